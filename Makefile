@@ -1,0 +1,263 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The one Makefile: configuration, image, ISO, tools, tests. `make help` lists
+# the targets. Everything that is made lies under build/.
+#
+# V=1 shows the commands. MACHINE=qemu|bochs|kvm chooses what `make run` boots.
+
+MAKEFLAGS += -rR --no-print-directory
+ifeq ($(filter -j%,$(MAKEFLAGS)),)
+MAKEFLAGS += -j$(shell nproc)
+endif
+
+B       := build
+# Debian's own interpreter: it is the one that sees Debian's Python packages.
+PYTHON  := /usr/bin/python3
+CC      := gcc
+LD      := ld
+NASM    := nasm
+STRIP   := strip
+Q       := $(if $(filter 1,$(V)),,@)
+say      = $(if $(filter 1,$(V)),@:,@printf '  %-7s %s\n' $(1) $(2))
+MACHINE ?= qemu
+
+.SUFFIXES:
+.DELETE_ON_ERROR:
+.PHONY: all iso run guest test test-full check unit fuzz setup help clean distclean menuconfig savedefconfig tests-built
+
+all: $(B)/margay.elf $(B)/margay-check
+
+help:
+	@echo 'make                  the image, build/margay.elf (multiboot2), and build/margay-check'
+	@echo 'make iso              build/margay.iso: the image with one Debian guest, for a CD, a USB stick or an emulator'
+	@echo 'make run              boot it in QEMU, the guest console on this terminal; Ctrl-] leaves'
+	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=: of the node'
+	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
+	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
+	@echo 'make test-full        the whole matrix (longer)'
+	@echo 'make unit             build and run the unit tests only'
+	@echo 'make fuzz             run each fuzzer for FUZZ_SECONDS (60) seconds'
+	@echo 'make check            layer rules, source conventions, formatting'
+	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves'
+	@echo 'make menuconfig       choose the features of the image'
+	@echo 'make <name>_defconfig start from configs/<name>_defconfig: $(patsubst configs/%_defconfig,%,$(wildcard configs/*_defconfig))'
+	@echo 'make savedefconfig    write the choice as build/defconfig, minimal'
+	@echo 'make clean            remove what was built, keep the configuration and the downloaded guest'
+	@echo 'make distclean        remove build/'
+
+# ---- what must be installed, and the configuration ------------------------
+
+GOALS        := $(or $(MAKECMDGOALS),all)
+CONFIG_GOALS := $(filter-out help clean distclean setup,$(GOALS))
+SETUP_GROUPS := build
+ifneq ($(filter run iso guest,$(GOALS)),)
+SETUP_GROUPS += run
+endif
+ifneq ($(filter test test-full check unit fuzz,$(GOALS)),)
+SETUP_GROUPS += run test
+endif
+
+setup:
+	@tools/setup build run test
+
+export KCONFIG_CONFIG := $(B)/.config
+kconfig = $(PYTHON) -m
+
+ifneq ($(CONFIG_GOALS),)
+include $(B)/.config
+
+# Runs before anything else, since make has to have the included file.
+.PHONY: needed
+needed:
+	@tools/setup $(SETUP_GROUPS)
+
+$(B)/.config: Kconfig | needed
+	@mkdir -p $(B)
+	$(Q)if [ -e $@ ]; then $(kconfig) olddefconfig Kconfig; \
+	else $(kconfig) defconfig --kconfig Kconfig configs/default_defconfig; fi >/dev/null
+	@touch $@
+endif
+
+$(B)/config.h: $(B)/.config
+	$(call say,CONFIG,$@)
+	$(Q)$(kconfig) genconfig --header-path $@ Kconfig
+	@touch $@
+
+%_defconfig: configs/%_defconfig | needed
+	@mkdir -p $(B)
+	$(Q)$(kconfig) defconfig --kconfig Kconfig $<
+
+menuconfig: $(B)/.config
+	$(Q)$(kconfig) menuconfig Kconfig
+
+savedefconfig: $(B)/.config
+	$(Q)$(kconfig) savedefconfig --kconfig Kconfig --out $(B)/defconfig
+	@cat $(B)/defconfig
+
+# ---- the image --------------------------------------------------------------
+
+A    := arch/x86_64
+DIRS := $(A)/boot $(A)/cpu $(A)/stage2 kernel kernel/acpi drivers vmm vmm/dev
+DIRS += $(if $(CONFIG_VMX),$(A)/vmx) $(if $(CONFIG_SVM),$(A)/svm)
+
+CSRC := $(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.c)))
+ASRC := $(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm)))
+ifndef CONFIG_SYMBOLS
+CSRC := $(filter-out kernel/symbols.c,$(CSRC))
+endif
+
+OBJS := $(CSRC:%.c=$(B)/obj/%.o) $(ASRC:%.asm=$(B)/obj/%.asm.o)
+LDS  := $(A)/boot/margay.lds
+
+WARN   := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes -Wvla
+CFLAGS := -std=gnu17 $(if $(CONFIG_DEBUG_OPTIMIZE),-Og,-O2) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel \
+	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-omit-frame-pointer -fno-common \
+	-fno-asynchronous-unwind-tables -fcf-protection=none $(WARN) -Iinclude -I. -include $(B)/config.h
+NASMFLAGS := -f elf64 -g -F dwarf -Wall -Werror -I$(A)/
+LDFLAGS := -m elf_x86_64 -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
+	--no-warn-rwx-segments --fatal-warnings -T $(LDS)
+
+$(B)/obj/%.o: %.c $(B)/config.h Makefile
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+
+$(B)/obj/%.asm.o: %.asm $(B)/config.h Makefile
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MQ $@ -MP -o $@ $<
+
+-include $(OBJS:.o=.d)
+
+# The objects and directories of the last link: a file that goes away relinks.
+$(B)/objects.list: FORCE
+	@mkdir -p $(B)
+	@echo '$(OBJS)' | cmp -s - $@ || echo '$(OBJS)' > $@
+.PHONY: FORCE
+
+ifdef CONFIG_SYMBOLS
+# Two passes: the symbol table comes last in its section, so that it does not
+# move what it names.
+$(B)/margay.pass1.elf: $(OBJS) $(LDS) $(B)/objects.list
+	$(call say,LD,$@)
+	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS)
+
+$(B)/symtab.S: $(B)/margay.pass1.elf tools/mksyms
+	$(call say,SYMS,$@)
+	$(Q)tools/mksyms $< > $@
+
+$(B)/symtab.o: $(B)/symtab.S
+	$(Q)$(CC) -c -o $@ $<
+
+$(B)/margay.elf: $(OBJS) $(B)/symtab.o $(LDS)
+	$(call say,LD,$@)
+	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS) $(B)/symtab.o
+else
+$(B)/margay.elf: $(OBJS) $(LDS) $(B)/objects.list
+	$(call say,LD,$@)
+	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS)
+endif
+
+# ---- tools for the build host -----------------------------------------------
+
+HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I.
+
+$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config.h Makefile
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c
+
+# ---- the guest, the ISO, and a run ------------------------------------------
+
+G     := $(B)/guest
+GUEST := $(G)/vmlinuz $(G)/vmlinux $(G)/initrd
+
+guest: $(GUEST)
+$(GUEST) &: tools/guest-image $(wildcard tests/system/guest/*) | $(B)/.config
+	$(Q)tools/guest-image $(G)
+
+IMAGE = tools/margay-image --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd
+
+$(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
+	$(Q)$(IMAGE) --module kernel=$(G)/vmlinuz -o $@
+
+# Bochs takes minutes to decompress a kernel: it gets the uncompressed one.
+$(B)/margay-bochs.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
+	$(Q)$(IMAGE) --module kernel=$(G)/vmlinux -o $@
+
+iso: $(B)/margay.iso
+
+RUN_ISO := $(B)/margay$(if $(filter bochs,$(MACHINE)),-bochs).iso
+CPUS    ?= 1
+MEMORY  ?= $(if $(filter bochs,$(MACHINE)),1G,2G)
+
+run: $(RUN_ISO)
+	@mkdir -p $(B)/logs
+	@tools/margay-run --machine $(MACHINE) --cpus $(CPUS) --memory $(MEMORY) --interactive \
+		--log $(B)/logs/run-$(MACHINE).log $(RUN_ISO)
+
+# ---- tests ------------------------------------------------------------------
+
+# The second line of a unit test or fuzzer names what is linked with it:
+# /* UNIT: path/a.c path/b.c */ (flags of the compiler, too: -DX=y).
+unit_line = $(shell sed -n '2s,^/\* UNIT: *\(.*[^ ]\) *\*/ *$$,\1,p' $(1))
+UNITS    := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+FUZZERS  := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+UNITFLAGS := -std=gnu17 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
+	-Wall -Wextra -Werror -Iinclude -I. -include $(B)/config.h
+
+# Objects are per test: a test may compile its sources with flags of its own.
+define unit_rules
+$(1)_FLAGS := $(filter -%,$(2))
+$(1)_OBJS := $(patsubst %.c,$(B)/unit/$(1).d/%.o,tests/unit/$(1).c $(filter %.c,$(2)))
+$(B)/unit/$(1).d/%.o: %.c $(B)/config.h Makefile
+	@mkdir -p $$(@D)
+	$$(Q)$(CC) $(UNITFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
+$(B)/unit/$(1): $$($(1)_OBJS)
+	$$(call say,UNIT,$$@)
+	$$(Q)$(CC) -fsanitize=address,undefined -o $$@ $$^ -lcmocka
+-include $$($(1)_OBJS:.o=.d)
+endef
+
+define fuzz_rule
+$(B)/fuzz/$(1): tests/fuzz/$(1).c $(2) $(B)/config.h
+	$$(call say,FUZZCC,$$@)
+	@mkdir -p $$(@D)
+	$$(Q)clang -std=gnu17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
+		-Iinclude -I. -include $(B)/config.h -o $$@ tests/fuzz/$(1).c $(2)
+endef
+
+ifneq ($(filter test test-full unit fuzz check tests-built $(B)/unit/%,$(GOALS)),)
+$(foreach u,$(UNITS),$(eval $(call unit_rules,$(u),$(call unit_line,tests/unit/$(u).c))))
+$(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f),$(filter %.c,$(call unit_line,tests/fuzz/$(f).c)))))
+endif
+
+UNIT_BINARIES := $(UNITS:%=$(B)/unit/%)
+FUZZ_SECONDS  ?= 60
+PYTEST        := $(PYTHON) -m pytest
+
+tests-built: all $(UNIT_BINARIES) $(GUEST)
+
+unit: $(UNIT_BINARIES) $(GUEST)
+	@$(PYTEST) tests/unit
+
+# Two emulators at a time: the test machines have two cores.
+test: tests-built
+	@$(PYTEST) -n 2 --dist loadgroup tests
+
+test-full: tests-built
+	@$(PYTEST) -n 2 --dist loadgroup --full tests
+
+fuzz: $(FUZZERS:%=$(B)/fuzz/%)
+	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
+		-artifact_prefix=$$f. $$f.corpus || exit 1; done
+
+check: | $(B)/.config
+	@tools/check-layers
+	@tools/check-source
+
+clean:
+	@rm -rf $(filter-out $(B)/.config $(B)/guest,$(wildcard $(B)/* $(B)/.pytest_cache))
+
+distclean:
+	@rm -rf $(B)

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The host's local APIC and the masked 8259s. SDM vol. 3, chapter 11; Intel 8259A data sheet. */
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/features.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "arch/x86_64/cpu/upcall.h"
+
+/* Register offsets of the xAPIC page; the x2APIC MSR is 0x800 + offset / 16 (SDM vol. 3, table 11-6). */
+enum apic_reg {
+	APIC_ID = 0x20, APIC_VERSION = 0x30, APIC_TPR = 0x80, APIC_EOI = 0xb0, APIC_SVR = 0xf0,
+	APIC_ICR_LOW = 0x300, APIC_ICR_HIGH = 0x310,
+	APIC_LVT_TIMER = 0x320, APIC_LVT_THERMAL = 0x330, APIC_LVT_PMC = 0x340, APIC_LVT_LINT0 = 0x350,
+	APIC_LVT_ERROR = 0x370, APIC_TIMER_INITIAL = 0x380, APIC_TIMER_CURRENT = 0x390, APIC_TIMER_DIVIDE = 0x3e0,
+};
+#define SVR_ENABLE BIT(8)
+#define LVT_MASKED (1u << 16)
+#define LVT_TIMER_DEADLINE (2u << 17)
+#define DIVIDE_BY_1 0xb
+#define ICR_NMI (4u << 8)
+#define ICR_ASSERT (1u << 14)
+#define ICR_PENDING (1u << 12)
+
+#define CALIBRATION_MS 10
+
+static bool x2apic;
+static volatile u8 *page; /* xAPIC registers */
+static bool use_deadline;
+static u64 tsc_rate_khz, count_rate_khz; /* one-shot mode: both rates */
+
+static u32 reg_read(enum apic_reg reg)
+{
+	return x2apic ? (u32)rdmsr(MSR_X2APIC_FIRST + reg / 16) : mmio_read32(page + reg);
+}
+
+static void reg_write(enum apic_reg reg, u32 value)
+{
+	if (x2apic)
+		wrmsr(MSR_X2APIC_FIRST + reg / 16, value);
+	else
+		mmio_write32(page + reg, value);
+}
+
+/* Moves the 8259s' vectors away from the exceptions, for spurious ones, and masks every input. */
+static void mask_8259(void)
+{
+	outb(0x20, 0x11);
+	outb(0xa0, 0x11);
+	outb(0x21, VECTOR_LEGACY);
+	outb(0xa1, VECTOR_LEGACY + 8);
+	outb(0x21, 0x04);
+	outb(0xa1, 0x02);
+	outb(0x21, 0x01);
+	outb(0xa1, 0x01);
+	outb(0x21, 0xff);
+	outb(0xa1, 0xff);
+}
+
+void apic_init_cpu(void)
+{
+	u64 base = rdmsr(MSR_APIC_BASE) | APIC_BASE_EN;
+	u32 max_lvt;
+
+	/* From disabled to x2APIC only by way of xAPIC (SDM vol. 3, 11.12.5). */
+	wrmsr(MSR_APIC_BASE, base);
+	if (x2apic)
+		wrmsr(MSR_APIC_BASE, base | APIC_BASE_EXTD);
+	max_lvt = reg_read(APIC_VERSION) >> 16 & 0xff;
+	reg_write(APIC_LVT_TIMER, LVT_MASKED | VECTOR_TIMER);
+	reg_write(APIC_LVT_LINT0, LVT_MASKED);
+	if (max_lvt >= 3)
+		reg_write(APIC_LVT_ERROR, LVT_MASKED | VECTOR_SPURIOUS);
+	if (max_lvt >= 4)
+		reg_write(APIC_LVT_PMC, LVT_MASKED);
+	if (max_lvt >= 5)
+		reg_write(APIC_LVT_THERMAL, LVT_MASKED);
+	reg_write(APIC_TPR, 0);
+	reg_write(APIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
+	/* What firmware left in service would block its priority class for ever. */
+	for (unsigned i = 0; i < 8; i++)
+		apic_eoi();
+}
+
+int apic_init(void)
+{
+	u64 base = rdmsr(MSR_APIC_BASE);
+
+	mask_8259();
+	/*
+	 * QEMU with -icount dies ("Bad icount read") of an x2APIC timer access: it
+	 * does not take WRMSR for I/O. What firmware switched on stays on.
+	 */
+	x2apic = cpu_features.x2apic && (!cpu_features.tcg || base & APIC_BASE_EXTD);
+	if (!x2apic) {
+		page = mmio_map(base & PTE_ADDR, PAGE_SIZE);
+		if (!page)
+			return -ENODEV;
+	}
+	apic_init_cpu();
+	return 0;
+}
+
+bool apic_is_x2apic(void)
+{
+	return x2apic;
+}
+
+u32 apic_id(void)
+{
+	u32 id = reg_read(APIC_ID);
+
+	return x2apic ? id : id >> 24;
+}
+
+void apic_eoi(void)
+{
+	reg_write(APIC_EOI, 0);
+}
+
+static void send(u32 dest, u32 command)
+{
+	if (x2apic) {
+		/* An x2APIC write orders nothing by itself (SDM vol. 3, 11.12.3): what the target shall find comes first. */
+		asm volatile("mfence; lfence" : : : "memory");
+		wrmsr(MSR_X2APIC_FIRST + APIC_ICR_LOW / 16, (u64)dest << 32 | command);
+		return;
+	}
+	while (reg_read(APIC_ICR_LOW) & ICR_PENDING)
+		cpu_pause();
+	reg_write(APIC_ICR_HIGH, dest << 24);
+	reg_write(APIC_ICR_LOW, command);
+}
+
+void apic_send_ipi(u32 dest, u8 vector)
+{
+	send(dest, ICR_ASSERT | vector);
+}
+
+void apic_send_nmi(u32 dest)
+{
+	send(dest, ICR_ASSERT | ICR_NMI);
+}
+
+static void measure_count_rate(void)
+{
+	u64 start, now, want = tsc_rate_khz * CALIBRATION_MS;
+	u32 left;
+
+	reg_write(APIC_TIMER_DIVIDE, DIVIDE_BY_1);
+	reg_write(APIC_TIMER_INITIAL, 0xffffffff);
+	start = rdtsc();
+	do {
+		now = rdtsc();
+	} while (now - start < want);
+	left = reg_read(APIC_TIMER_CURRENT);
+	reg_write(APIC_TIMER_INITIAL, 0);
+	count_rate_khz = (u64)(0xffffffff - left) * tsc_rate_khz / (now - start);
+	if (!count_rate_khz)
+		upcall_panic("local APIC: the timer does not count");
+}
+
+void apic_timer_init(u64 tsc_khz)
+{
+	tsc_rate_khz = tsc_khz;
+	use_deadline = cpu_features.tsc_deadline;
+	if (!use_deadline)
+		measure_count_rate();
+}
+
+void apic_timer_init_cpu(void)
+{
+	if (use_deadline) {
+		reg_write(APIC_LVT_TIMER, LVT_TIMER_DEADLINE | VECTOR_TIMER);
+		/* Orders the LVT write before the first deadline (SDM vol. 3, 11.5.4.1). */
+		asm volatile("mfence" : : : "memory");
+		return;
+	}
+	reg_write(APIC_TIMER_DIVIDE, DIVIDE_BY_1);
+	reg_write(APIC_LVT_TIMER, VECTOR_TIMER);
+}
+
+void apic_timer_arm(u64 deadline)
+{
+	u64 now, delta, longest;
+
+	if (use_deadline) {
+		wrmsr(MSR_TSC_DEADLINE, deadline ? deadline : 1);
+		return;
+	}
+	now = rdtsc();
+	delta = deadline > now ? deadline - now : 0;
+	longest = 0xffffffffull * tsc_rate_khz / count_rate_khz;
+	delta = MIN(delta, MIN(longest, ~0ull / count_rate_khz - 1));
+	reg_write(APIC_TIMER_INITIAL, (u32)MIN(delta * count_rate_khz / tsc_rate_khz + 1, 0xffffffffull));
+}
+
+void apic_timer_stop(void)
+{
+	if (use_deadline)
+		wrmsr(MSR_TSC_DEADLINE, 0);
+	else
+		reg_write(APIC_TIMER_INITIAL, 0);
+}
+
+const char *apic_timer_mode(void)
+{
+	return use_deadline ? "TSC deadline" : "one-shot";
+}

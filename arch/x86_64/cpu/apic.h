@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The host's own use of the local APIC: enabling it (x2APIC where the CPU has
+ * it), EOI, interprocessor interrupts, the one-shot timer; and the 8259s kept
+ * masked. SDM vol. 3, chapter 11.
+ */
+#ifndef ARCH_CPU_APIC_H
+#define ARCH_CPU_APIC_H
+
+#include <margay/types.h>
+
+/* Masks the 8259s and enables the calling (boot) CPU's APIC. 0, or -ENODEV when it has none (logged). */
+int apic_init(void);
+/* Enables the APIC of another CPU, in the mode that apic_init() chose. */
+void apic_init_cpu(void);
+
+bool apic_is_x2apic(void);
+/* The calling CPU's APIC ID (32 bits in x2APIC mode). */
+u32 apic_id(void);
+void apic_eoi(void);
+
+/* Fixed interrupt or NMI to one CPU, physical destination. Waits only until the APIC has accepted the command. */
+void apic_send_ipi(u32 dest, u8 vector);
+void apic_send_nmi(u32 dest);
+
+/* Chooses TSC-deadline mode, or measures the one-shot counter against the TSC. After the TSC rate is known. */
+void apic_timer_init(u64 tsc_khz);
+/* Programs the calling CPU's timer vector (VECTOR_TIMER), masked until apic_timer_arm(). */
+void apic_timer_init_cpu(void);
+/*
+ * One interrupt at VECTOR_TIMER not much before the TSC reaches `deadline`; it
+ * may come early when the counter is too narrow, so the handler compares and
+ * arms again. A deadline in the past fires at once.
+ */
+void apic_timer_arm(u64 deadline);
+void apic_timer_stop(void);
+/* "TSC deadline" or "one-shot". */
+const char *apic_timer_mode(void);
+
+#endif

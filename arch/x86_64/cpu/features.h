@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the boot CPU can do, as far as the host itself needs to know, and the
+ * host's control registers. SDM vol. 2, CPUID; vol. 3, 2.5; APM vol. 3,
+ * appendix E.
+ */
+#ifndef ARCH_CPU_FEATURES_H
+#define ARCH_CPU_FEATURES_H
+
+#include <margay/x86.h>
+
+enum cpu_vendor { CPU_INTEL, CPU_AMD, CPU_OTHER };
+
+struct cpu_features {
+	enum cpu_vendor vendor; /* Hygon counts as AMD */
+	u32 family, model, stepping;
+	char brand[49];         /* "" when the CPU does not say */
+	u32 max_basic, max_ext; /* highest leaves */
+	u8 phys_bits;
+	bool nx, page_1g, xsave, smep, smap, umip;
+	bool x2apic, tsc_deadline, invariant_tsc;
+	bool arat;              /* the APIC timer runs in deep C-states */
+	bool mwait;
+	u32 mwait_hint;         /* EAX of the deepest C-state that CPUID 5 enumerates */
+	bool hypervisor;        /* CPUID.1:ECX[31]: we are a guest ourselves */
+	bool tcg;               /* ... of QEMU's TCG */
+};
+
+/* Filled in by features_init(), constant afterwards. */
+extern struct cpu_features cpu_features;
+
+/* Reads CPUID. 0, or -ENODEV when something that the LWK needs is missing (logged by name). */
+int features_init(void);
+
+/*
+ * CR0, CR4, EFER and PAT of the calling CPU as the host wants them: write
+ * protection, NX, SMEP/SMAP, machine checks and OSXSAVE on; PAT at its
+ * power-on value; caches on. Leaves EFER.SCE and the syscall MSRs alone: they
+ * hold the guest's values.
+ */
+void features_setup_cpu(void);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Single privileged instructions as inline functions, and nothing more. */
+#ifndef ARCH_CPU_INSN_H
+#define ARCH_CPU_INSN_H
+
+#include <margay/x86.h>
+
+static inline u64 rdmsr(u32 msr)
+{
+	u32 lo, hi;
+	asm volatile("rdmsr" : "=a"(lo), "=d"(hi) : "c"(msr));
+	return (u64)hi << 32 | lo;
+}
+
+static inline void wrmsr(u32 msr, u64 value)
+{
+	asm volatile("wrmsr" : : "c"(msr), "a"((u32)value), "d"((u32)(value >> 32)) : "memory");
+}
+
+static inline void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *r)
+{
+	asm volatile("cpuid" : "=a"(r->eax), "=b"(r->ebx), "=c"(r->ecx), "=d"(r->edx) : "0"(leaf), "2"(subleaf));
+}
+
+static inline u64 rdtsc(void)
+{
+	u32 lo, hi;
+	asm volatile("rdtsc" : "=a"(lo), "=d"(hi));
+	return (u64)hi << 32 | lo;
+}
+
+#define MARGAY_CR(n)                                                \
+	static inline u64 read_cr##n(void)                          \
+	{                                                           \
+		u64 v;                                              \
+		asm volatile("mov %%cr" #n ", %0" : "=r"(v));       \
+		return v;                                           \
+	}                                                           \
+	static inline void write_cr##n(u64 v)                       \
+	{                                                           \
+		asm volatile("mov %0, %%cr" #n : : "r"(v) : "memory"); \
+	}
+MARGAY_CR(0)
+MARGAY_CR(2)
+MARGAY_CR(3)
+MARGAY_CR(4)
+#undef MARGAY_CR
+
+static inline u8 inb(u16 port)
+{
+	u8 v;
+	asm volatile("inb %1, %0" : "=a"(v) : "Nd"(port));
+	return v;
+}
+
+static inline u16 inw(u16 port)
+{
+	u16 v;
+	asm volatile("inw %1, %0" : "=a"(v) : "Nd"(port));
+	return v;
+}
+
+static inline u32 inl(u16 port)
+{
+	u32 v;
+	asm volatile("inl %1, %0" : "=a"(v) : "Nd"(port));
+	return v;
+}
+
+static inline void outb(u16 port, u8 v)
+{
+	asm volatile("outb %0, %1" : : "a"(v), "Nd"(port));
+}
+
+static inline void outw(u16 port, u16 v)
+{
+	asm volatile("outw %0, %1" : : "a"(v), "Nd"(port));
+}
+
+static inline void outl(u16 port, u32 v)
+{
+	asm volatile("outl %0, %1" : : "a"(v), "Nd"(port));
+}
+
+static inline void cpu_cli(void)
+{
+	asm volatile("cli" : : : "memory");
+}
+
+static inline void cpu_sti(void)
+{
+	asm volatile("sti" : : : "memory");
+}
+
+static inline void cpu_hlt(void)
+{
+	asm volatile("hlt" : : : "memory");
+}
+
+static inline void cpu_pause(void)
+{
+	asm volatile("pause" : : : "memory");
+}
+
+static inline void invlpg(const void *va)
+{
+	asm volatile("invlpg (%0)" : : "r"(va) : "memory");
+}
+
+static inline u64 xgetbv(u32 xcr)
+{
+	u32 lo, hi;
+	asm volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(xcr));
+	return (u64)hi << 32 | lo;
+}
+
+/* MMIO accessors: one access of exactly this width, in program order. */
+static inline u8 mmio_read8(const volatile void *p)
+{
+	return *(const volatile u8 *)p;
+}
+
+static inline u32 mmio_read32(const volatile void *p)
+{
+	return *(const volatile u32 *)p;
+}
+
+static inline u64 mmio_read64(const volatile void *p)
+{
+	return *(const volatile u64 *)p;
+}
+
+static inline void mmio_write8(volatile void *p, u8 v)
+{
+	*(volatile u8 *)p = v;
+}
+
+static inline void mmio_write32(volatile void *p, u32 v)
+{
+	*(volatile u32 *)p = v;
+}
+
+static inline void mmio_write64(volatile void *p, u64 v)
+{
+	*(volatile u64 *)p = v;
+}
+
+#endif

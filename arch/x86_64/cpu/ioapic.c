@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The host's I/O APICs. Intel 82093AA data sheet, 3.2 (registers). */
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/ioapic.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/upcall.h"
+
+#define IOREGSEL 0x00
+#define IOWIN 0x10
+#define IOAPICVER 1
+#define IOREDTBL(n) (0x10 + 2 * (n))
+#define RTE_ACTIVE_LOW (1u << 13)
+#define RTE_LEVEL (1u << 15)
+#define RTE_MASKED (1u << 16)
+#define RTE_DEST_SHIFT 24 /* in the upper half */
+
+static struct ioapic {
+	volatile u8 *regs;
+	u32 gsi_base, inputs;
+} ioapics[IOAPIC_MAX];
+static unsigned nr_ioapics;
+
+static u32 reg_read(const struct ioapic *io, u8 reg)
+{
+	mmio_write32(io->regs + IOREGSEL, reg);
+	return mmio_read32(io->regs + IOWIN);
+}
+
+static void reg_write(const struct ioapic *io, u8 reg, u32 value)
+{
+	mmio_write32(io->regs + IOREGSEL, reg);
+	mmio_write32(io->regs + IOWIN, value);
+}
+
+static const struct ioapic *find(u32 gsi)
+{
+	for (unsigned i = 0; i < nr_ioapics; i++)
+		if (gsi >= ioapics[i].gsi_base && gsi - ioapics[i].gsi_base < ioapics[i].inputs)
+			return &ioapics[i];
+	return NULL;
+}
+
+int ioapic_add(u64 pa, u32 gsi_base)
+{
+	struct ioapic *io = &ioapics[nr_ioapics];
+	u32 version;
+
+	if (nr_ioapics == IOAPIC_MAX) {
+		upcall_log("I/O APIC at %#lx ignored: more than %u", pa, IOAPIC_MAX);
+		return -ENOSPC;
+	}
+	io->regs = mmio_map(pa, 0x20);
+	if (!io->regs)
+		return -EINVAL;
+	version = reg_read(io, IOAPICVER);
+	if (version == 0xffffffff) {
+		upcall_log("I/O APIC at %#lx does not answer", pa);
+		return -EINVAL;
+	}
+	io->gsi_base = gsi_base;
+	io->inputs = (version >> 16 & 0xff) + 1;
+	/* The register number has 8 bits: (256 - 16) / 2 inputs at most. */
+	io->inputs = MIN(io->inputs, 120u);
+	for (u32 n = 0; n < io->inputs; n++)
+		reg_write(io, (u8)IOREDTBL(n), RTE_MASKED);
+	nr_ioapics++;
+	return 0;
+}
+
+int ioapic_route(u32 gsi, u8 vector, u32 apic_id, bool level, bool active_low)
+{
+	const struct ioapic *io = find(gsi);
+	u32 low = vector | (level ? RTE_LEVEL : 0) | (active_low ? RTE_ACTIVE_LOW : 0);
+	u32 n;
+
+	if (!io)
+		return -ENODEV;
+	if (apic_id > 0xff)
+		return -ERANGE;
+	n = gsi - io->gsi_base;
+	reg_write(io, (u8)IOREDTBL(n), low | RTE_MASKED);
+	reg_write(io, (u8)(IOREDTBL(n) + 1), apic_id << RTE_DEST_SHIFT);
+	reg_write(io, (u8)IOREDTBL(n), low);
+	return 0;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The host's I/O APICs: every input masked but those that the host itself
+ * routes. Intel 82093AA data sheet, 3.2.
+ */
+#ifndef ARCH_CPU_IOAPIC_H
+#define ARCH_CPU_IOAPIC_H
+
+#include <margay/types.h>
+
+#define IOAPIC_MAX 64
+
+/* Adds one controller and masks all its inputs. 0, -ENOSPC or -EINVAL (logged). */
+int ioapic_add(u64 pa, u32 gsi_base);
+
+/*
+ * Routes a global system interrupt to a vector of one CPU (physical
+ * destination, fixed delivery) and unmasks it. 0; -ENODEV when no controller
+ * has the input; -ERANGE when the APIC ID does not fit the 8-bit destination.
+ */
+int ioapic_route(u32 gsi, u8 vector, u32 apic_id, bool level, bool active_low);
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The shared IDT and the dispatch of exceptions and interrupts. SDM vol. 3, chapter 6. */
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/desc.h"
+#include "arch/x86_64/cpu/extable.h"
+#include "arch/x86_64/cpu/idle.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/safe.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "arch/x86_64/cpu/upcall.h"
+
+/* 64-bit interrupt gate (SDM vol. 3, figure 6-8). */
+struct idt_gate {
+	u16 offset_low;
+	u16 selector;
+	u8 ist; /* 1-based; 0: stay on the current stack */
+	u8 attr;
+	u16 offset_mid;
+	u32 offset_high;
+	u32 reserved;
+} __packed;
+static_assert(sizeof(struct idt_gate) == 16, "SDM vol. 3, figure 6-8");
+#define GATE_INTERRUPT 0x8e /* present, DPL 0, interrupts off */
+
+#define STUB_SIZE 16 /* trap.asm */
+#define NR_VECTORS 256
+
+static struct idt_gate idt[NR_VECTORS] __aligned(16);
+static struct {
+	irq_handler fn;
+	void *arg;
+} handlers[NR_VECTORS];
+
+extern const u8 trap_stubs[];
+
+static const char *const names[32] = {
+	[VEC_DE] = "#DE divide error",
+	[VEC_DB] = "#DB debug exception",
+	[VEC_NMI] = "NMI",
+	[VEC_BP] = "#BP breakpoint",
+	[VEC_OF] = "#OF overflow",
+	[VEC_BR] = "#BR bound range exceeded",
+	[VEC_UD] = "#UD invalid opcode",
+	[VEC_NM] = "#NM device not available",
+	[VEC_DF] = "#DF double fault (stack overflow?)",
+	[VEC_TS] = "#TS invalid TSS",
+	[VEC_NP] = "#NP segment not present",
+	[VEC_SS] = "#SS stack fault",
+	[VEC_GP] = "#GP general protection",
+	[VEC_PF] = "#PF page fault",
+	[VEC_MF] = "#MF x87 error",
+	[VEC_AC] = "#AC alignment check",
+	[VEC_MC] = "#MC machine check",
+	[VEC_XM] = "#XM SIMD error",
+	[VEC_VE] = "#VE virtualization exception",
+	[VEC_CP] = "#CP control protection",
+};
+
+void trap_init(void)
+{
+	for (unsigned v = 0; v < NR_VECTORS; v++) {
+		u64 entry = (u64)trap_stubs + v * STUB_SIZE;
+
+		idt[v] = (struct idt_gate){
+			.offset_low = (u16)entry,
+			.selector = SEL_CODE,
+			.attr = GATE_INTERRUPT,
+			.offset_mid = (u16)(entry >> 16),
+			.offset_high = (u32)(entry >> 32),
+		};
+	}
+}
+
+void trap_load(void)
+{
+	struct {
+		u16 limit;
+		u64 base;
+	} __packed idtr = { sizeof(idt) - 1, (u64)idt };
+
+	asm volatile("lidt %0" : : "m"(idtr) : "memory");
+}
+
+void trap_use_ist(void)
+{
+	idt[VEC_NMI].ist = IST_NMI + 1;
+	idt[VEC_DF].ist = IST_DF + 1;
+	idt[VEC_MC].ist = IST_MC + 1;
+}
+
+void trap_set_handler(u8 vector, irq_handler fn, void *arg)
+{
+	handlers[vector].arg = arg;
+	__atomic_store_n(&handlers[vector].fn, fn, __ATOMIC_RELEASE);
+}
+
+int trap_alloc_vector(irq_handler fn, void *arg)
+{
+	for (unsigned v = VECTOR_FIRST; v <= VECTOR_LAST; v++) {
+		if (!handlers[v].fn) {
+			trap_set_handler((u8)v, fn, arg);
+			return (int)v;
+		}
+	}
+	return -ENOSPC;
+}
+
+u64 extable_find(u64 rip)
+{
+	extern const struct ex_entry ex_table_start[], ex_table_end[];
+
+	for (const struct ex_entry *e = ex_table_start; e < ex_table_end; e++)
+		if (e->insn == rip)
+			return e->fixup;
+	return 0;
+}
+
+/* Said once for each vector: a line that is not ours to quiet may go on. */
+static void unexpected_interrupt(unsigned vector)
+{
+	static bool said[NR_VECTORS];
+
+	if (!__atomic_exchange_n(&said[vector], true, __ATOMIC_RELAXED))
+		upcall_log("unexpected interrupt at vector %#x", vector);
+}
+
+static void interrupt(unsigned vector)
+{
+	irq_handler fn = __atomic_load_n(&handlers[vector].fn, __ATOMIC_ACQUIRE);
+
+	/* Neither a spurious APIC interrupt nor one of the 8259s is in the APIC's ISR: no EOI (SDM vol. 3, 11.9). */
+	if (vector == VECTOR_SPURIOUS || vector < VECTOR_FIRST)
+		return;
+	if (fn)
+		fn(handlers[vector].arg);
+	else
+		unexpected_interrupt(vector);
+	apic_eoi();
+}
+
+/* The banks that hold an error (SDM vol. 3, 16.3.2). */
+static void report_machine_check(void)
+{
+	u64 cap, status, addr;
+
+	if (rdmsr_safe(MSR_MCG_CAP, &cap) || rdmsr_safe(MSR_MCG_STATUS, &status))
+		return;
+	upcall_log("machine check: MCG_STATUS %#lx", status);
+	for (u32 bank = 0; bank < (cap & 0xff); bank++) {
+		u32 base = MSR_MC0_CTL + 4 * bank;
+
+		if (rdmsr_safe(base + 1, &status) || !(status & BIT(63)))
+			continue;
+		addr = 0;
+		if (status & BIT(58))
+			rdmsr_safe(base + 2, &addr);
+		upcall_log("machine check: bank %u status %#lx address %#lx", bank, status,
+			   addr);
+	}
+}
+
+void trap_dispatch(struct trap_frame *frame)
+{
+	u64 fixup;
+
+	if (frame->vector >= ARRAY_SIZE(names)) {
+		interrupt((unsigned)frame->vector);
+		return;
+	}
+	switch (frame->vector) {
+	case VEC_NMI:
+		idle_nmi_fixup(frame);
+		upcall_nmi();
+		return;
+	case VEC_MC:
+		report_machine_check();
+		break;
+	case VEC_DF:
+		break;
+	default:
+		fixup = extable_find(frame->rip);
+		if (fixup) {
+			frame->rip = fixup;
+			return;
+		}
+	}
+	upcall_trap(frame, names[frame->vector] ? names[frame->vector] : "reserved exception");
+}

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Exceptions and interrupts: the IDT that all CPUs share, the frame that its
+ * stubs build, the dispatch. SDM vol. 3, chapter 6.
+ */
+#ifndef ARCH_CPU_TRAP_H
+#define ARCH_CPU_TRAP_H
+
+#include <margay/x86.h>
+
+/* What a stub of trap.asm leaves on the stack, lowest address first. */
+struct trap_frame {
+	u64 r15, r14, r13, r12, r11, r10, r9, r8, rbp, rdi, rsi, rdx, rcx, rbx, rax;
+	u64 vector;
+	u64 error; /* 0 where the exception has none */
+	u64 rip, cs, rflags, rsp, ss;
+};
+static_assert(sizeof(struct trap_frame) == 22 * 8, "pushes in trap.asm");
+
+/* Interrupt vectors of the host. */
+#define VECTOR_LEGACY 0x20   /* .. 0x2f: the masked 8259s, for spurious ones */
+#define VECTOR_FIRST 0x30    /* .. VECTOR_LAST: trap_alloc_vector() */
+#define VECTOR_LAST 0xdf
+#define VECTOR_TIMER 0xf0
+#define VECTOR_SPURIOUS 0xff
+
+/* Runs with interrupts off, on the interrupted stack; the dispatcher sends the EOI afterwards. */
+typedef void (*irq_handler)(void *arg);
+
+/* Fills in the shared IDT: once. */
+void trap_init(void);
+/* Loads the IDT on the calling CPU. */
+void trap_load(void);
+/* From now on NMI, #DF and #MC use their IST stacks: after desc_set_ist() on every CPU that is online. */
+void trap_use_ist(void);
+
+/* Installs the handler of a vector >= 0x20; NULL removes it. */
+void trap_set_handler(u8 vector, irq_handler fn, void *arg);
+/* An unused vector of VECTOR_FIRST..VECTOR_LAST with the handler installed, or -ENOSPC. */
+int trap_alloc_vector(irq_handler fn, void *arg);
+
+/*
+ * Takes a pending interrupt now. Called with interrupts off, returns with
+ * interrupts off.
+ */
+static inline void trap_window(void)
+{
+	asm volatile("sti; nop; cli" : : : "memory");
+}
+
+/* C entry of the stubs; nobody else calls it. */
+void trap_dispatch(struct trap_frame *frame);
+
+#endif

@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the CPU layer asks of the kernel above it, which includes nothing of
+ * this layer's users: implemented by kernel/upcall.c. Callable from the first
+ * line of C on; none of them sleeps.
+ */
+#ifndef ARCH_CPU_UPCALL_H
+#define ARCH_CPU_UPCALL_H
+
+#include <margay/types.h>
+
+struct trap_frame;
+
+/* One log line, without a trailing newline and without "margay: ". */
+void upcall_log(const char *fmt, ...) __printf(1, 2);
+
+/* The machine cannot go on: reports and halts. */
+void upcall_panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
+
+/* An exception that no fixup explains: reports it with its registers and halts. */
+void upcall_trap(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
+
+/* An NMI was taken on the calling CPU. Must not fault, lock or print. */
+void upcall_nmi(void);
+
+/* A zeroed page for a page table: its physical address, in reach of phys_to_virt(). Panics when there is none. */
+u64 upcall_table_page(void);
+
+#endif

@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The one second-level page-table walker (see stage2.h). */
+#include <margay/errno.h>
+
+#include "arch/x86_64/stage2/stage2.h"
+
+#define ENTRIES 512
+#define LEVEL_SHIFT(level) (PAGE_SHIFT + 9 * (level)) /* level 0: 4 KiB entries ... 3: the root's 512 GiB */
+#define LEVEL_SIZE(level) BIT(LEVEL_SHIFT(level))
+#define GPA_END BIT(48)
+/* Bit 7 marks a leaf above the lowest level in both formats. */
+#define ENTRY_LARGE BIT(7)
+
+static bool is_leaf(u64 entry, unsigned level)
+{
+	return level == LEAF_4K || (level <= LEAF_1G && (entry & ENTRY_LARGE));
+}
+
+static u64 *child(const struct stage2 *s, u64 entry)
+{
+	return s->mem->to_virt(entry & PTE_ADDR);
+}
+
+static u64 leaf_hpa(u64 entry, unsigned level)
+{
+	return entry & PTE_ADDR & ~(LEVEL_SIZE(level) - 1);
+}
+
+static u64 *table_alloc(struct stage2 *s)
+{
+	u64 *t = s->mem->alloc();
+
+	if (t)
+		s->tables++;
+	return t;
+}
+
+static void table_free(struct stage2 *s, u64 *table)
+{
+	s->mem->free(table);
+	s->tables--;
+}
+
+int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem, enum stage2_leaf max_leaf)
+{
+	*s = (struct stage2){ .fmt = fmt, .mem = mem, .max_leaf = max_leaf };
+	s->root = table_alloc(s);
+	return s->root ? 0 : -ENOMEM;
+}
+
+static void free_tree(struct stage2 *s, u64 *table, unsigned level)
+{
+	for (unsigned i = 0; level && i < ENTRIES; i++)
+		if (s->fmt->present(table[i]) && !is_leaf(table[i], level))
+			free_tree(s, child(s, table[i]), level - 1);
+	table_free(s, table);
+}
+
+void stage2_destroy(struct stage2 *s)
+{
+	if (s->root)
+		free_tree(s, s->root, STAGE2_LEVELS - 1);
+	*s = (struct stage2){ 0 };
+}
+
+static bool range_ok(u64 gpa, u64 size)
+{
+	return IS_ALIGNED(gpa | size, PAGE_SIZE) && gpa < GPA_END && size <= GPA_END - gpa;
+}
+
+/* Maps one leaf of exactly this level. */
+static int map_leaf(struct stage2 *s, u64 gpa, unsigned leaf_level, u64 entry)
+{
+	u64 *table = s->root;
+
+	for (unsigned level = STAGE2_LEVELS - 1;; level--) {
+		u64 *e = &table[gpa >> LEVEL_SHIFT(level) & (ENTRIES - 1)];
+
+		if (level == leaf_level) {
+			if (s->fmt->present(*e))
+				return -EEXIST;
+			*e = entry;
+			s->leaves[level]++;
+			return 0;
+		}
+		if (!s->fmt->present(*e)) {
+			u64 *t = table_alloc(s);
+
+			if (!t)
+				return -ENOMEM;
+			*e = s->fmt->table(s->mem->to_hpa(t));
+		} else if (is_leaf(*e, level)) {
+			return -EEXIST;
+		}
+		table = child(s, *e);
+	}
+}
+
+int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum memtype type)
+{
+	if (!range_ok(gpa, size) || !IS_ALIGNED(hpa, PAGE_SIZE))
+		return -EINVAL;
+	while (size) {
+		unsigned level = s->max_leaf;
+		int err;
+
+		while (level > LEAF_4K && (!IS_ALIGNED(gpa | hpa, LEVEL_SIZE(level)) || size < LEVEL_SIZE(level)))
+			level--;
+		err = map_leaf(s, gpa, level, s->fmt->leaf(hpa, level, prot, type));
+		if (err)
+			return err;
+		gpa += LEVEL_SIZE(level);
+		hpa += LEVEL_SIZE(level);
+		size -= LEVEL_SIZE(level);
+	}
+	return 0;
+}
+
+/* Replaces a large leaf by a table of the next smaller size that maps the same. */
+static int split(struct stage2 *s, u64 *e, unsigned level)
+{
+	u64 *t = table_alloc(s);
+
+	if (!t)
+		return -ENOMEM;
+	for (unsigned i = 0; i < ENTRIES; i++)
+		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1, s->fmt->prot(*e),
+				    s->fmt->type(*e));
+	*e = s->fmt->table(s->mem->to_hpa(t));
+	s->leaves[level]--;
+	s->leaves[level - 1] += ENTRIES;
+	return 0;
+}
+
+static bool table_empty(const struct stage2 *s, const u64 *table)
+{
+	for (unsigned i = 0; i < ENTRIES; i++)
+		if (s->fmt->present(table[i]))
+			return false;
+	return true;
+}
+
+static int unmap_table(struct stage2 *s, u64 *table, unsigned level, u64 gpa, u64 end)
+{
+	while (gpa < end) {
+		u64 *e = &table[gpa >> LEVEL_SHIFT(level) & (ENTRIES - 1)];
+		u64 next = MIN(ALIGN_DOWN(gpa, LEVEL_SIZE(level)) + LEVEL_SIZE(level), end);
+		bool whole = next - gpa == LEVEL_SIZE(level);
+		int err;
+
+		if (!s->fmt->present(*e)) {
+			gpa = next;
+			continue;
+		}
+		if (is_leaf(*e, level)) {
+			if (whole) {
+				*e = 0;
+				s->leaves[level]--;
+				gpa = next;
+				continue;
+			}
+			err = split(s, e, level);
+			if (err)
+				return err;
+		}
+		err = unmap_table(s, child(s, *e), level - 1, gpa, next);
+		if (err)
+			return err;
+		if (table_empty(s, child(s, *e))) {
+			table_free(s, child(s, *e));
+			*e = 0;
+		}
+		gpa = next;
+	}
+	return 0;
+}
+
+int stage2_unmap(struct stage2 *s, u64 gpa, u64 size)
+{
+	if (!range_ok(gpa, size))
+		return -EINVAL;
+	return unmap_table(s, s->root, STAGE2_LEVELS - 1, gpa, gpa + size);
+}
+
+int stage2_lookup(const struct stage2 *s, u64 gpa, struct stage2_mapping *out)
+{
+	const u64 *table = s->root;
+
+	if (gpa >= GPA_END)
+		return -ENOENT;
+	for (unsigned level = STAGE2_LEVELS - 1;; level--) {
+		u64 e = table[gpa >> LEVEL_SHIFT(level) & (ENTRIES - 1)];
+
+		if (!s->fmt->present(e))
+			return -ENOENT;
+		if (is_leaf(e, level)) {
+			*out = (struct stage2_mapping){
+				.hpa = leaf_hpa(e, level) + (gpa & (LEVEL_SIZE(level) - 1)),
+				.leaf = level, .prot = s->fmt->prot(e), .type = s->fmt->type(e),
+			};
+			return 0;
+		}
+		table = child(s, e);
+	}
+}
+
+u64 stage2_root(const struct stage2 *s)
+{
+	return s->mem->to_hpa(s->root);
+}

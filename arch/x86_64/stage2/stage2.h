@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: second-level page tables. One four-level walker, two entry
+ * formats: EPT (SDM vol. 3, 29.3) and NPT (APM vol. 2, 15.25). The memory that
+ * tables live in comes through struct stage2_mem, so it also runs on the build
+ * host. The caller serializes changes and flushes cached translations.
+ */
+#ifndef STAGE2_STAGE2_H
+#define STAGE2_STAGE2_H
+
+#include <margay/x86.h>
+
+enum { STAGE2_R = 1, STAGE2_W = 2, STAGE2_X = 4, STAGE2_RWX = 7 };
+
+/* Paging levels that can hold a leaf, and their number. */
+enum stage2_leaf { LEAF_4K, LEAF_2M, LEAF_1G, LEAF_SIZES };
+#define STAGE2_LEVELS 4
+
+struct stage2_format {
+	const char *name;
+	/* An entry that maps a page, one that points to a table, and what an entry is. */
+	u64 (*leaf)(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype type);
+	u64 (*table)(u64 hpa);
+	bool (*present)(u64 entry);
+	unsigned (*prot)(u64 entry);
+	enum memtype (*type)(u64 entry);
+};
+extern const struct stage2_format ept_format, npt_format;
+
+/* Where tables come from: zeroed 4 KiB pages, and the two directions of their address. */
+struct stage2_mem {
+	void *(*alloc)(void);
+	void (*free)(void *page);
+	u64 (*to_hpa)(const void *page);
+	void *(*to_virt)(u64 hpa);
+};
+
+struct stage2 {
+	const struct stage2_format *fmt;
+	const struct stage2_mem *mem;
+	enum stage2_leaf max_leaf;
+	u64 *root;
+	unsigned tables;         /* pages in use, the root included */
+	u64 leaves[LEAF_SIZES];  /* mapped leaves by size */
+};
+
+/* A translation found by stage2_lookup(). */
+struct stage2_mapping {
+	u64 hpa;
+	enum stage2_leaf leaf;
+	unsigned prot;
+	enum memtype type;
+};
+
+/* Empty tables; leaves no larger than max_leaf. 0 or -ENOMEM. */
+int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem, enum stage2_leaf max_leaf);
+
+/* Frees all tables; the pages they mapped are not touched. */
+void stage2_destroy(struct stage2 *s);
+
+/*
+ * Maps [gpa, gpa+size) to hpa with the largest leaves that alignment allows.
+ * All 4 KiB aligned. -EINVAL when not or beyond 48 bits; -EEXIST when a part is
+ * mapped already; -ENOMEM. On error what was mapped before the fault stays:
+ * the caller unmaps the range.
+ */
+int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum memtype type);
+
+/*
+ * Removes [gpa, gpa+size), splitting larger leaves at its ends and freeing
+ * tables that become empty; absent parts are passed over. -EINVAL; -ENOMEM
+ * when a split needs a table.
+ */
+int stage2_unmap(struct stage2 *s, u64 gpa, u64 size);
+
+/* Translates one address. 0 or -ENOENT. */
+int stage2_lookup(const struct stage2 *s, u64 gpa, struct stage2_mapping *out);
+
+/* Host-physical address of the root table, for EPTP or nCR3. */
+u64 stage2_root(const struct stage2 *s);
+
+#endif

@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * SVM on a CPU: detection (APM vol. 2, 15.4), EFER.SVME, the host save area,
+ * and address-space IDs (15.16).
+ */
+#include <margay/errno.h>
+
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/svm/svm.h"
+
+#define CPUID_SVM_EXT 0x80000001
+#define CPUID_SVM 0x8000000a
+#define CPUID_SVM_ECX BIT(2)
+#define CPUID_1G_EDX BIT(26)
+#define CPUID_RDTSCP_EDX BIT(27)
+#define SVM_EDX_NP BIT(0)
+#define SVM_EDX_NRIPS BIT(3)
+#define VM_CR_LOCK BIT(3)
+#define VM_CR_SVMDIS BIT(4)
+
+struct svm_features svm_features;
+
+/* One host CPU. The pages stay for the life of the node. */
+struct svm_cpu {
+	void *hsave;      /* VM_HSAVE_PA */
+	void *host_vmcb;  /* the LWK's FS, GS, TR, LDTR for VMLOAD */
+	u32 next_asid;
+};
+static struct svm_cpu *cpus;
+
+static bool has_svm(void)
+{
+	struct cpuid_regs r;
+
+	cpuid(0x80000000, 0, &r);
+	if (r.eax < CPUID_SVM)
+		return false;
+	cpuid(CPUID_SVM_EXT, 0, &r);
+	return r.ecx & CPUID_SVM_ECX;
+}
+
+static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
+{
+	struct cpuid_regs ext, l7, l1, ld, size;
+
+	cpuid(CPUID_SVM_EXT, 0, &ext);
+	cpuid(0x80000008, 0, &size);
+	cpuid(1, 0, &l1);
+	cpuid(7, 0, &l7);
+	cpuid(0xd, 1, &ld);
+	svm_features = (struct svm_features){ .nr_asids = svm->ebx, .nrips = svm->edx & SVM_EDX_NRIPS };
+	*caps = (struct hvm_caps){
+		.stage2_1g = ext.edx & CPUID_1G_EDX,
+		.phys_bits = (u8)MIN(size.eax & 0xff, 48),
+		.insn_len = svm_features.nrips,
+		.rdtscp = ext.edx & CPUID_RDTSCP_EDX,
+		.invpcid = l7.ebx & BIT(10),
+		.xsaves = l1.ecx & BIT(26) && ld.eax & BIT(3),
+		.pcid = l1.ecx & BIT(17),
+		.cr4_allowed = ~0ull, /* SVM limits none: CPUID decides */
+	};
+}
+
+int svm_probe(struct hvm_caps *caps)
+{
+	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(*cpus), PAGE_SIZE) / PAGE_SIZE);
+	struct cpuid_regs svm;
+	u64 vm_cr;
+
+	if (!has_svm())
+		return -ENODEV;
+	vm_cr = rdmsr(MSR_AMD_VM_CR);
+	if (vm_cr & VM_CR_SVMDIS) {
+		host_log("margay: SVM is disabled by firmware: MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set%s; enable SVM in the setup",
+			 vm_cr & VM_CR_LOCK ? " and locked by bit 3" : "");
+		return -EPERM;
+	}
+	cpuid(CPUID_SVM, 0, &svm);
+	if (!(svm.edx & SVM_EDX_NP)) {
+		host_log("margay: SVM lacks nested paging: CPUID 0x8000000a EDX bit 0 (NP) is 0");
+		return -EPERM;
+	}
+	if (svm.ebx < 2) {
+		host_log("margay: SVM has no address-space ID for guests: CPUID 0x8000000a EBX is %u", svm.ebx);
+		return -EPERM;
+	}
+	cpus = host_pages_alloc(pages, -1);
+	if (!cpus) {
+		host_log("margay: no memory left for SVM's per-CPU state");
+		return -EPERM;
+	}
+	read_caps(caps, &svm);
+	return 0;
+}
+
+int svm_cpu_on(void)
+{
+	struct svm_cpu *c = &cpus[host_cpu_this()];
+	int node = host_cpu_info(host_cpu_this())->node;
+
+	if (!c->hsave)
+		c->hsave = host_pages_alloc(1, node);
+	if (!c->host_vmcb)
+		c->host_vmcb = host_pages_alloc(1, node);
+	if (!c->hsave || !c->host_vmcb) {
+		host_log("margay: CPU %u: no memory for the SVM host save area", host_cpu_this());
+		return -ENOMEM;
+	}
+	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME);
+	wrmsr(MSR_AMD_VM_HSAVE_PA, host_virt_to_hpa(c->hsave).v);
+	svm_vmsave(host_virt_to_hpa(c->host_vmcb).v);
+	return 0;
+}
+
+void svm_cpu_off(void)
+{
+	wrmsr(MSR_AMD_VM_HSAVE_PA, 0);
+	wrmsr(MSR_EFER, rdmsr(MSR_EFER) & ~EFER_SVME);
+}
+
+u64 svm_host_vmcb(void)
+{
+	return host_virt_to_hpa(cpus[host_cpu_this()].host_vmcb).v;
+}
+
+/* ASID 0 is the host's. When they run out the whole TLB is flushed and they start again. */
+void svm_new_asid(struct vmcb *vmcb)
+{
+	struct svm_cpu *c = &cpus[host_cpu_this()];
+
+	vmcb->tlb_control = SVM_TLB_KEEP;
+	if (++c->next_asid >= svm_features.nr_asids) {
+		c->next_asid = 1;
+		vmcb->tlb_control = SVM_TLB_FLUSH_ALL;
+	}
+	vmcb->asid = c->next_asid;
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * One entry into an SVM guest: event injection (APM vol. 2, 15.20), windows,
+ * and the translation of the exit (15.6-15.14, appendix C) into struct vmexit.
+ */
+#include "arch/x86_64/svm/svm.h"
+
+#define DR6_BS BIT(14)
+
+void svm_request_irq_window(struct vcpu *vcpu, bool on)
+{
+	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+
+	/* A virtual interrupt that is never delivered: its intercept comes when it could be. */
+	if (on) {
+		v->v_intr |= SVM_V_IRQ | SVM_V_INTR_PRIO | SVM_V_IGN_TPR;
+		v->intercept_misc1 |= SVM_INTERCEPT_VINTR;
+	} else {
+		v->v_intr &= ~(SVM_V_IRQ | SVM_V_INTR_PRIO | SVM_V_IGN_TPR);
+		v->intercept_misc1 &= ~SVM_INTERCEPT_VINTR;
+	}
+}
+
+/* One instruction with our TF; its #DB ends NMI blocking or the shadow. */
+static void step(struct vcpu *vcpu, struct svm_vcpu *s)
+{
+	s->stepping = true;
+	s->guest_tf = vcpu->regs.rflags & RFLAGS_TF;
+	vcpu->regs.rflags |= RFLAGS_TF;
+}
+
+void svm_request_nmi_window(struct vcpu *vcpu)
+{
+	struct svm_vcpu *s = svm_vcpu(vcpu);
+
+	s->nmi_window = true;
+	if (!s->nmi_blocked && !s->stepping)
+		step(vcpu, s);
+}
+
+static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
+{
+	struct hvm_event *e = &vcpu->event;
+	u64 inj = e->vector | SVM_EVENT_V;
+
+	switch (e->type) {
+	case HVM_EVENT_NONE:
+		return;
+	case HVM_EVENT_INTR:
+		inj |= SVM_EVENT_INTR << SVM_EVENT_TYPE_SHIFT;
+		break;
+	case HVM_EVENT_NMI:
+		inj |= SVM_EVENT_NMI << SVM_EVENT_TYPE_SHIFT;
+		s->nmi_blocked = true;
+		s->vmcb->intercept_misc1 |= SVM_INTERCEPT_IRET;
+		break;
+	case HVM_EVENT_EXCEPTION:
+		inj |= SVM_EVENT_EXCEPTION << SVM_EVENT_TYPE_SHIFT;
+		break;
+	}
+	if (e->has_error)
+		inj |= SVM_EVENT_EV | (u64)e->error << 32;
+	s->vmcb->event_inj = inj;
+	e->type = HVM_EVENT_NONE;
+}
+
+/* An event whose delivery the exit cut short comes back into vcpu->event. */
+static void recover_event(struct vcpu *vcpu, u64 info)
+{
+	struct hvm_event *e = &vcpu->event;
+	u8 vector = info & SVM_EVENT_VECTOR;
+
+	if (likely(!(info & SVM_EVENT_V)))
+		return;
+	*e = (struct hvm_event){ .vector = vector, .has_error = info & SVM_EVENT_EV, .error = (u32)(info >> 32) };
+	switch (info >> SVM_EVENT_TYPE_SHIFT & 7) {
+	case SVM_EVENT_INTR:
+		e->type = HVM_EVENT_INTR;
+		break;
+	case SVM_EVENT_NMI:
+		e->type = HVM_EVENT_NMI;
+		break;
+	case SVM_EVENT_EXCEPTION:
+		/* INT3 and INTO run again. */
+		e->type = vector == VEC_BP || vector == VEC_OF ? HVM_EVENT_NONE : HVM_EVENT_EXCEPTION;
+		break;
+	default:
+		break;
+	}
+}
+
+static void decode_exception(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit, u8 vector)
+{
+	exit->reason = VMEXIT_EXCEPTION;
+	exit->exception.vector = vector;
+	exit->exception.has_error = vector == VEC_AC;
+	exit->exception.error = exit->exception.has_error ? (u32)s->vmcb->exit_info1 : 0;
+	exit->exception.qualification = 0;
+	if (vector != VEC_DB || !s->stepping)
+		return;
+	/* Our own step. The instruction may have been the IRET, which loaded TF itself. */
+	s->stepping = false;
+	s->nmi_blocked = false;
+	if (!s->guest_tf) {
+		s->vmcb->dr6 &= ~DR6_BS;
+		exit->reason = VMEXIT_NMI_WINDOW;
+		s->nmi_window = false;
+		vcpu->regs.rflags &= ~RFLAGS_TF;
+	}
+}
+
+static void decode_io(const struct vmcb *v, struct vmexit *exit)
+{
+	exit->reason = VMEXIT_IO;
+	exit->insn_len = (u8)(v->exit_info2 - v->rip);
+	exit->io.port = (u16)(v->exit_info1 >> 16);
+	exit->io.size = v->exit_info1 >> SVM_IOIO_SIZE_SHIFT & 7;
+	exit->io.in = v->exit_info1 & SVM_IOIO_IN;
+	exit->io.string = v->exit_info1 & SVM_IOIO_STRING;
+	exit->io.rep = v->exit_info1 & SVM_IOIO_REP;
+}
+
+static void decode_cr(struct vmexit *exit, u8 cr, bool write)
+{
+	exit->reason = VMEXIT_CR;
+	exit->cr.cr = cr;
+	exit->cr.write = write;
+	exit->cr.decoded = false;
+}
+
+/* Exit codes that translate without further data. */
+static const struct {
+	u16 code;
+	u8 reason;
+} simple[] = {
+	{ SVM_EXIT_CPUID, VMEXIT_CPUID },       { SVM_EXIT_INTR, VMEXIT_EXTINT },
+	{ SVM_EXIT_HLT, VMEXIT_HLT },           { SVM_EXIT_VINTR, VMEXIT_IRQ_WINDOW },
+	{ SVM_EXIT_VMMCALL, VMEXIT_HYPERCALL }, { SVM_EXIT_NMI, VMEXIT_NMI },
+	{ SVM_EXIT_XSETBV, VMEXIT_XSETBV },     { SVM_EXIT_INVD, VMEXIT_WBINVD },
+	{ SVM_EXIT_WBINVD, VMEXIT_WBINVD },     { SVM_EXIT_RDPMC, VMEXIT_RDPMC },
+	{ SVM_EXIT_MONITOR, VMEXIT_MWAIT },     { SVM_EXIT_MWAIT, VMEXIT_MWAIT },
+	{ SVM_EXIT_INVLPGA, VMEXIT_VIRT_INSN }, { SVM_EXIT_TASK_SWITCH, VMEXIT_TASK_SWITCH },
+	{ SVM_EXIT_INIT, VMEXIT_INIT },         { SVM_EXIT_SHUTDOWN, VMEXIT_TRIPLE_FAULT },
+};
+
+static enum vmexit_reason simple_reason(u64 code)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(simple); i++)
+		if (simple[i].code == code)
+			return simple[i].reason;
+	if (code >= SVM_EXIT_VMRUN && code <= SVM_EXIT_SKINIT)
+		return VMEXIT_VIRT_INSN;
+	return VMEXIT_UNKNOWN;
+}
+
+static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
+{
+	struct vmcb *v = s->vmcb;
+	u64 code = v->exit_code;
+
+	exit->raw = code;
+	exit->insn_len = svm_features.nrips && v->next_rip - v->rip <= 15 ? (u8)(v->next_rip - v->rip) : 0;
+	if (code == SVM_EXIT_INVALID) {
+		exit->reason = VMEXIT_ENTRY_FAILED;
+	} else if (code == SVM_EXIT_MSR) {
+		exit->reason = v->exit_info1 ? VMEXIT_WRMSR : VMEXIT_RDMSR;
+	} else if (code == SVM_EXIT_IOIO) {
+		decode_io(v, exit);
+	} else if (code == SVM_EXIT_NPF) {
+		exit->reason = VMEXIT_STAGE2;
+		exit->stage2.gpa = gpa(v->exit_info2);
+		exit->stage2.write = v->exit_info1 & PFERR_W;
+		exit->stage2.exec = v->exit_info1 & PFERR_I;
+		exit->stage2.walk = v->exit_info1 & SVM_NPF_GUEST_TABLE;
+	} else if (code >= SVM_EXIT_EXCEPTION && code < SVM_EXIT_EXCEPTION + 32) {
+		decode_exception(vcpu, s, exit, (u8)(code - SVM_EXIT_EXCEPTION));
+	} else if (code < SVM_EXIT_CR_WRITE + 16) {
+		decode_cr(exit, code & 15, code >= SVM_EXIT_CR_WRITE);
+	} else if (code == SVM_EXIT_IRET) {
+		/* NMIs stay blocked until the IRET has run: step it. */
+		v->intercept_misc1 &= ~SVM_INTERCEPT_IRET;
+		step(vcpu, s);
+		exit->reason = VMEXIT_NMI_WINDOW;
+	} else {
+		exit->reason = simple_reason(code);
+	}
+}
+
+void svm_run(struct vcpu *vcpu, struct vmexit *exit)
+{
+	struct svm_vcpu *s = svm_vcpu(vcpu);
+	struct guest_regs *r = &vcpu->regs;
+	struct vmcb *v = s->vmcb;
+
+	inject(vcpu, s);
+	v->rax = r->gpr[GPR_RAX];
+	v->rsp = r->gpr[GPR_RSP];
+	v->rip = r->rip;
+	v->rflags = r->rflags;
+	v->cr2 = r->cr2;
+	svm_enter(r, s->vmcb_pa, s->host_vmcb_pa);
+	r->gpr[GPR_RAX] = v->rax;
+	r->gpr[GPR_RSP] = v->rsp;
+	r->rip = v->rip;
+	r->rflags = v->rflags;
+	r->cr2 = v->cr2;
+	v->tlb_control = SVM_TLB_KEEP;
+	v->event_inj = 0;
+	recover_event(vcpu, v->exit_int_info);
+	decode(vcpu, s, exit);
+}
+
+static const struct hvm_ops svm_ops = {
+	.name = "SVM/NPT",
+	.stage2_format = &npt_format,
+	.probe = svm_probe,
+	.cpu_on = svm_cpu_on,
+	.cpu_off = svm_cpu_off,
+	.vcpu_create = svm_vcpu_create,
+	.vcpu_destroy = svm_vcpu_destroy,
+	.vcpu_load = svm_vcpu_load,
+	.vcpu_reset = svm_vcpu_reset,
+	.run = svm_run,
+	.get = svm_get,
+	.set = svm_set,
+	.get_segment = svm_get_segment,
+	.set_segment = svm_set_segment,
+	.set_desc_table = svm_set_desc_table,
+	.request_irq_window = svm_request_irq_window,
+	.request_nmi_window = svm_request_nmi_window,
+	.intercept_msr = svm_intercept_msr,
+	.intercept_io = svm_intercept_io,
+	.set_tsc_offset = svm_set_tsc_offset,
+	.flush_stage2 = svm_flush_stage2,
+	.dump = svm_dump,
+};
+HVM_BACKEND(svm_ops);

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Guest state in the VMCB's save area (APM vol. 2, table B-2): registers, segments, power-on values, dump. */
+#include <margay/string.h>
+
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/svm/svm.h"
+
+/* Where a register lives; NULL for the few that need more than a copy. */
+static u64 *field(struct vmcb *v, enum hvm_reg reg)
+{
+	switch (reg) {
+	case HVM_CR0:
+		return &v->cr0;
+	case HVM_CR3:
+		return &v->cr3;
+	case HVM_CR4:
+		return &v->cr4;
+	case HVM_PAT:
+		return &v->g_pat;
+	case HVM_DR6:
+		return &v->dr6;
+	case HVM_DR7:
+		return &v->dr7;
+	case HVM_SYSENTER_CS:
+		return &v->sysenter_cs;
+	case HVM_SYSENTER_ESP:
+		return &v->sysenter_esp;
+	case HVM_SYSENTER_EIP:
+		return &v->sysenter_eip;
+	case HVM_FS_BASE:
+		return &v->fs.base;
+	case HVM_GS_BASE:
+		return &v->gs.base;
+	case HVM_KERNEL_GS_BASE:
+		return &v->kernel_gs_base;
+	case HVM_STAR:
+		return &v->star;
+	case HVM_LSTAR:
+		return &v->lstar;
+	case HVM_CSTAR:
+		return &v->cstar;
+	case HVM_SFMASK:
+		return &v->sfmask;
+	default:
+		return NULL;
+	}
+}
+
+u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg)
+{
+	struct svm_vcpu *s = svm_vcpu(vcpu);
+
+	switch (reg) {
+	case HVM_EFER:
+		return s->vmcb->efer & ~EFER_SVME;
+	case HVM_TSC_AUX:
+		return rdmsr(MSR_TSC_AUX);
+	case HVM_INTR_SHADOW:
+		return s->vmcb->int_state & SVM_INTR_SHADOW;
+	case HVM_NMI_BLOCKED:
+		return s->nmi_blocked;
+	default:
+		return *field(s->vmcb, reg);
+	}
+}
+
+void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
+{
+	struct svm_vcpu *s = svm_vcpu(vcpu);
+
+	switch (reg) {
+	case HVM_EFER:
+		s->vmcb->efer = value | EFER_SVME; /* VMRUN insists */
+		break;
+	case HVM_TSC_AUX:
+		wrmsr(MSR_TSC_AUX, value);
+		return;
+	case HVM_INTR_SHADOW:
+		s->vmcb->int_state = value;
+		return;
+	case HVM_NMI_BLOCKED:
+		s->nmi_blocked = value;
+		return;
+	default:
+		*field(s->vmcb, reg) = value;
+	}
+	/* An intercepted control-register write must flush what the instruction would have flushed. */
+	if (reg == HVM_CR0 || reg == HVM_CR3 || reg == HVM_CR4 || reg == HVM_EFER)
+		svm_new_asid(s->vmcb);
+}
+
+static struct vmcb_segment *segment(struct vmcb *v, enum seg seg)
+{
+	switch (seg) {
+	case SEG_ES:
+		return &v->es;
+	case SEG_CS:
+		return &v->cs;
+	case SEG_SS:
+		return &v->ss;
+	case SEG_DS:
+		return &v->ds;
+	case SEG_FS:
+		return &v->fs;
+	case SEG_GS:
+		return &v->gs;
+	case SEG_LDTR:
+		return &v->ldtr;
+	default:
+		return &v->tr;
+	}
+}
+
+/* The VMCB packs the attributes: bits 7:0 as in VMX, AVL, L, D/B, G follow at once. */
+void svm_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out)
+{
+	const struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+	const struct vmcb_segment *s = segment(svm_vcpu(vcpu)->vmcb, seg);
+	u32 attr = (s->attr & 0xffu) | (s->attr & 0xf00u) << 4;
+
+	/* SS need not hold the privilege level (APM vol. 2, 15.5.1), the CPL field does. */
+	if (seg == SEG_SS)
+		attr = (attr & ~(3u << SEG_ATTR_DPL_SHIFT)) | (u32)(v->cpl & 3) << SEG_ATTR_DPL_SHIFT;
+	if (!(attr & SEG_ATTR_P))
+		attr |= SEG_ATTR_UNUSABLE;
+	*out = (struct segment){ .selector = s->selector, .attr = attr, .limit = s->limit, .base = s->base };
+}
+
+void svm_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in)
+{
+	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+	u32 attr = in->attr & SEG_ATTR_UNUSABLE ? 0 : in->attr;
+
+	*segment(v, seg) = (struct vmcb_segment){
+		.selector = in->selector,
+		.attr = (u16)((attr & 0xff) | (attr >> 4 & 0xf00)),
+		.limit = in->limit,
+		.base = in->base,
+	};
+	if (seg == SEG_SS)
+		v->cpl = (u8)(attr >> SEG_ATTR_DPL_SHIFT & 3);
+}
+
+void svm_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in)
+{
+	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+
+	*(idt ? &v->idtr : &v->gdtr) = (struct vmcb_segment){ .limit = in->limit, .base = in->base };
+}
+
+/* APM vol. 2, table 14-1. */
+void svm_vcpu_reset(struct vcpu *vcpu)
+{
+	static const struct segment code = { .selector = 0xf000, .base = 0xffff0000, .limit = 0xffff, .attr = 0x9b };
+	static const struct segment data = { .limit = 0xffff, .attr = 0x93 };
+	static const struct segment ldtr = { .limit = 0xffff, .attr = 0x82 };
+	static const struct segment tr = { .limit = 0xffff, .attr = 0x8b };
+	static const struct desc_table table = { .limit = 0xffff };
+	struct svm_vcpu *s = svm_vcpu(vcpu);
+	struct vmcb *v = s->vmcb;
+
+	memset(&v->es, 0, sizeof(*v) - offsetof(struct vmcb, es));
+	vcpu->regs = (struct guest_regs){ .rip = 0xfff0, .rflags = RFLAGS_FIXED };
+	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
+		svm_set_segment(vcpu, seg, seg == SEG_CS ? &code : &data);
+	svm_set_segment(vcpu, SEG_LDTR, &ldtr);
+	svm_set_segment(vcpu, SEG_TR, &tr);
+	svm_set_desc_table(vcpu, false, &table);
+	svm_set_desc_table(vcpu, true, &table);
+	v->cr0 = CR0_CD | CR0_NW | CR0_ET;
+	v->efer = EFER_SVME;
+	v->dr6 = 0xffff0ff0;
+	v->dr7 = 0x400;
+	v->g_pat = PAT_RESET;
+	v->int_state = 0;
+	v->event_inj = 0;
+	s->nmi_blocked = s->stepping = s->nmi_window = false;
+}
+
+void svm_dump(struct vcpu *vcpu)
+{
+	static const char *const name[] = { "ES", "CS", "SS", "DS", "FS", "GS", "LDTR", "TR" };
+	const struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+
+	vm_log(vcpu->vm, "VMCB: exit %#llx info1 %#llx info2 %#llx int-info %#llx", (unsigned long long)v->exit_code,
+	       (unsigned long long)v->exit_info1, (unsigned long long)v->exit_info2, (unsigned long long)v->exit_int_info);
+	vm_log(vcpu->vm, "VMCB: CR0 %#llx CR3 %#llx CR4 %#llx EFER %#llx RFLAGS %#llx CPL %u", (unsigned long long)v->cr0,
+	       (unsigned long long)v->cr3, (unsigned long long)v->cr4, (unsigned long long)v->efer,
+	       (unsigned long long)v->rflags, v->cpl);
+	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
+		struct segment s;
+
+		svm_get_segment(vcpu, seg, &s);
+		vm_log(vcpu->vm, "VMCB: %-4s %04x base %#llx limit %#x attributes %#x", name[seg], s.selector,
+		       (unsigned long long)s.base, s.limit, s.attr);
+	}
+}

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private to the SVM backend: its vCPU, and what its files call of each other. */
+#ifndef SVM_SVM_H
+#define SVM_SVM_H
+
+#include "arch/x86_64/svm/vmcb.h"
+#include "vmm/vm.h"
+
+#define SVM_MSRPM_PAGES 2
+#define SVM_IOPM_PAGES 3
+
+struct svm_vcpu {
+	struct vmcb *vmcb;
+	u64 vmcb_pa;
+	u64 host_vmcb_pa;    /* of the CPU that it is loaded on */
+	u8 *msrpm, *iopm;
+	/*
+	 * NMIs without vNMI: blocked from the injection to the end of the IRET,
+	 * which is intercepted and then single-stepped.
+	 */
+	bool nmi_blocked;
+	bool stepping;       /* RFLAGS.TF is ours */
+	bool guest_tf;       /* what it was */
+	bool nmi_window;     /* an NMI waits */
+};
+
+/* What the host CPU offers; set by svm_probe(). */
+struct svm_features {
+	u32 nr_asids;
+	bool nrips;
+};
+extern struct svm_features svm_features;
+
+static inline struct svm_vcpu *svm_vcpu(struct vcpu *vcpu)
+{
+	return vcpu->hvm;
+}
+
+/* cpu.c */
+int svm_probe(struct hvm_caps *caps);
+int svm_cpu_on(void);
+void svm_cpu_off(void);
+/* Host state area of the calling CPU, for VMLOAD after an exit. */
+u64 svm_host_vmcb(void);
+/* An address-space ID that no cached translation of the calling CPU uses. */
+void svm_new_asid(struct vmcb *vmcb);
+
+/* state.c */
+u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg);
+void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value);
+void svm_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out);
+void svm_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in);
+void svm_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in);
+void svm_vcpu_reset(struct vcpu *vcpu);
+void svm_dump(struct vcpu *vcpu);
+
+/* vcpu.c */
+int svm_vcpu_create(struct vcpu *vcpu);
+void svm_vcpu_destroy(struct vcpu *vcpu);
+void svm_vcpu_load(struct vcpu *vcpu);
+void svm_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write);
+void svm_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on);
+void svm_set_tsc_offset(struct vcpu *vcpu, s64 offset);
+void svm_flush_stage2(struct vcpu *vcpu);
+
+/* run.c */
+void svm_run(struct vcpu *vcpu, struct vmexit *exit);
+void svm_request_irq_window(struct vcpu *vcpu, bool on);
+void svm_request_nmi_window(struct vcpu *vcpu);
+
+/* run.asm */
+void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa);
+void svm_vmsave(u64 vmcb_pa);
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The virtual machine control block: APM vol. 2, appendix B (tables B-1 and B-2), and its bits by chapter 15. */
+#ifndef SVM_VMCB_H
+#define SVM_VMCB_H
+
+#include <margay/x86.h>
+
+/* intercept_misc1 (offset 0x00c) */
+enum {
+	SVM_INTERCEPT_INTR = 1u << 0,
+	SVM_INTERCEPT_NMI = 1u << 1,
+	SVM_INTERCEPT_INIT = 1u << 3,
+	SVM_INTERCEPT_VINTR = 1u << 4,
+	SVM_INTERCEPT_RDPMC = 1u << 15,
+	SVM_INTERCEPT_CPUID = 1u << 18,
+	SVM_INTERCEPT_IRET = 1u << 20,
+	SVM_INTERCEPT_INVD = 1u << 22,
+	SVM_INTERCEPT_HLT = 1u << 24,
+	SVM_INTERCEPT_INVLPGA = 1u << 26,
+	SVM_INTERCEPT_IOIO = 1u << 27,
+	SVM_INTERCEPT_MSR = 1u << 28,
+	SVM_INTERCEPT_TASK_SWITCH = 1u << 29,
+	SVM_INTERCEPT_SHUTDOWN = 1u << 31,
+};
+
+/* intercept_misc2 (offset 0x010) */
+enum {
+	SVM_INTERCEPT_VMRUN = 1u << 0,
+	SVM_INTERCEPT_VMMCALL = 1u << 1,
+	SVM_INTERCEPT_VMLOAD = 1u << 2,
+	SVM_INTERCEPT_VMSAVE = 1u << 3,
+	SVM_INTERCEPT_STGI = 1u << 4,
+	SVM_INTERCEPT_CLGI = 1u << 5,
+	SVM_INTERCEPT_SKINIT = 1u << 6,
+	SVM_INTERCEPT_WBINVD = 1u << 9,
+	SVM_INTERCEPT_MONITOR = 1u << 10,
+	SVM_INTERCEPT_MWAIT = 1u << 11,
+	SVM_INTERCEPT_XSETBV = 1u << 13,
+};
+
+/* v_intr (offset 0x060) */
+#define SVM_V_IRQ BIT(8)
+#define SVM_V_INTR_PRIO (15ull << 16)
+#define SVM_V_IGN_TPR BIT(20)
+#define SVM_V_INTR_MASKING BIT(24)
+
+#define SVM_INTR_SHADOW BIT(0) /* int_state (offset 0x068) */
+#define SVM_NP_ENABLE BIT(0)   /* np_control (offset 0x090) */
+
+/* event_inj and exit_int_info: type in bits 10:8. */
+#define SVM_EVENT_VECTOR 0xffu
+#define SVM_EVENT_TYPE_SHIFT 8
+enum { SVM_EVENT_INTR = 0, SVM_EVENT_NMI = 2, SVM_EVENT_EXCEPTION = 3, SVM_EVENT_SOFT = 4 };
+#define SVM_EVENT_EV BIT(11)
+#define SVM_EVENT_V BIT(31)
+
+enum { SVM_TLB_KEEP = 0, SVM_TLB_FLUSH_ALL = 1 };
+
+/* Exit codes (APM vol. 2, appendix C). */
+enum {
+	SVM_EXIT_CR_READ = 0x00,
+	SVM_EXIT_CR_WRITE = 0x10,
+	SVM_EXIT_EXCEPTION = 0x40,
+	SVM_EXIT_INTR = 0x60,
+	SVM_EXIT_NMI = 0x61,
+	SVM_EXIT_INIT = 0x63,
+	SVM_EXIT_VINTR = 0x64,
+	SVM_EXIT_RDPMC = 0x6f,
+	SVM_EXIT_CPUID = 0x72,
+	SVM_EXIT_IRET = 0x74,
+	SVM_EXIT_INVD = 0x76,
+	SVM_EXIT_HLT = 0x78,
+	SVM_EXIT_INVLPGA = 0x7a,
+	SVM_EXIT_IOIO = 0x7b,
+	SVM_EXIT_MSR = 0x7c,
+	SVM_EXIT_TASK_SWITCH = 0x7d,
+	SVM_EXIT_SHUTDOWN = 0x7f,
+	SVM_EXIT_VMRUN = 0x80,
+	SVM_EXIT_VMMCALL = 0x81,
+	SVM_EXIT_SKINIT = 0x86,
+	SVM_EXIT_WBINVD = 0x89,
+	SVM_EXIT_MONITOR = 0x8a,
+	SVM_EXIT_MWAIT = 0x8b,
+	SVM_EXIT_XSETBV = 0x8d,
+	SVM_EXIT_NPF = 0x400,
+};
+#define SVM_EXIT_INVALID (~0ull)
+
+/* exit_info1 of IOIO: direction and size; the port is in bits 31:16. */
+#define SVM_IOIO_IN BIT(0)
+#define SVM_IOIO_STRING BIT(2)
+#define SVM_IOIO_REP BIT(3)
+#define SVM_IOIO_SIZE_SHIFT 4 /* one bit each for 1, 2 and 4 bytes */
+
+/* exit_info1 of NPF, beside the page-fault bits. */
+#define SVM_NPF_GUEST_TABLE BIT(33)
+
+struct vmcb_segment {
+	u16 selector;
+	u16 attr; /* type, S, DPL, P, AVL, L, D/B, G in 12 bits */
+	u32 limit;
+	u64 base;
+};
+static_assert(sizeof(struct vmcb_segment) == 16, "APM vol. 2, table B-2");
+
+struct vmcb {
+	/* Control area, offset 0. */
+	u16 intercept_cr_read, intercept_cr_write;
+	u16 intercept_dr_read, intercept_dr_write;
+	u32 intercept_exceptions;
+	u32 intercept_misc1, intercept_misc2, intercept_misc3;
+	u8 reserved1[0x40 - 0x18];
+	u64 iopm_base, msrpm_base;
+	u64 tsc_offset;
+	u32 asid;
+	u8 tlb_control;
+	u8 reserved2[3];
+	u64 v_intr;
+	u64 int_state;
+	u64 exit_code, exit_info1, exit_info2, exit_int_info;
+	u64 np_control;
+	u8 reserved3[0xa8 - 0x98];
+	u64 event_inj;
+	u64 n_cr3;
+	u64 lbr_control;
+	u64 clean;
+	u64 next_rip;
+	u8 reserved4[0x400 - 0xd0];
+
+	/* State save area, offset 0x400. */
+	struct vmcb_segment es, cs, ss, ds, fs, gs, gdtr, ldtr, idtr, tr;
+	u8 reserved5[0x4cb - 0x4a0];
+	u8 cpl;
+	u8 reserved6[4];
+	u64 efer;
+	u8 reserved7[0x548 - 0x4d8];
+	u64 cr4, cr3, cr0, dr7, dr6, rflags, rip;
+	u8 reserved8[0x5d8 - 0x580];
+	u64 rsp;
+	u8 reserved9[0x5f8 - 0x5e0];
+	u64 rax, star, lstar, cstar, sfmask, kernel_gs_base, sysenter_cs, sysenter_esp, sysenter_eip, cr2;
+	u8 reserved10[0x668 - 0x648];
+	u64 g_pat;
+	u8 reserved11[0x1000 - 0x670];
+} __aligned(4096);
+static_assert(sizeof(struct vmcb) == 4096, "APM vol. 2, 15.5.1");
+static_assert(offsetof(struct vmcb, iopm_base) == 0x40, "table B-1");
+static_assert(offsetof(struct vmcb, asid) == 0x58, "table B-1");
+static_assert(offsetof(struct vmcb, exit_code) == 0x70, "table B-1");
+static_assert(offsetof(struct vmcb, np_control) == 0x90, "table B-1");
+static_assert(offsetof(struct vmcb, event_inj) == 0xa8, "table B-1");
+static_assert(offsetof(struct vmcb, next_rip) == 0xc8, "table B-1");
+static_assert(offsetof(struct vmcb, es) == 0x400, "table B-2");
+static_assert(offsetof(struct vmcb, cpl) == 0x4cb, "table B-2");
+static_assert(offsetof(struct vmcb, efer) == 0x4d0, "table B-2");
+static_assert(offsetof(struct vmcb, cr4) == 0x548, "table B-2");
+static_assert(offsetof(struct vmcb, rip) == 0x578, "table B-2");
+static_assert(offsetof(struct vmcb, rsp) == 0x5d8, "table B-2");
+static_assert(offsetof(struct vmcb, rax) == 0x5f8, "table B-2");
+static_assert(offsetof(struct vmcb, cr2) == 0x640, "table B-2");
+static_assert(offsetof(struct vmcb, g_pat) == 0x668, "table B-2");
+
+#endif

@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Guest state in the VMCS (SDM vol. 3, 25.4): registers as the guest sees
+ * them, segments, power-on values (table 10-1), dump.
+ */
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/vmx/vmx.h"
+
+/* Registers that are one VMCS field; 0: not so. */
+static const u16 field[HVM_REGS] = {
+	[HVM_CR3] = VMCS_GUEST_CR3,
+	[HVM_EFER] = VMCS_GUEST_EFER,
+	[HVM_PAT] = VMCS_GUEST_PAT,
+	[HVM_DR7] = VMCS_GUEST_DR7,
+	[HVM_SYSENTER_CS] = VMCS_GUEST_SYSENTER_CS,
+	[HVM_SYSENTER_ESP] = VMCS_GUEST_SYSENTER_ESP,
+	[HVM_SYSENTER_EIP] = VMCS_GUEST_SYSENTER_EIP,
+	[HVM_FS_BASE] = VMCS_GUEST_BASE + 2 * SEG_FS,
+	[HVM_GS_BASE] = VMCS_GUEST_BASE + 2 * SEG_GS,
+};
+
+/* Registers that the LWK leaves to the guest all the time. */
+static const u32 msr[HVM_REGS] = {
+	[HVM_KERNEL_GS_BASE] = MSR_KERNEL_GS_BASE, [HVM_STAR] = MSR_STAR, [HVM_LSTAR] = MSR_LSTAR,
+	[HVM_CSTAR] = MSR_CSTAR, [HVM_SFMASK] = MSR_SFMASK, [HVM_TSC_AUX] = MSR_TSC_AUX,
+};
+
+static u64 read_dr6(void)
+{
+	u64 v;
+
+	asm volatile("mov %%dr6, %0" : "=r"(v));
+	return v;
+}
+
+u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
+{
+	u64 mask;
+
+	(void)vcpu;
+	switch (reg) {
+	case HVM_CR0: /* host-owned bits are read from the shadow */
+		mask = vmread(VMCS_CR0_MASK);
+		return (vmread(VMCS_GUEST_CR0) & ~mask) | (vmread(VMCS_CR0_SHADOW) & mask);
+	case HVM_CR4:
+		mask = vmread(VMCS_CR4_MASK);
+		return (vmread(VMCS_GUEST_CR4) & ~mask) | (vmread(VMCS_CR4_SHADOW) & mask);
+	case HVM_DR6:
+		return read_dr6();
+	case HVM_INTR_SHADOW:
+		return (vmread(VMCS_GUEST_INTERRUPTIBILITY) & INTERRUPTIBILITY_SHADOW) != 0;
+	case HVM_NMI_BLOCKED:
+		return (vmread(VMCS_GUEST_INTERRUPTIBILITY) & INTERRUPTIBILITY_NMI) != 0;
+	default:
+		return field[reg] ? vmread(field[reg]) : rdmsr(msr[reg]);
+	}
+}
+
+/* With PAE paging the CPU takes the directory pointers from the VMCS (SDM vol. 3, 27.3.2.4). */
+static void write_pdptes(struct vcpu *vcpu, u64 cr0)
+{
+	u64 pdptes[4];
+
+	if (!(cr0 & CR0_PG) || !(vmx_get(vcpu, HVM_CR4) & CR4_PAE) || vmread(VMCS_GUEST_EFER) & EFER_LMA)
+		return;
+	vcpu_read_pdptes(vcpu, vmread(VMCS_GUEST_CR3), pdptes);
+	for (unsigned i = 0; i < 4; i++)
+		vmwrite(VMCS_GUEST_PDPTE0 + 2 * i, pdptes[i]);
+}
+
+static void set_interruptibility(u64 bits, bool on)
+{
+	u64 v = vmread(VMCS_GUEST_INTERRUPTIBILITY);
+
+	vmwrite(VMCS_GUEST_INTERRUPTIBILITY, on ? v | bits : v & ~bits);
+}
+
+void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
+{
+	struct vmx_vcpu *x = vmx_vcpu(vcpu);
+
+	switch (reg) {
+	case HVM_CR0:
+		/* Caches stay on whatever the guest says; NE is fixed; PE and PG are free (unrestricted guest). */
+		vmwrite(VMCS_CR0_SHADOW, value);
+		vmwrite(VMCS_GUEST_CR0,
+			(value & ~(CR0_CD | CR0_NW)) | (vmx_controls.cr0_fixed0 & ~(CR0_PE | CR0_PG)) | CR0_ET);
+		write_pdptes(vcpu, value);
+		vmx_flush_linear(vcpu);
+		break;
+	case HVM_CR4:
+		vmwrite(VMCS_CR4_SHADOW, value);
+		/* Machine checks must reach the exception bitmap, not shut the CPU down. */
+		vmwrite(VMCS_GUEST_CR4, value | vmx_controls.cr4_fixed0 | CR4_MCE);
+		write_pdptes(vcpu, vmx_get(vcpu, HVM_CR0));
+		vmx_flush_linear(vcpu);
+		break;
+	case HVM_CR3:
+		vmwrite(VMCS_GUEST_CR3, value);
+		vmx_flush_linear(vcpu);
+		break;
+	case HVM_EFER:
+		vmwrite(VMCS_GUEST_EFER, value);
+		x->entry_controls = value & EFER_LMA ? vmx_controls.entry | ENTRY_IA32E_GUEST : vmx_controls.entry;
+		vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
+		break;
+	case HVM_DR6:
+		asm volatile("mov %0, %%dr6" : : "r"(value));
+		break;
+	case HVM_INTR_SHADOW:
+		set_interruptibility(INTERRUPTIBILITY_SHADOW, value);
+		break;
+	case HVM_NMI_BLOCKED:
+		set_interruptibility(INTERRUPTIBILITY_NMI, value);
+		break;
+	default:
+		if (field[reg])
+			vmwrite(field[reg], value);
+		else
+			wrmsr(msr[reg], value);
+	}
+}
+
+void vmx_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out)
+{
+	(void)vcpu;
+	*out = (struct segment){
+		.selector = (u16)vmread(VMCS_GUEST_SELECTOR + 2 * seg),
+		.attr = (u32)vmread(VMCS_GUEST_ATTR + 2 * seg),
+		.limit = (u32)vmread(VMCS_GUEST_LIMIT + 2 * seg),
+		.base = vmread(VMCS_GUEST_BASE + 2 * seg),
+	};
+}
+
+void vmx_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in)
+{
+	(void)vcpu;
+	vmwrite(VMCS_GUEST_SELECTOR + 2 * seg, in->selector);
+	vmwrite(VMCS_GUEST_ATTR + 2 * seg, in->attr);
+	vmwrite(VMCS_GUEST_LIMIT + 2 * seg, in->limit);
+	vmwrite(VMCS_GUEST_BASE + 2 * seg, in->base);
+}
+
+void vmx_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in)
+{
+	(void)vcpu;
+	vmwrite(idt ? VMCS_GUEST_IDTR_BASE : VMCS_GUEST_GDTR_BASE, in->base);
+	vmwrite(idt ? VMCS_GUEST_IDTR_LIMIT : VMCS_GUEST_GDTR_LIMIT, in->limit);
+}
+
+void vmx_vcpu_reset(struct vcpu *vcpu)
+{
+	static const struct segment code = { .selector = 0xf000, .base = 0xffff0000, .limit = 0xffff, .attr = 0x9b };
+	static const struct segment data = { .limit = 0xffff, .attr = 0x93 };
+	static const struct segment ldtr = { .limit = 0xffff, .attr = 0x82 };
+	static const struct segment tr = { .limit = 0xffff, .attr = 0x8b };
+	static const struct desc_table table = { .limit = 0xffff };
+	struct vmx_vcpu *x = vmx_vcpu(vcpu);
+
+	vcpu->regs = (struct guest_regs){ .rip = 0xfff0, .rflags = RFLAGS_FIXED };
+	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
+		vmx_set_segment(vcpu, seg, seg == SEG_CS ? &code : &data);
+	vmx_set_segment(vcpu, SEG_LDTR, &ldtr);
+	vmx_set_segment(vcpu, SEG_TR, &tr);
+	vmx_set_desc_table(vcpu, false, &table);
+	vmx_set_desc_table(vcpu, true, &table);
+	vmwrite(VMCS_GUEST_INTERRUPTIBILITY, 0);
+	vmwrite(VMCS_GUEST_ACTIVITY, 0);
+	vmwrite(VMCS_GUEST_PENDING_DEBUG, 0);
+	vmwrite(VMCS_GUEST_DEBUGCTL, 0);
+	vmx_set(vcpu, HVM_EFER, 0);
+	vmx_set(vcpu, HVM_CR3, 0);
+	vmx_set(vcpu, HVM_CR4, 0);
+	vmx_set(vcpu, HVM_CR0, CR0_CD | CR0_NW | CR0_ET);
+	vmx_set(vcpu, HVM_DR6, 0xffff0ff0);
+	vmx_set(vcpu, HVM_DR7, 0x400);
+	vmx_set(vcpu, HVM_PAT, PAT_RESET);
+	for (enum hvm_reg reg = HVM_SYSENTER_CS; reg <= HVM_SFMASK; reg++)
+		vmx_set(vcpu, reg, 0);
+	/* Not what run() compares with: everything is written at the first entry. */
+	x->rip = x->rsp = x->rflags = ~0ull;
+}
+
+void vmx_dump(struct vcpu *vcpu)
+{
+	static const char *const name[] = { "ES", "CS", "SS", "DS", "FS", "GS", "LDTR", "TR" };
+	static const struct {
+		const char *name;
+		u16 field;
+	} row[] = {
+		{ "exit reason", VMCS_EXIT_REASON },         { "qualification", VMCS_EXIT_QUALIFICATION },
+		{ "instruction error", VMCS_INSTRUCTION_ERROR }, { "guest-physical address", VMCS_GUEST_PHYSICAL_ADDRESS },
+		{ "CR0", VMCS_GUEST_CR0 },                   { "CR3", VMCS_GUEST_CR3 },
+		{ "CR4", VMCS_GUEST_CR4 },                   { "EFER", VMCS_GUEST_EFER },
+		{ "RFLAGS", VMCS_GUEST_RFLAGS },             { "RSP", VMCS_GUEST_RSP },
+		{ "entry controls", VMCS_ENTRY_CONTROLS },   { "entry event", VMCS_ENTRY_INTR_INFO },
+		{ "interruptibility", VMCS_GUEST_INTERRUPTIBILITY },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
+		vm_log(vcpu->vm, "VMCS: %s %#llx", row[i].name, (unsigned long long)vmread(row[i].field));
+	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
+		struct segment s;
+
+		vmx_get_segment(vcpu, seg, &s);
+		vm_log(vcpu->vm, "VMCS: %-4s %04x base %#llx limit %#x attributes %#x", name[seg], s.selector,
+		       (unsigned long long)s.base, s.limit, s.attr);
+	}
+}

@@ -1,0 +1,85 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private to the VT-x backend: its instructions, its vCPU, and what its files call of each other. */
+#ifndef VMX_VMX_H
+#define VMX_VMX_H
+
+#include "arch/x86_64/vmx/vmcs.h"
+#include "vmm/vm.h"
+
+struct vmx_vcpu {
+	void *vmcs;
+	u64 vmcs_pa;
+	u8 *io_bitmap;  /* two pages: ports 0-0x7fff, 0x8000-0xffff */
+	u8 *msr_bitmap;
+	bool launched;
+	u32 proc_controls, entry_controls;
+	/* What the VMCS holds, to write only what changed. */
+	u64 rip, rsp, rflags;
+};
+
+/* The controls of this machine, negotiated once by vmx_probe(). */
+struct vmx_controls {
+	u32 pin, proc, proc2, exit, entry;
+	u32 revision;      /* VMCS revision identifier */
+	u64 cr0_fixed0, cr4_fixed0, cr4_fixed1;
+	bool invept_single;
+};
+extern struct vmx_controls vmx_controls;
+
+static inline struct vmx_vcpu *vmx_vcpu(struct vcpu *vcpu)
+{
+	return vcpu->hvm;
+}
+
+static inline u64 vmread(unsigned long field)
+{
+	u64 v;
+
+	asm volatile("vmread %1, %0" : "=rm"(v) : "r"(field) : "cc");
+	return v;
+}
+
+static inline void vmwrite(unsigned long field, u64 v)
+{
+	asm goto("vmwrite %1, %0\n\tjna %l[failed]" : : "r"(field), "rm"(v) : "cc" : failed);
+	return;
+failed:
+	host_panic("VMWRITE of field %#lx failed: VM-instruction error %llu", field,
+		   (unsigned long long)vmread(VMCS_INSTRUCTION_ERROR));
+}
+
+/* cpu.c */
+int vmx_probe(struct hvm_caps *caps);
+int vmx_cpu_on(void);
+void vmx_cpu_off(void);
+
+/* vcpu.c */
+int vmx_vcpu_create(struct vcpu *vcpu);
+void vmx_vcpu_destroy(struct vcpu *vcpu);
+void vmx_vcpu_load(struct vcpu *vcpu);
+void vmx_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write);
+void vmx_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on);
+void vmx_set_tsc_offset(struct vcpu *vcpu, s64 offset);
+void vmx_flush_stage2(struct vcpu *vcpu);
+/* Drops the vCPU's own linear translations on the calling CPU. */
+void vmx_flush_linear(struct vcpu *vcpu);
+
+/* state.c */
+u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg);
+void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value);
+void vmx_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out);
+void vmx_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in);
+void vmx_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in);
+void vmx_vcpu_reset(struct vcpu *vcpu);
+void vmx_dump(struct vcpu *vcpu);
+
+/* run.c */
+void vmx_run(struct vcpu *vcpu, struct vmexit *exit);
+void vmx_request_irq_window(struct vcpu *vcpu, bool on);
+void vmx_request_nmi_window(struct vcpu *vcpu);
+
+/* run.asm: enters the guest; 0 after an exit, 1 when VMLAUNCH or VMRESUME itself failed. */
+int vmx_enter(struct guest_regs *regs, bool launched);
+void vmx_exit_entry(void); /* HOST_RIP, not callable */
+
+#endif

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * 8250/16450/16550A serial port, by I/O port or memory with one byte per
+ * register (National Semiconductor PC16550D data sheet). The caller locks.
+ */
+#ifndef DRIVERS_UART8250_H
+#define DRIVERS_UART8250_H
+
+#include <margay/types.h>
+
+struct uart8250 {
+	volatile u8 *mmio; /* NULL: by port */
+	u16 port;
+	u8 ier;            /* what was last written there */
+	u8 fifo;           /* bytes that the transmitter takes at once: 16, or 1 without FIFO */
+};
+
+/* Line status register, and what uart8250_receive() reports of a byte. */
+#define UART_LSR_DR BIT(0)
+#define UART_LSR_OE BIT(1)
+#define UART_LSR_PE BIT(2)
+#define UART_LSR_FE BIT(3)
+#define UART_LSR_BI BIT(4)
+#define UART_LSR_THRE BIT(5)
+#define UART_LSR_TEMT BIT(6)
+
+/*
+ * Probes (scratch register, modem loopback) and sets up 8N1 with the given
+ * speed (a divisor of 115200), FIFOs on, interrupts off. mmio or port is set
+ * by the caller. 0, or -ENODEV: nothing there. Nothing is printed.
+ */
+int uart8250_init(struct uart8250 *uart, u32 baud);
+
+/* Room for uart->fifo bytes? */
+bool uart8250_can_send(const struct uart8250 *uart);
+void uart8250_send(const struct uart8250 *uart, u8 byte);
+/* The last bit has left. */
+bool uart8250_idle(const struct uart8250 *uart);
+
+/* Takes one received byte; false: none. *status: the UART_LSR_* error bits that came with it. */
+bool uart8250_receive(const struct uart8250 *uart, u8 *byte, u8 *status);
+
+/* Which events raise the interrupt line. */
+void uart8250_interrupts(struct uart8250 *uart, bool receive, bool transmit);
+/* Is an interrupt pending? Reading clears a transmit interrupt. */
+bool uart8250_pending(const struct uart8250 *uart);
+
+#endif

@@ -1,0 +1,470 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Layouts of the ACPI tables that Margay reads (host) and writes (guest).
+ * ACPI 6.4 chapters 5 and 17; PCI Firmware 3.2, 4.1.2 (MCFG); IA-PC HPET 1.0a,
+ * 3.2.4; VT-d 4.0, chapter 8 (DMAR); AMD IOMMU 3.07, chapter 5.2 (IVRS).
+ * All fields are little endian and unaligned: the structures are packed.
+ */
+#ifndef MARGAY_ACPI_H
+#define MARGAY_ACPI_H
+
+#include <margay/types.h>
+
+/* Generic Address Structure, ACPI 5.2.3.2. */
+struct acpi_gas {
+	u8 space_id;
+	u8 bit_width;
+	u8 bit_offset;
+	u8 access_size;
+	u64 address;
+} __packed;
+static_assert(sizeof(struct acpi_gas) == 12, "GAS");
+
+#define ACPI_SPACE_MEMORY 0
+#define ACPI_SPACE_IO 1
+#define ACPI_SPACE_PCI_CONFIG 2
+#define ACPI_ACCESS_BYTE 1
+#define ACPI_ACCESS_WORD 2
+#define ACPI_ACCESS_DWORD 3
+#define ACPI_ACCESS_QWORD 4
+
+/* Root System Description Pointer, ACPI 5.2.5.3. Revision 0 ends after rsdt_address. */
+struct acpi_rsdp {
+	char signature[8]; /* "RSD PTR " */
+	u8 checksum;       /* of the first 20 bytes */
+	char oem_id[6];
+	u8 revision;
+	u32 rsdt_address;
+	u32 length;
+	u64 xsdt_address;
+	u8 extended_checksum; /* of all 36 bytes */
+	u8 reserved[3];
+} __packed;
+static_assert(sizeof(struct acpi_rsdp) == 36, "RSDP");
+#define ACPI_RSDP_V1_SIZE 20
+
+/* System description table header, ACPI 5.2.6. */
+struct acpi_sdt {
+	char signature[4];
+	u32 length;
+	u8 revision;
+	u8 checksum;
+	char oem_id[6];
+	char oem_table_id[8];
+	u32 oem_revision;
+	char creator_id[4];
+	u32 creator_revision;
+} __packed;
+static_assert(sizeof(struct acpi_sdt) == 36, "SDT header");
+
+/* XSDT, ACPI 5.2.8: the header, then 64-bit table addresses. */
+struct acpi_xsdt {
+	struct acpi_sdt header;
+	u64 entry[];
+} __packed;
+static_assert(sizeof(struct acpi_xsdt) == 36, "XSDT");
+
+/* Fixed ACPI Description Table, revision 6, ACPI 5.2.9. */
+struct acpi_fadt {
+	struct acpi_sdt header; /* "FACP" */
+	u32 firmware_ctrl;
+	u32 dsdt;
+	u8 reserved0;
+	u8 preferred_pm_profile;
+	u16 sci_int;
+	u32 smi_cmd;
+	u8 acpi_enable;
+	u8 acpi_disable;
+	u8 s4bios_req;
+	u8 pstate_cnt;
+	u32 pm1a_evt_blk;
+	u32 pm1b_evt_blk;
+	u32 pm1a_cnt_blk;
+	u32 pm1b_cnt_blk;
+	u32 pm2_cnt_blk;
+	u32 pm_tmr_blk;
+	u32 gpe0_blk;
+	u32 gpe1_blk;
+	u8 pm1_evt_len;
+	u8 pm1_cnt_len;
+	u8 pm2_cnt_len;
+	u8 pm_tmr_len;
+	u8 gpe0_blk_len;
+	u8 gpe1_blk_len;
+	u8 gpe1_base;
+	u8 cst_cnt;
+	u16 p_lvl2_lat;
+	u16 p_lvl3_lat;
+	u16 flush_size;
+	u16 flush_stride;
+	u8 duty_offset;
+	u8 duty_width;
+	u8 day_alrm;
+	u8 mon_alrm;
+	u8 century;
+	u16 iapc_boot_arch;
+	u8 reserved1;
+	u32 flags;
+	struct acpi_gas reset_reg;
+	u8 reset_value;
+	u16 arm_boot_arch;
+	u8 minor_version;
+	u64 x_firmware_ctrl;
+	u64 x_dsdt;
+	struct acpi_gas x_pm1a_evt_blk;
+	struct acpi_gas x_pm1b_evt_blk;
+	struct acpi_gas x_pm1a_cnt_blk;
+	struct acpi_gas x_pm1b_cnt_blk;
+	struct acpi_gas x_pm2_cnt_blk;
+	struct acpi_gas x_pm_tmr_blk;
+	struct acpi_gas x_gpe0_blk;
+	struct acpi_gas x_gpe1_blk;
+	struct acpi_gas sleep_control_reg;
+	struct acpi_gas sleep_status_reg;
+	u64 hypervisor_vendor_id;
+} __packed;
+static_assert(sizeof(struct acpi_fadt) == 276, "FADT");
+static_assert(offsetof(struct acpi_fadt, pm_tmr_blk) == 76, "FADT PM_TMR_BLK");
+static_assert(offsetof(struct acpi_fadt, century) == 108, "FADT CENTURY");
+static_assert(offsetof(struct acpi_fadt, flags) == 112, "FADT Flags");
+static_assert(offsetof(struct acpi_fadt, reset_reg) == 116, "FADT RESET_REG");
+static_assert(offsetof(struct acpi_fadt, x_dsdt) == 140, "FADT X_DSDT");
+static_assert(offsetof(struct acpi_fadt, x_pm_tmr_blk) == 208, "FADT X_PM_TMR_BLK");
+static_assert(offsetof(struct acpi_fadt, sleep_control_reg) == 244, "FADT SLEEP_CONTROL_REG");
+#define ACPI_FADT_V1_SIZE 116
+
+/* FADT Flags, ACPI table 5.10. */
+#define ACPI_FADT_WBINVD BIT(0)
+#define ACPI_FADT_SLP_BUTTON BIT(5)
+#define ACPI_FADT_PWR_BUTTON BIT(4)
+#define ACPI_FADT_TMR_VAL_EXT BIT(8)
+#define ACPI_FADT_RESET_REG_SUP BIT(10)
+#define ACPI_FADT_HEADLESS BIT(12)
+#define ACPI_FADT_FORCE_APIC_PHYSICAL BIT(19)
+#define ACPI_FADT_HW_REDUCED BIT(20)
+#define ACPI_FADT_LOW_POWER_S0 BIT(21)
+
+/* FADT IAPC_BOOT_ARCH, ACPI table 5.11. */
+#define ACPI_BOOT_LEGACY_DEVICES BIT(0)
+#define ACPI_BOOT_8042 BIT(1)
+#define ACPI_BOOT_NO_VGA BIT(2)
+#define ACPI_BOOT_NO_MSI BIT(3)
+#define ACPI_BOOT_NO_ASPM BIT(4)
+#define ACPI_BOOT_NO_CMOS_RTC BIT(5)
+
+/* PM1 control register, ACPI table 4.16, and SLEEP_CONTROL_REG, table 4.20. */
+#define ACPI_PM1_SCI_EN BIT(0)
+#define ACPI_PM1_SLP_TYP_SHIFT 10
+#define ACPI_PM1_SLP_EN BIT(13)
+#define ACPI_SLEEP_SLP_TYP_SHIFT 2
+#define ACPI_SLEEP_SLP_EN BIT(5)
+
+/* Type and length in front of each sub-structure of MADT and SRAT. */
+struct acpi_sub {
+	u8 type;
+	u8 length;
+} __packed;
+static_assert(sizeof(struct acpi_sub) == 2, "sub-structure header");
+
+/* Multiple APIC Description Table, ACPI 5.2.12. */
+struct acpi_madt {
+	struct acpi_sdt header; /* "APIC" */
+	u32 lapic_address;
+	u32 flags;
+} __packed;
+static_assert(sizeof(struct acpi_madt) == 44, "MADT");
+#define ACPI_MADT_PCAT_COMPAT BIT(0)
+
+enum acpi_madt_type {
+	ACPI_MADT_LAPIC = 0,
+	ACPI_MADT_IOAPIC = 1,
+	ACPI_MADT_INT_OVERRIDE = 2,
+	ACPI_MADT_LAPIC_NMI = 4,
+	ACPI_MADT_LAPIC_ADDRESS = 5,
+	ACPI_MADT_X2APIC = 9,
+	ACPI_MADT_X2APIC_NMI = 10,
+};
+
+struct acpi_madt_lapic {
+	struct acpi_sub sub;
+	u8 uid;
+	u8 apic_id;
+	u32 flags;
+} __packed;
+static_assert(sizeof(struct acpi_madt_lapic) == 8, "MADT type 0");
+#define ACPI_MADT_ENABLED BIT(0)
+#define ACPI_MADT_ONLINE_CAPABLE BIT(1)
+
+struct acpi_madt_ioapic {
+	struct acpi_sub sub;
+	u8 id;
+	u8 reserved;
+	u32 address;
+	u32 gsi_base;
+} __packed;
+static_assert(sizeof(struct acpi_madt_ioapic) == 12, "MADT type 1");
+
+struct acpi_madt_int_override {
+	struct acpi_sub sub;
+	u8 bus; /* 0: ISA */
+	u8 source;
+	u32 gsi;
+	u16 flags;
+} __packed;
+static_assert(sizeof(struct acpi_madt_int_override) == 10, "MADT type 2");
+
+/* MPS INTI flags, ACPI table 5.26. */
+#define ACPI_INTI_POLARITY 0x3
+#define ACPI_INTI_ACTIVE_HIGH 0x1
+#define ACPI_INTI_ACTIVE_LOW 0x3
+#define ACPI_INTI_TRIGGER 0xc
+#define ACPI_INTI_EDGE 0x4
+#define ACPI_INTI_LEVEL 0xc
+
+struct acpi_madt_lapic_nmi {
+	struct acpi_sub sub;
+	u8 uid; /* 0xff: all */
+	u16 flags;
+	u8 lint;
+} __packed;
+static_assert(sizeof(struct acpi_madt_lapic_nmi) == 6, "MADT type 4");
+
+struct acpi_madt_lapic_address {
+	struct acpi_sub sub;
+	u16 reserved;
+	u64 address;
+} __packed;
+static_assert(sizeof(struct acpi_madt_lapic_address) == 12, "MADT type 5");
+
+struct acpi_madt_x2apic {
+	struct acpi_sub sub;
+	u16 reserved;
+	u32 apic_id;
+	u32 flags;
+	u32 uid;
+} __packed;
+static_assert(sizeof(struct acpi_madt_x2apic) == 16, "MADT type 9");
+
+struct acpi_madt_x2apic_nmi {
+	struct acpi_sub sub;
+	u16 flags;
+	u32 uid; /* 0xffffffff: all */
+	u8 lint;
+	u8 reserved[3];
+} __packed;
+static_assert(sizeof(struct acpi_madt_x2apic_nmi) == 12, "MADT type 10");
+
+/* System Resource Affinity Table, ACPI 5.2.16. */
+struct acpi_srat {
+	struct acpi_sdt header; /* "SRAT" */
+	u32 table_revision;     /* 1 */
+	u64 reserved;
+} __packed;
+static_assert(sizeof(struct acpi_srat) == 48, "SRAT");
+
+enum acpi_srat_type { ACPI_SRAT_LAPIC = 0, ACPI_SRAT_MEMORY = 1, ACPI_SRAT_X2APIC = 2 };
+
+struct acpi_srat_lapic {
+	struct acpi_sub sub;
+	u8 domain_lo;
+	u8 apic_id;
+	u32 flags;
+	u8 sapic_eid;
+	u8 domain_hi[3];
+	u32 clock_domain;
+} __packed;
+static_assert(sizeof(struct acpi_srat_lapic) == 16, "SRAT type 0");
+
+struct acpi_srat_memory {
+	struct acpi_sub sub;
+	u32 domain;
+	u16 reserved0;
+	u64 base;
+	u64 size;
+	u32 reserved1;
+	u32 flags;
+	u64 reserved2;
+} __packed;
+static_assert(sizeof(struct acpi_srat_memory) == 40, "SRAT type 1");
+
+struct acpi_srat_x2apic {
+	struct acpi_sub sub;
+	u16 reserved0;
+	u32 domain;
+	u32 apic_id;
+	u32 flags;
+	u32 clock_domain;
+	u32 reserved1;
+} __packed;
+static_assert(sizeof(struct acpi_srat_x2apic) == 24, "SRAT type 2");
+#define ACPI_SRAT_ENABLED BIT(0)
+#define ACPI_SRAT_HOT_PLUGGABLE BIT(1)
+#define ACPI_SRAT_NON_VOLATILE BIT(2)
+
+/* System Locality Information Table, ACPI 5.2.17: a matrix of count * count bytes. */
+struct acpi_slit {
+	struct acpi_sdt header; /* "SLIT" */
+	u64 count;
+	u8 distance[];
+} __packed;
+static_assert(sizeof(struct acpi_slit) == 44, "SLIT");
+
+/* PCI Express memory mapped configuration, PCI Firmware 3.2, table 4-2. */
+struct acpi_mcfg_entry {
+	u64 base; /* of bus 0, even when bus_start is not 0 */
+	u16 segment;
+	u8 bus_start;
+	u8 bus_end; /* inclusive */
+	u32 reserved;
+} __packed;
+static_assert(sizeof(struct acpi_mcfg_entry) == 16, "MCFG entry");
+
+struct acpi_mcfg {
+	struct acpi_sdt header; /* "MCFG" */
+	u64 reserved;
+	struct acpi_mcfg_entry entry[];
+} __packed;
+static_assert(sizeof(struct acpi_mcfg) == 44, "MCFG");
+
+/* HPET description table, IA-PC HPET 1.0a, 3.2.4. */
+struct acpi_hpet {
+	struct acpi_sdt header; /* "HPET" */
+	u32 event_timer_block_id;
+	struct acpi_gas base;
+	u8 number;
+	u16 min_tick;
+	u8 page_protection;
+} __packed;
+static_assert(sizeof(struct acpi_hpet) == 56, "HPET");
+
+/* DMA Remapping Reporting, VT-d 4.0, 8.1. */
+struct acpi_dmar {
+	struct acpi_sdt header;  /* "DMAR" */
+	u8 host_address_width;   /* minus 1 */
+	u8 flags;
+	u8 reserved[10];
+} __packed;
+static_assert(sizeof(struct acpi_dmar) == 48, "DMAR");
+#define ACPI_DMAR_INTR_REMAP BIT(0)
+#define ACPI_DMAR_X2APIC_OPT_OUT BIT(1)
+#define ACPI_DMAR_DMA_CTRL_OPT_IN BIT(2)
+
+/* Type and length in front of each remapping structure, VT-d 8.2. */
+struct acpi_dmar_sub {
+	u16 type;
+	u16 length;
+} __packed;
+static_assert(sizeof(struct acpi_dmar_sub) == 4, "remapping structure header");
+
+enum acpi_dmar_type { ACPI_DMAR_DRHD = 0, ACPI_DMAR_RMRR = 1, ACPI_DMAR_ATSR = 2, ACPI_DMAR_RHSA = 3 };
+
+struct acpi_dmar_path {
+	u8 device;
+	u8 function;
+} __packed;
+static_assert(sizeof(struct acpi_dmar_path) == 2, "device scope path");
+
+/* Device scope, VT-d 8.3.1. */
+struct acpi_dmar_scope {
+	u8 type; /* 1 endpoint, 2 bridge, 3 IOAPIC, 4 HPET, 5 namespace device */
+	u8 length;
+	u8 flags;
+	u8 reserved;
+	u8 enumeration_id;
+	u8 start_bus;
+	struct acpi_dmar_path path[];
+} __packed;
+static_assert(sizeof(struct acpi_dmar_scope) == 6, "device scope");
+
+struct acpi_dmar_drhd {
+	struct acpi_dmar_sub sub;
+	u8 flags; /* bit 0: INCLUDE_PCI_ALL */
+	u8 size;
+	u16 segment;
+	u64 base;
+} __packed; /* then device scopes */
+static_assert(sizeof(struct acpi_dmar_drhd) == 16, "DRHD");
+#define ACPI_DRHD_INCLUDE_PCI_ALL BIT(0)
+
+struct acpi_dmar_rmrr {
+	struct acpi_dmar_sub sub;
+	u16 reserved;
+	u16 segment;
+	u64 base;
+	u64 limit; /* inclusive */
+} __packed; /* then device scopes */
+static_assert(sizeof(struct acpi_dmar_rmrr) == 24, "RMRR");
+
+struct acpi_dmar_atsr {
+	struct acpi_dmar_sub sub;
+	u8 flags; /* bit 0: ALL_PORTS */
+	u8 reserved;
+	u16 segment;
+} __packed; /* then device scopes */
+static_assert(sizeof(struct acpi_dmar_atsr) == 8, "ATSR");
+
+struct acpi_dmar_rhsa {
+	struct acpi_dmar_sub sub;
+	u32 reserved;
+	u64 base;
+	u32 domain;
+} __packed;
+static_assert(sizeof(struct acpi_dmar_rhsa) == 20, "RHSA");
+
+/* I/O Virtualization Reporting Structure, AMD IOMMU 5.2.1. */
+struct acpi_ivrs {
+	struct acpi_sdt header; /* "IVRS" */
+	u32 iv_info;
+	u64 reserved;
+} __packed;
+static_assert(sizeof(struct acpi_ivrs) == 48, "IVRS");
+
+/* Type, flags and length in front of each IVRS block. */
+struct acpi_ivrs_sub {
+	u8 type;
+	u8 flags;
+	u16 length;
+} __packed;
+static_assert(sizeof(struct acpi_ivrs_sub) == 4, "IVRS block header");
+
+enum acpi_ivrs_type {
+	ACPI_IVHD_10H = 0x10,
+	ACPI_IVHD_11H = 0x11,
+	ACPI_IVHD_40H = 0x40,
+	ACPI_IVMD_ALL = 0x20,
+	ACPI_IVMD_SELECT = 0x21,
+	ACPI_IVMD_RANGE = 0x22,
+};
+
+/* I/O Virtualization Hardware Definition, AMD IOMMU 5.2.2. Types 11h and 40h go on with the extended part. */
+struct acpi_ivhd {
+	struct acpi_ivrs_sub sub;
+	u16 device_id;
+	u16 capability_offset;
+	u64 base;
+	u16 segment;
+	u16 iommu_info;
+	u32 features;
+} __packed; /* type 10h: then device entries */
+static_assert(sizeof(struct acpi_ivhd) == 24, "IVHD 10h");
+
+struct acpi_ivhd_ext {
+	struct acpi_ivhd ivhd;
+	u64 efr;
+	u64 efr2;
+} __packed; /* then device entries */
+static_assert(sizeof(struct acpi_ivhd_ext) == 40, "IVHD 11h, 40h");
+
+/* I/O Virtualization Memory Definition, AMD IOMMU 5.2.2.3. */
+struct acpi_ivmd {
+	struct acpi_ivrs_sub sub;
+	u16 device_id;
+	u16 auxiliary; /* last device ID of type 22h */
+	u16 segment;
+	u8 reserved[6];
+	u64 base;
+	u64 size;
+} __packed;
+static_assert(sizeof(struct acpi_ivmd) == 32, "IVMD");
+
+#endif

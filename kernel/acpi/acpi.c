@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The host's ACPI tables: from the root pointer to the parsed structs (ACPI 5.2). */
+#include "kernel/acpi/acpi.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+#include "arch/x86_64/cpu/paging.h"
+#include "kernel/printk.h"
+
+#define TABLE_MAX MIB(16) /* no real table is larger */
+#define EBDA_SEGMENT 0x40e /* BIOS data area: real-mode segment of the extended one */
+#define BIOS_AREA 0xe0000
+#define BIOS_AREA_SIZE 0x20000
+
+static const struct acpi_sdt *tables[XSDT_MAX + 1]; /* and the DSDT, which only the FADT names */
+static unsigned nr_tables;
+
+static struct madt_info madt;
+static struct srat_info srat;
+static struct slit_info slit;
+static struct mcfg_info mcfg;
+static struct fadt_info fadt;
+static struct hpet_info hpet;
+static struct dmar_info dmar;
+static struct ivrs_info ivrs;
+static bool has_madt, has_srat, has_slit, has_mcfg, has_fadt, has_hpet, has_dmar, has_ivrs;
+
+/* A view of firmware memory, or NULL where there can be none. */
+static const void *map(u64 pa, u64 size)
+{
+	if (!pa || pa >= DIRECT_MAP_SIZE || size > DIRECT_MAP_SIZE - pa)
+		return NULL;
+	paging_map_ro(pa, size);
+	return phys_to_virt(pa);
+}
+
+/* Maps a whole table; *length: what its header says. NULL (logged) when that is impossible. */
+static const struct acpi_sdt *map_table(u64 pa, u32 *length)
+{
+	const struct acpi_sdt *t = map(pa, sizeof(*t));
+
+	if (t) {
+		*length = t->length;
+		if (*length >= sizeof(*t) && *length <= TABLE_MAX)
+			t = map(pa, *length);
+		else
+			t = NULL;
+	}
+	if (!t)
+		printk_error("acpi: table at %#llx: impossible address or length: ignored", (unsigned long long)pa);
+	return t;
+}
+
+static void add_table(u64 pa)
+{
+	u32 length;
+	const struct acpi_sdt *t = map_table(pa, &length);
+
+	if (!t || nr_tables == ARRAY_SIZE(tables))
+		return;
+	if (!acpi_checksum_ok(t, length)) {
+		printk_error("acpi: table %.4s at %#llx: wrong checksum: ignored", t->signature, (unsigned long long)pa);
+		return;
+	}
+	printk_debug("acpi: %.4s at %#llx, %u bytes, revision %u", t->signature, (unsigned long long)pa, length,
+		     t->revision);
+	tables[nr_tables++] = t;
+}
+
+static bool scan_area(u64 pa, u64 size, struct rsdp_info *root)
+{
+	const u8 *area = map(pa, size);
+	long at = area ? rsdp_scan(area, size) : -1;
+
+	return at >= 0 && !rsdp_read(area + at, size - (size_t)at, root);
+}
+
+/* For loaders that pass no root pointer on a BIOS machine: ACPI 5.2.5.1. */
+static bool scan_bios(struct rsdp_info *root)
+{
+	u64 ebda;
+	u16 segment;
+
+	paging_map_ro(0, PAGE_SIZE);
+	memcpy(&segment, phys_to_virt(EBDA_SEGMENT), sizeof(segment));
+	ebda = (u64)segment << 4;
+	if (ebda >= KIB(512) && ebda <= KIB(640) - KIB(1) && scan_area(ebda, KIB(1), root))
+		return true;
+	return scan_area(BIOS_AREA, BIOS_AREA_SIZE, root);
+}
+
+static bool find_root(const struct bootinfo *bi, struct rsdp_info *root)
+{
+	const char *reason = bi->has_rsdp ? rsdp_read(&bi->rsdp, sizeof(bi->rsdp), root) : "none from the boot loader";
+
+	if (!reason || scan_bios(root))
+		return true;
+	printk_error("acpi: no root pointer (%s): no tables", reason);
+	return false;
+}
+
+/* Reports a table that its reader refused. */
+static bool good(const char *signature, const char *reason)
+{
+	if (reason)
+		printk_error("acpi: table %s: %s: ignored", signature, reason);
+	return !reason;
+}
+
+static void read_tables(void)
+{
+	const struct acpi_sdt *t;
+
+	t = acpi_table("APIC", 0);
+	has_madt = t && good("MADT", madt_read(t, t->length, &madt));
+	t = acpi_table("SRAT", 0);
+	has_srat = t && good("SRAT", srat_read(t, t->length, &srat));
+	t = acpi_table("SLIT", 0);
+	has_slit = t && good("SLIT", slit_read(t, t->length, &slit));
+	t = acpi_table("MCFG", 0);
+	has_mcfg = t && good("MCFG", mcfg_read(t, t->length, &mcfg));
+	t = acpi_table("FACP", 0);
+	has_fadt = t && good("FADT", fadt_read(t, t->length, &fadt));
+	t = acpi_table("HPET", 0);
+	has_hpet = t && good("HPET", hpet_table_read(t, t->length, &hpet));
+	t = acpi_table("DMAR", 0);
+	has_dmar = t && good("DMAR", dmar_read(t, t->length, &dmar));
+	t = acpi_table("IVRS", 0);
+	has_ivrs = t && good("IVRS", ivrs_read(t, t->length, &ivrs));
+	if (has_fadt && fadt.dsdt)
+		add_table(fadt.dsdt);
+	if (has_madt && madt.dropped_cpus)
+		printk_error("acpi: table MADT: %u processors beyond %u are not used", madt.dropped_cpus, MADT_MAX_CPUS);
+}
+
+int acpi_init(const struct bootinfo *bi)
+{
+	static struct xsdt_info list; /* too large for the boot stack */
+	const struct acpi_sdt *root_table;
+	struct rsdp_info root;
+	u32 length;
+
+	if (!find_root(bi, &root))
+		return -ENODEV;
+	root_table = map_table(root.table, &length);
+	if (!root_table || !good(root.is_xsdt ? "XSDT" : "RSDT", xsdt_read(root_table, length, root.is_xsdt, &list)))
+		return -ENODEV;
+	if (list.dropped)
+		printk_error("acpi: %u tables beyond %u are ignored", list.dropped, XSDT_MAX);
+	for (unsigned i = 0; i < list.count; i++)
+		add_table(list.table[i]);
+	read_tables();
+	return 0;
+}
+
+const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
+{
+	for (unsigned i = 0; i < nr_tables; i++)
+		if (!memcmp(tables[i]->signature, signature, 4) && !instance--)
+			return tables[i];
+	return NULL;
+}
+
+const struct madt_info *acpi_madt(void)
+{
+	return has_madt ? &madt : NULL;
+}
+
+const struct srat_info *acpi_srat(void)
+{
+	return has_srat ? &srat : NULL;
+}
+
+const struct slit_info *acpi_slit(void)
+{
+	return has_slit ? &slit : NULL;
+}
+
+const struct mcfg_info *acpi_mcfg(void)
+{
+	return has_mcfg ? &mcfg : NULL;
+}
+
+const struct fadt_info *acpi_fadt(void)
+{
+	return has_fadt ? &fadt : NULL;
+}
+
+const struct hpet_info *acpi_hpet(void)
+{
+	return has_hpet ? &hpet : NULL;
+}
+
+const struct dmar_info *acpi_dmar(void)
+{
+	return has_dmar ? &dmar : NULL;
+}
+
+const struct ivrs_info *acpi_ivrs(void)
+{
+	return has_ivrs ? &ivrs : NULL;
+}

@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure modules: readers of ACPI tables, one file each (kernel/acpi/<table>.c).
+ * Each takes a table as a bounded view, its header included, checks every
+ * length against it, and fills a small struct. They return NULL, or a static
+ * text that says what is wrong with the table; the struct is then unusable.
+ */
+#ifndef KERNEL_ACPI_TABLES_H
+#define KERNEL_ACPI_TABLES_H
+
+#include <margay/acpi.h>
+#include <margay/types.h>
+
+/* True when the bytes sum up to 0 (ACPI 5.2.2). */
+bool acpi_checksum_ok(const void *table, size_t size);
+
+/* Checks a table's header: signature, length within [min, size], checksum. */
+const char *acpi_check_header(const void *table, size_t size, const char signature[4], size_t min);
+
+/* rsdp.c */
+struct rsdp_info {
+	u64 table;     /* physical address of the XSDT or RSDT */
+	bool is_xsdt;
+};
+const char *rsdp_read(const void *rsdp, size_t size, struct rsdp_info *out);
+/* Looks for a good RSDP on 16-byte boundaries; its offset, or -1. */
+long rsdp_scan(const void *memory, size_t size);
+
+/* xsdt.c: addresses of the tables; of an RSDT too. */
+#define XSDT_MAX 96
+struct xsdt_info {
+	unsigned count;
+	unsigned dropped; /* entries beyond XSDT_MAX */
+	u64 table[XSDT_MAX];
+};
+const char *xsdt_read(const void *table, size_t size, bool is_xsdt, struct xsdt_info *out);
+
+/* madt.c */
+#define MADT_MAX_CPUS 1024
+#define MADT_MAX_IOAPICS 64
+#define MADT_MAX_NMIS 16
+struct madt_info {
+	u64 lapic_address;
+	bool pcat_compat; /* has 8259s, to be masked */
+	unsigned nr_cpus; /* the enabled ones, as listed; an APIC ID occurs once */
+	struct {
+		u32 apic_id;
+		u32 uid;
+	} cpu[MADT_MAX_CPUS];
+	unsigned dropped_cpus; /* beyond MADT_MAX_CPUS */
+	unsigned nr_ioapics;
+	struct {
+		u8 id;
+		u32 gsi_base;
+		u64 address;
+	} ioapic[MADT_MAX_IOAPICS];
+	/* ISA interrupt -> GSI and MPS INTI flags (ACPI_INTI_*), overrides applied; 0: as the bus, edge and active high. */
+	struct {
+		u32 gsi;
+		u16 flags;
+	} isa[16];
+	unsigned nr_nmis; /* local interrupt inputs that are NMI */
+	struct {
+		bool all;
+		u32 uid;
+		u8 lint;
+		u16 flags;
+	} nmi[MADT_MAX_NMIS];
+};
+const char *madt_read(const void *table, size_t size, struct madt_info *out);
+
+/* srat.c: enabled entries only. */
+#define SRAT_MAX_CPUS 1024
+#define SRAT_MAX_MEMORY 256
+struct srat_info {
+	unsigned nr_cpus;
+	struct {
+		u32 apic_id;
+		u32 domain;
+	} cpu[SRAT_MAX_CPUS];
+	unsigned nr_memory;
+	struct {
+		u64 base, size;
+		u32 domain;
+	} memory[SRAT_MAX_MEMORY];
+};
+const char *srat_read(const void *table, size_t size, struct srat_info *out);
+
+/* slit.c */
+#define SLIT_MAX 64
+struct slit_info {
+	unsigned count;
+	u8 distance[SLIT_MAX * SLIT_MAX]; /* [from * count + to], by proximity domain */
+};
+const char *slit_read(const void *table, size_t size, struct slit_info *out);
+
+/* mcfg.c */
+#define MCFG_MAX 64
+struct mcfg_info {
+	unsigned count;
+	struct {
+		u64 base; /* of bus 0 */
+		u16 segment;
+		u8 bus_start, bus_end; /* inclusive */
+	} entry[MCFG_MAX];
+};
+const char *mcfg_read(const void *table, size_t size, struct mcfg_info *out);
+
+/* fadt.c: registers with the X_ fields preferred; address 0: absent. */
+struct fadt_info {
+	u32 flags; /* ACPI_FADT_* */
+	u16 boot_arch;
+	u8 century; /* CMOS index of the century, or 0 */
+	u64 dsdt;   /* physical */
+	u32 smi_cmd;
+	u8 acpi_enable;
+	struct acpi_gas pm1a_cnt, pm1b_cnt, pm_tmr;
+	struct acpi_gas sleep_control, sleep_status;
+	struct acpi_gas reset_reg;
+	u8 reset_value;
+};
+const char *fadt_read(const void *table, size_t size, struct fadt_info *out);
+
+/* hpet.c */
+struct hpet_info {
+	u64 base; /* physical, MMIO */
+	u8 number;
+};
+const char *hpet_table_read(const void *table, size_t size, struct hpet_info *out);
+
+/* dmar.c */
+#define DMAR_MAX_UNITS 64
+#define DMAR_MAX_SCOPES 256
+#define DMAR_MAX_PATH 8
+struct dmar_scope {
+	u8 type; /* as in struct acpi_dmar_scope */
+	u8 enumeration_id;
+	u8 start_bus;
+	u8 depth;
+	struct acpi_dmar_path path[DMAR_MAX_PATH];
+};
+struct dmar_unit {
+	u16 type; /* enum acpi_dmar_type */
+	u8 flags;
+	u16 segment; /* but RHSA */
+	u64 base;    /* DRHD, RHSA: registers; RMRR: first byte */
+	u64 limit;   /* RMRR: last byte */
+	u32 domain;  /* RHSA: proximity */
+	unsigned first_scope, nr_scopes;
+};
+struct dmar_info {
+	u8 address_width; /* bits */
+	u8 flags;
+	unsigned nr_units;
+	struct dmar_unit unit[DMAR_MAX_UNITS];
+	unsigned nr_scopes;
+	struct dmar_scope scope[DMAR_MAX_SCOPES];
+};
+const char *dmar_read(const void *table, size_t size, struct dmar_info *out);
+
+/* ivrs.c */
+#define IVRS_MAX_IOMMUS 64
+#define IVRS_MAX_MEMORY 64
+struct ivrs_info {
+	u32 iv_info;
+	unsigned nr_iommus; /* one per IOMMU: of its blocks the one with the highest type */
+	struct {
+		u8 type, flags;
+		u16 device_id, capability, segment;
+		u64 base;
+		u64 efr; /* types 11h and 40h, else 0 */
+		u32 entries_offset, entries_size; /* device entries, within the table; their lengths are checked */
+	} iommu[IVRS_MAX_IOMMUS];
+	unsigned nr_memory;
+	struct {
+		u8 type, flags;
+		u16 first, last; /* device IDs */
+		u16 segment;
+		u64 base, size;
+	} memory[IVRS_MAX_MEMORY];
+};
+const char *ivrs_read(const void *table, size_t size, struct ivrs_info *out);
+/* Length of the device entry that starts with these bytes, or 0: it does not fit. AMD IOMMU 5.2.2.1. */
+size_t ivrs_entry_length(const u8 *entry, size_t left);
+
+#endif

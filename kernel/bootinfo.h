@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: what the boot loader told us (Multiboot2 specification 2.0,
+ * section 3.6), copied out of the loader's memory so that nothing of it has to
+ * be kept.
+ */
+#ifndef KERNEL_BOOTINFO_H
+#define KERNEL_BOOTINFO_H
+
+#include <margay/acpi.h>
+#include <margay/types.h>
+
+#define MULTIBOOT2_LOADER_MAGIC 0x36d76289u /* in EAX at entry */
+
+#define BOOTINFO_RANGES 256
+#define BOOTINFO_MODULES 64
+#define BOOTINFO_CMDLINE 1024
+#define BOOTINFO_MODULE_STRING 256
+
+/* In order of strength: where two entries of the firmware's map overlap, the higher type wins. */
+enum boot_memory {
+	BOOT_MEMORY_NONE = 0,
+	BOOT_MEMORY_USABLE,
+	BOOT_MEMORY_ACPI, /* ACPI tables, reclaimable */
+	BOOT_MEMORY_NVS,
+	BOOT_MEMORY_RESERVED,
+	BOOT_MEMORY_BAD,
+};
+
+struct boot_range {
+	u64 start, end; /* page aligned, end exclusive */
+	enum boot_memory type;
+};
+
+struct boot_module {
+	u64 start, end;                      /* physical, end exclusive */
+	char string[BOOTINFO_MODULE_STRING]; /* as given after the file's path */
+};
+
+struct bootinfo {
+	unsigned nr_ranges;
+	struct boot_range range[BOOTINFO_RANGES]; /* sorted, no overlaps, no two adjacent ones of one type */
+	unsigned nr_modules;
+	struct boot_module module[BOOTINFO_MODULES]; /* in boot order */
+	char cmdline[BOOTINFO_CMDLINE];
+	char loader[64];
+	bool has_rsdp;
+	struct acpi_rsdp rsdp; /* the newest copy given; not verified; rev 0: 20 bytes, the rest 0 */
+	bool efi;              /* loaded by an EFI firmware */
+};
+
+/*
+ * Parses the information structure; `limit`: how many bytes from `mbi` on may
+ * be read at all. Returns NULL, or what is wrong with it, and then *out is
+ * unusable.
+ */
+const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out);
+
+/* Bytes of usable memory. */
+u64 bootinfo_usable(const struct bootinfo *bi);
+
+const char *boot_memory_name(enum boot_memory type);
+
+#endif

@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: the words of the hypervisor's own command line. */
+#include "kernel/cmdline.h"
+
+#include <margay/string.h>
+
+#define BAUD_BASE 115200u
+
+/* A piece of text that is not terminated. */
+struct span {
+	const char *s;
+	size_t n;
+};
+
+static bool span_is(struct span a, const char *word)
+{
+	return a.n == strlen(word) && !memcmp(a.s, word, a.n);
+}
+
+/* Takes a prefix off; false when it is not there. */
+static bool span_skip(struct span *a, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (a->n < n || memcmp(a->s, prefix, n))
+		return false;
+	a->s += n;
+	a->n -= n;
+	return true;
+}
+
+static bool parse_number(struct span a, unsigned base, u64 max, u64 *out)
+{
+	u64 v = 0;
+
+	if (!a.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++) {
+		char c = a.s[i];
+		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') :
+				 c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) :
+				 c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 99;
+
+		if (digit >= base || v > (max - digit) / base)
+			return false;
+		v = v * base + digit;
+	}
+	*out = v;
+	return true;
+}
+
+static bool parse_console(struct span value, struct cmdline *out)
+{
+	struct cmdline c = *out;
+	struct span where = value;
+	u64 baud = BAUD_BASE;
+
+	for (where.n = 0; where.n < value.n && where.s[where.n] != ','; where.n++)
+		;
+	if (where.n < value.n) {
+		if (!parse_number((struct span){ value.s + where.n + 1, value.n - where.n - 1 }, 10, BAUD_BASE, &baud))
+			return false;
+		if (!baud || BAUD_BASE % baud || BAUD_BASE / baud > 0xffff)
+			return false;
+	}
+	c.baud = (u32)baud;
+	c.console = CMDLINE_CONSOLE_PORT;
+	if (span_is(where, "none"))
+		c.console = CMDLINE_CONSOLE_NONE;
+	else if (span_is(where, "com1"))
+		c.console_address = 0x3f8;
+	else if (span_is(where, "com2"))
+		c.console_address = 0x2f8;
+	else if (span_skip(&where, "mmio:0x")) {
+		c.console = CMDLINE_CONSOLE_MMIO;
+		if (!parse_number(where, 16, BIT(52) - 8, &c.console_address) || !c.console_address)
+			return false;
+	} else if (!span_skip(&where, "0x") || !parse_number(where, 16, 0xfff8, &c.console_address) ||
+		   !c.console_address)
+		return false;
+	*out = c;
+	return true;
+}
+
+static bool parse_loglevel(struct span value, struct cmdline *out)
+{
+	if (span_is(value, "error"))
+		out->loglevel = LOGLEVEL_ERROR;
+	else if (span_is(value, "info"))
+		out->loglevel = LOGLEVEL_INFO;
+	else if (span_is(value, "debug"))
+		out->loglevel = LOGLEVEL_DEBUG;
+	else
+		return false;
+	return true;
+}
+
+unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line))
+{
+	unsigned errors = 0;
+
+	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO };
+	for (;;) {
+		const char *expected = NULL;
+		struct span word, value;
+		char line[192];
+
+		while (*text == ' ' || *text == '\t' || *text == '\n' || *text == '\r')
+			text++;
+		if (!*text)
+			return errors;
+		word.s = text;
+		while (*text && *text != ' ' && *text != '\t' && *text != '\n' && *text != '\r')
+			text++;
+		word.n = (size_t)(text - word.s);
+
+		value = word;
+		if (span_skip(&value, "console=")) {
+			if (!parse_console(value, out))
+				expected = "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted";
+		} else if (span_skip(&value, "loglevel=")) {
+			if (!parse_loglevel(value, out))
+				expected = "error, info or debug";
+		} else {
+			expected = "console= or loglevel=";
+		}
+		if (!expected)
+			continue;
+		errors++;
+		snprintf(line, sizeof(line), "'%.*s': expected %s", (int)MIN(word.n, 64u), word.s, expected);
+		report(line);
+	}
+}

@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: the hypervisor's own command line: console= and loglevel=. VMs are configured elsewhere. */
+#ifndef KERNEL_CMDLINE_H
+#define KERNEL_CMDLINE_H
+
+#include <margay/types.h>
+
+enum cmdline_console { CMDLINE_CONSOLE_NONE, CMDLINE_CONSOLE_PORT, CMDLINE_CONSOLE_MMIO };
+
+/* What is logged to the console; the ring keeps everything. */
+enum loglevel { LOGLEVEL_ERROR, LOGLEVEL_INFO, LOGLEVEL_DEBUG };
+
+struct cmdline {
+	enum cmdline_console console;
+	u64 console_address; /* port number or physical address */
+	u32 baud;
+	enum loglevel loglevel;
+};
+
+/*
+ * Fills *out from `text`; starts from the defaults (com1 at 115200, info), so
+ * that a wrong word changes nothing. report() is called with one text for each
+ * word that is wrong; returns how many were.
+ */
+unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line));
+
+#endif

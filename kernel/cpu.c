@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The CPUs of the machine: one struct cpu each, their stacks, who is online. */
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "kernel/acpi/acpi.h"
+#include "kernel/numa.h"
+#include "kernel/panic.h"
+#include "kernel/percpu.h"
+#include "kernel/pmem.h"
+#include "kernel/printk.h"
+
+static struct cpu boot_cpu;
+static struct cpu *others; /* CPUs 1 .. nr_cpus - 1 */
+static unsigned nr_cpus = 1;
+
+void cpu_init_boot(void)
+{
+	boot_cpu.self = &boot_cpu;
+	boot_cpu.online = true;
+	desc_load(&boot_cpu.desc);
+	wrmsr(MSR_GS_BASE, (u64)&boot_cpu);
+	trap_init();
+	trap_load();
+}
+
+void cpu_init_all(void)
+{
+	const struct madt_info *madt = acpi_madt();
+	bool listed = false;
+
+	boot_cpu.apic_id = apic_id();
+	boot_cpu.node = (int)numa_node_of_apic_id(boot_cpu.apic_id);
+	if (!madt || !madt->nr_cpus)
+		return;
+
+	others = pmem_pages_alloc((unsigned)(ALIGN_UP(madt->nr_cpus * sizeof(*others), PAGE_SIZE) / PAGE_SIZE), -1);
+	if (!others)
+		panic("no memory for the data of %u CPUs", madt->nr_cpus);
+	for (unsigned i = 0; i < madt->nr_cpus; i++) {
+		u32 apic = madt->cpu[i].apic_id;
+		struct cpu *cpu;
+
+		if (apic == boot_cpu.apic_id) {
+			listed = true;
+			continue;
+		}
+		cpu = &others[nr_cpus - 1];
+		cpu->self = cpu;
+		cpu->id = nr_cpus++;
+		cpu->apic_id = apic;
+		cpu->node = (int)numa_node_of_apic_id(apic);
+	}
+	if (!listed)
+		printk("the MADT does not list the boot CPU (APIC ID %u)", boot_cpu.apic_id);
+	if (madt->dropped_cpus)
+		printk("%u CPUs ignored: more than %u", madt->dropped_cpus, MADT_MAX_CPUS);
+}
+
+int cpu_alloc_stacks(struct cpu *cpu)
+{
+	for (unsigned i = 0; i < CPU_STACKS; i++) {
+		u64 size = i ? CPU_IST_SIZE : CPU_STACK_SIZE;
+		void *pages = pmem_pages_alloc((unsigned)(size / PAGE_SIZE), cpu->node);
+
+		if (!pages)
+			return -ENOMEM;
+		cpu->stack[i].top = (u64)stack_map(virt_to_phys(pages), size);
+		cpu->stack[i].bottom = cpu->stack[i].top - size;
+		if (i)
+			desc_set_ist(&cpu->desc, (enum ist)(i - 1), cpu->stack[i].top);
+	}
+	return 0;
+}
+
+unsigned cpu_count(void)
+{
+	return nr_cpus;
+}
+
+unsigned cpu_online_count(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < nr_cpus; i++)
+		count += __atomic_load_n(&cpu_get(i)->online, __ATOMIC_ACQUIRE);
+	return count;
+}
+
+struct cpu *cpu_get(unsigned id)
+{
+	if (id >= nr_cpus)
+		return NULL;
+	return id ? &others[id - 1] : &boot_cpu;
+}

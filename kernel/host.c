@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * vmm/host.h over the kernel: the monitor's only door. The structures that
+ * both sides know under names of their own are asserted to agree, and
+ * pointers to them are converted here and nowhere else.
+ */
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/fpu.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/safe.h"
+#include "kernel/acpi/acpi.h"
+#include "kernel/clock.h"
+#include "kernel/console.h"
+#include "kernel/modules.h"
+#include "kernel/numa.h"
+#include "kernel/panic.h"
+#include "kernel/percpu.h"
+#include "kernel/pmem.h"
+#include "kernel/poweroff.h"
+#include "kernel/printk.h"
+#include "kernel/timer.h"
+#include "kernel/work.h"
+#include "vmm/host.h"
+
+#define SAME_FIELD(a, b, field) \
+	static_assert(offsetof(struct a, field) == offsetof(struct b, field) && \
+		      sizeof(((struct a *)0)->field) == sizeof(((struct b *)0)->field), #a " is " #b)
+#define SAME_SIZE(a, b) static_assert(sizeof(struct a) == sizeof(struct b), #a " is " #b)
+
+SAME_SIZE(host_extent_request, pmem_request);
+SAME_FIELD(host_extent_request, pmem_request, size);
+SAME_FIELD(host_extent_request, pmem_request, align);
+SAME_FIELD(host_extent_request, pmem_request, node);
+SAME_FIELD(host_extent_request, pmem_request, min_addr);
+SAME_FIELD(host_extent_request, pmem_request, max_addr);
+SAME_SIZE(host_module, module);
+SAME_FIELD(host_module, module, name);
+SAME_FIELD(host_module, module, args);
+SAME_FIELD(host_module, module, data);
+SAME_FIELD(host_module, module, size);
+SAME_SIZE(host_work, work);
+SAME_FIELD(host_work, work, name);
+SAME_FIELD(host_work, work, run);
+SAME_SIZE(host_timer, timer);
+SAME_FIELD(host_timer, timer, next);
+SAME_FIELD(host_timer, timer, deadline);
+SAME_FIELD(host_timer, timer, armed);
+SAME_FIELD(host_timer, timer, cpu);
+SAME_FIELD(host_timer, timer, fn);
+SAME_SIZE(host_console, console_user);
+SAME_FIELD(host_console, console_user, rx);
+SAME_FIELD(host_console, console_user, tx_room);
+
+void *host_pages_alloc(unsigned count, int node)
+{
+	return pmem_pages_alloc(count, node);
+}
+
+void host_pages_free(void *pages, unsigned count)
+{
+	pmem_pages_free(pages, count);
+}
+
+int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
+{
+	struct pmem_extent e;
+
+	if (pmem_extent_alloc((const struct pmem_request *)req, &e))
+		return -ENOMEM;
+	*out = (struct host_extent){ .base = hpa(e.base), .size = e.size, .node = e.node };
+	return 0;
+}
+
+void host_extent_free(const struct host_extent *e)
+{
+	const struct pmem_extent extent = { .base = e->base.v, .size = e->size, .node = e->node };
+
+	pmem_extent_free(&extent);
+}
+
+unsigned host_node_count(void)
+{
+	return numa_node_count();
+}
+
+u64 host_mem_free(int node, u64 *largest)
+{
+	return pmem_free_bytes(node, largest);
+}
+
+u8 host_node_distance(unsigned from, unsigned to)
+{
+	return numa_distance(from, to);
+}
+
+hpa_t host_virt_to_hpa(const void *va)
+{
+	return hpa(virt_to_phys(va));
+}
+
+void *host_hpa_to_virt(hpa_t pa)
+{
+	return phys_to_virt(pa.v);
+}
+
+const struct host_module *host_module(unsigned i)
+{
+	return (const struct host_module *)modules_get(i);
+}
+
+u64 host_modules_release(void)
+{
+	return modules_release();
+}
+
+unsigned host_cpu_count(void)
+{
+	return cpu_online_count();
+}
+
+unsigned host_cpu_this(void)
+{
+	return this_cpu()->id;
+}
+
+const struct host_cpu_info *host_cpu_info(unsigned id)
+{
+	static struct host_cpu_info info[MADT_MAX_CPUS];
+	const struct cpu *cpu = cpu_get(id);
+
+	if (!cpu || id >= ARRAY_SIZE(info))
+		return NULL;
+	info[id] = (struct host_cpu_info){ .apic_id = cpu->apic_id, .node = cpu->node, .online = cpu->online };
+	return &info[id];
+}
+
+int host_cpu_assign(unsigned cpu, struct host_work *work)
+{
+	return work_assign(cpu, (struct work *)work);
+}
+
+void host_cpu_kick(unsigned cpu)
+{
+	cpu_kick(cpu);
+}
+
+void host_interrupt_window(void)
+{
+	cpu_interrupt_window();
+}
+
+void host_cpu_wait(void)
+{
+	cpu_wait(false);
+}
+
+void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	cpuid(leaf, subleaf, out);
+}
+
+u64 host_tsc(void)
+{
+	return rdtsc();
+}
+
+int host_rdmsr(u32 msr, u64 *value)
+{
+	return rdmsr_safe(msr, value);
+}
+
+int host_wrmsr(u32 msr, u64 value)
+{
+	return wrmsr_safe(msr, value);
+}
+
+int host_xsetbv(u32 xcr, u64 value)
+{
+	return xsetbv_safe(xcr, value);
+}
+
+void host_fpu_reset(u64 xcr0)
+{
+	fpu_reset(xcr0);
+}
+
+void host_wbinvd(void)
+{
+	asm volatile("wbinvd" : : : "memory");
+}
+
+u64 host_tsc_khz(void)
+{
+	return clock_tsc_khz();
+}
+
+bool host_tsc_stable(void)
+{
+	return clock_tsc_stable();
+}
+
+u64 host_wall_clock(u64 *tsc)
+{
+	return clock_wall(tsc);
+}
+
+void host_timer_arm(struct host_timer *timer, u64 tsc_deadline)
+{
+	timer_arm((struct timer *)timer, tsc_deadline);
+}
+
+void host_timer_cancel(struct host_timer *timer)
+{
+	timer_cancel((struct timer *)timer);
+}
+
+void host_log(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vlog_line(LOGLEVEL_INFO, fmt, ap);
+	va_end(ap);
+}
+
+static struct host_console *attached;
+
+void host_console_attach(struct host_console *con)
+{
+	__atomic_store_n(&attached, con, __ATOMIC_RELEASE);
+	console_attach((struct console_user *)con);
+}
+
+size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
+{
+	size_t fitted = console_write(buf, n);
+
+	/* Only the attached one is told when there is room again: for others what does not fit is lost, not waited for. */
+	return con == __atomic_load_n(&attached, __ATOMIC_ACQUIRE) ? fitted : n;
+}
+
+void host_node_poweroff(unsigned vms, unsigned failed)
+{
+	/* at the level that no command line hides: margay-run and scripts look for this line */
+	printk_error("node: end=poweroff vms=%u failed=%u", vms, failed);
+	poweroff();
+}
+
+void host_panic(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vpanic(fmt, ap);
+}

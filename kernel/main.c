@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The order in which the node comes up, from entry.asm's jump into C to the boot CPU's work loop. */
+#include <margay/string.h>
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/features.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "kernel/acpi/acpi.h"
+#include "kernel/bootinfo.h"
+#include "kernel/clock.h"
+#include "kernel/cmdline.h"
+#include "kernel/console.h"
+#include "kernel/irq.h"
+#include "kernel/modules.h"
+#include "kernel/monitor.h"
+#include "kernel/numa.h"
+#include "kernel/panic.h"
+#include "kernel/pci.h"
+#include "kernel/percpu.h"
+#include "kernel/pmem.h"
+#include "kernel/poweroff.h"
+#include "kernel/printk.h"
+#include "kernel/timer.h"
+#include "kernel/upcall.h"
+#include "kernel/work.h"
+
+/* Called by entry.asm on the boot stack, with the boot tables: the first 4 GiB are in the direct map. */
+void kernel_start(u64 mbi_phys, u64 load_base) __attribute__((noreturn));
+
+static struct bootinfo bootinfo;
+static struct cmdline cmdline;
+
+static void report_cmdline(const char *line)
+{
+	printk_error("command line: %s", line);
+}
+
+static void start_console(void)
+{
+	if (console_init(&cmdline))
+		printk_error("no console: see the log in memory");
+}
+
+static void read_boot_info(u64 mbi_phys)
+{
+	const char *error = bootinfo_parse(phys_to_virt(mbi_phys), BOOT_MAP_SIZE - mbi_phys, &bootinfo);
+
+	cmdline_parse(error ? "" : bootinfo.cmdline, &cmdline, report_cmdline);
+	printk_set_level(cmdline.loglevel);
+	/* A port works at once; registers in memory need the final page tables. */
+	if (cmdline.console != CMDLINE_CONSOLE_MMIO)
+		start_console();
+	if (error)
+		panic("boot information: %s", error);
+}
+
+static void print_memory_map(void)
+{
+	for (unsigned i = 0; i < bootinfo.nr_ranges; i++) {
+		const struct boot_range *r = &bootinfo.range[i];
+
+		printk("memory %012lx-%012lx %s", r->start, r->end - 1, boot_memory_name(r->type));
+	}
+	printk("memory: %lu MiB usable", bootinfo_usable(&bootinfo) >> 20);
+}
+
+/* The final page tables, and with them the end of everything that entry.asm set up but its stack. */
+static void init_memory(u64 load_base)
+{
+	extern const u8 image_start[], image_end[];
+	static struct phys_range ram[BOOTINFO_RANGES];
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < bootinfo.nr_ranges; i++) {
+		const struct boot_range *r = &bootinfo.range[i];
+
+		if (r->type == BOOT_MEMORY_USABLE)
+			ram[count++] = (struct phys_range){ r->start, r->end - r->start };
+	}
+	if (pmem_init(&bootinfo, load_base, load_base + (u64)(image_end - image_start)))
+		panic("no usable memory map");
+	paging_init(ram, count);
+	if (cmdline.console == CMDLINE_CONSOLE_MMIO)
+		start_console();
+}
+
+static void init_numa(void)
+{
+	const char *error = numa_init(acpi_srat(), acpi_slit());
+
+	if (error)
+		printk("NUMA: %s: taken as one node", error);
+	pmem_start();
+	upcall_use_page_pool();
+	for (unsigned node = 0; node < numa_node_count(); node++)
+		printk("node %u: %lu MiB free", node, pmem_free_bytes((int)node, NULL) >> 20);
+}
+
+static void handle_console(void *arg)
+{
+	(void)arg;
+	console_interrupt();
+}
+
+/* A console without an interrupt stays polled: output works, input does not. */
+static void init_console_interrupt(void)
+{
+	int irq = console_isa_irq();
+
+	if (irq < 0)
+		return;
+	if (irq_request_isa((unsigned)irq, handle_console, NULL))
+		printk("console: no interrupt: polled, without input");
+	else
+		console_interrupts_on();
+}
+
+/* The rest of the way, on the boot CPU's guarded stack. */
+static void boot_cpu_main(void) __attribute__((noreturn, used));
+static void boot_cpu_main(void)
+{
+	trap_use_ist();
+	clock_init();
+	apic_timer_init(clock_tsc_khz());
+	timer_init();
+	printk("CPU 0: APIC ID %u, %s, timer %s; %u CPU(s) in the machine", this_cpu()->apic_id,
+	       apic_is_x2apic() ? "x2APIC" : "xAPIC", apic_timer_mode(), cpu_count());
+	irq_init();
+	init_console_interrupt();
+	pci_init(acpi_mcfg());
+	poweroff_init();
+	modules_init(&bootinfo);
+	monitor_start();
+	work_loop();
+}
+
+void kernel_start(u64 mbi_phys, u64 load_base)
+{
+	paging_set_load_base(load_base);
+	cpu_init_boot();
+	read_boot_info(mbi_phys);
+	printk("Margay, loaded at %#lx by %s", load_base, bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader");
+	print_memory_map();
+
+	if (features_init())
+		panic("this CPU cannot run Margay");
+	features_setup_cpu();
+	printk("CPU: %s, family %#x model %#x stepping %u", cpu_features.brand[0] ? cpu_features.brand : "no name",
+	       cpu_features.family, cpu_features.model, cpu_features.stepping);
+	init_memory(load_base);
+	acpi_init(&bootinfo);
+	init_numa();
+	if (apic_init())
+		panic("no local APIC");
+	cpu_init_all();
+	if (cpu_alloc_stacks(this_cpu()))
+		panic("no memory for stacks");
+
+	/* From the boot stack to the guarded one; a zero frame pointer ends backtraces. */
+	asm volatile("mov %0, %%rsp\n\t"
+		     "xor %%ebp, %%ebp\n\t"
+		     "call boot_cpu_main"
+		     :
+		     : "r"(this_cpu()->stack[0].top)
+		     : "memory");
+	__builtin_unreachable();
+}

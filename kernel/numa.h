@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: NUMA nodes, numbered densely from 0 in the order of their ACPI
+ * proximity domains, from SRAT and SLIT (ACPI 5.2.16, 5.2.17). One node when
+ * there is no SRAT. Filled once at boot, read-only afterwards.
+ */
+#ifndef KERNEL_NUMA_H
+#define KERNEL_NUMA_H
+
+#include <margay/types.h>
+#include "kernel/acpi/tables.h"
+
+#define NUMA_MAX_NODES 64
+#define NUMA_LOCAL_DISTANCE 10
+#define NUMA_REMOTE_DISTANCE 20
+
+/*
+ * Either may be NULL. Returns NULL, or why a table was not used: a bad SRAT
+ * leaves one node, a bad SLIT the distances 10 and 20.
+ */
+const char *numa_init(const struct srat_info *srat, const struct slit_info *slit);
+
+unsigned numa_node_count(void);                   /* at least 1 */
+u32 numa_proximity(unsigned node);                /* its ACPI proximity domain */
+unsigned numa_node_of_address(u64 pa);            /* 0 when no entry says */
+unsigned numa_node_of_apic_id(u32 apic_id);       /* 0 when no entry says */
+int numa_node_of_proximity(u32 domain);           /* -1: unknown */
+u8 numa_distance(unsigned from, unsigned to);     /* as in the SLIT; 10 local, 20 remote without one */
+
+/* The i-th memory range that SRAT names, sorted by address; false past the last. */
+bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node);
+
+#endif

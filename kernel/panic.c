@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The report of a bug and the end of the node. */
+#include <margay/string.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "kernel/console.h"
+#include "kernel/panic.h"
+#include "kernel/percpu.h"
+#include "kernel/printk.h"
+#include "kernel/symbols.h"
+
+#define LOG_LINES 12
+#define BACKTRACE_DEPTH 32
+
+static u32 panicking;
+
+static void halt(void) __attribute__((noreturn));
+static void halt(void)
+{
+	for (;;) {
+		cpu_cli();
+		cpu_hlt();
+	}
+}
+
+static void show_log_line(enum loglevel level, const char *text, size_t length)
+{
+	char line[PRINTK_LINE];
+	int n = snprintf(line, sizeof(line), "log%s %.*s", level == LOGLEVEL_DEBUG ? " (debug):" : ":", (int)length, text);
+
+	console_log(line, MIN((size_t)n, sizeof(line) - 1));
+}
+
+/* The first CPU to arrive goes on, alone on a polled console. */
+static void begin(void)
+{
+	u32 before;
+
+	cpu_cli();
+	before = __atomic_exchange_n(&panicking, this_cpu()->id + 1, __ATOMIC_SEQ_CST);
+	if (before) {
+		if (before == this_cpu()->id + 1)
+			console_log("margay: panic while panicking", 29);
+		halt();
+	}
+	console_panic();
+	printk_last(LOG_LINES, show_log_line);
+}
+
+static void end(void) __attribute__((noreturn));
+static void end(void)
+{
+	printk_error("node: end=panic");
+	console_drain();
+	halt();
+}
+
+static void show_address(const char *what, u64 addr)
+{
+	const char *name = NULL;
+	u64 offset;
+
+	if (IS_ENABLED(CONFIG_SYMBOLS))
+		name = symbol_find(addr, &offset);
+	if (name)
+		printk_error("  %s %016lx %s+%#lx", what, addr, name, offset);
+	else
+		printk_error("  %s %016lx", what, addr);
+}
+
+static bool on_known_stack(u64 frame)
+{
+	extern const u8 boot_stack[], boot_stack_top[];
+	const struct cpu *cpu = this_cpu();
+
+	if (!IS_ALIGNED(frame, 8))
+		return false;
+	if (frame >= (u64)boot_stack && frame + 16 <= (u64)boot_stack_top)
+		return true;
+	for (unsigned i = 0; i < CPU_STACKS; i++)
+		if (cpu->stack[i].top && frame >= cpu->stack[i].bottom && frame + 16 <= cpu->stack[i].top)
+			return true;
+	return false;
+}
+
+/* Frame pointers lead from one stack to another at exceptions, hence the limit in depth and not in direction. */
+static void backtrace(u64 frame)
+{
+	for (unsigned depth = 0; depth < BACKTRACE_DEPTH && on_known_stack(frame); depth++) {
+		const u64 *f = (const u64 *)frame;
+
+		if (!f[1])
+			break;
+		show_address("from", f[1]);
+		frame = f[0];
+	}
+}
+
+void vpanic(const char *fmt, va_list ap)
+{
+	char text[256];
+
+	begin();
+	vsnprintf(text, sizeof(text), fmt, ap);
+	printk_error("panic on CPU %u: %s", this_cpu()->id, text);
+	backtrace((u64)__builtin_frame_address(0));
+	end();
+}
+
+void panic(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vpanic(fmt, ap);
+}
+
+void panic_trap(const struct trap_frame *f, const char *what)
+{
+	begin();
+	printk_error("panic on CPU %u: %s, error code %#lx", this_cpu()->id, what, f->error);
+	show_address("rip ", f->rip);
+	printk_error("  rax %016lx rbx %016lx rcx %016lx rdx %016lx", f->rax, f->rbx, f->rcx, f->rdx);
+	printk_error("  rsi %016lx rdi %016lx rbp %016lx rsp %016lx", f->rsi, f->rdi, f->rbp, f->rsp);
+	printk_error("  r8  %016lx r9  %016lx r10 %016lx r11 %016lx", f->r8, f->r9, f->r10, f->r11);
+	printk_error("  r12 %016lx r13 %016lx r14 %016lx r15 %016lx", f->r12, f->r13, f->r14, f->r15);
+	printk_error("  cs %04lx ss %04lx rflags %08lx cr0 %08lx cr2 %016lx cr3 %016lx cr4 %08lx", f->cs, f->ss, f->rflags,
+		     read_cr0(), read_cr2(), read_cr3(), read_cr4());
+	backtrace(f->rbp);
+	end();
+}

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The end after a bug or a broken machine: registers, symbolised backtrace,
+ * the log's last lines if the console has not shown them, and the
+ * machine-readable line "margay: node: end=panic". Then the CPU halts.
+ */
+#ifndef KERNEL_PANIC_H
+#define KERNEL_PANIC_H
+
+#include <margay/types.h>
+#include <stdarg.h>
+
+struct trap_frame;
+
+/* Any CPU, any context. The first CPU to panic reports; others halt silently. */
+void panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
+void vpanic(const char *fmt, va_list ap) __attribute__((noreturn));
+/* For an exception: `what` names it. */
+void panic_trap(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The PCI core: configuration access by ECAM where the MCFG covers a bus, else
+ * by mechanism 1 (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express Base 5.0, 7.2),
+ * and the list of functions found at boot. Access from any CPU.
+ */
+#ifndef KERNEL_PCI_H
+#define KERNEL_PCI_H
+
+#include <margay/types.h>
+#include "kernel/acpi/tables.h"
+
+#define PCI_MAX_FUNCTIONS 512
+
+struct pci_address {
+	u16 segment;
+	u8 bus;
+	u8 devfn; /* device << 3 | function */
+};
+
+struct pci_function {
+	struct pci_address address;
+	u16 vendor, device;
+	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+	u8 header_type; /* without the multi-function bit */
+	u8 secondary_bus, subordinate_bus; /* of a bridge */
+	bool extended;  /* offsets 0x100-0xfff are there */
+};
+
+/* Enumerates; mcfg may be NULL. Logs each function at debug level and a count otherwise. */
+void pci_init(const struct mcfg_info *mcfg);
+
+/* Function i in address order per root bus, or NULL past the last. */
+const struct pci_function *pci_get(unsigned i);
+
+/* Aligned accesses of 1, 2 or 4 bytes; what is out of reach reads as all ones, writes to it are dropped. */
+u32 pci_read(struct pci_address a, u16 offset, unsigned size);
+void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value);
+
+#endif

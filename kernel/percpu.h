@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Per-CPU data. Each CPU's GS base holds the address of its struct cpu; the
+ * guest's GS base is switched by the backends. KERNEL_GS_BASE is never used:
+ * it holds the guest's value.
+ */
+#ifndef KERNEL_PERCPU_H
+#define KERNEL_PERCPU_H
+
+#include <margay/types.h>
+#include "arch/x86_64/cpu/desc.h"
+
+struct timer;
+struct work;
+
+#define CPU_STACK_SIZE KIB(32)
+#define CPU_IST_SIZE KIB(8)
+#define CPU_STACKS (1 + IST_COUNT)
+
+/* A stack's bounds; 0 while it does not exist. */
+struct cpu_stack {
+	u64 bottom, top;
+};
+
+struct cpu {
+	struct cpu *self;        /* at GS:0 */
+	unsigned id;             /* index of cpu_get() */
+	u32 apic_id;
+	int node;                /* NUMA node, dense */
+	bool online;             /* running the work loop or about to */
+	u32 kick;                /* not 0: somebody wants this CPU to look; set by others, atomic */
+	struct work *work;       /* current or next work item; atomic, owned by the CPU until it is NULL again */
+	struct work *next_work;  /* what follows it, named by itself; only this CPU touches it */
+	struct timer *timers;    /* sorted by deadline; only this CPU touches it */
+	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
+	u64 nmi_count;
+	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
+	struct cpu_desc desc;
+};
+
+/* The calling CPU. */
+static inline struct cpu *this_cpu(void)
+{
+	struct cpu *c;
+
+	asm volatile("mov %%gs:0, %0" : "=r"(c));
+	return c;
+}
+
+/* Gives the boot CPU its per-CPU data and descriptor tables: the first thing that runs in C. */
+void cpu_init_boot(void);
+
+/*
+ * Makes one struct cpu for each enabled processor of the MADT, the boot CPU
+ * first; only that one is online. After ACPI and apic_init().
+ */
+void cpu_init_all(void);
+
+/* Guarded stacks for a CPU that has none yet. 0 or -ENOMEM. */
+int cpu_alloc_stacks(struct cpu *cpu);
+
+/* CPUs of the machine, started or not. */
+unsigned cpu_count(void);
+/* CPUs that run the work loop. */
+unsigned cpu_online_count(void);
+/* CPU by index; NULL when there is no such one. */
+struct cpu *cpu_get(unsigned id);
+
+#endif

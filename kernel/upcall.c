@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the kernel does for the CPU layer below it (arch/x86_64/cpu/upcall.h). */
+#include <margay/string.h>
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/upcall.h"
+#include "kernel/panic.h"
+#include "kernel/percpu.h"
+#include "kernel/pmem.h"
+#include "kernel/printk.h"
+#include "kernel/upcall.h"
+
+void upcall_log(const char *fmt, ...)
+{
+	char line[256];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	printk("%s", line);
+}
+
+void upcall_panic(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vpanic(fmt, ap);
+}
+
+void upcall_trap(const struct trap_frame *frame, const char *what)
+{
+	panic_trap(frame, what);
+}
+
+void upcall_nmi(void)
+{
+	this_cpu()->nmi_count++;
+}
+
+static bool use_pool;
+
+void upcall_use_page_pool(void)
+{
+	use_pool = true;
+}
+
+u64 upcall_table_page(void)
+{
+	u64 pa = 0;
+	void *page;
+
+	if (use_pool) {
+		page = pmem_pages_alloc(1, -1);
+		pa = page ? virt_to_phys(page) : 0;
+	} else {
+		pa = pmem_early_page();
+		if (pa)
+			memset(phys_to_virt(pa), 0, PAGE_SIZE);
+	}
+	if (!pa)
+		panic("no memory for page tables");
+	return pa;
+}

@@ -1,0 +1,38 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-only
+# The guest's first process: mounts what programs expect, then runs the test
+# that the kernel command line names (margay.test=NAME: /tests/NAME), or a
+# shell with job control on the console, again and again.
+export PATH=/bin HOME=/root TERM=vt100 PS1='guest# '
+
+# What busybox' poweroff and reboot send to the first process. A shell takes
+# signals only while it waits, so that all else runs in the background.
+trap 'busybox poweroff -f' USR2
+trap 'busybox reboot -f' TERM
+
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+mkdir -p /dev/pts
+mount -t devpts devpts /dev/pts
+mount -t tmpfs tmpfs /tmp
+hostname guest
+cd /root
+
+name=$(sed -n 's/.*margay\.test=\([a-z0-9-]*\).*/\1/p' /proc/cmdline)
+if [ -n "$name" ]; then
+	if [ -x "/tests/$name" ]; then
+		"/tests/$name" </dev/console &
+		wait $!
+	fi
+	# A test ends the machine itself.
+	echo "margay-test: failed: $name"
+	busybox poweroff -f
+fi
+
+echo
+echo "Margay guest: Linux $(uname -r), busybox. 'poweroff' or 'reboot' ends it."
+while true; do
+	setsid cttyhack sh </dev/console &
+	wait $!
+done

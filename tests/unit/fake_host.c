@@ -1,0 +1,352 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* vmm/host.h on the build host; see fake_host.h. */
+#include "tests/unit/fake_host.h"
+
+#include <margay/errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct fake_host fake_host;
+
+void fake_host_reset(void)
+{
+	memset(&fake_host, 0, sizeof(fake_host));
+	fake_host.tsc_khz = 2000000;
+	fake_host.tsc_stable = true;
+	fake_host.nr_cpus = fake_host.nr_nodes = 1;
+	fake_host.extent_limit = GIB(4);
+	fake_host.output_room = sizeof(fake_host.output);
+	for (unsigned i = 0; i < FAKE_CPUS; i++)
+		fake_host.cpus[i] = (struct host_cpu_info){ .apic_id = i, .online = true };
+}
+
+/* ---- memory ---- */
+
+void *host_pages_alloc(unsigned count, int node)
+{
+	void *p;
+
+	(void)node;
+	if (fake_host.pages_until_fail && --fake_host.pages_until_fail == 0)
+		return NULL;
+	p = aligned_alloc(PAGE_SIZE, count * PAGE_SIZE);
+	if (p) {
+		memset(p, 0, count * PAGE_SIZE);
+		fake_host.pages_in_use += count;
+	}
+	return p;
+}
+
+void host_pages_free(void *pages, unsigned count)
+{
+	fake_host.pages_in_use -= count;
+	free(pages);
+}
+
+int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
+{
+	u64 align = req->align ? req->align : PAGE_SIZE_2M;
+	void *p;
+
+	if (req->size > fake_host.extent_limit)
+		return -ENOMEM;
+	p = aligned_alloc(align, ALIGN_UP(req->size, align));
+	if (!p)
+		return -ENOMEM;
+	memset(p, 0, req->size);
+	fake_host.extent_limit -= req->size;
+	*out = (struct host_extent){ .base = host_virt_to_hpa(p), .size = req->size, .node = MAX(req->node, 0) };
+	return 0;
+}
+
+void host_extent_free(const struct host_extent *e)
+{
+	fake_host.extent_limit += e->size;
+	free(host_hpa_to_virt(e->base));
+}
+
+unsigned host_node_count(void)
+{
+	return fake_host.nr_nodes;
+}
+
+u64 host_mem_free(int node, u64 *largest)
+{
+	(void)node;
+	if (largest)
+		*largest = fake_host.extent_limit;
+	return fake_host.extent_limit;
+}
+
+u8 host_node_distance(unsigned from, unsigned to)
+{
+	return from == to ? 10 : (u8)(20 + from + to);
+}
+
+hpa_t host_virt_to_hpa(const void *va)
+{
+	return hpa((uintptr_t)va);
+}
+
+void *host_hpa_to_virt(hpa_t pa)
+{
+	return (void *)(uintptr_t)pa.v;
+}
+
+/* ---- modules ---- */
+
+const struct host_module *host_module(unsigned i)
+{
+	return i < fake_host.nr_modules ? &fake_host.modules[i] : NULL;
+}
+
+u64 host_modules_release(void)
+{
+	u64 bytes = 0;
+
+	for (unsigned i = 0; i < fake_host.nr_modules; i++)
+		bytes += fake_host.modules[i].size;
+	fake_host.nr_modules = 0;
+	return bytes;
+}
+
+/* ---- CPUs ---- */
+
+unsigned host_cpu_count(void)
+{
+	return fake_host.nr_cpus;
+}
+
+unsigned host_cpu_this(void)
+{
+	return fake_host.this_cpu;
+}
+
+const struct host_cpu_info *host_cpu_info(unsigned cpu)
+{
+	return &fake_host.cpus[cpu];
+}
+
+int host_cpu_assign(unsigned cpu, struct host_work *work)
+{
+	if (cpu >= fake_host.nr_cpus || !fake_host.cpus[cpu].online)
+		return -ENODEV;
+	if (fake_host.work[cpu])
+		return -EBUSY;
+	fake_host.work[cpu] = work;
+	return 0;
+}
+
+void host_cpu_kick(unsigned cpu)
+{
+	fake_host.kicks[cpu]++;
+}
+
+void host_interrupt_window(void)
+{
+	fake_host_window();
+}
+
+/* Sleeping means that nothing happens until the next timer. */
+void host_cpu_wait(void)
+{
+	u64 next = ~0ull;
+
+	for (const struct host_timer *t = fake_host.timers; t; t = t->next)
+		next = MIN(next, t->deadline);
+	if (next != ~0ull)
+		fake_host_advance(MAX(next, fake_host.tsc));
+}
+
+/* ---- instructions ---- */
+
+void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	*out = (struct cpuid_regs){ 0 };
+	if (fake_host.cpuid)
+		fake_host.cpuid(leaf, subleaf, out);
+}
+
+u64 host_tsc(void)
+{
+	return fake_host.tsc;
+}
+
+static u64 *find_msr(u32 msr)
+{
+	for (unsigned i = 0; i < fake_host.nr_msrs; i++)
+		if (fake_host.msrs[i].msr == msr)
+			return &fake_host.msrs[i].value;
+	return NULL;
+}
+
+int host_rdmsr(u32 msr, u64 *value)
+{
+	const u64 *found = find_msr(msr);
+
+	*value = found ? *found : 0;
+	return found ? 0 : -EFAULT;
+}
+
+int host_wrmsr(u32 msr, u64 value)
+{
+	u64 *found = find_msr(msr);
+
+	if (!found)
+		return -EFAULT;
+	*found = value;
+	return 0;
+}
+
+int host_xsetbv(u32 xcr, u64 value)
+{
+	return xcr == 0 && value & XCR0_X87 ? 0 : -EFAULT;
+}
+
+void host_fpu_reset(u64 xcr0)
+{
+	(void)xcr0;
+}
+
+void host_wbinvd(void)
+{
+}
+
+/* ---- time ---- */
+
+u64 host_tsc_khz(void)
+{
+	return fake_host.tsc_khz;
+}
+
+bool host_tsc_stable(void)
+{
+	return fake_host.tsc_stable;
+}
+
+u64 host_wall_clock(u64 *tsc)
+{
+	*tsc = fake_host.tsc;
+	return fake_host.wall_ns + (u64)((unsigned __int128)fake_host.tsc * 1000000 / fake_host.tsc_khz);
+}
+
+void host_timer_cancel(struct host_timer *timer)
+{
+	for (struct host_timer **t = &fake_host.timers; *t; t = &(*t)->next) {
+		if (*t == timer) {
+			*t = timer->next;
+			break;
+		}
+	}
+	timer->armed = false;
+}
+
+void host_timer_arm(struct host_timer *timer, u64 tsc_deadline)
+{
+	host_timer_cancel(timer);
+	timer->deadline = tsc_deadline;
+	timer->armed = true;
+	timer->cpu = fake_host.this_cpu;
+	timer->next = fake_host.timers;
+	fake_host.timers = timer;
+}
+
+/* The armed timer with the lowest deadline up to `limit`, or NULL. */
+static struct host_timer *first_due(u64 limit)
+{
+	struct host_timer *first = NULL;
+
+	for (struct host_timer *t = fake_host.timers; t; t = t->next)
+		if (t->deadline <= limit && (!first || t->deadline < first->deadline))
+			first = t;
+	return first;
+}
+
+void fake_host_window(void)
+{
+	struct host_timer *t;
+	u64 now = fake_host.tsc;
+
+	while ((t = first_due(now))) {
+		host_timer_cancel(t);
+		t->fn(t);
+	}
+}
+
+void fake_host_advance(u64 tsc)
+{
+	struct host_timer *t;
+
+	while ((t = first_due(tsc))) {
+		fake_host.tsc = MAX(fake_host.tsc, t->deadline);
+		host_timer_cancel(t);
+		t->fn(t);
+	}
+	fake_host.tsc = tsc;
+}
+
+/* ---- console and end ---- */
+
+void host_log(const char *fmt, ...)
+{
+	size_t n = strlen(fake_host.log);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(fake_host.log + n, sizeof(fake_host.log) - n, fmt, ap);
+	va_end(ap);
+	n = strlen(fake_host.log);
+	snprintf(fake_host.log + n, sizeof(fake_host.log) - n, "\n");
+}
+
+void host_console_attach(struct host_console *con)
+{
+	fake_host.console = con;
+}
+
+size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
+{
+	size_t fits = MIN(MIN(n, fake_host.output_room), sizeof(fake_host.output) - fake_host.output_len);
+
+	(void)con;
+	if (fits)
+		memcpy(fake_host.output + fake_host.output_len, buf, fits);
+	fake_host.output_len += fits;
+	fake_host.output_room -= fits;
+	fake_host.output_short = fits < n;
+	return fits;
+}
+
+void fake_host_type(const char *text)
+{
+	for (; *text && fake_host.console; text++)
+		fake_host.console->rx(fake_host.console, (u8)*text);
+}
+
+void fake_host_drain(size_t room)
+{
+	fake_host.output_room = room;
+	if (fake_host.output_short && fake_host.console)
+		fake_host.console->tx_room(fake_host.console);
+}
+
+void host_node_poweroff(unsigned vms, unsigned failed)
+{
+	fprintf(stderr, "host_node_poweroff(%u, %u)\n", vms, failed);
+	fake_host.ended = true;
+	abort();
+}
+
+void host_panic(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+	fake_host.ended = true;
+	abort();
+}

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The build host's implementation of vmm/host.h for unit tests and fuzzers:
+ * malloc'ed memory, a TSC and timers that only move when told, a captured log
+ * and console. One CPU unless fake_host says otherwise. A host address is the
+ * pointer itself.
+ */
+#ifndef TESTS_FAKE_HOST_H
+#define TESTS_FAKE_HOST_H
+
+#include "vmm/host.h"
+
+#define FAKE_MSRS 32
+#define FAKE_CPUS 4
+
+struct fake_host {
+	u64 tsc, tsc_khz;
+	bool tsc_stable;
+	u64 wall_ns;             /* wall clock when tsc was 0 */
+	char log[8192];          /* all lines, each ended by '\n' */
+	u64 extent_limit;        /* bytes that host_extent_alloc() may still give */
+	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
+	unsigned pages_in_use;
+	struct host_timer *timers; /* armed */
+	struct host_console *console;
+	char output[65536];      /* what guests wrote to the console */
+	size_t output_len;
+	size_t output_room;      /* bytes that the console takes before it is full */
+	bool output_short;       /* the last write was short: tx_room() is owed */
+	struct host_module modules[4];
+	unsigned nr_modules;
+	struct { u32 msr; u64 value; } msrs[FAKE_MSRS]; /* readable and writable MSRs; others fault */
+	unsigned nr_msrs;
+	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */
+	struct host_cpu_info cpus[FAKE_CPUS];
+	unsigned nr_cpus, this_cpu;
+	unsigned nr_nodes;
+	unsigned kicks[FAKE_CPUS];
+	struct host_work *work[FAKE_CPUS]; /* assigned, never run by the fake itself */
+	bool ended;              /* host_node_poweroff() or host_panic() was called; they abort() */
+};
+
+extern struct fake_host fake_host;
+
+/* Back to the state at the start of each test: 2 GHz, TSC 0, one CPU, one node, an empty log. */
+void fake_host_reset(void);
+
+/* Moves the TSC to `tsc` and fires each timer that falls due at its deadline, in order. */
+void fake_host_advance(u64 tsc);
+
+/* Fires what is due now, late or not, without moving the TSC. */
+void fake_host_window(void);
+
+/* The operator types; the attached console gets it. */
+void fake_host_type(const char *text);
+
+/* The line has taken `room` bytes: calls tx_room() when a short write waits for it. */
+void fake_host_drain(size_t room);
+
+#endif

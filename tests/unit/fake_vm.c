@@ -1,0 +1,166 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See fake_vm.h. */
+#include "tests/unit/fake_vm.h"
+
+#include <margay/errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vmm/vdev.h"
+
+/* Weak: a loader test links no device at all. */
+extern const struct vdev *const __start_vdevs[] __attribute__((weak));
+extern const struct vdev *const __stop_vdevs[] __attribute__((weak));
+
+struct vm *fake_vm_create(u64 memory)
+{
+	struct vm *vm = calloc(1, sizeof(*vm));
+	struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
+	const struct vdev *const *d = __start_vdevs;
+
+	assert_non_null(vm);
+	assert_non_null(vcpu);
+	strcpy(vm->name, "vm0");
+	vcpu->vm = vm;
+	vm->vcpus[0] = vcpu;
+	vm->nr_vcpus = 1;
+	if (memory) {
+		const struct host_extent_request req = { .size = memory, .node = -1 };
+
+		assert_int_equal(host_extent_alloc(&req, &vm->extent[0]), 0);
+		vm->nr_extents = 1;
+		assert_int_equal(gpa_map_add(&vm->map, vm->extent[0].base.v, memory, 0), 0);
+	}
+	for (; d != __stop_vdevs; d++, vm->nr_devices++)
+		assert_int_equal((*d)->create(vm, &vm->device[vm->nr_devices]), 0);
+	for (unsigned i = 0; i < vm->nr_devices; i++)
+		if (__start_vdevs[i]->vcpu_start)
+			__start_vdevs[i]->vcpu_start(vcpu, vm->device[i]);
+	return vm;
+}
+
+void fake_vm_destroy(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_devices; i++)
+		if (__start_vdevs[i]->vcpu_stop)
+			__start_vdevs[i]->vcpu_stop(vm->vcpus[0], vm->device[i]);
+	assert_null(fake_host.timers);
+	while (vm->nr_devices--)
+		__start_vdevs[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
+	if (vm->nr_extents)
+		host_extent_free(&vm->extent[0]);
+	assert_int_equal(fake_host.pages_in_use, 0);
+	free(vm->vcpus[0]);
+	free(vm);
+}
+
+/* ---- what the devices ask of the core ---- */
+
+int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
+{
+	assert_true(vm->nr_pio < VM_MAX_PIO);
+	vm->pio[vm->nr_pio++] = (struct pio_range){ base, count, ops, dev };
+	return 0;
+}
+
+int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
+{
+	assert_true(vm->nr_mmio < VM_MAX_MMIO);
+	vm->mmio[vm->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
+	return 0;
+}
+
+int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
+{
+	assert_true(vm->nr_msr < VM_MAX_MSR);
+	vm->msr[vm->nr_msr++] = (struct msr_range){ first, last, ops, dev };
+	return 0;
+}
+
+void vm_end(struct vm *vm, enum vm_end why)
+{
+	if (vm->end == VM_RUNNING)
+		vm->end = why;
+}
+
+void vcpu_kick(struct vcpu *vcpu)
+{
+	host_cpu_kick(vcpu->cpu);
+}
+
+/* ---- the guest ---- */
+
+static const struct pio_range *find_pio(const struct vm *vm, u16 port)
+{
+	for (unsigned i = 0; i < vm->nr_pio; i++)
+		if ((u16)(port - vm->pio[i].base) < vm->pio[i].count)
+			return &vm->pio[i];
+	return NULL;
+}
+
+u32 guest_in(struct vm *vm, u16 port, unsigned size)
+{
+	const struct pio_range *r = find_pio(vm, port);
+	u32 mask = size == 4 ? ~0u : (1u << size * 8) - 1;
+
+	return (r ? r->ops->read(r->dev, vm->vcpus[0], port - r->base, size) : ~0u) & mask;
+}
+
+void guest_out(struct vm *vm, u16 port, unsigned size, u32 value)
+{
+	const struct pio_range *r = find_pio(vm, port);
+
+	if (r)
+		r->ops->write(r->dev, vm->vcpus[0], port - r->base, size, value);
+}
+
+static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr)
+{
+	for (unsigned i = 0; i < vm->nr_mmio; i++)
+		if (addr - vm->mmio[i].base < vm->mmio[i].size)
+			return &vm->mmio[i];
+	return NULL;
+}
+
+u64 guest_load(struct vm *vm, u64 addr, unsigned size)
+{
+	const struct mmio_range *r = find_mmio(vm, addr);
+	u64 mask = size == 8 ? ~0ull : (1ull << size * 8) - 1;
+
+	return (r ? r->ops->read(r->dev, vm->vcpus[0], addr - r->base, size) : ~0ull) & mask;
+}
+
+void guest_store(struct vm *vm, u64 addr, unsigned size, u64 value)
+{
+	const struct mmio_range *r = find_mmio(vm, addr);
+
+	if (r)
+		r->ops->write(r->dev, vm->vcpus[0], addr - r->base, size, value);
+}
+
+static const struct msr_range *find_msr(const struct vm *vm, u32 msr)
+{
+	for (unsigned i = 0; i < vm->nr_msr; i++)
+		if (msr >= vm->msr[i].first && msr <= vm->msr[i].last)
+			return &vm->msr[i];
+	return NULL;
+}
+
+int guest_rdmsr(struct vm *vm, u32 msr, u64 *value)
+{
+	const struct msr_range *r = find_msr(vm, msr);
+
+	return r ? r->ops->read(r->dev, vm->vcpus[0], msr, value) : -EFAULT;
+}
+
+int guest_wrmsr(struct vm *vm, u32 msr, u64 value)
+{
+	const struct msr_range *r = find_msr(vm, msr);
+
+	return r ? r->ops->write(r->dev, vm->vcpus[0], msr, value) : -EFAULT;
+}

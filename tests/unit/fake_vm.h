@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A virtual machine without a backend, for device and loader tests: RAM, one
+ * vCPU, and the devices that are linked in; the test plays the guest. Stands
+ * in for vmm/vm.c and vmm/vcpu.c (do not link both).
+ */
+#ifndef TESTS_FAKE_VM_H
+#define TESTS_FAKE_VM_H
+
+#include "tests/unit/fake_host.h"
+#include "vmm/vm.h"
+
+/* A VM of `memory` bytes at GPA 0 (0: none) with all linked devices created and started. Fails the test if one does. */
+struct vm *fake_vm_create(u64 memory);
+/* Stops and destroys the devices and frees everything; a timer still armed or a page kept fails the test. */
+void fake_vm_destroy(struct vm *vm);
+
+/* Guest accesses by vCPU 0, through the registered ranges; a port or address of nobody's reads ones. */
+u32 guest_in(struct vm *vm, u16 port, unsigned size);
+void guest_out(struct vm *vm, u16 port, unsigned size, u32 value);
+u64 guest_load(struct vm *vm, u64 addr, unsigned size);
+void guest_store(struct vm *vm, u64 addr, unsigned size, u64 value);
+/* 0, or -EFAULT for #GP, also when no device has that MSR. */
+int guest_rdmsr(struct vm *vm, u32 msr, u64 *value);
+int guest_wrmsr(struct vm *vm, u32 msr, u64 value);
+
+#endif

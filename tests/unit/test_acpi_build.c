@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/acpi_build.c vmm/aml.c */
+/* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include <cmocka.h>
+
+#include <margay/acpi.h>
+#include "vmm/acpi_build.h"
+
+#define BASE 0x90000ull
+#define CPUS 300
+
+static u8 area[0x10000];
+static u64 rsdp;
+
+static const u8 distances[] = { 10, 21, 31, 21, 10, 25, 31, 25, 10 };
+static const struct acpi_guest_memory memory[] = {
+	{ 0, 0xa0000, 0 }, { 0x100000, 0x3ff00000, 0 }, { 0x100000000, 0x40000000, 1 }, { 0x8000000000, 0x80000000, 2 },
+};
+static struct acpi_guest_cpu cpus[CPUS];
+
+static struct acpi_guest input(unsigned nr_cpus, u32 first_id)
+{
+	for (unsigned i = 0; i < nr_cpus; i++)
+		cpus[i] = (struct acpi_guest_cpu){ first_id + i, i % 3 };
+	return (struct acpi_guest){
+		.cpus = cpus, .nr_cpus = nr_cpus, .memory = memory, .nr_memory = ARRAY_SIZE(memory),
+		.nr_nodes = 3, .distances = distances,
+	};
+}
+
+static void build(const struct acpi_guest *in)
+{
+	memset(area, 0xff, sizeof(area));
+	assert_int_equal(acpi_build(in, BASE, area, sizeof(area), &rsdp, NULL), 0);
+}
+
+static const void *at(u64 gpa, size_t size)
+{
+	assert_true(gpa >= BASE && gpa - BASE <= sizeof(area) - size);
+	return area + (gpa - BASE);
+}
+
+static u8 sum(const void *p, size_t n)
+{
+	u8 s = 0;
+
+	for (size_t i = 0; i < n; i++)
+		s += ((const u8 *)p)[i];
+	return s;
+}
+
+/* A whole table by its address, its checksum verified. */
+static const struct acpi_sdt *table_at(u64 gpa)
+{
+	const struct acpi_sdt *h = at(gpa, sizeof(*h));
+
+	at(gpa, h->length);
+	assert_int_equal(sum(h, h->length), 0);
+	return h;
+}
+
+static const struct acpi_xsdt *xsdt(void)
+{
+	const struct acpi_rsdp *r = at(rsdp, sizeof(*r));
+
+	assert_memory_equal(r->signature, "RSD PTR ", 8);
+	assert_int_equal(r->revision, 2);
+	assert_int_equal(sum(r, 20), 0);
+	assert_int_equal(sum(r, 36), 0);
+	assert_int_equal(rsdp % 16, 0);
+	return (const struct acpi_xsdt *)table_at(r->xsdt_address);
+}
+
+static const void *find(const char *signature)
+{
+	const struct acpi_xsdt *x = xsdt();
+
+	for (unsigned i = 0; i < (x->header.length - sizeof(*x)) / 8; i++) {
+		const struct acpi_sdt *h = table_at(x->entry[i]);
+
+		if (!memcmp(h->signature, signature, 4))
+			return h;
+	}
+	fail_msg("no table %s", signature);
+	return NULL;
+}
+
+static void test_fadt(void **state)
+{
+	const struct acpi_guest in = input(1, 0);
+	const struct acpi_fadt *f;
+
+	(void)state;
+	build(&in);
+	f = find("FACP");
+	assert_int_equal(f->header.revision, 6);
+	assert_int_equal(f->header.length, 276);
+	assert_int_equal(f->iapc_boot_arch, 0x24);
+	assert_true(f->flags & 1 << 20);
+	assert_true(f->flags & 1 << 10);
+	assert_int_equal(f->reset_reg.space_id, 1);
+	assert_int_equal(f->reset_reg.address, 0x602);
+	assert_int_equal(f->reset_value, 6);
+	assert_int_equal(f->sleep_control_reg.address, 0x600);
+	assert_int_equal(f->sleep_status_reg.address, 0x601);
+	assert_memory_equal(table_at(f->x_dsdt)->signature, "DSDT", 4);
+}
+
+static void test_madt_small_ids(void **state)
+{
+	const struct acpi_guest in = input(255, 0);
+	const struct acpi_madt *m;
+	const u8 *p, *end;
+	unsigned n = 0, ioapics = 0;
+
+	(void)state;
+	build(&in);
+	m = find("APIC");
+	assert_int_equal(m->lapic_address, 0xfee00000);
+	assert_int_equal(m->flags, 0);
+	end = (const u8 *)m + m->header.length;
+	for (p = (const u8 *)(m + 1); p < end; p += p[1]) {
+		assert_true(p[1] >= 2);
+		if (p[0] == 0) {
+			assert_int_equal(p[1], 8);
+			assert_int_equal(p[2], n);
+			assert_int_equal(p[3], n);
+			assert_int_equal(p[4], 1);
+			n++;
+		} else {
+			assert_int_equal(p[0], 1);
+			assert_memory_equal(p + 4, "\0\0\xc0\xfe\0\0\0", 8);
+			ioapics++;
+		}
+	}
+	assert_ptr_equal(p, end);
+	assert_int_equal(n, 255);
+	assert_int_equal(ioapics, 1);
+}
+
+static void test_madt_large_ids(void **state)
+{
+	const struct acpi_guest in = input(2, 254);
+	const struct acpi_madt *m;
+	const struct acpi_madt_x2apic *x;
+
+	(void)state;
+	build(&in);
+	m = find("APIC");
+	x = (const struct acpi_madt_x2apic *)(m + 1);
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(x[i].sub.type, 9);
+		assert_int_equal(x[i].sub.length, 16);
+		assert_int_equal(x[i].apic_id, 254 + i);
+		assert_int_equal(x[i].uid, i);
+	}
+}
+
+static void test_srat_slit(void **state)
+{
+	const struct acpi_guest in = input(2, 0);
+	const struct acpi_slit *l;
+	const struct acpi_srat *s;
+	const struct acpi_srat_memory *m;
+
+	(void)state;
+	build(&in);
+	l = find("SLIT");
+	assert_int_equal(l->count, 3);
+	assert_memory_equal(l->distance, distances, 9);
+	s = find("SRAT");
+	assert_int_equal(s->table_revision, 1);
+	m = (const struct acpi_srat_memory *)((const u8 *)(s + 1) + 2 * 16);
+	for (unsigned i = 0; i < ARRAY_SIZE(memory); i++) {
+		assert_int_equal(m[i].sub.type, 1);
+		assert_int_equal(m[i].sub.length, 40);
+		assert_int_equal(m[i].base, memory[i].base);
+		assert_int_equal(m[i].size, memory[i].size);
+		assert_int_equal(m[i].domain, memory[i].node);
+		assert_int_equal(m[i].flags, 1);
+	}
+}
+
+static void test_capacity_and_input(void **state)
+{
+	struct acpi_guest in = input(CPUS, 0);
+	size_t used;
+
+	(void)state;
+	assert_int_equal(acpi_build(&in, BASE, area, sizeof(area), &rsdp, &used), 0);
+	for (size_t size = 0; size < used; size++) {
+		u8 *exact = malloc(size ? size : 1); /* so that ASan sees a write past it */
+
+		assert_int_equal(acpi_build(&in, BASE, exact, size, &rsdp, NULL), -ENOSPC);
+		free(exact);
+	}
+	assert_int_equal(acpi_build(&in, BASE + 8, area, sizeof(area), &rsdp, NULL), -EINVAL);
+	cpus[5].node = 3;
+	assert_int_equal(acpi_build(&in, BASE, area, sizeof(area), &rsdp, NULL), -EINVAL);
+	cpus[5].node = 0;
+	in.nr_nodes = ACPI_GUEST_MAX_NODES + 1;
+	assert_int_equal(acpi_build(&in, BASE, area, sizeof(area), &rsdp, NULL), -EINVAL);
+}
+
+/* ---- iasl ---- */
+
+static char dir[] = "/tmp/margay-acpi-XXXXXX";
+
+static void save(const struct acpi_sdt *h)
+{
+	char path[64];
+	FILE *f;
+
+	snprintf(path, sizeof(path), "%s/%.4s.dat", dir, h->signature);
+	f = fopen(path, "wb");
+	assert_non_null(f);
+	assert_int_equal(fwrite(h, 1, h->length, f), h->length);
+	fclose(f);
+}
+
+static int shell(const char *command)
+{
+	char line[512];
+
+	snprintf(line, sizeof(line), "cd %s && %s", dir, command);
+	return system(line);
+}
+
+static void test_iasl(void **state)
+{
+	const struct acpi_guest in = input(3, 0);
+	const struct acpi_xsdt *x;
+	const struct acpi_fadt *f;
+
+	(void)state;
+	assert_non_null(mkdtemp(dir));
+	build(&in);
+	x = xsdt();
+	save(&x->header);
+	for (unsigned i = 0; i < (x->header.length - sizeof(*x)) / 8; i++)
+		save(table_at(x->entry[i]));
+	f = find("FACP");
+	save(table_at(f->x_dsdt));
+	/* Each table disassembles and compiles again without an error or a warning. */
+	assert_int_equal(shell("for t in *.dat; do iasl -d $t; done >d.log 2>&1"), 0);
+	assert_int_not_equal(shell("grep -iE 'error|warning|invalid|incorrect|unknown|bad' d.log *.dsl >&2"), 0);
+	assert_int_equal(shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
+	assert_int_equal(shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
+	/* What a reader of the console's device must find. */
+	assert_int_equal(shell("grep -q 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl"), 0);
+	assert_int_equal(shell("grep -q 'EisaId (\"PNP0501\")' DSDT.dsl"), 0);
+	assert_int_equal(shell("grep -q '0x00000004,' DSDT.dsl && grep -q '0x03F8,' DSDT.dsl"), 0);
+	assert_int_equal(shell("grep -A 7 -F 'Name (\\_S5, Package (0x04)' DSDT.dsl | grep -q '0x05'"), 0);
+	assert_int_equal(shell("rm -rf ../$(basename $PWD)"), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_fadt),
+		cmocka_unit_test(test_madt_small_ids),
+		cmocka_unit_test(test_madt_large_ids),
+		cmocka_unit_test(test_srat_slit),
+		cmocka_unit_test(test_capacity_and_input),
+		cmocka_unit_test(test_iasl),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/cmdline.c */
+/* The hypervisor's own command line. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "kernel/cmdline.h"
+
+static char last[512];
+static unsigned reports;
+static struct cmdline c;
+
+static void report(const char *line)
+{
+	strncpy(last, line, sizeof(last) - 1);
+	reports++;
+}
+
+static unsigned parse(const char *text)
+{
+	reports = 0;
+	last[0] = 0;
+	memset(&c, 0xee, sizeof(c));
+	return cmdline_parse(text, &c, report);
+}
+
+static void expect_default(void)
+{
+	assert_int_equal(c.console, CMDLINE_CONSOLE_PORT);
+	assert_int_equal(c.console_address, 0x3f8);
+	assert_int_equal(c.baud, 115200);
+	assert_int_equal(c.loglevel, LOGLEVEL_INFO);
+}
+
+static void test_default(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(""), 0);
+	expect_default();
+	assert_int_equal(parse(" \t \n"), 0);
+	expect_default();
+}
+
+static void test_good(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("console=com2,9600 loglevel=debug"), 0);
+	assert_int_equal(c.console_address, 0x2f8);
+	assert_int_equal(c.baud, 9600);
+	assert_int_equal(c.loglevel, LOGLEVEL_DEBUG);
+	assert_int_equal(parse("  loglevel=error   console=0x3E8  "), 0);
+	assert_int_equal(c.console_address, 0x3e8);
+	assert_int_equal(c.baud, 115200);
+	assert_int_equal(c.loglevel, LOGLEVEL_ERROR);
+	assert_int_equal(parse("console=mmio:0xfe03a000,57600"), 0);
+	assert_int_equal(c.console, CMDLINE_CONSOLE_MMIO);
+	assert_int_equal(c.console_address, 0xfe03a000);
+	assert_int_equal(c.baud, 57600);
+	assert_int_equal(parse("console=none"), 0);
+	assert_int_equal(c.console, CMDLINE_CONSOLE_NONE);
+}
+
+static void test_bad_console(void **state)
+{
+	static const char *const bad[] = {
+		"console=", "console=com3", "console=COM1", "console=com1,", "console=com1,0", "console=com1,115201",
+		"console=com1,7", "console=com1,9600x", "console=com1,99999999999999999999", "console=0x", "console=0x0",
+		"console=0x10000", "console=0xfff9", "console=3f8", "console=mmio:", "console=mmio:0x", "console=mmio:0x0",
+		"console=mmio:0x10000000000000", "console=mmio:0xffffffffffffffffff", "console=com1,,",
+		"console=com1,9600,8n1",
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(parse(bad[i]), 1);
+		assert_int_equal(reports, 1);
+		assert_non_null(strstr(last, bad[i]));
+		assert_non_null(strstr(last, "mmio:0x<address>"));
+		expect_default();
+	}
+}
+
+static void test_unknown_goes_on(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("quiet console=com2 loglevel=loud xconsole=com1 loglevel=debug"), 3);
+	assert_int_equal(reports, 3);
+	assert_non_null(strstr(last, "'xconsole=com1'"));
+	assert_int_equal(c.console_address, 0x2f8);
+	assert_int_equal(c.loglevel, LOGLEVEL_DEBUG);
+}
+
+static void test_long_word(void **state)
+{
+	char text[1024];
+
+	(void)state;
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 1] = 0;
+	assert_int_equal(parse(text), 1);
+	assert_true(strlen(last) < 192);
+	assert_non_null(strstr(last, "expected console= or loglevel="));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_default),
+		cmocka_unit_test(test_good),
+		cmocka_unit_test(test_bad_console),
+		cmocka_unit_test(test_unknown_goes_on),
+		cmocka_unit_test(test_long_word),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

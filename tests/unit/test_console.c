@@ -1,0 +1,326 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/console.c kernel/printk.c */
+/* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "arch/x86_64/cpu/paging.h"
+#include "drivers/uart8250.h"
+#include "kernel/console.h"
+#include "kernel/printk.h"
+
+/* The fake: what was sent, whether the transmitter is empty, what arrives. */
+static bool present = true;
+static char sent[1 << 20];
+static size_t nr_sent;
+static unsigned in_fifo;
+static bool always_ready;
+static bool irq_rx, irq_tx;
+static u8 input[256], input_status[256];
+static unsigned input_head, input_tail;
+
+int uart8250_init(struct uart8250 *u, u32 baud)
+{
+	(void)baud;
+	u->fifo = 16;
+	return present ? 0 : -ENODEV;
+}
+
+bool uart8250_can_send(const struct uart8250 *u)
+{
+	(void)u;
+	if (always_ready)
+		in_fifo = 0;
+	return in_fifo == 0;
+}
+
+void uart8250_send(const struct uart8250 *u, u8 byte)
+{
+	(void)u;
+	assert_true(in_fifo < 16);
+	in_fifo++;
+	assert_true(nr_sent < sizeof(sent) - 1);
+	sent[nr_sent++] = (char)byte;
+	sent[nr_sent] = 0;
+}
+
+bool uart8250_idle(const struct uart8250 *u)
+{
+	return uart8250_can_send(u);
+}
+
+bool uart8250_receive(const struct uart8250 *u, u8 *byte, u8 *status)
+{
+	(void)u;
+	if (input_tail == input_head)
+		return false;
+	*byte = input[input_tail];
+	*status = input_status[input_tail++];
+	return true;
+}
+
+void uart8250_interrupts(struct uart8250 *u, bool receive, bool transmit)
+{
+	(void)u;
+	irq_rx = receive;
+	irq_tx = transmit;
+}
+
+bool uart8250_pending(const struct uart8250 *u)
+{
+	(void)u;
+	return (irq_rx && input_tail != input_head) || (irq_tx && in_fifo == 0);
+}
+
+void *mmio_map(u64 pa, u64 size)
+{
+	(void)pa;
+	(void)size;
+	return NULL;
+}
+
+/* The transmitter finishes a FIFO full and interrupts, until nothing is left. */
+static void drain(void)
+{
+	do {
+		in_fifo = 0;
+		console_interrupt();
+	} while (in_fifo);
+}
+
+static void forget(void)
+{
+	nr_sent = 0;
+	sent[0] = 0;
+}
+
+static char got[512];
+static unsigned nr_got, room_calls;
+
+static void on_rx(struct console_user *user, u8 byte)
+{
+	(void)user;
+	got[nr_got++] = (char)byte;
+	got[nr_got] = 0;
+}
+
+static void on_room(struct console_user *user)
+{
+	(void)user;
+	room_calls++;
+}
+
+static struct console_user user = { on_rx, on_room };
+
+static void write_text(const char *text)
+{
+	assert_int_equal(console_write((const u8 *)text, strlen(text)), strlen(text));
+}
+
+static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO };
+
+/* These run in order: the console goes through its life once. */
+static void test_absent(void **state)
+{
+	(void)state;
+	present = false;
+	printk("first line");
+	assert_int_equal(console_init(&com1), -ENODEV);
+	assert_int_equal(console_isa_irq(), -1);
+	assert_int_equal(console_write((const u8 *)"x", 1), 1);
+	console_drain();
+	assert_false(console_interrupt());
+	assert_int_equal(nr_sent, 0);
+}
+
+static void test_replay_and_polled(void **state)
+{
+	(void)state;
+	present = true;
+	always_ready = true;
+	printk_debug("not shown");
+	assert_int_equal(console_init(&com1), 0);
+	assert_int_equal(console_isa_irq(), 4);
+	assert_ptr_equal(strstr(sent, "margay: first line\r\n"), sent);
+	assert_non_null(strstr(sent, "no serial port at port 0x3f8"));
+	assert_null(strstr(sent, "not shown"));
+	forget();
+	log_line(LOGLEVEL_INFO, "vm0: %d", 42);
+	assert_string_equal(sent, "vm0: 42\r\n");
+	forget();
+	printk("a\nb\x1b[2J");
+	assert_string_equal(sent, "margay: a?b?[2J\r\n");
+}
+
+static void test_lines_do_not_mix(void **state)
+{
+	(void)state;
+	always_ready = false;
+	in_fifo = 0;
+	console_attach(&user);
+	console_interrupts_on();
+	assert_true(irq_rx);
+	forget();
+	write_text("login: ");
+	log_line(LOGLEVEL_ERROR, "vm1: ended");
+	write_text("root\r\n");
+	log_line(LOGLEVEL_ERROR, "vm1: again");
+	drain();
+	assert_string_equal(sent, "login: \r\nvm1: ended\r\nroot\r\nvm1: again\r\n");
+	assert_false(irq_tx);
+}
+
+static void test_never_waits_and_tells_of_room(void **state)
+{
+	static u8 flood[10000];
+	size_t n;
+
+	(void)state;
+	forget();
+	memset(flood, 'x', sizeof(flood));
+	in_fifo = 1; /* the line is busy */
+	room_calls = 0;
+	n = console_write(flood, sizeof(flood));
+	assert_true(n > 0 && n < sizeof(flood));
+	assert_int_equal(console_write(flood, 10), 0);
+	assert_int_equal(nr_sent, 0);
+	assert_true(irq_tx);
+	/* Log lines still find room. */
+	log_line(LOGLEVEL_INFO, "vm0: here");
+	drain();
+	assert_int_equal(room_calls, 1);
+	assert_int_equal(nr_sent, n + strlen("\r\nvm0: here\r\n"));
+	assert_non_null(strstr(sent, "x\r\nvm0: here\r\n"));
+	assert_int_equal(console_write(flood, 10), 10);
+	write_text("\n");
+	drain();
+	assert_int_equal(room_calls, 1);
+}
+
+static void test_lost_log_lines_are_counted(void **state)
+{
+	(void)state;
+	forget();
+	in_fifo = 1;
+	for (unsigned i = 0; i < 1000; i++)
+		log_line(LOGLEVEL_INFO, "vm0: line %03u of many, long enough to fill the ring", i);
+	drain();
+	assert_non_null(strstr(sent, "line 000"));
+	assert_null(strstr(sent, "line 999"));
+	assert_non_null(strstr(sent, "log lines not shown\r\n"));
+	/* What was shown and what was not make up all. */
+	unsigned shown = 0, lost = 0;
+
+	for (char *p = sent; (p = strstr(p, "vm0: line")); p++)
+		shown++;
+	assert_int_equal(sscanf(strstr(sent, "margay: console: "), "margay: console: %u", &lost), 1);
+	assert_int_equal(shown + lost, 1000);
+}
+
+static void receive_byte(u8 byte, u8 status)
+{
+	input[input_head] = byte;
+	input_status[input_head++] = status;
+}
+
+static void test_input(void **state)
+{
+	(void)state;
+	forget();
+	nr_got = 0;
+	receive_byte('l', 0);
+	receive_byte('?', UART_LSR_FE);
+	receive_byte('s', UART_LSR_OE);
+	receive_byte(0, UART_LSR_BI);
+	receive_byte('\r', 0);
+	assert_true(console_interrupt());
+	assert_false(console_interrupt());
+	assert_string_equal(got, "ls\r");
+	in_fifo = 0;
+	drain();
+	assert_non_null(strstr(sent, "some is lost"));
+	console_attach(NULL);
+	receive_byte('x', 0);
+	assert_true(console_interrupt());
+	assert_int_equal(nr_got, 3);
+}
+
+static unsigned nr_last;
+static char last_text[PRINTK_LINE];
+
+static void on_last(enum loglevel level, const char *text, size_t n)
+{
+	(void)level;
+	assert_int_equal(strlen(text), n);
+	memcpy(last_text, text, n + 1);
+	nr_last++;
+}
+
+static void test_ring(void **state)
+{
+	char longer[2000];
+
+	(void)state;
+	nr_last = 0;
+	printk_last(3, on_last);
+	assert_int_equal(nr_last, 3);
+	printk_set_level(LOGLEVEL_ERROR);
+	for (unsigned i = 0; i < 5000; i++)
+		printk("line %u %s", i, "0123456789012345678901234567890123456789");
+	nr_last = 0;
+	printk_last(~0u, on_last);
+	/* 65536 bytes of lines of 60 bytes (and the level and the newline), the oldest one cut and left out. */
+	assert_in_range(nr_last, 1050, 1092);
+	assert_string_equal(last_text, "margay: line 4999 0123456789012345678901234567890123456789");
+	memset(longer, 'y', sizeof(longer));
+	longer[sizeof(longer) - 1] = 0;
+	printk_debug("%s", longer);
+	nr_last = 0;
+	printk_last(1, on_last);
+	assert_int_equal(nr_last, 1);
+	assert_int_equal(strlen(last_text), PRINTK_LINE - 1);
+	printk_last(0, on_last);
+	assert_int_equal(nr_last, 1);
+}
+
+static void test_panic(void **state)
+{
+	(void)state;
+	forget();
+	in_fifo = 1;
+	printk_error("before");
+	assert_int_equal(nr_sent, 0);
+	always_ready = true;
+	console_panic();
+	assert_string_equal(sent, "margay: before\r\n");
+	assert_false(irq_rx || irq_tx);
+	printk_error("after");
+	assert_string_equal(sent, "margay: before\r\nmargay: after\r\n");
+	/* A transmitter that is stuck must not hold the last words for ever. */
+	always_ready = false;
+	in_fifo = 1;
+	printk_error("lost");
+	console_drain();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_replay_and_polled),
+		cmocka_unit_test(test_lines_do_not_mix),
+		cmocka_unit_test(test_never_waits_and_tells_of_room),
+		cmocka_unit_test(test_lost_log_lines_are_counted),
+		cmocka_unit_test(test_input),
+		cmocka_unit_test(test_ring),
+		cmocka_unit_test(test_panic),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/legacy.c vmm/dev/acpi_pm.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* The ports by which a guest ends: ACPI sleep and reset, keyboard controller, 0xcf9. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/fake_vm.h"
+
+static struct vm *vm;
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_host_reset();
+	vm = fake_vm_create(0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_vm_destroy(vm);
+	return 0;
+}
+
+/* ACPICA: clears WAK_STS, reads and writes SLEEP_CONTROL with SLP_TYP and SLP_EN. */
+static void test_s5(void **state)
+{
+	(void)state;
+	guest_out(vm, 0x601, 1, 0x80);
+	guest_out(vm, 0x600, 1, 5 << 2);
+	guest_out(vm, 0x600, 1, 0x20 | 3 << 2);
+	guest_out(vm, 0x600, 4, 0x20 | 5 << 2);
+	assert_int_equal(guest_in(vm, 0x600, 1), 0);
+	assert_int_equal(guest_in(vm, 0x601, 1), 0);
+	assert_int_equal(vm->end, VM_RUNNING);
+	guest_out(vm, 0x600, 1, 0x20 | 5 << 2);
+	assert_int_equal(vm->end, VM_END_POWEROFF);
+}
+
+static void test_reset_register(void **state)
+{
+	(void)state;
+	guest_out(vm, 0x602, 1, 0);
+	guest_out(vm, 0x602, 4, 6);
+	guest_out(vm, 0x601, 1, 6);
+	assert_int_equal(vm->end, VM_RUNNING);
+	guest_out(vm, 0x602, 1, 6);
+	assert_int_equal(vm->end, VM_END_RESET_ACPI);
+}
+
+static void test_keyboard_reset(void **state)
+{
+	(void)state;
+	assert_int_equal(guest_in(vm, 0x64, 1) & 0x02, 0); /* ready for a command */
+	assert_int_equal(guest_in(vm, 0x64, 1) & 0x01, 1); /* never empty: a prober gives up */
+	guest_out(vm, 0x64, 1, 0xff); /* pulses nothing */
+	guest_out(vm, 0x64, 1, 0xd1);
+	guest_out(vm, 0x64, 1, 0x60);
+	guest_out(vm, 0x60, 1, 0xfe);
+	assert_int_equal(vm->end, VM_RUNNING);
+	guest_out(vm, 0x64, 1, 0xfe);
+	assert_int_equal(vm->end, VM_END_RESET_KBD);
+}
+
+static void test_cf9(void **state)
+{
+	(void)state;
+	guest_out(vm, 0xcf9, 1, 0x02);
+	guest_out(vm, 0xcf9, 2, 0x06);
+	guest_out(vm, 0xcf8, 4, 0x80000600); /* a PCI configuration address is no reset */
+	assert_int_equal(vm->end, VM_RUNNING);
+	guest_out(vm, 0xcf9, 1, 0x06);
+	assert_int_equal(vm->end, VM_END_RESET_CF9);
+	guest_out(vm, 0x64, 1, 0xfe); /* the first reason stays */
+	assert_int_equal(vm->end, VM_END_RESET_CF9);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_s5, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_keyboard_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cf9, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

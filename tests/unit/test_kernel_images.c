@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/bzimage.c vmm/elf.c */
+/* The bzImage and ELF readers with small made-up files: whole, truncated, lying. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "vmm/bzimage.h"
+#include "vmm/elf.h"
+
+static const char *why;
+
+/* ---- bzImage: 2 setup sectors + the boot sector, 4 KiB of protected-mode part ---- */
+
+#define BZ_OFFSET (3 * 512)
+#define BZ_BODY 4096
+#define BZ_SIZE (BZ_OFFSET + BZ_BODY)
+
+static u8 file[BZ_SIZE];
+static struct linux_setup_header *const hdr = (void *)(file + 0x1f1);
+
+static int make_bzimage(void **state)
+{
+	(void)state;
+	memset(file, 0, sizeof(file));
+	*hdr = (struct linux_setup_header){
+		.setup_sects = 2, .syssize = BZ_BODY / 16, .boot_flag = 0xaa55, .jump_opcode = 0xeb, .jump_offset = 0x6a,
+		.header = 0x53726448, .version = 0x20f, .loadflags = 1, .initrd_addr_max = 0x7fffffff,
+		.kernel_alignment = 0x200000, .relocatable_kernel = 1, .xloadflags = 3, .cmdline_size = 2047,
+		.payload_offset = 0x300, .payload_length = 0x800, .pref_address = 0x1000000, .init_size = 0x100000,
+	};
+	why = NULL;
+	return 0;
+}
+
+/* Parses an exact heap copy of the first n bytes, so that ASan sees a read past them. */
+static int parse_bz(size_t n, struct bzimage *out)
+{
+	u8 *exact = malloc(n ? n : 1);
+	int err;
+
+	memcpy(exact, file, n);
+	err = bzimage_parse(exact, n, out, &why);
+	free(exact);
+	return err;
+}
+
+static void test_bz_good(void **state)
+{
+	struct bzimage b;
+
+	(void)state;
+	assert_true(bzimage_is_linux(file, sizeof(file)));
+	assert_int_equal(parse_bz(BZ_SIZE, &b), 0);
+	assert_int_equal(b.offset, 1536);
+	assert_int_equal(b.size, 4096);
+	assert_int_equal(b.memory, 0x100000);
+	assert_int_equal(b.align, 0x200000);
+	assert_int_equal(b.hdr.pref_address, 0x1000000);
+	assert_null(why);
+	/* 0 setup sectors mean 4; a small init_size never means less than the file's part. */
+	hdr->setup_sects = 0;
+	hdr->syssize = (BZ_SIZE - 2560) / 16;
+	hdr->init_size = 1;
+	assert_int_equal(parse_bz(BZ_SIZE, &b), 0);
+	assert_int_equal(b.offset, 2560);
+	assert_int_equal(b.memory, b.size);
+}
+
+static void test_bz_truncated(void **state)
+{
+	struct bzimage b;
+
+	(void)state;
+	for (size_t n = 0; n < BZ_SIZE; n++) {
+		why = NULL;
+		assert_int_equal(parse_bz(n, &b), -ENOEXEC);
+		assert_non_null(strstr(why, "truncated"));
+	}
+	for (size_t n = 0; n < 0x206; n++)
+		assert_false(bzimage_is_linux(file, n));
+}
+
+static void refused(const char *text)
+{
+	struct bzimage b;
+
+	why = NULL;
+	assert_int_equal(parse_bz(BZ_SIZE, &b), -ENOEXEC);
+	assert_non_null(strstr(why, text));
+	make_bzimage(NULL);
+}
+
+static void test_bz_lies(void **state)
+{
+	(void)state;
+	hdr->setup_sects = 255;
+	refused("truncated");
+	hdr->setup_sects = 3;
+	refused("truncated");
+	hdr->syssize = 0xffffffff;
+	refused("truncated");
+	hdr->syssize = 0;
+	refused("damaged");
+	hdr->payload_offset = 0xffffffff;
+	refused("damaged");
+	hdr->payload_length = 0xffffffff;
+	refused("damaged");
+	hdr->payload_offset = 0x900;
+	refused("damaged");
+	hdr->boot_flag = 0;
+	refused("damaged");
+	hdr->version = 0x20b;
+	refused("too old");
+	hdr->xloadflags = 2;
+	refused("64-bit");
+	hdr->relocatable_kernel = 0;
+	refused("relocatable");
+	hdr->loadflags = 0;
+	refused("relocatable");
+	hdr->kernel_alignment = 0;
+	refused("alignment");
+	hdr->kernel_alignment = 0x300000;
+	refused("alignment");
+	hdr->kernel_alignment = 0x80000000;
+	refused("alignment");
+	hdr->jump_offset = 0; /* the header ends before most of its fields */
+	refused("64-bit");
+	hdr->header = 0;
+	assert_false(bzimage_is_linux(file, sizeof(file)));
+}
+
+/* ---- ELF ---- */
+
+struct ehdr {
+	u8 ident[16];
+	u16 type, machine;
+	u32 version;
+	u64 entry, phoff, shoff;
+	u32 flags;
+	u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+};
+struct phdr {
+	u32 type, flags;
+	u64 offset, vaddr, paddr, filesz, memsz, align;
+};
+static struct {
+	struct ehdr e;
+	struct phdr p[20];
+	u8 body[256];
+} elf;
+#define BODY offsetof(__typeof__(elf), body)
+
+static int make_elf(void **state)
+{
+	(void)state;
+	memset(&elf, 0, sizeof(elf));
+	elf.e = (struct ehdr){ .ident = "\177ELF\2\1\1", .type = 2, .machine = 62, .version = 1, .entry = 0x1000010,
+			       .phoff = 64, .ehsize = 64, .phentsize = 56, .phnum = 3 };
+	elf.p[0] = (struct phdr){ .type = 1, .offset = BODY, .paddr = 0x1000000, .filesz = 128, .memsz = 128 };
+	elf.p[1] = (struct phdr){ .type = 4, .offset = ~0ull, .filesz = ~0ull }; /* a note: not looked at */
+	elf.p[2] = (struct phdr){ .type = 1, .offset = BODY + 128, .paddr = 0x1200000, .filesz = 128, .memsz = 0x8000 };
+	why = NULL;
+	return 0;
+}
+
+static int parse_elf(size_t n, struct elf_image *out)
+{
+	u8 *exact = malloc(n ? n : 1);
+	int err;
+
+	memcpy(exact, &elf, n);
+	err = elf_parse(exact, n, out, &why);
+	free(exact);
+	return err;
+}
+
+static void test_elf_good(void **state)
+{
+	struct elf_image img;
+
+	(void)state;
+	assert_true(elf_is_elf(&elf, sizeof(elf)));
+	assert_false(elf_is_elf(&elf, 3));
+	assert_int_equal(parse_elf(sizeof(elf), &img), 0);
+	assert_int_equal(img.entry, 0x1000010);
+	assert_int_equal(img.count, 2);
+	assert_int_equal(img.segment[1].paddr, 0x1200000);
+	assert_int_equal(img.segment[1].filesz, 128);
+	assert_int_equal(img.segment[1].memsz, 0x8000);
+}
+
+static void test_elf_truncated(void **state)
+{
+	struct elf_image img;
+
+	(void)state;
+	for (size_t n = 0; n < sizeof(elf); n++) {
+		assert_int_equal(parse_elf(n, &img), -ENOEXEC);
+		assert_non_null(strstr(why, "truncated"));
+	}
+}
+
+static void elf_refused(const char *text)
+{
+	struct elf_image img;
+
+	why = NULL;
+	assert_int_equal(parse_elf(sizeof(elf), &img), -ENOEXEC);
+	assert_non_null(strstr(why, text));
+	make_elf(NULL);
+}
+
+static void test_elf_wild(void **state)
+{
+	(void)state;
+	elf.e.ident[4] = 1;
+	elf_refused("x86-64");
+	elf.e.machine = 3;
+	elf_refused("x86-64");
+	elf.e.type = 1;
+	elf_refused("executable");
+	elf.e.phentsize = 1;
+	elf_refused("executable");
+	elf.e.phoff = ~0ull;
+	elf_refused("truncated");
+	elf.e.phoff = sizeof(elf) - 56;
+	elf_refused("truncated");
+	elf.e.phnum = 0xffff;
+	elf_refused("truncated");
+	elf.p[0].offset = ~0ull;
+	elf_refused("truncated");
+	elf.p[0].filesz = elf.p[0].memsz = ~0ull;
+	elf_refused("truncated");
+	elf.p[0].memsz = 127;
+	elf_refused("damaged");
+	elf.p[2].paddr = ~0ull - 0x7000;
+	elf_refused("damaged");
+	elf.e.entry = 0x1000080;
+	elf_refused("entry point");
+	elf.e.entry = 0xffffffff81000000;
+	elf_refused("entry point");
+	elf.e.phnum = 0;
+	elf_refused("entry point");
+	for (unsigned i = 0; i < 17; i++)
+		elf.p[i] = elf.p[0];
+	elf.e.phnum = 17;
+	elf_refused("too many");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_bz_good, make_bzimage),
+		cmocka_unit_test_setup(test_bz_truncated, make_bzimage),
+		cmocka_unit_test_setup(test_bz_lies, make_bzimage),
+		cmocka_unit_test_setup(test_elf_good, make_elf),
+		cmocka_unit_test_setup(test_elf_truncated, make_elf),
+		cmocka_unit_test_setup(test_elf_wild, make_elf),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

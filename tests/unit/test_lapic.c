@@ -1,0 +1,564 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* The software local APIC against SDM vol. 3, chapter 11: the test plays the guest. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/fake_vm.h"
+#include "vmm/dev/lapic.h"
+#include "vmm/platform.h"
+
+#define KHZ 2000000ull /* fake_host's TSC */
+#define TICK (KHZ * 1000 / LAPIC_TIMER_HZ) /* TSC cycles of one undivided timer count */
+
+static struct vm *vm;
+static struct vcpu *vcpu;
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_host_reset();
+	vm = fake_vm_create(0);
+	vcpu = vm->vcpus[0];
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_vm_destroy(vm);
+	return 0;
+}
+
+static u32 rd(u32 offset)
+{
+	return (u32)guest_load(vm, 0xfee00000 + offset, 4);
+}
+
+static void wr(u32 offset, u32 value)
+{
+	guest_store(vm, 0xfee00000 + offset, 4, value);
+}
+
+/* What a kernel does first: software enable with spurious vector 0xff. */
+static void enable(void)
+{
+	wr(0xf0, 0x1ff);
+}
+
+static void go_x2apic(void)
+{
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfee00000 | APIC_BASE_EN | APIC_BASE_EXTD | APIC_BASE_BSP), 0);
+}
+
+static int pending(void)
+{
+	return vm->intc->pending(vcpu);
+}
+
+static void test_reset_values(void **state)
+{
+	u64 base;
+
+	(void)state;
+	assert_int_equal(guest_rdmsr(vm, MSR_APIC_BASE, &base), 0);
+	assert_int_equal(base, 0xfee00900);
+	assert_int_equal(rd(0x20), 0);
+	assert_int_equal(rd(0x30), 0x00050014);
+	assert_int_equal(rd(0xe0), 0xffffffff);
+	assert_int_equal(rd(0xf0), 0xff);
+	for (u32 lvt = 0x320; lvt <= 0x370; lvt += 0x10)
+		assert_int_equal(rd(lvt), 0x10000);
+	assert_int_equal(pending(), -1);
+}
+
+static void test_xapic_access_sizes(void **state)
+{
+	(void)state;
+	enable();
+	assert_int_equal(guest_load(vm, 0xfee00030, 1), 0);
+	assert_int_equal(guest_load(vm, 0xfee00034, 4), 0);
+	guest_store(vm, 0xfee00080, 1, 0x50);
+	guest_store(vm, 0xfee00084, 4, 0x50);
+	assert_int_equal(rd(0x80), 0);
+	/* The last bytes of the page are no register either. */
+	assert_int_equal(guest_load(vm, 0xfee00ffc, 4), 0);
+	assert_int_equal(guest_load(vm, 0xfee00ff8, 8), 0);
+}
+
+static void test_software_disable_masks_lvts(void **state)
+{
+	(void)state;
+	wr(0x350, 0x00400);
+	assert_int_equal(rd(0x350), 0x10400);
+	enable();
+	wr(0x350, 0x00400);
+	assert_int_equal(rd(0x350), 0x00400);
+	wr(0xf0, 0xff);
+	assert_int_equal(rd(0x350), 0x10400);
+	lapic_msi(vm, 0xfee00000, 0x40);
+	assert_int_equal(pending(), -1);
+}
+
+static void test_priority_and_eoi(void **state)
+{
+	(void)state;
+	enable();
+	lapic_msi(vm, 0xfee00000, 0x41);
+	lapic_msi(vm, 0xfee00000, 0x83);
+	assert_int_equal(fake_host.kicks[0], 2);
+	assert_int_equal(pending(), 0x83);
+	vm->intc->accept(vcpu, 0x83);
+	assert_int_equal(rd(0x140), 1u << 3);
+	assert_int_equal(rd(0x240), 0);
+	assert_int_equal(rd(0xa0), 0x80);
+	/* Lower class, and the same class, wait; a higher one does not. */
+	assert_int_equal(pending(), -1);
+	lapic_msi(vm, 0xfee00000, 0x8f);
+	assert_int_equal(pending(), -1);
+	lapic_msi(vm, 0xfee00000, 0x90);
+	assert_int_equal(pending(), 0x90);
+	vm->intc->accept(vcpu, 0x90);
+	wr(0xb0, 0);
+	assert_int_equal(rd(0xa0), 0x80);
+	wr(0xb0, 0);
+	assert_int_equal(pending(), 0x8f);
+	vm->intc->accept(vcpu, 0x8f);
+	vm->intc->unaccept(vcpu, 0x8f);
+	assert_int_equal(rd(0xa0), 0);
+	assert_int_equal(pending(), 0x8f);
+	/* An EOI without anything in service does nothing. */
+	wr(0xb0, 0);
+	assert_int_equal(pending(), 0x8f);
+}
+
+static void test_tpr_and_cr8(void **state)
+{
+	(void)state;
+	enable();
+	lapic_msi(vm, 0xfee00000, 0x5a);
+	wr(0x80, 0x50);
+	assert_int_equal(pending(), -1);
+	assert_int_equal(vm->intc->get_cr8(vcpu), 5);
+	assert_int_equal(rd(0xa0), 0x50);
+	vm->intc->set_cr8(vcpu, 4);
+	assert_int_equal(rd(0x80), 0x40);
+	assert_int_equal(pending(), 0x5a);
+	wr(0x80, 0x5f);
+	assert_int_equal(rd(0xa0), 0x5f);
+}
+
+static void test_base_transitions(void **state)
+{
+	const u64 page = 0xfee00000 | APIC_BASE_BSP;
+
+	(void)state;
+	/* From xAPIC mode: EXTD without EN, another page, reserved bits. */
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EXTD), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfed00000 | APIC_BASE_EN), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | 1), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | BIT(9)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | BIT(52)), -EFAULT);
+	go_x2apic();
+	assert_int_equal(guest_load(vm, 0xfee00030, 4), 0xffffffff);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page), 0);
+	assert_int_equal(vm->intc->apic_base(vcpu), page);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | APIC_BASE_EXTD), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN), 0);
+	assert_int_equal(rd(0x30), 0x00050014);
+}
+
+static void test_disable_resets(void **state)
+{
+	u64 value;
+
+	(void)state;
+	enable();
+	wr(0x80, 0x20);
+	wr(0x380, 1000);
+	lapic_msi(vm, 0xfee00000, 0x44);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfee00000), 0);
+	assert_null(fake_host.timers);
+	assert_int_equal(pending(), -1);
+	lapic_msi(vm, 0xfee00000, 0x44);
+	assert_int_equal(guest_rdmsr(vm, 0x802, &value), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfee00000 | APIC_BASE_EN), 0);
+	assert_int_equal(rd(0x80), 0);
+	assert_int_equal(rd(0x220), 0);
+	assert_int_equal(pending(), -1);
+}
+
+static void test_x2apic_faults(void **state)
+{
+	static const u8 readable[] = { 0x02, 0x03, 0x08, 0x0a, 0x0d, 0x0f, 0x28, 0x30, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37,
+				       0x38, 0x39, 0x3e };
+	static const u8 writable[] = { 0x08, 0x0b, 0x0f, 0x28, 0x30, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37, 0x38, 0x3e };
+	bool can_read[256] = { false }, can_write[256] = { false };
+	u64 value;
+
+	(void)state;
+	assert_int_equal(guest_rdmsr(vm, 0x802, &value), -EFAULT); /* still in xAPIC mode */
+	go_x2apic();
+	for (unsigned i = 0; i < ARRAY_SIZE(readable); i++)
+		can_read[readable[i]] = true;
+	for (unsigned i = 0x10; i < 0x28; i++)
+		can_read[i] = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(writable); i++)
+		can_write[writable[i]] = true;
+	for (unsigned i = 0; i < 256; i++)
+		assert_int_equal(guest_rdmsr(vm, 0x800 + i, &value), can_read[i] ? 0 : -EFAULT);
+	for (unsigned i = 0; i < 256; i++)
+		if (i != 0x3f && i != 0x30)
+			assert_int_equal(guest_wrmsr(vm, 0x800 + i, 0), can_write[i] ? 0 : -EFAULT);
+	/* Reserved bits. */
+	assert_int_equal(guest_wrmsr(vm, 0x808, 0x100), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x80b, 1), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x80f, 0x11ff), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x828, 1), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x830, BIT(13)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x830, BIT(20)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x832, BIT(8)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x837, BIT(17)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x838, BIT(32)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x83e, 4), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x83f, 0x100), -EFAULT);
+}
+
+static void test_x2apic_id(void **state)
+{
+	u64 value;
+
+	(void)state;
+	vcpu->apic_id = 0x12345;
+	go_x2apic();
+	assert_int_equal(guest_rdmsr(vm, 0x802, &value), 0);
+	assert_int_equal(value, 0x12345);
+	/* Logical ID: bits 19:4 of the ID in 31:16, and bit 5 of 15:0. */
+	assert_int_equal(guest_rdmsr(vm, 0x80d, &value), 0);
+	assert_int_equal(value, 0x12340020);
+}
+
+static void test_self_ipis(void **state)
+{
+	u64 value;
+
+	(void)state;
+	go_x2apic();
+	assert_int_equal(guest_wrmsr(vm, 0x80f, 0x1ff), 0);
+	assert_int_equal(guest_wrmsr(vm, 0x83f, 0x61), 0);
+	assert_int_equal(pending(), 0x61);
+	assert_int_equal(guest_wrmsr(vm, 0x830, 0x40000 | 0x72), 0); /* self shorthand */
+	assert_int_equal(pending(), 0x72);
+	assert_int_equal(guest_wrmsr(vm, 0x830, 0x83), 0); /* destination: own ID 0 */
+	assert_int_equal(pending(), 0x83);
+	assert_int_equal(guest_wrmsr(vm, 0x830, 1ull << 32 | 0x94), 0); /* nobody */
+	assert_int_equal(pending(), 0x83);
+	assert_int_equal(guest_wrmsr(vm, 0x830, 0xffffffffull << 32 | 0xa5), 0); /* everybody */
+	assert_int_equal(pending(), 0xa5);
+	assert_int_equal(guest_wrmsr(vm, 0x830, 0xc0000 | 0xb6), 0); /* all but self: nobody */
+	assert_int_equal(pending(), 0xa5);
+	assert_int_equal(guest_wrmsr(vm, 0x830, 0x80000 | 0xb7), 0); /* all */
+	assert_int_equal(pending(), 0xb7);
+	assert_int_equal(guest_rdmsr(vm, 0x830, &value), 0);
+	assert_int_equal(value, 0x800b7);
+}
+
+static void test_nmi_init_sipi(void **state)
+{
+	(void)state;
+	enable();
+	wr(0x310, 0);
+	wr(0x300, 0x500); /* INIT to itself: the only CPU is the boot CPU */
+	wr(0x300, 0x608);
+	assert_false(vcpu->nmi_pending);
+	assert_int_equal(pending(), -1);
+	wr(0x300, 0x400);
+	assert_true(vcpu->nmi_pending);
+	vcpu->nmi_pending = false;
+	wr(0x300, 0x40400); /* NMI with the self shorthand is invalid */
+	assert_false(vcpu->nmi_pending);
+}
+
+static void test_errors(void **state)
+{
+	(void)state;
+	enable();
+	wr(0x370, 0x30);
+	wr(0x300, 0x4000f); /* vector 15 */
+	assert_int_equal(pending(), 0x30);
+	assert_int_equal(rd(0x280), 0);
+	wr(0x280, 0);
+	assert_int_equal(rd(0x280), 0x20);
+	lapic_msi(vm, 0xfee00000, 0x0f);
+	rd(0x40); /* a reserved register */
+	wr(0x280, 0);
+	assert_int_equal(rd(0x280), 0xc0);
+	wr(0x280, 0);
+	assert_int_equal(rd(0x280), 0);
+	/* An error LVT with an illegal vector reports itself once and no more. */
+	wr(0x370, 0x05);
+	wr(0x300, 0x40001);
+	wr(0x280, 0);
+	assert_int_equal(rd(0x280), 0x60);
+}
+
+static void test_msi_format(void **state)
+{
+	(void)state;
+	enable();
+	lapic_msi(vm, 0xfed00000, 0x51);
+	lapic_msi(vm, 0x1fee00000, 0x51);
+	lapic_msi(vm, 0xfee01000, 0x51); /* ID 1 */
+	lapic_msi(vm, 0xfee00004, 0x51); /* logical, nobody */
+	lapic_msi(vm, 0xfee00000, 0x751); /* ExtINT: there is no 8259 */
+	assert_int_equal(pending(), -1);
+	wr(0xd0, 0x08000000);
+	lapic_msi(vm, 0xfee08004, 0x51); /* logical, flat, bit 3 */
+	assert_int_equal(pending(), 0x51);
+	lapic_msi(vm, 0xfeeff000, 0x152); /* broadcast, lowest priority */
+	assert_int_equal(pending(), 0x52);
+	lapic_msi(vm, 0xfee00000, 0x400);
+	assert_true(vcpu->nmi_pending);
+}
+
+static void test_destination_matching(void **state)
+{
+	struct vcpu other = { .apic_id = 0x25 };
+	struct lapic l = { .vcpu = &other, .base = APIC_BASE_EN, .dfr = ~0u, .ldr = 0x24000000 };
+	struct apic_msg m = { .dest = 0x25 };
+
+	(void)state;
+	assert_true(lapic_match(&l, &m));
+	m.dest = 0x24;
+	assert_false(lapic_match(&l, &m));
+	m.dest = 0xff;
+	assert_true(lapic_match(&l, &m));
+	m.wide = true;
+	assert_false(lapic_match(&l, &m));
+	/* Logical, flat: any common bit. */
+	m = (struct apic_msg){ .logical = true, .dest = 0x04 };
+	assert_true(lapic_match(&l, &m));
+	m.dest = 0xdb;
+	assert_false(lapic_match(&l, &m));
+	/* Logical, cluster: cluster 2, member 4. */
+	l.dfr = 0x0fffffff;
+	m.dest = 0x24;
+	assert_true(lapic_match(&l, &m));
+	m.dest = 0x34;
+	assert_false(lapic_match(&l, &m));
+	m.dest = 0x23;
+	assert_false(lapic_match(&l, &m));
+	m.dest = 0xff;
+	assert_true(lapic_match(&l, &m));
+	/* Any other model is reserved. */
+	l.dfr = 0x7fffffff;
+	m.dest = 0x24;
+	assert_false(lapic_match(&l, &m));
+	/* x2APIC: cluster 2, bit 5. */
+	l.base |= APIC_BASE_EXTD;
+	m = (struct apic_msg){ .wide = true, .logical = true, .dest = 0x20020 };
+	assert_true(lapic_match(&l, &m));
+	m.dest = 0x30020;
+	assert_false(lapic_match(&l, &m));
+	m.dest = 0x20010;
+	assert_false(lapic_match(&l, &m));
+	m.dest = 0xffffffff;
+	assert_true(lapic_match(&l, &m));
+}
+
+static void test_timer_one_shot(void **state)
+{
+	(void)state;
+	enable();
+	wr(0x3e0, 3); /* divide by 16 */
+	wr(0x320, 0x40);
+	wr(0x380, 100);
+	assert_int_equal(rd(0x390), 100);
+	fake_host_advance(16 * TICK * 40);
+	assert_int_equal(rd(0x390), 60);
+	fake_host_advance(16 * TICK * 100 - 1);
+	assert_int_equal(pending(), -1);
+	fake_host_advance(16 * TICK * 100);
+	assert_int_equal(pending(), 0x40);
+	assert_int_equal(rd(0x390), 0);
+	assert_int_equal(rd(0x380), 100);
+	assert_null(fake_host.timers);
+	/* Zero stops. */
+	wr(0x380, 5);
+	wr(0x380, 0);
+	assert_null(fake_host.timers);
+	assert_int_equal(rd(0x390), 0);
+}
+
+static void test_timer_dividers(void **state)
+{
+	static const struct { u32 reg, by; } divider[] = {
+		{ 0, 2 }, { 1, 4 }, { 2, 8 }, { 3, 16 }, { 8, 32 }, { 9, 64 }, { 10, 128 }, { 11, 1 },
+	};
+
+	(void)state;
+	enable();
+	wr(0x320, 0x10000);
+	for (unsigned i = 0; i < ARRAY_SIZE(divider); i++) {
+		u64 start = fake_host.tsc;
+
+		wr(0x3e0, divider[i].reg);
+		assert_int_equal(rd(0x3e0), divider[i].reg);
+		wr(0x380, 1000);
+		fake_host_advance(start + 250 * divider[i].by * TICK);
+		assert_int_equal(rd(0x390), 750);
+	}
+	assert_int_equal(pending(), -1);
+	/* The longest count does not overflow. */
+	wr(0x3e0, 10);
+	wr(0x380, 0xffffffff);
+	assert_int_equal(rd(0x390), 0xffffffff);
+	assert_int_equal(fake_host.timers->deadline, fake_host.tsc + 0xffffffffull * 128 * TICK);
+	/* A new divider keeps the count. */
+	wr(0x380, 1000);
+	wr(0x3e0, 11);
+	assert_int_equal(rd(0x390), 1000);
+	assert_int_equal(fake_host.timers->deadline, fake_host.tsc + 1000 * TICK);
+}
+
+static void test_timer_periodic(void **state)
+{
+	unsigned fired = 0;
+
+	(void)state;
+	enable();
+	wr(0x3e0, 11);
+	wr(0x320, 0x20040);
+	wr(0x380, 1000);
+	for (unsigned i = 1; i <= 5; i++) {
+		fake_host_advance(i * 1000 * TICK);
+		assert_int_equal(pending(), 0x40);
+		vm->intc->accept(vcpu, 0x40);
+		wr(0xb0, 0);
+		fired++;
+	}
+	assert_int_equal(fired, 5);
+	/* Ten periods late: one interrupt, and the next one is on the old grid. */
+	fake_host.tsc = 15 * 1000 * TICK + 300 * TICK;
+	assert_int_equal(rd(0x390), 700);
+	fake_host_window();
+	assert_int_equal(pending(), 0x40);
+	vm->intc->accept(vcpu, 0x40);
+	wr(0xb0, 0);
+	assert_int_equal(pending(), -1);
+	assert_int_equal(fake_host.timers->deadline, 16 * 1000 * TICK);
+	wr(0x380, 0);
+	assert_null(fake_host.timers);
+}
+
+static void test_timer_tiny_period(void **state)
+{
+	u64 start;
+
+	(void)state;
+	enable();
+	wr(0x3e0, 11);
+	wr(0x320, 0x30);
+	wr(0x380, 1);
+	wr(0x320, 0x20030); /* to periodic while it runs */
+	start = fake_host.tsc = 10 * KHZ;
+	fake_host_window();
+	assert_true(fake_host.timers->deadline > start);
+	start = fake_host.timers->deadline;
+	fake_host_advance(start);
+	assert_true(fake_host.timers->deadline - start >= KHZ * 20 / 1000);
+	wr(0x320, 0x10000);
+	wr(0x380, 0);
+}
+
+static void test_timer_deadline(void **state)
+{
+	u64 value;
+
+	(void)state;
+	enable();
+	vm->tsc_offset = -500;
+	fake_host.tsc = 1000;
+	/* Ignored outside deadline mode. */
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, 10000), 0);
+	assert_int_equal(guest_rdmsr(vm, MSR_TSC_DEADLINE, &value), 0);
+	assert_int_equal(value, 0);
+	assert_null(fake_host.timers);
+	wr(0x320, 0x40040);
+	wr(0x380, 77); /* and the count register in it */
+	assert_int_equal(rd(0x380), 0);
+	assert_null(fake_host.timers);
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, 10000), 0);
+	assert_int_equal(guest_rdmsr(vm, MSR_TSC_DEADLINE, &value), 0);
+	assert_int_equal(value, 10000);
+	assert_int_equal(fake_host.timers->deadline, 10500);
+	fake_host_advance(10499);
+	assert_int_equal(pending(), -1);
+	fake_host_advance(10500);
+	assert_int_equal(pending(), 0x40);
+	assert_int_equal(guest_rdmsr(vm, MSR_TSC_DEADLINE, &value), 0);
+	assert_int_equal(value, 0);
+	vm->intc->accept(vcpu, 0x40);
+	wr(0xb0, 0);
+	/* In the past: at once. */
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, 1), 0);
+	assert_int_equal(pending(), 0x40);
+	assert_null(fake_host.timers);
+	vm->intc->accept(vcpu, 0x40);
+	wr(0xb0, 0);
+	/* 0 disarms; so does leaving the mode; the end of time does not wrap. */
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, 20000), 0);
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, 0), 0);
+	assert_null(fake_host.timers);
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, ~0ull), 0);
+	assert_true(fake_host.timers->deadline > GIB(1) << 32);
+	wr(0x320, 0x00040);
+	assert_null(fake_host.timers);
+	assert_int_equal(pending(), -1);
+}
+
+static void test_timer_masked(void **state)
+{
+	(void)state;
+	enable();
+	wr(0x3e0, 11);
+	wr(0x320, 0x10040);
+	wr(0x380, 10);
+	fake_host_advance(10 * TICK);
+	assert_int_equal(pending(), -1);
+	assert_int_equal(rd(0x390), 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_reset_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_xapic_access_sizes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_software_disable_masks_lvts, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_priority_and_eoi, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tpr_and_cr8, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_base_transitions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_disable_resets, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_x2apic_faults, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_x2apic_id, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_self_ipis, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nmi_init_sipi, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_msi_format, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_destination_matching, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_one_shot, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_dividers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_periodic, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_tiny_period, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_deadline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_masked, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

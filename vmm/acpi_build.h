@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: the guest's ACPI tables (ACPI 6.4, chapters 5 and 6): RSDP,
+ * XSDT, FADT, MADT, SRAT, SLIT, DSDT, laid out in one buffer.
+ */
+#ifndef VMM_ACPI_BUILD_H
+#define VMM_ACPI_BUILD_H
+
+#include <margay/types.h>
+
+#define ACPI_GUEST_MAX_NODES 64
+
+struct acpi_guest_cpu {
+	u32 apic_id;
+	u32 node; /* proximity domain */
+};
+
+struct acpi_guest_memory {
+	u64 base, size;
+	u32 node;
+};
+
+/* What the tables describe. All arrays are the caller's; node numbers are below nr_nodes. */
+struct acpi_guest {
+	const struct acpi_guest_cpu *cpus;
+	unsigned nr_cpus;
+	const struct acpi_guest_memory *memory;
+	unsigned nr_memory;
+	unsigned nr_nodes;   /* 1..ACPI_GUEST_MAX_NODES */
+	const u8 *distances; /* nr_nodes * nr_nodes, row major, 10 on the diagonal */
+};
+
+/*
+ * Builds all tables into `size` bytes at buf, which the guest sees at
+ * gpa_base (16-byte aligned). *rsdp becomes the RSDP's guest-physical address,
+ * *used (when not NULL) the bytes taken. 0; -ENOSPC: buf is too small;
+ * -EINVAL: a node number or count out of range.
+ */
+int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp, size_t *used);
+
+#endif

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: an encoder for static AML (ACPI 6.4, chapter 20) and resource
+ * descriptors (6.4). Writes past the capacity are dropped and remembered:
+ * check aml_error() once at the end.
+ */
+#ifndef VMM_AML_H
+#define VMM_AML_H
+
+#include <margay/types.h>
+
+#define AML_MAX_DEPTH 8
+
+struct aml {
+	u8 *buf;
+	size_t cap, len;
+	unsigned depth;
+	size_t start[AML_MAX_DEPTH]; /* where each open object's PkgLength goes */
+	size_t crs_size;             /* where the open resource template's buffer begins */
+	int error;
+};
+
+/* Encodes into buf[0..cap). */
+void aml_init(struct aml *a, void *buf, size_t cap);
+/* 0; -ENOSPC: too small; -EINVAL: misuse (bad name, unbalanced or too deep objects). */
+int aml_error(const struct aml *a);
+
+/*
+ * Names are four-character segments ("_SB_", "COM0"), shorter ones are padded
+ * with '_'; a leading '\' makes them absolute.
+ */
+/* Scope (name) { ... }, Device (name) { ... }; each closed by aml_end(). */
+void aml_scope(struct aml *a, const char *name);
+void aml_device(struct aml *a, const char *name);
+void aml_end(struct aml *a);
+
+/* Name (name, value), Name (name, "text"), Name (name, EisaId ("PNP0501")). */
+void aml_name_integer(struct aml *a, const char *name, u64 value);
+void aml_name_string(struct aml *a, const char *name, const char *text);
+void aml_name_eisaid(struct aml *a, const char *name, const char *id);
+/* Name (name, Package () { v[0], ... v[n-1] }), n <= 255. */
+void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n);
+
+/* Name (name, ResourceTemplate () { ... }): the descriptors between the two calls. */
+void aml_crs_begin(struct aml *a, const char *name);
+void aml_crs_end(struct aml *a);
+/* IO (Decode16, base, base, 1, count) */
+void aml_io(struct aml *a, u16 base, u8 count);
+/* Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { gsi } */
+void aml_interrupt_edge_high(struct aml *a, u32 gsi);
+
+#endif

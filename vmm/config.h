@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: the VM file. One text file per VM; strict: an unknown key, a
+ * duplicate, a value out of range is an error with file and line. The same
+ * parser is linked into the image and into tools/margay-check.
+ */
+#ifndef VMM_CONFIG_H
+#define VMM_CONFIG_H
+
+#include <margay/types.h>
+
+#define VM_NAME_MAX 31
+#define VM_MODULE_MAX 63
+#define VM_CMDLINE_MAX 2047
+
+enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
+
+struct vm_config {
+	const char *file;                 /* as given to vm_config_parse(), for messages; outlives this */
+	char name[VM_NAME_MAX + 1];       /* letters, digits, '-', '_'; default: "vm" and a number, set by the caller */
+	char kernel[VM_MODULE_MAX + 1];   /* module name; required */
+	char initrd[VM_MODULE_MAX + 1];   /* module name; empty: none */
+	char cmdline[VM_CMDLINE_MAX + 1]; /* guest kernel command line */
+	unsigned cpus;                    /* vCPUs; default 1 */
+	u64 memory;                       /* bytes, multiple of 2 MiB; required */
+	enum vm_on_end on_end;            /* default ON_END_STOP */
+	/* Line numbers of the keys, for errors found after parsing (0: not given). */
+	unsigned line_kernel, line_initrd, line_cpus, line_memory;
+};
+
+/* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
+struct config_error {
+	char text[256];
+};
+
+/*
+ * Parses `size` bytes of text (no terminator needed). file: its name for
+ * messages. 0, or -EINVAL with the first error in *err.
+ */
+int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err);
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* CPUID and XSETBV exits: the policy table applied to a vCPU's present state. */
+#include "vmm/emulate.h"
+#include "vmm/exit.h"
+#include "vmm/hvm.h"
+
+void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	u64 *gpr = vcpu->regs.gpr;
+	struct cpuid_dynamic dyn = {
+		.apic_id = vcpu->apic_id,
+		.cr4 = hvm->get(vcpu, HVM_CR4),
+		.xcr0 = vcpu->xcr0,
+		.xss = vcpu->xss,
+		.apic_enabled = vcpu->vm->intc->apic_base(vcpu) & APIC_BASE_EN,
+	};
+	struct cpuid_regs r;
+
+	cpuid_policy_get(&vcpu->vm->cpuid, &dyn, (u32)gpr[GPR_RAX], (u32)gpr[GPR_RCX], &r);
+	gpr[GPR_RAX] = r.eax;
+	gpr[GPR_RBX] = r.ebx;
+	gpr[GPR_RCX] = r.ecx;
+	gpr[GPR_RDX] = r.edx;
+	emulate_skip_exit(vcpu, exit);
+}
+
+void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	u64 *gpr = vcpu->regs.gpr;
+	u64 value = (gpr[GPR_RDX] << 32) | (u32)gpr[GPR_RAX];
+
+	/* CPL and CR4.OSXSAVE were checked by the CPU before the exit. */
+	if ((u32)gpr[GPR_RCX] != 0 || !cpuid_policy_xcr0_valid(&vcpu->vm->cpuid, value) || host_xsetbv(0, value)) {
+		vcpu_raise_error(vcpu, VEC_GP, 0);
+		return;
+	}
+	vcpu->xcr0 = value;
+	emulate_skip_exit(vcpu, exit);
+}

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: what CPUID shows to a guest. A table names every feature bit
+ * with its rule and, where hidden, the reason; bits that no row names are
+ * hidden. Computed once per VM from the host's own leaves.
+ */
+#ifndef VMM_CPUID_POLICY_H
+#define VMM_CPUID_POLICY_H
+
+#include <margay/types.h>
+#include <margay/x86.h>
+#include "vmm/hvm_ops.h"
+
+#define CPUID_MAX 96
+
+struct cpuid_entry {
+	u32 leaf, subleaf;
+	bool has_subleaf; /* ECX is significant in this leaf */
+	struct cpuid_regs regs;
+};
+
+struct cpuid_table {
+	unsigned count;
+	u32 max_basic, max_ext; /* highest basic and extended leaf shown */
+	struct cpuid_entry entry[CPUID_MAX]; /* sorted by leaf, then subleaf */
+	u8 basic_index[64];     /* leaf -> its first entry, or CPUID_NONE */
+	u8 ext_index[64];       /* leaf - 0x80000000 -> its first entry, or CPUID_NONE */
+	u64 xcr0_allowed;       /* XCR0 bits the guest may set */
+	u64 xss_allowed;
+	u64 cr4_allowed;        /* CR4 bits the guest may set */
+	u64 efer_allowed;
+};
+#define CPUID_NONE 0xff
+
+/* What the policy depends on besides the host's CPUID. */
+struct cpuid_input {
+	/* Reads a host leaf; ctx is the caller's. */
+	void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out);
+	void *ctx;
+	const struct hvm_caps *caps;
+	unsigned nr_vcpus;
+	u64 tsc_khz;
+	bool tsc_stable;  /* show invariant TSC and the stable pvclock bit */
+	u64 arch_capabilities_ok; /* reserved for the mitigation policy: 1 when MSR 0x10a is readable */
+};
+
+/* Fills the table. 0, or -ENOSPC when it is too small (a bug caught by the unit test). */
+int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out);
+
+/* Per-vCPU and dynamic state that some leaves reflect. */
+struct cpuid_dynamic {
+	u32 apic_id;
+	u64 cr4;       /* OSXSAVE, OSPKE */
+	u64 xcr0, xss; /* leaf 0xD sizes */
+	bool apic_enabled;
+};
+
+/*
+ * What the guest's CPUID returns for a leaf; leaves not shown give zeros, and
+ * basic leaves above the maximum give what the SDM (Intel: highest basic
+ * leaf) or APM (AMD: zeros) says.
+ */
+void cpuid_policy_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
+		      struct cpuid_regs *out);
+
+/* Is this XCR0 value one that XSETBV accepts (SDM vol. 1, 13.3)? */
+bool cpuid_policy_xcr0_valid(const struct cpuid_table *t, u64 xcr0);
+
+#endif

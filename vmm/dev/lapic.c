@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The software local APIC: life cycle, APIC_BASE, and the interrupt state
+ * IRR/ISR/TMR/PPR with what the core asks of it (SDM vol. 3, 11.4 and 11.8).
+ */
+#include <margay/errno.h>
+#include <margay/string.h>
+#include "vmm/dev/lapic.h"
+#include "vmm/platform.h"
+#include "vmm/vdev.h"
+
+int lapic_highest(const u64 reg[4])
+{
+	for (int i = 3; i >= 0; i--) {
+		u64 word = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
+		if (word)
+			return i * 64 + 63 - __builtin_clzll(word);
+	}
+	return -1;
+}
+
+static void set_bit(u64 reg[4], u8 vector)
+{
+	__atomic_fetch_or(&reg[vector / 64], BIT(vector % 64), __ATOMIC_ACQ_REL);
+}
+
+static void clear_bit(u64 reg[4], u8 vector)
+{
+	__atomic_fetch_and(&reg[vector / 64], ~BIT(vector % 64), __ATOMIC_ACQ_REL);
+}
+
+void lapic_set_irr(struct lapic *l, u8 vector, bool level)
+{
+	/* The trigger mode first: whoever sees the request finds it right. */
+	if (level)
+		set_bit(l->tmr, vector);
+	else
+		clear_bit(l->tmr, vector);
+	set_bit(l->irr, vector);
+	vcpu_kick(l->vcpu);
+}
+
+void lapic_error(struct lapic *l, u32 esr_bits)
+{
+	u32 old = __atomic_fetch_or(&l->esr_pending, esr_bits, __ATOMIC_ACQ_REL);
+
+	/* Only for a new error: an error LVT with an illegal vector would else raise itself for ever. */
+	if (esr_bits & ~old)
+		lapic_lvt_deliver(l, LAPIC_LVT_ERROR);
+}
+
+void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt)
+{
+	u32 entry = __atomic_load_n(&l->lvt[LAPIC_LVT(lvt)], __ATOMIC_RELAXED);
+	u8 vector = (u8)entry;
+
+	if (!lapic_enabled(l) || entry & LAPIC_LVT_MASKED)
+		return;
+	if (vector < LAPIC_FIRST_VECTOR)
+		lapic_error(l, LAPIC_ESR_RECEIVE_ILLEGAL);
+	else
+		lapic_set_irr(l, vector, false);
+}
+
+u8 lapic_ppr(const struct lapic *l)
+{
+	int in_service = lapic_highest(l->isr);
+	u8 isr_class = in_service < 0 ? 0 : in_service & 0xf0;
+
+	return (l->tpr & 0xf0) >= isr_class ? (u8)l->tpr : isr_class;
+}
+
+void lapic_eoi(struct lapic *l)
+{
+	int vector = lapic_highest(l->isr);
+
+	if (vector < 0)
+		return;
+	clear_bit(l->isr, vector);
+	if (__atomic_load_n(&l->tmr[vector / 64], __ATOMIC_RELAXED) & BIT(vector % 64))
+		ioapic_eoi(l->vcpu->vm, vector);
+}
+
+void lapic_reset_registers(struct lapic *l)
+{
+	lapic_timer_stop(l);
+	for (unsigned i = 0; i < 4; i++) {
+		__atomic_store_n(&l->irr[i], 0, __ATOMIC_RELAXED);
+		__atomic_store_n(&l->tmr[i], 0, __ATOMIC_RELAXED);
+		l->isr[i] = 0;
+	}
+	l->tpr = l->ldr = l->esr = 0;
+	__atomic_store_n(&l->esr_pending, 0, __ATOMIC_RELAXED);
+	l->dfr = ~0u;
+	l->svr = 0xff;
+	l->icr = 0;
+	l->initial_count = l->divide = 0;
+	for (unsigned i = 0; i < LAPIC_LVT_COUNT; i++)
+		l->lvt[i] = LAPIC_LVT_MASKED;
+}
+
+static int pending(struct vcpu *vcpu)
+{
+	struct lapic *l = vcpu->lapic;
+	int vector;
+
+	if (!(__atomic_load_n(&l->irr[0], __ATOMIC_RELAXED) | __atomic_load_n(&l->irr[1], __ATOMIC_RELAXED) |
+	      __atomic_load_n(&l->irr[2], __ATOMIC_RELAXED) | __atomic_load_n(&l->irr[3], __ATOMIC_RELAXED)))
+		return -1;
+	if (!lapic_enabled(l))
+		return -1;
+	vector = lapic_highest(l->irr);
+	return (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
+}
+
+static void accept(struct vcpu *vcpu, u8 vector)
+{
+	clear_bit(vcpu->lapic->irr, vector);
+	set_bit(vcpu->lapic->isr, vector);
+}
+
+static void unaccept(struct vcpu *vcpu, u8 vector)
+{
+	clear_bit(vcpu->lapic->isr, vector);
+	set_bit(vcpu->lapic->irr, vector);
+}
+
+static u64 get_cr8(struct vcpu *vcpu)
+{
+	return vcpu->lapic->tpr >> 4;
+}
+
+static void set_cr8(struct vcpu *vcpu, u64 value)
+{
+	vcpu->lapic->tpr = (value & 0xf) << 4;
+}
+
+static u64 apic_base(struct vcpu *vcpu)
+{
+	return vcpu->lapic->base;
+}
+
+static const struct intc_ops lapic_intc_ops = {
+	.pending = pending,
+	.accept = accept,
+	.unaccept = unaccept,
+	.get_cr8 = get_cr8,
+	.set_cr8 = set_cr8,
+	.msi = lapic_msi,
+	.line = ioapic_line,
+	.apic_base = apic_base,
+};
+
+static int base_msr_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
+{
+	(void)dev;
+	(void)msr;
+	*value = vcpu->lapic->base;
+	return 0;
+}
+
+/* The legal mode changes: SDM vol. 3, figure 11-27. The page stays where it is; BSP is hardware's to say. */
+static int base_msr_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
+{
+	const u64 mode = APIC_BASE_EN | APIC_BASE_EXTD;
+	struct lapic *l = vcpu->lapic;
+	u64 from = l->base & mode, to = value & mode;
+
+	(void)dev;
+	(void)msr;
+	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE)
+		return -EFAULT;
+	if (to == APIC_BASE_EXTD || (from == 0 && to == mode) || (from == mode && to == APIC_BASE_EN))
+		return -EFAULT;
+	if (from == to)
+		return 0;
+	if (to == 0)
+		lapic_reset_registers(l);
+	l->base = (l->base & ~mode) | to;
+	return 0;
+}
+
+static const struct msr_ops base_msr_ops = { .read = base_msr_read, .write = base_msr_write };
+
+static void lapic_destroy(struct vm *vm, void *instance)
+{
+	(void)instance;
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		struct vcpu *vcpu = vm->vcpus[i];
+
+		if (vcpu && vcpu->lapic) {
+			host_pages_free(vcpu->lapic, 1);
+			vcpu->lapic = NULL;
+		}
+	}
+}
+
+static_assert(sizeof(struct lapic) <= PAGE_SIZE, "one page per vCPU");
+
+static int lapic_create(struct vm *vm, void **instance)
+{
+	int err;
+
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		struct vcpu *vcpu = vm->vcpus[i];
+		struct lapic *l = host_pages_alloc(1, host_cpu_info(vcpu->cpu)->node);
+
+		if (!l) {
+			vm_log(vm, "no memory for the local APIC of vCPU %u", i);
+			err = -ENOMEM;
+			goto fail;
+		}
+		l->vcpu = vcpu;
+		vcpu->lapic = l;
+		l->base = GUEST_LAPIC_BASE | APIC_BASE_EN | (i == 0 ? APIC_BASE_BSP : 0);
+		/* An ID that xAPIC mode cannot hold is handed over in x2APIC mode, as firmware does. */
+		if (vcpu->apic_id >= 0xff)
+			l->base |= APIC_BASE_EXTD;
+		lapic_timer_init(l);
+		lapic_reset_registers(l);
+	}
+	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
+	if (!err)
+		err = vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
+	if (!err)
+		err = vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, &lapic_deadline_ops, NULL);
+	if (!err)
+		err = vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops, NULL);
+	if (err)
+		goto fail;
+	vm->intc = &lapic_intc_ops;
+	*instance = NULL;
+	return 0;
+fail:
+	lapic_destroy(vm, NULL);
+	return err;
+}
+
+static void lapic_vcpu_stop(struct vcpu *vcpu, void *instance)
+{
+	(void)instance;
+	lapic_timer_stop(vcpu->lapic);
+}
+
+static const struct vdev lapic_vdev = {
+	.name = "lapic",
+	.create = lapic_create,
+	.destroy = lapic_destroy,
+	.vcpu_stop = lapic_vcpu_stop,
+};
+VDEV(lapic_vdev);

@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Private to vmm/dev: the software local APIC (SDM vol. 3, chapter 11) and
+ * its doors to the I/O APIC. IRR, TMR and the pending error bits are changed
+ * from any CPU, atomically; everything else by the vCPU's own CPU only.
+ * Delivery reads another APIC's mode, LDR, DFR, SVR and TPR without a lock, as
+ * a bus message would race with their change.
+ */
+#ifndef VMM_DEV_LAPIC_H
+#define VMM_DEV_LAPIC_H
+
+#include "vmm/vm.h"
+
+/* Register numbers: MMIO offset / 16, and x2APIC MSR - 0x800 (tables 11-1 and 11-6). */
+enum lapic_reg {
+	LAPIC_ID = 0x02, LAPIC_VERSION = 0x03, LAPIC_TPR = 0x08, LAPIC_APR = 0x09, LAPIC_PPR = 0x0a,
+	LAPIC_EOI = 0x0b, LAPIC_RRD = 0x0c, LAPIC_LDR = 0x0d, LAPIC_DFR = 0x0e, LAPIC_SVR = 0x0f,
+	LAPIC_ISR = 0x10, LAPIC_TMR = 0x18, LAPIC_IRR = 0x20, LAPIC_ESR = 0x28,
+	LAPIC_ICR = 0x30, LAPIC_ICR_HIGH = 0x31,
+	LAPIC_LVT_TIMER = 0x32, LAPIC_LVT_THERMAL = 0x33, LAPIC_LVT_PERF = 0x34,
+	LAPIC_LVT_LINT0 = 0x35, LAPIC_LVT_LINT1 = 0x36, LAPIC_LVT_ERROR = 0x37,
+	LAPIC_TIMER_INITIAL = 0x38, LAPIC_TIMER_CURRENT = 0x39, LAPIC_TIMER_DIVIDE = 0x3e, LAPIC_SELF_IPI = 0x3f,
+};
+#define LAPIC_LVT_COUNT 6
+#define LAPIC_LVT(reg) ((reg) - LAPIC_LVT_TIMER)
+
+#define LAPIC_SVR_ENABLE BIT(8)
+#define LAPIC_LVT_MASKED BIT(16)
+#define LAPIC_FIRST_VECTOR 16 /* 0-15 are illegal in an interrupt message */
+
+/* ESR bits (figure 11-9). */
+#define LAPIC_ESR_SEND_ILLEGAL BIT(5)
+#define LAPIC_ESR_RECEIVE_ILLEGAL BIT(6)
+#define LAPIC_ESR_ILLEGAL_REGISTER BIT(7)
+
+/* Delivery modes of ICR, LVT, RTE and MSI. */
+enum apic_delivery {
+	APIC_FIXED = 0, APIC_LOWEST = 1, APIC_SMI = 2, APIC_NMI = 4, APIC_INIT = 5, APIC_SIPI = 6, APIC_EXTINT = 7,
+};
+
+enum apic_shorthand { APIC_DEST_FIELD = 0, APIC_SELF = 1, APIC_ALL = 2, APIC_ALL_BUT_SELF = 3 };
+
+/* One interrupt message. */
+struct apic_msg {
+	u32 dest;
+	bool wide;    /* dest is an x2APIC ICR's 32 bits, else 8 bits */
+	bool logical;
+	bool level;   /* trigger mode: EOI is broadcast to the I/O APIC */
+	u8 vector;
+	enum apic_delivery delivery;
+	enum apic_shorthand shorthand; /* relative to the sender; a device uses APIC_DEST_FIELD */
+};
+
+struct lapic {
+	struct vcpu *vcpu;
+	u64 base; /* APIC_BASE MSR */
+	u64 irr[4], tmr[4]; /* atomic */
+	u64 isr[4];
+	u32 tpr, ldr, dfr, svr;
+	u32 esr;         /* what the guest reads */
+	u32 esr_pending; /* atomic: errors since its last ESR write */
+	u64 icr;
+	u32 lvt[LAPIC_LVT_COUNT];
+	u32 initial_count, divide;
+	u64 timer_start;  /* host TSC at which the count began, or the period last began anew */
+	u64 timer_period; /* initial count in TSC cycles; 0: stopped */
+	u64 deadline;     /* guest TSC; 0: disarmed */
+	struct host_timer timer;
+};
+
+static inline bool lapic_enabled(const struct lapic *l)
+{
+	return l->base & APIC_BASE_EN;
+}
+
+static inline bool lapic_x2apic(const struct lapic *l)
+{
+	return (l->base & (APIC_BASE_EN | APIC_BASE_EXTD)) == (APIC_BASE_EN | APIC_BASE_EXTD);
+}
+
+/* lapic.c */
+/* Highest vector set in a 256-bit register, or -1. */
+int lapic_highest(const u64 reg[4]);
+/* Sets the vector in IRR, with its trigger mode, and makes the vCPU look. Any CPU. */
+void lapic_set_irr(struct lapic *l, u8 vector, bool level);
+/* Records errors and raises the error LVT for the first new one. Any CPU. */
+void lapic_error(struct lapic *l, u32 esr_bits);
+/* Delivers an LVT's interrupt unless it is masked. */
+void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt);
+/* Processor priority (11.8.3.1). */
+u8 lapic_ppr(const struct lapic *l);
+/* End of interrupt: retires the highest in-service vector. */
+void lapic_eoi(struct lapic *l);
+/* Power-up state of all registers but APIC_BASE and the ID; stops the timer. Own CPU. */
+void lapic_reset_registers(struct lapic *l);
+
+/* lapic_regs.c: the two register interfaces. */
+extern const struct mmio_ops lapic_mmio_ops;
+extern const struct msr_ops lapic_x2apic_ops;
+
+/* lapic_timer.c: all on the vCPU's own CPU. */
+extern const struct msr_ops lapic_deadline_ops;
+void lapic_timer_init(struct lapic *l);
+void lapic_timer_stop(struct lapic *l);
+void lapic_timer_set_initial(struct lapic *l, u32 count);
+void lapic_timer_set_divide(struct lapic *l, u32 divide);
+void lapic_timer_set_lvt(struct lapic *l, u32 lvt);
+u32 lapic_timer_current(const struct lapic *l);
+
+/* lapic_ipi.c */
+/* Does the message's destination name this APIC? (11.6.2; shorthands not looked at) */
+bool lapic_match(const struct lapic *l, const struct apic_msg *msg);
+/* Delivers a message; src: the sending APIC or NULL for a device. True when some APIC took it. Any CPU. */
+bool lapic_deliver(struct vm *vm, struct lapic *src, const struct apic_msg *msg);
+/* Sends what an ICR value says (11.6.1). */
+void lapic_send_icr(struct lapic *l, u64 icr);
+/* Sends to itself by the self-IPI register (11.12.11). */
+void lapic_self_ipi(struct lapic *l, u8 vector);
+/* A message-signalled interrupt (11.11). Any CPU. */
+void lapic_msi(struct vm *vm, u64 address, u32 data);
+
+/* ioapic.c: does nothing in a VM without one. Any CPU. */
+void ioapic_eoi(struct vm *vm, u8 vector);
+void ioapic_line(struct vm *vm, unsigned gsi, bool level);
+
+#endif

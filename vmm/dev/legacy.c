@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a PC's legacy ports still mean to a guest without such devices: the
+ * keyboard controller's reset pulse (port 0x64) and the reset control register
+ * (port 0xcf9, Intel PCH data sheet "RST_CNT"). All other legacy ports are
+ * nobody's: the core swallows writes and answers with ones.
+ */
+#include "vmm/vdev.h"
+
+#define KBD_STATUS_PORT 0x64
+#define RST_CNT_PORT 0xcf9
+
+/*
+ * Ones, but for "input buffer full": a prober finds a buffer that never runs
+ * empty and gives up at once, a rebooting kernel may send its command at once.
+ */
+#define KBD_STATUS 0xfdu
+
+#define RST_CNT_RST_CPU BIT(2)
+
+static u32 kbd_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+{
+	(void)dev;
+	(void)vcpu;
+	(void)offset;
+	return size == 1 ? KBD_STATUS : ~0u;
+}
+
+static void kbd_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+{
+	(void)dev;
+	(void)offset;
+	/* Commands 0xf0-0xff pulse the output lines whose bit is 0; line 0 is the CPU's reset. */
+	if (size == 1 && (value & 0xf1) == 0xf0)
+		vm_end(vcpu->vm, VM_END_RESET_KBD);
+}
+
+static const struct pio_ops kbd_ops = { .read = kbd_read, .write = kbd_write };
+
+static u32 rst_cnt_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+{
+	(void)dev;
+	(void)vcpu;
+	(void)offset;
+	return size == 1 ? 0 : ~0u;
+}
+
+/*
+ * Setting RST_CPU resets, whether SYS_RST asks for a hard or a soft one.
+ * Nothing else is kept: the VM has ended before anyone can read it back.
+ */
+static void rst_cnt_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+{
+	(void)dev;
+	(void)offset;
+	if (size == 1 && value & RST_CNT_RST_CPU)
+		vm_end(vcpu->vm, VM_END_RESET_CF9);
+}
+
+static const struct pio_ops rst_cnt_ops = { .read = rst_cnt_read, .write = rst_cnt_write };
+
+static int legacy_create(struct vm *vm, void **instance)
+{
+	int err = vm_register_pio(vm, KBD_STATUS_PORT, 1, &kbd_ops, NULL);
+
+	*instance = NULL;
+	return err ? err : vm_register_pio(vm, RST_CNT_PORT, 1, &rst_cnt_ops, NULL);
+}
+
+static void legacy_destroy(struct vm *vm, void *instance)
+{
+	(void)vm;
+	(void)instance;
+}
+
+static const struct vdev legacy_vdev = { .name = "legacy", .create = legacy_create, .destroy = legacy_destroy };
+VDEV(legacy_vdev);

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The paravirtual clock's two MSRs, 0x4b564d01 (system time, per vCPU) and
+ * 0x4b564d00 (wall clock), as KVM documents them (Linux, msr.rst).
+ *
+ * A guest's TSC is the host's plus a constant and its vCPUs stay on their
+ * CPUs, so what is written once stays true: system time is 0 where the
+ * guest's TSC is 0, on every vCPU alike. With TSCs that differ between CPUs
+ * each vCPU gets a reading of the one wall clock against its own TSC instead.
+ */
+#include <margay/errno.h>
+#include "vmm/guest_mem.h"
+#include "vmm/pvclock.h"
+#include "vmm/vdev.h"
+
+struct pvclock {
+	u64 wall_at_start; /* host wall clock, ns, when system time was 0 */
+	u64 wall_msr;
+	u32 mul;
+	s8 shift;
+	u32 version[VM_MAX_VCPUS];
+};
+
+static u64 guest_ns(const struct pvclock *p, const struct vm *vm, u64 host_tsc_value)
+{
+	return pvclock_ns(vm_guest_tsc(vm, host_tsc_value), p->mul, p->shift);
+}
+
+/* Publishes by the version protocol: odd, the fields, even. */
+static int write_time(struct pvclock *p, struct vcpu *vcpu, u64 addr)
+{
+	struct pvclock_time *t = guest_ptr(vcpu->vm, gpa(addr), sizeof(*t));
+	bool stable = host_tsc_stable();
+	u64 now = 0, ns = 0;
+
+	if (!t)
+		return -EFAULT;
+	if (!stable) {
+		ns = host_wall_clock(&now) - p->wall_at_start;
+		now = vm_guest_tsc(vcpu->vm, now);
+	}
+	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	t->tsc_timestamp = now;
+	t->system_time = ns;
+	t->mul = p->mul;
+	t->shift = p->shift;
+	t->flags = stable ? PVCLOCK_TSC_STABLE : 0;
+	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELEASE);
+	return 0;
+}
+
+static int write_wall(struct pvclock *p, struct vm *vm, u64 addr)
+{
+	struct pvclock_wall w = {
+		.version = 2,
+		.sec = (u32)(p->wall_at_start / 1000000000),
+		.nsec = (u32)(p->wall_at_start % 1000000000),
+	};
+
+	return guest_write(vm, gpa(addr), &w, sizeof(w));
+}
+
+static int msr_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
+{
+	struct pvclock *p = dev;
+
+	*value = msr == MSR_KVM_SYSTEM_TIME ? vcpu->kvm_system_time : p->wall_msr;
+	return 0;
+}
+
+/* Bits 1:0 of both addresses must be 0, but for the enable bit; the structures must lie in RAM. */
+static int msr_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
+{
+	struct pvclock *p = dev;
+	int err = 0;
+
+	if (msr == MSR_KVM_WALL_CLOCK) {
+		err = value & 3 ? -EFAULT : write_wall(p, vcpu->vm, value);
+		if (!err)
+			p->wall_msr = value;
+		return err;
+	}
+	if (value & 2)
+		return -EFAULT;
+	if (value & PVCLOCK_ENABLE)
+		err = write_time(p, vcpu, value & ~PVCLOCK_ENABLE);
+	if (!err)
+		vcpu->kvm_system_time = value;
+	return err;
+}
+
+static const struct msr_ops pvclock_msr_ops = { .read = msr_read, .write = msr_write };
+
+static_assert(sizeof(struct pvclock) <= PAGE_SIZE, "one page");
+static_assert(MSR_KVM_SYSTEM_TIME == MSR_KVM_WALL_CLOCK + 1, "one range");
+
+static int pvclock_create(struct vm *vm, void **instance)
+{
+	struct pvclock *p = host_pages_alloc(1, -1);
+	int err;
+
+	if (!p) {
+		vm_log(vm, "no memory for the paravirtual clock");
+		return -ENOMEM;
+	}
+	pvclock_scale(host_tsc_khz(), &p->mul, &p->shift);
+	err = vm_register_msr(vm, MSR_KVM_WALL_CLOCK, MSR_KVM_SYSTEM_TIME, &pvclock_msr_ops, p);
+	if (err) {
+		host_pages_free(p, 1);
+		return err;
+	}
+	*instance = p;
+	return 0;
+}
+
+static void pvclock_destroy(struct vm *vm, void *instance)
+{
+	(void)vm;
+	host_pages_free(instance, 1);
+}
+
+/* The guest's TSC starts with the VM: only now is its zero known. */
+static void pvclock_vcpu_start(struct vcpu *vcpu, void *instance)
+{
+	struct pvclock *p = instance;
+	u64 tsc, wall;
+
+	if (vcpu->id != 0)
+		return;
+	wall = host_wall_clock(&tsc);
+	p->wall_at_start = wall - guest_ns(p, vcpu->vm, tsc);
+}
+
+static const struct vdev pvclock_vdev = {
+	.name = "pvclock",
+	.create = pvclock_create,
+	.destroy = pvclock_destroy,
+	.vcpu_start = pvclock_vcpu_start,
+};
+VDEV(pvclock_vdev);

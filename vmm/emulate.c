@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What all emulated instructions share: fetch, step, registers, operand addresses and accesses. */
+#include "vmm/emulate.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/hvm.h"
+
+static enum insn_mode mode(struct vcpu *vcpu, const struct segment *cs)
+{
+	if (cs->attr & SEG_ATTR_L && hvm->get(vcpu, HVM_EFER) & EFER_LMA)
+		return MODE_64;
+	return cs->attr & SEG_ATTR_DB ? MODE_32 : MODE_16;
+}
+
+int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
+{
+	struct segment cs;
+	enum insn_mode m;
+	u8 bytes[INSN_MAX];
+	unsigned have = 0;
+	u64 addr;
+
+	hvm->get_segment(vcpu, SEG_CS, &cs);
+	m = mode(vcpu, &cs);
+	addr = m == MODE_64 ? vcpu->regs.rip : (u32)(cs.base + vcpu->regs.rip);
+	/* First what lies on this page: the next one need not be mapped. */
+	while (have < INSN_MAX) {
+		unsigned want = (unsigned)MIN(INSN_MAX - have, PAGE_SIZE - ((addr + have) & (PAGE_SIZE - 1)));
+		struct guest_fault f;
+		int err = guest_read_virt(vcpu, addr + have, ACCESS_FETCH, bytes + have, want, &f);
+
+		if (err == -EFAULT)
+			vcpu_raise_page_fault(vcpu, f.cr2, f.error);
+		if (err)
+			return err;
+		have += want;
+		err = insn_decode(bytes, have, m, insn);
+		if (err != -EAGAIN)
+			return err;
+	}
+	return -EINVAL;
+}
+
+void emulate_skip(struct vcpu *vcpu, unsigned len)
+{
+	vcpu->regs.rip += len;
+	if (hvm->get(vcpu, HVM_INTR_SHADOW))
+		hvm->set(vcpu, HVM_INTR_SHADOW, 0);
+	if (unlikely(vcpu->regs.rflags & RFLAGS_TF)) {
+		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | BIT(14)); /* BS */
+		vcpu_raise(vcpu, VEC_DB);
+	}
+}
+
+void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	struct insn insn;
+
+	if (exit->insn_len) {
+		emulate_skip(vcpu, exit->insn_len);
+		return;
+	}
+	switch (emulate_fetch(vcpu, &insn)) {
+	case 0:
+		emulate_skip(vcpu, insn.len);
+		break;
+	case -EFAULT: /* #PF raised: the guest comes back to it */
+		break;
+	default:
+		emulate_give_up(vcpu, "cannot decode an instruction to step over");
+	}
+}
+
+u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex)
+{
+	const u64 *gpr = vcpu->regs.gpr;
+
+	switch (size) {
+	case 1:
+		return reg >= 4 && reg < 8 && !rex ? gpr[reg - 4] >> 8 & 0xff : gpr[reg] & 0xff;
+	case 2:
+		return gpr[reg] & 0xffff;
+	case 4:
+		return gpr[reg] & 0xffffffff;
+	default:
+		return gpr[reg];
+	}
+}
+
+void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value)
+{
+	u64 *gpr = vcpu->regs.gpr;
+
+	switch (size) {
+	case 1:
+		if (reg >= 4 && reg < 8 && !rex)
+			gpr[reg - 4] = (gpr[reg - 4] & ~0xff00ull) | (value & 0xff) << 8;
+		else
+			gpr[reg] = (gpr[reg] & ~0xffull) | (value & 0xff);
+		break;
+	case 2:
+		gpr[reg] = (gpr[reg] & ~0xffffull) | (value & 0xffff);
+		break;
+	case 4:
+		gpr[reg] = value & 0xffffffff;
+		break;
+	default:
+		gpr[reg] = value;
+	}
+}
+
+static u64 mask_size(u64 value, unsigned size)
+{
+	return size == 8 ? value : value & (BIT(size * 8) - 1);
+}
+
+static u64 linear(struct vcpu *vcpu, enum seg seg, unsigned addrsize, u64 offset)
+{
+	struct segment s;
+
+	offset = mask_size(offset, addrsize);
+	hvm->get_segment(vcpu, seg, &s);
+	if (hvm->get(vcpu, HVM_EFER) & EFER_LMA) {
+		struct segment cs;
+
+		hvm->get_segment(vcpu, SEG_CS, &cs);
+		if (cs.attr & SEG_ATTR_L)
+			return seg == SEG_FS || seg == SEG_GS ? s.base + offset : offset;
+	}
+	return (u32)(s.base + offset);
+}
+
+u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn)
+{
+	u64 ea = (u64)insn->disp;
+
+	if (insn->rip_relative)
+		ea += vcpu->regs.rip + insn->len;
+	if (insn->has_base)
+		ea += vcpu->regs.gpr[insn->base];
+	if (insn->has_index)
+		ea += vcpu->regs.gpr[insn->index] * insn->scale;
+	return linear(vcpu, insn->seg, insn->addrsize, ea);
+}
+
+u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer)
+{
+	return linear(vcpu, pointer == GPR_RDI ? SEG_ES : insn->seg, insn->addrsize, vcpu->regs.gpr[pointer]);
+}
+
+bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn)
+{
+	return !(insn->rep || insn->repne) || mask_size(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
+}
+
+void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di)
+{
+	u64 step = vcpu->regs.rflags & RFLAGS_DF ? -(u64)insn->opsize : insn->opsize;
+	u64 *gpr = vcpu->regs.gpr;
+
+	if (si)
+		emulate_set_gpr(vcpu, GPR_RSI, insn->addrsize, true, gpr[GPR_RSI] + step);
+	if (di)
+		emulate_set_gpr(vcpu, GPR_RDI, insn->addrsize, true, gpr[GPR_RDI] + step);
+	if (insn->rep || insn->repne)
+		emulate_set_gpr(vcpu, GPR_RCX, insn->addrsize, true, gpr[GPR_RCX] - 1);
+}
+
+static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr)
+{
+	for (unsigned i = 0; i < vm->nr_mmio; i++)
+		if (addr - vm->mmio[i].base < vm->mmio[i].size)
+			return &vm->mmio[i];
+	return NULL;
+}
+
+/* One access within a page: RAM, a device range that holds all of it, or nothing. */
+static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
+{
+	void *ram = guest_ptr(vcpu->vm, addr, size);
+	const struct mmio_range *r;
+
+	if (ram) {
+		if (write)
+			memcpy(ram, value, size);
+		else
+			memcpy(value, ram, size);
+		return;
+	}
+	r = find_mmio(vcpu->vm, addr.v);
+	if (!r || size > r->size - (addr.v - r->base)) {
+		if (!write)
+			*value = mask_size(~0ull, size);
+		return;
+	}
+	if (write)
+		r->ops->write(r->dev, vcpu, addr.v - r->base, size, *value);
+	else
+		*value = mask_size(r->ops->read(r->dev, vcpu, addr.v - r->base, size), size);
+}
+
+/*
+ * All pages of the operand are translated before the first byte moves, so a
+ * fault leaves no half of the access behind.
+ */
+static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)
+{
+	unsigned first = (unsigned)MIN(size, PAGE_SIZE - (gva & (PAGE_SIZE - 1)));
+	enum guest_access access = write ? ACCESS_WRITE : ACCESS_READ;
+	struct guest_fault f;
+	u64 part = 0;
+	gpa_t lo, hi = { 0 };
+	int err;
+
+	err = guest_translate(vcpu, gva, access, &lo, &f);
+	if (!err && first < size)
+		err = guest_translate(vcpu, gva + first, access, &hi, &f);
+	if (err) {
+		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
+		return err;
+	}
+	if (!write)
+		*value = 0;
+	access_page(vcpu, lo, first, write, value);
+	if (first < size) {
+		part = *value >> first * 8;
+		access_page(vcpu, hi, size - first, write, &part);
+		if (!write)
+			*value |= part << first * 8;
+	}
+	return 0;
+}
+
+int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value)
+{
+	return access_virt(vcpu, gva, size, false, value);
+}
+
+int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value)
+{
+	return access_virt(vcpu, gva, size, true, &value);
+}
+
+void emulate_give_up(struct vcpu *vcpu, const char *why)
+{
+	struct segment cs;
+	u8 b[8] = { 0 };
+	struct guest_fault f;
+
+	hvm->get_segment(vcpu, SEG_CS, &cs);
+	(void)guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_READ, b, sizeof(b), &f);
+	vm_log(vcpu->vm, "vcpu%u: %s at RIP %#llx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,
+	       (unsigned long long)vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+	vm_end(vcpu->vm, VM_END_CRASH);
+}

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Instruction emulation: fetching and stepping over, and memory or port operands that devices own. */
+#ifndef VMM_EMULATE_H
+#define VMM_EMULATE_H
+
+#include "vmm/decode.h"
+#include "vmm/guest_mem.h"
+
+/*
+ * Fetches and decodes the instruction at CS:RIP. 0; -EFAULT with a #PF already
+ * raised when the guest's mapping has gone meanwhile; -EINVAL when the bytes
+ * are no instruction that the decoder knows; -EIO when they are not in RAM.
+ */
+int emulate_fetch(struct vcpu *vcpu, struct insn *insn);
+
+/* Moves RIP past an instruction of `len` bytes; ends the interrupt shadow, honours single-step. */
+void emulate_skip(struct vcpu *vcpu, unsigned len);
+
+/* The same for the instruction that made this exit; decodes its length where the CPU did not tell it. */
+void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* A register operand of 1, 2, 4 or 8 bytes, with the partial-register rules of SDM vol. 1, 3.4.1.1. */
+u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex);
+void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value);
+
+/*
+ * Operand access at a linear address: RAM, a device, or nothing (reads as
+ * ones, writes vanish). size 1, 2, 4 or 8. 0, or -EFAULT with #PF raised.
+ */
+int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value);
+int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
+
+/* Linear address of the instruction's memory operand; of a string operand at rSI (seg) or rDI (ES). */
+u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
+u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer);
+
+/* One element of a string instruction is done: rSI and/or rDI step on, rCX counts. */
+void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di);
+/* False when a REP instruction has nothing left to do. */
+bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn);
+
+/* Performs the memory access that caused a stage-2 exit. Ends the VM when that is impossible. */
+void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* Performs IN, OUT, INS or OUTS. */
+void emulate_io(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* Ends the VM as crashed, with the reason, RIP and the bytes there. */
+void emulate_give_up(struct vcpu *vcpu, const char *why);
+
+#endif

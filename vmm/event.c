@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Events for a guest: exceptions raised by the monitor, merged with one whose
+ * delivery an exit cut short (SDM vol. 3, table 6-5), NMIs, and the
+ * interrupt controller's vectors with their windows.
+ */
+#include "vmm/hvm.h"
+#include "vmm/vm.h"
+
+static bool contributory(u8 vector)
+{
+	return vector == VEC_DE || (vector >= VEC_TS && vector <= VEC_GP) || vector == VEC_CP;
+}
+
+static bool page_fault(u8 vector)
+{
+	return vector == VEC_PF || vector == VEC_VE;
+}
+
+/* Does a second exception while the first is being delivered make a double fault? */
+static bool doubles(u8 first, u8 second)
+{
+	if (contributory(first))
+		return contributory(second);
+	return page_fault(first) && (contributory(second) || page_fault(second));
+}
+
+/* An interrupt or NMI in delivery gives way to an exception; it stays pending. */
+static void give_back(struct vcpu *vcpu)
+{
+	if (vcpu->event.type == HVM_EVENT_INTR) {
+		vcpu->vm->intc->unaccept(vcpu, vcpu->event.vector);
+	} else if (vcpu->event.type == HVM_EVENT_NMI) {
+		hvm->set(vcpu, HVM_NMI_BLOCKED, 0);
+		vcpu->nmi_pending = true;
+	}
+}
+
+static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
+{
+	struct hvm_event *e = &vcpu->event;
+
+	if (e->type == HVM_EVENT_EXCEPTION) {
+		if (e->vector == VEC_DF && (contributory(vector) || page_fault(vector))) {
+			vm_end(vcpu->vm, VM_END_TRIPLE_FAULT);
+			return;
+		}
+		if (doubles(e->vector, vector)) {
+			vector = VEC_DF;
+			has_error = true;
+			error = 0;
+		}
+	} else {
+		give_back(vcpu);
+	}
+	*e = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = vector, .has_error = has_error, .error = error };
+}
+
+void vcpu_raise(struct vcpu *vcpu, u8 vector)
+{
+	raise(vcpu, vector, false, 0);
+}
+
+void vcpu_raise_error(struct vcpu *vcpu, u8 vector, u32 error)
+{
+	/* Real mode delivers no error codes. */
+	raise(vcpu, vector, hvm->get(vcpu, HVM_CR0) & CR0_PE, error);
+}
+
+void vcpu_raise_page_fault(struct vcpu *vcpu, u64 cr2, u32 error)
+{
+	vcpu->regs.cr2 = cr2;
+	vcpu_raise_error(vcpu, VEC_PF, error);
+}
+
+static void irq_window(struct vcpu *vcpu, bool on)
+{
+	if (vcpu->irq_window == on)
+		return;
+	vcpu->irq_window = on;
+	hvm->request_irq_window(vcpu, on);
+}
+
+void vcpu_queue_events(struct vcpu *vcpu)
+{
+	bool shadow;
+	int vector;
+
+	if (unlikely(vcpu->nmi_pending)) {
+		if (vcpu->event.type == HVM_EVENT_NONE && !hvm->get(vcpu, HVM_NMI_BLOCKED) &&
+		    !hvm->get(vcpu, HVM_INTR_SHADOW)) {
+			vcpu->nmi_pending = false;
+			vcpu->event = (struct hvm_event){ .type = HVM_EVENT_NMI, .vector = VEC_NMI };
+		} else {
+			hvm->request_nmi_window(vcpu);
+		}
+	}
+	vector = vcpu->vm->intc->pending(vcpu);
+	if (vector < 0) {
+		irq_window(vcpu, false);
+		return;
+	}
+	shadow = !(vcpu->regs.rflags & RFLAGS_IF) || hvm->get(vcpu, HVM_INTR_SHADOW);
+	if (vcpu->event.type == HVM_EVENT_NONE && !shadow) {
+		vcpu->vm->intc->accept(vcpu, (u8)vector);
+		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = (u8)vector };
+		vcpu->stats.injected++;
+		irq_window(vcpu, vcpu->vm->intc->pending(vcpu) >= 0);
+	} else {
+		irq_window(vcpu, true);
+	}
+}
+
+bool vcpu_wakes(struct vcpu *vcpu)
+{
+	return vcpu->nmi_pending || (vcpu->regs.rflags & RFLAGS_IF && vcpu->vm->intc->pending(vcpu) >= 0);
+}

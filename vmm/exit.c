@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Exit dispatch: a table from vendor-neutral reason to handler, and the handlers of a few lines. */
+#include "vmm/exit.h"
+
+#include <margay/abi.h>
+
+#include "vmm/emulate.h"
+#include "vmm/hvm.h"
+
+/* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
+static void exit_nothing(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)vcpu;
+	(void)exit;
+}
+
+static void exit_extint(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)vcpu;
+	(void)exit;
+	host_interrupt_window();
+}
+
+static void exit_irq_window(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vcpu->irq_window = false;
+	hvm->request_irq_window(vcpu, false);
+}
+
+static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	switch (exit->exception.vector) {
+	case VEC_MC:
+		host_panic("%s: vcpu%u: machine check while the guest ran", vcpu->vm->name, vcpu->id);
+	case VEC_DB:
+		/* An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM reports no new bits. */
+		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | exit->exception.qualification);
+		hvm->set(vcpu, HVM_DR7, hvm->get(vcpu, HVM_DR7) & ~BIT(13)); /* GD */
+		break;
+	}
+	if (exit->exception.has_error)
+		vcpu_raise_error(vcpu, exit->exception.vector, exit->exception.error);
+	else
+		vcpu_raise(vcpu, exit->exception.vector);
+}
+
+static void exit_hlt(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	emulate_skip_exit(vcpu, exit);
+	vcpu->halted = true;
+}
+
+static void exit_stage2(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	emulate_mmio(vcpu, exit);
+}
+
+static void exit_io(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	emulate_io(vcpu, exit);
+}
+
+static void exit_hypercall(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	struct segment ss;
+
+	hvm->get_segment(vcpu, SEG_SS, &ss);
+	vcpu->regs.gpr[GPR_RAX] = (u64)(ss.attr >> SEG_ATTR_DPL_SHIFT & 3 ? MARGAY_HC_EPERM : MARGAY_HC_ENOSYS);
+	emulate_skip_exit(vcpu, exit);
+}
+
+/* INVD would throw away the host's dirty lines too, so both write back. */
+static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	host_wbinvd();
+	emulate_skip_exit(vcpu, exit);
+}
+
+/* Instructions whose CPUID bit is hidden. */
+static void exit_undefined(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vcpu_raise(vcpu, VEC_UD);
+}
+
+static void exit_rdpmc(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vcpu_raise_error(vcpu, VEC_GP, 0);
+}
+
+static void exit_task_switch(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	emulate_give_up(vcpu, "hardware task switch, which Margay does not emulate");
+}
+
+static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vm_log(vcpu->vm, "vcpu%u: triple fault at RIP %#llx", vcpu->id, (unsigned long long)vcpu->regs.rip);
+	vm_end(vcpu->vm, VM_END_TRIPLE_FAULT);
+}
+
+static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#llx, RIP %#llx", vcpu->id, vmexit_name(exit->reason), hvm->name,
+	       (unsigned long long)exit->raw, (unsigned long long)vcpu->regs.rip);
+	hvm->dump(vcpu);
+	vm_end(vcpu->vm, VM_END_CRASH);
+}
+
+typedef void (*exit_handler)(struct vcpu *vcpu, const struct vmexit *exit);
+
+static const exit_handler handler[VMEXIT_REASONS] = {
+	[VMEXIT_EXTINT] = exit_extint,
+	[VMEXIT_NMI] = exit_nothing,
+	[VMEXIT_IRQ_WINDOW] = exit_irq_window,
+	[VMEXIT_NMI_WINDOW] = exit_nothing,
+	[VMEXIT_EXCEPTION] = exit_exception,
+	[VMEXIT_CPUID] = exit_cpuid,
+	[VMEXIT_HLT] = exit_hlt,
+	[VMEXIT_IO] = exit_io,
+	[VMEXIT_RDMSR] = exit_rdmsr,
+	[VMEXIT_WRMSR] = exit_wrmsr,
+	[VMEXIT_CR] = exit_cr,
+	[VMEXIT_STAGE2] = exit_stage2,
+	[VMEXIT_HYPERCALL] = exit_hypercall,
+	[VMEXIT_XSETBV] = exit_xsetbv,
+	[VMEXIT_WBINVD] = exit_wbinvd,
+	[VMEXIT_VIRT_INSN] = exit_undefined,
+	[VMEXIT_MWAIT] = exit_undefined,
+	[VMEXIT_RDPMC] = exit_rdpmc,
+	[VMEXIT_TASK_SWITCH] = exit_task_switch,
+	[VMEXIT_TRIPLE_FAULT] = exit_triple_fault,
+	[VMEXIT_INIT] = exit_nothing,
+	[VMEXIT_ENTRY_FAILED] = exit_fatal,
+	[VMEXIT_UNKNOWN] = exit_fatal,
+};
+
+void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	vcpu->stats.exits[exit->reason]++;
+	handler[exit->reason](vcpu, exit);
+}

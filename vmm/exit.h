@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Exit dispatch and the handlers that live in files of their own. */
+#ifndef VMM_EXIT_H
+#define VMM_EXIT_H
+
+#include "vmm/vm.h"
+
+/* Handles one exit of the vCPU, on its CPU, interrupts off. */
+void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* CPUID and XSETBV (vmm/cpuid.c). */
+void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit);
+void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* RDMSR and WRMSR (vmm/msr.c). */
+void exit_rdmsr(struct vcpu *vcpu, const struct vmexit *exit);
+void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit);
+/* Opens the MSRs that the guest may use without exits; once per vCPU after its creation. */
+void msr_open_passthrough(struct vcpu *vcpu);
+
+/* Control-register accesses (vmm/cr.c). */
+void exit_cr(struct vcpu *vcpu, const struct vmexit *exit);
+
+#endif

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Collects what a VM's ACPI tables say. Host nodes become dense proximity domains, in order of first use. */
+#include "vmm/guest_acpi.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/acpi_build.h"
+#include "vmm/guest_mem.h"
+#include "vmm/platform.h"
+
+#define LOW_RAM_END 0xa0000ull
+#define LOW_HOLE_END 0x100000ull
+
+/* Everything the builder takes; too big for the stack. */
+struct collected {
+	struct acpi_guest guest;
+	int host_node[ACPI_GUEST_MAX_NODES]; /* by proximity domain */
+	u8 distances[ACPI_GUEST_MAX_NODES * ACPI_GUEST_MAX_NODES];
+	struct acpi_guest_cpu cpu[VM_MAX_VCPUS];
+	struct acpi_guest_memory memory[GPA_MAP_MAX + 1];
+};
+
+#define COLLECTED_PAGES (unsigned)(ALIGN_UP(sizeof(struct collected), PAGE_SIZE) / PAGE_SIZE)
+
+static int domain_of(struct collected *c, int host_node, u32 *domain)
+{
+	unsigned n = c->guest.nr_nodes;
+
+	for (*domain = 0; *domain < n; (*domain)++)
+		if (c->host_node[*domain] == host_node)
+			return 0;
+	if (n == ACPI_GUEST_MAX_NODES)
+		return -ENOSPC;
+	c->host_node[n] = host_node;
+	c->guest.nr_nodes = n + 1;
+	return 0;
+}
+
+static void add_memory(struct collected *c, u64 base, u64 end, u32 domain)
+{
+	if (base < end)
+		c->memory[c->guest.nr_memory++] = (struct acpi_guest_memory){ base, end - base, domain };
+}
+
+/* RAM as the e820 shows it: without the hole below 1 MiB. */
+static int collect_memory(struct collected *c, const struct gpa_map *map)
+{
+	for (unsigned i = 0; i < map->count; i++) {
+		const struct gpa_region *r = &map->region[i];
+		u64 end = r->gpa + r->size;
+		u32 domain;
+		int err = domain_of(c, r->node, &domain);
+
+		if (err)
+			return err;
+		if (r->gpa < LOW_RAM_END) {
+			add_memory(c, r->gpa, MIN(end, LOW_RAM_END), domain);
+			add_memory(c, LOW_HOLE_END, end, domain);
+		} else {
+			add_memory(c, r->gpa, end, domain);
+		}
+	}
+	return 0;
+}
+
+static int collect_cpus(struct collected *c, const struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		const struct vcpu *vcpu = vm->vcpus[i];
+		int err = domain_of(c, host_cpu_info(vcpu->cpu)->node, &c->cpu[i].node);
+
+		if (err)
+			return err;
+		c->cpu[i].apic_id = vcpu->apic_id;
+	}
+	c->guest.nr_cpus = vm->nr_vcpus;
+	return 0;
+}
+
+static void collect_distances(struct collected *c)
+{
+	unsigned n = c->guest.nr_nodes;
+
+	for (unsigned i = 0; i < n; i++)
+		for (unsigned j = 0; j < n; j++)
+			c->distances[i * n + j] = i == j ? 10 : host_node_distance((unsigned)c->host_node[i],
+										      (unsigned)c->host_node[j]);
+}
+
+int guest_acpi_build(struct vm *vm)
+{
+	void *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE), GUEST_ACPI_SIZE);
+	struct collected *c;
+	u64 rsdp = 0;
+	int err;
+
+	if (!area) {
+		vm_log(vm, "no RAM at %#llx for the ACPI tables: the first 2 MiB must be RAM",
+		       (unsigned long long)GUEST_ACPI_BASE);
+		return -ENOMEM;
+	}
+	c = host_pages_alloc(COLLECTED_PAGES, -1);
+	if (!c) {
+		vm_log(vm, "no memory left for the hypervisor itself");
+		return -ENOMEM;
+	}
+	c->guest.cpus = c->cpu;
+	c->guest.memory = c->memory;
+	c->guest.distances = c->distances;
+	err = collect_memory(c, &vm->map);
+	err = err ? err : collect_cpus(c, vm);
+	if (!err) {
+		collect_distances(c);
+		err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, NULL);
+	}
+	if (err)
+		vm_log(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);
+	else
+		vm->rsdp = gpa(rsdp);
+	host_pages_free(c, COLLECTED_PAGES);
+	return err;
+}

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Access to a guest's RAM by guest-physical and guest-virtual address. Nothing here trusts the guest. */
+#ifndef VMM_GUEST_MEM_H
+#define VMM_GUEST_MEM_H
+
+#include "vmm/vm.h"
+
+/*
+ * Host pointer to [gpa, gpa+size) when all of it is RAM of one extent, else
+ * NULL. The guest may change the bytes at any time: read each once.
+ */
+void *guest_ptr(struct vm *vm, gpa_t gpa, u64 size);
+
+/* Copies from or to guest RAM across extents. 0, or -EFAULT and nothing more copied past the first bad byte. */
+int guest_read(struct vm *vm, gpa_t gpa, void *buf, u64 size);
+int guest_write(struct vm *vm, gpa_t gpa, const void *buf, u64 size);
+int guest_zero(struct vm *vm, gpa_t gpa, u64 size);
+
+enum guest_access { ACCESS_READ, ACCESS_WRITE, ACCESS_FETCH };
+
+/* A guest page walk's failure, ready for vcpu_raise_page_fault(). */
+struct guest_fault {
+	u64 cr2;
+	u32 error;
+};
+
+/*
+ * Walks the guest's page tables (all paging modes, SMEP/SMAP/WP/NX honoured).
+ * 0 and *out, or -EFAULT and *fault.
+ */
+int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault);
+
+/* Copies at a linear address, page by page. 0; -EFAULT and *fault; -EIO: mapped, but not to RAM. */
+int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *fault);
+int guest_write_virt(struct vcpu *vcpu, u64 gva, const void *buf, unsigned size, struct guest_fault *fault);
+
+#endif

@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Everything the monitor asks of the kernel below it. kernel/host.c implements
+ * it in the image; tests/unit/fake_host.c on the build host. Nothing else of
+ * the kernel is visible to vmm/.
+ */
+#ifndef VMM_HOST_H
+#define VMM_HOST_H
+
+#include <margay/types.h>
+#include <margay/x86.h>
+
+/* ---- memory ---------------------------------------------------------- */
+
+/*
+ * Allocates count contiguous 4 KiB pages of the LWK's own memory, zeroed, on
+ * NUMA node `node` where possible (-1: any). NULL when there is none; the
+ * caller reports. Any CPU, interrupts off or on.
+ */
+void *host_pages_alloc(unsigned count, int node);
+void host_pages_free(void *pages, unsigned count);
+
+/* A contiguous piece of guest memory on one NUMA node. */
+struct host_extent {
+	hpa_t base;
+	u64 size; /* bytes, a multiple of PAGE_SIZE_2M unless a smaller align was asked for */
+	int node;
+};
+
+/* A constraint record: what the caller needs of an extent. */
+struct host_extent_request {
+	u64 size;      /* bytes */
+	u64 align;     /* power of two; 0: 1 GiB when size >= 1 GiB, else 2 MiB */
+	int node;      /* -1: any */
+	u64 min_addr;  /* lowest HPA allowed */
+	u64 max_addr;  /* highest HPA allowed, exclusive; 0: no limit */
+};
+
+/* Takes an extent, zeroed. 0, or -ENOMEM (nothing printed: the caller knows what it is for). */
+int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out);
+void host_extent_free(const struct host_extent *e);
+
+/* NUMA nodes of the machine, at least 1; numbered densely from 0. */
+unsigned host_node_count(void);
+/* Bytes free for guests on a node (-1: on all) and, when largest != NULL, the largest contiguous piece. */
+u64 host_mem_free(int node, u64 *largest);
+/* SLIT distance between two nodes (10: local). */
+u8 host_node_distance(unsigned from, unsigned to);
+
+/* The direct map: valid for host pages, extents and modules, not for MMIO. */
+hpa_t host_virt_to_hpa(const void *va);
+void *host_hpa_to_virt(hpa_t pa);
+
+/* ---- boot modules ----------------------------------------------------- */
+
+struct host_module {
+	const char *name; /* the module's command line up to the first blank; "" when unnamed */
+	const char *args; /* the rest of it */
+	const void *data;
+	u64 size;
+};
+
+/* Module i in boot order, or NULL past the last. The memory stays until host_modules_release(). */
+const struct host_module *host_module(unsigned i);
+
+/* Gives the modules' memory back when no VM can need them again; returns the bytes freed. */
+u64 host_modules_release(void);
+
+/* ---- CPUs ------------------------------------------------------------- */
+
+struct host_cpu_info {
+	u32 apic_id;
+	int node;
+	bool online;
+};
+
+unsigned host_cpu_count(void);
+unsigned host_cpu_this(void);
+const struct host_cpu_info *host_cpu_info(unsigned cpu);
+
+/*
+ * One piece of work that owns a CPU until run() returns; a vCPU is one kind.
+ * run() is entered with interrupts off, on the CPU's own stack.
+ */
+struct host_work {
+	const char *name;
+	void (*run)(struct host_work *work);
+};
+
+/*
+ * Hands a CPU its next work item. 0, -EBUSY when it has one, -ENODEV when it
+ * is not online. A running item may name its own CPU's next one, once: that
+ * runs right after it.
+ */
+int host_cpu_assign(unsigned cpu, struct host_work *work);
+
+/*
+ * Makes CPU `cpu` leave guest mode or host_cpu_wait() soon. The caller has
+ * already stored, with release order, what that CPU shall find. Callable from
+ * any CPU; a kick of the own CPU is remembered, never lost.
+ */
+void host_cpu_kick(unsigned cpu);
+
+/*
+ * Called with interrupts off: opens a window in which pending physical
+ * interrupts are taken by the kernel (timers, console), and closes it again.
+ */
+void host_interrupt_window(void);
+
+/*
+ * Called with interrupts off: sleeps until a physical interrupt or a kick has
+ * been taken since the caller's last check, returns with interrupts off. The
+ * check and the sleep are atomic with respect to interrupts and kicks.
+ */
+void host_cpu_wait(void);
+
+/* ---- CPU instructions that the fake host replaces --------------------- */
+
+void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);
+u64 host_tsc(void);
+/* 0, or -EFAULT where the CPU raises #GP. */
+int host_rdmsr(u32 msr, u64 *value);
+int host_wrmsr(u32 msr, u64 value);
+int host_xsetbv(u32 xcr, u64 value);
+/* Puts x87, SSE, and every extended state component of `xcr0` into its reset state; leaves XCR0 = 1. */
+void host_fpu_reset(u64 xcr0);
+void host_wbinvd(void);
+
+/* ---- time -------------------------------------------------------------- */
+
+u64 host_tsc_khz(void);
+/* True when the TSC is invariant and the same on all CPUs. */
+bool host_tsc_stable(void);
+/* Wall clock: nanoseconds since 1970-01-01 UTC when the TSC was `*tsc`. */
+u64 host_wall_clock(u64 *tsc);
+
+/* A one-shot timer. fn runs in the interrupt window of the CPU that armed it, interrupts off, never early. */
+struct host_timer {
+	struct host_timer *next; /* owned by the kernel while armed */
+	u64 deadline;            /* TSC */
+	bool armed;
+	unsigned cpu; /* whose list holds it */
+	void (*fn)(struct host_timer *timer);
+};
+
+/* Arms on the calling CPU; an armed timer is moved. A deadline in the past fires at the next window. */
+void host_timer_arm(struct host_timer *timer, u64 tsc_deadline);
+/* Disarms. Only from the CPU that armed it. No effect when not armed. */
+void host_timer_cancel(struct host_timer *timer);
+
+/* ---- console and end of the node --------------------------------------- */
+
+/*
+ * One log line, without a trailing newline; the text begins with its source
+ * ("vm0: ..."). Never mixes with another line or with guest output.
+ */
+void host_log(const char *fmt, ...) __printf(1, 2);
+
+/* A user of the host's serial console: a virtual UART. Callbacks run in interrupt windows, interrupts off. */
+struct host_console {
+	void (*rx)(struct host_console *con, u8 byte);
+	void (*tx_room)(struct host_console *con); /* after a short write: there is room again */
+};
+
+/* The console's input goes to `con`; NULL: to nobody. */
+void host_console_attach(struct host_console *con);
+/* Queues guest output; returns how many bytes fitted (the line is slow; never waits). */
+size_t host_console_write(struct host_console *con, const u8 *buf, size_t n);
+
+/*
+ * Ends the node: prints the machine-readable last line, drains the console and
+ * powers off. failed: how many VMs did not end well or never started.
+ */
+void host_node_poweroff(unsigned vms, unsigned failed) __attribute__((noreturn));
+
+/* A monitor bug: registers, backtrace, log; ends the node as failed. */
+void host_panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The narrow interface between the monitor and the two hardware backends
+ * (arch/x86_64/vmx, arch/x86_64/svm), and the vendor-neutral VM exit.
+ */
+#ifndef VMM_HVM_OPS_H
+#define VMM_HVM_OPS_H
+
+#include <margay/types.h>
+#include <margay/x86.h>
+
+struct vcpu;
+struct stage2;
+struct stage2_format;
+
+enum vmexit_reason {
+	VMEXIT_EXTINT,      /* a physical interrupt is pending */
+	VMEXIT_NMI,         /* a physical NMI was taken */
+	VMEXIT_IRQ_WINDOW,  /* the guest can take an interrupt now */
+	VMEXIT_NMI_WINDOW,  /* the guest can take an NMI now */
+	VMEXIT_EXCEPTION,   /* .exception */
+	VMEXIT_CPUID,
+	VMEXIT_HLT,
+	VMEXIT_IO,          /* .io */
+	VMEXIT_RDMSR,       /* register RCX names it */
+	VMEXIT_WRMSR,
+	VMEXIT_CR,          /* .cr */
+	VMEXIT_STAGE2,      /* .stage2: no or insufficient second-level mapping */
+	VMEXIT_HYPERCALL,   /* VMCALL or VMMCALL */
+	VMEXIT_XSETBV,
+	VMEXIT_WBINVD,      /* WBINVD or INVD */
+	VMEXIT_VIRT_INSN,   /* an instruction of VMX or SVM itself, or SMX: #UD */
+	VMEXIT_MWAIT,       /* MONITOR or MWAIT, hidden from the guest: #UD */
+	VMEXIT_RDPMC,       /* performance counters are hidden: #GP */
+	VMEXIT_TASK_SWITCH,
+	VMEXIT_TRIPLE_FAULT,
+	VMEXIT_INIT,        /* a physical INIT arrived */
+	VMEXIT_ENTRY_FAILED, /* .raw: the CPU refused the guest state */
+	VMEXIT_UNKNOWN,     /* .raw: a reason that this version does not know */
+	VMEXIT_REASONS
+};
+
+struct vmexit {
+	enum vmexit_reason reason;
+	u8 insn_len; /* bytes of the exiting instruction; 0: not known, decode it */
+	u64 raw;     /* the vendor's own exit code, for dumps */
+	union {
+		struct {
+			u8 vector;
+			bool has_error;
+			u32 error;
+			u64 qualification; /* #PF: CR2; #DB: new DR6 bits (VMX), else 0 */
+		} exception;
+		struct {
+			u16 port;
+			u8 size; /* 1, 2, 4 */
+			bool in;
+			bool string; /* INS/OUTS: decode for the operands */
+			bool rep;
+		} io;
+		struct {
+			u8 cr;      /* 0, 3, 4, 8 */
+			bool write;
+			bool decoded; /* gpr is valid; else decode the instruction (SVM without decode assists) */
+			u8 gpr;
+			enum { CR_MOV, CR_CLTS, CR_LMSW } kind;
+			u16 lmsw;
+		} cr;
+		struct {
+			gpa_t gpa;
+			bool write, exec;
+			bool walk; /* while the CPU walked the guest's page tables */
+		} stage2;
+	};
+};
+
+enum hvm_event_type { HVM_EVENT_NONE, HVM_EVENT_INTR, HVM_EVENT_NMI, HVM_EVENT_EXCEPTION };
+
+/*
+ * An event to deliver at the next entry. Also holds one whose delivery an exit
+ * cut short, but for INT n, INT3, INTO and INT1: RIP still stands on those,
+ * they simply run again.
+ */
+struct hvm_event {
+	enum hvm_event_type type;
+	u8 vector;
+	bool has_error;
+	u32 error;
+};
+
+/* Guest registers that run() keeps current in memory around every exit. */
+struct guest_regs {
+	u64 gpr[GPR_COUNT]; /* by encoding; the entry stubs index this array, keep it first */
+	u64 cr2;
+	u64 rip;
+	u64 rflags;
+};
+static_assert(offsetof(struct guest_regs, gpr) == 0 && offsetof(struct guest_regs, cr2) == 128, "entry stubs (run.asm)");
+
+/* Everything else is read and written through get()/set(). */
+enum hvm_reg {
+	HVM_CR0, HVM_CR3, HVM_CR4, /* as the guest sees them */
+	HVM_EFER,
+	HVM_PAT,
+	HVM_DR6, HVM_DR7,
+	HVM_SYSENTER_CS, HVM_SYSENTER_ESP, HVM_SYSENTER_EIP,
+	HVM_FS_BASE, HVM_GS_BASE, HVM_KERNEL_GS_BASE,
+	HVM_STAR, HVM_LSTAR, HVM_CSTAR, HVM_SFMASK, HVM_TSC_AUX,
+	HVM_INTR_SHADOW, /* 1 while STI or MOV SS blocks interrupts; writing 0 ends it */
+	HVM_NMI_BLOCKED, /* 1 from an NMI's delivery to the IRET */
+	HVM_REGS
+};
+
+/* What the backend found on this machine; filled in by probe(). */
+struct hvm_caps {
+	bool stage2_1g;      /* 1 GiB leaves */
+	u8 phys_bits;        /* GPA width that stage 2 can map */
+	bool insn_len;       /* exits carry the instruction length */
+	bool rdtscp, invpcid, xsaves, waitpkg; /* usable in the guest: CPUID policy */
+	bool pcid;           /* CR4.PCIDE may be set by the guest */
+	u64 cr4_allowed;     /* CR4 bits that hardware lets a guest set */
+};
+
+struct hvm_ops {
+	const char *name; /* "VT-x/EPT", "SVM/NPT" */
+	const struct stage2_format *stage2_format;
+
+	/*
+	 * Is this machine able? Reads CPUID and capability MSRs only. 0 and *caps;
+	 * -ENODEV when the CPU is another vendor's or lacks the feature silently;
+	 * -EPERM when firmware disabled it or a required control is missing, each
+	 * printed with its register and bit.
+	 */
+	int (*probe)(struct hvm_caps *caps);
+
+	/* Turns the calling CPU's virtualization on or off. 0 or -errno, printed. */
+	int (*cpu_on)(void);
+	void (*cpu_off)(void);
+
+	/* Backend state of a vCPU, on the CPU that will run it. 0 or -ENOMEM. vcpu->hvm is the backend's. */
+	int (*vcpu_create)(struct vcpu *vcpu);
+	void (*vcpu_destroy)(struct vcpu *vcpu);
+	/* Power-on state (SDM vol. 3, table 10-1): all of guest_regs and of enum hvm_reg, segments, tables. */
+	void (*vcpu_reset)(struct vcpu *vcpu);
+	/* Binds the vCPU to the calling CPU before its first run() there. */
+	void (*vcpu_load)(struct vcpu *vcpu);
+
+	/*
+	 * One entry into the guest. Interrupts off on entry and return. Consumes
+	 * vcpu->event; when the exit cut an event's delivery, vcpu->event holds it
+	 * again. vcpu->regs is current on return.
+	 */
+	void (*run)(struct vcpu *vcpu, struct vmexit *exit);
+
+	u64 (*get)(struct vcpu *vcpu, enum hvm_reg reg);
+	void (*set)(struct vcpu *vcpu, enum hvm_reg reg, u64 value); /* value already validated */
+	void (*get_segment)(struct vcpu *vcpu, enum seg seg, struct segment *out);
+	void (*set_segment)(struct vcpu *vcpu, enum seg seg, const struct segment *in);
+	void (*set_desc_table)(struct vcpu *vcpu, bool idt, const struct desc_table *in);
+
+	/* Exit with VMEXIT_IRQ_WINDOW as soon as the guest can take an interrupt; off again. */
+	void (*request_irq_window)(struct vcpu *vcpu, bool on);
+	/* The same for VMEXIT_NMI_WINDOW; ends by itself with that exit. */
+	void (*request_nmi_window)(struct vcpu *vcpu);
+	/* Whether a guest access to the MSR exits. All do after vcpu_create(). */
+	void (*intercept_msr)(struct vcpu *vcpu, u32 msr, bool read, bool write);
+	/* Whether guest accesses to `count` ports from `port` exit. All do after vcpu_create(). */
+	void (*intercept_io)(struct vcpu *vcpu, u16 port, unsigned count, bool on);
+	/* Guest TSC = host TSC + offset. */
+	void (*set_tsc_offset)(struct vcpu *vcpu, s64 offset);
+	/* Drops cached stage-2 translations of the vCPU's VM on the calling CPU. */
+	void (*flush_stage2)(struct vcpu *vcpu);
+	/* Prints the control block, for a failed entry or a crash. */
+	void (*dump)(struct vcpu *vcpu);
+};
+
+/*
+ * For the backends: the four PAE page-directory pointers that the guest's CR3
+ * names (SDM vol. 3, 4.4.1), zeros where they are not RAM.
+ */
+void vcpu_read_pdptes(struct vcpu *vcpu, u64 cr3, u64 pdptes[4]);
+
+/* The backends that are compiled in register themselves here (linker section). */
+#define HVM_BACKEND(ops) \
+	static const struct hvm_ops *const ops##_entry __used __section(".hvm_backends") = &(ops)
+
+#endif

@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Port I/O: IN, OUT, INS and OUTS. A port that no device registered reads as
+ * ones and swallows writes. Privilege (IOPL, I/O permission map) was checked
+ * by the CPU before the exit.
+ */
+#include <margay/errno.h>
+
+#include "vmm/emulate.h"
+
+#define STRING_BATCH 256 /* elements per exit, as in mmio.c */
+
+static const struct pio_range *find_pio(const struct vm *vm, u16 port)
+{
+	for (unsigned i = 0; i < vm->nr_pio; i++)
+		if ((u16)(port - vm->pio[i].base) < vm->pio[i].count)
+			return &vm->pio[i];
+	return NULL;
+}
+
+static u32 port_in(struct vcpu *vcpu, u16 port, unsigned size)
+{
+	const struct pio_range *r = find_pio(vcpu->vm, port);
+
+	return r ? r->ops->read(r->dev, vcpu, port - r->base, size) : 0xffffffff;
+}
+
+static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
+{
+	const struct pio_range *r = find_pio(vcpu->vm, port);
+
+	if (r)
+		r->ops->write(r->dev, vcpu, port - r->base, size, value);
+}
+
+static u32 truncate(u32 v, unsigned size)
+{
+	return size == 4 ? v : v & (u32)(BIT(size * 8) - 1);
+}
+
+static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool in)
+{
+	for (unsigned i = 0; emulate_string_more(vcpu, insn); i++) {
+		u64 v;
+		int err;
+
+		if (i == STRING_BATCH)
+			return -EAGAIN;
+		if (in) {
+			gpa_t where;
+			struct guest_fault f;
+			u64 gva = emulate_string_operand(vcpu, insn, GPR_RDI);
+
+			/* The port is read once, so the destination must be known to be writable before. */
+			if (guest_translate(vcpu, gva, ACCESS_WRITE, &where, &f)) {
+				vcpu_raise_page_fault(vcpu, f.cr2, f.error);
+				return -EFAULT;
+			}
+			err = emulate_mem_write(vcpu, gva, insn->opsize, port_in(vcpu, port, insn->opsize));
+		} else {
+			err = emulate_mem_read(vcpu, emulate_string_operand(vcpu, insn, GPR_RSI), insn->opsize, &v);
+			if (!err)
+				port_out(vcpu, port, insn->opsize, (u32)v);
+		}
+		if (err)
+			return err;
+		emulate_string_advance(vcpu, insn, !in, in);
+		if (!(insn->rep || insn->repne))
+			break;
+	}
+	return 0;
+}
+
+void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	unsigned size = exit->io.size;
+	u16 port = exit->io.port;
+
+	if (exit->io.string) {
+		struct insn insn;
+		int err = emulate_fetch(vcpu, &insn);
+
+		if (!err && insn.op != INSN_INS && insn.op != INSN_OUTS)
+			err = -EINVAL;
+		if (!err)
+			err = string_io(vcpu, &insn, port, exit->io.in);
+		if (!err)
+			emulate_skip(vcpu, insn.len);
+		else if (err != -EFAULT && err != -EAGAIN)
+			emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
+		return;
+	}
+	if (exit->io.in)
+		emulate_set_gpr(vcpu, GPR_RAX, size, true, truncate(port_in(vcpu, port, size), size));
+	else
+		port_out(vcpu, port, size, truncate((u32)vcpu->regs.gpr[GPR_RAX], size));
+	emulate_skip_exit(vcpu, exit);
+}

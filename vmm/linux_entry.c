@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The state in which Linux' 64-bit entry point is called: identity page
+ * tables, a GDT with 0x10 code and 0x18 data, and the vCPU's registers (Linux,
+ * Documentation/x86/boot.rst, "64-bit Boot Protocol").
+ */
+#include "vmm/linux_entry.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/guest_mem.h"
+#include "vmm/hvm.h"
+#include "vmm/load_linux.h"
+
+#define ENTRIES 512
+#define DIRECTORIES (unsigned)(LINUX_ENTRY_MAPPED / PAGE_SIZE_1G)
+#define TABLE_PAGES (2 + DIRECTORIES) /* PML4, PDPT, page directories */
+
+enum { BOOT_CS = 0x10, BOOT_DS = 0x18 };
+
+/* Flat descriptors: 64-bit code, execute/read, and data, read/write, both accessed (SDM vol. 3, 3.4.5). */
+static const u64 boot_gdt[] = { 0, 0, 0x00af9b000000ffff, 0x00cf93000000ffff };
+
+int linux_entry_tables(struct vm *vm)
+{
+	const u64 table = PTE_P | PTE_W | PTE_A, leaf = table | PTE_D | PTE_PS;
+	u64 *t = guest_ptr(vm, gpa(LINUX_ENTRY_TABLES), TABLE_PAGES * PAGE_SIZE);
+
+	if (!t || guest_write(vm, gpa(LINUX_ENTRY_GDT), boot_gdt, sizeof(boot_gdt))) {
+		vm_log(vm, "no RAM below 640 KiB for the kernel's start-up tables");
+		return -ENOMEM;
+	}
+	memset(t, 0, 2 * PAGE_SIZE);
+	t[0] = (LINUX_ENTRY_TABLES + PAGE_SIZE) | table;
+	for (unsigned i = 0; i < DIRECTORIES; i++)
+		t[ENTRIES + i] = (LINUX_ENTRY_TABLES + (2 + i) * PAGE_SIZE) | table;
+	for (unsigned i = 0; i < DIRECTORIES * ENTRIES; i++)
+		t[2 * ENTRIES + i] = i * PAGE_SIZE_2M | leaf;
+	return 0;
+}
+
+static void set_segments(struct vcpu *vcpu)
+{
+	const u32 flat = SEG_ATTR_S | SEG_ATTR_P | SEG_ATTR_G;
+	const struct segment code = { .selector = BOOT_CS, .attr = flat | SEG_ATTR_L | 0xb, .limit = ~0u };
+	const struct segment data = { .selector = BOOT_DS, .attr = flat | SEG_ATTR_DB | 0x3, .limit = ~0u };
+	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE };
+	const struct segment tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
+
+	hvm->set_segment(vcpu, SEG_CS, &code);
+	hvm->set_segment(vcpu, SEG_DS, &data);
+	hvm->set_segment(vcpu, SEG_ES, &data);
+	hvm->set_segment(vcpu, SEG_SS, &data);
+	hvm->set_segment(vcpu, SEG_FS, &unused);
+	hvm->set_segment(vcpu, SEG_GS, &unused);
+	hvm->set_segment(vcpu, SEG_LDTR, &unused);
+	/* A 64-bit guest's TR must be a busy TSS even before it loads one (SDM vol. 3, 27.3.1.2). */
+	hvm->set_segment(vcpu, SEG_TR, &tss);
+}
+
+void load_linux_entry_state(struct vm *vm, struct vcpu *vcpu)
+{
+	const struct desc_table gdt = { .base = LINUX_ENTRY_GDT, .limit = sizeof(boot_gdt) - 1 };
+	const struct desc_table no_idt = { 0 };
+
+	hvm->set(vcpu, HVM_CR4, CR4_PAE);
+	hvm->set(vcpu, HVM_CR3, LINUX_ENTRY_TABLES);
+	hvm->set(vcpu, HVM_EFER, EFER_LME | EFER_LMA);
+	hvm->set(vcpu, HVM_CR0, CR0_PE | CR0_ET | CR0_NE | CR0_PG);
+	set_segments(vcpu);
+	hvm->set_desc_table(vcpu, false, &gdt);
+	hvm->set_desc_table(vcpu, true, &no_idt);
+	memset(vcpu->regs.gpr, 0, sizeof(vcpu->regs.gpr));
+	vcpu->regs.gpr[GPR_RSI] = vm->entry_rsi;
+	vcpu->regs.rip = vm->entry_rip;
+	vcpu->regs.rflags = RFLAGS_FIXED;
+}

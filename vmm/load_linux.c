@@ -1,0 +1,226 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The Linux loader: places the image, the initrd and what the 64-bit boot protocol hands over. */
+#include "vmm/load_linux.h"
+
+#include <margay/bootparams.h>
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/bzimage.h"
+#include "vmm/elf.h"
+#include "vmm/guest_mem.h"
+#include "vmm/linux_entry.h"
+#include "vmm/platform.h"
+
+#define LOW_GUARD 0x100000ull        /* kernels and initrds stay above 1 MiB */
+#define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */
+#define INITRD_MAX_OLD 0x37ffffffull /* for a kernel that does not say */
+#define COMMAND_LINE_MAX 2047u
+
+/* What has been placed so far. */
+struct load {
+	struct vm *vm;
+	const char *name;        /* the kernel module's */
+	u64 kernel, kernel_size; /* guest RAM that the kernel takes while it starts */
+	struct linux_setup_header hdr;
+	u64 initrd, initrd_size;
+};
+
+/* A bad image: what, where, what to do. */
+static int refuse_image(const struct load *l, const char *why)
+{
+	vm_log(l->vm, "kernel %s: %s; give a bzImage or vmlinux of 64-bit Linux", l->name, why);
+	return -ENOEXEC;
+}
+
+static int refuse_room(const struct load *l, const char *what, u64 size)
+{
+	vm_log(l->vm, "%s needs %llu KiB in one piece of guest RAM, of which there are %llu MiB in all: raise memory =", what,
+	       (unsigned long long)(size + 1023) >> 10, (unsigned long long)gpa_map_size(&l->vm->map) >> 20);
+	return -ENOMEM;
+}
+
+/* Lowest aligned address >= min with size bytes of RAM below limit; 0: none. */
+static u64 find_low(const struct gpa_map *map, u64 min, u64 limit, u64 size, u64 align)
+{
+	if (min > limit)
+		return 0;
+	for (unsigned i = 0; i < map->count; i++) {
+		const struct gpa_region *r = &map->region[i];
+		u64 start = ALIGN_UP(MAX(r->gpa, min), align), end = MIN(r->gpa + r->size, limit);
+
+		if (start < end && size <= end - start)
+			return start;
+	}
+	return 0;
+}
+
+/* Highest page-aligned address in [min, limit) with size bytes of RAM, clear of the kernel; 0: none. */
+static u64 find_high(const struct load *l, u64 min, u64 limit, u64 size)
+{
+	const struct gpa_map *map = &l->vm->map;
+
+	for (unsigned i = map->count; i-- > 0;) {
+		const struct gpa_region *r = &map->region[i];
+		u64 start = MAX(r->gpa, min), end = MIN(r->gpa + r->size, limit), at;
+
+		if (start >= end || size > end - start)
+			continue;
+		at = ALIGN_DOWN(end - size, PAGE_SIZE);
+		if (at >= start && (at >= l->kernel + l->kernel_size || at + size <= l->kernel))
+			return at;
+		/* The kernel is in the way: below it. */
+		end = MIN(end, l->kernel);
+		if (start < end && size <= end - start && ALIGN_DOWN(end - size, PAGE_SIZE) >= start)
+			return ALIGN_DOWN(end - size, PAGE_SIZE);
+	}
+	return 0;
+}
+
+static int load_bzimage(struct load *l, const struct host_module *kernel)
+{
+	struct vm *vm = l->vm;
+	struct bzimage img;
+	const char *why;
+
+	if (bzimage_parse(kernel->data, kernel->size, &img, &why))
+		return refuse_image(l, why);
+	/* Where it wants to be, else the lowest place; the entry page tables reach 4 GiB. */
+	l->kernel = find_low(&vm->map, MAX(img.hdr.pref_address, LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);
+	if (!l->kernel)
+		l->kernel = find_low(&vm->map, KERNEL_MIN, LINUX_ENTRY_MAPPED, img.memory, img.align);
+	if (!l->kernel)
+		return refuse_room(l, "the kernel", img.memory);
+	l->kernel_size = img.memory;
+	l->hdr = img.hdr;
+	vm->entry_rip = l->kernel + LINUX_ENTRY64_OFFSET;
+	return guest_write(vm, gpa(l->kernel), (const u8 *)kernel->data + img.offset, img.size);
+}
+
+/* An uncompressed kernel has no setup header: the parts that a running kernel still reads. */
+static void default_header(struct linux_setup_header *hdr)
+{
+	*hdr = (struct linux_setup_header){
+		.boot_flag = LINUX_BOOT_FLAG,
+		.header = LINUX_HEADER_MAGIC,
+		.version = 0x20f,
+		.loadflags = LINUX_LOADED_HIGH,
+		.xloadflags = LINUX_XLF_KERNEL_64 | LINUX_XLF_CAN_BE_LOADED_ABOVE_4G,
+		.initrd_addr_max = 0x7fffffff,
+		.cmdline_size = COMMAND_LINE_MAX,
+	};
+}
+
+/* All of a segment in one place of RAM above 1 MiB that the entry page tables reach. */
+static bool segment_fits(struct vm *vm, const struct elf_segment *s)
+{
+	return s->paddr >= LOW_GUARD && s->paddr + s->memsz <= LINUX_ENTRY_MAPPED &&
+	       guest_ptr(vm, gpa(s->paddr), s->memsz);
+}
+
+static int load_vmlinux(struct load *l, const struct host_module *kernel)
+{
+	struct vm *vm = l->vm;
+	struct elf_image img;
+	const char *why;
+	u64 end = 0;
+
+	if (elf_parse(kernel->data, kernel->size, &img, &why))
+		return refuse_image(l, why);
+	l->kernel = ~0ull;
+	for (unsigned i = 0; i < img.count; i++) {
+		const struct elf_segment *s = &img.segment[i];
+		int err;
+
+		if (!segment_fits(vm, s)) {
+			vm_log(vm, "kernel %s: its segment at %#llx with %llu KiB lies outside guest RAM: raise memory =",
+			       l->name, (unsigned long long)s->paddr, (unsigned long long)s->memsz >> 10);
+			return -ENOMEM;
+		}
+		err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);
+		err = err ? err : guest_zero(vm, gpa(s->paddr + s->filesz), s->memsz - s->filesz);
+		if (err)
+			return err;
+		l->kernel = MIN(l->kernel, s->paddr);
+		end = MAX(end, s->paddr + s->memsz);
+	}
+	l->kernel_size = end - l->kernel;
+	default_header(&l->hdr);
+	vm->entry_rip = img.entry;
+	return 0;
+}
+
+/* High, so that the kernel finds its own places; above 4 GiB only where nothing below will do. */
+static int load_initrd(struct load *l, const struct host_module *initrd)
+{
+	u64 limit = (u64)(l->hdr.initrd_addr_max ? l->hdr.initrd_addr_max : INITRD_MAX_OLD) + 1;
+
+	if (!initrd->size) {
+		vm_log(l->vm, "initrd %s is empty: check the file that the boot loader was given", initrd->name);
+		return -ENOEXEC;
+	}
+	l->initrd = find_high(l, LOW_GUARD, limit, initrd->size);
+	if (!l->initrd && l->hdr.xloadflags & LINUX_XLF_CAN_BE_LOADED_ABOVE_4G)
+		l->initrd = find_high(l, LOW_GUARD, ~0ull, initrd->size);
+	if (!l->initrd)
+		return refuse_room(l, "the initrd beside the kernel", initrd->size);
+	l->initrd_size = initrd->size;
+	return guest_write(l->vm, gpa(l->initrd), initrd->data, initrd->size);
+}
+
+static int put_command_line(struct load *l, const char *cmdline)
+{
+	u32 max = MIN(l->hdr.cmdline_size, COMMAND_LINE_MAX);
+	size_t n = strlen(cmdline);
+
+	if (n > max) {
+		vm_log(l->vm, "cmdline = has %zu characters, kernel %s takes at most %u: shorten it", n, l->name, max);
+		return -E2BIG;
+	}
+	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), cmdline, n + 1);
+}
+
+static int put_boot_params(struct load *l)
+{
+	struct vm *vm = l->vm;
+	struct linux_boot_params *bp = guest_ptr(vm, gpa(LINUX_BOOT_PARAMS), sizeof(*bp));
+	unsigned n;
+
+	if (!bp)
+		return refuse_room(l, "the boot information", sizeof(*bp));
+	memset(bp, 0, sizeof(*bp));
+	bp->hdr = l->hdr;
+	bp->hdr.type_of_loader = LINUX_LOADER_UNDEFINED;
+	bp->hdr.code32_start = (u32)l->kernel;
+	bp->hdr.cmd_line_ptr = LINUX_COMMAND_LINE;
+	bp->hdr.setup_data = 0;
+	bp->hdr.ramdisk_image = (u32)l->initrd;
+	bp->hdr.ramdisk_size = (u32)l->initrd_size;
+	bp->ext_ramdisk_image = (u32)(l->initrd >> 32);
+	bp->ext_ramdisk_size = (u32)(l->initrd_size >> 32);
+	bp->acpi_rsdp_addr = vm->rsdp.v;
+	n = gpa_map_e820(&vm->map, GUEST_ACPI_BASE, GUEST_ACPI_SIZE, (struct e820_entry *)bp->e820_table, LINUX_E820_MAX);
+	bp->e820_entries = (u8)n;
+	return 0;
+}
+
+int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *initrd, const char *cmdline)
+{
+	struct load l = { .vm = vm, .name = kernel->name };
+	int err;
+
+	if (bzimage_is_linux(kernel->data, kernel->size))
+		err = load_bzimage(&l, kernel);
+	else if (elf_is_elf(kernel->data, kernel->size))
+		err = load_vmlinux(&l, kernel);
+	else
+		err = refuse_image(&l, kernel->size < 0x206 ? "truncated: too short for a kernel" : "not a Linux kernel image");
+	if (!err && initrd)
+		err = load_initrd(&l, initrd);
+	err = err ? err : put_command_line(&l, cmdline);
+	err = err ? err : put_boot_params(&l);
+	err = err ? err : linux_entry_tables(vm);
+	if (!err)
+		vm->entry_rsi = LINUX_BOOT_PARAMS;
+	return err;
+}

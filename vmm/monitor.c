@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From boot modules to running VMs, and what happens when one ends: restart,
+ * nothing, or the end of the node. One VM's bad configuration, missing module
+ * or crash never keeps another from running.
+ */
+#include "vmm/monitor.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/hvm.h"
+#include "vmm/vm.h"
+
+#define MAX_VMS 32
+#define FILE_MAX 63
+/* A boot module whose name begins so is a VM file. */
+#define VM_PREFIX "vm:"
+
+const struct hvm_ops *hvm;
+struct hvm_caps hvm_caps;
+
+extern const struct hvm_ops *const __start_hvm_backends[], *const __stop_hvm_backends[];
+
+struct slot {
+	char file[FILE_MAX + 1];
+	struct vm_config *config; /* one page; NULL when the file was not understood */
+	struct vm *vm;            /* NULL: not running */
+	enum vm_end last_end;
+	unsigned starts;
+	struct host_work reaper;
+};
+
+/* Guards slots and nr_running once CPUs run VMs. */
+static struct spinlock lock;
+static struct slot slots[MAX_VMS];
+static unsigned nr_slots, nr_running;
+
+static bool choose_backend(void)
+{
+	bool explained = false;
+
+	for (const struct hvm_ops *const *b = __start_hvm_backends; b < __stop_hvm_backends; b++) {
+		int err = (*b)->probe(&hvm_caps);
+
+		if (!err) {
+			hvm = *b;
+			host_log("margay: virtualization: %s", hvm->name);
+			return true;
+		}
+		explained = explained || err != -ENODEV;
+	}
+	if (!explained)
+		host_log("margay: no virtualization: CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 ECX bit 2) "
+			 "that this image supports");
+	return false;
+}
+
+/* Parses one VM file into a slot of its own; a slot without a configuration counts as failed. */
+static void read_config(const struct host_module *m)
+{
+	struct slot *s = &slots[nr_slots];
+	struct config_error err;
+
+	snprintf(s->file, sizeof(s->file), "%s", m->name + strlen(VM_PREFIX));
+	static_assert(sizeof(struct vm_config) <= PAGE_SIZE, "one page each");
+	s->config = host_pages_alloc(1, -1);
+	if (!s->config) {
+		host_log("margay: %s: no memory left for the hypervisor itself", s->file);
+		nr_slots++;
+		return;
+	}
+	if (vm_config_parse(s->file, m->data, m->size, s->config, &err)) {
+		host_log("margay: %s", err.text);
+		goto bad;
+	}
+	if (!s->config->name[0])
+		snprintf(s->config->name, sizeof(s->config->name), "vm%u", nr_slots);
+	for (unsigned i = 0; i < nr_slots; i++) {
+		if (slots[i].config && !strcmp(slots[i].config->name, s->config->name)) {
+			host_log("margay: %s: the name %s is taken by %s", s->file, s->config->name, slots[i].file);
+			goto bad;
+		}
+	}
+	nr_slots++;
+	return;
+bad:
+	host_pages_free(s->config, 1);
+	s->config = NULL;
+	nr_slots++;
+}
+
+static void read_configs(void)
+{
+	const struct host_module *m;
+
+	for (unsigned i = 0; (m = host_module(i)); i++) {
+		if (strncmp(m->name, VM_PREFIX, strlen(VM_PREFIX)) != 0)
+			continue;
+		if (nr_slots == MAX_VMS)
+			host_log("margay: %s: more than %u VM files, this one is left out", m->name, MAX_VMS);
+		else
+			read_config(m);
+	}
+	if (!nr_slots)
+		host_log("margay: no VM file: none of the boot modules has a name that begins with " VM_PREFIX);
+}
+
+static void start(struct slot *s)
+{
+	int err = vm_create(s->config, (unsigned)(s - slots), &s->vm);
+
+	if (!err) {
+		spin_lock(&lock);
+		nr_running++;
+		spin_unlock(&lock);
+		s->starts++;
+		err = vm_start(s->vm);
+		if (!err)
+			return;
+		vm_destroy(s->vm);
+		spin_lock(&lock);
+		nr_running--;
+		spin_unlock(&lock);
+	}
+	s->vm = NULL;
+	s->last_end = VM_END_CRASH;
+	host_log("%s: not started", s->config->name);
+}
+
+static bool ended_well(const struct slot *s)
+{
+	switch (s->last_end) {
+	case VM_END_POWEROFF:
+	case VM_END_RESET_ACPI:
+	case VM_END_RESET_KBD:
+	case VM_END_RESET_CF9:
+	case VM_END_STOPPED:
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Nothing runs any more: the last machine-readable line, and power off if any VM that ran asked for it. */
+static void node_end(void)
+{
+	bool poweroff = false;
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < nr_slots; i++) {
+		const struct slot *s = &slots[i];
+
+		failed += !s->config || !ended_well(s);
+		poweroff = poweroff || (s->starts && s->config->on_end == ON_END_POWEROFF_NODE);
+	}
+	if (poweroff)
+		host_node_poweroff(nr_slots, failed);
+	host_log("margay: node: end=idle vms=%u failed=%u", nr_slots, failed);
+}
+
+/*
+ * Runs on the CPU of the VM's last vCPU, after that has left its work item,
+ * so nothing uses the VM any more.
+ */
+static void reap(struct host_work *work)
+{
+	struct slot *s = container_of(work, struct slot, reaper);
+	bool last;
+
+	s->last_end = s->vm->end;
+	host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
+	vm_destroy(s->vm);
+	s->vm = NULL;
+	spin_lock(&lock);
+	nr_running--;
+	spin_unlock(&lock);
+	if (s->config->on_end == ON_END_RESTART) {
+		host_log("%s: restart %u", s->config->name, s->starts);
+		start(s);
+	}
+	spin_lock(&lock);
+	last = nr_running == 0;
+	spin_unlock(&lock);
+	if (last)
+		node_end();
+}
+
+void monitor_vm_ended(struct vm *vm)
+{
+	struct slot *s = &slots[vm->id];
+
+	s->reaper = (struct host_work){ .name = "reaper", .run = reap };
+	if (host_cpu_assign(host_cpu_this(), &s->reaper))
+		host_panic("%s: its CPU took another work item while it ran", vm->name);
+}
+
+void monitor_start(void)
+{
+	bool able = choose_backend(), restartable = false;
+
+	read_configs();
+	for (unsigned i = 0; able && i < nr_slots; i++) {
+		if (!slots[i].config)
+			continue;
+		start(&slots[i]);
+		restartable = restartable || slots[i].config->on_end == ON_END_RESTART;
+	}
+	if (!restartable)
+		host_modules_release();
+	if (!nr_running)
+		node_end();
+}

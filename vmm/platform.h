@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure header: the fixed addresses and rates of the guest platform (design,
+ * section 7). Devices, the ACPI builder, CPUID policy and the loader take
+ * them from here, so that what the guest is told is what it finds.
+ */
+#ifndef VMM_PLATFORM_H
+#define VMM_PLATFORM_H
+
+#include <margay/types.h>
+
+/* Local APIC page (SDM vol. 3, 11.4.1) and I/O APIC page. */
+#define GUEST_LAPIC_BASE 0xfee00000ull
+#define GUEST_LAPIC_SIZE 0x1000ull
+#define GUEST_IOAPIC_BASE 0xfec00000ull
+#define GUEST_IOAPIC_SIZE 0x1000ull
+#define GUEST_IOAPIC_PINS 24
+#define GUEST_IOAPIC_ID 0
+
+/*
+ * Input clock of the APIC timer before its divider, in Hz. Linux takes CPUID
+ * 0x15's crystal clock (ECX) for exactly this, so that leaf must show the same
+ * value: EAX = LAPIC_TIMER_HZ / 1000, EBX = TSC kHz, ECX = LAPIC_TIMER_HZ.
+ * 1 MHz is the largest round value for which Linux' 32-bit product of crystal
+ * kHz and EBX does not overflow below a 4.29 GHz TSC.
+ */
+#define LAPIC_TIMER_HZ 1000000u
+
+/* The console: a 16550A, interrupt edge-triggered, active high. */
+#define GUEST_UART_PORT 0x3f8
+#define GUEST_UART_PORTS 8
+#define GUEST_UART_GSI 4
+
+/*
+ * ACPI sleep and reset registers, each one byte in system I/O space (ACPI 6.4,
+ * 4.8.3.7 and 4.8.3.6). ACPI_S5_TYPE is the SLP_TYP value that \_S5 names.
+ */
+#define GUEST_SLEEP_CONTROL_PORT 0x600
+#define GUEST_SLEEP_STATUS_PORT 0x601
+#define GUEST_RESET_PORT 0x602
+#define GUEST_ACPI_PORTS 3
+#define GUEST_RESET_VALUE 0x06
+#define ACPI_S5_TYPE 5
+
+/*
+ * The guest's ACPI tables: the last 64 KiB of its low RAM, reported as e820
+ * type 3. KASLR may move a kernel over any usable RAM, but never over this.
+ */
+#define GUEST_ACPI_BASE 0x90000ull
+#define GUEST_ACPI_SIZE 0x10000ull
+
+#endif

@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: the KVM-compatible paravirtual clock (Linux,
+ * Documentation/virt/kvm/x86/msr.rst, MSR_KVM_SYSTEM_TIME_NEW and
+ * MSR_KVM_WALL_CLOCK_NEW): memory layouts and the scale arithmetic.
+ */
+#ifndef VMM_PVCLOCK_H
+#define VMM_PVCLOCK_H
+
+#include <margay/types.h>
+
+#define PVCLOCK_TSC_STABLE BIT(0) /* flags: the same on all vCPUs, readable from user space */
+#define PVCLOCK_ENABLE BIT(0)     /* in the system time MSR */
+
+struct pvclock_time {
+	u32 version; /* odd while the others change */
+	u32 pad0;
+	u64 tsc_timestamp; /* guest TSC at ... */
+	u64 system_time;   /* ... this many ns */
+	u32 mul;           /* ns = ((tsc - tsc_timestamp) << shift) * mul >> 32, a negative shift goes right */
+	s8 shift;
+	u8 flags;
+	u8 pad[2];
+} __packed __aligned(4);
+static_assert(sizeof(struct pvclock_time) == 32 && offsetof(struct pvclock_time, mul) == 24, "KVM ABI");
+
+struct pvclock_wall {
+	u32 version;
+	u32 sec, nsec; /* wall clock when system_time was 0 */
+};
+static_assert(sizeof(struct pvclock_wall) == 12, "KVM ABI");
+
+/* mul and shift for a TSC rate in kHz (1 .. 2^31 - 1): the error is at most 2^-32 of the time, 0.24 ppb. */
+void pvclock_scale(u64 tsc_khz, u32 *mul, s8 *shift);
+
+/* Nanoseconds of a TSC difference, computed as the guest does it. */
+u64 pvclock_ns(u64 delta, u32 mul, s8 shift);
+
+#endif

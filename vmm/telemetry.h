@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Telemetry: what each vCPU's exits were, counted from the first day, printed when its VM ends. */
+#ifndef VMM_TELEMETRY_H
+#define VMM_TELEMETRY_H
+
+#include <margay/types.h>
+#include "vmm/hvm_ops.h"
+
+struct vcpu;
+
+struct vcpu_stats {
+	u64 exits[VMEXIT_REASONS];
+	u64 injected;     /* external interrupts injected */
+	u64 unknown_msrs; /* accesses that got #GP for want of a rule */
+};
+
+/* The name of an exit reason, as in the telemetry line. */
+const char *vmexit_name(enum vmexit_reason reason);
+
+/* One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred. */
+void telemetry_print(const struct vcpu *vcpu);
+
+#endif

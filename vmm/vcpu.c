@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A vCPU as the work item of a CPU: prepared on the CPU that runs it, entered
+ * until its VM ends, then taken down there. While the guest computes this
+ * loop does nothing.
+ */
+#include "vmm/exit.h"
+#include "vmm/hvm.h"
+#include "vmm/load_linux.h"
+#include "vmm/vdev.h"
+#include "vmm/vm.h"
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
+
+struct vcpu *vcpu_create(struct vm *vm, unsigned id)
+{
+	struct vcpu *vcpu = host_pages_alloc(1, -1);
+
+	if (!vcpu)
+		return NULL;
+	vcpu->vm = vm;
+	vcpu->id = id;
+	vcpu->apic_id = id;
+	return vcpu;
+}
+
+void vcpu_destroy(struct vcpu *vcpu)
+{
+	host_pages_free(vcpu, 1);
+}
+
+void vcpu_kick(struct vcpu *vcpu)
+{
+	if (vcpu->cpu != host_cpu_this())
+		host_cpu_kick(vcpu->cpu);
+}
+
+static bool running(const struct vm *vm)
+{
+	return __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING;
+}
+
+/* HLT: sleeps until an event that the guest takes, or the VM's end. */
+static void wait_for_event(struct vcpu *vcpu)
+{
+	while (running(vcpu->vm) && !vcpu_wakes(vcpu))
+		host_cpu_wait();
+	vcpu->halted = false;
+}
+
+static void loop(struct vcpu *vcpu)
+{
+	struct vmexit exit;
+
+	while (running(vcpu->vm)) {
+		if (vcpu->halted) {
+			wait_for_event(vcpu);
+			continue;
+		}
+		vcpu_queue_events(vcpu);
+		hvm->run(vcpu, &exit);
+		vmexit_dispatch(vcpu, &exit);
+	}
+}
+
+static void devices_start(struct vcpu *vcpu)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++)
+		if (d[i]->vcpu_start)
+			d[i]->vcpu_start(vcpu, vcpu->vm->device[i]);
+}
+
+static void devices_stop(struct vcpu *vcpu)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++)
+		if (d[i]->vcpu_stop)
+			d[i]->vcpu_stop(vcpu, vcpu->vm->device[i]);
+}
+
+/* Backend state and the power-on values of everything that the guest can see. */
+static int prepare(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+	int err = hvm->vcpu_create(vcpu);
+
+	if (err) {
+		vm_log(vm, "vcpu%u: no memory for its control structures", vcpu->id);
+		return err;
+	}
+	hvm->vcpu_load(vcpu);
+	hvm->vcpu_reset(vcpu);
+	hvm->set_tsc_offset(vcpu, vm->tsc_offset);
+	msr_open_passthrough(vcpu);
+	load_linux_entry_state(vm, vcpu);
+	host_fpu_reset(vm->cpuid.xcr0_allowed);
+	vcpu->xcr0 = XCR0_X87;
+	devices_start(vcpu);
+	return 0;
+}
+
+static void vcpu_work(struct host_work *work)
+{
+	struct vcpu *vcpu = container_of(work, struct vcpu, work);
+	struct vm *vm = vcpu->vm;
+
+	if (hvm->cpu_on()) {
+		vm_end(vm, VM_END_CRASH);
+	} else {
+		if (prepare(vcpu)) {
+			vm_end(vm, VM_END_CRASH);
+		} else {
+			loop(vcpu);
+			devices_stop(vcpu);
+			telemetry_print(vcpu);
+			hvm->vcpu_destroy(vcpu);
+		}
+		hvm->cpu_off();
+	}
+	if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0)
+		monitor_vm_ended(vm);
+}
+
+/* Finds the next CPU that has no work. */
+static int assign(struct vcpu *vcpu)
+{
+	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
+	for (unsigned cpu = 0; cpu < host_cpu_count(); cpu++) {
+		vcpu->cpu = cpu;
+		if (host_cpu_assign(cpu, &vcpu->work) == 0)
+			return 0;
+	}
+	return -1;
+}
+
+int vm_start(struct vm *vm)
+{
+	__atomic_store_n(&vm->live_vcpus, vm->nr_vcpus, __ATOMIC_RELEASE);
+	vm->tsc_offset = -(s64)host_tsc();
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		if (assign(vm->vcpus[i])) {
+			vm_log(vm, "no free CPU for vcpu%u: the node runs %u CPU(s) and each takes one vCPU", i,
+			       host_cpu_count());
+			return -1;
+		}
+	}
+	return 0;
+}

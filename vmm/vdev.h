@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Virtual devices register themselves: each device file defines one struct
+ * vdev with VDEV(), the core walks the linker section. What is not linked in
+ * is not there; nothing lists them by name.
+ */
+#ifndef VMM_VDEV_H
+#define VMM_VDEV_H
+
+#include "vmm/vm.h"
+
+struct vdev {
+	const char *name;
+	/*
+	 * Makes the instance, registers its ranges, stores it in *instance. 0 or
+	 * -errno (printed). vCPU structures exist, their backend state may not.
+	 */
+	int (*create)(struct vm *vm, void **instance);
+	/* Frees everything; also called for a VM that never ran. Timers are disarmed on the vCPU's CPU before. */
+	void (*destroy)(struct vm *vm, void *instance);
+	/* On the vCPU's own CPU, before its first entry and after its last (arm nothing, disarm timers). May be NULL. */
+	void (*vcpu_start)(struct vcpu *vcpu, void *instance);
+	void (*vcpu_stop)(struct vcpu *vcpu, void *instance);
+};
+
+#define VDEV(dev) static const struct vdev *const dev##_entry __used __section("vdevs") = &(dev)
+
+#endif

@@ -1,0 +1,332 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Making and unmaking a virtual machine: memory, second-level tables, CPUID, devices, ACPI tables, guest image. */
+#include "vmm/vm.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/guest_mem.h"
+#include "vmm/hvm.h"
+#include "vmm/load_linux.h"
+#include "vmm/vdev.h"
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+#define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm), PAGE_SIZE) / PAGE_SIZE)
+
+/* ---- range registration -------------------------------------------------- */
+
+static bool overlap(u64 a, u64 a_size, u64 b, u64 b_size)
+{
+	return a < b + b_size && b < a + a_size;
+}
+
+static int range_error(struct vm *vm, const char *kind, u64 base, int err)
+{
+	vm_log(vm, "%s range at %#llx: %s", kind, (unsigned long long)base,
+	       err == -EEXIST ? "overlaps another device's" : "too many ranges in this build");
+	return err;
+}
+
+int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
+{
+	for (unsigned i = 0; i < vm->nr_pio; i++)
+		if (overlap(base, count, vm->pio[i].base, vm->pio[i].count))
+			return range_error(vm, "port", base, -EEXIST);
+	if (vm->nr_pio == VM_MAX_PIO)
+		return range_error(vm, "port", base, -ENOSPC);
+	vm->pio[vm->nr_pio++] = (struct pio_range){ base, count, ops, dev };
+	return 0;
+}
+
+int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
+{
+	for (unsigned i = 0; i < vm->nr_mmio; i++)
+		if (overlap(base.v, size, vm->mmio[i].base, vm->mmio[i].size))
+			return range_error(vm, "MMIO", base.v, -EEXIST);
+	if (vm->nr_mmio == VM_MAX_MMIO)
+		return range_error(vm, "MMIO", base.v, -ENOSPC);
+	vm->mmio[vm->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
+	return 0;
+}
+
+int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
+{
+	for (unsigned i = 0; i < vm->nr_msr; i++)
+		if (first <= vm->msr[i].last && vm->msr[i].first <= last)
+			return range_error(vm, "MSR", first, -EEXIST);
+	if (vm->nr_msr == VM_MAX_MSR)
+		return range_error(vm, "MSR", first, -ENOSPC);
+	vm->msr[vm->nr_msr++] = (struct msr_range){ first, last, ops, dev };
+	return 0;
+}
+
+/* ---- end ------------------------------------------------------------------ */
+
+static const char *const end_name[] = {
+	[VM_RUNNING] = "running", [VM_END_POWEROFF] = "poweroff", [VM_END_RESET_ACPI] = "reset-acpi",
+	[VM_END_RESET_KBD] = "reset-kbd", [VM_END_RESET_CF9] = "reset-cf9", [VM_END_TRIPLE_FAULT] = "triple-fault",
+	[VM_END_CRASH] = "crash", [VM_END_STOPPED] = "stopped",
+};
+
+const char *vm_end_name(enum vm_end why)
+{
+	return end_name[why];
+}
+
+void vm_end(struct vm *vm, enum vm_end why)
+{
+	enum vm_end none = VM_RUNNING;
+
+	__atomic_compare_exchange_n(&vm->end, &none, why, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		vcpu_kick(vm->vcpus[i]);
+}
+
+/* ---- memory ---------------------------------------------------------------- */
+
+static void memory_free(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_extents; i++)
+		host_extent_free(&vm->extent[i]);
+	vm->nr_extents = 0;
+}
+
+static void memory_refuse(struct vm *vm)
+{
+	u64 largest;
+
+	vm_log(vm, "not enough memory for memory = %lluM: %lluM are free", (unsigned long long)(vm->config->memory >> 20),
+	       (unsigned long long)(host_mem_free(-1, NULL) >> 20));
+	for (unsigned n = 0; n < host_node_count(); n++) {
+		u64 free = host_mem_free((int)n, &largest);
+
+		vm_log(vm, "node %u: %lluM free, largest piece %lluM", n, (unsigned long long)(free >> 20),
+		       (unsigned long long)(largest >> 20));
+	}
+}
+
+/* One extent of `left` bytes, or the largest piece there is. */
+static int take_extent(u64 left, struct host_extent *out)
+{
+	struct host_extent_request req = { .size = left, .node = -1 };
+	u64 largest;
+
+	if (host_extent_alloc(&req, out) == 0)
+		return 0;
+	host_mem_free(-1, &largest);
+	req.align = PAGE_SIZE_2M;
+	req.size = MIN(left, ALIGN_DOWN(largest, PAGE_SIZE_2M));
+	/* A piece that does not start aligned holds one leaf less. */
+	for (unsigned try = 0; try < 2 && req.size; try++, req.size -= PAGE_SIZE_2M)
+		if (host_extent_alloc(&req, out) == 0)
+			return 0;
+	return -ENOMEM;
+}
+
+static int memory_alloc(struct vm *vm)
+{
+	u64 left = vm->config->memory;
+
+	if (host_mem_free(-1, NULL) < left)
+		goto refuse;
+	while (left) {
+		struct host_extent *e = &vm->extent[vm->nr_extents];
+
+		if (vm->nr_extents == VM_MAX_EXTENTS || take_extent(left, e))
+			goto refuse;
+		vm->nr_extents++;
+		left -= e->size;
+		if (gpa_map_add(&vm->map, e->base.v, e->size, e->node))
+			goto refuse;
+	}
+	return 0;
+refuse:
+	memory_refuse(vm);
+	return -ENOMEM;
+}
+
+/* ---- second-level tables ----------------------------------------------------- */
+
+static void *s2_alloc(void)
+{
+	return host_pages_alloc(1, -1);
+}
+
+static void s2_free(void *page)
+{
+	host_pages_free(page, 1);
+}
+
+static u64 s2_to_hpa(const void *page)
+{
+	return host_virt_to_hpa(page).v;
+}
+
+static void *s2_to_virt(u64 pa)
+{
+	return host_hpa_to_virt(hpa(pa));
+}
+
+static const struct stage2_mem s2_mem = { s2_alloc, s2_free, s2_to_hpa, s2_to_virt };
+
+static int stage2_build(struct vm *vm)
+{
+	int err = stage2_init(&vm->stage2, hvm->stage2_format, &s2_mem, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
+
+	for (unsigned i = 0; !err && i < vm->map.count; i++) {
+		const struct gpa_region *r = &vm->map.region[i];
+
+		err = stage2_map(&vm->stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB);
+	}
+	if (err)
+		vm_log(vm, "cannot build %s tables: %s", hvm->stage2_format->name,
+		       err == -ENOMEM ? "no memory left for the hypervisor itself" : "internal map error");
+	return err;
+}
+
+/* ---- the parts in order --------------------------------------------------------- */
+
+static void read_host_cpuid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	(void)ctx;
+	host_cpuid(leaf, subleaf, out);
+}
+
+static int cpuid_build(struct vm *vm)
+{
+	u64 ignored;
+	struct cpuid_input in = {
+		.host = read_host_cpuid,
+		.caps = &hvm_caps,
+		.nr_vcpus = vm->nr_vcpus,
+		.tsc_khz = host_tsc_khz(),
+		.tsc_stable = host_tsc_stable(),
+		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
+	};
+
+	return cpuid_policy_build(&in, &vm->cpuid);
+}
+
+static int vcpus_create(struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->config->cpus; i++) {
+		vm->vcpus[i] = vcpu_create(vm, i);
+		if (!vm->vcpus[i]) {
+			vm_log(vm, "no memory for vcpu%u", i);
+			return -ENOMEM;
+		}
+		vm->nr_vcpus++;
+	}
+	return 0;
+}
+
+static int devices_create(struct vm *vm)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
+		int err;
+
+		if (i == VM_MAX_DEVICES)
+			return -ENOSPC;
+		err = d[i]->create(vm, &vm->device[i]);
+		if (err)
+			return err;
+		vm->nr_devices = i + 1;
+	}
+	return 0;
+}
+
+static const struct host_module *find_module(const char *name)
+{
+	const struct host_module *m;
+
+	for (unsigned i = 0; (m = host_module(i)); i++)
+		if (!strcmp(m->name, name))
+			return m;
+	return NULL;
+}
+
+/* A module that the VM file names. */
+static const struct host_module *need_module(struct vm *vm, const char *key, const char *name, unsigned line)
+{
+	const struct host_module *m = find_module(name);
+
+	if (!m)
+		vm_log(vm, "%s:%u: %s = %s: the boot loader gave no module of that name", vm->config->file, line, key, name);
+	return m;
+}
+
+static int image_load(struct vm *vm)
+{
+	const struct vm_config *c = vm->config;
+	const struct host_module *kernel = need_module(vm, "kernel", c->kernel, c->line_kernel), *initrd = NULL;
+
+	if (!kernel)
+		return -ENOENT;
+	if (c->initrd[0]) {
+		initrd = need_module(vm, "initrd", c->initrd, c->line_initrd);
+		if (!initrd)
+			return -ENOENT;
+	}
+	return load_linux(vm, kernel, initrd, c->cmdline);
+}
+
+static void print_shape(const struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_extents; i++)
+		vm_log(vm, "memory: %lluM on node %d at %#llx", (unsigned long long)(vm->extent[i].size >> 20),
+		       vm->extent[i].node, (unsigned long long)vm->extent[i].base.v);
+	vm_log(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", vm->stage2.fmt->name,
+	       (unsigned long long)vm->stage2.leaves[LEAF_1G], (unsigned long long)vm->stage2.leaves[LEAF_2M],
+	       (unsigned long long)vm->stage2.leaves[LEAF_4K], vm->stage2.tables);
+}
+
+int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
+{
+	struct vm *vm = host_pages_alloc(VM_PAGES, -1);
+	int err;
+
+	if (!vm) {
+		host_log("%s: no memory left for the hypervisor itself", config->name);
+		return -ENOMEM;
+	}
+	vm->id = id;
+	vm->config = config;
+	memcpy(vm->name, config->name, sizeof(vm->name));
+	if (config->cpus > VM_MAX_VCPUS) {
+		vm_log(vm, "%s:%u: cpus = %u: this version runs %u vCPU per VM", config->file, config->line_cpus, config->cpus,
+		       VM_MAX_VCPUS);
+		err = -ERANGE;
+		goto fail;
+	}
+	mtrr_reset(&vm->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
+	err = memory_alloc(vm);
+	err = err ? err : stage2_build(vm);
+	err = err ? err : vcpus_create(vm);
+	err = err ? err : cpuid_build(vm);
+	err = err ? err : devices_create(vm);
+	err = err ? err : image_load(vm);
+	if (err)
+		goto fail;
+	print_shape(vm);
+	*out = vm;
+	return 0;
+fail:
+	vm_destroy(vm);
+	return err;
+}
+
+void vm_destroy(struct vm *vm)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	while (vm->nr_devices--)
+		d[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		vcpu_destroy(vm->vcpus[i]);
+	stage2_destroy(&vm->stage2);
+	memory_free(vm);
+	host_pages_free(vm, VM_PAGES);
+}

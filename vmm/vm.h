@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A virtual machine and its vCPUs: state, life cycle, and what devices may use of them. */
+#ifndef VMM_VM_H
+#define VMM_VM_H
+
+#include <margay/spinlock.h>
+#include <margay/types.h>
+#include <margay/x86.h>
+#include "arch/x86_64/stage2/stage2.h"
+#include "vmm/config.h"
+#include "vmm/cpuid_policy.h"
+#include "vmm/gpa_map.h"
+#include "vmm/host.h"
+#include "vmm/hvm_ops.h"
+#include "vmm/mtrr.h"
+#include "vmm/telemetry.h"
+
+struct intc_ops;
+struct lapic;
+
+#define VM_MAX_VCPUS 1
+#define VM_MAX_PIO 32
+#define VM_MAX_MMIO 16
+#define VM_MAX_MSR 16
+#define VM_MAX_DEVICES 16
+#define VM_MAX_EXTENTS 8
+
+/* Why a VM ended; also the text of its last line (vm_end_name()). */
+enum vm_end {
+	VM_RUNNING = 0,
+	VM_END_POWEROFF,     /* ACPI S5 */
+	VM_END_RESET_ACPI,   /* FADT RESET_REG */
+	VM_END_RESET_KBD,    /* keyboard controller, port 0x64 */
+	VM_END_RESET_CF9,    /* port 0xcf9 */
+	VM_END_TRIPLE_FAULT,
+	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
+	VM_END_STOPPED,      /* by the operator */
+};
+
+struct vcpu {
+	struct guest_regs regs;   /* first: the entry stubs take a pointer to it */
+	struct hvm_event event;   /* to inject at the next entry */
+	struct vm *vm;
+	unsigned id;              /* 0-based within the VM */
+	u32 apic_id;
+	unsigned cpu;             /* host CPU that runs it */
+	void *hvm;                /* backend state */
+	struct lapic *lapic;      /* vmm/dev/lapic.c's */
+	bool halted;              /* in HLT: waits for an event */
+	bool nmi_pending;
+	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
+	u64 xss;
+	u64 debugctl;             /* virtual IA32_DEBUGCTL: read back, without effect */
+	bool irq_window;          /* requested of the backend */
+	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
+	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
+	struct vcpu_stats stats;
+	struct host_work work;
+};
+
+/* Port, MMIO and MSR handlers. `offset` counts from the start of the registered range. */
+struct pio_ops {
+	u32 (*read)(void *dev, struct vcpu *vcpu, u16 offset, unsigned size);
+	void (*write)(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value);
+};
+struct mmio_ops {
+	u64 (*read)(void *dev, struct vcpu *vcpu, u64 offset, unsigned size);
+	void (*write)(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value);
+};
+struct msr_ops {
+	/* 0, or -EFAULT: the guest gets #GP. */
+	int (*read)(void *dev, struct vcpu *vcpu, u32 msr, u64 *value);
+	int (*write)(void *dev, struct vcpu *vcpu, u32 msr, u64 value);
+};
+
+struct pio_range {
+	u16 base, count;
+	const struct pio_ops *ops;
+	void *dev;
+};
+struct mmio_range {
+	u64 base, size;
+	const struct mmio_ops *ops;
+	void *dev;
+};
+struct msr_range {
+	u32 first, last; /* inclusive */
+	const struct msr_ops *ops;
+	void *dev;
+};
+
+struct vm {
+	unsigned id;
+	const struct vm_config *config;
+	char name[VM_NAME_MAX + 1];
+	enum vm_end end;          /* set once, by vm_end() */
+	unsigned nr_vcpus;
+	struct vcpu *vcpus[VM_MAX_VCPUS];
+	struct gpa_map map;
+	struct stage2 stage2;
+	struct cpuid_table cpuid;
+	struct mtrr_state mtrr;
+	s64 tsc_offset;
+	u64 entry_rip, entry_rsi; /* where the loader wants vCPU 0 to start, 64-bit mode */
+	gpa_t rsdp;               /* guest ACPI root pointer */
+	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
+	const struct intc_ops *intc;
+	void *ioapic;
+	struct pio_range pio[VM_MAX_PIO];
+	unsigned nr_pio;
+	struct mmio_range mmio[VM_MAX_MMIO];
+	unsigned nr_mmio;
+	struct msr_range msr[VM_MAX_MSR];
+	unsigned nr_msr;
+	void *device[VM_MAX_DEVICES]; /* instance by registration index of struct vdev */
+	unsigned nr_devices;
+	struct host_extent extent[VM_MAX_EXTENTS];
+	unsigned nr_extents;
+};
+
+/*
+ * Register a handler range at VM creation, before any vCPU runs. 0, -EEXIST
+ * when it overlaps another, -ENOSPC when the table is full (printed).
+ */
+int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev);
+int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev);
+int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev);
+
+/* Ends the VM: the first reason wins, every vCPU leaves its loop. From any CPU and any handler. */
+void vm_end(struct vm *vm, enum vm_end why);
+const char *vm_end_name(enum vm_end why);
+
+/*
+ * Makes a VM of a configuration: memory, tables, devices, guest image. 0 or
+ * -errno; the reason has been printed as one line.
+ */
+int vm_create(const struct vm_config *config, unsigned id, struct vm **out);
+/* Frees all of it. No vCPU may be assigned to a CPU any more. */
+void vm_destroy(struct vm *vm);
+/* Starts every vCPU on a free CPU. 0, or -EBUSY (printed) with none started. */
+int vm_start(struct vm *vm);
+/* Called on the CPU of the last vCPU that left its loop (vmm/monitor.c). */
+void monitor_vm_ended(struct vm *vm);
+
+/* One vCPU, not yet on any CPU. NULL when there is no memory. */
+struct vcpu *vcpu_create(struct vm *vm, unsigned id);
+void vcpu_destroy(struct vcpu *vcpu);
+
+/* Log line with the VM's name in front. */
+#define vm_log(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)
+
+/*
+ * Makes the vCPU look at its interrupt controller and its VM's state again:
+ * kicks its CPU unless the caller runs on it. What it shall see is stored before.
+ */
+void vcpu_kick(struct vcpu *vcpu);
+
+/*
+ * Queues an exception for the guest at its next entry, merging with one whose
+ * delivery was cut (SDM vol. 3, table 6-5: double fault, triple fault).
+ */
+void vcpu_raise(struct vcpu *vcpu, u8 vector);
+void vcpu_raise_error(struct vcpu *vcpu, u8 vector, u32 error);
+/* #PF with CR2. */
+void vcpu_raise_page_fault(struct vcpu *vcpu, u64 cr2, u32 error);
+
+/* The guest's TSC for a host TSC value. */
+static inline u64 vm_guest_tsc(const struct vm *vm, u64 host_tsc)
+{
+	return host_tsc + (u64)vm->tsc_offset;
+}
+
+/*
+ * Before an entry: queues the highest pending event into vcpu->event if the
+ * guest can take it, else asks for a window. On the vCPU's CPU.
+ */
+void vcpu_queue_events(struct vcpu *vcpu);
+
+/* Is there an event that ends HLT? On the vCPU's CPU. */
+bool vcpu_wakes(struct vcpu *vcpu);
+
+/*
+ * The interrupt controller as the core sees it; vmm/dev/lapic.c fills
+ * vm->intc. All run on the vCPU's own CPU but deliver() and line(), which
+ * come from any.
+ */
+struct intc_ops {
+	/* Highest vector that the vCPU could take now (above its PPR), or -1. */
+	int (*pending)(struct vcpu *vcpu);
+	/* The vector is being injected: IRR -> ISR. */
+	void (*accept)(struct vcpu *vcpu, u8 vector);
+	/* Its delivery was given up: ISR -> IRR. */
+	void (*unaccept)(struct vcpu *vcpu, u8 vector);
+	/* CR8, the task priority class (bits 3:0). */
+	u64 (*get_cr8)(struct vcpu *vcpu);
+	void (*set_cr8)(struct vcpu *vcpu, u64 value);
+	/* A message-signalled interrupt in the format of SDM vol. 3, 11.11. */
+	void (*msi)(struct vm *vm, u64 address, u32 data);
+	/* Level of a global system interrupt; edge inputs fire on false -> true. */
+	void (*line)(struct vm *vm, unsigned gsi, bool level);
+	/* APIC_BASE MSR, also tested by CPUID (bit 9 of leaf 1 follows EN). */
+	u64 (*apic_base)(struct vcpu *vcpu);
+};
+
+#endif
