@@ -6,7 +6,10 @@
 #include <margay/types.h>
 #include "kernel/acpi/tables.h"
 
-/* Maps it (mmio_map) and starts the counter. 0, or -ENODEV: absent or with an impossible period (logged). info may be NULL. */
+/*
+ * Maps it (mmio_map) and starts the counter. info may be NULL. 0, or -ENODEV:
+ * absent, or with an impossible period (logged).
+ */
 int hpet_init(const struct hpet_info *info);
 
 bool hpet_present(void);

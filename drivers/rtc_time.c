@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: from the CMOS clock's registers to a time (MC146818A data sheet, "Time, calendar, and alarm locations"). */
+/* Pure module: from the CMOS clock's registers to a time (MC146818A data sheet, "Time, calendar, and alarm"). */
 #include "drivers/rtc_time.h"
 
 #include <margay/errno.h>

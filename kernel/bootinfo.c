@@ -232,7 +232,8 @@ static const char *read_module(const u8 *tag, u32 size, struct bootinfo *out)
 	b->start = m.start;
 	b->end = m.end;
 	out->nr_modules++;
-	return copy_string(tag, sizeof(m), size, b->string, sizeof(b->string), "a module's name and arguments are longer than 255 bytes");
+	return copy_string(tag, sizeof(m), size, b->string, sizeof(b->string),
+			   "a module's name and arguments are longer than 255 bytes");
 }
 
 static const char *read_rsdp(const u8 *tag, u32 size, bool newer, struct bootinfo *out)

@@ -9,7 +9,7 @@
 void clock_init(void);
 
 u64 clock_tsc_khz(void);
-/* Invariant by CPUID and the same on all CPUs that are online. */
+/* Constant rate (invariant by CPUID, or QEMU's TCG) and the same on all CPUs that are online. */
 bool clock_tsc_stable(void);
 /* Nanoseconds since 1970-01-01 UTC when the TSC was *tsc; reads the CMOS clock once. */
 u64 clock_wall(u64 *tsc);

@@ -54,7 +54,10 @@ int extent_take(struct extent_list *list, const struct extent_constraint *c, u64
 /* Gives a taken piece back, whole. 0, or -EINVAL: (partly) free already. */
 int extent_put(struct extent_list *list, u64 start, u64 size, unsigned node);
 
-/* Free bytes in units of `unit` (power of two) aligned pieces on a node (-1: all); *largest: the largest contiguous one. */
+/*
+ * Free bytes on a node (-1: all) in whole, aligned units of `unit` (a power of
+ * two); *largest (may be NULL): the largest contiguous piece of such.
+ */
 u64 extent_free_bytes(const struct extent_list *list, int node, u64 unit, u64 *largest);
 
 #endif

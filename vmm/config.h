@@ -9,6 +9,12 @@
 
 #include <margay/types.h>
 
+/* vCPUs of one VM. */
+#define VM_CPUS_MAX 1
+/* Below this no Linux kernel unpacks; above it no x86-64 CPU of today addresses. */
+#define VM_MEMORY_MIN MIB(32)
+#define VM_MEMORY_MAX GIB(65536)
+
 #define VM_NAME_MAX 31
 #define VM_MODULE_MAX 63
 #define VM_CMDLINE_MAX 2047
@@ -33,10 +39,20 @@ struct config_error {
 	char text[256];
 };
 
+/* Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL. */
+int vm_config_error(struct config_error *err, const char *file, unsigned line, const char *fmt, ...) __printf(4, 5);
+
 /*
  * Parses `size` bytes of text (no terminator needed). file: its name for
  * messages. 0, or -EINVAL with the first error in *err.
  */
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err);
+
+/*
+ * Do the modules that the VM file names exist? exists() is asked for each;
+ * ctx is the caller's. 0, or -EINVAL with the first error in *err.
+ */
+int vm_config_check_modules(const struct vm_config *config, bool (*exists)(void *ctx, const char *name), void *ctx,
+			    struct config_error *err);
 
 #endif

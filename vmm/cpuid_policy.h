@@ -28,7 +28,8 @@ struct cpuid_table {
 	u64 xcr0_allowed;       /* XCR0 bits the guest may set */
 	u64 xss_allowed;
 	u64 cr4_allowed;        /* CR4 bits the guest may set */
-	u64 efer_allowed;
+	u64 efer_allowed;       /* EFER bits the guest may set */
+	u8 phys_bits;           /* MAXPHYADDR as the guest sees it */
 };
 #define CPUID_NONE 0xff
 
@@ -41,7 +42,7 @@ struct cpuid_input {
 	unsigned nr_vcpus;
 	u64 tsc_khz;
 	bool tsc_stable;  /* show invariant TSC and the stable pvclock bit */
-	u64 arch_capabilities_ok; /* reserved for the mitigation policy: 1 when MSR 0x10a is readable */
+	bool arch_capabilities_ok; /* MSR 0x10a is readable */
 };
 
 /* Fills the table. 0, or -ENOSPC when it is too small (a bug caught by the unit test). */
@@ -62,6 +63,17 @@ struct cpuid_dynamic {
  */
 void cpuid_policy_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 		      struct cpuid_regs *out);
+
+/* One entry of the written list of differences from the host (docs/cpuid.md). */
+struct cpuid_difference {
+	u32 leaf;
+	const char *name;   /* flag or leaf */
+	const char *change; /* "hidden", "forced on", "conditional", "dynamic" */
+	const char *reason;
+};
+
+/* The i-th documented difference, from 0; false past the last. */
+bool cpuid_policy_documented_hidden(unsigned i, struct cpuid_difference *out);
 
 /* Is this XCR0 value one that XSETBV accepts (SDM vol. 1, 13.3)? */
 bool cpuid_policy_xcr0_valid(const struct cpuid_table *t, u64 xcr0);

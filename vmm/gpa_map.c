@@ -106,17 +106,6 @@ static void e820_emit(struct e820_table *t, u64 start, u64 end, u32 type)
 		t->out[t->count++] = (struct e820_entry){ start, end - start, type };
 }
 
-/* [start, end) as RAM, without [cut, cut_end). */
-static void e820_ram(struct e820_table *t, u64 start, u64 end, u64 cut, u64 cut_end)
-{
-	if (cut_end <= start || cut >= end) {
-		e820_emit(t, start, end, E820_RAM);
-		return;
-	}
-	e820_emit(t, start, MAX(start, cut), E820_RAM);
-	e820_emit(t, MIN(end, cut_end), end, E820_RAM);
-}
-
 /* e820 is sorted: the ACPI area goes in before the first RAM that lies above it. */
 unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct e820_entry *out, unsigned max)
 {
@@ -128,21 +117,17 @@ unsigned gpa_map_e820(const struct gpa_map *map, u64 acpi, u64 acpi_size, struct
 	bool done = !acpi_size;
 
 	for (unsigned i = 0; i < map->count; i++) {
-		u64 start = map->region[i].gpa, end = start + map->region[i].size;
+		const struct gpa_region *r = &map->region[i];
 
 		for (unsigned k = 0; k < ARRAY_SIZE(isa); k++) {
-			u64 from = MAX(start, isa[k].start), to = MIN(end, isa[k].end);
+			u64 start = MAX(r->gpa, isa[k].start), end = MIN(r->gpa + r->size, isa[k].end);
 
-			if (from >= to)
-				continue;
-			if (!done && acpi < to) {
-				e820_ram(&t, from, MIN(to, acpi), 0, 0);
+			e820_emit(&t, start, MIN(end, acpi), E820_RAM);
+			if (!done && start < end && acpi < end) {
 				e820_emit(&t, acpi, acpi_end, E820_ACPI);
-				from = MAX(from, acpi_end);
 				done = true;
 			}
-			if (from < to)
-				e820_ram(&t, from, to, acpi, acpi_end);
+			e820_emit(&t, MAX(start, acpi_end), end, E820_RAM);
 		}
 	}
 	if (!done)

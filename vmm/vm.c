@@ -5,7 +5,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/guest_mem.h"
+#include "vmm/guest_acpi.h"
 #include "vmm/hvm.h"
 #include "vmm/load_linux.h"
 #include "vmm/vdev.h"
@@ -307,6 +307,7 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = err ? err : vcpus_create(vm);
 	err = err ? err : cpuid_build(vm);
 	err = err ? err : devices_create(vm);
+	err = err ? err : guest_acpi_build(vm);
 	err = err ? err : image_load(vm);
 	if (err)
 		goto fail;

@@ -193,6 +193,19 @@ static void test_back_pressure(void **state)
 	assert_int_equal(in(IIR), 0xc2);
 }
 
+/* A guest that polls LSR gets on without the host's call. */
+static void test_polled_back_pressure(void **state)
+{
+	(void)state;
+	start(0);
+	fake_host.output_room = 0;
+	out(DATA, 'p');
+	assert_int_equal(in(LSR), 0x00);
+	fake_host.output_room = 1;
+	assert_int_equal(in(LSR), 0x60);
+	assert_string_equal(output(), "p");
+}
+
 static void test_transmit_overflow(void **state)
 {
 	(void)state;
@@ -351,6 +364,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_linux_thre_tests, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_transmit_by_interrupt, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_back_pressure, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_polled_back_pressure, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_transmit_overflow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receive, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_receive_burst, setup, teardown),

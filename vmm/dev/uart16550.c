@@ -203,6 +203,8 @@ static u8 read_reg(struct uart *u, u16 reg)
 	case UART_MCR:
 		return u->mcr;
 	case UART_LSR:
+		/* A guest that polls need not wait for tx_room(). */
+		tx_flush(u);
 		value = (u->rx_count ? LSR_DR : 0) | (u->overrun ? LSR_OE : 0) |
 			(u->tx_count ? 0 : LSR_THRE | LSR_TEMT);
 		u->overrun = false;

@@ -7,8 +7,10 @@ export PATH=/bin HOME=/root TERM=vt100 PS1='guest# '
 
 # What busybox' poweroff and reboot send to the first process. A shell takes
 # signals only while it waits, so that all else runs in the background.
-trap 'busybox poweroff -f' USR2
-trap 'busybox reboot -f' TERM
+trap 'drain; busybox poweroff -f' USR2
+trap 'drain; busybox reboot -f' TERM
+# Sets what is set already: the terminal driver first waits for its output.
+drain() { stty opost </dev/console; }
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -21,12 +23,15 @@ cd /root
 
 name=$(sed -n 's/.*margay\.test=\([a-z0-9-]*\).*/\1/p' /proc/cmdline)
 if [ -n "$name" ]; then
+	# Kernel messages would fall into the test's lines.
+	dmesg -n 1
 	if [ -x "/tests/$name" ]; then
 		"/tests/$name" </dev/console &
 		wait $!
 	fi
 	# A test ends the machine itself.
 	echo "margay-test: failed: $name"
+	drain
 	busybox poweroff -f
 fi
 

@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Options and order of the test run; what the whole-machine tests share."""
+
+import os
+import sys
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+sys.dont_write_bytecode = True
+sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "tests", "system")]
+
+
+def pytest_addoption(parser):
+    parser.addoption("--full", action="store_true", help="also what is marked full: the whole matrix")
+
+
+def pytest_configure(config):
+    config.addinivalue_line("markers", "full: only in make test-full")
+    config.addinivalue_line("markers", "slow: takes minutes; is started first")
+
+
+def pytest_collection_modifyitems(config, items):
+    if not config.getoption("--full"):
+        dropped = [item for item in items if item.get_closest_marker("full")]
+        config.hook.pytest_deselected(items=dropped)
+        items[:] = [item for item in items if not item.get_closest_marker("full")]
+    # Long ones first, so that the two workers end together.
+    items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+def pytest_sessionfinish(session, exitstatus):
+    # pytest calls a run that collected nothing 5; say so in CI's log as well.
+    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+        sys.stderr.write("no test ran\n")

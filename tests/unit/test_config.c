@@ -1,0 +1,232 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/config.c */
+/* The VM file's parser: what it takes, what it refuses, and where it says so. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/config.h"
+
+static struct vm_config config;
+static struct config_error err;
+
+/* From a heap copy without a terminator, so that ASan sees any read past it. */
+static int parse_n(const char *text, size_t size)
+{
+	char *copy = malloc(size ? size : 1);
+	int e;
+
+	memcpy(copy, text, size);
+	memset(&err, 0, sizeof(err));
+	e = vm_config_parse("vm0.conf", copy, size, &config, &err);
+	free(copy);
+	return e;
+}
+
+static int parse(const char *text)
+{
+	return parse_n(text, strlen(text));
+}
+
+#define REQUIRED "kernel = vmlinuz\nmemory = 512M\n"
+
+static void refused(const char *text, const char *message)
+{
+	assert_int_equal(parse(text), -EINVAL);
+	assert_string_equal(err.text, message);
+}
+
+static void whole_file(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("# a compute node\n"
+			       "\n"
+			       "name = node-7_a\n"
+			       "  kernel=vmlinuz\n"
+			       "initrd\t=\tinitrd.img  \n"
+			       "cmdline = console=ttyS0 root=/dev/ram0 a='b c' #not a comment\n"
+			       "cpus = 1\n"
+			       "memory = 12G\n"
+			       "on_end = poweroff_node"),
+			 0);
+	assert_string_equal(config.file, "vm0.conf");
+	assert_string_equal(config.name, "node-7_a");
+	assert_string_equal(config.kernel, "vmlinuz");
+	assert_string_equal(config.initrd, "initrd.img");
+	assert_string_equal(config.cmdline, "console=ttyS0 root=/dev/ram0 a='b c' #not a comment");
+	assert_int_equal(config.cpus, 1);
+	assert_int_equal(config.memory, 12ull << 30);
+	assert_int_equal(config.on_end, ON_END_POWEROFF_NODE);
+	assert_int_equal(config.line_kernel, 4);
+	assert_int_equal(config.line_initrd, 5);
+	assert_int_equal(config.line_cpus, 7);
+	assert_int_equal(config.line_memory, 8);
+}
+
+static void defaults(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(REQUIRED), 0);
+	assert_string_equal(config.name, "");
+	assert_string_equal(config.initrd, "");
+	assert_string_equal(config.cmdline, "");
+	assert_int_equal(config.cpus, 1);
+	assert_int_equal(config.on_end, ON_END_STOP);
+	assert_int_equal(config.line_initrd, 0);
+	assert_int_equal(config.line_cpus, 0);
+	assert_int_equal(parse(REQUIRED "cmdline =\n"), 0);
+	assert_int_equal(parse(REQUIRED "on_end = restart\n"), 0);
+	assert_int_equal(config.on_end, ON_END_RESTART);
+	assert_int_equal(parse(REQUIRED "on_end = stop\n"), 0);
+	assert_int_equal(config.on_end, ON_END_STOP);
+	/* Lines as Windows editors end them. */
+	assert_int_equal(parse("kernel = vmlinuz\r\n\r\nmemory = 512M\r\n"), 0);
+	assert_string_equal(config.kernel, "vmlinuz");
+}
+
+static void keys(void **state)
+{
+	(void)state;
+	refused(REQUIRED "cpu = 1\n",
+		"vm0.conf:3: unknown key 'cpu': expected name, kernel, initrd, cmdline, cpus, memory or on_end");
+	refused(REQUIRED "Kernel = a\n",
+		"vm0.conf:3: unknown key 'Kernel': expected name, kernel, initrd, cmdline, cpus, memory or on_end");
+	refused("= 5\n", "vm0.conf:1: unknown key '': expected name, kernel, initrd, cmdline, cpus, memory or on_end");
+	refused("# x\nkernel = a\nkernel = b\n", "vm0.conf:3: kernel: given twice, first in line 2");
+	refused("cmdline =\ncmdline = b\n", "vm0.conf:2: cmdline: given twice, first in line 1");
+	refused("kernel\n", "vm0.conf:1: expected 'key = value' or a '#' comment, found 'kernel'");
+	refused("kernel =\n", "vm0.conf:1: kernel: expected a value after '='");
+	refused("memory = 512M\n", "vm0.conf: required key 'kernel' is missing: the name of the module to boot");
+	refused("kernel = a\n", "vm0.conf: required key 'memory' is missing: a size like 512M or 12G");
+	refused("", "vm0.conf: required key 'kernel' is missing: the name of the module to boot");
+}
+
+static void memory_sizes(void **state)
+{
+	static const char *const not_a_size[] = { "512", "512MB", "512m", "M", "0x200M", "-512M", "512 M", "1.5G", "1T",
+						  "99999999999999999999G" };
+
+	(void)state;
+	assert_int_equal(parse("kernel = a\nmemory = 65536K\n"), 0);
+	assert_int_equal(config.memory, 64ull << 20);
+	assert_int_equal(parse("kernel = a\nmemory = 65536G\n"), 0);
+	assert_int_equal(config.memory, 1ull << 46);
+	for (unsigned i = 0; i < ARRAY_SIZE(not_a_size); i++) {
+		char text[80], message[160];
+
+		snprintf(text, sizeof(text), "memory = %s\n", not_a_size[i]);
+		snprintf(message, sizeof(message), "vm0.conf:1: memory: expected a size with K, M or G, like 512M or 12G, found '%s'",
+			 not_a_size[i]);
+		refused(text, message);
+	}
+	refused("memory = 0G\n", "vm0.conf:1: memory: expected 32M to 65536G, found '0G'");
+	refused("memory = 31M\n", "vm0.conf:1: memory: expected 32M to 65536G, found '31M'");
+	refused("memory = 65537G\n", "vm0.conf:1: memory: expected 32M to 65536G, found '65537G'");
+	/* 2^34 GiB is 2^64 bytes, which must not wrap to 0. */
+	refused("memory = 17179869184G\n", "vm0.conf:1: memory: expected 32M to 65536G, found '17179869184G'");
+	refused("memory = 18446744073709551615K\n",
+		"vm0.conf:1: memory: expected 32M to 65536G, found '18446744073709551615K'");
+	refused("memory = 63M\n", "vm0.conf:1: memory: expected a multiple of 2M, found '63M'");
+}
+
+static void other_values(void **state)
+{
+	(void)state;
+	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 1 vCPUs, found 0");
+	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 1 vCPUs, found 4294967297");
+	refused("cpus = two\n", "vm0.conf:1: cpus: expected a number of vCPUs, found 'two'");
+	refused("cpus = 1 # all of them\n", "vm0.conf:1: cpus: expected a number of vCPUs, found '1 # all of them'");
+	refused("on_end = reboot\n", "vm0.conf:1: on_end: expected stop, restart or poweroff_node, found 'reboot'");
+	refused("on_end = sto\n", "vm0.conf:1: on_end: expected stop, restart or poweroff_node, found 'sto'");
+	refused("name = vm 0\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found 'vm 0'");
+	refused("name = ../vm\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found '../vm'");
+	refused("kernel = vmlinuz root=/dev/sda\n",
+		"vm0.conf:1: kernel: expected one module name without blanks, found 'vmlinuz root=/dev/sda'");
+	refused("kernel = vml\xc3\xafnux\n", "vm0.conf:1: kernel: expected one module name without blanks, found 'vml??nux'");
+	/* A long wrong value is cut in the message. */
+	refused("on_end = 0123456789012345678901234567890123456789012\n",
+		"vm0.conf:1: on_end: expected stop, restart or poweroff_node, found '0123456789012345678901234567890123456789'...");
+}
+
+static void lengths(void **state)
+{
+	char text[4096];
+	const unsigned prefix = sizeof("cmdline = ") - 1;
+
+	(void)state;
+	refused("name = 01234567890123456789012345678901\n", "vm0.conf:1: name: expected at most 31 characters, found 32");
+	assert_int_equal(parse(REQUIRED "name = 0123456789012345678901234567890\n"), 0);
+	snprintf(text, sizeof(text), "kernel = %064d\n", 0);
+	refused(text, "vm0.conf:1: kernel: expected a module name of at most 63 characters, found 64");
+	snprintf(text, sizeof(text), "kernel = %063d\nmemory = 1G\n", 0);
+	assert_int_equal(parse(text), 0);
+	/* Linux' COMMAND_LINE_SIZE is 2048 with the terminator. */
+	snprintf(text, sizeof(text), "cmdline = %02047d\n" REQUIRED, 0);
+	assert_int_equal(parse(text), 0);
+	assert_int_equal(strlen(config.cmdline), 2047);
+	snprintf(text, sizeof(text), "cmdline = %02048d\n" REQUIRED, 0);
+	refused(text, "vm0.conf:1: cmdline: expected at most 2047 bytes, found 2048");
+	memset(text, ' ', sizeof(text));
+	memcpy(text, "cmdline = ", prefix);
+	assert_int_equal(parse_n(text, 3000), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:1: expected a line of at most 2303 bytes, found 3000");
+}
+
+static void not_text(void **state)
+{
+	static const char nul[] = "kernel = a\nmemory\0= 512M\n";
+
+	(void)state;
+	assert_int_equal(parse_n(nul, sizeof(nul) - 1), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:2: expected text, found control character 0x00");
+	refused("kernel = \x1b[2J\n", "vm0.conf:1: expected text, found control character 0x1b");
+	refused("kernel = a\rmemory = 1G\n", "vm0.conf:1: expected text, found control character 0x0d");
+	refused("\xef\xbb\xbfkernel = a\n",
+		"vm0.conf:1: begins with a byte-order mark: save the file as plain text without one");
+	/* The name of a file may be anything, too; the message still fits. */
+	memset(&err, 0xaa, sizeof(err));
+	{
+		char name[400];
+
+		memset(name, 'x', sizeof(name));
+		name[399] = 0;
+		assert_int_equal(vm_config_parse(name, "cpus = 0", 8, &config, &err), -EINVAL);
+		assert_non_null(memchr(err.text, 0, sizeof(err.text)));
+		assert_non_null(strstr(err.text, "cpus: expected"));
+	}
+}
+
+static bool exists(void *ctx, const char *name)
+{
+	return !strcmp(ctx, name);
+}
+
+static void modules(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("memory = 1G\nkernel = k\n"), 0);
+	assert_int_equal(vm_config_check_modules(&config, exists, "k", &err), 0);
+	assert_int_equal(vm_config_check_modules(&config, exists, "other", &err), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:2: kernel = k: the boot loader gave no module of that name");
+	assert_int_equal(parse("memory = 1G\nkernel = k\ninitrd = i\n"), 0);
+	assert_int_equal(vm_config_check_modules(&config, exists, "k", &err), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:3: initrd = i: the boot loader gave no module of that name");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(keys),
+		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
+		cmocka_unit_test(not_text),     cmocka_unit_test(modules),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,253 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs a bootable ISO on an emulator and judges how the node ended.
+
+tools/margay-run is the command line of this module; the tests use class Node:
+
+    with Node(iso, machine="bochs", log="build/logs/x.log", timeout=300) as node:
+        node.expect(r"guest# ")
+        node.send("poweroff\\n")
+        outcome = node.wait()
+
+The hypervisor's last line, "margay: node: end=poweroff vms=N failed=N", is what
+is judged; together with whether the machine then really powered itself off,
+and with Bochs' log, where a failed VM entry shows.
+"""
+
+import collections
+import os
+import re
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+
+import margay_machines
+from margay_machines import MachineError
+
+# Exit statuses of margay-run.
+OK, VM_FAILED, USAGE, PANIC, TIMEOUT, DIED, NOT_OFF, BAD_ENTRY, NO_MACHINE, LEFT = range(10)
+
+Outcome = collections.namedtuple("Outcome", "status text")
+
+END_LINE = re.compile(r"^margay: node: end=(\w+)(?: vms=(\d+) failed=(\d+))?\s*$", re.MULTILINE)
+BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL")
+BOCHS_STUCK = "3rd (13) exception with no resolution"
+GRACE_OFF = 15.0  # seconds from the last line to the end of the emulator
+GRACE_PANIC = 2.0  # a panicked node halts: this long for the rest of its dump
+
+
+class NodeError(Exception):
+    """What was expected on the console did not come."""
+
+
+def end_of(text):
+    """(end, vms, failed) of the last machine-readable line, or None."""
+    last = None
+    for last in END_LINE.finditer(text.replace("\r", "")):
+        pass
+    return last and (last[1], int(last[2] or 0), int(last[3] or 0))
+
+
+def judge(text, exited, reason, bad_entry, native):
+    """The outcome of a run. exited: the machine ended by itself; reason: why it was stopped, if it was."""
+    if bad_entry:
+        return Outcome(BAD_ENTRY, "Bochs' log reports a failed VM entry: " + bad_entry)
+    if native:
+        return Outcome(OK, "the machine powered off") if exited else reason
+    end = end_of(text)
+    if end and end[0] == "panic":
+        return Outcome(PANIC, "the node panicked: see the log")
+    if end is None:
+        return reason or Outcome(DIED, "the emulator ended without the node's last line")
+    if end[0] != "poweroff":
+        return Outcome(DIED, "unknown end of the node: %s" % end[0])
+    if not exited:
+        return Outcome(NOT_OFF, "the node said that it powers off, but the machine stayed on")
+    if end[2]:
+        return Outcome(VM_FAILED, "%d of %d VMs failed" % (end[2], end[1]))
+    return Outcome(OK, "%d VMs, none failed" % end[1])
+
+
+class Node:
+    """One emulated machine. Use it in a with statement: the emulator never outlives it."""
+
+    def __init__(self, iso, machine="qemu", cpus=1, memory="1G", log="margay-run.log", timeout=0, extra=(),
+                 native=False, interactive=False, echo=None):
+        self.machine, self.native, self.echo = machine, native, echo
+        self.bochs_log = log + ".bochs.log" if machine == "bochs" else None
+        self.deadline = time.monotonic() + timeout if timeout else float("inf")
+        self.timeout = timeout
+        self.text = ""  # all that the console said
+        self._changed = threading.Condition()
+        self._taken = 0  # up to where expect() has matched
+        self._closed = False  # the console's end was read
+        self._conn = None
+        self._ended_at = None
+        self._reader = None
+        if not os.path.isfile(iso):
+            raise MachineError("%s: no such file" % iso)
+        os.makedirs(os.path.dirname(os.path.abspath(log)), exist_ok=True)
+        self._log = open(log, "wb", buffering=0)
+        self._directory = tempfile.TemporaryDirectory(prefix="margay-run.")
+        self._listener = socket.create_server(("127.0.0.1", 0))
+        port = self._listener.getsockname()[1]
+        if machine == "bochs":
+            open(self.bochs_log, "w", encoding="ascii").close()
+            command = margay_machines.bochs(iso, cpus, memory, port, extra, self._directory.name, self.bochs_log,
+                                            interactive)
+        else:
+            if machine == "kvm":
+                margay_machines.check_nested_kvm()
+            command = margay_machines.qemu(iso, cpus, memory, port, extra, "kvm" if machine == "kvm" else "tcg")
+        self._stderr = open(os.path.join(self._directory.name, "stderr"), "w+b")
+        # In a session of its own, so that Ctrl-C reaches only us; dies with us, however we die.
+        self.process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
+            stderr=self._stderr, start_new_session=True, env=dict(os.environ, TERM="xterm"),
+        )
+        try:
+            self._accept()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.close()
+
+    def _accept(self):
+        """Waits for the emulator to connect its serial port."""
+        self._listener.settimeout(0.2)
+        give_up = time.monotonic() + 30
+        while self._conn is None:
+            try:
+                self._conn = self._listener.accept()[0]
+            except socket.timeout:
+                if self.process.poll() is not None or time.monotonic() > give_up:
+                    raise MachineError("%s did not start: %s" % (self.machine, self._complaint())) from None
+        self._conn.settimeout(None)
+        self._reader = threading.Thread(target=self._pump, daemon=True)
+        self._reader.start()
+
+    def _complaint(self):
+        self._stderr.seek(0)
+        lines = self._stderr.read().decode(errors="replace").split("\n")
+        if self.bochs_log:
+            with open(self.bochs_log, encoding="utf-8", errors="replace") as f:
+                lines += [line for line in f.read().split("\n") if "PANIC" in line]
+        lines = [line.strip() for line in lines if line.strip()]
+        return "; ".join(lines[-3:]) if lines else "no message from it"
+
+    def _pump(self):
+        """Reader thread: the console to log, echo and text."""
+        while True:
+            try:
+                data = self._conn.recv(65536)
+            except OSError:
+                data = b""
+            if data:
+                self._log.write(data)
+                if self.echo:
+                    self.echo.write(data)
+                    self.echo.flush()
+            with self._changed:
+                self.text += data.decode("utf-8", errors="replace")
+                self._closed = not data
+                self._changed.notify_all()
+            if not data:
+                return
+
+    def send(self, text):
+        """Types text. Slowly on Bochs, whose 16550 has no flow control towards the host."""
+        data = text if isinstance(text, bytes) else text.encode()
+        step = 1 if self.machine == "bochs" else len(data)
+        try:
+            for i in range(0, len(data), step or 1):
+                self._conn.sendall(data[i : i + step])
+                if step < len(data):
+                    time.sleep(0.005)
+        except OSError:
+            pass  # the emulator has gone: wait() tells how
+
+    def expect(self, pattern, timeout=None):
+        """Waits for a regular expression in what was not matched yet; returns the match, or raises NodeError."""
+        give_up = min(self.deadline, time.monotonic() + timeout if timeout else float("inf"))
+        regex = re.compile(pattern, re.MULTILINE)
+        while True:
+            with self._changed:
+                match = regex.search(self.text, self._taken)
+                if match:
+                    self._taken = match.end()
+                    return match
+                ended = self._closed
+                self._changed.wait(0.5)
+            if ended and self._closed:
+                raise NodeError("the machine ended before %r came; last lines:\n%s" % (pattern, self.tail()))
+            if time.monotonic() > give_up:
+                raise NodeError("%r did not come in time; last lines:\n%s" % (pattern, self.tail()))
+            if self._stuck():
+                raise NodeError("triple fault of the node before %r came; last lines:\n%s" % (pattern, self.tail()))
+
+    def tail(self, lines=25):
+        return "\n".join(self.text.replace("\r", "").split("\n")[-lines:])
+
+    def _stuck(self):
+        if not self.bochs_log:
+            return False
+        with open(self.bochs_log, encoding="utf-8", errors="replace") as f:
+            return BOCHS_STUCK in f.read()
+
+    def _bad_entry(self):
+        if not self.bochs_log:
+            return None
+        with open(self.bochs_log, encoding="utf-8", errors="replace") as f:
+            return next((line.strip() for line in f if BOCHS_BAD_ENTRY.search(line)), None)
+
+    def poll(self):
+        """None while the node runs on; else why it is over: (exited by itself, Outcome or None)."""
+        if self.process.poll() is not None:
+            return True, None
+        now = time.monotonic()
+        end = None if self.native else end_of(self.text[-4096:])
+        if end and self._ended_at is None:
+            self._ended_at = now
+        if self._ended_at and now - self._ended_at > (GRACE_PANIC if end and end[0] == "panic" else GRACE_OFF):
+            return False, Outcome(NOT_OFF, "the machine stayed on")
+        if now > self.deadline:
+            return False, Outcome(TIMEOUT, "not ended after %d seconds" % self.timeout)
+        if self._stuck():
+            return False, Outcome(DIED, "triple fault of the node: Bochs' log says '%s'" % BOCHS_STUCK)
+        return None
+
+    def wait(self):
+        """Waits for the end of the node, stops the emulator, and returns the Outcome."""
+        state = self.poll()
+        while state is None:
+            with self._changed:
+                if not self._closed:
+                    self._changed.wait(0.5)
+                else:
+                    time.sleep(0.1)
+            state = self.poll()
+        self.close()
+        return judge(self.text, state[0], state[1], self._bad_entry(), self.native)
+
+    def close(self):
+        """Ends the emulator, by its process id, and reads what it still said. May be called twice."""
+        if self._listener is None:
+            return
+        if self.process.poll() is None:
+            self.process.kill()
+        self.process.wait()
+        if self._reader:
+            self._reader.join(10)
+        if self._conn:
+            self._conn.close()
+        self._listener.close()
+        self._listener = None
+        self._log.close()
+        self._stderr.close()
+        self._directory.cleanup()
