@@ -8,8 +8,8 @@ tools/margay-run is the command line of this module; the tests use class Node:
         node.send("poweroff\\n")
         outcome = node.wait()
 
-The hypervisor's last line, "margay: node: end=poweroff vms=N failed=N", is what
-is judged; together with whether the machine then really powered itself off,
+The hypervisor's last line, "margay: node: end=poweroff vms=N failed=N" (or
+end=idle, end=panic), is what is judged; together with whether the machine then really powered itself off,
 and with Bochs' log, where a failed VM entry shows.
 """
 
@@ -34,7 +34,7 @@ END_LINE = re.compile(r"^margay: node: end=(\w+)(?: vms=(\d+) failed=(\d+))?\s*$
 BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL")
 BOCHS_STUCK = "3rd (13) exception with no resolution"
 GRACE_OFF = 15.0  # seconds from the last line to the end of the emulator
-GRACE_PANIC = 2.0  # a panicked node halts: this long for the rest of its dump
+GRACE_HALT = 2.0  # a panicked or idle node stays on: this long for the rest of its output
 
 
 class NodeError(Exception):
@@ -60,6 +60,10 @@ def judge(text, exited, reason, bad_entry, native):
         return Outcome(PANIC, "the node panicked: see the log")
     if end is None:
         return reason or Outcome(DIED, "the emulator ended without the node's last line")
+    if end[0] == "idle":
+        if end[2] or not end[1]:
+            return Outcome(VM_FAILED, "%d of %d VMs failed; none that ran ends the node" % (end[2], end[1]))
+        return Outcome(NOT_OFF, "all VMs ended, none of them ends the node: on_end = poweroff_node does")
     if end[0] != "poweroff":
         return Outcome(DIED, "unknown end of the node: %s" % end[0])
     if not exited:
@@ -214,7 +218,7 @@ class Node:
         end = None if self.native else end_of(self.text[-4096:])
         if end and self._ended_at is None:
             self._ended_at = now
-        if self._ended_at and now - self._ended_at > (GRACE_PANIC if end and end[0] == "panic" else GRACE_OFF):
+        if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] == "poweroff" else GRACE_HALT):
             return False, Outcome(NOT_OFF, "the machine stayed on")
         if now > self.deadline:
             return False, Outcome(TIMEOUT, "not ended after %d seconds" % self.timeout)

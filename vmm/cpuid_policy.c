@@ -29,8 +29,10 @@
 #define KVM_FEATURE_CLOCKSOURCE_STABLE BIT(24)
 #define KVM_HINTS_REALTIME BIT(0)
 
-/* Subleaves that a leaf may count up to, whatever the host says. */
-#define SUBLEAF_MAX 8u
+/* Subleaves that are taken over, however many the host has. */
+#define CACHES_MAX 8u
+#define TLBS_MAX 16u
+#define PALETTES_MAX 4u
 
 struct build {
 	const struct cpuid_input *in;
@@ -141,7 +143,7 @@ static void leaf_version(struct build *b, u32 leaf)
 /* Leaves 4 and 0x8000001D: the host's caches, shared by nobody. */
 static void leaf_caches(struct build *b, u32 leaf)
 {
-	for (u32 i = 0; i < SUBLEAF_MAX; i++) {
+	for (u32 i = 0; i < CACHES_MAX; i++) {
 		struct cpuid_regs r = host(b, leaf, i);
 
 		if (!(r.eax & 0x1f))
@@ -204,21 +206,26 @@ static void leaf_tsc(struct build *b, u32 leaf)
 		    (struct cpuid_regs){ .eax = LAPIC_TIMER_HZ / 1000, .ebx = (u32)b->in->tsc_khz, .ecx = LAPIC_TIMER_HZ });
 }
 
-/* Leaves 0x18 and 0x1D: EAX of subleaf 0 counts the others. */
-static void leaf_counted(struct build *b, u32 leaf)
+/* EAX of subleaf 0 counts the others. */
+static void add_counted(struct build *b, u32 leaf, u32 limit)
 {
 	struct cpuid_regs r = host(b, leaf, 0);
-	u32 max = MIN(r.eax, SUBLEAF_MAX - 1);
+	u32 max = MIN(r.eax, limit - 1);
 
 	r.eax = max;
 	for (u32 i = 0; i <= max; i++)
 		add(b, leaf, i, true, i ? host(b, leaf, i) : r);
 }
 
+static void leaf_tlb(struct build *b, u32 leaf)
+{
+	add_counted(b, leaf, TLBS_MAX);
+}
+
 static void leaf_tile(struct build *b, u32 leaf)
 {
 	if (b->t->xcr0_allowed & XCR0_TILEDATA)
-		leaf_counted(b, leaf);
+		add_counted(b, leaf, PALETTES_MAX);
 }
 
 /* Leaves 0x1E and 0x24: the first subleaf describes the instructions of AMX and AVX10; later ones need rows first. */
@@ -294,7 +301,7 @@ static const struct {
 } leaves[] = {
 	{ 0, leaf_vendor },       { 1, leaf_version },     { 2, leaf_copy },      { 4, leaf_caches },
 	{ 6, leaf_features },     { 7, leaf_structured },  { 0xb, leaf_topology }, { 0xd, leaf_xsave },
-	{ 0x15, leaf_tsc },       { 0x16, leaf_copy },     { 0x18, leaf_counted }, { 0x1d, leaf_tile },
+	{ 0x15, leaf_tsc },       { 0x16, leaf_copy },     { 0x18, leaf_tlb }, { 0x1d, leaf_tile },
 	{ 0x1e, leaf_first },     { 0x1f, leaf_topology }, { 0x24, leaf_first },
 	{ LEAF_HYPERVISOR, leaf_hypervisor }, { LEAF_HYPERVISOR_TIMING, leaf_timing }, { LEAF_KVM, leaf_kvm },
 	{ 0x80000000, leaf_vendor }, { 0x80000001, leaf_ext_features },

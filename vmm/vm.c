@@ -140,6 +140,11 @@ static int memory_alloc(struct vm *vm)
 		if (gpa_map_add(&vm->map, e->base.v, e->size, e->node))
 			goto refuse;
 	}
+	if (gpa_map_end(&vm->map) > BIT(hvm_caps.phys_bits)) {
+		vm_log(vm, "memory = %lluM: its end is beyond the %u address bits of this CPU",
+		       (unsigned long long)(vm->config->memory >> 20), hvm_caps.phys_bits);
+		return -ERANGE;
+	}
 	return 0;
 refuse:
 	memory_refuse(vm);
@@ -248,29 +253,32 @@ static const struct host_module *find_module(const char *name)
 	return NULL;
 }
 
-/* A module that the VM file names. */
-static const struct host_module *need_module(struct vm *vm, const char *key, const char *name, unsigned line)
+static bool module_exists(void *ctx, const char *name)
 {
-	const struct host_module *m = find_module(name);
+	(void)ctx;
+	return find_module(name);
+}
 
-	if (!m)
-		vm_log(vm, "%s:%u: %s = %s: the boot loader gave no module of that name", vm->config->file, line, key, name);
-	return m;
+/* What the parser cannot know: which modules there are, how many vCPUs this version runs. */
+static int config_check(struct vm *vm)
+{
+	const struct vm_config *c = vm->config;
+	struct config_error e;
+	int err = vm_config_check_modules(c, module_exists, NULL, &e);
+
+	if (!err && c->cpus > VM_MAX_VCPUS)
+		err = vm_config_error(&e, c->file, c->line_cpus, "cpus: this version runs %u vCPU per VM, found %u",
+				      VM_MAX_VCPUS, c->cpus);
+	if (err)
+		vm_log(vm, "%s", e.text);
+	return err;
 }
 
 static int image_load(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
-	const struct host_module *kernel = need_module(vm, "kernel", c->kernel, c->line_kernel), *initrd = NULL;
 
-	if (!kernel)
-		return -ENOENT;
-	if (c->initrd[0]) {
-		initrd = need_module(vm, "initrd", c->initrd, c->line_initrd);
-		if (!initrd)
-			return -ENOENT;
-	}
-	return load_linux(vm, kernel, initrd, c->cmdline);
+	return load_linux(vm, find_module(c->kernel), c->initrd[0] ? find_module(c->initrd) : NULL, c->cmdline);
 }
 
 static void print_shape(const struct vm *vm)
@@ -295,12 +303,9 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	vm->id = id;
 	vm->config = config;
 	memcpy(vm->name, config->name, sizeof(vm->name));
-	if (config->cpus > VM_MAX_VCPUS) {
-		vm_log(vm, "%s:%u: cpus = %u: this version runs %u vCPU per VM", config->file, config->line_cpus, config->cpus,
-		       VM_MAX_VCPUS);
-		err = -ERANGE;
+	err = config_check(vm);
+	if (err)
 		goto fail;
-	}
 	mtrr_reset(&vm->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
 	err = memory_alloc(vm);
 	err = err ? err : stage2_build(vm);

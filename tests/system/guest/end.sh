@@ -1,6 +1,7 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
-# margay.test=end: ends the guest at once by a reboot; the kernel parameter
-# reboot= says how the kernel does it.
+# margay.test=end: reports the CPU's flags and ends the guest as margay.end=
+# says (poweroff or reboot; how a reboot is done is the kernel's reboot=).
+echo "margay-test: flags: $(sed -n 's/^flags[^:]*: //p' /proc/cpuinfo | head -n 1)"
 echo "margay-test: done"
-reboot
+"$(sed -n 's/.*margay\.end=\([a-z]*\).*/\1/p' /proc/cmdline)"

@@ -1,0 +1,103 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the whole-machine tests share: an ISO per test by tools/margay-image,
+a run of it by tools/margay_run.py, and what the guest reported.
+
+Logs are kept under build/logs, one per test and machine.
+"""
+
+import os
+import re
+import subprocess
+import sys
+
+import margay_run
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.path.join(TOP, "build")
+LOGS = os.path.join(BUILD, "logs")
+GUEST = os.path.join(BUILD, "guest")
+
+MACHINES = ("qemu", "bochs")
+NODE_MEMORY = "1G"
+GUEST_MEMORY = {"qemu": "512M", "bochs": "256M"}
+# Bochs takes minutes to decompress a kernel; vmlinux is the same, uncompressed.
+KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux"}
+# Wall-clock seconds for a boot to userspace and a script there, on a busy machine.
+TIMEOUT = {"qemu": 400, "bochs": 1200}
+
+
+def guest_file(name):
+    return os.path.join(GUEST, name)
+
+
+def vm_text(machine, cmdline, **keys):
+    """A VM file of Debian's kernel; keys replace or add lines, None leaves one out."""
+    lines = {
+        "kernel": "kernel", "initrd": "initrd", "cmdline": "console=ttyS0 panic=-1 " + cmdline,
+        "memory": GUEST_MEMORY[machine], "on_end": "poweroff_node",
+    }
+    lines.update(keys)
+    return "".join("%s = %s\n" % item for item in lines.items() if item[1] is not None)
+
+
+def image(name, *arguments):
+    """Runs tools/margay-image; returns the ISO's path."""
+    directory = os.path.join(BUILD, "iso")
+    os.makedirs(directory, exist_ok=True)
+    iso = os.path.join(directory, name + ".iso")
+    done = subprocess.run(
+        [sys.executable, os.path.join(TOP, "tools", "margay-image"), *arguments, "-o", iso],
+        capture_output=True, text=True, check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return iso
+
+
+def margay_iso(name, vms, modules, cmdline="", check=True):
+    """vms: {file name: text}; modules: {name: path}."""
+    directory = os.path.join(BUILD, "iso", name)
+    os.makedirs(directory, exist_ok=True)
+    arguments = ["--cmdline", cmdline] if cmdline else []
+    arguments += [] if check else ["--no-check"]
+    for file, text in vms.items():
+        path = os.path.join(directory, file)
+        with open(path, "w", encoding="ascii") as f:
+            f.write(text)
+        arguments += ["--vm", path]
+    for module, path in modules.items():
+        arguments += ["--module", "%s=%s" % (module, path)]
+    return image(name, *arguments)
+
+
+def start(name, machine, iso, **options):
+    """A running Node, to be used in a with statement."""
+    options.setdefault("memory", NODE_MEMORY)
+    options.setdefault("timeout", TIMEOUT[machine])
+    return margay_run.Node(iso, machine, log=os.path.join(LOGS, "%s-%s.log" % (name, machine)), **options)
+
+
+class Run:
+    """A finished run: outcome, the whole text, and the guest's "margay-test: key: value" lines."""
+
+    def __init__(self, node, outcome):
+        self.outcome = outcome
+        self.text = node.text.replace("\r", "")
+        self.exited = node.process.returncode is not None and node.process.returncode >= 0
+        self.facts = dict(re.findall(r"^margay-test: ([a-z-]+): (.*)$", self.text, re.MULTILINE))
+        self.dmesg = re.findall(r"^margay-dmesg: (.*)$", self.text, re.MULTILINE)
+
+    def has_line(self, pattern):
+        return re.search("^" + pattern + "$", self.text, re.MULTILINE) is not None
+
+    def lines(self, pattern):
+        return [line for line in self.text.split("\n") if re.search(pattern, line)]
+
+
+def run_guest(name, machine, cmdline, kernel=None, **options):
+    """Boots one VM of Debian's kernel with this command line, to the end of the node."""
+    iso = margay_iso(
+        "%s-%s" % (name, machine), {"vm0.conf": vm_text(machine, cmdline)},
+        {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file("initrd")},
+    )
+    with start(name, machine, iso, **options) as node:
+        return Run(node, node.wait())

@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Bad input: one clear line each, and nothing else lost."""
+
+import os
+import re
+import subprocess
+import sys
+
+import margay_run
+import node
+import pytest
+
+GOOD_END = "margay.test=end margay.end=poweroff"
+
+# {VM file: (text that replaces lines of a good one, the line expected)}
+BAD = {
+    "config.conf": ({"memory": "lots"}, r"margay: config\.conf:4: .*memory.*"),
+    "key.conf": ({"colour": "red"}, r"margay: key\.conf:6: .*colour.*"),
+    "module.conf": ({"name": "module", "initrd": "nothere"}, r"module: module\.conf:2: .*nothere.*"),
+    "notlinux.conf": ({"name": "notlinux", "kernel": "initrd"}, r"notlinux: kernel initrd: .*not a Linux kernel.*"),
+    "short.conf": ({"name": "short", "kernel": "short"}, r"short: kernel short: .*truncated.*"),
+    "large.conf": ({"name": "large", "memory": "64G"}, r"large: not enough memory for memory = 65536M: \d+M are free"),
+}
+
+
+@pytest.fixture(
+    scope="module",
+    params=[pytest.param(m, marks=[pytest.mark.xdist_group("bad-" + m), pytest.mark.slow]) for m in node.MACHINES],
+)
+def bad_run(request):
+    """One boot with all the bad VM files and, last, a good one."""
+    machine = request.param
+    short = os.path.join(node.BUILD, "iso", "short-" + machine)
+    os.makedirs(os.path.dirname(short), exist_ok=True)
+    with open(node.guest_file("vmlinuz"), "rb") as whole, open(short, "wb") as half:
+        half.write(whole.read(os.path.getsize(node.guest_file("vmlinuz")) // 2))
+    vms = {name: node.vm_text(machine, GOOD_END, **keys) for name, (keys, _) in BAD.items()}
+    vms["good.conf"] = node.vm_text(machine, GOOD_END, name="good")
+    iso = node.margay_iso(
+        "bad-" + machine, vms,
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd"), "short": short},
+        check=False,
+    )
+    with node.start("bad", machine, iso) as running:
+        return node.Run(running, running.wait())
+
+
+@pytest.mark.parametrize("file", BAD)
+def test_one_clear_line(bad_run, file):
+    assert bad_run.has_line(BAD[file][1])
+
+
+def test_the_good_vm_ran(bad_run):
+    assert bad_run.has_line("good: end=poweroff")
+    assert bad_run.has_line(r"margay: node: end=poweroff vms=%d failed=%d" % (len(BAD) + 1, len(BAD)))
+    assert bad_run.outcome.status == margay_run.VM_FAILED, bad_run.outcome.text
+
+
+def small_iso(name, machine, cmdline=""):
+    """A node whose guest kernel is never looked at."""
+    return node.margay_iso(
+        name, {"vm0.conf": node.vm_text(machine, GOOD_END)},
+        {"kernel": node.guest_file("initrd"), "initrd": node.guest_file("initrd")}, cmdline,
+    )
+
+
+@pytest.mark.parametrize(
+    "machine, extra", [("qemu", ["-cpu", "max,-svm"]), ("bochs", ["cpu: model=p4_prescott_celeron_336"])]
+)
+def test_no_virtualization(machine, extra):
+    iso = small_iso("novirt-" + machine, machine)
+    with node.start("novirt", machine, iso, extra=extra, timeout=300) as running:
+        run = node.Run(running, running.wait())
+    assert run.has_line(r"margay: no virtualization: CPUID shows neither VT-x \(.*\) nor SVM \(.*\).*")
+    assert run.has_line(r"margay: node: end=idle vms=1 failed=1")
+    assert run.outcome.status == margay_run.VM_FAILED, run.outcome.text
+
+
+@pytest.mark.parametrize("console", ["none", "com2"])
+def test_no_serial_port(console):
+    """No console, or one that the machine has not: the guest runs, the node powers off, nothing is said."""
+    name = "console-" + console
+    iso = node.margay_iso(
+        name, {"vm0.conf": node.vm_text("qemu", GOOD_END)},
+        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}, "console=" + console,
+    )
+    with node.start(name, "qemu", iso) as running:
+        run = node.Run(running, running.wait())
+    assert run.exited, run.outcome.text
+    assert not run.lines("margay|Linux")
+
+
+def test_panic_is_no_good_end():
+    """What margay-run makes of last lines, without a machine."""
+    judge = margay_run.judge
+    ok = "margay: node: end=poweroff vms=1 failed=0\r\n"
+    assert judge(ok, True, None, None, False).status == margay_run.OK
+    assert judge(ok, False, None, None, False).status == margay_run.NOT_OFF
+    assert judge(ok, True, None, "VMFAIL", False).status == margay_run.BAD_ENTRY
+    assert judge("margay: node: end=panic\r\n", False, None, None, False).status == margay_run.PANIC
+    assert judge("vm0: end=poweroff\r\n", True, None, None, False).status == margay_run.DIED
+    assert judge("x" + ok, True, None, None, False).status == margay_run.DIED
+    assert judge(ok + ok.replace("failed=0", "failed=1"), True, None, None, False).status == margay_run.VM_FAILED
+    assert judge("margay: node: end=idle vms=1 failed=0\n", False, None, None, False).status == margay_run.NOT_OFF
+
+
+def test_image_tool_refuses_a_bad_vm_file(tmp_path):
+    """The same words as the hypervisor's, before anything is booted."""
+    keys, line = BAD["config.conf"]
+    (tmp_path / "config.conf").write_text(node.vm_text("qemu", "", **keys))
+    done = subprocess.run(
+        [sys.executable, os.path.join(node.TOP, "tools", "margay-image"), "--vm", str(tmp_path / "config.conf"),
+         "--module", "kernel=" + node.guest_file("vmlinuz"), "--module", "initrd=" + node.guest_file("initrd"),
+         "-o", str(tmp_path / "x.iso")],
+        capture_output=True, text=True, check=False,
+    )
+    assert done.returncode != 0
+    assert re.search(line.replace("margay: ", ""), done.stdout + done.stderr)
+    assert not (tmp_path / "x.iso").exists()

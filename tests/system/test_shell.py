@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`make run` as a person uses it: margay-run on a terminal, a shell, the leave key."""
+
+import os
+import pty
+import re
+import select
+import subprocess
+import sys
+import termios
+import time
+
+import node
+import pytest
+
+LEAVE = b"\x1d"
+
+
+class Terminal:
+    """margay-run --interactive on a pseudo-terminal of its own."""
+
+    def __init__(self, machine, iso, log):
+        self.master, self.slave = pty.openpty()
+        self.before = termios.tcgetattr(self.slave)
+        self.text = ""
+        self.process = subprocess.Popen(
+            [sys.executable, os.path.join(node.TOP, "tools", "margay-run"), "--machine", machine, "--interactive",
+             "--timeout", str(node.TIMEOUT[machine]), "--log", os.path.join(node.LOGS, log), iso],
+            stdin=self.slave, stdout=self.slave, stderr=self.slave, start_new_session=True,
+        )
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self.process.terminate()
+        self.process.wait(60)
+        os.close(self.master)
+        os.close(self.slave)
+
+    def expect(self, pattern, timeout):
+        end = time.monotonic() + timeout
+        while True:
+            match = re.search(pattern, self.text)
+            if match:
+                self.text = self.text[match.end():]
+                return
+            assert time.monotonic() < end and self.process.poll() is None, "no %r in: %s" % (pattern, self.text[-2000:])
+            if select.select([self.master], [], [], 0.5)[0]:
+                self.text += os.read(self.master, 65536).decode(errors="replace")
+
+    def wait(self, timeout):
+        end = time.monotonic() + timeout
+        while self.process.poll() is None and time.monotonic() < end:
+            if select.select([self.master], [], [], 0.2)[0]:
+                self.text += os.read(self.master, 65536).decode(errors="replace")
+        return self.process.poll()
+
+
+def run_iso(machine):
+    """What `make run` boots: configs/vm0.conf."""
+    return node.image(
+        "shell-" + machine, "--vm", os.path.join(node.TOP, "configs", "vm0.conf"),
+        "--module", "kernel=" + node.guest_file(node.KERNEL[machine]),
+        "--module", "initrd=" + node.guest_file("initrd"),
+    )
+
+
+def emulators_of(process):
+    """Process ids of what margay-run started."""
+    with open("/proc/%d/task/%d/children" % (process.pid, process.pid), encoding="ascii") as f:
+        return [int(pid) for pid in f.read().split()]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine", [pytest.param("qemu"), pytest.param("bochs", marks=pytest.mark.full)])
+def test_shell(machine):
+    patience = node.TIMEOUT[machine]
+    with Terminal(machine, run_iso(machine), "shell-%s.log" % machine) as terminal:
+        terminal.expect("guest# ", patience)
+        os.write(terminal.master, b"echo $((6*7)) | tr 42 ab\r")
+        terminal.expect(r"\nab\r", patience)
+        # Job control: Ctrl-C ends what runs, not the shell.
+        os.write(terminal.master, b"sleep 1000\r")
+        time.sleep(3)
+        os.write(terminal.master, b"\x03")
+        terminal.expect("guest# ", patience)
+        os.write(terminal.master, b"poweroff\r")
+        assert terminal.wait(patience) == 0, terminal.text[-2000:]
+        assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
+def test_leave_key_and_signal():
+    """Ctrl-] leaves, and SIGTERM ends: with a status, no emulator left, and the terminal as it was."""
+    iso = run_iso("qemu")
+    for how in ("key", "signal"):
+        with Terminal("qemu", iso, "leave-qemu.log") as terminal:
+            terminal.expect("margay:|Linux version|GRUB|guest", node.TIMEOUT["qemu"])
+            children = emulators_of(terminal.process)
+            assert len(children) == 1
+            if how == "key":
+                os.write(terminal.master, LEAVE)
+            else:
+                terminal.process.terminate()
+            assert terminal.wait(30) == 9, terminal.text[-2000:]
+            assert not os.path.exists("/proc/%d" % children[0])
+            assert termios.tcgetattr(terminal.slave) == terminal.before

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/cpuid_policy.c vmm/cpuid_get.c vmm/cpuid_table.c vmm/cpuid_table_ext.c */
+/*
+ * CPUID policy on recorded machines. The expected words are the recorded ones
+ * with the bits that docs/cpuid.md's list names taken off or put in by number.
+ */
+#include "cpuid_machines.h"
+
+/* Leaf 1 ECX that each Intel recording loses: dtes64 monitor ds_cpl vmx smx est tm2 sdbg xtpr pdcm dca. */
+#define INTEL_1_ECX (B(2) | B(3) | B(4) | B(5) | B(6) | B(7) | B(8) | B(11) | B(14) | B(15) | B(18))
+/* dts acpi tm pbe */
+#define INTEL_1_EDX (B(21) | B(22) | B(29) | B(31))
+#define X2APIC B(21)
+#define TSC_DEADLINE B(24)
+#define OSXSAVE B(27)
+#define HYPERVISOR B(31)
+
+static void qemu(void **state)
+{
+	(void)state;
+	build(QEMU);
+	expect(0, 0, 0xd, 0x68747541, 0x444d4163, 0x69746e65);
+	expect(1, 0, 0x663, 0x00010800, (0xf6f8320b & ~B(3)) | TSC_DEADLINE, 0x0fcbfbfd & ~B(22));
+	expect(6, 0, 4, 0, 0, 0);
+	expect(7, 0, 1, 0x219c43a9 & ~B(14), 0x8041020c & ~(B(16) | B(31)), 0x10);
+	expect(7, 1, 0x1c80, 0, 0, 0);
+	expect(0xd, 0, 0x207, 576, 0xa88, 0);
+	expect(0xd, 3, 0, 0, 0, 0); /* MPX */
+	expect(0xd, 9, 8, 0xa80, 0, 0);
+	expect(0x80000000, 0, 0x8000000a, 0x68747541, 0x444d4163, 0x69746e65);
+	expect(0x80000001, 0, 0x663, 0, 0x177 & ~B(2), 0xedd3fbfd);
+	expect(0x80000007, 0, 0, 0, 0, 0);
+	expect(0x80000008, 0, 0x3028, 0x204, 0, 0);
+	expect(0x8000000a, 0, 0, 0, 0, 0); /* SVM */
+	/* AMD: zeros above the maxima. */
+	expect(0x15, 0, 0, 0, 0, 0);
+	expect(0x80000021, 0, 0, 0, 0, 0);
+}
+
+static void bochs(void **state)
+{
+	(void)state;
+	build(BOCHS);
+	expect(1, 0, 0x306c3, 0x00010800, (0x77faf3bf & ~INTEL_1_ECX) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
+	expect(2, 0, 0x76036301, 0x00f0b5ff, 0, 0x00c10000);
+	expect(4, 0, 0x0121, 0x01c0003f, 0x3f, 0);
+	expect(4, 3, 0x0163, 0x03c0003f, 0x1fff, 6);
+	expect(4, 4, 0, 0, 0, 0);
+	expect(5, 0, 0, 0, 0, 0);
+	expect(6, 0, 4, 0, 0, 0);
+	expect(7, 0, 0, 0x27ab, 0, 0);
+	expect(0xa, 0, 0, 0, 0, 0);
+	expect(0xd, 0, 7, 576, 0x340, 0);
+	expect(0x80000001, 0, 0, 0, 0x21, 0x2c100800);
+	expect(0x80000007, 0, 0, 0, 0, 0x100);
+	expect(0x80000008, 0, 0x3028, 0, 0, 0);
+	/* Intel: above the maxima the highest basic leaf. */
+	expect(0x15, 0, 7, 576, 0x340, 0);
+	expect(0x15, 2, 0x100, 0x240, 0, 0);
+	expect(0x80000009, 0, 7, 576, 0x340, 0);
+	expect(0x8000001d, 0, 7, 576, 0x340, 0);
+}
+
+static void skylake(void **state)
+{
+	(void)state;
+	build(SKYLAKE);
+	expect(1, 0, 0x50654, 0x00010800, (0x7ffefbff & ~INTEL_1_ECX & ~OSXSAVE) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
+	expect(4, 3, 0x0163, 0x0280003f, 0x8fff, 4);
+	expect(7, 0, 0, 0xd39ffffb & ~(B(12) | B(14) | B(15) | B(25)), 8, 0);
+	expect(0xf, 0, 0, 0, 0, 0);
+	expect(0x10, 0, 0, 0, 0, 0);
+	expect(0x14, 0, 0, 0, 0, 0);
+	/* TSC = crystal * EBX / EAX = 1 MHz * 2994375 / 1000 */
+	expect(0x15, 0, 1000, 2994375, 1000000, 0);
+	expect(0x16, 0, 3000, 3700, 100, 0);
+	expect(0x80000001, 0, 0, 0, 0x121, 0x2c100800);
+	expect(0x80000008, 0, 0x302e, 0, 0, 0);
+	assert_int_equal(table.phys_bits, 46);
+	assert_int_equal(table.xcr0_allowed, 0x2e7);
+	assert_int_equal(table.xss_allowed, 0);
+}
+
+static void sapphire(void **state)
+{
+	(void)state;
+	build(SAPPHIRE);
+	expect(0, 0, 0x20, 0x756e6547, 0x6c65746e, 0x49656e69);
+	/* sgx cqm rdt_a intel_pt; shstk ospke tme la57 bus_lock_detect enqcmd sgx_lc pks;
+	   sgx_keys uintr pconfig arch_lbr ibt core_capabilities */
+	expect(7, 0, 2, 0xf3bfbfff & ~(B(2) | B(12) | B(15) | B(25)),
+	       0xfb417ffe & ~(B(4) | B(7) | B(13) | B(16) | B(24) | B(29) | B(30) | B(31)),
+	       0xffdd4432 & ~(B(1) | B(5) | B(18) | B(19) | B(20) | B(30)));
+	expect(7, 1, 0x1c30, 0, 0, 0);
+	expect(7, 2, 0, 0, 0, 0x17);
+	expect(7, 3, 0, 0, 0, 0);
+	expect(0xd, 0, 0x602e7, 576, 0x2b00, 0);
+	expect(0xd, 1, 0x1f, 576, 0, 0);
+	expect(0xd, 11, 0, 0, 0, 0); /* CET user state: XSS allows none */
+	expect(0xd, 18, 0x2000, 0xb00, 6, 0);
+	expect(0x18, 0, 8, 0, 0, 0);
+	expect(0x18, 1, 0, 0x80001, 0x10, 0x4022);
+	expect(0x1c, 0, 0, 0, 0, 0);
+	expect(0x1d, 0, 1, 0, 0, 0);
+	expect(0x1d, 1, 0x04002000, 0x00080040, 0x10, 0);
+	expect(0x1e, 0, 0, 0x4010, 0, 0);
+	expect(0x80000008, 0, 0x3034, 0x200, 0, 0);
+}
+
+static void zen(void **state)
+{
+	(void)state;
+	build(ZEN4);
+	expect(1, 0, 0xa10f11, 0x00010800, (0x7efa320b & ~(B(3) | OSXSAVE)) | X2APIC | TSC_DEADLINE | HYPERVISOR, 0x178bfbff);
+	expect(7, 0, 1, 0xf1bf97a9 & ~(B(12) | B(15)), 0x00415fce & ~(B(7) | B(16)), 0x10000010);
+	expect(0x80000000, 0, 0x80000021, 0x68747541, 0x444d4163, 0x69746e65);
+	/* What is left: lahf_lm cmp_legacy cr8_legacy abm sse4a misalignsse 3dnowprefetch tce topoext */
+	expect(0x80000001, 0, 0xa10f11, 0x40000000, 0x004201f3, 0x2fd3fbff);
+	expect(0x80000005, 0, 0xff48ff40, 0xff48ff40, 0x20080140, 0x20080140);
+	expect(0x80000007, 0, 0, 0, 0, 0x100);
+	/* irperf invlpgb rdpru mba invlpgb_nested amd_ppin cppc */
+	expect(0x80000008, 0, 0x3034, 0x79bef25f & ~(B(1) | B(3) | B(4) | B(6) | B(21) | B(23) | B(27)), 0, 0);
+	expect(0x8000000a, 0, 0, 0, 0, 0);
+	expect(0x80000019, 0, 0xf048f040, 0xf0400000, 0, 0);
+	expect(0x8000001a, 0, 6, 0, 0, 0);
+	expect(0x8000001b, 0, 0, 0, 0, 0);
+	expect(0x8000001d, 3, 0x0163, 0x03c0003f, 0x3fff, 1);
+	expect(0x8000001f, 0, 0, 0, 0, 0);
+	/* smm_pg_cfg_lock uai prefetch_ctl_msr cpuid_user_dis */
+	expect(0x80000021, 0, 0x00062fcf & ~(B(3) | B(7) | B(13) | B(17)), 0, 0, 0);
+	expect(0x80000022, 0, 0, 0, 0, 0);
+	assert_int_equal(table.efer_allowed,
+			 EFER_SCE | EFER_LME | EFER_LMA | EFER_NXE | EFER_FFXSR | EFER_TCE | EFER_AUTOIBRS);
+	assert_int_equal(table.cr4_allowed,
+			 CR4_VME | CR4_PVI | CR4_TSD | CR4_DE | CR4_PSE | CR4_PAE | CR4_MCE | CR4_PGE | CR4_PCE | CR4_OSFXSR |
+				 CR4_OSXMMEXCPT | CR4_UMIP | CR4_FSGSBASE | CR4_PCIDE | CR4_OSXSAVE | CR4_SMEP | CR4_SMAP |
+				 CR4_PKE);
+}
+
+static u32 pick(struct cpuid_regs r, unsigned reg)
+{
+	return reg == CPUID_EAX ? r.eax : reg == CPUID_EBX ? r.ebx : reg == CPUID_ECX ? r.ecx : r.edx;
+}
+
+/* With able hardware, a bit that has no documented reason is the host's own, on every machine. */
+static void check_row(unsigned machine, const struct cpuid_row *row)
+{
+	struct cpuid_regs h;
+	bool guest, native;
+
+	recorded((void *)&machines[machine], row->leaf, row->subleaf, &h);
+	if (row->leaf > (row->leaf < 0x80000000 ? table.max_basic : table.max_ext))
+		return;
+	guest = pick(get(row->leaf, row->subleaf), row->reg) >> row->bit & 1;
+	native = pick(h, row->reg) >> row->bit & 1;
+	if (guest != native && !row->reason)
+		fail_msg("%s: %s: host %d, guest %d, and no reason", machines[machine].name, row->name, native, guest);
+	if (row->rule == HIDE && guest)
+		fail_msg("%s: %s: hidden, but shown", machines[machine].name, row->name);
+	if (row->rule == FORCE && !guest)
+		fail_msg("%s: %s: forced, but not shown", machines[machine].name, row->name);
+}
+
+static void every_difference_has_a_reason(void **state)
+{
+	(void)state;
+	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
+		build(m);
+		for (unsigned i = 0; i < cpuid_rows_basic_count; i++)
+			check_row(m, &cpuid_rows_basic[i]);
+		for (unsigned i = 0; i < cpuid_rows_ext_count; i++)
+			check_row(m, &cpuid_rows_ext[i]);
+	}
+}
+
+static void check_rows(const struct cpuid_row *rows, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		assert_true(rows[i].bit < 32 && rows[i].reg <= CPUID_EDX);
+		assert_non_null(rows[i].name);
+		if (rows[i].rule != SHOW || rows[i].need)
+			assert_non_null(rows[i].reason);
+		for (unsigned k = 0; k < i; k++) {
+			assert_string_not_equal(rows[i].name, rows[k].name);
+			assert_false(rows[i].leaf == rows[k].leaf && rows[i].subleaf == rows[k].subleaf &&
+				     rows[i].reg == rows[k].reg && rows[i].bit == rows[k].bit);
+		}
+	}
+}
+
+static void rows_are_sane(void **state)
+{
+	struct cpuid_difference d;
+	unsigned n = 0;
+	bool vmx = false, svm = false;
+
+	(void)state;
+	check_rows(cpuid_rows_basic, cpuid_rows_basic_count);
+	check_rows(cpuid_rows_ext, cpuid_rows_ext_count);
+	for (; cpuid_policy_documented_hidden(n, &d); n++) {
+		assert_non_null(d.name);
+		assert_non_null(d.change);
+		assert_non_null(d.reason);
+		vmx |= !strcmp(d.name, "vmx") && !strcmp(d.change, "hidden");
+		svm |= d.leaf == 0x8000000a;
+	}
+	assert_true(vmx && svm);
+	assert_true(n > cpuid_hidden_leaves_count);
+	assert_false(cpuid_policy_documented_hidden(n + 1000, &d));
+}
+
+static void table_is_sorted(void **state)
+{
+	(void)state;
+	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
+		build(m);
+		for (unsigned i = 1; i < table.count; i++) {
+			const struct cpuid_entry *a = &table.entry[i - 1], *b = &table.entry[i];
+
+			assert_true(a->leaf < b->leaf || (a->leaf == b->leaf && a->subleaf < b->subleaf));
+		}
+	}
+}
+
+static void fill(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	(void)leaf;
+	(void)subleaf;
+	memset(out, *(int *)ctx, sizeof(*out));
+}
+
+/* A host whose CPUID makes no sense costs neither memory nor time. */
+static void odd_hosts(void **state)
+{
+	static const int patterns[] = { 0xff, 0x00, 0x55, 0xaa, 0x80 };
+	struct cpuid_input in = { .host = fill, .caps = &all_caps, .nr_vcpus = 1 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(patterns); i++) {
+		in.ctx = (void *)&patterns[i];
+		assert_int_equal(cpuid_policy_build(&in, &table), 0);
+		dyn = (struct cpuid_dynamic){ .apic_id = ~0u, .cr4 = ~0ull, .xcr0 = ~0ull, .xss = ~0ull };
+		for (u32 leaf = 0; leaf < 0x80; leaf++)
+			for (u32 subleaf = 0; subleaf < 70; subleaf++) {
+				get(leaf, subleaf);
+				get(leaf | 0x40000000, subleaf);
+				get(leaf | 0x80000000, subleaf);
+				get(leaf | 0xfffffff0, subleaf);
+			}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(qemu),
+		cmocka_unit_test(bochs),
+		cmocka_unit_test(skylake),
+		cmocka_unit_test(sapphire),
+		cmocka_unit_test(zen),
+		cmocka_unit_test(every_difference_has_a_reason),
+		cmocka_unit_test(rows_are_sane),
+		cmocka_unit_test(table_is_sorted),
+		cmocka_unit_test(odd_hosts),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
