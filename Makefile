@@ -20,6 +20,7 @@ STRIP   := strip
 Q       := $(if $(filter 1,$(V)),,@)
 say      = $(if $(filter 1,$(V)),@:,@printf '  %-7s %s\n' $(1) $(2))
 MACHINE ?= qemu
+DEFCONFIGS := $(wildcard configs/*_defconfig)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
@@ -37,10 +38,11 @@ help:
 	@echo 'make test-full        the whole matrix (longer)'
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make fuzz             run each fuzzer for FUZZ_SECONDS (60) seconds'
-	@echo 'make check            layer rules, source conventions, formatting'
+	@echo 'make check            layer rules, conventions of the source, generated documents'
+	@echo 'make docs/cpuid.md   write the list of CPU features that guests do not see, from the tables that decide it'
 	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves'
 	@echo 'make menuconfig       choose the features of the image'
-	@echo 'make <name>_defconfig start from configs/<name>_defconfig: $(patsubst configs/%_defconfig,%,$(wildcard configs/*_defconfig))'
+	@echo 'make <name>_defconfig start from configs/<name>_defconfig:' $(patsubst configs/%_defconfig,%,$(DEFCONFIGS))
 	@echo 'make savedefconfig    write the choice as build/defconfig, minimal'
 	@echo 'make clean            remove what was built, keep the configuration and the downloaded guest'
 	@echo 'make distclean        remove build/'
@@ -113,7 +115,8 @@ WARN   := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-p
 CFLAGS := -std=gnu17 $(if $(CONFIG_DEBUG_OPTIMIZE),-Og,-O2) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel \
 	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-omit-frame-pointer -fno-common \
 	-fno-asynchronous-unwind-tables -fcf-protection=none $(WARN) -Iinclude -I. -include $(B)/config.h
-NASMFLAGS := -f elf64 -g -F dwarf -Wall -Werror -I$(A)/
+# Not -Wall: newer versions then warn of every relocation that the entry code needs.
+NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
 LDFLAGS := -m elf_x86_64 -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
 	--no-warn-rwx-segments --fatal-warnings -T $(LDS)
 
@@ -166,6 +169,11 @@ $(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config.h Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c
+
+$(B)/cpuid-list: tools/cpuid-list.c $(wildcard vmm/cpuid_get.c vmm/cpuid_table*.c vmm/cpuid_*.h) Makefile
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
 
 # ---- the guest, the ISO, and a run ------------------------------------------
 
@@ -236,7 +244,7 @@ UNIT_BINARIES := $(UNITS:%=$(B)/unit/%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
-tests-built: all $(UNIT_BINARIES) $(GUEST)
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(GUEST)
 
 unit: $(UNIT_BINARIES) $(GUEST)
 	@$(PYTEST) tests/unit
@@ -252,9 +260,16 @@ fuzz: $(FUZZERS:%=$(B)/fuzz/%)
 	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		-artifact_prefix=$$f. $$f.corpus || exit 1; done
 
-check: | $(B)/.config
+check: $(B)/cpuid-list
 	@tools/check-layers
 	@tools/check-source
+	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }
+
+# The list of what a guest does not see, from the tables that decide it.
+.PHONY: docs/cpuid.md
+docs/cpuid.md: $(B)/cpuid-list
+	$(call say,DOC,$@)
+	$(Q)$< > $@
 
 clean:
 	@rm -rf $(filter-out $(B)/.config $(B)/guest,$(wildcard $(B)/* $(B)/.pytest_cache))

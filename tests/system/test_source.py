@@ -23,6 +23,12 @@ def test_source_conventions():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+def test_cpuid_document_is_current():
+    done = subprocess.run([os.path.join(node.BUILD, "cpuid-list")], capture_output=True, text=True, check=True)
+    with open(os.path.join(node.TOP, "docs", "cpuid.md"), encoding="utf-8") as f:
+        assert f.read() == done.stdout, "make docs/cpuid.md"
+
+
 def test_layer_check_finds_a_breach(tmp_path):
     """A copy of the checker over a tree with one forbidden include, and over one with none."""
     for header, status in (("arch/x86_64/vmx/vmcs.h", 1), ("vmm/vm.h", 0)):

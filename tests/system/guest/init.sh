@@ -4,13 +4,7 @@
 # that the kernel command line names (margay.test=NAME: /tests/NAME), or a
 # shell with job control on the console, again and again.
 export PATH=/bin HOME=/root TERM=vt100 PS1='guest# '
-
-# What busybox' poweroff and reboot send to the first process. A shell takes
-# signals only while it waits, so that all else runs in the background.
-trap 'drain; busybox poweroff -f' USR2
-trap 'drain; busybox reboot -f' TERM
-# Sets what is set already: the terminal driver first waits for its output.
-drain() { stty opost </dev/console; }
+. /etc/profile
 
 mount -t proc proc /proc
 mount -t sysfs sysfs /sys
@@ -25,19 +19,14 @@ name=$(sed -n 's/.*margay\.test=\([a-z0-9-]*\).*/\1/p' /proc/cmdline)
 if [ -n "$name" ]; then
 	# Kernel messages would fall into the test's lines.
 	dmesg -n 1
-	if [ -x "/tests/$name" ]; then
-		"/tests/$name" </dev/console &
-		wait $!
-	fi
+	[ -x "/tests/$name" ] && "/tests/$name"
 	# A test ends the machine itself.
 	echo "margay-test: failed: $name"
-	drain
-	busybox poweroff -f
+	poweroff
 fi
 
 echo
 echo "Margay guest: Linux $(uname -r), busybox. 'poweroff' or 'reboot' ends it."
 while true; do
-	setsid cttyhack sh </dev/console &
-	wait $!
+	setsid cttyhack sh -l
 done

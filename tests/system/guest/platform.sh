@@ -4,6 +4,7 @@
 # memory, its scheduler and its vector registers, then takes typed input. One
 # line "margay-test: key: value" per fact; the host's test judges them.
 # margay.forks=N: how many processes are forked (2000).
+. /etc/profile
 report() { echo "margay-test: $1: $2"; }
 serial_count() { awk '/ttyS0/ { n = 0; for (i = 2; i <= NF && $i ~ /^[0-9]+$/; i++) n += $i; print n }' /proc/interrupts; }
 forks=$(sed -n 's/.*margay\.forks=\([0-9]*\).*/\1/p' /proc/cmdline)

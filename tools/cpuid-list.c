@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * cpuid-list: prints docs/cpuid.md from the CPUID policy's own tables, so that
+ * the list of differences stands in one place. Build-host tool:
+ * gcc -Iinclude -I. tools/cpuid-list.c vmm/cpuid_get.c vmm/cpuid_table*.c
+ */
+#include <stdio.h>
+#include <string.h>
+
+#include "vmm/cpuid_policy.h"
+
+static const char intro[] =
+	"# CPUID: what a guest sees\n"
+	"\n"
+	"Printed by `tools/cpuid-list.c` from `vmm/cpuid_table.c` and `vmm/cpuid_table_ext.c`; do not edit.\n"
+	"\n"
+	"A guest's CPUID is the host's, but for the lines below and for bits that the tables do not name: a bit that a\n"
+	"future CPU brings is hidden until somebody has thought about it. Physical address bits are at most what stage 2\n"
+	"maps, linear address bits at most 48. Every vCPU is a package of one core with one thread; its caches are the\n"
+	"host's. On Intel leaf 0x15 tells the calibrated TSC rate by the virtual APIC timer's 1 MHz crystal.\n"
+	"\n"
+	"Leaves of the hypervisor: 0x40000000 `MargayMargay`; 0x40000010 EAX the TSC's, EBX the APIC timer's rate in kHz;\n"
+	"0x40000100 KVM's signature, with the features CLOCKSOURCE2 (EAX bit 3), CLOCKSOURCE_STABLE (bit 24, where the\n"
+	"host's TSCs agree) and the hint REALTIME (EDX bit 0) in 0x40000101.\n"
+	"\n"
+	"`conditional`: shown where the host has it and the condition holds. `dynamic`: follows the vCPU's state.\n";
+
+static void section(const char *change)
+{
+	struct cpuid_difference d;
+
+	printf("\n## %c%s\n\n| leaf | flag | why |\n|---|---|---|\n", change[0] - 'a' + 'A', change + 1);
+	for (unsigned i = 0; cpuid_policy_documented_hidden(i, &d); i++)
+		if (!strcmp(d.change, change))
+			printf("| %#x | %s | %s |\n", d.leaf, d.name, d.reason);
+}
+
+int main(void)
+{
+	fputs(intro, stdout);
+	section("forced on");
+	section("conditional");
+	section("dynamic");
+	section("hidden");
+	return 0;
+}
