@@ -14,6 +14,7 @@
 #define FS_PER_SECOND 1000000000000000ull
 
 static u64 tsc_khz;
+static bool tsc_differs;
 static u64 boot_tsc, boot_seconds; /* the wall clock said boot_seconds when the TSC was boot_tsc */
 
 static u64 read_pmtimer(void)
@@ -61,7 +62,10 @@ void clock_init(void)
 	if (enumerated && tsc_khz != enumerated)
 		printk("CPUID 15h says %lu kHz, which the %s contradicts", enumerated, by);
 	printk("TSC %lu.%03lu MHz by %s, %s", tsc_khz / 1000, tsc_khz % 1000,
-	       tsc_khz == measured ? by : "CPUID 15h", cpu_features.invariant_tsc ? "invariant" : cpu_features.tcg ? "constant under TCG" : "not invariant");
+	       tsc_khz == measured ? by : "CPUID 15h",
+	       cpu_features.invariant_tsc ? "invariant" :
+	       cpu_features.tcg		  ? "constant under TCG" :
+					    "not invariant");
 
 	boot_tsc = rdtsc();
 	if (rtc_read(fadt ? fadt->century : 0, &boot_seconds))
@@ -76,7 +80,15 @@ u64 clock_tsc_khz(void)
 bool clock_tsc_stable(void)
 {
 	/* QEMU's TCG cannot show the bit, but its TSC is the build host's clock or -icount's: constant, and one for all CPUs. */
-	return cpu_features.invariant_tsc || cpu_features.tcg;
+	return !tsc_differs && (cpu_features.invariant_tsc || cpu_features.tcg);
+}
+
+bool clock_tsc_differs(void)
+{
+	bool first = !tsc_differs;
+
+	tsc_differs = true;
+	return first;
 }
 
 u64 clock_wall(u64 *tsc)

@@ -21,7 +21,9 @@
 #define PENDING_LOOPS 64
 /* Polls before the transmitter counts as stuck: some 100 ms by port, when 16 bytes take 1.4 ms. */
 #define SEND_POLLS 200000u
+/* Until the holder counts as dead; one that polls holds the lock for as long as a line and what is before it takes. */
 #define LOCK_TRIES 1000000u
+#define LOCK_TRIES_POLLED (100 * LOCK_TRIES)
 
 enum console_mode { MODE_NONE, MODE_POLLED, MODE_INTERRUPT, MODE_PANIC };
 
@@ -35,6 +37,7 @@ static bool guest_mid_line;      /* the last byte queued was the guest's and no 
 static bool guest_waits;         /* a write was short: tx_room is owed */
 static unsigned lines_lost;
 static struct console_user *console_user;
+static bool in_callback; /* the user that was taken under the lock is being called; atomic */
 
 static u32 ring_used(void)
 {
@@ -49,7 +52,9 @@ static void put(u8 byte)
 /* In panic mode the holder may never run again. */
 static bool lock_console(void)
 {
-	for (unsigned i = 0; mode != MODE_PANIC && i < LOCK_TRIES; i++) {
+	unsigned tries = mode == MODE_POLLED ? LOCK_TRIES_POLLED : LOCK_TRIES;
+
+	for (unsigned i = 0; mode != MODE_PANIC && i < tries; i++) {
 		if (spin_trylock(&console_lock))
 			return true;
 		__builtin_ia32_pause();
@@ -110,7 +115,8 @@ static void pump(void)
 		send_some();
 		if (!guest_mid_line)
 			report_lost();
-		uart8250_interrupts(&uart, true, ring_used() > 0);
+		/* Another CPU may send the last byte: whoever waits for room is told by the interrupt that follows it. */
+		uart8250_interrupts(&uart, true, ring_used() > 0 || guest_waits);
 	}
 }
 
@@ -196,6 +202,7 @@ static bool service(bool *overrun)
 	n = receive(buf, RX_BATCH, overrun);
 	pump();
 	user = console_user;
+	__atomic_store_n(&in_callback, user != NULL, __ATOMIC_RELAXED);
 	if (guest_waits && ring_used() < GUEST_RESUME) {
 		guest_waits = false;
 		room = true;
@@ -206,6 +213,7 @@ static bool service(bool *overrun)
 		user->rx(user, buf[i]);
 	if (user && room)
 		user->tx_room(user);
+	__atomic_store_n(&in_callback, false, __ATOMIC_RELEASE);
 	return true;
 }
 
@@ -234,6 +242,9 @@ void console_attach(struct console_user *user)
 	console_user = user;
 	guest_waits = false;
 	unlock_console(locked);
+	/* The one before may be freed after this: another CPU's handler must have left it. */
+	while (__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE))
+		__builtin_ia32_pause();
 }
 
 size_t console_write(const u8 *buf, size_t n)

@@ -33,7 +33,12 @@ struct console_user {
 	void (*tx_room)(struct console_user *user);
 };
 
-/* Replaces the user; NULL: input is dropped. Callbacks run in console_interrupt(), without any lock held. */
+/*
+ * Replaces the user; NULL: input is dropped. Callbacks run in
+ * console_interrupt(), without any lock held; once this has returned the old
+ * user gets none any more. Not to be called by them, nor with a lock that they
+ * take.
+ */
 void console_attach(struct console_user *user);
 
 /* Queues raw output of the user; returns how many bytes fitted. Never waits once interrupts are on. */

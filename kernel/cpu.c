@@ -13,17 +13,38 @@
 #include "kernel/printk.h"
 
 static struct cpu boot_cpu;
-static struct cpu *others; /* CPUs 1 .. nr_cpus - 1 */
+static struct cpu *cpus[MADT_MAX_CPUS] = { &boot_cpu }; /* by index; the others' pages are on their own nodes */
 static unsigned nr_cpus = 1;
+
+static_assert(sizeof(struct cpu) <= PAGE_SIZE, "one page each");
+
+void cpu_load(struct cpu *cpu)
+{
+	desc_load(&cpu->desc);
+	wrmsr(MSR_GS_BASE, (u64)cpu);
+	trap_load();
+}
 
 void cpu_init_boot(void)
 {
 	boot_cpu.self = &boot_cpu;
 	boot_cpu.online = true;
-	desc_load(&boot_cpu.desc);
-	wrmsr(MSR_GS_BASE, (u64)&boot_cpu);
 	trap_init();
-	trap_load();
+	cpu_load(&boot_cpu);
+}
+
+static void add(u32 apic)
+{
+	int node = (int)numa_node_of_apic_id(apic);
+	struct cpu *cpu = pmem_pages_alloc(1, node);
+
+	if (!cpu)
+		panic("no memory for the data of CPU %u", nr_cpus);
+	cpu->self = cpu;
+	cpu->id = nr_cpus;
+	cpu->apic_id = apic;
+	cpu->node = node;
+	cpus[nr_cpus++] = cpu;
 }
 
 void cpu_init_all(void)
@@ -35,28 +56,14 @@ void cpu_init_all(void)
 	boot_cpu.node = (int)numa_node_of_apic_id(boot_cpu.apic_id);
 	if (!madt || !madt->nr_cpus)
 		return;
-
-	others = pmem_pages_alloc((unsigned)(ALIGN_UP(madt->nr_cpus * sizeof(*others), PAGE_SIZE) / PAGE_SIZE), -1);
-	if (!others)
-		panic("no memory for the data of %u CPUs", madt->nr_cpus);
 	for (unsigned i = 0; i < madt->nr_cpus; i++) {
-		u32 apic = madt->cpu[i].apic_id;
-		struct cpu *cpu;
-
-		if (apic == boot_cpu.apic_id) {
+		if (madt->cpu[i].apic_id == boot_cpu.apic_id)
 			listed = true;
-			continue;
-		}
-		cpu = &others[nr_cpus - 1];
-		cpu->self = cpu;
-		cpu->id = nr_cpus++;
-		cpu->apic_id = apic;
-		cpu->node = (int)numa_node_of_apic_id(apic);
+		else if (nr_cpus < MADT_MAX_CPUS)
+			add(madt->cpu[i].apic_id);
 	}
 	if (!listed)
 		printk("the MADT does not list the boot CPU (APIC ID %u)", boot_cpu.apic_id);
-	if (madt->dropped_cpus)
-		printk("%u CPUs ignored: more than %u", madt->dropped_cpus, MADT_MAX_CPUS);
 }
 
 int cpu_alloc_stacks(struct cpu *cpu)
@@ -93,5 +100,17 @@ struct cpu *cpu_get(unsigned id)
 {
 	if (id >= nr_cpus)
 		return NULL;
-	return id ? &others[id - 1] : &boot_cpu;
+	return cpus[id];
+}
+
+void cpu_put_last(unsigned id)
+{
+	struct cpu *cpu = cpus[id];
+
+	for (; id < nr_cpus - 1; id++) {
+		cpus[id] = cpus[id + 1];
+		cpus[id]->id = id;
+	}
+	cpus[id] = cpu;
+	cpu->id = id;
 }

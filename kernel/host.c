@@ -155,6 +155,16 @@ void host_cpu_wait(void)
 	cpu_wait(false);
 }
 
+bool host_cpu_kicked(void)
+{
+	return cpu_kicked();
+}
+
+const u32 *host_cpu_kick_word(void)
+{
+	return cpu_kick_word();
+}
+
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	cpuid(leaf, subleaf, out);
@@ -220,7 +230,8 @@ void host_log(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	vlog_line(LOGLEVEL_INFO, fmt, ap);
+	/* Never hidden: these lines tell operators and scripts what is wrong with a VM file and how a VM ended. */
+	vlog_line(LOGLEVEL_ERROR, fmt, ap);
 	va_end(ap);
 }
 

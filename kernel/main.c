@@ -20,6 +20,7 @@
 #include "kernel/pmem.h"
 #include "kernel/poweroff.h"
 #include "kernel/printk.h"
+#include "kernel/smp.h"
 #include "kernel/timer.h"
 #include "kernel/upcall.h"
 #include "kernel/work.h"
@@ -89,7 +90,7 @@ static void init_numa(void)
 	const char *error = numa_init(acpi_srat(), acpi_slit());
 
 	if (error)
-		printk("NUMA: %s: taken as one node", error);
+		printk("NUMA: %s: taken as %u node(s)", error, numa_node_count());
 	pmem_start();
 	upcall_use_page_pool();
 	for (unsigned node = 0; node < numa_node_count(); node++)
@@ -123,8 +124,9 @@ static void boot_cpu_main(void)
 	clock_init();
 	apic_timer_init(clock_tsc_khz());
 	timer_init();
-	printk("CPU 0: APIC ID %u, %s, timer %s; %u CPU(s) in the machine", this_cpu()->apic_id,
-	       apic_is_x2apic() ? "x2APIC" : "xAPIC", apic_timer_mode(), cpu_count());
+	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, apic_is_x2apic() ? "x2APIC" : "xAPIC",
+	       apic_timer_mode());
+	smp_start();
 	irq_init();
 	init_console_interrupt();
 	pci_init(acpi_mcfg());

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The report of a bug and the end of the node. */
 #include <margay/string.h>
+#include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/console.h"
@@ -12,7 +13,10 @@
 #define LOG_LINES 12
 #define BACKTRACE_DEPTH 32
 
-static u32 panicking;
+/* Until the others have stopped: at once where they run, some time on an emulator that has to give them a turn. */
+#define STOP_POLLS 1000000u
+
+static u32 panicking; /* index + 1 of the CPU that panics */
 
 static void halt(void) __attribute__((noreturn));
 static void halt(void)
@@ -31,18 +35,52 @@ static void show_log_line(enum loglevel level, const char *text, size_t length)
 	console_log(line, MIN((size_t)n, sizeof(line) - 1));
 }
 
+static void halt_offline(void) __attribute__((noreturn));
+static void halt_offline(void)
+{
+	__atomic_store_n(&this_cpu()->online, false, __ATOMIC_RELEASE);
+	halt();
+}
+
+void panic_stop_here(void)
+{
+	u32 who = __atomic_load_n(&panicking, __ATOMIC_ACQUIRE);
+
+	if (who && who != this_cpu()->id + 1)
+		halt_offline();
+}
+
+static bool others_online(void)
+{
+	for (unsigned i = 0; i < cpu_count(); i++)
+		if (i != this_cpu()->id && __atomic_load_n(&cpu_get(i)->online, __ATOMIC_ACQUIRE))
+			return true;
+	return false;
+}
+
+static void stop_others(void)
+{
+	for (unsigned i = 0; i < cpu_count(); i++)
+		if (i != this_cpu()->id && cpu_get(i)->online)
+			apic_send_nmi(cpu_get(i)->apic_id);
+	for (unsigned i = 0; i < STOP_POLLS && others_online(); i++)
+		cpu_pause();
+}
+
 /* The first CPU to arrive goes on, alone on a polled console. */
 static void begin(void)
 {
-	u32 before;
+	u32 before = 0;
 
 	cpu_cli();
-	before = __atomic_exchange_n(&panicking, this_cpu()->id + 1, __ATOMIC_SEQ_CST);
-	if (before) {
+	if (!__atomic_compare_exchange_n(&panicking, &before, this_cpu()->id + 1, false, __ATOMIC_SEQ_CST,
+					 __ATOMIC_RELAXED)) {
 		if (before == this_cpu()->id + 1)
 			console_log("margay: panic while panicking", 29);
-		halt();
+		halt_offline();
 	}
+	stop_others();
+	printk_panic();
 	console_panic();
 	printk_last(LOG_LINES, show_log_line);
 }

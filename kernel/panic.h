@@ -2,7 +2,8 @@
 /*
  * The end after a bug or a broken machine: registers, symbolised backtrace,
  * the log's last lines if the console has not shown them, and the
- * machine-readable line "margay: node: end=panic". Then the CPU halts.
+ * machine-readable line "margay: node: end=panic". Then the CPU halts. The
+ * other CPUs are stopped first, by NMI.
  */
 #ifndef KERNEL_PANIC_H
 #define KERNEL_PANIC_H
@@ -12,10 +13,13 @@
 
 struct trap_frame;
 
-/* Any CPU, any context. The first CPU to panic reports; others halt silently. */
+/* Any CPU, any context. The first CPU to panic reports; others halt silently and count as offline. */
 void panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
 void vpanic(const char *fmt, va_list ap) __attribute__((noreturn));
 /* For an exception: `what` names it. */
 void panic_trap(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
+
+/* For the NMI handler: halts when another CPU has panicked, else returns. Takes no lock. */
+void panic_stop_here(void);
 
 #endif

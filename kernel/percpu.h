@@ -28,12 +28,13 @@ struct cpu {
 	u32 apic_id;
 	int node;                /* NUMA node, dense */
 	bool online;             /* running the work loop or about to */
-	u32 kick;                /* not 0: somebody wants this CPU to look; set by others, atomic */
+	u32 kick;                /* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
 	struct work *work;       /* current or next work item; atomic, owned by the CPU until it is NULL again */
+	bool working;            /* inside an item's run(); only this CPU touches it */
 	struct work *next_work;  /* what follows it, named by itself; only this CPU touches it */
 	struct timer *timers;    /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
-	u64 nmi_count;
+	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
 	struct cpu_desc desc;
 };
@@ -50,11 +51,17 @@ static inline struct cpu *this_cpu(void)
 /* Gives the boot CPU its per-CPU data and descriptor tables: the first thing that runs in C. */
 void cpu_init_boot(void);
 
+/* Gives the calling CPU its descriptor tables and this_cpu(). Its IST stacks exist. */
+void cpu_load(struct cpu *cpu);
+
 /*
  * Makes one struct cpu for each enabled processor of the MADT, the boot CPU
  * first; only that one is online. After ACPI and apic_init().
  */
 void cpu_init_all(void);
+
+/* Makes a CPU that is not online the last one; those after it move down by one. Before any of them is online. */
+void cpu_put_last(unsigned id);
 
 /* Guarded stacks for a CPU that has none yet. 0 or -ENOMEM. */
 int cpu_alloc_stacks(struct cpu *cpu);
@@ -63,7 +70,7 @@ int cpu_alloc_stacks(struct cpu *cpu);
 unsigned cpu_count(void);
 /* CPUs that run the work loop. */
 unsigned cpu_online_count(void);
-/* CPU by index; NULL when there is no such one. */
+/* CPU by index, the online ones first; NULL when there is no such one. */
 struct cpu *cpu_get(unsigned id);
 
 #endif

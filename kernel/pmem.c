@@ -21,6 +21,9 @@
 #define CHUNK_MAX_RUN (CHUNK_PAGES - 1) /* the first page is the header */
 #define CHUNK_MAGIC 0x6d67795f6b6e6863ull
 #define LOW_LIMIT MIB(1)
+/* Above what firmware is known to scribble on after boot, and below video memory. */
+#define LOW_PAGE_MIN KIB(64)
+#define LOW_PAGE_MAX KIB(640)
 #define EARLY_PIECE KIB(256)
 
 /* At the start of each chunk. */
@@ -38,6 +41,19 @@ static struct extent_list free_list;
 static struct chunk *chunks;
 static u64 pool_bytes;
 static u64 early_next, early_end;
+static u64 low_page;
+
+/* The lowest one: the extended BIOS data area, which not every memory map leaves out, is at the other end. */
+static u64 find_low_page(void)
+{
+	for (unsigned i = 0; i < free_list.count; i++) {
+		u64 page = MAX(free_list.range[i].start, LOW_PAGE_MIN);
+
+		if (page < free_list.range[i].end && page < LOW_PAGE_MAX)
+			return page;
+	}
+	return 0;
+}
 
 int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end)
 {
@@ -47,12 +63,14 @@ int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end)
 		if (bi->range[i].type == BOOT_MEMORY_USABLE)
 			err = extent_add(&free_list, bi->range[i].start, bi->range[i].end, 0);
 	if (!err)
-		err = extent_remove(&free_list, 0, LOW_LIMIT);
-	if (!err)
 		err = extent_remove(&free_list, ALIGN_DOWN(image_start, PAGE_SIZE), ALIGN_UP(image_end, PAGE_SIZE));
 	for (unsigned i = 0; i < bi->nr_modules && !err; i++)
 		err = extent_remove(&free_list, ALIGN_DOWN(bi->module[i].start, PAGE_SIZE),
 				    ALIGN_UP(bi->module[i].end, PAGE_SIZE));
+	if (!err) {
+		low_page = find_low_page();
+		err = extent_remove(&free_list, 0, LOW_LIMIT);
+	}
 	/* The modules' original places come back one by one. */
 	free_list.live = bi->nr_modules;
 	if (err)
@@ -90,6 +108,11 @@ static void assign_nodes(u64 from, u64 to)
 	for (unsigned i = 0; numa_memory(i, &start, &end, &node); i++)
 		if (extent_set_node(&free_list, MAX(start, from), MIN(end, to), node))
 			printk_error("memory: more than %u pieces: some memory is counted on the wrong NUMA node", EXTENT_MAX);
+}
+
+u64 pmem_low_page(void)
+{
+	return low_page;
 }
 
 void pmem_start(void)

@@ -5,7 +5,7 @@
 #include <margay/spinlock.h>
 #include "kernel/console.h"
 
-/* Long enough for any holder that still runs; one that does not (a panic, an NMI) must not silence the log. */
+/* Long enough for any holder that still runs; one that does not (interrupted by #MC) must not silence the log. */
 #define LOCK_TRIES 1000000u
 
 static struct spinlock ring_lock; /* guards ring, head */
@@ -104,6 +104,11 @@ void printk_debug(const char *fmt, ...)
 void printk_set_level(enum loglevel level)
 {
 	shown = level;
+}
+
+void printk_panic(void)
+{
+	spin_unlock(&ring_lock);
 }
 
 void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length))

@@ -26,6 +26,9 @@ void vlog_line(enum loglevel level, const char *fmt, va_list ap);
 /* What is shown on the console from now on. */
 void printk_set_level(enum loglevel level);
 
+/* For panic: nobody else runs any more, so whoever held the ring's lock does not use it. */
+void printk_panic(void);
+
 /* Shows the whole ring on the console, for a console that has just been found. */
 void printk_replay(void);
 

@@ -36,6 +36,7 @@ void upcall_trap(const struct trap_frame *frame, const char *what)
 void upcall_nmi(void)
 {
 	this_cpu()->nmi_count++;
+	panic_stop_here();
 }
 
 static bool use_pool;

@@ -16,8 +16,11 @@ int work_assign(unsigned id, struct work *work)
 
 	if (!cpu || !__atomic_load_n(&cpu->online, __ATOMIC_ACQUIRE))
 		return -ENODEV;
-	/* The running item names its successor: nobody else can take the CPU in between. */
-	if (cpu == this_cpu() && cpu->work && !cpu->next_work) {
+	/*
+	 * The running item names its successor: nobody else can take the CPU in
+	 * between. The boot code is none: what it assigns to its own CPU waits there.
+	 */
+	if (cpu == this_cpu() && cpu->working && !cpu->next_work) {
 		cpu->next_work = work;
 		return 0;
 	}
@@ -33,10 +36,26 @@ void cpu_kick(unsigned id)
 
 	if (!cpu || !__atomic_load_n(&cpu->online, __ATOMIC_ACQUIRE))
 		return;
-	/* The NMI is sent even when the word was set: a CPU in guest mode clears it only when it sleeps. */
+	/*
+	 * The NMI is sent even when the word was set: its setter may not have come
+	 * as far, and the CPU may be in guest mode, where it sees NMIs only.
+	 */
 	__atomic_store_n(&cpu->kick, 1, __ATOMIC_SEQ_CST);
 	if (cpu != this_cpu())
 		apic_send_nmi(cpu->apic_id);
+}
+
+bool cpu_kicked(void)
+{
+	u32 *kick = &this_cpu()->kick;
+
+	/* The exchange orders what the caller reads next behind it, and costs nothing while nobody kicks. */
+	return __atomic_load_n(kick, __ATOMIC_RELAXED) && __atomic_exchange_n(kick, 0, __ATOMIC_SEQ_CST);
+}
+
+const u32 *cpu_kick_word(void)
+{
+	return &this_cpu()->kick;
 }
 
 void cpu_interrupt_window(void)
@@ -49,13 +68,15 @@ void cpu_wait(bool deep)
 {
 	struct cpu *cpu = this_cpu();
 
-	if (deep && cpu_features.mwait && cpu_features.arat)
+	/* QEMU's TCG takes MWAIT for PAUSE as soon as there are two CPUs. */
+	if (deep && cpu_features.mwait && cpu_features.arat && !cpu_features.tcg)
 		idle_mwait(&cpu->kick, cpu_features.mwait_hint);
 	else
 		idle_hlt(&cpu->kick);
 	/* Cleared before the caller looks again: a kick from here on makes the next wait return. */
 	__atomic_exchange_n(&cpu->kick, 0, __ATOMIC_SEQ_CST);
-	timer_run_due();
+	/* A CPU that is kicked all the time did not open interrupts above. */
+	cpu_interrupt_window();
 }
 
 void work_loop(void)
@@ -69,7 +90,9 @@ void work_loop(void)
 			cpu_wait(true);
 			continue;
 		}
+		cpu->working = true;
 		work->run(work);
+		cpu->working = false;
 		work = cpu->next_work;
 		cpu->next_work = NULL;
 		__atomic_store_n(&cpu->work, work, __ATOMIC_RELEASE);

@@ -162,17 +162,72 @@ static int set_cmdline(struct parser *p, struct span v)
 	return 0;
 }
 
+/* One element of a CPU list, `a` or `a-b`, which *s is left behind. */
+static bool cpu_range(struct span *s, u64 *first, u64 *last)
+{
+	if (!number(s, first))
+		return false;
+	*last = *first;
+	if (!s->n || s->p[0] != '-')
+		return true;
+	s->p++;
+	s->n--;
+	return number(s, last) && *last >= *first;
+}
+
+static int add_cpus(struct parser *p, u64 first, u64 last)
+{
+	struct vm_config *c = p->config;
+
+	if (last > VM_CPU_NUMBER_MAX)
+		return error(p, "cpus: expected CPU numbers up to %u, found %llu", VM_CPU_NUMBER_MAX, (unsigned long long)last);
+	for (u64 cpu = first; cpu <= last; cpu++) {
+		for (unsigned i = 0; i < c->cpus; i++)
+			if (c->cpu[i] == cpu)
+				return error(p, "cpus: CPU %llu is named twice", (unsigned long long)cpu);
+		if (c->cpus == VM_CPUS_MAX)
+			return error(p, "cpus: expected at most %u CPUs", VM_CPUS_MAX);
+		c->cpu[c->cpus++] = (u16)cpu;
+	}
+	return 0;
+}
+
+/* `4-7`, `1-3,6`: the CPUs of vCPU 0, 1, ... */
+static int set_cpu_list(struct parser *p, struct span v)
+{
+	struct span rest = v;
+
+	p->config->cpus = 0;
+	p->config->pinned = true;
+	for (;;) {
+		u64 first, last;
+		int err;
+
+		if (!cpu_range(&rest, &first, &last) || (rest.n && rest.p[0] != ','))
+			return wrong_value(p, "cpus", "a list of CPUs like 1-3,6", v);
+		err = add_cpus(p, first, last);
+		if (err || !rest.n)
+			return err;
+		rest.p++;
+		rest.n--;
+	}
+}
+
 static int set_cpus(struct parser *p, struct span v)
 {
 	struct span rest = v;
 	u64 n;
 
-	if (!number(&rest, &n) || rest.n)
-		return wrong_value(p, "cpus", "a number of vCPUs", v);
+	p->config->line_cpus = p->line;
+	if (!number(&rest, &n))
+		return wrong_value(p, "cpus", "a number of vCPUs, or a list of CPUs like 1-3,6", v);
+	if (rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
+		return set_cpu_list(p, v);
+	if (rest.n)
+		return wrong_value(p, "cpus", "a number of vCPUs, or a list of CPUs like 1-3,6", v);
 	if (n < 1 || n > VM_CPUS_MAX)
 		return error(p, "cpus: expected 1 to %u vCPUs, found %llu", VM_CPUS_MAX, (unsigned long long)n);
 	p->config->cpus = (unsigned)n;
-	p->config->line_cpus = p->line;
 	return 0;
 }
 

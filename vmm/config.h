@@ -10,7 +10,8 @@
 #include <margay/types.h>
 
 /* vCPUs of one VM. */
-#define VM_CPUS_MAX 1
+#define VM_CPUS_MAX 64
+#define VM_CPU_NUMBER_MAX 4095
 /* Below this no Linux kernel unpacks; above it no x86-64 CPU of today addresses. */
 #define VM_MEMORY_MIN MIB(32)
 #define VM_MEMORY_MAX GIB(65536)
@@ -28,6 +29,8 @@ struct vm_config {
 	char initrd[VM_MODULE_MAX + 1];   /* module name; empty: none */
 	char cmdline[VM_CMDLINE_MAX + 1]; /* guest kernel command line */
 	unsigned cpus;                    /* vCPUs; default 1 */
+	bool pinned;                      /* cpu[n] is the host CPU of vCPU n; else the next free ones */
+	u16 cpu[VM_CPUS_MAX];
 	u64 memory;                       /* bytes, multiple of 2 MiB; required */
 	enum vm_on_end on_end;            /* default ON_END_STOP */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */

@@ -28,9 +28,12 @@ void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	u64 *gpr = vcpu->regs.gpr;
 	u64 value = (gpr[GPR_RDX] << 32) | (u32)gpr[GPR_RAX];
+	struct segment ss;
 
-	/* CPL and CR4.OSXSAVE were checked by the CPU before the exit. */
-	if ((u32)gpr[GPR_RCX] != 0 || !cpuid_policy_xcr0_valid(&vcpu->vm->cpuid, value) || host_xsetbv(0, value)) {
+	/* CR4.OSXSAVE was checked by the CPU before the exit; the CPL on VT-x only (SDM vol. 3, 26.1.1). */
+	hvm->get_segment(vcpu, SEG_SS, &ss);
+	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3 || (u32)gpr[GPR_RCX] != 0 ||
+	    !cpuid_policy_xcr0_valid(&vcpu->vm->cpuid, value) || host_xsetbv(0, value)) {
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		return;
 	}

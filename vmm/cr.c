@@ -10,6 +10,24 @@
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
 
+/* Writes that change one of these load the directory pointers of PAE paging (SDM vol. 3, 4.4.1). */
+#define CR0_LOADS_PDPTES (CR0_PG | CR0_CD | CR0_NW)
+#define CR4_LOADS_PDPTES (CR4_PAE | CR4_PGE | CR4_PSE | CR4_SMEP)
+
+/* A reserved bit in a present one is #GP; loaded, it would fail a VT-x entry. */
+static bool pdptes_valid(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
+{
+	u64 reserved = ~(BIT(vcpu->vm->cpuid.phys_bits) - 1) | 0x1e6, pdptes[4];
+
+	if (!(cr0 & CR0_PG) || !(cr4 & CR4_PAE) || efer & EFER_LMA)
+		return true;
+	vcpu_read_pdptes(vcpu, hvm->get(vcpu, HVM_CR3), pdptes);
+	for (unsigned i = 0; i < ARRAY_SIZE(pdptes); i++)
+		if (pdptes[i] & PTE_P && pdptes[i] & reserved)
+			return false;
+	return true;
+}
+
 static int write_cr0(struct vcpu *vcpu, u64 value)
 {
 	u64 old = hvm->get(vcpu, HVM_CR0), cr4 = hvm->get(vcpu, HVM_CR4), efer = hvm->get(vcpu, HVM_EFER);
@@ -28,6 +46,8 @@ static int write_cr0(struct vcpu *vcpu, u64 value)
 			return -EINVAL;
 		efer &= ~EFER_LMA;
 	}
+	if ((old ^ value) & CR0_LOADS_PDPTES && !pdptes_valid(vcpu, value, cr4, efer))
+		return -EINVAL;
 	hvm->set(vcpu, HVM_EFER, efer);
 	hvm->set(vcpu, HVM_CR0, value);
 	return 0;
@@ -43,6 +63,9 @@ static int write_cr4(struct vcpu *vcpu, u64 value)
 	if (lma && !(value & CR4_PAE))
 		return -EINVAL;
 	if (value & CR4_PCIDE && !(old & CR4_PCIDE) && (!lma || hvm->get(vcpu, HVM_CR3) & 0xfff))
+		return -EINVAL;
+	if ((old ^ value) & CR4_LOADS_PDPTES &&
+	    !pdptes_valid(vcpu, hvm->get(vcpu, HVM_CR0), value, hvm->get(vcpu, HVM_EFER)))
 		return -EINVAL;
 	hvm->set(vcpu, HVM_CR4, value);
 	return 0;
@@ -98,9 +121,12 @@ static int access_cr(struct vcpu *vcpu, const struct vmexit *exit, unsigned gpr)
 		break;
 	}
 	if (exit->cr.write) {
+		struct segment cs;
+
 		value = vcpu->regs.gpr[gpr];
-		/* Outside 64-bit mode the operand has 32 bits; the upper half of a GPR is then not defined. */
-		if (!(hvm->get(vcpu, HVM_EFER) & EFER_LMA))
+		hvm->get_segment(vcpu, SEG_CS, &cs);
+		/* Outside 64-bit mode, as in compatibility mode, the operand has 32 bits; the rest of the GPR is not defined. */
+		if (!(hvm->get(vcpu, HVM_EFER) & EFER_LMA && cs.attr & SEG_ATTR_L))
 			value = (u32)value;
 		return write_cr(vcpu, exit->cr.cr, value);
 	}

@@ -45,7 +45,19 @@ int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
 
 void emulate_skip(struct vcpu *vcpu, unsigned len)
 {
-	vcpu->regs.rip += len;
+	u64 rip = vcpu->regs.rip + len;
+
+	/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
+	if (unlikely((rip ^ vcpu->regs.rip) >> 32)) {
+		struct segment cs;
+
+		hvm->get_segment(vcpu, SEG_CS, &cs);
+		if (mode(vcpu, &cs) != MODE_64)
+			rip = (u32)rip;
+	}
+	vcpu->regs.rip = rip;
+	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
+	vcpu->regs.rflags &= ~RFLAGS_RF;
 	if (hvm->get(vcpu, HVM_INTR_SHADOW))
 		hvm->set(vcpu, HVM_INTR_SHADOW, 0);
 	if (unlikely(vcpu->regs.rflags & RFLAGS_TF)) {

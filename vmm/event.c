@@ -47,7 +47,7 @@ static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 		}
 		if (doubles(e->vector, vector)) {
 			vector = VEC_DF;
-			has_error = true;
+			has_error = hvm->get(vcpu, HVM_CR0) & CR0_PE; /* none in real mode: the entry would fail */
 			error = 0;
 		}
 	} else {

@@ -43,12 +43,18 @@ static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
 		vcpu_raise_error(vcpu, exit->exception.vector, exit->exception.error);
 	else
 		vcpu_raise(vcpu, exit->exception.vector);
+	/*
+	 * A guest can arrange that the delivery of #AC or #DB raises the next one,
+	 * for ever and before any physical interrupt could end it.
+	 */
+	host_interrupt_window();
 }
 
 static void exit_hlt(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	emulate_skip_exit(vcpu, exit);
-	vcpu->halted = true;
+	/* Single-stepped, or its bytes faulted: the exception comes first. */
+	vcpu->halted = vcpu->event.type == HVM_EVENT_NONE;
 }
 
 static void exit_stage2(struct vcpu *vcpu, const struct vmexit *exit)
@@ -115,7 +121,7 @@ typedef void (*exit_handler)(struct vcpu *vcpu, const struct vmexit *exit);
 
 static const exit_handler handler[VMEXIT_REASONS] = {
 	[VMEXIT_EXTINT] = exit_extint,
-	[VMEXIT_NMI] = exit_nothing,
+	[VMEXIT_NMI] = exit_extint, /* vCPUs that kick this one without end must not keep physical interrupts out */
 	[VMEXIT_IRQ_WINDOW] = exit_irq_window,
 	[VMEXIT_NMI_WINDOW] = exit_nothing,
 	[VMEXIT_EXCEPTION] = exit_exception,

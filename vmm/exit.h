@@ -15,7 +15,7 @@ void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit);
 /* RDMSR and WRMSR (vmm/msr.c). */
 void exit_rdmsr(struct vcpu *vcpu, const struct vmexit *exit);
 void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit);
-/* Opens the MSRs that the guest may use without exits; once per vCPU after its creation. */
+/* Opens the MSRs that the guest may use without exits, cleared of an earlier VM's values; once per vCPU after its creation. */
 void msr_open_passthrough(struct vcpu *vcpu);
 
 /* Control-register accesses (vmm/cr.c). */

@@ -74,8 +74,10 @@ struct host_cpu_info {
 	bool online;
 };
 
+/* CPUs that run, numbered densely from 0: each can be given work. */
 unsigned host_cpu_count(void);
 unsigned host_cpu_this(void);
+/* NULL when there is no such CPU; one that did not start has a number above the others and is not online. */
 const struct host_cpu_info *host_cpu_info(unsigned cpu);
 
 /*
@@ -113,6 +115,23 @@ void host_interrupt_window(void);
  * check and the sleep are atomic with respect to interrupts and kicks.
  */
 void host_cpu_wait(void);
+
+/*
+ * True when the calling CPU was kicked since this was asked or host_cpu_wait()
+ * returned last, and forgets it. Asked before each look at what other CPUs may
+ * have stored: what is stored after the look comes with another kick.
+ */
+bool host_cpu_kicked(void);
+
+/*
+ * The calling CPU's kick word: not 0 while there is a kick that neither
+ * host_cpu_kicked() nor host_cpu_wait() has taken note of. The entry path
+ * tests it last of all, and does not enter the guest when it is set: on SVM
+ * with GIF = 0, where an NMI then stays pending until VMRUN; on VT-x in a
+ * region of arch/x86_64/cpu/nmi_table.h that begins with the test and ends
+ * behind VMLAUNCH and VMRESUME. A CPU in guest mode gets the kick's NMI.
+ */
+const u32 *host_cpu_kick_word(void);
 
 /* ---- CPU instructions that the fake host replaces --------------------- */
 

@@ -52,7 +52,8 @@ static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool 
 			u64 gva = emulate_string_operand(vcpu, insn, GPR_RDI);
 
 			/* The port is read once, so the destination must be known to be writable before. */
-			if (guest_translate(vcpu, gva, ACCESS_WRITE, &where, &f)) {
+			if (guest_translate(vcpu, gva, ACCESS_WRITE, &where, &f) ||
+			    guest_translate(vcpu, gva + insn->opsize - 1, ACCESS_WRITE, &where, &f)) {
 				vcpu_raise_page_fault(vcpu, f.cr2, f.error);
 				return -EFAULT;
 			}

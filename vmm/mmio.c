@@ -225,6 +225,13 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 		emulate_give_up(vcpu, "the guest cannot go on");
 		return;
 	}
+	/* Not the instruction at RIP accessed it: it must not be carried out, perhaps for ever. */
+	if (vcpu->event.type != HVM_EVENT_NONE) {
+		vm_log(vcpu->vm, "vcpu%u: delivery of vector %u accessed GPA %#llx, where there is no RAM", vcpu->id,
+		       vcpu->event.vector, (unsigned long long)exit->stage2.gpa.v);
+		emulate_give_up(vcpu, "the guest cannot go on");
+		return;
+	}
 	err = emulate_fetch(vcpu, &insn);
 	if (!err)
 		err = perform(vcpu, &insn);

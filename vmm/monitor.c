@@ -51,8 +51,8 @@ static bool choose_backend(void)
 		explained = explained || err != -ENODEV;
 	}
 	if (!explained)
-		host_log("margay: no virtualization: CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 ECX bit 2) "
-			 "that this image supports");
+		host_log("margay: no virtualization: CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 "
+			 "ECX bit 2) that this image supports");
 	return false;
 }
 
@@ -106,28 +106,6 @@ static void read_configs(void)
 		host_log("margay: no VM file: none of the boot modules has a name that begins with " VM_PREFIX);
 }
 
-static void start(struct slot *s)
-{
-	int err = vm_create(s->config, (unsigned)(s - slots), &s->vm);
-
-	if (!err) {
-		spin_lock(&lock);
-		nr_running++;
-		spin_unlock(&lock);
-		s->starts++;
-		err = vm_start(s->vm);
-		if (!err)
-			return;
-		vm_destroy(s->vm);
-		spin_lock(&lock);
-		nr_running--;
-		spin_unlock(&lock);
-	}
-	s->vm = NULL;
-	s->last_end = VM_END_CRASH;
-	host_log("%s: not started", s->config->name);
-}
-
 static bool ended_well(const struct slot *s)
 {
 	switch (s->last_end) {
@@ -159,6 +137,44 @@ static void node_end(void)
 	host_log("margay: node: end=idle vms=%u failed=%u", nr_slots, failed);
 }
 
+/* One running VM less, or one less who holds off the node's end. The last one ends the node. */
+static void put_running(void)
+{
+	bool last;
+
+	spin_lock(&lock);
+	last = --nr_running == 0;
+	spin_unlock(&lock);
+	if (last)
+		node_end();
+}
+
+static void get_running(void)
+{
+	spin_lock(&lock);
+	nr_running++;
+	spin_unlock(&lock);
+}
+
+/* The caller holds one of nr_running, so that a failure here never ends the node before the others have started. */
+static void start(struct slot *s)
+{
+	int err = vm_create(s->config, (unsigned)(s - slots), &s->vm);
+
+	if (!err) {
+		get_running();
+		s->starts++;
+		err = vm_start(s->vm);
+		if (!err)
+			return;
+		vm_destroy(s->vm);
+		put_running();
+	}
+	s->vm = NULL;
+	s->last_end = VM_END_CRASH;
+	host_log("%s: not started", s->config->name);
+}
+
 /*
  * Runs on the CPU of the VM's last vCPU, after that has left its work item,
  * so nothing uses the VM any more.
@@ -166,24 +182,16 @@ static void node_end(void)
 static void reap(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, reaper);
-	bool last;
 
 	s->last_end = s->vm->end;
 	host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
 	vm_destroy(s->vm);
 	s->vm = NULL;
-	spin_lock(&lock);
-	nr_running--;
-	spin_unlock(&lock);
 	if (s->config->on_end == ON_END_RESTART) {
 		host_log("%s: restart %u", s->config->name, s->starts);
 		start(s);
 	}
-	spin_lock(&lock);
-	last = nr_running == 0;
-	spin_unlock(&lock);
-	if (last)
-		node_end();
+	put_running();
 }
 
 void monitor_vm_ended(struct vm *vm)
@@ -199,6 +207,8 @@ void monitor_start(void)
 {
 	bool able = choose_backend(), restartable = false;
 
+	/* A VM may end on another CPU before the next one here has started. */
+	get_running();
 	read_configs();
 	for (unsigned i = 0; able && i < nr_slots; i++) {
 		if (!slots[i].config)
@@ -208,6 +218,5 @@ void monitor_start(void)
 	}
 	if (!restartable)
 		host_modules_release();
-	if (!nr_running)
-		node_end();
+	put_running();
 }

@@ -43,6 +43,31 @@ static int read_host(struct vcpu *vcpu, u32 msr, u64 *value)
 	return host_rdmsr(msr, value);
 }
 
+/*
+ * IA32_ARCH_CAPABILITIES without the bits that announce an MSR the guest has
+ * not (TSX_CTRL, MCU_OPT_CTRL, XAPIC_DISABLE_STATUS, ...): Linux would use it.
+ */
+#define ARCH_CAPABILITIES_FACTS                                                                                     \
+	(0x7full | BIT(8) | BIT(13) | BIT(14) | BIT(15) | BIT(17) | BIT(19) | BIT(20) | BIT(24) | BIT(26) | BIT(27) | \
+	 BIT(28) | BIT(62))
+
+static int read_arch_capabilities(struct vcpu *vcpu, u32 msr, u64 *value)
+{
+	int err = read_host(vcpu, msr, value);
+
+	*value &= ARCH_CAPABILITIES_FACTS;
+	return err;
+}
+
+/* TscFreqSel: Linux calls the firmware broken where the TSC does not count with the P0 frequency. */
+static int read_hwcr(struct vcpu *vcpu, u32 msr, u64 *value)
+{
+	(void)vcpu;
+	(void)msr;
+	*value = BIT(24);
+	return 0;
+}
+
 static int read_tsc(struct vcpu *vcpu, u32 msr, u64 *value)
 {
 	(void)msr;
@@ -182,7 +207,7 @@ static const struct msr_rule rules[] = {
 	{ MSR_BIOS_UPDT_TRIG, MSR_BIOS_UPDT_TRIG, ANY, NULL, write_ignored }, /* microcode is the host's */
 	{ MSR_BIOS_SIGN_ID, MSR_BIOS_SIGN_ID, ANY, read_host, write_ignored },
 	{ MSR_MTRRCAP, MSR_MTRRCAP, ANY, read_mtrr, NULL },
-	{ MSR_ARCH_CAPABILITIES, MSR_ARCH_CAPABILITIES, ANY, read_host, NULL },
+	{ MSR_ARCH_CAPABILITIES, MSR_ARCH_CAPABILITIES, ANY, read_arch_capabilities, NULL },
 	{ MSR_MCG_CAP, MSR_MCG_STATUS, ANY, read_zero, write_zero_only }, /* no banks */
 	{ MSR_MISC_ENABLE, MSR_MISC_ENABLE, INTEL, read_misc_enable, write_ignored },
 	{ MSR_DEBUGCTL, MSR_DEBUGCTL, ANY, read_debugctl, write_debugctl },
@@ -195,7 +220,7 @@ static const struct msr_rule rules[] = {
 	{ MSR_XSS, MSR_XSS, ANY, read_xss, write_xss },
 	{ MSR_EFER, MSR_EFER, ANY, read_efer, write_efer },
 	{ MSR_AMD_SYSCFG, MSR_AMD_SYSCFG, AMD, read_zero, write_ignored },
-	{ MSR_AMD_HWCR, MSR_AMD_HWCR, AMD, read_zero, write_ignored },
+	{ MSR_AMD_HWCR, MSR_AMD_HWCR, AMD, read_hwcr, write_ignored },
 	{ MSR_AMD_NB_CFG, MSR_AMD_NB_CFG, AMD, read_zero, write_ignored },
 	{ MSR_AMD_INT_PENDING, MSR_AMD_INT_PENDING, AMD, read_zero, write_ignored },
 	{ MSR_AMD_LS_CFG, MSR_AMD_LS_CFG, AMD, read_zero, write_ignored },
@@ -309,7 +334,13 @@ void msr_open_passthrough(struct vcpu *vcpu)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(always_open); i++)
 		hvm->intercept_msr(vcpu, always_open[i], false, false);
-	for (unsigned i = 0; i < ARRAY_SIZE(open_if_shown); i++)
-		if (shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf, open_if_shown[i].reg, open_if_shown[i].mask))
-			hvm->intercept_msr(vcpu, open_if_shown[i].msr, false, false);
+	for (unsigned i = 0; i < ARRAY_SIZE(open_if_shown); i++) {
+		u32 msr = open_if_shown[i].msr;
+
+		if (!shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf, open_if_shown[i].reg, open_if_shown[i].mask))
+			continue;
+		hvm->intercept_msr(vcpu, msr, false, false);
+		/* The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those. */
+		(void)host_wrmsr(msr, msr == MSR_PRED_CMD ? BIT(0) : 0);
+	}
 }

@@ -4,9 +4,12 @@
  * until its VM ends, then taken down there. While the guest computes this
  * loop does nothing.
  */
+#include <margay/errno.h>
+
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/load_linux.h"
+#include "vmm/startup.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
 
@@ -23,6 +26,7 @@ struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 	vcpu->vm = vm;
 	vcpu->id = id;
 	vcpu->apic_id = id;
+	vcpu->startup = id ? STARTUP_WAIT : STARTUP_RUN;
 	return vcpu;
 }
 
@@ -45,7 +49,7 @@ static bool running(const struct vm *vm)
 /* HLT: sleeps until an event that the guest takes, or the VM's end. */
 static void wait_for_event(struct vcpu *vcpu)
 {
-	while (running(vcpu->vm) && !vcpu_wakes(vcpu))
+	while (running(vcpu->vm) && !vcpu_wakes(vcpu) && vcpu->startup == STARTUP_RUN)
 		host_cpu_wait();
 	vcpu->halted = false;
 }
@@ -54,7 +58,15 @@ static void loop(struct vcpu *vcpu)
 {
 	struct vmexit exit;
 
-	while (running(vcpu->vm)) {
+	for (;;) {
+		/* Before anything is looked at that others may have stored. */
+		(void)host_cpu_kicked();
+		if (!running(vcpu->vm))
+			return;
+		if (unlikely(__atomic_load_n(&vcpu->startup, __ATOMIC_ACQUIRE) != STARTUP_RUN)) {
+			startup_step(vcpu);
+			continue;
+		}
 		if (vcpu->halted) {
 			wait_for_event(vcpu);
 			continue;
@@ -97,7 +109,8 @@ static int prepare(struct vcpu *vcpu)
 	hvm->vcpu_reset(vcpu);
 	hvm->set_tsc_offset(vcpu, vm->tsc_offset);
 	msr_open_passthrough(vcpu);
-	load_linux_entry_state(vm, vcpu);
+	if (vcpu->id == 0)
+		load_linux_entry_state(vm, vcpu);
 	host_fpu_reset(vm->cpuid.xcr0_allowed);
 	vcpu->xcr0 = XCR0_X87;
 	devices_start(vcpu);
@@ -115,6 +128,8 @@ static void vcpu_work(struct host_work *work)
 		if (prepare(vcpu)) {
 			vm_end(vm, VM_END_CRASH);
 		} else {
+			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE))
+				__builtin_ia32_pause();
 			loop(vcpu);
 			devices_stop(vcpu);
 			telemetry_print(vcpu);
@@ -126,28 +141,38 @@ static void vcpu_work(struct host_work *work)
 		monitor_vm_ended(vm);
 }
 
-/* Finds the next CPU that has no work. */
+/* The CPU that the VM file names, or the next one that has no work. */
 static int assign(struct vcpu *vcpu)
 {
+	const struct vm_config *c = vcpu->vm->config;
+	unsigned first = c->pinned ? c->cpu[vcpu->id] : 0, last = c->pinned ? first : host_cpu_count() - 1;
+
 	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
-	for (unsigned cpu = 0; cpu < host_cpu_count(); cpu++) {
+	for (unsigned cpu = first; cpu <= last; cpu++) {
 		vcpu->cpu = cpu;
 		if (host_cpu_assign(cpu, &vcpu->work) == 0)
 			return 0;
 	}
-	return -1;
+	if (c->pinned)
+		vm_log(vcpu->vm, "%s:%u: cpus: CPU %u runs another vCPU already", c->file, c->line_cpus, first);
+	else
+		vm_log(vcpu->vm, "no free CPU for vcpu%u: the node has %u and each takes one vCPU", vcpu->id, host_cpu_count());
+	return -EBUSY;
 }
 
 int vm_start(struct vm *vm)
 {
-	__atomic_store_n(&vm->live_vcpus, vm->nr_vcpus, __ATOMIC_RELEASE);
 	vm->tsc_offset = -(s64)host_tsc();
+	/* One count is this function's own: the VM cannot be taken down while it hands out CPUs. */
+	__atomic_store_n(&vm->live_vcpus, 1, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		__atomic_add_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
 		if (assign(vm->vcpus[i])) {
-			vm_log(vm, "no free CPU for vcpu%u: the node runs %u CPU(s) and each takes one vCPU", i,
-			       host_cpu_count());
-			return -1;
+			__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
+			vm_end(vm, VM_END_CRASH);
+			break;
 		}
 	}
-	return 0;
+	__atomic_store_n(&vm->started, true, __ATOMIC_RELEASE);
+	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) ? 0 : -EBUSY;
 }

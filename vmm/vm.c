@@ -259,16 +259,19 @@ static bool module_exists(void *ctx, const char *name)
 	return find_module(name);
 }
 
-/* What the parser cannot know: which modules there are, how many vCPUs this version runs. */
+/* What the parser cannot know: which modules and CPUs there are. */
 static int config_check(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
 	struct config_error e;
 	int err = vm_config_check_modules(c, module_exists, NULL, &e);
 
-	if (!err && c->cpus > VM_MAX_VCPUS)
-		err = vm_config_error(&e, c->file, c->line_cpus, "cpus: this version runs %u vCPU per VM, found %u",
-				      VM_MAX_VCPUS, c->cpus);
+	for (unsigned i = 0; !err && c->pinned && i < c->cpus; i++)
+		if (c->cpu[i] >= host_cpu_count())
+			err = vm_config_error(&e, c->file, c->line_cpus, "cpus: the node has CPUs 0-%u, found %u",
+					      host_cpu_count() - 1, c->cpu[i]);
+	if (!err && c->cpus > host_cpu_count())
+		err = vm_config_error(&e, c->file, c->line_cpus, "cpus: the node has %u, found %u", host_cpu_count(), c->cpus);
 	if (err)
 		vm_log(vm, "%s", e.text);
 	return err;

@@ -18,7 +18,7 @@
 struct intc_ops;
 struct lapic;
 
-#define VM_MAX_VCPUS 1
+#define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_PIO 32
 #define VM_MAX_MMIO 16
 #define VM_MAX_MSR 16
@@ -46,6 +46,7 @@ struct vcpu {
 	unsigned cpu;             /* host CPU that runs it */
 	void *hvm;                /* backend state */
 	struct lapic *lapic;      /* vmm/dev/lapic.c's */
+	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
@@ -56,6 +57,17 @@ struct vcpu {
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct vcpu_stats stats;
 	struct host_work work;
+};
+
+/*
+ * Where a vCPU is between INIT and its code (SDM vol. 3, 9.4). Others store
+ * INIT and SIPI, the vCPU itself the rest; a SIPI carries its vector.
+ */
+enum vcpu_startup {
+	STARTUP_RUN,       /* runs: a SIPI is ignored */
+	STARTUP_INIT,      /* an INIT has come and is not yet carried out */
+	STARTUP_WAIT,      /* waits for a SIPI */
+	STARTUP_SIPI = BIT(8), /* | vector: starts at vector << 12 in real mode */
 };
 
 /* Port, MMIO and MSR handlers. `offset` counts from the start of the registered range. */
@@ -103,6 +115,7 @@ struct vm {
 	s64 tsc_offset;
 	u64 entry_rip, entry_rsi; /* where the loader wants vCPU 0 to start, 64-bit mode */
 	gpa_t rsdp;               /* guest ACPI root pointer */
+	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
 	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
 	const struct intc_ops *intc;
 	void *ioapic;
@@ -137,7 +150,11 @@ const char *vm_end_name(enum vm_end why);
 int vm_create(const struct vm_config *config, unsigned id, struct vm **out);
 /* Frees all of it. No vCPU may be assigned to a CPU any more. */
 void vm_destroy(struct vm *vm);
-/* Starts every vCPU on a free CPU. 0, or -EBUSY (printed) with none started. */
+/*
+ * Hands every vCPU to its CPU. 0; or -EBUSY (printed) when a CPU was missing
+ * and no vCPU runs any more: the caller destroys the VM. When some have started
+ * they leave at once, and the last one reports the VM's end.
+ */
 int vm_start(struct vm *vm);
 /* Called on the CPU of the last vCPU that left its loop (vmm/monitor.c). */
 void monitor_vm_ended(struct vm *vm);
@@ -145,6 +162,10 @@ void monitor_vm_ended(struct vm *vm);
 /* One vCPU, not yet on any CPU. NULL when there is no memory. */
 struct vcpu *vcpu_create(struct vm *vm, unsigned id);
 void vcpu_destroy(struct vcpu *vcpu);
+
+/* An INIT or a SIPI has been sent to the vCPU. From any CPU; kicks it. */
+void vcpu_init_ipi(struct vcpu *vcpu);
+void vcpu_sipi(struct vcpu *vcpu, u8 vector);
 
 /* Log line with the VM's name in front. */
 #define vm_log(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)
@@ -191,6 +212,8 @@ struct intc_ops {
 	void (*accept)(struct vcpu *vcpu, u8 vector);
 	/* Its delivery was given up: ISR -> IRR. */
 	void (*unaccept)(struct vcpu *vcpu, u8 vector);
+	/* INIT: the vCPU's local APIC takes its reset values but for ID and mode (SDM vol. 3, 11.4.7.3). */
+	void (*init)(struct vcpu *vcpu);
 	/* CR8, the task priority class (bits 3:0). */
 	u64 (*get_cr8)(struct vcpu *vcpu);
 	void (*set_cr8)(struct vcpu *vcpu, u64 value);

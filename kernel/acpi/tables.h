@@ -8,7 +8,7 @@
 #ifndef KERNEL_ACPI_TABLES_H
 #define KERNEL_ACPI_TABLES_H
 
-#include <margay/acpi.h>
+#include <margay/acpi_iommu.h>
 #include <margay/types.h>
 
 /* True when the bytes sum up to 0 (ACPI 5.2.2). */

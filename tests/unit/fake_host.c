@@ -142,6 +142,7 @@ int host_cpu_assign(unsigned cpu, struct host_work *work)
 void host_cpu_kick(unsigned cpu)
 {
 	fake_host.kicks[cpu]++;
+	fake_host.kick_word[cpu] = 1;
 }
 
 void host_interrupt_window(void)
@@ -149,11 +150,26 @@ void host_interrupt_window(void)
 	fake_host_window();
 }
 
-/* Sleeping means that nothing happens until the next timer. */
+bool host_cpu_kicked(void)
+{
+	bool kicked = fake_host.kick_word[fake_host.this_cpu];
+
+	fake_host.kick_word[fake_host.this_cpu] = 0;
+	return kicked;
+}
+
+const u32 *host_cpu_kick_word(void)
+{
+	return &fake_host.kick_word[fake_host.this_cpu];
+}
+
+/* Sleeping means that nothing happens until the next timer, but a kick is never slept over. */
 void host_cpu_wait(void)
 {
 	u64 next = ~0ull;
 
+	if (host_cpu_kicked())
+		return;
 	for (const struct host_timer *t = fake_host.timers; t; t = t->next)
 		next = MIN(next, t->deadline);
 	if (next != ~0ull)

@@ -35,7 +35,8 @@ struct fake_host {
 	struct host_cpu_info cpus[FAKE_CPUS];
 	unsigned nr_cpus, this_cpu;
 	unsigned nr_nodes;
-	unsigned kicks[FAKE_CPUS];
+	unsigned kicks[FAKE_CPUS]; /* how many ever */
+	u32 kick_word[FAKE_CPUS]; /* as host_cpu_kick_word() describes it */
 	struct host_work *work[FAKE_CPUS]; /* assigned, never run by the fake itself */
 	bool ended;              /* host_node_poweroff() or host_panic() was called; they abort() */
 };

@@ -93,6 +93,20 @@ void vcpu_kick(struct vcpu *vcpu)
 	host_cpu_kick(vcpu->cpu);
 }
 
+u32 fake_startup;
+
+void vcpu_init_ipi(struct vcpu *vcpu)
+{
+	(void)vcpu;
+	fake_startup = STARTUP_INIT;
+}
+
+void vcpu_sipi(struct vcpu *vcpu, u8 vector)
+{
+	(void)vcpu;
+	fake_startup = STARTUP_SIPI | vector;
+}
+
 /* ---- the guest ---- */
 
 static const struct pio_range *find_pio(const struct vm *vm, u16 port)

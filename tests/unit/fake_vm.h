@@ -15,6 +15,9 @@ struct vm *fake_vm_create(u64 memory);
 /* Stops and destroys the devices and frees everything; a timer still armed or a page kept fails the test. */
 void fake_vm_destroy(struct vm *vm);
 
+/* The last INIT (STARTUP_INIT) or SIPI (STARTUP_SIPI | vector) that a local APIC took. */
+extern u32 fake_startup;
+
 /* Guest accesses by vCPU 0, through the registered ranges; a port or address of nobody's reads ones. */
 u32 guest_in(struct vm *vm, u16 port, unsigned size);
 void guest_out(struct vm *vm, u16 port, unsigned size, u32 value);

@@ -91,6 +91,27 @@ static void defaults(void **state)
 	assert_string_equal(config.kernel, "vmlinuz");
 }
 
+static void cpu_lists(void **state)
+{
+	static const u16 listed[] = { 1, 2, 3, 6, 0 };
+
+	(void)state;
+	assert_int_equal(parse(REQUIRED "cpus = 4\n"), 0);
+	assert_int_equal(config.cpus, 4);
+	assert_false(config.pinned);
+	assert_int_equal(parse(REQUIRED "cpus = 1-3,6,0\n"), 0);
+	assert_int_equal(config.cpus, 5);
+	assert_true(config.pinned);
+	assert_memory_equal(config.cpu, listed, sizeof(listed));
+	/* One CPU by its number: a list of one. */
+	assert_int_equal(parse(REQUIRED "cpus = 6-6\n"), 0);
+	assert_int_equal(config.cpus, 1);
+	assert_true(config.pinned);
+	assert_int_equal(config.cpu[0], 6);
+	assert_int_equal(parse(REQUIRED "cpus = 0-63\n"), 0);
+	assert_int_equal(config.cpus, 64);
+}
+
 static void keys(void **state)
 {
 	(void)state;
@@ -122,7 +143,8 @@ static void memory_sizes(void **state)
 		char text[80], message[160];
 
 		snprintf(text, sizeof(text), "memory = %s\n", not_a_size[i]);
-		snprintf(message, sizeof(message), "vm0.conf:1: memory: expected a size with K, M or G, like 512M or 12G, found '%s'",
+		snprintf(message, sizeof(message),
+		"vm0.conf:1: memory: expected a size with K, M or G, like 512M or 12G, found '%s'",
 			 not_a_size[i]);
 		refused(text, message);
 	}
@@ -139,10 +161,21 @@ static void memory_sizes(void **state)
 static void other_values(void **state)
 {
 	(void)state;
-	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 1 vCPUs, found 0");
-	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 1 vCPUs, found 4294967297");
-	refused("cpus = two\n", "vm0.conf:1: cpus: expected a number of vCPUs, found 'two'");
-	refused("cpus = 1 # all of them\n", "vm0.conf:1: cpus: expected a number of vCPUs, found '1 # all of them'");
+	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 0");
+	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 4294967297");
+	refused("cpus = two\n",
+		"vm0.conf:1: cpus: expected a number of vCPUs, or a list of CPUs like 1-3,6, found 'two'");
+	refused("cpus = 1 # all of them\n",
+		"vm0.conf:1: cpus: expected a number of vCPUs, or a list of CPUs like 1-3,6, found '1 # all of them'");
+	refused("cpus = 3-1\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '3-1'");
+	refused("cpus = 1-\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1-'");
+	refused("cpus = 1,,2\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,,2'");
+	refused("cpus = 1,\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,'");
+	refused("cpus = 1-3,2\n", "vm0.conf:1: cpus: CPU 2 is named twice");
+	refused("cpus = 0-64\n", "vm0.conf:1: cpus: expected at most 64 CPUs");
+	refused("cpus = 4-4096\n", "vm0.conf:1: cpus: expected CPU numbers up to 4095, found 4096");
+	refused("cpus = 0-18446744073709551615\n",
+		"vm0.conf:1: cpus: expected CPU numbers up to 4095, found 18446744073709551615");
 	refused("on_end = reboot\n", "vm0.conf:1: on_end: expected stop, restart or poweroff_node, found 'reboot'");
 	refused("on_end = sto\n", "vm0.conf:1: on_end: expected stop, restart or poweroff_node, found 'sto'");
 	refused("name = vm 0\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found 'vm 0'");
@@ -223,7 +256,7 @@ static void modules(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(keys),
+		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules),
 	};

@@ -427,6 +427,23 @@ static void test_timer_dividers(void **state)
 	assert_int_equal(fake_host.timers->deadline, fake_host.tsc + 1000 * TICK);
 }
 
+/* A divider written after the count has run out and before its host timer was taken: the interrupt still comes. */
+static void test_timer_divider_late(void **state)
+{
+	(void)state;
+	enable();
+	wr(0x3e0, 11);
+	wr(0x320, 0x40);
+	wr(0x380, 1000);
+	fake_host.tsc += 1001 * TICK;
+	wr(0x3e0, 3);
+	assert_int_equal(rd(0x390), 0);
+	assert_int_equal(pending(), -1);
+	fake_host_advance(fake_host.tsc);
+	assert_int_equal(pending(), 0x40);
+	assert_null(fake_host.timers);
+}
+
 static void test_timer_periodic(void **state)
 {
 	unsigned fired = 0;
@@ -554,6 +571,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_destination_matching, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_one_shot, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_dividers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_divider_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_periodic, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_tiny_period, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_deadline, setup, teardown),

@@ -126,6 +126,11 @@ static void test_wall_clock(void **state)
 	assert_true(w->version && !(w->version & 1));
 	now = host_wall_clock(&tsc);
 	assert_int_equal(w->sec * 1000000000ull + w->nsec + guest_clock(t, tsc), now);
+	/* What the MSR held at first may be written back: nothing lies at 0. */
+	w = guest_ptr(vm, gpa(0), sizeof(*w));
+	memset(w, 0xee, sizeof(*w));
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d00, 0), 0);
+	assert_int_equal(w->version, 0xeeeeeeee);
 }
 
 static void test_hostile(void **state)

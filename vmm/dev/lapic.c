@@ -125,6 +125,11 @@ static void unaccept(struct vcpu *vcpu, u8 vector)
 	set_bit(vcpu->lapic->irr, vector);
 }
 
+static void init(struct vcpu *vcpu)
+{
+	lapic_reset_registers(vcpu->lapic);
+}
+
 static u64 get_cr8(struct vcpu *vcpu)
 {
 	return vcpu->lapic->tpr >> 4;
@@ -141,6 +146,7 @@ static u64 apic_base(struct vcpu *vcpu)
 }
 
 static const struct intc_ops lapic_intc_ops = {
+	.init = init,
 	.pending = pending,
 	.accept = accept,
 	.unaccept = unaccept,

@@ -56,7 +56,7 @@ static bool matches(const struct lapic *l, const struct lapic *src, const struct
 	}
 }
 
-/* One APIC takes the message. INIT and SIPI find no CPU that waits for them: there is only the boot CPU. */
+/* One APIC takes the message. */
 static bool take(struct lapic *l, const struct apic_msg *msg)
 {
 	switch (msg->delivery) {
@@ -73,6 +73,12 @@ static bool take(struct lapic *l, const struct apic_msg *msg)
 	case APIC_NMI:
 		__atomic_store_n(&l->vcpu->nmi_pending, true, __ATOMIC_RELEASE);
 		vcpu_kick(l->vcpu);
+		return true;
+	case APIC_INIT:
+		vcpu_init_ipi(l->vcpu);
+		return true;
+	case APIC_SIPI:
+		vcpu_sipi(l->vcpu, msg->vector);
 		return true;
 	default:
 		return false;
@@ -116,6 +122,9 @@ void lapic_send_icr(struct lapic *l, u64 icr)
 	}
 	/* To itself, alone or with all, only fixed interrupts are valid (table 11-4). */
 	if ((msg.shorthand == APIC_SELF || msg.shorthand == APIC_ALL) && msg.delivery != APIC_FIXED)
+		return;
+	/* INIT level de-assert: of no effect since the Pentium 4 (11.6.1). */
+	if (msg.delivery == APIC_INIT && icr & BIT(15) && !(icr & BIT(14)))
 		return;
 	lapic_deliver(l->vcpu->vm, l, &msg);
 }

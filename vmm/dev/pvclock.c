@@ -76,7 +76,9 @@ static int msr_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
 	int err = 0;
 
 	if (msr == MSR_KVM_WALL_CLOCK) {
-		err = value & 3 ? -EFAULT : write_wall(p, vcpu->vm, value);
+		/* 0 is no address, as in KVM: a guest may write back what it has read. */
+		if (value)
+			err = value & 3 ? -EFAULT : write_wall(p, vcpu->vm, value);
 		if (!err)
 			p->wall_msr = value;
 		return err;

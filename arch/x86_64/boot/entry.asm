@@ -133,8 +133,8 @@ _start:
 	lea eax, [edi + OFF(boot_pdpt_high) + PTE_PW]
 	mov [edi + OFF(boot_pml4) + 511 * 8], eax
 
-	mov eax, cr4
-	or eax, CR4_PAE
+	; Nothing of what firmware left there: LA57 would make these tables one level short.
+	mov eax, CR4_PAE
 	mov cr4, eax
 	lea eax, [edi + OFF(boot_pml4)]
 	mov cr3, eax

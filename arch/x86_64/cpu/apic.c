@@ -20,9 +20,12 @@ enum apic_reg {
 #define LVT_TIMER_DEADLINE (2u << 17)
 #define DIVIDE_BY_1 0xb
 #define ICR_NMI (4u << 8)
+#define ICR_INIT (5u << 8)
+#define ICR_STARTUP (6u << 8)
 #define ICR_ASSERT (1u << 14)
 #define ICR_PENDING (1u << 12)
 
+#define XAPIC_BROADCAST 0xff
 #define CALIBRATION_MS 10
 
 static bool x2apic;
@@ -141,6 +144,21 @@ void apic_send_ipi(u32 dest, u8 vector)
 void apic_send_nmi(u32 dest)
 {
 	send(dest, ICR_ASSERT | ICR_NMI);
+}
+
+bool apic_can_reach(u32 dest)
+{
+	return x2apic || dest < XAPIC_BROADCAST;
+}
+
+void apic_send_init(u32 dest)
+{
+	send(dest, ICR_ASSERT | ICR_INIT);
+}
+
+void apic_send_startup(u32 dest, u8 page_number)
+{
+	send(dest, ICR_ASSERT | ICR_STARTUP | page_number);
 }
 
 static void measure_count_rate(void)

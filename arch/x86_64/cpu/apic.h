@@ -23,6 +23,12 @@ void apic_eoi(void);
 void apic_send_ipi(u32 dest, u8 vector);
 void apic_send_nmi(u32 dest);
 
+/* False for an APIC ID that physical destinations cannot name in the current mode (SDM vol. 3, 11.6.2.1). */
+bool apic_can_reach(u32 dest);
+/* INIT: the CPU waits for a startup IPI, whose `page` is the number of the 4 KiB page where it begins. */
+void apic_send_init(u32 dest);
+void apic_send_startup(u32 dest, u8 page);
+
 /* Chooses TSC-deadline mode, or measures the one-shot counter against the TSC. After the TSC rate is known. */
 void apic_timer_init(u64 tsc_khz);
 /* Programs the calling CPU's timer vector (VECTOR_TIMER), masked until apic_timer_arm(). */

@@ -1,21 +1,20 @@
 ; SPDX-License-Identifier: GPL-2.0-only
 ;
 ; Sleeping without losing a wake-up (idle.h). STI holds maskable interrupts
-; off until HLT or MWAIT has begun (SDM vol. 2, STI); for NMIs the handler
-; compares the interrupted RIP with the regions named here.
+; off until HLT or MWAIT has begun (SDM vol. 2, STI); an NMI does not let a
+; region of nmi_table.h go on.
 
 section .text
-global idle_hlt, idle_hlt_begin, idle_hlt_end
-global idle_mwait, idle_mwait_begin, idle_mwait_end
+global idle_hlt, idle_mwait
 
 ; void idle_hlt(const u32 *word)
 idle_hlt:
-idle_hlt_begin:
+.begin:
 	cmp dword [rdi], 0
-	jne idle_hlt_end
+	jne .end
 	sti
 	hlt
-idle_hlt_end:
+.end:
 	cli
 	ret
 
@@ -26,11 +25,15 @@ idle_mwait:
 	xor edx, edx
 	monitor
 	mov eax, esi
-idle_mwait_begin:
+.begin:
 	cmp dword [rdi], 0
-	jne idle_mwait_end
+	jne .end
 	sti
 	mwait
-idle_mwait_end:
+.end:
 	cli
 	ret
+
+section .nmi_table progbits alloc noexec nowrite align=8
+	dq idle_hlt.begin, idle_hlt.end, idle_hlt.end
+	dq idle_mwait.begin, idle_mwait.end, idle_mwait.end

@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Sleeping without losing a wake-up. A wake-up is an interrupt or an NMI whose
- * sender has set *word before; NMIs are not held off by RFLAGS.IF, so the NMI
- * handler moves a CPU out of the few instructions between the test of *word
- * and HLT (idle_nmi_fixup()).
+ * sender has set *word before. NMIs are not held off by RFLAGS.IF: see
+ * nmi_table.h.
  */
 #ifndef ARCH_CPU_IDLE_H
 #define ARCH_CPU_IDLE_H
 
 #include <margay/types.h>
-
-struct trap_frame;
 
 /*
  * Both: called with interrupts off; return at once when *word is not 0, else
@@ -19,8 +16,5 @@ struct trap_frame;
 void idle_hlt(const u32 *word);
 /* MWAIT on *word with C-state hint; wakes when *word is written, too. Needs cpu_features.mwait. */
 void idle_mwait(const u32 *word, u32 hint);
-
-/* For the NMI handler: makes the interrupted sleep return instead of beginning. */
-void idle_nmi_fixup(struct trap_frame *frame);
 
 #endif

@@ -46,6 +46,12 @@ MARGAY_CR(3)
 MARGAY_CR(4)
 #undef MARGAY_CR
 
+/* The breakpoint addresses: the LWK sets none, they hold the guest's all the time. */
+static inline void clear_breakpoints(void)
+{
+	asm volatile("mov %0, %%dr0; mov %0, %%dr1; mov %0, %%dr2; mov %0, %%dr3" : : "r"(0ull));
+}
+
 static inline u8 inb(u16 port)
 {
 	u8 v;

@@ -4,8 +4,8 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/extable.h"
-#include "arch/x86_64/cpu/idle.h"
 #include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/nmi_table.h"
 #include "arch/x86_64/cpu/safe.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "arch/x86_64/cpu/upcall.h"
@@ -116,6 +116,16 @@ u64 extable_find(u64 rip)
 	return 0;
 }
 
+u64 nmi_resume_at(u64 rip)
+{
+	extern const struct nmi_region nmi_table_start[], nmi_table_end[];
+
+	for (const struct nmi_region *r = nmi_table_start; r < nmi_table_end; r++)
+		if (rip >= r->begin && rip < r->end)
+			return r->resume;
+	return rip;
+}
+
 /* Said once for each vector: a line that is not ours to quiet may go on. */
 static void unexpected_interrupt(unsigned vector)
 {
@@ -170,7 +180,7 @@ void trap_dispatch(struct trap_frame *frame)
 	}
 	switch (frame->vector) {
 	case VEC_NMI:
-		idle_nmi_fixup(frame);
+		frame->rip = nmi_resume_at(frame->rip);
 		upcall_nmi();
 		return;
 	case VEC_MC:

@@ -71,8 +71,8 @@ int svm_probe(struct hvm_caps *caps)
 		return -ENODEV;
 	vm_cr = rdmsr(MSR_AMD_VM_CR);
 	if (vm_cr & VM_CR_SVMDIS) {
-		host_log("margay: SVM is disabled by firmware: MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set%s; enable SVM in the setup",
-			 vm_cr & VM_CR_LOCK ? " and locked by bit 3" : "");
+		host_log("margay: SVM is disabled by firmware: MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set%s; "
+			 "enable SVM in the setup", vm_cr & VM_CR_LOCK ? " and locked by bit 3" : "");
 		return -EPERM;
 	}
 	cpuid(CPUID_SVM, 0, &svm);
@@ -109,6 +109,8 @@ int svm_cpu_on(void)
 	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME);
 	wrmsr(MSR_AMD_VM_HSAVE_PA, host_virt_to_hpa(c->hsave).v);
 	svm_vmsave(host_virt_to_hpa(c->host_vmcb).v);
+	/* The first ID taken flushes all: the TLB may hold an earlier VM's, whose memory has another owner now. */
+	c->next_asid = svm_features.nr_asids - 1;
 	return 0;
 }
 
@@ -128,7 +130,7 @@ void svm_new_asid(struct vmcb *vmcb)
 {
 	struct svm_cpu *c = &cpus[host_cpu_this()];
 
-	vmcb->tlb_control = SVM_TLB_KEEP;
+	/* run() turns the flush off again: a second new ID before the entry must not. */
 	if (++c->next_asid >= svm_features.nr_asids) {
 		c->next_asid = 1;
 		vmcb->tlb_control = SVM_TLB_FLUSH_ALL;

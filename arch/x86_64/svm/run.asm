@@ -11,7 +11,7 @@ section .text
 
 %define GPR(n) rdi + (n) * 8 ; struct guest_regs begins with gpr[16] in encoding order
 
-; void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa)
+; void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa): called with GIF = 0, returns with 1
 global svm_enter
 svm_enter:
 	push	rbp
@@ -22,7 +22,6 @@ svm_enter:
 	push	r15
 	push	rdx		; host_vmcb_pa
 	push	rdi		; regs
-	clgi
 	sti
 	mov	rax, rsi	; VMLOAD, VMRUN and VMSAVE take their address in RAX
 	vmload

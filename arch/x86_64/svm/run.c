@@ -160,7 +160,7 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 
 	exit->raw = code;
 	exit->insn_len = svm_features.nrips && v->next_rip - v->rip <= 15 ? (u8)(v->next_rip - v->rip) : 0;
-	if (code == SVM_EXIT_INVALID) {
+	if ((u32)code == (u32)SVM_EXIT_INVALID) { /* TCG stores 32 bits of it */
 		exit->reason = VMEXIT_ENTRY_FAILED;
 	} else if (code == SVM_EXIT_MSR) {
 		exit->reason = v->exit_info1 ? VMEXIT_WRMSR : VMEXIT_RDMSR;
@@ -192,6 +192,14 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	struct guest_regs *r = &vcpu->regs;
 	struct vmcb *v = s->vmcb;
 
+	/* An NMI after the test is held back until VMRUN has set GIF again, and ends the guest at once. */
+	asm volatile("clgi" : : : "memory");
+	if (unlikely(__atomic_load_n(host_cpu_kick_word(), __ATOMIC_RELAXED))) {
+		asm volatile("stgi" : : : "memory");
+		exit->reason = VMEXIT_NMI;
+		exit->raw = SVM_EXIT_NMI;
+		return;
+	}
 	inject(vcpu, s);
 	v->rax = r->gpr[GPR_RAX];
 	v->rsp = r->gpr[GPR_RSP];

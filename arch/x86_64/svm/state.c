@@ -171,6 +171,7 @@ void svm_vcpu_reset(struct vcpu *vcpu)
 	v->efer = EFER_SVME;
 	v->dr6 = 0xffff0ff0;
 	v->dr7 = 0x400;
+	clear_breakpoints();
 	v->g_pat = PAT_RESET;
 	v->int_state = 0;
 	v->event_inj = 0;

@@ -68,7 +68,7 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit);
 void svm_request_irq_window(struct vcpu *vcpu, bool on);
 void svm_request_nmi_window(struct vcpu *vcpu);
 
-/* run.asm */
+/* run.asm. svm_enter() is called with GIF = 0 and returns with GIF = 1. */
 void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa);
 void svm_vmsave(u64 vmcb_pa);
 

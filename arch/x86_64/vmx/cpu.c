@@ -207,7 +207,8 @@ int vmx_cpu_on(void)
 	if (!(control & FEATURE_CONTROL_LOCK))
 		wrmsr(MSR_FEATURE_CONTROL, control | FEATURE_CONTROL_LOCK | FEATURE_CONTROL_VMXON);
 	else if (!(control & FEATURE_CONTROL_VMXON)) {
-		host_log("margay: CPU %u: VT-x is disabled by firmware: MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked", cpu);
+		host_log("margay: CPU %u: VT-x is disabled by firmware: MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked",
+			 cpu);
 		return -EPERM;
 	}
 	write_cr0(read_cr0() | vmx_controls.cr0_fixed0);

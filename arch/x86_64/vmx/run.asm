@@ -11,7 +11,8 @@ section .text
 %define GPR(n) rdi + (n) * 8 ; struct guest_regs begins with gpr[16] in encoding order
 %define VMCS_HOST_RSP 0x6c14
 
-; int vmx_enter(struct guest_regs *regs, bool launched)
+; int vmx_enter(struct guest_regs *regs, bool launched, const u32 *kick)
+; From the test of *kick to the entry an NMI sends it to .kicked (nmi_table.h): no kick is lost in between.
 global vmx_enter
 vmx_enter:
 	push	rbp
@@ -23,6 +24,9 @@ vmx_enter:
 	push	rdi
 	mov	eax, VMCS_HOST_RSP
 	vmwrite	rax, rsp
+.begin:
+	cmp	dword [rdx], 0
+	jne	.kicked
 	test	sil, sil	; the loads below leave the flags alone
 	mov	rax, [GPR(0)]
 	mov	rcx, [GPR(1)]
@@ -47,6 +51,10 @@ vmx_enter:
 .failed:
 	pop	rdi
 	mov	eax, 1
+	jmp	out
+.kicked:
+	pop	rdi
+	mov	eax, 2
 	jmp	out
 
 global vmx_exit_entry
@@ -76,3 +84,6 @@ out:
 	pop	rbx
 	pop	rbp
 	ret
+
+section .nmi_table progbits alloc noexec nowrite align=8
+	dq vmx_enter.begin, vmx_enter.failed, vmx_enter.kicked

@@ -102,6 +102,9 @@ static void decode_exception(struct vcpu *vcpu, struct vmexit *exit)
 	exit->exception.qualification = vmread(VMCS_EXIT_QUALIFICATION);
 	if (exit->exception.vector != VEC_DF)
 		reblock_nmi(vcpu, info);
+	/* INT1 is a trap, but the exit leaves RIP on it; injected as a plain #DB it would come back to itself. */
+	if ((info >> INTR_TYPE_SHIFT & 7) == INTR_TYPE_INT1)
+		vcpu->regs.rip += exit->insn_len;
 	/* An entry with TF and an interrupt shadow wants the single-step trap pending (27.3.1.5). */
 	if (exit->exception.vector == VEC_DB && vcpu->regs.rflags & RFLAGS_TF && vmx_get(vcpu, HVM_INTR_SHADOW))
 		vmwrite(VMCS_GUEST_PENDING_DEBUG, BIT(14));
@@ -219,6 +222,7 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 {
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
 	struct guest_regs *r = &vcpu->regs;
+	struct hvm_event event = vcpu->event;
 
 	inject(vcpu);
 	if (r->rip != x->rip)
@@ -227,8 +231,17 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 		vmwrite(VMCS_GUEST_RSP, r->gpr[GPR_RSP]);
 	if (r->rflags != x->rflags)
 		vmwrite(VMCS_GUEST_RFLAGS, r->rflags);
+	x->rip = r->rip;
+	x->rsp = r->gpr[GPR_RSP];
+	x->rflags = r->rflags;
 	write_cr2(r->cr2);
-	if (unlikely(vmx_enter(r, x->launched))) {
+	switch (vmx_enter(r, x->launched, host_cpu_kick_word())) {
+	case VMX_ENTRY_KICKED: /* the event waits again */
+		vmwrite(VMCS_ENTRY_INTR_INFO, 0);
+		vcpu->event = event;
+		exit->reason = VMEXIT_NMI;
+		return;
+	case VMX_ENTRY_FAILED:
 		exit->reason = VMEXIT_ENTRY_FAILED;
 		exit->raw = vmread(VMCS_INSTRUCTION_ERROR);
 		return;

@@ -174,6 +174,7 @@ void vmx_vcpu_reset(struct vcpu *vcpu)
 	vmx_set(vcpu, HVM_CR0, CR0_CD | CR0_NW | CR0_ET);
 	vmx_set(vcpu, HVM_DR6, 0xffff0ff0);
 	vmx_set(vcpu, HVM_DR7, 0x400);
+	clear_breakpoints();
 	vmx_set(vcpu, HVM_PAT, PAT_RESET);
 	for (enum hvm_reg reg = HVM_SYSENTER_CS; reg <= HVM_SFMASK; reg++)
 		vmx_set(vcpu, reg, 0);

@@ -144,7 +144,7 @@ enum { /* VM-entry, table 25-15 */
 /* Interruption information: entry, exit, IDT-vectoring (tables 25-17, 25-18). */
 #define INTR_VECTOR 0xffu
 #define INTR_TYPE_SHIFT 8
-enum { INTR_TYPE_EXTERNAL = 0, INTR_TYPE_NMI = 2, INTR_TYPE_EXCEPTION = 3 };
+enum { INTR_TYPE_EXTERNAL = 0, INTR_TYPE_NMI = 2, INTR_TYPE_EXCEPTION = 3, INTR_TYPE_INT1 = 5 };
 #define INTR_ERROR BIT(11)
 #define INTR_NMI_UNBLOCKED BIT(12) /* by IRET; same bit in the qualification of EPT violations */
 #define INTR_VALID BIT(31)

@@ -78,8 +78,12 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit);
 void vmx_request_irq_window(struct vcpu *vcpu, bool on);
 void vmx_request_nmi_window(struct vcpu *vcpu);
 
-/* run.asm: enters the guest; 0 after an exit, 1 when VMLAUNCH or VMRESUME itself failed. */
-int vmx_enter(struct guest_regs *regs, bool launched);
+/*
+ * run.asm: enters the guest unless *kick is set or an NMI comes first. 0 after
+ * an exit, 1 when VMLAUNCH or VMRESUME itself failed, 2 when kicked.
+ */
+enum { VMX_ENTERED, VMX_ENTRY_FAILED, VMX_ENTRY_KICKED };
+int vmx_enter(struct guest_regs *regs, bool launched, const u32 *kick);
 void vmx_exit_entry(void); /* HOST_RIP, not callable */
 
 #endif

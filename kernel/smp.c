@@ -1,0 +1,179 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Starting the other CPUs: INIT, startup IPI, and a dialogue in which the new
+ * CPU tells that it is there and what its TSC says. SDM vol. 3, 9.4.4.1.
+ */
+#include "kernel/smp.h"
+
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/features.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/trampoline.h"
+#include "arch/x86_64/cpu/tsc_sync.h"
+#include "kernel/clock.h"
+#include "kernel/percpu.h"
+#include "kernel/pmem.h"
+#include "kernel/printk.h"
+#include "kernel/work.h"
+
+#define INIT_DELAY_US 10000 /* both of SDM vol. 3, 9.4.4.1 */
+#define STARTUP_DELAY_US 200
+#define ANSWER_TIMEOUT_US 2000000 /* far more than any CPU needs: an emulator shares its host's CPUs */
+#define TSC_EXCHANGES 16
+
+/*
+ * The dialogue, one CPU at a time. The new CPU makes the turn odd, the boot
+ * CPU even: 1 is "I am here", every later odd one the answer to the even one
+ * before. After the last answer the new CPU is on its own.
+ */
+#define LAST_TURN (2 * TSC_EXCHANGES + 1)
+static u32 turn;
+static u64 tsc_answer; /* belongs to the turn that follows its store */
+
+/* The TSC, read after everything before it has been done (SDM vol. 2, RDTSC). */
+static u64 rdtsc_after_loads(void)
+{
+	asm volatile("lfence" : : : "memory");
+	return rdtsc();
+}
+
+/* Waits until the turn is `want`; false when it does not come in time. */
+static bool wait_turn(u32 want, u64 timeout_us)
+{
+	u64 start = rdtsc(), ticks = timeout_us * clock_tsc_khz() / 1000;
+
+	while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != want) {
+		if (rdtsc() - start > ticks)
+			return false;
+		cpu_pause();
+	}
+	return true;
+}
+
+static void delay(u64 us)
+{
+	u64 start = rdtsc(), ticks = us * clock_tsc_khz() / 1000;
+
+	while (rdtsc() - start < ticks)
+		cpu_pause();
+}
+
+/* The new CPU's half of the dialogue. It has no way to time out: a boot CPU that loses patience sends it INIT. */
+static void answer_boot_cpu(void)
+{
+	__atomic_store_n(&turn, 1, __ATOMIC_RELEASE);
+	for (u32 question = 2; question < LAST_TURN; question += 2) {
+		while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != question)
+			cpu_pause();
+		tsc_answer = rdtsc_after_loads();
+		__atomic_store_n(&turn, question + 1, __ATOMIC_RELEASE);
+	}
+}
+
+/* A new CPU's way to its work loop. Takes no lock before its last answer: INIT may end it until then. */
+static void ap_main(void *arg) __attribute__((noreturn));
+static void ap_main(void *arg)
+{
+	trampoline_leave();
+	cpu_load(arg);
+	features_setup_cpu();
+	apic_init_cpu();
+	apic_timer_init_cpu();
+	answer_boot_cpu();
+	work_loop();
+}
+
+static bool wake(struct cpu *cpu)
+{
+	apic_send_init(cpu->apic_id);
+	delay(INIT_DELAY_US);
+	/* Only now: until it took that INIT, a CPU given up before may still have read and written these. */
+	__atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
+	trampoline_aim(cpu->stack[0].top, ap_main, cpu);
+	apic_send_startup(cpu->apic_id, trampoline_page());
+	if (wait_turn(1, STARTUP_DELAY_US))
+		return true;
+	/* A CPU that the first one has started ignores the second. */
+	apic_send_startup(cpu->apic_id, trampoline_page());
+	return wait_turn(1, ANSWER_TIMEOUT_US);
+}
+
+/* The boot CPU's half of the dialogue after the CPU has come; false when it falls silent. */
+static bool compare_tsc(const struct cpu *cpu)
+{
+	struct tsc_exchange e[TSC_EXCHANGES];
+	s64 difference;
+
+	for (u32 i = 0; i < TSC_EXCHANGES; i++) {
+		e[i].asked = rdtsc_after_loads();
+		__atomic_store_n(&turn, 2 * i + 2, __ATOMIC_RELEASE);
+		if (!wait_turn(2 * i + 3, ANSWER_TIMEOUT_US))
+			return false;
+		e[i].answered = rdtsc_after_loads();
+		e[i].there = tsc_answer;
+	}
+	difference = tsc_difference(e, TSC_EXCHANGES);
+	if (difference && clock_tsc_differs())
+		printk("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: the TSC is not taken as one clock",
+		       cpu->apic_id, difference > 0 ? difference : -difference, difference > 0 ? "ahead of" : "behind");
+	return true;
+}
+
+static int start(struct cpu *cpu)
+{
+	if (!apic_can_reach(cpu->apic_id)) {
+		printk_error("CPU with APIC ID %u: left out: firmware started the boot CPU in xAPIC mode, "
+			     "which reaches IDs up to 254", cpu->apic_id);
+		return -ENODEV;
+	}
+	if (cpu_alloc_stacks(cpu)) {
+		printk_error("CPU with APIC ID %u: left out: no memory for its stacks", cpu->apic_id);
+		return -ENOMEM;
+	}
+	if (!wake(cpu) || !compare_tsc(cpu)) {
+		/* Whatever it is doing, it waits for a startup IPI from now on and no longer uses the trampoline. */
+		apic_send_init(cpu->apic_id);
+		printk_error("CPU with APIC ID %u: left out: it does not start (INIT and two startup IPIs, %u ms)", cpu->apic_id,
+			     ANSWER_TIMEOUT_US / 1000);
+		return -EIO;
+	}
+	__atomic_store_n(&cpu->online, true, __ATOMIC_RELEASE);
+	return 0;
+}
+
+static void start_all(void)
+{
+	unsigned end = cpu_count();
+
+	for (unsigned id = 1; id < end;) {
+		if (start(cpu_get(id))) {
+			cpu_put_last(id);
+			end--;
+		} else {
+			id++;
+		}
+	}
+}
+
+void smp_start(void)
+{
+	struct pmem_request low = {
+		.size = TRAMPOLINE_TABLES * PAGE_SIZE, .align = PAGE_SIZE, .node = -1, .max_addr = GIB(4),
+	};
+	struct pmem_extent tables;
+
+	if (cpu_count() > 1) {
+		if (!pmem_low_page()) {
+			printk_error("CPUs: the others cannot start: no usable page of memory between 64 KiB and 640 KiB");
+		} else if (pmem_extent_alloc(&low, &tables)) {
+			printk_error("CPUs: the others cannot start: no memory below 4 GiB for their first page tables");
+		} else {
+			trampoline_init(pmem_low_page(), tables.base);
+			start_all();
+			pmem_extent_free(&tables);
+		}
+	}
+	printk("CPUs: %u online of %u", cpu_online_count(), cpu_count());
+}
