@@ -55,8 +55,11 @@ SETUP_GROUPS := build
 ifneq ($(filter run iso guest,$(GOALS)),)
 SETUP_GROUPS += run
 endif
-ifneq ($(filter test test-full check unit fuzz,$(GOALS)),)
+ifneq ($(filter test test-full unit,$(GOALS)),)
 SETUP_GROUPS += run test
+endif
+ifneq ($(filter fuzz,$(GOALS)),)
+SETUP_GROUPS += fuzz
 endif
 
 setup:
@@ -199,10 +202,13 @@ RUN_ISO := $(B)/margay$(if $(filter bochs,$(MACHINE)),-bochs).iso
 CPUS    ?= 1
 MEMORY  ?= $(if $(filter bochs,$(MACHINE)),1G,2G)
 
+# margay-run's status when the operator leaves with Ctrl-].
+LEFT    := 9
+
 run: $(RUN_ISO)
 	@mkdir -p $(B)/logs
 	@tools/margay-run --machine $(MACHINE) --cpus $(CPUS) --memory $(MEMORY) --interactive \
-		--log $(B)/logs/run-$(MACHINE).log $(RUN_ISO)
+		--log $(B)/logs/run-$(MACHINE).log $(RUN_ISO) || [ $$? -eq $(LEFT) ]
 
 # ---- tests ------------------------------------------------------------------
 

@@ -80,8 +80,8 @@ class Node:
                  native=False, interactive=False, echo=None):
         self.machine, self.native, self.echo = machine, native, echo
         self.bochs_log = log + ".bochs.log" if machine == "bochs" else None
-        self.deadline = time.monotonic() + timeout if timeout else float("inf")
-        self.timeout = timeout
+        self._started = time.monotonic()
+        self.deadline = self._started + timeout if timeout else float("inf")
         self.text = ""  # all that the console said
         self._changed = threading.Condition()
         self._taken = 0  # up to where expect() has matched
@@ -195,6 +195,10 @@ class Node:
             if self._stuck():
                 raise NodeError("triple fault of the node before %r came; last lines:\n%s" % (pattern, self.tail()))
 
+    def hurry(self, seconds):
+        """The node must end within this time from now, whatever its timeout was."""
+        self.deadline = min(self.deadline, time.monotonic() + seconds)
+
     def tail(self, lines=25):
         return "\n".join(self.text.replace("\r", "").split("\n")[-lines:])
 
@@ -221,7 +225,7 @@ class Node:
         if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] == "poweroff" else GRACE_HALT):
             return False, Outcome(NOT_OFF, "the machine stayed on")
         if now > self.deadline:
-            return False, Outcome(TIMEOUT, "not ended after %d seconds" % self.timeout)
+            return False, Outcome(TIMEOUT, "not ended after %d seconds" % (now - self._started))
         if self._stuck():
             return False, Outcome(DIED, "triple fault of the node: Bochs' log says '%s'" % BOCHS_STUCK)
         return None

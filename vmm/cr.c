@@ -94,6 +94,12 @@ static int read_cr(struct vcpu *vcpu, unsigned cr, u64 *value)
 	case 0:
 		*value = hvm->get(vcpu, HVM_CR0);
 		return 0;
+	case 2:
+		*value = vcpu->regs.cr2;
+		return 0;
+	case 3:
+		*value = hvm->get(vcpu, HVM_CR3);
+		return 0;
 	case 4:
 		*value = hvm->get(vcpu, HVM_CR4);
 		return 0;
@@ -147,7 +153,10 @@ static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 	exit->insn_len = insn.len;
 	switch (insn.op) {
 	case INSN_MOV_CR:
+		/* TCG reports a read of any control register as one of CR0 while those exit. */
 		exit->cr.kind = CR_MOV;
+		exit->cr.cr = insn.reg;
+		exit->cr.write = !insn.to_mem;
 		exit->cr.gpr = insn.rm;
 		return 0;
 	case INSN_CLTS:

@@ -30,14 +30,10 @@ static void exit_irq_window(struct vcpu *vcpu, const struct vmexit *exit)
 
 static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	switch (exit->exception.vector) {
-	case VEC_MC:
-		host_panic("%s: vcpu%u: machine check while the guest ran", vcpu->vm->name, vcpu->id);
-	case VEC_DB:
+	if (exit->exception.vector == VEC_DB) {
 		/* An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM reports no new bits. */
 		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | exit->exception.qualification);
 		hvm->set(vcpu, HVM_DR7, hvm->get(vcpu, HVM_DR7) & ~BIT(13)); /* GD */
-		break;
 	}
 	if (exit->exception.has_error)
 		vcpu_raise_error(vcpu, exit->exception.vector, exit->exception.error);

@@ -18,7 +18,7 @@ enum vmexit_reason {
 	VMEXIT_NMI,         /* a physical NMI was taken */
 	VMEXIT_IRQ_WINDOW,  /* the guest can take an interrupt now */
 	VMEXIT_NMI_WINDOW,  /* the guest can take an NMI now */
-	VMEXIT_EXCEPTION,   /* .exception */
+	VMEXIT_EXCEPTION,   /* .exception; a machine check never: the backend hands it to the host */
 	VMEXIT_CPUID,
 	VMEXIT_HLT,
 	VMEXIT_IO,          /* .io */

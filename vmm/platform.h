@@ -40,6 +40,8 @@
 #define GUEST_RESET_PORT 0x602
 #define GUEST_ACPI_PORTS 3
 #define GUEST_RESET_VALUE 0x06
+/* F000:FFF0, in RAM that the e820 map does not report. */
+#define GUEST_RESET_VECTOR 0xffff0
 #define ACPI_S5_TYPE 5
 
 /*

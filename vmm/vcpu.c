@@ -15,6 +15,9 @@
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
+/* How long a CPU that is busy may take to become free. */
+#define CPU_FREE_MS 100
+
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
 struct vcpu *vcpu_create(struct vm *vm, unsigned id)
@@ -141,18 +144,35 @@ static void vcpu_work(struct host_work *work)
 		monitor_vm_ended(vm);
 }
 
+static bool try_assign(struct vcpu *vcpu, unsigned first, unsigned last)
+{
+	for (unsigned cpu = first; cpu <= last; cpu++) {
+		vcpu->cpu = cpu;
+		if (host_cpu_assign(cpu, &vcpu->work) == 0)
+			return true;
+	}
+	return false;
+}
+
 /* The CPU that the VM file names, or the next one that has no work. */
 static int assign(struct vcpu *vcpu)
 {
 	const struct vm_config *c = vcpu->vm->config;
 	unsigned first = c->pinned ? c->cpu[vcpu->id] : 0, last = c->pinned ? first : host_cpu_count() - 1;
+	u64 patience = host_tsc() + host_tsc_khz() * CPU_FREE_MS;
+	const struct host_cpu_info *info;
 
 	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
-	for (unsigned cpu = first; cpu <= last; cpu++) {
-		vcpu->cpu = cpu;
-		if (host_cpu_assign(cpu, &vcpu->work) == 0)
-			return 0;
+	while (!try_assign(vcpu, first, last)) {
+		/* At a restart a CPU may still be on its last instructions for the VM that has just ended. */
+		if (host_tsc() > patience)
+			goto busy;
+		__builtin_ia32_pause();
 	}
+	info = host_cpu_info(vcpu->cpu);
+	vm_log(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id, info->node);
+	return 0;
+busy:
 	if (c->pinned)
 		vm_log(vcpu->vm, "%s:%u: cpus: CPU %u runs another vCPU already", c->file, c->line_cpus, first);
 	else

@@ -24,6 +24,7 @@ GUEST_MEMORY = {"qemu": "512M", "bochs": "256M"}
 KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux"}
 # Wall-clock seconds for a boot to userspace and a script there, on a busy machine.
 TIMEOUT = {"qemu": 400, "bochs": 1200}
+ENDING = 120  # from the script's last line to the end of the node
 
 
 def guest_file(name):
@@ -93,11 +94,18 @@ class Run:
         return [line for line in self.text.split("\n") if re.search(pattern, line)]
 
 
-def run_guest(name, machine, cmdline, kernel=None, **options):
-    """Boots one VM of Debian's kernel with this command line, to the end of the node."""
+def finish(node):
+    """Waits for the guest's script, then not long for the end: a guest that cannot end fails soon."""
+    node.expect(r"^margay-test: done\r?$")
+    node.hurry(ENDING)
+    return Run(node, node.wait())
+
+
+def run_guest(name, machine, cmdline, kernel=None, vm=None, **options):
+    """Boots one VM of Debian's kernel with this command line, to the end of the node. vm: keys of the VM file."""
     iso = margay_iso(
-        "%s-%s" % (name, machine), {"vm0.conf": vm_text(machine, cmdline)},
+        "%s-%s" % (name, machine), {"vm0.conf": vm_text(machine, cmdline, **(vm or {}))},
         {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file("initrd")},
     )
     with start(name, machine, iso, **options) as node:
-        return Run(node, node.wait())
+        return finish(node)

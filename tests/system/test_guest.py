@@ -27,7 +27,7 @@ def boot_platform(machine, kernel=None, name="platform"):
             running.send(character)
             time.sleep(0.05)
         running.send("\n")
-        return node.Run(running, running.wait())
+        return node.finish(running)
 
 
 @pytest.fixture(

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/legacy.c vmm/dev/acpi_pm.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/legacy.c vmm/dev/acpi_pm.c vmm/gpa_map.c vmm/guest_mem.c tests/unit/fake_host.c tests/unit/fake_vm.c */
 /* The ports by which a guest ends: ACPI sleep and reset, keyboard controller, 0xcf9. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
+#include "vmm/guest_mem.h"
 
 static struct vm *vm;
 
@@ -52,6 +53,19 @@ static void test_reset_register(void **state)
 	assert_int_equal(vm->end, VM_END_RESET_ACPI);
 }
 
+/* F000:FFF0 holds `mov dx, 0x602; mov al, 6; out dx, al; hlt; jmp -3`: the reset register by another way. */
+static void test_reset_vector(void **state)
+{
+	static const u8 code[] = { 0xba, 0x02, 0x06, 0xb0, 0x06, 0xee, 0xf4, 0xeb, 0xfd };
+	u8 found[sizeof(code)];
+
+	(void)state;
+	fake_vm_destroy(vm);
+	vm = fake_vm_create(MIB(2));
+	assert_int_equal(guest_read(vm, gpa(0xffff0), found, sizeof(found)), 0);
+	assert_memory_equal(found, code, sizeof(code));
+}
+
 static void test_keyboard_reset(void **state)
 {
 	(void)state;
@@ -84,6 +98,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_s5, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset_vector, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_keyboard_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cf9, setup, teardown),
 	};

@@ -4,6 +4,7 @@
  * SLEEP_CONTROL_REG, SLEEP_STATUS_REG (ACPI 6.4, 4.8.3.7) and RESET_REG (4.8.3.6).
  */
 #include <margay/acpi.h>
+#include "vmm/guest_mem.h"
 #include "vmm/platform.h"
 #include "vmm/vdev.h"
 
@@ -32,9 +33,29 @@ static void acpi_pm_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned siz
 
 static const struct pio_ops acpi_pm_ops = { .read = acpi_pm_read, .write = acpi_pm_write };
 
+/*
+ * What a CPU finds at its reset vector in real mode. Linux on hardware-reduced
+ * ACPI without EFI restarts through there by default: it takes the way of the
+ * reset register.
+ */
+static void write_reset_vector(struct vm *vm)
+{
+	static const u8 code[] = {
+		0xba, GUEST_RESET_PORT & 0xff, GUEST_RESET_PORT >> 8, /* mov dx, port */
+		0xb0, GUEST_RESET_VALUE,                              /* mov al, value */
+		0xee,                                                 /* out dx, al */
+		0xf4, 0xeb, 0xfd,                                     /* hlt; jmp to it */
+	};
+
+	static_assert(sizeof(code) <= 16, "the vector is 16 bytes below 1 MiB");
+	/* A VM without RAM there has no such way out, and its loader will refuse it. */
+	(void)guest_write(vm, gpa(GUEST_RESET_VECTOR), code, sizeof(code));
+}
+
 static int acpi_pm_create(struct vm *vm, void **instance)
 {
 	*instance = NULL;
+	write_reset_vector(vm);
 	return vm_register_pio(vm, GUEST_SLEEP_CONTROL_PORT, GUEST_ACPI_PORTS, &acpi_pm_ops, NULL);
 }
 

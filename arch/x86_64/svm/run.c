@@ -91,6 +91,9 @@ static void recover_event(struct vcpu *vcpu, u64 info)
 
 static void decode_exception(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit, u8 vector)
 {
+	/* Does not return: the host's handler reports the banks and panics. */
+	if (vector == VEC_MC)
+		asm volatile("int $18" : : : "memory");
 	exit->reason = VMEXIT_EXCEPTION;
 	exit->exception.vector = vector;
 	exit->exception.has_error = vector == VEC_AC;

@@ -9,12 +9,8 @@
 static u64 *field(struct vmcb *v, enum hvm_reg reg)
 {
 	switch (reg) {
-	case HVM_CR0:
-		return &v->cr0;
 	case HVM_CR3:
 		return &v->cr3;
-	case HVM_CR4:
-		return &v->cr4;
 	case HVM_PAT:
 		return &v->g_pat;
 	case HVM_DR6:
@@ -51,6 +47,10 @@ u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg)
 	struct svm_vcpu *s = svm_vcpu(vcpu);
 
 	switch (reg) {
+	case HVM_CR0:
+		return s->vmcb->cr0 | s->cr0_cache;
+	case HVM_CR4:
+		return (s->vmcb->cr4 & ~CR4_MCE) | s->cr4_mce;
 	case HVM_EFER:
 		return s->vmcb->efer & ~EFER_SVME;
 	case HVM_TSC_AUX:
@@ -64,11 +64,28 @@ u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg)
 	}
 }
 
+/* CR0 and CR4 as the CPU shall run with them; the guest reads what it wrote. */
+static void set_shadowed(struct svm_vcpu *s, enum hvm_reg reg, u64 value)
+{
+	if (reg == HVM_CR0) {
+		s->cr0_cache = value & (CR0_CD | CR0_NW);
+		s->vmcb->cr0 = value & ~(CR0_CD | CR0_NW);
+	} else {
+		s->cr4_mce = value & CR4_MCE;
+		s->vmcb->cr4 = value | CR4_MCE;
+	}
+	s->vmcb->intercept_cr_read = (u16)(BIT(8) | (s->cr0_cache ? BIT(0) : 0) | (s->cr4_mce ? 0 : BIT(4)));
+}
+
 void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 {
 	struct svm_vcpu *s = svm_vcpu(vcpu);
 
 	switch (reg) {
+	case HVM_CR0:
+	case HVM_CR4:
+		set_shadowed(s, reg, value);
+		break;
 	case HVM_EFER:
 		s->vmcb->efer = value | EFER_SVME; /* VMRUN insists */
 		break;
@@ -167,7 +184,8 @@ void svm_vcpu_reset(struct vcpu *vcpu)
 	svm_set_segment(vcpu, SEG_TR, &tr);
 	svm_set_desc_table(vcpu, false, &table);
 	svm_set_desc_table(vcpu, true, &table);
-	v->cr0 = CR0_CD | CR0_NW | CR0_ET;
+	set_shadowed(s, HVM_CR0, CR0_CD | CR0_NW | CR0_ET);
+	set_shadowed(s, HVM_CR4, 0);
 	v->efer = EFER_SVME;
 	v->dr6 = 0xffff0ff0;
 	v->dr7 = 0x400;

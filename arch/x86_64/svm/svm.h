@@ -14,6 +14,9 @@ struct svm_vcpu {
 	u64 vmcb_pa;
 	u64 host_vmcb_pa;    /* of the CPU that it is loaded on */
 	u8 *msrpm, *iopm;
+	/* What the guest sees where the VMCB holds something else; reads exit while they differ. */
+	u64 cr0_cache;       /* its CR0.CD and NW: caches stay on */
+	u64 cr4_mce;         /* its CR4.MCE: on, or a machine check would shut the CPU down unseen */
 	/*
 	 * NMIs without vNMI: blocked from the injection to the end of the IRET,
 	 * which is intercepted and then single-stepped.

@@ -55,7 +55,6 @@ void svm_vcpu_load(struct vcpu *vcpu)
 	struct vmcb *v = s->vmcb;
 
 	s->host_vmcb_pa = svm_host_vmcb();
-	v->intercept_cr_read = BIT(8);
 	v->intercept_cr_write = BIT(0) | BIT(4) | BIT(8);
 	v->intercept_exceptions = BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC);
 	v->intercept_misc1 = misc1;

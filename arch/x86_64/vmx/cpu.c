@@ -157,6 +157,22 @@ static void read_caps(struct hvm_caps *caps, u64 ept_cap)
 				(caps->xsaves ? 0u : PROC2_XSAVES) | (caps->waitpkg ? 0u : PROC2_USER_WAIT));
 }
 
+static void choose_mitigation(void)
+{
+	struct cpuid_regs l0, l7 = { 0 };
+	u64 arch_capabilities = 0;
+
+	cpuid(0, 0, &l0);
+	if (l0.eax >= 7)
+		cpuid(7, 0, &l7);
+	if (l7.edx & BIT(29))
+		arch_capabilities = rdmsr(MSR_ARCH_CAPABILITIES);
+	vmx_controls.mitigation = vmx_mitigation(l7.edx, arch_capabilities);
+	if (vmx_controls.mitigation.l1tf_open)
+		host_log("margay: this CPU is open to L1 terminal fault, and its microcode has no command against it: "
+			 "run only guests that you trust");
+}
+
 int vmx_probe(struct hvm_caps *caps)
 {
 	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(void *), PAGE_SIZE) / PAGE_SIZE);
@@ -190,6 +206,7 @@ int vmx_probe(struct hvm_caps *caps)
 		return -EPERM;
 	}
 	read_caps(caps, ept_cap);
+	choose_mitigation();
 	return 0;
 }
 

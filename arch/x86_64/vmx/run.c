@@ -3,6 +3,7 @@
  * One entry into a VT-x guest: event injection (SDM vol. 3, 27.6), windows,
  * and the translation of the exit (28.2, appendix C) into struct vmexit.
  */
+#include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/vmx/vmx.h"
 
@@ -95,6 +96,9 @@ static void decode_exception(struct vcpu *vcpu, struct vmexit *exit)
 		exit->reason = VMEXIT_NMI;
 		return;
 	}
+	/* Does not return: the host's handler reports the banks and panics. */
+	if ((info & INTR_VECTOR) == VEC_MC)
+		asm volatile("int $18" : : : "memory");
 	exit->reason = VMEXIT_EXCEPTION;
 	exit->exception.vector = info & INTR_VECTOR;
 	exit->exception.has_error = info & INTR_ERROR;
@@ -218,6 +222,17 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 	}
 }
 
+/* Leaves nothing of the host in the CPU's buffers. What runs after it until the entry touches the guest's data only. */
+static void mitigate(void)
+{
+	static const u16 selector = SEL_DATA; /* VERW clears buffers only with a memory operand */
+
+	if (vmx_controls.mitigation.flush_l1d)
+		wrmsr(MSR_FLUSH_CMD, 1);
+	if (vmx_controls.mitigation.verw)
+		asm volatile("verw %0" : : "m"(selector) : "cc");
+}
+
 void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 {
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
@@ -235,6 +250,7 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 	x->rsp = r->gpr[GPR_RSP];
 	x->rflags = r->rflags;
 	write_cr2(r->cr2);
+	mitigate();
 	switch (vmx_enter(r, x->launched, host_cpu_kick_word())) {
 	case VMX_ENTRY_KICKED: /* the event waits again */
 		vmwrite(VMCS_ENTRY_INTR_INFO, 0);

@@ -1,0 +1,28 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-only
+# margay.test=smp: makes every CPU work and every kind of interrupt travel
+# between them, then reports the counts per CPU.
+. /etc/profile
+report() { echo "margay-test: $1: $2"; }
+cpus=$(grep -c ^processor /proc/cpuinfo)
+
+report cpus "$cpus"
+# A pipe between neighbours: each byte wakes the other CPU by IPI.
+n=0
+while [ "$n" -lt "$cpus" ]; do
+	next=$(((n + 1) % cpus))
+	yes | taskset -c "$n" head -n 20000 | taskset -c "$next" wc -l >> /tmp/lines &
+	n=$((n + 1))
+done
+wait
+report lines "$(sort -u /tmp/lines | tr '\n' ' ')"
+report workers "$(wc -l < /tmp/lines)"
+# SysRq l sends an NMI to all other CPUs, which print where they are.
+echo 1 > /proc/sys/kernel/sysrq
+echo l > /proc/sysrq-trigger
+sleep 1
+sed 's/^/margay-interrupts: /' /proc/interrupts
+report backtraces "$(dmesg | grep -c 'NMI backtrace for cpu')"
+dmesg | grep -v 'Call Trace' | sed 's/^/margay-dmesg: /'
+echo "margay-test: done"
+poweroff
