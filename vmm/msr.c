@@ -68,6 +68,12 @@ static int read_hwcr(struct vcpu *vcpu, u32 msr, u64 *value)
 	return 0;
 }
 
+/* The microcode revision, which every CPU has but Bochs. */
+static int read_microcode(struct vcpu *vcpu, u32 msr, u64 *value)
+{
+	return read_host(vcpu, msr, value) ? read_zero(vcpu, msr, value) : 0;
+}
+
 static int read_tsc(struct vcpu *vcpu, u32 msr, u64 *value)
 {
 	(void)msr;
@@ -205,7 +211,7 @@ static const struct msr_rule rules[] = {
 	{ MSR_FEATURE_CONTROL, MSR_FEATURE_CONTROL, INTEL, read_feature_control, NULL },
 	{ MSR_TSC_ADJUST, MSR_TSC_ADJUST, ANY, read_tsc_adjust, write_tsc_adjust },
 	{ MSR_BIOS_UPDT_TRIG, MSR_BIOS_UPDT_TRIG, ANY, NULL, write_ignored }, /* microcode is the host's */
-	{ MSR_BIOS_SIGN_ID, MSR_BIOS_SIGN_ID, ANY, read_host, write_ignored },
+	{ MSR_BIOS_SIGN_ID, MSR_BIOS_SIGN_ID, ANY, read_microcode, write_ignored },
 	{ MSR_MTRRCAP, MSR_MTRRCAP, ANY, read_mtrr, NULL },
 	{ MSR_ARCH_CAPABILITIES, MSR_ARCH_CAPABILITIES, ANY, read_arch_capabilities, NULL },
 	{ MSR_MCG_CAP, MSR_MCG_STATUS, ANY, read_zero, write_zero_only }, /* no banks */
