@@ -113,7 +113,6 @@ static bool ended_well(const struct slot *s)
 	case VM_END_RESET_ACPI:
 	case VM_END_RESET_KBD:
 	case VM_END_RESET_CF9:
-	case VM_END_STOPPED:
 		return true;
 	default:
 		return false;

@@ -34,7 +34,6 @@ enum vm_end {
 	VM_END_RESET_CF9,    /* port 0xcf9 */
 	VM_END_TRIPLE_FAULT,
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
-	VM_END_STOPPED,      /* by the operator */
 };
 
 struct vcpu {

@@ -33,7 +33,6 @@ void svm_request_nmi_window(struct vcpu *vcpu)
 {
 	struct svm_vcpu *s = svm_vcpu(vcpu);
 
-	s->nmi_window = true;
 	if (!s->nmi_blocked && !s->stepping)
 		step(vcpu, s);
 }
@@ -107,7 +106,6 @@ static void decode_exception(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexi
 	if (!s->guest_tf) {
 		s->vmcb->dr6 &= ~DR6_BS;
 		exit->reason = VMEXIT_NMI_WINDOW;
-		s->nmi_window = false;
 		vcpu->regs.rflags &= ~RFLAGS_TF;
 	}
 }

@@ -193,7 +193,7 @@ void svm_vcpu_reset(struct vcpu *vcpu)
 	v->g_pat = PAT_RESET;
 	v->int_state = 0;
 	v->event_inj = 0;
-	s->nmi_blocked = s->stepping = s->nmi_window = false;
+	s->nmi_blocked = s->stepping = false;
 }
 
 void svm_dump(struct vcpu *vcpu)

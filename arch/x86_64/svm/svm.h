@@ -24,7 +24,6 @@ struct svm_vcpu {
 	bool nmi_blocked;
 	bool stepping;       /* RFLAGS.TF is ours */
 	bool guest_tf;       /* what it was */
-	bool nmi_window;     /* an NMI waits */
 };
 
 /* What the host CPU offers; set by svm_probe(). */
