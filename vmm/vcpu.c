@@ -49,14 +49,6 @@ static bool running(const struct vm *vm)
 	return __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING;
 }
 
-/* HLT: sleeps until an event that the guest takes, or the VM's end. */
-static void wait_for_event(struct vcpu *vcpu)
-{
-	while (running(vcpu->vm) && !vcpu_wakes(vcpu) && vcpu->startup == STARTUP_RUN)
-		host_cpu_wait();
-	vcpu->halted = false;
-}
-
 static void loop(struct vcpu *vcpu)
 {
 	struct vmexit exit;
@@ -66,12 +58,19 @@ static void loop(struct vcpu *vcpu)
 		(void)host_cpu_kicked();
 		if (!running(vcpu->vm))
 			return;
+		if (unlikely(vm_paused(vcpu->vm))) {
+			host_cpu_wait();
+			continue;
+		}
 		if (unlikely(__atomic_load_n(&vcpu->startup, __ATOMIC_ACQUIRE) != STARTUP_RUN)) {
 			startup_step(vcpu);
 			continue;
 		}
 		if (vcpu->halted) {
-			wait_for_event(vcpu);
+			/* HLT ends by an event that the guest takes; the other reasons to look up are above. */
+			vcpu->halted = !vcpu_wakes(vcpu);
+			if (vcpu->halted)
+				host_cpu_wait();
 			continue;
 		}
 		vcpu_queue_events(vcpu);

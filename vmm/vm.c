@@ -83,6 +83,25 @@ void vm_end(struct vm *vm, enum vm_end why)
 		vcpu_kick(vm->vcpus[i]);
 }
 
+static int set_paused(struct vm *vm, bool paused)
+{
+	if (__atomic_exchange_n(&vm->paused, paused, __ATOMIC_ACQ_REL) == paused)
+		return -EALREADY;
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		vcpu_kick(vm->vcpus[i]);
+	return 0;
+}
+
+int vm_pause(struct vm *vm)
+{
+	return set_paused(vm, true);
+}
+
+int vm_resume(struct vm *vm)
+{
+	return set_paused(vm, false);
+}
+
 /* ---- memory ---------------------------------------------------------------- */
 
 static void memory_free(struct vm *vm)

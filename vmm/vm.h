@@ -115,6 +115,7 @@ struct vm {
 	u64 entry_rip, entry_rsi; /* where the loader wants vCPU 0 to start, 64-bit mode */
 	gpa_t rsdp;               /* guest ACPI root pointer */
 	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
+	bool paused;              /* vCPUs stay out of the guest: vm_pause(); atomic */
 	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
 	const struct intc_ops *intc;
 	void *ioapic;
@@ -141,6 +142,20 @@ int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *op
 /* Ends the VM: the first reason wins, every vCPU leaves its loop. From any CPU and any handler. */
 void vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);
+
+/*
+ * Pauses the VM: every vCPU leaves the guest soon and stays out of it, asleep
+ * on its CPU, until vm_resume() or the VM's end. Its clocks go on; interrupts
+ * stay pending. From any CPU and any handler; the caller sees to it that the
+ * VM stays. 0, or -EALREADY when it is in that state.
+ */
+int vm_pause(struct vm *vm);
+int vm_resume(struct vm *vm);
+
+static inline bool vm_paused(const struct vm *vm)
+{
+	return __atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE);
+}
 
 /*
  * Makes a VM of a configuration: memory, tables, devices, guest image. 0 or

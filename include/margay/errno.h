@@ -26,6 +26,7 @@
 #define ERANGE 34
 #define ENOSYS 38
 #define EOVERFLOW 75
+#define EALREADY 114
 #endif
 
 #endif
