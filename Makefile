@@ -168,10 +168,10 @@ endif
 
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I.
 
-$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config.h Makefile
+$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_shape.c vmm/config.h vmm/config_parse.h Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c
+	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c vmm/config_shape.c
 
 $(B)/cpuid-list: tools/cpuid-list.c $(wildcard vmm/cpuid_get.c vmm/cpuid_table*.c vmm/cpuid_*.h) Makefile
 	$(call say,HOSTCC,$@)

@@ -21,6 +21,7 @@
 #include "kernel/printk.h"
 #include "kernel/timer.h"
 #include "kernel/work.h"
+#include "kernel/zero.h"
 #include "vmm/host.h"
 
 #define SAME_FIELD(a, b, field) \
@@ -34,6 +35,10 @@ SAME_FIELD(host_extent_request, pmem_request, align);
 SAME_FIELD(host_extent_request, pmem_request, node);
 SAME_FIELD(host_extent_request, pmem_request, min_addr);
 SAME_FIELD(host_extent_request, pmem_request, max_addr);
+SAME_SIZE(host_extent, pmem_extent);
+SAME_FIELD(host_extent, pmem_extent, base);
+SAME_FIELD(host_extent, pmem_extent, size);
+SAME_FIELD(host_extent, pmem_extent, node);
 SAME_SIZE(host_module, module);
 SAME_FIELD(host_module, module, name);
 SAME_FIELD(host_module, module, args);
@@ -64,19 +69,27 @@ void host_pages_free(void *pages, unsigned count)
 
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
 {
-	struct pmem_extent e;
-
-	if (pmem_extent_alloc((const struct pmem_request *)req, &e))
-		return -ENOMEM;
-	*out = (struct host_extent){ .base = hpa(e.base), .size = e.size, .node = e.node };
-	return 0;
+	return pmem_extent_alloc((const struct pmem_request *)req, (struct pmem_extent *)out) ? -ENOMEM : 0;
 }
 
 void host_extent_free(const struct host_extent *e)
 {
-	const struct pmem_extent extent = { .base = e->base.v, .size = e->size, .node = e->node };
+	pmem_extent_free((const struct pmem_extent *)e);
+}
 
-	pmem_extent_free(&extent);
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus)
+{
+	zero_extents((const struct pmem_extent *)e, count, cpu, nr_cpus);
+}
+
+bool host_mem_piece(unsigned i, struct host_extent *out)
+{
+	return pmem_piece(i, (struct pmem_extent *)out);
+}
+
+u64 host_node_memory(unsigned node)
+{
+	return pmem_node_bytes(node);
 }
 
 unsigned host_node_count(void)

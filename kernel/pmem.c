@@ -42,6 +42,7 @@ static struct chunk *chunks;
 static u64 pool_bytes;
 static u64 early_next, early_end;
 static u64 low_page;
+static u64 node_bytes[NUMA_MAX_NODES]; /* as pmem_start() found them; not guarded */
 
 /* The lowest one: the extended BIOS data area, which not every memory map leaves out, is at the other end. */
 static u64 find_low_page(void)
@@ -121,6 +122,8 @@ void pmem_start(void)
 		printk_error("memory: %#llx-%#llx is lost: more than %u pieces", (unsigned long long)early_next,
 			     (unsigned long long)early_end - 1, EXTENT_MAX);
 	assign_nodes(0, ~0ull);
+	for (unsigned node = 0; node < numa_node_count(); node++)
+		node_bytes[node] = extent_free_bytes(&free_list, (int)node, PAGE_SIZE_2M, NULL);
 }
 
 /* First run of free pages, or 0: the header's page is never part of one. */
@@ -149,7 +152,10 @@ static void mark(struct chunk *c, unsigned first, unsigned count, bool used)
 
 static struct chunk *new_chunk(int node)
 {
-	struct extent_constraint e = { .size = CHUNK_SIZE, .align = CHUNK_SIZE, .node = node };
+	/* At the end of its node: guests want the aligned beginning. */
+	struct extent_constraint e = {
+		.size = CHUNK_SIZE, .align = CHUNK_SIZE, .node = node, .policy = node < 0 ? EXTENT_BEST_FIT : EXTENT_TOP,
+	};
 	struct chunk *c;
 	unsigned on;
 	u64 pa;
@@ -293,8 +299,6 @@ int pmem_extent_alloc(const struct pmem_request *req, struct pmem_extent *out)
 		err = take_extent(req, PAGE_SIZE_1G, EXTENT_BEST_FIT, out);
 	if (err == -ENOMEM)
 		err = take_extent(req, align ? align : PAGE_SIZE_2M, EXTENT_BEST_FIT, out);
-	if (!err)
-		memset(phys_to_virt(out->base), 0, out->size);
 	return err;
 }
 
@@ -339,6 +343,29 @@ u64 pmem_free_bytes(int node, u64 *largest)
 	sum = extent_free_bytes(&free_list, node, PAGE_SIZE_2M, largest);
 	spin_unlock(&pmem_lock);
 	return sum;
+}
+
+bool pmem_piece(unsigned i, struct pmem_extent *out)
+{
+	bool found = false;
+
+	spin_lock(&pmem_lock);
+	for (unsigned k = 0; !found && k < free_list.count; k++) {
+		const struct extent *r = &free_list.range[k];
+		u64 start = ALIGN_UP(r->start, PAGE_SIZE_2M), end = ALIGN_DOWN(r->end, PAGE_SIZE_2M);
+
+		if (start < end && !i--) {
+			*out = (struct pmem_extent){ start, end - start, (int)r->node };
+			found = true;
+		}
+	}
+	spin_unlock(&pmem_lock);
+	return found;
+}
+
+u64 pmem_node_bytes(unsigned node)
+{
+	return node < ARRAY_SIZE(node_bytes) ? node_bytes[node] : 0;
 }
 
 u64 pmem_pool_bytes(void)

@@ -52,9 +52,9 @@ struct pmem_extent {
 	int node;
 };
 
-/* Takes an extent, zeroed. 0, or -ENOMEM or -EINVAL (nothing printed: the caller knows what it is for). */
+/* Takes an extent, whatever is in it. 0, or -ENOMEM or -EINVAL (nothing printed: the caller knows what it is for). */
 int pmem_extent_alloc(const struct pmem_request *req, struct pmem_extent *out);
-/* The same, from the end of memory and not zeroed: for boot modules. */
+/* The same, from the end of memory: for boot modules. */
 int pmem_extent_alloc_top(const struct pmem_request *req, struct pmem_extent *out);
 void pmem_extent_free(const struct pmem_extent *e);
 
@@ -63,6 +63,12 @@ void pmem_release(u64 start, u64 end);
 
 /* Bytes free for guests (2 MiB pieces) on a node (-1: all); largest, when not NULL: the largest contiguous piece. */
 u64 pmem_free_bytes(int node, u64 *largest);
+
+/* The i-th free piece in whole 2 MiB pages, sorted by address; false past the last. */
+bool pmem_piece(unsigned i, struct pmem_extent *out);
+
+/* Bytes of a node that were free when pmem_start() returned. */
+u64 pmem_node_bytes(unsigned node);
 
 /* Bytes that the LWK's own page pool holds. */
 u64 pmem_pool_bytes(void);

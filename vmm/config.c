@@ -3,26 +3,12 @@
  * Pure module: the VM file's parser. `key = value` lines, values to the end of
  * the line, `#` begins a comment line; docs/configuration.md is its reference.
  */
-#include "vmm/config.h"
+#include "vmm/config_parse.h"
 
 #include <margay/errno.h>
 #include <margay/string.h>
 
 #define LINE_MAX (VM_CMDLINE_MAX + 256)
-/* Characters of a wrong value that an error repeats. */
-#define SHOWN_MAX 40
-
-struct span {
-	const char *p;
-	size_t n;
-};
-
-struct parser {
-	const char *file;
-	unsigned line;
-	struct vm_config *config;
-	struct config_error *err;
-};
 
 struct key {
 	const char *name;
@@ -55,7 +41,7 @@ int vm_config_error(struct config_error *err, const char *file, unsigned line, c
 	return -EINVAL;
 }
 
-static int __printf(2, 3) error(struct parser *p, const char *fmt, ...)
+int config_fail(struct parser *p, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -70,7 +56,7 @@ static bool blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-static struct span trim(struct span s)
+struct span config_trim(struct span s)
 {
 	while (s.n && blank(s.p[0])) {
 		s.p++;
@@ -81,15 +67,31 @@ static struct span trim(struct span s)
 	return s;
 }
 
-static bool equal(struct span s, const char *word)
+bool config_equal(struct span s, const char *word)
 {
 	return s.n == strlen(word) && !memcmp(s.p, word, s.n);
 }
 
-static int wrong_value(struct parser *p, const char *key, const char *expected, struct span found)
+int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out)
 {
-	return error(p, "%s: expected %s, found '%.*s'%s", key, expected, (int)MIN(found.n, (size_t)SHOWN_MAX), found.p,
-		     found.n > SHOWN_MAX ? "..." : "");
+	char expected[80] = "";
+
+	for (unsigned i = 0; words[i]; i++) {
+		size_t used = strlen(expected);
+
+		if (config_equal(v, words[i])) {
+			*out = i;
+			return 0;
+		}
+		snprintf(expected + used, sizeof(expected) - used, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
+	}
+	return config_wrong(p, key, expected, v);
+}
+
+int config_wrong(struct parser *p, const char *key, const char *expected, struct span found)
+{
+	return config_fail(p, "%s: expected %s, found '%.*s'%s", key, expected,
+			   (int)MIN(found.n, (size_t)CONFIG_SHOWN_MAX), found.p, found.n > CONFIG_SHOWN_MAX ? "..." : "");
 }
 
 static void copy(char *dst, struct span s)
@@ -103,8 +105,7 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-/* Leading decimal digits of *s, which it is left behind. False when there are none or they exceed 2^64-1. */
-static bool number(struct span *s, u64 *out)
+bool config_number(struct span *s, u64 *out)
 {
 	u64 v = 0;
 	size_t i;
@@ -121,12 +122,12 @@ static bool number(struct span *s, u64 *out)
 static int set_name(struct parser *p, struct span v)
 {
 	if (v.n > VM_NAME_MAX)
-		return error(p, "name: expected at most %u characters, found %zu", VM_NAME_MAX, v.n);
+		return config_fail(p, "name: expected at most %u characters, found %zu", VM_NAME_MAX, v.n);
 	for (size_t i = 0; i < v.n; i++) {
 		char c = v.p[i];
 
 		if (!is_digit(c) && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
-			return wrong_value(p, "name", "letters, digits, '-' and '_'", v);
+			return config_wrong(p, "name", "letters, digits, '-' and '_'", v);
 	}
 	copy(p->config->name, v);
 	return 0;
@@ -135,10 +136,10 @@ static int set_name(struct parser *p, struct span v)
 static int set_module(struct parser *p, const char *key, char *dst, unsigned *line, struct span v)
 {
 	if (v.n > VM_MODULE_MAX)
-		return error(p, "%s: expected a module name of at most %u characters, found %zu", key, VM_MODULE_MAX, v.n);
+		return config_fail(p, "%s: expected a module name of at most %u characters, found %zu", key, VM_MODULE_MAX, v.n);
 	for (size_t i = 0; i < v.n; i++)
 		if (v.p[i] <= ' ' || v.p[i] > '~')
-			return wrong_value(p, key, "one module name without blanks", v);
+			return config_wrong(p, key, "one module name without blanks", v);
 	copy(dst, v);
 	*line = p->line;
 	return 0;
@@ -157,128 +158,26 @@ static int set_initrd(struct parser *p, struct span v)
 static int set_cmdline(struct parser *p, struct span v)
 {
 	if (v.n > VM_CMDLINE_MAX)
-		return error(p, "cmdline: expected at most %u bytes, found %zu", VM_CMDLINE_MAX, v.n);
+		return config_fail(p, "cmdline: expected at most %u bytes, found %zu", VM_CMDLINE_MAX, v.n);
 	copy(p->config->cmdline, v);
-	return 0;
-}
-
-/* One element of a CPU list, `a` or `a-b`, which *s is left behind. */
-static bool cpu_range(struct span *s, u64 *first, u64 *last)
-{
-	if (!number(s, first))
-		return false;
-	*last = *first;
-	if (!s->n || s->p[0] != '-')
-		return true;
-	s->p++;
-	s->n--;
-	return number(s, last) && *last >= *first;
-}
-
-static int add_cpus(struct parser *p, u64 first, u64 last)
-{
-	struct vm_config *c = p->config;
-
-	if (last > VM_CPU_NUMBER_MAX)
-		return error(p, "cpus: expected CPU numbers up to %u, found %llu", VM_CPU_NUMBER_MAX, (unsigned long long)last);
-	for (u64 cpu = first; cpu <= last; cpu++) {
-		for (unsigned i = 0; i < c->cpus; i++)
-			if (c->cpu[i] == cpu)
-				return error(p, "cpus: CPU %llu is named twice", (unsigned long long)cpu);
-		if (c->cpus == VM_CPUS_MAX)
-			return error(p, "cpus: expected at most %u CPUs", VM_CPUS_MAX);
-		c->cpu[c->cpus++] = (u16)cpu;
-	}
-	return 0;
-}
-
-/* `4-7`, `1-3,6`: the CPUs of vCPU 0, 1, ... */
-static int set_cpu_list(struct parser *p, struct span v)
-{
-	struct span rest = v;
-
-	p->config->cpus = 0;
-	p->config->pinned = true;
-	for (;;) {
-		u64 first, last;
-		int err;
-
-		if (!cpu_range(&rest, &first, &last) || (rest.n && rest.p[0] != ','))
-			return wrong_value(p, "cpus", "a list of CPUs like 1-3,6", v);
-		err = add_cpus(p, first, last);
-		if (err || !rest.n)
-			return err;
-		rest.p++;
-		rest.n--;
-	}
-}
-
-static int set_cpus(struct parser *p, struct span v)
-{
-	struct span rest = v;
-	u64 n;
-
-	p->config->line_cpus = p->line;
-	if (!number(&rest, &n))
-		return wrong_value(p, "cpus", "a number of vCPUs, or a list of CPUs like 1-3,6", v);
-	if (rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
-		return set_cpu_list(p, v);
-	if (rest.n)
-		return wrong_value(p, "cpus", "a number of vCPUs, or a list of CPUs like 1-3,6", v);
-	if (n < 1 || n > VM_CPUS_MAX)
-		return error(p, "cpus: expected 1 to %u vCPUs, found %llu", VM_CPUS_MAX, (unsigned long long)n);
-	p->config->cpus = (unsigned)n;
-	return 0;
-}
-
-static int set_memory(struct parser *p, struct span v)
-{
-	static const struct {
-		char letter;
-		unsigned shift;
-	} units[] = { { 'K', 10 }, { 'M', 20 }, { 'G', 30 } };
-	struct span rest = v;
-	unsigned shift = 0;
-	u64 n;
-
-	if (!number(&rest, &n) || rest.n != 1)
-		return wrong_value(p, "memory", "a size with K, M or G, like 512M or 12G", v);
-	for (unsigned i = 0; i < ARRAY_SIZE(units); i++)
-		if (rest.p[0] == units[i].letter)
-			shift = units[i].shift;
-	if (!shift)
-		return wrong_value(p, "memory", "a size with K, M or G, like 512M or 12G", v);
-	if (n > VM_MEMORY_MAX >> shift || n << shift < VM_MEMORY_MIN)
-		return error(p, "memory: expected %uM to %uG, found '%.*s'", (unsigned)(VM_MEMORY_MIN >> 20),
-			     (unsigned)(VM_MEMORY_MAX >> 30), (int)MIN(v.n, (size_t)SHOWN_MAX), v.p);
-	n <<= shift;
-	if (!IS_ALIGNED(n, PAGE_SIZE_2M))
-		return wrong_value(p, "memory", "a multiple of 2M", v);
-	p->config->memory = n;
-	p->config->line_memory = p->line;
 	return 0;
 }
 
 static int set_on_end(struct parser *p, struct span v)
 {
-	static const char *const words[] = {
-		[ON_END_STOP] = "stop",
-		[ON_END_RESTART] = "restart",
-		[ON_END_POWEROFF_NODE] = "poweroff_node",
-	};
+	static const char *const words[] = { "stop", "restart", "poweroff_node", NULL };
+	unsigned n = 0;
+	int err = config_word(p, "on_end", v, words, &n);
 
-	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
-		if (equal(v, words[i])) {
-			p->config->on_end = (enum vm_on_end)i;
-			return 0;
-		}
-	}
-	return wrong_value(p, "on_end", "stop, restart or poweroff_node", v);
+	p->config->on_end = (enum vm_on_end)n;
+	return err;
 }
 
 static const struct key keys[] = {
 	{ "name", set_name }, { "kernel", set_kernel }, { "initrd", set_initrd }, { "cmdline", set_cmdline },
-	{ "cpus", set_cpus }, { "memory", set_memory }, { "on_end", set_on_end },
+	{ "cpus", config_set_cpus }, { "memory", config_set_memory }, { "leaf", config_set_leaf },
+	{ "memory_map", config_set_memory_map }, { "remote_memory", config_set_remote_memory },
+	{ "topology", config_set_topology }, { "allow_smt_sharing", config_set_smt_sharing }, { "on_end", set_on_end },
 };
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
@@ -287,20 +186,30 @@ static bool may_be_empty(const struct key *key)
 	return key->set == set_cmdline;
 }
 
+static int unknown_key(struct parser *p, struct span name)
+{
+	char list[200];
+	size_t n = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)
+		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", keys[i].name);
+	return config_fail(p, "unknown key '%.*s': expected one of %s", (int)MIN(name.n, (size_t)CONFIG_SHOWN_MAX),
+			   name.p, list);
+}
+
 static int assign(struct parser *p, struct span name, struct span value, unsigned *seen)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (!equal(name, keys[i].name))
+		if (!config_equal(name, keys[i].name))
 			continue;
 		if (seen[i])
-			return error(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
+			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
 		if (!value.n && !may_be_empty(&keys[i]))
-			return error(p, "%s: expected a value after '='", keys[i].name);
+			return config_fail(p, "%s: expected a value after '='", keys[i].name);
 		seen[i] = p->line;
 		return keys[i].set(p, value);
 	}
-	return error(p, "unknown key '%.*s': expected name, kernel, initrd, cmdline, cpus, memory or on_end",
-		     (int)MIN(name.n, (size_t)SHOWN_MAX), name.p);
+	return unknown_key(p, name);
 }
 
 static int parse_line(struct parser *p, struct span line, unsigned *seen)
@@ -310,22 +219,23 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
 	if (line.n > LINE_MAX)
-		return error(p, "expected a line of at most %u bytes, found %zu", LINE_MAX, line.n);
+		return config_fail(p, "expected a line of at most %u bytes, found %zu", LINE_MAX, line.n);
 	for (size_t i = 0; i < line.n; i++) {
 		u8 c = (u8)line.p[i];
 
 		if ((c < ' ' && c != '\t') || c == 0x7f)
-			return error(p, "expected text, found control character 0x%02x", c);
+			return config_fail(p, "expected text, found control character 0x%02x", c);
 	}
-	line = trim(line);
+	line = config_trim(line);
 	if (!line.n || line.p[0] == '#')
 		return 0;
 	for (eq = 0; eq < line.n && line.p[eq] != '='; eq++)
 		;
 	if (eq == line.n)
-		return error(p, "expected 'key = value' or a '#' comment, found '%.*s'",
-			     (int)MIN(line.n, (size_t)SHOWN_MAX), line.p);
-	return assign(p, trim((struct span){ line.p, eq }), trim((struct span){ line.p + eq + 1, line.n - eq - 1 }), seen);
+		return config_fail(p, "expected 'key = value' or a '#' comment, found '%.*s'",
+			     (int)MIN(line.n, (size_t)CONFIG_SHOWN_MAX), line.p);
+	return assign(p, config_trim((struct span){ line.p, eq }),
+		      config_trim((struct span){ line.p + eq + 1, line.n - eq - 1 }), seen);
 }
 
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err)
@@ -334,7 +244,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 	unsigned seen[ARRAY_SIZE(keys)] = { 0 };
 	size_t pos = 0;
 
-	*out = (struct vm_config){ .file = file, .cpus = 1 };
+	*out = (struct vm_config){ .file = file, .cpus = 1, .leaf = VM_LEAF_1G };
 	if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
 		return vm_config_error(err, file, 1, "begins with a byte-order mark: save the file as plain text without one");
 	while (pos < size) {

@@ -12,6 +12,9 @@
 /* vCPUs of one VM. */
 #define VM_CPUS_MAX 64
 #define VM_CPU_NUMBER_MAX 4095
+/* Nodes that `memory` can name. */
+#define VM_MEMORY_NODES 16
+#define VM_NODE_NUMBER_MAX 63
 /* Below this no Linux kernel unpacks; above it no x86-64 CPU of today addresses. */
 #define VM_MEMORY_MIN MIB(32)
 #define VM_MEMORY_MAX GIB(65536)
@@ -20,6 +23,8 @@
 #define VM_MODULE_MAX 63
 #define VM_CMDLINE_MAX 2047
 
+enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
+enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
 enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
 
 struct vm_config {
@@ -28,10 +33,20 @@ struct vm_config {
 	char kernel[VM_MODULE_MAX + 1];   /* module name; required */
 	char initrd[VM_MODULE_MAX + 1];   /* module name; empty: none */
 	char cmdline[VM_CMDLINE_MAX + 1]; /* guest kernel command line */
-	unsigned cpus;                    /* vCPUs; default 1 */
-	bool pinned;                      /* cpu[n] is the host CPU of vCPU n; else the next free ones */
+	unsigned cpus;                    /* vCPUs; default 1; 0: all CPUs that are free */
+	bool pinned;                      /* cpu[n] is the host CPU of vCPU n; else the planner chooses (plan.h) */
 	u16 cpu[VM_CPUS_MAX];
-	u64 memory;                       /* bytes, multiple of 2 MiB; required */
+	u64 memory;                       /* bytes, multiple of 2 MiB, split as the CPUs are; 0: see the next two */
+	unsigned nr_memory_nodes;         /* memory by node; 0 and memory 0: all that is free on the CPUs' nodes */
+	struct {
+		u16 node;
+		u64 size; /* bytes; 0: all that is free there */
+	} memory_node[VM_MEMORY_NODES];
+	enum vm_leaf leaf;                /* largest second-level leaf; default VM_LEAF_1G */
+	enum vm_memory_map memory_map;    /* default VM_MAP_AUTO */
+	bool flat;                        /* the guest sees one node and one package; default false */
+	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
+	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
 	enum vm_on_end on_end;            /* default ON_END_STOP */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_kernel, line_initrd, line_cpus, line_memory;

@@ -96,7 +96,7 @@ static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn
 			r->edx |= BIT(9);
 		break;
 	case 0x8000001e:
-		r->eax = dyn->apic_id;
+		*r = (struct cpuid_regs){ .eax = dyn->apic_id, .ebx = dyn->ext_topology[0], .ecx = dyn->ext_topology[1] };
 		break;
 	}
 }

@@ -2,7 +2,7 @@
 /*
  * Pure module: builds a VM's CPUID table from the host's leaves and the rows
  * of vmm/cpuid_table*.c (SDM vol. 2, CPUID; APM vol. 3, appendix E). The
- * topology is that of design section 7: every vCPU a package of its own.
+ * topology is the host's, or flat (vmm/cpuid_topology.c).
  */
 #include "vmm/cpuid_policy.h"
 
@@ -31,6 +31,7 @@
 
 /* Subleaves that are taken over, however many the host has. */
 #define CACHES_MAX 8u
+#define LEVELS_MAX 7u
 #define TLBS_MAX 16u
 #define PALETTES_MAX 4u
 
@@ -130,17 +131,17 @@ static void leaf_features(struct build *b, u32 leaf)
 	add(b, leaf, 0, false, features(b, leaf, 0));
 }
 
-/* EBX: brand index and CLFLUSH size as the host, one logical CPU per package; the APIC ID is dynamic. */
+/* EBX: brand index, CLFLUSH size and APIC IDs per package as the host; the APIC ID is dynamic. */
 static void leaf_version(struct build *b, u32 leaf)
 {
 	struct cpuid_regs h = host(b, leaf, 0), r = features(b, leaf, 0);
 
 	r.eax = h.eax;
-	r.ebx = (h.ebx & 0xffff) | 1u << 16;
+	r.ebx = h.ebx & 0xffffff;
 	add(b, leaf, 0, false, r);
 }
 
-/* Leaves 4 and 0x8000001D: the host's caches, shared by nobody. */
+/* Leaves 4 and 0x8000001D: the host's caches, and by how many APIC IDs they are shared. */
 static void leaf_caches(struct build *b, u32 leaf)
 {
 	for (u32 i = 0; i < CACHES_MAX; i++) {
@@ -148,7 +149,6 @@ static void leaf_caches(struct build *b, u32 leaf)
 
 		if (!(r.eax & 0x1f))
 			break;
-		r.eax &= 0x3fff;
 		add(b, leaf, i, true, r);
 	}
 }
@@ -166,15 +166,18 @@ static void leaf_structured(struct build *b, u32 leaf)
 	}
 }
 
-/* Leaves 0xB and 0x1F: one thread, one core; the x2APIC ID is dynamic. */
+/* Leaves 0xB and 0x1F: the x2APIC ID is dynamic. A level of type 0 ends them. */
 static void leaf_topology(struct build *b, u32 leaf)
 {
-	enum { SMT = 1, CORE = 2 };
+	for (u32 i = 0; i < LEVELS_MAX; i++) {
+		struct cpuid_regs r = host(b, leaf, i);
 
-	if (!host(b, leaf, 0).ebx)
-		return;
-	add(b, leaf, 0, true, (struct cpuid_regs){ .ebx = 1, .ecx = 0 | SMT << 8 });
-	add(b, leaf, 1, true, (struct cpuid_regs){ .ebx = 1, .ecx = 1 | CORE << 8 });
+		/* Bochs has a first level of type 0. */
+		if (i ? !(r.ecx >> 8 & 0xff) : !r.ebx)
+			break;
+		r.edx = 0;
+		add(b, leaf, i, true, r);
+	}
 }
 
 /* Subleaf 0 ECX: the size with every allowed component; EBX of subleaves 0 and 1 is dynamic. */
@@ -279,16 +282,17 @@ static void leaf_ext_features(struct build *b, u32 leaf)
 	add(b, leaf, 0, false, r);
 }
 
-/* EAX: address widths. Core counts (ECX) are 0: one core. */
+/* EAX: address widths. ECX: the package's thread count and its bits in the APIC ID (AMD). */
 static void leaf_sizes(struct build *b, u32 leaf)
 {
 	struct cpuid_regs h = host(b, leaf, 0), r = features(b, leaf, 0);
 
 	r.eax = b->t->phys_bits | MIN(h.eax >> 8 & 0xff, 48u) << 8;
+	r.ecx = h.ecx & 0xf0ff;
 	add(b, leaf, 0, false, r);
 }
 
-/* Leaf 0x8000001E: the extended APIC ID is dynamic; core 0, one thread, one node per package. */
+/* Leaf 0x8000001E: all of it is the vCPU's own. */
 static void leaf_ext_topology(struct build *b, u32 leaf)
 {
 	if (b->t->entry[b->t->ext_index[1]].regs.ecx & BIT(22) /* topoext */)
@@ -369,5 +373,7 @@ int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out)
 		leaves[i].build(&b, leaves[i].leaf);
 		index_leaf(out, leaves[i].leaf, first);
 	}
+	if (in->flat)
+		cpuid_flatten(out, in->nr_vcpus);
 	return b.full ? -ENOSPC : 0;
 }

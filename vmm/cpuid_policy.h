@@ -40,6 +40,7 @@ struct cpuid_input {
 	void *ctx;
 	const struct hvm_caps *caps;
 	unsigned nr_vcpus;
+	bool flat;        /* one package of nr_vcpus cores with APIC IDs from 0; else the host's topology */
 	u64 tsc_khz;
 	bool tsc_stable;  /* show invariant TSC and the stable pvclock bit */
 	bool arch_capabilities_ok; /* MSR 0x10a is readable */
@@ -48,9 +49,16 @@ struct cpuid_input {
 /* Fills the table. 0, or -ENOSPC when it is too small (a bug caught by the unit test). */
 int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out);
 
+/* How many low bits of an APIC ID tell the threads of one core apart, by the CPUID that host() reads. */
+unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out), void *ctx);
+
+/* Rewrites the topology leaves of a table for `topology = flat` (for cpuid_policy_build()). */
+void cpuid_flatten(struct cpuid_table *t, unsigned nr_vcpus);
+
 /* Per-vCPU and dynamic state that some leaves reflect. */
 struct cpuid_dynamic {
 	u32 apic_id;
+	u32 ext_topology[2]; /* EBX, ECX of leaf 0x8000001E */
 	u64 cr4;       /* OSXSAVE, OSPKE */
 	u64 xcr0, xss; /* leaf 0xD sizes */
 	bool apic_enabled;

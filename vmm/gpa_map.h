@@ -8,7 +8,7 @@
 
 #include <margay/types.h>
 
-#define GPA_MAP_MAX 16
+#define GPA_MAP_MAX 32
 
 /* Guest RAM [gpa, gpa+size) at host [hpa, hpa+size). */
 struct gpa_region {

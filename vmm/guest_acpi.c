@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Collects what a VM's ACPI tables say. Host nodes become dense proximity domains, in order of first use. */
+/* Collects what a VM's ACPI tables say. Host nodes become dense proximity domains, in their order. */
 #include "vmm/guest_acpi.h"
 
 #include <margay/errno.h>
@@ -23,18 +23,31 @@ struct collected {
 
 #define COLLECTED_PAGES (unsigned)(ALIGN_UP(sizeof(struct collected), PAGE_SIZE) / PAGE_SIZE)
 
-static int domain_of(struct collected *c, int host_node, u32 *domain)
+/* The host's nodes that the VM has memory or CPUs on, in their order; all as one where it sees no nodes. */
+static void number_nodes(struct collected *c, const struct vm *vm)
 {
-	unsigned n = c->guest.nr_nodes;
+	u64 used = 0;
 
-	for (*domain = 0; *domain < n; (*domain)++)
-		if (c->host_node[*domain] == host_node)
-			return 0;
-	if (n == ACPI_GUEST_MAX_NODES)
-		return -ENOSPC;
-	c->host_node[n] = host_node;
-	c->guest.nr_nodes = n + 1;
-	return 0;
+	for (unsigned i = 0; i < vm->map.count; i++)
+		used |= BIT(vm->map.region[i].node);
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		used |= BIT(host_cpu_info(vm->vcpus[i]->cpu)->node);
+	for (int n = 0; used && n < ACPI_GUEST_MAX_NODES; n++) {
+		if (!(used & BIT(n)))
+			continue;
+		c->host_node[c->guest.nr_nodes++] = n;
+		if (vm->config->flat)
+			break;
+	}
+}
+
+static u32 domain_of(const struct collected *c, int host_node)
+{
+	u32 domain = 0;
+
+	while (domain + 1 < c->guest.nr_nodes && c->host_node[domain] != host_node)
+		domain++;
+	return domain;
 }
 
 static void add_memory(struct collected *c, u64 base, u64 end, u32 domain)
@@ -44,16 +57,13 @@ static void add_memory(struct collected *c, u64 base, u64 end, u32 domain)
 }
 
 /* RAM as the e820 shows it: without the hole below 1 MiB. */
-static int collect_memory(struct collected *c, const struct gpa_map *map)
+static void collect_memory(struct collected *c, const struct gpa_map *map)
 {
 	for (unsigned i = 0; i < map->count; i++) {
 		const struct gpa_region *r = &map->region[i];
 		u64 end = r->gpa + r->size;
-		u32 domain;
-		int err = domain_of(c, r->node, &domain);
+		u32 domain = domain_of(c, r->node);
 
-		if (err)
-			return err;
 		if (r->gpa < LOW_RAM_END) {
 			add_memory(c, r->gpa, MIN(end, LOW_RAM_END), domain);
 			add_memory(c, LOW_HOLE_END, end, domain);
@@ -61,21 +71,17 @@ static int collect_memory(struct collected *c, const struct gpa_map *map)
 			add_memory(c, r->gpa, end, domain);
 		}
 	}
-	return 0;
 }
 
-static int collect_cpus(struct collected *c, const struct vm *vm)
+static void collect_cpus(struct collected *c, const struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
 		const struct vcpu *vcpu = vm->vcpus[i];
-		int err = domain_of(c, host_cpu_info(vcpu->cpu)->node, &c->cpu[i].node);
 
-		if (err)
-			return err;
+		c->cpu[i].node = domain_of(c, host_cpu_info(vcpu->cpu)->node);
 		c->cpu[i].apic_id = vcpu->apic_id;
 	}
 	c->guest.nr_cpus = vm->nr_vcpus;
-	return 0;
 }
 
 static void collect_distances(struct collected *c)
@@ -108,12 +114,11 @@ int guest_acpi_build(struct vm *vm)
 	c->guest.cpus = c->cpu;
 	c->guest.memory = c->memory;
 	c->guest.distances = c->distances;
-	err = collect_memory(c, &vm->map);
-	err = err ? err : collect_cpus(c, vm);
-	if (!err) {
-		collect_distances(c);
-		err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, NULL);
-	}
+	number_nodes(c, vm);
+	collect_memory(c, &vm->map);
+	collect_cpus(c, vm);
+	collect_distances(c);
+	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, NULL);
 	if (err)
 		vm_log(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);
 	else

@@ -36,9 +36,25 @@ struct host_extent_request {
 	u64 max_addr;  /* highest HPA allowed, exclusive; 0: no limit */
 };
 
-/* Takes an extent, zeroed. 0, or -ENOMEM (nothing printed: the caller knows what it is for). */
+/*
+ * Takes an extent, whatever is in it. 0, or -ENOMEM (nothing printed: the
+ * caller knows what it is for).
+ */
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out);
 void host_extent_free(const struct host_extent *e);
+
+/*
+ * Zeroes extents, each by those of the CPUs that are on its node (by all of
+ * them where there is none), in parallel; back when it is done. The CPUs are
+ * the caller's to use: idle, or its own. One that is not, or has work, does
+ * nothing, and the calling CPU does its part.
+ */
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus);
+
+/* The i-th piece of memory that is free for guests, in whole 2 MiB pages, sorted by address; false past the last. */
+bool host_mem_piece(unsigned i, struct host_extent *out);
+/* Bytes of a node that were free for guests before anything was taken. */
+u64 host_node_memory(unsigned node);
 
 /* NUMA nodes of the machine, at least 1; numbered densely from 0. */
 unsigned host_node_count(void);

@@ -22,13 +22,15 @@ static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
 struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 {
-	struct vcpu *vcpu = host_pages_alloc(1, -1);
+	const struct host_cpu_info *info = host_cpu_info(vm->host_cpu[id]);
+	struct vcpu *vcpu = host_pages_alloc(1, info->node);
 
 	if (!vcpu)
 		return NULL;
 	vcpu->vm = vm;
 	vcpu->id = id;
-	vcpu->apic_id = id;
+	vcpu->cpu = vm->host_cpu[id];
+	vcpu->apic_id = vm->config->flat ? id : info->apic_id;
 	vcpu->startup = id ? STARTUP_WAIT : STARTUP_RUN;
 	return vcpu;
 }
@@ -97,6 +99,17 @@ static void devices_stop(struct vcpu *vcpu)
 			d[i]->vcpu_stop(vcpu, vcpu->vm->device[i]);
 }
 
+/* What AMD's CPUID says of this core differs between cores by more than the APIC ID. */
+static void read_ext_topology(struct vcpu *vcpu)
+{
+	struct cpuid_regs r = { .ebx = vcpu->id & 0xff };
+
+	if (!vcpu->vm->config->flat)
+		host_cpuid(0x8000001e, 0, &r);
+	vcpu->ext_topology[0] = r.ebx;
+	vcpu->ext_topology[1] = r.ecx;
+}
+
 /* Backend state and the power-on values of everything that the guest can see. */
 static int prepare(struct vcpu *vcpu)
 {
@@ -111,6 +124,7 @@ static int prepare(struct vcpu *vcpu)
 	hvm->vcpu_reset(vcpu);
 	hvm->set_tsc_offset(vcpu, vm->tsc_offset);
 	msr_open_passthrough(vcpu);
+	read_ext_topology(vcpu);
 	if (vcpu->id == 0)
 		load_linux_entry_state(vm, vcpu);
 	host_fpu_reset(vm->cpuid.xcr0_allowed);
@@ -143,40 +157,22 @@ static void vcpu_work(struct host_work *work)
 		monitor_vm_ended(vm);
 }
 
-static bool try_assign(struct vcpu *vcpu, unsigned first, unsigned last)
-{
-	for (unsigned cpu = first; cpu <= last; cpu++) {
-		vcpu->cpu = cpu;
-		if (host_cpu_assign(cpu, &vcpu->work) == 0)
-			return true;
-	}
-	return false;
-}
-
-/* The CPU that the VM file names, or the next one that has no work. */
+/* The VM owns the CPU; after a restart it may still be on its last instructions for the VM that has just ended. */
 static int assign(struct vcpu *vcpu)
 {
-	const struct vm_config *c = vcpu->vm->config;
-	unsigned first = c->pinned ? c->cpu[vcpu->id] : 0, last = c->pinned ? first : host_cpu_count() - 1;
 	u64 patience = host_tsc() + host_tsc_khz() * CPU_FREE_MS;
-	const struct host_cpu_info *info;
+	const struct host_cpu_info *info = host_cpu_info(vcpu->cpu);
 
 	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
-	while (!try_assign(vcpu, first, last)) {
-		/* At a restart a CPU may still be on its last instructions for the VM that has just ended. */
-		if (host_tsc() > patience)
-			goto busy;
+	while (host_cpu_assign(vcpu->cpu, &vcpu->work)) {
+		if (host_tsc() > patience) {
+			vm_log(vcpu->vm, "vcpu%u: CPU %u does not become free", vcpu->id, vcpu->cpu);
+			return -EBUSY;
+		}
 		__builtin_ia32_pause();
 	}
-	info = host_cpu_info(vcpu->cpu);
 	vm_log(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id, info->node);
 	return 0;
-busy:
-	if (c->pinned)
-		vm_log(vcpu->vm, "%s:%u: cpus: CPU %u runs another vCPU already", c->file, c->line_cpus, first);
-	else
-		vm_log(vcpu->vm, "no free CPU for vcpu%u: the node has %u and each takes one vCPU", vcpu->id, host_cpu_count());
-	return -EBUSY;
 }
 
 int vm_start(struct vm *vm)

@@ -8,6 +8,7 @@
 #include "vmm/guest_acpi.h"
 #include "vmm/hvm.h"
 #include "vmm/load_linux.h"
+#include "vmm/place.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
@@ -102,74 +103,6 @@ int vm_resume(struct vm *vm)
 	return set_paused(vm, false);
 }
 
-/* ---- memory ---------------------------------------------------------------- */
-
-static void memory_free(struct vm *vm)
-{
-	for (unsigned i = 0; i < vm->nr_extents; i++)
-		host_extent_free(&vm->extent[i]);
-	vm->nr_extents = 0;
-}
-
-static void memory_refuse(struct vm *vm)
-{
-	u64 largest;
-
-	vm_log(vm, "not enough memory for memory = %lluM: %lluM are free", (unsigned long long)(vm->config->memory >> 20),
-	       (unsigned long long)(host_mem_free(-1, NULL) >> 20));
-	for (unsigned n = 0; n < host_node_count(); n++) {
-		u64 free = host_mem_free((int)n, &largest);
-
-		vm_log(vm, "node %u: %lluM free, largest piece %lluM", n, (unsigned long long)(free >> 20),
-		       (unsigned long long)(largest >> 20));
-	}
-}
-
-/* One extent of `left` bytes, or the largest piece there is. */
-static int take_extent(u64 left, struct host_extent *out)
-{
-	struct host_extent_request req = { .size = left, .node = -1 };
-	u64 largest;
-
-	if (host_extent_alloc(&req, out) == 0)
-		return 0;
-	host_mem_free(-1, &largest);
-	req.align = PAGE_SIZE_2M;
-	req.size = MIN(left, ALIGN_DOWN(largest, PAGE_SIZE_2M));
-	/* A piece that does not start aligned holds one leaf less. */
-	for (unsigned try = 0; try < 2 && req.size; try++, req.size -= PAGE_SIZE_2M)
-		if (host_extent_alloc(&req, out) == 0)
-			return 0;
-	return -ENOMEM;
-}
-
-static int memory_alloc(struct vm *vm)
-{
-	u64 left = vm->config->memory;
-
-	if (host_mem_free(-1, NULL) < left)
-		goto refuse;
-	while (left) {
-		struct host_extent *e = &vm->extent[vm->nr_extents];
-
-		if (vm->nr_extents == VM_MAX_EXTENTS || take_extent(left, e))
-			goto refuse;
-		vm->nr_extents++;
-		left -= e->size;
-		if (gpa_map_add(&vm->map, e->base.v, e->size, e->node))
-			goto refuse;
-	}
-	if (gpa_map_end(&vm->map) > BIT(hvm_caps.phys_bits)) {
-		vm_log(vm, "memory = %lluM: its end is beyond the %u address bits of this CPU",
-		       (unsigned long long)(vm->config->memory >> 20), hvm_caps.phys_bits);
-		return -ERANGE;
-	}
-	return 0;
-refuse:
-	memory_refuse(vm);
-	return -ENOMEM;
-}
-
 /* ---- second-level tables ----------------------------------------------------- */
 
 static void *s2_alloc(void)
@@ -194,9 +127,12 @@ static void *s2_to_virt(u64 pa)
 
 static const struct stage2_mem s2_mem = { s2_alloc, s2_free, s2_to_hpa, s2_to_virt };
 
+static_assert((int)VM_LEAF_4K == LEAF_4K && (int)VM_LEAF_2M == LEAF_2M && (int)VM_LEAF_1G == LEAF_1G, "the same order");
+
 static int stage2_build(struct vm *vm)
 {
-	int err = stage2_init(&vm->stage2, hvm->stage2_format, &s2_mem, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
+	enum stage2_leaf leaf = MIN((enum stage2_leaf)vm->config->leaf, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
+	int err = stage2_init(&vm->stage2, hvm->stage2_format, &s2_mem, leaf);
 
 	for (unsigned i = 0; !err && i < vm->map.count; i++) {
 		const struct gpa_region *r = &vm->map.region[i];
@@ -224,6 +160,7 @@ static int cpuid_build(struct vm *vm)
 		.host = read_host_cpuid,
 		.caps = &hvm_caps,
 		.nr_vcpus = vm->nr_vcpus,
+		.flat = vm->config->flat,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
@@ -234,7 +171,7 @@ static int cpuid_build(struct vm *vm)
 
 static int vcpus_create(struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->config->cpus; i++) {
+	for (unsigned i = 0; i < vm->nr_host_cpus; i++) {
 		vm->vcpus[i] = vcpu_create(vm, i);
 		if (!vm->vcpus[i]) {
 			vm_log(vm, "no memory for vcpu%u", i);
@@ -278,19 +215,12 @@ static bool module_exists(void *ctx, const char *name)
 	return find_module(name);
 }
 
-/* What the parser cannot know: which modules and CPUs there are. */
+/* What the parser cannot know: which modules there are. */
 static int config_check(struct vm *vm)
 {
-	const struct vm_config *c = vm->config;
 	struct config_error e;
-	int err = vm_config_check_modules(c, module_exists, NULL, &e);
+	int err = vm_config_check_modules(vm->config, module_exists, NULL, &e);
 
-	for (unsigned i = 0; !err && c->pinned && i < c->cpus; i++)
-		if (c->cpu[i] >= host_cpu_count())
-			err = vm_config_error(&e, c->file, c->line_cpus, "cpus: the node has CPUs 0-%u, found %u",
-					      host_cpu_count() - 1, c->cpu[i]);
-	if (!err && c->cpus > host_cpu_count())
-		err = vm_config_error(&e, c->file, c->line_cpus, "cpus: the node has %u, found %u", host_cpu_count(), c->cpus);
 	if (err)
 		vm_log(vm, "%s", e.text);
 	return err;
@@ -305,9 +235,12 @@ static int image_load(struct vm *vm)
 
 static void print_shape(const struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->nr_extents; i++)
-		vm_log(vm, "memory: %lluM on node %d at %#llx", (unsigned long long)(vm->extent[i].size >> 20),
-		       vm->extent[i].node, (unsigned long long)vm->extent[i].base.v);
+	for (unsigned i = 0; i < vm->map.count; i++) {
+		const struct gpa_region *r = &vm->map.region[i];
+
+		vm_log(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)(r->size >> 20), r->node,
+		       (unsigned long long)r->gpa, (unsigned long long)r->hpa);
+	}
 	vm_log(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", vm->stage2.fmt->name,
 	       (unsigned long long)vm->stage2.leaves[LEAF_1G], (unsigned long long)vm->stage2.leaves[LEAF_2M],
 	       (unsigned long long)vm->stage2.leaves[LEAF_4K], vm->stage2.tables);
@@ -329,7 +262,7 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	if (err)
 		goto fail;
 	mtrr_reset(&vm->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
-	err = memory_alloc(vm);
+	err = place_vm(vm);
 	err = err ? err : stage2_build(vm);
 	err = err ? err : vcpus_create(vm);
 	err = err ? err : cpuid_build(vm);
@@ -355,6 +288,6 @@ void vm_destroy(struct vm *vm)
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_destroy(vm->vcpus[i]);
 	stage2_destroy(&vm->stage2);
-	memory_free(vm);
+	unplace_vm(vm);
 	host_pages_free(vm, VM_PAGES);
 }

@@ -13,6 +13,7 @@
 #include "vmm/host.h"
 #include "vmm/hvm_ops.h"
 #include "vmm/mtrr.h"
+#include "vmm/plan.h"
 #include "vmm/telemetry.h"
 
 struct intc_ops;
@@ -23,7 +24,7 @@ struct lapic;
 #define VM_MAX_MMIO 16
 #define VM_MAX_MSR 16
 #define VM_MAX_DEVICES 16
-#define VM_MAX_EXTENTS 8
+#define VM_MAX_EXTENTS PLAN_EXTENTS
 
 /* Why a VM ended; also the text of its last line (vm_end_name()). */
 enum vm_end {
@@ -48,6 +49,7 @@ struct vcpu {
 	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
+	u32 ext_topology[2];      /* EBX, ECX of its CPUID leaf 0x8000001E */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
 	u64 xss;
 	u64 debugctl;             /* virtual IA32_DEBUGCTL: read back, without effect */
@@ -127,6 +129,9 @@ struct vm {
 	unsigned nr_msr;
 	void *device[VM_MAX_DEVICES]; /* instance by registration index of struct vdev */
 	unsigned nr_devices;
+	/* Its part of the machine (place.h). */
+	u16 host_cpu[VM_MAX_VCPUS]; /* by vCPU */
+	unsigned nr_host_cpus;
 	struct host_extent extent[VM_MAX_EXTENTS];
 	unsigned nr_extents;
 };
@@ -173,7 +178,7 @@ int vm_start(struct vm *vm);
 /* Called on the CPU of the last vCPU that left its loop (vmm/monitor.c). */
 void monitor_vm_ended(struct vm *vm);
 
-/* One vCPU, not yet on any CPU. NULL when there is no memory. */
+/* One vCPU for the CPU that the VM has for it (vm->host_cpu), on its node. NULL when there is no memory. */
 struct vcpu *vcpu_create(struct vm *vm, unsigned id);
 void vcpu_destroy(struct vcpu *vcpu);
 

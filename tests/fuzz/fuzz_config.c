@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config.c */
+/* UNIT: vmm/config.c vmm/config_shape.c */
 /*
  * libFuzzer: the VM file's parser on any bytes. Checked beside memory safety:
  * an accepted file is within all limits, a refused one has a printable line.
@@ -32,8 +32,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			CHECK(err.text[i] >= ' ' && err.text[i] <= '~');
 		return 0;
 	}
-	CHECK(c.memory >= VM_MEMORY_MIN && c.memory <= VM_MEMORY_MAX && IS_ALIGNED(c.memory, PAGE_SIZE_2M));
-	CHECK(c.cpus >= 1 && c.cpus <= VM_CPUS_MAX);
+	CHECK(!c.memory || (c.memory >= VM_MEMORY_MIN && c.memory <= VM_MEMORY_MAX && IS_ALIGNED(c.memory, PAGE_SIZE_2M)));
+	CHECK(c.nr_memory_nodes <= VM_MEMORY_NODES && (!c.memory || !c.nr_memory_nodes));
+	CHECK(c.cpus <= VM_CPUS_MAX && (c.cpus || !c.pinned));
 	CHECK(c.kernel[0] && strnlen(c.kernel, sizeof(c.kernel)) < sizeof(c.kernel));
 	CHECK(strnlen(c.initrd, sizeof(c.initrd)) < sizeof(c.initrd));
 	CHECK(strnlen(c.name, sizeof(c.name)) < sizeof(c.name));

@@ -19,7 +19,7 @@ BAD = {
     "module.conf": ({"name": "module", "initrd": "nothere"}, r"module: module\.conf:2: .*nothere.*"),
     "notlinux.conf": ({"name": "notlinux", "kernel": "initrd"}, r"notlinux: kernel initrd: .*not a Linux kernel.*"),
     "short.conf": ({"name": "short", "kernel": "short"}, r"short: kernel short: .*truncated.*"),
-    "large.conf": ({"name": "large", "memory": "64G"}, r"large: not enough memory for memory = 65536M: \d+M are free"),
+    "large.conf": ({"name": "large", "memory": "64G"}, r"large: large\.conf:4: memory: not enough: node0 65536M of \d+M free.*"),
 }
 
 

@@ -56,5 +56,5 @@ def test_more_vcpus_than_cpus():
     with node.start("smp-refused", "qemu", iso) as running:
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.VM_FAILED, run.outcome.text
-    assert run.has_line(r"vm0: vm0\.conf:\d+: cpus: the node has 1, found 2")
+    assert run.has_line(r"vm0: vm0\.conf:\d+: cpus: the machine has 1, found 2")
     assert run.has_line("margay: node: end=idle vms=1 failed=1")

@@ -67,6 +67,26 @@ void host_extent_free(const struct host_extent *e)
 	free(host_hpa_to_virt(e->base));
 }
 
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus)
+{
+	(void)cpu;
+	(void)nr_cpus;
+	for (unsigned i = 0; i < count; i++)
+		memset(host_hpa_to_virt(e[i].base), 0, e[i].size);
+}
+
+/* One piece of all that is left, at no real address: an extent is wherever malloc puts it. */
+bool host_mem_piece(unsigned i, struct host_extent *out)
+{
+	*out = (struct host_extent){ .base = hpa(GIB(4)), .size = ALIGN_DOWN(fake_host.extent_limit, PAGE_SIZE_2M) };
+	return i == 0 && out->size;
+}
+
+u64 host_node_memory(unsigned node)
+{
+	return node == 0 ? fake_host.extent_limit : 0;
+}
+
 unsigned host_node_count(void)
 {
 	return fake_host.nr_nodes;

@@ -19,6 +19,7 @@ extern const struct vdev *const __stop_vdevs[] __attribute__((weak));
 
 struct vm *fake_vm_create(u64 memory)
 {
+	static const struct vm_config config;
 	struct vm *vm = calloc(1, sizeof(*vm));
 	struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
 	const struct vdev *const *d = __start_vdevs;
@@ -26,6 +27,7 @@ struct vm *fake_vm_create(u64 memory)
 	assert_non_null(vm);
 	assert_non_null(vcpu);
 	strcpy(vm->name, "vm0");
+	vm->config = &config;
 	vcpu->vm = vm;
 	vm->vcpus[0] = vcpu;
 	vm->nr_vcpus = 1;

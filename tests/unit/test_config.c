@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config.c */
+/* UNIT: vmm/config.c vmm/config_shape.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -112,14 +112,21 @@ static void cpu_lists(void **state)
 	assert_int_equal(config.cpus, 64);
 }
 
+static void unknown(const char *text, const char *beginning)
+{
+	assert_int_equal(parse(text), -EINVAL);
+	assert_int_equal(strncmp(err.text, beginning, strlen(beginning)), 0);
+}
+
 static void keys(void **state)
 {
 	(void)state;
-	refused(REQUIRED "cpu = 1\n",
-		"vm0.conf:3: unknown key 'cpu': expected name, kernel, initrd, cmdline, cpus, memory or on_end");
-	refused(REQUIRED "Kernel = a\n",
-		"vm0.conf:3: unknown key 'Kernel': expected name, kernel, initrd, cmdline, cpus, memory or on_end");
-	refused("= 5\n", "vm0.conf:1: unknown key '': expected name, kernel, initrd, cmdline, cpus, memory or on_end");
+	unknown(REQUIRED "cpu = 1\n", "vm0.conf:3: unknown key 'cpu': expected one of name, kernel, initrd, ");
+	unknown(REQUIRED "Kernel = a\n", "vm0.conf:3: unknown key 'Kernel': expected one of name, ");
+	unknown("= 5\n", "vm0.conf:1: unknown key '': expected one of name, ");
+	/* All of them, the last one too. */
+	assert_non_null(strstr(err.text, ", topology, "));
+	assert_non_null(strstr(err.text, ", on_end"));
 	refused("# x\nkernel = a\nkernel = b\n", "vm0.conf:3: kernel: given twice, first in line 2");
 	refused("cmdline =\ncmdline = b\n", "vm0.conf:2: cmdline: given twice, first in line 1");
 	refused("kernel\n", "vm0.conf:1: expected 'key = value' or a '#' comment, found 'kernel'");
@@ -158,15 +165,61 @@ static void memory_sizes(void **state)
 	refused("memory = 63M\n", "vm0.conf:1: memory: expected a multiple of 2M, found '63M'");
 }
 
+static void memory_by_node(void **state)
+{
+	(void)state;
+	assert_int_equal(parse("kernel = a\nmemory = node0:8G, node12 : all\n"), -EINVAL);
+	assert_int_equal(parse("kernel = a\nmemory = node0:8G, node12: all ,node3:64M\n"), 0);
+	assert_int_equal(config.memory, 0);
+	assert_int_equal(config.nr_memory_nodes, 3);
+	assert_int_equal(config.memory_node[0].node, 0);
+	assert_int_equal(config.memory_node[0].size, 8ull << 30);
+	assert_int_equal(config.memory_node[1].node, 12);
+	assert_int_equal(config.memory_node[1].size, 0);
+	assert_int_equal(config.memory_node[2].size, 64ull << 20);
+	assert_int_equal(parse("kernel = a\nmemory = all\n"), 0);
+	assert_int_equal(config.memory, 0);
+	assert_int_equal(config.nr_memory_nodes, 0);
+	refused("memory = node0\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node0'");
+	refused("memory = node:8G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node:8G'");
+	refused("memory = node64:8G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found 'node64:8G'");
+	refused("memory = node0:8G, 4G\n", "vm0.conf:1: memory: expected a part like node0:8G or node0:all, found '4G'");
+	refused("memory = node0:8G,\n", "vm0.conf:1: memory: expected another node behind the comma, found 'node0:8G,'");
+	refused("memory = node0:\n", "vm0.conf:1: memory: expected a size with K, M or G, like 512M or 12G, found ''");
+	refused("memory = node0:1M\n", "vm0.conf:1: memory: expected 32M to 65536G, found '1M'");
+	refused("memory = node0:64M,node0:64M\n", "vm0.conf:1: memory: node0 is named twice");
+}
+
+static void shape_words(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(REQUIRED), 0);
+	assert_int_equal(config.leaf, VM_LEAF_1G);
+	assert_int_equal(config.memory_map, VM_MAP_AUTO);
+	assert_false(config.flat || config.remote_memory || config.smt_sharing);
+	assert_int_equal(parse(REQUIRED "leaf = 4K\nmemory_map = identity\ntopology = flat\nremote_memory = allow\n"
+				"allow_smt_sharing = yes\ncpus = all\n"), 0);
+	assert_int_equal(config.leaf, VM_LEAF_4K);
+	assert_int_equal(config.memory_map, VM_MAP_IDENTITY);
+	assert_true(config.flat && config.remote_memory && config.smt_sharing);
+	assert_int_equal(config.cpus, 0);
+	assert_false(config.pinned);
+	refused("leaf = 2m\n", "vm0.conf:1: leaf: expected 4K, 2M or 1G, found '2m'");
+	refused("memory_map = x\n", "vm0.conf:1: memory_map: expected auto, offset or identity, found 'x'");
+	refused("topology = true\n", "vm0.conf:1: topology: expected node or flat, found 'true'");
+	refused("remote_memory = yes\n", "vm0.conf:1: remote_memory: expected refuse or allow, found 'yes'");
+	refused("allow_smt_sharing = 1\n", "vm0.conf:1: allow_smt_sharing: expected no or yes, found '1'");
+}
+
 static void other_values(void **state)
 {
 	(void)state;
 	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 0");
 	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 4294967297");
 	refused("cpus = two\n",
-		"vm0.conf:1: cpus: expected a number of vCPUs, or a list of CPUs like 1-3,6, found 'two'");
+		"vm0.conf:1: cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found 'two'");
 	refused("cpus = 1 # all of them\n",
-		"vm0.conf:1: cpus: expected a number of vCPUs, or a list of CPUs like 1-3,6, found '1 # all of them'");
+		"vm0.conf:1: cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found '1 # all of them'");
 	refused("cpus = 3-1\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '3-1'");
 	refused("cpus = 1-\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1-'");
 	refused("cpus = 1,,2\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,,2'");
@@ -258,7 +311,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
-		cmocka_unit_test(not_text),     cmocka_unit_test(modules),
+		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
+		cmocka_unit_test(shape_words),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/cpuid_policy.c vmm/cpuid_get.c vmm/cpuid_table.c vmm/cpuid_table_ext.c */
+/* UNIT: vmm/cpuid_policy.c vmm/cpuid_topology.c vmm/cpuid_get.c vmm/cpuid_table.c vmm/cpuid_table_ext.c */
 /*
  * CPUID policy on recorded machines. The expected words are the recorded ones
  * with the bits that docs/cpuid.md's list names taken off or put in by number.
@@ -20,7 +20,7 @@ static void qemu(void **state)
 	(void)state;
 	build(QEMU);
 	expect(0, 0, 0xd, 0x68747541, 0x444d4163, 0x69746e65);
-	expect(1, 0, 0x663, 0x00010800, (0xf6f8320b & ~B(3)) | TSC_DEADLINE, 0x0fcbfbfd & ~B(22));
+	expect(1, 0, 0x663, 0x00000800, (0xf6f8320b & ~B(3)) | TSC_DEADLINE, 0x0fcbfbfd & ~B(22));
 	expect(6, 0, 4, 0, 0, 0);
 	expect(7, 0, 1, 0x219c43a9 & ~B(14), 0x8041020c & ~(B(16) | B(31)), 0x10);
 	expect(7, 1, 0x1c80, 0, 0, 0);
@@ -43,8 +43,8 @@ static void bochs(void **state)
 	build(BOCHS);
 	expect(1, 0, 0x306c3, 0x00010800, (0x77faf3bf & ~INTEL_1_ECX) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
 	expect(2, 0, 0x76036301, 0x00f0b5ff, 0, 0x00c10000);
-	expect(4, 0, 0x0121, 0x01c0003f, 0x3f, 0);
-	expect(4, 3, 0x0163, 0x03c0003f, 0x1fff, 6);
+	expect(4, 0, 0x1c004121, 0x01c0003f, 0x3f, 0);
+	expect(4, 3, 0x1c03c163, 0x03c0003f, 0x1fff, 6);
 	expect(4, 4, 0, 0, 0, 0);
 	expect(5, 0, 0, 0, 0, 0);
 	expect(6, 0, 4, 0, 0, 0);
@@ -65,8 +65,8 @@ static void skylake(void **state)
 {
 	(void)state;
 	build(SKYLAKE);
-	expect(1, 0, 0x50654, 0x00010800, (0x7ffefbff & ~INTEL_1_ECX & ~OSXSAVE) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
-	expect(4, 3, 0x0163, 0x0280003f, 0x8fff, 4);
+	expect(1, 0, 0x50654, 0x00400800, (0x7ffefbff & ~INTEL_1_ECX & ~OSXSAVE) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
+	expect(4, 3, 0x7c0fc163, 0x0280003f, 0x8fff, 4);
 	expect(7, 0, 0, 0xd39ffffb & ~(B(12) | B(14) | B(15) | B(25)), 8, 0);
 	expect(0xf, 0, 0, 0, 0, 0);
 	expect(0x10, 0, 0, 0, 0, 0);
@@ -111,7 +111,7 @@ static void zen(void **state)
 {
 	(void)state;
 	build(ZEN4);
-	expect(1, 0, 0xa10f11, 0x00010800, (0x7efa320b & ~(B(3) | OSXSAVE)) | X2APIC | TSC_DEADLINE | HYPERVISOR, 0x178bfbff);
+	expect(1, 0, 0xa10f11, 0x00200800, (0x7efa320b & ~(B(3) | OSXSAVE)) | X2APIC | TSC_DEADLINE | HYPERVISOR, 0x178bfbff);
 	expect(7, 0, 1, 0xf1bf97a9 & ~(B(12) | B(15)), 0x00415fce & ~(B(7) | B(16)), 0x10000010);
 	expect(0x80000000, 0, 0x80000021, 0x68747541, 0x444d4163, 0x69746e65);
 	/* What is left: lahf_lm cmp_legacy cr8_legacy abm sse4a misalignsse 3dnowprefetch tce topoext */
@@ -119,12 +119,12 @@ static void zen(void **state)
 	expect(0x80000005, 0, 0xff48ff40, 0xff48ff40, 0x20080140, 0x20080140);
 	expect(0x80000007, 0, 0, 0, 0, 0x100);
 	/* irperf invlpgb rdpru mba invlpgb_nested amd_ppin cppc */
-	expect(0x80000008, 0, 0x3034, 0x79bef25f & ~(B(1) | B(3) | B(4) | B(6) | B(21) | B(23) | B(27)), 0, 0);
+	expect(0x80000008, 0, 0x3034, 0x79bef25f & ~(B(1) | B(3) | B(4) | B(6) | B(21) | B(23) | B(27)), 0x601f, 0);
 	expect(0x8000000a, 0, 0, 0, 0, 0);
 	expect(0x80000019, 0, 0xf048f040, 0xf0400000, 0, 0);
 	expect(0x8000001a, 0, 6, 0, 0, 0);
 	expect(0x8000001b, 0, 0, 0, 0, 0);
-	expect(0x8000001d, 3, 0x0163, 0x03c0003f, 0x3fff, 1);
+	expect(0x8000001d, 3, 0x1c163, 0x03c0003f, 0x3fff, 1);
 	expect(0x8000001f, 0, 0, 0, 0, 0);
 	/* smm_pg_cfg_lock uai prefetch_ctl_msr cpuid_user_dis */
 	expect(0x80000021, 0, 0x00062fcf & ~(B(3) | B(7) | B(13) | B(17)), 0, 0, 0);
@@ -135,6 +135,84 @@ static void zen(void **state)
 			 CR4_VME | CR4_PVI | CR4_TSD | CR4_DE | CR4_PSE | CR4_PAE | CR4_MCE | CR4_PGE | CR4_PCE | CR4_OSFXSR |
 				 CR4_OSXMMEXCPT | CR4_UMIP | CR4_FSGSBASE | CR4_PCIDE | CR4_OSXSAVE | CR4_SMEP | CR4_SMAP |
 				 CR4_PKE);
+}
+
+/* The topology leaves are the host's own, with the vCPU's APIC ID, whatever CPU the table was built on. */
+static void topology_of_the_node(void **state)
+{
+	(void)state;
+	build(SAPPHIRE);
+	dyn.apic_id = 0x123;
+	for (u32 leaf = 0xb; leaf <= 0x1f; leaf += 0x1f - 0xb) {
+		expect(leaf, 0, 1, 2, 0x100, 0x123);
+		expect(leaf, 1, 7, 0x70, 0x201, 0x123);
+		expect(leaf, 2, 0, 0, 2, 0x123);
+	}
+	build(ZEN4);
+	dyn = (struct cpuid_dynamic){ .apic_id = 0x25, .ext_topology = { 0x112, 0x301 } };
+	expect(0x8000001e, 0, 0x25, 0x112, 0x301, 0);
+	assert_int_equal(cpuid_smt_shift(recorded, (void *)&machines[SAPPHIRE]), 1);
+	assert_int_equal(cpuid_smt_shift(recorded, (void *)&machines[ZEN4]), 1);
+	assert_int_equal(cpuid_smt_shift(recorded, (void *)&machines[BOCHS]), 0);
+	assert_int_equal(cpuid_smt_shift(recorded, (void *)&machines[QEMU]), 0);
+}
+
+/* Two threads by leaf 0x8000001E alone. */
+static void only_amd_leaf(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	(void)subleaf;
+	*out = (struct cpuid_regs){ 0 };
+	if (leaf == 0)
+		out->eax = *(u32 *)ctx;
+	else if (leaf == 0x80000000)
+		out->eax = 0x8000001e;
+	else if (leaf == 0x8000001e)
+		out->ebx = 0x100;
+}
+
+static void threads_by_amd_leaf(void **state)
+{
+	u32 max = 7;
+
+	(void)state;
+	assert_int_equal(cpuid_smt_shift(only_amd_leaf, &max), 1);
+	/* A leaf 0xB of zeros says nothing. */
+	max = 0xb;
+	assert_int_equal(cpuid_smt_shift(only_amd_leaf, &max), 1);
+}
+
+static void build_flat(unsigned machine, unsigned nr_vcpus)
+{
+	struct cpuid_input in = {
+		.host = recorded, .ctx = (void *)&machines[machine], .caps = &all_caps, .nr_vcpus = nr_vcpus, .flat = true,
+		.tsc_khz = 2994375,
+	};
+
+	dyn = (struct cpuid_dynamic){ .apic_enabled = true, .xcr0 = 1, .apic_id = 5 };
+	assert_int_equal(cpuid_policy_build(&in, &table), 0);
+}
+
+/* One package; six cores take three bits of the APIC ID; only the outermost cache is shared. */
+static void topology_flat(void **state)
+{
+	(void)state;
+	build_flat(SKYLAKE, 6);
+	assert_int_equal(get(1, 0).ebx >> 16, 0x0506);
+	assert_int_equal(get(1, 0).edx >> 28 & 1, 1);
+	expect(4, 2, 7u << 26 | 0x143, 0x03c0003f, 0x3ff, 0);
+	expect(4, 3, 7u << 26 | 7 << 14 | 0x163, 0x0280003f, 0x8fff, 4);
+	expect(0xb, 0, 0, 1, 0x100, 5);
+	expect(0xb, 1, 3, 6, 0x201, 5);
+	expect(0xb, 2, 0, 0, 2, 5);
+	build_flat(ZEN4, 6);
+	assert_int_equal(get(0x80000001, 0).ecx & 2, 2);
+	assert_int_equal(get(0x80000008, 0).ecx, 3 << 12 | 5);
+	expect(0x8000001d, 2, 0x143, 0x01c0003f, 0x7ff, 2);
+	expect(0x8000001d, 3, 5 << 14 | 0x163, 0x03c0003f, 0x3fff, 1);
+	build_flat(ZEN4, 1);
+	assert_int_equal(get(0x80000001, 0).ecx & 2, 0);
+	assert_int_equal(get(1, 0).edx >> 28 & 1, 0);
+	expect(0xb, 1, 0, 1, 0x201, 5);
 }
 
 static u32 pick(struct cpuid_regs r, unsigned reg)
@@ -258,6 +336,9 @@ int main(void)
 		cmocka_unit_test(skylake),
 		cmocka_unit_test(sapphire),
 		cmocka_unit_test(zen),
+		cmocka_unit_test(topology_of_the_node),
+		cmocka_unit_test(threads_by_amd_leaf),
+		cmocka_unit_test(topology_flat),
 		cmocka_unit_test(every_difference_has_a_reason),
 		cmocka_unit_test(rows_are_sane),
 		cmocka_unit_test(table_is_sorted),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/cpuid_policy.c vmm/cpuid_get.c vmm/cpuid_table.c vmm/cpuid_table_ext.c */
+/* UNIT: vmm/cpuid_policy.c vmm/cpuid_topology.c vmm/cpuid_get.c vmm/cpuid_table.c vmm/cpuid_table_ext.c */
 /*
  * CPUID policy: what follows the vCPU's state, the hypervisor's own leaves, and
  * hardware that cannot give a guest everything (SDM vol. 1, 13; vol. 2, CPUID).
@@ -12,14 +12,14 @@ static void vcpu_state(void **state)
 	build(ZEN4);
 	dyn.apic_id = 0x105;
 	dyn.cr4 = CR4_OSXSAVE | CR4_PKE;
-	assert_int_equal(get(1, 0).ebx, 0x05010800);
+	assert_int_equal(get(1, 0).ebx, 0x05200800);
 	assert_true(get(1, 0).ecx & B(27));
 	assert_true(get(7, 0).ecx & B(4));
 	assert_false(get(7, 1).ecx & B(4));
 	assert_int_equal(get(0x8000001e, 0).eax, 0x105);
-	/* One thread, one core; the x2APIC ID on every level, existing or not. */
-	expect(0xb, 0, 0, 1, 0x100, 0x105);
-	expect(0xb, 1, 0, 1, 0x201, 0x105);
+	/* The x2APIC ID on every level, existing or not. */
+	expect(0xb, 0, 1, 2, 0x100, 0x105);
+	expect(0xb, 1, 6, 0x20, 0x201, 0x105);
 	expect(0xb, 2, 0, 0, 2, 0x105);
 	expect(0xb, 0x1234, 0, 0, 0x34, 0x105);
 	dyn.apic_enabled = false;

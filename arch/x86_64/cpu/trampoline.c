@@ -25,6 +25,7 @@ static void build_tables(u64 page, u64 pa)
 	u64 (*table)[TABLE_ENTRIES] = phys_to_virt(pa);
 	const u64 *kernel = phys_to_virt(kernel_cr3 & PTE_ADDR);
 
+	memset(table, 0, TRAMPOLINE_TABLES * PAGE_SIZE);
 	memcpy(&table[0][TABLE_ENTRIES / 2], &kernel[TABLE_ENTRIES / 2], sizeof(table[0]) / 2);
 	for (unsigned i = 0; i < TRAMPOLINE_TABLES - 1; i++)
 		table[i][0] = (pa + (i + 1) * PAGE_SIZE) | PTE_P | PTE_W;

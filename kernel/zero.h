@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Zeroing guest memory: work items of the CPUs of its own node, in parallel. */
+#ifndef KERNEL_ZERO_H
+#define KERNEL_ZERO_H
+
+#include "kernel/pmem.h"
+
+/*
+ * Zeroes extents, each by those of the CPUs that are on its node, or by all
+ * where there is none; returns when all is done. CPUs that have work are passed
+ * over; the calling CPU helps if it is one of them, and does what is left.
+ */
+void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus);
+
+#endif

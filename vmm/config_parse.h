@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private to vmm/config*.c: what the setters of the VM file's keys share. */
+#ifndef VMM_CONFIG_PARSE_H
+#define VMM_CONFIG_PARSE_H
+
+#include "vmm/config.h"
+
+/* Characters of a wrong value that an error repeats. */
+#define CONFIG_SHOWN_MAX 40
+
+struct span {
+	const char *p;
+	size_t n;
+};
+
+struct parser {
+	const char *file;
+	unsigned line;
+	struct vm_config *config;
+	struct config_error *err;
+};
+
+/* Both return -EINVAL with the error at the present line. */
+int config_fail(struct parser *p, const char *fmt, ...) __printf(2, 3);
+int config_wrong(struct parser *p, const char *key, const char *expected, struct span found);
+
+struct span config_trim(struct span s);
+bool config_equal(struct span s, const char *word);
+/* Leading decimal digits of *s, which it is left behind. False when there are none or they exceed 2^64-1. */
+bool config_number(struct span *s, u64 *out);
+/* One of the words, ended by NULL: 0 and its index, or -EINVAL with an error that lists them. */
+int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out);
+
+/* config_shape.c: the keys that say which part of the node a VM gets. */
+int config_set_cpus(struct parser *p, struct span v);
+int config_set_memory(struct parser *p, struct span v);
+int config_set_leaf(struct parser *p, struct span v);
+int config_set_memory_map(struct parser *p, struct span v);
+int config_set_topology(struct parser *p, struct span v);
+int config_set_remote_memory(struct parser *p, struct span v);
+int config_set_smt_sharing(struct parser *p, struct span v);
+
+#endif

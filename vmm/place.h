@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Gives a VM its part of the machine, as the planner says (plan.h), and takes it back. Knows which VM has which CPU. */
+#ifndef VMM_PLACE_H
+#define VMM_PLACE_H
+
+#include "vmm/vm.h"
+
+/*
+ * Plans the VM and takes its CPUs and its memory, which it zeroes: sets
+ * vm->host_cpu, vm->nr_host_cpus, vm->extent and vm->map. 0, or -errno
+ * (printed). Any CPU.
+ */
+int place_vm(struct vm *vm);
+
+/* Zeroes the VM's memory and gives it and its CPUs back. No vCPU runs. Does nothing for a VM that has no place. */
+void unplace_vm(struct vm *vm);
+
+#endif
