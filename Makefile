@@ -69,7 +69,7 @@ export KCONFIG_CONFIG := $(B)/.config
 kconfig = $(PYTHON) -m
 
 ifneq ($(CONFIG_GOALS),)
-include $(B)/.config
+include $(B)/auto.conf
 
 # Runs before anything else, since make has to have the included file.
 .PHONY: needed
@@ -81,11 +81,19 @@ $(B)/.config: Kconfig | needed
 	$(Q)if [ -e $@ ]; then $(kconfig) olddefconfig Kconfig; \
 	else $(kconfig) defconfig --kconfig Kconfig configs/default_defconfig; fi >/dev/null
 	@touch $@
+
+# The same for make, for C, and as one file per option that is touched when that option changes (tools/fixdep).
+$(B)/auto.conf: $(B)/.config
+	$(call say,CONFIG,$@)
+	$(Q)$(kconfig) genconfig --config-out $@ --header-path $(B)/config.h --sync-deps=$(B)/config Kconfig
+	@touch $@
 endif
 
-$(B)/config.h: $(B)/.config
-	$(call say,CONFIG,$@)
-	$(Q)$(kconfig) genconfig --header-path $@ Kconfig
+# Unit tests and fuzzers see every feature, whatever the image has.
+$(B)/unit/config.h: Kconfig
+	@mkdir -p $(@D)
+	$(Q)export KCONFIG_CONFIG=$(B)/unit/.config; $(kconfig) allyesconfig Kconfig >/dev/null && \
+		$(kconfig) genconfig --header-path $@ Kconfig
 	@touch $@
 
 %_defconfig: configs/%_defconfig | needed
@@ -102,33 +110,37 @@ savedefconfig: $(B)/.config
 # ---- the image --------------------------------------------------------------
 
 A    := arch/x86_64
-DIRS := $(A)/boot $(A)/cpu $(A)/stage2 kernel kernel/acpi drivers vmm vmm/dev
-DIRS += $(if $(CONFIG_VMX),$(A)/vmx) $(if $(CONFIG_SVM),$(A)/svm)
+DIRS := $(addprefix $(A)/,boot cpu stage2 vmx svm) kernel kernel/acpi drivers vmm vmm/dev
 
-CSRC := $(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.c)))
-ASRC := $(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm)))
-ifndef CONFIG_SYMBOLS
-CSRC := $(filter-out kernel/symbols.c,$(CSRC))
-endif
+include features.mk
+FEATURES := $(patsubst files-%,%,$(filter files-%,$(.VARIABLES)))
+ABSENT   := $(foreach f,$(FEATURES),$(if $(CONFIG_$(f)),,$(files-$(f))))
 
-OBJS := $(CSRC:%.c=$(B)/obj/%.o) $(ASRC:%.asm=$(B)/obj/%.asm.o)
+CSRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.c))))
+ASRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm))))
+
+OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),-Os,$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
+	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer)
+# Objects by what they were compiled with: the flags here, the options that they mention by tools/fixdep.
+O    := $(B)/obj/$(subst $(eval) ,,$(strip $(OPTIMIZE)))
+OBJS := $(CSRC:%.c=$(O)/%.o) $(ASRC:%.asm=$(O)/%.asm.o)
 LDS  := $(A)/boot/margay.lds
 
 WARN   := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes -Wvla
-CFLAGS := -std=gnu17 $(if $(CONFIG_DEBUG_OPTIMIZE),-Og,-O2) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel \
-	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-omit-frame-pointer -fno-common \
+CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel \
+	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-common \
 	-fno-asynchronous-unwind-tables -fcf-protection=none $(WARN) -Iinclude -I. -include $(B)/config.h
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
 LDFLAGS := -m elf_x86_64 -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
 	--no-warn-rwx-segments --fatal-warnings -T $(LDS)
 
-$(B)/obj/%.o: %.c $(B)/config.h Makefile
+$(O)/%.o: %.c Makefile
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	$(Q)$(CC) $(CFLAGS) -MMD -c -o $@ $< && tools/fixdep $(@:.o=.d) $(B)
 
-$(B)/obj/%.asm.o: %.asm $(B)/config.h Makefile
+$(O)/%.asm.o: %.asm Makefile
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
 	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MQ $@ -MP -o $@ $<
@@ -218,13 +230,13 @@ unit_line = $(shell sed -n '2s,^/\* UNIT: *\(.*[^ ]\) *\*/ *$$,\1,p' $(1))
 UNITS    := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
 FUZZERS  := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 UNITFLAGS := -std=gnu17 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
-	-Wall -Wextra -Werror -Iinclude -I. -include $(B)/config.h
+	-Wall -Wextra -Werror -Iinclude -I. -include $(B)/unit/config.h
 
 # Objects are per test: a test may compile its sources with flags of its own.
 define unit_rules
 $(1)_FLAGS := $(filter -%,$(2))
 $(1)_OBJS := $(patsubst %.c,$(B)/unit/$(1).d/%.o,tests/unit/$(1).c $(filter %.c,$(2)))
-$(B)/unit/$(1).d/%.o: %.c $(B)/config.h Makefile
+$(B)/unit/$(1).d/%.o: %.c $(B)/unit/config.h Makefile
 	@mkdir -p $$(@D)
 	$$(Q)$(CC) $(UNITFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
 $(B)/unit/$(1): $$($(1)_OBJS)
@@ -234,11 +246,11 @@ $(B)/unit/$(1): $$($(1)_OBJS)
 endef
 
 define fuzz_rule
-$(B)/fuzz/$(1): tests/fuzz/$(1).c $(2) $(B)/config.h
+$(B)/fuzz/$(1): tests/fuzz/$(1).c $(2) $(B)/unit/config.h
 	$$(call say,FUZZCC,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)clang -std=gnu17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-Iinclude -I. -include $(B)/config.h -o $$@ tests/fuzz/$(1).c $(2)
+		-Iinclude -I. -include $(B)/unit/config.h -o $$@ tests/fuzz/$(1).c $(2)
 endef
 
 ifneq ($(filter test test-full unit fuzz check tests-built $(B)/unit/%,$(GOALS)),)

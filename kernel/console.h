@@ -3,7 +3,8 @@
  * The host's serial console: log lines and the guest's raw output share one
  * output ring, drained by the UART's transmit interrupt; received bytes go to
  * the attached user. Polled until console_interrupts_on() and again after
- * console_panic(). Without a UART everything here is a no-op.
+ * console_panic(). Without a UART, or without CONFIG_CONSOLE, everything here
+ * is a no-op.
  */
 #ifndef KERNEL_CONSOLE_H
 #define KERNEL_CONSOLE_H
@@ -11,6 +12,13 @@
 #include <margay/types.h>
 #include "kernel/cmdline.h"
 
+/* The guest side: who gets input, and who is told that there is room again after a short write. */
+struct console_user {
+	void (*rx)(struct console_user *user, u8 byte);
+	void (*tx_room)(struct console_user *user);
+};
+
+#if IS_ENABLED(CONFIG_CONSOLE)
 /*
  * Finds the UART that the command line names and shows what the log holds so
  * far. An MMIO console needs mmio_map(). 0, or -ENODEV (logged: no serial port
@@ -26,12 +34,6 @@ void console_interrupts_on(void);
 
 /* The interrupt handler's part; interrupts off. True when the UART had asked for service. Runs the user's callbacks. */
 bool console_interrupt(void);
-
-/* The guest side: who gets input, and who is told that there is room again after a short write. */
-struct console_user {
-	void (*rx)(struct console_user *user, u8 byte);
-	void (*tx_room)(struct console_user *user);
-};
 
 /*
  * Replaces the user; NULL: input is dropped. Callbacks run in
@@ -52,5 +54,9 @@ void console_panic(void);
 
 /* Waits until all output has left the UART's shift register (bounded). Before poweroff or reset. */
 void console_drain(void);
+
+#else
+#include "kernel/console_none.h"
+#endif
 
 #endif

@@ -124,7 +124,9 @@ static bool on_known_stack(u64 frame)
 /* Frame pointers lead from one stack to another at exceptions, hence the limit in depth and not in direction. */
 static void backtrace(u64 frame)
 {
-	for (unsigned depth = 0; depth < BACKTRACE_DEPTH && on_known_stack(frame); depth++) {
+	unsigned deepest = IS_ENABLED(CONFIG_BACKTRACE) ? BACKTRACE_DEPTH : 0;
+
+	for (unsigned depth = 0; depth < deepest && on_known_stack(frame); depth++) {
 		const u64 *f = (const u64 *)frame;
 
 		if (!f[1])

@@ -28,7 +28,14 @@ struct pci_function {
 };
 
 /* Enumerates; mcfg may be NULL. Logs each function at debug level and a count otherwise. */
+#if IS_ENABLED(CONFIG_PCI)
 void pci_init(const struct mcfg_info *mcfg);
+#else
+static inline void pci_init(const struct mcfg_info *mcfg)
+{
+	(void)mcfg;
+}
+#endif
 
 /* Function i in address order per root bus, or NULL past the last. */
 const struct pci_function *pci_get(unsigned i);

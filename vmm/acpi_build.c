@@ -69,6 +69,19 @@ static void finish(struct builder *b, struct acpi_sdt *h)
 	b->table[b->nr_tables++] = gpa_of(b, h);
 }
 
+/* Without this device a hardware-reduced Linux runs its console by polling. */
+static void put_uart(struct aml *a)
+{
+	aml_device(a, "COM0");
+	aml_name_eisaid(a, "_HID", "PNP0501");
+	aml_name_integer(a, "_UID", 0);
+	aml_crs_begin(a, "_CRS");
+	aml_io(a, GUEST_UART_PORT, GUEST_UART_PORTS);
+	aml_interrupt_edge_high(a, GUEST_UART_GSI);
+	aml_crs_end(a);
+	aml_end(a);
+}
+
 static int build_dsdt(struct builder *b, u64 *dsdt)
 {
 	static const u64 s5[] = { ACPI_S5_TYPE, 0, 0, 0 };
@@ -79,17 +92,11 @@ static int build_dsdt(struct builder *b, u64 *dsdt)
 	if (!h)
 		return -ENOSPC;
 	aml_init(&a, h + 1, b->size - b->used);
-	aml_name_package(&a, "\\_S5", s5, ARRAY_SIZE(s5));
+	if (b->in->power)
+		aml_name_package(&a, "\\_S5", s5, ARRAY_SIZE(s5));
 	aml_scope(&a, "\\_SB");
-	/* Without this device a hardware-reduced Linux runs its console by polling. */
-	aml_device(&a, "COM0");
-	aml_name_eisaid(&a, "_HID", "PNP0501");
-	aml_name_integer(&a, "_UID", 0);
-	aml_crs_begin(&a, "_CRS");
-	aml_io(&a, GUEST_UART_PORT, GUEST_UART_PORTS);
-	aml_interrupt_edge_high(&a, GUEST_UART_GSI);
-	aml_crs_end(&a);
-	aml_end(&a);
+	if (b->in->uart)
+		put_uart(&a);
 	aml_end(&a);
 	err = aml_error(&a);
 	if (err)
@@ -118,12 +125,14 @@ static int build_fadt(struct builder *b, u64 dsdt)
 	f->minor_version = 4;
 	f->preferred_pm_profile = PROFILE_ENTERPRISE_SERVER;
 	f->iapc_boot_arch = ACPI_BOOT_NO_VGA | ACPI_BOOT_NO_CMOS_RTC;
-	f->flags = ACPI_FADT_WBINVD | ACPI_FADT_PWR_BUTTON | ACPI_FADT_SLP_BUTTON | ACPI_FADT_RESET_REG_SUP |
-		   ACPI_FADT_HEADLESS | ACPI_FADT_HW_REDUCED;
-	f->reset_reg = io_byte(GUEST_RESET_PORT);
-	f->reset_value = GUEST_RESET_VALUE;
-	f->sleep_control_reg = io_byte(GUEST_SLEEP_CONTROL_PORT);
-	f->sleep_status_reg = io_byte(GUEST_SLEEP_STATUS_PORT);
+	f->flags = ACPI_FADT_WBINVD | ACPI_FADT_PWR_BUTTON | ACPI_FADT_SLP_BUTTON | ACPI_FADT_HEADLESS | ACPI_FADT_HW_REDUCED;
+	if (b->in->power) {
+		f->flags |= ACPI_FADT_RESET_REG_SUP;
+		f->reset_reg = io_byte(GUEST_RESET_PORT);
+		f->reset_value = GUEST_RESET_VALUE;
+		f->sleep_control_reg = io_byte(GUEST_SLEEP_CONTROL_PORT);
+		f->sleep_status_reg = io_byte(GUEST_SLEEP_STATUS_PORT);
+	}
 	f->x_dsdt = dsdt;
 	memcpy(&f->hypervisor_vendor_id, "Margay\0", 8);
 	finish(b, &f->header);
@@ -143,7 +152,8 @@ static int build_madt(struct builder *b)
 {
 	bool x2apic = needs_x2apic(b->in);
 	size_t entry = x2apic ? sizeof(struct acpi_madt_x2apic) : sizeof(struct acpi_madt_lapic);
-	size_t length = sizeof(struct acpi_madt) + b->in->nr_cpus * entry + sizeof(struct acpi_madt_ioapic);
+	size_t ioapic = b->in->ioapic ? sizeof(struct acpi_madt_ioapic) : 0;
+	size_t length = sizeof(struct acpi_madt) + b->in->nr_cpus * entry + ioapic;
 	struct acpi_madt *m = take(b, length);
 	u8 *p;
 
@@ -166,10 +176,11 @@ static int build_madt(struct builder *b)
 				.uid = (u8)i, .apic_id = (u8)id, .flags = ACPI_MADT_ENABLED,
 			};
 	}
-	*(struct acpi_madt_ioapic *)p = (struct acpi_madt_ioapic){
-		.sub = { ACPI_MADT_IOAPIC, sizeof(struct acpi_madt_ioapic) },
-		.id = GUEST_IOAPIC_ID, .address = (u32)GUEST_IOAPIC_BASE,
-	};
+	if (ioapic)
+		*(struct acpi_madt_ioapic *)p = (struct acpi_madt_ioapic){
+			.sub = { ACPI_MADT_IOAPIC, sizeof(struct acpi_madt_ioapic) },
+			.id = GUEST_IOAPIC_ID, .address = (u32)GUEST_IOAPIC_BASE,
+		};
 	finish(b, &m->header);
 	return 0;
 }

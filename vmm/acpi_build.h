@@ -28,6 +28,7 @@ struct acpi_guest {
 	unsigned nr_memory;
 	unsigned nr_nodes;   /* 1..ACPI_GUEST_MAX_NODES */
 	const u8 *distances; /* nr_nodes * nr_nodes, row major, 10 on the diagonal */
+	bool uart, ioapic, power; /* vmm/dev/uart16550.c, ioapic.c and acpi_pm.c are there */
 };
 
 /*

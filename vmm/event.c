@@ -104,7 +104,7 @@ void vcpu_queue_events(struct vcpu *vcpu)
 	if (vcpu->event.type == HVM_EVENT_NONE && !shadow) {
 		vcpu->vm->intc->accept(vcpu, (u8)vector);
 		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = (u8)vector };
-		vcpu->stats.injected++;
+		telemetry_count(&vcpu->stats.injected);
 		irq_window(vcpu, vcpu->vm->intc->pending(vcpu) >= 0);
 	} else {
 		irq_window(vcpu, true);

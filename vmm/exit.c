@@ -107,8 +107,9 @@ static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *exit)
 
 static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#llx, RIP %#llx", vcpu->id, vmexit_name(exit->reason), hvm->name,
-	       (unsigned long long)exit->raw, (unsigned long long)vcpu->regs.rip);
+	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#llx, RIP %#llx", vcpu->id,
+	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, (unsigned long long)exit->raw,
+	       (unsigned long long)vcpu->regs.rip);
 	hvm->dump(vcpu);
 	vm_end(vcpu->vm, VM_END_CRASH);
 }
@@ -143,6 +144,6 @@ static const exit_handler handler[VMEXIT_REASONS] = {
 
 void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	vcpu->stats.exits[exit->reason]++;
+	telemetry_count(&vcpu->stats.exits[exit->reason]);
 	handler[exit->reason](vcpu, exit);
 }

@@ -114,6 +114,9 @@ int guest_acpi_build(struct vm *vm)
 	c->guest.cpus = c->cpu;
 	c->guest.memory = c->memory;
 	c->guest.distances = c->distances;
+	c->guest.uart = vm_has_pio(vm, GUEST_UART_PORT);
+	c->guest.ioapic = vm->ioapic;
+	c->guest.power = vm_has_pio(vm, GUEST_SLEEP_CONTROL_PORT);
 	number_nodes(c, vm);
 	collect_memory(c, &vm->map);
 	collect_cpus(c, vm);

@@ -269,7 +269,7 @@ void exit_rdmsr(struct vcpu *vcpu, const struct vmexit *exit)
 	else if (r && r->read)
 		err = r->read(vcpu, msr, &value);
 	else
-		vcpu->stats.unknown_msrs++;
+		telemetry_count(&vcpu->stats.unknown_msrs);
 	if (err) {
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		return;
@@ -293,7 +293,7 @@ void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit)
 	else if (r && r->write)
 		err = r->write(vcpu, msr, value);
 	else
-		vcpu->stats.unknown_msrs++;
+		telemetry_count(&vcpu->stats.unknown_msrs);
 	if (err) {
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		return;

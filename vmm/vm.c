@@ -163,6 +163,7 @@ static int cpuid_build(struct vm *vm)
 		.flat = vm->config->flat,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
+		.pvclock = vm_has_msr(vm, MSR_KVM_SYSTEM_TIME),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 
@@ -265,8 +266,8 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = place_vm(vm);
 	err = err ? err : stage2_build(vm);
 	err = err ? err : vcpus_create(vm);
-	err = err ? err : cpuid_build(vm);
 	err = err ? err : devices_create(vm);
+	err = err ? err : cpuid_build(vm);
 	err = err ? err : guest_acpi_build(vm);
 	err = err ? err : image_load(vm);
 	if (err)

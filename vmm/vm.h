@@ -144,6 +144,23 @@ int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *op
 int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev);
 int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev);
 
+/* Has a device registered this port, or this MSR? What the guest is told of its platform follows from it. */
+static inline bool vm_has_pio(const struct vm *vm, u16 port)
+{
+	for (unsigned i = 0; i < vm->nr_pio; i++)
+		if (port >= vm->pio[i].base && port - vm->pio[i].base < vm->pio[i].count)
+			return true;
+	return false;
+}
+
+static inline bool vm_has_msr(const struct vm *vm, u32 msr)
+{
+	for (unsigned i = 0; i < vm->nr_msr; i++)
+		if (msr >= vm->msr[i].first && msr <= vm->msr[i].last)
+			return true;
+	return false;
+}
+
 /* Ends the VM: the first reason wins, every vCPU leaves its loop. From any CPU and any handler. */
 void vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);

@@ -123,9 +123,9 @@ static void read_tables(void)
 	has_fadt = t && good("FADT", fadt_read(t, t->length, &fadt));
 	t = acpi_table("HPET", 0);
 	has_hpet = t && good("HPET", hpet_table_read(t, t->length, &hpet));
-	t = acpi_table("DMAR", 0);
+	t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("DMAR", 0) : NULL;
 	has_dmar = t && good("DMAR", dmar_read(t, t->length, &dmar));
-	t = acpi_table("IVRS", 0);
+	t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("IVRS", 0) : NULL;
 	has_ivrs = t && good("IVRS", ivrs_read(t, t->length, &ivrs));
 	if (has_fadt && fadt.dsdt)
 		add_table(fadt.dsdt);

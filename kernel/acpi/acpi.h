@@ -21,7 +21,7 @@ int acpi_init(const struct bootinfo *bi);
 /* The instance-th table of a signature, mapped whole and its checksum good, or NULL. */
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance);
 
-/* NULL when absent or malformed. */
+/* NULL when absent or malformed; the last two also without CONFIG_IOMMU_TABLES. */
 const struct madt_info *acpi_madt(void);
 const struct srat_info *acpi_srat(void);
 const struct slit_info *acpi_slit(void);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi_build.c vmm/aml.c */
+/* UNIT: -D_GNU_SOURCE vmm/acpi_build.c vmm/aml.c */
 /* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
 #include <errno.h>
 #include <setjmp.h>
@@ -33,7 +33,7 @@ static struct acpi_guest input(unsigned nr_cpus, u32 first_id)
 		cpus[i] = (struct acpi_guest_cpu){ first_id + i, i % 3 };
 	return (struct acpi_guest){
 		.cpus = cpus, .nr_cpus = nr_cpus, .memory = memory, .nr_memory = ARRAY_SIZE(memory),
-		.nr_nodes = 3, .distances = distances,
+		.nr_nodes = 3, .distances = distances, .uart = true, .ioapic = true, .power = true,
 	};
 }
 
@@ -113,6 +113,36 @@ static void test_fadt(void **state)
 	assert_int_equal(f->sleep_control_reg.address, 0x600);
 	assert_int_equal(f->sleep_status_reg.address, 0x601);
 	assert_memory_equal(table_at(f->x_dsdt)->signature, "DSDT", 4);
+}
+
+static bool dsdt_names(const char *what)
+{
+	const struct acpi_fadt *f = find("FACP");
+	const struct acpi_sdt *dsdt = table_at(f->x_dsdt);
+
+	return memmem(dsdt + 1, dsdt->length - sizeof(*dsdt), what, strlen(what)) != NULL;
+}
+
+/* No table promises a device that the image has left out. */
+static void test_absent_devices(void **state)
+{
+	struct acpi_guest in = input(1, 0);
+	const struct acpi_fadt *f;
+	const struct acpi_madt *m;
+
+	(void)state;
+	build(&in);
+	assert_true(dsdt_names("_S5_") && dsdt_names("COM0"));
+	in.power = in.uart = in.ioapic = false;
+	build(&in);
+	assert_false(dsdt_names("_S5_") || dsdt_names("COM0"));
+	f = find("FACP");
+	assert_false(f->flags & 1 << 10);
+	assert_int_equal(f->reset_reg.address, 0);
+	assert_int_equal(f->sleep_control_reg.address, 0);
+	assert_int_equal(f->sleep_status_reg.address, 0);
+	m = find("APIC");
+	assert_int_equal(m->header.length, sizeof(*m) + sizeof(struct acpi_madt_lapic));
 }
 
 static void test_madt_small_ids(void **state)
@@ -267,6 +297,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_fadt),
+		cmocka_unit_test(test_absent_devices),
 		cmocka_unit_test(test_madt_small_ids),
 		cmocka_unit_test(test_madt_large_ids),
 		cmocka_unit_test(test_srat_slit),

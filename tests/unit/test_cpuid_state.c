@@ -100,6 +100,10 @@ static void hypervisor_leaves(void **state)
 	assert_int_equal(build_with(SKYLAKE, &all_caps, false), 0);
 	expect(0x40000101, 0, 8, 0, 0, 1);
 	expect(0x80000007, 0, 0, 0, 0, 0);
+	without_pvclock = true;
+	build(SKYLAKE);
+	without_pvclock = false;
+	expect(0x40000101, 0, 0, 0, 0, 1);
 }
 
 static void limited_hardware(void **state)

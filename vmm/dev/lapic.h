@@ -120,7 +120,22 @@ void lapic_self_ipi(struct lapic *l, u8 vector);
 void lapic_msi(struct vm *vm, u64 address, u32 data);
 
 /* ioapic.c: does nothing in a VM without one. Any CPU. */
+#if IS_ENABLED(CONFIG_VM_IOAPIC)
 void ioapic_eoi(struct vm *vm, u8 vector);
 void ioapic_line(struct vm *vm, unsigned gsi, bool level);
+#else
+static inline void ioapic_eoi(struct vm *vm, u8 vector)
+{
+	(void)vm;
+	(void)vector;
+}
+
+static inline void ioapic_line(struct vm *vm, unsigned gsi, bool level)
+{
+	(void)vm;
+	(void)gsi;
+	(void)level;
+}
+#endif
 
 #endif

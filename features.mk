@@ -1,0 +1,18 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The files of each compile-time feature: files-OPTION is linked in only where
+# Kconfig's CONFIG_OPTION is on; a file that no list names always is. One word
+# may hold a % for "everything there".
+
+files-VMX             := arch/x86_64/vmx/%
+files-SVM             := arch/x86_64/svm/%
+files-CONSOLE         := kernel/console.c drivers/uart8250.c
+files-PCI             := kernel/pci.c kernel/pcicap.c
+files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
+files-VM_IOAPIC       := vmm/dev/ioapic.c
+files-VM_UART         := vmm/dev/uart16550.c
+files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock.c
+files-VM_POWER        := vmm/dev/acpi_pm.c
+files-VM_LEGACY_RESET := vmm/dev/legacy.c
+files-TELEMETRY       := vmm/telemetry.c
+files-SYMBOLS         := kernel/symbols.c

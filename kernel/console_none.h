@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* kernel/console.h of an image without CONFIG_CONSOLE: the log stays in memory, guests' output is dropped. */
+#ifndef KERNEL_CONSOLE_NONE_H
+#define KERNEL_CONSOLE_NONE_H
+
+static inline int console_init(const struct cmdline *cmdline)
+{
+	(void)cmdline;
+	return 0;
+}
+
+static inline int console_isa_irq(void)
+{
+	return -1;
+}
+
+static inline void console_interrupts_on(void)
+{
+}
+
+static inline bool console_interrupt(void)
+{
+	return false;
+}
+
+static inline void console_attach(struct console_user *user)
+{
+	(void)user;
+}
+
+static inline size_t console_write(const u8 *buf, size_t n)
+{
+	(void)buf;
+	return n;
+}
+
+static inline void console_log(const char *text, size_t n)
+{
+	(void)text;
+	(void)n;
+}
+
+static inline void console_panic(void)
+{
+}
+
+static inline void console_drain(void)
+{
+}
+
+#endif
