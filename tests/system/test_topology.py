@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The guest is the node: what it sees of CPUs, caches and NUMA nodes is what
+the same kernel sees on the bare machine, and its memory lies where it
+thinks: looked up in the emulator's memory, one file per node.
+"""
+
+import os
+import re
+
+import margay_run
+import node
+import numa
+import pytest
+
+INITRD = node.guest_file("initrd-topology")
+PAGES = 16 << 8  # of `stamp 16`
+WRITES = 10
+# Of lscpu: what a virtual machine is and says of itself, and what SMBIOS says. No guest has 57-bit addresses.
+NOT_COMPARED = re.compile(r"Flags|Hypervisor vendor|Virtualization|BogoMIPS|Vulnerability|BIOS|Address sizes")
+
+SHAPES = {
+    # Two sockets of one core with two threads.
+    "two": ("4,sockets=2,cores=1,threads=2", [numa.Node("0-1", "2G"), numa.Node("2-3", "2G")], {(0, 1): 21}),
+    # Uneven; one without memory, one without CPUs.
+    "four": (
+        "4,sockets=4", [numa.Node("0-1", "1G"), numa.Node("2", "512M"), numa.Node("3", None), numa.Node(None, "1536M")],
+        {(0, 1): 16, (0, 2): 22, (0, 3): 32, (1, 2): 22, (1, 3): 32, (2, 3): 16},
+    ),
+}
+COMMAND = "margay.test=topology"
+
+
+class Seen(node.Run):
+    """A run of topology.sh, and its stamps in the machine's memory: while it ran, and after it had ended."""
+
+    def __init__(self, running, machine):
+        running.expect(r"^margay-test: stamped: .*$")
+        self.stamps = machine.stamps()
+        running.send("\n")
+        running.expect(r"^margay-test: done\r?$")
+        running.hurry(node.ENDING)
+        outcome = running.wait()
+        self.stamps_after = machine.stamps()
+        super().__init__(running, outcome)
+
+    def said(self, tool):
+        return [line[len(tool) + 2:] for line in self.lines("^%s: " % tool)]
+
+    def map_of(self, tool, separator=":"):
+        pairs = [line.split(separator, 1) for line in self.said(tool) if separator in line]
+        return {key.strip(): value.strip() for key, value in pairs}
+
+
+def boot(name, machine, native=False, **keys):
+    if native:
+        iso = node.image(name, "--linux", node.guest_file("vmlinuz"), "--initrd", INITRD,
+                         "--cmdline", "console=ttyS0 panic=-1 " + COMMAND)
+    else:
+        keys = dict({"cpus": "all", "memory": "all"}, **keys)
+        iso = node.margay_iso(name, {"vm0.conf": node.vm_text("qemu", COMMAND, **keys)},
+                              {"kernel": node.guest_file("vmlinuz"), "initrd": INITRD})
+    with node.start(name, "qemu", iso, memory=machine.memory, cpus=machine.cpus, extra=machine.arguments,
+                    native=native) as running:
+        return Seen(running, machine)
+
+
+@pytest.fixture(scope="module", params=[pytest.param(s, marks=pytest.mark.xdist_group("topology-" + s)) for s in SHAPES])
+def pair(request):
+    """The same shape bare and as a guest: (machine, bare, guest)."""
+    with numa.Machine(*SHAPES[request.param]) as machine:
+        bare = boot("topology-native-" + request.param, machine, native=True)
+        for number, part in enumerate(machine.nodes):
+            if part.memory:
+                os.truncate(machine.path(number), 0)
+        guest = boot("topology-" + request.param, machine)
+        yield machine, bare, guest
+
+
+def test_ends_well(pair):
+    _, bare, guest = pair
+    assert bare.outcome.status == margay_run.OK, bare.outcome.text
+    assert guest.outcome.status == margay_run.OK, guest.outcome.text
+
+
+def test_lscpu(pair):
+    _, bare, guest = pair
+    native, virtual = bare.map_of("lscpu"), guest.map_of("lscpu")
+    assert len(native) > 15
+    for key in set(native) | set(virtual):
+        if not NOT_COMPARED.match(key):
+            assert virtual.get(key) == native.get(key), key
+    # Core, socket, node and caches of each CPU.
+    assert guest.said("lscpu-parse") == bare.said("lscpu-parse")
+    assert len(guest.said("lscpu-parse")) == int(native["CPU(s)"])
+
+
+def test_numactl(pair):
+    """Nodes, their CPUs and distances as bare; the memory but for what hypervisor or boot loader keep."""
+    _, bare, guest = pair
+    size = re.compile(r"node \d+ (size|free): (\d+) MB")
+    assert [l for l in guest.said("numactl") if not size.match(l)] == [l for l in bare.said("numactl") if not size.match(l)]
+    assert len(guest.said("numactl")) > 6
+    native = [int(size.match(l)[2]) for l in bare.said("numactl") if " size: " in l]
+    virtual = [int(size.match(l)[2]) for l in guest.said("numactl") if " size: " in l]
+    assert len(native) == len(virtual)
+    for n, v in zip(native, virtual):
+        assert abs(n - v) <= 100
+
+
+def test_lstopo(pair):
+    _, bare, guest = pair
+    sizes = re.compile(r"\d+[KMG]B( total)?")
+    # A memory module is SMBIOS' word.
+    drawn = [[sizes.sub("", line) for line in run.said("lstopo") if "MemoryModule" not in line] for run in (bare, guest)]
+    assert drawn[0] == drawn[1]
+    assert any("Package" in line for line in drawn[0]) and any("NUMANode" in line for line in drawn[0])
+
+
+def test_no_complaint_of_the_kernel(pair):
+    _, _, guest = pair
+    assert any("SRAT" in line for line in guest.dmesg)
+    assert not [line for line in guest.dmesg if re.search(r"SRAT.*(fail|error)|Firmware Bug|\[Firmware|WARNING|sched.*topology|"
+                                                          r"not found in|mismatch", line, re.IGNORECASE)]
+
+
+def test_large_pages(pair):
+    """A free and aligned GiB is one leaf (node 1 of the first machine begins with one); nothing is 4 KiB."""
+    machine, _, guest = pair
+    leaves = re.search(r"^vm0: NPT: (\d+) 1G, (\d+) 2M, 0 4K leaves, \d+ tables$", guest.text, re.MULTILINE)
+    given = [int(m[1]) for m in re.finditer(r"^vm0: memory: (\d+)M on node", guest.text, re.MULTILINE)]
+    assert sum(given) == int(leaves[1]) * 1024 + int(leaves[2]) * 2
+    assert int(leaves[1]) == (1 if len(machine.nodes) == 2 else 0)
+
+
+def node_of_cpu(machine):
+    """By the machine's own arguments."""
+    nodes = {}
+    for number, part in enumerate(machine.nodes):
+        for piece in (part.cpus or "").split("+"):
+            first, _, last = piece.partition("-")
+            nodes.update((cpu, number) for cpu in (range(int(first), int(last or first) + 1) if piece else ()))
+    return nodes
+
+
+def local_share(run, machine):
+    """Part of all writes that went to memory of the writing CPU's own node, by the emulator's memory."""
+    nodes = node_of_cpu(machine)
+    local = sum(count for (where, cpu), count in run.stamps.items() if nodes[cpu] == where)
+    assert sum(run.stamps.values()) >= 0.95 * PAGES * WRITES * machine.cpus
+    return local / sum(run.stamps.values())
+
+
+def test_memory_is_where_the_guest_thinks(pair):
+    """As bare: every page that a CPU touched first lies on its node, or on the nearest that has memory."""
+    machine, bare, guest = pair
+    for run in (bare, guest):
+        for cpu, home in node_of_cpu(machine).items():
+            where = {n: count for (n, c), count in run.stamps.items() if c == cpu}
+            if machine.nodes[home].memory:
+                assert where.get(home, 0) >= 0.99 * sum(where.values()) > 0, (cpu, where)
+            else:
+                assert where, cpu
+
+
+def test_memory_is_zeroed_after_use(pair):
+    """Bare, the pages stay in the machine's memory; after the guest's end nothing of it is left."""
+    _, bare, guest = pair
+    assert sum(bare.stamps_after.values()) > 0.5 * sum(bare.stamps.values())
+    assert sum(guest.stamps.values()) and not guest.stamps_after
+
+
+def test_flat_topology_is_not_local():
+    """The control: with NUMA hidden the same program works on another node's memory."""
+    with numa.Machine(*SHAPES["two"]) as machine:
+        flat = boot("topology-flat", machine, topology="flat", memory="node0:1G, node1:1G", leaf="2M")
+        share = local_share(flat, machine)
+    assert flat.outcome.status == margay_run.OK, flat.outcome.text
+    assert share < 0.75
+    shown = flat.map_of("lscpu")
+    assert (shown["NUMA node(s)"], shown["Socket(s)"], shown["Core(s) per socket"], shown["Thread(s) per core"]) == (
+        "1", "1", "4", "1")
+    assert "available: 1 nodes (0)" in flat.said("numactl")
+    assert flat.has_line(r"vm0: NPT: 0 1G, 1024 2M, 0 4K leaves, \d+ tables")
