@@ -6,7 +6,7 @@
 
 files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
-files-CONSOLE         := kernel/console.c drivers/uart8250.c
+files-CONSOLE         := kernel/console.c kernel/serial.c drivers/uart8250.c
 files-PCI             := kernel/pci.c kernel/pcicap.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c

@@ -5,6 +5,7 @@
 #include <margay/string.h>
 
 #define BAUD_BASE 115200u
+#define ESCAPE_DEFAULT ('T' - '@')
 
 /* A piece of text that is not terminated. */
 struct span {
@@ -95,11 +96,29 @@ static bool parse_loglevel(struct span value, struct cmdline *out)
 	return true;
 }
 
+/* ^A to ^Z but for those that a line ends with, or none. */
+static bool parse_escape(struct span value, struct cmdline *out)
+{
+	u8 key;
+
+	if (span_is(value, "none")) {
+		out->escape = 0;
+		return true;
+	}
+	if (value.n != 2 || value.s[0] != '^')
+		return false;
+	key = (u8)(value.s[1] & ~0x20) - '@';
+	if (key < 1 || key > 26 || key == '\r' || key == '\n')
+		return false;
+	out->escape = key;
+	return true;
+}
+
 unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line))
 {
 	unsigned errors = 0;
 
-	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO };
+	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, ESCAPE_DEFAULT };
 	for (;;) {
 		const char *expected = NULL;
 		struct span word, value;
@@ -121,8 +140,11 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 		} else if (span_skip(&value, "loglevel=")) {
 			if (!parse_loglevel(value, out))
 				expected = "error, info or debug";
+		} else if (span_skip(&value, "escape=")) {
+			if (!parse_escape(value, out))
+				expected = "^ and a letter other than j and m, or none";
 		} else {
-			expected = "console= or loglevel=";
+			expected = "console=, escape= or loglevel=";
 		}
 		if (!expected)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the hypervisor's own command line: console= and loglevel=. VMs are configured elsewhere. */
+/* Pure module: the hypervisor's own command line: console=, escape= and loglevel=. VMs are configured elsewhere. */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
 
@@ -15,10 +15,11 @@ struct cmdline {
 	u64 console_address; /* port number or physical address */
 	u32 baud;
 	enum loglevel loglevel;
+	u8 escape; /* control character that calls the monitor console; 0: none */
 };
 
 /*
- * Fills *out from `text`; starts from the defaults (com1 at 115200, info), so
+ * Fills *out from `text`; starts from the defaults (com1 at 115200, info, ^T), so
  * that a wrong word changes nothing. report() is called with one text for each
  * word that is wrong; returns how many were.
  */

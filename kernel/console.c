@@ -1,96 +1,36 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The serial console. Once interrupts are on nobody waits for the line: bytes
- * go into the ring, and the transmit interrupt moves them on, a FIFO at a
- * time. The guest may fill only a small part of the ring: it keeps the delay
- * of what it types short, and log lines find room when the guest floods.
+ * Who shares the serial line, and how their output becomes lines. Users may
+ * fill only a small part of the output ring: it keeps the delay of what is
+ * typed short, and log lines find room when guests flood. What does not fit
+ * stays with its user, who is told when there is room again.
  */
 #include "kernel/console.h"
 
-#include <margay/errno.h>
-#include <margay/spinlock.h>
 #include <margay/string.h>
-#include "arch/x86_64/cpu/paging.h"
-#include "drivers/uart8250.h"
 #include "kernel/printk.h"
+#include "kernel/serial.h"
 
-#define RING 16384u
-#define GUEST_SHARE 2048u /* the guest may write while the ring holds less */
-#define GUEST_RESUME 512u /* and is told of room when it holds less than this */
+#define USER_SHARE 2048u /* users may write while the ring holds less */
+#define USER_RESUME 512u /* and are told of room when it holds less than this */
 #define RX_BATCH 64
 #define PENDING_LOOPS 64
-/* Polls before the transmitter counts as stuck: some 100 ms by port, when 16 bytes take 1.4 ms. */
-#define SEND_POLLS 200000u
-/* Until the holder counts as dead; one that polls holds the lock for as long as a line and what is before it takes. */
-#define LOCK_TRIES 1000000u
-#define LOCK_TRIES_POLLED (100 * LOCK_TRIES)
 
-enum console_mode { MODE_NONE, MODE_POLLED, MODE_INTERRUPT, MODE_PANIC };
-
-static struct spinlock console_lock; /* guards everything below */
-static enum console_mode mode;
-static struct uart8250 uart;
-static int isa_irq = -1;
-static u8 ring[RING];
-static u32 ring_head, ring_tail; /* bytes ever put in and taken out, modulo 2^32 */
-static bool guest_mid_line;      /* the last byte queued was the guest's and no newline */
-static bool guest_waits;         /* a write was short: tx_room is owed */
+/* All of these are guarded by serial_lock(). */
+static bool mid_line;            /* the last byte queued was the foreground's and no newline */
+static unsigned waiting;         /* users to whom tx_room is owed */
 static unsigned lines_lost;
-static struct console_user *console_user;
-static bool in_callback; /* the user that was taken under the lock is being called; atomic */
+static struct console_user *users; /* all, in the order in which they are told of room */
+static struct console_user *foreground, *escape_user;
+static u8 escape_key;
+static struct console_user *in_callback; /* the one that is being called without the lock; atomic */
 
-static u32 ring_used(void)
+/* Whatever follows begins a line. */
+static void end_line(void)
 {
-	return ring_head - ring_tail;
-}
-
-static void put(u8 byte)
-{
-	ring[ring_head++ % RING] = byte;
-}
-
-/* In panic mode the holder may never run again. */
-static bool lock_console(void)
-{
-	unsigned tries = mode == MODE_POLLED ? LOCK_TRIES_POLLED : LOCK_TRIES;
-
-	for (unsigned i = 0; mode != MODE_PANIC && i < tries; i++) {
-		if (spin_trylock(&console_lock))
-			return true;
-		__builtin_ia32_pause();
-	}
-	return false;
-}
-
-static void unlock_console(bool locked)
-{
-	if (locked)
-		spin_unlock(&console_lock);
-}
-
-/* Fills the transmitter once; false when it has no room. */
-static bool send_some(void)
-{
-	if (!uart8250_can_send(&uart))
-		return false;
-	for (unsigned i = 0; i < uart.fifo && ring_used(); i++)
-		uart8250_send(&uart, ring[ring_tail++ % RING]);
-	return true;
-}
-
-/* Polled: until the ring is empty. A transmitter that is stuck loses bytes, not the machine. */
-static void send_all(void)
-{
-	unsigned polls = 0;
-
-	while (ring_used()) {
-		if (send_some())
-			polls = 0;
-		else if (++polls == SEND_POLLS)
-			ring_tail = ring_head;
-		else
-			__builtin_ia32_pause();
-	}
+	if (mid_line)
+		serial_text("\r\n", 2);
+	mid_line = false;
 }
 
 static void report_lost(void)
@@ -98,173 +38,268 @@ static void report_lost(void)
 	char text[64];
 	int n;
 
-	if (!lines_lost || RING - ring_used() < 2 * sizeof(text))
+	if (!lines_lost || serial_room() < 2 * sizeof(text))
 		return;
 	n = snprintf(text, sizeof(text), "margay: console: %u log lines not shown\r\n", lines_lost);
 	lines_lost = 0;
-	for (int i = 0; i < n; i++)
-		put((u8)text[i]);
+	serial_text(text, (size_t)n);
 }
 
-/* Moves the output on in the way of the current mode. */
+/* Moves the output on, with the line that owns up to what the log lost. */
 static void pump(void)
 {
-	if (mode == MODE_POLLED || mode == MODE_PANIC) {
-		send_all();
-	} else if (mode == MODE_INTERRUPT) {
-		send_some();
-		if (!guest_mid_line)
-			report_lost();
-		/* Another CPU may send the last byte: whoever waits for room is told by the interrupt that follows it. */
-		uart8250_interrupts(&uart, true, ring_used() > 0 || guest_waits);
-	}
-}
-
-static int irq_of_port(u64 port)
-{
-	switch (port) {
-	case 0x3f8: case 0x3e8: return 4;
-	case 0x2f8: case 0x2e8: return 3;
-	default: return -1;
-	}
-}
-
-int console_init(const struct cmdline *cmdline)
-{
-	bool is_mmio = cmdline->console == CMDLINE_CONSOLE_MMIO;
-
-	printk_set_level(cmdline->loglevel);
-	if (cmdline->console == CMDLINE_CONSOLE_NONE)
-		return 0;
-	if (is_mmio) {
-		uart.mmio = mmio_map(cmdline->console_address, 8);
-		if (!uart.mmio)
-			return -ENODEV;
-	} else {
-		uart.port = (u16)cmdline->console_address;
-		isa_irq = irq_of_port(cmdline->console_address);
-	}
-	if (uart8250_init(&uart, cmdline->baud)) {
-		isa_irq = -1;
-		printk_error("console: no serial port at %s%#llx (its registers do not answer): going on without console, "
-			     "set console= on the command line", is_mmio ? "mmio:" : "port ",
-			     (unsigned long long)cmdline->console_address);
-		return -ENODEV;
-	}
-	mode = MODE_POLLED;
-	printk_replay();
-	return 0;
+	if (!mid_line)
+		report_lost();
+	/* Another CPU may send the last byte: whoever waits for room is told by the interrupt that follows it. */
+	serial_pump(waiting);
 }
 
 int console_isa_irq(void)
 {
-	return isa_irq;
+	return serial_isa_irq();
+}
+
+int console_init(const struct cmdline *cmdline)
+{
+	int err;
+
+	printk_set_level(cmdline->loglevel);
+	escape_key = cmdline->escape;
+	if (cmdline->console == CMDLINE_CONSOLE_NONE)
+		return 0;
+	err = serial_init(cmdline);
+	if (err)
+		printk_error("console: no serial port at %s%#llx (its registers do not answer): going on without console, "
+			     "set console= on the command line", cmdline->console == CMDLINE_CONSOLE_MMIO ? "mmio:" : "port ",
+			     (unsigned long long)cmdline->console_address);
+	else
+		printk_replay();
+	return err;
 }
 
 void console_interrupts_on(void)
 {
-	bool locked = lock_console();
+	bool locked = serial_lock();
 
-	if (mode == MODE_POLLED && isa_irq >= 0) {
-		mode = MODE_INTERRUPT;
-		uart8250_interrupts(&uart, true, false);
-	}
-	unlock_console(locked);
+	serial_interrupts_on();
+	serial_unlock(locked);
 }
 
-/* Takes what has arrived; bytes with errors are dropped, as a terminal would. */
-static unsigned receive(u8 *buf, unsigned max, bool *overrun)
+/* The next user to whom room is owed; to the end of the list with it, so that all have their turn. */
+static struct console_user *next_waiting(void)
 {
-	unsigned n = 0;
-	u8 byte, status;
+	struct console_user **p = &users, *user;
 
-	for (unsigned i = 0; i < max && uart8250_receive(&uart, &byte, &status); i++) {
-		if (status & UART_LSR_OE)
-			*overrun = true;
-		if (!(status & (UART_LSR_PE | UART_LSR_FE | UART_LSR_BI)))
-			buf[n++] = byte;
+	if (!waiting || serial_queued() >= USER_RESUME)
+		return NULL;
+	while (*p && !(*p)->waits)
+		p = &(*p)->next;
+	user = *p;
+	if (!user)
+		return NULL;
+	*p = user->next;
+	user->next = NULL;
+	while (*p)
+		p = &(*p)->next;
+	*p = user;
+	user->waits = false;
+	waiting--;
+	return user;
+}
+
+static void begin_callback(struct console_user *user)
+{
+	__atomic_store_n(&in_callback, user, __ATOMIC_RELAXED);
+}
+
+static void end_callback(void)
+{
+	__atomic_store_n(&in_callback, NULL, __ATOMIC_RELEASE);
+}
+
+/* Hands input on; each byte to who has the foreground then, since the byte before may have changed that. */
+static void deliver(const u8 *buf, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		bool locked = serial_lock();
+		struct console_user *user = escape_user && buf[i] == escape_key ? escape_user : foreground;
+
+		begin_callback(user);
+		serial_unlock(locked);
+		if (user)
+			user->rx(user, buf[i]);
+		end_callback();
 	}
-	return n;
+}
+
+static void tell_of_room(void)
+{
+	for (unsigned turns = MAX(waiting, 1u); turns; turns--) {
+		bool locked = serial_lock();
+		struct console_user *user = next_waiting();
+
+		begin_callback(user);
+		serial_unlock(locked);
+		if (user)
+			user->tx_room(user);
+		end_callback();
+	}
 }
 
 /* One round: input, output. False when the UART wants nothing. */
 static bool service(bool *overrun)
 {
-	struct console_user *user;
-	bool locked = lock_console(), room = false;
+	bool locked = serial_lock();
 	u8 buf[RX_BATCH];
-	unsigned n = 0;
+	unsigned n;
 
-	if (mode != MODE_INTERRUPT || !uart8250_pending(&uart)) {
-		unlock_console(locked);
+	if (!serial_pending()) {
+		serial_unlock(locked);
 		return false;
 	}
-	n = receive(buf, RX_BATCH, overrun);
+	n = serial_receive(buf, RX_BATCH, overrun);
 	pump();
-	user = console_user;
-	__atomic_store_n(&in_callback, user != NULL, __ATOMIC_RELAXED);
-	if (guest_waits && ring_used() < GUEST_RESUME) {
-		guest_waits = false;
-		room = true;
-	}
-	unlock_console(locked);
-
-	for (unsigned i = 0; user && i < n; i++)
-		user->rx(user, buf[i]);
-	if (user && room)
-		user->tx_room(user);
-	__atomic_store_n(&in_callback, false, __ATOMIC_RELEASE);
+	serial_unlock(locked);
+	deliver(buf, n);
+	tell_of_room();
 	return true;
 }
 
 bool console_interrupt(void)
 {
 	static bool overrun_reported;
-	bool any = false, overrun = false;
+	bool overrun = false, locked;
+	unsigned rounds = 0;
 
 	/*
 	 * The line is edge triggered: it must have been low once before this
-	 * ends. Bounded, against a UART that never stops asking.
+	 * ends. Bounded, against a UART that never stops asking; that one gets a
+	 * new edge by the interrupt enables.
 	 */
-	for (unsigned i = 0; i < PENDING_LOOPS && service(&overrun); i++)
-		any = true;
+	while (rounds < PENDING_LOOPS && service(&overrun))
+		rounds++;
+	if (rounds == PENDING_LOOPS) {
+		locked = serial_lock();
+		serial_interrupts_off();
+		pump();
+		serial_unlock(locked);
+	}
 	if (overrun && !overrun_reported) {
 		overrun_reported = true;
 		printk_error("console: input arrived faster than it was taken; some is lost (said once)");
 	}
-	return any;
+	return rounds > 0;
 }
 
-void console_attach(struct console_user *user)
+/* What a user in the background has written since its last newline, as a line of its own. */
+static void put_held(struct console_user *user)
 {
-	bool locked = lock_console();
+	end_line();
+	serial_put('[');
+	serial_text(user->name, strnlen(user->name, CONSOLE_NAME));
+	serial_text("] ", 2);
+	serial_text((const char *)user->line, user->length);
+	serial_text("\r\n", 2);
+	user->length = 0;
+}
 
-	console_user = user;
-	guest_waits = false;
-	unlock_console(locked);
-	/* The one before may be freed after this: another CPU's handler must have left it. */
-	while (__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE))
+static void set_foreground(struct console_user *user)
+{
+	if (user == foreground)
+		return;
+	end_line();
+	foreground = user;
+	/* What it holds of its line goes on raw. */
+	if (user && user->length) {
+		serial_text((const char *)user->line, user->length);
+		user->length = 0;
+		mid_line = true;
+	}
+}
+
+void console_add(struct console_user *user)
+{
+	bool locked = serial_lock();
+
+	user->waits = false;
+	user->length = 0;
+	user->next = users;
+	users = user;
+	if (!foreground)
+		set_foreground(user);
+	serial_unlock(locked);
+}
+
+void console_remove(struct console_user *user)
+{
+	bool locked = serial_lock();
+	struct console_user **p = &users;
+
+	while (*p && *p != user)
+		p = &(*p)->next;
+	if (*p)
+		*p = user->next;
+	waiting -= user->waits;
+	if (user->length && serial_room() > 2 * sizeof(user->line))
+		put_held(user);
+	if (foreground == user)
+		set_foreground(NULL);
+	pump();
+	serial_unlock(locked);
+	/* It may be freed after this: the handler's CPU must have left it. */
+	while (__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE) == user)
 		__builtin_ia32_pause();
 }
 
-size_t console_write(const u8 *buf, size_t n)
+void console_set_foreground(struct console_user *user)
+{
+	bool locked = serial_lock();
+
+	set_foreground(user);
+	pump();
+	serial_unlock(locked);
+}
+
+u8 console_set_escape(struct console_user *user)
+{
+	escape_user = escape_key ? user : NULL;
+	return escape_key;
+}
+
+/* One byte of a user in the background; terminal controls would hit what the operator sees of another. */
+static void hold(struct console_user *user, u8 byte)
+{
+	if (byte == '\n' || user->length == sizeof(user->line))
+		put_held(user);
+	if (byte != '\n' && byte != '\r')
+		user->line[user->length++] = (byte < 0x20 && byte != '\t') || byte == 0x7f ? '?' : byte;
+}
+
+size_t console_write(struct console_user *user, const u8 *buf, size_t n)
 {
 	bool locked;
 	size_t done = 0;
 
-	if (mode == MODE_NONE || mode == MODE_PANIC)
+	if (serial_mode() == SERIAL_NONE || serial_mode() == SERIAL_PANIC)
 		return n;
-	locked = lock_console();
+	locked = serial_lock();
 	do {
-		for (; done < n && ring_used() < GUEST_SHARE; done++) {
-			put(buf[done]);
-			guest_mid_line = buf[done] != '\n';
+		for (; done < n && serial_queued() < USER_SHARE; done++) {
+			if (user == foreground) {
+				serial_put(buf[done]);
+				mid_line = buf[done] != '\n';
+			} else {
+				hold(user, buf[done]);
+			}
 		}
 		pump();
-	} while (mode == MODE_POLLED && done < n);
-	if (done < n)
-		guest_waits = true;
-	unlock_console(locked);
+	} while (serial_mode() == SERIAL_POLLED && done < n);
+	if (done < n && !user->waits) {
+		user->waits = true;
+		waiting++;
+		pump();
+	}
+	serial_unlock(locked);
 	return done;
 }
 
@@ -272,45 +307,30 @@ void console_log(const char *text, size_t n)
 {
 	bool locked;
 
-	if (mode == MODE_NONE)
+	if (serial_mode() == SERIAL_NONE)
 		return;
-	locked = lock_console();
-	if (RING - ring_used() < n + 4) {
+	locked = serial_lock();
+	if (serial_room() < n + 4) {
 		lines_lost++;
 	} else {
-		if (guest_mid_line) {
-			put('\r');
-			put('\n');
-			guest_mid_line = false;
-		}
+		end_line();
 		report_lost();
-		for (size_t i = 0; i < n; i++)
-			put((u8)text[i]);
-		put('\r');
-		put('\n');
+		serial_text(text, n);
+		serial_text("\r\n", 2);
 	}
 	pump();
-	unlock_console(locked);
+	serial_unlock(locked);
 }
 
 void console_panic(void)
 {
-	if (mode == MODE_NONE)
-		return;
-	mode = MODE_PANIC;
-	uart8250_interrupts(&uart, false, false);
-	pump();
+	serial_panic();
 }
 
 void console_drain(void)
 {
-	bool locked;
+	bool locked = serial_lock();
 
-	if (mode == MODE_NONE)
-		return;
-	locked = lock_console();
-	send_all();
-	for (unsigned i = 0; i < SEND_POLLS && !uart8250_idle(&uart); i++)
-		__builtin_ia32_pause();
-	unlock_console(locked);
+	serial_drain();
+	serial_unlock(locked);
 }

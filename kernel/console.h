@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The host's serial console: log lines and the guest's raw output share one
- * output ring, drained by the UART's transmit interrupt; received bytes go to
- * the attached user. Polled until console_interrupts_on() and again after
- * console_panic(). Without a UART, or without CONFIG_CONSOLE, everything here
- * is a no-op.
+ * The host's serial console: log lines and the output of its users (guests,
+ * the monitor) share one output ring, drained by the UART's transmit
+ * interrupt. One user has the foreground: its output goes out raw and it gets
+ * what is typed. Of the others whole lines are shown, with their names. Polled
+ * until console_interrupts_on() and again after console_panic(). Without a
+ * UART, or without CONFIG_CONSOLE, everything here is a no-op.
  */
 #ifndef KERNEL_CONSOLE_H
 #define KERNEL_CONSOLE_H
@@ -12,10 +13,19 @@
 #include <margay/types.h>
 #include "kernel/cmdline.h"
 
-/* The guest side: who gets input, and who is told that there is room again after a short write. */
+#define CONSOLE_NAME 31
+#define CONSOLE_LINE 240
+
+/* A user: who gets input, and is told that there is room again after a short write. */
 struct console_user {
+	const char *name; /* shown in front of its lines; at most CONSOLE_NAME characters */
 	void (*rx)(struct console_user *user, u8 byte);
 	void (*tx_room)(struct console_user *user);
+	/* The console's own, from console_add() to console_remove(): */
+	struct console_user *next;
+	bool waits;    /* a write was short: tx_room is owed */
+	u16 length;    /* of the line that it has begun in the background */
+	u8 line[CONSOLE_LINE];
 };
 
 #if IS_ENABLED(CONFIG_CONSOLE)
@@ -32,21 +42,31 @@ int console_isa_irq(void);
 /* From now on output is drained by interrupts: call when the handler is in place, interrupts still off. */
 void console_interrupts_on(void);
 
-/* The interrupt handler's part; interrupts off. True when the UART had asked for service. Runs the user's callbacks. */
+/* The interrupt handler's part, on one CPU only, interrupts off: runs the users' callbacks. True when the UART had asked. */
 bool console_interrupt(void);
 
 /*
- * Replaces the user; NULL: input is dropped. Callbacks run in
- * console_interrupt(), without any lock held; once this has returned the old
- * user gets none any more. Not to be called by them, nor with a lock that they
- * take.
+ * Adds a user, which gets the foreground when nobody has it; takes one away.
+ * Callbacks run in console_interrupt(), without any lock held; once
+ * console_remove() has returned the user gets none any more. Not to be called
+ * by its callbacks, nor with a lock that they take.
  */
-void console_attach(struct console_user *user);
+void console_add(struct console_user *user);
+void console_remove(struct console_user *user);
 
-/* Queues raw output of the user; returns how many bytes fitted. Never waits once interrupts are on. */
-size_t console_write(const u8 *buf, size_t n);
+/* Gives the foreground to a user; NULL: input is dropped, all output comes with names. */
+void console_set_foreground(struct console_user *user);
 
-/* One log line (without newline): on its own line even when the user's output stands in mid-line. */
+/*
+ * The user whose rx() gets the escape key whoever has the foreground. Returns
+ * the key, 0 when the command line said that there is none.
+ */
+u8 console_set_escape(struct console_user *user);
+
+/* Queues output of a user; returns how many bytes were taken. Never waits once interrupts are on. */
+size_t console_write(struct console_user *user, const u8 *buf, size_t n);
+
+/* One log line (without newline): on its own line even when a user's output stands in mid-line. */
 void console_log(const char *text, size_t n);
 
 /* Polled from now on, locks ignored: the CPU that calls is the last one that prints. */

@@ -23,13 +23,30 @@ static inline bool console_interrupt(void)
 	return false;
 }
 
-static inline void console_attach(struct console_user *user)
+static inline void console_add(struct console_user *user)
 {
 	(void)user;
 }
 
-static inline size_t console_write(const u8 *buf, size_t n)
+static inline void console_remove(struct console_user *user)
 {
+	(void)user;
+}
+
+static inline void console_set_foreground(struct console_user *user)
+{
+	(void)user;
+}
+
+static inline u8 console_set_escape(struct console_user *user)
+{
+	(void)user;
+	return 0;
+}
+
+static inline size_t console_write(struct console_user *user, const u8 *buf, size_t n)
+{
+	(void)user;
 	(void)buf;
 	return n;
 }

@@ -54,8 +54,10 @@ SAME_FIELD(host_timer, timer, armed);
 SAME_FIELD(host_timer, timer, cpu);
 SAME_FIELD(host_timer, timer, fn);
 SAME_SIZE(host_console, console_user);
+SAME_FIELD(host_console, console_user, name);
 SAME_FIELD(host_console, console_user, rx);
 SAME_FIELD(host_console, console_user, tx_room);
+SAME_FIELD(host_console, console_user, line);
 
 void *host_pages_alloc(unsigned count, int node)
 {
@@ -248,20 +250,29 @@ void host_log(const char *fmt, ...)
 	va_end(ap);
 }
 
-static struct host_console *attached;
-
-void host_console_attach(struct host_console *con)
+void host_console_add(struct host_console *con)
 {
-	__atomic_store_n(&attached, con, __ATOMIC_RELEASE);
-	console_attach((struct console_user *)con);
+	console_add((struct console_user *)con);
+}
+
+void host_console_remove(struct host_console *con)
+{
+	console_remove((struct console_user *)con);
+}
+
+void host_console_foreground(struct host_console *con)
+{
+	console_set_foreground((struct console_user *)con);
+}
+
+u8 host_console_escape(struct host_console *con)
+{
+	return console_set_escape((struct console_user *)con);
 }
 
 size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
 {
-	size_t fitted = console_write(buf, n);
-
-	/* Only the attached one is told when there is room again: for others what does not fit is lost, not waited for. */
-	return con == __atomic_load_n(&attached, __ATOMIC_ACQUIRE) ? fitted : n;
+	return console_write((struct console_user *)con, buf, n);
 }
 
 void host_node_poweroff(unsigned vms, unsigned failed)

@@ -13,6 +13,7 @@
 #include "kernel/irq.h"
 #include "kernel/modules.h"
 #include "kernel/monitor.h"
+#include "kernel/nmi.h"
 #include "kernel/numa.h"
 #include "kernel/panic.h"
 #include "kernel/pci.h"
@@ -97,12 +98,6 @@ static void init_numa(void)
 		printk("node %u: %lu MiB free", node, pmem_free_bytes((int)node, NULL) >> 20);
 }
 
-static void handle_console(void *arg)
-{
-	(void)arg;
-	console_interrupt();
-}
-
 /* A console without an interrupt stays polled: output works, input does not. */
 static void init_console_interrupt(void)
 {
@@ -110,7 +105,8 @@ static void init_console_interrupt(void)
 
 	if (irq < 0)
 		return;
-	if (irq_request_isa((unsigned)irq, handle_console, NULL))
+	/* As NMI: a guest that keeps interrupts off, or has the CPU's interrupts to itself, does not keep the operator out. */
+	if (nmi_request_isa((unsigned)irq, console_interrupt))
 		printk("console: no interrupt: polled, without input");
 	else
 		console_interrupts_on();

@@ -3,8 +3,8 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/upcall.h"
+#include "kernel/nmi.h"
 #include "kernel/panic.h"
-#include "kernel/percpu.h"
 #include "kernel/pmem.h"
 #include "kernel/printk.h"
 #include "kernel/upcall.h"
@@ -35,7 +35,7 @@ void upcall_trap(const struct trap_frame *frame, const char *what)
 
 void upcall_nmi(void)
 {
-	this_cpu()->nmi_count++;
+	nmi_taken();
 	panic_stop_here();
 }
 

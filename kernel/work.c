@@ -5,6 +5,7 @@
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/idle.h"
 #include "arch/x86_64/cpu/trap.h"
+#include "kernel/nmi.h"
 #include "kernel/percpu.h"
 #include "kernel/timer.h"
 #include "kernel/work.h"
@@ -61,6 +62,7 @@ const u32 *cpu_kick_word(void)
 void cpu_interrupt_window(void)
 {
 	trap_window();
+	nmi_look();
 	timer_run_due();
 }
 

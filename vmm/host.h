@@ -191,15 +191,37 @@ void host_timer_cancel(struct host_timer *timer);
  */
 void host_log(const char *fmt, ...) __printf(1, 2);
 
-/* A user of the host's serial console: a virtual UART. Callbacks run in interrupt windows, interrupts off. */
+/*
+ * A user of the host's serial console: a virtual UART, the monitor's console.
+ * Callbacks run in interrupt windows of one CPU, interrupts off, no lock held.
+ */
+#define HOST_CONSOLE_LINE 240
 struct host_console {
+	const char *name; /* in front of its lines while another has the foreground */
 	void (*rx)(struct host_console *con, u8 byte);
 	void (*tx_room)(struct host_console *con); /* after a short write: there is room again */
+	/* The kernel's own, from host_console_add() to host_console_remove(): */
+	struct host_console *next;
+	bool waits;
+	u16 length;
+	u8 line[HOST_CONSOLE_LINE];
 };
 
-/* The console's input goes to `con`; NULL: to nobody. */
-void host_console_attach(struct host_console *con);
-/* Queues guest output; returns how many bytes fitted (the line is slow; never waits). */
+/*
+ * Adds a user; it gets the foreground when nobody has it. Takes one away,
+ * waiting for a callback of it to end: not from its own callbacks, nor with a
+ * lock that they take.
+ */
+void host_console_add(struct host_console *con);
+void host_console_remove(struct host_console *con);
+/* The foreground's output is raw and it gets what is typed; the others' output comes as whole lines. NULL: nobody. */
+void host_console_foreground(struct host_console *con);
+/*
+ * con->rx() gets the escape key, whoever has the foreground. Returns that key,
+ * a control character; 0: there is none, by the command line.
+ */
+u8 host_console_escape(struct host_console *con);
+/* Takes output; returns how many bytes (the line is slow; never waits, nothing is lost). */
 size_t host_console_write(struct host_console *con, const u8 *buf, size_t n);
 
 /*

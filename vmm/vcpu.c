@@ -57,7 +57,8 @@ static void loop(struct vcpu *vcpu)
 
 	for (;;) {
 		/* Before anything is looked at that others may have stored. */
-		(void)host_cpu_kicked();
+		if (host_cpu_kicked())
+			host_interrupt_window(); /* the kernel kicks itself when an NMI was more than a kick */
 		if (!running(vcpu->vm))
 			return;
 		if (unlikely(vm_paused(vcpu->vm))) {

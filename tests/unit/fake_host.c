@@ -337,9 +337,27 @@ void host_log(const char *fmt, ...)
 	snprintf(fake_host.log + n, sizeof(fake_host.log) - n, "\n");
 }
 
-void host_console_attach(struct host_console *con)
+void host_console_add(struct host_console *con)
+{
+	if (!fake_host.console)
+		fake_host.console = con;
+}
+
+void host_console_remove(struct host_console *con)
+{
+	if (fake_host.console == con)
+		fake_host.console = NULL;
+}
+
+void host_console_foreground(struct host_console *con)
 {
 	fake_host.console = con;
+}
+
+u8 host_console_escape(struct host_console *con)
+{
+	fake_host.escape = con;
+	return FAKE_ESCAPE;
 }
 
 size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
@@ -357,8 +375,12 @@ size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
 
 void fake_host_type(const char *text)
 {
-	for (; *text && fake_host.console; text++)
-		fake_host.console->rx(fake_host.console, (u8)*text);
+	for (; *text; text++) {
+		struct host_console *con = fake_host.escape && *text == FAKE_ESCAPE ? fake_host.escape : fake_host.console;
+
+		if (con)
+			con->rx(con, (u8)*text);
+	}
 }
 
 void fake_host_drain(size_t room)

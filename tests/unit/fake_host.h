@@ -12,6 +12,7 @@
 
 #define FAKE_MSRS 32
 #define FAKE_CPUS 4
+#define FAKE_ESCAPE 0x14
 
 struct fake_host {
 	u64 tsc, tsc_khz;
@@ -22,7 +23,7 @@ struct fake_host {
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
 	struct host_timer *timers; /* armed */
-	struct host_console *console;
+	struct host_console *console, *escape; /* has the foreground; gets the escape key */
 	char output[65536];      /* what guests wrote to the console */
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
@@ -52,7 +53,7 @@ void fake_host_advance(u64 tsc);
 /* Fires what is due now, late or not, without moving the TSC. */
 void fake_host_window(void);
 
-/* The operator types; the attached console gets it. */
+/* The operator types; the foreground gets it, and FAKE_ESCAPE who asked for that. */
 void fake_host_type(const char *text);
 
 /* The line has taken `room` bytes: calls tx_room() when a short write waits for it. */

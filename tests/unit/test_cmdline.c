@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
@@ -35,6 +36,27 @@ static void expect_default(void)
 	assert_int_equal(c.console_address, 0x3f8);
 	assert_int_equal(c.baud, 115200);
 	assert_int_equal(c.loglevel, LOGLEVEL_INFO);
+	assert_int_equal(c.escape, 'T' - '@');
+}
+
+static void test_escape(void **state)
+{
+	static const char *const bad[] = { "", "^", "x", "^1", "^M", "^j", "^@", "^AB", "A^", "None", "^\x7f", "^[" };
+	char text[32];
+
+	(void)state;
+	assert_int_equal(parse("escape=^A"), 0);
+	assert_int_equal(c.escape, 1);
+	assert_int_equal(parse("escape=^z"), 0);
+	assert_int_equal(c.escape, 26);
+	assert_int_equal(parse("escape=none"), 0);
+	assert_int_equal(c.escape, 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		snprintf(text, sizeof(text), "escape=%s", bad[i]);
+		assert_int_equal(parse(text), 1);
+		assert_non_null(strstr(last, "expected ^ and a letter other than j and m, or none"));
+		expect_default();
+	}
 }
 
 static void test_default(void **state)
@@ -104,13 +126,14 @@ static void test_long_word(void **state)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected console= or loglevel="));
+	assert_non_null(strstr(last, "expected console=, escape= or loglevel="));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_default),
+		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console.c kernel/printk.c */
+/* UNIT: kernel/console.c kernel/serial.c kernel/printk.c */
 /* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
 #include <errno.h>
 #include <setjmp.h>
@@ -116,14 +116,18 @@ static void on_room(struct console_user *user)
 	room_calls++;
 }
 
-static struct console_user user = { on_rx, on_room };
+static struct console_user user = { .name = "vm0", .rx = on_rx, .tx_room = on_room };
+static struct console_user other = { .name = "vm1", .rx = on_rx, .tx_room = on_room };
+static struct console_user third = { .name = "vm2", .rx = on_rx, .tx_room = on_room };
+
+#define KEY 0x14
 
 static void write_text(const char *text)
 {
-	assert_int_equal(console_write((const u8 *)text, strlen(text)), strlen(text));
+	assert_int_equal(console_write(&user, (const u8 *)text, strlen(text)), strlen(text));
 }
 
-static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO };
+static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO, KEY };
 
 /* These run in order: the console goes through its life once. */
 static void test_absent(void **state)
@@ -133,7 +137,7 @@ static void test_absent(void **state)
 	printk("first line");
 	assert_int_equal(console_init(&com1), -ENODEV);
 	assert_int_equal(console_isa_irq(), -1);
-	assert_int_equal(console_write((const u8 *)"x", 1), 1);
+	assert_int_equal(console_write(&user, (const u8 *)"x", 1), 1);
 	console_drain();
 	assert_false(console_interrupt());
 	assert_int_equal(nr_sent, 0);
@@ -163,7 +167,7 @@ static void test_lines_do_not_mix(void **state)
 	(void)state;
 	always_ready = false;
 	in_fifo = 0;
-	console_attach(&user);
+	console_add(&user);
 	console_interrupts_on();
 	assert_true(irq_rx);
 	forget();
@@ -186,9 +190,9 @@ static void test_never_waits_and_tells_of_room(void **state)
 	memset(flood, 'x', sizeof(flood));
 	in_fifo = 1; /* the line is busy */
 	room_calls = 0;
-	n = console_write(flood, sizeof(flood));
+	n = console_write(&user, flood, sizeof(flood));
 	assert_true(n > 0 && n < sizeof(flood));
-	assert_int_equal(console_write(flood, 10), 0);
+	assert_int_equal(console_write(&user, flood, 10), 0);
 	assert_int_equal(nr_sent, 0);
 	assert_true(irq_tx);
 	/* Log lines still find room. */
@@ -197,7 +201,7 @@ static void test_never_waits_and_tells_of_room(void **state)
 	assert_int_equal(room_calls, 1);
 	assert_int_equal(nr_sent, n + strlen("\r\nvm0: here\r\n"));
 	assert_non_null(strstr(sent, "x\r\nvm0: here\r\n"));
-	assert_int_equal(console_write(flood, 10), 10);
+	assert_int_equal(console_write(&user, flood, 10), 10);
 	write_text("\n");
 	drain();
 	assert_int_equal(room_calls, 1);
@@ -212,10 +216,10 @@ static void test_room_without_handler(void **state)
 	forget();
 	in_fifo = 1;
 	room_calls = 0;
-	assert_true(console_write(flood, sizeof(flood)) < sizeof(flood));
+	assert_true(console_write(&user, flood, sizeof(flood)) < sizeof(flood));
 	for (unsigned i = 0; i < sizeof(flood) / 16; i++) {
 		in_fifo = 0;
-		assert_int_equal(console_write(flood, 0), 0);
+		assert_int_equal(console_write(&user, flood, 0), 0);
 	}
 	in_fifo = 0;
 	assert_int_equal(room_calls, 0);
@@ -268,10 +272,161 @@ static void test_input(void **state)
 	in_fifo = 0;
 	drain();
 	assert_non_null(strstr(sent, "some is lost"));
-	console_attach(NULL);
+	console_set_foreground(NULL);
 	receive_byte('x', 0);
 	assert_true(console_interrupt());
 	assert_int_equal(nr_got, 3);
+}
+
+/* Back to how it was: nobody in the background, the user in the foreground. */
+static void only_user(void)
+{
+	console_remove(&other);
+	console_set_foreground(&user);
+	forget();
+}
+
+static size_t write_other(const char *text)
+{
+	return console_write(&other, (const u8 *)text, strlen(text));
+}
+
+static void test_background_shows_whole_lines(void **state)
+{
+	(void)state;
+	console_set_foreground(&user);
+	console_add(&other);
+	in_fifo = 0;
+	forget();
+	write_other("boot");
+	write_text("$ ");
+	write_other("ing\r\nlogin: ");
+	write_text("ls\n");
+	write_other("\x1b[2Jroot\r\n");
+	drain();
+	assert_string_equal(sent, "$ \r\n[vm1] booting\r\nls\n[vm1] login: ?[2Jroot\r\n");
+	only_user();
+}
+
+/* Without a newline: cut, never mixed. */
+static void test_background_long_line(void **state)
+{
+	char text[CONSOLE_LINE + 3];
+
+	(void)state;
+	console_add(&other);
+	in_fifo = 0;
+	memset(text, 'a', sizeof(text));
+	text[sizeof(text) - 2] = '\n';
+	text[sizeof(text) - 1] = 0;
+	write_other(text);
+	drain();
+	assert_int_equal(nr_sent, 2 * strlen("[vm1] \r\n") + CONSOLE_LINE + 1);
+	assert_ptr_equal(strstr(sent, "\r\n[vm1] a\r\n"), sent + strlen("[vm1] ") + CONSOLE_LINE);
+	only_user();
+}
+
+/* The partial line of who comes to the foreground is shown raw, the other's is ended. */
+static void test_foreground_changes(void **state)
+{
+	(void)state;
+	console_add(&other);
+	in_fifo = 0;
+	write_other("login: ");
+	write_text("$ ");
+	console_set_foreground(&other);
+	write_other("x");
+	write_text("hidden");
+	console_set_foreground(NULL);
+	write_text("\n");
+	drain();
+	assert_string_equal(sent, "$ \r\nlogin: x\r\n[vm0] hidden\r\n");
+	/* What goes away leaves its last words. */
+	forget();
+	write_other("bye");
+	console_remove(&other);
+	drain();
+	assert_string_equal(sent, "[vm1] bye\r\n");
+	/* Nobody has the foreground: the next one that comes gets it. */
+	forget();
+	console_add(&other);
+	write_other("raw");
+	drain();
+	assert_string_equal(sent, "raw");
+	write_other("\n");
+	drain();
+	only_user();
+}
+
+static unsigned other_turns, third_turns;
+
+static void flood_other(struct console_user *u)
+{
+	static const u8 text[] = "other floods without end\n";
+
+	other_turns++;
+	while (console_write(u, text, sizeof(text) - 1) == sizeof(text) - 1)
+		;
+}
+
+static void flood_third(struct console_user *u)
+{
+	static const u8 text[] = "third floods without end\n";
+
+	third_turns++;
+	while (console_write(u, text, sizeof(text) - 1) == sizeof(text) - 1)
+		;
+}
+
+/* Two that always have more to say than the line takes: both get their turns, nothing is lost or mixed. */
+static void test_flooding_users_take_turns(void **state)
+{
+	unsigned lines = 0;
+
+	(void)state;
+	other.tx_room = flood_other;
+	third.tx_room = flood_third;
+	console_add(&other);
+	console_add(&third);
+	in_fifo = 1;
+	flood_other(&other);
+	flood_third(&third);
+	other_turns = third_turns = 0;
+	for (unsigned i = 0; i < 5000; i++) {
+		in_fifo = 0;
+		console_interrupt();
+	}
+	assert_in_range(other_turns, third_turns - 1, third_turns + 1);
+	assert_true(other_turns > 10);
+	other.tx_room = third.tx_room = on_room;
+	drain();
+	for (char *p = sent, *end; (end = strstr(p, "\r\n")); p = end + 2, lines++) {
+		*end = 0;
+		assert_true(!strncmp(p, "[vm1] ", 6) ? !strstr(p, "third") : !strncmp(p, "[vm2] ", 6) && !strstr(p, "other"));
+	}
+	assert_true(lines > 1000);
+	console_remove(&third);
+	only_user();
+}
+
+/* The escape key goes to who asked for it, from whoever has the foreground; nothing else does. */
+static void test_escape(void **state)
+{
+	static struct console_user monitor = { .name = "monitor", .rx = on_rx, .tx_room = on_room };
+
+	(void)state;
+	in_fifo = 0;
+	nr_got = 0;
+	assert_int_equal(console_set_escape(&monitor), KEY);
+	console_set_foreground(NULL);
+	receive_byte('a', 0);
+	receive_byte(KEY, 0);
+	receive_byte('b', 0);
+	assert_true(console_interrupt());
+	assert_int_equal(nr_got, 1);
+	assert_int_equal(got[0], KEY);
+	console_set_escape(NULL);
+	only_user();
 }
 
 static unsigned nr_last;
@@ -342,6 +497,11 @@ int main(void)
 		cmocka_unit_test(test_room_without_handler),
 		cmocka_unit_test(test_lost_log_lines_are_counted),
 		cmocka_unit_test(test_input),
+		cmocka_unit_test(test_background_shows_whole_lines),
+		cmocka_unit_test(test_background_long_line),
+		cmocka_unit_test(test_foreground_changes),
+		cmocka_unit_test(test_flooding_users_take_turns),
+		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_panic),
 	};

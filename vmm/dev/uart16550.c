@@ -59,9 +59,6 @@ struct uart {
 	unsigned rx_head, rx_count;
 };
 
-/* The first VM that runs has the console's input, until it ends. */
-static struct uart *input_owner;
-
 static unsigned fifo_size(const struct uart *u)
 {
 	return u->fcr & FCR_ENABLE ? FIFO_SIZE : 1;
@@ -316,6 +313,7 @@ static int uart_create(struct vm *vm, void **instance)
 		return -ENOMEM;
 	}
 	u->vm = vm;
+	u->con.name = vm->name;
 	u->con.rx = console_rx;
 	u->con.tx_room = console_tx_room;
 	u->dll = 1; /* 115200 */
@@ -336,21 +334,18 @@ static void uart_destroy(struct vm *vm, void *instance)
 
 static void uart_vcpu_start(struct vcpu *vcpu, void *instance)
 {
-	struct uart *u = instance, *none = NULL;
+	struct uart *u = instance;
 
-	if (vcpu->id == 0 &&
-	    __atomic_compare_exchange_n(&input_owner, &none, u, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
-		host_console_attach(&u->con);
+	if (vcpu->id == 0)
+		host_console_add(&u->con);
 }
 
 static void uart_vcpu_stop(struct vcpu *vcpu, void *instance)
 {
 	struct uart *u = instance;
 
-	if (vcpu->id == 0 && __atomic_load_n(&input_owner, __ATOMIC_ACQUIRE) == u) {
-		host_console_attach(NULL);
-		__atomic_store_n(&input_owner, NULL, __ATOMIC_RELEASE);
-	}
+	if (vcpu->id == 0)
+		host_console_remove(&u->con);
 }
 
 static const struct vdev uart_vdev = {

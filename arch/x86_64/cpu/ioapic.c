@@ -10,8 +10,8 @@
 #define IOWIN 0x10
 #define IOAPICVER 1
 #define IOREDTBL(n) (0x10 + 2 * (n))
+#define RTE_NMI (4u << 8) /* delivery mode; the vector is ignored */
 #define RTE_ACTIVE_LOW (1u << 13)
-#define RTE_LEVEL (1u << 15)
 #define RTE_MASKED (1u << 16)
 #define RTE_DEST_SHIFT 24 /* in the upper half */
 
@@ -68,10 +68,10 @@ int ioapic_add(u64 pa, u32 gsi_base)
 	return 0;
 }
 
-int ioapic_route(u32 gsi, u8 vector, u32 apic_id, bool level, bool active_low)
+int ioapic_route_nmi(u32 gsi, u32 apic_id, bool active_low)
 {
 	const struct ioapic *io = find(gsi);
-	u32 low = vector | (level ? RTE_LEVEL : 0) | (active_low ? RTE_ACTIVE_LOW : 0);
+	u32 low = RTE_NMI | (active_low ? RTE_ACTIVE_LOW : 0);
 	u32 n;
 
 	if (!io)

@@ -14,10 +14,10 @@
 int ioapic_add(u64 pa, u32 gsi_base);
 
 /*
- * Routes a global system interrupt to a vector of one CPU (physical
- * destination, fixed delivery) and unmasks it. 0; -ENODEV when no controller
- * has the input; -ERANGE when the APIC ID does not fit the 8-bit destination.
+ * Routes a global system interrupt to one CPU as NMI, an edge, and unmasks it.
+ * 0; -ENODEV when no controller has the input; -ERANGE when the APIC ID does
+ * not fit the 8-bit destination.
  */
-int ioapic_route(u32 gsi, u8 vector, u32 apic_id, bool level, bool active_low);
+int ioapic_route_nmi(u32 gsi, u32 apic_id, bool active_low);
 
 #endif

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Non-maskable interrupts: kicks (kernel/work.h), one device whose line is
+ * routed as NMI so that no guest can hold it off, and what the platform
+ * reports. The handler only takes note; nmi_look() finds out in the CPU's next
+ * interrupt window.
+ */
+#ifndef KERNEL_NMI_H
+#define KERNEL_NMI_H
+
+#include <margay/types.h>
+
+/*
+ * Routes an ISA interrupt as NMI to the boot CPU; only one device can have
+ * that. fn runs in this CPU's interrupt windows after any NMI, leaves the line
+ * low, and says whether its device had asked. 0 or -errno (logged).
+ */
+int nmi_request_isa(unsigned irq, bool (*fn)(void));
+
+/* In the NMI handler: takes note and makes the CPU come to a window. Takes no lock. */
+void nmi_taken(void);
+
+/* In a window: what the NMIs since the last one were. Interrupts off. */
+void nmi_look(void);
+
+#endif
