@@ -1,5 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The node's clock: which rate the TSC has, and what time it was at boot. */
+/*
+ * The node's clock: which rate the TSC has, and what time it was at boot. The
+ * reference is sampled once when the clock starts and again when the rest of
+ * the boot is done, and at the node's end as a check.
+ */
+#include "kernel/clock.h"
+
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/tsc.h"
@@ -7,14 +13,23 @@
 #include "drivers/pmtimer.h"
 #include "drivers/rtc.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/clock.h"
 #include "kernel/panic.h"
 #include "kernel/printk.h"
 
-#define FS_PER_SECOND 1000000000000000ull
+#define FS_PER_KILOSECOND 1000000000000000000ull
+/* Enough for delays, and to catch a CPUID leaf that is plainly wrong. */
+#define COARSE_PPB 100000
+#define COARSE_MS 50
+/* What guests get; where the reference is slow to read it takes a second or two in all. */
+#define FINE_PPB 1000
+#define FINE_MS 4000
+#define CHECK_MS 1
 
-static u64 tsc_khz;
+static u64 tsc_hz;
 static bool tsc_differs;
+static struct tsc_reference ref; /* read is NULL when there is none */
+static struct tsc_moment start;
+static struct tsc_rate coarse;
 static u64 boot_tsc, boot_seconds; /* the wall clock said boot_seconds when the TSC was boot_tsc */
 
 static u64 read_pmtimer(void)
@@ -22,59 +37,84 @@ static u64 read_pmtimer(void)
 	return pmtimer_read();
 }
 
-static u64 measure(const char **by)
+static bool try_reference(struct tsc_reference candidate)
 {
-	struct tsc_reference ref;
-	u64 khz;
+	tsc_read_moment(&candidate, &start);
+	if (!tsc_measure(&candidate, &start, 0, COARSE_PPB, COARSE_MS, &coarse)) {
+		printk("the %s stands still or is not steady", candidate.name);
+		coarse.hz = 0;
+		return false;
+	}
+	ref = candidate;
+	return true;
+}
 
-	if (hpet_present()) {
-		/* rounding the rate to a hertz costs 0.1 ppm at most */
-		ref = (struct tsc_reference){ "HPET", FS_PER_SECOND / hpet_period_fs(), hpet_mask(), hpet_read };
-		khz = tsc_measure_khz(&ref);
-		*by = ref.name;
-		if (khz)
-			return khz;
-		printk("the HPET stands still");
-	}
-	if (pmtimer_present()) {
-		ref = (struct tsc_reference){ "ACPI PM timer", PMTIMER_HZ, pmtimer_mask(), read_pmtimer };
-		khz = tsc_measure_khz(&ref);
-		*by = ref.name;
-		if (khz)
-			return khz;
-		printk("the ACPI PM timer stands still");
-	}
-	return 0;
+static void measure_coarse(void)
+{
+	if (hpet_present() && try_reference((struct tsc_reference){ "HPET", FS_PER_KILOSECOND / hpet_period_fs(),
+								     hpet_mask(), hpet_read }))
+		return;
+	if (pmtimer_present())
+		try_reference((struct tsc_reference){ "ACPI PM timer", PMTIMER_HZ * 1000ull, pmtimer_mask(), read_pmtimer });
+}
+
+static void set_rate(u64 hz)
+{
+	tsc_hz = hz + (s64)hz / 1000000 * CONFIG_DEBUG_CLOCK_PPM;
 }
 
 void clock_init(void)
 {
 	const struct fadt_info *fadt = acpi_fadt();
-	u64 enumerated = tsc_enumerated_khz(), measured;
-	const char *by = NULL;
+	u64 enumerated = tsc_enumerated_hz();
 
 	hpet_init(acpi_hpet());
 	pmtimer_init(fadt);
-	measured = measure(&by);
-	tsc_khz = tsc_choose_khz(enumerated, measured);
-	if (!tsc_khz)
+	measure_coarse();
+	set_rate(tsc_choose_hz(enumerated, &coarse));
+	if (!tsc_hz)
 		panic("no way to find the TSC's rate: CPUID 15h is incomplete, and there is neither HPET nor ACPI PM timer");
-	if (enumerated && tsc_khz != enumerated)
-		printk("CPUID 15h says %lu kHz, which the %s contradicts", enumerated, by);
-	printk("TSC %lu.%03lu MHz by %s, %s", tsc_khz / 1000, tsc_khz % 1000,
-	       tsc_khz == measured ? by : "CPUID 15h",
-	       cpu_features.invariant_tsc ? "invariant" :
-	       cpu_features.tcg		  ? "constant under TCG" :
-					    "not invariant");
-
 	boot_tsc = rdtsc();
 	if (rtc_read(fadt ? fadt->century : 0, &boot_seconds))
 		boot_seconds = 0;
 }
 
+void clock_refine(void)
+{
+	const char *kind = cpu_features.invariant_tsc ? "invariant" :
+			   cpu_features.tcg	      ? "constant under TCG" :
+							"not invariant";
+	u64 enumerated = tsc_enumerated_hz(), chosen;
+	struct tsc_rate fine = { 0 };
+	bool exact;
+
+	/* CPUID's rate is exact: what was measured by now suffices to doubt it. */
+	if (ref.read && !tsc_measure(&ref, &start, tsc_hz, FINE_PPB, enumerated ? CHECK_MS : FINE_MS, &fine)) {
+		printk("TSC: no rate fits all readings of the %s: one of the two is not steady", ref.name);
+		fine = coarse;
+	}
+	chosen = tsc_choose_hz(enumerated, &fine);
+	exact = chosen == enumerated;
+	set_rate(chosen);
+	if (enumerated && fine.hz)
+		printk("TSC: CPUID 15h says %lu Hz, %ld ppb more than the %s, +-%lu ppb%s", enumerated,
+		       tsc_rate_error_ppb(enumerated, &fine), ref.name, fine.bound_ppb, exact ? "" : ": not believed");
+	printk("TSC %lu Hz by %s, +-%lu ppb, %s", tsc_hz, exact ? "CPUID 15h" : ref.name, exact ? 0 : fine.bound_ppb, kind);
+}
+
+void clock_report(void)
+{
+	struct tsc_rate all;
+	u64 ticks = rdtsc() - boot_tsc;
+
+	if (ref.read && tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, &all))
+		printk("clock: %lu.%03lu s since boot, %ld ppb slow by the %s, +-%lu ppb", ticks / tsc_hz,
+		       ticks % tsc_hz * 1000 / tsc_hz, tsc_rate_error_ppb(tsc_hz, &all), ref.name, all.bound_ppb);
+}
+
 u64 clock_tsc_khz(void)
 {
-	return tsc_khz;
+	return (tsc_hz + 500) / 1000;
 }
 
 bool clock_tsc_stable(void)
@@ -97,5 +137,5 @@ u64 clock_wall(u64 *tsc)
 
 	*tsc = rdtsc();
 	ticks = *tsc - boot_tsc;
-	return boot_seconds * 1000000000 + ticks / tsc_khz * 1000000 + ticks % tsc_khz * 1000000 / tsc_khz;
+	return (boot_seconds + ticks / tsc_hz) * 1000000000 + ticks % tsc_hz * 1000000000 / tsc_hz;
 }

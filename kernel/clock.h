@@ -5,9 +5,24 @@
 
 #include <margay/types.h>
 
-/* Finds the TSC's rate (CPUID, HPET, PM timer) and logs it. Panics when there is no way to. After ACPI. */
+/*
+ * Starts the clock with a coarse rate of the TSC (CPUID, HPET, PM timer), good
+ * for delays. Panics when there is no way to find one. After ACPI.
+ */
 void clock_init(void);
 
+/*
+ * The final rate, measured since clock_init(): within 1 ppm of the reference,
+ * for which it waits some seconds if it must, unless CPUID 15H gives it. Logs
+ * it with its error bound. Once, after everything else of the boot, before any
+ * VM is made.
+ */
+void clock_refine(void);
+
+/* Logs by how much the clock was wrong between clock_init() and now, by the same reference. */
+void clock_report(void);
+
+/* Rounded to kHz, since that is all that Linux holds: 0.25 ppm at 2 GHz. Coarse until clock_refine(). */
 u64 clock_tsc_khz(void);
 /* Constant rate (invariant by CPUID, or QEMU's TCG) and the same on all CPUs that are online. */
 bool clock_tsc_stable(void);

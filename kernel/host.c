@@ -277,6 +277,7 @@ size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
 
 void host_node_poweroff(unsigned vms, unsigned failed)
 {
+	clock_report();
 	/* at the level that no command line hides: margay-run and scripts look for this line */
 	printk_error("node: end=poweroff vms=%u failed=%u", vms, failed);
 	poweroff();

@@ -128,6 +128,7 @@ static void boot_cpu_main(void)
 	pci_init(acpi_mcfg());
 	poweroff_init();
 	modules_init(&bootinfo);
+	clock_refine();
 	monitor_start();
 	work_loop();
 }

@@ -32,13 +32,6 @@
 static u32 turn;
 static u64 tsc_answer; /* belongs to the turn that follows its store */
 
-/* The TSC, read after everything before it has been done (SDM vol. 2, RDTSC). */
-static u64 rdtsc_after_loads(void)
-{
-	asm volatile("lfence" : : : "memory");
-	return rdtsc();
-}
-
 /* Waits until the turn is `want`; false when it does not come in time. */
 static bool wait_turn(u32 want, u64 timeout_us)
 {
@@ -67,7 +60,7 @@ static void answer_boot_cpu(void)
 	for (u32 question = 2; question < LAST_TURN; question += 2) {
 		while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != question)
 			cpu_pause();
-		tsc_answer = rdtsc_after_loads();
+		tsc_answer = rdtsc_ordered();
 		__atomic_store_n(&turn, question + 1, __ATOMIC_RELEASE);
 	}
 }
@@ -107,11 +100,11 @@ static bool compare_tsc(const struct cpu *cpu)
 	s64 difference;
 
 	for (u32 i = 0; i < TSC_EXCHANGES; i++) {
-		e[i].asked = rdtsc_after_loads();
+		e[i].asked = rdtsc_ordered();
 		__atomic_store_n(&turn, 2 * i + 2, __ATOMIC_RELEASE);
 		if (!wait_turn(2 * i + 3, ANSWER_TIMEOUT_US))
 			return false;
-		e[i].answered = rdtsc_after_loads();
+		e[i].answered = rdtsc_ordered();
 		e[i].there = tsc_answer;
 	}
 	difference = tsc_difference(e, TSC_EXCHANGES);

@@ -27,8 +27,29 @@ static void test_scale(void **state)
 
 		pvclock_scale(rates[i], &mul, &shift);
 		got = ldexpl(mul, shift - 32);
-		assert_true(fabsl(got / want - 1) < 1e-9L);
-		assert_true(mul >= 0x80000000);
+		assert_true(got <= want && got > want * (1 - 1.1L / mul));
+		assert_true(shift >= 0 && (shift == 0 || mul >= 0x80000000 - 1));
+		assert_true(rates[i] > 4000000 || got > want * (1 - 1.1e-9L));
+	}
+}
+
+/* Linux, arch/x86/kernel/pvclock.c: what a guest takes for its TSC's rate is what was meant. */
+static u64 linux_tsc_khz(u32 mul, s8 shift)
+{
+	u64 khz = (1000000ull << 32) / mul;
+
+	return shift < 0 ? khz << -shift : khz >> shift;
+}
+
+static void test_linux_tsc_khz(void **state)
+{
+	u32 mul;
+	s8 shift;
+
+	(void)state;
+	for (u64 khz = 1000; khz < 5000000; khz += khz < 1100000 ? 1 : 1237) {
+		pvclock_scale(khz, &mul, &shift);
+		assert_int_equal(linux_tsc_khz(mul, shift), khz);
 	}
 }
 
@@ -155,6 +176,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_scale),
+		cmocka_unit_test(test_linux_tsc_khz),
 		cmocka_unit_test(test_ns),
 		cmocka_unit_test_setup_teardown(test_system_time, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_unstable, setup, teardown),

@@ -29,6 +29,14 @@ static inline u64 rdtsc(void)
 	return (u64)hi << 32 | lo;
 }
 
+/* The TSC between what comes before and what comes after in program order (SDM vol. 2, RDTSC and LFENCE). */
+static inline u64 rdtsc_ordered(void)
+{
+	u32 lo, hi;
+	asm volatile("lfence; rdtsc; lfence" : "=a"(lo), "=d"(hi) : : "memory");
+	return (u64)hi << 32 | lo;
+}
+
 #define MARGAY_CR(n)                                                \
 	static inline u64 read_cr##n(void)                          \
 	{                                                           \

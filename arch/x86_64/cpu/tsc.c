@@ -1,55 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Reading the TSC's rate: CPUID 15H, and a measurement against a reference clock. */
-#include "arch/x86_64/cpu/features.h"
-#include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/tsc.h"
 
-#define MEASURE_MS 50
-#define SAMPLES 8
-#define STUCK_READS 1000000 /* equal reads in a row: the clock stands still */
+#include "arch/x86_64/cpu/features.h"
+#include "arch/x86_64/cpu/insn.h"
 
-/* One point in both clocks: the tightest of a few readings, so that an SMI or an emulator's pause spoils none. */
-static u64 sample(const struct tsc_reference *ref, u64 *tsc)
-{
-	u64 best = ~0ull, value = 0;
+#define STUCK_MOMENTS 100000 /* a reference that shows the same in so many in a row stands still */
 
-	for (unsigned i = 0; i < SAMPLES; i++) {
-		u64 before = rdtsc();
-		u64 now = ref->read();
-		u64 after = rdtsc();
-
-		if (after - before < best) {
-			best = after - before;
-			value = now;
-			*tsc = before + (after - before) / 2;
-		}
-	}
-	return value;
-}
-
-u64 tsc_enumerated_khz(void)
+u64 tsc_enumerated_hz(void)
 {
 	struct cpuid_regs r;
 
 	if (cpu_features.max_basic < 0x15)
 		return 0;
 	cpuid(0x15, 0, &r);
-	return tsc_khz_from_cpuid(r.eax, r.ebx, r.ecx);
+	return tsc_hz_from_cpuid(r.eax, r.ebx, r.ecx);
 }
 
-u64 tsc_measure_khz(const struct tsc_reference *ref)
+void tsc_read_moment(const struct tsc_reference *ref, struct tsc_moment *moment)
 {
-	u64 want = ref->hz * MEASURE_MS / 1000;
-	u64 tsc0, tsc1, start = sample(ref, &tsc0), end, now, last = start;
+	for (unsigned i = 0; i < TSC_SAMPLES; i++) {
+		struct tsc_sample *s = &moment->sample[i];
+
+		s->before = rdtsc_ordered();
+		s->ref = ref->read();
+		s->after = rdtsc_ordered();
+	}
+}
+
+bool tsc_measure(const struct tsc_reference *ref, const struct tsc_moment *first, u64 coarse_hz, u64 want_ppb,
+		 unsigned at_most_ms, struct tsc_rate *out)
+{
+	u64 shown = first->sample[0].ref, ticks = 0, at_most = ref->mhz / 1000000 * at_most_ms;
 	unsigned stuck = 0;
+	bool known;
 
 	do {
-		now = ref->read();
-		stuck = now == last ? stuck + 1 : 0;
-		if (stuck == STUCK_READS)
-			return 0;
-		last = now;
-	} while (((now - start) & ref->mask) < want);
-	end = sample(ref, &tsc1);
-	return tsc_khz_from_ticks(tsc1 - tsc0, (end - start) & ref->mask, ref->hz);
+		struct tsc_moment now;
+		u64 step;
+
+		tsc_read_moment(ref, &now);
+		step = (now.sample[0].ref - shown) & ref->mask;
+		shown += step;
+		stuck = step ? 0 : stuck + 1;
+		if (stuck == STUCK_MOMENTS)
+			return false;
+		/* The first step is from `first` to here: that was not waited for. */
+		ticks += ticks ? step : 1;
+		known = tsc_rate_estimate(first, &now, ref, coarse_hz, out);
+	} while (ticks < at_most && !(known && out->bound_ppb <= want_ppb));
+	return known;
 }

@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The rate of the TSC: what CPUID says, what a reference clock measures, and
- * which of the two to believe. SDM vol. 3, 18.7.3; vol. 2, CPUID 15H.
+ * The rate of the TSC: what CPUID says, what a reference clock measures with
+ * which error bound, and which of the two to believe. SDM vol. 3, 18.7.3;
+ * vol. 2, CPUID 15H.
+ *
+ * A sample reads the reference between two readings of the TSC. Nothing else
+ * is assumed: not how long the read took, nor when in between the counter was
+ * looked at. Two samples thus bound the rate from both sides, and what an SMI
+ * or an emulator's pause has stretched bounds it loosely, but never wrongly.
  *
  * The arithmetic (tsc_rate.c) is pure and unit-tested; tsc.c does the reading.
  */
@@ -13,28 +19,60 @@
 /* A clock of known rate to measure against: the HPET or the ACPI PM timer. */
 struct tsc_reference {
 	const char *name;
-	u64 hz;
+	u64 mhz;           /* millihertz */
 	u64 mask;          /* counter width: 2^n - 1 */
 	u64 (*read)(void);
 };
 
-/* Pure. Rate in kHz from CPUID 15H; 0 when it is not complete (any field 0). */
-u64 tsc_khz_from_cpuid(u32 eax, u32 ebx, u32 ecx);
+/* The reference showed ref at some moment between the TSC values before and after. */
+struct tsc_sample {
+	u64 before, after, ref;
+};
+
+/* One moment, sampled a few times: each with each of another moment bounds the rate, and the tightest bounds count. */
+#define TSC_SAMPLES 8
+struct tsc_moment {
+	struct tsc_sample sample[TSC_SAMPLES];
+};
+
+struct tsc_rate {
+	u64 hz;
+	u64 bound_ppb; /* the true rate, in seconds of the reference, is within this of hz */
+};
+
+/* Pure. Rate in Hz, rounded, from CPUID 15H; 0 when it is not complete (any field 0). */
+u64 tsc_hz_from_cpuid(u32 eax, u32 ebx, u32 ecx);
 
 /*
- * Pure. Rate in kHz, rounded to nearest, of a TSC that advanced tsc_ticks
- * while a clock of ref_hz advanced ref_ticks. 0 when ref_ticks is 0 or the
- * result does not fit.
+ * Pure. The rate between two moments. coarse_hz, within 1 % of the rate or so,
+ * tells how often a narrow counter wrapped meanwhile; 0: not once. False when
+ * the moments are too close to tell anything, or when no rate fits all
+ * samples: one of the two clocks is not steady.
  */
-u64 tsc_khz_from_ticks(u64 tsc_ticks, u64 ref_ticks, u64 ref_hz);
+bool tsc_rate_estimate(const struct tsc_moment *first, const struct tsc_moment *last, const struct tsc_reference *ref,
+		       u64 coarse_hz, struct tsc_rate *out);
 
-/* Pure. Which one to use: the enumerated rate, unless a measurement exists and differs by more than 1 %. */
-u64 tsc_choose_khz(u64 enumerated, u64 measured);
+/* Pure. By how many ppb the rate hz is above the true one, as measured; saturates at +-10^9. */
+s64 tsc_rate_error_ppb(u64 hz, const struct tsc_rate *measured);
 
-/* Rate in kHz that CPUID 15H gives on this CPU, or 0. */
-u64 tsc_enumerated_khz(void);
+/*
+ * Pure. The rate to use: the enumerated one (0: none), exact by definition,
+ * unless a measurement (hz 0: none) contradicts it by more than its own error
+ * bound and the 500 ppm that a reference may be off (IA-PC HPET 1.0a, 2.4.1).
+ */
+u64 tsc_choose_hz(u64 enumerated_hz, const struct tsc_rate *measured);
 
-/* Measures for about 50 ms. 0 when the reference does not advance. */
-u64 tsc_measure_khz(const struct tsc_reference *ref);
+/* Rate in Hz that CPUID 15H gives on this CPU, or 0. */
+u64 tsc_enumerated_hz(void);
+
+void tsc_read_moment(const struct tsc_reference *ref, struct tsc_moment *moment);
+
+/*
+ * The rate since `first`: goes on measuring until the bound is at most
+ * want_ppb, but for no longer than at_most_ms. False when the reference stands
+ * still or is not steady.
+ */
+bool tsc_measure(const struct tsc_reference *ref, const struct tsc_moment *first, u64 coarse_hz, u64 want_ppb,
+		 unsigned at_most_ms, struct tsc_rate *out);
 
 #endif
