@@ -37,6 +37,7 @@ help:
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
 	@echo 'make test-full        the whole matrix (longer)'
 	@echo 'make unit             build and run the unit tests only'
+	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
 	@echo 'make fuzz             run each fuzzer for FUZZ_SECONDS (60) seconds'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
 	@echo 'make docs/cpuid.md   write the list of CPU features that guests do not see, from the tables that decide it'
@@ -226,6 +227,47 @@ run: $(RUN_ISO)
 	@tools/margay-run --machine $(MACHINE) --cpus $(CPUS) --memory $(MEMORY) --interactive \
 		--log $(B)/logs/run-$(MACHINE).log $(RUN_ISO) || [ $$? -eq $(LEFT) ]
 
+# ---- tiny guests -------------------------------------------------------------
+
+# tests/guest/NAME.c, with NAME.asm where C cannot go, and the runtime: one 32-bit multiboot ELF each.
+T           := $(B)/tests-guest
+TINY        := $(patsubst tests/guest/%.c,$(T)/%.elf,$(wildcard tests/guest/*.c))
+TINY_CFLAGS := -std=gnu17 -O2 -g -ffreestanding -fno-pic -fno-pie -mno-red-zone -mgeneral-regs-only -fno-stack-protector \
+	-fno-strict-aliasing -fno-asynchronous-unwind-tables -fcf-protection=none -fno-tree-loop-distribute-patterns \
+	$(WARN) -Itests/guest/include
+TINY_LIB    := $(patsubst tests/guest/%,$(T)/%.o,$(filter-out %/main.c,$(wildcard tests/guest/lib/*.c)) \
+	$(wildcard tests/guest/lib/*.asm))
+
+.PHONY: tiny
+tiny: $(TINY)
+
+$(T)/%.c.o: tests/guest/%.c Makefile
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TINY_CFLAGS) -MMD -MP -c -o $@ $<
+
+$(T)/%.asm.o: tests/guest/%.asm Makefile
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MQ $@ -MP -o $@ $<
+
+# The runtime's main.c knows its guest's name.
+$(T)/%.main.o: tests/guest/lib/main.c Makefile
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(TINY_CFLAGS) '-DTINY_NAME="$*"' -MMD -MP -c -o $@ $<
+
+define tiny_rule
+$(T)/$(1).elf: $(T)/$(1).c.o $(T)/$(1).main.o $(TINY_LIB) $(if $(wildcard tests/guest/$(1).asm),$(T)/$(1).asm.o) \
+		tests/guest/lib/tiny.lds
+	$$(call say,LD,$$@)
+	$$(Q)$(LD) -m elf_x86_64 -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
+		--no-warn-rwx-segments -T tests/guest/lib/tiny.lds -o $$@.64 $$(filter %.o,$$^)
+	$$(Q)objcopy -S -O elf32-i386 $$@.64 $$@
+endef
+$(foreach t,$(TINY:$(T)/%.elf=%),$(eval $(call tiny_rule,$(t))))
+.SECONDARY: $(TINY_LIB)
+-include $(wildcard $(T)/*.d $(T)/lib/*.d)
+
 # ---- tests ------------------------------------------------------------------
 
 # The second line of a unit test or fuzzer names what is linked with it:
@@ -266,7 +308,7 @@ UNIT_BINARIES := $(UNITS:%=$(B)/unit/%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
-tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(GUEST) $(G)/initrd-topology
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(GUEST) $(G)/initrd-topology $(TINY)
 
 unit: $(UNIT_BINARIES) $(GUEST)
 	@$(PYTEST) tests/unit

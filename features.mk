@@ -14,5 +14,7 @@ files-VM_UART         := vmm/dev/uart16550.c
 files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock.c
 files-VM_POWER        := vmm/dev/acpi_pm.c
 files-VM_LEGACY_RESET := vmm/dev/legacy.c
+files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c
+files-MULTIBOOT       := vmm/multiboot.c vmm/load_multiboot.c
 files-TELEMETRY       := vmm/telemetry.c
 files-SYMBOLS         := kernel/symbols.c

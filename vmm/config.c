@@ -119,21 +119,32 @@ bool config_number(struct span *s, u64 *out)
 	return i > 0;
 }
 
-static int set_name(struct parser *p, struct span v)
+static int set_vm_name(struct parser *p, const char *key, char *dst, struct span v)
 {
 	if (v.n > VM_NAME_MAX)
-		return config_fail(p, "name: expected at most %u characters, found %zu", VM_NAME_MAX, v.n);
+		return config_fail(p, "%s: expected at most %u characters, found %zu", key, VM_NAME_MAX, v.n);
 	for (size_t i = 0; i < v.n; i++) {
 		char c = v.p[i];
 
 		if (!is_digit(c) && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
-			return config_wrong(p, "name", "letters, digits, '-' and '_'", v);
+			return config_wrong(p, key, "letters, digits, '-' and '_'", v);
 	}
-	copy(p->config->name, v);
+	copy(dst, v);
 	return 0;
 }
 
-static int set_module(struct parser *p, const char *key, char *dst, unsigned *line, struct span v)
+static int set_name(struct parser *p, struct span v)
+{
+	return set_vm_name(p, "name", p->config->name, v);
+}
+
+static int set_after(struct parser *p, struct span v)
+{
+	p->config->line_after = p->line;
+	return set_vm_name(p, "after", p->config->after, v);
+}
+
+static int set_module_name(struct parser *p, const char *key, char *dst, unsigned *line, struct span v)
 {
 	if (v.n > VM_MODULE_MAX)
 		return config_fail(p, "%s: expected a module name of at most %u characters, found %zu", key, VM_MODULE_MAX, v.n);
@@ -147,12 +158,32 @@ static int set_module(struct parser *p, const char *key, char *dst, unsigned *li
 
 static int set_kernel(struct parser *p, struct span v)
 {
-	return set_module(p, "kernel", p->config->kernel, &p->config->line_kernel, v);
+	return set_module_name(p, "kernel", p->config->kernel, &p->config->line_kernel, v);
 }
 
 static int set_initrd(struct parser *p, struct span v)
 {
-	return set_module(p, "initrd", p->config->initrd, &p->config->line_initrd, v);
+	return set_module_name(p, "initrd", p->config->initrd, &p->config->line_initrd, v);
+}
+
+/* `module = NAME arguments...`, as often as there are modules. */
+static int set_module(struct parser *p, struct span v)
+{
+	struct vm_config *c = p->config;
+	struct vm_config_module *m = &c->module[c->nr_modules];
+	struct span args;
+	size_t n = 0;
+
+	if (c->nr_modules == VM_MODULES_MAX)
+		return config_fail(p, "module: expected at most %u modules", VM_MODULES_MAX);
+	while (n < v.n && !blank(v.p[n]))
+		n++;
+	args = config_trim((struct span){ v.p + n, v.n - n });
+	if (args.n > VM_MODULE_ARGS_MAX)
+		return config_fail(p, "module: expected arguments of at most %u bytes, found %zu", VM_MODULE_ARGS_MAX, args.n);
+	copy(m->args, args);
+	c->nr_modules++;
+	return set_module_name(p, "module", m->name, &m->line, (struct span){ v.p, n });
 }
 
 static int set_cmdline(struct parser *p, struct span v)
@@ -173,11 +204,22 @@ static int set_on_end(struct parser *p, struct span v)
 	return err;
 }
 
+static int set_debug_exit(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "no", "yes", NULL };
+	unsigned n = 0;
+	int err = config_word(p, "debug_exit", v, words, &n);
+
+	p->config->debug_exit = n == 1;
+	return err;
+}
+
 static const struct key keys[] = {
 	{ "name", set_name }, { "kernel", set_kernel }, { "initrd", set_initrd }, { "cmdline", set_cmdline },
 	{ "cpus", config_set_cpus }, { "memory", config_set_memory }, { "leaf", config_set_leaf },
 	{ "memory_map", config_set_memory_map }, { "remote_memory", config_set_remote_memory },
 	{ "topology", config_set_topology }, { "allow_smt_sharing", config_set_smt_sharing }, { "on_end", set_on_end },
+	{ "module", set_module }, { "debug_exit", set_debug_exit }, { "after", set_after },
 };
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
@@ -202,7 +244,7 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (!config_equal(name, keys[i].name))
 			continue;
-		if (seen[i])
+		if (seen[i] && keys[i].set != set_module)
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
 		if (!value.n && !may_be_empty(&keys[i]))
 			return config_fail(p, "%s: expected a value after '='", keys[i].name);
@@ -279,7 +321,9 @@ int vm_config_check_modules(const struct vm_config *config, bool (*exists)(void 
 {
 	int e = check_module(config->file, "kernel", config->kernel, config->line_kernel, exists, ctx, err);
 
-	if (e || !config->initrd[0])
-		return e;
-	return check_module(config->file, "initrd", config->initrd, config->line_initrd, exists, ctx, err);
+	if (!e && config->initrd[0])
+		e = check_module(config->file, "initrd", config->initrd, config->line_initrd, exists, ctx, err);
+	for (unsigned i = 0; !e && i < config->nr_modules; i++)
+		e = check_module(config->file, "module", config->module[i].name, config->module[i].line, exists, ctx, err);
+	return e;
 }

@@ -22,10 +22,20 @@
 #define VM_NAME_MAX 31
 #define VM_MODULE_MAX 63
 #define VM_CMDLINE_MAX 2047
+/* `module =` lines of one VM file, and the text that each may add for the kernel. */
+#define VM_MODULES_MAX 4
+#define VM_MODULE_ARGS_MAX 127
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
 enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
+
+/* A boot module that the guest kernel gets beside itself. */
+struct vm_config_module {
+	char name[VM_MODULE_MAX + 1];
+	char args[VM_MODULE_ARGS_MAX + 1]; /* handed over with it; may be empty */
+	unsigned line;
+};
 
 struct vm_config {
 	const char *file;                 /* as given to vm_config_parse(), for messages; outlives this */
@@ -48,8 +58,12 @@ struct vm_config {
 	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
 	enum vm_on_end on_end;            /* default ON_END_STOP */
+	unsigned nr_modules;
+	struct vm_config_module module[VM_MODULES_MAX];
+	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
+	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_kernel, line_initrd, line_cpus, line_memory;
+	unsigned line_kernel, line_initrd, line_cpus, line_memory, line_after;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

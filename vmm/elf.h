@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: reads an x86-64 ELF executable's loadable segments (System V gABI, chapters 4 and 5). */
+/* Pure module: reads an x86 or x86-64 ELF executable's loadable segments (System V gABI, chapters 4 and 5). */
 #ifndef VMM_ELF_H
 #define VMM_ELF_H
 
@@ -10,11 +10,12 @@
 /* A PT_LOAD segment; checked: the file part lies in the file, filesz <= memsz, paddr + memsz does not wrap. */
 struct elf_segment {
 	u64 offset, filesz;
-	u64 paddr, memsz;
+	u64 vaddr, paddr, memsz;
 };
 
 struct elf_image {
-	u64 entry;
+	bool bits64; /* ELF64, else ELF32 */
+	u64 entry;   /* physical address */
 	unsigned count;
 	struct elf_segment segment[ELF_MAX_SEGMENTS];
 };
@@ -24,7 +25,8 @@ bool elf_is_elf(const void *data, u64 size);
 
 /*
  * Checks the file and collects its PT_LOAD segments with memsz > 0. The entry
- * point lies in one of them. 0, or -ENOEXEC and *why, a short text.
+ * point lies in one of them; when the file gives its virtual address, it is
+ * translated. 0, or -ENOEXEC and *why, a short text.
  */
 int elf_parse(const void *data, u64 size, struct elf_image *out, const char **why);
 

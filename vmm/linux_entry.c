@@ -72,7 +72,7 @@ void load_linux_entry_state(struct vm *vm, struct vcpu *vcpu)
 	hvm->set_desc_table(vcpu, false, &gdt);
 	hvm->set_desc_table(vcpu, true, &no_idt);
 	memset(vcpu->regs.gpr, 0, sizeof(vcpu->regs.gpr));
-	vcpu->regs.gpr[GPR_RSI] = vm->entry_rsi;
+	vcpu->regs.gpr[GPR_RSI] = vm->entry_info;
 	vcpu->regs.rip = vm->entry_rip;
 	vcpu->regs.rflags = RFLAGS_FIXED;
 }

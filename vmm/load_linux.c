@@ -127,6 +127,8 @@ static int load_vmlinux(struct load *l, const struct host_module *kernel)
 
 	if (elf_parse(kernel->data, kernel->size, &img, &why))
 		return refuse_image(l, why);
+	if (!img.bits64)
+		return refuse_image(l, "not an x86-64 ELF file");
 	l->kernel = ~0ull;
 	for (unsigned i = 0; i < img.count; i++) {
 		const struct elf_segment *s = &img.segment[i];
@@ -220,7 +222,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 	err = err ? err : put_command_line(&l, cmdline);
 	err = err ? err : put_boot_params(&l);
 	err = err ? err : linux_entry_tables(vm);
-	if (!err)
-		vm->entry_rsi = LINUX_BOOT_PARAMS;
+	vm->entry_info = LINUX_BOOT_PARAMS;
+	vm->entry_state = load_linux_entry_state;
 	return err;
 }

@@ -15,7 +15,8 @@
 
 /*
  * Loads kernel and, when not NULL, initrd into the VM's RAM, builds
- * boot_params, page tables and GDT, and sets vm->entry_rip and vm->entry_rsi.
+ * boot_params, page tables and GDT, and sets vm->entry_rip, entry_info and
+ * entry_state.
  * The guest's RAM is zeroed, its map complete, vm->rsdp known. Before any
  * vCPU runs; no locking. 0; -ENOEXEC: no Linux image or a damaged one; -E2BIG:
  * command line too long; -ENOMEM: does not fit into the VM's RAM. Printed.
@@ -26,7 +27,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 /*
  * Puts a freshly reset vCPU into the state the 64-bit protocol asks for:
  * paging on with the loader's tables, CS 0x10, DS/ES/SS 0x18, IF clear,
- * RIP = vm->entry_rip, RSI = vm->entry_rsi. On the vCPU's own CPU, after
+ * RIP = vm->entry_rip, RSI = vm->entry_info. On the vCPU's own CPU, after
  * load_linux() and hvm->vcpu_reset().
  */
 void load_linux_entry_state(struct vm *vm, struct vcpu *vcpu);

@@ -12,7 +12,7 @@
 #include "vmm/hvm.h"
 #include "vmm/vm.h"
 
-#define MAX_VMS 32
+#define MAX_VMS 64
 #define FILE_MAX 63
 /* A boot module whose name begins so is a VM file. */
 #define VM_PREFIX "vm:"
@@ -26,7 +26,10 @@ struct slot {
 	char file[FILE_MAX + 1];
 	struct vm_config *config; /* one page; NULL when the file was not understood */
 	struct vm *vm;            /* NULL: not running */
+	enum { WAITING, STARTED, OVER } state;
+	const struct slot *after; /* starts when that one is over; NULL: at once */
 	enum vm_end last_end;
+	u32 last_status;          /* of VM_END_EXIT */
 	unsigned starts;
 	struct host_work reaper;
 };
@@ -56,6 +59,24 @@ static bool choose_backend(void)
 	return false;
 }
 
+/* `after = NAME` names the VM of an earlier file, so that no two can wait for each other. */
+static int find_after(struct slot *s)
+{
+	const struct vm_config *c = s->config;
+	struct config_error err;
+
+	if (!c->after[0])
+		return 0;
+	for (const struct slot *t = slots; t < s; t++)
+		if (t->config && !strcmp(t->config->name, c->after))
+			s->after = t;
+	if (s->after)
+		return 0;
+	vm_config_error(&err, s->file, c->line_after, "after = %s: no earlier VM file is of that name", c->after);
+	host_log("margay: %s", err.text);
+	return -EINVAL;
+}
+
 /* Parses one VM file into a slot of its own; a slot without a configuration counts as failed. */
 static void read_config(const struct host_module *m)
 {
@@ -82,6 +103,8 @@ static void read_config(const struct host_module *m)
 			goto bad;
 		}
 	}
+	if (find_after(s))
+		goto bad;
 	nr_slots++;
 	return;
 bad:
@@ -114,6 +137,8 @@ static bool ended_well(const struct slot *s)
 	case VM_END_RESET_KBD:
 	case VM_END_RESET_CF9:
 		return true;
+	case VM_END_EXIT:
+		return s->last_status == 0;
 	default:
 		return false;
 	}
@@ -155,6 +180,13 @@ static void get_running(void)
 	spin_unlock(&lock);
 }
 
+static void set_over(struct slot *s)
+{
+	spin_lock(&lock);
+	s->state = OVER;
+	spin_unlock(&lock);
+}
+
 /* The caller holds one of nr_running, so that a failure here never ends the node before the others have started. */
 static void start(struct slot *s)
 {
@@ -172,6 +204,23 @@ static void start(struct slot *s)
 	s->vm = NULL;
 	s->last_end = VM_END_CRASH;
 	host_log("%s: not started", s->config->name);
+	set_over(s);
+}
+
+/* One pass finds all: a VM waits only for earlier ones, and one that fails to start is over at once. */
+static void start_ready(void)
+{
+	for (struct slot *s = slots; s < slots + nr_slots; s++) {
+		bool ready;
+
+		spin_lock(&lock);
+		ready = s->config && s->state == WAITING && (!s->after || s->after->state == OVER);
+		if (ready)
+			s->state = STARTED;
+		spin_unlock(&lock);
+		if (ready)
+			start(s);
+	}
 }
 
 /*
@@ -183,13 +232,20 @@ static void reap(struct host_work *work)
 	struct slot *s = container_of(work, struct slot, reaper);
 
 	s->last_end = s->vm->end;
-	host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
+	s->last_status = (u32)s->vm->exit_status;
+	if (s->last_end == VM_END_EXIT)
+		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);
+	else
+		host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
 	vm_destroy(s->vm);
 	s->vm = NULL;
 	if (s->config->on_end == ON_END_RESTART) {
 		host_log("%s: restart %u", s->config->name, s->starts);
 		start(s);
+	} else {
+		set_over(s);
 	}
+	start_ready();
 	put_running();
 }
 
@@ -202,20 +258,25 @@ void monitor_vm_ended(struct vm *vm)
 		host_panic("%s: its CPU took another work item while it ran", vm->name);
 }
 
+/* Will a VM be made of the modules later? */
+static bool modules_needed(void)
+{
+	for (unsigned i = 0; i < nr_slots; i++)
+		if (slots[i].config && (slots[i].after || slots[i].config->on_end == ON_END_RESTART))
+			return true;
+	return false;
+}
+
 void monitor_start(void)
 {
-	bool able = choose_backend(), restartable = false;
+	bool able = choose_backend();
 
 	/* A VM may end on another CPU before the next one here has started. */
 	get_running();
 	read_configs();
-	for (unsigned i = 0; able && i < nr_slots; i++) {
-		if (!slots[i].config)
-			continue;
-		start(&slots[i]);
-		restartable = restartable || slots[i].config->on_end == ON_END_RESTART;
-	}
-	if (!restartable)
+	if (able)
+		start_ready();
+	if (!modules_needed())
 		host_modules_release();
 	put_running();
 }

@@ -8,7 +8,6 @@
 
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
-#include "vmm/load_linux.h"
 #include "vmm/startup.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
@@ -127,7 +126,7 @@ static int prepare(struct vcpu *vcpu)
 	msr_open_passthrough(vcpu);
 	read_ext_topology(vcpu);
 	if (vcpu->id == 0)
-		load_linux_entry_state(vm, vcpu);
+		vm->entry_state(vm, vcpu);
 	host_fpu_reset(vm->cpuid.xcr0_allowed);
 	vcpu->xcr0 = XCR0_X87;
 	devices_start(vcpu);

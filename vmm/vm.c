@@ -8,10 +8,12 @@
 #include "vmm/guest_acpi.h"
 #include "vmm/hvm.h"
 #include "vmm/load_linux.h"
+#include "vmm/loader.h"
 #include "vmm/place.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 
 #define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm), PAGE_SIZE) / PAGE_SIZE)
 
@@ -67,7 +69,7 @@ int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *op
 static const char *const end_name[] = {
 	[VM_RUNNING] = "running", [VM_END_POWEROFF] = "poweroff", [VM_END_RESET_ACPI] = "reset-acpi",
 	[VM_END_RESET_KBD] = "reset-kbd", [VM_END_RESET_CF9] = "reset-cf9", [VM_END_TRIPLE_FAULT] = "triple-fault",
-	[VM_END_CRASH] = "crash",
+	[VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash",
 };
 
 const char *vm_end_name(enum vm_end why)
@@ -82,6 +84,14 @@ void vm_end(struct vm *vm, enum vm_end why)
 	__atomic_compare_exchange_n(&vm->end, &none, why, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_kick(vm->vcpus[i]);
+}
+
+void vm_exit(struct vm *vm, u32 status)
+{
+	u64 none = 0;
+
+	__atomic_compare_exchange_n(&vm->exit_status, &none, BIT(32) | status, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	vm_end(vm, VM_END_EXIT);
 }
 
 static int set_paused(struct vm *vm, bool paused)
@@ -222,16 +232,35 @@ static int config_check(struct vm *vm)
 	struct config_error e;
 	int err = vm_config_check_modules(vm->config, module_exists, NULL, &e);
 
+	if (!err && vm->config->debug_exit && !IS_ENABLED(CONFIG_VM_DEBUG_EXIT))
+		err = vm_config_error(&e, vm->config->file, 0, "debug_exit = yes: this image was built without VM_DEBUG_EXIT");
 	if (err)
 		vm_log(vm, "%s", e.text);
 	return err;
 }
 
+/* The loader that knows the image; Linux' own else, which says what is wrong with it. */
 static int image_load(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
+	const struct host_module *kernel = find_module(c->kernel), *module[VM_MODULES_MAX];
 
-	return load_linux(vm, find_module(c->kernel), c->initrd[0] ? find_module(c->initrd) : NULL, c->cmdline);
+	for (const struct loader *const *l = __start_loaders; l < __stop_loaders; l++) {
+		if (!(*l)->probe(kernel))
+			continue;
+		if (c->initrd[0]) {
+			vm_log(vm, "kernel %s is no Linux kernel and takes no initrd =: name what it wants by module =", c->kernel);
+			return -EINVAL;
+		}
+		for (unsigned i = 0; i < c->nr_modules; i++)
+			module[i] = find_module(c->module[i].name);
+		return (*l)->load(vm, kernel, module);
+	}
+	if (c->nr_modules) {
+		vm_log(vm, "kernel %s takes no module =: a Linux kernel has its initrd =", c->kernel);
+		return -EINVAL;
+	}
+	return load_linux(vm, kernel, c->initrd[0] ? find_module(c->initrd) : NULL, c->cmdline);
 }
 
 static void print_shape(const struct vm *vm)

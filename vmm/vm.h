@@ -34,6 +34,7 @@ enum vm_end {
 	VM_END_RESET_KBD,    /* keyboard controller, port 0x64 */
 	VM_END_RESET_CF9,    /* port 0xcf9 */
 	VM_END_TRIPLE_FAULT,
+	VM_END_EXIT,         /* by the debug-exit port, with vm->exit_status */
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
 };
 
@@ -107,6 +108,7 @@ struct vm {
 	const struct vm_config *config;
 	char name[VM_NAME_MAX + 1];
 	enum vm_end end;          /* set once, by vm_end() */
+	u64 exit_status;          /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
 	unsigned nr_vcpus;
 	struct vcpu *vcpus[VM_MAX_VCPUS];
 	struct gpa_map map;
@@ -114,7 +116,9 @@ struct vm {
 	struct cpuid_table cpuid;
 	struct mtrr_state mtrr;
 	s64 tsc_offset;
-	u64 entry_rip, entry_rsi; /* where the loader wants vCPU 0 to start, 64-bit mode */
+	void (*entry_state)(struct vm *vm, struct vcpu *vcpu); /* the loader's: a reset vCPU 0 as the guest's entry wants it */
+	u64 entry_rip;            /* where the loader wants vCPU 0 to start */
+	u64 entry_info;           /* what it is handed: boot_params (RSI), or multiboot information (EBX) */
 	gpa_t rsdp;               /* guest ACPI root pointer */
 	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
 	bool paused;              /* vCPUs stay out of the guest: vm_pause(); atomic */
@@ -164,6 +168,8 @@ static inline bool vm_has_msr(const struct vm *vm, u32 msr)
 /* Ends the VM: the first reason wins, every vCPU leaves its loop. From any CPU and any handler. */
 void vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);
+/* Ends the VM with the status that its guest wrote to the debug-exit port; the first one counts. */
+void vm_exit(struct vm *vm, u32 status);
 
 /*
  * Pauses the VM: every vCPU leaves the guest soon and stays out of it, asleep

@@ -35,6 +35,7 @@ static int parse(const char *text)
 	return parse_n(text, strlen(text));
 }
 
+#define LONG_64 "0123456789abcdef0123456789abcdef0123456789abcdef0123456789abcdef"
 #define REQUIRED "kernel = vmlinuz\nmemory = 512M\n"
 
 static void refused(const char *text, const char *message)
@@ -306,9 +307,51 @@ static void modules(void **state)
 	assert_string_equal(err.text, "vm0.conf:3: initrd = i: the boot loader gave no module of that name");
 }
 
+static bool in_list(void *ctx, const char *name)
+{
+	return strstr(ctx, name);
+}
+
+static void guest_modules(void **state)
+{
+	char ctx[] = "vmlinuz a b c d";
+
+	(void)state;
+	assert_int_equal(parse(REQUIRED "module = a\nmodule =  b  -x y=1  \nmodule = c\nmodule = d\n"), 0);
+	assert_int_equal(config.nr_modules, 4);
+	assert_string_equal(config.module[0].name, "a");
+	assert_string_equal(config.module[0].args, "");
+	assert_string_equal(config.module[1].name, "b");
+	assert_string_equal(config.module[1].args, "-x y=1");
+	assert_int_equal(vm_config_check_modules(&config, in_list, ctx, &err), 0);
+	ctx[12] = 'z';
+	assert_int_equal(vm_config_check_modules(&config, in_list, ctx, &err), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:5: module = c: the boot loader gave no module of that name");
+	refused(REQUIRED "module =\n", "vm0.conf:3: module: expected a value after '='");
+	refused(REQUIRED "module = a\nmodule = a\nmodule = a\nmodule = a\nmodule = a\n",
+		"vm0.conf:7: module: expected at most 4 modules");
+	assert_int_equal(parse(REQUIRED "module = " LONG_64 "\n"), -EINVAL);
+	assert_int_equal(parse(REQUIRED "module = a " LONG_64 LONG_64 "\n"), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:3: module: expected arguments of at most 127 bytes, found 128");
+}
+
+static void debug_exit_and_after(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(REQUIRED "debug_exit = yes\nafter = vm-1\n"), 0);
+	assert_true(config.debug_exit);
+	assert_string_equal(config.after, "vm-1");
+	assert_int_equal(config.line_after, 4);
+	assert_int_equal(parse(REQUIRED "debug_exit = no\n"), 0);
+	assert_false(config.debug_exit);
+	refused(REQUIRED "debug_exit = 1\n", "vm0.conf:3: debug_exit: expected no or yes, found '1'");
+	refused(REQUIRED "after = a b\n", "vm0.conf:3: after: expected letters, digits, '-' and '_', found 'a b'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(guest_modules), cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),

@@ -190,11 +190,52 @@ static void test_elf_good(void **state)
 	assert_true(elf_is_elf(&elf, sizeof(elf)));
 	assert_false(elf_is_elf(&elf, 3));
 	assert_int_equal(parse_elf(sizeof(elf), &img), 0);
+	assert_true(img.bits64);
 	assert_int_equal(img.entry, 0x1000010);
 	assert_int_equal(img.count, 2);
 	assert_int_equal(img.segment[1].paddr, 0x1200000);
 	assert_int_equal(img.segment[1].filesz, 128);
 	assert_int_equal(img.segment[1].memsz, 0x8000);
+}
+
+static void test_elf_virtual_entry(void **state)
+{
+	struct elf_image img;
+
+	(void)state;
+	elf.p[0].vaddr = 0xffffffff80000000;
+	elf.e.entry = 0xffffffff80000010;
+	assert_int_equal(parse_elf(sizeof(elf), &img), 0);
+	assert_int_equal(img.entry, 0x1000010);
+}
+
+/* The same two segments as a 32-bit file. */
+static void test_elf32(void **state)
+{
+	static const struct {
+		u8 ident[16];
+		u16 type, machine;
+		u32 version, entry, phoff, shoff, flags;
+		u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;
+		u32 p[2][8];
+		u8 body[64];
+	} file = {
+		.ident = "\177ELF\1\1\1", .type = 2, .machine = 3, .entry = 0xc0100004, .phoff = 52, .phentsize = 32, .phnum = 2,
+		.p = { { 1, 52 + 64, 0xc0100000, 0x100000, 32, 0x8000, 5, 4096 }, { 1, 52 + 96, 0, 0x200000, 32, 32, 6, 4096 } },
+	};
+	struct elf_image img;
+
+	(void)state;
+	assert_int_equal(elf_parse(&file, sizeof(file), &img, &why), 0);
+	assert_false(img.bits64);
+	assert_int_equal(img.entry, 0x100004);
+	assert_int_equal(img.count, 2);
+	assert_int_equal(img.segment[0].offset, 116);
+	assert_int_equal(img.segment[0].filesz, 32);
+	assert_int_equal(img.segment[0].memsz, 0x8000);
+	assert_int_equal(img.segment[1].paddr, 0x200000);
+	for (size_t n = 0; n < sizeof(file); n++)
+		assert_int_equal(elf_parse(&file, n, &img, &why), -ENOEXEC);
 }
 
 static void test_elf_truncated(void **state)
@@ -262,6 +303,8 @@ int main(void)
 		cmocka_unit_test_setup(test_bz_truncated, make_bzimage),
 		cmocka_unit_test_setup(test_bz_lies, make_bzimage),
 		cmocka_unit_test_setup(test_elf_good, make_elf),
+		cmocka_unit_test_setup(test_elf_virtual_entry, make_elf),
+		cmocka_unit_test_setup(test_elf32, make_elf),
 		cmocka_unit_test_setup(test_elf_truncated, make_elf),
 		cmocka_unit_test_setup(test_elf_wild, make_elf),
 	};

@@ -103,7 +103,7 @@ static void read_kernel(const char *name)
 
 static const struct linux_boot_params *boot_params(void)
 {
-	return guest_ptr(vm, gpa(vm->entry_rsi), 4096);
+	return guest_ptr(vm, gpa(vm->entry_info), 4096);
 }
 
 static u64 u64_at(u64 addr)
@@ -165,7 +165,7 @@ static void check_entry_state(void)
 
 	load_linux_entry_state(vm, vcpu);
 	assert_int_equal(vcpu->regs.rip, vm->entry_rip);
-	assert_int_equal(vcpu->regs.gpr[GPR_RSI], vm->entry_rsi);
+	assert_int_equal(vcpu->regs.gpr[GPR_RSI], vm->entry_info);
 	assert_int_equal(vcpu->regs.rflags, 2);
 	assert_int_equal(reg[HVM_CR0] & 0x80000001, 0x80000001);
 	assert_int_equal(reg[HVM_CR4], 0x20);

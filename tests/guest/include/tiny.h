@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What every tiny guest has: its verdict, its console, its command line, its other CPUs. */
+#ifndef TINY_TINY_H
+#define TINY_TINY_H
+
+#include "cpu.h"
+
+/* The guest's own part. When it returns, finish() is called. */
+void test_main(void);
+
+/* One line on the console, which is printed in one piece: %s, %d, %u, %x with l for 64 bits, %c. */
+void print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* Counts one check; a false one is printed, with the text, and fails the guest. */
+#define check(ok, ...) check_result((ok), __FILE__, __LINE__, __VA_ARGS__)
+bool check_result(bool ok, const char *file, int line, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+
+/*
+ * The one line that the runner looks for, "tiny: NAME: ok checks=N" or "tiny:
+ * NAME: FAILED failed=N checks=N". A guest without a check has failed. Called
+ * once, from any CPU: by a guest that dies next on purpose, else by exit_test().
+ */
+void result(void);
+/* result(), unless printed already, and the end by the debug-exit port: status 0 when all checks held, else 1. */
+void exit_test(void) __attribute__((noreturn));
+
+/* The value of KEY= on the command line, or NULL. */
+const char *option(const char *key);
+u64 option_number(const char *key, u64 otherwise);
+/* Which emulator runs us: the option machine=. */
+bool on_bochs(void);
+bool on_qemu(void);
+/* Under Margay, and not on the bare emulator? */
+bool on_margay(void);
+
+/* The multiboot information, as handed over. */
+extern const u32 *boot_info;
+extern u32 boot_magic;
+
+/* Starts CPUs 1..n-1, n from the option cpus= (default 1), by INIT and SIPI; returns n. They wait for work. */
+unsigned smp_start(void);
+/* Runs fn(arg) on a CPU that has been started; does not wait. */
+void smp_run(unsigned cpu, void (*fn)(void *arg), void *arg);
+/* Waits until the CPU has done its work. */
+void smp_wait(unsigned cpu);
+
+/* Leaf entries of the identity map, split to 4 KiB where needed: sets the entry of a page; flags 0 unmaps it. */
+enum { PTE_P = 1, PTE_W = 2, PTE_U = 4 };
+#define PTE_NX BIT(63)
+void map_page(u64 va, u64 pa, u64 flags);
+/* A zeroed page behind the image; there are some 4,000 with 32 MiB of memory. */
+void *page_alloc(void);
+
+#endif

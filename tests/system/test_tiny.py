@@ -1,0 +1,76 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Every tiny guest of tests/guest on both emulators: one node with the guests
+of one vCPU, one with the others, each guest a VM that starts when the one
+before has ended.
+"""
+
+import margay_run
+import node
+import pytest
+import tiny
+
+NODE_CPUS = {"qemu": 4, "bochs": 2}
+
+
+def guests_of(machine, several, full):
+    found = [tiny.Guest(n, machine) for n in tiny.names()]
+    return [g for g in found if g.cpus <= NODE_CPUS[machine] and (g.cpus > 1) == several and not g.skipped
+            and (full or not g.full)]
+
+
+def cases():
+    for machine in node.MACHINES:
+        for name in tiny.names():
+            guest = tiny.Guest(name, machine)
+            marks = [pytest.mark.xdist_group("tiny-%s-%s" % (machine, guest.cpus > 1))]
+            marks += [pytest.mark.full] if guest.full else []
+            if guest.cpus <= NODE_CPUS[machine] and not guest.skipped:
+                yield pytest.param(guest, marks=marks, id="%s-%s" % (name, machine))
+
+
+@pytest.fixture(scope="module")
+def runs(request):
+    """A run per machine and kind of node, made when first asked for."""
+    made = {}
+
+    def run_of(machine, several):
+        key = machine, several
+        if key not in made:
+            guests = guests_of(machine, several, request.config.getoption("--full"))
+            name = "tiny-several" if several else "tiny-one"
+            made[key] = guests, tiny.run(name, machine, guests, NODE_CPUS[machine] if several else 1)
+        return made[key]
+
+    return run_of
+
+
+@pytest.mark.parametrize("guest", cases())
+def test_guest(runs, guest):
+    guests, run = runs(guest.machine, guest.cpus > 1)
+    text = tiny.part(guest, run.text)
+    assert tiny.judge(guest, text) == [], text[-4000:] or run.outcome.text
+    # And the node itself came to its end, all VMs having ended as they should.
+    failed = sum(1 for g in guests if not g.good)
+    assert run.outcome.status == (margay_run.VM_FAILED if failed else margay_run.OK), run.outcome.text
+    assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(guests), failed))
+
+
+def test_silence_is_an_error():
+    """What judge() makes of a guest's lines, without a machine."""
+    good, dies, control = (tiny.Guest(n, "qemu") for n in ("boot", "triple", "control"))
+    end = "boot: end=exit status=0\n"
+    ok = "tiny: boot: ok checks=3\n" + end
+    assert tiny.judge(good, ok) == []
+    assert tiny.judge(good, "")
+    assert tiny.judge(good, end)
+    assert tiny.judge(good, "tiny: boot: ok checks=3\n")
+    assert tiny.judge(good, ok + end)
+    assert tiny.judge(good, ok.replace("status=0", "status=1"))
+    assert tiny.judge(good, ok.replace("exit status=0", "triple-fault"))
+    assert tiny.judge(good, ok.replace("ok checks=3", "FAILED failed=1 checks=3"))
+    assert tiny.judge(good, "tiny: failed: something\n" + ok)
+    assert tiny.judge(good, ok.replace("boot", "other"))
+    assert tiny.judge(dies, "tiny: triple: ok checks=1\ntriple: end=triple-fault\n") == []
+    assert tiny.judge(dies, "triple: end=triple-fault\n")
+    assert tiny.judge(control, "tiny: failed: x\ntiny: control: FAILED failed=1 checks=2\ncontrol: end=exit status=1\n") == []
+    assert tiny.judge(control, "tiny: control: ok checks=2\ncontrol: end=exit status=1\n")

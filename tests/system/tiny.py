@@ -1,0 +1,95 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Runs tiny guests (tests/guest): many VMs on one node, one after another.
+
+What a guest's own header comment says decides how it is run and how it must
+end; tests/guest/README.md explains the lines. Nothing a guest leaves unsaid is
+taken for good: judge() wants its result line and its end, each exactly once.
+"""
+
+import glob
+import os
+import re
+
+import node
+
+SOURCES = os.path.join(node.TOP, "tests", "guest")
+BUILT = os.path.join(node.BUILD, "tests-guest")
+MEMORY = "32M"
+# Boot modules are limited: a VM file and a kernel for each guest.
+MOST = 32
+
+
+class Guest:
+    """One tiny guest as it runs on one machine."""
+
+    def __init__(self, name, machine):
+        self.name, self.machine = name, machine
+        with open(os.path.join(SOURCES, name + ".c"), encoding="utf-8") as f:
+            self._header = f.read().split("*/")[1]  # behind the SPDX line's comment
+        expect = self._one("EXPECT " + machine) or self._one("EXPECT")
+        assert expect, "tests/guest/%s.c: no EXPECT: line" % name
+        assert re.fullmatch(r"exit=\d+|end=[a-z0-9-]+", expect), "tests/guest/%s.c: EXPECT: %s" % (name, expect)
+        self.end = re.sub(r"^exit=(\d+)$", r"end=exit status=\1", expect)
+        self.cpus = int(self._one("CPUS") or 1)
+        self.full = self._one("FULL") is not None
+        self.skipped = self._one("NOT ON " + machine)
+        self.ok = expect != "exit=1"
+        self.good = expect == "exit=0" or expect in ("end=poweroff", "end=reset-acpi", "end=reset-kbd", "end=reset-cf9")
+
+    def _all(self, key):
+        return re.findall(r"^ \* %s: *(.*?) *$" % re.escape(key), self._header, re.MULTILINE)
+
+    def _one(self, key):
+        found = self._all(key)
+        assert len(found) <= 1, "tests/guest/%s.c: several %s: lines" % (self.name, key)
+        return found[0] if found else None
+
+    def cmdline(self):
+        return ("machine=%s cpus=%d %s" % (self.machine, self.cpus, self._one("CMDLINE") or "")).strip()
+
+    def vm(self, after=None, last=False):
+        """Its VM file."""
+        lines = ["name = " + self.name, "kernel = " + self.name, "cmdline = " + self.cmdline(), "memory = " + MEMORY,
+                 "cpus = %d" % self.cpus, "topology = flat", "debug_exit = yes"] + self._all("VM")
+        lines += ["after = " + after] if after else []
+        lines += ["on_end = poweroff_node"] if last else []
+        return "\n".join(lines) + "\n"
+
+
+def names():
+    return sorted(os.path.basename(p)[:-2] for p in glob.glob(os.path.join(SOURCES, "*.c")))
+
+
+def elf(name):
+    return os.path.join(BUILT, name + ".elf")
+
+
+def run(name, machine, guests, cpus, vms=None, **options):
+    """Boots a node with these guests, each after the one before. vms: VM files of one's own instead. Returns a node.Run."""
+    if vms is None:
+        vms = {}
+        for number, guest in enumerate(guests):
+            vms[guest.name + ".conf"] = guest.vm(guests[number - 1].name if number else None, number == len(guests) - 1)
+    assert len(vms) <= MOST
+    modules = {n: elf(n) for n in names() if any(re.search(r"^(kernel|module) = %s\b" % n, v, re.M) for v in vms.values())}
+    iso = node.margay_iso("%s-%s" % (name, machine), vms, modules)
+    with node.start(name, machine, iso, cpus=cpus, memory="256M", **options) as running:
+        return node.Run(running, running.wait())
+
+
+def judge(guest, text):
+    """What is wrong with this guest's run, as a list of lines; empty: nothing."""
+    wrong = re.findall(r"^tiny: failed: .*$", text, re.MULTILINE) if guest.ok else []
+    ends = re.findall(r"^%s: (end=.*)$" % guest.name, text, re.MULTILINE)
+    results = re.findall(r"^tiny: %s: (\w+) .*$" % guest.name, text, re.MULTILINE)
+    if results != (["ok"] if guest.ok else ["FAILED"]):
+        wrong.append("result lines: %s" % results)
+    if ends != [guest.end]:
+        wrong.append("ended %s, expected %s" % (ends, guest.end))
+    return wrong
+
+
+def part(guest, text):
+    """The guest's own part of the console's text, when it ran alone."""
+    match = re.search(r"^%s: .*?^%s: end=.*?$" % (guest.name, guest.name), text, re.MULTILINE | re.DOTALL)
+    return match[0] if match else ""
