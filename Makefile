@@ -204,6 +204,11 @@ $(GUEST) &: tools/guest-image $(wildcard tests/system/guest/*) | $(B)/.config
 $(G)/initrd-topology: $(G)/initrd tools/guest-image
 	$(Q)tools/guest-image --topology $(G)
 
+# A second kernel for the tests. Without the file, which backports may not have, they are skipped.
+.PHONY: guest-backports
+guest-backports: $(GUEST)
+	$(Q)tools/guest-image --backports $(G)
+
 IMAGE = tools/margay-image --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd
 
 $(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
@@ -308,7 +313,7 @@ UNIT_BINARIES := $(UNITS:%=$(B)/unit/%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
-tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(GUEST) $(G)/initrd-topology $(TINY)
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(GUEST) $(G)/initrd-topology guest-backports $(TINY)
 
 unit: $(UNIT_BINARIES) $(GUEST)
 	@$(PYTEST) tests/unit

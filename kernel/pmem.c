@@ -81,7 +81,9 @@ int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end)
 
 u64 pmem_early_page(void)
 {
-	struct extent_constraint c = { .size = EARLY_PIECE, .align = PAGE_SIZE, .node = -1, .max_addr = GIB(4) };
+	struct extent_constraint c = {
+		.size = EARLY_PIECE, .align = PAGE_SIZE, .node = -1, .max_addr = GIB(4), .policy = EXTENT_TOP,
+	};
 	unsigned node;
 	u64 page;
 
@@ -152,10 +154,8 @@ static void mark(struct chunk *c, unsigned first, unsigned count, bool used)
 
 static struct chunk *new_chunk(int node)
 {
-	/* At the end of its node: guests want the aligned beginning. */
-	struct extent_constraint e = {
-		.size = CHUNK_SIZE, .align = CHUNK_SIZE, .node = node, .policy = node < 0 ? EXTENT_BEST_FIT : EXTENT_TOP,
-	};
+	/* At the end of its node: guests want the aligned beginning, and low memory for their devices. */
+	struct extent_constraint e = { .size = CHUNK_SIZE, .align = CHUNK_SIZE, .node = node, .policy = EXTENT_TOP };
 	struct chunk *c;
 	unsigned on;
 	u64 pa;

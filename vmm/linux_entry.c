@@ -14,29 +14,58 @@
 #include "vmm/load_linux.h"
 
 #define ENTRIES 512
-#define DIRECTORIES (unsigned)(LINUX_ENTRY_MAPPED / PAGE_SIZE_1G)
-#define TABLE_PAGES (2 + DIRECTORIES) /* PML4, PDPT, page directories */
+/* PML4; PDPT and directories of what is mapped below 4 GiB; of a kernel above it, across any boundary. */
+#define TABLE_PAGES (1 + 1 + 4 + 2 + 2)
+static_assert(LINUX_ENTRY_TABLES + TABLE_PAGES * PAGE_SIZE <= LINUX_ENTRY_END, "it must fit");
 
 enum { BOOT_CS = 0x10, BOOT_DS = 0x18 };
 
 /* Flat descriptors: 64-bit code, execute/read, and data, read/write, both accessed (SDM vol. 3, 3.4.5). */
 static const u64 boot_gdt[] = { 0, 0, 0x00af9b000000ffff, 0x00cf93000000ffff };
 
-int linux_entry_tables(struct vm *vm)
-{
-	const u64 table = PTE_P | PTE_W | PTE_A, leaf = table | PTE_D | PTE_PS;
-	u64 *t = guest_ptr(vm, gpa(LINUX_ENTRY_TABLES), TABLE_PAGES * PAGE_SIZE);
+struct tables {
+	u64 (*page)[ENTRIES]; /* page 0 is the PML4 */
+	unsigned used;
+};
 
-	if (!t || guest_write(vm, gpa(LINUX_ENTRY_GDT), boot_gdt, sizeof(boot_gdt))) {
+/* The table that an entry points to, a new one if there is none; NULL: no page is left. */
+static u64 *next_level(struct tables *t, u64 *entry)
+{
+	if (!*entry) {
+		if (t->used == TABLE_PAGES)
+			return NULL;
+		*entry = (LINUX_ENTRY_TABLES + t->used++ * PAGE_SIZE) | PTE_P | PTE_W | PTE_A;
+	}
+	return t->page[(*entry - LINUX_ENTRY_TABLES) / PAGE_SIZE];
+}
+
+/* Maps [start, end) one to one by 2 MiB pages. False: more than the tables hold. */
+static bool map(struct tables *t, u64 start, u64 end)
+{
+	for (u64 at = ALIGN_DOWN(start, PAGE_SIZE_2M); at < end; at += PAGE_SIZE_2M) {
+		u64 *pdpt = next_level(t, &t->page[0][at >> 39 & (ENTRIES - 1)]);
+		u64 *pd = pdpt ? next_level(t, &pdpt[at >> 30 & (ENTRIES - 1)]) : NULL;
+
+		if (!pd)
+			return false;
+		pd[at >> 21 & (ENTRIES - 1)] = at | PTE_P | PTE_W | PTE_A | PTE_D | PTE_PS;
+	}
+	return true;
+}
+
+int linux_entry_tables(struct vm *vm, u64 kernel, u64 size)
+{
+	struct tables t = { guest_ptr(vm, gpa(LINUX_ENTRY_TABLES), TABLE_PAGES * PAGE_SIZE), 1 };
+
+	if (!t.page || guest_write(vm, gpa(LINUX_ENTRY_GDT), boot_gdt, sizeof(boot_gdt))) {
 		vm_log(vm, "no RAM below 640 KiB for the kernel's start-up tables");
 		return -ENOMEM;
 	}
-	memset(t, 0, 2 * PAGE_SIZE);
-	t[0] = (LINUX_ENTRY_TABLES + PAGE_SIZE) | table;
-	for (unsigned i = 0; i < DIRECTORIES; i++)
-		t[ENTRIES + i] = (LINUX_ENTRY_TABLES + (2 + i) * PAGE_SIZE) | table;
-	for (unsigned i = 0; i < DIRECTORIES * ENTRIES; i++)
-		t[2 * ENTRIES + i] = i * PAGE_SIZE_2M | leaf;
+	memset(t.page, 0, TABLE_PAGES * PAGE_SIZE);
+	if (!map(&t, 0, LINUX_ENTRY_MAPPED) || !map(&t, kernel, kernel + size)) {
+		vm_log(vm, "a kernel of %llu MiB is too large for the start-up tables", (unsigned long long)size >> 20);
+		return -E2BIG;
+	}
 	return 0;
 }
 

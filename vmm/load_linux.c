@@ -89,6 +89,9 @@ static int load_bzimage(struct load *l, const struct host_module *kernel)
 	l->kernel = find_low(&vm->map, MAX(img.hdr.pref_address, LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);
 	if (!l->kernel)
 		l->kernel = find_low(&vm->map, KERNEL_MIN, LINUX_ENTRY_MAPPED, img.memory, img.align);
+	/* Where addresses are the host's all RAM may lie above. */
+	if (!l->kernel && img.hdr.xloadflags & LINUX_XLF_CAN_BE_LOADED_ABOVE_4G)
+		l->kernel = find_low(&vm->map, LINUX_ENTRY_MAPPED, ~0ull, img.memory, img.align);
 	if (!l->kernel)
 		return refuse_room(l, "the kernel", img.memory);
 	l->kernel_size = img.memory;
@@ -135,8 +138,8 @@ static int load_vmlinux(struct load *l, const struct host_module *kernel)
 		int err;
 
 		if (!segment_fits(vm, s)) {
-			vm_log(vm, "kernel %s: its segment at %#llx with %llu KiB lies outside guest RAM: raise memory =",
-			       l->name, (unsigned long long)s->paddr, (unsigned long long)s->memsz >> 10);
+			vm_log(vm, "kernel %s: its segment at %#llx with %llu KiB lies outside guest RAM: raise memory =, "
+			       "or give a bzImage", l->name, (unsigned long long)s->paddr, (unsigned long long)s->memsz >> 10);
 			return -ENOMEM;
 		}
 		err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);
@@ -221,7 +224,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 		err = load_initrd(&l, initrd);
 	err = err ? err : put_command_line(&l, cmdline);
 	err = err ? err : put_boot_params(&l);
-	err = err ? err : linux_entry_tables(vm);
+	err = err ? err : linux_entry_tables(vm, l.kernel, l.kernel_size);
 	vm->entry_info = LINUX_BOOT_PARAMS;
 	vm->entry_state = load_linux_entry_state;
 	return err;

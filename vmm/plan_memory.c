@@ -5,8 +5,8 @@
 
 #include "vmm/plan.h"
 
-/* Low RAM of a guest whose addresses are the host's: Linux' real-mode code, and what it is handed over in. */
-#define LOW_RAM 0xa0000ull
+/* Of a guest whose addresses are the host's: for Linux' real-mode code, what it is handed over in, its reset vector. */
+#define LOW_RAM MIB(1)
 /* What a guest whose addresses are the host's gets below 4 GiB if it can, for devices that reach no further. */
 #define LOW_DMA MIB(128)
 /* What a VM that takes all leaves for the hypervisor's own, beside its tables. */

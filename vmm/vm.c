@@ -268,7 +268,7 @@ static void print_shape(const struct vm *vm)
 	for (unsigned i = 0; i < vm->map.count; i++) {
 		const struct gpa_region *r = &vm->map.region[i];
 
-		vm_log(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)(r->size >> 20), r->node,
+		vm_log(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)r->size >> 20, r->node,
 		       (unsigned long long)r->gpa, (unsigned long long)r->hpa);
 	}
 	vm_log(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", vm->stage2.fmt->name,

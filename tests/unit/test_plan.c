@@ -303,11 +303,11 @@ static void identity(void **state)
 			    plan.map.region[i].gpa >= GPA_HOLE_END);
 	}
 	assert_int_equal(plan.map.region[0].gpa, 0);
-	assert_int_equal(plan.map.region[0].size, 0xa0000);
+	assert_int_equal(plan.map.region[0].size, MIB(1));
 	/* Memory for devices, from the lowest piece. */
 	assert_int_equal(plan.map.region[1].gpa, MIB(2));
 	assert_int_equal(plan.map.region[1].size, MIB(128));
-	assert_int_equal(gpa_map_size(&plan.map), GIB(12) + 0xa0000);
+	assert_int_equal(gpa_map_size(&plan.map), GIB(12) + MIB(1));
 }
 
 /* ---- against a model ------------------------------------------------------------- */

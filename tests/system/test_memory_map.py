@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Guests whose addresses are the host's (memory_map = identity) and guests at
+0, of two kernel lines, on one and two nodes; several VMs beside each other.
+"""
+
+import os
+import re
+
+import margay_run
+import node
+import numa
+import pytest
+
+GOOD_END = "margay.test=end margay.end=poweroff"
+OTHER = "vmlinuz-backports"
+needs_other = pytest.mark.skipif(not os.path.exists(node.guest_file(OTHER)), reason="backports have no kernel")
+
+# Node 1 lies above 4 GiB, all of it.
+SMP = "4,sockets=2,cores=1,threads=2"
+NODES = [numa.Node("0-1", "2G"), numa.Node("2-3", "1G")]
+
+
+def run(name, vms):
+    """vms: {name: keys}"""
+    files = {vm + ".conf": node.vm_text("qemu", GOOD_END, name=vm, **keys) for vm, keys in vms.items()}
+    modules = {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}
+    if any(keys.get("kernel") == "other" for keys in vms.values()):
+        modules["other"] = node.guest_file(OTHER)
+    iso = node.margay_iso(name, files, modules)
+    with numa.Machine(SMP, NODES) as machine:
+        with node.start(name, "qemu", iso, memory=machine.memory, cpus=machine.cpus, extra=machine.arguments) as running:
+            return node.Run(running, running.wait())
+
+
+def memory_of(done, vm):
+    """[(MiB, node, GPA, HPA)]"""
+    return [(int(m[1]), int(m[2]), int(m[3], 16), int(m[4], 16)) for m in re.finditer(
+        r"^%s: memory: (\d+)M on node (\d+): (?:0x)?([0-9a-f]+) is at (?:0x)?([0-9a-f]+)$" % vm, done.text, re.MULTILINE)]
+
+
+@needs_other
+def test_two_vms_with_host_addresses():
+    """Each on its own node, one of each kernel; and one that wants a thread of the first one's core."""
+    done = run("identity", {
+        "low": {"cpus": "0-0", "memory": "768M", "memory_map": "identity"},
+        "sibling": {"cpus": "1-1", "memory": "256M"},
+        "high": {"cpus": "2", "memory": "512M", "memory_map": "identity", "kernel": "other"},
+    })
+    assert done.has_line("low: end=poweroff") and done.has_line("high: end=poweroff")
+    for vm, where in (("low", 0), ("high", 1)):
+        parts = memory_of(done, vm)
+        assert parts[0][2] == 0 and len(parts) == 2
+        assert all(gpa == hpa and on == where and (hpa >= 4 << 30) == (where == 1) for _, on, gpa, hpa in parts[1:])
+    assert done.has_line(r"sibling: sibling\.conf:\d+: cpus: CPU 1 is a thread of the core of CPU 0, which is low's: "
+                         r"allow_smt_sharing = yes in both VM files allows that")
+    assert done.has_line("margay: node: end=poweroff vms=3 failed=1")
+    assert done.outcome.status == margay_run.VM_FAILED
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("map_", ["offset", "identity"])
+@pytest.mark.parametrize("kernel", ["kernel", pytest.param("other", marks=needs_other)])
+@pytest.mark.parametrize("cpus, memory", [("2", "768M"), ("all", "1280M")])
+def test_kernels_and_maps(map_, kernel, cpus, memory):
+    done = run("map-%s-%s-%s" % (map_, kernel, cpus), {
+        "vm0": {"cpus": cpus, "memory": memory, "memory_map": map_, "kernel": kernel}})
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert {on for _, on, _, _ in memory_of(done, "vm0")} == ({0, 1} if cpus == "all" else {0})
+    _, _, gpa, hpa = memory_of(done, "vm0")[-1]
+    assert (gpa == hpa) == (map_ == "identity")
+
+
+@pytest.mark.full
+def test_threads_shared_where_both_say_so():
+    done = run("smt-sharing", {
+        "one": {"cpus": "0-0", "memory": "256M", "allow_smt_sharing": "yes"},
+        "two": {"cpus": "1-1", "memory": "256M", "allow_smt_sharing": "yes"},
+    })
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.has_line("one: end=poweroff") and done.has_line("two: end=poweroff")
