@@ -186,7 +186,7 @@ $(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_shape.c vmm/conf
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c vmm/config_shape.c
 
-$(B)/cpuid-list: tools/cpuid-list.c $(wildcard vmm/cpuid_get.c vmm/cpuid_table*.c vmm/cpuid_*.h) Makefile
+$(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid_table*.c vmm/cpuid_*.h) Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)

@@ -13,7 +13,7 @@
 #include "kernel/printk.h"
 
 static struct cpu boot_cpu;
-static struct cpu *cpus[MADT_MAX_CPUS] = { &boot_cpu }; /* by index; the others' pages are on their own nodes */
+static struct cpu *cpus[MADT_MAX_CPUS]; /* by index; the others' pages are on their own nodes */
 static unsigned nr_cpus = 1;
 
 static_assert(sizeof(struct cpu) <= PAGE_SIZE, "one page each");
@@ -28,6 +28,7 @@ void cpu_load(struct cpu *cpu)
 void cpu_init_boot(void)
 {
 	boot_cpu.self = &boot_cpu;
+	cpus[0] = &boot_cpu;
 	boot_cpu.online = true;
 	trap_init();
 	cpu_load(&boot_cpu);

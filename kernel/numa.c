@@ -6,7 +6,7 @@
 
 static unsigned nr_nodes = 1;
 static u32 domain_of[NUMA_MAX_NODES];
-static u8 distances[NUMA_MAX_NODES][NUMA_MAX_NODES] = { { NUMA_LOCAL_DISTANCE } };
+static u8 distances[NUMA_MAX_NODES][NUMA_MAX_NODES];
 
 static unsigned nr_ranges;
 static struct {
@@ -25,7 +25,6 @@ static void reset(void)
 	nr_nodes = 1;
 	nr_ranges = nr_apics = 0;
 	domain_of[0] = 0;
-	distances[0][0] = NUMA_LOCAL_DISTANCE;
 }
 
 /* Keeps domain_of[] sorted; false when there are too many. */
@@ -151,7 +150,9 @@ int numa_node_of_proximity(u32 domain)
 
 u8 numa_distance(unsigned from, unsigned to)
 {
-	return from < nr_nodes && to < nr_nodes ? distances[from][to] : NUMA_REMOTE_DISTANCE;
+	if (from >= nr_nodes || to >= nr_nodes)
+		return NUMA_REMOTE_DISTANCE;
+	return from == to ? NUMA_LOCAL_DISTANCE : distances[from][to];
 }
 
 bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node)

@@ -2,12 +2,12 @@
 /*
  * cpuid-list: prints docs/cpuid.md from the CPUID policy's own tables, so that
  * the list of differences stands in one place. Build-host tool:
- * gcc -Iinclude -I. tools/cpuid-list.c vmm/cpuid_get.c vmm/cpuid_table*.c
+ * gcc -Iinclude -I. tools/cpuid-list.c tools/cpuid-differences.c vmm/cpuid_table*.c
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "vmm/cpuid_policy.h"
+#include "vmm/cpuid_table.h"
 
 static const char intro[] =
 	"# CPUID: what a guest sees\n"

@@ -2,12 +2,11 @@
 /*
  * Pure module: reads a VM's CPUID table for a vCPU: the leaf asked for, with
  * the parts that follow the vCPU's state (SDM vol. 2, CPUID; XSAVE sizes: SDM
- * vol. 1, 13.4), and the list of documented differences.
+ * vol. 1, 13.4).
  */
 #include <margay/string.h>
 
 #include "vmm/cpuid_policy.h"
-#include "vmm/cpuid_table.h"
 
 #define LEAF_EXT 0x80000000u
 #define LEAF_HYPERVISOR 0x40000000u
@@ -141,32 +140,4 @@ bool cpuid_policy_xcr0_valid(const struct cpuid_table *t, u64 xcr0)
 	if (xcr0 & avx512 && !(xcr0 & XCR0_AVX))
 		return false;
 	return together(xcr0, avx512) && together(xcr0, XCR0_TILECFG | XCR0_TILEDATA);
-}
-
-static const struct cpuid_row *row(unsigned i)
-{
-	if (i < cpuid_rows_basic_count)
-		return &cpuid_rows_basic[i];
-	i -= cpuid_rows_basic_count;
-	return i < cpuid_rows_ext_count ? &cpuid_rows_ext[i] : NULL;
-}
-
-bool cpuid_policy_documented_hidden(unsigned i, struct cpuid_difference *out)
-{
-	static const char *const change[] = {
-		[SHOW] = "conditional", [HIDE] = "hidden", [FORCE] = "forced on", [DYNAMIC] = "dynamic",
-	};
-	const struct cpuid_row *r;
-
-	for (unsigned k = 0; (r = row(k)); k++) {
-		if (!r->reason || i--)
-			continue;
-		*out = (struct cpuid_difference){ r->leaf, r->name, change[r->rule], r->reason };
-		return true;
-	}
-	if (i >= cpuid_hidden_leaves_count)
-		return false;
-	*out = (struct cpuid_difference){ cpuid_hidden_leaves[i].leaf, cpuid_hidden_leaves[i].name, "hidden",
-					  cpuid_hidden_leaves[i].reason };
-	return true;
 }

@@ -73,17 +73,6 @@ struct cpuid_dynamic {
 void cpuid_policy_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 		      struct cpuid_regs *out);
 
-/* One entry of the written list of differences from the host (docs/cpuid.md). */
-struct cpuid_difference {
-	u32 leaf;
-	const char *name;   /* flag or leaf */
-	const char *change; /* "hidden", "forced on", "conditional", "dynamic" */
-	const char *reason;
-};
-
-/* The i-th documented difference, from 0; false past the last. */
-bool cpuid_policy_documented_hidden(unsigned i, struct cpuid_difference *out);
-
 /* Is this XCR0 value one that XSETBV accepts (SDM vol. 1, 13.3)? */
 bool cpuid_policy_xcr0_valid(const struct cpuid_table *t, u64 xcr0);
 

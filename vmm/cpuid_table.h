@@ -29,23 +29,33 @@ enum cpuid_need {
 	NEED_STABLE_TSC,
 };
 
+/* What only the documents and tests read is no part of the image, which is compiled freestanding. */
+#if __STDC_HOSTED__
+typedef const char *cpuid_text;
+#define TEXT(s) s
+#else
+typedef struct {} cpuid_text;
+#define TEXT(s) {}
+#endif
+
 struct cpuid_row {
 	u32 leaf;
-	u8 subleaf;
-	u8 reg;  /* enum cpuid_reg */
-	u8 bit;
-	u8 rule; /* enum cpuid_rule */
-	const char *name;   /* as in Linux' flags where Linux has one */
-	const char *reason; /* why it may differ from the host; NULL: it does not */
-	u8 need;            /* enum cpuid_need */
-	u32 xcr0;           /* state components that it uses: all must be allowed */
-	u32 cr4;            /* CR4 bits that it brings: all must be allowed by hardware */
-	u32 efer;           /* EFER bits that it brings */
+	u32 subleaf : 4;
+	u32 reg : 2;       /* enum cpuid_reg */
+	u32 bit : 5;
+	u32 rule : 2;      /* enum cpuid_rule */
+	u32 need : 4;      /* enum cpuid_need */
+	u32 xcr0;          /* state components that it uses: all must be allowed */
+	u32 cr4;           /* CR4 bits that it brings: all must be allowed by hardware */
+	u32 efer;          /* EFER bits that it brings */
+	cpuid_text name;   /* as in Linux' flags where Linux has one */
+	cpuid_text reason; /* why it may differ from the host; NULL: it does not */
 };
 
 extern const struct cpuid_row cpuid_rows_basic[], cpuid_rows_ext[];
 extern const unsigned cpuid_rows_basic_count, cpuid_rows_ext_count;
 
+#if __STDC_HOSTED__
 /* Whole leaves that are not shown, for the documented list. */
 struct cpuid_hidden_leaf {
 	u32 leaf;
@@ -55,5 +65,17 @@ struct cpuid_hidden_leaf {
 
 extern const struct cpuid_hidden_leaf cpuid_hidden_leaves[];
 extern const unsigned cpuid_hidden_leaves_count;
+
+/* One entry of the written list of differences from the host (docs/cpuid.md). */
+struct cpuid_difference {
+	u32 leaf;
+	const char *name;   /* flag or leaf */
+	const char *change; /* "hidden", "forced on", "conditional", "dynamic" */
+	const char *reason;
+};
+
+/* The i-th documented difference, from 0; false past the last. */
+bool cpuid_policy_documented_hidden(unsigned i, struct cpuid_difference *out);
+#endif
 
 #endif

@@ -12,29 +12,27 @@ global trap_stubs
 ; Vectors whose exception pushes an error code (SDM vol. 3, table 6-1): 8, 10-14, 17, 21, 29, 30.
 ERROR_VECTORS equ 1 << 8 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 17 | 1 << 21 | 1 << 29 | 1 << 30
 
-align 16
+; Eight bytes each (trap.c): the vector as a signed byte, and where to go on.
+align 8
 trap_stubs:
 %assign vec 0
 %rep 256
-	align 16
-%if vec < 32
- %if (ERROR_VECTORS >> vec) & 1
-  %assign has_error 1
- %else
-  %assign has_error 0
- %endif
-%else
- %assign has_error 0
-%endif
-%if !has_error
-	push byte 0
-%endif
-	push strict dword vec
+	align 8
+	push byte vec - 128
+%if vec < 32 && (ERROR_VECTORS >> vec) & 1
 	jmp near trap_common
+%else
+	jmp near trap_no_error
+%endif
 %assign vec vec + 1
 %endrep
 
+; The stub's word again, and 0 where the error code would stand.
+trap_no_error:
+	push qword [rsp]
+	mov qword [rsp + 8], 0
 trap_common:
+	sub qword [rsp], -128
 	push rax
 	push rbx
 	push rcx

@@ -23,7 +23,7 @@ struct idt_gate {
 static_assert(sizeof(struct idt_gate) == 16, "SDM vol. 3, figure 6-8");
 #define GATE_INTERRUPT 0x8e /* present, DPL 0, interrupts off */
 
-#define STUB_SIZE 16 /* trap.asm */
+#define STUB_SIZE 8 /* trap.asm */
 #define NR_VECTORS 256
 
 static struct idt_gate idt[NR_VECTORS] __aligned(16);
