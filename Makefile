@@ -11,6 +11,7 @@ MAKEFLAGS += -j$(shell nproc)
 endif
 
 B       := build
+export MARGAY_BUILD := $(abspath $(B))
 # Debian's own interpreter: it is the one that sees Debian's Python packages.
 PYTHON  := /usr/bin/python3
 CC      := gcc
@@ -41,6 +42,7 @@ help:
 	@echo 'make fuzz             run each fuzzer for FUZZ_SECONDS (60) seconds'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
 	@echo 'make docs/cpuid.md   write the list of CPU features that guests do not see, from the tables that decide it'
+	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md'
 	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves'
 	@echo 'make menuconfig       choose the features of the image'
 	@echo 'make <name>_defconfig start from configs/<name>_defconfig:' $(patsubst configs/%_defconfig,%,$(DEFCONFIGS))
@@ -328,6 +330,11 @@ test-full: tests-built
 fuzz: $(FUZZERS:%=$(B)/fuzz/%)
 	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		-artifact_prefix=$$f. $$f.corpus || exit 1; done
+
+.PHONY: sizes
+sizes: $(B)/auto.conf
+	$(Q)tools/margay_configs.py sizes > $(B)/sizes.md.new && mv $(B)/sizes.md.new $(B)/sizes.md
+	@cat $(B)/sizes.md
 
 check: $(B)/cpuid-list
 	@tools/check-layers

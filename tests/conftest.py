@@ -2,6 +2,7 @@
 """Options and order of the test run; what the whole-machine tests share."""
 
 import os
+import random
 import sys
 
 import pytest
@@ -9,6 +10,19 @@ import pytest
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "tests", "system")]
+
+
+# The workers of a parallel run inherit it from the first process.
+SEED = int(os.environ.setdefault("MARGAY_SEED", str(random.randrange(10**9))))
+
+
+def pytest_report_header(config):
+    return "random configurations: MARGAY_SEED=%d repeats them" % SEED
+
+
+@pytest.fixture(scope="session")
+def configuration_seed():
+    return SEED
 
 
 def pytest_addoption(parser):

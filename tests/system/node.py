@@ -13,7 +13,7 @@ import sys
 import margay_run
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.path.join(TOP, "build")
+BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 LOGS = os.path.join(BUILD, "logs")
 GUEST = os.path.join(BUILD, "guest")
 
@@ -54,12 +54,13 @@ def image(name, *arguments):
     return iso
 
 
-def margay_iso(name, vms, modules, cmdline="", check=True):
-    """vms: {file name: text}; modules: {name: path}."""
+def margay_iso(name, vms, modules, cmdline="", check=True, elf=None):
+    """vms: {file name: text}; modules: {name: path}; elf: another image than build/margay.elf."""
     directory = os.path.join(BUILD, "iso", name)
     os.makedirs(directory, exist_ok=True)
     arguments = ["--cmdline", cmdline] if cmdline else []
     arguments += [] if check else ["--no-check"]
+    arguments += ["--elf", elf] if elf else []
     for file, text in vms.items():
         path = os.path.join(directory, file)
         with open(path, "w", encoding="ascii") as f:

@@ -8,6 +8,7 @@ import subprocess
 import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 NAMES = sorted(os.path.basename(f)[:-2] for f in glob.glob(os.path.join(TOP, "tests", "unit", "test_*.c")))
 
 
@@ -17,7 +18,7 @@ def test_there_are_unit_tests():
 
 @pytest.mark.parametrize("name", NAMES)
 def test_unit(name):
-    binary = os.path.join(TOP, "build", "unit", name)
+    binary = os.path.join(BUILD, "unit", name)
     assert os.path.exists(binary), "%s was not built: make unit" % binary
     # cmocka prints its results on stderr; sanitizers end the program with a status.
     done = subprocess.run([binary], cwd=TOP, capture_output=True, text=True, timeout=300, check=False)

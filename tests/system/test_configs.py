@@ -1,0 +1,149 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Configurations of the image: each builds, holds nothing of what is off, and keeps the limits of size.
+
+MARGAY_SEED=N repeats the random ones of an earlier run: the seed stands in pytest's header.
+"""
+
+import fnmatch
+import glob
+import os
+import re
+import subprocess
+
+import margay_configs as configs
+import margay_run
+import node
+import pytest
+
+RANDOM = 3
+OPTIONS = [symbol.name for symbol in configs.options(configs.load())]
+# They share a directory, so one worker runs them all.
+pytestmark = pytest.mark.xdist_group("configs")
+
+
+def symbols(path):
+    """Global names that a file defines."""
+    done = subprocess.run(["nm", "--defined-only", "--extern-only", path], capture_output=True, text=True, check=True)
+    return {line.split()[2] for line in done.stdout.splitlines()}
+
+
+def source_names(path):
+    """Names of the C files that an image or object was made of, without their folders, sorted."""
+    done = subprocess.run(["readelf", "-sW", path], capture_output=True, text=True, check=True)
+    return sorted(re.findall(r" FILE .* (\S+\.c)$", done.stdout, re.MULTILINE))
+
+
+def contents(elf):
+    """The bytes that a loader takes from the image."""
+    raw = elf + ".raw"
+    subprocess.run(["objcopy", "-O", "binary", elf, raw], check=True)
+    with open(raw, "rb") as f:
+        return f.read()
+
+
+@pytest.fixture(scope="module")
+def everything():
+    """An image with every option on, and {source file: the global symbols of its object}."""
+    kconf = configs.load()
+    for option in OPTIONS:
+        kconf.syms[option].set_value("y")
+    elf = configs.build(kconf, configs.VARIANTS)
+    with open(os.path.join(configs.VARIANTS, "objects.list"), encoding="ascii") as f:
+        objects = f.read().split()
+    sources = {re.sub(r".*/obj/[^/]*/(.*?)(\.asm)?\.o$", lambda m: m[1] + (m[2] or ".c"), o): o for o in objects}
+    return symbols(elf), {source: symbols(os.path.join(configs.TOP, o)) for source, o in sources.items()}
+
+
+def test_features_are_options():
+    known = configs.load().syms
+    assert configs.features()
+    for option, patterns in configs.features().items():
+        assert option in known, "features.mk: no option %s in Kconfig" % option
+        for pattern in patterns:
+            assert glob.glob(os.path.join(configs.TOP, pattern.replace("%", "*"))), "features.mk: no file " + pattern
+
+
+def test_every_option_is_documented():
+    with open(os.path.join(configs.TOP, "docs", "configuration.md"), encoding="utf-8") as f:
+        text = f.read()
+    assert [option for option in OPTIONS if "CONFIG_" + option + "`" not in text] == []
+
+
+@pytest.mark.parametrize("option", OPTIONS)
+def test_option_off(everything, option):
+    """It builds, and nothing of the option's files is in it."""
+    whole, objects = everything
+    kconf = configs.load()
+    kconf.syms[option].set_value("n")
+    assert kconf.syms[option].str_value == "n"
+    off = [o for o, patterns in configs.features().items() if kconf.syms[o].str_value == "n"]
+    absent = [p.replace("%", "*") for o in off for p in configs.features()[o]]
+    theirs = {source for source in objects if any(fnmatch.fnmatch(source, p) for p in absent)}
+    assert bool(theirs) == bool(absent)
+    elf = configs.build(kconf, configs.VARIANTS)
+    # Exactly the other files have gone into the image, and none of the missing ones' functions and data has.
+    rest = [os.path.basename(source) for source in objects if source not in theirs and source.endswith(".c")]
+    assert source_names(elf) == sorted(rest)
+    own = set().union(*(objects[source] for source in theirs)) - set().union(*(objects[s] for s in set(objects) - theirs))
+    # The control: with the option they are all there.
+    assert own <= whole
+    assert not own & symbols(elf)
+
+
+def test_one_backend_at_least():
+    kconf = configs.load()
+    kconf.syms["SVM"].set_value("n")
+    kconf.syms["VMX"].set_value("n")
+    assert (kconf.syms["SVM"].str_value, kconf.syms["VMX"].str_value) == ("n", "y")
+
+
+def test_random(configuration_seed):
+    for seed in range(configuration_seed, configuration_seed + RANDOM):
+        kconf = configs.load()
+        configs.randomize(kconf, seed)
+        try:
+            configs.build(kconf, configs.VARIANTS)
+        except configs.BuildError as error:
+            pytest.fail("MARGAY_SEED=%d: %s" % (seed, error))
+
+
+@pytest.fixture(scope="module", params=configs.NAMED)
+def named(request):
+    """A configuration of configs/, built in a directory of its own."""
+    directory = os.path.join(configs.CONFIGS, request.param)
+    return request.param, configs.build(configs.load(request.param), directory)
+
+
+def test_size(named):
+    name, elf = named
+    loaded, _ = configs.image_size(elf)
+    assert loaded > 32 << 10
+    assert loaded <= configs.LIMIT.get(name, loaded), "%s: %d bytes, the limit is %d" % (name, loaded, configs.LIMIT[name])
+
+
+def test_changes_end_where_a_fresh_build_does(named):
+    """After all those changes of options in one directory: the same bytes as in one that was built once."""
+    name, elf = named
+    if name == "default":
+        assert contents(configs.build(configs.load(name), configs.VARIANTS)) == contents(elf)
+
+
+def test_tested_image_is_the_default(named):
+    """All other tests boot build/margay.elf: it must be what they are written for."""
+    name, elf = named
+    if name == "default":
+        assert contents(os.path.join(node.BUILD, "margay.elf")) == contents(elf), \
+            "tests are for the default configuration: make default_defconfig"
+
+
+@pytest.mark.parametrize("machine", ["qemu", pytest.param("bochs", marks=[pytest.mark.full, pytest.mark.slow])])
+def test_tiny_boots(machine):
+    elf = configs.build(configs.load("tiny"), os.path.join(configs.CONFIGS, "tiny"))
+    iso = node.margay_iso(
+        "tiny-" + machine, {"vm0.conf": node.vm_text(machine, "margay.test=end margay.end=poweroff")},
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")}, elf=elf,
+    )
+    with node.start("tiny", machine, iso) as running:
+        run = node.finish(running)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line("vm0: end=poweroff")

@@ -1,0 +1,135 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""Configurations of the image: makes them, builds them, measures them.
+
+    tools/margay_configs.py sizes     the size of the image by feature, as docs/sizes.md has it
+
+features.mk says which files an option brings, Kconfig which options there are.
+All but the named configurations are built in one directory, one after the
+other: only what an option touches is compiled again.
+"""
+
+import os
+import random
+import re
+import subprocess
+import sys
+
+import kconfiglib
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
+CONFIGS = os.path.join(BUILD, "configs")
+VARIANTS = os.path.join(CONFIGS, "variants")
+NAMED = ("default", "tiny", "debug")
+# What a loader may have to read from margay.elf, in bytes. The goal for tiny is 96 KiB (docs/configuration.md).
+LIMIT = {"default": 256 << 10, "tiny": 132 << 10}
+
+
+class BuildError(Exception):
+    """A configuration that does not build, with the compiler's words."""
+
+
+def environment():
+    """The caller's, without what an outer make tells its own children."""
+    dropped = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "MAKEOVERRIDES", "KCONFIG_CONFIG", "MARGAY_BUILD")
+    return {key: value for key, value in os.environ.items() if key not in dropped}
+
+
+def features():
+    """{option: [file patterns]} of features.mk."""
+    with open(os.path.join(TOP, "features.mk"), encoding="ascii") as f:
+        lines = re.findall(r"^files-(\w+) *:= *(.+)$", f.read(), re.MULTILINE)
+    return {option: files.split() for option, files in lines}
+
+
+def load(name="default"):
+    """Kconfig with the values of configs/<name>_defconfig."""
+    os.environ["srctree"] = TOP
+    kconf = kconfiglib.Kconfig("Kconfig", warn=False)
+    kconf.load_config(os.path.join(TOP, "configs", name + "_defconfig"))
+    return kconf
+
+
+def options(kconf):
+    """The symbols that an operator can switch on and off, members of a choice apart."""
+    bools = [s for s in kconf.unique_defined_syms if s.orig_type == kconfiglib.BOOL and s.choice is None]
+    return [s for s in bools if any(node.prompt for node in s.nodes)]
+
+
+def randomize(kconf, seed):
+    """Each option that can be set, as Kconfig's dependencies allow, by chance."""
+    chance = random.Random(seed)
+    for symbol in options(kconf):
+        if symbol.visibility:
+            symbol.set_value(chance.choice(symbol.assignable))
+    for choice in kconf.unique_choices:
+        chance.choice(choice.syms).set_value("y")
+
+
+def build(kconf, directory):
+    """Builds the image of this configuration; returns its path."""
+    os.makedirs(directory, exist_ok=True)
+    kconf.write_config(os.path.join(directory, ".config"), save_old=False)
+    elf = os.path.join(directory, "margay.elf")
+    relative = os.path.relpath(directory, TOP)
+    done = subprocess.run(
+        ["make", "-j2", "B=" + relative, os.path.join(relative, "margay.elf")],
+        cwd=TOP, env=environment(), capture_output=True, text=True, check=False,
+    )
+    if done.returncode != 0:
+        raise BuildError("make B=%s:\n%s%s" % (relative, done.stdout[-1000:], done.stderr))
+    return elf
+
+
+def image_size(elf):
+    """(bytes that a loader reads from the file, bytes of state that it clears)."""
+    done = subprocess.run(["readelf", "-lW", elf], capture_output=True, text=True, check=True)
+    segments = [line.split() for line in done.stdout.splitlines() if line.split()[:1] == ["LOAD"]]
+    loaded = sum(int(s[4], 16) for s in segments)
+    return loaded, sum(int(s[5], 16) for s in segments) - loaded
+
+
+def compiler():
+    return subprocess.run(["gcc", "--version"], capture_output=True, text=True, check=True).stdout.split("\n")[0]
+
+
+def sizes():
+    """The lines of the table: the named images, then what each option adds to the default one."""
+    yield "# Sizes of the image"
+    yield ""
+    yield "Made by `make sizes` with %s. Bytes that a loader reads from margay.elf, and bytes of state" % compiler()
+    yield "that it clears (bss)."
+    yield ""
+    yield "| image | read | cleared | limit |"
+    yield "|---|---|---|---|"
+    for name in NAMED:
+        loaded, cleared = image_size(build(load(name), os.path.join(CONFIGS, name)))
+        yield "| %s | %d | %d | %s |" % (name, loaded, cleared, LIMIT.get(name, "-"))
+    yield ""
+    yield "What an option brings: the default image (or that with the option on), less the same image with it off. Where"
+    yield "others need the option, they go with it. `OPTIMIZE_SIZE` is against `OPTIMIZE_SPEED`."
+    yield ""
+    yield "| option | read | cleared |"
+    yield "|---|---|---|"
+    for symbol in options(load()) + [load().syms["OPTIMIZE_SIZE"]]:
+        size = {}
+        for value in ("y", "n"):
+            kconf = load()
+            kconf.syms[symbol.name].set_value(value)
+            size[value] = image_size(build(kconf, VARIANTS))
+        yield "| `CONFIG_%s` | %+d | %+d |" % (symbol.name, size["y"][0] - size["n"][0], size["y"][1] - size["n"][1])
+
+
+def main():
+    if sys.argv[1:] != ["sizes"]:
+        sys.exit(__doc__.strip())
+    try:
+        for line in sizes():
+            print(line)
+    except BuildError as error:
+        sys.exit("margay_configs: " + str(error))
+
+
+if __name__ == "__main__":
+    main()
