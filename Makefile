@@ -36,7 +36,7 @@ help:
 	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=: of the node'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
-	@echo 'make test-full        the whole matrix (longer)'
+	@echo 'make test-full        the whole matrix (longer); writes the results to docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
 	@echo 'make fuzz             run each fuzzer for FUZZ_SECONDS (60) seconds'
@@ -325,7 +325,7 @@ test: tests-built
 	@$(PYTEST) -n 2 --dist loadgroup tests
 
 test-full: tests-built
-	@$(PYTEST) -n 2 --dist loadgroup --full tests
+	@$(PYTEST) -n 2 --dist loadgroup --full --record docs/test-full.md tests
 
 fuzz: $(FUZZERS:%=$(B)/fuzz/%)
 	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \

@@ -9,7 +9,9 @@ import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
-sys.path[:0] = [os.path.join(TOP, "tools"), os.path.join(TOP, "tests", "system")]
+sys.path[:0] = [os.path.join(TOP, path) for path in ("tools", "tests", "tests/system")]
+
+import record  # noqa: E402
 
 
 # The workers of a parallel run inherit it from the first process.
@@ -27,9 +29,14 @@ def configuration_seed():
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="also what is marked full: the whole matrix")
+    parser.addoption("--record", metavar="FILE", help="write the results there as a document")
 
 
 def pytest_configure(config):
+    path = config.getoption("--record")
+    # The workers of a parallel run report to the first process, which alone writes.
+    if path and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(record.Recorder(path))
     config.addinivalue_line("markers", "full: only in make test-full")
     config.addinivalue_line("markers", "slow: takes minutes; is started first")
 
