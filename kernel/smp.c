@@ -22,15 +22,18 @@
 #define STARTUP_DELAY_US 200
 #define ANSWER_TIMEOUT_US 2000000 /* far more than any CPU needs: an emulator shares its host's CPUs */
 #define TSC_EXCHANGES 16
+#define TSC_CORRECTIONS 4
 
 /*
  * The dialogue, one CPU at a time. The new CPU makes the turn odd, the boot
  * CPU even: 1 is "I am here", every later odd one the answer to the even one
- * before. After the last answer the new CPU is on its own.
+ * before. After the answer to QUESTION_LAST the new CPU is on its own.
+ * The rest belongs to the turn that follows its store.
  */
-#define LAST_TURN (2 * TSC_EXCHANGES + 1)
 static u32 turn;
-static u64 tsc_answer; /* belongs to the turn that follows its store */
+static enum { QUESTION_TSC, QUESTION_ADJUST, QUESTION_LAST } question;
+static u64 tsc_add;    /* QUESTION_ADJUST: to be added to TSC_ADJUST */
+static u64 tsc_answer; /* the TSC; for QUESTION_ADJUST the TSC_ADJUST before */
 
 /* Waits until the turn is `want`; false when it does not come in time. */
 static bool wait_turn(u32 want, u64 timeout_us)
@@ -56,13 +59,23 @@ static void delay(u64 us)
 /* The new CPU's half of the dialogue. It has no way to time out: a boot CPU that loses patience sends it INIT. */
 static void answer_boot_cpu(void)
 {
-	__atomic_store_n(&turn, 1, __ATOMIC_RELEASE);
-	for (u32 question = 2; question < LAST_TURN; question += 2) {
-		while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != question)
+	u32 t = 1;
+
+	if (CONFIG_DEBUG_CLOCK_SKEW)
+		wrmsr(MSR_TSC, rdtsc() + CONFIG_DEBUG_CLOCK_SKEW);
+	do {
+		__atomic_store_n(&turn, t, __ATOMIC_RELEASE);
+		while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != t + 1)
 			cpu_pause();
-		tsc_answer = rdtsc_ordered();
-		__atomic_store_n(&turn, question + 1, __ATOMIC_RELEASE);
-	}
+		if (question == QUESTION_ADJUST) {
+			tsc_answer = rdmsr(MSR_TSC_ADJUST);
+			wrmsr(MSR_TSC_ADJUST, tsc_answer + tsc_add);
+		} else {
+			tsc_answer = rdtsc_ordered();
+		}
+		t += 2;
+	} while (question != QUESTION_LAST);
+	__atomic_store_n(&turn, t, __ATOMIC_RELEASE);
 }
 
 /* A new CPU's way to its work loop. Takes no lock before its last answer: INIT may end it until then. */
@@ -93,25 +106,72 @@ static bool wake(struct cpu *cpu)
 	return wait_turn(1, ANSWER_TIMEOUT_US);
 }
 
+/* One question and its answer; false when the CPU falls silent. */
+static bool ask(struct tsc_exchange *e)
+{
+	u32 t = turn + 1;
+
+	e->asked = rdtsc_ordered();
+	__atomic_store_n(&turn, t, __ATOMIC_RELEASE);
+	if (!wait_turn(t + 1, ANSWER_TIMEOUT_US))
+		return false;
+	e->answered = rdtsc_ordered();
+	e->there = tsc_answer;
+	return true;
+}
+
+static bool compare_tsc(struct tsc_exchange *e)
+{
+	question = QUESTION_TSC;
+	for (unsigned i = 0; i < TSC_EXCHANGES; i++)
+		if (!ask(&e[i]))
+			return false;
+	return true;
+}
+
+/*
+ * Makes the CPU's TSC the boot CPU's, where it is not and the CPU has
+ * TSC_ADJUST (SDM vol. 3, 18.17.3): by the boot CPU's value of that, which is
+ * exact where firmware has written to the TSC or to it, else by what was measured.
+ */
+static bool correct_tsc(struct tsc_exchange *e)
+{
+	for (unsigned i = 0; i < TSC_CORRECTIONS && cpu_features.tsc_adjust && tsc_difference(e, TSC_EXCHANGES); i++) {
+		struct tsc_exchange adjust;
+
+		question = QUESTION_ADJUST;
+		tsc_add = 0;
+		if (!ask(&adjust))
+			return false;
+		tsc_add = rdmsr(MSR_TSC_ADJUST) - adjust.there;
+		if (!tsc_add)
+			tsc_add = -(u64)tsc_middle(e, TSC_EXCHANGES);
+		if (!ask(&adjust) || !compare_tsc(e))
+			return false;
+	}
+	return true;
+}
+
 /* The boot CPU's half of the dialogue after the CPU has come; false when it falls silent. */
-static bool compare_tsc(const struct cpu *cpu)
+static bool talk_to(const struct cpu *cpu)
 {
 	struct tsc_exchange e[TSC_EXCHANGES];
-	s64 difference;
+	s64 before, after;
 
-	for (u32 i = 0; i < TSC_EXCHANGES; i++) {
-		e[i].asked = rdtsc_ordered();
-		__atomic_store_n(&turn, 2 * i + 2, __ATOMIC_RELEASE);
-		if (!wait_turn(2 * i + 3, ANSWER_TIMEOUT_US))
-			return false;
-		e[i].answered = rdtsc_ordered();
-		e[i].there = tsc_answer;
-	}
-	difference = tsc_difference(e, TSC_EXCHANGES);
-	if (difference && clock_tsc_differs())
+	if (!compare_tsc(e))
+		return false;
+	before = tsc_difference(e, TSC_EXCHANGES);
+	if (!correct_tsc(e))
+		return false;
+	after = tsc_difference(e, TSC_EXCHANGES);
+	if (after && clock_tsc_differs())
 		printk("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: the TSC is not taken as one clock",
-		       cpu->apic_id, difference > 0 ? difference : -difference, difference > 0 ? "ahead of" : "behind");
-	return true;
+		       cpu->apic_id, after > 0 ? after : -after, after > 0 ? "ahead of" : "behind");
+	else if (before && !after)
+		printk("CPU with APIC ID %u: its TSC was %ld ticks or more %s the boot CPU's: corrected by TSC_ADJUST",
+		       cpu->apic_id, before > 0 ? before : -before, before > 0 ? "ahead of" : "behind");
+	question = QUESTION_LAST;
+	return ask(e);
 }
 
 static int start(struct cpu *cpu)
@@ -125,7 +185,7 @@ static int start(struct cpu *cpu)
 		printk_error("CPU with APIC ID %u: left out: no memory for its stacks", cpu->apic_id);
 		return -ENOMEM;
 	}
-	if (!wake(cpu) || !compare_tsc(cpu)) {
+	if (!wake(cpu) || !talk_to(cpu)) {
 		/* Whatever it is doing, it waits for a startup IPI from now on and no longer uses the trampoline. */
 		apic_send_init(cpu->apic_id);
 		printk_error("CPU with APIC ID %u: left out: it does not start (INIT and two startup IPIs, %u ms)", cpu->apic_id,

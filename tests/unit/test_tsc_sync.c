@@ -66,6 +66,7 @@ static void test_wrap(void **state)
 	(void)state;
 	assert_int_equal(tsc_difference(&same, 1), 0);
 	assert_int_equal(tsc_difference(&ahead, 1), 100);
+	assert_int_equal(tsc_middle(&ahead, 1), 115);
 }
 
 /* Whatever the delays: never more than the true difference, never of the wrong sign, and exact but for the fastest exchange. */
@@ -88,6 +89,7 @@ static void test_random(void **state)
 		found = tsc_difference(e, 8);
 		assert_true(truth >= 0 ? found >= 0 && found <= truth : found <= 0 && found >= truth);
 		assert_true((u64)llabs(truth - found) <= fastest);
+		assert_true((u64)llabs(truth - tsc_middle(e, 8)) <= fastest / 2 + 1);
 	}
 }
 

@@ -99,6 +99,7 @@ int features_init(void)
 	}
 	if (f->max_basic >= 7) {
 		cpuid(7, 0, &r);
+		f->tsc_adjust = r.ebx & BIT(1);
 		f->smep = r.ebx & BIT(7);
 		f->smap = r.ebx & BIT(20);
 		f->umip = r.ecx & BIT(2);

@@ -18,7 +18,7 @@ struct cpu_features {
 	u32 max_basic, max_ext; /* highest leaves */
 	u8 phys_bits;
 	bool nx, page_1g, xsave, smep, smap, umip;
-	bool x2apic, tsc_deadline, invariant_tsc;
+	bool x2apic, tsc_deadline, tsc_adjust, invariant_tsc;
 	bool arat;              /* the APIC timer runs in deep C-states */
 	bool mwait;
 	u32 mwait_hint;         /* EAX of the deepest C-state that CPUID 5 enumerates */

@@ -20,4 +20,7 @@ struct tsc_exchange {
  */
 s64 tsc_difference(const struct tsc_exchange *e, unsigned count);
 
+/* The middle of what they allow for: wrong by half the fastest exchange at most, if the difference is constant. */
+s64 tsc_middle(const struct tsc_exchange *e, unsigned count);
+
 #endif
