@@ -17,4 +17,5 @@ files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c
 files-MULTIBOOT       := vmm/multiboot.c vmm/load_multiboot.c
 files-TELEMETRY       := vmm/telemetry.c
+files-DEBUG_CLOCK     := kernel/clock_reference.c vmm/dev/debug_clock.c
 files-SYMBOLS         := kernel/symbols.c

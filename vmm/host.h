@@ -169,6 +169,9 @@ bool host_tsc_stable(void);
 /* Wall clock: nanoseconds since 1970-01-01 UTC when the TSC was `*tsc`. */
 u64 host_wall_clock(u64 *tsc);
 
+/* Only in images with DEBUG_CLOCK. The HPET's time in ns since an arbitrary moment, by nothing but its own rate; 0: none. */
+u64 host_reference_ns(void);
+
 /* A one-shot timer. fn runs in the interrupt window of the CPU that armed it, interrupts off, never early. */
 struct host_timer {
 	struct host_timer *next; /* owned by the kernel while armed */

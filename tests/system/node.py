@@ -5,6 +5,7 @@ a run of it by tools/margay_run.py, and what the guest reported.
 Logs are kept under build/logs, one per test and machine.
 """
 
+import fcntl
 import os
 import re
 import subprocess
@@ -52,6 +53,28 @@ def image(name, *arguments):
     )
     assert done.returncode == 0, done.stdout + done.stderr
     return iso
+
+
+def variant(name, *options):
+    """The path of a second image, built with these lines of configuration added to the defaults."""
+    directory = os.path.join(BUILD, name)
+    os.makedirs(directory, exist_ok=True)
+    with open(os.path.join(directory, "lock"), "w", encoding="ascii") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        path = os.path.join(directory, ".config")
+        text = "".join("CONFIG_%s\n" % option for option in options)
+        kept = os.path.join(directory, "wanted")
+        if not os.path.exists(kept) or open(kept, encoding="ascii").read() != text:
+            for file in (path, kept):
+                with open(file, "w", encoding="ascii") as f:
+                    f.write(text)
+        elf = os.path.join(directory, "margay.elf")
+        done = subprocess.run(
+            ["make", "-C", TOP, "B=" + os.path.relpath(directory, TOP), os.path.relpath(elf, TOP)],
+            capture_output=True, text=True, check=False,
+        )
+        assert done.returncode == 0, done.stdout + done.stderr
+    return elf
 
 
 def margay_iso(name, vms, modules, cmdline="", check=True, elf=None):
@@ -102,11 +125,11 @@ def finish(node):
     return Run(node, node.wait())
 
 
-def run_guest(name, machine, cmdline, kernel=None, vm=None, **options):
+def run_guest(name, machine, cmdline, kernel=None, vm=None, elf=None, **options):
     """Boots one VM of Debian's kernel with this command line, to the end of the node. vm: keys of the VM file."""
     iso = margay_iso(
         "%s-%s" % (name, machine), {"vm0.conf": vm_text(machine, cmdline, **(vm or {}))},
-        {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file("initrd")},
+        {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file("initrd")}, elf=elf,
     )
     with start(name, machine, iso, **options) as node:
         return finish(node)

@@ -1,0 +1,98 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The guest's clocks beside the node's HPET, which counts the emulator's
+virtual time and is read natively by the LWK: images with DEBUG_CLOCK show it
+to the guest at a port (vmm/dev/debug_clock.c), so that both are read within
+microseconds of each other. What the test allows is 1 ppm, and no step.
+"""
+
+import re
+
+import node
+import pytest
+
+LIMIT_PPM = 1
+CLOCK = ("DEBUG_CLOCK=y", "DEBUG_CLOCK_SKEW=5000000")
+# The control of the drift tests: the TSC is taken for 3 ppm faster than it is.
+WRONG_PPM = 3
+CLOCK_WRONG = CLOCK + ("DEBUG_CLOCK_PPM=%d" % WRONG_PPM,)
+# One instruction is one nanosecond, and idle time is skipped.
+ICOUNT = ["-icount", "shift=0,sleep=off"]
+MONOTONIC, REALTIME = 1, 3  # columns of a sample; the window of each is in the next
+
+
+def run_clocks(name, machine, commands, cmdline="", variant=("clock", CLOCK), **options):
+    """The commands of tests/system/guest/clocks.c in a guest, on an image of that configuration."""
+    words = " ".join("margay.clocks=" + command.replace(" ", ",") for command in commands)
+    elf = node.variant(variant[0], *variant[1]) if variant else None
+    run = node.run_guest(name, machine, "margay.test=clocks %s %s" % (words, cmdline), elf=elf, **options)
+    assert run.outcome.status == 0, run.outcome.text
+    return run
+
+
+def samples(run):
+    found = re.findall(r"^margay-test: \w+: clocks: (\d+) (\d+) (\d+) (\d+) (\d+)$", run.text, re.MULTILINE)
+    return [tuple(int(word) for word in row) for row in found]
+
+
+def drift_ppm(rows, clock):
+    """By how much the clock ran faster than the reference between first and last sample, and the error of that."""
+    elapsed = rows[-1][0] - rows[0][0]
+    ahead = rows[-1][clock] - rows[0][clock] - elapsed
+    return ahead / elapsed * 1e6, max(rows[0][clock + 1], rows[-1][clock + 1]) / elapsed * 1e6
+
+
+def steps(rows, clock):
+    """Intervals between samples in which the clock went further or less far than 1 ppm and the reading windows explain."""
+    found = []
+    for a, b in zip(rows, rows[1:]):
+        elapsed = b[0] - a[0]
+        if abs(b[clock] - a[clock] - elapsed) > elapsed * LIMIT_PPM / 1e6 + a[clock + 1] + b[clock + 1]:
+            found.append((a, b))
+    return found
+
+
+def node_check(run):
+    """What the node itself found at its end: ppb slow, and the bound."""
+    found = re.search(r"^margay: clock: ([\d.]+) s since boot, (-?\d+) ppb slow by the HPET, \+-(\d+) ppb$", run.text, re.MULTILINE)
+    assert found, "no clock line at the node's end"
+    return float(found[1]), int(found[2]), int(found[3])
+
+
+DRIFT = [
+    # machine, clock source, seconds between samples, samples, kernel, options
+    pytest.param("qemu", "kvm-clock", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}, marks=pytest.mark.slow),
+    pytest.param("qemu", "tsc", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}, marks=pytest.mark.slow),
+    pytest.param("bochs", "tsc", 36, 100, {}, marks=pytest.mark.full),
+    pytest.param("bochs", "kvm-clock", 36, 100, {}, marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize("machine, source, seconds, count, options", DRIFT)
+def test_drift(machine, source, seconds, count, options):
+    """An hour of virtual time."""
+    run = run_clocks("drift-" + source, machine, ["drift %d %d" % (seconds, count)],
+                     "clocksource=%s tsc=reliable" % source, **options)
+    rows = samples(run)
+    assert run.facts["clocksource"] == source
+    assert len(rows) == count + 1
+    assert rows[-1][0] - rows[0][0] >= seconds * count * 10**9
+    for clock in (MONOTONIC, REALTIME):
+        ppm, error = drift_ppm(rows, clock)
+        assert abs(ppm) + error <= LIMIT_PPM
+        assert not steps(rows, clock)
+    since, slow, bound = node_check(run)
+    assert since > seconds * count and abs(slow) <= LIMIT_PPM * 1000 + bound
+
+
+def test_drift_control():
+    """A clock that is wrong by 3 ppm is noticed: by the guest's samples and by the node's own check."""
+    run = run_clocks("drift-wrong", "qemu", ["drift 20 10"], "clocksource=kvm-clock", variant=("clock-wrong", CLOCK_WRONG),
+                     kernel="vmlinux", extra=ICOUNT)
+    rows = samples(run)
+    for clock in (MONOTONIC, REALTIME):
+        ppm, error = drift_ppm(rows, clock)
+        assert abs(ppm) - error > LIMIT_PPM
+        assert abs(ppm + WRONG_PPM) < 1 + error
+        assert len(steps(rows, clock)) == len(rows) - 1
+    slow = node_check(run)[1]
+    assert abs(slow - WRONG_PPM * 1000) < 1000
