@@ -14,6 +14,7 @@
 #include "drivers/rtc.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/panic.h"
+#include "kernel/percpu.h"
 #include "kernel/printk.h"
 
 #define FS_PER_KILOSECOND 1000000000000000000ull
@@ -136,6 +137,6 @@ u64 clock_wall(u64 *tsc)
 	u64 ticks;
 
 	*tsc = rdtsc();
-	ticks = *tsc - boot_tsc;
+	ticks = *tsc - (u64)this_cpu()->tsc_ahead - boot_tsc;
 	return (boot_seconds + ticks / tsc_hz) * 1000000000 + ticks % tsc_hz * 1000000000 / tsc_hz;
 }

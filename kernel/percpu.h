@@ -32,6 +32,7 @@ struct cpu {
 	struct work *work;       /* current or next work item; atomic, owned by the CPU until it is NULL again */
 	bool working;            /* inside an item's run(); only this CPU touches it */
 	struct work *next_work;  /* what follows it, named by itself; only this CPU touches it */
+	s64 tsc_ahead;           /* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
 	struct timer *timers;    /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */

@@ -153,7 +153,7 @@ static bool correct_tsc(struct tsc_exchange *e)
 }
 
 /* The boot CPU's half of the dialogue after the CPU has come; false when it falls silent. */
-static bool talk_to(const struct cpu *cpu)
+static bool talk_to(struct cpu *cpu)
 {
 	struct tsc_exchange e[TSC_EXCHANGES];
 	s64 before, after;
@@ -164,6 +164,7 @@ static bool talk_to(const struct cpu *cpu)
 	if (!correct_tsc(e))
 		return false;
 	after = tsc_difference(e, TSC_EXCHANGES);
+	cpu->tsc_ahead = after ? tsc_middle(e, TSC_EXCHANGES) : 0;
 	if (after && clock_tsc_differs())
 		printk("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: the TSC is not taken as one clock",
 		       cpu->apic_id, after > 0 ? after : -after, after > 0 ? "ahead of" : "behind");

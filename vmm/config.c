@@ -194,6 +194,17 @@ static int set_cmdline(struct parser *p, struct span v)
 	return 0;
 }
 
+static int set_clock(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "follow", "freeze", NULL };
+	unsigned n = 0;
+	int err = config_word(p, "clock", v, words, &n);
+
+	p->config->clock = (enum vm_clock)n;
+	p->config->line_clock = p->line;
+	return err;
+}
+
 static int set_on_end(struct parser *p, struct span v)
 {
 	static const char *const words[] = { "stop", "restart", "poweroff_node", NULL };
@@ -218,7 +229,8 @@ static const struct key keys[] = {
 	{ "name", set_name }, { "kernel", set_kernel }, { "initrd", set_initrd }, { "cmdline", set_cmdline },
 	{ "cpus", config_set_cpus }, { "memory", config_set_memory }, { "leaf", config_set_leaf },
 	{ "memory_map", config_set_memory_map }, { "remote_memory", config_set_remote_memory },
-	{ "topology", config_set_topology }, { "allow_smt_sharing", config_set_smt_sharing }, { "on_end", set_on_end },
+	{ "topology", config_set_topology }, { "allow_smt_sharing", config_set_smt_sharing }, { "clock", set_clock },
+	{ "on_end", set_on_end },
 	{ "module", set_module }, { "debug_exit", set_debug_exit }, { "after", set_after },
 };
 

@@ -28,6 +28,7 @@
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
+enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
 enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
 
 /* A boot module that the guest kernel gets beside itself. */
@@ -57,13 +58,14 @@ struct vm_config {
 	bool flat;                        /* the guest sees one node and one package; default false */
 	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
+	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
 	enum vm_on_end on_end;            /* default ON_END_STOP */
 	unsigned nr_modules;
 	struct vm_config_module module[VM_MODULES_MAX];
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_kernel, line_initrd, line_cpus, line_memory, line_after;
+	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

@@ -81,7 +81,7 @@ static bool need_met(const struct build *b, u8 need)
 	case NEED_ARCH_CAPABILITIES:
 		return b->in->arch_capabilities_ok;
 	case NEED_STABLE_TSC:
-		return b->in->tsc_stable;
+		return b->in->tsc_stable && !b->in->tsc_freezes;
 	}
 	return false;
 }

@@ -43,6 +43,7 @@ struct cpuid_input {
 	bool flat;        /* one package of nr_vcpus cores with APIC IDs from 0; else the host's topology */
 	u64 tsc_khz;
 	bool tsc_stable;  /* show invariant TSC and the stable pvclock bit */
+	bool tsc_freezes; /* it stands still while the VM is paused: not invariant, though stable */
 	bool pvclock;     /* KVM's clock MSRs are there */
 	bool arch_capabilities_ok; /* MSR 0x10a is readable */
 };

@@ -10,6 +10,7 @@
 #include <margay/types.h>
 
 #define PVCLOCK_TSC_STABLE BIT(0) /* flags: the same on all vCPUs, readable from user space */
+#define PVCLOCK_GUEST_STOPPED BIT(1) /* flags: the VM was paused; the guest's watchdogs forgive it and clear the bit */
 #define PVCLOCK_ENABLE BIT(0)     /* in the system time MSR */
 
 struct pvclock_time {

@@ -61,7 +61,7 @@ static void loop(struct vcpu *vcpu)
 		if (!running(vcpu->vm))
 			return;
 		if (unlikely(vm_paused(vcpu->vm))) {
-			host_cpu_wait();
+			vcpu_stay_paused(vcpu);
 			continue;
 		}
 		if (unlikely(__atomic_load_n(&vcpu->startup, __ATOMIC_ACQUIRE) != STARTUP_RUN)) {
@@ -122,7 +122,8 @@ static int prepare(struct vcpu *vcpu)
 	}
 	hvm->vcpu_load(vcpu);
 	hvm->vcpu_reset(vcpu);
-	hvm->set_tsc_offset(vcpu, vm->tsc_offset);
+	vcpu->tsc_offset = vm->tsc_offset;
+	hvm->set_tsc_offset(vcpu, vcpu->tsc_offset);
 	msr_open_passthrough(vcpu);
 	read_ext_topology(vcpu);
 	if (vcpu->id == 0)

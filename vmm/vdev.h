@@ -21,6 +21,12 @@ struct vdev {
 	/* On the vCPU's own CPU, before its first entry and after its last (arm nothing, disarm timers). May be NULL. */
 	void (*vcpu_start)(struct vcpu *vcpu, void *instance);
 	void (*vcpu_stop)(struct vcpu *vcpu, void *instance);
+	/*
+	 * On the vCPU's own CPU, when it stops for a pause of its VM and (paused
+	 * false) before it goes on. By then vm->tsc_offset may be less than
+	 * vcpu->tsc_offset, by the time for which the guest's TSC stood still. May be NULL.
+	 */
+	void (*vcpu_pause)(struct vcpu *vcpu, void *instance, bool paused);
 };
 
 #define VDEV(dev) static const struct vdev *const dev##_entry __used __section("vdevs") = &(dev)

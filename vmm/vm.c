@@ -94,25 +94,6 @@ void vm_exit(struct vm *vm, u32 status)
 	vm_end(vm, VM_END_EXIT);
 }
 
-static int set_paused(struct vm *vm, bool paused)
-{
-	if (__atomic_exchange_n(&vm->paused, paused, __ATOMIC_ACQ_REL) == paused)
-		return -EALREADY;
-	for (unsigned i = 0; i < vm->nr_vcpus; i++)
-		vcpu_kick(vm->vcpus[i]);
-	return 0;
-}
-
-int vm_pause(struct vm *vm)
-{
-	return set_paused(vm, true);
-}
-
-int vm_resume(struct vm *vm)
-{
-	return set_paused(vm, false);
-}
-
 /* ---- second-level tables ----------------------------------------------------- */
 
 static void *s2_alloc(void)
@@ -173,6 +154,7 @@ static int cpuid_build(struct vm *vm)
 		.flat = vm->config->flat,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
+		.tsc_freezes = vm->config->clock == VM_CLOCK_FREEZE,
 		.pvclock = vm_has_msr(vm, MSR_KVM_SYSTEM_TIME),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
@@ -234,6 +216,9 @@ static int config_check(struct vm *vm)
 
 	if (!err && vm->config->debug_exit && !IS_ENABLED(CONFIG_VM_DEBUG_EXIT))
 		err = vm_config_error(&e, vm->config->file, 0, "debug_exit = yes: this image was built without VM_DEBUG_EXIT");
+	if (!err && vm->config->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
+		err = vm_config_error(&e, vm->config->file, vm->config->line_clock,
+				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
 	if (err)
 		vm_log(vm, "%s", e.text);
 	return err;

@@ -55,6 +55,7 @@ struct vcpu {
 	u64 xss;
 	u64 debugctl;             /* virtual IA32_DEBUGCTL: read back, without effect */
 	bool irq_window;          /* requested of the backend */
+	s64 tsc_offset;           /* the VM's, as in force for this vCPU */
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct vcpu_stats stats;
@@ -121,7 +122,10 @@ struct vm {
 	u64 entry_info;           /* what it is handed: boot_params (RSI), or multiboot information (EBX) */
 	gpa_t rsdp;               /* guest ACPI root pointer */
 	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
-	bool paused;              /* vCPUs stay out of the guest: vm_pause(); atomic */
+	struct spinlock pause_lock; /* guards the next three, and tsc_offset once vCPUs run */
+	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
+	unsigned nr_paused;       /* of them, do */
+	u64 frozen_at;            /* host TSC when the last of these stopped */
 	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
 	const struct intc_ops *intc;
 	void *ioapic;
@@ -173,12 +177,16 @@ void vm_exit(struct vm *vm, u32 status);
 
 /*
  * Pauses the VM: every vCPU leaves the guest soon and stays out of it, asleep
- * on its CPU, until vm_resume() or the VM's end. Its clocks go on; interrupts
- * stay pending. From any CPU and any handler; the caller sees to it that the
- * VM stays. 0, or -EALREADY when it is in that state.
+ * on its CPU, until vm_resume() or the VM's end. Interrupts stay pending; its
+ * clocks go on, or with `clock = freeze` stand still. From any CPU and any
+ * handler; the caller sees to it that the VM stays. 0, or -EALREADY when it is
+ * in that state.
  */
 int vm_pause(struct vm *vm);
 int vm_resume(struct vm *vm);
+
+/* Stays out of the guest until the VM is no longer paused. On the vCPU's CPU, in its loop. */
+void vcpu_stay_paused(struct vcpu *vcpu);
 
 static inline bool vm_paused(const struct vm *vm)
 {

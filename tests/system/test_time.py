@@ -58,6 +58,45 @@ def node_check(run):
     return float(found[1]), int(found[2]), int(found[3])
 
 
+PAUSE_S = 100
+
+
+@pytest.mark.parametrize("clock", ["follow", "freeze"])
+def test_pause(clock):
+    """Paused for longer than any watchdog waits, twice: time goes on or stands still, never back, and nobody barks."""
+    run = run_clocks("pause-" + clock, "qemu", ["pause %d 2" % (PAUSE_S * 1000)], vm={"clock": clock}, kernel="vmlinux",
+                     extra=ICOUNT)
+    rows = samples(run)
+    assert len(rows) == 3
+    for a, b in zip(rows, rows[1:]):
+        assert b[0] - a[0] >= PAUSE_S * 10**9
+        for column in (MONOTONIC, REALTIME):
+            lost = (b[0] - a[0]) - (b[column] - a[column])
+            if clock == "follow":
+                assert abs(lost) <= 1e-6 * PAUSE_S * 10**9
+            else:
+                assert abs(lost - PAUSE_S * 10**9) <= 10**6 and b[column] > a[column]
+    assert not [line for line in run.dmesg if re.search("soft lockup|hard LOCKUP|stall|[Uu]nstable|WARNING", line)]
+    assert [line for line in run.dmesg if "Linux version" in line]
+
+
+RING = [
+    pytest.param("qemu", 4, 10**6, {}),
+    pytest.param("qemu", 4, 10**7, {}, marks=pytest.mark.full),
+    pytest.param("bochs", 2, 10**6, {}, marks=pytest.mark.full),
+]
+
+
+@pytest.mark.parametrize("source", ["tsc", "kvm-clock"])
+@pytest.mark.parametrize("machine, cpus, reads, options", RING)
+def test_monotonic_across_vcpus(machine, cpus, reads, options, source):
+    """Threads on all vCPUs read the clock in turns: no reading is before the one of the turn before."""
+    run = run_clocks("ring-%s-%d" % (source, reads), machine, ["ring %d %d" % (cpus, reads)],
+                     "clocksource=%s tsc=reliable" % source, variant=None, vm={"cpus": str(cpus)}, cpus=cpus, **options)
+    assert run.facts["clocksource"] == source
+    assert re.fullmatch(r"ok %d \d+" % reads, run.facts["ring"]), run.facts["ring"]
+
+
 DRIFT = [
     # machine, clock source, seconds between samples, samples, kernel, options
     pytest.param("qemu", "kvm-clock", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}, marks=pytest.mark.slow),

@@ -85,6 +85,11 @@ static void defaults(void **state)
 	assert_int_equal(parse(REQUIRED "cmdline =\n"), 0);
 	assert_int_equal(parse(REQUIRED "on_end = restart\n"), 0);
 	assert_int_equal(config.on_end, ON_END_RESTART);
+	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
+	assert_int_equal(parse(REQUIRED "clock = freeze\n"), 0);
+	assert_int_equal(config.clock, VM_CLOCK_FREEZE);
+	assert_int_equal(parse(REQUIRED "clock = follow\n"), 0);
+	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
 	assert_int_equal(parse(REQUIRED "on_end = stop\n"), 0);
 	assert_int_equal(config.on_end, ON_END_STOP);
 	/* Lines as Windows editors end them. */

@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -474,6 +475,36 @@ static void test_timer_periodic(void **state)
 	assert_null(fake_host.timers);
 }
 
+/* A vCPU that is stopped for random times: each window brings one tick at most, never early, and the grid stays. */
+static void test_timer_periodic_stopped(void **state)
+{
+	const u64 period = 1000 * TICK;
+	u64 last = 0;
+
+	(void)state;
+	srand(1);
+	enable();
+	wr(0x3e0, 11);
+	wr(0x320, 0x20040);
+	wr(0x380, 1000);
+	for (unsigned i = 0; i < 10000; i++) {
+		bool due;
+
+		fake_host.tsc += (u64)rand() % (i % 3 ? period / 4 : 5 * period);
+		due = fake_host.tsc / period > last;
+		fake_host_window();
+		assert_int_equal(pending(), due ? 0x40 : -1);
+		if (due) {
+			vm->intc->accept(vcpu, 0x40);
+			wr(0xb0, 0);
+			last = fake_host.tsc / period;
+		}
+		assert_int_equal(pending(), -1);
+		assert_int_equal(fake_host.timers->deadline, (last + 1) * period);
+	}
+	wr(0x380, 0);
+}
+
 static void test_timer_tiny_period(void **state)
 {
 	u64 start;
@@ -573,6 +604,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_timer_dividers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_divider_late, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_periodic, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_periodic_stopped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_tiny_period, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_deadline, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_timer_masked, setup, teardown),

@@ -255,5 +255,6 @@ static const struct vdev lapic_vdev = {
 	.create = lapic_create,
 	.destroy = lapic_destroy,
 	.vcpu_stop = lapic_vcpu_stop,
+	.vcpu_pause = lapic_timer_pause,
 };
 VDEV(lapic_vdev);

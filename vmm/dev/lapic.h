@@ -66,6 +66,7 @@ struct lapic {
 	u64 timer_period; /* initial count in TSC cycles; 0: stopped */
 	u64 deadline;     /* guest TSC; 0: disarmed */
 	struct host_timer timer;
+	bool timer_frozen; /* was armed when the VM was paused */
 };
 
 static inline bool lapic_enabled(const struct lapic *l)
@@ -105,6 +106,8 @@ void lapic_timer_stop(struct lapic *l);
 void lapic_timer_set_initial(struct lapic *l, u32 count);
 void lapic_timer_set_divide(struct lapic *l, u32 divide);
 void lapic_timer_set_lvt(struct lapic *l, u32 lvt);
+/* struct vdev's vcpu_pause(): where the guest's TSC stands still, the timer does. */
+void lapic_timer_pause(struct vcpu *vcpu, void *instance, bool paused);
 u32 lapic_timer_current(const struct lapic *l);
 
 /* lapic_ipi.c */

@@ -142,6 +142,25 @@ u32 lapic_timer_current(const struct lapic *l)
 	return tsc_to_count(l, l->timer_period - elapsed);
 }
 
+void lapic_timer_pause(struct vcpu *vcpu, void *instance, bool paused)
+{
+	struct lapic *l = vcpu->lapic;
+	u64 stood = (u64)(vcpu->tsc_offset - vcpu->vm->tsc_offset);
+
+	(void)instance;
+	if (vcpu->vm->config->clock != VM_CLOCK_FREEZE)
+		return;
+	if (paused) {
+		l->timer_frozen = l->timer.armed;
+		host_timer_cancel(&l->timer);
+		return;
+	}
+	l->timer_start += stood;
+	/* A deadline beyond the end of time stays there. */
+	if (l->timer_frozen)
+		host_timer_arm(&l->timer, l->timer.deadline + MIN(stood, ~0ull - l->timer.deadline));
+}
+
 static int deadline_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
 {
 	(void)dev;

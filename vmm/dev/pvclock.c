@@ -26,7 +26,18 @@ static u64 guest_ns(const struct pvclock *p, const struct vm *vm, u64 host_tsc_v
 	return pvclock_ns(vm_guest_tsc(vm, host_tsc_value), p->mul, p->shift);
 }
 
-/* Publishes by the version protocol: odd, the fields, even. */
+/* The version protocol: odd, the fields, even. */
+static void begin_write(struct pvclock *p, struct vcpu *vcpu, struct pvclock_time *t)
+{
+	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELAXED);
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+static void end_write(struct pvclock *p, struct vcpu *vcpu, struct pvclock_time *t)
+{
+	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELEASE);
+}
+
 static int write_time(struct pvclock *p, struct vcpu *vcpu, u64 addr)
 {
 	struct pvclock_time *t = guest_ptr(vcpu->vm, gpa(addr), sizeof(*t));
@@ -39,14 +50,13 @@ static int write_time(struct pvclock *p, struct vcpu *vcpu, u64 addr)
 		ns = host_wall_clock(&now) - p->wall_at_start;
 		now = vm_guest_tsc(vcpu->vm, now);
 	}
-	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	begin_write(p, vcpu, t);
 	t->tsc_timestamp = now;
 	t->system_time = ns;
 	t->mul = p->mul;
 	t->shift = p->shift;
 	t->flags = stable ? PVCLOCK_TSC_STABLE : 0;
-	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELEASE);
+	end_write(p, vcpu, t);
 	return 0;
 }
 
@@ -134,10 +144,24 @@ static void pvclock_vcpu_start(struct vcpu *vcpu, void *instance)
 	p->wall_at_start = wall - guest_ns(p, vcpu->vm, tsc);
 }
 
+/* The time goes on as published; only the flag is new. */
+static void pvclock_vcpu_pause(struct vcpu *vcpu, void *instance, bool paused)
+{
+	struct pvclock *p = instance;
+	struct pvclock_time *t = guest_ptr(vcpu->vm, gpa(vcpu->kvm_system_time & ~PVCLOCK_ENABLE), sizeof(*t));
+
+	if (paused || !(vcpu->kvm_system_time & PVCLOCK_ENABLE) || !t)
+		return;
+	begin_write(p, vcpu, t);
+	t->flags |= PVCLOCK_GUEST_STOPPED;
+	end_write(p, vcpu, t);
+}
+
 static const struct vdev pvclock_vdev = {
 	.name = "pvclock",
 	.create = pvclock_create,
 	.destroy = pvclock_destroy,
 	.vcpu_start = pvclock_vcpu_start,
+	.vcpu_pause = pvclock_vcpu_pause,
 };
 VDEV(pvclock_vdev);

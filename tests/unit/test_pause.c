@@ -1,0 +1,258 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/pause.c vmm/pvclock.c vmm/dev/pvclock.c vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* A paused VM: when it goes on, what its TSC, its APIC timer and its paravirtual clock show then. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/fake_vm.h"
+#include "vmm/guest_mem.h"
+#include "vmm/hvm.h"
+#include "vmm/pvclock.h"
+
+#define SECOND 2000000000ull /* TSC ticks of the fake host */
+#define TICK (SECOND / 1000000) /* of the APIC timer, 1 MHz */
+
+static s64 loaded_offset;
+static unsigned loads;
+
+static void set_tsc_offset(struct vcpu *vcpu, s64 offset)
+{
+	(void)vcpu;
+	loaded_offset = offset;
+	loads++;
+}
+
+static const struct hvm_ops recorder = { .set_tsc_offset = set_tsc_offset };
+const struct hvm_ops *hvm = &recorder;
+struct hvm_caps hvm_caps;
+
+static struct vm *vm;
+static struct vcpu *vcpu;
+static struct vm_config config;
+static struct host_timer waker;
+
+static void wake(struct host_timer *timer)
+{
+	(void)timer;
+	assert_int_equal(vm_resume(vm), 0);
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_host_reset();
+	fake_host.tsc = 10 * SECOND;
+	vm = fake_vm_create(MIB(2));
+	vcpu = vm->vcpus[0];
+	config = (struct vm_config){ .clock = VM_CLOCK_FOLLOW };
+	vm->config = &config;
+	vm->tsc_offset = vcpu->tsc_offset = -(s64)(10 * SECOND);
+	waker.fn = wake;
+	loads = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_vm_destroy(vm);
+	return 0;
+}
+
+static u64 guest_tsc(void)
+{
+	return fake_host.tsc + (u64)vcpu->tsc_offset;
+}
+
+/* The vCPU stops for so many ticks. */
+static void pause_for(u64 ticks)
+{
+	assert_int_equal(vm_pause(vm), 0);
+	host_timer_arm(&waker, fake_host.tsc + ticks);
+	vcpu_stay_paused(vcpu);
+}
+
+static void test_states(void **state)
+{
+	(void)state;
+	assert_int_equal(vm_resume(vm), -EALREADY);
+	assert_int_equal(vm_pause(vm), 0);
+	assert_true(vm_paused(vm));
+	assert_int_equal(vm_pause(vm), -EALREADY);
+	assert_int_equal(vm_resume(vm), 0);
+	assert_false(vm_paused(vm));
+	/* A VM that ends while it is paused: the vCPU gets out. */
+	assert_int_equal(vm_pause(vm), 0);
+	vm->end = VM_END_POWEROFF;
+	vcpu_stay_paused(vcpu);
+	assert_int_equal(vm->nr_paused, 0);
+}
+
+static void test_follow(void **state)
+{
+	(void)state;
+	pause_for(30 * SECOND);
+	assert_int_equal(fake_host.tsc, 40 * SECOND);
+	assert_int_equal(guest_tsc(), 30 * SECOND);
+	assert_int_equal(loads, 0);
+}
+
+static void test_freeze(void **state)
+{
+	u64 before;
+
+	(void)state;
+	config.clock = VM_CLOCK_FREEZE;
+	fake_host.tsc += 5 * SECOND;
+	before = guest_tsc();
+	pause_for(30 * SECOND);
+	assert_int_equal(guest_tsc(), before);
+	assert_int_equal(loaded_offset, vm->tsc_offset);
+	assert_int_equal(loads, 1);
+	/* and again: the first pause is not counted twice */
+	fake_host.tsc += 7 * SECOND;
+	pause_for(3 * SECOND);
+	assert_int_equal(guest_tsc(), before + 7 * SECOND);
+}
+
+/* Resumed before it stopped, or before the other vCPU did: the clock has not stood still. */
+static void test_freeze_too_short(void **state)
+{
+	static struct vcpu other;
+	s64 offset = vm->tsc_offset;
+
+	(void)state;
+	config.clock = VM_CLOCK_FREEZE;
+	assert_int_equal(vm_pause(vm), 0);
+	fake_host.tsc += SECOND;
+	assert_int_equal(vm_resume(vm), 0);
+	assert_int_equal(vm->tsc_offset, offset);
+	other = *vcpu;
+	vm->vcpus[1] = &other;
+	vm->nr_vcpus = 2;
+	pause_for(SECOND);
+	assert_int_equal(vm->tsc_offset, offset);
+	vm->nr_vcpus = 1;
+}
+
+/* Paused again before any vCPU has left the first pause: one long pause but for the moment in between. */
+static void again(struct host_timer *timer)
+{
+	assert_int_equal(vm_resume(vm), 0);
+	fake_host.tsc += 10;
+	assert_int_equal(vm_pause(vm), 0);
+	timer->fn = wake;
+	host_timer_arm(timer, fake_host.tsc + SECOND);
+}
+
+static void test_freeze_twice_at_once(void **state)
+{
+	u64 before = guest_tsc();
+
+	(void)state;
+	config.clock = VM_CLOCK_FREEZE;
+	waker.fn = again;
+	pause_for(SECOND);
+	assert_in_range(guest_tsc(), before, before + 10);
+}
+
+static void enable_apic(u32 lvt_timer)
+{
+	guest_store(vm, 0xfee000f0, 4, 0x1ff);
+	guest_store(vm, 0xfee003e0, 4, 11); /* divide by 1 */
+	guest_store(vm, 0xfee00320, 4, lvt_timer);
+}
+
+static int pending(void)
+{
+	return vm->intc->pending(vcpu);
+}
+
+static void test_timer(void **state)
+{
+	(void)state;
+	/* follow: due in the middle of the pause, taken by then */
+	enable_apic(0x40);
+	guest_store(vm, 0xfee00380, 4, 1000);
+	pause_for(2000 * TICK);
+	assert_int_equal(pending(), 0x40);
+	assert_null(fake_host.timers);
+	vm->intc->accept(vcpu, 0x40);
+	guest_store(vm, 0xfee000b0, 4, 0);
+	/* freeze: what was left is left */
+	config.clock = VM_CLOCK_FREEZE;
+	guest_store(vm, 0xfee00380, 4, 1000);
+	fake_host_advance(fake_host.tsc + 400 * TICK);
+	pause_for(2000 * TICK);
+	assert_int_equal(pending(), -1);
+	assert_int_equal(guest_load(vm, 0xfee00390, 4), 600);
+	fake_host_advance(fake_host.tsc + 600 * TICK - 1);
+	assert_int_equal(pending(), -1);
+	fake_host_advance(fake_host.tsc + 1);
+	assert_int_equal(pending(), 0x40);
+}
+
+static void test_deadline(void **state)
+{
+	(void)state;
+	config.clock = VM_CLOCK_FREEZE;
+	enable_apic(0x40040);
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, SECOND), 0);
+	pause_for(10 * SECOND);
+	assert_int_equal(pending(), -1);
+	fake_host_advance(fake_host.tsc + SECOND - 1);
+	assert_int_equal(pending(), -1);
+	fake_host_advance(fake_host.tsc + 1);
+	assert_int_equal(pending(), 0x40);
+	assert_int_equal(guest_tsc(), SECOND);
+	/* one that never comes still does not */
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, ~0ull), 0);
+	pause_for(10 * SECOND);
+	assert_true(fake_host.timers->deadline > fake_host.tsc + (1ull << 62));
+	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, 0), 0);
+}
+
+static void test_pvclock_flag(void **state)
+{
+	struct pvclock_time *t = guest_ptr(vm, gpa(0x1000), sizeof(*t));
+	u32 version;
+	u64 time;
+
+	(void)state;
+	/* not enabled: nothing is written */
+	pause_for(SECOND);
+	assert_int_equal(t->version, 0);
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d01, 0x1001), 0);
+	version = t->version;
+	time = t->system_time;
+	assert_int_equal(t->flags, PVCLOCK_TSC_STABLE);
+	pause_for(SECOND);
+	assert_int_equal(t->flags, PVCLOCK_TSC_STABLE | PVCLOCK_GUEST_STOPPED);
+	assert_int_equal(t->version, version + 2);
+	assert_int_equal(t->system_time, time);
+	/* the guest has noted it */
+	t->flags &= (u8)~PVCLOCK_GUEST_STOPPED;
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d01, 0x1001), 0);
+	assert_int_equal(t->flags, PVCLOCK_TSC_STABLE);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_follow, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_freeze, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_freeze_too_short, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_freeze_twice_at_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deadline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pvclock_flag, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pausing and resuming a VM, and what its clocks do meanwhile: by default they
+ * go on; with `clock = freeze` the guest's TSC stands still from the moment
+ * the last vCPU has stopped until the VM is resumed (design, section 5).
+ */
+#include <margay/errno.h>
+
+#include "vmm/hvm.h"
+#include "vmm/vdev.h"
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+static int set_paused(struct vm *vm, bool paused)
+{
+	spin_lock(&vm->pause_lock);
+	if (vm->paused == paused) {
+		spin_unlock(&vm->pause_lock);
+		return -EALREADY;
+	}
+	/* A pause that is over before the last vCPU has stopped was too short to be one. */
+	if (!paused && vm->nr_paused == vm->nr_vcpus && vm->config->clock == VM_CLOCK_FREEZE) {
+		u64 now = host_tsc();
+
+		vm->tsc_offset -= (s64)(now - vm->frozen_at);
+		vm->frozen_at = now; /* for a next pause that comes before any vCPU has left this one */
+	}
+	__atomic_store_n(&vm->paused, paused, __ATOMIC_RELEASE);
+	spin_unlock(&vm->pause_lock);
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		vcpu_kick(vm->vcpus[i]);
+	return 0;
+}
+
+int vm_pause(struct vm *vm)
+{
+	return set_paused(vm, true);
+}
+
+int vm_resume(struct vm *vm)
+{
+	return set_paused(vm, false);
+}
+
+static void tell_devices(struct vcpu *vcpu, bool paused)
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++)
+		if (d[i]->vcpu_pause)
+			d[i]->vcpu_pause(vcpu, vcpu->vm->device[i], paused);
+}
+
+void vcpu_stay_paused(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+
+	tell_devices(vcpu, true);
+	spin_lock(&vm->pause_lock);
+	vm->nr_paused++;
+	vm->frozen_at = host_tsc(); /* the last one's stays: it is not before any TSC that the guest has seen */
+	spin_unlock(&vm->pause_lock);
+	while (vm_paused(vm) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING)
+		host_cpu_wait();
+	spin_lock(&vm->pause_lock);
+	vm->nr_paused--;
+	spin_unlock(&vm->pause_lock);
+	tell_devices(vcpu, false);
+	if (vcpu->tsc_offset != vm->tsc_offset) {
+		vcpu->tsc_offset = vm->tsc_offset;
+		hvm->set_tsc_offset(vcpu, vcpu->tsc_offset);
+	}
+}
