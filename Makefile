@@ -122,7 +122,7 @@ ABSENT   := $(foreach f,$(FEATURES),$(if $(CONFIG_$(f)),,$(files-$(f))))
 CSRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.c))))
 ASRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm))))
 
-OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),-Os,$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
+OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),-Oz,$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
 	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer)
 # Objects by what they were compiled with: the flags here, the options that they mention by tools/fixdep.
 O    := $(B)/obj/$(subst $(eval) ,,$(strip $(OPTIMIZE)))
@@ -131,11 +131,11 @@ LDS  := $(A)/boot/margay.lds
 
 WARN   := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes -Wvla
 CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel \
-	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-common \
-	-fno-asynchronous-unwind-tables -fcf-protection=none $(WARN) -Iinclude -I. -include $(B)/config.h
+	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-common -ffunction-sections \
+	-fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none $(WARN) -Iinclude -I. -include $(B)/config.h
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
-LDFLAGS := -m elf_x86_64 -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
+LDFLAGS := -m elf_x86_64 --gc-sections -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
 	--no-warn-rwx-segments --fatal-warnings -T $(LDS)
 
 $(O)/%.o: %.c Makefile

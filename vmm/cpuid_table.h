@@ -52,6 +52,14 @@ struct cpuid_row {
 	cpuid_text reason; /* why it may differ from the host; NULL: it does not */
 };
 
+/* A row whose rule is HIDE: a bit without a row is hidden as well. */
+#if __STDC_HOSTED__
+#define HIDDEN(leaf_, subleaf_, reg_, bit_, name_, reason_) \
+	{ leaf_, subleaf_, reg_, bit_, HIDE, .name = name_, .reason = reason_ },
+#else
+#define HIDDEN(leaf, subleaf, reg, bit, name, reason)
+#endif
+
 extern const struct cpuid_row cpuid_rows_basic[], cpuid_rows_ext[];
 extern const unsigned cpuid_rows_basic_count, cpuid_rows_ext_count;
 
