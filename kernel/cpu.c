@@ -67,6 +67,38 @@ void cpu_init_all(void)
 		printk("the MADT does not list the boot CPU (APIC ID %u)", boot_cpu.apic_id);
 }
 
+static bool in_srat(u32 apic)
+{
+	u32 id;
+
+	for (unsigned i = 0; numa_apic_id(i, &id); i++)
+		if (id == apic)
+			return true;
+	return false;
+}
+
+static bool in_madt(u32 apic)
+{
+	for (unsigned i = 0; i < nr_cpus; i++)
+		if (cpus[i]->apic_id == apic)
+			return true;
+	return false;
+}
+
+void cpu_report_srat(void)
+{
+	unsigned absent = 0;
+	u32 id;
+
+	for (unsigned i = 0; numa_apic_id(i, &id); i++)
+		absent += !in_madt(id);
+	if (absent)
+		printk("NUMA: SRAT names %u processors that the MADT does not: ignored", absent);
+	for (unsigned i = 0; i < nr_cpus && numa_apic_id(0, &id); i++)
+		if (!in_srat(cpus[i]->apic_id))
+			printk("NUMA: SRAT does not name the CPU with APIC ID %u: taken as on node 0", cpus[i]->apic_id);
+}
+
 int cpu_alloc_stacks(struct cpu *cpu)
 {
 	for (unsigned i = 0; i < CPU_STACKS; i++) {

@@ -59,14 +59,33 @@ SAME_FIELD(host_console, console_user, rx);
 SAME_FIELD(host_console, console_user, tx_room);
 SAME_FIELD(host_console, console_user, line);
 
+static void account(s64 pages)
+{
+	u64 *bytes = this_cpu()->account;
+
+	if (bytes)
+		__atomic_add_fetch(bytes, (u64)pages * PAGE_SIZE, __ATOMIC_RELAXED);
+}
+
 void *host_pages_alloc(unsigned count, int node)
 {
-	return pmem_pages_alloc(count, node);
+	void *pages = pmem_pages_alloc(count, node);
+
+	if (pages)
+		account(count);
+	return pages;
 }
 
 void host_pages_free(void *pages, unsigned count)
 {
 	pmem_pages_free(pages, count);
+	if (pages)
+		account(-(s64)count);
+}
+
+void host_account(u64 *bytes)
+{
+	this_cpu()->account = bytes;
 }
 
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)

@@ -112,10 +112,23 @@ static void init_console_interrupt(void)
 		console_interrupts_on();
 }
 
+/* What the hypervisor keeps for itself before any VM is made. */
+static void print_own_memory(u64 per_cpu)
+{
+	extern const u8 image_start[], image_end[];
+	u64 image = ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE), tables = pmem_early_bytes();
+
+	printk("own memory: image %lu KiB, page tables %lu KiB, %u CPUs %lu KiB, other %lu KiB; held in all %lu KiB; "
+	       "boot modules %lu KiB apart", image >> 10, tables >> 10, cpu_count(), per_cpu >> 10,
+	       (pmem_used_bytes() - per_cpu) >> 10, (image + tables + pmem_pool_bytes()) >> 10, modules_bytes() >> 10);
+}
+
 /* The rest of the way, on the boot CPU's guarded stack. */
 static void boot_cpu_main(void) __attribute__((noreturn, used));
 static void boot_cpu_main(void)
 {
+	u64 per_cpu;
+
 	trap_use_ist();
 	clock_init();
 	apic_timer_init(clock_tsc_khz());
@@ -123,12 +136,14 @@ static void boot_cpu_main(void)
 	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, apic_is_x2apic() ? "x2APIC" : "xAPIC",
 	       apic_timer_mode());
 	smp_start();
+	per_cpu = pmem_used_bytes();
 	irq_init();
 	init_console_interrupt();
 	pci_init(acpi_mcfg());
 	poweroff_init();
 	modules_init(&bootinfo);
 	clock_refine();
+	print_own_memory(per_cpu);
 	monitor_start();
 	work_loop();
 }
@@ -152,6 +167,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	if (apic_init())
 		panic("no local APIC");
 	cpu_init_all();
+	cpu_report_srat();
 	if (cpu_alloc_stacks(this_cpu()))
 		panic("no memory for stacks");
 

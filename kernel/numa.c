@@ -77,6 +77,10 @@ static const char *use_srat(const struct srat_info *srat)
 	for (unsigned i = 1; i < nr_ranges; i++)
 		if (ranges[i].start < ranges[i - 1].end)
 			return "SRAT: two memory ranges overlap";
+	for (unsigned i = 0; i < srat->nr_cpus; i++)
+		for (unsigned k = 0; k < i; k++)
+			if (srat->cpu[i].apic_id == srat->cpu[k].apic_id && srat->cpu[i].domain != srat->cpu[k].domain)
+				return "SRAT: a processor is in two proximity domains";
 	for (unsigned i = 0; i < srat->nr_cpus; i++) {
 		apics[i].apic_id = srat->cpu[i].apic_id;
 		apics[i].node = (unsigned)numa_node_of_proximity(srat->cpu[i].domain);
@@ -138,6 +142,14 @@ unsigned numa_node_of_apic_id(u32 apic_id)
 		if (apics[i].apic_id == apic_id)
 			return apics[i].node;
 	return 0;
+}
+
+bool numa_apic_id(unsigned i, u32 *apic_id)
+{
+	if (i >= nr_apics)
+		return false;
+	*apic_id = apics[i].apic_id;
+	return true;
 }
 
 int numa_node_of_proximity(u32 domain)

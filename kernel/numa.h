@@ -27,6 +27,9 @@ unsigned numa_node_of_apic_id(u32 apic_id);       /* 0 when no entry says */
 int numa_node_of_proximity(u32 domain);           /* -1: unknown */
 u8 numa_distance(unsigned from, unsigned to);     /* as in the SLIT; 10 local, 20 remote without one */
 
+/* The i-th processor that SRAT names; false past the last. */
+bool numa_apic_id(unsigned i, u32 *apic_id);
+
 /* The i-th memory range that SRAT names, sorted by address; false past the last. */
 bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node);
 

@@ -36,6 +36,7 @@ struct cpu {
 	struct timer *timers;    /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
+	u64 *account;            /* what kernel/host.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
@@ -62,6 +63,9 @@ void cpu_load(struct cpu *cpu);
  * first; only that one is online. After ACPI and apic_init().
  */
 void cpu_init_all(void);
+
+/* Says in which CPUs SRAT and MADT differ. After cpu_init_all(). */
+void cpu_report_srat(void);
 
 /* Makes a CPU that is not online the last one; those after it move down by one. Before any of them is online. */
 void cpu_put_last(unsigned id);

@@ -42,6 +42,7 @@ static struct chunk *chunks;
 static u64 pool_bytes;
 static u64 early_next, early_end;
 static u64 low_page;
+static u64 used_bytes, early_bytes;
 static u64 node_bytes[NUMA_MAX_NODES]; /* as pmem_start() found them; not guarded */
 
 /* The lowest one: the extended BIOS data area, which not every memory map leaves out, is at the other end. */
@@ -99,6 +100,7 @@ u64 pmem_early_page(void)
 	}
 	page = early_next;
 	early_next += PAGE_SIZE;
+	early_bytes += PAGE_SIZE;
 	return page;
 }
 
@@ -236,6 +238,7 @@ void *pmem_pages_alloc(unsigned count, int node)
 	pages = count > CHUNK_MAX_RUN ? take_large(count, node) : take_pages(count, node);
 	if (!pages && node >= 0)
 		pages = count > CHUNK_MAX_RUN ? take_large(count, -1) : take_pages(count, -1);
+	used_bytes += pages ? (u64)count * PAGE_SIZE : 0;
 	spin_unlock(&pmem_lock);
 	if (pages)
 		memset(pages, 0, (size_t)count * PAGE_SIZE);
@@ -251,6 +254,7 @@ void pmem_pages_free(void *pages, unsigned count)
 		return;
 	pa = virt_to_phys(pages);
 	spin_lock(&pmem_lock);
+	used_bytes -= (u64)count * PAGE_SIZE;
 	if (count > CHUNK_MAX_RUN) {
 		if (extent_put(&free_list, pa, large_size(count), numa_node_of_address(pa)))
 			panic("memory: pages at %#llx are free twice", (unsigned long long)pa);
@@ -368,12 +372,27 @@ u64 pmem_node_bytes(unsigned node)
 	return node < ARRAY_SIZE(node_bytes) ? node_bytes[node] : 0;
 }
 
-u64 pmem_pool_bytes(void)
+static u64 locked_read(const u64 *bytes)
 {
-	u64 bytes;
+	u64 value;
 
 	spin_lock(&pmem_lock);
-	bytes = pool_bytes;
+	value = *bytes;
 	spin_unlock(&pmem_lock);
-	return bytes;
+	return value;
+}
+
+u64 pmem_pool_bytes(void)
+{
+	return locked_read(&pool_bytes);
+}
+
+u64 pmem_used_bytes(void)
+{
+	return locked_read(&used_bytes);
+}
+
+u64 pmem_early_bytes(void)
+{
+	return early_bytes;
 }

@@ -70,7 +70,10 @@ bool pmem_piece(unsigned i, struct pmem_extent *out);
 /* Bytes of a node that were free when pmem_start() returned. */
 u64 pmem_node_bytes(unsigned node);
 
-/* Bytes that the LWK's own page pool holds. */
+/* Bytes that the LWK's own page pool holds, and how many of them are in use. */
 u64 pmem_pool_bytes(void);
+u64 pmem_used_bytes(void);
+/* Bytes of pages from pmem_early_page(). */
+u64 pmem_early_bytes(void);
 
 #endif

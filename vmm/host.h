@@ -20,6 +20,12 @@
 void *host_pages_alloc(unsigned count, int node);
 void host_pages_free(void *pages, unsigned count);
 
+/*
+ * From now on what the calling CPU allocates by host_pages_alloc() is added to
+ * *bytes, atomically, and what it frees taken off; NULL: not counted.
+ */
+void host_account(u64 *bytes);
+
 /* A contiguous piece of guest memory on one NUMA node. */
 struct host_extent {
 	hpa_t base;

@@ -114,8 +114,11 @@ static void read_ext_topology(struct vcpu *vcpu)
 static int prepare(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
-	int err = hvm->vcpu_create(vcpu);
+	int err;
 
+	host_account(&vm->own_bytes);
+	err = hvm->vcpu_create(vcpu);
+	host_account(NULL);
 	if (err) {
 		vm_log(vm, "vcpu%u: no memory for its control structures", vcpu->id);
 		return err;
@@ -131,6 +134,10 @@ static int prepare(struct vcpu *vcpu)
 	host_fpu_reset(vm->cpuid.xcr0_allowed);
 	vcpu->xcr0 = XCR0_X87;
 	devices_start(vcpu);
+	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
+		vm_log(vm, "own memory: %llu KiB, and %llu KiB of tables",
+		       (unsigned long long)(vm->own_bytes - vm->stage2.tables * PAGE_SIZE) >> 10,
+		       (unsigned long long)vm->stage2.tables * PAGE_SIZE >> 10);
 	return 0;
 }
 

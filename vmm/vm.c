@@ -270,6 +270,8 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 		host_log("%s: no memory left for the hypervisor itself", config->name);
 		return -ENOMEM;
 	}
+	vm->own_bytes = VM_PAGES * PAGE_SIZE;
+	host_account(&vm->own_bytes);
 	vm->id = id;
 	vm->config = config;
 	memcpy(vm->name, config->name, sizeof(vm->name));
@@ -279,6 +281,8 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	mtrr_reset(&vm->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
 	err = place_vm(vm);
 	err = err ? err : stage2_build(vm);
+	if (!err)
+		print_shape(vm);
 	err = err ? err : vcpus_create(vm);
 	err = err ? err : devices_create(vm);
 	err = err ? err : cpuid_build(vm);
@@ -286,10 +290,11 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = err ? err : image_load(vm);
 	if (err)
 		goto fail;
-	print_shape(vm);
+	host_account(NULL);
 	*out = vm;
 	return 0;
 fail:
+	host_account(NULL);
 	vm_destroy(vm);
 	return err;
 }

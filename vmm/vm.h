@@ -118,6 +118,8 @@ struct vm {
 	struct mtrr_state mtrr;
 	s64 tsc_offset;
 	void (*entry_state)(struct vm *vm, struct vcpu *vcpu); /* the loader's: a reset vCPU 0 as the guest's entry wants it */
+	u64 own_bytes;            /* of the hypervisor's memory that it takes, its second-level tables included; atomic */
+	unsigned ready;           /* vCPUs that are prepared; atomic */
 	u64 entry_rip;            /* where the loader wants vCPU 0 to start */
 	u64 entry_info;           /* what it is handed: boot_params (RSI), or multiboot information (EBX) */
 	gpa_t rsdp;               /* guest ACPI root pointer */

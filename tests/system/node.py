@@ -77,8 +77,9 @@ def variant(name, *options):
     return elf
 
 
-def margay_iso(name, vms, modules, cmdline="", check=True, elf=None):
-    """vms: {file name: text}; modules: {name: path}; elf: another image than build/margay.elf."""
+def margay_iso(name, vms, modules, cmdline="", check=True, elf=None, acpi=()):
+    """vms: {file name: text}; modules: {name: path}; elf: another image than build/margay.elf; acpi: tables, as
+    bytes, that GRUB adds to the firmware's."""
     directory = os.path.join(BUILD, "iso", name)
     os.makedirs(directory, exist_ok=True)
     arguments = ["--cmdline", cmdline] if cmdline else []
@@ -91,6 +92,11 @@ def margay_iso(name, vms, modules, cmdline="", check=True, elf=None):
         arguments += ["--vm", path]
     for module, path in modules.items():
         arguments += ["--module", "%s=%s" % (module, path)]
+    for number, table in enumerate(acpi):
+        path = os.path.join(directory, "acpi%d" % number)
+        with open(path, "wb") as f:
+            f.write(table)
+        arguments += ["--acpi", path]
     return image(name, *arguments)
 
 
@@ -125,11 +131,11 @@ def finish(node):
     return Run(node, node.wait())
 
 
-def run_guest(name, machine, cmdline, kernel=None, vm=None, elf=None, **options):
+def run_guest(name, machine, cmdline, kernel=None, vm=None, elf=None, acpi=(), **options):
     """Boots one VM of Debian's kernel with this command line, to the end of the node. vm: keys of the VM file."""
     iso = margay_iso(
         "%s-%s" % (name, machine), {"vm0.conf": vm_text(machine, cmdline, **(vm or {}))},
-        {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file("initrd")}, elf=elf,
+        {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file("initrd")}, elf=elf, acpi=acpi,
     )
     with start(name, machine, iso, **options) as node:
         return finish(node)

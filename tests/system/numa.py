@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""NUMA machines in QEMU: the arguments for one, and its memory seen from outside, one file per node."""
+"""NUMA machines in QEMU: the arguments for one, and its memory seen from outside, one file per
+node; ACPI tables for machines that have none.
+"""
 
 import collections
 import mmap
@@ -13,6 +15,27 @@ import margay_machines
 Node = collections.namedtuple("Node", "cpus memory")  # "0-1" or None, "1G" or None
 STAMP = struct.Struct("<8sII")  # tests/system/guest/stamp.c
 MAGIC = b"MARGAYPG"
+
+
+def acpi_table(signature, revision, body):
+    """A whole ACPI table (ACPI 5.2.6)."""
+    head = struct.pack("<4sIBB6s8sI4sI", signature, 36 + len(body), revision, 0, b"TESTER", b"TESTTABL", 1, b"TEST", 1)
+    return head[:9] + bytes([-sum(head + body) & 0xFF]) + head[10:] + body
+
+
+def srat(cpus, memory):
+    """cpus: [(APIC ID, domain)]; memory: [(base, size, domain)] (ACPI 5.2.16)."""
+    body = struct.pack("<IQ", 1, 0)
+    for apic, domain in cpus:
+        body += struct.pack("<BBBBIB3sI", 0, 16, domain, apic, 1, 0, b"", 0)
+    for base, size, domain in memory:
+        body += struct.pack("<BBIHQQIIQ", 1, 40, domain, 0, base, size, 0, 1, 0)
+    return acpi_table(b"SRAT", 3, body)
+
+
+def slit(rows):
+    """Distances, row by row (ACPI 5.2.17)."""
+    return acpi_table(b"SLIT", 1, struct.pack("<Q", len(rows)) + bytes(d for row in rows for d in row))
 
 
 class Machine:

@@ -45,6 +45,11 @@ void host_pages_free(void *pages, unsigned count)
 	free(pages);
 }
 
+void host_account(u64 *bytes)
+{
+	(void)bytes;
+}
+
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
 {
 	u64 align = req->align ? req->align : PAGE_SIZE_2M;

@@ -119,6 +119,16 @@ static void test_bad_srat(void **state)
 	assert_int_equal(numa_node_of_address(GIB(4)), 0);
 
 	reset(state);
+	memory(0, GIB(4), 0);
+	memory(GIB(4), GIB(4), 1);
+	cpu(3, 0);
+	cpu(3, 0); /* listed twice, alike */
+	assert_null(numa_init(&srat, NULL));
+	cpu(3, 1);
+	assert_non_null(strstr(numa_init(&srat, NULL), "two proximity domains"));
+	assert_int_equal(numa_node_count(), 1);
+
+	reset(state);
 	for (u32 i = 0; i <= NUMA_MAX_NODES; i++)
 		memory(GIB(i), GIB(1), i * 3);
 	assert_non_null(numa_init(&srat, NULL));

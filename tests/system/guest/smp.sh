@@ -7,6 +7,10 @@ report() { echo "margay-test: $1: $2"; }
 cpus=$(grep -c ^processor /proc/cpuinfo)
 
 report cpus "$cpus"
+for node in /sys/devices/system/node/node[0-9]*; do
+	report nodes "${node##*node}: cpus $(cat "$node/cpulist") distance $(cat "$node/distance") $(
+		awk '/MemTotal/ { print int($4 / 1024) " MiB" }' "$node/meminfo")"
+done
 # A pipe between neighbours: each byte wakes the other CPU by IPI.
 n=0
 while [ "$n" -lt "$cpus" ]; do
