@@ -39,6 +39,7 @@ help:
 	@echo 'make test-full        the whole matrix (longer); writes the results to docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
+	@echo 'make bench            native, Margay and KVM side by side, by instructions; bench-exits, -boot, -workloads'
 	@echo 'make fuzz             run each fuzzer for FUZZ_SECONDS (60) seconds'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
 	@echo 'make docs/cpuid.md   write the list of CPU features that guests do not see, from the tables that decide it'
@@ -57,6 +58,9 @@ CONFIG_GOALS := $(filter-out help clean distclean setup,$(GOALS))
 SETUP_GROUPS := build
 ifneq ($(filter run iso guest,$(GOALS)),)
 SETUP_GROUPS += run
+endif
+ifneq ($(filter bench%,$(GOALS)),)
+SETUP_GROUPS += run bench
 endif
 ifneq ($(filter test test-full unit,$(GOALS)),)
 SETUP_GROUPS += run test
@@ -241,7 +245,7 @@ T           := $(B)/tests-guest
 TINY        := $(patsubst tests/guest/%.c,$(T)/%.elf,$(wildcard tests/guest/*.c))
 TINY_CFLAGS := -std=gnu17 -O2 -g -ffreestanding -fno-pic -fno-pie -mno-red-zone -mgeneral-regs-only -fno-stack-protector \
 	-fno-strict-aliasing -fno-asynchronous-unwind-tables -fcf-protection=none -fno-tree-loop-distribute-patterns \
-	$(WARN) -Itests/guest/include
+	$(WARN) -Itests/guest/include -I.
 TINY_LIB    := $(patsubst tests/guest/%,$(T)/%.o,$(filter-out %/main.c,$(wildcard tests/guest/lib/*.c)) \
 	$(wildcard tests/guest/lib/*.asm))
 
@@ -330,6 +334,12 @@ test-full: tests-built
 fuzz: $(FUZZERS:%=$(B)/fuzz/%)
 	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
 		-artifact_prefix=$$f. $$f.corpus || exit 1; done
+
+# bench, or one part of it: bench-exits, bench-boot, bench-workloads. BENCH= passes further options.
+BENCHES := bench bench-exits bench-boot bench-workloads
+.PHONY: $(BENCHES)
+$(BENCHES): all $(GUEST) $(TINY)
+	@$(PYTHON) tests/bench/bench.py $(if $(filter bench-%,$@),--parts $(@:bench-%=%)) $(BENCH)
 
 .PHONY: sizes
 sizes: $(B)/auto.conf

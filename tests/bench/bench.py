@@ -1,0 +1,118 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0-only
+"""make bench: what a Linux guest costs under Margay, beside the same Linux
+natively and in a KVM guest, by counts from outside (systems.py). Prints a
+table and writes build/bench/results.json (docs/performance.md has its form),
+results.md and a plot per part.
+
+    bench.py [--parts boot,workloads,...] [--systems native,margay,kvm]
+"""
+
+import argparse
+import datetime
+import os
+import re
+import subprocess
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import report  # noqa: E402
+import systems  # noqa: E402
+
+LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory", "idle-loop")  # loops.sh; the last is detours.c
+EXIT_LOOPS = 1000
+LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
+TELEMETRY = re.compile(r"^vm0: vcpu0: exits=(\d+)", re.MULTILINE)
+
+
+def rows(part, test, system, counts):
+    """The results of one stretch of execution."""
+    yield dict(part=part, test=test, system=system, metric="instructions", value=counts["total"])
+    yield dict(part=part, test=test, system=system, metric="exits", value=counts["vmruns"])
+    if system == "margay":
+        yield dict(part=part, test=test, system=system, metric="in-hypervisor", value=counts["image"])
+
+
+def linux(system, script):
+    return systems.measure(system, script, systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd", LINUX + script)
+
+
+def part_boot(system):
+    counts, text = linux(system, "boot")
+    yield from rows("boot", "kernel to userspace", system,
+                    systems.difference(counts.last("at", systems.KERNEL_START), counts.last("marker", 1)))
+    if system == "margay":
+        # The exits of the whole run, as Margay counted them and as the emulator executed VMRUN.
+        yield dict(part="boot", test="whole run", system=system, metric="exits", value=counts.last("end", 0)["vmruns"])
+        yield dict(part="boot", test="whole run", system=system, metric="exits by telemetry",
+                   value=int(TELEMETRY.search(text)[1]))
+        yield dict(part="boot", test="the LWK itself", system=system, metric="instructions",
+                   value=counts.last("at", systems.KERNEL_START)["image"])
+
+
+def part_workloads(system):
+    counts, text = linux(system, "loops")
+    for loop, counted in zip(LOOPS, counts.pairs(), strict=True):
+        yield from rows("workloads", loop, system, counted)
+    facts = dict(re.findall(r"^margay-test: ([a-z-]+): (.*)$", text, re.MULTILINE))
+    yield dict(part="noise", test="one second", system=system, metric="detours", value=int(facts["detours"]))
+    yield dict(part="noise", test="one second", system=system, metric="lost ppm", value=int(facts["lost-ppm"]))
+    best, mean, worst = (int(word) for word in facts["work"].split())
+    yield dict(part="noise", test="fixed work", system=system, metric="mean over best, ppm",
+               value=(mean - best) * 1000000 // best)
+    yield dict(part="noise", test="fixed work", system=system, metric="worst over best, ppm",
+               value=(worst - best) * 1000000 // best)
+
+
+def part_exits(system):
+    """The tiny guest exit_costs; what its empty loop takes is subtracted."""
+    options = "machine=qemu cpus=1 loops=%d" % EXIT_LOOPS
+    counts, text = systems.measure(system, "exits", systems.TOP + "/build/tests-guest/exit_costs.elf", None, options,
+                                   done="tiny: exit_costs: ok")
+    names = re.findall(r"^exit-cost: (\S+) loops=%d " % EXIT_LOOPS, text, re.MULTILINE)
+    pairs = counts.pairs()
+    if len(names) != len(pairs) or names[0] != "loop":
+        raise systems.BenchError("exit_costs: %d stretches between markers, %d named" % (len(pairs), len(names)))
+    loop = pairs[0]["total"]
+    for name, counted in zip(names[1:], pairs[1:]):
+        for metric, value in (("instructions", counted["total"] - loop), ("exits", counted["vmruns"])):
+            yield dict(part="exits", test=name, system=system, metric=metric, value=round(value / EXIT_LOOPS, 1))
+
+
+PARTS = {"exits": part_exits, "boot": part_boot, "workloads": part_workloads}
+
+
+def provenance():
+    def first_line(*command):
+        return subprocess.run(command, capture_output=True, text=True, check=True, cwd=systems.TOP).stdout.split("\n")[0]
+
+    return dict(
+        schema=1, date=datetime.date.today().isoformat(), commit=first_line("git", "describe", "--always", "--dirty"),
+        emulator=first_line("qemu-system-x86_64", "--version"), machine="q35, TCG, -icount shift=0, 1 CPU",
+        unit="instructions unless named otherwise",
+    )
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--systems", default=",".join(systems.SYSTEMS))
+    args = parser.parse_args()
+    for what, known in ((args.parts, PARTS), (args.systems, systems.SYSTEMS)):
+        for name in what.split(","):
+            if name not in known:
+                parser.error("%s: expected some of %s" % (name, ", ".join(known)))
+    systems.prepare()
+    results = []
+    for part in args.parts.split(","):
+        for system in args.systems.split(","):
+            print("bench: %s, %s ..." % (part, system), flush=True)
+            results += PARTS[part](system)
+    return report.write(provenance(), results)
+
+
+if __name__ == "__main__":
+    try:
+        sys.exit(main())
+    except systems.BenchError as error:
+        sys.exit("bench: %s" % error)

@@ -1,0 +1,205 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The three systems that bench.py compares on one emulated machine: a Linux
+that runs natively, the same in a Margay guest, and the same in a KVM guest of
+Debian's kernel and QEMU. Each run is deterministic (QEMU -icount: an
+instruction is a nanosecond) and counted from outside by qemu_count.c.
+"""
+
+import glob
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+HERE = os.path.join(TOP, "tests", "bench")
+BUILD = os.path.join(TOP, "build", "bench")
+GUEST = os.path.join(TOP, "build", "guest")
+IMAGE = os.path.join(TOP, "build", "margay.elf")
+sys.path[:0] = [os.path.join(TOP, "tests", "system"), os.path.join(TOP, "tools")]
+import node  # noqa: E402  (path set above)
+
+SYSTEMS = ("native", "margay", "kvm")
+GUEST_MEMORY = "512M"
+NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "kvm": "2G"}
+KERNEL_START = 0x1000000  # where nokaslr puts Debian's kernel, entered there before paging
+TIMEOUT = 1800
+PEER_ROMS = (
+    "/usr/share/seabios/bios-256k.bin", "/usr/share/qemu/linuxboot_dma.bin", "/usr/share/qemu/multiboot_dma.bin",
+    "/usr/share/qemu/kvmvapic.bin",
+)
+KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
+
+
+class BenchError(Exception):
+    """A run that did not do what was to be measured; the text says what and where its log is."""
+
+
+def run(command, **options):
+    """Its output; BenchError when it fails."""
+    done = subprocess.run(command, capture_output=True, check=False, **options)
+    if done.returncode != 0:
+        raise BenchError("%s: %s" % (command[0], done.stderr.decode(errors="replace").strip()[-500:]))
+    return done.stdout
+
+
+def archive(root, target):
+    """A directory as a cpio, in which Linux finds it after the one before."""
+    names = sorted(os.path.relpath(os.path.join(d, n), root) for d, dirs, files in os.walk(root) for n in dirs + files)
+    cpio = ["cpio", "--quiet", "-o", "-H", "newc", "-R", "0:0", "-0"]
+    with open(target, "wb") as out:
+        out.write(run(cpio, cwd=root, input="\0".join(names).encode()))
+
+
+def join(target, *parts):
+    with open(target, "wb") as out:
+        for part in parts:
+            with open(part, "rb") as f:
+                shutil.copyfileobj(f, out)
+            out.write(b"\0" * (-out.tell() % 512))
+
+
+def copy_into(root, path, source=None):
+    """source (default: the same path) to path below root, following links."""
+    target = os.path.join(root, path.lstrip("/"))
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    shutil.copy(source or path, target)
+
+
+def bench_archive():
+    """The programs and scripts of tests/bench/guest."""
+    with tempfile.TemporaryDirectory() as root:
+        for source in sorted(glob.glob(os.path.join(HERE, "guest", "*.c"))):
+            program = os.path.join(root, "bin", os.path.basename(source)[:-2])
+            os.makedirs(os.path.dirname(program), exist_ok=True)
+            run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-static", "-o", program, source])
+        for source in glob.glob(os.path.join(HERE, "guest", "*.sh")):
+            copy_into(root, "tests/" + os.path.basename(source)[:-3], source)
+            os.chmod(os.path.join(root, "tests", os.path.basename(source)[:-3]), 0o755)
+        archive(root, os.path.join(BUILD, "programs.cpio"))
+
+
+def peer_archive():
+    """Debian's KVM modules, and QEMU with what it needs."""
+    target = os.path.join(BUILD, "peer.cpio")
+    deb = glob.glob(os.path.join(GUEST, "linux-image-*.deb"))[0]
+    if os.path.exists(target) and os.path.getmtime(target) > os.path.getmtime(deb):
+        return target
+    qemu = shutil.which("qemu-system-x86_64")
+    with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as unpacked:
+        copy_into(root, "bin/qemu-system-x86_64", qemu)
+        for path in re.findall(r"(/\S+) \(0x", run(["ldd", qemu]).decode()):
+            copy_into(root, path)
+        for path in PEER_ROMS:
+            copy_into(root, path)
+        run(["tar", "-x", "-C", unpacked, "--wildcards"] + ["*/%s.ko" % m for m in KVM_MODULES],
+            input=run(["dpkg-deb", "--fsys-tarfile", deb]))
+        for module in KVM_MODULES:
+            found = glob.glob(os.path.join(unpacked, "lib/modules/*/kernel/**", module + ".ko"), recursive=True)
+            copy_into(root, "peer/%s.ko" % module, found[0])
+        archive(root, target)
+    return target
+
+
+class Counts:
+    """What qemu_count.c wrote: a list of (what, value, {counter: n}), with the functions' counts among the counters."""
+
+    def __init__(self, path):
+        self.events = []
+        with open(path, encoding="ascii") as f:
+            for line in f:
+                words = line.split()
+                if line.startswith("  "):
+                    self.events[-1][2][words[0]] = int(words[1])
+                else:
+                    counters = {words[i]: int(words[i + 1]) for i in range(2, len(words), 2)}
+                    self.events.append((words[0], int(words[1], 0), counters))
+
+    def last(self, what, value):
+        """The counters at the last such event."""
+        found = [counters for w, v, counters in self.events if (w, v) == (what, value)]
+        if not found:
+            raise BenchError("no %s %#x was executed" % (what, value))
+        return found[-1]
+
+    def pairs(self):
+        """What was counted between each marker 1 and the marker 2 behind it."""
+        markers = [(value, counters) for what, value, counters in self.events if what == "marker"]
+        if [value for value, _ in markers] != [1, 2] * (len(markers) // 2):
+            raise BenchError("markers out of order: %s" % [value for value, _ in markers])
+        return [difference(start[1], end[1]) for start, end in zip(markers[::2], markers[1::2])]
+
+
+def difference(start, end):
+    return {name: end[name] - start.get(name, 0) for name in end}
+
+
+def plugin(name):
+    """The -plugin argument of a run, and where its counts go."""
+    counts = os.path.join(BUILD, name + ".counts")
+    symbols = os.path.join(BUILD, "margay.symbols")
+    text = run(["nm", IMAGE]).decode()
+    with open(symbols, "w", encoding="ascii") as f:
+        f.write(text)
+    address = {n: int(a, 16) for a, n in re.findall(r"^(\w+) \w (image_start|image_end)$", text, re.MULTILINE)}
+    return "%s/qemu_count.so,out=%s,symbols=%s,lo=%#x,hi=%#x,at=%#x" % (
+        BUILD, counts, symbols, address["image_start"], address["image_end"], KERNEL_START), counts
+
+
+def boot(system, name, kernel, initrd, cmdline):
+    """Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one."""
+    if system == "native":
+        return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
+    if system == "margay":
+        modules = {"kernel": kernel, **({"initrd": initrd} if initrd else {})}
+        vm = "kernel = kernel\ncmdline = %s\nmemory = %s\non_end = poweroff_node\n" % (cmdline, GUEST_MEMORY)
+        vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
+        return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules), "-boot", "d"]
+    peer = os.path.join(BUILD, name + ".peer.cpio")
+    with tempfile.TemporaryDirectory() as root:
+        copy_into(root, "peer/kernel", kernel)
+        arguments = "-m %s -M q35 -kernel kernel -append '%s'" % (GUEST_MEMORY, cmdline)
+        if initrd:
+            copy_into(root, "peer/initrd", initrd)
+            arguments += " -initrd initrd"
+        else:
+            arguments += " -device isa-debug-exit,iobase=0xf4,iosize=0x4"
+        with open(os.path.join(root, "peer/arguments"), "w", encoding="ascii") as f:
+            f.write(arguments + "\n")
+        archive(root, peer)
+    joined = os.path.join(BUILD, name + ".initrd")
+    join(joined, os.path.join(GUEST, "initrd"), os.path.join(BUILD, "programs.cpio"), peer_archive(), peer)
+    return ["-kernel", os.path.join(GUEST, "vmlinuz"), "-initrd", joined, "-append",
+            "console=ttyS0 panic=-1 quiet margay.test=kvm"]
+
+
+def measure(system, name, kernel, initrd, cmdline, done="margay-test: done"):
+    """One run to its end: (Counts, the console's text)."""
+    name = "%s-%s" % (name, system)
+    log = os.path.join(BUILD, name + ".log")
+    plug, counts = plugin(name)
+    command = [
+        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max", "-smp", "1",
+        "-m", NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none", "-serial", "file:" + log,
+        "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
+    ] + boot(system, name, kernel, initrd, cmdline)
+    try:
+        subprocess.run(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, check=False, timeout=TIMEOUT)
+    except subprocess.TimeoutExpired:
+        raise BenchError("%s: not ended after %d seconds: %s" % (name, TIMEOUT, log)) from None
+    with open(log, encoding="utf-8", errors="replace") as f:
+        text = f.read().replace("\r", "")
+    if done not in text:
+        raise BenchError("%s: no '%s' on the console: %s" % (name, done, log))
+    return Counts(counts), text
+
+
+def prepare():
+    """What all runs need; after `make tests-built`."""
+    os.makedirs(BUILD, exist_ok=True)
+    run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden",
+         "-o", os.path.join(BUILD, "qemu_count.so"), os.path.join(HERE, "qemu_count.c")])
+    bench_archive()
+    join(os.path.join(BUILD, "initrd"), os.path.join(GUEST, "initrd"), os.path.join(BUILD, "programs.cpio"))
