@@ -7,36 +7,50 @@
 
 #include "vmm/hvm.h"
 
-static enum insn_mode mode(struct vcpu *vcpu, const struct segment *cs)
+static enum insn_mode mode(const struct hvm_context *c)
 {
-	if (cs->attr & SEG_ATTR_L && hvm->get(vcpu, HVM_EFER) & EFER_LMA)
+	if (c->cs_attr & SEG_ATTR_L && c->efer & EFER_LMA)
 		return MODE_64;
-	return cs->attr & SEG_ATTR_DB ? MODE_32 : MODE_16;
+	return c->cs_attr & SEG_ATTR_DB ? MODE_32 : MODE_16;
+}
+
+/* Linear address of the instruction at CS:RIP. */
+static u64 code_address(const struct vcpu *vcpu, const struct hvm_context *c)
+{
+	return mode(c) == MODE_64 ? vcpu->regs.rip : (u32)(c->cs_base + vcpu->regs.rip);
+}
+
+/* guest_fetch(), with the #PF raised. */
+static int fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 addr, const u8 **code)
+{
+	struct guest_fault f;
+	int err = guest_fetch(vcpu, c, addr, code, &f);
+
+	if (err == -EFAULT)
+		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
+	return err;
 }
 
 int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
 {
-	struct segment cs;
-	enum insn_mode m;
+	struct hvm_context c;
 	u8 bytes[INSN_MAX];
 	unsigned have = 0;
 	u64 addr;
 
-	hvm->get_segment(vcpu, SEG_CS, &cs);
-	m = mode(vcpu, &cs);
-	addr = m == MODE_64 ? vcpu->regs.rip : (u32)(cs.base + vcpu->regs.rip);
+	hvm->get_context(vcpu, &c);
+	addr = code_address(vcpu, &c);
 	/* First what lies on this page: the next one need not be mapped. */
 	while (have < INSN_MAX) {
 		unsigned want = (unsigned)MIN(INSN_MAX - have, PAGE_SIZE - ((addr + have) & (PAGE_SIZE - 1)));
-		struct guest_fault f;
-		int err = guest_read_virt(vcpu, addr + have, ACCESS_FETCH, bytes + have, want, &f);
+		const u8 *code;
+		int err = fetch(vcpu, &c, addr + have, &code);
 
-		if (err == -EFAULT)
-			vcpu_raise_page_fault(vcpu, f.cr2, f.error);
 		if (err)
 			return err;
+		memcpy(bytes + have, code, want);
 		have += want;
-		err = insn_decode(bytes, have, m, insn);
+		err = insn_decode(bytes, have, mode(&c), insn);
 		if (err != -EAGAIN)
 			return err;
 	}
@@ -49,10 +63,10 @@ void emulate_skip(struct vcpu *vcpu, unsigned len)
 
 	/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
 	if (unlikely((rip ^ vcpu->regs.rip) >> 32)) {
-		struct segment cs;
+		struct hvm_context c;
 
-		hvm->get_segment(vcpu, SEG_CS, &cs);
-		if (mode(vcpu, &cs) != MODE_64)
+		hvm->get_context(vcpu, &c);
+		if (mode(&c) != MODE_64)
 			rip = (u32)rip;
 	}
 	vcpu->regs.rip = rip;
@@ -66,12 +80,42 @@ void emulate_skip(struct vcpu *vcpu, unsigned len)
 	}
 }
 
+/* Length of the instructions that exit most, when they stand there without a prefix; 0: decode. */
+static unsigned plain_length(u32 bytes)
+{
+	switch (bytes & 0xffff) {
+	case 0xa20f: /* CPUID */
+	case 0x300f: /* WRMSR */
+	case 0x320f: /* RDMSR */
+		return 2;
+	case 0x010f:
+		return (bytes >> 16 & 0xff) == 0xd9 ? 3 : 0; /* VMMCALL */
+	}
+	return (bytes & 0xff) == 0xf4; /* HLT */
+}
+
+/* The same of the instruction at CS:RIP; 0 also where the decoder must say what is wrong. */
+static unsigned peek_length(struct vcpu *vcpu)
+{
+	struct hvm_context c;
+	struct guest_fault f;
+	const u8 *code;
+	u64 addr;
+
+	hvm->get_context(vcpu, &c);
+	addr = code_address(vcpu, &c);
+	if ((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - sizeof(u32) || guest_fetch(vcpu, &c, addr, &code, &f))
+		return 0;
+	return plain_length(__atomic_load_n((const u32 *)(const void *)code, __ATOMIC_RELAXED));
+}
+
 void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
 {
+	unsigned len = exit->insn_len ? exit->insn_len : peek_length(vcpu);
 	struct insn insn;
 
-	if (exit->insn_len) {
-		emulate_skip(vcpu, exit->insn_len);
+	if (len) {
+		emulate_skip(vcpu, len);
 		return;
 	}
 	switch (emulate_fetch(vcpu, &insn)) {

@@ -30,6 +30,14 @@ struct guest_fault {
  */
 int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault);
 
+/*
+ * Host pointer to the code at a linear address, up to the end of its page, for
+ * a vCPU in context *c. The vCPU remembers the last page and the page-table
+ * entries that lead there: while they stay as they are, no walk is needed. 0;
+ * -EFAULT and *fault; -EIO: mapped, but not to RAM.
+ */
+int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *fault);
+
 /* Copies at a linear address, page by page. 0; -EFAULT and *fault; -EIO: mapped, but not to RAM. */
 int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *fault);
 int guest_write_virt(struct vcpu *vcpu, u64 gva, const void *buf, unsigned size, struct guest_fault *fault);

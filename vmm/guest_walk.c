@@ -13,32 +13,16 @@
 
 struct walk {
 	struct vcpu *vcpu;
-	u64 cr0, cr3, cr4, efer;
+	const struct hvm_context *c;
 	enum guest_access access;
-	bool user; /* CPL 3 */
+	struct guest_path *path; /* where the entries that were read are noted, or NULL */
 };
-
-static void walk_init(struct walk *w, struct vcpu *vcpu, enum guest_access access)
-{
-	struct segment ss;
-
-	hvm->get_segment(vcpu, SEG_SS, &ss);
-	*w = (struct walk){
-		.vcpu = vcpu,
-		.cr0 = hvm->get(vcpu, HVM_CR0),
-		.cr3 = hvm->get(vcpu, HVM_CR3),
-		.cr4 = hvm->get(vcpu, HVM_CR4),
-		.efer = hvm->get(vcpu, HVM_EFER),
-		.access = access,
-		.user = (ss.attr >> SEG_ATTR_DPL_SHIFT & 3) == 3,
-	};
-}
 
 static int fault(const struct walk *w, u64 gva, u32 error, struct guest_fault *out)
 {
 	error |= w->access == ACCESS_WRITE ? PFERR_W : 0;
-	error |= w->user ? PFERR_U : 0;
-	if (w->access == ACCESS_FETCH && (w->efer & EFER_NXE || w->cr4 & CR4_SMEP))
+	error |= w->c->cpl == 3 ? PFERR_U : 0;
+	if (w->access == ACCESS_FETCH && (w->c->efer & EFER_NXE || w->c->cr4 & CR4_SMEP))
 		error |= PFERR_I;
 	*out = (struct guest_fault){ .cr2 = gva, .error = error };
 	return -EFAULT;
@@ -47,21 +31,24 @@ static int fault(const struct walk *w, u64 gva, u32 error, struct guest_fault *o
 /* May this access use a page with the combined rights of its path? (SDM vol. 3, 4.6.1) */
 static bool permitted(const struct walk *w, bool user_page, bool writable, bool nx)
 {
+	const struct hvm_context *c = w->c;
+	bool user = c->cpl == 3;
+
 	switch (w->access) {
 	case ACCESS_FETCH:
-		if (nx && w->efer & EFER_NXE)
+		if (nx && c->efer & EFER_NXE)
 			return false;
-		return w->user ? user_page : !(user_page && w->cr4 & CR4_SMEP);
+		return user ? user_page : !(user_page && c->cr4 & CR4_SMEP);
 	case ACCESS_WRITE:
-		if (!writable && (w->user || w->cr0 & CR0_WP))
+		if (!writable && (user || c->cr0 & CR0_WP))
 			return false;
 		break;
 	case ACCESS_READ:
 		break;
 	}
-	if (w->user)
+	if (user)
 		return user_page;
-	return !(user_page && w->cr4 & CR4_SMAP && !(w->vcpu->regs.rflags & RFLAGS_AC));
+	return !(user_page && c->cr4 & CR4_SMAP && !(w->vcpu->regs.rflags & RFLAGS_AC));
 }
 
 /* What differs between the paging modes: entry size, levels, index bits per level. */
@@ -69,20 +56,33 @@ struct paging_mode {
 	u8 entry_size, levels, index_bits;
 };
 
-static struct paging_mode paging_mode(const struct walk *w)
+static struct paging_mode paging_mode(const struct hvm_context *c)
 {
-	if (!(w->cr4 & CR4_PAE))
+	if (!(c->cr4 & CR4_PAE))
 		return (struct paging_mode){ 4, 2, 10 };
-	if (!(w->efer & EFER_LMA))
+	if (!(c->efer & EFER_LMA))
 		return (struct paging_mode){ 8, 3, 9 };
 	return (struct paging_mode){ 8, 4, 9 };
 }
 
+/* Once: another vCPU may change it at any time. */
+static u64 read_entry(const void *entry, u8 size)
+{
+	return size == 8 ? __atomic_load_n((const u64 *)entry, __ATOMIC_RELAXED) :
+			   __atomic_load_n((const u32 *)entry, __ATOMIC_RELAXED);
+}
+
+static void path_note(struct guest_path *path, const void *entry, u64 value)
+{
+	path->entry[path->levels] = entry;
+	path->value[path->levels++] = value;
+}
+
 static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
 {
-	struct paging_mode m = paging_mode(w);
+	struct paging_mode m = paging_mode(w->c);
 	bool pae32 = m.levels == 3;
-	u64 table = w->cr3 & (pae32 ? 0xffffffe0ull : m.entry_size == 4 ? 0xfffff000ull : PTE_ADDR);
+	u64 table = w->c->cr3 & (pae32 ? 0xffffffe0ull : m.entry_size == 4 ? 0xfffff000ull : PTE_ADDR);
 	bool user = true, writable = true, nx = false;
 
 	if (m.levels != 4)
@@ -90,10 +90,14 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 	for (unsigned level = m.levels; level-- > 0;) {
 		unsigned shift = PAGE_SHIFT + level * m.index_bits;
 		u64 index = gva >> shift & (BIT(m.index_bits) - 1);
-		u64 e = 0;
+		const void *entry = guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
+		u64 e;
 
-		if (guest_read(w->vcpu->vm, gpa(table + index * m.entry_size), &e, m.entry_size))
+		if (!entry)
 			return fault(w, gva, 0, f);
+		e = read_entry(entry, m.entry_size);
+		if (w->path)
+			path_note(w->path, entry, e);
 		if (!(e & PTE_P))
 			return fault(w, gva, 0, f);
 		/* The four PAE pointers carry no rights. */
@@ -103,7 +107,7 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 			nx = nx || (m.entry_size == 8 && e & PTE_NX);
 		}
 		if (level == 0 || (level < 3 && e & PTE_PS && !(pae32 && level == 2) &&
-				   (m.entry_size == 8 || w->cr4 & CR4_PSE))) {
+				   (m.entry_size == 8 || w->c->cr4 & CR4_PSE))) {
 			u64 base = e & PTE_ADDR & ~(BIT(shift) - 1);
 
 			if (m.entry_size == 4)
@@ -120,7 +124,7 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 
 static int translate(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
 {
-	if (!(w->cr0 & CR0_PG)) {
+	if (!(w->c->cr0 & CR0_PG)) {
 		*out = gpa(gva & 0xffffffff);
 		return 0;
 	}
@@ -129,19 +133,58 @@ static int translate(const struct walk *w, u64 gva, gpa_t *out, struct guest_fau
 
 int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *f)
 {
-	struct walk w;
+	struct hvm_context c;
+	struct walk w = { .vcpu = vcpu, .c = &c, .access = access };
 
-	walk_init(&w, vcpu, access);
+	hvm->get_context(vcpu, &c);
 	return translate(&w, gva, out, f);
+}
+
+/* Does every entry of the path still say what it said? */
+static bool path_holds(const struct guest_path *path)
+{
+	for (unsigned i = 0; i < path->levels; i++)
+		if (read_entry(path->entry[i], path->entry_size) != path->value[i])
+			return false;
+	return true;
+}
+
+static bool same_context(const struct hvm_context *a, const struct hvm_context *b)
+{
+	return a->cr3 == b->cr3 && a->cr0 == b->cr0 && a->cr4 == b->cr4 && a->efer == b->efer && a->cpl == b->cpl;
+}
+
+int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+{
+	struct guest_path *path = &vcpu->fetched;
+	struct walk w = { .vcpu = vcpu, .c = c, .access = ACCESS_FETCH, .path = path };
+	u64 offset = gva & (PAGE_SIZE - 1);
+	gpa_t addr;
+	int err;
+
+	if (path->page && path->gva == gva - offset && same_context(&path->context, c) && path_holds(path)) {
+		*out = path->page + offset;
+		return 0;
+	}
+	*path = (struct guest_path){ .context = *c, .gva = gva - offset, .entry_size = paging_mode(c).entry_size };
+	err = translate(&w, gva - offset, &addr, f);
+	if (err) {
+		f->cr2 = gva;
+		return err;
+	}
+	path->page = guest_ptr(vcpu->vm, addr, PAGE_SIZE);
+	*out = path->page + offset;
+	return path->page ? 0 : -EIO;
 }
 
 /* Copies page by page; the access decides the direction. */
 static int copy_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
 		     struct guest_fault *f)
 {
-	struct walk w;
+	struct hvm_context c;
+	struct walk w = { .vcpu = vcpu, .c = &c, .access = access };
 
-	walk_init(&w, vcpu, access);
+	hvm->get_context(vcpu, &c);
 	for (unsigned done = 0, len; done < size; done += len) {
 		u64 addr = gva + done;
 		gpa_t pa;

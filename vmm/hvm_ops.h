@@ -111,6 +111,14 @@ enum hvm_reg {
 	HVM_REGS
 };
 
+/* What decides how the guest's code and linear addresses are read, as get() and get_segment() tell it. */
+struct hvm_context {
+	u64 cr0, cr3, cr4, efer;
+	u64 cs_base;
+	u32 cs_attr;
+	u8 cpl;
+};
+
 /* What the backend found on this machine; filled in by probe(). */
 struct hvm_caps {
 	bool stage2_1g;      /* 1 GiB leaves */
@@ -155,6 +163,7 @@ struct hvm_ops {
 	u64 (*get)(struct vcpu *vcpu, enum hvm_reg reg);
 	void (*set)(struct vcpu *vcpu, enum hvm_reg reg, u64 value); /* value already validated */
 	void (*get_segment)(struct vcpu *vcpu, enum seg seg, struct segment *out);
+	void (*get_context)(struct vcpu *vcpu, struct hvm_context *out);
 	void (*set_segment)(struct vcpu *vcpu, enum seg seg, const struct segment *in);
 	void (*set_desc_table)(struct vcpu *vcpu, bool idt, const struct desc_table *in);
 

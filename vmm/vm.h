@@ -38,6 +38,16 @@ enum vm_end {
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
 };
 
+/* The guest page that a vCPU fetched code from last (guest_fetch()). */
+struct guest_path {
+	struct hvm_context context;
+	u64 gva;
+	const u8 *page; /* NULL: none */
+	u8 levels, entry_size;
+	const void *entry[4]; /* in guest RAM */
+	u64 value[4];
+};
+
 struct vcpu {
 	struct guest_regs regs;   /* first: the entry stubs take a pointer to it */
 	struct hvm_event event;   /* to inject at the next entry */
@@ -58,6 +68,7 @@ struct vcpu {
 	s64 tsc_offset;           /* the VM's, as in force for this vCPU */
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
+	struct guest_path fetched;
 	struct vcpu_stats stats;
 	struct host_work work;
 };

@@ -233,6 +233,7 @@ static const struct hvm_ops svm_ops = {
 	.get = svm_get,
 	.set = svm_set,
 	.get_segment = svm_get_segment,
+	.get_context = svm_get_context,
 	.set_segment = svm_set_segment,
 	.set_desc_table = svm_set_desc_table,
 	.request_irq_window = svm_request_irq_window,

@@ -143,6 +143,22 @@ void svm_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out)
 	*out = (struct segment){ .selector = s->selector, .attr = attr, .limit = s->limit, .base = s->base };
 }
 
+void svm_get_context(struct vcpu *vcpu, struct hvm_context *out)
+{
+	const struct svm_vcpu *s = svm_vcpu(vcpu);
+	const struct vmcb *v = s->vmcb;
+
+	*out = (struct hvm_context){
+		.cr0 = v->cr0 | s->cr0_cache,
+		.cr3 = v->cr3,
+		.cr4 = (v->cr4 & ~CR4_MCE) | s->cr4_mce,
+		.efer = v->efer & ~EFER_SVME,
+		.cs_base = v->cs.base,
+		.cs_attr = (v->cs.attr & 0xffu) | (v->cs.attr & 0xf00u) << 4,
+		.cpl = v->cpl & 3,
+	};
+}
+
 void svm_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in)
 {
 	struct vmcb *v = svm_vcpu(vcpu)->vmcb;

@@ -50,6 +50,7 @@ void svm_new_asid(struct vmcb *vmcb);
 /* state.c */
 u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg);
 void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value);
+void svm_get_context(struct vcpu *vcpu, struct hvm_context *out);
 void svm_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out);
 void svm_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in);
 void svm_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in);

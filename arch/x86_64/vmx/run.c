@@ -285,6 +285,7 @@ static const struct hvm_ops vmx_ops = {
 	.get = vmx_get,
 	.set = vmx_set,
 	.get_segment = vmx_get_segment,
+	.get_context = vmx_get_context,
 	.set_segment = vmx_set_segment,
 	.set_desc_table = vmx_set_desc_table,
 	.request_irq_window = vmx_request_irq_window,

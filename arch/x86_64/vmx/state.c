@@ -132,6 +132,19 @@ void vmx_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out)
 	};
 }
 
+void vmx_get_context(struct vcpu *vcpu, struct hvm_context *out)
+{
+	*out = (struct hvm_context){
+		.cr0 = vmx_get(vcpu, HVM_CR0),
+		.cr3 = vmread(VMCS_GUEST_CR3),
+		.cr4 = vmx_get(vcpu, HVM_CR4),
+		.efer = vmread(VMCS_GUEST_EFER),
+		.cs_base = vmread(VMCS_GUEST_BASE + 2 * SEG_CS),
+		.cs_attr = (u32)vmread(VMCS_GUEST_ATTR + 2 * SEG_CS),
+		.cpl = vmread(VMCS_GUEST_ATTR + 2 * SEG_SS) >> SEG_ATTR_DPL_SHIFT & 3,
+	};
+}
+
 void vmx_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in)
 {
 	(void)vcpu;

@@ -69,6 +69,7 @@ void vmx_flush_linear(struct vcpu *vcpu);
 /* state.c */
 u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg);
 void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value);
+void vmx_get_context(struct vcpu *vcpu, struct hvm_context *out);
 void vmx_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out);
 void vmx_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in);
 void vmx_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in);
