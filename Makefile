@@ -40,7 +40,8 @@ help:
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
 	@echo 'make bench            native, Margay and KVM side by side, by instructions; bench-exits, -boot, -workloads'
-	@echo 'make fuzz             run each fuzzer for FUZZ_SECONDS (60) seconds'
+	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60); FUZZ=name: that one only;'
+	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
 	@echo 'make docs/cpuid.md   write the list of CPU features that guests do not see, from the tables that decide it'
 	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md'
@@ -285,7 +286,6 @@ $(foreach t,$(TINY:$(T)/%.elf=%),$(eval $(call tiny_rule,$(t))))
 # /* UNIT: path/a.c path/b.c */ (flags of the compiler, too: -DX=y).
 unit_line = $(shell sed -n '2s,^/\* UNIT: *\(.*[^ ]\) *\*/ *$$,\1,p' $(1))
 UNITS    := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
-FUZZERS  := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
 UNITFLAGS := -std=gnu17 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-Wall -Wextra -Werror -Iinclude -I. -include $(B)/unit/config.h
 
@@ -302,26 +302,22 @@ $(B)/unit/$(1): $$($(1)_OBJS)
 -include $$($(1)_OBJS:.o=.d)
 endef
 
-define fuzz_rule
-$(B)/fuzz/$(1): tests/fuzz/$(1).c $(2) $(B)/unit/config.h
-	$$(call say,FUZZCC,$$@)
-	@mkdir -p $$(@D)
-	$$(Q)clang -std=gnu17 -g -O1 -fsanitize=fuzzer,address,undefined -fno-sanitize-recover=all \
-		-Iinclude -I. -include $(B)/unit/config.h -o $$@ tests/fuzz/$(1).c $(2)
-endef
+include tests/fuzz/fuzz.mk
 
-ifneq ($(filter test test-full unit fuzz check tests-built $(B)/unit/%,$(GOALS)),)
+ifneq ($(filter test test-full unit fuzz check tests-built $(B)/unit/% $(B)/fuzz%,$(GOALS)),)
 $(foreach u,$(UNITS),$(eval $(call unit_rules,$(u),$(call unit_line,tests/unit/$(u).c))))
-$(foreach f,$(FUZZERS),$(eval $(call fuzz_rule,$(f),$(filter %.c,$(call unit_line,tests/fuzz/$(f).c)))))
+$(foreach v,fuzz fuzz-replay fuzz-cov,$(foreach f,$(FUZZERS),\
+	$(eval $(call fuzz_rules,$(f),$(call unit_line,tests/fuzz/$(f).c),$(v)))))
 endif
 
 UNIT_BINARIES := $(UNITS:%=$(B)/unit/%)
+FUZZ          ?= $(FUZZERS:fuzz_%=%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
-tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(GUEST) $(G)/initrd-topology guest-backports $(TINY)
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(G)/initrd-topology guest-backports $(TINY)
 
-unit: $(UNIT_BINARIES) $(GUEST)
+unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST)
 	@$(PYTEST) tests/unit
 
 # Two emulators at a time: the test machines have two cores.
@@ -331,9 +327,8 @@ test: tests-built
 test-full: tests-built
 	@$(PYTEST) -n 2 --dist loadgroup --full --record docs/test-full.md tests
 
-fuzz: $(FUZZERS:%=$(B)/fuzz/%)
-	@for f in $^; do mkdir -p $$f.corpus && $$f -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1 \
-		-artifact_prefix=$$f. $$f.corpus || exit 1; done
+fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
+	@tools/fuzz --seconds $(FUZZ_SECONDS) $(if $(RECORD),--record) $(FUZZ)
 
 # bench, or one part of it: bench-exits, bench-boot, bench-workloads. BENCH= passes further options.
 BENCHES := bench bench-exits bench-boot bench-workloads

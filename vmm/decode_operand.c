@@ -30,7 +30,7 @@ static int refine_0f01(struct decoder *d, struct opcode *oc)
 		return 0;
 	}
 	if (!is_reg_form(d))
-		return reg == 5 ? -EINVAL : 0;
+		return reg == 5 && !i->rep ? -EINVAL : 0; /* F3: RSTORSSP */
 	oc->attr |= OP_REG_ONLY;
 	switch (d->modrm) {
 	case 0xc1:

@@ -100,13 +100,15 @@ static unsigned peek_length(struct vcpu *vcpu)
 	struct hvm_context c;
 	struct guest_fault f;
 	const u8 *code;
+	u32 bytes;
 	u64 addr;
 
 	hvm->get_context(vcpu, &c);
 	addr = code_address(vcpu, &c);
 	if ((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - sizeof(u32) || guest_fetch(vcpu, &c, addr, &code, &f))
 		return 0;
-	return plain_length(__atomic_load_n((const u32 *)(const void *)code, __ATOMIC_RELAXED));
+	__builtin_memcpy(&bytes, code, sizeof(bytes)); /* one load: it need not be aligned */
+	return plain_length(bytes);
 }
 
 void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)

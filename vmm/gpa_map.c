@@ -47,9 +47,12 @@ static u64 room(u64 gpa, u64 size)
 
 u64 gpa_map_end(const struct gpa_map *map)
 {
-	const struct gpa_region *last = &map->region[map->count - 1];
+	const struct gpa_region *last;
 
-	return map->count ? last->gpa + last->size : 0;
+	if (!map->count)
+		return 0;
+	last = &map->region[map->count - 1];
+	return last->gpa + last->size;
 }
 
 int gpa_map_add(struct gpa_map *map, u64 hpa, u64 size, int node)
@@ -62,7 +65,7 @@ int gpa_map_add(struct gpa_map *map, u64 hpa, u64 size, int node)
 		u64 gpa = new.count ? place(gpa_map_end(&new), hpa, leaf_size(hpa, size)) : 0;
 		u64 n = room(gpa, size);
 
-		if (new.count == GPA_MAP_MAX || gpa + n < gpa)
+		if (new.count == GPA_MAP_MAX || gpa < gpa_map_end(&new) || gpa + n < gpa)
 			return -ENOSPC;
 		new.region[new.count++] = (struct gpa_region){ .gpa = gpa, .size = n, .hpa = hpa, .node = node };
 		hpa += n;

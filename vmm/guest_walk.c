@@ -173,8 +173,10 @@ int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u
 		return err;
 	}
 	path->page = guest_ptr(vcpu->vm, addr, PAGE_SIZE);
+	if (!path->page)
+		return -EIO;
 	*out = path->page + offset;
-	return path->page ? 0 : -EIO;
+	return 0;
 }
 
 /* Copies page by page; the access decides the direction. */

@@ -191,6 +191,6 @@ void vcpu_read_pdptes(struct vcpu *vcpu, u64 cr3, u64 pdptes[4]);
 
 /* The backends that are compiled in register themselves here (linker section). */
 #define HVM_BACKEND(ops) \
-	static const struct hvm_ops *const ops##_entry __used __section(".hvm_backends") = &(ops)
+	static const struct hvm_ops *const ops##_entry __used __section("hvm_backends") = &(ops)
 
 #endif

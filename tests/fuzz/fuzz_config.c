@@ -1,43 +1,59 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/config.c vmm/config_shape.c */
+/* FUZZ: -max_len=2600 -dict=tests/fuzz/config.dict */
 /*
- * libFuzzer: the VM file's parser on any bytes. Checked beside memory safety:
- * an accepted file is within all limits, a refused one has a printable line.
+ * Fuzzes the VM file's parser with any bytes. Checked beside memory safety:
+ * an accepted file is within all limits, a refused one has a printable line,
+ * and the module check asks for what the file names.
  */
-#include <stdlib.h>
-#include <string.h>
-
+#include "tests/fuzz/fuzz.h"
 #include "vmm/config.h"
 
-#define CHECK(cond)              \
-	do {                     \
-		if (!(cond))     \
-			abort(); \
-	} while (0)
+static void check_error(const struct config_error *err)
+{
+	size_t n = strnlen(err->text, sizeof(err->text));
 
-int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
+	CHECK(n > 3 && n < sizeof(err->text));
+	CHECK(!strncmp(err->text, "f:", 2));
+	for (size_t i = 0; i < n; i++)
+		CHECK(err->text[i] >= ' ' && err->text[i] <= '~');
+}
+
+/* Modules whose name begins with the letter exist. */
+static bool exists(void *ctx, const char *name)
+{
+	CHECK(*name);
+	return *name == *(const char *)ctx;
+}
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct vm_config c;
 	struct config_error err;
+	char first = 'k';
 
 	memset(&err, 0xaa, sizeof(err));
 	if (vm_config_parse("f", (const char *)data, size, &c, &err)) {
-		size_t n = strnlen(err.text, sizeof(err.text));
-
-		CHECK(n > 3 && n < sizeof(err.text));
-		CHECK(!strncmp(err.text, "f:", 2));
-		for (size_t i = 0; i < n; i++)
-			CHECK(err.text[i] >= ' ' && err.text[i] <= '~');
+		check_error(&err);
 		return 0;
 	}
 	CHECK(!c.memory || (c.memory >= VM_MEMORY_MIN && c.memory <= VM_MEMORY_MAX && IS_ALIGNED(c.memory, PAGE_SIZE_2M)));
 	CHECK(c.nr_memory_nodes <= VM_MEMORY_NODES && (!c.memory || !c.nr_memory_nodes));
 	CHECK(c.cpus <= VM_CPUS_MAX && (c.cpus || !c.pinned));
+	for (unsigned i = 0; c.pinned && i < c.cpus; i++) {
+		CHECK(c.cpu[i] <= VM_CPU_NUMBER_MAX);
+		for (unsigned k = 0; k < i; k++)
+			CHECK(c.cpu[i] != c.cpu[k]);
+	}
 	CHECK(c.kernel[0] && strnlen(c.kernel, sizeof(c.kernel)) < sizeof(c.kernel));
 	CHECK(strnlen(c.initrd, sizeof(c.initrd)) < sizeof(c.initrd));
 	CHECK(strnlen(c.name, sizeof(c.name)) < sizeof(c.name));
 	CHECK(strnlen(c.cmdline, sizeof(c.cmdline)) < sizeof(c.cmdline));
+	if (vm_config_check_modules(&c, exists, &first, &err)) {
+		CHECK(c.kernel[0] != first || (c.initrd[0] && c.initrd[0] != first));
+		check_error(&err);
+	} else {
+		CHECK(c.kernel[0] == first && (!c.initrd[0] || c.initrd[0] == first));
+	}
 	return 0;
 }

@@ -7,16 +7,19 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 struct fake_host fake_host;
 
 void fake_host_reset(void)
 {
-	memset(&fake_host, 0, sizeof(fake_host));
+	memset(&fake_host, 0, offsetof(struct fake_host, log));
+	fake_host.log[0] = '\0';
 	fake_host.tsc_khz = 2000000;
 	fake_host.tsc_stable = true;
 	fake_host.nr_cpus = fake_host.nr_nodes = 1;
-	fake_host.extent_limit = GIB(4);
+	fake_host.ram[0] = (struct host_extent){ .base = hpa(FAKE_RAM_BASE), .size = GIB(4) };
+	fake_host.nr_ram = 1;
 	fake_host.output_room = sizeof(fake_host.output);
 	for (unsigned i = 0; i < FAKE_CPUS; i++)
 		fake_host.cpus[i] = (struct host_cpu_info){ .apic_id = i, .online = true };
@@ -50,46 +53,100 @@ void host_account(u64 *bytes)
 	(void)bytes;
 }
 
+/* The first piece of free RAM from `from` on, with 2 MiB of nothing left behind each extent. */
+static bool next_free(u64 from, struct host_extent *out)
+{
+	for (unsigned i = 0; i < fake_host.nr_ram; i++) {
+		const struct host_extent *ram = &fake_host.ram[i];
+		u64 at = MAX(from, ram->base.v), end = ram->base.v + ram->size;
+
+		while (at < end) {
+			const struct host_extent *over = NULL;
+			u64 limit = end;
+
+			for (unsigned k = 0; k < fake_host.nr_extents; k++) {
+				const struct host_extent *e = &fake_host.extent[k];
+
+				if (e->base.v <= at && at < e->base.v + e->size + PAGE_SIZE_2M)
+					over = e;
+				else if (e->base.v > at)
+					limit = MIN(limit, e->base.v);
+			}
+			if (!over) {
+				*out = (struct host_extent){ .base = hpa(at), .size = limit - at, .node = ram->node };
+				return true;
+			}
+			at = over->base.v + over->size + PAGE_SIZE_2M;
+		}
+	}
+	return false;
+}
+
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
 {
 	u64 align = req->align ? req->align : PAGE_SIZE_2M;
-	void *p;
+	struct host_extent piece;
 
-	if (req->size > fake_host.extent_limit)
-		return -ENOMEM;
-	p = aligned_alloc(align, ALIGN_UP(req->size, align));
-	if (!p)
-		return -ENOMEM;
-	memset(p, 0, req->size);
-	fake_host.extent_limit -= req->size;
-	*out = (struct host_extent){ .base = host_virt_to_hpa(p), .size = req->size, .node = MAX(req->node, 0) };
-	return 0;
+	for (u64 from = req->min_addr; next_free(from, &piece); from = piece.base.v + piece.size) {
+		u64 start = ALIGN_UP(piece.base.v, align), end = piece.base.v + piece.size;
+
+		if (req->max_addr)
+			end = MIN(end, req->max_addr);
+		if (start >= end || end - start < req->size || (req->node >= 0 && req->node != piece.node))
+			continue;
+		*out = (struct host_extent){ .base = hpa(start), .size = req->size, .node = piece.node };
+		if (fake_host.nr_extents == FAKE_EXTENTS ||
+		    mmap(host_hpa_to_virt(out->base), out->size, PROT_READ | PROT_WRITE,
+			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
+			abort();
+		fake_host.extent[fake_host.nr_extents++] = *out;
+		return 0;
+	}
+	return -ENOMEM;
 }
 
 void host_extent_free(const struct host_extent *e)
 {
-	fake_host.extent_limit += e->size;
-	free(host_hpa_to_virt(e->base));
+	for (unsigned i = 0; i < fake_host.nr_extents; i++) {
+		if (fake_host.extent[i].base.v != e->base.v || fake_host.extent[i].size != e->size)
+			continue;
+		if (munmap(host_hpa_to_virt(e->base), e->size))
+			abort();
+		fake_host.extent[i] = fake_host.extent[--fake_host.nr_extents];
+		return;
+	}
+	abort();
 }
 
+/* Pages that were never touched cost nothing, before and after. */
 void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus)
 {
 	(void)cpu;
 	(void)nr_cpus;
 	for (unsigned i = 0; i < count; i++)
-		memset(host_hpa_to_virt(e[i].base), 0, e[i].size);
+		if (madvise(host_hpa_to_virt(e[i].base), e[i].size, MADV_DONTNEED))
+			abort();
 }
 
-/* One piece of all that is left, at no real address: an extent is wherever malloc puts it. */
 bool host_mem_piece(unsigned i, struct host_extent *out)
 {
-	*out = (struct host_extent){ .base = hpa(GIB(4)), .size = ALIGN_DOWN(fake_host.extent_limit, PAGE_SIZE_2M) };
-	return i == 0 && out->size;
+	u64 from = 0;
+
+	do {
+		if (!next_free(from, out))
+			return false;
+		from = out->base.v + out->size;
+	} while (i--);
+	return true;
 }
 
 u64 host_node_memory(unsigned node)
 {
-	return node == 0 ? fake_host.extent_limit : 0;
+	u64 sum = 0;
+
+	for (unsigned i = 0; i < fake_host.nr_ram; i++)
+		sum += fake_host.ram[i].node == (int)node ? fake_host.ram[i].size : 0;
+	return sum;
 }
 
 unsigned host_node_count(void)
@@ -99,10 +156,18 @@ unsigned host_node_count(void)
 
 u64 host_mem_free(int node, u64 *largest)
 {
-	(void)node;
+	struct host_extent piece;
+	u64 sum = 0, most = 0;
+
+	for (unsigned i = 0; host_mem_piece(i, &piece); i++) {
+		if (node >= 0 && piece.node != node)
+			continue;
+		sum += piece.size;
+		most = MAX(most, piece.size);
+	}
 	if (largest)
-		*largest = fake_host.extent_limit;
-	return fake_host.extent_limit;
+		*largest = most;
+	return sum;
 }
 
 u8 host_node_distance(unsigned from, unsigned to)
@@ -151,14 +216,14 @@ unsigned host_cpu_this(void)
 
 const struct host_cpu_info *host_cpu_info(unsigned cpu)
 {
-	return &fake_host.cpus[cpu];
+	return cpu < fake_host.nr_cpus ? &fake_host.cpus[cpu] : NULL;
 }
 
 int host_cpu_assign(unsigned cpu, struct host_work *work)
 {
 	if (cpu >= fake_host.nr_cpus || !fake_host.cpus[cpu].online)
 		return -ENODEV;
-	if (fake_host.work[cpu])
+	if (fake_host.work[cpu] || (fake_host.running[cpu] && cpu != fake_host.this_cpu))
 		return -EBUSY;
 	fake_host.work[cpu] = work;
 	return 0;
@@ -195,6 +260,10 @@ void host_cpu_wait(void)
 
 	if (host_cpu_kicked())
 		return;
+	if (fake_host.wait) {
+		fake_host.wait();
+		return;
+	}
 	for (const struct host_timer *t = fake_host.timers; t; t = t->next)
 		next = MIN(next, t->deadline);
 	if (next != ~0ull)
@@ -212,7 +281,7 @@ void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 
 u64 host_tsc(void)
 {
-	return fake_host.tsc;
+	return fake_host.tsc += fake_host.tsc_step;
 }
 
 static u64 *find_msr(u32 msr)
@@ -294,15 +363,25 @@ void host_timer_arm(struct host_timer *timer, u64 tsc_deadline)
 	fake_host.timers = timer;
 }
 
-/* The armed timer with the lowest deadline up to `limit`, or NULL. */
-static struct host_timer *first_due(u64 limit)
+u64 host_reference_ns(void)
+{
+	return fake_host.tsc / 2;
+}
+
+/* The armed timer with the lowest deadline up to `limit`, of one CPU or of all (-1), or NULL. */
+static struct host_timer *first_due(u64 limit, int cpu)
 {
 	struct host_timer *first = NULL;
 
 	for (struct host_timer *t = fake_host.timers; t; t = t->next)
-		if (t->deadline <= limit && (!first || t->deadline < first->deadline))
+		if (t->deadline <= limit && (cpu < 0 || t->cpu == (unsigned)cpu) && (!first || t->deadline < first->deadline))
 			first = t;
 	return first;
+}
+
+bool fake_host_timer_due(unsigned cpu)
+{
+	return first_due(fake_host.tsc, (int)cpu);
 }
 
 void fake_host_window(void)
@@ -310,7 +389,7 @@ void fake_host_window(void)
 	struct host_timer *t;
 	u64 now = fake_host.tsc;
 
-	while ((t = first_due(now))) {
+	while ((t = first_due(now, (int)fake_host.this_cpu))) {
 		host_timer_cancel(t);
 		t->fn(t);
 	}
@@ -320,7 +399,7 @@ void fake_host_advance(u64 tsc)
 {
 	struct host_timer *t;
 
-	while ((t = first_due(tsc))) {
+	while ((t = first_due(tsc, -1))) {
 		fake_host.tsc = MAX(fake_host.tsc, t->deadline);
 		host_timer_cancel(t);
 		t->fn(t);
@@ -336,6 +415,13 @@ void host_log(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
+	if (fake_host.quiet) {
+		char line[512];
+
+		vsnprintf(line, sizeof(line), fmt, ap);
+		va_end(ap);
+		return;
+	}
 	vsnprintf(fake_host.log + n, sizeof(fake_host.log) - n, fmt, ap);
 	va_end(ap);
 	n = strlen(fake_host.log);
@@ -397,8 +483,9 @@ void fake_host_drain(size_t room)
 
 void host_node_poweroff(unsigned vms, unsigned failed)
 {
+	if (fake_host.poweroff)
+		fake_host.poweroff();
 	fprintf(stderr, "host_node_poweroff(%u, %u)\n", vms, failed);
-	fake_host.ended = true;
 	abort();
 }
 
@@ -410,6 +497,5 @@ void host_panic(const char *fmt, ...)
 	vfprintf(stderr, fmt, ap);
 	va_end(ap);
 	fputc('\n', stderr);
-	fake_host.ended = true;
 	abort();
 }

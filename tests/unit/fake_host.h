@@ -12,19 +12,24 @@
 
 #define FAKE_MSRS 32
 #define FAKE_CPUS 4
+#define FAKE_RAMS 4
+#define FAKE_EXTENTS 32
+#define FAKE_RAM_BASE 0x200000000000ull /* far from all else in a process, ASan's shadow included */
 #define FAKE_ESCAPE 0x14
 
 struct fake_host {
 	u64 tsc, tsc_khz;
 	bool tsc_stable;
 	u64 wall_ns;             /* wall clock when tsc was 0 */
-	char log[8192];          /* all lines, each ended by '\n' */
-	u64 extent_limit;        /* bytes that host_extent_alloc() may still give */
+	u64 tsc_step;            /* what each host_tsc() adds: time passes for who polls */
+	struct host_extent ram[FAKE_RAMS]; /* for guests; extents are cut from it, what is around them cannot be touched */
+	unsigned nr_ram;
+	struct host_extent extent[FAKE_EXTENTS]; /* taken */
+	unsigned nr_extents;
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
 	struct host_timer *timers; /* armed */
 	struct host_console *console, *escape; /* has the foreground; gets the escape key */
-	char output[65536];      /* what guests wrote to the console */
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
 	bool output_short;       /* the last write was short: tx_room() is owed */
@@ -39,7 +44,12 @@ struct fake_host {
 	unsigned kicks[FAKE_CPUS]; /* how many ever */
 	u32 kick_word[FAKE_CPUS]; /* as host_cpu_kick_word() describes it */
 	struct host_work *work[FAKE_CPUS]; /* assigned, never run by the fake itself */
-	bool ended;              /* host_node_poweroff() or host_panic() was called; they abort() */
+	struct host_work *running[FAKE_CPUS]; /* what the test took from work[] and runs: it may name its CPU's next */
+	void (*wait)(void);      /* host_cpu_wait(); NULL: time goes on to the next timer */
+	void (*poweroff)(void);  /* host_node_poweroff(), does not return; NULL: abort() */
+	bool quiet;              /* lines are made, and thrown away */
+	char log[8192];          /* all lines, each ended by '\n' */
+	char output[65536];      /* what guests wrote to the console */
 };
 
 extern struct fake_host fake_host;
@@ -50,8 +60,9 @@ void fake_host_reset(void);
 /* Moves the TSC to `tsc` and fires each timer that falls due at its deadline, in order. */
 void fake_host_advance(u64 tsc);
 
-/* Fires what is due now, late or not, without moving the TSC. */
+/* Fires what is due now on this CPU, late or not, without moving the TSC. Is there anything on a CPU? */
 void fake_host_window(void);
+bool fake_host_timer_due(unsigned cpu);
 
 /* The operator types; the foreground gets it, and FAKE_ESCAPE who asked for that. */
 void fake_host_type(const char *text);

@@ -1,0 +1,39 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# How the Makefile builds fuzz targets. Each tests/fuzz/fuzz_*.c is one; its
+# UNIT line names what is linked and flags, as in unit tests (here also vmm/?*.c,
+# and !vmm/a.c for one that the target includes instead), its FUZZ line
+# libFuzzer's options and, where it is not all that is linked, what it is for.
+
+FUZZERS      := $(patsubst tests/fuzz/%.c,%,$(wildcard tests/fuzz/fuzz_*.c))
+FUZZ_REPLAYS := $(FUZZERS:%=$(B)/fuzz-replay/%)
+
+# A fuzz target is built three ways: with libFuzzer, with a main() that replays
+# a corpus (`make test`, gcc), and the latter with clang's coverage.
+FUZZFLAGS := -std=gnu17 -g -O2 -fno-strict-aliasing -fno-omit-frame-pointer \
+	-Wall -Wextra -Werror -Iinclude -I. -include $(B)/unit/config.h
+FUZZ_CHECKS := -fsanitize=address,undefined -fno-sanitize-recover=all
+# Edges only: tracing comparisons makes everything several times slower and finds no more. memcmp() and its like
+# stay calls, which libFuzzer watches for keywords.
+FUZZ_GUIDE  := -fsanitize-coverage=inline-8bit-counters,pc-table -fno-builtin-memcmp -fno-builtin-strcmp -fno-builtin-strncmp
+fuzz_cc        := clang $(FUZZ_CHECKS)
+fuzz-replay_cc := $(CC) $(FUZZ_CHECKS)
+fuzz-cov_cc    := clang -fprofile-instr-generate -fcoverage-mapping
+
+fuzz_sources = $(filter-out $(patsubst !%,%,$(filter !%,$(1))),$(wildcard $(filter %.c,$(filter-out !%,$(1)))))
+
+# $(1): target, $(2): its UNIT line, $(3): fuzz, fuzz-replay or fuzz-cov.
+define fuzz_rules
+$(3)_$(1)_FLAGS := $(filter-out -l%,$(filter -%,$(2)))
+$(3)_$(1)_OBJS := $(patsubst %.c,$(B)/$(3)/$(1).d/%.o,tests/fuzz/$(1).c $(call fuzz_sources,$(2)) \
+	$(if $(filter fuzz,$(3)),,tests/fuzz/replay.c))
+# Only what is tested guides the fuzzer, not the target's own checks.
+$(B)/$(3)/$(1).d/%.o: %.c $(B)/unit/config.h Makefile
+	@mkdir -p $$(@D)
+	$$(Q)$$($(3)_cc) $(if $(filter fuzz,$(3)),$$(if $$(filter tests/%,$$<),,$$(FUZZ_GUIDE))) $$(FUZZFLAGS) \
+		$$($(3)_$(1)_FLAGS) -MMD -MP -c -o $$@ $$<
+$(B)/$(3)/$(1): $$($(3)_$(1)_OBJS)
+	$$(call say,FUZZ,$$@)
+	$$(Q)$$($(3)_cc) $(if $(filter fuzz,$(3)),-fsanitize=fuzzer) -o $$@ $$^ $(filter -l%,$(2))
+-include $$($(3)_$(1)_OBJS:.o=.d)
+endef

@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/cmdline.c */
+/* FUZZ: -max_len=256 -dict=tests/fuzz/cmdline.dict */
+/*
+ * Fuzzes the hypervisor's command line. Checked beside memory safety: every
+ * result is usable, each wrong word is reported once, and wrong words alone
+ * leave the defaults.
+ */
+#include "kernel/cmdline.h"
+#include "tests/fuzz/fuzz.h"
+
+static unsigned reports;
+
+static void report(const char *line)
+{
+	CHECK(strlen(line) > 0 && strlen(line) < 192);
+	reports++;
+}
+
+static unsigned words(const char *s)
+{
+	unsigned n = 0;
+
+	for (s += strspn(s, " \t\r\n"); *s; s += strspn(s, " \t\r\n"), n++)
+		s += strcspn(s, " \t\r\n");
+	return n;
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	char *text = (char *)malloc(size + 1);
+	struct cmdline c, defaults;
+	unsigned errors;
+
+	memcpy(text, data, size);
+	text[size] = 0;
+	reports = 0;
+	errors = cmdline_parse(text, &c, report);
+	CHECK(errors == reports && errors <= words(text));
+	CHECK(c.console <= CMDLINE_CONSOLE_MMIO && c.loglevel <= LOGLEVEL_DEBUG);
+	CHECK(c.baud && 115200 % c.baud == 0 && 115200 / c.baud <= 0xffff);
+	CHECK(c.console != CMDLINE_CONSOLE_PORT || (c.console_address && c.console_address <= 0xfff8));
+	CHECK(c.console != CMDLINE_CONSOLE_MMIO || (c.console_address && c.console_address <= BIT(52) - 8));
+	if (errors == words(text)) {
+		cmdline_parse("", &defaults, report);
+		CHECK(c.console == defaults.console && c.console_address == defaults.console_address &&
+		      c.baud == defaults.baud && c.loglevel == defaults.loglevel);
+	}
+	free(text);
+	return 0;
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/bzimage.c vmm/elf.c */
+/* FUZZ: -max_len=600 */
+/*
+ * Fuzzes the kernel image readers. Byte 0 of the input chooses the reader and
+ * how much of a good header is put in, byte 1 how many zeros follow. Checked:
+ * what an accepted image names lies inside the file.
+ */
+#include "tests/fuzz/fuzz.h"
+#include "vmm/bzimage.h"
+#include "vmm/elf.h"
+
+#define ROOM 24576
+
+static void bzimage(const u8 *file, size_t size)
+{
+	struct bzimage b;
+	const char *why = NULL;
+
+	if (!bzimage_is_linux(file, size))
+		return;
+	if (bzimage_parse(file, size, &b, &why)) {
+		CHECK(why && *why);
+		return;
+	}
+	CHECK(b.offset < size && b.size <= size - b.offset && b.size > LINUX_ENTRY64_OFFSET && b.memory >= b.size);
+	CHECK(b.align >= PAGE_SIZE && !(b.align & (b.align - 1)));
+	CHECK(b.hdr.version >= 0x20c);
+}
+
+static void elf(const u8 *file, size_t size)
+{
+	struct elf_image e;
+	const char *why = NULL;
+	bool entry = false;
+
+	if (!elf_is_elf(file, size))
+		return;
+	if (elf_parse(file, size, &e, &why)) {
+		CHECK(why && *why);
+		return;
+	}
+	CHECK(e.count && e.count <= ELF_MAX_SEGMENTS);
+	for (unsigned i = 0; i < e.count; i++) {
+		const struct elf_segment *s = &e.segment[i];
+
+		CHECK(s->offset <= size && s->filesz <= size - s->offset && s->filesz <= s->memsz);
+		CHECK(s->paddr + s->memsz >= s->paddr);
+		entry |= e.entry - s->paddr < s->memsz;
+	}
+	CHECK(entry);
+}
+
+/* What every image of the kind has, at its place. */
+static void mend(u8 *p, size_t size, bool is_elf)
+{
+	if (is_elf && size >= 64) {
+		bool wide = !(p[4] & 1);
+
+		memcpy(p, wide ? "\177ELF\2\1\1" : "\177ELF\1\1\1", 7);
+		p[0x10] = 2;
+		p[0x12] = wide ? 62 : 3;
+		p[wide ? 0x36 : 0x2a] = wide ? 56 : 32;
+	} else if (!is_elf && size >= 0x210) {
+		p[0x1fe] = 0x55;
+		p[0x1ff] = 0xaa;
+		memcpy(p + 0x202, "HdrS", 4);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	static u8 room[ROOM];
+	size_t head, total;
+	bool is_elf;
+	u8 *file;
+
+	if (size < 2)
+		return 0;
+	is_elf = data[0] & 1;
+	/* A bzImage's header begins at 0x1f1: what comes before may be left out of the input. */
+	head = !is_elf && data[0] & 2 ? LINUX_SETUP_HEADER_OFFSET : 0;
+	total = MIN(head + size - 2, (size_t)ROOM);
+	memset(room, 0, head);
+	memcpy(room + head, data + 2, total - head);
+	if (data[0] & 8) {
+		size_t more = MIN((size_t)data[1] * 64, ROOM - total);
+
+		memset(room + total, 0, more);
+		total += more;
+	}
+	file = fuzz_copy(room, total);
+	if (data[0] & 4)
+		mend(file, total, is_elf);
+	if (is_elf)
+		elf(file, total);
+	else
+		bzimage(file, total);
+	free(file);
+	return 0;
+}

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c -lcmocka */
+/* FUZZ: -max_len=200 vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c */
+/*
+ * Fuzzes the local APICs of up to three vCPUs and the I/O APIC together: the
+ * input is what guests, devices and time do to them. Checked after each step
+ * by a naive reading of SDM vol. 3, chapter 11: priorities, what is pending,
+ * the highest in-service vector at EOI, legal modes, register bits that must
+ * be 0, LVTs masked while disabled, no vector below 16, no timer left behind.
+ */
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/fake_vm.h"
+#include "vmm/dev/lapic.h"
+#include "vmm/platform.h"
+#include "vmm/vdev.h"
+
+#define STEPS 48
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+static struct vm vm;
+static struct vcpu vcpus[3];
+
+static bool bit(const u64 reg[4], unsigned v)
+{
+	return reg[v / 64] & BIT(v % 64);
+}
+
+static int highest(const u64 reg[4])
+{
+	for (int v = 255; v >= 0; v--) {
+		if (!reg[v / 64])
+			v &= ~63; /* an empty word at once */
+		else if (bit(reg, (unsigned)v))
+			return v;
+	}
+	return -1;
+}
+
+/* SDM vol. 3, 11.8.3.1 and 11.8.4. */
+static int naive_pending(const struct lapic *l)
+{
+	int isr = highest(l->isr), irr = highest(l->irr), ppr = (int)l->tpr;
+
+	if (isr >= 0 && (int)l->tpr >> 4 < isr >> 4)
+		ppr = isr & 0xf0;
+	CHECK(lapic_ppr(l) == ppr);
+	return lapic_enabled(l) && irr >= 0 && irr >> 4 > ppr >> 4 ? irr : -1;
+}
+
+static void check_lapic(struct vcpu *vcpu)
+{
+	static const u32 lvt_bits[LAPIC_LVT_COUNT] = { 0x700ff, 0x107ff, 0x107ff, 0x1a7ff, 0x1a7ff, 0x100ff };
+	struct lapic *l = vcpu->lapic;
+
+	CHECK(vm.intc->pending(vcpu) == naive_pending(l));
+	CHECK(!(l->irr[0] & 0xffff) && !(l->isr[0] & 0xffff) && !(l->tmr[0] & 0xffff));
+	CHECK((l->base & ~(u64)(APIC_BASE_BSP | APIC_BASE_EXTD | APIC_BASE_EN)) == GUEST_LAPIC_BASE);
+	CHECK(!(l->base & APIC_BASE_EXTD) || l->base & APIC_BASE_EN);
+	CHECK(!(l->base & APIC_BASE_BSP) == !!vcpu->id);
+	CHECK(l->tpr <= 0xff && l->svr <= 0x3ff && !(l->divide & ~0xbu));
+	CHECK(!(l->ldr & 0xffffff) && (l->dfr & 0xfffffff) == 0xfffffff);
+	for (unsigned i = 0; i < LAPIC_LVT_COUNT; i++) {
+		CHECK(!(l->lvt[i] & ~lvt_bits[i]));
+		CHECK(l->svr & LAPIC_SVR_ENABLE || l->lvt[i] & LAPIC_LVT_MASKED);
+	}
+	CHECK(!l->timer.armed || lapic_enabled(l));
+	CHECK(!l->timer.armed || l->timer_period || l->deadline);
+	CHECK(lapic_enabled(l) || (highest(l->irr) < 0 && highest(l->isr) < 0));
+}
+
+static u32 indirect(u32 reg)
+{
+	guest_store(&vm, GUEST_IOAPIC_BASE, 4, reg);
+	return (u32)guest_load(&vm, GUEST_IOAPIC_BASE + 0x10, 4);
+}
+
+static void check_ioapic(void)
+{
+	for (u32 pin = 0; pin < GUEST_IOAPIC_PINS; pin++) {
+		u32 low = indirect(0x10 + 2 * pin), high = indirect(0x11 + 2 * pin);
+
+		CHECK(!(low & 0xfffe0000) && !(high & 0xffffff));
+		CHECK(!(low & BIT(14)) || low & BIT(15)); /* remote IRR of level inputs only */
+	}
+	CHECK(indirect(1) == (0x20 | (GUEST_IOAPIC_PINS - 1) << 16));
+}
+
+/* ---- set up and down ---- */
+
+static void create(struct fuzz_in *in)
+{
+	static const struct vm_config config;
+	u8 shape = fuzz_u8(in);
+
+	fake_host_reset();
+	fake_host.tsc = BIT(40);
+	fake_host.nr_cpus = 3;
+	fake_host.tsc_khz = shape & 0x80 ? 1 + fuzz_u32(in) % (BIT(24) - 1) : 2000000;
+	memset(&vm, 0, sizeof(vm));
+	memset(vcpus, 0, sizeof(vcpus));
+	vm.config = &config;
+	vm.nr_vcpus = 1 + shape % 3;
+	vm.tsc_offset = -(s64)fake_host.tsc;
+	for (unsigned i = 0; i < vm.nr_vcpus; i++) {
+		vm.vcpus[i] = &vcpus[i];
+		vcpus[i].vm = &vm;
+		vcpus[i].id = vcpus[i].cpu = i;
+		vcpus[i].apic_id = shape & 0x40 ? fuzz_u32(in) : i;
+	}
+	for (const struct vdev *const *d = __start_vdevs; d != __stop_vdevs; d++, vm.nr_devices++)
+		CHECK(!(*d)->create(&vm, &vm.device[vm.nr_devices]));
+}
+
+static void destroy(void)
+{
+	for (unsigned i = 0; i < vm.nr_devices; i++)
+		for (unsigned k = 0; k < vm.nr_vcpus; k++)
+			if (__start_vdevs[i]->vcpu_stop)
+				__start_vdevs[i]->vcpu_stop(&vcpus[k], vm.device[i]);
+	CHECK(!fake_host.timers);
+	while (vm.nr_devices--)
+		__start_vdevs[vm.nr_devices]->destroy(&vm, vm.device[vm.nr_devices]);
+	CHECK(!fake_host.pages_in_use);
+}
+
+/* ---- one step ---- */
+
+/* The range of the running vCPU, as the core would call it. */
+static void mmio(struct vcpu *vcpu, const struct mmio_range *r, u64 offset, unsigned size, bool write, u64 value)
+{
+	if (offset + size > r->size)
+		return;
+	if (write)
+		r->ops->write(r->dev, vcpu, offset, size, value);
+	else
+		r->ops->read(r->dev, vcpu, offset, size);
+}
+
+static void msr(struct vcpu *vcpu, u32 number, bool write, u64 value)
+{
+	struct lapic before = *vcpu->lapic;
+
+	for (unsigned i = 0; i < vm.nr_msr; i++) {
+		const struct msr_range *r = &vm.msr[i];
+
+		if (number < r->first || number > r->last)
+			continue;
+		/* A refused access changes nothing. */
+		if (write ? r->ops->write(r->dev, vcpu, number, value) : r->ops->read(r->dev, vcpu, number, &value))
+			CHECK(!memcmp(&before, vcpu->lapic, sizeof(before)));
+	}
+}
+
+/* The vCPU takes its interrupt; perhaps its delivery is cut short. */
+static void take(struct vcpu *vcpu, bool cut)
+{
+	int v = vm.intc->pending(vcpu);
+
+	if (v < 0)
+		return;
+	vm.intc->accept(vcpu, (u8)v);
+	CHECK(bit(vcpu->lapic->isr, (unsigned)v) && !bit(vcpu->lapic->irr, (unsigned)v));
+	CHECK(highest(vcpu->lapic->isr) == v);
+	if (!cut)
+		return;
+	vm.intc->unaccept(vcpu, (u8)v);
+	CHECK(vm.intc->pending(vcpu) == v);
+}
+
+static void eoi(struct vcpu *vcpu)
+{
+	struct lapic before = *vcpu->lapic;
+	int v = highest(before.isr);
+
+	lapic_eoi(vcpu->lapic);
+	if (v >= 0)
+		before.isr[v / 64] &= ~BIT(v % 64);
+	CHECK(!memcmp(before.isr, vcpu->lapic->isr, sizeof(before.isr)));
+}
+
+static void step(struct fuzz_in *in)
+{
+	static const u8 size[4] = { 4, 4, 1, 8 };
+	u8 op = fuzz_u8(in), how = fuzz_u8(in);
+	struct vcpu *vcpu = &vcpus[(how >> 6) % vm.nr_vcpus];
+	bool write = op & 0x10;
+
+	fake_host.this_cpu = vcpu->cpu;
+	switch (op & 0xf) {
+	case 0:
+	case 1: /* a local APIC register, as a kernel would; seldom odd */
+		mmio(vcpu, &vm.mmio[0], (how & 63) * 16u + (op & 0x80 ? fuzz_u8(in) : 0), size[op >> 5 & 3], write,
+		     write ? fuzz_number(in) : 0);
+		break;
+	case 2:
+	case 3:
+		msr(vcpu, MSR_X2APIC_FIRST + (how & 63) + (op & 0x80 ? fuzz_u8(in) : 0), write, write ? fuzz_number(in) : 0);
+		break;
+	case 4:
+		msr(vcpu, how & 1 ? MSR_APIC_BASE : MSR_TSC_DEADLINE, write,
+		    how & 2 ? GUEST_LAPIC_BASE | (u64)(fuzz_u8(in) & 0xf) << 8 : fuzz_number(in));
+		break;
+	case 5: /* an I/O APIC register by its number */
+		mmio(vcpu, &vm.mmio[1], 0, 4, true, how & 63);
+		mmio(vcpu, &vm.mmio[1], 0x10, 4, write, fuzz_u32(in));
+		break;
+	case 6:
+		mmio(vcpu, &vm.mmio[1], how & 0x30 ? (how & 0x30) << 1 : fuzz_u8(in), size[op >> 5 & 3], write, fuzz_u8(in));
+		break;
+	case 7:
+		vm.intc->line(&vm, how & 31, write);
+		break;
+	case 8:
+		vm.intc->msi(&vm, how & 1 ? 0xfee00000 | (u64)(fuzz_u32(in) & 0xfffff) : fuzz_number(in), fuzz_u32(in));
+		break;
+	case 9:
+		fake_host_advance(fake_host.tsc + (fuzz_number(in) >> 8) % BIT(44));
+		break;
+	case 10:
+		take(vcpu, write);
+		break;
+	case 11:
+		eoi(vcpu);
+		break;
+	case 12:
+		if (write)
+			vm.intc->set_cr8(vcpu, how & 15);
+		CHECK(vm.intc->get_cr8(vcpu) == vcpu->lapic->tpr >> 4);
+		break;
+	case 13:
+		vm.intc->init(vcpu);
+		CHECK(highest(vcpu->lapic->irr) < 0 && highest(vcpu->lapic->isr) < 0 && !vcpu->lapic->timer.armed);
+		break;
+	case 14: /* a whole ICR in xAPIC mode, or x2APIC's */
+		mmio(vcpu, &vm.mmio[0], LAPIC_ICR_HIGH * 16, 4, true, (u64)how << 24);
+		mmio(vcpu, &vm.mmio[0], LAPIC_ICR * 16, 4, true, fuzz_u32(in));
+		break;
+	default: /* what a kernel does first: enables it, sets the timer's mode */
+		mmio(vcpu, &vm.mmio[0], LAPIC_SVR * 16, 4, true, 0x1ff);
+		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_SVR, true, 0x1ff);
+		mmio(vcpu, &vm.mmio[0], LAPIC_LVT_TIMER * 16, 4, true, (how & 3) << 17 | 0x40);
+		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_LVT_TIMER, true, (how & 3) << 17 | 0x40);
+	}
+	CHECK(vm.intc->apic_base(vcpu) == vcpu->lapic->base);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_in in = { data, size };
+
+	create(&in);
+	for (unsigned i = 0; in.left && i < STEPS; i++) {
+		step(&in);
+		for (unsigned k = 0; k < vm.nr_vcpus; k++)
+			check_lapic(&vcpus[k]);
+	}
+	check_ioapic();
+	destroy();
+	return 0;
+}
