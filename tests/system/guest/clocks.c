@@ -7,13 +7,17 @@
  *   <realtime> <window>" (ns) at once and every so many seconds. The reference
  *   was read within the window that ends with the clock's value.
  * clocks pause MS TIMES: pauses the VM so often, with such a line around each.
- * clocks ring THREADS READS: threads on as many CPUs take turns in reading
- *   CLOCK_MONOTONIC; prints "ok <reads> <largest step>" or how time went back.
+ * clocks ring THREADS READS: threads on as many CPUs read CLOCK_MONOTONIC one
+ *   after the other; prints "ok <reads> <of these, after another CPU's>" or how
+ *   time went back.
+ * clocks late US TIMES: sleeps until absolute times so far apart; by how many ns
+ *   it woke late, and how often early.
  * clocks cost: TSC ticks of 1000 reads of each clock, the least of 100 tries.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
 #include <sched.h>
+#include <stdbool.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,6 +28,7 @@
 
 #define PORT 0x5f0
 #define TRIES 16
+#define PATIENCE 200
 
 static uint64_t now(clockid_t clock)
 {
@@ -83,14 +88,14 @@ static int pause_vm(unsigned ms, unsigned times)
 }
 
 struct ring {
-	unsigned long turn __attribute__((aligned(64)));
-	uint64_t last, step;
-	unsigned threads;
-	unsigned long reads;
-	int bad;
+	int lock __attribute__((aligned(64)));
+	uint64_t last;
+	unsigned long reads, handovers, left;
+	unsigned owner, bad;
 };
 static struct ring ring;
 
+/* Who has the lock reads the clock: after the last reading, whichever CPU that was on. */
 static void *ring_thread(void *arg)
 {
 	unsigned me = (unsigned)(uintptr_t)arg;
@@ -98,27 +103,32 @@ static void *ring_thread(void *arg)
 
 	CPU_ZERO(&cpus);
 	CPU_SET(me, &cpus);
-	sched_setaffinity(0, sizeof(cpus), &cpus);
-	for (;;) {
-		unsigned long turn = __atomic_load_n(&ring.turn, __ATOMIC_ACQUIRE);
+	if (sched_setaffinity(0, sizeof(cpus), &cpus)) {
+		perror("sched_setaffinity");
+		exit(1);
+	}
+	for (bool more = true; more;) {
 		uint64_t t;
 
-		if (turn >= ring.reads)
-			return NULL;
-		if (turn % ring.threads != me) {
-			_mm_pause();
-			continue;
-		}
+		while (__atomic_exchange_n(&ring.lock, 1, __ATOMIC_ACQUIRE))
+			while (__atomic_load_n(&ring.lock, __ATOMIC_RELAXED))
+				_mm_pause();
 		t = now(CLOCK_MONOTONIC);
-		if (t < ring.last) {
-			if (!ring.bad++)
-				printf("back by %llu ns at read %lu on CPU %u\n", (unsigned long long)(ring.last - t), turn, me);
-		} else if (turn && t - ring.last > ring.step) {
-			ring.step = t - ring.last;
-		}
+		if (t < ring.last && !ring.bad++)
+			printf("back by %llu ns at read %lu, from CPU %u to %u\n", (unsigned long long)(ring.last - t),
+			       ring.reads, ring.owner, me);
 		ring.last = t;
-		__atomic_store_n(&ring.turn, turn + 1, __ATOMIC_RELEASE);
+		ring.handovers += ring.owner != me;
+		__atomic_store_n(&ring.owner, me, __ATOMIC_RELAXED);
+		ring.reads++;
+		more = ring.left > 0;
+		ring.left -= more;
+		__atomic_store_n(&ring.lock, 0, __ATOMIC_RELEASE);
+		/* Another one's turn, unless none runs just now: an emulator has fewer CPUs than it shows. */
+		for (int i = 0; i < PATIENCE && __atomic_load_n(&ring.owner, __ATOMIC_RELAXED) == me; i++)
+			_mm_pause();
 	}
+	return NULL;
 }
 
 static int run_ring(unsigned threads, unsigned long reads)
@@ -127,15 +137,14 @@ static int run_ring(unsigned threads, unsigned long reads)
 
 	if (!threads || threads > 64)
 		return 1;
-	ring.threads = threads;
-	ring.reads = reads;
+	ring.left = reads;
 	for (unsigned i = 0; i < threads; i++)
 		if (pthread_create(&thread[i], NULL, ring_thread, (void *)(uintptr_t)i))
 			return 1;
 	for (unsigned i = 0; i < threads; i++)
 		pthread_join(thread[i], NULL);
 	if (!ring.bad)
-		printf("ok %lu %llu\n", ring.turn, (unsigned long long)ring.step);
+		printf("ok %lu %lu\n", ring.reads, ring.handovers);
 	return ring.bad != 0;
 }
 
@@ -154,6 +163,36 @@ static void cost(const char *name, clockid_t clock)
 	printf("%s=%llu ", name, (unsigned long long)best);
 }
 
+/* What cyclictest measures: how long after the time that it asked for a sleeper runs again. */
+static int late(unsigned us, unsigned times)
+{
+	struct sched_param fifo = { .sched_priority = 80 };
+	unsigned long long least = ~0ull, most = 0, sum = 0, early = 0;
+	uint64_t want = now(CLOCK_MONOTONIC);
+
+	if (!times || sched_setscheduler(0, SCHED_FIFO, &fifo))
+		return 1;
+	for (unsigned i = 0; i < times; i++) {
+		struct timespec t;
+		uint64_t woken;
+
+		want += us * 1000ull;
+		t.tv_sec = (time_t)(want / 1000000000);
+		t.tv_nsec = (long)(want % 1000000000);
+		clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &t, NULL);
+		woken = now(CLOCK_MONOTONIC);
+		if (woken < want) {
+			early++;
+			continue;
+		}
+		least = woken - want < least ? woken - want : least;
+		most = woken - want > most ? woken - want : most;
+		sum += woken - want;
+	}
+	printf("early=%llu least=%llu average=%llu most=%llu\n", early, least, sum / times, most);
+	return 0;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long a = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, b = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
@@ -167,6 +206,8 @@ int main(int argc, char **argv)
 		puts("");
 		return 0;
 	}
+	if (!strcmp(what, "late"))
+		return late((unsigned)a, (unsigned)b);
 	if (iopl(3)) {
 		perror("iopl");
 		return 1;

@@ -1,16 +1,25 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
 # margay.test=clocks: runs `clocks` (clocks.c) once for each margay.clocks=WORDS
-# on the command line, the words separated by commas.
+# on the command line, the words separated by commas. Two forms of its own:
+# on,CPU,WORDS runs it on that CPU; use,NAME makes NAME the clock source.
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }
-report clocksource "$(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+sysfs=/sys/devices/system/clocksource/clocksource0
+run() {
+	case $1 in
+	use) echo "$2" > $sysfs/current_clocksource; report use "$(cat $sysfs/current_clocksource)" ;;
+	on) cpu=$2; shift 2; taskset -c "$cpu" clocks "$@" | sed "s/^/margay-test: $1: /" ;;
+	*) clocks "$@" | sed "s/^/margay-test: $1: /" ;;
+	esac
+}
+report clocksource "$(cat $sysfs/current_clocksource)"
+report flags "$(sed -n 's/^flags[^:]*: //p' /proc/cpuinfo | head -n 1)"
 for word in $(cat /proc/cmdline); do
 	case $word in
 	margay.clocks=*)
-		command=$(echo "${word#*=}" | tr , ' ')
-		# shellcheck disable=SC2086
-		clocks $command | sed "s/^/margay-test: ${command%% *}: /"
+		# shellcheck disable=SC2046
+		run $(echo "${word#*=}" | tr , ' ')
 		;;
 	esac
 done
