@@ -152,6 +152,7 @@ static int cpuid_build(struct vm *vm)
 		.caps = &hvm_caps,
 		.nr_vcpus = vm->nr_vcpus,
 		.flat = vm->config->flat,
+		.ext_dest_id = vm->wide_ids,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = vm->config->clock == VM_CLOCK_FREEZE,
@@ -170,6 +171,7 @@ static int vcpus_create(struct vm *vm)
 			vm_log(vm, "no memory for vcpu%u", i);
 			return -ENOMEM;
 		}
+		vm->wide_ids = vm->wide_ids || vm->vcpus[i]->apic_id >= 0xff;
 		vm->nr_vcpus++;
 	}
 	return 0;

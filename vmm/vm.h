@@ -140,6 +140,7 @@ struct vm {
 	unsigned nr_paused;       /* of them, do */
 	u64 frozen_at;            /* host TSC when the last of these stopped */
 	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
+	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	const struct intc_ops *intc;
 	void *ioapic;
 	struct pio_range pio[VM_MAX_PIO];

@@ -18,6 +18,10 @@ BAD = {
     "key.conf": ({"colour": "red"}, r"margay: key\.conf:6: .*colour.*"),
     "module.conf": ({"name": "module", "initrd": "nothere"}, r"module: module\.conf:2: .*nothere.*"),
     "notlinux.conf": ({"name": "notlinux", "kernel": "initrd"}, r"notlinux: kernel initrd: .*not a Linux kernel.*"),
+    "cpu.conf": ({"name": "cpu", "cpus": "7-7"}, r"cpu: cpu\.conf:7: cpus: the machine has CPUs 0-0, found 7"),
+    "many.conf": ({"name": "many", "cpus": "2"}, r"many: many\.conf:7: cpus: the machine has 1, found 2"),
+    "node.conf": ({"name": "node", "memory": "node3:64M"},
+                  r"node: node\.conf:4: memory: the machine has NUMA nodes 0-0, found node3"),
     "short.conf": ({"name": "short", "kernel": "short"}, r"short: kernel short: .*truncated.*"),
     "large.conf": ({"name": "large", "memory": "64G"}, r"large: large\.conf:4: memory: not enough: node0 65536M of \d+M free.*"),
 }

@@ -44,6 +44,8 @@ def test_two_vms_with_host_addresses():
     done = run("identity", {
         "low": {"cpus": "0-0", "memory": "768M", "memory_map": "identity"},
         "sibling": {"cpus": "1-1", "memory": "256M"},
+        "taken": {"cpus": "0-0", "memory": "256M"},
+        "remote": {"cpus": "2-2", "memory": "1536M"},
         "high": {"cpus": "2", "memory": "512M", "memory_map": "identity", "kernel": "other"},
     })
     assert done.has_line("low: end=poweroff") and done.has_line("high: end=poweroff")
@@ -53,7 +55,10 @@ def test_two_vms_with_host_addresses():
         assert all(gpa == hpa and on == where and (hpa >= 4 << 30) == (where == 1) for _, on, gpa, hpa in parts[1:])
     assert done.has_line(r"sibling: sibling\.conf:\d+: cpus: CPU 1 is a thread of the core of CPU 0, which is low's: "
                          r"allow_smt_sharing = yes in both VM files allows that")
-    assert done.has_line("margay: node: end=poweroff vms=3 failed=1")
+    assert done.has_line(r"taken: taken\.conf:\d+: cpus: CPU 0 is low's")
+    # Both nodes together have it, the CPU's own has not: what is free where.
+    assert done.has_line(r"remote: remote\.conf:\d+: memory: not enough: node0 1\d\d\dM free.*; node1 1536M of \d+M free.*")
+    assert done.has_line("margay: node: end=poweroff vms=5 failed=3")
     assert done.outcome.status == margay_run.VM_FAILED
 
 

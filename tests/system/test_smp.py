@@ -81,15 +81,3 @@ def test_vcpus(machine, node_cpus, cpus, where):
     check_budget(run, node_cpus, count)
     if machine == "bochs":
         check_two_nodes(run)
-
-
-def test_more_vcpus_than_cpus():
-    iso = node.margay_iso(
-        "smp-refused", {"vm0.conf": node.vm_text("qemu", "margay.test=end", cpus="2")},
-        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")},
-    )
-    with node.start("smp-refused", "qemu", iso) as running:
-        run = node.Run(running, running.wait())
-    assert run.outcome.status == margay_run.VM_FAILED, run.outcome.text
-    assert run.has_line(r"vm0: vm0\.conf:\d+: cpus: the machine has 1, found 2")
-    assert run.has_line("margay: node: end=idle vms=1 failed=1")

@@ -172,6 +172,26 @@ static void test_no_such_gsi(void **state)
 	assert_int_equal(take(), -1);
 }
 
+/* 15-bit destinations of RTE and MSI, where the guest is told of them only. */
+static void test_wide_ids(void **state)
+{
+	(void)state;
+	vm->vcpus[0]->apic_id = 0x1234;
+	for (unsigned wide = 0; wide < 2; wide++) {
+		vm->wide_ids = wide;
+		wr(0x11, 0x34000000 | 0x12 << 17);
+		assert_int_equal(rd(0x11), 0x34000000 | (wide ? 0x12 << 17 : 0));
+		wr(0x10, 0x31);
+		vm->intc->line(vm, 0, true);
+		vm->intc->line(vm, 0, false);
+		assert_int_equal(take(), wide ? 0x31 : -1);
+		vm->intc->msi(vm, 0xfee34000 | 0x12 << 5, 0x32);
+		if (wide)
+			eoi();
+		assert_int_equal(take(), wide ? 0x32 : -1);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -181,6 +201,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_eoi_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destination_and_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_such_gsi, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_wide_ids, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

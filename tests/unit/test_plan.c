@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/plan.c vmm/plan_memory.c vmm/gpa_map.c vmm/config.c vmm/config_shape.c */
+/* UNIT: vmm/plan.c vmm/plan_memory.c vmm/gpa_map.c vmm/config.c vmm/config_shape.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
 /*
  * The planner: by example, and on random machines against a naive model that
  * goes page by page: what a plan takes was free, once, on the node that it
- * says, and its map names each page once.
+ * says, its map names each page once, and the second-level tables of the map
+ * lead there by leaves as large as can be.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -16,6 +17,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "arch/x86_64/stage2/stage2.h"
 #include "vmm/plan.h"
 
 static struct plan_host host, before;
@@ -390,6 +392,68 @@ static void check_memory(void)
 			assert_true(free_node(p) == (int)host.piece[i].node && !taken[p / PAGE_SIZE_2M]);
 }
 
+static void *table_alloc(void)
+{
+	return memset(aligned_alloc(PAGE_SIZE, PAGE_SIZE), 0, PAGE_SIZE);
+}
+
+static u64 table_hpa(const void *page)
+{
+	return (uintptr_t)page;
+}
+
+static void *table_virt(u64 hpa)
+{
+	return (void *)(uintptr_t)hpa;
+}
+
+/* The largest leaf for a page of a region, found by trying: does the aligned block around it lie inside, alike aligned? */
+static enum stage2_leaf leaf_of(const struct gpa_region *r, u64 gpa, enum stage2_leaf max)
+{
+	for (enum stage2_leaf leaf = max; leaf > LEAF_4K; leaf--) {
+		u64 size = leaf == LEAF_1G ? GIB(1) : MIB(2), start = ALIGN_DOWN(gpa, size);
+
+		if (start >= r->gpa && start + size <= r->gpa + r->size && !((r->gpa ^ r->hpa) & (size - 1)))
+			return leaf;
+	}
+	return LEAF_4K;
+}
+
+static void check_tables(const struct stage2_format *format)
+{
+	const struct stage2_mem mem = { table_alloc, free, table_hpa, table_virt };
+	enum stage2_leaf max = host.leaf_1g ? LEAF_1G : LEAF_2M;
+	struct stage2_mapping m;
+	struct stage2 s;
+	u64 bytes = 0;
+
+	max = MIN(max, (enum stage2_leaf)config.leaf);
+	assert_int_equal(stage2_init(&s, format, &mem, max), 0);
+	for (unsigned i = 0; i < plan.map.count; i++) {
+		const struct gpa_region *r = &plan.map.region[i];
+
+		assert_int_equal(stage2_map(&s, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB), 0);
+	}
+	for (unsigned i = 0; i < plan.map.count; i++) {
+		const struct gpa_region *r = &plan.map.region[i];
+
+		for (u64 o = 0; o < r->size; o += r->size < MIB(2) ? PAGE_SIZE : MIB(2)) {
+			u64 at = o + rnd(MIN(r->size, MIB(2)) / PAGE_SIZE) * PAGE_SIZE;
+
+			at = at < r->size ? at : o;
+			assert_int_equal(stage2_lookup(&s, r->gpa + at, &m), 0);
+			assert_int_equal(m.hpa, r->hpa + at);
+			assert_int_equal(m.leaf, leaf_of(r, r->gpa + at, max));
+		}
+		if (!i || r->gpa > plan.map.region[i - 1].gpa + plan.map.region[i - 1].size)
+			assert_int_equal(i ? stage2_lookup(&s, r->gpa - PAGE_SIZE, &m) : -ENOENT, -ENOENT);
+	}
+	bytes = s.leaves[LEAF_4K] * KIB(4) + s.leaves[LEAF_2M] * MIB(2) + s.leaves[LEAF_1G] * GIB(1);
+	assert_int_equal(bytes, gpa_map_size(&plan.map));
+	assert_true(config.leaf == VM_LEAF_4K || s.leaves[LEAF_4K] <= MIB(1) / KIB(4));
+	stage2_destroy(&s);
+}
+
 /* Local: in proportion to the CPUs but for rounding, unless a CPU's node has no memory. */
 static void check_local(void)
 {
@@ -457,6 +521,8 @@ static void random_plans(void **state)
 		check_memory();
 		if (!remote && !same)
 			check_local();
+		if (good % 64 == 0)
+			check_tables(good % 128 ? &ept_format : &npt_format);
 	}
 	/* The test has seen both. */
 	assert_true(good > 5000 && bad > 5000 && split > 1000);

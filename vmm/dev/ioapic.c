@@ -21,6 +21,7 @@ enum { IOAPIC_REG_ID = 0, IOAPIC_REG_VERSION = 1, IOAPIC_REG_ARB = 2, IOAPIC_REG
 #define RTE_LEVEL BIT(15)
 #define RTE_MASKED BIT(16)
 #define RTE_WRITABLE 0xff0000000001afffull /* all but the two read-only bits and the reserved ones */
+#define RTE_EXT_DEST 0x00fe000000000000ull /* writable where it has a meaning, lapic_destination() */
 
 struct ioapic {
 	struct vm *vm;
@@ -36,7 +37,7 @@ static void fire(struct ioapic *io, unsigned pin)
 {
 	u64 rte = io->rte[pin];
 	const struct apic_msg msg = {
-		.dest = rte >> 56,
+		.dest = lapic_destination(io->vm, rte >> 56, rte >> 49 & 0x7f),
 		.logical = rte & RTE_LOGICAL,
 		.level = rte & RTE_LEVEL,
 		.vector = (u8)rte,
@@ -116,7 +117,7 @@ static void indirect_write(struct ioapic *io, u32 value)
 	if (index >= 2 * GUEST_IOAPIC_PINS)
 		return;
 	rte = &io->rte[pin];
-	field = (0xffffffffull << (index % 2 * 32)) & RTE_WRITABLE;
+	field = (0xffffffffull << (index % 2 * 32)) & (RTE_WRITABLE | (io->vm->wide_ids ? RTE_EXT_DEST : 0));
 	*rte = (*rte & ~field) | ((u64)value << (index % 2 * 32) & field);
 	/* An edge input has no remote IRR; turning to edge is also how old drivers end a stuck one. */
 	if (!(*rte & RTE_LEVEL))

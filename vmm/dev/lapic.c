@@ -205,12 +205,8 @@ static_assert(sizeof(struct lapic) <= PAGE_SIZE, "one page per vCPU");
 
 static int lapic_create(struct vm *vm, void **instance)
 {
-	bool wide = false;
 	int err;
 
-	/* With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as firmware does. */
-	for (unsigned i = 0; i < vm->nr_vcpus; i++)
-		wide = wide || vm->vcpus[i]->apic_id >= 0xff;
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
 		struct vcpu *vcpu = vm->vcpus[i];
 		struct lapic *l = host_pages_alloc(1, host_cpu_info(vcpu->cpu)->node);
@@ -223,7 +219,8 @@ static int lapic_create(struct vm *vm, void **instance)
 		l->vcpu = vcpu;
 		vcpu->lapic = l;
 		l->base = GUEST_LAPIC_BASE | APIC_BASE_EN | (i == 0 ? APIC_BASE_BSP : 0);
-		l->base |= wide ? APIC_BASE_EXTD : 0;
+		/* With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as firmware does. */
+		l->base |= vm->wide_ids ? APIC_BASE_EXTD : 0;
 		lapic_timer_init(l);
 		lapic_reset_registers(l);
 	}

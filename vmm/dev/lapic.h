@@ -119,6 +119,11 @@ bool lapic_deliver(struct vm *vm, struct lapic *src, const struct apic_msg *msg)
 void lapic_send_icr(struct lapic *l, u64 icr);
 /* Sends to itself by the self-IPI register (11.12.11). */
 void lapic_self_ipi(struct lapic *l, u8 vector);
+/*
+ * The destination in an RTE or MSI: bits 7:0, and 14:8 where the guest is told
+ * of them (KVM_FEATURE_MSI_EXT_DEST_ID; Linux, Documentation/virt/kvm/x86/cpuid.rst).
+ */
+u32 lapic_destination(const struct vm *vm, u32 low, u32 high);
 /* A message-signalled interrupt (11.11). Any CPU. */
 void lapic_msi(struct vm *vm, u64 address, u32 data);
 

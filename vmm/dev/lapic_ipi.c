@@ -139,11 +139,16 @@ void lapic_self_ipi(struct lapic *l, u8 vector)
 		lapic_deliver(l->vcpu->vm, l, &msg);
 }
 
+u32 lapic_destination(const struct vm *vm, u32 low, u32 high)
+{
+	return vm->wide_ids ? high << 8 | low : low;
+}
+
 void lapic_msi(struct vm *vm, u64 address, u32 data)
 {
 	/* Linux uses logical mode without the redirection hint, so the mode bit counts either way. */
 	const struct apic_msg msg = {
-		.dest = address >> 12 & 0xff,
+		.dest = lapic_destination(vm, address >> 12 & 0xff, address >> 5 & 0x7f),
 		.logical = address & BIT(2),
 		.level = data & BIT(15),
 		.vector = (u8)data,

@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The paper's machine: two nodes of six cores, a guest of 16 GiB over both. Needs as much free memory here."""
+
+import re
+
+import margay_run
+import node
+import numa
+import pytest
+
+SMP = "12,sockets=2,cores=6,threads=1"
+
+
+def free_gib():
+    with open("/proc/meminfo", encoding="ascii") as f:
+        return int(re.search(r"MemAvailable: +(\d+) kB", f.read())[1]) >> 20
+
+
+@pytest.mark.full
+@pytest.mark.slow
+@pytest.mark.skipif(free_gib() < 18, reason="fewer than 18 GiB of memory are free")
+def test_two_nodes_of_six_cores_and_16_gib():
+    """All of it in 1 GiB pages, sparse APIC IDs, what the guest sees as its machine's arguments say."""
+    with numa.Machine(SMP, [numa.Node("0-5", "11G"), numa.Node("6-11", "9G")], {(0, 1): 21}) as machine:
+        run = node.run_guest("large", "qemu", "margay.test=smp", vm={"cpus": "all", "memory": "16G"}, memory=machine.memory,
+                             cpus=machine.cpus, extra=machine.arguments, timeout=1800)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.facts["cpus"] == "12"
+    parts = re.findall(r"^vm0: memory: (\d+)M on node (\d): (?:0x)?([0-9a-f]+) is at", run.text, re.MULTILINE)
+    sizes = {on: sum(int(size) for size, where, _ in parts if where == on) for on in "01"}
+    assert sizes == {"0": 8192, "1": 8192}
+    assert run.has_line(r"vm0: NPT: 16 1G, 0 2M, 0 4K leaves, \d+ tables")
+    for cpu in range(12):
+        assert run.has_line(r"vm0: vcpu%d: CPU %d, APIC ID %d, node %d" % (cpu, cpu, cpu if cpu < 6 else cpu + 2, cpu // 6))
+    for number, (cpus, distances) in enumerate((("0-5", "10 21"), ("6-11", "21 10"))):
+        line = run.lines(r"^margay-test: nodes: %d: cpus %s distance %s \d+ MiB" % (number, cpus, distances))
+        assert len(line) == 1 and 7800 < int(line[0].split()[-2]) <= 8192
