@@ -208,6 +208,28 @@ def test_drift(machine, source, seconds, count, options):
     assert since > seconds * count and abs(slow) <= LIMIT_PPM * 1000 + bound
 
 
+@pytest.mark.full
+@pytest.mark.slow
+def test_drift_in_real_time():
+    """Twenty minutes on QEMU without -icount, whose TSC is the build host's, under interrupts and exits."""
+    run = run_clocks("drift-real", "qemu", ["load", "drift 60 20"], "clocksource=kvm-clock", vm={"cpus": "2"}, cpus=2,
+                     timeout=3600)
+    rows = samples(run)
+    assert len(rows) == 21
+    for clock in (MONOTONIC, REALTIME):
+        ppm, error = drift_ppm(rows, clock)
+        assert abs(ppm) <= LIMIT_PPM + error
+
+
+def test_lost_ticks_control():
+    """The control of the drift and pause tests: a clock that counts ticks falls behind where ticks are lost."""
+    run = run_clocks("drift-ticks", "qemu", ["use jiffies", "pause 500 20"], "clocksource=jiffies highres=off nohz=off",
+                     kernel="vmlinux", extra=ICOUNT)
+    assert run.facts["use"] == "jiffies"
+    ppm = drift_ppm(samples(run), MONOTONIC)[0]
+    assert ppm < -100000
+
+
 def test_drift_control():
     """A clock that is wrong by 3 ppm is noticed: by the guest's samples and by the node's own check."""
     run = run_clocks("drift-wrong", "qemu", ["drift 20 10"], "clocksource=kvm-clock", variant=("clock-wrong", CLOCK_WRONG),

@@ -50,13 +50,13 @@ static void recorded(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 			*out = m->leaf[i].regs;
 }
 
-static bool without_pvclock;
+static bool without_pvclock, clock_freezes;
 
 static int build_with(unsigned machine, const struct hvm_caps *caps, bool stable)
 {
 	struct cpuid_input in = {
 		.host = recorded, .ctx = (void *)&machines[machine], .caps = caps, .nr_vcpus = 1, .tsc_khz = 2994375,
-		.tsc_stable = stable, .pvclock = !without_pvclock, .arch_capabilities_ok = true,
+		.tsc_stable = stable, .tsc_freezes = clock_freezes, .pvclock = !without_pvclock, .arch_capabilities_ok = true,
 	};
 
 	dyn = (struct cpuid_dynamic){ .apic_enabled = true, .xcr0 = 1 };

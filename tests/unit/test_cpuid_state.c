@@ -100,6 +100,14 @@ static void hypervisor_leaves(void **state)
 	assert_int_equal(build_with(SKYLAKE, &all_caps, false), 0);
 	expect(0x40000101, 0, 8, 0, 0, 1);
 	expect(0x80000007, 0, 0, 0, 0, 0);
+	/* A TSC that may stand still is one clock, but not invariant. */
+	clock_freezes = true;
+	build(SKYLAKE);
+	clock_freezes = false;
+	expect(0x40000101, 0, 0x01000008, 0, 0, 1);
+	expect(0x80000007, 0, 0, 0, 0, 0);
+	build(SKYLAKE);
+	expect(0x80000007, 0, 0, 0, 0, 0x100);
 	without_pvclock = true;
 	build(SKYLAKE);
 	without_pvclock = false;

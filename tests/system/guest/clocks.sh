@@ -1,14 +1,21 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
 # margay.test=clocks: runs `clocks` (clocks.c) once for each margay.clocks=WORDS
-# on the command line, the words separated by commas. Two forms of its own:
-# on,CPU,WORDS runs it on that CPU; use,NAME makes NAME the clock source.
+# on the command line, the words separated by commas. Three forms of its own:
+# on,CPU,WORDS runs it on that CPU; use,NAME makes NAME the clock source; load
+# works every CPU from then on: processes, memory, console output.
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }
 sysfs=/sys/devices/system/clocksource/clocksource0
 run() {
 	case $1 in
 	use) echo "$2" > $sysfs/current_clocksource; report use "$(cat $sysfs/current_clocksource)" ;;
+	load)
+		for cpu in $(sed -n 's/^processor[^:]*: //p' /proc/cpuinfo); do
+			while forks 500 > /dev/null && sleep 0.1; do :; done &
+			while echo "load on CPU $cpu" && sleep 0.01; do :; done &
+		done
+		;;
 	on) cpu=$2; shift 2; taskset -c "$cpu" clocks "$@" | sed "s/^/margay-test: $1: /" ;;
 	*) clocks "$@" | sed "s/^/margay-test: $1: /" ;;
 	esac
