@@ -10,10 +10,6 @@
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
 
-/* Writes that change one of these load the directory pointers of PAE paging (SDM vol. 3, 4.4.1). */
-#define CR0_LOADS_PDPTES (CR0_PG | CR0_CD | CR0_NW)
-#define CR4_LOADS_PDPTES (CR4_PAE | CR4_PGE | CR4_PSE | CR4_SMEP)
-
 /* A reserved bit in a present one is #GP; loaded, it would fail a VT-x entry. */
 static bool pdptes_valid(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
 {

@@ -183,6 +183,10 @@ struct hvm_ops {
 	void (*dump)(struct vcpu *vcpu);
 };
 
+/* Writes that change one of these load the directory pointers of PAE paging, others do not (SDM vol. 3, 4.4.1). */
+#define CR0_LOADS_PDPTES (CR0_PG | CR0_CD | CR0_NW)
+#define CR4_LOADS_PDPTES (CR4_PAE | CR4_PGE | CR4_PSE | CR4_SMEP)
+
 /*
  * For the backends: the four PAE page-directory pointers that the guest's CR3
  * names (SDM vol. 3, 4.4.1), zeros where they are not RAM.

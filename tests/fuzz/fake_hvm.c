@@ -223,11 +223,13 @@ static u64 get(struct vcpu *vcpu, enum hvm_reg reg)
 static void set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 {
 	struct fake_vcpu *f = fake(vcpu);
+	u64 changed;
 
 	CHECK(reg < HVM_REGS && vcpu->cpu == fake_host.this_cpu);
+	changed = f->reg[reg] ^ value;
 	f->reg[reg] = value;
-	/* As VT-x does it: the directory pointers come from memory with each of these. */
-	if ((reg == HVM_CR0 || reg == HVM_CR4) && pae_paging(f))
+	/* As the VT-x backend does it. */
+	if (((reg == HVM_CR0 && changed & CR0_LOADS_PDPTES) || (reg == HVM_CR4 && changed & CR4_LOADS_PDPTES)) && pae_paging(f))
 		vcpu_read_pdptes(vcpu, f->reg[HVM_CR3], f->pdptes);
 }
 

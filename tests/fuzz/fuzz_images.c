@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/bzimage.c vmm/elf.c */
+/* UNIT: vmm/bzimage.c vmm/elf.c vmm/multiboot.c */
 /* FUZZ: -max_len=600 */
 /*
- * Fuzzes the kernel image readers. Byte 0 of the input chooses the reader and
+ * Fuzzes the kernel image readers: bzImage, ELF, multiboot. Byte 0 of the input chooses the reader and
  * how much of a good header is put in, byte 1 how many zeros follow. Checked:
  * what an accepted image names lies inside the file.
  */
 #include "tests/fuzz/fuzz.h"
 #include "vmm/bzimage.h"
 #include "vmm/elf.h"
+#include "vmm/multiboot.h"
 
 #define ROOM 24576
 
@@ -28,27 +29,58 @@ static void bzimage(const u8 *file, size_t size)
 	CHECK(b.hdr.version >= 0x20c);
 }
 
+static void check_segments(const struct elf_image *e, size_t size)
+{
+	bool entry = false;
+
+	CHECK(e->count && e->count <= ELF_MAX_SEGMENTS);
+	for (unsigned i = 0; i < e->count; i++) {
+		const struct elf_segment *s = &e->segment[i];
+
+		CHECK(s->offset <= size && s->filesz <= size - s->offset && s->filesz <= s->memsz);
+		CHECK(s->paddr + s->memsz >= s->paddr);
+		entry |= e->entry - s->paddr < s->memsz;
+	}
+	CHECK(entry);
+}
+
 static void elf(const u8 *file, size_t size)
 {
 	struct elf_image e;
 	const char *why = NULL;
-	bool entry = false;
 
 	if (!elf_is_elf(file, size))
 		return;
-	if (elf_parse(file, size, &e, &why)) {
+	if (elf_parse(file, size, &e, &why))
 		CHECK(why && *why);
-		return;
-	}
-	CHECK(e.count && e.count <= ELF_MAX_SEGMENTS);
-	for (unsigned i = 0; i < e.count; i++) {
-		const struct elf_segment *s = &e.segment[i];
+	else
+		check_segments(&e, size);
+}
 
-		CHECK(s->offset <= size && s->filesz <= size - s->offset && s->filesz <= s->memsz);
-		CHECK(s->paddr + s->memsz >= s->paddr);
-		entry |= e.entry - s->paddr < s->memsz;
-	}
-	CHECK(entry);
+static void multiboot(const u8 *file, size_t size)
+{
+	struct elf_image e;
+	const char *why = NULL;
+
+	if (!multiboot_is_kernel(file, size))
+		return;
+	if (multiboot_parse(file, size, &e, &why))
+		CHECK(why && *why);
+	else
+		check_segments(&e, size);
+}
+
+/* A multiboot header at the end: its magic, flags that are there, their checksum. */
+static void mend_multiboot(u8 *p, size_t size)
+{
+	u32 header[3] = { 0x1badb002 };
+	u8 *at = p + (size >= 32 ? (size - 32) & ~3ul : 0);
+
+	if (size < 32)
+		return;
+	memcpy(&header[1], at + 4, 4);
+	header[2] = -(header[0] + header[1]);
+	memcpy(at, header, sizeof(header));
 }
 
 /* What every image of the kind has, at its place. */
@@ -92,6 +124,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	file = fuzz_copy(room, total);
 	if (data[0] & 4)
 		mend(file, total, is_elf);
+	if (data[0] & 16)
+		mend_multiboot(file, total);
+	multiboot(file, total);
 	if (is_elf)
 		elf(file, total);
 	else

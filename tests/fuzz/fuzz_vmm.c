@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/?*.c vmm/dev/?*.c !vmm/monitor.c arch/x86_64/stage2/?*.c tests/unit/fake_host.c tests/fuzz/fake_hvm.c tests/fuzz/vmm_guest.c */
-/* FUZZ: -max_len=1500 */
+/* FUZZ: -max_len=1500 vmm/cpuid.c vmm/cr.c vmm/emulate.c vmm/event.c vmm/exit.c vmm/guest_mem.c vmm/guest_walk.c vmm/io.c vmm/linux_entry.c vmm/mmio.c vmm/monitor.c vmm/msr.c vmm/pause.c vmm/place.c vmm/startup.c vmm/telemetry.c vmm/vcpu.c vmm/vm.c vmm/dev/acpi_pm.c vmm/dev/debug_exit.c vmm/dev/legacy.c vmm/dev/pvclock.c */
 /*
  * Fuzzes the whole monitor, from VM files to the end of the node, over a fake
  * host and a fake backend. The input's head makes a machine (CPUs, memory in
@@ -11,6 +11,8 @@
  * sleeps while its vCPU could go on, every VM ends, and all is given back.
  */
 #include "tests/fuzz/fuzz_vmm.h"
+
+#include <margay/bootparams.h>
 
 #include "tests/fuzz/fiber.h"
 #include "tests/fuzz/fuzz.h"
@@ -261,26 +263,54 @@ static const struct {
 	.filesz = sizeof(kernel), .memsz = 8192, .align = 4096,
 };
 
+/* The least of a bzImage: a setup header, and zeros to run. */
+static const u8 *bzimage(void)
+{
+	static struct {
+		u8 sector[LINUX_SETUP_HEADER_OFFSET];
+		struct linux_setup_header hdr;
+		u8 rest[4096];
+	} __packed image = { .hdr = {
+		.setup_sects = 1, .syssize = 128, .boot_flag = LINUX_BOOT_FLAG, .jump_offset = 0x6a, .header = LINUX_HEADER_MAGIC,
+		.version = 0x20f, .loadflags = LINUX_LOADED_HIGH, .relocatable_kernel = 1, .cmdline_size = 2047,
+		.xloadflags = LINUX_XLF_KERNEL_64, .kernel_alignment = 0x200000, .pref_address = 0x1000000, .init_size = 0x100000,
+		.initrd_addr_max = 0x7fffffff,
+	} };
+
+	return (const u8 *)&image;
+}
+
+/* A multiboot kernel by its header's own addresses, at 1 MiB. */
+static const u32 multiboot[64] = { 0x1badb002, 0x10003, -(0x1badb002u + 0x10003u), 0x100000, 0x100000, 0, 0x102000, 0x100020 };
+
+/* VM files from a list of lines, two bytes each; the kernel is one of three. */
 static void make_modules(struct fuzz_in *in)
 {
+	static const char *const kernels[] = { "kernel", "bz", "mb", "kern" };
 	static const char *const cpus[] = { "", "cpus = 2\n", "cpus = 3\n", "cpus = 1\n", "cpus = 0\n", "cpus = 1-2\n",
 					    "cpus = all\n", "cpus = 4\n" };
-	static const char *const memory[] = { "32M", "34M", "64M", "40M" };
+	static const char *const memory[] = { "32M", "34M", "64M", "node0:34M,node1:32M" };
 	static const char *const end[] = { "stop", "restart", "poweroff_node", "stop\ninitrd = initrd" };
-	static const char *const more[] = { "", "topology = flat\n", "leaf = 2M\n", "leaf = 4K\n", "remote_memory = allow\n",
-					    "allow_smt_sharing = yes\n", "cmdline = console=ttyS0\n", "name = vm0\n" };
+	static const char *const more[] = {
+		"", "topology = flat\n", "leaf = 2M\n", "leaf = 4K\n", "remote_memory = allow\n", "allow_smt_sharing = yes\n",
+		"cmdline = console=ttyS0\n", "name = vm0\n", "clock = freeze\n", "debug_exit = yes\n", "memory_map = identity\n",
+		"memory_map = offset\n", "after = vm1\n", "module = initrd with words\n", "debug_exit = yes\nclock = freeze\n",
+		"topology = flat\nclock = freeze\n",
+	};
 	static char text[2][256];
 	u8 vms = fuzz_u8(in);
 
 	fake_host.modules[0] = (struct host_module){ "kernel", "", &kernel, sizeof(kernel) };
 	fake_host.modules[1] = (struct host_module){ "initrd", "", "some bytes", 10 };
-	fake_host.nr_modules = 2;
+	fake_host.modules[2] = (struct host_module){ "bz", "", bzimage(), 4096 };
+	fake_host.modules[3] = (struct host_module){ "mb", "", multiboot, sizeof(multiboot) };
+	fake_host.nr_modules = 4;
 	for (unsigned i = 0; i < 1 + (vms & 1u); i++) {
 		u8 a = fuzz_u8(in), b = fuzz_u8(in);
 
-		snprintf(text[i], sizeof(text[i]), "kernel = %s\n%smemory = %s\non_end = %s\n%s", b & 0x80 ? "kern" : "kernel",
-			 cpus[a & 7], memory[a >> 3 & 3], end[a >> 5 & 3], more[b & 7]);
-		fake_host.modules[2 + i] = (struct host_module){ i ? "vm:b.conf" : "vm:a.conf", "", text[i], strlen(text[i]) };
+		snprintf(text[i], sizeof(text[i]), "kernel = %s\n%smemory = %s\non_end = %s\n%s", kernels[b >> 6], cpus[a & 7],
+			 memory[a >> 3 & 3], end[a >> 5 & 3], more[b & 15]);
+		fake_host.modules[4 + i] = (struct host_module){ i ? "vm:b.conf" : "vm:a.conf", "", text[i], strlen(text[i]) };
 		fake_host.nr_modules++;
 	}
 }

@@ -227,7 +227,7 @@ static void exit_msr(struct vcpu *vcpu, struct fuzz_in *in)
 
 static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit, struct fuzz_in *in)
 {
-	static const u16 ports[] = { GUEST_UART_PORT, 0x64, 0xcf9, GUEST_SLEEP_CONTROL_PORT, 0xcf8, 0x80, 0xfff8, 0x70 };
+	static const u16 ports[] = { GUEST_UART_PORT, 0x64, 0xcf9, GUEST_SLEEP_CONTROL_PORT, 0xf4, 0x80, 0xfff8, 0x5f0 };
 	static const struct bytes strings[] = { I(0x6c), I(0x6d), I(0x6e), I(0x6f), I(0xf3, 0x6c), I(0xf3, 0x6d), I(0xf3, 0x6e),
 						I(0x66, 0x6f) };
 	u8 how = fuzz_u8(in), more = fuzz_u8(in);

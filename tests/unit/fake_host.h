@@ -33,7 +33,7 @@ struct fake_host {
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
 	bool output_short;       /* the last write was short: tx_room() is owed */
-	struct host_module modules[4];
+	struct host_module modules[8];
 	unsigned nr_modules;
 	struct { u32 msr; u64 value; } msrs[FAKE_MSRS]; /* readable and writable MSRs; others fault */
 	unsigned nr_msrs;
