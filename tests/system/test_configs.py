@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Configurations of the image: each builds, holds nothing of what is off, and keeps the limits of size.
+"""Configurations of the image: each builds, runs a guest, holds nothing of what is off, and keeps the limits of size.
 
 MARGAY_SEED=N repeats the random ones of an earlier run: the seed stands in pytest's header.
 """
@@ -14,8 +14,11 @@ import margay_configs as configs
 import margay_run
 import node
 import pytest
+import tiny
 
 RANDOM = 3
+# What a tiny guest on QEMU needs, and we to see it.
+BOOTABLE = ("SVM", "CONSOLE", "MULTIBOOT", "VM_DEBUG_EXIT")
 OPTIONS = [symbol.name for symbol in configs.options(configs.load())]
 # They share a directory, so one worker runs them all.
 pytestmark = pytest.mark.xdist_group("configs")
@@ -39,6 +42,26 @@ def contents(elf):
     subprocess.run(["objcopy", "-O", "binary", elf, raw], check=True)
     with open(raw, "rb") as f:
         return f.read()
+
+
+def enabled(kconf, *names):
+    return all(kconf.syms[name].str_value == "y" for name in names)
+
+
+def boot(kconf, elf):
+    """A tiny guest runs on the image and ends well; an image on which none could is not booted."""
+    if not enabled(kconf, *BOOTABLE):
+        return
+    guest = tiny.Guest("boot", "qemu")
+    modules = {name: tiny.elf(name) for name in ("boot", "triple")}
+    iso = node.margay_iso("variant", {"boot.conf": guest.vm(last=True)}, modules, elf=elf)
+    with node.start("variant", "qemu", iso, memory="256M") as running:
+        run = node.Run(running, running.wait())
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line("boot: " + guest.end)
+    if enabled(kconf, "VM_UART"):
+        assert tiny.judge(guest, run.text) == []
+    assert bool(run.lines("exits=[1-9]")) == enabled(kconf, "TELEMETRY")
 
 
 @pytest.fixture(scope="module")
@@ -88,6 +111,9 @@ def test_option_off(everything, option):
     # The control: with the option they are there, but for what nothing calls.
     assert not own or own & whole
     assert not own & symbols(elf)
+    # One that is off in the default has been booted by all other tests.
+    if enabled(configs.load(), option):
+        boot(kconf, elf)
 
 
 def test_one_backend_at_least():
@@ -100,10 +126,11 @@ def test_one_backend_at_least():
 def test_random(configuration_seed):
     for seed in range(configuration_seed, configuration_seed + RANDOM):
         kconf = configs.load()
-        configs.randomize(kconf, seed)
+        # Some that can be booted, and some without any of that.
+        configs.randomize(kconf, seed, BOOTABLE if (seed - configuration_seed) % 2 == 0 else ())
         try:
-            configs.build(kconf, configs.VARIANTS)
-        except configs.BuildError as error:
+            boot(kconf, configs.build(kconf, configs.VARIANTS))
+        except (configs.BuildError, AssertionError) as error:
             pytest.fail("MARGAY_SEED=%d: %s" % (seed, error))
 
 
