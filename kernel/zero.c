@@ -2,13 +2,18 @@
 /* See zero.h. The CPUs share one job and take its memory in steps, so that all end at about the same time. */
 #include "kernel/zero.h"
 
+#include <margay/errno.h>
 #include <margay/string.h>
+#include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
+#include "kernel/clock.h"
 #include "kernel/percpu.h"
 #include "kernel/work.h"
 
 #define STEP MIB(32)
 #define EXTENTS 16
+/* A CPU may still be on the last instructions of the work item before. */
+#define PATIENCE_MS 10
 #define CPUS 64
 
 struct job {
@@ -54,7 +59,9 @@ void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, u
 {
 	struct job job = { .extent = e, .count = MIN(count, EXTENTS) };
 	struct item item[CPUS];
+	u64 patience = rdtsc() + PATIENCE_MS * clock_tsc_khz();
 	bool own = false;
+	int err;
 
 	nr_cpus = MIN(nr_cpus, CPUS);
 	for (unsigned i = 0; i < nr_cpus; i++)
@@ -66,7 +73,9 @@ void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, u
 		}
 		item[i] = (struct item){ .work = { .name = "zero", .run = run }, .job = &job };
 		__atomic_add_fetch(&job.busy, 1, __ATOMIC_RELAXED);
-		if (work_assign(cpu[i], &item[i].work))
+		while ((err = work_assign(cpu[i], &item[i].work)) == -EBUSY && rdtsc() < patience)
+			cpu_pause();
+		if (err)
 			__atomic_sub_fetch(&job.busy, 1, __ATOMIC_RELAXED);
 	}
 	if (own)
