@@ -25,13 +25,14 @@ DEFCONFIGS := $(wildcard configs/*_defconfig)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all iso run guest test test-full check unit fuzz setup help clean distclean menuconfig savedefconfig tests-built
+.PHONY: all iso install run guest test test-full check unit fuzz setup help clean distclean menuconfig savedefconfig tests-built
 
 all: $(B)/margay.elf $(B)/margay-check
 
 help:
 	@echo 'make                  the image, build/margay.elf (multiboot2), and build/margay-check'
 	@echo 'make iso              build/margay.iso: the image with one Debian guest, for a CD, a USB stick or an emulator'
+	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md)'
 	@echo 'make run              boot it in QEMU, the guest console on this terminal; Ctrl-] leaves'
 	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=: of the node'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
@@ -226,6 +227,15 @@ $(B)/margay-bochs.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-i
 	$(Q)$(IMAGE) --module kernel=$(G)/vmlinux -o $@
 
 iso: $(B)/margay.iso
+
+# Into an existing system, which boots by GRUB: what is the operator's own, VM files and kernels, is not touched.
+PREFIX ?= /usr/local
+
+install: $(B)/margay.elf $(B)/margay-check
+	$(Q)install -d $(DESTDIR)/boot/margay $(DESTDIR)/etc/grub.d $(DESTDIR)$(PREFIX)/sbin
+	$(Q)install -m 755 tools/grub.d/42_margay $(DESTDIR)/etc/grub.d/
+	$(Q)install -m 755 $(B)/margay-check $(DESTDIR)$(PREFIX)/sbin/
+	$(Q)$(STRIP) -s -o $(DESTDIR)/boot/margay/margay.elf $(B)/margay.elf
 
 RUN_ISO := $(B)/margay$(if $(filter bochs,$(MACHINE)),-bochs).iso
 CPUS    ?= 1

@@ -90,6 +90,11 @@ static const char *raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_
 	}
 	if (base >= end || !length)
 		return NULL;
+	/* UEFI gives what is one for us in many pieces. */
+	if (raw->count && raw->range[raw->count - 1].end == base && raw->range[raw->count - 1].type == type) {
+		raw->range[raw->count - 1].end = end;
+		return NULL;
+	}
 	if (raw->count == RAW_MAX)
 		return "the memory map has too many entries";
 	raw->range[raw->count++] = (struct boot_range){ base, end, type };
@@ -251,7 +256,7 @@ static const char *read_rsdp(const u8 *tag, u32 size, bool newer, struct bootinf
 }
 
 static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct bootinfo *out, struct raw_map *mmap,
-			    struct raw_map *efi_mmap)
+			    const u8 **efi_mmap)
 {
 	switch (h.type) {
 	case MB2_CMDLINE:
@@ -266,7 +271,8 @@ static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct booti
 	case MB2_MMAP:
 		return read_mmap(tag, h.size, mmap);
 	case MB2_EFI_MMAP:
-		return read_efi_mmap(tag, h.size, efi_mmap);
+		*efi_mmap = tag;
+		return NULL;
 	case MB2_EFI32:
 	case MB2_EFI64:
 		out->efi = true;
@@ -285,16 +291,16 @@ static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct booti
 const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out)
 {
 	/* Too large for the boot stack; boot is single-threaded. */
-	static struct raw_map mmap, efi_mmap;
+	static struct raw_map mmap;
 	static u64 edge[2 * RAW_MAX];
-	const u8 *base = mbi;
+	const u8 *base = mbi, *efi_mmap = NULL;
 	struct mb2_header head;
 	struct mb2_tag_header h;
 	const char *reason;
 	u64 at = sizeof(head);
 
 	memset(out, 0, sizeof(*out));
-	mmap.count = efi_mmap.count = 0;
+	mmap.count = 0;
 	if (limit < sizeof(head))
 		return "the information structure is out of reach";
 	memcpy(&head, base, sizeof(head));
@@ -315,7 +321,13 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out)
 		at = ALIGN_UP(at + h.size, 8);
 	}
 	/* The loader's own map is made from the firmware's; the EFI one is for loaders that give no other. */
-	reason = normalise(mmap.count ? &mmap : &efi_mmap, edge, out);
+	if (!mmap.count && efi_mmap) {
+		memcpy(&h, efi_mmap, sizeof(h));
+		reason = read_efi_mmap(efi_mmap, h.size, &mmap);
+		if (reason)
+			return reason;
+	}
+	reason = normalise(&mmap, edge, out);
 	if (reason)
 		return reason;
 	if (!bootinfo_usable(out))

@@ -153,7 +153,8 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	paging_set_load_base(load_base);
 	cpu_init_boot();
 	read_boot_info(mbi_phys);
-	printk("Margay, loaded at %#lx by %s", load_base, bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader");
+	printk("Margay, loaded at %#lx by %s, firmware %s", load_base,
+	       bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader", bootinfo.efi ? "UEFI" : "BIOS");
 	print_memory_map();
 
 	if (features_init())

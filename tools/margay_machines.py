@@ -1,15 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The machines that margay-run boots an ISO on: how each emulator is started.
+"""The machines that margay-run boots: how each emulator is started, and how its
+firmware comes to what it boots.
 
 Every machine connects its first serial port, as a client, to a TCP port of
 ours; so one piece of code (margay_run.py) reads and types on all of them.
 """
 
+import collections
 import os
 import re
 import shutil
 
 NAMES = ("qemu", "bochs", "kvm")
+FIRMWARE = ("bios", "uefi")
+MEDIA = ("cd", "usb", "disk", "net")
+
+# How the machine boots: MEDIA says as what it finds the image, which is a directory served by TFTP for "net", where
+# `file` is what its DHCP server tells it to load. mac: of its one network card, which only "net" has.
+Boot = collections.namedtuple("Boot", "firmware medium file mac", defaults=("bios", "cd", None, "52:54:00:12:34:56"))
+
+# What a machine of this firmware loads from the directory of tools/margay-netboot.
+NETBOOT_FILE = {"bios": "margay/bios.0", "uefi": "margay/x64.efi"}
+
+OVMF = "/usr/share/OVMF/OVMF_%s_4M.fd"
 
 
 class MachineError(Exception):
@@ -47,14 +60,42 @@ def check_nested_kvm():
     raise MachineError("machine kvm needs the module kvm_intel or kvm_amd, and neither is loaded")
 
 
-def qemu(iso, cpus, memory, port, extra, accel):
+def qemu_firmware(firmware):
+    if firmware == "bios":
+        return []  # SeaBIOS, which QEMU has with it
+    for part in ("CODE", "VARS"):
+        if not os.path.exists(OVMF % part):
+            raise MachineError("%s is missing: tools/setup run (Debian package ovmf)" % (OVMF % part))
+    return [
+        "-drive", "if=pflash,unit=0,format=raw,readonly=on,file=" + OVMF % "CODE",
+        "-drive", "if=pflash,unit=1,format=raw,snapshot=on,file=" + OVMF % "VARS",
+    ]
+
+
+def qemu_medium(image, boot):
+    """The device that holds the image, and the firmware told to boot from it. Nothing is written to the image."""
+    if boot.medium == "net":
+        file = boot.file or NETBOOT_FILE[boot.firmware]
+        return [
+            "-netdev", "user,id=net,tftp=%s,bootfile=%s" % (image.replace(",", ",,"), file),
+            "-device", "virtio-net-pci,netdev=net,bootindex=1,mac=" + boot.mac,
+        ]
+    device = {"cd": "ide-cd", "usb": "usb-storage", "disk": "ide-hd"}[boot.medium]
+    file = image.replace(",", ",,")
+    media = "media=cdrom" if boot.medium == "cd" else "snapshot=on"
+    return ["-nic", "none"] + (["-device", "qemu-xhci"] if boot.medium == "usb" else []) + [
+        "-drive", "if=none,id=medium,format=raw,%s,file=%s" % (media, file),
+        "-device", device + ",drive=medium,bootindex=1",
+    ]
+
+
+def qemu(image, boot, cpus, memory, port, extra, accel):
     return [
         find("qemu-system-x86_64", "qemu-system-x86"),
         "-name", "margay", "-M", "q35", "-accel", accel, "-cpu", "host" if accel == "kvm" else "max",
         "-m", "%dM" % mebibytes(memory), "-smp", str(cpus), "-no-reboot", "-display", "none", "-monitor", "none",
-        "-nic", "none", "-chardev", "socket,id=console,host=127.0.0.1,port=%d" % port, "-serial", "chardev:console",
-        "-cdrom", iso, "-boot", "d",
-    ] + list(extra)
+        "-chardev", "socket,id=console,host=127.0.0.1,port=%d" % port, "-serial", "chardev:console",
+    ] + qemu_firmware(boot.firmware) + qemu_medium(image, boot) + list(extra)
 
 
 # corei7_haswell_4770: skylake's CPUID leaf 0x15 contradicts its TSC. With
@@ -83,9 +124,11 @@ debug: action=ignore
 """
 
 
-def bochs(iso, cpus, memory, port, extra, directory, log, interactive):
+def bochs(iso, boot, cpus, memory, port, extra, directory, log, interactive):
     """Writes bochsrc into directory; extra: further configuration lines, which override."""
     program = find("bochs-bin", "bochs")
+    if (boot.firmware, boot.medium) != ("bios", "cd"):
+        raise MachineError("machine bochs has no %s with a %s: only a BIOS and a CD" % (boot.firmware, boot.medium))
     for rom, package in (
         ("/usr/share/bochs/BIOS-bochs-latest", "bochsbios"),
         ("/usr/share/seabios/vgabios-stdvga.bin", "seabios"),

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Runs a bootable ISO on an emulator and judges how the node ended.
+"""Runs a bootable image on an emulator and judges how the node ended.
 
 tools/margay-run is the command line of this module; the tests use class Node:
 
@@ -76,8 +76,8 @@ def judge(text, exited, reason, bad_entry, native):
 class Node:
     """One emulated machine. Use it in a with statement: the emulator never outlives it."""
 
-    def __init__(self, iso, machine="qemu", cpus=1, memory="1G", log="margay-run.log", timeout=0, extra=(),
-                 native=False, interactive=False, echo=None):
+    def __init__(self, image, machine="qemu", cpus=1, memory="1G", log="margay-run.log", timeout=0, extra=(),
+                 native=False, interactive=False, echo=None, boot=margay_machines.Boot()):
         self.machine, self.native, self.echo = machine, native, echo
         self.bochs_log = log + ".bochs.log" if machine == "bochs" else None
         self._started = time.monotonic()
@@ -89,8 +89,8 @@ class Node:
         self._conn = None
         self._ended_at = None
         self._reader = None
-        if not os.path.isfile(iso):
-            raise MachineError("%s: no such file" % iso)
+        if not (os.path.isdir if boot.medium == "net" else os.path.isfile)(image):
+            raise MachineError("%s: no such %s" % (image, "directory" if boot.medium == "net" else "file"))
         os.makedirs(os.path.dirname(os.path.abspath(log)), exist_ok=True)
         self._log = open(log, "wb", buffering=0)
         self._directory = tempfile.TemporaryDirectory(prefix="margay-run.")
@@ -98,12 +98,12 @@ class Node:
         port = self._listener.getsockname()[1]
         if machine == "bochs":
             open(self.bochs_log, "w", encoding="ascii").close()
-            command = margay_machines.bochs(iso, cpus, memory, port, extra, self._directory.name, self.bochs_log,
-                                            interactive)
+            command = margay_machines.bochs(image, boot, cpus, memory, port, extra, self._directory.name,
+                                            self.bochs_log, interactive)
         else:
             if machine == "kvm":
                 margay_machines.check_nested_kvm()
-            command = margay_machines.qemu(iso, cpus, memory, port, extra, "kvm" if machine == "kvm" else "tcg")
+            command = margay_machines.qemu(image, boot, cpus, memory, port, extra, "kvm" if machine == "kvm" else "tcg")
         self._stderr = open(os.path.join(self._directory.name, "stderr"), "w+b")
         # In a session of its own, so that Ctrl-C reaches only us; dies with us, however we die.
         self.process = subprocess.Popen(

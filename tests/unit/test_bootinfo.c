@@ -299,6 +299,39 @@ static void test_multiboot_map_wins_over_efi(void **state)
 	assert_int_equal(bi.range[bi.nr_ranges - 1].end, 0x40000000);
 }
 
+/* As servers have it: hundreds of descriptors, which for us are one piece, or which nobody needs. */
+static void efi_descriptors(unsigned count, u32 other)
+{
+	size_t at = begin_efi_map();
+
+	for (unsigned i = 0; i < count; i++)
+		efi_entry(i % 2 ? other : 7, 0x100000 + i * 0x1000ull, 1);
+	end_tag(at);
+}
+
+static void test_long_efi_map(void **state)
+{
+	(void)state;
+	begin();
+	efi_descriptors(1000, 4);
+	finish();
+	assert_null(parse());
+	assert_int_equal(bi.nr_ranges, 1);
+	expect_range(0, 0x100000, 0x100000 + 1000 * 0x1000, BOOT_MEMORY_USABLE);
+
+	begin();
+	efi_descriptors(1000, 6);
+	finish();
+	assert_non_null(strstr(parse(), "too many entries"));
+
+	begin();
+	efi_descriptors(1000, 6);
+	simple_map();
+	finish();
+	assert_null(parse());
+	expect_range(0, 0, 0x9f000, BOOT_MEMORY_USABLE);
+}
+
 static void test_boot_services_running(void **state)
 {
 	(void)state;
@@ -461,6 +494,7 @@ int main(void)
 		cmocka_unit_test(test_length_is_clamped),
 		cmocka_unit_test(test_efi_map),
 		cmocka_unit_test(test_multiboot_map_wins_over_efi),
+		cmocka_unit_test(test_long_efi_map),
 		cmocka_unit_test(test_boot_services_running),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_too_many_modules),

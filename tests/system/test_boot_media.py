@@ -1,0 +1,118 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The node boots from CD, USB stick and disk, by BIOS and by UEFI, to a guest
+that runs and ends. That the firmware is the one meant, and the medium, is what
+UEFI itself says on the console (a BIOS says nothing there) and what the
+hypervisor found in the boot information; no other medium is attached.
+"""
+
+import os
+import shutil
+import subprocess
+
+import disk
+import margay_machines
+import margay_run
+import node
+import pytest
+
+GOOD_END = "margay.test=end margay.end=poweroff"
+# How UEFI names what it starts.
+UEFI_NAME = {"cd": "UEFI QEMU DVD-ROM", "usb": "UEFI QEMU QEMU USB HARDDRIVE", "disk": "UEFI QEMU HARDDISK"}
+
+
+def check(name, image, boot, **options):
+    name = "%s-%s-%s" % (name, boot.firmware, boot.medium)
+    with node.start(name, "qemu", image, boot=boot, cpus=2, **options) as running:
+        run = node.finish(running)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    # GRUB ends without a new line.
+    assert run.has_line(".*margay: Margay, loaded at 0x[0-9a-f]+ by GRUB .*, firmware " + boot.firmware.upper())
+    assert run.has_line("margay: CPUs: 2 online of 2")
+    started = run.lines("BdsDxe: starting")
+    assert all(UEFI_NAME[boot.medium] in line for line in started)
+    assert bool(started) == (boot.firmware == "uefi")
+    # GRUB complains of nothing, be it harmless.
+    assert not run.lines("(?i)^.{0,20}error:")
+
+
+@pytest.fixture(scope="module")
+def iso():
+    return node.margay_iso(
+        "media", {"vm0.conf": node.vm_text("qemu", GOOD_END, cpus="2")},
+        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")},
+    )
+
+
+@pytest.mark.parametrize(
+    "firmware, medium",
+    [("uefi", "cd"), ("bios", "usb"), pytest.param("uefi", "usb", marks=pytest.mark.full)],
+)
+def test_hybrid_iso(iso, firmware, medium):
+    check("iso", iso, margay_machines.Boot(firmware, medium))
+
+
+def grub_entries(root):
+    """What update-grub would take from the installed script."""
+    environment = dict(os.environ, MARGAY_BOOT=os.path.join(root, "boot"),
+                       PATH=os.path.join(root, "usr/local/sbin") + ":" + os.environ["PATH"])
+    done = subprocess.run([os.path.join(root, "etc/grub.d/42_margay")], env=environment, capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout, done.stderr
+
+
+def install(root):
+    """`make install`, as an operator has it done."""
+    done = subprocess.run(["make", "-C", node.TOP, "install", "DESTDIR=" + root], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def write(path, text):
+    with open(path, "w", encoding="ascii") as f:
+        f.write(text)
+
+
+@pytest.fixture(scope="module")
+def installed(tmp_path_factory):
+    """A system with Margay in its /boot: the kernel is the distribution's, the rest lies beside the image."""
+    root = str(tmp_path_factory.mktemp("root"))
+    install(root)
+    boot = os.path.join(root, "boot")
+    shutil.copy(node.guest_file("vmlinuz"), os.path.join(boot, "vmlinuz-6.1.0-amd64"))
+    shutil.copy(node.guest_file("initrd"), os.path.join(boot, "margay", "initrd"))
+    write(os.path.join(boot, "margay", "vm0.conf"),
+          node.vm_text("qemu", GOOD_END, kernel="vmlinuz-6.1.0-amd64", cpus="2"))
+    return root
+
+
+@pytest.mark.parametrize("firmware", ["bios", pytest.param("uefi", marks=pytest.mark.full)])
+def test_grub_entry_on_disk(installed, tmp_path, firmware):
+    entries, complaints = grub_entries(installed)
+    assert not complaints
+    os.makedirs(os.path.join(installed, "boot", "grub"), exist_ok=True)
+    write(os.path.join(installed, "boot", "grub", "grub.cfg"),
+          "serial --unit=0 --speed=115200\nterminal_output console serial\nset timeout=0\n" + entries)
+    check("disk", disk.make(installed, str(tmp_path)), margay_machines.Boot(firmware, "disk"))
+
+
+def test_wrong_vm_file_gets_no_entry(tmp_path):
+    """The right ones do, each and all together; a line says why the others do not."""
+    root = str(tmp_path)
+    install(root)
+    margay = os.path.join(root, "boot", "margay")
+    entries, complaints = grub_entries(root)
+    assert not entries and "no VM file in %s" % margay in complaints
+    write(os.path.join(margay, "kernel"), "")
+    write(os.path.join(margay, "initrd"), "")
+    for name, keys in {"a": {}, "b": {}, "wrong": {"memory": "lots"}, "absent": {"kernel": "nothere"}, "blank it": {}}.items():
+        write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", **keys))
+    entries, complaints = grub_entries(root)
+    assert [line.split("'")[1] for line in entries.split("\n") if line.startswith("menuentry")] == [
+        "Margay: a.conf", "Margay: b.conf", "Margay: all VMs"]
+    assert "wrong.conf:4: memory" in complaints
+    assert "absent.conf: nothere is neither in %s nor in " % margay in complaints
+    assert "blank it.conf: no menu entry" in complaints
+    assert entries.count("module2") == 3 + 3 + 4
+    check_syntax = subprocess.run(["grub-script-check"], input=entries, capture_output=True, text=True, check=False)
+    assert check_syntax.returncode == 0, check_syntax.stderr

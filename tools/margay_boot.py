@@ -1,0 +1,80 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What every boot medium holds: the image, VM files and named modules, checked
+before anything is written. tools/margay-image puts them on an ISO,
+tools/margay-netboot into a directory for TFTP and HTTP.
+"""
+
+import os
+import re
+import subprocess
+
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
+
+# GRUB speaks where Margay will. UEFI GRUB complains when it can set no video mode at all, for an image that wants none.
+GRUB_CONSOLE = """\
+serial --unit=0 --speed=115200
+terminal_output console serial
+if [ "$grub_platform" = efi ]; then insmod all_video; fi
+"""
+
+
+class BootError(Exception):
+    """The medium cannot be made; the text says what is wrong and what to do."""
+
+
+def add_arguments(parser):
+    """The options that say what goes onto the medium."""
+    parser.add_argument("--elf", default=os.path.join(BUILD, "margay.elf"), help="the hypervisor (%(default)s)")
+    parser.add_argument("--cmdline", default="", help="the hypervisor's command line")
+    parser.add_argument("--vm", action="append", default=[], metavar="FILE", help="a VM file; may be repeated")
+    parser.add_argument("--module", action="append", default=[], metavar="NAME=PATH", help="a named boot module")
+    parser.add_argument("--no-check", action="store_true", help="do not check the VM files")
+
+
+def split_module(item):
+    """(name, path) of a NAME=PATH."""
+    name, equals, path = item.partition("=")
+    if not equals or not re.fullmatch(r"[A-Za-z0-9._-]{1,63}", name):
+        raise BootError("--module %s: expected NAME=PATH, the name of letters, digits, '.', '_' and '-'" % item)
+    return name, path
+
+
+def modules_of(args):
+    """[(name, path)] of the VM files and modules; names as the hypervisor sees them."""
+    modules = [("vm:" + os.path.basename(path), path) for path in args.vm] + [split_module(m) for m in args.module]
+    seen = set()
+    for name, path in modules:
+        if name in seen:
+            raise BootError("two modules are named %s" % name)
+        if not os.path.isfile(path):
+            raise BootError("%s: no such file" % path)
+        seen.add(name)
+    return modules
+
+
+def check_vm_files(args):
+    """By the hypervisor's own parser, which prints what is wrong."""
+    if args.no_check:
+        return
+    checker = os.path.join(BUILD, "margay-check")
+    if not os.access(checker, os.X_OK):
+        raise BootError("%s is missing: make" % os.path.relpath(checker))
+    cmd = [checker]
+    for item in args.module:
+        cmd += ["--module", split_module(item)[0]]
+    if subprocess.run(cmd + args.vm, check=False).returncode != 0:
+        raise BootError("not written: correct the VM file first (--no-check overrides)")
+
+
+def install_image(args, target):
+    """The image without its debug sections, which GRUB would load into memory as well."""
+    if not os.path.isfile(args.elf):
+        raise BootError("%s: no such file: make" % args.elf)
+    if subprocess.run(["strip", "-s", "-o", target, args.elf], check=False).returncode != 0:
+        raise BootError("%s: strip failed" % args.elf)
+
+
+def word(text):
+    """One word of a line that GRUB reads."""
+    return "'" + text.replace("'", "'\\''") + "'"
