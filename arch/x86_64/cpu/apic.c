@@ -27,6 +27,7 @@ enum apic_reg {
 
 #define XAPIC_BROADCAST 0xff
 #define CALIBRATION_MS 10
+#define CALIBRATION_SAMPLES 8
 
 static bool x2apic;
 static volatile u8 *page; /* xAPIC registers */
@@ -161,20 +162,39 @@ void apic_send_startup(u32 dest, u8 page_number)
 	send(dest, ICR_ASSERT | ICR_STARTUP | page_number);
 }
 
+/* The counter and the TSC at one moment: the tightest of a few readings, so that an SMI spoils none. */
+static u32 sample_count(u64 *tsc)
+{
+	u64 best = ~0ull;
+	u32 count = 0;
+
+	for (unsigned i = 0; i < CALIBRATION_SAMPLES; i++) {
+		u64 before = rdtsc_ordered();
+		u32 now = reg_read(APIC_TIMER_CURRENT);
+		u64 took = rdtsc_ordered() - before;
+
+		if (took < best) {
+			best = took;
+			count = now;
+			*tsc = before + took / 2;
+		}
+	}
+	return count;
+}
+
 static void measure_count_rate(void)
 {
-	u64 start, now, want = tsc_rate_khz * CALIBRATION_MS;
-	u32 left;
+	u64 start, end;
+	u32 first, last;
 
 	reg_write(APIC_TIMER_DIVIDE, DIVIDE_BY_1);
 	reg_write(APIC_TIMER_INITIAL, 0xffffffff);
-	start = rdtsc();
-	do {
-		now = rdtsc();
-	} while (now - start < want);
-	left = reg_read(APIC_TIMER_CURRENT);
+	first = sample_count(&start);
+	while (rdtsc() - start < tsc_rate_khz * CALIBRATION_MS)
+		cpu_pause();
+	last = sample_count(&end);
 	reg_write(APIC_TIMER_INITIAL, 0);
-	count_rate_khz = (u64)(0xffffffff - left) * tsc_rate_khz / (now - start);
+	count_rate_khz = (u64)(first - last) * tsc_rate_khz / (end - start);
 	if (!count_rate_khz)
 		upcall_panic("local APIC: the timer does not count");
 }
