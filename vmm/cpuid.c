@@ -31,7 +31,11 @@ void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit)
 	u64 value = (gpr[GPR_RDX] << 32) | (u32)gpr[GPR_RAX];
 	struct segment ss;
 
-	/* CR4.OSXSAVE was checked by the CPU before the exit; the CPL on VT-x only (SDM vol. 3, 26.1.1). */
+	/* VT-x has checked CR4.OSXSAVE and the CPL before the exit (SDM vol. 3, 26.1.1), TCG's SVM has not. */
+	if (!(hvm->get(vcpu, HVM_CR4) & CR4_OSXSAVE)) {
+		vcpu_raise(vcpu, VEC_UD);
+		return;
+	}
 	hvm->get_segment(vcpu, SEG_SS, &ss);
 	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3 || (u32)gpr[GPR_RCX] != 0 ||
 	    !cpuid_policy_xcr0_valid(&vcpu->vm->cpuid, value) || host_xsetbv(0, value)) {

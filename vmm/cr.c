@@ -189,6 +189,7 @@ void exit_cr(struct vcpu *vcpu, const struct vmexit *raw)
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		break;
 	default:
-		emulate_give_up(vcpu, "control-register access that Margay does not know");
+		if (!emulate_again(vcpu))
+			emulate_give_up(vcpu, "control-register access that Margay does not know");
 	}
 }

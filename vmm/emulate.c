@@ -7,6 +7,9 @@
 
 #include "vmm/hvm.h"
 
+/* Exits in a row whose instruction cannot be found before the VM is given up. */
+#define RETRIES_MAX 1000
+
 static enum insn_mode mode(const struct hvm_context *c)
 {
 	if (c->cs_attr & SEG_ATTR_L && c->efer & EFER_LMA)
@@ -57,6 +60,20 @@ int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
 	return -EINVAL;
 }
 
+/* The instruction, or one repetition of it, is done: the shadow ends, a single-step trap comes. */
+static void retire(struct vcpu *vcpu)
+{
+	vcpu->retries = 0;
+	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
+	vcpu->regs.rflags &= ~RFLAGS_RF;
+	if (hvm->get(vcpu, HVM_INTR_SHADOW))
+		hvm->set(vcpu, HVM_INTR_SHADOW, 0);
+	if (unlikely(vcpu->regs.rflags & RFLAGS_TF)) {
+		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | BIT(14)); /* BS */
+		vcpu_raise(vcpu, VEC_DB);
+	}
+}
+
 void emulate_skip(struct vcpu *vcpu, unsigned len)
 {
 	u64 rip = vcpu->regs.rip + len;
@@ -70,14 +87,7 @@ void emulate_skip(struct vcpu *vcpu, unsigned len)
 			rip = (u32)rip;
 	}
 	vcpu->regs.rip = rip;
-	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
-	vcpu->regs.rflags &= ~RFLAGS_RF;
-	if (hvm->get(vcpu, HVM_INTR_SHADOW))
-		hvm->set(vcpu, HVM_INTR_SHADOW, 0);
-	if (unlikely(vcpu->regs.rflags & RFLAGS_TF)) {
-		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | BIT(14)); /* BS */
-		vcpu_raise(vcpu, VEC_DB);
-	}
+	retire(vcpu);
 }
 
 /* Length of the instructions that exit most, when they stand there without a prefix; 0: decode. */
@@ -127,7 +137,8 @@ void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
 	case -EFAULT: /* #PF raised: the guest comes back to it */
 		break;
 	default:
-		emulate_give_up(vcpu, "cannot decode an instruction to step over");
+		if (!emulate_again(vcpu))
+			emulate_give_up(vcpu, "cannot decode an instruction to step over");
 	}
 }
 
@@ -211,6 +222,14 @@ u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr 
 bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn)
 {
 	return !(insn->rep || insn->repne) || mask_size(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
+}
+
+bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn)
+{
+	if (likely(!(vcpu->regs.rflags & RFLAGS_TF)) || !emulate_string_more(vcpu, insn))
+		return false;
+	retire(vcpu);
+	return true;
 }
 
 void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di)
@@ -299,6 +318,11 @@ int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value)
 int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value)
 {
 	return access_virt(vcpu, gva, size, true, &value);
+}
+
+bool emulate_again(struct vcpu *vcpu)
+{
+	return ++vcpu->retries < RETRIES_MAX;
 }
 
 void emulate_give_up(struct vcpu *vcpu, const char *why)

@@ -36,6 +36,11 @@ u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr 
 
 /* One element of a string instruction is done: rSI and/or rDI step on, rCX counts. */
 void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di);
+/*
+ * Between two repetitions: true when the guest single-steps, and the trap for
+ * the one that is done has been raised; leave RIP on the instruction.
+ */
+bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn);
 /* False when a REP instruction has nothing left to do. */
 bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn);
 
@@ -44,6 +49,13 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit);
 
 /* Performs IN, OUT, INS or OUTS. */
 void emulate_io(struct vcpu *vcpu, const struct vmexit *exit);
+
+/*
+ * The bytes at RIP are not of the kind that made this exit, or not known. Other
+ * CPUs may have changed them since: true, let the guest run again. False when
+ * that has been tried often, without an instruction done in between.
+ */
+bool emulate_again(struct vcpu *vcpu);
 
 /* Ends the VM as crashed, with the reason, RIP and the bytes there. */
 void emulate_give_up(struct vcpu *vcpu, const char *why);

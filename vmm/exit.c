@@ -75,6 +75,14 @@ static void exit_hypercall(struct vcpu *vcpu, const struct vmexit *exit)
 /* INVD would throw away the host's dirty lines too, so both write back. */
 static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 {
+	struct segment ss;
+
+	/* The CPU tests the privilege before the exit, but TCG does not. */
+	hvm->get_segment(vcpu, SEG_SS, &ss);
+	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3) {
+		vcpu_raise_error(vcpu, VEC_GP, 0);
+		return;
+	}
 	host_wbinvd();
 	emulate_skip_exit(vcpu, exit);
 }

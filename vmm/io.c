@@ -68,6 +68,8 @@ static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool 
 		emulate_string_advance(vcpu, insn, !in, in);
 		if (!(insn->rep || insn->repne))
 			break;
+		if (emulate_string_pause(vcpu, insn))
+			return -EAGAIN;
 	}
 	return 0;
 }
@@ -87,7 +89,7 @@ void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
 			err = string_io(vcpu, &insn, port, exit->io.in);
 		if (!err)
 			emulate_skip(vcpu, insn.len);
-		else if (err != -EFAULT && err != -EAGAIN)
+		else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
 			emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
 		return;
 	}

@@ -179,6 +179,8 @@ static int string_move(struct vcpu *vcpu, const struct insn *insn)
 		emulate_string_advance(vcpu, insn, si, di);
 		if (!(insn->rep || insn->repne))
 			break;
+		if (emulate_string_pause(vcpu, insn))
+			return -EAGAIN;
 	}
 	return 0;
 }
@@ -237,6 +239,6 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 		err = perform(vcpu, &insn);
 	if (!err)
 		emulate_skip(vcpu, insn.len);
-	else if (err != -EFAULT && err != -EAGAIN)
+	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
 		emulate_give_up(vcpu, "cannot emulate the memory-mapped access");
 }

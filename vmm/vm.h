@@ -60,6 +60,7 @@ struct vcpu {
 	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
+	u16 retries;              /* emulate_again() */
 	u32 ext_topology[2];      /* EBX, ECX of its CPUID leaf 0x8000001E */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
 	u64 xss;

@@ -46,10 +46,21 @@ def runs(request):
 
 @pytest.mark.parametrize("guest", cases())
 def test_guest(runs, guest):
-    guests, run = runs(guest.machine, guest.cpus > 1)
+    run = runs(guest.machine, guest.cpus > 1)[1]
     text = tiny.part(guest, run.text)
     assert tiny.judge(guest, text) == [], text[-4000:] or run.outcome.text
-    # And the node itself came to its end, all VMs having ended as they should.
+
+
+def nodes():
+    for machine in node.MACHINES:
+        for several in (False, True):
+            yield pytest.param(machine, several, marks=pytest.mark.xdist_group("tiny-%s-%s" % (machine, several)))
+
+
+@pytest.mark.parametrize("machine, several", nodes())
+def test_node(runs, machine, several):
+    """The node came to its end, and says rightly how many of its VMs ended well."""
+    guests, run = runs(machine, several)
     failed = sum(1 for g in guests if not g.good)
     assert run.outcome.status == (margay_run.VM_FAILED if failed else margay_run.OK), run.outcome.text
     assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(guests), failed))

@@ -81,7 +81,7 @@ def judge(guest, text):
     """What is wrong with this guest's run, as a list of lines; empty: nothing."""
     wrong = re.findall(r"^tiny: failed: .*$", text, re.MULTILINE) if guest.ok else []
     ends = re.findall(r"^%s: (end=.*)$" % guest.name, text, re.MULTILINE)
-    results = re.findall(r"^tiny: %s: (\w+) .*$" % guest.name, text, re.MULTILINE)
+    results = re.findall(r"^tiny: %s: (ok|FAILED) .*$" % guest.name, text, re.MULTILINE)
     if results != (["ok"] if guest.ok else ["FAILED"]):
         wrong.append("result lines: %s" % results)
     if ends != [guest.end]:

@@ -29,6 +29,16 @@ static void step(struct vcpu *vcpu, struct svm_vcpu *s)
 	vcpu->regs.rflags |= RFLAGS_TF;
 }
 
+/* Another exit came before the step's #DB: TF is the guest's again, and who still wants the window asks again. */
+static void stop_stepping(struct vcpu *vcpu, struct svm_vcpu *s)
+{
+	s->stepping = false;
+	if (!s->guest_tf)
+		vcpu->regs.rflags &= ~RFLAGS_TF;
+	if (s->nmi_blocked)
+		s->vmcb->intercept_misc1 |= SVM_INTERCEPT_IRET;
+}
+
 void svm_request_nmi_window(struct vcpu *vcpu)
 {
 	struct svm_vcpu *s = svm_vcpu(vcpu);
@@ -216,6 +226,8 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	v->tlb_control = SVM_TLB_KEEP;
 	v->event_inj = 0;
 	recover_event(vcpu, v->exit_int_info);
+	if (unlikely(s->stepping) && v->exit_code != SVM_EXIT_EXCEPTION + VEC_DB)
+		stop_stepping(vcpu, s);
 	decode(vcpu, s, exit);
 }
 

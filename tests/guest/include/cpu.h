@@ -59,6 +59,7 @@ struct cpu {
 	unsigned id;              /* 0: the boot CPU */
 	volatile int trap;        /* vector of the last trap in a TRY(), or NO_TRAP */
 	volatile u64 trap_error, trap_cr2, trap_rip;
+	volatile int ended_by;    /* the vector that ended a catch_trap() or user_run() */
 	struct context *catching; /* where CATCH() goes on */
 	struct context *user;     /* where user_run() goes on */
 	volatile bool up;

@@ -34,6 +34,7 @@ void trap_common(struct trap_frame *f)
 			return;
 		}
 	}
+	c->ended_by = (int)f->vector;
 	if ((f->cs & 3) == 3 && c->user)
 		context_restore(c->user);
 	if (c->catching)
@@ -48,12 +49,12 @@ int catch_trap(void (*fn)(void *arg), void *arg)
 	struct cpu *c = this_cpu();
 	struct context here;
 
-	c->trap = NO_TRAP;
+	c->ended_by = NO_TRAP;
 	c->catching = &here;
 	if (!context_save(&here))
 		fn(arg);
 	c->catching = NULL;
-	return c->trap;
+	return c->ended_by;
 }
 
 int user_run(void (*fn)(void *arg), void *arg)
@@ -61,13 +62,13 @@ int user_run(void (*fn)(void *arg), void *arg)
 	struct cpu *c = this_cpu();
 	struct context here;
 
-	c->trap = NO_TRAP;
+	c->ended_by = NO_TRAP;
 	c->user = &here;
 	if (!context_save(&here))
 		user_enter(fn, arg, (u64)(c->user_stack + sizeof(c->user_stack)));
 	asm volatile("mov %0, %%ds; mov %0, %%es" : : "r"(SEL_DATA));
 	c->user = NULL;
-	return c->trap;
+	return c->ended_by;
 }
 
 void idt_set(u8 vector, u8 dpl, u8 ist)

@@ -1,0 +1,184 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * EXPECT: exit=0
+ *
+ * CR0, CR4, EFER and XCR0 with every bit and every pair of bits changed: taken
+ * and read back, ignored, or #GP(0), as SDM vol. 3, 2.5 and 2.6, and vol. 2,
+ * XSETBV, have it for the features that CPUID shows.
+ */
+#include "tiny.h"
+
+#define CR0_PE BIT(0)
+#define CR0_ET BIT(4)
+#define CR0_WP BIT(16)
+#define CR0_NW BIT(29)
+#define CR0_CD BIT(30)
+#define CR0_PG BIT(31)
+#define CR0_DEFINED 0xe005003full
+#define CR4_PAE BIT(5)
+#define CR4_LA57 BIT(12)
+#define CR4_OSXSAVE BIT(18)
+#define CR4_CET BIT(23)
+#define EFER_LME BIT(8)
+#define EFER_LMA BIT(10)
+
+extern u64 pml4[], page_dirs[];
+
+/* SMEP and SMAP may come on: no page that we use is the user's. */
+static void supervisor_pages(void)
+{
+	u64 *pdpt = (u64 *)(pml4[0] & ~0xfffull);
+
+	pml4[0] &= ~4ull;
+	for (unsigned i = 0; i < 4; i++)
+		pdpt[i] &= ~4ull;
+	for (unsigned i = 0; i < 2048; i++)
+		page_dirs[i] &= ~4ull;
+	write_cr3(read_cr3());
+}
+
+/* Features by the CR4 bit that each brings. */
+static const struct {
+	u8 bit, reg; /* reg: 0-3 EAX-EDX */
+	u32 leaf;
+	u8 feature;
+} cr4_bits[] = {
+	{ 0, 3, 1, 1 },   { 1, 3, 1, 1 },   { 2, 3, 1, 4 },   { 3, 3, 1, 2 },   { 4, 3, 1, 3 },   { 5, 3, 1, 6 },
+	{ 6, 3, 1, 7 },   { 7, 3, 1, 13 },  { 8, 3, 1, 0 },   { 9, 3, 1, 24 },  { 10, 3, 1, 25 }, { 11, 2, 7, 2 },
+	{ 12, 2, 7, 16 }, { 13, 2, 1, 5 },  { 14, 2, 1, 6 },  { 16, 1, 7, 0 },  { 17, 2, 1, 17 }, { 18, 2, 1, 26 },
+	{ 20, 1, 7, 7 },  { 21, 1, 7, 20 }, { 22, 2, 7, 3 },  { 23, 2, 7, 7 },  { 23, 3, 7, 20 }, { 24, 2, 7, 31 },
+};
+
+static bool shown(u32 leaf, unsigned reg, unsigned bit)
+{
+	struct cpuid r = cpuid(leaf, 0);
+
+	return (&r.eax)[reg] >> bit & 1;
+}
+
+static u64 cr4_allowed(void)
+{
+	u64 allowed = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cr4_bits); i++)
+		if (cpuid(0, 0).eax >= cr4_bits[i].leaf && shown(cr4_bits[i].leaf, cr4_bits[i].reg, cr4_bits[i].feature))
+			allowed |= BIT(cr4_bits[i].bit);
+	/* PCE is on every CPU. */
+	return allowed | BIT(8);
+}
+
+/* What a write of each makes of it: true and the value then read, or false: #GP. */
+static bool expect_cr0(u64 v, u64 *then)
+{
+	if (v >> 32 || !(v & CR0_PE) || !(v & CR0_PG) || (v & CR0_NW && !(v & CR0_CD)))
+		return false; /* in 64-bit mode paging stays on */
+	*then = (v & CR0_DEFINED) | CR0_ET;
+	return true;
+}
+
+static u64 cr4_all;
+
+static bool expect_cr4(u64 v, u64 *then)
+{
+	if (v & ~cr4_all || !(v & CR4_PAE) || v & CR4_LA57)
+		return false;
+	*then = v;
+	return true;
+}
+
+static void change(const char *name, u64 old, u64 bits, int (*set)(u64 v), u64 (*get)(void), bool (*expect)(u64 v, u64 *then))
+{
+	u64 want = old, got;
+	bool ok = expect(old ^ bits, &want);
+	int trap = set(old ^ bits);
+
+	got = get();
+	check((trap == NO_TRAP) == ok && (ok || trap == VEC_GP) && got == want,
+	      "%s %#lx changed to %#lx: vector %d, reads %#lx, not %#lx", name, old, old ^ bits, trap, got, want);
+	if (trap == NO_TRAP)
+		check(set(old) == NO_TRAP && get() == old, "%s put back from %#lx", name, old ^ bits);
+}
+
+static void all_pairs(const char *name, int (*set)(u64 v), u64 (*get)(void), bool (*expect)(u64 v, u64 *then))
+{
+	u64 old = get();
+
+	for (unsigned i = 0; i < 64; i++)
+		for (unsigned k = i; k < 64; k++)
+			change(name, old, BIT(i) | BIT(k), set, get, expect);
+}
+
+static int set_cr0(u64 v) { return try_write_cr0(v); }
+static int set_cr4(u64 v) { return try_write_cr4(v); }
+
+static u64 efer_all;
+
+static bool expect_efer(u64 v, u64 *then)
+{
+	if (v & ~efer_all || !(v & EFER_LME))
+		return false;
+	*then = v | EFER_LMA;
+	return true;
+}
+static int set_efer(u64 v) { return try_wrmsr(MSR_EFER, v); }
+static u64 get_efer(void) { return rdmsr(MSR_EFER); }
+
+static u64 xcr0_all;
+
+static bool expect_xcr0(u64 v, u64 *then)
+{
+	u64 avx512 = v & 0xe0, mpx = v & 0x18, amx = v & 0x60000;
+
+	if (v & ~xcr0_all || !(v & 1) || (v & 4 && !(v & 2)) || (avx512 && (avx512 != 0xe0 || !(v & 4))) ||
+	    (mpx && mpx != 0x18) || (amx && amx != 0x60000))
+		return false;
+	*then = v;
+	return true;
+}
+static int set_xcr0(u64 v) { return TRY("xsetbv", , O("c"(0), "a"((u32)v), "d"((u32)(v >> 32)))); }
+static u64 get_xcr0(void)
+{
+	u32 lo, hi;
+
+	asm volatile("xgetbv" : "=a"(lo), "=d"(hi) : "c"(0));
+	return (u64)hi << 32 | lo;
+}
+
+static void user_xsetbv(void *arg)
+{
+	(void)arg;
+	check(TRY("xsetbv", , O("c"(0), "a"(1), "d"(0))) == VEC_GP, "XSETBV in ring 3 raises #GP");
+}
+
+static void test_xcr0(void)
+{
+	struct cpuid d = cpuid(0xd, 0);
+
+	if (!shown(1, 2, 26))
+		return;
+	check(TRY("xsetbv", , O("c"(0), "a"(1), "d"(0))) == VEC_UD, "XSETBV without CR4.OSXSAVE raises #UD");
+	write_cr4(read_cr4() | CR4_OSXSAVE);
+	check(cpuid(1, 0).ecx & BIT(27), "CPUID's OSXSAVE follows CR4");
+	check(get_xcr0() == 1, "XCR0 is %#lx at the start", get_xcr0());
+	xcr0_all = (u64)d.edx << 32 | d.eax;
+	all_pairs("XCR0", set_xcr0, get_xcr0, expect_xcr0);
+	for (unsigned i = 1; i < 8; i++)
+		check(TRY("xsetbv", , O("c"(i), "a"(1), "d"(0))) == VEC_GP, "XSETBV of XCR%u raises #GP", i);
+	check(TRY("xsetbv", , O("c"(~0), "a"(1), "d"(0))) == VEC_GP, "XSETBV of XCR 0xffffffff raises #GP");
+	check(user_run(user_xsetbv, NULL) == NO_TRAP, "ring 3 came to its end");
+}
+
+void test_main(void)
+{
+	test_xcr0();
+	supervisor_pages();
+	cr4_all = cr4_allowed();
+	print("tiny: control_regs: CR4 bits shown %#lx", cr4_all);
+	all_pairs("CR4", set_cr4, read_cr4, expect_cr4);
+	all_pairs("CR0", set_cr0, read_cr0, expect_cr0);
+	efer_all = EFER_LME | EFER_LMA | 1 | (shown(0x80000001, 3, 20) ? BIT(11) : 0);
+	if (is_amd())
+		efer_all |= (shown(0x80000001, 3, 25) ? BIT(14) : 0) | (shown(0x80000001, 2, 17) ? BIT(15) : 0) |
+			    (shown(0x80000008, 1, 8) ? BIT(21) : 0) | (shown(0x80000021, 0, 8) ? BIT(21) : 0);
+	all_pairs("EFER", set_efer, get_efer, expect_efer);
+}

@@ -1,0 +1,107 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * EXPECT: exit=0
+ * CPUS: 2
+ *
+ * Code that changes at the instruction which the hypervisor carries out: by
+ * the CPU itself just before, and by another CPU all the while. What runs is the
+ * old or the new instruction, and the VM lives on.
+ */
+#include "apic.h"
+#include "tiny.h"
+
+#define RUNS 5000
+
+static u8 code[64] __attribute__((aligned(64)));
+static volatile bool stop;
+static volatile unsigned flips;
+
+/* A routine of RDI, RSI, EAX; `bytes` end with RET. */
+static void put(const u8 *bytes, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++)
+		((volatile u8 *)code)[i] = bytes[i];
+}
+
+static u64 run(u64 di, u64 si, u64 a)
+{
+	asm volatile("call *%[code]" : "+a"(a), "+D"(di), "+S"(si) : [code] "r"(code) : "rbx", "rcx", "rdx", "memory", "cc");
+	return a;
+}
+
+/* movw $new, 2(%rdi) ; the two bytes there ; ret */
+static void own_change(void)
+{
+	static const struct {
+		u16 old, new;
+		const char *name;
+	} to[] = {
+		{ 0x9090, 0xa20f, "NOPs to CPUID" }, { 0xa20f, 0x9090, "CPUID to NOPs" },      { 0x80e4, 0xa20f, "IN to CPUID" },
+		{ 0xa20f, 0x80e6, "CPUID to OUT" },  { 0x078b, 0x0789, "MMIO load to store" }, { 0x310f, 0x80e4, "RDTSC to IN" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(to); i++) {
+		u16 new = to[i].new;
+		const u8 bytes[] = { 0x66, 0xc7, 0x06, (u8)new, (u8)(new >> 8), (u8)to[i].old,
+				     (u8)(to[i].old >> 8), 0xc3 };
+		u32 top = cpuid(0, 0).eax, a;
+
+		put(bytes, sizeof(bytes));
+		a = (u32)run(LAPIC_BASE + APIC_TPR, (u64)code + 5, 0);
+		switch (new) {
+		case 0xa20f:
+			check(a == top, "%s: EAX %#x", to[i].name, a);
+			break;
+		case 0x80e4:
+			check((a & 0xff) == 0xff, "%s: EAX %#x", to[i].name, a);
+			break;
+		default:
+			check(a == 0, "%s: EAX %#x", to[i].name, a);
+		}
+	}
+}
+
+/* CPU 1: one two-byte instruction after the other at the same place. */
+static void flip(void *arg)
+{
+	/* Each one instruction of two bytes. */
+	static const u16 insn[] = { 0x078b, 0x0789, 0x9066, 0x0723, 0xc08b, 0xa20f, 0x80e4, 0x0787 };
+
+	(void)arg;
+	for (unsigned i = 0; !stop; i++)
+		flips = i, *(volatile u16 *)code = insn[i % ARRAY_SIZE(insn)];
+}
+
+/* CPU 1: control-register moves, for a host whose CPU tells nothing of them. */
+static void flip_cr(void *arg)
+{
+	/* Each one of four. */
+	static const u32 insn[] = { 0xc0200f48, 0xc0220f48, 0x00401f0f, 0xa20f4848, 0x80e44848 };
+
+	(void)arg;
+	for (unsigned i = 0; !stop; i++)
+		flips = i, *(volatile u32 *)code = insn[i % ARRAY_SIZE(insn)];
+}
+
+static void others_change(void (*flipper)(void *), u64 rax, const u8 bytes[5])
+{
+	unsigned runs = 0;
+
+	put(bytes, 5);
+	stop = false;
+	flips = 0;
+	smp_run(1, flipper, NULL);
+	for (; runs < RUNS || flips < RUNS; runs++)
+		run(LAPIC_BASE + APIC_TPR, (u64)code, rax);
+	stop = true;
+	smp_wait(1);
+	check(runs >= RUNS, "%u runs, %u flips", runs, flips);
+}
+
+void test_main(void)
+{
+	check(smp_start() == 2, "two CPUs");
+	own_change();
+	others_change(flip, 0, (const u8[]){ 0x66, 0x90, 0x66, 0x90, 0xc3 });
+	others_change(flip_cr, read_cr0(), (const u8[]){ 0x0f, 0x1f, 0x40, 0x00, 0xc3 });
+}

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * EXPECT: exit=0
+ *
+ * Single-stepping over instructions that the hypervisor carries out: one #DB
+ * after each, DR6.BS alone, and one after each repetition of a string one.
+ */
+#include "apic.h"
+#include "tiny.h"
+
+#define SEEN_MAX 16
+
+static u64 seen[SEEN_MAX], seen_dr6[SEEN_MAX];
+static unsigned count;
+static u8 buffer[64];
+
+static void on_debug(struct trap_frame *f)
+{
+	u64 dr6;
+
+	asm volatile("mov %%dr6, %0" : "=r"(dr6));
+	if (count < SEEN_MAX) {
+		seen[count] = f->rip;
+		seen_dr6[count] = dr6;
+	}
+	count++;
+	dr6 = 0xffff0ff0;
+	asm volatile("mov %0, %%dr6" : : "r"(dr6));
+}
+
+/* The instruction, then a NOP, with TF set before and cleared behind; at[0..2]: their addresses and the one behind. */
+#define STEP(text, inputs, ...)                                                                     \
+	({                                                                                          \
+		count = 0;                                                                          \
+		asm volatile("lea 1f(%%rip), %%r12; mov %%r12, at; lea 2f(%%rip), %%r12; mov %%r12, at + 8\n\t" \
+			     "lea 3f(%%rip), %%r12; mov %%r12, at + 16\n\t"                         \
+			     "pushfq; orl $0x100, (%%rsp); popfq\n"                                 \
+			     "1:\t" text "\n2:\tnop\n3:\tpushfq; andl $~0x100, (%%rsp); popfq"      \
+			     : : inputs : "memory", "cc", "r12", ##__VA_ARGS__);                    \
+	})
+
+u64 at[3];
+
+static void stepped(const char *name)
+{
+	bool ok = count >= 2 && seen[0] == at[1] && seen[1] == at[2];
+
+	check(ok, "%s: stepped to +%ld, +%ld, %u #DB in all", name, seen[0] - at[0], seen[1] - at[0], count);
+	for (unsigned i = 0; i < count && i < SEEN_MAX; i++)
+		if ((seen_dr6[i] & 0xe00f) != 0x4000)
+			check(false, "%s: DR6 %#lx", name, seen_dr6[i]);
+}
+
+/* n repetitions: each but the last leaves RIP on the instruction. */
+static void repeated(const char *name, unsigned n)
+{
+	bool ok = count >= n + 1;
+
+	for (unsigned i = 0; ok && i < n - 1; i++)
+		ok = seen[i] == at[0];
+	check(ok && seen[n - 1] == at[1] && seen[n] == at[2], "%s: %u #DB, at +%ld, +%ld, +%ld, +%ld", name, count, seen[0] - at[0],
+	      seen[1] - at[0], seen[2] - at[0], seen[3] - at[0]);
+}
+
+static u8 target[64];
+
+void test_main(void)
+{
+	u64 pat = rdmsr(0x277), cr0 = read_cr0(), cr4 = read_cr4();
+
+	trap_handlers[VEC_DB] = on_debug;
+	STEP("nop", ); /* the control: nobody but the CPU has to do with it */
+	stepped("NOP");
+	STEP("cpuid", O("a"(0), "c"(0)), "rbx", "rdx");
+	stepped("CPUID");
+	STEP("in $0x80, %%al", , "rax");
+	stepped("IN");
+	STEP("out %%al, $0x80", O("a"(0)));
+	stepped("OUT");
+	STEP("rdmsr", O("c"(0x277)), "rax", "rdx");
+	stepped("RDMSR");
+	STEP("wrmsr", O("c"(0x277), "a"((u32)pat), "d"((u32)(pat >> 32))));
+	stepped("WRMSR");
+	STEP("rdtsc", , "rax", "rdx");
+	stepped("RDTSC");
+	STEP("mov (%%rsi), %%eax", O("S"(LAPIC_BASE + APIC_ID)), "rax");
+	stepped("MMIO load");
+	STEP("mov %%eax, (%%rdi)", O("D"(LAPIC_BASE + APIC_TPR), "a"(0)));
+	stepped("MMIO store");
+	STEP("orl $0, (%%rdi)", O("D"(LAPIC_BASE + APIC_TPR)));
+	stepped("MMIO read-modify-write");
+	STEP("mov %%cr0, %%rax", , "rax");
+	stepped("MOV from CR0");
+	STEP("mov %%rax, %%cr0", O("a"(cr0)));
+	stepped("MOV to CR0");
+	STEP("mov %%rax, %%cr4", O("a"(cr4)));
+	stepped("MOV to CR4");
+	STEP("mov %%cr8, %%rax", , "rax");
+	stepped("MOV from CR8");
+	STEP("mov %%rax, %%cr8", O("a"(0ull)));
+	stepped("MOV to CR8");
+	STEP("clts", );
+	stepped("CLTS");
+	STEP("lmsw %%ax", O("a"((u16)cr0)));
+	stepped("LMSW");
+	STEP("wbinvd", );
+	stepped("WBINVD");
+	if (on_margay() && is_amd())
+		STEP("vmmcall", , "rax");
+	else if (on_margay())
+		STEP("vmcall", , "rax");
+	stepped("hypercall");
+	STEP("rep outsb", O("S"(buffer), "d"(0x80), "c"(3)));
+	repeated("REP OUTSB", 3);
+	STEP("rep insb", O("D"(target), "d"(0x80), "c"(3)));
+	repeated("REP INSB", 3);
+	STEP("rep stosl", O("D"(LAPIC_BASE + APIC_TPR), "a"(0), "c"(3)));
+	repeated("REP STOSD to MMIO", 3);
+	STEP("rep lodsl", O("S"(LAPIC_BASE + APIC_TPR), "c"(3)), "rax");
+	repeated("REP LODSD from MMIO", 3);
+}
