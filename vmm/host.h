@@ -18,7 +18,7 @@
  * caller reports. Any CPU, interrupts off or on.
  */
 void *host_pages_alloc(unsigned count, int node);
-void host_pages_free(void *pages, unsigned count);
+void host_pages_free(void *pages, unsigned count); /* NULL: does nothing */
 
 /*
  * From now on what the calling CPU allocates by host_pages_alloc() is added to

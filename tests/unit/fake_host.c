@@ -44,7 +44,8 @@ void *host_pages_alloc(unsigned count, int node)
 
 void host_pages_free(void *pages, unsigned count)
 {
-	fake_host.pages_in_use -= count;
+	if (pages)
+		fake_host.pages_in_use -= count;
 	free(pages);
 }
 
