@@ -98,6 +98,16 @@ static void init_numa(void)
 		printk("node %u: %lu MiB free", node, pmem_free_bytes((int)node, NULL) >> 20);
 }
 
+static u32 highest_apic_id(void)
+{
+	const struct madt_info *madt = acpi_madt();
+	u32 highest = 0;
+
+	for (unsigned i = 0; madt && i < madt->nr_cpus; i++)
+		highest = MAX(highest, madt->cpu[i].apic_id);
+	return highest;
+}
+
 /* A console without an interrupt stays polled: output works, input does not. */
 static void init_console_interrupt(void)
 {
@@ -165,7 +175,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	init_memory(load_base);
 	acpi_init(&bootinfo);
 	init_numa();
-	if (apic_init())
+	if (apic_init(highest_apic_id()))
 		panic("no local APIC");
 	cpu_init_all();
 	cpu_report_srat();

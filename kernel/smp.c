@@ -178,8 +178,8 @@ static bool talk_to(struct cpu *cpu)
 static int start(struct cpu *cpu)
 {
 	if (!apic_can_reach(cpu->apic_id)) {
-		printk_error("CPU with APIC ID %u: left out: firmware started the boot CPU in xAPIC mode, "
-			     "which reaches IDs up to 254", cpu->apic_id);
+		printk_error("CPU with APIC ID %u: left out: the boot CPU has no x2APIC mode, and xAPIC mode "
+			     "reaches IDs up to 254", cpu->apic_id);
 		return -ENODEV;
 	}
 	if (cpu_alloc_stacks(cpu)) {

@@ -7,6 +7,7 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
+#include "vmm/shootdown.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
@@ -60,8 +61,10 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	vm->nr_paused++;
 	vm->frozen_at = host_tsc(); /* the last one's stays: it is not before any TSC that the guest has seen */
 	spin_unlock(&vm->pause_lock);
+	shootdown_leave(vcpu);
 	while (vm_paused(vm) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING)
 		host_cpu_wait();
+	shootdown_join(vcpu);
 	spin_lock(&vm->pause_lock);
 	vm->nr_paused--;
 	spin_unlock(&vm->pause_lock);

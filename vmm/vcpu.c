@@ -8,6 +8,7 @@
 
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
+#include "vmm/shootdown.h"
 #include "vmm/startup.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
@@ -30,6 +31,7 @@ struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 	vcpu->id = id;
 	vcpu->cpu = vm->host_cpu[id];
 	vcpu->apic_id = vm->config->flat ? id : info->apic_id;
+	vcpu->stage2_seen = STAGE2_ABSENT;
 	vcpu->startup = id ? STARTUP_WAIT : STARTUP_RUN;
 	return vcpu;
 }
@@ -60,6 +62,7 @@ static void loop(struct vcpu *vcpu)
 			host_interrupt_window(); /* the kernel kicks itself when an NMI was more than a kick */
 		if (!running(vcpu->vm))
 			return;
+		shootdown_note(vcpu);
 		if (unlikely(vm_paused(vcpu->vm))) {
 			vcpu_stay_paused(vcpu);
 			continue;
@@ -154,7 +157,9 @@ static void vcpu_work(struct host_work *work)
 		} else {
 			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE))
 				__builtin_ia32_pause();
+			shootdown_join(vcpu);
 			loop(vcpu);
+			shootdown_leave(vcpu);
 			devices_stop(vcpu);
 			telemetry_print(vcpu);
 			hvm->vcpu_destroy(vcpu);

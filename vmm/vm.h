@@ -57,6 +57,7 @@ struct vcpu {
 	unsigned cpu;             /* host CPU that runs it */
 	void *hvm;                /* backend state */
 	struct lapic *lapic;      /* vmm/dev/lapic.c's */
+	u64 stage2_seen;          /* vmm/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
 	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
@@ -126,6 +127,8 @@ struct vm {
 	struct vcpu *vcpus[VM_MAX_VCPUS];
 	struct gpa_map map;
 	struct stage2 stage2;
+	struct spinlock stage2_lock; /* guards stage2 once vCPUs run: vm_stage2_lock() */
+	u64 stage2_count;         /* times that something was taken out of it; atomic */
 	struct cpuid_table cpuid;
 	struct mtrr_state mtrr;
 	s64 tsc_offset;

@@ -54,11 +54,9 @@ def per_cpu(run, name, cpus):
     return [int(word) for word in line[0].split()[2:2 + cpus]]
 
 
-@pytest.mark.parametrize("machine, node_cpus, cpus, where", SHAPES)
-def test_vcpus(machine, node_cpus, cpus, where):
+def check(run, machine, node_cpus, where, ids):
+    """where: host CPUs by vCPU; ids: APIC IDs of the host's CPUs."""
     count = len(where)
-    run = node.run_guest("smp-" + cpus.replace(",", "_"), machine, "margay.test=smp", vm={"cpus": cpus}, cpus=node_cpus,
-                         acpi=TWO_NODES if machine == "bochs" else ())
     assert run.outcome.status == margay_run.OK, run.outcome.text
     assert run.has_line("margay-test: done")
     assert run.has_line(r"margay: CPUs: %d online of %d" % (node_cpus, node_cpus))
@@ -76,8 +74,25 @@ def test_vcpus(machine, node_cpus, cpus, where):
                 and not (machine == "bochs" and "topology_sane" in line)]
     # Where the hypervisor says it put them, and that each of them really ran.
     for vcpu, cpu in enumerate(where):
-        assert run.has_line(r"vm0: vcpu%d: CPU %d, APIC ID %d.*" % (vcpu, cpu, cpu))
+        assert run.has_line(r"vm0: vcpu%d: CPU %d, APIC ID %d.*" % (vcpu, cpu, ids[cpu]))
         assert run.has_line(r"vm0: vcpu%d: exits=[1-9]\d* .*" % vcpu)
     check_budget(run, node_cpus, count)
     if machine == "bochs":
         check_two_nodes(run)
+
+
+@pytest.mark.parametrize("machine, node_cpus, cpus, where", SHAPES)
+def test_vcpus(machine, node_cpus, cpus, where):
+    run = node.run_guest("smp-" + cpus.replace(",", "_"), machine, "margay.test=smp", vm={"cpus": cpus}, cpus=node_cpus,
+                         acpi=TWO_NODES if machine == "bochs" else ())
+    check(run, machine, node_cpus, where, range(node_cpus))
+
+
+def test_sparse_and_wide_apic_ids():
+    """IDs with holes, and beyond what xAPIC mode and MADT type 0 can name."""
+    ids = [0, 5, 254, 256, 287]
+    extra = [word for i in ids[1:] for word in ("-device", "max-x86_64-cpu,socket-id=%d,core-id=0,thread-id=0" % i)]
+    run = node.run_guest("smp-wide", "qemu", "margay.test=smp", vm={"cpus": "4-4,1-3"},
+                         cpus="1,maxcpus=288,sockets=288,cores=1", extra=extra)
+    assert run.has_line(r"margay: CPU 0: APIC ID 0, x2APIC, .*")
+    check(run, "qemu", len(ids), [4, 1, 2, 3], ids)

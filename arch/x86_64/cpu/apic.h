@@ -9,8 +9,11 @@
 
 #include <margay/types.h>
 
-/* Masks the 8259s and enables the calling (boot) CPU's APIC. 0, or -ENODEV when it has none (logged). */
-int apic_init(void);
+/*
+ * Masks the 8259s and enables the calling (boot) CPU's APIC, in x2APIC mode
+ * where it can. highest_id: of all CPUs. 0, or -ENODEV when it has none (logged).
+ */
+int apic_init(u32 highest_id);
 /* Enables the APIC of another CPU, in the mode that apic_init() chose. */
 void apic_init_cpu(void);
 

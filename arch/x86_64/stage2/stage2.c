@@ -41,6 +41,23 @@ static void table_free(struct stage2 *s, u64 *table)
 	s->tables--;
 }
 
+/*
+ * Sets an empty table aside. A CPU may still walk it by its paging-structure
+ * caches: the link, a page's address, is an entry that is not present.
+ */
+static void table_retire(struct stage2 *s, u64 *table)
+{
+	static_assert(sizeof(void *) == sizeof(*table), "the link takes an entry's place");
+	__atomic_store_n(&table[0], (u64)(uintptr_t)s->retired, __ATOMIC_RELAXED);
+	s->retired = table;
+}
+
+/* Entries change while CPUs walk them: each by one store, and what it points to before. */
+static void set_entry(u64 *e, u64 value)
+{
+	__atomic_store_n(e, value, __ATOMIC_RELEASE);
+}
+
 int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem, enum stage2_leaf max_leaf)
 {
 	*s = (struct stage2){ .fmt = fmt, .mem = mem, .max_leaf = max_leaf };
@@ -56,8 +73,19 @@ static void free_tree(struct stage2 *s, u64 *table, unsigned level)
 	table_free(s, table);
 }
 
+void stage2_reap(struct stage2 *s)
+{
+	while (s->retired) {
+		u64 *table = s->retired;
+
+		s->retired = (u64 *)(uintptr_t)table[0];
+		table_free(s, table);
+	}
+}
+
 void stage2_destroy(struct stage2 *s)
 {
+	stage2_reap(s);
 	if (s->root)
 		free_tree(s, s->root, STAGE2_LEVELS - 1);
 	*s = (struct stage2){ 0 };
@@ -79,7 +107,7 @@ static int map_leaf(struct stage2 *s, u64 gpa, unsigned leaf_level, u64 entry)
 		if (level == leaf_level) {
 			if (s->fmt->present(*e))
 				return -EEXIST;
-			*e = entry;
+			set_entry(e, entry);
 			s->leaves[level]++;
 			return 0;
 		}
@@ -88,7 +116,7 @@ static int map_leaf(struct stage2 *s, u64 gpa, unsigned leaf_level, u64 entry)
 
 			if (!t)
 				return -ENOMEM;
-			*e = s->fmt->table(s->mem->to_hpa(t));
+			set_entry(e, s->fmt->table(s->mem->to_hpa(t)));
 		} else if (is_leaf(*e, level)) {
 			return -EEXIST;
 		}
@@ -126,7 +154,7 @@ static int split(struct stage2 *s, u64 *e, unsigned level)
 	for (unsigned i = 0; i < ENTRIES; i++)
 		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1, s->fmt->prot(*e),
 				    s->fmt->type(*e));
-	*e = s->fmt->table(s->mem->to_hpa(t));
+	set_entry(e, s->fmt->table(s->mem->to_hpa(t)));
 	s->leaves[level]--;
 	s->leaves[level - 1] += ENTRIES;
 	return 0;
@@ -154,7 +182,7 @@ static int unmap_table(struct stage2 *s, u64 *table, unsigned level, u64 gpa, u6
 		}
 		if (is_leaf(*e, level)) {
 			if (whole) {
-				*e = 0;
+				set_entry(e, 0);
 				s->leaves[level]--;
 				gpa = next;
 				continue;
@@ -167,8 +195,10 @@ static int unmap_table(struct stage2 *s, u64 *table, unsigned level, u64 gpa, u6
 		if (err)
 			return err;
 		if (table_empty(s, child(s, *e))) {
-			table_free(s, child(s, *e));
-			*e = 0;
+			u64 *empty = child(s, *e);
+
+			set_entry(e, 0);
+			table_retire(s, empty);
 		}
 		gpa = next;
 	}

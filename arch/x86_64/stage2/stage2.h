@@ -3,7 +3,8 @@
  * Pure module: second-level page tables. One four-level walker, two entry
  * formats: EPT (SDM vol. 3, 29.3) and NPT (APM vol. 2, 15.25). The memory that
  * tables live in comes through struct stage2_mem, so it also runs on the build
- * host. The caller serializes changes and flushes cached translations.
+ * host. The caller serializes changes and flushes cached translations; CPUs
+ * may walk the tables meanwhile.
  */
 #ifndef STAGE2_STAGE2_H
 #define STAGE2_STAGE2_H
@@ -40,7 +41,8 @@ struct stage2 {
 	const struct stage2_mem *mem;
 	enum stage2_leaf max_leaf;
 	u64 *root;
-	unsigned tables;         /* pages in use, the root included */
+	u64 *retired;            /* tables taken out, linked by their first entry, until stage2_reap() */
+	unsigned tables;         /* pages in use, the root and retired ones included */
 	u64 leaves[LEAF_SIZES];  /* mapped leaves by size */
 };
 
@@ -67,11 +69,14 @@ void stage2_destroy(struct stage2 *s);
 int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum memtype type);
 
 /*
- * Removes [gpa, gpa+size), splitting larger leaves at its ends and freeing
+ * Removes [gpa, gpa+size), splitting larger leaves at its ends and retiring
  * tables that become empty; absent parts are passed over. -EINVAL; -ENOMEM
  * when a split needs a table.
  */
 int stage2_unmap(struct stage2 *s, u64 gpa, u64 size);
+
+/* Frees the retired tables. Every CPU has dropped its cached translations since (SDM vol. 3, 29.4.3.3; APM vol. 2, 15.16). */
+void stage2_reap(struct stage2 *s);
 
 /* Translates one address. 0 or -ENOENT. */
 int stage2_lookup(const struct stage2 *s, u64 gpa, struct stage2_mapping *out);

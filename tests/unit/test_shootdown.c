@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/shootdown.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
+/*
+ * vCPUs as threads with a TLB each, which "the hardware" fills by walking the
+ * tables and only flush_stage2() empties. They take pages away from each other
+ * all the time; no access may reach a page after its vm_unmap() has returned.
+ * The same without the flush must be seen to fail.
+ */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/hvm.h"
+#include "vmm/shootdown.h"
+
+#define VCPUS 3
+#define PAGES 16   /* guest pages, one per table, so that tables come and go too */
+#define FRAMES 32  /* what they are mapped to */
+#define CHANGES 150
+#define STRIDE MIB(2)
+
+static struct vm vm;
+static struct vcpu vcpus[VCPUS];
+static u64 tlb[VCPUS][PAGES]; /* frame + 1; 0: not cached */
+static u32 kicked[VCPUS];
+static unsigned owner[FRAMES]; /* the page that it may be reached by, + 1; 0: free; atomic */
+static unsigned stale;         /* accesses to a frame by a page that it no longer belongs to; atomic */
+static bool leave_out_flush;
+static pthread_barrier_t all_joined;
+
+static void flush(struct vcpu *vcpu)
+{
+	if (!leave_out_flush)
+		memset(tlb[vcpu->id], 0, sizeof(tlb[vcpu->id]));
+}
+
+static const struct hvm_ops ops = { .flush_stage2 = flush };
+const struct hvm_ops *hvm = &ops;
+
+void vcpu_kick(struct vcpu *vcpu)
+{
+	__atomic_store_n(&kicked[vcpu->id], 1, __ATOMIC_SEQ_CST);
+}
+
+u64 host_tsc(void)
+{
+	return __builtin_ia32_rdtsc();
+}
+
+u64 host_tsc_khz(void)
+{
+	return 2000000;
+}
+
+void host_panic(const char *fmt, ...)
+{
+	(void)fmt;
+	abort();
+}
+
+static void *page_alloc(void)
+{
+	return memset(aligned_alloc(4096, 4096), 0, 4096);
+}
+
+static u64 to_hpa(const void *page)
+{
+	return (u64)(uintptr_t)page;
+}
+
+static void *to_virt(u64 pa)
+{
+	return (void *)(uintptr_t)pa;
+}
+
+static const struct stage2_mem mem = { page_alloc, free, to_hpa, to_virt };
+
+/* Guest mode: accesses until somebody kicks, or for a while. */
+static void enter(struct vcpu *vcpu, unsigned *seed)
+{
+	u64 *cached = tlb[vcpu->id];
+
+	for (unsigned i = 0; i < 200 && !__atomic_load_n(&kicked[vcpu->id], __ATOMIC_SEQ_CST); i++) {
+		unsigned page = (unsigned)rand_r(seed) % PAGES;
+		struct stage2_mapping m;
+
+		if (!cached[page] && stage2_lookup(&vm.stage2, page * STRIDE, &m) == 0)
+			cached[page] = m.hpa / PAGE_SIZE + 1;
+		if (cached[page] && __atomic_load_n(&owner[cached[page] - 1], __ATOMIC_SEQ_CST) != page + 1)
+			__atomic_add_fetch(&stale, 1, __ATOMIC_RELAXED);
+	}
+}
+
+/* An exit that moves a page to another frame. */
+static void move_page(struct vcpu *vcpu, unsigned *seed)
+{
+	unsigned page = (unsigned)rand_r(seed) % PAGES, frame = (unsigned)rand_r(seed) % FRAMES;
+	struct stage2_mapping m;
+
+	vm_stage2_lock(vcpu);
+	if (stage2_lookup(&vm.stage2, page * STRIDE, &m) == 0) {
+		assert_int_equal(vm_unmap(vcpu, gpa(page * STRIDE), PAGE_SIZE), 0);
+		__atomic_store_n(&owner[m.hpa / PAGE_SIZE], 0, __ATOMIC_SEQ_CST);
+	}
+	while (__atomic_load_n(&owner[frame], __ATOMIC_SEQ_CST))
+		frame = (frame + 1) % FRAMES;
+	__atomic_store_n(&owner[frame], page + 1, __ATOMIC_SEQ_CST);
+	assert_int_equal(vm_map(&vm, gpa(page * STRIDE), hpa(frame * PAGE_SIZE), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), 0);
+	vm_stage2_unlock(&vm);
+}
+
+static void *run(void *arg)
+{
+	struct vcpu *vcpu = arg;
+	unsigned seed = 20261121 + vcpu->id;
+
+	shootdown_join(vcpu);
+	pthread_barrier_wait(&all_joined);
+	for (unsigned changes = 0; changes < CHANGES; changes++) {
+		/* Absent for a moment: nobody waits for it, and it comes back with nothing cached. */
+		if (changes % 16 == 0) {
+			shootdown_leave(vcpu);
+			flush(vcpu);
+			shootdown_join(vcpu);
+		}
+		for (unsigned entries = 0; entries < 4; entries++) {
+			__atomic_exchange_n(&kicked[vcpu->id], 0, __ATOMIC_SEQ_CST);
+			shootdown_note(vcpu);
+			enter(vcpu, &seed);
+		}
+		move_page(vcpu, &seed);
+	}
+	shootdown_leave(vcpu);
+	return NULL;
+}
+
+static unsigned stale_accesses(bool without_flush)
+{
+	pthread_t thread[VCPUS];
+
+	memset(&vm, 0, sizeof(vm));
+	memset(vcpus, 0, sizeof(vcpus));
+	memset(tlb, 0, sizeof(tlb));
+	memset(owner, 0, sizeof(owner));
+	stale = 0;
+	leave_out_flush = without_flush;
+	vm.nr_vcpus = VCPUS;
+	assert_int_equal(pthread_barrier_init(&all_joined, NULL, VCPUS), 0);
+	for (unsigned i = 0; i < VCPUS; i++) {
+		vm.vcpus[i] = &vcpus[i];
+		vcpus[i].vm = &vm;
+		vcpus[i].id = i;
+		vcpus[i].stage2_seen = STAGE2_ABSENT;
+	}
+	assert_int_equal(stage2_init(&vm.stage2, &ept_format, &mem, LEAF_2M), 0);
+	for (unsigned i = 0; i < VCPUS; i++)
+		assert_int_equal(pthread_create(&thread[i], NULL, run, &vcpus[i]), 0);
+	for (unsigned i = 0; i < VCPUS; i++)
+		assert_int_equal(pthread_join(thread[i], NULL), 0);
+	pthread_barrier_destroy(&all_joined);
+	assert_true(vm.stage2_count > CHANGES);
+	assert_null(vm.stage2.retired);
+	stage2_destroy(&vm.stage2);
+	return stale;
+}
+
+static void no_stale_access(void **state)
+{
+	(void)state;
+	assert_int_equal(stale_accesses(false), 0);
+}
+
+static void without_flush_it_fails(void **state)
+{
+	(void)state;
+	assert_int_not_equal(stale_accesses(true), 0);
+}
+
+/* The waiter is alone: nobody else has joined, or everybody has left. */
+static void absent_are_not_waited_for(void **state)
+{
+	(void)state;
+	memset(&vm, 0, sizeof(vm));
+	memset(vcpus, 0, sizeof(vcpus));
+	memset(kicked, 0, sizeof(kicked));
+	vm.nr_vcpus = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		vm.vcpus[i] = &vcpus[i];
+		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .stage2_seen = STAGE2_ABSENT };
+	}
+	assert_int_equal(stage2_init(&vm.stage2, &npt_format, &mem, LEAF_2M), 0);
+	shootdown_join(&vcpus[0]);
+	vm_stage2_lock(&vcpus[0]);
+	assert_int_equal(vm_unmap(&vcpus[0], gpa(0), PAGE_SIZE), 0);
+	assert_int_equal(vm_unmap(&vcpus[0], gpa(1), PAGE_SIZE), -EINVAL);
+	vm_stage2_unlock(&vm);
+	assert_int_equal(kicked[1], 0);
+	stage2_destroy(&vm.stage2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(no_stale_access),
+		cmocka_unit_test(without_flush_it_fails),
+		cmocka_unit_test(absent_are_not_waited_for),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Taking second-level mappings away from a running VM. A CPU caches
+ * translations and may use them until it flushes them (SDM vol. 3, 29.4.3; APM
+ * vol. 2, 15.16), so a page or table gets another use only after every CPU of
+ * the VM has left the guest and flushed.
+ *
+ * The VM counts such changes; each vCPU flushes and notes the count before it
+ * enters the guest. Whoever takes a mapping away counts, kicks and waits for
+ * all notes.
+ */
+#ifndef VMM_SHOOTDOWN_H
+#define VMM_SHOOTDOWN_H
+
+#include "vmm/vm.h"
+
+/* What vcpu->stage2_seen says of a vCPU that does not enter the guest: not started yet, or out of its loop. */
+#define STAGE2_ABSENT (~0ull)
+
+/* Before the vCPU's first entry and after its last, on its CPU. Outside of the two nobody waits for it. */
+void shootdown_join(struct vcpu *vcpu);
+void shootdown_leave(struct vcpu *vcpu);
+
+/*
+ * Notes the present count and flushes if it is new. On the vCPU's CPU, behind
+ * host_cpu_kicked(), before each entry; the caller holds no pointer to guest
+ * memory that it found before.
+ */
+void shootdown_note(struct vcpu *vcpu);
+
+/*
+ * The lock of the VM's second-level tables once its vCPUs run; to be held over
+ * a device's own record of what it has mapped, too. `vcpu` is the caller's own,
+ * in an exit. While it waits it takes part in others' changes: the caller holds
+ * no other lock and no pointer to guest memory.
+ */
+void vm_stage2_lock(struct vcpu *vcpu);
+void vm_stage2_unlock(struct vm *vm);
+
+/* stage2_map() for a running VM, lock held. What was absent is not cached: nobody has to flush. */
+int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type);
+
+/*
+ * stage2_unmap() for a running VM, lock held. When it returns no CPU uses what
+ * was mapped there, neither in guest mode nor for it. 0; -EINVAL; -ENOMEM, with
+ * a part removed.
+ */
+int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size);
+
+#endif
