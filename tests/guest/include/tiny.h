@@ -39,6 +39,8 @@ extern u32 boot_magic;
 
 /* Starts CPUs 1..n-1, n from the option cpus= (default 1), by INIT and SIPI; returns n. They wait for work. */
 unsigned smp_start(void);
+/* Starts one of them again, whatever it was doing. */
+void smp_restart(unsigned cpu);
 /* Runs fn(arg) on a CPU that has been started; does not wait. */
 void smp_run(unsigned cpu, void (*fn)(void *arg), void *arg);
 /* Waits until the CPU has done its work. */

@@ -28,6 +28,25 @@ void ap_main(void)
 	}
 }
 
+void smp_restart(unsigned cpu)
+{
+	struct cpu *c = &cpus[cpu];
+
+	c->id = cpu;
+	c->fn = NULL;
+	c->up = false;
+	starting = c;
+	ap_stack = (u64)(c->stack + sizeof(c->stack));
+	apic_ipi(cpu, ICR_INIT | ICR_ASSERT);
+	/* On the bare machine an INIT takes 10 ms; a VM needs no time. */
+	if (!on_margay())
+		for (u64 end = rdtsc() + 50000000; rdtsc() < end;)
+			cpu_relax();
+	apic_ipi(cpu, ICR_STARTUP | ICR_ASSERT | AP_PAGE >> 12);
+	while (!c->up)
+		cpu_relax();
+}
+
 unsigned smp_start(void)
 {
 	unsigned n = (unsigned)option_number("cpus", 1);
@@ -35,21 +54,8 @@ unsigned smp_start(void)
 	apic_enable();
 	for (const u8 *p = ap_start; p < ap_end; p++)
 		*(volatile u8 *)(AP_PAGE + (u64)(p - ap_start)) = *p;
-	for (unsigned i = 1; i < n && i < MAX_CPUS; i++) {
-		struct cpu *c = &cpus[i];
-
-		c->id = i;
-		starting = c;
-		ap_stack = (u64)(c->stack + sizeof(c->stack));
-		apic_ipi(i, ICR_INIT | ICR_ASSERT);
-		/* On the bare machine an INIT takes 10 ms; a VM needs no time. */
-		if (!on_margay())
-			for (u64 end = rdtsc() + 50000000; rdtsc() < end;)
-				cpu_relax();
-		apic_ipi(i, ICR_STARTUP | ICR_ASSERT | AP_PAGE >> 12);
-		while (!c->up)
-			cpu_relax();
-	}
+	for (unsigned i = 1; i < n && i < MAX_CPUS; i++)
+		smp_restart(i);
 	return n;
 }
 
