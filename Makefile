@@ -25,7 +25,8 @@ DEFCONFIGS := $(wildcard configs/*_defconfig)
 
 .SUFFIXES:
 .DELETE_ON_ERROR:
-.PHONY: all iso install run guest test test-full check unit fuzz setup help clean distclean menuconfig savedefconfig tests-built
+.PHONY: all iso install netboot
+.PHONY: run guest test test-full check unit fuzz setup help clean distclean menuconfig savedefconfig tests-built
 
 all: $(B)/margay.elf $(B)/margay-check
 
@@ -33,8 +34,10 @@ help:
 	@echo 'make                  the image, build/margay.elf (multiboot2), and build/margay-check'
 	@echo 'make iso              build/margay.iso: the image with one Debian guest, for a CD, a USB stick or an emulator'
 	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md)'
+	@echo 'make netboot          build/netboot: a directory for TFTP and HTTP, with GRUB for BIOS and UEFI (docs/booting.md)'
 	@echo 'make run              boot it in QEMU, the guest console on this terminal; Ctrl-] leaves'
 	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=: of the node'
+	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
 	@echo 'make test-full        the whole matrix (longer); writes the results to docs/test-full.md'
@@ -58,7 +61,7 @@ help:
 GOALS        := $(or $(MAKECMDGOALS),all)
 CONFIG_GOALS := $(filter-out help clean distclean setup,$(GOALS))
 SETUP_GROUPS := build
-ifneq ($(filter run iso guest,$(GOALS)),)
+ifneq ($(filter run iso netboot guest,$(GOALS)),)
 SETUP_GROUPS += run
 endif
 ifneq ($(filter bench%,$(GOALS)),)
@@ -228,6 +231,10 @@ $(B)/margay-bochs.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-i
 
 iso: $(B)/margay.iso
 
+netboot: $(B)/margay.elf $(B)/margay-check $(GUEST)
+	$(Q)tools/margay-netboot --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd \
+		--module kernel=$(G)/vmlinuz -o $(B)/netboot
+
 # Into an existing system, which boots by GRUB: what is the operator's own, VM files and kernels, is not touched.
 PREFIX ?= /usr/local
 
@@ -237,17 +244,21 @@ install: $(B)/margay.elf $(B)/margay-check
 	$(Q)install -m 755 $(B)/margay-check $(DESTDIR)$(PREFIX)/sbin/
 	$(Q)$(STRIP) -s -o $(DESTDIR)/boot/margay/margay.elf $(B)/margay.elf
 
+# As what, and by what, the node finds its image: FIRMWARE=bios|uefi, MEDIUM=cd|usb|net.
+FIRMWARE ?= bios
+MEDIUM   ?= cd
 RUN_ISO := $(B)/margay$(if $(filter bochs,$(MACHINE)),-bochs).iso
+RUN_IMAGE := $(if $(filter net,$(MEDIUM)),$(B)/netboot,$(RUN_ISO))
 CPUS    ?= 1
 MEMORY  ?= $(if $(filter bochs,$(MACHINE)),1G,2G)
 
 # margay-run's status when the operator leaves with Ctrl-].
 LEFT    := 9
 
-run: $(RUN_ISO)
+run: $(if $(filter net,$(MEDIUM)),netboot,$(RUN_ISO))
 	@mkdir -p $(B)/logs
-	@tools/margay-run --machine $(MACHINE) --cpus $(CPUS) --memory $(MEMORY) --interactive \
-		--log $(B)/logs/run-$(MACHINE).log $(RUN_ISO) || [ $$? -eq $(LEFT) ]
+	@tools/margay-run --machine $(MACHINE) --firmware $(FIRMWARE) --medium $(MEDIUM) --cpus $(CPUS) --memory $(MEMORY) \
+		--interactive --log $(B)/logs/run-$(MACHINE).log $(RUN_IMAGE) || [ $$? -eq $(LEFT) ]
 
 # ---- tiny guests -------------------------------------------------------------
 
