@@ -335,5 +335,5 @@ void emulate_give_up(struct vcpu *vcpu, const char *why)
 	(void)guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_READ, b, sizeof(b), &f);
 	vm_log(vcpu->vm, "vcpu%u: %s at RIP %#llx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,
 	       (unsigned long long)vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
-	vm_end(vcpu->vm, VM_END_CRASH);
+	vcpu_die(vcpu, VM_END_CRASH);
 }

@@ -42,7 +42,7 @@ static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 
 	if (e->type == HVM_EVENT_EXCEPTION) {
 		if (e->vector == VEC_DF && (contributory(vector) || page_fault(vector))) {
-			vm_end(vcpu->vm, VM_END_TRIPLE_FAULT);
+			vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
 			return;
 		}
 		if (doubles(e->vector, vector)) {
@@ -104,7 +104,7 @@ void vcpu_queue_events(struct vcpu *vcpu)
 	if (vcpu->event.type == HVM_EVENT_NONE && !shadow) {
 		vcpu->vm->intc->accept(vcpu, (u8)vector);
 		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = (u8)vector };
-		telemetry_count(&vcpu->stats.injected);
+		telemetry_injected(&vcpu->stats, (u8)vector);
 		irq_window(vcpu, vcpu->vm->intc->pending(vcpu) >= 0);
 	} else {
 		irq_window(vcpu, true);

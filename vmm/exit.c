@@ -110,7 +110,7 @@ static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	(void)exit;
 	vm_log(vcpu->vm, "vcpu%u: triple fault at RIP %#llx", vcpu->id, (unsigned long long)vcpu->regs.rip);
-	vm_end(vcpu->vm, VM_END_TRIPLE_FAULT);
+	vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
 }
 
 static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
@@ -119,7 +119,7 @@ static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, (unsigned long long)exit->raw,
 	       (unsigned long long)vcpu->regs.rip);
 	hvm->dump(vcpu);
-	vm_end(vcpu->vm, VM_END_CRASH);
+	vcpu_die(vcpu, VM_END_CRASH);
 }
 
 typedef void (*exit_handler)(struct vcpu *vcpu, const struct vmexit *exit);
@@ -152,6 +152,8 @@ static const exit_handler handler[VMEXIT_REASONS] = {
 
 void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	telemetry_count(&vcpu->stats.exits[exit->reason]);
+	u64 began = telemetry_begin(&vcpu->stats, exit, vcpu->regs.rip);
+
 	handler[exit->reason](vcpu, exit);
+	telemetry_end(&vcpu->stats, exit->reason, began);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The telemetry line of a vCPU, and the names of the exit reasons. */
+/* Counting exits, the telemetry line of a vCPU, and the names of the exit reasons. */
 #include <margay/string.h>
 
 #include "vmm/telemetry.h"
@@ -20,6 +20,35 @@ const char *vmexit_name(enum vmexit_reason reason)
 	return reason_name[reason];
 }
 
+u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip)
+{
+	unsigned i = stats->next++ % TELEMETRY_LAST;
+
+	stats->last[i].rip = rip;
+	stats->last[i].code = exit->raw;
+	stats->last[i].reason = exit->reason;
+	return host_tsc();
+}
+
+void telemetry_end(struct vcpu_stats *stats, enum vmexit_reason reason, u64 began)
+{
+	struct exit_stat *e = &stats->exit[reason];
+	u64 ticks = host_tsc() - began;
+
+	if (ticks < e->min || !e->count)
+		e->min = ticks;
+	if (ticks > e->max)
+		e->max = ticks;
+	e->ticks += ticks;
+	e->count++;
+}
+
+void telemetry_injected(struct vcpu_stats *stats, u8 vector)
+{
+	stats->injected++;
+	stats->vector[vector]++;
+}
+
 void telemetry_print(const struct vcpu *vcpu)
 {
 	const struct vcpu_stats *s = &vcpu->stats;
@@ -28,10 +57,10 @@ void telemetry_print(const struct vcpu *vcpu)
 	u64 total = 0;
 
 	for (unsigned i = 0; i < VMEXIT_REASONS; i++) {
-		total += s->exits[i];
-		if (s->exits[i] && len < sizeof(line))
+		total += s->exit[i].count;
+		if (s->exit[i].count && len < sizeof(line))
 			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%llu", reason_name[i],
-						(unsigned long long)s->exits[i]);
+						(unsigned long long)s->exit[i].count);
 	}
 	line[MIN(len, sizeof(line) - 1)] = '\0';
 	vm_log(vcpu->vm, "vcpu%u: exits=%llu%s injected=%llu unknown-msrs=%llu", vcpu->id, (unsigned long long)total, line,

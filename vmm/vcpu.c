@@ -8,6 +8,7 @@
 
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
+#include "vmm/inspect.h"
 #include "vmm/shootdown.h"
 #include "vmm/startup.h"
 #include "vmm/vdev.h"
@@ -19,6 +20,12 @@ extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 #define CPU_FREE_MS 100
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
+
+/* No function, but a mark in vcpu->call. */
+static void gone(struct vcpu *vcpu)
+{
+	(void)vcpu;
+}
 
 struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 {
@@ -32,6 +39,7 @@ struct vcpu *vcpu_create(struct vm *vm, unsigned id)
 	vcpu->cpu = vm->host_cpu[id];
 	vcpu->apic_id = vm->config->flat ? id : info->apic_id;
 	vcpu->stage2_seen = STAGE2_ABSENT;
+	vcpu->call = gone;
 	vcpu->startup = id ? STARTUP_WAIT : STARTUP_RUN;
 	return vcpu;
 }
@@ -45,6 +53,25 @@ void vcpu_kick(struct vcpu *vcpu)
 {
 	if (vcpu->cpu != host_cpu_this())
 		host_cpu_kick(vcpu->cpu);
+}
+
+int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
+{
+	void (*none)(struct vcpu *vcpu) = NULL;
+
+	if (!__atomic_compare_exchange_n(&vcpu->call, &none, fn, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE))
+		return none == gone ? -ENODEV : -EBUSY;
+	vcpu_kick(vcpu);
+	return 0;
+}
+
+/* Does what was asked; `next` says whether more may be. */
+static void serve_call(struct vcpu *vcpu, void (*next)(struct vcpu *vcpu))
+{
+	void (*fn)(struct vcpu *vcpu) = __atomic_exchange_n(&vcpu->call, next, __ATOMIC_ACQ_REL);
+
+	if (fn && fn != gone)
+		fn(vcpu);
 }
 
 static bool running(const struct vm *vm)
@@ -63,6 +90,8 @@ static void loop(struct vcpu *vcpu)
 		if (!running(vcpu->vm))
 			return;
 		shootdown_note(vcpu);
+		if (unlikely(__atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE)))
+			serve_call(vcpu, NULL);
 		if (unlikely(vm_paused(vcpu->vm))) {
 			vcpu_stay_paused(vcpu);
 			continue;
@@ -157,9 +186,13 @@ static void vcpu_work(struct host_work *work)
 		} else {
 			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE))
 				__builtin_ia32_pause();
+			serve_call(vcpu, NULL);
 			shootdown_join(vcpu);
 			loop(vcpu);
 			shootdown_leave(vcpu);
+			serve_call(vcpu, gone);
+			if (vcpu->died)
+				inspect_log(vcpu);
 			devices_stop(vcpu);
 			telemetry_print(vcpu);
 			hvm->vcpu_destroy(vcpu);

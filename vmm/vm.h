@@ -71,6 +71,8 @@ struct vcpu {
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct guest_path fetched;
+	bool died;                /* it could not go on: vcpu_die() */
+	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
 	struct vcpu_stats stats;
 	struct host_work work;
 };
@@ -192,6 +194,21 @@ void vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);
 /* Ends the VM with the status that its guest wrote to the debug-exit port; the first one counts. */
 void vm_exit(struct vm *vm, u32 status);
+
+/* Ends the VM because this vCPU cannot go on, which its last report explains. On its CPU. */
+static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
+{
+	vcpu->died = true;
+	vm_end(vcpu->vm, why);
+}
+
+/*
+ * Has fn called on the vCPU's CPU, out of the guest, soon and once, though the
+ * VM be paused or about to end. From any CPU; the caller sees to it that the
+ * VM stays during the call of this. 0, -EBUSY when another is under way,
+ * -ENODEV when the vCPU runs no more or not yet.
+ */
+int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu));
 
 /*
  * Pauses the VM: every vCPU leaves the guest soon and stays out of it, asleep
