@@ -5,6 +5,7 @@
 #include <margay/string.h>
 
 #define BAUD_BASE 115200u
+#define PANIC_MAX 86400u
 #define ESCAPE_DEFAULT ('T' - '@')
 
 /* A piece of text that is not terminated. */
@@ -114,11 +115,24 @@ static bool parse_escape(struct span value, struct cmdline *out)
 	return true;
 }
 
+static bool parse_panic(struct span value, struct cmdline *out)
+{
+	u64 seconds;
+
+	if (span_is(value, "halt"))
+		out->panic = 0;
+	else if (parse_number(value, 10, PANIC_MAX, &seconds) && seconds)
+		out->panic = (u32)seconds;
+	else
+		return false;
+	return true;
+}
+
 unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line))
 {
 	unsigned errors = 0;
 
-	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, ESCAPE_DEFAULT };
+	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT };
 	for (;;) {
 		const char *expected = NULL;
 		struct span word, value;
@@ -143,8 +157,11 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 		} else if (span_skip(&value, "escape=")) {
 			if (!parse_escape(value, out))
 				expected = "^ and a letter other than j and m, or none";
+		} else if (span_skip(&value, "panic=")) {
+			if (!parse_panic(value, out))
+				expected = "halt, or seconds from 1 to 86400 until the node restarts";
 		} else {
-			expected = "console=, escape= or loglevel=";
+			expected = "console=, escape=, loglevel= or panic=";
 		}
 		if (!expected)
 			continue;

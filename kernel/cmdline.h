@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the hypervisor's own command line: console=, escape= and loglevel=. VMs are configured elsewhere. */
+/* Pure module: the hypervisor's own command line: console=, escape=, loglevel= and panic=. VMs are configured elsewhere. */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
 
@@ -15,11 +15,12 @@ struct cmdline {
 	u64 console_address; /* port number or physical address */
 	u32 baud;
 	enum loglevel loglevel;
+	u32 panic; /* seconds from a panic to the restart of the node; 0: it halts */
 	u8 escape; /* control character that calls the monitor console; 0: none */
 };
 
 /*
- * Fills *out from `text`; starts from the defaults (com1 at 115200, info, ^T), so
+ * Fills *out from `text`; starts from the defaults (com1 at 115200, info, ^T, halt), so
  * that a wrong word changes nothing. report() is called with one text for each
  * word that is wrong; returns how many were.
  */

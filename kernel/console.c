@@ -7,6 +7,7 @@
  */
 #include "kernel/console.h"
 
+#include <margay/errno.h>
 #include <margay/string.h>
 #include "kernel/printk.h"
 #include "kernel/serial.h"
@@ -25,12 +26,23 @@ static struct console_user *foreground, *escape_user;
 static u8 escape_key;
 static struct console_user *in_callback; /* the one that is being called without the lock; atomic */
 
-/* Whatever follows begins a line. */
+static void owe_room(struct console_user *user)
+{
+	waiting += !user->waits;
+	user->waits = true;
+}
+
+/* Whatever follows begins a line. Who had begun one is told when the line has come to rest. */
 static void end_line(void)
 {
-	if (mid_line)
-		serial_text("\r\n", 2);
+	if (!mid_line)
+		return;
+	serial_text("\r\n", 2);
 	mid_line = false;
+	if (foreground) {
+		foreground->cut = true;
+		owe_room(foreground);
+	}
 }
 
 static void report_lost(void)
@@ -102,7 +114,7 @@ static struct console_user *next_waiting(void)
 	while (*p)
 		p = &(*p)->next;
 	*p = user;
-	user->waits = false;
+	user->waits = user->full = false;
 	waiting--;
 	return user;
 }
@@ -221,7 +233,7 @@ void console_add(struct console_user *user)
 {
 	bool locked = serial_lock();
 
-	user->waits = false;
+	user->waits = user->full = user->cut = false;
 	user->length = 0;
 	user->next = users;
 	users = user;
@@ -239,11 +251,12 @@ void console_remove(struct console_user *user)
 		p = &(*p)->next;
 	if (*p)
 		*p = user->next;
-	waiting -= user->waits;
 	if (user->length && serial_room() > 2 * sizeof(user->line))
 		put_held(user);
 	if (foreground == user)
 		set_foreground(NULL);
+	waiting -= user->waits;
+	user->waits = false;
 	pump();
 	serial_unlock(locked);
 	/* It may be freed after this: the handler's CPU must have left it. */
@@ -251,13 +264,23 @@ void console_remove(struct console_user *user)
 		__builtin_ia32_pause();
 }
 
-void console_set_foreground(struct console_user *user)
+int console_set_foreground(struct console_user *user)
 {
 	bool locked = serial_lock();
+	const struct console_user *u = users;
 
-	set_foreground(user);
+	while (u && u != user)
+		u = u->next;
+	if (u == user)
+		set_foreground(user);
 	pump();
 	serial_unlock(locked);
+	return u == user ? 0 : -ENODEV;
+}
+
+const struct console_user *console_get_foreground(void)
+{
+	return foreground;
 }
 
 u8 console_set_escape(struct console_user *user)
@@ -275,16 +298,28 @@ static void hold(struct console_user *user, u8 byte)
 		user->line[user->length++] = (byte < 0x20 && byte != '\t') || byte == 0x7f ? '?' : byte;
 }
 
+/* While others wait for room nobody overtakes them, however often it asks. */
+static bool has_turn(const struct console_user *user)
+{
+	if (in_callback == user || serial_mode() == SERIAL_POLLED)
+		return true;
+	for (const struct console_user *u = users; waiting && u; u = u->next)
+		if (u->full && u != user)
+			return false;
+	return true;
+}
+
 size_t console_write(struct console_user *user, const u8 *buf, size_t n)
 {
-	bool locked;
+	bool locked, turn;
 	size_t done = 0;
 
 	if (serial_mode() == SERIAL_NONE || serial_mode() == SERIAL_PANIC)
 		return n;
 	locked = serial_lock();
+	turn = has_turn(user);
 	do {
-		for (; done < n && serial_queued() < USER_SHARE; done++) {
+		for (; turn && done < n && serial_queued() < USER_SHARE; done++) {
 			if (user == foreground) {
 				serial_put(buf[done]);
 				mid_line = buf[done] != '\n';
@@ -294,9 +329,9 @@ size_t console_write(struct console_user *user, const u8 *buf, size_t n)
 		}
 		pump();
 	} while (serial_mode() == SERIAL_POLLED && done < n);
-	if (done < n && !user->waits) {
-		user->waits = true;
-		waiting++;
+	if (done < n) {
+		user->full = true;
+		owe_room(user);
 		pump();
 	}
 	serial_unlock(locked);

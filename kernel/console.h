@@ -23,7 +23,9 @@ struct console_user {
 	void (*tx_room)(struct console_user *user);
 	/* The console's own, from console_add() to console_remove(): */
 	struct console_user *next;
-	bool waits;    /* a write was short: tx_room is owed */
+	bool waits;    /* tx_room is owed */
+	bool full;     /* for a write that was short */
+	bool cut;      /* in the foreground, another's line came after an unfinished one; reset by the user */
 	u16 length;    /* of the line that it has begun in the background */
 	u8 line[CONSOLE_LINE];
 };
@@ -54,8 +56,13 @@ bool console_interrupt(void);
 void console_add(struct console_user *user);
 void console_remove(struct console_user *user);
 
-/* Gives the foreground to a user; NULL: input is dropped, all output comes with names. */
-void console_set_foreground(struct console_user *user);
+/*
+ * Gives the foreground to a user; NULL: input is dropped, all output comes with
+ * names. 0, or -ENODEV when there is no such user.
+ */
+int console_set_foreground(struct console_user *user);
+/* Who has it: to be compared with, it may go away. */
+const struct console_user *console_get_foreground(void);
 
 /*
  * The user whose rx() gets the escape key whoever has the foreground. Returns

@@ -33,9 +33,15 @@ static inline void console_remove(struct console_user *user)
 	(void)user;
 }
 
-static inline void console_set_foreground(struct console_user *user)
+static inline int console_set_foreground(struct console_user *user)
 {
 	(void)user;
+	return 0;
+}
+
+static inline const struct console_user *console_get_foreground(void)
+{
+	return NULL;
 }
 
 static inline u8 console_set_escape(struct console_user *user)

@@ -15,6 +15,7 @@
 #include "kernel/modules.h"
 #include "kernel/numa.h"
 #include "kernel/panic.h"
+#include "kernel/pci.h"
 #include "kernel/percpu.h"
 #include "kernel/pmem.h"
 #include "kernel/poweroff.h"
@@ -57,6 +58,7 @@ SAME_SIZE(host_console, console_user);
 SAME_FIELD(host_console, console_user, name);
 SAME_FIELD(host_console, console_user, rx);
 SAME_FIELD(host_console, console_user, tx_room);
+SAME_FIELD(host_console, console_user, cut);
 SAME_FIELD(host_console, console_user, line);
 
 static void account(s64 pages)
@@ -121,6 +123,12 @@ unsigned host_node_count(void)
 u64 host_mem_free(int node, u64 *largest)
 {
 	return pmem_free_bytes(node, largest);
+}
+
+u64 host_own_bytes(u64 *used)
+{
+	*used = pmem_used_bytes();
+	return pmem_pool_bytes();
 }
 
 u8 host_node_distance(unsigned from, unsigned to)
@@ -269,6 +277,21 @@ void host_log(const char *fmt, ...)
 	va_end(ap);
 }
 
+static void (*log_last)(const char *text);
+
+static void pass_log_line(enum loglevel level, const char *text, size_t length)
+{
+	(void)level;
+	(void)length;
+	log_last(text);
+}
+
+void host_log_last(unsigned lines, void (*fn)(const char *text))
+{
+	log_last = fn;
+	printk_last(lines, pass_log_line);
+}
+
 void host_console_add(struct host_console *con)
 {
 	console_add((struct console_user *)con);
@@ -279,9 +302,14 @@ void host_console_remove(struct host_console *con)
 	console_remove((struct console_user *)con);
 }
 
-void host_console_foreground(struct host_console *con)
+int host_console_foreground(struct host_console *con)
 {
-	console_set_foreground((struct console_user *)con);
+	return console_set_foreground((struct console_user *)con);
+}
+
+const struct host_console *host_console_get_foreground(void)
+{
+	return (const struct host_console *)console_get_foreground();
 }
 
 u8 host_console_escape(struct host_console *con)
@@ -300,6 +328,30 @@ void host_node_poweroff(unsigned vms, unsigned failed)
 	/* at the level that no command line hides: margay-run and scripts look for this line */
 	printk_error("node: end=poweroff vms=%u failed=%u", vms, failed);
 	poweroff();
+}
+
+void host_node_reboot(void)
+{
+	printk_error("node: end=reboot");
+	reboot();
+}
+
+void host_panic_report(void (*fn)(void))
+{
+	panic_set_report(fn);
+}
+
+bool host_pci_function(unsigned i, struct host_pci_function *out)
+{
+	const struct pci_function *f = IS_ENABLED(CONFIG_PCI) ? pci_get(i) : NULL;
+
+	if (!f)
+		return false;
+	*out = (struct host_pci_function){
+		.segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
+		.vendor = f->vendor, .device = f->device, .class_code = f->class_code,
+	};
+	return true;
 }
 
 void host_panic(const char *fmt, ...)

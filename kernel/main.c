@@ -49,6 +49,7 @@ static void read_boot_info(u64 mbi_phys)
 
 	cmdline_parse(error ? "" : bootinfo.cmdline, &cmdline, report_cmdline);
 	printk_set_level(cmdline.loglevel);
+	panic_set_reboot(cmdline.panic);
 	/* A port works at once; registers in memory need the final page tables. */
 	if (cmdline.console != CMDLINE_CONSOLE_MMIO)
 		start_console();

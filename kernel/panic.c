@@ -4,9 +4,11 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
+#include "kernel/clock.h"
 #include "kernel/console.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
+#include "kernel/poweroff.h"
 #include "kernel/printk.h"
 #include "kernel/symbols.h"
 
@@ -16,6 +18,8 @@
 /* Until the others have stopped: at once where they run, some time on an emulator that has to give them a turn. */
 #define STOP_POLLS 1000000u
 
+static void (*report)(void);
+static unsigned reboot_seconds;
 static u32 panicking; /* index + 1 of the CPU that panics */
 
 static void halt(void) __attribute__((noreturn));
@@ -67,6 +71,40 @@ static void stop_others(void)
 		cpu_pause();
 }
 
+void panic_set_report(void (*fn)(void))
+{
+	report = fn;
+}
+
+void panic_set_reboot(unsigned seconds)
+{
+	reboot_seconds = seconds;
+}
+
+/* By the TSC, whose rate is not known before the clock is: then at once. */
+static void wait_seconds(unsigned seconds)
+{
+	u64 start = rdtsc(), ticks = clock_tsc_khz() * 1000 * seconds;
+
+	while (rdtsc() - start < ticks)
+		cpu_pause();
+}
+
+static void end(void) __attribute__((noreturn));
+
+/* The report itself has failed: what it has not printed yet is left out. */
+static void panic_again(void) __attribute__((noreturn));
+static void panic_again(void)
+{
+	static bool again;
+
+	console_log("margay: panic while panicking", 29);
+	if (again)
+		halt_offline();
+	again = true;
+	end();
+}
+
 /* The first CPU to arrive goes on, alone on a polled console. */
 static void begin(void)
 {
@@ -76,7 +114,7 @@ static void begin(void)
 	if (!__atomic_compare_exchange_n(&panicking, &before, this_cpu()->id + 1, false, __ATOMIC_SEQ_CST,
 					 __ATOMIC_RELAXED)) {
 		if (before == this_cpu()->id + 1)
-			console_log("margay: panic while panicking", 29);
+			panic_again();
 		halt_offline();
 	}
 	stop_others();
@@ -88,9 +126,19 @@ static void begin(void)
 static void end(void) __attribute__((noreturn));
 static void end(void)
 {
+	/* Once: a bug in it comes back here. */
+	void (*fn)(void) = report;
+
+	report = NULL;
+	if (fn)
+		fn();
 	printk_error("node: end=panic");
 	console_drain();
-	halt();
+	if (!reboot_seconds)
+		halt();
+	printk_error("the node restarts in %u s", reboot_seconds);
+	wait_seconds(reboot_seconds);
+	reboot();
 }
 
 static void show_address(const char *what, u64 addr)

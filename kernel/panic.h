@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The end after a bug or a broken machine: registers, symbolised backtrace,
- * the log's last lines if the console has not shown them, and the
- * machine-readable line "margay: node: end=panic". Then the CPU halts. The
+ * The end after a bug or a broken machine: the log's last lines, registers,
+ * symbolised backtrace, the state of the VMs, and the machine-readable line
+ * "margay: node: end=panic". Then the CPU halts, or restarts the node. The
  * other CPUs are stopped first, by NMI.
  */
 #ifndef KERNEL_PANIC_H
@@ -18,6 +18,12 @@ void panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
 void vpanic(const char *fmt, va_list ap) __attribute__((noreturn));
 /* For an exception: `what` names it. */
 void panic_trap(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
+
+/* fn adds its own lines to the report: the state of what runs on the node. Other CPUs may have stopped within its locks. */
+void panic_set_report(void (*fn)(void));
+
+/* What follows the report: 0 halts, else the node restarts after so many seconds. */
+void panic_set_reboot(unsigned seconds);
 
 /* For the NMI handler: halts when another CPU has panicked, else returns. Takes no lock. */
 void panic_stop_here(void);

@@ -66,6 +66,8 @@ u64 host_node_memory(unsigned node);
 unsigned host_node_count(void);
 /* Bytes free for guests on a node (-1: on all) and, when largest != NULL, the largest contiguous piece. */
 u64 host_mem_free(int node, u64 *largest);
+/* Bytes of the hypervisor's own pages, apart from guests' memory; *used: how many of these are in use. */
+u64 host_own_bytes(u64 *used);
 /* SLIT distance between two nodes (10: local). */
 u8 host_node_distance(unsigned from, unsigned to);
 
@@ -192,6 +194,18 @@ void host_timer_arm(struct host_timer *timer, u64 tsc_deadline);
 /* Disarms. Only from the CPU that armed it. No effect when not armed. */
 void host_timer_cancel(struct host_timer *timer);
 
+/* ---- PCI ------------------------------------------------------------------ */
+
+struct host_pci_function {
+	u16 segment;
+	u8 bus, devfn; /* device << 3 | function */
+	u16 vendor, device;
+	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+};
+
+/* The i-th function of the machine, in address order; false past the last. */
+bool host_pci_function(unsigned i, struct host_pci_function *out);
+
 /* ---- console and end of the node --------------------------------------- */
 
 /*
@@ -199,6 +213,9 @@ void host_timer_cancel(struct host_timer *timer);
  * ("vm0: ..."). Never mixes with another line or with guest output.
  */
 void host_log(const char *fmt, ...) __printf(1, 2);
+
+/* Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. */
+void host_log_last(unsigned lines, void (*fn)(const char *text));
 
 /*
  * A user of the host's serial console: a virtual UART, the monitor's console.
@@ -211,7 +228,8 @@ struct host_console {
 	void (*tx_room)(struct host_console *con); /* after a short write: there is room again */
 	/* The kernel's own, from host_console_add() to host_console_remove(): */
 	struct host_console *next;
-	bool waits;
+	bool waits, full;
+	bool cut; /* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
 	u16 length;
 	u8 line[HOST_CONSOLE_LINE];
 };
@@ -223,8 +241,13 @@ struct host_console {
  */
 void host_console_add(struct host_console *con);
 void host_console_remove(struct host_console *con);
-/* The foreground's output is raw and it gets what is typed; the others' output comes as whole lines. NULL: nobody. */
-void host_console_foreground(struct host_console *con);
+/*
+ * The foreground's output is raw and it gets what is typed; the others' output
+ * comes as whole lines. NULL: nobody. 0, or -ENODEV for one that is not there.
+ */
+int host_console_foreground(struct host_console *con);
+/* Who has it; only to be compared with. */
+const struct host_console *host_console_get_foreground(void);
 /*
  * con->rx() gets the escape key, whoever has the foreground. Returns that key,
  * a control character; 0: there is none, by the command line.
@@ -238,6 +261,12 @@ size_t host_console_write(struct host_console *con, const u8 *buf, size_t n);
  * powers off. failed: how many VMs did not end well or never started.
  */
 void host_node_poweroff(unsigned vms, unsigned failed) __attribute__((noreturn));
+
+/* Prints "end=reboot" as the last line, drains the console and restarts the machine. */
+void host_node_reboot(void) __attribute__((noreturn));
+
+/* fn adds lines to what a panic prints: all other CPUs have stopped then, whatever locks they hold. */
+void host_panic_report(void (*fn)(void));
 
 /* A monitor bug: registers, backtrace, log; ends the node as failed. */
 void host_panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));

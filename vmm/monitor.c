@@ -10,34 +10,21 @@
 #include <margay/string.h>
 
 #include "vmm/hvm.h"
-#include "vmm/vm.h"
+#include "vmm/slot.h"
 
-#define MAX_VMS 64
-#define FILE_MAX 63
 /* A boot module whose name begins so is a VM file. */
 #define VM_PREFIX "vm:"
 
 const struct hvm_ops *hvm;
 struct hvm_caps hvm_caps;
 
+extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
 extern const struct hvm_ops *const __start_hvm_backends[], *const __stop_hvm_backends[];
 
-struct slot {
-	char file[FILE_MAX + 1];
-	struct vm_config *config; /* one page; NULL when the file was not understood */
-	struct vm *vm;            /* NULL: not running */
-	enum { WAITING, STARTED, OVER } state;
-	const struct slot *after; /* starts when that one is over; NULL: at once */
-	enum vm_end last_end;
-	u32 last_status;          /* of VM_END_EXIT */
-	unsigned starts;
-	struct host_work reaper;
-};
-
-/* Guards slots and nr_running once CPUs run VMs. */
-static struct spinlock lock;
-static struct slot slots[MAX_VMS];
-static unsigned nr_slots, nr_running;
+struct spinlock monitor_lock;
+struct slot monitor_slots[MONITOR_MAX_VMS];
+unsigned monitor_nr_slots;
+static unsigned nr_running; /* under monitor_lock, too */
 
 static bool choose_backend(void)
 {
@@ -67,7 +54,7 @@ static int find_after(struct slot *s)
 
 	if (!c->after[0])
 		return 0;
-	for (const struct slot *t = slots; t < s; t++)
+	for (const struct slot *t = monitor_slots; t < s; t++)
 		if (t->config && !strcmp(t->config->name, c->after))
 			s->after = t;
 	if (s->after)
@@ -80,7 +67,7 @@ static int find_after(struct slot *s)
 /* Parses one VM file into a slot of its own; a slot without a configuration counts as failed. */
 static void read_config(const struct host_module *m)
 {
-	struct slot *s = &slots[nr_slots];
+	struct slot *s = &monitor_slots[monitor_nr_slots];
 	struct config_error err;
 
 	snprintf(s->file, sizeof(s->file), "%s", m->name + strlen(VM_PREFIX));
@@ -88,7 +75,7 @@ static void read_config(const struct host_module *m)
 	s->config = host_pages_alloc(1, -1);
 	if (!s->config) {
 		host_log("margay: %s: no memory left for the hypervisor itself", s->file);
-		nr_slots++;
+		monitor_nr_slots++;
 		return;
 	}
 	if (vm_config_parse(s->file, m->data, m->size, s->config, &err)) {
@@ -96,21 +83,21 @@ static void read_config(const struct host_module *m)
 		goto bad;
 	}
 	if (!s->config->name[0])
-		snprintf(s->config->name, sizeof(s->config->name), "vm%u", nr_slots);
-	for (unsigned i = 0; i < nr_slots; i++) {
-		if (slots[i].config && !strcmp(slots[i].config->name, s->config->name)) {
-			host_log("margay: %s: the name %s is taken by %s", s->file, s->config->name, slots[i].file);
+		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		if (monitor_slots[i].config && !strcmp(monitor_slots[i].config->name, s->config->name)) {
+			host_log("margay: %s: the name %s is taken by %s", s->file, s->config->name, monitor_slots[i].file);
 			goto bad;
 		}
 	}
 	if (find_after(s))
 		goto bad;
-	nr_slots++;
+	monitor_nr_slots++;
 	return;
 bad:
 	host_pages_free(s->config, 1);
 	s->config = NULL;
-	nr_slots++;
+	monitor_nr_slots++;
 }
 
 static void read_configs(void)
@@ -120,12 +107,12 @@ static void read_configs(void)
 	for (unsigned i = 0; (m = host_module(i)); i++) {
 		if (strncmp(m->name, VM_PREFIX, strlen(VM_PREFIX)) != 0)
 			continue;
-		if (nr_slots == MAX_VMS)
-			host_log("margay: %s: more than %u VM files, this one is left out", m->name, MAX_VMS);
+		if (monitor_nr_slots == MONITOR_MAX_VMS)
+			host_log("margay: %s: more than %u VM files, this one is left out", m->name, MONITOR_MAX_VMS);
 		else
 			read_config(m);
 	}
-	if (!nr_slots)
+	if (!monitor_nr_slots)
 		host_log("margay: no VM file: none of the boot modules has a name that begins with " VM_PREFIX);
 }
 
@@ -136,6 +123,7 @@ static bool ended_well(const struct slot *s)
 	case VM_END_RESET_ACPI:
 	case VM_END_RESET_KBD:
 	case VM_END_RESET_CF9:
+	case VM_END_STOPPED:
 		return true;
 	case VM_END_EXIT:
 		return s->last_status == 0;
@@ -144,64 +132,82 @@ static bool ended_well(const struct slot *s)
 	}
 }
 
-/* Nothing runs any more: the last machine-readable line, and power off if any VM that ran asked for it. */
+unsigned monitor_count_failed(void)
+{
+	unsigned failed = 0;
+
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
+		failed += !monitor_slots[i].config || !ended_well(&monitor_slots[i]);
+	return failed;
+}
+
+/*
+ * Nothing runs any more: the last machine-readable line, and power off if any
+ * VM that ran asked for it. One that the operator stopped does not: there is
+ * more to be done on this node.
+ */
 static void node_end(void)
 {
 	bool poweroff = false;
-	unsigned failed = 0;
 
-	for (unsigned i = 0; i < nr_slots; i++) {
-		const struct slot *s = &slots[i];
-
-		failed += !s->config || !ended_well(s);
-		poweroff = poweroff || (s->starts && s->config->on_end == ON_END_POWEROFF_NODE);
-	}
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
+		poweroff = poweroff || (monitor_slots[i].starts && monitor_slots[i].config->on_end == ON_END_POWEROFF_NODE &&
+					monitor_slots[i].last_end != VM_END_STOPPED);
 	if (poweroff)
-		host_node_poweroff(nr_slots, failed);
-	host_log("margay: node: end=idle vms=%u failed=%u", nr_slots, failed);
+		host_node_poweroff(monitor_nr_slots, monitor_count_failed());
+	host_log("margay: node: end=idle vms=%u failed=%u", monitor_nr_slots, monitor_count_failed());
 }
 
 /* One running VM less, or one less who holds off the node's end. The last one ends the node. */
-static void put_running(void)
+void monitor_put_running(void)
 {
 	bool last;
 
-	spin_lock(&lock);
+	spin_lock(&monitor_lock);
 	last = --nr_running == 0;
-	spin_unlock(&lock);
+	spin_unlock(&monitor_lock);
 	if (last)
 		node_end();
 }
 
-static void get_running(void)
+void monitor_get_running(void)
 {
-	spin_lock(&lock);
+	spin_lock(&monitor_lock);
 	nr_running++;
-	spin_unlock(&lock);
+	spin_unlock(&monitor_lock);
 }
 
 static void set_over(struct slot *s)
 {
-	spin_lock(&lock);
+	spin_lock(&monitor_lock);
 	s->state = OVER;
-	spin_unlock(&lock);
+	spin_unlock(&monitor_lock);
 }
 
-/* The caller holds one of nr_running, so that a failure here never ends the node before the others have started. */
-static void start(struct slot *s)
+static void set_vm(struct slot *s, struct vm *vm)
 {
-	int err = vm_create(s->config, (unsigned)(s - slots), &s->vm);
+	spin_lock(&monitor_lock);
+	s->vm = vm;
+	spin_unlock(&monitor_lock);
+}
+
+void monitor_start_slot(struct slot *s)
+{
+	struct vm *vm;
+	int err = vm_create(s->config, (unsigned)(s - monitor_slots), &vm);
 
 	if (!err) {
-		get_running();
+		monitor_get_running();
 		s->starts++;
-		err = vm_start(s->vm);
+		s->last_end = VM_RUNNING;
+		set_vm(s, vm);
+		err = vm_start(vm);
 		if (!err)
 			return;
-		vm_destroy(s->vm);
-		put_running();
+		set_vm(s, NULL);
+		vm_destroy(vm);
+		monitor_put_running();
 	}
-	s->vm = NULL;
 	s->last_end = VM_END_CRASH;
 	host_log("%s: not started", s->config->name);
 	set_over(s);
@@ -210,16 +216,16 @@ static void start(struct slot *s)
 /* One pass finds all: a VM waits only for earlier ones, and one that fails to start is over at once. */
 static void start_ready(void)
 {
-	for (struct slot *s = slots; s < slots + nr_slots; s++) {
+	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
 		bool ready;
 
-		spin_lock(&lock);
+		spin_lock(&monitor_lock);
 		ready = s->config && s->state == WAITING && (!s->after || s->after->state == OVER);
 		if (ready)
 			s->state = STARTED;
-		spin_unlock(&lock);
+		spin_unlock(&monitor_lock);
 		if (ready)
-			start(s);
+			monitor_start_slot(s);
 	}
 }
 
@@ -230,28 +236,32 @@ static void start_ready(void)
 static void reap(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, reaper);
+	struct vm *vm = s->vm;
+	bool again;
 
-	s->last_end = s->vm->end;
-	s->last_status = (u32)s->vm->exit_status;
+	s->last_end = vm->end;
+	s->last_status = (u32)vm->exit_status;
 	if (s->last_end == VM_END_EXIT)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);
 	else
 		host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
-	vm_destroy(s->vm);
-	s->vm = NULL;
-	if (s->config->on_end == ON_END_RESTART) {
+	set_vm(s, NULL);
+	vm_destroy(vm);
+	again = s->again || (s->config->on_end == ON_END_RESTART && s->last_end != VM_END_STOPPED);
+	s->again = false;
+	if (again) {
 		host_log("%s: restart %u", s->config->name, s->starts);
-		start(s);
+		monitor_start_slot(s);
 	} else {
 		set_over(s);
 	}
 	start_ready();
-	put_running();
+	monitor_put_running();
 }
 
 void monitor_vm_ended(struct vm *vm)
 {
-	struct slot *s = &slots[vm->id];
+	struct slot *s = &monitor_slots[vm->id];
 
 	s->reaper = (struct host_work){ .name = "reaper", .run = reap };
 	if (host_cpu_assign(host_cpu_this(), &s->reaper))
@@ -261,8 +271,10 @@ void monitor_vm_ended(struct vm *vm)
 /* Will a VM be made of the modules later? */
 static bool modules_needed(void)
 {
-	for (unsigned i = 0; i < nr_slots; i++)
-		if (slots[i].config && (slots[i].after || slots[i].config->on_end == ON_END_RESTART))
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
+		return true;
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
+		if (monitor_slots[i].config && (monitor_slots[i].after || monitor_slots[i].config->on_end == ON_END_RESTART))
 			return true;
 	return false;
 }
@@ -272,11 +284,13 @@ void monitor_start(void)
 	bool able = choose_backend();
 
 	/* A VM may end on another CPU before the next one here has started. */
-	get_running();
+	monitor_get_running();
 	read_configs();
+	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
+		(*service)();
 	if (able)
 		start_ready();
 	if (!modules_needed())
 		host_modules_release();
-	put_running();
+	monitor_put_running();
 }

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The monitor's one entry from the kernel. */
+/* The monitor: its one entry from the kernel, and what an operator's console may ask of it. */
 #ifndef VMM_MONITOR_H
 #define VMM_MONITOR_H
+
+#include "vmm/vm.h"
 
 /*
  * Chooses the hardware backend, reads the VM files among the boot modules,
@@ -9,5 +11,54 @@
  * interrupts off; the vCPUs run once it has returned to the work loop.
  */
 void monitor_start(void);
+
+enum monitor_vm_state {
+	MONITOR_VM_BAD,      /* its file was not understood */
+	MONITOR_VM_WAITING,  /* for another one's end */
+	MONITOR_VM_OVER,     /* ended, or could not start */
+	MONITOR_VM_CHANGING, /* starts or is being taken down */
+	MONITOR_VM_RUNNING,
+	MONITOR_VM_PAUSED,
+};
+
+struct monitor_vm {
+	const char *file;
+	const struct vm_config *config; /* NULL: not understood */
+	enum monitor_vm_state state;
+	enum vm_end last_end; /* of the last run, if it has ended */
+	unsigned starts;
+};
+
+/* The VMs by their files, in the order of the boot modules; none is added later. */
+unsigned monitor_vm_count(void);
+/* Its name, its file's name when that was not understood; NULL past the last. */
+const char *monitor_vm_name(unsigned i);
+void monitor_vm_info(unsigned i, struct monitor_vm *out);
+/* One word: its state, and when it is over, how it ended. */
+const char *monitor_state_name(const struct monitor_vm *info);
+
+/*
+ * The VM while it runs, else NULL. It stays, and every other VM's state too,
+ * until monitor_vm_release(), which follows in any case and soon.
+ */
+struct vm *monitor_vm_hold(unsigned i);
+void monitor_vm_release(void);
+
+/*
+ * Makes and starts a VM that is over, on a CPU that is free; what goes wrong
+ * from there on is logged. 0; -EBUSY when it runs or changes; -EINVAL when its
+ * file was not understood; -ENODEV without virtualization; -ENOSPC when no CPU
+ * is free. Any CPU, not with monitor_vm_hold().
+ */
+int monitor_vm_start(unsigned i);
+
+/*
+ * Ends a VM that runs, whatever its guest does; `again`: and starts it once
+ * more. 0, or -ENODEV when it does not run. Any CPU.
+ */
+int monitor_vm_stop(unsigned i, bool again);
+
+/* Ends the node, or restarts it, at once. */
+void monitor_node_end(bool reboot) __attribute__((noreturn));
 
 #endif

@@ -128,3 +128,15 @@ void unplace_vm(struct vm *vm)
 	vm->nr_host_cpus = 0;
 	spin_unlock(&lock);
 }
+
+bool place_owner(unsigned cpu, char *name)
+{
+	const struct vm *vm;
+
+	spin_lock(&lock);
+	vm = cpu < PLAN_CPUS ? owner[cpu] : NULL;
+	if (vm)
+		memcpy(name, vm->name, sizeof(vm->name));
+	spin_unlock(&lock);
+	return vm;
+}

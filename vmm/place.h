@@ -15,4 +15,7 @@ int place_vm(struct vm *vm);
 /* Zeroes the VM's memory and gives it and its CPUs back. No vCPU runs. Does nothing for a VM that has no place. */
 void unplace_vm(struct vm *vm);
 
+/* Has a VM the CPU? Its name then, VM_NAME_MAX + 1 bytes. */
+bool place_owner(unsigned cpu, char *name);
+
 #endif

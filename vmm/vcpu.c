@@ -74,6 +74,12 @@ static void serve_call(struct vcpu *vcpu, void (*next)(struct vcpu *vcpu))
 		fn(vcpu);
 }
 
+void vcpu_serve_call(struct vcpu *vcpu)
+{
+	if (unlikely(__atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE)))
+		serve_call(vcpu, NULL);
+}
+
 static bool running(const struct vm *vm)
 {
 	return __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING;
@@ -90,8 +96,7 @@ static void loop(struct vcpu *vcpu)
 		if (!running(vcpu->vm))
 			return;
 		shootdown_note(vcpu);
-		if (unlikely(__atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE)))
-			serve_call(vcpu, NULL);
+		vcpu_serve_call(vcpu);
 		if (unlikely(vm_paused(vcpu->vm))) {
 			vcpu_stay_paused(vcpu);
 			continue;

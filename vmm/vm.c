@@ -69,7 +69,7 @@ int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *op
 static const char *const end_name[] = {
 	[VM_RUNNING] = "running", [VM_END_POWEROFF] = "poweroff", [VM_END_RESET_ACPI] = "reset-acpi",
 	[VM_END_RESET_KBD] = "reset-kbd", [VM_END_RESET_CF9] = "reset-cf9", [VM_END_TRIPLE_FAULT] = "triple-fault",
-	[VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash",
+	[VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash", [VM_END_STOPPED] = "stopped",
 };
 
 const char *vm_end_name(enum vm_end why)

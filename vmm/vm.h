@@ -35,6 +35,7 @@ enum vm_end {
 	VM_END_RESET_CF9,    /* port 0xcf9 */
 	VM_END_TRIPLE_FAULT,
 	VM_END_EXIT,         /* by the debug-exit port, with vm->exit_status */
+	VM_END_STOPPED,      /* by the operator */
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
 };
 
@@ -149,6 +150,7 @@ struct vm {
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	const struct intc_ops *intc;
 	void *ioapic;
+	struct host_console *console; /* the UART's; NULL: it has none */
 	struct pio_range pio[VM_MAX_PIO];
 	unsigned nr_pio;
 	struct mmio_range mmio[VM_MAX_MMIO];
@@ -209,6 +211,8 @@ static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
  * -ENODEV when the vCPU runs no more or not yet.
  */
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu));
+/* Does what vcpu_call() wants: wherever the vCPU stays out of the guest. On its CPU. */
+void vcpu_serve_call(struct vcpu *vcpu);
 
 /*
  * Pauses the VM: every vCPU leaves the guest soon and stays out of it, asleep

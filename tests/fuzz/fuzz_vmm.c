@@ -19,6 +19,13 @@
 #include "tests/unit/cpuid_recorded.h"
 /* With its static state: each run starts anew. */
 #include "vmm/monitor.c"
+#include "vmm/service.h"
+
+/* Makes the section of the services, whose ends the monitor asks the linker for. */
+static void no_service(void)
+{
+}
+MONITOR_SERVICE(no_service);
 
 /* The scheduler is none of the CPUs: what it does to a VM kicks all of them. */
 #define NO_CPU FAKE_CPUS
@@ -94,11 +101,11 @@ static bool runnable(unsigned cpu)
 void world_finish(void)
 {
 	world.finished = true;
-	for (unsigned i = 0; i < nr_slots; i++) {
-		if (slots[i].config)
-			slots[i].config->on_end = ON_END_STOP;
-		if (slots[i].vm)
-			vm_end(slots[i].vm, VM_END_POWEROFF);
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		if (monitor_slots[i].config)
+			monitor_slots[i].config->on_end = ON_END_STOP;
+		if (monitor_slots[i].vm)
+			vm_end(monitor_slots[i].vm, VM_END_POWEROFF);
 	}
 }
 
@@ -122,9 +129,9 @@ static void all_asleep(void)
 			check_sleeper(i);
 	for (const struct host_timer *t = fake_host.timers; t; t = t->next)
 		next = MIN(next, t->deadline);
-	for (unsigned i = 0; i < nr_slots; i++)
-		if (slots[i].vm && vm_paused(slots[i].vm))
-			vm_resume(slots[i].vm);
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
+		if (monitor_slots[i].vm && vm_paused(monitor_slots[i].vm))
+			vm_resume(monitor_slots[i].vm);
 	if (next != ~0ull && world.naps++ < 64)
 		fake_host.tsc = MAX(fake_host.tsc, next);
 	else
@@ -142,9 +149,9 @@ static bool busy(void)
 /* Making a VM is most of a run's time: twice anew is enough to see that it works. */
 static void limit_restarts(void)
 {
-	for (unsigned i = 0; i < nr_slots; i++)
-		if (slots[i].config && slots[i].starts > 2)
-			slots[i].config->on_end = ON_END_STOP;
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
+		if (monitor_slots[i].config && monitor_slots[i].starts > 2)
+			monitor_slots[i].config->on_end = ON_END_STOP;
 }
 
 /* Round robin over CPUs that can run; the input switches by world_yield(). */
@@ -320,15 +327,15 @@ static void check_end(void)
 	unsigned configs = 0;
 
 	CHECK(!fake_host.timers && !fake_host.console && !fake_host.nr_extents && !fake_hvm.cpus_on);
-	for (unsigned i = 0; i < nr_slots; i++) {
-		CHECK(!slots[i].vm);
-		configs += slots[i].config != NULL;
-		if (slots[i].config)
-			host_pages_free(slots[i].config, 1);
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		CHECK(!monitor_slots[i].vm);
+		configs += monitor_slots[i].config != NULL;
+		if (monitor_slots[i].config)
+			host_pages_free(monitor_slots[i].config, 1);
 	}
 	/* The monitor keeps its VM files and nothing else. */
 	CHECK(!fake_host.pages_in_use);
-	CHECK(!nr_running && !lock.locked);
+	CHECK(!nr_running && !monitor_lock.locked);
 	(void)configs;
 }
 
@@ -336,8 +343,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	memset(&world, 0, sizeof(world));
 	world.in = (struct fuzz_in){ data, size };
-	memset(slots, 0, sizeof(slots));
-	nr_slots = nr_running = 0;
+	memset(monitor_slots, 0, sizeof(monitor_slots));
+	monitor_nr_slots = nr_running = 0;
 	make_host(&world.in);
 	make_backend(&world.in);
 	make_modules(&world.in);

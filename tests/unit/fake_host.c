@@ -441,9 +441,15 @@ void host_console_remove(struct host_console *con)
 		fake_host.console = NULL;
 }
 
-void host_console_foreground(struct host_console *con)
+int host_console_foreground(struct host_console *con)
 {
 	fake_host.console = con;
+	return 0;
+}
+
+const struct host_console *host_console_get_foreground(void)
+{
+	return fake_host.console;
 }
 
 u8 host_console_escape(struct host_console *con)
@@ -488,6 +494,16 @@ void host_node_poweroff(unsigned vms, unsigned failed)
 		fake_host.poweroff();
 	fprintf(stderr, "host_node_poweroff(%u, %u)\n", vms, failed);
 	abort();
+}
+
+void host_node_reboot(void)
+{
+	abort();
+}
+
+void host_panic_report(void (*fn)(void))
+{
+	(void)fn;
 }
 
 void host_panic(const char *fmt, ...)

@@ -59,6 +59,23 @@ static void test_escape(void **state)
 	}
 }
 
+static void test_panic(void **state)
+{
+	static const char *const bad[] = { "panic=", "panic=0", "panic=86401", "panic=-1", "panic=5s", "panic=Halt" };
+
+	(void)state;
+	assert_int_equal(parse("panic=5"), 0);
+	assert_int_equal(c.panic, 5);
+	assert_int_equal(parse("panic=86400"), 0);
+	assert_int_equal(c.panic, 86400);
+	assert_int_equal(parse("panic=7 panic=halt"), 0);
+	assert_int_equal(c.panic, 0);
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(parse(bad[i]), 1);
+		assert_int_equal(c.panic, 0);
+	}
+}
+
 static void test_default(void **state)
 {
 	(void)state;
@@ -126,7 +143,7 @@ static void test_long_word(void **state)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected console=, escape= or loglevel="));
+	assert_non_null(strstr(last, "expected console=, escape=, loglevel= or panic="));
 }
 
 int main(void)
@@ -134,6 +151,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_default),
 		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_panic),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),

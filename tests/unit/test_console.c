@@ -127,7 +127,7 @@ static void write_text(const char *text)
 	assert_int_equal(console_write(&user, (const u8 *)text, strlen(text)), strlen(text));
 }
 
-static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO, KEY };
+static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO, .escape = KEY };
 
 /* These run in order: the console goes through its life once. */
 static void test_absent(void **state)
@@ -298,6 +298,8 @@ static void test_background_shows_whole_lines(void **state)
 	console_add(&other);
 	in_fifo = 0;
 	forget();
+	room_calls = 0;
+	user.cut = false;
 	write_other("boot");
 	write_text("$ ");
 	write_other("ing\r\nlogin: ");
@@ -305,6 +307,11 @@ static void test_background_shows_whole_lines(void **state)
 	write_other("\x1b[2Jroot\r\n");
 	drain();
 	assert_string_equal(sent, "$ \r\n[vm1] booting\r\nls\n[vm1] login: ?[2Jroot\r\n");
+	/* The one whose line was cut in two hears of it, once, when all is out. */
+	assert_true(user.cut);
+	assert_int_equal(room_calls, 1);
+	assert_false(irq_tx);
+	user.cut = false;
 	only_user();
 }
 
@@ -409,6 +416,32 @@ static void test_flooding_users_take_turns(void **state)
 	only_user();
 }
 
+/* A guest that asks again whenever a byte has left does not keep out one that waits to be told of room. */
+static void test_nobody_overtakes(void **state)
+{
+	static const u8 flood[64];
+
+	(void)state;
+	console_add(&other);
+	room_calls = 0;
+	in_fifo = 1;
+	while (console_write(&user, flood, sizeof(flood)) == sizeof(flood))
+		;
+	assert_int_equal(write_other("waits\n"), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		in_fifo = 0;
+		console_interrupt();
+		if (!other.full)
+			break;
+		assert_int_equal(console_write(&user, flood, 1), 0);
+	}
+	assert_int_equal(room_calls, 2);
+	assert_int_equal(write_other("waits\n"), 6);
+	write_text("\n");
+	drain();
+	only_user();
+}
+
 /* The escape key goes to who asked for it, from whoever has the foreground; nothing else does. */
 static void test_escape(void **state)
 {
@@ -501,6 +534,7 @@ int main(void)
 		cmocka_unit_test(test_background_long_line),
 		cmocka_unit_test(test_foreground_changes),
 		cmocka_unit_test(test_flooding_users_take_turns),
+		cmocka_unit_test(test_nobody_overtakes),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_panic),

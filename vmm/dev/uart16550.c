@@ -49,6 +49,7 @@ struct uart {
 	struct vm *vm;
 	struct host_console con;
 	struct spinlock lock; /* guards everything below */
+	bool live;            /* the VM's interrupt controller exists: vCPU 0 runs */
 	u8 ier, fcr, lcr, mcr, scr, dll, dlm;
 	u8 modem_deltas; /* MSR bits 3:0 */
 	bool overrun;
@@ -97,7 +98,8 @@ static void update_line(struct uart *u)
 {
 	bool open = (u->mcr & (MCR_OUT2 | MCR_LOOP)) == MCR_OUT2;
 
-	u->vm->intc->line(u->vm, GUEST_UART_GSI, open && interrupt_id(u) != IIR_NONE);
+	if (u->live)
+		u->vm->intc->line(u->vm, GUEST_UART_GSI, open && interrupt_id(u) != IIR_NONE);
 }
 
 static void rx_push(struct uart *u, u8 byte, unsigned limit)
@@ -322,30 +324,39 @@ static int uart_create(struct vm *vm, void **instance)
 		host_pages_free(u, 1);
 		return err;
 	}
+	/* Here, and not when a vCPU starts: of the VMs that boot together the first one has the operator's line. */
+	host_console_add(&u->con);
+	vm->console = &u->con;
 	*instance = u;
 	return 0;
 }
 
 static void uart_destroy(struct vm *vm, void *instance)
 {
-	(void)vm;
-	host_pages_free(instance, 1);
+	struct uart *u = instance;
+
+	vm->console = NULL;
+	host_console_remove(&u->con);
+	host_pages_free(u, 1);
+}
+
+static void set_live(struct vcpu *vcpu, struct uart *u, bool live)
+{
+	if (vcpu->id != 0)
+		return;
+	spin_lock(&u->lock);
+	u->live = live;
+	spin_unlock(&u->lock);
 }
 
 static void uart_vcpu_start(struct vcpu *vcpu, void *instance)
 {
-	struct uart *u = instance;
-
-	if (vcpu->id == 0)
-		host_console_add(&u->con);
+	set_live(vcpu, instance, true);
 }
 
 static void uart_vcpu_stop(struct vcpu *vcpu, void *instance)
 {
-	struct uart *u = instance;
-
-	if (vcpu->id == 0)
-		host_console_remove(&u->con);
+	set_live(vcpu, instance, false);
 }
 
 static const struct vdev uart_vdev = {

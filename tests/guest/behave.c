@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * EXPECT: exit=0
+ * NOT ON qemu: the tests of the monitor console start it, in the ways of mode=
+ * NOT ON bochs: the same
+ *
+ * A guest that does what an operator has to cope with: mode=hang stops with
+ * interrupts off, three calls deep; mode=flood prints for ever; mode=part
+ * leaves a line unfinished and waits; mode=tick counts its timer interrupts
+ * for ever; mode=crash dies of a triple fault; mode=once says one line and ends.
+ */
+#include "apic.h"
+#include "tiny.h"
+
+#define VECTOR 0x40
+#define PERIOD 20000 /* of the APIC timer's input clock, divided by 1 */
+
+static volatile u64 ticks;
+
+static void on_tick(struct trap_frame *f)
+{
+	(void)f;
+	ticks++;
+	apic_write(APIC_EOI, 0);
+	apic_write(APIC_TIMER_INIT, PERIOD);
+}
+
+static void tick(void)
+{
+	apic_enable();
+	trap_handlers[VECTOR] = on_tick;
+	apic_write(APIC_TIMER_DIVIDE, 0xb);
+	apic_write(APIC_LVT_TIMER, VECTOR);
+	apic_write(APIC_TIMER_INIT, PERIOD);
+	for (u64 said = 0;;) {
+		asm volatile("sti; hlt; cli" : : : "memory");
+		if (ticks - said >= 50) {
+			said = ticks;
+			print("behave: ticks=%lu", said);
+		}
+	}
+}
+
+/* Where the backtrace must lead: with frame pointers, not inlined, and with something to do after the call. */
+#define FRAME __attribute__((noinline, noclone, optimize("no-omit-frame-pointer")))
+extern const u8 behave_hang[];
+
+FRAME static void hang_inner(void)
+{
+	irq_off();
+	asm volatile("behave_hang:\n\tjmp behave_hang" : : "a"(0x1122334455667788ull), "b"(0xb0b0b0b0ull));
+}
+
+FRAME static void hang_middle(void)
+{
+	hang_inner();
+	asm volatile("" : : : "memory");
+}
+
+FRAME static void hang_outer(void)
+{
+	hang_middle();
+	asm volatile("" : : : "memory");
+}
+
+static bool mode_is(const char *want)
+{
+	const char *mode = option("mode");
+
+	while (mode && *mode && *mode == *want)
+		mode++, want++;
+	return mode && !*want && (!*mode || *mode == ' ');
+}
+
+void test_main(void)
+{
+	check(true, "it runs");
+	print("behave: begins");
+	if (mode_is("hang")) {
+		print("behave: hangs at %lx in %lx in %lx", (u64)behave_hang, (u64)hang_middle, (u64)hang_outer);
+		hang_outer();
+	}
+	for (u64 n = 0; mode_is("flood"); n++)
+		print("flood %lu of a guest that never stops to say what nobody wants to know", n);
+	if (mode_is("tick"))
+		tick();
+	if (mode_is("crash")) {
+		idt_load(NULL, 0);
+		asm volatile("ud2");
+	}
+	if (mode_is("part")) {
+		for (const char *p = "an unfinished line"; *p; p++)
+			outb(0x3f8, (u8)*p);
+		for (;;)
+			asm volatile("hlt");
+	}
+}

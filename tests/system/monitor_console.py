@@ -1,0 +1,87 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The operator at the monitor console: nodes with VMs of the tiny guest behave, commands and their answers."""
+
+import re
+
+import node
+import tiny
+
+ESCAPE = "\x14"  # ^T
+PROMPT = "margay> "
+# Prompt and echo, guests in the background; log lines of VMs.
+OTHERS = re.compile(PROMPT + r"|\[\w+\] ")
+LOG = re.compile(r"margay: |\w+: (vcpu\d+: (CPU|exits)|end=|restart \d|memory:|own memory:|NPT:|EPT:)")
+
+
+def vm(name, mode, machine="qemu", **keys):
+    """The VM file of a tiny guest that behaves as mode says; keys replace or add lines."""
+    lines = {"name": name, "kernel": "behave", "cmdline": "machine=%s mode=%s" % (machine, mode), "memory": "32M",
+             "topology": "flat", "debug_exit": "yes"}
+    lines.update(keys)
+    return "".join("%s = %s\n" % item for item in lines.items())
+
+
+def start(name, machine, vms, cpus, cmdline="", **options):
+    """A node with these VM files, {file: text}; to be used in a with statement."""
+    iso = node.margay_iso("%s-%s" % (name, machine), vms, {"behave": tiny.elf("behave")}, cmdline, check=False)
+    options.setdefault("timeout", 60 if machine == "qemu" else 300)
+    return node.start(name, machine, iso, cpus=cpus, memory="512M", **options)
+
+
+class Console:
+    """The monitor console of a running node."""
+
+    def __init__(self, running):
+        self.node = running
+        self._marks = 0
+
+    def call(self):
+        """The escape key, from a guest's console."""
+        self.node.send(ESCAPE)
+        self.node.expect("^Monitor console: .*\r\n(?=%s)" % PROMPT, 30)
+
+    def answer(self, command, log=False, until=None):
+        """
+        Types a command; its answer as a list of lines, without what others said
+        meanwhile (log: with log lines). until: how an answer ends that comes late.
+        """
+        self._marks += 1
+        begin, end = ("unknown command '=%s%d'" % (which, self._marks) for which in "be")
+        # What is unknown is said so, in a line that nobody else prints.
+        self.node.send("=b%d\r%s\r" % (self._marks, command))
+        first = self.node.expect("^%s.*\n" % begin, 30)
+        if until:
+            self.node.expect(until, 30)
+            self.node.expect("^(?=%s)" % PROMPT, 30)
+        self.node.send("=e%d\r" % self._marks)
+        last = self.node.expect("^" + end, 30)
+        text = self.node.text[first.end():last.start()].replace("\r", "")
+        # A line of others may have cut the echo in two.
+        return [line for line in text.split("\n")
+                if line and not OTHERS.match(line) and PROMPT.strip() not in line and (log or not LOG.match(line))
+                and not command.endswith(line) and not ("=e%d" % self._marks).endswith(line)]
+
+    def end(self):
+        """Stops what runs, and the node; the outcome."""
+        for name in [line.split()[0] for line in self.answer("vm") if line.split()[1] in ("running", "paused")]:
+            self.answer("vm stop " + name)
+            self.settle(name)
+        self.node.send("poweroff\r")
+        return self.node.wait()
+
+    def state(self, name):
+        """The VM's state, as vm list shows it."""
+        found = [line.split()[1] for line in self.answer("vm list") if line.split()[0] == name]
+        assert len(found) == 1, found
+        return found[0]
+
+    def settle(self, name):
+        """Its end has been logged: waits until it has been taken down, too."""
+        while self.state(name) == "changing":
+            pass
+
+    def exits(self, name):
+        """{reason: count} of a VM."""
+        found = re.findall(r"^([a-z0-9-]+) +(\d+) +\d+\.\d%", "\n".join(self.answer("stats " + name)), re.MULTILINE)
+        assert found
+        return {reason: int(count) for reason, count in found}

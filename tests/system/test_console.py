@@ -1,0 +1,242 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The monitor console and several VMs on one node: an operator's day, and what he must not have to fear."""
+
+import re
+
+import margay_run
+import node
+import pytest
+from monitor_console import Console, start, vm
+
+BOTH = pytest.mark.parametrize("machine", node.MACHINES)
+
+
+@BOTH
+def test_guest_that_hangs(machine):
+    """Interrupts off, for ever: paused, inspected, resumed, stopped."""
+    with start("console-hang", machine, {"a.conf": vm("a", "hang", machine)}, 1) as running:
+        at, middle, outer = (int(x, 16) for x in running.expect(r"^behave: hangs at (\w+) in (\w+) in (\w+)\r").groups())
+        console = Console(running)
+        console.call()
+        assert console.answer("vm pause a") == ["a: paused"]
+        assert console.state("a") == "paused"
+        regs = console.answer("regs a", until="^exit -1:")
+        paused = console.exits("a")
+        assert console.exits("a") == paused, "a paused guest runs"
+        assert console.answer("vm resume a") == ["a: running"]
+        assert console.state("a") == "running"
+        assert console.answer("vm stop a") == ["a: stops"]
+        console.settle("a")
+        assert console.state("a") == "stopped"
+        outcome = console.end()
+    text = "\n".join(regs)
+    assert re.search(r"^runs, CPU 0, rip %016x, rflags " % at, text, re.MULTILINE)
+    assert "rax 1122334455667788" in text and "rbx 00000000b0b0b0b0" in text
+    assert re.search(r"^code eb fe ", text, re.MULTILINE)
+    callers = [int(x, 16) for x in re.findall(r"^from (\w+)$", text, re.MULTILINE)]
+    assert middle < callers[0] < middle + 32 and outer < callers[1] < outer + 32, text
+    assert len(re.findall(r"^exit -\d: \w+", text, re.MULTILINE)) == 8
+    assert outcome.status == margay_run.OK, outcome.text
+
+
+def test_commands():
+    """Each command; on VMs that do not exist, are in the wrong state, or whose files are wrong."""
+    vms = {
+        "a.conf": vm("a", "part"), "b.conf": vm("b", "tick"), "once.conf": vm("once", "once"),
+        "twin.conf": vm("a", "tick"), "bad.conf": "colour = red\n",
+    }
+    with start("console-commands", "qemu", vms, 4) as running:
+        running.expect("^once: end=exit status=0")
+        console = Console(running)
+        console.call()
+        for command, answer in (
+            ("vm start a", "a: it runs, starts or ends: vm list tells"),
+            ("vm resume a", "a is running already"),
+            ("vm pause once", "once does not run"),
+            ("vm stop once", "once does not run"),
+            ("vm console once", "once does not run, or has no UART"),
+            ("regs once", "once does not run"),
+            ("stats once", "once does not run"),
+            ("regs a 1", "a has vCPUs 0-0"),
+            ("stats a 7", "a has vCPUs 0-0"),
+            ("vm start bad.conf", "bad.conf: its VM file was not understood: the log tells why"),
+            ("vm stop bad.conf", "bad.conf does not run"),
+            ("vm stop nobody", "no VM has the name 'nobody': vm lists them"),
+            ("vm stop", "usage: vm stop VM"),
+            ("vm stop a b", "'b' is too much: usage: vm stop VM"),
+            ("regs a x", "expected a number, found 'x'"),
+            ("reg a", "unknown command 'reg': help lists them"),
+            ("poweroff", "VMs run: stop them first, or: poweroff now"),
+            ("reboot", "VMs run: stop them first, or: reboot now"),
+        ):
+            assert console.answer(command) == [answer]
+        listed = console.answer("vm")
+        assert [line.split()[:2] for line in listed] == [
+            ["a", "running"], ["b", "running"], ["once", "exit"], ["twin.conf", "bad-file"], ["bad.conf", "bad-file"]]
+        helped = console.answer("help")
+        for command in ("vm start", "vm stop", "vm pause", "vm resume", "vm restart", "vm console", "stats", "node", "pci",
+                        "regs", "log", "poweroff"):
+            assert any(line.startswith(command + " ") for line in helped), command
+        cpus = [line for line in console.answer("node") if line.startswith("cpu")]
+        assert [line.split()[-1] for line in cpus] == ["a", "b", "free", "free"]
+        assert any(re.match(r"0000:00:00\.0  8086:29c0  class 060000", line) for line in console.answer("pci"))
+        assert any("the name a is taken by a.conf" in line for line in console.answer("log 60", log=True))
+        assert len(console.answer("log 3", log=True)) == 3
+        # Completion, and a line brought back.
+        running.send("vm sta\tonc\t\r")
+        running.expect("^once: starts")
+        running.expect("^once: end=exit status=0")
+        console.settle("once")
+        running.send("log 1\r\x1b[A\r")
+        running.expect("^margay> log 1\r[^>]*^margay> log 1\r")
+        # The unfinished line of a guest that gets the foreground; and back.
+        assert console.answer("vm restart a") == ["a: restarts"]
+        console.settle("a")
+        running.send("vm console a\r")
+        running.expect("^an unfinished line")
+        console.call()
+        assert console.answer("vm restart b") == ["b: restarts"]
+        running.expect(r"^\[b\] behave: ticks=50\r")
+        outcome = console.end()
+    run = node.Run(running, outcome)
+    assert run.has_line(r"margay: bad\.conf:1: .*colour.*")
+    assert run.has_line("margay: node: end=poweroff vms=5 failed=2")
+
+
+def test_garbage():
+    """Floods, binary, half lines and endless lines on the serial port disturb neither the console nor the guest."""
+    with start("console-garbage", "qemu", {"a.conf": vm("a", "tick")}, 2, "escape=^a") as running:
+        running.expect("^behave: ticks=50")
+        running.send(bytes(range(2, 256)) * 40)
+        running.expect("^behave: ticks=100")
+        running.send("\x01")
+        running.expect("^Monitor console")
+        for junk in (bytes(b for b in range(256) if b != 1) * 40, b"x" * 5000, b"\xff\x00" * 2000, b"\x1b[" * 500,
+                     b"\x1b[A" * 100, b"\t" * 200, b"vm stop a"):
+            running.send(junk)
+            running.send("\x03")
+        console = Console(running)
+        assert console.answer("nothing") == ["unknown command 'nothing': help lists them"]
+        assert console.state("a") == "running"
+        running.send("\x01")
+        first = int(running.expect(r"^behave: ticks=(\d+)\r")[1])
+        assert int(running.expect(r"^behave: ticks=(\d+)\r")[1]) == first + 50
+    assert "end=panic" not in running.text
+
+
+@pytest.mark.parametrize("machine", ["qemu"])
+def test_flood(machine):
+    """A guest that prints without end: all of it is whole and in order, so is the other's, and the operator gets through."""
+    vms = {"flood.conf": vm("flood", "flood", machine), "b.conf": vm("b", "tick", machine)}
+    with start("console-flood", machine, vms, 2, timeout=60) as running:
+        running.expect(r"^\[b\] behave: ticks=50\r")
+        console = Console(running)
+        console.call()
+        console.answer("vm list")
+        running.expect(r"^\[b\] behave: ticks=100\r")
+        assert console.answer("vm pause flood") == ["flood: paused"]
+        ticks = int(running.expect(r"^\[b\] behave: ticks=(\d+)\r")[1])
+        running.expect(r"^\[b\] behave: ticks=%d\r" % (ticks + 50))
+        assert console.answer("vm resume flood") == ["flood: running"]
+        running.expect(r"^\[flood\] flood \d+ of a guest")
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+    text = running.text.replace("\r", "")
+    said = re.findall(r"^(?:\[flood\] )?flood (\d+) of a guest that never stops to say what nobody wants to know$", text,
+                      re.MULTILINE)
+    # The monitor cuts the one line that was in the foreground when it was called.
+    numbers = [int(n) for n in said]
+    gaps = [b for a, b in zip(numbers, numbers[1:]) if b != a + 1]
+    assert len(numbers) > 100 and len(gaps) <= 1, gaps
+    others = [int(n) for n in re.findall(r"^\[b\] behave: ticks=(\d+)$", text, re.MULTILINE)]
+    assert others == list(range(50, 50 * len(others) + 1, 50))
+
+
+def stop(console, name):
+    """A VM that is restarted all the time does not always run when it is told to stop."""
+    while console.state(name) != "stopped":
+        console.answer("vm stop " + name)
+        console.settle(name)
+
+
+def free_memory(console):
+    lines = [line for line in console.answer("node") if "bytes" in line]
+    assert len(lines) == 2
+    return lines
+
+
+@pytest.mark.parametrize("restarts", [100, pytest.param(1000, marks=pytest.mark.full)])
+def test_restarts(restarts):
+    """Restarted again and again: not a byte of memory is missing afterwards."""
+    vms = {"keep.conf": vm("keep", "tick"), "r.conf": vm("r", "once", on_end="restart")}
+    with start("console-restarts-%d" % restarts, "qemu", vms, 2, timeout=100 + restarts) as running:
+        running.expect("^r: restart 3")
+        console = Console(running)
+        console.call()
+        stop(console, "r")
+        before = free_memory(console)
+        starts = int(re.search(r"^r .* starts (\d+) ", "\n".join(console.answer("vm")), re.MULTILINE)[1])
+        running.send("vm start r\r")
+        running.expect("^r: restart %d\r" % (starts + restarts))
+        stop(console, "r")
+        assert free_memory(console) == before
+        assert console.state("keep") == "running"
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+
+
+def test_six_vms():
+    """Others end, crash, hang, are stopped and restarted; those that run on are not even interrupted."""
+    modes = {"vm0": "part", "once": "once", "crash": "crash", "hang": "hang", "t1": "tick", "t2": "tick", "t3": "tick"}
+    vms = {name + ".conf": vm(name, mode) for name, mode in modes.items()}
+    with start("console-six", "qemu", vms, 8) as running:
+        running.expect(r"^\[t3\] behave: ticks=50\r")
+        console = Console(running)
+        console.call()
+        before = {name: console.exits(name) for name in ("t1", "t2")}
+        for command in ("vm start crash", "vm start once", "vm stop hang", "vm start hang", "vm restart t3", "vm pause hang"):
+            assert len(console.answer(command)) >= 1
+            name = command.split()[-1]
+            while name in ("crash", "once") and console.state(name) == "running":
+                pass
+            console.settle(name)
+        for name in ("t1", "t2"):
+            running.expect(r"^\[%s\] behave: ticks=" % name)
+        after = {name: console.exits(name) for name in ("t1", "t2")}
+        states = [console.state(name) for name in modes]
+        console.end()
+    for name in ("t1", "t2"):
+        assert after[name]["hlt"] > before[name]["hlt"] + 10
+        # No kick reached them: not one exit but for what they did themselves.
+        assert after[name].get("nmi", 0) == before[name].get("nmi", 0)
+    assert states == ["running", "exit", "triple-fault", "paused", "running", "running", "running"]
+    # The death of a guest is explained.
+    text = running.text.replace("\r", "")
+    assert re.search(r"^crash: vcpu0: triple fault at RIP 0x\w+$", text, re.MULTILINE)
+    assert re.search(r"^crash: vcpu0: exit -1: triple-fault, code 0x7f, at rip \w+$", text, re.MULTILINE)
+    assert re.search(r"^crash: vcpu0: rax \w{16}  rcx ", text, re.MULTILINE)
+    assert re.search(r"^crash: vcpu0: code 0f 0b ", text, re.MULTILINE)
+
+
+@pytest.mark.parametrize("word, restarts", [("", False), ("panic=1", True)])
+def test_panic(word, restarts):
+    vms = {"a.conf": vm("a", "tick"), "b.conf": vm("b", "hang"), "once.conf": vm("once", "once")}
+    with start("console-panic-%d" % restarts, "qemu", vms, 4, word) as running:
+        running.expect("^once: end=exit")
+        console = Console(running)
+        console.call()
+        console.answer("vm pause b")
+        running.send("panic now\r")
+        running.expect("^margay: node: end=panic")
+        if restarts:
+            running.expect("^margay: the node restarts in 1 s")
+            running.process.wait(30)
+        outcome = running.wait()
+        text = running.text.replace("\r", "")
+    assert outcome.status == margay_run.PANIC, outcome.text
+    assert (running.process.returncode == 0) == restarts
+    report = text[text.index("margay: panic on CPU 0: asked for on the monitor console"):]
+    assert re.search(r"^margay:   from \w{16} command_panic\+0x\w+$", report, re.MULTILINE)
+    assert re.search(r"^log: once: end=exit status=0$", text, re.MULTILINE)
+    for line in ("a: state=running starts=1", "b: state=paused starts=1", "once: state=exit starts=1"):
+        assert re.search("^%s$" % line, report, re.MULTILINE)

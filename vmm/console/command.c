@@ -1,0 +1,231 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See command.h. */
+#include "vmm/console/command.h"
+
+#include <margay/string.h>
+
+#define WORDS 5 /* more than any command takes */
+
+struct words {
+	char word[WORDS][COMMAND_WORD]; /* too long ones are cut, and fit nothing then */
+	unsigned count;                 /* may be WORDS + 1: too many */
+	bool open;                      /* the last one may go on: nothing follows it */
+};
+
+static void split(const char *line, struct words *w)
+{
+	memset(w, 0, sizeof(*w));
+	for (;;) {
+		unsigned n = 0;
+
+		while (*line == ' ')
+			line++;
+		if (!*line)
+			return;
+		if (w->count == WORDS) {
+			w->count++;
+			return;
+		}
+		for (; *line && *line != ' '; line++)
+			if (n < COMMAND_WORD - 1)
+				w->word[w->count][n++] = *line;
+		w->count++;
+		w->open = !*line;
+	}
+}
+
+/* Word i of a command's name; false past its end. */
+static bool name_word(const struct command *c, unsigned i, char out[COMMAND_WORD])
+{
+	struct words name;
+
+	split(c->name, &name);
+	if (i >= name.count)
+		return false;
+	memcpy(out, name.word[i], COMMAND_WORD);
+	return true;
+}
+
+/* How many words the command's name has, all of which the line begins with; 0: not this one. */
+static unsigned matches(const struct command *c, const struct words *w, unsigned complete)
+{
+	char word[COMMAND_WORD];
+	unsigned n = 0;
+
+	for (; name_word(c, n, word); n++)
+		if (n >= complete || strcmp(word, w->word[n]) != 0)
+			return 0;
+	return n;
+}
+
+static bool optional(char letter)
+{
+	return letter >= 'a';
+}
+
+static bool takes(char letter, char what)
+{
+	return (letter | 0x20) == what;
+}
+
+static bool parse_number(const char *word, u32 *out)
+{
+	u64 v = 0;
+
+	for (const char *p = word; *p; p++) {
+		if (*p < '0' || *p > '9' || v > 0xffffffff)
+			return false;
+		v = v * 10 + (u64)(*p - '0');
+	}
+	*out = (u32)v;
+	return v <= 0xffffffff;
+}
+
+static bool parse_vm(const char *word, command_vm_name vm_name, struct command_args *args)
+{
+	const char *name;
+
+	for (args->vm = 0; (name = vm_name(args->vm)); args->vm++)
+		if (!strcmp(name, word))
+			return args->has_vm = true;
+	return false;
+}
+
+static bool parse_args(const struct command *c, const struct words *w, unsigned first, command_vm_name vm_name,
+		       struct command_args *args, char error[COMMAND_ERROR])
+{
+	unsigned i = first;
+
+	for (const char *letter = c->args; *letter; letter++, i++) {
+		if (i >= w->count) {
+			if (optional(*letter))
+				return true;
+			snprintf(error, COMMAND_ERROR, "usage: %s %s", c->name, c->usage);
+			return false;
+		}
+		if (takes(*letter, 'v') && !parse_vm(w->word[i], vm_name, args)) {
+			snprintf(error, COMMAND_ERROR, "no VM has the name '%s': vm lists them", w->word[i]);
+			return false;
+		}
+		if (takes(*letter, 'n')) {
+			if (!parse_number(w->word[i], &args->number)) {
+				snprintf(error, COMMAND_ERROR, "expected a number, found '%s'", w->word[i]);
+				return false;
+			}
+			args->has_number = true;
+		}
+	}
+	if (i < w->count) {
+		snprintf(error, COMMAND_ERROR, "'%s' is too much: usage: %s%s%s", i < WORDS ? w->word[i] : "...", c->name,
+			 *c->usage ? " " : "", c->usage);
+		return false;
+	}
+	return true;
+}
+
+const struct command *command_parse(const struct command *table, unsigned count, command_vm_name vm_name,
+				    const char *line, struct command_args *args, char error[COMMAND_ERROR])
+{
+	const struct command *best = NULL;
+	unsigned words = 0;
+	struct words w;
+
+	error[0] = 0;
+	*args = (struct command_args){ 0 };
+	split(line, &w);
+	if (!w.count)
+		return NULL;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned n = matches(&table[i], &w, MIN(w.count, (unsigned)WORDS));
+
+		if (n > words) {
+			words = n;
+			best = &table[i];
+		}
+	}
+	if (!best) {
+		snprintf(error, COMMAND_ERROR, "unknown command '%s': help lists them", w.word[0]);
+		return NULL;
+	}
+	return parse_args(best, &w, words, vm_name, args, error) ? best : NULL;
+}
+
+/* ---- completion ----------------------------------------------------------- */
+
+struct completion {
+	const char *part; /* what the word begins with */
+	char common[COMMAND_WORD]; /* to all candidates */
+	char seen[COMMAND_WORD];   /* the last candidate: words of neighbours in the table repeat */
+	unsigned candidates;
+	void (*offer)(const char *word); /* NULL: only counts */
+};
+
+static void candidate(struct completion *c, const char *word)
+{
+	unsigned n = 0;
+
+	if (strncmp(word, c->part, strlen(c->part)) != 0 || !strcmp(word, c->seen))
+		return;
+	snprintf(c->seen, sizeof(c->seen), "%s", word);
+	if (c->offer)
+		c->offer(word);
+	if (!c->candidates++) {
+		memcpy(c->common, c->seen, sizeof(c->common));
+		return;
+	}
+	while (c->common[n] && c->common[n] == word[n])
+		n++;
+	c->common[n] = 0;
+}
+
+/* All that may stand at position `at`, behind the words before it. */
+static void candidates(const struct command *table, unsigned count, command_vm_name vm_name, const struct words *w,
+		       unsigned at, struct completion *c)
+{
+	bool names = false;
+	char word[COMMAND_WORD];
+
+	c->seen[0] = 0;
+	c->candidates = 0;
+	for (unsigned i = 0; i < count; i++) {
+		unsigned n = matches(&table[i], w, at);
+
+		if (n) {
+			names = names || (strlen(table[i].args) > at - n && takes(table[i].args[at - n], 'v'));
+			continue;
+		}
+		for (n = 0; n < at && name_word(&table[i], n, word) && !strcmp(word, w->word[n]); n++)
+			;
+		if (n == at && name_word(&table[i], at, word))
+			candidate(c, word);
+	}
+	for (unsigned i = 0; names && vm_name(i); i++)
+		candidate(c, vm_name(i));
+}
+
+void command_complete(const struct command *table, unsigned count, command_vm_name vm_name, const char *line,
+		      char insert[COMMAND_WORD], void (*offer)(const char *word))
+{
+	struct completion c = { 0 };
+	struct words w;
+	unsigned at, part;
+
+	insert[0] = 0;
+	split(line, &w);
+	if (w.count > WORDS || (w.count == WORDS && !w.open))
+		return;
+	at = w.count - w.open;
+	c.part = w.open ? w.word[at] : "";
+	part = (unsigned)strlen(c.part);
+	candidates(table, count, vm_name, &w, at, &c);
+	if (!c.candidates || part == COMMAND_WORD - 1)
+		return;
+	if (c.candidates == 1)
+		snprintf(insert, COMMAND_WORD, "%s ", c.common + part);
+	else if (strlen(c.common) > part)
+		snprintf(insert, COMMAND_WORD, "%s", c.common + part);
+	if (insert[0])
+		return;
+	c.offer = offer;
+	candidates(table, count, vm_name, &w, at, &c);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The commands of the monitor console; stats has a file of its own. */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/console/console.h"
+#include "vmm/inspect.h"
+#include "vmm/monitor.h"
+#include "vmm/place.h"
+
+#define LOG_LINES 20
+#define NAME(args) monitor_vm_name((args)->vm)
+
+static void command_list(const struct command_args *args)
+{
+	(void)args;
+	if (!monitor_vm_count())
+		console_say("no VM: none of the boot modules is a VM file");
+	for (unsigned i = 0; i < monitor_vm_count(); i++) {
+		struct monitor_vm info;
+
+		monitor_vm_info(i, &info);
+		console_say("%-16s %-12s vCPUs %-3u memory %lluM  starts %u  file %s", monitor_vm_name(i),
+			    monitor_state_name(&info), info.config ? info.config->cpus : 0,
+			    info.config ? (unsigned long long)(info.config->memory >> 20) : 0ull, info.starts, info.file);
+	}
+}
+
+/* What a command that changes a VM's state answers. */
+static void say_result(const char *name, int err, const char *done)
+{
+	switch (err) {
+	case 0:
+		console_say("%s: %s", name, done);
+		break;
+	case -EBUSY:
+		console_say("%s: it runs, starts or ends: vm list tells", name);
+		break;
+	case -ENODEV:
+		console_say("%s does not run", name);
+		break;
+	case -EALREADY:
+		console_say("%s is %s already", name, done);
+		break;
+	case -EINVAL:
+		console_say("%s: its VM file was not understood: the log tells why", name);
+		break;
+	case -ENOSPC:
+		console_say("%s: no CPU is free to start it", name);
+		break;
+	default:
+		console_say("%s: error %d", name, -err);
+	}
+}
+
+static void command_start(const struct command_args *args)
+{
+	say_result(NAME(args), monitor_vm_start(args->vm), "starts");
+}
+
+static void command_stop(const struct command_args *args)
+{
+	say_result(NAME(args), monitor_vm_stop(args->vm, false), "stops");
+}
+
+static void command_restart(const struct command_args *args)
+{
+	int err = monitor_vm_stop(args->vm, true);
+
+	say_result(NAME(args), err == -ENODEV ? monitor_vm_start(args->vm) : err, "restarts");
+}
+
+static int with_vm(unsigned i, int (*fn)(struct vm *vm))
+{
+	struct vm *vm = monitor_vm_hold(i);
+	int err = vm ? fn(vm) : -ENODEV;
+
+	monitor_vm_release();
+	return err;
+}
+
+static void command_pause(const struct command_args *args)
+{
+	say_result(NAME(args), with_vm(args->vm, vm_pause), "paused");
+}
+
+static void command_resume(const struct command_args *args)
+{
+	say_result(NAME(args), with_vm(args->vm, vm_resume), "running");
+}
+
+static void command_console(const struct command_args *args)
+{
+	if (console_show_vm(args->vm))
+		console_say("%s does not run, or has no UART", NAME(args));
+}
+
+/* ---- regs ------------------------------------------------------------------ */
+
+static void say_inspected(const struct vcpu *vcpu, const char *text)
+{
+	(void)vcpu;
+	console_say("%s", text);
+}
+
+static void inspect(struct vcpu *vcpu)
+{
+	console_say("%s: vcpu%u:", vcpu->vm->name, vcpu->id);
+	inspect_vcpu(vcpu, say_inspected);
+	console_answered();
+}
+
+static void command_regs(const struct command_args *args)
+{
+	struct vm *vm = monitor_vm_hold(args->vm);
+	unsigned count = vm ? vm->nr_vcpus : 0;
+	int err = -ENODEV;
+
+	if (args->number < count) {
+		console_answer_later(true);
+		err = vcpu_call(vm->vcpus[args->number], inspect);
+		if (err)
+			console_answer_later(false);
+	}
+	monitor_vm_release();
+	if (count && args->number >= count)
+		console_say("%s has vCPUs 0-%u", NAME(args), count - 1);
+	else if (err)
+		say_result(NAME(args), err, "");
+}
+
+/* ---- the node ---------------------------------------------------------------- */
+
+static void command_node(const struct command_args *args)
+{
+	const struct host_cpu_info *cpu;
+	u64 largest, free, own, used;
+
+	(void)args;
+	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
+		char owner[VM_NAME_MAX + 1];
+
+		console_say("cpu %-3u APIC ID %-4u node %d  %-8s %s", i, cpu->apic_id, cpu->node,
+			    cpu->online ? "online" : "OFFLINE", place_owner(i, owner) ? owner : "free");
+	}
+	for (unsigned n = 0; n < host_node_count(); n++) {
+		free = host_mem_free((int)n, &largest);
+		console_say("node %u: %lluM for guests, free %lluM (%llu bytes), largest piece %lluM", n,
+			    (unsigned long long)(host_node_memory(n) >> 20), (unsigned long long)(free >> 20),
+			    (unsigned long long)free, (unsigned long long)(largest >> 20));
+	}
+	own = host_own_bytes(&used);
+	console_say("hypervisor: %lluK in pages of its own, %llu bytes of these in use", (unsigned long long)(own >> 10),
+		    (unsigned long long)used);
+}
+
+static void command_pci(const struct command_args *args)
+{
+	struct host_pci_function f;
+	unsigned i;
+
+	(void)args;
+	for (i = 0; host_pci_function(i, &f); i++)
+		console_say("%04x:%02x:%02x.%u  %04x:%04x  class %06x", f.segment, f.bus, f.devfn >> 3, f.devfn & 7u, f.vendor,
+			    f.device, f.class_code);
+	if (!i)
+		console_say("no PCI function is known");
+}
+
+static void say_log(const char *text)
+{
+	console_say("%s", text);
+}
+
+static void command_log(const struct command_args *args)
+{
+	host_log_last(args->has_number ? args->number : LOG_LINES, say_log);
+}
+
+static bool any_runs(void)
+{
+	struct monitor_vm info;
+
+	for (unsigned i = 0; i < monitor_vm_count(); i++) {
+		monitor_vm_info(i, &info);
+		if (info.state >= MONITOR_VM_CHANGING)
+			return true;
+	}
+	return false;
+}
+
+static void command_poweroff(const struct command_args *args)
+{
+	(void)args;
+	if (any_runs())
+		console_say("VMs run: stop them first, or: poweroff now");
+	else
+		monitor_node_end(false);
+}
+
+static void command_poweroff_now(const struct command_args *args)
+{
+	(void)args;
+	monitor_node_end(false);
+}
+
+static void command_reboot(const struct command_args *args)
+{
+	(void)args;
+	if (any_runs())
+		console_say("VMs run: stop them first, or: reboot now");
+	else
+		monitor_node_end(true);
+}
+
+static void command_reboot_now(const struct command_args *args)
+{
+	(void)args;
+	monitor_node_end(true);
+}
+
+static void command_panic(const struct command_args *args)
+{
+	(void)args;
+	host_panic("asked for on the monitor console");
+}
+
+static void command_help(const struct command_args *args)
+{
+	(void)args;
+	for (unsigned i = 0; i < console_nr_commands; i++)
+		console_say("%-12s %-12s %s", console_commands[i].name, console_commands[i].usage, console_commands[i].help);
+	console_say("Tab completes, the arrow keys bring back earlier lines.");
+}
+
+const struct command console_commands[] = {
+	{ "help", "", "", "this list", command_help },
+	{ "log", "n", "[LINES]", "the last lines of the log (20)", command_log },
+	{ "node", "", "", "CPUs and their owners, memory of each NUMA node", command_node },
+	{ "panic now", "", "", "crashes the hypervisor, to see what happens then", command_panic },
+	{ "pci", "", "", "the PCI functions of the node", command_pci },
+	{ "poweroff", "", "", "powers the node off when no VM runs", command_poweroff },
+	{ "poweroff now", "", "", "... whatever runs", command_poweroff_now },
+	{ "reboot", "", "", "restarts the node when no VM runs", command_reboot },
+	{ "reboot now", "", "", "... whatever runs", command_reboot_now },
+	{ "regs", "Vn", "VM [VCPU]", "registers, backtrace and last exits of a vCPU (0)", command_regs },
+	{ "stats", "vn", "[VM [VCPU]]", "exits by reason with their cost, interrupts by vector", command_stats },
+	{ "vm", "", "", "as vm list", command_list },
+	{ "vm console", "V", "VM", "gives this line to the VM's console", command_console },
+	{ "vm list", "", "", "the VMs and their states", command_list },
+	{ "vm pause", "V", "VM", "keeps its vCPUs out of the guest", command_pause },
+	{ "vm restart", "V", "VM", "stops it and starts it again", command_restart },
+	{ "vm resume", "V", "VM", "lets it go on", command_resume },
+	{ "vm start", "V", "VM", "starts it", command_start },
+	{ "vm stop", "V", "VM", "ends it at once, like pulling the plug", command_stop },
+};
+const unsigned console_nr_commands = ARRAY_SIZE(console_commands);

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See console.h: keys in, lines out, and who has the serial line. */
+#include "vmm/console/console.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/console/editor.h"
+#include "vmm/monitor.h"
+#include "vmm/service.h"
+
+#define BUFFER_PAGES 16u
+#define BUFFER (BUFFER_PAGES * PAGE_SIZE)
+/* Kept free for echo, prompts and the line that says what is missing. */
+#define RESERVE 2048u
+#define NO_VM ~0u
+
+static struct host_console con;
+static u8 escape_key;
+static struct editor editor;    /* the console's CPU only */
+static unsigned came_from = NO_VM; /* the VM that had the line before */
+static bool active;             /* has the line */
+static bool deferred;           /* the last command's answer comes later */
+static bool later;              /* and has not come yet; atomic */
+
+/* What the line has not taken yet. */
+static struct spinlock lock;    /* guards these */
+static char *buffer;
+static unsigned head, tail;     /* bytes ever put in and taken out, modulo 2^32 */
+static unsigned lines_lost;
+
+static void put(const char *text, size_t n, unsigned reserve)
+{
+	if (BUFFER - (head - tail) < n + reserve) {
+		lines_lost += reserve != 0;
+		return;
+	}
+	for (size_t i = 0; i < n; i++)
+		buffer[head++ % BUFFER] = text[i];
+}
+
+static void flush(void)
+{
+	while (head != tail) {
+		size_t n = MIN(head - tail, (unsigned)(BUFFER - tail % BUFFER));
+		size_t taken = host_console_write(&con, (const u8 *)buffer + tail % BUFFER, n);
+
+		tail += (unsigned)taken;
+		if (taken < n)
+			return;
+	}
+}
+
+/* What was typed, and prompts: they find room when a long answer has filled the rest. */
+static void echo(const char *text, size_t n)
+{
+	spin_lock(&lock);
+	put(text, n, 0);
+	flush();
+	spin_unlock(&lock);
+}
+
+void console_say(const char *fmt, ...)
+{
+	char text[256];
+	size_t n;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text) - 2, fmt, ap);
+	va_end(ap);
+	n = strlen(text);
+	memcpy(text + n, "\r\n", 2);
+	spin_lock(&lock);
+	put(text, n + 2, RESERVE);
+	flush();
+	spin_unlock(&lock);
+}
+
+static void prompt(void)
+{
+	char text[64];
+
+	spin_lock(&lock);
+	if (lines_lost) {
+		snprintf(text, sizeof(text), "(%u more lines did not fit)\r\n", lines_lost);
+		put(text, strlen(text), 0);
+		lines_lost = 0;
+	}
+	spin_unlock(&lock);
+	editor_prompt(&editor);
+}
+
+void console_answer_later(bool yes)
+{
+	deferred = yes;
+	__atomic_store_n(&later, yes, __ATOMIC_RELEASE);
+}
+
+/* Keys are let in again when the editor is no longer used here. */
+void console_answered(void)
+{
+	prompt();
+	__atomic_store_n(&later, false, __ATOMIC_RELEASE);
+}
+
+/* The VM that has the line, or NO_VM. */
+static unsigned find_foreground(const struct host_console *who)
+{
+	unsigned found = NO_VM;
+
+	for (unsigned i = 0; who && i < monitor_vm_count(); i++) {
+		const struct vm *vm = monitor_vm_hold(i);
+
+		if (vm && vm->console == who)
+			found = i;
+		monitor_vm_release();
+	}
+	return found;
+}
+
+int console_show_vm(unsigned i)
+{
+	struct vm *vm = monitor_vm_hold(i);
+	int err = vm && vm->console ? host_console_foreground(vm->console) : -ENODEV;
+
+	monitor_vm_release();
+	if (!err) {
+		active = false;
+		came_from = i;
+	}
+	return err;
+}
+
+static void enter(void)
+{
+	unsigned vm = find_foreground(host_console_get_foreground());
+
+	if (vm != NO_VM)
+		came_from = vm;
+	active = true;
+	host_console_foreground(&con);
+	console_say("\r\nMonitor console: help lists the commands, ^%c goes back to the guest.", escape_key + '@');
+	if (!__atomic_load_n(&later, __ATOMIC_ACQUIRE))
+		prompt();
+}
+
+/* To the VM that had the line before, or the first one that runs. */
+static void leave(void)
+{
+	echo("\r\n", 2);
+	if (came_from != NO_VM && !console_show_vm(came_from))
+		return;
+	for (unsigned i = 0; i < monitor_vm_count(); i++)
+		if (!console_show_vm(i))
+			return;
+	console_say("No VM runs that has a console.");
+	prompt();
+}
+
+static void run(const char *line)
+{
+	char error[COMMAND_ERROR];
+	struct command_args args;
+	const struct command *c =
+		command_parse(console_commands, console_nr_commands, monitor_vm_name, line, &args, error);
+
+	deferred = false;
+	if (c)
+		c->run(&args);
+	else if (error[0])
+		console_say("%s", error);
+	if (active && !deferred)
+		prompt();
+}
+
+static void offer(const char *word)
+{
+	echo("  ", 2);
+	echo(word, strlen(word));
+}
+
+static void complete(void)
+{
+	char line[EDITOR_MAX + 1], insert[COMMAND_WORD];
+
+	memcpy(line, editor.text, editor.cursor);
+	line[editor.cursor] = 0;
+	echo("\r\n", 2);
+	command_complete(console_commands, console_nr_commands, monitor_vm_name, line, insert, offer);
+	echo("\r\n", 2);
+	editor_show(&editor);
+	editor_insert(&editor, insert);
+}
+
+static void rx(struct host_console *me, u8 byte)
+{
+	(void)me;
+	if (byte == escape_key) {
+		if (active)
+			leave();
+		else
+			enter();
+		return;
+	}
+	/* Nothing is typed ahead into an answer that is still to come. */
+	if (__atomic_load_n(&later, __ATOMIC_ACQUIRE))
+		return;
+	switch (editor_feed(&editor, byte)) {
+	case EDITOR_LINE:
+		run(editor.text);
+		break;
+	case EDITOR_COMPLETE:
+		complete();
+		break;
+	case EDITOR_NONE:
+		break;
+	}
+}
+
+static void tx_room(struct host_console *me)
+{
+	(void)me;
+	spin_lock(&lock);
+	flush();
+	spin_unlock(&lock);
+	/* Behind the lines that came between. */
+	if (con.cut && active && !__atomic_load_n(&later, __ATOMIC_ACQUIRE))
+		editor_show(&editor);
+	con.cut = false;
+}
+
+static void start(void)
+{
+	con = (struct host_console){ .name = "margay", .rx = rx, .tx_room = tx_room };
+	buffer = host_pages_alloc(BUFFER_PAGES, -1);
+	if (!buffer) {
+		host_log("margay: no memory for the monitor console");
+		return;
+	}
+	escape_key = host_console_escape(&con);
+	if (!escape_key)
+		return;
+	editor.prompt = "margay> ";
+	editor.echo = echo;
+	host_console_add(&con);
+	/* The first VM that starts gets the line. */
+	host_console_foreground(NULL);
+	host_log("margay: console: ^%c calls the monitor console", escape_key + '@');
+}
+MONITOR_SERVICE(start);

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The monitor console: an operator's commands on the host's serial line. The
+ * escape key calls it from any guest's console and leads back. Runs in
+ * interrupt windows of the console's CPU, after keys only.
+ */
+#ifndef VMM_CONSOLE_CONSOLE_H
+#define VMM_CONSOLE_CONSOLE_H
+
+#include "vmm/console/command.h"
+#include "vmm/vm.h"
+
+/* A line of a command's answer; any CPU. The line is slow: what does not fit into the buffer is counted and said. */
+void console_say(const char *fmt, ...) __printf(1, 2);
+
+/*
+ * The command's answer comes later, from a vCPU's CPU: its prompt is held
+ * back until console_answered(), which any CPU may call. False: it does not.
+ */
+void console_answer_later(bool yes);
+void console_answered(void);
+
+/* Gives the serial line to a VM's console. 0, -ENODEV when it does not run or has no UART. */
+int console_show_vm(unsigned i);
+
+/* The table of commands (commands.c). */
+extern const struct command console_commands[];
+extern const unsigned console_nr_commands;
+
+/* Exit statistics of a VM, or of one vCPU (stats.c). */
+void command_stats(const struct command_args *args);
+
+#endif

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The command stats: what the exits of a VM or vCPU were, what they cost, and which interrupts it got. */
+#include <margay/string.h>
+
+#include "vmm/console/console.h"
+#include "vmm/monitor.h"
+
+#define VECTORS 256
+
+/* The sum over the vCPUs asked for. */
+static struct {
+	struct exit_stat exit[VMEXIT_REASONS];
+	u64 vector[VECTORS], injected, unknown_msrs;
+} sum;
+
+/* What was shown last: rates are counted from there when the same is asked again. */
+static struct {
+	unsigned vm, vcpu, starts;
+	u64 tsc;
+	u64 count[VMEXIT_REASONS];
+} shown = { .vm = ~0u };
+
+static void add(const struct vcpu_stats *s)
+{
+	for (unsigned r = 0; r < VMEXIT_REASONS; r++) {
+		const struct exit_stat *e = &s->exit[r];
+		struct exit_stat *to = &sum.exit[r];
+
+		if (!e->count)
+			continue;
+		to->min = to->count ? MIN(to->min, e->min) : e->min;
+		to->max = MAX(to->max, e->max);
+		to->ticks += e->ticks;
+		to->count += e->count;
+	}
+	for (unsigned v = 0; v < VECTORS; v++)
+		sum.vector[v] += s->vector[v];
+	sum.injected += s->injected;
+	sum.unknown_msrs += s->unknown_msrs;
+}
+
+static u64 ns(u64 ticks)
+{
+	u64 khz = host_tsc_khz();
+
+	/* In two parts: the product must not overflow. */
+	return ticks / khz * 1000000 + ticks % khz * 1000000 / khz;
+}
+
+/* count per second over `ticks`, in tenths. */
+static u64 rate10(u64 count, u64 ticks)
+{
+	u64 ms = ticks / host_tsc_khz();
+
+	return ms ? count * 10000 / ms : 0;
+}
+
+static void say_exits(u64 ticks)
+{
+	u64 total = 0, spent = 0;
+
+	for (unsigned r = 0; r < VMEXIT_REASONS; r++) {
+		total += sum.exit[r].count;
+		spent += sum.exit[r].ticks;
+	}
+	console_say("%-12s %12s %6s %12s %10s %10s %10s", "exits", "count", "share", "per second", "min ns", "mean ns",
+		    "max ns");
+	for (unsigned r = 0; r < VMEXIT_REASONS; r++) {
+		const struct exit_stat *e = &sum.exit[r];
+		u64 share = total ? e->count * 1000 / total : 0, rate = rate10(e->count - shown.count[r], ticks);
+
+		shown.count[r] = e->count;
+		if (!e->count)
+			continue;
+		console_say("%-12s %12llu %4llu.%llu%% %10llu.%llu %10llu %10llu %10llu", vmexit_name(r),
+			    (unsigned long long)e->count, (unsigned long long)(share / 10), (unsigned long long)(share % 10),
+			    (unsigned long long)(rate / 10), (unsigned long long)(rate % 10),
+			    (unsigned long long)ns(e->min), (unsigned long long)ns(e->ticks / e->count),
+			    (unsigned long long)ns(e->max));
+	}
+	console_say("%-12s %12llu; %llu ms were spent on them", "all", (unsigned long long)total,
+		    (unsigned long long)(ns(spent) / 1000000));
+}
+
+static void say_interrupts(void)
+{
+	char line[128];
+	size_t n = 0;
+
+	console_say("interrupts %llu, unknown MSRs %llu; by vector:", (unsigned long long)sum.injected,
+		    (unsigned long long)sum.unknown_msrs);
+	for (unsigned v = 0; v < VECTORS; v++) {
+		if (!sum.vector[v])
+			continue;
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "  %#x: %llu", v, (unsigned long long)sum.vector[v]);
+		if (n > 60) {
+			console_say("%s", line);
+			n = 0;
+		}
+	}
+	if (n)
+		console_say("%s", line);
+}
+
+static void say_vm(const struct vm *vm, unsigned vcpu, unsigned starts)
+{
+	u64 now = host_tsc(), up = vm_guest_tsc(vm, now);
+	bool again = shown.vm == vm->id && shown.vcpu == vcpu && shown.starts == starts;
+	u64 ticks = again ? now - shown.tsc : up;
+
+	memset(&sum, 0, sizeof(sum));
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		if (vcpu == ~0u || vcpu == i)
+			add(&vm->vcpus[i]->stats);
+	if (!again)
+		memset(&shown, 0, sizeof(shown));
+	shown.vm = vm->id;
+	shown.vcpu = vcpu;
+	shown.starts = starts;
+	shown.tsc = now;
+	console_say("%s: %s, %u vCPUs, up %llu s; rates over the last %llu ms", vm->name, vcpu == ~0u ? "all vCPUs" : "one vCPU",
+		    vm->nr_vcpus, (unsigned long long)(ns(up) / 1000000000), (unsigned long long)(ns(ticks) / 1000000));
+	say_exits(ticks);
+	say_interrupts();
+}
+
+void command_stats(const struct command_args *args)
+{
+	bool any = false;
+
+	for (unsigned i = 0; i < monitor_vm_count(); i++) {
+		struct monitor_vm info;
+		struct vm *vm;
+
+		if (args->has_vm && i != args->vm)
+			continue;
+		monitor_vm_info(i, &info);
+		vm = monitor_vm_hold(i);
+		if (vm && args->has_number && args->number >= vm->nr_vcpus)
+			console_say("%s has vCPUs 0-%u", vm->name, vm->nr_vcpus - 1);
+		else if (vm)
+			say_vm(vm, args->has_number ? args->number : ~0u, info.starts);
+		any = any || vm;
+		monitor_vm_release();
+	}
+	if (!any)
+		console_say(args->has_vm ? "%s does not run" : "no VM runs", monitor_vm_name(args->vm));
+}

@@ -1,0 +1,146 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What an operator asks of the VMs, and what a panic says of them (monitor.h). */
+#include <margay/errno.h>
+
+#include "vmm/hvm.h"
+#include "vmm/place.h"
+#include "vmm/service.h"
+#include "vmm/slot.h"
+
+unsigned monitor_vm_count(void)
+{
+	return monitor_nr_slots;
+}
+
+const char *monitor_vm_name(unsigned i)
+{
+	if (i >= monitor_nr_slots)
+		return NULL;
+	return monitor_slots[i].config ? monitor_slots[i].config->name : monitor_slots[i].file;
+}
+
+static void get_info(const struct slot *s, struct monitor_vm *out)
+{
+	*out = (struct monitor_vm){ .file = s->file, .config = s->config, .last_end = s->last_end, .starts = s->starts };
+	if (!s->config)
+		out->state = MONITOR_VM_BAD;
+	else if (s->state == WAITING)
+		out->state = MONITOR_VM_WAITING;
+	else if (s->state == OVER)
+		out->state = MONITOR_VM_OVER;
+	else if (!s->vm || s->vm->end != VM_RUNNING)
+		out->state = MONITOR_VM_CHANGING;
+	else
+		out->state = vm_paused(s->vm) ? MONITOR_VM_PAUSED : MONITOR_VM_RUNNING;
+}
+
+void monitor_vm_info(unsigned i, struct monitor_vm *out)
+{
+	spin_lock(&monitor_lock);
+	get_info(&monitor_slots[i], out);
+	spin_unlock(&monitor_lock);
+}
+
+const char *monitor_state_name(const struct monitor_vm *info)
+{
+	static const char *const names[] = {
+		[MONITOR_VM_BAD] = "bad-file", [MONITOR_VM_WAITING] = "waiting", [MONITOR_VM_OVER] = "not-started",
+		[MONITOR_VM_CHANGING] = "changing", [MONITOR_VM_RUNNING] = "running", [MONITOR_VM_PAUSED] = "paused",
+	};
+
+	return info->state == MONITOR_VM_OVER && info->starts ? vm_end_name(info->last_end) : names[info->state];
+}
+
+/* One line per VM for a panic: without the lock, whose holder has stopped. */
+static void report(void)
+{
+	struct monitor_vm info;
+
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		get_info(&monitor_slots[i], &info);
+		host_log("%s: state=%s starts=%u", monitor_vm_name(i), monitor_state_name(&info), info.starts);
+	}
+}
+
+static void start(void)
+{
+	host_panic_report(report);
+}
+MONITOR_SERVICE(start);
+
+struct vm *monitor_vm_hold(unsigned i)
+{
+	const struct slot *s = &monitor_slots[i];
+
+	spin_lock(&monitor_lock);
+	return s->vm && s->vm->end == VM_RUNNING ? s->vm : NULL;
+}
+
+void monitor_vm_release(void)
+{
+	spin_unlock(&monitor_lock);
+}
+
+static void start_item(struct host_work *work)
+{
+	struct slot *s = container_of(work, struct slot, starter);
+
+	monitor_start_slot(s);
+	monitor_put_running();
+}
+
+/* Zeroing memory and unpacking a kernel takes its time: on a CPU that no VM owns. */
+static bool hand_out(struct host_work *work)
+{
+	char owner[VM_NAME_MAX + 1];
+
+	for (unsigned cpu = 0; cpu < host_cpu_count(); cpu++)
+		if (!place_owner(cpu, owner) && !host_cpu_assign(cpu, work))
+			return true;
+	return false;
+}
+
+int monitor_vm_start(unsigned i)
+{
+	struct slot *s = &monitor_slots[i];
+	int err = !s->config ? -EINVAL : !hvm ? -ENODEV : 0;
+
+	if (err)
+		return err;
+	spin_lock(&monitor_lock);
+	if (s->state == STARTED)
+		err = -EBUSY;
+	else
+		s->state = STARTED;
+	spin_unlock(&monitor_lock);
+	if (err)
+		return err;
+	monitor_get_running();
+	s->starter = (struct host_work){ .name = "starter", .run = start_item };
+	if (hand_out(&s->starter))
+		return 0;
+	spin_lock(&monitor_lock);
+	s->state = OVER;
+	spin_unlock(&monitor_lock);
+	monitor_put_running();
+	return -ENOSPC;
+}
+
+int monitor_vm_stop(unsigned i, bool again)
+{
+	struct vm *vm = monitor_vm_hold(i);
+
+	if (vm) {
+		monitor_slots[i].again = again;
+		vm_end(vm, VM_END_STOPPED);
+	}
+	monitor_vm_release();
+	return vm ? 0 : -ENODEV;
+}
+
+void monitor_node_end(bool reboot)
+{
+	if (reboot)
+		host_node_reboot();
+	host_node_poweroff(monitor_nr_slots, monitor_count_failed());
+}

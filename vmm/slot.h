@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The monitor's own record of each VM file, from boot to the node's end: vmm/monitor.c's and vmm/control.c's alone. */
+#ifndef VMM_SLOT_H
+#define VMM_SLOT_H
+
+#include "vmm/monitor.h"
+
+#define MONITOR_MAX_VMS 64
+#define MONITOR_FILE_MAX 63
+
+struct slot {
+	char file[MONITOR_FILE_MAX + 1];
+	struct vm_config *config; /* one page; NULL when the file was not understood */
+	struct vm *vm;            /* NULL: not running; guarded by monitor_lock once CPUs run VMs */
+	enum { WAITING, STARTED, OVER } state; /* guarded by monitor_lock */
+	const struct slot *after; /* starts when that one is over; NULL: at once */
+	enum vm_end last_end;
+	u32 last_status;          /* of VM_END_EXIT */
+	unsigned starts;
+	bool again;               /* its end is followed by a start, whatever on_end says */
+	struct host_work reaper, starter;
+};
+
+extern struct spinlock monitor_lock;
+extern struct slot monitor_slots[MONITOR_MAX_VMS];
+extern unsigned monitor_nr_slots;
+
+/* Whoever holds one of these holds off the node's end; the last to put ends the node. */
+void monitor_get_running(void);
+void monitor_put_running(void);
+
+/* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */
+void monitor_start_slot(struct slot *s);
+
+/* VMs that did not end well or never started. */
+unsigned monitor_count_failed(void);
+
+#endif
