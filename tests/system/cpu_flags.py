@@ -34,7 +34,6 @@ ADDED = {
 ADDED_ON = {
     "bochs": {
         "Bochs has no IA32_MISC_ENABLE, whose fast-strings bit Linux wants to see for these": "erms rep_good",
-        "Bochs' leaf 0xb names no level for one CPU; a guest's names the virtual topology": "xtopology",
     },
 }
 
