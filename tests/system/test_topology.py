@@ -28,7 +28,8 @@ SHAPES = {
         {(0, 1): 16, (0, 2): 22, (0, 3): 32, (1, 2): 22, (1, 3): 32, (2, 3): 16},
     ),
 }
-COMMAND = "margay.test=topology"
+# Where the kernel lies is missing from that node's memory: the same place in both boots.
+COMMAND = "nokaslr margay.test=topology"
 
 
 class Seen(node.Run):
