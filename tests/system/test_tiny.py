@@ -4,6 +4,8 @@ of one vCPU, one with the others, each guest a VM that starts when the one
 before has ended.
 """
 
+import re
+
 import margay_run
 import node
 import pytest
@@ -64,6 +66,31 @@ def test_node(runs, machine, several):
     failed = sum(1 for g in guests if not g.good)
     assert run.outcome.status == (margay_run.VM_FAILED if failed else margay_run.OK), run.outcome.text
     assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(guests), failed))
+
+
+def alone(name, machine, cpus, cmdline="", **options):
+    """One guest with another number of vCPUs, or with more work, on a node of its own."""
+    guest = tiny.Guest(name, machine)
+    guest.cpus = cpus
+    text = guest.vm(last=True).replace("cmdline = ", "cmdline = %s " % cmdline)
+    run = tiny.run("tiny-%s-%d" % (name, cpus), machine, None, cpus, {name + ".conf": text}, **options)
+    assert tiny.judge(guest, run.text) == [], run.text[-4000:]
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    return run
+
+
+@pytest.mark.parametrize("machine, cpus", [("qemu", 1), ("qemu", 4), ("qemu", 12), ("bochs", 1)])
+def test_ipis_of_other_vm_sizes(machine, cpus):
+    alone("ipi", machine, cpus)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("machine", node.MACHINES)
+def test_a_million_kicks(machine):
+    """Counted from three sides: the guest, the hypervisor, and the VM's end, which a lost one would keep away."""
+    run = alone("kicks", machine, 2, "kicks=1000 flushes=1000000", timeout=7200)
+    kicked = [int(n) for n in re.findall(r"^kicks: vcpu1: exits=.* nmi=(\d+)", run.text, re.MULTILINE)]
+    assert len(kicked) == 1 and kicked[0] > 1000000  # most of a CPUID loop's meet it outside of guest mode
 
 
 def test_silence_is_an_error():

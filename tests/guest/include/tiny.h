@@ -50,6 +50,8 @@ void smp_wait(unsigned cpu);
 enum { PTE_P = 1, PTE_W = 2, PTE_U = 4 };
 #define PTE_NX BIT(63)
 void map_page(u64 va, u64 pa, u64 flags);
+/* The entry itself, for a guest that changes it behind a CPU's back. */
+u64 *page_entry(u64 va);
 /* A zeroed page behind the image; there are some 4,000 with 32 MiB of memory. */
 void *page_alloc(void);
 

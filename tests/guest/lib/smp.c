@@ -86,7 +86,7 @@ void *page_alloc(void)
 	return (void *)page;
 }
 
-void map_page(u64 va, u64 pa, u64 flags)
+u64 *page_entry(u64 va)
 {
 	u64 *pde = &page_dirs[va >> 21], *table;
 
@@ -97,6 +97,11 @@ void map_page(u64 va, u64 pa, u64 flags)
 		*pde = (u64)table | PTE_P | PTE_W | PTE_U;
 	}
 	table = (u64 *)(*pde & ~0xfffull);
-	table[va >> 12 & 511] = flags ? pa | flags : 0;
+	return &table[va >> 12 & 511];
+}
+
+void map_page(u64 va, u64 pa, u64 flags)
+{
+	*page_entry(va) = flags ? pa | flags : 0;
 	asm volatile("invlpg (%0)" : : "r"(va) : "memory");
 }

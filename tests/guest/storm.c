@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * EXPECT: exit=0
+ * CMDLINE: rounds=2000
+ *
+ * Exits of all kinds as fast as they come: what a VM can do to its neighbours
+ * (test_storm.py runs it beside timer.c).
+ */
+#include "apic.h"
+#include "tiny.h"
+
+void test_main(void)
+{
+	u64 rounds = option_number("rounds", 1000), v;
+	unsigned wrong = 0;
+
+	apic_enable();
+	for (u64 i = 0; i < rounds; i++) {
+		wrong += cpuid(0x40000000, 0).ebx != 0x6772614d;
+		wrong += inb(0x80) != 0xff;
+		wrong += apic_read(APIC_SVR) != 0x1ff;
+		wrong += try_rdmsr(0x12345678, &v) != VEC_GP;
+		wrong += TRY("vmmcall", , O("a"(~0ull))) == VEC_PF;
+		wrong += try_write_cr8(i & 15) != NO_TRAP;
+	}
+	check(wrong == 0, "%u of %lu rounds of exits went wrong", wrong, rounds);
+}
