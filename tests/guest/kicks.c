@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
+ * FULL: new, not yet run often enough for every submission
  * CPUS: 2
  * CMDLINE: kicks=1000 flushes=2000
  *

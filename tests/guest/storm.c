@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
+ * FULL: new, not yet run often enough for every submission
  * CMDLINE: rounds=2000
  *
  * Exits of all kinds as fast as they come: what a VM can do to its neighbours

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
+ * FULL: new, not yet run often enough for every submission
  * CMDLINE: timers=50
  *
  * One-shot timers: each comes once, never early. How late the median and the

@@ -13,6 +13,8 @@ import node
 import pytest
 import tiny
 
+pytestmark = pytest.mark.full
+
 TIMERS = 200
 
 

@@ -79,6 +79,7 @@ def alone(name, machine, cpus, cmdline="", **options):
     return run
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("machine, cpus", [("qemu", 1), ("qemu", 4), ("qemu", 12), ("bochs", 1)])
 def test_ipis_of_other_vm_sizes(machine, cpus):
     alone("ipi", machine, cpus)
