@@ -100,12 +100,18 @@ void vcpu_queue_events(struct vcpu *vcpu)
 		irq_window(vcpu, false);
 		return;
 	}
+	/* More urgent than one whose delivery was cut short. */
+	if (unlikely(vcpu->event.type == HVM_EVENT_INTR)) {
+		give_back(vcpu);
+		vcpu->event.type = HVM_EVENT_NONE;
+	}
 	shadow = !(vcpu->regs.rflags & RFLAGS_IF) || hvm->get(vcpu, HVM_INTR_SHADOW);
 	if (vcpu->event.type == HVM_EVENT_NONE && !shadow) {
 		vcpu->vm->intc->accept(vcpu, (u8)vector);
 		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = (u8)vector };
 		telemetry_injected(&vcpu->stats, (u8)vector);
-		irq_window(vcpu, vcpu->vm->intc->pending(vcpu) >= 0);
+		/* What else is pending waits for the EOI of this one. */
+		irq_window(vcpu, false);
 	} else {
 		irq_window(vcpu, true);
 	}

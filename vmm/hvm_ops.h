@@ -167,7 +167,7 @@ struct hvm_ops {
 	void (*set_segment)(struct vcpu *vcpu, enum seg seg, const struct segment *in);
 	void (*set_desc_table)(struct vcpu *vcpu, bool idt, const struct desc_table *in);
 
-	/* Exit with VMEXIT_IRQ_WINDOW as soon as the guest can take an interrupt; off again. */
+	/* Exit with VMEXIT_IRQ_WINDOW as soon as the guest can take an interrupt; off again. Never on while one is injected. */
 	void (*request_irq_window)(struct vcpu *vcpu, bool on);
 	/* The same for VMEXIT_NMI_WINDOW; ends by itself with that exit. */
 	void (*request_nmi_window)(struct vcpu *vcpu);

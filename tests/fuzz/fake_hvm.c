@@ -69,6 +69,7 @@ static void check_event(const struct vcpu *vcpu, const struct fake_vcpu *f)
 		return;
 	case HVM_EVENT_INTR:
 		CHECK(vcpu->regs.rflags & RFLAGS_IF && !f->reg[HVM_INTR_SHADOW] && e->vector >= 16 && !e->has_error);
+		CHECK(!f->irq_window);
 		break;
 	case HVM_EVENT_NMI:
 		CHECK(e->vector == VEC_NMI && !f->reg[HVM_NMI_BLOCKED] && !f->reg[HVM_INTR_SHADOW] && !e->has_error);

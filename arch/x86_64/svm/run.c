@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * One entry into an SVM guest: event injection (APM vol. 2, 15.20), windows,
+ * One entry into an SVM guest: event injection (APM vol. 2, 15.20 and 15.21), windows,
  * and the translation of the exit (15.6-15.14, appendix C) into struct vmexit.
  */
 #include "arch/x86_64/svm/svm.h"
@@ -13,10 +13,10 @@ void svm_request_irq_window(struct vcpu *vcpu, bool on)
 
 	/* A virtual interrupt that is never delivered: its intercept comes when it could be. */
 	if (on) {
-		v->v_intr |= SVM_V_IRQ | SVM_V_INTR_PRIO | SVM_V_IGN_TPR;
+		v->v_intr |= SVM_V_INTR;
 		v->intercept_misc1 |= SVM_INTERCEPT_VINTR;
 	} else {
-		v->v_intr &= ~(SVM_V_IRQ | SVM_V_INTR_PRIO | SVM_V_IGN_TPR);
+		v->v_intr &= ~SVM_V_INTR;
 		v->intercept_misc1 &= ~SVM_INTERCEPT_VINTR;
 	}
 }
@@ -47,6 +47,29 @@ void svm_request_nmi_window(struct vcpu *vcpu)
 		step(vcpu, s);
 }
 
+/*
+ * An interrupt is posted as a virtual one (15.21.4), which the guest takes at
+ * once, not as an event: TCG delivers an injected interrupt a second time, into
+ * a handler with IF = 0, when a time slice of its own ends before the next exception.
+ */
+static void post(struct svm_vcpu *s, struct hvm_event *e)
+{
+	s->vmcb->v_intr = (u32)s->vmcb->v_intr | SVM_V_INTR | (u64)e->vector << SVM_V_VECTOR_SHIFT;
+	s->posted = true;
+	e->type = HVM_EVENT_NONE;
+}
+
+/* After the exit. V_IRQ is still set if the guest was stopped before, or (TCG) while it took the interrupt. */
+static void take_back(struct vcpu *vcpu, struct svm_vcpu *s)
+{
+	u64 intr = s->vmcb->v_intr;
+
+	s->posted = false;
+	if (intr & SVM_V_IRQ)
+		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = (u8)(intr >> SVM_V_VECTOR_SHIFT) };
+	s->vmcb->v_intr &= ~SVM_V_INTR;
+}
+
 static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
 {
 	struct hvm_event *e = &vcpu->event;
@@ -56,8 +79,8 @@ static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
 	case HVM_EVENT_NONE:
 		return;
 	case HVM_EVENT_INTR:
-		inj |= SVM_EVENT_INTR << SVM_EVENT_TYPE_SHIFT;
-		break;
+		post(s, e);
+		return;
 	case HVM_EVENT_NMI:
 		inj |= SVM_EVENT_NMI << SVM_EVENT_TYPE_SHIFT;
 		s->nmi_blocked = true;
@@ -226,6 +249,8 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	v->tlb_control = SVM_TLB_KEEP;
 	v->event_inj = 0;
 	recover_event(vcpu, v->exit_int_info);
+	if (unlikely(s->posted))
+		take_back(vcpu, s);
 	if (unlikely(s->stepping) && v->exit_code != SVM_EXIT_EXCEPTION + VEC_DB)
 		stop_stepping(vcpu, s);
 	decode(vcpu, s, exit);

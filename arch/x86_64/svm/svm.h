@@ -24,6 +24,7 @@ struct svm_vcpu {
 	bool nmi_blocked;
 	bool stepping;       /* RFLAGS.TF is ours */
 	bool guest_tf;       /* what it was */
+	bool posted;         /* V_IRQ is an interrupt of the guest, not the request of a window */
 };
 
 /* What the host CPU offers; set by svm_probe(). */

@@ -43,6 +43,9 @@ enum {
 #define SVM_V_INTR_PRIO (15ull << 16)
 #define SVM_V_IGN_TPR BIT(20)
 #define SVM_V_INTR_MASKING BIT(24)
+#define SVM_V_VECTOR_SHIFT 32
+/* An interrupt that only IF and the shadow hold back. */
+#define SVM_V_INTR (SVM_V_IRQ | SVM_V_INTR_PRIO | SVM_V_IGN_TPR)
 
 #define SVM_INTR_SHADOW BIT(0) /* int_state (offset 0x068) */
 #define SVM_NP_ENABLE BIT(0)   /* np_control (offset 0x090) */
