@@ -94,6 +94,11 @@ def test_a_million_kicks(machine):
     assert len(kicked) == 1 and kicked[0] > 1000000  # most of a CPUID loop's meet it outside of guest mode
 
 
+def test_interrupt_is_delivered_once():
+    """A handler of 80 million instructions, in which the emulator's time slices end."""
+    alone("once", "qemu", 1, "loops=40000000", extra=["-icount", "shift=0"])
+
+
 def test_silence_is_an_error():
     """What judge() makes of a guest's lines, without a machine."""
     good, dies, control = (tiny.Guest(n, "qemu") for n in ("boot", "triple", "control"))
