@@ -20,6 +20,7 @@ GUEST = os.path.join(TOP, "build", "guest")
 IMAGE = os.path.join(TOP, "build", "margay.elf")
 sys.path[:0] = [os.path.join(TOP, "tests", "system"), os.path.join(TOP, "tools")]
 import node  # noqa: E402  (path set above)
+import tiny  # noqa: E402
 
 SYSTEMS = ("native", "margay", "kvm")
 GUEST_MEMORY = "512M"
@@ -194,6 +195,21 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done"):
     if done not in text:
         raise BenchError("%s: no '%s' on the console: %s" % (name, done, log))
     return Counts(counts), text
+
+
+def bochs(system, name, options):
+    """The console of a tiny guest on Bochs (VT-x), whose TSC counts instructions; no plugin counts there."""
+    log = "bench-%s-%s" % (name, system)
+    if system == "native":
+        iso = node.image(log, "--linux", tiny.elf(name), "--cmdline", options)
+        with node.start(log, "bochs", iso, native=True, memory="256M") as running:
+            run_ = node.Run(running, running.wait())
+    else:
+        vm = "kernel = %s\ncmdline = %s\nmemory = 32M\ndebug_exit = yes\non_end = poweroff_node\n" % (name, options)
+        run_ = tiny.run(log, "bochs", None, 1, {"vm0.conf": vm})
+    if "tiny: %s: ok" % name not in run_.text:
+        raise BenchError("%s on Bochs, %s: %s" % (name, system, run_.outcome.text))
+    return run_.text
 
 
 def prepare():
