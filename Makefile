@@ -336,7 +336,13 @@ FUZZ          ?= $(FUZZERS:fuzz_%=%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
-tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(G)/initrd-topology guest-backports $(TINY)
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(G)/initrd-topology guest-backports $(TINY) \
+	$(B)/qemu_memory.so
+
+# Counts memory accesses from outside, for the tests of NUMA.
+$(B)/qemu_memory.so: tests/system/qemu_memory.c Makefile
+	$(call say,HOSTCC,$@)
+	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -o $@ $<
 
 unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST)
 	@$(PYTEST) tests/unit

@@ -11,10 +11,18 @@ import struct
 import tempfile
 
 import margay_machines
+import node
 
 Node = collections.namedtuple("Node", "cpus memory")  # "0-1" or None, "1G" or None
 STAMP = struct.Struct("<8sII")  # tests/system/guest/stamp.c
 MAGIC = b"MARGAYPG"
+COUNTED = (0x6D670000, 0x6D680000)  # the code that qemu_memory.c watches in guest programs: tools/guest-image
+
+PLUGIN = os.path.join(node.BUILD, "qemu_memory.so")
+HEAD = struct.Struct("<QQ")  # struct counters of qemu_memory.c
+Accesses = collections.namedtuple("Accesses", "loads stores stored_bytes")
+COUNTER = struct.Struct("<QQQ")
+COUNTER_NODES = 8
 
 
 def acpi_table(signature, revision, body):
@@ -38,6 +46,10 @@ def slit(rows):
     return acpi_table(b"SLIT", 1, struct.pack("<Q", len(rows)) + bytes(d for row in rows for d in row))
 
 
+# Bochs has no NUMA: GRUB adds the tables of a node per CPU, half of the memory (node.NODE_MEMORY) each.
+BOCHS_NODES = (srat([(0, 0), (1, 1)], [(0, 512 << 20, 0), (512 << 20, 512 << 20, 1)]), slit([(10, 17), (17, 10)]))
+
+
 class Machine:
     """-smp and -numa arguments for these nodes; distances: {(from, to): N}. Use it in a with statement."""
 
@@ -45,13 +57,13 @@ class Machine:
         self.nodes = nodes
         self.directory = tempfile.TemporaryDirectory(prefix="margay-numa.", dir=shm if os.path.isdir(shm) else None)
         self.arguments = ["-smp", smp]
-        for number, node in enumerate(nodes):
+        for number, part in enumerate(nodes):
             text = "node,nodeid=%d" % number
-            if node.memory:
+            if part.memory:
                 self.arguments += ["-object", "memory-backend-file,id=m%d,size=%s,share=on,mem-path=%s" % (
-                    number, node.memory, self.path(number))]
+                    number, part.memory, self.path(number))]
                 text += ",memdev=m%d" % number
-            for cpus in (node.cpus or "").split("+"):
+            for cpus in (part.cpus or "").split("+"):
                 text += ",cpus=" + cpus if cpus else ""
             self.arguments += ["-numa", text]
         for (src, dst), value in dict(distances).items():
@@ -64,7 +76,7 @@ class Machine:
         self.directory.cleanup()
 
     def path(self, number):
-        return os.path.join(self.directory.name, "node%d" % number)
+        return os.path.join(self.directory.name, "node%s" % number)
 
     @property
     def memory(self):
@@ -73,6 +85,44 @@ class Machine:
     @property
     def cpus(self):
         return int(re.match(r"\d+", self.arguments[1])[0])
+
+    def ranges(self):
+        """Where each node's memory is, [(start, end, node, offset in its file)]: q35 has a hole of 2 GiB or less below 4."""
+        sizes = [margay_machines.mebibytes(part.memory) << 20 if part.memory else 0 for part in self.nodes]
+        low = min(sum(sizes), 2 << 30 if sum(sizes) >= 0xB0000000 else 0xB0000000)
+        found, at = [], 0
+        for number, size in enumerate(sizes):
+            below = max(0, min(size, low - at))
+            if below:
+                found.append((at, at + below, number, 0))
+            if size > below:
+                start = (4 << 30) + at + below - low
+                found.append((start, start + size - below, number, below))
+            at += size
+        return found
+
+    def count(self, code):
+        """Arguments that let qemu_memory.c count what the code at [code[0], code[1]) accesses."""
+        ram = "".join(",ram=%#x-%#x-%d" % part[:3] for part in self.ranges())
+        return ["-plugin", "%s,out=%s,code=%#x-%#x%s" % (PLUGIN, self.path("-counters"), code[0], code[1], ram)]
+
+    def counted(self):
+        """What count() has counted by now: {(CPU, node): Accesses}, and how often the CPUs took turns."""
+        with open(self.path("-counters"), "rb") as f:
+            data = f.read()
+        elsewhere, turns = HEAD.unpack_from(data)
+        assert elsewhere == 0
+        cells = enumerate(COUNTER.iter_unpack(data[HEAD.size:]))
+        return {divmod(i, COUNTER_NODES): Accesses(*cell) for i, cell in cells if any(cell)}, turns
+
+    def read(self, start, size):
+        """What is at this physical address of the machine."""
+        for first, end, number, offset in self.ranges():
+            if first <= start and start + size <= end:
+                with open(self.path(number), "rb") as f:
+                    f.seek(offset + start - first)
+                    return f.read(size)
+        raise AssertionError("no memory of one node at %#x, %d bytes" % (start, size))
 
     def stamps(self):
         """Counter of (node, CPU that stamp.c says): how many writes its pages there have had."""

@@ -10,6 +10,7 @@ import margay_run
 import node
 import numa
 import pytest
+import tiny
 
 GOOD_END = "margay.test=end margay.end=poweroff"
 OTHER = "vmlinuz-backports"
@@ -62,6 +63,20 @@ def test_two_vms_with_host_addresses():
     assert done.outcome.status == margay_run.VM_FAILED
 
 
+def test_remote_memory_where_allowed():
+    """What a CPU's node has not comes from the other one, and is memory like any other; without `allow` it is refused."""
+    keys = "kernel = ram\ncpus = 1-1\nmemory = 384M\ndebug_exit = yes\n"
+    iso = node.margay_iso("remote", {"no.conf": keys + "name = no\n", "yes.conf": keys + (
+        "name = yes\nremote_memory = allow\non_end = poweroff_node\n")}, {"ram": tiny.elf("ram")})
+    with numa.Machine("2,sockets=2,cores=1,threads=1", [numa.Node("0", "512M"), numa.Node("1", "256M")]) as machine:
+        with node.start("remote", "qemu", iso, memory=machine.memory, cpus=2, extra=machine.arguments) as running:
+            done = node.Run(running, running.wait())
+    assert done.has_line(r"no: no\.conf:3: memory: not enough: node0 \d+M free.*; node1 384M of 2\d\dM free.*")
+    assert done.has_line("tiny: ram: ok checks=2") and done.has_line("yes: end=exit status=0")
+    got = {on: sum(size for size, where, _, _ in memory_of(done, "yes") if where == on) for on in (0, 1)}
+    assert sum(got.values()) == 384 and 200 < got[1] < 256
+
+
 @pytest.mark.full
 @pytest.mark.parametrize("map_", ["offset", "identity"])
 @pytest.mark.parametrize("kernel", ["kernel", pytest.param("other", marks=needs_other)])
@@ -73,6 +88,23 @@ def test_kernels_and_maps(map_, kernel, cpus, memory):
     assert {on for _, on, _, _ in memory_of(done, "vm0")} == ({0, 1} if cpus == "all" else {0})
     _, _, gpa, hpa = memory_of(done, "vm0")[-1]
     assert (gpa == hpa) == (map_ == "identity")
+
+
+@pytest.mark.full
+@pytest.mark.slow
+@pytest.mark.parametrize("cpus", ["1", "2"])
+def test_host_addresses_on_vt_x(cpus):
+    """On one node and on two: all but the first MiB is where the host has it, which EPT entries cannot get wrong unseen."""
+    run_ = node.run_guest("identity-" + cpus, "bochs", "margay.test=smp", cpus=2, acpi=numa.BOCHS_NODES,
+                          vm={"cpus": cpus, "memory": "256M", "memory_map": "identity"})
+    assert run_.outcome.status == margay_run.OK, run_.outcome.text
+    assert run_.facts["cpus"] == cpus
+    parts = memory_of(run_, "vm0")
+    assert parts[0][2] == 0 and sum(size for size, _, _, _ in parts[1:]) == 256
+    assert all(gpa == hpa and on == (hpa >= 512 << 20) for _, on, gpa, hpa in parts[1:])
+    assert {on for _, on, _, _ in parts[1:]} == ({0, 1} if cpus == "2" else {0})
+    # The kernel says the same of its RAM.
+    assert all(any("[mem %#018x-" % gpa in line for line in run_.dmesg) for _, _, gpa, _ in parts[1:])
 
 
 @pytest.mark.full

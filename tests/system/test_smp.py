@@ -19,10 +19,6 @@ SHAPES = [
 ]
 
 
-# Bochs has no NUMA: GRUB adds the tables of a node per CPU, half of the memory each.
-TWO_NODES = (numa.srat([(0, 0), (1, 1)], [(0, 512 << 20, 0), (512 << 20, 512 << 20, 1)]), numa.slit([(10, 17), (17, 10)]))
-
-
 def check_two_nodes(run):
     """The guest has both nodes, its memory in equal parts on them, by what it is told and by what it takes it for."""
     share = int(node.GUEST_MEMORY["bochs"][:-1]) // 2
@@ -84,7 +80,7 @@ def check(run, machine, node_cpus, where, ids):
 @pytest.mark.parametrize("machine, node_cpus, cpus, where", SHAPES)
 def test_vcpus(machine, node_cpus, cpus, where):
     run = node.run_guest("smp-" + cpus.replace(",", "_"), machine, "margay.test=smp", vm={"cpus": cpus}, cpus=node_cpus,
-                         acpi=TWO_NODES if machine == "bochs" else ())
+                         acpi=numa.BOCHS_NODES if machine == "bochs" else ())
     check(run, machine, node_cpus, where, range(node_cpus))
 
 

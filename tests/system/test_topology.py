@@ -33,7 +33,9 @@ COMMAND = "nokaslr margay.test=topology"
 
 
 class Seen(node.Run):
-    """A run of topology.sh, and its stamps in the machine's memory: while it ran, and after it had ended."""
+    """A run of topology.sh; its stamps in the machine's memory, while it ran and after it had ended; the accesses of
+    the program that stamps, {(CPU, node): Accesses}.
+    """
 
     def __init__(self, running, machine):
         running.expect(r"^margay-test: stamped: .*$")
@@ -43,6 +45,7 @@ class Seen(node.Run):
         running.hurry(node.ENDING)
         outcome = running.wait()
         self.stamps_after = machine.stamps()
+        self.accesses, _ = machine.counted()
         super().__init__(running, outcome)
 
     def said(self, tool):
@@ -61,8 +64,8 @@ def boot(name, machine, native=False, **keys):
         keys = dict({"cpus": "all", "memory": "all"}, **keys)
         iso = node.margay_iso(name, {"vm0.conf": node.vm_text("qemu", COMMAND, **keys)},
                               {"kernel": node.guest_file("vmlinuz"), "initrd": INITRD})
-    with node.start(name, "qemu", iso, memory=machine.memory, cpus=machine.cpus, extra=machine.arguments,
-                    native=native) as running:
+    extra = machine.arguments + machine.count(numa.COUNTED)
+    with node.start(name, "qemu", iso, memory=machine.memory, cpus=machine.cpus, extra=extra, native=native) as running:
         return Seen(running, machine)
 
 
@@ -114,7 +117,7 @@ def test_apic_ids_are_the_machines(pair):
     ids = [[m[1] for line in run.dmesg for m in re.finditer(r"SRAT: PXM \d+ -> APIC (0x\w+) ->", line)] for run in (bare, guest)]
     present = set(re.findall(r"^vm0: vcpu\d: CPU \d, APIC ID (\d+),", guest.text, re.MULTILINE))
     assert {int(i, 16) for i in ids[1]} == {int(i) for i in present} and set(ids[1]) <= set(ids[0])
-    assert present == ({"0", "1", "2", "3"} if len(machine.nodes) == 2 else {"0", "1", "2", "4"})
+    assert present == {1: {"0", "1", "2"}, 2: {"0", "1", "2", "3"}, 4: {"0", "1", "2", "4"}}[len(machine.nodes)]
 
 
 def test_lstopo(pair):
@@ -177,6 +180,27 @@ def test_memory_is_where_the_guest_thinks(pair):
                 assert where, cpu
 
 
+def access_shares(run, machine):
+    """{CPU: {node: part of its accesses there}}, as the emulator's processors made them, behind both page tables."""
+    every = {cpu: {n: a.loads + a.stores for (c, n), a in run.accesses.items() if c == cpu} for cpu in range(machine.cpus)}
+    for by_node in every.values():
+        assert sum(by_node.values()) >= 3 * PAGES * WRITES
+    return {cpu: {n: count / sum(by_node.values()) for n, count in by_node.items()} for cpu, by_node in every.items()}
+
+
+def local_accesses(run, machine):
+    """Part of a CPU's accesses that its own node got, by CPU; of those whose node has memory."""
+    shares, nodes = access_shares(run, machine), node_of_cpu(machine)
+    return {cpu: shares[cpu].get(nodes[cpu], 0) for cpu in shares if machine.nodes[nodes[cpu]].memory}
+
+
+def test_accesses_are_local(pair):
+    """As bare."""
+    machine, bare, guest = pair
+    for run in (bare, guest):
+        assert min(local_accesses(run, machine).values()) > 0.99
+
+
 def test_memory_is_zeroed_after_use(pair):
     """Bare, the pages stay in the machine's memory; after the guest's end nothing of it is left."""
     _, bare, guest = pair
@@ -189,8 +213,10 @@ def test_flat_topology_is_not_local():
     with numa.Machine(*SHAPES["two"]) as machine:
         flat = boot("topology-flat", machine, topology="flat", memory="node0:1G, node1:1G", leaf="2M")
         share = local_share(flat, machine)
+        accesses = local_accesses(flat, machine)
     assert flat.outcome.status == margay_run.OK, flat.outcome.text
     assert share < 0.75
+    assert sum(accesses.values()) / len(accesses) < 0.75
     shown = flat.map_of("lscpu")
     assert (shown["NUMA node(s)"], shown["Socket(s)"], shown["Core(s) per socket"], shown["Thread(s) per core"]) == (
         "1", "1", "4", "1")

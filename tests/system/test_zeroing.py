@@ -1,0 +1,90 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A VM's memory is zeroed before the VM gets it and after its end, by the CPUs of the memory's node together: seen in
+the emulator's memory, which is full of something else before the machine starts, by a guest that looks, and by counting
+who stores where in the hypervisor's memset().
+"""
+
+import os
+import re
+import subprocess
+
+import margay_run
+import node
+import numa
+import tiny
+
+SMP = "4,sockets=2,cores=2,threads=1"
+NODES = [numa.Node("0-1", "512M"), numa.Node("2-3", "512M")]
+BEFORE, FILLED = b"\xa5", b"\x5a"
+MIB = 1 << 20
+
+
+def memset():
+    """Where it is in the image."""
+    text = subprocess.run(["nm", "-S", os.path.join(node.BUILD, "margay.elf")], capture_output=True, text=True, check=True).stdout
+    start, size = (int(n, 16) for n in re.search(r"^(\w+) (\w+) T memset$", text, re.MULTILINE).groups())
+    return start, start + size
+
+
+def vm(name, cpus, leaf, after=None):
+    text = "name = %s\nkernel = ram\ncpus = %s\nmemory = node0:256M, node1:256M\nleaf = %s\ndebug_exit = yes\n" % (name, cpus, leaf)
+    return text + ("after = %s\non_end = poweroff_node\n" % after if after else "")
+
+
+def run(name, cpus, leaf="1G"):
+    """Two VMs, one after the other, in the same memory: (Run, machine's counts, what its memory holds at the end by node)."""
+    with numa.Machine(SMP, NODES) as machine:
+        for number, part in enumerate(NODES):
+            with open(machine.path(number), "wb") as f:
+                for _ in range(int(part.memory[:-1])):
+                    f.write(BEFORE * MIB)
+        iso = node.margay_iso(name, {"one.conf": vm("one", cpus, leaf), "two.conf": vm("two", cpus, leaf, "one")},
+                              {"ram": tiny.elf("ram")})
+        with node.start(name, "qemu", iso, memory=machine.memory, cpus=machine.cpus,
+                        extra=machine.arguments + machine.count(memset())) as running:
+            done = node.Run(running, running.wait())
+        assert done.outcome.status == margay_run.OK, done.outcome.text
+        counted, turns = machine.counted()
+        return done, counted, turns, check_memory(done, machine)
+
+
+def check_memory(done, machine):
+    """Each VM's memory is zero at the end, all of it. Returns how many MiB of each node nobody has written to."""
+    for name in ("one", "two"):
+        pieces = re.findall(r"^%s: memory: (\d+)M on node (\d): \S+ is at (?:0x)?([0-9a-f]+)$" % name, done.text, re.MULTILINE)
+        assert sum(int(size) for size, _, _ in pieces) == 512 and {on for _, on, _ in pieces} == {"0", "1"}
+        for size, _, base in pieces:
+            for at in range(int(base, 16), int(base, 16) + int(size) * MIB, MIB):
+                assert machine.read(at, MIB) == bytes(MIB), hex(at)
+    left = []
+    for number in range(len(NODES)):
+        with open(machine.path(number), "rb") as f:
+            left.append(sum(1 for piece in iter(lambda f=f: f.read(MIB), b"") if piece == BEFORE * MIB))
+    return left
+
+
+def test_zeroed_by_the_cpus_of_its_node():
+    done, counted, turns, left = run("zeroing", "all")
+    # Both found their memory zero, and filled it.
+    assert re.findall(r"^tiny: ram: (ok|FAILED)", done.text, re.MULTILINE) == ["ok", "ok"]
+    assert len(done.lines(r"^ram: filled up to 0x20000000")) == 2
+    # The control: what no VM had is as it was.
+    assert min(left) > 100
+    for where, own in enumerate(((0, 1), (2, 3))):
+        stored = {cpu: counted[cpu, where].stored_bytes if (cpu, where) in counted else 0 for cpu in range(4)}
+        # Two VMs, before and after; and little else, on whatever CPU.
+        assert 4 * 256 * MIB <= sum(stored.values()) < 4 * 256 * MIB + 32 * MIB
+        assert sum(stored[cpu] for cpu in own) >= 0.99 * sum(stored.values())
+        assert all(stored[cpu] >= 0.1 * sum(stored.values()) for cpu in own)
+    # One after the other they would begin a page in turn a few times only.
+    assert turns > 1000
+
+
+def test_control_without_a_cpu_there():
+    """A VM without a CPU on one of its nodes: the same counters see the memory there zeroed from afar."""
+    done, counted, _, left = run("zeroing-control", "0-1", leaf="4K")
+    assert done.has_line(r"one: NPT: 0 1G, 0 2M, %d 4K leaves, \d+ tables" % (512 * MIB // 4096))
+    assert re.findall(r"^tiny: ram: (ok|FAILED)", done.text, re.MULTILINE) == ["ok", "ok"]
+    assert min(left) > 100
+    afar = sum(counted[cpu, 1].stored_bytes for cpu in (0, 1))
+    assert afar >= 0.99 * 4 * 256 * MIB
