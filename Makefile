@@ -43,7 +43,7 @@ help:
 	@echo 'make test-full        the whole matrix (longer); writes the results to docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
-	@echo 'make bench            native, Margay and KVM side by side, by instructions; bench-exits, -exits-vtx, -boot, -workloads'
+	@echo 'make bench            native, Margay and KVM by instructions; bench-exits, -exits-vtx, -boot, -workloads'
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
