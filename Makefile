@@ -211,9 +211,10 @@ guest: $(GUEST)
 $(GUEST) &: tools/guest-image $(wildcard tests/system/guest/*) | $(B)/.config
 	$(Q)tools/guest-image $(G)
 
-# For the tests of topology only, so that the guest itself stays small.
-$(G)/initrd-topology: $(G)/initrd tools/guest-image
-	$(Q)tools/guest-image --topology $(G)
+# For single tests only, so that the guest itself stays small.
+TOOLS := $(G)/initrd-topology $(G)/initrd-cyclictest
+$(TOOLS): $(G)/initrd-%: $(G)/initrd tools/guest-image
+	$(Q)tools/guest-image --$* $(G)
 
 # A second kernel for the tests. Without the file, which backports may not have, they are skipped.
 .PHONY: guest-backports
@@ -336,7 +337,7 @@ FUZZ          ?= $(FUZZERS:fuzz_%=%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
-tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(G)/initrd-topology guest-backports $(TINY) \
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
 	$(B)/qemu_memory.so
 
 # Counts memory accesses from outside, for the tests of NUMA.

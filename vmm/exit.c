@@ -110,6 +110,10 @@ static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	(void)exit;
 	vm_log(vcpu->vm, "vcpu%u: triple fault at RIP %#llx", vcpu->id, (unsigned long long)vcpu->regs.rip);
+	/* The event that it began with, where the CPU says so. */
+	if (vcpu->event.type != HVM_EVENT_NONE)
+		vm_log(vcpu->vm, "vcpu%u: while vector %u was delivered, error code %#x", vcpu->id, vcpu->event.vector,
+		       vcpu->event.error);
 	vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
 }
 

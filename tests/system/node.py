@@ -131,11 +131,11 @@ def finish(node):
     return Run(node, node.wait())
 
 
-def run_guest(name, machine, cmdline, kernel=None, vm=None, elf=None, acpi=(), **options):
+def run_guest(name, machine, cmdline, kernel=None, vm=None, elf=None, acpi=(), initrd="initrd", **options):
     """Boots one VM of Debian's kernel with this command line, to the end of the node. vm: keys of the VM file."""
     iso = margay_iso(
         "%s-%s" % (name, machine), {"vm0.conf": vm_text(machine, cmdline, **(vm or {}))},
-        {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file("initrd")}, elf=elf, acpi=acpi,
+        {"kernel": guest_file(kernel or KERNEL[machine]), "initrd": guest_file(initrd)}, elf=elf, acpi=acpi,
     )
     with start(name, machine, iso, **options) as node:
         return finish(node)

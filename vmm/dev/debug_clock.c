@@ -50,8 +50,13 @@ static const struct pio_ops debug_clock_ops = { .read = debug_clock_read, .write
 static int debug_clock_create(struct vm *vm, void **instance)
 {
 	struct debug_clock *d = host_pages_alloc(1, -1);
-	int err = d ? vm_register_pio(vm, DEBUG_CLOCK_PORT, DEBUG_CLOCK_PORTS, &debug_clock_ops, d) : -ENOMEM;
+	int err;
 
+	if (!d) {
+		vm_log(vm, "no memory for the debug clock");
+		return -ENOMEM;
+	}
+	err = vm_register_pio(vm, DEBUG_CLOCK_PORT, DEBUG_CLOCK_PORTS, &debug_clock_ops, d);
 	if (err) {
 		host_pages_free(d, 1);
 		return err;

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The guest's clocks beside the reference clock that an image with DEBUG_CLOCK
- * shows at port 0x5f0 (vmm/dev/debug_clock.c).
+ * shows at port 0x5f0 (vmm/dev/debug_clock.c), or beside the HPET itself where
+ * Linux shows one: on the bare machine.
  *
  * clocks drift SECONDS TIMES: a line "clocks: <reference> <monotonic> <window>
  *   <realtime> <window>" (ns) at once and every so many seconds. The reference
@@ -12,9 +13,11 @@
  *   time went back.
  * clocks late US TIMES: sleeps until absolute times so far apart; by how many ns
  *   it woke late, and how often early.
+ * clocks doze US: sleeps for so long, again and again, for ever.
  * clocks cost: TSC ticks of 1000 reads of each clock, the least of 100 tries.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <pthread.h>
 #include <sched.h>
 #include <stdbool.h>
@@ -23,10 +26,16 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/io.h>
+#include <sys/mman.h>
 #include <time.h>
 #include <x86intrin.h>
 
 #define PORT 0x5f0
+/* IA-PC HPET specification 1.0a, 2.3: 64-bit words of its registers. */
+#define HPET_BYTES 4096
+#define HPET_CAPABILITIES (0x00 / 8) /* bits 63:32: femtoseconds per tick */
+#define HPET_COUNTER (0xf0 / 8)
+#define FS_PER_NS 1000000
 #define TRIES 16
 #define PATIENCE 200
 
@@ -38,9 +47,26 @@ static uint64_t now(clockid_t clock)
 	return (uint64_t)t.tv_sec * 1000000000 + (uint64_t)t.tv_nsec;
 }
 
+static const volatile uint64_t *hpet;
+
+/* The HPET, or else access to the port. */
+static bool find_reference(void)
+{
+	int fd = open("/dev/hpet", O_RDONLY);
+	void *map = fd < 0 ? MAP_FAILED : mmap(NULL, HPET_BYTES, PROT_READ, MAP_SHARED, fd, 0);
+
+	if (map != MAP_FAILED)
+		hpet = map;
+	return hpet || (fd < 0 && !iopl(3));
+}
+
 static uint64_t reference(void)
 {
-	uint32_t low = inl(PORT);
+	uint32_t low;
+
+	if (hpet)
+		return (uint64_t)((unsigned __int128)hpet[HPET_COUNTER] * (hpet[HPET_CAPABILITIES] >> 32) / FS_PER_NS);
+	low = inl(PORT);
 
 	return (uint64_t)inl(PORT + 4) << 32 | low;
 }
@@ -193,6 +219,14 @@ static int late(unsigned us, unsigned times)
 	return 0;
 }
 
+static void doze(unsigned us)
+{
+	struct timespec t = { .tv_nsec = us * 1000l };
+
+	for (;;)
+		nanosleep(&t, NULL);
+}
+
 int main(int argc, char **argv)
 {
 	unsigned long a = argc > 2 ? strtoul(argv[2], NULL, 10) : 0, b = argc > 3 ? strtoul(argv[3], NULL, 10) : 0;
@@ -208,8 +242,10 @@ int main(int argc, char **argv)
 	}
 	if (!strcmp(what, "late"))
 		return late((unsigned)a, (unsigned)b);
-	if (iopl(3)) {
-		perror("iopl");
+	if (!strcmp(what, "doze"))
+		doze((unsigned)a);
+	if (!find_reference()) {
+		perror("neither /dev/hpet nor the port");
 		return 1;
 	}
 	if (!strcmp(what, "drift"))
