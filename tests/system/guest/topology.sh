@@ -7,7 +7,7 @@
 lscpu | sed 's/^/lscpu: /'
 lscpu --parse=CPU,CORE,SOCKET,NODE,CACHE | grep -v '^#' | sed 's/^/lscpu-parse: /'
 numactl --hardware | sed 's/^/numactl: /'
-lstopo-no-graphics --no-io --of console | sed 's/^/lstopo: /'
+lstopo-no-graphics --no-io --filter misc:none --of console | sed 's/^/lstopo: /'
 dmesg | sed 's/^/margay-dmesg: /'
 stamp 16
 echo "margay-test: done"
