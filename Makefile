@@ -142,6 +142,9 @@ WARN   := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-p
 CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel \
 	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-common -ffunction-sections \
 	-fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none $(WARN) -Iinclude -I. -include $(B)/config.h
+# What runs for a reader only, once or at a command, is made small where the rest is made fast.
+$(addprefix $(O)/,vmm/hwcheck.o vmm/hwcheck_proposal.o vmm/pci_report.o vmm/report.o kernel/pciinfo.o kernel/host_check.o): \
+	CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
 LDFLAGS := -m elf_x86_64 --gc-sections -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
@@ -224,7 +227,7 @@ guest-backports: $(GUEST)
 IMAGE = tools/margay-image --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd
 
 $(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
-	$(Q)$(IMAGE) --module kernel=$(G)/vmlinuz -o $@
+	$(Q)$(IMAGE) --menu 3 --module kernel=$(G)/vmlinuz -o $@
 
 # Bochs takes minutes to decompress a kernel: it gets the uncompressed one.
 $(B)/margay-bochs.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf

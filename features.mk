@@ -7,7 +7,9 @@
 files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
 files-CONSOLE         := kernel/console.c kernel/serial.c drivers/uart8250.c
-files-PCI             := kernel/pci.c kernel/pcicap.c
+files-HWCHECK         := vmm/hwcheck% kernel/host_check.c
+files-REPORT          := vmm/report.c vmm/pci_report.c
+files-PCI             := kernel/pci.c kernel/pcicap.c kernel/pciinfo.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c

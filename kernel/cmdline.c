@@ -7,6 +7,8 @@
 #define BAUD_BASE 115200u
 #define PANIC_MAX 86400u
 #define ESCAPE_DEFAULT ('T' - '@')
+#define CHECK_DEFAULT 10u
+#define CHECK_MAX 3600u
 
 /* A piece of text that is not terminated. */
 struct span {
@@ -128,6 +130,30 @@ static bool parse_panic(struct span value, struct cmdline *out)
 	return true;
 }
 
+/* check, check=SECONDS, check=stay, check=SECONDS,stay; `value` is what follows the word itself. */
+static bool parse_check(struct span value, struct cmdline *out)
+{
+	u64 seconds = CHECK_DEFAULT;
+	struct span number;
+	bool stay;
+
+	if (value.n && (!span_skip(&value, "=") || !value.n))
+		return false;
+	for (number = value, number.n = 0; number.n < value.n && value.s[number.n] != ','; number.n++)
+		;
+	stay = span_is(value, "stay");
+	if (value.n && !stay && (!parse_number(number, 10, CHECK_MAX, &seconds) || !seconds))
+		return false;
+	if (number.n < value.n) {
+		if (!span_is((struct span){ value.s + number.n, value.n - number.n }, ",stay"))
+			return false;
+		stay = true;
+	}
+	out->check = (u32)seconds;
+	out->check_stay = stay;
+	return true;
+}
+
 unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line))
 {
 	unsigned errors = 0;
@@ -160,8 +186,11 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 		} else if (span_skip(&value, "panic=")) {
 			if (!parse_panic(value, out))
 				expected = "halt, or seconds from 1 to 86400 until the node restarts";
+		} else if (span_skip(&value, "check")) {
+			if (!parse_check(value, out))
+				expected = "check, or check= with seconds from 1 to 3600, stay, or both with a comma between";
 		} else {
-			expected = "console=, escape=, loglevel= or panic=";
+			expected = "check, console=, escape=, loglevel= or panic=";
 		}
 		if (!expected)
 			continue;

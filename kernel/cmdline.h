@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the hypervisor's own command line: console=, escape=, loglevel= and panic=. VMs are configured elsewhere. */
+/* Pure module: the hypervisor's own command line: check, console=, escape=, loglevel= and panic=. VMs are configured elsewhere. */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
 
@@ -17,6 +17,8 @@ struct cmdline {
 	enum loglevel loglevel;
 	u32 panic; /* seconds from a panic to the restart of the node; 0: it halts */
 	u8 escape; /* control character that calls the monitor console; 0: none */
+	u32 check; /* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
+	bool check_stay; /* it stays on afterwards */
 };
 
 /*
@@ -25,5 +27,8 @@ struct cmdline {
  * word that is wrong; returns how many were.
  */
 unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line));
+
+/* What the boot loader gave; kernel/main.c has it. */
+const struct cmdline *cmdline_of_boot(void);
 
 #endif

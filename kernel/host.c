@@ -341,17 +341,14 @@ void host_panic_report(void (*fn)(void))
 	panic_set_report(fn);
 }
 
-bool host_pci_function(unsigned i, struct host_pci_function *out)
+bool host_pci_info(unsigned i, bool sizes, struct pci_info *out)
 {
-	const struct pci_function *f = IS_ENABLED(CONFIG_PCI) ? pci_get(i) : NULL;
+	return IS_ENABLED(CONFIG_PCI) && pci_info(i, sizes, out);
+}
 
-	if (!f)
-		return false;
-	*out = (struct host_pci_function){
-		.segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
-		.vendor = f->vendor, .device = f->device, .class_code = f->class_code,
-	};
-	return true;
+void host_console_drain(void)
+{
+	console_drain();
 }
 
 void host_panic(const char *fmt, ...)

@@ -37,6 +37,11 @@ static void report_cmdline(const char *line)
 	printk_error("command line: %s", line);
 }
 
+const struct cmdline *cmdline_of_boot(void)
+{
+	return &cmdline;
+}
+
 static void start_console(void)
 {
 	/* It has said so where there is none; the boot goes on, the log stays in memory. */
@@ -50,6 +55,8 @@ static void read_boot_info(u64 mbi_phys)
 	cmdline_parse(error ? "" : bootinfo.cmdline, &cmdline, report_cmdline);
 	printk_set_level(cmdline.loglevel);
 	panic_set_reboot(cmdline.panic);
+	if (cmdline.check && !IS_ENABLED(CONFIG_HWCHECK))
+		printk_error("command line: check: this image has no hardware check (CONFIG_HWCHECK)");
 	/* A port works at once; registers in memory need the final page tables. */
 	if (cmdline.console != CMDLINE_CONSOLE_MMIO)
 		start_console();

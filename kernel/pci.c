@@ -11,7 +11,7 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/pcicap.h"
+#include "kernel/pciinfo.h"
 #include "kernel/printk.h"
 
 #define CONFIG_ADDRESS 0xcf8
@@ -233,4 +233,33 @@ void pci_init(const struct mcfg_info *mcfg)
 const struct pci_function *pci_get(unsigned i)
 {
 	return i < nr_functions ? &functions[i] : NULL;
+}
+
+static void write_for_info(void *ctx, u16 offset, u32 value)
+{
+	const struct pci_function *f = ctx;
+
+	pci_write(f->address, offset, 4, value);
+}
+
+bool pci_info(unsigned i, bool sizes, struct pci_info *out)
+{
+	const struct pci_function *f = pci_get(i);
+	struct pcicap_reader reader;
+
+	if (!f)
+		return false;
+	reader = (struct pcicap_reader){ read_for_walk, &functions[i], f->extended };
+	*out = (struct pci_info){
+		.segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
+		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .header_type = f->header_type,
+		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
+	};
+	pciinfo_read(&reader, sizes ? write_for_info : NULL, out);
+	return true;
+}
+
+bool pci_has_ecam(void)
+{
+	return nr_mapped != 0;
 }

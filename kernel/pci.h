@@ -7,7 +7,7 @@
 #ifndef KERNEL_PCI_H
 #define KERNEL_PCI_H
 
-#include <margay/types.h>
+#include <margay/pci.h>
 #include "kernel/acpi/tables.h"
 
 #define PCI_MAX_FUNCTIONS 512
@@ -39,6 +39,15 @@ static inline void pci_init(const struct mcfg_info *mcfg)
 
 /* Function i in address order per root bus, or NULL past the last. */
 const struct pci_function *pci_get(unsigned i);
+
+/*
+ * All of function i; sizes: of its BARs, too, for which it is switched off for a
+ * moment: only while nobody uses it (kernel/pciinfo.h). False past the last.
+ */
+bool pci_info(unsigned i, bool sizes, struct pci_info *out);
+
+/* Does an ECAM of the MCFG reach any function? */
+bool pci_has_ecam(void);
 
 /* Aligned accesses of 1, 2 or 4 bytes; what is out of reach reads as all ones, writes to it are dropped. */
 u32 pci_read(struct pci_address a, u16 offset, unsigned size);

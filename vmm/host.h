@@ -7,6 +7,7 @@
 #ifndef VMM_HOST_H
 #define VMM_HOST_H
 
+#include <margay/pci.h>
 #include <margay/types.h>
 #include <margay/x86.h>
 
@@ -196,15 +197,41 @@ void host_timer_cancel(struct host_timer *timer);
 
 /* ---- PCI ------------------------------------------------------------------ */
 
-struct host_pci_function {
-	u16 segment;
-	u8 bus, devfn; /* device << 3 | function */
-	u16 vendor, device;
-	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+/*
+ * The i-th function of the machine, in address order; false past the last.
+ * sizes: of its BARs, too, for which the function is switched off for a moment:
+ * only while no VM runs.
+ */
+bool host_pci_info(unsigned i, bool sizes, struct pci_info *out);
+
+/* ---- the hardware check ---------------------------------------------------- */
+
+/*
+ * Seconds that the command line wants the node to be watched for SMIs in a
+ * check that takes the place of the VMs; 0: none is wanted. *stay: the node
+ * stays on after it.
+ */
+unsigned host_check_wanted(bool *stay);
+
+/* What the firmware described, and the IOMMUs say. */
+struct host_platform {
+	bool srat, slit;         /* NUMA nodes, their distances */
+	bool ecam;               /* all of configuration space of PCI Express is reachable */
+	const char *iommu;       /* "VT-d", "AMD-Vi"; NULL: none */
+	unsigned iommus;
+	bool remaps_interrupts;  /* all of them can */
+	bool remaps_x2apic;      /* ... to APIC IDs of 32 bits */
+	bool iommu_on;           /* the firmware has left one of them translating */
 };
 
-/* The i-th function of the machine, in address order; false past the last. */
-bool host_pci_function(unsigned i, struct host_pci_function *out);
+/* Once, on the boot CPU, before any VM exists. */
+void host_platform(struct host_platform *out);
+
+/* Is the local APIC in x2APIC mode? */
+bool host_is_x2apic(void);
+
+/* Waits until the line has sent all that was logged, so that a long report loses nothing. Bounded. */
+void host_console_drain(void);
 
 /* ---- console and end of the node --------------------------------------- */
 

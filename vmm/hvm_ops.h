@@ -129,6 +129,14 @@ struct hvm_caps {
 	u64 cr4_allowed;     /* CR4 bits that hardware lets a guest set */
 };
 
+/* Something that probe() looked for. */
+struct hvm_feature {
+	const char *backend; /* "VT-x", "SVM" */
+	const char *name;
+	const char *where;   /* the register and bit that say so, and what to do about it; valid during the call only */
+	bool there, required;
+};
+
 struct hvm_ops {
 	const char *name; /* "VT-x/EPT", "SVM/NPT" */
 	const struct stage2_format *stage2_format;
@@ -136,10 +144,10 @@ struct hvm_ops {
 	/*
 	 * Is this machine able? Reads CPUID and capability MSRs only. 0 and *caps;
 	 * -ENODEV when the CPU is another vendor's or lacks the feature silently;
-	 * -EPERM when firmware disabled it or a required control is missing, each
-	 * printed with its register and bit.
+	 * -EPERM when firmware disabled it or a required control is missing. tell()
+	 * is called for each feature that it needs or can use, there or not.
 	 */
-	int (*probe)(struct hvm_caps *caps);
+	int (*probe)(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f));
 
 	/* Turns the calling CPU's virtualization on or off. 0 or -errno, printed. */
 	int (*cpu_on)(void);

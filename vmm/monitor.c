@@ -25,25 +25,42 @@ struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 static unsigned nr_running; /* under monitor_lock, too */
+static bool has_operator;
 
-static bool choose_backend(void)
+/* A boot says only what keeps it from running VMs. */
+static void tell_missing(const struct hvm_feature *f)
 {
-	bool explained = false;
+	if (f->required && !f->there)
+		host_log("margay: %s lacks \"%s\": %s", f->backend, f->name, f->where);
+}
+
+int monitor_find_backend(void (*tell)(const struct hvm_feature *f))
+{
+	int result = -ENODEV;
 
 	for (const struct hvm_ops *const *b = __start_hvm_backends; b < __stop_hvm_backends; b++) {
-		int err = (*b)->probe(&hvm_caps);
+		int err = (*b)->probe(&hvm_caps, tell);
 
 		if (!err) {
 			hvm = *b;
-			host_log("margay: virtualization: %s", hvm->name);
-			return true;
+			return 0;
 		}
-		explained = explained || err != -ENODEV;
+		if (err != -ENODEV)
+			result = err;
 	}
-	if (!explained)
+	return result;
+}
+
+static bool choose_backend(void)
+{
+	int err = monitor_find_backend(tell_missing);
+
+	if (!err)
+		host_log("margay: virtualization: %s", hvm->name);
+	else if (err == -ENODEV)
 		host_log("margay: no virtualization: CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 "
 			 "ECX bit 2) that this image supports");
-	return false;
+	return !err;
 }
 
 /* `after = NAME` names the VM of an earlier file, so that no two can wait for each other. */
@@ -268,29 +285,48 @@ void monitor_vm_ended(struct vm *vm)
 		host_panic("%s: its CPU took another work item while it ran", vm->name);
 }
 
+void monitor_start_none(void)
+{
+	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
+		s->state = OVER;
+}
+
+const struct vm_config *monitor_first_config(void)
+{
+	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
+		if (s->config)
+			return s->config;
+	return NULL;
+}
+
+void monitor_operator(void)
+{
+	has_operator = true;
+}
+
 /* Will a VM be made of the modules later? */
 static bool modules_needed(void)
 {
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
-		return true;
-	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		if (monitor_slots[i].config && (monitor_slots[i].after || monitor_slots[i].config->on_end == ON_END_RESTART))
+	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
+		if (monitor_slots[i].config &&
+		    (has_operator || monitor_slots[i].after || monitor_slots[i].config->on_end == ON_END_RESTART))
 			return true;
 	return false;
 }
 
 void monitor_start(void)
 {
-	bool able = choose_backend();
+	bool able;
 
 	/* A VM may end on another CPU before the next one here has started. */
 	monitor_get_running();
 	read_configs();
 	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
 		(*service)();
+	able = choose_backend();
 	if (able)
 		start_ready();
 	if (!modules_needed())
-		host_modules_release();
+		host_log("margay: boot modules: %llu KiB freed", (unsigned long long)host_modules_release() >> 10);
 	monitor_put_running();
 }

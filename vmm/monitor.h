@@ -12,6 +12,22 @@
  */
 void monitor_start(void);
 
+/*
+ * The first backend that this machine is able for becomes `hvm`; tell() as
+ * hvm_ops.h has it. 0, or -errno of struct hvm_ops.probe(). Boot CPU; again and
+ * again, if no VM runs.
+ */
+int monitor_find_backend(void (*tell)(const struct hvm_feature *f));
+
+/* For a service: no VM starts but by the operator's command. */
+void monitor_start_none(void);
+
+/* For a service by which VMs can be started at any time: the boot modules stay in memory for that. */
+void monitor_operator(void);
+
+/* Of the first VM file that was understood; NULL: there is none. */
+const struct vm_config *monitor_first_config(void);
+
 enum monitor_vm_state {
 	MONITOR_VM_BAD,      /* its file was not understood */
 	MONITOR_VM_WAITING,  /* for another one's end */

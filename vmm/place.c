@@ -118,6 +118,27 @@ int place_vm(struct vm *vm)
 	return e;
 }
 
+int place_try(const struct vm_config *config, struct place_trial *out, struct config_error *err)
+{
+	struct scratch *s = host_pages_alloc(SCRATCH_PAGES, -1);
+	u64 nodes = 0;
+	int e;
+
+	if (!s)
+		return vm_config_error(err, config->file, 0, "no memory left for the hypervisor itself");
+	survey(&s->host);
+	e = plan_vm(&s->host, config, &s->plan, err);
+	*out = (struct place_trial){ .cpus = s->plan.nr_cpus };
+	for (unsigned i = 0; !e && i < s->plan.nr_extents; i++) {
+		out->memory += s->plan.extent[i].size;
+		nodes |= BIT(s->plan.extent[i].node);
+	}
+	for (; nodes; nodes &= nodes - 1)
+		out->nodes++;
+	host_pages_free(s, SCRATCH_PAGES);
+	return e;
+}
+
 void unplace_vm(struct vm *vm)
 {
 	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus);

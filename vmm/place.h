@@ -12,6 +12,15 @@
  */
 int place_vm(struct vm *vm);
 
+/* What a VM would get now; nothing is taken. */
+struct place_trial {
+	unsigned cpus, nodes; /* nodes: with memory for it */
+	u64 memory;
+};
+
+/* Plans only. 0, or -errno and why in *err. Boot CPU, before any VM. */
+int place_try(const struct vm_config *config, struct place_trial *out, struct config_error *err);
+
 /* Zeroes the VM's memory and gives it and its CPUs back. No vCPU runs. Does nothing for a VM that has no place. */
 void unplace_vm(struct vm *vm);
 

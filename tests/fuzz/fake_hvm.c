@@ -137,8 +137,9 @@ static void check_windows(struct vcpu *vcpu, const struct fake_vcpu *f)
 
 static struct hvm_ops fake_ops;
 
-static int probe(struct hvm_caps *caps)
+static int probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 {
+	tell(&(struct hvm_feature){ "fake", "all of it", "nowhere", !fake_hvm.probe_error, true });
 	*caps = fake_hvm.caps;
 	fake_ops.stage2_format = fake_hvm.format;
 	return fake_hvm.probe_error;

@@ -41,10 +41,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(c.baud && 115200 % c.baud == 0 && 115200 / c.baud <= 0xffff);
 	CHECK(c.console != CMDLINE_CONSOLE_PORT || (c.console_address && c.console_address <= 0xfff8));
 	CHECK(c.console != CMDLINE_CONSOLE_MMIO || (c.console_address && c.console_address <= BIT(52) - 8));
+	CHECK(c.check <= 3600 && (c.check || !c.check_stay));
 	if (errors == words(text)) {
 		cmdline_parse("", &defaults, report);
 		CHECK(c.console == defaults.console && c.console_address == defaults.console_address &&
-		      c.baud == defaults.baud && c.loglevel == defaults.loglevel);
+		      c.baud == defaults.baud && c.loglevel == defaults.loglevel &&
+		      c.check == defaults.check);
 	}
 	free(text);
 	return 0;

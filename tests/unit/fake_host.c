@@ -488,6 +488,40 @@ void fake_host_drain(size_t room)
 		fake_host.console->tx_room(fake_host.console);
 }
 
+u64 host_own_bytes(u64 *used)
+{
+	*used = 0;
+	return 0;
+}
+
+bool host_pci_info(unsigned i, bool sizes, struct pci_info *out)
+{
+	(void)i;
+	(void)sizes;
+	(void)out;
+	return false;
+}
+
+unsigned host_check_wanted(bool *stay)
+{
+	*stay = false;
+	return 0;
+}
+
+void host_platform(struct host_platform *out)
+{
+	*out = (struct host_platform){ 0 };
+}
+
+bool host_is_x2apic(void)
+{
+	return false;
+}
+
+void host_console_drain(void)
+{
+}
+
 void host_node_poweroff(unsigned vms, unsigned failed)
 {
 	if (fake_host.poweroff)

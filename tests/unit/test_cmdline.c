@@ -76,6 +76,33 @@ static void test_panic(void **state)
 	}
 }
 
+static void test_check(void **state)
+{
+	static const struct {
+		const char *text;
+		u32 seconds;
+		bool stay;
+	} good[] = { { "check", 10, false }, { "check=1", 1, false }, { "check=3600", 3600, false }, { "check=stay", 10, true },
+		     { "check=5,stay", 5, true }, { "check=5,stay check", 10, false } };
+	static const char *const bad[] = { "check=", "check=0", "check=3601", "check=,stay", "check=5,", "check=5,sta", "check5",
+					   "check,stay", "check=stay,5", "checks", "check=5,stay,", "Check", "check=-1" };
+
+	(void)state;
+	assert_int_equal(parse("panic=5"), 0);
+	assert_int_equal(c.check, 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(parse(good[i].text), 0);
+		assert_int_equal(c.check, good[i].seconds);
+		assert_int_equal(c.check_stay, good[i].stay);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		assert_int_equal(parse(bad[i]), 1);
+		assert_int_equal(reports, 1);
+		assert_int_equal(c.check, 0);
+		assert_false(c.check_stay);
+	}
+}
+
 static void test_default(void **state)
 {
 	(void)state;
@@ -143,7 +170,7 @@ static void test_long_word(void **state)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected console=, escape=, loglevel= or panic="));
+	assert_non_null(strstr(last, "expected check, console=, escape=, loglevel= or panic="));
 }
 
 int main(void)
@@ -152,6 +179,7 @@ int main(void)
 		cmocka_unit_test(test_default),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_panic),
+		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),

@@ -6,7 +6,7 @@
 #include "vmm/console/console.h"
 #include "vmm/inspect.h"
 #include "vmm/monitor.h"
-#include "vmm/place.h"
+#include "vmm/report.h"
 
 #define LOG_LINES 20
 #define NAME(args) monitor_vm_name((args)->vm)
@@ -133,38 +133,14 @@ static void command_regs(const struct command_args *args)
 
 static void command_node(const struct command_args *args)
 {
-	const struct host_cpu_info *cpu;
-	u64 largest, free, own, used;
-
 	(void)args;
-	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
-		char owner[VM_NAME_MAX + 1];
-
-		console_say("cpu %-3u APIC ID %-4u node %d  %-8s %s", i, cpu->apic_id, cpu->node,
-			    cpu->online ? "online" : "OFFLINE", place_owner(i, owner) ? owner : "free");
-	}
-	for (unsigned n = 0; n < host_node_count(); n++) {
-		free = host_mem_free((int)n, &largest);
-		console_say("node %u: %lluM for guests, free %lluM (%llu bytes), largest piece %lluM", n,
-			    (unsigned long long)(host_node_memory(n) >> 20), (unsigned long long)(free >> 20),
-			    (unsigned long long)free, (unsigned long long)(largest >> 20));
-	}
-	own = host_own_bytes(&used);
-	console_say("hypervisor: %lluK in pages of its own, %llu bytes of these in use", (unsigned long long)(own >> 10),
-		    (unsigned long long)used);
+	report_node(console_say);
 }
 
 static void command_pci(const struct command_args *args)
 {
-	struct host_pci_function f;
-	unsigned i;
-
 	(void)args;
-	for (i = 0; host_pci_function(i, &f); i++)
-		console_say("%04x:%02x:%02x.%u  %04x:%04x  class %06x", f.segment, f.bus, f.devfn >> 3, f.devfn & 7u, f.vendor,
-			    f.device, f.class_code);
-	if (!i)
-		console_say("no PCI function is known");
+	report_pci(console_say, false);
 }
 
 static void say_log(const char *text)

@@ -246,6 +246,7 @@ static void start(void)
 	host_console_add(&con);
 	/* The first VM that starts gets the line. */
 	host_console_foreground(NULL);
+	monitor_operator();
 	host_log("margay: console: ^%c calls the monitor console", escape_key + '@');
 }
 MONITOR_SERVICE(start);

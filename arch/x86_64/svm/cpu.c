@@ -61,30 +61,38 @@ static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
 	};
 }
 
-int svm_probe(struct hvm_caps *caps)
+int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 {
 	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(*cpus), PAGE_SIZE) / PAGE_SIZE);
-	struct cpuid_regs svm;
+	struct cpuid_regs svm, ext;
+	bool ok = true;
 	u64 vm_cr;
 
 	if (!has_svm())
 		return -ENODEV;
 	vm_cr = rdmsr(MSR_AMD_VM_CR);
-	if (vm_cr & VM_CR_SVMDIS) {
-		host_log("margay: SVM is disabled by firmware: MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set%s; "
-			 "enable SVM in the setup", vm_cr & VM_CR_LOCK ? " and locked by bit 3" : "");
-		return -EPERM;
-	}
 	cpuid(CPUID_SVM, 0, &svm);
-	if (!(svm.edx & SVM_EDX_NP)) {
-		host_log("margay: SVM lacks nested paging: CPUID 0x8000000a EDX bit 0 (NP) is 0");
-		return -EPERM;
+	cpuid(CPUID_SVM_EXT, 0, &ext);
+
+	const struct hvm_feature features[] = {
+		{ "SVM", "leave of the firmware", vm_cr & VM_CR_LOCK ?
+		  "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set and locked by bit 3: enable SVM in the setup" :
+		  "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set: enable SVM in the setup", !(vm_cr & VM_CR_SVMDIS), true },
+		{ "SVM", "nested paging", "CPUID 0x8000000a EDX bit 0 (NP)", svm.edx & SVM_EDX_NP, true },
+		{ "SVM", "address-space IDs", "CPUID 0x8000000a EBX: guests need one", svm.ebx >= 2, true },
+		{ "SVM", "1 GiB pages", "CPUID 0x80000001 EDX bit 26", ext.edx & CPUID_1G_EDX, false },
+		{ "SVM", "next RIP saved", "CPUID 0x8000000a EDX bit 3 (NRIPS): each exit decodes an instruction",
+		  svm.edx & SVM_EDX_NRIPS, false },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(features); i++) {
+		tell(&features[i]);
+		ok = ok && (features[i].there || !features[i].required);
 	}
-	if (svm.ebx < 2) {
-		host_log("margay: SVM has no address-space ID for guests: CPUID 0x8000000a EBX is %u", svm.ebx);
+	if (!ok)
 		return -EPERM;
-	}
-	cpus = host_pages_alloc(pages, -1);
+	if (!cpus)
+		cpus = host_pages_alloc(pages, -1);
 	if (!cpus) {
 		host_log("margay: no memory left for SVM's per-CPU state");
 		return -EPERM;

@@ -40,7 +40,7 @@ static inline struct svm_vcpu *svm_vcpu(struct vcpu *vcpu)
 }
 
 /* cpu.c */
-int svm_probe(struct hvm_caps *caps);
+int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f));
 int svm_cpu_on(void);
 void svm_cpu_off(void);
 /* Host state area of the calling CPU, for VMLOAD after an exit. */

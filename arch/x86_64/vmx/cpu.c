@@ -4,6 +4,7 @@
  * capability MSRs (SDM vol. 3, appendix A), VMXON and VMXOFF (24.6-24.8).
  */
 #include <margay/errno.h>
+#include <margay/string.h>
 
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/vmx/vmx.h"
@@ -75,6 +76,15 @@ static const struct control entry_controls[] = {
 	{ ENTRY_LOAD_EFER, REQUIRED, "load IA32_EFER (entry)" },
 };
 
+static void (*tell)(const struct hvm_feature *f); /* during vmx_probe() */
+
+/* Returns whether it is there. */
+static bool found(bool there, bool required, const char *name, const char *where)
+{
+	tell(&(struct hvm_feature){ "VT-x", name, where, there, required });
+	return there;
+}
+
 /* Low half of the MSR: bits that must be 1; high half: bits that may be (SDM vol. 3, A.3). */
 static u32 negotiate(u32 msr, const struct control *c, unsigned count, bool *ok)
 {
@@ -82,13 +92,14 @@ static u32 negotiate(u32 msr, const struct control *c, unsigned count, bool *ok)
 	u32 must = (u32)cap, may = (u32)(cap >> 32), value = must;
 
 	for (; count--; c++) {
-		if (c->want == FORBIDDEN ? !(must & c->bit) : may & c->bit) {
+		bool can = c->want == FORBIDDEN ? !(must & c->bit) : may & c->bit;
+		char where[64];
+
+		snprintf(where, sizeof(where), "cannot be turned %s: capability MSR %#x", c->want == FORBIDDEN ? "off" : "on", msr);
+		if (found(can, c->want != OPTIONAL, c->name, where))
 			value |= c->want == FORBIDDEN ? 0 : c->bit;
-		} else if (c->want != OPTIONAL) {
-			host_log("margay: VT-x lacks a required control: \"%s\" cannot be %s (capability MSR %#x)", c->name,
-				 c->want == FORBIDDEN ? "turned off" : "turned on", msr);
+		else if (c->want != OPTIONAL)
 			*ok = false;
-		}
 	}
 	return value;
 }
@@ -114,20 +125,22 @@ static bool check_ept(u64 cap)
 	static const struct {
 		u64 bits;
 		const char *name;
-	} need[] = {
-		{ EPT_CAP_WALK4, "4-level EPT" },
-		{ EPT_CAP_WB, "write-back EPT structures" },
-		{ EPT_CAP_2M, "2 MiB EPT pages" },
-		{ EPT_CAP_INVEPT, "INVEPT" },
+		bool optional;
+	} features[] = {
+		{ EPT_CAP_WALK4, "4-level EPT", false },
+		{ EPT_CAP_WB, "write-back EPT structures", false },
+		{ EPT_CAP_2M, "2 MiB EPT pages", false },
+		{ EPT_CAP_INVEPT, "INVEPT", false },
+		{ EPT_CAP_1G, "1 GiB EPT pages", true },
+		{ EPT_CAP_INVEPT_SINGLE, "single-context INVEPT", true },
+		{ VPID_CAP_INVVPID | VPID_CAP_SINGLE, "single-context INVVPID", true },
 	};
 	bool ok = true;
 
-	for (unsigned i = 0; i < ARRAY_SIZE(need); i++) {
-		if (!(cap & need[i].bits)) {
-			host_log("margay: VT-x lacks a required feature: %s (MSR IA32_VMX_EPT_VPID_CAP, 0x48c)", need[i].name);
-			ok = false;
-		}
-	}
+	for (unsigned i = 0; i < ARRAY_SIZE(features); i++)
+		if (!found((cap & features[i].bits) == features[i].bits, !features[i].optional, features[i].name,
+			   "MSR IA32_VMX_EPT_VPID_CAP, 0x48c"))
+			ok = ok && features[i].optional;
 	return ok;
 }
 
@@ -173,7 +186,7 @@ static void choose_mitigation(void)
 			 "run only guests that you trust");
 }
 
-int vmx_probe(struct hvm_caps *caps)
+int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f))
 {
 	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(void *), PAGE_SIZE) / PAGE_SIZE);
 	struct cpuid_regs r;
@@ -182,12 +195,11 @@ int vmx_probe(struct hvm_caps *caps)
 	cpuid(1, 0, &r);
 	if (!(r.ecx & CPUID_1_ECX_VMX))
 		return -ENODEV;
+	tell = teller;
 	r.eax = (u32)rdmsr(MSR_FEATURE_CONTROL);
-	if (r.eax & FEATURE_CONTROL_LOCK && !(r.eax & FEATURE_CONTROL_VMXON)) {
-		host_log("margay: VT-x is disabled by firmware: MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked by bit 0; "
-			 "enable VT-x in the setup");
+	if (!found(!(r.eax & FEATURE_CONTROL_LOCK) || r.eax & FEATURE_CONTROL_VMXON, true, "leave of the firmware",
+		   "MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked by bit 0: enable VT-x in the setup"))
 		return -EPERM;
-	}
 	if (!negotiate_controls())
 		return -EPERM;
 	ept_cap = rdmsr(MSR_VMX_EPT_VPID_CAP);
@@ -200,7 +212,8 @@ int vmx_probe(struct hvm_caps *caps)
 	vmx_controls.cr0_fixed0 = rdmsr(MSR_VMX_CR0_FIXED0);
 	vmx_controls.cr4_fixed0 = rdmsr(MSR_VMX_CR4_FIXED0);
 	vmx_controls.cr4_fixed1 = rdmsr(MSR_VMX_CR4_FIXED1);
-	vmxon_page = host_pages_alloc(pages, -1);
+	if (!vmxon_page)
+		vmxon_page = host_pages_alloc(pages, -1);
 	if (!vmxon_page) {
 		host_log("margay: no memory left for VT-x's per-CPU state");
 		return -EPERM;

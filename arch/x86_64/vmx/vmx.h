@@ -51,7 +51,7 @@ failed:
 }
 
 /* cpu.c */
-int vmx_probe(struct hvm_caps *caps);
+int vmx_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f));
 int vmx_cpu_on(void);
 void vmx_cpu_off(void);
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What a PCI function is and can do, as the kernel reads it out of its
+ * configuration space (kernel/pciinfo.h) and the monitor judges it
+ * (vmm/pci_report.h). PCI Local Bus 3.0, chapter 6; PCI Express Base 5.0, 7.5.
+ */
+#ifndef MARGAY_PCI_H
+#define MARGAY_PCI_H
+
+#include <margay/types.h>
+
+#define PCI_INFO_BARS 7 /* the six of a type 0 header, and the ROM's */
+#define PCI_INFO_ROM 6
+
+#define PCI_CLASS_IDE 0x0101u /* class << 8 | subclass */
+#define PCI_CLASS_VGA 0x0300u
+#define PCI_BASE_CLASS_BRIDGE 0x06u
+
+/* Device/port type, PCI Express 7.5.3.2. */
+enum pcie_type {
+	PCIE_ENDPOINT = 0, PCIE_LEGACY_ENDPOINT = 1, PCIE_ROOT_PORT = 4, PCIE_UPSTREAM = 5, PCIE_DOWNSTREAM = 6,
+	PCIE_TO_PCI = 7, PCI_TO_PCIE = 8, PCIE_INTEGRATED = 9, PCIE_EVENT_COLLECTOR = 10,
+};
+
+struct pci_bar {
+	u64 base;
+	u64 size;      /* bytes; 0: not asked for */
+	bool there;    /* implemented: known by its size, or by a base that is not 0 */
+	bool io, wide, prefetch;
+	bool wanting;  /* the firmware gave it no address */
+};
+
+struct pci_info {
+	u16 segment;
+	u8 bus, devfn;   /* device << 3 | function */
+	u16 vendor, device;
+	u32 class_code;  /* class << 16 | subclass << 8 | programming interface */
+	u8 header_type;  /* 0 function, 1 bridge, 2 CardBus */
+	u8 secondary_bus, subordinate_bus; /* of a bridge */
+	u8 pin;          /* 1-4: INTA-INTD; 0: none */
+	struct pci_bar bar[PCI_INFO_BARS];
+	unsigned msi, msix; /* vectors; 0: it has no such capability */
+	bool pcie;
+	u8 type;         /* enum pcie_type, with pcie */
+	bool cut_off;    /* PCI Express, but offsets from 0x100 on cannot be reached */
+	bool flr, pm;    /* function level reset (PCIe or AF); power management */
+	bool pm_reset;   /* D3hot resets it (No_Soft_Reset is 0) */
+	bool ats, pri, pasid, acs;
+	unsigned vfs;    /* SR-IOV: virtual functions that it can have */
+	unsigned vfs_on; /* and has */
+	const char *problem; /* a capability list that was cut; NULL: none */
+};
+
+#endif

@@ -1,0 +1,171 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hardware check: what the node is told to have and to lack is what the report says, on both emulators; the VM file
+that it proposes boots Linux as it stands, with all CPUs and all memory.
+"""
+
+import re
+
+import margay_run
+import monitor_console
+import node
+import numa
+import pytest
+
+LINE = re.compile(r"^check: (ok|MISSING|off|unknown) +([^:\n]+?)(?:: (.*))?$", re.MULTILINE)
+GOOD_END = "margay.test=end margay.end=poweroff"
+
+
+class Report(node.Run):
+    """A run that was a check: {feature: (state, text)}, and the functions of the PCI list."""
+
+    def __init__(self, running):
+        super().__init__(running, running.wait())
+        assert self.outcome.status == margay_run.OK, self.outcome.text
+        assert self.has_line("margay: node: end=poweroff vms=0 failed=0")
+        found = LINE.findall(self.text)
+        self.features = {name: (state, text) for state, name, text in found}
+        assert len(self.features) == len(found) > 10
+        # The result counts what was printed.
+        states = [state for state, _, _ in found]
+        result = re.findall(r"^check: result: able=(yes|no) ok=(\d+) missing=(\d+) off=(\d+) unknown=(\d+)$", self.text, re.M)
+        assert len(result) == 1
+        assert [int(n) for n in result[0][1:]] == [states.count(s) for s in ("ok", "MISSING", "off", "unknown")]
+        self.able = result[0][0] == "yes"
+        # {address: what is said of it}
+        parts = re.split(r"^check: ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])  ", self.text, flags=re.MULTILINE)
+        self.pci = dict(zip(parts[1::2], parts[2::2]))
+        # No VM was started.
+        assert not self.lines(r"vcpu0|^(vm0|node): ")
+
+    def state(self, name):
+        return self.features[name][0]
+
+    def device(self, ids):
+        """What is said of the one function of this vendor and device."""
+        found = [text for text in self.pci.values() if text.startswith(ids)]
+        assert len(found) == 1, (ids, self.pci)
+        return found[0]
+
+    def proposal(self):
+        """The VM file, as an operator copies it."""
+        found = re.findall(r"^# VM file by Margay's hardware check\n(.*?)^# end of the VM file$", self.text, re.M | re.S)
+        assert len(found) == 1
+        return found[0]
+
+
+def check(name, machine, word, extra=(), **options):
+    """A VM file, of which kernel, initrd and command line are taken, but no kernel: nothing is started."""
+    vm = node.vm_text(machine, GOOD_END, cpus="1", memory="64M")
+    iso = node.margay_iso("hwcheck-%s-%s" % (name, machine), {"vm0.conf": vm}, {}, word, check=False)
+    options.setdefault("timeout", 300)
+    with node.start("hwcheck-" + name, machine, iso, extra=extra, **options) as running:
+        return Report(running)
+
+
+def boots(name, machine, proposal, vcpus, nodes, mebibytes, **options):
+    """The proposal as it stands, with the modules that it names."""
+    iso = node.margay_iso("proposal-%s-%s" % (name, machine), {"node.conf": proposal},
+                          {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")})
+    with node.start("proposal-" + name, machine, iso, **options) as running:
+        run = node.finish(running)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line("node: end=poweroff")
+    assert (run.facts["cpus"], run.facts["nodes"]) == (str(vcpus), str(nodes))
+    # All but what kernel, hypervisor and boot modules take.
+    assert mebibytes - 150 < int(run.facts["memtotal-kib"]) >> 10 < mebibytes
+
+
+@pytest.mark.slow
+def test_one_node():
+    report = check("one", "qemu", "check=1", cpus=2)
+    for name in ("SVM, leave of the firmware", "SVM, nested paging", "virtualization on each CPU", "SVM, 1 GiB pages",
+                 "invariant TSC", "SMIs", "PCI configuration by ECAM", "a VM for the whole node"):
+        assert report.state(name) == "ok", name
+    for name in ("NUMA layout", "IOMMU", "bare metal"):
+        assert report.state(name) == "MISSING", name
+    assert report.able and report.features["CPUs"] == ("ok", "2 of 2 run")
+    boots("one", "qemu", report.proposal(), 2, 1, 1024, cpus=2)
+
+
+@pytest.mark.slow
+def test_two_nodes_and_devices():
+    """What QEMU is given is what is found, devices to their last vector."""
+    devices = ["-device", "intel-iommu,intremap=on,eim=on", "-device", "pcie-root-port,id=rp,chassis=1", "-device", "igb,bus=rp",
+               "-device", "nvme,serial=x", "-device", "ich9-intel-hda", "-device", "piix3-ide"]
+    shape = [numa.Node("0-1", "512M"), numa.Node("2-3", "512M")]
+    with numa.Machine("4,sockets=2,cores=1,threads=2", shape, {(0, 1): 21}) as machine:
+        options = {"cpus": machine.cpus, "memory": machine.memory}
+        report = check("two", "qemu", "check", machine.arguments + devices, **options)
+        boots("two", "qemu", report.proposal(), 4, 2, 1024, extra=machine.arguments, **options)
+    assert report.features["NUMA layout"] == ("ok", "2 nodes")
+    assert report.state("NUMA distances") == report.state("interrupt remapping") == "ok"
+    assert report.features["IOMMU"] == ("ok", "VT-d, 1 unit")
+    assert report.features["threads of a core"][1].startswith("several")
+    # QEMU counts SMIs; none comes while nobody asks for one.
+    assert report.features["SMIs"] == ("ok", "none in 10 s")
+    igb = report.device("8086:10c9")
+    assert "class 020000  Ethernet" in igb
+    assert re.search(r"BARs: BAR0 0x[0-9a-f]+ 128K, BAR1 0x[0-9a-f]+ 128K, BAR2 I/O 0x[0-9a-f]+ 32 bytes, BAR3 0x[0-9a-f]+ 16K",
+                     igb)
+    assert re.search(r"capabilities: PCIe endpoint, INTA, MSI 1, MSI-X 10, FLR, PM, .*SR-IOV 8 VFs, 0 on$", igb, re.M)
+    assert re.search(r"NUMA node unknown; fit for a VM$", igb, re.M)
+    nvme = report.device("1b36:0010")
+    assert re.search(r"BAR0 0x[0-9a-f]+ 16K", nvme) and re.search("MSI-X 65", nvme)
+    assert re.search("fit for a VM: no reset of its own", report.device("8086:293e"))
+    assert re.search("unfit for a VM: IDE with legacy ports", report.device("8086:7010"))
+    port = report.device("1b36:000c")
+    assert re.search("PCIe root port", port) and re.search("buses 01-01 behind it", port)
+    assert re.search("unfit for a VM: a bridge stays the node's", port)
+
+
+# What QEMU and Bochs are told to leave out: the lines that change, and whether a VM can still run.
+LACKS = {
+    "svm": ("qemu", ["-cpu", "max,-svm,-x2apic"], {"virtualization": "MISSING", "x2APIC": "MISSING"}, False),
+    "npt": ("qemu", ["-cpu", "max,-npt"], {"SVM, nested paging": "MISSING", "x2APIC": "off"}, False),
+    "pages": ("qemu", ["-cpu", "max,-pdpe1gb", "-device", "amd-iommu"],
+              {"SVM, 1 GiB pages": "off", "SVM, nested paging": "ok", "IOMMU": "ok"}, True),
+    # VT-x without EPT; and none at all.
+    "ept": ("bochs", ["cpu: model=core2_penryn_t9600"],
+            {"VT-x, enable EPT": "MISSING", "VT-x, unrestricted guest": "MISSING", "VT-x, NMI exiting": "ok",
+             "x2APIC": "MISSING", "SMIs": "unknown"}, False),
+    "vmx": ("bochs", ["cpu: model=p4_prescott_celeron_336"], {"virtualization": "MISSING"}, False),
+}
+
+
+@pytest.mark.parametrize("case", LACKS)
+def test_lacks(case):
+    machine, extra, lines, able = LACKS[case]
+    report = check("no-" + case, machine, "check=1", extra, memory="512M")
+    assert {name: report.state(name) for name in lines} == lines
+    assert report.able == able
+    # Nothing is proposed that could not run.
+    assert bool(report.lines("VM file by")) == able
+
+
+@pytest.mark.slow
+def test_bochs():
+    report = check("bochs", "bochs", "check=1")
+    for name in ("VT-x, enable EPT", "VT-x, unrestricted guest", "VT-x, 2 MiB EPT pages", "VT-x, use MSR bitmaps", "x2APIC",
+                 "virtualization on each CPU", "invariant TSC"):
+        assert report.state(name) == "ok", name
+    assert report.able and report.state("PCI configuration by ECAM") == "MISSING"
+    assert "class 060000  host bridge" in report.device("8086:1237")
+    boots("bochs", "bochs", report.proposal(), 1, 1, 1024)
+
+
+def test_stay():
+    """The node stays on for the operator: the VM waits for a command; the console's list is the report's."""
+    vm = monitor_console.vm("a", "tick")
+    with monitor_console.start("hwcheck-stay", "qemu", {"a.conf": vm}, 2, "check=1,stay") as running:
+        running.expect("^check: result: able=yes")
+        running.expect(r"^margay: node: end=idle vms=1 failed=1\r")
+        console = monitor_console.Console(running)
+        console.call()
+        assert console.state("a") == "not-started"
+        listed = [line for line in console.answer("pci") if re.match("[0-9a-f]{4}:", line)]
+        running.send("vm start a\r")
+        running.expect(r"behave: ticks=50\r")
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+    reported = re.findall(r"^check: ([0-9a-f]{4}:.*)\r$", running.text, re.MULTILINE)
+    assert listed == reported and listed

@@ -1,0 +1,433 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/hwcheck_proposal.c vmm/config.c vmm/config_shape.c */
+/*
+ * The hardware check on machines that lack this and that: each shows in its
+ * own line, in the order of what matters, and in the result. The machine is
+ * a few variables here; the check itself is included.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "vmm/hwcheck.c"
+
+#define CPUS 3
+
+static struct {
+	int find_error;          /* of monitor_find_backend() */
+	bool feature_missing;    /* ... and with it, or alone: an optional one */
+	int cpu_on_error[CPUS];
+	bool silent_cpu;         /* CPU 2 never runs what it is given */
+	unsigned cpus, online, nodes;
+	u64 memory;
+	bool x2apic_mode, x2apic, invariant, stable, below;
+	struct host_platform platform;
+	bool counts_smis;
+	u64 smis, gap;           /* during the watch; TSC ticks of one gap in it */
+	bool plan_fails;
+	struct vm_config *model;
+} machine;
+
+static char log_text[16384];
+static unsigned seconds, this_cpu, drains, started_none, on;
+static bool stay;
+static u64 tsc, gap_at;
+static jmp_buf off;
+
+const struct hvm_ops *hvm;
+struct hvm_caps hvm_caps;
+
+static int cpu_on(void)
+{
+	on += !machine.cpu_on_error[this_cpu];
+	return machine.cpu_on_error[this_cpu];
+}
+
+static void cpu_off(void)
+{
+	on--;
+}
+
+static const struct hvm_ops backend = { .name = "test", .cpu_on = cpu_on, .cpu_off = cpu_off };
+
+int monitor_find_backend(void (*teller)(const struct hvm_feature *f))
+{
+	if (machine.find_error == -ENODEV)
+		return -ENODEV;
+	teller(&(struct hvm_feature){ "VT-x", "good to have", "MSR 0x2", !machine.feature_missing, false });
+	teller(&(struct hvm_feature){ "VT-x", "needed", "MSR 0x1", !machine.find_error, true });
+	hvm = &backend;
+	return machine.find_error;
+}
+
+void monitor_start_none(void)
+{
+	started_none++;
+}
+
+const struct vm_config *monitor_first_config(void)
+{
+	return machine.model;
+}
+
+int place_try(const struct vm_config *config, struct place_trial *out, struct config_error *err)
+{
+	*out = (struct place_trial){ 4, 2, MIB(1000) };
+	return machine.plan_fails ? vm_config_error(err, config->file, 7, "memory: not enough") : 0;
+}
+
+unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out), void *ctx)
+{
+	(void)host;
+	(void)ctx;
+	return 0;
+}
+
+void report_node(report_say out)
+{
+	out("cpu 0");
+}
+
+void report_pci(report_say out, bool sizes)
+{
+	assert_true(sizes);
+	out("0000:00:00.0");
+}
+
+void host_log(const char *fmt, ...)
+{
+	size_t n = strlen(log_text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(log_text + n, sizeof(log_text) - n - 1, fmt, ap);
+	va_end(ap);
+	strcat(log_text, "\n");
+}
+
+void host_console_drain(void)
+{
+	drains++;
+}
+
+void *host_pages_alloc(unsigned count, int node)
+{
+	(void)node;
+	return calloc(count, PAGE_SIZE);
+}
+
+void host_pages_free(void *pages, unsigned count)
+{
+	(void)count;
+	free(pages);
+}
+
+unsigned host_cpu_count(void)
+{
+	return machine.online;
+}
+
+unsigned host_cpu_this(void)
+{
+	return 0;
+}
+
+const struct host_cpu_info *host_cpu_info(unsigned cpu)
+{
+	static const struct host_cpu_info info;
+
+	return cpu < machine.cpus ? &info : NULL;
+}
+
+static struct host_work *forgotten;
+
+int host_cpu_assign(unsigned cpu, struct host_work *work)
+{
+	if (cpu == 2 && machine.silent_cpu) {
+		forgotten = work;
+		return 0;
+	}
+	this_cpu = cpu;
+	work->run(work);
+	this_cpu = 0;
+	return 0;
+}
+
+unsigned host_node_count(void)
+{
+	return machine.nodes;
+}
+
+u64 host_mem_free(int node, u64 *largest)
+{
+	assert_int_equal(node, -1);
+	(void)largest;
+	return machine.memory;
+}
+
+void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	(void)subleaf;
+	*out = (struct cpuid_regs){ 0 };
+	if (leaf == 0)
+		out->eax = 1;
+	else if (leaf == 0x80000000)
+		out->eax = 0x80000007;
+	else if (leaf == 1)
+		out->ecx = (machine.x2apic ? 1u << 21 : 0) | (machine.below ? 1u << 31 : 0);
+	else if (leaf == 0x80000007)
+		out->edx = machine.invariant ? 1u << 8 : 0;
+}
+
+/* 5 us a call at 1 GHz; the gap comes once, in the middle of the watch. */
+u64 host_tsc(void)
+{
+	tsc += 5000;
+	if (machine.gap && tsc >= gap_at) {
+		tsc += machine.gap;
+		gap_at = ~0ull;
+	}
+	return tsc;
+}
+
+u64 host_tsc_khz(void)
+{
+	return 1000000;
+}
+
+bool host_tsc_stable(void)
+{
+	return machine.stable;
+}
+
+int host_rdmsr(u32 msr, u64 *value)
+{
+	assert_int_equal(msr, 0x34);
+	*value = 0xfffffffe + (tsc > 500000000 ? machine.smis : 0);
+	return machine.counts_smis ? 0 : -EFAULT;
+}
+
+void host_platform(struct host_platform *out)
+{
+	*out = machine.platform;
+}
+
+bool host_is_x2apic(void)
+{
+	return machine.x2apic_mode;
+}
+
+unsigned host_check_wanted(bool *stays)
+{
+	*stays = stay;
+	return seconds;
+}
+
+void host_node_poweroff(unsigned vms, unsigned failed)
+{
+	assert_int_equal(vms, 0);
+	assert_int_equal(failed, 0);
+	longjmp(off, 1);
+}
+
+/* A node that has everything. */
+static int reset(void **state)
+{
+	(void)state;
+	memset(&machine, 0, sizeof(machine));
+	machine.cpus = machine.online = CPUS;
+	machine.nodes = 2;
+	machine.memory = GIB(1);
+	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable = machine.counts_smis = true;
+	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, false };
+	seconds = 1;
+	stay = false;
+	return 0;
+}
+
+/* Runs the check; true when the node was powered off. */
+static bool check(void)
+{
+	log_text[0] = 0;
+	drains = started_none = this_cpu = 0;
+	tsc = 0;
+	gap_at = 500000000;
+	memset(counts, 0, sizeof(counts));
+	hvm = NULL;
+	if (setjmp(off))
+		return true;
+	start();
+	return false;
+}
+
+static void expect(const char *line)
+{
+	char whole[512];
+
+	snprintf(whole, sizeof(whole), "check: %s", line);
+	if (!strstr(log_text, whole))
+		fail_msg("no line \"%s\" in:\n%s", whole, log_text);
+}
+
+/* How many lines begin so. */
+static unsigned lines_with(const char *start)
+{
+	unsigned n = 0;
+
+	for (const char *p = log_text; *p; p = strchr(p, '\n') + 1)
+		n += !strncmp(p, start, strlen(start));
+	return n;
+}
+
+static unsigned missing(void)
+{
+	return lines_with("check: MISSING ");
+}
+
+static void test_all_there(void **state)
+{
+	const char *order[] = { "VT-x, needed", "virtualization on each CPU: turned on and off on 3 of 3", "CPUs: 3 of 3",
+				"what costs performance", "VT-x, good to have", "x2APIC: in use", "IOMMU: VT-d, 2 units",
+				"SMIs: none in 1 s", "the node:", "check: cpu 0", "check: 0000:00:00.0",
+				"ok       a VM for the whole node: 4 CPUs, 1000M on 2 nodes", "\n# VM file", "\nname = node\n",
+				"\n# end of the VM file\n", "check: result: able=yes " };
+	char result[128];
+	const char *at;
+
+	(void)state;
+	assert_true(check());
+	at = log_text;
+	for (unsigned i = 0; i < ARRAY_SIZE(order); i++) {
+		at = strstr(at, order[i]);
+		if (!at)
+			fail_msg("\"%s\" is missing or too early in:\n%s", order[i], log_text);
+	}
+	assert_int_equal(missing(), 0);
+	assert_int_equal(started_none, 1);
+	assert_int_equal(on, 0);
+	/* Each line waits for the serial line. */
+	assert_int_equal(drains + 2, lines_with("")); /* the two around the VM file are followed by others */
+	snprintf(result, sizeof(result), "result: able=yes ok=%u missing=0 off=%u unknown=0\n", lines_with("check: ok "),
+		 lines_with("check: off "));
+	expect(result);
+}
+
+static void test_not_wanted(void **state)
+{
+	(void)state;
+	seconds = 0;
+	assert_false(check());
+	assert_string_equal(log_text, "");
+	assert_int_equal(started_none, 0);
+}
+
+static void test_stay(void **state)
+{
+	(void)state;
+	stay = true;
+	assert_false(check());
+	expect("result: able=yes");
+	assert_int_equal(started_none, 1);
+}
+
+/* Each lack by itself: its line, and no other one missing. */
+static void lack(const char *line)
+{
+	assert_true(check());
+	expect(line);
+	assert_int_equal(missing(), 1);
+	reset(NULL);
+}
+
+static void test_lacks(void **state)
+{
+	(void)state;
+	machine.x2apic_mode = machine.x2apic = false;
+	lack("MISSING  x2APIC: CPUID 1 ECX bit 21");
+	machine.stable = machine.invariant = false;
+	lack("MISSING  invariant TSC: CPUID 0x80000007 EDX bit 8");
+	machine.stable = false;
+	lack("MISSING  invariant TSC: the CPUs' TSCs differ");
+	machine.online = 2;
+	lack("MISSING  CPUs: 2 of 3 run");
+	machine.memory = MIB(16);
+	lack("MISSING  memory for guests: 16M");
+	machine.platform.srat = false;
+	lack("MISSING  NUMA layout: no SRAT table");
+	machine.platform.slit = false;
+	lack("MISSING  NUMA distances: no SLIT table");
+	machine.platform.iommu = NULL;
+	lack("MISSING  IOMMU: no DMAR and no IVRS table");
+	machine.platform.remaps_interrupts = machine.platform.remaps_x2apic = false;
+	lack("MISSING  interrupt remapping");
+	machine.platform.ecam = false;
+	lack("MISSING  PCI configuration by ECAM");
+	machine.below = true;
+	lack("MISSING  bare metal");
+	machine.smis = 7; /* the 32-bit counter wraps */
+	lack("MISSING  SMIs: 7 in 1 s");
+	machine.gap = 30000;
+	lack("MISSING  undisturbed CPU: 1 times for more than 10 us, 35 us in all, 35 us at most");
+	machine.cpu_on_error[1] = -EPERM;
+	lack("MISSING  virtualization on each CPU: turned on and off on 2 of 3");
+	machine.plan_fails = true;
+	lack("MISSING  a VM for the whole node: proposal:7: memory: not enough");
+	machine.silent_cpu = true;
+	lack("MISSING  virtualization on each CPU: turned on and off on 2 of 3");
+	/* It wakes up late: the record of its trial is still there. */
+	forgotten->run(forgotten);
+	assert_true(container_of(forgotten, struct trial, work)->done);
+	free(container_of(forgotten, struct trial, work) - 2);
+}
+
+/* Not needed, or not known: neither counts as missing. */
+static void test_off_and_unknown(void **state)
+{
+	(void)state;
+	machine.counts_smis = false;
+	machine.feature_missing = true;
+	machine.platform.remaps_x2apic = false;
+	machine.nodes = 1;
+	machine.platform.slit = false;
+	assert_true(check());
+	expect("unknown  SMIs: this CPU does not count them");
+	expect("off      VT-x, good to have: MSR 0x2");
+	expect("off      interrupt remapping: to APIC IDs below 255 only");
+	expect("ok       NUMA layout: 1 node\n");
+	assert_null(strstr(log_text, "NUMA distances"));
+	assert_int_equal(missing(), 0);
+}
+
+static void test_unable(void **state)
+{
+	(void)state;
+	machine.find_error = -ENODEV;
+	assert_true(check());
+	expect("MISSING  virtualization: CPUID shows neither");
+	expect("result: able=no ");
+	assert_null(strstr(log_text, "VM file"));
+	reset(NULL);
+	machine.find_error = -EPERM;
+	assert_true(check());
+	expect("MISSING  VT-x, needed: MSR 0x1");
+	expect("result: able=no ");
+	assert_null(strstr(log_text, "virtualization on each CPU"));
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_all_there, reset),
+		cmocka_unit_test_setup(test_not_wanted, reset),
+		cmocka_unit_test_setup(test_stay, reset),
+		cmocka_unit_test_setup(test_lacks, reset),
+		cmocka_unit_test_setup(test_off_and_unknown, reset),
+		cmocka_unit_test_setup(test_unable, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/pciinfo.c kernel/pcicap.c vmm/pci_report.c */
+/* PCI functions that behave as the specification says: BARs sized and put back, capabilities, words, fitness. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "kernel/pciinfo.h"
+#include "vmm/pci_report.h"
+
+static u32 config[1024];
+static u32 writable[1024]; /* which bits a write changes */
+static unsigned writes;
+static bool decoded; /* a BAR was changed while the function decoded addresses */
+
+static u32 read32(void *ctx, u16 offset)
+{
+	(void)ctx;
+	assert_true(IS_ALIGNED(offset, 4));
+	return config[offset / 4];
+}
+
+static void write32(void *ctx, u16 offset, u32 value)
+{
+	u32 *r = &config[offset / 4], w = writable[offset / 4];
+
+	(void)ctx;
+	writes++;
+	decoded = decoded || (offset != 4 && config[1] & 3);
+	*r = (*r & ~w) | (value & w);
+}
+
+static const struct pcicap_reader standard = { read32, NULL, false };
+static const struct pcicap_reader express = { read32, NULL, true };
+static struct pci_info f;
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(config, 0, sizeof(config));
+	memset(writable, 0, sizeof(writable));
+	memset(&f, 0, sizeof(f));
+	writes = 0;
+	decoded = false;
+	config[1] = 0x00100007; /* a capability list; decodes, bus master */
+	writable[1] = 0xffff;
+	f.class_code = 0x020000;
+	return 0;
+}
+
+static void bar(unsigned n, u32 value, u32 bits)
+{
+	config[4 + n] = value;
+	writable[4 + n] = bits;
+}
+
+/* Standard capabilities at 0x40, 0x50, ... */
+static void cap(unsigned n, u8 id, u32 upper, u32 second)
+{
+	u16 at = (u16)(0x40 + 0x10 * n);
+
+	config[13] = 0x40;
+	if (n)
+		config[at / 4 - 4] |= (u32)at << 8;
+	config[at / 4] = id | upper << 16;
+	config[at / 4 + 1] = second;
+}
+
+static const char *fitness(enum pci_fitness expected)
+{
+	static char why[PCI_REPORT_TEXT];
+
+	assert_int_equal(pci_fitness(&f, why), expected);
+	return why;
+}
+
+static void test_bars(void **state)
+{
+	char text[PCI_REPORT_TEXT];
+	u32 before[1024];
+
+	(void)state;
+	bar(0, 0xfebc0000, 0xfffe0000);            /* 128 KiB */
+	bar(1, 0x0000c041, 0x0000ffe0);            /* I/O, 32, upper half not implemented */
+	bar(2, 0x0000000c, 0x00000000);            /* 64 bit, prefetchable, 16 GiB at 0x40_0000_0000 */
+	bar(3, 0x00000040, 0xfffffffc);
+	bar(5, 0x00000000, 0xffffff00);            /* 256 bytes without address */
+	config[12] = 0;
+	writable[12] = 0xffff0001;                 /* ROM, 64 KiB, no address */
+	memcpy(before, config, sizeof(config));
+	pciinfo_read(&standard, write32, &f);
+	assert_memory_equal(before, config, sizeof(config));
+	assert_false(decoded);
+	assert_int_equal(f.bar[0].base, 0xfebc0000);
+	assert_int_equal(f.bar[0].size, KIB(128));
+	assert_true(f.bar[1].io);
+	assert_int_equal(f.bar[1].base, 0xc040);
+	assert_int_equal(f.bar[1].size, 32);
+	assert_true(f.bar[2].wide && f.bar[2].prefetch);
+	assert_int_equal(f.bar[2].base, 0x4000000000);
+	assert_int_equal(f.bar[2].size, GIB(16));
+	assert_false(f.bar[3].there);
+	assert_false(f.bar[4].there);
+	assert_true(f.bar[5].wanting);
+	assert_false(f.bar[PCI_INFO_ROM].wanting);
+	pci_report_bars(&f, text);
+	assert_string_equal(text, "BAR0 0xfebc0000 128K, BAR1 I/O 0xc040 32 bytes, BAR2 pref 0x4000000000 16G, "
+			    "BAR5 without address 256 bytes, ROM 64K");
+	assert_string_equal(fitness(PCI_UNFIT),
+			    "the firmware gave BAR5 no address: allow addresses above 4G in the setup");
+}
+
+/* Without leave to write nothing is written, and host bridges never are. */
+static void test_no_writes(void **state)
+{
+	(void)state;
+	bar(0, 0xfebc0000, 0xfffe0000);
+	pciinfo_read(&standard, NULL, &f);
+	assert_int_equal(f.bar[0].base, 0xfebc0000);
+	assert_int_equal(f.bar[0].size, 0);
+	assert_true(f.bar[0].there);
+	f.class_code = 0x060000;
+	pciinfo_read(&standard, write32, &f);
+	assert_int_equal(writes, 0);
+}
+
+static void test_capabilities(void **state)
+{
+	char text[PCI_REPORT_TEXT];
+
+	(void)state;
+	config[15] = 0x200; /* INTB */
+	cap(0, PCI_CAP_PM, 0, BIT(3));
+	cap(1, PCI_CAP_MSI, 3 << 1, 0);
+	cap(2, PCI_CAP_MSIX, 0xc000 | 63, 0);
+	cap(3, PCI_CAP_EXP, PCIE_ENDPOINT << 4, BIT(28));
+	config[64] = PCI_EXT_CAP_SRIOV | 1 << 16 | 0x140u << 20;
+	config[64 + 3] = 7u << 16 | 7;
+	config[64 + 2] = 1;
+	config[64 + 4] = 3;
+	config[0x140 / 4] = PCI_EXT_CAP_ATS | 1 << 16 | 0x150u << 20;
+	config[0x150 / 4] = PCI_EXT_CAP_PASID | 1 << 16;
+	pciinfo_read(&express, NULL, &f);
+	assert_true(f.pm && !f.pm_reset && f.flr && f.pcie && f.ats && f.pasid && !f.pri && !f.acs && !f.cut_off);
+	assert_int_equal(f.msi, 8);
+	assert_int_equal(f.msix, 64);
+	pci_report_caps(&f, text);
+	assert_string_equal(text, "PCIe endpoint, INTB, MSI 8, MSI-X 64, FLR, PM, ATS, PASID, SR-IOV 7 VFs, 3 on");
+	assert_non_null(strstr(fitness(PCI_UNFIT), "its virtual functions are on"));
+	config[64 + 2] = 0;
+	pciinfo_read(&express, NULL, &f);
+	assert_int_equal(f.vfs_on, 0);
+	assert_string_equal(fitness(PCI_FIT), "");
+	/* The same function where extended space is out of reach. */
+	memset(&f, 0, sizeof(f));
+	f.class_code = 0x020000;
+	pciinfo_read(&standard, NULL, &f);
+	assert_true(f.cut_off && !f.ats);
+	assert_string_equal(fitness(PCI_FIT_BUT), "extended capabilities out of reach: no ECAM");
+}
+
+static void test_resets(void **state)
+{
+	(void)state;
+	cap(0, PCI_CAP_MSI, 0, 0);
+	pciinfo_read(&standard, NULL, &f);
+	assert_non_null(strstr(fitness(PCI_FIT_BUT), "no reset of its own"));
+	cap(1, PCI_CAP_PM, 0, 0); /* No_Soft_Reset is 0 */
+	pciinfo_read(&standard, NULL, &f);
+	assert_true(f.pm_reset);
+	assert_string_equal(fitness(PCI_FIT), "");
+	reset(NULL);
+	cap(0, PCI_CAP_MSI, 0, 0);
+	cap(1, PCI_CAP_AF, 0x0306, 0); /* length 6, TP and FLR */
+	pciinfo_read(&standard, NULL, &f);
+	assert_true(f.flr);
+	reset(NULL);
+	cap(0, PCI_CAP_AF, 0x0106, 0); /* TP only */
+	pciinfo_read(&standard, NULL, &f);
+	assert_false(f.flr);
+}
+
+static void test_unfit(void **state)
+{
+	static const struct {
+		u32 class_code;
+		u8 header;
+		bool fit;
+	} classes[] = {
+		{ 0x060400, 1, false }, { 0x060100, 0, false }, { 0x080600, 0, false }, { 0x010180, 0, false },
+		{ 0x01018a, 0, false },
+		{ 0x010185, 0, true }, { 0x010601, 0, true }, { 0x010802, 0, true }, { 0x020700, 0, true }, { 0x060400, 2, false },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(classes); i++) {
+		f = (struct pci_info){
+			.class_code = classes[i].class_code, .header_type = classes[i].header, .msi = 1, .flr = true,
+		};
+		assert_true(fitness(classes[i].fit ? PCI_FIT : PCI_UNFIT)[0] != 0 || classes[i].fit);
+	}
+	f = (struct pci_info){ .class_code = 0x020000, .msi = 1, .flr = true, .problem = "the capability list loops" };
+	assert_string_equal(fitness(PCI_UNFIT), "the capability list loops");
+}
+
+static void test_restrictions(void **state)
+{
+	(void)state;
+	f = (struct pci_info){ .class_code = 0x030000, .flr = true, .bus = 3 };
+	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256, .there = true };
+	assert_string_equal(fitness(PCI_FIT_BUT), "no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
+			    "without the legacy VGA addresses; BAR1 is smaller than a page: what lies beside it comes along");
+	f = (struct pci_info){ .class_code = 0x020000, .flr = true, .pin = 1 };
+	assert_string_equal(fitness(PCI_FIT_BUT), "line interrupt only");
+}
+
+/* Every text is cut, never overrun, whatever a function says of itself. */
+static void test_random(void **state)
+{
+	char text[PCI_REPORT_TEXT];
+
+	(void)state;
+	srand(1);
+	for (unsigned n = 0; n < 20000; n++) {
+		for (unsigned i = 0; i < ARRAY_SIZE(config); i++) {
+			config[i] = (u32)rand() << 16 ^ (u32)rand();
+			writable[i] = (u32)rand() << 16 ^ (u32)rand();
+		}
+		f = (struct pci_info){ .class_code = config[2] >> 8, .header_type = (u8)(config[3] & 3) };
+		pciinfo_read(n & 1 ? &express : &standard, write32, &f);
+		pci_report_bars(&f, text);
+		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
+		pci_report_caps(&f, text);
+		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
+		assert_true(strlen(fitness(pci_fitness(&f, text))) < sizeof(text));
+		assert_true(pci_class_name(f.class_code)[0]);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_bars, reset),
+		cmocka_unit_test_setup(test_no_writes, reset),
+		cmocka_unit_test_setup(test_capabilities, reset),
+		cmocka_unit_test_setup(test_resets, reset),
+		cmocka_unit_test_setup(test_unfit, reset),
+		cmocka_unit_test_setup(test_restrictions, reset),
+		cmocka_unit_test_setup(test_random, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
