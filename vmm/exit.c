@@ -152,6 +152,7 @@ static const exit_handler handler[VMEXIT_REASONS] = {
 	[VMEXIT_INIT] = exit_nothing,
 	[VMEXIT_ENTRY_FAILED] = exit_fatal,
 	[VMEXIT_UNKNOWN] = exit_fatal,
+	[VMEXIT_KICKED] = exit_extint, /* as an NMI */
 };
 
 void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)

@@ -13,6 +13,7 @@ static const char *const reason_name[VMEXIT_REASONS] = {
 	[VMEXIT_WBINVD] = "wbinvd", [VMEXIT_VIRT_INSN] = "virt-insn", [VMEXIT_MWAIT] = "mwait",
 	[VMEXIT_RDPMC] = "rdpmc", [VMEXIT_TASK_SWITCH] = "task-switch", [VMEXIT_TRIPLE_FAULT] = "triple-fault",
 	[VMEXIT_INIT] = "init", [VMEXIT_ENTRY_FAILED] = "entry-failed", [VMEXIT_UNKNOWN] = "unknown",
+	[VMEXIT_KICKED] = "kicked",
 };
 
 const char *vmexit_name(enum vmexit_reason reason)
@@ -56,13 +57,14 @@ void telemetry_print(const struct vcpu *vcpu)
 	size_t len = 0;
 	u64 total = 0;
 
-	for (unsigned i = 0; i < VMEXIT_REASONS; i++) {
+	for (unsigned i = 0; i < VMEXITS; i++) {
 		total += s->exit[i].count;
 		if (s->exit[i].count && len < sizeof(line))
 			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%llu", reason_name[i],
 						(unsigned long long)s->exit[i].count);
 	}
 	line[MIN(len, sizeof(line) - 1)] = '\0';
-	vm_log(vcpu->vm, "vcpu%u: exits=%llu%s injected=%llu unknown-msrs=%llu", vcpu->id, (unsigned long long)total, line,
-	       (unsigned long long)s->injected, (unsigned long long)s->unknown_msrs);
+	vm_log(vcpu->vm, "vcpu%u: exits=%llu%s injected=%llu unknown-msrs=%llu kicked=%llu", vcpu->id, (unsigned long long)total,
+	       line, (unsigned long long)s->injected, (unsigned long long)s->unknown_msrs,
+	       (unsigned long long)s->exit[VMEXIT_KICKED].count);
 }

@@ -22,7 +22,7 @@ struct exit_stat {
 
 /* Counters; without CONFIG_TELEMETRY they stay 0. */
 struct vcpu_stats {
-	struct exit_stat exit[VMEXIT_REASONS];
+	struct exit_stat exit[VMEXIT_REASONS]; /* beyond VMEXITS: entries that were left out */
 	u64 injected;     /* external interrupts injected */
 	u64 unknown_msrs; /* accesses that got #GP for want of a rule */
 	u32 vector[256];  /* of these interrupts */
@@ -53,7 +53,7 @@ void telemetry_injected(struct vcpu_stats *stats, u8 vector);
 /* The name of an exit reason, as in the telemetry line. */
 const char *vmexit_name(enum vmexit_reason reason);
 
-/* One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred. */
+/* One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred; "kicked=N": entries that a kick kept from happening. */
 void telemetry_print(const struct vcpu *vcpu);
 #else
 static inline u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip)

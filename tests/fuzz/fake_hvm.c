@@ -201,9 +201,10 @@ static void run(struct vcpu *vcpu, struct vmexit *exit)
 	struct fake_vcpu *f = fake(vcpu);
 
 	CHECK(fake_hvm.vcpu[fake_host.this_cpu] == vcpu && fake_hvm.cpus_on);
-	*exit = (struct vmexit){ .reason = VMEXIT_NMI };
+	*exit = (struct vmexit){ .reason = VMEXIT_KICKED };
 	if (*host_cpu_kick_word())
 		return;
+	exit->reason = VMEXIT_NMI;
 	check_event(vcpu, f);
 	check_registers(vcpu, f);
 	check_segments(f);

@@ -318,7 +318,7 @@ static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exi
 {
 	bool can_take = vcpu->regs.rflags & RFLAGS_IF && !f->reg[HVM_INTR_SHADOW];
 
-	exit->reason = op % VMEXIT_REASONS;
+	exit->reason = op % VMEXITS;
 	exit->raw = op;
 	switch (exit->reason) {
 	case VMEXIT_IRQ_WINDOW:

@@ -9,7 +9,7 @@
 
 /* The sum over the vCPUs asked for. */
 static struct {
-	struct exit_stat exit[VMEXIT_REASONS];
+	struct exit_stat exit[VMEXITS];
 	u64 vector[VECTORS], injected, unknown_msrs;
 } sum;
 
@@ -17,12 +17,12 @@ static struct {
 static struct {
 	unsigned vm, vcpu, starts;
 	u64 tsc;
-	u64 count[VMEXIT_REASONS];
+	u64 count[VMEXITS];
 } shown = { .vm = ~0u };
 
 static void add(const struct vcpu_stats *s)
 {
-	for (unsigned r = 0; r < VMEXIT_REASONS; r++) {
+	for (unsigned r = 0; r < VMEXITS; r++) {
 		const struct exit_stat *e = &s->exit[r];
 		struct exit_stat *to = &sum.exit[r];
 
@@ -59,13 +59,13 @@ static void say_exits(u64 ticks)
 {
 	u64 total = 0, spent = 0;
 
-	for (unsigned r = 0; r < VMEXIT_REASONS; r++) {
+	for (unsigned r = 0; r < VMEXITS; r++) {
 		total += sum.exit[r].count;
 		spent += sum.exit[r].ticks;
 	}
 	console_say("%-12s %12s %6s %12s %10s %10s %10s", "exits", "count", "share", "per second", "min ns", "mean ns",
 		    "max ns");
-	for (unsigned r = 0; r < VMEXIT_REASONS; r++) {
+	for (unsigned r = 0; r < VMEXITS; r++) {
 		const struct exit_stat *e = &sum.exit[r];
 		u64 share = total ? e->count * 1000 / total : 0, rate = rate10(e->count - shown.count[r], ticks);
 

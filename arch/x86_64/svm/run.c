@@ -230,8 +230,8 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	asm volatile("clgi" : : : "memory");
 	if (unlikely(__atomic_load_n(host_cpu_kick_word(), __ATOMIC_RELAXED))) {
 		asm volatile("stgi" : : : "memory");
-		exit->reason = VMEXIT_NMI;
-		exit->raw = SVM_EXIT_NMI;
+		exit->reason = VMEXIT_KICKED;
+		exit->raw = 0;
 		return;
 	}
 	inject(vcpu, s);

@@ -255,7 +255,8 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 	case VMX_ENTRY_KICKED: /* the event waits again */
 		vmwrite(VMCS_ENTRY_INTR_INFO, 0);
 		vcpu->event = event;
-		exit->reason = VMEXIT_NMI;
+		exit->reason = VMEXIT_KICKED;
+		exit->raw = 0;
 		return;
 	case VMX_ENTRY_FAILED:
 		exit->reason = VMEXIT_ENTRY_FAILED;
