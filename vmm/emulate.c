@@ -278,32 +278,56 @@ static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write
 		*value = mask_size(r->ops->read(r->dev, vcpu, addr.v - r->base, size), size);
 }
 
+static bool canonical(u64 gva)
+{
+	return (u64)((s64)(gva << 16) >> 16) == gva;
+}
+
+/* Bytes of the operand on its first page. */
+static unsigned first_part(u64 gva, unsigned size)
+{
+	return (unsigned)MIN(size, PAGE_SIZE - (gva & (PAGE_SIZE - 1)));
+}
+
 /*
  * All pages of the operand are translated before the first byte moves, so a
  * fault leaves no half of the access behind.
  */
-static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)
+static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_t page[2])
 {
-	unsigned first = (unsigned)MIN(size, PAGE_SIZE - (gva & (PAGE_SIZE - 1)));
+	unsigned first = first_part(gva, size);
 	enum guest_access access = write ? ACCESS_WRITE : ACCESS_READ;
 	struct guest_fault f;
-	u64 part = 0;
-	gpa_t lo, hi = { 0 };
 	int err;
 
-	err = guest_translate(vcpu, gva, access, &lo, &f);
-	if (!err && first < size)
-		err = guest_translate(vcpu, gva + first, access, &hi, &f);
-	if (err) {
-		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
-		return err;
+	/* The CPU has not looked at the operands of INS and OUTS, nor at the second one of MOVS. */
+	if (unlikely(!canonical(gva) || !canonical(gva + size - 1))) {
+		vcpu_raise_error(vcpu, VEC_GP, 0);
+		return -EFAULT;
 	}
+	err = guest_translate(vcpu, gva, access, &page[0], &f);
+	if (!err && first < size)
+		err = guest_translate(vcpu, gva + first, access, &page[1], &f);
+	if (err)
+		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
+	return err;
+}
+
+static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)
+{
+	unsigned first = first_part(gva, size);
+	gpa_t page[2];
+	u64 part = 0;
+	int err = translate(vcpu, gva, size, write, page);
+
+	if (err)
+		return err;
 	if (!write)
 		*value = 0;
-	access_page(vcpu, lo, first, write, value);
+	access_page(vcpu, page[0], first, write, value);
 	if (first < size) {
 		part = *value >> first * 8;
-		access_page(vcpu, hi, size - first, write, &part);
+		access_page(vcpu, page[1], size - first, write, &part);
 		if (!write)
 			*value |= part << first * 8;
 	}
@@ -318,6 +342,13 @@ int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value)
 int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value)
 {
 	return access_virt(vcpu, gva, size, true, &value);
+}
+
+int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size)
+{
+	gpa_t page[2];
+
+	return translate(vcpu, gva, size, true, page);
 }
 
 bool emulate_again(struct vcpu *vcpu)

@@ -25,10 +25,12 @@ void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 val
 
 /*
  * Operand access at a linear address: RAM, a device, or nothing (reads as
- * ones, writes vanish). size 1, 2, 4 or 8. 0, or -EFAULT with #PF raised.
+ * ones, writes vanish). size 1, 2, 4 or 8. 0, or -EFAULT with #PF or #GP raised.
  */
 int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value);
 int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
+/* Would emulate_mem_write() do it? 0, or -EFAULT with the exception raised. */
+int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size);
 
 /* Linear address of the instruction's memory operand; of a string operand at rSI (seg) or rDI (ES). */
 u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);

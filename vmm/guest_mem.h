@@ -25,8 +25,9 @@ struct guest_fault {
 };
 
 /*
- * Walks the guest's page tables (all paging modes, SMEP/SMAP/WP/NX honoured).
- * 0 and *out, or -EFAULT and *fault.
+ * Walks the guest's page tables (all paging modes, SMEP/SMAP/WP/NX honoured) for
+ * an access that the monitor makes in the CPU's stead: sets accessed and dirty
+ * bits. 0 and *out, or -EFAULT and *fault.
  */
 int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault);
 

@@ -2,8 +2,9 @@
 /*
  * The guest's own page tables: linear to guest-physical address with the
  * access rights of SDM vol. 3, 4.3-4.6 (32-bit, PAE and 4-level paging; SMEP,
- * SMAP, WP and NX), and copies at linear addresses. Accessed and dirty bits
- * are not set: a walk here never stands for the CPU's own.
+ * SMAP, WP and NX), and copies at linear addresses. guest_translate() stands
+ * for the CPU's own walk and sets accessed and dirty bits (4.8); the others
+ * only look, the code that guest_fetch() finds was fetched by the CPU itself.
  */
 #include <margay/errno.h>
 #include <margay/string.h>
@@ -11,11 +12,15 @@
 #include "vmm/guest_mem.h"
 #include "vmm/hvm.h"
 
+/* A guest whose other CPUs rewrite an entry without end shall not hold the host: then its bits stay as they are. */
+#define MARK_TRIES 16
+
 struct walk {
 	struct vcpu *vcpu;
 	const struct hvm_context *c;
 	enum guest_access access;
 	struct guest_path *path; /* where the entries that were read are noted, or NULL */
+	bool mark;               /* set accessed and dirty bits */
 };
 
 static int fault(const struct walk *w, u64 gva, u32 error, struct guest_fault *out)
@@ -72,12 +77,25 @@ static u64 read_entry(const void *entry, u8 size)
 			   __atomic_load_n((const u32 *)entry, __ATOMIC_RELAXED);
 }
 
+/* Sets bits in an entry that was `e`; false when it is another one by now, which nobody may touch. */
+static bool mark(void *entry, u8 size, u64 e, u64 bits)
+{
+	u32 e32 = (u32)e;
+
+	if (likely((e & bits) == bits))
+		return true;
+	return size == 8 ? __atomic_compare_exchange_n((u64 *)entry, &e, e | bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) :
+			   __atomic_compare_exchange_n((u32 *)entry, &e32, e32 | (u32)bits, false, __ATOMIC_RELAXED,
+						       __ATOMIC_RELAXED);
+}
+
 static void path_note(struct guest_path *path, const void *entry, u64 value)
 {
 	path->entry[path->levels] = entry;
 	path->value[path->levels++] = value;
 }
 
+/* 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set. */
 static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
 {
 	struct paging_mode m = paging_mode(w->c);
@@ -90,7 +108,7 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 	for (unsigned level = m.levels; level-- > 0;) {
 		unsigned shift = PAGE_SHIFT + level * m.index_bits;
 		u64 index = gva >> shift & (BIT(m.index_bits) - 1);
-		const void *entry = guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
+		void *entry = guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
 		u64 e;
 
 		if (!entry)
@@ -114,9 +132,13 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 				base = level ? (e & 0xffc00000) | (e >> 13 & 0xff) << 32 : e & 0xfffff000;
 			if (!permitted(w, user, writable, nx))
 				return fault(w, gva, PFERR_P, f);
+			if (w->mark && !mark(entry, m.entry_size, e, PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0)))
+				return -EAGAIN;
 			*out = gpa(base | (gva & (BIT(shift) - 1)));
 			return 0;
 		}
+		if (w->mark && !(pae32 && level == 2) && !mark(entry, m.entry_size, e, PTE_A))
+			return -EAGAIN;
 		table = m.entry_size == 8 ? e & PTE_ADDR : e & 0xfffff000;
 	}
 	return fault(w, gva, 0, f);
@@ -134,9 +156,16 @@ static int translate(const struct walk *w, u64 gva, gpa_t *out, struct guest_fau
 int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *f)
 {
 	struct hvm_context c;
-	struct walk w = { .vcpu = vcpu, .c = &c, .access = access };
+	struct walk w = { .vcpu = vcpu, .c = &c, .access = access, .mark = true };
+	int err;
 
 	hvm->get_context(vcpu, &c);
+	for (unsigned i = 0; i < MARK_TRIES; i++) {
+		err = translate(&w, gva, out, f);
+		if (err != -EAGAIN)
+			return err;
+	}
+	w.mark = false;
 	return translate(&w, gva, out, f);
 }
 

@@ -47,17 +47,12 @@ static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool 
 		if (i == STRING_BATCH)
 			return -EAGAIN;
 		if (in) {
-			gpa_t where;
-			struct guest_fault f;
 			u64 gva = emulate_string_operand(vcpu, insn, GPR_RDI);
 
 			/* The port is read once, so the destination must be known to be writable before. */
-			if (guest_translate(vcpu, gva, ACCESS_WRITE, &where, &f) ||
-			    guest_translate(vcpu, gva + insn->opsize - 1, ACCESS_WRITE, &where, &f)) {
-				vcpu_raise_page_fault(vcpu, f.cr2, f.error);
-				return -EFAULT;
-			}
-			err = emulate_mem_write(vcpu, gva, insn->opsize, port_in(vcpu, port, insn->opsize));
+			err = emulate_mem_writable(vcpu, gva, insn->opsize);
+			if (!err)
+				err = emulate_mem_write(vcpu, gva, insn->opsize, port_in(vcpu, port, insn->opsize));
 		} else {
 			err = emulate_mem_read(vcpu, emulate_string_operand(vcpu, insn, GPR_RSI), insn->opsize, &v);
 			if (!err)
