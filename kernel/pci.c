@@ -247,7 +247,7 @@ bool pci_info(unsigned i, bool sizes, struct pci_info *out)
 	const struct pci_function *f = pci_get(i);
 	struct pcicap_reader reader;
 
-	if (!f)
+	if (!IS_ENABLED(CONFIG_PCI_INFO) || !f)
 		return false;
 	reader = (struct pcicap_reader){ read_for_walk, &functions[i], f->extended };
 	*out = (struct pci_info){
