@@ -122,7 +122,7 @@ savedefconfig: $(B)/.config
 # ---- the image --------------------------------------------------------------
 
 A    := arch/x86_64
-DIRS := $(addprefix $(A)/,boot cpu stage2 vmx svm) kernel kernel/acpi drivers vmm vmm/console vmm/dev
+DIRS := $(addprefix $(A)/,boot cpu stage2 vmx svm) kernel kernel/acpi drivers vmm vmm/console vmm/dev vmm/gdb
 
 include features.mk
 FEATURES := $(patsubst files-%,%,$(filter files-%,$(.VARIABLES)))

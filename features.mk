@@ -21,5 +21,6 @@ files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
 files-MULTIBOOT       := vmm/multiboot.c vmm/load_multiboot.c
 files-MONITOR_CONSOLE := vmm/console/% vmm/control.c
 files-TELEMETRY       := vmm/telemetry.c
+files-GDB             := vmm/gdb/% kernel/gdb_port.c
 files-DEBUG_CLOCK     := kernel/clock_reference.c vmm/dev/debug_clock.c
 files-SYMBOLS         := kernel/symbols.c

@@ -53,21 +53,39 @@ static bool parse_number(struct span a, unsigned base, u64 max, u64 *out)
 	return true;
 }
 
+/* Takes what is before the first comma off; *whole: there was none. */
+static struct span take_part(struct span *a, bool *whole)
+{
+	struct span part = *a;
+
+	for (part.n = 0; part.n < a->n && a->s[part.n] != ','; part.n++)
+		;
+	*whole = part.n == a->n;
+	a->s += part.n + !*whole;
+	a->n -= part.n + !*whole;
+	return part;
+}
+
+static bool parse_baud(struct span a, u32 *out)
+{
+	u64 baud;
+
+	if (!parse_number(a, 10, BAUD_BASE, &baud) || !baud || BAUD_BASE % baud || BAUD_BASE / baud > 0xffff)
+		return false;
+	*out = (u32)baud;
+	return true;
+}
+
 static bool parse_console(struct span value, struct cmdline *out)
 {
 	struct cmdline c = *out;
-	struct span where = value;
-	u64 baud = BAUD_BASE;
+	struct span where;
+	bool whole;
 
-	for (where.n = 0; where.n < value.n && where.s[where.n] != ','; where.n++)
-		;
-	if (where.n < value.n) {
-		if (!parse_number((struct span){ value.s + where.n + 1, value.n - where.n - 1 }, 10, BAUD_BASE, &baud))
-			return false;
-		if (!baud || BAUD_BASE % baud || BAUD_BASE / baud > 0xffff)
-			return false;
-	}
-	c.baud = (u32)baud;
+	where = take_part(&value, &whole);
+	c.baud = BAUD_BASE;
+	if (!whole && !parse_baud(value, &c.baud))
+		return false;
 	c.console = CMDLINE_CONSOLE_PORT;
 	if (span_is(where, "none"))
 		c.console = CMDLINE_CONSOLE_NONE;
@@ -82,6 +100,33 @@ static bool parse_console(struct span value, struct cmdline *out)
 	} else if (!span_skip(&where, "0x") || !parse_number(where, 16, 0xfff8, &c.console_address) ||
 		   !c.console_address)
 		return false;
+	*out = c;
+	return true;
+}
+
+/* com1 to com4, a speed if wanted, the VM's name. */
+static bool parse_gdb(struct span value, struct cmdline *out)
+{
+	static const u16 port[] = { 0x3f8, 0x2f8, 0x3e8, 0x2e8 };
+	struct cmdline c = *out;
+	struct span part;
+	bool whole;
+
+	part = take_part(&value, &whole);
+	if (whole || part.n != 4 || memcmp(part.s, "com", 3) != 0 || part.s[3] < '1' || part.s[3] > '4')
+		return false;
+	c.gdb_port = port[part.s[3] - '1'];
+	c.gdb_irq = part.s[3] & 1 ? 4 : 3;
+	c.gdb_baud = BAUD_BASE;
+	part = take_part(&value, &whole);
+	if (!whole && !parse_baud(part, &c.gdb_baud))
+		return false;
+	if (!whole)
+		part = take_part(&value, &whole);
+	if (!whole || !part.n || part.n >= sizeof(c.gdb_vm))
+		return false;
+	memset(c.gdb_vm, 0, sizeof(c.gdb_vm));
+	memcpy(c.gdb_vm, part.s, part.n);
 	*out = c;
 	return true;
 }
@@ -189,8 +234,12 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 		} else if (span_skip(&value, "check")) {
 			if (!parse_check(value, out))
 				expected = "check, or check= with seconds from 1 to 3600, stay, or both with a comma between";
+		} else if (IS_ENABLED(CONFIG_GDB) && span_skip(&value, "gdb=")) {
+			if (!parse_gdb(value, out))
+				expected = "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>";
 		} else {
-			expected = "check, console=, escape=, loglevel= or panic=";
+			expected = IS_ENABLED(CONFIG_GDB) ? "check, console=, escape=, gdb=, loglevel= or panic=" :
+							    "check, console=, escape=, loglevel= or panic=";
 		}
 		if (!expected)
 			continue;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the hypervisor's own command line: check, console=, escape=, loglevel= and panic=. VMs are configured elsewhere. */
+/* Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, loglevel=, panic=. VMs are set up elsewhere. */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
 
@@ -16,6 +16,10 @@ struct cmdline {
 	u32 baud;
 	enum loglevel loglevel;
 	u32 panic; /* seconds from a panic to the restart of the node; 0: it halts */
+	u16 gdb_port; /* where gdb debugs a guest; 0: nowhere */
+	u32 gdb_baud;
+	u8 gdb_irq; /* the port's ISA interrupt */
+	char gdb_vm[32];
 	u8 escape; /* control character that calls the monitor console; 0: none */
 	u32 check; /* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
 	bool check_stay; /* it stays on afterwards */

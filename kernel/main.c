@@ -10,6 +10,7 @@
 #include "kernel/clock.h"
 #include "kernel/cmdline.h"
 #include "kernel/console.h"
+#include "kernel/gdb_port.h"
 #include "kernel/irq.h"
 #include "kernel/modules.h"
 #include "kernel/monitor.h"
@@ -157,6 +158,8 @@ static void boot_cpu_main(void)
 	per_cpu = pmem_used_bytes();
 	irq_init();
 	init_console_interrupt();
+	if (IS_ENABLED(CONFIG_GDB))
+		gdb_port_init(&cmdline);
 	pci_init(acpi_mcfg());
 	poweroff_init();
 	modules_init(&bootinfo);

@@ -2,6 +2,7 @@
 /* What an NMI was. */
 #include "kernel/nmi.h"
 
+#include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/irq.h"
 #include "kernel/percpu.h"
@@ -15,16 +16,22 @@
 #define NMI_SC_CLEAR_SERR BIT(2)
 #define NMI_SC_KEPT 0x03u /* timer gate and speaker */
 
-static bool (*device)(void);
+#define DEVICES 2
+
+static bool (*device[DEVICES])(void);
 
 int nmi_request_isa(unsigned irq, bool (*fn)(void))
 {
+	unsigned i = 0;
 	int err;
 
-	__atomic_store_n(&device, fn, __ATOMIC_RELEASE);
+	while (device[i])
+		if (++i == DEVICES)
+			return -ENOSPC;
+	__atomic_store_n(&device[i], fn, __ATOMIC_RELEASE);
 	err = irq_route_isa_nmi(irq);
 	if (err)
-		__atomic_store_n(&device, NULL, __ATOMIC_RELEASE);
+		__atomic_store_n(&device[i], NULL, __ATOMIC_RELEASE);
 	return err;
 }
 
@@ -56,18 +63,30 @@ static bool platform(void)
 	return true;
 }
 
+/* All are asked: one NMI may have been several. */
+static bool devices(void)
+{
+	bool asked = false;
+
+	for (unsigned i = 0; i < DEVICES; i++) {
+		bool (*fn)(void) = __atomic_load_n(&device[i], __ATOMIC_ACQUIRE);
+
+		asked |= fn && fn();
+	}
+	return asked;
+}
+
 void nmi_look(void)
 {
 	struct cpu *cpu = this_cpu();
-	bool (*fn)(void) = __atomic_load_n(&device, __ATOMIC_ACQUIRE);
 
 	if (likely(!cpu->nmi_noted))
 		return;
 	/* An NMI from here on is noted again. */
 	__atomic_store_n(&cpu->nmi_noted, false, __ATOMIC_SEQ_CST);
-	/* The platform's NMIs come to the boot CPU (LINT1), the device's too. */
-	if (cpu->id == 0 && ((fn && fn()) || platform()))
+	/* The platform's NMIs come to the boot CPU (LINT1), the devices' too. */
+	if (cpu->id == 0 && (devices() || platform()))
 		return;
-	/* A kick whose word was seen before its NMI came, the device's when another CPU served it, or nobody's. */
+	/* A kick whose word was seen before its NMI came, a device's when another CPU served it, or nobody's. */
 	cpu->nmi_stray++;
 }

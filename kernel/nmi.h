@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Non-maskable interrupts: kicks (kernel/work.h), one device whose line is
- * routed as NMI so that no guest can hold it off, and what the platform
+ * Non-maskable interrupts: kicks (kernel/work.h), devices whose lines are
+ * routed as NMI so that no guest can hold them off, and what the platform
  * reports. The handler only takes note; nmi_look() finds out in the CPU's next
  * interrupt window.
  */
@@ -11,8 +11,8 @@
 #include <margay/types.h>
 
 /*
- * Routes an ISA interrupt as NMI to the boot CPU; only one device can have
- * that. fn runs in this CPU's interrupt windows after any NMI, leaves the line
+ * Routes an ISA interrupt as NMI to the boot CPU; two devices at most can
+ * have that. fn runs in this CPU's interrupt windows after any NMI, leaves the line
  * low, and says whether its device had asked. 0 or -errno (logged).
  */
 int nmi_request_isa(unsigned irq, bool (*fn)(void));

@@ -68,7 +68,9 @@ static void retire(struct vcpu *vcpu)
 	vcpu->regs.rflags &= ~RFLAGS_RF;
 	if (hvm->get(vcpu, HVM_INTR_SHADOW))
 		hvm->set(vcpu, HVM_INTR_SHADOW, 0);
-	if (unlikely(vcpu->regs.rflags & RFLAGS_TF)) {
+	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE) {
+		vcpu->debug.retired = true;
+	} else if (unlikely(vcpu->regs.rflags & RFLAGS_TF)) {
 		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | BIT(14)); /* BS */
 		vcpu_raise(vcpu, VEC_DB);
 	}

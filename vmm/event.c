@@ -36,6 +36,13 @@ static void give_back(struct vcpu *vcpu)
 	}
 }
 
+void vcpu_put_back_event(struct vcpu *vcpu)
+{
+	give_back(vcpu);
+	if (vcpu->event.type != HVM_EVENT_EXCEPTION)
+		vcpu->event.type = HVM_EVENT_NONE;
+}
+
 static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 {
 	struct hvm_event *e = &vcpu->event;

@@ -4,6 +4,7 @@
 
 #include <margay/abi.h>
 
+#include "vmm/debugger.h"
 #include "vmm/emulate.h"
 #include "vmm/hvm.h"
 
@@ -30,6 +31,10 @@ static void exit_irq_window(struct vcpu *vcpu, const struct vmexit *exit)
 
 static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
 {
+	if (debugger_on() && debugger->exception(vcpu, exit)) {
+		host_interrupt_window();
+		return;
+	}
 	if (exit->exception.vector == VEC_DB) {
 		/* An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM reports no new bits. */
 		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | exit->exception.qualification);
@@ -126,6 +131,14 @@ static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 
+/* Intercepted for the debugger only. */
+static void exit_dr(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	if (debugger_on())
+		debugger->exit_dr(vcpu);
+}
+
 typedef void (*exit_handler)(struct vcpu *vcpu, const struct vmexit *exit);
 
 static const exit_handler handler[VMEXIT_REASONS] = {
@@ -149,6 +162,7 @@ static const exit_handler handler[VMEXIT_REASONS] = {
 	[VMEXIT_RDPMC] = exit_rdpmc,
 	[VMEXIT_TASK_SWITCH] = exit_task_switch,
 	[VMEXIT_TRIPLE_FAULT] = exit_triple_fault,
+	[VMEXIT_DR] = exit_dr,
 	[VMEXIT_INIT] = exit_nothing,
 	[VMEXIT_ENTRY_FAILED] = exit_fatal,
 	[VMEXIT_UNKNOWN] = exit_fatal,

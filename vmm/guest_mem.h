@@ -16,7 +16,8 @@ int guest_read(struct vm *vm, gpa_t gpa, void *buf, u64 size);
 int guest_write(struct vm *vm, gpa_t gpa, const void *buf, u64 size);
 int guest_zero(struct vm *vm, gpa_t gpa, u64 size);
 
-enum guest_access { ACCESS_READ, ACCESS_WRITE, ACCESS_FETCH };
+/* DEBUG: whatever the rights, and without a trace in the tables. */
+enum guest_access { ACCESS_READ, ACCESS_WRITE, ACCESS_FETCH, ACCESS_DEBUG };
 
 /* A guest page walk's failure, ready for vcpu_raise_page_fault(). */
 struct guest_fault {

@@ -50,6 +50,8 @@ static bool permitted(const struct walk *w, bool user_page, bool writable, bool 
 		break;
 	case ACCESS_READ:
 		break;
+	case ACCESS_DEBUG:
+		return true;
 	}
 	if (user)
 		return user_page;
@@ -156,7 +158,7 @@ static int translate(const struct walk *w, u64 gva, gpa_t *out, struct guest_fau
 int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *f)
 {
 	struct hvm_context c;
-	struct walk w = { .vcpu = vcpu, .c = &c, .access = access, .mark = true };
+	struct walk w = { .vcpu = vcpu, .c = &c, .access = access, .mark = access != ACCESS_DEBUG };
 	int err;
 
 	hvm->get_context(vcpu, &c);

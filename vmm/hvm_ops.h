@@ -34,6 +34,7 @@ enum vmexit_reason {
 	VMEXIT_RDPMC,       /* performance counters are hidden: #GP */
 	VMEXIT_TASK_SWITCH,
 	VMEXIT_TRIPLE_FAULT,
+	VMEXIT_DR,          /* MOV to or from a debug register: decode it */
 	VMEXIT_INIT,        /* a physical INIT arrived */
 	VMEXIT_ENTRY_FAILED, /* .raw: the CPU refused the guest state */
 	VMEXIT_UNKNOWN,     /* .raw: a reason that this version does not know */
@@ -51,7 +52,7 @@ struct vmexit {
 			u8 vector;
 			bool has_error;
 			u32 error;
-			u64 qualification; /* #PF: CR2; #DB: new DR6 bits (VMX), else 0 */
+			u64 qualification; /* #PF: CR2; #DB: new DR6 bits (VMX, on SVM they are in DR6), else 0 */
 		} exception;
 		struct {
 			u16 port;
@@ -105,6 +106,7 @@ enum hvm_reg {
 	HVM_EFER,
 	HVM_PAT,
 	HVM_DR6, HVM_DR7,
+	HVM_DR0, HVM_DR1, HVM_DR2, HVM_DR3, /* consecutive */
 	HVM_SYSENTER_CS, HVM_SYSENTER_ESP, HVM_SYSENTER_EIP,
 	HVM_FS_BASE, HVM_GS_BASE, HVM_KERNEL_GS_BASE,
 	HVM_STAR, HVM_LSTAR, HVM_CSTAR, HVM_SFMASK, HVM_TSC_AUX,
@@ -176,6 +178,7 @@ struct hvm_ops {
 	void (*get_context)(struct vcpu *vcpu, struct hvm_context *out);
 	void (*set_segment)(struct vcpu *vcpu, enum seg seg, const struct segment *in);
 	void (*set_desc_table)(struct vcpu *vcpu, bool idt, const struct desc_table *in);
+	void (*get_desc_table)(struct vcpu *vcpu, bool idt, struct desc_table *out);
 
 	/* Exit with VMEXIT_IRQ_WINDOW as soon as the guest can take an interrupt; off again. Never on while one is injected. */
 	void (*request_irq_window)(struct vcpu *vcpu, bool on);
@@ -185,6 +188,10 @@ struct hvm_ops {
 	void (*intercept_msr)(struct vcpu *vcpu, u32 msr, bool read, bool write);
 	/* Whether guest accesses to `count` ports from `port` exit. All do after vcpu_create(). */
 	void (*intercept_io)(struct vcpu *vcpu, u16 port, unsigned count, bool on);
+	/* Which exceptions (bits) exit, beside those that always do. None after vcpu_load(). */
+	void (*intercept_exceptions)(struct vcpu *vcpu, u32 vectors);
+	/* Whether the guest's MOV to and from debug registers exits. Not after vcpu_load(). */
+	void (*intercept_dr)(struct vcpu *vcpu, bool on);
 	/* Guest TSC = host TSC + offset. */
 	void (*set_tsc_offset)(struct vcpu *vcpu, s64 offset);
 	/* Drops cached stage-2 translations of the vCPU's VM on the calling CPU. */

@@ -9,6 +9,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "vmm/debugger.h"
 #include "vmm/hvm.h"
 #include "vmm/slot.h"
 
@@ -17,6 +18,7 @@
 
 const struct hvm_ops *hvm;
 struct hvm_caps hvm_caps;
+const struct debugger *debugger;
 
 extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
 extern const struct hvm_ops *const __start_hvm_backends[], *const __stop_hvm_backends[];

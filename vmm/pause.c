@@ -62,7 +62,7 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	vm->frozen_at = host_tsc(); /* the last one's stays: it is not before any TSC that the guest has seen */
 	spin_unlock(&vm->pause_lock);
 	shootdown_leave(vcpu);
-	while (vm_paused(vm) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING) {
+	while (vcpu_paused(vcpu) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING) {
 		host_cpu_wait();
 		vcpu_serve_call(vcpu);
 	}

@@ -12,7 +12,7 @@ static const char *const reason_name[VMEXIT_REASONS] = {
 	[VMEXIT_CR] = "cr", [VMEXIT_STAGE2] = "stage2", [VMEXIT_HYPERCALL] = "hypercall", [VMEXIT_XSETBV] = "xsetbv",
 	[VMEXIT_WBINVD] = "wbinvd", [VMEXIT_VIRT_INSN] = "virt-insn", [VMEXIT_MWAIT] = "mwait",
 	[VMEXIT_RDPMC] = "rdpmc", [VMEXIT_TASK_SWITCH] = "task-switch", [VMEXIT_TRIPLE_FAULT] = "triple-fault",
-	[VMEXIT_INIT] = "init", [VMEXIT_ENTRY_FAILED] = "entry-failed", [VMEXIT_UNKNOWN] = "unknown",
+	[VMEXIT_DR] = "dr", [VMEXIT_INIT] = "init", [VMEXIT_ENTRY_FAILED] = "entry-failed", [VMEXIT_UNKNOWN] = "unknown",
 	[VMEXIT_KICKED] = "kicked",
 };
 

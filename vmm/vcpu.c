@@ -6,6 +6,7 @@
  */
 #include <margay/errno.h>
 
+#include "vmm/debugger.h"
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/inspect.h"
@@ -78,6 +79,8 @@ void vcpu_serve_call(struct vcpu *vcpu)
 {
 	if (unlikely(__atomic_load_n(&vcpu->call, __ATOMIC_ACQUIRE)))
 		serve_call(vcpu, NULL);
+	if (debugger_on() && unlikely(__atomic_load_n(&vcpu->debug.wanted, __ATOMIC_ACQUIRE)))
+		debugger->serve(vcpu);
 }
 
 static bool running(const struct vm *vm)
@@ -97,7 +100,7 @@ static void loop(struct vcpu *vcpu)
 			return;
 		shootdown_note(vcpu);
 		vcpu_serve_call(vcpu);
-		if (unlikely(vm_paused(vcpu->vm))) {
+		if (unlikely(vcpu_paused(vcpu))) {
 			vcpu_stay_paused(vcpu);
 			continue;
 		}
@@ -105,6 +108,8 @@ static void loop(struct vcpu *vcpu)
 			startup_step(vcpu);
 			continue;
 		}
+		if (debugger_on() && unlikely(vcpu->debug.work) && !debugger->enter(vcpu))
+			continue;
 		if (vcpu->halted) {
 			/* HLT ends by an event that the guest takes; the other reasons to look up are above. */
 			vcpu->halted = !vcpu_wakes(vcpu);
@@ -112,9 +117,12 @@ static void loop(struct vcpu *vcpu)
 				host_cpu_wait();
 			continue;
 		}
-		vcpu_queue_events(vcpu);
+		if (!debugger_on() || likely(vcpu->debug.step == STEP_NONE))
+			vcpu_queue_events(vcpu);
 		hvm->run(vcpu, &exit);
 		vmexit_dispatch(vcpu, &exit);
+		if (debugger_on() && unlikely(vcpu->debug.retired))
+			debugger->retired(vcpu);
 	}
 }
 
@@ -204,8 +212,11 @@ static void vcpu_work(struct host_work *work)
 		}
 		hvm->cpu_off();
 	}
-	if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0)
+	if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0) {
+		if (debugger_on())
+			debugger->vm_ended(vm);
 		monitor_vm_ended(vm);
+	}
 }
 
 /* The VM owns the CPU; after a restart it may still be on its last instructions for the VM that has just ended. */

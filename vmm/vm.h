@@ -49,6 +49,26 @@ struct guest_path {
 	u64 value[4];
 };
 
+/* What the debugger (vmm/gdb/) has of a vCPU; its own but for the first five, which are stored while it is out of the guest. */
+#define DEBUG_REGISTERS 4u
+#define DR6_NONE 0xffff0ff0ull /* no condition was met */
+struct vcpu_debug {
+	bool wanted;      /* to serve a command; atomic */
+	bool hold;        /* stays out of the guest though the VM runs; atomic */
+	bool work;        /* must look before it enters the guest; atomic */
+	bool sync;        /* what is wanted of it has changed */
+	bool step_wanted;
+	bool retired;     /* the instruction that is being stepped was emulated */
+	bool own;         /* the debug registers are the debugger's; these are the guest's: */
+	u64 dr[DEBUG_REGISTERS], dr6, dr7;
+	enum { STEP_NONE, STEP_ON, STEP_LANDING } step; /* RFLAGS.TF is ours; a breakpoint waits at an exception's handler */
+	bool guest_tf;    /* what it was */
+	bool loads_tf;    /* the instruction sets RFLAGS.TF itself */
+	u16 opcode;
+	u64 landing;
+	unsigned landing_dr;
+};
+
 struct vcpu {
 	struct guest_regs regs;   /* first: the entry stubs take a pointer to it */
 	struct hvm_event event;   /* to inject at the next entry */
@@ -72,6 +92,7 @@ struct vcpu {
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct guest_path fetched;
+	struct vcpu_debug debug;
 	bool died;                /* it could not go on: vcpu_die() */
 	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
 	struct vcpu_stats stats;
@@ -211,7 +232,7 @@ static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
  * -ENODEV when the vCPU runs no more or not yet.
  */
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu));
-/* Does what vcpu_call() wants: wherever the vCPU stays out of the guest. On its CPU. */
+/* Does what vcpu_call() and the debugger want: wherever the vCPU stays out of the guest. On its CPU. */
 void vcpu_serve_call(struct vcpu *vcpu);
 
 /*
@@ -230,6 +251,12 @@ void vcpu_stay_paused(struct vcpu *vcpu);
 static inline bool vm_paused(const struct vm *vm)
 {
 	return __atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE);
+}
+
+/* Does it stay out of the guest, with its VM or for the debugger? */
+static inline bool vcpu_paused(const struct vcpu *vcpu)
+{
+	return vm_paused(vcpu->vm) || (IS_ENABLED(CONFIG_GDB) && __atomic_load_n(&vcpu->debug.hold, __ATOMIC_ACQUIRE));
 }
 
 /*
@@ -271,6 +298,8 @@ void vcpu_kick(struct vcpu *vcpu);
  */
 void vcpu_raise(struct vcpu *vcpu, u8 vector);
 void vcpu_raise_error(struct vcpu *vcpu, u8 vector, u32 error);
+/* An interrupt or NMI that waits for the next entry goes back to where it came from. */
+void vcpu_put_back_event(struct vcpu *vcpu);
 /* #PF with CR2. */
 void vcpu_raise_page_fault(struct vcpu *vcpu, u64 cr2, u32 error);
 

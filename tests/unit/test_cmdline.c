@@ -59,6 +59,32 @@ static void test_escape(void **state)
 	}
 }
 
+static void test_gdb(void **state)
+{
+	static const char *const bad[] = { "gdb=", "gdb=com2", "gdb=com2,", "gdb=com5,a", "gdb=com0,a", "gdb=com,a", "gdb=com22,a",
+					   "gdb=com2,115200,", "gdb=com2,7,a", "gdb=com2,115200,a,b",
+					   "gdb=com2,a2345678901234567890123456789012" };
+
+	(void)state;
+	assert_int_equal(parse(""), 0);
+	assert_int_equal(c.gdb_port, 0);
+	assert_int_equal(parse("gdb=com2,vm0"), 0);
+	assert_int_equal(c.gdb_port, 0x2f8);
+	assert_int_equal(c.gdb_irq, 3);
+	assert_int_equal(c.gdb_baud, 115200);
+	assert_string_equal(c.gdb_vm, "vm0");
+	assert_int_equal(parse("gdb=com3,9600,a234567890123456789012345678901"), 0);
+	assert_int_equal(c.gdb_port, 0x3e8);
+	assert_int_equal(c.gdb_irq, 4);
+	assert_int_equal(c.gdb_baud, 9600);
+	assert_string_equal(c.gdb_vm, "a234567890123456789012345678901");
+	for (unsigned i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		assert_int_equal(parse(bad[i]), 1);
+		assert_non_null(strstr(last, "expected com1 to com4"));
+		assert_int_equal(c.gdb_port, 0);
+	}
+}
+
 static void test_panic(void **state)
 {
 	static const char *const bad[] = { "panic=", "panic=0", "panic=86401", "panic=-1", "panic=5s", "panic=Halt" };
@@ -170,7 +196,7 @@ static void test_long_word(void **state)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected check, console=, escape=, loglevel= or panic="));
+	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, loglevel= or panic="));
 }
 
 int main(void)
@@ -178,6 +204,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_default),
 		cmocka_unit_test(test_escape),
+		cmocka_unit_test(test_gdb),
 		cmocka_unit_test(test_panic),
 		cmocka_unit_test(test_check),
 		cmocka_unit_test(test_good),

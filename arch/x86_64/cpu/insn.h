@@ -54,6 +54,30 @@ MARGAY_CR(3)
 MARGAY_CR(4)
 #undef MARGAY_CR
 
+/* Breakpoint address i, 0 to 3. */
+static inline u64 read_dr(unsigned i)
+{
+	u64 v;
+
+	switch (i) {
+	case 0: asm volatile("mov %%dr0, %0" : "=r"(v)); break;
+	case 1: asm volatile("mov %%dr1, %0" : "=r"(v)); break;
+	case 2: asm volatile("mov %%dr2, %0" : "=r"(v)); break;
+	default: asm volatile("mov %%dr3, %0" : "=r"(v)); break;
+	}
+	return v;
+}
+
+static inline void write_dr(unsigned i, u64 v)
+{
+	switch (i) {
+	case 0: asm volatile("mov %0, %%dr0" : : "r"(v)); break;
+	case 1: asm volatile("mov %0, %%dr1" : : "r"(v)); break;
+	case 2: asm volatile("mov %0, %%dr2" : : "r"(v)); break;
+	default: asm volatile("mov %0, %%dr3" : : "r"(v)); break;
+	}
+}
+
 /* The breakpoint addresses: the LWK sets none, they hold the guest's all the time. */
 static inline void clear_breakpoints(void)
 {

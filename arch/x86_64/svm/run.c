@@ -128,9 +128,10 @@ static void decode_exception(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexi
 		asm volatile("int $18" : : : "memory");
 	exit->reason = VMEXIT_EXCEPTION;
 	exit->exception.vector = vector;
-	exit->exception.has_error = vector == VEC_AC;
+	exit->exception.has_error = vector == VEC_DF || (vector >= VEC_TS && vector <= VEC_PF) || vector == VEC_AC ||
+				    vector == VEC_CP;
 	exit->exception.error = exit->exception.has_error ? (u32)s->vmcb->exit_info1 : 0;
-	exit->exception.qualification = 0;
+	exit->exception.qualification = vector == VEC_PF ? s->vmcb->exit_info2 : 0;
 	if (vector != VEC_DB || !s->stepping)
 		return;
 	/* Our own step. The instruction may have been the IRET, which loaded TF itself. */
@@ -208,8 +209,14 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 		exit->stage2.walk = v->exit_info1 & SVM_NPF_GUEST_TABLE;
 	} else if (code >= SVM_EXIT_EXCEPTION && code < SVM_EXIT_EXCEPTION + 32) {
 		decode_exception(vcpu, s, exit, (u8)(code - SVM_EXIT_EXCEPTION));
+	} else if (code >= SVM_EXIT_DR_READ && code < SVM_EXIT_DR_WRITE + 16) {
+		exit->reason = VMEXIT_DR;
 	} else if (code < SVM_EXIT_CR_WRITE + 16) {
 		decode_cr(exit, code & 15, code >= SVM_EXIT_CR_WRITE);
+	} else if (code == SVM_EXIT_SWINT) {
+		exit->reason = VMEXIT_EXCEPTION;
+		exit->exception.vector = VEC_BP;
+		exit->exception.has_error = false;
 	} else if (code == SVM_EXIT_IRET) {
 		/* NMIs stay blocked until the IRET has run: step it. */
 		v->intercept_misc1 &= ~SVM_INTERCEPT_IRET;
@@ -273,10 +280,13 @@ static const struct hvm_ops svm_ops = {
 	.get_context = svm_get_context,
 	.set_segment = svm_set_segment,
 	.set_desc_table = svm_set_desc_table,
+	.get_desc_table = svm_get_desc_table,
 	.request_irq_window = svm_request_irq_window,
 	.request_nmi_window = svm_request_nmi_window,
 	.intercept_msr = svm_intercept_msr,
 	.intercept_io = svm_intercept_io,
+	.intercept_exceptions = svm_intercept_exceptions,
+	.intercept_dr = svm_intercept_dr,
 	.set_tsc_offset = svm_set_tsc_offset,
 	.flush_stage2 = svm_flush_stage2,
 	.dump = svm_dump,

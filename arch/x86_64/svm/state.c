@@ -2,6 +2,7 @@
 /* Guest state in the VMCB's save area (APM vol. 2, table B-2): registers, segments, power-on values, dump. */
 #include <margay/string.h>
 
+#include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/svm/svm.h"
 
@@ -53,6 +54,8 @@ u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg)
 		return (s->vmcb->cr4 & ~CR4_MCE) | s->cr4_mce;
 	case HVM_EFER:
 		return s->vmcb->efer & ~EFER_SVME;
+	case HVM_DR0 ... HVM_DR3:
+		return read_dr(reg - HVM_DR0);
 	case HVM_TSC_AUX:
 		return rdmsr(MSR_TSC_AUX);
 	case HVM_INTR_SHADOW:
@@ -90,6 +93,15 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 	case HVM_EFER:
 		s->vmcb->efer = value | EFER_SVME; /* VMRUN insists */
 		break;
+	case HVM_DR0 ... HVM_DR3:
+		write_dr(reg - HVM_DR0, value);
+		return;
+	case HVM_DR7:
+		s->vmcb->dr7 = value;
+		/* TCG looks for the breakpoints that a MOV to DR7 has told it of. */
+		if (IS_ENABLED(CONFIG_GDB) && cpu_features.tcg)
+			asm volatile("mov %0, %%dr7" : : "r"(value & ~BIT(13)));
+		return;
 	case HVM_TSC_AUX:
 		wrmsr(MSR_TSC_AUX, value);
 		return;
@@ -180,6 +192,14 @@ void svm_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in
 	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
 
 	*(idt ? &v->idtr : &v->gdtr) = (struct vmcb_segment){ .limit = in->limit, .base = in->base };
+}
+
+void svm_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out)
+{
+	const struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+	const struct vmcb_segment *s = idt ? &v->idtr : &v->gdtr;
+
+	*out = (struct desc_table){ .base = s->base, .limit = (u16)s->limit };
 }
 
 /* APM vol. 2, table 14-1. */

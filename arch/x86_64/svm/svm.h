@@ -55,6 +55,7 @@ void svm_get_context(struct vcpu *vcpu, struct hvm_context *out);
 void svm_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out);
 void svm_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in);
 void svm_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in);
+void svm_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out);
 void svm_vcpu_reset(struct vcpu *vcpu);
 void svm_dump(struct vcpu *vcpu);
 
@@ -64,6 +65,8 @@ void svm_vcpu_destroy(struct vcpu *vcpu);
 void svm_vcpu_load(struct vcpu *vcpu);
 void svm_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write);
 void svm_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on);
+void svm_intercept_exceptions(struct vcpu *vcpu, u32 vectors);
+void svm_intercept_dr(struct vcpu *vcpu, bool on);
 void svm_set_tsc_offset(struct vcpu *vcpu, s64 offset);
 void svm_flush_stage2(struct vcpu *vcpu);
 

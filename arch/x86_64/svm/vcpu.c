@@ -3,6 +3,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/svm/svm.h"
 
 static const u32 misc1 = SVM_INTERCEPT_INTR | SVM_INTERCEPT_NMI | SVM_INTERCEPT_INIT | SVM_INTERCEPT_RDPMC |
@@ -56,7 +57,8 @@ void svm_vcpu_load(struct vcpu *vcpu)
 
 	s->host_vmcb_pa = svm_host_vmcb();
 	v->intercept_cr_write = BIT(0) | BIT(4) | BIT(8);
-	v->intercept_exceptions = BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC);
+	svm_intercept_exceptions(vcpu, 0);
+	svm_intercept_dr(vcpu, false);
 	v->intercept_misc1 = misc1;
 	v->intercept_misc2 = misc2;
 	v->iopm_base = host_virt_to_hpa(s->iopm).v;
@@ -95,6 +97,25 @@ void svm_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on)
 		else
 			map[p / 8] &= (u8)~(1u << p % 8);
 	}
+}
+
+void svm_intercept_exceptions(struct vcpu *vcpu, u32 vectors)
+{
+	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+
+	v->intercept_exceptions = (vectors & ~(u32)BIT(VEC_NMI)) | BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC);
+	/* TCG takes INT3 for INT n. */
+	if (IS_ENABLED(CONFIG_GDB) && cpu_features.tcg && vectors & BIT(VEC_BP))
+		v->intercept_misc1 |= SVM_INTERCEPT_SWINT;
+	else
+		v->intercept_misc1 &= ~SVM_INTERCEPT_SWINT;
+}
+
+void svm_intercept_dr(struct vcpu *vcpu, bool on)
+{
+	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
+
+	v->intercept_dr_read = v->intercept_dr_write = on ? 0xffff : 0;
 }
 
 void svm_set_tsc_offset(struct vcpu *vcpu, s64 offset)

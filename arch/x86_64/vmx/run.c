@@ -26,6 +26,11 @@ void vmx_request_nmi_window(struct vcpu *vcpu)
 		proc_control(vcpu, PROC_NMI_WINDOW, true);
 }
 
+void vmx_intercept_dr(struct vcpu *vcpu, bool on)
+{
+	proc_control(vcpu, PROC_MOV_DR_EXITING, on);
+}
+
 static void inject(struct vcpu *vcpu)
 {
 	struct hvm_event *e = &vcpu->event;
@@ -213,6 +218,9 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 	case VMX_EXIT_EPT_VIOLATION:
 		decode_ept(vcpu, exit);
 		break;
+	case VMX_EXIT_DR:
+		exit->reason = VMEXIT_DR;
+		break;
 	case VMX_EXIT_NMI_WINDOW:
 		proc_control(vcpu, PROC_NMI_WINDOW, false);
 		exit->reason = VMEXIT_NMI_WINDOW;
@@ -289,10 +297,13 @@ static const struct hvm_ops vmx_ops = {
 	.get_context = vmx_get_context,
 	.set_segment = vmx_set_segment,
 	.set_desc_table = vmx_set_desc_table,
+	.get_desc_table = vmx_get_desc_table,
 	.request_irq_window = vmx_request_irq_window,
 	.request_nmi_window = vmx_request_nmi_window,
 	.intercept_msr = vmx_intercept_msr,
 	.intercept_io = vmx_intercept_io,
+	.intercept_exceptions = vmx_intercept_exceptions,
+	.intercept_dr = vmx_intercept_dr,
 	.set_tsc_offset = vmx_set_tsc_offset,
 	.flush_stage2 = vmx_flush_stage2,
 	.dump = vmx_dump,

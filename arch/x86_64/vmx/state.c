@@ -45,6 +45,8 @@ u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 	case HVM_CR4:
 		mask = vmread(VMCS_CR4_MASK);
 		return (vmread(VMCS_GUEST_CR4) & ~mask) | (vmread(VMCS_CR4_SHADOW) & mask);
+	case HVM_DR0 ... HVM_DR3:
+		return read_dr(reg - HVM_DR0);
 	case HVM_DR6:
 		return read_dr6();
 	case HVM_INTR_SHADOW:
@@ -110,6 +112,9 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		x->entry_controls = value & EFER_LMA ? vmx_controls.entry | ENTRY_IA32E_GUEST : vmx_controls.entry;
 		vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
 		break;
+	case HVM_DR0 ... HVM_DR3:
+		write_dr(reg - HVM_DR0, value);
+		break;
 	case HVM_DR6:
 		asm volatile("mov %0, %%dr6" : : "r"(value));
 		break;
@@ -165,6 +170,13 @@ void vmx_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in
 	(void)vcpu;
 	vmwrite(idt ? VMCS_GUEST_IDTR_BASE : VMCS_GUEST_GDTR_BASE, in->base);
 	vmwrite(idt ? VMCS_GUEST_IDTR_LIMIT : VMCS_GUEST_GDTR_LIMIT, in->limit);
+}
+
+void vmx_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out)
+{
+	(void)vcpu;
+	out->base = vmread(idt ? VMCS_GUEST_IDTR_BASE : VMCS_GUEST_GDTR_BASE);
+	out->limit = (u16)vmread(idt ? VMCS_GUEST_IDTR_LIMIT : VMCS_GUEST_GDTR_LIMIT);
 }
 
 void vmx_vcpu_reset(struct vcpu *vcpu)

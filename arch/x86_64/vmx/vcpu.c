@@ -65,6 +65,12 @@ void vmx_vcpu_destroy(struct vcpu *vcpu)
 	vcpu->hvm = NULL;
 }
 
+void vmx_intercept_exceptions(struct vcpu *vcpu, u32 vectors)
+{
+	(void)vcpu;
+	vmwrite(VMCS_EXCEPTION_BITMAP, vectors | BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC));
+}
+
 static u64 eptp(struct vcpu *vcpu)
 {
 	return stage2_root(&vcpu->vm->stage2) | EPTP_WB | EPTP_WALK4;
@@ -79,7 +85,7 @@ static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 	vmwrite(VMCS_PROC_CONTROLS2, vmx_controls.proc2);
 	vmwrite(VMCS_EXIT_CONTROLS, vmx_controls.exit);
 	vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
-	vmwrite(VMCS_EXCEPTION_BITMAP, BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC));
+	vmx_intercept_exceptions(vcpu, 0);
 	vmwrite(VMCS_PF_ERROR_MASK, 0);
 	vmwrite(VMCS_PF_ERROR_MATCH, 0);
 	vmwrite(VMCS_CR3_TARGET_COUNT, 0);

@@ -60,6 +60,7 @@ int vmx_vcpu_create(struct vcpu *vcpu);
 void vmx_vcpu_destroy(struct vcpu *vcpu);
 void vmx_vcpu_load(struct vcpu *vcpu);
 void vmx_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write);
+void vmx_intercept_exceptions(struct vcpu *vcpu, u32 vectors);
 void vmx_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on);
 void vmx_set_tsc_offset(struct vcpu *vcpu, s64 offset);
 void vmx_flush_stage2(struct vcpu *vcpu);
@@ -73,12 +74,14 @@ void vmx_get_context(struct vcpu *vcpu, struct hvm_context *out);
 void vmx_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out);
 void vmx_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in);
 void vmx_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in);
+void vmx_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out);
 void vmx_vcpu_reset(struct vcpu *vcpu);
 void vmx_dump(struct vcpu *vcpu);
 
 /* run.c */
 void vmx_run(struct vcpu *vcpu, struct vmexit *exit);
 void vmx_request_irq_window(struct vcpu *vcpu, bool on);
+void vmx_intercept_dr(struct vcpu *vcpu, bool on);
 void vmx_request_nmi_window(struct vcpu *vcpu);
 
 /*
