@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""gdb debugs a stock Linux guest over the node's second serial port."""
+
+import re
+import select
+import signal
+import socket
+import subprocess
+import threading
+import time
+
+import margay_run
+import node
+import pytest
+from monitor_console import ESCAPE, Console
+
+STEPS = 24
+PREFIX = re.compile(r"^((notrack|bnd|repz|repnz|rep|lock|cs|ds|data16) +)+")
+ANSWER = 120  # seconds for an answer of gdb's, on a busy machine
+
+
+def free_port():
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        return listener.getsockname()[1]
+
+
+class Slow:
+    """
+    Between gdb and Bochs, which connects its port once, as a client, and loses what comes faster than its UART:
+    a byte at a time, as Node.send() does.
+    """
+
+    def __init__(self):
+        self._bochs, self._gdb = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
+        self.bochs_port, self.port = (s.getsockname()[1] for s in (self._bochs, self._gdb))
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self):
+        machine, client = self._bochs.accept()[0], None
+        while True:
+            ready = select.select([machine, client or self._gdb], [], [])[0]
+            if not client and self._gdb in ready:
+                client = self._gdb.accept()[0]
+            try:
+                if machine in ready:
+                    data = machine.recv(4096)
+                    if not data:
+                        return
+                    if client:  # what is for nobody is lost
+                        client.sendall(data)
+                elif client in ready:
+                    machine.sendall(client.recv(1) or self._hang_up())
+                    time.sleep(0.005)
+            except OSError:
+                client = None
+
+    @staticmethod
+    def _hang_up():
+        raise OSError
+
+
+class Gdb:
+    """Debian's gdb, one command at a time."""
+
+    def __init__(self, port):
+        self._process = subprocess.Popen(
+            ["setpriv", "--pdeathsig", "KILL", "gdb", "-nx", "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT, text=True, start_new_session=True)
+        self._marks = 0
+        for command in ("set pagination off", "set confirm off", "set width 0", "set architecture i386:x86-64",
+                        "set remotetimeout 30"):
+            self.ask(command)
+        self.greeting = self.ask("target remote 127.0.0.1:%d" % port)
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
+        self._process.kill()
+        self._process.wait()
+
+    def ask(self, command, interrupt=False):
+        """What gdb says to a command. interrupt: Ctrl-C once the guest runs."""
+        self._marks += 1
+        mark = "=mark%d=" % self._marks
+        self._process.stdin.write("%s\necho \\n%s\\n\n" % (command, mark))
+        self._process.stdin.flush()
+        lines = []
+        timer = threading.Timer(ANSWER, self._process.kill)
+        timer.start()
+        for line in self._process.stdout:
+            if line.rstrip().endswith(mark):
+                break
+            lines.append(line)
+            if interrupt and "Continuing." in line:
+                self._process.send_signal(signal.SIGINT)
+        else:
+            raise AssertionError("gdb: no answer to %s: %s" % (command, "".join(lines)))
+        timer.cancel()
+        return "".join(lines).replace("(gdb) ", "").strip()
+
+    def number(self, expression):
+        return int(re.search(r"= (0x[0-9a-f]+)", self.ask("print/x " + expression))[1], 16)
+
+
+def start(name, machine, cpus):
+    slow = Slow() if machine == "bochs" else None
+    port = slow.port if slow else free_port()
+    elf = node.variant("gdb", "GDB=y")
+    iso = node.margay_iso(
+        "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "quiet", name="vm0", cpus=cpus)},
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")},
+        cmdline="gdb=com2,vm0", elf=elf)
+    extra = (["-serial", "tcp:127.0.0.1:%d,server=on,wait=off" % port] if machine == "qemu" else
+             ["com2: enabled=1, mode=socket-client, dev=127.0.0.1:%d" % slow.bochs_port])
+    return port, node.start(name, machine, iso, cpus=cpus, extra=extra)
+
+
+def shell(running, command, pattern):
+    """Runs a command in the guest's shell; the match in what it says."""
+    running.send(command + "\n")
+    return running.expect(pattern, node.TIMEOUT[running.machine])
+
+
+def check_registers(running, gdb):
+    """The monitor says the same of the stopped vCPU."""
+    console = Console(running)
+    console.call()
+    text = "\n".join(console.answer("regs vm0 0", until="^exit -1:"))
+    assert console.state("vm0") == "paused"
+    running.send(ESCAPE)
+    text = text.split("\nexit -")[0]
+    ours = dict(re.findall(r"\b(r[a-z0-9]+|cr[0234]|efer|cs|ss) +([0-9a-f]+)\b", text))
+    assert len(ours) >= 16 + 2 + 5 + 2, text
+    gdb.ask("thread 1")
+    for name, value in ours.items():
+        assert gdb.number("$" + {"rflags": "eflags"}.get(name, name)) == int(value, 16), (name, text)
+
+
+def check_steps(gdb):
+    """RIP moves as the disassembly says: to the next instruction, or where a jump or call goes. Returns what was taken."""
+    taken = []
+    for _ in range(STEPS):
+        first, second = re.findall(r"^(?:=> | +)(0x[0-9a-f]+)[^:]*:\t(.*)$", gdb.ask("x/2i $pc"), re.MULTILINE)
+        gdb.ask("stepi")
+        now, text = gdb.number("$pc"), PREFIX.sub("", first[1])
+        targets = [int(x, 16) for x in re.findall(r"\b0x[0-9a-f]{6,16}\b", text)] if re.match("j|call", text) else []
+        if re.match(r"jmp|call", text) and targets:
+            assert now == targets[0], (first, hex(now))
+        elif not re.match(r"ret|iret|sysret|jmp|call|syscall|int", text):
+            assert now in [int(second[0], 16)] + targets, (first, hex(now))
+        taken.append(text.split()[0])
+    return taken
+
+
+def check_breakpoints(gdb, entry):
+    """At the syscall entry: by a debug register, then by INT3, which memory does not show."""
+    before = gdb.ask("x/8xb %#x" % entry)
+    for command in ("hbreak", "break"):
+        gdb.ask("%s *%#x" % (command, entry))
+        for _ in range(3):
+            assert "Breakpoint" in gdb.ask("continue")
+            assert gdb.number("$pc") == entry
+            assert gdb.number("$cs") & 3 == 0 and gdb.number("$rcx") >> 47 == 0  # user space's RIP
+        taken = check_steps(gdb)
+        assert taken[0] == "swapgs" and len(set(taken)) > 3, taken
+        assert gdb.ask("x/8xb %#x" % entry) == before
+        gdb.ask("delete")
+
+
+def check_user_step(gdb, entry):
+    """A step over SYSCALL in user space ends at the kernel's entry."""
+    gdb.ask("hbreak *%#x" % entry)
+    gdb.ask("continue")
+    at = gdb.number("$rcx") - 2
+    assert "syscall" in gdb.ask("x/i %#x" % at)
+    gdb.ask("delete")
+    gdb.ask("hbreak *%#x" % at)
+    gdb.ask("continue")
+    assert gdb.number("$pc") == at and gdb.number("$cs") & 3 == 3
+    gdb.ask("delete")
+    flags = gdb.number("$eflags")
+    gdb.ask("stepi")
+    assert gdb.number("$pc") == entry and gdb.number("$rcx") == at + 2
+    assert gdb.number("$r11") == flags & ~0x10000  # no TF of ours, RF clear
+
+
+def debug(machine, cpus):
+    port, started = start("gdb", machine, cpus)
+    with started as running:
+        running.expect("guest# ")
+        with socket.create_connection(("127.0.0.1", port)) as line:
+            line.sendall(b"\x03garbage $?#00 }}\xff\x00 $vCont;c#a8 $m0,zz#12")
+        banner, text = shell(running, "grep ' linux_banner$' /proc/kallsyms; cat /proc/version",
+                             r"^(\w{16}) \w linux_banner\r\n(Linux version [^\r]*)\r").groups()
+        jiffies = shell(running, "grep ' jiffies$' /proc/kallsyms", r"^(\w{16}) \w jiffies\r")[1]
+        running.send("while :; do sleep 0.1; done &\n")
+        with Gdb(port) as gdb:
+            assert "in ??" in gdb.greeting, gdb.greeting
+            assert len(re.findall(r"Thread \d", gdb.ask("info threads"))) == cpus
+            check_registers(running, gdb)
+            entry = gdb.number("$lstar")
+            check_breakpoints(gdb, entry)
+            assert text[:60] in gdb.ask("x/s 0x" + banner)
+            ticks = gdb.number("*(unsigned long *)0x" + jiffies)
+            gdb.ask("watch *(unsigned long *)0x" + jiffies)
+            gdb.ask("continue")
+            assert gdb.number("*(unsigned long *)0x" + jiffies) > ticks
+            gdb.ask("delete")
+            check_user_step(gdb, entry)
+            gdb.ask("set var $rbx = $rbx + 1")
+            gdb.ask("set var $rbx = $rbx - 1")
+            assert "SIGINT" in gdb.ask("continue", interrupt=True)
+            assert "Cannot access memory" in gdb.ask("x/x 0x00f0000000000000")
+            assert "detached" in gdb.ask("detach")
+        shell(running, "echo alive-$((6*7))", "^alive-42\r")
+        shell(running, "dmesg | grep -cE 'BUG:|Oops|soft lockup|stalls? on|traps:'", "^0\r")
+        # A second gdb, which goes without a word; the next one finds the VM stopped, and lets it go.
+        with Gdb(port) as gdb:
+            gdb.ask("hbreak *%#x" % entry)
+            gdb.ask("continue")
+        with Gdb(port) as gdb:
+            assert "in ??" in gdb.greeting
+            assert "detached" in gdb.ask("detach")
+        shell(running, "echo alive-$((6*7))", "^alive-42\r")
+        running.send("poweroff\n")
+        outcome = running.wait()
+    assert outcome.status == margay_run.OK, outcome.text
+
+
+def test_debug():
+    debug("qemu", 2)
+
+
+@pytest.mark.full
+def test_debug_on_vtx():
+    debug("bochs", 1)
