@@ -28,6 +28,18 @@ def start(name, machine, vms, cpus, cmdline="", **options):
     return node.start(name, machine, iso, cpus=cpus, memory="512M", **options)
 
 
+def without_echo(lines, typed):
+    """What was typed comes back in as many pieces as lines of others have cut it into, in its order."""
+    kept, at = [], 0
+    for line in lines:
+        found = typed.find(line, at)
+        if found >= 0:
+            at = found + len(line)
+        else:
+            kept.append(line)
+    return kept
+
+
 class Console:
     """The monitor console of a running node."""
 
@@ -56,10 +68,9 @@ class Console:
         self.node.send("=e%d\r" % self._marks)
         last = self.node.expect("^" + end, 30)
         text = self.node.text[first.end():last.start()].replace("\r", "")
-        # A line of others may have cut the echo in two.
-        return [line for line in text.split("\n")
-                if line and not OTHERS.match(line) and PROMPT.strip() not in line and (log or not LOG.match(line))
-                and not command.endswith(line) and not ("=e%d" % self._marks).endswith(line)]
+        lines = [line for line in text.split("\n") if line and not OTHERS.match(line) and PROMPT.strip() not in line]
+        lines = without_echo(without_echo(lines, command), "=e%d" % self._marks)
+        return [line for line in lines if log or not LOG.match(line)]
 
     def end(self):
         """Stops what runs, and the node; the outcome."""
