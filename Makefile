@@ -195,10 +195,10 @@ endif
 
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I.
 
-$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_shape.c vmm/config.h vmm/config_parse.h Makefile
+$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c vmm/config.h vmm/config_parse.h Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c vmm/config_shape.c
+	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c
 
 $(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid_table*.c vmm/cpuid_*.h) Makefile
 	$(call say,HOSTCC,$@)
@@ -218,6 +218,10 @@ $(GUEST) &: tools/guest-image $(wildcard tests/system/guest/*) | $(B)/.config
 TOOLS := $(G)/initrd-topology $(G)/initrd-cyclictest
 $(TOOLS): $(G)/initrd-%: $(G)/initrd tools/guest-image
 	$(Q)tools/guest-image --$* $(G)
+
+# For the tests of passthrough.
+$(G)/initrd-drivers: $(G)/initrd tools/guest-image
+	$(Q)tools/guest-image --drivers $(G)
 
 # A second kernel for the tests. Without the file, which backports may not have, they are skipped.
 .PHONY: guest-backports
@@ -341,7 +345,7 @@ FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
 tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
-	$(B)/qemu_memory.so
+	$(B)/qemu_memory.so $(G)/initrd-drivers
 
 # Counts memory accesses from outside, for the tests of NUMA.
 $(B)/qemu_memory.so: tests/system/qemu_memory.c Makefile

@@ -11,6 +11,8 @@ files-HWCHECK         := vmm/hwcheck% kernel/host_check.c
 files-REPORT          := vmm/report.c vmm/pci_report.c
 files-PCI             := kernel/pci.c kernel/pcicap.c
 files-PCI_INFO        := kernel/pciinfo.c
+files-PASSTHROUGH     := kernel/msi.c kernel/pci_function.c kernel/host_pci.c kernel/host_passthrough.c \
+	vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_%
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c

@@ -11,6 +11,7 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
+#include "kernel/pci_function.h"
 #include "kernel/pciinfo.h"
 #include "kernel/printk.h"
 
@@ -145,9 +146,8 @@ static void describe(struct pci_function *f)
 {
 	const struct pcicap_reader reader = { read_for_walk, f, f->extended };
 	const struct pci_address a = f->address;
-	struct pcicap cap[64];
 	const char *problem;
-	unsigned n = pcicap_walk(&reader, cap, ARRAY_SIZE(cap), &problem);
+	unsigned n = pcicap_walk(&reader, NULL, 0, &problem);
 
 	printk_debug("pci %04x:%02x:%02x.%u: %04x:%04x class %06x, %u capabilities", a.segment, a.bus, a.devfn >> 3,
 		     a.devfn & 7u, f->vendor, f->device, f->class_code, n);
@@ -189,6 +189,8 @@ static bool probe(struct pci_address a, bool *multi)
 	f->extended = map_bus(a.segment, a.bus) && pcicap_find(&reader, PCI_CAP_EXP, false) &&
 		      pci_read(a, 0x100, 4) != CONFIG_NONE;
 	describe(f);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		pci_prepare(f);
 	return true;
 }
 

@@ -9,7 +9,7 @@
 #include "vmm/aml.h"
 #include "vmm/platform.h"
 
-#define MAX_TABLES 4 /* what the XSDT points to */
+#define MAX_TABLES 5 /* what the XSDT points to */
 #define PROFILE_ENTERPRISE_SERVER 4
 #define FIRST_X2APIC_ID 255 /* 255 is the xAPIC broadcast ID */
 
@@ -82,6 +82,49 @@ static void put_uart(struct aml *a)
 	aml_end(a);
 }
 
+/*
+ * One root bus (PCI Firmware 3.2, 4.5.1). _OSC grants what is asked for: there
+ * is no port and no bridge with which it could be used.
+ */
+static void put_root(struct aml *a, const struct acpi_guest *in, u8 bus)
+{
+	static const char digit[] = "0123456789ABCDEF";
+	const char name[] = { 'P', 'C', digit[bus >> 4], digit[bus & 15], 0 };
+
+	aml_device(a, name);
+	aml_name_eisaid(a, "_HID", "PNP0A08");
+	aml_name_eisaid(a, "_CID", "PNP0A03");
+	aml_name_integer(a, "_UID", bus);
+	aml_name_integer(a, "_SEG", 0);
+	aml_name_integer(a, "_BBN", bus);
+	aml_method_return_arg(a, "_OSC", 4, 3);
+	aml_crs_begin(a, "_CRS");
+	aml_range(a, AML_RANGE_BUS, true, bus, 1);
+	for (unsigned i = 0; i < in->nr_windows; i++)
+		if (in->windows[i].bus == bus)
+			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true, in->windows[i].base,
+				  in->windows[i].size);
+	aml_crs_end(a);
+	aml_end(a);
+}
+
+static u64 ecam_size(const struct acpi_guest *in)
+{
+	return (in->ecam_last_bus + 1) * MIB(1);
+}
+
+/* Linux uses no ECAM that no device claims. */
+static void put_ecam(struct aml *a, const struct acpi_guest *in)
+{
+	aml_device(a, "ECAM");
+	aml_name_eisaid(a, "_HID", "PNP0C02");
+	aml_name_integer(a, "_UID", 0);
+	aml_crs_begin(a, "_CRS");
+	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base, ecam_size(in));
+	aml_crs_end(a);
+	aml_end(a);
+}
+
 static int build_dsdt(struct builder *b, u64 *dsdt)
 {
 	static const u64 s5[] = { ACPI_S5_TYPE, 0, 0, 0 };
@@ -97,6 +140,10 @@ static int build_dsdt(struct builder *b, u64 *dsdt)
 	aml_scope(&a, "\\_SB");
 	if (b->in->uart)
 		put_uart(&a);
+	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && i < b->in->nr_roots; i++)
+		put_root(&a, b->in, b->in->roots[i]);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && b->in->ecam)
+		put_ecam(&a, b->in);
 	aml_end(&a);
 	err = aml_error(&a);
 	if (err)
@@ -241,6 +288,25 @@ static int build_slit(struct builder *b)
 	return 0;
 }
 
+/* PCI Firmware 3.2, 4.1.2. */
+static int build_mcfg(struct builder *b)
+{
+	size_t length = sizeof(struct acpi_mcfg) + sizeof(struct acpi_mcfg_entry);
+	struct acpi_mcfg *m;
+
+	if (!IS_ENABLED(CONFIG_PASSTHROUGH) || !b->in->ecam)
+		return 0;
+	m = take(b, length);
+	if (!m)
+		return -ENOSPC;
+	fill_header(&m->header, "MCFG", 1, length);
+	*(struct acpi_mcfg_entry *)(m + 1) = (struct acpi_mcfg_entry){
+		.base = b->in->ecam_base, .bus_end = b->in->ecam_last_bus,
+	};
+	finish(b, &m->header);
+	return 0;
+}
+
 static int build_roots(struct builder *b, u64 *rsdp)
 {
 	size_t length = sizeof(struct acpi_xsdt) + b->nr_tables * sizeof(u64);
@@ -289,6 +355,7 @@ int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size
 	err = err ? err : build_madt(&b);
 	err = err ? err : build_srat(&b);
 	err = err ? err : build_slit(&b);
+	err = err ? err : build_mcfg(&b);
 	err = err ? err : build_roots(&b, rsdp);
 	if (!err && used)
 		*used = b.used;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: the guest's ACPI tables (ACPI 6.4, chapters 5 and 6): RSDP,
- * XSDT, FADT, MADT, SRAT, SLIT, DSDT, laid out in one buffer.
+ * XSDT, FADT, MADT, SRAT, SLIT, MCFG, DSDT, laid out in one buffer.
  */
 #ifndef VMM_ACPI_BUILD_H
 #define VMM_ACPI_BUILD_H
@@ -20,6 +20,13 @@ struct acpi_guest_memory {
 	u32 node;
 };
 
+/* An address range that a PCI root bus passes on: one of its functions' BARs. */
+struct acpi_guest_window {
+	u8 bus;
+	bool io;
+	u64 base, size;
+};
+
 /* What the tables describe. All arrays are the caller's; node numbers are below nr_nodes. */
 struct acpi_guest {
 	const struct acpi_guest_cpu *cpus;
@@ -28,6 +35,13 @@ struct acpi_guest {
 	unsigned nr_memory;
 	unsigned nr_nodes;   /* 1..ACPI_GUEST_MAX_NODES */
 	const u8 *distances; /* nr_nodes * nr_nodes, row major, 10 on the diagonal */
+	const u8 *roots; /* PCI root buses, in segment 0, each of one bus */
+	unsigned nr_roots;
+	const struct acpi_guest_window *windows;
+	unsigned nr_windows;
+	bool ecam; /* of buses 0 to ecam_last_bus at ecam_base */
+	u8 ecam_last_bus;
+	u64 ecam_base;
 	bool uart, ioapic, power; /* vmm/dev/uart16550.c, ioapic.c and acpi_pm.c are there */
 };
 

@@ -8,11 +8,12 @@
 enum {
 	AML_ZERO = 0x00, AML_ONE = 0x01, AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c,
 	AML_STRING = 0x0d, AML_QWORD = 0x0e, AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12,
+	AML_METHOD = 0x14, AML_ARG0 = 0x68, AML_RETURN = 0xa4,
 	AML_EXT = 0x5b, AML_EXT_DEVICE = 0x82,
 };
 
 /* Resource descriptor tags. */
-enum { RES_IO = 0x47, RES_END_TAG = 0x79, RES_INTERRUPT = 0x89 };
+enum { RES_IO = 0x47, RES_END_TAG = 0x79, RES_INTERRUPT = 0x89, RES_WORD_ADDRESS = 0x88, RES_QWORD_ADDRESS = 0x8a };
 
 #define PKG_LENGTH_MAX 0x0fffffffu
 
@@ -210,6 +211,17 @@ void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n)
 	close(a);
 }
 
+void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)
+{
+	put(a, AML_METHOD, 1);
+	open(a);
+	put_name(a, name);
+	put(a, nargs, 1);
+	put(a, AML_RETURN, 1);
+	put(a, AML_ARG0 + arg, 1);
+	close(a);
+}
+
 /* The buffer's size is a fixed-width integer, so that it can be filled in at the end. */
 void aml_crs_begin(struct aml *a, const char *name)
 {
@@ -247,6 +259,24 @@ void aml_io(struct aml *a, u16 base, u8 count)
 	put(a, base, 2);
 	put(a, 1, 1); /* alignment */
 	put(a, count, 1);
+}
+
+/* 6.4.3.5.1 and 6.4.3.5.3. */
+void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size)
+{
+	static const u8 specific[] = { [AML_RANGE_MEMORY] = 1, [AML_RANGE_IO] = 3, [AML_RANGE_BUS] = 0 };
+	unsigned bytes = kind == AML_RANGE_BUS ? 2 : 8;
+
+	put(a, kind == AML_RANGE_BUS ? RES_WORD_ADDRESS : RES_QWORD_ADDRESS, 1);
+	put(a, 3 + 5 * bytes, 2);
+	put(a, kind, 1);
+	put(a, 0x0c | !producer, 1); /* minimum and maximum are fixed, positive decode */
+	put(a, specific[kind], 1);   /* read-write; all of ISA's ports */
+	put(a, 0, bytes);            /* granularity */
+	put(a, base, bytes);
+	put(a, base + size - 1, bytes);
+	put(a, 0, bytes); /* translation */
+	put(a, size, bytes);
 }
 
 void aml_interrupt_edge_high(struct aml *a, u32 gsi)

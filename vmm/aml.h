@@ -41,11 +41,20 @@ void aml_name_eisaid(struct aml *a, const char *name, const char *id);
 /* Name (name, Package () { v[0], ... v[n-1] }), n <= 255. */
 void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n);
 
+/* Method (name, nargs) { Return (Arg<arg>) } */
+void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg);
+
 /* Name (name, ResourceTemplate () { ... }): the descriptors between the two calls. */
 void aml_crs_begin(struct aml *a, const char *name);
 void aml_crs_end(struct aml *a);
 /* IO (Decode16, base, base, 1, count) */
 void aml_io(struct aml *a, u16 base, u8 count);
+/*
+ * QWordMemory, QWordIO or WordBusNumber (ResourceProducer or -Consumer, MinFixed, MaxFixed, ...) with the range
+ * [base, base + size). Memory is read-write and not cacheable.
+ */
+enum aml_range { AML_RANGE_MEMORY, AML_RANGE_IO, AML_RANGE_BUS };
+void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size);
 /* Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { gsi } */
 void aml_interrupt_edge_high(struct aml *a, u32 gsi);
 

@@ -31,6 +31,18 @@ enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
 enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
 
+/* Parts of `pci`. */
+#define VM_PCI_MAX 16
+
+/* PCI functions: one by its address, or all of a class or of an ID. */
+struct vm_config_pci {
+	enum vm_pci_by { VM_PCI_ADDRESS, VM_PCI_CLASS, VM_PCI_ID } by;
+	u16 segment;
+	u8 bus, devfn;      /* device << 3 | function */
+	u16 class_code;     /* class << 8 | subclass */
+	u16 vendor, device;
+};
+
 /* A boot module that the guest kernel gets beside itself. */
 struct vm_config_module {
 	char name[VM_MODULE_MAX + 1];
@@ -62,10 +74,12 @@ struct vm_config {
 	enum vm_on_end on_end;            /* default ON_END_STOP */
 	unsigned nr_modules;
 	struct vm_config_module module[VM_MODULES_MAX];
+	unsigned nr_pci;
+	struct vm_config_pci pci[VM_PCI_MAX];
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after;
+	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

@@ -40,4 +40,7 @@ int config_set_topology(struct parser *p, struct span v);
 int config_set_remote_memory(struct parser *p, struct span v);
 int config_set_smt_sharing(struct parser *p, struct span v);
 
+/* config_pci.c */
+int config_set_pci(struct parser *p, struct span v);
+
 #endif

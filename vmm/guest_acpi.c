@@ -7,6 +7,7 @@
 
 #include "vmm/acpi_build.h"
 #include "vmm/guest_mem.h"
+#include "vmm/pci.h"
 #include "vmm/platform.h"
 
 #define LOW_RAM_END 0xa0000ull
@@ -19,6 +20,8 @@ struct collected {
 	u8 distances[ACPI_GUEST_MAX_NODES * ACPI_GUEST_MAX_NODES];
 	struct acpi_guest_cpu cpu[VM_MAX_VCPUS];
 	struct acpi_guest_memory memory[GPA_MAP_MAX + 1];
+	u8 root[VM_PCI_FUNCTIONS + 1];
+	struct acpi_guest_window window[VM_PCI_FUNCTIONS * HOST_PCI_BARS];
 };
 
 #define COLLECTED_PAGES (unsigned)(ALIGN_UP(sizeof(struct collected), PAGE_SIZE) / PAGE_SIZE)
@@ -94,6 +97,39 @@ static void collect_distances(struct collected *c)
 										      (unsigned)c->host_node[j]);
 }
 
+static void add_root(struct collected *c, u8 bus)
+{
+	for (unsigned i = 0; i < c->guest.nr_roots; i++)
+		if (c->root[i] == bus)
+			return;
+	c->root[c->guest.nr_roots++] = bus;
+}
+
+/*
+ * Each bus with a function is a root bus, so that functions keep their
+ * addresses without the bridges before them; bus 0 is always there. Their
+ * windows are exactly the BARs: all that the guest's map has of them.
+ */
+static void collect_pci(struct collected *c, const struct vm_pci *pci)
+{
+	c->guest.ecam = pci->ecam;
+	c->guest.ecam_base = pci->ecam_base;
+	c->guest.ecam_last_bus = pci->last_bus;
+	c->guest.roots = c->root;
+	c->guest.windows = c->window;
+	add_root(c, 0);
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
+		const struct host_pci_function *f = &pci->function[i];
+
+		add_root(c, f->bus);
+		for (unsigned k = 0; k < HOST_PCI_BARS; k++)
+			if (f->bar[k].size && f->bar[k].base)
+				c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
+					f->bus, f->bar[k].flags & 1, f->bar[k].base, f->bar[k].size,
+				};
+	}
+}
+
 int guest_acpi_build(struct vm *vm)
 {
 	void *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE), GUEST_ACPI_SIZE);
@@ -121,6 +157,8 @@ int guest_acpi_build(struct vm *vm)
 	collect_memory(c, &vm->map);
 	collect_cpus(c, vm);
 	collect_distances(c);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
+		collect_pci(c, vm->pci);
 	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, NULL);
 	if (err)
 		vm_log(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);

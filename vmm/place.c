@@ -141,6 +141,8 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 
 void unplace_vm(struct vm *vm)
 {
+	if (vm->quarantined)
+		vm->nr_extents = 0; /* for ever: a device may write there */
 	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus);
 	spin_lock(&lock);
 	free_extents(vm);

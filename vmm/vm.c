@@ -53,6 +53,17 @@ int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops 
 	return 0;
 }
 
+void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size)
+{
+	for (unsigned i = 0; i < vm->nr_mmio; i++) {
+		if (vm->mmio[i].dev != dev)
+			continue;
+		__atomic_store_n(&vm->mmio[i].size, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&vm->mmio[i].base, base, __ATOMIC_RELEASE);
+		__atomic_store_n(&vm->mmio[i].size, size, __ATOMIC_RELEASE);
+	}
+}
+
 int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
 {
 	for (unsigned i = 0; i < vm->nr_msr; i++)
@@ -218,6 +229,8 @@ static int config_check(struct vm *vm)
 
 	if (!err && vm->config->debug_exit && !IS_ENABLED(CONFIG_VM_DEBUG_EXIT))
 		err = vm_config_error(&e, vm->config->file, 0, "debug_exit = yes: this image was built without VM_DEBUG_EXIT");
+	if (!err && vm->config->nr_pci && !IS_ENABLED(CONFIG_PASSTHROUGH))
+		err = vm_config_error(&e, vm->config->file, vm->config->line_pci, "pci: this image was built without PASSTHROUGH");
 	if (!err && vm->config->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
 		err = vm_config_error(&e, vm->config->file, vm->config->line_clock,
 				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");

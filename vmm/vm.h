@@ -18,10 +18,11 @@
 
 struct intc_ops;
 struct lapic;
+struct vm_pci;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_PIO 32
-#define VM_MAX_MMIO 16
+#define VM_MAX_MMIO 32
 #define VM_MAX_MSR 16
 #define VM_MAX_DEVICES 16
 #define VM_MAX_EXTENTS PLAN_EXTENTS
@@ -171,6 +172,8 @@ struct vm {
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	const struct intc_ops *intc;
 	void *ioapic;
+	struct vm_pci *pci;       /* its PCI functions; NULL: none */
+	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	struct host_console *console; /* the UART's; NULL: it has none */
 	struct pio_range pio[VM_MAX_PIO];
 	unsigned nr_pio;
@@ -194,6 +197,8 @@ struct vm {
 int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev);
 int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev);
 int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev);
+/* Moves the MMIO range of a device that has one; size 0: nowhere. What another vCPU is just doing may still go to the old place. */
+void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 
 /* Has a device registered this port, or this MSR? What the guest is told of its platform follows from it. */
 static inline bool vm_has_pio(const struct vm *vm, u16 port)
@@ -337,6 +342,8 @@ struct intc_ops {
 	void (*set_cr8)(struct vcpu *vcpu, u64 value);
 	/* A message-signalled interrupt in the format of SDM vol. 3, 11.11. */
 	void (*msi)(struct vm *vm, u64 address, u32 data);
+	/* A vCPU that such a message would interrupt, if it is fixed or lowest priority with a vector from 16 on; or NULL. */
+	const struct vcpu *(*msi_vcpu)(struct vm *vm, u64 address, u32 data);
 	/* Level of a global system interrupt; edge inputs fire on false -> true. */
 	void (*line)(struct vm *vm, unsigned gsi, bool level);
 	/* APIC_BASE MSR, also tested by CPUID (bit 9 of leaf 1 follows EN). */

@@ -408,6 +408,88 @@ void fake_host_advance(u64 tsc)
 	fake_host.tsc = tsc;
 }
 
+/* ---- PCI ---- */
+
+bool host_pci_function(unsigned i, struct host_pci_function *out)
+{
+	if (i >= fake_host.nr_pci)
+		return false;
+	*out = fake_host.pci[i];
+	out->index = i;
+	return true;
+}
+
+const char *host_pci_unfit(unsigned i)
+{
+	return fake_host.pci_unfit[i];
+}
+
+u32 host_pci_read(unsigned i, u16 offset, unsigned size)
+{
+	u32 value = 0;
+
+	memcpy(&value, &fake_host.pci_config[i][offset], size);
+	return value;
+}
+
+void host_pci_write(unsigned i, u16 offset, unsigned size, u32 value)
+{
+	memcpy(&fake_host.pci_config[i][offset], &value, size);
+}
+
+unsigned host_pci_caps(unsigned i, struct host_pci_cap *cap, unsigned max)
+{
+	memcpy(cap, fake_host.pci_cap[i], MIN(max, fake_host.nr_pci_caps[i]) * sizeof(*cap));
+	return fake_host.nr_pci_caps[i];
+}
+
+int host_pci_take_back(unsigned i)
+{
+	fake_host.pci_taken_back[i]++;
+	return 0;
+}
+
+bool host_pci_ecam(u64 *base, u8 *last_bus)
+{
+	*base = 0xb0000000;
+	*last_bus = 0xff;
+	return true;
+}
+
+volatile void *host_mmio_map(hpa_t pa, u64 size)
+{
+	(void)pa;
+	return size <= FAKE_REGISTERS ? fake_host.registers : NULL;
+}
+
+int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
+{
+	for (unsigned v = 0; v + count <= FAKE_VECTORS; v += count) {
+		unsigned n = 0;
+
+		while (n < count && !fake_host.vector[v + n].fn)
+			n++;
+		if (n < count)
+			continue;
+		for (n = 0; n < count; n++) {
+			fake_host.vector[v + n].fn = fn;
+			fake_host.vector[v + n].arg = arg;
+			fake_host.vector[v + n].cpu = cpu;
+			fake_host.vector[v + n].n = n;
+		}
+		*out = (struct host_msi){ (u16)cpu, (u8)v, (u8)count, 0xfee00000 | cpu << 12, v };
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void host_msi_free(struct host_msi *msi)
+{
+	for (unsigned n = 0; n < msi->count; n++)
+		fake_host.vector[msi->first + n].fn = NULL;
+	msi->count = 0;
+}
+
 /* ---- console and end ---- */
 
 void host_log(const char *fmt, ...)

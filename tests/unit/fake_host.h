@@ -16,6 +16,9 @@
 #define FAKE_EXTENTS 32
 #define FAKE_RAM_BASE 0x200000000000ull /* far from all else in a process, ASan's shadow included */
 #define FAKE_ESCAPE 0x14
+#define FAKE_FUNCTIONS 4
+#define FAKE_REGISTERS 0x10000
+#define FAKE_VECTORS 64
 
 struct fake_host {
 	u64 tsc, tsc_khz;
@@ -45,6 +48,19 @@ struct fake_host {
 	u32 kick_word[FAKE_CPUS]; /* as host_cpu_kick_word() describes it */
 	struct host_work *work[FAKE_CPUS]; /* assigned, never run by the fake itself */
 	struct host_work *running[FAKE_CPUS]; /* what the test took from work[] and runs: it may name its CPU's next */
+	struct host_pci_function pci[FAKE_FUNCTIONS];
+	unsigned nr_pci;
+	const char *pci_unfit[FAKE_FUNCTIONS];
+	u8 pci_config[FAKE_FUNCTIONS][4096]; /* plain memory: what is written is read */
+	struct host_pci_cap pci_cap[FAKE_FUNCTIONS][8];
+	unsigned nr_pci_caps[FAKE_FUNCTIONS];
+	unsigned pci_taken_back[FAKE_FUNCTIONS]; /* how often */
+	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
+	struct {
+		void (*fn)(void *arg, unsigned n);
+		void *arg;
+		unsigned cpu, n;
+	} vector[FAKE_VECTORS]; /* taken where fn is set */
 	void (*wait)(void);      /* host_cpu_wait(); NULL: time goes on to the next timer */
 	void (*poweroff)(void);  /* host_node_poweroff(), does not return; NULL: abort() */
 	bool quiet;              /* lines are made, and thrown away */

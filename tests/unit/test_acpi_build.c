@@ -267,12 +267,23 @@ static int shell(const char *command)
 
 static void test_iasl(void **state)
 {
-	const struct acpi_guest in = input(3, 0);
+	static const u8 roots[] = { 0x00, 0xaf };
+	static const struct acpi_guest_window windows[] = {
+		{ 0x00, true, 0xc040, 0x20 }, { 0x00, false, 0xfebf0000, 0x4000 }, { 0xaf, false, 0x380000000000, 0x400000000 },
+	};
+	struct acpi_guest in = input(3, 0);
 	const struct acpi_xsdt *x;
 	const struct acpi_fadt *f;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
+	in.roots = roots;
+	in.nr_roots = ARRAY_SIZE(roots);
+	in.windows = windows;
+	in.nr_windows = ARRAY_SIZE(windows);
+	in.ecam = true;
+	in.ecam_base = 0xb0000000;
+	in.ecam_last_bus = 0xff;
 	build(&in);
 	x = xsdt();
 	save(&x->header);
@@ -290,6 +301,15 @@ static void test_iasl(void **state)
 	assert_int_equal(shell("grep -q 'EisaId (\"PNP0501\")' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -q '0x00000004,' DSDT.dsl && grep -q '0x03F8,' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -A 7 -F 'Name (\\_S5, Package (0x04)' DSDT.dsl | grep -q '0x05'"), 0);
+	/* The PCI roots: which bus, what they pass on, and who claims the ECAM. */
+	assert_int_equal(shell("test $(grep -c 'EisaId (\"PNP0A08\")' DSDT.dsl) = 2"), 0);
+	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_BBN, 0xAF)'"), 0);
+	assert_int_equal(shell("grep -A 6 'WordBusNumber (ResourceProducer, MinFixed, MaxFixed' DSDT.dsl | grep -q '0x00AF,'"), 0);
+	assert_int_equal(shell("grep -A 6 'QWordIO (ResourceProducer' DSDT.dsl | grep -q '0x000000000000C05F,'"), 0);
+	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceProducer' DSDT.dsl | grep -q '0x00003803FFFFFFFF,'"), 0);
+	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceConsumer' DSDT.dsl | grep -q '0x00000000BFFFFFFF,'"), 0);
+	assert_int_equal(shell("grep -A 3 'Method (_OSC, 4' DSDT.dsl | grep -q 'Return (Arg3)'"), 0);
+	assert_int_equal(shell("grep -q 'Base Address : 00000000B0000000' MCFG.dsl && grep -q 'End Bus Number : FF' MCFG.dsl"), 0);
 	assert_int_equal(shell("rm -rf ../$(basename $PWD)"), 0);
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config.c vmm/config_shape.c */
+/* UNIT: vmm/config.c vmm/config_pci.c vmm/config_shape.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -353,6 +353,47 @@ static void debug_exit_and_after(void **state)
 	refused(REQUIRED "after = a b\n", "vm0.conf:3: after: expected letters, digits, '-' and '_', found 'a b'");
 }
 
+#define IDENTITY REQUIRED "memory_map = identity\n"
+
+static void pci_functions(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(IDENTITY "pci = 01:1f.7, class:0107 ,8086:10D3, 0001:ff:00.0\n"), 0);
+	assert_int_equal(config.nr_pci, 4);
+	assert_int_equal(config.line_pci, 4);
+	assert_int_equal(config.pci[0].by, VM_PCI_ADDRESS);
+	assert_int_equal(config.pci[0].bus, 1);
+	assert_int_equal(config.pci[0].devfn, 0xff);
+	assert_int_equal(config.pci[1].by, VM_PCI_CLASS);
+	assert_int_equal(config.pci[1].class_code, 0x0107);
+	assert_int_equal(config.pci[2].by, VM_PCI_ID);
+	assert_int_equal(config.pci[2].vendor, 0x8086);
+	assert_int_equal(config.pci[2].device, 0x10d3);
+	assert_int_equal(config.pci[3].segment, 1);
+	assert_int_equal(config.pci[3].bus, 0xff);
+	assert_int_equal(config.pci[3].devfn, 0);
+	/* Devices know host addresses only. */
+	refused(REQUIRED "pci = 01:00.0\n",
+		"vm0.conf:3: pci: devices reach memory by the host's addresses: needs memory_map = identity");
+	refused(REQUIRED "memory_map = offset\npci = 01:00.0\n",
+		"vm0.conf:4: pci: devices reach memory by the host's addresses: needs memory_map = identity");
+#define EXPECTED "vm0.conf:1: pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, found '"
+	refused("pci = 01:20.0\n", EXPECTED "01:20.0'");
+	refused("pci = 01:00.8\n", EXPECTED "01:00.8'");
+	refused("pci = 01:00\n", EXPECTED "01:00'");
+	refused("pci = 101:00.0\n", EXPECTED "101:00.0'");
+	refused("pci = 01:00.0x\n", EXPECTED "01:00.0x'");
+	refused("pci = 10000:01:00.0\n", EXPECTED "10000:01:00.0'");
+	refused("pci = ::.\n", EXPECTED "::.'");
+	refused("pci = class:01\n", EXPECTED "class:01'");
+	refused("pci = class:01070\n", EXPECTED "class:01070'");
+	refused("pci = 8086:10dg\n", EXPECTED "8086:10dg'");
+	refused("pci = 01:00.0,,02:00.0\n", EXPECTED "'");
+	refused("pci = 01:00.0,\n", "vm0.conf:1: pci: expected another function behind the comma, found '01:00.0,'");
+	refused("pci = 0:0.0,0:1.0,0:2.0,0:3.0,0:4.0,0:5.0,0:6.0,0:7.0,0:8.0,0:9.0,0:a.0,0:b.0,0:c.0,0:d.0,0:e.0,0:f.0,0:10.0\n",
+		"vm0.conf:1: pci: expected at most 16 parts");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -360,7 +401,7 @@ int main(void)
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
-		cmocka_unit_test(shape_words),
+		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -153,6 +153,7 @@ static const struct intc_ops lapic_intc_ops = {
 	.get_cr8 = get_cr8,
 	.set_cr8 = set_cr8,
 	.msi = lapic_msi,
+	.msi_vcpu = lapic_msi_vcpu,
 	.line = ioapic_line,
 	.apic_base = apic_base,
 };

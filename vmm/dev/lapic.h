@@ -126,6 +126,8 @@ void lapic_self_ipi(struct lapic *l, u8 vector);
 u32 lapic_destination(const struct vm *vm, u32 low, u32 high);
 /* A message-signalled interrupt (11.11). Any CPU. */
 void lapic_msi(struct vm *vm, u64 address, u32 data);
+/* struct intc_ops' msi_vcpu(). Any CPU. */
+const struct vcpu *lapic_msi_vcpu(struct vm *vm, u64 address, u32 data);
 
 /* ioapic.c: does nothing in a VM without one. Any CPU. */
 #if IS_ENABLED(CONFIG_VM_IOAPIC)

@@ -144,17 +144,34 @@ u32 lapic_destination(const struct vm *vm, u32 low, u32 high)
 	return vm->wide_ids ? high << 8 | low : low;
 }
 
-void lapic_msi(struct vm *vm, u64 address, u32 data)
+static struct apic_msg decode_msi(const struct vm *vm, u64 address, u32 data)
 {
 	/* Linux uses logical mode without the redirection hint, so the mode bit counts either way. */
-	const struct apic_msg msg = {
+	return (struct apic_msg){
 		.dest = lapic_destination(vm, address >> 12 & 0xff, address >> 5 & 0x7f),
 		.logical = address & BIT(2),
 		.level = data & BIT(15),
 		.vector = (u8)data,
 		.delivery = data >> 8 & 7,
 	};
+}
+
+void lapic_msi(struct vm *vm, u64 address, u32 data)
+{
+	const struct apic_msg msg = decode_msi(vm, address, data);
 
 	if (address >> 20 == 0xfee)
 		lapic_deliver(vm, NULL, &msg);
+}
+
+const struct vcpu *lapic_msi_vcpu(struct vm *vm, u64 address, u32 data)
+{
+	const struct apic_msg msg = decode_msi(vm, address, data);
+
+	if (address >> 20 != 0xfee || msg.delivery > APIC_LOWEST || msg.vector < LAPIC_FIRST_VECTOR)
+		return NULL;
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		if (lapic_match(vm->vcpus[i]->lapic, &msg))
+			return vm->vcpus[i];
+	return NULL;
 }

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What vmm/host.h says of PCI, over the kernel: as kernel/host.c. */
+#include "kernel/pci_function.h"
+#include "vmm/host.h"
+
+bool host_pci_function(unsigned i, struct host_pci_function *out)
+{
+	const struct pci_function *f = pci_get(i);
+
+	if (!f)
+		return false;
+	*out = (struct host_pci_function){
+		.index = i, .segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
+		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .extended = f->extended,
+	};
+	static_assert(HOST_PCI_BARS == PCI_BARS, "the same");
+	for (unsigned k = 0; k < PCI_BARS; k++) {
+		out->bar[k].base = pci_bar_base(f, k);
+		out->bar[k].size = f->bar_shift[k] ? BIT(f->bar_shift[k]) : 0;
+		out->bar[k].flags = (u8)(f->bar[k] - out->bar[k].base);
+	}
+	return true;
+}
+
+const char *host_pci_unfit(unsigned index)
+{
+	return pci_unfit(pci_get(index));
+}

@@ -1,0 +1,49 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-only
+# margay.test=pci: loads the drivers that margay.drivers= names (a,b), and
+# reports the functions, their drivers, what came from the disk margay.disk= and
+# over the network card margay.net=, and by how many interrupts.
+. /etc/profile
+for driver in $(sed -n 's/.*margay\.drivers=\([a-z0-9_,]*\).*/\1/p' /proc/cmdline | tr , ' '); do
+	modprobe "$driver"
+done
+# A disk appears some time after its driver.
+disk=$(sed -n 's/.*margay\.disk=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	[ -z "$disk" ] || [ -b "/dev/$disk" ] && break
+	sleep 1
+done
+lspci -nn -vvv 2>&1 | sed 's/^/margay-lspci: /'
+for path in /sys/bus/pci/devices/*; do
+	driver=$(readlink "$path/driver")
+	echo "margay-pci: ${path##*/} $(cat "$path/vendor") $(cat "$path/device") driver=${driver##*/}"
+done
+if [ -n "$disk" ]; then
+	echo "margay-test: sum: $(sha256sum "/dev/$disk")"
+	# Written in the guest, read back from the device.
+	dd if=/dev/urandom of=/tmp/data bs=64k count=64 2>/dev/null
+	dd if=/tmp/data of="/dev/$disk" bs=64k conv=fsync 2>/dev/null
+	sync
+	echo 3 >/proc/sys/vm/drop_caches
+	echo "margay-test: wrote: $(sha256sum </tmp/data)"
+	echo "margay-test: read: $(dd if="/dev/$disk" bs=64k count=64 2>/dev/null | sha256sum)"
+fi
+net=$(sed -n 's/.*margay\.net=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
+if [ -n "$net" ]; then
+	ip addr add 10.0.2.15/24 dev "$net"
+	ip link set "$net" up
+	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+		[ "$(cat "/sys/class/net/$net/carrier")" = 1 ] && break
+		sleep 1
+	done
+	echo "margay-test: carrier: $(cat "/sys/class/net/$net/carrier")"
+	# TCP, down and up; the other end closes.
+	dd if=/dev/urandom of=/tmp/up bs=64k count=32 2>/dev/null
+	echo "margay-test: down: $(nc 10.0.2.100 80 </dev/null | sha256sum)"
+	nc 10.0.2.101 80 </tmp/up
+	echo "margay-test: up: $(sha256sum </tmp/up)"
+fi
+grep -E 'MSI|PCI' /proc/interrupts | sed 's/^/margay-interrupt: /'
+dmesg | grep -E 'PCI|pci|MCFG|MMCONFIG|ahci|nvme|ata[0-9]|e1000e|PAT' | sed 's/^/margay-dmesg: /'
+echo "margay-test: done"
+poweroff

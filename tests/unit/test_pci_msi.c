@@ -1,0 +1,286 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/lapic_ipi.c tests/unit/fake_host.c */
+/* MSI and MSI-X of an assigned function: what its device is given, and what arrives in the guest. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "tests/unit/fake_host.h"
+#include "vmm/dev/lapic.h"
+#include "vmm/dev/pci_device.h"
+
+#define MSI 0x50
+#define MSIX 0x70
+#define ENTRIES 65
+#define TABLE 0x2000
+
+static struct vm vm;
+static struct vcpu vcpus[2];
+static struct lapic lapics[2];
+static struct pci_device dev;
+static struct host_pci_function function;
+static u32 registers[FAKE_REGISTERS / 4];
+
+/* What the local APICs take. */
+static unsigned taken_on, taken_vector, taken;
+
+void lapic_set_irr(struct lapic *l, u8 vector, bool level)
+{
+	(void)level;
+	taken_on = l->vcpu->id;
+	taken_vector = vector;
+	taken++;
+}
+
+void lapic_error(struct lapic *l, u32 esr_bits)
+{
+	(void)l;
+	(void)esr_bits;
+}
+
+void vcpu_kick(struct vcpu *vcpu)
+{
+	(void)vcpu;
+}
+
+void vcpu_init_ipi(struct vcpu *vcpu)
+{
+	(void)vcpu;
+	fail();
+}
+
+void vcpu_sipi(struct vcpu *vcpu, u8 vector)
+{
+	(void)vcpu;
+	(void)vector;
+	fail();
+}
+
+static const struct intc_ops intc = { .msi = lapic_msi, .msi_vcpu = lapic_msi_vcpu };
+
+static u32 io_read(void *ctx, u16 offset, unsigned size)
+{
+	(void)ctx;
+	return host_pci_read(0, offset, size);
+}
+
+static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
+{
+	(void)ctx;
+	host_pci_write(0, offset, size, value);
+}
+
+static int setup(void **state)
+{
+	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
+	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
+	const struct pci_config_io io = { io_read, io_write, NULL };
+
+	(void)state;
+	fake_host_reset();
+	fake_host.nr_pci = 1;
+	memset(registers, 0, sizeof(registers));
+	memset(&dev, 0, sizeof(dev));
+	memset(&vm, 0, sizeof(vm));
+	strcpy(vm.name, "vm0");
+	vm.intc = &intc;
+	vm.nr_vcpus = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .apic_id = i, .cpu = i + 2, .lapic = &lapics[i] };
+		lapics[i] = (struct lapic){ .vcpu = &vcpus[i], .base = APIC_BASE_EN, .svr = LAPIC_SVR_ENABLE };
+		vm.vcpus[i] = &vcpus[i];
+	}
+	function = (struct host_pci_function){ .bar[0] = { 0xfebf0000, 0x4000, 0 } };
+	fake_host.pci[0] = function;
+	host_pci_write(0, MSI, 4, 0x00847005); /* 64-bit, 4 messages */
+	host_pci_write(0, MSIX, 4, (ENTRIES - 1) << 16 | 0x11);
+	host_pci_write(0, MSIX + 4, 4, TABLE);
+	host_pci_write(0, MSIX + 8, 4, TABLE + 0x1000);
+	host_pci_write(0, 0x34, 1, MSI);
+	dev.vm = &vm;
+	dev.host = &function;
+	assert_int_equal(pci_config_init(&dev.config, &io, bars, false, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_msi_create(&dev), 0);
+	dev.bar[0].nr_traps = 1;
+	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
+	dev.bar[0].regs = (volatile u8 *)registers;
+	taken = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	pci_msi_destroy(&dev);
+	for (unsigned i = 0; i < FAKE_VECTORS; i++)
+		assert_null(fake_host.vector[i].fn);
+	assert_int_equal(fake_host.pages_in_use, 0);
+	return 0;
+}
+
+static void write_entry(unsigned i, u64 address, u32 data, u32 control)
+{
+	pci_msix_write(&dev, TABLE + i * 16, 8, address);
+	pci_msix_write(&dev, TABLE + i * 16 + 8, 4, data);
+	pci_msix_write(&dev, TABLE + i * 16 + 12, 4, control);
+}
+
+/* The device interrupts: what it sends arrives at the vector that it was given. */
+static void interrupt(u32 data)
+{
+	assert_non_null(fake_host.vector[data].fn);
+	fake_host.vector[data].fn(fake_host.vector[data].arg, fake_host.vector[data].n);
+}
+
+static void test_msix(void **state)
+{
+	u32 *e = &registers[64 * 4], first;
+
+	(void)state;
+	assert_true(pci_msix_owns(&dev, 0, TABLE + ENTRIES * 16 - 1));
+	assert_false(pci_msix_owns(&dev, 0, TABLE + ENTRIES * 16));
+	assert_false(pci_msix_owns(&dev, 0, TABLE - 1));
+	write_entry(64, 0xfee01000, 0x41, 0);
+	assert_int_equal(e[0], 0xfee02000 + 0x1000); /* the fake's CPU 3 */
+	assert_int_equal(e[1], 0);
+	assert_int_equal(e[3], 0);
+	first = e[2];
+	interrupt(first);
+	assert_int_equal(taken, 1);
+	assert_int_equal(taken_on, 1);
+	assert_int_equal(taken_vector, 0x41);
+	/* The guest reads its own. */
+	assert_int_equal(pci_msix_read(&dev, TABLE + 64 * 16, 8), 0xfee01000);
+	assert_int_equal(pci_msix_read(&dev, TABLE + 64 * 16 + 8, 8), 0x41);
+	/* Moved to the other vCPU: the device's message, too. One on its way to the old place arrives as the new one. */
+	write_entry(64, 0xfee00000, 0x52, 0);
+	assert_int_equal(e[0], 0xfee02000);
+	interrupt(first);
+	assert_int_equal(taken_on, 0);
+	assert_int_equal(taken_vector, 0x52);
+	interrupt(e[2]);
+	assert_int_equal(taken, 3);
+	pci_msix_write(&dev, TABLE + 64 * 16 + 12, 4, 1);
+	assert_int_equal(e[3], 1);
+	/* Enable bits reach the device, nothing else of the capability. */
+	pci_config_write(&dev.config, MSIX, 4, 0xffffffff);
+	pci_msix_update(&dev);
+	assert_int_equal(host_pci_read(0, MSIX, 4), 0xc0000011 | (ENTRIES - 1) << 16);
+}
+
+/* Nothing of it may reach the device, whose entry stays masked. */
+static void test_garbage(void **state)
+{
+	static const struct {
+		u64 address;
+		u32 data;
+	} bad[] = {
+		{ 0xfee00000, 0x0f },  /* vector below 16 */
+		{ 0xfee00000, 0x241 }, { 0xfee00000, 0x441 }, /* SMI, NMI */
+		{ 0xfee00000, 0x541 }, { 0xfee00000, 0x741 }, /* INIT, ExtINT */
+		{ 0xfee05000, 0x41 },  /* somebody else's CPU */
+		{ 0xfed00000, 0x41 }, { 0x1fee00000, 0x41 }, { 0, 0 }, { ~0ull, ~0u },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		write_entry(i, bad[i].address, bad[i].data, 0);
+		assert_int_equal(registers[i * 4 + 3], 1);
+		assert_int_equal(registers[i * 4], 0);
+		assert_int_equal(registers[i * 4 + 2], 0);
+	}
+	/* A good one that becomes bad while it is open. */
+	write_entry(3, 0xfee00000, 0x41, 0);
+	assert_int_equal(registers[3 * 4 + 3], 0);
+	pci_msix_write(&dev, TABLE + 3 * 16 + 8, 4, 0x400);
+	assert_int_equal(registers[3 * 4 + 3], 1);
+	/* Sizes and places that the specification leaves undefined. */
+	memset(registers, 0xee, sizeof(registers));
+	pci_msix_write(&dev, TABLE + 1, 1, 0xff);
+	pci_msix_write(&dev, TABLE + 4, 8, ~0ull);
+	pci_msix_write(&dev, TABLE + 2, 2, ~0ull);
+	assert_int_equal(registers[0], 0xeeeeeeee);
+	assert_int_equal(pci_msix_read(&dev, TABLE + 4, 8), ~0ull);
+}
+
+static void enable_msi(u64 address, u32 data, unsigned log2)
+{
+	pci_config_write(&dev.config, MSI + 4, 4, (u32)address);
+	pci_config_write(&dev.config, MSI + 8, 4, (u32)(address >> 32));
+	pci_config_write(&dev.config, MSI + 12, 2, data);
+	pci_config_write(&dev.config, MSI + 2, 2, 1 | log2 << 4);
+	pci_msi_update(&dev);
+}
+
+static void test_msi(void **state)
+{
+	u32 data;
+
+	(void)state;
+	enable_msi(0xfee01000, 0x44, 2);
+	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 0x71, 0x21);
+	assert_int_equal(host_pci_read(0, MSI + 4, 4), 0xfee03000);
+	assert_int_equal(host_pci_read(0, MSI + 8, 4), 0);
+	data = host_pci_read(0, MSI + 12, 2);
+	assert_int_equal(data & 3, 0);
+	for (unsigned n = 0; n < 4; n++) {
+		interrupt(data + n);
+		assert_int_equal(taken_vector, 0x44 + n);
+		assert_int_equal(taken_on, 1);
+	}
+	/* Fewer than it had; then garbage; then off. */
+	enable_msi(0xfee00000, 0x60, 0);
+	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 0x71, 0x01);
+	assert_int_equal(host_pci_read(0, MSI + 4, 4), 0xfee02000);
+	enable_msi(0xfee00000, 0x460, 0);
+	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 1, 0);
+	enable_msi(0xfee00000, 0x61, 0);
+	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 1, 1);
+	pci_config_write(&dev.config, MSI + 2, 2, 0);
+	pci_msi_update(&dev);
+	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 1, 0);
+}
+
+/* Vectors run out: what cannot be had stays masked, the rest works. */
+static void test_exhaustion(void **state)
+{
+	unsigned open = 0;
+
+	(void)state;
+	for (unsigned i = 0; i < ENTRIES; i++) {
+		write_entry(i, 0xfee00000, 0x41 + i, 0);
+		open += registers[i * 4 + 3] == 0;
+	}
+	assert_int_equal(open, FAKE_VECTORS);
+	assert_non_null(strstr(fake_host.log, "no interrupt vectors left"));
+}
+
+static void test_table_outside(void **state)
+{
+	(void)state;
+	pci_msi_destroy(&dev);
+	dev.msix = NULL;
+	host_pci_write(0, MSIX + 4, 4, 0x3c00); /* 65 entries end behind the BAR */
+	assert_true(pci_msi_create(&dev) < 0);
+	host_pci_write(0, MSIX + 4, 4, TABLE | 7);
+	assert_true(pci_msi_create(&dev) < 0);
+	host_pci_write(0, MSIX + 4, 4, TABLE | 1); /* no such BAR */
+	assert_true(pci_msi_create(&dev) < 0);
+	dev.nr_msix = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_msix, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_msi, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_exhaustion, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_table_outside, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: the VM file's `pci =`: which of the node's PCI functions a VM gets. */
+#include <margay/errno.h>
+
+#include "vmm/config_parse.h"
+
+/* 1 to `digits` hexadecimal digits, which *s is left behind. */
+static bool hex(struct span *s, unsigned digits, u32 *out)
+{
+	unsigned n = 0;
+
+	for (*out = 0; s->n && n < digits; n++, s->p++, s->n--) {
+		char c = s->p[0] | 0x20;
+
+		if (s->p[0] >= '0' && s->p[0] <= '9')
+			*out = *out << 4 | (u32)(s->p[0] - '0');
+		else if (c >= 'a' && c <= 'f')
+			*out = *out << 4 | (u32)(c - 'a' + 10);
+		else
+			break;
+	}
+	return n;
+}
+
+static bool skip(struct span *s, char c)
+{
+	if (!s->n || s->p[0] != c)
+		return false;
+	s->p++;
+	s->n--;
+	return true;
+}
+
+/* `class:0107` */
+static bool parse_class(struct span s, struct vm_config_pci *out)
+{
+	static const char prefix[] = "class:";
+	u32 v;
+
+	for (unsigned i = 0; prefix[i]; i++)
+		if (!skip(&s, prefix[i]))
+			return false;
+	if (s.n != 4 || !hex(&s, 4, &v) || s.n)
+		return false;
+	*out = (struct vm_config_pci){ .by = VM_PCI_CLASS, .class_code = (u16)v };
+	return true;
+}
+
+/* `8086:10d3` */
+static bool parse_id(struct span s, struct vm_config_pci *out)
+{
+	u32 vendor, device;
+
+	if (s.n != 9 || !hex(&s, 4, &vendor) || !skip(&s, ':') || !hex(&s, 4, &device) || s.n)
+		return false;
+	*out = (struct vm_config_pci){ .by = VM_PCI_ID, .vendor = (u16)vendor, .device = (u16)device };
+	return true;
+}
+
+/* `01:00.0`, `0000:01:00.0` */
+static bool parse_address(struct span s, struct vm_config_pci *out)
+{
+	u32 segment = 0, bus, device, function;
+	struct span rest = s;
+	unsigned colons = 0;
+
+	for (size_t i = 0; i < s.n; i++)
+		colons += s.p[i] == ':';
+	if (colons == 2 && (!hex(&rest, 4, &segment) || !skip(&rest, ':')))
+		return false;
+	if (!hex(&rest, 2, &bus) || !skip(&rest, ':') || !hex(&rest, 2, &device) || device > 31 || !skip(&rest, '.') ||
+	    !hex(&rest, 1, &function) || function > 7 || rest.n)
+		return false;
+	*out = (struct vm_config_pci){
+		.by = VM_PCI_ADDRESS, .segment = (u16)segment, .bus = (u8)bus, .devfn = (u8)(device << 3 | function),
+	};
+	return true;
+}
+
+static int add_function(struct parser *p, struct span v)
+{
+	struct vm_config *c = p->config;
+
+	if (c->nr_pci == VM_PCI_MAX)
+		return config_fail(p, "pci: expected at most %u parts", VM_PCI_MAX);
+	if (!parse_class(v, &c->pci[c->nr_pci]) && !parse_id(v, &c->pci[c->nr_pci]) && !parse_address(v, &c->pci[c->nr_pci]))
+		return config_wrong(p, "pci", "an address like 01:00.0, class:0107, or vendor and device like 8086:10d3", v);
+	c->nr_pci++;
+	return 0;
+}
+
+int config_set_pci(struct parser *p, struct span v)
+{
+	p->config->line_pci = p->line;
+	for (size_t n; v.n; v.p += n, v.n -= n) {
+		int err;
+
+		for (n = 0; n < v.n && v.p[n] != ','; n++)
+			;
+		err = add_function(p, config_trim((struct span){ v.p, n }));
+		if (err)
+			return err;
+		if (n + 1 == v.n)
+			return config_wrong(p, "pci", "another function behind the comma", v);
+		n += n < v.n;
+	}
+	return 0;
+}

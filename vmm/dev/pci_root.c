@@ -1,0 +1,399 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A VM's PCI functions: which it gets, and the configuration space in which
+ * its guest finds them, by ECAM where the host has that and by mechanism 1
+ * (PCI Local Bus 3.0, 3.2.2.3.2). Every function has its host address: each bus
+ * with one is a root bus of its own (guest_acpi.c), so there are no bridges.
+ *
+ * Beside the functions there are headers without anything behind them: the
+ * host bridge at 00:00.0, by which kernels know configuration space, and a
+ * function 0 where a device has others, for nobody looks at these without it.
+ */
+#include <margay/errno.h>
+#include <margay/spinlock.h>
+#include <margay/string.h>
+
+#include "vmm/dev/pci_device.h"
+#include "vmm/pci.h"
+#include "vmm/shootdown.h"
+#include "vmm/vdev.h"
+
+#define CONFIG_ADDRESS 0xcf8
+#define CONFIG_DATA 0xcfc
+#define CONFIG_ENABLE BIT(31)
+#define BUS_SIZE MIB(1)
+#define HOST_FUNCTIONS 512
+#define CLASS_HOST_BRIDGE 0x0600
+#define HEADER_MULTI BIT(23)
+
+/* A header without BARs and capabilities. */
+struct stub {
+	u8 bus, devfn;
+	u32 id, class_revision, header, subsystem;
+};
+
+struct root {
+	struct vm_pci pci;
+	u32 address; /* mechanism 1's register, one for all vCPUs as on a PC */
+	unsigned nr_stubs;
+	struct stub stub[VM_PCI_FUNCTIONS + 1];
+};
+#define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
+
+static struct spinlock lock; /* guards owner[] */
+static const struct vm_config *owner[HOST_FUNCTIONS]; /* by the host's index */
+
+/* ---- configuration space ----------------------------------------------------------- */
+
+static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
+{
+	for (unsigned i = 0; i < r->pci.nr_functions; i++)
+		if (r->pci.function[i].bus == bus && r->pci.function[i].devfn == devfn)
+			return r->pci.device[i];
+	return NULL;
+}
+
+static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigned size)
+{
+	u32 value = 0;
+
+	for (unsigned i = 0; i < r->nr_stubs; i++) {
+		const struct stub *s = &r->stub[i];
+
+		if (s->bus != bus || s->devfn != devfn)
+			continue;
+		switch (offset & ~3u) {
+		case 0x00:
+			value = s->id;
+			break;
+		case 0x08:
+			value = s->class_revision;
+			break;
+		case 0x0c:
+			value = s->header;
+			break;
+		case 0x2c:
+			value = s->subsystem;
+			break;
+		}
+		value >>= (offset & 3) * 8;
+		return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
+	}
+	return ~0u;
+}
+
+static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size)
+{
+	const struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
+	u32 value;
+
+	if (!d)
+		return stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
+	vm_stage2_lock(vcpu);
+	value = pci_config_read(&d->config, offset, size);
+	vm_stage2_unlock(vcpu->vm);
+	return value;
+}
+
+static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u32 value)
+{
+	struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
+	unsigned changed;
+
+	if (!d)
+		return;
+	vm_stage2_lock(vcpu);
+	changed = pci_config_write(&d->config, offset, size, value);
+	if (changed & PCI_CHANGED_DECODE)
+		pci_bars_update(vcpu, d);
+	if (changed & PCI_CHANGED_MSI)
+		pci_msi_update(d);
+	if (changed & PCI_CHANGED_MSIX)
+		pci_msix_update(d);
+	vm_stage2_unlock(vcpu->vm);
+}
+
+static u64 ecam_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
+{
+	return config_read(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size);
+}
+
+static void ecam_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
+{
+	config_write(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size, (u32)value);
+}
+
+static const struct mmio_ops ecam_ops = { .read = ecam_read, .write = ecam_write };
+
+static u32 address_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+{
+	const struct root *r = dev;
+
+	(void)vcpu;
+	(void)offset;
+	return size == 4 ? __atomic_load_n(&r->address, __ATOMIC_RELAXED) : ~0u;
+}
+
+static void address_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+{
+	struct root *r = dev;
+
+	(void)vcpu;
+	(void)offset;
+	if (size == 4)
+		__atomic_store_n(&r->address, value & ~0x7f000003u, __ATOMIC_RELAXED);
+}
+
+static const struct pio_ops address_ops = { .read = address_read, .write = address_write };
+
+static u32 data_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+{
+	struct root *r = dev;
+	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
+
+	return a & CONFIG_ENABLE ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size) : ~0u;
+}
+
+static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+{
+	struct root *r = dev;
+	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
+
+	if (a & CONFIG_ENABLE)
+		config_write(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size, value);
+}
+
+static const struct pio_ops data_ops = { .read = data_read, .write = data_write };
+
+/* ---- assignment --------------------------------------------------------------------- */
+
+static bool matches(const struct vm_config_pci *want, const struct host_pci_function *f)
+{
+	switch (want->by) {
+	case VM_PCI_ADDRESS:
+		return f->segment == want->segment && f->bus == want->bus && f->devfn == want->devfn;
+	case VM_PCI_CLASS:
+		return f->class_code >> 8 == want->class_code;
+	default:
+		return f->vendor == want->vendor && f->device == want->device;
+	}
+}
+
+static int fail(struct vm *vm, const char *fmt, ...) __printf(2, 3);
+static int fail(struct vm *vm, const char *fmt, ...)
+{
+	const struct vm_config *c = vm->config;
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	vm_log(vm, "%s:%u: pci: %s", c->file, c->line_pci, text);
+	return -EINVAL;
+}
+
+/* Takes the function for this VM; the name of who has it otherwise. */
+static const char *take(struct vm *vm, const struct host_pci_function *f)
+{
+	const struct vm_config *has;
+
+	spin_lock(&lock);
+	has = owner[f->index];
+	if (!has)
+		owner[f->index] = vm->config;
+	spin_unlock(&lock);
+	return has ? has->name : NULL;
+}
+
+static int assign(struct vm *vm, struct root *r, const struct host_pci_function *f)
+{
+	unsigned device = f->devfn >> 3, fn = f->devfn & 7u;
+	const char *unfit = host_pci_unfit(f->index), *has;
+
+	if (unfit)
+		return fail(vm, "%02x:%02x.%u cannot be passed through: %s", f->bus, device, fn, unfit);
+	if (r->pci.nr_functions == VM_PCI_FUNCTIONS || f->index >= HOST_FUNCTIONS)
+		return fail(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
+	has = take(vm, f);
+	if (has)
+		return fail(vm, "%02x:%02x.%u is %s's%s", f->bus, device, fn, has,
+			    has == vm->config->name ? " already: named twice" : "");
+	r->pci.function[r->pci.nr_functions++] = *f;
+	return 0;
+}
+
+static int assign_all(struct vm *vm, struct root *r)
+{
+	const struct vm_config *c = vm->config;
+	struct host_pci_function f;
+
+	for (unsigned n = 0; n < c->nr_pci; n++) {
+		bool found = false;
+
+		for (unsigned i = 0; host_pci_function(i, &f); i++) {
+			int err;
+
+			if (!matches(&c->pci[n], &f))
+				continue;
+			found = true;
+			err = assign(vm, r, &f);
+			if (err)
+				return err;
+		}
+		if (!found && c->pci[n].by == VM_PCI_ADDRESS)
+			return fail(vm, "the machine has no function %02x:%02x.%u", c->pci[n].bus, c->pci[n].devfn >> 3,
+				    c->pci[n].devfn & 7u);
+		if (!found && c->pci[n].by == VM_PCI_CLASS)
+			return fail(vm, "the machine has no function of class %04x", c->pci[n].class_code);
+		if (!found)
+			return fail(vm, "the machine has no function %04x:%04x", c->pci[n].vendor, c->pci[n].device);
+	}
+	return 0;
+}
+
+static bool has_stub(const struct root *r, u8 bus, u8 devfn)
+{
+	for (unsigned i = 0; i < r->nr_stubs; i++)
+		if (r->stub[i].bus == bus && r->stub[i].devfn == devfn)
+			return true;
+	return false;
+}
+
+/* Of the host's function there, if it has one and the guest has not. */
+static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
+{
+	struct host_pci_function f;
+	unsigned i = 0;
+
+	while (host_pci_function(i, &f) && (f.segment || f.bus != bus || f.devfn != devfn))
+		i++;
+	for (unsigned k = 0; k < r->pci.nr_functions; k++)
+		if (r->pci.function[k].bus == bus && r->pci.function[k].devfn == devfn)
+			return;
+	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.class_code >> 8 != CLASS_HOST_BRIDGE))
+		return;
+	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
+		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16, .class_revision = host_pci_read(i, 8, 4),
+		.subsystem = host_pci_read(i, 0x2c, 4),
+	} : (struct stub){
+		/* An ID and a class that no driver takes. */
+		.bus = bus, .devfn = devfn, .id = f.vendor | 0xffff0000u, .class_revision = 0xff000000, .header = HEADER_MULTI,
+	};
+}
+
+static u32 io_read(void *ctx, u16 offset, unsigned size)
+{
+	return host_pci_read((unsigned)(uintptr_t)ctx, offset, size);
+}
+
+static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
+{
+	host_pci_write((unsigned)(uintptr_t)ctx, offset, size, value);
+}
+
+static int create_device(struct vm *vm, struct root *r, unsigned n)
+{
+	const struct host_pci_function *f = &r->pci.function[n];
+	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
+	struct pci_device *d = host_pages_alloc(PAGES_OF(struct pci_device), -1);
+	struct pci_config_bar bar[PCI_CONFIG_BARS];
+	struct pci_config_cap caps[PCI_CONFIG_CAPS];
+	struct host_pci_cap cap[PCI_CONFIG_CAPS];
+	unsigned nr = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
+	int err;
+
+	if (!d) {
+		vm_log(vm, "no memory for a PCI function");
+		return -ENOMEM;
+	}
+	r->pci.device[n] = d;
+	d->vm = vm;
+	d->host = f;
+	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+		bar[i] = (struct pci_config_bar){ f->bar[i].base, f->bar[i].size, f->bar[i].flags };
+	for (unsigned i = 0; i < MIN(nr, PCI_CONFIG_CAPS); i++)
+		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
+	if (pci_config_init(&d->config, &io, bar, f->extended, caps, nr))
+		return fail(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3, f->devfn & 7u);
+	err = pci_msi_create(d);
+	err = err ? err : pci_bars_create(d);
+	if (!err)
+		vm_log(vm, "pci: %02x:%02x.%u %04x:%04x class %06x, %u capabilities, MSI-X %u", f->bus, f->devfn >> 3,
+		       f->devfn & 7u, f->vendor, f->device, f->class_code, nr, d->nr_msix);
+	return err;
+}
+
+static void root_destroy(struct vm *vm, void *instance)
+{
+	struct root *r = instance;
+
+	if (!r)
+		return;
+	for (unsigned i = 0; i < r->pci.nr_functions; i++) {
+		const struct host_pci_function *f = &r->pci.function[i];
+		struct pci_device *d = r->pci.device[i];
+
+		/* Before anything of the VM's is given to others. */
+		if (host_pci_take_back(f->index)) {
+			vm_log(vm, "pci: %02x:%02x.%u does not stop: it and the VM's memory are not used any more", f->bus,
+			       f->devfn >> 3, f->devfn & 7u);
+			vm->quarantined = true;
+		}
+		if (d)
+			pci_msi_destroy(d);
+		host_pages_free(d, PAGES_OF(struct pci_device));
+		spin_lock(&lock);
+		if (!vm->quarantined)
+			owner[f->index] = NULL;
+		spin_unlock(&lock);
+	}
+	vm->pci = NULL;
+	host_pages_free(r, PAGES_OF(struct root));
+}
+
+static int root_create(struct vm *vm, void **instance)
+{
+	struct root *r;
+	int err;
+
+	*instance = NULL;
+	if (!vm->config->nr_pci)
+		return 0;
+	r = host_pages_alloc(PAGES_OF(struct root), -1);
+	if (!r) {
+		vm_log(vm, "no memory for its PCI functions");
+		return -ENOMEM;
+	}
+	vm->pci = &r->pci;
+	r->pci.ecam = host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
+	err = assign_all(vm, r);
+	err = err ? err : vm_register_pio(vm, CONFIG_ADDRESS, 1, &address_ops, r);
+	err = err ? err : vm_register_pio(vm, CONFIG_DATA, 4, &data_ops, r);
+	if (!err && r->pci.ecam)
+		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * BUS_SIZE, &ecam_ops, r);
+	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
+		err = create_device(vm, r, i);
+	if (err) {
+		root_destroy(vm, r);
+		return err;
+	}
+	add_stub(r, 0, 0, true);
+	for (unsigned i = 0; i < r->pci.nr_functions; i++)
+		add_stub(r, r->pci.function[i].bus, r->pci.function[i].devfn & 0xf8, false);
+	*instance = r;
+	return 0;
+}
+
+static void root_vcpu_start(struct vcpu *vcpu, void *instance)
+{
+	const struct root *r = instance;
+
+	for (unsigned i = 0; r && i < r->pci.nr_functions; i++)
+		pci_bars_open_ports(vcpu, r->pci.device[i]);
+}
+
+static const struct vdev root_vdev = {
+	.name = "pci", .create = root_create, .destroy = root_destroy, .vcpu_start = root_vcpu_start,
+};
+VDEV(root_vdev);

@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the core knows of a VM's PCI functions: made by vmm/dev/pci_root.c, shown in the ACPI tables. */
+#ifndef VMM_PCI_H
+#define VMM_PCI_H
+
+#include "vmm/host.h"
+
+#define VM_PCI_FUNCTIONS 16
+
+struct pci_device;
+
+struct vm_pci {
+	bool ecam;       /* there is one, where the host has it */
+	u8 last_bus;
+	u64 ecam_base;
+	unsigned nr_functions;
+	struct host_pci_function function[VM_PCI_FUNCTIONS];
+	struct pci_device *device[VM_PCI_FUNCTIONS]; /* vmm/dev's own */
+};
+
+#endif

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: the configuration space of one assigned PCI function as its
+ * guest sees it: the device's own, through the tables of pci_rules.h, with
+ * BARs and messages that are the guest's. BARs are sized and moved in here;
+ * what follows from it is the caller's. All calls under one lock.
+ */
+#ifndef VMM_PCI_CONFIG_H
+#define VMM_PCI_CONFIG_H
+
+#include <margay/types.h>
+#include "vmm/pci_rules.h"
+
+#define PCI_CONFIG_FIELDS 80
+#define PCI_CONFIG_AREAS 48
+#define PCI_CONFIG_BARS 7 /* the last is the expansion ROM */
+#define PCI_CONFIG_CAPS 48 /* capabilities that a function may have */
+
+/* The device's registers: aligned accesses of 1, 2 or 4 bytes. */
+struct pci_config_io {
+	u32 (*read)(void *ctx, u16 offset, unsigned size);
+	void (*write)(void *ctx, u16 offset, unsigned size, u32 value);
+	void *ctx;
+};
+
+struct pci_config_cap {
+	u16 id;
+	bool extended;
+	u16 offset;
+};
+
+/* As the host found it. size 0: no such BAR; flags: the register's low bits. */
+struct pci_config_bar {
+	u64 base, size;
+	u8 flags;
+};
+
+struct pci_config {
+	struct pci_config_io io;
+	struct pci_config_bar bar[PCI_CONFIG_BARS];
+	bool extended;
+	u16 msi, msix; /* offsets of these capabilities; 0: none */
+	unsigned nr_fields, nr_areas;
+	struct pci_field {
+		struct pci_rule rule; /* offset within the configuration space */
+		u32 value;            /* the bits that are not the device's */
+	} field[PCI_CONFIG_FIELDS];
+	struct {
+		u16 start, end;
+		enum pci_area area;
+	} area[PCI_CONFIG_AREAS];
+};
+
+/* What a write may have changed. */
+#define PCI_CHANGED_DECODE BIT(0) /* where BARs are */
+#define PCI_CHANGED_MSI BIT(1)
+#define PCI_CHANGED_MSIX BIT(2)
+
+/* caps: in list order, standard ones first. 0; -ENOSPC: they are too many, or run out of their space. */
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars, bool extended,
+		    const struct pci_config_cap *caps, unsigned nr_caps);
+
+/* Aligned accesses of 1, 2 or 4 bytes below 4096 (256 where `extended` is false); others read as ones, or do nothing. */
+u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size);
+/* Returns PCI_CHANGED_*. */
+unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 value);
+
+/* Where the guest has put a BAR; false: nowhere, for decoding is off. */
+bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base);
+
+/* The guest's MSI: false when disabled. *count: its messages. */
+bool pci_config_msi(const struct pci_config *c, u64 *address, u32 *data, unsigned *count);
+bool pci_config_msi_64(const struct pci_config *c);
+
+#endif
