@@ -12,7 +12,8 @@ import time
 import margay_run
 import node
 import pytest
-from monitor_console import ESCAPE, Console
+import tiny
+from monitor_console import ESCAPE, Console, vm
 
 STEPS = 24
 PREFIX = re.compile(r"^((notrack|bnd|repz|repnz|rep|lock|cs|ds|data16) +)+")
@@ -103,6 +104,13 @@ class Gdb:
         return int(re.search(r"= (0x[0-9a-f]+)", self.ask("print/x " + expression))[1], 16)
 
 
+def second_port(machine, slow, port):
+    """What gives the machine a second serial port."""
+    if machine == "qemu":
+        return ["-serial", "tcp:127.0.0.1:%d,server=on,wait=off" % port]
+    return ["com2: enabled=1, mode=socket-client, dev=127.0.0.1:%d" % slow.bochs_port]
+
+
 def start(name, machine, cpus):
     slow = Slow() if machine == "bochs" else None
     port = slow.port if slow else free_port()
@@ -111,9 +119,7 @@ def start(name, machine, cpus):
         "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "quiet", name="vm0", cpus=cpus)},
         {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")},
         cmdline="gdb=com2,vm0", elf=elf)
-    extra = (["-serial", "tcp:127.0.0.1:%d,server=on,wait=off" % port] if machine == "qemu" else
-             ["com2: enabled=1, mode=socket-client, dev=127.0.0.1:%d" % slow.bochs_port])
-    return port, node.start(name, machine, iso, cpus=cpus, extra=extra)
+    return port, node.start(name, machine, iso, cpus=cpus, extra=second_port(machine, slow, port))
 
 
 def shell(running, command, pattern):
@@ -235,3 +241,34 @@ def test_debug():
 @pytest.mark.full
 def test_debug_on_vtx():
     debug("bochs", 1)
+
+
+@pytest.mark.parametrize("machine", node.MACHINES)
+def test_tiny_guest(machine):
+    """A guest that loops with interrupts off: an instruction that jumps to itself, by both kinds of breakpoints and by steps."""
+    slow = Slow() if machine == "bochs" else None
+    port = slow.port if slow else free_port()
+    iso = node.margay_iso("gdb-tiny-" + machine, {"a.conf": vm("a", "hang", machine)}, {"behave": tiny.elf("behave")},
+                          "gdb=com2,a", check=False, elf=node.variant("gdb", "GDB=y"))
+    with node.start("gdb-tiny", machine, iso, memory="512M", extra=second_port(machine, slow, port)) as running:
+        at = int(running.expect(r"^behave: hangs at (\w+) in ")[1], 16)
+        with Gdb(port) as gdb:
+            assert gdb.number("$pc") == at and gdb.number("$rax") == 0x1122334455667788 and not gdb.number("$eflags") & 0x200
+            assert re.search(r"jmp +%#x" % at, gdb.ask("x/i $pc")), gdb.ask("x/i $pc")
+            for _ in range(3):
+                gdb.ask("stepi")
+                assert gdb.number("$pc") == at and not gdb.number("$eflags") & 0x100
+            for command in ("hbreak", "break"):
+                gdb.ask("%s *%#x" % (command, at))
+                for _ in range(2):
+                    assert "Breakpoint" in gdb.ask("continue")
+                    assert gdb.number("$pc") == at
+                gdb.ask("delete")
+            gdb.ask("set var *(unsigned char *)($pc + 1) = 0")  # jmp to the next instruction
+            gdb.ask("stepi")
+            assert gdb.number("$pc") == at + 2
+            gdb.ask("set var *(unsigned char *)%#x = 0xfe" % (at + 1))
+            gdb.ask("set var $pc = %#x" % at)
+            assert "SIGINT" in gdb.ask("continue", interrupt=True)
+            gdb.ask("kill")
+        running.expect("^a: end=stopped")
