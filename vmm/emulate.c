@@ -60,9 +60,29 @@ int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
 	return -EINVAL;
 }
 
-/* The instruction, or one repetition of it, is done: the shadow ends, a single-step trap comes. */
+void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
+{
+	static const u8 bytes[] = { 1, 2, 8, 4 };
+	u64 dr7 = hvm->get(vcpu, HVM_DR7);
+
+	/* A debugger's are not looked for here, nor the guest's while it has the registers. */
+	if (likely(!(dr7 & DR7_ENABLED)) || (IS_ENABLED(CONFIG_GDB) && vcpu->debug.own))
+		return;
+	if (watch == WATCH_IO && !(hvm->get(vcpu, HVM_CR4) & CR4_DE))
+		return;
+	for (unsigned n = 0; n < 4; n++) {
+		u64 len = bytes[DR7_LEN(dr7, n)], at = hvm->get(vcpu, HVM_DR0 + n) & ~(len - 1);
+
+		if (dr7 >> n * 2 & 3 && watch >> DR7_RW(dr7, n) & 1 && addr < at + len && at < addr + size)
+			vcpu->watched |= (u8)BIT(n);
+	}
+}
+
+/* The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or breakpoint comes. */
 static void retire(struct vcpu *vcpu)
 {
+	u64 traps = vcpu->watched | (vcpu->regs.rflags & RFLAGS_TF ? DR6_BS : 0);
+
 	vcpu->retries = 0;
 	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
 	vcpu->regs.rflags &= ~RFLAGS_RF;
@@ -70,8 +90,8 @@ static void retire(struct vcpu *vcpu)
 		hvm->set(vcpu, HVM_INTR_SHADOW, 0);
 	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE) {
 		vcpu->debug.retired = true;
-	} else if (unlikely(vcpu->regs.rflags & RFLAGS_TF)) {
-		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | BIT(14)); /* BS */
+	} else if (unlikely(traps)) {
+		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | DR6_ACTIVE_LOW | traps);
 		vcpu_raise(vcpu, VEC_DB);
 	}
 }
@@ -228,7 +248,7 @@ bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn)
 
 bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn)
 {
-	if (likely(!(vcpu->regs.rflags & RFLAGS_TF)) || !emulate_string_more(vcpu, insn))
+	if (likely(!(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) || !emulate_string_more(vcpu, insn))
 		return false;
 	retire(vcpu);
 	return true;
@@ -324,6 +344,7 @@ static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u6
 
 	if (err)
 		return err;
+	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
 	if (!write)
 		*value = 0;
 	access_page(vcpu, page[0], first, write, value);

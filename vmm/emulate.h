@@ -32,6 +32,14 @@ int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
 /* Would emulate_mem_write() do it? 0, or -EFAULT with the exception raised. */
 int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size);
 
+/* What a breakpoint waits for, by the bits R/W of DR7 that do. */
+enum { WATCH_WRITE = BIT(1) | BIT(3), WATCH_IO = BIT(2), WATCH_READ = BIT(3) };
+/*
+ * The instruction in hand accesses this address or port: the breakpoints
+ * (DR0-DR3) that it meets make a #DB behind it.
+ */
+void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch);
+
 /* Linear address of the instruction's memory operand; of a string operand at rSI (seg) or rDI (ES). */
 u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
 u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer);
@@ -39,8 +47,8 @@ u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr 
 /* One element of a string instruction is done: rSI and/or rDI step on, rCX counts. */
 void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di);
 /*
- * Between two repetitions: true when the guest single-steps, and the trap for
- * the one that is done has been raised; leave RIP on the instruction.
+ * Between two repetitions: true when the guest single-steps or the one that is
+ * done met a breakpoint, and its trap has been raised; leave RIP on the instruction.
  */
 bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn);
 /* False when a REP instruction has nothing left to do. */

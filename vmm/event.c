@@ -47,6 +47,7 @@ static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 {
 	struct hvm_event *e = &vcpu->event;
 
+	vcpu->watched = 0; /* told by this #DB, or the instruction faulted */
 	if (e->type == HVM_EVENT_EXCEPTION) {
 		if (e->vector == VEC_DF && (contributory(vector) || page_fault(vector))) {
 			vcpu_die(vcpu, VM_END_TRIPLE_FAULT);

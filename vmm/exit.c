@@ -37,7 +37,10 @@ static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
 	}
 	if (exit->exception.vector == VEC_DB) {
 		/* An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM reports no new bits. */
-		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | exit->exception.qualification);
+		u64 bits = exit->exception.qualification;
+
+		if (bits)
+			hvm->set(vcpu, HVM_DR6, (hvm->get(vcpu, HVM_DR6) | DR6_ACTIVE_LOW | bits) ^ (bits & DR6_ACTIVE_LOW));
 		hvm->set(vcpu, HVM_DR7, hvm->get(vcpu, HVM_DR7) & ~BIT(13)); /* GD */
 	}
 	if (exit->exception.has_error)

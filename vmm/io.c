@@ -46,6 +46,7 @@ static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool 
 
 		if (i == STRING_BATCH)
 			return -EAGAIN;
+		emulate_watch(vcpu, port, insn->opsize, WATCH_IO);
 		if (in) {
 			u64 gva = emulate_string_operand(vcpu, insn, GPR_RDI);
 
@@ -88,6 +89,7 @@ void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
 			emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
 		return;
 	}
+	emulate_watch(vcpu, port, size, WATCH_IO);
 	if (exit->io.in)
 		emulate_set_gpr(vcpu, GPR_RAX, size, true, truncate(port_in(vcpu, port, size), size));
 	else

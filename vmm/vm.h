@@ -83,6 +83,7 @@ struct vcpu {
 	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
+	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
 	u16 retries;              /* emulate_again() */
 	u32 ext_topology[2];      /* EBX, ECX of its CPUID leaf 0x8000001E */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */

@@ -5,8 +5,6 @@
  */
 #include "arch/x86_64/svm/svm.h"
 
-#define DR6_BS BIT(14)
-
 void svm_request_irq_window(struct vcpu *vcpu, bool on)
 {
 	struct vmcb *v = svm_vcpu(vcpu)->vmcb;
@@ -174,7 +172,7 @@ static const struct {
 	{ SVM_EXIT_XSETBV, VMEXIT_XSETBV },     { SVM_EXIT_INVD, VMEXIT_WBINVD },
 	{ SVM_EXIT_WBINVD, VMEXIT_WBINVD },     { SVM_EXIT_RDPMC, VMEXIT_RDPMC },
 	{ SVM_EXIT_MONITOR, VMEXIT_MWAIT },     { SVM_EXIT_MWAIT, VMEXIT_MWAIT },
-	{ SVM_EXIT_INVLPGA, VMEXIT_VIRT_INSN }, { SVM_EXIT_TASK_SWITCH, VMEXIT_TASK_SWITCH },
+	{ SVM_EXIT_INVLPGA, VMEXIT_VIRT_INSN },
 	{ SVM_EXIT_INIT, VMEXIT_INIT },         { SVM_EXIT_SHUTDOWN, VMEXIT_TRIPLE_FAULT },
 };
 
