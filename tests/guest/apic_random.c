@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * FULL: new, not yet run often enough for every submission
  * CMDLINE: seed=20261121 rounds=4000
  *
  * The local APIC and the I/O APIC at random: every offset and width of the two

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * FULL: new, not yet run often enough for every submission
  * CPUS: 2
  *
  * Interprocessor interrupts of all kinds (SDM vol. 3, 11.6 and 11.12.10):

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * FULL: new, not yet run often enough for every submission
  * CPUS: 2
- * CMDLINE: kicks=1000 flushes=2000
+ * CMDLINE: kicks=300 flushes=500
  *
  * Kicks, none lost: each interrupt, NMI and second-level flush from CPU 0 makes
  * the hypervisor kick CPU 1 out of whatever it does, and the next one follows

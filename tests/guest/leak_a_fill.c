@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * FULL: new, not yet run often enough for every submission
  *
  * Fills every register that a guest can reach with a value of its own, and
  * ends. leak_b_read.c, the next VM on the same CPU, must find none of it.

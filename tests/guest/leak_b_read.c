@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * FULL: new, not yet run often enough for every submission
  *
  * Runs on the CPU that leak_a_fill.c has left, and finds every register at its
  * power-on value.

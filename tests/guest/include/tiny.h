@@ -46,6 +46,12 @@ void smp_run(unsigned cpu, void (*fn)(void *arg), void *arg);
 /* Waits until the CPU has done its work. */
 void smp_wait(unsigned cpu);
 
+/*
+ * Runs fn, 32-bit code, in protected mode without paging, at the same stack, and
+ * comes back to 64-bit mode; descriptors and IDT are as before then. What fn left in EAX.
+ */
+u32 legacy_call(void (*fn)(void));
+
 /* Leaf entries of the identity map, split to 4 KiB where needed: sets the entry of a page; flags 0 unmaps it. */
 enum { PTE_P = 1, PTE_W = 2, PTE_U = 4 };
 #define PTE_NX BIT(63)
