@@ -131,24 +131,32 @@ ABSENT   := $(foreach f,$(FEATURES),$(if $(CONFIG_$(f)),,$(files-$(f))))
 CSRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.c))))
 ASRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm))))
 
-OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),-Oz,$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
+# Of what -Oz leaves on, some make code larger all the same. The whole program is compiled as one.
+SMALL    := -Oz -fno-jump-tables -fno-if-conversion -fno-inline-functions-called-once -fno-shrink-wrap \
+	-fno-tree-dominator-opts -fno-move-loop-invariants -flto=1 -flto-partition=one
+OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),$(SMALL),$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
 	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer)
-# Objects by what they were compiled with: the flags here, the options that they mention by tools/fixdep.
-O    := $(B)/obj/$(subst $(eval) ,,$(strip $(OPTIMIZE)))
+# Objects by what they were compiled with: the flags here (without =, which would make an assignment of a rule in a .d
+# file), the options that they mention by tools/fixdep.
+O    := $(B)/obj/$(subst =,,$(subst $(eval) ,,$(strip $(OPTIMIZE))))
 OBJS := $(CSRC:%.c=$(O)/%.o) $(ASRC:%.asm=$(O)/%.asm.o)
 LDS  := $(A)/boot/margay.lds
 
 WARN   := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes -Wvla
-CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel \
-	-mno-red-zone -mgeneral-regs-only -fno-stack-protector -fno-strict-aliasing -fno-common -ffunction-sections \
-	-fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none $(WARN) -Iinclude -I. -include $(B)/config.h
+CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel -mno-red-zone \
+	-mgeneral-regs-only -mpreferred-stack-boundary=3 -malign-data=abi -fno-stack-protector -fno-strict-aliasing \
+	-fno-common -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none \
+	$(WARN) -Iinclude -I. -include $(B)/config.h
 # What runs for a reader only, once or at a command, is made small where the rest is made fast.
 $(addprefix $(O)/,vmm/hwcheck.o vmm/hwcheck_proposal.o vmm/pci_report.o vmm/report.o kernel/pciinfo.o kernel/host_check.o): \
 	CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
-LDFLAGS := -m elf_x86_64 --gc-sections -nostdlib -static -no-pie -z max-page-size=0x1000 -z noexecstack --build-id=none \
-	--no-warn-rwx-segments --fatal-warnings -T $(LDS)
+LINK := $(CC) $(CFLAGS) -nostdlib -static -no-pie -T $(LDS) \
+	-Wl,--gc-sections,-z,max-page-size=0x1000,-z,noexecstack,--build-id=none,--no-warn-rwx-segments,--fatal-warnings
+
+# The compiler calls these by itself, after it has seen the whole program.
+$(O)/kernel/string.o: CFLAGS += -fno-lto
 
 $(O)/%.o: %.c Makefile
 	$(call say,CC,$<)
@@ -173,7 +181,7 @@ ifdef CONFIG_SYMBOLS
 # move what it names.
 $(B)/margay.pass1.elf: $(OBJS) $(LDS) $(B)/objects.list
 	$(call say,LD,$@)
-	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS)
+	$(Q)$(LINK) -o $@ $(OBJS)
 
 $(B)/symtab.S: $(B)/margay.pass1.elf tools/mksyms
 	$(call say,SYMS,$@)
@@ -184,11 +192,11 @@ $(B)/symtab.o: $(B)/symtab.S
 
 $(B)/margay.elf: $(OBJS) $(B)/symtab.o $(LDS)
 	$(call say,LD,$@)
-	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS) $(B)/symtab.o
+	$(Q)$(LINK) -o $@ $(OBJS) $(B)/symtab.o
 else
 $(B)/margay.elf: $(OBJS) $(LDS) $(B)/objects.list
 	$(call say,LD,$@)
-	$(Q)$(LD) $(LDFLAGS) -o $@ $(OBJS)
+	$(Q)$(LINK) -o $@ $(OBJS)
 endif
 
 # ---- tools for the build host -----------------------------------------------

@@ -9,7 +9,8 @@ files-SVM             := arch/x86_64/svm/%
 files-CONSOLE         := kernel/console.c kernel/serial.c drivers/uart8250.c
 files-HWCHECK         := vmm/hwcheck% kernel/host_check.c
 files-REPORT          := vmm/report.c vmm/pci_report.c
-files-PCI             := kernel/pci.c kernel/pcicap.c
+files-NUMA            := kernel/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
+files-PCI             := kernel/pci.c kernel/pcicap.c kernel/acpi/mcfg.c
 files-PCI_INFO        := kernel/pciinfo.c
 files-PASSTHROUGH     := kernel/msi.c kernel/pci_function.c kernel/host_pci.c kernel/host_passthrough.c \
 	vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_%
@@ -22,6 +23,7 @@ files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
 files-MULTIBOOT       := vmm/multiboot.c vmm/load_multiboot.c
 files-MONITOR_CONSOLE := vmm/console/% vmm/control.c
+files-DUMPS           := vmm/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
 files-TELEMETRY       := vmm/telemetry.c
 files-GDB             := vmm/gdb/% kernel/gdb_port.c
 files-DEBUG_CLOCK     := kernel/clock_reference.c vmm/dev/debug_clock.c

@@ -14,6 +14,7 @@
 #define NUMA_LOCAL_DISTANCE 10
 #define NUMA_REMOTE_DISTANCE 20
 
+#if IS_ENABLED(CONFIG_NUMA)
 /*
  * Either may be NULL. Returns NULL, or why a table was not used: a bad SRAT
  * leaves one node, a bad SLIT the distances 10 and 20.
@@ -32,5 +33,57 @@ bool numa_apic_id(unsigned i, u32 *apic_id);
 
 /* The i-th memory range that SRAT names, sorted by address; false past the last. */
 bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node);
+
+#else
+/* Without CONFIG_NUMA all CPUs and all memory are of one node. */
+
+static inline const char *numa_init(const struct srat_info *srat, const struct slit_info *slit)
+{
+	(void)srat;
+	(void)slit;
+	return NULL;
+}
+
+static inline unsigned numa_node_count(void)
+{
+	return 1;
+}
+
+static inline unsigned numa_node_of_address(u64 pa)
+{
+	(void)pa;
+	return 0;
+}
+
+static inline unsigned numa_node_of_apic_id(u32 apic_id)
+{
+	(void)apic_id;
+	return 0;
+}
+
+static inline u8 numa_distance(unsigned from, unsigned to)
+{
+	(void)from;
+	(void)to;
+	return NUMA_LOCAL_DISTANCE;
+}
+
+static inline bool numa_apic_id(unsigned i, u32 *apic_id)
+{
+	(void)i;
+	(void)apic_id;
+	return false;
+}
+
+static inline bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node)
+{
+	(void)i;
+	(void)start;
+	(void)end;
+	(void)node;
+	return false;
+}
+
+#endif
 
 #endif

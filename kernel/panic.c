@@ -208,6 +208,8 @@ void panic_trap(const struct trap_frame *f, const char *what)
 	begin();
 	printk_error("panic on CPU %u: %s, error code %#lx", this_cpu()->id, what, f->error);
 	show_address("rip ", f->rip);
+	if (!IS_ENABLED(CONFIG_DUMPS))
+		end();
 	printk_error("  rax %016lx rbx %016lx rcx %016lx rdx %016lx", f->rax, f->rbx, f->rcx, f->rdx);
 	printk_error("  rsi %016lx rdi %016lx rbp %016lx rsp %016lx", f->rsi, f->rdi, f->rbp, f->rsp);
 	printk_error("  r8  %016lx r9  %016lx r10 %016lx r11 %016lx", f->r8, f->r9, f->r10, f->r11);

@@ -20,7 +20,7 @@ bool cpuid_policy_documented_hidden(unsigned i, struct cpuid_difference *out)
 	for (unsigned k = 0; (r = row(k)); k++) {
 		if (!r->reason || i--)
 			continue;
-		*out = (struct cpuid_difference){ r->leaf, r->name, change[r->rule], r->reason };
+		*out = (struct cpuid_difference){ cpuid_row_leaf(r), r->name, change[r->rule], r->reason };
 		return true;
 	}
 	if (i >= cpuid_hidden_leaves_count)

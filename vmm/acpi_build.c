@@ -353,8 +353,10 @@ int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size
 	err = build_dsdt(&b, &dsdt);
 	err = err ? err : build_fadt(&b, dsdt);
 	err = err ? err : build_madt(&b);
-	err = err ? err : build_srat(&b);
-	err = err ? err : build_slit(&b);
+	if (IS_ENABLED(CONFIG_NUMA)) {
+		err = err ? err : build_srat(&b);
+		err = err ? err : build_slit(&b);
+	}
 	err = err ? err : build_mcfg(&b);
 	err = err ? err : build_roots(&b, rsdp);
 	if (!err && used)

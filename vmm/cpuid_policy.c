@@ -13,7 +13,6 @@
 #include "vmm/platform.h"
 
 #define LEAF_MAX 0x24u
-#define LEAF_EXT 0x80000000u
 #define LEAF_EXT_MAX 0x80000021u
 #define LEAF_HYPERVISOR 0x40000000u
 #define LEAF_HYPERVISOR_TIMING 0x40000010u
@@ -87,12 +86,20 @@ static bool need_met(const struct build *b, u8 need)
 	return false;
 }
 
+/* By enum cpuid_xstate. */
+static const u32 xstate_needed[] = {
+	[XSTATE_AVX] = XCR0_AVX,
+	[XSTATE_AVX512] = XCR0_AVX | XCR0_OPMASK | XCR0_ZMM_HI256 | XCR0_HI16_ZMM,
+	[XSTATE_AMX] = XCR0_TILECFG | XCR0_TILEDATA,
+	[XSTATE_PKRU] = XCR0_PKRU,
+};
+
 static bool row_shown(const struct build *b, const struct cpuid_row *row, u32 host_reg)
 {
 	if (row->rule == FORCE)
 		return true;
 	return row->rule == SHOW && host_reg >> row->bit & 1 && need_met(b, row->need) &&
-	       !(row->xcr0 & ~b->t->xcr0_allowed) && !(row->cr4 & ~b->in->caps->cr4_allowed);
+	       !(xstate_needed[row->xstate] & ~b->t->xcr0_allowed) && (row->ext || !(row->control & ~b->in->caps->cr4_allowed));
 }
 
 /* The leaf's feature bits by the rows; registers without rows are 0. */
@@ -105,11 +112,10 @@ static struct cpuid_regs features(struct build *b, u32 leaf, u32 subleaf)
 	u32 out[4] = { 0 };
 
 	for (const struct cpuid_row *row = rows; row < rows + n; row++) {
-		if (row->leaf != leaf || row->subleaf != subleaf || !row_shown(b, row, in[row->reg]))
+		if (cpuid_row_leaf(row) != leaf || row->subleaf != subleaf || !row_shown(b, row, in[row->reg]))
 			continue;
 		out[row->reg] |= 1u << row->bit;
-		b->t->cr4_allowed |= row->cr4;
-		b->t->efer_allowed |= row->efer;
+		*(row->ext ? &b->t->efer_allowed : &b->t->cr4_allowed) |= row->control;
 	}
 	return (struct cpuid_regs){ out[CPUID_EAX], out[CPUID_EBX], out[CPUID_ECX], out[CPUID_EDX] };
 }

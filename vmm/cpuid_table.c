@@ -20,9 +20,9 @@
 #define R_HYBRID "a VM is not bound to one kind of core"
 #define R_FRED "FRED needs VMCS fields that are not used"
 
-#define AVX .xcr0 = XCR0_AVX
-#define AVX512 .xcr0 = XCR0_AVX | XCR0_OPMASK | XCR0_ZMM_HI256 | XCR0_HI16_ZMM
-#define AMX .xcr0 = XCR0_TILECFG | XCR0_TILEDATA
+#define AVX .xstate = XSTATE_AVX
+#define AVX512 .xstate = XSTATE_AVX512
+#define AMX .xstate = XSTATE_AMX
 
 const struct cpuid_row cpuid_rows_basic[] = {
 	/* leaf 1 */
@@ -42,7 +42,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 1, 0, CPUID_ECX, 13, SHOW, .name = TEXT("cx16") },
 	HIDDEN(1, 0, CPUID_ECX, 14, "xtpr", R_FIRMWARE)
 	HIDDEN(1, 0, CPUID_ECX, 15, "pdcm", R_PMU)
-	{ 1, 0, CPUID_ECX, 17, SHOW, .name = TEXT("pcid"), .reason = TEXT(R_CONTROL), .need = NEED_PCID, .cr4 = CR4_PCIDE },
+	{ 1, 0, CPUID_ECX, 17, SHOW, .name = TEXT("pcid"), .reason = TEXT(R_CONTROL), .need = NEED_PCID, .control = CR4_PCIDE },
 	HIDDEN(1, 0, CPUID_ECX, 18, "dca", R_FIRMWARE)
 	{ 1, 0, CPUID_ECX, 19, SHOW, .name = TEXT("sse4_1") },
 	{ 1, 0, CPUID_ECX, 20, SHOW, .name = TEXT("sse4_2") },
@@ -51,25 +51,25 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 1, 0, CPUID_ECX, 23, SHOW, .name = TEXT("popcnt") },
 	{ 1, 0, CPUID_ECX, 24, FORCE, .name = TEXT("tsc_deadline_timer"), .reason = TEXT(R_LAPIC) },
 	{ 1, 0, CPUID_ECX, 25, SHOW, .name = TEXT("aes") },
-	{ 1, 0, CPUID_ECX, 26, SHOW, .name = TEXT("xsave"), .xcr0 = XCR0_X87 | XCR0_SSE, .cr4 = CR4_OSXSAVE },
+	{ 1, 0, CPUID_ECX, 26, SHOW, .name = TEXT("xsave"), .control = CR4_OSXSAVE },
 	{ 1, 0, CPUID_ECX, 27, DYNAMIC, .name = TEXT("osxsave"), .reason = TEXT("mirrors CR4.OSXSAVE") },
 	{ 1, 0, CPUID_ECX, 28, SHOW, .name = TEXT("avx"), AVX },
 	{ 1, 0, CPUID_ECX, 29, SHOW, .name = TEXT("f16c"), AVX },
 	{ 1, 0, CPUID_ECX, 30, SHOW, .name = TEXT("rdrand") },
 	{ 1, 0, CPUID_ECX, 31, FORCE, .name = TEXT("hypervisor"), .reason = TEXT("this is a virtual machine") },
 	{ 1, 0, CPUID_EDX, 0, SHOW, .name = TEXT("fpu") },
-	{ 1, 0, CPUID_EDX, 1, SHOW, .name = TEXT("vme"), .cr4 = CR4_VME | CR4_PVI },
-	{ 1, 0, CPUID_EDX, 2, SHOW, .name = TEXT("de"), .cr4 = CR4_DE },
-	{ 1, 0, CPUID_EDX, 3, SHOW, .name = TEXT("pse"), .cr4 = CR4_PSE },
-	{ 1, 0, CPUID_EDX, 4, SHOW, .name = TEXT("tsc"), .cr4 = CR4_TSD },
+	{ 1, 0, CPUID_EDX, 1, SHOW, .name = TEXT("vme"), .control = CR4_VME | CR4_PVI },
+	{ 1, 0, CPUID_EDX, 2, SHOW, .name = TEXT("de"), .control = CR4_DE },
+	{ 1, 0, CPUID_EDX, 3, SHOW, .name = TEXT("pse"), .control = CR4_PSE },
+	{ 1, 0, CPUID_EDX, 4, SHOW, .name = TEXT("tsc"), .control = CR4_TSD },
 	{ 1, 0, CPUID_EDX, 5, SHOW, .name = TEXT("msr") },
-	{ 1, 0, CPUID_EDX, 6, SHOW, .name = TEXT("pae"), .cr4 = CR4_PAE },
-	{ 1, 0, CPUID_EDX, 7, SHOW, .name = TEXT("mce"), .cr4 = CR4_MCE },
+	{ 1, 0, CPUID_EDX, 6, SHOW, .name = TEXT("pae"), .control = CR4_PAE },
+	{ 1, 0, CPUID_EDX, 7, SHOW, .name = TEXT("mce"), .control = CR4_MCE },
 	{ 1, 0, CPUID_EDX, 8, SHOW, .name = TEXT("cx8") },
 	{ 1, 0, CPUID_EDX, 9, DYNAMIC, .name = TEXT("apic"), .reason = TEXT("mirrors IA32_APIC_BASE.EN") },
 	{ 1, 0, CPUID_EDX, 11, SHOW, .name = TEXT("sep") },
 	{ 1, 0, CPUID_EDX, 12, SHOW, .name = TEXT("mtrr") },
-	{ 1, 0, CPUID_EDX, 13, SHOW, .name = TEXT("pge"), .cr4 = CR4_PGE },
+	{ 1, 0, CPUID_EDX, 13, SHOW, .name = TEXT("pge"), .control = CR4_PGE },
 	{ 1, 0, CPUID_EDX, 14, SHOW, .name = TEXT("mca") },
 	{ 1, 0, CPUID_EDX, 15, SHOW, .name = TEXT("cmov") },
 	{ 1, 0, CPUID_EDX, 16, SHOW, .name = TEXT("pat") },
@@ -79,8 +79,8 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	HIDDEN(1, 0, CPUID_EDX, 21, "dts", R_DS)
 	HIDDEN(1, 0, CPUID_EDX, 22, "acpi", R_POWER)
 	{ 1, 0, CPUID_EDX, 23, SHOW, .name = TEXT("mmx") },
-	{ 1, 0, CPUID_EDX, 24, SHOW, .name = TEXT("fxsr"), .cr4 = CR4_OSFXSR },
-	{ 1, 0, CPUID_EDX, 25, SHOW, .name = TEXT("sse"), .cr4 = CR4_OSXMMEXCPT },
+	{ 1, 0, CPUID_EDX, 24, SHOW, .name = TEXT("fxsr"), .control = CR4_OSFXSR },
+	{ 1, 0, CPUID_EDX, 25, SHOW, .name = TEXT("sse"), .control = CR4_OSXMMEXCPT },
 	{ 1, 0, CPUID_EDX, 26, SHOW, .name = TEXT("sse2") },
 	{ 1, 0, CPUID_EDX, 27, SHOW, .name = TEXT("ss") },
 	{ 1, 0, CPUID_EDX, 28, SHOW, .name = TEXT("ht") },
@@ -104,14 +104,14 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	HIDDEN(6, 0, CPUID_ECX, 3, "epb", R_POWER)
 
 	/* leaf 7: structured extended features */
-	{ 7, 0, CPUID_EBX, 0, SHOW, .name = TEXT("fsgsbase"), .cr4 = CR4_FSGSBASE },
+	{ 7, 0, CPUID_EBX, 0, SHOW, .name = TEXT("fsgsbase"), .control = CR4_FSGSBASE },
 	{ 7, 0, CPUID_EBX, 1, SHOW, .name = TEXT("tsc_adjust") },
 	HIDDEN(7, 0, CPUID_EBX, 2, "sgx", R_SGX)
 	{ 7, 0, CPUID_EBX, 3, SHOW, .name = TEXT("bmi1") },
 	{ 7, 0, CPUID_EBX, 4, SHOW, .name = TEXT("hle") },
 	{ 7, 0, CPUID_EBX, 5, SHOW, .name = TEXT("avx2"), AVX },
 	{ 7, 0, CPUID_EBX, 6, SHOW, .name = TEXT("fdp_excptn_only") },
-	{ 7, 0, CPUID_EBX, 7, SHOW, .name = TEXT("smep"), .cr4 = CR4_SMEP },
+	{ 7, 0, CPUID_EBX, 7, SHOW, .name = TEXT("smep"), .control = CR4_SMEP },
 	{ 7, 0, CPUID_EBX, 8, SHOW, .name = TEXT("bmi2") },
 	{ 7, 0, CPUID_EBX, 9, SHOW, .name = TEXT("erms") },
 	{ 7, 0, CPUID_EBX, 10, SHOW, .name = TEXT("invpcid"), .reason = TEXT(R_CONTROL), .need = NEED_INVPCID },
@@ -124,7 +124,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 7, 0, CPUID_EBX, 17, SHOW, .name = TEXT("avx512dq"), AVX512 },
 	{ 7, 0, CPUID_EBX, 18, SHOW, .name = TEXT("rdseed") },
 	{ 7, 0, CPUID_EBX, 19, SHOW, .name = TEXT("adx") },
-	{ 7, 0, CPUID_EBX, 20, SHOW, .name = TEXT("smap"), .cr4 = CR4_SMAP },
+	{ 7, 0, CPUID_EBX, 20, SHOW, .name = TEXT("smap"), .control = CR4_SMAP },
 	{ 7, 0, CPUID_EBX, 21, SHOW, .name = TEXT("avx512ifma"), AVX512 },
 	{ 7, 0, CPUID_EBX, 23, SHOW, .name = TEXT("clflushopt") },
 	{ 7, 0, CPUID_EBX, 24, SHOW, .name = TEXT("clwb") },
@@ -137,8 +137,8 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 7, 0, CPUID_EBX, 31, SHOW, .name = TEXT("avx512vl"), AVX512 },
 	{ 7, 0, CPUID_ECX, 0, SHOW, .name = TEXT("prefetchwt1") },
 	{ 7, 0, CPUID_ECX, 1, SHOW, .name = TEXT("avx512vbmi"), AVX512 },
-	{ 7, 0, CPUID_ECX, 2, SHOW, .name = TEXT("umip"), .cr4 = CR4_UMIP },
-	{ 7, 0, CPUID_ECX, 3, SHOW, .name = TEXT("pku"), .xcr0 = XCR0_PKRU, .cr4 = CR4_PKE },
+	{ 7, 0, CPUID_ECX, 2, SHOW, .name = TEXT("umip"), .control = CR4_UMIP },
+	{ 7, 0, CPUID_ECX, 3, SHOW, .name = TEXT("pku"), .xstate = XSTATE_PKRU, .control = CR4_PKE },
 	{ 7, 0, CPUID_ECX, 4, DYNAMIC, .name = TEXT("ospke"), .reason = TEXT("mirrors CR4.PKE") },
 	{ 7, 0, CPUID_ECX, 5, SHOW, .name = TEXT("waitpkg"), .reason = TEXT(R_CONTROL), .need = NEED_WAITPKG },
 	{ 7, 0, CPUID_ECX, 6, SHOW, .name = TEXT("avx512_vbmi2"), AVX512 },

@@ -17,6 +17,9 @@ enum cpuid_rule {
 	DYNAMIC, /* follows the vCPU's state, cpuid_policy_get() */
 };
 
+/* The state components that an instruction set uses: a SHOW bit needs all of them in the XCR0 that a guest may set. */
+enum cpuid_xstate { XSTATE_NONE, XSTATE_AVX, XSTATE_AVX512, XSTATE_AMX, XSTATE_PKRU };
+
 /* What a SHOW bit needs beside the host's own bit: fields of struct hvm_caps and struct cpuid_input. */
 enum cpuid_need {
 	NEED_NOTHING,
@@ -39,18 +42,30 @@ typedef struct {} cpuid_text;
 #endif
 
 struct cpuid_row {
-	u32 leaf;
-	u32 subleaf : 4;
+	u32 leaf : 6;      /* without LEAF_EXT, which EXT() adds: cpuid_row_leaf() */
+	u32 subleaf : 2;
 	u32 reg : 2;       /* enum cpuid_reg */
 	u32 bit : 5;
 	u32 rule : 2;      /* enum cpuid_rule */
-	u32 need : 4;      /* enum cpuid_need */
-	u32 xcr0;          /* state components that it uses: all must be allowed */
-	u32 cr4;           /* CR4 bits that it brings: all must be allowed by hardware */
-	u32 efer;          /* EFER bits that it brings */
+	u32 need : 3;      /* enum cpuid_need */
+	u32 xstate : 3;    /* enum cpuid_xstate */
+	u32 ext : 1;
+	u32 control : 24;  /* brings these bits: of CR4, where hardware must allow all; in an extended leaf, of EFER */
 	cpuid_text name;   /* as in Linux' flags where Linux has one */
 	cpuid_text reason; /* why it may differ from the host; NULL: it does not */
-};
+} __packed;
+#if !__STDC_HOSTED__
+static_assert(sizeof(struct cpuid_row) == 6, "there are about 200");
+#endif
+
+#define LEAF_EXT 0x80000000u
+/* The leaf of a row in the extended range. */
+#define EXT(n) .ext = 1, .leaf = n
+
+static inline u32 cpuid_row_leaf(const struct cpuid_row *row)
+{
+	return row->leaf | (row->ext ? LEAF_EXT : 0);
+}
 
 /* A row whose rule is HIDE: a bit without a row is hidden as well. */
 #if __STDC_HOSTED__

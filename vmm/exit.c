@@ -130,7 +130,8 @@ static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#llx, RIP %#llx", vcpu->id,
 	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, (unsigned long long)exit->raw,
 	       (unsigned long long)vcpu->regs.rip);
-	hvm->dump(vcpu);
+	if (IS_ENABLED(CONFIG_DUMPS))
+		hvm->dump(vcpu);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 

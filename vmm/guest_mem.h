@@ -40,8 +40,7 @@ int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t 
  */
 int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *fault);
 
-/* Copies at a linear address, page by page. 0; -EFAULT and *fault; -EIO: mapped, but not to RAM. */
+/* Reads at a linear address, page by page, with the rights of that access. 0; -EFAULT and *fault; -EIO: mapped, but not to RAM. */
 int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *fault);
-int guest_write_virt(struct vcpu *vcpu, u64 gva, const void *buf, unsigned size, struct guest_fault *fault);
 
 #endif

@@ -210,9 +210,8 @@ int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u
 	return 0;
 }
 
-/* Copies page by page; the access decides the direction. */
-static int copy_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
-		     struct guest_fault *f)
+int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
+		    struct guest_fault *f)
 {
 	struct hvm_context c;
 	struct walk w = { .vcpu = vcpu, .c = &c, .access = access };
@@ -227,25 +226,10 @@ static int copy_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void 
 		err = translate(&w, addr, &pa, f);
 		if (err)
 			return err;
-		if (access == ACCESS_WRITE)
-			err = guest_write(vcpu->vm, pa, (u8 *)buf + done, len);
-		else
-			err = guest_read(vcpu->vm, pa, (u8 *)buf + done, len);
-		if (err)
+		if (guest_read(vcpu->vm, pa, (u8 *)buf + done, len))
 			return -EIO;
 	}
 	return 0;
-}
-
-int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
-		    struct guest_fault *f)
-{
-	return copy_virt(vcpu, gva, access, buf, size, f);
-}
-
-int guest_write_virt(struct vcpu *vcpu, u64 gva, const void *buf, unsigned size, struct guest_fault *f)
-{
-	return copy_virt(vcpu, gva, ACCESS_WRITE, (void *)(uintptr_t)buf, size, f);
 }
 
 void vcpu_read_pdptes(struct vcpu *vcpu, u64 cr3, u64 pdptes[4])

@@ -246,7 +246,9 @@ static void check_iommu(const struct host_platform *p)
 
 static void check_numa(const struct host_platform *p)
 {
-	if (!p->srat)
+	if (!IS_ENABLED(CONFIG_NUMA))
+		feature(OFF, "NUMA layout", "this image was built without NUMA");
+	else if (!p->srat)
 		feature(MISSING, "NUMA layout", "no SRAT table: taken as one node; right for one socket, else switch node "
 			"interleaving off in the setup");
 	else

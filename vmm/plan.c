@@ -76,7 +76,7 @@ static int refuse_count(const struct plan_host *h, const struct vm_config *c, un
 	}
 	if (wanted > all)
 		return vm_config_error(err, c->file, c->line_cpus, "cpus: the machine has %u, found %u", all, wanted);
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s node%u %u", n ? "," : "", n, usable_on(h, n));
 	return vm_config_error(err, c->file, c->line_cpus,
 			       "cpus: %u wanted%s, free are%s; %u belong to other VMs or share a core with theirs", wanted,
@@ -122,7 +122,7 @@ static bool memory_fits(const struct plan_host *h, const struct vm_config *c, co
 	u64 demand[PLAN_NODES];
 
 	plan_demand(h, c, cpus, demand);
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		if (demand[n] > plan_free(h, n, NULL))
 			return false;
 	return true;
@@ -134,12 +134,12 @@ static unsigned candidates(const struct plan_host *h, const struct vm_config *c,
 	unsigned nr = 0;
 
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
-		if (c->memory_node[i].node < h->nr_nodes && have[c->memory_node[i].node])
+		if (c->memory_node[i].node < plan_nodes(h) && have[c->memory_node[i].node])
 			node[nr++] = c->memory_node[i].node;
 	if (nr && !c->remote_memory)
 		return nr;
 	nr = 0;
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		if (have[n])
 			node[nr++] = n;
 	return nr;
@@ -151,7 +151,15 @@ static int choose_count(struct plan_host *h, const struct vm_config *c, struct c
 	unsigned have[PLAN_NODES], node[PLAN_NODES], cpus[PLAN_NODES], fallback[PLAN_NODES], nr, total = 0;
 	bool found = false, fits = false;
 
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	if (!IS_ENABLED(CONFIG_NUMA)) {
+		total = usable_on(h, 0);
+		nr = c->cpus ? c->cpus : MAX(total, 1u);
+		if (nr > total)
+			return refuse_count(h, c, nr, err);
+		choose_on(h, 0, nr);
+		return 0;
+	}
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		total += have[n] = usable_on(h, n);
 	nr = candidates(h, c, have, node);
 	for (unsigned size = c->nr_memory_nodes && !c->remote_memory ? MAX(nr, 1u) : 1; size <= nr && !fits; size++) {
@@ -166,7 +174,7 @@ static int choose_count(struct plan_host *h, const struct vm_config *c, struct c
 	}
 	if (!found || !total)
 		return refuse_count(h, c, c->cpus ? c->cpus : 1, err);
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		choose_on(h, n, fallback[n]);
 	return 0;
 }
@@ -179,9 +187,9 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, stru
 
 	memset(p, 0, sizeof(*p));
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
-		if (c->memory_node[i].node >= h->nr_nodes)
+		if (c->memory_node[i].node >= plan_nodes(h))
 			return vm_config_error(err, c->file, c->line_memory,
-					       "memory: the machine has NUMA nodes 0-%u, found node%u", h->nr_nodes - 1,
+					       "memory: the machine has NUMA nodes 0-%u, found node%u", plan_nodes(h) - 1,
 					       c->memory_node[i].node);
 	if (c->memory_map == VM_MAP_IDENTITY)
 		plan_forbid_holes(h);

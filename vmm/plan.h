@@ -13,7 +13,7 @@
 #include "vmm/gpa_map.h"
 
 #define PLAN_CPUS 1024
-#define PLAN_NODES 64
+#define PLAN_NODES (IS_ENABLED(CONFIG_NUMA) ? 64 : 1)
 #define PLAN_PIECES 512
 #define PLAN_EXTENTS 16
 
@@ -44,6 +44,11 @@ struct plan_host {
 	struct plan_cpu cpu[PLAN_CPUS];
 	struct plan_piece piece[PLAN_PIECES];
 };
+
+static inline unsigned plan_nodes(const struct plan_host *h)
+{
+	return IS_ENABLED(CONFIG_NUMA) ? h->nr_nodes : 1;
+}
 
 struct plan_extent {
 	u64 base, size; /* multiples of 2 MiB */

@@ -53,7 +53,7 @@ static unsigned nearest(const struct plan_host *h, unsigned from, const u64 *byt
 {
 	unsigned best = from;
 
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		if (bytes[n] && (!bytes[best] || h->distance[from][n] < h->distance[from][best]))
 			best = n;
 	return best;
@@ -63,16 +63,16 @@ static unsigned nearest(const struct plan_host *h, unsigned from, const u64 *byt
 static void split(const struct plan_host *h, u64 total, const unsigned *cpus, u64 *demand)
 {
 	u64 count = 0, pages = total / PAGE_SIZE_2M, left = pages;
-	unsigned first = h->nr_nodes;
+	unsigned first = plan_nodes(h);
 
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		count += cpus[n];
-	for (unsigned n = 0; n < h->nr_nodes; n++) {
+	for (unsigned n = 0; n < plan_nodes(h); n++) {
 		u64 part = pages * cpus[n] / count;
 
 		demand[n] = part * PAGE_SIZE_2M;
 		left -= part;
-		if (cpus[n] && first == h->nr_nodes)
+		if (cpus[n] && first == plan_nodes(h))
 			first = n;
 	}
 	demand[first] += left * PAGE_SIZE_2M;
@@ -91,7 +91,7 @@ void plan_demand(const struct plan_host *h, const struct vm_config *c, const uns
 	if (c->memory) {
 		split(h, c->memory, cpus, demand);
 		/* A CPU of a node that never had memory uses the nearest node's: so does the bare machine. */
-		for (unsigned n = 0; n < h->nr_nodes; n++) {
+		for (unsigned n = 0; n < plan_nodes(h); n++) {
 			unsigned to = h->node_memory[n] ? n : nearest(h, n, h->node_memory);
 			u64 bytes = demand[n];
 
@@ -100,7 +100,7 @@ void plan_demand(const struct plan_host *h, const struct vm_config *c, const uns
 		}
 		return;
 	}
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		if (cpus[n] || !has_cpus(h, n))
 			demand[n] = all_of(h, c, n, cpus[n]);
 }
@@ -227,7 +227,7 @@ static int refuse_memory(const struct plan_host *h, const struct vm_config *c, c
 	char list[200] = "";
 	size_t n = 0;
 
-	for (unsigned i = 0; i < h->nr_nodes; i++) {
+	for (unsigned i = 0; i < plan_nodes(h); i++) {
 		n = strlen(list);
 		snprintf(list + n, sizeof(list) - n, "%s node%u ", i ? ";" : "", i);
 		n = strlen(list);
@@ -251,7 +251,7 @@ static u64 take_remote(struct plan_host *h, const struct vm_config *c, unsigned 
 		unsigned from;
 		u64 n;
 
-		for (unsigned i = 0; i < h->nr_nodes; i++)
+		for (unsigned i = 0; i < plan_nodes(h); i++)
 			bytes[i] = plan_free(h, i, NULL);
 		from = nearest(h, node, bytes);
 		n = bytes[from] ? take_node(h, c, from, MIN(want - got, bytes[from]), p) : 0;
@@ -318,9 +318,9 @@ int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], st
 	bool identity = c->memory_map == VM_MAP_IDENTITY;
 	u64 free[PLAN_NODES], piece[PLAN_NODES], total = 0;
 
-	for (unsigned n = 0; n < h->nr_nodes; n++)
+	for (unsigned n = 0; n < plan_nodes(h); n++)
 		free[n] = plan_free(h, n, &piece[n]);
-	for (unsigned n = 0; n < h->nr_nodes; n++) {
+	for (unsigned n = 0; n < plan_nodes(h); n++) {
 		u64 got = demand[n] ? take_node(h, c, n, demand[n], p) : 0;
 
 		if (got < demand[n] && c->remote_memory)

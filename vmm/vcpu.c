@@ -204,7 +204,7 @@ static void vcpu_work(struct host_work *work)
 			loop(vcpu);
 			shootdown_leave(vcpu);
 			serve_call(vcpu, gone);
-			if (vcpu->died)
+			if (IS_ENABLED(CONFIG_DUMPS) && vcpu->died)
 				inspect_log(vcpu);
 			devices_stop(vcpu);
 			telemetry_print(vcpu);

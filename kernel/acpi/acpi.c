@@ -113,11 +113,11 @@ static void read_tables(void)
 
 	t = acpi_table("APIC", 0);
 	has_madt = t && good("MADT", madt_read(t, t->length, &madt));
-	t = acpi_table("SRAT", 0);
+	t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SRAT", 0) : NULL;
 	has_srat = t && good("SRAT", srat_read(t, t->length, &srat));
-	t = acpi_table("SLIT", 0);
+	t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SLIT", 0) : NULL;
 	has_slit = t && good("SLIT", slit_read(t, t->length, &slit));
-	t = acpi_table("MCFG", 0);
+	t = IS_ENABLED(CONFIG_PCI) ? acpi_table("MCFG", 0) : NULL;
 	has_mcfg = t && good("MCFG", mcfg_read(t, t->length, &mcfg));
 	t = acpi_table("FACP", 0);
 	has_fadt = t && good("FADT", fadt_read(t, t->length, &fadt));

@@ -139,11 +139,6 @@ static void send(u32 dest, u32 command)
 	reg_write(APIC_ICR_LOW, command);
 }
 
-void apic_send_ipi(u32 dest, u8 vector)
-{
-	send(dest, ICR_ASSERT | vector);
-}
-
 void apic_send_nmi(u32 dest)
 {
 	send(dest, ICR_ASSERT | ICR_NMI);

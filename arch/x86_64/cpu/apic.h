@@ -22,8 +22,7 @@ bool apic_is_x2apic(void);
 u32 apic_id(void);
 void apic_eoi(void);
 
-/* Fixed interrupt or NMI to one CPU, physical destination. Waits only until the APIC has accepted the command. */
-void apic_send_ipi(u32 dest, u8 vector);
+/* NMI to one CPU, physical destination. Waits only until the APIC has accepted the command. */
 void apic_send_nmi(u32 dest);
 
 /* False for an APIC ID that physical destinations cannot name in the current mode (SDM vol. 3, 11.6.2.1). */

@@ -17,10 +17,13 @@ struct xsave_area {
 static_assert(sizeof(struct xsave_area) == 576, "SDM vol. 1, 13.4");
 static_assert(offsetof(struct xsave_area, mxcsr) == 24, "SDM vol. 1, table 10-2");
 
-static const struct xsave_area initial = { .fcw = 0x37f, .mxcsr = 0x1f80 };
+/* Cleared memory but for two fields, which every CPU sets alike: no bytes of the image. */
+static struct xsave_area initial;
 
 void fpu_reset(u64 xcr0)
 {
+	initial.fcw = 0x37f;
+	initial.mxcsr = 0x1f80;
 	/* Not all CPUs load the x87 error pointers when no exception is pending (APM vol. 2, 11.4.4): FNINIT clears them. */
 	asm volatile("fninit");
 	asm volatile("fxrstor64 %0" : : "m"(initial));

@@ -9,29 +9,36 @@ extern trap_dispatch
 section .text
 global trap_stubs
 
-; Vectors whose exception pushes an error code (SDM vol. 3, table 6-1): 8, 10-14, 17, 21, 29, 30.
-ERROR_VECTORS equ 1 << 8 | 1 << 10 | 1 << 11 | 1 << 12 | 1 << 13 | 1 << 14 | 1 << 17 | 1 << 21 | 1 << 29 | 1 << 30
-
-; Eight bytes each (trap.c): the vector as a signed byte, and where to go on.
+; Four bytes each: the vector as a signed byte, and a short jump. In the middle of every 32 are 8 bytes to jump to, from
+; where it goes on to the rest (stub() of trap.c).
 align 8
 trap_stubs:
 %assign vec 0
-%rep 256
-	align 8
+%rep 8
+	%assign group vec
+	%rep 16
 	push byte vec - 128
-%if vec < 32 && (ERROR_VECTORS >> vec) & 1
+	jmp short .hub_%[group]
+	%assign vec vec + 1
+	%endrep
+.hub_%[group]:
 	jmp near trap_common
-%else
-	jmp near trap_no_error
-%endif
-%assign vec vec + 1
+	align 8
+	%rep 16
+	push byte vec - 128
+	jmp short .hub_%[group]
+	%assign vec vec + 1
+	%endrep
 %endrep
 
-; The stub's word again, and 0 where the error code would stand.
-trap_no_error:
+trap_common:
+	; The CPU aligns RSP to 16 bytes and pushes five words, or six with an error code. With five: the stub's word again,
+	; and 0 where the error code would stand.
+	test spl, 8
+	jnz .error_code
 	push qword [rsp]
 	mov qword [rsp + 8], 0
-trap_common:
+.error_code:
 	sub qword [rsp], -128
 	push rax
 	push rbx

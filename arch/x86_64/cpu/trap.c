@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The shared IDT and the dispatch of exceptions and interrupts. SDM vol. 3, chapter 6. */
-#include <margay/errno.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/extable.h"
@@ -23,7 +22,6 @@ struct idt_gate {
 static_assert(sizeof(struct idt_gate) == 16, "SDM vol. 3, figure 6-8");
 #define GATE_INTERRUPT 0x8e /* present, DPL 0, interrupts off */
 
-#define STUB_SIZE 8 /* trap.asm */
 #define NR_VECTORS 256
 
 static struct idt_gate idt[NR_VECTORS] __aligned(16);
@@ -57,10 +55,16 @@ static const char *const names[32] = {
 	[VEC_CP] = "#CP control protection",
 };
 
+/* 4 bytes each, and 8 more after the first 16 of every 32 (trap.asm). */
+static u64 stub(unsigned vector)
+{
+	return (u64)trap_stubs + vector * 4 + (vector + 16) / 32 * 8;
+}
+
 void trap_init(void)
 {
 	for (unsigned v = 0; v < NR_VECTORS; v++) {
-		u64 entry = (u64)trap_stubs + v * STUB_SIZE;
+		u64 entry = stub(v);
 
 		idt[v] = (struct idt_gate){
 			.offset_low = (u16)entry,
@@ -93,17 +97,6 @@ void trap_set_handler(u8 vector, irq_handler fn, void *arg)
 {
 	handlers[vector].arg = arg;
 	__atomic_store_n(&handlers[vector].fn, fn, __ATOMIC_RELEASE);
-}
-
-int trap_alloc_vector(irq_handler fn, void *arg)
-{
-	for (unsigned v = VECTOR_FIRST; v <= VECTOR_LAST; v++) {
-		if (!handlers[v].fn) {
-			trap_set_handler((u8)v, fn, arg);
-			return (int)v;
-		}
-	}
-	return -ENOSPC;
 }
 
 u64 extable_find(u64 rip)

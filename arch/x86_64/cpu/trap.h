@@ -19,8 +19,8 @@ static_assert(sizeof(struct trap_frame) == 22 * 8, "pushes in trap.asm");
 
 /* Interrupt vectors of the host. */
 #define VECTOR_LEGACY 0x20   /* .. 0x2f: the masked 8259s, for spurious ones */
-#define VECTOR_FIRST 0x30    /* .. VECTOR_LAST: trap_alloc_vector() */
-#define VECTOR_LAST 0xdf
+#define VECTOR_FIRST 0x30    /* from here on the APIC delivers: an EOI is due */
+#define VECTOR_LAST 0xdf     /* .. from VECTOR_FIRST: of devices (kernel/msi.c) */
 #define VECTOR_TIMER 0xf0
 #define VECTOR_SPURIOUS 0xff
 
@@ -36,8 +36,6 @@ void trap_use_ist(void);
 
 /* Installs the handler of a vector >= 0x20; NULL removes it. */
 void trap_set_handler(u8 vector, irq_handler fn, void *arg);
-/* An unused vector of VECTOR_FIRST..VECTOR_LAST with the handler installed, or -ENOSPC. */
-int trap_alloc_vector(irq_handler fn, void *arg);
 
 /*
  * Takes a pending interrupt now. Called with interrupts off, returns with

@@ -287,6 +287,6 @@ static const struct hvm_ops svm_ops = {
 	.intercept_dr = svm_intercept_dr,
 	.set_tsc_offset = svm_set_tsc_offset,
 	.flush_stage2 = svm_flush_stage2,
-	.dump = svm_dump,
+	.dump = IS_ENABLED(CONFIG_DUMPS) ? svm_dump : NULL,
 };
 HVM_BACKEND(svm_ops);

@@ -306,6 +306,6 @@ static const struct hvm_ops vmx_ops = {
 	.intercept_dr = vmx_intercept_dr,
 	.set_tsc_offset = vmx_set_tsc_offset,
 	.flush_stage2 = vmx_flush_stage2,
-	.dump = vmx_dump,
+	.dump = IS_ENABLED(CONFIG_DUMPS) ? vmx_dump : NULL,
 };
 HVM_BACKEND(vmx_ops);

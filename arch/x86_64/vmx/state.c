@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Guest state in the VMCS (SDM vol. 3, 25.4): registers as the guest sees
- * them, segments, power-on values (table 10-1), dump.
+ * them, segments, power-on values (table 10-1).
  */
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/vmx/vmx.h"
@@ -211,31 +211,4 @@ void vmx_vcpu_reset(struct vcpu *vcpu)
 		vmx_set(vcpu, reg, 0);
 	/* Not what run() compares with: everything is written at the first entry. */
 	x->rip = x->rsp = x->rflags = ~0ull;
-}
-
-void vmx_dump(struct vcpu *vcpu)
-{
-	static const char *const name[] = { "ES", "CS", "SS", "DS", "FS", "GS", "LDTR", "TR" };
-	static const struct {
-		const char *name;
-		u16 field;
-	} row[] = {
-		{ "exit reason", VMCS_EXIT_REASON },         { "qualification", VMCS_EXIT_QUALIFICATION },
-		{ "instruction error", VMCS_INSTRUCTION_ERROR }, { "guest-physical address", VMCS_GUEST_PHYSICAL_ADDRESS },
-		{ "CR0", VMCS_GUEST_CR0 },                   { "CR3", VMCS_GUEST_CR3 },
-		{ "CR4", VMCS_GUEST_CR4 },                   { "EFER", VMCS_GUEST_EFER },
-		{ "RFLAGS", VMCS_GUEST_RFLAGS },             { "RSP", VMCS_GUEST_RSP },
-		{ "entry controls", VMCS_ENTRY_CONTROLS },   { "entry event", VMCS_ENTRY_INTR_INFO },
-		{ "interruptibility", VMCS_GUEST_INTERRUPTIBILITY },
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
-		vm_log(vcpu->vm, "VMCS: %s %#llx", row[i].name, (unsigned long long)vmread(row[i].field));
-	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
-		struct segment s;
-
-		vmx_get_segment(vcpu, seg, &s);
-		vm_log(vcpu->vm, "VMCS: %-4s %04x base %#llx limit %#x attributes %#x", name[seg], s.selector,
-		       (unsigned long long)s.base, s.limit, s.attr);
-	}
 }
