@@ -21,6 +21,7 @@ GOALS = [
     ("boot", "kernel to userspace", "instructions", "native", 1.05),
     ("workloads", "compute", "instructions", "native", 1.01),
     ("workloads", "memory", "instructions", "native", 1.01),
+    ("hpcc", "all, 1 processes", "instructions", "native", 1.01),
 ]
 
 

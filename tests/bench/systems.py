@@ -31,6 +31,11 @@ PEER_ROMS = (
     "/usr/share/seabios/bios-256k.bin", "/usr/share/qemu/linuxboot_dma.bin", "/usr/share/qemu/multiboot_dma.bin",
     "/usr/share/qemu/kvmvapic.bin",
 )
+# Open MPI loads its parts by name; those for networks that no guest of ours has are left out.
+MPI = "/usr/lib/x86_64-linux-gnu"
+MPI_DIRECTORIES = (MPI + "/openmpi/lib/openmpi3", MPI + "/pmix2/lib/pmix", "/etc/openmpi", "/usr/share/openmpi", "/usr/share/pmix2")
+MPI_UNUSED = re.compile("ucx|cuda|psm|ofi|lustre|slurm|pvfs|ugni|usnic|openib|java|verbs|portals")
+HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun", "/usr/bin/orted")
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
 
 
@@ -82,17 +87,35 @@ def bench_archive():
         archive(root, os.path.join(BUILD, "programs.cpio"))
 
 
+def copy_program(root, path):
+    """A program or a shared object, with what it is linked to."""
+    copy_into(root, path)
+    for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout):
+        copy_into(root, library)
+
+
+def hpcc_initrd():
+    """The initrd of the other parts, and Debian's hpcc with its MPI."""
+    target = os.path.join(BUILD, "initrd-hpcc")
+    with tempfile.TemporaryDirectory() as root:
+        parts = [os.path.join(d, name) for top in MPI_DIRECTORIES for d, _, names in os.walk(top) for name in names]
+        for path in list(HPCC) + [p for p in parts if not MPI_UNUSED.search(os.path.basename(p)) and os.path.exists(p)]:
+            copy_program(root, path)
+        copy_into(root, "tests/hpccinf", os.path.join(HERE, "guest", "hpccinf"))
+        archive(root, os.path.join(BUILD, "hpcc.cpio"))
+    join(target, os.path.join(BUILD, "initrd"), os.path.join(BUILD, "hpcc.cpio"))
+    return target
+
+
 def peer_archive():
     """Debian's KVM modules, and QEMU with what it needs."""
     target = os.path.join(BUILD, "peer.cpio")
     deb = glob.glob(os.path.join(GUEST, "linux-image-*.deb"))[0]
-    if os.path.exists(target) and os.path.getmtime(target) > os.path.getmtime(deb):
+    if os.path.exists(target) and os.path.getmtime(target) > max(os.path.getmtime(deb), os.path.getmtime(__file__)):
         return target
     qemu = shutil.which("qemu-system-x86_64")
     with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as unpacked:
-        copy_into(root, "bin/qemu-system-x86_64", qemu)
-        for path in re.findall(r"(/\S+) \(0x", run(["ldd", qemu]).decode()):
-            copy_into(root, path)
+        copy_program(root, qemu)
         for path in PEER_ROMS:
             copy_into(root, path)
         run(["tar", "-x", "-C", unpacked, "--wildcards"] + ["*/%s.ko" % m for m in KVM_MODULES],

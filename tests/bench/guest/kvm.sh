@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # The KVM peer: this guest is a host, whose own guest runs in Debian's QEMU as
 # /peer/arguments tells it.
+export PATH=$PATH:/usr/bin
 for module in irqbypass kvm ccp kvm-amd; do
 	insmod /peer/$module.ko || echo "margay-test: failed: insmod $module"
 done
