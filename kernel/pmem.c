@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Physical memory. Guests get extents straight from the free list (extent.h);
- * the LWK's small pages come out of 2 MiB chunks of that list, whose first page
+ * the LWK's small pages come out of 512 KiB chunks of that list, whose first page
  * holds the chunk's bitmap. A chunk without pages in use goes back at once, so
  * after any balanced sequence exactly as much is free as before it.
  */
@@ -16,8 +16,9 @@
 #include "kernel/panic.h"
 #include "kernel/printk.h"
 
-#define CHUNK_SIZE PAGE_SIZE_2M
-#define CHUNK_PAGES 512u
+/* Small, as each NUMA node has one at least, and fits into what is no 2 MiB page for guests. */
+#define CHUNK_SIZE KIB(512)
+#define CHUNK_PAGES (unsigned)(CHUNK_SIZE / PAGE_SIZE)
 #define CHUNK_MAX_RUN (CHUNK_PAGES - 1) /* the first page is the header */
 #define CHUNK_MAGIC 0x6d67795f6b6e6863ull
 #define LOW_LIMIT MIB(1)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Physical memory by NUMA node: large extents for guests, and 4 KiB pages for
- * the LWK itself out of 2 MiB chunks, so that small pages never fragment what
+ * the LWK itself out of 512 KiB chunks, so that small pages never fragment what
  * guests get. Never hands out: the first MiB, the image, boot modules that
  * have not been moved, and whatever the firmware's map does not call usable.
  * One lock inside; any CPU.

@@ -3,7 +3,9 @@
 interrupts, IPIs and NMIs, and run on the CPUs that the VM file names.
 """
 
+import os
 import re
+import subprocess
 
 import margay_run
 import node
@@ -31,11 +33,20 @@ def check_two_nodes(run):
         assert len(line) == 1 and share * 0.5 < int(line[0].split()[-2]) <= share
 
 
-def check_budget(run, node_cpus, vcpus):
-    """What the hypervisor keeps: at most 4 MiB with 4 CPUs, 256 KiB and 48 KiB per vCPU for a VM."""
+def image_kib():
+    """What the image takes in memory, by its symbols, in whole pages."""
+    text = subprocess.run(["nm", os.path.join(node.BUILD, "margay.elf")], capture_output=True, text=True, check=True).stdout
+    start, end = (int(re.search(r"^(\w+) \w image_%s$" % which, text, re.MULTILINE)[1], 16) for which in ("start", "end"))
+    return (end - start + 4095) // 4096 * 4
+
+
+def check_budget(run, machine, node_cpus, vcpus):
+    """What the hypervisor keeps: at most 4 MiB with 4 CPUs, 256 KiB and 48 KiB per vCPU for a VM; the boot modules apart."""
     own = re.search(r"^margay: own memory: image (\d+) KiB, page tables (\d+) KiB, (\d+) CPUs (\d+) KiB, other (\d+) KiB; "
-                    r"held in all (\d+) KiB; boot modules \d+ KiB apart$", run.text, re.MULTILINE)
-    image, tables, cpus, per_cpu_kib, other, held = (int(n) for n in own.groups())
+                    r"held in all (\d+) KiB; boot modules (\d+) KiB apart$", run.text, re.MULTILINE)
+    image, tables, cpus, per_cpu_kib, other, held, modules = (int(n) for n in own.groups())
+    files = sum(os.path.getsize(node.guest_file(name)) for name in (node.KERNEL[machine], "initrd"))
+    assert image == image_kib() and files <= modules << 10 < files + (2 << 20)
     assert cpus == node_cpus and image + tables + per_cpu_kib + other < held
     if node_cpus == 4:
         assert held <= 4096
@@ -72,7 +83,7 @@ def check(run, machine, node_cpus, where, ids):
     for vcpu, cpu in enumerate(where):
         assert run.has_line(r"vm0: vcpu%d: CPU %d, APIC ID %d.*" % (vcpu, cpu, ids[cpu]))
         assert run.has_line(r"vm0: vcpu%d: exits=[1-9]\d* .*" % vcpu)
-    check_budget(run, node_cpus, count)
+    check_budget(run, machine, node_cpus, count)
     if machine == "bochs":
         check_two_nodes(run)
 

@@ -150,6 +150,12 @@ def test_large_pages(pair):
     assert int(leaves[1]) == (1 if len(machine.nodes) == 2 else 0)
 
 
+def test_own_memory(pair):
+    """The budget does not grow with the number of nodes: 4 MiB with four CPUs."""
+    _, _, guest = pair
+    assert int(re.search(r"^margay: own memory: .* held in all (\d+) KiB;", guest.text, re.MULTILINE)[1]) <= 4096
+
+
 def node_of_cpu(machine):
     """By the machine's own arguments."""
     nodes = {}
