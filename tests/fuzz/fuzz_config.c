@@ -26,6 +26,15 @@ static bool exists(void *ctx, const char *name)
 	return *name == *(const char *)ctx;
 }
 
+static bool all_exist(const struct vm_config *c, char first)
+{
+	bool all = c->kernel[0] == first && (!c->initrd[0] || c->initrd[0] == first);
+
+	for (unsigned i = 0; i < c->nr_modules; i++)
+		all &= c->module[i].name[0] == first;
+	return all;
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct vm_config c;
@@ -50,10 +59,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(strnlen(c.name, sizeof(c.name)) < sizeof(c.name));
 	CHECK(strnlen(c.cmdline, sizeof(c.cmdline)) < sizeof(c.cmdline));
 	if (vm_config_check_modules(&c, exists, &first, &err)) {
-		CHECK(c.kernel[0] != first || (c.initrd[0] && c.initrd[0] != first));
+		CHECK(!all_exist(&c, first));
 		check_error(&err);
 	} else {
-		CHECK(c.kernel[0] == first && (!c.initrd[0] || c.initrd[0] == first));
+		CHECK(all_exist(&c, first));
 	}
 	return 0;
 }
