@@ -39,7 +39,7 @@ def environment():
 def features():
     """{option: [file patterns]} of features.mk."""
     with open(os.path.join(TOP, "features.mk"), encoding="ascii") as f:
-        lines = re.findall(r"^files-(\w+) *:= *(.+)$", f.read(), re.MULTILINE)
+        lines = re.findall(r"^files-(\w+) *:= *(.+)$", f.read().replace("\\\n", " "), re.MULTILINE)
     return {option: files.split() for option, files in lines}
 
 
