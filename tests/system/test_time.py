@@ -123,12 +123,12 @@ def test_pause_several(machine, cpus, pauses, reads, clock):
             for column in (MONOTONIC, REALTIME):
                 lost = (b[0] - a[0]) - (b[column] - a[column])
                 window = a[column + 1] + b[column + 1]
-                # By how much more than it was told to the VM was paused is up to the emulator's host.
+                # How much later than it was told to the VM stopped and went on is up to the emulator's host.
                 assert b[column] > a[column]
                 if clock == "follow":
                     assert abs(lost) <= 10**6 + window
                 else:
-                    assert lost >= 300 * 10**6 - 10**6 - window
+                    assert lost >= 150 * 10**6
 
 
 RING = [
