@@ -298,7 +298,7 @@ $(T)/%.c.o: tests/guest/%.c Makefile
 $(T)/%.asm.o: tests/guest/%.asm Makefile
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MQ $@ -MP -o $@ $<
+	$(Q)$(NASM) $(NASMFLAGS) -Itests/guest/include/ -MD $(@:.o=.d) -MQ $@ -MP -o $@ $<
 
 # The runtime's main.c knows its guest's name.
 $(T)/%.main.o: tests/guest/lib/main.c Makefile
@@ -356,7 +356,7 @@ tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOO
 	$(B)/qemu_memory.so $(G)/initrd-drivers
 
 # Counts memory accesses from outside, for the tests of NUMA.
-$(B)/qemu_memory.so: tests/system/qemu_memory.c Makefile
+$(B)/qemu_memory.so: tests/system/qemu_memory.c tests/qemu_plugin.h Makefile
 	$(call say,HOSTCC,$@)
 	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -o $@ $<
 

@@ -9,9 +9,6 @@
  * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its
  * number, which means nothing to any CPU (marker.h). `at` makes a marker of an
  * address. `symbols` is what nm(1) prints.
- *
- * The functions of QEMU's plugin interface (docs/devel/tcg-plugins) are
- * declared here, as Debian has no package with its header.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -19,23 +16,16 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "../qemu_plugin.h"
 
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
 struct qemu_plugin_scoreboard;
 struct u64_entry { /* qemu_plugin_u64 */
 	struct qemu_plugin_scoreboard *score;
 	size_t offset;
 };
 enum { OP_ADD = 0 };        /* QEMU_PLUGIN_INLINE_ADD_U64 */
-enum { FLAGS_NO_REGS = 0 }; /* QEMU_PLUGIN_CB_NO_REGS */
 
-extern void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*cb)(uint64_t id, struct qemu_plugin_tb *tb));
 extern void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(uint64_t id, void *data), void *data);
-extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 extern size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
 extern void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op,
 								 struct u64_entry entry, uint64_t imm);
@@ -43,8 +33,6 @@ extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn
 						    int flags, void *data);
 extern struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 extern uint64_t qemu_plugin_u64_sum(struct u64_entry entry);
-
-EXPORT int qemu_plugin_version = 4;
 
 #define MAX_FUNCTIONS 4096
 #define MAX_AT 8
@@ -199,7 +187,6 @@ static int argument(const char *name, const char *value)
 	} else if (!strcmp(name, "at") && nr_at < MAX_AT) {
 		at[nr_at++] = strtoull(value, NULL, 0);
 	} else {
-		fprintf(stderr, "qemu_count: unknown argument %s\n", name);
 		return -1;
 	}
 	return 0;
@@ -208,15 +195,8 @@ static int argument(const char *name, const char *value)
 EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
 {
 	(void)info;
-	for (int i = 0; i < argc; i++) {
-		char *value = strchr(argv[i], '=');
-
-		if (!value)
-			return -1;
-		*value = '\0';
-		if (argument(argv[i], value + 1))
-			return -1;
-	}
+	if (plugin_arguments(argc, argv, argument))
+		return -1;
 	if (!out) {
 		fprintf(stderr, "qemu_count: out=FILE is missing\n");
 		return -1;

@@ -9,7 +9,7 @@
  * only when CPU 1 has shown that it arrived. CPU 1 executes CPUID all the time,
  * so that kicks meet it at every point of an exit; or spins with interrupts
  * off, where nothing but the kick ever ends guest mode. A lost kick is a guest
- * that never comes to its end. test_tiny.py's full tier has a million of each.
+ * that never comes to its end. test_tiny.py's full tier flushes each loop a million times.
  */
 #include "apic.h"
 #include "tiny.h"

@@ -4,6 +4,8 @@
 ; from there to 16-bit protected and to real mode, and returns in 64-bit mode.
 ; What ran there is counted in mode_marks.
 
+%include "paging.inc"
+
 %define LOW 0x9000	; where the real-mode part is copied to
 
 section .data
@@ -41,16 +43,7 @@ compat:					; compatibility mode
 	cpuid
 	mov	[mode_cpuid], eax
 	inc	dword [mode_marks]
-	mov	eax, cr0		; paging off, so is long mode
-	and	eax, 0x7fffffff
-	mov	cr0, eax
-	mov	ecx, 0xc0000080
-	rdmsr
-	and	eax, ~0x100
-	wrmsr
-	mov	eax, cr4
-	and	eax, ~0x20
-	mov	cr4, eax
+	paging_off
 	xor	eax, eax
 	cpuid
 	mov	[mode_cpuid + 4], eax
@@ -166,18 +159,7 @@ back32:
 	mov	[mode_cpuid + 12], eax
 	movzx	eax, word [LOW + (marks - low_start)]
 	add	[mode_marks], eax
-	mov	eax, cr4
-	or	eax, 0x20
-	mov	cr4, eax
-	mov	eax, pml4
-	mov	cr3, eax
-	mov	ecx, 0xc0000080
-	rdmsr
-	or	eax, 0x100
-	wrmsr
-	mov	eax, cr0
-	or	eax, 0x80000000
-	mov	cr0, eax
+	paging_on
 	lgdt	[gdt_pointer]
 	jmp	0x08:back64
 bits 64

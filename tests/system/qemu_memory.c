@@ -8,9 +8,6 @@
  *   -plugin qemu_memory.so,out=FILE,code=LO-HI,ram=START-END-NODE[,ram=...]...
  *
  * FILE is a struct counters, mapped, so that it can be read at any time.
- *
- * The functions of QEMU's plugin interface (docs/devel/tcg-plugins) are
- * declared here, as Debian has no package with its header.
  */
 #include <fcntl.h>
 #include <inttypes.h>
@@ -21,19 +18,12 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#define EXPORT __attribute__((visibility("default")))
+#include "../qemu_plugin.h"
 
-struct qemu_plugin_tb;
-struct qemu_plugin_insn;
 struct qemu_plugin_hwaddr;
 typedef uint32_t meminfo; /* qemu_plugin_meminfo_t */
-enum { FLAGS_NO_REGS = 0 }; /* QEMU_PLUGIN_CB_NO_REGS */
 enum { MEM_RW = 3 };        /* QEMU_PLUGIN_MEM_RW */
 
-extern void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*cb)(uint64_t id, struct qemu_plugin_tb *tb));
-extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
 extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
 					     void (*cb)(unsigned vcpu, meminfo info, uint64_t vaddr, void *data), int flags,
 					     int rw, void *data);
@@ -41,8 +31,6 @@ extern bool qemu_plugin_mem_is_store(meminfo info);
 extern unsigned qemu_plugin_mem_size_shift(meminfo info);
 extern struct qemu_plugin_hwaddr *qemu_plugin_get_hwaddr(meminfo info, uint64_t vaddr);
 extern uint64_t qemu_plugin_hwaddr_phys_addr(const struct qemu_plugin_hwaddr *haddr);
-
-EXPORT int qemu_plugin_version = 4;
 
 #define CPUS 64
 #define NODES 8
@@ -135,17 +123,8 @@ static int argument(const char *name, const char *value)
 EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv)
 {
 	(void)info;
-	for (int i = 0; i < argc; i++) {
-		char *value = strchr(argv[i], '=');
-
-		if (!value)
-			return -1;
-		*value = '\0';
-		if (argument(argv[i], value + 1)) {
-			fprintf(stderr, "qemu_memory: bad argument %s=%s\n", argv[i], value + 1);
-			return -1;
-		}
-	}
+	if (plugin_arguments(argc, argv, argument))
+		return -1;
 	if (!counters || !code_hi || !nr_ram) {
 		fprintf(stderr, "qemu_memory: out=, code= and ram= are needed\n");
 		return -1;

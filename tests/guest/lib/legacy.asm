@@ -3,6 +3,8 @@
 ; legacy_enter: from 64-bit mode to 32-bit protected mode without paging, and
 ; back when the code that is called there returns.
 
+%include "paging.inc"
+
 bits 64
 extern pml4
 
@@ -25,30 +27,10 @@ compat:
 	mov	ds, eax
 	mov	es, eax
 	mov	ss, eax
-	mov	eax, cr0
-	and	eax, 0x7fffffff
-	mov	cr0, eax
-	mov	ecx, 0xc0000080		; EFER.LME
-	rdmsr
-	and	eax, ~0x100
-	wrmsr
-	mov	eax, cr4
-	and	eax, ~0x20		; PAE
-	mov	cr4, eax
+	paging_off
 	call	ebx
 	mov	ebx, eax
-	mov	eax, cr4
-	or	eax, 0x20
-	mov	cr4, eax
-	mov	eax, pml4
-	mov	cr3, eax
-	mov	ecx, 0xc0000080
-	rdmsr
-	or	eax, 0x100
-	wrmsr
-	mov	eax, cr0
-	or	eax, 0x80000000
-	mov	cr0, eax
+	paging_on
 	jmp	0x08:back
 bits 64
 back:
