@@ -25,7 +25,7 @@ EXIT_LOOPS = 1000
 HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "PTRANS_GBs", "MPIRandomAccess_GUPs", "MPIFFT_Gflops")
 LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
 # KVM on Bochs would need hours: a CPUID and an exit to user space as measured once, shared/emulators.md.
-KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3080}
+KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3074}
 TELEMETRY = re.compile(r"^vm0: vcpu0: exits=(\d+)", re.MULTILINE)
 
 
