@@ -47,7 +47,7 @@ help:
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
-	@echo 'make docs/cpuid.md   write the list of CPU features that guests do not see, from the tables that decide it'
+	@echo 'make docs/cpuid.md    write the list of CPU features that guests do not see, from the tables that decide it'
 	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md'
 	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves'
 	@echo 'make menuconfig       choose the features of the image'
