@@ -40,7 +40,7 @@ help:
 	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
-	@echo 'make test-full        the whole matrix (longer); writes the results to docs/test-full.md'
+	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
 	@echo 'make bench            native, Margay and KVM by instructions; bench-exits, -exits-vtx, -boot, -workloads, -hpcc'

@@ -29,7 +29,7 @@ def configuration_seed():
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="also what is marked full: the whole matrix")
-    parser.addoption("--record", metavar="FILE", help="write the results there as a document")
+    parser.addoption("--record", metavar="FILE", help="keep the results of what is marked full in that document")
 
 
 def pytest_configure(config):

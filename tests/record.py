@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Writes the results of a run as a document: pytest --record FILE (make test-full)."""
+"""Keeps the results of the full tier as a document, a row per test: pytest --full --record FILE (make test-full).
 
+A run of some of the tests replaces their rows. Rows of tests that are no longer there go; a test that has no row was
+never run, and the document says so. The fast tier has no rows: every submission runs it.
+"""
+
+import collections
 import datetime
+import fcntl
 import os
 import platform
+import re
 import subprocess
+import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+ROW = re.compile(r"\| (.+) \| (\w+) \| ([\d.]+) \| ([\d-]+) \| (\S+) \|")
+
+Row = collections.namedtuple("Row", "result seconds date commit")
 
 
 def first_line(*command):
@@ -16,6 +27,56 @@ def first_line(*command):
 
 def package(name):
     return first_line("dpkg-query", "-W", "-f", "${Package} ${Version}", name)
+
+
+def name_of(nodeid):
+    """As the document has it. Behind the @ is the group that xdist keeps on one worker."""
+    return nodeid.split("@")[0]
+
+
+def existing():
+    """Names of all tests that are only in the full tier."""
+    done = subprocess.run([sys.executable, "-m", "pytest", "--collect-only", "-q", "--full", "-m", "full", "tests"],
+                          cwd=TOP, capture_output=True, text=True, check=True)
+    return {name_of(line) for line in done.stdout.split("\n") if "::" in line}
+
+
+def read(text):
+    """{test: Row} of a document."""
+    rows, file = {}, None
+    for line in text.split("\n"):
+        if line.startswith("## "):
+            file = line[3:]
+        row = ROW.fullmatch(line)
+        if row:
+            rows["%s::%s" % (file, row[1])] = Row(row[2], float(row[3]), row[4], row[5])
+    return rows
+
+
+def document(rows, tests, machine):
+    """The lines of a document with these rows. tests: all that there are; machine: lines about the last run's."""
+    rows = {test: row for test, row in rows.items() if test in tests}
+    yield "# The full tier: the last result of each test"
+    yield ""
+    yield "Written by `make test-full`, or test by test by `python3 -m pytest --full -m full --record docs/test-full.md FILE`."
+    yield "Seconds are wall time beside whatever else ran. What is not marked `full` runs in every submission and is not here."
+    yield ""
+    yield from machine
+    count = collections.Counter(row.result for row in rows.values())
+    yield "- Results: %d passed, %d skipped, %d failed, %d never run" % (
+        count["passed"], count["skipped"], count["failed"], len(tests) - len(rows))
+    for file in sorted({test.split("::")[0] for test in tests}):
+        yield ""
+        yield "## " + file
+        yield ""
+        yield "| test | result | seconds | date | commit |"
+        yield "|---|---|--:|---|---|"
+        for test in sorted(test for test in tests if test.startswith(file + "::")):
+            name = test.split("::", 1)[1]
+            if test in rows:
+                yield "| %s | %s | %.1f | %s | %s |" % (name, *rows[test])
+            else:
+                yield "| %s | **never run** | | | |" % name
 
 
 class Recorder:
@@ -30,36 +91,28 @@ class Recorder:
         self.seconds = {}
 
     def pytest_runtest_logreport(self, report):
-        test = report.nodeid.split("@")[0]  # behind it the group that xdist keeps on one worker
+        if "full" not in report.keywords:
+            return
+        test = name_of(report.nodeid)
         self.seconds[test] = self.seconds.get(test, 0) + report.duration
         before = self.result.get(test, "passed")
         self.result[test] = max(before, report.outcome, key=self.WORST.index)
 
-    def pytest_sessionfinish(self, session, exitstatus):
-        with open(self.path, "w", encoding="utf-8") as f:
-            f.write("\n".join(self.lines(int(exitstatus))) + "\n")
+    def machine(self):
+        return [
+            "- Machine of the last run: %s, %d CPUs" % (platform.platform(), os.cpu_count()),
+            "- Emulators: %s; %s" % (first_line("qemu-system-x86_64", "--version"), package("bochs")),
+            "- Compiler: " + first_line("gcc", "--version"),
+        ]
 
-    def lines(self, status):
-        yield "# The last run of the full tier"
-        yield ""
-        yield "Written by `make test-full`. Seconds are wall time; two tests run at a time."
-        yield ""
-        yield "- Date: " + datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d %H:%M UTC")
-        yield "- Commit: " + self.commit
-        yield "- Machine: %s, %d CPUs" % (platform.platform(), os.cpu_count())
-        yield "- Emulators: %s; %s" % (first_line("qemu-system-x86_64", "--version"), package("bochs"))
-        yield "- Compiler: " + first_line("gcc", "--version")
-        count = [sum(1 for r in self.result.values() if r == outcome) for outcome in self.WORST]
-        yield "- Result: %d passed, %d skipped, %d failed; pytest's status %d" % (*count, status)
-        files = {}
-        for test in self.result:
-            files.setdefault(test.split("::")[0], []).append(test)
-        for file in sorted(files):
-            yield ""
-            yield "## %s: %.0f s" % (file, sum(self.seconds[test] for test in files[file]))
-            yield ""
-            yield "| test | result | seconds |"
-            yield "|---|---|---|"
-            for test in sorted(files[file]):
-                name = test.split("::", 1)[1].replace("|", "\\|")
-                yield "| %s | %s | %.1f |" % (name, self.result[test], self.seconds[test])
+    def pytest_sessionfinish(self):
+        today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
+        new = {test: Row(self.result[test], self.seconds[test], today, self.commit) for test in self.result}
+        tests = existing()
+        # Two runs may end at once.
+        with open(self.path, "a+", encoding="utf-8") as f:
+            fcntl.flock(f, fcntl.LOCK_EX)
+            f.seek(0)
+            rows = {**read(f.read()), **new}
+            f.truncate(0)
+            f.write("\n".join(document(rows, tests, self.machine())) + "\n")

@@ -1,20 +1,39 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The document that a full run leaves: a test whose set-up failed has failed, and every test stands in it."""
+"""The document of the full tier: a test whose set-up failed has failed, and what a part of a run keeps, replaces and drops."""
 
 import types
 
 import record
 
+OLD = record.Row("failed", 61.5, "2026-11-20", "0123456789ab")
 
-def test_record(tmp_path):
-    recorder = record.Recorder(tmp_path / "full.md")
-    for test, outcome in (("a.py::good@group", "passed"), ("a.py::good@group", "passed"), ("a.py::bad", "failed"),
-                          ("a.py::bad", "passed"), ("b.py::left[x|y]", "skipped")):
-        recorder.pytest_runtest_logreport(types.SimpleNamespace(nodeid=test, outcome=outcome, duration=1.5))
-    recorder.pytest_sessionfinish(None, 1)
-    text = (tmp_path / "full.md").read_text()
-    assert "- Result: 1 passed, 1 skipped, 1 failed; pytest's status 1" in text
-    assert "## a.py: 6 s\n" in text
-    assert "| good | passed | 3.0 |\n" in text
-    assert "| bad | failed | 3.0 |\n" in text
-    assert "| left[x\\|y] | skipped | 1.5 |\n" in text
+
+def test_record(tmp_path, monkeypatch):
+    tests = {"a.py::good", "a.py::bad", "b.py::left[x|y]", "b.py::kept", "b.py::never"}
+    monkeypatch.setattr(record, "existing", lambda: tests)
+    path = tmp_path / "full.md"
+    path.write_text("\n".join(record.document({"a.py::good": OLD, "b.py::kept": OLD, "b.py::gone": OLD},
+                                              tests | {"b.py::gone"}, [])))
+    recorder = record.Recorder(path)
+    recorder.commit = "0123abcd"
+    for test, outcome, keywords in (
+            ("a.py::good@group", "passed", {"full"}), ("a.py::good@group", "passed", {"full"}),
+            ("a.py::bad", "failed", {"full"}), ("a.py::bad", "passed", {"full"}), ("b.py::left[x|y]", "skipped", {"full"}),
+            ("b.py::fast", "failed", {})):
+        recorder.pytest_runtest_logreport(types.SimpleNamespace(nodeid=test, outcome=outcome, duration=1.5, keywords=keywords))
+    recorder.pytest_sessionfinish()
+    text = path.read_text()
+    assert "- Results: 1 passed, 1 skipped, 2 failed, 1 never run\n" in text
+    rows = record.read(text)
+    assert {test: row.result for test, row in rows.items()} == {
+        "a.py::good": "passed", "a.py::bad": "failed", "b.py::left[x|y]": "skipped", "b.py::kept": "failed"}
+    assert rows["b.py::kept"] == OLD
+    assert rows["a.py::good"].seconds == 3 and rows["a.py::good"].commit == "0123abcd"
+    assert "| never | **never run** | | | |\n" in text
+    assert "gone" not in text and "fast |" not in text
+
+
+def test_tests_of_the_full_tier_are_found():
+    found = record.existing()
+    assert "system/test_time.py::test_drift_in_real_time" in found
+    assert not any(test.startswith("unit/test_record.py") for test in found)
