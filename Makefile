@@ -147,9 +147,14 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 	-mgeneral-regs-only -mpreferred-stack-boundary=3 -malign-data=abi -fno-stack-protector -fno-strict-aliasing \
 	-fno-common -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none \
 	$(WARN) -Iinclude -I. -include $(B)/config.h
-# What runs for a reader only, once or at a command, is made small where the rest is made fast.
-$(addprefix $(O)/,vmm/hwcheck.o vmm/hwcheck_proposal.o vmm/pci_report.o vmm/report.o kernel/pciinfo.o kernel/host_check.o): \
-	CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
+# Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
+# small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
+HOT := $(A)/svm/run $(A)/svm/state $(A)/vmx/run $(A)/vmx/state $(A)/cpu/apic \
+	$(addprefix kernel/,host msi nmi string timer work) \
+	$(addprefix vmm/,cpuid cpuid_get cr decode decode_operand emulate event exit gpa_map guest_mem guest_walk io mmio msr \
+	shootdown telemetry vcpu) \
+	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pci_msi pci_root pvclock uart16550)
+$(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
 LINK := $(CC) $(CFLAGS) -nostdlib -static -no-pie -T $(LDS) \

@@ -18,7 +18,8 @@ FUZZ_CHECKS := -fsanitize=address,undefined -fno-sanitize-recover=all
 FUZZ_GUIDE  := -fsanitize-coverage=inline-8bit-counters,pc-table -fno-builtin-memcmp -fno-builtin-strcmp -fno-builtin-strncmp
 fuzz_cc        := clang $(FUZZ_CHECKS)
 fuzz-replay_cc := $(CC) $(FUZZ_CHECKS)
-fuzz-cov_cc    := clang -fprofile-instr-generate -fcoverage-mapping
+# tools/fuzz says where a run writes its profile; one by hand must not leave it in the tree.
+fuzz-cov_cc    := clang -fprofile-instr-generate=$(abspath $(B))/fuzz-cov/default.profraw -fcoverage-mapping
 
 fuzz_sources = $(filter-out $(patsubst !%,%,$(filter !%,$(1))),$(wildcard $(filter %.c,$(filter-out !%,$(1)))))
 

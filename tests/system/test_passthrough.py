@@ -36,16 +36,12 @@ def sha256(path, size=DISK):
         return hashlib.sha256(f.read(size)).hexdigest()
 
 
-def image_with_passthrough():
-    return node.variant("passthrough", "PASSTHROUGH=y")
-
-
 def run(name, arguments, keys, cmdline):
     lines = {"memory": MEMORY, "memory_map": "identity", "initrd": "initrd"}
     lines.update(keys)
     iso = node.margay_iso(
         name, {"vm0.conf": node.vm_text("qemu", cmdline, **lines)},
-        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")}, elf=image_with_passthrough(),
+        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")},
     )
     with node.start(name, "qemu", iso, memory="1G", cpus=int(lines.get("cpus", 1)), extra=arguments) as running:
         return node.finish(running)
