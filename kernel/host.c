@@ -100,9 +100,10 @@ void host_extent_free(const struct host_extent *e)
 	pmem_extent_free((const struct pmem_extent *)e);
 }
 
-void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus)
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		       bool (*unowned)(unsigned cpu))
 {
-	zero_extents((const struct pmem_extent *)e, count, cpu, nr_cpus);
+	zero_extents((const struct pmem_extent *)e, count, cpu, nr_cpus, unowned);
 }
 
 bool host_mem_piece(unsigned i, struct host_extent *out)

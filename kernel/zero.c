@@ -21,16 +21,18 @@ struct job {
 	unsigned count;
 	u64 next[EXTENTS]; /* bytes of each extent that somebody does or has done; atomic */
 	u64 nodes;         /* with a CPU in this job; bit by number */
+	bool (*unowned)(unsigned cpu);
 	unsigned busy;     /* items that have not ended; atomic */
 };
 
 struct item {
 	struct work work;
 	struct job *job;
+	bool lent; /* the CPU is nobody's, and is given back as soon as it is somebody's */
 };
 
 /* Takes part in every extent that is this CPU's to do, or in all. */
-static void take_part(struct job *job, bool all)
+static void take_part(struct job *job, bool all, bool lent)
 {
 	unsigned node = (unsigned)this_cpu()->node;
 
@@ -43,44 +45,77 @@ static void take_part(struct job *job, bool all)
 		while ((at = __atomic_fetch_add(&job->next[i], STEP, __ATOMIC_RELAXED)) < e->size) {
 			memset(phys_to_virt(e->base + at), 0, MIN(STEP, e->size - at));
 			cpu_interrupt_window();
+			if (lent && !job->unowned(this_cpu()->id))
+				return;
 		}
 	}
 }
 
 static void run(struct work *work)
 {
-	struct job *job = container_of(work, struct item, work)->job;
+	struct item *item = container_of(work, struct item, work);
+	struct job *job = item->job;
 
-	take_part(job, false);
+	take_part(job, false, item->lent);
 	__atomic_sub_fetch(&job->busy, 1, __ATOMIC_RELEASE);
 }
 
-void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus)
+/* 0 or work_assign()'s error. */
+static int hand_out(struct job *job, struct item *item, unsigned cpu, bool lent)
 {
-	struct job job = { .extent = e, .count = MIN(count, EXTENTS) };
+	int err;
+
+	*item = (struct item){ .work = { .name = "zero", .run = run }, .job = job, .lent = lent };
+	__atomic_add_fetch(&job->busy, 1, __ATOMIC_RELAXED);
+	err = work_assign(cpu, &item->work);
+	if (err)
+		__atomic_sub_fetch(&job->busy, 1, __ATOMIC_RELAXED);
+	return err;
+}
+
+/* For the nodes where the job has memory and no CPU: those that nobody owns. */
+static void borrow(struct job *job, struct item *item, unsigned n)
+{
+	u64 lacking = 0;
+
+	for (unsigned i = 0; i < job->count; i++)
+		lacking |= BIT(job->extent[i].node) & ~job->nodes;
+	/* The job says who does what before anybody begins. */
+	for (int begin = 0; begin < 2; begin++) {
+		for (unsigned i = 0; lacking && i < cpu_online_count(); i++) {
+			/* The boot code is no work item: what it would give its own CPU would wait behind it. */
+			if (!(BIT(cpu_get(i)->node) & lacking) || i == this_cpu()->id || !job->unowned(i))
+				continue;
+			if (!begin)
+				job->nodes |= BIT(cpu_get(i)->node);
+			else if (n)
+				hand_out(job, &item[--n], i, true);
+		}
+	}
+}
+
+void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		  bool (*unowned)(unsigned cpu))
+{
+	struct job job = { .extent = e, .count = MIN(count, EXTENTS), .unowned = unowned };
 	struct item item[CPUS];
 	u64 patience = rdtsc() + PATIENCE_MS * clock_tsc_khz();
 	bool own = false;
-	int err;
 
 	nr_cpus = MIN(nr_cpus, CPUS);
 	for (unsigned i = 0; i < nr_cpus; i++)
 		job.nodes |= BIT(cpu_get(cpu[i])->node);
+	borrow(&job, item + nr_cpus, CPUS - nr_cpus);
 	for (unsigned i = 0; i < nr_cpus; i++) {
-		if (cpu[i] == this_cpu()->id) {
+		if (cpu[i] == this_cpu()->id)
 			own = true;
-			continue;
-		}
-		item[i] = (struct item){ .work = { .name = "zero", .run = run }, .job = &job };
-		__atomic_add_fetch(&job.busy, 1, __ATOMIC_RELAXED);
-		while ((err = work_assign(cpu[i], &item[i].work)) == -EBUSY && rdtsc() < patience)
-			cpu_pause();
-		if (err)
-			__atomic_sub_fetch(&job.busy, 1, __ATOMIC_RELAXED);
+		else
+			while (hand_out(&job, &item[i], cpu[i], false) == -EBUSY && rdtsc() < patience)
+				cpu_pause();
 	}
 	if (own)
-		take_part(&job, false);
+		take_part(&job, false, false);
 	while (__atomic_load_n(&job.busy, __ATOMIC_ACQUIRE))
 		cpu_interrupt_window();
-	take_part(&job, true);
+	take_part(&job, true, false);
 }

@@ -6,10 +6,13 @@
 #include "kernel/pmem.h"
 
 /*
- * Zeroes extents, each by those of the CPUs that are on its node, or by all
- * where there is none; returns when all is done. CPUs that have work are passed
- * over; the calling CPU helps if it is one of them, and does what is left.
+ * Zeroes extents, each by those of the CPUs that are on its node; where there
+ * is none by those there that are unowned(), which go as soon as they are not;
+ * else by all. Returns when all is done. CPUs that have work are passed over;
+ * the calling CPU helps if it is one of cpu[], and does what is left.
+ * unowned(): on any CPU.
  */
-void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus);
+void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		  bool (*unowned)(unsigned cpu));
 
 #endif

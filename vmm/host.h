@@ -51,12 +51,15 @@ int host_extent_alloc(const struct host_extent_request *req, struct host_extent 
 void host_extent_free(const struct host_extent *e);
 
 /*
- * Zeroes extents, each by those of the CPUs that are on its node (by all of
- * them where there is none), in parallel; back when it is done. The CPUs are
- * the caller's to use: idle, or its own. One that is not, or has work, does
- * nothing, and the calling CPU does its part.
+ * Zeroes extents, each by those of the CPUs that are on its node, in parallel;
+ * back when it is done. The CPUs are the caller's to use: idle, or its own. One
+ * that is not, or has work, does nothing, and the calling CPU does its part.
+ * Where none of them is on an extent's node, CPUs there for which unowned() is
+ * true do it, and stop within some 10 ms when it no longer is; where there are
+ * none of these either, all of cpu[]. unowned(): called on any CPU.
  */
-void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus);
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		       bool (*unowned)(unsigned cpu));
 
 /* The i-th piece of memory that is free for guests, in whole 2 MiB pages, sorted by address; false past the last. */
 bool host_mem_piece(unsigned i, struct host_extent *out);

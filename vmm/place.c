@@ -96,6 +96,11 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	return 0;
 }
 
+static bool unowned(unsigned cpu)
+{
+	return cpu < PLAN_CPUS && !__atomic_load_n(&owner[cpu], __ATOMIC_RELAXED);
+}
+
 int place_vm(struct vm *vm)
 {
 	struct scratch *s = host_pages_alloc(SCRATCH_PAGES, -1);
@@ -114,7 +119,7 @@ int place_vm(struct vm *vm)
 	if (e)
 		vm_log(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
 	else
-		host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus);
+		host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
 	return e;
 }
 
@@ -143,7 +148,7 @@ void unplace_vm(struct vm *vm)
 {
 	if (vm->quarantined)
 		vm->nr_extents = 0; /* for ever: a device may write there */
-	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus);
+	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
 	spin_lock(&lock);
 	free_extents(vm);
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)

@@ -18,7 +18,7 @@
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 /* How long a CPU that is busy may take to become free. */
-#define CPU_FREE_MS 100
+#define CPU_FREE_MS 60000
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
@@ -219,7 +219,10 @@ static void vcpu_work(struct host_work *work)
 	}
 }
 
-/* The VM owns the CPU; after a restart it may still be on its last instructions for the VM that has just ended. */
+/*
+ * The VM owns the CPU, which may still have a work item of the time before: the last instructions of the VM that has just
+ * ended, or another VM's start, which zeroes that one's memory.
+ */
 static int assign(struct vcpu *vcpu)
 {
 	u64 patience = host_tsc() + host_tsc_khz() * CPU_FREE_MS;

@@ -11,7 +11,9 @@ import subprocess
 import margay_run
 import node
 import numa
+import pytest
 import tiny
+from monitor_console import Console, vm as vm_on_a_console
 
 SMP = "4,sockets=2,cores=2,threads=1"
 NODES = [numa.Node("0-1", "512M"), numa.Node("2-3", "512M")]
@@ -31,17 +33,27 @@ def vm(name, cpus, leaf, after=None):
     return text + ("after = %s\non_end = poweroff_node\n" % after if after else "")
 
 
-def run(name, cpus, leaf="1G"):
-    """Two VMs, one after the other, in the same memory: (Run, machine's counts, what its memory holds at the end by node)."""
+# Owns the CPUs of node 1 and never ends.
+OTHER = {"other.conf": vm_on_a_console("other", "hang", cpus="2-3", memory="node1:32M")}
+
+
+def run(name, cpus, leaf="1G", others=None):
+    """Two VMs, one after the other, in the same memory: (Run, machine's counts, what its memory holds at the end by node).
+    others: VM files; what runs all the time is stopped in the end."""
     with numa.Machine(SMP, NODES) as machine:
         for number, part in enumerate(NODES):
             with open(machine.path(number), "wb") as f:
                 for _ in range(int(part.memory[:-1])):
                     f.write(BEFORE * MIB)
-        iso = node.margay_iso(name, {"one.conf": vm("one", cpus, leaf), "two.conf": vm("two", cpus, leaf, "one")},
-                              {"ram": tiny.elf("ram")})
+        files = dict(others or {}, **{"one.conf": vm("one", cpus, leaf), "two.conf": vm("two", cpus, leaf, "one")})
+        iso = node.margay_iso(name, files, {n: tiny.elf(n) for n in ("ram", "behave")[:1 + bool(others)]})
         with node.start(name, "qemu", iso, memory=machine.memory, cpus=machine.cpus,
                         extra=machine.arguments + machine.count(memset())) as running:
+            if others:
+                running.expect("^two: end=")
+                console = Console(running)
+                console.call()
+                console.answer("vm stop other")
             done = node.Run(running, running.wait())
         assert done.outcome.status == margay_run.OK, done.outcome.text
         counted, turns = machine.counted()
@@ -63,8 +75,10 @@ def check_memory(done, machine):
     return left
 
 
-def test_zeroed_by_the_cpus_of_its_node():
-    done, counted, turns, left = run("zeroing", "all")
+@pytest.mark.parametrize("cpus", ["all", "0-1"])
+def test_zeroed_by_the_cpus_of_its_node(cpus):
+    """They are the VM's own; on a node where it has none, those that are nobody's."""
+    done, counted, turns, left = run("zeroing-" + cpus, cpus)
     # Both found their memory zero, and filled it.
     assert re.findall(r"^tiny: ram: (ok|FAILED)", done.text, re.MULTILINE) == ["ok", "ok"]
     assert len(done.lines(r"^ram: filled up to 0x20000000")) == 2
@@ -81,10 +95,10 @@ def test_zeroed_by_the_cpus_of_its_node():
 
 
 def test_control_without_a_cpu_there():
-    """A VM without a CPU on one of its nodes: the same counters see the memory there zeroed from afar."""
-    done, counted, _, left = run("zeroing-control", "0-1", leaf="4K")
+    """A VM without a CPU on one of its nodes, where another VM has them: the same counters see it zeroed from afar."""
+    done, counted, _, left = run("zeroing-control", "0-1", leaf="4K", others=OTHER)
     assert done.has_line(r"one: NPT: 0 1G, 0 2M, %d 4K leaves, \d+ tables" % (512 * MIB // 4096))
-    assert re.findall(r"^tiny: ram: (ok|FAILED)", done.text, re.MULTILINE) == ["ok", "ok"]
+    assert re.findall(r"^(?:\[one\] |\[two\] )?tiny: ram: (ok|FAILED)", done.text, re.MULTILINE) == ["ok", "ok"]
     assert min(left) > 100
     afar = sum(counted[cpu, 1].stored_bytes for cpu in (0, 1))
     assert afar >= 0.99 * 4 * 256 * MIB

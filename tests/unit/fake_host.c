@@ -120,10 +120,12 @@ void host_extent_free(const struct host_extent *e)
 }
 
 /* Pages that were never touched cost nothing, before and after. */
-void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus)
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		       bool (*unowned)(unsigned cpu))
 {
 	(void)cpu;
 	(void)nr_cpus;
+	(void)unowned;
 	for (unsigned i = 0; i < count; i++)
 		if (madvise(host_hpa_to_virt(e[i].base), e[i].size, MADV_DONTNEED))
 			abort();
