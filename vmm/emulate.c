@@ -267,11 +267,16 @@ void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si,
 		emulate_set_gpr(vcpu, GPR_RCX, insn->addrsize, true, gpr[GPR_RCX] - 1);
 }
 
-static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr)
+/* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
+static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size, u64 *offset)
 {
-	for (unsigned i = 0; i < vm->nr_mmio; i++)
-		if (addr - vm->mmio[i].base < vm->mmio[i].size)
-			return &vm->mmio[i];
+	for (const struct mmio_range *r = vm->mmio; r < vm->mmio + vm->nr_mmio; r++) {
+		u64 length = __atomic_load_n(&r->size, __ATOMIC_ACQUIRE);
+
+		*offset = addr - __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);
+		if (*offset < length)
+			return size <= length - *offset ? r : NULL;
+	}
 	return NULL;
 }
 
@@ -280,6 +285,7 @@ static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write
 {
 	void *ram = guest_ptr(vcpu->vm, addr, size);
 	const struct mmio_range *r;
+	u64 offset;
 
 	if (ram) {
 		if (write)
@@ -288,16 +294,11 @@ static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write
 			memcpy(value, ram, size);
 		return;
 	}
-	r = find_mmio(vcpu->vm, addr.v);
-	if (!r || size > r->size - (addr.v - r->base)) {
-		if (!write)
-			*value = mask_size(~0ull, size);
-		return;
-	}
-	if (write)
-		r->ops->write(r->dev, vcpu, addr.v - r->base, size, *value);
-	else
-		*value = mask_size(r->ops->read(r->dev, vcpu, addr.v - r->base, size), size);
+	r = find_mmio(vcpu->vm, addr.v, size, &offset);
+	if (r && write)
+		r->ops->write(r->dev, vcpu, offset, size, *value);
+	else if (!write)
+		*value = mask_size(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
 }
 
 static bool canonical(u64 gva)
