@@ -44,7 +44,7 @@ class NodeError(Exception):
 def end_of(text):
     """(end, vms, failed) of the last machine-readable line, or None."""
     last = None
-    for last in END_LINE.finditer(text.replace("\r", "")):
+    for last in END_LINE.finditer(text):
         pass
     return last and (last[1], int(last[2] or 0), int(last[3] or 0))
 

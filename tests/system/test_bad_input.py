@@ -103,6 +103,7 @@ def test_panic_is_no_good_end():
     assert judge(ok, True, None, "VMFAIL", False).status == margay_run.BAD_ENTRY
     assert judge("margay: node: end=panic\r\n", False, None, None, False).status == margay_run.PANIC
     assert judge("vm0: end=poweroff\r\n", True, None, None, False).status == margay_run.DIED
+    assert judge(ok.replace("end=", "\rend="), True, None, None, False).status == margay_run.DIED
     assert judge("x" + ok, True, None, None, False).status == margay_run.DIED
     assert judge(ok + ok.replace("failed=0", "failed=1"), True, None, None, False).status == margay_run.VM_FAILED
     assert judge("margay: node: end=idle vms=1 failed=0\n", False, None, None, False).status == margay_run.NOT_OFF
