@@ -268,6 +268,8 @@ void host_timer_cancel(struct host_timer *timer)
 	timer_cancel((struct timer *)timer);
 }
 
+static_assert(HOST_LOG_LINE == PRINTK_LINE - 1, "with its terminator");
+
 void host_log(const char *fmt, ...)
 {
 	va_list ap;

@@ -280,7 +280,8 @@ static void check_performance(unsigned seconds)
 	else
 		feature(p.ecam ? OK : MISSING, "PCI configuration by ECAM", "%s", p.ecam ? "" :
 			"no MCFG table, or no function in its reach: extended capabilities are out of reach");
-	feature(OFF, "PCI functions for VMs", "not in this version; what is fit says the list below");
+	feature(IS_ENABLED(CONFIG_PASSTHROUGH) ? OK : OFF, "PCI functions for VMs", "%s", IS_ENABLED(CONFIG_PASSTHROUGH) ?
+		"by the key pci; what is fit says the list below" : "this image was built without PASSTHROUGH");
 	feature(OK, "threads of a core", "%s", shift ? "several: a core goes to one VM" : "one");
 	if (cpuid_bit(1, 2, 31))
 		feature(MISSING, "bare metal", "CPUID 1 ECX bit 31: this node is itself a VM");
@@ -291,12 +292,15 @@ static void check_performance(unsigned seconds)
 
 /* ---- the proposal ------------------------------------------------------------------ */
 
-/* Its lines are printed bare, to be copied as they are. */
+/* Its lines are printed bare, to be copied as they are: none that the log would cut. */
 static void print_file(char *text)
 {
 	for (char *end; (end = strchr(text, '\n')); text = end + 1) {
 		*end = 0;
-		host_log("%s", text);
+		if (end - text > HOST_LOG_LINE)
+			host_log("# too long for this report, copy it from your VM file: %.40s...", text);
+		else
+			host_log("%s", text);
 		host_console_drain();
 	}
 }

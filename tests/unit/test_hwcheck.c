@@ -418,6 +418,27 @@ static void test_unable(void **state)
 	assert_null(strstr(log_text, "virtualization on each CPU"));
 }
 
+/* A line that the log would cut is not proposed as if it were whole. */
+static void test_long_line_is_not_cut(void **state)
+{
+	static struct vm_config model = { .kernel = "k" };
+	const char *line;
+
+	(void)state;
+	memset(model.cmdline, 'x', VM_CMDLINE_MAX);
+	machine.model = &model;
+	assert_true(check());
+	line = strstr(log_text, "\n# too long for this report, copy it from your VM file: cmdline = xxxxx");
+	assert_non_null(line);
+	assert_true(strchr(line + 1, '\n') - line <= HOST_LOG_LINE);
+	assert_null(strstr(log_text, "\ncmdline"));
+	model.cmdline[HOST_LOG_LINE - strlen("cmdline = ")] = 0;
+	assert_true(check());
+	line = strstr(log_text, "\ncmdline = xxxxx");
+	assert_non_null(line);
+	assert_int_equal(strchr(line + 1, '\n') - (line + 1), HOST_LOG_LINE);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -427,6 +448,7 @@ int main(void)
 		cmocka_unit_test_setup(test_lacks, reset),
 		cmocka_unit_test_setup(test_off_and_unknown, reset),
 		cmocka_unit_test_setup(test_unable, reset),
+		cmocka_unit_test_setup(test_long_line_is_not_cut, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -212,14 +212,16 @@ int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f)
 	vmx_controls.cr0_fixed0 = rdmsr(MSR_VMX_CR0_FIXED0);
 	vmx_controls.cr4_fixed0 = rdmsr(MSR_VMX_CR4_FIXED0);
 	vmx_controls.cr4_fixed1 = rdmsr(MSR_VMX_CR4_FIXED1);
-	if (!vmxon_page)
-		vmxon_page = host_pages_alloc(pages, -1);
+	read_caps(caps, ept_cap);
+	if (vmxon_page)
+		return 0;
+	/* The first time: what it has to say is one line. */
+	choose_mitigation();
+	vmxon_page = host_pages_alloc(pages, -1);
 	if (!vmxon_page) {
 		host_log("margay: no memory left for VT-x's per-CPU state");
 		return -EPERM;
 	}
-	read_caps(caps, ept_cap);
-	choose_mitigation();
 	return 0;
 }
 
