@@ -16,7 +16,7 @@ struct debugger {
 	void (*retired)(struct vcpu *vcpu);
 	/* The guest's MOV to or from a debug register, intercepted for the debugger. */
 	void (*exit_dr)(struct vcpu *vcpu);
-	/* No vCPU of the VM runs any more. */
+	/* The VM goes: none of its vCPUs runs any more, or ever has. */
 	void (*vm_ended)(struct vm *vm);
 };
 

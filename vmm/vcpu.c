@@ -212,11 +212,8 @@ static void vcpu_work(struct host_work *work)
 		}
 		hvm->cpu_off();
 	}
-	if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0) {
-		if (debugger_on())
-			debugger->vm_ended(vm);
+	if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0)
 		monitor_vm_ended(vm);
-	}
 }
 
 /*

@@ -5,6 +5,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "vmm/debugger.h"
 #include "vmm/guest_acpi.h"
 #include "vmm/hvm.h"
 #include "vmm/load_linux.h"
@@ -318,6 +319,8 @@ void vm_destroy(struct vm *vm)
 {
 	const struct vdev *const *d = __start_vdevs;
 
+	if (debugger_on())
+		debugger->vm_ended(vm);
 	while (vm->nr_devices--)
 		d[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)

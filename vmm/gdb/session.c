@@ -14,8 +14,6 @@
 #include "vmm/monitor.h"
 #include "vmm/service.h"
 
-
-
 static struct spinlock lock;     /* guards everything below, and the breakpoints */
 static const char *vm_name;
 static struct gdb_line line;
