@@ -19,9 +19,34 @@ const char *monitor_vm_name(unsigned i)
 	return monitor_slots[i].config ? monitor_slots[i].config->name : monitor_slots[i].file;
 }
 
+/* 0: all that is free, of one node at least. */
+static u64 wanted_memory(const struct vm_config *c)
+{
+	u64 sum = c->memory;
+
+	for (unsigned i = 0; i < c->nr_memory_nodes; i++) {
+		if (!c->memory_node[i].size)
+			return 0;
+		sum += c->memory_node[i].size;
+	}
+	return sum;
+}
+
+static void get_size(const struct slot *s, struct monitor_vm *out)
+{
+	const struct vm *vm = s->vm;
+
+	out->cpus = vm ? vm->nr_host_cpus : s->config->cpus;
+	out->memory = vm ? 0 : wanted_memory(s->config);
+	for (unsigned i = 0; vm && i < vm->nr_extents; i++)
+		out->memory += vm->extent[i].size;
+}
+
 static void get_info(const struct slot *s, struct monitor_vm *out)
 {
 	*out = (struct monitor_vm){ .file = s->file, .config = s->config, .last_end = s->last_end, .starts = s->starts };
+	if (s->config)
+		get_size(s, out);
 	if (!s->config)
 		out->state = MONITOR_VM_BAD;
 	else if (s->state == WAITING)

@@ -41,6 +41,8 @@ struct monitor_vm {
 	const char *file;
 	const struct vm_config *config; /* NULL: not understood */
 	enum monitor_vm_state state;
+	unsigned cpus; /* that it has, or by its file shall have; 0: all that are free */
+	u64 memory;    /* the same, in bytes */
 	enum vm_end last_end; /* of the last run, if it has ended */
 	unsigned starts;
 };

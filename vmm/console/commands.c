@@ -17,12 +17,16 @@ static void command_list(const struct command_args *args)
 	if (!monitor_vm_count())
 		console_say("no VM: none of the boot modules is a VM file");
 	for (unsigned i = 0; i < monitor_vm_count(); i++) {
+		char cpus[12] = "all", memory[24] = "all";
 		struct monitor_vm info;
 
 		monitor_vm_info(i, &info);
-		console_say("%-16s %-12s vCPUs %-3u memory %lluM  starts %u  file %s", monitor_vm_name(i),
-			    monitor_state_name(&info), info.config ? info.config->cpus : 0,
-			    info.config ? (unsigned long long)(info.config->memory >> 20) : 0ull, info.starts, info.file);
+		if (info.cpus || !info.config)
+			snprintf(cpus, sizeof(cpus), "%u", info.cpus);
+		if (info.memory || !info.config)
+			snprintf(memory, sizeof(memory), "%lluM", (unsigned long long)(info.memory >> 20));
+		console_say("%-16s %-12s vCPUs %-3s memory %s  starts %u  file %s", monitor_vm_name(i),
+			    monitor_state_name(&info), cpus, memory, info.starts, info.file);
 	}
 }
 
@@ -165,13 +169,18 @@ static bool any_runs(void)
 	return false;
 }
 
+static void end_idle_node(bool reboot)
+{
+	if (any_runs())
+		console_say("VMs run: stop them first, or: %s now", reboot ? "reboot" : "poweroff");
+	else
+		monitor_node_end(reboot);
+}
+
 static void command_poweroff(const struct command_args *args)
 {
 	(void)args;
-	if (any_runs())
-		console_say("VMs run: stop them first, or: poweroff now");
-	else
-		monitor_node_end(false);
+	end_idle_node(false);
 }
 
 static void command_poweroff_now(const struct command_args *args)
@@ -183,10 +192,7 @@ static void command_poweroff_now(const struct command_args *args)
 static void command_reboot(const struct command_args *args)
 {
 	(void)args;
-	if (any_runs())
-		console_say("VMs run: stop them first, or: reboot now");
-	else
-		monitor_node_end(true);
+	end_idle_node(true);
 }
 
 static void command_reboot_now(const struct command_args *args)
