@@ -179,20 +179,18 @@ static bool parse_panic(struct span value, struct cmdline *out)
 static bool parse_check(struct span value, struct cmdline *out)
 {
 	u64 seconds = CHECK_DEFAULT;
-	struct span number;
-	bool stay;
+	bool stay = false, whole;
+	struct span part;
 
-	if (value.n && (!span_skip(&value, "=") || !value.n))
-		return false;
-	for (number = value, number.n = 0; number.n < value.n && value.s[number.n] != ','; number.n++)
-		;
-	stay = span_is(value, "stay");
-	if (value.n && !stay && (!parse_number(number, 10, CHECK_MAX, &seconds) || !seconds))
-		return false;
-	if (number.n < value.n) {
-		if (!span_is((struct span){ value.s + number.n, value.n - number.n }, ",stay"))
+	if (value.n) {
+		if (!span_skip(&value, "="))
 			return false;
-		stay = true;
+		part = take_part(&value, &whole);
+		stay = span_is(whole ? part : value, "stay");
+		if (!whole && !stay)
+			return false;
+		if (!(whole && stay) && (!parse_number(part, 10, CHECK_MAX, &seconds) || !seconds))
+			return false;
 	}
 	out->check = (u32)seconds;
 	out->check_stay = stay;

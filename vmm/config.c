@@ -67,6 +67,24 @@ struct span config_trim(struct span s)
 	return s;
 }
 
+int config_list(struct parser *p, const char *key, const char *missing, struct span v,
+		int (*one)(struct parser *p, struct span v))
+{
+	for (size_t n; v.n; v.p += n, v.n -= n) {
+		int err;
+
+		for (n = 0; n < v.n && v.p[n] != ','; n++)
+			;
+		err = one(p, config_trim((struct span){ v.p, n }));
+		if (err)
+			return err;
+		if (n + 1 == v.n)
+			return config_wrong(p, key, missing, v);
+		n += n < v.n;
+	}
+	return 0;
+}
+
 bool config_equal(struct span s, const char *word)
 {
 	return s.n == strlen(word) && !memcmp(s.p, word, s.n);

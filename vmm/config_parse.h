@@ -28,6 +28,9 @@ struct span config_trim(struct span s);
 bool config_equal(struct span s, const char *word);
 /* Leading decimal digits of *s, which it is left behind. False when there are none or they exceed 2^64-1. */
 bool config_number(struct span *s, u64 *out);
+/* one() for each part of a list with commas; `key` and what is `missing` are for the error at a comma that ends it. */
+int config_list(struct parser *p, const char *key, const char *missing, struct span v,
+		int (*one)(struct parser *p, struct span v));
 /* One of the words, ended by NULL: 0 and its index, or -EINVAL with an error that lists them. */
 int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out);
 

@@ -92,17 +92,5 @@ static int add_function(struct parser *p, struct span v)
 int config_set_pci(struct parser *p, struct span v)
 {
 	p->config->line_pci = p->line;
-	for (size_t n; v.n; v.p += n, v.n -= n) {
-		int err;
-
-		for (n = 0; n < v.n && v.p[n] != ','; n++)
-			;
-		err = add_function(p, config_trim((struct span){ v.p, n }));
-		if (err)
-			return err;
-		if (n + 1 == v.n)
-			return config_wrong(p, "pci", "another function behind the comma", v);
-		n += n < v.n;
-	}
-	return 0;
+	return config_list(p, "pci", "another function behind the comma", v, add_function);
 }

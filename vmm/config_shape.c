@@ -141,19 +141,7 @@ int config_set_memory(struct parser *p, struct span v)
 		return 0;
 	if (v.p[0] != 'n')
 		return size_of(p, v, &p->config->memory);
-	for (size_t n; v.n; v.p += n, v.n -= n) {
-		int err;
-
-		for (n = 0; n < v.n && v.p[n] != ','; n++)
-			;
-		err = add_node_memory(p, config_trim((struct span){ v.p, n }));
-		if (err)
-			return err;
-		if (n + 1 == v.n)
-			return config_wrong(p, "memory", "another node behind the comma", v);
-		n += n < v.n;
-	}
-	return 0;
+	return config_list(p, "memory", "another node behind the comma", v, add_node_memory);
 }
 
 int config_set_leaf(struct parser *p, struct span v)

@@ -124,7 +124,6 @@ enum vector {
 #define PFERR_RSVD BIT(3)
 #define PFERR_I BIT(4)
 
-/* Long-mode page-table entry bits (SDM vol. 3, 4.5). */
 /* DR6 and DR7 (SDM vol. 3, 18.2.3 and 18.2.4) */
 #define DR6_BS BIT(14)
 #define DR6_ACTIVE_LOW (BIT(16) | BIT(11)) /* RTM, BLD: 0 says that it was so; an exit's qualification says it by 1 */
@@ -132,6 +131,7 @@ enum vector {
 #define DR7_RW(dr7, n) ((dr7) >> (16 + 4 * (n)) & 3)
 #define DR7_LEN(dr7, n) ((dr7) >> (18 + 4 * (n)) & 3)
 
+/* Long-mode page-table entry bits (SDM vol. 3, 4.5). */
 #define PTE_P BIT(0)
 #define PTE_W BIT(1)
 #define PTE_U BIT(2)
