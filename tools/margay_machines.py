@@ -90,6 +90,7 @@ def qemu_medium(image, boot):
 
 
 def qemu(image, boot, cpus, memory, port, extra, accel):
+    """accel: QEMU's word for the accelerator, with its options."""
     return [
         find("qemu-system-x86_64", "qemu-system-x86"),
         "-name", "margay", "-M", "q35", "-accel", accel, "-cpu", "host" if accel == "kvm" else "max",

@@ -77,7 +77,7 @@ class Node:
     """One emulated machine. Use it in a with statement: the emulator never outlives it."""
 
     def __init__(self, image, machine="qemu", cpus=1, memory="1G", log="margay-run.log", timeout=0, extra=(),
-                 native=False, interactive=False, echo=None, boot=margay_machines.Boot()):
+                 native=False, interactive=False, echo=None, boot=margay_machines.Boot(), one_thread=False):
         self.machine, self.native, self.echo = machine, native, echo
         self.bochs_log = log + ".bochs.log" if machine == "bochs" else None
         self._started = time.monotonic()
@@ -103,7 +103,8 @@ class Node:
         else:
             if machine == "kvm":
                 margay_machines.check_nested_kvm()
-            command = margay_machines.qemu(image, boot, cpus, memory, port, extra, "kvm" if machine == "kvm" else "tcg")
+            accel = "kvm" if machine == "kvm" else "tcg,thread=single" if one_thread else "tcg"
+            command = margay_machines.qemu(image, boot, cpus, memory, port, extra, accel)
         self._stderr = open(os.path.join(self._directory.name, "stderr"), "w+b")
         # In a session of its own, so that Ctrl-C reaches only us; dies with us, however we die.
         self.process = subprocess.Popen(

@@ -298,7 +298,7 @@ def loaded(seconds, times):
 
 def run_loaded(name, seconds, times, cmdline):
     run = run_clocks(name, "qemu", loaded(seconds, times), cmdline, vm={"cpus": "2"}, cpus=2,
-                     timeout=seconds * times + 900)
+                     timeout=seconds * times + 900, one_thread=True)
     exits = [int(n) for n in re.findall(r"^vm0: vcpu[01]: exits=(\d+)", run.text, re.MULTILINE)]
     rows = samples(run)
     assert len(rows) == times + 1 and len(exits) == 2
@@ -317,7 +317,7 @@ def test_drift_in_real_time(record_property):
     """Twenty minutes on QEMU without -icount, whose TSC and HPET are clocks of the build host, under interrupts and exits:
     the guest is at most 1 ppm worse than Linux on the bare machine, with the clock source that Linux chooses there."""
     rows = run_loaded("drift-real", *REAL, "clocksource=kvm-clock")[1]
-    native = samples(clocks_native("drift-real-native", loaded(*REAL_NATIVE), cpus=2, timeout=1000))
+    native = samples(clocks_native("drift-real-native", loaded(*REAL_NATIVE), cpus=2, timeout=1000, one_thread=True))
     assert len(native) == REAL_NATIVE[1] + 1
     for text, found in (("guest", rows), ("native", native)):
         record_property(text, "%.4f ppm, +-%.4f" % worst_ppm(found))
