@@ -101,6 +101,19 @@ def test_chained_from_ipxe_script(root):
     boots("ipxe", root, "bios", OWN, "special", "margay/boot.ipxe")
 
 
+def test_hardware_check(root):
+    """Its file, copied for a node, on a server that has no VM file yet."""
+    directory = os.path.join(root, "margay")
+    os.unlink(os.path.join(directory, "vms", "default.conf"))
+    with open(os.path.join(directory, "nodes", "check.cfg"), encoding="ascii") as f:
+        own_file(root, f.read())
+    with start("check", root, "bios", OWN) as running:
+        run = node.Run(running, running.wait())
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line("check: result: able=yes .*") and run.has_line("# end of the VM file")
+    assert run.has_line("margay: node: end=poweroff vms=0 failed=0")
+
+
 # {name: (text of the node's file, files that are not there, the line expected)}
 WRONG = {
     "typo": ('vms = "special.conf"\nmodules="kernel initrd"\n', [], 'nodes/{mac}.cfg: wrong: no vms='),
