@@ -233,7 +233,8 @@ $(TOOLS): $(G)/initrd-%: $(G)/initrd tools/guest-image
 	$(Q)tools/guest-image --$* $(G)
 
 # For the tests of passthrough.
-$(G)/initrd-drivers: $(G)/initrd tools/guest-image
+$(G)/initrd-drivers: $(G)/initrd tools/guest-image tools/guest-module include/margay/abi.h \
+		$(wildcard guest-patches/margay-guest/* $(G)/vmlinuz-backports) | guest-backports
 	$(Q)tools/guest-image --drivers $(G)
 
 # A second kernel for the tests. Without the file, which backports may not have, they are skipped.

@@ -105,6 +105,12 @@ static void put_root(struct aml *a, const struct acpi_guest *in, u8 bus)
 			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true, in->windows[i].base,
 				  in->windows[i].size);
 	aml_crs_end(a);
+	if (in->nr_dma) {
+		aml_crs_begin(a, "_DMA");
+		for (unsigned i = 0; i < in->nr_dma; i++)
+			aml_dma_window(a, in->dma[i].gpa, in->dma[i].hpa, in->dma[i].length);
+		aml_crs_end(a);
+	}
 	aml_end(a);
 }
 

@@ -6,6 +6,7 @@
 #ifndef VMM_ACPI_BUILD_H
 #define VMM_ACPI_BUILD_H
 
+#include <margay/abi.h>
 #include <margay/types.h>
 
 #define ACPI_GUEST_MAX_NODES 64
@@ -39,6 +40,8 @@ struct acpi_guest {
 	unsigned nr_roots;
 	const struct acpi_guest_window *windows;
 	unsigned nr_windows;
+	const struct margay_dma_window *dma; /* what each root's _DMA says; none: no _DMA */
+	unsigned nr_dma;
 	bool ecam; /* of buses 0 to ecam_last_bus at ecam_base */
 	u8 ecam_last_bus;
 	u64 ecam_base;

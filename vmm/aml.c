@@ -262,7 +262,7 @@ void aml_io(struct aml *a, u16 base, u8 count)
 }
 
 /* 6.4.3.5.1 and 6.4.3.5.3. */
-void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size)
+static void put_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation)
 {
 	static const u8 specific[] = { [AML_RANGE_MEMORY] = 1, [AML_RANGE_IO] = 3, [AML_RANGE_BUS] = 0 };
 	unsigned bytes = kind == AML_RANGE_BUS ? 2 : 8;
@@ -275,8 +275,19 @@ void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 
 	put(a, 0, bytes);            /* granularity */
 	put(a, base, bytes);
 	put(a, base + size - 1, bytes);
-	put(a, 0, bytes); /* translation */
+	put(a, translation, bytes);
 	put(a, size, bytes);
+}
+
+void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size)
+{
+	put_range(a, kind, producer, base, size, 0);
+}
+
+/* Range and translation are as the secondary side, the bus, has them: what to add there gives the CPU's address. */
+void aml_dma_window(struct aml *a, u64 gpa, u64 bus, u64 size)
+{
+	put_range(a, AML_RANGE_MEMORY, true, bus, size, gpa - bus);
 }
 
 void aml_interrupt_edge_high(struct aml *a, u32 gsi)

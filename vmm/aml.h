@@ -55,6 +55,8 @@ void aml_io(struct aml *a, u16 base, u8 count);
  */
 enum aml_range { AML_RANGE_MEMORY, AML_RANGE_IO, AML_RANGE_BUS };
 void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size);
+/* QWordMemory (ResourceProducer, ...) for _DMA: devices see [gpa, gpa + size) at bus (6.2.4). */
+void aml_dma_window(struct aml *a, u64 gpa, u64 bus, u64 size);
 /* Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { gsi } */
 void aml_interrupt_edge_high(struct aml *a, u32 gsi);
 

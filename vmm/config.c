@@ -248,7 +248,7 @@ static const struct key keys[] = {
 	{ "cpus", config_set_cpus }, { "memory", config_set_memory }, { "leaf", config_set_leaf },
 	{ "memory_map", config_set_memory_map }, { "remote_memory", config_set_remote_memory },
 	{ "topology", config_set_topology }, { "allow_smt_sharing", config_set_smt_sharing }, { "clock", set_clock },
-	{ "on_end", set_on_end }, { "pci", config_set_pci },
+	{ "on_end", set_on_end }, { "pci", config_set_pci }, { "dma", config_set_dma },
 	{ "module", set_module }, { "debug_exit", set_debug_exit }, { "after", set_after },
 };
 
@@ -335,10 +335,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		return vm_config_error(err, file, 0, "required key 'kernel' is missing: the name of the module to boot");
 	if (!out->line_memory)
 		return vm_config_error(err, file, 0, "required key 'memory' is missing: a size like 512M or 12G");
-	if (out->nr_pci && out->memory_map != VM_MAP_IDENTITY)
-		return vm_config_error(err, file, out->line_pci,
-				       "pci: devices reach memory by the host's addresses: needs memory_map = identity");
-	return 0;
+	return config_resolve_dma(&p);
 }
 
 static int check_module(const char *file, const char *key, const char *name, unsigned line,

@@ -28,6 +28,8 @@
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
+/* How devices reach its memory: not at all, by the host's addresses, or by windows that the guest is told (dma_windows.h). */
+enum vm_dma { VM_DMA_NONE, VM_DMA_IDENTITY, VM_DMA_WINDOW };
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
 enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
 
@@ -66,7 +68,8 @@ struct vm_config {
 		u64 size; /* bytes; 0: all that is free there */
 	} memory_node[VM_MEMORY_NODES];
 	enum vm_leaf leaf;                /* largest second-level leaf; default VM_LEAF_1G */
-	enum vm_memory_map memory_map;    /* default VM_MAP_AUTO */
+	enum vm_dma dma;                  /* default: none, or identity where memory_map says so and there is pci */
+	enum vm_memory_map memory_map;    /* default VM_MAP_AUTO; auto becomes what dma needs */
 	bool flat;                        /* the guest sees one node and one package; default false */
 	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
@@ -79,7 +82,7 @@ struct vm_config {
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci;
+	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci, line_dma;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the VM file's `pci =`: which of the node's PCI functions a VM gets. */
+/* Pure module: the VM file's `pci =` and `dma =`: which of the node's PCI functions a VM gets, and how they reach its memory. */
 #include <margay/errno.h>
 
 #include "vmm/config_parse.h"
@@ -93,4 +93,33 @@ int config_set_pci(struct parser *p, struct span v)
 {
 	p->config->line_pci = p->line;
 	return config_list(p, "pci", "another function behind the comma", v, add_function);
+}
+
+int config_set_dma(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "identity", "window", NULL };
+	unsigned n = 0;
+	int err = config_word(p, "dma", v, words, &n);
+
+	p->config->dma = n ? VM_DMA_WINDOW : VM_DMA_IDENTITY;
+	p->config->line_dma = p->line;
+	return err;
+}
+
+int config_resolve_dma(struct parser *p)
+{
+	struct vm_config *c = p->config;
+
+	if (c->dma == VM_DMA_NONE && c->nr_pci && c->memory_map == VM_MAP_IDENTITY)
+		c->dma = VM_DMA_IDENTITY;
+	if (c->dma == VM_DMA_NONE && c->nr_pci)
+		return vm_config_error(p->err, p->file, c->line_pci,
+				       "pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
+	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET)
+		return vm_config_error(p->err, p->file, c->line_dma, "dma = identity: needs memory_map = identity, or none");
+	if (c->dma == VM_DMA_WINDOW && c->memory_map == VM_MAP_IDENTITY)
+		return vm_config_error(p->err, p->file, c->line_dma, "dma = window: needs memory_map = offset, or none");
+	if (c->memory_map == VM_MAP_AUTO && c->dma != VM_DMA_NONE)
+		c->memory_map = c->dma == VM_DMA_IDENTITY ? VM_MAP_IDENTITY : VM_MAP_OFFSET;
+	return 0;
 }

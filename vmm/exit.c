@@ -7,6 +7,7 @@
 #include "vmm/debugger.h"
 #include "vmm/emulate.h"
 #include "vmm/hvm.h"
+#include "vmm/hypercall.h"
 
 /* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
 static void exit_nothing(struct vcpu *vcpu, const struct vmexit *exit)
@@ -76,7 +77,10 @@ static void exit_hypercall(struct vcpu *vcpu, const struct vmexit *exit)
 	struct segment ss;
 
 	hvm->get_segment(vcpu, SEG_SS, &ss);
-	vcpu->regs.gpr[GPR_RAX] = (u64)(ss.attr >> SEG_ATTR_DPL_SHIFT & 3 ? MARGAY_HC_EPERM : MARGAY_HC_ENOSYS);
+	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3)
+		vcpu->regs.gpr[GPR_RAX] = (u64)MARGAY_HC_EPERM;
+	else
+		vcpu->regs.gpr[GPR_RAX] = (u64)(IS_ENABLED(CONFIG_PASSTHROUGH) ? hypercall(vcpu) : MARGAY_HC_ENOSYS);
 	emulate_skip_exit(vcpu, exit);
 }
 

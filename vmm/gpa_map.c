@@ -55,14 +55,14 @@ u64 gpa_map_end(const struct gpa_map *map)
 	return last->gpa + last->size;
 }
 
-int gpa_map_add(struct gpa_map *map, u64 hpa, u64 size, int node)
+int gpa_map_add_from(struct gpa_map *map, u64 from, u64 hpa, u64 size, int node)
 {
 	struct gpa_map new = *map;
 
 	if (!size || !IS_ALIGNED(hpa | size, PAGE_SIZE) || hpa + size < hpa)
 		return -EINVAL;
 	while (size) {
-		u64 gpa = new.count ? place(gpa_map_end(&new), hpa, leaf_size(hpa, size)) : 0;
+		u64 gpa = new.count ? place(MAX(gpa_map_end(&new), from), hpa, leaf_size(hpa, size)) : from;
 		u64 n = room(gpa, size);
 
 		if (new.count == GPA_MAP_MAX || gpa < gpa_map_end(&new) || gpa + n < gpa)
@@ -73,6 +73,11 @@ int gpa_map_add(struct gpa_map *map, u64 hpa, u64 size, int node)
 	}
 	*map = new;
 	return 0;
+}
+
+int gpa_map_add(struct gpa_map *map, u64 hpa, u64 size, int node)
+{
+	return gpa_map_add_from(map, 0, hpa, size, node);
 }
 
 const struct gpa_region *gpa_map_find(const struct gpa_map *map, u64 gpa)

@@ -37,6 +37,8 @@ struct gpa_map {
  * no multiple of 4 KiB, or size is 0. The map is unchanged on error.
  */
 int gpa_map_add(struct gpa_map *map, u64 hpa, u64 size, int node);
+/* The same from GPA `from` on, which is not below gpa_map_end(). */
+int gpa_map_add_from(struct gpa_map *map, u64 from, u64 hpa, u64 size, int node);
 
 /* Region that holds gpa, or NULL. */
 const struct gpa_region *gpa_map_find(const struct gpa_map *map, u64 gpa);

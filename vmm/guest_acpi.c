@@ -6,6 +6,7 @@
 #include <margay/string.h>
 
 #include "vmm/acpi_build.h"
+#include "vmm/dma_windows.h"
 #include "vmm/guest_mem.h"
 #include "vmm/pci.h"
 #include "vmm/platform.h"
@@ -159,6 +160,10 @@ int guest_acpi_build(struct vm *vm)
 	collect_distances(c);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
 		collect_pci(c, vm->pci);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->windows) {
+		c->guest.dma = vm->windows->window;
+		c->guest.nr_dma = vm->windows->count;
+	}
 	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, NULL);
 	if (err)
 		vm_log(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);

@@ -16,6 +16,7 @@
 #define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */
 #define INITRD_MAX_OLD 0x37ffffffull /* for a kernel that does not say */
 #define COMMAND_LINE_MAX 2047u
+#define ARCHIVE_ALIGN 4 /* of a cpio's headers: Documentation/driver-api/early-userspace/buffer-format.rst */
 
 /* What has been placed so far. */
 struct load {
@@ -156,33 +157,56 @@ static int load_vmlinux(struct load *l, const struct host_module *kernel)
 }
 
 /* High, so that the kernel finds its own places; above 4 GiB only where nothing below will do. */
-static int load_initrd(struct load *l, const struct host_module *initrd)
+static int place_initrd(struct load *l, u64 size)
 {
 	u64 limit = (u64)(l->hdr.initrd_addr_max ? l->hdr.initrd_addr_max : INITRD_MAX_OLD) + 1;
 
-	if (!initrd->size) {
-		vm_log(l->vm, "initrd %s is empty: check the file that the boot loader was given", initrd->name);
-		return -ENOEXEC;
-	}
-	l->initrd = find_high(l, LOW_GUARD, limit, initrd->size);
+	l->initrd = find_high(l, LOW_GUARD, limit, size);
 	if (!l->initrd && l->hdr.xloadflags & LINUX_XLF_CAN_BE_LOADED_ABOVE_4G)
-		l->initrd = find_high(l, LOW_GUARD, ~0ull, initrd->size);
+		l->initrd = find_high(l, LOW_GUARD, ~0ull, size);
 	if (!l->initrd)
-		return refuse_room(l, "the initrd beside the kernel", initrd->size);
-	l->initrd_size = initrd->size;
-	return guest_write(l->vm, gpa(l->initrd), initrd->data, initrd->size);
+		return refuse_room(l, "the initrd beside the kernel", size);
+	l->initrd_size = size;
+	return 0;
+}
+
+/* Archives one behind the other, each aligned: Linux unpacks all of them, and a later one's file replaces an earlier one's. */
+static int load_initrd(struct load *l, const struct host_module *const *part, unsigned parts)
+{
+	u64 size = 0, at;
+	int err;
+
+	for (unsigned i = 0; i < parts; i++) {
+		if (!part[i]->size) {
+			vm_log(l->vm, "initrd %s is empty: check the file that the boot loader was given", part[i]->name);
+			return -ENOEXEC;
+		}
+		size = ALIGN_UP(size, ARCHIVE_ALIGN) + part[i]->size;
+	}
+	err = place_initrd(l, size);
+	at = l->initrd;
+	for (unsigned i = 0; !err && i < parts; i++) {
+		err = guest_write(l->vm, gpa(at), part[i]->data, part[i]->size);
+		at += ALIGN_UP(part[i]->size, ARCHIVE_ALIGN);
+	}
+	return err;
 }
 
 static int put_command_line(struct load *l, const char *cmdline)
 {
+	const struct vm_config *c = l->vm->config;
 	u32 max = MIN(l->hdr.cmdline_size, COMMAND_LINE_MAX);
-	size_t n = strlen(cmdline);
+	char text[COMMAND_LINE_MAX + 1 + VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
+	int n = snprintf(text, sizeof(text), "%s", cmdline);
 
-	if (n > max) {
-		vm_log(l->vm, "cmdline = has %zu characters, kernel %s takes at most %u: shorten it", n, l->name, max);
+	for (unsigned i = 0; i < c->nr_modules; i++)
+		if (c->module[i].args[0])
+			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
+	if ((u32)n > max) {
+		vm_log(l->vm, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
 		return -E2BIG;
 	}
-	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), cmdline, n + 1);
+	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), text, (u64)n + 1);
 }
 
 static int put_boot_params(struct load *l)
@@ -209,9 +233,12 @@ static int put_boot_params(struct load *l)
 	return 0;
 }
 
-int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *initrd, const char *cmdline)
+int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module,
+	       const struct host_module *initrd, const char *cmdline)
 {
 	struct load l = { .vm = vm, .name = kernel->name };
+	const struct host_module *part[VM_MODULES_MAX + 1];
+	unsigned parts = vm->config->nr_modules;
 	int err;
 
 	if (bzimage_is_linux(kernel->data, kernel->size))
@@ -220,8 +247,12 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 		err = load_vmlinux(&l, kernel);
 	else
 		err = refuse_image(&l, kernel->size < 0x206 ? "truncated: too short for a kernel" : "not a Linux kernel image");
-	if (!err && initrd)
-		err = load_initrd(&l, initrd);
+	for (unsigned i = 0; i < parts; i++)
+		part[i] = module[i];
+	if (initrd)
+		part[parts++] = initrd;
+	if (!err && parts)
+		err = load_initrd(&l, part, parts);
 	err = err ? err : put_command_line(&l, cmdline);
 	err = err ? err : put_boot_params(&l);
 	err = err ? err : linux_entry_tables(vm, l.kernel, l.kernel_size);

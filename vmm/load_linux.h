@@ -16,13 +16,14 @@
 /*
  * Loads kernel and, when not NULL, initrd into the VM's RAM, builds
  * boot_params, page tables and GDT, and sets vm->entry_rip, entry_info and
- * entry_state.
+ * entry_state. module: as many as its VM file has: archives that go before the
+ * initrd, with what is to be added to the command line for each.
  * The guest's RAM is zeroed, its map complete, vm->rsdp known. Before any
  * vCPU runs; no locking. 0; -ENOEXEC: no Linux image or a damaged one; -E2BIG:
  * command line too long; -ENOMEM: does not fit into the VM's RAM. Printed.
  */
-int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *initrd,
-	       const char *cmdline);
+int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module,
+	       const struct host_module *initrd, const char *cmdline);
 
 /*
  * Puts a freshly reset vCPU into the state the 64-bit protocol asks for:

@@ -8,6 +8,7 @@
 #define VM_PCI_FUNCTIONS 16
 
 struct pci_device;
+struct vcpu;
 
 struct vm_pci {
 	bool ecam;       /* there is one, where the host has it */
@@ -16,6 +17,9 @@ struct vm_pci {
 	unsigned nr_functions;
 	struct host_pci_function function[VM_PCI_FUNCTIONS];
 	struct pci_device *device[VM_PCI_FUNCTIONS]; /* vmm/dev's own */
+	/* The guest says that bus << 8 | devfn translates by the DMA windows, or does not. 0, or -ENODEV: not the VM's. */
+	int (*confirm)(struct vcpu *vcpu, u16 bdf, bool on);
+	bool told; /* that functions wait for this */
 };
 
 #endif

@@ -8,7 +8,7 @@
 enum {
 	REG_COMMAND = 0x04, REG_BAR = 0x10, REG_ROM = 0x30, REG_CAP_POINTER = 0x34, HEADER_END = 0x40, STANDARD_END = 0x100,
 	CONFIG_END = 0x1000,
-	COMMAND_IO = BIT(0), COMMAND_MEMORY = BIT(1), ROM_ENABLE = BIT(0),
+	COMMAND_IO = BIT(0), COMMAND_MEMORY = BIT(1), COMMAND_MASTER = BIT(2), ROM_ENABLE = BIT(0),
 	BAR_IO = BIT(0), BAR_TYPE = BIT(1) | BIT(2), BAR_64 = BIT(2),
 	CAP_MSI = 0x05, CAP_VENDOR = 0x09, CAP_MSIX = 0x11, EXT_VENDOR = 0x0b,
 	MSI_ENABLE = BIT(16), MSI_64 = BIT(23), MSI_MASKS = BIT(24),
@@ -254,6 +254,30 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 		c->io.write(c->io.ctx, f->rule.offset, 4, (old & ~bits) | (value & bits));
 	}
 	return changed(c, f->rule.offset);
+}
+
+void pci_config_gate_master(struct pci_config *c, bool closed)
+{
+	struct pci_field *f = find(c, REG_COMMAND);
+	u32 device = c->io.read(c->io.ctx, REG_COMMAND, 2), wanted;
+
+	if (closed == !!(f->rule.keep & COMMAND_MASTER))
+		return;
+	f->rule.pass ^= COMMAND_MASTER;
+	f->rule.write ^= COMMAND_MASTER;
+	f->rule.keep ^= COMMAND_MASTER;
+	if (closed)
+		f->value = (f->value & ~(u32)COMMAND_MASTER) | (device & COMMAND_MASTER);
+	wanted = (device & ~(u32)COMMAND_MASTER) | (closed ? 0 : f->value & COMMAND_MASTER);
+	if (wanted != device)
+		c->io.write(c->io.ctx, REG_COMMAND, 2, wanted);
+}
+
+bool pci_config_master_waits(const struct pci_config *c)
+{
+	const struct pci_field *f = find(c, REG_COMMAND);
+
+	return f->rule.keep & f->value & COMMAND_MASTER;
 }
 
 bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)

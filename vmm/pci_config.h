@@ -65,6 +65,14 @@ u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size);
 /* Returns PCI_CHANGED_*. */
 unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 value);
 
+/*
+ * closed: the guest's Bus Master Enable is its own, and the device's is off.
+ * Opened again, the device has the guest's. Open at first.
+ */
+void pci_config_gate_master(struct pci_config *c, bool closed);
+/* The gate is closed, and the guest's bit is on. */
+bool pci_config_master_waits(const struct pci_config *c);
+
 /* Where the guest has put a BAR; false: nowhere, for decoding is off. */
 bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base);
 

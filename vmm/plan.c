@@ -191,7 +191,7 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, stru
 			return vm_config_error(err, c->file, c->line_memory,
 					       "memory: the machine has NUMA nodes 0-%u, found node%u", plan_nodes(h) - 1,
 					       c->memory_node[i].node);
-	if (c->memory_map == VM_MAP_IDENTITY)
+	if (plan_for_devices(c))
 		plan_forbid_holes(h);
 	for (unsigned i = 0; i < h->nr_cpus; i++) {
 		h->cpu[i].usable = h->cpu[i].online && blocker(h, c, i) < 0;

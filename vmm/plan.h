@@ -50,6 +50,15 @@ static inline unsigned plan_nodes(const struct plan_host *h)
 	return IS_ENABLED(CONFIG_NUMA) ? h->nr_nodes : 1;
 }
 
+/*
+ * Memory that devices reach, by the host's addresses or by windows: not all of
+ * it above 4 GiB, not where no guest has RAM, and the first MiB from anywhere.
+ */
+static inline bool plan_for_devices(const struct vm_config *c)
+{
+	return c->memory_map == VM_MAP_IDENTITY || c->dma == VM_DMA_WINDOW;
+}
+
 struct plan_extent {
 	u64 base, size; /* multiples of 2 MiB */
 	unsigned node;
@@ -74,7 +83,7 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, stru
 
 /* plan_memory.c: bytes of whole 2 MiB pages free on a node; *largest (may be NULL): the largest piece. */
 u64 plan_free(const struct plan_host *h, unsigned node, u64 *largest);
-/* plan_memory.c: for a guest whose addresses are the host's: nothing of what lies where no guest has RAM may be taken. */
+/* plan_memory.c: for memory that devices reach: nothing of what lies where no guest has RAM may be taken. */
 void plan_forbid_holes(struct plan_host *h);
 /* plan_memory.c: bytes wanted of each node, after the CPUs are chosen. */
 void plan_demand(const struct plan_host *h, const struct vm_config *c, const unsigned cpus[], u64 demand[]);

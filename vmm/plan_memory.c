@@ -5,9 +5,9 @@
 
 #include "vmm/plan.h"
 
-/* Of a guest whose addresses are the host's: for Linux' real-mode code, what it is handed over in, its reset vector. */
+/* Of a guest with devices: for Linux' real-mode code, what it is handed over in, its reset vector; never for DMA. */
 #define LOW_RAM MIB(1)
-/* What a guest whose addresses are the host's gets below 4 GiB if it can, for devices that reach no further. */
+/* What such a guest gets below 4 GiB if it can, for devices that reach no further. */
 #define LOW_DMA MIB(128)
 /* What a VM that takes all leaves for the hypervisor's own, beside its tables. */
 #define KEEP_NODE MIB(2)
@@ -36,7 +36,7 @@ static u64 all_of(const struct plan_host *h, const struct vm_config *c, unsigned
 	u64 bytes = plan_free(h, node, NULL);
 	u64 keep = KEEP_NODE + cpus * KEEP_CPU + (bytes >> (c->leaf == VM_LEAF_4K ? 9 : 18));
 
-	keep = ALIGN_UP(keep, PAGE_SIZE_2M) + (c->memory_map == VM_MAP_IDENTITY ? PAGE_SIZE_2M : 0);
+	keep = ALIGN_UP(keep, PAGE_SIZE_2M) + (plan_for_devices(c) ? PAGE_SIZE_2M : 0);
 	return bytes > keep ? bytes - keep : 0;
 }
 
@@ -187,13 +187,12 @@ static bool largest(const struct plan_host *h, unsigned node, unsigned *at)
 /* One extent of up to `want` bytes on a node; what it brings. 0: there is none. */
 static u64 take_one(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want, struct plan *p)
 {
-	bool identity = c->memory_map == VM_MAP_IDENTITY;
-	bool large = !identity && c->leaf == VM_LEAF_1G && h->leaf_1g && want >= PAGE_SIZE_1G;
+	bool low = plan_for_devices(c), large = !low && c->leaf == VM_LEAF_1G && h->leaf_1g && want >= PAGE_SIZE_1G;
 	unsigned i = 0;
 	u64 base = 0;
 
 	if (!(large && fit(h, node, want, PAGE_SIZE_1G, false, &i, &base)) &&
-	    !fit(h, node, want, PAGE_SIZE_2M, identity, &i, &base)) {
+	    !fit(h, node, want, PAGE_SIZE_2M, low, &i, &base)) {
 		if (!largest(h, node, &i))
 			return 0;
 		base = h->piece[i].start;
@@ -208,7 +207,7 @@ static u64 take_node(struct plan_host *h, const struct vm_config *c, unsigned no
 	unsigned i = 0;
 
 	/* Memory for devices first, where all the rest would lie above 4 GiB. */
-	if (c->memory_map == VM_MAP_IDENTITY && want > LOW_DMA && fit(h, node, LOW_DMA, PAGE_SIZE_2M, true, &i, &base) &&
+	if (plan_for_devices(c) && want > LOW_DMA && fit(h, node, LOW_DMA, PAGE_SIZE_2M, true, &i, &base) &&
 	    base + LOW_DMA <= GPA_HOLE_START && h->piece[i].end - base < want && !take(h, i, base, LOW_DMA, p))
 		got = LOW_DMA;
 	while (got < want) {
@@ -297,25 +296,41 @@ static void sort_extents(struct plan *p)
 		}
 }
 
+/*
+ * Where the n-th extent goes in the order of the host's addresses. With
+ * windows: below 4 GiB where the host has it below 4 GiB, and a page away from
+ * what is not its neighbour there, too, so that no buffer lies across two
+ * windows. None gets a higher address than it has on the host: what is low
+ * stays below the hole, and the highest is the highest on both sides.
+ */
+static u64 place_extent(const struct vm_config *c, const struct plan *p, unsigned n)
+{
+	u64 base = p->extent[n].base, end = gpa_map_end(&p->map);
+
+	if (c->memory_map == VM_MAP_IDENTITY)
+		return base;
+	if (base >= GPA_HOLE_END && end < GPA_HOLE_END)
+		return GPA_HOLE_END;
+	return n && p->extent[n - 1].base + p->extent[n - 1].size == base ? end : end + PAGE_SIZE;
+}
+
 /* The low RAM comes from anywhere: the last extent taken. */
-static void map_identity(struct plan *p)
+static int map_for_devices(const struct vm_config *c, struct plan *p)
 {
 	const struct plan_extent low = p->extent[p->nr_extents - 1];
+	int err = gpa_map_add(&p->map, low.base, LOW_RAM, (int)low.node);
 
-	p->map.region[p->map.count++] = (struct gpa_region){ 0, LOW_RAM, low.base, (int)low.node };
 	p->nr_extents--;
 	sort_extents(p);
-	for (unsigned i = 0; i < p->nr_extents; i++) {
-		const struct plan_extent *e = &p->extent[i];
-
-		p->map.region[p->map.count++] = (struct gpa_region){ e->base, e->size, e->base, (int)e->node };
-	}
+	for (unsigned i = 0; !err && i < p->nr_extents; i++)
+		err = gpa_map_add_from(&p->map, place_extent(c, p, i), p->extent[i].base, p->extent[i].size,
+				       (int)p->extent[i].node);
 	p->extent[p->nr_extents++] = low;
+	return err;
 }
 
 int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], struct plan *p, struct config_error *err)
 {
-	bool identity = c->memory_map == VM_MAP_IDENTITY;
 	u64 free[PLAN_NODES], piece[PLAN_NODES], total = 0;
 
 	for (unsigned n = 0; n < plan_nodes(h); n++)
@@ -331,11 +346,9 @@ int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], st
 	}
 	if (total < VM_MEMORY_MIN)
 		return refuse_memory(h, c, demand, free, piece, err);
-	if (identity && !take_remote(h, c, h->cpu[p->cpu[0]].node, PAGE_SIZE_2M, p))
+	if (plan_for_devices(c) && !take_remote(h, c, h->cpu[p->cpu[0]].node, PAGE_SIZE_2M, p))
 		return refuse_memory(h, c, demand, free, piece, err);
-	if (identity)
-		map_identity(p);
-	else if (map_offset(p))
+	if (plan_for_devices(c) ? map_for_devices(c, p) : map_offset(p))
 		return vm_config_error(err, c->file, c->line_memory, "memory: in more than %u pieces", PLAN_EXTENTS);
 	if (gpa_map_end(&p->map) > BIT(h->phys_bits))
 		return vm_config_error(err, c->file, c->line_memory, "memory: its end is beyond the %u address bits of this CPU",

@@ -8,6 +8,7 @@
 #include "vmm/debugger.h"
 #include "vmm/guest_acpi.h"
 #include "vmm/hvm.h"
+#include "vmm/hypercall.h"
 #include "vmm/load_linux.h"
 #include "vmm/loader.h"
 #include "vmm/place.h"
@@ -230,6 +231,8 @@ static int config_check(struct vm *vm)
 
 	if (!err && vm->config->debug_exit && !IS_ENABLED(CONFIG_VM_DEBUG_EXIT))
 		err = vm_config_error(&e, vm->config->file, 0, "debug_exit = yes: this image was built without VM_DEBUG_EXIT");
+	if (!err && vm->config->dma == VM_DMA_WINDOW && !IS_ENABLED(CONFIG_PASSTHROUGH))
+		err = vm_config_error(&e, vm->config->file, vm->config->line_dma, "dma: this image was built without PASSTHROUGH");
 	if (!err && vm->config->nr_pci && !IS_ENABLED(CONFIG_PASSTHROUGH))
 		err = vm_config_error(&e, vm->config->file, vm->config->line_pci, "pci: this image was built without PASSTHROUGH");
 	if (!err && vm->config->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
@@ -246,6 +249,8 @@ static int image_load(struct vm *vm)
 	const struct vm_config *c = vm->config;
 	const struct host_module *kernel = find_module(c->kernel), *module[VM_MODULES_MAX];
 
+	for (unsigned i = 0; i < c->nr_modules; i++)
+		module[i] = find_module(c->module[i].name);
 	for (const struct loader *const *l = __start_loaders; l < __stop_loaders; l++) {
 		if (!(*l)->probe(kernel))
 			continue;
@@ -253,15 +258,9 @@ static int image_load(struct vm *vm)
 			vm_log(vm, "kernel %s is no Linux kernel and takes no initrd =: name what it wants by module =", c->kernel);
 			return -EINVAL;
 		}
-		for (unsigned i = 0; i < c->nr_modules; i++)
-			module[i] = find_module(c->module[i].name);
 		return (*l)->load(vm, kernel, module);
 	}
-	if (c->nr_modules) {
-		vm_log(vm, "kernel %s takes no module =: a Linux kernel has its initrd =", c->kernel);
-		return -EINVAL;
-	}
-	return load_linux(vm, kernel, c->initrd[0] ? find_module(c->initrd) : NULL, c->cmdline);
+	return load_linux(vm, kernel, module, c->initrd[0] ? find_module(c->initrd) : NULL, c->cmdline);
 }
 
 static void print_shape(const struct vm *vm)
@@ -301,6 +300,8 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 		print_shape(vm);
 	err = err ? err : vcpus_create(vm);
 	err = err ? err : devices_create(vm);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		err = err ? err : dma_create(vm);
 	err = err ? err : cpuid_build(vm);
 	err = err ? err : guest_acpi_build(vm);
 	err = err ? err : image_load(vm);
@@ -325,6 +326,8 @@ void vm_destroy(struct vm *vm)
 		d[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_destroy(vm->vcpus[i]);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		dma_destroy(vm);
 	stage2_destroy(&vm->stage2);
 	unplace_vm(vm);
 	host_pages_free(vm, VM_PAGES);

@@ -19,6 +19,7 @@
 struct intc_ops;
 struct lapic;
 struct vm_pci;
+struct dma_windows;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_PIO 32
@@ -174,6 +175,7 @@ struct vm {
 	const struct intc_ops *intc;
 	void *ioapic;
 	struct vm_pci *pci;       /* its PCI functions; NULL: none */
+	struct dma_windows *windows; /* what its guest adds to what it gives devices; NULL: nothing */
 	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	struct host_console *console; /* the UART's; NULL: it has none */
 	struct pio_range pio[VM_MAX_PIO];

@@ -271,6 +271,9 @@ static void test_iasl(void **state)
 	static const struct acpi_guest_window windows[] = {
 		{ 0x00, true, 0xc040, 0x20 }, { 0x00, false, 0xfebf0000, 0x4000 }, { 0xaf, false, 0x380000000000, 0x400000000 },
 	};
+	static const struct margay_dma_window dma[] = {
+		{ 0x200000, 0x4000000, 0x8000000 }, { 0x180000000, 0x140000000, 0x40000000 },
+	};
 	struct acpi_guest in = input(3, 0);
 	const struct acpi_xsdt *x;
 	const struct acpi_fadt *f;
@@ -281,6 +284,8 @@ static void test_iasl(void **state)
 	in.nr_roots = ARRAY_SIZE(roots);
 	in.windows = windows;
 	in.nr_windows = ARRAY_SIZE(windows);
+	in.dma = dma;
+	in.nr_dma = ARRAY_SIZE(dma);
 	in.ecam = true;
 	in.ecam_base = 0xb0000000;
 	in.ecam_last_bus = 0xff;
@@ -308,6 +313,11 @@ static void test_iasl(void **state)
 	assert_int_equal(shell("grep -A 6 'QWordIO (ResourceProducer' DSDT.dsl | grep -q '0x000000000000C05F,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceProducer' DSDT.dsl | grep -q '0x00003803FFFFFFFF,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceConsumer' DSDT.dsl | grep -q '0x00000000BFFFFFFF,'"), 0);
+	/* Windows of both roots: bus addresses, and what to add to get the CPU's, modulo 2^64. */
+	assert_int_equal(shell("test $(grep -c 'Name (_DMA, ResourceTemplate' DSDT.dsl) = 2"), 0);
+	assert_int_equal(shell("grep -A 30 'Name (_DMA' DSDT.dsl | tr -d ' \\n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
+		"0x0000000004000000,0x000000000BFFFFFF,0xFFFFFFFFFC200000,0x0000000008000000,'"), 0);
+	assert_int_equal(shell("grep -A 30 'Name (_DMA' DSDT.dsl | grep -q '0x0000000040000000, *// Translation Offset'"), 0);
 	assert_int_equal(shell("grep -A 3 'Method (_OSC, 4' DSDT.dsl | grep -q 'Return (Arg3)'"), 0);
 	assert_int_equal(shell("grep -q 'Base Address : 00000000B0000000' MCFG.dsl && grep -q 'End Bus Number : FF' MCFG.dsl"), 0);
 	assert_int_equal(shell("rm -rf ../$(basename $PWD)"), 0);

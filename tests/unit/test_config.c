@@ -374,9 +374,9 @@ static void pci_functions(void **state)
 	assert_int_equal(config.pci[3].devfn, 0);
 	/* Devices know host addresses only. */
 	refused(REQUIRED "pci = 01:00.0\n",
-		"vm0.conf:3: pci: devices reach memory by the host's addresses: needs memory_map = identity");
+		"vm0.conf:3: pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
 	refused(REQUIRED "memory_map = offset\npci = 01:00.0\n",
-		"vm0.conf:4: pci: devices reach memory by the host's addresses: needs memory_map = identity");
+		"vm0.conf:4: pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
 #define EXPECTED "vm0.conf:1: pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, found '"
 	refused("pci = 01:20.0\n", EXPECTED "01:20.0'");
 	refused("pci = 01:00.8\n", EXPECTED "01:00.8'");
@@ -394,6 +394,38 @@ static void pci_functions(void **state)
 		"vm0.conf:1: pci: expected at most 16 parts");
 }
 
+static void dma(void **state)
+{
+	static const struct {
+		const char *keys;
+		enum vm_dma dma;
+		enum vm_memory_map map;
+	} good[] = {
+		{ "", VM_DMA_NONE, VM_MAP_AUTO },
+		{ "memory_map = identity\n", VM_DMA_NONE, VM_MAP_IDENTITY },
+		{ "memory_map = identity\npci = 8086:10d3\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
+		{ "dma = identity\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
+		{ "dma = identity\nmemory_map = auto\npci = 8086:10d3\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
+		{ "dma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
+		{ "pci = 8086:10d3\nmemory_map = offset\ndma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
+		char text[200];
+
+		snprintf(text, sizeof(text), REQUIRED "%s", good[i].keys);
+		assert_int_equal(parse(text), 0);
+		assert_int_equal(config.dma, good[i].dma);
+		assert_int_equal(config.memory_map, good[i].map);
+	}
+	refused("dma = iommu\n", "vm0.conf:1: dma: expected identity or window, found 'iommu'");
+	refused(REQUIRED "memory_map = offset\ndma = identity\n",
+		"vm0.conf:4: dma = identity: needs memory_map = identity, or none");
+	refused(REQUIRED "dma = window\nmemory_map = identity\n",
+		"vm0.conf:3: dma = window: needs memory_map = offset, or none");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -401,7 +433,7 @@ int main(void)
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
-		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions),
+		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(dma),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

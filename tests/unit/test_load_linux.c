@@ -118,7 +118,7 @@ static void refused(int err, const char *text)
 {
 	char *end;
 
-	assert_int_equal(load_linux(vm, &kernel, NULL, ""), err);
+	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, ""), err);
 	assert_memory_equal(fake_host.log, "vm0: ", 5);
 	assert_non_null(strstr(fake_host.log, text));
 	/* One line. */
@@ -203,7 +203,7 @@ static void test_debian_bzimage(void **state)
 	(void)state;
 	new_vm(MIB(256));
 	read_kernel("vmlinuz");
-	assert_int_equal(load_linux(vm, &kernel, &initrd, "console=ttyS0 quiet"), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "console=ttyS0 quiet"), 0);
 	assert_string_equal(fake_host.log, "");
 	h = (const struct linux_setup_header *)((const u8 *)kernel.data + 0x1f1);
 	offset = (h->setup_sects + 1) * 512u;
@@ -217,6 +217,35 @@ static void test_debian_bzimage(void **state)
 	check_entry_state();
 }
 
+/* Archives go before the initrd, at multiples of 4, and their words behind the command line. */
+static void test_archives(void **state)
+{
+	static struct vm_config config = { .nr_modules = 2, .module = { { .args = "rdinit=/x" }, { .args = "" } } };
+	const struct host_module one = { .name = "a", .args = "", .data = "first", .size = 5 };
+	const struct host_module two = { .name = "b", .args = "", .data = "second", .size = 6 };
+	const struct host_module *const both[] = { &one, &two };
+	const struct linux_boot_params *bp;
+	const struct vm_config *none;
+	const u8 *at;
+
+	(void)state;
+	new_vm(MIB(256));
+	read_kernel("vmlinuz");
+	none = vm->config;
+	vm->config = &config;
+	assert_int_equal(load_linux(vm, &kernel, both, &initrd, "quiet"), 0);
+	bp = boot_params();
+	assert_int_equal(bp->hdr.ramdisk_size, 8 + 8 + initrd.size);
+	at = guest_ptr(vm, gpa(bp->hdr.ramdisk_image), bp->hdr.ramdisk_size);
+	assert_memory_equal(at, "first\0\0\0second\0\0", 16);
+	assert_memory_equal(at + 16, initrd.data, initrd.size);
+	assert_string_equal(guest_ptr(vm, gpa(bp->hdr.cmd_line_ptr), 16), "quiet rdinit=/x");
+	/* Without an initrd, too. */
+	assert_int_equal(load_linux(vm, &kernel, both, NULL, ""), 0);
+	assert_int_equal(boot_params()->hdr.ramdisk_size, 8 + 6);
+	vm->config = none;
+}
+
 static void test_debian_vmlinux(void **state)
 {
 	u64 entry;
@@ -224,7 +253,7 @@ static void test_debian_vmlinux(void **state)
 	(void)state;
 	new_vm(MIB(256));
 	read_kernel("vmlinux");
-	assert_int_equal(load_linux(vm, &kernel, &initrd, "root=/dev/ram0"), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "root=/dev/ram0"), 0);
 	/* e_entry, at offset 24 of an ELF64 header (gABI, figure 4-3). */
 	memcpy(&entry, (const u8 *)kernel.data + 24, sizeof(entry));
 	assert_true(vm->entry_rip == entry);
@@ -284,13 +313,13 @@ static void test_hostile_bzimage(void **state)
 	h->init_size = 0x4000;
 	/* No preference that leads out of RAM, or round the end of 64 bits, is followed. */
 	h->pref_address = ~0ull;
-	assert_int_equal(load_linux(vm, &kernel, NULL, ""), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, ""), 0);
 	assert_int_equal(vm->entry_rip, 0x1000200);
 	h->pref_address = 0x7fffffffffff0000;
-	assert_int_equal(load_linux(vm, &kernel, NULL, ""), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, ""), 0);
 	assert_int_equal(vm->entry_rip, 0x1000200);
 	h->pref_address = 0;
-	assert_int_equal(load_linux(vm, &kernel, NULL, ""), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, ""), 0);
 	assert_true(vm->entry_rip >= 0x100000);
 	memset((void *)kernel.data, 0x90, kernel.size);
 	refused(-ENOEXEC, "not a Linux kernel image");
@@ -306,15 +335,15 @@ static void test_command_line_limits(void **state)
 	memset(line, 'a', sizeof(line));
 	line[2047] = 0;
 	initrd.size = 5000;
-	assert_int_equal(load_linux(vm, &kernel, &initrd, line), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, line), 0);
 	check_handover(line);
 	line[2047] = 'a';
 	line[2048] = 0;
-	assert_int_equal(load_linux(vm, &kernel, NULL, line), -E2BIG);
+	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, line), -E2BIG);
 	assert_non_null(strstr(fake_host.log, "2048 characters"));
 	h->cmdline_size = 255;
 	line[256] = 0;
-	assert_int_equal(load_linux(vm, &kernel, NULL, line), -E2BIG);
+	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, line), -E2BIG);
 	assert_non_null(strstr(fake_host.log, "at most 255"));
 }
 
@@ -326,24 +355,24 @@ static void test_initrd_placement(void **state)
 	(void)state;
 	new_vm(MIB(32));
 	/* As high as RAM goes. */
-	assert_int_equal(load_linux(vm, &kernel, &initrd, ""), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), 0);
 	assert_int_equal(boot_params()->hdr.ramdisk_image, MIB(32) - 12288);
 	/* Not above what the kernel reaches: below the kernel then. */
 	h->initrd_addr_max = 0x1000fff;
-	assert_int_equal(load_linux(vm, &kernel, &initrd, ""), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), 0);
 	assert_int_equal(boot_params()->hdr.ramdisk_image, MIB(16) - 12288);
 	h->initrd_addr_max = 0x7fffffff;
 	/* 14 MiB fit on either side, 15.9 MiB on none. */
 	h->init_size = MIB(4);
 	initrd.data = big;
 	initrd.size = sizeof(big);
-	assert_int_equal(load_linux(vm, &kernel, &initrd, ""), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), 0);
 	assert_int_equal(boot_params()->hdr.ramdisk_image, MIB(2));
 	initrd.size = MIB(16);
-	assert_int_equal(load_linux(vm, &kernel, &initrd, ""), -ENOMEM);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), -ENOMEM);
 	assert_non_null(strstr(fake_host.log, "initrd"));
 	initrd.size = 0;
-	assert_int_equal(load_linux(vm, &kernel, &initrd, ""), -ENOEXEC);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), -ENOEXEC);
 }
 
 /* An ELF file whose segments aim at the loader's own tables, outside RAM, at the end of the address space. */
@@ -382,7 +411,7 @@ static void test_hostile_elf(void **state)
 	}
 	e->entry = e->p.paddr = MIB(16);
 	e->p.memsz = MIB(48);
-	assert_int_equal(load_linux(vm, &kernel, NULL, ""), 0);
+	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, ""), 0);
 	assert_int_equal(vm->entry_rip, MIB(16));
 }
 
@@ -390,6 +419,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_debian_bzimage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_archives, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_debian_vmlinux, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_debian_truncated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_debian_small_vm, setup, teardown),

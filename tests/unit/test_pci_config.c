@@ -136,6 +136,39 @@ static void test_header(void **state)
 	assert_int_equal(hw[0], 0x10d38086);
 }
 
+/* Closed, Bus Master Enable is the guest's own bit; opened, the device gets what the guest has. */
+static void test_master(void **state)
+{
+	(void)state;
+	hw[1] |= 4;
+	pci_config_gate_master(&c, true);
+	assert_int_equal(hw[1] & 0xffff, 0x0403);
+	assert_true(pci_config_master_waits(&c)); /* it was on, so it waits */
+	pci_config_write(&c, 4, 2, 0x0002);
+	assert_false(pci_config_master_waits(&c));
+	for (unsigned size = 1; size <= 4; size *= 2) {
+		pci_config_write(&c, 4, size, 0x0006);
+		assert_int_equal(hw[1] & 0xffff, 0x0402);
+		assert_int_equal(pci_config_read(&c, 4, 1), 0x06);
+		assert_true(pci_config_master_waits(&c));
+	}
+	/* Said twice. */
+	for (unsigned i = 0; i < 2; i++) {
+		pci_config_gate_master(&c, false);
+		assert_int_equal(hw[1] & 0xffff, 0x0406);
+		assert_false(pci_config_master_waits(&c));
+	}
+	pci_config_write(&c, 4, 2, 0x0002);
+	assert_int_equal(hw[1] & 0xffff, 0x0402);
+	pci_config_write(&c, 4, 2, 0x0006);
+	assert_int_equal(hw[1] & 0xffff, 0x0406);
+	for (unsigned i = 0; i < 2; i++) {
+		pci_config_gate_master(&c, true);
+		assert_int_equal(hw[1] & 0xffff, 0x0402);
+		assert_int_equal(pci_config_read(&c, 4, 2), 0x0006);
+	}
+}
+
 static void test_bars(void **state)
 {
 	u64 at;
@@ -246,6 +279,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_lists, setup), cmocka_unit_test_setup(test_header, setup),
+		cmocka_unit_test_setup(test_master, setup),
 		cmocka_unit_test_setup(test_bars, setup), cmocka_unit_test_setup(test_mediated, setup),
 		cmocka_unit_test_setup(test_msi, setup), cmocka_unit_test_setup(test_limits, setup),
 	};

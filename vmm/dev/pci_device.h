@@ -10,6 +10,8 @@
 #include "vmm/pci_config.h"
 #include "vmm/vm.h"
 
+#define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
+
 struct pci_device;
 
 /* One MSI-X entry, or MSI with all its messages. */
@@ -56,6 +58,12 @@ int pci_bars_create(struct pci_device *d);
 void pci_bars_update(struct vcpu *vcpu, struct pci_device *d);
 /* Opens the I/O BARs' ports to a vCPU, on its CPU. */
 void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d);
+
+/* pci_master.c */
+/* Keeps the function silent where its VM has windows, until vm->pci->confirm(). */
+void pci_master_create(struct pci_device *d);
+/* After a write to the command register: tells the operator, once, that a function waits for its guest's word. */
+void pci_master_tell(const struct pci_device *d);
 
 /* pci_msi.c */
 /* Finds the MSI-X table; all of it masked. 0 or -errno, printed. */

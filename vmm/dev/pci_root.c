@@ -38,7 +38,6 @@ struct root {
 	unsigned nr_stubs;
 	struct stub stub[VM_PCI_FUNCTIONS + 1];
 };
-#define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
 
 static struct spinlock lock; /* guards owner[] */
 static const struct vm_config *owner[HOST_FUNCTIONS]; /* by the host's index */
@@ -110,6 +109,7 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 		pci_msi_update(d);
 	if (changed & PCI_CHANGED_MSIX)
 		pci_msix_update(d);
+	pci_master_tell(d);
 	vm_stage2_unlock(vcpu->vm);
 }
 
@@ -316,6 +316,7 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
 	if (pci_config_init(&d->config, &io, bar, f->extended, caps, nr))
 		return fail(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3, f->devfn & 7u);
+	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
 	if (!err)

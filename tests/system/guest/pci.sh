@@ -4,6 +4,11 @@
 # reports the functions, their drivers, what came from the disk margay.disk= and
 # over the network card margay.net=, and by how many interrupts.
 . /etc/profile
+# margay.guest=yes: first the module for DMA windows; =wrong: the one whose windows are wrong.
+case $(sed -n 's/.*margay\.guest=\([a-z]*\).*/\1/p' /proc/cmdline) in
+yes) modprobe margay-guest || echo "margay-test: guest: failed" ;;
+wrong) insmod "/lib/modules/margay-guest-$(uname -r)-wrong.ko" || echo "margay-test: guest: failed" ;;
+esac
 for driver in $(sed -n 's/.*margay\.drivers=\([a-z0-9_,]*\).*/\1/p' /proc/cmdline | tr , ' '); do
 	modprobe "$driver"
 done
@@ -18,8 +23,18 @@ for path in /sys/bus/pci/devices/*; do
 	driver=$(readlink "$path/driver")
 	echo "margay-pci: ${path##*/} $(cat "$path/vendor") $(cat "$path/device") driver=${driver##*/}"
 done
-if [ -n "$disk" ]; then
+for file in /sys/kernel/margay/*; do
+	[ -f "$file" ] && sed "s/^/margay-sys: ${file##*/} /" "$file"
+done
+if [ -n "$disk" ] && [ ! -b "/dev/$disk" ]; then
+	echo "margay-test: disk: none"
+elif [ -n "$disk" ]; then
 	echo "margay-test: sum: $(sha256sum "/dev/$disk")"
+	# Once more by each CPU, into memory of its own node.
+	for cpu in /sys/devices/system/cpu/cpu[0-9]*; do
+		echo 3 >/proc/sys/vm/drop_caches
+		echo "margay-sum: ${cpu##*cpu} $(taskset -c "${cpu##*cpu}" sha256sum "/dev/$disk")"
+	done
 	# Written in the guest, read back from the device.
 	dd if=/dev/urandom of=/tmp/data bs=64k count=64 2>/dev/null
 	dd if=/tmp/data of="/dev/$disk" bs=64k conv=fsync 2>/dev/null
@@ -44,6 +59,6 @@ if [ -n "$net" ]; then
 	echo "margay-test: up: $(sha256sum </tmp/up)"
 fi
 grep -E 'MSI|PCI' /proc/interrupts | sed 's/^/margay-interrupt: /'
-dmesg | grep -E 'PCI|pci|MCFG|MMCONFIG|ahci|nvme|ata[0-9]|e1000e|PAT' | sed 's/^/margay-dmesg: /'
+dmesg | grep -E 'PCI|pci|MCFG|MMCONFIG|ahci|nvme|ata[0-9]|e1000e|PAT|margay|swiotlb|software IO' | sed 's/^/margay-dmesg: /'
 echo "margay-test: done"
 poweroff

@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Devices of guests whose memory lies elsewhere than they think (dma = window): Debian's own drivers on
+QEMU's devices, with the module margay-guest. What a disk holds is compared with the file behind it; which
+addresses a function was let use, QEMU's own trace of configuration space says.
+"""
+
+import os
+import re
+
+import margay_run
+import node
+import numa
+import pytest
+import test_passthrough as passthrough
+import tiny
+
+SILENT = r"vm0: pci: 00:06\.0 stays silent: with dma = window its guest must load margay-guest before the driver .*"
+# Node 1 lies above 5 GiB: the guest's 4 GiB.
+NUMA = [numa.Node("0", "3G"), numa.Node("1", "1G")]
+
+
+def run(name, kind, guest, nodes=None, test="pci", kernel="vmlinuz", words="", modules=(), **keys):
+    """Boots the guest with the kind's device. guest: which module its script loads; modules: further boot modules.
+    Returns what it said, the disk's file, and what that held."""
+    arguments, drivers, disk, _ = passthrough.DEVICES[kind]
+    image = passthrough.make_disk("dma-" + name)
+    before = passthrough.sha256(image)
+    lines = {"memory": "512M", "cpus": "2", "initrd": "initrd", "pci": "00:06.0", "dma": "window"}
+    lines.update(keys)
+    iso = node.margay_iso(
+        "dma-" + name, {"vm0.conf": node.vm_text(
+            "qemu", "margay.test=%s margay.drivers=%s margay.disk=%s margay.guest=%s %s" % (
+                test, drivers, disk, guest, words), **lines)},
+        {"kernel": node.guest_file(kernel), "initrd": node.guest_file("initrd-drivers"), **dict(modules)})
+    trace = os.path.join(node.LOGS, "dma-%s.trace" % name)
+    extra = ["-drive", "if=none,id=data,format=raw,file=" + image, *arguments, "-trace", "pci_cfg_write,file=" + trace]
+    with numa.Machine("2,sockets=2,cores=1,threads=1", nodes or [numa.Node("0-1", "2G")]) as machine:
+        with node.start("dma-" + name, "qemu", iso, memory=machine.memory, cpus=2,
+                        extra=extra + machine.arguments) as running:
+            done = node.finish(running)
+    with open(trace, encoding="ascii") as f:
+        done.trace = f.read()
+    return done, image, before
+
+
+def regions(done):
+    """[(GPA, HPA, bytes)] by the hypervisor's own account."""
+    return [(int(m[2], 16), int(m[3], 16), int(m[1]) << 20) for m in re.finditer(
+        r"^vm0: memory: (\d+)M on node \d+: (?:0x)?([0-9a-f]+) is at (?:0x)?([0-9a-f]+)$", done.text, re.MULTILINE)]
+
+
+def windows(done):
+    """The same by the guest's module."""
+    return [tuple(int(word, 16) for word in line.split()[2:]) for line in done.lines("^margay-sys: windows ")]
+
+
+def masters(done):
+    """How often Bus Master Enable was written as one to the function at 00:06.0 since the guest began, by QEMU's trace."""
+    writes = re.findall(r"pci_cfg_write \S+ (?:00:)?06[.:]0 @0x4 <- (0x[0-9a-f]+)", done.trace)
+    return sum(int(value, 16) & 4 != 0 for value in writes)
+
+
+def check_disk(done, before, image):
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.facts["sum"].split()[0] == before
+    by_cpu = [line.split()[1:3] for line in done.lines("^margay-sum: ")]
+    assert by_cpu == [["0", before], ["1", before]]
+    assert done.facts["read"].split()[0] == done.facts["wrote"].split()[0]
+    assert passthrough.sha256(image, 4 << 20) == done.facts["wrote"].split()[0]
+
+
+def check_windows(done):
+    """What the module knows is what the hypervisor has mapped, and the map is no identity."""
+    ram = regions(done)
+    assert len(ram) > 1 and all(gpa != hpa for gpa, hpa, _ in ram[1:])
+    for gpa, hpa, size in ram:
+        assert any(w[0] <= gpa and gpa + size <= w[0] + w[2] and hpa - gpa == w[1] - w[0] for w in windows(done))
+
+
+@pytest.mark.parametrize("kind, nodes", [
+    ("ahci", 2), *(pytest.param(kind, nodes, marks=pytest.mark.full) for kind, nodes in (("nvme", 1), ("nvme", 2), ("ahci", 1)))])
+def test_disk(kind, nodes):
+    keys = {"cpus": "0,1", "memory": "node0:256M,node1:256M"} if nodes == 2 else {}
+    done, image, before = run("%s-%d" % (kind, nodes), kind, "yes", NUMA if nodes == 2 else None, **keys)
+    check_disk(done, before, image)
+    check_windows(done)
+    if nodes == 2:
+        assert len({hpa - gpa for gpa, hpa, _ in regions(done)[1:]}) == 2
+    assert done.lines("^margay-sys: functions ") == ["margay-sys: functions 0000:00:06.0"]
+    assert done.has_line("margay-sys: dma window") and done.has_line("margay-sys: vm vm0")
+    assert masters(done) > 0 and not done.lines(SILENT)
+
+
+@pytest.mark.parametrize("machine", node.MACHINES)
+def test_hypercalls(machine):
+    """Of a guest without functions: the table by the rules, and garbage."""
+    guest = tiny.Guest("dma", machine)
+    done = tiny.run("dma", machine, None, 1, {"dma.conf": guest.vm(last=True)})
+    assert tiny.judge(guest, done.text) == [], done.text[-4000:] or done.outcome.text
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+
+
+def refuse(name, guest):
+    done, image, before = run(name, "nvme", guest, words="nvme_core.admin_timeout=5", cpus="1")
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    # No disk, or one whose contents are wrong.
+    assert done.facts.get("sum", "none").split()[0] != before
+    assert passthrough.sha256(image) == before
+    return done
+
+
+def test_wrong_windows():
+    """The control: with windows a gigabyte beside the guest's memory the same test fails."""
+    done = refuse("wrong", "wrong")
+    assert masters(done) > 0
