@@ -3,8 +3,10 @@
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
+#include "kernel/intx.h"
 #include "kernel/msi.h"
 #include "kernel/pci_function.h"
+#include "kernel/pci_route.h"
 #include "vmm/host.h"
 
 #define MAPPINGS 128
@@ -91,4 +93,29 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 void host_msi_free(struct host_msi *msi)
 {
 	msi_free((struct msi_vectors *)msi);
+}
+
+int host_intx_route(unsigned index, struct host_intx *out)
+{
+	struct aml_pci_route route;
+	int err = pci_route(pci_get(index), &route);
+
+	if (!err)
+		*out = (struct host_intx){ route.gsi, route.active_low };
+	return err;
+}
+
+int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
+{
+	return intx_take(line->gsi, line->active_low, cpu, fn, arg);
+}
+
+void host_intx_open(u32 gsi)
+{
+	intx_open(gsi);
+}
+
+void host_intx_release(u32 gsi)
+{
+	intx_release(gsi);
 }

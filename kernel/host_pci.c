@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What vmm/host.h says of PCI, over the kernel: as kernel/host.c. */
 #include "kernel/pci_function.h"
+#include "kernel/pci_route.h"
 #include "vmm/host.h"
 
 bool host_pci_function(unsigned i, struct host_pci_function *out)
@@ -12,6 +13,7 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 	*out = (struct host_pci_function){
 		.index = i, .segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
 		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .extended = f->extended,
+		.node = pci_node(f),
 	};
 	static_assert(HOST_PCI_BARS == PCI_BARS, "the same");
 	for (unsigned k = 0; k < PCI_BARS; k++) {

@@ -12,6 +12,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/pci_function.h"
+#include "kernel/pci_route.h"
 #include "kernel/pciinfo.h"
 #include "kernel/printk.h"
 
@@ -227,6 +228,8 @@ void pci_init(const struct mcfg_info *mcfg)
 	for (unsigned bus = 0; bus < 256; bus++)
 		scan_bus(0, (u8)bus);
 	scan_other_segments();
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		pci_route_init();
 	printk("pci: %u functions, configuration by %s", nr_functions, nr_mapped ? "ECAM" : "mechanism 1");
 	if (dropped)
 		printk_error("pci: %u functions beyond %u are not used", dropped, PCI_MAX_FUNCTIONS);

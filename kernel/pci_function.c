@@ -233,8 +233,6 @@ const char *pci_unfit(const struct pci_function *f)
 	pci_capabilities(f, NULL, 0, &problem);
 	if (problem)
 		return problem;
-	if (!find(f, PCI_CAP_MSI) && !find(f, PCI_CAP_MSIX))
-		return "without MSI or MSI-X, and a line interrupt cannot be passed through";
 	if (overlaps(f))
 		return "one of its BARs overlaps another";
 	return NULL;

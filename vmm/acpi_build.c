@@ -82,13 +82,31 @@ static void put_uart(struct aml *a)
 	aml_end(a);
 }
 
+/* Where line interrupts go (ACPI 6.4, 6.2.13): to the I/O APIC, level, active low. */
+static void put_prt(struct aml *a, const struct acpi_guest *in, u8 bus)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < in->nr_intx; i++)
+		count += in->intx[i].bus == bus;
+	aml_packages_begin(a, "_PRT", count);
+	for (unsigned i = 0; i < in->nr_intx; i++) {
+		const u64 entry[] = { (u64)in->intx[i].device << 16 | 0xffff, in->intx[i].pin, 0, in->intx[i].gsi };
+
+		if (in->intx[i].bus == bus)
+			aml_package(a, entry, ARRAY_SIZE(entry));
+	}
+	aml_end(a);
+}
+
 /*
  * One root bus (PCI Firmware 3.2, 4.5.1). _OSC grants what is asked for: there
  * is no port and no bridge with which it could be used.
  */
-static void put_root(struct aml *a, const struct acpi_guest *in, u8 bus)
+static void put_root(struct aml *a, const struct acpi_guest *in, const struct acpi_guest_root *root)
 {
 	static const char digit[] = "0123456789ABCDEF";
+	u8 bus = root->bus;
 	const char name[] = { 'P', 'C', digit[bus >> 4], digit[bus & 15], 0 };
 
 	aml_device(a, name);
@@ -97,6 +115,8 @@ static void put_root(struct aml *a, const struct acpi_guest *in, u8 bus)
 	aml_name_integer(a, "_UID", bus);
 	aml_name_integer(a, "_SEG", 0);
 	aml_name_integer(a, "_BBN", bus);
+	if (root->node >= 0)
+		aml_name_integer(a, "_PXM", (u64)root->node);
 	aml_method_return_arg(a, "_OSC", 4, 3);
 	aml_crs_begin(a, "_CRS");
 	aml_range(a, AML_RANGE_BUS, true, bus, 1);
@@ -111,6 +131,7 @@ static void put_root(struct aml *a, const struct acpi_guest *in, u8 bus)
 			aml_dma_window(a, in->dma[i].gpa, in->dma[i].hpa, in->dma[i].length);
 		aml_crs_end(a);
 	}
+	put_prt(a, in, bus);
 	aml_end(a);
 }
 
@@ -147,7 +168,7 @@ static int build_dsdt(struct builder *b, u64 *dsdt)
 	if (b->in->uart)
 		put_uart(&a);
 	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && i < b->in->nr_roots; i++)
-		put_root(&a, b->in, b->in->roots[i]);
+		put_root(&a, b->in, &b->in->roots[i]);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && b->in->ecam)
 		put_ecam(&a, b->in);
 	aml_end(&a);

@@ -21,11 +21,23 @@ struct acpi_guest_memory {
 	u32 node;
 };
 
+/* A PCI root bus, in segment 0, of one bus. */
+struct acpi_guest_root {
+	u8 bus;
+	int node; /* proximity domain; -1: unknown */
+};
+
 /* An address range that a PCI root bus passes on: one of its functions' BARs. */
 struct acpi_guest_window {
 	u8 bus;
 	bool io;
 	u64 base, size;
+};
+
+/* Where a PCI device's interrupt pin leads. */
+struct acpi_guest_intx {
+	u8 bus, device, pin; /* 0: INTA */
+	u32 gsi;
 };
 
 /* What the tables describe. All arrays are the caller's; node numbers are below nr_nodes. */
@@ -36,12 +48,14 @@ struct acpi_guest {
 	unsigned nr_memory;
 	unsigned nr_nodes;   /* 1..ACPI_GUEST_MAX_NODES */
 	const u8 *distances; /* nr_nodes * nr_nodes, row major, 10 on the diagonal */
-	const u8 *roots; /* PCI root buses, in segment 0, each of one bus */
+	const struct acpi_guest_root *roots;
 	unsigned nr_roots;
 	const struct acpi_guest_window *windows;
 	unsigned nr_windows;
 	const struct margay_dma_window *dma; /* what each root's _DMA says; none: no _DMA */
 	unsigned nr_dma;
+	const struct acpi_guest_intx *intx;
+	unsigned nr_intx;
 	bool ecam; /* of buses 0 to ecam_last_bus at ecam_base */
 	u8 ecam_last_bus;
 	u64 ecam_base;

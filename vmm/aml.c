@@ -198,7 +198,7 @@ void aml_name_eisaid(struct aml *a, const char *name, const char *id)
 	put(a, __builtin_bswap32(value), 4);
 }
 
-void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n)
+void aml_packages_begin(struct aml *a, const char *name, unsigned n)
 {
 	if (n > 255)
 		fail(a, -EINVAL);
@@ -206,9 +206,24 @@ void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n)
 	put(a, AML_PACKAGE, 1);
 	open(a);
 	put(a, n, 1);
+}
+
+void aml_package(struct aml *a, const u64 *v, unsigned n)
+{
+	if (n > 255)
+		fail(a, -EINVAL);
+	put(a, AML_PACKAGE, 1);
+	open(a);
+	put(a, n, 1);
 	for (unsigned i = 0; i < n && !a->error; i++)
 		put_integer(a, v[i]);
 	close(a);
+}
+
+void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n)
+{
+	begin_name(a, name);
+	aml_package(a, v, n);
 }
 
 void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)

@@ -41,6 +41,10 @@ void aml_name_eisaid(struct aml *a, const char *name, const char *id);
 /* Name (name, Package () { v[0], ... v[n-1] }), n <= 255. */
 void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n);
 
+/* Name (name, Package () { Package () { v[0], ... }, ... }) of n packages, n <= 255; closed by aml_end(). */
+void aml_packages_begin(struct aml *a, const char *name, unsigned n);
+void aml_package(struct aml *a, const u64 *v, unsigned n);
+
 /* Method (name, nargs) { Return (Arg<arg>) } */
 void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg);
 

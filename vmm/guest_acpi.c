@@ -21,8 +21,9 @@ struct collected {
 	u8 distances[ACPI_GUEST_MAX_NODES * ACPI_GUEST_MAX_NODES];
 	struct acpi_guest_cpu cpu[VM_MAX_VCPUS];
 	struct acpi_guest_memory memory[GPA_MAP_MAX + 1];
-	u8 root[VM_PCI_FUNCTIONS + 1];
+	struct acpi_guest_root root[VM_PCI_FUNCTIONS + 1];
 	struct acpi_guest_window window[VM_PCI_FUNCTIONS * HOST_PCI_BARS];
+	struct acpi_guest_intx intx[VM_PCI_FUNCTIONS];
 };
 
 #define COLLECTED_PAGES (unsigned)(ALIGN_UP(sizeof(struct collected), PAGE_SIZE) / PAGE_SIZE)
@@ -98,12 +99,33 @@ static void collect_distances(struct collected *c)
 										      (unsigned)c->host_node[j]);
 }
 
-static void add_root(struct collected *c, u8 bus)
+/* A node of the host's that the guest does not see is none. */
+static void add_root(struct collected *c, u8 bus, int host_node)
 {
-	for (unsigned i = 0; i < c->guest.nr_roots; i++)
-		if (c->root[i] == bus)
+	struct acpi_guest_root *root = c->root;
+	unsigned n = 0;
+
+	while (n < c->guest.nr_roots && root[n].bus != bus)
+		n++;
+	if (n == c->guest.nr_roots)
+		root[c->guest.nr_roots++] = (struct acpi_guest_root){ bus, -1 };
+	if (host_node >= 0 && c->guest.nr_nodes > 1 && c->host_node[domain_of(c, host_node)] == host_node)
+		root[n].node = (int)domain_of(c, host_node);
+}
+
+/* One entry for a pin that functions of a device share. */
+static void add_intx(struct collected *c, const struct vm_pci *pci, unsigned n)
+{
+	const struct acpi_guest_intx new = {
+		pci->function[n].bus, pci->function[n].devfn >> 3, pci->intx[n].pin, GUEST_INTX_GSI + (u32)pci->intx[n].line,
+	};
+
+	if (pci->intx[n].line < 0)
+		return;
+	for (unsigned i = 0; i < c->guest.nr_intx; i++)
+		if (c->intx[i].bus == new.bus && c->intx[i].device == new.device && c->intx[i].pin == new.pin)
 			return;
-	c->root[c->guest.nr_roots++] = bus;
+	c->intx[c->guest.nr_intx++] = new;
 }
 
 /*
@@ -118,16 +140,18 @@ static void collect_pci(struct collected *c, const struct vm_pci *pci)
 	c->guest.ecam_last_bus = pci->last_bus;
 	c->guest.roots = c->root;
 	c->guest.windows = c->window;
-	add_root(c, 0);
+	c->guest.intx = c->intx;
+	add_root(c, 0, -1);
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		const struct host_pci_function *f = &pci->function[i];
 
-		add_root(c, f->bus);
+		add_root(c, f->bus, f->node);
 		for (unsigned k = 0; k < HOST_PCI_BARS; k++)
 			if (f->bar[k].size && f->bar[k].base)
 				c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
 					f->bus, f->bar[k].flags & 1, f->bar[k].base, f->bar[k].size,
 				};
+		add_intx(c, pci, i);
 	}
 }
 

@@ -207,73 +207,6 @@ void host_timer_cancel(struct host_timer *timer);
  */
 bool host_pci_info(unsigned i, bool sizes, struct pci_info *out);
 
-/* ---- functions for VMs ------------------------------------------------------- */
-
-/* All of this is only there in images with PASSTHROUGH. */
-
-#define HOST_PCI_BARS 7 /* the last is the expansion ROM */
-
-struct host_pci_function {
-	unsigned index; /* what host_pci_function() was asked for */
-	u16 segment;
-	u8 bus, devfn; /* device << 3 | function */
-	u16 vendor, device;
-	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
-	bool extended;  /* offsets 0x100-0xfff are there */
-	struct {
-		u64 base, size; /* base 0: firmware gave it no address; size 0: there is none */
-		u8 flags;       /* low bits of the register (PCI Local Bus 3.0, 6.2.5.1) */
-	} bar[HOST_PCI_BARS];
-};
-
-/* The i-th function of the machine, in address order; false past the last. */
-bool host_pci_function(unsigned i, struct host_pci_function *out);
-
-/* Why no VM may have a function, in words that end a sentence about it; NULL: one may. */
-const char *host_pci_unfit(unsigned index);
-
-/* Configuration space of function `index`: aligned accesses of 1, 2 or 4 bytes. */
-u32 host_pci_read(unsigned index, u16 offset, unsigned size);
-void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value);
-
-struct host_pci_cap {
-	u16 id;
-	u8 version; /* of an extended one */
-	bool extended;
-	u16 offset;
-};
-
-/* Fills cap[] with up to `max` capabilities, standard ones first, in list order; returns how many there are. */
-unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max);
-
-/*
- * Ends what the function does, and resets it where that hurts no other. 0;
- * -EIO: it does not obey, and may still write to memory.
- */
-int host_pci_take_back(unsigned index);
-
-/* Where the machine's extended configuration space of segment 0 is, bus 0 first; false: nowhere. */
-bool host_pci_ecam(u64 *base, u8 *last_bus);
-
-/* Device registers, uncached; any alignment. The same again for the same range. NULL: no address space left. */
-volatile void *host_mmio_map(hpa_t pa, u64 size);
-
-/* Vectors of one CPU, and the message that makes a device interrupt at the first; the data of the next is one more. */
-struct host_msi {
-	u16 cpu;
-	u8 first, count; /* count 0: none */
-	u32 address, data;
-};
-
-/*
- * Takes `count` vectors, a power of two up to 32. fn(arg, n) runs on that CPU
- * in its interrupt windows for each interrupt at the n-th; it must not take or
- * give vectors. 0; -ENOSPC; -ENOMEM; -ERANGE: no device can reach that CPU.
- */
-int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out);
-/* Gives them back; fn does not run any more when it returns. Does nothing where count is 0. */
-void host_msi_free(struct host_msi *msi);
-
 /* ---- the hardware check ---------------------------------------------------- */
 
 /*
@@ -377,5 +310,7 @@ void host_panic_report(void (*fn)(void));
 
 /* A monitor bug: registers, backtrace, log; ends the node as failed. */
 void host_panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
+
+#include "vmm/host_pci.h"
 
 #endif

@@ -9,6 +9,7 @@
 
 struct pci_device;
 struct vcpu;
+struct vm;
 
 struct vm_pci {
 	bool ecam;       /* there is one, where the host has it */
@@ -20,6 +21,17 @@ struct vm_pci {
 	/* The guest says that bus << 8 | devfn translates by the DMA windows, or does not. 0, or -ENODEV: not the VM's. */
 	int (*confirm)(struct vcpu *vcpu, u16 bdf, bool on);
 	bool told; /* that functions wait for this */
+	/* Line interrupts: line n is the guest's interrupt GUEST_INTX_GSI + n. */
+	unsigned nr_lines;
+	struct vm_pci_line {
+		struct vm *vm;
+		unsigned n;
+		u32 gsi; /* the host's */
+	} line[VM_PCI_FUNCTIONS];
+	struct {
+		u8 pin; /* 0: INTA */
+		s8 line; /* -1: no line interrupt */
+	} intx[VM_PCI_FUNCTIONS]; /* by function */
 };
 
 #endif

@@ -6,9 +6,10 @@
 #include <margay/string.h>
 
 enum {
-	REG_COMMAND = 0x04, REG_BAR = 0x10, REG_ROM = 0x30, REG_CAP_POINTER = 0x34, HEADER_END = 0x40, STANDARD_END = 0x100,
-	CONFIG_END = 0x1000,
-	COMMAND_IO = BIT(0), COMMAND_MEMORY = BIT(1), COMMAND_MASTER = BIT(2), ROM_ENABLE = BIT(0),
+	REG_COMMAND = 0x04, REG_BAR = 0x10, REG_ROM = 0x30, REG_CAP_POINTER = 0x34, REG_INTERRUPT = 0x3c,
+	HEADER_END = 0x40, STANDARD_END = 0x100, CONFIG_END = 0x1000,
+	COMMAND_IO = BIT(0), COMMAND_MEMORY = BIT(1), COMMAND_MASTER = BIT(2), COMMAND_NO_INTX = BIT(10), INTERRUPT_PIN = 0xff00,
+	ROM_ENABLE = BIT(0),
 	BAR_IO = BIT(0), BAR_TYPE = BIT(1) | BIT(2), BAR_64 = BIT(2),
 	CAP_MSI = 0x05, CAP_VENDOR = 0x09, CAP_MSIX = 0x11, EXT_VENDOR = 0x0b,
 	MSI_ENABLE = BIT(16), MSI_64 = BIT(23), MSI_MASKS = BIT(24),
@@ -168,8 +169,8 @@ static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, un
 	return ok && add_value(c, REG_CAP_POINTER, 0, 0, next_standard);
 }
 
-int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars, bool extended,
-		    const struct pci_config_cap *caps, unsigned nr_caps)
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars,
+		    bool extended, bool intx, const struct pci_config_cap *caps, unsigned nr_caps)
 {
 	bool ok = true;
 
@@ -182,6 +183,10 @@ int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const 
 		ok = add(c, 0, &pci_header_rules[i]);
 	/* Line interrupts are on after a reset (6.2.2). */
 	find(c, REG_COMMAND)->value &= COMMAND_IO | COMMAND_MEMORY;
+	if (intx) {
+		find(c, REG_COMMAND)->rule.write |= COMMAND_NO_INTX;
+		find(c, REG_INTERRUPT)->rule.pass |= INTERRUPT_PIN;
+	}
 	ok = ok && add_bars(c) && add_caps(c, caps, nr_caps);
 	return ok ? 0 : -ENOSPC;
 }

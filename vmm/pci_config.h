@@ -56,9 +56,12 @@ struct pci_config {
 #define PCI_CHANGED_MSI BIT(1)
 #define PCI_CHANGED_MSIX BIT(2)
 
-/* caps: in list order, standard ones first. 0; -ENOSPC: they are too many, or run out of their space. */
-int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars, bool extended,
-		    const struct pci_config_cap *caps, unsigned nr_caps);
+/*
+ * intx: its line interrupt is passed through. caps: in list order, standard ones
+ * first. 0; -ENOSPC: they are too many, or run out of their space.
+ */
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars,
+		    bool extended, bool intx, const struct pci_config_cap *caps, unsigned nr_caps);
 
 /* Aligned accesses of 1, 2 or 4 bytes below 4096 (256 where `extended` is false); others read as ones, or do nothing. */
 u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size);

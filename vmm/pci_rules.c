@@ -13,8 +13,8 @@ const struct pci_rule pci_header_rules[] = {
 	{ 0x00, ALL, 0, 0, 0 }, /* IDs */
 	/*
 	 * I/O and memory decoding are the guest's, for a VF has no such bits, and
-	 * reach the device; INTx disable does not, for no line interrupt is passed
-	 * through. Bus master, parity, SERR# and the error bits are the device's.
+	 * reach the device; INTx disable does where the line interrupt is
+	 * passed through (pci_config_init()). Bus master, parity, SERR# and the error bits are the device's.
 	 */
 	{ 0x04, ALL & ~0x403u, 0xf9000147, 0xf9000000, 0x403 },
 	{ 0x08, ALL, 0, 0, 0 },              /* class */
@@ -22,7 +22,7 @@ const struct pci_rule pci_header_rules[] = {
 	{ 0x28, ALL, 0, 0, 0 },
 	{ 0x2c, ALL, 0, 0, 0 },              /* subsystem */
 	{ 0x38, 0, 0, 0, 0 },
-	{ 0x3c, BITS(31, 16), 0, 0, 0xff },   /* no interrupt pin: line interrupts are not passed through */
+	{ 0x3c, BITS(31, 16), 0, 0, 0xff },   /* no interrupt pin but where the line interrupt is passed through */
 };
 const unsigned pci_nr_header_rules = ARRAY_SIZE(pci_header_rules);
 

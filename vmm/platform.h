@@ -16,6 +16,8 @@
 #define GUEST_IOAPIC_SIZE 0x1000ull
 #define GUEST_IOAPIC_PINS 24
 #define GUEST_IOAPIC_ID 0
+/* The first of the pins that line interrupts of PCI functions have: the UART's is below. */
+#define GUEST_INTX_GSI 8
 
 /*
  * Input clock of the APIC timer before its divider, in Hz. Linux takes CPUID

@@ -13,6 +13,7 @@
 #define EPERM 1
 #define ENOENT 2
 #define EIO 5
+#define ENXIO 6
 #define E2BIG 7
 #define ENOEXEC 8
 #define EAGAIN 11

@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		memcpy(hw + cap[i].offset, &v, 4);
 	}
 	memcpy(before, hw, sizeof(hw));
-	if (pci_config_init(&c, &io, bars, shown_all, cap, nr)) {
+	if (pci_config_init(&c, &io, bars, shown_all, false, cap, nr)) {
 		CHECK(!memcmp(before, hw, sizeof(hw)));
 		return 0;
 	}

@@ -492,6 +492,35 @@ void host_msi_free(struct host_msi *msi)
 	msi->count = 0;
 }
 
+int host_intx_route(unsigned i, struct host_intx *out)
+{
+	*out = fake_host.pci_route[i].at;
+	return fake_host.pci_route[i].err;
+}
+
+int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
+{
+	(void)cpu;
+	if (line->gsi >= FAKE_LINES)
+		return -ENODEV;
+	if (fake_host.intx[line->gsi].fn || fake_host.intx[line->gsi].others)
+		return -EBUSY;
+	fake_host.intx[line->gsi].fn = fn;
+	fake_host.intx[line->gsi].arg = arg;
+	return 0;
+}
+
+void host_intx_open(u32 gsi)
+{
+	fake_host.intx[gsi].open = true;
+}
+
+void host_intx_release(u32 gsi)
+{
+	fake_host.intx[gsi].fn = NULL;
+	fake_host.intx[gsi].open = false;
+}
+
 /* ---- console and end ---- */
 
 void host_log(const char *fmt, ...)

@@ -19,6 +19,7 @@
 #define FAKE_FUNCTIONS 4
 #define FAKE_REGISTERS 0x10000
 #define FAKE_VECTORS 64
+#define FAKE_LINES 32
 
 struct fake_host {
 	u64 tsc, tsc_khz;
@@ -55,6 +56,16 @@ struct fake_host {
 	struct host_pci_cap pci_cap[FAKE_FUNCTIONS][8];
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
 	unsigned pci_taken_back[FAKE_FUNCTIONS]; /* how often */
+	struct {
+		struct host_intx at;
+		int err;             /* what host_intx_route() says */
+	} pci_route[FAKE_FUNCTIONS];
+	/* Inputs of the I/O APICs, by number: taken where fn is set. */
+	struct {
+		void (*fn)(void *arg, unsigned n);
+		void *arg;
+		bool open, others;   /* others: not to be had */
+	} intx[FAKE_LINES];
 	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
 	struct {
 		void (*fn)(void *arg, unsigned n);

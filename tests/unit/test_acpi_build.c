@@ -267,19 +267,22 @@ static int shell(const char *command)
 
 static void test_iasl(void **state)
 {
-	static const u8 roots[] = { 0x00, 0xaf };
+	static const struct acpi_guest_root roots[] = { { 0x00, -1 }, { 0xaf, 1 } };
 	static const struct acpi_guest_window windows[] = {
 		{ 0x00, true, 0xc040, 0x20 }, { 0x00, false, 0xfebf0000, 0x4000 }, { 0xaf, false, 0x380000000000, 0x400000000 },
 	};
 	static const struct margay_dma_window dma[] = {
 		{ 0x200000, 0x4000000, 0x8000000 }, { 0x180000000, 0x140000000, 0x40000000 },
 	};
+	static const struct acpi_guest_intx intx[] = { { 0x00, 3, 0, 8 }, { 0xaf, 0x1f, 3, 23 }, { 0xaf, 0, 1, 9 } };
 	struct acpi_guest in = input(3, 0);
 	const struct acpi_xsdt *x;
 	const struct acpi_fadt *f;
 
 	(void)state;
 	assert_non_null(mkdtemp(dir));
+	in.intx = intx;
+	in.nr_intx = ARRAY_SIZE(intx);
 	in.roots = roots;
 	in.nr_roots = ARRAY_SIZE(roots);
 	in.windows = windows;
@@ -309,6 +312,10 @@ static void test_iasl(void **state)
 	/* The PCI roots: which bus, what they pass on, and who claims the ECAM. */
 	assert_int_equal(shell("test $(grep -c 'EisaId (\"PNP0A08\")' DSDT.dsl) = 2"), 0);
 	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_BBN, 0xAF)'"), 0);
+	assert_int_equal(shell("test $(grep -c 'Name (_PXM' DSDT.dsl) = 1"), 0);
+	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_PXM, One)'"), 0);
+	assert_int_equal(shell("grep -A 80 'Device (PCAF)' DSDT.dsl | grep -A 20 'Name (_PRT, Package (0x02)' | tr -d ' \n,' | "
+			       "grep -q '0x001FFFFF0x03Zero0x17}Package(0x04){0xFFFFOneZero0x09}'"), 0);
 	assert_int_equal(shell("grep -A 6 'WordBusNumber (ResourceProducer, MinFixed, MaxFixed' DSDT.dsl | grep -q '0x00AF,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordIO (ResourceProducer' DSDT.dsl | grep -q '0x000000000000C05F,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceProducer' DSDT.dsl | grep -q '0x00003803FFFFFFFF,'"), 0);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/s5.c */
+/* UNIT: kernel/acpi/s5.c kernel/acpi/aml.c */
 /* \_S5 in AML: encodings of ACPI 20.2, as firmware writes them and as it must not. */
 #include <setjmp.h>
 #include <stdarg.h>

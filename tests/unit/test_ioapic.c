@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/dev/pci_intx.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
 /* The I/O APIC against its data sheet, in front of the software local APIC. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,12 @@
 
 #include <cmocka.h>
 
+#include <margay/errno.h>
+
 #include "tests/unit/fake_vm.h"
+#include "vmm/dev/pci_device.h"
+#include "vmm/pci.h"
+#include "vmm/platform.h"
 
 static struct vm *vm;
 
@@ -192,6 +197,148 @@ static void test_wide_ids(void **state)
 	}
 }
 
+/* ---- line interrupts of assigned functions ---- */
+
+#define COMMAND 0x04
+#define NO_INTX BIT(10)
+
+static struct vm_pci pci;
+
+/* Functions with pins INTA, INTB, ... at these inputs of the host's. */
+static void assign(unsigned count, const u32 *gsi)
+{
+	memset(&pci, 0, sizeof(pci));
+	vm->pci = &pci;
+	pci.nr_functions = count;
+	for (unsigned i = 0; i < count; i++) {
+		pci.function[i] = (struct host_pci_function){ .index = i, .devfn = (u8)(i << 3) };
+		fake_host.pci_route[i].at.gsi = gsi[i];
+		fake_host.pci_config[i][0x3d] = (u8)(i % 4 + 1);
+		host_pci_write(i, COMMAND, 2, NO_INTX | 2);
+	}
+}
+
+/* The device asserts its line: the host's I/O APIC interrupts where it is open, and is masked then. */
+static bool interrupt(u32 gsi)
+{
+	if (!fake_host.intx[gsi].fn || !fake_host.intx[gsi].open)
+		return false;
+	fake_host.intx[gsi].open = false;
+	fake_host.intx[gsi].fn(fake_host.intx[gsi].arg, 0);
+	return true;
+}
+
+static void test_intx(void **state)
+{
+	static const u32 gsi[] = { 11, 19, 11 };
+
+	(void)state;
+	assign(ARRAY_SIZE(gsi), gsi);
+	for (unsigned i = 0; i < ARRAY_SIZE(gsi); i++) {
+		assert_int_equal(pci_intx_create(vm, i), 0);
+		assert_int_equal(pci.intx[i].pin, i);
+		assert_int_equal(host_pci_read(i, COMMAND, 2), 2);
+	}
+	/* One line for the two that share it. */
+	assert_int_equal(pci.nr_lines, 2);
+	assert_int_equal(pci.intx[0].line, 0);
+	assert_int_equal(pci.intx[1].line, 1);
+	assert_int_equal(pci.intx[2].line, 0);
+	/* Kept while the guest has its pin masked. */
+	assert_true(interrupt(11));
+	assert_false(interrupt(11));
+	assert_int_equal(take(), -1);
+	wr(0x10 + 2 * GUEST_INTX_GSI, 0x08055);
+	wr(0x12 + 2 * GUEST_INTX_GSI, 0x08066);
+	assert_int_equal(take(), 0x55);
+	/* The other one is not held up. */
+	assert_true(interrupt(19));
+	assert_int_equal(take(), 0x66);
+	assert_false(interrupt(11));
+	assert_false(interrupt(19));
+	eoi();
+	assert_false(interrupt(11));
+	assert_true(interrupt(19));
+	assert_int_equal(take(), 0x66);
+	eoi();
+	eoi();
+	/* Ended, and not asserted any more: no interrupt without the device. */
+	assert_int_equal(take(), -1);
+	assert_true(interrupt(11));
+	assert_int_equal(take(), 0x55);
+	/* The EOI of another vector opens nothing; one by the I/O APIC's register is as good. */
+	guest_store(vm, 0xfec00040, 4, 0x56);
+	assert_false(interrupt(11));
+	guest_store(vm, 0xfec00040, 4, 0x55);
+	assert_true(interrupt(11));
+	pci_intx_destroy(&pci);
+	assert_null(fake_host.intx[11].fn);
+	assert_null(fake_host.intx[19].fn);
+	assert_false(fake_host.intx[11].open || fake_host.intx[19].open);
+}
+
+/* A guest that uses its pin as an edge, or for something else, hears nothing more; the host is not troubled. */
+static void test_intx_misused(void **state)
+{
+	static const u32 gsi[] = { 11 };
+
+	(void)state;
+	assign(1, gsi);
+	assert_int_equal(pci_intx_create(vm, 0), 0);
+	wr(0x10 + 2 * GUEST_INTX_GSI, 0x00055);
+	assert_true(interrupt(11));
+	assert_int_equal(take(), 0x55);
+	eoi();
+	assert_false(interrupt(11));
+	wr(0x10 + 2 * GUEST_INTX_GSI, 0x08055);
+	assert_int_equal(take(), 0x55);
+	eoi();
+	assert_true(interrupt(11));
+	assert_int_equal(take(), 0x55);
+	/* SMI, INIT, ExtINT, and a vector below 16. */
+	for (unsigned mode = 0; mode < 8; mode++) {
+		wr(0x10 + 2 * GUEST_INTX_GSI, 0x08005 | mode << 8);
+		assert_int_equal(take(), -1);
+		assert_false(interrupt(11));
+	}
+	/* A pin of no line's, with an input of the host's that is somebody else's. */
+	wr(0x10 + 2 * (GUEST_INTX_GSI + 1), 0x08077);
+	vm->intc->line(vm, GUEST_INTX_GSI + 1, true);
+	assert_int_equal(take(), 0x77);
+	eoi();
+	for (unsigned i = 0; i < FAKE_LINES; i++)
+		assert_false(fake_host.intx[i].open);
+	pci_intx_destroy(&pci);
+}
+
+static void test_intx_refused(void **state)
+{
+	static const u32 gsi[] = { 11, 12, 13, 14 };
+
+	(void)state;
+	assign(ARRAY_SIZE(gsi), gsi);
+	fake_host.intx[11].others = true;
+	fake_host.pci_route[1].err = -ENOENT;
+	fake_host.pci_route[2].err = -ENXIO;
+	fake_host.pci_route[3].at.gsi = FAKE_LINES;
+	/* With messages it does without; a function without a pin asks for nothing. */
+	for (unsigned i = 0; i < ARRAY_SIZE(gsi); i++) {
+		fake_host.pci_cap[i][0] = (struct host_pci_cap){ .id = i % 2 ? 0x05 : 0x11 };
+		fake_host.nr_pci_caps[i] = 1;
+		assert_int_equal(pci_intx_create(vm, i), 0);
+		assert_int_equal(pci.intx[i].line, -1);
+		/* A capability of that number among the extended ones is another. */
+		fake_host.pci_cap[i][0].extended = true;
+		assert_int_equal(pci_intx_create(vm, i), i == 2 ? 0 : -ENODEV);
+		assert_int_equal(host_pci_read(i, COMMAND, 2), NO_INTX | 2);
+	}
+	assert_int_equal(pci.nr_lines, 0);
+	assert_non_null(strstr(fake_host.log, "00:00.0 is without its line interrupt: it is another VM's"));
+	assert_non_null(strstr(fake_host.log, "00:01.0 is of no use without its line interrupt: firmware does not say"));
+	assert_null(strstr(fake_host.log, "00:02.0"));
+	pci_intx_destroy(&pci);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -202,6 +349,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_destination_and_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_such_gsi, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wide_ids, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_intx, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_intx_misused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_intx_refused, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -70,7 +70,7 @@ static int setup(void **state)
 	hw[0x200 / 4] = 0x2101000f;
 	hw[0x210 / 4] = 0x00010077;
 	hw[0x214 / 4] = 0xabcdef01;
-	assert_int_equal(pci_config_init(&c, &io, bars, true, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_config_init(&c, &io, bars, true, false, caps, ARRAY_SIZE(caps)), 0);
 	assert_int_equal(writes, 0);
 	return 0;
 }
@@ -262,17 +262,35 @@ static void test_limits(void **state)
 	assert_int_equal(pci_config_write(&c, 0x11, 4, 0), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
 		many[i] = (struct pci_config_cap){ 0x09, false, (u16)(0x40 + i * 4) };
-	assert_true(pci_config_init(&c, &io, bars, true, many, ARRAY_SIZE(many)) < 0);
-	assert_int_equal(pci_config_init(&c, &io, bars, true, many, PCI_CONFIG_CAPS), 0);
+	assert_true(pci_config_init(&c, &io, bars, true, false, many, ARRAY_SIZE(many)) < 0);
+	assert_int_equal(pci_config_init(&c, &io, bars, true, false, many, PCI_CONFIG_CAPS), 0);
 	/* All of them PCI Express, with many rules each: refused or not, never out of bounds. */
 	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
 		many[i].id = 0x10;
-	pci_config_init(&c, &io, bars, true, many, PCI_CONFIG_CAPS);
+	pci_config_init(&c, &io, bars, true, false, many, PCI_CONFIG_CAPS);
 	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
 		many[i] = (struct pci_config_cap){ 0x05, true, 0xffc };
-	pci_config_init(&c, &io, bars, true, many, PCI_CONFIG_CAPS);
-	assert_int_equal(pci_config_init(&c, &io, bars, false, NULL, 0), 0);
+	pci_config_init(&c, &io, bars, true, false, many, PCI_CONFIG_CAPS);
+	assert_int_equal(pci_config_init(&c, &io, bars, false, false, NULL, 0), 0);
 	assert_int_equal(pci_config_read(&c, 0x100, 4), 0xffffffff);
+}
+
+/* With the line interrupt: the pin is the device's, and its disable bit follows the guest's. */
+static void test_line_interrupt(void **state)
+{
+	(void)state;
+	hw[0x3c / 4] = 0x0000030b;
+	assert_int_equal(pci_config_init(&c, &io, bars, true, true, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_config_read(&c, 0x3d, 1), 3);
+	pci_config_write(&c, 0x3c, 2, 0x0a17);
+	assert_int_equal(pci_config_read(&c, 0x3c, 2), 0x0317);
+	assert_int_equal(hw[0x3c / 4], 0x0000030b);
+	pci_config_write(&c, 4, 2, 0x0406);
+	assert_int_equal(hw[1] & 0xffff, 0x0406);
+	assert_int_equal(pci_config_read(&c, 4, 2), 0x0406);
+	pci_config_write(&c, 4, 2, 0x0006);
+	assert_int_equal(hw[1] & 0xffff, 0x0006);
+	assert_int_equal(pci_config_read(&c, 4, 2), 0x0006);
 }
 
 int main(void)
@@ -280,6 +298,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_lists, setup), cmocka_unit_test_setup(test_header, setup),
 		cmocka_unit_test_setup(test_master, setup),
+		cmocka_unit_test_setup(test_line_interrupt, setup),
 		cmocka_unit_test_setup(test_bars, setup), cmocka_unit_test_setup(test_mediated, setup),
 		cmocka_unit_test_setup(test_msi, setup), cmocka_unit_test_setup(test_limits, setup),
 	};

@@ -102,13 +102,35 @@ static int setup(void **state)
 	host_pci_write(0, 0x34, 1, MSI);
 	dev.vm = &vm;
 	dev.host = &function;
-	assert_int_equal(pci_config_init(&dev.config, &io, bars, false, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
 	dev.bar[0].regs = (volatile u8 *)registers;
 	taken = 0;
 	return 0;
+}
+
+/* The same with another capability: what stands at MSI, how many entries at MSI-X. */
+static void again(u32 msi, unsigned entries)
+{
+	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
+	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x10000, 0 } };
+	const struct pci_config_io io = { io_read, io_write, NULL };
+
+	pci_msi_destroy(&dev);
+	memset(&dev, 0, sizeof(dev));
+	dev.vm = &vm;
+	dev.host = &function;
+	function.bar[0].size = 0x10000;
+	host_pci_write(0, MSI, 4, msi);
+	host_pci_write(0, MSIX, 4, (entries - 1) << 16 | 0x11);
+	host_pci_write(0, MSIX + 8, 4, TABLE + 0x8000);
+	assert_int_equal(pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_msi_create(&dev), 0);
+	dev.bar[0].nr_traps = 1;
+	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x9000 };
+	dev.bar[0].regs = (volatile u8 *)registers;
 }
 
 static int teardown(void **state)
@@ -244,6 +266,85 @@ static void test_msi(void **state)
 	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 1, 0);
 }
 
+/* The most messages that there are, in a capability of 32-bit addresses; a mask bit each, which are the device's own. */
+static void test_msi_32(void **state)
+{
+	u32 data;
+
+	(void)state;
+	again(0x010a7005, 1);
+	pci_config_write(&dev.config, MSI + 4, 4, 0xfee01000);
+	pci_config_write(&dev.config, MSI + 8, 2, 0x47); /* its low bits are the message's number */
+	pci_config_write(&dev.config, MSI + 2, 2, 0x51);
+	pci_msi_update(&dev);
+	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 0x71, 0x51);
+	assert_int_equal(host_pci_read(0, MSI + 4, 4), 0xfee03000);
+	data = host_pci_read(0, MSI + 8, 2);
+	assert_int_equal(data % 32, 0);
+	for (unsigned n = 0; n < 32; n++) {
+		interrupt(data + n);
+		assert_int_equal(taken_vector, 0x40 + n);
+		assert_int_equal(taken_on, 1);
+	}
+	assert_int_equal(taken, 32);
+	pci_config_write(&dev.config, MSI + 0xc, 4, 0xa5a5a5a5);
+	assert_int_equal(host_pci_read(0, MSI + 0xc, 4), 0xa5a5a5a5);
+	/* More than it has are not given; six bits' worth is reserved. */
+	host_pci_write(0, MSI, 4, 0x00027005);
+	pci_config_write(&dev.config, MSI + 2, 2, 0x61);
+	pci_msi_update(&dev);
+	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 0x71, 0x11);
+}
+
+/* 2048 entries, each moved between the vCPUs while it is open; more than there are vectors, so that masked ones give theirs. */
+static void test_large_table(void **state)
+{
+	u32 *e = registers;
+
+	(void)state;
+	again(0x00847005, 2048);
+	assert_true(pci_msix_owns(&dev, 0, TABLE + 2048 * 16 - 1));
+	assert_false(pci_msix_owns(&dev, 0, TABLE + 2048 * 16));
+	for (unsigned i = 0; i < 2048; i++, e += 4) {
+		for (unsigned move = 0; move < 4; move++) {
+			unsigned to = (i + move) % 2, before = taken;
+
+			write_entry(i, 0xfee00000 | to << 12, 0x30 + (i + 7 * move) % 200, 0);
+			assert_int_equal(e[3], 0);
+			interrupt(e[2]);
+			assert_int_equal(taken, before + 1);
+			assert_int_equal(taken_on, to);
+			assert_int_equal(taken_vector, 0x30 + (i + 7 * move) % 200);
+		}
+		pci_msix_write(&dev, TABLE + i * 16 + 12, 4, 1);
+		assert_int_equal(e[3], 1);
+	}
+	assert_null(strstr(fake_host.log, "no interrupt vectors left"));
+}
+
+/* While the guest changes an entry, an interrupt means what it meant before, not half of each. */
+static void test_half_changed(void **state)
+{
+	u32 data;
+
+	(void)state;
+	write_entry(2, 0xfee00000, 0x41, 0);
+	data = registers[2 * 4 + 2];
+	pci_msix_write(&dev, TABLE + 2 * 16 + 12, 4, 1);
+	pci_msix_write(&dev, TABLE + 2 * 16, 4, 0xfee01000);
+	interrupt(data);
+	assert_int_equal(taken_on, 0);
+	assert_int_equal(taken_vector, 0x41);
+	pci_msix_write(&dev, TABLE + 2 * 16 + 8, 4, 0x77);
+	interrupt(data);
+	assert_int_equal(taken_on, 0);
+	assert_int_equal(taken_vector, 0x41);
+	pci_msix_write(&dev, TABLE + 2 * 16 + 12, 4, 0);
+	interrupt(data);
+	assert_int_equal(taken_on, 1);
+	assert_int_equal(taken_vector, 0x77);
+}
+
 /* Vectors run out: what cannot be had stays masked, the rest works. */
 static void test_exhaustion(void **state)
 {
@@ -255,7 +356,12 @@ static void test_exhaustion(void **state)
 		open += registers[i * 4 + 3] == 0;
 	}
 	assert_int_equal(open, FAKE_VECTORS);
+	/* Said once, however often the guest tries. */
 	assert_non_null(strstr(fake_host.log, "no interrupt vectors left"));
+	assert_null(strstr(strstr(fake_host.log, "no interrupt vectors left") + 1, "no interrupt vectors left"));
+	write_entry(0, 0xfee00000, 0x41, 1);
+	write_entry(64, 0xfee00000, 0x99, 0);
+	assert_int_equal(registers[64 * 4 + 3], 0);
 }
 
 static void test_table_outside(void **state)
@@ -278,6 +384,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_msix, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_msi_32, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_large_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_half_changed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_exhaustion, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_table_outside, setup, teardown),
 	};

@@ -6,6 +6,7 @@
  */
 #include <margay/errno.h>
 #include "vmm/dev/lapic.h"
+#include "vmm/pci.h"
 #include "vmm/platform.h"
 #include "vmm/vdev.h"
 
@@ -75,6 +76,21 @@ void ioapic_line(struct vm *vm, unsigned gsi, bool level)
 	spin_unlock(&io->lock);
 }
 
+/*
+ * The pin of a function's line interrupt stays asserted until the guest has
+ * ended the interrupt, for the host has masked its own input meanwhile. A
+ * device that still wants one interrupts anew. Called with the lock held.
+ */
+static void reopen(struct ioapic *io, unsigned pin)
+{
+	const struct vm_pci *pci = io->vm->pci;
+
+	if (!IS_ENABLED(CONFIG_PASSTHROUGH) || !pci || !(io->lines & BIT(pin)) || pin - GUEST_INTX_GSI >= pci->nr_lines)
+		return;
+	io->lines &= ~BIT(pin);
+	host_intx_open(pci->line[pin - GUEST_INTX_GSI].gsi);
+}
+
 void ioapic_eoi(struct vm *vm, u8 vector)
 {
 	struct ioapic *io = vm->ioapic;
@@ -86,6 +102,7 @@ void ioapic_eoi(struct vm *vm, u8 vector)
 		if ((u8)io->rte[pin] != vector || !(io->rte[pin] & RTE_LEVEL))
 			continue;
 		io->rte[pin] &= ~RTE_REMOTE_IRR;
+		reopen(io, pin);
 		fire_level(io, pin);
 	}
 	spin_unlock(&io->lock);

@@ -13,12 +13,14 @@
 #define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
 
 struct pci_device;
+struct vm_pci;
 
 /* One MSI-X entry, or MSI with all its messages. */
 struct pci_vector {
 	struct pci_device *dev;
-	u64 address;              /* as the guest wrote them: what an interrupt means to it */
+	u64 address;              /* as the guest wrote them */
 	u32 data, control;
+	u64 message;              /* what an interrupt means to the guest: data << 32 | address, as they were last good; atomic */
 	struct host_msi msi;      /* what the device sends */
 	struct host_msi old;      /* what it sent before: one that was under way then still arrives */
 };
@@ -47,9 +49,19 @@ struct pci_device {
 	struct pci_vector msi;
 	unsigned nr_msix;         /* 0: none */
 	struct pci_vector *msix;
+	bool told;                /* of vectors having run out */
 	u64 table, pending;       /* offsets in these BARs */
 	unsigned table_bar, pending_bar;
 };
+
+/* pci_intx.c */
+/*
+ * Takes the line of function n's interrupt pin, where that is to be had.
+ * Negative, and printed, where it is not and the function has no other interrupt.
+ */
+int pci_intx_create(struct vm *vm, unsigned n);
+/* After all functions have been taken back: gives the lines back. */
+void pci_intx_destroy(struct vm_pci *pci);
 
 /* pci_bars.c */
 /* What is to be trapped, and the first mapping, where the host has the BARs. Before vCPUs run. 0 or -errno, printed. */

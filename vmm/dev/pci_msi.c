@@ -32,13 +32,24 @@ static void deliver(void *arg, unsigned n)
 {
 	const struct pci_vector *v = arg;
 	struct vm *vm = v->dev->vm;
-	u32 data = __atomic_load_n(&v->data, __ATOMIC_RELAXED);
+	u64 message = __atomic_load_n(&v->message, __ATOMIC_RELAXED);
 
 	/* The messages of MSI differ in the low bits of their data. */
-	vm->intc->msi(vm, __atomic_load_n(&v->address, __ATOMIC_RELAXED), n ? data | n : data);
+	vm->intc->msi(vm, (u32)message, (u32)(message >> 32) | n);
 }
 
-static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+/* Gives back what entries hold that interrupt no more: they are masked, or have been moved. */
+static void reclaim(struct pci_device *d)
+{
+	host_msi_free(&d->msi.old);
+	for (unsigned i = 0; i < d->nr_msix; i++) {
+		host_msi_free(&d->msix[i].old);
+		if (d->msix[i].control & ENTRY_MASKED)
+			host_msi_free(&d->msix[i].msi);
+	}
+}
+
+static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
 {
 	int err = host_msi_alloc(cpu, count, deliver, v, out);
 
@@ -46,6 +57,16 @@ static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector 
 	for (unsigned i = 0; err && i < vm->nr_vcpus; i++)
 		err = host_msi_alloc(vm->vcpus[i]->cpu, count, deliver, v, out);
 	return err;
+}
+
+static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+{
+	int err = alloc_anywhere(vm, cpu, count, v, out);
+
+	if (!err)
+		return 0;
+	reclaim(v->dev);
+	return alloc_anywhere(vm, cpu, count, v, out);
 }
 
 /* Gives the vector(s) a place where the guest wants them. False: it asks for nothing that can be had. */
@@ -57,15 +78,19 @@ static bool arm(struct pci_vector *v, unsigned count)
 
 	if (!to)
 		return false;
-	if (v->msi.count == count && v->msi.cpu == to->cpu)
-		return true;
-	if (alloc(vm, to->cpu, count, v, &new)) {
-		vm_log(vm, "pci: no interrupt vectors left on the VM's CPUs");
-		return false;
+	if (v->msi.count != count || v->msi.cpu != to->cpu) {
+		if (alloc(vm, to->cpu, count, v, &new)) {
+			/* Once: the guest may try for ever. */
+			if (!v->dev->told)
+				vm_log(vm, "pci: no interrupt vectors left on the VM's CPUs");
+			v->dev->told = true;
+			return false;
+		}
+		host_msi_free(&v->old);
+		v->old = v->msi;
+		v->msi = new;
 	}
-	host_msi_free(&v->old);
-	v->old = v->msi;
-	v->msi = new;
+	__atomic_store_n(&v->message, (u32)v->address | (u64)v->data << 32, __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -77,8 +102,8 @@ void pci_msi_update(struct pci_device *d)
 	u64 address = 0;
 	bool on = pci_config_msi(&d->config, &address, &data, &count);
 
-	__atomic_store_n(&d->msi.address, address, __ATOMIC_RELAXED);
-	__atomic_store_n(&d->msi.data, data & ~(count - 1), __ATOMIC_RELAXED);
+	d->msi.address = address;
+	d->msi.data = data & ~(count - 1);
 	on = on && arm(&d->msi, count);
 	if (on)
 		wanted |= MSI_ENABLE | (u32)__builtin_ctz(count) << 4;
@@ -153,13 +178,13 @@ static void write_dword(struct pci_vector *v, unsigned n, u32 value)
 {
 	switch (n) {
 	case 0:
-		__atomic_store_n(&v->address, (v->address & ~0xffffffffull) | (value & ~3u), __ATOMIC_RELAXED);
+		v->address = (v->address & ~0xffffffffull) | (value & ~3u);
 		break;
 	case 1:
-		__atomic_store_n(&v->address, (u32)v->address | (u64)value << 32, __ATOMIC_RELAXED);
+		v->address = (u32)v->address | (u64)value << 32;
 		break;
 	case 2:
-		__atomic_store_n(&v->data, value, __ATOMIC_RELAXED);
+		v->data = value;
 		break;
 	default:
 		v->control = value & ENTRY_MASKED;

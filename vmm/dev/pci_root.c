@@ -54,27 +54,20 @@ static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
 
 static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigned size)
 {
-	u32 value = 0;
-
 	for (unsigned i = 0; i < r->nr_stubs; i++) {
 		const struct stub *s = &r->stub[i];
+		u32 value = 0;
 
 		if (s->bus != bus || s->devfn != devfn)
 			continue;
-		switch (offset & ~3u) {
-		case 0x00:
+		if ((offset & ~3u) == 0x00)
 			value = s->id;
-			break;
-		case 0x08:
+		else if ((offset & ~3u) == 0x08)
 			value = s->class_revision;
-			break;
-		case 0x0c:
+		else if ((offset & ~3u) == 0x0c)
 			value = s->header;
-			break;
-		case 0x2c:
+		else if ((offset & ~3u) == 0x2c)
 			value = s->subsystem;
-			break;
-		}
 		value >>= (offset & 3) * 8;
 		return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
 	}
@@ -314,7 +307,9 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 		bar[i] = (struct pci_config_bar){ f->bar[i].base, f->bar[i].size, f->bar[i].flags };
 	for (unsigned i = 0; i < MIN(nr, PCI_CONFIG_CAPS); i++)
 		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
-	if (pci_config_init(&d->config, &io, bar, f->extended, caps, nr))
+	if (pci_intx_create(vm, n))
+		return -ENODEV;
+	if (pci_config_init(&d->config, &io, bar, f->extended, r->pci.intx[n].line >= 0, caps, nr))
 		return fail(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3, f->devfn & 7u);
 	pci_master_create(d);
 	err = pci_msi_create(d);
@@ -349,6 +344,7 @@ static void root_destroy(struct vm *vm, void *instance)
 			owner[f->index] = NULL;
 		spin_unlock(&lock);
 	}
+	pci_intx_destroy(&r->pci);
 	vm->pci = NULL;
 	host_pages_free(r, PAGES_OF(struct root));
 }

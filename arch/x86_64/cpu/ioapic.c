@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The host's I/O APICs. Intel 82093AA data sheet, 3.2 (registers). */
 #include <margay/errno.h>
+#include <margay/spinlock.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/ioapic.h"
 #include "arch/x86_64/cpu/paging.h"
@@ -12,6 +13,7 @@
 #define IOREDTBL(n) (0x10 + 2 * (n))
 #define RTE_NMI (4u << 8) /* delivery mode; the vector is ignored */
 #define RTE_ACTIVE_LOW (1u << 13)
+#define RTE_LEVEL (1u << 15)
 #define RTE_MASKED (1u << 16)
 #define RTE_DEST_SHIFT 24 /* in the upper half */
 
@@ -20,6 +22,7 @@ static struct ioapic {
 	u32 gsi_base, inputs;
 } ioapics[IOAPIC_MAX];
 static unsigned nr_ioapics;
+static struct spinlock lock; /* guards the pairs of select and window register */
 
 static u32 reg_read(const struct ioapic *io, u8 reg)
 {
@@ -68,19 +71,54 @@ int ioapic_add(u64 pa, u32 gsi_base)
 	return 0;
 }
 
-int ioapic_route_nmi(u32 gsi, u32 apic_id, bool active_low)
+/* Nobody is interrupted by a half-written entry. */
+static int route(u32 gsi, u32 apic_id, u32 low)
 {
 	const struct ioapic *io = find(gsi);
-	u32 low = RTE_NMI | (active_low ? RTE_ACTIVE_LOW : 0);
-	u32 n;
+	u32 old;
+	u8 reg;
+	int err = 0;
 
 	if (!io)
 		return -ENODEV;
 	if (apic_id > 0xff)
 		return -ERANGE;
-	n = gsi - io->gsi_base;
-	reg_write(io, (u8)IOREDTBL(n), low | RTE_MASKED);
-	reg_write(io, (u8)(IOREDTBL(n) + 1), apic_id << RTE_DEST_SHIFT);
-	reg_write(io, (u8)IOREDTBL(n), low);
-	return 0;
+	reg = (u8)IOREDTBL(gsi - io->gsi_base);
+	spin_lock(&lock);
+	old = reg_read(io, reg);
+	/* Two lines of the host's may be one input. */
+	if (old & RTE_MASKED || (old & 0xffff) == low) {
+		reg_write(io, reg, low | RTE_MASKED);
+		reg_write(io, reg + 1, apic_id << RTE_DEST_SHIFT);
+		reg_write(io, reg, low);
+	} else {
+		err = -EBUSY;
+	}
+	spin_unlock(&lock);
+	return err;
+}
+
+int ioapic_route_nmi(u32 gsi, u32 apic_id, bool active_low)
+{
+	return route(gsi, apic_id, RTE_NMI | (active_low ? RTE_ACTIVE_LOW : 0));
+}
+
+int ioapic_route_level(u32 gsi, u32 apic_id, u8 vector, bool active_low)
+{
+	return route(gsi, apic_id, RTE_MASKED | RTE_LEVEL | vector | (active_low ? RTE_ACTIVE_LOW : 0));
+}
+
+void ioapic_mask(u32 gsi, bool masked)
+{
+	const struct ioapic *io = find(gsi);
+	u32 low;
+	u8 reg;
+
+	if (!io)
+		return;
+	reg = (u8)IOREDTBL(gsi - io->gsi_base);
+	spin_lock(&lock);
+	low = reg_read(io, reg) & ~RTE_MASKED;
+	reg_write(io, reg, masked ? low | RTE_MASKED : low);
+	spin_unlock(&lock);
 }

@@ -21,7 +21,8 @@ done
 lspci -nn -vvv 2>&1 | sed 's/^/margay-lspci: /'
 for path in /sys/bus/pci/devices/*; do
 	driver=$(readlink "$path/driver")
-	echo "margay-pci: ${path##*/} $(cat "$path/vendor") $(cat "$path/device") driver=${driver##*/}"
+	node=$(cat "$path/numa_node")
+	echo "margay-pci: ${path##*/} $(cat "$path/vendor") $(cat "$path/device") driver=${driver##*/} node=$node"
 done
 for file in /sys/kernel/margay/*; do
 	[ -f "$file" ] && sed "s/^/margay-sys: ${file##*/} /" "$file"
@@ -54,11 +55,13 @@ if [ -n "$net" ]; then
 	echo "margay-test: carrier: $(cat "/sys/class/net/$net/carrier")"
 	# TCP, down and up; the other end closes.
 	dd if=/dev/urandom of=/tmp/up bs=64k count=32 2>/dev/null
-	echo "margay-test: down: $(nc 10.0.2.100 80 </dev/null | sha256sum)"
-	nc 10.0.2.101 80 </tmp/up
+	# shellcheck disable=SC2046 # margay.peer=ADDRESS:PORT:PORT: where to fetch from and send to
+	set -- $(sed -n 's/.*margay\.peer=\([0-9.:]*\).*/\1/p' /proc/cmdline | tr : ' ')
+	echo "margay-test: down: $(nc "${1:-10.0.2.100}" "${2:-80}" </dev/null | sha256sum)"
+	nc "${1:-10.0.2.101}" "${3:-80}" </tmp/up
 	echo "margay-test: up: $(sha256sum </tmp/up)"
 fi
-grep -E 'MSI|PCI' /proc/interrupts | sed 's/^/margay-interrupt: /'
+grep -E 'MSI|PCI|IO-APIC' /proc/interrupts | sed 's/^/margay-interrupt: /'
 dmesg | grep -E 'PCI|pci|MCFG|MMCONFIG|ahci|nvme|ata[0-9]|e1000e|PAT|margay|swiotlb|software IO' | sed 's/^/margay-dmesg: /'
 echo "margay-test: done"
 poweroff

@@ -1,0 +1,362 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: see aml_pci.h. */
+#include "kernel/acpi/aml_pci.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#define SEG(s) AML_SEG((s)[0], (s)[1], (s)[2], (s)[3])
+#define BRANCHES 4   /* of Ifs in Ifs */
+#define REFERENCES 4 /* from name to name */
+#define MAX_IRQS 16  /* of one link device */
+
+/* EISA IDs (ACPI 19.6.37). */
+#define PNP0A03 0x030ad041u
+#define PNP0A08 0x080ad041u
+
+/* Resource descriptors (6.4.2.1, 6.4.3.6). */
+enum {
+	LARGE = 0x80, SMALL_TYPE = 0x78, SMALL_LENGTH = 7, SMALL_IRQ = 0x20, SMALL_END = 0x78, LARGE_INTERRUPT = 0x89,
+	IRQ_LOW = BIT(3), INTERRUPT_LOW = BIT(2),
+};
+
+/* ---- what a name stands for ------------------------------------------------------------- */
+
+/* The variable in which \_PIC(1) notes that the APIC is in use (5.8.1): it begins by storing its argument. */
+static bool apic_flag(const struct aml_tables *t, u32 *seg)
+{
+	static const struct aml_name root = { .absolute = true };
+	struct aml_span code;
+	struct aml_name name;
+	u16 op;
+
+	if (!aml_find_in(t, &root, SEG("_PIC"), &op, &code) || op != AML_METHOD)
+		return false;
+	if (!aml_take_op(&code, &op) || op != AML_STORE || !aml_take_op(&code, &op) || op != AML_ARG0 ||
+	    !aml_take_name(&code, &name) || !name.n)
+		return false;
+	*seg = name.seg[name.n - 1];
+	return true;
+}
+
+/* The flag, which is 1, or a constant. */
+static bool operand(const struct aml_tables *t, struct aml_span *s, u64 *value)
+{
+	struct aml_name name;
+	u32 flag;
+
+	if (!aml_at_name(s))
+		return aml_take_integer(s, value);
+	*value = 1;
+	return aml_take_name(s, &name) && name.n && apic_flag(t, &flag) && name.seg[name.n - 1] == flag;
+}
+
+static bool predicate(const struct aml_tables *t, struct aml_span *s, bool *yes)
+{
+	struct aml_span rest = *s;
+	bool negate = false;
+	u64 a, b;
+	u16 op;
+
+	while (aml_take_op(&rest, &op) && op == AML_LNOT) {
+		negate = !negate;
+		*s = rest;
+	}
+	rest = *s;
+	if (aml_take_op(&rest, &op) && op == AML_LEQUAL) {
+		*s = rest;
+		if (!operand(t, s, &a) || !operand(t, s, &b))
+			return false;
+		*yes = (a == b) != negate;
+		return true;
+	}
+	if (!operand(t, s, &a))
+		return false;
+	*yes = (a != 0) != negate;
+	return true;
+}
+
+/* What code returns that only chooses: If (flag) { Return (A) } Else { Return (B) }, in any of its spellings. */
+static bool returned(const struct aml_tables *t, struct aml_span code, unsigned depth, struct aml_span *value)
+{
+	u16 op;
+
+	while (aml_take_op(&code, &op)) {
+		struct aml_span then, other;
+		bool yes, has_else;
+
+		if (op == AML_RETURN) {
+			*value = code;
+			return true;
+		}
+		if (op != AML_IF || !depth || !aml_take_package(&code, &then) || !predicate(t, &then, &yes))
+			return false;
+		has_else = code.left && *code.p == AML_ELSE;
+		if (has_else && (!aml_take_op(&code, &op) || !aml_take_package(&code, &other)))
+			return false;
+		if (yes)
+			return returned(t, then, depth - 1, value);
+		if (has_else)
+			return returned(t, other, depth - 1, value);
+	}
+	return false;
+}
+
+/* From a Name or Method to the constant that it stands for. */
+static bool settle(const struct aml_tables *t, const struct aml_name *scope, u16 op, struct aml_span *value)
+{
+	for (unsigned i = 0; i < REFERENCES; i++) {
+		struct aml_name name, path;
+
+		if (op == AML_METHOD && !returned(t, *value, BRANCHES, value))
+			return false;
+		if (!aml_at_name(value))
+			return true;
+		if (!aml_take_name(value, &name) || !aml_search(t, scope, &name, 0, &path, &op, value))
+			return false;
+	}
+	return false;
+}
+
+/* 0; -ENODEV: there is no such name; -ENOENT: it is no constant. */
+static int constant(const struct aml_tables *t, const struct aml_name *scope, u32 seg, struct aml_span *value)
+{
+	u16 op;
+
+	if (!aml_find_in(t, scope, seg, &op, value))
+		return -ENODEV;
+	return settle(t, scope, op, value) ? 0 : -ENOENT;
+}
+
+static int integer(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u64 *value)
+{
+	struct aml_span s;
+	int err = constant(t, scope, seg, &s);
+
+	return err ? err : aml_take_integer(&s, value) ? 0 : -ENOENT;
+}
+
+/* ---- roots ----------------------------------------------------------------------------- */
+
+struct roots {
+	struct aml_pci_root *out;
+	unsigned count, max;
+};
+
+static bool is_root_id(struct aml_span value)
+{
+	static const char *const text[] = { "PNP0A03", "PNP0A08" };
+	u64 id;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(text); i++)
+		if (value.left > 8 && *value.p == AML_STRING && !memcmp(value.p + 1, text[i], 8))
+			return true;
+	return aml_take_integer(&value, &id) && (id == PNP0A03 || id == PNP0A08);
+}
+
+static bool add_root(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
+{
+	struct roots *r = ctx;
+	struct aml_name device = *path;
+
+	if (op != AML_NAME || path->n < 2 || !is_root_id(value))
+		return true;
+	if (path->seg[path->n - 1] != SEG("_HID") && path->seg[path->n - 1] != SEG("_CID"))
+		return true;
+	device.n--;
+	/* _HID and _CID of one device: one after the other. */
+	if (r->count && r->count <= r->max && r->out[r->count - 1].path.n == device.n &&
+	    !memcmp(r->out[r->count - 1].path.seg, device.seg, device.n * sizeof(u32)))
+		return true;
+	if (r->count < r->max)
+		r->out[r->count] = (struct aml_pci_root){ .path = device };
+	r->count++;
+	return true;
+}
+
+/* Both are 0 where nothing is said. */
+static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
+{
+	u64 segment = 0, bus = 0, proximity;
+	int err = integer(t, &root->path, SEG("_SEG"), &segment);
+
+	if ((err && err != -ENODEV) || segment > 0xffff)
+		return false;
+	err = integer(t, &root->path, SEG("_BBN"), &bus);
+	if ((err && err != -ENODEV) || bus > 0xff)
+		return false;
+	root->segment = (u16)segment;
+	root->bus = (u8)bus;
+	/* A parent's holds for its children. */
+	for (struct aml_name at = root->path; at.n; at.n--) {
+		err = integer(t, &at, SEG("_PXM"), &proximity);
+		if (err == -ENODEV)
+			continue;
+		root->has_proximity = !err && proximity <= 0xffffffff;
+		root->proximity = root->has_proximity ? (u32)proximity : 0;
+		break;
+	}
+	return true;
+}
+
+unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max)
+{
+	struct roots r = { out, 0, max };
+	unsigned kept = 0, found;
+
+	aml_walk(t, add_root, &r);
+	found = MIN(r.count, max);
+	for (unsigned i = 0; i < found; i++)
+		if (locate(t, &out[i]))
+			out[kept++] = out[i];
+	return kept + (r.count - found);
+}
+
+struct child {
+	const struct aml_name *parent;
+	u8 devfn;
+	struct aml_name *out;
+	bool found;
+};
+
+static bool is_child(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
+{
+	struct child *c = ctx;
+	u64 address;
+
+	if (op != AML_NAME || path->n != c->parent->n + 2 || path->seg[path->n - 1] != SEG("_ADR") ||
+	    memcmp(path->seg, c->parent->seg, c->parent->n * sizeof(u32)) || !aml_take_integer(&value, &address))
+		return true;
+	if (address != ((u64)(c->devfn >> 3) << 16 | (c->devfn & 7u)))
+		return true;
+	*c->out = *path;
+	c->out->n--;
+	c->found = true;
+	return false;
+}
+
+bool aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn, struct aml_name *child)
+{
+	struct child c = { parent, devfn, child, false };
+
+	aml_walk(t, is_child, &c);
+	return c.found;
+}
+
+/* ---- line interrupts -------------------------------------------------------------------- */
+
+struct irqs {
+	unsigned count;
+	struct aml_pci_route irq[MAX_IRQS];
+};
+
+static void add_irq(struct irqs *out, u32 gsi, bool low)
+{
+	if (out->count < MAX_IRQS)
+		out->irq[out->count] = (struct aml_pci_route){ gsi, low };
+	out->count++;
+}
+
+/* The interrupts of a resource template. False: it is broken, or has more than a link device may have. */
+static bool read_irqs(struct aml_span s, struct irqs *out)
+{
+	struct aml_span bytes;
+
+	out->count = 0;
+	if (!aml_take_buffer(&s, &bytes))
+		return false;
+	while (bytes.left) {
+		const u8 *p = bytes.p;
+		size_t head = *p & LARGE ? 3 : 1, length;
+
+		if (bytes.left < head)
+			return false;
+		length = *p & LARGE ? (size_t)p[1] | (size_t)p[2] << 8 : *p & SMALL_LENGTH;
+		if (length > bytes.left - head)
+			return false;
+		if (!(*p & LARGE) && (*p & SMALL_TYPE) == SMALL_END)
+			break;
+		if (!(*p & LARGE) && (*p & SMALL_TYPE) == SMALL_IRQ && length >= 2)
+			for (unsigned i = 0; i < 16; i++)
+				if ((p[1] | p[2] << 8) >> i & 1)
+					add_irq(out, i, length > 2 && p[3] & IRQ_LOW);
+		if (*p == LARGE_INTERRUPT && length >= 2)
+			for (unsigned i = 0; i < p[4] && 2 + 4 * i + 4 <= length; i++)
+				add_irq(out, AML_SEG(p[5 + 4 * i], p[6 + 4 * i], p[7 + 4 * i], p[8 + 4 * i]), p[3] & INTERRUPT_LOW);
+		bytes.p += head + length;
+		bytes.left -= head + length;
+	}
+	return out->count <= MAX_IRQS;
+}
+
+static int follow_link(const struct aml_tables *t, const struct aml_name *bus, const struct aml_name *link, u8 interrupt_line,
+		       struct aml_pci_route *out)
+{
+	struct aml_name path;
+	struct aml_span value;
+	struct irqs irqs;
+	u16 op;
+
+	/* Only one that is declared as data: one that a method makes up is firmware's business at that moment. */
+	if (!aml_search(t, bus, link, SEG("_CRS"), &path, &op, &value))
+		return -ENOENT;
+	if (op == AML_NAME) {
+		if (!read_irqs(value, &irqs) || irqs.count != 1)
+			return -ENOENT;
+		*out = irqs.irq[0];
+		return 0;
+	}
+	if (constant(t, &path, SEG("_PRS"), &value) || !read_irqs(value, &irqs))
+		return -ENOENT;
+	for (unsigned i = 0; i < irqs.count; i++) {
+		if (irqs.irq[i].gsi != interrupt_line)
+			continue;
+		*out = irqs.irq[i];
+		return 0;
+	}
+	return -ENOENT;
+}
+
+/* One entry of a _PRT (6.2.13): device and pin, then a link device, or 0 and a global system interrupt. */
+static int read_entry(const struct aml_tables *t, const struct aml_name *bus, struct aml_span entry, u8 device, u8 pin,
+		      u8 interrupt_line, struct aml_pci_route *out)
+{
+	struct aml_name link;
+	u64 address, which, zero, gsi;
+	u8 elements;
+
+	if (!aml_take(&entry, &elements) || elements < 4 || !aml_take_integer(&entry, &address) ||
+	    !aml_take_integer(&entry, &which) || address >> 16 != device || which != pin)
+		return -ENODEV;
+	if (aml_at_name(&entry))
+		return aml_take_name(&entry, &link) ? follow_link(t, bus, &link, interrupt_line, out) : -ENOENT;
+	if (!aml_take_integer(&entry, &zero) || zero || !aml_take_integer(&entry, &gsi) || gsi > 0xffff)
+		return -ENOENT;
+	/* PCI's lines are level-triggered, active low. */
+	*out = (struct aml_pci_route){ (u32)gsi, true };
+	return 0;
+}
+
+int aml_pci_route(const struct aml_tables *t, const struct aml_name *bus, u8 device, u8 pin, u8 interrupt_line,
+		  struct aml_pci_route *out)
+{
+	struct aml_span s, table, entry;
+	u16 op;
+	u64 elements;
+	u8 byte;
+	int err = constant(t, bus, SEG("_PRT"), &s);
+
+	if (err)
+		return err;
+	if (!aml_take_op(&s, &op) || (op != AML_PACKAGE && op != AML_VAR_PACKAGE) || !aml_take_package(&s, &table) ||
+	    !(op == AML_PACKAGE ? aml_take(&table, &byte) : aml_take_integer(&table, &elements)))
+		return -ENOENT;
+	while (table.left) {
+		if (!aml_take_op(&table, &op) || op != AML_PACKAGE || !aml_take_package(&table, &entry))
+			return -ENOENT;
+		err = read_entry(t, bus, entry, device, pin, interrupt_line, out);
+		if (err != -ENODEV)
+			return err;
+	}
+	return -ENOENT;
+}

@@ -1,0 +1,42 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: PCI root bridges in static AML: segment, first bus, proximity
+ * domain, and where line interrupts go (ACPI 6.4, 6.5.5, 6.5.6, 6.2.14, 6.2.13;
+ * PCI Firmware 3.2, 4.1.3). A value may be a constant, or what a method returns
+ * that does nothing but choose one by whether the APIC is in use.
+ */
+#ifndef KERNEL_ACPI_AML_PCI_H
+#define KERNEL_ACPI_AML_PCI_H
+
+#include "kernel/acpi/aml.h"
+
+struct aml_pci_root {
+	struct aml_name path;
+	u16 segment;
+	u8 bus;
+	bool has_proximity;
+	u32 proximity;
+};
+
+/* Fills out[] with up to `max` roots whose segment and bus are known; returns how many there are. */
+unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max);
+
+/* The device below `parent` for a function (_ADR); false: none is declared. */
+bool aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn, struct aml_name *child);
+
+struct aml_pci_route {
+	u32 gsi;
+	bool active_low; /* level-triggered in any case */
+};
+
+/*
+ * Where the bus of bridge or root `bus` has the pin (0: INTA) of a device. A
+ * link device whose setting is in a register has what firmware put into the
+ * function's Interrupt Line register (PCI Local Bus 3.0, 6.2.4), if it offers
+ * that. 0; -ENODEV: the bus has no _PRT; -ENOENT: that does not say, or not as
+ * constants.
+ */
+int aml_pci_route(const struct aml_tables *t, const struct aml_name *bus, u8 device, u8 pin, u8 interrupt_line,
+		  struct aml_pci_route *out);
+
+#endif

@@ -1,0 +1,215 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: see aml.h. Nothing is kept of the namespace: tables are at most
+ * some hundred KiB and asked some dozen times, at boot. What is declared under
+ * an If is not seen. An operator that is not known ends the list of terms that
+ * it stands in, whose length is known.
+ */
+#include "kernel/acpi/aml.h"
+
+#include <margay/string.h>
+
+#define WALK_DEPTH 12 /* scopes in scopes */
+
+struct walk {
+	aml_visit fn;
+	void *ctx;
+	bool done;
+};
+
+/* What `name` declares or opens in `scope` (5.3: no search for these). */
+static bool resolve(const struct aml_name *scope, const struct aml_name *name, struct aml_name *path)
+{
+	unsigned keep = name->absolute ? 0 : scope->n;
+
+	if (name->up > keep || keep - name->up + name->n > AML_NAME_MAX)
+		return false;
+	keep -= name->up;
+	*path = (struct aml_name){ .absolute = true, .n = (u8)(keep + name->n) };
+	memcpy(path->seg, scope->seg, keep * sizeof(u32));
+	memcpy(path->seg + keep, name->seg, name->n * sizeof(u32));
+	return true;
+}
+
+static bool same(const struct aml_name *a, const struct aml_name *b)
+{
+	return a->n == b->n && !memcmp(a->seg, b->seg, a->n * sizeof(u32));
+}
+
+static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope, unsigned depth);
+
+static bool skip_bytes(struct aml_span *s, unsigned n)
+{
+	u8 byte;
+
+	while (n--)
+		if (!aml_take(s, &byte))
+			return false;
+	return true;
+}
+
+/* Scope, device and their like: a package that begins with a name and `skipped` bytes. */
+static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *scope, unsigned skipped, unsigned depth)
+{
+	struct aml_name name, path;
+	struct aml_span inner;
+
+	if (!aml_take_package(s, &inner))
+		return false;
+	if (aml_take_name(&inner, &name) && skip_bytes(&inner, skipped) && resolve(scope, &name, &path))
+		walk_list(w, inner, &path, depth + 1);
+	return true;
+}
+
+static bool visit_name(struct walk *w, struct aml_span *s, const struct aml_name *scope)
+{
+	struct aml_name name, path;
+
+	if (!aml_take_name(s, &name))
+		return false;
+	if (resolve(scope, &name, &path) && !w->fn(w->ctx, &path, AML_NAME, *s))
+		w->done = true;
+	return aml_skip_value(s);
+}
+
+static bool visit_method(struct walk *w, struct aml_span *s, const struct aml_name *scope)
+{
+	struct aml_name name, path;
+	struct aml_span inner;
+
+	if (!aml_take_package(s, &inner))
+		return false;
+	/* One byte of flags. */
+	if (aml_take_name(&inner, &name) && skip_bytes(&inner, 1) && resolve(scope, &name, &path) &&
+	    !w->fn(w->ctx, &path, AML_METHOD, inner))
+		w->done = true;
+	return true;
+}
+
+/* What is no scope, Name or Method: `names` names, `values` values and bytes, in the order of `form`. */
+static bool skip_form(struct aml_span *s, const char *form)
+{
+	struct aml_span inner;
+	struct aml_name name;
+	bool ok = true;
+
+	for (; ok && *form; form++) {
+		switch (*form) {
+		case 'n':
+			ok = aml_take_name(s, &name);
+			break;
+		case 'v':
+			ok = aml_skip_value(s);
+			break;
+		case 'p':
+			ok = aml_take_package(s, &inner);
+			break;
+		default:
+			ok = skip_bytes(s, 1);
+		}
+	}
+	return ok;
+}
+
+static const struct {
+	u16 op;
+	const char *form;
+} skipped[] = {
+	{ AML_ALIAS, "nn" }, { AML_EXTERNAL, "nbb" }, { AML_IF, "p" }, { AML_ELSE, "p" }, { AML_WHILE, "p" }, { AML_NOOP, "" },
+	{ AML_CREATE_BIT, "vvn" }, { AML_CREATE_BYTE, "vvn" }, { AML_CREATE_WORD, "vvn" }, { AML_CREATE_DWORD, "vvn" },
+	{ AML_CREATE_QWORD, "vvn" }, { AML_CREATE_FIELD, "vvvn" }, { AML_MUTEX, "nb" }, { AML_EVENT, "n" },
+	{ AML_REGION, "nbvv" }, { AML_DATA_REGION, "nvvv" }, { AML_FIELD, "p" }, { AML_INDEX_FIELD, "p" }, { AML_BANK_FIELD, "p" },
+	{ AML_STORE, "vv" },
+};
+
+static bool term(struct walk *w, struct aml_span *s, const struct aml_name *scope, unsigned depth)
+{
+	u16 op;
+
+	if (!aml_take_op(s, &op))
+		return false;
+	switch (op) {
+	case AML_NAME:
+		return visit_name(w, s, scope);
+	case AML_METHOD:
+		return visit_method(w, s, scope);
+	case AML_SCOPE:
+	case AML_DEVICE:
+	case AML_THERMAL:
+		return enter(w, s, scope, 0, depth);
+	case AML_PROCESSOR:
+		return enter(w, s, scope, 6, depth);
+	case AML_POWER:
+		return enter(w, s, scope, 3, depth);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(skipped); i++)
+		if (skipped[i].op == op)
+			return skip_form(s, skipped[i].form);
+	return false;
+}
+
+static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope, unsigned depth)
+{
+	while (depth < WALK_DEPTH && !w->done && s.left)
+		if (!term(w, &s, scope, depth))
+			return;
+}
+
+void aml_walk(const struct aml_tables *t, aml_visit fn, void *ctx)
+{
+	static const struct aml_name root = { .absolute = true };
+	struct walk w = { .fn = fn, .ctx = ctx };
+
+	for (unsigned i = 0; i < t->count && !w.done; i++)
+		walk_list(&w, t->table[i], &root, 0);
+}
+
+struct find {
+	const struct aml_name *path;
+	u16 *op;
+	struct aml_span *value;
+	bool found;
+};
+
+static bool find_one(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
+{
+	struct find *f = ctx;
+
+	if (!same(path, f->path))
+		return true;
+	*f->op = op;
+	*f->value = value;
+	f->found = true;
+	return false;
+}
+
+bool aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op, struct aml_span *value)
+{
+	struct find f = { path, op, value, false };
+
+	aml_walk(t, find_one, &f);
+	return f.found;
+}
+
+bool aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u16 *op, struct aml_span *value)
+{
+	const struct aml_name name = { .n = 1, .seg = { seg } };
+	struct aml_name path;
+
+	return resolve(scope, &name, &path) && aml_find(t, &path, op, value);
+}
+
+bool aml_search(const struct aml_tables *t, const struct aml_name *scope, const struct aml_name *name, u32 seg,
+		struct aml_name *path, u16 *op, struct aml_span *value)
+{
+	struct aml_name from = *scope;
+
+	for (;;) {
+		if (resolve(&from, name, path) && (seg ? aml_find_in(t, path, seg, op, value) : aml_find(t, path, op, value)))
+			return true;
+		/* Only a single segment without a prefix is looked for further up. */
+		if (name->absolute || name->up || name->n != 1 || !from.n)
+			return false;
+		from.n--;
+	}
+}

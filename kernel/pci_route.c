@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See pci_route.h. */
+#include "kernel/pci_route.h"
+
+#include <margay/errno.h>
+#include "kernel/acpi/acpi.h"
+#include "kernel/numa.h"
+#include "kernel/printk.h"
+
+#define MAX_TABLES 32
+#define MAX_ROOTS 32
+#define MAX_BRIDGES 32 /* one behind another */
+#define REG_INTERRUPT 0x3c
+
+static struct aml_span body[MAX_TABLES];
+static struct aml_tables tables = { body, 0 };
+static struct aml_pci_root roots[MAX_ROOTS];
+static unsigned nr_roots;
+
+static void add_table(const struct acpi_sdt *t)
+{
+	if (tables.count < MAX_TABLES)
+		body[tables.count++] = (struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
+}
+
+void pci_route_init(void)
+{
+	const struct acpi_sdt *t = acpi_table("DSDT", 0);
+
+	if (t)
+		add_table(t);
+	for (unsigned i = 0; (t = acpi_table("SSDT", i)); i++)
+		add_table(t);
+	nr_roots = aml_pci_roots(&tables, roots, MAX_ROOTS);
+	if (nr_roots > MAX_ROOTS)
+		printk_error("pci: %u root buses beyond %u are not looked at", nr_roots - MAX_ROOTS, MAX_ROOTS);
+	nr_roots = MIN(nr_roots, (unsigned)MAX_ROOTS);
+}
+
+/* The bridges above a function, the nearest first; the root that they hang from, or NULL. */
+static const struct aml_pci_root *climb(const struct pci_function *f, const struct pci_function *bridge[MAX_BRIDGES],
+					unsigned *count)
+{
+	u8 bus = f->address.bus;
+	const struct pci_function *b;
+
+	*count = 0;
+	for (unsigned i = 0; (b = pci_get(i)) && *count < MAX_BRIDGES;) {
+		i++;
+		if (b->header_type != 1 || b->address.segment != f->address.segment || b->secondary_bus != bus ||
+		    b->address.bus >= bus)
+			continue;
+		bridge[(*count)++] = b;
+		bus = b->address.bus;
+		i = 0;
+	}
+	for (unsigned i = 0; i < nr_roots; i++)
+		if (roots[i].segment == f->address.segment && roots[i].bus == bus)
+			return &roots[i];
+	return NULL;
+}
+
+int pci_node(const struct pci_function *f)
+{
+	const struct pci_function *bridge[MAX_BRIDGES];
+	unsigned count;
+	const struct aml_pci_root *root = climb(f, bridge, &count);
+
+	if (!IS_ENABLED(CONFIG_NUMA) || !root || !root->has_proximity)
+		return -1;
+	return numa_node_of_proximity(root->proximity);
+}
+
+/* The name of the bus behind bridge[from], with which `count` of them hang from the root; from == count: the root's own. */
+static bool name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count, unsigned from,
+		    struct aml_name *out)
+{
+	struct aml_name parent;
+
+	*out = root->path;
+	for (unsigned i = count; i > from; i--) {
+		parent = *out;
+		if (!aml_pci_child(&tables, &parent, bridge[i - 1]->address.devfn, out))
+			return false;
+	}
+	return true;
+}
+
+int pci_route(const struct pci_function *f, struct aml_pci_route *out)
+{
+	const struct pci_function *bridge[MAX_BRIDGES];
+	u32 interrupt = pci_read(f->address, REG_INTERRUPT, 4);
+	unsigned count, pin = (interrupt >> 8 & 0xff) - 1;
+	const struct aml_pci_root *root = climb(f, bridge, &count);
+	u8 device = f->address.devfn >> 3;
+
+	if (pin > 3)
+		return -ENXIO;
+	for (unsigned i = 0; root && i <= count; i++) {
+		struct aml_name bus;
+		int err = -ENODEV;
+
+		if (name_of(root, bridge, count, i, &bus))
+			err = aml_pci_route(&tables, &bus, device, (u8)pin, (u8)interrupt, out);
+		if (err != -ENODEV)
+			return err;
+		if (i == count)
+			break;
+		pin = (pin + device) % 4;
+		device = bridge[i]->address.devfn >> 3;
+	}
+	return -ENOENT;
+}

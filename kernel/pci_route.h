@@ -1,0 +1,22 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What firmware says in AML of PCI functions: the NUMA node of their root, and
+ * the I/O APIC's input of their interrupt pin. Bridges turn pins by device
+ * number (PCI-to-PCI Bridge 1.2, 9.1) where they have no table of their own.
+ */
+#ifndef KERNEL_PCI_ROUTE_H
+#define KERNEL_PCI_ROUTE_H
+
+#include "kernel/acpi/aml_pci.h"
+#include "kernel/pci.h"
+
+/* Finds the roots. After ACPI and NUMA. */
+void pci_route_init(void);
+
+/* The node of a function's root; -1: unknown. */
+int pci_node(const struct pci_function *f);
+
+/* 0; -ENXIO: the function has no interrupt pin; -ENOENT: unknown. */
+int pci_route(const struct pci_function *f, struct aml_pci_route *out);
+
+#endif

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/s5.c */
+/* FUZZ: -max_len=1024 */
+/*
+ * Fuzzes the reader of static AML. Two bytes say which device, pin and
+ * interrupt line are asked for, one where the rest is cut into two tables.
+ * Checked: every name and value that is found lies in its table, roots and
+ * routes are what their types promise, and asking twice answers the same.
+ */
+#include <margay/errno.h>
+
+#include "kernel/acpi/aml_pci.h"
+#include "kernel/acpi/s5.h"
+#include "tests/fuzz/fuzz.h"
+
+static struct aml_span table[2];
+static unsigned found;
+
+static bool within(const struct aml_span *s)
+{
+	for (unsigned i = 0; i < 2; i++)
+		if (s->p >= table[i].p && s->p + s->left <= table[i].p + table[i].left)
+			return true;
+	return false;
+}
+
+static bool check_one(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
+{
+	CHECK(ctx == &found && path->absolute && !path->up && path->n <= AML_NAME_MAX);
+	CHECK((op == AML_NAME || op == AML_METHOD) && within(&value));
+	found++;
+	return true;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+	const struct aml_tables t = { table, 2 };
+	struct aml_pci_root root[4];
+	struct aml_pci_route route, again;
+	struct aml_name child;
+	struct s5_info s5;
+	unsigned n, cut;
+
+	if (size < 3)
+		return 0;
+	cut = MIN((unsigned)data[2] * 4, (unsigned)size - 3);
+	table[0] = (struct aml_span){ data + 3, cut };
+	table[1] = (struct aml_span){ data + 3 + cut, size - 3 - cut };
+	found = 0;
+	aml_walk(&t, check_one, &found);
+	CHECK(found <= size);
+	n = aml_pci_roots(&t, root, ARRAY_SIZE(root));
+	CHECK(n <= found);
+	for (unsigned i = 0; i < MIN(n, ARRAY_SIZE(root)); i++) {
+		u8 device = data[0] & 31, pin = data[0] >> 5 & 3, line = data[1];
+		int err;
+
+		/* One that was not looked at may stand behind those that were. */
+		if (n > ARRAY_SIZE(root))
+			break;
+		CHECK(root[i].path.n && (root[i].has_proximity || !root[i].proximity));
+		err = aml_pci_route(&t, &root[i].path, device, pin, line, &route);
+		CHECK(err == 0 || err == -ENODEV || err == -ENOENT);
+		if (!err) {
+			CHECK(!aml_pci_route(&t, &root[i].path, device, pin, line, &again));
+			CHECK(route.gsi == again.gsi && route.active_low == again.active_low);
+		}
+		if (aml_pci_child(&t, &root[i].path, data[0], &child))
+			CHECK(child.n == root[i].path.n + 1);
+	}
+	if (s5_find(data, size, &s5))
+		CHECK(s5.slp_typa <= 7 && s5.slp_typb <= 7);
+	return 0;
+}

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c vmm/aml.c */
+/*
+ * PCI roots and the routing of line interrupts in AML, in the forms in which
+ * firmware writes them: as data, by link devices, and by a method that looks
+ * whether the APIC is in use. Declarations are vmm/aml.c's, code is by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <cmocka.h>
+#include <margay/errno.h>
+
+#include "kernel/acpi/aml_pci.h"
+#include "vmm/aml.h"
+
+#define ROOM 4096
+
+static u8 text[2][ROOM];
+static struct aml out[2];
+static struct aml_span *exact; /* in memory of exactly their size, for the sanitizer */
+static u8 *copy[2];
+static struct aml_tables tables;
+static struct aml_pci_root root[4];
+
+static int setup(void **state)
+{
+	(void)state;
+	aml_init(&out[0], text[0], ROOM);
+	aml_init(&out[1], text[1], ROOM);
+	memset(root, 0, sizeof(root));
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	free(copy[0]);
+	free(copy[1]);
+	free(exact);
+	copy[0] = copy[1] = NULL;
+	exact = NULL;
+	return 0;
+}
+
+/* What has been written becomes the machine's tables, cut off after `size` bytes of the first. */
+static unsigned read_cut(size_t size)
+{
+	teardown(NULL);
+	exact = calloc(2, sizeof(*exact));
+	for (unsigned i = 0; i < 2; i++) {
+		size_t n = i ? out[i].len : MIN(size, out[i].len);
+
+		assert_int_equal(aml_error(&out[i]), 0);
+		copy[i] = malloc(n ? n : 1);
+		memcpy(copy[i], text[i], n);
+		exact[i] = (struct aml_span){ copy[i], n };
+	}
+	tables = (struct aml_tables){ exact, 2 };
+	return aml_pci_roots(&tables, root, ARRAY_SIZE(root));
+}
+
+static unsigned read_all(void)
+{
+	return read_cut(ROOM);
+}
+
+/* Bytes that the encoder has no word for. */
+#define RAW(a, ...) raw(a, (const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
+static void raw(struct aml *a, const u8 *bytes, size_t n)
+{
+	assert_true(a->len + n <= ROOM);
+	memcpy(a->buf + a->len, bytes, n);
+	a->len += n;
+}
+
+static void begin_root(struct aml *a, const char *name, const char *id)
+{
+	aml_scope(a, "\\_SB");
+	aml_device(a, name);
+	aml_name_eisaid(a, "_HID", id);
+}
+
+static void end_root(struct aml *a)
+{
+	aml_end(a);
+	aml_end(a);
+}
+
+static void test_roots(void **state)
+{
+	struct aml *a = &out[0];
+
+	(void)state;
+	/* Fields, regions and methods stand between them: OperationRegion (DBG, SystemIO, 0x402, 1), Field, Mutex, Event, Noop. */
+	RAW(a, 0x5b, 0x80, 'D', 'B', 'G', '_', 0x01, 0x0b, 0x02, 0x04, 0x01);
+	RAW(a, 0x5b, 0x81, 0x0b, 'D', 'B', 'G', '_', 0x01, 'D', 'B', 'G', 'B', 0x08);
+	RAW(a, 0x5b, 0x01, 'M', 'T', 'X', '_', 0x00, 0x5b, 0x02, 'E', 'V', 'T', '_', 0xa3);
+	/* Method (FOO, 1) { _HID and a root's ID, which nothing declares } */
+	RAW(a, 0x14, 0x10, 'F', 'O', 'O', '_', 0x01, 0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0, 0x0a, 0x08);
+	/* Name (BUF, Buffer (2) {}), CreateByteField (BUF, 0, BYT), External (X, Device), Alias (A, B) */
+	RAW(a, 0x08, 'B', 'U', 'F', '_', 0x11, 0x05, 0x0a, 0x02, 0x00, 0x00, 0x8c, 'B', 'U', 'F', '_', 0x00, 'B', 'Y', 'T', '_');
+	RAW(a, 0x15, 0x5c, '_', 'X', '_', '_', 0x06, 0x00, 0x06, 'B', 'U', 'F', '_', 'B', 'U', 'G', '_');
+	begin_root(a, "PCI0", "PNP0A08");
+	aml_name_eisaid(a, "_CID", "PNP0A03");
+	end_root(a);
+	begin_root(a, "ABCD", "PNP0C02");
+	end_root(a);
+	/* In another table, and with parts in a scope of its own. */
+	begin_root(&out[1], "PC80", "PNP0A03");
+	end_root(&out[1]);
+	/* Scope (\_SB.PC80) { Name (_BBN, 0x80) Name (_SEG, 2) Name (_PXM, 1) } */
+	RAW(&out[1], 0x10, 0x1f, 0x5c, 0x2e, '_', 'S', 'B', '_', 'P', 'C', '8', '0', 0x08, '_', 'B', 'B', 'N', 0x0a, 0x80,
+	    0x08, '_', 'S', 'E', 'G', 0x0a, 0x02, 0x08, '_', 'P', 'X', 'M', 0x01);
+	assert_int_equal(read_all(), 2);
+	assert_int_equal(root[0].segment, 0);
+	assert_int_equal(root[0].bus, 0);
+	assert_false(root[0].has_proximity);
+	assert_int_equal(root[1].segment, 2);
+	assert_int_equal(root[1].bus, 0x80);
+	assert_true(root[1].has_proximity);
+	assert_int_equal(root[1].proximity, 1);
+	/* Wherever the table ends, what is read is within it. */
+	for (size_t n = 0; n < out[0].len; n++)
+		assert_true(read_cut(n) <= 2);
+}
+
+/* A bus number that code finds out is not guessed; a domain that it returns plainly is one. */
+static void test_methods(void **state)
+{
+	struct aml *a = &out[0];
+
+	(void)state;
+	begin_root(a, "PCI0", "PNP0A08");
+	/* Method (_BBN) { Return (FOO (1)) } */
+	RAW(a, 0x14, 0x0d, '_', 'B', 'B', 'N', 0x00, 0xa4, 'F', 'O', 'O', '_', 0x01, 0xa3);
+	end_root(a);
+	begin_root(a, "PCI1", "PNP0A08");
+	aml_name_integer(a, "_BBN", 0x40);
+	RAW(a, 0x14, 0x09, '_', 'P', 'X', 'M', 0x00, 0xa4, 0x0a, 0x07);
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	assert_int_equal(root[0].bus, 0x40);
+	assert_true(root[0].has_proximity);
+	assert_int_equal(root[0].proximity, 7);
+}
+
+static void too_many_roots(void **state)
+{
+	char name[5] = "PCI0";
+
+	(void)state;
+	for (unsigned i = 0; i < 6; i++) {
+		name[3] = (char)('0' + i);
+		begin_root(&out[0], name, "PNP0A08");
+		end_root(&out[0]);
+	}
+	assert_int_equal(read_all(), 6);
+}
+
+static int route(u8 device, u8 pin, u8 line, u32 *gsi, bool *low)
+{
+	struct aml_pci_route r = { 0 };
+	int err = aml_pci_route(&tables, &root[0].path, device, pin, line, &r);
+
+	*gsi = r.gsi;
+	*low = r.active_low;
+	return err;
+}
+
+static void test_plain_table(void **state)
+{
+	static const u64 entry[][4] = { { 0x3ffff, 0, 0, 19 }, { 0x3ffff, 1, 0, 20 }, { 0x1fffff, 3, 0, 47 } };
+	struct aml *a = &out[0];
+	u32 gsi;
+	bool low;
+
+	(void)state;
+	begin_root(a, "PCI0", "PNP0A08");
+	aml_packages_begin(a, "_PRT", ARRAY_SIZE(entry));
+	for (unsigned i = 0; i < ARRAY_SIZE(entry); i++)
+		aml_package(a, entry[i], 4);
+	aml_end(a);
+	aml_device(a, "BR01");
+	aml_name_integer(a, "_ADR", 0x1c0002);
+	aml_end(a);
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	assert_int_equal(route(3, 0, 0, &gsi, &low), 0);
+	assert_int_equal(gsi, 19);
+	assert_true(low);
+	assert_int_equal(route(3, 1, 0, &gsi, &low), 0);
+	assert_int_equal(gsi, 20);
+	assert_int_equal(route(31, 3, 0, &gsi, &low), 0);
+	assert_int_equal(gsi, 47);
+	/* Interrupt Line does not answer for what the table leaves out. */
+	assert_int_equal(route(3, 2, 11, &gsi, &low), -ENOENT);
+	assert_int_equal(route(4, 0, 11, &gsi, &low), -ENOENT);
+	for (size_t n = 0; n < out[0].len; n++)
+		if (read_cut(n))
+			assert_true(route(31, 3, 0, &gsi, &low) == 0 || n < out[0].len);
+}
+
+static void test_bridge(void **state)
+{
+	struct aml_name child;
+	struct aml_pci_route r;
+	u64 const entry[] = { 0xffff, 0, 0, 33 };
+	struct aml *a = &out[0];
+
+	(void)state;
+	begin_root(a, "PCI0", "PNP0A08");
+	aml_device(a, "BR01");
+	aml_name_integer(a, "_ADR", 0x1c0002);
+	aml_packages_begin(a, "_PRT", 1);
+	aml_package(a, entry, 4);
+	aml_end(a);
+	aml_device(a, "SLOT");
+	aml_name_integer(a, "_ADR", 0);
+	aml_end(a);
+	aml_end(a);
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	assert_true(aml_pci_child(&tables, &root[0].path, 0x1c << 3 | 2, &child));
+	assert_int_equal(aml_pci_route(&tables, &child, 0, 0, 0, &r), 0);
+	assert_int_equal(r.gsi, 33);
+	assert_int_equal(aml_pci_route(&tables, &root[0].path, 0, 0, 0, &r), -ENODEV);
+	/* A grandchild is none. */
+	assert_false(aml_pci_child(&tables, &root[0].path, 0, &child));
+}
+
+/* Package (4) { 0x00nnffff, pin, name, 0 } */
+static void link_entry(struct aml *a, u8 device, u8 pin, const char *link)
+{
+	RAW(a, 0x12, 0x0e, 0x04, 0x0c, 0xff, 0xff, device, 0x00, 0x0a, pin);
+	RAW(a, (u8)link[0], (u8)link[1], (u8)link[2], (u8)link[3], 0x00);
+}
+
+/*
+ * A table by link devices, in front of them: GSIA as data, LNKA whose setting a
+ * method reads from a register and that offers 5, 10 and 11, LNKB that offers nothing.
+ */
+static void links(struct aml *a)
+{
+	aml_scope(a, "\\_SB");
+	aml_device(a, "GSIA");
+	/* Interrupt (Level, ActiveHigh, Shared) { 0x10 } */
+	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x09, 0x01, 0x10, 0x00, 0x00, 0x00, 0x79, 0x00);
+	aml_end(a);
+	aml_device(a, "LNKA");
+	/* Method (_CRS) { Return (PRQ0) }; IRQ (Level, ActiveLow, Shared) {5,10,11} */
+	RAW(a, 0x14, 0x0b, '_', 'C', 'R', 'S', 0x00, 0xa4, 'P', 'R', 'Q', '0');
+	RAW(a, 0x08, '_', 'P', 'R', 'S', 0x11, 0x09, 0x0a, 0x06, 0x23, 0x20, 0x0c, 0x18, 0x79, 0x00);
+	aml_end(a);
+	aml_device(a, "LNKB");
+	RAW(a, 0x14, 0x0b, '_', 'C', 'R', 'S', 0x00, 0xa4, 'P', 'R', 'Q', '1');
+	aml_end(a);
+	aml_end(a);
+}
+
+static void link_table(struct aml *a, const char *name, const char *const *link)
+{
+	/* Name (name, Package (3) { ... }), whose entries have 15 bytes. */
+	RAW(a, 0x08, (u8)name[0], (u8)name[1], (u8)name[2], (u8)name[3], 0x12, 0x02 + 3 * 15, 0x03);
+	for (unsigned i = 0; i < 3; i++)
+		link_entry(a, 6, (u8)i, link[i]);
+}
+
+static void test_links(void **state)
+{
+	static const char *const link[] = { "GSIA", "LNKA", "LNKB" };
+	struct aml *a = &out[0];
+	u32 gsi;
+	bool low;
+
+	(void)state;
+	links(a);
+	begin_root(a, "PCI0", "PNP0A03");
+	link_table(a, "_PRT", link);
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	assert_int_equal(route(6, 0, 0, &gsi, &low), 0);
+	assert_int_equal(gsi, 16);
+	assert_false(low);
+	/* What firmware wrote into Interrupt Line, if the link offers it. */
+	assert_int_equal(route(6, 1, 10, &gsi, &low), 0);
+	assert_int_equal(gsi, 10);
+	assert_true(low);
+	assert_int_equal(route(6, 1, 5, &gsi, &low), 0);
+	assert_int_equal(gsi, 5);
+	assert_int_equal(route(6, 1, 9, &gsi, &low), -ENOENT);
+	assert_int_equal(route(6, 1, 255, &gsi, &low), -ENOENT);
+	assert_int_equal(route(6, 2, 10, &gsi, &low), -ENOENT);
+}
+
+/* Method (_PRT) { If (condition) { Return (PRTP) } Else { Return (PRTA) } }: with the APIC it is PRTA. */
+static unsigned by_method(const u8 *condition, u8 n, bool flag, const char *first, const char *second, bool has_else)
+{
+	static const char *const legacy[] = { "LNKA", "LNKA", "LNKA" }, *const apic[] = { "GSIA", "GSIA", "GSIA" };
+	struct aml *a = &out[0];
+	u8 body = (u8)(n + 7), rest = has_else ? 7 : 5;
+
+	aml_init(a, text[0], ROOM);
+	/* Method (_PIC, 1) { PICF = Arg0 } */
+	if (flag)
+		RAW(a, 0x14, 0x0c, '_', 'P', 'I', 'C', 0x01, 0x70, 0x68, 'P', 'I', 'C', 'F');
+	links(a);
+	begin_root(a, "PCI0", "PNP0A03");
+	link_table(a, "PRTP", legacy);
+	link_table(a, "PRTA", apic);
+	RAW(a, 0x14, (u8)(6 + 1 + (body - 1) + rest), '_', 'P', 'R', 'T', 0x00, 0xa0, (u8)(body - 1));
+	raw(a, condition, n);
+	RAW(a, 0xa4, (u8)first[0], (u8)first[1], (u8)first[2], (u8)first[3]);
+	if (has_else)
+		RAW(a, 0xa1, 0x06);
+	RAW(a, 0xa4, (u8)second[0], (u8)second[1], (u8)second[2], (u8)second[3]);
+	end_root(a);
+	return read_all();
+}
+
+#define BY_METHOD(flag, first, second, has_else, ...) \
+	by_method((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }), flag, first, second, has_else)
+
+static void test_chosen_table(void **state)
+{
+	u32 gsi;
+	bool low;
+
+	(void)state;
+	for (unsigned has_else = 0; has_else < 2; has_else++) {
+		/* If (PICF == 0) { PRTP } else { PRTA } */
+		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 0x93, 'P', 'I', 'C', 'F', 0x00), 1);
+		assert_int_equal(route(6, 2, 0, &gsi, &low), 0);
+		assert_int_equal(gsi, 16);
+		/* If (PICF) { PRTA } else { PRTP } */
+		assert_int_equal(BY_METHOD(true, "PRTA", "PRTP", has_else, 'P', 'I', 'C', 'F'), 1);
+		assert_int_equal(route(6, 2, 0, &gsi, &low), 0);
+		assert_int_equal(gsi, 16);
+		/* If (!\PICF) { PRTP } else { PRTA } */
+		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 0x92, 0x5c, 'P', 'I', 'C', 'F'), 1);
+		assert_int_equal(route(6, 2, 0, &gsi, &low), 0);
+		assert_int_equal(gsi, 16);
+		/* The other way round it is the other table. */
+		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 'P', 'I', 'C', 'F'), 1);
+		assert_int_equal(route(6, 2, 0, &gsi, &low), -ENOENT);
+		assert_int_equal(route(6, 2, 11, &gsi, &low), 0);
+		assert_int_equal(gsi, 11);
+	}
+	/* A variable that \_PIC does not set, and a condition that must be run. */
+	assert_int_equal(BY_METHOD(true, "PRTA", "PRTP", true, 'P', 'I', 'C', 'G'), 1);
+	assert_int_equal(route(6, 2, 11, &gsi, &low), -ENOENT);
+	assert_int_equal(BY_METHOD(false, "PRTA", "PRTP", true, 'P', 'I', 'C', 'F'), 1);
+	assert_int_equal(route(6, 2, 11, &gsi, &low), -ENOENT);
+	assert_int_equal(BY_METHOD(true, "PRTA", "PRTP", true, 0x94, 'P', 'I', 'C', 'F', 0x00), 1);
+	assert_int_equal(route(6, 2, 11, &gsi, &low), -ENOENT);
+	/* A name for itself. */
+	assert_int_equal(BY_METHOD(true, "_PRT", "PRTP", true, 'P', 'I', 'C', 'F'), 1);
+	assert_int_equal(route(6, 2, 11, &gsi, &low), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_roots, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_methods, setup, teardown),
+		cmocka_unit_test_setup_teardown(too_many_roots, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_plain_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bridge, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_chosen_table, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
