@@ -39,6 +39,7 @@ help:
 	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=: of the node'
 	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
+	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
 	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
@@ -236,6 +237,11 @@ $(TOOLS): $(G)/initrd-%: $(G)/initrd tools/guest-image
 $(G)/initrd-drivers: $(G)/initrd tools/guest-image tools/guest-module include/margay/abi.h \
 		$(wildcard guest-patches/margay-guest/* $(G)/vmlinuz-backports) | guest-backports
 	$(Q)tools/guest-image --drivers $(G)
+
+# The guest module's source as a Debian package.
+.PHONY: guest-package
+guest-package: | $(B)/.config
+	$(Q)tools/guest-module --deb $(B)
 
 # A second kernel for the tests. Without the file, which backports may not have, they are skipped.
 .PHONY: guest-backports

@@ -219,7 +219,7 @@ static ssize_t windows_show(struct kobject *kobj, struct kobj_attribute *attr, c
 	u32 i;
 
 	for (i = 0; i < info->windows; i++)
-		n += sysfs_emit_at(buf, n, "%#llx %#llx %#llx\n", info->window[i].gpa, info->window[i].hpa + 0ull,
+		n += sysfs_emit_at(buf, n, "%#llx %#llx %#llx\n", info->window[i].gpa, info->window[i].hpa,
 				   info->window[i].length);
 	return n;
 }
