@@ -62,6 +62,8 @@ void test_main(void)
 	u32 pkru = 0;
 
 	check(cr2 == 0, "CR2 %#lx", cr2);
+	for (unsigned i = 0; on_margay() && i < ARRAY_SIZE(entry_regs); i++)
+		check(entry_regs[i] == 0, "register %u: %#lx", i, entry_regs[i]);
 	CHECK_DR(0);
 	CHECK_DR(1);
 	CHECK_DR(2);

@@ -36,6 +36,8 @@ bool on_margay(void);
 /* The multiboot information, as handed over. */
 extern const u32 *boot_info;
 extern u32 boot_magic;
+/* ECX, EDX, ESI, EDI, EBP, ESP, R8 to R15 at the entry: undefined for a kernel, 0 under Margay. */
+extern const u64 entry_regs[14];
 
 /* Starts CPUs 1..n-1, n from the option cpus= (default 1), by INIT and SIPI; returns n. They wait for work. */
 unsigned smp_start(void);

@@ -46,11 +46,19 @@ pdpt:		resb 4096
 page_dirs:	resb 4 * 4096		; the first 4 GiB, 2 MiB pages
 boot_stack:	resb STACK_SIZE
 boot_stack_top:
+global entry_regs
+entry_regs:	resq 14
 
 section .text
 bits 32
 global start32
 start32:
+	mov	[entry_regs], ecx
+	mov	[entry_regs + 8], edx
+	mov	[entry_regs + 16], esi
+	mov	[entry_regs + 24], edi
+	mov	[entry_regs + 32], ebp
+	mov	[entry_regs + 40], esp
 	cli
 	mov	esp, boot_stack_top
 	push	eax
@@ -110,6 +118,11 @@ bits 64
 	jmp	rbp
 
 after64:
+%assign n 8
+%rep 8
+	mov	[entry_regs + (n - 2) * 8], r %+ n
+	%assign n n + 1
+%endrep
 	mov	esp, boot_stack_top
 	xor	ebp, ebp
 	call	tiny_main		; (info, magic)
