@@ -81,8 +81,8 @@ def test_shell(machine):
         os.write(terminal.master, b"echo $((6*7)) | tr 42 ab\r")
         terminal.expect(r"\nab\r[^#]*guest# ", patience)
         # Job control: Ctrl-C ends what runs, not the shell.
-        os.write(terminal.master, b"sleep 1000\r")
-        time.sleep(3)
+        os.write(terminal.master, b"echo runs-$((6*7)); sleep 1000\r")
+        terminal.expect("\nruns-42\r", patience)
         os.write(terminal.master, b"\x03")
         terminal.expect("guest# ", 60 if machine == "qemu" else patience)
         os.write(terminal.master, b"poweroff\r")
