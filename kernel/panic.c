@@ -141,15 +141,16 @@ static void end(void)
 	reboot();
 }
 
-static void show_address(const char *what, u64 addr)
+/* A return address (after = 1) may lie behind the function that called: what does not return is called last. */
+static void show_address(const char *what, u64 addr, unsigned after)
 {
 	const char *name = NULL;
 	u64 offset;
 
 	if (IS_ENABLED(CONFIG_SYMBOLS))
-		name = symbol_find(addr, &offset);
+		name = symbol_find(addr - after, &offset);
 	if (name)
-		printk_error("  %s %016lx %s+%#lx", what, addr, name, offset);
+		printk_error("  %s %016lx %s+%#lx", what, addr, name, offset + after);
 	else
 		printk_error("  %s %016lx", what, addr);
 }
@@ -179,7 +180,7 @@ static void backtrace(u64 frame)
 
 		if (!f[1])
 			break;
-		show_address("from", f[1]);
+		show_address("from", f[1], 1);
 		frame = f[0];
 	}
 }
@@ -207,7 +208,7 @@ void panic_trap(const struct trap_frame *f, const char *what)
 {
 	begin();
 	printk_error("panic on CPU %u: %s, error code %#lx", this_cpu()->id, what, f->error);
-	show_address("rip ", f->rip);
+	show_address("rip ", f->rip, 0);
 	if (!IS_ENABLED(CONFIG_DUMPS))
 		end();
 	printk_error("  rax %016lx rbx %016lx rcx %016lx rdx %016lx", f->rax, f->rbx, f->rcx, f->rdx);

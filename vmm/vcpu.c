@@ -227,6 +227,8 @@ static int assign(struct vcpu *vcpu)
 
 	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
 	while (host_cpu_assign(vcpu->cpu, &vcpu->work)) {
+		if (!running(vcpu->vm))
+			return -EBUSY;
 		if (host_tsc() > patience) {
 			vm_log(vcpu->vm, "vcpu%u: CPU %u does not become free", vcpu->id, vcpu->cpu);
 			return -EBUSY;
