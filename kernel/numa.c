@@ -123,11 +123,6 @@ unsigned numa_node_count(void)
 	return nr_nodes;
 }
 
-u32 numa_proximity(unsigned node)
-{
-	return node < nr_nodes ? domain_of[node] : 0;
-}
-
 unsigned numa_node_of_address(u64 pa)
 {
 	for (unsigned i = 0; i < nr_ranges; i++)

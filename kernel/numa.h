@@ -22,7 +22,6 @@
 const char *numa_init(const struct srat_info *srat, const struct slit_info *slit);
 
 unsigned numa_node_count(void);                   /* at least 1 */
-u32 numa_proximity(unsigned node);                /* its ACPI proximity domain */
 unsigned numa_node_of_address(u64 pa);            /* 0 when no entry says */
 unsigned numa_node_of_apic_id(u32 apic_id);       /* 0 when no entry says */
 int numa_node_of_proximity(u32 domain);           /* -1: unknown */

@@ -7,7 +7,7 @@
 
 enum {
 	AML_ZERO = 0x00, AML_ONE = 0x01, AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c,
-	AML_STRING = 0x0d, AML_QWORD = 0x0e, AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12,
+	AML_QWORD = 0x0e, AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12,
 	AML_METHOD = 0x14, AML_ARG0 = 0x68, AML_RETURN = 0xa4,
 	AML_EXT = 0x5b, AML_EXT_DEVICE = 0x82,
 };
@@ -157,19 +157,6 @@ void aml_name_integer(struct aml *a, const char *name, u64 value)
 {
 	begin_name(a, name);
 	put_integer(a, value);
-}
-
-void aml_name_string(struct aml *a, const char *name, const char *text)
-{
-	begin_name(a, name);
-	put(a, AML_STRING, 1);
-	for (; *text; text++) {
-		/* AsciiChar is 1 to 0x7f. */
-		if ((u8)*text > 0x7f)
-			fail(a, -EINVAL);
-		put(a, (u8)*text, 1);
-	}
-	put(a, 0, 1);
 }
 
 static int hex_digit(char c)

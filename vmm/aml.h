@@ -36,7 +36,6 @@ void aml_end(struct aml *a);
 
 /* Name (name, value), Name (name, "text"), Name (name, EisaId ("PNP0501")). */
 void aml_name_integer(struct aml *a, const char *name, u64 value);
-void aml_name_string(struct aml *a, const char *name, const char *text);
 void aml_name_eisaid(struct aml *a, const char *name, const char *id);
 /* Name (name, Package () { v[0], ... v[n-1] }), n <= 255. */
 void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n);

@@ -69,11 +69,6 @@ void mtrr_reset(struct mtrr_state *m, u64 uc_start, u64 uc_end, unsigned phys_bi
 		m->fixed[i] = all_wp;
 }
 
-bool mtrr_owns(u32 msr)
-{
-	return msr == MSR_MTRRCAP || msr == MSR_MTRR_DEF_TYPE || is_variable(msr) || fixed_index(msr) >= 0;
-}
-
 int mtrr_read(const struct mtrr_state *m, u32 msr, u64 *value)
 {
 	unsigned i = (msr - MSR_MTRR_PHYSBASE0) / 2;

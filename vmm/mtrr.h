@@ -21,8 +21,6 @@ struct mtrr_state {
 /* Power-on as a firmware would leave it: [uc_start, uc_end) uncacheable, a power-of-two sized, aligned range. */
 void mtrr_reset(struct mtrr_state *m, u64 uc_start, u64 uc_end, unsigned phys_bits);
 
-/* Is it one of the MSRs that mtrr_read/write know? (MTRRCAP, DEF_TYPE, variable and fixed ranges) */
-bool mtrr_owns(u32 msr);
 /* 0, or -EFAULT for #GP: not ours, reserved bits, an invalid type, or a write to MTRRCAP. */
 int mtrr_read(const struct mtrr_state *m, u32 msr, u64 *value);
 int mtrr_write(struct mtrr_state *m, u32 msr, u64 value, unsigned phys_bits);

@@ -308,11 +308,6 @@ bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)
 	return command & COMMAND_MEMORY;
 }
 
-bool pci_config_msi_64(const struct pci_config *c)
-{
-	return c->io.read(c->io.ctx, c->msi, 4) & MSI_64;
-}
-
 bool pci_config_msi(const struct pci_config *c, u64 *address, u32 *data, unsigned *count)
 {
 	u32 head = value_at(c, c->msi), capable;

@@ -81,6 +81,5 @@ bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base);
 
 /* The guest's MSI: false when disabled. *count: its messages. */
 bool pci_config_msi(const struct pci_config *c, u64 *address, u32 *data, unsigned *count);
-bool pci_config_msi_64(const struct pci_config *c);
 
 #endif

@@ -10,7 +10,7 @@
  */
 #include <margay/errno.h>
 
-#include "arch/x86_64/stage2/stage2.h"
+#include "tests/unit/stage2_walk.h"
 #include "tests/fuzz/fuzz.h"
 
 #define PAGES 96

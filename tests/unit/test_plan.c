@@ -17,7 +17,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "arch/x86_64/stage2/stage2.h"
+#include "tests/unit/stage2_walk.h"
 #include "vmm/plan.h"
 
 static struct plan_host host, before;

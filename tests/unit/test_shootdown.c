@@ -15,6 +15,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "tests/unit/stage2_walk.h"
 #include "vmm/hvm.h"
 #include "vmm/shootdown.h"
 

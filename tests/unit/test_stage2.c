@@ -13,7 +13,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "arch/x86_64/stage2/stage2.h"
+#include "tests/unit/stage2_walk.h"
 
 static int budget; /* pages that may still be allocated */
 static int live;

@@ -9,7 +9,8 @@
 #include "vmm/platform.h"
 #include "vmm/vdev.h"
 
-int lapic_highest(const u64 reg[4])
+/* The highest vector that is set, or -1. */
+static int highest(const u64 reg[4])
 {
 	for (int i = 3; i >= 0; i--) {
 		u64 word = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
@@ -64,7 +65,7 @@ void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt)
 
 u8 lapic_ppr(const struct lapic *l)
 {
-	int in_service = lapic_highest(l->isr);
+	int in_service = highest(l->isr);
 	u8 isr_class = in_service < 0 ? 0 : in_service & 0xf0;
 
 	return (l->tpr & 0xf0) >= isr_class ? (u8)l->tpr : isr_class;
@@ -72,7 +73,7 @@ u8 lapic_ppr(const struct lapic *l)
 
 void lapic_eoi(struct lapic *l)
 {
-	int vector = lapic_highest(l->isr);
+	int vector = highest(l->isr);
 
 	if (vector < 0)
 		return;
@@ -109,7 +110,7 @@ static int pending(struct vcpu *vcpu)
 		return -1;
 	if (!lapic_enabled(l))
 		return -1;
-	vector = lapic_highest(l->irr);
+	vector = highest(l->irr);
 	return (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
 }
 

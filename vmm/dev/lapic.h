@@ -80,8 +80,6 @@ static inline bool lapic_x2apic(const struct lapic *l)
 }
 
 /* lapic.c */
-/* Highest vector set in a 256-bit register, or -1. */
-int lapic_highest(const u64 reg[4]);
 /* Sets the vector in IRR, with its trigger mode, and makes the vCPU look. Any CPU. */
 void lapic_set_irr(struct lapic *l, u8 vector, bool level);
 /* Records errors and raises the error LVT for the first new one. Any CPU. */

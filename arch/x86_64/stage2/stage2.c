@@ -212,28 +212,6 @@ int stage2_unmap(struct stage2 *s, u64 gpa, u64 size)
 	return unmap_table(s, s->root, STAGE2_LEVELS - 1, gpa, gpa + size);
 }
 
-int stage2_lookup(const struct stage2 *s, u64 gpa, struct stage2_mapping *out)
-{
-	const u64 *table = s->root;
-
-	if (gpa >= GPA_END)
-		return -ENOENT;
-	for (unsigned level = STAGE2_LEVELS - 1;; level--) {
-		u64 e = table[gpa >> LEVEL_SHIFT(level) & (ENTRIES - 1)];
-
-		if (!s->fmt->present(e))
-			return -ENOENT;
-		if (is_leaf(e, level)) {
-			*out = (struct stage2_mapping){
-				.hpa = leaf_hpa(e, level) + (gpa & (LEVEL_SIZE(level) - 1)),
-				.leaf = level, .prot = s->fmt->prot(e), .type = s->fmt->type(e),
-			};
-			return 0;
-		}
-		table = child(s, e);
-	}
-}
-
 u64 stage2_root(const struct stage2 *s)
 {
 	return s->mem->to_hpa(s->root);

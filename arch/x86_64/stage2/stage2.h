@@ -46,14 +46,6 @@ struct stage2 {
 	u64 leaves[LEAF_SIZES];  /* mapped leaves by size */
 };
 
-/* A translation found by stage2_lookup(). */
-struct stage2_mapping {
-	u64 hpa;
-	enum stage2_leaf leaf;
-	unsigned prot;
-	enum memtype type;
-};
-
 /* Empty tables; leaves no larger than max_leaf. 0 or -ENOMEM. */
 int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem, enum stage2_leaf max_leaf);
 
@@ -77,9 +69,6 @@ int stage2_unmap(struct stage2 *s, u64 gpa, u64 size);
 
 /* Frees the retired tables. Every CPU has dropped its cached translations since (SDM vol. 3, 29.4.3.3; APM vol. 2, 15.16). */
 void stage2_reap(struct stage2 *s);
-
-/* Translates one address. 0 or -ENOENT. */
-int stage2_lookup(const struct stage2 *s, u64 gpa, struct stage2_mapping *out);
 
 /* Host-physical address of the root table, for EPTP or nCR3. */
 u64 stage2_root(const struct stage2 *s);
