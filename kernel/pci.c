@@ -247,6 +247,17 @@ static void write_for_info(void *ctx, u16 offset, u32 value)
 	pci_write(f->address, offset, 4, value);
 }
 
+static void add_place(const struct pci_function *f, struct pci_info *out)
+{
+	struct aml_pci_route route;
+	int node = pci_node(f);
+
+	out->has_node = node >= 0;
+	out->node = out->has_node ? (unsigned)node : 0;
+	out->has_line = !pci_route(f, &route);
+	out->line = out->has_line ? route.gsi : 0;
+}
+
 bool pci_info(unsigned i, bool sizes, struct pci_info *out)
 {
 	const struct pci_function *f = pci_get(i);
@@ -260,6 +271,8 @@ bool pci_info(unsigned i, bool sizes, struct pci_info *out)
 		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .header_type = f->header_type,
 		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
 	};
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		add_place(f, out);
 	pciinfo_read(&reader, sizes ? write_for_info : NULL, out);
 	return true;
 }

@@ -248,7 +248,7 @@ static const struct key keys[] = {
 	{ "cpus", config_set_cpus }, { "memory", config_set_memory }, { "leaf", config_set_leaf },
 	{ "memory_map", config_set_memory_map }, { "remote_memory", config_set_remote_memory },
 	{ "topology", config_set_topology }, { "allow_smt_sharing", config_set_smt_sharing }, { "clock", set_clock },
-	{ "on_end", set_on_end }, { "pci", config_set_pci }, { "dma", config_set_dma },
+	{ "on_end", set_on_end }, { "pci", config_set_pci }, { "pci_irq", config_set_pci_irq }, { "dma", config_set_dma },
 	{ "module", set_module }, { "debug_exit", set_debug_exit }, { "after", set_after },
 };
 

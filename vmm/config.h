@@ -45,6 +45,13 @@ struct vm_config_pci {
 	u16 vendor, device;
 };
 
+/* `pci_irq`: which input of the I/O APICs the interrupt pin of a function leads to. */
+struct vm_config_pci_irq {
+	u16 segment;
+	u8 bus, devfn;
+	u32 gsi;
+};
+
 /* A boot module that the guest kernel gets beside itself. */
 struct vm_config_module {
 	char name[VM_MODULE_MAX + 1];
@@ -79,6 +86,8 @@ struct vm_config {
 	struct vm_config_module module[VM_MODULES_MAX];
 	unsigned nr_pci;
 	struct vm_config_pci pci[VM_PCI_MAX];
+	unsigned nr_pci_irqs;
+	struct vm_config_pci_irq pci_irq[VM_PCI_MAX];
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */

@@ -95,6 +95,30 @@ int config_set_pci(struct parser *p, struct span v)
 	return config_list(p, "pci", "another function behind the comma", v, add_function);
 }
 
+/* `00:03.0 11` */
+static int add_irq(struct parser *p, struct span v)
+{
+	struct vm_config *c = p->config;
+	struct vm_config_pci at;
+	struct span address = v, number;
+	u64 gsi;
+
+	for (address.n = 0; address.n < v.n && v.p[address.n] != ' '; address.n++)
+		;
+	number = config_trim((struct span){ v.p + address.n, v.n - address.n });
+	if (c->nr_pci_irqs == VM_PCI_MAX)
+		return config_fail(p, "pci_irq: expected at most %u parts", VM_PCI_MAX);
+	if (!parse_address(address, &at) || !config_number(&number, &gsi) || number.n || gsi > 0xffff)
+		return config_wrong(p, "pci_irq", "a function and its global system interrupt, like 00:03.0 11", v);
+	c->pci_irq[c->nr_pci_irqs++] = (struct vm_config_pci_irq){ at.segment, at.bus, at.devfn, (u32)gsi };
+	return 0;
+}
+
+int config_set_pci_irq(struct parser *p, struct span v)
+{
+	return config_list(p, "pci_irq", "another function behind the comma", v, add_irq);
+}
+
 int config_set_dma(struct parser *p, struct span v)
 {
 	static const char *const words[] = { "identity", "window", NULL };

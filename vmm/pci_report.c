@@ -114,6 +114,8 @@ void pci_report_caps(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 		add(text, ", ", "PCIe %s", pcie_name(f->type));
 	if (f->pin)
 		add(text, ", ", "INT%c", 'A' + f->pin - 1);
+	if (f->has_line)
+		add(text, " ", "(GSI %u)", f->line);
 	if (f->msi)
 		add(text, ", ", "MSI %u", f->msi);
 	if (f->msix)

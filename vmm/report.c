@@ -34,6 +34,7 @@ static void report_function(report_say say, const struct pci_info *f)
 {
 	char text[PCI_REPORT_TEXT];
 	enum pci_fitness fitness;
+	char node[12] = "unknown";
 
 	say("%04x:%02x:%02x.%u  %04x:%04x  class %06x  %s", f->segment, f->bus, f->devfn >> 3, f->devfn & 7u, f->vendor,
 	    f->device, f->class_code, pci_class_name(f->class_code));
@@ -42,8 +43,9 @@ static void report_function(report_say say, const struct pci_info *f)
 	pci_report_caps(f, text);
 	say("    capabilities: %s", text);
 	fitness = pci_fitness(f, text);
-	/* Its node stands in AML, which is not read. */
-	say("    NUMA node %s; %s%s%s", host_node_count() == 1 ? "0" : "unknown",
+	if (f->has_node || host_node_count() == 1)
+		snprintf(node, sizeof(node), "%u", f->node);
+	say("    NUMA node %s; %s%s%s", node,
 	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", text[0] ? ": " : "", text);
 }
 

@@ -38,6 +38,9 @@ struct pci_info {
 	u8 header_type;  /* 0 function, 1 bridge, 2 CardBus */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
 	u8 pin;          /* 1-4: INTA-INTD; 0: none */
+	bool has_line, has_node; /* known; only in images with PASSTHROUGH */
+	u32 line;        /* the I/O APICs' input (global system interrupt) that the pin leads to */
+	unsigned node;   /* of its root bus */
 	struct pci_bar bar[PCI_INFO_BARS];
 	unsigned msi, msix; /* vectors; 0: it has no such capability */
 	bool pcie;

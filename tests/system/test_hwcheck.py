@@ -107,7 +107,7 @@ def test_two_nodes_and_devices():
     assert "class 020000  Ethernet" in igb
     assert re.search(r"BARs: BAR0 0x[0-9a-f]+ 128K, BAR1 0x[0-9a-f]+ 128K, BAR2 I/O 0x[0-9a-f]+ 32 bytes, BAR3 0x[0-9a-f]+ 16K",
                      igb)
-    assert re.search(r"capabilities: PCIe endpoint, INTA, MSI 1, MSI-X 10, FLR, PM, .*SR-IOV 8 VFs, 0 on$", igb, re.M)
+    assert re.search(r"capabilities: PCIe endpoint, INTA \(GSI \d+\), MSI 1, MSI-X 10, FLR, PM, .*SR-IOV 8 VFs, 0 on$", igb, re.M)
     assert re.search(r"NUMA node unknown; fit for a VM$", igb, re.M)
     nvme = report.device("1b36:0010")
     assert re.search(r"BAR0 0x[0-9a-f]+ 16K", nvme) and re.search("MSI-X 65", nvme)

@@ -394,6 +394,26 @@ static void pci_functions(void **state)
 		"vm0.conf:1: pci: expected at most 16 parts");
 }
 
+static void pci_irqs(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_irq = 01:1f.7 11, 0001:00:02.0   65535\n"), 0);
+	assert_int_equal(config.nr_pci_irqs, 2);
+	assert_int_equal(config.pci_irq[0].bus, 1);
+	assert_int_equal(config.pci_irq[0].devfn, 0xff);
+	assert_int_equal(config.pci_irq[0].gsi, 11);
+	assert_int_equal(config.pci_irq[1].segment, 1);
+	assert_int_equal(config.pci_irq[1].devfn, 0x10);
+	assert_int_equal(config.pci_irq[1].gsi, 65535);
+#define IRQ_EXPECTED "vm0.conf:1: pci_irq: expected a function and its global system interrupt, like 00:03.0 11, found '"
+	refused("pci_irq = 01:00.0\n", IRQ_EXPECTED "01:00.0'");
+	refused("pci_irq = 01:00.0 65536\n", IRQ_EXPECTED "01:00.0 65536'");
+	refused("pci_irq = 01:00.0 11x\n", IRQ_EXPECTED "01:00.0 11x'");
+	refused("pci_irq = 11 01:00.0\n", IRQ_EXPECTED "11 01:00.0'");
+	refused("pci_irq = class:0107 11\n", IRQ_EXPECTED "class:0107 11'");
+	refused("pci_irq = 01:00.0 -1\n", IRQ_EXPECTED "01:00.0 -1'");
+}
+
 static void dma(void **state)
 {
 	static const struct {
@@ -433,7 +453,7 @@ int main(void)
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
-		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(dma),
+		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs), cmocka_unit_test(dma),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

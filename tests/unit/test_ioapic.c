@@ -314,6 +314,8 @@ static void test_intx_misused(void **state)
 static void test_intx_refused(void **state)
 {
 	static const u32 gsi[] = { 11, 12, 13, 14 };
+	const struct vm_config *was = vm->config;
+	static struct vm_config config;
 
 	(void)state;
 	assign(ARRAY_SIZE(gsi), gsi);
@@ -321,6 +323,20 @@ static void test_intx_refused(void **state)
 	fake_host.pci_route[1].err = -ENOENT;
 	fake_host.pci_route[2].err = -ENXIO;
 	fake_host.pci_route[3].at.gsi = FAKE_LINES;
+	/* What the VM file says stands, but not for a function without a pin. */
+	config.pci_irq[0] = (struct vm_config_pci_irq){ .devfn = 1 << 3, .gsi = 7 };
+	config.pci_irq[1] = (struct vm_config_pci_irq){ .devfn = 2 << 3, .gsi = 9 };
+	config.nr_pci_irqs = 2;
+	vm->config = &config;
+	assert_int_equal(pci_intx_create(vm, 1), 0);
+	assert_int_equal(pci.line[0].gsi, 7);
+	assert_non_null(fake_host.intx[7].fn);
+	assert_int_equal(pci_intx_create(vm, 2), 0);
+	assert_int_equal(pci.nr_lines, 1);
+	pci_intx_destroy(&pci);
+	pci.nr_lines = 0;
+	host_pci_write(1, COMMAND, 2, NO_INTX | 2);
+	vm->config = was;
 	/* With messages it does without; a function without a pin asks for nothing. */
 	for (unsigned i = 0; i < ARRAY_SIZE(gsi); i++) {
 		fake_host.pci_cap[i][0] = (struct host_pci_cap){ .id = i % 2 ? 0x05 : 0x11 };

@@ -45,7 +45,7 @@ static const char *reason(int err)
 {
 	switch (err) {
 	case -ENOENT:
-		return "firmware does not say where it leads";
+		return "firmware does not say where it leads: pci_irq can";
 	case -EBUSY:
 		return "it is another VM's or the host's own, too";
 	default:
@@ -64,12 +64,28 @@ static bool has_messages(const struct host_pci_function *f)
 	return false;
 }
 
+/* What the VM file says comes before what firmware says. */
+static int route(const struct vm *vm, const struct host_pci_function *f, struct host_intx *at)
+{
+	int err = host_intx_route(f->index, at);
+
+	for (unsigned i = 0; err != -ENXIO && vm->config && i < vm->config->nr_pci_irqs; i++) {
+		const struct vm_config_pci_irq *irq = &vm->config->pci_irq[i];
+
+		if (irq->segment != f->segment || irq->bus != f->bus || irq->devfn != f->devfn)
+			continue;
+		*at = (struct host_intx){ irq->gsi, true };
+		return 0;
+	}
+	return err;
+}
+
 int pci_intx_create(struct vm *vm, unsigned n)
 {
 	const struct host_pci_function *f = &vm->pci->function[n];
 	struct host_intx at;
 	u32 command;
-	int err = host_intx_route(f->index, &at);
+	int err = route(vm, f, &at);
 
 	vm->pci->intx[n].line = -1;
 	if (err == -ENXIO)
