@@ -104,6 +104,25 @@ def test_commands():
     assert run.has_line("margay: node: end=poweroff vms=5 failed=2")
 
 
+def test_starts_at_once():
+    """Two VMs started one right after the other: a's memory is still being zeroed, by the CPU that b gets."""
+    vms = {"keep.conf": vm("keep", "tick", cpus="0-0"), "a.conf": vm("a", "tick", cpus="3-3", memory="320M", after="keep"),
+           "b.conf": vm("b", "tick", cpus="1-1", after="keep")}
+    with start("console-starts", "qemu", vms, 4) as running:
+        running.expect("^behave: ticks=50")
+        console = Console(running)
+        console.call()
+        running.send("vm start a\rvm start b\r")
+        running.expect(r"^b: vcpu0: CPU 1,")
+        console.settle("a")
+        console.settle("b")
+        assert [console.state(name) for name in ("a", "b", "keep")] == ["running"] * 3
+        outcome = console.end()
+    text = running.text.replace("\r", "")
+    assert text.index("\na: vcpu0: CPU 3,") < text.index("\nb: vcpu0: CPU 1,")
+    assert outcome.status == margay_run.OK, outcome.text
+
+
 def test_garbage():
     """Floods, binary, half lines and endless lines on the serial port disturb neither the console nor the guest."""
     with start("console-garbage", "qemu", {"a.conf": vm("a", "tick")}, 2, "escape=^a") as running:
