@@ -5,11 +5,12 @@ natively and in a KVM guest, by counts from outside (systems.py). Prints a
 table and writes build/bench/results.json (docs/performance.md has its form),
 results.md and a plot per part.
 
-    bench.py [--parts boot,workloads,...] [--systems native,margay,kvm]
+    bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--npb DIRECTORY]
 """
 
 import argparse
 import datetime
+import functools
 import os
 import re
 import subprocess
@@ -26,7 +27,11 @@ HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "PTRANS_GBs"
 LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
 # KVM on Bochs would need hours: a CPUID and an exit to user space as measured once, shared/emulators.md.
 KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3074}
-TELEMETRY = re.compile(r"^vm0: vcpu0: exits=(\d+)", re.MULTILINE)
+TELEMETRY = re.compile(r"^vm0: vcpu\d+: exits=(\d+)", re.MULTILINE)
+# The machine of the memory part; the KVM host, whose guest has systems.GUEST_MEMORY, needs more.
+MEMORY = {"native": "1G", "margay": "1G", "kvm": "2G"}
+OWN = re.compile(r"^margay: own memory: .* held in all (\d+) KiB; boot modules (\d+) KiB apart$"
+                 r".*^vm0: own memory: (\d+) KiB, and (\d+) KiB of tables", re.MULTILINE | re.DOTALL)
 
 
 def rows(part, test, system, counts):
@@ -40,7 +45,8 @@ def rows(part, test, system, counts):
 def whole_run(part, system, counts, text):
     """All exits of a run, as Margay counted them and as the emulator executed VMRUN: they must agree."""
     if system == "margay":
-        for metric, value in (("exits", counts.last("end", 0)["vmruns"]), ("exits by telemetry", int(TELEMETRY.search(text)[1]))):
+        for metric, value in (("exits", counts.last("end", 0)["vmruns"]),
+                              ("exits by telemetry", sum(map(int, TELEMETRY.findall(text))))):
             yield dict(part=part, test="whole run", system=system, metric=metric, value=value)
 
 
@@ -86,6 +92,17 @@ def part_hpcc(system):
                        value=float(facts["hpcc-%d-%s" % (n, name)]))
 
 
+def part_npb(directory, system):
+    """The NAS Parallel Benchmarks that the user has built, serial or OpenMP, class as he likes."""
+    counts, text = linux(system, "npb", systems.npb_initrd(directory))
+    yield from whole_run("npb", system, counts, text)
+    found = re.findall(r"^margay-test: npb: (\S+) (.*)$", text, re.MULTILINE)
+    for (name, verified), counted in zip(found, counts.pairs(), strict=True):
+        if verified != "SUCCESSFUL":
+            raise systems.BenchError("%s, %s: its verification says '%s'" % (name, system, verified))
+        yield from rows("npb", name, system, counted)
+
+
 def part_exits(system):
     """The tiny guest exit_costs; what its empty loop takes is subtracted."""
     options = "machine=qemu cpus=1 loops=%d" % EXIT_LOOPS
@@ -102,6 +119,27 @@ def part_exits(system):
             yield dict(part="exits", test=name, system=system, metric=metric, value=round(value / EXIT_LOOPS, 1))
 
 
+def part_memory(system):
+    """What is not the guest's: by the RAM that Linux finds natively and in a VM with `memory = all`, and by Margay's word."""
+    def row(test, value):
+        return dict(part="memory", test=test, system=system, metric="KiB", value=value)
+
+    text = systems.measure(system, "memory", systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd", LINUX + "memory",
+                           memory=MEMORY[system], vm_memory="all", peer_arguments=systems.PREALLOC)[1]
+    facts = {key: int(value) for key, value in re.findall(r"^margay-test: ([a-z-]+): (\d+)$", text, re.MULTILINE)}
+    if system != "kvm":
+        yield row("RAM that Linux finds on 1 GiB", facts["present"])
+    if system == "margay":
+        held, modules, vm, tables = map(int, OWN.search(text).groups())
+        yield row("boot modules, kept for a restart", modules)
+        yield row("hypervisor or host", held)
+        yield row("a VM beyond its RAM", vm + tables)
+    if system == "kvm":
+        # The host's programs lie in memory here; on a disk they would not.
+        yield row("hypervisor or host", facts["host-present"] - facts["host-available"] - facts["host-files"])
+        yield row("a VM beyond its RAM", facts["host-available"] - facts["host-least"] - (int(systems.GUEST_MEMORY[:-1]) << 10))
+
+
 def part_exits_vtx(system):
     """The same guest on Bochs, by the ticks of its TSC."""
     if system == "kvm":
@@ -116,7 +154,8 @@ def part_exits_vtx(system):
         yield dict(part="exits-vtx", test=name, system=system, metric="instructions", value=round((value - loop) / loops, 1))
 
 
-PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc}
+PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "boot": part_boot, "workloads": part_workloads,
+         "hpcc": part_hpcc, "memory": part_memory}
 
 
 def provenance():
@@ -132,16 +171,22 @@ def provenance():
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--parts", default=",".join(PARTS))
+    parser.add_argument("--parts", help="default: all")
     parser.add_argument("--systems", default=",".join(systems.SYSTEMS))
+    parser.add_argument("--npb", metavar="DIRECTORY", help="holds the programs of NPB, for the part npb")
     args = parser.parse_args()
-    for what, known in ((args.parts, PARTS), (args.systems, systems.SYSTEMS)):
+    if args.npb:
+        if not os.path.isdir(args.npb):
+            parser.error("%s: no such directory" % args.npb)
+        PARTS["npb"] = functools.partial(part_npb, args.npb)
+    parts = args.parts or ",".join(PARTS)
+    for what, known in ((parts, PARTS), (args.systems, systems.SYSTEMS)):
         for name in what.split(","):
             if name not in known:
                 parser.error("%s: expected some of %s" % (name, ", ".join(known)))
     systems.prepare()
     results = []
-    for part in args.parts.split(","):
+    for part in parts.split(","):
         for system in args.systems.split(","):
             print("bench: %s, %s ..." % (part, system), flush=True)
             results += PARTS[part](system)

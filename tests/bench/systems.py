@@ -25,6 +25,7 @@ import tiny  # noqa: E402
 SYSTEMS = ("native", "margay", "kvm")
 GUEST_MEMORY = "512M"
 NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "kvm": "2G"}
+PREALLOC = " -mem-prealloc"  # a further argument of the peer, by which kvm.sh knows that memory is measured
 KERNEL_START = 0x1000000  # where nokaslr puts Debian's kernel, entered there before paging
 TIMEOUT = 1800
 PEER_ROMS = (
@@ -107,6 +108,24 @@ def hpcc_initrd():
     return target
 
 
+def npb_initrd(directory):
+    """The initrd of the other parts, and the programs of the user's directory."""
+    target = os.path.join(BUILD, "initrd-npb")
+    with tempfile.TemporaryDirectory() as root:
+        for name in sorted(os.listdir(directory)):
+            path = os.path.abspath(os.path.join(directory, name))
+            if not os.path.isfile(path) or not os.access(path, os.X_OK):
+                raise BenchError("%s: not an executable file: the directory may hold the programs of NPB only" % path)
+            copy_program(root, path)
+            os.makedirs(os.path.join(root, "npb"), exist_ok=True)
+            os.rename(os.path.join(root, path.lstrip("/")), os.path.join(root, "npb", name))
+        if not os.path.isdir(os.path.join(root, "npb")):
+            raise BenchError("%s: no programs there" % directory)
+        archive(root, os.path.join(BUILD, "npb.cpio"))
+    join(target, os.path.join(BUILD, "initrd"), os.path.join(BUILD, "npb.cpio"))
+    return target
+
+
 def peer_archive():
     """Debian's KVM modules, and QEMU with what it needs."""
     target = os.path.join(BUILD, "peer.cpio")
@@ -150,7 +169,7 @@ class Counts:
 
     def pairs(self):
         """What was counted between each marker 1 and the marker 2 behind it."""
-        markers = [(value, counters) for what, value, counters in self.events if what == "marker"]
+        markers = [(value, counters) for what, value, counters in self.events if what == "marker" and value in (1, 2)]
         if [value for value, _ in markers] != [1, 2] * (len(markers) // 2):
             raise BenchError("markers out of order: %s" % [value for value, _ in markers])
         return [difference(start[1], end[1]) for start, end in zip(markers[::2], markers[1::2])]
@@ -172,19 +191,22 @@ def plugin(name):
         BUILD, counts, symbols, address["image_start"], address["image_end"], KERNEL_START), counts
 
 
-def boot(system, name, kernel, initrd, cmdline):
-    """Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one."""
+def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments=""):
+    """
+    Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus and
+    vm_memory are a Margay VM's, peer_arguments are added to those of KVM's QEMU.
+    """
     if system == "native":
         return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
     if system == "margay":
         modules = {"kernel": kernel, **({"initrd": initrd} if initrd else {})}
-        vm = "kernel = kernel\ncmdline = %s\nmemory = %s\non_end = poweroff_node\n" % (cmdline, GUEST_MEMORY)
+        vm = "kernel = kernel\ncmdline = %s\ncpus = %d\nmemory = %s\non_end = poweroff_node\n" % (cmdline, cpus, vm_memory)
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
         return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules), "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")
     with tempfile.TemporaryDirectory() as root:
         copy_into(root, "peer/kernel", kernel)
-        arguments = "-m %s -M q35 -kernel kernel -append '%s'" % (GUEST_MEMORY, cmdline)
+        arguments = "-m %s -M q35 -kernel kernel -append '%s'" % (GUEST_MEMORY, cmdline) + peer_arguments
         if initrd:
             copy_into(root, "peer/initrd", initrd)
             arguments += " -initrd initrd"
@@ -199,24 +221,32 @@ def boot(system, name, kernel, initrd, cmdline):
             "console=ttyS0 panic=-1 quiet margay.test=kvm"]
 
 
-def measure(system, name, kernel, initrd, cmdline, done="margay-test: done"):
-    """One run to its end: (Counts, the console's text)."""
+def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, **options):
+    """One run to its end: (Counts, the console's text). memory: of the node; options: of boot()."""
     name = "%s-%s" % (name, system)
     log = os.path.join(BUILD, name + ".log")
     plug, counts = plugin(name)
+    # What an earlier run left must not be taken for this one's.
+    for path in (log, counts):
+        if os.path.exists(path):
+            os.remove(path)
     command = [
-        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max", "-smp", "1",
-        "-m", NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none", "-serial", "file:" + log,
-        "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
-    ] + boot(system, name, kernel, initrd, cmdline)
+        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max",
+        "-smp", str(cpus), "-m", memory or NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none",
+        "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
+    ] + boot(system, name, kernel, initrd, cmdline, cpus, **options)
     try:
-        subprocess.run(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, check=False, timeout=TIMEOUT)
+        ended = subprocess.run(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
+                               check=False, timeout=TIMEOUT)
     except subprocess.TimeoutExpired:
         raise BenchError("%s: not ended after %d seconds: %s" % (name, TIMEOUT, log)) from None
-    with open(log, encoding="utf-8", errors="replace") as f:
-        text = f.read().replace("\r", "")
+    text = ""
+    if os.path.exists(log):
+        with open(log, encoding="utf-8", errors="replace") as f:
+            text = f.read().replace("\r", "")
     if done not in text:
-        raise BenchError("%s: no '%s' on the console: %s" % (name, done, log))
+        raise BenchError("%s: no '%s' on the console: %s; QEMU ended with status %d: %s" % (
+            name, done, log, ended.returncode, ended.stderr.decode(errors="replace").strip()[-500:]))
     return Counts(counts), text
 
 
