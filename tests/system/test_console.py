@@ -9,6 +9,7 @@ import pytest
 import tiny
 from monitor_console import Console, start, vm
 
+TICK = 0x40  # the vector of the timer of tests/guest/behave.c
 BOTH = pytest.mark.parametrize("machine", node.MACHINES)
 
 
@@ -120,6 +121,48 @@ def test_starts_at_once():
         outcome = console.end()
     text = running.text.replace("\r", "")
     assert text.index("\na: vcpu0: CPU 3,") < text.index("\nb: vcpu0: CPU 1,")
+    assert outcome.status == margay_run.OK, outcome.text
+
+
+ROW = re.compile(r"([a-z0-9-]+) +(\d+) +(\d+\.\d)% +(\d+\.\d) +(\d+) +(\d+) +(\d+)")
+
+
+def statistics(lines):
+    """{reason: count}, interrupts by vector, {reason: rate} and its ms, of one VM's part of what `stats` says."""
+    rows = [m.groups() for m in map(ROW.fullmatch, lines) if m]
+    total = int(re.fullmatch(r"all +(\d+); \d+ ms were spent on them", next(l for l in lines if l.startswith("all ")))[1])
+    counts = {row[0]: int(row[1]) for row in rows}
+    assert sum(counts.values()) == total
+    for reason, count, share, _, least, mean, most in rows:
+        assert abs(float(share) - 100 * int(count) / total) <= 0.1, reason
+        assert 0 < int(least) <= int(mean) <= int(most), reason
+    at = next(i for i, line in enumerate(lines) if line.startswith("interrupts "))
+    vectors = {int(v, 16): int(n) for line in lines[at + 1:] for v, n in re.findall(r"  (0x[0-9a-f]+): (\d+)", line)}
+    assert sum(vectors.values()) == int(lines[at].split()[1].rstrip(","))
+    ms = int(re.search(r"rates over the last (\d+) ms$", lines[0])[1])
+    return counts, vectors, {row[0]: float(row[3]) for row in rows}, ms
+
+
+def test_statistics():
+    """The interrupts are those that the guest counts; a rate is of the time since the last look; each vCPU has its own."""
+    with start("console-stats", "qemu", {"a.conf": vm("a", "tick", cpus="2"), "b.conf": vm("b", "tick")}, 3) as running:
+        running.expect("^behave: ticks=50\r")
+        console = Console(running)
+        console.call()
+        looks = []
+        for _ in range(2):
+            before = int(running.expect(r"^\[a\] behave: ticks=(\d+)\r")[1])
+            looks.append(statistics(console.answer("stats a")))
+            after = int(running.expect(r"^\[a\] behave: ticks=(\d+)\r")[1])
+            assert set(looks[-1][1]) == {TICK} and before <= looks[-1][1][TICK] <= after
+        first, second = looks
+        for reason, count in second[0].items():
+            assert abs(second[2][reason] - (count - first[0].get(reason, 0)) * 1000 / second[3]) < 0.11, reason
+        other = console.answer("stats a 1")
+        every = console.answer("stats")
+        outcome = console.end()
+    assert other[0].startswith("a: one vCPU, 2 vCPUs, ") and statistics(other)[1] == {}
+    assert [line.split(":")[0] for line in every if " vCPUs, up " in line] == ["a", "b"]
     assert outcome.status == margay_run.OK, outcome.text
 
 
