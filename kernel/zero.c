@@ -12,8 +12,8 @@
 
 #define STEP MIB(32)
 #define EXTENTS 16
-/* A CPU may still be on the last instructions of the work item before. */
-#define PATIENCE_MS 10
+/* A CPU may still be on the last instructions of the work item before, or lent for another VM's memory. */
+#define PATIENCE_MS 100
 #define CPUS 64
 
 struct job {

@@ -233,7 +233,7 @@ static int assign(struct vcpu *vcpu)
 			vm_log(vcpu->vm, "vcpu%u: CPU %u does not become free", vcpu->id, vcpu->cpu);
 			return -EBUSY;
 		}
-		__builtin_ia32_pause();
+		host_interrupt_window();
 	}
 	vm_log(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id, info->node);
 	return 0;
