@@ -1,0 +1,78 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A guest's garbage in an MSI-X table never reaches the device: what stands
+there is read by QEMU's monitor, not by the hypervisor.
+"""
+
+import os
+import re
+import socket
+
+import margay_run
+import node
+import test_passthrough as passthrough
+
+TABLE = 0x2000  # of QEMU's nvme, in BAR0
+GOOD = "0xfee00000:0:0x41"
+BAD = [
+    "0xfee00000:0:0x0f",   # a vector below 16
+    "0xfee00000:0:0x241",  # SMI, NMI, INIT, ExtINT
+    "0xfee00000:0:0x441",
+    "0xfee00000:0:0x541",
+    "0xfee00000:0:0x741",
+    "0xfee07000:0:0x41",   # a CPU that is not the VM's
+    "0xfee00000:1:0x41",   # memory
+    "0x00100000:0:0x41",
+]
+
+
+class Monitor:
+    """QEMU's monitor, which the test has put on a socket."""
+
+    def __init__(self, path):
+        self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.connect(path)
+        self.ask("")
+
+    def ask(self, command):
+        self.socket.sendall(command.encode() + b"\n" if command else b"")
+        answer = b""
+        while not answer.endswith(b"(qemu) "):
+            part = self.socket.recv(4096)
+            assert part, answer
+            answer += part
+        return answer.decode()
+
+    def words(self, address, count):
+        """Words of 32 bits of physical memory, registers included."""
+        lines = re.findall(r"^[0-9a-f]{16}: (.*)$", self.ask("xp /%dxw %#x" % (count, address)).replace("\r", ""), re.M)
+        return [int(word, 16) for line in lines for word in line.split()]
+
+
+def test_garbage():
+    path = os.path.join(node.LOGS, "msix.monitor")
+    extra = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("msix"),
+             "-device", "nvme,drive=data,serial=margay,addr=6", "-monitor", "unix:%s,server=on,wait=off" % path]
+    iso = node.margay_iso(
+        "msix", {"vm0.conf": node.vm_text("qemu", "margay.test=msix margay.table=%#x margay.entries=%s" % (
+            TABLE, ",".join(BAD + [GOOD])), memory=passthrough.MEMORY, memory_map="identity", pci="00:06.0", cpus="1")},
+        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")},
+    )
+    with node.start("msix", "qemu", iso, memory="1G", cpus=2, extra=extra) as running:
+        bar = int(running.expect(r"margay-test: bar: (0x[0-9a-f]+)")[1], 16)
+        running.expect(r"margay-test: control: Enable\+")
+        monitor = Monitor(path)
+        table = monitor.words(bar + TABLE, 4 * (len(BAD) + 1))
+        entries = [table[i:i + 4] for i in range(0, len(table), 4)]
+        running.send("\n")
+        done = node.finish(running)
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    # The guest reads what it has written, and all as open.
+    seen = [[int(word, 16) for word in line.split()[1:]] for line in done.lines("^margay-entry: ")]
+    assert seen == [[int(word, 16) for word in entry.split(":")] + [0] for entry in BAD + [GOOD]]
+    assert len(entries) == len(BAD) + 1
+    for entry in entries[:-1]:
+        assert entry == [0, 0, 0, 1], entries
+    # The good one stands there as the host's: fixed delivery to a CPU of the VM's, one of the host's vectors.
+    address, high, data, control = entries[-1]
+    assert (address & ~0xFF000, high, data & ~0xFF, control) == (0xFEE00000, 0, 0, 0), entries
+    assert address >> 12 & 0xFF < 2 and 0x30 <= data < 0xE0, entries
