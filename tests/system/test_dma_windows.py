@@ -11,10 +11,12 @@ import margay_run
 import node
 import numa
 import pytest
+import test_intx as intx
 import test_passthrough as passthrough
 import tiny
 
 SILENT = r"vm0: pci: 00:06\.0 stays silent: with dma = window its guest must load margay-guest before the driver .*"
+needs_other = pytest.mark.skipif(not os.path.exists(node.guest_file("vmlinuz-backports")), reason="backports have no kernel")
 # Node 1 lies above 5 GiB: the guest's 4 GiB.
 NUMA = [numa.Node("0", "3G"), numa.Node("1", "1G")]
 
@@ -97,6 +99,50 @@ def test_disk(kind, nodes):
     assert re.fullmatch("0+1+0+", masters(done)) and not done.lines(SILENT)
 
 
+@pytest.mark.full
+@pytest.mark.parametrize("card", ["e1000", "e1000e", "igb"])
+def test_network(card):
+    """TCP both ways. The e1000 reaches 4 GiB only, and half of the memory is above: Linux copies."""
+    arguments, down, up = intx.network("dma-" + card)
+    done = boot("net-" + card, arguments + ["-device", card + ",netdev=net0,addr=6"],
+                "margay.test=pci margay.drivers=%s margay.net=eth0 margay.guest=yes" % card, NUMA, cpus="0,1",
+                memory="node0:256M,node1:256M")
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    check_windows(done)
+    assert done.facts["carrier"] == "1"
+    assert done.facts["down"].split()[0] == passthrough.sha256(down)
+    assert done.facts["up"].split()[0] == passthrough.sha256(up, intx.SENT)
+
+
+ARCHIVE = "margay-guest.cpio"
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kernel, kind", [("vmlinuz", "nvme"), pytest.param("vmlinuz-backports", "ahci", marks=needs_other)])
+def test_archive_before_the_initrd(kernel, kind):
+    """An initrd whose programs load no module: an archive before it does, of either kernel line. All DMA goes by way
+    of low memory (swiotlb), as that of a device does which reaches no further."""
+    done, image, before = run(
+        "archive-" + kernel, kind, "no", NUMA, kernel=kernel, words="swiotlb=force", cpus="0,1", memory="node0:256M,node1:256M",
+        module=ARCHIVE + " rdinit=/margay/init", modules={ARCHIVE: node.guest_file(ARCHIVE)})
+    check_disk(done, before, image)
+    check_windows(done)
+    assert [line for line in done.dmesg if "bounce" in line or "software IO TLB" in line]
+
+
+@pytest.mark.full
+def test_bind_again():
+    """The module stays while a function is confirmed; unbound, the function is silent again; a driver that was there
+    before the module begins anew."""
+    done, _, before = run("rebind", "ahci", "no", test="rebind")
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    steps = re.findall(r"^margay-step: (.*)$", done.text, re.MULTILINE)
+    assert steps == ["late " + before, "remove busy", "functions 0000:00:06.0", "unbound", "removed", "again " + before]
+    # Driver, module, unbind, module and driver: silent in between, by QEMU's word.
+    assert re.fullmatch("0+1+0+1+0+", masters(done)), masters(done)
+    assert len(done.lines(SILENT)) == 1
+
+
 @pytest.mark.parametrize("machine", node.MACHINES)
 def test_hypercalls(machine):
     """Of a guest without functions: the table by the rules, and garbage."""
@@ -119,3 +165,11 @@ def test_wrong_windows():
     """The control: with windows a gigabyte beside the guest's memory the same test fails."""
     done = refuse("wrong", "wrong")
     assert "1" in masters(done)
+
+
+def test_no_module():
+    """Without the module no function ever becomes bus master, by QEMU's word, and the operator reads why."""
+    done = refuse("none", "no")
+    assert re.fullmatch("0+", masters(done)), masters(done)
+    assert len(done.lines(SILENT)) == 1
+    assert not done.lines("^margay-sys: ")
