@@ -153,8 +153,8 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
 HOT := $(A)/svm/run $(A)/svm/state $(A)/vmx/run $(A)/vmx/state $(A)/cpu/apic \
 	$(addprefix kernel/,host msi nmi string timer work) \
-	$(addprefix vmm/,cpuid cpuid_get cr decode decode_operand emulate event exit gpa_map guest_mem guest_walk io mmio msr \
-	shootdown telemetry vcpu) \
+	$(addprefix vmm/,cpuid cpuid_get cr decode decode_operand emulate emulate_mem event exit gpa_map guest_mem guest_walk io \
+	mmio msr vcpu) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pci_msi pci_root pvclock uart16550)
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
@@ -208,7 +208,8 @@ endif
 
 # ---- tools for the build host -----------------------------------------------
 
-HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I.
+# A VM file is checked for an image with every feature.
+HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -DCONFIG_PASSTHROUGH=1
 
 $(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c vmm/config.h vmm/config_parse.h Makefile
 	$(call say,HOSTCC,$@)

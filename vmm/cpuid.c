@@ -4,9 +4,8 @@
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
 
-void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit)
+static noinline void look_up(struct vcpu *vcpu, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
-	u64 *gpr = vcpu->regs.gpr;
 	struct cpuid_dynamic dyn = {
 		.apic_id = vcpu->apic_id,
 		.ext_topology = { vcpu->ext_topology[0], vcpu->ext_topology[1] },
@@ -15,13 +14,25 @@ void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit)
 		.xss = vcpu->xss,
 		.apic_enabled = vcpu->vm->intc->apic_base(vcpu) & APIC_BASE_EN,
 	};
-	struct cpuid_regs r;
 
-	cpuid_policy_get(&vcpu->vm->cpuid, &dyn, (u32)gpr[GPR_RAX], (u32)gpr[GPR_RCX], &r);
-	gpr[GPR_RAX] = r.eax;
-	gpr[GPR_RBX] = r.ebx;
-	gpr[GPR_RCX] = r.ecx;
-	gpr[GPR_RDX] = r.edx;
+	cpuid_policy_get(&vcpu->vm->cpuid, &dyn, leaf, subleaf, out);
+}
+
+void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	u64 *gpr = vcpu->regs.gpr;
+	u32 leaf = (u32)gpr[GPR_RAX], subleaf = (u32)gpr[GPR_RCX];
+	const struct cpuid_regs *r = cpuid_policy_plain(&vcpu->vm->cpuid, leaf);
+	struct cpuid_regs found;
+
+	if (!r) {
+		look_up(vcpu, leaf, subleaf, &found);
+		r = &found;
+	}
+	gpr[GPR_RAX] = r->eax;
+	gpr[GPR_RBX] = r->ebx;
+	gpr[GPR_RCX] = r->ecx;
+	gpr[GPR_RDX] = r->edx;
 	emulate_skip_exit(vcpu, exit);
 }
 

@@ -123,6 +123,21 @@ void cpuid_policy_get(const struct cpuid_table *t, const struct cpuid_dynamic *d
 		dynamic(t, dyn, leaf, subleaf, out);
 }
 
+bool cpuid_leaf_dynamic(u32 leaf)
+{
+	switch (leaf) {
+	case 1:
+	case 7:
+	case 0xb:
+	case 0xd:
+	case 0x1f:
+	case 0x80000001:
+	case 0x8000001e:
+		return true;
+	}
+	return false;
+}
+
 /* All or none of them. */
 static bool together(u64 value, u64 bits)
 {

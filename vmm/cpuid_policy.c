@@ -58,7 +58,9 @@ static void add(struct build *b, u32 leaf, u32 subleaf, bool has_subleaf, struct
 		b->full = true;
 		return;
 	}
-	b->t->entry[b->t->count++] = (struct cpuid_entry){ leaf, subleaf, has_subleaf, r };
+	b->t->entry[b->t->count++] = (struct cpuid_entry){
+		leaf, subleaf, has_subleaf, !has_subleaf && !cpuid_leaf_dynamic(leaf), r,
+	};
 }
 
 static bool need_met(const struct build *b, u8 need)

@@ -16,6 +16,7 @@
 struct cpuid_entry {
 	u32 leaf, subleaf;
 	bool has_subleaf; /* ECX is significant in this leaf */
+	bool plain;       /* neither that, nor does it follow the vCPU's state */
 	struct cpuid_regs regs;
 };
 
@@ -74,6 +75,21 @@ struct cpuid_dynamic {
  */
 void cpuid_policy_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 		      struct cpuid_regs *out);
+
+/* The same in short for most leaves: those that are shown and plain. NULL: not one of these. */
+static inline const struct cpuid_regs *cpuid_policy_plain(const struct cpuid_table *t, u32 leaf)
+{
+	unsigned i = CPUID_NONE;
+
+	if (leaf < ARRAY_SIZE(t->basic_index))
+		i = t->basic_index[leaf];
+	else if (leaf - 0x80000000u < ARRAY_SIZE(t->ext_index))
+		i = t->ext_index[leaf - 0x80000000u];
+	return i != CPUID_NONE && t->entry[i].plain ? &t->entry[i].regs : NULL;
+}
+
+/* Does a leaf follow the vCPU's state? (For cpuid_policy_build().) */
+bool cpuid_leaf_dynamic(u32 leaf);
 
 /* Is this XCR0 value one that XSETBV accepts (SDM vol. 1, 13.3)? */
 bool cpuid_policy_xcr0_valid(const struct cpuid_table *t, u64 xcr0);

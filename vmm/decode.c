@@ -233,7 +233,7 @@ int insn_decode(const u8 *bytes, unsigned size, enum insn_mode mode, struct insn
 	struct decoder d = { .bytes = bytes, .size = MIN(size, (unsigned)INSN_MAX), .mode = mode, .insn = out };
 	int err;
 
-	*out = (struct insn){ 0 };
+	*out = (struct insn){ .mode = mode };
 	err = decode(&d);
 	/* What was decided from bytes that are not there yet counts for nothing. */
 	if (d.pos > d.size)

@@ -34,6 +34,7 @@ enum insn_mode { MODE_16, MODE_32, MODE_64 };
 
 struct insn {
 	enum insn_op op;
+	enum insn_mode mode; /* as given */
 	u8 len;            /* whole instruction, 1..15 */
 	u8 opsize;         /* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx) */
 	u8 dstsize;        /* destination register's size for movzx/movsx */

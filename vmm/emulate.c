@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What all emulated instructions share: fetch, step, registers, operand addresses and accesses. */
+/* What all emulated instructions share: fetch, step, registers, operand addresses. */
 #include "vmm/emulate.h"
 
 #include <margay/errno.h>
@@ -51,7 +51,10 @@ int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
 
 		if (err)
 			return err;
-		memcpy(bytes + have, code, want);
+		if (likely(want == INSN_MAX))
+			__builtin_memcpy(bytes, code, INSN_MAX); /* two loads */
+		else
+			memcpy(bytes + have, code, want);
 		have += want;
 		err = insn_decode(bytes, have, mode(&c), insn);
 		if (err != -EAGAIN)
@@ -78,6 +81,16 @@ void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
 	}
 }
 
+static noinline void trap(struct vcpu *vcpu, u64 traps)
+{
+	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE) {
+		vcpu->debug.retired = true;
+	} else if (traps) {
+		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | DR6_ACTIVE_LOW | traps);
+		vcpu_raise(vcpu, VEC_DB);
+	}
+}
+
 /* The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or breakpoint comes. */
 static void retire(struct vcpu *vcpu)
 {
@@ -86,28 +99,26 @@ static void retire(struct vcpu *vcpu)
 	vcpu->retries = 0;
 	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
 	vcpu->regs.rflags &= ~RFLAGS_RF;
-	if (hvm->get(vcpu, HVM_INTR_SHADOW))
-		hvm->set(vcpu, HVM_INTR_SHADOW, 0);
-	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE) {
-		vcpu->debug.retired = true;
-	} else if (unlikely(traps)) {
-		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | DR6_ACTIVE_LOW | traps);
-		vcpu_raise(vcpu, VEC_DB);
-	}
+	vcpu->regs.shadow = 0;
+	if (unlikely(traps || (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE)))
+		trap(vcpu, traps);
+}
+
+/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
+static noinline u64 wrap(struct vcpu *vcpu, u64 rip)
+{
+	struct hvm_context c;
+
+	hvm->get_context(vcpu, &c);
+	return mode(&c) == MODE_64 ? rip : (u32)rip;
 }
 
 void emulate_skip(struct vcpu *vcpu, unsigned len)
 {
 	u64 rip = vcpu->regs.rip + len;
 
-	/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
-	if (unlikely((rip ^ vcpu->regs.rip) >> 32)) {
-		struct hvm_context c;
-
-		hvm->get_context(vcpu, &c);
-		if (mode(&c) != MODE_64)
-			rip = (u32)rip;
-	}
+	if (unlikely((rip ^ vcpu->regs.rip) >> 32))
+		rip = wrap(vcpu, rip);
 	vcpu->regs.rip = rip;
 	retire(vcpu);
 }
@@ -143,9 +154,9 @@ static unsigned peek_length(struct vcpu *vcpu)
 	return plain_length(bytes);
 }
 
-void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
+static noinline void skip_unknown(struct vcpu *vcpu)
 {
-	unsigned len = exit->insn_len ? exit->insn_len : peek_length(vcpu);
+	unsigned len = peek_length(vcpu);
 	struct insn insn;
 
 	if (len) {
@@ -162,6 +173,14 @@ void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
 		if (!emulate_again(vcpu))
 			emulate_give_up(vcpu, "cannot decode an instruction to step over");
 	}
+}
+
+void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	if (exit->insn_len)
+		emulate_skip(vcpu, exit->insn_len);
+	else
+		skip_unknown(vcpu);
 }
 
 u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex)
@@ -202,25 +221,15 @@ void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 val
 	}
 }
 
-static u64 mask_size(u64 value, unsigned size)
-{
-	return size == 8 ? value : value & (BIT(size * 8) - 1);
-}
-
-static u64 linear(struct vcpu *vcpu, enum seg seg, unsigned addrsize, u64 offset)
+static u64 linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
 {
 	struct segment s;
 
-	offset = mask_size(offset, addrsize);
+	offset = emulate_truncate(offset, insn->addrsize);
+	if (insn->mode == MODE_64 && seg != SEG_FS && seg != SEG_GS)
+		return offset;
 	hvm->get_segment(vcpu, seg, &s);
-	if (hvm->get(vcpu, HVM_EFER) & EFER_LMA) {
-		struct segment cs;
-
-		hvm->get_segment(vcpu, SEG_CS, &cs);
-		if (cs.attr & SEG_ATTR_L)
-			return seg == SEG_FS || seg == SEG_GS ? s.base + offset : offset;
-	}
-	return (u32)(s.base + offset);
+	return insn->mode == MODE_64 ? s.base + offset : (u32)(s.base + offset);
 }
 
 u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn)
@@ -233,17 +242,17 @@ u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn)
 		ea += vcpu->regs.gpr[insn->base];
 	if (insn->has_index)
 		ea += vcpu->regs.gpr[insn->index] * insn->scale;
-	return linear(vcpu, insn->seg, insn->addrsize, ea);
+	return linear(vcpu, insn, insn->seg, ea);
 }
 
 u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer)
 {
-	return linear(vcpu, pointer == GPR_RDI ? SEG_ES : insn->seg, insn->addrsize, vcpu->regs.gpr[pointer]);
+	return linear(vcpu, insn, pointer == GPR_RDI ? SEG_ES : insn->seg, vcpu->regs.gpr[pointer]);
 }
 
 bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn)
 {
-	return !(insn->rep || insn->repne) || mask_size(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
+	return !(insn->rep || insn->repne) || emulate_truncate(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
 }
 
 bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn)
@@ -265,114 +274,6 @@ void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si,
 		emulate_set_gpr(vcpu, GPR_RDI, insn->addrsize, true, gpr[GPR_RDI] + step);
 	if (insn->rep || insn->repne)
 		emulate_set_gpr(vcpu, GPR_RCX, insn->addrsize, true, gpr[GPR_RCX] - 1);
-}
-
-/* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
-static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size, u64 *offset)
-{
-	for (const struct mmio_range *r = vm->mmio; r < vm->mmio + vm->nr_mmio; r++) {
-		u64 length = __atomic_load_n(&r->size, __ATOMIC_ACQUIRE);
-
-		*offset = addr - __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);
-		if (*offset < length)
-			return size <= length - *offset ? r : NULL;
-	}
-	return NULL;
-}
-
-/* One access within a page: RAM, a device range that holds all of it, or nothing. */
-static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
-{
-	void *ram = guest_ptr(vcpu->vm, addr, size);
-	const struct mmio_range *r;
-	u64 offset;
-
-	if (ram) {
-		if (write)
-			memcpy(ram, value, size);
-		else
-			memcpy(value, ram, size);
-		return;
-	}
-	r = find_mmio(vcpu->vm, addr.v, size, &offset);
-	if (r && write)
-		r->ops->write(r->dev, vcpu, offset, size, *value);
-	else if (!write)
-		*value = mask_size(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
-}
-
-static bool canonical(u64 gva)
-{
-	return (u64)((s64)(gva << 16) >> 16) == gva;
-}
-
-/* Bytes of the operand on its first page. */
-static unsigned first_part(u64 gva, unsigned size)
-{
-	return (unsigned)MIN(size, PAGE_SIZE - (gva & (PAGE_SIZE - 1)));
-}
-
-/*
- * All pages of the operand are translated before the first byte moves, so a
- * fault leaves no half of the access behind.
- */
-static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_t page[2])
-{
-	unsigned first = first_part(gva, size);
-	enum guest_access access = write ? ACCESS_WRITE : ACCESS_READ;
-	struct guest_fault f;
-	int err;
-
-	/* The CPU has not looked at the operands of INS and OUTS, nor at the second one of MOVS. */
-	if (unlikely(!canonical(gva) || !canonical(gva + size - 1))) {
-		vcpu_raise_error(vcpu, VEC_GP, 0);
-		return -EFAULT;
-	}
-	err = guest_translate(vcpu, gva, access, &page[0], &f);
-	if (!err && first < size)
-		err = guest_translate(vcpu, gva + first, access, &page[1], &f);
-	if (err)
-		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
-	return err;
-}
-
-static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)
-{
-	unsigned first = first_part(gva, size);
-	gpa_t page[2];
-	u64 part = 0;
-	int err = translate(vcpu, gva, size, write, page);
-
-	if (err)
-		return err;
-	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
-	if (!write)
-		*value = 0;
-	access_page(vcpu, page[0], first, write, value);
-	if (first < size) {
-		part = *value >> first * 8;
-		access_page(vcpu, page[1], size - first, write, &part);
-		if (!write)
-			*value |= part << first * 8;
-	}
-	return 0;
-}
-
-int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value)
-{
-	return access_virt(vcpu, gva, size, false, value);
-}
-
-int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value)
-{
-	return access_virt(vcpu, gva, size, true, &value);
-}
-
-int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size)
-{
-	gpa_t page[2];
-
-	return translate(vcpu, gva, size, true, page);
 }
 
 bool emulate_again(struct vcpu *vcpu)

@@ -19,6 +19,12 @@ void emulate_skip(struct vcpu *vcpu, unsigned len);
 /* The same for the instruction that made this exit; decodes its length where the CPU did not tell it. */
 void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit);
 
+/* The low `size` bytes: 1, 2, 4 or 8. */
+static inline u64 emulate_truncate(u64 value, unsigned size)
+{
+	return size == 8 ? value : value & (BIT(size * 8) - 1);
+}
+
 /* A register operand of 1, 2, 4 or 8 bytes, with the partial-register rules of SDM vol. 1, 3.4.1.1. */
 u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex);
 void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value);

@@ -89,40 +89,45 @@ static void irq_window(struct vcpu *vcpu, bool on)
 	hvm->request_irq_window(vcpu, on);
 }
 
-void vcpu_queue_events(struct vcpu *vcpu)
+static noinline void queue_nmi(struct vcpu *vcpu)
 {
-	bool shadow;
-	int vector;
+	if (vcpu->event.type == HVM_EVENT_NONE && !hvm->get(vcpu, HVM_NMI_BLOCKED) && !vcpu->regs.shadow) {
+		vcpu->nmi_pending = false;
+		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_NMI, .vector = VEC_NMI };
+	} else {
+		hvm->request_nmi_window(vcpu);
+	}
+}
 
-	if (unlikely(vcpu->nmi_pending)) {
-		if (vcpu->event.type == HVM_EVENT_NONE && !hvm->get(vcpu, HVM_NMI_BLOCKED) &&
-		    !hvm->get(vcpu, HVM_INTR_SHADOW)) {
-			vcpu->nmi_pending = false;
-			vcpu->event = (struct hvm_event){ .type = HVM_EVENT_NMI, .vector = VEC_NMI };
-		} else {
-			hvm->request_nmi_window(vcpu);
-		}
-	}
-	vector = vcpu->vm->intc->pending(vcpu);
-	if (vector < 0) {
-		irq_window(vcpu, false);
-		return;
-	}
+static noinline void queue_interrupt(struct vcpu *vcpu, u8 vector)
+{
 	/* More urgent than one whose delivery was cut short. */
 	if (unlikely(vcpu->event.type == HVM_EVENT_INTR)) {
 		give_back(vcpu);
 		vcpu->event.type = HVM_EVENT_NONE;
 	}
-	shadow = !(vcpu->regs.rflags & RFLAGS_IF) || hvm->get(vcpu, HVM_INTR_SHADOW);
-	if (vcpu->event.type == HVM_EVENT_NONE && !shadow) {
-		vcpu->vm->intc->accept(vcpu, (u8)vector);
-		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = (u8)vector };
-		telemetry_injected(&vcpu->stats, (u8)vector);
+	if (vcpu->event.type == HVM_EVENT_NONE && vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow) {
+		vcpu->vm->intc->accept(vcpu, vector);
+		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = vector };
+		telemetry_injected(&vcpu->stats, vector);
 		/* What else is pending waits for the EOI of this one. */
 		irq_window(vcpu, false);
 	} else {
 		irq_window(vcpu, true);
 	}
+}
+
+void vcpu_queue_events(struct vcpu *vcpu)
+{
+	int vector;
+
+	if (unlikely(vcpu->nmi_pending))
+		queue_nmi(vcpu);
+	vector = vcpu->vm->intc->pending(vcpu);
+	if (likely(vector < 0))
+		irq_window(vcpu, false);
+	else
+		queue_interrupt(vcpu, (u8)vector);
 }
 
 bool vcpu_wakes(struct vcpu *vcpu)

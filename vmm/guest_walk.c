@@ -174,18 +174,23 @@ int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t 
 /* Does every entry of the path still say what it said? */
 static bool path_holds(const struct guest_path *path)
 {
-	for (unsigned i = 0; i < path->levels; i++)
-		if (read_entry(path->entry[i], path->entry_size) != path->value[i])
-			return false;
-	return true;
+	u64 changed = 0;
+
+	if (likely(path->entry_size == 8))
+		for (unsigned i = 0; i < path->levels; i++)
+			changed |= read_entry(path->entry[i], 8) ^ path->value[i];
+	else
+		for (unsigned i = 0; i < path->levels; i++)
+			changed |= read_entry(path->entry[i], 4) ^ path->value[i];
+	return !changed;
 }
 
 static bool same_context(const struct hvm_context *a, const struct hvm_context *b)
 {
-	return a->cr3 == b->cr3 && a->cr0 == b->cr0 && a->cr4 == b->cr4 && a->efer == b->efer && a->cpl == b->cpl;
+	return !((a->cr3 ^ b->cr3) | (a->cr0 ^ b->cr0) | (a->cr4 ^ b->cr4) | (a->efer ^ b->efer) | (u64)(a->cpl ^ b->cpl));
 }
 
-int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
 {
 	struct guest_path *path = &vcpu->fetched;
 	struct walk w = { .vcpu = vcpu, .c = c, .access = ACCESS_FETCH, .path = path };
@@ -193,10 +198,6 @@ int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u
 	gpa_t addr;
 	int err;
 
-	if (path->page && path->gva == gva - offset && same_context(&path->context, c) && path_holds(path)) {
-		*out = path->page + offset;
-		return 0;
-	}
 	*path = (struct guest_path){ .context = *c, .gva = gva - offset, .entry_size = paging_mode(c).entry_size };
 	err = translate(&w, gva - offset, &addr, f);
 	if (err) {
@@ -206,6 +207,17 @@ int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u
 	path->page = guest_ptr(vcpu->vm, addr, PAGE_SIZE);
 	if (!path->page)
 		return -EIO;
+	*out = path->page + offset;
+	return 0;
+}
+
+int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+{
+	const struct guest_path *path = &vcpu->fetched;
+	u64 offset = gva & (PAGE_SIZE - 1);
+
+	if (unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) || !path_holds(path)))
+		return fetch_anew(vcpu, c, gva, out, f);
 	*out = path->page + offset;
 	return 0;
 }

@@ -97,6 +97,7 @@ struct guest_regs {
 	u64 cr2;
 	u64 rip;
 	u64 rflags;
+	u64 shadow; /* not 0 while STI or MOV SS blocks interrupts; 0 stored ends it */
 };
 static_assert(offsetof(struct guest_regs, gpr) == 0 && offsetof(struct guest_regs, cr2) == 128, "entry stubs (run.asm)");
 
@@ -110,7 +111,6 @@ enum hvm_reg {
 	HVM_SYSENTER_CS, HVM_SYSENTER_ESP, HVM_SYSENTER_EIP,
 	HVM_FS_BASE, HVM_GS_BASE, HVM_KERNEL_GS_BASE,
 	HVM_STAR, HVM_LSTAR, HVM_CSTAR, HVM_SFMASK, HVM_TSC_AUX,
-	HVM_INTR_SHADOW, /* 1 while STI or MOV SS blocks interrupts; writing 0 ends it */
 	HVM_NMI_BLOCKED, /* 1 from an NMI's delivery to the IRET */
 	HVM_REGS
 };

@@ -10,32 +10,39 @@
 
 #define STRING_BATCH 256 /* elements per exit, as in mmio.c */
 
-static const struct pio_range *find_pio(const struct vm *vm, u16 port)
+static bool has_port(const struct pio_range *r, u16 port)
 {
+	return (u16)(port - r->base) < r->count;
+}
+
+/* Mostly the range of the access before. */
+static const struct pio_range *find_pio(struct vcpu *vcpu, u16 port)
+{
+	const struct vm *vm = vcpu->vm;
+
+	if (likely(has_port(&vm->pio[vcpu->pio_last], port)))
+		return &vm->pio[vcpu->pio_last];
 	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if ((u16)(port - vm->pio[i].base) < vm->pio[i].count)
+		if (has_port(&vm->pio[i], port)) {
+			vcpu->pio_last = (u8)i;
 			return &vm->pio[i];
+		}
 	return NULL;
 }
 
 static u32 port_in(struct vcpu *vcpu, u16 port, unsigned size)
 {
-	const struct pio_range *r = find_pio(vcpu->vm, port);
+	const struct pio_range *r = find_pio(vcpu, port);
 
 	return r ? r->ops->read(r->dev, vcpu, port - r->base, size) : 0xffffffff;
 }
 
 static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
 {
-	const struct pio_range *r = find_pio(vcpu->vm, port);
+	const struct pio_range *r = find_pio(vcpu, port);
 
 	if (r)
 		r->ops->write(r->dev, vcpu, port - r->base, size, value);
-}
-
-static u32 truncate(u32 v, unsigned size)
-{
-	return size == 4 ? v : v & (u32)(BIT(size * 8) - 1);
 }
 
 static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool in)
@@ -91,8 +98,8 @@ void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
 	}
 	emulate_watch(vcpu, port, size, WATCH_IO);
 	if (exit->io.in)
-		emulate_set_gpr(vcpu, GPR_RAX, size, true, truncate(port_in(vcpu, port, size), size));
+		emulate_set_gpr(vcpu, GPR_RAX, size, true, emulate_truncate(port_in(vcpu, port, size), size));
 	else
-		port_out(vcpu, port, size, truncate((u32)vcpu->regs.gpr[GPR_RAX], size));
+		port_out(vcpu, port, size, (u32)emulate_truncate(vcpu->regs.gpr[GPR_RAX], size));
 	emulate_skip_exit(vcpu, exit);
 }

@@ -20,11 +20,6 @@ static u64 sign_extend(u64 v, unsigned size)
 	return (u64)((s64)(v << shift) >> shift);
 }
 
-static u64 truncate(u64 v, unsigned size)
-{
-	return size == 8 ? v : v & (BIT(size * 8) - 1);
-}
-
 /* The value of `a op b` and the flags it leaves (SDM vol. 1, 3.4.3.1). */
 static u64 alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 {
@@ -32,14 +27,14 @@ static u64 alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 
 	switch (op) {
 	case INSN_ADD:
-		r = truncate(a + b, size);
+		r = emulate_truncate(a + b, size);
 		f |= r < a ? RFLAGS_CF : 0;
 		f |= (a ^ r) & (b ^ r) & sign ? RFLAGS_OF : 0;
 		f |= (a ^ b ^ r) & 0x10 ? RFLAGS_AF : 0;
 		break;
 	case INSN_SUB:
 	case INSN_CMP:
-		r = truncate(a - b, size);
+		r = emulate_truncate(a - b, size);
 		f |= a < b ? RFLAGS_CF : 0;
 		f |= (a ^ b) & (a ^ r) & sign ? RFLAGS_OF : 0;
 		f |= (a ^ b ^ r) & 0x10 ? RFLAGS_AF : 0;
@@ -84,7 +79,7 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 	int err;
 
 	if (insn->op == INSN_MOV && insn->to_mem)
-		return emulate_mem_write(vcpu, gva, insn->opsize, truncate(reg, insn->opsize));
+		return emulate_mem_write(vcpu, gva, insn->opsize, emulate_truncate(reg, insn->opsize));
 	if (insn->op == INSN_MOVNTI)
 		return emulate_mem_write(vcpu, gva, insn->opsize, reg);
 	err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
@@ -96,7 +91,7 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 		return 0;
 	case INSN_MOVSX:
 		emulate_set_gpr(vcpu, insn->reg, insn->dstsize, true,
-				truncate(sign_extend(mem, insn->opsize), insn->dstsize));
+				emulate_truncate(sign_extend(mem, insn->opsize), insn->dstsize));
 		return 0;
 	case INSN_XCHG:
 		err = emulate_mem_write(vcpu, gva, insn->opsize, reg);
@@ -112,7 +107,7 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 
 static int arithmetic(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 {
-	u64 reg = insn->has_imm ? truncate(insn->imm, insn->opsize) :
+	u64 reg = insn->has_imm ? emulate_truncate(insn->imm, insn->opsize) :
 				  emulate_get_gpr(vcpu, insn->reg, insn->opsize, insn->rex);
 	u64 rflags = vcpu->regs.rflags, mem, r;
 	int err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
@@ -193,7 +188,7 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_MOVZX:
 	case INSN_MOVSX:
 	case INSN_XCHG:
-		return insn->mem ? move(vcpu, insn, emulate_operand(vcpu, insn)) : -EINVAL;
+		return move(vcpu, insn, emulate_operand(vcpu, insn));
 	case INSN_AND:
 	case INSN_OR:
 	case INSN_XOR:
@@ -201,19 +196,34 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_SUB:
 	case INSN_CMP:
 	case INSN_TEST:
-		return insn->mem ? arithmetic(vcpu, insn, emulate_operand(vcpu, insn)) : -EINVAL;
+		return arithmetic(vcpu, insn, emulate_operand(vcpu, insn));
 	case INSN_BT:
 	case INSN_BTS:
 	case INSN_BTR:
 	case INSN_BTC:
-		return insn->mem ? bit_test(vcpu, insn, emulate_operand(vcpu, insn)) : -EINVAL;
-	case INSN_MOVS:
-	case INSN_STOS:
-	case INSN_LODS:
-		return string_move(vcpu, insn);
+		return bit_test(vcpu, insn, emulate_operand(vcpu, insn));
 	default:
 		return -EINVAL;
 	}
+}
+
+static bool is_string(const struct insn *insn)
+{
+	return insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS;
+}
+
+static int carry_out(struct vcpu *vcpu, const struct insn *insn, const struct vmexit *exit)
+{
+	int err;
+
+	if (is_string(insn))
+		return string_move(vcpu, insn);
+	if (!insn->mem)
+		return -EINVAL;
+	vcpu->access = (struct exit_access){ .valid = true, .write = exit->stage2.write, .gpa = exit->stage2.gpa };
+	err = perform(vcpu, insn);
+	vcpu->access.valid = false;
+	return err;
 }
 
 void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
@@ -236,7 +246,7 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	}
 	err = emulate_fetch(vcpu, &insn);
 	if (!err)
-		err = perform(vcpu, &insn);
+		err = carry_out(vcpu, &insn, exit);
 	if (!err)
 		emulate_skip(vcpu, insn.len);
 	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))

@@ -18,12 +18,10 @@ void shootdown_leave(struct vcpu *vcpu)
 	__atomic_store_n(&vcpu->stage2_seen, STAGE2_ABSENT, __ATOMIC_RELEASE);
 }
 
-void shootdown_note(struct vcpu *vcpu)
+void shootdown_flush(struct vcpu *vcpu)
 {
 	u64 count = __atomic_load_n(&vcpu->vm->stage2_count, __ATOMIC_SEQ_CST);
 
-	if (likely(vcpu->stage2_seen == count))
-		return;
 	hvm->flush_stage2(vcpu);
 	__atomic_store_n(&vcpu->stage2_seen, count, __ATOMIC_RELEASE);
 }

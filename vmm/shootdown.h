@@ -21,12 +21,19 @@
 void shootdown_join(struct vcpu *vcpu);
 void shootdown_leave(struct vcpu *vcpu);
 
+/* For shootdown_note(): flushes and notes the present count. */
+void shootdown_flush(struct vcpu *vcpu);
+
 /*
  * Notes the present count and flushes if it is new. On the vCPU's CPU, behind
  * host_cpu_kicked(), before each entry; the caller holds no pointer to guest
  * memory that it found before.
  */
-void shootdown_note(struct vcpu *vcpu);
+static inline void shootdown_note(struct vcpu *vcpu)
+{
+	if (unlikely(vcpu->stage2_seen != __atomic_load_n(&vcpu->vm->stage2_count, __ATOMIC_SEQ_CST)))
+		shootdown_flush(vcpu);
+}
 
 /*
  * The lock of the VM's second-level tables once its vCPUs run; to be held over

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Counting exits, the telemetry line of a vCPU, and the names of the exit reasons. */
+/* The telemetry line of a vCPU, and the names of the exit reasons. */
 #include <margay/string.h>
 
 #include "vmm/telemetry.h"
@@ -19,35 +19,6 @@ static const char *const reason_name[VMEXIT_REASONS] = {
 const char *vmexit_name(enum vmexit_reason reason)
 {
 	return reason_name[reason];
-}
-
-u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip)
-{
-	unsigned i = stats->next++ % TELEMETRY_LAST;
-
-	stats->last[i].rip = rip;
-	stats->last[i].code = exit->raw;
-	stats->last[i].reason = exit->reason;
-	return host_tsc();
-}
-
-void telemetry_end(struct vcpu_stats *stats, enum vmexit_reason reason, u64 began)
-{
-	struct exit_stat *e = &stats->exit[reason];
-	u64 ticks = host_tsc() - began;
-
-	if (ticks < e->min || !e->count)
-		e->min = ticks;
-	if (ticks > e->max)
-		e->max = ticks;
-	e->ticks += ticks;
-	e->count++;
-}
-
-void telemetry_injected(struct vcpu_stats *stats, u8 vector)
-{
-	stats->injected++;
-	stats->vector[vector]++;
 }
 
 void telemetry_print(const struct vcpu *vcpu)

@@ -41,46 +41,52 @@ static inline void telemetry_count(u64 *counter)
 		++*counter;
 }
 
-#if IS_ENABLED(CONFIG_TELEMETRY)
 /* An exit at this RIP: notes it, returns when its handling began. */
-u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip);
+static inline u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip)
+{
+	unsigned i = stats->next % TELEMETRY_LAST;
+
+	if (!IS_ENABLED(CONFIG_TELEMETRY))
+		return 0;
+	stats->next++;
+	stats->last[i].rip = rip;
+	stats->last[i].code = exit->raw;
+	stats->last[i].reason = exit->reason;
+	return __builtin_ia32_rdtsc();
+}
+
 /* It has been handled. */
-void telemetry_end(struct vcpu_stats *stats, enum vmexit_reason reason, u64 began);
+static inline void telemetry_end(struct vcpu_stats *stats, enum vmexit_reason reason, u64 began)
+{
+	struct exit_stat *e = &stats->exit[reason];
+	u64 ticks;
+
+	if (!IS_ENABLED(CONFIG_TELEMETRY))
+		return;
+	ticks = __builtin_ia32_rdtsc() - began;
+	if (unlikely(ticks < e->min || !e->count))
+		e->min = ticks;
+	if (unlikely(ticks > e->max))
+		e->max = ticks;
+	e->ticks += ticks;
+	e->count++;
+}
 
 /* An interrupt was injected. */
-void telemetry_injected(struct vcpu_stats *stats, u8 vector);
+static inline void telemetry_injected(struct vcpu_stats *stats, u8 vector)
+{
+	if (!IS_ENABLED(CONFIG_TELEMETRY))
+		return;
+	stats->injected++;
+	stats->vector[vector]++;
+}
+
+/* The rest is only there in images with TELEMETRY: */
 
 /* The name of an exit reason, as in the telemetry line. */
 const char *vmexit_name(enum vmexit_reason reason);
 
 /* One line per vCPU: "exits=N cpuid=N ..." with the reasons that occurred; "kicked=N": entries that a kick kept from happening. */
 void telemetry_print(const struct vcpu *vcpu);
-#else
-static inline u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip)
-{
-	(void)stats;
-	(void)exit;
-	(void)rip;
-	return 0;
-}
-
-static inline void telemetry_end(struct vcpu_stats *stats, enum vmexit_reason reason, u64 began)
-{
-	(void)stats;
-	(void)reason;
-	(void)began;
-}
-
-static inline void telemetry_injected(struct vcpu_stats *stats, u8 vector)
-{
-	(void)stats;
-	(void)vector;
-}
-
-static inline void telemetry_print(const struct vcpu *vcpu)
-{
-	(void)vcpu;
-}
-#endif
 
 #endif

@@ -94,7 +94,7 @@ static void loop(struct vcpu *vcpu)
 
 	for (;;) {
 		/* Before anything is looked at that others may have stored. */
-		if (host_cpu_kicked())
+		if (unlikely(__atomic_load_n(vcpu->kick, __ATOMIC_RELAXED)) && host_cpu_kicked())
 			host_interrupt_window(); /* the kernel kicks itself when an NMI was more than a kick */
 		if (!running(vcpu->vm))
 			return;
@@ -170,6 +170,7 @@ static int prepare(struct vcpu *vcpu)
 	}
 	hvm->vcpu_load(vcpu);
 	hvm->vcpu_reset(vcpu);
+	vcpu->kick = host_cpu_kick_word();
 	vcpu->tsc_offset = vm->tsc_offset;
 	hvm->set_tsc_offset(vcpu, vcpu->tsc_offset);
 	msr_open_passthrough(vcpu);
@@ -207,7 +208,8 @@ static void vcpu_work(struct host_work *work)
 			if (IS_ENABLED(CONFIG_DUMPS) && vcpu->died)
 				inspect_log(vcpu);
 			devices_stop(vcpu);
-			telemetry_print(vcpu);
+			if (IS_ENABLED(CONFIG_TELEMETRY))
+				telemetry_print(vcpu);
 			hvm->vcpu_destroy(vcpu);
 		}
 		hvm->cpu_off();

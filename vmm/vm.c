@@ -233,8 +233,6 @@ static int config_check(struct vm *vm)
 		err = vm_config_error(&e, vm->config->file, 0, "debug_exit = yes: this image was built without VM_DEBUG_EXIT");
 	if (!err && vm->config->dma == VM_DMA_WINDOW && !IS_ENABLED(CONFIG_PASSTHROUGH))
 		err = vm_config_error(&e, vm->config->file, vm->config->line_dma, "dma: this image was built without PASSTHROUGH");
-	if (!err && vm->config->nr_pci && !IS_ENABLED(CONFIG_PASSTHROUGH))
-		err = vm_config_error(&e, vm->config->file, vm->config->line_pci, "pci: this image was built without PASSTHROUGH");
 	if (!err && vm->config->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
 		err = vm_config_error(&e, vm->config->file, vm->config->line_clock,
 				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");

@@ -51,6 +51,12 @@ struct guest_path {
 	u64 value[4];
 };
 
+/* What a stage-2 exit says of the access of an instruction with one operand in memory. */
+struct exit_access {
+	bool valid, write;
+	gpa_t gpa;
+};
+
 /* What the debugger (vmm/gdb/) has of a vCPU; its own but for the first five, which are stored while it is out of the guest. */
 #define DEBUG_REGISTERS 4u
 #define DR6_NONE 0xffff0ff0ull /* no condition was met */
@@ -78,6 +84,7 @@ struct vcpu {
 	unsigned id;              /* 0-based within the VM */
 	u32 apic_id;
 	unsigned cpu;             /* host CPU that runs it */
+	const u32 *kick;          /* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
 	void *hvm;                /* backend state */
 	struct lapic *lapic;      /* vmm/dev/lapic.c's */
 	u64 stage2_seen;          /* vmm/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
@@ -95,6 +102,8 @@ struct vcpu {
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct guest_path fetched;
+	struct exit_access access; /* valid while that instruction is carried out */
+	u8 pio_last;              /* the range in vm->pio that was accessed last */
 	struct vcpu_debug debug;
 	bool died;                /* it could not go on: vcpu_die() */
 	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */

@@ -70,6 +70,8 @@ static inline gpa_t gpa(u64 v)
 #define __section(s) __attribute__((section(s)))
 #define __used __attribute__((used))
 #define __printf(f, a) __attribute__((format(printf, f, a)))
+/* What is seldom called, or would cost its caller's short way the registers that it needs. */
+#define noinline __attribute__((noinline))
 #define likely(x) __builtin_expect(!!(x), 1)
 #define unlikely(x) __builtin_expect(!!(x), 0)
 

@@ -68,11 +68,11 @@ static void check_event(const struct vcpu *vcpu, const struct fake_vcpu *f)
 	case HVM_EVENT_NONE:
 		return;
 	case HVM_EVENT_INTR:
-		CHECK(vcpu->regs.rflags & RFLAGS_IF && !f->reg[HVM_INTR_SHADOW] && e->vector >= 16 && !e->has_error);
+		CHECK(vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow && e->vector >= 16 && !e->has_error);
 		CHECK(!f->irq_window);
 		break;
 	case HVM_EVENT_NMI:
-		CHECK(e->vector == VEC_NMI && !f->reg[HVM_NMI_BLOCKED] && !f->reg[HVM_INTR_SHADOW] && !e->has_error);
+		CHECK(e->vector == VEC_NMI && !f->reg[HVM_NMI_BLOCKED] && !vcpu->regs.shadow && !e->has_error);
 		break;
 	case HVM_EVENT_EXCEPTION:
 		CHECK(e->vector < 32 && e->vector != VEC_NMI);
@@ -98,7 +98,7 @@ static void check_registers(const struct vcpu *vcpu, const struct fake_vcpu *f)
 	CHECK(pat_valid(f->reg[HVM_PAT]));
 	CHECK(!(f->reg[HVM_DR7] >> 32) && f->reg[HVM_DR7] & BIT(10));
 	CHECK(vcpu->regs.rflags & RFLAGS_FIXED && !(vcpu->regs.rflags & RFLAGS_RESERVED));
-	CHECK(!f->reg[HVM_INTR_SHADOW] || vcpu->regs.rflags & RFLAGS_IF);
+	CHECK(!vcpu->regs.shadow || vcpu->regs.rflags & RFLAGS_IF);
 	CHECK(fake_hvm_64bit(f) ? high == 0 || high == ~0ull : !(rip >> 32));
 }
 

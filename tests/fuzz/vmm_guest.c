@@ -76,13 +76,13 @@ static u64 interesting_address(struct fuzz_in *in)
 	return base[a & 7] + (a & 0x40 ? fuzz_u8(in) : (a >> 3 & 7) * 16u) * (a & 0x40 ? 16u : 1u);
 }
 
-static void load_rflags(struct vcpu *vcpu, struct fake_vcpu *f, struct fuzz_in *in)
+static void load_rflags(struct vcpu *vcpu, struct fuzz_in *in)
 {
 	u64 v = fuzz_le(in, 3);
 
 	vcpu->regs.rflags = (v & 0x257fd5) | RFLAGS_FIXED;
 	if (!(v & RFLAGS_IF))
-		f->reg[HVM_INTR_SHADOW] = 0;
+		vcpu->regs.shadow = 0;
 }
 
 static void load_rip(struct vcpu *vcpu, const struct fake_vcpu *f, u64 rip)
@@ -161,7 +161,7 @@ static void load_register(struct vcpu *vcpu, struct fake_vcpu *f, struct fuzz_in
 		if (which & 1)
 			f->reg[HVM_NMI_BLOCKED] = 0;
 		else if (vcpu->regs.rflags & RFLAGS_IF)
-			f->reg[HVM_INTR_SHADOW] = 1;
+			vcpu->regs.shadow = 1;
 	}
 }
 
@@ -316,7 +316,7 @@ static void exit_exception(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit
 
 static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit, u8 op, struct fuzz_in *in)
 {
-	bool can_take = vcpu->regs.rflags & RFLAGS_IF && !f->reg[HVM_INTR_SHADOW];
+	bool can_take = vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow;
 
 	exit->reason = op % VMEXITS;
 	exit->raw = op;
@@ -326,7 +326,7 @@ static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exi
 			exit->reason = VMEXIT_EXTINT;
 		break;
 	case VMEXIT_NMI_WINDOW:
-		if (!f->nmi_window || f->reg[HVM_NMI_BLOCKED] || f->reg[HVM_INTR_SHADOW])
+		if (!f->nmi_window || f->reg[HVM_NMI_BLOCKED] || vcpu->regs.shadow)
 			exit->reason = VMEXIT_EXTINT;
 		else
 			f->nmi_window = false;
@@ -389,7 +389,7 @@ void vmm_guest(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit)
 			exit->reason = VMEXIT_EXTINT;
 			return;
 		}
-		if (f->irq_window && vcpu->regs.rflags & RFLAGS_IF && !f->reg[HVM_INTR_SHADOW] &&
+		if (f->irq_window && vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow &&
 		    f->entered.type != HVM_EVENT_INTR) {
 			exit->reason = VMEXIT_IRQ_WINDOW;
 			return;
@@ -406,7 +406,7 @@ void vmm_guest(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit)
 			load_register(vcpu, f, in);
 			break;
 		case 2:
-			load_rflags(vcpu, f, in);
+			load_rflags(vcpu, in);
 			break;
 		case 3:
 			write_memory(vcpu, in);

@@ -34,6 +34,41 @@ static void vcpu_state(void **state)
 	assert_int_equal(table.basic_index[0x1f], CPUID_NONE);
 }
 
+/* The short way to a leaf says the same as the long one, whatever the vCPU's state and the subleaf. */
+static void plain_leaves(void **state)
+{
+	static const struct cpuid_dynamic other = {
+		.apic_id = 0xabcde, .ext_topology = { 1, 2 }, .cr4 = CR4_OSXSAVE | CR4_PKE, .xcr0 = 7, .xss = 0x800,
+	};
+
+	(void)state;
+	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
+		unsigned found = 0;
+
+		build(m);
+		for (u32 i = 0; i < 0x200; i++) {
+			u32 leaf = (i & 0x7f) | (i & 0x80 ? 0x80000000 : 0), subleaf = i >> 8;
+			const struct cpuid_regs *r = cpuid_policy_plain(&table, leaf);
+			struct cpuid_regs now = get(leaf, subleaf), later;
+			struct cpuid_dynamic before = dyn;
+
+			dyn = other;
+			later = get(leaf, subleaf);
+			dyn = before;
+			if (!r)
+				continue;
+			found++;
+			assert_memory_equal(r, &now, sizeof(now));
+			assert_memory_equal(r, &later, sizeof(later));
+		}
+		assert_true(found > 6);
+		assert_null(cpuid_policy_plain(&table, 1));
+		assert_null(cpuid_policy_plain(&table, 0xd));
+		assert_null(cpuid_policy_plain(&table, 0x80000001));
+		assert_null(cpuid_policy_plain(&table, 0x7f));
+	}
+}
+
 static void xsave_sizes(void **state)
 {
 	(void)state;
@@ -144,6 +179,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(vcpu_state),
+		cmocka_unit_test(plain_leaves),
 		cmocka_unit_test(xsave_sizes),
 		cmocka_unit_test(xcr0_values),
 		cmocka_unit_test(hypervisor_leaves),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/gdb/packet.c vmm/gdb/command.c vmm/gdb/session.c vmm/gdb/registers.c vmm/gdb/breakpoint.c vmm/gdb/step.c vmm/emulate.c vmm/decode.c vmm/decode_operand.c vmm/decode_table.c vmm/event.c vmm/telemetry.c vmm/guest_walk.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/gdb/packet.c vmm/gdb/command.c vmm/gdb/session.c vmm/gdb/registers.c vmm/gdb/breakpoint.c vmm/gdb/step.c vmm/emulate.c vmm/emulate_mem.c vmm/decode.c vmm/decode_operand.c vmm/decode_table.c vmm/event.c vmm/telemetry.c vmm/guest_walk.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
 /* The gdb stub over a recording backend: packets in, packets out, and what the guest's vCPUs are made to do. */
 #include <setjmp.h>
 #include <stdarg.h>

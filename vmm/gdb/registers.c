@@ -112,8 +112,8 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 		vcpu->halted = false;
 		return 0;
 	case FLAGS:
-		if (hvm->get(vcpu, HVM_INTR_SHADOW) && !(v & RFLAGS_IF))
-			hvm->set(vcpu, HVM_INTR_SHADOW, 0);
+		if (!(v & RFLAGS_IF))
+			vcpu->regs.shadow = 0;
 		vcpu->regs.rflags = (vcpu->regs.rflags & ~flags) | (v & flags);
 		return 0;
 	default:

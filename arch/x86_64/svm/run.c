@@ -161,30 +161,26 @@ static void decode_cr(struct vmexit *exit, u8 cr, bool write)
 	exit->cr.decoded = false;
 }
 
-/* Exit codes that translate without further data. */
-static const struct {
-	u16 code;
-	u8 reason;
-} simple[] = {
-	{ SVM_EXIT_CPUID, VMEXIT_CPUID },       { SVM_EXIT_INTR, VMEXIT_EXTINT },
-	{ SVM_EXIT_HLT, VMEXIT_HLT },           { SVM_EXIT_VINTR, VMEXIT_IRQ_WINDOW },
-	{ SVM_EXIT_VMMCALL, VMEXIT_HYPERCALL }, { SVM_EXIT_NMI, VMEXIT_NMI },
-	{ SVM_EXIT_XSETBV, VMEXIT_XSETBV },     { SVM_EXIT_INVD, VMEXIT_WBINVD },
-	{ SVM_EXIT_WBINVD, VMEXIT_WBINVD },     { SVM_EXIT_RDPMC, VMEXIT_RDPMC },
-	{ SVM_EXIT_MONITOR, VMEXIT_MWAIT },     { SVM_EXIT_MWAIT, VMEXIT_MWAIT },
-	{ SVM_EXIT_INVLPGA, VMEXIT_VIRT_INSN },
-	{ SVM_EXIT_INIT, VMEXIT_INIT },         { SVM_EXIT_SHUTDOWN, VMEXIT_TRIPLE_FAULT },
+/* Exit codes that translate without further data; + 1, so that 0 is "not here". */
+static const u8 simple[0x90] = {
+	[SVM_EXIT_INTR] = VMEXIT_EXTINT + 1,
+	[SVM_EXIT_NMI] = VMEXIT_NMI + 1,
+	[SVM_EXIT_INIT] = VMEXIT_INIT + 1,
+	[SVM_EXIT_VINTR] = VMEXIT_IRQ_WINDOW + 1,
+	[SVM_EXIT_RDPMC] = VMEXIT_RDPMC + 1,
+	[SVM_EXIT_CPUID] = VMEXIT_CPUID + 1,
+	[SVM_EXIT_INVD] = VMEXIT_WBINVD + 1,
+	[SVM_EXIT_HLT] = VMEXIT_HLT + 1,
+	[SVM_EXIT_INVLPGA] = VMEXIT_VIRT_INSN + 1,
+	[SVM_EXIT_SHUTDOWN] = VMEXIT_TRIPLE_FAULT + 1,
+	[SVM_EXIT_VMRUN] = VMEXIT_VIRT_INSN + 1,
+	[SVM_EXIT_VMMCALL] = VMEXIT_HYPERCALL + 1,
+	[SVM_EXIT_VMMCALL + 1 ... SVM_EXIT_SKINIT] = VMEXIT_VIRT_INSN + 1,
+	[SVM_EXIT_WBINVD] = VMEXIT_WBINVD + 1,
+	[SVM_EXIT_MONITOR] = VMEXIT_MWAIT + 1,
+	[SVM_EXIT_MWAIT] = VMEXIT_MWAIT + 1,
+	[SVM_EXIT_XSETBV] = VMEXIT_XSETBV + 1,
 };
-
-static enum vmexit_reason simple_reason(u64 code)
-{
-	for (unsigned i = 0; i < ARRAY_SIZE(simple); i++)
-		if (simple[i].code == code)
-			return simple[i].reason;
-	if (code >= SVM_EXIT_VMRUN && code <= SVM_EXIT_SKINIT)
-		return VMEXIT_VIRT_INSN;
-	return VMEXIT_UNKNOWN;
-}
 
 static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 {
@@ -193,7 +189,9 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 
 	exit->raw = code;
 	exit->insn_len = svm_features.nrips && v->next_rip - v->rip <= 15 ? (u8)(v->next_rip - v->rip) : 0;
-	if ((u32)code == (u32)SVM_EXIT_INVALID) { /* TCG stores 32 bits of it */
+	if (likely(code < ARRAY_SIZE(simple) && simple[code])) {
+		exit->reason = simple[code] - 1u;
+	} else if ((u32)code == (u32)SVM_EXIT_INVALID) { /* TCG stores 32 bits of it */
 		exit->reason = VMEXIT_ENTRY_FAILED;
 	} else if (code == SVM_EXIT_MSR) {
 		exit->reason = v->exit_info1 ? VMEXIT_WRMSR : VMEXIT_RDMSR;
@@ -221,7 +219,7 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 		step(vcpu, s);
 		exit->reason = VMEXIT_NMI_WINDOW;
 	} else {
-		exit->reason = simple_reason(code);
+		exit->reason = VMEXIT_UNKNOWN;
 	}
 }
 
@@ -233,7 +231,7 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 
 	/* An NMI after the test is held back until VMRUN has set GIF again, and ends the guest at once. */
 	asm volatile("clgi" : : : "memory");
-	if (unlikely(__atomic_load_n(host_cpu_kick_word(), __ATOMIC_RELAXED))) {
+	if (unlikely(__atomic_load_n(vcpu->kick, __ATOMIC_RELAXED))) {
 		asm volatile("stgi" : : : "memory");
 		exit->reason = VMEXIT_KICKED;
 		exit->raw = 0;
@@ -245,12 +243,14 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	v->rip = r->rip;
 	v->rflags = r->rflags;
 	v->cr2 = r->cr2;
+	v->int_state = r->shadow;
 	svm_enter(r, s->vmcb_pa, s->host_vmcb_pa);
 	r->gpr[GPR_RAX] = v->rax;
 	r->gpr[GPR_RSP] = v->rsp;
 	r->rip = v->rip;
 	r->rflags = v->rflags;
 	r->cr2 = v->cr2;
+	r->shadow = v->int_state & SVM_INTR_SHADOW;
 	v->tlb_control = SVM_TLB_KEEP;
 	v->event_inj = 0;
 	recover_event(vcpu, v->exit_int_info);

@@ -6,41 +6,27 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/svm/svm.h"
 
-/* Where a register lives; NULL for the few that need more than a copy. */
-static u64 *field(struct vmcb *v, enum hvm_reg reg)
+/* Offsets of the registers that are one field; 0: not so. */
+static const u16 field[HVM_REGS] = {
+	[HVM_CR3] = offsetof(struct vmcb, cr3),
+	[HVM_PAT] = offsetof(struct vmcb, g_pat),
+	[HVM_DR6] = offsetof(struct vmcb, dr6),
+	[HVM_DR7] = offsetof(struct vmcb, dr7),
+	[HVM_SYSENTER_CS] = offsetof(struct vmcb, sysenter_cs),
+	[HVM_SYSENTER_ESP] = offsetof(struct vmcb, sysenter_esp),
+	[HVM_SYSENTER_EIP] = offsetof(struct vmcb, sysenter_eip),
+	[HVM_FS_BASE] = offsetof(struct vmcb, fs.base),
+	[HVM_GS_BASE] = offsetof(struct vmcb, gs.base),
+	[HVM_KERNEL_GS_BASE] = offsetof(struct vmcb, kernel_gs_base),
+	[HVM_STAR] = offsetof(struct vmcb, star),
+	[HVM_LSTAR] = offsetof(struct vmcb, lstar),
+	[HVM_CSTAR] = offsetof(struct vmcb, cstar),
+	[HVM_SFMASK] = offsetof(struct vmcb, sfmask),
+};
+
+static u64 *at(struct vmcb *v, enum hvm_reg reg)
 {
-	switch (reg) {
-	case HVM_CR3:
-		return &v->cr3;
-	case HVM_PAT:
-		return &v->g_pat;
-	case HVM_DR6:
-		return &v->dr6;
-	case HVM_DR7:
-		return &v->dr7;
-	case HVM_SYSENTER_CS:
-		return &v->sysenter_cs;
-	case HVM_SYSENTER_ESP:
-		return &v->sysenter_esp;
-	case HVM_SYSENTER_EIP:
-		return &v->sysenter_eip;
-	case HVM_FS_BASE:
-		return &v->fs.base;
-	case HVM_GS_BASE:
-		return &v->gs.base;
-	case HVM_KERNEL_GS_BASE:
-		return &v->kernel_gs_base;
-	case HVM_STAR:
-		return &v->star;
-	case HVM_LSTAR:
-		return &v->lstar;
-	case HVM_CSTAR:
-		return &v->cstar;
-	case HVM_SFMASK:
-		return &v->sfmask;
-	default:
-		return NULL;
-	}
+	return (u64 *)((u8 *)v + field[reg]);
 }
 
 u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg)
@@ -58,12 +44,10 @@ u64 svm_get(struct vcpu *vcpu, enum hvm_reg reg)
 		return read_dr(reg - HVM_DR0);
 	case HVM_TSC_AUX:
 		return rdmsr(MSR_TSC_AUX);
-	case HVM_INTR_SHADOW:
-		return s->vmcb->int_state & SVM_INTR_SHADOW;
 	case HVM_NMI_BLOCKED:
 		return s->nmi_blocked;
 	default:
-		return *field(s->vmcb, reg);
+		return *at(s->vmcb, reg);
 	}
 }
 
@@ -105,14 +89,11 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 	case HVM_TSC_AUX:
 		wrmsr(MSR_TSC_AUX, value);
 		return;
-	case HVM_INTR_SHADOW:
-		s->vmcb->int_state = value;
-		return;
 	case HVM_NMI_BLOCKED:
 		s->nmi_blocked = value;
 		return;
 	default:
-		*field(s->vmcb, reg) = value;
+		*at(s->vmcb, reg) = value;
 	}
 	/* An intercepted control-register write must flush what the instruction would have flushed. */
 	if (reg == HVM_CR0 || reg == HVM_CR3 || reg == HVM_CR4 || reg == HVM_EFER)
@@ -121,24 +102,13 @@ void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 
 static struct vmcb_segment *segment(struct vmcb *v, enum seg seg)
 {
-	switch (seg) {
-	case SEG_ES:
-		return &v->es;
-	case SEG_CS:
-		return &v->cs;
-	case SEG_SS:
-		return &v->ss;
-	case SEG_DS:
-		return &v->ds;
-	case SEG_FS:
-		return &v->fs;
-	case SEG_GS:
-		return &v->gs;
-	case SEG_LDTR:
-		return &v->ldtr;
-	default:
-		return &v->tr;
-	}
+	static const u16 offset[SEG_COUNT] = {
+		[SEG_ES] = offsetof(struct vmcb, es), [SEG_CS] = offsetof(struct vmcb, cs), [SEG_SS] = offsetof(struct vmcb, ss),
+		[SEG_DS] = offsetof(struct vmcb, ds), [SEG_FS] = offsetof(struct vmcb, fs), [SEG_GS] = offsetof(struct vmcb, gs),
+		[SEG_LDTR] = offsetof(struct vmcb, ldtr), [SEG_TR] = offsetof(struct vmcb, tr),
+	};
+
+	return (struct vmcb_segment *)((u8 *)v + offset[seg]);
 }
 
 /* The VMCB packs the attributes: bits 7:0 as in VMX, AVL, L, D/B, G follow at once. */
@@ -228,7 +198,6 @@ void svm_vcpu_reset(struct vcpu *vcpu)
 	v->dr7 = 0x400;
 	clear_breakpoints();
 	v->g_pat = PAT_RESET;
-	v->int_state = 0;
 	v->event_inj = 0;
 	s->nmi_blocked = s->stepping = false;
 }

@@ -31,9 +31,8 @@ void vmx_intercept_dr(struct vcpu *vcpu, bool on)
 	proc_control(vcpu, PROC_MOV_DR_EXITING, on);
 }
 
-static void inject(struct vcpu *vcpu)
+static noinline void inject(const struct hvm_event *e)
 {
-	struct hvm_event *e = &vcpu->event;
 	u64 info = e->vector | INTR_VALID;
 
 	switch (e->type) {
@@ -54,7 +53,6 @@ static void inject(struct vcpu *vcpu)
 		vmwrite(VMCS_ENTRY_ERROR_CODE, e->error);
 	}
 	vmwrite(VMCS_ENTRY_INTR_INFO, info);
-	e->type = HVM_EVENT_NONE;
 }
 
 /* An event whose delivery the exit cut short comes back into vcpu->event; software events run again. */
@@ -115,7 +113,7 @@ static void decode_exception(struct vcpu *vcpu, struct vmexit *exit)
 	if ((info >> INTR_TYPE_SHIFT & 7) == INTR_TYPE_INT1)
 		vcpu->regs.rip += exit->insn_len;
 	/* An entry with TF and an interrupt shadow wants the single-step trap pending (27.3.1.5). */
-	if (exit->exception.vector == VEC_DB && vcpu->regs.rflags & RFLAGS_TF && vmx_get(vcpu, HVM_INTR_SHADOW))
+	if (exit->exception.vector == VEC_DB && vcpu->regs.rflags & RFLAGS_TF && vcpu->regs.shadow)
 		vmwrite(VMCS_GUEST_PENDING_DEBUG, BIT(14));
 }
 
@@ -245,24 +243,23 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 {
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
 	struct guest_regs *r = &vcpu->regs;
-	struct hvm_event event = vcpu->event;
 
-	inject(vcpu);
+	if (vcpu->event.type != HVM_EVENT_NONE)
+		inject(&vcpu->event);
 	if (r->rip != x->rip)
-		vmwrite(VMCS_GUEST_RIP, r->rip);
+		vmwrite(VMCS_GUEST_RIP, x->rip = r->rip);
 	if (r->gpr[GPR_RSP] != x->rsp)
-		vmwrite(VMCS_GUEST_RSP, r->gpr[GPR_RSP]);
+		vmwrite(VMCS_GUEST_RSP, x->rsp = r->gpr[GPR_RSP]);
 	if (r->rflags != x->rflags)
-		vmwrite(VMCS_GUEST_RFLAGS, r->rflags);
-	x->rip = r->rip;
-	x->rsp = r->gpr[GPR_RSP];
-	x->rflags = r->rflags;
+		vmwrite(VMCS_GUEST_RFLAGS, x->rflags = r->rflags);
+	if (unlikely(x->interruptibility & INTERRUPTIBILITY_SHADOW && !r->shadow))
+		vmx_set_interruptibility(x, x->interruptibility & ~(u64)INTERRUPTIBILITY_SHADOW);
 	write_cr2(r->cr2);
 	mitigate();
-	switch (vmx_enter(r, x->launched, host_cpu_kick_word())) {
-	case VMX_ENTRY_KICKED: /* the event waits again */
-		vmwrite(VMCS_ENTRY_INTR_INFO, 0);
-		vcpu->event = event;
+	switch (vmx_enter(r, x->launched, vcpu->kick)) {
+	case VMX_ENTRY_KICKED: /* the event waits on */
+		if (vcpu->event.type != HVM_EVENT_NONE)
+			vmwrite(VMCS_ENTRY_INTR_INFO, 0);
 		exit->reason = VMEXIT_KICKED;
 		exit->raw = 0;
 		return;
@@ -272,10 +269,13 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 		return;
 	}
 	x->launched = true;
+	vcpu->event.type = HVM_EVENT_NONE;
 	r->cr2 = read_cr2();
 	x->rip = r->rip = vmread(VMCS_GUEST_RIP);
 	x->rsp = r->gpr[GPR_RSP] = vmread(VMCS_GUEST_RSP);
 	x->rflags = r->rflags = vmread(VMCS_GUEST_RFLAGS);
+	x->interruptibility = vmread(VMCS_GUEST_INTERRUPTIBILITY);
+	r->shadow = x->interruptibility & INTERRUPTIBILITY_SHADOW;
 	recover_event(vcpu);
 	decode(vcpu, exit);
 }

@@ -37,7 +37,6 @@ u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 {
 	u64 mask;
 
-	(void)vcpu;
 	switch (reg) {
 	case HVM_CR0: /* host-owned bits are read from the shadow */
 		mask = vmread(VMCS_CR0_MASK);
@@ -49,10 +48,8 @@ u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 		return read_dr(reg - HVM_DR0);
 	case HVM_DR6:
 		return read_dr6();
-	case HVM_INTR_SHADOW:
-		return (vmread(VMCS_GUEST_INTERRUPTIBILITY) & INTERRUPTIBILITY_SHADOW) != 0;
 	case HVM_NMI_BLOCKED:
-		return (vmread(VMCS_GUEST_INTERRUPTIBILITY) & INTERRUPTIBILITY_NMI) != 0;
+		return (vmx_vcpu(vcpu)->interruptibility & INTERRUPTIBILITY_NMI) != 0;
 	default:
 		return field[reg] ? vmread(field[reg]) : rdmsr(msr[reg]);
 	}
@@ -73,11 +70,10 @@ static void write_pdptes(struct vcpu *vcpu, u64 cr0, u64 loading)
 		vmwrite(VMCS_GUEST_PDPTE0 + 2 * i, pdptes[i]);
 }
 
-static void set_interruptibility(u64 bits, bool on)
+void vmx_set_interruptibility(struct vmx_vcpu *x, u64 value)
 {
-	u64 v = vmread(VMCS_GUEST_INTERRUPTIBILITY);
-
-	vmwrite(VMCS_GUEST_INTERRUPTIBILITY, on ? v | bits : v & ~bits);
+	x->interruptibility = value;
+	vmwrite(VMCS_GUEST_INTERRUPTIBILITY, value);
 }
 
 void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
@@ -118,11 +114,9 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 	case HVM_DR6:
 		asm volatile("mov %0, %%dr6" : : "r"(value));
 		break;
-	case HVM_INTR_SHADOW:
-		set_interruptibility(INTERRUPTIBILITY_SHADOW, value);
-		break;
 	case HVM_NMI_BLOCKED:
-		set_interruptibility(INTERRUPTIBILITY_NMI, value);
+		vmx_set_interruptibility(x, value ? x->interruptibility | INTERRUPTIBILITY_NMI :
+						    x->interruptibility & ~(u64)INTERRUPTIBILITY_NMI);
 		break;
 	default:
 		if (field[reg])
@@ -195,7 +189,7 @@ void vmx_vcpu_reset(struct vcpu *vcpu)
 	vmx_set_segment(vcpu, SEG_TR, &tr);
 	vmx_set_desc_table(vcpu, false, &table);
 	vmx_set_desc_table(vcpu, true, &table);
-	vmwrite(VMCS_GUEST_INTERRUPTIBILITY, 0);
+	vmx_set_interruptibility(x, 0);
 	vmwrite(VMCS_GUEST_ACTIVITY, 0);
 	vmwrite(VMCS_GUEST_PENDING_DEBUG, 0);
 	vmwrite(VMCS_GUEST_DEBUGCTL, 0);

@@ -16,6 +16,7 @@ struct vmx_vcpu {
 	u32 proc_controls, entry_controls;
 	/* What the VMCS holds, to write only what changed. */
 	u64 rip, rsp, rflags;
+	u64 interruptibility;
 };
 
 /* The controls of this machine, negotiated once by vmx_probe(). */
@@ -77,6 +78,8 @@ void vmx_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in
 void vmx_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out);
 void vmx_vcpu_reset(struct vcpu *vcpu);
 void vmx_dump(struct vcpu *vcpu);
+/* Also what the vCPU knows of it. */
+void vmx_set_interruptibility(struct vmx_vcpu *x, u64 value);
 
 /* run.c */
 void vmx_run(struct vcpu *vcpu, struct vmexit *exit);
