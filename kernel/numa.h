@@ -60,6 +60,12 @@ static inline unsigned numa_node_of_apic_id(u32 apic_id)
 	return 0;
 }
 
+static inline int numa_node_of_proximity(u32 domain)
+{
+	(void)domain;
+	return -1;
+}
+
 static inline u8 numa_distance(unsigned from, unsigned to)
 {
 	(void)from;

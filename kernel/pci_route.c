@@ -66,7 +66,7 @@ int pci_node(const struct pci_function *f)
 	unsigned count;
 	const struct aml_pci_root *root = climb(f, bridge, &count);
 
-	if (!IS_ENABLED(CONFIG_NUMA) || !root || !root->has_proximity)
+	if (!root || !root->has_proximity)
 		return -1;
 	return numa_node_of_proximity(root->proximity);
 }
