@@ -5,6 +5,7 @@
  *
  * One-shot timers: each comes once, never early. How late the median and the
  * last of them came is printed, in ticks of the TSC, for test_storm.py.
+ * sleep=1: it waits for them in HLT.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -23,8 +24,20 @@ static void on_timer(struct trap_frame *f)
 	apic_write(APIC_EOI, 0);
 }
 
+static void wait(bool sleep)
+{
+	irq_off();
+	while (sleep && !came)
+		asm volatile("sti; hlt; cli" : : : "memory");
+	irq_on();
+	while (!came)
+		asm volatile("pause" : : : "memory");
+	irq_off();
+}
+
 void test_main(void)
 {
+	bool sleep = option_number("sleep", 0);
 	struct cpuid rate = cpuid(0x40000010, 0);
 	u64 timers = option_number("timers", 50), early = 0, expected = (u64)COUNT * rate.eax / (rate.ebx ? rate.ebx : 1);
 
@@ -40,10 +53,7 @@ void test_main(void)
 
 		came = 0;
 		apic_write(APIC_TIMER_INIT, COUNT);
-		irq_on();
-		while (!came)
-			asm volatile("pause" : : : "memory");
-		irq_off();
+		wait(sleep);
 		early += came - start < expected;
 		/* Sorted as they come. */
 		for (at = i; at && late[at - 1] > came - start - expected; at--)

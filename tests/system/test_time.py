@@ -183,6 +183,21 @@ def test_tsc_not_corrected():
 
 
 @pytest.mark.full
+def test_rate_by_cpuid_is_refused():
+    """Bochs' CPUID 15h says 3.5 GHz of this model's TSC, which runs at `ips`, as the HPET shows."""
+    hz = 50000000
+    iso = node.margay_iso("cpuid15", {"vm0.conf": "name = none\n"}, {}, check=False)
+    cpu = "cpu: model=corei7_skylake_x, count=1, ips=%d, reset_on_triple_fault=0, ignore_bad_msrs=0" % hz
+    with node.start("cpuid15", "bochs", iso, extra=[cpu], timeout=300) as running:
+        run = node.Run(running, running.wait())
+    said = re.search(r"^margay: TSC: CPUID 15h says (\d+) Hz, (\d+) ppb more than the HPET, \+-\d+ ppb: not believed$",
+                     run.text, re.MULTILINE)
+    assert said and int(said[1]) == 3500000000 and abs(int(said[2]) / 1e9 - 69) < 0.001
+    taken = re.search(r"^margay: TSC (\d+) Hz by HPET, \+-(\d+) ppb, ", run.text, re.MULTILINE)
+    assert taken and abs(int(taken[1]) - hz) <= hz * int(taken[2]) / 1e9 + 1
+
+
+@pytest.mark.full
 @pytest.mark.slow
 def test_guest_on_skewed_tscs():
     """TSCs that are 100 ms apart: the guest is kept from the TSC, and kvm-clock is one clock all the same."""
