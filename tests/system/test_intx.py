@@ -1,15 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Line interrupts of PCI functions, shared within a VM and never between two,
-with Debian's own drivers. What goes over the network and what a disk holds is
-compared with the files behind them.
+with Debian's own drivers; and what the firmware's AML says of functions. What
+goes over the network and what a disk holds is compared with the files behind
+them.
 """
 
+import hashlib
 import itertools
 import os
+import random
 import re
+import socketserver
+import threading
 
 import margay_run
 import node
+import numa
+import pytest
 import test_passthrough as passthrough
 
 SENT = 2 << 20
@@ -72,3 +79,79 @@ def test_refused():
         running.expect(r"second: pci: 00:0a\.0 is of no use without its line interrupt: it is another VM's or the host's own, too")
         running.expect(r"Linux version")
         assert not re.search(r"first: pci: .* without", running.text)
+
+
+def test_node_of_root():
+    """Two root buses, of a node each: the guest's nodes of their functions are the machine's."""
+    roots = ["-device", "pxb-pcie,id=far,bus=pcie.0,bus_nr=128,numa_node=1", "-device", "pcie-root-port,id=below,bus=far,slot=1",
+             "-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("intx-node"),
+             "-device", "nvme,drive=data,serial=margay,bus=below", "-device", "pci-testdev,bus=pcie.0,addr=7"]
+    with numa.Machine("2,sockets=2,cores=1", [numa.Node("0", "768M"), numa.Node("1", "768M")]) as machine:
+        iso = node.margay_iso(
+            "intx-node", {"vm0.conf": node.vm_text("qemu", "margay.test=pci margay.drivers=nvme margay.disk=nvme0n1",
+                                                   memory="640M", memory_map="identity", cpus="2",
+                                                   pci="class:0108, 1b36:0005")},
+            {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")},
+        )
+        extra = machine.arguments + roots
+        with node.start("intx-node", "qemu", iso, memory=machine.memory, cpus=machine.cpus, extra=extra) as running:
+            done = node.finish(running)
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.has_line(r"margay-pci: 0000:[0-9a-f]+:00\.0 0x1b36 0x0010 driver=nvme node=1"), done.lines("^margay-pci: ")
+    assert done.has_line(r"margay-pci: 0000:00:07\.0 0x1b36 0x0005 driver= node=-1"), done.lines("^margay-pci: ")
+
+
+class Server(socketserver.ThreadingTCPServer):
+    """The other end of a network that reaches this machine: sends a file, or keeps what it gets."""
+
+    def __init__(self, data=None):
+        self.data, self.got = data, b""
+        super().__init__(("127.0.0.1", 0), None)
+        threading.Thread(target=self.serve_forever, daemon=True).start()
+
+    def __exit__(self, *exc):
+        self.shutdown()
+        super().__exit__(*exc)
+
+    @property
+    def port(self):
+        return self.server_address[1]
+
+    def finish_request(self, request, client_address):
+        if self.data is not None:
+            request.sendall(self.data)
+            return
+        part = request.recv(1 << 16)
+        while part and len(self.got) < SENT:
+            self.got += part
+            part = len(self.got) < SENT and request.recv(1 << 16)
+
+
+@pytest.mark.full
+def test_bochs():
+    """VT-x: a card and a disk on USB, both by line interrupts, with DMA; the routing is the registers' of a PIIX."""
+    image = passthrough.make_disk("intx-bochs")
+    # What a Bochs that was killed has left behind.
+    if os.path.exists(image + ".lock"):
+        os.remove(image + ".lock")
+    before = passthrough.sha256(image)
+    data = random.Random("intx-bochs").randbytes(1 << 20)
+    with Server(data) as down, Server() as up:
+        devices = [
+            "pci: enabled=1, chipset=i440fx, slot1=e1000, slot2=usb_xhci",
+            "e1000: enabled=1, mac=52:54:00:12:34:56, ethmod=slirp",
+            'usb_xhci: enabled=1, port3=disk, options3="speed:high, path:%s"' % image,
+        ]
+        done = node.run_guest(
+            "intx", "bochs", "margay.test=pci margay.drivers=e1000,sd_mod,usb_storage,xhci_pci margay.disk=sda margay.net=eth0 "
+            "margay.peer=10.0.2.2:%d:%d" % (down.port, up.port), initrd="initrd-drivers", extra=devices,
+            vm={"memory_map": "identity", "pci": "8086:100e, class:0c03"},
+        )
+        got = up.got
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.facts["down"].split()[0] == hashlib.sha256(data).hexdigest()
+    assert done.facts["up"].split()[0] == hashlib.sha256(got).hexdigest()
+    for action in ("eth0", "xhci"):
+        assert sum(lines_of(done, action).values()) > 100, done.lines("^margay-interrupt: ")
+    assert done.facts["sum"].split()[0] == before
+    assert passthrough.sha256(image, 4 << 20) == done.facts["wrote"].split()[0]
