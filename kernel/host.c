@@ -344,9 +344,9 @@ void host_panic_report(void (*fn)(void))
 	panic_set_report(fn);
 }
 
-bool host_pci_info(unsigned i, bool sizes, struct pci_info *out)
+bool host_pci_info(unsigned i, struct pci_info *out)
 {
-	return IS_ENABLED(CONFIG_PCI) && pci_info(i, sizes, out);
+	return IS_ENABLED(CONFIG_PCI) && pci_info(i, out);
 }
 
 void host_console_drain(void)

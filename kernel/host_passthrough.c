@@ -45,6 +45,11 @@ int host_pci_take_back(unsigned index)
 	return pci_take_back(pci_get(index));
 }
 
+int host_pci_reset(unsigned index)
+{
+	return pci_reset(pci_get(index));
+}
+
 bool host_pci_ecam(u64 *base, u8 *last_bus)
 {
 	const struct mcfg_info *mcfg = acpi_mcfg();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What vmm/host.h says of PCI, over the kernel: as kernel/host.c. */
-#include "kernel/pci_function.h"
+#include "kernel/pci.h"
 #include "kernel/pci_route.h"
 #include "vmm/host.h"
 
@@ -15,16 +15,11 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .extended = f->extended,
 		.node = pci_node(f),
 	};
-	static_assert(HOST_PCI_BARS == PCI_BARS, "the same");
-	for (unsigned k = 0; k < PCI_BARS; k++) {
-		out->bar[k].base = pci_bar_base(f, k);
-		out->bar[k].size = f->bar_shift[k] ? BIT(f->bar_shift[k]) : 0;
-		out->bar[k].flags = (u8)(f->bar[k] - out->bar[k].base);
+	static_assert(HOST_PCI_BARS == PCI_INFO_BARS, "the same");
+	for (unsigned k = 0; k < HOST_PCI_BARS; k++) {
+		out->bar[k].base = f->bar[k].base;
+		out->bar[k].size = f->bar[k].size;
+		out->bar[k].flags = f->bar[k].flags;
 	}
 	return true;
-}
-
-const char *host_pci_unfit(unsigned index)
-{
-	return pci_unfit(pci_get(index));
 }

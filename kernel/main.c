@@ -160,7 +160,7 @@ static void boot_cpu_main(void)
 	init_console_interrupt();
 	if (IS_ENABLED(CONFIG_GDB))
 		gdb_port_init(&cmdline);
-	pci_init(acpi_mcfg());
+	pci_init(acpi_mcfg(), &bootinfo);
 	poweroff_init();
 	modules_init(&bootinfo);
 	clock_refine();

@@ -143,6 +143,13 @@ static u32 read_for_walk(void *ctx, u16 offset)
 	return pci_read(f->address, offset, 4);
 }
 
+static void write_for_sizes(void *ctx, u16 offset, u32 value)
+{
+	const struct pci_function *f = ctx;
+
+	pci_write(f->address, offset, 4, value);
+}
+
 static void describe(struct pci_function *f)
 {
 	const struct pcicap_reader reader = { read_for_walk, f, f->extended };
@@ -190,8 +197,11 @@ static bool probe(struct pci_address a, bool *multi)
 	f->extended = map_bus(a.segment, a.bus) && pcicap_find(&reader, PCI_CAP_EXP, false) &&
 		      pci_read(a, 0x100, 4) != CONFIG_NONE;
 	describe(f);
-	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		pci_prepare(f);
+	if (IS_ENABLED(CONFIG_PCI_INFO)) {
+		reader.extended = f->extended;
+		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->class_code, f->bar);
+	}
+	pci_keep_quiet(f);
 	return true;
 }
 
@@ -222,9 +232,10 @@ static void scan_other_segments(void)
 	}
 }
 
-void pci_init(const struct mcfg_info *mcfg)
+void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 {
 	ecam = mcfg;
+	pci_place_init(mcfg, bi);
 	for (unsigned bus = 0; bus < 256; bus++)
 		scan_bus(0, (u8)bus);
 	scan_other_segments();
@@ -240,13 +251,6 @@ const struct pci_function *pci_get(unsigned i)
 	return i < nr_functions ? &functions[i] : NULL;
 }
 
-static void write_for_info(void *ctx, u16 offset, u32 value)
-{
-	const struct pci_function *f = ctx;
-
-	pci_write(f->address, offset, 4, value);
-}
-
 static void add_place(const struct pci_function *f, struct pci_info *out)
 {
 	struct aml_pci_route route;
@@ -258,7 +262,7 @@ static void add_place(const struct pci_function *f, struct pci_info *out)
 	out->line = out->has_line ? route.gsi : 0;
 }
 
-bool pci_info(unsigned i, bool sizes, struct pci_info *out)
+bool pci_info(unsigned i, struct pci_info *out)
 {
 	const struct pci_function *f = pci_get(i);
 	struct pcicap_reader reader;
@@ -273,7 +277,10 @@ bool pci_info(unsigned i, bool sizes, struct pci_info *out)
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		add_place(f, out);
-	pciinfo_read(&reader, sizes ? write_for_info : NULL, out);
+	memcpy(out->bar, f->bar, sizeof(out->bar));
+	pciinfo_read(&reader, out);
+	if (!out->problem)
+		out->problem = pci_misplaced(f);
 	return true;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the host does to PCI functions beside finding them: it sizes their BARs
- * once, keeps quiet what no VM has, and takes back what one had.
+ * What the host does to PCI functions beside finding them: it keeps quiet what
+ * no VM has, and takes back what one had.
  */
 #ifndef KERNEL_PCI_FUNCTION_H
 #define KERNEL_PCI_FUNCTION_H
@@ -9,8 +9,14 @@
 #include "kernel/pci.h"
 #include "kernel/pcicap.h"
 
-/* At boot, for each function: no bus mastering, no interrupt, BARs sized. Bridges are left alone. */
-void pci_prepare(struct pci_function *f);
+/*
+ * At boot, for each function: neither bus mastering, which firmware may have
+ * left on for memory that is another's now, nor interrupts. Left alone are
+ * bridges and system devices (an IOMMU, an interrupt controller), which work
+ * for the others; of a display only the interrupts are masked, for its picture may come
+ * from memory.
+ */
+void pci_keep_quiet(const struct pci_function *f);
 
 /*
  * Ends what a function does: bus master and all interrupts off, and nothing
@@ -19,16 +25,37 @@ void pci_prepare(struct pci_function *f);
 int pci_quiet(const struct pci_function *f);
 
 /*
- * The same, then the strongest reset that hurts no other function: FLR (PCI
- * Express 6.6.2, Advanced Features 2.2), else D3hot and back (PCI PM 1.2,
- * 5.4.1), else none; what the host has set up is there again after it.
+ * The strongest reset that hurts no other function: FLR (PCI Express 6.6.2,
+ * Advanced Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1). Addresses,
+ * and what belongs to the path, are there again after it; decoding, bus master
+ * and interrupts are off. Takes 100 ms. 0; -ENODEV: it has none, and is just
+ * quiet; -EIO: it does not come back, or does not obey.
  */
-int pci_take_back(const struct pci_function *f);
+int pci_reset(const struct pci_function *f);
 
-/* Why no VM may have the function, in words that end a sentence about it; NULL: one may. */
-const char *pci_unfit(const struct pci_function *f);
+/* When its VM has ended: quiet and, where it has a reset, reset. Decoding is as it was. As pci_quiet(). */
+int pci_take_back(const struct pci_function *f);
 
 /* Fills cap[] as pcicap_walk() does. */
 unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem);
+
+/* Offset of a standard capability; 0: it has none. */
+u16 pci_find_cap(const struct pci_function *f, u16 id);
+
+/* Clears and sets bits of a 16-bit register, which is written only if that changes it. */
+void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
+
+void pci_delay_ms(unsigned ms);
+
+/* What BARs may lie over (pci_misplaced()); both stay where they are. */
+#if IS_ENABLED(CONFIG_PCI_INFO)
+void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
+#else
+static inline void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
+{
+	(void)mcfg;
+	(void)bi;
+}
+#endif
 
 #endif

@@ -41,6 +41,7 @@ static unsigned read_bar(const struct pcicap_reader *r, write_fn write32, u16 at
 	u32 low = get(r, at);
 	u64 address_bits = low & BAR_IO ? 0xfffffffcu : 0xfffffff0u;
 
+	bar->flags = (u8)(low & ~address_bits);
 	bar->io = low & BAR_IO;
 	bar->wide = !bar->io && (low & BAR_TYPE) == BAR_WIDE && !last;
 	bar->prefetch = !bar->io && low & BAR_PREFETCH;
@@ -52,7 +53,8 @@ static unsigned read_bar(const struct pcicap_reader *r, write_fn write32, u16 at
 
 		if (bar->wide)
 			mask |= (u64)mask_of(r, write32, (u16)(at + 4), 0xffffffff) << 32;
-		bar->size = size_of(mask);
+		/* Ports have 16 bits, whatever the register takes. */
+		bar->size = size_of(bar->io ? mask & 0xffff : mask);
 	}
 	bar->there = bar->size || bar->base;
 	bar->wanting = bar->size && !bar->base;
@@ -68,17 +70,19 @@ static void read_rom(const struct pcicap_reader *r, write_fn write32, u16 at, st
 	bar->there = bar->size || bar->base;
 }
 
-static void read_bars(const struct pcicap_reader *r, write_fn write32, struct pci_info *out)
+void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value), u8 header_type, u32 class_code,
+		  struct pci_bar bar[PCI_INFO_BARS])
 {
-	unsigned count = out->header_type == 0 ? 6 : out->header_type == 1 ? 2 : 0;
+	unsigned count = header_type == 0 ? 6 : header_type == 1 ? 2 : 0;
 	u32 command = get(r, REG_COMMAND) & 0xffff; /* status bits are cleared by writing ones */
+	write_fn write32 = class_code >> 8 == PCI_CLASS_HOST_BRIDGE ? NULL : write;
 
 	if (write32)
 		write32(r->ctx, REG_COMMAND, command & ~COMMAND_DECODE);
 	for (unsigned i = 0; i < count;)
-		i += read_bar(r, write32, (u16)(REG_BAR0 + 4 * i), i == count - 1, &out->bar[i]);
+		i += read_bar(r, write32, (u16)(REG_BAR0 + 4 * i), i == count - 1, &bar[i]);
 	if (count)
-		read_rom(r, write32, out->header_type ? REG_ROM_BRIDGE : REG_ROM, &out->bar[PCI_INFO_ROM]);
+		read_rom(r, write32, header_type ? REG_ROM_BRIDGE : REG_ROM, &bar[PCI_INFO_ROM]);
 	if (write32)
 		write32(r->ctx, REG_COMMAND, command);
 }
@@ -129,8 +133,7 @@ static void read_extended(const struct pcicap_reader *r, u16 id, u16 at, struct 
 	}
 }
 
-void pciinfo_read(const struct pcicap_reader *reader, void (*write32)(void *ctx, u16 offset, u32 value),
-		  struct pci_info *out)
+void pciinfo_read(const struct pcicap_reader *reader, struct pci_info *out)
 {
 	struct pcicap cap[64];
 	unsigned n = pcicap_walk(reader, cap, ARRAY_SIZE(cap), &out->problem);
@@ -138,7 +141,6 @@ void pciinfo_read(const struct pcicap_reader *reader, void (*write32)(void *ctx,
 	out->pin = (u8)(get(reader, REG_INTERRUPT) >> 8);
 	if (out->pin > 4)
 		out->pin = 0;
-	read_bars(reader, out->class_code >> 8 == 0x0600 ? NULL : write32, out);
 	for (unsigned i = 0; i < MIN(n, ARRAY_SIZE(cap)); i++) {
 		if (cap[i].extended)
 			read_extended(reader, cap[i].id, cap[i].offset, out);

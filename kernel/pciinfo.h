@@ -11,12 +11,15 @@
 #include "kernel/pcicap.h"
 
 /*
- * Fills everything of *out but address, IDs, class, header type and buses, which
- * the caller has set. write32: NULL, and sizes stay 0; else BARs are sized, for
- * which the function decodes no address for a moment: nobody may use it. What
- * was in its registers is there again afterwards. Bridges to the host are left alone.
+ * Reads the BARs of a function with this header type and class, and asks for
+ * their sizes, for which it decodes no address for a moment: nobody may use it.
+ * What was in its registers is there again afterwards. Bridges to the host are
+ * only read. bar[]: zeroed by the caller.
  */
-void pciinfo_read(const struct pcicap_reader *reader, void (*write32)(void *ctx, u16 offset, u32 value),
-		  struct pci_info *out);
+void pciinfo_bars(const struct pcicap_reader *reader, void (*write)(void *ctx, u16 offset, u32 value), u8 header_type,
+		  u32 class_code, struct pci_bar bar[PCI_INFO_BARS]);
+
+/* Fills everything of *out but address, IDs, class, header type, buses and BARs, which the caller has set. */
+void pciinfo_read(const struct pcicap_reader *reader, struct pci_info *out);
 
 #endif

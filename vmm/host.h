@@ -200,12 +200,8 @@ void host_timer_cancel(struct host_timer *timer);
 
 /* ---- PCI ------------------------------------------------------------------ */
 
-/*
- * The i-th function of the machine, in address order; false past the last.
- * sizes: of its BARs, too, for which the function is switched off for a moment:
- * only while no VM runs.
- */
-bool host_pci_info(unsigned i, bool sizes, struct pci_info *out);
+/* The i-th function of the machine, in address order; false past the last. From any CPU, used or not. */
+bool host_pci_info(unsigned i, struct pci_info *out);
 
 /* ---- the hardware check ---------------------------------------------------- */
 

@@ -24,9 +24,6 @@ struct host_pci_function {
 /* The i-th function of the machine, in address order; false past the last. */
 bool host_pci_function(unsigned i, struct host_pci_function *out);
 
-/* Why no VM may have a function, in words that end a sentence about it; NULL: one may. */
-const char *host_pci_unfit(unsigned index);
-
 /* Configuration space of function `index`: aligned accesses of 1, 2 or 4 bytes. */
 u32 host_pci_read(unsigned index, u16 offset, unsigned size);
 void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value);
@@ -46,6 +43,13 @@ unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max);
  * -EIO: it does not obey, and may still write to memory.
  */
 int host_pci_take_back(unsigned index);
+
+/*
+ * Resets the function for its guest, which takes 100 ms: addresses, and what
+ * belongs to the path, are there again; the rest is as after a reset, but that
+ * line interrupts stay off. 0; -ENODEV: it has no reset; -EIO: it does not come back.
+ */
+int host_pci_reset(unsigned index);
 
 /* Where the machine's extended configuration space of segment 0 is, bus 0 first; false: nowhere. */
 bool host_pci_ecam(u64 *base, u8 *last_bus);

@@ -351,7 +351,7 @@ static void start(void)
 	say("the node:");
 	report_node(say);
 	say("its PCI functions:");
-	report_pci(say, true);
+	report_pci(say);
 	if (able)
 		propose_vm_file();
 	say("result: able=%s ok=%u missing=%u off=%u unknown=%u", able ? "yes" : "no", counts[OK], counts[MISSING], counts[OFF],

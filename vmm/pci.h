@@ -3,6 +3,7 @@
 #ifndef VMM_PCI_H
 #define VMM_PCI_H
 
+#include "vmm/config.h"
 #include "vmm/host.h"
 
 #define VM_PCI_FUNCTIONS 16
@@ -33,5 +34,17 @@ struct vm_pci {
 		s8 line; /* -1: no line interrupt */
 	} intx[VM_PCI_FUNCTIONS]; /* by function */
 };
+
+/* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
+bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);
+#else
+static inline bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
+{
+	(void)i;
+	(void)name;
+	return false;
+}
+#endif
 
 #endif

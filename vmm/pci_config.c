@@ -11,7 +11,11 @@ enum {
 	COMMAND_IO = BIT(0), COMMAND_MEMORY = BIT(1), COMMAND_MASTER = BIT(2), COMMAND_NO_INTX = BIT(10), INTERRUPT_PIN = 0xff00,
 	ROM_ENABLE = BIT(0),
 	BAR_IO = BIT(0), BAR_TYPE = BIT(1) | BIT(2), BAR_64 = BIT(2),
-	CAP_MSI = 0x05, CAP_VENDOR = 0x09, CAP_MSIX = 0x11, EXT_VENDOR = 0x0b,
+	CAP_PM = 0x01, CAP_MSI = 0x05, CAP_VENDOR = 0x09, CAP_EXPRESS = 0x10, CAP_MSIX = 0x11, CAP_AF = 0x13, EXT_VENDOR = 0x0b,
+	EXPRESS_VERSION = 0xf, EXPRESS_1_SIZE = 0x14, /* of an endpoint (PCI Express Base 1.1, 7.8) */
+	PM_CONTROL = 4, PM_STATE = 3, PM_NO_SOFT_RESET = BIT(3),
+	EXPRESS_CAPS = 4, EXPRESS_HAS_FLR = BIT(28), EXPRESS_CONTROL = 8, EXPRESS_FLR = BIT(15),
+	AF_HAS_FLR = BIT(25), AF_CONTROL = 4, AF_FLR = BIT(0),
 	MSI_ENABLE = BIT(16), MSI_64 = BIT(23), MSI_MASKS = BIT(24),
 };
 
@@ -88,10 +92,23 @@ static bool add_bars(struct pci_config *c)
 	return ok && add_value(c, REG_ROM, 0, 0, 0);
 }
 
+/* Where the next capability begins: what one says of its own size must not reach over it. */
+static u16 limit_of(const struct pci_config_cap *caps, unsigned nr, const struct pci_config_cap *cap)
+{
+	u16 limit = space_end(cap->offset);
+
+	for (unsigned i = 0; i < nr; i++)
+		if (caps[i].offset > cap->offset && caps[i].offset < limit)
+			limit = caps[i].offset;
+	return limit;
+}
+
 static u16 cap_size(const struct pci_config *c, const struct pci_config_cap *cap, const struct pci_cap_rule *rule)
 {
 	u32 head = c->io.read(c->io.ctx, cap->offset, 4);
 
+	if (!cap->extended && cap->id == CAP_EXPRESS && (head >> 16 & EXPRESS_VERSION) < 2)
+		return EXPRESS_1_SIZE;
 	if (rule->size)
 		return rule->size;
 	if (!cap->extended && cap->id == CAP_MSI)
@@ -100,26 +117,38 @@ static u16 cap_size(const struct pci_config *c, const struct pci_config_cap *cap
 		return MAX((u16)(head >> 16 & 0xff), 4);
 	if (cap->extended && cap->id == EXT_VENDOR && cap->offset + 8 <= CONFIG_END)
 		return MAX((u16)(c->io.read(c->io.ctx, (u16)(cap->offset + 4), 4) >> 20), 8);
-	return 4;
+	/* Nobody knows: up to the next one. */
+	return CONFIG_END;
 }
 
 /* The guest's own message; its mask bits are the device's. */
-static bool add_msi(struct pci_config *c, u16 at)
+static bool add_msi(struct pci_config *c, u16 at, u16 limit)
 {
 	u32 head = c->io.read(c->io.ctx, at, 4);
 	u16 data = at + (head & MSI_64 ? 12 : 8);
 
-	if (c->msi || data + 4 > STANDARD_END || !add_value(c, at + 4, 0, ~3u, 0) ||
+	if (c->msi || data + (head & MSI_MASKS ? 8 : 4) > limit || !add_value(c, at + 4, 0, ~3u, 0) ||
 	    (head & MSI_64 && !add_value(c, at + 8, 0, ~0u, 0)) || !add_value(c, data, 0, 0xffff, 0))
 		return false;
 	c->msi = at;
 	return !(head & MSI_MASKS) || add(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
 }
 
-static bool add_cap(struct pci_config *c, const struct pci_config_cap *cap, const struct pci_cap_rule *rule, u32 next)
+static void note(struct pci_config *c, const struct pci_config_cap *cap)
+{
+	u16 *at = cap->id == CAP_MSIX ? &c->msix : cap->id == CAP_EXPRESS ? &c->express : cap->id == CAP_PM ? &c->pm :
+		  cap->id == CAP_AF ? &c->af : NULL;
+
+	if (at && !*at)
+		*at = cap->offset;
+}
+
+/* False where it cannot be mediated: too many rules, or another capability lies where one of them is due. */
+static bool add_cap(struct pci_config *c, const struct pci_config_cap *cap, const struct pci_cap_rule *rule, u16 limit, u32 next)
 {
 	u32 mask = cap->extended ? NEXT_EXTENDED : NEXT_STANDARD;
 	struct pci_rule head = { 0, ~0u, 0, 0, 0 };
+	u16 size = cap_size(c, cap, rule);
 	struct pci_field *f;
 
 	for (unsigned i = 0; i < rule->nr_rules; i++)
@@ -131,38 +160,42 @@ static bool add_cap(struct pci_config *c, const struct pci_config_cap *cap, cons
 		return false;
 	/* Off, whatever the host has: both kinds of messages have their enable bits in the head. */
 	f->value = next;
-	for (unsigned i = 0; i < rule->nr_rules; i++)
-		if (rule->rules[i].offset && !add(c, cap->offset, &rule->rules[i]))
+	for (unsigned i = 0; i < rule->nr_rules; i++) {
+		u16 offset = rule->rules[i].offset;
+
+		if (offset && offset < size && (cap->offset + offset >= limit || !add(c, cap->offset, &rule->rules[i])))
 			return false;
-	if (!cap->extended && cap->id == CAP_MSIX && !c->msix)
-		c->msix = cap->offset;
-	return cap->extended || cap->id != CAP_MSI || add_msi(c, cap->offset);
+	}
+	if (!cap->extended)
+		note(c, cap);
+	return cap->extended || cap->id != CAP_MSI || add_msi(c, cap->offset, limit);
 }
 
 /* Backwards, so that each knows the next one that is shown. */
-static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, unsigned nr)
+static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, unsigned count)
 {
 	u32 next_standard = 0, next_extended = 0;
 	bool ok = true;
 
-	while (ok && nr--) {
+	for (unsigned nr = count; ok && nr--;) {
 		const struct pci_config_cap *cap = &caps[nr];
 		const struct pci_cap_rule *rule = pci_cap_rule(cap->id, cap->extended);
 		bool hidden = rule->area == PCI_AREA_HIDDEN;
+		u16 limit = limit_of(caps, count, cap);
 
 		c->area[c->nr_areas].start = cap->offset;
-		c->area[c->nr_areas].end = (u16)MIN(ALIGN_UP(cap->offset + cap_size(c, cap, rule), 4), space_end(cap->offset));
+		c->area[c->nr_areas].end = (u16)MIN(ALIGN_UP(cap->offset + cap_size(c, cap, rule), 4), limit);
 		c->area[c->nr_areas++].area = rule->area;
 		if (cap->extended) {
 			/* The list begins at 0x100: what is hidden there stays as a place holder without an ID. */
 			if (hidden && cap->offset == STANDARD_END)
 				ok = add_value(c, cap->offset, 0, 0, next_extended << 20);
 			else if (!hidden)
-				ok = add_cap(c, cap, rule, next_extended << 20);
+				ok = add_cap(c, cap, rule, limit, next_extended << 20);
 			if (!hidden)
 				next_extended = cap->offset;
 		} else if (!hidden) {
-			ok = add_cap(c, cap, rule, next_standard << 8);
+			ok = add_cap(c, cap, rule, limit, next_standard << 8);
 			next_standard = cap->offset;
 		}
 	}
@@ -189,6 +222,13 @@ int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const 
 	}
 	ok = ok && add_bars(c) && add_caps(c, caps, nr_caps);
 	return ok ? 0 : -ENOSPC;
+}
+
+void pci_config_clear(struct pci_config *c)
+{
+	c->nr_fields = 0;
+	c->msi = 0;
+	c->msix = 0;
 }
 
 static bool valid(const struct pci_config *c, u16 offset, unsigned size)
@@ -235,10 +275,28 @@ static unsigned changed(const struct pci_config *c, u16 offset)
 	return c->msix && offset == c->msix ? PCI_CHANGED_MSIX : 0;
 }
 
+static bool has(const struct pci_config *c, unsigned offset, u32 bit)
+{
+	return c->io.read(c->io.ctx, (u16)offset, 4) & bit;
+}
+
+/* FLR, or back from D3hot where that resets; `before`: the register's own bits, which have changed since. */
+static bool asks_reset(const struct pci_config *c, const struct pci_field *f, u32 written, u32 before)
+{
+	u16 offset = f->rule.offset;
+
+	if (c->express && offset == c->express + EXPRESS_CONTROL)
+		return written & EXPRESS_FLR && has(c, c->express + EXPRESS_CAPS, EXPRESS_HAS_FLR);
+	if (c->af && offset == c->af + AF_CONTROL)
+		return written & AF_FLR && has(c, c->af, AF_HAS_FLR);
+	return c->pm && offset == c->pm + PM_CONTROL && (before & PM_STATE) == PM_STATE && !(f->value & PM_STATE) &&
+	       !has(c, offset, PM_NO_SOFT_RESET);
+}
+
 unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 value)
 {
 	struct pci_field *f;
-	u32 lanes, bits;
+	u32 lanes, bits, before;
 
 	if (!valid(c, offset, size))
 		return 0;
@@ -250,6 +308,7 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 		return 0;
 	}
 	value <<= (offset & 3) * 8;
+	before = f->value;
 	bits = f->rule.keep & lanes;
 	f->value = (f->value & ~bits) | (value & bits);
 	bits = f->rule.write & lanes;
@@ -258,7 +317,14 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 
 		c->io.write(c->io.ctx, f->rule.offset, 4, (old & ~bits) | (value & bits));
 	}
-	return changed(c, f->rule.offset);
+	return changed(c, f->rule.offset) | (asks_reset(c, f, value & lanes, before) ? PCI_CHANGED_RESET : 0);
+}
+
+bool pci_config_master_gated(const struct pci_config *c)
+{
+	const struct pci_field *f = find(c, REG_COMMAND);
+
+	return f && f->rule.keep & COMMAND_MASTER;
 }
 
 void pci_config_gate_master(struct pci_config *c, bool closed)
@@ -266,7 +332,7 @@ void pci_config_gate_master(struct pci_config *c, bool closed)
 	struct pci_field *f = find(c, REG_COMMAND);
 	u32 device = c->io.read(c->io.ctx, REG_COMMAND, 2), wanted;
 
-	if (closed == !!(f->rule.keep & COMMAND_MASTER))
+	if (!f || closed == pci_config_master_gated(c))
 		return;
 	f->rule.pass ^= COMMAND_MASTER;
 	f->rule.write ^= COMMAND_MASTER;
@@ -282,7 +348,7 @@ bool pci_config_master_waits(const struct pci_config *c)
 {
 	const struct pci_field *f = find(c, REG_COMMAND);
 
-	return f->rule.keep & f->value & COMMAND_MASTER;
+	return f && f->rule.keep & f->value & COMMAND_MASTER;
 }
 
 bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)

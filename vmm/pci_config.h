@@ -39,7 +39,7 @@ struct pci_config {
 	struct pci_config_io io;
 	struct pci_config_bar bar[PCI_CONFIG_BARS];
 	bool extended;
-	u16 msi, msix; /* offsets of these capabilities; 0: none */
+	u16 msi, msix, express, pm, af; /* offsets of these capabilities; 0: none */
 	unsigned nr_fields, nr_areas;
 	struct pci_field {
 		struct pci_rule rule; /* offset within the configuration space */
@@ -55,13 +55,18 @@ struct pci_config {
 #define PCI_CHANGED_DECODE BIT(0) /* where BARs are */
 #define PCI_CHANGED_MSI BIT(1)
 #define PCI_CHANGED_MSIX BIT(2)
+#define PCI_CHANGED_RESET BIT(3) /* the guest has asked for one: to be done, then pci_config_init() again */
 
 /*
  * intx: its line interrupt is passed through. caps: in list order, standard ones
- * first. 0; -ENOSPC: they are too many, or run out of their space.
+ * first. 0; -ENOSPC: they are too many, run out of their
+ * space or lie over each other.
  */
 int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars,
 		    bool extended, bool intx, const struct pci_config_cap *caps, unsigned nr_caps);
+
+/* As one that decodes nothing and sends nothing, for a device that is gone. */
+void pci_config_clear(struct pci_config *c);
 
 /* Aligned accesses of 1, 2 or 4 bytes below 4096 (256 where `extended` is false); others read as ones, or do nothing. */
 u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size);
@@ -73,6 +78,7 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
  * Opened again, the device has the guest's. Open at first.
  */
 void pci_config_gate_master(struct pci_config *c, bool closed);
+bool pci_config_master_gated(const struct pci_config *c); /* closed? */
 /* The gate is closed, and the guest's bit is on. */
 bool pci_config_master_waits(const struct pci_config *c);
 

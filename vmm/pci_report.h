@@ -1,20 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Pure module: a PCI function in words, and whether it can be given to a VM:
- * what design and docs/operating.md ask of one. Its lines are the monitor
- * console's and the hardware check's.
- */
+/* Pure module: a PCI function in words: the lines of the monitor's `pci` and of the hardware check. */
 #ifndef VMM_PCI_REPORT_H
 #define VMM_PCI_REPORT_H
 
 #include <margay/pci.h>
 
-enum pci_fitness { PCI_FIT, PCI_FIT_BUT, PCI_UNFIT };
-
 #define PCI_REPORT_TEXT 240
-
-/* Can the function be given to a VM? Why not, or with what restriction, in `why`; "" when nothing is wrong. */
-enum pci_fitness pci_fitness(const struct pci_info *f, char why[PCI_REPORT_TEXT]);
 
 /* What the class is called; the base class where the subclass is not known; never NULL. */
 const char *pci_class_name(u32 class_code);

@@ -18,7 +18,7 @@ const struct pci_rule pci_header_rules[] = {
 	 */
 	{ 0x04, ALL & ~0x403u, 0xf9000147, 0xf9000000, 0x403 },
 	{ 0x08, ALL, 0, 0, 0 },              /* class */
-	{ 0x0c, BITS(31, 16), 0, 0, 0xffff }, /* cache line size, latency timer: firmware's are right for the bus; no BIST */
+	{ 0x0c, BITS(31, 8), 0, 0, 0xff }, /* cache line size, latency timer: firmware's are right for the bus; no BIST */
 	{ 0x28, ALL, 0, 0, 0 },
 	{ 0x2c, ALL, 0, 0, 0 },              /* subsystem */
 	{ 0x38, 0, 0, 0, 0 },
@@ -27,7 +27,10 @@ const struct pci_rule pci_header_rules[] = {
 const unsigned pci_nr_header_rules = ARRAY_SIZE(pci_header_rules);
 
 static const struct pci_rule pm[] = {
-	/* D3 would lose the BARs and messages that the host has set: the guest's power state is its own, the device stays in D0. */
+	/*
+	 * D3 would lose the BARs and messages that the host has set: the guest's power state is its own, the device stays in
+	 * D0. Where coming back from D3 resets it, it is reset then.
+	 */
 	{ 4, ALL & ~0x103u, 0x9e00, 0x8000, 0x103 },
 };
 
@@ -37,8 +40,10 @@ static const struct pci_rule vpd[] = {
 };
 
 static const struct pci_rule express[] = {
-	{ 0x04, ALL & ~PART(28), 0, 0, 0 }, /* no FLR: it would lose what the host has set */
-	/* The payload size fits the path; phantom functions and auxiliary power are not the guest's. */
+	/*
+	 * FLR is the host's to do, when the guest asks for it (PCI_CHANGED_RESET). The payload size fits the path; phantom
+	 * functions and auxiliary power are not the guest's.
+	 */
 	{ 0x08, ALL & ~0x86e0u, 0x000f791f, 0x000f0000, 0x06e0 },
 	{ 0x10, BITS(31, 16), 0, 0, 0x0fcb }, /* the link's other end is the host's: no ASPM, no retraining */
 	{ 0x28, ALL & ~0x7400u, 0x035f, 0, 0x7400 }, /* LTR, OBFF, 10-bit tags: as the link */
@@ -55,8 +60,7 @@ static const struct pci_rule msix[] = {
 };
 
 static const struct pci_rule af[] = {
-	{ 0, ALL & ~PART(25), 0, 0, 0 }, /* no FLR, as in the PCI Express capability */
-	{ 4, PART(8), 0, 0, 0 },
+	{ 4, PART(8), 0, 0, 0 }, /* FLR as in the PCI Express capability */
 };
 
 #define RULES(a) ARRAY_SIZE(a), a
@@ -65,9 +69,13 @@ static const struct pci_cap_rule caps[] = {
 	{ 0x01, false, PCI_AREA_READ, 8, RULES(pm) },
 	{ 0x03, false, PCI_AREA_READ, 8, RULES(vpd) },
 	{ 0x05, false, PCI_AREA_READ, 0, RULES(msi) },
+	{ 0x07, false, PCI_AREA_READ, 8, 0, NULL }, /* PCI-X: the bus' */
 	{ 0x09, false, PCI_AREA_DIRECT, 0, 0, NULL }, /* the vendor's own, which its driver knows */
+	{ 0x0a, false, PCI_AREA_READ, 4, 0, NULL }, /* where the debug port is */
+	{ 0x0d, false, PCI_AREA_READ, 8, 0, NULL }, /* subsystem IDs */
 	{ 0x10, false, PCI_AREA_READ, 0x3c, RULES(express) },
 	{ 0x11, false, PCI_AREA_READ, 12, RULES(msix) },
+	{ 0x12, false, PCI_AREA_READ, 8, 0, NULL }, /* another way to registers of a BAR (SATA) */
 	{ 0x13, false, PCI_AREA_READ, 8, RULES(af) },
 	{ 0x14, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* enhanced allocation: ranges beside the BARs, which the host does not map */
 	{ 0x15, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* flattening portal bridge: not without the bridge */

@@ -28,7 +28,7 @@ struct pci_cap_rule {
 	u16 id;
 	bool extended;
 	enum pci_area area;
-	u16 size; /* bytes; 0: see pci_cap_size() */
+	u16 size; /* bytes; 0: it says so itself, or up to the next one */
 	u8 nr_rules;
 	const struct pci_rule *rules;
 };

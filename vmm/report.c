@@ -5,6 +5,8 @@
 #include <margay/string.h>
 
 #include "vmm/host.h"
+#include "vmm/pci.h"
+#include "vmm/pci_fitness.h"
 #include "vmm/pci_report.h"
 #include "vmm/place.h"
 
@@ -30,10 +32,10 @@ void report_node(report_say say)
 	    (unsigned long long)used);
 }
 
-static void report_function(report_say say, const struct pci_info *f)
+static void report_function(report_say say, unsigned i, const struct pci_info *f)
 {
-	char text[PCI_REPORT_TEXT];
-	enum pci_fitness fitness;
+	char text[PCI_REPORT_TEXT], why[PCI_FITNESS_TEXT], owner[VM_NAME_MAX + 1];
+	enum pci_fitness fitness = pci_fitness(f, why);
 	char node[12] = "unknown";
 
 	say("%04x:%02x:%02x.%u  %04x:%04x  class %06x  %s", f->segment, f->bus, f->devfn >> 3, f->devfn & 7u, f->vendor,
@@ -42,20 +44,21 @@ static void report_function(report_say say, const struct pci_info *f)
 	say("    BARs: %s", text);
 	pci_report_caps(f, text);
 	say("    capabilities: %s", text);
-	fitness = pci_fitness(f, text);
 	if (f->has_node || host_node_count() == 1)
 		snprintf(node, sizeof(node), "%u", f->node);
 	say("    NUMA node %s; %s%s%s", node,
-	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", text[0] ? ": " : "", text);
+	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", why[0] ? ": " : "", why);
+	if (vm_pci_owner(i, owner))
+		say("    given to %s", owner);
 }
 
-void report_pci(report_say say, bool sizes)
+void report_pci(report_say say)
 {
 	struct pci_info f;
 	unsigned i;
 
-	for (i = 0; host_pci_info(i, sizes, &f); i++)
-		report_function(say, &f);
+	for (i = 0; host_pci_info(i, &f); i++)
+		report_function(say, i, &f);
 	if (!i)
 		say("no PCI function is known");
 }

@@ -10,7 +10,7 @@ typedef void (*report_say)(const char *fmt, ...) __printf(1, 2);
 /* CPUs and who has them, memory of each NUMA node, the hypervisor's own. */
 void report_node(report_say say);
 
-/* Every PCI function: class, BARs, capabilities, fitness for a VM. sizes: as host_pci_info() has it. */
-void report_pci(report_say say, bool sizes);
+/* Every PCI function: class, BARs, capabilities, NUMA node, fitness for a VM, and who has it. */
+void report_pci(report_say say);
 
 #endif

@@ -14,7 +14,10 @@
 
 #define PCI_CLASS_IDE 0x0101u /* class << 8 | subclass */
 #define PCI_CLASS_VGA 0x0300u
+#define PCI_CLASS_HOST_BRIDGE 0x0600u
+#define PCI_BASE_CLASS_DISPLAY 0x03u
 #define PCI_BASE_CLASS_BRIDGE 0x06u
+#define PCI_BASE_CLASS_SYSTEM 0x08u
 
 /* Device/port type, PCI Express 7.5.3.2. */
 enum pcie_type {
@@ -22,9 +25,11 @@ enum pcie_type {
 	PCIE_TO_PCI = 7, PCI_TO_PCIE = 8, PCIE_INTEGRATED = 9, PCIE_EVENT_COLLECTOR = 10,
 };
 
+/* As firmware left it. Of a 64-bit one the first register's entry has all, the second's nothing. */
 struct pci_bar {
-	u64 base;
-	u64 size;      /* bytes; 0: not asked for */
+	u64 base;      /* 0: none */
+	u64 size;      /* bytes; 0: there is none, or its size is not known, as of a host bridge */
+	u8 flags;      /* low bits of the register (PCI Local Bus 3.0, 6.2.5.1) */
 	bool there;    /* implemented: known by its size, or by a base that is not 0 */
 	bool io, wide, prefetch;
 	bool wanting;  /* the firmware gave it no address */
@@ -51,7 +56,7 @@ struct pci_info {
 	bool ats, pri, pasid, acs;
 	unsigned vfs;    /* SR-IOV: virtual functions that it can have */
 	unsigned vfs_on; /* and has */
-	const char *problem; /* a capability list that was cut; NULL: none */
+	const char *problem; /* what keeps anyone from using it: a broken capability list, BARs that lie wrong; NULL: nothing */
 };
 
 #endif

@@ -5,15 +5,13 @@
  * Fuzzes the configuration space that a guest sees of a PCI function. The
  * input's head makes a device: contents, BARs, capabilities anywhere; the rest
  * is what the guest writes. Checked: no access of the device is out of bounds
- * or unaligned; its BARs never change, nor, while no capability lies over
- * another, what the host sets of MSI, MSI-X and the power state; and reads of
- * any size agree.
+ * or unaligned; its BARs never change, nor what the host sets of MSI, MSI-X and
+ * the power state, however the capabilities lie; and reads of any size agree.
  */
 #include "tests/fuzz/fuzz.h"
 #include "vmm/pci_config.h"
 
 #define CAPS 12
-#define APART 0x40
 
 static u8 hw[4096];
 static bool shown_all;
@@ -43,14 +41,14 @@ static void check_kept(const u8 *before, u16 offset, u32 mask)
 	CHECK((old & mask) == (new & mask));
 }
 
-static void check_device(const u8 *before, const struct pci_config_cap *cap, unsigned nr, bool apart)
+static void check_device(const u8 *before, const struct pci_config_cap *cap, unsigned nr)
 {
 	for (u16 at = 0x10; at < 0x28; at += 4)
 		check_kept(before, at, ~0u);
 	check_kept(before, 0x30, ~0u);
 	check_kept(before, 0x00, ~0u);
 	check_kept(before, 0x04, BIT(10));
-	for (unsigned i = 0; apart && i < nr; i++) {
+	for (unsigned i = 0; i < nr; i++) {
 		if (cap[i].extended)
 			continue;
 		if (cap[i].id == 0x01)
@@ -90,7 +88,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	static struct pci_config c;
 	static u8 before[4096];
 	unsigned nr = fuzz_u8(&in) % (CAPS + 1), standard = 0;
-	bool apart = true;
 	u64 at;
 
 	memset(hw, fuzz_u8(&in) & 1 ? 0xff : 0, sizeof(hw));
@@ -108,9 +105,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		cap[i].extended = shown_all && offset >= 0x100;
 		cap[i].offset = cap[i].extended ? offset : 0x40 + offset % 0xc0;
 		cap[i].id = id;
+		/* A walk finds none twice. */
 		for (unsigned k = 0; k < i; k++)
-			apart = apart && (cap[k].offset >= cap[i].offset + APART || cap[i].offset >= cap[k].offset + APART);
-		apart = apart && (cap[i].extended || cap[i].offset + APART <= 0x100);
+			if (cap[k].offset == cap[i].offset)
+				return 0;
 		if (!cap[i].extended) {
 			struct pci_config_cap t = cap[standard];
 
@@ -149,6 +147,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 				CHECK(count && count <= 32);
 		}
 	}
-	check_device(before, cap, nr, apart);
+	check_device(before, cap, nr);
 	return 0;
 }

@@ -421,11 +421,6 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 	return true;
 }
 
-const char *host_pci_unfit(unsigned i)
-{
-	return fake_host.pci_unfit[i];
-}
-
 u32 host_pci_read(unsigned i, u16 offset, unsigned size)
 {
 	u32 value = 0;
@@ -443,6 +438,12 @@ unsigned host_pci_caps(unsigned i, struct host_pci_cap *cap, unsigned max)
 {
 	memcpy(cap, fake_host.pci_cap[i], MIN(max, fake_host.nr_pci_caps[i]) * sizeof(*cap));
 	return fake_host.nr_pci_caps[i];
+}
+
+int host_pci_reset(unsigned i)
+{
+	fake_host.pci_reset[i]++;
+	return 0;
 }
 
 int host_pci_take_back(unsigned i)
@@ -607,12 +608,17 @@ u64 host_own_bytes(u64 *used)
 	return 0;
 }
 
-bool host_pci_info(unsigned i, bool sizes, struct pci_info *out)
+bool host_pci_info(unsigned i, struct pci_info *out)
 {
-	(void)i;
-	(void)sizes;
-	(void)out;
-	return false;
+	const struct host_pci_function *f = &fake_host.pci[i];
+
+	if (i >= fake_host.nr_pci)
+		return false;
+	*out = (struct pci_info){
+		.segment = f->segment, .bus = f->bus, .devfn = f->devfn, .vendor = f->vendor, .device = f->device,
+		.class_code = f->class_code, .msix = 1, .problem = fake_host.pci_problem[i],
+	};
+	return true;
 }
 
 unsigned host_check_wanted(bool *stay)

@@ -51,11 +51,11 @@ struct fake_host {
 	struct host_work *running[FAKE_CPUS]; /* what the test took from work[] and runs: it may name its CPU's next */
 	struct host_pci_function pci[FAKE_FUNCTIONS];
 	unsigned nr_pci;
-	const char *pci_unfit[FAKE_FUNCTIONS];
+	const char *pci_problem[FAKE_FUNCTIONS]; /* as in struct pci_info */
 	u8 pci_config[FAKE_FUNCTIONS][4096]; /* plain memory: what is written is read */
 	struct host_pci_cap pci_cap[FAKE_FUNCTIONS][8];
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
-	unsigned pci_taken_back[FAKE_FUNCTIONS]; /* how often */
+	unsigned pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
 	struct {
 		struct host_intx at;
 		int err;             /* what host_intx_route() says */

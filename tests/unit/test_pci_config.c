@@ -211,9 +211,9 @@ static void test_mediated(void **state)
 	pci_config_write(&c, 0xcc, 2, 0x0103);
 	assert_int_equal(pci_config_read(&c, 0xcc, 2), 0x0103);
 	assert_int_equal(hw[0xcc / 4], 0);
-	/* No FLR is offered or done; the payload size stays; what remains is the device's. */
-	assert_int_equal(pci_config_read(&c, 0x64, 4), 0x00008001);
-	pci_config_write(&c, 0x68, 2, 0xffff);
+	/* FLR is asked for, and not done here; the payload size stays; what remains is the device's. */
+	assert_int_equal(pci_config_read(&c, 0x64, 4), 0x10008001);
+	assert_int_equal(pci_config_write(&c, 0x68, 2, 0xffff), PCI_CHANGED_RESET);
 	assert_int_equal(hw[0x68 / 4] & 0xffff, 0x793f);
 	assert_int_equal(pci_config_read(&c, 0x68, 2) & 0x80e0, 0x00e0);
 	/* Its own messages, which the device never sees. */
@@ -233,6 +233,45 @@ static void test_mediated(void **state)
 	assert_int_equal(hw[0xa0 / 4], 0x00040011);
 }
 
+/* What asks for a reset, and what does not. */
+static void test_reset(void **state)
+{
+	static const struct pci_config_cap af[] = { { 0x13, false, 0x80 }, { 0x01, false, 0xc8 } };
+
+	(void)state;
+	assert_int_equal(pci_config_write(&c, 0x68, 2, 0x8000), PCI_CHANGED_RESET);
+	assert_int_equal(pci_config_write(&c, 0x69, 1, 0x80), PCI_CHANGED_RESET);
+	assert_int_equal(pci_config_write(&c, 0x68, 1, 0x80), 0);
+	assert_int_equal(pci_config_write(&c, 0x68, 2, 0x7fff), 0);
+	assert_int_equal(pci_config_write(&c, 0x6a, 2, 0x8000), 0);
+	assert_int_equal(hw[0x68 / 4] & 0x8000, 0);
+	hw[0x64 / 4] = 0x00008001; /* none there */
+	assert_int_equal(pci_config_write(&c, 0x68, 2, 0x8000), 0);
+	/* To D3hot and back, also by way of D1; not where that keeps the state. */
+	assert_int_equal(pci_config_write(&c, 0xcc, 2, 3), 0);
+	assert_int_equal(pci_config_write(&c, 0xcc, 2, 3), 0);
+	assert_int_equal(pci_config_write(&c, 0xcc, 2, 0), PCI_CHANGED_RESET);
+	assert_int_equal(pci_config_write(&c, 0xcc, 2, 0), 0);
+	assert_int_equal(pci_config_write(&c, 0xcc, 2, 1), 0);
+	assert_int_equal(pci_config_write(&c, 0xcc, 2, 0), 0);
+	hw[0xcc / 4] = 8;
+	pci_config_write(&c, 0xcc, 2, 3);
+	assert_int_equal(pci_config_write(&c, 0xcc, 2, 0), 0);
+	assert_int_equal(hw[0xcc / 4] & 3, 0);
+	/* Advanced features. */
+	hw[0x80 / 4] = 0x03060013;
+	assert_int_equal(pci_config_init(&c, &io, bars, true, false, af, 2), 0);
+	assert_int_equal(pci_config_read(&c, 0x83, 1), 3);
+	assert_int_equal(pci_config_write(&c, 0x84, 1, 1), PCI_CHANGED_RESET);
+	assert_int_equal(hw[0x84 / 4], 0);
+	hw[0x80 / 4] = 0x01060013;
+	assert_int_equal(pci_config_write(&c, 0x84, 1, 1), 0);
+	/* A device that is gone decodes and sends nothing. */
+	pci_config_clear(&c);
+	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+		assert_false(pci_config_bar(&c, i, &(u64){ 0 }));
+}
+
 static void test_msi(void **state)
 {
 	unsigned count;
@@ -249,6 +288,45 @@ static void test_msi(void **state)
 	assert_int_equal(address, 0x12fee01004);
 	assert_int_equal(data, 0x4041);
 	assert_int_equal(count, 4); /* 128 were asked for */
+}
+
+/* PCI Express 1: what version 2 has from 0x28 on belongs to the next capability, here MSI's address. */
+static void test_short(void **state)
+{
+	static const struct pci_config_cap list1[] = { { 0x10, false, 0x60 }, { 0x05, false, 0x84 } };
+	static const struct pci_config_cap list2[] = { { 0x05, false, 0x84 }, { 0x10, false, 0x60 } };
+
+	(void)state;
+	hw[0x60 / 4] = 0x00018410;
+	hw[0x84 / 4] = 0x00800005;
+	hw[0x88 / 4] = 0xfee00000;
+	for (unsigned i = 0; i < 2; i++) {
+		assert_int_equal(pci_config_init(&c, &io, bars, true, false, i ? list1 : list2, 2), 0);
+		pci_config_write(&c, 0x88, 4, ~0u);
+		assert_int_equal(hw[0x88 / 4], 0xfee00000);
+		assert_int_equal(pci_config_read(&c, 0x88, 4), ~3u);
+	}
+	/* One that must have it, and has another there, is refused. */
+	hw[0x60 / 4] = 0x00028410;
+	assert_true(pci_config_init(&c, &io, bars, true, false, list1, 2) < 0);
+}
+
+/* Nobody knows how long an unknown one is: nothing is written up to the next. */
+static void test_unknown(void **state)
+{
+	static const struct pci_config_cap list1[] = { { 0x77, false, 0x60 }, { 0x09, false, 0x80 } };
+
+	(void)state;
+	hw[0x80 / 4] = 0x00100009;
+	hw[0x7c / 4] = 7;
+	assert_int_equal(pci_config_init(&c, &io, bars, true, false, list1, 2), 0);
+	pci_config_write(&c, 0x7c, 4, ~0u);
+	assert_int_equal(writes, 0);
+	assert_int_equal(pci_config_read(&c, 0x7c, 4), 7);
+	pci_config_write(&c, 0x84, 4, 1); /* the vendor's */
+	pci_config_write(&c, 0x90, 4, 2); /* and beside all of them */
+	assert_int_equal(hw[0x84 / 4], 1);
+	assert_int_equal(hw[0x90 / 4], 2);
 }
 
 static void test_limits(void **state)
@@ -300,7 +378,9 @@ int main(void)
 		cmocka_unit_test_setup(test_master, setup),
 		cmocka_unit_test_setup(test_line_interrupt, setup),
 		cmocka_unit_test_setup(test_bars, setup), cmocka_unit_test_setup(test_mediated, setup),
-		cmocka_unit_test_setup(test_msi, setup), cmocka_unit_test_setup(test_limits, setup),
+		cmocka_unit_test_setup(test_msi, setup),
+		cmocka_unit_test_setup(test_reset, setup), cmocka_unit_test_setup(test_short, setup),
+		cmocka_unit_test_setup(test_unknown, setup), cmocka_unit_test_setup(test_limits, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

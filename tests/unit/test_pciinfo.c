@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pciinfo.c kernel/pcicap.c vmm/pci_report.c */
+/* UNIT: kernel/pciinfo.c kernel/pcicap.c vmm/pci_report.c vmm/pci_fitness.c */
 /* PCI functions that behave as the specification says: BARs sized and put back, capabilities, words, fitness. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <cmocka.h>
 
 #include "kernel/pciinfo.h"
+#include "vmm/pci_fitness.h"
 #include "vmm/pci_report.h"
 
 static u32 config[1024];
@@ -72,7 +73,7 @@ static void cap(unsigned n, u8 id, u32 upper, u32 second)
 
 static const char *fitness(enum pci_fitness expected)
 {
-	static char why[PCI_REPORT_TEXT];
+	static char why[PCI_FITNESS_TEXT];
 
 	assert_int_equal(pci_fitness(&f, why), expected);
 	return why;
@@ -92,7 +93,8 @@ static void test_bars(void **state)
 	config[12] = 0;
 	writable[12] = 0xffff0001;                 /* ROM, 64 KiB, no address */
 	memcpy(before, config, sizeof(config));
-	pciinfo_read(&standard, write32, &f);
+	pciinfo_bars(&standard, write32, 0, f.class_code, f.bar);
+	pciinfo_read(&standard, &f);
 	assert_memory_equal(before, config, sizeof(config));
 	assert_false(decoded);
 	assert_int_equal(f.bar[0].base, 0xfebc0000);
@@ -110,22 +112,35 @@ static void test_bars(void **state)
 	pci_report_bars(&f, text);
 	assert_string_equal(text, "BAR0 0xfebc0000 128K, BAR1 I/O 0xc040 32 bytes, BAR2 pref 0x4000000000 16G, "
 			    "BAR5 without address 256 bytes, ROM 64K");
+	assert_int_equal(f.bar[2].flags, 0xc);
 	assert_string_equal(fitness(PCI_UNFIT),
-			    "the firmware gave BAR5 no address: allow addresses above 4G in the setup");
+			    "the firmware gave one of its BARs no address: allow addresses above 4G in the setup");
 }
 
-/* Without leave to write nothing is written, and host bridges never are. */
+/* The registers of host bridges are only read. */
 static void test_no_writes(void **state)
 {
 	(void)state;
 	bar(0, 0xfebc0000, 0xfffe0000);
-	pciinfo_read(&standard, NULL, &f);
+	pciinfo_bars(&standard, write32, 0, 0x060000, f.bar);
 	assert_int_equal(f.bar[0].base, 0xfebc0000);
 	assert_int_equal(f.bar[0].size, 0);
 	assert_true(f.bar[0].there);
-	f.class_code = 0x060000;
-	pciinfo_read(&standard, write32, &f);
 	assert_int_equal(writes, 0);
+}
+
+/* Some registers of ports take 32 bits: the upper ones are no part of a size. */
+static void test_ports(void **state)
+{
+	(void)state;
+	bar(0, 0x0000c001, 0xffffff00);
+	bar(1, 0x00000001, 0x0000fff8);
+	pciinfo_bars(&standard, write32, 0, f.class_code, f.bar);
+	assert_int_equal(f.bar[0].size, 256);
+	assert_int_equal(f.bar[0].flags, 1);
+	f.msi = 1;
+	f.flr = true;
+	assert_string_equal(fitness(PCI_FIT_BUT), "without those of its ports to which the firmware gave no address");
 }
 
 static void test_capabilities(void **state)
@@ -144,7 +159,7 @@ static void test_capabilities(void **state)
 	config[64 + 4] = 3;
 	config[0x140 / 4] = PCI_EXT_CAP_ATS | 1 << 16 | 0x150u << 20;
 	config[0x150 / 4] = PCI_EXT_CAP_PASID | 1 << 16;
-	pciinfo_read(&express, NULL, &f);
+	pciinfo_read(&express, &f);
 	assert_true(f.pm && !f.pm_reset && f.flr && f.pcie && f.ats && f.pasid && !f.pri && !f.acs && !f.cut_off);
 	assert_int_equal(f.msi, 8);
 	assert_int_equal(f.msix, 64);
@@ -152,13 +167,13 @@ static void test_capabilities(void **state)
 	assert_string_equal(text, "PCIe endpoint, INTB, MSI 8, MSI-X 64, FLR, PM, ATS, PASID, SR-IOV 7 VFs, 3 on");
 	assert_non_null(strstr(fitness(PCI_UNFIT), "its virtual functions are on"));
 	config[64 + 2] = 0;
-	pciinfo_read(&express, NULL, &f);
+	pciinfo_read(&express, &f);
 	assert_int_equal(f.vfs_on, 0);
 	assert_string_equal(fitness(PCI_FIT), "");
 	/* The same function where extended space is out of reach. */
 	memset(&f, 0, sizeof(f));
 	f.class_code = 0x020000;
-	pciinfo_read(&standard, NULL, &f);
+	pciinfo_read(&standard, &f);
 	assert_true(f.cut_off && !f.ats);
 	assert_string_equal(fitness(PCI_FIT_BUT), "extended capabilities out of reach: no ECAM");
 }
@@ -167,44 +182,59 @@ static void test_resets(void **state)
 {
 	(void)state;
 	cap(0, PCI_CAP_MSI, 0, 0);
-	pciinfo_read(&standard, NULL, &f);
+	pciinfo_read(&standard, &f);
 	assert_non_null(strstr(fitness(PCI_FIT_BUT), "no reset of its own"));
 	cap(1, PCI_CAP_PM, 0, 0); /* No_Soft_Reset is 0 */
-	pciinfo_read(&standard, NULL, &f);
+	pciinfo_read(&standard, &f);
 	assert_true(f.pm_reset);
 	assert_string_equal(fitness(PCI_FIT), "");
 	reset(NULL);
 	cap(0, PCI_CAP_MSI, 0, 0);
 	cap(1, PCI_CAP_AF, 0x0306, 0); /* length 6, TP and FLR */
-	pciinfo_read(&standard, NULL, &f);
+	pciinfo_read(&standard, &f);
 	assert_true(f.flr);
 	reset(NULL);
 	cap(0, PCI_CAP_AF, 0x0106, 0); /* TP only */
-	pciinfo_read(&standard, NULL, &f);
+	pciinfo_read(&standard, &f);
 	assert_false(f.flr);
 }
 
+/* Each reason alone, and nothing where nothing is wrong. */
 static void test_unfit(void **state)
 {
 	static const struct {
-		u32 class_code;
-		u8 header;
-		bool fit;
-	} classes[] = {
-		{ 0x060400, 1, false }, { 0x060100, 0, false }, { 0x080600, 0, false }, { 0x010180, 0, false },
-		{ 0x01018a, 0, false },
-		{ 0x010185, 0, true }, { 0x010601, 0, true }, { 0x010802, 0, true }, { 0x020700, 0, true }, { 0x060400, 2, false },
+		struct pci_info f;
+		const char *why;
+	} cases[] = {
+		{ { .class_code = 0x060400, .header_type = 1 }, "a bridge stays the node's" },
+		{ { .class_code = 0x060400, .header_type = 2 }, "a bridge stays the node's" },
+		{ { .class_code = 0x060100 }, "a bridge stays the node's" },
+		{ { .class_code = 0x080600 }, "a system device stays the node's" },
+		{ { .class_code = 0x010180 }, "IDE with legacy ports and IRQ 14, 15" },
+		{ { .class_code = 0x01018a }, "IDE with legacy ports and IRQ 14, 15" },
+		{ { .class_code = 0x020000, .segment = 1 }, "guests have PCI segment 0 only" },
+		{ { .class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
+		{ { .class_code = 0x020000, .bar[3] = { .wanting = true } }, "the firmware gave one of its BARs no address" },
+		{ { .class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
+		{ { .class_code = 0x010185 }, NULL }, { { .class_code = 0x010601 }, NULL }, { { .class_code = 0x010802 }, NULL },
+		{ { .class_code = 0x020700 }, NULL },
 	};
 
 	(void)state;
-	for (unsigned i = 0; i < ARRAY_SIZE(classes); i++) {
-		f = (struct pci_info){
-			.class_code = classes[i].class_code, .header_type = classes[i].header, .msi = 1, .flr = true,
-		};
-		assert_true(fitness(classes[i].fit ? PCI_FIT : PCI_UNFIT)[0] != 0 || classes[i].fit);
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		f = cases[i].f;
+		f.msi = 1;
+		f.flr = true;
+		if (!cases[i].why) {
+			assert_null(pci_unfit(&f));
+			assert_string_equal(fitness(PCI_FIT), "");
+			continue;
+		}
+		assert_memory_equal(fitness(PCI_UNFIT), cases[i].why, strlen(cases[i].why));
+		assert_string_equal(pci_unfit(&f), fitness(PCI_UNFIT));
 	}
-	f = (struct pci_info){ .class_code = 0x020000, .msi = 1, .flr = true, .problem = "the capability list loops" };
-	assert_string_equal(fitness(PCI_UNFIT), "the capability list loops");
+	f = (struct pci_info){ .class_code = 0x020000, .flr = true, .pin = 1 };
+	assert_string_equal(fitness(PCI_FIT_BUT), "line interrupt only");
 }
 
 static void test_restrictions(void **state)
@@ -213,15 +243,18 @@ static void test_restrictions(void **state)
 	f = (struct pci_info){ .class_code = 0x030000, .flr = true, .bus = 3 };
 	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256, .there = true };
 	assert_string_equal(fitness(PCI_FIT_BUT), "no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
-			    "without the legacy VGA addresses; BAR1 is smaller than a page: what lies beside it comes along");
-	f = (struct pci_info){ .class_code = 0x020000, .flr = true, .pin = 1 };
-	assert_string_equal(fitness(PCI_FIT_BUT), "line interrupt only");
+			    "without the legacy VGA addresses; a BAR below a page is trapped: slow");
+	/* All at once. */
+	f.flr = false;
+	f.cut_off = true;
+	f.bar[2] = (struct pci_bar){ .io = true, .wanting = true };
+	assert_true(strlen(fitness(PCI_FIT_BUT)) < PCI_FITNESS_TEXT - 1);
 }
 
 /* Every text is cut, never overrun, whatever a function says of itself. */
 static void test_random(void **state)
 {
-	char text[PCI_REPORT_TEXT];
+	char text[PCI_REPORT_TEXT], why[PCI_FITNESS_TEXT];
 
 	(void)state;
 	srand(1);
@@ -231,12 +264,13 @@ static void test_random(void **state)
 			writable[i] = (u32)rand() << 16 ^ (u32)rand();
 		}
 		f = (struct pci_info){ .class_code = config[2] >> 8, .header_type = (u8)(config[3] & 3) };
-		pciinfo_read(n & 1 ? &express : &standard, write32, &f);
+		pciinfo_bars(&standard, write32, f.header_type, f.class_code, f.bar);
+		pciinfo_read(n & 1 ? &express : &standard, &f);
 		pci_report_bars(&f, text);
 		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
 		pci_report_caps(&f, text);
 		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
-		assert_true(strlen(fitness(pci_fitness(&f, text))) < sizeof(text));
+		assert_true(strlen(fitness(pci_fitness(&f, why))) < sizeof(why));
 		assert_true(pci_class_name(f.class_code)[0]);
 	}
 }
@@ -246,6 +280,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_bars, reset),
 		cmocka_unit_test_setup(test_no_writes, reset),
+		cmocka_unit_test_setup(test_ports, reset),
 		cmocka_unit_test_setup(test_capabilities, reset),
 		cmocka_unit_test_setup(test_resets, reset),
 		cmocka_unit_test_setup(test_unfit, reset),

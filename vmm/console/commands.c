@@ -144,7 +144,7 @@ static void command_node(const struct command_args *args)
 static void command_pci(const struct command_args *args)
 {
 	(void)args;
-	report_pci(console_say, false);
+	report_pci(console_say);
 }
 
 static void say_log(const char *text)

@@ -38,7 +38,7 @@ static bool is_memory(const struct pci_window *b)
 static volatile u8 *reg(const struct pci_window *b, u64 offset, unsigned size)
 {
 	for (unsigned i = 0; i < b->nr_traps; i++)
-		if (offset >= b->trap[i].start && offset + size <= b->trap[i].end)
+		if (offset >= b->trap[i].start && offset < b->trap[i].end && size <= b->trap[i].end - offset)
 			return b->regs + (offset - b->trap[0].start);
 	return NULL;
 }

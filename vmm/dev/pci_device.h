@@ -44,6 +44,7 @@ struct pci_window {
 struct pci_device {
 	struct vm *vm;
 	const struct host_pci_function *host;
+	bool gone;                /* it did not survive a reset: reads as ones, guarded as the rest */
 	struct pci_config config;
 	struct pci_window bar[PCI_CONFIG_BARS];
 	struct pci_vector msi;
@@ -54,6 +55,8 @@ struct pci_device {
 	unsigned table_bar, pending_bar;
 };
 
+struct vm_pci;
+
 /* pci_intx.c */
 /*
  * Takes the line of function n's interrupt pin, where that is to be had.
@@ -62,6 +65,14 @@ struct pci_device {
 int pci_intx_create(struct vm *vm, unsigned n);
 /* After all functions have been taken back: gives the lines back. */
 void pci_intx_destroy(struct vm_pci *pci);
+
+/* pci_assign.c */
+/* Takes what the VM's file asks for and fills pci->function[]. 0; -EINVAL: refused, printed; what is there already is the VM's. */
+int pci_assign(struct vm *vm, struct vm_pci *pci);
+/* Others may have it again: it has been taken back. */
+void pci_release(const struct host_pci_function *f);
+/* Prints why a line of the VM's file cannot be had, with file and line; -EINVAL. */
+int pci_refuse(struct vm *vm, const char *fmt, ...) __printf(2, 3);
 
 /* pci_bars.c */
 /* What is to be trapped, and the first mapping, where the host has the BARs. Before vCPUs run. 0 or -errno, printed. */
@@ -85,6 +96,8 @@ void pci_msi_destroy(struct pci_device *d);
 /* The guest has written to one of the two capabilities. */
 void pci_msi_update(struct pci_device *d);
 void pci_msix_update(struct pci_device *d);
+/* The device has been reset: no message, all of MSI-X masked. */
+void pci_msi_reset(struct pci_device *d);
 /* Is this offset of a BAR in the MSI-X table? Accesses of 4 or 8 bytes to it. */
 bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset);
 u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size);

@@ -219,6 +219,20 @@ void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 	program(d, i);
 }
 
+static void forget(struct pci_vector *v)
+{
+	__atomic_store_n(&v->address, 0, __ATOMIC_RELAXED);
+	__atomic_store_n(&v->data, 0, __ATOMIC_RELAXED);
+	v->control = ENTRY_MASKED;
+}
+
+void pci_msi_reset(struct pci_device *d)
+{
+	forget(&d->msi);
+	for (unsigned i = 0; i < d->nr_msix; i++)
+		forget(&d->msix[i]);
+}
+
 static unsigned msix_pages(const struct pci_device *d)
 {
 	return (unsigned)(ALIGN_UP(d->nr_msix * sizeof(struct pci_vector), PAGE_SIZE) / PAGE_SIZE);
@@ -255,10 +269,9 @@ int pci_msi_create(struct pci_device *d)
 		vm_log(d->vm, "no memory for the MSI-X vectors of a PCI function");
 		return -ENOMEM;
 	}
-	for (unsigned i = 0; i < d->nr_msix; i++) {
+	for (unsigned i = 0; i < d->nr_msix; i++)
 		d->msix[i].dev = d;
-		d->msix[i].control = ENTRY_MASKED;
-	}
+	pci_msi_reset(d);
 	return 0;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A VM's PCI functions: which it gets, and the configuration space in which
- * its guest finds them, by ECAM where the host has that and by mechanism 1
+ * A VM's PCI functions (pci_assign.c says which) in the configuration space
+ * where its guest finds them, by ECAM where the host has that and by mechanism 1
  * (PCI Local Bus 3.0, 3.2.2.3.2). Every function has its host address: each bus
  * with one is a root bus of its own (guest_acpi.c), so there are no bridges.
  *
@@ -10,7 +10,6 @@
  * function 0 where a device has others, for nobody looks at these without it.
  */
 #include <margay/errno.h>
-#include <margay/spinlock.h>
 #include <margay/string.h>
 
 #include "vmm/dev/pci_device.h"
@@ -22,7 +21,6 @@
 #define CONFIG_DATA 0xcfc
 #define CONFIG_ENABLE BIT(31)
 #define BUS_SIZE MIB(1)
-#define HOST_FUNCTIONS 512
 #define CLASS_HOST_BRIDGE 0x0600
 #define HEADER_MULTI BIT(23)
 
@@ -39,9 +37,6 @@ struct root {
 	struct stub stub[VM_PCI_FUNCTIONS + 1];
 };
 
-static struct spinlock lock; /* guards owner[] */
-static const struct vm_config *owner[HOST_FUNCTIONS]; /* by the host's index */
-
 /* ---- configuration space ----------------------------------------------------------- */
 
 static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
@@ -54,7 +49,7 @@ static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
 
 static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigned size)
 {
-	for (unsigned i = 0; i < r->nr_stubs; i++) {
+	for (unsigned i = 0; size <= 4 && i < r->nr_stubs; i++) {
 		const struct stub *s = &r->stub[i];
 		u32 value = 0;
 
@@ -74,6 +69,61 @@ static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigne
 	return ~0u;
 }
 
+static u32 io_read(void *ctx, u16 offset, unsigned size)
+{
+	return host_pci_read((unsigned)(uintptr_t)ctx, offset, size);
+}
+
+static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
+{
+	host_pci_write((unsigned)(uintptr_t)ctx, offset, size, value);
+}
+
+/* Is its line interrupt passed through? */
+static bool has_line(const struct pci_device *d)
+{
+	return d->vm->pci->intx[d->host - d->vm->pci->function].line >= 0;
+}
+
+/* Makes the guest's view of what the device is now. */
+static int configure(struct pci_device *d, unsigned *nr_caps)
+{
+	const struct host_pci_function *f = d->host;
+	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
+	struct pci_config_bar bar[PCI_CONFIG_BARS];
+	struct pci_config_cap caps[PCI_CONFIG_CAPS];
+	struct host_pci_cap cap[PCI_CONFIG_CAPS];
+
+	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
+	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+		bar[i] = (struct pci_config_bar){ f->bar[i].base, f->bar[i].size, f->bar[i].flags };
+	for (unsigned i = 0; i < MIN(*nr_caps, PCI_CONFIG_CAPS); i++)
+		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
+	return pci_config_init(&d->config, &io, bar, f->extended, has_line(d), caps, *nr_caps);
+}
+
+/* The guest has asked for a reset. What does not come back is not there any more. */
+static void reset(struct vcpu *vcpu, struct pci_device *d)
+{
+	const struct host_pci_function *f = d->host;
+	bool gated = pci_config_master_gated(&d->config);
+	unsigned nr_caps;
+
+	d->gone = host_pci_reset(f->index);
+	if (!d->gone && has_line(d))
+		host_pci_write(f->index, 4, 2, 0);
+	d->gone = d->gone || configure(d, &nr_caps);
+	if (d->gone) {
+		vm_log(d->vm, "pci: %02x:%02x.%u does not come back from a reset by its guest", f->bus, f->devfn >> 3,
+		       f->devfn & 7u);
+		pci_config_clear(&d->config);
+	}
+	/* What the guest has said of its DMA holds on. */
+	pci_config_gate_master(&d->config, gated);
+	pci_bars_update(vcpu, d);
+	pci_msi_reset(d);
+}
+
 static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size)
 {
 	const struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
@@ -82,7 +132,7 @@ static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, u
 	if (!d)
 		return stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
 	vm_stage2_lock(vcpu);
-	value = pci_config_read(&d->config, offset, size);
+	value = d->gone ? ~0u : pci_config_read(&d->config, offset, size);
 	vm_stage2_unlock(vcpu->vm);
 	return value;
 }
@@ -95,7 +145,9 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 	if (!d)
 		return;
 	vm_stage2_lock(vcpu);
-	changed = pci_config_write(&d->config, offset, size, value);
+	changed = d->gone ? 0 : pci_config_write(&d->config, offset, size, value);
+	if (changed & PCI_CHANGED_RESET)
+		reset(vcpu, d);
 	if (changed & PCI_CHANGED_DECODE)
 		pci_bars_update(vcpu, d);
 	if (changed & PCI_CHANGED_MSI)
@@ -158,92 +210,7 @@ static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, 
 
 static const struct pio_ops data_ops = { .read = data_read, .write = data_write };
 
-/* ---- assignment --------------------------------------------------------------------- */
-
-static bool matches(const struct vm_config_pci *want, const struct host_pci_function *f)
-{
-	switch (want->by) {
-	case VM_PCI_ADDRESS:
-		return f->segment == want->segment && f->bus == want->bus && f->devfn == want->devfn;
-	case VM_PCI_CLASS:
-		return f->class_code >> 8 == want->class_code;
-	default:
-		return f->vendor == want->vendor && f->device == want->device;
-	}
-}
-
-static int fail(struct vm *vm, const char *fmt, ...) __printf(2, 3);
-static int fail(struct vm *vm, const char *fmt, ...)
-{
-	const struct vm_config *c = vm->config;
-	char text[160];
-	va_list ap;
-
-	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
-	va_end(ap);
-	vm_log(vm, "%s:%u: pci: %s", c->file, c->line_pci, text);
-	return -EINVAL;
-}
-
-/* Takes the function for this VM; the name of who has it otherwise. */
-static const char *take(struct vm *vm, const struct host_pci_function *f)
-{
-	const struct vm_config *has;
-
-	spin_lock(&lock);
-	has = owner[f->index];
-	if (!has)
-		owner[f->index] = vm->config;
-	spin_unlock(&lock);
-	return has ? has->name : NULL;
-}
-
-static int assign(struct vm *vm, struct root *r, const struct host_pci_function *f)
-{
-	unsigned device = f->devfn >> 3, fn = f->devfn & 7u;
-	const char *unfit = host_pci_unfit(f->index), *has;
-
-	if (unfit)
-		return fail(vm, "%02x:%02x.%u cannot be passed through: %s", f->bus, device, fn, unfit);
-	if (r->pci.nr_functions == VM_PCI_FUNCTIONS || f->index >= HOST_FUNCTIONS)
-		return fail(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
-	has = take(vm, f);
-	if (has)
-		return fail(vm, "%02x:%02x.%u is %s's%s", f->bus, device, fn, has,
-			    has == vm->config->name ? " already: named twice" : "");
-	r->pci.function[r->pci.nr_functions++] = *f;
-	return 0;
-}
-
-static int assign_all(struct vm *vm, struct root *r)
-{
-	const struct vm_config *c = vm->config;
-	struct host_pci_function f;
-
-	for (unsigned n = 0; n < c->nr_pci; n++) {
-		bool found = false;
-
-		for (unsigned i = 0; host_pci_function(i, &f); i++) {
-			int err;
-
-			if (!matches(&c->pci[n], &f))
-				continue;
-			found = true;
-			err = assign(vm, r, &f);
-			if (err)
-				return err;
-		}
-		if (!found && c->pci[n].by == VM_PCI_ADDRESS)
-			return fail(vm, "the machine has no function %02x:%02x.%u", c->pci[n].bus, c->pci[n].devfn >> 3,
-				    c->pci[n].devfn & 7u);
-		if (!found && c->pci[n].by == VM_PCI_CLASS)
-			return fail(vm, "the machine has no function of class %04x", c->pci[n].class_code);
-		if (!found)
-			return fail(vm, "the machine has no function %04x:%04x", c->pci[n].vendor, c->pci[n].device);
-	}
-	return 0;
-}
+/* ---- functions and stand-ins -------------------------------------------------------- */
 
 static bool has_stub(const struct root *r, u8 bus, u8 devfn)
 {
@@ -268,32 +235,18 @@ static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
 		return;
 	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
 		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16, .class_revision = host_pci_read(i, 8, 4),
-		.subsystem = host_pci_read(i, 0x2c, 4),
+		.subsystem = host_pci_read(i, 0x2c, 4), .header = host_pci_read(i, 0x0c, 4) & HEADER_MULTI,
 	} : (struct stub){
 		/* An ID and a class that no driver takes. */
 		.bus = bus, .devfn = devfn, .id = f.vendor | 0xffff0000u, .class_revision = 0xff000000, .header = HEADER_MULTI,
 	};
 }
 
-static u32 io_read(void *ctx, u16 offset, unsigned size)
-{
-	return host_pci_read((unsigned)(uintptr_t)ctx, offset, size);
-}
-
-static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
-{
-	host_pci_write((unsigned)(uintptr_t)ctx, offset, size, value);
-}
-
 static int create_device(struct vm *vm, struct root *r, unsigned n)
 {
 	const struct host_pci_function *f = &r->pci.function[n];
-	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
 	struct pci_device *d = host_pages_alloc(PAGES_OF(struct pci_device), -1);
-	struct pci_config_bar bar[PCI_CONFIG_BARS];
-	struct pci_config_cap caps[PCI_CONFIG_CAPS];
-	struct host_pci_cap cap[PCI_CONFIG_CAPS];
-	unsigned nr = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
+	unsigned nr;
 	int err;
 
 	if (!d) {
@@ -303,14 +256,11 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	r->pci.device[n] = d;
 	d->vm = vm;
 	d->host = f;
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
-		bar[i] = (struct pci_config_bar){ f->bar[i].base, f->bar[i].size, f->bar[i].flags };
-	for (unsigned i = 0; i < MIN(nr, PCI_CONFIG_CAPS); i++)
-		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
 	if (pci_intx_create(vm, n))
 		return -ENODEV;
-	if (pci_config_init(&d->config, &io, bar, f->extended, r->pci.intx[n].line >= 0, caps, nr))
-		return fail(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3, f->devfn & 7u);
+	if (configure(d, &nr))
+		return pci_refuse(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3,
+				  f->devfn & 7u);
 	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
@@ -329,20 +279,20 @@ static void root_destroy(struct vm *vm, void *instance)
 	for (unsigned i = 0; i < r->pci.nr_functions; i++) {
 		const struct host_pci_function *f = &r->pci.function[i];
 		struct pci_device *d = r->pci.device[i];
+		bool obeys = true;
 
 		/* Before anything of the VM's is given to others. */
 		if (host_pci_take_back(f->index)) {
 			vm_log(vm, "pci: %02x:%02x.%u does not stop: it and the VM's memory are not used any more", f->bus,
 			       f->devfn >> 3, f->devfn & 7u);
 			vm->quarantined = true;
+			obeys = false;
 		}
 		if (d)
 			pci_msi_destroy(d);
 		host_pages_free(d, PAGES_OF(struct pci_device));
-		spin_lock(&lock);
-		if (!vm->quarantined)
-			owner[f->index] = NULL;
-		spin_unlock(&lock);
+		if (obeys)
+			pci_release(f);
 	}
 	pci_intx_destroy(&r->pci);
 	vm->pci = NULL;
@@ -364,7 +314,7 @@ static int root_create(struct vm *vm, void **instance)
 	}
 	vm->pci = &r->pci;
 	r->pci.ecam = host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
-	err = assign_all(vm, r);
+	err = pci_assign(vm, &r->pci);
 	err = err ? err : vm_register_pio(vm, CONFIG_ADDRESS, 1, &address_ops, r);
 	err = err ? err : vm_register_pio(vm, CONFIG_DATA, 4, &data_ops, r);
 	if (!err && r->pci.ecam)

@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""PCI functions that no VM may have: one clear line for each, and the node goes on."""
+
+import re
+
+import node
+import test_passthrough as passthrough
+
+
+def test_refused():
+    """One VM file for each thing that cannot be had, and one that gets what it asks for twice."""
+    vms = {
+        "offset": {"pci": "00:06.0", "memory_map": "offset"},
+        "bridge": {"pci": "00:1f.0"},
+        "absent": {"pci": "00:1e.0"},
+        "class": {"pci": "class:0c04"},
+        "system": {"pci": "class:0805"},
+        "twice": {"pci": "00:06.0, 1b36:0010"},
+    }
+    files = {vm + ".conf": node.vm_text("qemu", "", **dict({"name": vm, "memory_map": "identity", "memory": "64M"}, **keys))
+             for vm, keys in vms.items()}
+    iso = node.margay_iso("pass-refused", files, {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")},
+                          check=False)
+    image = passthrough.make_disk("pass-refused")
+    extra = ["-drive", "if=none,id=data,format=raw,file=" + image, *passthrough.DEVICES["nvme"][0], "-device", "sdhci-pci,addr=9"]
+    with node.start("pass-refused", "qemu", iso, memory="512M", extra=extra) as running:
+        running.expect(r"^margay: node: end=")
+        text = running.text.replace("\r", "")
+    for vm, reason in {
+        "offset": "pci: devices reach memory by the host's addresses: needs dma = identity or dma = window",
+        "bridge": "pci: 00:1f.0 cannot be passed through: a bridge stays the node's",
+        "absent": "pci: the machine has no function 00:1e.0",
+        "class": "pci: the machine has no function of class 0c04",
+        "system": "pci: 00:09.0 cannot be passed through: a system device stays the node's",
+        "twice": "pci: 00:06.0 is twice's already: named twice",
+    }.items():
+        assert re.search(r"%s\.conf:\d+: %s\n" % (vm, re.escape(reason)), text), vm
+    assert "vms=%d failed=%d" % (len(vms), len(vms)) in text

@@ -1,0 +1,346 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/pci_bars.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c */
+/*
+ * A hostile guest moves BARs of two functions onto each other, RAM and its
+ * platform, at random; each change of the second-level tables is checked
+ * against all that is there: nothing of the guest's is ever hidden, and no
+ * address of the host's but the BARs' own is ever mapped.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "tests/unit/fake_host.h"
+#include "vmm/dev/pci_device.h"
+#include "vmm/hvm.h"
+#include "vmm/pci.h"
+#include "vmm/shootdown.h"
+
+#define LAPIC 0xfee00000ull
+#define ROUNDS 20000
+
+static struct vm vm;
+static struct vcpu vcpu = { .vm = &vm };
+static struct vm_pci pci;
+static struct pci_device dev[2];
+static u8 hw[2][256];
+static u32 registers[FAKE_REGISTERS / 4];
+static struct { u64 gpa, size, hpa; } mapped[64];
+static unsigned nr_mapped, maps, unmaps;
+static bool short_of_memory;
+
+struct hvm_caps hvm_caps = { .phys_bits = 40 };
+static unsigned opened;
+
+static void intercept_io(struct vcpu *v, u16 port, unsigned count, bool on)
+{
+	(void)v;
+	assert_int_equal(port, 0xc040);
+	assert_int_equal(count, 0x20);
+	assert_false(on);
+	opened++;
+}
+
+static const struct hvm_ops ops = { .intercept_io = intercept_io };
+const struct hvm_ops *hvm = &ops;
+
+static bool meets(u64 a, u64 a_size, u64 b, u64 b_size)
+{
+	return a < b + b_size && b < a + a_size;
+}
+
+int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
+{
+	const void *of = NULL;
+
+	assert_ptr_equal(v, &vm);
+	assert_int_equal(prot & STAGE2_X, 0);
+	assert_int_equal(type, MEMTYPE_UC_MINUS);
+	assert_true(IS_ALIGNED(gpa.v | hpa.v | size, PAGE_SIZE) && size);
+	assert_true(gpa.v + size <= BIT(40));
+	if (short_of_memory && !(rand() & 7))
+		return -ENOMEM;
+	for (unsigned d = 0; d < 2; d++)
+		for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+			if (!(dev[d].host->bar[i].flags & 1) && hpa.v >= dev[d].host->bar[i].base &&
+			    hpa.v + size <= dev[d].host->bar[i].base + dev[d].host->bar[i].size)
+				of = &dev[d].bar[i];
+	assert_non_null(of);
+	for (unsigned i = 0; i < vm.map.count; i++)
+		assert_false(meets(gpa.v, size, vm.map.region[i].gpa, vm.map.region[i].size));
+	for (unsigned i = 0; i < vm.nr_mmio; i++)
+		assert_true(vm.mmio[i].dev == of || !meets(gpa.v, size, vm.mmio[i].base, vm.mmio[i].size));
+	for (unsigned i = 0; i < nr_mapped; i++)
+		assert_false(meets(gpa.v, size, mapped[i].gpa, mapped[i].size));
+	assert_true(nr_mapped < ARRAY_SIZE(mapped));
+	mapped[nr_mapped].gpa = gpa.v;
+	mapped[nr_mapped].size = size;
+	mapped[nr_mapped++].hpa = hpa.v;
+	maps++;
+	return 0;
+}
+
+int vm_unmap(struct vcpu *v, gpa_t gpa, u64 size)
+{
+	assert_ptr_equal(v, &vcpu);
+	for (unsigned i = 0; i < nr_mapped;) {
+		if (!meets(gpa.v, size, mapped[i].gpa, mapped[i].size)) {
+			i++;
+			continue;
+		}
+		/* All of a mapping or nothing. */
+		assert_true(gpa.v == mapped[i].gpa && size == mapped[i].size);
+		mapped[i] = mapped[--nr_mapped];
+	}
+	unmaps++;
+	return 0;
+}
+
+void vm_stage2_lock(struct vcpu *v)
+{
+	(void)v;
+}
+
+void vm_stage2_unlock(struct vm *v)
+{
+	(void)v;
+}
+
+int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
+{
+	v->mmio[v->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
+	return 0;
+}
+
+void vm_set_mmio(struct vm *v, const void *d, u64 base, u64 size)
+{
+	for (unsigned i = 0; i < v->nr_mmio; i++) {
+		if (v->mmio[i].dev == d) {
+			v->mmio[i].base = base;
+			v->mmio[i].size = size;
+		}
+	}
+}
+
+bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset)
+{
+	return d->nr_msix && bar == d->table_bar && offset - d->table < d->nr_msix * 16;
+}
+
+u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
+{
+	(void)d;
+	(void)offset;
+	(void)size;
+	return 0;
+}
+
+void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
+{
+	(void)d;
+	(void)offset;
+	(void)size;
+	(void)value;
+}
+
+static u32 io_read(void *ctx, u16 offset, unsigned size)
+{
+	u32 v = 0;
+
+	memcpy(&v, (u8 *)ctx + offset, size);
+	return v;
+}
+
+static void io_write(void *ctx, u16 offset, unsigned size, u32 v)
+{
+	memcpy((u8 *)ctx + offset, &v, size);
+}
+
+static int setup(void **state)
+{
+	/* MSI-X in the middle of BAR 0; ports; 64-bit prefetchable of 8 GiB; ROM. And one below a page, with another of 64 KiB. */
+	static const struct host_pci_function functions[2] = {
+		{ .bar = { { 0xfeb00000, 0x10000, 0 }, { 0xc040, 0x20, 1 }, { GIB(16), GIB(8), 0xc }, { 0 }, { 0 }, { 0 },
+			   { 0xfeb80000, 0x40000, 0 } } },
+		{ .bar = { { 0xfeb20100, 0x100, 0 }, { 0xfeb30000, 0x10000, 0 } } },
+	};
+
+	(void)state;
+	fake_host_reset();
+	fake_host.registers = (u8 *)registers;
+	memset(&vm, 0, sizeof(vm));
+	memset(&pci, 0, sizeof(pci));
+	memset(dev, 0, sizeof(dev));
+	memset(hw, 0, sizeof(hw));
+	nr_mapped = maps = unmaps = opened = 0;
+	short_of_memory = false;
+	vm.pci = &pci;
+	vm.map.count = 2;
+	vm.map.region[0] = (struct gpa_region){ .gpa = 0, .size = MIB(640) };
+	vm.map.region[1] = (struct gpa_region){ .gpa = GIB(4), .size = GIB(2) };
+	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ LAPIC, 0x1000, NULL, &vm };
+	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ 0xb0000000, MIB(256), NULL, &vm };
+	pci.nr_functions = 2;
+	for (unsigned i = 0; i < 2; i++) {
+		const struct pci_config_io io = { io_read, io_write, hw[i] };
+		struct pci_config_bar bar[PCI_CONFIG_BARS];
+
+		hw[i][4] = 3;
+		pci.function[i] = functions[i];
+		pci.device[i] = &dev[i];
+		dev[i].vm = &vm;
+		dev[i].host = &pci.function[i];
+		for (unsigned k = 0; k < PCI_CONFIG_BARS; k++)
+			bar[k] = (struct pci_config_bar){ functions[i].bar[k].base, functions[i].bar[k].size,
+							  functions[i].bar[k].flags };
+		assert_int_equal(pci_config_init(&dev[i].config, &io, bar, false, false, NULL, 0), 0);
+	}
+	dev[0].nr_msix = 256;
+	dev[0].table = 0x4000;
+	dev[0].pending = 0x8000;
+	assert_int_equal(pci_bars_create(&dev[0]), 0);
+	assert_int_equal(pci_bars_create(&dev[1]), 0);
+	return 0;
+}
+
+static unsigned mapped_at(u64 gpa, u64 size, u64 hpa)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < nr_mapped; i++)
+		n += mapped[i].gpa == gpa && mapped[i].size == size && mapped[i].hpa == hpa;
+	return n;
+}
+
+static void write(unsigned d, u16 offset, unsigned size, u32 value)
+{
+	if (pci_config_write(&dev[d].config, offset, size, value) & PCI_CHANGED_DECODE)
+		pci_bars_update(&vcpu, &dev[d]);
+}
+
+/* Around the pages of the table and of the pending bits; the small one is trapped whole. */
+static void test_first(void **state)
+{
+	(void)state;
+	assert_int_equal(mapped_at(0xfeb00000, 0x4000, 0xfeb00000), 1);
+	assert_int_equal(mapped_at(0xfeb05000, 0x3000, 0xfeb05000), 1);
+	assert_int_equal(mapped_at(0xfeb09000, 0x7000, 0xfeb09000), 1);
+	assert_int_equal(mapped_at(GIB(16), GIB(8), GIB(16)), 1);
+	assert_int_equal(mapped_at(0xfeb30000, 0x10000, 0xfeb30000), 1);
+	assert_int_equal(nr_mapped, 5);
+	pci_bars_open_ports(&vcpu, &dev[0]);
+	assert_int_equal(opened, 1);
+	vm.pio[vm.nr_pio++] = (struct pio_range){ .base = 0xc05f, .count = 1 };
+	pci_bars_open_ports(&vcpu, &dev[0]);
+	assert_int_equal(opened, 1);
+}
+
+/* The mapping moves, the host's address does not. What lies on something else is nowhere until it is moved again. */
+static void test_moves(void **state)
+{
+	(void)state;
+	write(1, 0x14, 4, 0xe0000000);
+	assert_int_equal(mapped_at(0xe0000000, 0x10000, 0xfeb30000), 1);
+	assert_int_equal(nr_mapped, 5);
+	write(1, 0x14, 4, 0xfee00000);
+	assert_int_equal(nr_mapped, 4);
+	write(1, 0x14, 4, MIB(600));
+	assert_int_equal(nr_mapped, 4);
+	write(1, 0x14, 4, 0xfeb00000);
+	assert_int_equal(nr_mapped, 4);
+	write(1, 0x14, 4, 0xb0000000);
+	assert_int_equal(nr_mapped, 4);
+	write(1, 0x14, 4, 0xe0000000);
+	assert_int_equal(nr_mapped, 5);
+	/* 64 bits, beyond the guest's physical addresses, and back. */
+	write(0, 0x1c, 4, 0xffffffff);
+	assert_int_equal(nr_mapped, 4);
+	write(0, 0x1c, 4, 0x10);
+	assert_int_equal(mapped_at(GIB(64), GIB(8), GIB(16)), 1);
+	/* The ROM, and decoding off and on. */
+	write(0, 0x30, 4, 0xfeb80001);
+	assert_int_equal(mapped_at(0xfeb80000, 0x40000, 0xfeb80000), 1);
+	write(0, 4, 2, 0);
+	assert_int_equal(nr_mapped, 1);
+	write(0, 4, 2, 2);
+	assert_int_equal(nr_mapped, 6);
+}
+
+/* Forwarded within the traps; nothing beyond them, however the offset came about. */
+static void test_trapped(void **state)
+{
+	const struct mmio_range *small = NULL, *big = NULL;
+
+	(void)state;
+	for (unsigned i = 0; i < vm.nr_mmio; i++) {
+		if (vm.mmio[i].dev == &dev[1].bar[0])
+			small = &vm.mmio[i];
+		if (vm.mmio[i].dev == &dev[0].bar[0])
+			big = &vm.mmio[i];
+	}
+	registers[3] = 0x12345678;
+	assert_int_equal(small->ops->read(small->dev, &vcpu, 12, 4), 0x12345678);
+	assert_int_equal(small->ops->read(small->dev, &vcpu, 13, 1), 0x56);
+	assert_int_equal(small->ops->read(small->dev, &vcpu, 13, 2), ~0ull);
+	small->ops->write(small->dev, &vcpu, 0xfe, 2, 0xabcd);
+	assert_int_equal(registers[0xfc / 4], 0xabcd0000);
+	assert_int_equal(small->ops->read(small->dev, &vcpu, 0xfc, 8), ~0ull);
+	assert_int_equal(small->ops->read(small->dev, &vcpu, 0x100, 4), ~0ull);
+	assert_int_equal(small->ops->read(small->dev, &vcpu, -8ull, 8), ~0ull);
+	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x3ff8, 8), ~0ull);
+	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x5000, 8), ~0ull); /* between the two */
+	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x9000, 8), ~0ull);
+	registers[0x4000 / 4] = 7; /* the host's view begins at the first trap */
+	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x8000, 4), 7);
+}
+
+static void random_moves(void)
+{
+	static const u32 places[] = {
+		0, 0x1000, 0xfeb00000, 0xfeb04000, 0xfeb20000, 0xfeb30000, 0xfee00000, 0xb0000000, 0xe0000000, 0x27ff0000,
+		0xffffffff, 0x20000000,
+	};
+
+	for (unsigned n = 0; n < ROUNDS; n++) {
+		unsigned d = rand() & 1, size = 1u << rand() % 3;
+		u16 offset = (u16)((rand() & 3 ? 0x10 + rand() % 0x24 : rand() % 0x100) & ~(size - 1));
+		u32 value = rand() & 1 ? places[(unsigned)rand() % ARRAY_SIZE(places)] + (u32)(rand() & 1) :
+					 (u32)rand() << 16 ^ (u32)rand();
+
+		write(d, offset, size, value);
+		/* So that much is mapped at most times. */
+		if (!(rand() & 3))
+			write(d, 4, 2, 3);
+	}
+}
+
+static void test_random(void **state)
+{
+	(void)state;
+	srand(8);
+	random_moves();
+	assert_true(maps > 1000 && unmaps > 1000);
+	short_of_memory = true;
+	random_moves();
+	/* Whatever happened: back where it was, all of it. */
+	short_of_memory = false;
+	for (unsigned d = 0; d < 2; d++)
+		write(d, 4, 2, 0);
+	assert_int_equal(nr_mapped, 0);
+	for (unsigned i = 0; i < vm.nr_mmio; i++)
+		assert_true(vm.mmio[i].dev == &vm || !vm.mmio[i].size);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_first, setup), cmocka_unit_test_setup(test_moves, setup),
+		cmocka_unit_test_setup(test_trapped, setup), cmocka_unit_test_setup(test_random, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

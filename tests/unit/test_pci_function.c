@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/pci_function.c kernel/pci_reset.c kernel/pcicap.c */
+/* What the host does to a function, on a model of one: quiet at boot, reset, taken back; and functions that do not obey. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "kernel/clock.h"
+#include "kernel/pci_function.h"
+#include "kernel/printk.h"
+
+enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0 };
+
+static u8 config[256];
+static struct pci_function f;
+static unsigned resets, errors;
+static unsigned pending;     /* reads for which transactions are under way */
+static unsigned away;        /* reads that are not answered */
+static unsigned away_after;  /* ... after a reset */
+static bool stubborn;        /* bus master stays on, but for a reset */
+static bool dead;            /* after a reset: never comes back */
+
+static u32 get(u16 at, unsigned size)
+{
+	u32 v = 0;
+
+	memcpy(&v, config + at, size);
+	return v;
+}
+
+static void set(u16 at, unsigned size, u32 v)
+{
+	memcpy(config + at, &v, size);
+}
+
+/* What the function loses. */
+static void lose(void)
+{
+	resets++;
+	stubborn = false;
+	pending = 0;
+	set(4, 2, 0);
+	set(0x0c, 4, 0);
+	memset(config + 0x10, 0, 0x24);
+	set(0x3c, 1, 0);
+	set(MSI + 2, 2, 0x80);
+	set(MSIX + 2, 2, 7);
+	set(EXP + 8, 2, 0x2810);
+	set(EXP + 0x10, 2, 0);
+	away = away_after;
+}
+
+u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+{
+	(void)a;
+	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
+	if (away) {
+		away -= !dead;
+		return size == 4 ? ~0u : (u32)(BIT(size * 8) - 1);
+	}
+	if (offset == EXP + 10 && pending) {
+		pending--;
+		return get(offset, 2) | BIT(5);
+	}
+	return get(offset, size);
+}
+
+void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
+{
+	(void)a;
+	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
+	if (away)
+		return;
+	if (offset == 4 && stubborn)
+		v |= BIT(2);
+	if (offset == EXP + 8 && v & BIT(15)) {
+		lose();
+		return;
+	}
+	if (offset == AF + 4 && v & 1) {
+		lose();
+		return;
+	}
+	if (offset == PM + 4 && (get(offset, 2) & 3) == 3 && !(v & 3) && !(get(offset, 2) & BIT(3)))
+		lose();
+	set(offset, size, v);
+}
+
+u64 clock_tsc_khz(void)
+{
+	return 1; /* milliseconds that do not hold the test up */
+}
+
+void printk_error(const char *fmt, ...)
+{
+	(void)fmt;
+	errors++;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(config, 0, sizeof(config));
+	f = (struct pci_function){ .class_code = 0x020000 };
+	resets = errors = pending = away = away_after = 0;
+	stubborn = dead = false;
+	set(0, 4, 0x10d38086);
+	set(4, 4, 0x00100007);
+	set(0x0c, 1, 0x10);
+	set(0x10, 4, 0xfebc0000);
+	set(0x30, 4, 0xfeb80000);
+	set(0x34, 1, PM);
+	set(PM, 4, 0x00030001 | MSI << 8);
+	set(MSI, 4, 0x00810005 | MSIX << 8);
+	set(MSIX, 4, 0x80070011 | (u32)EXP << 8);
+	set(EXP, 4, 0x00020010 | (u32)AF << 8);
+	set(EXP + 4, 4, BIT(28));
+	set(EXP + 8, 2, 0x2850);
+	set(EXP + 0x10, 2, 0x40);
+	set(AF, 4, 0x03060013);
+	return 0;
+}
+
+static void is_quiet(void)
+{
+	assert_int_equal(get(4, 2) & BIT(2), 0);
+	assert_int_equal(get(4, 2) & BIT(10), BIT(10));
+	assert_int_equal(get(MSI + 2, 2) & 1, 0);
+	assert_int_equal(get(MSIX + 2, 2) & BIT(15), 0);
+}
+
+static void is_restored(void)
+{
+	assert_int_equal(get(0x0c, 1), 0x10);
+	assert_int_equal(get(0x10, 4), 0xfebc0000);
+	assert_int_equal(get(0x30, 4), 0xfeb80000);
+	assert_int_equal(get(EXP + 8, 2), 0x2850);
+	assert_int_equal(get(EXP + 0x10, 2), 0x40);
+}
+
+static void test_boot(void **state)
+{
+	static const u32 left_alone[] = { 0x060000, 0x060400, 0x080600, 0x080500 };
+	u8 before[sizeof(config)];
+
+	(void)state;
+	memcpy(before, config, sizeof(config));
+	for (unsigned i = 0; i < ARRAY_SIZE(left_alone); i++) {
+		f.class_code = left_alone[i];
+		pci_keep_quiet(&f);
+		assert_memory_equal(config, before, sizeof(config));
+	}
+	f.class_code = 0x020000;
+	f.header_type = 1;
+	pci_keep_quiet(&f);
+	assert_memory_equal(config, before, sizeof(config));
+	f.header_type = 0;
+	/* A display's picture may come from memory. */
+	f.class_code = 0x030000;
+	pci_keep_quiet(&f);
+	assert_int_equal(get(4, 2), 0x0407);
+	f.class_code = 0x020000;
+	pending = 3;
+	pci_keep_quiet(&f);
+	is_quiet();
+	assert_int_equal(get(4, 2), 0x0403);
+	assert_int_equal(errors | resets, 0);
+	stubborn = true;
+	set(4, 2, 7);
+	pci_keep_quiet(&f);
+	assert_int_equal(errors, 1);
+}
+
+static void take_back(void)
+{
+	assert_int_equal(pci_take_back(&f), 0);
+	assert_int_equal(resets, 1);
+	is_quiet();
+	is_restored();
+	assert_int_equal(get(4, 2), 0x0403); /* decoding as it was */
+}
+
+static void test_take_back(void **state)
+{
+	take_back(); /* by FLR */
+	setup(state);
+	set(EXP + 4, 4, 0);
+	take_back(); /* by FLR of the advanced features */
+	setup(state);
+	set(EXP + 4, 4, 0);
+	set(AF, 4, 0x01060013);
+	take_back(); /* by D3hot and back */
+	/* Without any: quiet is enough, and must be. */
+	setup(state);
+	set(EXP + 4, 4, 0);
+	set(AF, 4, 0x01060013);
+	set(PM + 4, 2, BIT(3));
+	assert_int_equal(pci_take_back(&f), 0);
+	assert_int_equal(resets, 0);
+	is_quiet();
+	assert_int_equal(pci_reset(&f), -ENODEV);
+	pending = 1000;
+	assert_int_equal(pci_take_back(&f), -EIO);
+}
+
+static void test_disobedient(void **state)
+{
+	(void)state;
+	/* What does not end by itself, and bus mastering that stays on, are ended by a reset. */
+	pending = 100000;
+	stubborn = true;
+	take_back(); /* by FLR */
+	setup(state);
+	/* It asks for time. */
+	away_after = 50;
+	take_back(); /* by FLR */
+	setup(state);
+	away_after = 1;
+	dead = true;
+	assert_int_equal(pci_take_back(&f), -EIO);
+}
+
+/* As its guest sees it: nothing decodes, nothing comes; addresses are there. */
+static void test_reset(void **state)
+{
+	(void)state;
+	assert_int_equal(pci_reset(&f), 0);
+	assert_int_equal(resets, 1);
+	is_quiet();
+	is_restored();
+	assert_int_equal(get(4, 2), 0x0400);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_boot, setup), cmocka_unit_test_setup(test_take_back, setup),
+		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
