@@ -51,6 +51,7 @@ static void lose(void)
 	set(MSIX + 2, 2, 7);
 	set(EXP + 8, 2, 0x2810);
 	set(EXP + 0x10, 2, 0);
+	set(EXP + 0x28, 2, 0);
 	away = away_after;
 }
 
@@ -105,13 +106,20 @@ static int setup(void **state)
 {
 	(void)state;
 	memset(config, 0, sizeof(config));
-	f = (struct pci_function){ .class_code = 0x020000 };
+	f = (struct pci_function){
+		.class_code = 0x020000,
+		.bar = { { .base = 0xfebc0000 }, { .base = 0xc040, .flags = 1, .io = true },
+			 { .base = 0x380000000000, .flags = 0xc, .wide = true }, [PCI_INFO_ROM] = { .base = 0xfeb80000 } },
+	};
 	resets = errors = pending = away = away_after = 0;
 	stubborn = dead = false;
 	set(0, 4, 0x10d38086);
 	set(4, 4, 0x00100007);
 	set(0x0c, 1, 0x10);
 	set(0x10, 4, 0xfebc0000);
+	set(0x14, 4, 0xc041);
+	set(0x18, 4, 0xc);
+	set(0x1c, 4, 0x3800);
 	set(0x30, 4, 0xfeb80000);
 	set(0x34, 1, PM);
 	set(PM, 4, 0x00030001 | MSI << 8);
@@ -121,6 +129,7 @@ static int setup(void **state)
 	set(EXP + 4, 4, BIT(28));
 	set(EXP + 8, 2, 0x2850);
 	set(EXP + 0x10, 2, 0x40);
+	set(EXP + 0x28, 2, 0x400);
 	set(AF, 4, 0x03060013);
 	return 0;
 }
@@ -137,6 +146,10 @@ static void is_restored(void)
 {
 	assert_int_equal(get(0x0c, 1), 0x10);
 	assert_int_equal(get(0x10, 4), 0xfebc0000);
+	assert_int_equal(get(0x14, 4), 0xc041);
+	assert_int_equal(get(0x18, 4), 0xc);
+	assert_int_equal(get(0x1c, 4), 0x3800);
+	assert_int_equal(get(0x20, 4), 0);
 	assert_int_equal(get(0x30, 4), 0xfeb80000);
 	assert_int_equal(get(EXP + 8, 2), 0x2850);
 	assert_int_equal(get(EXP + 0x10, 2), 0x40);
@@ -227,12 +240,23 @@ static void test_disobedient(void **state)
 /* As its guest sees it: nothing decodes, nothing comes; addresses are there. */
 static void test_reset(void **state)
 {
-	(void)state;
 	assert_int_equal(pci_reset(&f), 0);
 	assert_int_equal(resets, 1);
 	is_quiet();
 	is_restored();
 	assert_int_equal(get(4, 2), 0x0400);
+	assert_int_equal(get(EXP + 0x28, 2), 0x400);
+	/* Of version 1 that register is another capability's. */
+	setup(state);
+	set(EXP, 4, 0x00010010 | (u32)AF << 8);
+	assert_int_equal(pci_reset(&f), 0);
+	is_restored();
+	assert_int_equal(get(EXP + 0x28, 2), 0);
+	/* A reset of its own has cost it its addresses before. */
+	setup(state);
+	memset(config + 0x10, 0, 0x24);
+	assert_int_equal(pci_reset(&f), 0);
+	is_restored();
 }
 
 int main(void)
