@@ -45,7 +45,7 @@ unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max);
 int host_pci_take_back(unsigned index);
 
 /*
- * Resets the function for its guest, which takes 100 ms: addresses, and what
+ * Resets the function for its guest, which takes 100 ms, or up to 1.5 s: addresses, and what
  * belongs to the path, are there again; the rest is as after a reset, but that
  * line interrupts stay off. 0; -ENODEV: it has no reset; -EIO: it does not come back.
  */

@@ -109,6 +109,9 @@ static void reset(struct vcpu *vcpu, struct pci_device *d)
 	bool gated = pci_config_master_gated(&d->config);
 	unsigned nr_caps;
 
+	/* No vCPU may reach its BARs meanwhile: what does not answer is an error of the machine on some. */
+	pci_config_clear(&d->config);
+	pci_bars_update(vcpu, d);
 	d->gone = host_pci_reset(f->index);
 	if (!d->gone && has_line(d))
 		host_pci_write(f->index, 4, 2, 0);
