@@ -167,7 +167,7 @@ static void describe(struct pci_function *f)
 static bool probe(struct pci_address a, bool *multi)
 {
 	u32 id = pci_read(a, REG_ID, 4), header;
-	struct pci_function *f;
+	struct pci_function spare, *f;
 	struct pcicap_reader reader;
 
 	/* Some host bridges answer for empty slots with zeros. */
@@ -175,11 +175,10 @@ static bool probe(struct pci_address a, bool *multi)
 		return false;
 	header = pci_read(a, REG_HEADER, 4);
 	*multi = header & HEADER_MULTI;
-	if (nr_functions == PCI_MAX_FUNCTIONS) {
+	/* One for which there is no room is made quiet all the same. */
+	if (nr_functions == PCI_MAX_FUNCTIONS)
 		dropped++;
-		return true;
-	}
-	f = &functions[nr_functions++];
+	f = nr_functions < PCI_MAX_FUNCTIONS ? &functions[nr_functions++] : &spare;
 	*f = (struct pci_function){
 		.address = a,
 		.vendor = (u16)id,
