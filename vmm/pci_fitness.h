@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: can a PCI function be given to a VM? The one judgement, which
- * assignment (vmm/dev/pci_root.c), the monitor's `pci` and the hardware check
+ * assignment (vmm/dev/pci_assign.c), the monitor's `pci` and the hardware check
  * use; docs/passthrough.md explains each reason.
  */
 #ifndef VMM_PCI_FITNESS_H

@@ -65,6 +65,15 @@ bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
 	return has;
 }
 
+/* Why it is this VM's own already: from this start, or from an earlier one (pci_release()). */
+static const char *own_reason(const struct vm_pci *pci, const struct host_pci_function *f)
+{
+	for (unsigned i = 0; i < pci->nr_functions; i++)
+		if (pci->function[i].index == f->index)
+			return " already: named twice";
+	return " still: it did not stop when that ended, and is not used until the node restarts";
+}
+
 static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_function *f)
 {
 	unsigned device = f->devfn >> 3, fn = f->devfn & 7u;
@@ -79,7 +88,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	has = take(vm, f);
 	if (has)
 		return pci_refuse(vm, "%02x:%02x.%u is %s's%s", f->bus, device, fn, has,
-			    has == vm->config->name ? " already: named twice" : "");
+			    has == vm->config->name ? own_reason(pci, f) : "");
 	pci->function[pci->nr_functions++] = *f;
 	return 0;
 }
