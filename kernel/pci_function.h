@@ -28,7 +28,7 @@ int pci_quiet(const struct pci_function *f);
  * The strongest reset that hurts no other function: FLR (PCI Express 6.6.2,
  * Advanced Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1). Addresses,
  * and what belongs to the path, are there again after it; decoding, bus master
- * and interrupts are off. Takes 100 ms. 0; -ENODEV: it has none, and is just
+ * and interrupts are off. Takes 100 ms, at most 1.5 s. 0; -ENODEV: it has none, and is just
  * quiet; -EIO: it does not come back, or does not obey.
  */
 int pci_reset(const struct pci_function *f);
