@@ -77,11 +77,15 @@ void intx_open(u32 gsi)
 
 void intx_release(u32 gsi)
 {
-	struct line *l = find(gsi);
+	struct line *l;
 
+	/* Another's may be half claimed, with the number of who had it before. */
+	spin_lock(&lock);
+	l = find(gsi);
+	spin_unlock(&lock);
 	if (!l)
 		return;
 	ioapic_mask(gsi, true);
 	msi_free(&l->vector);
-	l->taken = false;
+	__atomic_store_n(&l->taken, false, __ATOMIC_RELEASE);
 }
