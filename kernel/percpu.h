@@ -28,6 +28,7 @@ struct cpu {
 	u32 apic_id;
 	int node;                /* NUMA node, dense */
 	bool online;             /* running the work loop or about to */
+	bool looping;            /* past its boot code: what it is given begins by itself; atomic */
 	u32 kick;                /* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
 	struct work *work;       /* current or next work item; atomic, owned by the CPU until it is NULL again */
 	bool working;            /* inside an item's run(); only this CPU touches it */

@@ -85,6 +85,7 @@ void work_loop(void)
 {
 	struct cpu *cpu = this_cpu();
 
+	__atomic_store_n(&cpu->looping, true, __ATOMIC_RELEASE);
 	for (;;) {
 		struct work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 

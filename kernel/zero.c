@@ -83,11 +83,17 @@ static void borrow(struct job *job, struct item *item, unsigned n)
 	/* The job says who does what before anybody begins. */
 	for (int begin = 0; begin < 2; begin++) {
 		for (unsigned i = 0; lacking && i < cpu_online_count(); i++) {
-			/* The boot code is no work item: what it would give its own CPU would wait behind it. */
-			if (!(BIT(cpu_get(i)->node) & lacking) || i == this_cpu()->id || !job->unowned(i))
+			const struct cpu *cpu = cpu_get(i);
+
+			/*
+			 * The boot code is no work item: what it or another CPU gave its CPU would wait behind it, and
+			 * keep a VM off that CPU which the boot code starts there.
+			 */
+			if (!(BIT(cpu->node) & lacking) || cpu == this_cpu() || !job->unowned(i) ||
+			    !__atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE))
 				continue;
 			if (!begin)
-				job->nodes |= BIT(cpu_get(i)->node);
+				job->nodes |= BIT(cpu->node);
 			else if (n)
 				hand_out(job, &item[--n], i, true);
 		}
