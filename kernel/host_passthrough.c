@@ -103,7 +103,7 @@ void host_msi_free(struct host_msi *msi)
 int host_intx_route(unsigned index, struct host_intx *out)
 {
 	struct aml_pci_route route;
-	int err = pci_route(pci_get(index), &route);
+	int err = pci_route(index, &route);
 
 	if (!err)
 		*out = (struct host_intx){ route.gsi, route.active_low };

@@ -250,14 +250,14 @@ const struct pci_function *pci_get(unsigned i)
 	return i < nr_functions ? &functions[i] : NULL;
 }
 
-static void add_place(const struct pci_function *f, struct pci_info *out)
+static void add_place(unsigned i, struct pci_info *out)
 {
 	struct aml_pci_route route;
-	int node = pci_node(f);
+	int node = pci_node(pci_get(i));
 
 	out->has_node = node >= 0;
 	out->node = out->has_node ? (unsigned)node : 0;
-	out->has_line = !pci_route(f, &route);
+	out->has_line = !pci_route(i, &route);
 	out->line = out->has_line ? route.gsi : 0;
 }
 
@@ -275,7 +275,7 @@ bool pci_info(unsigned i, struct pci_info *out)
 		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		add_place(f, out);
+		add_place(i, out);
 	memcpy(out->bar, f->bar, sizeof(out->bar));
 	pciinfo_read(&reader, out);
 	if (!out->problem)

@@ -16,25 +16,18 @@ static struct aml_span body[MAX_TABLES];
 static struct aml_tables tables = { body, 0 };
 static struct aml_pci_root roots[MAX_ROOTS];
 static unsigned nr_roots;
+/* By function: what pci_route() answers. Boot asks firmware's tables, for on large machines that takes long. */
+static struct {
+	int err;
+	struct aml_pci_route at;
+} routes[PCI_MAX_FUNCTIONS];
 
 static void add_table(const struct acpi_sdt *t)
 {
-	if (tables.count < MAX_TABLES)
+	if (tables.count == MAX_TABLES)
+		printk_error("pci: one more table of AML than %u: not looked at", MAX_TABLES);
+	else
 		body[tables.count++] = (struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
-}
-
-void pci_route_init(void)
-{
-	const struct acpi_sdt *t = acpi_table("DSDT", 0);
-
-	if (t)
-		add_table(t);
-	for (unsigned i = 0; (t = acpi_table("SSDT", i)); i++)
-		add_table(t);
-	nr_roots = aml_pci_roots(&tables, roots, MAX_ROOTS);
-	if (nr_roots > MAX_ROOTS)
-		printk_error("pci: %u root buses beyond %u are not looked at", nr_roots - MAX_ROOTS, MAX_ROOTS);
-	nr_roots = MIN(nr_roots, (unsigned)MAX_ROOTS);
 }
 
 /* The bridges above a function, the nearest first; the root that they hang from, or NULL. */
@@ -86,7 +79,7 @@ static bool name_of(const struct aml_pci_root *root, const struct pci_function *
 	return true;
 }
 
-int pci_route(const struct pci_function *f, struct aml_pci_route *out)
+static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 {
 	const struct pci_function *bridge[MAX_BRIDGES];
 	u32 interrupt = pci_read(f->address, REG_INTERRUPT, 4);
@@ -110,4 +103,28 @@ int pci_route(const struct pci_function *f, struct aml_pci_route *out)
 		device = bridge[i]->address.devfn >> 3;
 	}
 	return -ENOENT;
+}
+
+void pci_route_init(void)
+{
+	const struct acpi_sdt *t = acpi_table("DSDT", 0);
+	const struct pci_function *f;
+	unsigned beyond;
+
+	if (t)
+		add_table(t);
+	for (unsigned i = 0; (t = acpi_table("SSDT", i)); i++)
+		add_table(t);
+	nr_roots = aml_pci_roots(&tables, roots, MAX_ROOTS, &beyond);
+	if (beyond)
+		printk_error("pci: %u root buses beyond %u are not looked at", beyond, MAX_ROOTS);
+	for (unsigned i = 0; (f = pci_get(i)); i++)
+		routes[i].err = find_route(f, &routes[i].at);
+}
+
+int pci_route(unsigned i, struct aml_pci_route *out)
+{
+	if (!routes[i].err)
+		*out = routes[i].at;
+	return routes[i].err;
 }

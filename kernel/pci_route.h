@@ -10,13 +10,13 @@
 #include "kernel/acpi/aml_pci.h"
 #include "kernel/pci.h"
 
-/* Finds the roots. After ACPI and NUMA. */
+/* Finds the roots, and the route of each function. After ACPI, NUMA and the functions themselves. */
 void pci_route_init(void);
 
 /* The node of a function's root; -1: unknown. */
 int pci_node(const struct pci_function *f);
 
-/* 0; -ENXIO: the function has no interrupt pin; -ENOENT: unknown. */
-int pci_route(const struct pci_function *f, struct aml_pci_route *out);
+/* Of function i, as it was at boot. 0; -ENXIO: it has no interrupt pin; -ENOENT: unknown. */
+int pci_route(unsigned i, struct aml_pci_route *out);
 
 #endif

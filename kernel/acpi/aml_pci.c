@@ -199,7 +199,7 @@ static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
 	return true;
 }
 
-unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max)
+unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max, unsigned *beyond)
 {
 	struct roots r = { out, 0, max };
 	unsigned kept = 0, found;
@@ -209,7 +209,8 @@ unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, uns
 	for (unsigned i = 0; i < found; i++)
 		if (locate(t, &out[i]))
 			out[kept++] = out[i];
-	return kept + (r.count - found);
+	*beyond = r.count - found;
+	return kept;
 }
 
 struct child {

@@ -18,8 +18,8 @@ struct aml_pci_root {
 	u32 proximity;
 };
 
-/* Fills out[] with up to `max` roots whose segment and bus are known; returns how many there are. */
-unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max);
+/* Fills out[] with roots whose segment and bus are known, of the first `max`; returns how many. *beyond: roots behind these. */
+unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max, unsigned *beyond);
 
 /* The device below `parent` for a function (_ADR); false: none is declared. */
 bool aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn, struct aml_name *child);

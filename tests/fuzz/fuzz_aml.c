@@ -39,7 +39,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct aml_pci_route route, again;
 	struct aml_name child;
 	struct s5_info s5;
-	unsigned n, cut;
+	unsigned n, beyond, cut;
 
 	if (size < 3)
 		return 0;
@@ -49,15 +49,12 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	found = 0;
 	aml_walk(&t, check_one, &found);
 	CHECK(found <= size);
-	n = aml_pci_roots(&t, root, ARRAY_SIZE(root));
-	CHECK(n <= found);
-	for (unsigned i = 0; i < MIN(n, ARRAY_SIZE(root)); i++) {
+	n = aml_pci_roots(&t, root, ARRAY_SIZE(root), &beyond);
+	CHECK(n <= ARRAY_SIZE(root) && n + beyond <= found);
+	for (unsigned i = 0; i < n; i++) {
 		u8 device = data[0] & 31, pin = data[0] >> 5 & 3, line = data[1];
 		int err;
 
-		/* One that was not looked at may stand behind those that were. */
-		if (n > ARRAY_SIZE(root))
-			break;
 		CHECK(root[i].path.n && (root[i].has_proximity || !root[i].proximity));
 		err = aml_pci_route(&t, &root[i].path, device, pin, line, &route);
 		CHECK(err == 0 || err == -ENODEV || err == -ENOENT);

@@ -25,6 +25,7 @@ static struct aml_span *exact; /* in memory of exactly their size, for the sanit
 static u8 *copy[2];
 static struct aml_tables tables;
 static struct aml_pci_root root[4];
+static unsigned beyond;
 
 static int setup(void **state)
 {
@@ -60,7 +61,7 @@ static unsigned read_cut(size_t size)
 		exact[i] = (struct aml_span){ copy[i], n };
 	}
 	tables = (struct aml_tables){ exact, 2 };
-	return aml_pci_roots(&tables, root, ARRAY_SIZE(root));
+	return aml_pci_roots(&tables, root, ARRAY_SIZE(root), &beyond);
 }
 
 static unsigned read_all(void)
@@ -148,6 +149,7 @@ static void test_methods(void **state)
 	assert_int_equal(root[0].proximity, 7);
 }
 
+/* Neither one that is not known nor one that is too many is among those that are given. */
 static void too_many_roots(void **state)
 {
 	char name[5] = "PCI0";
@@ -156,9 +158,18 @@ static void too_many_roots(void **state)
 	for (unsigned i = 0; i < 6; i++) {
 		name[3] = (char)('0' + i);
 		begin_root(&out[0], name, "PNP0A08");
+		/* Method (_BBN) { Return (FOO (1)) } */
+		if (i == 1)
+			RAW(&out[0], 0x14, 0x0d, '_', 'B', 'B', 'N', 0x00, 0xa4, 'F', 'O', 'O', '_', 0x01, 0xa3);
+		else
+			aml_name_integer(&out[0], "_BBN", i);
 		end_root(&out[0]);
 	}
-	assert_int_equal(read_all(), 6);
+	assert_int_equal(read_all(), 3);
+	assert_int_equal(beyond, 2);
+	assert_int_equal(root[0].bus, 0);
+	assert_int_equal(root[1].bus, 2);
+	assert_int_equal(root[2].bus, 3);
 }
 
 static int route(u8 device, u8 pin, u8 line, u32 *gsi, bool *low)
