@@ -114,7 +114,7 @@ class Run:
         self.outcome = outcome
         self.text = node.text.replace("\r", "")
         self.exited = node.process.returncode is not None and node.process.returncode >= 0
-        self.facts = dict(re.findall(r"^margay-test: ([a-z-]+): (.*)$", self.text, re.MULTILINE))
+        self.facts = dict(re.findall(r"^margay-test: ([a-z0-9-]+): (.*)$", self.text, re.MULTILINE))
         self.dmesg = re.findall(r"^margay-dmesg: (.*)$", self.text, re.MULTILINE)
 
     def has_line(self, pattern):

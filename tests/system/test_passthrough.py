@@ -23,15 +23,16 @@ DEVICES = {
 }
 
 
-def make_disk(name):
+def make_disk(name, size=DISK):
+    """A file of random contents, the same each time."""
     os.makedirs(os.path.join(node.BUILD, "disks"), exist_ok=True)
     path = os.path.join(node.BUILD, "disks", name + ".img")
     with open(path, "wb") as f:
-        f.write(random.Random(name).randbytes(DISK))
+        f.write(random.Random(name).randbytes(size))
     return path
 
 
-def sha256(path, size=DISK):
+def sha256(path, size=-1):
     with open(path, "rb") as f:
         return hashlib.sha256(f.read(size)).hexdigest()
 
