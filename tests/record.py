@@ -58,7 +58,7 @@ def document(rows, tests, machine):
     rows = {test: row for test, row in rows.items() if test in tests}
     yield "# The full tier: the last result of each test"
     yield ""
-    yield "Written by `make test-full`, or test by test by `python3 -m pytest --full -m full --record docs/test-full.md FILE`."
+    yield "Written by `make test-full`, or test by test by `python3 -m pytest FILE --full -m full --record docs/test-full.md`."
     yield "Seconds are wall time beside whatever else ran. What is not marked `full` runs in every submission and is not here."
     yield ""
     yield from machine
