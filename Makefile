@@ -69,7 +69,7 @@ endif
 ifneq ($(filter bench%,$(GOALS)),)
 SETUP_GROUPS += run bench
 endif
-ifneq ($(filter test test-full unit,$(GOALS)),)
+ifneq ($(filter test test-full tests-built unit,$(GOALS)),)
 SETUP_GROUPS += run test
 endif
 ifneq ($(filter fuzz,$(GOALS)),)
