@@ -4,7 +4,7 @@
 tools/margay-run is the command line of this module; the tests use class Node:
 
     with Node(iso, machine="bochs", log="build/logs/x.log", timeout=300) as node:
-        node.expect(r"guest# ")
+        node.expect(r"guest# ", prompt=True)
         node.send("poweroff\\n")
         outcome = node.wait()
 
@@ -177,17 +177,20 @@ class Node:
         except OSError:
             pass  # the emulator has gone: wait() tells how
 
-    def expect(self, pattern, timeout=None):
-        """Waits for a regular expression in what was not matched yet; returns the match, or raises NodeError."""
+    def expect(self, pattern, timeout=None, prompt=False):
+        """
+        Waits for a regular expression in what was not matched yet; returns the match, or raises NodeError. Only lines
+        that have ended count, lest half a line be taken for the whole; prompt: what stands in an unfinished one, too.
+        """
         give_up = min(self.deadline, time.monotonic() + timeout if timeout else float("inf"))
         regex = re.compile(pattern, re.MULTILINE)
         while True:
             with self._changed:
-                match = regex.search(self.text, self._taken)
+                ended = self._closed
+                match = regex.search(self.text, self._taken, len(self.text) if prompt or ended else self.text.rfind("\n") + 1)
                 if match:
                     self._taken = match.end()
                     return match
-                ended = self._closed
                 self._changed.wait(0.5)
             if ended and self._closed:
                 raise NodeError("the machine ended before %r came; last lines:\n%s" % (pattern, self.tail()))

@@ -50,7 +50,7 @@ class Console:
     def call(self):
         """The escape key, from a guest's console."""
         self.node.send(ESCAPE)
-        self.node.expect("^Monitor console: .*\r\n(?=%s)" % PROMPT, 30)
+        self.node.expect("^Monitor console: .*\r\n(?=%s)" % PROMPT, 30, prompt=True)
 
     def answer(self, command, log=False, until=None):
         """
@@ -64,7 +64,7 @@ class Console:
         first = self.node.expect("^%s.*\n" % begin, 30)
         if until:
             self.node.expect(until, 30)
-            self.node.expect("^(?=%s)" % PROMPT, 30)
+            self.node.expect("^(?=%s)" % PROMPT, 30, prompt=True)
         self.node.send("=e%d\r" % self._marks)
         last = self.node.expect("^" + end, 30)
         text = self.node.text[first.end():last.start()].replace("\r", "")

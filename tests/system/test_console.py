@@ -95,7 +95,7 @@ def test_commands():
         assert console.answer("vm restart a") == ["a: restarts"]
         console.settle("a")
         running.send("vm console a\r")
-        running.expect("^an unfinished line")
+        running.expect("^an unfinished line", prompt=True)
         console.call()
         assert console.answer("vm restart b") == ["b: restarts"]
         running.expect(r"^\[b\] behave: ticks=50\r")

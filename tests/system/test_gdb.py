@@ -194,7 +194,7 @@ def check_user_step(gdb, entry):
 def debug(machine, cpus):
     port, started = start("gdb", machine, cpus)
     with started as running:
-        running.expect("guest# ")
+        running.expect("guest# ", prompt=True)
         with socket.create_connection(("127.0.0.1", port)) as line:
             line.sendall(b"\x03garbage $?#00 }}\xff\x00 $vCont;c#a8 $m0,zz#12")
         banner, text = shell(running, "grep ' linux_banner$' /proc/kallsyms; cat /proc/version",
