@@ -33,7 +33,8 @@ Outcome = collections.namedtuple("Outcome", "status text")
 END_LINE = re.compile(r"^margay: node: end=(\w+)(?: vms=(\d+) failed=(\d+))?\s*$", re.MULTILINE)
 BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL")
 BOCHS_STUCK = "3rd (13) exception with no resolution"
-GRACE_OFF = 15.0  # seconds from the last line to the end of the emulator
+STARTING = 120.0  # seconds until the emulator connects its serial port, on a busy machine
+GRACE_OFF = 60.0  # from the last line to the end of the emulator
 GRACE_HALT = 2.0  # a panicked or idle node stays on: this long for the rest of its output
 
 
@@ -126,7 +127,7 @@ class Node:
     def _accept(self):
         """Waits for the emulator to connect its serial port."""
         self._listener.settimeout(0.2)
-        give_up = time.monotonic() + 30
+        give_up = time.monotonic() + STARTING
         while self._conn is None:
             try:
                 self._conn = self._listener.accept()[0]
@@ -223,7 +224,8 @@ class Node:
         if self.process.poll() is not None:
             return True, None
         now = time.monotonic()
-        end = None if self.native else end_of(self.text[-4096:])
+        # In lines that have ended: of half a one it is not known yet what it says.
+        end = None if self.native else end_of(self.text[-4096 : self.text.rfind("\n") + 1])
         if end and self._ended_at is None:
             self._ended_at = now
         if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] == "poweroff" else GRACE_HALT):

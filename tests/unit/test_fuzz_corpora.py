@@ -9,13 +9,14 @@ import subprocess
 import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 NAMES = sorted(os.path.basename(f)[5:-2] for f in glob.glob(os.path.join(TOP, "tests", "fuzz", "fuzz_*.c")))
 
 
 def replay(name, folder):
-    binary = os.path.join(TOP, "build", "fuzz-replay", "fuzz_" + name)
+    binary = os.path.join(BUILD, "fuzz-replay", "fuzz_" + name)
     assert os.path.exists(binary), "%s was not built: make unit" % binary
-    return subprocess.run([binary, folder], cwd=TOP, capture_output=True, text=True, timeout=120, check=False)
+    return subprocess.run([binary, folder], cwd=TOP, capture_output=True, text=True, timeout=600, check=False)
 
 
 def test_there_are_fuzz_targets():

@@ -21,6 +21,6 @@ def test_unit(name):
     binary = os.path.join(BUILD, "unit", name)
     assert os.path.exists(binary), "%s was not built: make unit" % binary
     # cmocka prints its results on stderr; sanitizers end the program with a status.
-    done = subprocess.run([binary], cwd=TOP, capture_output=True, text=True, timeout=300, check=False)
+    done = subprocess.run([binary], cwd=TOP, capture_output=True, text=True, timeout=600, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "PASSED" in done.stdout + done.stderr, "no cmocka test ran:\n" + done.stdout + done.stderr
