@@ -133,7 +133,7 @@ int monitor_vm_start(unsigned i)
 	if (err)
 		return err;
 	spin_lock(&monitor_lock);
-	if (s->state == STARTED)
+	if (s->state == STARTED || s->state == ENDED)
 		err = -EBUSY;
 	else
 		s->state = STARTED;

@@ -196,10 +196,10 @@ void monitor_get_running(void)
 	spin_unlock(&monitor_lock);
 }
 
-static void set_over(struct slot *s)
+static void set_state(struct slot *s, enum slot_state state)
 {
 	spin_lock(&monitor_lock);
-	s->state = OVER;
+	s->state = state;
 	spin_unlock(&monitor_lock);
 }
 
@@ -229,7 +229,7 @@ void monitor_start_slot(struct slot *s)
 	}
 	s->last_end = VM_END_CRASH;
 	host_log("%s: not started", s->config->name);
-	set_over(s);
+	set_state(s, OVER);
 }
 
 /* One pass finds all: a VM waits only for earlier ones, and one that fails to start is over at once. */
@@ -239,7 +239,7 @@ static void start_ready(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING && (!s->after || s->after->state == OVER);
+		ready = s->config && s->state == WAITING && (!s->after || s->after->state >= ENDED);
 		if (ready)
 			s->state = STARTED;
 		spin_unlock(&monitor_lock);
@@ -272,10 +272,13 @@ static void reap(struct host_work *work)
 		host_log("%s: restart %u", s->config->name, s->starts);
 		monitor_start_slot(s);
 	} else {
-		set_over(s);
+		set_state(s, ENDED);
 	}
 	start_ready();
 	monitor_put_running();
+	/* Only now, so that the operator cannot power off a node that is about to say that it is idle. */
+	if (!again)
+		set_state(s, OVER);
 }
 
 void monitor_vm_ended(struct vm *vm)

@@ -8,11 +8,14 @@
 #define MONITOR_MAX_VMS 64
 #define MONITOR_FILE_MAX 63
 
+/* ENDED: others may start, but what its end means for the node has not been done and said yet. */
+enum slot_state { WAITING, STARTED, ENDED, OVER };
+
 struct slot {
 	char file[MONITOR_FILE_MAX + 1];
 	struct vm_config *config; /* one page; NULL when the file was not understood */
 	struct vm *vm;            /* NULL: not running; guarded by monitor_lock once CPUs run VMs */
-	enum { WAITING, STARTED, OVER } state; /* guarded by monitor_lock */
+	enum slot_state state;    /* guarded by monitor_lock */
 	const struct slot *after; /* starts when that one is over; NULL: at once */
 	enum vm_end last_end;
 	u32 last_status;          /* of VM_END_EXIT */

@@ -10,6 +10,7 @@ ESCAPE = "\x14"  # ^T
 PROMPT = "margay> "
 # Prompt and echo, guests in the background; log lines of VMs.
 OTHERS = re.compile(PROMPT + r"|\[\w+\] ")
+ANSWER = 120  # seconds for one, on a busy machine
 LOG = re.compile(r"margay: |\w+: (vcpu\d+: (CPU|exits)|end=|restart \d|memory:|own memory:|NPT:|EPT:)")
 
 
@@ -24,7 +25,7 @@ def vm(name, mode, machine="qemu", **keys):
 def start(name, machine, vms, cpus, cmdline="", **options):
     """A node with these VM files, {file: text}; to be used in a with statement."""
     iso = node.margay_iso("%s-%s" % (name, machine), vms, {"behave": tiny.elf("behave")}, cmdline, check=False)
-    options.setdefault("timeout", 60 if machine == "qemu" else 300)
+    options.setdefault("timeout", 300)
     return node.start(name, machine, iso, cpus=cpus, memory="512M", **options)
 
 
@@ -50,7 +51,7 @@ class Console:
     def call(self):
         """The escape key, from a guest's console."""
         self.node.send(ESCAPE)
-        self.node.expect("^Monitor console: .*\r\n(?=%s)" % PROMPT, 30, prompt=True)
+        self.node.expect("^Monitor console: .*\r\n(?=%s)" % PROMPT, ANSWER, prompt=True)
 
     def answer(self, command, log=False, until=None):
         """
@@ -61,12 +62,12 @@ class Console:
         begin, end = ("unknown command '=%s%d'" % (which, self._marks) for which in "be")
         # What is unknown is said so, in a line that nobody else prints.
         self.node.send("=b%d\r%s\r" % (self._marks, command))
-        first = self.node.expect("^%s.*\n" % begin, 30)
+        first = self.node.expect("^%s.*\n" % begin, ANSWER)
         if until:
-            self.node.expect(until, 30)
-            self.node.expect("^(?=%s)" % PROMPT, 30, prompt=True)
+            self.node.expect(until, ANSWER)
+            self.node.expect("^(?=%s)" % PROMPT, ANSWER, prompt=True)
         self.node.send("=e%d\r" % self._marks)
-        last = self.node.expect("^" + end, 30)
+        last = self.node.expect("^" + end, ANSWER)
         text = self.node.text[first.end():last.start()].replace("\r", "")
         lines = [line for line in text.split("\n") if line and not OTHERS.match(line) and PROMPT.strip() not in line]
         lines = without_echo(without_echo(lines, command), "=e%d" % self._marks)
@@ -78,6 +79,8 @@ class Console:
             self.answer("vm stop " + name)
             self.settle(name)
         self.node.send("poweroff\r")
+        # Not to be taken for an idle node, which it was after the last VM's end.
+        self.node.expect("^margay: node: end=poweroff ", ANSWER)
         return self.node.wait()
 
     def state(self, name):
