@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """gdb debugs a stock Linux guest over the node's second serial port."""
 
+import os
 import re
 import select
 import signal
@@ -20,9 +21,17 @@ PREFIX = re.compile(r"^((notrack|bnd|repz|repnz|rep|lock|cs|ds|data16) +)+")
 ANSWER = 120  # seconds for an answer of gdb's, on a busy machine
 
 
-def free_port():
-    with socket.create_server(("127.0.0.1", 0)) as listener:
-        return listener.getsockname()[1]
+class Direct:
+    """QEMU's second serial port, where QEMU waits for gdb at a socket."""
+
+    def __init__(self, directory):
+        self.address = os.path.join(directory, "line")
+        self.arguments = ["-serial", "unix:%s,server=on,wait=off" % self.address]
+
+    def connect(self):
+        line = socket.socket(socket.AF_UNIX)
+        line.connect(self.address)
+        return line
 
 
 class Slow:
@@ -33,8 +42,12 @@ class Slow:
 
     def __init__(self):
         self._bochs, self._gdb = (socket.create_server(("127.0.0.1", 0)) for _ in range(2))
-        self.bochs_port, self.port = (s.getsockname()[1] for s in (self._bochs, self._gdb))
+        self.address = "127.0.0.1:%d" % self._gdb.getsockname()[1]
+        self.arguments = ["com2: enabled=1, mode=socket-client, dev=127.0.0.1:%d" % self._bochs.getsockname()[1]]
         threading.Thread(target=self._run, daemon=True).start()
+
+    def connect(self):
+        return socket.create_connection(self._gdb.getsockname())
 
     def _run(self):
         machine, client = self._bochs.accept()[0], None
@@ -63,15 +76,15 @@ class Slow:
 class Gdb:
     """Debian's gdb, one command at a time."""
 
-    def __init__(self, port):
+    def __init__(self, line):
         self._process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL", "gdb", "-nx", "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT, text=True, start_new_session=True)
         self._marks = 0
         for command in ("set pagination off", "set confirm off", "set width 0", "set architecture i386:x86-64",
-                        "set remotetimeout 30"):
+                        "set remotetimeout 100"):
             self.ask(command)
-        self.greeting = self.ask("target remote 127.0.0.1:%d" % port)
+        self.greeting = self.ask("target remote " + line.address)
 
     def __enter__(self):
         return self
@@ -104,22 +117,17 @@ class Gdb:
         return int(re.search(r"= (0x[0-9a-f]+)", self.ask("print/x " + expression))[1], 16)
 
 
-def second_port(machine, slow, port):
-    """What gives the machine a second serial port."""
-    if machine == "qemu":
-        return ["-serial", "tcp:127.0.0.1:%d,server=on,wait=off" % port]
-    return ["com2: enabled=1, mode=socket-client, dev=127.0.0.1:%d" % slow.bochs_port]
+def second_port(machine, directory):
+    return Slow() if machine == "bochs" else Direct(directory)
 
 
-def start(name, machine, cpus):
-    slow = Slow() if machine == "bochs" else None
-    port = slow.port if slow else free_port()
+def start(name, machine, cpus, line):
     elf = node.variant("gdb", "GDB=y")
     iso = node.margay_iso(
         "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "quiet", name="vm0", cpus=cpus)},
         {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")},
         cmdline="gdb=com2,vm0", elf=elf)
-    return port, node.start(name, machine, iso, cpus=cpus, extra=second_port(machine, slow, port))
+    return node.start(name, machine, iso, cpus=cpus, extra=line.arguments)
 
 
 def shell(running, command, pattern):
@@ -191,17 +199,17 @@ def check_user_step(gdb, entry):
     assert gdb.number("$r11") == flags & ~0x10000  # no TF of ours, RF clear
 
 
-def debug(machine, cpus):
-    port, started = start("gdb", machine, cpus)
-    with started as running:
+def debug(machine, cpus, directory):
+    line = second_port(machine, directory)
+    with start("gdb", machine, cpus, line) as running:
         running.expect("guest# ", prompt=True)
-        with socket.create_connection(("127.0.0.1", port)) as line:
-            line.sendall(b"\x03garbage $?#00 }}\xff\x00 $vCont;c#a8 $m0,zz#12")
+        with line.connect() as garbage:
+            garbage.sendall(b"\x03garbage $?#00 }}\xff\x00 $vCont;c#a8 $m0,zz#12")
         banner, text = shell(running, "grep ' linux_banner$' /proc/kallsyms; cat /proc/version",
                              r"^(\w{16}) \w linux_banner\r\n(Linux version [^\r]*)\r").groups()
         jiffies = shell(running, "grep ' jiffies$' /proc/kallsyms", r"^(\w{16}) \w jiffies\r")[1]
         running.send("while :; do sleep 0.1; done &\n")
-        with Gdb(port) as gdb:
+        with Gdb(line) as gdb:
             assert "in ??" in gdb.greeting, gdb.greeting
             assert len(re.findall(r"Thread \d", gdb.ask("info threads"))) == cpus
             check_registers(running, gdb)
@@ -222,10 +230,10 @@ def debug(machine, cpus):
         shell(running, "echo alive-$((6*7))", "^alive-42\r")
         shell(running, "dmesg | grep -cE 'BUG:|Oops|soft lockup|stalls? on|traps:'", "^0\r")
         # A second gdb, which goes without a word; the next one finds the VM stopped, and lets it go.
-        with Gdb(port) as gdb:
+        with Gdb(line) as gdb:
             gdb.ask("hbreak *%#x" % entry)
             gdb.ask("continue")
-        with Gdb(port) as gdb:
+        with Gdb(line) as gdb:
             assert "in ??" in gdb.greeting
             assert "detached" in gdb.ask("detach")
         shell(running, "echo alive-$((6*7))", "^alive-42\r")
@@ -234,25 +242,24 @@ def debug(machine, cpus):
     assert outcome.status == margay_run.OK, outcome.text
 
 
-def test_debug():
-    debug("qemu", 2)
+def test_debug(tmp_path):
+    debug("qemu", 2, tmp_path)
 
 
 @pytest.mark.full
-def test_debug_on_vtx():
-    debug("bochs", 1)
+def test_debug_on_vtx(tmp_path):
+    debug("bochs", 1, tmp_path)
 
 
 @pytest.mark.parametrize("machine", node.MACHINES)
-def test_tiny_guest(machine):
+def test_tiny_guest(machine, tmp_path):
     """A guest that loops with interrupts off: an instruction that jumps to itself, by both kinds of breakpoints and by steps."""
-    slow = Slow() if machine == "bochs" else None
-    port = slow.port if slow else free_port()
+    line = second_port(machine, tmp_path)
     iso = node.margay_iso("gdb-tiny-" + machine, {"a.conf": vm("a", "hang", machine)}, {"behave": tiny.elf("behave")},
                           "gdb=com2,a", check=False, elf=node.variant("gdb", "GDB=y"))
-    with node.start("gdb-tiny", machine, iso, memory="512M", extra=second_port(machine, slow, port)) as running:
+    with node.start("gdb-tiny", machine, iso, memory="512M", extra=line.arguments) as running:
         at = int(running.expect(r"^behave: hangs at (\w+) in ")[1], 16)
-        with Gdb(port) as gdb:
+        with Gdb(line) as gdb:
             assert gdb.number("$pc") == at and gdb.number("$rax") == 0x1122334455667788 and not gdb.number("$eflags") & 0x200
             assert re.search(r"jmp +%#x" % at, gdb.ask("x/i $pc")), gdb.ask("x/i $pc")
             for _ in range(3):

@@ -30,6 +30,7 @@ class Monitor:
 
     def __init__(self, path):
         self.socket = socket.socket(socket.AF_UNIX)
+        self.socket.settimeout(300)
         self.socket.connect(path)
         self.ask("")
 
@@ -48,8 +49,8 @@ class Monitor:
         return [int(word, 16) for line in lines for word in line.split()]
 
 
-def test_garbage():
-    path = os.path.join(node.LOGS, "msix.monitor")
+def test_garbage(tmp_path):
+    path = os.path.join(tmp_path, "monitor")  # not below build/: the name of a socket has 107 bytes at most
     extra = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("msix"),
              "-device", "nvme,drive=data,serial=margay,addr=6", "-monitor", "unix:%s,server=on,wait=off" % path]
     iso = node.margay_iso(
