@@ -153,7 +153,7 @@ def test_hypercalls(machine):
 
 
 def refuse(name, guest):
-    done, image, before = run(name, "nvme", guest, words="nvme_core.admin_timeout=5", cpus="1")
+    done, image, before = run(name, "nvme", guest, words="nvme_core.admin_timeout=5 margay.patience=20", cpus="1")
     assert done.outcome.status == margay_run.OK, done.outcome.text
     # No disk, or one whose contents are wrong.
     assert done.facts.get("sum", "none").split()[0] != before

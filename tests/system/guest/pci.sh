@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # margay.test=pci: loads the drivers that margay.drivers= names (a,b), and
 # reports the functions, their drivers, what came from the disk margay.disk= and
-# over the network card margay.net=, and by how many interrupts.
+# over the network card margay.net=, and by how many interrupts. margay.patience=: seconds for disk and network to come (60).
 . /etc/profile
 # margay.guest=yes: first the module for DMA windows; =wrong: the one whose windows are wrong.
 case $(sed -n 's/.*margay\.guest=\([a-z]*\).*/\1/p' /proc/cmdline) in
@@ -12,9 +12,10 @@ esac
 for driver in $(sed -n 's/.*margay\.drivers=\([a-z0-9_,]*\).*/\1/p' /proc/cmdline | tr , ' '); do
 	modprobe "$driver"
 done
+patience=$(sed -n 's/.*margay\.patience=\([0-9]*\).*/\1/p' /proc/cmdline)
 # A disk appears some time after its driver.
 disk=$(sed -n 's/.*margay\.disk=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
-for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+for i in $(seq "${patience:-60}"); do
 	[ -z "$disk" ] || [ -b "/dev/$disk" ] && break
 	sleep 1
 done
@@ -48,7 +49,7 @@ net=$(sed -n 's/.*margay\.net=\([a-z0-9]*\).*/\1/p' /proc/cmdline)
 if [ -n "$net" ]; then
 	ip addr add 10.0.2.15/24 dev "$net"
 	ip link set "$net" up
-	for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+	for i in $(seq "${patience:-60}"); do
 		[ "$(cat "/sys/class/net/$net/carrier")" = 1 ] && break
 		sleep 1
 	done
