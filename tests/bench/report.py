@@ -46,9 +46,13 @@ def ratio(values, system, base):
 
 
 def goals(lines):
+    """Of what was measured; a part that ran on both systems without what its goal is about has not met it."""
+    ran = {(key[0], system) for key, values in lines.items() for system in values}
     for part, test, metric, base, most in GOALS:
         values = lines.get((part, test, metric), {})
         found = ratio(values, "margay", base)
+        if found is None and {(part, "margay"), (part, base)} <= ran:
+            raise systems.BenchError("%s, %s, %s: no result to compare with %s" % (part, test, metric, base))
         if found is not None:
             yield dict(part=part, test=test, metric=metric, against=base, most=most, found=round(found, 4),
                        met=found <= most)
