@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /*
  * The first program of an initramfs that knows nothing of Margay: rdinit=/margay/init
- * from an archive in front of it (tools/guest-module --archive). Loads the module for the
- * kernel that runs, /margay/RELEASE.ko, and becomes the initramfs' own /init. What goes
- * wrong is said on the console, and no reason to stop: devices stay silent then.
- * Static, without a library's start-up being of use: built with -static.
+ * from an archive in front of it (tools/guest-module). Loads the module for the kernel
+ * that runs, /margay/RELEASE.ko, and becomes the initramfs' own /init. What goes wrong is
+ * said on the console, and no reason to stop: devices stay silent then. Linked statically,
+ * as no library is there.
  */
 #include <errno.h>
 #include <fcntl.h>
