@@ -51,6 +51,7 @@ def test_commands():
         running.expect("^once: end=exit status=0")
         console = Console(running)
         console.call()
+        console.settle("once")
         for command, answer in (
             ("vm start a", "a: it runs, starts or ends: vm list tells"),
             ("vm resume a", "a is running already"),
@@ -89,15 +90,17 @@ def test_commands():
         running.expect("^once: starts")
         running.expect("^once: end=exit status=0")
         console.settle("once")
-        running.send("log 1\r\x1b[A\r")
-        running.expect("^margay> log 1\r[^>]*^margay> log 1\r")
+        running.send("=again\r\x1b[A\r")
+        for _ in range(2):
+            running.expect("^unknown command '=again'")
         # The unfinished line of a guest that gets the foreground; and back.
         assert console.answer("vm restart a") == ["a: restarts"]
         console.settle("a")
         running.send("vm console a\r")
         running.expect("^an unfinished line", prompt=True)
         console.call()
-        assert console.answer("vm restart b") == ["b: restarts"]
+        running.send("vm restart b\r")
+        running.expect("^b: restarts\r")
         running.expect(r"^\[b\] behave: ticks=50\r")
         outcome = console.end()
     run = node.Run(running, outcome)
@@ -191,7 +194,7 @@ def test_garbage():
 def test_flood(machine):
     """A guest that prints without end: all of it is whole and in order, so is the other's, and the operator gets through."""
     vms = {"flood.conf": vm("flood", "flood", machine), "b.conf": vm("b", "tick", machine)}
-    with start("console-flood", machine, vms, 2, timeout={"qemu": 60, "bochs": 400}[machine]) as running:
+    with start("console-flood", machine, vms, 2, timeout=400) as running:
         running.expect(r"^\[b\] behave: ticks=50\r")
         console = Console(running)
         console.call()
@@ -234,7 +237,7 @@ def free_memory(console):
 def test_restarts(restarts):
     """Restarted again and again: not a byte of memory is missing afterwards."""
     vms = {"keep.conf": vm("keep", "tick"), "r.conf": vm("r", "once", on_end="restart")}
-    with start("console-restarts-%d" % restarts, "qemu", vms, 2, timeout=100 + restarts) as running:
+    with start("console-restarts-%d" % restarts, "qemu", vms, 2, timeout=300 + 2 * restarts) as running:
         running.expect("^r: restart 3")
         console = Console(running)
         console.call()
@@ -289,7 +292,9 @@ def test_six_vms():
             while name in ("crash", "once") and console.state(name) == "running":
                 pass
             console.settle(name)
-        running.expect(r"^\[t1\] behave: ticks=")
+        # The first of them may have been said before.
+        for _ in range(2):
+            running.expect(r"^\[t1\] behave: ticks=")
         after = {name: console.exits(name) for name in ("t1", "still")}
         kicked = console.exits("hang")
         states = [console.state(name) for name in modes]
@@ -314,12 +319,13 @@ def test_panic(word, restarts):
         running.expect("^once: end=exit")
         console = Console(running)
         console.call()
+        console.settle("once")
         console.answer("vm pause b")
         running.send("panic now\r")
         running.expect("^margay: node: end=panic")
         if restarts:
             running.expect("^margay: the node restarts in 1 s")
-            running.process.wait(30)
+            running.process.wait(120)
         outcome = running.wait()
         text = running.text.replace("\r", "")
     assert outcome.status == margay_run.PANIC, outcome.text

@@ -73,8 +73,9 @@ def test_vector_registers_survive(platform):
 def test_console_input_by_interrupt(platform):
     assert platform.facts["typed"] == TYPED
     assert int(platform.facts["serial-irqs-idle"]) == 0
-    # The request for input is 20 characters, so at most as many transmit interrupts.
-    assert len(TYPED) / 2 + 20 < int(platform.facts["serial-irqs-typed"]) < len(TYPED) + 30
+    # The request for input is 20 characters, so at most as many transmit interrupts. What is typed while the build host
+    # keeps the emulator from running comes by one interrupt for several.
+    assert len(TYPED) / 8 + 20 < int(platform.facts["serial-irqs-typed"]) < len(TYPED) + 30
 
 
 def test_clocksource(platform):

@@ -81,10 +81,10 @@ def test_shell(machine):
         os.write(terminal.master, b"echo $((6*7)) | tr 42 ab\r")
         terminal.expect(r"\nab\r[^#]*guest# ", patience)
         # Job control: Ctrl-C ends what runs, not the shell.
-        os.write(terminal.master, b"echo runs-$((6*7)); sleep 1000\r")
+        os.write(terminal.master, b"echo runs-$((6*7)); sleep 100000\r")
         terminal.expect("\nruns-42\r", patience)
         os.write(terminal.master, b"\x03")
-        terminal.expect("guest# ", 60 if machine == "qemu" else patience)
+        terminal.expect("guest# ", patience)
         os.write(terminal.master, b"poweroff\r")
         assert terminal.wait(patience) == 0, terminal.text[-2000:]
         assert termios.tcgetattr(terminal.slave) == terminal.before
@@ -102,6 +102,6 @@ def test_leave_key_and_signal():
                 os.write(terminal.master, LEAVE)
             else:
                 terminal.process.terminate()
-            assert terminal.wait(30) == 9, terminal.text[-2000:]
+            assert terminal.wait(120) == 9, terminal.text[-2000:]
             assert not os.path.exists("/proc/%d" % children[0])
             assert termios.tcgetattr(terminal.slave) == terminal.before

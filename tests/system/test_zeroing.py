@@ -53,7 +53,8 @@ def run(name, cpus, leaf="1G", others=None):
                 running.expect("^two: end=")
                 console = Console(running)
                 console.call()
-                console.answer("vm stop other")
+                # Its end is the node's, which waits for no further command.
+                running.send("vm stop other\r")
             done = node.Run(running, running.wait())
         assert done.outcome.status == margay_run.OK, done.outcome.text
         counted, turns = machine.counted()
