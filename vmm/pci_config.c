@@ -312,6 +312,9 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 	bits = f->rule.keep & lanes;
 	f->value = (f->value & ~bits) | (value & bits);
 	bits = f->rule.write & lanes;
+	/* Until its BARs are unmapped another vCPU may be at them: what does not answer is an error of the machine on some. */
+	if (f->rule.offset == REG_COMMAND)
+		bits &= ~(COMMAND_IO | COMMAND_MEMORY) | value;
 	if (bits) {
 		u32 old = c->io.read(c->io.ctx, f->rule.offset, 4) & ~f->rule.clear;
 

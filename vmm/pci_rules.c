@@ -13,8 +13,9 @@ const struct pci_rule pci_header_rules[] = {
 	{ 0x00, ALL, 0, 0, 0 }, /* IDs */
 	/*
 	 * I/O and memory decoding are the guest's, for a VF has no such bits, and
-	 * reach the device; INTx disable does where the line interrupt is
-	 * passed through (pci_config_init()). Bus master, parity, SERR# and the error bits are the device's.
+	 * reach the device where they are switched on (pci_config_write()); INTx
+	 * disable does where the line interrupt is passed through
+	 * (pci_config_init()). Bus master, parity, SERR# and the error bits are the device's.
 	 */
 	{ 0x04, ALL & ~0x403u, 0xf9000147, 0xf9000000, 0x403 },
 	{ 0x08, ALL, 0, 0, 0 },              /* class */

@@ -47,7 +47,7 @@ static void check_device(const u8 *before, const struct pci_config_cap *cap, uns
 		check_kept(before, at, ~0u);
 	check_kept(before, 0x30, ~0u);
 	check_kept(before, 0x00, ~0u);
-	check_kept(before, 0x04, BIT(10));
+	check_kept(before, 0x04, BIT(10) | (before[4] & 3)); /* what decodes goes on with it */
 	for (unsigned i = 0; i < nr; i++) {
 		if (cap[i].extended)
 			continue;

@@ -120,9 +120,9 @@ static void test_header(void **state)
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0003);
 	assert_int_equal(pci_config_write(&c, 4, 2, 0x0406), PCI_CHANGED_DECODE);
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0406);
-	assert_int_equal(hw[1] & 0xffff, 0x0406);
+	assert_int_equal(hw[1] & 0xffff, 0x0407);
 	pci_config_write(&c, 4, 2, 0x0002);
-	assert_int_equal(hw[1] & 0xffff, 0x0402);
+	assert_int_equal(hw[1] & 0xffff, 0x0403);
 	/* Writing the command does not clear errors; writing ones there clears these alone. */
 	hw[1] |= 0xf9000000;
 	pci_config_write(&c, 4, 2, 0x0006);
@@ -134,6 +134,27 @@ static void test_header(void **state)
 	assert_int_equal(hw[0x3c / 4] & 0xff, 0x0b);
 	pci_config_write(&c, 0, 4, 0);
 	assert_int_equal(hw[0], 0x10d38086);
+}
+
+/* The device begins to decode as its guest says, and does not end: what the guest still has mapped answers. */
+static void test_decode(void **state)
+{
+	(void)state;
+	hw[1] &= ~3u;
+	for (u32 v = 0; v < 4; v++) {
+		pci_config_write(&c, 4, 1, v);
+		assert_int_equal(pci_config_read(&c, 4, 1), v);
+		assert_int_equal(hw[1] & 3, v == 2 ? 3 : v);
+	}
+	for (unsigned size = 1; size <= 4; size *= 2) {
+		assert_int_equal(pci_config_write(&c, 4, size, 0), PCI_CHANGED_DECODE);
+		assert_int_equal(pci_config_read(&c, 4, 1), 0);
+		assert_int_equal(hw[1] & 0xffff, 0x0403);
+	}
+	/* A write that is not of these bits. */
+	hw[1] &= ~3u;
+	pci_config_write(&c, 5, 1, 3);
+	assert_int_equal(hw[1] & 3, 0);
 }
 
 /* Closed, Bus Master Enable is the guest's own bit; opened, the device gets what the guest has. */
@@ -148,23 +169,23 @@ static void test_master(void **state)
 	assert_false(pci_config_master_waits(&c));
 	for (unsigned size = 1; size <= 4; size *= 2) {
 		pci_config_write(&c, 4, size, 0x0006);
-		assert_int_equal(hw[1] & 0xffff, 0x0402);
+		assert_int_equal(hw[1] & 0xffff, 0x0403);
 		assert_int_equal(pci_config_read(&c, 4, 1), 0x06);
 		assert_true(pci_config_master_waits(&c));
 	}
 	/* Said twice. */
 	for (unsigned i = 0; i < 2; i++) {
 		pci_config_gate_master(&c, false);
-		assert_int_equal(hw[1] & 0xffff, 0x0406);
+		assert_int_equal(hw[1] & 0xffff, 0x0407);
 		assert_false(pci_config_master_waits(&c));
 	}
 	pci_config_write(&c, 4, 2, 0x0002);
-	assert_int_equal(hw[1] & 0xffff, 0x0402);
+	assert_int_equal(hw[1] & 0xffff, 0x0403);
 	pci_config_write(&c, 4, 2, 0x0006);
-	assert_int_equal(hw[1] & 0xffff, 0x0406);
+	assert_int_equal(hw[1] & 0xffff, 0x0407);
 	for (unsigned i = 0; i < 2; i++) {
 		pci_config_gate_master(&c, true);
-		assert_int_equal(hw[1] & 0xffff, 0x0402);
+		assert_int_equal(hw[1] & 0xffff, 0x0403);
 		assert_int_equal(pci_config_read(&c, 4, 2), 0x0006);
 	}
 }
@@ -364,10 +385,10 @@ static void test_line_interrupt(void **state)
 	assert_int_equal(pci_config_read(&c, 0x3c, 2), 0x0317);
 	assert_int_equal(hw[0x3c / 4], 0x0000030b);
 	pci_config_write(&c, 4, 2, 0x0406);
-	assert_int_equal(hw[1] & 0xffff, 0x0406);
+	assert_int_equal(hw[1] & 0xffff, 0x0407);
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0406);
 	pci_config_write(&c, 4, 2, 0x0006);
-	assert_int_equal(hw[1] & 0xffff, 0x0006);
+	assert_int_equal(hw[1] & 0xffff, 0x0007);
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0006);
 }
 
@@ -375,7 +396,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_lists, setup), cmocka_unit_test_setup(test_header, setup),
-		cmocka_unit_test_setup(test_master, setup),
+		cmocka_unit_test_setup(test_decode, setup), cmocka_unit_test_setup(test_master, setup),
 		cmocka_unit_test_setup(test_line_interrupt, setup),
 		cmocka_unit_test_setup(test_bars, setup), cmocka_unit_test_setup(test_mediated, setup),
 		cmocka_unit_test_setup(test_msi, setup),
