@@ -30,7 +30,7 @@ static struct pci_device dev[2];
 static u8 hw[2][256];
 static u32 registers[FAKE_REGISTERS / 4];
 static struct { u64 gpa, size, hpa; } mapped[64];
-static unsigned nr_mapped, maps, unmaps;
+static unsigned nr_mapped, maps, unmaps, table_writes;
 static bool short_of_memory;
 
 struct hvm_caps hvm_caps = { .phys_bits = 40 };
@@ -145,6 +145,7 @@ void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 	(void)offset;
 	(void)size;
 	(void)value;
+	table_writes++;
 }
 
 static u32 io_read(void *ctx, u16 offset, unsigned size)
@@ -176,7 +177,7 @@ static int setup(void **state)
 	memset(&pci, 0, sizeof(pci));
 	memset(dev, 0, sizeof(dev));
 	memset(hw, 0, sizeof(hw));
-	nr_mapped = maps = unmaps = opened = 0;
+	nr_mapped = maps = unmaps = opened = table_writes = 0;
 	short_of_memory = false;
 	vm.pci = &pci;
 	vm.map.count = 2;
@@ -296,6 +297,19 @@ static void test_trapped(void **state)
 	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x9000, 8), ~0ull);
 	registers[0x4000 / 4] = 7; /* the host's view begins at the first trap */
 	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x8000, 4), 7);
+	/* Who was on the way here when the BAR was taken away does not reach the device. */
+	write(0, 4, 2, 0);
+	write(1, 4, 2, 0);
+	assert_int_equal(small->ops->read(small->dev, &vcpu, 12, 4), ~0ull);
+	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x8000, 4), ~0ull);
+	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x4000, 4), ~0ull);
+	small->ops->write(small->dev, &vcpu, 12, 4, 0);
+	big->ops->write(big->dev, &vcpu, 0x4000, 4, 0);
+	assert_int_equal(registers[3], 0x12345678);
+	assert_int_equal(table_writes, 0);
+	write(0, 4, 2, 2);
+	big->ops->write(big->dev, &vcpu, 0x4000, 4, 0);
+	assert_int_equal(table_writes, 1);
 }
 
 static void random_moves(void)

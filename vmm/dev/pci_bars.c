@@ -43,45 +43,22 @@ static volatile u8 *reg(const struct pci_window *b, u64 offset, unsigned size)
 	return NULL;
 }
 
-static u64 trap_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
+static u64 load(const volatile u8 *r, unsigned size)
 {
-	struct pci_window *b = dev;
-	volatile u8 *r = reg(b, offset, size);
-	u64 value = ~0ull;
-
-	if (pci_msix_owns(b->dev, b->index, offset)) {
-		vm_stage2_lock(vcpu);
-		value = pci_msix_read(b->dev, offset, size);
-		vm_stage2_unlock(vcpu->vm);
-		return value;
-	}
-	if (!r || !IS_ALIGNED(offset, size))
-		return value;
 	switch (size) {
 	case 1:
 		return *r;
 	case 2:
-		return *(volatile u16 *)r;
+		return *(const volatile u16 *)r;
 	case 4:
-		return *(volatile u32 *)r;
+		return *(const volatile u32 *)r;
 	default:
-		return *(volatile u64 *)r;
+		return *(const volatile u64 *)r;
 	}
 }
 
-static void trap_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
+static void store(volatile u8 *r, unsigned size, u64 value)
 {
-	struct pci_window *b = dev;
-	volatile u8 *r = reg(b, offset, size);
-
-	if (pci_msix_owns(b->dev, b->index, offset)) {
-		vm_stage2_lock(vcpu);
-		pci_msix_write(b->dev, offset, size, value);
-		vm_stage2_unlock(vcpu->vm);
-		return;
-	}
-	if (!r || !IS_ALIGNED(offset, size))
-		return;
 	switch (size) {
 	case 1:
 		*r = (u8)value;
@@ -95,6 +72,35 @@ static void trap_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	default:
 		*(volatile u64 *)r = value;
 	}
+}
+
+/* Under the lock, and only while it is mapped: another vCPU may be resetting the device, which does not answer then. */
+static u64 trap_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
+{
+	struct pci_window *b = dev;
+	volatile u8 *r = reg(b, offset, size);
+	u64 value = ~0ull;
+
+	vm_stage2_lock(vcpu);
+	if (b->mapped && pci_msix_owns(b->dev, b->index, offset))
+		value = pci_msix_read(b->dev, offset, size);
+	else if (b->mapped && r && IS_ALIGNED(offset, size))
+		value = load(r, size);
+	vm_stage2_unlock(vcpu->vm);
+	return value;
+}
+
+static void trap_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
+{
+	struct pci_window *b = dev;
+	volatile u8 *r = reg(b, offset, size);
+
+	vm_stage2_lock(vcpu);
+	if (b->mapped && pci_msix_owns(b->dev, b->index, offset))
+		pci_msix_write(b->dev, offset, size, value);
+	else if (b->mapped && r && IS_ALIGNED(offset, size))
+		store(r, size, value);
+	vm_stage2_unlock(vcpu->vm);
 }
 
 static const struct mmio_ops trap_ops = { .read = trap_read, .write = trap_write };
