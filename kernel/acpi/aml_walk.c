@@ -86,7 +86,7 @@ static bool visit_method(struct walk *w, struct aml_span *s, const struct aml_na
 	return true;
 }
 
-/* What is no scope, Name or Method: `names` names, `values` values and bytes, in the order of `form`. */
+/* What is no scope, Name or Method: a name, value, package or byte for each letter of `form`. */
 static bool skip_form(struct aml_span *s, const char *form)
 {
 	struct aml_span inner;

@@ -55,8 +55,6 @@ struct pci_device {
 	unsigned table_bar, pending_bar;
 };
 
-struct vm_pci;
-
 /* pci_intx.c */
 /*
  * Takes the line of function n's interrupt pin, where that is to be had.

@@ -221,8 +221,8 @@ void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 
 static void forget(struct pci_vector *v)
 {
-	__atomic_store_n(&v->address, 0, __ATOMIC_RELAXED);
-	__atomic_store_n(&v->data, 0, __ATOMIC_RELAXED);
+	v->address = 0;
+	v->data = 0;
 	v->control = ENTRY_MASKED;
 }
 
