@@ -364,7 +364,8 @@ bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)
 	if (i == 6) {
 		low = value_at(c, REG_ROM);
 		*base = low & ~0x7ffu;
-		return command & COMMAND_MEMORY && low & ROM_ENABLE;
+		/* The device's enable bit is firmware's, and what that left off would answer nobody. */
+		return command & COMMAND_MEMORY && low & ROM_ENABLE && has(c, REG_ROM, ROM_ENABLE);
 	}
 	low = value_at(c, REG_BAR + i * 4);
 	if (b->flags & BAR_IO) {
