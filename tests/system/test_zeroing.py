@@ -91,8 +91,9 @@ def test_zeroed_by_the_cpus_of_its_node(cpus):
         assert 4 * 256 * MIB <= sum(stored.values()) < 4 * 256 * MIB + 32 * MIB
         assert sum(stored[cpu] for cpu in own) >= 0.99 * sum(stored.values())
         assert all(stored[cpu] >= 0.1 * sum(stored.values()) for cpu in own)
-    # One after the other they would begin a page in turn a few times only.
-    assert turns > 1000
+    # One after the other they would begin a page in turn once for each of 64 steps. On one CPU of the build host, which they
+    # may have got between them, it is as often as its scheduler changes from one to the other.
+    assert turns > 300
 
 
 def test_control_without_a_cpu_there():
