@@ -9,6 +9,7 @@
  * anew, still delivers.
  */
 #include "apic.h"
+#include "random.h"
 #include "tiny.h"
 
 #define IOAPIC 0xfec00000ull
@@ -19,8 +20,7 @@ static volatile unsigned delivered;
 
 static u32 rnd(void)
 {
-	seed = seed * 1664525 + 1013904223;
-	return seed >> 8 ^ seed << 16;
+	return random32(&seed);
 }
 
 static void on_any(struct trap_frame *f)

@@ -9,6 +9,7 @@
  * is true to the rules, and to the VM's own memory; what is garbage is refused,
  * and touches nothing.
  */
+#include "random.h"
 #include "tiny.h"
 
 #include "include/margay/abi.h"
@@ -54,10 +55,7 @@ static u64 seed = 0x9e3779b97f4a7c15;
 
 static u64 any(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random64(&seed);
 }
 
 /* No function is this VM's, so whatever is confirmed is refused. */

@@ -6,6 +6,7 @@
  * answered with an error and changes RAX alone, from ring 3 with another one;
  * the other vendor's is undefined.
  */
+#include "random.h"
 #include "tiny.h"
 
 #define ENOSYS_ 1000 /* include/margay/abi.h */
@@ -32,10 +33,7 @@ static u64 seed = 0x9e3779b97f4a7c15;
 
 static u64 any(void)
 {
-	seed ^= seed << 13;
-	seed ^= seed >> 7;
-	seed ^= seed << 17;
-	return seed;
+	return random64(&seed);
 }
 
 static void garbage(void *ring3)

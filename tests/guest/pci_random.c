@@ -16,6 +16,7 @@
  */
 #include "apic.h"
 #include "pci.h"
+#include "random.h"
 #include "tiny.h"
 
 #define NVME_CLASS 0x010802u
@@ -30,8 +31,7 @@ static volatile unsigned delivered;
 
 static u32 rnd(void)
 {
-	seed = seed * 1664525 + 1013904223;
-	return seed >> 8 ^ seed << 16;
+	return random32(&seed);
 }
 
 static void on_vector(struct trap_frame *f)
