@@ -9,7 +9,7 @@ tools/margay-run is the command line of this module; the tests use class Node:
         outcome = node.wait()
 
 The hypervisor's last line, "margay: node: end=poweroff vms=N failed=N" (or
-end=idle, end=panic), is what is judged; together with whether the machine then really powered itself off,
+end=idle, end=reboot, end=panic), is what is judged; together with whether the machine then really powered itself off,
 and with Bochs' log, where a failed VM entry shows.
 """
 
@@ -65,6 +65,8 @@ def judge(text, exited, reason, bad_entry, native):
         if end[2] or not end[1]:
             return Outcome(VM_FAILED, "%d of %d VMs failed; none that ran ends the node" % (end[2], end[1]))
         return Outcome(NOT_OFF, "all VMs ended, none of them ends the node: on_end = poweroff_node does")
+    if end[0] == "reboot":
+        return Outcome(*(OK, "the operator had the node restart") if exited else (NOT_OFF, "the node did not restart"))
     if end[0] != "poweroff":
         return Outcome(DIED, "unknown end of the node: %s" % end[0])
     if not exited:
@@ -228,7 +230,7 @@ class Node:
         end = None if self.native else end_of(self.text[-4096 : self.text.rfind("\n") + 1])
         if end and self._ended_at is None:
             self._ended_at = now
-        if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] == "poweroff" else GRACE_HALT):
+        if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] in ("poweroff", "reboot") else GRACE_HALT):
             return False, Outcome(NOT_OFF, "the machine stayed on")
         if now > self.deadline:
             return False, Outcome(TIMEOUT, "not ended after %d seconds" % (now - self._started))

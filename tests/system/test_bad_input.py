@@ -102,6 +102,8 @@ def test_panic_is_no_good_end():
     assert judge(ok, False, None, None, False).status == margay_run.NOT_OFF
     assert judge(ok, True, None, "VMFAIL", False).status == margay_run.BAD_ENTRY
     assert judge("margay: node: end=panic\r\n", False, None, None, False).status == margay_run.PANIC
+    assert judge("margay: node: end=reboot\r\n", True, None, None, False).status == margay_run.OK
+    assert judge("margay: node: end=reboot\r\n", False, None, None, False).status == margay_run.NOT_OFF
     assert judge("vm0: end=poweroff\r\n", True, None, None, False).status == margay_run.DIED
     assert judge(ok.replace("end=", "\rend="), True, None, None, False).status == margay_run.DIED
     assert judge("x" + ok, True, None, None, False).status == margay_run.DIED
