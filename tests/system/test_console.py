@@ -270,11 +270,11 @@ def test_registers_do_not_outlive_a_restart(machine):
     assert len(re.findall("^leak_c_restart: end=exit status=0$", text, re.MULTILINE)) == 10
 
 
-@pytest.mark.parametrize("cmdline, keys, freed", [("", {}, False), ("escape=none", {}, True),
-                                                  ("escape=none", {"on_end": "restart"}, False)])
-def test_modules_are_freed(cmdline, keys, freed):
+@pytest.mark.parametrize("case, cmdline, keys, freed", [
+    ("console", "", {}, False), ("none", "escape=none", {}, True), ("restart", "escape=none", {"on_end": "restart"}, False)])
+def test_modules_are_freed(case, cmdline, keys, freed):
     """When neither the operator nor a restart can want them again."""
-    with start("console-modules", "qemu", {"a.conf": vm("a", "tick", **keys)}, 1, cmdline) as running:
+    with start("console-modules-" + case, "qemu", {"a.conf": vm("a", "tick", **keys)}, 1, cmdline) as running:
         running.expect("^behave: ticks=50")
         assert bool(re.search(r"^margay: boot modules: \d+ KiB freed\r", running.text, re.MULTILINE)) == freed
 
