@@ -63,6 +63,7 @@ if [ -n "$net" ]; then
 	echo "margay-test: up: $(sha256sum </tmp/up)"
 fi
 grep -E 'MSI|PCI|IO-APIC' /proc/interrupts | sed 's/^/margay-interrupt: /'
-dmesg | grep -E 'PCI|pci|MCFG|MMCONFIG|ahci|nvme|ata[0-9]|e1000e|PAT|margay|swiotlb|software IO' | sed 's/^/margay-dmesg: /'
+dmesg | grep -E -e 'PCI|pci|MCFG|MMCONFIG|ahci|nvme|ata[0-9]|e1000|PAT|margay|swiotlb|software IO' \
+	-e 'nobody cared|Disabling IRQ|timed out' | sed 's/^/margay-dmesg: /'
 echo "margay-test: done"
 poweroff
