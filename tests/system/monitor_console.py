@@ -77,8 +77,9 @@ class Console:
 
     def end(self):
         """Stops what runs, and the node; the outcome."""
-        for name in [line.split()[0] for line in self.answer("vm") if line.split()[1] in ("running", "paused")]:
-            self.answer("vm stop " + name)
+        for name, state in [line.split()[:2] for line in self.answer("vm")]:
+            if state in ("running", "paused"):
+                self.answer("vm stop " + name)
             self.settle(name)
         self.node.send("poweroff\r")
         # Not to be taken for an idle node, which it was after the last VM's end.
