@@ -268,6 +268,7 @@ void host_timer_cancel(struct host_timer *timer)
 	timer_cancel((struct timer *)timer);
 }
 
+static_assert(HOST_ZERO_MAX == ZERO_MAX, "that many extents have a counter");
 static_assert(HOST_LOG_LINE == PRINTK_LINE - 1, "with its terminator");
 
 void host_log(const char *fmt, ...)

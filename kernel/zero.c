@@ -11,7 +11,6 @@
 #include "kernel/work.h"
 
 #define STEP MIB(32)
-#define EXTENTS 16
 /* A CPU may still be on the last instructions of the work item before, or lent for another VM's memory. */
 #define PATIENCE_MS 100
 #define CPUS 64
@@ -19,7 +18,7 @@
 struct job {
 	const struct pmem_extent *extent;
 	unsigned count;
-	u64 next[EXTENTS]; /* bytes of each extent that somebody does or has done; atomic */
+	u64 next[ZERO_MAX]; /* bytes of each extent that somebody does or has done; atomic */
 	u64 nodes;         /* with a CPU in this job; bit by number */
 	bool (*unowned)(unsigned cpu);
 	unsigned busy;     /* items that have not ended; atomic */
@@ -103,7 +102,7 @@ static void borrow(struct job *job, struct item *item, unsigned n)
 void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
 		  bool (*unowned)(unsigned cpu))
 {
-	struct job job = { .extent = e, .count = MIN(count, EXTENTS), .unowned = unowned };
+	struct job job = { .extent = e, .count = count, .unowned = unowned };
 	struct item item[CPUS];
 	u64 patience = rdtsc() + PATIENCE_MS * clock_tsc_khz();
 	bool own = false;

@@ -5,6 +5,8 @@
 
 #include "kernel/pmem.h"
 
+#define ZERO_MAX 16 /* extents in one call */
+
 /*
  * Zeroes extents, each by those of the CPUs that are on its node; where there
  * is none by those there that are unowned(), which go as soon as they are not;

@@ -112,6 +112,9 @@ static int add_irq(struct parser *p, struct span v)
 		return config_fail(p, "pci_irq: expected at most %u parts", VM_PCI_MAX);
 	if (!parse_address(address, &at) || !config_number(&number, &gsi) || number.n || gsi > 0xffff)
 		return config_wrong(p, "pci_irq", "a function and its global system interrupt, like 00:03.0 11", v);
+	for (unsigned i = 0; i < c->nr_pci_irqs; i++)
+		if (c->pci_irq[i].segment == at.segment && c->pci_irq[i].bus == at.bus && c->pci_irq[i].devfn == at.devfn)
+			return config_wrong(p, "pci_irq", "each function once", address);
 	c->pci_irq[c->nr_pci_irqs++] = (struct vm_config_pci_irq){ at.segment, at.bus, at.devfn, (u32)gsi };
 	return 0;
 }

@@ -50,6 +50,8 @@ struct host_extent_request {
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out);
 void host_extent_free(const struct host_extent *e);
 
+#define HOST_ZERO_MAX 16 /* extents in one call */
+
 /*
  * Zeroes extents, each by those of the CPUs that are on its node, in parallel;
  * back when it is done. The CPUs are the caller's to use: idle, or its own. One

@@ -9,6 +9,8 @@
 #include "vmm/hvm.h"
 #include "vmm/plan.h"
 
+static_assert(VM_MAX_EXTENTS <= HOST_ZERO_MAX, "all of a VM's memory is zeroed");
+
 /* The hypervisor's own memory can take a piece between plan and taking: so often a new plan is made. */
 #define TRIES 4
 

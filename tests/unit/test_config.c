@@ -416,6 +416,8 @@ static void pci_irqs(void **state)
 	NO_ROUTE("11 01:00.0");
 	NO_ROUTE("class:0107 11");
 	NO_ROUTE("01:00.0 -1");
+	refused("pci_irq = 01:00.0 11, 0000:01:00.0 12\n",
+		"vm0.conf:1: pci_irq: expected each function once, found '0000:01:00.0'");
 }
 
 static void dma(void **state)

@@ -93,6 +93,17 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	return 0;
 }
 
+static bool has(const struct vm_pci *pci, const struct vm_config_pci_irq *irq)
+{
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
+		const struct host_pci_function *f = &pci->function[i];
+
+		if (f->segment == irq->segment && f->bus == irq->bus && f->devfn == irq->devfn)
+			return true;
+	}
+	return false;
+}
+
 int pci_assign(struct vm *vm, struct vm_pci *pci)
 {
 	const struct vm_config *c = vm->config;
@@ -119,6 +130,10 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 		if (!found)
 			return pci_refuse(vm, "the machine has no function %04x:%04x", c->pci[n].vendor, c->pci[n].device);
 	}
+	for (unsigned n = 0; n < c->nr_pci_irqs; n++)
+		if (!has(pci, &c->pci_irq[n]))
+			return pci_refuse(vm, "pci_irq is for %02x:%02x.%u, which is not passed through", c->pci_irq[n].bus,
+				    c->pci_irq[n].devfn >> 3, c->pci_irq[n].devfn & 7u);
 	return 0;
 }
 

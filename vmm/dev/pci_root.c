@@ -21,7 +21,6 @@
 #define CONFIG_DATA 0xcfc
 #define CONFIG_ENABLE BIT(31)
 #define BUS_SIZE MIB(1)
-#define CLASS_HOST_BRIDGE 0x0600
 #define HEADER_MULTI BIT(23)
 
 /* A header without BARs and capabilities. */
@@ -234,7 +233,7 @@ static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
 	for (unsigned k = 0; k < r->pci.nr_functions; k++)
 		if (r->pci.function[k].bus == bus && r->pci.function[k].devfn == devfn)
 			return;
-	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.class_code >> 8 != CLASS_HOST_BRIDGE))
+	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
 		return;
 	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
 		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16, .class_revision = host_pci_read(i, 8, 4),
