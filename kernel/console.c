@@ -17,8 +17,8 @@
 #define RX_BATCH 64
 #define PENDING_LOOPS 64
 
-/* What the node's last line begins with (host.c, panic.c): only the log can write it. */
-static const char last_line[] = "margay: node: end=";
+/* What makes a line the last one of a VM or of the node: only the log can write it. */
+static const char last_line[] = ": end=";
 
 /* All of these are guarded by serial_lock(). */
 static bool mid_line;            /* the last byte queued was the foreground's and no newline */
@@ -220,7 +220,7 @@ static void put_held(struct console_user *user)
 	user->length = 0;
 }
 
-/* One byte of the foreground's, as it is; but it shall not make anybody believe that the node has ended. */
+/* One byte of the foreground's, as it is; but it shall not make anybody believe that a VM or the node has ended. */
 static void put_raw(u8 byte)
 {
 	imitated = byte == last_line[imitated] ? imitated + 1 : byte == last_line[0];

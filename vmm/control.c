@@ -114,13 +114,16 @@ static void start_item(struct host_work *work)
 	monitor_put_running();
 }
 
-/* Zeroing memory and unpacking a kernel takes its time: on a CPU that no VM owns. */
+/*
+ * Zeroing memory and unpacking a kernel takes its time: on a CPU that no VM owns. The boot CPU, which the operator
+ * interrupts, would not come to it before it has given a CPU to each VM of the boot, and one of these may want its own.
+ */
 static bool hand_out(struct host_work *work)
 {
 	char owner[VM_NAME_MAX + 1];
 
 	for (unsigned cpu = 0; cpu < host_cpu_count(); cpu++)
-		if (!place_owner(cpu, owner) && !host_cpu_assign(cpu, work))
+		if ((monitor_booted || cpu != host_cpu_this()) && !place_owner(cpu, owner) && !host_cpu_assign(cpu, work))
 			return true;
 	return false;
 }

@@ -26,6 +26,7 @@ extern const struct hvm_ops *const __start_hvm_backends[], *const __stop_hvm_bac
 struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
+bool monitor_booted;
 static unsigned nr_running; /* under monitor_lock, too */
 static bool has_operator;
 
@@ -331,6 +332,7 @@ void monitor_start(void)
 	able = choose_backend();
 	if (able)
 		start_ready();
+	monitor_booted = true;
 	if (!modules_needed())
 		host_log("margay: boot modules: %llu KiB freed", (unsigned long long)host_modules_release() >> 10);
 	monitor_put_running();

@@ -27,6 +27,7 @@ struct slot {
 extern struct spinlock monitor_lock;
 extern struct slot monitor_slots[MONITOR_MAX_VMS];
 extern unsigned monitor_nr_slots;
+extern bool monitor_booted; /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 
 /* Whoever holds one of these holds off the node's end; the last to put ends the node. */
 void monitor_get_running(void);

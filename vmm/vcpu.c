@@ -198,8 +198,9 @@ static void vcpu_work(struct host_work *work)
 		if (prepare(vcpu)) {
 			vm_end(vm, VM_END_CRASH);
 		} else {
+			/* Until each vCPU has its CPU, which may take as long as others keep it; this one may be the console's. */
 			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE))
-				__builtin_ia32_pause();
+				host_interrupt_window();
 			serve_call(vcpu, NULL);
 			shootdown_join(vcpu);
 			loop(vcpu);

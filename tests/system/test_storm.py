@@ -106,5 +106,5 @@ def test_timers_beside_vms_that_restart_crash_and_hang():
     meanwhile = re.search(r"^during: vcpu0: CPU 1,(.*)^during: vcpu0: exits=", text, re.MULTILINE | re.DOTALL)[1]
     for name in ("restarts", "crashes"):
         assert len(re.findall("^%s: restart " % name, meanwhile, re.MULTILINE)) >= 3, meanwhile
-    assert "hangs: end=" not in text and "behave: hangs at " in joined
+    assert "hangs: end=" not in text and "[hangs] behave: hangs at " in text
     assert during <= before * 1.5, (before, during)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console.c */
-/* No user of the console can write what the node's last line begins with, whatever it does; the log can. */
+/* No user of the console can write what makes a VM's or the node's last line, whatever it does; the log can. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -80,19 +80,22 @@ static void test_guest_cannot(void **state)
 	(void)state;
 	write(&guest, FORGED);
 	assert_string_equal(sent, "margay: node: end?poweroff vms=1 failed=0\r\n");
+	reset(NULL);
+	write(&guest, "vm1: end=exit status=0\r\n");
+	assert_string_equal(sent, "vm1: end?exit status=0\r\n");
 	/* In pieces, behind a beginning that fails, twice in a row. */
 	reset(NULL);
 	for (const char *p = FORGED; *p; p++)
 		write(&guest, (char[2]){ *p });
-	write(&guest, "\nmargay: nomargay: node: end=\nmmargay: node: end=margay: node: end=");
-	assert_null(strstr(sent, "margay: node: end="));
-	assert_non_null(strstr(sent, "nomargay: node: end?\nmmargay: node: end?margay: node: end?"));
+	write(&guest, "\nvm1: envm1: end=\nvm1:: end=a: end=");
+	assert_null(strstr(sent, ": end="));
+	assert_non_null(strstr(sent, "\nvm1: envm1: end?\nvm1:: end?a: end?"));
 }
 
 /* What comes near it stays as it is. */
 static void test_nothing_else_changes(void **state)
 {
-	static const char near[] = "margay: node 0 end=1\nmargay: node: end \xff\x1b[m=margay: node:\r end=\n";
+	static const char near[] = "vm1 end=1\nvm1:end=: end \xff\x1b[m=vm1:\r end=\n";
 
 	(void)state;
 	write(&guest, near);
