@@ -4,6 +4,8 @@
 #include "kernel/pci_route.h"
 #include "vmm/host.h"
 
+static_assert(HOST_PCI_FUNCTIONS == PCI_MAX_FUNCTIONS, "one limit");
+
 bool host_pci_function(unsigned i, struct host_pci_function *out)
 {
 	const struct pci_function *f = pci_get(i);

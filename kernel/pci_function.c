@@ -94,12 +94,21 @@ int pci_quiet(const struct pci_function *f)
 	return af && !wait_clear(f, af + AF_STATUS, 1, AF_PENDING) ? -EIO : 0;
 }
 
+/* Without these the machine does not run: interrupt controllers, timers, clocks, hot plug, IOMMUs, event collectors. */
+static bool is_platform(u32 class_code)
+{
+	const u32 spared = BIT(0) | BIT(2) | BIT(3) | BIT(4) | BIT(6) | BIT(7);
+	u32 sub = class_code >> 8 & 0xff;
+
+	return class_code >> 16 == PCI_BASE_CLASS_SYSTEM && sub < 8 && spared & BIT(sub);
+}
+
 void pci_keep_quiet(const struct pci_function *f)
 {
 	const struct pci_address a = f->address;
 	u32 base = f->class_code >> 16;
 
-	if (f->header_type != 0 || base == PCI_BASE_CLASS_BRIDGE || base == PCI_BASE_CLASS_SYSTEM)
+	if (f->header_type != 0 || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->class_code))
 		return;
 	if (base == PCI_BASE_CLASS_DISPLAY)
 		mask_interrupts(f);

@@ -79,6 +79,8 @@ const char *pci_misplaced(const struct pci_function *f)
 
 		if (!b->base || !b->size)
 			continue;
+		if (b->base + b->size - 1 < b->base)
+			return "one of its BARs ends beyond the address space";
 		if (is_console(b))
 			return "it is the hypervisor's console";
 		if (!b->io && over_memory(b))

@@ -7,6 +7,7 @@
 enum {
 	REG_COMMAND = 0x04, REG_CACHE_LINE = 0x0c, REG_BAR = 0x10, REG_ROM = 0x30, REG_INTERRUPT = 0x3c,
 	COMMAND_IO = BIT(0), COMMAND_MEMORY = BIT(1), COMMAND_NO_INTX = BIT(10),
+	ROM_ENABLE = BIT(0),
 };
 
 /* Offsets within capabilities. */
@@ -64,6 +65,8 @@ int pci_reset(const struct pci_function *f)
 	u32 header[16];
 
 	pci_quiet(f);
+	/* A guest's, which firmware has left off. */
+	pci_change16(f, REG_ROM, ROM_ENABLE, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(header); i++)
 		header[i] = pci_read(f->address, (u16)(i * 4), 4);
 	put_bars(f, header);

@@ -5,6 +5,7 @@
 
 #include <margay/types.h>
 
+#define HOST_PCI_FUNCTIONS 512 /* the machine has no more, or they are not used */
 #define HOST_PCI_BARS 7 /* the last is the expansion ROM */
 
 struct host_pci_function {

@@ -226,9 +226,7 @@ int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const 
 
 void pci_config_clear(struct pci_config *c)
 {
-	c->nr_fields = 0;
-	c->msi = 0;
-	c->msix = 0;
+	c->nr_fields = c->msi = c->msix = 0;
 }
 
 static bool valid(const struct pci_config *c, u16 offset, unsigned size)
@@ -320,7 +318,15 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 
 		c->io.write(c->io.ctx, f->rule.offset, 4, (old & ~bits) | (value & bits));
 	}
+	if (f->rule.offset == REG_ROM && f->value & f->rule.keep & ROM_ENABLE)
+		c->io.write(c->io.ctx, REG_ROM, 4, (u32)c->bar[6].base | ROM_ENABLE);
 	return changed(c, f->rule.offset) | (asks_reset(c, f, value & lanes, before) ? PCI_CHANGED_RESET : 0);
+}
+
+void pci_config_unmapped(const struct pci_config *c)
+{
+	if (c->nr_fields && c->bar[6].base && !(value_at(c, REG_ROM) & ROM_ENABLE) && has(c, REG_ROM, ROM_ENABLE))
+		c->io.write(c->io.ctx, REG_ROM, 4, (u32)c->bar[6].base);
 }
 
 bool pci_config_master_gated(const struct pci_config *c)
@@ -364,8 +370,7 @@ bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)
 	if (i == 6) {
 		low = value_at(c, REG_ROM);
 		*base = low & ~0x7ffu;
-		/* The device's enable bit is firmware's, and what that left off would answer nobody. */
-		return command & COMMAND_MEMORY && low & ROM_ENABLE && has(c, REG_ROM, ROM_ENABLE);
+		return command & COMMAND_MEMORY && low & ROM_ENABLE;
 	}
 	low = value_at(c, REG_BAR + i * 4);
 	if (b->flags & BAR_IO) {

@@ -72,6 +72,11 @@ void pci_config_clear(struct pci_config *c);
 u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size);
 /* Returns PCI_CHANGED_*. */
 unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 value);
+/*
+ * After PCI_CHANGED_DECODE, when what the guest has switched off is mapped no more: the device's ROM goes off as well, for it
+ * may have one decoder for that and its registers (PCI Local Bus 3.0, 6.2.5.2).
+ */
+void pci_config_unmapped(const struct pci_config *c);
 
 /*
  * closed: the guest's Bus Master Enable is its own, and the device's is off.

@@ -24,10 +24,11 @@
 
 #include <margay/abi.h>
 
-/* A test builds a module whose windows are wrong by this. */
+/* A test builds a module whose windows are wrong by this; one is MARGAY_UNTRANSLATED: the guest's own addresses. */
 #ifndef MARGAY_SKEW
 #define MARGAY_SKEW 0
 #endif
+#define MARGAY_UNTRANSLATED (info->window[i].gpa - info->window[i].hpa)
 
 static struct margay_info *info;
 static struct kobject *dir;

@@ -161,10 +161,13 @@ def refuse(name, guest):
     return done
 
 
-def test_wrong_windows():
-    """The control: with windows a gigabyte beside the guest's memory the same test fails."""
-    done = refuse("wrong", "wrong")
+@pytest.mark.parametrize("module", ["wrong", "none"])
+def test_wrong_windows(module):
+    """The controls: with windows a gigabyte beside the guest's memory the same test fails, and with memory elsewhere than
+    the guest thinks and no translation."""
+    done = refuse("spoilt-" + module, module)
     assert "1" in masters(done)
+    assert all(gpa != hpa for gpa, hpa, _ in regions(done)[1:])
 
 
 def test_no_module():

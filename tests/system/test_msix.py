@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A guest's garbage in an MSI-X table never reaches the device: what stands
-there is read by QEMU's monitor, not by the hypervisor.
+"""Messages of devices. A guest's garbage in an MSI-X table never reaches the device: what stands
+there is read by QEMU's monitor, not by the hypervisor. MSI with several messages, by a tiny guest.
 """
 
 import os
@@ -10,6 +10,7 @@ import socket
 import margay_run
 import node
 import test_passthrough as passthrough
+import tiny
 
 TABLE = 0x2000  # of QEMU's nvme, in BAR0
 GOOD = "0xfee00000:0:0x41"
@@ -77,3 +78,13 @@ def test_garbage(tmp_path):
     address, high, data, control = entries[-1]
     assert (address & ~0xFF000, high, data & ~0xFF, control) == (0xFEE00000, 0, 0, 0), entries
     assert address >> 12 & 0xFF == 0 and 0x30 <= data < 0xE0, entries
+
+
+def test_several_messages():
+    """1, 4 and 16 of them, by QEMU's nec-usb-xhci, of whose 16 interrupters each sends its own."""
+    guest = tiny.Guest("msi_several", "qemu")
+    run = tiny.run("msi-several", "qemu", None, 1, {"msi_several.conf": guest.vm(last=True)},
+                   extra=["-device", "nec-usb-xhci,msi=on,msix=off,addr=9"])
+    assert tiny.judge(guest, run.text) == [], run.text[-4000:]
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.lines("msi_several: 64 messages$")

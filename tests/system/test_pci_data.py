@@ -30,6 +30,7 @@ LARGE_SIZE = 16 << 30
 OFFSETS = [0, 0x123456788, LARGE_SIZE // 2, LARGE_SIZE - 8]
 FUNCTIONS = ("00:04.0", "00:05.0", "00:07.3", "00:08.0", LARGE)
 DRIVERS = "margay.drivers=nvme,ahci,sd_mod,ext4,crc32c_generic,e1000e,igb margay.disk=nvme0n1,sda"
+ROM = "/usr/lib/ipxe/qemu/efi-e1000e.rom"
 NODES = {1: [numa.Node("0-1", "1G")], 2: [numa.Node("0", "768M"), numa.Node("1", "768M")]}
 # Nodes and kernel; every second one would do for a quick look.
 MATRIX = [(1, "vmlinuz"), (2, "vmlinuz-backports"), (1, "vmlinuz-backports"), (2, "vmlinuz")]
@@ -174,6 +175,15 @@ def test_large_bar(guest):
             assert done.lines(r"^margay-memtype: PAT: \[mem 0x0*%x-0x0*%x\] write-combining" % (page, page + 0x1000)), \
                 done.lines("^margay-memtype")
     assert not [line for line in done.dmesg if "PAT disabled" in line or "PAT not supported" in line]
+
+
+@each
+def test_rom(guest):
+    """The ROM that the guest reads from its card is QEMU's file; without the device's enable bit it would read ones."""
+    found = [line.split() for line in guest.done.lines(r"^margay-rom: 07\.3 ")]
+    assert len(found) == 1, guest.done.lines("^margay-rom: ")
+    size = int(found[0][2])
+    assert size > 1 << 16 and found[0][3] == passthrough.sha256(ROM, size)
 
 
 @pytest.mark.parametrize("guest", [(1, "vmlinuz")], indirect=True, ids=["1-vmlinuz"])

@@ -335,7 +335,8 @@ static void test_pf_writes(void **state)
 	(void)state;
 	for (unsigned p = 0; p < ARRAY_SIZE(pattern); p++)
 		for (u16 at = 0; at < 4096; at += 4)
-			pci_config_write(&dev.config, at, 4, pattern[p]);
+			if (pci_config_write(&dev.config, at, 4, pattern[p]) & PCI_CHANGED_DECODE)
+				pci_config_unmapped(&dev.config);
 	for (u16 at = 0; at < 4096; at += 4) {
 		bool may = false;
 

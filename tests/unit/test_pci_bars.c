@@ -191,7 +191,6 @@ static int setup(void **state)
 		struct pci_config_bar bar[PCI_CONFIG_BARS];
 
 		hw[i][4] = 3;
-		hw[i][0x30] = 1;
 		pci.function[i] = functions[i];
 		pci.device[i] = &dev[i];
 		dev[i].vm = &vm;
@@ -263,7 +262,7 @@ static void test_moves(void **state)
 	assert_int_equal(nr_mapped, 4);
 	write(0, 0x1c, 4, 0x10);
 	assert_int_equal(mapped_at(GIB(64), GIB(8), GIB(16)), 1);
-	/* The ROM, which firmware left on, and decoding off and on. */
+	/* The ROM, and decoding off and on. */
 	write(0, 0x30, 4, 0xfeb80001);
 	assert_int_equal(mapped_at(0xfeb80000, 0x40000, 0xfeb80000), 1);
 	write(0, 4, 2, 0);

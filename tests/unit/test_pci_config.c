@@ -214,10 +214,17 @@ static void test_bars(void **state)
 	assert_false(pci_config_bar(&c, 3, &at));
 	assert_false(pci_config_bar(&c, 6, &at)); /* the ROM is not enabled */
 	assert_int_equal(pci_config_write(&c, 0x30, 4, 0xfeb80001), PCI_CHANGED_DECODE);
-	assert_false(pci_config_bar(&c, 6, &at)); /* at the device */
-	hw[0x30 / 4] = 0xfeb80001;
 	assert_true(pci_config_bar(&c, 6, &at));
 	assert_int_equal(at, 0xfeb80000);
+	/* Enabled in the device where the host has it, wherever the guest has put it; off only when it is mapped no more. */
+	pci_config_write(&c, 0x30, 4, 0xfe000001);
+	pci_config_unmapped(&c);
+	assert_int_equal(hw[0x30 / 4], 0xfeb80001);
+	pci_config_write(&c, 0x30, 1, 0);
+	assert_false(pci_config_bar(&c, 6, &at));
+	assert_int_equal(hw[0x30 / 4], 0xfeb80001);
+	pci_config_unmapped(&c);
+	assert_int_equal(hw[0x30 / 4], 0xfeb80000);
 	assert_int_equal(pci_config_write(&c, 0x1c, 4, 0x10), PCI_CHANGED_DECODE);
 	assert_true(pci_config_bar(&c, 2, &at));
 	assert_int_equal(at, 0x1000000000);

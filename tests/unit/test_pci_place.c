@@ -58,6 +58,8 @@ static void test_places(void **state)
 		{ 0x80000000, MIB(1), false, NULL }, /* reserved: may be the window */
 		{ 0, MIB(1), false, NULL },          /* without address */
 		{ GIB(6), GIB(16), false, NULL },
+		{ 0xfffffffffff00000, MIB(2), false, "beyond" },
+		{ 0xfffffffffff00000, MIB(1), false, NULL },
 		{ GIB(4) - MIB(1), MIB(2), false, "over memory" },
 		{ GIB(6) - 4096, 4096, false, "over memory" },
 		{ 0x80000, KIB(128), false, "over memory" },

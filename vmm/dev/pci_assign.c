@@ -8,10 +8,8 @@
 #include "vmm/pci.h"
 #include "vmm/pci_fitness.h"
 
-#define HOST_FUNCTIONS 512
-
 static struct spinlock lock; /* guards owner[] */
-static const struct vm_config *owner[HOST_FUNCTIONS]; /* by the host's index */
+static const struct vm_config *owner[HOST_PCI_FUNCTIONS]; /* by the host's index */
 
 static bool matches(const struct vm_config_pci *want, const struct host_pci_function *f)
 {
@@ -55,7 +53,7 @@ bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
 {
 	const struct vm_config *has = NULL;
 
-	if (i >= HOST_FUNCTIONS)
+	if (i >= HOST_PCI_FUNCTIONS)
 		return false;
 	spin_lock(&lock);
 	has = owner[i];
@@ -83,7 +81,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
 	if (unfit)
 		return pci_refuse(vm, "%02x:%02x.%u cannot be passed through: %s", f->bus, device, fn, unfit);
-	if (pci->nr_functions == VM_PCI_FUNCTIONS || f->index >= HOST_FUNCTIONS)
+	if (pci->nr_functions == VM_PCI_FUNCTIONS)
 		return pci_refuse(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
 	has = take(vm, f);
 	if (has)

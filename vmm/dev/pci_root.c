@@ -150,8 +150,10 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 	changed = d->gone ? 0 : pci_config_write(&d->config, offset, size, value);
 	if (changed & PCI_CHANGED_RESET)
 		reset(vcpu, d);
-	if (changed & PCI_CHANGED_DECODE)
+	if (changed & PCI_CHANGED_DECODE) {
 		pci_bars_update(vcpu, d);
+		pci_config_unmapped(&d->config);
+	}
 	if (changed & PCI_CHANGED_MSI)
 		pci_msi_update(d);
 	if (changed & PCI_CHANGED_MSIX)

@@ -92,6 +92,12 @@ if [ $# -gt 2 ]; then
 	mount -t debugfs debugfs /sys/kernel/debug
 	bar "$device/resource${bar}_wc" "$@"
 fi
+for rom in /sys/bus/pci/devices/*/rom; do
+	device=${rom%/rom}
+	echo 1 >"$rom"
+	[ -n "$net_megabytes" ] && echo "margay-rom: ${device##*:} $(wc -c <"$rom") $(sha256sum <"$rom")"
+	echo 0 >"$rom"
+done
 grep MSI /proc/interrupts | sed 's/^/margay-interrupt: /'
 for cpu in /sys/devices/system/node/node*/cpulist; do
 	echo "margay-node: ${cpu#/sys/devices/system/node/} $(cat "$cpu")"

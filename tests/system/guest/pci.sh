@@ -4,10 +4,11 @@
 # reports the functions, their drivers, what came from the disk margay.disk= and
 # over the network card margay.net=, and by how many interrupts. margay.patience=: seconds for disk and network to come (60).
 . /etc/profile
-# margay.guest=yes: first the module for DMA windows; =wrong: the one whose windows are wrong.
-case $(sed -n 's/.*margay\.guest=\([a-z]*\).*/\1/p' /proc/cmdline) in
+# margay.guest=yes: first the module for DMA windows; =wrong: the one whose windows are wrong; =none: which translates nothing.
+module=$(sed -n 's/.*margay\.guest=\([a-z]*\).*/\1/p' /proc/cmdline)
+case $module in
 yes) modprobe margay-guest || echo "margay-test: guest: failed" ;;
-wrong) insmod "/lib/modules/margay-guest-$(uname -r)-wrong.ko" || echo "margay-test: guest: failed" ;;
+wrong | none) insmod "/lib/modules/margay-guest-$(uname -r)-$module.ko" || echo "margay-test: guest: failed" ;;
 esac
 for driver in $(sed -n 's/.*margay\.drivers=\([a-z0-9_,]*\).*/\1/p' /proc/cmdline | tr , ' '); do
 	modprobe "$driver"
