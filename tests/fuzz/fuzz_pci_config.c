@@ -45,7 +45,7 @@ static void check_device(const u8 *before, const struct pci_config_cap *cap, uns
 {
 	for (u16 at = 0x10; at < 0x28; at += 4)
 		check_kept(before, at, ~0u);
-	check_kept(before, 0x30, ~0u);
+	check_kept(before, 0x30, ~1u); /* the ROM is switched on and off where it is */
 	check_kept(before, 0x00, ~0u);
 	check_kept(before, 0x04, BIT(10) | (before[4] & 3)); /* what decodes goes on with it */
 	for (unsigned i = 0; i < nr; i++) {
@@ -122,6 +122,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 
 		memcpy(hw + cap[i].offset, &v, 4);
 	}
+	if (bars[6].base)
+		memcpy(hw + 0x30, &(u32){ (u32)bars[6].base }, 4);
 	memcpy(before, hw, sizeof(hw));
 	if (pci_config_init(&c, &io, bars, shown_all, false, cap, nr)) {
 		CHECK(!memcmp(before, hw, sizeof(hw)));
@@ -135,7 +137,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		/* Most accesses go where something is. */
 		if (nr && value & 1)
 			offset = (u16)(cap[(value >> 1) % nr].offset + (offset & 0x3f)) & 0xfff;
-		pci_config_write(&c, offset, bytes, value);
+		if (pci_config_write(&c, offset, bytes, value) & PCI_CHANGED_DECODE) {
+			pci_config_unmapped(&c);
+			CHECK(!bars[6].base || !(hw[0x30] & 1) || pci_config_read(&c, 0x30, 1) & 1);
+		}
 		check_reads(&c, offset & 0xffc);
 		for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
 			pci_config_bar(&c, i, &at);
