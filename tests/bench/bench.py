@@ -5,7 +5,7 @@ natively and in a KVM guest, by counts from outside (systems.py). Prints a
 table and writes build/bench/results.json (docs/performance.md has its form),
 results.md and a plot per part.
 
-    bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--npb DIRECTORY]
+    bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--runs N] [--npb DIRECTORY]
 """
 
 import argparse
@@ -20,10 +20,19 @@ sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import report  # noqa: E402
 import systems  # noqa: E402
 
-LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory", "idle-loop")  # loops.sh; the last is detours.c
+LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory")  # loops.sh
+LOADS = ("cpuid", "idle", "compute", "fork", "switch", "timer", "console")  # loads.sh
+CONTROL = "control: one CPUID"
 EXIT_LOOPS = 1000
+IPI_LOOPS = 200
+IPI_TIMEOUT = 400
 # What hpcc measured of itself; under -icount a second is 10^9 instructions.
-HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "PTRANS_GBs", "MPIRandomAccess_GUPs", "MPIFFT_Gflops")
+HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "MPIRandomAccess_GUPs", "MPIFFT_Gflops")
+HPCC_RUNS = ((1, 1500), (2, 500))  # processes, HPL's N, from which hpcc takes the other sizes: hpcc.sh
+# The tiny guest `noise`: a second in TSC ticks where a tick is an instruction; Bochs' ips.
+SECOND = {"qemu": 1000000000, "bochs": 50000000}
+MEGA = 1000000
+ZEROING = ("take_part", "memset")  # kernel/zero.c, and what it calls; little else does before the guest runs
 LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
 # KVM on Bochs would need hours: a CPUID and an exit to user space as measured once, shared/emulators.md.
 KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3074}
@@ -40,6 +49,9 @@ def rows(part, test, system, counts):
     yield dict(part=part, test=test, system=system, metric="exits", value=counts["vmruns"])
     if system == "margay":
         yield dict(part=part, test=test, system=system, metric="in-hypervisor", value=counts["image"])
+    if system != "native" and "guest" in counts:
+        yield dict(part=part, test=test, system=system, metric="outside of the guest, ppm",
+                   value=round((counts["total"] - counts["guest"]) * MEGA / counts["total"]))
 
 
 def whole_run(part, system, counts, text):
@@ -60,8 +72,10 @@ def part_boot(system):
                     systems.difference(counts.last("at", systems.KERNEL_START), counts.last("marker", 1)))
     yield from whole_run("boot", system, counts, text)
     if system == "margay":
-        yield dict(part="boot", test="the LWK itself", system=system, metric="instructions",
-                   value=counts.last("at", systems.KERNEL_START)["image"])
+        own = counts.last("at", systems.KERNEL_START)
+        yield dict(part="boot", test="the LWK itself", system=system, metric="instructions", value=own["image"])
+        yield dict(part="boot", test="the LWK itself, without zeroing", system=system, metric="instructions",
+                   value=own["image"] - sum(own.get(name, 0) for name in ZEROING))
 
 
 def part_workloads(system):
@@ -69,27 +83,98 @@ def part_workloads(system):
     for loop, counted in zip(LOOPS, counts.pairs(), strict=True):
         yield from rows("workloads", loop, system, counted)
     yield from whole_run("workloads", system, counts, text)
+
+
+def interrupt_entries():
+    """Where the guest's kernel is entered for interrupts: asked of it once, as nokaslr puts it at the same place each time."""
+    path = os.path.join(systems.BUILD, "entries")
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(systems.GUEST + "/vmlinuz"):
+        found = re.findall(r"^margay-test: entry: (\w+)$", linux("native", "entries")[1], re.MULTILINE)
+        if len(found) < 10:
+            raise systems.BenchError("the kernel names only %d entries of interrupts" % len(found))
+        with open(path, "w", encoding="ascii") as f:
+            f.write("\n".join(found))
+    with open(path, encoding="ascii") as f:
+        return f.read().split()
+
+
+def part_rates(system):
+    """
+    What a second of each load causes. Margay's own counters are read out of its memory by the emulator, at the markers
+    between which it counts VMRUNs and the entries of the guest's handlers.
+    """
+    counts, text = systems.measure(system, "rates", systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd", LINUX + "loads",
+                                   interrupts=interrupt_entries())
+    yield from whole_run("rates", system, counts, text)
+    for load, counted in zip(LOADS, counts.pairs(), strict=True):
+        test = CONTROL if load == "cpuid" else "a second, " + load
+        values = [("exits", counted["vmruns"]), ("interrupts", counted["interrupts"])]
+        if system == "margay":
+            values += [("exits by telemetry", counted["telemetry"]), ("interrupts by telemetry", counted["injected"])]
+        for metric, value in values:
+            yield dict(part="rates", test=test, system=system, metric=metric, value=value)
+
+
+def noise_rows(test, system, text, second):
+    """What the tiny guest `noise` said, per second of TSC ticks."""
+    for hz, detours, lost, span in re.findall(r"^noise: hz=(\d+) detours=(\d+) lost=(\d+) span=(\d+)", text, re.MULTILINE):
+        for metric, value in (("detours/s", int(detours) * second / int(span)), ("lost ppm", int(lost) * MEGA / int(span))):
+            yield dict(part="noise", test="%s, timer at %s Hz" % (test, hz), system=system, metric=metric, value=round(value, 1))
+    for hz, best, mean, worst in re.findall(r"^noise: hz=(\d+) best=(\d+) mean=(\d+) worst=(\d+)", text, re.MULTILINE):
+        for metric, value in (("fixed work, mean over best, ppm", mean), ("fixed work, worst over best, ppm", worst)):
+            yield dict(part="noise", test="%s, timer at %s Hz" % (test, hz), system=system, metric=metric,
+                       value=round((int(value) - int(best)) * MEGA / int(best)))
+
+
+def part_noise(system):
+    """A guest that sets no timer, one with 250 Hz, and Linux, which has a timer of 250 Hz while it computes."""
+    options = "cpus=1 span=%d second=%d"
+    text = systems.measure(system, "noise-tiny", systems.TOP + "/build/tests-guest/noise.elf", None,
+                           "machine=qemu " + options % (SECOND["qemu"], SECOND["qemu"]), done="tiny: noise: ok")[1]
+    yield from noise_rows("tiny guest", system, text, SECOND["qemu"])
+    if system != "kvm":
+        text = systems.tiny_guest("bochs", system, "noise", options % (SECOND["bochs"], SECOND["bochs"]))
+        yield from noise_rows("tiny guest on Bochs", system, text, SECOND["bochs"])
+    text = linux(system, "noise", systems.noise_initrd())[1]
     facts = dict(re.findall(r"^margay-test: ([a-z-]+): (.*)$", text, re.MULTILINE))
-    yield dict(part="noise", test="one second", system=system, metric="detours", value=int(facts["detours"]))
-    yield dict(part="noise", test="one second", system=system, metric="lost ppm", value=int(facts["lost-ppm"]))
+
+    def row(metric, value):
+        return dict(part="noise", test="Linux", system=system, metric=metric, value=value)
+
     best, mean, worst = (int(word) for word in facts["work"].split())
-    yield dict(part="noise", test="fixed work", system=system, metric="mean over best, ppm",
-               value=(mean - best) * 1000000 // best)
-    yield dict(part="noise", test="fixed work", system=system, metric="worst over best, ppm",
-               value=(worst - best) * 1000000 // best)
+    yield row("detours/s", int(facts["detours"]))
+    yield row("lost ppm", int(facts["lost-ppm"]))
+    yield row("fixed work, mean over best, ppm", (mean - best) * MEGA // best)
+    yield row("fixed work, worst over best, ppm", (worst - best) * MEGA // best)
+    late = {key: int(value) for key, value in re.findall(r"(\w+): *(-?\d+)", facts["cyclictest"])}
+    for key in ("Min", "Avg", "Max"):
+        yield row("cyclictest, %s, ns late" % key, late[key])
+    longer = [(int(us), int(n)) for us, n in re.findall(r"^margay-test: oslat: (\d+) (\d+)$", text, re.MULTILINE)]
+    if not longer:
+        raise systems.BenchError("noise, %s: oslat said nothing" % system)
+    yield row("oslat, gaps of 2 us and more", sum(n for us, n in longer if us >= 2))
+    yield row("oslat, longest gap, us", max(us for us, n in longer if n))
+    print("bench: rtla osnoise, %s: exit status and first line: %s" % (system, facts["rtla"]))
 
 
 def part_hpcc(system):
+    """Each of hpcc's benchmarks, between the markers that hpcc_marks.c executes at the lines of its report."""
     counts, text = linux(system, "hpcc", systems.hpcc_initrd())
     facts = dict(re.findall(r"^margay-test: (hpcc\S+): (.*)$", text, re.MULTILINE))
     yield from whole_run("hpcc", system, counts, text)
-    for n, counted in zip((1, 2), counts.pairs(), strict=True):
+    sections = re.findall(r"^margay-test: section-(\d): (\S+)$", text, re.MULTILINE)
+    whole = [c for what, value, c in counts.events if (what, value) == ("marker", 3)]
+    if len(whole) != 2 * len(HPCC_RUNS):
+        raise systems.BenchError("hpcc: %d markers around whole runs" % len(whole))
+    for (n, size), start, end in zip(HPCC_RUNS, whole[::2], whole[1::2]):
         if facts.get("hpcc-%d" % n) != "ok":
             raise systems.BenchError("hpcc with %d processes found its results wrong" % n)
-        yield from rows("hpcc", "all, %d processes" % n, system, counted)
+        yield from rows("hpcc", "all, %d processes, N=%d" % (n, size), system, systems.difference(start, end))
         for name in HPCC_RATES:
             yield dict(part="hpcc", test="%s, %d processes" % (name, n), system=system, metric="rate",
                        value=float(facts["hpcc-%d-%s" % (n, name)]))
+    for (n, name), counted in zip(sections, counts.pairs(), strict=True):
+        yield from rows("hpcc", "%s, %s processes" % (name, n), system, counted)
 
 
 def part_npb(directory, system):
@@ -117,6 +202,28 @@ def part_exits(system):
     for name, counted in zip(names[1:], pairs[1:]):
         for metric, value in (("instructions", counted["total"] - loop), ("exits", counted["vmruns"])):
             yield dict(part="exits", test=name, system=system, metric=metric, value=round(value / EXIT_LOOPS, 1))
+        for function in counted.functions() if system == "margay" else ():
+            each = round((counted[function] - pairs[0].get(function, 0)) / EXIT_LOOPS, 1)
+            if each >= 1:
+                yield dict(part="exits", test=name, system=system, metric=report.IN + function, value=each)
+
+
+def part_ipi(system):
+    """The tiny guest ipi_costs on two CPUs, which -icount runs in turns: counts by CPU, no latency. KVM is not asked."""
+    if system == "kvm":
+        return
+    counts, text = systems.measure(system, "ipi", systems.TOP + "/build/tests-guest/ipi_costs.elf", None,
+                                   "machine=qemu cpus=2 loops=%d" % IPI_LOOPS, done="tiny: ipi_costs: ok", cpus=2,
+                                   timeout=IPI_TIMEOUT)
+    nothing, *sends = counts.pairs()
+    if len(sends) != IPI_LOOPS:
+        raise systems.BenchError("ipi_costs: %d of %d interrupts" % (len(sends), IPI_LOOPS))
+    yield from whole_run("ipi", system, counts, text)
+    all_of_it = systems.difference(counts.last("marker", 3), counts.last("marker", 4))
+    for test, value in (("sender", sum(pair["total0"] - nothing["total0"] for pair in sends)),
+                        ("halted receiver", all_of_it["total1"])):
+        yield dict(part="ipi", test=test, system=system, metric="instructions", value=round(value / IPI_LOOPS, 1))
+    yield dict(part="ipi", test="both", system=system, metric="exits", value=round(all_of_it["vmruns"] / IPI_LOOPS, 1))
 
 
 def part_memory(system):
@@ -140,22 +247,48 @@ def part_memory(system):
         yield row("a VM beyond its RAM", facts["host-available"] - facts["host-least"] - (int(systems.GUEST_MEMORY[:-1]) << 10))
 
 
-def part_exits_vtx(system):
-    """The same guest on Bochs, by the ticks of its TSC."""
-    if system == "kvm":
-        ticks = dict(KVM_ON_BOCHS, loop=0)
-        loops = 1
-    else:
-        loops = EXIT_LOOPS
-        text = systems.bochs(system, "exit_costs", "machine=bochs cpus=1 loops=%d" % loops)
-        ticks = {name: int(n) for name, n in re.findall(r"exit-cost: (\S+) loops=%d ticks=(\d+)" % loops, text)}
+def exit_ticks(part, machine, system, metric):
+    """What an exit takes by the ticks of the guest's TSC."""
+    text = systems.tiny_guest(machine, system, "exit_costs", "loops=%d" % EXIT_LOOPS)
+    ticks = {name: int(n) for name, n in re.findall(r"exit-cost: (\S+) loops=%d ticks=(\d+)" % EXIT_LOOPS, text)}
     loop = ticks.pop("loop")
     for name, value in ticks.items():
-        yield dict(part="exits-vtx", test=name, system=system, metric="instructions", value=round((value - loop) / loops, 1))
+        yield dict(part=part, test=name, system=system, metric=metric, value=round((value - loop) / EXIT_LOOPS, 1))
 
 
-PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "boot": part_boot, "workloads": part_workloads,
-         "hpcc": part_hpcc, "memory": part_memory}
+def part_exits_vtx(system):
+    """The same guest on Bochs, whose ticks are instructions."""
+    if system != "kvm":
+        yield from exit_ticks("exits-vtx", "bochs", system, "instructions")
+    for name, value in KVM_ON_BOCHS.items() if system == "kvm" else ():
+        yield dict(part="exits-vtx", test=name, system=system, metric="instructions", value=value)
+
+
+def part_exits_kvm(system):
+    """The same guest in real cycles, where this host's KVM nests: natively it runs on KVM, and Margay does."""
+    if system != "kvm":
+        yield from exit_ticks("exits-kvm", "kvm", system, "cycles")
+
+
+def walk(guest, host):
+    """References of a nested page walk with so many levels on each side: each guest entry and the result are translated."""
+    return (guest + 1) * (host + 1) - 1
+
+
+def part_walk(system):
+    """
+    Computed, not counted: no emulator tells a walk's references. By the leaf size of the guest's own tables and of the
+    second level (four levels down to 4 KiB, three to 2 MiB, two to 1 GiB).
+    """
+    levels = {"4K": 4, "2M": 3, "1G": 2}
+    for leaves in ("4K/4K", "4K/2M", "2M/2M", "4K/1G", "2M/1G", "1G/1G"):
+        guest, host = (levels[leaf] for leaf in leaves.split("/"))
+        yield dict(part="walk", test=leaves, system=system, metric="references, computed",
+                   value=guest if system == "native" else walk(guest, host))
+
+
+PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "ipi": part_ipi, "rates": part_rates, "noise": part_noise,
+         "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory, "walk": part_walk}
 
 
 def provenance():
@@ -163,7 +296,7 @@ def provenance():
         return subprocess.run(command, capture_output=True, text=True, check=True, cwd=systems.TOP).stdout.split("\n")[0]
 
     return dict(
-        schema=1, date=datetime.date.today().isoformat(), commit=first_line("git", "describe", "--always", "--dirty"),
+        schema=2, date=datetime.date.today().isoformat(), commit=first_line("git", "describe", "--always", "--dirty"),
         emulator=first_line("qemu-system-x86_64", "--version"), machine="q35, TCG, -icount shift=0, 1 CPU",
         unit="instructions unless named otherwise",
     )
@@ -173,8 +306,16 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", help="default: all")
     parser.add_argument("--systems", default=",".join(systems.SYSTEMS))
+    parser.add_argument("--runs", type=int, default=1, choices=range(1, report.MOST_RUNS + 1), metavar="N",
+                        help="repeats each part (at most %d): mean, and 97 %% confidence where runs differ" % report.MOST_RUNS)
     parser.add_argument("--npb", metavar="DIRECTORY", help="holds the programs of NPB, for the part npb")
     args = parser.parse_args()
+    # Real cycles, where this host's KVM nests.
+    try:
+        systems.margay_machines.check_nested_kvm()
+        PARTS["exits-kvm"] = part_exits_kvm
+    except systems.margay_machines.MachineError as why:
+        print("bench: no part exits-kvm, in real cycles: %s" % why)
     if args.npb:
         if not os.path.isdir(args.npb):
             parser.error("%s: no such directory" % args.npb)
@@ -185,12 +326,16 @@ def main():
             if name not in known:
                 parser.error("%s: expected some of %s" % (name, ", ".join(known)))
     systems.prepare()
-    results = []
+    results, failed = [], []
     for part in parts.split(","):
         for system in args.systems.split(","):
-            print("bench: %s, %s ..." % (part, system), flush=True)
-            results += PARTS[part](system)
-    return report.write(provenance(), results)
+            for number in range(1, args.runs + 1):
+                print("bench: %s, %s, run %d of %d ..." % (part, system, number, args.runs), flush=True)
+                try:
+                    results += [dict(row, run=number) for row in PARTS[part](system)]
+                except systems.BenchError as error:
+                    failed.append("%s, %s: %s" % (part, system, error))
+    return report.write(provenance(), results, failed)
 
 
 if __name__ == "__main__":

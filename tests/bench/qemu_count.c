@@ -5,13 +5,21 @@
  * image) by function, and VMRUNs, at every marker that the code executes.
  *
  *   -plugin qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,at=ADDR]...
+ *           [,interrupt=ADDR]...[,stats=ADDR:VCPU:STATS:NEXT:N:INJECTED][,cpus=N]
  *
  * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its
  * number, which means nothing to any CPU (marker.h). `at` makes a marker of an
- * address. `symbols` is what nm(1) prints.
+ * address. `symbols` is what nm(1) prints. `interrupt` is where a kernel is
+ * entered for interrupts, which are counted so. Each VMRUN is followed by the
+ * guest's instructions, up to the one behind it. `stats` is where Margay's own
+ * counters lie (bench.py: telemetry_place()): they are read out of memory at
+ * each VMRUN, so that they are of the moment to which VMRUNs are counted. With `cpus`, for a machine of several
+ * CPUs, it counts each one's instructions apart and none by function: slowly, by
+ * a call for each, as QEMU 10.0's inline counters crash there.
  */
 #include <inttypes.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,11 +42,20 @@ extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn
 extern struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 extern uint64_t qemu_plugin_u64_sum(struct u64_entry entry);
 
+struct byte_array { /* GLib's GByteArray */
+	uint8_t *data;
+	unsigned len;
+};
+extern struct byte_array *g_byte_array_new(void);
+extern bool qemu_plugin_read_memory_vaddr(uint64_t address, struct byte_array *data, size_t len);
+
 #define MAX_FUNCTIONS 4096
 #define MAX_AT 8
+#define MAX_INTERRUPTS 64
+#define MAX_CPUS 8
 
 /* Counters by index: the fixed ones, then one per function. */
-enum { TOTAL, IMAGE, VMRUNS, FUNCTIONS };
+enum { TOTAL, IMAGE, VMRUNS, INTERRUPTS, FUNCTIONS };
 
 struct function {
 	uint64_t address;
@@ -49,8 +66,21 @@ static struct function function[MAX_FUNCTIONS];
 static unsigned nr_functions;
 static uint64_t at[MAX_AT];
 static unsigned nr_at;
+static uint64_t interrupt[MAX_INTERRUPTS];
+static unsigned nr_interrupts;
 static uint64_t image_lo, image_hi;
+static uint64_t vmrun_at;           /* where the last VMRUN was found: behind it the host goes on */
+static bool in_guest;
+static uint64_t entered, guest;     /* all instructions when the guest was entered; the guest's before that */
+/* Where the counters lie: *(*pointer + to_vcpu) + to_stats, nr of them, next to each other; that of injected interrupts. */
+static struct {
+	uint64_t pointer, to_vcpu, to_stats, next, nr, injected;
+} stats;
+static uint64_t telemetry, injected;
+static struct byte_array *bytes;
 static struct qemu_plugin_scoreboard *score;
+static unsigned cpus; /* 0: one, counted inline */
+static uint64_t by_cpu[MAX_CPUS][FUNCTIONS];
 static FILE *out;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -59,13 +89,31 @@ static struct u64_entry counter(unsigned index)
 	return (struct u64_entry){ score, index * sizeof(uint64_t) };
 }
 
+static uint64_t sum(unsigned index)
+{
+	uint64_t n = 0;
+
+	if (!cpus)
+		return qemu_plugin_u64_sum(counter(index));
+	for (unsigned i = 0; i < cpus; i++)
+		n += by_cpu[i][index];
+	return n;
+}
+
 static void print_counters(const char *what, uint64_t value)
 {
 	pthread_mutex_lock(&lock);
-	fprintf(out, "%s %#" PRIx64 " total %" PRIu64 " image %" PRIu64 " vmruns %" PRIu64 "\n", what, value,
-		qemu_plugin_u64_sum(counter(TOTAL)), qemu_plugin_u64_sum(counter(IMAGE)),
-		qemu_plugin_u64_sum(counter(VMRUNS)));
-	for (unsigned i = 0; i < nr_functions; i++) {
+	fprintf(out, "%s %#" PRIx64 " total %" PRIu64 " image %" PRIu64 " vmruns %" PRIu64, what, value, sum(TOTAL), sum(IMAGE),
+		sum(VMRUNS));
+	if (!cpus)
+		fprintf(out, " guest %" PRIu64 " interrupts %" PRIu64, guest + (in_guest ? sum(TOTAL) - entered : 0),
+			sum(INTERRUPTS));
+	if (stats.pointer)
+		fprintf(out, " telemetry %" PRIu64 " injected %" PRIu64, telemetry, injected);
+	for (unsigned i = 0; i < cpus; i++)
+		fprintf(out, " total%u %" PRIu64, i, by_cpu[i][TOTAL]);
+	fputc('\n', out);
+	for (unsigned i = 0; !cpus && i < nr_functions; i++) {
 		uint64_t n = qemu_plugin_u64_sum(counter(FUNCTIONS + i));
 
 		if (n)
@@ -87,6 +135,49 @@ static void address_executed(unsigned vcpu, void *data)
 	print_counters("at", at[(uintptr_t)data]);
 }
 
+static uint64_t read_u64(uint64_t address)
+{
+	uint64_t value = 0;
+
+	if (qemu_plugin_read_memory_vaddr(address, bytes, sizeof(value)))
+		memcpy(&value, bytes->data, sizeof(value));
+	return value;
+}
+
+/* Margay's image is executing: its counters are where it sees them. */
+static void read_stats(void)
+{
+	uint64_t vm = read_u64(stats.pointer), at;
+
+	if (!vm)
+		return;
+	at = read_u64(vm + stats.to_vcpu) + stats.to_stats;
+	telemetry = 0;
+	for (unsigned i = 0; i < stats.nr; i++)
+		telemetry += read_u64(at + i * stats.next);
+	injected = read_u64(at + stats.injected);
+}
+
+static void vmrun_executed(unsigned vcpu, void *data)
+{
+	(void)vcpu;
+	(void)data;
+	if (stats.pointer)
+		read_stats();
+	entered = sum(TOTAL);
+	in_guest = true;
+}
+
+/* Behind VMRUN: the instruction itself has been counted and is the host's. */
+static void left_guest(unsigned vcpu, void *data)
+{
+	(void)vcpu;
+	(void)data;
+	if (in_guest)
+		guest += sum(TOTAL) - 1 - entered;
+	in_guest = false;
+}
+
 /* The last function that begins at or before the address. */
 static int find_function(uint64_t address)
 {
@@ -103,29 +194,51 @@ static int find_function(uint64_t address)
 	return (int)low - 1;
 }
 
+static void executed(unsigned vcpu, void *data)
+{
+	if (vcpu < cpus)
+		by_cpu[vcpu][(uintptr_t)data]++;
+}
+
+static void count(struct qemu_plugin_insn *insn, unsigned index)
+{
+	if (!cpus)
+		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, OP_ADD, counter(index), 1);
+	else if (index < FUNCTIONS)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, executed, FLAGS_NO_REGS, (void *)(uintptr_t)index);
+}
+
 static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 {
-	size_t count = qemu_plugin_tb_n_insns(tb);
+	size_t insns = qemu_plugin_tb_n_insns(tb);
 
 	(void)id;
-	for (size_t i = 0; i < count; i++) {
+	for (size_t i = 0; i < insns; i++) {
 		static const uint8_t vmrun[] = { 0x0f, 0x01, 0xd8 }, marker[] = { 0x0f, 0x1f, 0x80 };
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t address = qemu_plugin_insn_vaddr(insn);
 		uint8_t byte[7] = { 0 };
 
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
-		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, OP_ADD, counter(TOTAL), 1);
+		count(insn, TOTAL);
 		if (address >= image_lo && address < image_hi) {
 			int f = find_function(address);
 
-			qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, OP_ADD, counter(IMAGE), 1);
+			count(insn, IMAGE);
 			if (f >= 0)
-				qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(
-					insn, OP_ADD, counter(FUNCTIONS + (unsigned)f), 1);
+				count(insn, FUNCTIONS + (unsigned)f);
 		}
-		if (!memcmp(byte, vmrun, sizeof(vmrun)))
-			qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, OP_ADD, counter(VMRUNS), 1);
+		for (unsigned a = 0; a < nr_interrupts; a++)
+			if (interrupt[a] == address)
+				count(insn, INTERRUPTS);
+		if (!cpus && vmrun_at && address == vmrun_at + sizeof(vmrun))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, left_guest, FLAGS_NO_REGS, NULL);
+		if (!memcmp(byte, vmrun, sizeof(vmrun))) {
+			count(insn, VMRUNS);
+			vmrun_at = address;
+			if (!cpus)
+				qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed, FLAGS_NO_REGS, NULL);
+		}
 		if (!memcmp(byte, marker, sizeof(marker)) && !memcmp(byte + 4, "MGY", 3))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_executed, FLAGS_NO_REGS,
 							       (void *)(uintptr_t)byte[3]);
@@ -186,6 +299,14 @@ static int argument(const char *name, const char *value)
 		image_hi = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "at") && nr_at < MAX_AT) {
 		at[nr_at++] = strtoull(value, NULL, 0);
+	} else if (!strcmp(name, "interrupt") && nr_interrupts < MAX_INTERRUPTS) {
+		interrupt[nr_interrupts++] = strtoull(value, NULL, 0);
+	} else if (!strcmp(name, "stats")) {
+		return sscanf(value, "%" SCNi64 ":%" SCNi64 ":%" SCNi64 ":%" SCNi64 ":%" SCNi64 ":%" SCNi64, &stats.pointer,
+			      &stats.to_vcpu, &stats.to_stats, &stats.next, &stats.nr, &stats.injected) == 6 ? 0 : -1;
+	} else if (!strcmp(name, "cpus")) {
+		cpus = (unsigned)strtoul(value, NULL, 0);
+		return cpus >= 1 && cpus <= MAX_CPUS ? 0 : -1;
 	} else {
 		return -1;
 	}
@@ -201,6 +322,7 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 		fprintf(stderr, "qemu_count: out=FILE is missing\n");
 		return -1;
 	}
+	bytes = g_byte_array_new();
 	score = qemu_plugin_scoreboard_new((FUNCTIONS + nr_functions) * sizeof(uint64_t));
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	qemu_plugin_register_atexit_cb(id, ended, NULL);

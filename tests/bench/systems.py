@@ -19,7 +19,8 @@ BUILD = os.path.join(TOP, "build", "bench")
 GUEST = os.path.join(TOP, "build", "guest")
 IMAGE = os.path.join(TOP, "build", "margay.elf")
 sys.path[:0] = [os.path.join(TOP, "tests", "system"), os.path.join(TOP, "tools")]
-import node  # noqa: E402  (path set above)
+import margay_machines  # noqa: E402  (path set above)
+import node  # noqa: E402
 import tiny  # noqa: E402
 
 SYSTEMS = ("native", "margay", "kvm")
@@ -37,6 +38,8 @@ MPI = "/usr/lib/x86_64-linux-gnu"
 MPI_DIRECTORIES = (MPI + "/openmpi/lib/openmpi3", MPI + "/pmix2/lib/pmix", "/etc/openmpi", "/usr/share/openmpi", "/usr/share/pmix2")
 MPI_UNUSED = re.compile("ucx|cuda|psm|ofi|lustre|slurm|pvfs|ugni|usnic|openib|java|verbs|portals")
 HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun", "/usr/bin/orted")
+NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla")
+COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected")  # of qemu_count.c; others are functions
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
 
 
@@ -103,8 +106,21 @@ def hpcc_initrd():
         for path in list(HPCC) + [p for p in parts if not MPI_UNUSED.search(os.path.basename(p)) and os.path.exists(p)]:
             copy_program(root, path)
         copy_into(root, "tests/hpccinf", os.path.join(HERE, "guest", "hpccinf"))
+        run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
+             os.path.join(root, "lib", "hpcc_marks.so"), os.path.join(HERE, "hpcc_marks.c")])
         archive(root, os.path.join(BUILD, "hpcc.cpio"))
     join(target, os.path.join(BUILD, "initrd"), os.path.join(BUILD, "hpcc.cpio"))
+    return target
+
+
+def noise_initrd():
+    """The initrd of the other parts, and Debian's programs that measure noise."""
+    target = os.path.join(BUILD, "initrd-noise")
+    with tempfile.TemporaryDirectory() as root:
+        for path in NOISE:
+            copy_program(root, path)
+        archive(root, os.path.join(BUILD, "noise.cpio"))
+    join(target, os.path.join(BUILD, "initrd"), os.path.join(BUILD, "noise.cpio"))
     return target
 
 
@@ -175,8 +191,27 @@ class Counts:
         return [difference(start[1], end[1]) for start, end in zip(markers[::2], markers[1::2])]
 
 
+class Stretch(dict):
+    """What was counted between two moments: the counters of qemu_count.c's line, and the functions'."""
+
+    def functions(self):
+        """The names of functions, that with the most instructions first."""
+        return sorted((name for name in self if name not in COUNTERS), key=self.get, reverse=True)
+
+
 def difference(start, end):
-    return {name: end[name] - start.get(name, 0) for name in end}
+    return Stretch((name, end[name] - start.get(name, 0)) for name in end)
+
+
+def telemetry_place():
+    """Where qemu_count.c finds the counters of the first VM's vCPU 0: its argument `stats`."""
+    text = run(["gdb", "-batch", "-nx", "-ex",
+                r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
+                r' &((struct vcpu *)0)->stats, sizeof(struct exit_stat), (long)VMEXITS,'
+                r' &((struct vcpu_stats *)0)->injected', IMAGE]).decode()
+    if not re.fullmatch(r"0x[0-9a-f]+(:0x[0-9a-f]+){5}", text):
+        raise BenchError("gdb does not find Margay's counters: " + text)
+    return text
 
 
 def plugin(name):
@@ -221,8 +256,12 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
             "console=ttyS0 panic=-1 quiet margay.test=kvm"]
 
 
-def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, **options):
-    """One run to its end: (Counts, the console's text). memory: of the node; options: of boot()."""
+def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
+            timeout=TIMEOUT, **options):
+    """
+    One run to its end: (Counts, the console's text). memory: of the node; interrupts: where the kernel is entered for
+    them; options: of boot().
+    """
     name = "%s-%s" % (name, system)
     log = os.path.join(BUILD, name + ".log")
     plug, counts = plugin(name)
@@ -230,6 +269,11 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     for path in (log, counts):
         if os.path.exists(path):
             os.remove(path)
+    if cpus > 1:
+        plug += ",cpus=%d" % cpus
+    elif system == "margay":
+        plug += ",stats=" + telemetry_place()
+    plug += "".join(",interrupt=0x" + address for address in interrupts)
     command = [
         "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max",
         "-smp", str(cpus), "-m", memory or NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none",
@@ -237,9 +281,9 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     ] + boot(system, name, kernel, initrd, cmdline, cpus, **options)
     try:
         ended = subprocess.run(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               check=False, timeout=TIMEOUT)
+                               check=False, timeout=timeout)
     except subprocess.TimeoutExpired:
-        raise BenchError("%s: not ended after %d seconds: %s" % (name, TIMEOUT, log)) from None
+        raise BenchError("%s: not ended after %d seconds: %s" % (name, timeout, log)) from None
     text = ""
     if os.path.exists(log):
         with open(log, encoding="utf-8", errors="replace") as f:
@@ -250,18 +294,22 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     return Counts(counts), text
 
 
-def bochs(system, name, options):
-    """The console of a tiny guest on Bochs (VT-x), whose TSC counts instructions; no plugin counts there."""
-    log = "bench-%s-%s" % (name, system)
+def tiny_guest(machine, system, name, options):
+    """
+    The console of a tiny guest where no plugin counts: on Bochs (VT-x), whose TSC counts instructions, and on nested KVM,
+    where it counts cycles.
+    """
+    log = "bench-%s-%s-%s" % (name, machine, system)
+    options = "machine=%s cpus=1 %s" % ("bochs" if machine == "bochs" else "qemu", options)
     if system == "native":
         iso = node.image(log, "--linux", tiny.elf(name), "--cmdline", options)
-        with node.start(log, "bochs", iso, native=True, memory="256M") as running:
+        with node.start(log, machine, iso, native=True, memory="256M") as running:
             run_ = node.Run(running, running.wait())
     else:
         vm = "kernel = %s\ncmdline = %s\nmemory = 32M\ndebug_exit = yes\non_end = poweroff_node\n" % (name, options)
-        run_ = tiny.run(log, "bochs", None, 1, {"vm0.conf": vm})
+        run_ = tiny.run(log, machine, None, 1, {"vm0.conf": vm})
     if "tiny: %s: ok" % name not in run_.text:
-        raise BenchError("%s on Bochs, %s: %s" % (name, system, run_.outcome.text))
+        raise BenchError("%s on %s, %s: %s" % (name, machine, system, run_.outcome.text))
     return run_.text
 
 

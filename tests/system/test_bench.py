@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What tests/bench makes of its counts, without a machine."""
+
+import os
+import sys
+
+import node
+
+sys.path.insert(0, os.path.join(node.TOP, "tests", "bench"))
+import report  # noqa: E402
+import systems  # noqa: E402
+
+
+def row(metric, value, system="margay", test="a second, idle", run=1):
+    return dict(part="rates", test=test, metric=metric, system=system, value=value, run=run)
+
+
+def test_counts_that_differ_fail():
+    agreeing = [row("exits", 24), row("exits by telemetry", 24), row("exits", 25, run=2), row("exits by telemetry", 25, run=2)]
+    assert list(report.disagreements(agreeing)) == []
+    assert len(list(report.disagreements(agreeing[:3] + [row("exits by telemetry", 26, run=2)]))) == 1
+
+
+def test_control_counts_one_exit():
+    def control(exits, told, system="margay"):
+        return [row("exits", exits, system, "control: one CPUID"), row("exits by telemetry", told, system, "control: one CPUID")]
+
+    assert list(report.disagreements(control(1, 1))) == []
+    assert len(list(report.disagreements(control(2, 2)))) == 2
+    assert len(list(report.disagreements(control(0, 0)))) == 2
+    assert list(report.disagreements([row("exits", 0, "native", "control: one CPUID")])) == []
+    assert len(list(report.disagreements([row("exits", 1, "native", "control: one CPUID")]))) == 1
+
+
+def test_mean_and_interval():
+    runs = [row("exits", value, run=number) for number, value in enumerate((10, 12, 14), 1)]
+    (found,) = report.intervals(runs)
+    # t of 2 degrees of freedom for 97 % is 5.643, the deviation 2.
+    assert found["mean"] == 12 and abs(found["half"] - 5.643 * 2 / 3**0.5) < 1e-9
+    assert report.table(runs)["rates", "a second, idle", "exits"] == {"margay": 12}
+    assert list(report.intervals([row("exits", 10, run=n) for n in (1, 2)])) == []
+
+
+def test_counts_between_markers(tmp_path):
+    path = tmp_path / "counts"
+    path.write_text("marker 0x1 total 100 image 10 vmruns 1 guest 80\n  exit_io 4\n"
+                    "marker 0x2 total 190 image 15 vmruns 3 guest 160\n  exit_io 9\n  loop 1\n"
+                    "end 0 total 200 image 20 vmruns 4 guest 165\n", encoding="ascii")
+    (stretch,) = systems.Counts(str(path)).pairs()
+    assert (stretch["total"], stretch["vmruns"], stretch["guest"]) == (90, 2, 80)
+    assert stretch.functions() == ["exit_io", "loop"] and stretch["exit_io"] == 5

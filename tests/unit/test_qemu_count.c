@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: tests/bench/qemu_count.c */
+/*
+ * The plugin that counts for `make bench`, in a QEMU of a few lines: host
+ * instructions around a VMRUN, a guest with two markers and a handler, and
+ * Margay's counters in memory. What is expected is counted by hand.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+#include <cmocka.h>
+
+#define VM 0x200
+#define VCPU 0x400
+#define STATS (VCPU + 0x38)
+
+struct callback {
+	void (*run)(unsigned vcpu, void *data);
+	void *data;
+	size_t counter;
+};
+struct qemu_plugin_insn {
+	uint64_t address;
+	uint8_t byte[7];
+	struct callback callback[8];
+	unsigned callbacks;
+};
+struct qemu_plugin_tb {
+	struct qemu_plugin_insn *insn;
+	size_t count;
+};
+struct entry {
+	void *score;
+	size_t offset;
+};
+struct bytes {
+	uint8_t *data;
+	unsigned len;
+};
+typedef void (*translate)(uint64_t id, struct qemu_plugin_tb *tb);
+typedef void (*at_exit)(uint64_t id, void *data);
+
+int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv);
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translate cb);
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+void qemu_plugin_register_atexit_cb(uint64_t id, at_exit cb, void *data);
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op, struct entry entry, uint64_t imm);
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,
+					     void *data);
+void *qemu_plugin_scoreboard_new(size_t size);
+uint64_t qemu_plugin_u64_sum(struct entry entry);
+struct bytes *g_byte_array_new(void);
+bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t len);
+
+static translate translated;
+static at_exit ended;
+static uint64_t counters[64];
+static uint64_t memory[256];
+static struct bytes bytes;
+static char out[] = "out=/tmp/qemu_count.XXXXXX"; /* the plugin's argument, and behind the '=' the file */
+
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translate cb)
+{
+	(void)id;
+	translated = cb;
+}
+
+void qemu_plugin_register_atexit_cb(uint64_t id, at_exit cb, void *data)
+{
+	(void)id;
+	(void)data;
+	ended = cb;
+}
+
+size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
+{
+	return tb->count;
+}
+
+struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i)
+{
+	return &tb->insn[i];
+}
+
+uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
+{
+	return insn->address;
+}
+
+size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len)
+{
+	memcpy(dest, insn->byte, len);
+	return len;
+}
+
+void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op, struct entry entry, uint64_t imm)
+{
+	assert_int_equal(op, 0);
+	assert_int_equal(imm, 1);
+	insn->callback[insn->callbacks++] = (struct callback){ .counter = entry.offset / sizeof(uint64_t) };
+}
+
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,
+					     void *data)
+{
+	assert_int_equal(flags, 0);
+	insn->callback[insn->callbacks++] = (struct callback){ .run = cb, .data = data };
+}
+
+void *qemu_plugin_scoreboard_new(size_t size)
+{
+	assert_true(size <= sizeof(counters));
+	return counters;
+}
+
+uint64_t qemu_plugin_u64_sum(struct entry entry)
+{
+	return counters[entry.offset / sizeof(uint64_t)];
+}
+
+struct bytes *g_byte_array_new(void)
+{
+	return &bytes;
+}
+
+bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t len)
+{
+	assert_true(address + len <= sizeof(memory));
+	data->data = (uint8_t *)memory + address;
+	data->len = (unsigned)len;
+	return true;
+}
+
+/* ---- the machine ---- */
+
+enum { HOST, VMRUN, BEHIND, MARKER_1, GUEST, HANDLER, MARKER_2, INSNS };
+
+static struct qemu_plugin_insn code[INSNS];
+
+static void load(int argc, const char **arguments)
+{
+	static const struct qemu_plugin_insn loaded[INSNS] = {
+		[HOST] = { 0x1000, { 0x90 } },       [VMRUN] = { 0x1001, { 0x0f, 0x01, 0xd8 } },
+		[BEHIND] = { 0x1004, { 0x90 } },     [MARKER_1] = { 0x5000, { 0x0f, 0x1f, 0x80, 1, 'M', 'G', 'Y' } },
+		[GUEST] = { 0x5007, { 0x90 } },      [HANDLER] = { 0x7000, { 0x90 } },
+		[MARKER_2] = { 0x5008, { 0x0f, 0x1f, 0x80, 2, 'M', 'G', 'Y' } },
+	};
+	char *copy[8];
+
+	memset(counters, 0, sizeof(counters));
+	memset(memory, 0, sizeof(memory));
+	memcpy(code, loaded, sizeof(code));
+	for (int i = 0; i < argc; i++)
+		copy[i] = strdup(arguments[i]);
+	assert_int_equal(qemu_plugin_install(1, NULL, argc, copy), 0);
+	for (int i = 0; i < argc; i++)
+		free(copy[i]);
+	translated(1, &(struct qemu_plugin_tb){ code, INSNS });
+}
+
+static void execute(unsigned cpu, unsigned insn)
+{
+	for (unsigned i = 0; i < code[insn].callbacks; i++) {
+		struct callback *c = &code[insn].callback[i];
+
+		if (c->run)
+			c->run(cpu, c->data);
+		else
+			counters[c->counter]++;
+	}
+}
+
+/* A VMRUN, what the guest does then, and Margay's handling of the exit, which counts it. */
+static void enter(const unsigned *guest, unsigned count, unsigned reason)
+{
+	execute(0, HOST);
+	execute(0, VMRUN);
+	for (unsigned i = 0; i < count; i++)
+		execute(0, guest[i]);
+	execute(0, BEHIND);
+	memory[(STATS + reason * 0x20) / 8]++;
+}
+
+/* The n-th line of what the plugin wrote. */
+static const char *line(unsigned n)
+{
+	static char text[256];
+	FILE *f = fopen(out + 4, "r");
+
+	assert_non_null(f);
+	for (unsigned i = 0; i <= n; i++)
+		assert_non_null(fgets(text, sizeof(text), f));
+	fclose(f);
+	return text;
+}
+
+static void test_one_cpu(void **state)
+{
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "interrupt=0x7000",
+				    "stats=0x100:0x48:0x38:0x20:0x3:0x90" };
+
+	(void)state;
+	load(5, arguments);
+	memory[0x100 / 8] = VM;
+	memory[(VM + 0x48) / 8] = VCPU;
+	enter((unsigned[]){ GUEST, MARKER_1, GUEST }, 3, 0);
+	memory[(STATS + 0x90) / 8]++;
+	enter((unsigned[]){ HANDLER, GUEST }, 2, 2);
+	enter((unsigned[]){ GUEST, MARKER_2 }, 2, 1);
+	ended(1, NULL);
+	/* Host, VMRUN, guest, marker; the marker itself is the guest's. */
+	assert_string_equal(line(0), "marker 0x1 total 4 image 2 vmruns 1 guest 2 interrupts 0 telemetry 0 injected 0\n");
+	/* Two exits between the markers, and one interrupt, as both sides say. */
+	assert_string_equal(line(1), "marker 0x2 total 15 image 8 vmruns 3 guest 7 interrupts 1 telemetry 2 injected 1\n");
+	assert_string_equal(line(2), "end 0 total 16 image 9 vmruns 3 guest 7 interrupts 1 telemetry 2 injected 1\n");
+}
+
+static void test_each_cpu(void **state)
+{
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "stats=0:0:0:0:0:0" };
+
+	(void)state;
+	load(5, arguments);
+	execute(0, HOST);
+	execute(1, GUEST);
+	execute(1, GUEST);
+	execute(0, MARKER_1);
+	ended(1, NULL);
+	assert_string_equal(line(0), "marker 0x1 total 4 image 1 vmruns 0 total0 2 total1 2\n");
+}
+
+int main(void)
+{
+	/* In this order: what one run leaves in the plugin, cpus= would have to take back. */
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_each_cpu) };
+
+	int file = mkstemp(out + 4), failed;
+
+	if (file < 0)
+		return 1;
+	close(file);
+	failed = cmocka_run_group_tests(tests, NULL, NULL);
+	unlink(out + 4);
+	return failed;
+}
