@@ -1,0 +1,198 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c */
+/* FUZZ: -max_len=512 vmm/dev/pci_msi.c */
+/*
+ * Fuzzes MSI and MSI-X of an assigned function. The input's head makes a device: 32 or 64 bits, masks, how many messages
+ * and entries; the rest is what its guest writes to both capabilities and to the table, in any size, resets, and
+ * interrupts of the device. Checked after each step: what the device would send is a vector of the host's that is this
+ * function's, on a CPU of the VM, and nothing else ever stands unmasked in its table or enabled in its capability; what
+ * the guest reads is what it has written; what arrives in it is a message that a CPU of its takes. At the end all
+ * vectors and pages are back.
+ */
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/fake_host.h"
+#include "vmm/dev/pci_device.h"
+
+#define MSI 0x50
+#define MSIX 0x70
+#define TABLE 0x1000
+#define MOST 80
+#define CPU 2 /* of vCPU 0 */
+
+static struct vm vm;
+static struct vcpu vcpus[2];
+static struct pci_device dev;
+static struct host_pci_function function;
+static u32 table[MOST * 4];
+static struct { u32 word[4]; } model[MOST]; /* what the guest has written */
+
+/* Fixed or lowest priority, edge or level, to the physical ID of one of two vCPUs. */
+static struct vcpu *taker(u64 address, u32 data)
+{
+	u32 id = address >> 12 & 0xff, mode = data >> 8 & 7;
+
+	return address >> 20 == 0xfee && !(address & 4) && id < 2 && mode <= 1 && (data & 0xff) >= 16 ? &vcpus[id] : NULL;
+}
+
+static const struct vcpu *msi_vcpu(struct vm *v, u64 address, u32 data)
+{
+	CHECK(v == &vm);
+	return taker(address, data);
+}
+
+static void msi(struct vm *v, u64 address, u32 data)
+{
+	CHECK(v == &vm && taker(address, data));
+}
+
+static const struct intc_ops intc = { .msi = msi, .msi_vcpu = msi_vcpu };
+
+static u32 io_read(void *ctx, u16 offset, unsigned size)
+{
+	(void)ctx;
+	return host_pci_read(0, offset, size);
+}
+
+static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
+{
+	(void)ctx;
+	host_pci_write(0, offset, size, value);
+}
+
+static bool is_ours(u32 address, u32 data, unsigned count, const struct pci_vector *v)
+{
+	for (unsigned n = 0; n < count; n++)
+		if (data + n >= FAKE_VECTORS || !fake_host.vector[data + n].fn || fake_host.vector[data + n].arg != v ||
+		    fake_host.vector[data + n].n != n || address != (0xfee00000u | fake_host.vector[data].cpu << 12))
+			return false;
+	return fake_host.vector[data].cpu - CPU < 2 && IS_ALIGNED(data, count);
+}
+
+static void check(unsigned capable)
+{
+	u32 control = host_pci_read(0, MSI + 2, 2), x = host_pci_read(0, MSIX + 2, 2);
+	unsigned count = 1u << (control >> 4 & 7);
+
+	if (control & 1)
+		CHECK(count <= 1u << capable && is_ours(host_pci_read(0, MSI + 4, 4),
+			host_pci_read(0, control & 0x80 ? MSI + 12 : MSI + 8, 2), count, &dev.msi));
+	CHECK(!(control & 0x80) || !(control & 1) || host_pci_read(0, MSI + 8, 4) == 0);
+	CHECK((x & 0x7ff) == dev.nr_msix - 1);
+	for (unsigned i = 0; i < dev.nr_msix; i++) {
+		const u32 *e = &table[i * 4];
+
+		CHECK(e[3] == 1 || (e[3] == 0 && e[1] == 0 && is_ours(e[0], e[2], 1, &dev.msix[i])));
+		for (unsigned n = 0; n < 4; n++)
+			CHECK(pci_msix_read(&dev, TABLE + i * 16 + n * 4, 4) == model[i].word[n]);
+	}
+}
+
+static void write_table(struct fuzz_in *in)
+{
+	u64 offset = fuzz_le(in, 2) % (dev.nr_msix * 16), value = fuzz_number(in);
+	unsigned size = 1u << (fuzz_u8(in) & 3);
+	u32 *word = model[offset / 16].word;
+
+	/* Most are as a driver's: addresses and vectors that can be had. */
+	if (fuzz_u8(in) & 1) {
+		size = 4;
+		offset &= ~3ull;
+		value = offset % 16 == 0 ? 0xfee00000 | (value & 3) << 12 : offset % 16 == 4 ? 0 : value & (offset % 16 == 8 ? 0xff : 1);
+	}
+	pci_msix_write(&dev, TABLE + offset, size, value);
+	if ((size != 4 && size != 8) || offset % size)
+		return;
+	for (unsigned n = 0; n < size / 4; n++, value >>= 32) {
+		unsigned at = offset % 16 / 4 + n;
+
+		word[at] = (u32)value & (at == 0 ? ~3u : at == 3 ? 1 : ~0u);
+	}
+}
+
+static void write_config(struct fuzz_in *in)
+{
+	u16 offset = (fuzz_u8(in) & 1 ? MSI : MSIX) + fuzz_u8(in) % 24;
+	unsigned size = 1u << fuzz_u8(in) % 3, changed;
+
+	if (!IS_ALIGNED(offset, size))
+		return;
+	changed = pci_config_write(&dev.config, offset, size, fuzz_u8(in) & 1 ? 0xfee00000u | fuzz_u8(in) : fuzz_u32(in));
+	if (changed & PCI_CHANGED_MSI)
+		pci_msi_update(&dev);
+	if (changed & PCI_CHANGED_MSIX)
+		pci_msix_update(&dev);
+}
+
+static void interrupt(u8 n)
+{
+	if (fake_host.vector[n % FAKE_VECTORS].fn)
+		fake_host.vector[n % FAKE_VECTORS].fn(fake_host.vector[n % FAKE_VECTORS].arg, fake_host.vector[n % FAKE_VECTORS].n);
+}
+
+static void clear(void)
+{
+	memset(model, 0, sizeof(model));
+	for (unsigned i = 0; i < MOST; i++) {
+		model[i].word[3] = 1;
+		memcpy(&table[i * 4], (u32[]){ 0, 0, 0, 1 }, 16);
+	}
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
+	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
+	const struct pci_config_io io = { io_read, io_write, NULL };
+	struct fuzz_in in = { data, size };
+	unsigned capable = fuzz_u8(&in) % 6, form = fuzz_u8(&in) & 3, entries = 1 + fuzz_u8(&in) % MOST;
+
+	fake_host_reset();
+	fake_host.quiet = true;
+	fake_host.nr_pci = 1;
+	memset(&dev, 0, sizeof(dev));
+	vm = (struct vm){ .name = "vm0", .intc = &intc, .nr_vcpus = 2, .vcpus = { &vcpus[0], &vcpus[1] } };
+	for (unsigned i = 0; i < 2; i++)
+		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .apic_id = i, .cpu = CPU + i };
+	function = (struct host_pci_function){ .bar[0] = { 0xfebf0000, 0x4000, 0 } };
+	fake_host.pci[0] = function;
+	host_pci_write(0, 0x34, 1, MSI);
+	host_pci_write(0, MSI, 4, form << 23 | capable << 17 | MSIX << 8 | 5);
+	host_pci_write(0, MSIX, 4, (entries - 1) << 16 | 0x11);
+	host_pci_write(0, MSIX + 4, 4, TABLE);
+	host_pci_write(0, MSIX + 8, 4, TABLE + 0x1000);
+	dev.vm = &vm;
+	dev.host = &function;
+	CHECK(!pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)) && !pci_msi_create(&dev));
+	dev.bar[0].nr_traps = 1;
+	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
+	dev.bar[0].regs = (volatile u8 *)table;
+	clear();
+	while (in.left) {
+		switch (fuzz_u8(&in) & 3) {
+		case 0:
+			write_config(&in);
+			break;
+		case 1:
+			write_table(&in);
+			break;
+		case 2:
+			interrupt(fuzz_u8(&in));
+			break;
+		default:
+			/* Rarely: the device has lost what it had, as after a reset of a guest's. */
+			if (fuzz_u8(&in) != 0x5a)
+				break;
+			host_pci_write(0, MSI + 2, 2, host_pci_read(0, MSI + 2, 2) & ~0x71u);
+			host_pci_write(0, MSIX + 2, 2, host_pci_read(0, MSIX + 2, 2) & 0x7ff);
+			CHECK(!pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)));
+			pci_msi_reset(&dev);
+			clear();
+		}
+		check(capable);
+	}
+	pci_msi_destroy(&dev);
+	for (unsigned i = 0; i < FAKE_VECTORS; i++)
+		CHECK(!fake_host.vector[i].fn);
+	CHECK(!fake_host.pages_in_use);
+	return 0;
+}
