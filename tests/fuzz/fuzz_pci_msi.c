@@ -97,7 +97,7 @@ static void write_table(struct fuzz_in *in)
 	if (fuzz_u8(in) & 1) {
 		size = 4;
 		offset &= ~3ull;
-		value = offset % 16 == 0 ? 0xfee00000 | (value & 3) << 12 : offset % 16 == 4 ? 0 : value & (offset % 16 == 8 ? 0xff : 1);
+		value = offset % 16 == 0 ? 0xfee00000 | (value & 3) << 12 : value & (u64[]){ 0, 0xff, 1 }[offset % 16 / 4 - 1];
 	}
 	pci_msix_write(&dev, TABLE + offset, size, value);
 	if ((size != 4 && size != 8) || offset % size)
