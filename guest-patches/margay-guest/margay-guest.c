@@ -8,6 +8,7 @@
  *
  * Whatever goes wrong, the function stays silent: it gets a DMA limit that
  * nothing is below, and the hypervisor no confirmation.
+ * A module, or with linux-*.patch a part of the kernel.
  *
  * /sys/kernel/margay: vm, abi, dma, windows (GPA, bus address, length), functions.
  */
@@ -95,6 +96,17 @@ static struct bus_dma_region *make_map(void)
 	return map;
 }
 
+/* Whether a map is what make_map() makes: another would send the device elsewhere. */
+static bool is_ours(const struct bus_dma_region *map, const struct bus_dma_region *ours)
+{
+	u32 i;
+
+	for (i = 0; i <= info->windows; i++)
+		if (memcmp(&map[i], &ours[i], sizeof(*map)))
+			return false;
+	return true;
+}
+
 /* ---- functions ---------------------------------------------------------------- */
 
 /* A function with windows, which the hypervisor lets do DMA. */
@@ -114,6 +126,7 @@ static bool drives_from_user_space(const struct device_driver *driver)
 
 static const char *give_windows(struct pci_dev *pdev)
 {
+	struct bus_dma_region *map;
 	const char *why = NULL;
 	struct function *f;
 
@@ -123,17 +136,24 @@ static const char *give_windows(struct pci_dev *pdev)
 	if (!try_module_get(THIS_MODULE))
 		return "margay-guest is being removed";
 	f = kzalloc(sizeof(*f), GFP_KERNEL);
-	if (f && !pdev->dev.dma_range_map)
-		pdev->dev.dma_range_map = make_map();
-	if (!f || !pdev->dev.dma_range_map)
+	map = make_map();
+	if (!f || !map)
 		why = "no memory";
+	else if (pdev->dev.dma_range_map && !is_ours(pdev->dev.dma_range_map, map))
+		why = "somebody else translates its addresses";
 	else if (confirm(pdev, true))
 		why = "the hypervisor has no such function";
 	if (why) {
+		kfree(map);
 		kfree(f);
 		module_put(THIS_MODULE);
 		return why;
 	}
+	/* An equal one that is there may be in use. */
+	if (pdev->dev.dma_range_map)
+		kfree(map);
+	else
+		pdev->dev.dma_range_map = map;
 	f->pdev = pdev;
 	mutex_lock(&lock);
 	list_add_tail(&f->list, &functions);
@@ -293,7 +313,8 @@ static void __exit margay_guest_exit(void)
 	free_page((unsigned long)info);
 }
 
-module_init(margay_guest_init);
+/* Where it is built in (linux-*.patch): after the buses, before the first driver of a device. A module has one such call. */
+subsys_initcall_sync(margay_guest_init);
 module_exit(margay_guest_exit);
 MODULE_DESCRIPTION("DMA windows of the hypervisor Margay");
 MODULE_LICENSE("GPL");

@@ -9,24 +9,12 @@
  * is true to the rules, and to the VM's own memory; what is garbage is refused,
  * and touches nothing.
  */
+#include "margay.h"
 #include "random.h"
 #include "tiny.h"
 
-#include "include/margay/abi.h"
-
 #define PAGE 0x1000ull
 #define GIB4 0x100000000ull
-
-static s64 call(u64 number, u64 b, u64 c)
-{
-	u64 a = number;
-
-	if (is_amd())
-		asm volatile("vmmcall" : "+a"(a) : "b"(b), "c"(c) : "memory");
-	else
-		asm volatile("vmcall" : "+a"(a) : "b"(b), "c"(c) : "memory");
-	return (s64)a;
-}
 
 static void table(const struct margay_info *info)
 {
@@ -64,17 +52,17 @@ static void garbage(u8 *page)
 	static const u64 nowhere[] = { 0xc0000000, 0xfee00000, GIB4, 0x100000, ~0ull & ~(PAGE - 1), 1ull << 51 };
 
 	for (unsigned i = 0; i < sizeof(nowhere) / sizeof(nowhere[0]); i++)
-		check(call(MARGAY_HC_INFO, nowhere[i], 1) == MARGAY_HC_EFAULT, "%lx is no RAM", nowhere[i]);
+		check(hypercall(MARGAY_HC_INFO, nowhere[i], 1) == MARGAY_HC_EFAULT, "%lx is no RAM", nowhere[i]);
 	for (u64 i = 1; i < PAGE; i <<= 1)
-		check(call(MARGAY_HC_INFO, (u64)page + i, 1) == MARGAY_HC_EINVAL, "unaligned by %lx", i);
+		check(hypercall(MARGAY_HC_INFO, (u64)page + i, 1) == MARGAY_HC_EINVAL, "unaligned by %lx", i);
 	for (unsigned i = 0; i < 300; i++) {
 		u64 function = i < 100 ? i : any() >> (i & 63), version = any();
-		s64 answer = call(MARGAY_HC_DMA_CONFIRM, function, i & 1);
+		s64 answer = hypercall(MARGAY_HC_DMA_CONFIRM, function, i & 1);
 
 		check(answer == (function >> 32 ? MARGAY_HC_EINVAL : MARGAY_HC_ENODEV), "%lx is confirmed: %ld", function, answer);
-		check(call(MARGAY_HC_DMA_CONFIRM, 0, version | 2) == MARGAY_HC_EINVAL, "neither yes nor no");
-		check(call(MARGAY_HC_INFO, (u64)page, version | 2) == MARGAY_HC_EINVAL, "another version");
-		check(call(MARGAY_HC_DMA_CONFIRM + 1 + (version >> 32), (u64)page, 1) == MARGAY_HC_ENOSYS, "another call");
+		check(hypercall(MARGAY_HC_DMA_CONFIRM, 0, version | 2) == MARGAY_HC_EINVAL, "neither yes nor no");
+		check(hypercall(MARGAY_HC_INFO, (u64)page, version | 2) == MARGAY_HC_EINVAL, "another version");
+		check(hypercall(MARGAY_HC_DMA_CONFIRM + 1 + (version >> 32), (u64)page, 1) == MARGAY_HC_ENOSYS, "another call");
 	}
 }
 
@@ -88,7 +76,7 @@ void test_main(void)
 	for (unsigned i = 0; i < PAGE; i++)
 		if (page[i] != 0x5a)
 			check(false, "garbage wrote at %x", i);
-	check(call(MARGAY_HC_INFO, (u64)page, MARGAY_ABI_VERSION) == 0, "the table");
+	check(hypercall(MARGAY_HC_INFO, (u64)page, MARGAY_ABI_VERSION) == 0, "the table");
 	table((const struct margay_info *)page);
 	for (unsigned i = 0; i < PAGE; i++)
 		if (around[i] != 0x5a || behind[i] != 0x5a)

@@ -12,38 +12,12 @@
  * still zero after the device has said that the write is over. With master=1
  * it lets the device write to it, and fails: the control.
  */
-#include "pci.h"
-#include "tiny.h"
+#include "edu.h"
 
 #define TARGET 0x1800000ull /* a page of RAM that nobody uses, at the same address in both */
 #define SOURCE 0x1801000ull
 #define PATTERN 0x5a5a5a5a5a5a5a5aull
 #define LOOKS 200000u
-#define PATIENCE 10000u /* between looks at the device, which cost an emulator more than instructions */
-#define WAITS 100000u
-
-static volatile u8 *edu;
-
-static void dma(u64 from, u64 to, u32 command)
-{
-	*(volatile u64 *)(edu + EDU_DMA_FROM) = from;
-	*(volatile u64 *)(edu + EDU_DMA_TO) = to;
-	*(volatile u64 *)(edu + EDU_DMA_COUNT) = 4096;
-	*(volatile u64 *)(edu + EDU_DMA_COMMAND) = command | EDU_DMA_START;
-}
-
-static bool under_way(void)
-{
-	return *(volatile u64 *)(edu + EDU_DMA_COMMAND) & EDU_DMA_START;
-}
-
-static void dma_wait(void)
-{
-	for (unsigned n = 0; n < WAITS && under_way(); n++)
-		for (unsigned i = 0; i < PATIENCE; i++)
-			asm volatile("" : : : "memory");
-	check(!under_way(), "the device does not end");
-}
 
 static void victim(void)
 {
@@ -57,15 +31,15 @@ static void victim(void)
 	check((*(volatile u32 *)edu & 0xff) == 0xed, "edu's ID is %#x", *(volatile u32 *)edu);
 	for (unsigned i = 0; i < 512; i++)
 		source[i] = PATTERN;
-	dma(SOURCE, EDU_BUFFER, 0);
-	dma_wait();
-	dma(EDU_BUFFER, TARGET, EDU_DMA_TO_RAM);
-	dma_wait();
+	edu_dma(SOURCE, EDU_BUFFER, 0);
+	edu_wait();
+	edu_dma(EDU_BUFFER, TARGET, EDU_DMA_TO_RAM);
+	edu_wait();
 	check(target[0] == PATTERN && target[511] == PATTERN, "the device does not write: %#lx", target[0]);
 	for (unsigned i = 0; i < 512; i++)
 		target[i] = 0;
-	dma(EDU_BUFFER, TARGET, EDU_DMA_TO_RAM);
-	check(under_way() && target[0] == 0, "the device was too fast");
+	edu_dma(EDU_BUFFER, TARGET, EDU_DMA_TO_RAM);
+	check(edu_under_way() && target[0] == 0, "the device was too fast");
 	/* Now, with it under way. */
 	if (option_number("triple", 0)) {
 		result();
@@ -87,13 +61,13 @@ static void checker(void)
 	edu = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
 	pci_write(bdf, 4, option_number("master", 0) ? 6 : 2);
 	command = *(volatile u64 *)(edu + EDU_DMA_COMMAND);
-	while (under_way() && looks < LOOKS) {
+	while (edu_under_way() && looks < LOOKS) {
 		for (unsigned i = 0; i < 512; i++)
 			foreign += target[i] != 0;
 		looks++;
 	}
-	print("checker: under way at first: %d, after %lu looks: %d", (int)(command & EDU_DMA_START), looks, under_way());
-	check(!under_way(), "it is still under way");
+	print("checker: under way at first: %d, after %lu looks: %d", (int)(command & EDU_DMA_START), looks, edu_under_way());
+	check(!edu_under_way(), "it is still under way");
 	for (unsigned i = 0; i < 512; i++)
 		foreign += target[i] != 0;
 	check(!foreign, "%u foreign writes", foreign);

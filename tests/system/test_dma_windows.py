@@ -114,6 +114,33 @@ def test_network(card):
     assert done.facts["up"].split()[0] == passthrough.sha256(up, intx.SENT)
 
 
+def built_in(version):
+    """A kernel with margay-guest, ahci and nvme built in: tools/guest-kernel."""
+    path = node.guest_file("vmlinuz-built-in-" + version)
+    return pytest.param(os.path.basename(path), marks=pytest.mark.skipif(not os.path.exists(path), reason="make guest-kernels"))
+
+
+BUILT_IN = [built_in(version) for version in ("6.1", "6.12")]
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kind", ["ahci", "nvme"])
+@pytest.mark.parametrize("kernel", BUILT_IN)
+def test_built_in(kernel, kind):
+    """Drivers that are there before any module could be."""
+    done, image, before = run("%s-%s" % (kernel, kind), kind, "no", NUMA, kernel=kernel, cpus="0,1",
+                              memory="node0:256M,node1:256M")
+    check_disk(done, before, image)
+    check_windows(done)
+    assert done.lines("^margay-sys: functions ") == ["margay-sys: functions 0000:00:06.0"] and not done.lines(SILENT)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("kernel", BUILT_IN)
+def test_built_in_control(kernel):
+    assert "1" in masters(refuse(kernel + "-wrong", "no", kernel=kernel + "-wrong"))
+
+
 ARCHIVE = "margay-guest.cpio"
 
 
@@ -152,8 +179,20 @@ def test_hypercalls(machine):
     assert done.outcome.status == margay_run.OK, done.outcome.text
 
 
-def refuse(name, guest):
-    done, image, before = run(name, "nvme", guest, words="nvme_core.admin_timeout=5 margay.patience=20", cpus="1")
+@pytest.mark.full
+def test_confirmed_by_whom():
+    """A VM that asks for bus mastering in every way, by what the device then does; it ends as a bus master and starts again."""
+    guest = tiny.Guest("dma_confirm", "qemu")
+    iso = node.margay_iso("dma-confirm", {"dma_confirm.conf": guest.vm()}, {"dma_confirm": tiny.elf("dma_confirm")})
+    edu = ["-device", "edu,addr=9,dma_mask=0xffffffff"]
+    with node.start("dma-confirm", "qemu", iso, cpus=2, memory="256M", extra=edu) as running:
+        for _ in range(2):
+            running.expect(r"^dma_confirm: pci: 00:09\.0 stays silent: ")
+            assert running.expect(r"^tiny: (failed|dma_confirm): .*")[0].startswith("tiny: dma_confirm: ok "), running.tail()
+
+
+def refuse(name, guest, **options):
+    done, image, before = run(name, "nvme", guest, words="nvme_core.admin_timeout=5 margay.patience=20", cpus="1", **options)
     assert done.outcome.status == margay_run.OK, done.outcome.text
     # No disk, or one whose contents are wrong.
     assert done.facts.get("sum", "none").split()[0] != before
@@ -168,6 +207,47 @@ def test_wrong_windows(module):
     done = refuse("spoilt-" + module, module)
     assert "1" in masters(done)
     assert all(gpa != hpa for gpa, hpa, _ in regions(done)[1:])
+
+
+VTX_SILENT = SILENT.replace(r"00:06\.0", r"00:0[23]\.0")
+
+
+@pytest.mark.full
+def test_vtx():
+    """The card and the USB disk of Bochs, each by its windows."""
+    vtx = intx.Bochs("dma", "margay.guest=yes", dma="window")
+    vtx.check()
+    check_windows(vtx.done)
+    assert len(vtx.done.lines("^margay-sys: functions ")) == 2 and not vtx.done.lines(VTX_SILENT)
+
+
+@pytest.mark.full
+def test_vtx_wrong_card():
+    """The control: with windows a gigabyte beside nothing comes through the card."""
+    vtx = intx.Bochs("dma-wrong", "margay.patience=20 margay.guest=wrong", pci="8086:100e", dma="window")
+    assert vtx.done.outcome.status == margay_run.OK, vtx.done.outcome.text
+    assert vtx.done.facts["carrier"] == "1" and vtx.done.facts["down"].split()[0] != vtx.down and not vtx.got
+    assert len(vtx.done.lines("^margay-sys: functions ")) == 1
+
+
+@pytest.mark.full
+def test_vtx_wrong_disk():
+    """Bochs does not survive what its xHCI finds there: a command of ones, beyond the machine's memory, as its log says."""
+    with pytest.raises(margay_run.NodeError):
+        intx.Bochs("dma-wrong-disk", "margay.patience=20 margay.guest=wrong", pci="class:0c03", dma="window")
+    with open(os.path.join(node.LOGS, "dma-wrong-disk-bochs.log.bochs.log"), encoding="utf-8", errors="replace") as f:
+        found = re.findall(r"\[XHCI *\] 0x([0-9a-f]+): Command Ring: Unknown TRB found", f.read())
+    assert found and int(found[0], 16) >= 1 << 30
+
+
+@pytest.mark.full
+def test_vtx_no_module():
+    """Nothing comes of either: not down, not up, not from the disk."""
+    vtx = intx.Bochs("dma-no", "margay.patience=20", dma="window")
+    assert vtx.done.outcome.status == margay_run.OK, vtx.done.outcome.text
+    assert vtx.done.facts["disk"] == "none" and vtx.done.facts["down"].split()[0] != vtx.down and not vtx.got
+    assert passthrough.sha256(vtx.image) == vtx.before
+    assert len(vtx.done.lines(VTX_SILENT)) == 1
 
 
 def test_no_module():
