@@ -40,6 +40,7 @@ help:
 	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
 	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS'
+	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
 	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
@@ -71,6 +72,9 @@ SETUP_GROUPS += run bench
 endif
 ifneq ($(filter test test-full tests-built unit,$(GOALS)),)
 SETUP_GROUPS += run test
+endif
+ifneq ($(filter test-full guest-kernels,$(GOALS)),)
+SETUP_GROUPS += run full
 endif
 ifneq ($(filter fuzz,$(GOALS)),)
 SETUP_GROUPS += fuzz
@@ -245,6 +249,11 @@ $(G)/initrd-drivers: $(G)/initrd tools/guest-image tools/guest-module include/ma
 guest-package: | $(B)/.config
 	$(Q)tools/guest-module --deb $(B)
 
+# Kernels with it and its drivers built in, for the full tier; some ten minutes when they are not there yet.
+.PHONY: guest-kernels
+guest-kernels: $(GUEST)
+	$(Q)tools/guest-kernel $(G) 6.1 6.12
+
 # A second kernel for the tests. Without the file, which backports may not have, they are skipped.
 .PHONY: guest-backports
 guest-backports: $(GUEST)
@@ -381,7 +390,7 @@ unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST)
 test: tests-built
 	@$(PYTEST) -n 2 --dist loadgroup tests
 
-test-full: tests-built
+test-full: tests-built guest-kernels
 	@$(PYTEST) -n 2 --dist loadgroup --full --record docs/test-full.md tests
 
 fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
