@@ -375,11 +375,13 @@ FUZZ          ?= $(FUZZERS:fuzz_%=%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
 
-tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
-	$(B)/qemu_memory.so $(G)/initrd-drivers
+# They count what is done, from outside of whatever runs: memory accesses, instructions.
+PLUGINS := $(B)/qemu_memory.so $(B)/qemu_code.so
 
-# Counts memory accesses from outside, for the tests of NUMA.
-$(B)/qemu_memory.so: tests/system/qemu_memory.c tests/qemu_plugin.h Makefile
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
+	$(PLUGINS) $(G)/initrd-drivers
+
+$(PLUGINS): $(B)/%.so: tests/system/%.c tests/qemu_plugin.h Makefile
 	$(call say,HOSTCC,$@)
 	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -o $@ $<
 

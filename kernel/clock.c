@@ -80,6 +80,15 @@ void clock_init(void)
 		boot_seconds = 0;
 }
 
+static bool measure_fine(u64 enumerated, struct tsc_rate *fine)
+{
+	/* CPUID's rate is exact: what was measured by now suffices to doubt it, but not to do without it. */
+	if (enumerated && tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, fine) &&
+	    tsc_choose_hz(enumerated, fine) == enumerated)
+		return true;
+	return tsc_measure(&ref, &start, tsc_hz, FINE_PPB, FINE_MS, fine);
+}
+
 void clock_refine(void)
 {
 	const char *kind = cpu_features.invariant_tsc ? "invariant" :
@@ -89,8 +98,7 @@ void clock_refine(void)
 	struct tsc_rate fine = { 0 };
 	bool exact;
 
-	/* CPUID's rate is exact: what was measured by now suffices to doubt it. */
-	if (ref.read && !tsc_measure(&ref, &start, tsc_hz, FINE_PPB, enumerated ? CHECK_MS : FINE_MS, &fine)) {
+	if (ref.read && !measure_fine(enumerated, &fine)) {
 		printk("TSC: no rate fits all readings of the %s: one of the two is not steady", ref.name);
 		fine = coarse;
 	}

@@ -74,6 +74,10 @@ def node_check(run):
 PAUSE_S = 100
 
 
+def barks(run):
+    return [line for line in run.dmesg if re.search("soft lockup|hard LOCKUP|stall|[Uu]nstable|WARNING", line)]
+
+
 @pytest.mark.parametrize("clock", ["follow", "freeze"])
 def test_pause(clock):
     """Paused for longer than any watchdog waits, twice: time goes on or stands still, never back, and nobody barks."""
@@ -89,8 +93,15 @@ def test_pause(clock):
                 assert abs(lost) <= 1e-6 * PAUSE_S * 10**9
             else:
                 assert abs(lost - PAUSE_S * 10**9) <= 10**6 and b[column] > a[column]
-    assert not [line for line in run.dmesg if re.search("soft lockup|hard LOCKUP|stall|[Uu]nstable|WARNING", line)]
+    assert not barks(run)
     assert [line for line in run.dmesg if "Linux version" in line]
+
+
+def test_pause_control():
+    """A guest without the paravirtual clock is not told of its pause, and complains: so its watchdogs do watch."""
+    run = run_clocks("pause-untold", "qemu", ["pause %d 1" % (PAUSE_S * 1000)], "no-kvmclock tsc=reliable tsc_early_khz=1000000",
+                     kernel="vmlinux", extra=ICOUNT)
+    assert [line for line in barks(run) if re.search("lockup|stall", line)]
 
 
 SEVERAL = [
@@ -131,10 +142,16 @@ def test_pause_several(machine, cpus, pauses, reads, clock):
                     assert lost >= 50 * 10**6
 
 
+def check_ring(line, reads):
+    done = re.fullmatch(r"ok (\d+) (\d+)", line)
+    assert done, line
+    # How often the counter changes hands is up to the emulator's host.
+    assert int(done[1]) >= reads and int(done[2]) >= 1000
+
+
 RING = [
     pytest.param("qemu", 4, 10**6, {}),
     pytest.param("qemu", 4, 10**7, {}, marks=pytest.mark.full),
-    pytest.param("bochs", 2, 10**6, {}, marks=pytest.mark.full),
 ]
 
 
@@ -145,19 +162,34 @@ def test_monotonic_across_vcpus(machine, cpus, reads, options, source):
     run = run_clocks("ring-%s-%d" % (source, reads), machine, ["ring %d %d" % (cpus, reads)],
                      "clocksource=%s tsc=reliable" % source, variant=None, vm={"cpus": str(cpus)}, cpus=cpus, **options)
     assert run.facts["clocksource"] == source
-    done = re.fullmatch(r"ok (\d+) (\d+)", run.facts["ring"])
-    assert done, run.facts["ring"]
-    # How often the counter changes hands is up to the emulator's host.
-    assert int(done[1]) >= reads and int(done[2]) >= 1000
+    check_ring(run.facts["ring"], reads)
 
 
-def skewed(model):
-    """A machine of two CPUs, the TSC of one of which the image with DEBUG_CLOCK_SKEW puts ahead. QEMU's cannot be set."""
-    return ["cpu: model=%s, count=2, ips=50000000, reset_on_triple_fault=0, ignore_bad_msrs=0" % model]
+@pytest.mark.full
+@pytest.mark.slow
+def test_monotonic_on_vt_x():
+    reads = 10**7
+    run = run_clocks("ring", "bochs", ["use tsc", "ring 2 %d" % reads, "use kvm-clock", "ring 2 %d" % reads], "tsc=reliable",
+                     variant=None, vm={"cpus": "2"}, cpus=2, timeout=3000)
+    assert run.lines("^margay-test: use: ") == ["margay-test: use: tsc", "margay-test: use: kvm-clock"]
+    rings = run.lines("^margay-test: ring: ")
+    assert len(rings) == 2
+    for line in rings:
+        check_ring(line[len("margay-test: ring: "):], reads)
 
 
 HAS_TSC_ADJUST = "corei7_haswell_4770"
 HAS_NO_TSC_ADJUST = "corei7_ivy_bridge_3770k"
+
+
+def bochs_cpu(khz, model=HAS_TSC_ADJUST, count=1):
+    """A line of Bochs' configuration: its TSC counts instructions, so many per second."""
+    return "cpu: model=%s, count=%d, ips=%d, reset_on_triple_fault=0, ignore_bad_msrs=0" % (model, count, khz * 1000)
+
+
+def skewed(model):
+    """A machine of two CPUs, the TSC of one of which the image with DEBUG_CLOCK_SKEW puts ahead. QEMU's cannot be set."""
+    return [bochs_cpu(50000, model, 2)]
 
 
 def skew_lines(model):
@@ -182,19 +214,47 @@ def test_tsc_not_corrected():
     assert found and 4999000 < int(found[1]) <= 5000000
 
 
-@pytest.mark.full
-def test_rate_by_cpuid_is_refused():
-    """Bochs' CPUID 15h says 3.5 GHz of this model's TSC, which runs at `ips`, as the HPET shows."""
-    hz = 50000000
-    iso = node.margay_iso("cpuid15", {"vm0.conf": "name = none\n"}, {}, check=False)
-    cpu = "cpu: model=corei7_skylake_x, count=1, ips=%d, reset_on_triple_fault=0, ignore_bad_msrs=0" % hz
-    with node.start("cpuid15", "bochs", iso, extra=[cpu], timeout=300) as running:
-        run = node.Run(running, running.wait())
-    said = re.search(r"^margay: TSC: CPUID 15h says (\d+) Hz, (\d+) ppb more than the HPET, \+-\d+ ppb: not believed$",
+def rate_of_node(name, machine, extra):
+    """What a node that runs nothing says of its TSC's rate."""
+    iso = node.margay_iso("rate-" + name, {"vm0.conf": "name = none\n"}, {}, check=False)
+    with node.start("rate-" + name, machine, iso, extra=extra, timeout=300) as running:
+        return node.Run(running, running.wait())
+
+
+# This model's crystal of 24 MHz, times 184/2; Bochs' TSC runs at `ips`, as its HPET shows.
+HAS_CRYSTAL, CRYSTAL_HZ = "corei3_cnl", 2208000000
+RATES = [
+    # The TSC's true rate; whether CPUID is believed, which it is up to 500 ppm and what bounds the measurement.
+    pytest.param(CRYSTAL_HZ, True),
+    pytest.param(CRYSTAL_HZ - 900000, True, marks=pytest.mark.full),
+    pytest.param(CRYSTAL_HZ - 1250000, False, marks=pytest.mark.full),
+    pytest.param(50000000, False),
+]
+
+
+@pytest.mark.parametrize("hz, believed", RATES)
+def test_rate_by_cpuid(hz, believed):
+    """CPUID 15h is taken where the HPET does not contradict it, and else what was measured."""
+    run = rate_of_node("cpuid-%d" % hz, "bochs", [bochs_cpu(hz // 1000, HAS_CRYSTAL)])
+    said = re.search(r"^margay: TSC: CPUID 15h says (\d+) Hz, (-?\d+) ppb more than the HPET, \+-(\d+) ppb(: not believed)?$",
                      run.text, re.MULTILINE)
-    assert said and int(said[1]) == 3500000000 and abs(int(said[2]) / 1e9 - 69) < 0.001
-    taken = re.search(r"^margay: TSC (\d+) Hz by HPET, \+-(\d+) ppb, ", run.text, re.MULTILINE)
-    assert taken and abs(int(taken[1]) - hz) <= hz * int(taken[2]) / 1e9 + 1
+    assert said and int(said[1]) == CRYSTAL_HZ and not said[4] == believed
+    # It counts to 10^9, which is twice as fast.
+    assert abs(int(said[2]) - min((CRYSTAL_HZ / hz - 1) * 1e9, 1e9)) <= int(said[3]) * CRYSTAL_HZ / hz + 1
+    taken = re.search(r"^margay: TSC (\d+) Hz by (.*), \+-(\d+) ppb, ", run.text, re.MULTILINE)
+    assert taken[2] == ("CPUID 15h" if believed else "HPET")
+    if believed:
+        assert int(taken[1]) == CRYSTAL_HZ and int(taken[3]) == 0
+    else:
+        assert int(taken[3]) <= 1000 and abs(int(taken[1]) - hz) <= hz * int(taken[3]) / 1e9 + 1
+
+
+def test_rate_by_pm_timer():
+    """A machine without HPET. With -icount the TSC counts nanoseconds, as the PM timer's clock does."""
+    run = rate_of_node("pm-timer", "qemu", ICOUNT + ["-machine", "hpet=off"])
+    taken = re.search(r"^margay: TSC (\d+) Hz by ACPI PM timer, \+-(\d+) ppb, ", run.text, re.MULTILINE)
+    assert taken and int(taken[2]) <= 1000
+    assert abs(int(taken[1]) - 10**9) <= int(taken[2]) + 1
 
 
 @pytest.mark.full
@@ -247,6 +307,28 @@ def test_periodic_timer_and_pauses(machine, clock, options):
 
 def values(text):
     return {key: int(value) for key, value in re.findall(r"(\w+)=(\d+)", text)}
+
+
+COST_READS = 2 * 100 * 1000  # of each `clocks cost`
+# The paravirtual clock's page and version are read in addition: far from the hundreds of instructions of an exit.
+KVM_CLOCK_MORE = 100
+
+
+@pytest.mark.full
+def test_cost_on_vt_x(record_property):
+    """Both clock sources beside `tsc` on the bare machine, which is QEMU's: its -icount counts instructions as Bochs' TSC does,
+    and natively Bochs unpacks no kernel in time."""
+    native = clocks_native("cost-native", ["cost"], "clocksource=tsc tsc=reliable", extra=ICOUNT)
+    guest = run_clocks("cost", "bochs", ["cost", "use kvm-clock", "cost"], "clocksource=tsc tsc=reliable", variant=None)
+    record_property("cost", "native %s guest %s" % (native.facts["cost"], guest.lines("^margay-test: cost: ")))
+    tsc, kvm_clock = [values(line) for line in guest.lines("^margay-test: cost: ")]
+    there = values(native.facts["cost"])
+    assert guest.facts["use"] == "kvm-clock" and guest.facts["clocksource"] == native.facts["clocksource"] == "tsc"
+    for clock in ("monotonic", "realtime"):
+        assert there[clock] > 1000 and abs(tsc[clock] - there[clock]) <= there[clock] * 0.05
+        assert there[clock] < kvm_clock[clock] < there[clock] + 1000 * KVM_CLOCK_MORE
+    # Nor were there exits that took no time: all of the guest's life had fewer than one of the two did reads.
+    assert int(re.search(r"^vm0: vcpu0: exits=(\d+) ", guest.text, re.MULTILINE)[1]) < COST_READS
 
 
 @pytest.mark.slow
@@ -360,11 +442,20 @@ def test_lost_ticks_control():
     assert ppm < -100000
 
 
-def test_drift_control():
+# A guest is told whole kHz: of this rate one is 3 ppm.
+WRONG_KHZ = 333333
+
+
+@pytest.mark.parametrize("machine, source, options", [
+    pytest.param("qemu", "kvm-clock", {"kernel": "vmlinux", "extra": ICOUNT}),
+    pytest.param("bochs", "tsc", {"extra": [bochs_cpu(WRONG_KHZ)]}, marks=pytest.mark.full),
+])
+def test_drift_control(machine, source, options):
     """A clock that is wrong by 3 ppm is noticed: by the guest's samples and by the node's own check."""
-    run = run_clocks("drift-wrong", "qemu", ["drift 20 10"], "clocksource=kvm-clock", variant=("clock-wrong", CLOCK_WRONG),
-                     kernel="vmlinux", extra=ICOUNT)
+    run = run_clocks("drift-wrong-" + source, machine, ["drift 20 10"], "clocksource=%s tsc=reliable" % source,
+                     variant=("clock-wrong", CLOCK_WRONG), **options)
     rows = samples(run)
+    assert run.facts["clocksource"] == source
     for clock in (MONOTONIC, REALTIME):
         ppm, error = drift_ppm(rows, clock)
         assert abs(ppm) - error > LIMIT_PPM

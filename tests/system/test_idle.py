@@ -1,0 +1,75 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The hypervisor does nothing while nobody asks for anything: its instructions, counted from outside (qemu_code.c).
+
+The guests loop with interrupts off, so that nothing of theirs is an exit. How
+long is nothing that a busy test machine decides: as long as they take to
+execute so many instructions of their own.
+"""
+
+import os
+import re
+import struct
+import subprocess
+
+import monitor_console
+import node
+
+PLUGIN = os.path.join(node.BUILD, "qemu_code.so")
+COUNTER = struct.Struct("<QQ")  # struct counters of qemu_code.c
+LONG = 10**7  # instructions of a guest
+CPUS = 4
+SETTLE = 200  # looks
+
+
+class Counted:
+    """(the hypervisor's, others') instructions of each CPU of a running node."""
+
+    def __init__(self, name):
+        self._file = os.path.join(node.BUILD, name + ".counts")
+        text = subprocess.run(["nm", os.path.join(node.BUILD, "margay.elf")], capture_output=True, text=True, check=True).stdout
+        image = {n: int(a, 16) for a, n in re.findall(r"^(\w+) \w (image_start|image_end)$", text, re.MULTILINE)}
+        self.arguments = ["-plugin", "%s,out=%s,code=%#x-%#x" % (PLUGIN, self._file, image["image_start"], image["image_end"])]
+
+    def look(self):
+        with open(self._file, "rb") as f:
+            return list(COUNTER.iter_unpack(f.read(CPUS * COUNTER.size)))
+
+    def meanwhile(self, running, guests):
+        """What the hypervisor executes, by CPU, while each of these CPUs executes LONG instructions of its guest."""
+        before = now = self.look()
+        while any(now[cpu][1] < before[cpu][1] + LONG for cpu in guests):
+            assert running.poll() is None
+            now = self.look()
+        return [b[0] - a[0] for a, b in zip(before, now)]
+
+    def settled(self, running, guests):
+        """Waits until no CPU has anything more to do in the hypervisor; then what they did for as long again."""
+        for _ in range(SETTLE):
+            done = self.meanwhile(running, guests)
+            if not any(done):
+                return self.meanwhile(running, guests)
+        raise AssertionError("never quiet: %s" % done)
+
+
+def test_costs_nothing_while_nobody_types():
+    """Two guests at work, two CPUs free, one of them after a guest, the monitor console open: not one instruction."""
+    vms = {"%s.conf" % name: monitor_console.vm(name, mode, cpus="%d-%d" % (cpu, cpu))
+           for cpu, (name, mode) in enumerate({"a": "hang", "b": "hang", "flood": "flood"}.items())}
+    counted = Counted("idle")
+    with monitor_console.start("idle", "qemu", vms, CPUS, extra=counted.arguments, timeout=200) as running:
+        running.expect(r"^\[flood\] flood 20 ")
+        console = monitor_console.Console(running)
+        console.call()
+        assert console.answer("vm stop flood") == ["flood: stops"]
+        console.settle("flood")
+        assert counted.settled(running, (0, 1)) == [0] * CPUS
+        # The controls: a key costs something, on CPU 0 alone; a kick does on the CPU that is kicked.
+        before = counted.look()
+        assert console.answer("=") == ["unknown command '=': help lists them"]
+        typed = [b[0] - a[0] for a, b in zip(before, counted.look())]
+        assert typed[0] > 1000 and typed[1:] == [0] * (CPUS - 1), typed
+        before = counted.look()
+        assert console.answer("vm pause b") == ["b: paused"]
+        paused = [b[0] - a[0] for a, b in zip(before, counted.look())]
+        assert paused[1] > 0 and paused[2:] == [0, 0], paused
+        console.end()
