@@ -179,7 +179,6 @@ def test_hypercalls(machine):
     assert done.outcome.status == margay_run.OK, done.outcome.text
 
 
-@pytest.mark.full
 def test_confirmed_by_whom():
     """A VM that asks for bus mastering in every way, by what the device then does; it ends as a bus master and starts again."""
     guest = tiny.Guest("dma_confirm", "qemu")
@@ -214,7 +213,8 @@ VTX_SILENT = SILENT.replace(r"00:06\.0", r"00:0[23]\.0")
 
 @pytest.mark.full
 def test_vtx():
-    """The card and the USB disk of Bochs, each by its windows."""
+    """The card and the USB disk of Bochs, each by its windows. That nothing happens without the module cannot be shown there: its
+    devices do DMA whatever Bus Master Enable says (iodev/network/e1000.cc)."""
     vtx = intx.Bochs("dma", "margay.guest=yes", dma="window")
     vtx.check()
     check_windows(vtx.done)
@@ -238,16 +238,6 @@ def test_vtx_wrong_disk():
     with open(os.path.join(node.LOGS, "dma-wrong-disk-bochs.log.bochs.log"), encoding="utf-8", errors="replace") as f:
         found = re.findall(r"\[XHCI *\] 0x([0-9a-f]+): Command Ring: Unknown TRB found", f.read())
     assert found and int(found[0], 16) >= 1 << 30
-
-
-@pytest.mark.full
-def test_vtx_no_module():
-    """Nothing comes of either: not down, not up, not from the disk."""
-    vtx = intx.Bochs("dma-no", "margay.patience=20", dma="window")
-    assert vtx.done.outcome.status == margay_run.OK, vtx.done.outcome.text
-    assert vtx.done.facts["disk"] == "none" and vtx.done.facts["down"].split()[0] != vtx.down and not vtx.got
-    assert passthrough.sha256(vtx.image) == vtx.before
-    assert len(vtx.done.lines(VTX_SILENT)) == 1
 
 
 def test_no_module():
