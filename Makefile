@@ -46,7 +46,7 @@ help:
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
 	@echo 'make bench            native, Margay and KVM by instructions; parts of it: bench-exits, -exits-vtx, -ipi, -rates,'
-	@echo '                      -noise, -boot, -workloads, -hpcc, -memory, -walk'
+	@echo '                      -noise, -boot, -workloads, -hpcc, -memory, -walk, -dma'
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
@@ -68,7 +68,7 @@ ifneq ($(filter run iso netboot guest,$(GOALS)),)
 SETUP_GROUPS += run
 endif
 ifneq ($(filter bench%,$(GOALS)),)
-SETUP_GROUPS += run bench
+SETUP_GROUPS += run test bench
 endif
 ifneq ($(filter test test-full tests-built unit,$(GOALS)),)
 SETUP_GROUPS += run test
@@ -400,9 +400,9 @@ fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
 
 # bench, or one part of it. BENCH= passes further options.
 BENCHES := bench bench-exits bench-exits-vtx bench-exits-kvm bench-ipi bench-rates bench-noise bench-boot bench-workloads
-BENCHES += bench-hpcc bench-memory bench-walk
+BENCHES += bench-hpcc bench-memory bench-walk bench-dma
 .PHONY: $(BENCHES)
-$(BENCHES): all $(GUEST) $(TINY)
+$(BENCHES): all $(GUEST) $(TINY) $(G)/initrd-drivers
 	@$(PYTHON) tests/bench/bench.py $(if $(filter bench-%,$@),--parts $(@:bench-%=%)) $(BENCH)
 
 .PHONY: sizes

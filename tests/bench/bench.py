@@ -26,6 +26,7 @@ CONTROL = "control: one CPUID"
 EXIT_LOOPS = 1000
 IPI_LOOPS = 200
 IPI_TIMEOUT = 400
+DMA_READS, DMA_LOOPS = 8000, 10000
 # What hpcc measured of itself; under -icount a second is 10^9 instructions.
 HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "MPIRandomAccess_GUPs", "MPIFFT_Gflops")
 HPCC_RUNS = ((1, 1500), (2, 500))  # processes, HPL's N, from which hpcc takes the other sizes: hpcc.sh
@@ -226,6 +227,31 @@ def part_ipi(system):
     yield dict(part="ipi", test="both", system=system, metric="exits", value=round(all_of_it["vmruns"] / IPI_LOOPS, 1))
 
 
+def part_dma(system):
+    """
+    A page mapped for an NVMe disk and unmapped, and direct reads of 4 KiB: natively, in a VM mapped at the host's
+    addresses, and in one with DMA windows. What DMA costs a request is what its mapping takes more than natively: the
+    whole request also has the interrupt, whose path through the guest's idle loop is another in each run.
+    """
+    # A disk without a file: the build host's would take its time, in which the guest's timers run.
+    devices = ["-drive", "if=none,id=data,driver=null-co,read-zeroes=on,size=%d" % (DMA_READS * 4096),
+               "-device", "nvme,drive=data,serial=bench,addr=6"]
+    for mode in {"native": ("native",), "margay": ("window", "identity"), "kvm": ()}[system]:
+        counts, text = systems.measure(
+            system, "dma-" + mode, systems.GUEST + "/vmlinuz", systems.dma_initrd(),
+            LINUX + "dma margay.reads=%d margay.loops=%d" % (DMA_READS, DMA_LOOPS),
+            devices=devices, vm_lines="pci = 00:06.0\ndma = %s\n" % mode)
+        if "margay-test: dma: " + mode not in text:
+            raise systems.BenchError("dma, %s: the guest does not say that its mode is %s" % (system, mode))
+        for (what, times), found in zip((("a page mapped and unmapped", DMA_LOOPS), ("nvme, a read of 4 KiB", DMA_READS)),
+                                        counts.pairs(), strict=True):
+            for metric, value in (("instructions", found["total"] - found["image"]), ("exits", found["vmruns"]),
+                                  ("in-hypervisor", found["image"])):
+                for name in ("window", "identity") if mode == "native" else (mode,):
+                    yield dict(part="dma", test="%s, %s" % (what, name), system=system, metric=metric,
+                               value=round(value / times, 2))
+
+
 def part_memory(system):
     """What is not the guest's: by the RAM that Linux finds natively and in a VM with `memory = all`, and by Margay's word."""
     def row(test, value):
@@ -288,7 +314,8 @@ def part_walk(system):
 
 
 PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "ipi": part_ipi, "rates": part_rates, "noise": part_noise,
-         "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory, "walk": part_walk}
+         "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory, "walk": part_walk,
+         "dma": part_dma}
 
 
 def provenance():

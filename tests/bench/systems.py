@@ -98,6 +98,24 @@ def copy_program(root, path):
         copy_into(root, library)
 
 
+def dma_initrd():
+    """The initrd with drivers, and the module dma-loop for its kernel."""
+    headers = glob.glob(os.path.join(GUEST, "headers-6.1.*"))[0]
+    release = os.path.basename(headers).split("-", 1)[1]
+    target = os.path.join(BUILD, "initrd-dma")
+    with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as source:
+        for name in ("module/dma-loop.c", "module/Kbuild", "marker.h"):
+            shutil.copy(os.path.join(HERE, name), source)
+        # Not make's own variables: those are of another build.
+        clean = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+        run(["make", "-C", os.path.join(headers, "usr", "src", "linux-headers-" + release), "M=" + source,
+             "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"], env=clean)
+        copy_into(root, "bench/dma-loop.ko", os.path.join(source, "dma-loop.ko"))
+        archive(root, os.path.join(BUILD, "dma.cpio"))
+    join(target, GUEST + "/initrd-drivers", BUILD + "/programs.cpio", BUILD + "/dma.cpio")
+    return target
+
+
 def hpcc_initrd():
     """The initrd of the other parts, and Debian's hpcc with its MPI."""
     target = os.path.join(BUILD, "initrd-hpcc")
@@ -226,16 +244,17 @@ def plugin(name):
         BUILD, counts, symbols, address["image_start"], address["image_end"], KERNEL_START), counts
 
 
-def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments=""):
+def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments="", vm_lines=""):
     """
-    Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus and
-    vm_memory are a Margay VM's, peer_arguments are added to those of KVM's QEMU.
+    Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus,
+    vm_memory and vm_lines are a Margay VM's, peer_arguments are added to those of KVM's QEMU.
     """
     if system == "native":
         return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
     if system == "margay":
         modules = {"kernel": kernel, **({"initrd": initrd} if initrd else {})}
         vm = "kernel = kernel\ncmdline = %s\ncpus = %d\nmemory = %s\non_end = poweroff_node\n" % (cmdline, cpus, vm_memory)
+        vm += vm_lines
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
         return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules), "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")
@@ -257,9 +276,9 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
 
 
 def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
-            timeout=TIMEOUT, **options):
+            timeout=TIMEOUT, devices=(), **options):
     """
-    One run to its end: (Counts, the console's text). memory: of the node; interrupts: where the kernel is entered for
+    One run to its end: (Counts, the console's text). memory, devices: of the node; interrupts: where the kernel is entered for
     them; options: of boot().
     """
     name = "%s-%s" % (name, system)
@@ -278,7 +297,7 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
         "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max",
         "-smp", str(cpus), "-m", memory or NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none",
         "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
-    ] + boot(system, name, kernel, initrd, cmdline, cpus, **options)
+    ] + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
     try:
         ended = subprocess.run(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
                                check=False, timeout=timeout)
