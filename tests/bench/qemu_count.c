@@ -302,7 +302,7 @@ static int argument(const char *name, const char *value)
 	} else if (!strcmp(name, "interrupt") && nr_interrupts < MAX_INTERRUPTS) {
 		interrupt[nr_interrupts++] = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "stats")) {
-		return sscanf(value, "%" SCNi64 ":%" SCNi64 ":%" SCNi64 ":%" SCNi64 ":%" SCNi64 ":%" SCNi64, &stats.pointer,
+		return sscanf(value, "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64, &stats.pointer,
 			      &stats.to_vcpu, &stats.to_stats, &stats.next, &stats.nr, &stats.injected) == 6 ? 0 : -1;
 	} else if (!strcmp(name, "cpus")) {
 		cpus = (unsigned)strtoul(value, NULL, 0);

@@ -16,6 +16,7 @@
 #include <unistd.h>
 #include <cmocka.h>
 
+#define MEMORY 0xffffffff80000000ull /* as the image's own variables lie */
 #define VM 0x200
 #define VCPU 0x400
 #define STATS (VCPU + 0x38)
@@ -134,8 +135,8 @@ struct bytes *g_byte_array_new(void)
 
 bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t len)
 {
-	assert_true(address + len <= sizeof(memory));
-	data->data = (uint8_t *)memory + address;
+	assert_true(address >= MEMORY && address - MEMORY + len <= sizeof(memory));
+	data->data = (uint8_t *)memory + (address - MEMORY);
 	data->len = (unsigned)len;
 	return true;
 }
@@ -206,12 +207,12 @@ static const char *line(unsigned n)
 static void test_one_cpu(void **state)
 {
 	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "interrupt=0x7000",
-				    "stats=0x100:0x48:0x38:0x20:0x3:0x90" };
+				    "stats=0xffffffff80000100:0x48:0x38:0x20:0x3:0x90" };
 
 	(void)state;
 	load(5, arguments);
-	memory[0x100 / 8] = VM;
-	memory[(VM + 0x48) / 8] = VCPU;
+	memory[0x100 / 8] = MEMORY + VM;
+	memory[(VM + 0x48) / 8] = MEMORY + VCPU;
 	enter((unsigned[]){ GUEST, MARKER_1, GUEST }, 3, 0);
 	memory[(STATS + 0x90) / 8]++;
 	enter((unsigned[]){ HANDLER, GUEST }, 2, 2);
