@@ -30,6 +30,7 @@ static void give_back(struct vcpu *vcpu)
 {
 	if (vcpu->event.type == HVM_EVENT_INTR) {
 		vcpu->vm->intc->unaccept(vcpu, vcpu->event.vector);
+		telemetry_given_back(&vcpu->stats, vcpu->event.vector);
 	} else if (vcpu->event.type == HVM_EVENT_NMI) {
 		hvm->set(vcpu, HVM_NMI_BLOCKED, 0);
 		vcpu->nmi_pending = true;

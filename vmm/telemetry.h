@@ -81,6 +81,15 @@ static inline void telemetry_injected(struct vcpu_stats *stats, u8 vector)
 	stats->vector[vector]++;
 }
 
+/* It was not taken and is pending again: it counts when it is injected the next time. */
+static inline void telemetry_given_back(struct vcpu_stats *stats, u8 vector)
+{
+	if (!IS_ENABLED(CONFIG_TELEMETRY))
+		return;
+	stats->injected--;
+	stats->vector[vector]--;
+}
+
 /* The rest is only there in images with TELEMETRY: */
 
 /* The name of an exit reason, as in the telemetry line. */
