@@ -148,11 +148,11 @@ def part_noise(system):
     yield row("fixed work, mean over best, ppm", (mean - best) * MEGA // best)
     yield row("fixed work, worst over best, ppm", (worst - best) * MEGA // best)
     late = {key: int(value) for key, value in re.findall(r"(\w+): *(-?\d+)", facts["cyclictest"])}
+    longer = [(int(us), int(n)) for us, n in re.findall(r"^margay-test: oslat: (\d+) (\d+)$", text, re.MULTILINE)]
+    if "Max" not in late or not longer:
+        raise systems.BenchError("cyclictest or oslat said nothing")
     for key in ("Min", "Avg", "Max"):
         yield row("cyclictest, %s, ns late" % key, late[key])
-    longer = [(int(us), int(n)) for us, n in re.findall(r"^margay-test: oslat: (\d+) (\d+)$", text, re.MULTILINE)]
-    if not longer:
-        raise systems.BenchError("noise, %s: oslat said nothing" % system)
     yield row("oslat, gaps of 2 us and more", sum(n for us, n in longer if us >= 2))
     yield row("oslat, longest gap, us", max(us for us, n in longer if n))
     print("bench: rtla osnoise, %s: exit status and first line: %s" % (system, facts["rtla"]))

@@ -2,6 +2,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # What disturbs a computing program: by our loops, and by rt-tests' cyclictest
 # and oslat. Under -icount a TSC tick is a nanosecond.
+export PATH=$PATH:/usr/bin
 detours 1 1000000 || poweroff -f
 echo "margay-test: cyclictest: $(cyclictest --quiet --mlockall --nsecs -p 80 -i 1000 -l 1000 | grep '^T:')"
 oslat -D 1 -b 100 -z -c 0 -C 0 | sed -n 's/^ *0*\([0-9]*\) (us):[[:space:]]*\([0-9]*\).*/margay-test: oslat: \1 \2/p'
