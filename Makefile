@@ -139,19 +139,21 @@ ASRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm)
 
 # Of what -Oz leaves on, some make code larger all the same. The whole program is compiled as one.
 SMALL    := -Oz -fno-jump-tables -fno-if-conversion -fno-inline-functions-called-once -fno-shrink-wrap \
-	-fno-tree-dominator-opts -fno-move-loop-invariants -flto=1 -flto-partition=one
+	-fno-tree-dominator-opts -fno-move-loop-invariants -fno-ipa-sra -fno-code-hoisting -fno-tree-coalesce-vars \
+	-fno-forward-propagate -fno-partial-inlining -fno-caller-saves -fmerge-all-constants \
+	-fshort-enums -flto=1 -flto-partition=one
 OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),$(SMALL),$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
 	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer)
-# Objects by what they were compiled with: the flags here (without =, which would make an assignment of a rule in a .d
-# file), the options that they mention by tools/fixdep.
-O    := $(B)/obj/$(subst =,,$(subst $(eval) ,,$(strip $(OPTIMIZE))))
+# Objects by what they were compiled with: the flags here, of which the folder's name is a digest, the options that they
+# mention by tools/fixdep.
+O    := $(B)/obj/$(firstword $(shell echo '$(strip $(OPTIMIZE))' | sha1sum))
 OBJS := $(CSRC:%.c=$(O)/%.o) $(ASRC:%.asm=$(O)/%.asm.o)
 LDS  := $(A)/boot/margay.lds
 
 WARN   := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes -Wvla
 CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel -mno-red-zone \
 	-mgeneral-regs-only -mpreferred-stack-boundary=3 -malign-data=abi -fno-stack-protector -fno-strict-aliasing \
-	-fno-common -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none \
+	-fno-common -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none -mskip-rax-setup \
 	$(WARN) -Iinclude -I. -include $(B)/config.h
 # Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
@@ -213,14 +215,16 @@ endif
 # ---- tools for the build host -----------------------------------------------
 
 # A VM file is checked for an image with every feature.
-HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -DCONFIG_PASSTHROUGH=1
+HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
-$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c vmm/config.h vmm/config_parse.h Makefile
+$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c vmm/config.h vmm/config_parse.h \
+		$(B)/unit/config.h Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c
 
-$(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid_table*.c vmm/cpuid_*.h) Makefile
+$(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid_table*.c vmm/cpuid_*.h) $(B)/unit/config.h \
+		Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)

@@ -14,7 +14,8 @@ files-PCI             := kernel/pci.c kernel/pcicap.c kernel/pci_function.c kern
 files-PCI_INFO        := kernel/pciinfo.c kernel/pci_place.c
 files-PASSTHROUGH     := kernel/msi.c kernel/pci_reset.c kernel/host_pci.c kernel/host_passthrough.c \
 	kernel/intx.c kernel/pci_route.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c \
-	vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_% vmm/hypercall.c vmm/dma_windows.c
+	vmm/acpi_pci.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_% vmm/hypercall.c vmm/dma_windows.c
+files-PARALLEL_ZERO   := kernel/zero.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
@@ -22,10 +23,13 @@ files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock.c
 files-VM_POWER        := vmm/dev/acpi_pm.c
 files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
+files-VMLINUX         := vmm/load_vmlinux.c
+files-ELF             := vmm/elf.c
 files-MULTIBOOT       := vmm/multiboot.c vmm/load_multiboot.c
 files-MONITOR_CONSOLE := vmm/console/% vmm/control.c
 files-DUMPS           := vmm/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
 files-TELEMETRY       := vmm/telemetry.c
+files-VM_PAUSE        := vmm/pause.c
 files-GDB             := vmm/gdb/% kernel/gdb_port.c
 files-DEBUG_CLOCK     := kernel/clock_reference.c vmm/dev/debug_clock.c
 files-SYMBOLS         := kernel/symbols.c

@@ -17,26 +17,20 @@ static bool decode(u8 raw, bool binary, unsigned *out)
 	return true;
 }
 
-static bool is_leap(unsigned year)
+/* Days from 1970-01-01 to a date of the Gregorian calendar, with the year taken to begin in March: leap days come last. */
+static u64 days_to(unsigned year, unsigned month, unsigned day)
 {
-	return (year % 4 == 0 && year % 100 != 0) || year % 400 == 0;
-}
+	unsigned y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
 
-/* Days before the year, counted from 1970. */
-static u64 days_before(unsigned year)
-{
-	unsigned y = year - 1;
-
-	return (year - 1970) * 365ull + (y / 4 - 1969 / 4) - (y / 100 - 1969 / 100) + (y / 400 - 1969 / 400);
+	return y * 365ull + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 719469;
 }
 
 int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
 {
-	static const u8 month_days[12] = { 31, 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31 };
 	bool binary = r->status_b & STATUS_B_BINARY, half_day = !(r->status_b & STATUS_B_24H);
-	unsigned s, min, h, d, mon, y, century, days;
+	unsigned s, min, h, d, mon, y, century;
 	bool pm = half_day && (r->hour & HOUR_PM);
-	u64 total;
+	u64 days;
 
 	if (!decode(r->second, binary, &s) || !decode(r->minute, binary, &min) || !decode(r->day, binary, &d) ||
 	    !decode(r->month, binary, &mon) || !decode(r->year, binary, &y) ||
@@ -54,15 +48,11 @@ int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
 		y += century * 100;
 	else
 		y += y < 70 ? 2000 : 1900;
-	if (s > 59 || min > 59 || h > 23 || mon < 1 || mon > 12 || y < 1970)
+	if (s > 59 || min > 59 || h > 23 || mon < 1 || mon > 12 || y < 1970 || d < 1)
 		return -EINVAL;
-	days = month_days[mon - 1] + (mon == 2 && is_leap(y));
-	if (d < 1 || d > days)
+	days = days_to(y, mon, d);
+	if (days >= (mon < 12 ? days_to(y, mon + 1, 1) : days_to(y + 1, 1, 1)))
 		return -EINVAL;
-
-	total = days_before(y) + d - 1;
-	for (unsigned i = 0; i + 1 < mon; i++)
-		total += month_days[i] + (i == 1 && is_leap(y));
-	*seconds = ((total * 24 + h) * 60 + min) * 60 + s;
+	*seconds = ((days * 24 + h) * 60 + min) * 60 + s;
 	return 0;
 }

@@ -38,12 +38,12 @@ enum uart_reg {
 
 static u8 reg_read(const struct uart8250 *u, enum uart_reg reg)
 {
-	return u->mmio ? mmio_read8(u->mmio + reg) : inb((u16)(u->port + reg));
+	return IS_ENABLED(CONFIG_CONSOLE_MMIO) && u->mmio ? mmio_read8(u->mmio + reg) : inb((u16)(u->port + reg));
 }
 
 static void reg_write(const struct uart8250 *u, enum uart_reg reg, u8 value)
 {
-	if (u->mmio)
+	if (IS_ENABLED(CONFIG_CONSOLE_MMIO) && u->mmio)
 		mmio_write8(u->mmio + reg, value);
 	else
 		outb((u16)(u->port + reg), value);

@@ -42,7 +42,7 @@ static bool try_reference(struct tsc_reference candidate)
 {
 	tsc_read_moment(&candidate, &start);
 	if (!tsc_measure(&candidate, &start, 0, COARSE_PPB, COARSE_MS, &coarse)) {
-		printk("the %s stands still or is not steady", candidate.name);
+		printk_error("the %s stands still or is not steady", candidate.name);
 		coarse.hz = 0;
 		return false;
 	}
@@ -99,7 +99,7 @@ void clock_refine(void)
 	bool exact;
 
 	if (ref.read && !measure_fine(enumerated, &fine)) {
-		printk("TSC: no rate fits all readings of the %s: one of the two is not steady", ref.name);
+		printk_error("TSC: no rate fits all readings of the %s: one of the two is not steady", ref.name);
 		fine = coarse;
 	}
 	chosen = tsc_choose_hz(enumerated, &fine);
@@ -116,7 +116,7 @@ void clock_report(void)
 	struct tsc_rate all;
 	u64 ticks = rdtsc() - boot_tsc;
 
-	if (ref.read && tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, &all))
+	if (IS_ENABLED(CONFIG_BOOT_LOG) && ref.read && tsc_measure(&ref, &start, tsc_hz, FINE_PPB, CHECK_MS, &all))
 		printk("clock: %lu.%03lu s since boot, %ld ppb slow by the %s, +-%lu ppb", ticks / tsc_hz,
 		       ticks % tsc_hz * 1000 / tsc_hz, tsc_rate_error_ppb(tsc_hz, &all), ref.name, all.bound_ppb);
 }

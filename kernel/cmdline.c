@@ -93,7 +93,7 @@ static bool parse_console(struct span value, struct cmdline *out)
 		c.console_address = 0x3f8;
 	else if (span_is(where, "com2"))
 		c.console_address = 0x2f8;
-	else if (span_skip(&where, "mmio:0x")) {
+	else if (IS_ENABLED(CONFIG_CONSOLE_MMIO) && span_skip(&where, "mmio:0x")) {
 		c.console = CMDLINE_CONSOLE_MMIO;
 		if (!parse_number(where, 16, BIT(52) - 8, &c.console_address) || !c.console_address)
 			return false;
@@ -197,48 +197,68 @@ static bool parse_check(struct span value, struct cmdline *out)
 	return true;
 }
 
+/* What the command line may say, in the order in which an error lists it. Words of what is not in the image are not known. */
+static const struct {
+	const char *name;
+	bool (*parse)(struct span value, struct cmdline *out);
+	const char *expected;
+} words[] = {
+#define WORD(there, name, parse, expected) { (there) ? name : NULL, (there) ? parse : NULL, (there) ? expected : NULL }
+	WORD(IS_ENABLED(CONFIG_HWCHECK), "check", parse_check,
+	     "check, or check= with seconds from 1 to 3600, stay, or both with a comma between"),
+	WORD(true, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
+	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :
+	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),
+	WORD(IS_ENABLED(CONFIG_MONITOR_CONSOLE), "escape=", parse_escape, "^ and a letter other than j and m, or none"),
+	WORD(IS_ENABLED(CONFIG_GDB), "gdb=", parse_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
+	WORD(IS_ENABLED(CONFIG_BOOT_LOG), "loglevel=", parse_loglevel, "error, info or debug"),
+	WORD(true, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
+#undef WORD
+};
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes. */
+static const char *take_word(struct span word, struct cmdline *out, char *list, size_t size)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+		struct span value = word;
+
+		if (!words[i].name)
+			continue;
+		if (span_skip(&value, words[i].name))
+			return words[i].parse(value, out) ? NULL : words[i].expected;
+		used += (size_t)snprintf(list + used, size - used, "%s%s",
+					 !used ? "" : i + 1 < ARRAY_SIZE(words) ? ", " : " or ", words[i].name);
+	}
+	return list;
+}
+
 unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line))
 {
 	unsigned errors = 0;
 
 	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT };
 	for (;;) {
-		const char *expected = NULL;
-		struct span word, value;
-		char line[192];
+		char line[192], list[80];
+		const char *expected;
+		struct span word;
 
-		while (*text == ' ' || *text == '\t' || *text == '\n' || *text == '\r')
+		while (blank(*text))
 			text++;
 		if (!*text)
 			return errors;
 		word.s = text;
-		while (*text && *text != ' ' && *text != '\t' && *text != '\n' && *text != '\r')
+		while (*text && !blank(*text))
 			text++;
 		word.n = (size_t)(text - word.s);
 
-		value = word;
-		if (span_skip(&value, "console=")) {
-			if (!parse_console(value, out))
-				expected = "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted";
-		} else if (span_skip(&value, "loglevel=")) {
-			if (!parse_loglevel(value, out))
-				expected = "error, info or debug";
-		} else if (span_skip(&value, "escape=")) {
-			if (!parse_escape(value, out))
-				expected = "^ and a letter other than j and m, or none";
-		} else if (span_skip(&value, "panic=")) {
-			if (!parse_panic(value, out))
-				expected = "halt, or seconds from 1 to 86400 until the node restarts";
-		} else if (span_skip(&value, "check")) {
-			if (!parse_check(value, out))
-				expected = "check, or check= with seconds from 1 to 3600, stay, or both with a comma between";
-		} else if (IS_ENABLED(CONFIG_GDB) && span_skip(&value, "gdb=")) {
-			if (!parse_gdb(value, out))
-				expected = "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>";
-		} else {
-			expected = IS_ENABLED(CONFIG_GDB) ? "check, console=, escape=, gdb=, loglevel= or panic=" :
-							    "check, console=, escape=, loglevel= or panic=";
-		}
+		expected = take_word(word, out, list, sizeof(list));
 		if (!expected)
 			continue;
 		errors++;

@@ -25,6 +25,11 @@ struct cmdline {
 	bool check_stay; /* it stays on afterwards */
 };
 
+static inline bool cmdline_console_mmio(const struct cmdline *c)
+{
+	return IS_ENABLED(CONFIG_CONSOLE_MMIO) && c->console == CMDLINE_CONSOLE_MMIO;
+}
+
 /*
  * Fills *out from `text`; starts from the defaults (com1 at 115200, info, ^T, halt), so
  * that a wrong word changes nothing. report() is called with one text for each

@@ -87,7 +87,7 @@ int console_init(const struct cmdline *cmdline)
 	err = serial_init(cmdline);
 	if (err)
 		printk_error("console: no serial port at %s%#llx (its registers do not answer): going on without console, "
-			     "set console= on the command line", cmdline->console == CMDLINE_CONSOLE_MMIO ? "mmio:" : "port ",
+			     "set console= on the command line", cmdline_console_mmio(cmdline) ? "mmio:" : "port ",
 			     (unsigned long long)cmdline->console_address);
 	else
 		printk_replay();

@@ -64,7 +64,7 @@ void cpu_init_all(void)
 			add(madt->cpu[i].apic_id);
 	}
 	if (!listed)
-		printk("the MADT does not list the boot CPU (APIC ID %u)", boot_cpu.apic_id);
+		printk_error("the MADT does not list the boot CPU (APIC ID %u)", boot_cpu.apic_id);
 }
 
 static bool in_srat(u32 apic)

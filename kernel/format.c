@@ -13,7 +13,7 @@ struct spec {
 	bool left, zero, alt;
 	int width;
 	int precision; /* -1: none */
-	enum { LEN_CHAR, LEN_SHORT, LEN_INT, LEN_LONG } length;
+	bool is_long; /* long, long long and size_t are all 64 bits wide */
 };
 
 static void put(struct output *out, char c)
@@ -42,15 +42,13 @@ static void put_string(struct output *out, const struct spec *spec, const char *
 }
 
 /* prefix: sign or "0x", before any zeros. */
-static void put_number(struct output *out, const struct spec *spec, u64 value, unsigned base, bool upper,
-		       const char *prefix)
+static void put_number(struct output *out, const struct spec *spec, u64 value, unsigned base, const char *prefix)
 {
-	const char *digits = upper ? "0123456789ABCDEF" : "0123456789abcdef";
 	char text[20];
 	int n = 0, zeros = 0, fill;
 
 	while (value) {
-		text[n++] = digits[value % base];
+		text[n++] = "0123456789abcdef"[value % base];
 		value /= base;
 	}
 	if (spec->precision >= 0)
@@ -82,25 +80,6 @@ static int parse_number(const char **fmt)
 	for (; **fmt >= '0' && **fmt <= '9'; (*fmt)++)
 		n = MIN(n * 10 + (**fmt - '0'), 65536);
 	return n;
-}
-
-static const char *parse_length(const char *fmt, struct spec *spec)
-{
-	spec->length = LEN_INT;
-	if (*fmt == 'h') {
-		spec->length = LEN_SHORT;
-		if (*++fmt == 'h') {
-			spec->length = LEN_CHAR;
-			fmt++;
-		}
-	} else if (*fmt == 'l' || *fmt == 'z') {
-		/* long, long long and size_t are all 64 bits wide */
-		spec->length = LEN_LONG;
-		if (fmt[0] == 'l' && fmt[1] == 'l')
-			fmt++;
-		fmt++;
-	}
-	return fmt;
 }
 
 int LIBC_NAME(vsnprintf)(char *buf, size_t size, const char *fmt, va_list args)
@@ -150,31 +129,20 @@ int LIBC_NAME(vsnprintf)(char *buf, size_t size, const char *fmt, va_list args)
 				spec.precision = parse_number(&fmt);
 			}
 		}
-		fmt = parse_length(fmt, &spec);
+		while (*fmt == 'l' || *fmt == 'z') {
+			spec.is_long = true;
+			fmt++;
+		}
 
 		switch (*fmt) {
 		case 'd':
-		case 'i':
-			s = spec.length == LEN_LONG ? va_arg(ap, s64) : va_arg(ap, int);
-			if (spec.length == LEN_SHORT)
-				s = (s16)s;
-			else if (spec.length == LEN_CHAR)
-				s = (s8)s;
-			put_number(&out, &spec, s < 0 ? 0 - (u64)s : (u64)s, 10, false, s < 0 ? "-" : "");
+			s = spec.is_long ? va_arg(ap, s64) : va_arg(ap, int);
+			put_number(&out, &spec, s < 0 ? 0 - (u64)s : (u64)s, 10, s < 0 ? "-" : "");
 			break;
 		case 'u':
 		case 'x':
-		case 'X':
-			u = spec.length == LEN_LONG ? va_arg(ap, u64) : va_arg(ap, unsigned);
-			if (spec.length == LEN_SHORT)
-				u = (u16)u;
-			else if (spec.length == LEN_CHAR)
-				u = (u8)u;
-			put_number(&out, &spec, u, *fmt == 'u' ? 10 : 16, *fmt == 'X',
-				   !spec.alt || !u || *fmt == 'u' ? "" : *fmt == 'x' ? "0x" : "0X");
-			break;
-		case 'p':
-			put_number(&out, &spec, (u64)va_arg(ap, void *), 16, false, "0x");
+			u = spec.is_long ? va_arg(ap, u64) : va_arg(ap, unsigned);
+			put_number(&out, &spec, u, *fmt == 'u' ? 10 : 16, spec.alt && u && *fmt == 'x' ? "0x" : "");
 			break;
 		case 'c':
 			c = (char)va_arg(ap, int);

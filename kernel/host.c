@@ -103,7 +103,16 @@ void host_extent_free(const struct host_extent *e)
 void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
 		       bool (*unowned)(unsigned cpu))
 {
-	zero_extents((const struct pmem_extent *)e, count, cpu, nr_cpus, unowned);
+	if (IS_ENABLED(CONFIG_PARALLEL_ZERO)) {
+		zero_extents((const struct pmem_extent *)e, count, cpu, nr_cpus, unowned);
+		return;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		for (u64 at = 0; at < e[i].size; at += PAGE_SIZE_2M) {
+			memset(phys_to_virt(e[i].base.v + at), 0, PAGE_SIZE_2M);
+			cpu_interrupt_window();
+		}
+	}
 }
 
 bool host_mem_piece(unsigned i, struct host_extent *out)
@@ -279,6 +288,12 @@ void host_log(const char *fmt, ...)
 	/* Never hidden: these lines tell operators and scripts what is wrong with a VM file and how a VM ended. */
 	vlog_line(LOGLEVEL_ERROR, fmt, ap);
 	va_end(ap);
+}
+
+int host_no_memory(const char *who)
+{
+	printk_error("%s: no memory left for the hypervisor itself", who);
+	return -ENOMEM;
 }
 
 static void (*log_last)(const char *text);

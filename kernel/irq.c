@@ -12,7 +12,7 @@ void irq_init(void)
 	const struct madt_info *madt = acpi_madt();
 
 	if (!madt) {
-		printk("no MADT: device interrupts are not available");
+		printk_error("no MADT: device interrupts are not available");
 		return;
 	}
 	for (unsigned i = 0; i < madt->nr_ioapics; i++)

@@ -56,10 +56,8 @@ static void read_boot_info(u64 mbi_phys)
 	cmdline_parse(error ? "" : bootinfo.cmdline, &cmdline, report_cmdline);
 	printk_set_level(cmdline.loglevel);
 	panic_set_reboot(cmdline.panic);
-	if (cmdline.check && !IS_ENABLED(CONFIG_HWCHECK))
-		printk_error("command line: check: this image has no hardware check (CONFIG_HWCHECK)");
 	/* A port works at once; registers in memory need the final page tables. */
-	if (cmdline.console != CMDLINE_CONSOLE_MMIO)
+	if (!cmdline_console_mmio(&cmdline))
 		start_console();
 	if (error)
 		panic("boot information: %s", error);
@@ -91,7 +89,7 @@ static void init_memory(u64 load_base)
 	if (pmem_init(&bootinfo, load_base, load_base + (u64)(image_end - image_start)))
 		panic("no usable memory map");
 	paging_init(ram, count);
-	if (cmdline.console == CMDLINE_CONSOLE_MMIO)
+	if (cmdline_console_mmio(&cmdline))
 		start_console();
 }
 
@@ -126,7 +124,7 @@ static void init_console_interrupt(void)
 		return;
 	/* As NMI: a guest that keeps interrupts off, or has the CPU's interrupts to itself, does not keep the operator out. */
 	if (nmi_request_isa((unsigned)irq, console_interrupt))
-		printk("console: no interrupt: polled, without input");
+		printk_error("console: no interrupt: polled, without input");
 	else
 		console_interrupts_on();
 }

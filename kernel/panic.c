@@ -120,7 +120,8 @@ static void begin(void)
 	stop_others();
 	printk_panic();
 	console_panic();
-	printk_last(LOG_LINES, show_log_line);
+	if (IS_ENABLED(CONFIG_DUMPS))
+		printk_last(LOG_LINES, show_log_line);
 }
 
 static void end(void) __attribute__((noreturn));
@@ -207,7 +208,7 @@ void panic(const char *fmt, ...)
 void panic_trap(const struct trap_frame *f, const char *what)
 {
 	begin();
-	printk_error("panic on CPU %u: %s, error code %#lx", this_cpu()->id, what, f->error);
+	printk_error("panic on CPU %u: %s (vector %lu), error code %#lx", this_cpu()->id, what, f->vector, f->error);
 	show_address("rip ", f->rip, 0);
 	if (!IS_ENABLED(CONFIG_DUMPS))
 		end();

@@ -73,22 +73,26 @@ static bool find_s5(void)
 	return false;
 }
 
-void poweroff_init(void)
+/* What is missing for it, or NULL. */
+static const char *find_registers(const struct fadt_info *fadt)
 {
-	const struct fadt_info *fadt = acpi_fadt();
-
-	if (!fadt) {
-		printk_error("poweroff: no FADT: the node will halt instead");
-		return;
-	}
+	if (!fadt)
+		return "no FADT";
 	pm1a = open_register(&fadt->pm1a_cnt, 2);
 	pm1b = open_register(&fadt->pm1b_cnt, 2);
 	sleep_control = open_register(&fadt->sleep_control, 1);
 	has_s5 = find_s5();
 	if (!has_s5)
-		printk_error("poweroff: no \\_S5 in the DSDT or an SSDT: the node will halt instead");
-	else if (!pm1a.width && !sleep_control.width)
-		printk_error("poweroff: the FADT names no register for it: the node will halt instead");
+		return "no \\_S5 in the DSDT or an SSDT";
+	return pm1a.width || sleep_control.width ? NULL : "the FADT names no register for it";
+}
+
+void poweroff_init(void)
+{
+	const char *missing = find_registers(acpi_fadt());
+
+	if (missing)
+		printk_error("poweroff: %s: the node will halt instead", missing);
 }
 
 static void wait_for_effect(void)

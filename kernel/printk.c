@@ -74,13 +74,9 @@ void log_line(enum loglevel level, const char *fmt, ...)
 	va_end(ap);
 }
 
-void printk(const char *fmt, ...)
+void vprintk_error(const char *fmt, va_list ap)
 {
-	va_list ap;
-
-	va_start(ap, fmt);
-	log_from(LOGLEVEL_INFO, "margay: ", fmt, ap);
-	va_end(ap);
+	log_from(LOGLEVEL_ERROR, "margay: ", fmt, ap);
 }
 
 void printk_error(const char *fmt, ...)
@@ -88,7 +84,17 @@ void printk_error(const char *fmt, ...)
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_from(LOGLEVEL_ERROR, "margay: ", fmt, ap);
+	vprintk_error(fmt, ap);
+	va_end(ap);
+}
+
+#if IS_ENABLED(CONFIG_BOOT_LOG)
+void printk(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_from(LOGLEVEL_INFO, "margay: ", fmt, ap);
 	va_end(ap);
 }
 
@@ -100,6 +106,7 @@ void printk_debug(const char *fmt, ...)
 	log_from(LOGLEVEL_DEBUG, "margay: ", fmt, ap);
 	va_end(ap);
 }
+#endif
 
 void printk_set_level(enum loglevel level)
 {

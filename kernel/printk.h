@@ -15,9 +15,23 @@
 #define PRINTK_LINE 512 /* with its source; longer lines are cut */
 
 /* One line of the hypervisor itself: "margay: " is put in front, no newline at the end. */
-void printk(const char *fmt, ...) __printf(1, 2);
 void printk_error(const char *fmt, ...) __printf(1, 2);
+void vprintk_error(const char *fmt, va_list ap);
+#if IS_ENABLED(CONFIG_BOOT_LOG)
+void printk(const char *fmt, ...) __printf(1, 2);
 void printk_debug(const char *fmt, ...) __printf(1, 2);
+#else
+/* Without CONFIG_BOOT_LOG only what is wrong is said. */
+static inline __printf(1, 2) void printk(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+static inline __printf(1, 2) void printk_debug(const char *fmt, ...)
+{
+	(void)fmt;
+}
+#endif
 
 /* One line whose text begins with its own source ("vm0: ..."). */
 void log_line(enum loglevel level, const char *fmt, ...) __printf(2, 3);

@@ -116,7 +116,7 @@ static int irq_of_port(u64 port)
 
 int serial_init(const struct cmdline *cmdline)
 {
-	if (cmdline->console == CMDLINE_CONSOLE_MMIO) {
+	if (cmdline_console_mmio(cmdline)) {
 		uart.mmio = mmio_map(cmdline->console_address, 8);
 		if (!uart.mmio)
 			return -ENODEV;

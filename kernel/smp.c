@@ -166,7 +166,8 @@ static bool talk_to(struct cpu *cpu)
 	after = tsc_difference(e, TSC_EXCHANGES);
 	cpu->tsc_ahead = after ? tsc_middle(e, TSC_EXCHANGES) : 0;
 	if (after && clock_tsc_differs())
-		printk("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: the TSC is not taken as one clock",
+		printk_error("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: "
+			     "the TSC is not taken as one clock",
 		       cpu->apic_id, after > 0 ? after : -after, after > 0 ? "ahead of" : "behind");
 	else if (before && !after)
 		printk("CPU with APIC ID %u: its TSC was %ld ticks or more %s the boot CPU's: corrected by TSC_ADJUST",
@@ -175,23 +176,22 @@ static bool talk_to(struct cpu *cpu)
 	return ask(e);
 }
 
+static int leave_out(const struct cpu *cpu, const char *why)
+{
+	printk_error("CPU with APIC ID %u: left out: %s", cpu->apic_id, why);
+	return -EIO;
+}
+
 static int start(struct cpu *cpu)
 {
-	if (!apic_can_reach(cpu->apic_id)) {
-		printk_error("CPU with APIC ID %u: left out: the boot CPU has no x2APIC mode, and xAPIC mode "
-			     "reaches IDs up to 254", cpu->apic_id);
-		return -ENODEV;
-	}
-	if (cpu_alloc_stacks(cpu)) {
-		printk_error("CPU with APIC ID %u: left out: no memory for its stacks", cpu->apic_id);
-		return -ENOMEM;
-	}
+	if (!apic_can_reach(cpu->apic_id))
+		return leave_out(cpu, "the boot CPU has no x2APIC mode, and xAPIC mode reaches IDs up to 254");
+	if (cpu_alloc_stacks(cpu))
+		return leave_out(cpu, "no memory for its stacks");
 	if (!wake(cpu) || !talk_to(cpu)) {
 		/* Whatever it is doing, it waits for a startup IPI from now on and no longer uses the trampoline. */
 		apic_send_init(cpu->apic_id);
-		printk_error("CPU with APIC ID %u: left out: it does not start (INIT and two startup IPIs, %u ms)", cpu->apic_id,
-			     ANSWER_TIMEOUT_US / 1000);
-		return -EIO;
+		return leave_out(cpu, "it does not answer INIT and two startup IPIs");
 	}
 	__atomic_store_n(&cpu->online, true, __ATOMIC_RELEASE);
 	return 0;
@@ -219,10 +219,11 @@ void smp_start(void)
 	struct pmem_extent tables;
 
 	if (cpu_count() > 1) {
-		if (!pmem_low_page()) {
-			printk_error("CPUs: the others cannot start: no usable page of memory between 64 KiB and 640 KiB");
-		} else if (pmem_extent_alloc(&low, &tables)) {
-			printk_error("CPUs: the others cannot start: no memory below 4 GiB for their first page tables");
+		bool page = pmem_low_page();
+
+		if (!page || pmem_extent_alloc(&low, &tables)) {
+			printk_error("CPUs: the others cannot start: no memory %s", page ?
+				     "below 4 GiB for their first page tables" : "between 64 KiB and 640 KiB");
 		} else {
 			trampoline_init(pmem_low_page(), tables.base);
 			start_all();

@@ -11,13 +11,11 @@
 
 void upcall_log(const char *fmt, ...)
 {
-	char line[256];
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(line, sizeof(line), fmt, ap);
+	vprintk_error(fmt, ap);
 	va_end(ap);
-	printk("%s", line);
 }
 
 void upcall_panic(const char *fmt, ...)

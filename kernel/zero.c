@@ -110,7 +110,8 @@ void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, u
 	nr_cpus = MIN(nr_cpus, CPUS);
 	for (unsigned i = 0; i < nr_cpus; i++)
 		job.nodes |= BIT(cpu_get(cpu[i])->node);
-	borrow(&job, item + nr_cpus, CPUS - nr_cpus);
+	if (IS_ENABLED(CONFIG_NUMA))
+		borrow(&job, item + nr_cpus, CPUS - nr_cpus);
 	for (unsigned i = 0; i < nr_cpus; i++) {
 		if (cpu[i] == this_cpu()->id)
 			own = true;

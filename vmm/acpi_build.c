@@ -69,92 +69,32 @@ static void finish(struct builder *b, struct acpi_sdt *h)
 	b->table[b->nr_tables++] = gpa_of(b, h);
 }
 
+/* What is the same for all guests stands here as iasl encodes it (ACPI 6.4, 20.2 and 6.4). */
+
+/* Name (\_S5, Package () { ACPI_S5_TYPE, 0, 0, 0 }) */
+static const u8 s5[] = { 0x08, '\\', '_', 'S', '5', '_', 0x12, 0x07, 0x04, 0x0a, ACPI_S5_TYPE, 0, 0, 0 };
+
 /* Without this device a hardware-reduced Linux runs its console by polling. */
-static void put_uart(struct aml *a)
-{
-	aml_device(a, "COM0");
-	aml_name_eisaid(a, "_HID", "PNP0501");
-	aml_name_integer(a, "_UID", 0);
-	aml_crs_begin(a, "_CRS");
-	aml_io(a, GUEST_UART_PORT, GUEST_UART_PORTS);
-	aml_interrupt_edge_high(a, GUEST_UART_GSI);
-	aml_crs_end(a);
-	aml_end(a);
-}
-
-/* Where line interrupts go (ACPI 6.4, 6.2.13): to the I/O APIC, level, active low. */
-static void put_prt(struct aml *a, const struct acpi_guest *in, u8 bus)
-{
-	unsigned count = 0;
-
-	for (unsigned i = 0; i < in->nr_intx; i++)
-		count += in->intx[i].bus == bus;
-	aml_packages_begin(a, "_PRT", count);
-	for (unsigned i = 0; i < in->nr_intx; i++) {
-		const u64 entry[] = { (u64)in->intx[i].device << 16 | 0xffff, in->intx[i].pin, 0, in->intx[i].gsi };
-
-		if (in->intx[i].bus == bus)
-			aml_package(a, entry, ARRAY_SIZE(entry));
-	}
-	aml_end(a);
-}
-
-/*
- * One root bus (PCI Firmware 3.2, 4.5.1). _OSC grants what is asked for: there
- * is no port and no bridge with which it could be used.
- */
-static void put_root(struct aml *a, const struct acpi_guest *in, const struct acpi_guest_root *root)
-{
-	static const char digit[] = "0123456789ABCDEF";
-	u8 bus = root->bus;
-	const char name[] = { 'P', 'C', digit[bus >> 4], digit[bus & 15], 0 };
-
-	aml_device(a, name);
-	aml_name_eisaid(a, "_HID", "PNP0A08");
-	aml_name_eisaid(a, "_CID", "PNP0A03");
-	aml_name_integer(a, "_UID", bus);
-	aml_name_integer(a, "_SEG", 0);
-	aml_name_integer(a, "_BBN", bus);
-	if (root->node >= 0)
-		aml_name_integer(a, "_PXM", (u64)root->node);
-	aml_method_return_arg(a, "_OSC", 4, 3);
-	aml_crs_begin(a, "_CRS");
-	aml_range(a, AML_RANGE_BUS, true, bus, 1);
-	for (unsigned i = 0; i < in->nr_windows; i++)
-		if (in->windows[i].bus == bus)
-			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true, in->windows[i].base,
-				  in->windows[i].size);
-	aml_crs_end(a);
-	if (in->nr_dma) {
-		aml_crs_begin(a, "_DMA");
-		for (unsigned i = 0; i < in->nr_dma; i++)
-			aml_dma_window(a, in->dma[i].gpa, in->dma[i].hpa, in->dma[i].length);
-		aml_crs_end(a);
-	}
-	put_prt(a, in, bus);
-	aml_end(a);
-}
-
-static u64 ecam_size(const struct acpi_guest *in)
-{
-	return (in->ecam_last_bus + 1) * MIB(1);
-}
-
-/* Linux uses no ECAM that no device claims. */
-static void put_ecam(struct aml *a, const struct acpi_guest *in)
-{
-	aml_device(a, "ECAM");
-	aml_name_eisaid(a, "_HID", "PNP0C02");
-	aml_name_integer(a, "_UID", 0);
-	aml_crs_begin(a, "_CRS");
-	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base, ecam_size(in));
-	aml_crs_end(a);
-	aml_end(a);
-}
+static const u8 uart[] = {
+	/* Scope (\_SB) { Device (COM0) { */
+	0x10, 0x3a, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x32, 'C', 'O', 'M', '0',
+	/* Name (_HID, EisaId ("PNP0501")) */
+	0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0, 0x05, 0x01,
+	/* Name (_UID, 0) */
+	0x08, '_', 'U', 'I', 'D', 0x00,
+	/* Name (_CRS, ResourceTemplate () { */
+	0x08, '_', 'C', 'R', 'S', 0x11, 0x17, 0x0b, 0x13, 0x00,
+	/* IO (Decode16, GUEST_UART_PORT, GUEST_UART_PORT, 1, GUEST_UART_PORTS) */
+	0x47, 0x01, GUEST_UART_PORT & 0xff, GUEST_UART_PORT >> 8, GUEST_UART_PORT & 0xff, GUEST_UART_PORT >> 8, 0x01,
+	GUEST_UART_PORTS,
+	/* Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { GUEST_UART_GSI } */
+	0x89, 0x06, 0x00, 0x03, 0x01, GUEST_UART_GSI, 0x00, 0x00, 0x00,
+	/* }) */
+	0x79, 0x00,
+};
 
 static int build_dsdt(struct builder *b, u64 *dsdt)
 {
-	static const u64 s5[] = { ACPI_S5_TYPE, 0, 0, 0 };
 	struct acpi_sdt *h = take(b, sizeof(*h));
 	struct aml a;
 	int err;
@@ -163,15 +103,11 @@ static int build_dsdt(struct builder *b, u64 *dsdt)
 		return -ENOSPC;
 	aml_init(&a, h + 1, b->size - b->used);
 	if (b->in->power)
-		aml_name_package(&a, "\\_S5", s5, ARRAY_SIZE(s5));
-	aml_scope(&a, "\\_SB");
+		aml_bytes(&a, s5, sizeof(s5));
 	if (b->in->uart)
-		put_uart(&a);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && i < b->in->nr_roots; i++)
-		put_root(&a, b->in, &b->in->roots[i]);
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && b->in->ecam)
-		put_ecam(&a, b->in);
-	aml_end(&a);
+		aml_bytes(&a, uart, sizeof(uart));
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		acpi_put_pci(&a, b->in);
 	err = aml_error(&a);
 	if (err)
 		return err;

@@ -70,4 +70,9 @@ struct acpi_guest {
  */
 int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp, size_t *used);
 
+struct aml;
+
+/* acpi_pci.c: the root buses and the ECAM, for the DSDT. */
+void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
+
 #endif

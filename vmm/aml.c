@@ -13,7 +13,7 @@ enum {
 };
 
 /* Resource descriptor tags. */
-enum { RES_IO = 0x47, RES_END_TAG = 0x79, RES_INTERRUPT = 0x89, RES_WORD_ADDRESS = 0x88, RES_QWORD_ADDRESS = 0x8a };
+enum { RES_END_TAG = 0x79, RES_WORD_ADDRESS = 0x88, RES_QWORD_ADDRESS = 0x8a };
 
 #define PKG_LENGTH_MAX 0x0fffffffu
 
@@ -33,6 +33,12 @@ static void put(struct aml *a, u64 value, unsigned bytes)
 	}
 	for (unsigned i = 0; i < bytes; i++)
 		a->buf[a->len++] = (u8)(value >> (i * 8));
+}
+
+void aml_bytes(struct aml *a, const u8 *bytes, size_t n)
+{
+	while (n--)
+		put(a, *bytes++, 1);
 }
 
 void aml_init(struct aml *a, void *buf, size_t cap)
@@ -207,12 +213,6 @@ void aml_package(struct aml *a, const u64 *v, unsigned n)
 	close(a);
 }
 
-void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n)
-{
-	begin_name(a, name);
-	aml_package(a, v, n);
-}
-
 void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)
 {
 	put(a, AML_METHOD, 1);
@@ -253,16 +253,6 @@ void aml_crs_end(struct aml *a)
 	close(a);
 }
 
-void aml_io(struct aml *a, u16 base, u8 count)
-{
-	put(a, RES_IO, 1);
-	put(a, 1, 1); /* 16-bit decode */
-	put(a, base, 2);
-	put(a, base, 2);
-	put(a, 1, 1); /* alignment */
-	put(a, count, 1);
-}
-
 /* 6.4.3.5.1 and 6.4.3.5.3. */
 static void put_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation)
 {
@@ -290,13 +280,4 @@ void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 
 void aml_dma_window(struct aml *a, u64 gpa, u64 bus, u64 size)
 {
 	put_range(a, AML_RANGE_MEMORY, true, bus, size, gpa - bus);
-}
-
-void aml_interrupt_edge_high(struct aml *a, u32 gsi)
-{
-	put(a, RES_INTERRUPT, 1);
-	put(a, 6, 2);    /* length of what follows */
-	put(a, 0x03, 1); /* consumer, edge, active high, exclusive */
-	put(a, 1, 1);    /* one interrupt */
-	put(a, gsi, 4);
 }

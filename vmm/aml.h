@@ -37,8 +37,8 @@ void aml_end(struct aml *a);
 /* Name (name, value), Name (name, "text"), Name (name, EisaId ("PNP0501")). */
 void aml_name_integer(struct aml *a, const char *name, u64 value);
 void aml_name_eisaid(struct aml *a, const char *name, const char *id);
-/* Name (name, Package () { v[0], ... v[n-1] }), n <= 255. */
-void aml_name_package(struct aml *a, const char *name, const u64 *v, unsigned n);
+/* What is encoded already. */
+void aml_bytes(struct aml *a, const u8 *bytes, size_t n);
 
 /* Name (name, Package () { Package () { v[0], ... }, ... }) of n packages, n <= 255; closed by aml_end(). */
 void aml_packages_begin(struct aml *a, const char *name, unsigned n);
@@ -50,8 +50,6 @@ void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg);
 /* Name (name, ResourceTemplate () { ... }): the descriptors between the two calls. */
 void aml_crs_begin(struct aml *a, const char *name);
 void aml_crs_end(struct aml *a);
-/* IO (Decode16, base, base, 1, count) */
-void aml_io(struct aml *a, u16 base, u8 count);
 /*
  * QWordMemory, QWordIO or WordBusNumber (ResourceProducer or -Consumer, MinFixed, MaxFixed, ...) with the range
  * [base, base + size). Memory is read-write and not cacheable.
@@ -60,7 +58,5 @@ enum aml_range { AML_RANGE_MEMORY, AML_RANGE_IO, AML_RANGE_BUS };
 void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size);
 /* QWordMemory (ResourceProducer, ...) for _DMA: devices see [gpa, gpa + size) at bus (6.2.4). */
 void aml_dma_window(struct aml *a, u64 gpa, u64 bus, u64 size);
-/* Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive) { gsi } */
-void aml_interrupt_edge_high(struct aml *a, u32 gsi);
 
 #endif

@@ -137,10 +137,15 @@ bool config_number(struct span *s, u64 *out)
 	return i > 0;
 }
 
+static int too_long(struct parser *p, const char *key, const char *what, unsigned max, struct span found)
+{
+	return config_fail(p, "%s: expected %s of at most %u bytes, found %zu", key, what, max, found.n);
+}
+
 static int set_vm_name(struct parser *p, const char *key, char *dst, struct span v)
 {
 	if (v.n > VM_NAME_MAX)
-		return config_fail(p, "%s: expected at most %u characters, found %zu", key, VM_NAME_MAX, v.n);
+		return too_long(p, key, "a name", VM_NAME_MAX, v);
 	for (size_t i = 0; i < v.n; i++) {
 		char c = v.p[i];
 
@@ -165,7 +170,7 @@ static int set_after(struct parser *p, struct span v)
 static int set_module_name(struct parser *p, const char *key, char *dst, unsigned *line, struct span v)
 {
 	if (v.n > VM_MODULE_MAX)
-		return config_fail(p, "%s: expected a module name of at most %u characters, found %zu", key, VM_MODULE_MAX, v.n);
+		return too_long(p, key, "a name", VM_MODULE_MAX, v);
 	for (size_t i = 0; i < v.n; i++)
 		if (v.p[i] <= ' ' || v.p[i] > '~')
 			return config_wrong(p, key, "one module name without blanks", v);
@@ -198,7 +203,7 @@ static int set_module(struct parser *p, struct span v)
 		n++;
 	args = config_trim((struct span){ v.p + n, v.n - n });
 	if (args.n > VM_MODULE_ARGS_MAX)
-		return config_fail(p, "module: expected arguments of at most %u bytes, found %zu", VM_MODULE_ARGS_MAX, args.n);
+		return too_long(p, "module", "arguments", VM_MODULE_ARGS_MAX, args);
 	copy(m->args, args);
 	c->nr_modules++;
 	return set_module_name(p, "module", m->name, &m->line, (struct span){ v.p, n });
@@ -207,7 +212,7 @@ static int set_module(struct parser *p, struct span v)
 static int set_cmdline(struct parser *p, struct span v)
 {
 	if (v.n > VM_CMDLINE_MAX)
-		return config_fail(p, "cmdline: expected at most %u bytes, found %zu", VM_CMDLINE_MAX, v.n);
+		return too_long(p, "cmdline", "text", VM_CMDLINE_MAX, v);
 	copy(p->config->cmdline, v);
 	return 0;
 }
@@ -243,13 +248,24 @@ static int set_debug_exit(struct parser *p, struct span v)
 	return err;
 }
 
+/* A key without a setter is of a feature that is not in this image. */
+#define PASSTHROUGH(set) (IS_ENABLED(CONFIG_PASSTHROUGH) ? (set) : NULL)
+#define NUMA(set) (IS_ENABLED(CONFIG_NUMA) ? (set) : NULL)
+#define PAUSE(set) (IS_ENABLED(CONFIG_VM_PAUSE) ? (set) : NULL)
+#define MODULES(set) (IS_ENABLED(CONFIG_VM_MODULES) ? (set) : NULL)
+#define SHARING(set) (IS_ENABLED(CONFIG_VM_SHARING) ? (set) : NULL)
+#define FLAT(set) (IS_ENABLED(CONFIG_VM_FLAT) ? (set) : NULL)
+#define DEBUG_EXIT(set) (IS_ENABLED(CONFIG_VM_DEBUG_EXIT) ? (set) : NULL)
+
 static const struct key keys[] = {
 	{ "name", set_name }, { "kernel", set_kernel }, { "initrd", set_initrd }, { "cmdline", set_cmdline },
 	{ "cpus", config_set_cpus }, { "memory", config_set_memory }, { "leaf", config_set_leaf },
-	{ "memory_map", config_set_memory_map }, { "remote_memory", config_set_remote_memory },
-	{ "topology", config_set_topology }, { "allow_smt_sharing", config_set_smt_sharing }, { "clock", set_clock },
-	{ "on_end", set_on_end }, { "pci", config_set_pci }, { "pci_irq", config_set_pci_irq }, { "dma", config_set_dma },
-	{ "module", set_module }, { "debug_exit", set_debug_exit }, { "after", set_after },
+	{ "memory_map", PASSTHROUGH(config_set_memory_map) }, { "remote_memory", NUMA(config_set_remote_memory) },
+	{ "topology", FLAT(config_set_topology) }, { "allow_smt_sharing", SHARING(config_set_smt_sharing) },
+	{ "clock", PAUSE(set_clock) }, { "on_end", set_on_end }, { "pci", PASSTHROUGH(config_set_pci) },
+	{ "pci_irq", PASSTHROUGH(config_set_pci_irq) }, { "dma", PASSTHROUGH(config_set_dma) },
+	{ "module", MODULES(set_module) }, { "debug_exit", DEBUG_EXIT(set_debug_exit) },
+	{ "after", SHARING(set_after) },
 };
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
@@ -278,6 +294,8 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
 		if (!value.n && !may_be_empty(&keys[i]))
 			return config_fail(p, "%s: expected a value after '='", keys[i].name);
+		if (!keys[i].set)
+			return config_fail(p, "%s: this image was built without that feature", keys[i].name);
 		seen[i] = p->line;
 		return keys[i].set(p, value);
 	}
@@ -335,7 +353,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		return vm_config_error(err, file, 0, "required key 'kernel' is missing: the name of the module to boot");
 	if (!out->line_memory)
 		return vm_config_error(err, file, 0, "required key 'memory' is missing: a size like 512M or 12G");
-	return config_resolve_dma(&p);
+	return IS_ENABLED(CONFIG_PASSTHROUGH) ? config_resolve_dma(&p) : 0;
 }
 
 static int check_module(const char *file, const char *key, const char *name, unsigned line,
@@ -353,7 +371,7 @@ int vm_config_check_modules(const struct vm_config *config, bool (*exists)(void 
 
 	if (!e && config->initrd[0])
 		e = check_module(config->file, "initrd", config->initrd, config->line_initrd, exists, ctx, err);
-	for (unsigned i = 0; !e && i < config->nr_modules; i++)
+	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && !e && i < config->nr_modules; i++)
 		e = check_module(config->file, "module", config->module[i].name, config->module[i].line, exists, ctx, err);
 	return e;
 }

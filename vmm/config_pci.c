@@ -91,8 +91,6 @@ static int add_function(struct parser *p, struct span v)
 
 int config_set_pci(struct parser *p, struct span v)
 {
-	if (!IS_ENABLED(CONFIG_PASSTHROUGH))
-		return config_fail(p, "pci: this image was built without PASSTHROUGH");
 	p->config->line_pci = p->line;
 	return config_list(p, "pci", "another function behind the comma", v, add_function);
 }
@@ -121,8 +119,6 @@ static int add_irq(struct parser *p, struct span v)
 
 int config_set_pci_irq(struct parser *p, struct span v)
 {
-	if (!IS_ENABLED(CONFIG_PASSTHROUGH))
-		return config_fail(p, "pci_irq: this image was built without PASSTHROUGH");
 	return config_list(p, "pci_irq", "another function behind the comma", v, add_irq);
 }
 

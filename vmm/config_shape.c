@@ -59,7 +59,8 @@ static int set_cpu_list(struct parser *p, struct span v)
 
 int config_set_cpus(struct parser *p, struct span v)
 {
-	static const char expected[] = "a number of vCPUs, a list of CPUs like 1-3,6, or all";
+	const char *expected = IS_ENABLED(CONFIG_VM_SHARING) ? "a number of vCPUs, a list of CPUs like 1-3,6, or all" :
+							       "a number of vCPUs, or all";
 	struct span rest = v;
 	u64 n;
 
@@ -70,7 +71,7 @@ int config_set_cpus(struct parser *p, struct span v)
 	}
 	if (!config_number(&rest, &n))
 		return config_wrong(p, "cpus", expected, v);
-	if (rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
+	if (IS_ENABLED(CONFIG_VM_SHARING) && rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
 		return set_cpu_list(p, v);
 	if (rest.n)
 		return config_wrong(p, "cpus", expected, v);
@@ -139,7 +140,7 @@ int config_set_memory(struct parser *p, struct span v)
 	p->config->line_memory = p->line;
 	if (config_equal(v, "all"))
 		return 0;
-	if (v.p[0] != 'n')
+	if (v.p[0] != 'n' || !IS_ENABLED(CONFIG_NUMA))
 		return size_of(p, v, &p->config->memory);
 	return config_list(p, "memory", "another node behind the comma", v, add_node_memory);
 }

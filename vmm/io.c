@@ -86,9 +86,9 @@ void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
 		struct insn insn;
 		int err = emulate_fetch(vcpu, &insn);
 
-		if (!err && insn.op != INSN_INS && insn.op != INSN_OUTS)
+		if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || (insn.op != INSN_INS && insn.op != INSN_OUTS)))
 			err = -EINVAL;
-		if (!err)
+		if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && !err)
 			err = string_io(vcpu, &insn, port, exit->io.in);
 		if (!err)
 			emulate_skip(vcpu, insn.len);

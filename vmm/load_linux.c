@@ -10,31 +10,22 @@
 #include "vmm/elf.h"
 #include "vmm/guest_mem.h"
 #include "vmm/linux_entry.h"
+#include "vmm/linux_load.h"
 #include "vmm/platform.h"
 
-#define LOW_GUARD 0x100000ull        /* kernels and initrds stay above 1 MiB */
 #define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */
 #define INITRD_MAX_OLD 0x37ffffffull /* for a kernel that does not say */
-#define COMMAND_LINE_MAX 2047u
 #define ARCHIVE_ALIGN 4 /* of a cpio's headers: Documentation/driver-api/early-userspace/buffer-format.rst */
 
-/* What has been placed so far. */
-struct load {
-	struct vm *vm;
-	const char *name;        /* the kernel module's */
-	u64 kernel, kernel_size; /* guest RAM that the kernel takes while it starts */
-	struct linux_setup_header hdr;
-	u64 initrd, initrd_size;
-};
-
 /* A bad image: what, where, what to do. */
-static int refuse_image(const struct load *l, const char *why)
+int load_refuse(const struct linux_load *l, const char *why)
 {
-	vm_log(l->vm, "kernel %s: %s; give a bzImage or vmlinux of 64-bit Linux", l->name, why);
+	vm_log(l->vm, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
+	       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
 	return -ENOEXEC;
 }
 
-static int refuse_room(const struct load *l, const char *what, u64 size)
+static int refuse_room(const struct linux_load *l, const char *what, u64 size)
 {
 	vm_log(l->vm, "%s needs %llu KiB in one piece of guest RAM, of which there are %llu MiB in all: raise memory =", what,
 	       (unsigned long long)(size + 1023) >> 10, (unsigned long long)gpa_map_size(&l->vm->map) >> 20);
@@ -57,7 +48,7 @@ static u64 find_low(const struct gpa_map *map, u64 min, u64 limit, u64 size, u64
 }
 
 /* Highest page-aligned address in [min, limit) with size bytes of RAM, clear of the kernel; 0: none. */
-static u64 find_high(const struct load *l, u64 min, u64 limit, u64 size)
+static u64 find_high(const struct linux_load *l, u64 min, u64 limit, u64 size)
 {
 	const struct gpa_map *map = &l->vm->map;
 
@@ -78,16 +69,16 @@ static u64 find_high(const struct load *l, u64 min, u64 limit, u64 size)
 	return 0;
 }
 
-static int load_bzimage(struct load *l, const struct host_module *kernel)
+static int load_bzimage(struct linux_load *l, const struct host_module *kernel)
 {
 	struct vm *vm = l->vm;
 	struct bzimage img;
 	const char *why;
 
 	if (bzimage_parse(kernel->data, kernel->size, &img, &why))
-		return refuse_image(l, why);
+		return load_refuse(l, why);
 	/* Where it wants to be, else the lowest place; the entry page tables reach 4 GiB. */
-	l->kernel = find_low(&vm->map, MAX(img.hdr.pref_address, LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);
+	l->kernel = find_low(&vm->map, MAX(img.hdr.pref_address, LINUX_LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);
 	if (!l->kernel)
 		l->kernel = find_low(&vm->map, KERNEL_MIN, LINUX_ENTRY_MAPPED, img.memory, img.align);
 	/* Where addresses are the host's all RAM may lie above. */
@@ -101,69 +92,14 @@ static int load_bzimage(struct load *l, const struct host_module *kernel)
 	return guest_write(vm, gpa(l->kernel), (const u8 *)kernel->data + img.offset, img.size);
 }
 
-/* An uncompressed kernel has no setup header: the parts that a running kernel still reads. */
-static void default_header(struct linux_setup_header *hdr)
-{
-	*hdr = (struct linux_setup_header){
-		.boot_flag = LINUX_BOOT_FLAG,
-		.header = LINUX_HEADER_MAGIC,
-		.version = 0x20f,
-		.loadflags = LINUX_LOADED_HIGH,
-		.xloadflags = LINUX_XLF_KERNEL_64 | LINUX_XLF_CAN_BE_LOADED_ABOVE_4G,
-		.initrd_addr_max = 0x7fffffff,
-		.cmdline_size = COMMAND_LINE_MAX,
-	};
-}
-
-/* All of a segment in one place of RAM above 1 MiB that the entry page tables reach. */
-static bool segment_fits(struct vm *vm, const struct elf_segment *s)
-{
-	return s->paddr >= LOW_GUARD && s->paddr + s->memsz <= LINUX_ENTRY_MAPPED &&
-	       guest_ptr(vm, gpa(s->paddr), s->memsz);
-}
-
-static int load_vmlinux(struct load *l, const struct host_module *kernel)
-{
-	struct vm *vm = l->vm;
-	struct elf_image img;
-	const char *why;
-	u64 end = 0;
-
-	if (elf_parse(kernel->data, kernel->size, &img, &why))
-		return refuse_image(l, why);
-	if (!img.bits64)
-		return refuse_image(l, "not an x86-64 ELF file");
-	l->kernel = ~0ull;
-	for (unsigned i = 0; i < img.count; i++) {
-		const struct elf_segment *s = &img.segment[i];
-		int err;
-
-		if (!segment_fits(vm, s)) {
-			vm_log(vm, "kernel %s: its segment at %#llx with %llu KiB lies outside guest RAM: raise memory =, "
-			       "or give a bzImage", l->name, (unsigned long long)s->paddr, (unsigned long long)s->memsz >> 10);
-			return -ENOMEM;
-		}
-		err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);
-		err = err ? err : guest_zero(vm, gpa(s->paddr + s->filesz), s->memsz - s->filesz);
-		if (err)
-			return err;
-		l->kernel = MIN(l->kernel, s->paddr);
-		end = MAX(end, s->paddr + s->memsz);
-	}
-	l->kernel_size = end - l->kernel;
-	default_header(&l->hdr);
-	vm->entry_rip = img.entry;
-	return 0;
-}
-
 /* High, so that the kernel finds its own places; above 4 GiB only where nothing below will do. */
-static int place_initrd(struct load *l, u64 size)
+static int place_initrd(struct linux_load *l, u64 size)
 {
 	u64 limit = (u64)(l->hdr.initrd_addr_max ? l->hdr.initrd_addr_max : INITRD_MAX_OLD) + 1;
 
-	l->initrd = find_high(l, LOW_GUARD, limit, size);
+	l->initrd = find_high(l, LINUX_LOW_GUARD, limit, size);
 	if (!l->initrd && l->hdr.xloadflags & LINUX_XLF_CAN_BE_LOADED_ABOVE_4G)
-		l->initrd = find_high(l, LOW_GUARD, ~0ull, size);
+		l->initrd = find_high(l, LINUX_LOW_GUARD, ~0ull, size);
 	if (!l->initrd)
 		return refuse_room(l, "the initrd beside the kernel", size);
 	l->initrd_size = size;
@@ -171,7 +107,7 @@ static int place_initrd(struct load *l, u64 size)
 }
 
 /* Archives one behind the other, each aligned: Linux unpacks all of them, and a later one's file replaces an earlier one's. */
-static int load_initrd(struct load *l, const struct host_module *const *part, unsigned parts)
+static int load_initrd(struct linux_load *l, const struct host_module *const *part, unsigned parts)
 {
 	u64 size = 0, at;
 	int err;
@@ -192,14 +128,14 @@ static int load_initrd(struct load *l, const struct host_module *const *part, un
 	return err;
 }
 
-static int put_command_line(struct load *l, const char *cmdline)
+static int put_command_line(struct linux_load *l, const char *cmdline)
 {
 	const struct vm_config *c = l->vm->config;
-	u32 max = MIN(l->hdr.cmdline_size, COMMAND_LINE_MAX);
-	char text[COMMAND_LINE_MAX + 1 + VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
+	u32 max = MIN(l->hdr.cmdline_size, LINUX_COMMAND_LINE_MAX);
+	char text[LINUX_COMMAND_LINE_MAX + 1 + VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
 	int n = snprintf(text, sizeof(text), "%s", cmdline);
 
-	for (unsigned i = 0; i < c->nr_modules; i++)
+	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
 		if (c->module[i].args[0])
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
 	if ((u32)n > max) {
@@ -209,7 +145,7 @@ static int put_command_line(struct load *l, const char *cmdline)
 	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), text, (u64)n + 1);
 }
 
-static int put_boot_params(struct load *l)
+static int put_boot_params(struct linux_load *l)
 {
 	struct vm *vm = l->vm;
 	struct linux_boot_params *bp = guest_ptr(vm, gpa(LINUX_BOOT_PARAMS), sizeof(*bp));
@@ -236,17 +172,17 @@ static int put_boot_params(struct load *l)
 int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module,
 	       const struct host_module *initrd, const char *cmdline)
 {
-	struct load l = { .vm = vm, .name = kernel->name };
+	struct linux_load l = { .vm = vm, .name = kernel->name };
 	const struct host_module *part[VM_MODULES_MAX + 1];
-	unsigned parts = vm->config->nr_modules;
+	unsigned parts = IS_ENABLED(CONFIG_VM_MODULES) ? vm->config->nr_modules : 0;
 	int err;
 
 	if (bzimage_is_linux(kernel->data, kernel->size))
 		err = load_bzimage(&l, kernel);
-	else if (elf_is_elf(kernel->data, kernel->size))
+	else if (IS_ENABLED(CONFIG_VMLINUX) && elf_is_elf(kernel->data, kernel->size))
 		err = load_vmlinux(&l, kernel);
 	else
-		err = refuse_image(&l, kernel->size < 0x206 ? "truncated: too short for a kernel" : "not a Linux kernel image");
+		err = load_refuse(&l, kernel->size < 0x206 ? "truncated: too short for a kernel" : "not a Linux kernel image");
 	for (unsigned i = 0; i < parts; i++)
 		part[i] = module[i];
 	if (initrd)

@@ -189,6 +189,12 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_MOVSX:
 	case INSN_XCHG:
 		return move(vcpu, insn, emulate_operand(vcpu, insn));
+	default:
+		break;
+	}
+	if (!IS_ENABLED(CONFIG_VM_EMULATE_ALL))
+		return -EINVAL;
+	switch (insn->op) {
 	case INSN_AND:
 	case INSN_OR:
 	case INSN_XOR:
@@ -209,7 +215,8 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 
 static bool is_string(const struct insn *insn)
 {
-	return insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS;
+	return IS_ENABLED(CONFIG_VM_EMULATE_ALL) &&
+	       (insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS);
 }
 
 static int carry_out(struct vcpu *vcpu, const struct insn *insn, const struct vmexit *exit)

@@ -58,7 +58,7 @@ static bool choose_backend(void)
 {
 	int err = monitor_find_backend(tell_missing);
 
-	if (!err)
+	if (!err && IS_ENABLED(CONFIG_BOOT_LOG))
 		host_log("margay: virtualization: %s", hvm->name);
 	else if (err == -ENODEV)
 		host_log("margay: no virtualization: CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 "
@@ -94,7 +94,7 @@ static void read_config(const struct host_module *m)
 	static_assert(sizeof(struct vm_config) <= PAGE_SIZE, "one page each");
 	s->config = host_pages_alloc(1, -1);
 	if (!s->config) {
-		host_log("margay: %s: no memory left for the hypervisor itself", s->file);
+		host_no_memory(s->file);
 		monitor_nr_slots++;
 		return;
 	}
@@ -104,13 +104,13 @@ static void read_config(const struct host_module *m)
 	}
 	if (!s->config->name[0])
 		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
-	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_SHARING) && i < monitor_nr_slots; i++) {
 		if (monitor_slots[i].config && !strcmp(monitor_slots[i].config->name, s->config->name)) {
 			host_log("margay: %s: the name %s is taken by %s", s->file, s->config->name, monitor_slots[i].file);
 			goto bad;
 		}
 	}
-	if (find_after(s))
+	if (IS_ENABLED(CONFIG_VM_SHARING) && find_after(s))
 		goto bad;
 	monitor_nr_slots++;
 	return;
@@ -128,7 +128,8 @@ static void read_configs(void)
 		if (strncmp(m->name, VM_PREFIX, strlen(VM_PREFIX)) != 0)
 			continue;
 		if (monitor_nr_slots == MONITOR_MAX_VMS)
-			host_log("margay: %s: more than %u VM files, this one is left out", m->name, MONITOR_MAX_VMS);
+			host_log("margay: %s: this image runs %u VM%s, this one is left out", m->name, MONITOR_MAX_VMS,
+				 MONITOR_MAX_VMS > 1 ? "s" : "");
 		else
 			read_config(m);
 	}
@@ -240,7 +241,8 @@ static void start_ready(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING && (!s->after || s->after->state >= ENDED);
+		ready = s->config && s->state == WAITING &&
+			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED);
 		if (ready)
 			s->state = STARTED;
 		spin_unlock(&monitor_lock);
@@ -315,7 +317,8 @@ static bool modules_needed(void)
 {
 	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config &&
-		    (has_operator || monitor_slots[i].after || monitor_slots[i].config->on_end == ON_END_RESTART))
+		    (has_operator || (IS_ENABLED(CONFIG_VM_SHARING) && monitor_slots[i].after) ||
+		     monitor_slots[i].config->on_end == ON_END_RESTART))
 			return true;
 	return false;
 }
@@ -333,7 +336,11 @@ void monitor_start(void)
 	if (able)
 		start_ready();
 	monitor_booted = true;
-	if (!modules_needed())
-		host_log("margay: boot modules: %llu KiB freed", (unsigned long long)host_modules_release() >> 10);
+	if (!modules_needed()) {
+		u64 freed = host_modules_release();
+
+		if (IS_ENABLED(CONFIG_BOOT_LOG))
+			host_log("margay: boot modules: %llu KiB freed", (unsigned long long)freed >> 10);
+	}
 	monitor_put_running();
 }

@@ -199,40 +199,41 @@ static int read_feature_control(struct vcpu *vcpu, u32 msr, u64 *value)
 enum vendor { ANY, INTEL, AMD };
 
 struct msr_rule {
-	u32 first, last;
-	enum vendor vendor;
+	u32 first;
+	u16 count;
+	u8 vendor; /* enum vendor */
 	msr_reader read; /* NULL: #GP */
 	msr_writer write;
 };
 
 static const struct msr_rule rules[] = {
-	{ MSR_TSC, MSR_TSC, ANY, read_tsc, write_ignored },
-	{ MSR_PLATFORM_ID, MSR_PLATFORM_ID, INTEL, read_host, NULL },
-	{ MSR_FEATURE_CONTROL, MSR_FEATURE_CONTROL, INTEL, read_feature_control, NULL },
-	{ MSR_TSC_ADJUST, MSR_TSC_ADJUST, ANY, read_tsc_adjust, write_tsc_adjust },
-	{ MSR_BIOS_UPDT_TRIG, MSR_BIOS_UPDT_TRIG, ANY, NULL, write_ignored }, /* microcode is the host's */
-	{ MSR_BIOS_SIGN_ID, MSR_BIOS_SIGN_ID, ANY, read_microcode, write_ignored },
-	{ MSR_MTRRCAP, MSR_MTRRCAP, ANY, read_mtrr, NULL },
-	{ MSR_ARCH_CAPABILITIES, MSR_ARCH_CAPABILITIES, ANY, read_arch_capabilities, NULL },
-	{ MSR_MCG_CAP, MSR_MCG_STATUS, ANY, read_zero, write_zero_only }, /* no banks */
-	{ MSR_MISC_ENABLE, MSR_MISC_ENABLE, INTEL, read_misc_enable, write_ignored },
-	{ MSR_DEBUGCTL, MSR_DEBUGCTL, ANY, read_debugctl, write_debugctl },
-	{ MSR_MTRR_PHYSBASE0, MSR_MTRR_PHYSBASE0 + 2 * MTRR_VARIABLE - 1, ANY, read_mtrr, write_mtrr },
-	{ MSR_MTRR_FIX64K_00000, MSR_MTRR_FIX64K_00000, ANY, read_mtrr, write_mtrr },
-	{ MSR_MTRR_FIX16K_80000, MSR_MTRR_FIX16K_A0000, ANY, read_mtrr, write_mtrr },
-	{ MSR_MTRR_FIX4K_C0000, MSR_MTRR_FIX4K_F8000, ANY, read_mtrr, write_mtrr },
-	{ MSR_PAT, MSR_PAT, ANY, read_pat, write_pat },
-	{ MSR_MTRR_DEF_TYPE, MSR_MTRR_DEF_TYPE, ANY, read_mtrr, write_mtrr },
-	{ MSR_XSS, MSR_XSS, ANY, read_xss, write_xss },
-	{ MSR_EFER, MSR_EFER, ANY, read_efer, write_efer },
-	{ MSR_AMD_SYSCFG, MSR_AMD_SYSCFG, AMD, read_zero, write_ignored },
-	{ MSR_AMD_HWCR, MSR_AMD_HWCR, AMD, read_hwcr, write_ignored },
-	{ MSR_AMD_NB_CFG, MSR_AMD_NB_CFG, AMD, read_zero, write_ignored },
-	{ MSR_AMD_INT_PENDING, MSR_AMD_INT_PENDING, AMD, read_zero, write_ignored },
-	{ MSR_AMD_LS_CFG, MSR_AMD_LS_CFG, AMD, read_zero, write_ignored },
-	{ MSR_AMD_DC_CFG, MSR_AMD_DC_CFG, AMD, read_zero, write_ignored },
-	{ MSR_AMD_DE_CFG, MSR_AMD_DE_CFG, AMD, read_host, write_ignored }, /* LFENCE serializes or not: as the host says */
-	{ MSR_AMD_BU_CFG2, MSR_AMD_BU_CFG2, AMD, read_zero, write_ignored },
+	{ MSR_TSC, 1, ANY, read_tsc, write_ignored },
+	{ MSR_PLATFORM_ID, 1, INTEL, read_host, NULL },
+	{ MSR_FEATURE_CONTROL, 1, INTEL, read_feature_control, NULL },
+	{ MSR_TSC_ADJUST, 1, ANY, read_tsc_adjust, write_tsc_adjust },
+	{ MSR_BIOS_UPDT_TRIG, 1, ANY, NULL, write_ignored }, /* microcode is the host's */
+	{ MSR_BIOS_SIGN_ID, 1, ANY, read_microcode, write_ignored },
+	{ MSR_MTRRCAP, 1, ANY, read_mtrr, NULL },
+	{ MSR_ARCH_CAPABILITIES, 1, ANY, read_arch_capabilities, NULL },
+	{ MSR_MCG_CAP, MSR_MCG_STATUS - MSR_MCG_CAP + 1, ANY, read_zero, write_zero_only }, /* no banks */
+	{ MSR_MISC_ENABLE, 1, INTEL, read_misc_enable, write_ignored },
+	{ MSR_DEBUGCTL, 1, ANY, read_debugctl, write_debugctl },
+	{ MSR_MTRR_PHYSBASE0, 2 * MTRR_VARIABLE, ANY, read_mtrr, write_mtrr },
+	{ MSR_MTRR_FIX64K_00000, 1, ANY, read_mtrr, write_mtrr },
+	{ MSR_MTRR_FIX16K_80000, MSR_MTRR_FIX16K_A0000 - MSR_MTRR_FIX16K_80000 + 1, ANY, read_mtrr, write_mtrr },
+	{ MSR_MTRR_FIX4K_C0000, MSR_MTRR_FIX4K_F8000 - MSR_MTRR_FIX4K_C0000 + 1, ANY, read_mtrr, write_mtrr },
+	{ MSR_PAT, 1, ANY, read_pat, write_pat },
+	{ MSR_MTRR_DEF_TYPE, 1, ANY, read_mtrr, write_mtrr },
+	{ MSR_XSS, 1, ANY, read_xss, write_xss },
+	{ MSR_EFER, 1, ANY, read_efer, write_efer },
+	{ MSR_AMD_SYSCFG, 1, AMD, read_zero, write_ignored },
+	{ MSR_AMD_HWCR, 1, AMD, read_hwcr, write_ignored },
+	{ MSR_AMD_NB_CFG, 1, AMD, read_zero, write_ignored },
+	{ MSR_AMD_INT_PENDING, 1, AMD, read_zero, write_ignored },
+	{ MSR_AMD_LS_CFG, 1, AMD, read_zero, write_ignored },
+	{ MSR_AMD_DC_CFG, 1, AMD, read_zero, write_ignored },
+	{ MSR_AMD_DE_CFG, 1, AMD, read_host, write_ignored }, /* LFENCE serializes or not: as the host says */
+	{ MSR_AMD_BU_CFG2, 1, AMD, read_zero, write_ignored },
 };
 
 static enum vendor vendor(const struct vm *vm)
@@ -243,7 +244,7 @@ static enum vendor vendor(const struct vm *vm)
 static const struct msr_rule *find_rule(const struct vm *vm, u32 msr)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++)
-		if (msr >= rules[i].first && msr <= rules[i].last)
+		if (msr - rules[i].first < rules[i].count)
 			return rules[i].vendor == ANY || rules[i].vendor == vendor(vm) ? &rules[i] : NULL;
 	return NULL;
 }

@@ -109,10 +109,8 @@ int place_vm(struct vm *vm)
 	struct config_error err;
 	int e = -EAGAIN;
 
-	if (!s) {
-		vm_log(vm, "no memory left for the hypervisor itself");
-		return -ENOMEM;
-	}
+	if (!s)
+		return host_no_memory(vm->name);
 	spin_lock(&lock);
 	for (unsigned i = 0; e == -EAGAIN && i < TRIES; i++)
 		e = plan_and_take(vm, s, &err);

@@ -15,10 +15,15 @@ static int blocker(const struct plan_host *h, const struct vm_config *c, unsigne
 {
 	if (h->cpu[i].owner)
 		return (int)i;
-	for (unsigned k = 0; k < h->nr_cpus; k++)
+	for (unsigned k = 0; IS_ENABLED(CONFIG_VM_SHARING) && k < h->nr_cpus; k++)
 		if (h->cpu[k].owner && same_core(h, i, k) && !(c->smt_sharing && h->cpu[k].shares))
 			return (int)k;
 	return -1;
+}
+
+static bool pinned(const struct vm_config *c)
+{
+	return IS_ENABLED(CONFIG_VM_SHARING) && c->pinned;
 }
 
 /* ---- a pinned list ----------------------------------------------------------- */
@@ -80,7 +85,7 @@ static int refuse_count(const struct plan_host *h, const struct vm_config *c, un
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s node%u %u", n ? "," : "", n, usable_on(h, n));
 	return vm_config_error(err, c->file, c->line_cpus,
 			       "cpus: %u wanted%s, free are%s; %u belong to other VMs or share a core with theirs", wanted,
-			       c->nr_memory_nodes ? " on the nodes of its memory" : "", list, owned);
+			       plan_memory_nodes(c) ? " on the nodes of its memory" : "", list, owned);
 }
 
 /* n usable CPUs of a node, core by core. */
@@ -133,7 +138,7 @@ static unsigned candidates(const struct plan_host *h, const struct vm_config *c,
 {
 	unsigned nr = 0;
 
-	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
+	for (unsigned i = 0; i < plan_memory_nodes(c); i++)
 		if (c->memory_node[i].node < plan_nodes(h) && have[c->memory_node[i].node])
 			node[nr++] = c->memory_node[i].node;
 	if (nr && !c->remote_memory)
@@ -162,7 +167,7 @@ static int choose_count(struct plan_host *h, const struct vm_config *c, struct c
 	for (unsigned n = 0; n < plan_nodes(h); n++)
 		total += have[n] = usable_on(h, n);
 	nr = candidates(h, c, have, node);
-	for (unsigned size = c->nr_memory_nodes && !c->remote_memory ? MAX(nr, 1u) : 1; size <= nr && !fits; size++) {
+	for (unsigned size = plan_memory_nodes(c) && !c->remote_memory ? MAX(nr, 1u) : 1; size <= nr && !fits; size++) {
 		for (unsigned first = 0; first + size <= nr && !fits; first++) {
 			if (!spread(node + first, size, have, c->cpus ? c->cpus : total, cpus))
 				continue;
@@ -186,7 +191,7 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, stru
 	int e;
 
 	memset(p, 0, sizeof(*p));
-	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
+	for (unsigned i = 0; i < plan_memory_nodes(c); i++)
 		if (c->memory_node[i].node >= plan_nodes(h))
 			return vm_config_error(err, c->file, c->line_memory,
 					       "memory: the machine has NUMA nodes 0-%u, found node%u", plan_nodes(h) - 1,
@@ -197,14 +202,14 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, stru
 		h->cpu[i].usable = h->cpu[i].online && blocker(h, c, i) < 0;
 		h->cpu[i].chosen = false;
 	}
-	e = c->pinned ? choose_pinned(h, c, p, err) : choose_count(h, c, err);
+	e = pinned(c) ? choose_pinned(h, c, p, err) : choose_count(h, c, err);
 	if (e)
 		return e;
 	for (unsigned i = 0; i < h->nr_cpus; i++) {
 		if (!h->cpu[i].chosen)
 			continue;
 		cpus[h->cpu[i].node]++;
-		if (c->pinned)
+		if (pinned(c))
 			continue;
 		if (p->nr_cpus == VM_CPUS_MAX)
 			return vm_config_error(err, c->file, c->line_cpus,

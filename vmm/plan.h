@@ -50,13 +50,19 @@ static inline unsigned plan_nodes(const struct plan_host *h)
 	return IS_ENABLED(CONFIG_NUMA) ? h->nr_nodes : 1;
 }
 
+/* Nodes that the VM file names for its memory. */
+static inline unsigned plan_memory_nodes(const struct vm_config *c)
+{
+	return IS_ENABLED(CONFIG_NUMA) ? c->nr_memory_nodes : 0;
+}
+
 /*
  * Memory that devices reach, by the host's addresses or by windows: not all of
  * it above 4 GiB, not where no guest has RAM, and the first MiB from anywhere.
  */
 static inline bool plan_for_devices(const struct vm_config *c)
 {
-	return c->memory_map == VM_MAP_IDENTITY || c->dma == VM_DMA_WINDOW;
+	return IS_ENABLED(CONFIG_PASSTHROUGH) && (c->memory_map == VM_MAP_IDENTITY || c->dma == VM_DMA_WINDOW);
 }
 
 struct plan_extent {

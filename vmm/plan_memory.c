@@ -81,12 +81,12 @@ static void split(const struct plan_host *h, u64 total, const unsigned *cpus, u6
 void plan_demand(const struct plan_host *h, const struct vm_config *c, const unsigned cpus[], u64 demand[])
 {
 	memset(demand, 0, PLAN_NODES * sizeof(demand[0]));
-	for (unsigned i = 0; i < c->nr_memory_nodes; i++) {
+	for (unsigned i = 0; i < plan_memory_nodes(c); i++) {
 		unsigned n = c->memory_node[i].node;
 
 		demand[n] = c->memory_node[i].size ? c->memory_node[i].size : all_of(h, c, n, cpus[n]);
 	}
-	if (c->nr_memory_nodes)
+	if (plan_memory_nodes(c))
 		return;
 	if (c->memory) {
 		split(h, c->memory, cpus, demand);
@@ -338,7 +338,7 @@ int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], st
 	for (unsigned n = 0; n < plan_nodes(h); n++) {
 		u64 got = demand[n] ? take_node(h, c, n, demand[n], p) : 0;
 
-		if (got < demand[n] && c->remote_memory)
+		if (IS_ENABLED(CONFIG_NUMA) && got < demand[n] && c->remote_memory)
 			got += take_remote(h, c, n, demand[n] - got, p);
 		if (got < demand[n])
 			return refuse_memory(h, c, demand, free, piece, err);

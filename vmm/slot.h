@@ -5,7 +5,7 @@
 
 #include "vmm/monitor.h"
 
-#define MONITOR_MAX_VMS 64
+#define MONITOR_MAX_VMS (IS_ENABLED(CONFIG_VM_SHARING) ? 64u : 1u)
 #define MONITOR_FILE_MAX 63
 
 /* ENDED: others may start, but what its end means for the node has not been done and said yet. */

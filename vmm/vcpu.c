@@ -164,10 +164,8 @@ static int prepare(struct vcpu *vcpu)
 	host_account(&vm->own_bytes);
 	err = hvm->vcpu_create(vcpu);
 	host_account(NULL);
-	if (err) {
-		vm_log(vm, "vcpu%u: no memory for its control structures", vcpu->id);
-		return err;
-	}
+	if (err)
+		return host_no_memory(vm->name);
 	hvm->vcpu_load(vcpu);
 	hvm->vcpu_reset(vcpu);
 	vcpu->kick = host_cpu_kick_word();
@@ -181,9 +179,9 @@ static int prepare(struct vcpu *vcpu)
 	vcpu->xcr0 = XCR0_X87;
 	devices_start(vcpu);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
-		vm_log(vm, "own memory: %llu KiB, and %llu KiB of tables",
-		       (unsigned long long)(vm->own_bytes - vm->stage2.tables * PAGE_SIZE) >> 10,
-		       (unsigned long long)vm->stage2.tables * PAGE_SIZE >> 10);
+		vm_note(vm, "own memory: %llu KiB, and %llu KiB of tables",
+			(unsigned long long)(vm->own_bytes - vm->stage2.tables * PAGE_SIZE) >> 10,
+			(unsigned long long)vm->stage2.tables * PAGE_SIZE >> 10);
 	return 0;
 }
 
@@ -238,7 +236,7 @@ static int assign(struct vcpu *vcpu)
 		}
 		host_interrupt_window();
 	}
-	vm_log(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id, info->node);
+	vm_note(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id, info->node);
 	return 0;
 }
 

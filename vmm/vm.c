@@ -143,9 +143,10 @@ static int stage2_build(struct vm *vm)
 
 		err = stage2_map(&vm->stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB);
 	}
+	if (err == -ENOMEM)
+		return host_no_memory(vm->name);
 	if (err)
-		vm_log(vm, "cannot build %s tables: %s", hvm->stage2_format->name,
-		       err == -ENOMEM ? "no memory left for the hypervisor itself" : "internal map error");
+		vm_log(vm, "cannot build %s tables: internal map error", hvm->stage2_format->name);
 	return err;
 }
 
@@ -168,7 +169,7 @@ static int cpuid_build(struct vm *vm)
 		.ext_dest_id = vm->wide_ids,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
-		.tsc_freezes = vm->config->clock == VM_CLOCK_FREEZE,
+		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
 		.pvclock = vm_has_msr(vm, MSR_KVM_SYSTEM_TIME),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
@@ -180,10 +181,8 @@ static int vcpus_create(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++) {
 		vm->vcpus[i] = vcpu_create(vm, i);
-		if (!vm->vcpus[i]) {
-			vm_log(vm, "no memory for vcpu%u", i);
-			return -ENOMEM;
-		}
+		if (!vm->vcpus[i])
+			return host_no_memory(vm->name);
 		vm->wide_ids = vm->wide_ids || vm->vcpus[i]->apic_id >= 0xff;
 		vm->nr_vcpus++;
 	}
@@ -229,11 +228,7 @@ static int config_check(struct vm *vm)
 	struct config_error e;
 	int err = vm_config_check_modules(vm->config, module_exists, NULL, &e);
 
-	if (!err && vm->config->debug_exit && !IS_ENABLED(CONFIG_VM_DEBUG_EXIT))
-		err = vm_config_error(&e, vm->config->file, 0, "debug_exit = yes: this image was built without VM_DEBUG_EXIT");
-	if (!err && vm->config->dma == VM_DMA_WINDOW && !IS_ENABLED(CONFIG_PASSTHROUGH))
-		err = vm_config_error(&e, vm->config->file, vm->config->line_dma, "dma: this image was built without PASSTHROUGH");
-	if (!err && vm->config->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
+	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && vm->config->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
 		err = vm_config_error(&e, vm->config->file, vm->config->line_clock,
 				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
 	if (err)
@@ -247,7 +242,7 @@ static int image_load(struct vm *vm)
 	const struct vm_config *c = vm->config;
 	const struct host_module *kernel = find_module(c->kernel), *module[VM_MODULES_MAX];
 
-	for (unsigned i = 0; i < c->nr_modules; i++)
+	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
 		module[i] = find_module(c->module[i].name);
 	for (const struct loader *const *l = __start_loaders; l < __stop_loaders; l++) {
 		if (!(*l)->probe(kernel))
@@ -266,10 +261,10 @@ static void print_shape(const struct vm *vm)
 	for (unsigned i = 0; i < vm->map.count; i++) {
 		const struct gpa_region *r = &vm->map.region[i];
 
-		vm_log(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)r->size >> 20, r->node,
+		vm_note(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)r->size >> 20, r->node,
 		       (unsigned long long)r->gpa, (unsigned long long)r->hpa);
 	}
-	vm_log(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", vm->stage2.fmt->name,
+	vm_note(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", vm->stage2.fmt->name,
 	       (unsigned long long)vm->stage2.leaves[LEAF_1G], (unsigned long long)vm->stage2.leaves[LEAF_2M],
 	       (unsigned long long)vm->stage2.leaves[LEAF_4K], vm->stage2.tables);
 }
@@ -279,10 +274,8 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	struct vm *vm = host_pages_alloc(VM_PAGES, -1);
 	int err;
 
-	if (!vm) {
-		host_log("%s: no memory left for the hypervisor itself", config->name);
-		return -ENOMEM;
-	}
+	if (!vm)
+		return host_no_memory(config->name);
 	vm->own_bytes = VM_PAGES * PAGE_SIZE;
 	host_account(&vm->own_bytes);
 	vm->id = id;

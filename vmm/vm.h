@@ -78,17 +78,18 @@ struct vcpu_debug {
 };
 
 struct vcpu {
-	struct guest_regs regs;   /* first: the entry stubs take a pointer to it */
-	struct hvm_event event;   /* to inject at the next entry */
+	/* What is used most comes first: a short displacement reaches it. */
 	struct vm *vm;
+	void *hvm;                /* backend state */
+	struct lapic *lapic;      /* vmm/dev/lapic.c's */
+	struct hvm_event event;   /* to inject at the next entry */
 	unsigned id;              /* 0-based within the VM */
+	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
+	struct guest_regs regs;
 	u32 apic_id;
 	unsigned cpu;             /* host CPU that runs it */
 	const u32 *kick;          /* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
-	void *hvm;                /* backend state */
-	struct lapic *lapic;      /* vmm/dev/lapic.c's */
 	u64 stage2_seen;          /* vmm/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
-	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
 	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
@@ -154,52 +155,48 @@ struct msr_range {
 };
 
 struct vm {
+	/* What is used most comes first: a short displacement reaches it. */
 	unsigned id;
-	const struct vm_config *config;
-	char name[VM_NAME_MAX + 1];
 	enum vm_end end;          /* set once, by vm_end() */
-	u64 exit_status;          /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
-	unsigned nr_vcpus;
-	struct vcpu *vcpus[VM_MAX_VCPUS];
-	struct gpa_map map;
-	struct stage2 stage2;
-	struct spinlock stage2_lock; /* guards stage2 once vCPUs run: vm_stage2_lock() */
-	u64 stage2_count;         /* times that something was taken out of it; atomic */
-	struct cpuid_table cpuid;
-	struct mtrr_state mtrr;
-	s64 tsc_offset;
-	void (*entry_state)(struct vm *vm, struct vcpu *vcpu); /* the loader's: a reset vCPU 0 as the guest's entry wants it */
-	u64 own_bytes;            /* of the hypervisor's memory that it takes, its second-level tables included; atomic */
-	unsigned ready;           /* vCPUs that are prepared; atomic */
-	u64 entry_rip;            /* where the loader wants vCPU 0 to start */
-	u64 entry_info;           /* what it is handed: boot_params (RSI), or multiboot information (EBX) */
-	gpa_t rsdp;               /* guest ACPI root pointer */
-	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
-	struct spinlock pause_lock; /* guards the next three, and tsc_offset once vCPUs run */
-	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
-	unsigned nr_paused;       /* of them, do */
-	u64 frozen_at;            /* host TSC when the last of these stopped */
-	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
-	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
+	const struct vm_config *config;
 	const struct intc_ops *intc;
 	void *ioapic;
 	struct vm_pci *pci;       /* its PCI functions; NULL: none */
 	struct dma_windows *windows; /* what its guest adds to what it gives devices; NULL: nothing */
-	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	struct host_console *console; /* the UART's; NULL: it has none */
+	unsigned nr_vcpus, nr_host_cpus, nr_extents, nr_devices;
+	unsigned nr_pio, nr_mmio, nr_msr;
+	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
+	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
+	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
+	bool quarantined;         /* a device may still write to its memory: that is not given back */
+	s64 tsc_offset;
+	u64 stage2_count;         /* times that something was taken out of stage2; atomic */
+	char name[VM_NAME_MAX + 1];
+	u64 exit_status;          /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
+	void (*entry_state)(struct vm *vm, struct vcpu *vcpu); /* the loader's: a reset vCPU 0 as the guest's entry wants it */
+	u64 own_bytes;            /* of the hypervisor's memory that it takes, its second-level tables included; atomic */
+	unsigned ready;           /* vCPUs that are prepared; atomic */
+	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
+	u64 entry_rip;            /* where the loader wants vCPU 0 to start */
+	u64 entry_info;           /* what it is handed: boot_params (RSI), or multiboot information (EBX) */
+	gpa_t rsdp;               /* guest ACPI root pointer */
+	struct spinlock stage2_lock; /* guards stage2 once vCPUs run: vm_stage2_lock() */
+	struct spinlock pause_lock; /* guards paused, the next two, and tsc_offset once vCPUs run */
+	unsigned nr_paused;       /* vCPUs that stay out of the guest */
+	u64 frozen_at;            /* host TSC when the last of these stopped */
+	struct vcpu *vcpus[VM_MAX_VCPUS];
+	struct stage2 stage2;
+	struct gpa_map map;
+	struct cpuid_table cpuid;
+	struct mtrr_state mtrr;
 	struct pio_range pio[VM_MAX_PIO];
-	unsigned nr_pio;
 	struct mmio_range mmio[VM_MAX_MMIO];
-	unsigned nr_mmio;
 	struct msr_range msr[VM_MAX_MSR];
-	unsigned nr_msr;
 	void *device[VM_MAX_DEVICES]; /* instance by registration index of struct vdev */
-	unsigned nr_devices;
 	/* Its part of the machine (place.h). */
 	u16 host_cpu[VM_MAX_VCPUS]; /* by vCPU */
-	unsigned nr_host_cpus;
 	struct host_extent extent[VM_MAX_EXTENTS];
-	unsigned nr_extents;
 };
 
 /*
@@ -267,7 +264,7 @@ void vcpu_stay_paused(struct vcpu *vcpu);
 
 static inline bool vm_paused(const struct vm *vm)
 {
-	return __atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE);
+	return IS_ENABLED(CONFIG_VM_PAUSE) && __atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE);
 }
 
 /* Does it stay out of the guest, with its VM or for the debugger? */
@@ -302,6 +299,13 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector);
 
 /* Log line with the VM's name in front. */
 #define vm_log(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)
+
+/* The same of what is as it should be. */
+#define vm_note(vm, fmt, ...)                                   \
+	do {                                                    \
+		if (IS_ENABLED(CONFIG_BOOT_LOG))                \
+			vm_log(vm, fmt, ##__VA_ARGS__);         \
+	} while (0)
 
 /*
  * Makes the vCPU look at its interrupt controller and its VM's state again:

@@ -13,11 +13,22 @@ struct spinlock {
 	u32 locked;
 };
 
-static inline void spin_lock(struct spinlock *l)
+/* kernel/spinlock.c: the same, not inline. */
+void spin_lock_call(struct spinlock *l);
+
+static inline void spin_lock_inline(struct spinlock *l)
 {
 	while (__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE))
 		while (__atomic_load_n(&l->locked, __ATOMIC_RELAXED))
 			__builtin_ia32_pause();
+}
+
+static inline void spin_lock(struct spinlock *l)
+{
+	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE))
+		spin_lock_call(l);
+	else
+		spin_lock_inline(l);
 }
 
 static inline bool spin_trylock(struct spinlock *l)

@@ -27,7 +27,7 @@ char *strchr(const char *s, int c);
 
 /*
  * printf subset: flags "-", "0", "#"; width and precision (also '*'); length
- * h, hh, l, ll, z; conversions d i u x X c s p %. No floating point. Always
+ * l, ll, z; conversions d u x c s %. No floating point. Always
  * terminates the buffer when size > 0; returns the length that the whole text
  * would have had.
  */

@@ -9,7 +9,8 @@
  * only when CPU 1 has shown that it arrived. CPU 1 executes CPUID all the time,
  * so that kicks meet it at every point of an exit; or spins with interrupts
  * off, where nothing but the kick ever ends guest mode. A lost kick is a guest
- * that never comes to its end. test_tiny.py's full tier flushes each loop a million times.
+ * that never comes to its end. test_tiny.py's full tier flushes each loop a million times; with relax=1 both loops have
+ * a PAUSE, at which QEMU with one thread for all CPUs goes on to the next one.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -20,6 +21,7 @@
 
 static volatile u64 interrupts, nmis;
 static volatile bool stop, ready;
+static bool relax;
 
 static void on_interrupt(struct trap_frame *f)
 {
@@ -39,8 +41,11 @@ static void cpuid_loop(void *arg)
 	(void)arg;
 	irq_on();
 	ready = true;
-	while (!stop)
+	while (!stop) {
 		cpuid(0, 0);
+		if (relax)
+			cpu_relax();
+	}
 	irq_off();
 }
 
@@ -51,7 +56,8 @@ static void spin(void *arg)
 	irq_off();
 	ready = true;
 	while (!stop)
-		;
+		if (relax)
+			cpu_relax();
 }
 
 static void send(volatile u64 *count, u32 icr, u64 n, const char *what)
@@ -92,6 +98,7 @@ void test_main(void)
 {
 	u64 n = option_number("kicks", 1000), flushes = option_number("flushes", 1000);
 
+	relax = option_number("relax", 0);
 	check(smp_start() == 2, "two CPUs");
 	trap_handlers[VECTOR] = on_interrupt;
 	trap_handlers[VEC_NMI] = on_nmi;

@@ -524,6 +524,12 @@ void host_intx_release(u32 gsi)
 
 /* ---- console and end ---- */
 
+int host_no_memory(const char *who)
+{
+	host_log("margay: %s: no memory left for the hypervisor itself", who);
+	return -ENOMEM;
+}
+
 void host_log(const char *fmt, ...)
 {
 	size_t n = strlen(fake_host.log);

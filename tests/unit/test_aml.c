@@ -56,11 +56,13 @@ static void test_names_and_integers(void **state)
 
 static void test_package_and_nesting(void **state)
 {
-	static const u64 s5[] = { 5, 0 };
+	static const u64 entry[] = { 5, 0 };
 
 	(void)state;
-	aml_name_package(&a, "_S5", s5, 2);
-	CHECK(0x08, '_', 'S', '5', '_', 0x12, 0x05, 0x02, 0x0a, 0x05, 0x00);
+	aml_packages_begin(&a, "_PRT", 1);
+	aml_package(&a, entry, 2);
+	aml_end(&a);
+	CHECK(0x08, '_', 'P', 'R', 'T', 0x12, 0x08, 0x01, 0x12, 0x05, 0x02, 0x0a, 0x05, 0x00);
 	aml_scope(&a, "\\_SB");
 	aml_device(&a, "COM0");
 	aml_end(&a);
@@ -72,12 +74,10 @@ static void test_resources(void **state)
 {
 	(void)state;
 	aml_crs_begin(&a, "_CRS");
-	aml_io(&a, 0x3f8, 8);
-	aml_interrupt_edge_high(&a, 4);
+	aml_range(&a, AML_RANGE_BUS, true, 3, 2);
 	aml_crs_end(&a);
-	CHECK(0x08, '_', 'C', 'R', 'S', 0x11, 0x17, 0x0b, 0x13, 0x00,
-	      0x47, 0x01, 0xf8, 0x03, 0xf8, 0x03, 0x01, 0x08,
-	      0x89, 0x06, 0x00, 0x03, 0x01, 0x04, 0x00, 0x00, 0x00,
+	CHECK(0x08, '_', 'C', 'R', 'S', 0x11, 0x16, 0x0b, 0x12, 0x00,
+	      0x88, 0x0d, 0x00, 0x02, 0x0c, 0x00, 0x00, 0x00, 0x03, 0x00, 0x04, 0x00, 0x00, 0x00, 0x02, 0x00,
 	      0x79, 0x00);
 }
 
@@ -126,7 +126,7 @@ static void test_capacity(void **state)
 		aml_device(&a, "COM0");
 		aml_name_eisaid(&a, "_HID", "PNP0501");
 		aml_crs_begin(&a, "_CRS");
-		aml_io(&a, 0x3f8, 8);
+		aml_range(&a, AML_RANGE_BUS, true, 0, 1);
 		aml_crs_end(&a);
 		aml_end(&a);
 		aml_end(&a);

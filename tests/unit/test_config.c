@@ -253,10 +253,10 @@ static void lengths(void **state)
 	const unsigned prefix = sizeof("cmdline = ") - 1;
 
 	(void)state;
-	refused("name = 01234567890123456789012345678901\n", "vm0.conf:1: name: expected at most 31 characters, found 32");
+	refused("name = 01234567890123456789012345678901\n", "vm0.conf:1: name: expected a name of at most 31 bytes, found 32");
 	assert_int_equal(parse(REQUIRED "name = 0123456789012345678901234567890\n"), 0);
 	snprintf(text, sizeof(text), "kernel = %064d\n", 0);
-	refused(text, "vm0.conf:1: kernel: expected a module name of at most 63 characters, found 64");
+	refused(text, "vm0.conf:1: kernel: expected a name of at most 63 bytes, found 64");
 	snprintf(text, sizeof(text), "kernel = %063d\nmemory = 1G\n", 0);
 	assert_int_equal(parse(text), 0);
 	/* Linux' COMMAND_LINE_SIZE is 2048 with the terminator. */
@@ -264,7 +264,7 @@ static void lengths(void **state)
 	assert_int_equal(parse(text), 0);
 	assert_int_equal(strlen(config.cmdline), 2047);
 	snprintf(text, sizeof(text), "cmdline = %02048d\n" REQUIRED, 0);
-	refused(text, "vm0.conf:1: cmdline: expected at most 2047 bytes, found 2048");
+	refused(text, "vm0.conf:1: cmdline: expected text of at most 2047 bytes, found 2048");
 	memset(text, ' ', sizeof(text));
 	memcpy(text, "cmdline = ", prefix);
 	assert_int_equal(parse_n(text, 3000), -EINVAL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/load_linux.c vmm/linux_entry.c vmm/bzimage.c vmm/elf.c vmm/guest_acpi.c vmm/acpi_build.c vmm/aml.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/load_linux.c vmm/load_vmlinux.c vmm/linux_entry.c vmm/bzimage.c vmm/elf.c vmm/guest_acpi.c vmm/acpi_build.c vmm/acpi_pci.c vmm/aml.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
 /* The Linux loader with Debian's own kernel (from build/guest, or $MARGAY_GUEST_DIR) and with hostile images. */
 #include <errno.h>
 #include <setjmp.h>

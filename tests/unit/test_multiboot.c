@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/load_multiboot.c vmm/multiboot.c vmm/elf.c vmm/guest_acpi.c vmm/acpi_build.c vmm/aml.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/load_multiboot.c vmm/multiboot.c vmm/elf.c vmm/guest_acpi.c vmm/acpi_build.c vmm/acpi_pci.c vmm/aml.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
 /* Multiboot kernels: what the header may ask for, what is placed where, and hostile images. */
 #include <errno.h>
 #include <setjmp.h>

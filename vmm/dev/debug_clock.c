@@ -52,10 +52,8 @@ static int debug_clock_create(struct vm *vm, void **instance)
 	struct debug_clock *d = host_pages_alloc(1, -1);
 	int err;
 
-	if (!d) {
-		vm_log(vm, "no memory for the debug clock");
-		return -ENOMEM;
-	}
+	if (!d)
+		return host_no_memory(vm->name);
 	err = vm_register_pio(vm, DEBUG_CLOCK_PORT, DEBUG_CLOCK_PORTS, &debug_clock_ops, d);
 	if (err) {
 		host_pages_free(d, 1);

@@ -187,10 +187,8 @@ static int ioapic_create(struct vm *vm, void **instance)
 	struct ioapic *io = host_pages_alloc(1, -1);
 	int err;
 
-	if (!io) {
-		vm_log(vm, "no memory for the I/O APIC");
-		return -ENOMEM;
-	}
+	if (!io)
+		return host_no_memory(vm->name);
 	io->vm = vm;
 	io->id = GUEST_IOAPIC_ID;
 	for (unsigned pin = 0; pin < GUEST_IOAPIC_PINS; pin++)

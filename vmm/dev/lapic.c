@@ -154,7 +154,7 @@ static const struct intc_ops lapic_intc_ops = {
 	.get_cr8 = get_cr8,
 	.set_cr8 = set_cr8,
 	.msi = lapic_msi,
-	.msi_vcpu = lapic_msi_vcpu,
+	.msi_vcpu = IS_ENABLED(CONFIG_PASSTHROUGH) ? lapic_msi_vcpu : NULL,
 	.line = ioapic_line,
 	.apic_base = apic_base,
 };
@@ -214,8 +214,7 @@ static int lapic_create(struct vm *vm, void **instance)
 		struct lapic *l = host_pages_alloc(1, host_cpu_info(vcpu->cpu)->node);
 
 		if (!l) {
-			vm_log(vm, "no memory for the local APIC of vCPU %u", i);
-			err = -ENOMEM;
+			err = host_no_memory(vm->name);
 			goto fail;
 		}
 		l->vcpu = vcpu;
@@ -254,6 +253,6 @@ static const struct vdev lapic_vdev = {
 	.create = lapic_create,
 	.destroy = lapic_destroy,
 	.vcpu_stop = lapic_vcpu_stop,
-	.vcpu_pause = lapic_timer_pause,
+	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? lapic_timer_pause : NULL,
 };
 VDEV(lapic_vdev);

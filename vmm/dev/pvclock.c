@@ -112,10 +112,8 @@ static int pvclock_create(struct vm *vm, void **instance)
 	struct pvclock *p = host_pages_alloc(1, -1);
 	int err;
 
-	if (!p) {
-		vm_log(vm, "no memory for the paravirtual clock");
-		return -ENOMEM;
-	}
+	if (!p)
+		return host_no_memory(vm->name);
 	pvclock_scale(host_tsc_khz(), &p->mul, &p->shift);
 	err = vm_register_msr(vm, MSR_KVM_WALL_CLOCK, MSR_KVM_SYSTEM_TIME, &pvclock_msr_ops, p);
 	if (err) {
@@ -162,6 +160,6 @@ static const struct vdev pvclock_vdev = {
 	.create = pvclock_create,
 	.destroy = pvclock_destroy,
 	.vcpu_start = pvclock_vcpu_start,
-	.vcpu_pause = pvclock_vcpu_pause,
+	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? pvclock_vcpu_pause : NULL,
 };
 VDEV(pvclock_vdev);

@@ -310,10 +310,8 @@ static int uart_create(struct vm *vm, void **instance)
 	struct uart *u = host_pages_alloc(1, -1);
 	int err;
 
-	if (!u) {
-		vm_log(vm, "no memory for the console UART");
-		return -ENOMEM;
-	}
+	if (!u)
+		return host_no_memory(vm->name);
 	u->vm = vm;
 	u->con.name = vm->name;
 	u->con.rx = console_rx;

@@ -42,6 +42,17 @@ static void read_brand(struct cpu_features *f)
 	f->brand[n] = 0;
 }
 
+static void read_model(struct cpu_features *f, u32 eax)
+{
+	f->stepping = eax & 0xf;
+	f->family = eax >> 8 & 0xf;
+	f->model = eax >> 4 & 0xf;
+	if (f->family == 6 || f->family == 15)
+		f->model |= eax >> 12 & 0xf0;
+	if (f->family == 15)
+		f->family += eax >> 20 & 0xff;
+}
+
 /* The deepest C-state with substates enumerated; the hint's bits 7:4 are the state minus 1 (SDM vol. 2, MWAIT). */
 static void read_mwait(struct cpu_features *f)
 {
@@ -75,13 +86,8 @@ int features_init(void)
 	cpuid(1, 0, &r);
 	ecx1 = r.ecx;
 	edx1 = r.edx;
-	f->stepping = r.eax & 0xf;
-	f->family = r.eax >> 8 & 0xf;
-	f->model = r.eax >> 4 & 0xf;
-	if (f->family == 6 || f->family == 15)
-		f->model |= r.eax >> 12 & 0xf0;
-	if (f->family == 15)
-		f->family += r.eax >> 20 & 0xff;
+	if (IS_ENABLED(CONFIG_BOOT_LOG))
+		read_model(f, r.eax);
 	f->x2apic = ecx1 & BIT(21);
 	f->tsc_deadline = ecx1 & BIT(24);
 	f->xsave = ecx1 & BIT(26);
@@ -108,7 +114,7 @@ int features_init(void)
 	f->nx = r.edx & BIT(20);
 	f->page_1g = r.edx & BIT(26);
 	f->phys_bits = 36;
-	if (f->max_ext >= 0x80000004)
+	if (IS_ENABLED(CONFIG_BOOT_LOG) && f->max_ext >= 0x80000004)
 		read_brand(f);
 	if (f->max_ext >= 0x80000007) {
 		cpuid(0x80000007, 0, &r);
@@ -119,18 +125,10 @@ int features_init(void)
 		f->phys_bits = r.eax & 0xff;
 	}
 
-	static const struct {
-		u32 bit;
-		const char *name;
-	} needed[] = {
-		{ 0, "x87 FPU" }, { 4, "TSC" }, { 5, "MSRs" }, { 9, "local APIC" }, { 16, "PAT" },
-		{ 24, "FXSR" }, { 25, "SSE" }, { 26, "SSE2" },
-	};
-	for (size_t i = 0; i < ARRAY_SIZE(needed); i++) {
-		if (!(edx1 & BIT(needed[i].bit))) {
-			upcall_log("this CPU lacks %s (CPUID 1 EDX bit %u)", needed[i].name, needed[i].bit);
-			return -ENODEV;
-		}
+	/* The rest of what is needed every CPU with long mode has: FPU, TSC, MSRs, PAT, FXSR, SSE2. */
+	if (!(edx1 & BIT(9))) {
+		upcall_log("this CPU lacks a local APIC or firmware disabled it (CPUID 1 EDX bit 9)");
+		return -ENODEV;
 	}
 	if (!f->nx) {
 		upcall_log("this CPU lacks NX or firmware disabled it (CPUID 80000001h EDX bit 20)");

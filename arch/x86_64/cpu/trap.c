@@ -23,6 +23,7 @@ static_assert(sizeof(struct idt_gate) == 16, "SDM vol. 3, figure 6-8");
 #define GATE_INTERRUPT 0x8e /* present, DPL 0, interrupts off */
 
 #define NR_VECTORS 256
+#define NR_EXCEPTIONS 32
 
 static struct idt_gate idt[NR_VECTORS] __aligned(16);
 static struct {
@@ -32,7 +33,7 @@ static struct {
 
 extern const u8 trap_stubs[];
 
-static const char *const names[32] = {
+static const char *const names[NR_EXCEPTIONS] = {
 	[VEC_DE] = "#DE divide error",
 	[VEC_DB] = "#DB debug exception",
 	[VEC_NMI] = "NMI",
@@ -167,7 +168,7 @@ void trap_dispatch(struct trap_frame *frame)
 {
 	u64 fixup;
 
-	if (frame->vector >= ARRAY_SIZE(names)) {
+	if (frame->vector >= NR_EXCEPTIONS) {
 		interrupt((unsigned)frame->vector);
 		return;
 	}
@@ -177,7 +178,8 @@ void trap_dispatch(struct trap_frame *frame)
 		upcall_nmi();
 		return;
 	case VEC_MC:
-		report_machine_check();
+		if (IS_ENABLED(CONFIG_DUMPS))
+			report_machine_check();
 		break;
 	case VEC_DF:
 		break;
@@ -188,5 +190,5 @@ void trap_dispatch(struct trap_frame *frame)
 			return;
 		}
 	}
-	upcall_trap(frame, names[frame->vector] ? names[frame->vector] : "reserved exception");
+	upcall_trap(frame, IS_ENABLED(CONFIG_DUMPS) && names[frame->vector] ? names[frame->vector] : "exception");
 }

@@ -61,11 +61,18 @@ static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
 	};
 }
 
+/* Returns whether it is there. */
+static bool found(void (*tell)(const struct hvm_feature *f), bool there, bool required, const char *name, const char *where)
+{
+	tell(&(struct hvm_feature){ "SVM", name, where, there, required });
+	return there;
+}
+
 int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 {
 	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(*cpus), PAGE_SIZE) / PAGE_SIZE);
 	struct cpuid_regs svm, ext;
-	bool ok = true;
+	bool ok;
 	u64 vm_cr;
 
 	if (!has_svm())
@@ -74,27 +81,22 @@ int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 	cpuid(CPUID_SVM, 0, &svm);
 	cpuid(CPUID_SVM_EXT, 0, &ext);
 
-	const struct hvm_feature features[] = {
-		{ "SVM", "leave of the firmware", vm_cr & VM_CR_LOCK ?
-		  "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set and locked by bit 3: enable SVM in the setup" :
-		  "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set: enable SVM in the setup", !(vm_cr & VM_CR_SVMDIS), true },
-		{ "SVM", "nested paging", "CPUID 0x8000000a EDX bit 0 (NP)", svm.edx & SVM_EDX_NP, true },
-		{ "SVM", "address-space IDs", "CPUID 0x8000000a EBX: guests need one", svm.ebx >= 2, true },
-		{ "SVM", "1 GiB pages", "CPUID 0x80000001 EDX bit 26", ext.edx & CPUID_1G_EDX, false },
-		{ "SVM", "next RIP saved", "CPUID 0x8000000a EDX bit 3 (NRIPS): each exit decodes an instruction",
-		  svm.edx & SVM_EDX_NRIPS, false },
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(features); i++) {
-		tell(&features[i]);
-		ok = ok && (features[i].there || !features[i].required);
+	ok = found(tell, !(vm_cr & VM_CR_SVMDIS), true, "leave of the firmware", vm_cr & VM_CR_LOCK ?
+		   "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set and locked by bit 3: enable SVM in the setup" :
+		   "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set: enable SVM in the setup");
+	ok &= found(tell, svm.edx & SVM_EDX_NP, true, "nested paging", "CPUID 0x8000000a EDX bit 0 (NP)");
+	ok &= found(tell, svm.ebx >= 2, true, "address-space IDs", "CPUID 0x8000000a EBX: guests need one");
+	if (IS_ENABLED(CONFIG_HWCHECK)) {
+		found(tell, ext.edx & CPUID_1G_EDX, false, "1 GiB pages", "CPUID 0x80000001 EDX bit 26");
+		found(tell, svm.edx & SVM_EDX_NRIPS, false, "next RIP saved",
+		      "CPUID 0x8000000a EDX bit 3 (NRIPS): each exit decodes an instruction");
 	}
 	if (!ok)
 		return -EPERM;
 	if (!cpus)
 		cpus = host_pages_alloc(pages, -1);
 	if (!cpus) {
-		host_log("margay: no memory left for SVM's per-CPU state");
+		host_no_memory("SVM");
 		return -EPERM;
 	}
 	read_caps(caps, &svm);
@@ -110,10 +112,8 @@ int svm_cpu_on(void)
 		c->hsave = host_pages_alloc(1, node);
 	if (!c->host_vmcb)
 		c->host_vmcb = host_pages_alloc(1, node);
-	if (!c->hsave || !c->host_vmcb) {
-		host_log("margay: CPU %u: no memory for the SVM host save area", host_cpu_this());
-		return -ENOMEM;
-	}
+	if (!c->hsave || !c->host_vmcb)
+		return host_no_memory("SVM");
 	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME);
 	wrmsr(MSR_AMD_VM_HSAVE_PA, host_virt_to_hpa(c->hsave).v);
 	svm_vmsave(host_virt_to_hpa(c->host_vmcb).v);

@@ -9,7 +9,7 @@ bits 64
 default rel
 section .text
 
-%define GPR(n) rdi + (n) * 8 ; struct guest_regs begins with gpr[16] in encoding order
+%define GPR(n) rdi + 24 + (n) * 8 ; gpr[16] of struct guest_regs, in encoding order
 
 ; void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa): called with GIF = 0, returns with 1
 global svm_enter

@@ -30,51 +30,64 @@ static void **vmxon_page;
 struct control {
 	u32 bit;
 	enum { REQUIRED, OPTIONAL, FORBIDDEN } want;
+#if IS_ENABLED(CONFIG_HWCHECK)
 	const char *name; /* the SDM's */
+#endif
 };
 
+/* Without the hardware check a control is named by its bit. */
+#if IS_ENABLED(CONFIG_HWCHECK)
+#define NAME(text) , .name = text
+#define name_of(control, bit) ((control)->name)
+#else
+#define NAME(text)
+#define name_of(control, bit) (bit)
+#endif
+
 static const struct control pin[] = {
-	{ PIN_EXTINT_EXITING, REQUIRED, "external-interrupt exiting" },
-	{ PIN_NMI_EXITING, REQUIRED, "NMI exiting" },
-	{ PIN_VIRTUAL_NMIS, REQUIRED, "virtual NMIs" },
+	{ PIN_EXTINT_EXITING, REQUIRED NAME("external-interrupt exiting") },
+	{ PIN_NMI_EXITING, REQUIRED NAME("NMI exiting") },
+	{ PIN_VIRTUAL_NMIS, REQUIRED NAME("virtual NMIs") },
 };
 static const struct control proc[] = {
-	{ PROC_TSC_OFFSETTING, REQUIRED, "use TSC offsetting" },
-	{ PROC_HLT_EXITING, REQUIRED, "HLT exiting" },
-	{ PROC_MWAIT_EXITING, REQUIRED, "MWAIT exiting" },
-	{ PROC_MONITOR_EXITING, REQUIRED, "MONITOR exiting" },
-	{ PROC_RDPMC_EXITING, REQUIRED, "RDPMC exiting" },
-	{ PROC_CR8_LOAD_EXITING, REQUIRED, "CR8-load exiting" },
-	{ PROC_CR8_STORE_EXITING, REQUIRED, "CR8-store exiting" },
-	{ PROC_IO_BITMAPS, REQUIRED, "use I/O bitmaps" },
-	{ PROC_MSR_BITMAPS, REQUIRED, "use MSR bitmaps" },
-	{ PROC_SECONDARY, REQUIRED, "activate secondary controls" },
-	{ PROC_CR3_LOAD_EXITING, FORBIDDEN, "CR3-load exiting" },
-	{ PROC_CR3_STORE_EXITING, FORBIDDEN, "CR3-store exiting" },
+	{ PROC_TSC_OFFSETTING, REQUIRED NAME("use TSC offsetting") },
+	{ PROC_HLT_EXITING, REQUIRED NAME("HLT exiting") },
+	{ PROC_MWAIT_EXITING, REQUIRED NAME("MWAIT exiting") },
+	{ PROC_MONITOR_EXITING, REQUIRED NAME("MONITOR exiting") },
+	{ PROC_RDPMC_EXITING, REQUIRED NAME("RDPMC exiting") },
+	{ PROC_CR8_LOAD_EXITING, REQUIRED NAME("CR8-load exiting") },
+	{ PROC_CR8_STORE_EXITING, REQUIRED NAME("CR8-store exiting") },
+	{ PROC_IO_BITMAPS, REQUIRED NAME("use I/O bitmaps") },
+	{ PROC_MSR_BITMAPS, REQUIRED NAME("use MSR bitmaps") },
+	{ PROC_SECONDARY, REQUIRED NAME("activate secondary controls") },
+	{ PROC_CR3_LOAD_EXITING, FORBIDDEN NAME("CR3-load exiting") },
+	{ PROC_CR3_STORE_EXITING, FORBIDDEN NAME("CR3-store exiting") },
 };
 static const struct control proc2[] = {
-	{ PROC2_EPT, REQUIRED, "enable EPT" },
-	{ PROC2_UNRESTRICTED_GUEST, REQUIRED, "unrestricted guest" },
-	{ PROC2_WBINVD_EXITING, REQUIRED, "WBINVD exiting" },
-	{ PROC2_VPID, OPTIONAL, "enable VPID" },
-	{ PROC2_RDTSCP, OPTIONAL, "enable RDTSCP" },
-	{ PROC2_INVPCID, OPTIONAL, "enable INVPCID" },
-	{ PROC2_XSAVES, OPTIONAL, "enable XSAVES/XRSTORS" },
-	{ PROC2_USER_WAIT, OPTIONAL, "enable user wait and pause" },
+	{ PROC2_EPT, REQUIRED NAME("enable EPT") },
+	{ PROC2_UNRESTRICTED_GUEST, REQUIRED NAME("unrestricted guest") },
+	{ PROC2_WBINVD_EXITING, REQUIRED NAME("WBINVD exiting") },
+	{ PROC2_VPID, OPTIONAL NAME("enable VPID") },
+	{ PROC2_RDTSCP, OPTIONAL NAME("enable RDTSCP") },
+	{ PROC2_INVPCID, OPTIONAL NAME("enable INVPCID") },
+	{ PROC2_XSAVES, OPTIONAL NAME("enable XSAVES/XRSTORS") },
+	{ PROC2_USER_WAIT, OPTIONAL NAME("enable user wait and pause") },
 };
 static const struct control exit_controls[] = {
-	{ EXIT_SAVE_DEBUG, REQUIRED, "save debug controls" },
-	{ EXIT_HOST_64, REQUIRED, "host address-space size" },
-	{ EXIT_SAVE_PAT, REQUIRED, "save IA32_PAT" },
-	{ EXIT_LOAD_PAT, REQUIRED, "load IA32_PAT (exit)" },
-	{ EXIT_SAVE_EFER, REQUIRED, "save IA32_EFER" },
-	{ EXIT_LOAD_EFER, REQUIRED, "load IA32_EFER (exit)" },
+	{ EXIT_SAVE_DEBUG, REQUIRED NAME("save debug controls") },
+	{ EXIT_HOST_64, REQUIRED NAME("host address-space size") },
+	{ EXIT_SAVE_PAT, REQUIRED NAME("save IA32_PAT") },
+	{ EXIT_LOAD_PAT, REQUIRED NAME("load IA32_PAT (exit)") },
+	{ EXIT_SAVE_EFER, REQUIRED NAME("save IA32_EFER") },
+	{ EXIT_LOAD_EFER, REQUIRED NAME("load IA32_EFER (exit)") },
 };
 static const struct control entry_controls[] = {
-	{ ENTRY_LOAD_DEBUG, REQUIRED, "load debug controls" },
-	{ ENTRY_LOAD_PAT, REQUIRED, "load IA32_PAT (entry)" },
-	{ ENTRY_LOAD_EFER, REQUIRED, "load IA32_EFER (entry)" },
+	{ ENTRY_LOAD_DEBUG, REQUIRED NAME("load debug controls") },
+	{ ENTRY_LOAD_PAT, REQUIRED NAME("load IA32_PAT (entry)") },
+	{ ENTRY_LOAD_EFER, REQUIRED NAME("load IA32_EFER (entry)") },
 };
+
+static const char disabled[] = "MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked by bit 0: enable VT-x in the setup";
 
 static void (*tell)(const struct hvm_feature *f); /* during vmx_probe() */
 
@@ -93,10 +106,11 @@ static u32 negotiate(u32 msr, const struct control *c, unsigned count, bool *ok)
 
 	for (; count--; c++) {
 		bool can = c->want == FORBIDDEN ? !(must & c->bit) : may & c->bit;
-		char where[64];
+		char where[64], bit[16];
 
+		snprintf(bit, sizeof(bit), "bit %#x", c->bit);
 		snprintf(where, sizeof(where), "cannot be turned %s: capability MSR %#x", c->want == FORBIDDEN ? "off" : "on", msr);
-		if (found(can, c->want != OPTIONAL, c->name, where))
+		if (found(can, c->want != OPTIONAL, name_of(c, bit), where))
 			value |= c->want == FORBIDDEN ? 0 : c->bit;
 		else if (c->want != OPTIONAL)
 			*ok = false;
@@ -198,7 +212,7 @@ int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f)
 	tell = teller;
 	r.eax = (u32)rdmsr(MSR_FEATURE_CONTROL);
 	if (!found(!(r.eax & FEATURE_CONTROL_LOCK) || r.eax & FEATURE_CONTROL_VMXON, true, "leave of the firmware",
-		   "MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked by bit 0: enable VT-x in the setup"))
+		   disabled))
 		return -EPERM;
 	if (!negotiate_controls())
 		return -EPERM;
@@ -219,7 +233,7 @@ int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f)
 	choose_mitigation();
 	vmxon_page = host_pages_alloc(pages, -1);
 	if (!vmxon_page) {
-		host_log("margay: no memory left for VT-x's per-CPU state");
+		host_no_memory("VT-x");
 		return -EPERM;
 	}
 	return 0;
@@ -232,15 +246,12 @@ int vmx_cpu_on(void)
 
 	if (!vmxon_page[cpu])
 		vmxon_page[cpu] = host_pages_alloc(1, host_cpu_info(cpu)->node);
-	if (!vmxon_page[cpu]) {
-		host_log("margay: CPU %u: no memory for the VMXON region", cpu);
-		return -ENOMEM;
-	}
+	if (!vmxon_page[cpu])
+		return host_no_memory("VT-x");
 	if (!(control & FEATURE_CONTROL_LOCK))
 		wrmsr(MSR_FEATURE_CONTROL, control | FEATURE_CONTROL_LOCK | FEATURE_CONTROL_VMXON);
 	else if (!(control & FEATURE_CONTROL_VMXON)) {
-		host_log("margay: CPU %u: VT-x is disabled by firmware: MSR IA32_FEATURE_CONTROL (0x3a) bit 2 is 0 and locked",
-			 cpu);
+		host_log("margay: CPU %u: %s", cpu, disabled);
 		return -EPERM;
 	}
 	write_cr0(read_cr0() | vmx_controls.cr0_fixed0);

@@ -8,7 +8,7 @@ bits 64
 default rel
 section .text
 
-%define GPR(n) rdi + (n) * 8 ; struct guest_regs begins with gpr[16] in encoding order
+%define GPR(n) rdi + 24 + (n) * 8 ; gpr[16] of struct guest_regs, in encoding order
 %define VMCS_HOST_RSP 0x6c14
 
 ; int vmx_enter(struct guest_regs *regs, bool launched, const u32 *kick)
