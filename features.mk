@@ -14,7 +14,7 @@ files-PCI             := kernel/pci.c kernel/pcicap.c kernel/pci_function.c kern
 files-PCI_INFO        := kernel/pciinfo.c kernel/pci_place.c
 files-PASSTHROUGH     := kernel/msi.c kernel/pci_reset.c kernel/host_pci.c kernel/host_passthrough.c \
 	kernel/intx.c kernel/pci_route.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c \
-	vmm/acpi_pci.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_% vmm/hypercall.c vmm/dma_windows.c
+	vmm/acpi_pci.c vmm/config_pci.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_% vmm/hypercall.c vmm/dma_windows.c
 files-PARALLEL_ZERO   := kernel/zero.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c

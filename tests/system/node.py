@@ -112,7 +112,8 @@ class Run:
 
     def __init__(self, node, outcome):
         self.outcome = outcome
-        self.text = node.text.replace("\r", "")
+        # Firmware and GRUB clear the screen in front of the first line, whoever says it.
+        self.text = re.sub(r"\x1b\[[0-9;]*[HJ]", "", node.text.replace("\r", ""))
         self.exited = node.process.returncode is not None and node.process.returncode >= 0
         self.facts = dict(re.findall(r"^margay-test: ([a-z0-9-]+): (.*)$", self.text, re.MULTILINE))
         self.dmesg = re.findall(r"^margay-dmesg: (.*)$", self.text, re.MULTILINE)
