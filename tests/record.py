@@ -80,7 +80,10 @@ def document(rows, tests, machine):
 
 
 class Recorder:
-    """Collects what each test came to; the worst of its set-up, call and tear-down counts."""
+    """
+    Collects what each test came to; the worst of its set-up, call and tear-down counts. One that was interrupted came to
+    nothing, however well its set-up went: it has no tear-down.
+    """
 
     WORST = ("passed", "skipped", "failed")
 
@@ -89,6 +92,7 @@ class Recorder:
         self.commit = first_line("git", "describe", "--always", "--dirty", "--abbrev=12")
         self.result = {}
         self.seconds = {}
+        self.over = set()
 
     def pytest_runtest_logreport(self, report):
         if "full" not in report.keywords:
@@ -97,6 +101,9 @@ class Recorder:
         self.seconds[test] = self.seconds.get(test, 0) + report.duration
         before = self.result.get(test, "passed")
         self.result[test] = max(before, report.outcome, key=self.WORST.index)
+        # A worker of a parallel run that dies tears nothing down: its test has failed.
+        if report.when == "teardown" or report.outcome == "failed":
+            self.over.add(test)
 
     def machine(self):
         return [
@@ -107,7 +114,7 @@ class Recorder:
 
     def pytest_sessionfinish(self):
         today = datetime.datetime.now(datetime.timezone.utc).strftime("%Y-%m-%d")
-        new = {test: Row(self.result[test], self.seconds[test], today, self.commit) for test in self.result}
+        new = {test: Row(self.result[test], self.seconds[test], today, self.commit) for test in self.over}
         tests = existing()
         # Two runs may end at once.
         with open(self.path, "a+", encoding="utf-8") as f:

@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The document of the full tier: a test whose set-up failed has failed, and what a part of a run keeps, replaces and drops."""
+"""The document of the full tier: a test whose set-up failed has failed, one that was interrupted was not run, and what a
+part of a run keeps, replaces and drops.
+"""
 
 import types
 
@@ -16,11 +18,13 @@ def test_record(tmp_path, monkeypatch):
                                               tests | {"b.py::gone"}, [])))
     recorder = record.Recorder(path)
     recorder.commit = "0123abcd"
-    for test, outcome, keywords in (
-            ("a.py::good@group", "passed", {"full"}), ("a.py::good@group", "passed", {"full"}),
-            ("a.py::bad", "failed", {"full"}), ("a.py::bad", "passed", {"full"}), ("b.py::left[x|y]", "skipped", {"full"}),
-            ("b.py::fast", "failed", {})):
-        recorder.pytest_runtest_logreport(types.SimpleNamespace(nodeid=test, outcome=outcome, duration=1.5, keywords=keywords))
+    for test, when, outcome, keywords in (
+            ("a.py::good@group", "call", "passed", {"full"}), ("a.py::good@group", "teardown", "passed", {"full"}),
+            ("a.py::bad", "setup", "failed", {"full"}), ("a.py::bad", "teardown", "passed", {"full"}),
+            ("b.py::left[x|y]", "setup", "skipped", {"full"}), ("b.py::left[x|y]", "teardown", "passed", {"full"}),
+            ("b.py::never", "setup", "passed", {"full"}), ("b.py::fast", "teardown", "failed", {})):
+        recorder.pytest_runtest_logreport(
+            types.SimpleNamespace(nodeid=test, when=when, outcome=outcome, duration=1.5, keywords=keywords))
     recorder.pytest_sessionfinish()
     text = path.read_text()
     assert "- Results: 1 passed, 1 skipped, 2 failed, 1 never run\n" in text
