@@ -109,7 +109,7 @@ void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *c
 	}
 	for (unsigned i = 0; i < count; i++) {
 		for (u64 at = 0; at < e[i].size; at += PAGE_SIZE_2M) {
-			memset(phys_to_virt(e[i].base.v + at), 0, PAGE_SIZE_2M);
+			memset(phys_to_virt(e[i].base.v + at), 0, MIN(PAGE_SIZE_2M, e[i].size - at));
 			cpu_interrupt_window();
 		}
 	}

@@ -65,7 +65,7 @@ int pci_reset(const struct pci_function *f)
 	u32 header[16];
 
 	pci_quiet(f);
-	/* A guest's, which firmware has left off. */
+	/* A guest may have switched it on; whoever has the function next does so for itself. */
 	pci_change16(f, REG_ROM, ROM_ENABLE, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(header); i++)
 		header[i] = pci_read(f->address, (u16)(i * 4), 4);
