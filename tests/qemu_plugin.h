@@ -2,15 +2,18 @@
 /*
  * What our plugins for QEMU's TCG share: the part of its plugin interface
  * (docs/devel/tcg-plugins) that all of them use, declared here as Debian has no
- * package with its header, and the plugin's arguments.
+ * package with its header, the plugin's arguments, and counters in a file.
  */
 #ifndef TESTS_QEMU_PLUGIN_H
 #define TESTS_QEMU_PLUGIN_H
 
+#include <fcntl.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
 
 #define EXPORT __attribute__((visibility("default")))
 
@@ -39,6 +42,21 @@ static inline int plugin_arguments(int argc, char **argv, int (*take)(const char
 		}
 	}
 	return 0;
+}
+
+/* Counters that others can read at any time: a new file of zeros, mapped. NULL and a line where that fails. */
+static inline void *plugin_counters(const char *path, size_t size)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
+	void *counters = MAP_FAILED;
+
+	if (fd >= 0 && ftruncate(fd, (off_t)size) == 0)
+		counters = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+	if (counters == MAP_FAILED)
+		perror(path);
+	if (fd >= 0)
+		close(fd);
+	return counters == MAP_FAILED ? NULL : counters;
 }
 
 #endif

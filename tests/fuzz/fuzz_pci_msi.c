@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c */
+/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /* FUZZ: -max_len=512 vmm/dev/pci_msi.c */
 /*
  * Fuzzes MSI and MSI-X of an assigned function. The input's head makes a device: 32 or 64 bits, masks, how many messages
@@ -46,18 +46,6 @@ static void msi(struct vm *v, u64 address, u32 data)
 }
 
 static const struct intc_ops intc = { .msi = msi, .msi_vcpu = msi_vcpu };
-
-static u32 io_read(void *ctx, u16 offset, unsigned size)
-{
-	(void)ctx;
-	return host_pci_read(0, offset, size);
-}
-
-static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
-{
-	(void)ctx;
-	host_pci_write(0, offset, size, value);
-}
 
 static bool is_ours(u32 address, u32 data, unsigned count, const struct pci_vector *v)
 {
@@ -142,7 +130,6 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
 	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
-	const struct pci_config_io io = { io_read, io_write, NULL };
 	struct fuzz_in in = { data, size };
 	unsigned capable = fuzz_u8(&in) % 6, form = fuzz_u8(&in) & 3, entries = 1 + fuzz_u8(&in) % MOST;
 
@@ -162,7 +149,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	host_pci_write(0, MSIX + 8, 4, TABLE + 0x1000);
 	dev.vm = &vm;
 	dev.host = &function;
-	CHECK(!pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)) && !pci_msi_create(&dev));
+	CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)) && !pci_msi_create(&dev));
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
 	dev.bar[0].regs = (volatile u8 *)table;
@@ -184,7 +171,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 				break;
 			host_pci_write(0, MSI + 2, 2, host_pci_read(0, MSI + 2, 2) & ~0x71u);
 			host_pci_write(0, MSIX + 2, 2, host_pci_read(0, MSIX + 2, 2) & 0x7ff);
-			CHECK(!pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)));
+			CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)));
 			pci_msi_reset(&dev);
 			clear();
 		}

@@ -9,14 +9,11 @@
  *
  * FILE is a struct counters, mapped, so that it can be read at any time.
  */
-#include <fcntl.h>
 #include <inttypes.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <unistd.h>
 
 #include "../qemu_plugin.h"
 
@@ -92,23 +89,12 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 	}
 }
 
-static int open_counters(const char *path)
-{
-	int fd = open(path, O_RDWR | O_CREAT | O_TRUNC, 0644);
-
-	if (fd < 0 || ftruncate(fd, sizeof(*counters))) {
-		perror(path);
-		return -1;
-	}
-	counters = mmap(NULL, sizeof(*counters), PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
-	close(fd);
-	return counters == MAP_FAILED ? -1 : 0;
-}
-
 static int argument(const char *name, const char *value)
 {
-	if (!strcmp(name, "out"))
-		return open_counters(value);
+	if (!strcmp(name, "out")) {
+		counters = plugin_counters(value, sizeof(*counters));
+		return counters ? 0 : -1;
+	}
 	if (!strcmp(name, "code"))
 		return sscanf(value, "%" SCNx64 "-%" SCNx64, &code_lo, &code_hi) == 2 ? 0 : -1;
 	if (!strcmp(name, "ram") && nr_ram < RANGES &&

@@ -410,118 +410,6 @@ void fake_host_advance(u64 tsc)
 	fake_host.tsc = tsc;
 }
 
-/* ---- PCI ---- */
-
-bool host_pci_function(unsigned i, struct host_pci_function *out)
-{
-	if (i >= fake_host.nr_pci)
-		return false;
-	*out = fake_host.pci[i];
-	out->index = i;
-	return true;
-}
-
-u32 host_pci_read(unsigned i, u16 offset, unsigned size)
-{
-	u32 value = 0;
-
-	memcpy(&value, &fake_host.pci_config[i][offset], size);
-	return value;
-}
-
-void host_pci_write(unsigned i, u16 offset, unsigned size, u32 value)
-{
-	memcpy(&fake_host.pci_config[i][offset], &value, size);
-}
-
-unsigned host_pci_caps(unsigned i, struct host_pci_cap *cap, unsigned max)
-{
-	memcpy(cap, fake_host.pci_cap[i], MIN(max, fake_host.nr_pci_caps[i]) * sizeof(*cap));
-	return fake_host.nr_pci_caps[i];
-}
-
-int host_pci_reset(unsigned i)
-{
-	fake_host.pci_reset[i]++;
-	return 0;
-}
-
-int host_pci_take_back(unsigned i)
-{
-	fake_host.pci_taken_back[i]++;
-	return 0;
-}
-
-bool host_pci_ecam(u64 *base, u8 *last_bus)
-{
-	*base = 0xb0000000;
-	*last_bus = 0xff;
-	return true;
-}
-
-volatile void *host_mmio_map(hpa_t pa, u64 size)
-{
-	(void)pa;
-	return size <= FAKE_REGISTERS ? fake_host.registers : NULL;
-}
-
-int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
-{
-	for (unsigned v = 0; v + count <= FAKE_VECTORS; v += count) {
-		unsigned n = 0;
-
-		while (n < count && !fake_host.vector[v + n].fn)
-			n++;
-		if (n < count)
-			continue;
-		for (n = 0; n < count; n++) {
-			fake_host.vector[v + n].fn = fn;
-			fake_host.vector[v + n].arg = arg;
-			fake_host.vector[v + n].cpu = cpu;
-			fake_host.vector[v + n].n = n;
-		}
-		*out = (struct host_msi){ (u16)cpu, (u8)v, (u8)count, 0xfee00000 | cpu << 12, v };
-		return 0;
-	}
-	return -ENOSPC;
-}
-
-void host_msi_free(struct host_msi *msi)
-{
-	for (unsigned n = 0; n < msi->count; n++)
-		fake_host.vector[msi->first + n].fn = NULL;
-	msi->count = 0;
-}
-
-int host_intx_route(unsigned i, struct host_intx *out)
-{
-	*out = fake_host.pci_route[i].at;
-	return fake_host.pci_route[i].err;
-}
-
-int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
-{
-	(void)cpu;
-	if (line->gsi >= FAKE_LINES)
-		return -ENODEV;
-	if (fake_host.intx[line->gsi].fn || fake_host.intx[line->gsi].others)
-		return -EBUSY;
-	fake_host.intx[line->gsi].fn = fn;
-	fake_host.intx[line->gsi].arg = arg;
-	return 0;
-}
-
-void host_intx_open(u32 gsi)
-{
-	fake_host.intx[gsi].open = true;
-}
-
-void host_intx_release(u32 gsi)
-{
-	fake_host.intx[gsi].fn = NULL;
-	fake_host.intx[gsi].open = false;
-}
-
 /* ---- console and end ---- */
 
 int host_no_memory(const char *who)
@@ -612,19 +500,6 @@ u64 host_own_bytes(u64 *used)
 {
 	*used = 0;
 	return 0;
-}
-
-bool host_pci_info(unsigned i, struct pci_info *out)
-{
-	const struct host_pci_function *f = &fake_host.pci[i];
-
-	if (i >= fake_host.nr_pci)
-		return false;
-	*out = (struct pci_info){
-		.segment = f->segment, .bus = f->bus, .devfn = f->devfn, .vendor = f->vendor, .device = f->device,
-		.class_code = f->class_code, .msix = 1, .problem = fake_host.pci_problem[i],
-	};
-	return true;
 }
 
 unsigned host_check_wanted(bool *stay)

@@ -97,4 +97,7 @@ void fake_host_type(const char *text);
 /* The line has taken `room` bytes: calls tx_room() when a short write waits for it. */
 void fake_host_drain(size_t room);
 
+/* The configuration space of function 0. */
+extern const struct pci_config_io fake_pci_io;
+
 #endif

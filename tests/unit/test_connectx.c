@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pcicap.c kernel/pciinfo.c vmm/pci_fitness.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_bars.c vmm/dev/pci_msi.c tests/unit/fake_host.c */
+/* UNIT: kernel/pcicap.c kernel/pciinfo.c vmm/pci_fitness.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_bars.c vmm/dev/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
  * An InfiniBand card as its public dumps show it, PF and VF: the capability walker, the judgement, the table of rules and the
  * MSI-X logic on its registers. The card itself nobody of us has.
@@ -107,18 +107,6 @@ static void write32(void *ctx, u16 offset, u32 value)
 	host_pci_write(0, offset, 4, (read32(ctx, offset) & ~w) | (value & w));
 }
 
-static u32 io_read(void *ctx, u16 offset, unsigned size)
-{
-	(void)ctx;
-	return host_pci_read(0, offset, size);
-}
-
-static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
-{
-	(void)ctx;
-	host_pci_write(0, offset, size, value);
-}
-
 static const struct pcicap_reader reader = { read32, NULL, true };
 static struct pci_info info;
 static struct pcicap cap[16];
@@ -127,7 +115,6 @@ static unsigned nr_caps;
 /* Reads it as the host does at boot, and gives it to a VM. */
 static void assign(const struct config_dword *words, unsigned count)
 {
-	const struct pci_config_io io = { io_read, io_write, NULL };
 	struct pci_config_cap caps[16];
 	struct pci_config_bar bars[PCI_CONFIG_BARS];
 	struct host_pci_function *f = &pci.function[0];
@@ -156,7 +143,7 @@ static void assign(const struct config_dword *words, unsigned count)
 	pci.nr_functions = 1;
 	dev.vm = &vm;
 	dev.host = f;
-	assert_int_equal(pci_config_init(&dev.config, &io, bars, true, false, caps, nr_caps), 0);
+	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, true, false, caps, nr_caps), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	assert_int_equal(pci_bars_create(&dev), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(before); i++)

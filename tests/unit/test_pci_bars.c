@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pci_bars.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c */
+/* UNIT: vmm/dev/pci_bars.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
  * A hostile guest moves BARs of two functions onto each other, RAM and its
  * platform, at random; each change of the second-level tables is checked

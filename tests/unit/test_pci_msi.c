@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/lapic_ipi.c tests/unit/fake_host.c */
+/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/lapic_ipi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /* MSI and MSI-X of an assigned function: what its device is given, and what arrives in the guest. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -61,23 +61,10 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector)
 
 static const struct intc_ops intc = { .msi = lapic_msi, .msi_vcpu = lapic_msi_vcpu };
 
-static u32 io_read(void *ctx, u16 offset, unsigned size)
-{
-	(void)ctx;
-	return host_pci_read(0, offset, size);
-}
-
-static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
-{
-	(void)ctx;
-	host_pci_write(0, offset, size, value);
-}
-
 static int setup(void **state)
 {
 	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
 	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
-	const struct pci_config_io io = { io_read, io_write, NULL };
 
 	(void)state;
 	fake_host_reset();
@@ -102,7 +89,7 @@ static int setup(void **state)
 	host_pci_write(0, 0x34, 1, MSI);
 	dev.vm = &vm;
 	dev.host = &function;
-	assert_int_equal(pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
@@ -116,7 +103,6 @@ static void again(u32 msi, unsigned entries)
 {
 	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
 	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x10000, 0 } };
-	const struct pci_config_io io = { io_read, io_write, NULL };
 
 	pci_msi_destroy(&dev);
 	memset(&dev, 0, sizeof(dev));
@@ -126,7 +112,7 @@ static void again(u32 msi, unsigned entries)
 	host_pci_write(0, MSI, 4, msi);
 	host_pci_write(0, MSIX, 4, (entries - 1) << 16 | 0x11);
 	host_pci_write(0, MSIX + 8, 4, TABLE + 0x8000);
-	assert_int_equal(pci_config_init(&dev.config, &io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
+	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x9000 };
