@@ -7,24 +7,15 @@
  */
 #include <cpuid.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 #include "../marker.h"
+#include "work.h"
 
 #define SECOND 1000000000ull
 
 static int there[2], back[2];
-
-static void check(int good, const char *what)
-{
-	if (!good) {
-		perror(what);
-		exit(1);
-	}
-}
 
 static unsigned long long now(void)
 {
@@ -43,19 +34,6 @@ static void compute(void)
 {
 	for (volatile int i = 0; i < 100000;)
 		i = i + 1;
-}
-
-static void fork_exec(void)
-{
-	int status;
-	pid_t pid = fork();
-
-	check(pid >= 0, "fork");
-	if (pid == 0) {
-		execl("/proc/self/exe", "loads", "nothing", NULL);
-		_exit(1);
-	}
-	check(waitpid(pid, &status, 0) == pid && status == 0, "child");
 }
 
 /* The other side of the pipe. */
@@ -95,7 +73,7 @@ static const struct {
 	const char *name;
 	void (*prepare)(void), (*run)(void);
 } load[] = {
-	{ "idle", NULL, idle },           { "compute", NULL, compute }, { "fork", NULL, fork_exec },
+	{ "idle", NULL, idle },           { "compute", NULL, compute }, { "fork", NULL, run_child },
 	{ "switch", echo, context_switch }, { "timer", NULL, timer },     { "console", NULL, console },
 };
 
@@ -103,7 +81,7 @@ int main(int argc, char **argv)
 {
 	unsigned a, b, c, d;
 
-	if (argc > 1 && !strcmp(argv[1], "nothing")) /* what the fork load executes */
+	if (is_child(argc, argv))
 		return 0;
 	if (argc > 1 && !strcmp(argv[1], "cpuid")) {
 		MARKER(1);

@@ -11,30 +11,14 @@
 #include <sys/wait.h>
 #include <unistd.h>
 #include "../marker.h"
+#include "work.h"
 
 #define MIB (1ul << 20)
 
-static void check(int good, const char *what)
-{
-	if (!good) {
-		perror(what);
-		exit(1);
-	}
-}
-
 static void fork_exec(void)
 {
-	for (int i = 0; i < 100; i++) {
-		int status;
-		pid_t pid = fork();
-
-		check(pid >= 0, "fork");
-		if (pid == 0) {
-			execl("/proc/self/exe", "loops", "nothing", NULL);
-			_exit(1);
-		}
-		check(waitpid(pid, &status, 0) == pid && status == 0, "child");
-	}
+	for (int i = 0; i < 100; i++)
+		run_child();
 }
 
 static void context_switch(void)
@@ -114,7 +98,7 @@ static const struct {
 
 int main(int argc, char **argv)
 {
-	if (argc > 1 && !strcmp(argv[1], "nothing")) /* what the fork loop executes */
+	if (is_child(argc, argv))
 		return 0;
 	for (unsigned i = 0; argc > 1 && i < sizeof(loop) / sizeof(loop[0]); i++) {
 		if (strcmp(loop[i].name, argv[1]))
