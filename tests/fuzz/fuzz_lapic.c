@@ -15,6 +15,7 @@
 #include "vmm/vdev.h"
 
 #define STEPS 48
+#define LIVED_US 800
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
@@ -179,6 +180,19 @@ static void eoi(struct vcpu *vcpu)
 	CHECK(!memcmp(before.isr, vcpu->lapic->isr, sizeof(before.isr)));
 }
 
+/* Time passes: period by period for a while; longer, and the CPUs come late. */
+static void pass(u64 ticks)
+{
+	u64 lived = MIN(ticks, 1 + fake_host.tsc_khz * LIVED_US / 1000);
+
+	fake_host_advance(fake_host.tsc + lived);
+	fake_host.tsc += ticks - lived;
+	for (unsigned i = 0; i < vm.nr_vcpus; i++) {
+		fake_host.this_cpu = i;
+		fake_host_window();
+	}
+}
+
 static void step(struct fuzz_in *in)
 {
 	static const u8 size[4] = { 4, 4, 1, 8 };
@@ -215,7 +229,7 @@ static void step(struct fuzz_in *in)
 		vm.intc->msi(&vm, how & 1 ? 0xfee00000 | (u64)(fuzz_u32(in) & 0xfffff) : fuzz_number(in), fuzz_u32(in));
 		break;
 	case 9:
-		fake_host_advance(fake_host.tsc + (fuzz_number(in) >> 8) % BIT(44));
+		pass(fuzz_number(in) % BIT(44));
 		break;
 	case 10:
 		take(vcpu, write);
