@@ -27,6 +27,9 @@ EXIT_LOOPS = 1000
 IPI_LOOPS = 200
 IPI_TIMEOUT = 400
 DMA_READS, DMA_LOOPS = 8000, 10000
+DMA_MODES = {"native": ("native",), "margay": ("identity", "window"), "kvm": ()}  # KVM's guest would need an IOMMU
+DEVICES = ("read from nvme", "write to nvme", "TCP from igb to e1000e", "TCP from e1000e to igb")  # devices.sh
+DEVICES_MEGABYTES = 64
 # What hpcc measured of itself; under -icount a second is 10^9 instructions.
 HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "MPIRandomAccess_GUPs", "MPIFFT_Gflops")
 HPCC_RUNS = ((1, 1500), (2, 500))  # processes, HPL's N, from which hpcc takes the other sizes: hpcc.sh
@@ -227,27 +230,56 @@ def part_ipi(system):
     yield dict(part="ipi", test="both", system=system, metric="exits", value=round(all_of_it["vmruns"] / IPI_LOOPS, 1))
 
 
+def nvme(size):
+    """A disk without a file: the build host's would take its time, in which the guest's timers run."""
+    return {"00:06.0": ["-drive", "if=none,id=data,driver=null-co,read-zeroes=on,size=%d" % size,
+                        "-device", "nvme,drive=data,serial=bench,addr=6"]}
+
+
+def network():
+    """Two cards with no other peers: what would be outside of the machine takes the build host's time, too."""
+    return {"00:%02x.0" % at: ["-netdev", "hubport,id=port%d,hubid=0" % at, "-device", "%s,netdev=port%d,addr=%d" % (card, at, at)]
+            for card, at in (("e1000e", 7), ("igb", 8))}
+
+
+def with_devices(system, mode, name, words, initrd, devices, **options):
+    """Linux with PCI functions, {address: QEMU's arguments}: natively, or passed through with `dma =` that mode."""
+    counts, text = systems.measure(system, "%s-%s" % (name, mode), systems.GUEST + "/vmlinuz", initrd, LINUX + words,
+                                   devices=sum(devices.values(), []),
+                                   vm_lines="pci = %s\ndma = %s\n" % (", ".join(devices), mode), **options)
+    if "margay-test: dma: " + mode not in text:
+        raise systems.BenchError("%s, %s: the guest does not say that its mode is %s" % (name, system, mode))
+    return counts, text
+
+
+def part_devices(system):
+    """What a disk and network cards of the guest's own cost it, with its exits and interrupts."""
+    for mode in DMA_MODES[system]:
+        counts, text = with_devices(system, mode, "devices", "devices margay.megabytes=%d" % DEVICES_MEGABYTES,
+                                    systems.devices_initrd(), {**nvme(DEVICES_MEGABYTES << 20), **network()},
+                                    interrupts=interrupt_entries())
+        for row in whole_run("devices", system, counts, text):
+            yield dict(row, test="whole run, " + mode)
+        for load, counted in zip(DEVICES, counts.pairs(), strict=True):
+            for test in ["%s, %s" % (load, name) for name in (DMA_MODES["margay"] if mode == "native" else (mode,))]:
+                yield from rows("devices", test, system, counted)
+                yield dict(part="devices", test=test, system=system, metric="interrupts", value=counted["interrupts"])
+
+
 def part_dma(system):
     """
     A page mapped for an NVMe disk and unmapped, and direct reads of 4 KiB: natively, in a VM mapped at the host's
     addresses, and in one with DMA windows. What DMA costs a request is what its mapping takes more than natively: the
     whole request also has the interrupt, whose path through the guest's idle loop is another in each run.
     """
-    # A disk without a file: the build host's would take its time, in which the guest's timers run.
-    devices = ["-drive", "if=none,id=data,driver=null-co,read-zeroes=on,size=%d" % (DMA_READS * 4096),
-               "-device", "nvme,drive=data,serial=bench,addr=6"]
-    for mode in {"native": ("native",), "margay": ("window", "identity"), "kvm": ()}[system]:
-        counts, text = systems.measure(
-            system, "dma-" + mode, systems.GUEST + "/vmlinuz", systems.dma_initrd(),
-            LINUX + "dma margay.reads=%d margay.loops=%d" % (DMA_READS, DMA_LOOPS),
-            devices=devices, vm_lines="pci = 00:06.0\ndma = %s\n" % mode)
-        if "margay-test: dma: " + mode not in text:
-            raise systems.BenchError("dma, %s: the guest does not say that its mode is %s" % (system, mode))
+    for mode in DMA_MODES[system]:
+        counts, _ = with_devices(system, mode, "dma", "dma margay.reads=%d margay.loops=%d" % (DMA_READS, DMA_LOOPS),
+                                 systems.dma_initrd(), nvme(DMA_READS * 4096))
         for (what, times), found in zip((("a page mapped and unmapped", DMA_LOOPS), ("nvme, a read of 4 KiB", DMA_READS)),
                                         counts.pairs(), strict=True):
             for metric, value in (("instructions", found["total"] - found["image"]), ("exits", found["vmruns"]),
                                   ("in-hypervisor", found["image"])):
-                for name in ("window", "identity") if mode == "native" else (mode,):
+                for name in DMA_MODES["margay"] if mode == "native" else (mode,):
                     yield dict(part="dma", test="%s, %s" % (what, name), system=system, metric=metric,
                                value=round(value / times, 2))
 
@@ -315,7 +347,7 @@ def part_walk(system):
 
 PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "ipi": part_ipi, "rates": part_rates, "noise": part_noise,
          "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory, "walk": part_walk,
-         "dma": part_dma}
+         "dma": part_dma, "devices": part_devices}
 
 
 def provenance():

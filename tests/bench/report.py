@@ -29,6 +29,10 @@ GOALS = [
     ("boot", "kernel to userspace", "instructions", "native", 1.05),
     ("workloads", "compute", "instructions", "native", 1.01),
     ("workloads", "memory", "instructions", "native", 1.01),
+    ("devices", "read from nvme, identity", "instructions", "native", 1.05),
+    ("devices", "write to nvme, identity", "instructions", "native", 1.05),
+    ("devices", "TCP from igb to e1000e, identity", "instructions", "native", 1.05),
+    ("devices", "TCP from e1000e to igb, identity", "instructions", "native", 1.05),
     ("hpcc", "all, 1 processes, N=1500", "instructions", "native", 1.01),
 ]
 

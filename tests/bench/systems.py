@@ -116,6 +116,13 @@ def dma_initrd():
     return target
 
 
+def devices_initrd():
+    """The initrd with drivers, and the programs of the bench."""
+    target = os.path.join(BUILD, "initrd-devices")
+    join(target, GUEST + "/initrd-drivers", BUILD + "/programs.cpio")
+    return target
+
+
 def hpcc_initrd():
     """The initrd of the other parts, and Debian's hpcc with its MPI."""
     target = os.path.join(BUILD, "initrd-hpcc")
