@@ -140,6 +140,7 @@ int monitor_vm_start(unsigned i)
 		err = -EBUSY;
 	else
 		s->state = STARTED;
+	s->stopped = s->stopped && err;
 	spin_unlock(&monitor_lock);
 	if (err)
 		return err;
@@ -157,13 +158,18 @@ int monitor_vm_start(unsigned i)
 int monitor_vm_stop(unsigned i, bool again)
 {
 	struct vm *vm = monitor_vm_hold(i);
+	struct slot *s = &monitor_slots[i];
+	bool starts;
 
 	if (vm) {
-		monitor_slots[i].again = again;
+		s->again = again;
 		vm_end(vm, VM_END_STOPPED);
 	}
+	/* One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended by itself. */
+	starts = !again && s->state == STARTED && (!vm || vm->end != VM_END_STOPPED);
+	s->stopped = s->stopped || starts;
 	monitor_vm_release();
-	return vm ? 0 : -ENODEV;
+	return vm || starts ? 0 : -ENODEV;
 }
 
 void monitor_node_end(bool reboot)

@@ -27,7 +27,7 @@ struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 bool monitor_booted;
-static unsigned nr_running; /* under monitor_lock, too */
+static unsigned nr_running, nr_ending; /* under monitor_lock, too; those that end the node or say that it is idle */
 static bool has_operator;
 
 /* A boot says only what keeps it from running VMs. */
@@ -186,9 +186,24 @@ void monitor_put_running(void)
 
 	spin_lock(&monitor_lock);
 	last = --nr_running == 0;
+	nr_ending += last;
 	spin_unlock(&monitor_lock);
-	if (last)
-		node_end();
+	if (!last)
+		return;
+	node_end();
+	spin_lock(&monitor_lock);
+	nr_ending--;
+	spin_unlock(&monitor_lock);
+}
+
+bool monitor_idle(void)
+{
+	bool idle;
+
+	spin_lock(&monitor_lock);
+	idle = !nr_running && !nr_ending;
+	spin_unlock(&monitor_lock);
+	return idle;
 }
 
 void monitor_get_running(void)
@@ -209,6 +224,8 @@ static void set_vm(struct slot *s, struct vm *vm)
 {
 	spin_lock(&monitor_lock);
 	s->vm = vm;
+	if (vm && s->stopped)
+		vm_end(vm, VM_END_STOPPED);
 	spin_unlock(&monitor_lock);
 }
 
@@ -279,7 +296,7 @@ static void reap(struct host_work *work)
 	}
 	start_ready();
 	monitor_put_running();
-	/* Only now, so that the operator cannot power off a node that is about to say that it is idle. */
+	/* Only now: who sees it over may power the node off, which says that it is idle before. */
 	if (!again)
 		set_state(s, OVER);
 }

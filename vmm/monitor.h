@@ -71,10 +71,16 @@ void monitor_vm_release(void);
 int monitor_vm_start(unsigned i);
 
 /*
- * Ends a VM that runs, whatever its guest does; `again`: and starts it once
- * more. 0, or -ENODEV when it does not run. Any CPU.
+ * Ends a VM that runs, whatever its guest does, or that is about to run;
+ * `again`: only one that runs, and starts it once more. 0, or -ENODEV. Any CPU.
  */
 int monitor_vm_stop(unsigned i, bool again);
+
+/*
+ * No VM runs, starts or ends, and the node has said so: from now on it is the
+ * operator who ends it. Any CPU, not with monitor_vm_hold().
+ */
+bool monitor_idle(void);
 
 /* Ends the node, or restarts it, at once. */
 void monitor_node_end(bool reboot) __attribute__((noreturn));

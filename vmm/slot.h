@@ -21,6 +21,7 @@ struct slot {
 	u32 last_status;          /* of VM_END_EXIT */
 	unsigned starts;
 	bool again;               /* its end is followed by a start, whatever on_end says */
+	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
 	struct host_work reaper, starter;
 };
 

@@ -157,24 +157,11 @@ static void command_log(const struct command_args *args)
 	host_log_last(args->has_number ? args->number : LOG_LINES, say_log);
 }
 
-static bool any_runs(void)
-{
-	struct monitor_vm info;
-
-	for (unsigned i = 0; i < monitor_vm_count(); i++) {
-		monitor_vm_info(i, &info);
-		if (info.state >= MONITOR_VM_CHANGING)
-			return true;
-	}
-	return false;
-}
-
 static void end_idle_node(bool reboot)
 {
-	if (any_runs())
-		console_say("VMs run: stop them first, or: %s now", reboot ? "reboot" : "poweroff");
-	else
+	if (monitor_idle())
 		monitor_node_end(reboot);
+	console_say("VMs run: stop them first, or: %s now", reboot ? "reboot" : "poweroff");
 }
 
 static void command_poweroff(const struct command_args *args)
