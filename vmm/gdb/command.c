@@ -171,7 +171,7 @@ static void write_memory(struct call *c, bool binary)
 	u64 address, n;
 
 	if (!range(c, &address, &n) || !skip(c, ":") || n > sizeof(bytes) ||
-	    (binary ? (u64)(c->end - c->p) < n : !hex_bytes(c, bytes, (unsigned)n))) {
+	    (binary ? (u64)(c->end - c->p) != n : !hex_bytes(c, bytes, (unsigned)n))) {
 		say_result(c, -EINVAL);
 		return;
 	}
