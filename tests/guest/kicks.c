@@ -9,19 +9,21 @@
  * only when CPU 1 has shown that it arrived. CPU 1 executes CPUID all the time,
  * so that kicks meet it at every point of an exit; or spins with interrupts
  * off, where nothing but the kick ever ends guest mode. A lost kick is a guest
- * that never comes to its end. test_tiny.py's full tier flushes each loop a million times; with relax=1 both loops have
- * a PAUSE, at which QEMU with one thread for all CPUs goes on to the next one.
+ * that never comes to its end. test_tiny.py's full tier does it a million times to each loop: on QEMU by flushes; with
+ * relax=1 both loops have a PAUSE, at which QEMU with one thread for all CPUs goes on to the next one. On Bochs by NMIs,
+ * with x2apic=1: a tenth of the time of a flush.
  */
 #include "apic.h"
 #include "tiny.h"
 
 #define VECTOR 0x41
+#define MSR_X2APIC_ICR 0x830
 #define WINDOW_PORT 0xf8
 #define PLACE 0xd0000u /* page number */
 
 static volatile u64 interrupts, nmis;
 static volatile bool stop, ready;
-static bool relax;
+static bool relax, x2apic;
 
 static void on_interrupt(struct trap_frame *f)
 {
@@ -39,6 +41,8 @@ static void on_nmi(struct trap_frame *f)
 static void cpuid_loop(void *arg)
 {
 	(void)arg;
+	if (x2apic)
+		x2apic_enable();
 	irq_on();
 	ready = true;
 	while (!stop) {
@@ -60,12 +64,20 @@ static void spin(void *arg)
 			cpu_relax();
 }
 
+static void ipi(u32 icr)
+{
+	if (x2apic)
+		wrmsr(MSR_X2APIC_ICR, 1ull << 32 | icr); /* apic_ipi() asks for the mode, which is an exit, too */
+	else
+		apic_ipi(1, icr);
+}
+
 static void send(volatile u64 *count, u32 icr, u64 n, const char *what)
 {
 	u64 before = *count;
 
 	for (u64 i = 1; i <= n; i++) {
-		apic_ipi(1, icr | ICR_ASSERT);
+		ipi(icr | ICR_ASSERT);
 		while (*count < before + i)
 			cpu_relax();
 	}
@@ -96,19 +108,21 @@ static void end(void)
 
 void test_main(void)
 {
-	u64 n = option_number("kicks", 1000), flushes = option_number("flushes", 1000);
+	u64 n = option_number("kicks", 1000), flushes = option_number("flushes", 1000), several = option_number("nmis", n);
 
 	relax = option_number("relax", 0);
+	x2apic = option_number("x2apic", 0);
 	check(smp_start() == 2, "two CPUs");
+	check(!x2apic || x2apic_enable(), "x2APIC");
 	trap_handlers[VECTOR] = on_interrupt;
 	trap_handlers[VEC_NMI] = on_nmi;
 	start(cpuid_loop);
 	send(&interrupts, ICR_FIXED | VECTOR, n, "interrupts to a CPUID loop");
-	send(&nmis, ICR_NMI, n, "NMIs to a CPUID loop");
+	send(&nmis, ICR_NMI, several, "NMIs to a CPUID loop");
 	flush(flushes, "of a CPUID loop");
 	end();
 	start(spin);
-	send(&nmis, ICR_NMI, n, "NMIs to a loop with interrupts off");
+	send(&nmis, ICR_NMI, several, "NMIs to a loop with interrupts off");
 	flush(flushes, "of a loop with interrupts off");
 	end();
 }
