@@ -48,5 +48,8 @@ void test_main(void)
 	apic_write(APIC_TPR, 0xf0);
 	apic_ipi(0, ICR_SELF | ICR_ASSERT | 0x71);
 	check(apic_read(APIC_IRR + 0x30) & BIT(0x11), "an interrupt waits");
+	apic_write(APIC_TIMER_DIVIDE, 0xb);
+	apic_write(APIC_LVT_TIMER, 0x72);
+	apic_write(APIC_TIMER_INIT, LEAK_TIMER);
 	outb(0x3ff, 0xa5);
 }

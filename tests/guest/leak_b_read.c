@@ -2,12 +2,14 @@
 /*
  * EXPECT: exit=0
  *
- * Runs on the CPU that leak_a_fill.c has left, and finds every register at its
- * power-on value.
+ * Runs on the CPU that leak_a_fill.c has left, finds every register at its
+ * power-on value, and gets no interrupt of its timer.
  */
 #include "apic.h"
 #include "leak.h"
 #include "tiny.h"
+
+#define LVT_MASKED 0x10000u
 
 static u8 fx[512] __attribute__((aligned(16)));
 static u8 ymm[32] __attribute__((aligned(32)));
@@ -56,6 +58,27 @@ static void vectors(void)
 	}
 }
 
+static void pending(void)
+{
+	for (unsigned reg = APIC_ISR; reg < APIC_ESR; reg += 0x10)
+		check(apic_read(reg) == 0, "APIC register %#x: %#x", reg, apic_read(reg));
+}
+
+/* Waits, with a timer that interrupts nobody, until the one of before would have expired. */
+static void timer(void)
+{
+	check(apic_read(APIC_LVT_TIMER) == LVT_MASKED && apic_read(APIC_TIMER_DIVIDE) == 0 && apic_read(APIC_TIMER_INIT) == 0,
+	      "timer %#x, divider %#x, count %#x", apic_read(APIC_LVT_TIMER), apic_read(APIC_TIMER_DIVIDE),
+	      apic_read(APIC_TIMER_INIT));
+	apic_enable();
+	apic_write(APIC_TIMER_DIVIDE, 0xb);
+	apic_write(APIC_TIMER_INIT, LEAK_TIMER);
+	while (apic_read(APIC_TIMER_NOW))
+		cpu_relax();
+	pending();
+	apic_write(APIC_SVR, 0xff);
+}
+
 void test_main(void)
 {
 	u64 cr2 = read_cr2(), v;
@@ -81,7 +104,7 @@ void test_main(void)
 	}
 	check(apic_read(APIC_TPR) == 0 && apic_read(APIC_SVR) == 0xff, "TPR %#x, SVR %#x", apic_read(APIC_TPR),
 	      apic_read(APIC_SVR));
-	for (unsigned reg = APIC_ISR; reg < APIC_ESR; reg += 0x10)
-		check(apic_read(reg) == 0, "APIC register %#x: %#x", reg, apic_read(reg));
+	pending();
+	timer();
 	check(inb(0x3ff) == 0, "the UART's scratch register: %#x", inb(0x3ff));
 }

@@ -6,6 +6,7 @@
 #include "cpu.h"
 
 #define LEAK_VALUE 0x00005a5aa5a55a5aull /* canonical */
+#define LEAK_TIMER 100000u /* of the APIC timer's input clock of 1 MHz: runs on when leak_a_fill.c has ended */
 #define CR4_OSFXSR BIT(9)
 #define CR4_OSXSAVE BIT(18)
 #define CR4_PKE BIT(22)
