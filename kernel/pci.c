@@ -276,6 +276,8 @@ bool pci_info(unsigned i, struct pci_info *out)
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		add_place(i, out);
+	out->group_bus = pci_group(f).bus;
+	out->group_devfn = pci_group(f).devfn;
 	memcpy(out->bar, f->bar, sizeof(out->bar));
 	pciinfo_read(&reader, out);
 	if (!out->problem)

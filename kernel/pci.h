@@ -51,6 +51,13 @@ bool pci_info(unsigned i, struct pci_info *out);
 /* What is wrong with where its BARs lie, in words; NULL: nothing. */
 const char *pci_misplaced(const struct pci_function *f);
 
+/*
+ * Names the group of functions that an IOMMU cannot keep apart, by the one nearest the root: what one of them sends may reach
+ * another without passing the IOMMU, where neither a multi-function device nor a bridge on the way has ACS (PCI Express Base
+ * 5.0, 6.12).
+ */
+struct pci_address pci_group(const struct pci_function *f);
+
 /* Does an ECAM of the MCFG reach any function? */
 bool pci_has_ecam(void);
 

@@ -43,6 +43,13 @@ u16 pci_find_cap(const struct pci_function *f, u16 id)
 	return pcicap_find(&reader, id, false);
 }
 
+u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
+{
+	const struct pcicap_reader reader = reader_of(f);
+
+	return pcicap_find(&reader, id, true);
+}
+
 void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 {
 	u32 old = pci_read(f->address, offset, 2), new = (old & ~(u32)clear) | set;

@@ -42,6 +42,9 @@ unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsi
 /* Offset of a standard capability; 0: it has none. */
 u16 pci_find_cap(const struct pci_function *f, u16 id);
 
+/* The same of an extended one. */
+u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
+
 /* Clears and sets bits of a 16-bit register, which is written only if that changes it. */
 void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
 

@@ -3,6 +3,7 @@
 #include "kernel/pci.h"
 #include "kernel/cmdline.h"
 #include "kernel/pci_function.h"
+#include "kernel/pci_route.h"
 
 /* I/O APICs, HPET, TPM, IOMMUs, local APICs and MSI: no PCI function's, by the habit of all chipsets. */
 #define PLATFORM_START 0xfec00000u
@@ -89,6 +90,9 @@ const char *pci_misplaced(const struct pci_function *f)
 			return "one of its BARs lies over registers of the platform";
 		if (overlaps(f, i))
 			return "one of its BARs overlaps another";
+		/* Firmware that has read a ROM may leave any address there. */
+		if (IS_ENABLED(CONFIG_PASSTHROUGH) && i != PCI_INFO_ROM && !pci_in_window(f, b->io, b->base, b->size))
+			return "one of its BARs lies in no window of its root bus";
 	}
 	return NULL;
 }

@@ -64,6 +64,15 @@ int pci_node(const struct pci_function *f)
 	return numa_node_of_proximity(root->proximity);
 }
 
+bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size)
+{
+	const struct pci_function *bridge[MAX_BRIDGES];
+	unsigned count;
+	const struct aml_pci_root *root = climb(f, bridge, &count);
+
+	return !root || aml_pci_reaches(root, io, base, base + size - 1);
+}
+
 /* The name of the bus behind bridge[from], with which `count` of them hang from the root; from == count: the root's own. */
 static bool name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count, unsigned from,
 		    struct aml_name *out)
@@ -105,6 +114,18 @@ static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 	return -ENOENT;
 }
 
+static void describe(const struct aml_pci_root *root)
+{
+	static const char *const type[] = { "memory", "ports", "buses" };
+
+	printk_debug("pci: root %04x:%02x: node %d%s", root->segment, root->bus,
+		     root->has_proximity ? numa_node_of_proximity(root->proximity) : -1,
+		     root->nr_windows ? "" : ", windows unknown");
+	for (unsigned i = 0; i < root->nr_windows; i++)
+		printk_debug("pci: root %04x:%02x: %s %#llx-%#llx", root->segment, root->bus, type[root->window[i].type],
+			     (unsigned long long)root->window[i].first, (unsigned long long)root->window[i].last);
+}
+
 void pci_route_init(void)
 {
 	const struct acpi_sdt *t = acpi_table("DSDT", 0);
@@ -118,6 +139,8 @@ void pci_route_init(void)
 	nr_roots = aml_pci_roots(&tables, roots, MAX_ROOTS, &beyond);
 	if (beyond)
 		printk_error("pci: %u root buses beyond %u are not looked at", beyond, MAX_ROOTS);
+	for (unsigned i = 0; i < nr_roots; i++)
+		describe(&roots[i]);
 	for (unsigned i = 0; (f = pci_get(i)); i++)
 		routes[i].err = find_route(f, &routes[i].at);
 }

@@ -263,7 +263,8 @@ static const struct key keys[] = {
 	{ "memory_map", PASSTHROUGH(config_set_memory_map) }, { "remote_memory", NUMA(config_set_remote_memory) },
 	{ "topology", FLAT(config_set_topology) }, { "allow_smt_sharing", SHARING(config_set_smt_sharing) },
 	{ "clock", PAUSE(set_clock) }, { "on_end", set_on_end }, { "pci", PASSTHROUGH(config_set_pci) },
-	{ "pci_irq", PASSTHROUGH(config_set_pci_irq) }, { "dma", PASSTHROUGH(config_set_dma) },
+	{ "pci_irq", PASSTHROUGH(config_set_pci_irq) }, { "pci_node", PASSTHROUGH(config_set_pci_node) },
+	{ "dma", PASSTHROUGH(config_set_dma) },
 	{ "module", MODULES(set_module) }, { "debug_exit", DEBUG_EXIT(set_debug_exit) },
 	{ "after", SHARING(set_after) },
 };

@@ -45,11 +45,14 @@ struct vm_config_pci {
 	u16 vendor, device;
 };
 
-/* `pci_irq`: which input of the I/O APICs the interrupt pin of a function leads to. */
-struct vm_config_pci_irq {
-	u16 segment;
-	u8 bus, devfn;
-	u32 gsi;
+/* What firmware does not say of functions: a number for each. */
+struct vm_config_pci_facts {
+	unsigned count;
+	struct vm_config_pci_fact {
+		u16 segment;
+		u8 bus, devfn;
+		u32 value;
+	} of[VM_PCI_MAX];
 };
 
 /* A boot module that the guest kernel gets beside itself. */
@@ -86,8 +89,8 @@ struct vm_config {
 	struct vm_config_module module[VM_MODULES_MAX];
 	unsigned nr_pci;
 	struct vm_config_pci pci[VM_PCI_MAX];
-	unsigned nr_pci_irqs;
-	struct vm_config_pci_irq pci_irq[VM_PCI_MAX];
+	struct vm_config_pci_facts pci_irq;  /* which input of the I/O APICs its interrupt pin leads to */
+	struct vm_config_pci_facts pci_node; /* the host's node of its bus; one for all of a bus */
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */

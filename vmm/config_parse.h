@@ -46,6 +46,7 @@ int config_set_smt_sharing(struct parser *p, struct span v);
 /* config_pci.c */
 int config_set_pci(struct parser *p, struct span v);
 int config_set_pci_irq(struct parser *p, struct span v);
+int config_set_pci_node(struct parser *p, struct span v);
 int config_set_dma(struct parser *p, struct span v);
 /* After all keys: do dma, memory_map and pci go together? Sets what follows from the others. 0, or -EINVAL with the error. */
 int config_resolve_dma(struct parser *p);

@@ -96,30 +96,53 @@ int config_set_pci(struct parser *p, struct span v)
 }
 
 /* `00:03.0 11` */
-static int add_irq(struct parser *p, struct span v)
+static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts *facts, const char *key, const char *what, u32 max)
 {
-	struct vm_config *c = p->config;
 	struct vm_config_pci at;
 	struct span address = v, number;
-	u64 gsi;
+	u64 value;
 
 	for (address.n = 0; address.n < v.n && v.p[address.n] != ' '; address.n++)
 		;
 	number = config_trim((struct span){ v.p + address.n, v.n - address.n });
-	if (c->nr_pci_irqs == VM_PCI_MAX)
-		return config_fail(p, "pci_irq: expected at most %u parts", VM_PCI_MAX);
-	if (!parse_address(address, &at) || !config_number(&number, &gsi) || number.n || gsi > 0xffff)
-		return config_wrong(p, "pci_irq", "a function and its global system interrupt, like 00:03.0 11", v);
-	for (unsigned i = 0; i < c->nr_pci_irqs; i++)
-		if (c->pci_irq[i].segment == at.segment && c->pci_irq[i].bus == at.bus && c->pci_irq[i].devfn == at.devfn)
-			return config_wrong(p, "pci_irq", "each function once", address);
-	c->pci_irq[c->nr_pci_irqs++] = (struct vm_config_pci_irq){ at.segment, at.bus, at.devfn, (u32)gsi };
+	if (facts->count == VM_PCI_MAX)
+		return config_fail(p, "%s: expected at most %u parts", key, VM_PCI_MAX);
+	if (!parse_address(address, &at) || !config_number(&number, &value) || number.n || value > max)
+		return config_wrong(p, key, what, v);
+	for (unsigned i = 0; i < facts->count; i++)
+		if (facts->of[i].segment == at.segment && facts->of[i].bus == at.bus && facts->of[i].devfn == at.devfn)
+			return config_wrong(p, key, "each function once", address);
+	facts->of[facts->count++] = (struct vm_config_pci_fact){ at.segment, at.bus, at.devfn, (u32)value };
 	return 0;
+}
+
+static int add_irq(struct parser *p, struct span v)
+{
+	return add_fact(p, v, &p->config->pci_irq, "pci_irq", "a function and its global system interrupt, like 00:03.0 11",
+			0xffff);
 }
 
 int config_set_pci_irq(struct parser *p, struct span v)
 {
 	return config_list(p, "pci_irq", "another function behind the comma", v, add_irq);
+}
+
+/* A node is a bus', for in the guest each is a root bus. */
+static int add_node(struct parser *p, struct span v)
+{
+	struct vm_config_pci_facts *facts = &p->config->pci_node;
+	int err = add_fact(p, v, facts, "pci_node", "a function and its NUMA node, like 80:00.0 1", VM_NODE_NUMBER_MAX);
+	const struct vm_config_pci_fact *new = &facts->of[facts->count - 1];
+
+	for (unsigned i = 0; !err && i < facts->count; i++)
+		if (facts->of[i].segment == new->segment && facts->of[i].bus == new->bus && facts->of[i].value != new->value)
+			return config_wrong(p, "pci_node", "one node for all functions of a bus", v);
+	return err;
+}
+
+int config_set_pci_node(struct parser *p, struct span v)
+{
+	return config_list(p, "pci_node", "another function behind the comma", v, add_node);
 }
 
 int config_set_dma(struct parser *p, struct span v)

@@ -46,7 +46,7 @@ static void report_function(report_say say, unsigned i, const struct pci_info *f
 	say("    capabilities: %s", text);
 	if (f->has_node || host_node_count() == 1)
 		snprintf(node, sizeof(node), "%u", f->node);
-	say("    NUMA node %s; %s%s%s", node,
+	say("    NUMA node %s; group %02x:%02x.%u; %s%s%s", node, f->group_bus, f->group_devfn >> 3, f->group_devfn & 7u,
 	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", why[0] ? ": " : "", why);
 	if (vm_pci_owner(i, owner))
 		say("    given to %s", owner);

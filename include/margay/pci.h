@@ -42,6 +42,7 @@ struct pci_info {
 	u32 class_code;  /* class << 16 | subclass << 8 | programming interface */
 	u8 header_type;  /* 0 function, 1 bridge, 2 CardBus */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
+	u8 group_bus, group_devfn; /* the function that names its group: what an IOMMU cannot keep apart (ACS) */
 	u8 pin;          /* 1-4: INTA-INTD; 0: none */
 	bool has_line, has_node; /* known; only in images with PASSTHROUGH */
 	u32 line;        /* the I/O APICs' input (global system interrupt) that the pin leads to */

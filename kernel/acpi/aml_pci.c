@@ -14,11 +14,8 @@
 #define PNP0A03 0x030ad041u
 #define PNP0A08 0x080ad041u
 
-/* Resource descriptors (6.4.2.1, 6.4.3.6). */
-enum {
-	LARGE = 0x80, SMALL_TYPE = 0x78, SMALL_LENGTH = 7, SMALL_IRQ = 0x20, SMALL_END = 0x78, LARGE_INTERRUPT = 0x89,
-	IRQ_LOW = BIT(3), INTERRUPT_LOW = BIT(2),
-};
+/* Of the descriptors of interrupts (6.4.2.1, 6.4.3.6). */
+enum { IRQ_LOW = BIT(3), INTERRUPT_LOW = BIT(2) };
 
 /* ---- what a name stands for ------------------------------------------------------------- */
 
@@ -174,6 +171,36 @@ static bool add_root(void *ctx, const struct aml_name *path, u16 op, struct aml_
 	return true;
 }
 
+static void read_windows(const struct aml_tables *t, struct aml_pci_root *root)
+{
+	struct aml_span value, bytes;
+	struct aml_resource r;
+	unsigned n = 0;
+	int err;
+
+	if (constant(t, &root->path, SEG("_CRS"), &value) || !aml_take_buffer(&value, &bytes))
+		return;
+	while (!(err = aml_next_resource(&bytes, &r)) && n < AML_PCI_WINDOWS)
+		n += aml_window(&r, &root->window[n]);
+	root->nr_windows = err == -ENOENT ? n : 0;
+}
+
+bool aml_pci_reaches(const struct aml_pci_root *root, bool io, u64 first, u64 last)
+{
+	bool known = false;
+
+	for (unsigned i = 0; i < root->nr_windows; i++) {
+		const struct aml_window *w = &root->window[i];
+
+		if (w->type != (io ? AML_WINDOW_IO : AML_WINDOW_MEMORY))
+			continue;
+		if (w->first <= first && last <= w->last)
+			return true;
+		known = true;
+	}
+	return !known;
+}
+
 /* Both are 0 where nothing is said. */
 static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
 {
@@ -187,6 +214,7 @@ static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
 		return false;
 	root->segment = (u16)segment;
 	root->bus = (u8)bus;
+	read_windows(t, root);
 	/* A parent's holds for its children. */
 	for (struct aml_name at = root->path; at.n; at.n--) {
 		err = integer(t, &at, SEG("_PXM"), &proximity);
@@ -261,33 +289,25 @@ static void add_irq(struct irqs *out, u32 gsi, bool low)
 /* The interrupts of a resource template. False: it is broken, or has more than a link device may have. */
 static bool read_irqs(struct aml_span s, struct irqs *out)
 {
+	struct aml_resource r;
 	struct aml_span bytes;
+	int err;
 
 	out->count = 0;
 	if (!aml_take_buffer(&s, &bytes))
 		return false;
-	while (bytes.left) {
-		const u8 *p = bytes.p;
-		size_t head = *p & LARGE ? 3 : 1, length;
+	while (!(err = aml_next_resource(&bytes, &r))) {
+		const u8 *p = r.body.p;
 
-		if (bytes.left < head)
-			return false;
-		length = *p & LARGE ? (size_t)p[1] | (size_t)p[2] << 8 : *p & SMALL_LENGTH;
-		if (length > bytes.left - head)
-			return false;
-		if (!(*p & LARGE) && (*p & SMALL_TYPE) == SMALL_END)
-			break;
-		if (!(*p & LARGE) && (*p & SMALL_TYPE) == SMALL_IRQ && length >= 2)
+		if (r.tag == AML_RESOURCE_IRQ && r.body.left >= 2)
 			for (unsigned i = 0; i < 16; i++)
-				if ((p[1] | p[2] << 8) >> i & 1)
-					add_irq(out, i, length > 2 && p[3] & IRQ_LOW);
-		if (*p == LARGE_INTERRUPT && length >= 2)
-			for (unsigned i = 0; i < p[4] && 2 + 4 * i + 4 <= length; i++)
-				add_irq(out, AML_SEG(p[5 + 4 * i], p[6 + 4 * i], p[7 + 4 * i], p[8 + 4 * i]), p[3] & INTERRUPT_LOW);
-		bytes.p += head + length;
-		bytes.left -= head + length;
+				if ((p[0] | p[1] << 8) >> i & 1)
+					add_irq(out, i, r.body.left > 2 && p[2] & IRQ_LOW);
+		if (r.tag == AML_RESOURCE_INTERRUPT && r.body.left >= 2)
+			for (unsigned i = 0; i < p[1] && 2 + 4 * i + 4 <= r.body.left; i++)
+				add_irq(out, AML_SEG(p[2 + 4 * i], p[3 + 4 * i], p[4 + 4 * i], p[5 + 4 * i]), p[0] & INTERRUPT_LOW);
 	}
-	return out->count <= MAX_IRQS;
+	return err == -ENOENT && out->count <= MAX_IRQS;
 }
 
 static int follow_link(const struct aml_tables *t, const struct aml_name *bus, const struct aml_name *link, u8 interrupt_line,

@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: PCI root bridges in static AML: segment, first bus, proximity
- * domain, and where line interrupts go (ACPI 6.4, 6.5.5, 6.5.6, 6.2.14, 6.2.13;
- * PCI Firmware 3.2, 4.1.3). A value may be a constant, or what a method returns
+ * domain, windows, and where line interrupts go (ACPI 6.4, 6.5.5, 6.5.6, 6.2.14,
+ * 6.2.2, 6.2.13; PCI Firmware 3.2, 4.1.3). A value may be a constant, or what a method returns
  * that does nothing but choose one by whether the APIC is in use.
  */
 #ifndef KERNEL_ACPI_AML_PCI_H
 #define KERNEL_ACPI_AML_PCI_H
 
-#include "kernel/acpi/aml.h"
+#include "kernel/acpi/aml_resource.h"
+
+#define AML_PCI_WINDOWS 16
 
 struct aml_pci_root {
 	struct aml_name path;
@@ -16,10 +18,15 @@ struct aml_pci_root {
 	u8 bus;
 	bool has_proximity;
 	u32 proximity;
+	unsigned nr_windows; /* 0: unknown: its _CRS is no constant, broken, or has none, or too many */
+	struct aml_window window[AML_PCI_WINDOWS];
 };
 
 /* Fills out[] with roots whose segment and bus are known, of the first `max`; returns how many. *beyond: roots behind these. */
 unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max, unsigned *beyond);
+
+/* Does one window of the root have these memory addresses, or ports? True, too, where it has no such windows that are known. */
+bool aml_pci_reaches(const struct aml_pci_root *root, bool io, u64 first, u64 last);
 
 /* The device below `parent` for a function (_ADR); false: none is declared. */
 bool aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn, struct aml_name *child);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/s5.c */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the reader of static AML. Two bytes say which device, pin and
@@ -58,6 +58,14 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		CHECK(root[i].path.n && (root[i].has_proximity || !root[i].proximity));
 		err = aml_pci_route(&t, &root[i].path, device, pin, line, &route);
 		CHECK(err == 0 || err == -ENODEV || err == -ENOENT);
+		CHECK(root[i].nr_windows <= AML_PCI_WINDOWS);
+		for (unsigned k = 0; k < root[i].nr_windows; k++) {
+			const struct aml_window *w = &root[i].window[k];
+
+			CHECK(w->type <= AML_WINDOW_BUS && w->first <= w->last);
+			CHECK(w->type == AML_WINDOW_BUS ||
+			      aml_pci_reaches(&root[i], w->type == AML_WINDOW_IO, w->first, w->last));
+		}
 		if (!err) {
 			CHECK(!aml_pci_route(&t, &root[i].path, device, pin, line, &again));
 			CHECK(route.gsi == again.gsi && route.active_low == again.active_low);

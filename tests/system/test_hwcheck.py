@@ -108,7 +108,8 @@ def test_two_nodes_and_devices():
     assert re.search(r"BARs: BAR0 0x[0-9a-f]+ 128K, BAR1 0x[0-9a-f]+ 128K, BAR2 I/O 0x[0-9a-f]+ 32 bytes, BAR3 0x[0-9a-f]+ 16K",
                      igb)
     assert re.search(r"capabilities: PCIe endpoint, INTA \(GSI \d+\), MSI 1, MSI-X 10, FLR, PM, .*SR-IOV 8 VFs, 0 on$", igb, re.M)
-    assert re.search(r"NUMA node unknown; fit for a VM$", igb, re.M)
+    assert re.search(r"NUMA node unknown; group 01:00\.0; fit for a VM$", igb, re.M)  # its port has ACS
+    assert "; group 00:1f.0; " in report.device("8086:2930")  # one device with the ISA bridge
     nvme = report.device("1b36:0010")
     assert re.search(r"BAR0 0x[0-9a-f]+ 16K", nvme) and re.search("MSI-X 65", nvme)
     assert re.search("fit for a VM: no reset of its own", report.device("8086:293e"))

@@ -13,6 +13,7 @@ import re
 import socketserver
 import threading
 
+import lspci
 import margay_run
 import node
 import numa
@@ -82,16 +83,18 @@ def test_refused():
 
 
 def test_node_of_root():
-    """Two root buses, of a node each: the guest's nodes of their functions are the machine's."""
+    """Three root buses: the guest's nodes of their functions are the machine's, or what pci_node says of one without any; and
+    firmware's windows are known."""
     roots = ["-device", "pxb-pcie,id=far,bus=pcie.0,bus_nr=128,numa_node=1", "-device", "pcie-root-port,id=below,bus=far,slot=1",
              "-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("intx-node"),
-             "-device", "nvme,drive=data,serial=margay,bus=below", "-device", "pci-testdev,bus=pcie.0,addr=7"]
+             "-device", "nvme,drive=data,serial=margay,bus=below", "-device", "pci-testdev,bus=pcie.0,addr=7",
+             "-device", "pxb-pcie,id=near,bus=pcie.0,bus_nr=144", "-device", "pci-testdev,bus=near,addr=2"]
     with numa.Machine("2,sockets=2,cores=1", [numa.Node("0", "768M"), numa.Node("1", "768M")]) as machine:
         iso = node.margay_iso(
             "intx-node", {"vm0.conf": node.vm_text("qemu", "margay.test=pci margay.drivers=nvme margay.disk=nvme0n1",
                                                    memory="640M", memory_map="identity", cpus="2",
-                                                   pci="class:0108, 1b36:0005")},
-            {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")},
+                                                   pci="class:0108, 1b36:0005", pci_node="90:02.0 1")},
+            {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")}, cmdline="loglevel=debug",
         )
         extra = machine.arguments + roots
         with node.start("intx-node", "qemu", iso, memory=machine.memory, cpus=machine.cpus, extra=extra) as running:
@@ -99,6 +102,29 @@ def test_node_of_root():
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.has_line(r"margay-pci: 0000:[0-9a-f]+:00\.0 0x1b36 0x0010 driver=nvme node=1"), done.lines("^margay-pci: ")
     assert done.has_line(r"margay-pci: 0000:00:07\.0 0x1b36 0x0005 driver= node=-1"), done.lines("^margay-pci: ")
+    assert done.has_line(r"margay-pci: 0000:90:02\.0 0x1b36 0x0005 driver= node=1"), done.lines("^margay-pci: ")
+    for root, home, buses in (("00", -1, "0-0x7f"), ("80", 1, "0x80-0x8[0-9a-f]"), ("90", -1, "0x90-0x90")):
+        for what in ("node %d$" % home, "buses %s$" % buses, "memory 0x", "ports 0x" if root == "00" else ""):
+            assert done.lines("^margay: pci: root 0000:%s: %s" % (root, what)), done.lines("pci: root")
+
+
+@pytest.mark.full
+def test_lspci():
+    """The devices that Bochs has, by QEMU's models of them, since natively Bochs boots no kernel in time: as they are without
+    Margay, but for what lspci.py says."""
+    extra = ["-netdev", "user,id=net0,restrict=on", *CARD, "-device", "qemu-xhci,addr=9"]
+    words = "margay.test=pci-data margay.drivers=e1000,xhci_pci"
+    iso = node.image("native-lspci", "--linux", node.guest_file("vmlinuz"), "--initrd", node.guest_file("initrd-drivers"),
+                     "--cmdline", "console=ttyS0 panic=-1 " + words)
+    with node.start("native-lspci", "qemu", iso, extra=extra, native=True) as running:
+        bare = node.finish(running)
+    done = node.run_guest("lspci", "qemu", words, initrd="initrd-drivers", extra=extra,
+                          vm={"pci": "8086:100e, class:0c03", "memory_map": "identity"})
+    assert bare.outcome.status == done.outcome.status == margay_run.OK, done.outcome.text
+    for function in ("00:06.0", "00:09.0"):
+        assert "Kernel driver in use: " in lspci.block(done.text, "margay-lspci", function)
+        differences = lspci.compare(bare.text, done.text, function)
+        assert not differences, "\n".join([function] + differences)
 
 
 class Server(socketserver.ThreadingTCPServer):

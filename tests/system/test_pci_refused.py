@@ -17,6 +17,8 @@ def test_refused():
         "system": {"pci": "class:0805"},
         "twice": {"pci": "00:06.0, 1b36:0010"},
         "route": {"pci": "00:06.0", "pci_irq": "00:06.0 10, 00:07.0 11"},
+        "place": {"pci": "00:06.0", "pci_node": "00:07.0 0"},
+        "nowhere": {"pci": "00:06.0", "pci_node": "00:06.0 1"},
     }
     files = {vm + ".conf": node.vm_text("qemu", "", **dict({"name": vm, "memory_map": "identity", "memory": "64M"}, **keys))
              for vm, keys in vms.items()}
@@ -35,6 +37,8 @@ def test_refused():
         "system": "pci: 00:09.0 cannot be passed through: a system device stays the node's",
         "twice": "pci: 00:06.0 is twice's already: named twice",
         "route": "pci: pci_irq is for 00:07.0, which is not passed through",
+        "place": "pci: pci_node is for 00:07.0, which is not passed through",
+        "nowhere": "pci: pci_node: the machine has no node 1",
     }.items():
         assert re.search(r"%s\.conf:\d+: %s\n" % (vm, re.escape(reason)), text), vm
     assert "vms=%d failed=%d" % (len(vms), len(vms)) in text

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c vmm/aml.c */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/aml.c */
 /*
  * PCI roots and the routing of line interrupts in AML, in the forms in which
  * firmware writes them: as data, by link devices, and by a method that looks
@@ -127,6 +127,92 @@ static void test_roots(void **state)
 	/* Wherever the table ends, what is read is within it. */
 	for (size_t n = 0; n < out[0].len; n++)
 		assert_true(read_cut(n) <= 2);
+}
+
+static unsigned read_crs(const u8 *bytes, size_t n)
+{
+	struct aml *a = &out[0];
+
+	aml_init(a, text[0], ROOM);
+	begin_root(a, "PCI0", "PNP0A08");
+	/* Name (_CRS, Buffer (n) { ... }): a PkgLength of two bytes, which counts itself, and a WordConst. */
+	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, (u8)(0x40 | ((n + 5) & 0xf)), (u8)((n + 5) >> 4), 0x0b, (u8)n, (u8)(n >> 8));
+	raw(a, bytes, n);
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	return root[0].nr_windows;
+}
+
+#define CRS(...) read_crs((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
+/* Address space descriptors (ACPI 6.4, 6.4.3.5): type, minimum, maximum, translation, length, their numbers lowest byte first. */
+#define W(v) (u8)(v), (u8)((v) >> 8)
+#define D(v) W(v), W((v) >> 16)
+#define Q(v) D(v), D((u64)(v) >> 32)
+#define WORD_SPACE(type, min, max, trans, len) 0x88, 0x0d, 0, type, 0x0c, 0, W(0), W(min), W(max), W(trans), W(len)
+#define DWORD_SPACE(type, min, max, trans, len) 0x87, 0x17, 0, type, 0x0c, 0, D(0), D(min), D(max), D(trans), D(len)
+#define QWORD_SPACE(type, min, max, trans, len) 0x8a, 0x2b, 0, type, 0x0c, 0, Q(0), Q(min), Q(max), Q(trans), Q(len)
+#define EXTENDED_SPACE(type, min, max, trans, len) \
+	0x8b, 0x35, 0, type, 0x0c, 0, 1, 0, Q(0), Q(min), Q(max), Q(trans), Q(len), Q(0)
+#define END 0x79, 0x00
+#define PORTS_CF8 0x47, 0x01, 0xf8, 0x0c, 0xf8, 0x0c, 1, 8 /* what the bridge itself has: no window */
+
+static void test_windows(void **state)
+{
+	(void)state;
+	assert_int_equal(CRS(WORD_SPACE(2, 0, 0x7f, 0, 0x80), PORTS_CF8, WORD_SPACE(1, 0, 0xcf7, 0, 0xcf8),
+			     DWORD_SPACE(1, 0xd00, 0xffff, 0, 0xf300), DWORD_SPACE(0, 0xc0000000u, 0xfebfffffu, 0, 0x3ec00000),
+			     QWORD_SPACE(0, 0x800000000, 0xfffffffff, 0, 0x800000000), END), 5);
+	assert_int_equal(root[0].window[0].type, AML_WINDOW_BUS);
+	assert_int_equal(root[0].window[0].last, 0x7f);
+	assert_true(aml_pci_reaches(&root[0], false, 0xc0000000, 0xc0000fff));
+	assert_true(aml_pci_reaches(&root[0], false, 0xfebff000, 0xfebfffff));
+	assert_false(aml_pci_reaches(&root[0], false, 0xfebff000, 0xfec00000));
+	assert_false(aml_pci_reaches(&root[0], false, 0xbffff000, 0xc0000fff));
+	assert_false(aml_pci_reaches(&root[0], false, 0xd00, 0xd0f));
+	assert_true(aml_pci_reaches(&root[0], false, 0x800000000, 0xfffffffff));
+	assert_false(aml_pci_reaches(&root[0], false, 0xfffffff000, 0x10000000fff));
+	assert_true(aml_pci_reaches(&root[0], true, 0xd00, 0xd0f));
+	assert_false(aml_pci_reaches(&root[0], true, 0xcf0, 0xcff));
+	/* An address on the bus that the CPU has elsewhere. */
+	assert_int_equal(CRS(QWORD_SPACE(0, 0x80000000u, 0x8fffffffu, 0x1000000000, 0x10000000), END), 1);
+	assert_true(aml_pci_reaches(&root[0], false, 0x1080000000, 0x1080000fff));
+	assert_false(aml_pci_reaches(&root[0], false, 0x80000000, 0x80000fff));
+	assert_int_equal(CRS(EXTENDED_SPACE(0, 0x4000000000, 0x7fffffffff, 0, 0x4000000000), END), 1);
+	assert_false(aml_pci_reaches(&root[0], false, 0x3ffffff000, 0x4000000fff));
+	/* Of ports this root says nothing. */
+	assert_true(aml_pci_reaches(&root[0], true, 0xd00, 0xd0f));
+}
+
+/* Anything may be reached where it is not known what can. */
+static void test_unknown_windows(void **state)
+{
+	u8 many[17 * 16];
+
+	(void)state;
+	assert_int_equal(CRS(END), 0);
+	/* Without addresses, upside down, of a vendor's type; the last one is right. */
+	assert_int_equal(CRS(DWORD_SPACE(0, 0, 0, 0, 0), DWORD_SPACE(0, 0x2000, 0x1fff, 0, 1),
+			     DWORD_SPACE(192, 0, 0xfff, 0, 0x1000), DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), END), 1);
+	/* Cut off: nothing of it counts. */
+	assert_int_equal(CRS(DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), 0x87, 0x17, 0, 0, 0x0c), 0);
+	assert_int_equal(CRS(DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), 0x87, 0x17), 0);
+	/* Shorter than its own kind. */
+	assert_int_equal(CRS(0x87, 0x05, 0, 0, 0x0c, 0, 0, 0, END), 0);
+	/* One more than there is room for. */
+	for (unsigned i = 0; i < 17; i++)
+		memcpy(many + 16 * i, (const u8[]){ WORD_SPACE(1, 0x1000, 0x1fff, 0, 0x1000) }, 16);
+	assert_int_equal(read_crs(many, 16 * 16), 16);
+	assert_false(aml_pci_reaches(&root[0], true, 0x5000, 0x5fff));
+	assert_int_equal(read_crs(many, 17 * 16), 0);
+	assert_true(aml_pci_reaches(&root[0], true, 0x5000, 0x5fff));
+	/* By a method that makes it up. */
+	aml_init(&out[0], text[0], ROOM);
+	begin_root(&out[0], "PCI0", "PNP0A08");
+	RAW(&out[0], 0x14, 0x0f, '_', 'C', 'R', 'S', 0x00, 0x70, 0x0a, 0x01, 0x60, 0xa4, 'R', 'E', 'S', '_');
+	end_root(&out[0]);
+	assert_int_equal(read_all(), 1);
+	assert_int_equal(root[0].nr_windows, 0);
+	assert_true(aml_pci_reaches(&root[0], false, 0, ~0ull));
 }
 
 /* A bus number that code finds out is not guessed; a domain that it returns plainly is one. */
@@ -377,6 +463,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_roots, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_methods, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_windows, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_unknown_windows, setup, teardown),
 		cmocka_unit_test_setup_teardown(too_many_roots, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_plain_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bridge, setup, teardown),

@@ -400,13 +400,13 @@ static void pci_irqs(void **state)
 {
 	(void)state;
 	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_irq = 01:1f.7 11, 0001:00:02.0   65535\n"), 0);
-	assert_int_equal(config.nr_pci_irqs, 2);
-	assert_int_equal(config.pci_irq[0].bus, 1);
-	assert_int_equal(config.pci_irq[0].devfn, 0xff);
-	assert_int_equal(config.pci_irq[0].gsi, 11);
-	assert_int_equal(config.pci_irq[1].segment, 1);
-	assert_int_equal(config.pci_irq[1].devfn, 0x10);
-	assert_int_equal(config.pci_irq[1].gsi, 65535);
+	assert_int_equal(config.pci_irq.count, 2);
+	assert_int_equal(config.pci_irq.of[0].bus, 1);
+	assert_int_equal(config.pci_irq.of[0].devfn, 0xff);
+	assert_int_equal(config.pci_irq.of[0].value, 11);
+	assert_int_equal(config.pci_irq.of[1].segment, 1);
+	assert_int_equal(config.pci_irq.of[1].devfn, 0x10);
+	assert_int_equal(config.pci_irq.of[1].value, 65535);
 #define NO_ROUTE(words) \
 	refused("pci_irq = " words "\n", "vm0.conf:1: pci_irq: expected a function and its global system interrupt, like " \
 		"00:03.0 11, found '" words "'")
@@ -418,6 +418,32 @@ static void pci_irqs(void **state)
 	NO_ROUTE("01:00.0 -1");
 	refused("pci_irq = 01:00.0 11, 0000:01:00.0 12\n",
 		"vm0.conf:1: pci_irq: expected each function once, found '0000:01:00.0'");
+}
+
+static void pci_nodes(void **state)
+{
+	(void)state;
+	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_node = 80:00.0 1, 80:01.0 1, 0001:80:00.0 0, 81:1f.7 63\n"), 0);
+	assert_int_equal(config.pci_node.count, 4);
+	assert_int_equal(config.pci_node.of[0].bus, 0x80);
+	assert_int_equal(config.pci_node.of[0].value, 1);
+	assert_int_equal(config.pci_node.of[2].segment, 1);
+	assert_int_equal(config.pci_node.of[2].value, 0);
+	assert_int_equal(config.pci_node.of[3].devfn, 0xff);
+	assert_int_equal(config.pci_node.of[3].value, 63);
+	assert_int_equal(config.pci_irq.count, 0);
+#define NO_NODE(words) \
+	refused("pci_node = " words "\n", "vm0.conf:1: pci_node: expected a function and its NUMA node, like 80:00.0 1, " \
+		"found '" words "'")
+	NO_NODE("80:00.0");
+	NO_NODE("80:00.0 64");
+	NO_NODE("80 1");
+	NO_NODE("80:00.0 node1");
+	NO_NODE("80:00.0 -1");
+	refused("pci_node = 80:00.0 1, 80:00.0 1\n", "vm0.conf:1: pci_node: expected each function once, found '80:00.0'");
+	refused("pci_node = 80:00.0 1, 80:02.0 0\n",
+		"vm0.conf:1: pci_node: expected one node for all functions of a bus, found '80:02.0 0'");
+	refused("pci_node = 80:00.0 1,\n", "vm0.conf:1: pci_node: expected another function behind the comma, found '80:00.0 1,'");
 }
 
 static void dma(void **state)
@@ -459,7 +485,8 @@ int main(void)
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
-		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs), cmocka_unit_test(dma),
+		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),
+		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

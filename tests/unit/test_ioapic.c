@@ -324,9 +324,7 @@ static void test_intx_refused(void **state)
 	fake_host.pci_route[2].err = -ENXIO;
 	fake_host.pci_route[3].at.gsi = FAKE_LINES;
 	/* What the VM file says stands, but not for a function without a pin. */
-	config.pci_irq[0] = (struct vm_config_pci_irq){ .devfn = 1 << 3, .gsi = 7 };
-	config.pci_irq[1] = (struct vm_config_pci_irq){ .devfn = 2 << 3, .gsi = 9 };
-	config.nr_pci_irqs = 2;
+	config.pci_irq = (struct vm_config_pci_facts){ 2, { { .devfn = 1 << 3, .value = 7 }, { .devfn = 2 << 3, .value = 9 } } };
 	vm->config = &config;
 	assert_int_equal(pci_intx_create(vm, 1), 0);
 	assert_int_equal(pci.line[0].gsi, 7);

@@ -10,6 +10,7 @@
 
 #include "kernel/cmdline.h"
 #include "kernel/pci_function.h"
+#include "kernel/pci_route.h"
 
 static struct pci_function functions[2];
 static struct cmdline cmdline;
@@ -30,10 +31,19 @@ const struct cmdline *cmdline_of_boot(void)
 	return &cmdline;
 }
 
+static u64 window_end; /* of the root's memory below 4 GiB */
+
+bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size)
+{
+	assert_ptr_equal(f, &functions[0]);
+	return io || base >= GIB(4) || base + size <= window_end;
+}
+
 static int setup(void **state)
 {
 	(void)state;
 	memset(functions, 0, sizeof(functions));
+	window_end = GIB(4);
 	cmdline = (struct cmdline){ .console = CMDLINE_CONSOLE_PORT, .console_address = 0xc048 };
 	functions[0].bar[2] = (struct pci_bar){ .base = 0xfeb00000, .size = MIB(1) };
 	functions[1].bar[6] = (struct pci_bar){ .base = 0xfe000000, .size = KIB(64) };
@@ -102,10 +112,28 @@ static void test_spaces(void **state)
 	assert_null(with(0, 0, false));
 }
 
+/* What is in no window of its root is nobody's on the bus; but a ROM may have been left anywhere. */
+static void test_windows(void **state)
+{
+	const char *found;
+
+	(void)state;
+	window_end = 0xfec00000;
+	assert_null(with(0xfea00000, MIB(1), false));
+	functions[0].bar[2] = (struct pci_bar){ 0 };
+	window_end = 0xfea80000;
+	found = with(0xfea00000, MIB(1), false);
+	assert_true(!IS_ENABLED(CONFIG_PASSTHROUGH) || (found && strstr(found, "no window")));
+	functions[0].bar[0] = (struct pci_bar){ 0 };
+	functions[0].bar[PCI_INFO_ROM] = (struct pci_bar){ .base = 0xfea00000, .size = MIB(1) };
+	assert_null(pci_misplaced(&functions[0]));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_places, setup), cmocka_unit_test_setup(test_spaces, setup),
+		cmocka_unit_test_setup(test_windows, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci_route.c kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c vmm/aml.c */
+/* UNIT: kernel/pci_route.c kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/aml.c */
 /* Routes are found at boot: what firmware's tables and the functions' registers are later changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +25,7 @@ static const struct pci_function function[] = {
 	{ .address = { 0, 0, 6 << 3 } }, { .address = { 0, 0, 6 << 3 | 1 } }, { .address = { 0, 0, 7 << 3 } },
 };
 static u8 pin[ARRAY_SIZE(function)] = { 1, 0, 1 };
+static const struct pci_function elsewhere = { .address = { 0, 0x80, 0 } };
 static unsigned reads;
 
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
@@ -60,6 +61,13 @@ void printk_error(const char *fmt, ...)
 	fail_msg("%s", fmt);
 }
 
+#if IS_ENABLED(CONFIG_BOOT_LOG)
+void printk_debug(const char *fmt, ...)
+{
+	(void)fmt;
+}
+#endif
+
 static void check(void)
 {
 	struct aml_pci_route at = { 0 };
@@ -69,11 +77,15 @@ static void check(void)
 	assert_true(at.active_low);
 	assert_int_equal(pci_route(1, &at), -ENXIO);
 	assert_int_equal(pci_route(2, &at), -ENOENT);
+	assert_true(pci_in_window(&function[0], false, 0xc0000000, MIB(1)));
+	assert_false(pci_in_window(&function[0], false, 0xc00ff000, 2 * PAGE_SIZE));
+	assert_true(pci_in_window(&function[0], true, 0xd000, 16)); /* of ports nothing is said */
+	assert_true(pci_in_window(&elsewhere, false, 0x1000, PAGE_SIZE));
 }
 
 static void test_at_boot(void **state)
 {
-	/* Device 6, any function; INTA; no link device; the input. */
+	/* Device 6, any function; INTA; no link device; the input; and a window of memory. */
 	static const u64 entry[] = { 0x6ffff, 0, 0, 22 };
 	unsigned at_boot;
 	struct aml a;
@@ -86,6 +98,9 @@ static void test_at_boot(void **state)
 	aml_packages_begin(&a, "_PRT", 1);
 	aml_package(&a, entry, ARRAY_SIZE(entry));
 	aml_end(&a);
+	aml_crs_begin(&a, "_CRS");
+	aml_range(&a, AML_RANGE_MEMORY, true, 0xc0000000, MIB(1));
+	aml_crs_end(&a);
 	aml_end(&a);
 	aml_end(&a);
 	assert_int_equal(aml_error(&a), 0);

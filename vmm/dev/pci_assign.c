@@ -91,28 +91,50 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	return 0;
 }
 
-static bool has(const struct vm_pci *pci, const struct vm_config_pci_irq *irq)
+/* What the VM file says of functions is about functions that it has. */
+static int check_facts(struct vm *vm, const struct vm_pci *pci, const struct vm_config_pci_facts *facts, const char *key)
 {
-	for (unsigned i = 0; i < pci->nr_functions; i++) {
-		const struct host_pci_function *f = &pci->function[i];
+	for (unsigned n = 0; n < facts->count; n++) {
+		const struct vm_config_pci_fact *fact = &facts->of[n];
+		unsigned i = 0;
 
-		if (f->segment == irq->segment && f->bus == irq->bus && f->devfn == irq->devfn)
-			return true;
+		while (i < pci->nr_functions && (pci->function[i].segment != fact->segment || pci->function[i].bus != fact->bus ||
+						 pci->function[i].devfn != fact->devfn))
+			i++;
+		if (i == pci->nr_functions)
+			return pci_refuse(vm, "%s is for %02x:%02x.%u, which is not passed through", key, fact->bus,
+					  fact->devfn >> 3, fact->devfn & 7u);
 	}
-	return false;
+	return 0;
+}
+
+/* What the VM file says comes before what firmware says. */
+static int place(struct vm *vm, struct vm_pci *pci)
+{
+	const struct vm_config_pci_facts *nodes = &vm->config->pci_node;
+
+	for (unsigned n = 0; n < nodes->count; n++) {
+		const struct vm_config_pci_fact *fact = &nodes->of[n];
+
+		if (fact->value >= host_node_count())
+			return pci_refuse(vm, "pci_node: the machine has no node %u", fact->value);
+		for (unsigned i = 0; i < pci->nr_functions; i++)
+			if (pci->function[i].segment == fact->segment && pci->function[i].bus == fact->bus)
+				pci->function[i].node = (int)fact->value;
+	}
+	return 0;
 }
 
 int pci_assign(struct vm *vm, struct vm_pci *pci)
 {
 	const struct vm_config *c = vm->config;
 	struct host_pci_function f;
+	int err;
 
 	for (unsigned n = 0; n < c->nr_pci; n++) {
 		bool found = false;
 
 		for (unsigned i = 0; host_pci_function(i, &f); i++) {
-			int err;
-
 			if (!matches(&c->pci[n], &f))
 				continue;
 			found = true;
@@ -128,11 +150,9 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 		if (!found)
 			return pci_refuse(vm, "the machine has no function %04x:%04x", c->pci[n].vendor, c->pci[n].device);
 	}
-	for (unsigned n = 0; n < c->nr_pci_irqs; n++)
-		if (!has(pci, &c->pci_irq[n]))
-			return pci_refuse(vm, "pci_irq is for %02x:%02x.%u, which is not passed through", c->pci_irq[n].bus,
-				    c->pci_irq[n].devfn >> 3, c->pci_irq[n].devfn & 7u);
-	return 0;
+	err = check_facts(vm, pci, &c->pci_irq, "pci_irq");
+	err = err ? err : check_facts(vm, pci, &c->pci_node, "pci_node");
+	return err ? err : place(vm, pci);
 }
 
 void pci_release(const struct host_pci_function *f)

@@ -69,12 +69,12 @@ static int route(const struct vm *vm, const struct host_pci_function *f, struct 
 {
 	int err = host_intx_route(f->index, at);
 
-	for (unsigned i = 0; err != -ENXIO && vm->config && i < vm->config->nr_pci_irqs; i++) {
-		const struct vm_config_pci_irq *irq = &vm->config->pci_irq[i];
+	for (unsigned i = 0; err != -ENXIO && vm->config && i < vm->config->pci_irq.count; i++) {
+		const struct vm_config_pci_fact *irq = &vm->config->pci_irq.of[i];
 
 		if (irq->segment != f->segment || irq->bus != f->bus || irq->devfn != f->devfn)
 			continue;
-		*at = (struct host_intx){ irq->gsi, true };
+		*at = (struct host_intx){ irq->value, true };
 		return 0;
 	}
 	return err;

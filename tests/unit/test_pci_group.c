@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/pci_group.c */
+/* Groups of functions that no IOMMU can keep apart, on machines as lspci -t would show them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "kernel/pci_function.h"
+
+#define AT(bus, device, fn) { 0, bus, (device) << 3 | (fn) }
+#define BRIDGE(from, bus, device, fn) { .address = AT(bus, device, fn), .header_type = 1, .secondary_bus = (from) }
+
+static struct pci_function function[] = {
+	{ .address = AT(0, 0, 0) },
+	/* Two root ports of one device, the first with ACS: two functions of a card, and a switch. */
+	BRIDGE(1, 0, 1, 0), BRIDGE(2, 0, 1, 1),
+	/* On bus 0 alone, and a device of three functions. */
+	{ .address = AT(0, 2, 0) }, { .address = AT(0, 31, 0) }, { .address = AT(0, 31, 2) }, { .address = AT(0, 31, 3) },
+	{ .address = AT(1, 0, 0) }, { .address = AT(1, 0, 1) },
+	/* The switch: upstream port, two downstream ports, a card behind each. */
+	BRIDGE(3, 2, 0, 0), BRIDGE(4, 3, 0, 0), BRIDGE(5, 3, 1, 0), { .address = AT(4, 0, 0) }, { .address = AT(5, 0, 0) },
+};
+static u64 acs; /* a bit for each function */
+
+const struct pci_function *pci_get(unsigned i)
+{
+	return i < ARRAY_SIZE(function) ? &function[i] : NULL;
+}
+
+u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
+{
+	assert_int_equal(id, PCI_EXT_CAP_ACS);
+	return acs >> (f - function) & 1 ? 0x100 : 0;
+}
+
+/* The index of the function by which the group of function i goes. */
+static unsigned group(unsigned i)
+{
+	struct pci_address a = pci_group(&function[i]);
+	unsigned n = 0;
+
+	while (function[n].address.bus != a.bus || function[n].address.devfn != a.devfn)
+		n++;
+	return n;
+}
+
+static void test_groups(void **state)
+{
+	static const struct {
+		u64 acs;
+		unsigned group[ARRAY_SIZE(function)];
+	} cases[] = {
+		/* Nothing has ACS: all behind a device of root ports is one group with it. */
+		{ 0, { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1 } },
+		/* The first root port has: its card is apart, both functions together; the port itself, too. */
+		{ BIT(1), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 2, 2, 2, 2, 2 } },
+		/* The card's functions as well: each apart. */
+		{ BIT(1) | BIT(7) | BIT(8), { 0, 1, 2, 3, 4, 4, 4, 7, 8, 2, 2, 2, 2, 2 } },
+		/* One of them only: it is apart. */
+		{ BIT(1) | BIT(7), { 0, 1, 2, 3, 4, 4, 4, 7, 8, 2, 2, 2, 2, 2 } },
+		/* Of the switch one downstream port: what is behind it is apart. */
+		{ BIT(10), { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 12, 1 } },
+		/* All ports: every card. */
+		{ BIT(1) | BIT(2) | BIT(9) | BIT(10) | BIT(11), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 10, 11, 12, 13 } },
+	};
+
+	(void)state;
+	for (unsigned n = 0; n < ARRAY_SIZE(cases); n++) {
+		acs = cases[n].acs;
+		for (unsigned i = 0; i < ARRAY_SIZE(function); i++)
+			assert_int_equal(group(i), cases[n].group[i]);
+	}
+}
+
+/* Firmware that has numbered no bus, or in circles, ends no walk. */
+static void test_circles(void **state)
+{
+	(void)state;
+	acs = 0;
+	function[1].secondary_bus = 0;
+	function[9].secondary_bus = 2;
+	assert_int_equal(group(7), 7);
+	assert_int_equal(group(12), 10);
+	function[1].secondary_bus = 1;
+	function[9].secondary_bus = 3;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups), cmocka_unit_test(test_circles) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
