@@ -8,6 +8,10 @@
  * EPT: SDM vol. 3, 29.3.7.2: the leaf's type takes the place of the MTRR's in table 12-7 (older: 11-7), unless bit 6,
  * "ignore PAT", is set. NPT: APM vol. 2, 15.25.8, tables 15-19 (guest's and host's PAT types) and 15-20 (with the MTRRs').
  * No emulator has caches: these tables are all that there is. Of AMD's only the columns that Margay's leaves use stand here.
+ * They were written without the manual at hand, which was looked for again on 2026-11-21 and not found in any public copy within
+ * reach. What others' sources say agrees: Xen maps device memory of guests on NPT as UC-, by PCD without PWT, so that the guest's
+ * type decides (xen/arch/x86/mm/p2m-pt.c, p2m_type_to_flags()); AmdIntelEmu and SimpleSvm cite the two tables for a guest's WC
+ * that stays WC, or WC+ over write-back memory; APM vol. 2, 15.36.14, has WC and UC as the types that 15.25.8 comes to.
  */
 #include <setjmp.h>
 #include <stdarg.h>
