@@ -3,11 +3,16 @@
 tiny guests on QEMU's devices, edu among them, which does DMA at a word and takes 100 ms for it.
 """
 
+import os
+import re
+
 import margay_run
+import node
 import pytest
 import test_passthrough as passthrough
 import tiny
 
+BUS_MASTER, NO_INTX = 1 << 2, 1 << 10  # of the command register
 EDU = ["-device", "edu,addr=9,dma_mask=0xffffffff"]
 # Each instruction is 4 ns: edu's 100 ms are so many in every run, and more than the node takes from one VM to the next.
 ICOUNT = ["-icount", "shift=2,sleep=off"]
@@ -61,3 +66,17 @@ def test_random_configuration_space():
     run = tiny.run("pci-random", "qemu", None, 1, {"pci_random.conf": guest.vm(last=True)}, extra=EDU + drive + arguments)
     assert tiny.judge(guest, run.text) == [], run.text[-4000:]
     assert run.outcome.status == margay_run.OK, run.outcome.text
+
+
+def test_nobodys_functions_are_quiet():
+    """SeaBIOS leaves the controller of the disk that it has booted from a bus master; the hypervisor ends that, for good."""
+    trace = os.path.join(node.LOGS, "pci-quiet.trace")
+    guest = tiny.Guest("hypercall", "qemu")
+    run = tiny.run("pci-quiet", "qemu", [guest], 1, extra=["-trace", "pci_cfg_write,file=" + trace])
+    assert tiny.judge(guest, run.text) == [], run.text[-4000:]
+    with open(trace, encoding="ascii") as f:
+        commands = [int(value, 16) for value in re.findall(r"pci_cfg_write \S+ 00:1f\.2 @0x4 <- (0x[0-9a-f]+)", f.read())]
+    # Firmware never disables INTx: the first write that does is the hypervisor's last word.
+    quiet = next(n for n, value in enumerate(commands) if value & NO_INTX)
+    assert commands[quiet - 1] & BUS_MASTER, commands
+    assert not [value for value in commands[quiet:] if value & BUS_MASTER or not value & NO_INTX], commands
