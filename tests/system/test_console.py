@@ -256,7 +256,7 @@ def free_memory(console):
 @pytest.mark.parametrize("machine, restarts", [
     ("qemu", 100), pytest.param("qemu", 1000, marks=pytest.mark.full), pytest.param("bochs", 100, marks=pytest.mark.full)])
 def test_restarts(machine, restarts):
-    """Restarted again and again: not a byte of memory is missing afterwards."""
+    """Restarted again and again: not a byte of memory is missing afterwards; a thousand fill the log more than once."""
     vms = {"keep.conf": vm("keep", "tick", machine), "r.conf": vm("r", "once", machine, on_end="restart")}
     with start("console-restarts-%d" % restarts, machine, vms, 2, timeout=300 + 4 * restarts) as running:
         running.expect("^r: restart 3")
@@ -270,6 +270,10 @@ def test_restarts(machine, restarts):
         stop(console, "r")
         assert free_memory(console) == before
         assert console.state("keep") == "running"
+        last = console.answer("log 3", log=True)
+        assert len(last) == 3 and last[-1] == "r: end?stopped", last
+        if machine == "qemu":  # all of it takes a real line 6 s
+            assert ("loaded at" in "".join(console.answer("log 100000", log=True))) == (restarts < 1000)
         outcome = console.end()
     assert outcome.status == margay_run.OK, outcome.text
 
