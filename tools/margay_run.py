@@ -83,6 +83,7 @@ class Node:
                  native=False, interactive=False, echo=None, boot=margay_machines.Boot(), one_thread=False):
         self.machine, self.native, self.echo = machine, native, echo
         self.bochs_log = log + ".bochs.log" if machine == "bochs" else None
+        self._log_seen = 0
         self._started = time.monotonic()
         self.deadline = self._started + timeout if timeout else float("inf")
         self.text = ""  # all that the console said
@@ -210,10 +211,14 @@ class Node:
         return "\n".join(self.text.replace("\r", "").split("\n")[-lines:])
 
     def _stuck(self):
+        """By what is new in Bochs' log: it may have megabytes, and this is asked at each character on the console."""
         if not self.bochs_log:
             return False
-        with open(self.bochs_log, encoding="utf-8", errors="replace") as f:
-            return BOCHS_STUCK in f.read()
+        with open(self.bochs_log, "rb") as f:
+            f.seek(max(0, self._log_seen - len(BOCHS_STUCK)))
+            new = f.read()
+            self._log_seen = f.tell()
+        return BOCHS_STUCK.encode() in new
 
     def _bad_entry(self):
         if not self.bochs_log:

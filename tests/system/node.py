@@ -92,12 +92,20 @@ def margay_iso(name, vms, modules, cmdline="", check=True, elf=None, acpi=()):
         arguments += ["--vm", path]
     for module, path in modules.items():
         arguments += ["--module", "%s=%s" % (module, path)]
-    for number, table in enumerate(acpi):
+    return image(name, *arguments, *acpi_arguments(name, acpi))
+
+
+def acpi_arguments(name, tables):
+    """Of tools/margay-image: these tables, as bytes, which GRUB adds to the firmware's."""
+    arguments = []
+    directory = os.path.join(BUILD, "iso", name)
+    os.makedirs(directory, exist_ok=True)
+    for number, table in enumerate(tables):
         path = os.path.join(directory, "acpi%d" % number)
         with open(path, "wb") as f:
             f.write(table)
         arguments += ["--acpi", path]
-    return image(name, *arguments)
+    return arguments
 
 
 def start(name, machine, iso, **options):

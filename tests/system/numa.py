@@ -3,6 +3,7 @@
 node; ACPI tables for machines that have none.
 """
 
+import array
 import collections
 import mmap
 import os
@@ -16,6 +17,7 @@ import node
 Node = collections.namedtuple("Node", "cpus memory")  # "0-1" or None, "1G" or None
 STAMP = struct.Struct("<8sII")  # tests/system/guest/stamp.c
 MAGIC = b"MARGAYPG"
+PAGE = 4096
 COUNTED = (0x6D670000, 0x6D680000)  # the code that qemu_memory.c watches in guest programs: tools/guest-image
 
 PLUGIN = os.path.join(node.BUILD, "qemu_memory.so")
@@ -48,6 +50,64 @@ def slit(rows):
 
 # Bochs has no NUMA: GRUB adds the tables of a node per CPU, half of the memory (node.NODE_MEMORY) each.
 BOCHS_NODES = (srat([(0, 0), (1, 1)], [(0, 512 << 20, 0), (512 << 20, 512 << 20, 1)]), slit([(10, 17), (17, 10)]))
+
+
+def stamps_in(memory, number):
+    """Of the memory of the node with this number: {(node, CPU that stamp.c says): how many writes its pages have had}."""
+    found = collections.Counter()
+    at = memory.find(MAGIC)
+    while at >= 0:
+        if at % PAGE == 0:
+            _, cpu, writes = STAMP.unpack_from(memory, at)
+            found[number, cpu] += writes
+        at = memory.find(MAGIC, at + len(MAGIC))
+    return found
+
+
+class BochsMachine:
+    """A Bochs that runs with BOCHS_NODES. It gives the machine memory in blocks as they are used, and has a table of them."""
+
+    nodes = [Node("0", "512M"), Node("1", "512M")]
+    cpus = 2
+    BLOCK = 128 << 10
+
+    def __init__(self, running):
+        self._pid = running.process.pid
+
+    def _read(self, start, size):
+        with open("/proc/%d/mem" % self._pid, "rb", buffering=0) as memory:
+            memory.seek(start)
+            return memory.read(size)
+
+    def _blocks(self):
+        """Where each block is in the process, 0 for one that was never used."""
+        size = margay_machines.mebibytes(node.NODE_MEMORY) << 20
+        with open("/proc/%d/maps" % self._pid, encoding="ascii") as f:
+            pieces = [(int(a, 16), int(b, 16)) for a, b in re.findall(r"^(\w+)-(\w+) rw-p", f.read(), re.MULTILINE)]
+        [(low, high)] = [(a, b) for a, b in pieces if b - a >= size]
+        tables = []
+        for start, end in pieces:
+            if start == low:
+                continue
+            table = []
+            for word in array.array("Q", self._read(start, end - start)):
+                if low <= word < high and (not table or (word - table[0]) % self.BLOCK == 0) or table and word == 0:
+                    table.append(word)
+                    continue
+                if len(table) >= size // self.BLOCK:
+                    tables.append(table[:size // self.BLOCK])
+                table = [word] if low <= word < high else []
+        [found] = tables
+        return found
+
+    def stamps(self):
+        """As Machine.stamps()."""
+        found = collections.Counter()
+        blocks = self._blocks()
+        for number, start in enumerate(blocks):
+            if start:
+                found += stamps_in(self._read(start, self.BLOCK), number * len(self.nodes) // len(blocks))
+        return found
 
 
 class Machine:
@@ -125,16 +185,10 @@ class Machine:
         raise AssertionError("no memory of one node at %#x, %d bytes" % (start, size))
 
     def stamps(self):
-        """Counter of (node, CPU that stamp.c says): how many writes its pages there have had."""
+        """What stamps_in() finds in all of its nodes."""
         found = collections.Counter()
-        for number, node in enumerate(self.nodes):
-            if not node.memory:
-                continue
-            with open(self.path(number), "rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as memory:
-                at = memory.find(MAGIC)
-                while at >= 0:
-                    if at % 4096 == 0:
-                        _, cpu, writes = STAMP.unpack_from(memory, at)
-                        found[number, cpu] += writes
-                    at = memory.find(MAGIC, at + len(MAGIC))
+        for number, part in enumerate(self.nodes):
+            if part.memory:
+                with open(self.path(number), "rb") as f, mmap.mmap(f.fileno(), 0, access=mmap.ACCESS_READ) as memory:
+                    found += stamps_in(memory, number)
         return found
