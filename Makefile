@@ -183,6 +183,14 @@ $(O)/%.asm.o: %.asm Makefile
 
 -include $(OBJS:.o=.d)
 
+# As of the last build; VERSION= says something else.
+$(B)/version: FORCE
+	@mkdir -p $(B)
+	@text='$(or $(VERSION),$(shell git describe --always --dirty --abbrev=12 2>/dev/null),unknown)'; \
+	echo "$$text" | cmp -s - $@ || echo "$$text" > $@
+$(O)/kernel/version.o: $(B)/version
+$(O)/kernel/version.o: CFLAGS += -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
+
 # The objects and directories of the last link: a file that goes away relinks.
 $(B)/objects.list: FORCE
 	@mkdir -p $(B)

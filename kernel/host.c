@@ -21,6 +21,7 @@
 #include "kernel/poweroff.h"
 #include "kernel/printk.h"
 #include "kernel/timer.h"
+#include "kernel/version.h"
 #include "kernel/work.h"
 #include "kernel/zero.h"
 #include "vmm/host.h"
@@ -133,6 +134,11 @@ unsigned host_node_count(void)
 u64 host_mem_free(int node, u64 *largest)
 {
 	return pmem_free_bytes(node, largest);
+}
+
+const char *host_version(void)
+{
+	return margay_version;
 }
 
 u64 host_own_bytes(u64 *used)

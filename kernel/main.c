@@ -25,6 +25,7 @@
 #include "kernel/smp.h"
 #include "kernel/timer.h"
 #include "kernel/upcall.h"
+#include "kernel/version.h"
 #include "kernel/work.h"
 
 /* Called by entry.asm on the boot stack, with the boot tables: the first 4 GiB are in the direct map. */
@@ -172,7 +173,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	paging_set_load_base(load_base);
 	cpu_init_boot();
 	read_boot_info(mbi_phys);
-	printk("Margay, loaded at %#lx by %s, firmware %s", load_base,
+	printk("Margay %s, loaded at %#lx by %s, firmware %s", margay_version, load_base,
 	       bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader", bootinfo.efi ? "UEFI" : "BIOS");
 	print_memory_map();
 

@@ -73,8 +73,13 @@ def build(kconf, directory):
     kconf.write_config(os.path.join(directory, ".config"), save_old=False)
     elf = os.path.join(directory, "margay.elf")
     relative = os.path.relpath(directory, TOP)
+    # Images are compared, and somebody may commit in between: all have the version of the one in build/.
+    version, named = os.path.join(BUILD, "version"), []
+    if os.path.exists(version):
+        with open(version, encoding="utf-8") as f:
+            named = ["VERSION=" + f.read().strip()]
     done = subprocess.run(
-        ["make", "-j2", "B=" + relative, os.path.join(relative, "margay.elf")],
+        ["make", "-j2", "B=" + relative, *named, os.path.join(relative, "margay.elf")],
         cwd=TOP, env=environment(), capture_output=True, text=True, check=False,
     )
     if done.returncode != 0:

@@ -81,6 +81,11 @@ u8 host_node_distance(unsigned from, unsigned to);
 hpa_t host_virt_to_hpa(const void *va);
 void *host_hpa_to_virt(hpa_t pa);
 
+/* ---- the hypervisor itself ---------------------------------------------- */
+
+/* Its version, as git names it. */
+const char *host_version(void);
+
 /* ---- boot modules ----------------------------------------------------- */
 
 struct host_module {

@@ -8,6 +8,7 @@
 
 #include "vmm/dma_windows.h"
 #include "vmm/guest_mem.h"
+#include "vmm/host.h"
 #include "vmm/pci.h"
 
 #define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
@@ -30,6 +31,7 @@ static s64 info(struct vcpu *vcpu, u64 page, u64 abi)
 	out->abi = MARGAY_ABI_VERSION;
 	out->dma = vm->config->dma;
 	memcpy(out->vm, vm->name, sizeof(vm->name));
+	snprintf(out->version, sizeof(out->version), "%s", host_version());
 	if (vm->windows) {
 		out->windows = vm->windows->count;
 		memcpy(out->window, vm->windows->window, sizeof(out->window));

@@ -15,6 +15,7 @@ void report_node(report_say say)
 	const struct host_cpu_info *cpu;
 	u64 largest, free, own, used;
 
+	say("Margay %s", host_version());
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
 		char owner[VM_NAME_MAX + 1];
 

@@ -10,7 +10,7 @@
  * nothing is below, and the hypervisor no confirmation.
  * A module, or with linux-*.patch a part of the kernel.
  *
- * /sys/kernel/margay: vm, abi, dma, windows (GPA, bus address, length), functions.
+ * /sys/kernel/margay: version, vm, abi, dma, windows (GPA, bus address, length), functions.
  */
 #include <linux/cpufeature.h>
 #include <linux/dma-direct.h>
@@ -217,6 +217,11 @@ static void bind_again(void)
 
 /* ---- /sys/kernel/margay ----------------------------------------------------------- */
 
+static ssize_t version_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
+{
+	return sysfs_emit(buf, "%.*s\n", (int)sizeof(info->version), info->version);
+}
+
 static ssize_t abi_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
 	return sysfs_emit(buf, "%u\n", info->abi);
@@ -257,10 +262,11 @@ static ssize_t functions_show(struct kobject *kobj, struct kobj_attribute *attr,
 	return n;
 }
 
-static struct kobj_attribute abi_attr = __ATTR_RO(abi), vm_attr = __ATTR_RO(vm), dma_attr = __ATTR_RO(dma),
-			     windows_attr = __ATTR_RO(windows), functions_attr = __ATTR_RO(functions);
+static struct kobj_attribute version_attr = __ATTR_RO(version), abi_attr = __ATTR_RO(abi), vm_attr = __ATTR_RO(vm),
+			     dma_attr = __ATTR_RO(dma), windows_attr = __ATTR_RO(windows),
+			     functions_attr = __ATTR_RO(functions);
 static const struct attribute *attrs[] = {
-	&abi_attr.attr, &vm_attr.attr, &dma_attr.attr, &windows_attr.attr, &functions_attr.attr, NULL,
+	&version_attr.attr, &abi_attr.attr, &vm_attr.attr, &dma_attr.attr, &windows_attr.attr, &functions_attr.attr, NULL,
 };
 
 /* ---- start and end ------------------------------------------------------------------ */

@@ -57,6 +57,7 @@ struct margay_info {
 	uint32_t reserved;
 	uint32_t windows;    /* 0 unless dma is MARGAY_DMA_WINDOW */
 	struct margay_dma_window window[MARGAY_DMA_WINDOWS];
+	char version[64];    /* the hypervisor's, as git names it, ended by 0 */
 };
 
 #endif

@@ -23,6 +23,7 @@ static void table(const struct margay_info *info)
 	check(info->abi == MARGAY_ABI_VERSION && info->dma == MARGAY_DMA_WINDOW, "version %d, mode %d", (int)info->abi,
 	      (int)info->dma);
 	check(info->vm[0] == 'd' && info->vm[1] == 'm' && info->vm[2] == 'a' && !info->vm[3], "the VM's name");
+	check(info->version[0] > ' ' && !info->version[sizeof(info->version) - 1], "the hypervisor's version");
 	check(info->windows > 1 && info->windows <= MARGAY_DMA_WINDOWS, "%d windows", (int)info->windows);
 	for (unsigned i = 0; i < info->windows; i++) {
 		const struct margay_dma_window *w = &info->window[i];

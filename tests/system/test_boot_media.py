@@ -26,7 +26,7 @@ def check(name, image, boot, **options):
         run = node.finish(running)
     assert run.outcome.status == margay_run.OK, run.outcome.text
     # GRUB ends without a new line.
-    assert run.has_line(".*margay: Margay, loaded at 0x[0-9a-f]+ by GRUB .*, firmware " + boot.firmware.upper())
+    assert run.has_line(".*margay: Margay .*, loaded at 0x[0-9a-f]+ by GRUB .*, firmware " + boot.firmware.upper())
     assert run.has_line("margay: CPUs: 2 online of 2")
     started = run.lines("BdsDxe: starting")
     assert all(UEFI_NAME[boot.medium] in line for line in started)

@@ -72,7 +72,7 @@ def boots(name, root, firmware, mac, vm, file=None):
     with start(name, root, firmware, mac, file) as running:
         run = node.finish(running)
     assert run.outcome.status == margay_run.OK, run.outcome.text
-    assert run.has_line(".*margay: Margay, loaded at 0x[0-9a-f]+ by GRUB .*, firmware " + firmware.upper())
+    assert run.has_line(".*margay: Margay .*, loaded at 0x[0-9a-f]+ by GRUB .*, firmware " + firmware.upper())
     assert run.has_line(vm + ": end=poweroff")
     assert run.has_line("margay: node: end=poweroff vms=1 failed=0")
     return run

@@ -496,6 +496,11 @@ void fake_host_drain(size_t room)
 		fake_host.console->tx_room(fake_host.console);
 }
 
+const char *host_version(void)
+{
+	return "fake";
+}
+
 u64 host_own_bytes(u64 *used)
 {
 	*used = 0;
