@@ -38,6 +38,8 @@ MPI = "/usr/lib/x86_64-linux-gnu"
 MPI_DIRECTORIES = (MPI + "/openmpi/lib/openmpi3", MPI + "/pmix2/lib/pmix", "/etc/openmpi", "/usr/share/openmpi", "/usr/share/pmix2")
 MPI_UNUSED = re.compile("ucx|cuda|psm|ofi|lustre|slurm|pvfs|ugni|usnic|openib|java|verbs|portals")
 HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun", "/usr/bin/orted")
+# The driver in user space of RDMA over Ethernet (rdma_rxe), and the program that makes its devices.
+RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", MPI + "/libibverbs/librxe-*.so")
 NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla")
 COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected")  # of qemu_count.c; others are functions
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
@@ -91,15 +93,26 @@ def bench_archive():
         archive(root, os.path.join(BUILD, "programs.cpio"))
 
 
-def copy_program(root, path):
-    """A program or a shared object, with what it is linked to."""
-    copy_into(root, path)
+def copy_libraries(root, path):
+    """What a program or a shared object is linked to."""
     for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout):
         copy_into(root, library)
 
 
+def copy_program(root, path):
+    """A program or a shared object, with what it is linked to."""
+    copy_into(root, path)
+    copy_libraries(root, path)
+
+
+def copy_rdma(root):
+    """What a program needs that uses rdma_rxe."""
+    for path in [path for pattern in RDMA for path in glob.glob(pattern)]:
+        copy_program(root, path)
+
+
 def dma_initrd():
-    """The initrd with drivers, and the module dma-loop for its kernel."""
+    """The initrd with drivers, the module dma-loop for its kernel, and the program that registers memory for RDMA."""
     headers = glob.glob(os.path.join(GUEST, "headers-6.1.*"))[0]
     release = os.path.basename(headers).split("-", 1)[1]
     target = os.path.join(BUILD, "initrd-dma")
@@ -111,6 +124,12 @@ def dma_initrd():
         run(["make", "-C", os.path.join(headers, "usr", "src", "linux-headers-" + release), "M=" + source,
              "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"], env=clean)
         copy_into(root, "bench/dma-loop.ko", os.path.join(source, "dma-loop.ko"))
+        program = os.path.join(source, "register")
+        run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, os.path.join(HERE, "rdma", "register.c"),
+             "-libverbs"])
+        copy_libraries(root, program)
+        copy_into(root, "bench/register", program)
+        copy_rdma(root)
         archive(root, os.path.join(BUILD, "dma.cpio"))
     join(target, GUEST + "/initrd-drivers", BUILD + "/programs.cpio", BUILD + "/dma.cpio")
     return target
@@ -123,14 +142,19 @@ def devices_initrd():
     return target
 
 
+def copy_hpcc(root):
+    """Debian's hpcc with its MPI."""
+    parts = [os.path.join(d, name) for top in MPI_DIRECTORIES for d, _, names in os.walk(top) for name in names]
+    for path in list(HPCC) + [p for p in parts if not MPI_UNUSED.search(os.path.basename(p)) and os.path.exists(p)]:
+        copy_program(root, path)
+    copy_into(root, "tests/hpccinf", os.path.join(HERE, "guest", "hpccinf"))
+
+
 def hpcc_initrd():
-    """The initrd of the other parts, and Debian's hpcc with its MPI."""
+    """The initrd of the other parts, and hpcc."""
     target = os.path.join(BUILD, "initrd-hpcc")
     with tempfile.TemporaryDirectory() as root:
-        parts = [os.path.join(d, name) for top in MPI_DIRECTORIES for d, _, names in os.walk(top) for name in names]
-        for path in list(HPCC) + [p for p in parts if not MPI_UNUSED.search(os.path.basename(p)) and os.path.exists(p)]:
-            copy_program(root, path)
-        copy_into(root, "tests/hpccinf", os.path.join(HERE, "guest", "hpccinf"))
+        copy_hpcc(root)
         run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-o",
              os.path.join(root, "lib", "hpcc_marks.so"), os.path.join(HERE, "hpcc_marks.c")])
         archive(root, os.path.join(BUILD, "hpcc.cpio"))
