@@ -51,7 +51,7 @@ def run(name, kind, guest, nodes=None, test="pci", words="", **options):
 def regions(done):
     """[(GPA, HPA, bytes)] by the hypervisor's own account."""
     return [(int(m[2], 16), int(m[3], 16), int(m[1]) << 20) for m in re.finditer(
-        r"^vm0: memory: (\d+)M on node \d+: (?:0x)?([0-9a-f]+) is at (?:0x)?([0-9a-f]+)$", done.text, re.MULTILINE)]
+        r"^vm\d: memory: (\d+)M on node \d+: (?:0x)?([0-9a-f]+) is at (?:0x)?([0-9a-f]+)$", done.text, re.MULTILINE)]
 
 
 def windows(done):
@@ -99,19 +99,29 @@ def test_disk(kind, nodes):
     assert re.fullmatch("0+1+0+", masters(done)) and not done.lines(SILENT)
 
 
-@pytest.mark.full
-@pytest.mark.parametrize("card", ["e1000", "e1000e", "igb"])
-def test_network(card):
-    """TCP both ways. The e1000 reaches 4 GiB only, and half of the memory is above: Linux copies."""
-    arguments, down, up = intx.network("dma-" + card)
-    done = boot("net-" + card, arguments + ["-device", card + ",netdev=net0,addr=6"],
-                "margay.test=pci margay.drivers=%s margay.net=eth0 margay.guest=yes" % card, NUMA, cpus="0,1",
-                memory="node0:256M,node1:256M")
+def check_network(name, card, nodes=None, **keys):
+    """TCP both ways."""
+    arguments, down, up = intx.network("dma-" + name)
+    done = boot("net-" + name, arguments + ["-device", card + ",netdev=net0,addr=6"],
+                "margay.test=pci margay.drivers=%s margay.net=eth0 margay.guest=yes" % card, nodes, **keys)
     assert done.outcome.status == margay_run.OK, done.outcome.text
     check_windows(done)
     assert done.facts["carrier"] == "1"
     assert done.facts["down"].split()[0] == passthrough.sha256(down)
     assert done.facts["up"].split()[0] == passthrough.sha256(up, intx.SENT)
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("card", ["e1000", "e1000e", "igb"])
+def test_network(card):
+    """On two nodes. The e1000 reaches 4 GiB only, and half of the memory is above: Linux copies."""
+    check_network(card, card, NUMA, cpus="0,1", memory="node0:256M,node1:256M")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("card", ["e1000e", "igb"])
+def test_network_on_one_node(card):
+    check_network(card + "-1", card)
 
 
 def built_in(version):
@@ -190,8 +200,8 @@ def test_confirmed_by_whom():
             assert running.expect(r"^tiny: (failed|dma_confirm): .*")[0].startswith("tiny: dma_confirm: ok "), running.tail()
 
 
-def refuse(name, guest, **options):
-    done, image, before = run(name, "nvme", guest, words="nvme_core.admin_timeout=5 margay.patience=20", cpus="1", **options)
+def refuse(name, guest, kind="nvme", **options):
+    done, image, before = run(name, kind, guest, words="nvme_core.admin_timeout=5 margay.patience=20", cpus="1", **options)
     assert done.outcome.status == margay_run.OK, done.outcome.text
     # No disk, or one whose contents are wrong.
     assert done.facts.get("sum", "none").split()[0] != before
@@ -199,13 +209,28 @@ def refuse(name, guest, **options):
     return done
 
 
-@pytest.mark.parametrize("module", ["wrong", "none"])
-def test_wrong_windows(module):
+@pytest.mark.parametrize("kind, module", [("nvme", "wrong"), ("nvme", "none"),
+                                          pytest.param("ahci", "wrong", marks=pytest.mark.full)])
+def test_wrong_windows(kind, module):
     """The controls: with windows a gigabyte beside the guest's memory the same test fails, and with memory elsewhere than
     the guest thinks and no translation."""
-    done = refuse("spoilt-" + module, module)
+    done = refuse("spoilt-%s-%s" % (kind, module), module, kind)
     assert "1" in masters(done)
     assert all(gpa != hpa for gpa, hpa, _ in regions(done)[1:])
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("card", ["e1000", "e1000e", "igb"])
+def test_wrong_card(card):
+    """As with disks: nothing comes or goes."""
+    arguments, down, up = intx.network("dma-wrong-" + card)
+    if os.path.exists(up):
+        os.remove(up)
+    done = boot("wrong-" + card, arguments + ["-device", card + ",netdev=net0,addr=6"],
+                "margay.test=pci margay.drivers=%s margay.net=eth0 margay.guest=wrong margay.patience=20" % card)
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.lines("^margay-sys: functions ") == ["margay-sys: functions 0000:00:06.0"] and "1" in masters(done)
+    assert done.facts["carrier"] == "1" and done.facts["down"].split()[0] != passthrough.sha256(down) and not os.path.exists(up)
 
 
 VTX_SILENT = SILENT.replace(r"00:06\.0", r"00:0[23]\.0")

@@ -59,8 +59,8 @@ if [ -n "$net" ]; then
 	dd if=/dev/urandom of=/tmp/up bs=64k count=32 2>/dev/null
 	# shellcheck disable=SC2046 # margay.peer=ADDRESS:PORT:PORT: where to fetch from and send to
 	set -- $(sed -n 's/.*margay\.peer=\([0-9.:]*\).*/\1/p' /proc/cmdline | tr : ' ')
-	echo "margay-test: down: $(nc "${1:-10.0.2.100}" "${2:-80}" </dev/null | sha256sum)"
-	nc "${1:-10.0.2.101}" "${3:-80}" </tmp/up
+	echo "margay-test: down: $(nc -w "${patience:-60}" "${1:-10.0.2.100}" "${2:-80}" </dev/null | sha256sum)"
+	nc -w "${patience:-60}" "${1:-10.0.2.101}" "${3:-80}" </tmp/up
 	echo "margay-test: up: $(sha256sum </tmp/up)"
 fi
 grep -E 'MSI|PCI|IO-APIC' /proc/interrupts | sed 's/^/margay-interrupt: /'
