@@ -5,6 +5,7 @@ a run of it by tools/margay_run.py, and what the guest reported.
 Logs are kept under build/logs, one per test and machine.
 """
 
+import copy
 import fcntl
 import os
 import re
@@ -120,11 +121,23 @@ class Run:
 
     def __init__(self, node, outcome):
         self.outcome = outcome
-        # Firmware and GRUB clear the screen in front of the first line, whoever says it.
-        self.text = re.sub(r"\x1b\[[0-9;]*[HJ]", "", node.text.replace("\r", ""))
         self.exited = node.process.returncode is not None and node.process.returncode >= 0
+        # Firmware and GRUB clear the screen in front of the first line, whoever says it.
+        self.read(re.sub(r"\x1b\[[0-9;]*[HJ]", "", node.text.replace("\r", "")))
+
+    def read(self, text):
+        self.text = text
         self.facts = dict(re.findall(r"^margay-test: ([a-z0-9-]+): (.*)$", self.text, re.MULTILINE))
         self.dmesg = re.findall(r"^margay-dmesg: (.*)$", self.text, re.MULTILINE)
+
+    def of(self, vm):
+        """What one of two VMs said, not that with the foreground, and what the hypervisor said of it; and all else."""
+        lines = self.text.split("\n")
+        mine = [line for line in lines if line.startswith(("[%s] " % vm, vm + ":"))]
+        one, other = copy.copy(self), copy.copy(self)
+        one.read("\n".join(line.removeprefix("[%s] " % vm) for line in mine))
+        other.read("\n".join(line for line in lines if line not in mine))
+        return one, other
 
     def has_line(self, pattern):
         return re.search("^" + pattern + "$", self.text, re.MULTILINE) is not None

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A cluster of two: two machines on one network, each with a guest that has a network card passed through, with DMA
+windows; the same on the bare machines, and with two guests of one machine. What one sends the other gets: over TCP, by RDMA
+verbs (Soft-RoCE), by MPI.
+"""
+
+import re
+
+import cluster
+import margay_run
+import pytest
+import test_dma_windows as windows
+
+pytestmark = pytest.mark.full
+
+
+def check(done, functions):
+    """functions: each rank's card, where it is passed through."""
+    for one, other in zip(done, reversed(done)):
+        assert one.outcome.status == margay_run.OK, one.outcome.text
+        assert one.facts["got"] == other.facts["sent"]
+        # ibv_rc_pingpong -c compares what arrives.
+        assert one.has_line(r"margay-pingpong: 6553600 bytes in .*"), one.lines("^margay-pingpong: ")
+        assert not one.lines("^margay-pingpong: .*invalid data")
+        for tool in ("pingpong", "write", "send"):
+            assert one.facts[tool] == "0", one.lines("^margay-%s: " % tool)
+    for one, function in zip(done, functions):
+        windows.check_windows(one)
+        assert one.lines("^margay-sys: functions ") == ["margay-sys: functions 0000:" + function]
+    first, second = done
+    assert first.facts["sent"] != second.facts["sent"]
+    assert first.facts["all-to-all"] == "0", first.lines("^margay-all-to-all: ")
+    assert first.has_line("margay-all-to-all: 2 processes, 8386580 bytes between them, 0 keys wrong")
+
+
+def check_hpcc(first):
+    assert first.facts["hpcc"] == "0" and not first.lines("^margay-result: .*FAILED"), first.lines("^margay-(hpcc|result): ")
+    results = dict(re.findall(r"^margay-result: (\w+)=(.*)$", first.text, re.MULTILINE))
+    assert (results["Success"], results["CommWorldProcs"], results["HPL_N"]) == ("1", "2", "100")
+    for what in ("MaxPingPongLatency_usec", "MinPingPongBandwidth_GBytes", "RandomlyOrderedRingLatency_usec",
+                 "RandomlyOrderedRingBandwidth_GBytes"):
+        assert float(results[what]) > 0
+
+
+# Two emulators at once.
+@pytest.mark.xdist_group("cluster")
+@pytest.mark.parametrize("system", ["native", "margay"])
+def test_two_machines(system):
+    done = cluster.two_machines(system)
+    check(done, ["00:06.0", "00:06.0"] if system == "margay" else [])
+    check_hpcc(done[0])
+
+
+def test_two_guests():
+    """Of one machine, on two cards with no other peers: each card reaches its guest's memory by that guest's windows."""
+    check(cluster.two_guests(), ["00:06.0", "00:08.0"])
