@@ -35,6 +35,7 @@ static void give_back(struct vcpu *vcpu)
 		hvm->set(vcpu, HVM_NMI_BLOCKED, 0);
 		vcpu->nmi_pending = true;
 	}
+	vcpu_look(vcpu);
 }
 
 void vcpu_put_back_event(struct vcpu *vcpu)
@@ -129,6 +130,8 @@ void vcpu_queue_events(struct vcpu *vcpu)
 		irq_window(vcpu, false);
 	else
 		queue_interrupt(vcpu, (u8)vector);
+	if (vcpu->nmi_pending || vcpu->vm->intc->waiting(vcpu))
+		vcpu_look(vcpu);
 }
 
 bool vcpu_wakes(struct vcpu *vcpu)

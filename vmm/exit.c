@@ -60,6 +60,7 @@ static void exit_hlt(struct vcpu *vcpu, const struct vmexit *exit)
 	emulate_skip_exit(vcpu, exit);
 	/* Single-stepped, or its bytes faulted: the exception comes first. */
 	vcpu->halted = vcpu->event.type == HVM_EVENT_NONE;
+	vcpu_look(vcpu);
 }
 
 static void exit_stage2(struct vcpu *vcpu, const struct vmexit *exit)

@@ -52,6 +52,7 @@ void vcpu_destroy(struct vcpu *vcpu)
 
 void vcpu_kick(struct vcpu *vcpu)
 {
+	vcpu_look(vcpu);
 	if (vcpu->cpu != host_cpu_this())
 		host_cpu_kick(vcpu->cpu);
 }
@@ -88,16 +89,16 @@ static bool running(const struct vm *vm)
 	return __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING;
 }
 
-static void loop(struct vcpu *vcpu)
+/* All that may keep the vCPU from the guest, and the events that it takes along. False: its VM has ended. */
+static noinline bool look(struct vcpu *vcpu)
 {
-	struct vmexit exit;
-
 	for (;;) {
-		/* Before anything is looked at that others may have stored. */
+		/* Before anything is looked at that others may have stored: an exchange is a full barrier. */
 		if (unlikely(__atomic_load_n(vcpu->kick, __ATOMIC_RELAXED)) && host_cpu_kicked())
 			host_interrupt_window(); /* the kernel kicks itself when an NMI was more than a kick */
+		(void)__atomic_exchange_n(&vcpu->look, false, __ATOMIC_SEQ_CST);
 		if (!running(vcpu->vm))
-			return;
+			return false;
 		shootdown_note(vcpu);
 		vcpu_serve_call(vcpu);
 		if (unlikely(vcpu_paused(vcpu))) {
@@ -119,11 +120,27 @@ static void loop(struct vcpu *vcpu)
 		}
 		if (!debugger_on() || likely(vcpu->debug.step == STEP_NONE))
 			vcpu_queue_events(vcpu);
-		hvm->run(vcpu, &exit);
-		vmexit_dispatch(vcpu, &exit);
-		if (debugger_on() && unlikely(vcpu->debug.retired))
-			debugger->retired(vcpu);
+		return true;
 	}
+}
+
+/* A debugger does not say when: it is looked for always. */
+static bool must_look(const struct vcpu *vcpu)
+{
+	return __atomic_load_n(vcpu->kick, __ATOMIC_RELAXED) || __atomic_load_n(&vcpu->look, __ATOMIC_ACQUIRE) || debugger_on();
+}
+
+static void loop(struct vcpu *vcpu)
+{
+	struct vmexit exit;
+
+	while (look(vcpu))
+		do {
+			hvm->run(vcpu, &exit);
+			vmexit_dispatch(vcpu, &exit);
+			if (debugger_on() && unlikely(vcpu->debug.retired))
+				debugger->retired(vcpu);
+		} while (likely(!must_look(vcpu)));
 }
 
 static void devices_start(struct vcpu *vcpu)

@@ -85,6 +85,7 @@ struct vcpu {
 	struct hvm_event event;   /* to inject at the next entry */
 	unsigned id;              /* 0-based within the VM */
 	u32 startup;              /* enum vcpu_startup, atomic: INIT and SIPI from other vCPUs */
+	bool look;                /* vcpu_look(); atomic */
 	struct guest_regs regs;
 	u32 apic_id;
 	unsigned cpu;             /* host CPU that runs it */
@@ -308,9 +309,15 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector);
 	} while (0)
 
 /*
- * Makes the vCPU look at its interrupt controller and its VM's state again:
- * kicks its CPU unless the caller runs on it. What it shall see is stored before.
+ * The vCPU's loop looks only when told to at what may keep it from the guest: its own state, its interrupt controller's and
+ * its VM's. What it shall see is stored before. vcpu_look() is for those who run on its CPU; vcpu_kick() is for all, and
+ * brings a CPU that is in the guest out of it.
  */
+static inline void vcpu_look(struct vcpu *vcpu)
+{
+	__atomic_store_n(&vcpu->look, true, __ATOMIC_RELEASE);
+}
+
 void vcpu_kick(struct vcpu *vcpu);
 
 /*
@@ -332,7 +339,8 @@ static inline u64 vm_guest_tsc(const struct vm *vm, u64 host_tsc)
 
 /*
  * Before an entry: queues the highest pending event into vcpu->event if the
- * guest can take it, else asks for a window. On the vCPU's CPU.
+ * guest can take it, else asks for a window. While one more waits, the next
+ * exit makes the loop look again. On the vCPU's CPU.
  */
 void vcpu_queue_events(struct vcpu *vcpu);
 
@@ -347,6 +355,8 @@ bool vcpu_wakes(struct vcpu *vcpu);
 struct intc_ops {
 	/* Highest vector that the vCPU could take now (above its PPR), or -1. */
 	int (*pending)(struct vcpu *vcpu);
+	/* Is there any, above its PPR or not? A new one comes with a vcpu_kick(). */
+	bool (*waiting)(struct vcpu *vcpu);
 	/* The vector is being injected: IRR -> ISR. */
 	void (*accept)(struct vcpu *vcpu, u8 vector);
 	/* Its delivery was given up: ISR -> IRR. */

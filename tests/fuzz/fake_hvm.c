@@ -133,6 +133,15 @@ static void check_windows(struct vcpu *vcpu, const struct fake_vcpu *f)
 	CHECK(!vcpu->nmi_pending || f->nmi_window);
 }
 
+/* A vCPU that nobody has kicked has nothing left to do outside of the guest. */
+static void check_may_enter(const struct vcpu *vcpu)
+{
+	const struct vm *vm = vcpu->vm;
+
+	CHECK(vm->end == VM_RUNNING && !vm_paused(vm) && vcpu->startup == STARTUP_RUN && !vcpu->halted && !vcpu->call);
+	CHECK(vcpu->stage2_seen == vm->stage2_count);
+}
+
 /* ---- the operations ---- */
 
 static struct hvm_ops fake_ops;
@@ -209,6 +218,7 @@ static void run(struct vcpu *vcpu, struct vmexit *exit)
 	check_registers(vcpu, f);
 	check_segments(f);
 	check_windows(vcpu, f);
+	check_may_enter(vcpu);
 	f->entered = vcpu->event;
 	vcpu->event.type = HVM_EVENT_NONE;
 	if (f->entered.type == HVM_EVENT_NMI)

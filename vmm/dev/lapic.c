@@ -100,15 +100,20 @@ void lapic_reset_registers(struct lapic *l)
 		l->lvt[i] = LAPIC_LVT_MASKED;
 }
 
+static bool waiting(struct vcpu *vcpu)
+{
+	const u64 *irr = vcpu->lapic->irr;
+
+	return __atomic_load_n(&irr[0], __ATOMIC_RELAXED) | __atomic_load_n(&irr[1], __ATOMIC_RELAXED) |
+	       __atomic_load_n(&irr[2], __ATOMIC_RELAXED) | __atomic_load_n(&irr[3], __ATOMIC_RELAXED);
+}
+
 static int pending(struct vcpu *vcpu)
 {
 	struct lapic *l = vcpu->lapic;
 	int vector;
 
-	if (!(__atomic_load_n(&l->irr[0], __ATOMIC_RELAXED) | __atomic_load_n(&l->irr[1], __ATOMIC_RELAXED) |
-	      __atomic_load_n(&l->irr[2], __ATOMIC_RELAXED) | __atomic_load_n(&l->irr[3], __ATOMIC_RELAXED)))
-		return -1;
-	if (!lapic_enabled(l))
+	if (!waiting(vcpu) || !lapic_enabled(l))
 		return -1;
 	vector = highest(l->irr);
 	return (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
@@ -149,6 +154,7 @@ static u64 apic_base(struct vcpu *vcpu)
 static const struct intc_ops lapic_intc_ops = {
 	.init = init,
 	.pending = pending,
+	.waiting = waiting,
 	.accept = accept,
 	.unaccept = unaccept,
 	.get_cr8 = get_cr8,
