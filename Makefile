@@ -163,6 +163,8 @@ HOT := $(A)/svm/run $(A)/svm/state $(A)/vmx/run $(A)/vmx/state $(A)/cpu/apic \
 	mmio msr vcpu) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pci_msi pci_root pvclock uart16550)
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
+# A function that calls nothing has no frame; a backtrace from it leaves its caller out.
+$(HOT:%=$(O)/%.o): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-momit-leaf-frame-pointer)
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
 NASMFLAGS := -f elf64 -g -F dwarf -Werror -I$(A)/
 LINK := $(CC) $(CFLAGS) -nostdlib -static -no-pie -T $(LDS) \

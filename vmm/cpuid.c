@@ -4,8 +4,20 @@
 #include "vmm/exit.h"
 #include "vmm/hvm.h"
 
-static noinline void look_up(struct vcpu *vcpu, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+static void answer(struct vcpu *vcpu, const struct vmexit *exit, const struct cpuid_regs *r)
 {
+	u64 *gpr = vcpu->regs.gpr;
+
+	gpr[GPR_RAX] = r->eax;
+	gpr[GPR_RBX] = r->ebx;
+	gpr[GPR_RCX] = r->ecx;
+	gpr[GPR_RDX] = r->edx;
+	emulate_skip_exit(vcpu, exit);
+}
+
+static noinline void look_up(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	struct cpuid_regs found;
 	struct cpuid_dynamic dyn = {
 		.apic_id = vcpu->apic_id,
 		.ext_topology = { vcpu->ext_topology[0], vcpu->ext_topology[1] },
@@ -15,25 +27,18 @@ static noinline void look_up(struct vcpu *vcpu, u32 leaf, u32 subleaf, struct cp
 		.apic_enabled = vcpu->vm->intc->apic_base(vcpu) & APIC_BASE_EN,
 	};
 
-	cpuid_policy_get(&vcpu->vm->cpuid, &dyn, leaf, subleaf, out);
+	cpuid_policy_get(&vcpu->vm->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX], (u32)vcpu->regs.gpr[GPR_RCX], &found);
+	answer(vcpu, exit, &found);
 }
 
 void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	u64 *gpr = vcpu->regs.gpr;
-	u32 leaf = (u32)gpr[GPR_RAX], subleaf = (u32)gpr[GPR_RCX];
-	const struct cpuid_regs *r = cpuid_policy_plain(&vcpu->vm->cpuid, leaf);
-	struct cpuid_regs found;
+	const struct cpuid_regs *r = cpuid_policy_plain(&vcpu->vm->cpuid, (u32)vcpu->regs.gpr[GPR_RAX]);
 
-	if (!r) {
-		look_up(vcpu, leaf, subleaf, &found);
-		r = &found;
-	}
-	gpr[GPR_RAX] = r->eax;
-	gpr[GPR_RBX] = r->ebx;
-	gpr[GPR_RCX] = r->ecx;
-	gpr[GPR_RDX] = r->edx;
-	emulate_skip_exit(vcpu, exit);
+	if (r)
+		answer(vcpu, exit, r);
+	else
+		look_up(vcpu, exit);
 }
 
 void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit)

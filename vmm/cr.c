@@ -91,7 +91,7 @@ static int read_cr(struct vcpu *vcpu, unsigned cr, u64 *value)
 		*value = hvm->get(vcpu, HVM_CR0);
 		return 0;
 	case 2:
-		*value = vcpu->regs.cr2;
+		*value = hvm->get(vcpu, HVM_CR2);
 		return 0;
 	case 3:
 		*value = hvm->get(vcpu, HVM_CR3);
@@ -141,27 +141,27 @@ static int access_cr(struct vcpu *vcpu, const struct vmexit *exit, unsigned gpr)
 /* SVM without decode assists: the instruction tells what the exit does not. Returns 0 or emulate_fetch()'s error. */
 static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 {
-	struct insn insn;
+	const struct insn *insn;
 	int err = emulate_fetch(vcpu, &insn);
 
 	if (err)
 		return err;
-	exit->insn_len = insn.len;
-	switch (insn.op) {
+	exit->insn_len = insn->len;
+	switch (insn->op) {
 	case INSN_MOV_CR:
 		/* TCG reports a read of any control register as one of CR0 while those exit. */
 		exit->cr.kind = CR_MOV;
-		exit->cr.cr = insn.reg;
-		exit->cr.write = !insn.to_mem;
-		exit->cr.gpr = insn.rm;
+		exit->cr.cr = insn->reg;
+		exit->cr.write = !insn->to_mem;
+		exit->cr.gpr = insn->rm;
 		return 0;
 	case INSN_CLTS:
 		exit->cr.kind = CR_CLTS;
 		return 0;
 	case INSN_LMSW: {
-		u64 value = insn.mem ? 0 : vcpu->regs.gpr[insn.rm];
+		u64 value = insn->mem ? 0 : vcpu->regs.gpr[insn->rm];
 
-		if (insn.mem && emulate_mem_read(vcpu, emulate_operand(vcpu, &insn), 2, &value))
+		if (insn->mem && emulate_mem_read(vcpu, emulate_operand(vcpu, insn), 2, &value))
 			return -EFAULT;
 		exit->cr.kind = CR_LMSW;
 		exit->cr.lmsw = (u16)value;

@@ -34,45 +34,71 @@ static int fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 addr, const
 	return err;
 }
 
-int emulate_fetch(struct vcpu *vcpu, struct insn *insn)
+/* An instruction that may reach into the next page, which need not be mapped: first what lies on this one. */
+static noinline int fetch_parts(struct vcpu *vcpu, const struct hvm_context *c, u64 addr, struct insn *insn)
 {
-	struct hvm_context c;
 	u8 bytes[INSN_MAX];
 	unsigned have = 0;
-	u64 addr;
 
-	hvm->get_context(vcpu, &c);
-	addr = code_address(vcpu, &c);
-	/* First what lies on this page: the next one need not be mapped. */
 	while (have < INSN_MAX) {
 		unsigned want = (unsigned)MIN(INSN_MAX - have, PAGE_SIZE - ((addr + have) & (PAGE_SIZE - 1)));
 		const u8 *code;
-		int err = fetch(vcpu, &c, addr + have, &code);
+		int err = fetch(vcpu, c, addr + have, &code);
 
 		if (err)
 			return err;
-		if (likely(want == INSN_MAX))
-			__builtin_memcpy(bytes, code, INSN_MAX); /* two loads */
-		else
-			memcpy(bytes + have, code, want);
+		memcpy(bytes + have, code, want);
 		have += want;
-		err = insn_decode(bytes, have, mode(&c), insn);
+		err = insn_decode(bytes, have, mode(c), insn);
 		if (err != -EAGAIN)
 			return err;
 	}
 	return -EINVAL;
 }
 
-void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
+static noinline int decode_anew(struct decoded *d, const union insn_key *key, enum insn_mode mode)
+{
+	int err = insn_decode(key->bytes, INSN_MAX, mode, &d->insn);
+
+	d->key = err ? (union insn_key){ 0 } : *key;
+	return err;
+}
+
+int emulate_fetch(struct vcpu *vcpu, const struct insn **insn)
+{
+	struct hvm_context c;
+	union insn_key key;
+	struct decoded *d;
+	const u8 *code;
+	u64 addr;
+	int err;
+
+	hvm->get_context(vcpu, &c);
+	addr = code_address(vcpu, &c);
+	d = &vcpu->decoded[addr % INSNS_DECODED];
+	*insn = &d->insn;
+	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) || unlikely((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - INSN_MAX)) {
+		d->key = (union insn_key){ 0 };
+		return fetch_parts(vcpu, &c, addr, &d->insn);
+	}
+	err = fetch(vcpu, &c, addr, &code);
+	if (err)
+		return err;
+	/* The guest may change the bytes at any time: they are read once. */
+	__builtin_memcpy(key.bytes, code, INSN_MAX);
+	key.mode = (u8)(mode(&c) + 1);
+	if (likely(!((key.word[0] ^ d->key.word[0]) | (key.word[1] ^ d->key.word[1]))))
+		return 0;
+	return decode_anew(d, &key, mode(&c));
+}
+
+void emulate_watch_armed(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
 {
 	static const u8 bytes[] = { 1, 2, 8, 4 };
-	u64 dr7;
+	u64 dr7 = hvm->get(vcpu, HVM_DR7);
 
-	if (!IS_ENABLED(CONFIG_VM_EMULATE_ALL))
-		return;
-	dr7 = hvm->get(vcpu, HVM_DR7);
 	/* A debugger's are not looked for here, nor the guest's while it has the registers. */
-	if (likely(!(dr7 & DR7_ENABLED)) || (IS_ENABLED(CONFIG_GDB) && vcpu->debug.own))
+	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.own)
 		return;
 	if (watch == WATCH_IO && !(hvm->get(vcpu, HVM_CR4) & CR4_DE))
 		return;
@@ -84,8 +110,14 @@ void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
 	}
 }
 
-static noinline void trap(struct vcpu *vcpu, u64 traps)
+/* The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or breakpoint comes. */
+static void retire(struct vcpu *vcpu)
 {
+	u64 traps = vcpu->watched | (vcpu->regs.rflags & RFLAGS_TF ? DR6_BS : 0);
+
+	vcpu->retries = 0;
+	vcpu->regs.rflags &= ~RFLAGS_RF;
+	vcpu->regs.shadow = 0;
 	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE) {
 		vcpu->debug.retired = true;
 	} else if (traps) {
@@ -94,35 +126,13 @@ static noinline void trap(struct vcpu *vcpu, u64 traps)
 	}
 }
 
-/* The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or breakpoint comes. */
-static void retire(struct vcpu *vcpu)
-{
-	u64 traps = vcpu->watched | (vcpu->regs.rflags & RFLAGS_TF ? DR6_BS : 0);
-
-	vcpu->retries = 0;
-	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
-	vcpu->regs.rflags &= ~RFLAGS_RF;
-	vcpu->regs.shadow = 0;
-	if (unlikely(traps || (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE)))
-		trap(vcpu, traps);
-}
-
-/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
-static noinline u64 wrap(struct vcpu *vcpu, u64 rip)
+void emulate_skip_slowly(struct vcpu *vcpu, u64 rip)
 {
 	struct hvm_context c;
 
+	/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
 	hvm->get_context(vcpu, &c);
-	return mode(&c) == MODE_64 ? rip : (u32)rip;
-}
-
-void emulate_skip(struct vcpu *vcpu, unsigned len)
-{
-	u64 rip = vcpu->regs.rip + len;
-
-	if (unlikely((rip ^ vcpu->regs.rip) >> 32))
-		rip = wrap(vcpu, rip);
-	vcpu->regs.rip = rip;
+	vcpu->regs.rip = mode(&c) == MODE_64 ? rip : (u32)rip;
 	retire(vcpu);
 }
 
@@ -157,10 +167,10 @@ static unsigned peek_length(struct vcpu *vcpu)
 	return plain_length(bytes);
 }
 
-static noinline void skip_unknown(struct vcpu *vcpu)
+void emulate_skip_unknown(struct vcpu *vcpu)
 {
 	unsigned len = IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ? 0 : peek_length(vcpu);
-	struct insn insn;
+	const struct insn *insn;
 
 	if (len) {
 		emulate_skip(vcpu, len);
@@ -168,7 +178,7 @@ static noinline void skip_unknown(struct vcpu *vcpu)
 	}
 	switch (emulate_fetch(vcpu, &insn)) {
 	case 0:
-		emulate_skip(vcpu, insn.len);
+		emulate_skip(vcpu, insn->len);
 		break;
 	case -EFAULT: /* #PF raised: the guest comes back to it */
 		break;
@@ -176,14 +186,6 @@ static noinline void skip_unknown(struct vcpu *vcpu)
 		if (!emulate_again(vcpu))
 			emulate_give_up(vcpu, "cannot decode an instruction to step over");
 	}
-}
-
-void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
-{
-	if (exit->insn_len)
-		emulate_skip(vcpu, exit->insn_len);
-	else
-		skip_unknown(vcpu);
 }
 
 u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex)
@@ -224,15 +226,20 @@ void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 val
 	}
 }
 
-static u64 linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
+static noinline u64 segmented(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
 {
 	struct segment s;
 
-	offset = emulate_truncate(offset, insn->addrsize);
-	if (insn->mode == MODE_64 && seg != SEG_FS && seg != SEG_GS)
-		return offset;
 	hvm->get_segment(vcpu, seg, &s);
 	return insn->mode == MODE_64 ? s.base + offset : (u32)(s.base + offset);
+}
+
+static u64 linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
+{
+	offset = emulate_truncate(offset, insn->addrsize);
+	if (likely(insn->mode == MODE_64 && seg != SEG_FS && seg != SEG_GS))
+		return offset;
+	return segmented(vcpu, insn, seg, offset);
 }
 
 u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn)

@@ -5,19 +5,46 @@
 
 #include "vmm/decode.h"
 #include "vmm/guest_mem.h"
+#include "vmm/hvm.h"
 
 /*
- * Fetches and decodes the instruction at CS:RIP. 0; -EFAULT with a #PF already
- * raised when the guest's mapping has gone meanwhile; -EINVAL when the bytes
- * are no instruction that the decoder knows; -EIO when they are not in RAM.
+ * Fetches and decodes the instruction at CS:RIP. 0 and *insn, which is valid until the next fetch; -EFAULT with a #PF
+ * already raised when the guest's mapping has gone meanwhile; -EINVAL when the bytes are no instruction that the decoder
+ * knows; -EIO when they are not in RAM.
  */
-int emulate_fetch(struct vcpu *vcpu, struct insn *insn);
+int emulate_fetch(struct vcpu *vcpu, const struct insn **insn);
+
+/* emulate_skip() where RIP leaves its 4 GiB, or a trap comes. */
+void emulate_skip_slowly(struct vcpu *vcpu, u64 rip);
 
 /* Moves RIP past an instruction of `len` bytes; ends the interrupt shadow, honours single-step. */
-void emulate_skip(struct vcpu *vcpu, unsigned len);
+static inline void emulate_skip(struct vcpu *vcpu, unsigned len)
+{
+	struct guest_regs *r = &vcpu->regs;
+	u64 rip = r->rip + len;
 
-/* The same for the instruction that made this exit; decodes its length where the CPU did not tell it. */
-void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit);
+	if (unlikely((rip ^ r->rip) >> 32 | (r->rflags & RFLAGS_TF) | vcpu->watched ||
+		     (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE))) {
+		emulate_skip_slowly(vcpu, rip);
+		return;
+	}
+	r->rip = rip;
+	vcpu->retries = 0;
+	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
+	r->rflags &= ~RFLAGS_RF;
+	r->shadow = 0;
+}
+
+/* The same for the instruction that made this exit, whose length the CPU did not tell: decodes it. */
+void emulate_skip_unknown(struct vcpu *vcpu);
+
+static inline void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	if (exit->insn_len)
+		emulate_skip(vcpu, exit->insn_len);
+	else
+		emulate_skip_unknown(vcpu);
+}
 
 /* The low `size` bytes: 1, 2, 4 or 8. */
 static inline u64 emulate_truncate(u64 value, unsigned size)
@@ -44,7 +71,13 @@ enum { WATCH_WRITE = BIT(1) | BIT(3), WATCH_IO = BIT(2), WATCH_READ = BIT(3) };
  * The instruction in hand accesses this address or port: the breakpoints
  * (DR0-DR3) that it meets make a #DB behind it.
  */
-void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch);
+void emulate_watch_armed(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch);
+
+static inline void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
+{
+	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && unlikely(hvm->get(vcpu, HVM_DR7) & DR7_ENABLED))
+		emulate_watch_armed(vcpu, addr, size, watch);
+}
 
 /* Linear address of the instruction's memory operand; of a string operand at rSI (seg) or rDI (ES). */
 u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);

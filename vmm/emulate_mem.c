@@ -72,10 +72,6 @@ static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_
 	struct guest_fault f;
 	int err;
 
-	if (translated(vcpu, gva, write) && first == size) {
-		page[0] = vcpu->access.gpa;
-		return 0;
-	}
 	/* The CPU has not looked at the operands of INS and OUTS, nor at the second one of MOVS. */
 	if (unlikely(!canonical(gva) || !canonical(gva + size - 1))) {
 		vcpu_raise_error(vcpu, VEC_GP, 0);
@@ -94,10 +90,15 @@ static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u6
 	unsigned first = first_part(gva, size);
 	gpa_t page[2];
 	u64 part = 0;
-	int err = translate(vcpu, gva, size, write, page);
+	int err;
 
-	if (err)
-		return err;
+	if (likely(translated(vcpu, gva, write) && first == size)) {
+		page[0] = vcpu->access.gpa;
+	} else {
+		err = translate(vcpu, gva, size, write, page);
+		if (err)
+			return err;
+	}
 	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
 	if (!write)
 		*value = 0;

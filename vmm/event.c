@@ -79,7 +79,7 @@ void vcpu_raise_error(struct vcpu *vcpu, u8 vector, u32 error)
 
 void vcpu_raise_page_fault(struct vcpu *vcpu, u64 cr2, u32 error)
 {
-	vcpu->regs.cr2 = cr2;
+	hvm->set(vcpu, HVM_CR2, cr2);
 	vcpu_raise_error(vcpu, VEC_PF, error);
 }
 

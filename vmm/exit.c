@@ -63,16 +63,6 @@ static void exit_hlt(struct vcpu *vcpu, const struct vmexit *exit)
 	vcpu_look(vcpu);
 }
 
-static void exit_stage2(struct vcpu *vcpu, const struct vmexit *exit)
-{
-	emulate_mmio(vcpu, exit);
-}
-
-static void exit_io(struct vcpu *vcpu, const struct vmexit *exit)
-{
-	emulate_io(vcpu, exit);
-}
-
 static void exit_hypercall(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	struct segment ss;
@@ -148,9 +138,7 @@ static void exit_dr(struct vcpu *vcpu, const struct vmexit *exit)
 		debugger->exit_dr(vcpu);
 }
 
-typedef void (*exit_handler)(struct vcpu *vcpu, const struct vmexit *exit);
-
-static const exit_handler handler[VMEXIT_REASONS] = {
+const vmexit_handler vmexit_handlers[VMEXIT_REASONS] = {
 	[VMEXIT_EXTINT] = exit_extint,
 	[VMEXIT_NMI] = exit_extint, /* vCPUs that kick this one without end must not keep physical interrupts out */
 	[VMEXIT_IRQ_WINDOW] = exit_irq_window,
@@ -158,11 +146,11 @@ static const exit_handler handler[VMEXIT_REASONS] = {
 	[VMEXIT_EXCEPTION] = exit_exception,
 	[VMEXIT_CPUID] = exit_cpuid,
 	[VMEXIT_HLT] = exit_hlt,
-	[VMEXIT_IO] = exit_io,
+	[VMEXIT_IO] = emulate_io,
 	[VMEXIT_RDMSR] = exit_rdmsr,
 	[VMEXIT_WRMSR] = exit_wrmsr,
 	[VMEXIT_CR] = exit_cr,
-	[VMEXIT_STAGE2] = exit_stage2,
+	[VMEXIT_STAGE2] = emulate_mmio,
 	[VMEXIT_HYPERCALL] = exit_hypercall,
 	[VMEXIT_XSETBV] = exit_xsetbv,
 	[VMEXIT_WBINVD] = exit_wbinvd,
@@ -177,11 +165,3 @@ static const exit_handler handler[VMEXIT_REASONS] = {
 	[VMEXIT_UNKNOWN] = exit_fatal,
 	[VMEXIT_KICKED] = exit_extint, /* as an NMI */
 };
-
-void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
-{
-	u64 began = telemetry_begin(&vcpu->stats, exit, vcpu->regs.rip);
-
-	handler[exit->reason](vcpu, exit);
-	telemetry_end(&vcpu->stats, exit->reason, began);
-}

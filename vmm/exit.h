@@ -5,8 +5,19 @@
 
 #include "vmm/vm.h"
 
+/* By reason. */
+typedef void (*vmexit_handler)(struct vcpu *vcpu, const struct vmexit *exit);
+extern const vmexit_handler vmexit_handlers[VMEXIT_REASONS];
+
 /* Handles one exit of the vCPU, on its CPU, interrupts off. */
-void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit);
+static inline void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	struct exit_stat *stat = &vcpu->stats.exit[exit->reason];
+	u64 began = telemetry_begin(&vcpu->stats, exit, vcpu->regs.rip);
+
+	vmexit_handlers[exit->reason](vcpu, exit);
+	telemetry_end(stat, began);
+}
 
 /* CPUID and XSETBV (vmm/cpuid.c). */
 void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit);

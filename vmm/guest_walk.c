@@ -174,15 +174,16 @@ int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t 
 /* Does every entry of the path still say what it said? */
 static bool path_holds(const struct guest_path *path)
 {
-	u64 changed = 0;
+	const void *const *entry = path->entry;
+	const u64 *value = path->value;
 
 	if (likely(path->entry_size == 8))
-		for (unsigned i = 0; i < path->levels; i++)
-			changed |= read_entry(path->entry[i], 8) ^ path->value[i];
-	else
-		for (unsigned i = 0; i < path->levels; i++)
-			changed |= read_entry(path->entry[i], 4) ^ path->value[i];
-	return !changed;
+		return !((read_entry(entry[0], 8) ^ value[0]) | (read_entry(entry[1], 8) ^ value[1]) |
+			 (read_entry(entry[2], 8) ^ value[2]) | (read_entry(entry[3], 8) ^ value[3]));
+	for (unsigned i = 0; i < path->levels; i++)
+		if (read_entry(entry[i], 4) != value[i])
+			return false;
+	return true;
 }
 
 static bool same_context(const struct hvm_context *a, const struct hvm_context *b)
@@ -192,6 +193,7 @@ static bool same_context(const struct hvm_context *a, const struct hvm_context *
 
 static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
 {
+	static const u64 none;
 	struct guest_path *path = &vcpu->fetched;
 	struct walk w = { .vcpu = vcpu, .c = c, .access = ACCESS_FETCH, .path = path };
 	u64 offset = gva & (PAGE_SIZE - 1);
@@ -199,6 +201,9 @@ static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u
 	int err;
 
 	*path = (struct guest_path){ .context = *c, .gva = gva - offset, .entry_size = paging_mode(c).entry_size };
+	/* Of a walk with fewer levels the others do not change. */
+	for (unsigned i = 0; i < ARRAY_SIZE(path->entry); i++)
+		path->entry[i] = &none;
 	err = translate(&w, gva - offset, &addr, f);
 	if (err) {
 		f->cr2 = gva;

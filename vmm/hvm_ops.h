@@ -97,13 +97,12 @@ struct guest_regs {
 	u64 rflags;
 	u64 shadow; /* not 0 while STI or MOV SS blocks interrupts; 0 stored ends it */
 	u64 gpr[GPR_COUNT]; /* by encoding; the entry stubs index this array */
-	u64 cr2;
 };
 static_assert(offsetof(struct guest_regs, gpr) == 24, "entry stubs (run.asm)");
 
 /* Everything else is read and written through get()/set(). */
 enum hvm_reg {
-	HVM_CR0, HVM_CR3, HVM_CR4, /* as the guest sees them */
+	HVM_CR0, HVM_CR2, HVM_CR3, HVM_CR4, /* as the guest sees them */
 	HVM_EFER,
 	HVM_PAT,
 	HVM_DR6, HVM_DR7,

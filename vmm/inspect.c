@@ -39,7 +39,7 @@ static void control(struct vcpu *vcpu, inspect_line line)
 	say("cs %04x base %llx  ss %04x  cpl %u  efer %llx  cr0 %llx  cr2 %llx  cr3 %llx  cr4 %llx", cs.selector,
 	    (unsigned long long)cs.base, ss.selector, ss.attr >> SEG_ATTR_DPL_SHIFT & 3u,
 	    (unsigned long long)hvm->get(vcpu, HVM_EFER), (unsigned long long)hvm->get(vcpu, HVM_CR0),
-	    (unsigned long long)vcpu->regs.cr2, (unsigned long long)hvm->get(vcpu, HVM_CR3),
+	    (unsigned long long)hvm->get(vcpu, HVM_CR2), (unsigned long long)hvm->get(vcpu, HVM_CR3),
 	    (unsigned long long)hvm->get(vcpu, HVM_CR4));
 }
 

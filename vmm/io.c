@@ -7,39 +7,23 @@
 #include <margay/errno.h>
 
 #include "vmm/emulate.h"
+#include "vmm/pio.h"
 
 #define STRING_BATCH 256 /* elements per exit, as in mmio.c */
 
-static bool has_port(const struct pio_range *r, u16 port)
-{
-	return (u16)(port - r->base) < r->count;
-}
-
-/* Mostly the range of the access before. */
-static const struct pio_range *find_pio(struct vcpu *vcpu, u16 port)
-{
-	const struct vm *vm = vcpu->vm;
-
-	if (likely(has_port(&vm->pio[vcpu->pio_last], port)))
-		return &vm->pio[vcpu->pio_last];
-	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if (has_port(&vm->pio[i], port)) {
-			vcpu->pio_last = (u8)i;
-			return &vm->pio[i];
-		}
-	return NULL;
-}
+/* What of RAX an IN replaces and an OUT takes, by the size of the operand; 32 bits replace all. */
+static const u64 operand_mask[8] = { [1] = 0xff, [2] = 0xffff, [4] = ~0ull };
 
 static u32 port_in(struct vcpu *vcpu, u16 port, unsigned size)
 {
-	const struct pio_range *r = find_pio(vcpu, port);
+	const struct pio_range *r = pio_find(vcpu->vm, port);
 
 	return r ? r->ops->read(r->dev, vcpu, port - r->base, size) : 0xffffffff;
 }
 
 static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
 {
-	const struct pio_range *r = find_pio(vcpu, port);
+	const struct pio_range *r = pio_find(vcpu->vm, port);
 
 	if (r)
 		r->ops->write(r->dev, vcpu, port - r->base, size, value);
@@ -77,29 +61,35 @@ static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool 
 	return 0;
 }
 
+static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	const struct insn *insn;
+	int err = emulate_fetch(vcpu, &insn);
+
+	if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || (insn->op != INSN_INS && insn->op != INSN_OUTS)))
+		err = -EINVAL;
+	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && !err)
+		err = string_io(vcpu, insn, exit->io.port, exit->io.in);
+	if (!err)
+		emulate_skip(vcpu, insn->len);
+	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
+		emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
+}
+
 void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	unsigned size = exit->io.size;
 	u16 port = exit->io.port;
+	u64 *rax = &vcpu->regs.gpr[GPR_RAX], mask = operand_mask[size];
 
-	if (exit->io.string) {
-		struct insn insn;
-		int err = emulate_fetch(vcpu, &insn);
-
-		if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || (insn.op != INSN_INS && insn.op != INSN_OUTS)))
-			err = -EINVAL;
-		if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && !err)
-			err = string_io(vcpu, &insn, port, exit->io.in);
-		if (!err)
-			emulate_skip(vcpu, insn.len);
-		else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
-			emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
+	if (unlikely(exit->io.string)) {
+		emulate_string_io(vcpu, exit);
 		return;
 	}
 	emulate_watch(vcpu, port, size, WATCH_IO);
 	if (exit->io.in)
-		emulate_set_gpr(vcpu, GPR_RAX, size, true, emulate_truncate(port_in(vcpu, port, size), size));
+		*rax = (*rax & ~mask) | (port_in(vcpu, port, size) & mask);
 	else
-		port_out(vcpu, port, size, (u32)emulate_truncate(vcpu->regs.gpr[GPR_RAX], size));
+		port_out(vcpu, port, size, (u32)(*rax & mask));
 	emulate_skip_exit(vcpu, exit);
 }

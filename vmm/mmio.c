@@ -235,7 +235,7 @@ static int carry_out(struct vcpu *vcpu, const struct insn *insn, const struct vm
 
 void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	struct insn insn;
+	const struct insn *insn;
 	int err;
 
 	if (exit->stage2.exec || exit->stage2.walk) {
@@ -253,9 +253,9 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	}
 	err = emulate_fetch(vcpu, &insn);
 	if (!err)
-		err = carry_out(vcpu, &insn, exit);
+		err = carry_out(vcpu, insn, exit);
 	if (!err)
-		emulate_skip(vcpu, insn.len);
+		emulate_skip(vcpu, insn->len);
 	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
 		emulate_give_up(vcpu, "cannot emulate the memory-mapped access");
 }

@@ -56,13 +56,13 @@ static inline u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit 
 }
 
 /* It has been handled. */
-static inline void telemetry_end(struct vcpu_stats *stats, enum vmexit_reason reason, u64 began)
+static inline void telemetry_end(struct exit_stat *e, u64 began)
 {
-	struct exit_stat *e = &stats->exit[reason];
 	u64 ticks;
 
 	if (!IS_ENABLED(CONFIG_TELEMETRY))
 		return;
+	asm("" : "+r"(e)); /* or the compiler computes it anew at each use */
 	ticks = __builtin_ia32_rdtsc() - began;
 	if (unlikely(ticks < e->min || !e->count))
 		e->min = ticks;

@@ -11,6 +11,7 @@
 #include "vmm/hypercall.h"
 #include "vmm/load_linux.h"
 #include "vmm/loader.h"
+#include "vmm/pio.h"
 #include "vmm/place.h"
 #include "vmm/vdev.h"
 
@@ -40,7 +41,7 @@ int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *op
 			return range_error(vm, "port", base, -EEXIST);
 	if (vm->nr_pio == VM_MAX_PIO)
 		return range_error(vm, "port", base, -ENOSPC);
-	vm->pio[vm->nr_pio++] = (struct pio_range){ base, count, ops, dev };
+	pio_add(vm, (struct pio_range){ base, count, ops, dev });
 	return 0;
 }
 

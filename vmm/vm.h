@@ -9,6 +9,7 @@
 #include "arch/x86_64/stage2/stage2.h"
 #include "vmm/config.h"
 #include "vmm/cpuid_policy.h"
+#include "vmm/decode.h"
 #include "vmm/gpa_map.h"
 #include "vmm/host.h"
 #include "vmm/hvm_ops.h"
@@ -23,6 +24,8 @@ struct dma_windows;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_PIO 32
+#define PIO_BLOCK 256u /* ports */
+#define PIO_BLOCKS (0x10000 / PIO_BLOCK)
 #define VM_MAX_MMIO 32
 #define VM_MAX_MSR 16
 #define VM_MAX_DEVICES 16
@@ -49,6 +52,22 @@ struct guest_path {
 	u8 levels, entry_size;
 	const void *entry[4]; /* in guest RAM */
 	u64 value[4];
+};
+
+/*
+ * An instruction that was decoded before, by what the decoder has seen: 15 bytes, and the mode, of which 0 is none.
+ * Whoever stands on the same bytes again need not decode them.
+ */
+#define INSNS_DECODED 8 /* by address */
+struct decoded {
+	union insn_key {
+		struct {
+			u8 bytes[INSN_MAX];
+			u8 mode; /* enum insn_mode + 1 */
+		};
+		u64 word[2];
+	} key;
+	struct insn insn;
 };
 
 /* What a stage-2 exit says of the access of an instruction with one operand in memory. */
@@ -94,7 +113,7 @@ struct vcpu {
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
 	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
-	u16 retries;              /* emulate_again() */
+	u32 retries;              /* emulate_again() */
 	u32 ext_topology[2];      /* EBX, ECX of its CPUID leaf 0x8000001E */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
 	u64 xss;
@@ -104,8 +123,8 @@ struct vcpu {
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct guest_path fetched;
+	struct decoded decoded[INSNS_DECODED];
 	struct exit_access access; /* valid while that instruction is carried out */
-	u8 pio_last;              /* the range in vm->pio that was accessed last */
 	struct vcpu_debug debug;
 	bool died;                /* it could not go on: vcpu_die() */
 	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
@@ -191,7 +210,8 @@ struct vm {
 	struct gpa_map map;
 	struct cpuid_table cpuid;
 	struct mtrr_state mtrr;
-	struct pio_range pio[VM_MAX_PIO];
+	struct pio_range pio[VM_MAX_PIO]; /* by port */
+	u8 pio_from[PIO_BLOCKS];  /* by block of ports: the first in pio that ends in it or beyond */
 	struct mmio_range mmio[VM_MAX_MMIO];
 	struct msr_range msr[VM_MAX_MSR];
 	void *device[VM_MAX_DEVICES]; /* instance by registration index of struct vdev */
@@ -210,14 +230,7 @@ int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *op
 /* Moves the MMIO range of a device that has one; size 0: nowhere. What another vCPU is just doing may still go to the old place. */
 void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 
-/* Has a device registered this port, or this MSR? What the guest is told of its platform follows from it. */
-static inline bool vm_has_pio(const struct vm *vm, u16 port)
-{
-	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if (port >= vm->pio[i].base && port - vm->pio[i].base < vm->pio[i].count)
-			return true;
-	return false;
-}
+/* Has a device registered this MSR, or (pio_find()) port? What the guest is told of its platform follows from it. */
 
 static inline bool vm_has_msr(const struct vm *vm, u32 msr)
 {

@@ -11,6 +11,7 @@
 
 #include <cmocka.h>
 
+#include "vmm/pio.h"
 #include "vmm/vdev.h"
 
 /* Weak: a loader test links no device at all. */
@@ -66,7 +67,7 @@ void fake_vm_destroy(struct vm *vm)
 int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
 {
 	assert_true(vm->nr_pio < VM_MAX_PIO);
-	vm->pio[vm->nr_pio++] = (struct pio_range){ base, count, ops, dev };
+	pio_add(vm, (struct pio_range){ base, count, ops, dev });
 	return 0;
 }
 
@@ -111,17 +112,9 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector)
 
 /* ---- the guest ---- */
 
-static const struct pio_range *find_pio(const struct vm *vm, u16 port)
-{
-	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if ((u16)(port - vm->pio[i].base) < vm->pio[i].count)
-			return &vm->pio[i];
-	return NULL;
-}
-
 u32 guest_in(struct vm *vm, u16 port, unsigned size)
 {
-	const struct pio_range *r = find_pio(vm, port);
+	const struct pio_range *r = pio_find(vm, port);
 	u32 mask = size == 4 ? ~0u : (1u << size * 8) - 1;
 
 	return (r ? r->ops->read(r->dev, vm->vcpus[0], port - r->base, size) : ~0u) & mask;
@@ -129,7 +122,7 @@ u32 guest_in(struct vm *vm, u16 port, unsigned size)
 
 void guest_out(struct vm *vm, u16 port, unsigned size, u32 value)
 {
-	const struct pio_range *r = find_pio(vm, port);
+	const struct pio_range *r = pio_find(vm, port);
 
 	if (r)
 		r->ops->write(r->dev, vm->vcpus[0], port - r->base, size, value);

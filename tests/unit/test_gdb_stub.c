@@ -381,7 +381,7 @@ static void test_landing(void **state)
 	send("vCont;s:1");
 	assert_true(turn(vcpu));
 	assert_true(exception(VEC_PF, 0xdead));
-	assert_int_equal(vcpu->regs.cr2, 0xdead);
+	assert_int_equal(reg[HVM_CR2], 0xdead);
 	land(VEC_PF);
 	code("\x0f\x32", 2); /* what the monitor raises */
 	send("vCont;s:1");

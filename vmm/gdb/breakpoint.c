@@ -252,15 +252,17 @@ void gdb_arm(struct vcpu *vcpu)
 }
 
 /* SDM vol. 2, MOV to/from debug registers: 0F 21 reads, 0F 23 writes; mod is taken for 3. */
-static int decode_dr(struct vcpu *vcpu, struct insn *insn, bool *write, unsigned *dr, unsigned *gpr)
+static int decode_dr(struct vcpu *vcpu, u8 *len, bool *write, unsigned *dr, unsigned *gpr)
 {
 	u8 b[INSN_MAX];
 	struct hvm_context c;
+	const struct insn *insn;
 	unsigned i;
-	int err = emulate_fetch(vcpu, insn);
+	int err = emulate_fetch(vcpu, &insn);
 
 	if (err)
 		return err;
+	*len = insn->len;
 	hvm->get_context(vcpu, &c);
 	if (gdb_memory(vcpu, c.cs_base + vcpu->regs.rip, b, insn->len, false) != insn->len || insn->len < 3)
 		return -EINVAL;
@@ -275,10 +277,10 @@ void gdb_exit_dr(struct vcpu *vcpu)
 {
 	struct vcpu_debug *d = &vcpu->debug;
 	unsigned dr, gpr;
-	struct insn insn;
 	bool write;
 	u64 *reg;
-	int err = decode_dr(vcpu, &insn, &write, &dr, &gpr);
+	u8 len;
+	int err = decode_dr(vcpu, &len, &write, &dr, &gpr);
 
 	if (err == -EFAULT)
 		return;
@@ -304,5 +306,5 @@ void gdb_exit_dr(struct vcpu *vcpu)
 		d->dr7 = (d->dr7 & 0xffff23ff) | 0x400;
 		gdb_arm(vcpu);
 	}
-	emulate_skip(vcpu, insn.len);
+	emulate_skip(vcpu, len);
 }

@@ -11,7 +11,7 @@
 #include "vmm/hvm.h"
 #include "vmm/vm.h"
 
-enum kind { GENERAL, RIP, FLAGS, SELECTOR, NONE, OTHER, CR2 };
+enum kind { GENERAL, RIP, FLAGS, SELECTOR, NONE, OTHER };
 
 #define FEATURE(name) "<feature name=\"org.gnu.gdb.i386." name "\">"
 
@@ -33,7 +33,7 @@ static const struct run {
 	{ "</feature>" FEATURE("segments"), "fs_base gs_base", "int64", 8, OTHER, 2, { HVM_FS_BASE, HVM_GS_BASE } },
 	{ "</feature><feature name=\"margay.system\">", "k_gs_base cr0 cr3 cr4 efer lstar", "int64", 8, OTHER, 6,
 	  { HVM_KERNEL_GS_BASE, HVM_CR0, HVM_CR3, HVM_CR4, HVM_EFER, HVM_LSTAR } },
-	{ "", "cr2", "int64", 8, CR2, 1, { 0 } },
+	{ "", "cr2", "int64", 8, OTHER, 1, { HVM_CR2 } },
 };
 
 static const struct run *find(unsigned i, unsigned *in_run)
@@ -83,7 +83,6 @@ bool gdb_register_get(struct vcpu *vcpu, unsigned i, u8 value[GDB_REGISTER_MAX])
 	case FLAGS: v = vcpu->regs.rflags; break;
 	case SELECTOR: v = selector(vcpu, r->first[i]); break;
 	case OTHER: v = hvm->get(vcpu, r->first[i]); break;
-	case CR2: v = vcpu->regs.cr2; break;
 	default: return false;
 	}
 	memcpy(value, &v, MIN(r->bytes, sizeof(v)));

@@ -144,13 +144,26 @@ static void decode_exception(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexi
 
 static void decode_io(const struct vmcb *v, struct vmexit *exit)
 {
+	u32 info = (u32)v->exit_info1;
+
 	exit->reason = VMEXIT_IO;
 	exit->insn_len = (u8)(v->exit_info2 - v->rip);
-	exit->io.port = (u16)(v->exit_info1 >> 16);
-	exit->io.size = v->exit_info1 >> SVM_IOIO_SIZE_SHIFT & 7;
-	exit->io.in = v->exit_info1 & SVM_IOIO_IN;
-	exit->io.string = v->exit_info1 & SVM_IOIO_STRING;
-	exit->io.rep = v->exit_info1 & SVM_IOIO_REP;
+	exit->io.port = (u16)(info >> 16);
+	exit->io.size = info >> SVM_IOIO_SIZE_SHIFT & 7;
+	exit->io.in = info & SVM_IOIO_IN;
+	exit->io.string = info & SVM_IOIO_STRING;
+	exit->io.rep = info & SVM_IOIO_REP;
+}
+
+static void decode_npf(const struct vmcb *v, struct vmexit *exit)
+{
+	u64 error = v->exit_info1;
+
+	exit->reason = VMEXIT_STAGE2;
+	exit->stage2.gpa = gpa(v->exit_info2);
+	exit->stage2.write = error & PFERR_W;
+	exit->stage2.exec = error & PFERR_I;
+	exit->stage2.walk = error & SVM_NPF_GUEST_TABLE;
 }
 
 static void decode_cr(struct vmexit *exit, u8 cr, bool write)
@@ -198,11 +211,7 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 	} else if (code == SVM_EXIT_IOIO) {
 		decode_io(v, exit);
 	} else if (code == SVM_EXIT_NPF) {
-		exit->reason = VMEXIT_STAGE2;
-		exit->stage2.gpa = gpa(v->exit_info2);
-		exit->stage2.write = v->exit_info1 & PFERR_W;
-		exit->stage2.exec = v->exit_info1 & PFERR_I;
-		exit->stage2.walk = v->exit_info1 & SVM_NPF_GUEST_TABLE;
+		decode_npf(v, exit);
 	} else if (code >= SVM_EXIT_EXCEPTION && code < SVM_EXIT_EXCEPTION + 32) {
 		decode_exception(vcpu, s, exit, (u8)(code - SVM_EXIT_EXCEPTION));
 	} else if (code >= SVM_EXIT_DR_READ && code < SVM_EXIT_DR_WRITE + 16) {
@@ -242,14 +251,12 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	v->rsp = r->gpr[GPR_RSP];
 	v->rip = r->rip;
 	v->rflags = r->rflags;
-	v->cr2 = r->cr2;
 	v->int_state = r->shadow;
 	svm_enter(r, s->vmcb_pa, s->host_vmcb_pa);
 	r->gpr[GPR_RAX] = v->rax;
 	r->gpr[GPR_RSP] = v->rsp;
 	r->rip = v->rip;
 	r->rflags = v->rflags;
-	r->cr2 = v->cr2;
 	r->shadow = v->int_state & SVM_INTR_SHADOW;
 	v->tlb_control = SVM_TLB_KEEP;
 	v->event_inj = 0;

@@ -8,6 +8,7 @@
 
 /* Offsets of the registers that are one field; 0: not so. */
 static const u16 field[HVM_REGS] = {
+	[HVM_CR2] = offsetof(struct vmcb, cr2),
 	[HVM_CR3] = offsetof(struct vmcb, cr3),
 	[HVM_PAT] = offsetof(struct vmcb, g_pat),
 	[HVM_DR6] = offsetof(struct vmcb, dr6),

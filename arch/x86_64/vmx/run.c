@@ -199,6 +199,10 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 
 	exit->raw = reason;
 	exit->insn_len = (u8)vmread(VMCS_EXIT_INSN_LEN);
+	if (likely(reason < ARRAY_SIZE(simple) && simple[reason])) {
+		exit->reason = simple[reason] - 1u;
+		return;
+	}
 	if (unlikely(reason & VMX_EXIT_ENTRY_FAILED)) {
 		exit->reason = VMEXIT_ENTRY_FAILED;
 		return;
@@ -224,7 +228,7 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 		exit->reason = VMEXIT_NMI_WINDOW;
 		break;
 	default:
-		exit->reason = reason < ARRAY_SIZE(simple) && simple[reason] ? simple[reason] - 1u : VMEXIT_UNKNOWN;
+		exit->reason = VMEXIT_UNKNOWN;
 	}
 }
 
@@ -239,39 +243,44 @@ static void mitigate(void)
 		asm volatile("verw %0" : : "m"(selector) : "cc");
 }
 
+static void not_entered(struct vcpu *vcpu, struct vmexit *exit, int entry)
+{
+	if (entry == VMX_ENTRY_FAILED) {
+		exit->reason = VMEXIT_ENTRY_FAILED;
+		exit->raw = vmread(VMCS_INSTRUCTION_ERROR);
+		return;
+	}
+	/* Kicked: the event waits on. */
+	if (vcpu->event.type != HVM_EVENT_NONE)
+		vmwrite(VMCS_ENTRY_INTR_INFO, 0);
+	exit->reason = VMEXIT_KICKED;
+	exit->raw = 0;
+}
+
 void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 {
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
 	struct guest_regs *r = &vcpu->regs;
+	int entry;
 
 	if (vcpu->event.type != HVM_EVENT_NONE)
 		inject(&vcpu->event);
-	if (r->rip != x->rip)
-		vmwrite(VMCS_GUEST_RIP, x->rip = r->rip);
+	vmwrite(VMCS_GUEST_RIP, r->rip); /* nearly always another one */
 	if (r->gpr[GPR_RSP] != x->rsp)
 		vmwrite(VMCS_GUEST_RSP, x->rsp = r->gpr[GPR_RSP]);
 	if (r->rflags != x->rflags)
 		vmwrite(VMCS_GUEST_RFLAGS, x->rflags = r->rflags);
 	if (unlikely(x->interruptibility & INTERRUPTIBILITY_SHADOW && !r->shadow))
 		vmx_set_interruptibility(x, x->interruptibility & ~(u64)INTERRUPTIBILITY_SHADOW);
-	write_cr2(r->cr2);
 	mitigate();
-	switch (vmx_enter(r, x->launched, vcpu->kick)) {
-	case VMX_ENTRY_KICKED: /* the event waits on */
-		if (vcpu->event.type != HVM_EVENT_NONE)
-			vmwrite(VMCS_ENTRY_INTR_INFO, 0);
-		exit->reason = VMEXIT_KICKED;
-		exit->raw = 0;
-		return;
-	case VMX_ENTRY_FAILED:
-		exit->reason = VMEXIT_ENTRY_FAILED;
-		exit->raw = vmread(VMCS_INSTRUCTION_ERROR);
+	entry = vmx_enter(r, x->launched, vcpu->kick);
+	if (unlikely(entry != VMX_ENTERED)) {
+		not_entered(vcpu, exit, entry);
 		return;
 	}
 	x->launched = true;
 	vcpu->event.type = HVM_EVENT_NONE;
-	r->cr2 = read_cr2();
-	x->rip = r->rip = vmread(VMCS_GUEST_RIP);
+	r->rip = vmread(VMCS_GUEST_RIP);
 	x->rsp = r->gpr[GPR_RSP] = vmread(VMCS_GUEST_RSP);
 	x->rflags = r->rflags = vmread(VMCS_GUEST_RFLAGS);
 	x->interruptibility = vmread(VMCS_GUEST_INTERRUPTIBILITY);

@@ -44,6 +44,8 @@ u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 	case HVM_CR4:
 		mask = vmread(VMCS_CR4_MASK);
 		return (vmread(VMCS_GUEST_CR4) & ~mask) | (vmread(VMCS_CR4_SHADOW) & mask);
+	case HVM_CR2: /* the LWK's own page faults are its end */
+		return read_cr2();
 	case HVM_DR0 ... HVM_DR3:
 		return read_dr(reg - HVM_DR0);
 	case HVM_DR6:
@@ -107,6 +109,9 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		vmwrite(VMCS_GUEST_EFER, value);
 		x->entry_controls = value & EFER_LMA ? vmx_controls.entry | ENTRY_IA32E_GUEST : vmx_controls.entry;
 		vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
+		break;
+	case HVM_CR2:
+		write_cr2(value);
 		break;
 	case HVM_DR0 ... HVM_DR3:
 		write_dr(reg - HVM_DR0, value);
@@ -194,6 +199,7 @@ void vmx_vcpu_reset(struct vcpu *vcpu)
 	vmwrite(VMCS_GUEST_PENDING_DEBUG, 0);
 	vmwrite(VMCS_GUEST_DEBUGCTL, 0);
 	vmx_set(vcpu, HVM_EFER, 0);
+	vmx_set(vcpu, HVM_CR2, 0);
 	vmx_set(vcpu, HVM_CR3, 0);
 	vmx_set(vcpu, HVM_CR4, 0);
 	vmx_set(vcpu, HVM_CR0, CR0_CD | CR0_NW | CR0_ET);
@@ -204,5 +210,5 @@ void vmx_vcpu_reset(struct vcpu *vcpu)
 	for (enum hvm_reg reg = HVM_SYSENTER_CS; reg <= HVM_SFMASK; reg++)
 		vmx_set(vcpu, reg, 0);
 	/* Not what run() compares with: everything is written at the first entry. */
-	x->rip = x->rsp = x->rflags = ~0ull;
+	x->rsp = x->rflags = ~0ull;
 }

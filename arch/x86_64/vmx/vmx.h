@@ -15,7 +15,7 @@ struct vmx_vcpu {
 	bool launched;
 	u32 proc_controls, entry_controls;
 	/* What the VMCS holds, to write only what changed. */
-	u64 rip, rsp, rflags;
+	u64 rsp, rflags;
 	u64 interruptibility;
 };
 
