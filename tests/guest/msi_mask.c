@@ -6,10 +6,11 @@
  * NOT ON qemu: needs the device igb: tests/system/test_msix.py
  * NOT ON bochs: no device with MSI
  *
- * The mask bit of an MSI message (PCI Local Bus 3.0, 6.8.1.7-8), which Linux does not use on this card, for it has MSI-X: what
- * the device signals while it is masked is pending, and comes when it is unmasked, once; also when the guest has given
- * the message another vector in the meantime. The card interrupts by a write to its Interrupt Cause Set register
- * (Intel 82576 datasheet, 8.8; QEMU has these registers at the older cards' addresses only).
+ * The mask bit of an MSI message (PCI Local Bus 3.0, 6.8.1.7-8), which Linux does not use on this card, for it has
+ * MSI-X: what the device signals while it is masked is pending, and comes when it is unmasked, once; also when the
+ * guest has given the message another vector in the meantime. And MSI is switched off and on, more often than a CPU has
+ * vectors. The card interrupts by a write to its Interrupt Cause Set register (Intel 82576 datasheet, 8.8; QEMU has
+ * these registers at the older cards' addresses only).
  */
 #include "apic.h"
 #include "pci.h"
@@ -17,6 +18,8 @@
 
 #define IGB_IDS 0x10c98086u
 #define MSI_MASKABLE BIT(24)
+#define ENABLE BIT(16)
+#define FLAPS 300 /* more than a CPU has vectors */
 #define WAIT 10000000u
 #define SHORT_WAIT (WAIT / 100)
 #define CAUSE BIT(2) /* link status change */
@@ -82,6 +85,21 @@ static void mask(u32 bdf, u32 cap, u8 from, u8 to)
 	check(total == before + 1, "unmasked: %u interrupts", total - before);
 }
 
+/* Off and on, with something to signal in both: nothing comes while it is off, all while it is on, and no vector is lost. */
+static void flap(u32 bdf, u32 cap, u32 control)
+{
+	unsigned before = total;
+
+	for (unsigned i = 0; i < FLAPS && total == before + i; i++) {
+		pci_write(bdf, cap, control & ~ENABLE);
+		interrupt();
+		pci_write(bdf, cap, control | ENABLE);
+		interrupt();
+		wait_for(before + i + 1, WAIT);
+	}
+	check(total == before + FLAPS, "off and on %u times: %u interrupts", FLAPS, total - before);
+}
+
 void test_main(void)
 {
 	u32 bdf = pci_find(IGB_IDS), cap = bdf ? pci_find_cap(bdf, PCI_CAP_MSI) : 0, control;
@@ -95,16 +113,18 @@ void test_main(void)
 		trap_handlers[v] = on_vector;
 	irq_on();
 	igb = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
-	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | 6);
+	/* Decoding memory, bus master, no line interrupt, which would stand for the message that is off. */
+	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | BIT(10) | 6);
 	pci_write(bdf, cap + ADDRESS, 0xfee00000);
 	pci_write(bdf, cap + ADDRESS_HIGH, 0);
 	pci_write(bdf, cap + DATA, 0x61);
-	pci_write(bdf, cap, control | BIT(16));
+	pci_write(bdf, cap, control | ENABLE);
 	*reg(IMS) = CAUSE;
 	mask(bdf, cap, 0x61, 0x62);
 	/* Through the same vector, and back. */
 	mask(bdf, cap, 0x93, 0x93);
 	mask(bdf, cap, 0x62, 0x61);
+	flap(bdf, cap, control);
 	irq_off();
 	print("msi_mask: %u messages", total);
 }
