@@ -110,12 +110,15 @@ static void remove_range(u64 start, u64 end)
 	}
 }
 
-/* What each format can say of a leaf: NPT pages can always be read, and have no WP and WC by the LWK's PAT. */
+/*
+ * What each format can say of a leaf: NPT pages can always be read, and have no WP and WC by the LWK's PAT; EPT has no UC-,
+ * as the guest's PAT makes WC of its UC, too.
+ */
 static enum memtype shown_type(const struct stage2 *s, enum memtype t)
 {
-	if (s->fmt == &ept_format || t == MEMTYPE_WB || t == MEMTYPE_WT || t == MEMTYPE_UC_MINUS)
-		return t;
-	return MEMTYPE_UC;
+	if (s->fmt == &ept_format)
+		return t == MEMTYPE_UC_MINUS ? MEMTYPE_UC : t;
+	return t == MEMTYPE_WB || t == MEMTYPE_WT || t == MEMTYPE_UC_MINUS ? t : MEMTYPE_UC;
 }
 
 static void check_address(const struct stage2 *s, u64 gpa)
