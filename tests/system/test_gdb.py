@@ -107,6 +107,7 @@ class Gdb:
                 break
             lines.append(line)
             if interrupt and "Continuing." in line:
+                time.sleep(2)  # it says so before the guest runs, and a signal in between can be lost in gdb
                 self._process.send_signal(signal.SIGINT)
         else:
             raise AssertionError("gdb: no answer to %s: %s" % (command, "".join(lines)))
