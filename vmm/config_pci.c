@@ -131,13 +131,16 @@ int config_set_pci_irq(struct parser *p, struct span v)
 static int add_node(struct parser *p, struct span v)
 {
 	struct vm_config_pci_facts *facts = &p->config->pci_node;
+	const struct vm_config_pci_fact *new;
 	int err = add_fact(p, v, facts, "pci_node", "a function and its NUMA node, like 80:00.0 1", VM_NODE_NUMBER_MAX);
-	const struct vm_config_pci_fact *new = &facts->of[facts->count - 1];
 
-	for (unsigned i = 0; !err && i < facts->count; i++)
+	if (err)
+		return err;
+	new = &facts->of[facts->count - 1];
+	for (unsigned i = 0; i < facts->count; i++)
 		if (facts->of[i].segment == new->segment && facts->of[i].bus == new->bus && facts->of[i].value != new->value)
 			return config_wrong(p, "pci_node", "one node for all functions of a bus", v);
-	return err;
+	return 0;
 }
 
 int config_set_pci_node(struct parser *p, struct span v)
