@@ -12,9 +12,8 @@
  * vectors. The card interrupts by a write to its Interrupt Cause Set register (Intel 82576 datasheet, 8.8; QEMU has
  * these registers at the older cards' addresses only).
  */
-#include "apic.h"
 #include "pci.h"
-#include "tiny.h"
+#include "vectors.h"
 
 #define IGB_IDS 0x10c98086u
 #define MSI_MASKABLE BIT(24)
@@ -29,14 +28,6 @@ enum { ICR = 0xc0, ICS = 0xc8, IMS = 0xd0 };
 enum { ADDRESS = 4, ADDRESS_HIGH = 8, DATA = 12, MASK = 16, PENDING = 20 };
 
 static volatile u8 *igb;
-static volatile unsigned count[256], total;
-
-static void on_vector(struct trap_frame *f)
-{
-	count[f->vector]++;
-	total++;
-	apic_write(APIC_EOI, 0);
-}
 
 static volatile u32 *reg(u32 offset)
 {
@@ -50,54 +41,48 @@ static void interrupt(void)
 	*reg(ICS) = CAUSE;
 }
 
-static void wait_for(unsigned want, unsigned limit)
-{
-	for (unsigned i = 0; i < limit && total != want; i++)
-		cpu_relax();
-}
-
 /* Masked, moved to another vector, unmasked. */
 static void mask(u32 bdf, u32 cap, u8 from, u8 to)
 {
-	unsigned before = total, there = count[to];
+	unsigned before = arrived, there = at_vector[to];
 
 	pci_write(bdf, cap + DATA, from);
 	interrupt();
-	wait_for(before + 1, WAIT);
-	check(total == before + 1 && count[from], "open: %u interrupts, %u at %#x", total - before, count[from], from);
-	before = total;
-	there = count[to];
+	wait_for_vectors(before + 1, WAIT);
+	check(arrived == before + 1 && at_vector[from], "open: %u interrupts, %u at %#x", arrived - before, at_vector[from], from);
+	before = arrived;
+	there = at_vector[to];
 	pci_write(bdf, cap + MASK, 1);
 	check(pci_read(bdf, cap + MASK) == 1 && !pci_read(bdf, cap + PENDING), "masked: %#x, pending %#x",
 	      pci_read(bdf, cap + MASK), pci_read(bdf, cap + PENDING));
 	interrupt();
-	wait_for(before + 1, SHORT_WAIT);
-	check(total == before, "masked: %u interrupts", total - before);
+	wait_for_vectors(before + 1, SHORT_WAIT);
+	check(arrived == before, "masked: %u interrupts", arrived - before);
 	check(pci_read(bdf, cap + PENDING) == 1, "masked: pending is %#x", pci_read(bdf, cap + PENDING));
 	pci_write(bdf, cap + DATA, to);
-	check(total == before, "moved while masked: %u interrupts", total - before);
+	check(arrived == before, "moved while masked: %u interrupts", arrived - before);
 	pci_write(bdf, cap + MASK, 0);
-	wait_for(before + 1, WAIT);
-	check(total == before + 1 && count[to] == there + 1, "unmasked: %u interrupts, %u at %#x", total - before,
-	      count[to] - there, to);
+	wait_for_vectors(before + 1, WAIT);
+	check(arrived == before + 1 && at_vector[to] == there + 1, "unmasked: %u interrupts, %u at %#x", arrived - before,
+	      at_vector[to] - there, to);
 	check(!pci_read(bdf, cap + PENDING), "unmasked: pending is %#x", pci_read(bdf, cap + PENDING));
-	wait_for(before + 2, SHORT_WAIT);
-	check(total == before + 1, "unmasked: %u interrupts", total - before);
+	wait_for_vectors(before + 2, SHORT_WAIT);
+	check(arrived == before + 1, "unmasked: %u interrupts", arrived - before);
 }
 
 /* Off and on, with something to signal in both: nothing comes while it is off, all while it is on, and no vector is lost. */
 static void flap(u32 bdf, u32 cap, u32 control)
 {
-	unsigned before = total;
+	unsigned before = arrived;
 
-	for (unsigned i = 0; i < FLAPS && total == before + i; i++) {
+	for (unsigned i = 0; i < FLAPS && arrived == before + i; i++) {
 		pci_write(bdf, cap, control & ~ENABLE);
 		interrupt();
 		pci_write(bdf, cap, control | ENABLE);
 		interrupt();
-		wait_for(before + i + 1, WAIT);
+		wait_for_vectors(before + i + 1, WAIT);
 	}
-	check(total == before + FLAPS, "off and on %u times: %u interrupts", FLAPS, total - before);
+	check(arrived == before + FLAPS, "off and on %u times: %u interrupts", FLAPS, arrived - before);
 }
 
 void test_main(void)
@@ -108,10 +93,7 @@ void test_main(void)
 		return;
 	control = pci_read(bdf, cap);
 	check(control & MSI_MASKABLE, "its MSI is %#x", control);
-	apic_enable();
-	for (unsigned v = 0x50; v < 0xf0; v++)
-		trap_handlers[v] = on_vector;
-	irq_on();
+	count_vectors();
 	igb = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
 	/* Decoding memory, bus master, no line interrupt, which would stand for the message that is off. */
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | BIT(10) | 6);
@@ -126,5 +108,5 @@ void test_main(void)
 	mask(bdf, cap, 0x62, 0x61);
 	flap(bdf, cap, control);
 	irq_off();
-	print("msi_mask: %u messages", total);
+	print("msi_mask: %u messages", arrived);
 }

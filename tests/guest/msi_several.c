@@ -13,9 +13,8 @@
  * number, once, and nothing else does; what the low bits of the data are is
  * the device's own (PCI Local Bus 3.0, 6.8.1.6).
  */
-#include "apic.h"
 #include "pci.h"
-#include "tiny.h"
+#include "vectors.h"
 
 #define XHCI_IDS 0x01941033u
 #define INTERRUPTERS 16
@@ -29,14 +28,6 @@ enum { USBCMD = 0, USBCMD_INTE = 1 << 2, RTSOFF = 0x18 };
 enum { IMAN = 0, IMAN_IE = 1 << 1, ERSTSZ = 8, ERSTBA = 0x10, ERDP = 0x18, ERDP_BUSY = 1 << 3 };
 
 static volatile u8 *xhci;
-static volatile unsigned count[256], total;
-
-static void on_vector(struct trap_frame *f)
-{
-	count[f->vector]++;
-	total++;
-	apic_write(APIC_EOI, 0);
-}
 
 static volatile u32 *reg(u32 offset)
 {
@@ -85,12 +76,11 @@ static void messages(u32 bdf, u32 cap, unsigned log, u32 data)
 	pci_write(bdf, cap, control | BIT(16) | log << 20);
 	for (unsigned n = 0; n < INTERRUPTERS; n++) {
 		u32 vector = (data & ~(BIT(log) - 1)) | (n & (BIT(log) - 1));
-		unsigned before = total, there = count[vector];
+		unsigned before = arrived, there = at_vector[vector];
 
 		interrupt(n);
-		for (unsigned i = 0; i < WAIT && total == before; i++)
-			cpu_relax();
-		check(total == before + 1 && count[vector] == there + 1, "%u messages from %#x: interrupter %u not at %#x",
+		wait_for_vectors(before + 1, WAIT);
+		check(arrived == before + 1 && at_vector[vector] == there + 1, "%u messages from %#x: interrupter %u not at %#x",
 		      1u << log, data, n, vector);
 	}
 }
@@ -103,10 +93,7 @@ void test_main(void)
 		return;
 	control = pci_read(bdf, cap);
 	check((control >> 17 & 7) == 4 && control & MSI_64, "its MSI is %#x", control);
-	apic_enable();
-	for (unsigned v = 0x50; v < 0xf0; v++)
-		trap_handlers[v] = on_vector;
-	irq_on();
+	count_vectors();
 	xhci = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | 6);
 	for (unsigned n = 0; n < INTERRUPTERS; n++)
@@ -118,12 +105,11 @@ void test_main(void)
 	/* Moved while on, and off. */
 	messages(bdf, cap, 4, 0xb7);
 	pci_write(bdf, cap, control & ~BIT(16));
-	control = total;
+	control = arrived;
 	for (unsigned n = 0; n < INTERRUPTERS; n++)
 		interrupt(n);
-	for (unsigned i = 0; i < WAIT / 100; i++)
-		cpu_relax();
-	check(total == control, "%u messages from a disabled capability", total - control);
+	wait_for_vectors(control + 1, WAIT / 100);
+	check(arrived == control, "%u messages from a disabled capability", arrived - control);
 	irq_off();
-	print("msi_several: %u messages", total);
+	print("msi_several: %u messages", arrived);
 }
