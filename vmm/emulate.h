@@ -14,7 +14,7 @@
  */
 int emulate_fetch(struct vcpu *vcpu, const struct insn **insn);
 
-/* emulate_skip() where RIP leaves its 4 GiB, or a trap comes. */
+/* emulate_skip() where RIP leaves its 4 GiB, a trap comes, or size matters. */
 void emulate_skip_slowly(struct vcpu *vcpu, u64 rip);
 
 /* Moves RIP past an instruction of `len` bytes; ends the interrupt shadow, honours single-step. */
@@ -23,7 +23,8 @@ static inline void emulate_skip(struct vcpu *vcpu, unsigned len)
 	struct guest_regs *r = &vcpu->regs;
 	u64 rip = r->rip + len;
 
-	if (unlikely((rip ^ r->rip) >> 32 | (r->rflags & RFLAGS_TF) | vcpu->watched ||
+	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ||
+	    unlikely((rip ^ r->rip) >> 32 | (r->rflags & RFLAGS_TF) | vcpu->watched ||
 		     (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE))) {
 		emulate_skip_slowly(vcpu, rip);
 		return;

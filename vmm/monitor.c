@@ -191,6 +191,8 @@ void monitor_put_running(void)
 	if (!last)
 		return;
 	node_end();
+	if (!IS_ENABLED(CONFIG_MONITOR_CONSOLE))
+		return;
 	spin_lock(&monitor_lock);
 	nr_ending--;
 	spin_unlock(&monitor_lock);
@@ -224,7 +226,7 @@ static void set_vm(struct slot *s, struct vm *vm)
 {
 	spin_lock(&monitor_lock);
 	s->vm = vm;
-	if (vm && s->stopped)
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm && s->stopped)
 		vm_end(vm, VM_END_STOPPED);
 	spin_unlock(&monitor_lock);
 }

@@ -13,7 +13,8 @@ static inline void pio_add(struct vm *vm, struct pio_range range)
 	for (; i && vm->pio[i - 1].base > range.base; i--)
 		vm->pio[i] = vm->pio[i - 1];
 	vm->pio[i] = range;
-	for (unsigned block = 0; block < PIO_BLOCKS; block++) {
+	/* Where size matters, the search begins at the first. */
+	for (unsigned block = 0; !IS_ENABLED(CONFIG_OPTIMIZE_SIZE) && block < PIO_BLOCKS; block++) {
 		for (i = 0; i < vm->nr_pio && vm->pio[i].base + (unsigned)vm->pio[i].count <= block * PIO_BLOCK; i++)
 			;
 		vm->pio_from[block] = (u8)i;
