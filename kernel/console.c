@@ -191,12 +191,11 @@ bool console_interrupt(void)
 	/*
 	 * The line is edge triggered: it must have been low once before this
 	 * ends. Bounded, against a UART that never stops asking; that one gets a
-	 * new edge by the interrupt enables. So does an idle one, whose only
-	 * interrupt was acknowledged above, for those who have come to wait since.
+	 * new edge by the interrupt enables.
 	 */
 	while (rounds < PENDING_LOOPS && service(&overrun))
 		rounds++;
-	if (rounds) {
+	if (rounds == PENDING_LOOPS) {
 		locked = serial_lock();
 		serial_interrupts_off();
 		pump();
