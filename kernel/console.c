@@ -191,11 +191,12 @@ bool console_interrupt(void)
 	/*
 	 * The line is edge triggered: it must have been low once before this
 	 * ends. Bounded, against a UART that never stops asking; that one gets a
-	 * new edge by the interrupt enables.
+	 * new edge by the interrupt enables. So does an idle one, whose only
+	 * interrupt was acknowledged above, for those who have come to wait since.
 	 */
 	while (rounds < PENDING_LOOPS && service(&overrun))
 		rounds++;
-	if (rounds == PENDING_LOOPS) {
+	if (rounds) {
 		locked = serial_lock();
 		serial_interrupts_off();
 		pump();

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console.c kernel/serial.c kernel/printk.c */
 /* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
-#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,72 +10,9 @@
 #include <cmocka.h>
 
 #include "arch/x86_64/cpu/paging.h"
-#include "drivers/uart8250.h"
 #include "kernel/console.h"
 #include "kernel/printk.h"
-
-/* The fake: what was sent, whether the transmitter is empty, what arrives. */
-static bool present = true;
-static char sent[1 << 20];
-static size_t nr_sent;
-static unsigned in_fifo;
-static bool always_ready;
-static bool irq_rx, irq_tx;
-static u8 input[256], input_status[256];
-static unsigned input_head, input_tail;
-
-int uart8250_init(struct uart8250 *u, u32 baud)
-{
-	(void)baud;
-	u->fifo = 16;
-	return present ? 0 : -ENODEV;
-}
-
-bool uart8250_can_send(const struct uart8250 *u)
-{
-	(void)u;
-	if (always_ready)
-		in_fifo = 0;
-	return in_fifo == 0;
-}
-
-void uart8250_send(const struct uart8250 *u, u8 byte)
-{
-	(void)u;
-	assert_true(in_fifo < 16);
-	in_fifo++;
-	assert_true(nr_sent < sizeof(sent) - 1);
-	sent[nr_sent++] = (char)byte;
-	sent[nr_sent] = 0;
-}
-
-bool uart8250_idle(const struct uart8250 *u)
-{
-	return uart8250_can_send(u);
-}
-
-bool uart8250_receive(const struct uart8250 *u, u8 *byte, u8 *status)
-{
-	(void)u;
-	if (input_tail == input_head)
-		return false;
-	*byte = input[input_tail];
-	*status = input_status[input_tail++];
-	return true;
-}
-
-void uart8250_interrupts(struct uart8250 *u, bool receive, bool transmit)
-{
-	(void)u;
-	irq_rx = receive;
-	irq_tx = transmit;
-}
-
-bool uart8250_pending(const struct uart8250 *u)
-{
-	(void)u;
-	return (irq_rx && input_tail != input_head) || (irq_tx && in_fifo == 0);
-}
+#include "tests/unit/fake_uart.h"
 
 void *mmio_map(u64 pa, u64 size)
 {
@@ -89,9 +25,9 @@ void *mmio_map(u64 pa, u64 size)
 static void drain(void)
 {
 	do {
-		in_fifo = 0;
+		emptied();
 		console_interrupt();
-	} while (in_fifo);
+	} while (in_fifo || empty_irq);
 }
 
 static void forget(void)
@@ -166,7 +102,7 @@ static void test_lines_do_not_mix(void **state)
 {
 	(void)state;
 	always_ready = false;
-	in_fifo = 0;
+	emptied();
 	console_add(&user);
 	console_interrupts_on();
 	assert_true(irq_rx);
@@ -218,10 +154,10 @@ static void test_room_without_handler(void **state)
 	room_calls = 0;
 	assert_true(console_write(&user, flood, sizeof(flood)) < sizeof(flood));
 	for (unsigned i = 0; i < sizeof(flood) / 16; i++) {
-		in_fifo = 0;
+		emptied();
 		assert_int_equal(console_write(&user, flood, 0), 0);
 	}
-	in_fifo = 0;
+	emptied();
 	assert_int_equal(room_calls, 0);
 	drain();
 	assert_int_equal(room_calls, 1);
@@ -269,7 +205,7 @@ static void test_input(void **state)
 	assert_true(console_interrupt());
 	assert_false(console_interrupt());
 	assert_string_equal(got, "ls\r");
-	in_fifo = 0;
+	emptied();
 	drain();
 	assert_non_null(strstr(sent, "some is lost"));
 	console_set_foreground(NULL);
@@ -296,7 +232,7 @@ static void test_background_shows_whole_lines(void **state)
 	(void)state;
 	console_set_foreground(&user);
 	console_add(&other);
-	in_fifo = 0;
+	emptied();
 	forget();
 	room_calls = 0;
 	user.cut = false;
@@ -322,7 +258,7 @@ static void test_background_long_line(void **state)
 
 	(void)state;
 	console_add(&other);
-	in_fifo = 0;
+	emptied();
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 2] = '\n';
 	text[sizeof(text) - 1] = 0;
@@ -338,7 +274,7 @@ static void test_foreground_changes(void **state)
 {
 	(void)state;
 	console_add(&other);
-	in_fifo = 0;
+	emptied();
 	write_other("login: ");
 	write_text("$ ");
 	console_set_foreground(&other);
@@ -400,7 +336,7 @@ static void test_flooding_users_take_turns(void **state)
 	flood_third(&third);
 	other_turns = third_turns = 0;
 	for (unsigned i = 0; i < 5000; i++) {
-		in_fifo = 0;
+		emptied();
 		console_interrupt();
 	}
 	assert_in_range(other_turns, third_turns - 1, third_turns + 1);
@@ -429,7 +365,7 @@ static void test_nobody_overtakes(void **state)
 		;
 	assert_int_equal(write_other("waits\n"), 0);
 	for (unsigned i = 0; i < 1000; i++) {
-		in_fifo = 0;
+		emptied();
 		console_interrupt();
 		if (!other.full)
 			break;
@@ -442,13 +378,51 @@ static void test_nobody_overtakes(void **state)
 	only_user();
 }
 
+static void let_other_ask(struct console_user *u)
+{
+	on_room(u);
+	assert_int_equal(write_other("late\n"), 0);
+	user.tx_room = third.tx_room = on_room;
+}
+
+/* Who comes to wait while the ones before are told of room, with nothing left to send, is told as well. */
+static void test_waits_for_an_idle_line(void **state)
+{
+	static const u8 flood[64];
+
+	(void)state;
+	console_add(&other);
+	console_add(&third);
+	in_fifo = 1;
+	while (console_write(&user, flood, sizeof(flood)) == sizeof(flood))
+		;
+	assert_int_equal(console_write(&third, flood, 1), 0);
+	/* Another CPU's writes send all that there is. */
+	for (unsigned i = 0; i < 1000; i++) {
+		emptied();
+		assert_int_equal(console_write(&user, flood, 0), 0);
+	}
+	emptied();
+	room_calls = 0;
+	user.tx_room = third.tx_room = let_other_ask;
+	do
+		console_interrupt();
+	while (empty_irq);
+	assert_int_equal(room_calls, 3);
+	assert_false(user.waits || other.waits || third.waits);
+	console_remove(&third);
+	write_text("\n");
+	drain();
+	only_user();
+}
+
 /* The escape key goes to who asked for it, from whoever has the foreground; nothing else does. */
 static void test_escape(void **state)
 {
 	static struct console_user monitor = { .name = "monitor", .rx = on_rx, .tx_room = on_room };
 
 	(void)state;
-	in_fifo = 0;
+	emptied();
 	nr_got = 0;
 	assert_int_equal(console_set_escape(&monitor), KEY);
 	console_set_foreground(NULL);
@@ -535,6 +509,7 @@ int main(void)
 		cmocka_unit_test(test_foreground_changes),
 		cmocka_unit_test(test_flooding_users_take_turns),
 		cmocka_unit_test(test_nobody_overtakes),
+		cmocka_unit_test(test_waits_for_an_idle_line),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_panic),
