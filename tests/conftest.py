@@ -3,6 +3,7 @@
 
 import os
 import random
+import shutil
 import sys
 
 import pytest
@@ -11,6 +12,7 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(TOP, path) for path in ("tools", "tests", "tests/system")]
 
+import node  # noqa: E402
 import record  # noqa: E402
 
 
@@ -48,6 +50,18 @@ def pytest_collection_modifyitems(config, items):
         items[:] = [item for item in items if not item.get_closest_marker("full")]
     # Long ones first, so that the two workers end together.
     items.sort(key=lambda item: item.get_closest_marker("slow") is None)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_call(item):
+    """Room on the disk: what a test itself has written goes when it has passed, but for its logs. Hundreds of ISOs are 20 GB."""
+    before = len(node.isos)
+    outcome = yield
+    if outcome.excinfo is None:
+        for iso in set(node.isos[before:]):
+            os.unlink(iso)
+        if "tmp_path" in item.fixturenames:
+            shutil.rmtree(item.funcargs["tmp_path"], ignore_errors=True)
 
 
 def pytest_sessionfinish(session, exitstatus):

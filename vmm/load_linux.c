@@ -173,7 +173,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 	       const struct host_module *initrd, const char *cmdline)
 {
 	struct linux_load l = { .vm = vm, .name = kernel->name };
-	const struct host_module *part[VM_MODULES_MAX + 1];
+	const struct host_module *part[VM_MODULES_MAX + 1] = { NULL };
 	unsigned parts = IS_ENABLED(CONFIG_VM_MODULES) ? vm->config->nr_modules : 0;
 	int err;
 

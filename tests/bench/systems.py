@@ -202,11 +202,14 @@ def peer_archive():
         copy_program(root, qemu)
         for path in PEER_ROMS:
             copy_into(root, path)
-        run(["tar", "-x", "-C", unpacked, "--wildcards"] + ["*/%s.ko" % m for m in KVM_MODULES],
+        run(["tar", "-x", "-C", unpacked, "--wildcards"] + ["*/%s.ko*" % m for m in KVM_MODULES],
             input=run(["dpkg-deb", "--fsys-tarfile", deb]))
         for module in KVM_MODULES:
-            found = glob.glob(os.path.join(unpacked, "lib/modules/*/kernel/**", module + ".ko"), recursive=True)
-            copy_into(root, "peer/%s.ko" % module, found[0])
+            # From Debian 13 on below usr, and compressed.
+            found = glob.glob(os.path.join(unpacked, "**", "kernel/**", module + ".ko*"), recursive=True)[0]
+            if found.endswith(".xz"):
+                run(["unxz", found])
+            copy_into(root, "peer/%s.ko" % module, found.removesuffix(".xz"))
         archive(root, target)
     return target
 

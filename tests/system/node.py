@@ -27,6 +27,7 @@ KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux"}
 # Wall-clock seconds for a boot to userspace and a script there, on a busy machine.
 TIMEOUT = {"qemu": 400, "bochs": 1200}
 ENDING = 120  # from the script's last line to the end of the node
+isos = []  # what image() has written in this process; tests/conftest.py removes those of tests that pass
 
 
 def guest_file(name):
@@ -53,6 +54,7 @@ def image(name, *arguments):
         capture_output=True, text=True, check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
+    isos.append(iso)
     return iso
 
 

@@ -224,7 +224,8 @@ def test_flood(machine):
         ticks = int(running.expect(r"^\[b\] behave: ticks=(\d+)\r")[1])
         running.expect(r"^\[b\] behave: ticks=%d\r" % (ticks + 50))
         assert console.answer("vm resume flood") == ["flood: running"]
-        running.expect(r"^\[flood\] flood \d+ of a guest")
+        resumed = int(running.expect(r"^\[flood\] flood (\d+) of a guest")[1])
+        running.expect(r"^\[flood\] flood %d of a guest" % (resumed + 100))
         outcome = console.end()
     assert outcome.status == margay_run.OK, outcome.text
     text = running.text.replace("\r", "")

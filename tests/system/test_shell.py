@@ -57,10 +57,10 @@ class Terminal:
         return self.process.poll()
 
 
-def run_iso(machine):
+def run_iso(name, machine):
     """What `make run` boots: configs/vm0.conf."""
     return node.image(
-        "shell-" + machine, "--vm", os.path.join(node.TOP, "configs", "vm0.conf"),
+        "%s-%s" % (name, machine), "--vm", os.path.join(node.TOP, "configs", "vm0.conf"),
         "--module", "kernel=" + node.guest_file(node.KERNEL[machine]),
         "--module", "initrd=" + node.guest_file("initrd"),
     )
@@ -76,12 +76,12 @@ def emulators_of(process):
 @pytest.mark.parametrize("machine", [pytest.param("qemu"), pytest.param("bochs", marks=pytest.mark.full)])
 def test_shell(machine):
     patience = node.TIMEOUT[machine]
-    with Terminal(machine, run_iso(machine), "shell-%s.log" % machine) as terminal:
+    with Terminal(machine, run_iso("shell", machine), "shell-%s.log" % machine) as terminal:
         terminal.expect("guest# ", patience)
         os.write(terminal.master, b"echo $((6*7)) | tr 42 ab\r")
         terminal.expect(r"\nab\r[^#]*guest# ", patience)
-        # Job control: Ctrl-C ends what runs, not the shell.
-        os.write(terminal.master, b"echo runs-$((6*7)); sleep 100000\r")
+        # Job control: Ctrl-C ends what runs, not the shell. The job itself says so when it has the terminal.
+        os.write(terminal.master, b"sh -c 'echo runs-$((6*7)); exec sleep 100000'\r")
         terminal.expect("\nruns-42\r", patience)
         os.write(terminal.master, b"\x03")
         terminal.expect("guest# ", patience)
@@ -92,7 +92,7 @@ def test_shell(machine):
 
 def test_leave_key_and_signal():
     """Ctrl-] leaves, and SIGTERM ends: with a status, no emulator left, and the terminal as it was."""
-    iso = run_iso("qemu")
+    iso = run_iso("leave", "qemu")
     for how in ("key", "signal"):
         with Terminal("qemu", iso, "leave-qemu.log") as terminal:
             terminal.expect("margay:|Linux version|GRUB|guest", node.TIMEOUT["qemu"])

@@ -6,6 +6,7 @@ thinks: looked up in the emulator's memory, one file per node.
 
 import os
 import re
+import struct
 
 import margay_run
 import node
@@ -141,8 +142,24 @@ def test_lstopo(pair):
     check_lstopo(*pair[1:])
 
 
+# Entries of the SRAT that name a CPU, by type: where the flags and where the APIC ID stand (ACPI 6.5, 5.2.16.1 and 5.2.16.3).
+SRAT_HEADER = 48
+SRAT_CPUS = {0: ("<I", 4, "<B", 3), 2: ("<I", 12, "<I", 8)}
+
+
 def srat_ids(run):
-    return {int(m[1], 16) for line in run.dmesg for m in re.finditer(r"SRAT: PXM \d+ -> APIC (0x\w+) ->", line)}
+    """APIC IDs of the enabled CPUs in the table that the kernel was given."""
+    table = bytes.fromhex("".join(run.said("srat")))
+    assert table[:4] == b"SRAT" and len(table) == struct.unpack_from("<I", table, 4)[0]
+    ids, at = set(), SRAT_HEADER
+    while at < len(table):
+        kind, length = table[at], table[at + 1]
+        if kind in SRAT_CPUS:
+            flags, flags_at, number, number_at = SRAT_CPUS[kind]
+            if struct.unpack_from(flags, table, at + flags_at)[0] & 1:
+                ids.add(struct.unpack_from(number, table, at + number_at)[0])
+        at += length
+    return ids
 
 
 @pytest.mark.full

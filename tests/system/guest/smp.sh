@@ -21,7 +21,8 @@ done
 wait
 report lines "$(sort -u /tmp/lines | tr '\n' ' ')"
 report workers "$(wc -l < /tmp/lines)"
-# SysRq l sends an NMI to all other CPUs, which print where they are.
+# SysRq l sends an NMI to all other CPUs, which print where they are: not into the middle of a line of ours.
+drain
 echo 1 > /proc/sys/kernel/sysrq
 echo l > /proc/sysrq-trigger
 sleep 1

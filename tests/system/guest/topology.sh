@@ -8,6 +8,9 @@ lscpu | sed 's/^/lscpu: /'
 lscpu --parse=CPU,CORE,SOCKET,NODE,CACHE | grep -v '^#' | sed 's/^/lscpu-parse: /'
 numactl --hardware | sed 's/^/numactl: /'
 lstopo-no-graphics --no-io --filter misc:none --of console | sed 's/^/lstopo: /'
+if [ -e /sys/firmware/acpi/tables/SRAT ]; then
+	hexdump -v -e '32/1 "%02x" "\n"' /sys/firmware/acpi/tables/SRAT | sed 's/^/srat: /'
+fi
 dmesg | sed 's/^/margay-dmesg: /'
 stamp 16
 echo "margay-test: done"
