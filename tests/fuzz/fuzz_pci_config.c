@@ -4,17 +4,19 @@
 /*
  * Fuzzes the configuration space that a guest sees of a PCI function. The
  * input's head makes a device: contents, BARs, capabilities anywhere; the rest
- * is what the guest writes. Checked: no access of the device is out of bounds
- * or unaligned; its BARs never change, nor what the host sets of MSI, MSI-X and
- * the power state, however the capabilities lie; and reads of any size agree.
+ * is what the guest writes, and the gate of bus mastering. Checked: no access of
+ * the device is out of bounds or unaligned; its BARs never change, nor what the
+ * host sets of MSI, MSI-X and the power state, however the capabilities lie;
+ * while the gate is closed it is no bus master; reads of any size agree.
  */
 #include "tests/fuzz/fuzz.h"
 #include "vmm/pci_config.h"
 
 #define CAPS 12
+#define BUS_MASTER BIT(2)
 
 static u8 hw[4096];
-static bool shown_all;
+static bool shown_all, line;
 
 static u32 io_read(void *ctx, u16 offset, unsigned size)
 {
@@ -47,7 +49,7 @@ static void check_device(const u8 *before, const struct pci_config_cap *cap, uns
 		check_kept(before, at, ~0u);
 	check_kept(before, 0x30, ~1u); /* the ROM is switched on and off where it is */
 	check_kept(before, 0x00, ~0u);
-	check_kept(before, 0x04, BIT(10) | (before[4] & 3)); /* what decodes goes on with it */
+	check_kept(before, 0x04, (line ? 0 : BIT(10)) | (before[4] & 3)); /* what decodes goes on with it */
 	for (unsigned i = 0; i < nr; i++) {
 		if (cap[i].extended)
 			continue;
@@ -78,6 +80,17 @@ static void check_reads(const struct pci_config *c, u16 offset)
 	CHECK(whole == halves && whole == bytes);
 }
 
+/* Opens or closes it, by a bit of the value: what the guest reads stays, and what waits has it when the gate opens. */
+static void gate(struct pci_config *c, u32 value)
+{
+	bool closed = value & 2, shown = pci_config_read(c, 4, 2) & BUS_MASTER;
+
+	pci_config_gate_master(c, closed);
+	CHECK(pci_config_master_gated(c) == closed);
+	CHECK(!(pci_config_read(c, 4, 2) & BUS_MASTER) == !shown);
+	CHECK(!(hw[4] & BUS_MASTER) == (closed || !shown));
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static const u16 ids[] = { 0x01, 0x03, 0x05, 0x09, 0x10, 0x11, 0x13, 0x14, 0x0b, 0x0f };
@@ -90,7 +103,9 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	unsigned nr = fuzz_u8(&in) % (CAPS + 1), standard = 0;
 	u64 at;
 
-	memset(hw, fuzz_u8(&in) & 1 ? 0xff : 0, sizeof(hw));
+	at = fuzz_u8(&in);
+	memset(hw, at & 1 ? 0xff : 0, sizeof(hw));
+	line = at & 2;
 	shown_all = fuzz_u8(&in) & 1;
 	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++) {
 		bars[i].size = BIT(fuzz_u8(&in) & 63) & ~15ull;
@@ -125,7 +140,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (bars[6].base)
 		memcpy(hw + 0x30, &(u32){ (u32)bars[6].base }, 4);
 	memcpy(before, hw, sizeof(hw));
-	if (pci_config_init(&c, &io, bars, shown_all, false, cap, nr)) {
+	if (pci_config_init(&c, &io, bars, shown_all, line, cap, nr)) {
 		CHECK(!memcmp(before, hw, sizeof(hw)));
 		return 0;
 	}
@@ -141,6 +156,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			pci_config_unmapped(&c);
 			CHECK(!bars[6].base || !(hw[0x30] & 1) || pci_config_read(&c, 0x30, 1) & 1);
 		}
+		if (offset == 0xfff)
+			gate(&c, value);
+		if (pci_config_master_gated(&c)) {
+			CHECK(!(hw[4] & BUS_MASTER));
+			CHECK(pci_config_master_waits(&c) == !!(pci_config_read(&c, 4, 2) & BUS_MASTER));
+		}
 		check_reads(&c, offset & 0xffc);
 		for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
 			pci_config_bar(&c, i, &at);
@@ -153,5 +174,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		}
 	}
 	check_device(before, cap, nr);
+	pci_config_clear(&c);
+	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+		CHECK(!pci_config_bar(&c, i, &at));
 	return 0;
 }

@@ -3,12 +3,15 @@
 /* FUZZ: -max_len=512 vmm/dev/pci_msi.c */
 /*
  * Fuzzes MSI and MSI-X of an assigned function. The input's head makes a device: 32 or 64 bits, masks, how many messages
- * and entries; the rest is what its guest writes to both capabilities and to the table, in any size, resets, and
- * interrupts of the device. Checked after each step: what the device would send is a vector of the host's that is this
+ * and entries, or one that is refused, and how many vectors are left; the rest is what its guest writes to both
+ * capabilities and to the table, in any size, resets, and interrupts of the device. Checked after each step: what the
+ * device would send is a vector of the host's that is this
  * function's, on a CPU of the VM, and nothing else ever stands unmasked in its table or enabled in its capability; what
  * the guest reads is what it has written; what arrives in it is a message that a CPU of its takes. At the end all
  * vectors and pages are back.
  */
+#include <margay/errno.h>
+
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/dev/pci_device.h"
@@ -24,6 +27,8 @@ static struct vcpu vcpus[2];
 static struct pci_device dev;
 static struct host_pci_function function;
 static u32 table[MOST * 4];
+static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
+static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
 static struct { u32 word[4]; } model[MOST]; /* what the guest has written */
 
 /* Fixed or lowest priority, edge or level, to the physical ID of one of two vCPUs. */
@@ -47,6 +52,13 @@ static void msi(struct vm *v, u64 address, u32 data)
 
 static const struct intc_ops intc = { .msi = msi, .msi_vcpu = msi_vcpu };
 
+/* The handler of those vectors that are not to be had. */
+static void others(void *arg, unsigned n)
+{
+	(void)arg;
+	(void)n;
+}
+
 static bool is_ours(u32 address, u32 data, unsigned count, const struct pci_vector *v)
 {
 	for (unsigned n = 0; n < count; n++)
@@ -65,22 +77,29 @@ static void check(unsigned capable)
 		CHECK(count <= 1u << capable && is_ours(host_pci_read(0, MSI + 4, 4),
 			host_pci_read(0, control & 0x80 ? MSI + 12 : MSI + 8, 2), count, &dev.msi));
 	CHECK(!(control & 0x80) || !(control & 1) || host_pci_read(0, MSI + 8, 4) == 0);
-	CHECK((x & 0x7ff) == dev.nr_msix - 1);
+	CHECK(!dev.nr_msix || (x & 0x7ff) == dev.nr_msix - 1);
 	for (unsigned i = 0; i < dev.nr_msix; i++) {
 		const u32 *e = &table[i * 4];
 
 		CHECK(e[3] == 1 || (e[3] == 0 && e[1] == 0 && is_ours(e[0], e[2], 1, &dev.msix[i])));
 		for (unsigned n = 0; n < 4; n++)
 			CHECK(pci_msix_read(&dev, TABLE + i * 16 + n * 4, 4) == model[i].word[n]);
+		CHECK(pci_msix_read(&dev, TABLE + i * 16 + 8, 8) == (model[i].word[2] | (u64)model[i].word[3] << 32));
+		CHECK(pci_msix_read(&dev, TABLE + i * 16 + 4, 8) == ~0ull && pci_msix_read(&dev, TABLE + i * 16, 2) == ~0ull);
 	}
 }
 
 static void write_table(struct fuzz_in *in)
 {
-	u64 offset = fuzz_le(in, 2) % (dev.nr_msix * 16), value = fuzz_number(in);
+	u64 offset = fuzz_le(in, 2), value = fuzz_number(in);
 	unsigned size = 1u << (fuzz_u8(in) & 3);
-	u32 *word = model[offset / 16].word;
+	u32 *word;
 
+	CHECK(pci_msix_owns(&dev, 0, TABLE + offset) == (offset < dev.nr_msix * 16) && !pci_msix_owns(&dev, 1, TABLE));
+	if (!dev.nr_msix)
+		return;
+	offset %= dev.nr_msix * 16;
+	word = model[offset / 16].word;
 	/* Most are as a driver's: addresses and vectors that can be had. */
 	if (fuzz_u8(in) & 1) {
 		size = 4;
@@ -97,18 +116,34 @@ static void write_table(struct fuzz_in *in)
 	}
 }
 
-static void write_config(struct fuzz_in *in)
+static void write_register(u16 offset, unsigned size, u32 value)
 {
-	u16 offset = (fuzz_u8(in) & 1 ? MSI : MSIX) + fuzz_u8(in) % 24;
-	unsigned size = 1u << fuzz_u8(in) % 3, changed;
+	unsigned changed = pci_config_write(&dev.config, offset, size, value);
 
-	if (!IS_ALIGNED(offset, size))
-		return;
-	changed = pci_config_write(&dev.config, offset, size, fuzz_u8(in) & 1 ? 0xfee00000u | fuzz_u8(in) : fuzz_u32(in));
 	if (changed & PCI_CHANGED_MSI)
 		pci_msi_update(&dev);
 	if (changed & PCI_CHANGED_MSIX)
 		pci_msix_update(&dev);
+}
+
+static void write_config(struct fuzz_in *in)
+{
+	u16 offset = (fuzz_u8(in) & 1 ? MSI : MSIX) + fuzz_u8(in) % 24;
+	unsigned size = 1u << fuzz_u8(in) % 3;
+
+	if (IS_ALIGNED(offset, size))
+		write_register(offset, size, fuzz_u8(in) & 1 ? 0xfee00000u | fuzz_u8(in) : fuzz_u32(in));
+}
+
+/* As a driver does it. */
+static void enable_msi(struct fuzz_in *in, bool wide)
+{
+	write_register(MSI + 2, 2, 0);
+	write_register(MSI + 4, 4, 0xfee00000u | (fuzz_u8(in) & 3u) << 12);
+	if (wide)
+		write_register(MSI + 8, 4, 0);
+	write_register(wide ? MSI + 12 : MSI + 8, 2, fuzz_u8(in));
+	write_register(MSI + 2, 2, (fuzz_u8(in) & 7u) << 4 | 1);
 }
 
 static void interrupt(u8 n)
@@ -126,12 +161,33 @@ static void clear(void)
 	}
 }
 
+enum { TABLE_OUTSIDE = 1, NO_MSIX, NO_MEMORY, PENDING_OUTSIDE };
+
+/* Its capabilities; the reason, if any, why it is none for a guest. */
+static int create(unsigned capable, unsigned form, unsigned entries)
+{
+	unsigned odd = form >> 2 & 7;
+	int err;
+
+	host_pci_write(0, 0x34, 1, MSI);
+	host_pci_write(0, MSI, 4, (form & 3) << 23 | capable << 17 | MSIX << 8 | 5);
+	host_pci_write(0, MSIX, 4, (entries - 1) << 16 | 0x11);
+	host_pci_write(0, MSIX + 4, 4, odd == TABLE_OUTSIDE ? 0x4000 - entries * 16 + 8 : TABLE);
+	host_pci_write(0, MSIX + 8, 4, odd == PENDING_OUTSIDE ? TABLE | 1 : TABLE + 0x1000);
+	fake_host.pages_until_fail = odd == NO_MEMORY;
+	dev.vm = &vm;
+	dev.host = &function;
+	CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, odd == NO_MSIX ? 1 : 2));
+	err = pci_msi_create(&dev);
+	CHECK(err == (odd == NO_MEMORY ? -ENOMEM : odd == TABLE_OUTSIDE || odd == PENDING_OUTSIDE ? -EINVAL : 0));
+	CHECK(err || dev.nr_msix == (odd == NO_MSIX ? 0 : entries));
+	return err;
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
-	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
-	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
 	struct fuzz_in in = { data, size };
-	unsigned capable = fuzz_u8(&in) % 6, form = fuzz_u8(&in) & 3, entries = 1 + fuzz_u8(&in) % MOST;
+	unsigned capable = fuzz_u8(&in) % 6, form = fuzz_u8(&in), entries = 1 + fuzz_u8(&in) % MOST, what;
 
 	fake_host_reset();
 	fake_host.quiet = true;
@@ -142,14 +198,10 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .apic_id = i, .cpu = CPU + i };
 	function = (struct host_pci_function){ .bar[0] = { 0xfebf0000, 0x4000, 0 } };
 	fake_host.pci[0] = function;
-	host_pci_write(0, 0x34, 1, MSI);
-	host_pci_write(0, MSI, 4, form << 23 | capable << 17 | MSIX << 8 | 5);
-	host_pci_write(0, MSIX, 4, (entries - 1) << 16 | 0x11);
-	host_pci_write(0, MSIX + 4, 4, TABLE);
-	host_pci_write(0, MSIX + 8, 4, TABLE + 0x1000);
-	dev.vm = &vm;
-	dev.host = &function;
-	CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)) && !pci_msi_create(&dev));
+	for (unsigned i = 0; i < FAKE_VECTORS * (form >> 5) / 7; i++)
+		fake_host.vector[i].fn = others;
+	if (create(capable, form, entries))
+		in.left = 0;
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
 	dev.bar[0].regs = (volatile u8 *)table;
@@ -166,12 +218,15 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			interrupt(fuzz_u8(&in));
 			break;
 		default:
+			what = fuzz_u8(&in);
+			if (what & 1)
+				enable_msi(&in, form & 1);
 			/* Rarely: the device has lost what it had, as after a reset of a guest's. */
-			if (fuzz_u8(&in) != 0x5a)
+			if (what != 0x5a)
 				break;
 			host_pci_write(0, MSI + 2, 2, host_pci_read(0, MSI + 2, 2) & ~0x71u);
 			host_pci_write(0, MSIX + 2, 2, host_pci_read(0, MSIX + 2, 2) & 0x7ff);
-			CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)));
+			CHECK(!pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, dev.nr_msix ? 2 : 1));
 			pci_msi_reset(&dev);
 			clear();
 		}
@@ -179,7 +234,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	pci_msi_destroy(&dev);
 	for (unsigned i = 0; i < FAKE_VECTORS; i++)
-		CHECK(!fake_host.vector[i].fn);
+		CHECK(fake_host.vector[i].fn == (i < FAKE_VECTORS * (form >> 5) / 7 ? others : NULL));
 	CHECK(!fake_host.pages_in_use);
 	return 0;
 }
