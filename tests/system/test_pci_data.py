@@ -30,7 +30,8 @@ LARGE_SIZE = 16 << 30
 OFFSETS = [0, 0x123456788, LARGE_SIZE // 2, LARGE_SIZE - 8]
 FUNCTIONS = ("00:04.0", "00:05.0", "00:07.3", "00:08.0", LARGE)
 DRIVERS = "margay.drivers=nvme,ahci,sd_mod,ext4,crc32c_generic,e1000e,igb margay.disk=nvme0n1,sda"
-ROM = "/usr/lib/ipxe/qemu/efi-e1000e.rom"
+# Debian 12's ipxe-qemu, Debian 13's.
+ROM = "/usr/%s/qemu/efi-e1000e.rom" % ("lib/ipxe" if os.path.exists("/usr/lib/ipxe") else "share")
 NODES = {1: [numa.Node("0-1", "1G")], 2: [numa.Node("0", "768M"), numa.Node("1", "768M")]}
 # Nodes and kernel; every second one would do for a quick look.
 MATRIX = [(1, "vmlinuz"), (2, "vmlinuz-backports"), (1, "vmlinuz-backports"), (2, "vmlinuz")]
