@@ -272,13 +272,15 @@ void console_remove(struct console_user *user)
 		put_held(user);
 	if (foreground == user)
 		set_foreground(NULL);
+	serial_unlock(locked);
+	/* It may be freed after this: the handler's CPU must have left it, where it may just have come to wait once more. */
+	while (__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE) == user)
+		__builtin_ia32_pause();
+	locked = serial_lock();
 	waiting -= user->waits;
 	user->waits = false;
 	pump();
 	serial_unlock(locked);
-	/* It may be freed after this: the handler's CPU must have left it. */
-	while (__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE) == user)
-		__builtin_ia32_pause();
 }
 
 int console_set_foreground(struct console_user *user)

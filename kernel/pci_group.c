@@ -31,15 +31,26 @@ static const struct pci_function *first_of_device(const struct pci_function *f)
 	return f;
 }
 
+/* A switch's port to the root: it passes on what its downstream ports send there, and has ACS only beside other functions. */
+static bool is_upstream(const struct pci_function *f)
+{
+	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
+
+	return exp && (pci_read(f->address, exp + 2, 2) >> 4 & 0xf) == PCIE_UPSTREAM;
+}
+
 struct pci_address pci_group(const struct pci_function *f)
 {
-	for (;;) {
-		const struct pci_function *bridge;
+	const struct pci_function *top = first_of_device(f);
+	bool apart = false; /* by the bridge just below */
 
-		f = first_of_device(f);
-		bridge = bridge_of(f);
-		if (!bridge || isolates(bridge))
-			return f->address;
-		f = bridge;
+	/* All the way to the root: a port without ACS may send back what one below it has passed on to be looked at. */
+	for (f = bridge_of(f); f; f = bridge_of(f)) {
+		bool isolating = isolates(f);
+
+		if (!isolating && !(apart && is_upstream(f)))
+			top = first_of_device(f);
+		apart = isolating;
 	}
+	return top->address;
 }

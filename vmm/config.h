@@ -94,7 +94,7 @@ struct vm_config {
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci, line_dma;
+	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci, line_facts, line_dma;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

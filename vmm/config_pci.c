@@ -124,6 +124,7 @@ static int add_irq(struct parser *p, struct span v)
 
 int config_set_pci_irq(struct parser *p, struct span v)
 {
+	p->config->line_facts = p->line;
 	return config_list(p, "pci_irq", "another function behind the comma", v, add_irq);
 }
 
@@ -145,6 +146,7 @@ static int add_node(struct parser *p, struct span v)
 
 int config_set_pci_node(struct parser *p, struct span v)
 {
+	p->config->line_facts = p->line;
 	return config_list(p, "pci_node", "another function behind the comma", v, add_node);
 }
 
@@ -163,6 +165,8 @@ int config_resolve_dma(struct parser *p)
 {
 	struct vm_config *c = p->config;
 
+	if (!c->nr_pci && (c->pci_irq.count || c->pci_node.count))
+		return vm_config_error(p->err, p->file, c->line_facts, "pci_irq, pci_node: without pci no function has them");
 	if (c->dma == VM_DMA_NONE && c->nr_pci && c->memory_map == VM_MAP_IDENTITY)
 		c->dma = VM_DMA_IDENTITY;
 	if (c->dma == VM_DMA_NONE && c->nr_pci)

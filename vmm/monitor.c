@@ -235,6 +235,7 @@ void monitor_start_slot(struct slot *s)
 {
 	struct vm *vm;
 	int err = vm_create(s->config, (unsigned)(s - monitor_slots), &vm);
+	bool stopped = false;
 
 	if (!err) {
 		monitor_get_running();
@@ -244,12 +245,14 @@ void monitor_start_slot(struct slot *s)
 		err = vm_start(vm);
 		if (!err)
 			return;
+		/* The operator's word may have come first. */
+		stopped = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->end == VM_END_STOPPED;
 		set_vm(s, NULL);
 		vm_destroy(vm);
 		monitor_put_running();
 	}
-	s->last_end = VM_END_CRASH;
-	host_log("%s: not started", s->config->name);
+	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;
+	host_log("%s: %s", s->config->name, stopped ? "end=stopped" : "not started");
 	set_state(s, OVER);
 }
 

@@ -418,6 +418,8 @@ static void pci_irqs(void **state)
 	NO_ROUTE("01:00.0 -1");
 	refused("pci_irq = 01:00.0 11, 0000:01:00.0 12\n",
 		"vm0.conf:1: pci_irq: expected each function once, found '0000:01:00.0'");
+	refused("kernel = k\nmemory = 1G\npci_irq = 01:00.0 11\n",
+		"vm0.conf:3: pci_irq, pci_node: without pci no function has them");
 }
 
 static void pci_nodes(void **state)

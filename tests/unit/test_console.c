@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/console.c kernel/serial.c kernel/printk.c */
 /* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -416,6 +418,58 @@ static void test_waits_for_an_idle_line(void **state)
 	only_user();
 }
 
+static pthread_t remover;
+
+static void *remove_third(void *arg)
+{
+	(void)arg;
+	console_remove(&third);
+	return NULL;
+}
+
+/* Its VM goes on another CPU just now, and the log takes the room. */
+static void on_room_removed(struct console_user *u)
+{
+	static const u8 text[] = "last words";
+
+	third.tx_room = on_room;
+	pthread_create(&remover, NULL, remove_third, NULL);
+	/* It has taken the user out of the list, and waits for this to end. */
+	while (console_get_foreground() == &third)
+		sched_yield();
+	for (unsigned i = 0; i < 60; i++)
+		log_line(LOGLEVEL_INFO, "vm7: a line of the log that is some fifty bytes long %u", i);
+	assert_true(console_write(u, text, sizeof(text) - 1) < sizeof(text) - 1);
+}
+
+static void test_removed_while_told(void **state)
+{
+	static const u8 flood[4096];
+	unsigned asked = 0;
+
+	(void)state;
+	console_add(&third);
+	console_set_foreground(&third);
+	third.tx_room = on_room_removed;
+	in_fifo = 1;
+	assert_true(console_write(&third, flood, sizeof(flood)) < sizeof(flood));
+	for (unsigned i = 0; i < 100000 && third.tx_room == on_room_removed; i++) {
+		emptied();
+		console_interrupt();
+	}
+	pthread_join(remover, NULL);
+	for (unsigned i = 0; i < 5000; i++) {
+		emptied();
+		console_interrupt();
+	}
+	/* All is sent and nobody waits: the UART is silent. */
+	for (unsigned i = 0; i < 1000 && empty_irq; i++)
+		asked += console_interrupt();
+	assert_int_equal(asked, 0);
+	assert_false(irq_tx);
+	only_user();
+}
+
 /* The escape key goes to who asked for it, from whoever has the foreground; nothing else does. */
 static void test_escape(void **state)
 {
@@ -510,6 +564,7 @@ int main(void)
 		cmocka_unit_test(test_flooding_users_take_turns),
 		cmocka_unit_test(test_nobody_overtakes),
 		cmocka_unit_test(test_waits_for_an_idle_line),
+		cmocka_unit_test(test_removed_while_told),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_panic),

@@ -36,6 +36,20 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 	return acs >> (f - function) & 1 ? 0x100 : 0;
 }
 
+/* PCI Express: the upstream port is one, by its type. */
+u16 pci_find_cap(const struct pci_function *f, u16 id)
+{
+	(void)f;
+	assert_int_equal(id, PCI_CAP_EXP);
+	return 0x40;
+}
+
+u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+{
+	assert_true(offset == 0x42 && size == 2);
+	return (a.bus == 2 ? PCIE_UPSTREAM : a.bus == 3 ? PCIE_DOWNSTREAM : PCIE_ROOT_PORT) << 4 | 2;
+}
+
 /* The index of the function by which the group of function i goes. */
 static unsigned group(unsigned i)
 {
@@ -62,7 +76,11 @@ static void test_groups(void **state)
 		/* One of them only: it is apart. */
 		{ BIT(1) | BIT(7), { 0, 1, 2, 3, 4, 4, 4, 7, 8, 2, 2, 2, 2, 2 } },
 		/* Of the switch one downstream port: what is behind it is apart. */
-		{ BIT(10), { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 12, 1 } },
+		{ BIT(10), { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1 } },
+		/* Both downstream ports, but no root port: what the root ports reflect. */
+		{ BIT(10) | BIT(11), { 0, 1, 1, 3, 4, 4, 4, 1, 1, 1, 1, 1, 1, 1 } },
+		/* Root ports and downstream ports; an upstream port of one function has none (6.12.1.2). */
+		{ BIT(1) | BIT(2) | BIT(10) | BIT(11), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 9, 9, 12, 13 } },
 		/* All ports: every card. */
 		{ BIT(1) | BIT(2) | BIT(9) | BIT(10) | BIT(11), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 10, 11, 12, 13 } },
 	};
