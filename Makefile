@@ -45,7 +45,7 @@ help:
 	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
-	@echo 'make bench            native, Margay and KVM by instructions; parts of it: bench-exits, -exits-vtx, -ipi, -rates,'
+	@echo 'make bench            native, Margay and KVM by instructions; parts of it: bench-exits, -exits-vtx, -ipi, -rates, -rates-vtx,'
 	@echo '                      -noise, -boot, -workloads, -hpcc, -memory, -walk, -dma, -devices'
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
@@ -414,7 +414,7 @@ fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
 
 # bench, or one part of it. BENCH= passes further options.
 BENCHES := bench bench-exits bench-exits-vtx bench-exits-kvm bench-ipi bench-rates bench-noise bench-boot bench-workloads
-BENCHES += bench-hpcc bench-memory bench-walk bench-dma bench-devices
+BENCHES += bench-rates-vtx bench-hpcc bench-memory bench-walk bench-dma bench-devices
 .PHONY: $(BENCHES)
 $(BENCHES): all $(GUEST) $(TINY) $(G)/initrd-drivers
 	@$(PYTHON) tests/bench/bench.py $(if $(filter bench-%,$@),--parts $(@:bench-%=%)) $(BENCH)

@@ -5,7 +5,8 @@ natively and in a KVM guest, by counts from outside (systems.py). Prints a
 table and writes build/bench/results.json (docs/performance.md has its form),
 results.md and a plot per part.
 
-    bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--runs N] [--npb DIRECTORY]
+    bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--runs N] [--loads idle,...]
+             [--window MS] [--npb DIRECTORY]
 """
 
 import argparse
@@ -17,6 +18,7 @@ import subprocess
 import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import bochs  # noqa: E402
 import report  # noqa: E402
 import systems  # noqa: E402
 
@@ -59,12 +61,16 @@ def rows(part, test, system, counts):
                    value=round((counts["total"] - counts["guest"]) * MEGA / counts["total"]))
 
 
+def whole(part, system, exits, text):
+    """All exits of a run, as the emulator counted them and as Margay did: they must agree."""
+    for metric, value in (("exits", exits), ("exits by telemetry", sum(map(int, TELEMETRY.findall(text))))):
+        yield dict(part=part, test="whole run", system=system, metric=metric, value=value)
+
+
 def whole_run(part, system, counts, text):
-    """All exits of a run, as Margay counted them and as the emulator executed VMRUN: they must agree."""
+    """The same where the emulator counts executed VMRUNs."""
     if system == "margay":
-        for metric, value in (("exits", counts.last("end", 0)["vmruns"]),
-                              ("exits by telemetry", sum(map(int, TELEMETRY.findall(text))))):
-            yield dict(part=part, test="whole run", system=system, metric=metric, value=value)
+        yield from whole(part, system, counts.last("end", 0)["vmruns"], text)
 
 
 def linux(system, script, initrd=systems.BUILD + "/initrd"):
@@ -103,21 +109,46 @@ def interrupt_entries():
         return f.read().split()
 
 
-def part_rates(system):
+def loads_words(loads, window):
+    """Of Linux' command line: these loads, each for so many milliseconds."""
+    return "loads margay.window=%d margay.loads=%s" % (window, ",".join(loads))
+
+
+def load_test(load, window):
+    """The name of a load's test."""
+    return CONTROL if load == "cpuid" else "%s, %s" % ("a second" if window == 1000 else "%d ms" % window, load)
+
+
+def part_rates(loads, window, system):
     """
     What a second of each load causes. Margay's own counters are read out of its memory by the emulator, at the markers
     between which it counts VMRUNs and the entries of the guest's handlers.
     """
-    counts, text = systems.measure(system, "rates", systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd", LINUX + "loads",
-                                   interrupts=interrupt_entries())
+    counts, text = systems.measure(system, "rates", systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd",
+                                   LINUX + loads_words(loads, window), interrupts=interrupt_entries())
     yield from whole_run("rates", system, counts, text)
-    for load, counted in zip(LOADS, counts.pairs(), strict=True):
-        test = CONTROL if load == "cpuid" else "a second, " + load
+    for load, counted in zip(loads, counts.pairs(), strict=True):
+        test = load_test(load, window)
         values = [("exits", counted["vmruns"]), ("interrupts", counted["interrupts"])]
         if system == "margay":
             values += [("exits by telemetry", counted["telemetry"]), ("interrupts by telemetry", counted["injected"])]
         for metric, value in values:
             yield dict(part="rates", test=test, system=system, metric=metric, value=value)
+
+
+def part_rates_vtx(loads, window, system):
+    """The same loads on Bochs, where its log names each exit; a second is SECOND["bochs"] instructions."""
+    if system != "margay":
+        return
+    stops, exits, text = bochs.measure("rates-vtx", systems.BUILD + "/initrd", LINUX + loads_words(loads, window))
+    if len(stops) != 2 * len(loads):
+        raise systems.BenchError("rates-vtx: %d stops for %d loads" % (len(stops), len(loads)))
+    yield from whole("rates-vtx", system, exits, text)
+    for load, start, end in zip(loads, stops[::2], stops[1::2]):
+        counted = systems.difference(start, end)
+        for metric, name in (("exits", "exits"), ("exits by telemetry", "telemetry"), ("interrupts", "injected"),
+                             ("interrupts by telemetry", "told"), ("instructions", "ticks")):
+            yield dict(part="rates-vtx", test=load_test(load, window), system=system, metric=metric, value=counted[name])
 
 
 def noise_rows(test, system, text, second):
@@ -359,9 +390,9 @@ def part_walk(system):
                    value=guest if system == "native" else walk(guest, host))
 
 
-PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "ipi": part_ipi, "rates": part_rates, "noise": part_noise,
-         "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory, "walk": part_walk,
-         "dma": part_dma, "devices": part_devices}
+PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "ipi": part_ipi, "rates": part_rates, "rates-vtx": part_rates_vtx,
+         "noise": part_noise, "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory,
+         "walk": part_walk, "dma": part_dma, "devices": part_devices}
 
 
 def provenance():
@@ -382,7 +413,14 @@ def main():
     parser.add_argument("--runs", type=int, default=1, choices=range(1, report.MOST_RUNS + 1), metavar="N",
                         help="repeats each part (at most %d): mean, and 97 %% confidence where runs differ" % report.MOST_RUNS)
     parser.add_argument("--npb", metavar="DIRECTORY", help="holds the programs of NPB, for the part npb")
+    parser.add_argument("--loads", default=",".join(LOADS), help="of the parts rates and rates-vtx; default: all")
+    parser.add_argument("--window", type=int, default=1000, metavar="MS", help="how long each of them is, by the guest's clock")
     args = parser.parse_args()
+    if args.window < 1:
+        parser.error("--window %d: expected milliseconds" % args.window)
+    loads = args.loads.split(",")
+    for name in ("rates", "rates-vtx"):
+        PARTS[name] = functools.partial(PARTS[name], loads, args.window)
     # Real cycles, where this host's KVM nests.
     try:
         systems.margay_machines.check_nested_kvm()
@@ -394,7 +432,7 @@ def main():
             parser.error("%s: no such directory" % args.npb)
         PARTS["npb"] = functools.partial(part_npb, args.npb)
     parts = args.parts or ",".join(PARTS)
-    for what, known in ((parts, PARTS), (args.systems, systems.SYSTEMS)):
+    for what, known in ((parts, PARTS), (args.systems, systems.SYSTEMS), (args.loads, LOADS)):
         for name in what.split(","):
             if name not in known:
                 parser.error("%s: expected some of %s" % (name, ", ".join(known)))

@@ -6,4 +6,7 @@
 /* number: 0..255, a constant */
 #define MARKER(number) asm volatile("nopl 0x59474d00 + %c0(%%rax)" : : "i"(number) : "memory")
 
+/* A marker without a number for Bochs, whose debugger can stop at it (bochs.py); any CPU exchanges a register with itself. */
+#define STOP() asm volatile("xchgw %%bx, %%bx" : : : "memory")
+
 #endif

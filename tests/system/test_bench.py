@@ -7,6 +7,7 @@ import sys
 import node
 
 sys.path.insert(0, os.path.join(node.TOP, "tests", "bench"))
+import bochs  # noqa: E402
 import report  # noqa: E402
 import systems  # noqa: E402
 
@@ -49,3 +50,19 @@ def test_counts_between_markers(tmp_path):
     (stretch,) = systems.Counts(str(path)).pairs()
     assert (stretch["total"], stretch["vmruns"], stretch["guest"]) == (90, 2, 80)
     assert stretch.functions() == ["exit_io", "loop"] and stretch["exit_io"] == 5
+
+
+def test_counts_of_bochs_log():
+    log = (b"00001d[CPU0  ] VMEXIT reason = 10 (CPUID) qualification=0x0\n"
+           b"00002d[CPU0  ] VMENTER: Injecting vector 0x0e (error_code 0x0002)\n"
+           b"00003d[CPU0  ] VMENTER: Injecting vector 0x02 (error_code 0x0000)\n"
+           b"00004d[CPU0  ] VMEXIT reason = 1 (External interrupt) qualification=0x0\n"
+           b"00005d[CPU0  ] VMENTER: Injecting vector 0xec (error_code 0x0000)\n"
+           b"00006d[CPU0  ] VMEXIT to x86-64 host\n")
+    for size in (1, 7, 64, len(log)):
+        counts = bochs.LogCounts()
+        for at in range(0, len(log), size):
+            counts.feed(log[at:at + size])
+        assert (counts.exits, counts.injected, counts.complaint) == (2, 1, None)
+    counts.feed(b"00007e[CPU0  ] VMENTER FAIL: VMCS guest invalid CR0\n00008d[CPU0  ] VMEXIT")
+    assert counts.complaint == "VMENTER FAIL: VMCS guest invalid CR0" and counts.exits == 2

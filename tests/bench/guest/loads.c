@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * loads NAME: a second of a load by the clock, between markers 1 and 2, so that
- * what is counted there is per second. NAME: idle, compute, fork (and exec),
- * switch (context switches over a pipe), timer (sleeps of a millisecond),
- * console (lines), or cpuid: no second, but that instruction, once.
+ * loads NAME MILLISECONDS: so much of a load by the clock, between markers 1
+ * and 2. NAME: idle, compute, fork (and exec), switch (context switches over a
+ * pipe), timer (sleeps of a millisecond), console (lines), or cpuid: no time,
+ * but that instruction, once.
  */
 #include <cpuid.h>
 #include <stdio.h>
@@ -14,8 +14,11 @@
 #include "work.h"
 
 #define SECOND 1000000000ull
+#define BEGIN() do { STOP(); MARKER(1); } while (0)
+#define END() do { MARKER(2); STOP(); } while (0)
 
 static int there[2], back[2];
+static unsigned long long window; /* in nanoseconds */
 
 static unsigned long long now(void)
 {
@@ -27,7 +30,7 @@ static unsigned long long now(void)
 
 static void idle(void)
 {
-	nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	nanosleep(&(struct timespec){ .tv_sec = (time_t)(window / SECOND), .tv_nsec = (long)(window % SECOND) }, NULL);
 }
 
 static void compute(void)
@@ -84,23 +87,24 @@ int main(int argc, char **argv)
 	if (is_child(argc, argv))
 		return 0;
 	if (argc > 1 && !strcmp(argv[1], "cpuid")) {
-		MARKER(1);
+		BEGIN();
 		__cpuid(0, a, b, c, d);
-		MARKER(2);
+		END();
 		return 0;
 	}
-	for (unsigned i = 0; argc > 1 && i < sizeof(load) / sizeof(load[0]); i++) {
+	window = argc > 2 ? strtoull(argv[2], NULL, 10) * 1000000 : 0;
+	for (unsigned i = 0; window && i < sizeof(load) / sizeof(load[0]); i++) {
 		unsigned long long end;
 
 		if (strcmp(load[i].name, argv[1]))
 			continue;
 		if (load[i].prepare)
 			load[i].prepare();
-		end = now() + SECOND;
-		MARKER(1);
+		end = now() + window;
+		BEGIN();
 		while (now() < end)
 			load[i].run();
-		MARKER(2);
+		END();
 		return 0;
 	}
 	fprintf(stderr, "loads: no such load\n");

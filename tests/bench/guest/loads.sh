@@ -1,9 +1,10 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
-# Every load in the order of bench.py's LOADS, each once what the one before has left to do is done.
-for load in cpuid idle compute fork switch timer console; do
+# The loads of margay.loads=, each for margay.window= milliseconds, once what the one before has left to do is done.
+window=$(sed -n 's/.*margay\.window=\([0-9]*\).*/\1/p' /proc/cmdline)
+for load in $(sed -n 's/.*margay\.loads=\([a-z,]*\).*/\1/p' /proc/cmdline | tr , ' '); do
 	sleep 1
-	loads $load || poweroff -f
+	loads "$load" "$window" || poweroff -f
 done
 sleep 1
 echo "margay-test: done"
