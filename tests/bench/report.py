@@ -26,6 +26,8 @@ GOALS = [
     ("exits", "timer-deadline", "instructions", "kvm", 0.2),
     ("exits-vtx", "cpuid", "instructions", "kvm", 0.25),
     ("exits-vtx", "port-uart", "instructions", "kvm", 0.25),
+    ("ipi", "sender", "instructions", "kvm", 0.2),
+    ("ipi", "halted receiver", "instructions", "kvm", 0.2),
     ("boot", "kernel to userspace", "instructions", "native", 1.05),
     ("workloads", "compute", "instructions", "native", 1.01),
     ("workloads", "memory", "instructions", "native", 1.01),

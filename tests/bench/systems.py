@@ -280,8 +280,8 @@ def plugin(name):
 
 def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments="", vm_lines=""):
     """
-    Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus,
-    vm_memory and vm_lines are a Margay VM's, peer_arguments are added to those of KVM's QEMU.
+    Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus are
+    the guest's, vm_memory and vm_lines a Margay VM's, peer_arguments are added to those of KVM's QEMU.
     """
     if system == "native":
         return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
@@ -294,7 +294,9 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
     peer = os.path.join(BUILD, name + ".peer.cpio")
     with tempfile.TemporaryDirectory() as root:
         copy_into(root, "peer/kernel", kernel)
-        arguments = "-m %s -M q35 -kernel kernel -append '%s'" % (GUEST_MEMORY, cmdline) + peer_arguments
+        arguments = "-m %s -M q35 -smp %d -kernel kernel -append '%s'" % (GUEST_MEMORY, cpus, cmdline) + peer_arguments
+        if cpus > 1:
+            arguments += " -name guest,debug-threads=on"  # which kvm.sh needs for pinning
         if initrd:
             copy_into(root, "peer/initrd", initrd)
             arguments += " -initrd initrd"

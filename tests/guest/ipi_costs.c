@@ -60,6 +60,7 @@ void test_main(void)
 	smp_run(1, receive, NULL);
 	while (!ready)
 		cpu_relax();
+	print("ipi-costs: ready");
 	send();
 	settle(0);
 	MARKER(1);

@@ -19,7 +19,29 @@ case $* in
 	sampler=$!
 	;;
 esac
-qemu-system-x86_64 -accel kvm -cpu host -smp 1 -nodefaults -display none -serial stdio -no-reboot \
+# Two vCPUs get a CPU each, so that what one of them causes is counted there. Waiting for work by polling would be counted
+# as work.
+pin() {
+	for thread in /proc/"$(pidof qemu-system-x86_64)"/task/*; do
+		read -r name < "$thread/comm"
+		case $name in
+		"CPU 0/KVM") taskset -p 1 "${thread##*/}" ;;
+		"CPU 1/KVM") taskset -p 2 "${thread##*/}" ;;
+		esac
+	done
+}
+case $* in
+*"-smp 2"*)
+	echo 0 > /sys/module/kvm/parameters/halt_poll_ns
+	(
+		until [ "$(pin 2> /dev/null | grep -c 'new affinity')" = 2 ]; do
+			sleep 0.05
+		done
+		echo "margay-test: vCPUs are pinned"
+	) &
+	;;
+esac
+qemu-system-x86_64 -accel kvm -cpu host -nodefaults -display none -serial stdio -no-reboot \
 	-L /usr/share/seabios -L /usr/share/qemu "$@"
 echo "margay-test: peer ended: $?"
 [ -z "$sampler" ] || { kill "$sampler"; echo "margay-test: host-least: $(sort -n /tmp/available | head -n 1)"; }
