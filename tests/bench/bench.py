@@ -6,7 +6,7 @@ table and writes build/bench/results.json (docs/performance.md has its form),
 results.md and a plot per part.
 
     bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--runs N] [--loads idle,...]
-             [--window MS] [--npb DIRECTORY]
+             [--window MS] [--hpcc N1,N2] [--npb DIRECTORY]
 """
 
 import argparse
@@ -36,7 +36,6 @@ DEVICES = ("read from nvme", "write to nvme", "TCP from igb to e1000e", "TCP fro
 DEVICES_MEGABYTES = 64
 # What hpcc measured of itself; under -icount a second is 10^9 instructions.
 HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "MPIRandomAccess_GUPs", "MPIFFT_Gflops")
-HPCC_RUNS = ((1, 1500), (2, 500))  # processes, HPL's N, from which hpcc takes the other sizes: hpcc.sh
 # The tiny guest `noise`: a second in TSC ticks where a tick is an instruction; Bochs' ips.
 SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
@@ -74,8 +73,8 @@ def whole_run(part, system, counts, text):
         yield from whole(part, system, counts.last("end", 0)["vmruns"], text)
 
 
-def linux(system, script, initrd=systems.BUILD + "/initrd"):
-    return systems.measure(system, script, systems.GUEST + "/vmlinuz", initrd, LINUX + script)
+def linux(system, script, initrd=systems.BUILD + "/initrd", name=None, **options):
+    return systems.measure(system, name or script, systems.GUEST + "/vmlinuz", initrd, LINUX + script, **options)
 
 
 def part_boot(system):
@@ -97,17 +96,19 @@ def part_workloads(system):
     yield from whole_run("workloads", system, counts, text)
 
 
-def interrupt_entries():
-    """Where the guest's kernel is entered for interrupts: asked of it once, as nokaslr puts it at the same place each time."""
-    path = os.path.join(systems.BUILD, "entries")
+def entries(kind="interrupt"):
+    """Where the guest's kernel is entered for these: asked of it once, as nokaslr puts it at the same place each time."""
+    path = os.path.join(systems.BUILD, "kernel-entries")
+    pattern = r"^margay-test: entry: %s (\w+)$"
     if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(systems.GUEST + "/vmlinuz"):
-        found = re.findall(r"^margay-test: entry: (\w+)$", linux("native", "entries")[1], re.MULTILINE)
-        if len(found) < 10:
-            raise systems.BenchError("the kernel names only %d entries of interrupts" % len(found))
+        text = linux("native", "entries")[1]
+        found = [len(re.findall(pattern % k, text, re.MULTILINE)) for k in ("interrupt", "page-fault")]
+        if found[0] < 10 or found[1] != 1:
+            raise systems.BenchError("the kernel does not name its entries: %s" % text[-500:])
         with open(path, "w", encoding="ascii") as f:
-            f.write("\n".join(found))
+            f.write(text)
     with open(path, encoding="ascii") as f:
-        return f.read().split()
+        return re.findall(pattern % kind, f.read(), re.MULTILINE)
 
 
 def loads_words(loads, window):
@@ -126,7 +127,7 @@ def part_rates(loads, window, system):
     between which it counts VMRUNs and the entries of the guest's handlers.
     """
     counts, text = systems.measure(system, "rates", systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd",
-                                   LINUX + loads_words(loads, window), interrupts=interrupt_entries())
+                                   LINUX + loads_words(loads, window), interrupts=entries())
     yield from whole_run("rates", system, counts, text)
     for load, counted in zip(loads, counts.pairs(), strict=True):
         test = load_test(load, window)
@@ -194,24 +195,32 @@ def part_noise(system):
     print("bench: rtla osnoise, %s: exit status and first line: %s" % (system, facts["rtla"]))
 
 
-def part_hpcc(system):
-    """Each of hpcc's benchmarks, between the markers that hpcc_marks.c executes at the lines of its report."""
-    counts, text = linux(system, "hpcc", systems.hpcc_initrd())
+def part_hpcc(sizes, system):
+    """
+    Each of hpcc's benchmarks, between the markers that hpcc_marks.c executes at the lines of its report, with the page
+    faults in it.
+    """
+    counts, text = linux(system, "hpcc margay.hpcc=" + sizes, systems.hpcc_initrd(), "hpcc",
+                         interrupts=entries("page-fault"))
     facts = dict(re.findall(r"^margay-test: (hpcc\S+): (.*)$", text, re.MULTILINE))
     yield from whole_run("hpcc", system, counts, text)
     sections = re.findall(r"^margay-test: section-(\d): (\S+)$", text, re.MULTILINE)
-    whole = [c for what, value, c in counts.events if (what, value) == ("marker", 3)]
-    if len(whole) != 2 * len(HPCC_RUNS):
-        raise systems.BenchError("hpcc: %d markers around whole runs" % len(whole))
-    for (n, size), start, end in zip(HPCC_RUNS, whole[::2], whole[1::2]):
-        if facts.get("hpcc-%d" % n) != "ok":
-            raise systems.BenchError("hpcc with %d processes found its results wrong" % n)
-        yield from rows("hpcc", "all, %d processes, N=%d" % (n, size), system, systems.difference(start, end))
+    whole_runs = [c for what, value, c in counts.events if (what, value) == ("marker", 3)]
+    if len(whole_runs) != 4:
+        raise systems.BenchError("hpcc: %d markers around whole runs" % len(whole_runs))
+    for n, size, start, end in zip((1, 2), sizes.split(","), whole_runs[::2], whole_runs[1::2]):
+        if facts.get("hpcc-%d" % n) != "ok" or facts.get("hpcc-%d-HPL_N" % n) != size:
+            raise systems.BenchError("hpcc with %d processes found its results wrong, or took another size" % n)
+        yield from rows("hpcc", "all, %d processes" % n, system, systems.difference(start, end))
+        yield dict(part="hpcc", test="all, %d processes" % n, system=system, metric="HPL's N", value=int(size))
         for name in HPCC_RATES:
             yield dict(part="hpcc", test="%s, %d processes" % (name, n), system=system, metric="rate",
                        value=float(facts["hpcc-%d-%s" % (n, name)]))
     for (n, name), counted in zip(sections, counts.pairs(), strict=True):
         yield from rows("hpcc", "%s, %s processes" % (name, n), system, counted)
+        yield dict(part="hpcc", test="%s, %s processes" % (name, n), system=system, metric="page faults",
+                   value=counted["interrupts"])
+    print("bench: Linux' clock source, %s: %s" % (system, re.search("^margay-test: clock: (.*)$", text, re.MULTILINE)[1]))
 
 
 def part_npb(directory, system):
@@ -290,7 +299,7 @@ def part_devices(system):
     for mode in DMA_MODES[system]:
         counts, text = with_devices(system, mode, "devices", "devices margay.megabytes=%d" % DEVICES_MEGABYTES,
                                     systems.devices_initrd(), {**nvme(DEVICES_MEGABYTES << 20), **network()},
-                                    interrupts=interrupt_entries())
+                                    interrupts=entries())
         for row in whole_run("devices", system, counts, text):
             yield dict(row, test="whole run, " + mode)
         for load, counted in zip(DEVICES, counts.pairs(), strict=True):
@@ -312,7 +321,7 @@ def part_dma(system):
         counts, _ = with_devices(
             system, mode, "dma" + ("-bounced" if words else ""),
             "dma margay.reads=%d margay.loops=%d margay.registrations=%d %s" % (DMA_READS, DMA_LOOPS, REGISTRATIONS, words),
-            systems.dma_initrd(), {**nvme(DMA_READS * 4096), **network()}, interrupts=interrupt_entries())
+            systems.dma_initrd(), {**nvme(DMA_READS * 4096), **network()}, interrupts=entries())
         pairs = counts.pairs()
         # Those that no interrupt fell into: the timer's come whatever the guest does.
         quiet = [pair for pair in pairs[len(loads):] if not pair["interrupts"]]
@@ -414,11 +423,15 @@ def main():
     parser.add_argument("--runs", type=int, default=1, choices=range(1, report.MOST_RUNS + 1), metavar="N",
                         help="repeats each part (at most %d): mean, and 97 %% confidence where runs differ" % report.MOST_RUNS)
     parser.add_argument("--npb", metavar="DIRECTORY", help="holds the programs of NPB, for the part npb")
+    parser.add_argument("--hpcc", default="1500,500", metavar="N1,N2", help="HPL's N with one process and with two: %(default)s")
     parser.add_argument("--loads", default=",".join(LOADS), help="of the parts rates and rates-vtx; default: all")
     parser.add_argument("--window", type=int, default=1000, metavar="MS", help="how long each of them is, by the guest's clock")
     args = parser.parse_args()
+    if not re.fullmatch(r"[1-9]\d*,[1-9]\d*", args.hpcc):
+        parser.error("--hpcc %s: expected two numbers, as in 1500,500" % args.hpcc)
     if args.window < 1:
         parser.error("--window %d: expected milliseconds" % args.window)
+    PARTS["hpcc"] = functools.partial(part_hpcc, args.hpcc)
     loads = args.loads.split(",")
     for name in ("rates", "rates-vtx"):
         PARTS[name] = functools.partial(PARTS[name], loads, args.window)

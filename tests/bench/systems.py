@@ -5,6 +5,7 @@ Debian's kernel and QEMU. Each run is deterministic (QEMU -icount: an
 instruction is a nanosecond) and counted from outside by qemu_count.c.
 """
 
+import functools
 import glob
 import os
 import re
@@ -93,16 +94,18 @@ def bench_archive():
         archive(root, os.path.join(BUILD, "programs.cpio"))
 
 
-def copy_libraries(root, path):
-    """What a program or a shared object is linked to."""
-    for library in re.findall(r"(/\S+) \(0x", subprocess.run(["ldd", path], capture_output=True, text=True, check=False).stdout):
+def copy_libraries(root, *paths):
+    """What programs or shared objects are linked to."""
+    linked = subprocess.run(["ldd", *paths], capture_output=True, text=True, check=False).stdout
+    for library in sorted(set(re.findall(r"(/\S+) \(0x", linked))):
         copy_into(root, library)
 
 
-def copy_program(root, path):
-    """A program or a shared object, with what it is linked to."""
-    copy_into(root, path)
-    copy_libraries(root, path)
+def copy_program(root, *paths):
+    """Programs or shared objects, with what they are linked to."""
+    for path in paths:
+        copy_into(root, path)
+    copy_libraries(root, *paths)
 
 
 def copy_rdma(root):
@@ -145,11 +148,11 @@ def devices_initrd():
 def copy_hpcc(root):
     """Debian's hpcc with its MPI."""
     parts = [os.path.join(d, name) for top in MPI_DIRECTORIES for d, _, names in os.walk(top) for name in names]
-    for path in list(HPCC) + [p for p in parts if not MPI_UNUSED.search(os.path.basename(p)) and os.path.exists(p)]:
-        copy_program(root, path)
+    copy_program(root, *HPCC, *[p for p in parts if not MPI_UNUSED.search(os.path.basename(p)) and os.path.exists(p)])
     copy_into(root, "tests/hpccinf", os.path.join(HERE, "guest", "hpccinf"))
 
 
+@functools.lru_cache(None)
 def hpcc_initrd():
     """The initrd of the other parts, and hpcc."""
     target = os.path.join(BUILD, "initrd-hpcc")

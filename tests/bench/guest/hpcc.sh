@@ -3,11 +3,13 @@
 # Debian's hpcc under Open MPI, with one process and with two (which share the
 # CPU), each between two markers 3, its benchmarks between 1 and 2 (hpcc_marks.c);
 # which they are, and what hpcc itself measured, is printed. Under -icount its
-# seconds are instructions. bench.py's HPCC_RUNS has the same sizes.
+# seconds are instructions. margay.hpcc= has HPL's N of both.
 export PATH=$PATH:/usr/bin HOME=/tmp OMPI_MCA_plm=isolated OMPI_MCA_btl=self,vader
 mkdir -p /dev/shm && mount -t tmpfs tmpfs /dev/shm
 ifconfig lo 127.0.0.1 up
 cd /tmp
+echo "margay-test: clock: $(cat /sys/devices/system/clocksource/clocksource0/current_clocksource)"
+sizes=$(sed -n 's/.*margay\.hpcc=\([0-9,]*\).*/\1/p' /proc/cmdline)
 while read -r n size; do
 	sed "s/NPROCS/$n/;s/SIZE/$size/" /tests/hpccinf > hpccinf.txt
 	rm -f hpccoutf.txt
@@ -20,8 +22,8 @@ while read -r n size; do
 	# Residuals of HPL and the errors of RandomAccess are in the report.
 	grep -q '^HPL_N=' hpccoutf.txt && ! grep -q 'FAILED' hpccoutf.txt && echo "margay-test: hpcc-$n: ok"
 done <<SIZES
-1 1500
-2 500
+1 ${sizes%,*}
+2 ${sizes#*,}
 SIZES
 echo "margay-test: done"
 poweroff -f
