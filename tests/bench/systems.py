@@ -34,11 +34,14 @@ PEER_ROMS = (
     "/usr/share/seabios/bios-256k.bin", "/usr/share/qemu/linuxboot_dma.bin", "/usr/share/qemu/multiboot_dma.bin",
     "/usr/share/qemu/kvmvapic.bin",
 )
-# Open MPI loads its parts by name; those for networks that no guest of ours has are left out.
+# Open MPI loads its parts by name; those for networks that no guest of ours has are left out. Version 5 has few left to load, and
+# other daemons: what exists is taken.
 MPI = "/usr/lib/x86_64-linux-gnu"
-MPI_DIRECTORIES = (MPI + "/openmpi/lib/openmpi3", MPI + "/pmix2/lib/pmix", "/etc/openmpi", "/usr/share/openmpi", "/usr/share/pmix2")
+MPI_DIRECTORIES = (MPI + "/openmpi/lib/openmpi3", MPI + "/pmix2/lib/pmix", MPI + "/pmix2/share", "/etc/openmpi",
+                   "/usr/share/openmpi", "/usr/share/prte")
+MPI_DAEMONS = ("/usr/bin/orted", "/usr/bin/prterun", "/usr/bin/prted")
 MPI_UNUSED = re.compile("ucx|cuda|psm|ofi|lustre|slurm|pvfs|ugni|usnic|openib|java|verbs|portals")
-HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun", "/usr/bin/orted")
+HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun")
 # The driver in user space of RDMA over Ethernet (rdma_rxe), and the program that makes its devices.
 RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", MPI + "/libibverbs/librxe-*.so")
 NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla")
@@ -148,6 +151,7 @@ def devices_initrd():
 def copy_hpcc(root):
     """Debian's hpcc with its MPI."""
     parts = [os.path.join(d, name) for top in MPI_DIRECTORIES for d, _, names in os.walk(top) for name in names]
+    parts += MPI_DAEMONS
     copy_program(root, *HPCC, *[p for p in parts if not MPI_UNUSED.search(os.path.basename(p)) and os.path.exists(p)])
     copy_into(root, "tests/hpccinf", os.path.join(HERE, "guest", "hpccinf"))
 

@@ -61,7 +61,8 @@ mpi() {
 	shift
 	if [ "$rank" = 1 ]; then
 		meet
-		mpirun --allow-run-as-root --host "$me,$other" -np 2 "$@" >"/tmp/$name" 2>&1 </dev/null
+		# By names, as Open MPI 5 does not know its own machine by an address.
+		mpirun --allow-run-as-root --host machine1,machine2 -np 2 "$@" >"/tmp/$name" 2>&1 </dev/null
 		tell "$name" $?
 	else
 		nc -l -p 7002 -e /bin/sh &
@@ -101,7 +102,8 @@ echo "margay-test: gid: ${gid##*/}"
 together pingpong 18515 ibv_rc_pingpong -d rxe0 -g "${gid##*/}" -c -s 16384 -n 200
 together write 18515 ib_write_bw -d rxe0 -x "${gid##*/}" -F -s 16384 -n 200
 together send 18515 ib_send_bw -d rxe0 -x "${gid##*/}" -F -s 16384 -n 200
-export HOME=/tmp OMPI_MCA_plm=rsh OMPI_MCA_plm_rsh_agent=/bin/remote OMPI_MCA_btl=self,tcp
+# The agent's second name is that of Open MPI 5.
+export HOME=/tmp OMPI_MCA_plm_rsh_agent=/bin/remote PRTE_MCA_plm_ssh_agent=/bin/remote OMPI_MCA_btl=self,tcp
 export OMPI_MCA_btl_tcp_if_include=10.0.9.0/24 OMPI_MCA_oob_tcp_if_include=10.0.9.0/24
 mkdir -p /dev/shm
 mount -t tmpfs tmpfs /dev/shm
