@@ -133,11 +133,12 @@ class Run:
         self.dmesg = re.findall(r"^margay-dmesg: (.*)$", self.text, re.MULTILINE)
 
     def of(self, vm):
-        """What one of two VMs said, not that with the foreground, and what the hypervisor said of it; and all else."""
+        """What one of two VMs said, not that with the foreground, and what the hypervisor said of it; and all else. Both have what
+        the hypervisor said of itself."""
         lines = self.text.split("\n")
         mine = [line for line in lines if line.startswith(("[%s] " % vm, vm + ":"))]
         one, other = copy.copy(self), copy.copy(self)
-        one.read("\n".join(line.removeprefix("[%s] " % vm) for line in mine))
+        one.read("\n".join(line.removeprefix("[%s] " % vm) for line in lines if line in mine or line.startswith("margay:")))
         other.read("\n".join(line for line in lines if line not in mine))
         return one, other
 
