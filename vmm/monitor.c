@@ -249,6 +249,12 @@ void monitor_start_slot(struct slot *s)
 		stopped = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->end == VM_END_STOPPED;
 		set_vm(s, NULL);
 		vm_destroy(vm);
+		if (stopped && s->again) {
+			s->again = false;
+			monitor_start_slot(s);
+			monitor_put_running();
+			return;
+		}
 		monitor_put_running();
 	}
 	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;

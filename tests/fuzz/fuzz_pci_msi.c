@@ -5,10 +5,9 @@
  * Fuzzes MSI and MSI-X of an assigned function. The input's head makes a device: 32 or 64 bits, masks, how many messages
  * and entries, or one that is refused, and how many vectors are left; the rest is what its guest writes to both
  * capabilities and to the table, in any size, resets, and interrupts of the device. Checked after each step: what the
- * device would send is a vector of the host's that is this
- * function's, on a CPU of the VM, and nothing else ever stands unmasked in its table or enabled in its capability; what
- * the guest reads is what it has written; what arrives in it is a message that a CPU of its takes. At the end all
- * vectors and pages are back.
+ * device would send is a vector of the host's that is this function's, on a CPU of the VM, and nothing else ever stands
+ * unmasked in its table or enabled in its capability; what the guest reads is what it has written; what arrives in it is
+ * a message that a CPU of its takes. At the end all vectors and pages are back.
  */
 #include <margay/errno.h>
 

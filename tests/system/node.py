@@ -136,10 +136,10 @@ class Run:
         """What one of two VMs said, not that with the foreground, and what the hypervisor said of it; and all else. Both have what
         the hypervisor said of itself."""
         lines = self.text.split("\n")
-        mine = [line for line in lines if line.startswith(("[%s] " % vm, vm + ":"))]
+        console, mine = "[%s] " % vm, ("[%s] " % vm, vm + ":")
         one, other = copy.copy(self), copy.copy(self)
-        one.read("\n".join(line.removeprefix("[%s] " % vm) for line in lines if line in mine or line.startswith("margay:")))
-        other.read("\n".join(line for line in lines if line not in mine))
+        one.read("\n".join(line.removeprefix(console) for line in lines if line.startswith((*mine, "margay:"))))
+        other.read("\n".join(line for line in lines if not line.startswith(mine)))
         return one, other
 
     def has_line(self, pattern):

@@ -154,6 +154,7 @@ def srat_ids(run):
     ids, at = set(), SRAT_HEADER
     while at < len(table):
         kind, length = table[at], table[at + 1]
+        assert length >= 2
         if kind in SRAT_CPUS:
             flags, flags_at, number, number_at = SRAT_CPUS[kind]
             if struct.unpack_from(flags, table, at + flags_at)[0] & 1:
