@@ -64,6 +64,11 @@ def pytest_runtest_call(item):
             shutil.rmtree(item.funcargs["tmp_path"], ignore_errors=True)
 
 
+def pytest_terminal_summary(terminalreporter):
+    for report in terminalreporter.stats.get("rerun", []):
+        terminalreporter.write_line("emulator died, tried again: %s: %s" % (report.nodeid, report.longrepr.reprcrash.message))
+
+
 def pytest_sessionfinish(session, exitstatus):
     # pytest calls a run that collected nothing 5; say so in CI's log as well.
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:

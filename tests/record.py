@@ -95,7 +95,7 @@ class Recorder:
         self.over = set()
 
     def pytest_runtest_logreport(self, report):
-        if "full" not in report.keywords:
+        if "full" not in report.keywords or report.outcome == "rerun":
             return
         test = name_of(report.nodeid)
         self.seconds[test] = self.seconds.get(test, 0) + report.duration

@@ -16,6 +16,7 @@ and with Bochs' log, where a failed VM entry shows.
 import collections
 import os
 import re
+import signal
 import socket
 import subprocess
 import tempfile
@@ -35,11 +36,16 @@ BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL")
 BOCHS_STUCK = "3rd (13) exception with no resolution"
 STARTING = 120.0  # seconds until the emulator connects its serial port, on a busy machine
 GRACE_OFF = 60.0  # from the last line to the end of the emulator
+GRACE_EXIT = 10.0  # from the end of the console to that of the emulator
 GRACE_HALT = 2.0  # a panicked or idle node stays on: this long for the rest of its output
 
 
 class NodeError(Exception):
     """What was expected on the console did not come."""
+
+
+class EmulatorDied(NodeError):
+    """The emulator crashed or lost its console, or a bare machine ended early: no word on Margay. The tests try again, once."""
 
 
 def end_of(text):
@@ -90,6 +96,8 @@ class Node:
         self._changed = threading.Condition()
         self._taken = 0  # up to where expect() has matched
         self._closed = False  # the console's end was read
+        self._closed_at = float("inf")
+        self._closed_by = []  # what befell it, unless the emulator closed it
         self._conn = None
         self._ended_at = None
         self._reader = None
@@ -142,21 +150,35 @@ class Node:
         self._reader.start()
 
     def _complaint(self):
+        """The last that the emulator said of itself, how it ended, and what befell its console."""
         self._stderr.seek(0)
         lines = self._stderr.read().decode(errors="replace").split("\n")
         if self.bochs_log:
             with open(self.bochs_log, encoding="utf-8", errors="replace") as f:
                 lines += [line for line in f.read().split("\n") if "PANIC" in line]
-        lines = [line.strip() for line in lines if line.strip()]
-        return "; ".join(lines[-3:]) if lines else "no message from it"
+        lines = [line.strip() for line in lines if line.strip()][-3:] or ["no message from it"]
+        status = self.process.poll()
+        end = "still running" if status is None else "exit status %d" % status if status >= 0 else signal.Signals(-status).name
+        return "; ".join(lines + [end] + self._closed_by)
+
+    def _check_emulator(self):
+        """For when the console or the process has ended: raises EmulatorDied, unless it ended well. Bochs does so with 1, too."""
+        try:
+            status = self.process.wait(GRACE_EXIT)
+        except subprocess.TimeoutExpired:
+            status = None
+        self._reader.join(GRACE_EXIT)
+        if (status is None or status < 0 or status > 0 and self.machine != "bochs") and (self.native or not end_of(self.text)):
+            raise EmulatorDied("%s: %s; last lines:\n%s" % (self.machine, self._complaint(), self.tail()))
 
     def _pump(self):
         """Reader thread: the console to log, echo and text."""
         while True:
             try:
                 data = self._conn.recv(65536)
-            except OSError:
+            except OSError as error:
                 data = b""
+                self._closed_by.append(str(error))
             if data:
                 self._log.write(data)
                 if self.echo:
@@ -164,7 +186,8 @@ class Node:
                     self.echo.flush()
             with self._changed:
                 self.text += data.decode("utf-8", errors="replace")
-                self._closed = not data
+                if not data:
+                    self._closed, self._closed_at = True, time.monotonic()
                 self._changed.notify_all()
             if not data:
                 return
@@ -197,7 +220,9 @@ class Node:
                     return match
                 self._changed.wait(0.5)
             if ended and self._closed:
-                raise NodeError("the machine ended before %r came; last lines:\n%s" % (pattern, self.tail()))
+                self._check_emulator()
+                kind = EmulatorDied if self.native else NodeError
+                raise kind("the machine ended (%s) before %r came; last lines:\n%s" % (self._complaint(), pattern, self.tail()))
             if time.monotonic() > give_up:
                 raise NodeError("%r did not come in time; last lines:\n%s" % (pattern, self.tail()))
             if self._stuck():
@@ -227,9 +252,11 @@ class Node:
             return next((line.strip() for line in f if BOCHS_BAD_ENTRY.search(line)), None)
 
     def poll(self):
-        """None while the node runs on; else why it is over: (exited by itself, Outcome or None)."""
-        if self.process.poll() is not None:
-            return True, None
+        """None while the node runs on; else why it is over: (exited by itself, Outcome or None), or EmulatorDied."""
+        ended = self.process.poll() is not None
+        if ended or time.monotonic() - self._closed_at > GRACE_EXIT:
+            self._check_emulator()
+            return ended, None
         now = time.monotonic()
         # In lines that have ended: of half a one it is not known yet what it says.
         end = None if self.native else end_of(self.text[-4096 : self.text.rfind("\n") + 1])
@@ -244,7 +271,7 @@ class Node:
         return None
 
     def wait(self):
-        """Waits for the end of the node, stops the emulator, and returns the Outcome."""
+        """Waits for the end of the node, stops the emulator, and returns the Outcome, or raises EmulatorDied."""
         state = self.poll()
         while state is None:
             with self._changed:

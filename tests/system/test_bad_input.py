@@ -3,6 +3,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 
@@ -92,6 +93,23 @@ def test_no_serial_port(console):
         run = node.Run(running, running.wait())
     assert run.exited, run.outcome.text
     assert not run.lines("margay|Linux")
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_emulator_dies(native):
+    """A machine that is killed, or ended before its time, is told from a node that fails."""
+    iso = node.margay_iso("killed-%s" % native, {"vm0.conf": node.vm_text("qemu", GOOD_END)},
+                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+    for number, kind in (signal.SIGKILL, margay_run.EmulatorDied), (signal.SIGTERM, None):
+        with node.start("killed-%s" % native, "qemu", iso, native=native) as running:
+            running.expect("Margay", prompt=True)
+            os.kill(running.process.pid, number)
+            with pytest.raises(margay_run.NodeError, match=number.name if kind else "exit status 0") as seen:
+                running.expect("never")
+            assert seen.type is (kind or (margay_run.EmulatorDied if native else margay_run.NodeError))
+            if kind:
+                with pytest.raises(kind, match=number.name):
+                    running.wait()
 
 
 def test_panic_is_no_good_end():
