@@ -66,7 +66,7 @@ def pytest_runtest_call(item):
 
 def pytest_terminal_summary(terminalreporter):
     for report in terminalreporter.stats.get("rerun", []):
-        terminalreporter.write_line("emulator died, tried again: %s: %s" % (report.nodeid, report.longrepr.reprcrash.message))
+        terminalreporter.write_line("the emulator failed, tried again: %s: %s" % (report.nodeid, report.longrepr.reprcrash.message))
 
 
 def pytest_sessionfinish(session, exitstatus):

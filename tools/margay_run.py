@@ -24,6 +24,7 @@ import threading
 import time
 
 import margay_machines
+import qemu_lost
 from margay_machines import MachineError
 
 # Exit statuses of margay-run.
@@ -45,7 +46,8 @@ class NodeError(Exception):
 
 
 class EmulatorDied(NodeError):
-    """The emulator crashed or lost its console, or a bare machine ended early: no word on Margay. The tests try again, once."""
+    """The emulator crashed, lost its console or an interrupt, or a bare machine ended early: no word on Margay. The tests try
+    again, once."""
 
 
 def end_of(text):
@@ -117,6 +119,8 @@ class Node:
                 margay_machines.check_nested_kvm()
             accel = "kvm" if machine == "kvm" else "tcg,thread=single" if one_thread else "tcg"
             command = margay_machines.qemu(image, boot, cpus, memory, port, extra, accel)
+            self.qmp = os.path.join(self._directory.name, "qmp")
+            command += ["-qmp", "unix:%s,server=on,wait=off" % self.qmp]
         self._stderr = open(os.path.join(self._directory.name, "stderr"), "w+b")
         # In a session of its own, so that Ctrl-C reaches only us; dies with us, however we die.
         self.process = subprocess.Popen(
@@ -171,6 +175,12 @@ class Node:
         if (status is None or status < 0 or status > 0 and self.machine != "bochs") and (self.native or not end_of(self.text)):
             raise EmulatorDied("%s: %s; last lines:\n%s" % (self.machine, self._complaint(), self.tail()))
 
+    def _check_interrupts(self):
+        """For when the machine has stood still: raises EmulatorDied if QEMU is known to be the cause."""
+        lost = self.machine == "qemu" and qemu_lost.lost_interrupt(self.qmp)
+        if lost:
+            raise EmulatorDied("%s; last lines:\n%s" % (lost, self.tail()))
+
     def _pump(self):
         """Reader thread: the console to log, echo and text."""
         while True:
@@ -224,6 +234,7 @@ class Node:
                 kind = EmulatorDied if self.native else NodeError
                 raise kind("the machine ended (%s) before %r came; last lines:\n%s" % (self._complaint(), pattern, self.tail()))
             if time.monotonic() > give_up:
+                self._check_interrupts()
                 raise NodeError("%r did not come in time; last lines:\n%s" % (pattern, self.tail()))
             if self._stuck():
                 raise NodeError("triple fault of the node before %r came; last lines:\n%s" % (pattern, self.tail()))
@@ -265,6 +276,7 @@ class Node:
         if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] in ("poweroff", "reboot") else GRACE_HALT):
             return False, Outcome(NOT_OFF, "the machine stayed on")
         if now > self.deadline:
+            self._check_interrupts()
             return False, Outcome(TIMEOUT, "not ended after %d seconds" % (now - self._started))
         if self._stuck():
             return False, Outcome(DIED, "triple fault of the node: Bochs' log says '%s'" % BOCHS_STUCK)

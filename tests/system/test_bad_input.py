@@ -10,6 +10,7 @@ import sys
 import margay_run
 import node
 import pytest
+import qemu_lost
 
 GOOD_END = "margay.test=end margay.end=poweroff"
 
@@ -103,6 +104,8 @@ def test_emulator_dies(native):
     for number, kind in (signal.SIGKILL, margay_run.EmulatorDied), (signal.SIGTERM, None):
         with node.start("killed-%s" % native, "qemu", iso, native=native) as running:
             running.expect("Margay", prompt=True)
+            assert qemu_lost.Monitor(running.qmp).ask("query-status")["running"]
+            assert qemu_lost.lost_interrupt(running.qmp) is None
             os.kill(running.process.pid, number)
             with pytest.raises(margay_run.NodeError, match=number.name if kind else "exit status 0") as seen:
                 running.expect("never")
