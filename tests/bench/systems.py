@@ -117,10 +117,18 @@ def copy_rdma(root):
         copy_program(root, path)
 
 
+def kernel_release(image):
+    """As `uname -r` will say: the first word of the version that a bzImage names (Linux' x86 boot protocol, kernel_version)."""
+    with open(image, "rb") as f:
+        head = f.read(0x8200)
+    at = 0x200 + int.from_bytes(head[0x20E:0x210], "little")
+    return head[at:head.index(0, at)].decode("ascii").split()[0]
+
+
 def dma_initrd():
     """The initrd with drivers, the module dma-loop for its kernel, and the program that registers memory for RDMA."""
-    headers = glob.glob(os.path.join(GUEST, "headers-6.1.*"))[0]
-    release = os.path.basename(headers).split("-", 1)[1]
+    release = kernel_release(os.path.join(GUEST, "vmlinuz"))
+    headers = os.path.join(GUEST, "headers-" + release)
     target = os.path.join(BUILD, "initrd-dma")
     with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as source:
         for name in ("module/dma-loop.c", "module/Kbuild", "marker.h"):

@@ -3,14 +3,12 @@
 
 import os
 import re
-import signal
 import subprocess
 import sys
 
 import margay_run
 import node
 import pytest
-import qemu_lost
 
 GOOD_END = "margay.test=end margay.end=poweroff"
 
@@ -94,42 +92,6 @@ def test_no_serial_port(console):
         run = node.Run(running, running.wait())
     assert run.exited, run.outcome.text
     assert not run.lines("margay|Linux")
-
-
-@pytest.mark.parametrize("native", [False, True])
-def test_emulator_dies(native):
-    """A machine that is killed, or ended before its time, is told from a node that fails."""
-    iso = node.margay_iso("killed-%s" % native, {"vm0.conf": node.vm_text("qemu", GOOD_END)},
-                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
-    for number, kind in (signal.SIGKILL, margay_run.EmulatorDied), (signal.SIGTERM, None):
-        with node.start("killed-%s" % native, "qemu", iso, native=native) as running:
-            running.expect("Margay", prompt=True)
-            assert qemu_lost.Monitor(running.qmp).ask("query-status")["running"]
-            assert qemu_lost.lost_interrupt(running.qmp) is None
-            os.kill(running.process.pid, number)
-            with pytest.raises(margay_run.NodeError, match=number.name if kind else "exit status 0") as seen:
-                running.expect("never")
-            assert seen.type is (kind or (margay_run.EmulatorDied if native else margay_run.NodeError))
-            if kind:
-                with pytest.raises(kind, match=number.name):
-                    running.wait()
-
-
-def test_panic_is_no_good_end():
-    """What margay-run makes of last lines, without a machine."""
-    judge = margay_run.judge
-    ok = "margay: node: end=poweroff vms=1 failed=0\r\n"
-    assert judge(ok, True, None, None, False).status == margay_run.OK
-    assert judge(ok, False, None, None, False).status == margay_run.NOT_OFF
-    assert judge(ok, True, None, "VMFAIL", False).status == margay_run.BAD_ENTRY
-    assert judge("margay: node: end=panic\r\n", False, None, None, False).status == margay_run.PANIC
-    assert judge("margay: node: end=reboot\r\n", True, None, None, False).status == margay_run.OK
-    assert judge("margay: node: end=reboot\r\n", False, None, None, False).status == margay_run.NOT_OFF
-    assert judge("vm0: end=poweroff\r\n", True, None, None, False).status == margay_run.DIED
-    assert judge(ok.replace("end=", "\rend="), True, None, None, False).status == margay_run.DIED
-    assert judge("x" + ok, True, None, None, False).status == margay_run.DIED
-    assert judge(ok + ok.replace("failed=0", "failed=1"), True, None, None, False).status == margay_run.VM_FAILED
-    assert judge("margay: node: end=idle vms=1 failed=0\n", False, None, None, False).status == margay_run.NOT_OFF
 
 
 def test_image_tool_refuses_a_bad_vm_file(tmp_path):

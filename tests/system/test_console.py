@@ -142,6 +142,28 @@ def test_starts_at_once(cpu, first):
     assert outcome.status == margay_run.OK, outcome.text
 
 
+def test_stopped_in_its_start():
+    """The operator's stop meets a VM whose memory is still being zeroed: its guest never runs, and it can start again."""
+    vms = {"keep.conf": vm("keep", "tick", cpus="0-0"), "a.conf": vm("a", "tick", cpus="1-1", memory="320M", after="keep")}
+    with start("console-stopped", "qemu", vms, 2) as running:
+        running.expect("^behave: ticks=50")
+        console = Console(running)
+        console.call()
+        free = set()
+        for _ in range(20):
+            running.send("vm start a\rvm stop a\r")
+            running.expect("^a: end=stopped\r")
+            console.settle("a")
+            assert console.state("a") == "stopped"
+            free.add(tuple(free_memory(console)))
+        assert len(free) == 1, free
+        assert "[a] behave: " not in running.text
+        running.send("vm start a\r")
+        running.expect(r"^\[a\] behave: ticks=50\r")
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+
+
 ROW = re.compile(r"([a-z0-9-]+) +(\d+) +(\d+\.\d)% +(\d+\.\d) +(\d+) +(\d+) +(\d+)")
 
 

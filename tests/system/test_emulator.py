@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What is the node's doing, and what the emulator's: tools/margay_run.py, tools/qemu_lost.py."""
+
+import os
+import signal
+import subprocess
+
+import margay_run
+import node
+import pytest
+import qemu_lost
+from monitor_console import start, vm
+
+POLL = 0x10  # CPU_INTERRUPT_POLL of QEMU: its CPU shall look at the local APIC
+# Another thread's request to the CPU, once, does nothing.
+SWALLOW = ["set confirm off", "set language c", "break cpu_interrupt if $esi == %#x" % POLL, "continue", "return", "detach"]
+
+
+@pytest.mark.parametrize("native", [False, True])
+def test_emulator_dies(native):
+    """A machine that is killed, or ended before its time, is told from a node that fails."""
+    iso = node.margay_iso("killed-%s" % native, {"vm0.conf": node.vm_text("qemu", "margay.test=end margay.end=poweroff")},
+                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+    for number, kind in (signal.SIGKILL, margay_run.EmulatorDied), (signal.SIGTERM, None):
+        with node.start("killed-%s" % native, "qemu", iso, native=native) as running:
+            running.expect("Margay", prompt=True)
+            assert qemu_lost.Monitor(running.qmp).ask("query-status")["running"]
+            assert qemu_lost.lost_interrupt(running.qmp) is None
+            os.kill(running.process.pid, number)
+            with pytest.raises(margay_run.NodeError, match=number.name if kind else "exit status 0") as seen:
+                running.expect("never")
+            assert seen.type is (kind or (margay_run.EmulatorDied if native else margay_run.NodeError))
+            if kind:
+                with pytest.raises(kind, match=number.name):
+                    running.wait()
+
+
+@pytest.mark.full
+def test_lost_interrupt():
+    """QEMU is made to lose one, by gdb. A tick that does not come is the test of that."""
+    with start("lost", "qemu", {"a.conf": vm("a", "tick")}, 1) as running:
+        running.expect("^behave: ticks=50")
+        assert qemu_lost.lost_interrupt(running.qmp) is None
+        gdb = ["gdb", "-q", "-batch", "-p", str(running.process.pid), *(word for c in SWALLOW for word in ("-ex", c))]
+        done = subprocess.run(gdb, capture_output=True, text=True, check=False, timeout=100)
+        assert "hit Breakpoint 1" in done.stdout, done.stdout + done.stderr
+        with pytest.raises(margay_run.EmulatorDied, match="QEMU has lost an interrupt: CPU 0 "):
+            running.expect("^never", 20)
+
+
+def test_panic_is_no_good_end():
+    """What margay-run makes of last lines, without a machine."""
+    judge = margay_run.judge
+    ok = "margay: node: end=poweroff vms=1 failed=0\r\n"
+    assert judge(ok, True, None, None, False).status == margay_run.OK
+    assert judge(ok, False, None, None, False).status == margay_run.NOT_OFF
+    assert judge(ok, True, None, "VMFAIL", False).status == margay_run.BAD_ENTRY
+    assert judge("margay: node: end=panic\r\n", False, None, None, False).status == margay_run.PANIC
+    assert judge("margay: node: end=reboot\r\n", True, None, None, False).status == margay_run.OK
+    assert judge("margay: node: end=reboot\r\n", False, None, None, False).status == margay_run.NOT_OFF
+    assert judge("vm0: end=poweroff\r\n", True, None, None, False).status == margay_run.DIED
+    assert judge(ok.replace("end=", "\rend="), True, None, None, False).status == margay_run.DIED
+    assert judge("x" + ok, True, None, None, False).status == margay_run.DIED
+    assert judge(ok + ok.replace("failed=0", "failed=1"), True, None, None, False).status == margay_run.VM_FAILED
+    assert judge("margay: node: end=idle vms=1 failed=0\n", False, None, None, False).status == margay_run.NOT_OFF
