@@ -23,6 +23,7 @@ sys.path[:0] = [os.path.join(TOP, "tests", "system"), os.path.join(TOP, "tools")
 import margay_machines  # noqa: E402  (path set above)
 import node  # noqa: E402
 import tiny  # noqa: E402
+from emulate import BenchError, LostInterrupt, emulate  # noqa: E402
 
 SYSTEMS = ("native", "margay", "kvm")
 GUEST_MEMORY = "512M"
@@ -47,10 +48,6 @@ RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", MPI + "/libibverbs/libr
 NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla")
 COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected")  # of qemu_count.c; others are functions
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
-
-
-class BenchError(Exception):
-    """A run that did not do what was to be measured; the text says what and where its log is."""
 
 
 def run(command, **options):
@@ -335,10 +332,6 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     name = "%s-%s" % (name, system)
     log = os.path.join(BUILD, name + ".log")
     plug, counts = plugin(name)
-    # What an earlier run left must not be taken for this one's.
-    for path in (log, counts):
-        if os.path.exists(path):
-            os.remove(path)
     if cpus > 1:
         plug += ",cpus=%d" % cpus
     elif system == "margay":
@@ -350,17 +343,17 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
         "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
     ] + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
     try:
-        ended = subprocess.run(["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE,
-                               check=False, timeout=timeout)
-    except subprocess.TimeoutExpired:
-        raise BenchError("%s: not ended after %d seconds: %s" % (name, timeout, log)) from None
+        status, said = emulate(name, command, timeout, (log, counts))
+    except LostInterrupt as lost:
+        print("bench: %s; once more" % lost, flush=True)
+        status, said = emulate(name, command, timeout, (log, counts))
     text = ""
     if os.path.exists(log):
         with open(log, encoding="utf-8", errors="replace") as f:
             text = f.read().replace("\r", "")
     if done not in text:
         raise BenchError("%s: no '%s' on the console: %s; QEMU ended with status %d: %s" % (
-            name, done, log, ended.returncode, ended.stderr.decode(errors="replace").strip()[-500:]))
+            name, done, log, status, said.strip()[-500:]))
     return Counts(counts), text
 
 

@@ -1,0 +1,42 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""One run of QEMU for the benchmark, to its end."""
+
+import os
+import subprocess
+import tempfile
+import time
+
+import qemu_lost
+
+LOOK = 60  # seconds after which a QEMU is asked whether it has lost an interrupt, again and again
+
+
+class BenchError(Exception):
+    """A run that did not do what was to be measured; the text says what and where its log is."""
+
+
+class LostInterrupt(BenchError):
+    """QEMU lost an interrupt: docs/testing.md. Such a run is repeated once."""
+
+
+def emulate(name, command, timeout, files):
+    """Its exit status and what it said. files: what it writes, the first of them its log; an earlier run's go before."""
+    for path in files:
+        if os.path.exists(path):
+            os.remove(path)
+    give_up = time.monotonic() + timeout
+    with tempfile.TemporaryDirectory() as directory:
+        qmp = os.path.join(directory, "qmp")
+        with subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command + ["-qmp", "unix:%s,server=on,wait=off" % qmp],
+                              stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+            while True:
+                try:
+                    said = process.communicate(timeout=LOOK)[1]
+                    return process.returncode, said
+                except subprocess.TimeoutExpired:
+                    # Costs QEMU's CPUs no instruction.
+                    lost = qemu_lost.lost_interrupt(qmp)
+                    if lost or time.monotonic() > give_up:
+                        process.kill()
+                        raise (LostInterrupt if lost else BenchError)("%s: %s: %s" % (
+                            name, lost or "not ended after %d seconds" % timeout, files[0])) from None
