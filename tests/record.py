@@ -63,8 +63,8 @@ def document(rows, tests, machine):
     yield ""
     yield from machine
     count = collections.Counter(row.result for row in rows.values())
-    yield "- Results: %d passed, %d skipped, %d failed, %d never run" % (
-        count["passed"], count["skipped"], count["failed"], len(tests) - len(rows))
+    yield "- Results: %d passed, %d of these at their second try (rerun), %d skipped, %d failed, %d never run" % (
+        count["passed"] + count["rerun"], count["rerun"], count["skipped"], count["failed"], len(tests) - len(rows))
     for file in sorted({test.split("::")[0] for test in tests}):
         yield ""
         yield "## " + file
@@ -85,7 +85,7 @@ class Recorder:
     nothing, however well its set-up went: it has no tear-down.
     """
 
-    WORST = ("passed", "skipped", "failed")
+    WORST = ("passed", "rerun", "skipped", "failed")  # rerun: passed at its second try
 
     def __init__(self, path):
         self.path = path
@@ -95,7 +95,7 @@ class Recorder:
         self.over = set()
 
     def pytest_runtest_logreport(self, report):
-        if "full" not in report.keywords or report.outcome == "rerun":
+        if "full" not in report.keywords:
             return
         test = name_of(report.nodeid)
         self.seconds[test] = self.seconds.get(test, 0) + report.duration

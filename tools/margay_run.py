@@ -16,6 +16,7 @@ and with Bochs' log, where a failed VM entry shows.
 import collections
 import os
 import re
+import shutil
 import signal
 import socket
 import subprocess
@@ -100,6 +101,7 @@ class Node:
         self._closed = False  # the console's end was read
         self._closed_at = float("inf")
         self._closed_by = []  # what befell it, unless the emulator closed it
+        self._exits = any("isa-debug-exit" in word for word in extra)
         self._conn = None
         self._ended_at = None
         self._reader = None
@@ -167,19 +169,29 @@ class Node:
 
     def _check_emulator(self):
         """For when the console or the process has ended: raises EmulatorDied, unless it ended well. Bochs does so with 1, too."""
+        if self._listener is None:
+            return  # ended by close()
         try:
             status = self.process.wait(GRACE_EXIT)
         except subprocess.TimeoutExpired:
             status = None
         self._reader.join(GRACE_EXIT)
+        # What Bochs has said of the machine before it died is the verdict. A bare kernel gives its own status by isa-debug-exit.
+        if self._bad_entry() or self._stuck() or self._exits and status is not None and status > 0:
+            return
         if (status is None or status < 0 or status > 0 and self.machine != "bochs") and (self.native or not end_of(self.text)):
-            raise EmulatorDied("%s: %s; last lines:\n%s" % (self.machine, self._complaint(), self.tail()))
+            self._died("%s: %s" % (self.machine, self._complaint()))
+
+    def _died(self, how):
+        """Keeps the log, which the next try would overwrite, as LOG.died."""
+        shutil.copyfile(self._log.name, self._log.name + ".died")
+        raise EmulatorDied("%s; last lines:\n%s" % (how, self.tail()))
 
     def _check_interrupts(self):
         """For when the machine has stood still: raises EmulatorDied if QEMU is known to be the cause."""
         lost = self.machine == "qemu" and qemu_lost.lost_interrupt(self.qmp)
         if lost:
-            raise EmulatorDied("%s; last lines:\n%s" % (lost, self.tail()))
+            self._died(lost)
 
     def _pump(self):
         """Reader thread: the console to log, echo and text."""
@@ -231,8 +243,10 @@ class Node:
                 self._changed.wait(0.5)
             if ended and self._closed:
                 self._check_emulator()
-                kind = EmulatorDied if self.native else NodeError
-                raise kind("the machine ended (%s) before %r came; last lines:\n%s" % (self._complaint(), pattern, self.tail()))
+                how = "the machine ended (%s) before %r came" % (self._complaint(), pattern)
+                if self.native:
+                    self._died(how)
+                raise NodeError("%s; last lines:\n%s" % (how, self.tail()))
             if time.monotonic() > give_up:
                 self._check_interrupts()
                 raise NodeError("%r did not come in time; last lines:\n%s" % (pattern, self.tail()))
@@ -264,10 +278,9 @@ class Node:
 
     def poll(self):
         """None while the node runs on; else why it is over: (exited by itself, Outcome or None), or EmulatorDied."""
-        ended = self.process.poll() is not None
-        if ended or time.monotonic() - self._closed_at > GRACE_EXIT:
+        if self.process.poll() is not None or time.monotonic() - self._closed_at > GRACE_EXIT:
             self._check_emulator()
-            return ended, None
+            return self.process.poll() is not None, None
         now = time.monotonic()
         # In lines that have ended: of half a one it is not known yet what it says.
         end = None if self.native else end_of(self.text[-4096 : self.text.rfind("\n") + 1])

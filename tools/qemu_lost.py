@@ -37,40 +37,49 @@ class Monitor:
     def human(self, cpu, command):
         return self.ask("human-monitor-command", **{"command-line": command, "cpu-index": cpu})
 
-    def close(self):
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *exc):
         self._lines.close()
         self._socket.close()
 
 
 def waiting(lapic):
     """The highest vector that the CPU should take, by `info lapic`, or None."""
+    if "APIC enabled" not in lapic:
+        return None
     irr = re.search(r"^IRR\s+(\d[\d ]*)", lapic, re.MULTILINE)
     ppr = re.search(r"PPR 0x([0-9a-f]+)", lapic)
     vectors = [int(v) for v in irr[1].split()] if irr and ppr else []
     return max((v for v in vectors if v >> 4 > int(ppr[1], 16) >> 4), default=None)
 
 
+def interrupts_on(registers):
+    """RFLAGS.IF, by `info registers`."""
+    return bool(int(re.search(r"RFL=([0-9a-f]+)", registers)[1], 16) & 0x200)
+
+
 def judge(samples):
     """
-    [(vector that waits or None, interrupts on?)] of one CPU: the vector that it does not take. A guest of Margay keeps no
-    interrupt of the machine from the CPU; a sample within the handlers has interrupts off, and no next one has the vector.
+    [(vector that waits or None, interrupts on?)] of one CPU: the vector that it never takes. A guest of Margay keeps no interrupt
+    of the machine from the CPU. A hypervisor that hung would have interrupts off, but for moments.
     """
     vectors = {vector for vector, _ in samples}
-    return vectors.pop() if len(vectors) == 1 and any(on for _, on in samples[:-1]) else None
+    return vectors.pop() if len(vectors) == 1 and 2 * sum(on for _, on in samples) > len(samples) else None
 
 
 def lost_interrupt(path):
     """What QEMU has lost, as text, or None. path: of its socket."""
     try:
-        monitor = Monitor(path)
-        cpus = [cpu["cpu-index"] for cpu in monitor.ask("query-cpus-fast")]
-        seen = {cpu: [] for cpu in cpus}
-        for number in range(SAMPLES):
-            time.sleep(BETWEEN if number else 0)
-            for cpu in cpus:
-                flags = re.search(r"RFL=([0-9a-f]+)", monitor.human(cpu, "info registers"))
-                seen[cpu].append((waiting(monitor.human(cpu, "info lapic")), bool(int(flags[1], 16) & 0x200)))
-        monitor.close()
+        with Monitor(path) as monitor:
+            cpus = [cpu["cpu-index"] for cpu in monitor.ask("query-cpus-fast")]
+            seen = {cpu: [] for cpu in cpus}
+            for number in range(SAMPLES):
+                time.sleep(BETWEEN if number else 0)
+                for cpu in cpus:
+                    on = interrupts_on(monitor.human(cpu, "info registers"))
+                    seen[cpu].append((waiting(monitor.human(cpu, "info lapic")), on))
     except (OSError, ValueError, TypeError):
         return None
     for cpu in cpus:

@@ -29,14 +29,16 @@ def emulate(name, command, timeout, files):
         qmp = os.path.join(directory, "qmp")
         with subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command + ["-qmp", "unix:%s,server=on,wait=off" % qmp],
                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace") as process:
-            while True:
-                try:
-                    said = process.communicate(timeout=LOOK)[1]
-                    return process.returncode, said
-                except subprocess.TimeoutExpired:
-                    # Costs QEMU's CPUs no instruction.
-                    lost = qemu_lost.lost_interrupt(qmp)
-                    if lost or time.monotonic() > give_up:
-                        process.kill()
-                        raise (LostInterrupt if lost else BenchError)("%s: %s: %s" % (
-                            name, lost or "not ended after %d seconds" % timeout, files[0])) from None
+            try:
+                while True:
+                    try:
+                        said = process.communicate(timeout=min(LOOK, max(1, give_up - time.monotonic())))[1]
+                        return process.returncode, said
+                    except subprocess.TimeoutExpired:
+                        # Costs QEMU's CPUs no instruction.
+                        lost = qemu_lost.lost_interrupt(qmp)
+                        if lost or time.monotonic() > give_up:
+                            raise (LostInterrupt if lost else BenchError)("%s: %s: %s" % (
+                                name, lost or "not ended after %d seconds" % timeout, files[0])) from None
+            finally:
+                process.kill()

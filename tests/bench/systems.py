@@ -364,13 +364,16 @@ def tiny_guest(machine, system, name, options):
     """
     log = "bench-%s-%s-%s" % (name, machine, system)
     options = "machine=%s cpus=1 %s" % ("bochs" if machine == "bochs" else "qemu", options)
-    if system == "native":
-        iso = node.image(log, "--linux", tiny.elf(name), "--cmdline", options)
-        with node.start(log, machine, iso, native=True, memory="256M") as running:
-            run_ = node.Run(running, running.wait())
-    else:
-        vm = "kernel = %s\ncmdline = %s\nmemory = 32M\ndebug_exit = yes\non_end = poweroff_node\n" % (name, options)
-        run_ = tiny.run(log, machine, None, 1, {"vm0.conf": vm})
+    vm = "kernel = %s\ncmdline = %s\nmemory = 32M\ndebug_exit = yes\non_end = poweroff_node\n" % (name, options)
+    try:
+        if system == "native":
+            iso = node.image(log, "--linux", tiny.elf(name), "--cmdline", options)
+            with node.start(log, machine, iso, native=True, memory="256M") as running:
+                run_ = node.Run(running, running.wait())
+        else:
+            run_ = tiny.run(log, machine, None, 1, {"vm0.conf": vm})
+    except node.margay_run.EmulatorDied as died:
+        raise BenchError("%s on %s, %s: %s" % (name, machine, system, died)) from None
     if "tiny: %s: ok" % name not in run_.text:
         raise BenchError("%s on %s, %s: %s" % (name, machine, system, run_.outcome.text))
     return run_.text

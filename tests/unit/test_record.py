@@ -11,7 +11,7 @@ OLD = record.Row("failed", 61.5, "2026-11-20", "0123456789ab")
 
 
 def test_record(tmp_path, monkeypatch):
-    tests = {"a.py::good", "a.py::bad", "b.py::left[x|y]", "b.py::kept", "b.py::never"}
+    tests = {"a.py::good", "a.py::again", "a.py::bad", "b.py::left[x|y]", "b.py::kept", "b.py::never"}
     monkeypatch.setattr(record, "existing", lambda: tests)
     path = tmp_path / "full.md"
     path.write_text("\n".join(record.document({"a.py::good": OLD, "b.py::kept": OLD, "b.py::gone": OLD},
@@ -20,6 +20,8 @@ def test_record(tmp_path, monkeypatch):
     recorder.commit = "0123abcd"
     for test, when, outcome, keywords in (
             ("a.py::good@group", "call", "passed", {"full"}), ("a.py::good@group", "teardown", "passed", {"full"}),
+            ("a.py::again", "call", "rerun", {"full"}), ("a.py::again", "call", "passed", {"full"}),
+            ("a.py::again", "teardown", "passed", {"full"}),
             ("a.py::bad", "setup", "failed", {"full"}), ("a.py::bad", "teardown", "passed", {"full"}),
             ("b.py::left[x|y]", "setup", "skipped", {"full"}), ("b.py::left[x|y]", "teardown", "passed", {"full"}),
             ("b.py::never", "setup", "passed", {"full"}), ("b.py::fast", "teardown", "failed", {})):
@@ -27,10 +29,10 @@ def test_record(tmp_path, monkeypatch):
             types.SimpleNamespace(nodeid=test, when=when, outcome=outcome, duration=1.5, keywords=keywords))
     recorder.pytest_sessionfinish()
     text = path.read_text()
-    assert "- Results: 1 passed, 1 skipped, 2 failed, 1 never run\n" in text
+    assert "- Results: 2 passed, 1 of these at their second try (rerun), 1 skipped, 2 failed, 1 never run\n" in text
     rows = record.read(text)
     assert {test: row.result for test, row in rows.items()} == {
-        "a.py::good": "passed", "a.py::bad": "failed", "b.py::left[x|y]": "skipped", "b.py::kept": "failed"}
+        "a.py::good": "passed", "a.py::again": "rerun", "a.py::bad": "failed", "b.py::left[x|y]": "skipped", "b.py::kept": "failed"}
     assert rows["b.py::kept"] == OLD
     assert rows["a.py::good"].seconds == 3 and rows["a.py::good"].commit == "0123abcd"
     assert "| never | **never run** | | | |\n" in text
