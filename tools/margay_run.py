@@ -37,8 +37,7 @@ END_LINE = re.compile(r"^margay: node: end=(\w+)(?: vms=(\d+) failed=(\d+))?\s*$
 BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL")
 BOCHS_STUCK = "3rd (13) exception with no resolution"
 STARTING = 120.0  # seconds until the emulator connects its serial port, on a busy machine
-GRACE_OFF = 60.0  # from the last line to the end of the emulator
-GRACE_EXIT = 10.0  # from the end of the console to that of the emulator
+GRACE_OFF = 60.0  # from the last line, or the console's end, to the end of the emulator
 GRACE_HALT = 2.0  # a panicked or idle node stays on: this long for the rest of its output
 
 
@@ -172,10 +171,10 @@ class Node:
         if self._listener is None:
             return  # ended by close()
         try:
-            status = self.process.wait(GRACE_EXIT)
+            status = self.process.wait(GRACE_OFF)
         except subprocess.TimeoutExpired:
             status = None
-        self._reader.join(GRACE_EXIT)
+        self._reader.join(GRACE_OFF)
         # What Bochs has said of the machine before it died is the verdict. A bare kernel gives its own status by isa-debug-exit.
         if self._bad_entry() or self._stuck() or self._exits and status is not None and status > 0:
             return
@@ -278,7 +277,7 @@ class Node:
 
     def poll(self):
         """None while the node runs on; else why it is over: (exited by itself, Outcome or None), or EmulatorDied."""
-        if self.process.poll() is not None or time.monotonic() - self._closed_at > GRACE_EXIT:
+        if self.process.poll() is not None or time.monotonic() - self._closed_at > GRACE_OFF:
             self._check_emulator()
             return self.process.poll() is not None, None
         now = time.monotonic()

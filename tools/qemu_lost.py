@@ -2,8 +2,8 @@
 """Asks a QEMU whose machine has stood still whether it is QEMU that has lost an interrupt.
 
 QEMU 10.0's SVM changes a CPU's word of requests at each #VMEXIT without the lock under which the timer's thread sets
-bits in it (target/i386/tcg/system/svm_helper.c; atomic since 10.2), and at times undoes what that thread has just set. The
-local APIC then has a vector that the CPU never hears of: docs/testing.md.
+bits in it, and at times undoes what that thread has just set. The local APIC then has a vector that the CPU never hears of:
+docs/testing.md.
 """
 
 import json
@@ -13,10 +13,11 @@ import time
 
 SAMPLES = 10
 BETWEEN = 0.3  # seconds
+LAPIC = re.compile(r"^SPIV.* APIC (enabled|disabled),.*^IRR\s+([\d ]+|\(none\))\s*$.* PPR 0x([0-9a-f]+)", re.MULTILINE | re.DOTALL)
 
 
 class Monitor:
-    """QEMU's machine protocol at a UNIX socket. Raises OSError if nobody answers, in which case nothing is known."""
+    """QEMU's machine protocol at a UNIX socket. Raises OSError if nobody answers, ValueError for what is no answer."""
 
     def __init__(self, path):
         self._socket = socket.socket(socket.AF_UNIX)
@@ -32,7 +33,9 @@ class Monitor:
         while True:
             answer = json.loads(self._lines.readline() or "{}")
             if "event" not in answer:
-                return answer["return"] if "return" in answer else {}
+                if "return" not in answer:
+                    raise ValueError("QEMU: %s: %s" % (command, answer))
+                return answer["return"]
 
     def human(self, cpu, command):
         return self.ask("human-monitor-command", **{"command-line": command, "cpu-index": cpu})
@@ -46,44 +49,53 @@ class Monitor:
 
 
 def waiting(lapic):
-    """The highest vector that the CPU should take, by `info lapic`, or None."""
-    if "APIC enabled" not in lapic:
-        return None
-    irr = re.search(r"^IRR\s+(\d[\d ]*)", lapic, re.MULTILINE)
-    ppr = re.search(r"PPR 0x([0-9a-f]+)", lapic)
-    vectors = [int(v) for v in irr[1].split()] if irr and ppr else []
-    return max((v for v in vectors if v >> 4 > int(ppr[1], 16) >> 4), default=None)
+    """The highest vector that the CPU should take, by `info lapic`, or None. ValueError: not understood."""
+    found = LAPIC.search(lapic)
+    if not found:
+        raise ValueError("info lapic: " + lapic)
+    state, irr, ppr = found.groups()
+    vectors = [int(v) for v in irr.split()] if state == "enabled" and irr != "(none)" else []
+    return max((v for v in vectors if v >> 4 > int(ppr, 16) >> 4), default=None)
 
 
 def interrupts_on(registers):
-    """RFLAGS.IF, by `info registers`."""
-    return bool(int(re.search(r"RFL=([0-9a-f]+)", registers)[1], 16) & 0x200)
+    """RFLAGS.IF, by `info registers`. ValueError: not understood."""
+    found = re.search(r"RFL=([0-9a-f]+)", registers)
+    if not found:
+        raise ValueError("info registers: " + registers)
+    return bool(int(found[1], 16) & 0x200)
 
 
 def judge(samples):
     """
     [(vector that waits or None, interrupts on?)] of one CPU: the vector that it never takes. A guest of Margay keeps no interrupt
-    of the machine from the CPU. A hypervisor that hung would have interrupts off, but for moments.
+    of the machine from the CPU. A hypervisor that hung would have interrupts off, but for moments; one that entered its
+    guest with the machine's interrupts off would look like this, and fail at the second try, too.
     """
     vectors = {vector for vector, _ in samples}
     return vectors.pop() if len(vectors) == 1 and 2 * sum(on for _, on in samples) > len(samples) else None
 
 
+def samples(path):
+    """{CPU: what judge() wants} of the QEMU with this socket. OSError, ValueError: as Monitor and those above."""
+    with Monitor(path) as monitor:
+        seen = {cpu["cpu-index"]: [] for cpu in monitor.ask("query-cpus-fast")}
+        for number in range(SAMPLES):
+            time.sleep(BETWEEN if number else 0)
+            for cpu, found in seen.items():
+                on = interrupts_on(monitor.human(cpu, "info registers"))
+                found.append((waiting(monitor.human(cpu, "info lapic")), on))
+    return seen
+
+
 def lost_interrupt(path):
-    """What QEMU has lost, as text, or None. path: of its socket."""
+    """What the QEMU with this socket has lost, as text; None too if it does not answer."""
     try:
-        with Monitor(path) as monitor:
-            cpus = [cpu["cpu-index"] for cpu in monitor.ask("query-cpus-fast")]
-            seen = {cpu: [] for cpu in cpus}
-            for number in range(SAMPLES):
-                time.sleep(BETWEEN if number else 0)
-                for cpu in cpus:
-                    on = interrupts_on(monitor.human(cpu, "info registers"))
-                    seen[cpu].append((waiting(monitor.human(cpu, "info lapic")), on))
-    except (OSError, ValueError, TypeError):
+        seen = samples(path)
+    except (OSError, ValueError):
         return None
-    for cpu in cpus:
-        vector = judge(seen[cpu])
+    for cpu, found in seen.items():
+        vector = judge(found)
         if vector is not None:
             return "QEMU has lost an interrupt: CPU %d does not take vector %d from its local APIC" % (cpu, vector)
     return None

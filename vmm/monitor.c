@@ -251,6 +251,7 @@ void monitor_start_slot(struct slot *s)
 		vm_destroy(vm);
 		if (stopped && s->again) {
 			s->again = false;
+			/* In this order: the node is not idle in between. */
 			monitor_start_slot(s);
 			monitor_put_running();
 			return;

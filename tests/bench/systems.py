@@ -21,6 +21,7 @@ GUEST = os.path.join(TOP, "build", "guest")
 IMAGE = os.path.join(TOP, "build", "margay.elf")
 sys.path[:0] = [os.path.join(TOP, "tests", "system"), os.path.join(TOP, "tools")]
 import margay_machines  # noqa: E402  (path set above)
+import margay_run  # noqa: E402
 import node  # noqa: E402
 import tiny  # noqa: E402
 from emulate import BenchError, LostInterrupt, emulate  # noqa: E402
@@ -372,7 +373,7 @@ def tiny_guest(machine, system, name, options):
                 run_ = node.Run(running, running.wait())
         else:
             run_ = tiny.run(log, machine, None, 1, {"vm0.conf": vm})
-    except node.margay_run.EmulatorDied as died:
+    except margay_run.EmulatorDied as died:
         raise BenchError("%s on %s, %s: %s" % (name, machine, system, died)) from None
     if "tiny: %s: ok" % name not in run_.text:
         raise BenchError("%s on %s, %s: %s" % (name, machine, system, run_.outcome.text))

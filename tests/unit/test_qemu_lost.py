@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """tools/qemu_lost.py: what it makes of QEMU's words."""
 
+import pytest
 import qemu_lost
 
 LAPIC = """dumping local APIC state for CPU 0
@@ -20,7 +21,16 @@ def test_waiting():
     # One that the CPU need not take yet, and nothing that is known.
     assert qemu_lost.waiting(LAPIC % ("240 ", "0xf1")) is None
     assert qemu_lost.waiting((LAPIC % ("240 ", "0x00")).replace("APIC enabled", "APIC disabled")) is None
-    assert qemu_lost.waiting("") is None
+    for garbage in "", LAPIC % ("many", "0x00"), LAPIC % ("240 ", "none"):
+        with pytest.raises(ValueError):
+            qemu_lost.waiting(garbage)
+
+
+def test_interrupts_on():
+    assert qemu_lost.interrupts_on("RIP=ffffffffb9e59ac7 RFL=00000246 [---Z-P-] CPL=0")
+    assert not qemu_lost.interrupts_on("RIP=ffffffff81a5a1a9 RFL=00000002 [-------] CPL=0")
+    with pytest.raises(ValueError):
+        qemu_lost.interrupts_on("")
 
 
 def test_judge():
