@@ -36,7 +36,8 @@ GOALS = [
     ("devices", "TCP from igb to e1000e, identity", "instructions", "native", 1.05),
     ("devices", "TCP from e1000e to igb, identity", "instructions", "native", 1.05),
     *(("hpcc", name + ", 1 processes", "instructions", "native", 1.01) for name in (
-        "all", "HPL", "StarDGEMM", "SingleDGEMM", "MPIRandomAccess", "StarRandomAccess", "StarSTREAM", "MPIFFT", "SingleFFT")),
+        "all", "HPL", "StarDGEMM", "SingleDGEMM", "MPIRandomAccess", "StarRandomAccess", "SingleRandomAccess", "PTRANS",
+        "StarSTREAM", "SingleSTREAM", "MPIFFT", "StarFFT", "SingleFFT")),
 ]
 
 
