@@ -273,6 +273,11 @@ guest-kernels: $(GUEST)
 guest-backports: $(GUEST)
 	$(Q)tools/guest-image --backports $(G)
 
+# For rtla in the bench, whose tracers Debian's other kernels lack.
+.PHONY: guest-rt
+guest-rt: $(GUEST)
+	$(Q)tools/guest-image --rt $(G)
+
 IMAGE = tools/margay-image --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd
 
 $(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
@@ -416,6 +421,7 @@ fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
 BENCHES := bench bench-exits bench-exits-vtx bench-exits-kvm bench-ipi bench-rates bench-noise bench-boot bench-workloads
 BENCHES += bench-rates-vtx bench-hpcc bench-memory bench-walk bench-dma bench-devices
 .PHONY: $(BENCHES)
+bench bench-noise: guest-rt
 $(BENCHES): all $(GUEST) $(TINY) $(G)/initrd-drivers
 	@$(PYTHON) tests/bench/bench.py $(if $(filter bench-%,$@),--parts $(@:bench-%=%)) $(BENCH)
 

@@ -37,6 +37,10 @@ DEVICES_MEGABYTES = 64
 # What hpcc measured of itself; under -icount a second is 10^9 instructions.
 HPCC_RATES = ("HPL_Tflops", "StarDGEMM_Gflops", "StarSTREAM_Triad", "MPIRandomAccess_GUPs", "MPIFFT_Gflops", "PTRANS_GBs")
 HPCC_N = 1500  # whose HPL ends within TIMEOUT; its work grows with the third power
+# The columns of rtla's tables, in microseconds or numbers of what disturbed, and in nanoseconds.
+RTLA_OSNOISE = ("runtime, us", "noise, us", "CPU available, %", "most noise of a period, us", "longest single, us", "by hardware",
+                "by NMIs", "by IRQs", "by softirqs", "by threads")
+RTLA_TIMERLAT = tuple("%s, %s, ns late" % (who, what) for who in ("IRQ", "thread") for what in ("last", "least", "mean", "most"))
 # The tiny guest `noise`: a second in TSC ticks where a tick is an instruction; Bochs' ips.
 SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
@@ -193,7 +197,23 @@ def part_noise(system):
         yield row("cyclictest, %s, ns late" % key, late[key])
     yield row("oslat, gaps of 2 us and more", sum(n for us, n in longer if us >= 2))
     yield row("oslat, longest gap, us", max(us for us, n in longer if n))
-    print("bench: rtla osnoise, %s: exit status and first line: %s" % (system, facts["rtla"]))
+    yield from rtla_rows(system)
+
+
+def rtla_rows(system):
+    """What the tracers osnoise and timerlat say of Debian's PREEMPT_RT kernel; the others of Debian's have none."""
+    text = systems.measure(system, "rtla", os.path.join(systems.GUEST, "vmlinuz-rt"), systems.noise_initrd(), LINUX + "rtla")[1]
+
+    def table(tracer, before, names):
+        found = re.findall(r"^margay-test: %s: +0 #(\d+) +(.*)$" % tracer, text, re.MULTILINE)
+        values = found[0][1].replace("|", " ").split() if len(found) == 1 else []
+        if len(values) != len(names) or int(found[0][0]) < 1:
+            raise systems.BenchError("rtla %s, %s: not understood: %s" % (tracer, system, found))
+        for name, value in zip((before,) + names, (found[0][0], *values)):
+            yield dict(part="noise", test="RT Linux, " + tracer, system=system, metric=name, value=float(value))
+
+    yield from table("osnoise", "periods", RTLA_OSNOISE)
+    yield from table("timerlat", "wake-ups", RTLA_TIMERLAT)
 
 
 def part_hpcc(sizes, system):

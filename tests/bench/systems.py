@@ -175,6 +175,7 @@ def hpcc_initrd():
     return target
 
 
+@functools.lru_cache(None)
 def noise_initrd():
     """The initrd of the other parts, and Debian's programs that measure noise."""
     target = os.path.join(BUILD, "initrd-noise")

@@ -6,7 +6,5 @@ export PATH=$PATH:/usr/bin
 detours 1 1000000 || poweroff -f
 echo "margay-test: cyclictest: $(cyclictest --quiet --mlockall --nsecs -p 80 -i 1000 -l 1000 | grep '^T:')"
 oslat -D 1 -b 100 -z -c 0 -C 0 | sed -n 's/^ *0*\([0-9]*\) (us):[[:space:]]*\([0-9]*\).*/margay-test: oslat: \1 \2/p'
-mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null
-rtla osnoise hist -d 1s > /tmp/rtla 2>&1; echo "margay-test: rtla: $? $(head -n 1 /tmp/rtla)"
 echo "margay-test: done"
 poweroff -f
