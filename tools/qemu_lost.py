@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Asks a QEMU whose machine has stood still whether it is QEMU that has lost an interrupt.
+"""Asks a QEMU whose machine has stood still whether it is QEMU that has lost an interrupt, or where its CPUs spin.
 
 QEMU 10.0's SVM changes a CPU's word of requests at each #VMEXIT without the lock under which the timer's thread sets
 bits in it, and at times undoes what that thread has just set. The local APIC then has a vector that the CPU never hears of:
@@ -13,6 +13,7 @@ import time
 
 SAMPLES = 10
 BETWEEN = 0.3  # seconds
+SPIN = 32  # bytes: no longer is a loop that waits
 LAPIC = re.compile(r"^SPIV.* APIC (enabled|disabled),.*^IRR\s+([\d ]+|\(none\))\s*$.* PPR 0x([0-9a-f]+)", re.MULTILINE | re.DOTALL)
 
 
@@ -58,22 +59,28 @@ def waiting(lapic):
     return max((v for v in vectors if v >> 4 > int(ppr, 16) >> 4), default=None)
 
 
-def interrupts_on(registers):
-    """RFLAGS.IF, by `info registers`. ValueError: not understood."""
-    found = re.search(r"RFL=([0-9a-f]+)", registers)
+def rip_and_interrupts(registers):
+    """RIP, and whether RFLAGS.IF is set, by `info registers`. ValueError: not understood."""
+    found = re.search(r"[RE]IP=([0-9a-f]+) [RE]FL=([0-9a-f]+)", registers)
     if not found:
         raise ValueError("info registers: " + registers)
-    return bool(int(found[1], 16) & 0x200)
+    return int(found[1], 16), bool(int(found[2], 16) & 0x200)
 
 
 def judge(samples):
     """
-    [(vector that waits or None, interrupts on?)] of one CPU: the vector that it never takes. A guest of Margay keeps no interrupt
-    of the machine from the CPU. A hypervisor that hung would have interrupts off, but for moments; one that entered its
-    guest with the machine's interrupts off would look like this, and fail at the second try, too.
+    [(vector that waits or None, RIP, interrupts on?)] of one CPU: the vector that it never takes. A guest of Margay keeps no
+    interrupt of the machine from the CPU. A hypervisor that hung would have interrupts off, but for moments; one that entered
+    its guest with the machine's interrupts off would look like this, and fail at the second try, too.
     """
-    vectors = {vector for vector, _ in samples}
-    return vectors.pop() if len(vectors) == 1 and 2 * sum(on for _, on in samples) > len(samples) else None
+    vectors = {vector for vector, _, _ in samples}
+    return vectors.pop() if len(vectors) == 1 and 2 * sum(on for _, _, on in samples) > len(samples) else None
+
+
+def spin(samples):
+    """The same: the lowest RIP of a CPU that has executed nothing but a few bytes, with interrupts off, or None."""
+    rips = [rip for _, rip, _ in samples]
+    return min(rips) if max(rips) - min(rips) < SPIN and not any(on for _, _, on in samples) else None
 
 
 def samples(path):
@@ -83,19 +90,28 @@ def samples(path):
         for number in range(SAMPLES):
             time.sleep(BETWEEN if number else 0)
             for cpu, found in seen.items():
-                on = interrupts_on(monitor.human(cpu, "info registers"))
-                found.append((waiting(monitor.human(cpu, "info lapic")), on))
+                rip, on = rip_and_interrupts(monitor.human(cpu, "info registers"))
+                found.append((waiting(monitor.human(cpu, "info lapic")), rip, on))
     return seen
+
+
+def look(path):
+    """
+    Of the QEMU with this socket: what it has lost, as text, or None; and if all CPUs spin with interrupts off, where, as a tuple,
+    else None. (None, None) too if it does not answer.
+    """
+    try:
+        seen = samples(path)
+    except (OSError, ValueError):
+        return None, None
+    spins = tuple(spin(found) for found in seen.values())
+    for cpu, found in seen.items():
+        vector = judge(found)
+        if vector is not None:
+            return "QEMU has lost an interrupt: CPU %d does not take vector %d from its local APIC" % (cpu, vector), None
+    return None, None if None in spins else spins
 
 
 def lost_interrupt(path):
     """What the QEMU with this socket has lost, as text; None too if it does not answer."""
-    try:
-        seen = samples(path)
-    except (OSError, ValueError):
-        return None
-    for cpu, found in seen.items():
-        vector = judge(found)
-        if vector is not None:
-            return "QEMU has lost an interrupt: CPU %d does not take vector %d from its local APIC" % (cpu, vector)
-    return None
+    return look(path)[0]

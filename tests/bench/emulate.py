@@ -8,7 +8,7 @@ import time
 
 import qemu_lost
 
-LOOK = 60  # seconds after which a QEMU is asked whether it has lost an interrupt, again and again
+LOOK = 60  # seconds after which a QEMU is asked whether it stands still, again and again
 
 
 class BenchError(Exception):
@@ -16,7 +16,16 @@ class BenchError(Exception):
 
 
 class LostInterrupt(BenchError):
-    """QEMU lost an interrupt: docs/testing.md. Such a run is repeated once."""
+    """QEMU lost an interrupt: docs/testing.md."""
+
+
+class Stuck(BenchError):
+    """All CPUs have waited in the same few bytes for a minute and more, with interrupts off."""
+
+
+def same(before, now):
+    """Whether each CPU spins where it did."""
+    return None not in (before, now) and all(abs(a - b) < qemu_lost.SPIN for a, b in zip(before, now))
 
 
 def emulate(name, command, timeout, files):
@@ -29,6 +38,7 @@ def emulate(name, command, timeout, files):
         qmp = os.path.join(directory, "qmp")
         with subprocess.Popen(["setpriv", "--pdeathsig", "KILL"] + command + ["-qmp", "unix:%s,server=on,wait=off" % qmp],
                               stdin=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, errors="replace") as process:
+            spun = None
             try:
                 while True:
                     try:
@@ -36,9 +46,13 @@ def emulate(name, command, timeout, files):
                         return process.returncode, said
                     except subprocess.TimeoutExpired:
                         # Costs QEMU's CPUs no instruction.
-                        lost = qemu_lost.lost_interrupt(qmp)
-                        if lost or time.monotonic() > give_up:
-                            raise (LostInterrupt if lost else BenchError)("%s: %s: %s" % (
-                                name, lost or "not ended after %d seconds" % timeout, files[0])) from None
+                        before, (lost, spun) = spun, qemu_lost.look(qmp)
+                        if lost:
+                            raise LostInterrupt("%s: %s: %s" % (name, lost, files[0])) from None
+                        if same(before, spun):
+                            where = ", ".join("%#x" % rip for rip in spun)
+                            raise Stuck("%s: spins with interrupts off at %s: %s" % (name, where, files[0])) from None
+                        if time.monotonic() > give_up:
+                            raise BenchError("%s: not ended after %d seconds: %s" % (name, timeout, files[0])) from None
             finally:
                 process.kill()

@@ -26,22 +26,29 @@ def test_waiting():
             qemu_lost.waiting(garbage)
 
 
-def test_interrupts_on():
-    assert qemu_lost.interrupts_on("RIP=ffffffffb9e59ac7 RFL=00000246 [---Z-P-] CPL=0")
-    assert not qemu_lost.interrupts_on("RIP=ffffffff81a5a1a9 RFL=00000002 [-------] CPL=0")
+def test_rip_and_interrupts():
+    assert qemu_lost.rip_and_interrupts("RIP=ffffffffb9e59ac7 RFL=00000246 [---Z-P-] CPL=0") == (0xFFFFFFFFB9E59AC7, True)
+    assert qemu_lost.rip_and_interrupts("EIP=0000fff0 EFL=00000002 [-------] CPL=0") == (0xFFF0, False)
     with pytest.raises(ValueError):
-        qemu_lost.interrupts_on("")
+        qemu_lost.rip_and_interrupts("")
 
 
 def test_judge():
-    assert qemu_lost.judge([(240, True), (240, False), (240, True)]) == 240
+    assert qemu_lost.judge([(240, 1, True), (240, 1, False), (240, 1, True)]) == 240
     # Interrupts off, but for moments: the hypervisor may hang.
-    assert qemu_lost.judge([(240, False), (240, True), (240, False)]) is None
+    assert qemu_lost.judge([(240, 1, False), (240, 1, True), (240, 1, False)]) is None
     # The CPU takes what comes, or nothing comes.
-    assert qemu_lost.judge([(240, True), (None, True), (240, True)]) is None
-    assert qemu_lost.judge([(240, True), (241, True), (240, True)]) is None
-    assert qemu_lost.judge([(None, True)] * 3) is None
+    assert qemu_lost.judge([(240, 1, True), (None, 1, True), (240, 1, True)]) is None
+    assert qemu_lost.judge([(240, 1, True), (241, 1, True), (240, 1, True)]) is None
+    assert qemu_lost.judge([(None, 1, True)] * 3) is None
+
+
+def test_spin():
+    assert qemu_lost.spin([(None, 0x1A7, False), (None, 0x1AB, False)]) == 0x1A7
+    # It gets on, or an interrupt may end it.
+    assert qemu_lost.spin([(None, 0x1A7, False), (None, 0x1C7, False)]) is None
+    assert qemu_lost.spin([(None, 0x1A7, False), (None, 0x1A7, True)]) is None
 
 
 def test_nobody_answers():
-    assert qemu_lost.lost_interrupt("/nonexistent") is None
+    assert qemu_lost.look("/nonexistent") == (None, None)
