@@ -171,7 +171,7 @@ class Node:
         if self._listener is None:
             return  # ended by close()
         try:
-            status = self.process.wait(GRACE_OFF)
+            status = self.process.wait(max(1.0, self._closed_at + GRACE_OFF - time.monotonic()))
         except subprocess.TimeoutExpired:
             status = None
         self._reader.join(GRACE_OFF)

@@ -14,7 +14,9 @@ import time
 SAMPLES = 10
 BETWEEN = 0.3  # seconds
 SPIN = 32  # bytes: no longer is a loop that waits
-LAPIC = re.compile(r"^SPIV.* APIC (enabled|disabled),.*^IRR\s+([\d ]+|\(none\))\s*$.* PPR 0x([0-9a-f]+)", re.MULTILINE | re.DOTALL)
+# A vector that a line of the I/O APIC holds is followed by "(level)".
+LAPIC = re.compile(r"^SPIV.* APIC (enabled|disabled),.*^IRR\s+(\(none\)|(?:\d+(?:\(level\))? *)+)\s*$.* PPR 0x([0-9a-f]+)",
+                   re.MULTILINE | re.DOTALL)
 
 
 class Monitor:
@@ -55,7 +57,7 @@ def waiting(lapic):
     if not found:
         raise ValueError("info lapic: " + lapic)
     state, irr, ppr = found.groups()
-    vectors = [int(v) for v in irr.split()] if state == "enabled" and irr != "(none)" else []
+    vectors = [int(v) for v in re.findall(r"\d+", irr)] if state == "enabled" else []
     return max((v for v in vectors if v >> 4 > int(ppr, 16) >> 4), default=None)
 
 

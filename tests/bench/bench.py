@@ -40,7 +40,8 @@ HPCC_N = 1500  # whose HPL ends within TIMEOUT; its work grows with the third po
 # The columns of rtla's tables, in microseconds or numbers of what disturbed, and in nanoseconds.
 RTLA_OSNOISE = ("runtime, us", "noise, us", "CPU available, %", "most noise of a period, us", "longest single, us", "by hardware",
                 "by NMIs", "by IRQs", "by softirqs", "by threads")
-RTLA_TIMERLAT = tuple("%s, %s, ns late" % (who, what) for who in ("IRQ", "thread") for what in ("last", "least", "mean", "most"))
+RTLA_TIMERLAT = tuple("%s, %s, ns late" % (who, what) for who in ("IRQ", "thread", "user's return")
+                      for what in ("last", "least", "mean", "most"))
 # The tiny guest `noise`: a second in TSC ticks where a tick is an instruction; Bochs' ips.
 SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
@@ -204,16 +205,17 @@ def rtla_rows(system):
     """What the tracers osnoise and timerlat say of Debian's PREEMPT_RT kernel; the others of Debian's have none."""
     text = systems.measure(system, "rtla", os.path.join(systems.GUEST, "vmlinuz-rt"), systems.noise_initrd(), LINUX + "rtla")[1]
 
-    def table(tracer, before, names):
-        found = re.findall(r"^margay-test: %s: +0 #(\d+) +(.*)$" % tracer, text, re.MULTILINE)
+    def table(tracer, before, names, lengths):
+        found = re.findall(r"^margay-test: %s: +0 #([1-9]\d*)((?:[ |]+[\d.]+)+)[ |]*$" % tracer, text, re.MULTILINE)
         values = found[0][1].replace("|", " ").split() if len(found) == 1 else []
-        if len(values) != len(names) or int(found[0][0]) < 1:
-            raise systems.BenchError("rtla %s, %s: not understood: %s" % (tracer, system, found))
+        if len(values) not in lengths:
+            raise systems.BenchError("rtla %s, %s: not understood:\n%s" % (tracer, system, text[-2000:]))
         for name, value in zip((before,) + names, (found[0][0], *values)):
             yield dict(part="noise", test="RT Linux, " + tracer, system=system, metric=name, value=float(value))
 
-    yield from table("osnoise", "periods", RTLA_OSNOISE)
-    yield from table("timerlat", "wake-ups", RTLA_TIMERLAT)
+    yield from table("osnoise", "periods", RTLA_OSNOISE, {len(RTLA_OSNOISE)})
+    # rtla 6.1 has no thread of the user's there.
+    yield from table("timerlat", "wake-ups", RTLA_TIMERLAT, {8, len(RTLA_TIMERLAT)})
 
 
 def part_hpcc(sizes, system):
@@ -222,7 +224,7 @@ def part_hpcc(sizes, system):
     faults in it. All with the clock source that the kernel takes by itself natively, and in a guest wherever the TSC is
     invariant, which QEMU's cannot say of itself; and with the same addresses.
     """
-    growth = max(1, int(sizes.split(",")[0]) / HPCC_N) ** 3
+    growth = max(1, *(int(size) / HPCC_N for size in sizes.split(","))) ** 3
     counts, text = linux(system, "hpcc clocksource=tsc tsc=reliable norandmaps margay.hpcc=" + sizes, systems.hpcc_initrd(), "hpcc",
                          interrupts=entries("page-fault"), timeout=systems.TIMEOUT * growth)
     facts = dict(re.findall(r"^margay-test: (hpcc\S+): (.*)$", text, re.MULTILINE))

@@ -24,7 +24,7 @@ import margay_machines  # noqa: E402  (path set above)
 import margay_run  # noqa: E402
 import node  # noqa: E402
 import tiny  # noqa: E402
-from emulate import BenchError, LostInterrupt, Stuck, emulate  # noqa: E402
+from emulate import BenchError, emulate  # noqa: E402
 
 SYSTEMS = ("native", "margay", "kvm")
 GUEST_MEMORY = "512M"
@@ -32,7 +32,6 @@ NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "kvm": "2G"}
 PREALLOC = " -mem-prealloc"  # a further argument of the peer, by which kvm.sh knows that memory is measured
 KERNEL_START = 0x1000000  # where nokaslr puts Debian's kernel, entered there before paging
 TIMEOUT = 1800
-TRIES = {"native": 2, "margay": 2, "kvm": 4}  # where it is the emulator, or KVM on it, that fails
 PEER_ROMS = (
     "/usr/share/seabios/bios-256k.bin", "/usr/share/qemu/linuxboot_dma.bin", "/usr/share/qemu/multiboot_dma.bin",
     "/usr/share/qemu/kvmvapic.bin",
@@ -345,15 +344,7 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
         "-smp", str(cpus), "-m", memory or NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none",
         "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
     ] + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
-    for number in range(TRIES[system]):
-        try:
-            status, said = emulate(name, command, timeout, (log, counts))
-            break
-        except (LostInterrupt, Stuck) as error:
-            # A guest of KVM's stops for good now and then: docs/performance.md.
-            if number + 1 == TRIES[system] or isinstance(error, Stuck) and system != "kvm":
-                raise
-            print("bench: %s; once more" % error, flush=True)
+    status, said = emulate(system, name, command, timeout, (log, counts))
     text = ""
     if os.path.exists(log):
         with open(log, encoding="utf-8", errors="replace") as f:

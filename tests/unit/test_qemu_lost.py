@@ -17,6 +17,7 @@ APR 0x00 TPR 0x00 DFR 0x0f LDR 0x00 PPR %s
 def test_waiting():
     assert qemu_lost.waiting(LAPIC % ("240 ", "0x00")) == 240
     assert qemu_lost.waiting(LAPIC % ("34 240 241 ", "0x00")) == 241
+    assert qemu_lost.waiting(LAPIC % ("33(level) 240 ", "0x00")) == 240
     assert qemu_lost.waiting(LAPIC % ("(none)", "0x00")) is None
     # One that the CPU need not take yet, and nothing that is known.
     assert qemu_lost.waiting(LAPIC % ("240 ", "0xf1")) is None
