@@ -21,7 +21,7 @@ class LostInterrupt(BenchError):
 
 
 # How often a run may be tried where it is the emulator that fails: KVM's guests on QEMU 10 stop for good in every other run.
-TRIES = {"native": 2, "margay": 2, "kvm": 4}
+TRIES = {"native": 2, "margay": 2, "kvm": 6}
 
 
 class Stuck(BenchError):
