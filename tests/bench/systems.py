@@ -38,15 +38,16 @@ PEER_ROMS = (
 )
 # Open MPI loads its parts by name; those for networks that no guest of ours has are left out. Version 5 has few left to load, and
 # other daemons: what exists is taken.
-MPI = "/usr/lib/x86_64-linux-gnu"
-MPI_DIRECTORIES = (MPI + "/openmpi/lib/openmpi3", MPI + "/pmix2/lib/pmix", MPI + "/pmix2/share", "/etc/openmpi",
+LIB = "/usr/lib/x86_64-linux-gnu"
+MPI_DIRECTORIES = (LIB + "/openmpi/lib/openmpi3", LIB + "/pmix2/lib/pmix", LIB + "/pmix2/share", "/etc/openmpi",
                    "/usr/share/openmpi", "/usr/share/prte")
 MPI_DAEMONS = ("/usr/bin/orted", "/usr/bin/prterun", "/usr/bin/prted")
 MPI_UNUSED = re.compile("ucx|cuda|psm|ofi|lustre|slurm|pvfs|ugni|usnic|openib|java|verbs|portals")
 HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun")
 # The driver in user space of RDMA over Ethernet (rdma_rxe), and the program that makes its devices.
-RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", MPI + "/libibverbs/librxe-*.so")
-NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla")
+RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", LIB + "/libibverbs/librxe-*.so")
+# pthread_exit loads libgcc_s by name.
+NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla", LIB + "/libgcc_s.so.1")
 COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected")  # of qemu_count.c; others are functions
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
 
