@@ -32,4 +32,5 @@ files-TELEMETRY       := vmm/telemetry.c
 files-VM_PAUSE        := vmm/pause.c
 files-GDB             := vmm/gdb/% kernel/gdb_port.c
 files-DEBUG_CLOCK     := kernel/clock_reference.c vmm/dev/debug_clock.c
+files-DEBUG_FAULT     := vmm/dev/debug_fault.c
 files-SYMBOLS         := kernel/symbols.c

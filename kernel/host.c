@@ -49,6 +49,7 @@ SAME_FIELD(host_module, module, size);
 SAME_SIZE(host_work, work);
 SAME_FIELD(host_work, work, name);
 SAME_FIELD(host_work, work, run);
+SAME_FIELD(host_work, work, fault);
 SAME_SIZE(host_timer, timer);
 SAME_FIELD(host_timer, timer, next);
 SAME_FIELD(host_timer, timer, deadline);

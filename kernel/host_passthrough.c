@@ -2,6 +2,7 @@
 /* What vmm/host.h says of functions that a VM has, over the kernel: as kernel/host.c. */
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/safe.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/intx.h"
 #include "kernel/msi.h"
@@ -88,6 +89,16 @@ volatile void *host_mmio_map(hpa_t pa, u64 size)
 	}
 	spin_unlock(&lock);
 	return va;
+}
+
+u64 host_mmio_read(const volatile void *reg, unsigned size)
+{
+	return mmio_read_safe(reg, size);
+}
+
+void host_mmio_write(volatile void *reg, unsigned size, u64 value)
+{
+	mmio_write_safe(reg, size, value);
 }
 
 int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)

@@ -11,6 +11,7 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/safe.h"
 #include "kernel/pci_function.h"
 #include "kernel/pci_route.h"
 #include "kernel/pciinfo.h"
@@ -91,7 +92,7 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		return CONFIG_NONE;
 	if (base) {
 		base += (u32)a.devfn << 12 | offset;
-		return size == 1 ? *base : size == 2 ? *(volatile u16 *)base : mmio_read32(base);
+		return (u32)mmio_read_safe(base, size);
 	}
 	if (a.segment || offset > 255)
 		return CONFIG_NONE;
@@ -115,12 +116,7 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 		return;
 	if (base) {
 		base += (u32)a.devfn << 12 | offset;
-		if (size == 1)
-			mmio_write8(base, (u8)value);
-		else if (size == 2)
-			*(volatile u16 *)base = (u16)value;
-		else
-			mmio_write32(base, value);
+		mmio_write_safe(base, size, value);
 		return;
 	}
 	if (a.segment || offset > 255)

@@ -5,9 +5,11 @@
 #include "arch/x86_64/cpu/upcall.h"
 #include "kernel/nmi.h"
 #include "kernel/panic.h"
+#include "kernel/percpu.h"
 #include "kernel/pmem.h"
 #include "kernel/printk.h"
 #include "kernel/upcall.h"
+#include "kernel/work.h"
 
 void upcall_log(const char *fmt, ...)
 {
@@ -35,6 +37,15 @@ void upcall_nmi(void)
 {
 	nmi_taken();
 	panic_stop_here();
+}
+
+void upcall_device_fault(const volatile void *reg)
+{
+	struct cpu *cpu = this_cpu();
+
+	if (!cpu->working || !cpu->work->fault)
+		panic("no device registers at %#lx", (u64)reg);
+	cpu->work->fault(cpu->work);
 }
 
 static bool use_pool;

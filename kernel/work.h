@@ -12,6 +12,7 @@
 struct work {
 	const char *name;
 	void (*run)(struct work *work); /* interrupts off on entry and return */
+	void (*fault)(struct work *work); /* device registers that run() wanted are not there; NULL: panic */
 };
 
 /*

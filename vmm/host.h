@@ -122,6 +122,7 @@ const struct host_cpu_info *host_cpu_info(unsigned cpu);
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
+	void (*fault)(struct host_work *work); /* run() has met device registers that are not there, and goes on; or NULL */
 };
 
 /*

@@ -58,6 +58,13 @@ bool host_pci_ecam(u64 *base, u8 *last_bus);
 /* Device registers, uncached; any alignment. The same again for the same range. NULL: no address space left. */
 volatile void *host_mmio_map(hpa_t pa, u64 size);
 
+/*
+ * Aligned accesses of 1, 2, 4 or 8 bytes to what host_mmio_map() has mapped. Where nothing is, which a defect of ours has led
+ * to, a load reads ones, and the work item's fault() ends what it stands for. Without one the node panics.
+ */
+u64 host_mmio_read(const volatile void *reg, unsigned size);
+void host_mmio_write(volatile void *reg, unsigned size, u64 value);
+
 /* Vectors of one CPU, and the message that makes a device interrupt at the first; the data of the next is one more. */
 struct host_msi {
 	u16 cpu;

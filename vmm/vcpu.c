@@ -234,6 +234,15 @@ static void vcpu_work(struct host_work *work)
 		monitor_vm_ended(vm);
 }
 
+/* What its guest has led us to is nobody's: a barrier behind all checks of addresses. */
+static void vcpu_fault(struct host_work *work)
+{
+	struct vcpu *vcpu = container_of(work, struct vcpu, work);
+
+	vm_log(vcpu->vm, "vcpu%u: the hypervisor has met device registers that are not there: a defect of its own", vcpu->id);
+	vcpu_die(vcpu, VM_END_CRASH);
+}
+
 /*
  * The VM owns the CPU, which may still have a work item of the time before: the last instructions of the VM that has just
  * ended, or another VM's start, which zeroes that one's memory.
@@ -243,7 +252,7 @@ static int assign(struct vcpu *vcpu)
 	u64 patience = host_tsc() + host_tsc_khz() * CPU_FREE_MS;
 	const struct host_cpu_info *info = host_cpu_info(vcpu->cpu);
 
-	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
+	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work, .fault = vcpu_fault };
 	while (host_cpu_assign(vcpu->cpu, &vcpu->work)) {
 		if (!running(vcpu->vm))
 			return -EBUSY;

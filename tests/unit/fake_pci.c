@@ -3,6 +3,7 @@
 #include "tests/unit/fake_host.h"
 
 #include <margay/errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "vmm/pci_config.h"
@@ -87,6 +88,30 @@ volatile void *host_mmio_map(hpa_t pa, u64 size)
 {
 	(void)pa;
 	return size <= FAKE_REGISTERS ? fake_host.registers : NULL;
+}
+
+/* What the hypervisor must not do itself fails here: another size, an unaligned one, or one that leaves the registers. */
+static void check_access(const volatile void *reg, unsigned size)
+{
+	u64 at = (u64)((const volatile u8 *)reg - fake_host.registers);
+
+	if ((size != 1 && size != 2 && size != 4 && size != 8) || !IS_ALIGNED(at, size) || at + size > FAKE_REGISTERS)
+		abort();
+}
+
+u64 host_mmio_read(const volatile void *reg, unsigned size)
+{
+	u64 value = 0;
+
+	check_access(reg, size);
+	memcpy(&value, (const void *)reg, size);
+	return value;
+}
+
+void host_mmio_write(volatile void *reg, unsigned size, u64 value)
+{
+	check_access(reg, size);
+	memcpy((void *)reg, &value, size);
 }
 
 /* ---- interrupts ---- */

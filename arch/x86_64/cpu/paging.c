@@ -154,15 +154,16 @@ void *mmio_map(u64 pa, u64 size)
 	u64 end = ALIGN_UP(pa + size, PAGE_SIZE);
 	u64 va = mmio_next;
 
-	if (end <= base || end > BIT(cpu_features.phys_bits) || end - base > MMIO_BASE + MMIO_SIZE - va) {
-		upcall_log("mmio: cannot map %#lx bytes at %#lx", size, pa);
-		return NULL;
-	}
 	/* Large windows (ECAM) in large pages: same offset within 2 MiB as the physical address. */
 	if (end - base >= PAGE_SIZE_2M)
 		va = ALIGN_UP(va, PAGE_SIZE_2M) + (base & (PAGE_SIZE_2M - 1));
+	if (end <= base || end > BIT(cpu_features.phys_bits) || end - base > MMIO_SIZE ||
+	    va + (end - base) + PAGE_SIZE > MMIO_BASE + MMIO_SIZE) {
+		upcall_log("mmio: cannot map %#lx bytes at %#lx", size, pa);
+		return NULL;
+	}
 	map(va, base, end - base, FLAGS_UC);
-	mmio_next = va + (end - base);
+	mmio_next = va + (end - base) + PAGE_SIZE;
 	return (void *)(va + (pa - base));
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* MSR and XCR accesses whose faults become return values, by the exception table. */
+/* Accesses to MSRs, XCRs and device registers whose faults become return values, by the exception table. */
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/extable.h"
 #include "arch/x86_64/cpu/safe.h"
+#include "arch/x86_64/cpu/upcall.h"
 
 int rdmsr_safe(u32 msr, u64 *value)
 {
@@ -42,4 +43,53 @@ int xsetbv_safe(u32 xcr, u64 value)
 	return 0;
 fault:
 	return -EFAULT;
+}
+
+/* By way of RAX, as AMD's processors want it of configuration space (PPR, "MMIO Configuration Coding Requirements"). */
+#define LOAD(mov) \
+	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : "=a"(value) : "r"(reg) : "memory" : fault)
+#define STORE(mov) \
+	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : : "r"(reg), "a"(value) : "memory" : fault)
+
+u64 mmio_read_safe(const volatile void *reg, unsigned size)
+{
+	u64 value;
+
+	switch (size) {
+	case 1:
+		LOAD("movzbl (%1), %k0");
+		break;
+	case 2:
+		LOAD("movzwl (%1), %k0");
+		break;
+	case 4:
+		LOAD("movl (%1), %k0");
+		break;
+	default:
+		LOAD("movq (%1), %0");
+	}
+	return value;
+fault:
+	upcall_device_fault(reg);
+	return ~0ull;
+}
+
+void mmio_write_safe(volatile void *reg, unsigned size, u64 value)
+{
+	switch (size) {
+	case 1:
+		STORE("movb %b1, (%0)");
+		break;
+	case 2:
+		STORE("movw %w1, (%0)");
+		break;
+	case 4:
+		STORE("movl %k1, (%0)");
+		break;
+	default:
+		STORE("movq %1, (%0)");
+	}
+	return;
+fault:
+	upcall_device_fault(reg);
 }

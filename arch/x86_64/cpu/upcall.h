@@ -23,6 +23,9 @@ void upcall_trap(const struct trap_frame *frame, const char *what) __attribute__
 /* An NMI was taken on the calling CPU. Must not fault, lock or print. */
 void upcall_nmi(void);
 
+/* There are no device registers at that address: ends what the calling CPU works for, or panics where that is the node. */
+void upcall_device_fault(const volatile void *reg);
+
 /* A zeroed page for a page table: its physical address, in reach of phys_to_virt(). Panics when there is none. */
 u64 upcall_table_page(void);
 

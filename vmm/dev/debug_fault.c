@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Only in images with DEBUG_FAULT: a defect on purpose, for the test of what stands behind all checks of addresses. An
+ * access to port 0x5fc reaches beyond the device registers that the hypervisor has mapped, the local APIC's.
+ */
+#include <margay/errno.h>
+
+#include "vmm/platform.h"
+#include "vmm/vdev.h"
+
+#define DEBUG_FAULT_PORT 0x5fc
+
+static u32 debug_fault_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+{
+	(void)vcpu;
+	(void)offset;
+	return (u32)host_mmio_read((volatile u8 *)dev + PAGE_SIZE, size);
+}
+
+static void debug_fault_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+{
+	(void)vcpu;
+	(void)offset;
+	host_mmio_write((volatile u8 *)dev + PAGE_SIZE, size, value);
+}
+
+static const struct pio_ops debug_fault_ops = {
+	.sizes = 1 | 2 | 4, .read = debug_fault_read, .write = debug_fault_write,
+};
+
+static int debug_fault_create(struct vm *vm, void **instance)
+{
+	/* Where the machine has its own, too. */
+	volatile void *page = host_mmio_map(hpa(GUEST_LAPIC_BASE), PAGE_SIZE);
+
+	*instance = NULL;
+	return page ? vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) : -ENOMEM;
+}
+
+static void debug_fault_destroy(struct vm *vm, void *instance)
+{
+	(void)vm;
+	(void)instance;
+}
+
+static const struct vdev debug_fault_vdev = {
+	.name = "debug-fault", .create = debug_fault_create, .destroy = debug_fault_destroy,
+};
+VDEV(debug_fault_vdev);
