@@ -18,25 +18,49 @@ static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigne
 	return NULL;
 }
 
-/* One access within a page: RAM, a device range that holds all of it, or nothing. */
+/* An aligned access of 1, 2, 4 or 8 bytes: of the device whose range holds all of it and that takes such, or of nobody. */
+static void access_device(struct vcpu *vcpu, u64 addr, unsigned size, bool write, u64 *value)
+{
+	u64 offset;
+	const struct mmio_range *r = find_mmio(vcpu->vm, addr, size, &offset);
+
+	if (r && !(r->ops->sizes & size))
+		r = NULL;
+	if (r && write)
+		r->ops->write(r->dev, vcpu, offset, size, emulate_truncate(*value, size));
+	else if (!write)
+		*value = emulate_truncate(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
+}
+
+/* What is not such an access is several of them, the largest that are, from the lowest address on. */
+static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bool write, u64 *value)
+{
+	for (unsigned done = 0, part; done < size; done += part) {
+		u64 v = *value >> done * 8;
+
+		for (part = 4; part > size - done || !IS_ALIGNED(addr + done, part); part /= 2)
+			;
+		access_device(vcpu, addr + done, part, write, &v);
+		if (!write)
+			*value |= v << done * 8;
+	}
+}
+
+/* One access within a page, of any size up to 8: RAM, or a device. What is read is or-ed into 0. */
 static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
 {
 	void *ram = guest_ptr(vcpu->vm, addr, size);
-	const struct mmio_range *r;
-	u64 offset;
 
 	if (ram) {
 		if (write)
 			memcpy(ram, value, size);
 		else
 			memcpy(value, ram, size);
-		return;
+	} else if (likely(!(size & (size - 1)) && IS_ALIGNED(addr.v, size))) {
+		access_device(vcpu, addr.v, size, write, value);
+	} else {
+		access_parts(vcpu, addr.v, size, write, value);
 	}
-	r = find_mmio(vcpu->vm, addr.v, size, &offset);
-	if (r && write)
-		r->ops->write(r->dev, vcpu, offset, size, *value);
-	else if (!write)
-		*value = emulate_truncate(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
 }
 
 static bool canonical(u64 gva)

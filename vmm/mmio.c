@@ -78,9 +78,7 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 	u64 reg = insn->has_imm ? insn->imm : emulate_get_gpr(vcpu, insn->reg, insn->opsize, insn->rex), mem;
 	int err;
 
-	if (insn->op == INSN_MOV && insn->to_mem)
-		return emulate_mem_write(vcpu, gva, insn->opsize, emulate_truncate(reg, insn->opsize));
-	if (insn->op == INSN_MOVNTI)
+	if ((insn->op == INSN_MOV && insn->to_mem) || insn->op == INSN_MOVNTI)
 		return emulate_mem_write(vcpu, gva, insn->opsize, reg);
 	err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
 	if (err)

@@ -143,12 +143,19 @@ enum vcpu_startup {
 	STARTUP_SIPI = BIT(8), /* | vector: starts at vector << 12 in real mode */
 };
 
-/* Port, MMIO and MSR handlers. `offset` counts from the start of the registered range. */
+/*
+ * Port, MMIO and MSR handlers. `offset` counts from the start of the registered range. An access is aligned, begins in the
+ * range, with MMIO ends there too, and has a size in bytes that `sizes`, a sum of 1, 2, 4 and 8, holds; a value that is
+ * written has no bits beyond that size. Memory accesses that are not aligned the core splits; of any other access the
+ * device hears nothing, it reads as ones.
+ */
 struct pio_ops {
+	u8 sizes;
 	u32 (*read)(void *dev, struct vcpu *vcpu, u16 offset, unsigned size);
 	void (*write)(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value);
 };
 struct mmio_ops {
+	u8 sizes;
 	u64 (*read)(void *dev, struct vcpu *vcpu, u64 offset, unsigned size);
 	void (*write)(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value);
 };

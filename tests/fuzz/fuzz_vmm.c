@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/?*.c vmm/dev/?*.c !vmm/monitor.c arch/x86_64/stage2/?*.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/fuzz/fake_hvm.c tests/fuzz/vmm_guest.c */
+/* UNIT: vmm/?*.c vmm/dev/?*.c !vmm/monitor.c !vmm/dev/debug_fault.c arch/x86_64/stage2/?*.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/fuzz/fake_hvm.c tests/fuzz/vmm_guest.c */
 /* FUZZ: -max_len=1500 vmm/cpuid.c vmm/cr.c vmm/emulate.c vmm/emulate_mem.c vmm/event.c vmm/exit.c vmm/guest_mem.c vmm/guest_walk.c vmm/io.c vmm/linux_entry.c vmm/mmio.c vmm/monitor.c vmm/msr.c vmm/pause.c vmm/place.c vmm/startup.c vmm/telemetry.c vmm/vcpu.c vmm/vm.c vmm/dev/acpi_pm.c vmm/dev/debug_exit.c vmm/dev/legacy.c vmm/dev/pvclock.c */
 /*
  * Fuzzes the whole monitor, from VM files to the end of the node, over a fake
@@ -200,6 +200,31 @@ static void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 			*out = l[i].regs;
 }
 
+/* A function with an MSI-X table and pending bits in a BAR of 16 KiB, and a BAR below a page that ends with it. */
+static void make_function(void)
+{
+	static u8 registers[FAKE_REGISTERS];
+	static const struct host_pci_function function = {
+		.devfn = 4 << 3, .vendor = 0x1b36, .device = 0x10, .class_code = 0x010802, .extended = true, .node = -1,
+		.bar = { { WORLD_BAR, WORLD_BAR_SIZE, 0 }, { WORLD_SMALL_BAR, WORLD_SMALL_BAR_SIZE, 0 } },
+	};
+
+	fake_host.nr_pci = 1;
+	fake_host.pci[0] = function;
+	fake_host.pci_route[0].err = -ENXIO;
+	fake_host.pci_cap[0][0] = (struct host_pci_cap){ .id = 0x11, .offset = 0x70 };
+	fake_host.nr_pci_caps[0] = 1;
+	host_pci_write(0, 0, 4, 0x00101b36);
+	host_pci_write(0, 4, 4, 0x00100003);
+	host_pci_write(0, 8, 4, 0x01080200);
+	host_pci_write(0, 0x34, 1, 0x70);
+	host_pci_write(0, 0x70, 4, 64u << 16 | 0x11);
+	host_pci_write(0, 0x74, 4, 0x2000);
+	host_pci_write(0, 0x78, 4, 0x3000);
+	memset(registers, 0, sizeof(registers));
+	fake_host.registers = registers;
+}
+
 static void make_host(struct fuzz_in *in)
 {
 	static const u32 msrs[] = { MSR_ARCH_CAPABILITIES, MSR_PLATFORM_ID, MSR_XSS, MSR_SPEC_CTRL, MSR_PRED_CMD, MSR_XFD };
@@ -230,6 +255,7 @@ static void make_host(struct fuzz_in *in)
 	fake_host.cpuid = cpuid;
 	for (unsigned i = 0; i < ARRAY_SIZE(msrs); i++)
 		fake_host.msrs[fake_host.nr_msrs++].msr = msrs[i];
+	make_function();
 }
 
 static void make_backend(struct fuzz_in *in)
@@ -304,6 +330,9 @@ static void make_modules(struct fuzz_in *in)
 		"memory_map = offset\n", "after = vm1\n", "module = initrd with words\n", "debug_exit = yes\nclock = freeze\n",
 		"topology = flat\nclock = freeze\n",
 	};
+	static const char *const pci[] = {
+		"", "pci = 00:04.0\ndma = identity\n", "", "pci = class:0108\ndma = window\n",
+	};
 	static char text[2][256];
 	u8 vms = fuzz_u8(in);
 
@@ -315,8 +344,8 @@ static void make_modules(struct fuzz_in *in)
 	for (unsigned i = 0; i < 1 + (vms & 1u); i++) {
 		u8 a = fuzz_u8(in), b = fuzz_u8(in);
 
-		snprintf(text[i], sizeof(text[i]), "kernel = %s\n%smemory = %s\non_end = %s\n%s", kernels[b >> 6], cpus[a & 7],
-			 memory[a >> 3 & 3], end[a >> 5 & 3], more[b & 15]);
+		snprintf(text[i], sizeof(text[i]), "kernel = %s\n%smemory = %s\non_end = %s\n%s%s", kernels[b >> 6], cpus[a & 7],
+			 memory[a >> 3 & 3], end[a >> 5 & 3], pci[b >> 4 & 3], more[b & 15]);
 		fake_host.modules[4 + i] = (struct host_module){ i ? "vm:b.conf" : "vm:a.conf", "", text[i], strlen(text[i]) };
 		fake_host.nr_modules++;
 	}

@@ -19,6 +19,12 @@ struct world {
 	jmp_buf boot;
 };
 
+/* Where the function's BARs are; WORLD_BAR has its MSI-X table at 0x2000, its pending bits at 0x3000. */
+#define WORLD_BAR 0xe0000000ull
+#define WORLD_BAR_SIZE 0x4000u
+#define WORLD_SMALL_BAR 0xe0010f00ull
+#define WORLD_SMALL_BAR_SIZE 0x100u
+
 extern struct world world;
 
 /* Ends every VM, for good. */

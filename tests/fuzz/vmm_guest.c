@@ -63,6 +63,19 @@ static void place_raw(struct vcpu *vcpu, const struct fake_vcpu *f, struct fuzz_
 
 /* ---- what the guest does without an exit ---- */
 
+/* Around the ends of devices: what an access there has of them is cut into parts. */
+static u64 edge(u8 which, struct fuzz_in *in)
+{
+	static const u64 at[] = {
+		GUEST_LAPIC_BASE, GUEST_LAPIC_BASE + PAGE_SIZE, GUEST_IOAPIC_BASE, GUEST_IOAPIC_BASE + GUEST_IOAPIC_SIZE,
+		WORLD_BAR + 0x2000, WORLD_BAR + 0x3000, WORLD_BAR + WORLD_BAR_SIZE, WORLD_SMALL_BAR,
+		WORLD_SMALL_BAR + WORLD_SMALL_BAR_SIZE, 0xb0000000, 0xb0021000, 0xb0022000, 0xc0000000, 0xa0000, 0x2000000,
+		PAGE_SIZE,
+	};
+
+	return at[which] + (u64)(s8)fuzz_u8(in);
+}
+
 /* Where devices are, the hole, RAM's ends, page ends. */
 static u64 interesting_address(struct fuzz_in *in)
 {
@@ -71,6 +84,8 @@ static u64 interesting_address(struct fuzz_in *in)
 	};
 	u8 a = fuzz_u8(in);
 
+	if (a >= 0xf0)
+		return edge(a & 15, in);
 	if (a & 0x80)
 		return fuzz_number(in);
 	return base[a & 7] + (a & 0x40 ? fuzz_u8(in) : (a >> 3 & 7) * 16u) * (a & 0x40 ? 16u : 1u);

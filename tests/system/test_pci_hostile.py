@@ -7,6 +7,7 @@ import os
 import re
 
 import margay_run
+import monitor_console
 import node
 import pytest
 import test_passthrough as passthrough
@@ -66,6 +67,47 @@ def test_random_configuration_space():
     run = tiny.run("pci-random", "qemu", None, 1, {"pci_random.conf": guest.vm(last=True)}, extra=EDU + drive + arguments)
     assert tiny.judge(guest, run.text) == [], run.text[-4000:]
     assert run.outcome.status == margay_run.OK, run.outcome.text
+
+
+@pytest.mark.parametrize("dma", ["identity", "window"])
+def test_edges_of_trapped_registers(dma):
+    """Accesses half in and half out of what the hypervisor keeps to itself, by a VM whose device's registers it has mapped right
+    in front of those of another's. With windows the guest has never confirmed anything."""
+    # Of two VMs one can have its memory where a tiny guest is linked to.
+    pci = {"attacker": ("class:0108\ndma = " + dma, ""), "witness": ("1af4:1110\ndma = window", "witness=1 ")}
+    vms = {}
+    for name, (function, words) in pci.items():
+        text = tiny.Guest("pci_edges", "qemu").vm(last=name == "witness") + "pci = %s\n" % function
+        vms[name + ".conf"] = text.replace("name = pci_edges", "name = " + name).replace("cmdline = ", "cmdline = " + words)
+    drive = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("pci-edges-" + dma)]
+    other = ["-object", "memory-backend-ram,id=shared,size=1M,share=on", "-device", "ivshmem-plain,memdev=shared,addr=a"]
+    iso = node.margay_iso("pci-edges-" + dma, vms, {"pci_edges": tiny.elf("pci_edges")})
+    with node.start("pci-edges-" + dma, "qemu", iso, cpus=2, memory="256M", timeout=300,
+                    extra=drive + passthrough.DEVICES["nvme"][0] + other) as running:
+        running.expect(r"^(\[witness\] )?witness: looks")
+        running.expect("^attacker: end=.*\n")
+        console = monitor_console.Console(running)
+        console.call()
+        running.send("vm console witness\r")
+        running.send("x")
+        run = node.Run(running, running.wait())
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line("attacker: end=exit status=0") and run.has_line("witness: end=exit status=0"), run.text[-4000:]
+    assert len(run.lines(r"tiny: pci_edges: ok checks=\d+")) == 2, run.text[-4000:]
+
+
+def test_fault_at_device_registers():
+    """A defect that nobody knows of yet, here a port of an image with DEBUG_FAULT: that VM is over, the node goes on."""
+    guests = [tiny.Guest("guard", "qemu"), tiny.Guest("boot", "qemu")]
+    for write in False, True:
+        vms = {"guard.conf": guests[0].vm(), "boot.conf": guests[1].vm("guard", last=True)}
+        if write:
+            vms["guard.conf"] = vms["guard.conf"].replace("cmdline = ", "cmdline = write=1 ")
+        name = "pci-fault-write" if write else "pci-fault-read"
+        run = tiny.run(name, "qemu", None, 1, vms, image=node.variant("fault", "DEBUG_FAULT=y"))
+        assert [tiny.judge(guest, run.text) for guest in guests] == [[], []], run.text[-4000:]
+        assert len(run.lines("^guard: vcpu0: .* device registers that are not there: a defect of its own$")) == 1, run.text[-4000:]
+        assert "the guest goes on" not in run.text and run.has_line("margay: node: end=poweroff vms=2 failed=1"), run.text[-4000:]
 
 
 def test_nobodys_functions_are_quiet():

@@ -286,7 +286,6 @@ static void test_trapped(void **state)
 	registers[3] = 0x12345678;
 	assert_int_equal(small->ops->read(small->dev, &vcpu, 12, 4), 0x12345678);
 	assert_int_equal(small->ops->read(small->dev, &vcpu, 13, 1), 0x56);
-	assert_int_equal(small->ops->read(small->dev, &vcpu, 13, 2), ~0ull);
 	small->ops->write(small->dev, &vcpu, 0xfe, 2, 0xabcd);
 	assert_int_equal(registers[0xfc / 4], 0xabcd0000);
 	assert_int_equal(small->ops->read(small->dev, &vcpu, 0xfc, 8), ~0ull);
@@ -310,6 +309,22 @@ static void test_trapped(void **state)
 	write(0, 4, 2, 2);
 	big->ops->write(big->dev, &vcpu, 0x4000, 4, 0);
 	assert_int_equal(table_writes, 1);
+}
+
+/* Whatever the core may ask for, in the traps and beside them, keeps within what the host has mapped (fake_pci.c sees to it). */
+static void test_all_accesses(void **state)
+{
+	(void)state;
+	for (unsigned i = 2; i < vm.nr_mmio; i++) {
+		const struct mmio_range *r = &vm.mmio[i];
+
+		for (u64 at = 0; at < MIN(r->size, 0xa000u); at++)
+			for (unsigned size = 1; size <= 8 && IS_ALIGNED(at, size); size *= 2) {
+				r->ops->write(r->dev, &vcpu, at, size, 0);
+				(void)r->ops->read(r->dev, &vcpu, at, size);
+			}
+	}
+	assert_true(table_writes);
 }
 
 static void random_moves(void)
@@ -353,7 +368,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_first, setup), cmocka_unit_test_setup(test_moves, setup),
-		cmocka_unit_test_setup(test_trapped, setup), cmocka_unit_test_setup(test_random, setup),
+		cmocka_unit_test_setup(test_trapped, setup), cmocka_unit_test_setup(test_all_accesses, setup),
+		cmocka_unit_test_setup(test_random, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -69,6 +69,7 @@ static int setup(void **state)
 	(void)state;
 	fake_host_reset();
 	fake_host.nr_pci = 1;
+	fake_host.registers = (u8 *)registers;
 	memset(registers, 0, sizeof(registers));
 	memset(&dev, 0, sizeof(dev));
 	memset(&vm, 0, sizeof(vm));
@@ -205,13 +206,12 @@ static void test_garbage(void **state)
 	assert_int_equal(registers[3 * 4 + 3], 0);
 	pci_msix_write(&dev, TABLE + 3 * 16 + 8, 4, 0x400);
 	assert_int_equal(registers[3 * 4 + 3], 1);
-	/* Sizes and places that the specification leaves undefined. */
+	/* Sizes that the specification leaves undefined. */
 	memset(registers, 0xee, sizeof(registers));
 	pci_msix_write(&dev, TABLE + 1, 1, 0xff);
-	pci_msix_write(&dev, TABLE + 4, 8, ~0ull);
 	pci_msix_write(&dev, TABLE + 2, 2, ~0ull);
 	assert_int_equal(registers[0], 0xeeeeeeee);
-	assert_int_equal(pci_msix_read(&dev, TABLE + 4, 8), ~0ull);
+	assert_int_equal(pci_msix_read(&dev, TABLE + 2, 2), ~0ull);
 }
 
 static void enable_msi(u64 address, u32 data, unsigned log2)

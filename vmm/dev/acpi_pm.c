@@ -13,8 +13,9 @@ static u32 acpi_pm_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 	(void)dev;
 	(void)vcpu;
 	(void)offset;
+	(void)size;
 	/* The control register's bits are write-only or ignored, and nothing ever wakes: WAK_STS is 0. */
-	return size == 1 ? 0 : ~0u;
+	return 0;
 }
 
 static void acpi_pm_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
@@ -23,15 +24,14 @@ static void acpi_pm_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned siz
 	const u32 mask = ACPI_SLEEP_SLP_EN | 7u << ACPI_SLEEP_SLP_TYP_SHIFT;
 
 	(void)dev;
-	if (size != 1)
-		return;
+	(void)size;
 	if (offset == GUEST_SLEEP_CONTROL_PORT - GUEST_SLEEP_CONTROL_PORT && (value & mask) == s5)
 		vm_end(vcpu->vm, VM_END_POWEROFF);
 	else if (offset == GUEST_RESET_PORT - GUEST_SLEEP_CONTROL_PORT && value == GUEST_RESET_VALUE)
 		vm_end(vcpu->vm, VM_END_RESET_ACPI);
 }
 
-static const struct pio_ops acpi_pm_ops = { .read = acpi_pm_read, .write = acpi_pm_write };
+static const struct pio_ops acpi_pm_ops = { .sizes = 1, .read = acpi_pm_read, .write = acpi_pm_write };
 
 /*
  * What a CPU finds at its reset vector in real mode. Linux on hardware-reduced

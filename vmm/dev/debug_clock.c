@@ -26,7 +26,8 @@ static u32 debug_clock_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned s
 	struct debug_clock *d = dev;
 
 	(void)vcpu;
-	if (offset == 0 && size == 4)
+	(void)size;
+	if (offset == 0)
 		d->taken = host_reference_ns();
 	return (u32)(d->taken >> (offset == 4 ? 32 : 0));
 }
@@ -40,12 +41,13 @@ static void debug_clock_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned
 {
 	struct debug_clock *d = dev;
 
-	if (offset != 8 || size != 4 || vm_pause(vcpu->vm))
+	(void)size;
+	if (offset != 8 || vm_pause(vcpu->vm))
 		return;
 	host_timer_arm(&d->timer, host_tsc() + value * host_tsc_khz());
 }
 
-static const struct pio_ops debug_clock_ops = { .read = debug_clock_read, .write = debug_clock_write };
+static const struct pio_ops debug_clock_ops = { .sizes = 4, .read = debug_clock_read, .write = debug_clock_write };
 
 static int debug_clock_create(struct vm *vm, void **instance)
 {

@@ -27,7 +27,7 @@ static void debug_exit_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned 
 		vm_exit(vcpu->vm, value);
 }
 
-static const struct pio_ops debug_exit_ops = { .read = debug_exit_read, .write = debug_exit_write };
+static const struct pio_ops debug_exit_ops = { .sizes = 1 | 2 | 4, .read = debug_exit_read, .write = debug_exit_write };
 
 static int debug_exit_create(struct vm *vm, void **instance)
 {

@@ -37,7 +37,9 @@ static u32 window_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 	const struct window *w = dev;
 
 	(void)vcpu;
-	return offset || size != 4 ? ~0u : __atomic_load_n(&w->at, __ATOMIC_RELAXED);
+	(void)offset;
+	(void)size;
+	return __atomic_load_n(&w->at, __ATOMIC_RELAXED);
 }
 
 static void window_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
@@ -47,8 +49,8 @@ static void window_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size
 	struct vm *vm = vcpu->vm;
 	int err = 0;
 
-	if (offset || size != 4)
-		return;
+	(void)offset;
+	(void)size;
 	vm_stage2_lock(vcpu);
 	if (w->at && value & WINDOW_NO_FLUSH)
 		err = stage2_unmap(&vm->stage2, w->at * PAGE_SIZE, PAGE_SIZE);
@@ -66,7 +68,7 @@ static void window_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size
 	vm_stage2_unlock(vm);
 }
 
-static const struct pio_ops window_ops = { .read = window_read, .write = window_write };
+static const struct pio_ops window_ops = { .sizes = 4, .read = window_read, .write = window_write };
 
 static void window_destroy(struct vm *vm, void *instance)
 {

@@ -148,8 +148,7 @@ static u64 mmio_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 	u32 value = 0;
 
 	(void)vcpu;
-	if (size != 4)
-		return 0;
+	(void)size;
 	spin_lock(&io->lock);
 	if (offset == IOREGSEL)
 		value = io->select;
@@ -164,8 +163,7 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	struct ioapic *io = dev;
 
 	(void)vcpu;
-	if (size != 4)
-		return;
+	(void)size;
 	if (offset == IOAPIC_EOIR) {
 		ioapic_eoi(io->vm, (u8)value);
 		return;
@@ -178,7 +176,7 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	spin_unlock(&io->lock);
 }
 
-static const struct mmio_ops ioapic_mmio_ops = { .read = mmio_read, .write = mmio_write };
+static const struct mmio_ops ioapic_mmio_ops = { .sizes = 4, .read = mmio_read, .write = mmio_write };
 
 static_assert(sizeof(struct ioapic) <= PAGE_SIZE, "one page");
 

@@ -144,9 +144,10 @@ static u64 mmio_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 	u32 value = 0;
 
 	(void)dev;
+	(void)size;
 	if (!lapic_enabled(l) || lapic_x2apic(l))
 		return ~0ull;
-	if (size != 4 || offset % 16)
+	if (offset % 16)
 		return 0;
 	switch (offset / 16) {
 	case LAPIC_ID:
@@ -189,7 +190,8 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	u32 value = (u32)value64;
 
 	(void)dev;
-	if (!lapic_enabled(l) || lapic_x2apic(l) || size != 4 || offset % 16)
+	(void)size;
+	if (!lapic_enabled(l) || lapic_x2apic(l) || offset % 16)
 		return;
 	switch (offset / 16) {
 	case LAPIC_LDR:
@@ -210,7 +212,7 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 		lapic_error(l, LAPIC_ESR_ILLEGAL_REGISTER);
 }
 
-const struct mmio_ops lapic_mmio_ops = { .read = mmio_read, .write = mmio_write };
+const struct mmio_ops lapic_mmio_ops = { .sizes = 4, .read = mmio_read, .write = mmio_write };
 
 static int x2apic_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
 {

@@ -23,26 +23,29 @@ static u32 kbd_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 	(void)dev;
 	(void)vcpu;
 	(void)offset;
-	return size == 1 ? KBD_STATUS : ~0u;
+	(void)size;
+	return KBD_STATUS;
 }
 
 static void kbd_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
 {
 	(void)dev;
 	(void)offset;
+	(void)size;
 	/* Commands 0xf0-0xff pulse the output lines whose bit is 0; line 0 is the CPU's reset. */
-	if (size == 1 && (value & 0xf1) == 0xf0)
+	if ((value & 0xf1) == 0xf0)
 		vm_end(vcpu->vm, VM_END_RESET_KBD);
 }
 
-static const struct pio_ops kbd_ops = { .read = kbd_read, .write = kbd_write };
+static const struct pio_ops kbd_ops = { .sizes = 1, .read = kbd_read, .write = kbd_write };
 
 static u32 rst_cnt_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 {
 	(void)dev;
 	(void)vcpu;
 	(void)offset;
-	return size == 1 ? 0 : ~0u;
+	(void)size;
+	return 0;
 }
 
 /*
@@ -53,11 +56,12 @@ static void rst_cnt_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned siz
 {
 	(void)dev;
 	(void)offset;
-	if (size == 1 && value & RST_CNT_RST_CPU)
+	(void)size;
+	if (value & RST_CNT_RST_CPU)
 		vm_end(vcpu->vm, VM_END_RESET_CF9);
 }
 
-static const struct pio_ops rst_cnt_ops = { .read = rst_cnt_read, .write = rst_cnt_write };
+static const struct pio_ops rst_cnt_ops = { .sizes = 1, .read = rst_cnt_read, .write = rst_cnt_write };
 
 static int legacy_create(struct vm *vm, void **instance)
 {

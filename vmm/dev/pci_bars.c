@@ -43,37 +43,6 @@ static volatile u8 *reg(const struct pci_window *b, u64 offset, unsigned size)
 	return NULL;
 }
 
-static u64 load(const volatile u8 *r, unsigned size)
-{
-	switch (size) {
-	case 1:
-		return *r;
-	case 2:
-		return *(const volatile u16 *)r;
-	case 4:
-		return *(const volatile u32 *)r;
-	default:
-		return *(const volatile u64 *)r;
-	}
-}
-
-static void store(volatile u8 *r, unsigned size, u64 value)
-{
-	switch (size) {
-	case 1:
-		*r = (u8)value;
-		break;
-	case 2:
-		*(volatile u16 *)r = (u16)value;
-		break;
-	case 4:
-		*(volatile u32 *)r = (u32)value;
-		break;
-	default:
-		*(volatile u64 *)r = value;
-	}
-}
-
 /* Under the lock, and only while it is mapped: another vCPU may be resetting the device, which does not answer then. */
 static u64 trap_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 {
@@ -84,8 +53,8 @@ static u64 trap_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 	vm_stage2_lock(vcpu);
 	if (b->mapped && pci_msix_owns(b->dev, b->index, offset))
 		value = pci_msix_read(b->dev, offset, size);
-	else if (b->mapped && r && IS_ALIGNED(offset, size))
-		value = load(r, size);
+	else if (b->mapped && r)
+		value = host_mmio_read(r, size);
 	vm_stage2_unlock(vcpu->vm);
 	return value;
 }
@@ -98,12 +67,12 @@ static void trap_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	vm_stage2_lock(vcpu);
 	if (b->mapped && pci_msix_owns(b->dev, b->index, offset))
 		pci_msix_write(b->dev, offset, size, value);
-	else if (b->mapped && r && IS_ALIGNED(offset, size))
-		store(r, size, value);
+	else if (b->mapped && r)
+		host_mmio_write(r, size, value);
 	vm_stage2_unlock(vcpu->vm);
 }
 
-static const struct mmio_ops trap_ops = { .read = trap_read, .write = trap_write };
+static const struct mmio_ops trap_ops = { .sizes = 1 | 2 | 4 | 8, .read = trap_read, .write = trap_write };
 
 /* Keeps them sorted and apart. */
 static void add_trap(struct pci_window *b, u64 start, u64 end)

@@ -121,29 +121,34 @@ void pci_msi_update(struct pci_device *d)
 	config_write(d, at + MSI_CONTROL, 2, wanted);
 }
 
-static volatile u32 *entry(const struct pci_device *d, unsigned i)
+/* The n-th double word of the i-th entry in the device. */
+static volatile u8 *entry(const struct pci_device *d, unsigned i, unsigned n)
 {
 	const struct pci_window *b = &d->bar[d->table_bar];
 
-	return (volatile u32 *)(b->regs + (d->table - b->trap[0].start) + i * ENTRY_SIZE);
+	return b->regs + (d->table - b->trap[0].start) + i * ENTRY_SIZE + n * 4;
+}
+
+static void write_entry(const struct pci_device *d, unsigned i, unsigned n, u32 value)
+{
+	host_mmio_write(entry(d, i, n), 4, value);
 }
 
 static void program(struct pci_device *d, unsigned i)
 {
 	struct pci_vector *v = &d->msix[i];
-	volatile u32 *e = entry(d, i);
 
 	if (v->control & ENTRY_MASKED || !arm(v, 1)) {
-		e[3] = ENTRY_MASKED;
+		write_entry(d, i, 3, ENTRY_MASKED);
 		return;
 	}
-	if (e[0] != v->msi.address || e[2] != v->msi.data) {
-		e[3] = ENTRY_MASKED;
-		e[0] = v->msi.address;
-		e[1] = 0;
-		e[2] = v->msi.data;
+	if (host_mmio_read(entry(d, i, 0), 4) != v->msi.address || host_mmio_read(entry(d, i, 2), 4) != v->msi.data) {
+		write_entry(d, i, 3, ENTRY_MASKED);
+		write_entry(d, i, 0, v->msi.address);
+		write_entry(d, i, 1, 0);
+		write_entry(d, i, 2, v->msi.data);
 	}
-	e[3] = 0;
+	write_entry(d, i, 3, 0);
 }
 
 void pci_msix_update(struct pci_device *d)
@@ -191,18 +196,13 @@ static void write_dword(struct pci_vector *v, unsigned n, u32 value)
 	}
 }
 
-/* Other sizes, and unaligned ones, are undefined (6.8.2): they read as ones and change nothing. */
-static bool whole_dwords(u64 offset, unsigned size)
-{
-	return (size == 4 || size == 8) && IS_ALIGNED(offset, size);
-}
-
 u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
 {
 	const struct pci_vector *v = &d->msix[(offset - d->table) / ENTRY_SIZE];
 	unsigned n = (unsigned)(offset - d->table) % ENTRY_SIZE / 4;
 
-	if (!whole_dwords(offset, size))
+	/* Others are undefined (6.8.2): they read as ones and change nothing. */
+	if (size < 4)
 		return ~0ull;
 	return size == 4 ? read_dword(v, n) : read_dword(v, n) | (u64)read_dword(v, n + 1) << 32;
 }
@@ -211,7 +211,7 @@ void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 {
 	unsigned i = (unsigned)((offset - d->table) / ENTRY_SIZE), n = (unsigned)(offset - d->table) % ENTRY_SIZE / 4;
 
-	if (!whole_dwords(offset, size))
+	if (size < 4)
 		return;
 	write_dword(&d->msix[i], n, (u32)value);
 	if (size == 8)

@@ -48,7 +48,7 @@ static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
 
 static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigned size)
 {
-	for (unsigned i = 0; size <= 4 && i < r->nr_stubs; i++) {
+	for (unsigned i = 0; i < r->nr_stubs; i++) {
 		const struct stub *s = &r->stub[i];
 		u32 value = 0;
 
@@ -172,7 +172,7 @@ static void ecam_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 	config_write(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size, (u32)value);
 }
 
-static const struct mmio_ops ecam_ops = { .read = ecam_read, .write = ecam_write };
+static const struct mmio_ops ecam_ops = { .sizes = 1 | 2 | 4, .read = ecam_read, .write = ecam_write };
 
 static u32 address_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 {
@@ -180,7 +180,8 @@ static u32 address_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 
 	(void)vcpu;
 	(void)offset;
-	return size == 4 ? __atomic_load_n(&r->address, __ATOMIC_RELAXED) : ~0u;
+	(void)size;
+	return __atomic_load_n(&r->address, __ATOMIC_RELAXED);
 }
 
 static void address_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
@@ -189,11 +190,11 @@ static void address_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned siz
 
 	(void)vcpu;
 	(void)offset;
-	if (size == 4)
-		__atomic_store_n(&r->address, value & ~0x7f000003u, __ATOMIC_RELAXED);
+	(void)size;
+	__atomic_store_n(&r->address, value & ~0x7f000003u, __ATOMIC_RELAXED);
 }
 
-static const struct pio_ops address_ops = { .read = address_read, .write = address_write };
+static const struct pio_ops address_ops = { .sizes = 4, .read = address_read, .write = address_write };
 
 static u32 data_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 {
@@ -212,7 +213,7 @@ static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, 
 		config_write(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size, value);
 }
 
-static const struct pio_ops data_ops = { .read = data_read, .write = data_write };
+static const struct pio_ops data_ops = { .sizes = 1 | 2 | 4, .read = data_read, .write = data_write };
 
 /* ---- functions and stand-ins -------------------------------------------------------- */
 

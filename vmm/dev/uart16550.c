@@ -257,8 +257,7 @@ static u32 pio_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 	u8 value;
 
 	(void)vcpu;
-	if (size != 1)
-		return ~0u;
+	(void)size;
 	spin_lock(&u->lock);
 	value = read_reg(u, offset);
 	update_line(u);
@@ -271,15 +270,14 @@ static void pio_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u
 	struct uart *u = dev;
 
 	(void)vcpu;
-	if (size != 1)
-		return;
+	(void)size;
 	spin_lock(&u->lock);
 	write_reg(u, offset, (u8)value);
 	update_line(u);
 	spin_unlock(&u->lock);
 }
 
-static const struct pio_ops uart_pio_ops = { .read = pio_read, .write = pio_write };
+static const struct pio_ops uart_pio_ops = { .sizes = 1, .read = pio_read, .write = pio_write };
 
 static void console_rx(struct host_console *con, u8 byte)
 {

@@ -36,7 +36,7 @@ static inline u32 pci_find_cap(u32 bdf, u8 id)
 	return 0;
 }
 
-enum { PCI_CAP_MSI = 0x05, PCI_CAP_EXPRESS = 0x10 };
+enum { PCI_CAP_MSI = 0x05, PCI_CAP_EXPRESS = 0x10, PCI_CAP_MSIX = 0x11 };
 
 #define EDU_IDS 0x11e81234u
 
