@@ -49,7 +49,7 @@ def read(text):
             file = line[3:]
         row = ROW.fullmatch(line)
         if row:
-            rows["%s::%s" % (file, row[1])] = Row(row[2], float(row[3]), row[4], row[5])
+            rows["%s::%s" % (file, row[1])] = Row(row[2], float(row[3]), row[4], row[5].strip("*"))
     return rows
 
 
@@ -65,6 +65,10 @@ def document(rows, tests, machine):
     count = collections.Counter(row.result for row in rows.values())
     yield "- Results: %d passed, %d of these at their second try (rerun), %d skipped, %d failed, %d never run" % (
         count["passed"] + count["rerun"], count["rerun"], count["skipped"], count["failed"], len(tests) - len(rows))
+    clean = collections.Counter(row.commit for row in rows.values() if not row.commit.endswith("-dirty"))
+    commit = clean.most_common(1)[0][0] if clean else None
+    others = sum(row.commit != commit for row in rows.values())
+    yield "- Commit: %s; rows of others, or of trees with changes (-dirty), which have theirs in bold: %d" % (commit, others)
     for file in sorted({test.split("::")[0] for test in tests}):
         yield ""
         yield "## " + file
@@ -74,7 +78,9 @@ def document(rows, tests, machine):
         for test in sorted(test for test in tests if test.startswith(file + "::")):
             name = test.split("::", 1)[1]
             if test in rows:
-                yield "| %s | %s | %.1f | %s | %s |" % (name, *rows[test])
+                row = rows[test]
+                yield "| %s | %s | %.1f | %s | %s |" % (
+                    name, *row[:3], row.commit if row.commit == commit else "**%s**" % row.commit)
             else:
                 yield "| %s | **never run** | | | |" % name
 

@@ -34,9 +34,18 @@ def test_record(tmp_path, monkeypatch):
     assert {test: row.result for test, row in rows.items()} == {
         "a.py::good": "passed", "a.py::again": "rerun", "a.py::bad": "failed", "b.py::left[x|y]": "skipped", "b.py::kept": "failed"}
     assert rows["b.py::kept"] == OLD
+    # Four rows of this commit, one of another, which is seen.
+    assert "- Commit: 0123abcd; rows of others, or of trees with changes (-dirty), which have theirs in bold: 1\n" in text
+    assert "| 2026-11-20 | **0123456789ab** |\n" in text and "**0123abcd**" not in text
     assert rows["a.py::good"].seconds == 3 and rows["a.py::good"].commit == "0123abcd"
     assert "| never | **never run** | | | |\n" in text
     assert "gone" not in text and "fast |" not in text
+
+
+def test_a_tree_with_changes_is_no_commit():
+    text = "\n".join(record.document({"a.py::a": OLD._replace(commit="1234-dirty"), "a.py::b": OLD._replace(commit="1234-dirty"),
+                                      "a.py::c": OLD}, {"a.py::a", "a.py::b", "a.py::c"}, []))
+    assert "- Commit: 0123456789ab; " in text and text.endswith("| 0123456789ab |") and text.count("**1234-dirty**") == 2
 
 
 def test_tests_of_the_full_tier_are_found():
