@@ -75,6 +75,7 @@ static void test_keyboard_reset(void **state)
 	guest_out(vm, 0x64, 1, 0xd1);
 	guest_out(vm, 0x64, 1, 0x60);
 	guest_out(vm, 0x60, 1, 0xfe);
+	guest_out(vm, 0x64, 2, 0xfe);
 	assert_int_equal(vm->end, VM_RUNNING);
 	guest_out(vm, 0x64, 1, 0xfe);
 	assert_int_equal(vm->end, VM_END_RESET_KBD);

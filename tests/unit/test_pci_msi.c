@@ -211,6 +211,8 @@ static void test_garbage(void **state)
 	pci_msix_write(&dev, TABLE + 1, 1, 0xff);
 	pci_msix_write(&dev, TABLE + 2, 2, ~0ull);
 	assert_int_equal(registers[0], 0xeeeeeeee);
+	assert_int_equal(registers[3], 0xeeeeeeee);
+	assert_int_equal(pci_msix_read(&dev, TABLE, 4), bad[0].address);
 	assert_int_equal(pci_msix_read(&dev, TABLE + 2, 2), ~0ull);
 }
 

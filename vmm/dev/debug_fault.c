@@ -30,11 +30,12 @@ static const struct pio_ops debug_fault_ops = {
 
 static int debug_fault_create(struct vm *vm, void **instance)
 {
-	/* Where the machine has its own, too. */
+	/* Where the machine has its own, too; what is mapped next does not lie behind it. */
 	volatile void *page = host_mmio_map(hpa(GUEST_LAPIC_BASE), PAGE_SIZE);
+	volatile void *next = host_mmio_map(hpa(GUEST_IOAPIC_BASE), PAGE_SIZE);
 
 	*instance = NULL;
-	return page ? vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) : -ENOMEM;
+	return page && next ? vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) : -ENOMEM;
 }
 
 static void debug_fault_destroy(struct vm *vm, void *instance)
