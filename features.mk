@@ -13,8 +13,9 @@ files-NUMA            := kernel/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci.c kernel/pcicap.c kernel/pci_function.c kernel/acpi/mcfg.c
 files-PCI_INFO        := kernel/pciinfo.c kernel/pci_place.c kernel/pci_group.c
 files-PASSTHROUGH     := kernel/msi.c kernel/pci_reset.c kernel/host_pci.c kernel/host_passthrough.c \
-	kernel/intx.c kernel/pci_route.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c \
-	vmm/acpi_pci.c vmm/config_pci.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_% vmm/hypercall.c vmm/dma_windows.c
+	kernel/intx.c kernel/pci_route.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c \
+	kernel/acpi/aml_resource.c vmm/acpi_pci.c vmm/config_pci.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_% \
+	vmm/hypercall.c vmm/dma_windows.c
 files-PARALLEL_ZERO   := kernel/zero.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c

@@ -7,7 +7,7 @@
 #include "kernel/numa.h"
 #include "kernel/printk.h"
 
-#define MAX_TABLES 32
+#define MAX_TABLES 64
 #define MAX_ROOTS 32
 #define MAX_BRIDGES 32 /* one behind another */
 #define REG_INTERRUPT 0x3c
@@ -73,19 +73,22 @@ bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size)
 	return !root || aml_pci_reaches(root, io, base, base + size - 1);
 }
 
-/* The name of the bus behind bridge[from], with which `count` of them hang from the root; from == count: the root's own. */
-static bool name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count, unsigned from,
-		    struct aml_name *out)
+/*
+ * The name of the bus behind bridge[from], with which `count` of them hang from the root; from == count: the root's own. 0,
+ * -ENODEV: it has none, or -ENOENT: unknown.
+ */
+static int name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count, unsigned from,
+		   struct aml_name *out)
 {
-	struct aml_name parent;
+	int err = 0;
 
 	*out = root->path;
-	for (unsigned i = count; i > from; i--) {
-		parent = *out;
-		if (!aml_pci_child(&tables, &parent, bridge[i - 1]->address.devfn, out))
-			return false;
+	for (unsigned i = count; i > from && !err; i--) {
+		struct aml_name parent = *out;
+
+		err = aml_pci_child(&tables, &parent, bridge[i - 1]->address.devfn, out);
 	}
-	return true;
+	return err;
 }
 
 static int find_route(const struct pci_function *f, struct aml_pci_route *out)
@@ -100,10 +103,11 @@ static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 		return -ENXIO;
 	for (unsigned i = 0; root && i <= count; i++) {
 		struct aml_name bus;
-		int err = -ENODEV;
+		int err = name_of(root, bridge, count, i, &bus);
 
-		if (name_of(root, bridge, count, i, &bus))
+		if (!err)
 			err = aml_pci_route(&tables, &bus, device, (u8)pin, (u8)interrupt, out);
+		/* Pins turn only at a bridge that surely has no table. */
 		if (err != -ENODEV)
 			return err;
 		if (i == count)
@@ -132,6 +136,7 @@ void pci_route_init(void)
 	const struct pci_function *f;
 	unsigned beyond;
 
+	tables.count = 0;
 	if (t)
 		add_table(t);
 	for (unsigned i = 0; (t = acpi_table("SSDT", i)); i++)

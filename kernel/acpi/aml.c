@@ -2,7 +2,7 @@
 /* Pure module: see aml.h. ACPI 6.4, 20.2. */
 #include "kernel/acpi/aml.h"
 
-#define VALUE_DEPTH 4 /* of expressions in expressions */
+#define VALUE_DEPTH 8 /* of expressions in expressions */
 
 bool aml_take(struct aml_span *s, u8 *byte)
 {
@@ -196,6 +196,17 @@ static bool skip_nested(struct aml_span *s, unsigned depth)
 	case AML_PACKAGE:
 	case AML_VAR_PACKAGE:
 		return skip(s, 1) && aml_take_package(s, &inner);
+	case AML_REF_OF:
+	case AML_DEREF_OF:
+	case AML_SIZE_OF:
+	case AML_LNOT:
+		return skip(s, 1) && skip_nested(s, depth - 1);
+	case AML_LAND:
+	case AML_LOR:
+	case AML_LEQUAL:
+	case AML_LGREATER:
+	case AML_LLESS:
+		return skip(s, 1) && skip_nested(s, depth - 1) && skip_nested(s, depth - 1);
 	case AML_ADD:
 	case AML_SUBTRACT:
 	case AML_MULTIPLY:
@@ -203,12 +214,13 @@ static bool skip_nested(struct aml_span *s, unsigned depth)
 	case AML_SHIFT_RIGHT:
 	case AML_AND:
 	case AML_OR:
+	case AML_INDEX:
 		/* Two operands and where the result goes. */
 		if (!skip(s, 1) || !skip_nested(s, depth - 1) || !skip_nested(s, depth - 1) || !s->left)
 			return false;
 		return *s->p == AML_ZERO ? skip(s, 1) : skip_nested(s, depth - 1);
 	case AML_EXTENDED:
-		return aml_take_op(s, &op) && op == AML_REVISION;
+		return aml_take_op(s, &op) && (op == AML_REVISION || op == AML_DEBUG);
 	default:
 		return aml_take_integer(s, &value);
 	}

@@ -4,11 +4,10 @@
 
 #include <margay/errno.h>
 #include <margay/string.h>
+#include "kernel/acpi/aml_value.h"
 
 #define SEG(s) AML_SEG((s)[0], (s)[1], (s)[2], (s)[3])
-#define BRANCHES 4   /* of Ifs in Ifs */
-#define REFERENCES 4 /* from name to name */
-#define MAX_IRQS 16  /* of one link device */
+#define MAX_IRQS 16 /* of one link device */
 
 /* EISA IDs (ACPI 19.6.37). */
 #define PNP0A03 0x030ad041u
@@ -16,122 +15,6 @@
 
 /* Of the descriptors of interrupts (6.4.2.1, 6.4.3.6). */
 enum { IRQ_LOW = BIT(3), INTERRUPT_LOW = BIT(2) };
-
-/* ---- what a name stands for ------------------------------------------------------------- */
-
-/* The variable in which \_PIC(1) notes that the APIC is in use (5.8.1): it begins by storing its argument. */
-static bool apic_flag(const struct aml_tables *t, u32 *seg)
-{
-	static const struct aml_name root = { .absolute = true };
-	struct aml_span code;
-	struct aml_name name;
-	u16 op;
-
-	if (!aml_find_in(t, &root, SEG("_PIC"), &op, &code) || op != AML_METHOD)
-		return false;
-	if (!aml_take_op(&code, &op) || op != AML_STORE || !aml_take_op(&code, &op) || op != AML_ARG0 ||
-	    !aml_take_name(&code, &name) || !name.n)
-		return false;
-	*seg = name.seg[name.n - 1];
-	return true;
-}
-
-/* The flag, which is 1, or a constant. */
-static bool operand(const struct aml_tables *t, struct aml_span *s, u64 *value)
-{
-	struct aml_name name;
-	u32 flag;
-
-	if (!aml_at_name(s))
-		return aml_take_integer(s, value);
-	*value = 1;
-	return aml_take_name(s, &name) && name.n && apic_flag(t, &flag) && name.seg[name.n - 1] == flag;
-}
-
-static bool predicate(const struct aml_tables *t, struct aml_span *s, bool *yes)
-{
-	struct aml_span rest = *s;
-	bool negate = false;
-	u64 a, b;
-	u16 op;
-
-	while (aml_take_op(&rest, &op) && op == AML_LNOT) {
-		negate = !negate;
-		*s = rest;
-	}
-	rest = *s;
-	if (aml_take_op(&rest, &op) && op == AML_LEQUAL) {
-		*s = rest;
-		if (!operand(t, s, &a) || !operand(t, s, &b))
-			return false;
-		*yes = (a == b) != negate;
-		return true;
-	}
-	if (!operand(t, s, &a))
-		return false;
-	*yes = (a != 0) != negate;
-	return true;
-}
-
-/* What code returns that only chooses: If (flag) { Return (A) } Else { Return (B) }, in any of its spellings. */
-static bool returned(const struct aml_tables *t, struct aml_span code, unsigned depth, struct aml_span *value)
-{
-	u16 op;
-
-	while (aml_take_op(&code, &op)) {
-		struct aml_span then, other;
-		bool yes, has_else;
-
-		if (op == AML_RETURN) {
-			*value = code;
-			return true;
-		}
-		if (op != AML_IF || !depth || !aml_take_package(&code, &then) || !predicate(t, &then, &yes))
-			return false;
-		has_else = code.left && *code.p == AML_ELSE;
-		if (has_else && (!aml_take_op(&code, &op) || !aml_take_package(&code, &other)))
-			return false;
-		if (yes)
-			return returned(t, then, depth - 1, value);
-		if (has_else)
-			return returned(t, other, depth - 1, value);
-	}
-	return false;
-}
-
-/* From a Name or Method to the constant that it stands for. */
-static bool settle(const struct aml_tables *t, const struct aml_name *scope, u16 op, struct aml_span *value)
-{
-	for (unsigned i = 0; i < REFERENCES; i++) {
-		struct aml_name name, path;
-
-		if (op == AML_METHOD && !returned(t, *value, BRANCHES, value))
-			return false;
-		if (!aml_at_name(value))
-			return true;
-		if (!aml_take_name(value, &name) || !aml_search(t, scope, &name, 0, &path, &op, value))
-			return false;
-	}
-	return false;
-}
-
-/* 0; -ENODEV: there is no such name; -ENOENT: it is no constant. */
-static int constant(const struct aml_tables *t, const struct aml_name *scope, u32 seg, struct aml_span *value)
-{
-	u16 op;
-
-	if (!aml_find_in(t, scope, seg, &op, value))
-		return -ENODEV;
-	return settle(t, scope, op, value) ? 0 : -ENOENT;
-}
-
-static int integer(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u64 *value)
-{
-	struct aml_span s;
-	int err = constant(t, scope, seg, &s);
-
-	return err ? err : aml_take_integer(&s, value) ? 0 : -ENOENT;
-}
 
 /* ---- roots ----------------------------------------------------------------------------- */
 
@@ -175,10 +58,11 @@ static void read_windows(const struct aml_tables *t, struct aml_pci_root *root)
 {
 	struct aml_span value, bytes;
 	struct aml_resource r;
+	struct aml_name in;
 	unsigned n = 0;
 	int err;
 
-	if (constant(t, &root->path, SEG("_CRS"), &value) || !aml_take_buffer(&value, &bytes))
+	if (aml_constant(t, &root->path, SEG("_CRS"), &value, &in) || !aml_take_buffer(&value, &bytes))
 		return;
 	while (!(err = aml_next_resource(&bytes, &r)) && n < AML_PCI_WINDOWS)
 		n += aml_window(&r, &root->window[n]);
@@ -204,21 +88,23 @@ bool aml_pci_reaches(const struct aml_pci_root *root, bool io, u64 first, u64 la
 /* Both are 0 where nothing is said. */
 static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
 {
-	u64 segment = 0, bus = 0, proximity;
-	int err = integer(t, &root->path, SEG("_SEG"), &segment);
+	u64 segment = 0, bus = 0, proximity, status;
+	int err;
 
-	if ((err && err != -ENODEV) || segment > 0xffff)
+	/* Bit 0: it is there (6.3.7). */
+	if (!aml_integer(t, &root->path, SEG("_STA"), &status) && !(status & 1))
 		return false;
-	err = integer(t, &root->path, SEG("_BBN"), &bus);
-	if ((err && err != -ENODEV) || bus > 0xff)
+	if (aml_integer(t, &root->path, SEG("_SEG"), &segment) == -EINVAL || segment > 0xffff)
+		return false;
+	if (aml_integer(t, &root->path, SEG("_BBN"), &bus) == -EINVAL || bus > 0xff)
 		return false;
 	root->segment = (u16)segment;
 	root->bus = (u8)bus;
 	read_windows(t, root);
 	/* A parent's holds for its children. */
 	for (struct aml_name at = root->path; at.n; at.n--) {
-		err = integer(t, &at, SEG("_PXM"), &proximity);
-		if (err == -ENODEV)
+		err = aml_integer(t, &at, SEG("_PXM"), &proximity);
+		if (err && err != -EINVAL)
 			continue;
 		root->has_proximity = !err && proximity <= 0xffffffff;
 		root->proximity = root->has_proximity ? (u32)proximity : 0;
@@ -230,7 +116,7 @@ static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
 unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, unsigned max, unsigned *beyond)
 {
 	struct roots r = { out, 0, max };
-	unsigned kept = 0, found;
+	unsigned kept = 0, found, only = 0;
 
 	aml_walk(t, add_root, &r);
 	found = MIN(r.count, max);
@@ -238,14 +124,22 @@ unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, uns
 		if (locate(t, &out[i]))
 			out[kept++] = out[i];
 	*beyond = r.count - found;
-	return kept;
+	/* Of several on one bus one is there, and which is not known. */
+	for (unsigned i = 0; i < kept; i++)
+		for (unsigned k = 0; k < i; k++)
+			if (out[i].segment == out[k].segment && out[i].bus == out[k].bus)
+				out[i].path.n = out[k].path.n = 0;
+	for (unsigned i = 0; i < kept; i++)
+		if (out[i].path.n)
+			out[only++] = out[i];
+	return only;
 }
 
 struct child {
 	const struct aml_name *parent;
 	u8 devfn;
 	struct aml_name *out;
-	bool found;
+	int err;
 };
 
 static bool is_child(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
@@ -253,23 +147,27 @@ static bool is_child(void *ctx, const struct aml_name *path, u16 op, struct aml_
 	struct child *c = ctx;
 	u64 address;
 
-	if (op != AML_NAME || path->n != c->parent->n + 2 || path->seg[path->n - 1] != SEG("_ADR") ||
-	    memcmp(path->seg, c->parent->seg, c->parent->n * sizeof(u32)) || !aml_take_integer(&value, &address))
+	if (path->n != c->parent->n + 2 || path->seg[path->n - 1] != SEG("_ADR") ||
+	    memcmp(path->seg, c->parent->seg, c->parent->n * sizeof(u32)))
 		return true;
+	if (op != AML_NAME || !aml_take_integer(&value, &address)) {
+		c->err = -ENOENT;
+		return true;
+	}
 	if (address != ((u64)(c->devfn >> 3) << 16 | (c->devfn & 7u)))
 		return true;
 	*c->out = *path;
 	c->out->n--;
-	c->found = true;
+	c->err = 0;
 	return false;
 }
 
-bool aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn, struct aml_name *child)
+int aml_pci_child(const struct aml_tables *t, const struct aml_name *parent, u8 devfn, struct aml_name *child)
 {
-	struct child c = { parent, devfn, child, false };
+	struct child c = { parent, devfn, child, -ENODEV };
+	bool whole = aml_walk(t, is_child, &c);
 
-	aml_walk(t, is_child, &c);
-	return c.found;
+	return c.err == -ENODEV && !whole ? -ENOENT : c.err;
 }
 
 /* ---- line interrupts -------------------------------------------------------------------- */
@@ -310,16 +208,16 @@ static bool read_irqs(struct aml_span s, struct irqs *out)
 	return err == -ENOENT && out->count <= MAX_IRQS;
 }
 
-static int follow_link(const struct aml_tables *t, const struct aml_name *bus, const struct aml_name *link, u8 interrupt_line,
+static int follow_link(const struct aml_tables *t, const struct aml_name *in, const struct aml_name *link, u8 interrupt_line,
 		       struct aml_pci_route *out)
 {
-	struct aml_name path;
+	struct aml_name path, there;
 	struct aml_span value;
 	struct irqs irqs;
 	u16 op;
 
 	/* Only one that is declared as data: one that a method makes up is firmware's business at that moment. */
-	if (!aml_search(t, bus, link, SEG("_CRS"), &path, &op, &value))
+	if (!aml_search(t, in, link, SEG("_CRS"), &path, &op, &value))
 		return -ENOENT;
 	if (op == AML_NAME) {
 		if (!read_irqs(value, &irqs) || irqs.count != 1)
@@ -327,7 +225,7 @@ static int follow_link(const struct aml_tables *t, const struct aml_name *bus, c
 		*out = irqs.irq[0];
 		return 0;
 	}
-	if (constant(t, &path, SEG("_PRS"), &value) || !read_irqs(value, &irqs))
+	if (aml_constant(t, &path, SEG("_PRS"), &value, &there) || !read_irqs(value, &irqs))
 		return -ENOENT;
 	for (unsigned i = 0; i < irqs.count; i++) {
 		if (irqs.irq[i].gsi != interrupt_line)
@@ -339,7 +237,7 @@ static int follow_link(const struct aml_tables *t, const struct aml_name *bus, c
 }
 
 /* One entry of a _PRT (6.2.13): device and pin, then a link device, or 0 and a global system interrupt. */
-static int read_entry(const struct aml_tables *t, const struct aml_name *bus, struct aml_span entry, u8 device, u8 pin,
+static int read_entry(const struct aml_tables *t, const struct aml_name *in, struct aml_span entry, u8 device, u8 pin,
 		      u8 interrupt_line, struct aml_pci_route *out)
 {
 	struct aml_name link;
@@ -350,7 +248,7 @@ static int read_entry(const struct aml_tables *t, const struct aml_name *bus, st
 	    !aml_take_integer(&entry, &which) || address >> 16 != device || which != pin)
 		return -ENODEV;
 	if (aml_at_name(&entry))
-		return aml_take_name(&entry, &link) ? follow_link(t, bus, &link, interrupt_line, out) : -ENOENT;
+		return aml_take_name(&entry, &link) ? follow_link(t, in, &link, interrupt_line, out) : -ENOENT;
 	if (!aml_take_integer(&entry, &zero) || zero || !aml_take_integer(&entry, &gsi) || gsi > 0xffff)
 		return -ENOENT;
 	/* PCI's lines are level-triggered, active low. */
@@ -362,20 +260,21 @@ int aml_pci_route(const struct aml_tables *t, const struct aml_name *bus, u8 dev
 		  struct aml_pci_route *out)
 {
 	struct aml_span s, table, entry;
+	struct aml_name in;
 	u16 op;
 	u64 elements;
 	u8 byte;
-	int err = constant(t, bus, SEG("_PRT"), &s);
+	int err = aml_constant(t, bus, SEG("_PRT"), &s, &in);
 
 	if (err)
-		return err;
+		return err == -ENODEV ? err : -ENOENT;
 	if (!aml_take_op(&s, &op) || (op != AML_PACKAGE && op != AML_VAR_PACKAGE) || !aml_take_package(&s, &table) ||
 	    !(op == AML_PACKAGE ? aml_take(&table, &byte) : aml_take_integer(&table, &elements)))
 		return -ENOENT;
 	while (table.left) {
 		if (!aml_take_op(&table, &op) || op != AML_PACKAGE || !aml_take_package(&table, &entry))
 			return -ENOENT;
-		err = read_entry(t, bus, entry, device, pin, interrupt_line, out);
+		err = read_entry(t, &in, entry, device, pin, interrupt_line, out);
 		if (err != -ENODEV)
 			return err;
 	}

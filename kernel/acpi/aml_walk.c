@@ -2,11 +2,12 @@
 /*
  * Pure module: see aml.h. Nothing is kept of the namespace: tables are at most
  * some hundred KiB and asked some dozen times, at boot. What is declared under
- * an If is not seen. An operator that is not known ends the list of terms that
- * it stands in, whose length is known.
+ * an If is shown as such. An operator that is not known ends the list of terms
+ * that it stands in, whose length is known.
  */
 #include "kernel/acpi/aml.h"
 
+#include <margay/errno.h>
 #include <margay/string.h>
 
 #define WALK_DEPTH 12 /* scopes in scopes */
@@ -15,6 +16,8 @@ struct walk {
 	aml_visit fn;
 	void *ctx;
 	bool done;
+	bool cut;     /* a list was not read to its end */
+	unsigned ifs; /* around what is read now */
 };
 
 /* What `name` declares or opens in `scope` (5.3: no search for these). */
@@ -58,31 +61,59 @@ static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *sco
 		return false;
 	if (aml_take_name(&inner, &name) && skip_bytes(&inner, skipped) && resolve(scope, &name, &path))
 		walk_list(w, inner, &path, depth + 1);
+	else
+		w->cut = true;
 	return true;
+}
+
+/* If, Else and While: a package whose beginning, but for Else's, is a condition. */
+static bool enter_if(struct walk *w, struct aml_span *s, u16 op, const struct aml_name *scope, unsigned depth)
+{
+	struct aml_span inner;
+
+	if (!aml_take_package(s, &inner))
+		return false;
+	if (op != AML_ELSE && !aml_skip_value(&inner)) {
+		w->cut = true;
+		return true;
+	}
+	w->ifs++;
+	walk_list(w, inner, scope, depth + 1);
+	w->ifs--;
+	return true;
+}
+
+static void visit(struct walk *w, const struct aml_name *scope, const struct aml_name *name, u16 op, struct aml_span value)
+{
+	struct aml_name path;
+
+	if (!resolve(scope, name, &path))
+		w->cut = true;
+	else if (!w->fn(w->ctx, &path, w->ifs ? AML_IF : op, value))
+		w->done = true;
 }
 
 static bool visit_name(struct walk *w, struct aml_span *s, const struct aml_name *scope)
 {
-	struct aml_name name, path;
+	struct aml_name name;
 
 	if (!aml_take_name(s, &name))
 		return false;
-	if (resolve(scope, &name, &path) && !w->fn(w->ctx, &path, AML_NAME, *s))
-		w->done = true;
+	visit(w, scope, &name, AML_NAME, *s);
 	return aml_skip_value(s);
 }
 
 static bool visit_method(struct walk *w, struct aml_span *s, const struct aml_name *scope)
 {
-	struct aml_name name, path;
+	struct aml_name name;
 	struct aml_span inner;
 
 	if (!aml_take_package(s, &inner))
 		return false;
-	/* One byte of flags. */
-	if (aml_take_name(&inner, &name) && skip_bytes(&inner, 1) && resolve(scope, &name, &path) &&
-	    !w->fn(w->ctx, &path, AML_METHOD, inner))
-		w->done = true;
+	if (aml_take_name(&inner, &name) && inner.left)
+		visit(w, scope, &name, AML_METHOD, inner);
+	else
+		w->cut = true;
 	return true;
 }
 
@@ -119,11 +150,30 @@ static const struct {
 	{ AML_CREATE_BIT, "vvn" }, { AML_CREATE_BYTE, "vvn" }, { AML_CREATE_WORD, "vvn" }, { AML_CREATE_DWORD, "vvn" },
 	{ AML_CREATE_QWORD, "vvn" }, { AML_CREATE_FIELD, "vvvn" }, { AML_MUTEX, "nb" }, { AML_EVENT, "n" },
 	{ AML_REGION, "nbvv" }, { AML_DATA_REGION, "nvvv" }, { AML_FIELD, "p" }, { AML_INDEX_FIELD, "p" }, { AML_BANK_FIELD, "p" },
-	{ AML_STORE, "vv" },
+	{ AML_STORE, "vv" }, { AML_COPY, "vv" }, { AML_NOTIFY, "vv" }, { AML_BREAK, "" },
 };
+
+/*
+ * What declares nothing. A call is a name here, and its arguments are terms of their own: values that nothing is done with. So
+ * is an operand that an argument of a call before it has taken the place of.
+ */
+static bool skip_term(struct aml_span *s)
+{
+	struct aml_span start = *s;
+	u16 op;
+
+	if (!aml_take_op(s, &op))
+		return false;
+	for (unsigned i = 0; i < ARRAY_SIZE(skipped); i++)
+		if (skipped[i].op == op)
+			return skip_form(s, skipped[i].form);
+	*s = start;
+	return aml_skip_value(s);
+}
 
 static bool term(struct walk *w, struct aml_span *s, const struct aml_name *scope, unsigned depth)
 {
+	struct aml_span start = *s;
 	u16 op;
 
 	if (!aml_take_op(s, &op))
@@ -141,34 +191,41 @@ static bool term(struct walk *w, struct aml_span *s, const struct aml_name *scop
 		return enter(w, s, scope, 6, depth);
 	case AML_POWER:
 		return enter(w, s, scope, 3, depth);
+	case AML_IF:
+	case AML_ELSE:
+	case AML_WHILE:
+		return enter_if(w, s, op, scope, depth);
+	default:
+		*s = start;
+		return skip_term(s);
 	}
-	for (unsigned i = 0; i < ARRAY_SIZE(skipped); i++)
-		if (skipped[i].op == op)
-			return skip_form(s, skipped[i].form);
-	return false;
 }
 
 static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope, unsigned depth)
 {
-	while (depth < WALK_DEPTH && !w->done && s.left)
-		if (!term(w, &s, scope, depth))
+	while (!w->done && s.left) {
+		if (depth == WALK_DEPTH || !term(w, &s, scope, depth)) {
+			w->cut = true;
 			return;
+		}
+	}
 }
 
-void aml_walk(const struct aml_tables *t, aml_visit fn, void *ctx)
+bool aml_walk(const struct aml_tables *t, aml_visit fn, void *ctx)
 {
 	static const struct aml_name root = { .absolute = true };
 	struct walk w = { .fn = fn, .ctx = ctx };
 
 	for (unsigned i = 0; i < t->count && !w.done; i++)
 		walk_list(&w, t->table[i], &root, 0);
+	return !w.cut;
 }
 
 struct find {
 	const struct aml_name *path;
 	u16 *op;
 	struct aml_span *value;
-	bool found;
+	int err;
 };
 
 static bool find_one(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
@@ -177,26 +234,29 @@ static bool find_one(void *ctx, const struct aml_name *path, u16 op, struct aml_
 
 	if (!same(path, f->path))
 		return true;
+	f->err = -EINVAL;
+	if (op == AML_IF)
+		return true;
 	*f->op = op;
 	*f->value = value;
-	f->found = true;
+	f->err = 0;
 	return false;
 }
 
-bool aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op, struct aml_span *value)
+int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op, struct aml_span *value)
 {
-	struct find f = { path, op, value, false };
+	struct find f = { path, op, value, -ENODEV };
+	bool whole = aml_walk(t, find_one, &f);
 
-	aml_walk(t, find_one, &f);
-	return f.found;
+	return f.err == -ENODEV && !whole ? -ENOENT : f.err;
 }
 
-bool aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u16 *op, struct aml_span *value)
+int aml_find_in(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u16 *op, struct aml_span *value)
 {
 	const struct aml_name name = { .n = 1, .seg = { seg } };
 	struct aml_name path;
 
-	return resolve(scope, &name, &path) && aml_find(t, &path, op, value);
+	return resolve(scope, &name, &path) ? aml_find(t, &path, op, value) : -ENOENT;
 }
 
 bool aml_search(const struct aml_tables *t, const struct aml_name *scope, const struct aml_name *name, u32 seg,
@@ -205,11 +265,13 @@ bool aml_search(const struct aml_tables *t, const struct aml_name *scope, const 
 	struct aml_name from = *scope;
 
 	for (;;) {
-		if (resolve(&from, name, path) && (seg ? aml_find_in(t, path, seg, op, value) : aml_find(t, path, op, value)))
-			return true;
-		/* Only a single segment without a prefix is looked for further up. */
-		if (name->absolute || name->up || name->n != 1 || !from.n)
-			return false;
+		int err = -ENODEV;
+
+		if (resolve(&from, name, path))
+			err = seg ? aml_find_in(t, path, seg, op, value) : aml_find(t, path, op, value);
+		/* Only a single segment without a prefix is looked for further up, and not where it may be. */
+		if (!err || err == -EINVAL || name->absolute || name->up || name->n != 1 || !from.n)
+			return !err;
 		from.n--;
 	}
 }

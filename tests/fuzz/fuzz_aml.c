@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the reader of static AML. Two bytes say which device, pin and
@@ -27,7 +27,8 @@ static bool within(const struct aml_span *s)
 static bool check_one(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
 {
 	CHECK(ctx == &found && path->absolute && !path->up && path->n <= AML_NAME_MAX);
-	CHECK((op == AML_NAME || op == AML_METHOD) && within(&value));
+	CHECK((op == AML_NAME || op == AML_METHOD || op == AML_IF) && within(&value));
+	CHECK(op != AML_METHOD || value.left);
 	found++;
 	return true;
 }
@@ -55,6 +56,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		u8 device = data[0] & 31, pin = data[0] >> 5 & 3, line = data[1];
 		int err;
 
+		for (unsigned k = 0; k < i; k++)
+			CHECK(root[i].segment != root[k].segment || root[i].bus != root[k].bus);
 		CHECK(root[i].path.n && (root[i].has_proximity || !root[i].proximity));
 		err = aml_pci_route(&t, &root[i].path, device, pin, line, &route);
 		CHECK(err == 0 || err == -ENODEV || err == -ENOENT);
@@ -70,8 +73,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 			CHECK(!aml_pci_route(&t, &root[i].path, device, pin, line, &again));
 			CHECK(route.gsi == again.gsi && route.active_low == again.active_low);
 		}
-		if (aml_pci_child(&t, &root[i].path, data[0], &child))
-			CHECK(child.n == root[i].path.n + 1);
+		err = aml_pci_child(&t, &root[i].path, data[0], &child);
+		CHECK(err == -ENODEV || err == -ENOENT || (!err && child.n == root[i].path.n + 1));
 	}
 	if (s5_find(data, size, &s5))
 		CHECK(s5.slp_typa <= 7 && s5.slp_typb <= 7);

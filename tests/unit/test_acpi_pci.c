@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/aml.c */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/aml.c */
 /*
  * PCI roots and the routing of line interrupts in AML, in the forms in which
  * firmware writes them: as data, by link devices, and by a method that looks
@@ -321,12 +321,12 @@ static void test_bridge(void **state)
 	aml_end(a);
 	end_root(a);
 	assert_int_equal(read_all(), 1);
-	assert_true(aml_pci_child(&tables, &root[0].path, 0x1c << 3 | 2, &child));
+	assert_int_equal(aml_pci_child(&tables, &root[0].path, 0x1c << 3 | 2, &child), 0);
 	assert_int_equal(aml_pci_route(&tables, &child, 0, 0, 0, &r), 0);
 	assert_int_equal(r.gsi, 33);
 	assert_int_equal(aml_pci_route(&tables, &root[0].path, 0, 0, 0, &r), -ENODEV);
 	/* A grandchild is none. */
-	assert_false(aml_pci_child(&tables, &root[0].path, 0, &child));
+	assert_int_equal(aml_pci_child(&tables, &root[0].path, 0, &child), -ENODEV);
 }
 
 /* Package (4) { 0x00nnffff, pin, name, 0 } */
@@ -458,6 +458,136 @@ static void test_chosen_table(void **state)
 	assert_int_equal(route(6, 2, 11, &gsi, &low), -ENOENT);
 }
 
+/* What \_PIC does, and methods that it calls, in the second table; the first asks for PICF. 16, 11 by the other table, or 0. */
+static u32 by_pic(const u8 *code, u8 n)
+{
+	u32 gsi;
+	bool low;
+
+	aml_init(&out[1], text[1], ROOM);
+	/* Method (NOTE, 1) { PICF = Arg0 }; Method (LOOP, 1) { LOOP (Arg0) } */
+	RAW(&out[1], 0x14, 0x0c, 'N', 'O', 'T', 'E', 0x01, 0x70, 0x68, 'P', 'I', 'C', 'F');
+	RAW(&out[1], 0x14, 0x0b, 'L', 'O', 'O', 'P', 0x01, 'L', 'O', 'O', 'P', 0x68);
+	RAW(&out[1], 0x14, (u8)(n + 6), '_', 'P', 'I', 'C', 0x01);
+	raw(&out[1], code, n);
+	assert_int_equal(BY_METHOD(false, "PRTA", "PRTP", true, 'P', 'I', 'C', 'F'), 1);
+	if (route(6, 2, 11, &gsi, &low))
+		return 0;
+	return gsi;
+}
+
+#define PIC(...) by_pic((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
+#define TO(a, b, c, d, value) 0x70, value, a, b, c, d
+#define PICF(value) TO('P', 'I', 'C', 'F', value)
+#define DBG8(value) TO('D', 'B', 'G', '8', value)
+
+static void test_pic(void **state)
+{
+	(void)state;
+	assert_int_equal(PIC(PICF(0x68)), 16);
+	/* Behind another store, to a port that shows how far firmware came; an Else may be there or not. */
+	assert_int_equal(PIC(DBG8(0x01), TO('G', 'P', 'I', 'C', 0x68), 0xa3, PICF(0x68)), 16);
+	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), 0xa1, 0x07, DBG8(0x00), PICF(0x68)), 16);
+	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), PICF(0x68)), 16);
+	/* Under an If that Arg0 decides, and one that it does not. */
+	assert_int_equal(PIC(0xa0, 0x08, 0x68, PICF(0x01), 0xa1, 0x07, PICF(0x00)), 16);
+	assert_int_equal(PIC(0xa0, 0x0a, 0x93, 0x68, 0x00, PICF(0x00), 0xa1, 0x07, PICF(0x01)), 16);
+	assert_int_equal(PIC(0xa0, 0x0a, 0x93, 0x68, 0x00, PICF(0x01)), 0);
+	assert_int_equal(PIC(PICF(0x68), 0xa0, 0x0b, 'D', 'B', 'G', '8', PICF(0x00)), 0);
+	assert_int_equal(PIC(PICF(0x68), 0xa0, 0x0b, 'D', 'B', 'G', '8', DBG8(0x00)), 16);
+	/* By a method. */
+	assert_int_equal(PIC('N', 'O', 'T', 'E', 0x68), 16);
+	assert_int_equal(PIC('N', 'O', 'T', 'E', 0x68, PICF(0x00)), 11);
+	assert_int_equal(PIC('N', 'O', 'T', 'E', 0x01), 0);
+	assert_int_equal(PIC('L', 'O', 'O', 'P', 0x68, PICF(0x68)), 0);
+	assert_int_equal(PIC('N', 'O', 'N', 'E', 0x68, PICF(0x68)), 0);
+	/* What comes last holds, and what is no constant is unknown: PICF = Local0, PICF |= 2, a loop. */
+	assert_int_equal(PIC(PICF(0x68), PICF(0x00)), 11);
+	assert_int_equal(PIC(PICF(0x68), PICF(0x60)), 0);
+	assert_int_equal(PIC(PICF(0x68), 0x7d, 'P', 'I', 'C', 'F', 0x0a, 0x02, 'P', 'I', 'C', 'F'), 0);
+	assert_int_equal(PIC(PICF(0x68), 0xa2, 0x08, 0x60, PICF(0x00)), 0);
+}
+
+static bool root_behind(const u8 *term, size_t n)
+{
+	aml_init(&out[0], text[0], ROOM);
+	raw(&out[0], term, n);
+	begin_root(&out[0], "PCI0", "PNP0A08");
+	end_root(&out[0]);
+	return read_all() == 1;
+}
+
+#define BEHIND(...) root_behind((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
+
+/* What firmware has in its lists beside declarations. */
+static void test_terms(void **state)
+{
+	(void)state;
+	assert_true(BEHIND(0x08, 'A', 'B', 'C', 'D', 0x0a, 0x05, 0x0a, 0x06, 0x00, 0x0d, 'x', 0x00));
+	assert_true(BEHIND(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31));
+	assert_true(BEHIND(0x70, 0x01, 0x88, 'B', 'U', 'F', '_', 0x0a, 0x02, 0x00));
+	/* OperationRegion (REG, SystemMemory, BASE (1, 2) + 4, 0x10) */
+	assert_true(BEHIND(0x5b, 0x80, 'R', 'E', 'G', '_', 0x00, 0x72, 'B', 'A', 'S', 'E', 0x01, 0x0a, 0x02, 0x0a, 0x04, 0x00, 0x0a,
+			   0x10));
+	assert_true(BEHIND(0x5b, 0x80, 'R', 'E', 'G', '_', 0x00, 0x72, 'A', 'G', 'R', 'B', 0x7d, 0x79, 0x83, 0x88, 'A', 'D', 'A',
+			   'T', 0x72, 0x01, 0x0a, 0x0d, 0x00, 0x00, 0x0a, 0x0f, 0x00, 0x01, 0x00, 0x00, 0x0b, 0x00, 0x10));
+	assert_true(BEHIND('A', 'D', 'B', 'G', 0x0d, 'x', 0x00, 0x86, 'R', 'P', '0', '1', 0x0a, 0x02));
+	assert_true(BEHIND(0xa0, 0x07, 'C', 'O', 'N', 'D', 0x00, 0xa5, 0x9d, 0x01, 'A', 'B', 'C', 'D'));
+	/* Load, which nobody expects there. */
+	assert_false(BEHIND(0x5b, 0x20, 'S', 'S', 'D', 'T', 'H', 'N', 'D', 'L'));
+}
+
+/* Method (_PRT) { Return (AR00 ()) }; Method (AR00) { Return (^^AR00) }, which is \_SB.AR00. */
+static void test_names_in_methods(void **state)
+{
+	static const char *const apic[] = { "GSIA", "GSIA", "GSIA" };
+	struct aml *a = &out[0];
+	u32 gsi;
+	bool low;
+
+	(void)state;
+	links(a);
+	aml_scope(a, "\\_SB");
+	link_table(a, "AR00", apic);
+	aml_end(a);
+	begin_root(a, "PCI0", "PNP0A03");
+	RAW(a, 0x14, 0x0b, '_', 'P', 'R', 'T', 0x00, 0xa4, 'A', 'R', '0', '0');
+	RAW(a, 0x14, 0x0d, 'A', 'R', '0', '0', 0x00, 0xa4, '^', '^', 'A', 'R', '0', '0');
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	assert_int_equal(route(6, 1, 0, &gsi, &low), 0);
+	assert_int_equal(gsi, 16);
+}
+
+/* Two roots that are the machine's bus 0, the second one with what is in `status`. */
+static unsigned two_roots(const u8 *status, size_t n)
+{
+	aml_init(&out[0], text[0], ROOM);
+	begin_root(&out[0], "PCI0", "PNP0A08");
+	end_root(&out[0]);
+	begin_root(&out[0], "PCI1", "PNP0A08");
+	raw(&out[0], status, n);
+	end_root(&out[0]);
+	return read_all();
+}
+
+static void test_status(void **state)
+{
+	static const u8 there[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0f }, absent[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0e };
+	static const u8 method[] = { 0x14, 0x08, '_', 'S', 'T', 'A', 0x00, 0xa4, 0x00 };
+	static const u8 run[] = { 0x14, 0x0b, '_', 'S', 'T', 'A', 0x00, 0xa4, 'X', 'Y', 'Z', '_' };
+	static const u8 elsewhere[] = { 0x08, '_', 'B', 'B', 'N', 0x0a, 0x40 };
+
+	(void)state;
+	assert_int_equal(two_roots(absent, sizeof(absent)), 1);
+	assert_int_equal(root[0].path.seg[1], AML_SEG('P', 'C', 'I', '0'));
+	assert_int_equal(two_roots(method, sizeof(method)), 1);
+	assert_int_equal(two_roots(elsewhere, sizeof(elsewhere)), 2);
+	/* Which of the two is there is not known. */
+	assert_int_equal(two_roots(there, sizeof(there)), 0);
+	assert_int_equal(two_roots(run, sizeof(run)), 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -470,6 +600,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_bridge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chosen_table, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pic, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_terms, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_in_methods, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_status, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
