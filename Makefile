@@ -385,11 +385,13 @@ include tests/fuzz/fuzz.mk
 
 ifneq ($(filter test test-full unit fuzz check tests-built $(B)/unit/% $(B)/fuzz%,$(GOALS)),)
 $(foreach u,$(UNITS),$(eval $(call unit_rules,$(u),$(call unit_line,tests/unit/$(u).c))))
+$(eval $(call unit_rules,read_machine,$(call unit_line,tests/unit/read_machine.c)))
 $(foreach v,fuzz fuzz-replay fuzz-cov,$(foreach f,$(FUZZERS),\
 	$(eval $(call fuzz_rules,$(f),$(call unit_line,tests/fuzz/$(f).c),$(v)))))
 endif
 
-UNIT_BINARIES := $(UNITS:%=$(B)/unit/%)
+# And what tests/unit/test_recorded_machines.py runs.
+UNIT_BINARIES := $(UNITS:%=$(B)/unit/%) $(B)/unit/read_machine
 FUZZ          ?= $(FUZZERS:fuzz_%=%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest
