@@ -220,7 +220,7 @@ static bool skip_nested(struct aml_span *s, unsigned depth)
 			return false;
 		return *s->p == AML_ZERO ? skip(s, 1) : skip_nested(s, depth - 1);
 	case AML_EXTENDED:
-		return aml_take_op(s, &op) && (op == AML_REVISION || op == AML_DEBUG);
+		return aml_take_op(s, &op) && (op == AML_REVISION || op == AML_DEBUG || op == AML_TIMER);
 	default:
 		return aml_take_integer(s, &value);
 	}

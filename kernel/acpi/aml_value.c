@@ -7,6 +7,8 @@
 #define BRANCHES 4   /* of Ifs in Ifs */
 #define CALLS 8      /* of methods that \_PIC passes its argument to */
 #define REFERENCES 4 /* from name to name */
+#define NAMES 4      /* that a method declares */
+#define LOCALS 8
 
 /* What a variable has in it; not known: something that is no constant, or what was there before. */
 struct stored {
@@ -82,24 +84,102 @@ static bool take_if(const struct aml_tables *t, const u64 *arg0, struct aml_span
 	return aml_skip_value(then);
 }
 
+/* What a method has given names to, and put into its locals; p NULL: nothing. */
+struct frame {
+	struct {
+		u32 seg;
+		struct aml_span value;
+	} name[NAMES];
+	unsigned nr_names;
+	struct aml_span local[LOCALS];
+};
+
+/* Takes a value, or finds the one that a local or name of the method stands for; what else a name is, is not asked here. */
+static bool take_value(const struct frame *f, struct aml_span *code, struct aml_span *value)
+{
+	u8 first = code->left ? *code->p : AML_ONES;
+	struct aml_name name;
+
+	*value = *code;
+	if (aml_at_name(code)) {
+		if (!aml_take_name(code, &name))
+			return false;
+		for (unsigned i = 0; i < f->nr_names; i++)
+			if (name.n == 1 && !name.up && !name.absolute && name.seg[0] == f->name[i].seg)
+				*value = f->name[i].value;
+		return true;
+	}
+	if (first >= AML_LOCAL0 && first < AML_LOCAL0 + LOCALS)
+		*value = f->local[first - AML_LOCAL0];
+	/* No expression. */
+	else if (first > AML_QWORD && first != AML_BUFFER && first != AML_PACKAGE && first != AML_VAR_PACKAGE && first != AML_ONES)
+		return false;
+	return value->p && aml_skip_value(code);
+}
+
+static bool take_declaration(struct frame *f, struct aml_span *code)
+{
+	struct aml_name name;
+
+	if (f->nr_names == NAMES || !aml_take_name(code, &name) || name.n != 1 || name.up || name.absolute)
+		return false;
+	f->name[f->nr_names].seg = name.seg[0];
+	f->name[f->nr_names++].value = *code;
+	return aml_skip_value(code);
+}
+
+static bool take_store(struct frame *f, struct aml_span *code)
+{
+	struct aml_span value;
+	u8 target;
+
+	if (!take_value(f, code, &value) || !aml_take(code, &target) || target < AML_LOCAL0 || target >= AML_LOCAL0 + LOCALS)
+		return false;
+	f->local[target - AML_LOCAL0] = value;
+	return true;
+}
+
+enum flow { GOES_ON, RETURNS, UNKNOWN };
+
 /* What code returns that only chooses: If (flag) { Return (A) } Else { Return (B) }, in any of its spellings. */
-static bool returned(const struct aml_tables *t, struct aml_span code, unsigned depth, struct aml_span *value)
+static enum flow follow(const struct aml_tables *t, struct aml_span code, unsigned depth, struct frame *f, struct aml_span *value)
 {
 	struct aml_span then, other;
+	enum flow flow;
 	bool known, yes;
 	u16 op;
 
 	while (aml_take_op(&code, &op)) {
-		if (op == AML_RETURN) {
-			*value = code;
-			return true;
+		switch (op) {
+		case AML_RETURN:
+			return take_value(f, &code, value) ? RETURNS : UNKNOWN;
+		case AML_NAME:
+			if (!take_declaration(f, &code))
+				return UNKNOWN;
+			break;
+		case AML_STORE:
+			if (!take_store(f, &code))
+				return UNKNOWN;
+			break;
+		case AML_IF:
+			if (!depth || !take_if(t, NULL, &code, &then, &other, &known, &yes) || !known)
+				return UNKNOWN;
+			flow = follow(t, yes ? then : other, depth - 1, f, value);
+			if (flow != GOES_ON)
+				return flow;
+			break;
+		default:
+			return UNKNOWN;
 		}
-		if (op != AML_IF || !depth || !take_if(t, NULL, &code, &then, &other, &known, &yes) || !known)
-			return false;
-		if (yes || other.left)
-			return returned(t, yes ? then : other, depth - 1, value);
 	}
-	return false;
+	return GOES_ON;
+}
+
+static bool returned(const struct aml_tables *t, struct aml_span code, struct aml_span *value)
+{
+	struct frame f = { 0 };
+
+	return follow(t, code, BRANCHES, &f, value) == RETURNS;
 }
 
 /* ---- \_PIC ------------------------------------------------------------------------------- */
@@ -107,17 +187,26 @@ static bool returned(const struct aml_tables *t, struct aml_span code, unsigned 
 static bool run(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code, const u64 *arg0, unsigned depth,
 		struct stored *s);
 
-/* Store, behind its opcode, of the argument or a constant into a variable. */
+/* Store, behind its opcode, of the argument or a constant into a variable, or to the debugger. */
 static bool run_store(struct aml_span *code, const u64 *arg0, struct stored *s)
 {
+	struct aml_span debug;
 	struct aml_name target;
+	u8 source = code->left ? *code->p : AML_ZERO;
 	u64 value = *arg0;
-	bool known = code->left && *code->p == AML_ARG0 ? aml_skip_value(code) : aml_take_integer(code, &value);
+	u16 op;
 
-	if (!known || !aml_take_name(code, &target) || !target.n)
+	if (source == AML_ARG0 || source == AML_STRING ? !aml_skip_value(code) : !aml_take_integer(code, &value))
+		return false;
+	debug = *code;
+	if (aml_take_op(&debug, &op) && op == AML_DEBUG) {
+		*code = debug;
+		return true;
+	}
+	if (!aml_take_name(code, &target) || !target.n)
 		return false;
 	if (target.seg[target.n - 1] == s->seg) {
-		s->known = true;
+		s->known = source != AML_STRING;
 		s->value = value;
 	}
 	return true;
@@ -218,7 +307,7 @@ static bool settle(const struct aml_tables *t, struct aml_name *path, u16 op, st
 		struct aml_name name, found;
 		u8 flags;
 
-		if (op == AML_METHOD && (!aml_take(value, &flags) || !returned(t, *value, BRANCHES, value)))
+		if (op == AML_METHOD && (!aml_take(value, &flags) || !returned(t, *value, value)))
 			return false;
 		if (op == AML_NAME)
 			path->n--;

@@ -65,8 +65,9 @@ def run(files, fill, commands):
         script.flush()
         with open(script.name, encoding="ascii") as stdin:
             try:
-                done = subprocess.run(["acpiexec", "-fv", fill] + files, stdin=stdin, capture_output=True, timeout=TIMEOUT,
-                                      check=False)
+                # Loops that wait for hardware end after a second.
+                done = subprocess.run(["acpiexec", "-to", "1", "-fv", fill] + files, stdin=stdin, capture_output=True,
+                                      timeout=TIMEOUT, check=False)
             except subprocess.TimeoutExpired:
                 return None
     parts = done.stdout.decode("latin-1").split("\n- ")[1:]

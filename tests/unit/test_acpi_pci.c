@@ -489,6 +489,9 @@ static void test_pic(void **state)
 	assert_int_equal(PIC(DBG8(0x01), TO('G', 'P', 'I', 'C', 0x68), 0xa3, PICF(0x68)), 16);
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), 0xa1, 0x07, DBG8(0x00), PICF(0x68)), 16);
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, DBG8(0x01), PICF(0x68)), 16);
+	/* Debug = "x", Debug = Arg0 */
+	assert_int_equal(PIC(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31, 0x70, 0x68, 0x5b, 0x31, PICF(0x68)), 16);
+	assert_int_equal(PIC(PICF(0x68), 0x70, 0x0d, 'x', 0x00, 'P', 'I', 'C', 'F'), 0);
 	/* Under an If that Arg0 decides, and one that it does not. */
 	assert_int_equal(PIC(0xa0, 0x08, 0x68, PICF(0x01), 0xa1, 0x07, PICF(0x00)), 16);
 	assert_int_equal(PIC(0xa0, 0x0a, 0x93, 0x68, 0x00, PICF(0x00), 0xa1, 0x07, PICF(0x01)), 16);
@@ -508,6 +511,54 @@ static void test_pic(void **state)
 	assert_int_equal(PIC(PICF(0x68), 0xa2, 0x08, 0x60, PICF(0x00)), 0);
 }
 
+/* _PRT as a method of this code, in a root with the tables PRTP (by 11) and PRTA (16), and \_PIC. 16, 11 or 0: unknown. */
+static u32 by_code(const u8 *code, u8 n)
+{
+	static const char *const legacy[] = { "LNKA", "LNKA", "LNKA" }, *const apic[] = { "GSIA", "GSIA", "GSIA" };
+	struct aml *a = &out[0];
+	u32 gsi;
+	bool low;
+
+	aml_init(a, text[0], ROOM);
+	RAW(a, 0x14, 0x0c, '_', 'P', 'I', 'C', 0x01, PICF(0x68));
+	links(a);
+	begin_root(a, "PCI0", "PNP0A03");
+	link_table(a, "PRTP", legacy);
+	link_table(a, "PRTA", apic);
+	RAW(a, 0x14, (u8)(0x40 | ((n + 7) & 0xf)), (u8)((n + 7) >> 4), '_', 'P', 'R', 'T', 0x00);
+	raw(a, code, n);
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	return route(6, 1, 11, &gsi, &low) ? 0 : gsi;
+}
+
+#define CODE(...) by_code((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
+#define STORE_IN_LOCAL0(a, b, c, d) 0x70, a, b, c, d, 0x60
+#define IF_NOT_PICF(n) 0xa0, 6 + (n), 0x92, 'P', 'I', 'C', 'F'
+#define RETURN_LOCAL0 0xa4, 0x60
+/* Name (abcd, Package () { Package () { 0x6ffff, 1, efgh, 0 } }): 23 bytes */
+#define DECLARE(a, b, c, d, e, f, g, h) \
+	0x08, a, b, c, d, 0x12, 0x11, 0x01, 0x12, 0x0e, 0x04, 0x0c, 0xff, 0xff, 0x06, 0x00, 0x0a, 0x01, e, f, g, h, 0x00
+
+static void test_locals(void **state)
+{
+	(void)state;
+	/* Local0 = PRTA; If (!PICF) { Local0 = PRTP }; Return (Local0) */
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), IF_NOT_PICF(6), STORE_IN_LOCAL0('P', 'R', 'T', 'P'),
+			      RETURN_LOCAL0), 16);
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'P'), IF_NOT_PICF(6), STORE_IN_LOCAL0('P', 'R', 'T', 'A'),
+			      RETURN_LOCAL0), 11);
+	/* Tables that are declared in the method, one for each case, and Local1 between. */
+	assert_int_equal(CODE(IF_NOT_PICF(29), DECLARE('T', 'A', 'B', '1', 'L', 'N', 'K', 'A'), STORE_IN_LOCAL0('T', 'A', 'B', '1'),
+			      0xa1, 0x21, DECLARE('T', 'A', 'B', '2', 'G', 'S', 'I', 'A'), 0x70, 'T', 'A', 'B', '2', 0x61,
+			      0x70, 0x61, 0x60, RETURN_LOCAL0), 16);
+	assert_int_equal(CODE(DECLARE('P', 'R', 'T', 'P', 'G', 'S', 'I', 'A'), 0xa4, 'P', 'R', 'T', 'P'), 16);
+	/* Local1 was given nothing; a value that is computed; a table that is changed. */
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0xa4, 0x61), 0);
+	assert_int_equal(CODE(0x70, 0x72, 0x01, 0x01, 0x00, 0x60, RETURN_LOCAL0), 0);
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0x70, 0x05, 0x88, 0x60, 0x00, 0x00, RETURN_LOCAL0), 0);
+}
+
 static bool root_behind(const u8 *term, size_t n)
 {
 	aml_init(&out[0], text[0], ROOM);
@@ -524,7 +575,7 @@ static void test_terms(void **state)
 {
 	(void)state;
 	assert_true(BEHIND(0x08, 'A', 'B', 'C', 'D', 0x0a, 0x05, 0x0a, 0x06, 0x00, 0x0d, 'x', 0x00));
-	assert_true(BEHIND(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31));
+	assert_true(BEHIND(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31, 0x70, 0x5b, 0x33, 0x5b, 0x31));
 	assert_true(BEHIND(0x70, 0x01, 0x88, 'B', 'U', 'F', '_', 0x0a, 0x02, 0x00));
 	/* OperationRegion (REG, SystemMemory, BASE (1, 2) + 4, 0x10) */
 	assert_true(BEHIND(0x5b, 0x80, 'R', 'E', 'G', '_', 0x00, 0x72, 'B', 'A', 'S', 'E', 0x01, 0x0a, 0x02, 0x0a, 0x04, 0x00, 0x0a,
@@ -601,6 +652,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chosen_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pic, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_locals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_terms, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_in_methods, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status, setup, teardown),
