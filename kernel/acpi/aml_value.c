@@ -84,7 +84,7 @@ static bool take_if(const struct aml_tables *t, const u64 *arg0, struct aml_span
 	return aml_skip_value(then);
 }
 
-/* What a method has given names to, and put into its locals; p NULL: nothing. */
+/* What a method has given names to, and put into its locals; those have nothing at first. */
 struct frame {
 	struct {
 		u32 seg;
@@ -114,7 +114,7 @@ static bool take_value(const struct frame *f, struct aml_span *code, struct aml_
 	/* No expression. */
 	else if (first > AML_QWORD && first != AML_BUFFER && first != AML_PACKAGE && first != AML_VAR_PACKAGE && first != AML_ONES)
 		return false;
-	return value->p && aml_skip_value(code);
+	return aml_skip_value(code);
 }
 
 static bool take_declaration(struct frame *f, struct aml_span *code)

@@ -556,7 +556,7 @@ static void test_locals(void **state)
 	/* Local1 was given nothing; a value that is computed; a table that is changed. */
 	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0xa4, 0x61), 0);
 	assert_int_equal(CODE(0x70, 0x72, 0x01, 0x01, 0x00, 0x60, RETURN_LOCAL0), 0);
-	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0x70, 0x05, 0x88, 0x60, 0x00, 0x00, RETURN_LOCAL0), 0);
+	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), 0x70, 0x01, 0x88, 0x60, 0x00, 0x00, RETURN_LOCAL0), 0);
 }
 
 static bool root_behind(const u8 *term, size_t n)
@@ -610,6 +610,23 @@ static void test_names_in_methods(void **state)
 	assert_int_equal(gsi, 16);
 }
 
+/* Name (_PRT, Package () { Package () { 0x6ffff, 1, ^GSIA, 0 } }): as from where _PRT is declared. */
+static void test_names_in_packages(void **state)
+{
+	u32 gsi;
+	bool low;
+
+	(void)state;
+	links(&out[0]);
+	begin_root(&out[0], "PCI0", "PNP0A03");
+	RAW(&out[0], 0x08, '_', 'P', 'R', 'T', 0x12, 0x12, 0x01, 0x12, 0x0f, 0x04, 0x0c, 0xff, 0xff, 0x06, 0x00, 0x0a, 0x01,
+	    '^', 'G', 'S', 'I', 'A', 0x00);
+	end_root(&out[0]);
+	assert_int_equal(read_all(), 1);
+	assert_int_equal(route(6, 1, 0, &gsi, &low), 0);
+	assert_int_equal(gsi, 16);
+}
+
 /* Two roots that are the machine's bus 0, the second one with what is in `status`. */
 static unsigned two_roots(const u8 *status, size_t n)
 {
@@ -655,6 +672,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_locals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_terms, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_names_in_methods, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_names_in_packages, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_status, setup, teardown),
 	};
 

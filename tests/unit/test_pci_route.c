@@ -168,9 +168,10 @@ static void test_bridges(void **state)
 	assert_int_equal(BEHIND(ADR(0x1c), PRT), 50);
 	/* No bridge of that number has a name: a card's. */
 	assert_int_equal(BEHIND(ADR(0x1d), PRT), 43);
-	/* A number that must be asked for, or that is there under a condition. */
+	/* A number that must be asked for, that is there under a condition, or that is behind what ends the list. */
 	assert_int_equal(BEHIND(0x14, 0x0b, '_', 'A', 'D', 'R', 0x00, 0xa4, 'R', 'P', 'A', '1', PRT), -ENOENT);
 	assert_int_equal(BEHIND(0xa0, 0x0f, 'C', 'O', 'N', 'D', ADR(0x1c)), -ENOENT);
+	assert_int_equal(BEHIND(0x5b, 0x20, ADR(0x1c), PRT), -ENOENT);
 	/* A table that code makes, one under a condition, and one behind what ends the list. */
 	assert_int_equal(BEHIND(ADR(0x1c), 0x14, 0x0a, '_', 'P', 'R', 'T', 0x00, 0x70, 0x00, 0x60), -ENOENT);
 	assert_int_equal(BEHIND(ADR(0x1c), 0xa0, 0x1a, 'C', 'O', 'N', 'D', PRT), -ENOENT);
