@@ -83,10 +83,10 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 3, "invlpgb", R_INVLPGB)
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 4, "rdpru", R_POWER)
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 6, "mba", R_RDT)
-	{ EXT(0x8), 0, CPUID_EBX, 8, SHOW, .name = TEXT("mcommit") },
+	HIDDEN(EXT(0x8), 0, CPUID_EBX, 8, "mcommit", "EFER.MCOMMIT is not offered")
 	{ EXT(0x8), 0, CPUID_EBX, 9, SHOW, .name = TEXT("wbnoinvd") },
 	{ EXT(0x8), 0, CPUID_EBX, 12, SHOW, .name = TEXT("amd_ibpb") },
-	{ EXT(0x8), 0, CPUID_EBX, 13, SHOW, .name = TEXT("int_wbinvd") },
+	HIDDEN(EXT(0x8), 0, CPUID_EBX, 13, "int_wbinvd", "EFER.INTWB is not offered")
 	{ EXT(0x8), 0, CPUID_EBX, 14, SHOW, .name = TEXT("amd_ibrs") },
 	{ EXT(0x8), 0, CPUID_EBX, 15, SHOW, .name = TEXT("amd_stibp") },
 	{ EXT(0x8), 0, CPUID_EBX, 16, SHOW, .name = TEXT("ibrs_always_on") },
@@ -122,10 +122,11 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x21), 0, CPUID_EAX, 10, SHOW, .name = TEXT("amd_fsrs") },
 	{ EXT(0x21), 0, CPUID_EAX, 11, SHOW, .name = TEXT("amd_fsrc") },
 	HIDDEN(EXT(0x21), 0, CPUID_EAX, 13, "prefetch_ctl_msr", "its MSR is set for the whole core by the host")
+	{ EXT(0x21), 0, CPUID_EAX, 14, SHOW, .name = TEXT("l2_tlb_size_x32") },
 	HIDDEN(EXT(0x21), 0, CPUID_EAX, 17, "cpuid_user_dis", "HWCR is virtual and has no effect")
 	{ EXT(0x21), 0, CPUID_EAX, 18, SHOW, .name = TEXT("epsf") },
 	{ EXT(0x21), 0, CPUID_EAX, 20, SHOW, .name = TEXT("amd_prefetchi") },
-	HIDDEN(EXT(0x21), 0, CPUID_EAX, 23, "eraps", "its controls in the VMCB are not used")
+	HIDDEN(EXT(0x21), 0, CPUID_EAX, 24, "eraps", "its controls in the VMCB are not used")
 	{ EXT(0x21), 0, CPUID_EAX, 27, SHOW, .name = TEXT("sbpb") },
 	{ EXT(0x21), 0, CPUID_EAX, 28, SHOW, .name = TEXT("ibpb_brtype") },
 	{ EXT(0x21), 0, CPUID_EAX, 29, SHOW, .name = TEXT("srso_no") },

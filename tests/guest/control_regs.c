@@ -179,6 +179,6 @@ void test_main(void)
 	efer_all = EFER_LME | EFER_LMA | 1 | (shown(0x80000001, 3, 20) ? BIT(11) : 0);
 	if (is_amd())
 		efer_all |= (shown(0x80000001, 3, 25) ? BIT(14) : 0) | (shown(0x80000001, 2, 17) ? BIT(15) : 0) |
-			    (shown(0x80000008, 1, 8) ? BIT(21) : 0) | (shown(0x80000021, 0, 8) ? BIT(21) : 0);
+			    (shown(0x80000021, 0, 8) ? BIT(21) : 0);
 	all_pairs("EFER", set_efer, get_efer, expect_efer);
 }

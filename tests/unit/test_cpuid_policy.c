@@ -118,8 +118,8 @@ static void zen(void **state)
 	expect(0x80000001, 0, 0xa10f11, 0x40000000, 0x004201f3, 0x2fd3fbff);
 	expect(0x80000005, 0, 0xff48ff40, 0xff48ff40, 0x20080140, 0x20080140);
 	expect(0x80000007, 0, 0, 0, 0, 0x100);
-	/* irperf invlpgb rdpru mba invlpgb_nested amd_ppin cppc */
-	expect(0x80000008, 0, 0x3034, 0x79bef25f & ~(B(1) | B(3) | B(4) | B(6) | B(21) | B(23) | B(27)), 0x601f, 0);
+	/* irperf invlpgb rdpru mba int_wbinvd invlpgb_nested amd_ppin cppc */
+	expect(0x80000008, 0, 0x3034, 0x79bef25f & ~(B(1) | B(3) | B(4) | B(6) | B(13) | B(21) | B(23) | B(27)), 0x601f, 0);
 	expect(0x8000000a, 0, 0, 0, 0, 0);
 	expect(0x80000019, 0, 0xf048f040, 0xf0400000, 0, 0);
 	expect(0x8000001a, 0, 6, 0, 0, 0);
@@ -135,6 +135,28 @@ static void zen(void **state)
 			 CR4_VME | CR4_PVI | CR4_TSD | CR4_DE | CR4_PSE | CR4_PAE | CR4_MCE | CR4_PGE | CR4_PCE | CR4_OSFXSR |
 				 CR4_OSXMMEXCPT | CR4_UMIP | CR4_FSGSBASE | CR4_PCIDE | CR4_OSXSAVE | CR4_SMEP | CR4_SMAP |
 				 CR4_PKE);
+}
+
+/* Like Zen 4, with mcommit of Zen 2, and l2_tlb_size_x32 (the size of L2's TLBs is told in units of 32) and eraps of Zen 5. */
+static void zen_with_more(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	recorded(ctx, leaf, subleaf, out);
+	if (leaf == 0x80000008)
+		out->ebx |= B(8);
+	if (leaf == 0x80000021)
+		out->eax |= B(14) | B(24);
+}
+
+static void other_zens(void **state)
+{
+	struct cpuid_input in = {
+		.host = zen_with_more, .ctx = (void *)&machines[ZEN4], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
+	};
+
+	(void)state;
+	assert_int_equal(cpuid_policy_build(&in, &table), 0);
+	assert_int_equal(get(0x80000008, 0).ebx & (B(8) | B(9)), B(9));
+	assert_int_equal(get(0x80000021, 0).eax & (B(14) | B(24)), B(14));
 }
 
 /* The topology leaves are the host's own, with the vCPU's APIC ID, whatever CPU the table was built on. */
@@ -337,6 +359,7 @@ int main(void)
 		cmocka_unit_test(skylake),
 		cmocka_unit_test(sapphire),
 		cmocka_unit_test(zen),
+		cmocka_unit_test(other_zens),
 		cmocka_unit_test(topology_of_the_node),
 		cmocka_unit_test(threads_by_amd_leaf),
 		cmocka_unit_test(topology_flat),
