@@ -92,8 +92,10 @@ static bool locate(const struct aml_tables *t, struct aml_pci_root *root)
 	int err;
 
 	/* Bit 0: it is there (6.3.7). */
-	if (!aml_integer(t, &root->path, SEG("_STA"), &status) && !(status & 1))
+	err = aml_integer(t, &root->path, SEG("_STA"), &status);
+	if (!err && !(status & 1))
 		return false;
+	root->present = !err || err == -ENODEV;
 	if (aml_integer(t, &root->path, SEG("_SEG"), &segment) == -EINVAL || segment > 0xffff)
 		return false;
 	if (aml_integer(t, &root->path, SEG("_BBN"), &bus) == -EINVAL || bus > 0xff)
@@ -124,11 +126,17 @@ unsigned aml_pci_roots(const struct aml_tables *t, struct aml_pci_root *out, uns
 		if (locate(t, &out[i]))
 			out[kept++] = out[i];
 	*beyond = r.count - found;
-	/* Of several on one bus one is there, and which is not known. */
-	for (unsigned i = 0; i < kept; i++)
-		for (unsigned k = 0; k < i; k++)
-			if (out[i].segment == out[k].segment && out[i].bus == out[k].bus)
-				out[i].path.n = out[k].path.n = 0;
+	/* Of several on one bus one is there: which surely is, else it is not known. */
+	for (unsigned i = 0; i < kept; i++) {
+		for (unsigned k = 0; k < i; k++) {
+			if (out[i].segment != out[k].segment || out[i].bus != out[k].bus)
+				continue;
+			if (out[i].present <= out[k].present)
+				out[i].path.n = 0;
+			if (out[k].present <= out[i].present)
+				out[k].path.n = 0;
+		}
+	}
 	for (unsigned i = 0; i < kept; i++)
 		if (out[i].path.n)
 			out[only++] = out[i];

@@ -16,6 +16,7 @@ struct aml_pci_root {
 	struct aml_name path;
 	u16 segment;
 	u8 bus;
+	bool present; /* surely: by a constant _STA, or as it has none */
 	bool has_proximity;
 	u32 proximity;
 	unsigned nr_windows; /* 0: unknown: its _CRS is no constant, broken, or has none, or too many */

@@ -203,9 +203,10 @@ class Topology:
     def __init__(self, machine):
         self.machine, self.facts, self.functions, self.bridges, self.used = machine, {}, [], {}, {}
         self.roots = list(machine.roots())
-        places = [(s, b) for _, s, b, _ in self.roots]
         for path, segment, bus, status in self.roots:
-            self.root(path, segment, bus, places.count((segment, bus)) == 1 and None not in (segment, bus))
+            # One that surely is there has its bus for itself.
+            others = [r for r in self.roots if r[1:3] == (segment, bus) and r[0] != path and (r[3] or not status)]
+            self.root(path, segment, bus, not others and None not in (segment, bus))
         value = machine.known.get("\\_S5")
         if isinstance(value, list) and len(value) > 1 and all(isinstance(v, int) for v in value[:2]):
             self.facts["s5"] = "%x:%x" % (value[0] & 7, value[1] & 7)

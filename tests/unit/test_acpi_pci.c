@@ -653,7 +653,9 @@ static void test_status(void **state)
 	assert_int_equal(two_roots(elsewhere, sizeof(elsewhere)), 2);
 	/* Which of the two is there is not known. */
 	assert_int_equal(two_roots(there, sizeof(there)), 0);
-	assert_int_equal(two_roots(run, sizeof(run)), 0);
+	/* PCI0 has no _STA: it is there, so that PCI1 is not. */
+	assert_int_equal(two_roots(run, sizeof(run)), 1);
+	assert_int_equal(root[0].path.seg[1], AML_SEG('P', 'C', 'I', '0'));
 }
 
 int main(void)
