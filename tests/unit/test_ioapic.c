@@ -120,13 +120,33 @@ static void test_level(void **state)
 	assert_int_equal(take(), 0x55);
 	vm->intc->line(vm, 10, false);
 	vm->intc->line(vm, 10, true);
-	assert_int_equal(take(), -1); /* remote IRR holds it */
+	assert_int_equal(take(), -1); /* in service */
 	eoi();
 	assert_int_equal(take(), 0x55); /* still asserted */
 	vm->intc->line(vm, 10, false);
 	eoi();
 	assert_int_equal(take(), -1);
 	assert_int_equal(rd(0x24), 0x08055);
+}
+
+/* The local APIC must have nothing against another one: the vector is new, and nothing is in service. */
+static void test_remote_irr(void **state)
+{
+	(void)state;
+	wr(0x24, 0x08055);
+	vm->intc->line(vm, 10, true);
+	assert_int_equal(take(), 0x55);
+	wr(0x24, 0x08066);
+	assert_int_equal(rd(0x24), 0x0c066);
+	vm->intc->line(vm, 10, false);
+	vm->intc->line(vm, 10, true);
+	assert_int_equal(take(), -1);
+	/* The local APIC's EOI is for the old vector: the entry has another, and waits for that one's. */
+	eoi();
+	assert_int_equal(take(), -1);
+	assert_int_equal(rd(0x24), 0x0c066);
+	guest_store(vm, 0xfec00040, 4, 0x66);
+	assert_int_equal(take(), 0x66);
 }
 
 static void test_eoi_register(void **state)
@@ -359,6 +379,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_edge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_level, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remote_irr, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_eoi_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destination_and_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_such_gsi, setup, teardown),
