@@ -7,6 +7,12 @@
  * what is there to another place (port 0xf8, as a BAR move would), and writes
  * it there. Once the move is over the reader must find nothing at the old
  * place. The same move without the hypervisor's flush must be seen to fail.
+ *
+ * Then a reader that a kick does not stop at once: QEMU looks for an NMI
+ * between blocks of instructions, and this block takes longer than the mover
+ * needs to come out of its exit and write. If the hypervisor did not wait for
+ * the reader, that would read what is written after the move. Bochs looks
+ * after each instruction: there it cannot be shown.
  */
 #include "tiny.h"
 
@@ -16,6 +22,7 @@
 #define SECOND 0xd0201000ull /* another table of the second level */
 #define MOVES 200
 #define LOOKS 64
+#define SLOW_MOVES 100
 
 static volatile u64 *volatile place; /* where the reader reads */
 static volatile u32 moves, seen;  /* moves that are over; those that the reader has looked after */
@@ -36,6 +43,46 @@ static void reader(void *arg)
 		done = moves;
 		for (unsigned i = 0; i < LOOKS; i++)
 			stale += *place != ~0ull;
+		reading = false;
+		seen = done;
+	}
+}
+
+/*
+ * Reads the count of moves and then the page, over and over in one block of QEMU's, with slow instructions in between: did
+ * it find the page after a move that it had not known of? In one page of code, where such a block ends.
+ */
+static bool slow_look(const volatile u64 *page, u32 done)
+{
+	u64 found = 0;
+
+	asm volatile(".p2align 11\n\t"
+		     ".rept 40\n\t"
+		     "f2xm1; f2xm1; f2xm1\n\t"
+		     "movl %[moves], %%eax; movq (%[page]), %%rdx\n\t"
+		     "cmpl %[done], %%eax; setne %%al\n\t"
+		     "incq %%rdx; setnz %%dl\n\t" /* all ones: nobody is there */
+		     "andb %%dl, %%al; orb %%al, %b[found]\n\t"
+		     ".endr"
+		     : [found] "+r"(found)
+		     : [moves] "m"(moves), [page] "r"(page), [done] "r"(done)
+		     : "eax", "edx", "cc", "memory");
+	return found;
+}
+
+static void slow_reader(void *arg)
+{
+	static const u32 half = 0x3f000000; /* 0.5 */
+	u32 done = moves;
+
+	(void)arg;
+	asm volatile("clts; fninit; flds %0" : : "m"(half));
+	while (!stop) {
+		reading = *place != ~0ull;
+		stale += slow_look(place, done);
+		if (moves == done)
+			continue;
+		done = moves;
 		reading = false;
 		seen = done;
 	}
@@ -81,6 +128,14 @@ void test_main(void)
 	check(failed == 0, "%lu reads found the page where it was no longer", failed);
 	check(*(volatile u64 *)FIRST == MOVES + 2, "the page itself: %#lx", *(volatile u64 *)FIRST);
 	check(move(FIRST, SECOND, NO_FLUSH, 7) != 0, "without a flush the reader must find the page");
+	stop = true;
+	smp_wait(1);
+	stop = false;
+	smp_run(1, slow_reader, NULL);
+	failed = 0;
+	for (unsigned i = 0; i < SLOW_MOVES; i++)
+		failed += move(i % 2 ? FIRST : SECOND, i % 2 ? SECOND : FIRST, 0, i + 2);
+	check(failed == 0, "%lu blocks of reads found the page after it was moved", failed);
 	stop = true;
 	smp_wait(1);
 }
