@@ -21,7 +21,8 @@
 static u8 area[0x10000];
 static u64 rsdp;
 
-static const u8 distances[] = { 10, 21, 31, 21, 10, 25, 31, 25, 10 };
+/* No two alike off the diagonal: nothing is symmetric. */
+static const u8 distances[] = { 10, 21, 31, 22, 10, 25, 33, 27, 10 };
 static const struct acpi_guest_memory memory[] = {
 	{ 0, 0xa0000, 0 }, { 0x100000, 0x3ff00000, 0 }, { 0x100000000, 0x40000000, 1 }, { 0x8000000000, 0x80000000, 2 },
 };
@@ -206,9 +207,11 @@ static void test_srat_slit(void **state)
 	build(&in);
 	l = find("SLIT");
 	assert_int_equal(l->count, 3);
+	assert_int_equal(l->header.length, sizeof(*l) + 9);
 	assert_memory_equal(l->distance, distances, 9);
 	s = find("SRAT");
 	assert_int_equal(s->table_revision, 1);
+	assert_int_equal(s->header.length, sizeof(*s) + 2 * 16 + sizeof(*m) * ARRAY_SIZE(memory));
 	m = (const struct acpi_srat_memory *)((const u8 *)(s + 1) + 2 * 16);
 	for (unsigned i = 0; i < ARRAY_SIZE(memory); i++) {
 		assert_int_equal(m[i].sub.type, 1);
@@ -217,6 +220,37 @@ static void test_srat_slit(void **state)
 		assert_int_equal(m[i].size, memory[i].size);
 		assert_int_equal(m[i].domain, memory[i].node);
 		assert_int_equal(m[i].flags, 1);
+	}
+}
+
+/* SRAT's entries of CPUs, byte by byte (ACPI 6.4, tables 5.58 and 5.60): type 0, or type 2 where an APIC ID needs it. */
+static void test_srat_cpus(void **state)
+{
+	static const u32 first_id[] = { 7, 0x12fe };
+
+	(void)state;
+	for (unsigned wide = 0; wide < 2; wide++) {
+		const struct acpi_guest in = input(5, first_id[wide]);
+		const struct acpi_srat *s;
+		const u8 *p;
+
+		build(&in);
+		s = find("SRAT");
+		p = (const u8 *)(s + 1);
+		for (unsigned i = 0; i < 5; i++, p += p[1]) {
+			const u8 narrow_entry[16] = { 0, 16, (u8)(i % 3), (u8)(7 + i), 1 };
+			const u8 wide_entry[24] = {
+				2, 24, [4] = (u8)(i % 3), [8] = (u8)(0xfe + i), (u8)(0x12 + (0xfe + i) / 0x100), [12] = 1,
+			};
+
+			if (wide)
+				assert_memory_equal(p, wide_entry, sizeof(wide_entry));
+			else
+				assert_memory_equal(p, narrow_entry, sizeof(narrow_entry));
+		}
+		/* The memory follows. */
+		assert_int_equal(p[0], 1);
+		assert_int_equal(s->header.length, p + 40 * ARRAY_SIZE(memory) - (const u8 *)s);
 	}
 }
 
@@ -338,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_madt_small_ids),
 		cmocka_unit_test(test_madt_large_ids),
 		cmocka_unit_test(test_srat_slit),
+		cmocka_unit_test(test_srat_cpus),
 		cmocka_unit_test(test_capacity_and_input),
 		cmocka_unit_test(test_iasl),
 	};

@@ -212,6 +212,13 @@ static void test_srat(void **state)
 	put(0x1000, 4);
 	put(1, 4);
 	put(0, 8);
+	put8(2); /* disabled */
+	put8(24);
+	put(0, 2);
+	put(8, 4);
+	put(0x1001, 4);
+	put(0, 4);
+	put(0, 8);
 	srat_memory(0, 0, 0x80000000, 1);
 	srat_memory(9, 0x100000000, 0x80000000, 1);
 	srat_memory(3, 0x200000000, 0x80000000, 0);

@@ -244,6 +244,14 @@ static void node_without_memory(void **state)
 	assert_int_equal(plan.extent[plan.nr_extents - 1].size, GIB(2));
 	planned("cpus = 4-5\nmemory = 1G\n");
 	assert_int_equal(plan.extent[0].node, 1);
+	/* What is near is what this node says of the others, not what they say of it. */
+	machine(3, 2, 0, 4);
+	host.nr_pieces = 3;
+	host.node_memory[2] = 0;
+	host.distance[2][0] = 15;
+	host.distance[1][2] = 12;
+	planned("cpus = 4-5\nmemory = 1G\n");
+	assert_int_equal(plan.extent[0].node, 0);
 	/* A node that has memory, but none free, is another thing. */
 	machine(3, 2, 0, 4);
 	host.nr_pieces = 3;
