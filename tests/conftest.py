@@ -16,6 +16,9 @@ import node  # noqa: E402
 import record  # noqa: E402
 
 
+# Tests that may be tried again in a run because the emulator is known to have failed: more are no accident.
+RETRIES = 2
+
 # The workers of a parallel run inherit it from the first process.
 SEED = int(os.environ.setdefault("MARGAY_SEED", str(random.randrange(10**9))))
 
@@ -64,12 +67,24 @@ def pytest_runtest_call(item):
             shutil.rmtree(item.funcargs["tmp_path"], ignore_errors=True)
 
 
-def pytest_terminal_summary(terminalreporter):
-    for report in terminalreporter.stats.get("rerun", []):
+def retries(config):
+    """Reports of first tries. In a parallel run the first process has those of all workers."""
+    reporter = config.pluginmanager.get_plugin("terminalreporter")
+    return reporter.stats.get("rerun", []) if reporter else []
+
+
+def pytest_terminal_summary(terminalreporter, config):
+    tried = retries(config)
+    for report in tried:
         terminalreporter.write_line("the emulator failed, tried again: %s: %s" % (report.nodeid, report.longrepr.reprcrash.message))
+    if len(tried) > RETRIES:
+        terminalreporter.write_line("FAILED: %d tests were tried again, more than %d: no accident" % (len(tried), RETRIES))
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session, exitstatus):
+    if len(retries(session.config)) > RETRIES and exitstatus == pytest.ExitCode.OK:
+        session.exitstatus = pytest.ExitCode.TESTS_FAILED
     # pytest calls a run that collected nothing 5; say so in CI's log as well.
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         sys.stderr.write("no test ran\n")

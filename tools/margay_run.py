@@ -46,8 +46,11 @@ class NodeError(Exception):
 
 
 class EmulatorDied(NodeError):
-    """The emulator crashed, lost its console or an interrupt, or a bare machine ended early: no word on Margay. The tests try
-    again, once."""
+    """The emulator crashed or lost its console, or a bare machine ended early. By what is not known: it may be ours."""
+
+
+class EmulatorsFault(EmulatorDied):
+    """The emulator failed in a way that is known to be its own: no word on Margay. The tests try again, once."""
 
 
 def end_of(text):
@@ -179,18 +182,19 @@ class Node:
         if self._bad_entry() or self._stuck() or self._exits and status is not None and status > 0:
             return
         if (status is None or status < 0 or status > 0 and self.machine != "bochs") and (self.native or not end_of(self.text)):
-            self._died("%s: %s" % (self.machine, self._complaint()))
+            complaint = self._complaint()
+            self._died("%s: %s" % (self.machine, complaint), self.machine == "qemu" and qemu_lost.known(complaint))
 
-    def _died(self, how):
+    def _died(self, how, known=False):
         """Keeps the log, which the next try would overwrite, as LOG.died."""
         shutil.copyfile(self._log.name, self._log.name + ".died")
-        raise EmulatorDied("%s; last lines:\n%s" % (how, self.tail()))
+        raise (EmulatorsFault if known else EmulatorDied)("%s; last lines:\n%s" % (how, self.tail()))
 
     def _check_interrupts(self):
-        """For when the machine has stood still: raises EmulatorDied if QEMU is known to be the cause."""
-        lost = self.machine == "qemu" and qemu_lost.lost_interrupt(self.qmp)
+        """For when the machine has stood still: raises EmulatorsFault if QEMU is known to be the cause."""
+        lost = self.machine == "qemu" and qemu_lost.lost_interrupt(self.qmp, self.process.pid)
         if lost:
-            self._died(lost)
+            self._died(lost, known=True)
 
     def _pump(self):
         """Reader thread: the console to log, echo and text."""

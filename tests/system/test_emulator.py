@@ -40,11 +40,13 @@ def test_lost_interrupt():
     """QEMU is made to lose one, by gdb. A tick that does not come is the test of that."""
     with start("lost", "qemu", {"a.conf": vm("a", "tick")}, 1) as running:
         running.expect("^behave: ticks=50")
-        assert qemu_lost.lost_interrupt(running.qmp) is None
+        assert qemu_lost.lost_interrupt(running.qmp, running.process.pid) is None
+        # It does understand this QEMU: no request, or whichever, and GIF.
+        assert qemu_lost.words(running.process.pid, 0)[1] & qemu_lost.HF2_GIF
         gdb = ["gdb", "-q", "-batch", "-p", str(running.process.pid), *(word for c in SWALLOW for word in ("-ex", c))]
         done = subprocess.run(gdb, capture_output=True, text=True, check=False, timeout=100)
         assert "hit Breakpoint 1" in done.stdout, done.stdout + done.stderr
-        with pytest.raises(margay_run.EmulatorDied, match="QEMU has lost an interrupt: CPU 0 "):
+        with pytest.raises(margay_run.EmulatorsFault, match="QEMU has lost an interrupt: CPU 0 "):
             running.expect("^never", 20)
 
 

@@ -53,3 +53,53 @@ def test_spin():
 
 def test_nobody_answers():
     assert qemu_lost.look("/nonexistent") == (None, None)
+
+
+SAID = """
+   0x5566 <cpu_reset_interrupt>:\tpush   %rbp
+   0x5567 <cpu_reset_interrupt+22>:\tand    %ebx,0xd0(%rbp)
+   0x5568 <x86_cpu_pending_interrupt+52>:\tjne    0x80d240 <x86_cpu_pending_interrupt+240>
+   0x5569 <x86_cpu_pending_interrupt+58>:\tmov    0x2c74(%rax),%ecx
+   0x556a <x86_cpu_pending_interrupt+64>:\ttest   $0x1,%cl
+cpu at 0x55d0
+"""
+
+
+def test_offsets():
+    assert qemu_lost.offsets(SAID) == (0x55D0, 0xD0, 0x2C74)
+    for gone in "cpu at", "and ", "test ":
+        with pytest.raises(ValueError):
+            qemu_lost.offsets(SAID.replace(gone, "x"))
+
+
+def test_was_told_nothing():
+    told_nothing = qemu_lost.was_told_nothing
+    assert told_nothing(0, 0x1) and told_nothing(0, 0xB) and told_nothing(0x4, 0x1)
+    # It was told; GIF is 0; in a guest with the host's interrupts off: that would be Margay.
+    assert not told_nothing(0x2, 0x1) and not told_nothing(0x10, 0xB)
+    assert not told_nothing(0, 0xA) and not told_nothing(0, 0x9)
+
+
+@pytest.mark.parametrize("confirmed", [True, False, None])
+def test_lost_interrupt_needs_both(monkeypatch, confirmed):
+    """The monitor's word and the memory's; without the latter it is not known."""
+
+    def words(pid, cpu):
+        assert (pid, cpu) == (42, 1)
+        if confirmed is None:
+            raise ValueError
+        return 0, 1 if confirmed else 0
+
+    monkeypatch.setattr(qemu_lost, "words", words)
+    monkeypatch.setattr(qemu_lost, "look", lambda path: ("QEMU has lost an interrupt: CPU 1 does not take vector 240", None))
+    assert bool(qemu_lost.lost_interrupt("socket", 42)) == (confirmed is True)
+    monkeypatch.setattr(qemu_lost, "look", lambda path: (None, None))
+    assert not qemu_lost.lost_interrupt("socket", 42)
+
+
+def test_known():
+    access = "qemu-system-x86_64: ../../target/i386/tcg/access.c:59: access_prepare_mmu: Assertion `size2 == 0' failed.; SIGABRT"
+    assert qemu_lost.known(access)
+    assert not qemu_lost.known(access.replace(":59:", ":60:"))
+    assert not qemu_lost.known("no message from it; SIGSEGV")
+    assert not qemu_lost.known("qemu-system-x86_64: ../../target/i386/tcg/svm_helper.c:1: Assertion `x' failed.; SIGABRT")
