@@ -370,14 +370,14 @@ UNITFLAGS := -std=gnu17 -g -O1 -fsanitize=address,undefined -fno-sanitize-recove
 
 # Objects are per test: a test may compile its sources with flags of its own.
 define unit_rules
-$(1)_FLAGS := $(filter -%,$(2))
+$(1)_FLAGS := $(filter-out -l%,$(filter -%,$(2)))
 $(1)_OBJS := $(patsubst %.c,$(B)/unit/$(1).d/%.o,tests/unit/$(1).c $(filter %.c,$(2)))
 $(B)/unit/$(1).d/%.o: %.c $(B)/unit/config.h Makefile
 	@mkdir -p $$(@D)
 	$$(Q)$(CC) $(UNITFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
 $(B)/unit/$(1): $$($(1)_OBJS)
 	$$(call say,UNIT,$$@)
-	$$(Q)$(CC) -fsanitize=address,undefined -o $$@ $$^ -lcmocka
+	$$(Q)$(CC) -fsanitize=address,undefined -o $$@ $$^ $(filter -l%,$(2)) -lcmocka
 -include $$($(1)_OBJS:.o=.d)
 endef
 
