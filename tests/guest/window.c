@@ -22,7 +22,7 @@
 #define SECOND 0xd0201000ull /* another table of the second level */
 #define MOVES 200
 #define LOOKS 64
-#define SLOW_MOVES 100
+#define SLOW_MOVES 200
 
 static volatile u64 *volatile place; /* where the reader reads */
 static volatile u32 moves, seen;  /* moves that are over; those that the reader has looked after */
@@ -57,8 +57,8 @@ static bool slow_look(const volatile u64 *page, u32 done)
 	u64 found = 0;
 
 	asm volatile(".p2align 11\n\t"
-		     ".rept 40\n\t"
-		     "f2xm1; f2xm1; f2xm1\n\t"
+		     ".rept 28\n\t"
+		     "f2xm1; f2xm1; f2xm1; f2xm1; f2xm1; f2xm1; f2xm1; f2xm1; f2xm1\n\t"
 		     "movl %[moves], %%eax; movq (%[page]), %%rdx\n\t"
 		     "cmpl %[done], %%eax; setne %%al\n\t"
 		     "incq %%rdx; setnz %%dl\n\t" /* all ones: nobody is there */
@@ -70,18 +70,27 @@ static bool slow_look(const volatile u64 *page, u32 done)
 	return found;
 }
 
+/* At a page that is gone it does not look again: that is an exit each time. */
 static void slow_reader(void *arg)
 {
 	static const u32 half = 0x3f000000; /* 0.5 */
+	volatile u64 *at = NULL;
 	u32 done = moves;
 
 	(void)arg;
 	asm volatile("clts; fninit; flds %0" : : "m"(half));
 	while (!stop) {
-		reading = *place != ~0ull;
-		stale += slow_look(place, done);
-		if (moves == done)
+		if (place == at) {
+			cpu_relax();
 			continue;
+		}
+		at = place;
+		while (moves == done && *at != ~0ull) {
+			reading = true;
+			stale += slow_look(at, done);
+		}
+		while (moves == done)
+			cpu_relax();
 		done = moves;
 		reading = false;
 		seen = done;
@@ -131,6 +140,7 @@ void test_main(void)
 	stop = true;
 	smp_wait(1);
 	stop = false;
+	place = NULL;
 	smp_run(1, slow_reader, NULL);
 	failed = 0;
 	for (unsigned i = 0; i < SLOW_MOVES; i++)
