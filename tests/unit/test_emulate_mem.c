@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/emulate_mem.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* Operands across the end of a page: its two pages lie anywhere, or nowhere, and a fault leaves nothing behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include <margay/errno.h>
+
+#include "tests/unit/fake_vm.h"
+#include "vmm/emulate.h"
+#include "vmm/hvm.h"
+
+#define GVA 0x7000ull /* two pages */
+#define HOLE 0x40000000ull /* neither RAM nor a device's */
+#define ABSENT (~0ull)
+#define VALUE 0x8877665544332211ull
+
+static struct vm *vm;
+static struct vcpu *vcpu;
+static u64 at[2]; /* where the pages are, or ABSENT */
+static u64 faulted;
+
+static u64 get(struct vcpu *v, enum hvm_reg r)
+{
+	(void)v;
+	(void)r;
+	return 0;
+}
+
+static const struct hvm_ops ops = { .get = get };
+const struct hvm_ops *hvm = &ops;
+
+int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault)
+{
+	u64 page = at[(gva - GVA) / PAGE_SIZE];
+
+	assert_ptr_equal(v, vcpu);
+	assert_true(access == ACCESS_READ || access == ACCESS_WRITE);
+	*fault = (struct guest_fault){ .cr2 = gva };
+	if (page == ABSENT)
+		return -EFAULT;
+	*out = gpa(page + gva % PAGE_SIZE);
+	return 0;
+}
+
+void vcpu_raise_error(struct vcpu *v, u8 vector, u32 error)
+{
+	(void)v;
+	(void)vector;
+	(void)error;
+	fail();
+}
+
+void vcpu_raise_page_fault(struct vcpu *v, u64 cr2, u32 error)
+{
+	(void)v;
+	(void)error;
+	faulted = cr2;
+}
+
+void emulate_watch_armed(struct vcpu *v, u64 addr, unsigned size, unsigned watch)
+{
+	(void)v;
+	(void)addr;
+	(void)size;
+	(void)watch;
+	fail();
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_host_reset();
+	vm = fake_vm_create(MIB(2));
+	vcpu = vm->vcpus[0];
+	faulted = 0;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	fake_vm_destroy(vm);
+	return 0;
+}
+
+static u8 *ram(u64 addr)
+{
+	return guest_ptr(vm, gpa(addr), 1);
+}
+
+/* The pages in turn, in either order, next to each other and not, and with one in the hole. */
+static const u64 places[][2] = { { 0x3000, 0x9000 }, { 0x9000, 0x3000 }, { 0x3000, 0x4000 }, { HOLE, 0x3000 }, { 0x3000, HOLE } };
+
+static void test_both_halves(void **state)
+{
+	(void)state;
+	for (unsigned p = 0; p < ARRAY_SIZE(places); p++)
+		for (unsigned size = 1; size <= 8; size *= 2)
+			for (unsigned before = 0; before <= size; before++) {
+				u64 gva = GVA + PAGE_SIZE - before, read = 0, want = 0;
+
+				at[0] = places[p][0];
+				at[1] = places[p][1];
+				memset(ram(0), 0xee, 0x10000);
+				assert_int_equal(emulate_mem_write(vcpu, gva, size, VALUE), 0);
+				assert_int_equal(emulate_mem_read(vcpu, gva, size, &read), 0);
+				for (unsigned i = 0; i < size; i++) {
+					u64 byte = gva + i - GVA, place = at[byte / PAGE_SIZE];
+					u8 stored = (u8)(VALUE >> i * 8);
+
+					if (place != HOLE)
+						assert_int_equal(*ram(place + byte % PAGE_SIZE), stored);
+					want |= (u64)(place == HOLE ? 0xff : stored) << i * 8;
+					if (place != HOLE)
+						*ram(place + byte % PAGE_SIZE) = 0xee;
+				}
+				assert_true(read == want);
+				/* Nothing else. */
+				for (unsigned i = 0; i < 0x10000; i++)
+					assert_int_equal(*ram(i), 0xee);
+			}
+}
+
+static void test_fault_leaves_nothing(void **state)
+{
+	(void)state;
+	for (unsigned absent = 0; absent < 2; absent++)
+		for (unsigned before = 1; before < 8; before++) {
+			u64 gva = GVA + PAGE_SIZE - before, read = VALUE;
+
+			at[absent] = ABSENT;
+			at[!absent] = 0x3000;
+			memset(ram(0), 0xee, 0x10000);
+			assert_int_equal(emulate_mem_write(vcpu, gva, 8, VALUE), -EFAULT);
+			assert_int_equal(faulted, absent ? GVA + PAGE_SIZE : gva);
+			assert_int_equal(emulate_mem_writable(vcpu, gva, 8), -EFAULT);
+			assert_int_equal(emulate_mem_read(vcpu, gva, 8, &read), -EFAULT);
+			for (unsigned i = 0; i < 0x10000; i++)
+				assert_int_equal(*ram(i), 0xee);
+		}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_both_halves, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fault_leaves_nothing, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
