@@ -147,7 +147,7 @@ def test_size(named):
     name, elf = named
     loaded, _ = configs.image_size(elf)
     assert loaded > 32 << 10
-    assert loaded <= configs.LIMIT.get(name, loaded), "%s: %d bytes, the limit is %d" % (name, loaded, configs.LIMIT[name])
+    assert loaded <= configs.LIMIT[name], "%s: %d bytes, the limit is %d" % (name, loaded, configs.LIMIT[name])
 
 
 def test_changes_end_where_a_fresh_build_does(named):
