@@ -88,10 +88,14 @@ def test_no_serial_port(console):
         name, {"vm0.conf": node.vm_text("qemu", GOOD_END)},
         {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}, "console=" + console,
     )
-    with node.start(name, "qemu", iso) as running:
+    trace = os.path.join(node.LOGS, name + ".trace")
+    with node.start(name, "qemu", iso, extra=["-trace", "qemu_system_shutdown_request,file=" + trace]) as running:
         run = node.Run(running, running.wait())
     assert run.exited, run.outcome.text
     assert not run.lines("margay|Linux")
+    # By power-off (QEMU's SHUTDOWN_CAUSE_GUEST_SHUTDOWN): a triple fault resets the machine, which ends QEMU as well.
+    with open(trace, encoding="ascii") as f:
+        assert re.findall(r"qemu_system_shutdown_request reason=(\d+)", f.read()) == ["6"]
 
 
 def test_image_tool_refuses_a_bad_vm_file(tmp_path):

@@ -79,8 +79,10 @@ def test_console_input_by_interrupt(platform):
 
 
 def test_clocksource(platform):
-    invariant = "nonstop_tsc" in platform.facts["flags"].split()
-    assert platform.facts["clocksource"] == ("tsc" if invariant else "kvm-clock")
+    """By what is known of each machine: Bochs' TSC is invariant, and QEMU's CPUID does not say so."""
+    invariant, clocksource = {"bochs": (True, "tsc"), "qemu": (False, "kvm-clock")}[platform.machine]
+    assert ("nonstop_tsc" in platform.facts["flags"].split()) == invariant
+    assert platform.facts["clocksource"] == clocksource
 
 
 def test_wall_clock(platform):
@@ -116,10 +118,7 @@ def test_exit_counts_are_printed(platform):
     assert len(lines) == 1
     counts = dict(re.findall(r"([a-z0-9-]+)=(\d+)", lines[0]))
     assert int(counts["cpuid"]) > 100
-    assert int(counts["io"]) > 1000
-    # Of what it counts, the total is the sum.
-    parts = sum(int(n) for k, n in counts.items() if k not in ("exits", "injected", "unknown-msrs", "kicked"))
-    assert parts == int(counts["exits"])
+    assert int(counts["io"]) > 1000  # whether the counts are right: test_exit_counts.py
 
 
 @pytest.mark.full
