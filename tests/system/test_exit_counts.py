@@ -29,8 +29,8 @@ def by_guest(counts):
 
 def two_guests(machine, **options):
     """One after the other: the one makes MORE exits than the other."""
-    guest = tiny.Guest("cpuids", machine)
-    base = "kernel = cpuids\nmemory = 32M\ntopology = flat\ndebug_exit = yes\n"
+    guest = tiny.Guest("cpuid_all", machine)
+    base = "kernel = cpuid_all\nmemory = 32M\ntopology = flat\ndebug_exit = yes\n"
     vms = {
         "few.conf": "name = few\n%scmdline = machine=%s cpus=1 cpuids=%d\n" % (base, machine, FEW),
         "many.conf": "name = many\n%scmdline = machine=%s cpus=1 cpuids=%d\nafter = few\non_end = poweroff_node\n"
