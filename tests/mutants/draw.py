@@ -1,0 +1,152 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Draws mutants from a seed, evenly over the layers: by lines of code, and no layer less than LEAST. What is drawn compiles
+as the image does, with its warnings, and to another object than the original; the same seed on the same tree draws the same.
+
+    draw.py SEED NUMBER    prints them as tests/mutants/committed has them
+"""
+
+import os
+import random
+import re
+import shlex
+import subprocess
+import sys
+
+import operators
+import source
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+LEAST = 5
+# The first pattern that matches a file names its layer (docs/architecture.md).
+LAYERS = (
+    ("boot", r"arch/x86_64/boot/"), ("cpu", r"arch/x86_64/cpu/"), ("stage2", r"arch/x86_64/stage2/"), ("vmx", r"arch/x86_64/vmx/"),
+    ("svm", r"arch/x86_64/svm/"), ("kernel", r"kernel/"), ("drivers", r"drivers/"), ("vmm/dev/pci", r"vmm/dev/pci_"),
+    ("vmm/dev", r"vmm/dev/"), ("vmm", r"vmm/"),
+)
+HEAD = re.compile(r"@ (\S+) (.+) (\S+):(\S*) (\d+)")
+
+
+def layer_of(file):
+    return next((layer for layer, pattern in LAYERS if re.match(pattern, file)), None)
+
+
+def shares(lines, number):
+    """{layer: mutants} of {layer: lines}: LEAST each, the rest by lines, the largest remainders rounded up."""
+    least = min(LEAST, number // len(lines))
+    rest, total = number - least * len(lines), sum(lines.values())
+    exact = {layer: rest * lines[layer] / total for layer in lines}
+    result = {layer: least + int(exact[layer]) for layer in lines}
+    for layer in sorted(lines, key=lambda l: (int(exact[l]) - exact[l], l))[:number - sum(result.values())]:
+        result[layer] += 1
+    return result
+
+
+class Compiler:
+    """Compiles a file of a tree with other text than it has, as the tree's Makefile would."""
+
+    def __init__(self, top):
+        self.top = top
+        done = subprocess.run(["make", "-n", "-B", "V=1", "VERSION=mutant", "all"], cwd=top, capture_output=True, text=True,
+                              check=True, env=environment(top))
+        found = re.findall(r"^((?:gcc|nasm) .*) -o (\S+\.o) (\S+\.(?:c|asm))(?: |$)", done.stdout, re.MULTILINE)
+        self.commands = {file: command for command, output, file in found if layer_of(file)}
+        self.originals = {}
+
+    def files(self):
+        return sorted(self.commands)
+
+    def read(self, file):
+        with open(os.path.join(self.top, file), encoding="utf-8") as f:
+            return f.read()
+
+    def object(self, file, text):
+        """The object, without debug information; None when it does not compile."""
+        scratch = os.path.join(self.top, "build", "mutants")
+        os.makedirs(scratch, exist_ok=True)
+        name = os.path.join(scratch, "drawn." + file.rsplit(".", 1)[1])
+        with open(name, "w", encoding="utf-8") as f:
+            f.write(text)
+        words = [w for w in shlex.split(self.commands[file].split(" -MD ")[0]) if w not in ("-g", "-MMD")]
+        if words[0] == "gcc":
+            words += ["-iquote", os.path.dirname(file)]
+        done = subprocess.run([*words, "-o", name + ".o", name], cwd=self.top, capture_output=True, check=False)
+        if done.returncode:
+            return None
+        with open(name + ".o", "rb") as f:
+            return f.read()
+
+    def differs(self, file, text):
+        """The object where it is another than the original's, else None."""
+        if file not in self.originals:
+            self.originals[file] = self.object(file, self.read(file))
+            assert self.originals[file], "%s does not compile" % file
+        made = self.object(file, text)
+        return None if made == self.originals[file] else made
+
+
+def environment(top):
+    """Of a make or a test in that tree, whatever started this one."""
+    env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KCONFIG_CONFIG", "MARGAY_BUILD")}
+    env["MARGAY_BUILD"] = os.path.join(top, "build")
+    return env
+
+
+def candidates(layer, file, text):
+    """{line: {operator: [(start, end, replacement), ...]}}"""
+    found = {}
+    for operator, start, end, new in operators.edits(file, text):
+        if new != text[start:end]:
+            found.setdefault(text.count("\n", 0, start), {}).setdefault(operator, []).append((start, end, new))
+    return found
+
+
+def draw(compiler, seed, number):
+    """The mutants, by layer. Every line with something to change is as likely; on it every kind of bug, then every one."""
+    layers = {}
+    for file in compiler.files():
+        text = compiler.read(file)
+        for line, kinds in sorted(candidates(layer_of(file), file, text).items()):
+            layers.setdefault(layer_of(file), []).append((file, text, kinds))
+    for layer, wanted in shares({layer: len(layers[layer]) for layer in sorted(layers)}, number).items():
+        choose, seen = random.Random("%s %s" % (seed, layer)), set()
+        while wanted:
+            file, text, kinds = choose.choice(layers[layer])
+            operator = choose.choice(sorted(kinds))
+            start, end, new = choose.choice(kinds[operator])
+            made = compiler.differs(file, text[:start] + new + text[end:])
+            if made and (file, made) not in seen:
+                seen.add((file, made))
+                wanted -= 1
+                yield source.mutant(layer, file, text, operator, start, end, new)
+
+
+def written(mutants):
+    """As text: a line that says where, the lines that are there and those of the bug."""
+    for m in mutants:
+        yield "@ %s %s %s:%s %d" % (m.layer, m.operator, m.file, m.scope, m.nth)
+        yield from ("- " + line if line else "-" for line in m.old)
+        yield from ("+ " + line if line else "+" for line in m.new)
+
+
+def read(text):
+    """The mutants of such a text."""
+    head, old, new = None, [], []
+    for line in text.split("\n") + ["@"]:
+        if line.startswith("@"):
+            if head:
+                yield source.Mutant(head[1], head[3], head[4], head[2], int(head[5]), tuple(old), tuple(new))
+            head, old, new = HEAD.fullmatch(line), [], []
+        elif line[:1] in ("-", "+"):
+            (old if line[0] == "-" else new).append(line[2:])
+
+
+def main():
+    seed, number = sys.argv[1], int(sys.argv[2])
+    print("# SPDX-License-Identifier: GPL-2.0-only")
+    print("# The %d mutants of seed %s as drawn once (draw.py); what makes each one is found by its text." % (number, seed))
+    for line in written(draw(Compiler(TOP), seed, number)):
+        print(line)
+
+
+if __name__ == "__main__":
+    main()
