@@ -26,7 +26,7 @@ DEFCONFIGS := $(wildcard configs/*_defconfig)
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: all iso install netboot
-.PHONY: run guest test test-full check unit fuzz setup help clean distclean menuconfig savedefconfig tests-built
+.PHONY: run guest test test-full check unit fuzz mutants setup help clean distclean menuconfig savedefconfig tests-built
 
 all: $(B)/margay.elf $(B)/margay-check
 
@@ -49,6 +49,7 @@ help:
 	@echo '                      -rates-vtx, -noise, -boot, -workloads, -hpcc, -memory, -walk, -dma, -devices'
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
+	@echo 'make mutants          which of 100 single bugs the tests see (hours); SEED=N: other ones, MUTANTS= of them'
 	@echo 'make check            layer rules, conventions of the source, generated documents'
 	@echo 'make docs/cpuid.md    write the list of CPU features that guests do not see, from the tables that decide it'
 	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md'
@@ -70,7 +71,7 @@ endif
 ifneq ($(filter bench%,$(GOALS)),)
 SETUP_GROUPS += run test bench
 endif
-ifneq ($(filter test test-full tests-built unit,$(GOALS)),)
+ifneq ($(filter test test-full tests-built unit mutants,$(GOALS)),)
 SETUP_GROUPS += run test
 endif
 ifneq ($(filter test-full guest-kernels,$(GOALS)),)
@@ -383,7 +384,7 @@ endef
 
 include tests/fuzz/fuzz.mk
 
-ifneq ($(filter test test-full unit fuzz check tests-built $(B)/unit/% $(B)/fuzz%,$(GOALS)),)
+ifneq ($(filter test test-full unit fuzz mutants check tests-built $(B)/unit/% $(B)/fuzz%,$(GOALS)),)
 $(foreach u,$(UNITS),$(eval $(call unit_rules,$(u),$(call unit_line,tests/unit/$(u).c))))
 $(eval $(call unit_rules,read_machine,$(call unit_line,tests/unit/read_machine.c)))
 $(foreach v,fuzz fuzz-replay fuzz-cov,$(foreach f,$(FUZZERS),\
@@ -418,6 +419,11 @@ test-full: tests-built guest-kernels
 
 fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
 	@tools/fuzz --seconds $(FUZZ_SECONDS) $(if $(RECORD),--record) $(FUZZ)
+
+# Gives copies of the tree one bug at a time; keeps the kill rate in docs/mutants.md. MUTATE= passes further options.
+mutants: tests-built
+	@$(PYTHON) tests/mutants/run.py $(if $(SEED),--seed $(SEED)) $(if $(MUTANTS),--number $(MUTANTS)) \
+		$(if $(JOBS),--jobs $(JOBS)) $(MUTATE)
 
 # bench, or one part of it. BENCH= passes further options.
 BENCHES := bench bench-exits bench-exits-vtx bench-exits-kvm bench-ipi bench-rates bench-noise bench-boot bench-workloads

@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Draws mutants from a seed, evenly over the layers: by lines of code, and no layer less than LEAST. What is drawn compiles
 as the image does, with its warnings, and to another object than the original; the same seed on the same tree draws the same.
-
-    draw.py SEED NUMBER    prints them as tests/mutants/committed has them
 """
 
 import os
@@ -10,10 +8,8 @@ import random
 import re
 import shlex
 import subprocess
-import sys
 
-import operators
-import source
+from mutants import operators, source
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 LEAST = 5
@@ -129,24 +125,13 @@ def written(mutants):
 
 
 def read(text):
-    """The mutants of such a text."""
-    head, old, new = None, [], []
+    """The mutants of such a text, each with its lines that begin with =, as one: in tests/mutants/reasons it is the reason."""
+    head, found = None, {}
     for line in text.split("\n") + ["@"]:
         if line.startswith("@"):
             if head:
-                yield source.Mutant(head[1], head[3], head[4], head[2], int(head[5]), tuple(old), tuple(new))
-            head, old, new = HEAD.fullmatch(line), [], []
-        elif line[:1] in ("-", "+"):
-            (old if line[0] == "-" else new).append(line[2:])
-
-
-def main():
-    seed, number = sys.argv[1], int(sys.argv[2])
-    print("# SPDX-License-Identifier: GPL-2.0-only")
-    print("# The %d mutants of seed %s as drawn once (draw.py); what makes each one is found by its text." % (number, seed))
-    for line in written(draw(Compiler(TOP), seed, number)):
-        print(line)
-
-
-if __name__ == "__main__":
-    main()
+                m = source.Mutant(head[1], head[3], head[4], head[2], int(head[5]), tuple(found["-"]), tuple(found["+"]))
+                yield m, " ".join(found["="])
+            head, found = HEAD.fullmatch(line), {"-": [], "+": [], "=": []}
+        elif line[:1] in ("-", "+", "=") and head:
+            found[line[0]].append(line[2:])

@@ -2,14 +2,12 @@
 """The bugs: what mistakes of a programmer look like, as edits of the source.
 
 edits(file, text) gives all that there are in a file, as (operator, start, end, replacement). Not touched are strings,
-comments, log lines, static_asserts, and of the preprocessor all but numbers in a #define. A tool was looked for: no
-package of Debian mutates C; universalmutator 1.14 (PyPI) works line by line, leaves out each line that has a comment,
-takes a hexadecimal number for two and knows no calls, so that little of what it makes compiles or means anything here.
+comments, log lines, static_asserts, and of the preprocessor all but numbers in a #define.
 """
 
 import re
 
-from source import closing, tokens
+from mutants.source import closing, tokens
 
 RELATION = {"<": "<=", "<=": "<", ">": ">=", ">=": ">", "==": "!=", "!=": "=="}
 ARITHMETIC = {"+": "-", "-": "+", "*": "+", "/": "*", "%": "/", "<<": ">>", ">>": "<<", "+=": "-=", "-=": "+=", "++": "--",
