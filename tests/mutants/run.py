@@ -7,13 +7,14 @@ steps.py has the order. Results are kept in build/mutants, so an interrupted run
 killed a mutant before is tried first, and what survived meets all tests again. Writes docs/mutants.md; the status is 1 where the
 kill rate is below its goal.
 
-    run.py [--seed N] [--number N] [--jobs N] [--units] [--only KEY,...] [--prefix COMMAND] [--draw]
+    run.py [--seed N] [--number N] [--jobs N] [--steps REGEX] [--only KEY,...] [--prefix COMMAND] [--draw]
 """
 
 import argparse
 import json
 import os
 import queue
+import re
 import shlex
 import subprocess
 import sys
@@ -56,46 +57,44 @@ class Results:
                 f.write(json.dumps({"key": key, **result._asdict()}) + "\n")
 
 
-def judge(tree, mutant, before, baseline, units):
-    """(status, by): what the tests say of one mutant."""
+def judge(tree, mutant, before, baseline, wanted):
+    """(status, by): what the tests say of one mutant, or those whose names begin as wanted says."""
     found = tree.find(mutant)
     if found is None:
         return "gone", ""
     file, text = found
-    names = list(steps.names(tree, mutant.layer, file))
+    every = list(steps.names(tree, mutant.layer, file))
+    names = [name for name in every if re.match(wanted, name)]
     if before and before.by in names:
         names = list(dict.fromkeys([before.by] + names))
     tree.write(file, source.apply(mutant._replace(file=file), text))
     try:
         built = False
         for name in names:
-            if steps.needs_machine(name):
-                if units:
-                    return "open", ""
-                if not built:
-                    tree.make("all")
-                    built = True
+            if steps.needs_machine(name) and not built:
+                tree.make("all")
+                built = True
             patience = baseline.patience(name)
             passed, output, _ = steps.run(tree, name, patience, baseline.prefix)
             if not passed:
                 with open(os.path.join(os.path.dirname(tree.path), report.key(mutant) + ".log"), "w", encoding="utf-8") as f:
                     f.write(output)
                 return "killed", name
-        return "survived", ""
+        return ("survived" if len(names) == len(every) else "open"), ""
     except BuildError:
         return "gone", ""  # the image does not compile with it any more
     finally:
         tree.write(file, text)
 
 
-def work(path, todo, results, baseline, commit, units, failures):
+def work(path, todo, results, baseline, commit, wanted, failures):
     """One worker: a tree of its own, mutants until there are no more."""
     try:
         tree = Tree(draw.TOP, path)
         while not failures:
             mutant = todo.get_nowait()
             key = report.key(mutant)
-            status, by = judge(tree, mutant, results.of.get(key), baseline, units)
+            status, by = judge(tree, mutant, results.of.get(key), baseline, wanted)
             results.keep(key, report.Result(status, by, commit))
             print("%s %s %s: %s" % (key, status, by, report.shown(mutant)), flush=True)
     except queue.Empty:
@@ -109,7 +108,7 @@ def arguments():
     parser.add_argument("--seed", help="draw new mutants; without it the committed ones")
     parser.add_argument("--number", type=int, default=100, help="of new mutants")
     parser.add_argument("--jobs", type=int, default=2)
-    parser.add_argument("--units", action="store_true", help="only what needs no emulator")
+    parser.add_argument("--steps", default="", help="only tests whose names (steps.py) begin with this")
     parser.add_argument("--only", help="keys, with commas between them; the document is left alone")
     parser.add_argument("--prefix", default="", help="a command that each one with an emulator is run by")
     parser.add_argument("--draw", action="store_true", help="only print the mutants, as tests/mutants/committed has them")
@@ -136,10 +135,10 @@ def main():
     todo, failures = queue.Queue(), []
     for m in mutants:
         done = results.of.get(report.key(m))
-        over = done and done.commit == commit and (done.status != "open" or args.units)
+        over = done and done.commit == commit and done.status != "open"
         if report.key(m) in args.only.split(",") if args.only else not over and report.key(m) not in reasons:
             todo.put(m)
-    workers = [threading.Thread(target=work, args=(os.path.join(SCRATCH, "tree%d" % n), todo, results, baseline, commit, args.units,
+    workers = [threading.Thread(target=work, args=(os.path.join(SCRATCH, "tree%d" % n), todo, results, baseline, commit, args.steps,
                                                    failures)) for n in range(args.jobs)]
     for worker in workers:
         worker.start()
@@ -149,7 +148,7 @@ def main():
         sys.exit("mutants: %s" % failures[0])
     counts = report.counted(mutants, results.of, reasons)["all"]
     committed = not args.seed
-    if not args.only and not args.units:
+    if not args.only and not args.steps:
         text = report.document(text_of(DOCUMENT), report.part(mutants, results.of, reasons, committed, seed), committed)
         with open(DOCUMENT, "w", encoding="utf-8") as f:
             f.write(text)

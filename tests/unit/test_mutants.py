@@ -232,12 +232,12 @@ class Tree:
             raise tree.BuildError("no")
 
 
-@pytest.mark.parametrize("folder, has, failing, units, expected", [
-    ("good", True, "unit b", False, ("killed", "unit b")), ("good", True, "boot qemu", False, ("killed", "boot qemu")),
-    ("good", True, None, False, ("survived", "")), ("good", True, "boot qemu", True, ("open", "")),
-    ("good", False, "unit b", False, ("gone", "")), ("broken", True, "boot qemu", False, ("gone", "")),
+@pytest.mark.parametrize("folder, has, failing, wanted, expected", [
+    ("good", True, "unit b", "", ("killed", "unit b")), ("good", True, "boot qemu", "", ("killed", "boot qemu")),
+    ("good", True, None, "", ("survived", "")), ("good", True, "boot qemu", "unit|fuzz", ("open", "")),
+    ("good", False, "unit b", "", ("gone", "")), ("broken", True, "boot qemu", "", ("gone", "")),
 ])
-def test_judge(tmp_path, monkeypatch, folder, has, failing, units, expected):
+def test_judge(tmp_path, monkeypatch, folder, has, failing, wanted, expected):
     (tmp_path / folder).mkdir()
     t = Tree(tmp_path / folder, has)
     asked = []
@@ -245,12 +245,12 @@ def test_judge(tmp_path, monkeypatch, folder, has, failing, units, expected):
     monkeypatch.setattr(steps, "run", lambda t, name, *_: (asked.append(name), (name != failing, "output", 1))[1])
     baseline = types.SimpleNamespace(patience=lambda name: 60, prefix=())
     mutant = mutants_of("vmm")[0]
-    assert run.judge(t, mutant, None, baseline, units) == expected
+    assert run.judge(t, mutant, None, baseline, wanted) == expected
     if has:
         assert "a <= b" in t.written[0] and "a < b" in t.written[-1]
     # The test that killed it before comes first.
     del asked[:]
-    run.judge(t, mutant, report.Result("killed", "unit b", "x"), baseline, units)
+    run.judge(t, mutant, report.Result("killed", "unit b", "x"), baseline, wanted)
     assert asked[:1] == (["unit b"] if has else [])
 
 
