@@ -75,11 +75,11 @@ def part(mutants, results, reasons, committed, seed):
     for title, chosen in (("Survivors", ("survived",)), ("Not run to the end", ("open", None))):
         rows = [m for m in mutants if key(m) not in reasons and (results[key(m)].status if key(m) in results else None) in chosen]
         if rows:
-            yield from ("", title + ":", "")
-            yield from ("| %s | %s |" % (key(m), shown(m).replace("|", "\\|")) for m in [*rows])
+            yield from ("", title + ":", "", "| mutant | the bug |", "|---|---|")
+            yield from ("| %s | %s |" % (key(m), shown(m).replace("|", "\\|")) for m in rows)
     rows = [m for m in mutants if key(m) in reasons and not (key(m) in results and results[key(m)].status == "killed")]
     if rows:
-        yield from ("", "Alike:", "")
+        yield from ("", "Alike:", "", "| mutant | the bug: why no input can tell |", "|---|---|")
         yield from ("| %s | %s: %s |" % (key(m), shown(m).replace("|", "\\|"), reasons[key(m)]) for m in rows)
 
 

@@ -59,22 +59,22 @@ def command(name):
     """(what has to be made, how it is run)"""
     first, _, second = name.partition(" ")
     if first == "unit":
-        return "build/unit/" + second, ["build/unit/" + second]
+        return ["build/unit/" + second], ["build/unit/" + second]
     if first == "fuzz":
-        return "build/fuzz-replay/" + second, ["build/fuzz-replay/" + second, "tests/fuzz/corpus/" + second[len("fuzz_"):]]
+        return ["build/fuzz-replay/" + second], ["build/fuzz-replay/" + second, "tests/fuzz/corpus/" + second[len("fuzz_"):]]
     if first == "cpuid-list":
-        return "build/cpuid-list", ["sh", "-c", "build/cpuid-list | cmp - docs/cpuid.md"]
+        return ["build/cpuid-list"], ["sh", "-c", "build/cpuid-list | cmp - docs/cpuid.md"]
     if first == "boot":
-        return "tiny", ["tools/tiny-run", "boot", "--machine", second]
+        return ["all", "tiny"], ["tools/tiny-run", "boot", "--machine", second]
     run = [sys.executable, "-m", "pytest", "-x", "-q", "-n", "0", "tests/system/%s.py" % first]
-    return "tiny", run + (["-k", CHOICE[second]] if second else [])
+    return ["all", "tiny"], run + (["-k", CHOICE[second]] if second else [])
 
 
 def run(tree, name, patience, prefix):
     """(whether it passed, what it printed, seconds). prefix: what each command that starts emulators is run by."""
-    target, words = command(name)
+    targets, words = command(name)
     try:
-        tree.make(target)
+        tree.make(*targets)
     except BuildError:
         # With other warnings than the image has a bug need not compile, and that says nothing of the test.
         return True, "", 0
@@ -103,9 +103,10 @@ class Baseline:
     def patience(self, name):
         with self.lock:
             if name not in self.seconds:
-                passed, output, self.seconds[name] = run(self.tree, name, self.LONGEST, self.prefix)
+                passed, output, seconds = run(self.tree, name, self.LONGEST, self.prefix)
                 if not passed:
                     raise RuntimeError("without any mutant %s fails:\n%s" % (name, output[-4000:]))
+                self.seconds[name] = seconds
                 with open(self.path, "w", encoding="utf-8") as f:
                     json.dump(self.seconds, f)
         return 5 * self.seconds[name] + 60

@@ -226,9 +226,9 @@ class Tree:
     def write(self, file, text):
         self.written.append(text)
 
-    def make(self, target):
-        self.made.append(target)
-        if target == "all" and "broken" in self.path:
+    def make(self, *targets):
+        self.made.extend(targets)
+        if "all" in targets and "broken" in self.path:
             raise tree.BuildError("no")
 
 
@@ -270,8 +270,9 @@ def test_a_failing_baseline_ends_the_run(tmp_path, monkeypatch):
     assert baseline.patience("unit a") == 75
     outcome[0] = False
     assert baseline.patience("unit a") == 75
-    with pytest.raises(RuntimeError, match="what it said"):
-        baseline.patience("unit b")
+    for _ in range(2):
+        with pytest.raises(RuntimeError, match="what it said"):
+            baseline.patience("unit b")
 
 
 @pytest.mark.parametrize("states, status", [(["killed"] * 20, 0), (["killed"] * 19 + ["survived"], 0),
