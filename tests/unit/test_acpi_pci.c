@@ -196,6 +196,8 @@ static void test_unknown_windows(void **state)
 	/* Cut off: nothing of it counts. */
 	assert_int_equal(CRS(DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), 0x87, 0x17, 0, 0, 0x0c), 0);
 	assert_int_equal(CRS(DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), 0x87, 0x17), 0);
+	/* By less than the bytes in front of it. */
+	assert_int_equal(CRS(DWORD_SPACE(0, 0x1000, 0x1fff, 0, 0x1000), 0x87, 0x02, 0), 0);
 	/* Shorter than its own kind. */
 	assert_int_equal(CRS(0x87, 0x05, 0, 0, 0x0c, 0, 0, 0, END), 0);
 	/* One more than there is room for. */
@@ -391,6 +393,34 @@ static void test_links(void **state)
 	assert_int_equal(route(6, 1, 9, &gsi, &low), -ENOENT);
 	assert_int_equal(route(6, 1, 255, &gsi, &low), -ENOENT);
 	assert_int_equal(route(6, 2, 10, &gsi, &low), -ENOENT);
+}
+
+/* A link device that lies deeper, by its path in the two forms that it may have. */
+static void test_links_by_paths(void **state)
+{
+	struct aml *a = &out[0];
+	u32 gsi;
+	bool low;
+
+	(void)state;
+	begin_root(a, "PCI0", "PNP0A03");
+	aml_device(a, "ISA_");
+	aml_device(a, "LNKC");
+	/* Interrupt (Level, ActiveLow, Shared) { 0x11 } */
+	RAW(a, 0x08, '_', 'C', 'R', 'S', 0x11, 0x0e, 0x0a, 0x0b, 0x89, 0x06, 0x00, 0x0d, 0x01, 0x11, 0x00, 0x00, 0x00, 0x79, 0x00);
+	aml_end(a);
+	aml_end(a);
+	/* Name (_PRT, Package (2) { Package (4) { 0x6ffff, 0, ISA.LNKC, 0 }, Package (4) { 0x6ffff, 1, ISA.LNKC, 0 } }) */
+	RAW(a, 0x08, '_', 'P', 'R', 'T', 0x12, 0x2b, 0x02);
+	RAW(a, 0x12, 0x13, 0x04, 0x0c, W(0xffff), W(6), 0x0a, 0, 0x2e, 'I', 'S', 'A', '_', 'L', 'N', 'K', 'C', 0x00);
+	RAW(a, 0x12, 0x14, 0x04, 0x0c, W(0xffff), W(6), 0x0a, 1, 0x2f, 2, 'I', 'S', 'A', '_', 'L', 'N', 'K', 'C', 0x00);
+	end_root(a);
+	assert_int_equal(read_all(), 1);
+	for (u8 pin = 0; pin < 2; pin++) {
+		assert_int_equal(route(6, pin, 0, &gsi, &low), 0);
+		assert_int_equal(gsi, 17);
+		assert_true(low);
+	}
 }
 
 /* Method (_PRT) { If (condition) { Return (PRTP) } Else { Return (PRTA) } }: with the APIC it is PRTA. */
@@ -669,6 +699,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_plain_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_bridge, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_links, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_links_by_paths, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_chosen_table, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pic, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_locals, setup, teardown),

@@ -251,6 +251,20 @@ static void test_restrictions(void **state)
 	assert_true(strlen(fitness(PCI_FIT_BUT)) < PCI_FITNESS_TEXT - 1);
 }
 
+/* The longest there is: seven BARs that firmware left without addresses. In memory of exactly its size, for the sanitizer. */
+static void test_long_report(void **state)
+{
+	char *text = malloc(PCI_REPORT_TEXT);
+
+	(void)state;
+	for (unsigned i = 0; i < PCI_INFO_BARS; i++)
+		f.bar[i] = (struct pci_bar){ .there = true, .prefetch = true, .wanting = true, .size = 512 };
+	pci_report_bars(&f, text);
+	assert_int_equal(strlen(text), PCI_REPORT_TEXT - 1);
+	assert_int_equal(strncmp(text, "BAR0 pref without address 512 bytes, BAR1 pref", 46), 0);
+	free(text);
+}
+
 /* Every text is cut, never overrun, whatever a function says of itself. */
 static void test_random(void **state)
 {
@@ -285,6 +299,7 @@ int main(void)
 		cmocka_unit_test_setup(test_resets, reset),
 		cmocka_unit_test_setup(test_unfit, reset),
 		cmocka_unit_test_setup(test_restrictions, reset),
+		cmocka_unit_test_setup(test_long_report, reset),
 		cmocka_unit_test_setup(test_random, reset),
 	};
 
