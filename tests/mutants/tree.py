@@ -57,14 +57,15 @@ class Tree:
             f.write(text)
 
     def linked_with(self, file):
-        """The unit tests and fuzz targets whose UNIT line has the file: [("unit" or "fuzz", name)]."""
+        """The unit tests and fuzz targets whose UNIT line has the file, or that include it: ("unit" or "fuzz", name)."""
         for kind in ("unit", "fuzz"):
             folder = os.path.join(self.path, "tests", kind)
             for name in sorted(os.listdir(folder)):
                 if re.fullmatch(r"(test|fuzz)_\w+\.c", name):
                     with open(os.path.join(folder, name), encoding="utf-8") as f:
-                        line = f.read().split("\n")[1]
-                    if line.startswith("/* UNIT:") and names(line.split()[2:-1], file):
+                        text = f.read()
+                    line = text.split("\n")[1]
+                    if '#include "%s"' % file in text or line.startswith("/* UNIT:") and names(line.split()[2:-1], file):
                         yield kind, name[:-2]
 
 

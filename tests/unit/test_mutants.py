@@ -170,6 +170,10 @@ def test_steps():
     assert {step.split()[1] for step in steps.machine_steps("vmx", files)} == {"bochs"}
     assert tree.names(["vmm/?*.c", "!vmm/vm.c"], "vmm/exit.c") and not tree.names(["vmm/?*.c", "!vmm/vm.c"], "vmm/vm.c")
     assert not tree.names(["vmm/?*.c", "-DX"], "vmm/dev/exit.c")
+    here = tree.Tree.__new__(tree.Tree)
+    here.path = draw.TOP
+    assert set(here.linked_with("vmm/mtrr.c")) >= {("unit", "test_mtrr"), ("fuzz", "fuzz_mtrr"), ("fuzz", "fuzz_vmm")}
+    assert list(here.linked_with("drivers/pmtimer.c")) == [("unit", "test_pmtimer")]
 
 
 def mutants_of(*layers):
