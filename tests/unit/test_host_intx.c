@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/intx.c */
+/* Inputs of the host's I/O APICs as devices of VMs take them: one user each, masked from an interrupt until it opens them. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/ioapic.h"
+#include "kernel/intx.h"
+#include "kernel/msi.h"
+
+#define LINES 64 /* that can be taken at once */
+
+static void (*handler)(void *arg, unsigned n);
+static void *handler_arg;
+static unsigned vectors, interrupts, last_masked, last_open;
+static int alloc_error, route_error;
+static u32 routed_gsi, routed_apic;
+static u8 routed_vector;
+static bool routed_low;
+
+int msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct msi_vectors *out)
+{
+	assert_int_equal(count, 1);
+	*out = (struct msi_vectors){ .cpu = (u16)cpu };
+	if (alloc_error)
+		return alloc_error;
+	handler = fn;
+	handler_arg = arg;
+	vectors++;
+	out->count = 1;
+	out->address = 0xfee00000u | cpu << 12;
+	out->data = 0x51;
+	return 0;
+}
+
+void msi_free(struct msi_vectors *v)
+{
+	vectors -= v->count;
+	v->count = 0;
+}
+
+int ioapic_route_level(u32 gsi, u32 apic_id, u8 vector, bool active_low)
+{
+	routed_gsi = gsi;
+	routed_apic = apic_id;
+	routed_vector = vector;
+	routed_low = active_low;
+	return route_error;
+}
+
+void ioapic_mask(u32 gsi, bool masked)
+{
+	*(masked ? &last_masked : &last_open) = gsi;
+}
+
+static void interrupted(void *arg, unsigned n)
+{
+	assert_ptr_equal(arg, &interrupts);
+	assert_int_equal(n, 0);
+	interrupts++;
+}
+
+static int take(u32 gsi)
+{
+	return intx_take(gsi, true, 3, interrupted, &interrupts);
+}
+
+static void test_one_user_each(void **state)
+{
+	(void)state;
+	assert_int_equal(take(20), 0);
+	assert_int_equal(routed_gsi, 20);
+	assert_int_equal(routed_apic, 3);
+	assert_int_equal(routed_vector, 0x51);
+	assert_true(routed_low);
+	assert_int_equal(take(20), -EBUSY);
+	assert_int_equal(take(21), 0);
+	assert_int_equal(vectors, 2);
+	intx_release(20);
+	assert_int_equal(last_masked, 20);
+	assert_int_equal(vectors, 1);
+	/* Nobody's: nothing happens. */
+	intx_release(20);
+	assert_int_equal(vectors, 1);
+	assert_int_equal(take(21), -EBUSY);
+	assert_int_equal(take(20), 0);
+	intx_release(20);
+	intx_release(21);
+	assert_int_equal(vectors, 0);
+}
+
+static void test_masked_until_opened(void **state)
+{
+	(void)state;
+	assert_int_equal(take(22), 0);
+	last_masked = 0;
+	handler(handler_arg, 0);
+	assert_int_equal(interrupts, 1);
+	assert_int_equal(last_masked, 22);
+	intx_open(22);
+	assert_int_equal(last_open, 22);
+	intx_release(22);
+}
+
+static void test_failures(void **state)
+{
+	(void)state;
+	alloc_error = -ENOSPC;
+	assert_int_equal(take(23), -ENOSPC);
+	alloc_error = 0;
+	route_error = -ENODEV;
+	assert_int_equal(take(23), -ENODEV);
+	assert_int_equal(vectors, 0);
+	route_error = 0;
+	for (u32 i = 0; i < LINES; i++)
+		assert_int_equal(take(100 + i), 0);
+	assert_int_equal(take(99), -ENOSPC);
+	assert_int_equal(take(100 + LINES - 1), -EBUSY);
+	for (u32 i = 0; i < LINES; i++)
+		intx_release(100 + i);
+	assert_int_equal(vectors, 0);
+	assert_int_equal(take(99), 0);
+	intx_release(99);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_one_user_each),
+		cmocka_unit_test(test_masked_until_opened),
+		cmocka_unit_test(test_failures),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
