@@ -80,6 +80,12 @@ def test_no_virtualization(machine, extra):
     assert run.outcome.status == margay_run.VM_FAILED, run.outcome.text
 
 
+def test_no_long_mode():
+    """Said by the first instructions of all; the CPU halts then."""
+    with node.start("no-long-mode", "qemu", small_iso("no-long-mode", "qemu"), extra=["-cpu", "max,-lm"], timeout=300) as running:
+        running.expect(r"margay: this CPU has no long mode \(CPUID 80000001h EDX bit 29\)\r\n")
+
+
 @pytest.mark.parametrize("console", ["none", "com2"])
 def test_no_serial_port(console):
     """No console, or one that the machine has not: the guest runs, the node powers off, nothing is said."""
