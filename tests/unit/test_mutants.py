@@ -267,6 +267,24 @@ def test_results_are_kept(tmp_path):
     assert len([json.loads(line) for line in path.read_text().splitlines()]) == 2
 
 
+def test_a_step_is_run(tmp_path, monkeypatch):
+    t = types.SimpleNamespace(path=str(tmp_path), make=lambda *_: None)
+    (tmp_path / "build").mkdir()
+    monkeypatch.setattr(steps, "command", lambda name: ([], ["sh", "-c", name.split(" ", 1)[1]]))
+    assert steps.run(t, "unit exit 0", 60, ("false",))[0]
+    assert steps.run(t, "unit echo said; exit 3", 60, ())[:2] == (False, "said\n")
+    assert not steps.run(t, "unit sleep 60", 1, ())[0]
+    # Machines by the prefix, whose own time does not count; a choice that leaves no test is no failure.
+    passed, _, seconds = steps.run(t, "test_x exit 5", 60, ("sh", "-c", "sleep 1; exec \"$@\"", "-"))
+    assert passed and seconds < 0.9
+    assert not steps.run(t, "unit exit 5", 60, ())[0]
+    assert steps.run(t, "boot echo EmulatorDied >&2; exit 1", 60, ())[0]
+    assert not steps.run(t, "boot exit 1", 60, ())[0]
+    # What does not build says nothing.
+    t.make = lambda *_: (_ for _ in ()).throw(tree.BuildError("no"))
+    assert steps.run(t, "unit exit 1", 60, ())[0]
+
+
 def test_a_failing_baseline_ends_the_run(tmp_path, monkeypatch):
     outcome = [True]
     monkeypatch.setattr(steps, "run", lambda *_: (outcome[0], "what it said", 3))
