@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/console/stats.c */
+/* The command stats: shares, rates and times of known counts, of a VM, of a vCPU, and since the last time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "vmm/console/console.h"
+#include "vmm/host.h"
+#include "vmm/monitor.h"
+
+#define KHZ 2500000ull
+#define SECOND (KHZ * 1000)
+
+static char text[8192];
+static u64 now;
+static struct vcpu vcpu[2];
+static struct vm vm = { .name = "vm0", .nr_vcpus = 2 };
+static bool runs;
+static unsigned starts;
+
+void console_say(const char *fmt, ...)
+{
+	size_t n = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	n += (size_t)vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	va_end(ap);
+	snprintf(text + n, sizeof(text) - n, "\n");
+}
+
+u64 host_tsc(void)
+{
+	return now;
+}
+
+u64 host_tsc_khz(void)
+{
+	return KHZ;
+}
+
+const char *vmexit_name(enum vmexit_reason reason)
+{
+	return reason == VMEXIT_CPUID ? "cpuid" : reason == VMEXIT_IO ? "io" : "other";
+}
+
+unsigned monitor_vm_count(void)
+{
+	return 1;
+}
+
+const char *monitor_vm_name(unsigned i)
+{
+	return i ? NULL : "vm0";
+}
+
+void monitor_vm_info(unsigned i, struct monitor_vm *out)
+{
+	*out = (struct monitor_vm){ .file = "vm0.conf", .starts = starts };
+	assert_int_equal(i, 0);
+}
+
+struct vm *monitor_vm_hold(unsigned i)
+{
+	assert_int_equal(i, 0);
+	return runs ? &vm : NULL;
+}
+
+void monitor_vm_release(void)
+{
+}
+
+static void has(const char *line)
+{
+	if (!strstr(text, line))
+		fail_msg("no \"%s\" in:\n%s", line, text);
+}
+
+static void stats(bool has_vcpu, u32 number)
+{
+	const struct command_args args = { .vm = 0, .has_vm = true, .has_number = has_vcpu, .number = number };
+
+	text[0] = 0;
+	command_stats(&args);
+}
+
+static int reset(void **state)
+{
+	(void)state;
+	memset(vcpu, 0, sizeof(vcpu));
+	vm.vcpus[0] = &vcpu[0];
+	vm.vcpus[1] = &vcpu[1];
+	runs = true;
+	starts++;
+	now = 100 * SECOND;
+	vcpu[0].stats.exit[VMEXIT_CPUID] = (struct exit_stat){ .count = 600, .ticks = 600 * 5000, .min = 2500, .max = 25000000 };
+	vcpu[1].stats.exit[VMEXIT_CPUID] = (struct exit_stat){ .count = 150, .ticks = 150 * 10000, .min = 1250, .max = 7500 };
+	vcpu[1].stats.exit[VMEXIT_IO] =
+		(struct exit_stat){ .count = 250, .ticks = 10 * SECOND, .min = SECOND / 100, .max = SECOND };
+	vcpu[0].stats.vector[0x30] = 7;
+	vcpu[1].stats.vector[0x30] = 2;
+	vcpu[1].stats.vector[0xec] = 5;
+	vcpu[1].stats.injected = 14;
+	vcpu[0].stats.unknown_msrs = 3;
+	return 0;
+}
+
+static void test_all(void **state)
+{
+	(void)state;
+	stats(false, 0);
+	has("vm0: all vCPUs, 2 vCPUs, up 100 s; rates over the last 100000 ms\n");
+	has("cpuid                 750   75.0%          7.5        500       2400   10000000\n");
+	has("io                    250   25.0%          2.5   10000000   40000000 1000000000\n");
+	has("all                  1000; 10001 ms were spent on them\n");
+	has("interrupts 14, unknown MSRs 3; by vector:\n  0x30: 9  0xec: 5\n");
+}
+
+static void test_one_vcpu(void **state)
+{
+	(void)state;
+	stats(true, 0);
+	has("vm0: one vCPU, 2 vCPUs, up 100 s");
+	has("cpuid                 600  100.0%          6.0       1000       2000   10000000\n");
+	has("  0x30: 7\n");
+	assert_null(strstr(text, "io  "));
+	stats(true, 2);
+	has("vm0 has vCPUs 0-1\n");
+}
+
+/* Rates are of the time since the same was asked for, in this run of the VM. */
+static void test_again(void **state)
+{
+	(void)state;
+	stats(false, 0);
+	now += 4 * SECOND;
+	vcpu[1].stats.exit[VMEXIT_IO].count += 10;
+	stats(false, 0);
+	has("up 104 s; rates over the last 4000 ms\n");
+	has("io                    260   25.7%          2.5 ");
+	has("cpuid                 750   74.2%          0.0 ");
+	stats(true, 1);
+	has("rates over the last 104000 ms\n");
+	stats(false, 0);
+	has("rates over the last 104000 ms\n");
+	starts++;
+	stats(false, 0);
+	has("rates over the last 104000 ms\n");
+	/* No time has passed: no rate. */
+	stats(false, 0);
+	has("rates over the last 0 ms\n");
+	has("io                    260   25.7%          0.0 ");
+}
+
+static void test_many_vectors(void **state)
+{
+	(void)state;
+	for (unsigned v = 0; v < 256; v++)
+		vcpu[0].stats.vector[v] = ~0u;
+	stats(false, 0);
+	has("  0x4: 4294967295  0x5: 4294967295  0x6: 4294967295  0x7: 4294967295\n");
+	has("  0xff: 4294967295\n");
+}
+
+static void test_nothing_runs(void **state)
+{
+	(void)state;
+	runs = false;
+	stats(false, 0);
+	assert_string_equal(text, "vm0 does not run\n");
+	text[0] = 0;
+	command_stats(&(struct command_args){ 0 });
+	assert_string_equal(text, "no VM runs\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_all, reset),
+		cmocka_unit_test_setup(test_one_vcpu, reset),
+		cmocka_unit_test_setup(test_again, reset),
+		cmocka_unit_test_setup(test_many_vectors, reset),
+		cmocka_unit_test_setup(test_nothing_runs, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
