@@ -1,0 +1,308 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/mmio.c */
+/* Moves, arithmetic and bit tests with device memory, result and flags, against the same instructions of the CPU that runs this. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "vmm/emulate.h"
+#include "vmm/hvm.h"
+
+#define GVA 0x10000ull
+#define MIDDLE 4096 /* of the memory; a 16-bit index reaches that far */
+#define DEFINED (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
+#define RUNS 2000
+
+static u8 memory[2 * MIDDLE];
+static struct insn insn;
+static struct vcpu vcpu;
+static bool gave_up;
+static unsigned writes;
+
+int emulate_fetch(struct vcpu *v, const struct insn **out)
+{
+	(void)v;
+	*out = &insn;
+	return 0;
+}
+
+u64 emulate_get_gpr(const struct vcpu *v, u8 reg, unsigned size, bool rex)
+{
+	(void)rex;
+	return emulate_truncate(v->regs.gpr[reg], size);
+}
+
+void emulate_set_gpr(struct vcpu *v, u8 reg, unsigned size, bool rex, u64 value)
+{
+	(void)rex;
+	v->regs.gpr[reg] = emulate_truncate(value, size);
+}
+
+int emulate_mem_read(struct vcpu *v, u64 gva, unsigned size, u64 *value)
+{
+	(void)v;
+	*value = 0;
+	assert_true(gva - GVA + MIDDLE <= sizeof(memory) - size);
+	memcpy(value, memory + MIDDLE + (gva - GVA), size);
+	return 0;
+}
+
+int emulate_mem_write(struct vcpu *v, u64 gva, unsigned size, u64 value)
+{
+	(void)v;
+	assert_true(gva - GVA + MIDDLE <= sizeof(memory) - size);
+	assert_int_equal(emulate_truncate(value, size), value);
+	memcpy(memory + MIDDLE + (gva - GVA), &value, size);
+	writes++;
+	return 0;
+}
+
+u64 emulate_operand(struct vcpu *v, const struct insn *i)
+{
+	(void)v;
+	assert_ptr_equal(i, &insn);
+	return GVA;
+}
+
+void emulate_skip_slowly(struct vcpu *v, u64 rip)
+{
+	v->regs.rip = rip;
+}
+
+bool emulate_again(struct vcpu *v)
+{
+	(void)v;
+	return false;
+}
+
+void emulate_give_up(struct vcpu *v, const char *why)
+{
+	(void)v;
+	(void)why;
+	gave_up = true;
+}
+
+void host_log(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+/* String instructions are not looked at here. */
+u64 emulate_string_operand(struct vcpu *v, const struct insn *i, enum gpr pointer)
+{
+	(void)v;
+	(void)i;
+	return pointer;
+}
+
+void emulate_string_advance(struct vcpu *v, const struct insn *i, bool si, bool di)
+{
+	(void)v;
+	fail_msg("%u %d %d", i->op, si, di);
+}
+
+bool emulate_string_pause(struct vcpu *v, const struct insn *i)
+{
+	(void)v;
+	(void)i;
+	return false;
+}
+
+bool emulate_string_more(const struct vcpu *v, const struct insn *i)
+{
+	(void)v;
+	(void)i;
+	return false;
+}
+
+/* The flags come by the stack, below what the compiler may keep there. */
+#define FLAGS "\n\tlea -128(%%rsp), %%rsp\n\tpushfq\n\tpopq %[f]\n\tlea 128(%%rsp), %%rsp"
+#define ONE(op, type) \
+	static u64 native_##op##_##type(u64 a, u64 b, u64 *flags) \
+	{ \
+		type r = (type)a; \
+		asm(#op " %[b], %[a]" FLAGS : [a] "+&q"(r), [f] "=&r"(*flags) : [b] "q"((type)b) : "cc"); \
+		return r; \
+	}
+#define ALL(op) ONE(op, u8) ONE(op, u16) ONE(op, u32) ONE(op, u64)
+#define SIZES(op) { native_##op##_u8, native_##op##_u16, native_##op##_u32, native_##op##_u64 }
+ALL(and) ALL(or) ALL(xor) ALL(add) ALL(sub) ALL(cmp) ALL(test)
+
+static const struct {
+	enum insn_op op;
+	u64 (*native[4])(u64 a, u64 b, u64 *flags);
+	bool writes, logic; /* AF is undefined behind a logical one */
+} arithmetic[] = {
+	{ INSN_AND, SIZES(and), true, true }, { INSN_OR, SIZES(or), true, true }, { INSN_XOR, SIZES(xor), true, true },
+	{ INSN_ADD, SIZES(add), true, false }, { INSN_SUB, SIZES(sub), true, false }, { INSN_CMP, SIZES(cmp), false, false },
+	{ INSN_TEST, SIZES(test), false, true },
+};
+
+static u64 any(unsigned size)
+{
+	static const u64 corner[] = { 0, 1, 2, 0x0f, 0x10, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
+				      0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, ~0ull };
+	u64 v = rand() % 3 ? corner[(unsigned)rand() % ARRAY_SIZE(corner)] : (u64)rand() << 33 ^ (u64)rand() << 16 ^ (u64)rand();
+
+	return emulate_truncate(v, size);
+}
+
+static void emulate(u64 rflags)
+{
+	const struct vmexit exit = { .reason = VMEXIT_STAGE2 };
+
+	vcpu.regs.rflags = rflags;
+	vcpu.regs.rip = 0x1000;
+	writes = 0;
+	emulate_mmio(&vcpu, &exit);
+	assert_false(gave_up);
+	assert_int_equal(vcpu.regs.rip, 0x1000 + insn.len);
+}
+
+static void test_arithmetic(void **state)
+{
+	(void)state;
+	srand(1);
+	for (unsigned run = 0; run < RUNS * ARRAY_SIZE(arithmetic); run++) {
+		unsigned n = run % ARRAY_SIZE(arithmetic), s = (unsigned)rand() % 4, size = 1u << s;
+		u64 mask = arithmetic[n].logic ? DEFINED & ~RFLAGS_AF : DEFINED;
+		u64 mem = any(size), other = any(size), before = BIT(9) | (rand() & DEFINED), flags, expected, got = 0;
+		/* mem op reg, mem op immediate, reg op mem; TEST and CMP of a register with memory are the same. */
+		unsigned form = (unsigned)rand() % 3;
+
+		insn = (struct insn){ .op = arithmetic[n].op, .len = 3, .opsize = (u8)size, .mem = true, .to_mem = form != 2,
+				      .has_imm = form == 1, .reg = GPR_RBX, .imm = other };
+		vcpu.regs.gpr[GPR_RBX] = form == 1 ? ~other : other;
+		memcpy(memory + MIDDLE, &mem, size);
+		expected = form == 2 ? arithmetic[n].native[s](other, mem, &flags) : arithmetic[n].native[s](mem, other, &flags);
+		emulate(before);
+		assert_int_equal(vcpu.regs.rflags & mask, flags & mask);
+		assert_int_equal(vcpu.regs.rflags & ~DEFINED, before & ~DEFINED);
+		assert_int_equal(writes, arithmetic[n].writes && form != 2);
+		memcpy(&got, memory + MIDDLE, size);
+		assert_int_equal(got, writes ? expected : mem);
+		if (arithmetic[n].writes && form == 2)
+			assert_int_equal(vcpu.regs.gpr[GPR_RBX], expected);
+	}
+}
+
+#define BIT_TEST(op, suffix, type) \
+	static u64 native_##op##suffix(void *at, u64 index) \
+	{ \
+		u64 flags; \
+		asm volatile(#op #suffix " %[i], (%[m])" FLAGS : [f] "=&r"(flags) : [i] "r"((type)index), [m] "r"(at) \
+			     : "cc", "memory"); \
+		return flags; \
+	}
+#define BIT_TESTS(op) BIT_TEST(op, w, u16) BIT_TEST(op, l, u32) BIT_TEST(op, q, u64)
+BIT_TESTS(bt) BIT_TESTS(bts) BIT_TESTS(btr) BIT_TESTS(btc)
+
+/* The index in a register reaches to both sides. */
+static void test_bits(void **state)
+{
+	static const struct {
+		enum insn_op op;
+		u64 (*native[3])(void *at, u64 index);
+	} bits[] = {
+		{ INSN_BT, { native_btw, native_btl, native_btq } }, { INSN_BTS, { native_btsw, native_btsl, native_btsq } },
+		{ INSN_BTR, { native_btrw, native_btrl, native_btrq } }, { INSN_BTC, { native_btcw, native_btcl, native_btcq } },
+	};
+	static u8 expected[sizeof(memory)];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(memory); i++)
+		memory[i] = (u8)rand();
+	for (unsigned run = 0; run < RUNS; run++) {
+		unsigned n = run % ARRAY_SIZE(bits), s = (unsigned)rand() % 3, size = 2u << s;
+		u64 index = (u64)(rand() % 65536 - 32768), flags;
+
+		insn = (struct insn){ .op = bits[n].op, .len = 4, .opsize = (u8)size, .mem = true, .to_mem = true, .reg = GPR_RCX,
+				      .has_imm = rand() & 1, .imm = index & (8 * size - 1) };
+		vcpu.regs.gpr[GPR_RCX] = index;
+		memcpy(expected, memory, sizeof(memory));
+		flags = bits[n].native[s](expected + MIDDLE, insn.has_imm ? insn.imm : index);
+		emulate(BIT(9) | (rand() & RFLAGS_CF));
+		assert_int_equal(vcpu.regs.rflags & RFLAGS_CF, flags & RFLAGS_CF);
+		assert_memory_equal(memory, expected, sizeof(memory));
+		assert_int_equal(writes, bits[n].op != INSN_BT);
+	}
+}
+
+static u64 loaded(unsigned size)
+{
+	u64 value = 0;
+
+	memcpy(&value, memory + MIDDLE, size);
+	return value;
+}
+
+static void begin(enum insn_op op, unsigned size, u64 value)
+{
+	insn = (struct insn){ .op = op, .len = 3, .opsize = (u8)size, .mem = true, .reg = GPR_RSI };
+	vcpu.regs.gpr[GPR_RSI] = 0x8182838485868788;
+	memset(memory, 0, sizeof(memory));
+	memcpy(memory + MIDDLE, &value, size);
+}
+
+static void test_moves(void **state)
+{
+	(void)state;
+	for (unsigned size = 1; size <= 8; size *= 2) {
+		u64 there = emulate_truncate(0xf1f2f3f4f5f6f7f8, size), here = emulate_truncate(0x8182838485868788, size);
+
+		begin(INSN_MOV, size, there);
+		emulate(0);
+		assert_int_equal(vcpu.regs.gpr[GPR_RSI], there);
+		assert_int_equal(writes, 0);
+		begin(INSN_MOV, size, there);
+		insn.to_mem = true;
+		emulate(0);
+		assert_int_equal(loaded(8), here);
+		begin(INSN_MOV, size, there);
+		insn.to_mem = insn.has_imm = true;
+		insn.imm = ~4ull;
+		emulate(0);
+		assert_int_equal(loaded(8), emulate_truncate(~4ull, size));
+		begin(INSN_XCHG, size, there);
+		insn.to_mem = true;
+		emulate(0);
+		assert_int_equal(loaded(8), here);
+		assert_int_equal(vcpu.regs.gpr[GPR_RSI], there);
+		if (size >= 4) {
+			begin(INSN_MOVNTI, size, there);
+			insn.to_mem = true;
+			emulate(0);
+			assert_int_equal(loaded(8), here);
+		}
+		for (unsigned to = size * 2; to <= 8; to *= 2) {
+			begin(INSN_MOVZX, size, there);
+			insn.dstsize = (u8)to;
+			emulate(0);
+			assert_int_equal(vcpu.regs.gpr[GPR_RSI], there);
+			begin(INSN_MOVSX, size, there);
+			insn.dstsize = (u8)to;
+			emulate(0);
+			assert_int_equal(vcpu.regs.gpr[GPR_RSI], emulate_truncate(there | ~0ull << size * 8, to));
+			begin(INSN_MOVSX, size, 0x7f);
+			insn.dstsize = (u8)to;
+			emulate(0);
+			assert_int_equal(vcpu.regs.gpr[GPR_RSI], 0x7f);
+		}
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_moves),
+		cmocka_unit_test(test_arithmetic),
+		cmocka_unit_test(test_bits),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
