@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/guest_walk.c */
+/*
+ * The path to the page of code that a vCPU remembers: it holds as long as no entry on it has changed, in any byte, and
+ * then there is no walk. The three kinds of page tables.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "vmm/guest_mem.h"
+#include "vmm/hvm.h"
+
+#define CODE 0x6000u
+#define GVA 0x345123u /* of the code, in every mode */
+
+static _Alignas(4096) u8 ram[0x10000];
+static unsigned lookups;
+static struct vcpu vcpu;
+static struct hvm_context c;
+static struct hvm_ops ops;
+const struct hvm_ops *hvm = &ops;
+
+void *guest_ptr(struct vm *vm, gpa_t gpa, u64 size)
+{
+	(void)vm;
+	lookups++;
+	return gpa.v <= sizeof(ram) - size ? ram + gpa.v : NULL;
+}
+
+int guest_read(struct vm *vm, gpa_t gpa, void *buf, u64 size)
+{
+	memcpy(buf, guest_ptr(vm, gpa, size), size);
+	return 0;
+}
+
+static void put(u32 at, u64 value, unsigned size)
+{
+	memcpy(ram + at, &value, size);
+}
+
+static void begin(u64 cr4, u64 efer)
+{
+	memset(&vcpu, 0, sizeof(vcpu));
+	memset(ram, 0, sizeof(ram));
+	c = (struct hvm_context){ .cr0 = CR0_PG | CR0_PE | CR0_WP, .cr3 = 0x1000, .cr4 = cr4, .efer = efer };
+}
+
+/* What a fetch says: 0 and the right byte, or its error; whether it had to walk. */
+static int fetch(bool *walked)
+{
+	struct guest_fault fault;
+	const u8 *code;
+	int err;
+
+	lookups = 0;
+	err = guest_fetch(&vcpu, &c, GVA, &code, &fault);
+	if (!err)
+		assert_ptr_equal(code, ram + CODE + (GVA & 0xfff));
+	if (err == -EFAULT)
+		assert_int_equal(fault.cr2, GVA);
+	*walked = lookups;
+	return err;
+}
+
+static void holds(void)
+{
+	bool walked;
+
+	assert_int_equal(fetch(&walked), 0);
+	assert_int_equal(fetch(&walked), 0);
+	assert_false(walked);
+}
+
+/* A changed entry is seen at once, and when it is as before all is well again. */
+static void change(u32 at, unsigned size, u64 bits, int expected)
+{
+	u64 before = 0;
+	bool walked;
+
+	holds();
+	memcpy(&before, ram + at, size);
+	put(at, before ^ bits, size);
+	assert_int_equal(fetch(&walked), expected);
+	assert_true(walked);
+	put(at, before, size);
+	holds();
+}
+
+static void test_four_levels(void **state)
+{
+	(void)state;
+	begin(CR4_PAE, EFER_LME | EFER_LMA | EFER_NXE);
+	put(0x1000, 0x2000 | PTE_P, 8);
+	put(0x2000, 0x3000 | PTE_P, 8);
+	put(0x3000 + (GVA >> 21) * 8, 0x4000 | PTE_P, 8);
+	put(0x4000 + (GVA >> 12 & 511) * 8, CODE | PTE_P, 8);
+	change(0x1000, 8, PTE_P, -EFAULT);
+	change(0x2000, 8, PTE_P, -EFAULT);
+	change(0x3000 + (GVA >> 21) * 8, 8, PTE_P, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 511) * 8, 8, PTE_P, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 511) * 8, 8, PTE_W, 0);
+	/* In the upper half: NX, and 4 GiB further, where there is no RAM. */
+	change(0x1000, 8, PTE_NX, -EFAULT);
+	change(0x2000, 8, PTE_NX, -EFAULT);
+	change(0x3000 + (GVA >> 21) * 8, 8, PTE_NX, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 511) * 8, 8, PTE_NX, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 511) * 8, 8, BIT(32), -EIO);
+}
+
+static void test_pae(void **state)
+{
+	(void)state;
+	begin(CR4_PAE, 0);
+	put(0x3000 + (GVA >> 21) * 8, 0x4000 | PTE_P, 8);
+	put(0x1000, 0x3000 | PTE_P, 8);
+	put(0x4000 + (GVA >> 12 & 511) * 8, CODE | PTE_P, 8);
+	change(0x3000 + (GVA >> 21) * 8, 8, PTE_P, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 511) * 8, 8, PTE_P, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 511) * 8, 8, BIT(32), -EIO);
+}
+
+static void test_two_levels(void **state)
+{
+	(void)state;
+	begin(0, 0);
+	put(0x1000 + (GVA >> 22) * 4, 0x4000 | PTE_P, 4);
+	put(0x4000 + (GVA >> 12 & 1023) * 4, CODE | PTE_P, 4);
+	/* What stands beside an entry does not matter. */
+	put(0x1000 + (GVA >> 22) * 4 + 4, ~0u, 4);
+	put(0x4000 + (GVA >> 12 & 1023) * 4 + 4, ~0u, 4);
+	change(0x1000 + (GVA >> 22) * 4, 4, PTE_P, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 1023) * 4, 4, PTE_P, -EFAULT);
+	change(0x4000 + (GVA >> 12 & 1023) * 4, 4, BIT(31), -EIO);
+}
+
+/* Another context is another path. */
+static void test_context(void **state)
+{
+	bool walked;
+
+	(void)state;
+	test_two_levels(NULL);
+	holds();
+	c.cpl = 3;
+	assert_int_equal(fetch(&walked), -EFAULT);
+	c.cpl = 0;
+	holds();
+	c.cr3 = 0x5000;
+	assert_int_equal(fetch(&walked), -EFAULT);
+	assert_true(walked);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_four_levels),
+		cmocka_unit_test(test_pae),
+		cmocka_unit_test(test_two_levels),
+		cmocka_unit_test(test_context),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
