@@ -4,6 +4,7 @@
 import collections
 import hashlib
 import re
+import textwrap
 
 from mutants import draw
 
@@ -11,6 +12,7 @@ from mutants import draw
 Result = collections.namedtuple("Result", "status by commit")
 TITLES = {True: "The committed mutants", False: "A fresh seed"}
 GOALS = {True: 95, False: 85}  # per cent; of the committed ones, of fresh ones
+WIDTH = 120
 MOST_GONE = 10  # per cent of the committed ones, then they have to be drawn again
 INTRODUCTION = """# Mutants
 
@@ -54,14 +56,18 @@ def shown(mutant):
     return "`%s` %s, %s: `%s` as `%s`" % (mutant.file, mutant.scope, mutant.operator, " ".join(mutant.old), " ".join(mutant.new))
 
 
+def wrapped(text):
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
 def part(mutants, results, reasons, committed, seed):
     """The lines of this run's part of the document."""
     table = counted(mutants, results, reasons)
     commits = sorted({results[key(m)].commit for m in mutants if key(m) in results})
     yield "## " + TITLES[committed]
     yield ""
-    yield "Seed %s, commit %s: %.0f %% killed, the goal is %d %%." % (
-        seed, ", ".join(commits) or "none", rate(table["all"]), GOALS[committed])
+    yield from wrapped("Seed %s, commit %s: %.0f %% killed, the goal is %d %%." % (
+        seed, ", ".join(commits) or "none", rate(table["all"]), GOALS[committed]))
     yield ""
     yield "| layer | drawn | killed | alike | survived | not run to the end | gone | rate |"
     yield "|---|--:|--:|--:|--:|--:|--:|--:|"
@@ -71,7 +77,8 @@ def part(mutants, results, reasons, committed, seed):
         yield "| %s | %d | %d | %d | %d | %d | %d | %.0f %% |" % (layer, *numbers, rate(counts))
     yield ""
     by = collections.Counter(results[key(m)].by for m in mutants if key(m) in results and results[key(m)].status == "killed")
-    yield "Killed first by: " + ", ".join("%s %d" % item for item in sorted(by.items(), key=lambda i: (-i[1], i[0]))) + "."
+    most = sorted(by.items(), key=lambda item: (-item[1], item[0]))
+    yield from wrapped("Killed first by: %s." % ", ".join("%s %d" % item for item in most))
     for title, chosen in (("Survivors", ("survived",)), ("Not run to the end", ("open", None))):
         rows = [m for m in mutants if key(m) not in reasons and (results[key(m)].status if key(m) in results else None) in chosen]
         if rows:

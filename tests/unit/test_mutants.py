@@ -207,6 +207,9 @@ def test_document():
     mutants = mutants_of("vmm", "cpu", "cpu")
     results = results_of(mutants, "killed", "survived", "survived")
     reasons = {report.key(mutants[2]): "nothing reads it"}
+    many = mutants_of(*["vmm"] * 40)
+    kills = {report.key(m): report.Result("killed", "unit test_%d" % n, "%012x" % n) for n, m in enumerate(many)}
+    assert all(len(line) <= report.WIDTH or line.startswith("|") for line in report.part(many, kills, {}, True, "17"))
     text = report.document("", report.part(mutants, results, reasons, True, "17"), True)
     assert "Seed 17, commit 0123abcd: 67 % killed, the goal is 95 %." in text
     assert "| cpu | 2 | 0 | 1 | 1 | 0 | 0 | 50 % |" in text and "| all | 3 | 1 | 1 | 1 | 0 | 0 | 67 % |" in text
