@@ -107,7 +107,7 @@ def arguments():
     parser = argparse.ArgumentParser(description="kill rate of single bugs")
     parser.add_argument("--seed", help="draw new mutants; without it the committed ones")
     parser.add_argument("--number", type=int, default=100, help="of new mutants")
-    parser.add_argument("--jobs", type=int, default=2)
+    parser.add_argument("--jobs", type=int, default=2, help="0: only write down what is known")
     parser.add_argument("--steps", default="", help="only tests whose names (steps.py) begin with this")
     parser.add_argument("--only", help="keys, with commas between them; the document is left alone")
     parser.add_argument("--prefix", default="", help="a command that each one with an emulator is run by")
