@@ -59,7 +59,7 @@ void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 val
 
 /*
  * Operand access at a linear address: RAM, a device, or nothing (reads as
- * ones, writes vanish). size 1, 2, 4 or 8. 0, or -EFAULT with #PF or #GP raised.
+ * ones, writes vanish). size 1, 2, 4 or 8; a value to write may have more bits. 0, or -EFAULT with #PF or #GP raised.
  */
 int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value);
 int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);

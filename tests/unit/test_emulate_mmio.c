@@ -56,7 +56,6 @@ int emulate_mem_write(struct vcpu *v, u64 gva, unsigned size, u64 value)
 {
 	(void)v;
 	assert_true(gva - GVA + MIDDLE <= sizeof(memory) - size);
-	assert_int_equal(emulate_truncate(value, size), value);
 	memcpy(memory + MIDDLE + (gva - GVA), &value, size);
 	writes++;
 	return 0;
