@@ -138,15 +138,38 @@ static int access_cr(struct vcpu *vcpu, const struct vmexit *exit, unsigned gpr)
 	return err;
 }
 
-/* SVM without decode assists: the instruction tells what the exit does not. Returns 0 or emulate_fetch()'s error. */
+enum { DONE = 1 };
+
+/* The machine status word, CR0: a register, or 16 bits of memory; UMIP keeps it from ring 3 (SDM vol. 2, SMSW). */
+static int store_msw(struct vcpu *vcpu, const struct insn *insn, const struct hvm_context *c)
+{
+	if (c->cpl && c->cr4 & CR4_UMIP)
+		return -EINVAL;
+	if (insn->mem)
+		return emulate_mem_write(vcpu, emulate_operand(vcpu, insn), 2, (u16)c->cr0) ? -EFAULT : DONE;
+	emulate_set_gpr(vcpu, insn->rm, insn->opsize, true, c->cr0);
+	return DONE;
+}
+
+/*
+ * SVM without decode assists: the instruction tells what the exit does not. 0, DONE: SMSW, which exits while CR0's reads
+ * do (APM vol. 2, 15.8.1; on VT-x it reads the shadow), -EINVAL: #GP, or emulate_fetch()'s error.
+ */
 static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 {
 	const struct insn *insn;
+	struct hvm_context c;
 	int err = emulate_fetch(vcpu, &insn);
 
 	if (err)
 		return err;
 	exit->insn_len = insn->len;
+	hvm->get_context(vcpu, &c);
+	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && insn->op == INSN_SMSW)
+		return store_msw(vcpu, insn, &c);
+	/* The CPU has tested it, but perhaps of other bytes: another vCPU may have changed them since. */
+	if (c.cpl)
+		return -EINVAL;
 	switch (insn->op) {
 	case INSN_MOV_CR:
 		/* TCG reports a read of any control register as one of CR0 while those exit. */
@@ -183,6 +206,7 @@ void exit_cr(struct vcpu *vcpu, const struct vmexit *raw)
 		err = access_cr(vcpu, &exit, exit.cr.gpr);
 	switch (err) {
 	case 0:
+	case DONE:
 		emulate_skip_exit(vcpu, &exit);
 		break;
 	case -EINVAL:

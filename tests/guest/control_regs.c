@@ -4,11 +4,13 @@
  *
  * CR0, CR4, EFER and XCR0 with every bit and every pair of bits changed: taken
  * and read back, ignored, or #GP(0), as SDM vol. 3, 2.5 and 2.6, and vol. 2,
- * XSETBV, have it for the features that CPUID shows.
+ * XSETBV, have it for the features that CPUID shows. SMSW in all its forms, with
+ * the bits of CR0 and CR4 that a hypervisor hides.
  */
 #include "tiny.h"
 
 #define CR0_PE BIT(0)
+#define CR0_MP BIT(1)
 #define CR0_ET BIT(4)
 #define CR0_WP BIT(16)
 #define CR0_NW BIT(29)
@@ -16,6 +18,8 @@
 #define CR0_PG BIT(31)
 #define CR0_DEFINED 0xe005003full
 #define CR4_PAE BIT(5)
+#define CR4_MCE BIT(6)
+#define CR4_UMIP BIT(11)
 #define CR4_LA57 BIT(12)
 #define CR4_OSXSAVE BIT(18)
 #define CR4_CET BIT(23)
@@ -168,8 +172,115 @@ static void test_xcr0(void)
 	check(user_run(user_xsetbv, NULL) == NO_TRAP, "ring 3 came to its end");
 }
 
+/* ---- SMSW ---- */
+
+#define ALIAS 0x40000000ull /* two pages */
+#define FILL 0x5a5a5a5a5a5a5a5aull
+
+static u16 words[4];
+
+static void fill(void)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+		words[i] = (u16)FILL;
+}
+
+static void smsw_registers(u64 cr0)
+{
+#define REGISTER(text, want)                                                                    \
+	do {                                                                                    \
+		u64 v = FILL;                                                                   \
+		asm volatile("mov %0, %%r9; mov %0, %%rax\n\t" text : "+r"(v) : : "rax", "r9"); \
+		check(v == (want), "%s with CR0 %#lx, CR4 %#lx: %#lx", text, cr0, read_cr4(), v); \
+	} while (0)
+	REGISTER("smsw %%ax; mov %%rax, %0", (FILL & ~0xffffull) | (u16)cr0);
+	REGISTER("smsw %%eax; mov %%rax, %0", cr0);
+	REGISTER("smsw %%rax; mov %%rax, %0", cr0);
+	REGISTER("smsw %%r9w; mov %%r9, %0", (FILL & ~0xffffull) | (u16)cr0);
+	REGISTER("smsw %%r9d; mov %%r9, %0", cr0);
+	REGISTER("smsw %%r9; mov %%r9, %0", cr0);
+	REGISTER(".byte 0x66, 0x48, 0x0f, 0x01, 0xe0; mov %%rax, %0", cr0); /* REX.W wins */
+#undef REGISTER
+}
+
+/* 16 bits, whatever the operand size. */
+static void smsw_memory(u64 cr0)
+{
+#define MEMORY(text, ...)                                                                       \
+	do {                                                                                    \
+		fill();                                                                         \
+		asm volatile(text : : __VA_ARGS__ : "memory");                                  \
+		check(words[0] == (u16)FILL && words[1] == (u16)cr0 && words[2] == (u16)FILL,   \
+		      "%s: %#x %#x %#x", text, words[0], words[1], words[2]);                   \
+	} while (0)
+	MEMORY("smsw 2(%0)", "r"(words));
+	MEMORY("smsw (%0,%1,2)", "r"(words), "r"(1ull));
+	MEMORY("smsw words + 2(%%rip)", "r"(0));
+	MEMORY("addr32 smsw 2(%k0)", "r"(words));
+	MEMORY("smsw %%gs:(%0)", "r"((u64)(words + 1) - (u64)this_cpu()));
+	MEMORY(".byte 0x48, 0x0f, 0x01, 0x20", "a"(words + 1)); /* smsw (%rax) with REX.W and with 66 */
+	MEMORY(".byte 0x66, 0x0f, 0x01, 0x20", "a"(words + 1));
+#undef MEMORY
+}
+
+static void smsw_pages(u64 cr0, u64 first, u64 second)
+{
+	volatile u8 *at = (u8 *)ALIAS + PAGE_SIZE - 1, *low = (u8 *)first + PAGE_SIZE - 1, *high = (u8 *)second;
+
+	map_page(ALIAS, first, PTE_P | PTE_W);
+	map_page(ALIAS + PAGE_SIZE, second, PTE_P | PTE_W);
+	*low = *high = 0x5a;
+	check(TRY("smsw (%0)", , O("r"(at))) == NO_TRAP && (*low | *high << 8) == (u16)cr0, "SMSW over two pages: %#x %#x", *low,
+	      *high);
+	*low = 0x5a;
+	map_page(ALIAS + PAGE_SIZE, 0, 0);
+	check(TRY("smsw (%0)", , O("r"(at))) == VEC_PF && this_cpu()->trap_cr2 == ALIAS + PAGE_SIZE && this_cpu()->trap_error == 2,
+	      "SMSW, its second page absent: CR2 %#lx, error %#lx", (u64)this_cpu()->trap_cr2, (u64)this_cpu()->trap_error);
+	check(*low == 0x5a, "nothing of it is stored: %#x", *low);
+	check(TRY("smsw (%0)", , O("r"(BIT(63)))) == VEC_GP, "SMSW to a non-canonical address");
+}
+
+/* In ring 3, where UMIP forbids it, and a page may be the supervisor's. */
+static void smsw_user(void *arg)
+{
+	u64 v = FILL, cr0 = (u64)arg;
+	bool umip = !cr0;
+	int trap = TRY("smsw %0", O("+r"(v)), );
+
+	check(umip ? trap == VEC_GP && this_cpu()->trap_error == 0 && v == FILL : trap == NO_TRAP && v == cr0,
+	      "SMSW in ring 3, UMIP %u: vector %d, %#lx", umip, trap, v);
+	trap = TRY("smsw (%0)", , O("r"(ALIAS)));
+	check(trap == (umip ? VEC_GP : VEC_PF) && (umip || this_cpu()->trap_error == 7),
+	      "SMSW in ring 3 to the supervisor's page, UMIP %u: vector %d, error %#lx", umip, trap, (u64)this_cpu()->trap_error);
+}
+
+static void test_smsw(void)
+{
+	u64 cr0 = read_cr0(), cr4 = read_cr4(), first = (u64)page_alloc(), second = (u64)page_alloc();
+
+	for (unsigned i = 0; i < 8; i++) {
+		u64 now = (i & 1 ? cr0 | CR0_CD : cr0) ^ (i & 4 ? CR0_MP : 0);
+
+		write_cr0(now);
+		write_cr4(i & 2 ? cr4 | CR4_MCE : cr4 & ~CR4_MCE);
+		smsw_registers(now);
+		smsw_memory(now);
+		smsw_pages(now, first, second);
+		check(user_run(smsw_user, (void *)now) == NO_TRAP, "ring 3 came to its end");
+		if (!shown(7, 2, 2))
+			continue;
+		write_cr4(read_cr4() | CR4_UMIP);
+		smsw_registers(now);
+		check(user_run(smsw_user, NULL) == NO_TRAP, "ring 3 came to its end");
+		write_cr4(read_cr4() & ~CR4_UMIP);
+	}
+	write_cr0(cr0);
+	write_cr4(cr4);
+}
+
 void test_main(void)
 {
+	test_smsw();
 	test_xcr0();
 	supervisor_pages();
 	cr4_all = cr4_allowed();

@@ -60,6 +60,25 @@ compat:					; compatibility mode
 	jnz	.limits
 	inc	dword [mode_marks]
 .limits:
+	mov	ecx, 0x5a5a5a5a
+	smsw	ecx			; all of CR0, or half of the register
+	mov	eax, cr0
+	cmp	eax, ecx
+	jne	.msw
+	mov	ecx, 0x5a5a5a5a
+	smsw	cx
+	push	dword 0x5a5a5a5a
+	smsw	[esp]
+	pop	edx
+	cmp	ecx, edx
+	jne	.msw
+	cmp	cx, ax
+	jne	.msw
+	shr	ecx, 16
+	cmp	cx, 0x5a5a
+	jne	.msw
+	inc	dword [mode_marks]
+.msw:
 	jmp	0x20:LOW + (protected16 - low_start)
 
 bits 16
@@ -108,6 +127,21 @@ real:					; real mode; FS and GS keep their 4 GiB limits: big real mode
 	jz	.no
 	inc	word [LOW + (marks - low_start)]
 .no:
+	push	word 0x5a5a
+	mov	bp, sp
+	smsw	[bp]
+	pop	cx
+	smsw	dx
+	smsw	esi
+	mov	eax, cr0
+	cmp	eax, esi
+	jne	.msw
+	cmp	ax, cx
+	jne	.msw
+	cmp	ax, dx
+	jne	.msw
+	inc	word [LOW + (marks - low_start)]
+.msw:
 	mov	ecx, 0x277
 	rdmsr
 	wrmsr

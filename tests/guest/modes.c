@@ -4,8 +4,8 @@
  *
  * Every mode of the CPU in a row, several times: 64-bit, compatibility, 32-bit
  * and 16-bit protected without paging, real and big real mode, and back; in each
- * CPUID, ports, MMIO and MSRs, in real mode INT, #UD and #GP through the vector
- * table.
+ * CPUID, ports, MMIO, MSRs and SMSW, in real mode INT, #UD and #GP through the
+ * vector table.
  */
 #include "tiny.h"
 
@@ -28,7 +28,7 @@ void test_main(void)
 			mode_cpuid[i] = ~0u;
 		mode_run();
 		wrmsr(0xc0000101, (u64)&cpus[0]); /* the way back loaded GS */
-		check(mode_marks == 7, "round %u: %u of 7 marks", round, mode_marks);
+		check(mode_marks == 9, "round %u: %u of 9 marks", round, mode_marks);
 		for (unsigned i = 0; i < 4; i++)
 			check(mode_cpuid[i] == leaf0, "round %u: CPUID in mode %u says %#x", round, i, mode_cpuid[i]);
 		check(TRY("ud2", , ) == VEC_UD, "round %u: exceptions in 64-bit mode again", round);

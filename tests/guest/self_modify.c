@@ -13,6 +13,7 @@
 #include "tiny.h"
 
 #define RUNS 5000
+#define CR0_MP BIT(1)
 
 static u8 code[64] __attribute__((aligned(64)));
 static volatile bool stop;
@@ -87,6 +88,40 @@ static void flip_cr(void *arg)
 		flips = i, *(volatile u32 *)code = insn[i % count];
 }
 
+/* CPU 1: what ring 3 may do, and what not. */
+static void flip_msw(void *arg)
+{
+	static const u32 insn[] = { 0xe0010f48, 0xc0220f48 }; /* smsw %rax; mov %rax, %cr0 */
+
+	(void)arg;
+	for (unsigned i = 0; !stop; i++)
+		flips = i, *(volatile u32 *)code = insn[i % 2];
+}
+
+static void user_smsw(void *arg)
+{
+	run(0, 0, (u64)arg);
+}
+
+/* An exit in ring 3 whose instruction is another one when it is carried out. */
+static void user_change(void)
+{
+	u64 cr0 = read_cr0(), now = cr0;
+	unsigned runs = 0, read = 0;
+
+	put((const u8[]){ 0x48, 0x0f, 0x01, 0xe0, 0xc3 }, 5);
+	stop = false;
+	flips = 0;
+	smp_run(1, flip_msw, NULL);
+	for (; now == cr0 && (runs < RUNS || flips < RUNS); runs++) {
+		read += user_run(user_smsw, (void *)(cr0 ^ CR0_MP)) == NO_TRAP;
+		now = read_cr0();
+	}
+	stop = true;
+	smp_wait(1);
+	check(now == cr0 && read, "CR0 is %#lx, not %#lx, after %u runs, %u of them SMSW", now, cr0, runs, read);
+}
+
 static void others_change(void (*flipper)(void *), u64 rax, const u8 bytes[5])
 {
 	unsigned runs = 0;
@@ -108,4 +143,5 @@ void test_main(void)
 	own_change();
 	others_change(flip, 0, (const u8[]){ 0x66, 0x90, 0x66, 0x90, 0xc3 });
 	others_change(flip_cr, read_cr0(), (const u8[]){ 0x0f, 0x1f, 0x40, 0x00, 0xc3 });
+	user_change();
 }

@@ -115,6 +115,8 @@ void test_main(void)
 	stepped("CLTS");
 	STEP("lmsw %%ax", O("a"((u16)cr0)));
 	stepped("LMSW");
+	STEP("smsw %%ax", , "rax");
+	stepped("SMSW");
 	STEP("wbinvd", );
 	stepped("WBINVD");
 	if (on_margay() && is_amd())
