@@ -9,6 +9,8 @@
 
 /* Exits in a row whose instruction cannot be found before the VM is given up. */
 #define RETRIES_MAX 1000
+/* Elements that one exit moves: a long REP gives interrupts a chance in between. */
+#define STRING_BATCH 256
 
 static enum insn_mode mode(const struct hvm_context *c)
 {
@@ -121,7 +123,7 @@ static void retire(struct vcpu *vcpu)
 	if (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE) {
 		vcpu->debug.retired = true;
 	} else if (traps) {
-		hvm->set(vcpu, HVM_DR6, hvm->get(vcpu, HVM_DR6) | DR6_ACTIVE_LOW | traps);
+		hvm->set(vcpu, HVM_DR6, dr6_after(hvm->get(vcpu, HVM_DR6), traps));
 		vcpu_raise(vcpu, VEC_DB);
 	}
 }
@@ -265,11 +267,13 @@ bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn)
 	return !(insn->rep || insn->repne) || emulate_truncate(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
 }
 
-bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn)
+bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn, unsigned done)
 {
-	if (likely(!(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) || !emulate_string_more(vcpu, insn))
+	if (likely(done < STRING_BATCH && !(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) || !emulate_string_more(vcpu, insn))
 		return false;
 	retire(vcpu);
+	/* What comes now, trap or interrupt, returns to the rest of it: no second instruction breakpoint (SDM vol. 3, 18.3.1.1). */
+	vcpu->regs.rflags |= RFLAGS_RF;
 	return true;
 }
 

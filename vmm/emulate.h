@@ -87,10 +87,10 @@ u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr 
 /* One element of a string instruction is done: rSI and/or rDI step on, rCX counts. */
 void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di);
 /*
- * Between two repetitions: true when the guest single-steps or the one that is
+ * Between two repetitions: true when one exit has done enough of them, or the guest single-steps or the one that is
  * done met a breakpoint, and its trap has been raised; leave RIP on the instruction.
  */
-bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn);
+bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn, unsigned done);
 /* False when a REP instruction has nothing left to do. */
 bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn);
 

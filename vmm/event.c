@@ -25,6 +25,12 @@ static bool doubles(u8 first, u8 second)
 	return page_fault(first) && (contributory(second) || page_fault(second));
 }
 
+/* All but debug exceptions, traps, aborts and the debugger's INT n (SDM vol. 3, table 6-1). */
+static bool is_fault(u8 vector)
+{
+	return vector < 32 && !(BIT(vector) & (BIT(VEC_DB) | BIT(VEC_BP) | BIT(VEC_OF) | BIT(VEC_DF) | BIT(VEC_MC)));
+}
+
 /* An interrupt or NMI in delivery gives way to an exception; it stays pending. */
 static void give_back(struct vcpu *vcpu)
 {
@@ -63,6 +69,9 @@ static void raise(struct vcpu *vcpu, u8 vector, bool has_error, u32 error)
 	} else {
 		give_back(vcpu);
 	}
+	/* The CPU pushes it for its own faults; an exit by an instruction has cleared it (18.3.1.1, 28.3.3). */
+	if (is_fault(vector))
+		vcpu->regs.rflags |= RFLAGS_RF;
 	*e = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = vector, .has_error = has_error, .error = error };
 }
 

@@ -40,8 +40,8 @@ static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
 		/* An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM reports no new bits. */
 		u64 bits = exit->exception.qualification;
 
-		if (bits)
-			hvm->set(vcpu, HVM_DR6, (hvm->get(vcpu, HVM_DR6) | DR6_ACTIVE_LOW | bits) ^ (bits & DR6_ACTIVE_LOW));
+		if (bits) /* INT1 sets none, and clears none */
+			hvm->set(vcpu, HVM_DR6, dr6_after(hvm->get(vcpu, HVM_DR6), bits));
 		hvm->set(vcpu, HVM_DR7, hvm->get(vcpu, HVM_DR7) & ~BIT(13)); /* GD */
 	}
 	if (exit->exception.has_error)

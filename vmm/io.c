@@ -9,8 +9,6 @@
 #include "vmm/emulate.h"
 #include "vmm/pio.h"
 
-#define STRING_BATCH 256 /* elements per exit, as in mmio.c */
-
 /* What of RAX an IN replaces and an OUT takes, by the size of the operand; 32 bits replace all. */
 static const u64 operand_mask[8] = { [1] = 0xff, [2] = 0xffff, [4] = ~0ull };
 
@@ -39,12 +37,12 @@ static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
 
 static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool in)
 {
-	for (unsigned i = 0; emulate_string_more(vcpu, insn); i++) {
+	unsigned done = 0;
+
+	while (emulate_string_more(vcpu, insn)) {
 		u64 v;
 		int err;
 
-		if (i == STRING_BATCH)
-			return -EAGAIN;
 		emulate_watch(vcpu, port, insn->opsize, WATCH_IO);
 		if (in) {
 			u64 gva = emulate_string_operand(vcpu, insn, GPR_RDI);
@@ -63,7 +61,7 @@ static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool 
 		emulate_string_advance(vcpu, insn, !in, in);
 		if (!(insn->rep || insn->repne))
 			break;
-		if (emulate_string_pause(vcpu, insn))
+		if (emulate_string_pause(vcpu, insn, ++done))
 			return -EAGAIN;
 	}
 	return 0;

@@ -8,9 +8,6 @@
 #include "vmm/emulate.h"
 #include "vmm/hvm.h"
 
-/* Elements that one exit moves: a long REP gives interrupts a chance in between. */
-#define STRING_BATCH 256
-
 #define ARITH_FLAGS (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
 
 static u64 sign_extend(u64 v, unsigned size)
@@ -154,13 +151,12 @@ static int bit_test(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 static int string_move(struct vcpu *vcpu, const struct insn *insn)
 {
 	bool si = insn->op != INSN_STOS, di = insn->op != INSN_LODS;
+	unsigned done = 0;
 
-	for (unsigned i = 0; emulate_string_more(vcpu, insn); i++) {
+	while (emulate_string_more(vcpu, insn)) {
 		u64 v = emulate_get_gpr(vcpu, GPR_RAX, insn->opsize, true);
 		int err = 0;
 
-		if (i == STRING_BATCH)
-			return -EAGAIN;
 		if (si)
 			err = emulate_mem_read(vcpu, emulate_string_operand(vcpu, insn, GPR_RSI), insn->opsize, &v);
 		if (!err && di)
@@ -172,7 +168,7 @@ static int string_move(struct vcpu *vcpu, const struct insn *insn)
 		emulate_string_advance(vcpu, insn, si, di);
 		if (!(insn->rep || insn->repne))
 			break;
-		if (emulate_string_pause(vcpu, insn))
+		if (emulate_string_pause(vcpu, insn, ++done))
 			return -EAGAIN;
 	}
 	return 0;

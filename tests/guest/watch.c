@@ -26,6 +26,7 @@ static void on_debug(struct trap_frame *f)
 	bits |= dr6 & 0xe00f;
 	where = f->rip;
 	came++;
+	f->rflags |= RFLAGS_RF;
 	asm volatile("mov %0, %%dr6" : : "r"(0xffff0ff0ull));
 }
 
@@ -52,6 +53,19 @@ static void clear(void)
 		      came, bits, where - behind_);                                                     \
 	})
 
+/* A breakpoint on the instruction `text`. The handler returns to it with RF set. */
+#define EXECUTE(name, text, inputs, ...)                                                                \
+	({                                                                                              \
+		u64 at_;                                                                                \
+		\
+		asm volatile("lea 1f(%%rip), %0" : "=r"(at_));                                          \
+		set(at_, ON_EXECUTE, LEN_1);                                                            \
+		asm volatile("1:\t" text : : inputs : "memory", ##__VA_ARGS__);                         \
+		clear();                                                                                \
+		check(came == 1 && bits == 2 && where == at_, "a breakpoint on %s: %u #DB, DR6 %#lx, at +%ld", name, came, bits, \
+		      where - at_);                                                                     \
+	})
+
 void test_main(void)
 {
 	u64 tpr = LAPIC_BASE + APIC_TPR;
@@ -75,6 +89,10 @@ void test_main(void)
 	EXPECT("REP INSB, its third byte", 1, "rep insb", O("D"(buffer), "c"(3), "d"(0x80)));
 	set((u64)buffer + 4, ON_ACCESS, LEN_4);
 	EXPECT("REP OUTSB beside it", 0, "rep outsb", O("S"(buffer), "c"(4), "d"(0x80)));
+	/* On the instruction itself: once, however many exits and interrupts its repetitions take. */
+	EXECUTE("REP OUTSB", "rep outsb", O("S"(buffer), "c"(600), "d"(0x80)));
+	EXECUTE("REP STOSD to MMIO", "rep stosl", O("D"(LAPIC_BASE + 0x400), "a"(0), "c"(600)));
+	EXECUTE("CPUID", "cpuid", O("a"(0), "c"(0)), "rbx", "rdx");
 	write_cr4(read_cr4() | CR4_DE);
 	set(0x80, ON_IO, LEN_1);
 	EXPECT("OUT", 1, "outb %%al, $0x80", O("a"(0)));

@@ -290,7 +290,7 @@ void gdb_exit_dr(struct vcpu *vcpu)
 	}
 	if (d->dr7 & DR7_GD) {
 		d->dr7 &= ~DR7_GD;
-		d->dr6 |= BIT(13);
+		d->dr6 = dr6_after(d->dr6, BIT(13));
 		vcpu_raise(vcpu, VEC_DB);
 		return;
 	}

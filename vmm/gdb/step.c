@@ -191,7 +191,7 @@ void gdb_retired(struct vcpu *vcpu)
 
 	restore(vcpu, true);
 	if (trap) {
-		d->dr6 |= DR6_BS;
+		d->dr6 = dr6_after(d->dr6, DR6_BS);
 		vcpu_raise(vcpu, VEC_DB);
 	}
 	finish(vcpu);
@@ -223,7 +223,8 @@ static bool exception_db(struct vcpu *vcpu, const struct vmexit *exit)
 	/* Its own, or INT1, which sets no bit. */
 	if (rest || !bits) {
 		restore(vcpu, false);
-		d->dr6 |= rest;
+		if (rest)
+			d->dr6 = dr6_after(d->dr6, rest);
 		d->dr7 &= ~BIT(13); /* GD */
 		vcpu_raise(vcpu, VEC_DB);
 	}

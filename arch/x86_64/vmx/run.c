@@ -109,9 +109,15 @@ static void decode_exception(struct vcpu *vcpu, struct vmexit *exit)
 	exit->exception.qualification = vmread(VMCS_EXIT_QUALIFICATION);
 	if (exit->exception.vector != VEC_DF)
 		reblock_nmi(vcpu, info);
-	/* INT1 is a trap, but the exit leaves RIP on it; injected as a plain #DB it would come back to itself. */
-	if ((info >> INTR_TYPE_SHIFT & 7) == INTR_TYPE_INT1)
+	/*
+	 * INT1 is a trap, but the exit leaves RIP on it; injected as a plain #DB it would come back to itself. It is no single
+	 * step, and behind it nothing is left of MOV SS' shadow, nor of the step that this has held back.
+	 */
+	if ((info >> INTR_TYPE_SHIFT & 7) == INTR_TYPE_INT1) {
 		vcpu->regs.rip += exit->insn_len;
+		vcpu->regs.shadow = 0;
+		exit->exception.qualification &= ~DR6_BS;
+	}
 	/* An entry with TF and an interrupt shadow wants the single-step trap pending (27.3.1.5). */
 	if (exit->exception.vector == VEC_DB && vcpu->regs.rflags & RFLAGS_TF && vcpu->regs.shadow)
 		vmwrite(VMCS_GUEST_PENDING_DEBUG, BIT(14));

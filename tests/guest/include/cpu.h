@@ -194,6 +194,7 @@ static inline u64 read_rflags(void)
 }
 #define RFLAGS_TF BIT(8)
 #define RFLAGS_IF BIT(9)
+#define RFLAGS_RF BIT(16)
 
 static inline void irq_on(void) { asm volatile("sti" : : : "memory"); }
 static inline void irq_off(void) { asm volatile("cli" : : : "memory"); }

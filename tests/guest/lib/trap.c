@@ -13,6 +13,15 @@ void trap_common(struct trap_frame *f);
 
 #define USER_LEAVE 0x20
 
+/* RFLAGS.RF as pushed: set by faults, by traps as it was, which is clear (SDM vol. 3, 18.3.1.1). #DF and #MC are neither. */
+static void check_resume_flag(const struct trap_frame *f)
+{
+	bool trap = f->vector == VEC_DB || f->vector == VEC_NMI || f->vector == VEC_BP || f->vector == VEC_OF;
+
+	if (f->vector != VEC_DF && f->vector != VEC_MC && !(f->rflags & RFLAGS_RF) != trap)
+		check(false, "vector %lu at RIP %#lx pushes RFLAGS %#lx", f->vector, f->rip, f->rflags);
+}
+
 void trap_common(struct trap_frame *f)
 {
 	struct cpu *c = this_cpu();
@@ -29,6 +38,7 @@ void trap_common(struct trap_frame *f)
 	c->trap = (int)f->vector;
 	for (const u64(*e)[2] = extable_start; e < extable_end; e++) {
 		if ((*e)[0] == f->rip) {
+			check_resume_flag(f);
 			f->rip = (*e)[1];
 			f->rflags &= ~RFLAGS_TF;
 			return;
