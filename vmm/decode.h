@@ -17,9 +17,11 @@ enum insn_op {
 	INSN_MOV,     /* r<->m, imm->m, moffs: 88-8b, a0-a3, c6, c7 */
 	INSN_MOVZX,   /* 0f b6, b7 */
 	INSN_MOVSX,   /* 0f be, bf, 63 */
-	INSN_XCHG,    /* 86, 87 */
-	INSN_AND, INSN_OR, INSN_XOR, INSN_ADD, INSN_SUB, INSN_CMP, INSN_TEST, /* with a memory operand */
-	INSN_BT, INSN_BTS, INSN_BTR, INSN_BTC, /* 0f ba, 0f a3/ab/b3/bb */
+	INSN_XCHG,    /* 86, 87; LOCK may stand before this one to BTC */
+	INSN_AND, INSN_OR, INSN_XOR, INSN_ADD, INSN_ADC, INSN_SUB, INSN_SBB, /* with a memory operand, as those that follow */
+	INSN_INC, INSN_DEC, INSN_NOT, INSN_NEG,
+	INSN_BTS, INSN_BTR, INSN_BTC, /* 0f ba, 0f ab/b3/bb */
+	INSN_BT, INSN_CMP, INSN_TEST,
 	INSN_MOVS, INSN_STOS, INSN_LODS,  /* string moves */
 	INSN_INS, INSN_OUTS,
 	INSN_IN, INSN_OUT,

@@ -51,7 +51,8 @@ static int refine_0f01(struct decoder *d, struct opcode *oc)
 
 static int refine_group(struct decoder *d, struct opcode *oc)
 {
-	static const u8 arith[8] = { INSN_ADD, INSN_OR, INSN_OTHER, INSN_OTHER, INSN_AND, INSN_SUB, INSN_XOR, INSN_CMP };
+	static const u8 arith[8] = { INSN_ADD, INSN_OR, INSN_ADC, INSN_SBB, INSN_AND, INSN_SUB, INSN_XOR, INSN_CMP };
+	static const u8 unary[4] = { INSN_TEST, INSN_TEST, INSN_NOT, INSN_NEG };
 	static const u8 bits[4] = { INSN_BT, INSN_BTS, INSN_BTR, INSN_BTC };
 	struct insn *i = d->insn;
 	u8 reg = decode_reg_field(d);
@@ -71,14 +72,17 @@ static int refine_group(struct decoder *d, struct opcode *oc)
 		return 0;
 	case 0xf6:
 	case 0xf7:
-		if (reg < 2) {
-			i->op = INSN_TEST;
+		if (reg < 4)
+			i->op = unary[reg];
+		if (reg < 2)
 			oc->imm = d->opcode == 0xf6 ? IMM_8 : IMM_Z;
-		}
 		return 0;
 	case 0xfe:
-		return reg > 1 ? -EINVAL : 0;
 	case 0xff:
+		if (reg < 2)
+			i->op = INSN_INC + reg; /* INC, DEC */
+		else if (d->opcode == 0xfe)
+			return -EINVAL;
 		return reg == 7 || ((reg == 3 || reg == 5) && is_reg_form(d)) ? -EINVAL : 0;
 	case 0xba:
 		if (reg < 4)
@@ -292,22 +296,9 @@ static void string_operand(struct decoder *d, u8 pointer, bool to_mem)
 /* SDM vol. 2, LOCK. Of INSN_OTHER the CPU has judged itself. */
 static bool lock_allowed(const struct insn *i)
 {
-	switch (i->op) {
-	case INSN_OTHER:
-		return true;
-	case INSN_XCHG:
-	case INSN_ADD:
-	case INSN_OR:
-	case INSN_AND:
-	case INSN_SUB:
-	case INSN_XOR:
-	case INSN_BTS:
-	case INSN_BTR:
-	case INSN_BTC:
+	if (i->op >= INSN_XCHG && i->op <= INSN_BTC)
 		return i->mem && i->to_mem;
-	default:
-		return false;
-	}
+	return i->op == INSN_OTHER;
 }
 
 int decode_finish(struct decoder *d)

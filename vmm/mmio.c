@@ -20,19 +20,21 @@ static u64 sign_extend(u64 v, unsigned size)
 /* The value of `a op b` and the flags it leaves (SDM vol. 1, 3.4.3.1). */
 static u64 alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 {
-	u64 sign = BIT(size * 8 - 1), r, f = 0;
+	u64 carry = (op == INSN_ADC || op == INSN_SBB) && *rflags & RFLAGS_CF, sign = BIT(size * 8 - 1), r, f = 0;
 
 	switch (op) {
 	case INSN_ADD:
-		r = emulate_truncate(a + b, size);
-		f |= r < a ? RFLAGS_CF : 0;
+	case INSN_ADC:
+		r = emulate_truncate(a + b + carry, size);
+		f |= r < a || (carry && r == a) ? RFLAGS_CF : 0;
 		f |= (a ^ r) & (b ^ r) & sign ? RFLAGS_OF : 0;
 		f |= (a ^ b ^ r) & 0x10 ? RFLAGS_AF : 0;
 		break;
 	case INSN_SUB:
+	case INSN_SBB:
 	case INSN_CMP:
-		r = emulate_truncate(a - b, size);
-		f |= a < b ? RFLAGS_CF : 0;
+		r = emulate_truncate(a - b - carry, size);
+		f |= a < b || (carry && a == b) ? RFLAGS_CF : 0;
 		f |= (a ^ b) & (a ^ r) & sign ? RFLAGS_OF : 0;
 		f |= (a ^ b ^ r) & 0x10 ? RFLAGS_AF : 0;
 		break;
@@ -124,6 +126,31 @@ static int arithmetic(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 	return 0;
 }
 
+/* INC, DEC, NOT, NEG. */
+static int unary(struct vcpu *vcpu, const struct insn *insn, u64 gva)
+{
+	u64 rflags = vcpu->regs.rflags, mem, r;
+	int err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
+
+	if (err)
+		return err;
+	switch (insn->op) {
+	case INSN_NOT:
+		r = emulate_truncate(~mem, insn->opsize);
+		break;
+	case INSN_NEG:
+		r = alu(INSN_SUB, insn->opsize, 0, mem, &rflags);
+		break;
+	default: /* CF stays */
+		r = alu(insn->op == INSN_INC ? INSN_ADD : INSN_SUB, insn->opsize, mem, 1, &rflags);
+		rflags = (rflags & ~RFLAGS_CF) | (vcpu->regs.rflags & RFLAGS_CF);
+	}
+	err = emulate_mem_write(vcpu, gva, insn->opsize, r);
+	if (!err)
+		vcpu->regs.rflags = rflags;
+	return err;
+}
+
 static int bit_test(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 {
 	u64 index = insn->has_imm ? insn->imm : emulate_get_gpr(vcpu, insn->reg, insn->opsize, insn->rex);
@@ -193,10 +220,14 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_OR:
 	case INSN_XOR:
 	case INSN_ADD:
+	case INSN_ADC:
 	case INSN_SUB:
+	case INSN_SBB:
 	case INSN_CMP:
 	case INSN_TEST:
 		return arithmetic(vcpu, insn, emulate_operand(vcpu, insn));
+	case INSN_INC ... INSN_NEG:
+		return unary(vcpu, insn, emulate_operand(vcpu, insn));
 	case INSN_BT:
 	case INSN_BTS:
 	case INSN_BTR:

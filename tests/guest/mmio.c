@@ -9,6 +9,7 @@
  * the time. The device is the I/O APIC, whose redirection entries keep what is
  * written.
  */
+#include "apic.h"
 #include "tiny.h"
 
 #define IOAPIC 0xfec00000ull
@@ -105,6 +106,43 @@ static void operations(void)
 	check((flags & 0x8d5) == 0x44, "test: flags %#lx", flags);
 	asm volatile("btl $5, %1\n\tpushfq\n\tpop %0" : "=r"(flags) : "m"(*win) : "cc");
 	check(flags & 1, "bt: flags %#lx", flags);
+}
+
+/* The same instruction on RAM and on a register that keeps any 32 bits, the initial count of a masked timer. */
+static void against_ram(void)
+{
+	static const u32 values[] = { 0, 1, 0x7fffffff, 0x80000000, 0xffffffff, 0x0f0f0f0f };
+	volatile u32 ram, *const both[] = { &ram, (u32 *)(LAPIC_BASE + APIC_TIMER_INIT) };
+
+#define BOTH(text)                                                                                         \
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(values) * ARRAY_SIZE(values); i++) {                       \
+		u32 a = values[i / 2 % ARRAY_SIZE(values)], b = values[i / 2 / ARRAY_SIZE(values)];        \
+		u32 left[2], reg[2] = { b, b };                                                            \
+		u64 flags[2];                                                                              \
+		for (unsigned k = 0; k < 2; k++) {                                                         \
+			*both[k] = a;                                                                      \
+			asm volatile("bt $0, %[carry]\n\t" text "\n\tpushfq\n\tpop %[flags]"              \
+				     : [flags] "=&r"(flags[k]), [reg] "+r"(reg[k])                         \
+				     : [carry] "r"(i), [at] "r"(both[k]) : "memory", "cc");                \
+			left[k] = *both[k];                                                                \
+		}                                                                                          \
+		check(left[0] == left[1] && reg[0] == reg[1] && !((flags[0] ^ flags[1]) & 0x8d5),          \
+		      "%s of %#x and %#x, CF %u: %#x %#x %#lx in RAM, %#x %#x %#lx in the device", text, a, b, i & 1, left[0], \
+		      reg[0], flags[0], left[1], reg[1], flags[1]);                                        \
+	}
+	BOTH("adcl %[reg], (%[at])")
+	BOTH("adcl (%[at]), %[reg]")
+	BOTH("adcl $-1, (%[at])")
+	BOTH("lock adcl $0x12345678, (%[at])")
+	BOTH("sbbl %[reg], (%[at])")
+	BOTH("sbbl (%[at]), %[reg]")
+	BOTH("sbbl $-1, (%[at])")
+	BOTH("incl (%[at])")
+	BOTH("lock decl (%[at])")
+	BOTH("negl (%[at])")
+	BOTH("notl (%[at])")
+#undef BOTH
+	*both[1] = 0;
 }
 
 static void strings(void)
@@ -216,6 +254,7 @@ void test_main(void)
 	check(smp_start() == 2, "two CPUs");
 	addressing();
 	operations();
+	against_ram();
 	strings();
 	crossing(ram);
 	changing(ram);

@@ -131,6 +131,8 @@ void test_main(void)
 	stepped("MMIO store");
 	STEP("orl $0, (%%rdi)", O("D"(LAPIC_BASE + APIC_TPR)));
 	stepped("MMIO read-modify-write");
+	STEP("adcl $0, (%%rdi)", O("D"(LAPIC_BASE + APIC_TPR)));
+	stepped("MMIO add with carry");
 	STEP("mov %%cr0, %%rax", , "rax");
 	stepped("MOV from CR0");
 	STEP("mov %%rax, %%cr0", O("a"(cr0)));

@@ -184,9 +184,29 @@ static void arithmetic(void **state)
 	/* test dword [rax], 0x1000 */
 	DECODE(MODE_64, &i, 0xf7, 0x00, 0x00, 0x10, 0, 0);
 	assert_true(i.op == INSN_TEST && i.has_imm && i.imm == 0x1000);
-	/* not dword [rax]: same opcode, no immediate, not emulated */
+	/* not dword [rax], lock neg byte [rax]: the same opcodes, no immediate; mul dword [rax]: not emulated */
 	DECODE(MODE_64, &i, 0xf7, 0x10);
-	assert_true(i.op == INSN_OTHER && !i.has_imm);
+	assert_true(i.op == INSN_NOT && !i.has_imm && i.to_mem && i.opsize == 4);
+	DECODE(MODE_64, &i, 0xf0, 0xf6, 0x18);
+	assert_true(i.op == INSN_NEG && !i.has_imm && i.to_mem && i.opsize == 1);
+	DECODE(MODE_64, &i, 0xf7, 0x20);
+	assert_true(i.op == INSN_OTHER);
+	/* lock adc [rax], rcx; sbb cl, [rax]; sbb word [rax], -2 */
+	DECODE(MODE_64, &i, 0xf0, 0x48, 0x11, 0x08);
+	assert_true(i.op == INSN_ADC && i.to_mem && i.opsize == 8 && i.reg == GPR_RCX);
+	DECODE(MODE_64, &i, 0x1a, 0x08);
+	assert_true(i.op == INSN_SBB && !i.to_mem && i.opsize == 1);
+	REFUSED(MODE_64, 0xf0, 0x1b, 0x08);
+	DECODE(MODE_64, &i, 0x66, 0x83, 0x18, 0xfe);
+	assert_true(i.op == INSN_SBB && i.to_mem && i.opsize == 2 && i.imm == 0xfffe);
+	/* lock inc byte [rax]; dec qword [rax]; call [rax] is of the same group, FE /2 is nothing */
+	DECODE(MODE_64, &i, 0xf0, 0xfe, 0x00);
+	assert_true(i.op == INSN_INC && i.opsize == 1);
+	DECODE(MODE_64, &i, 0x48, 0xff, 0x08);
+	assert_true(i.op == INSN_DEC && i.opsize == 8);
+	DECODE(MODE_64, &i, 0xff, 0x10);
+	assert_true(i.op == INSN_OTHER);
+	REFUSED(MODE_64, 0xfe, 0x10);
 	/* and qword [rax], imm32 */
 	DECODE(MODE_64, &i, 0x48, 0x81, 0x20, 0xff, 0xff, 0xff, 0x7f);
 	assert_true(i.op == INSN_AND && i.opsize == 8 && i.imm == 0x7fffffff);
