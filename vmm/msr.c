@@ -226,6 +226,7 @@ static const struct msr_rule rules[] = {
 	{ MSR_MTRR_DEF_TYPE, 1, ANY, read_mtrr, write_mtrr },
 	{ MSR_XSS, 1, ANY, read_xss, write_xss },
 	{ MSR_EFER, 1, ANY, read_efer, write_efer },
+	{ MSR_AMD_PERF_CTL0, 8, AMD, read_zero, write_ignored }, /* on every AMD CPU: no CPUID bit could hide them */
 	{ MSR_AMD_SYSCFG, 1, AMD, read_zero, write_ignored },
 	{ MSR_AMD_HWCR, 1, AMD, read_hwcr, write_ignored },
 	{ MSR_AMD_NB_CFG, 1, AMD, read_zero, write_ignored },

@@ -215,6 +215,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_KERNEL_GS_BASE 0xc0000102
 #define MSR_TSC_AUX 0xc0000103
 #define MSR_VIRT_SPEC_CTRL 0xc001011f
+#define MSR_AMD_PERF_CTL0 0xc0010000 /* to PERF_CTL3, then PERF_CTR0 to PERF_CTR3 */
 #define MSR_AMD_SYSCFG 0xc0010010
 #define MSR_AMD_HWCR 0xc0010015
 #define MSR_AMD_NB_CFG 0xc001001f

@@ -30,6 +30,9 @@ static const struct {
 	{ 0xc1, 0xc8 },   { 0x186, 0x18d }, { 0x38d, 0x390 },           { 0xc0010200, 0xc001020b }, { 0x2000, 0x200f },
 };
 
+/* AMD's performance counters, which no CPUID bit announces: there, but they count nothing. */
+#define AMD_COUNTERS 0xc0010000u
+
 static bool plausible(int trap)
 {
 	return trap == NO_TRAP || (trap == VEC_GP && this_cpu()->trap_error == 0);
@@ -90,6 +93,12 @@ void test_main(void)
 	check(answered > 20 && refused > 20000, "%u answered, %u refused", answered, refused);
 	for (unsigned i = 0; i < ARRAY_SIZE(must); i++)
 		check(read(must[i], &value) == NO_TRAP, "MSR %#x exists", must[i]);
+	for (u32 msr = AMD_COUNTERS; msr < AMD_COUNTERS + 8; msr++) {
+		int trap = try_wrmsr(msr, 0x530076), want = is_amd() ? NO_TRAP : VEC_GP;
+
+		check(trap == want && read(msr, &value) == want && (want == VEC_GP || !value), "MSR %#x: vector %d, %#lx", msr,
+		      trap, value);
+	}
 	for (unsigned i = 0; i < ARRAY_SIZE(must_not); i++)
 		for (u32 msr = must_not[i].first; msr <= must_not[i].last; msr++)
 			check(read(msr, &value) == VEC_GP, "MSR %#x does not exist, but reads as %#lx", msr, value);

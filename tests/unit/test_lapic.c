@@ -5,6 +5,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -107,13 +108,20 @@ static void test_tpr_and_cr8(void **state)
 static void test_base_transitions(void **state)
 {
 	const u64 page = 0xfee00000 | APIC_BASE_BSP;
+	char line[128];
 
 	(void)state;
 	/* From xAPIC mode: EXTD without EN, another page, reserved bits. */
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EXTD), -EFAULT);
-	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfed00000 | APIC_BASE_EN), -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | 1), -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | BIT(9)), -EFAULT);
+	assert_string_equal(fake_host.log, "");
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfed00000 | APIC_BASE_EN), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, 0xfec00000 | APIC_BASE_EN), -EFAULT);
+	/* One line says that the page does not move. */
+	snprintf(line, sizeof(line), "%s: vcpu0: IA32_APIC_BASE = 0xfed00800: #GP, for the local APIC stays at 0xfee00000\n",
+		 vm->name);
+	assert_string_equal(fake_host.log, line);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | BIT(52)), -EFAULT);
 	go_x2apic();
 	assert_int_equal(guest_load(vm, 0xfee00030, 4), 0xffffffff);
@@ -278,6 +286,42 @@ static void test_msi_format(void **state)
 	assert_true(vcpu->nmi_pending);
 }
 
+/* A logical destination in the ICR of xAPIC mode, to itself: by the flat and the cluster model. */
+static void test_logical_ipis(void **state)
+{
+	static const struct {
+		u32 dfr, ldr, dest;
+		bool taken;
+	} ipi[] = {
+		{ ~0u, 0x08, 0x08, true },        { ~0u, 0x08, 0xf7, false },        { ~0u, 0x08, 0xff, true },
+		{ ~0u, 0x00, 0xff, false },       { 0x0fffffff, 0x24, 0x24, true },  { 0x0fffffff, 0x24, 0x2b, false },
+		{ 0x0fffffff, 0x24, 0x14, false }, { 0x0fffffff, 0x24, 0xf4, true }, { 0x0fffffff, 0x24, 0xff, true },
+	};
+
+	(void)state;
+	enable();
+	for (unsigned i = 0; i < ARRAY_SIZE(ipi); i++) {
+		wr(0xe0, ipi[i].dfr);
+		wr(0xd0, ipi[i].ldr << 24);
+		wr(0x310, ipi[i].dest << 24);
+		wr(0x300, 0x4851); /* fixed, logical, assert */
+		assert_int_equal(pending(), ipi[i].taken ? 0x51 : -1);
+		if (ipi[i].taken) {
+			vm->intc->accept(vcpu, 0x51);
+			wr(0xb0, 0);
+		}
+	}
+	/* The same destination is nobody's, or its own, where it is physical. */
+	wr(0x310, 0x24 << 24);
+	wr(0x300, 0x4051);
+	assert_int_equal(pending(), -1);
+	wr(0x310, 0);
+	wr(0x300, 0x4851);
+	assert_int_equal(pending(), -1);
+	wr(0x300, 0x4051);
+	assert_int_equal(pending(), 0x51);
+}
+
 static void test_destination_matching(void **state)
 {
 	struct vcpu other = { .apic_id = 0x25 };
@@ -339,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nmi_init_sipi, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_errors, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi_format, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_logical_ipis, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_destination_matching, setup, teardown),
 	};
 

@@ -173,6 +173,14 @@ static int base_msr_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
 	return 0;
 }
 
+/* A guest that moves the page goes on with #GP, or not at all: one line per VM says why. */
+static void tell_move(struct vcpu *vcpu, u64 value)
+{
+	if (!__atomic_exchange_n(&vcpu->vm->vcpus[0]->lapic->move_told, true, __ATOMIC_RELAXED))
+		vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#llx: #GP, for the local APIC stays at %#llx", vcpu->id,
+		       (unsigned long long)value, GUEST_LAPIC_BASE);
+}
+
 /* The legal mode changes: SDM vol. 3, figure 11-27. The page stays where it is; BSP is hardware's to say. */
 static int base_msr_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
 {
@@ -182,8 +190,11 @@ static int base_msr_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
 
 	(void)dev;
 	(void)msr;
-	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE)
+	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE) {
+		if (IS_ENABLED(CONFIG_DUMPS) && (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE)
+			tell_move(vcpu, value);
 		return -EFAULT;
+	}
 	if (to == APIC_BASE_EXTD || (from == 0 && to == mode) || (from == mode && to == APIC_BASE_EN))
 		return -EFAULT;
 	if (from == to)

@@ -67,6 +67,7 @@ struct lapic {
 	u64 deadline;     /* guest TSC; 0: disarmed */
 	struct host_timer timer;
 	bool timer_frozen; /* was armed when the VM was paused */
+	bool move_told;    /* of vCPU 0: that the VM's guest wants its page elsewhere; atomic */
 };
 
 static inline bool lapic_enabled(const struct lapic *l)
