@@ -132,17 +132,20 @@ int monitor_vm_start(unsigned i)
 {
 	struct slot *s = &monitor_slots[i];
 	int err = !s->config ? -EINVAL : !hvm ? -ENODEV : 0;
+	bool ends;
 
 	if (err)
 		return err;
 	spin_lock(&monitor_lock);
-	if (s->state == STARTED || s->state == ENDED)
+	ends = s->state == ENDING || s->state == ENDED || (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
+	if (s->state == STARTED && !ends)
 		err = -EBUSY;
-	else
+	else if (!ends)
 		s->state = STARTED;
+	s->again = ends || (err && s->again);
 	s->stopped = s->stopped && err;
 	spin_unlock(&monitor_lock);
-	if (err)
+	if (err || ends)
 		return err;
 	monitor_get_running();
 	s->starter = (struct host_work){ .name = "starter", .run = start_item };
@@ -161,13 +164,13 @@ int monitor_vm_stop(unsigned i, bool again)
 	struct slot *s = &monitor_slots[i];
 	bool starts;
 
-	if (vm) {
-		s->again = again;
+	if (vm)
 		vm_end(vm, VM_END_STOPPED);
-	}
 	/* One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended by itself. */
-	starts = !again && s->state == STARTED && (!vm || vm->end != VM_END_STOPPED);
+	starts = !again && (s->again || s->state == STARTED || s->state == ENDING) && (!vm || vm->end != VM_END_STOPPED);
 	s->stopped = s->stopped || starts;
+	if (vm || !again)
+		s->again = again;
 	monitor_vm_release();
 	return vm || starts ? 0 : -ENODEV;
 }

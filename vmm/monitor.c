@@ -231,6 +231,20 @@ static void set_vm(struct slot *s, struct vm *vm)
 	spin_unlock(&monitor_lock);
 }
 
+/* Has the operator asked for its start meanwhile? Forgets it. */
+static bool asked_again(struct slot *s)
+{
+	bool wanted = false;
+
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE)) {
+		spin_lock(&monitor_lock);
+		wanted = s->again;
+		s->again = false;
+		spin_unlock(&monitor_lock);
+	}
+	return wanted;
+}
+
 void monitor_start_slot(struct slot *s)
 {
 	struct vm *vm;
@@ -249,8 +263,7 @@ void monitor_start_slot(struct slot *s)
 		stopped = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->end == VM_END_STOPPED;
 		set_vm(s, NULL);
 		vm_destroy(vm);
-		if (stopped && s->again) {
-			s->again = false;
+		if (asked_again(s)) {
 			/* In this order: the node is not idle in between. */
 			monitor_start_slot(s);
 			monitor_put_running();
@@ -296,21 +309,30 @@ static void reap(struct host_work *work)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);
 	else
 		host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
-	set_vm(s, NULL);
+	spin_lock(&monitor_lock);
+	s->vm = NULL;
+	s->state = ENDING;
+	spin_unlock(&monitor_lock);
 	vm_destroy(vm);
-	again = s->again || (s->config->on_end == ON_END_RESTART && s->last_end != VM_END_STOPPED);
+	spin_lock(&monitor_lock);
+	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) ||
+		(s->config->on_end == ON_END_RESTART && s->last_end != VM_END_STOPPED);
 	s->again = false;
+	s->state = again ? STARTED : ENDED;
+	spin_unlock(&monitor_lock);
 	if (again) {
 		host_log("%s: restart %u", s->config->name, s->starts);
 		monitor_start_slot(s);
-	} else {
-		set_state(s, ENDED);
 	}
 	start_ready();
 	monitor_put_running();
+	if (again)
+		return;
 	/* Only now: who sees it over may power the node off, which says that it is idle before. */
-	if (!again)
-		set_state(s, OVER);
+	set_state(s, OVER);
+	/* Its CPUs may be another's by now. */
+	if (asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
+		host_log("%s: not started", s->config->name);
 }
 
 void monitor_vm_ended(struct vm *vm)

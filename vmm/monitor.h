@@ -63,8 +63,9 @@ struct vm *monitor_vm_hold(unsigned i);
 void monitor_vm_release(void);
 
 /*
- * Makes and starts a VM that is over, on a CPU that is free; what goes wrong
- * from there on is logged. 0; -EBUSY when it runs or changes; -EINVAL when its
+ * Makes and starts a VM that is over, on a CPU that is free, or that ends, when
+ * it is over; what goes wrong from there on is logged. 0; -EBUSY when it runs or
+ * starts; -EINVAL when its
  * file was not understood; -ENODEV without virtualization; -ENOSPC when no CPU
  * is free. Any CPU, not with monitor_vm_hold().
  */

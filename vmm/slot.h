@@ -8,8 +8,11 @@
 #define MONITOR_MAX_VMS (IS_ENABLED(CONFIG_VM_SHARING) ? 64u : 1u)
 #define MONITOR_FILE_MAX 63
 
-/* ENDED: others may start, but what its end means for the node has not been done and said yet. */
-enum slot_state { WAITING, STARTED, ENDED, OVER };
+/*
+ * ENDING: it is being taken down. ENDED: others may start, but what its end means for the node has not been done and
+ * said yet.
+ */
+enum slot_state { WAITING, STARTED, ENDING, ENDED, OVER };
 
 struct slot {
 	char file[MONITOR_FILE_MAX + 1];
@@ -20,7 +23,7 @@ struct slot {
 	enum vm_end last_end;
 	u32 last_status;          /* of VM_END_EXIT */
 	unsigned starts;
-	bool again;               /* its end is followed by a start, whatever on_end says */
+	bool again;               /* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
 	struct host_work reaper, starter;
 };

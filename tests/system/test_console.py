@@ -61,7 +61,7 @@ def test_commands(machine):
         console.call()
         console.settle("once")
         for command, answer in (
-            ("vm start a", "a: it runs, starts or ends: vm list tells"),
+            ("vm start a", "a: it runs or starts: vm list tells"),
             ("vm resume a", "a is running already"),
             ("vm pause once", "once does not run"),
             ("vm stop once", "once does not run"),
@@ -161,6 +161,43 @@ def test_stopped_in_its_start():
         running.send("vm start a\r")
         running.expect(r"^\[a\] behave: ticks=50\r")
         outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+
+
+def test_started_in_its_end():
+    """
+    The operator's start meets a VM that ends, or whose memory is being zeroed behind its end: it starts when that is done,
+    once however often he asks, and not if he thinks better of it.
+    """
+    vms = {"keep.conf": vm("keep", "tick", cpus="0-0"), "a.conf": vm("a", "tick", cpus="1-1", memory="320M")}
+    ticks = r"^\[a\] behave: ticks=\d+\r"
+    with start("console-ending", "qemu", vms, 2) as running:
+        running.expect("^behave: ticks=50")
+        console = Console(running)
+        console.call()
+
+        def stop_and(*commands, wait):
+            running.send("vm stop a\r")
+            if wait:
+                running.expect("^a: end=stopped\r")
+            running.send("".join("vm %s a\r" % command for command in commands))
+
+        for restart in range(1, 11):
+            running.expect(ticks)
+            stop_and("start", "start", wait=restart % 2)
+            running.expect(r"^a: restart %d\r" % restart)
+        running.expect(ticks)
+        stop_and("start", "stop", wait=True)
+        console.settle("a")
+        assert re.search(r"^a +stopped .* starts 11 ", "\n".join(console.answer("vm")), re.MULTILINE)
+        # What he took back does not come with the next end.
+        running.send("vm start a\r")
+        running.expect(ticks)
+        stop_and(wait=True)
+        console.settle("a")
+        assert console.state("a") == "stopped"
+        outcome = console.end()
+    assert "it runs or starts" not in running.text
     assert outcome.status == margay_run.OK, outcome.text
 
 

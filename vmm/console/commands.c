@@ -38,7 +38,7 @@ static void say_result(const char *name, int err, const char *done)
 		console_say("%s: %s", name, done);
 		break;
 	case -EBUSY:
-		console_say("%s: it runs, starts or ends: vm list tells", name);
+		console_say("%s: it runs or starts: vm list tells", name);
 		break;
 	case -ENODEV:
 		console_say("%s does not run", name);
