@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/mmio.c */
-/* Moves, arithmetic and bit tests with device memory, result and flags, against the same instructions of the CPU that runs this. */
+/* Moves with device memory; bit tests against the same instructions of the CPU that runs this. Arithmetic: test_emulate_alu.c. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -15,7 +15,6 @@
 
 #define GVA 0x10000ull
 #define MIDDLE 4096 /* of the memory; a 16-bit index reaches that far */
-#define DEFINED (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
 #define RUNS 2000
 
 static u8 memory[2 * MIDDLE];
@@ -121,36 +120,6 @@ bool emulate_string_more(const struct vcpu *v, const struct insn *i)
 
 /* The flags come by the stack, below what the compiler may keep there. */
 #define FLAGS "\n\tlea -128(%%rsp), %%rsp\n\tpushfq\n\tpopq %[f]\n\tlea 128(%%rsp), %%rsp"
-#define ONE(op, type) \
-	static u64 native_##op##_##type(u64 a, u64 b, u64 *flags) \
-	{ \
-		type r = (type)a; \
-		asm(#op " %[b], %[a]" FLAGS : [a] "+&q"(r), [f] "=&r"(*flags) : [b] "q"((type)b) : "cc"); \
-		return r; \
-	}
-#define ALL(op) ONE(op, u8) ONE(op, u16) ONE(op, u32) ONE(op, u64)
-#define SIZES(op) { native_##op##_u8, native_##op##_u16, native_##op##_u32, native_##op##_u64 }
-ALL(and) ALL(or) ALL(xor) ALL(add) ALL(sub) ALL(cmp) ALL(test)
-
-static const struct {
-	enum insn_op op;
-	u64 (*native[4])(u64 a, u64 b, u64 *flags);
-	bool writes, logic; /* AF is undefined behind a logical one */
-} arithmetic[] = {
-	{ INSN_AND, SIZES(and), true, true }, { INSN_OR, SIZES(or), true, true }, { INSN_XOR, SIZES(xor), true, true },
-	{ INSN_ADD, SIZES(add), true, false }, { INSN_SUB, SIZES(sub), true, false }, { INSN_CMP, SIZES(cmp), false, false },
-	{ INSN_TEST, SIZES(test), false, true },
-};
-
-static u64 any(unsigned size)
-{
-	static const u64 corner[] = { 0, 1, 2, 0x0f, 0x10, 0x7f, 0x80, 0xff, 0x7fff, 0x8000, 0xffff, 0x7fffffff, 0x80000000,
-				      0xffffffff, 0x7fffffffffffffff, 0x8000000000000000, ~0ull };
-	u64 v = rand() % 3 ? corner[(unsigned)rand() % ARRAY_SIZE(corner)] : (u64)rand() << 33 ^ (u64)rand() << 16 ^ (u64)rand();
-
-	return emulate_truncate(v, size);
-}
-
 static void emulate(u64 rflags)
 {
 	const struct vmexit exit = { .reason = VMEXIT_STAGE2 };
@@ -161,33 +130,6 @@ static void emulate(u64 rflags)
 	emulate_mmio(&vcpu, &exit);
 	assert_false(gave_up);
 	assert_int_equal(vcpu.regs.rip, 0x1000 + insn.len);
-}
-
-static void test_arithmetic(void **state)
-{
-	(void)state;
-	srand(1);
-	for (unsigned run = 0; run < RUNS * ARRAY_SIZE(arithmetic); run++) {
-		unsigned n = run % ARRAY_SIZE(arithmetic), s = (unsigned)rand() % 4, size = 1u << s;
-		u64 mask = arithmetic[n].logic ? DEFINED & ~RFLAGS_AF : DEFINED;
-		u64 mem = any(size), other = any(size), before = BIT(9) | (rand() & DEFINED), flags, expected, got = 0;
-		/* mem op reg, mem op immediate, reg op mem; TEST and CMP of a register with memory are the same. */
-		unsigned form = (unsigned)rand() % 3;
-
-		insn = (struct insn){ .op = arithmetic[n].op, .len = 3, .opsize = (u8)size, .mem = true, .to_mem = form != 2,
-				      .has_imm = form == 1, .reg = GPR_RBX, .imm = other };
-		vcpu.regs.gpr[GPR_RBX] = form == 1 ? ~other : other;
-		memcpy(memory + MIDDLE, &mem, size);
-		expected = form == 2 ? arithmetic[n].native[s](other, mem, &flags) : arithmetic[n].native[s](mem, other, &flags);
-		emulate(before);
-		assert_int_equal(vcpu.regs.rflags & mask, flags & mask);
-		assert_int_equal(vcpu.regs.rflags & ~DEFINED, before & ~DEFINED);
-		assert_int_equal(writes, arithmetic[n].writes && form != 2);
-		memcpy(&got, memory + MIDDLE, size);
-		assert_int_equal(got, writes ? expected : mem);
-		if (arithmetic[n].writes && form == 2)
-			assert_int_equal(vcpu.regs.gpr[GPR_RBX], expected);
-	}
 }
 
 #define BIT_TEST(op, suffix, type) \
@@ -299,7 +241,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_arithmetic),
 		cmocka_unit_test(test_bits),
 	};
 
