@@ -95,8 +95,9 @@ bool emulate_string_more(const struct vcpu *v, const struct insn *insn)
 	return false;
 }
 
-bool emulate_string_pause(struct vcpu *v, const struct insn *insn)
+bool emulate_string_pause(struct vcpu *v, const struct insn *insn, unsigned done)
 {
+	(void)done;
 	return emulate_string_more(v, insn);
 }
 

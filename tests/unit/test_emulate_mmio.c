@@ -104,8 +104,9 @@ void emulate_string_advance(struct vcpu *v, const struct insn *i, bool si, bool 
 	fail_msg("%u %d %d", i->op, si, di);
 }
 
-bool emulate_string_pause(struct vcpu *v, const struct insn *i)
+bool emulate_string_pause(struct vcpu *v, const struct insn *i, unsigned done)
 {
+	(void)done;
 	(void)v;
 	(void)i;
 	return false;
