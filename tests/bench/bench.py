@@ -26,6 +26,8 @@ LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory")  # loops.sh
 LOADS = ("cpuid", "idle", "compute", "fork", "switch", "timer", "console")  # loads.sh
 CONTROL = "control: one CPUID"
 PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
+UNMITIGATED = ("exits", "ipi")  # the parts that ask KVM with mitigations=off, too: Margay has none on SVM
+RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
 IPI_LOOPS = 200
 IPI_TIMEOUT = 400
@@ -285,16 +287,17 @@ def part_ipi(system):
     """The tiny guest ipi_costs on two CPUs, which -icount runs in turns: counts by CPU, no latency."""
     counts, text = systems.measure(system, "ipi", systems.TOP + "/build/tests-guest/ipi_costs.elf", None,
                                    "machine=qemu cpus=2 loops=%d" % IPI_LOOPS, done="tiny: ipi_costs: ok", cpus=2,
-                                   timeout=systems.TIMEOUT if system == "kvm" else IPI_TIMEOUT)
-    if system == "kvm" and not re.search(PINNED + ".*^ipi-costs: ready", text, re.MULTILINE | re.DOTALL):
+                                   timeout=systems.TIMEOUT if "kvm" in system else IPI_TIMEOUT)
+    if "kvm" in system and not re.search(PINNED + ".*^ipi-costs: ready", text, re.MULTILINE | re.DOTALL):
         raise systems.BenchError("ipi: KVM's vCPUs were not on a CPU each before the guest sent")
     nothing, *sends = counts.pairs()
     if len(sends) != IPI_LOOPS:
         raise systems.BenchError("ipi_costs: %d of %d interrupts" % (len(sends), IPI_LOOPS))
     yield from whole_run("ipi", system, counts, text)
     all_of_it = systems.difference(counts.last("marker", 3), counts.last("marker", 4))
-    for test, value in (("sender", sum(pair["total0"] - nothing["total0"] for pair in sends)),
-                        ("halted receiver", all_of_it["total1"])):
+    sender, receiver = ("total1", "total2") if "kvm" in system else ("total0", "total1")
+    for test, value in (("sender", sum(pair[sender] - nothing[sender] for pair in sends)),
+                        ("halted receiver", all_of_it[receiver])):
         yield dict(part="ipi", test=test, system=system, metric="instructions", value=round(value / IPI_LOOPS, 1))
     yield dict(part="ipi", test="both", system=system, metric="exits", value=round(all_of_it["vmruns"] / IPI_LOOPS, 1))
 
@@ -447,8 +450,9 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--parts", help="default: all")
     parser.add_argument("--systems", default=",".join(systems.SYSTEMS))
-    parser.add_argument("--runs", type=int, default=1, choices=range(1, report.MOST_RUNS + 1), metavar="N",
-                        help="repeats each part (at most %d): mean, and 97 %% confidence where runs differ" % report.MOST_RUNS)
+    parser.add_argument("--runs", type=int, choices=range(1, report.MOST_RUNS + 1), metavar="N",
+                        help="repeats each part (at most %d; default: ipi so often, the others once): mean, and 97 %%%% confidence "
+                        "where runs differ" % report.MOST_RUNS)
     parser.add_argument("--npb", metavar="DIRECTORY", help="holds the programs of NPB, for the part npb")
     parser.add_argument("--hpcc", default="1500,500", metavar="N1,N2", help="HPL's N with one process and with two: %(default)s")
     parser.add_argument("--loads", default=",".join(LOADS), help="of the parts rates and rates-vtx; default: all")
@@ -480,9 +484,12 @@ def main():
     systems.prepare()
     results, failed = [], []
     for part in parts.split(","):
+        runs = args.runs or RUNS.get(part, 1)
         for system in args.systems.split(","):
-            for number in range(1, args.runs + 1):
-                print("bench: %s, %s, run %d of %d ..." % (part, system, number, args.runs), flush=True)
+            if system == "kvm-off" and part not in UNMITIGATED:
+                continue
+            for number in range(1, runs + 1):
+                print("bench: %s, %s, run %d of %d ..." % (part, system, number, runs), flush=True)
                 try:
                     results += [dict(row, run=number) for row in PARTS[part](system)]
                 except systems.BenchError as error:

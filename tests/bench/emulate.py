@@ -21,7 +21,7 @@ class LostInterrupt(BenchError):
 
 
 # How often a run may be tried where it is the emulator that fails: KVM's guests on QEMU 10 stop for good in every other run.
-TRIES = {"native": 2, "margay": 2, "kvm": 6}
+TRIES = {"native": 2, "margay": 2, "kvm": 6, "kvm-off": 6}
 
 
 class Stuck(BenchError):
@@ -42,7 +42,7 @@ def emulate(system, name, command, timeout, files):
         try:
             return emulate_once(name, command, timeout, files)
         except (LostInterrupt, Stuck) as error:
-            if number == TRIES[system] or isinstance(error, Stuck) and system != "kvm":
+            if number == TRIES[system] or isinstance(error, Stuck) and system in ("native", "margay"):
                 raise
             print("bench: %s.%d; once more" % (error, number), flush=True)
             for path in filter(os.path.exists, files):

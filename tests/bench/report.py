@@ -14,28 +14,27 @@ BY_TELEMETRY = " by telemetry"
 T97 = (21.205, 5.643, 3.896, 3.298, 3.003, 2.829, 2.715, 2.634, 2.574)
 MOST_RUNS = len(T97) + 1
 
-# part, test, metric: the most that Margay's value may be, as a ratio to another system's.
+# part, test, metric: the most that Margay's value may be, as a ratio to another system's. For exits that is KVM with
+# mitigations=off, as Margay has none on SVM.
 GOALS = [
-    ("exits", "cpuid", "instructions", "kvm", 0.2),
-    ("exits", "hypercall", "instructions", "kvm", 0.2),
-    ("exits", "rdmsr", "instructions", "kvm", 0.2),
-    ("exits", "port-elcr", "instructions", "kvm", 0.2),
-    ("exits", "port-uart", "instructions", "kvm", 0.2),
-    ("exits", "mmio-lapic", "instructions", "kvm", 0.2),
-    ("exits", "self-ipi", "instructions", "kvm", 0.2),
-    ("exits", "timer-deadline", "instructions", "kvm", 0.2),
+    ("exits", "cpuid", "instructions", "kvm-off", 0.2),
+    ("exits", "hypercall", "instructions", "kvm-off", 0.2),
+    ("exits", "rdmsr", "instructions", "kvm-off", 0.2),
+    ("exits", "port-elcr", "instructions", "kvm-off", 0.2),
+    ("exits", "port-uart", "instructions", "kvm-off", 0.2),
+    ("exits", "mmio-lapic", "instructions", "kvm-off", 0.2),
+    ("exits", "self-ipi", "instructions", "kvm-off", 0.2),
+    ("exits", "timer-deadline", "instructions", "kvm-off", 0.2),
     ("exits-vtx", "cpuid", "instructions", "kvm", 0.25),
     ("exits-vtx", "port-uart", "instructions", "kvm", 0.25),
-    ("ipi", "sender", "instructions", "kvm", 0.2),
-    ("ipi", "halted receiver", "instructions", "kvm", 0.2),
-    ("boot", "kernel to userspace", "instructions", "native", 1.05),
+    ("ipi", "sender", "instructions", "kvm-off", 0.2),
+    ("ipi", "halted receiver", "instructions", "kvm-off", 0.2),
+    ("boot", "kernel to userspace", "instructions", "native", 0.92),
     ("workloads", "compute", "instructions", "native", 1.01),
     ("workloads", "memory", "instructions", "native", 1.01),
-    ("devices", "read from nvme, identity", "instructions", "native", 1.05),
-    ("devices", "write to nvme, identity", "instructions", "native", 1.05),
-    ("devices", "TCP from igb to e1000e, identity", "instructions", "native", 1.05),
-    ("devices", "TCP from e1000e to igb, identity", "instructions", "native", 1.05),
-    *(("hpcc", name + ", 1 processes", "instructions", "native", 1.01) for name in (
+    *(("devices", "%s, %s" % (load, mode), "instructions", "native", 1.04) for mode in ("identity", "window") for load in (
+        "read from nvme", "write to nvme", "TCP from igb to e1000e", "TCP from e1000e to igb")),
+    *(("hpcc", name + ", 1 processes", "instructions", "native", 1.001) for name in (
         "all", "HPL", "StarDGEMM", "SingleDGEMM", "MPIRandomAccess", "StarRandomAccess", "SingleRandomAccess", "PTRANS",
         "StarSTREAM", "SingleSTREAM", "MPIFFT", "StarFFT", "SingleFFT")),
 ]
@@ -86,13 +85,17 @@ def ratio(values, system, base):
     return values[system] / values[base] if values.get(base) and system in values else None
 
 
-def goals(lines):
+def goals(lines, spread=()):
+    """Each verdict; where runs differ, by the end of the intervals that is worse for Margay."""
+    half = {(i["part"], i["test"], i["metric"], i["system"]): i["half"] for i in spread}
     for part, test, metric, base, most in GOALS:
         values = lines.get((part, test, metric), {})
         found = ratio(values, "margay", base)
         if found is not None:
+            highest = values["margay"] + half.get((part, test, metric, "margay"), 0)
+            lowest = values[base] - half.get((part, test, metric, base), 0)
             yield dict(part=part, test=test, metric=metric, against=base, most=most, found=round(found, 4),
-                       met=found <= most)
+                       worst=round(highest / lowest, 4) if lowest > 0 else None, met=highest <= most * lowest)
 
 
 def profile(lines):
@@ -116,14 +119,14 @@ def markdown(head, lines, judged, spread):
     yield ""
     yield "%s; %s; unit: %s." % (head["emulator"], head["machine"], head["unit"])
     yield ""
-    yield "| part | test | metric | native | Margay | KVM | Margay/native | Margay/KVM |"
-    yield "|---|---|---|--:|--:|--:|--:|--:|"
+    yield "| part | test | metric | native | Margay | KVM | KVM, mitigations=off | Margay/native | Margay/KVM | Margay/KVM, off |"
+    yield "|---|---|---|--:|--:|--:|--:|--:|--:|--:|"
     for (part, test, metric), values in lines.items():
         if metric.startswith(IN):
             continue
-        yield "| %s | %s | %s | %s | %s | %s |" % (
+        yield "| %s | %s | %s | %s | %s |" % (
             part, test, metric, " | ".join(number(values.get(s)) for s in systems.SYSTEMS),
-            times(ratio(values, "margay", "native")), times(ratio(values, "margay", "kvm")))
+            " | ".join(times(ratio(values, "margay", base)) for base in ("native", "kvm", "kvm-off")))
     for title, text in (
         ("Where an exit's instructions go in Margay:", list(profile(lines))),
         ("Where runs differ, the mean and its 97 % confidence interval:",
@@ -133,8 +136,9 @@ def markdown(head, lines, judged, spread):
             yield "\n".join(["", title, ""] + text)
     yield ""
     for g in judged:
-        yield "- %s: %s, %s, %s: %.4f times %s, goal at most %.2f" % (
-            "met" if g["met"] else "MISSED", g["part"], g["test"], g["metric"], g["found"], g["against"], g["most"])
+        within = "" if g["worst"] in (None, g["found"]) else " (%.4f at the end of the intervals)" % g["worst"]
+        yield "- %s: %s, %s, %s: %.4f times %s%s, goal at most %.3f" % (
+            "met" if g["met"] else "MISSED", g["part"], g["test"], g["metric"], g["found"], g["against"], within, g["most"])
 
 
 def plot(part, lines, path):
@@ -163,8 +167,8 @@ def plot(part, lines, path):
 def write(head, results, failed=()):
     """Writes all of it; the exit status: 1 when a goal was missed, or a part failed."""
     lines = table(results)
-    judged = list(goals(lines))
     spread = list(intervals(results))
+    judged = list(goals(lines, spread))
     with open(os.path.join(systems.BUILD, "results.json"), "w", encoding="ascii") as f:
         json.dump(dict(head, results=results, intervals=spread, goals=judged), f, indent=1)
     text = "\n".join(markdown(head, lines, judged, spread)) + "\n"

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The three systems that bench.py compares on one emulated machine: a Linux
 that runs natively, the same in a Margay guest, and the same in a KVM guest of
-Debian's kernel and QEMU. Each run is deterministic (QEMU -icount: an
-instruction is a nanosecond) and counted from outside by qemu_count.c.
+Debian's kernel and QEMU, as they come and with mitigations=off. Each run is
+deterministic (QEMU -icount: an instruction is a nanosecond) and counted from
+outside by qemu_count.c.
 """
 
 import functools
@@ -26,9 +27,9 @@ import node  # noqa: E402
 import tiny  # noqa: E402
 from emulate import BenchError, emulate  # noqa: E402
 
-SYSTEMS = ("native", "margay", "kvm")
+SYSTEMS = ("native", "margay", "kvm", "kvm-off")
 GUEST_MEMORY = "512M"
-NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "kvm": "2G"}
+NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "kvm": "2G", "kvm-off": "2G"}
 PREALLOC = " -mem-prealloc"  # a further argument of the peer, by which kvm.sh knows that memory is measured
 KERNEL_START = 0x1000000  # where nokaslr puts Debian's kernel, entered there before paging
 TIMEOUT = 1800
@@ -323,7 +324,7 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
     joined = os.path.join(BUILD, name + ".initrd")
     join(joined, os.path.join(GUEST, "initrd"), os.path.join(BUILD, "programs.cpio"), peer_archive(), peer)
     return ["-kernel", os.path.join(GUEST, "vmlinuz"), "-initrd", joined, "-append",
-            "console=ttyS0 panic=-1 quiet margay.test=kvm"]
+            "console=ttyS0 panic=-1 quiet margay.test=kvm" + (" mitigations=off" if system == "kvm-off" else "")]
 
 
 def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
@@ -333,16 +334,17 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     them; options: of boot().
     """
     name = "%s-%s" % (name, system)
+    machine_cpus = cpus + 1 if cpus > 1 and "kvm" in system else cpus  # one for all but the vCPUs: kvm.sh
     log = os.path.join(BUILD, name + ".log")
     plug, counts = plugin(name)
     if cpus > 1:
-        plug += ",cpus=%d" % cpus
+        plug += ",cpus=%d" % machine_cpus
     elif system == "margay":
         plug += ",stats=" + telemetry_place()
     plug += "".join(",interrupt=0x" + address for address in interrupts)
     command = [
         "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max",
-        "-smp", str(cpus), "-m", memory or NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none",
+        "-smp", str(machine_cpus), "-m", memory or NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none",
         "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
     ] + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
     status, said = emulate(system, name, command, timeout, (log, counts))

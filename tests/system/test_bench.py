@@ -1,10 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What tests/bench makes of its counts, without a machine."""
 
+import json
 import os
 import sys
 
 import node
+import pytest
 
 sys.path.insert(0, os.path.join(node.TOP, "tests", "bench"))
 import bochs  # noqa: E402
@@ -66,3 +68,74 @@ def test_counts_of_bochs_log():
         assert (counts.exits, counts.injected, counts.complaint) == (2, 1, None)
     counts.feed(b"00007e[CPU0  ] VMENTER FAIL: VMCS guest invalid CR0\n00008d[CPU0  ] VMEXIT")
     assert counts.complaint == "VMENTER FAIL: VMCS guest invalid CR0" and counts.exits == 2
+
+
+BOOT = ("boot", "kernel to userspace", "instructions")
+SENDER = ("ipi", "sender", "instructions")
+
+
+def measured(key, **values):
+    """The results of one test: a value for each system, or a list of values, one for each run."""
+    return [dict(zip(("part", "test", "metric"), key), system=system.replace("_", "-"), value=value, run=number)
+            for system, runs in values.items() for number, value in enumerate(runs if isinstance(runs, list) else [runs], 1)]
+
+
+def judge(results):
+    """[(what, met)]"""
+    return [(goal["test"], goal["met"]) for goal in report.goals(report.table(results), report.intervals(results))]
+
+
+def test_goals_are_what_was_reached():
+    most = {(part, test): most for part, test, _, _, most in report.GOALS}
+    assert most[BOOT[:2]] == 0.92
+    assert [most["devices", "TCP from e1000e to igb, " + mode] for mode in ("identity", "window")] == [1.04, 1.04]
+    assert {value for (part, _), value in most.items() if part == "hpcc"} == {1.001}
+    assert {base for part, _, _, base, _ in report.GOALS if part in ("exits", "ipi")} == {"kvm-off"}
+
+
+def test_goals():
+    assert judge(measured(BOOT, native=1000, margay=920)) == [(BOOT[1], True)]
+    assert judge(measured(BOOT, native=1000, margay=921)) == [(BOOT[1], False)]
+    # Against the system that is named, and none without it.
+    assert judge(measured(SENDER, kvm=9999, kvm_off=1000, margay=201)) == [(SENDER[1], False)]
+    assert judge(measured(SENDER, kvm=9999, margay=201)) == [] == judge(measured(BOOT, native=1000))
+
+
+def test_goals_by_the_interval():
+    # t * deviation / sqrt(3) = 3.258 of KVM's mean.
+    kvm = [999, 1000, 1001]
+    assert judge(measured(SENDER, kvm_off=kvm, margay=[199] * 3)) == [(SENDER[1], True)]
+    assert judge(measured(SENDER, kvm_off=kvm, margay=[200] * 3)) == [(SENDER[1], False)]
+    assert judge(measured(SENDER, kvm_off=[1000] * 3, margay=[198, 199, 200])) == [(SENDER[1], False)]
+    assert judge(measured(SENDER, kvm_off=[1, 1000, 1], margay=[1] * 3)) == [(SENDER[1], False)]
+    wide = dict(zip(("part", "test", "metric"), SENDER), system="kvm-off", half=10)
+    (apart,) = report.goals({SENDER: {"margay": 1, "kvm-off": 10}}, [wide])
+    assert apart["worst"] is None and not apart["met"]
+
+
+@pytest.fixture
+def status(tmp_path, monkeypatch, capsys):
+    """The exit status for these results, and the last line that is printed."""
+    def status(results, failed=()):
+        head = dict(commit="c", date="d", emulator="e", machine="m", unit="u")
+        code = report.write(head, results, failed)
+        assert json.loads((tmp_path / "results.json").read_text())["results"] == results
+        return code, capsys.readouterr().out.splitlines()[-1]
+
+    monkeypatch.setattr(systems, "BUILD", str(tmp_path))
+    monkeypatch.setattr(report, "plot", lambda *_: None)
+    return status
+
+
+def test_exit_status(status):
+    met = measured(BOOT, native=1000, margay=900)
+    assert status(met) == (0, "- met: boot, kernel to userspace, instructions: 0.9000 times native, goal at most 0.920")
+    code, last = status(measured(BOOT, native=1000, margay=930))
+    assert code == 1 and last.startswith("- MISSED: boot")
+    code, last = status(measured(SENDER, kvm_off=[999, 1000, 1001], margay=200) + measured(
+        ("ipi", "halted receiver", "instructions"), kvm_off=1000, margay=100))
+    assert code == 1
+    assert status(met, ["boot, kvm: QEMU ended"]) == (1, "bench: boot, kvm: QEMU ended")
+    assert status(met + [row("exits", 24), row("exits by telemetry", 25)])[0] == 1
+    # A part of which a goal's row is missing, on both systems.
+    assert status(measured(("boot", "other", "instructions"), native=1, margay=1))[0] == 1

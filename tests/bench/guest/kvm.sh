@@ -19,20 +19,21 @@ case $* in
 	sampler=$!
 	;;
 esac
-# Two vCPUs get a CPU each, so that what one of them causes is counted there. Waiting for work by polling would be counted
-# as work.
+# Two vCPUs get a CPU each, so that what one of them causes is counted there, and all else the first: QEMU's other threads, this
+# script. Waiting for work by polling would be counted as work.
 pin() {
 	for thread in /proc/"$(pidof qemu-system-x86_64)"/task/*; do
 		read -r name < "$thread/comm"
 		case $name in
-		"CPU 0/KVM") taskset -p 1 "${thread##*/}" ;;
-		"CPU 1/KVM") taskset -p 2 "${thread##*/}" ;;
+		"CPU 0/KVM") taskset -p 2 "${thread##*/}" ;;
+		"CPU 1/KVM") taskset -p 4 "${thread##*/}" ;;
 		esac
 	done
 }
 case $* in
 *"-smp 2"*)
 	echo 0 > /sys/module/kvm/parameters/halt_poll_ns
+	taskset -p 1 $$ > /dev/null
 	(
 		until [ "$(pin 2> /dev/null | grep -c 'new affinity')" = 2 ]; do
 			sleep 0.05
