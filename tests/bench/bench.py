@@ -6,7 +6,7 @@ table and writes build/bench/results.json (docs/performance.md has its form),
 results.md and a plot per part.
 
     bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--runs N] [--loads idle,...]
-             [--window MS] [--hpcc N1,N2] [--npb DIRECTORY]
+             [--window MS] [--hpcc N1,N2] [--npb CLONE [--npb-class W]]
 """
 
 import argparse
@@ -19,6 +19,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 import bochs  # noqa: E402
+import npb  # noqa: E402
 import report  # noqa: E402
 import systems  # noqa: E402
 
@@ -252,14 +253,14 @@ def part_hpcc(sizes, system):
     print("bench: Linux' clock source, %s: %s" % (system, re.search("^margay-test: clock: (.*)$", text, re.MULTILINE)[1]))
 
 
-def part_npb(directory, system):
-    """The NAS Parallel Benchmarks that the user has built, serial or OpenMP, class as he likes."""
-    counts, text = linux(system, "npb", systems.npb_initrd(directory))
+def part_npb(clone, size, system):
+    """The serial NAS Parallel Benchmarks of the user's clone, each with its own verification of its results."""
+    counts, text = linux(system, "npb", systems.npb_initrd(clone, size))
     yield from whole_run("npb", system, counts, text)
-    found = re.findall(r"^margay-test: npb: (\S+) (.*)$", text, re.MULTILINE)
-    for (name, verified), counted in zip(found, counts.pairs(), strict=True):
-        if verified != "SUCCESSFUL":
-            raise systems.BenchError("%s, %s: its verification says '%s'" % (name, system, verified))
+    for (name, said), counted in zip(npb.said(text), counts.pairs(), strict=True):
+        if not npb.successful(said):
+            raise systems.BenchError("%s, %s: its verification says: %s" % (name, system, said.strip() or "nothing"))
+        print("bench: npb, %s, class %s, %s: Verification SUCCESSFUL" % (name, size, system))
         yield from rows("npb", name, system, counted)
 
 
@@ -453,7 +454,8 @@ def main():
     parser.add_argument("--runs", type=int, choices=range(1, report.MOST_RUNS + 1), metavar="N",
                         help="repeats each part (at most %d; default: ipi so often, the others once): mean, and 97 %%%% confidence "
                         "where runs differ" % report.MOST_RUNS)
-    parser.add_argument("--npb", metavar="DIRECTORY", help="holds the programs of NPB, for the part npb")
+    parser.add_argument("--npb", metavar="CLONE", help="of the NAS Parallel Benchmarks, for the part npb")
+    parser.add_argument("--npb-class", default="S", choices=("S", "W"), help="how large they are: %(default)s")
     parser.add_argument("--hpcc", default="1500,500", metavar="N1,N2", help="HPL's N with one process and with two: %(default)s")
     parser.add_argument("--loads", default=",".join(LOADS), help="of the parts rates and rates-vtx; default: all")
     parser.add_argument("--window", type=int, default=1000, metavar="MS", help="how long each of them is, by the guest's clock")
@@ -472,10 +474,11 @@ def main():
         PARTS["exits-kvm"] = part_exits_kvm
     except systems.margay_machines.MachineError as why:
         print("bench: no part exits-kvm, in real cycles: %s" % why)
-    if args.npb:
-        if not os.path.isdir(args.npb):
-            parser.error("%s: no such directory" % args.npb)
-        PARTS["npb"] = functools.partial(part_npb, args.npb)
+    if args.npb or "npb" in (args.parts or "").split(","):
+        wrong = npb.wrong(args.npb)
+        if wrong:
+            sys.exit("bench: " + wrong)
+        PARTS["npb"] = functools.partial(part_npb, args.npb, args.npb_class)
     parts = args.parts or ",".join(PARTS)
     for what, known in ((parts, PARTS), (args.systems, systems.SYSTEMS), (args.loads, LOADS)):
         for name in what.split(","):

@@ -24,6 +24,7 @@ sys.path[:0] = [os.path.join(TOP, "tests", "system"), os.path.join(TOP, "tools")
 import margay_machines  # noqa: E402  (path set above)
 import margay_run  # noqa: E402
 import node  # noqa: E402
+import npb  # noqa: E402
 import tiny  # noqa: E402
 from emulate import BenchError, emulate  # noqa: E402
 
@@ -125,6 +126,11 @@ def kernel_release(image):
     return head[at:head.index(0, at)].decode("ascii").split()[0]
 
 
+def not_of_make():
+    """The environment without make's own variables: those are of another build."""
+    return {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
+
+
 def dma_initrd():
     """The initrd with drivers, the module dma-loop for its kernel, and the program that registers memory for RDMA."""
     release = kernel_release(os.path.join(GUEST, "vmlinuz"))
@@ -133,10 +139,8 @@ def dma_initrd():
     with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as source:
         for name in ("module/dma-loop.c", "module/Kbuild", "marker.h"):
             shutil.copy(os.path.join(HERE, name), source)
-        # Not make's own variables: those are of another build.
-        clean = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
         run(["make", "-C", os.path.join(headers, "usr", "src", "linux-headers-" + release), "M=" + source,
-             "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"], env=clean)
+             "CONFIG_DEBUG_INFO_BTF_MODULES=", "modules"], env=not_of_make())
         copy_into(root, "bench/dma-loop.ko", os.path.join(source, "dma-loop.ko"))
         program = os.path.join(source, "register")
         run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-o", program, os.path.join(HERE, "rdma", "register.c"),
@@ -189,19 +193,18 @@ def noise_initrd():
     return target
 
 
-def npb_initrd(directory):
-    """The initrd of the other parts, and the programs of the user's directory."""
+@functools.lru_cache(None)
+def npb_initrd(clone, size):
+    """The initrd of the other parts, and the NAS Parallel Benchmarks of class `size`, built from a copy of the user's clone."""
     target = os.path.join(BUILD, "initrd-npb")
-    with tempfile.TemporaryDirectory() as root:
-        for name in sorted(os.listdir(directory)):
-            path = os.path.abspath(os.path.join(directory, name))
-            if not os.path.isfile(path) or not os.access(path, os.X_OK):
-                raise BenchError("%s: not an executable file: the directory may hold the programs of NPB only" % path)
-            copy_program(root, path)
-            os.makedirs(os.path.join(root, "npb"), exist_ok=True)
-            os.rename(os.path.join(root, path.lstrip("/")), os.path.join(root, "npb", name))
-        if not os.path.isdir(os.path.join(root, "npb")):
-            raise BenchError("%s: no programs there" % directory)
+    with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as copy:
+        source = os.path.join(copy, "NPB-SER")
+        shutil.copytree(os.path.join(clone, "NPB-SER"), source)
+        for kernel in npb.KERNELS:
+            program = os.path.join(source, "bin", "%s.%s" % (kernel, size))
+            run(["make", "-C", source, kernel, "CLASS=" + size], env=not_of_make())
+            copy_libraries(root, program)
+            copy_into(root, "npb/" + kernel, program)
         archive(root, os.path.join(BUILD, "npb.cpio"))
     join(target, os.path.join(BUILD, "initrd"), os.path.join(BUILD, "npb.cpio"))
     return target
