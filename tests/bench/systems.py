@@ -330,11 +330,18 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
             "console=ttyS0 panic=-1 quiet margay.test=kvm" + (" mitigations=off" if system == "kvm-off" else "")]
 
 
+def walk_plugin(counts, ram, memory):
+    """The arguments by which the model of TLBs counts instead, which reads page tables in the machine's memory, the file ram."""
+    os.truncate(ram, int(memory[:-1]) << {"M": 20, "G": 30}[memory[-1]])
+    return ["-plugin", "%s/qemu_walk.so,out=%s,ram=%s" % (BUILD, counts, ram), "-machine", "memory-backend=ram",
+            "-object", "memory-backend-file,id=ram,size=%s,share=on,mem-path=%s" % (memory, ram)]
+
+
 def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
-            timeout=TIMEOUT, devices=(), **options):
+            timeout=TIMEOUT, devices=(), walks=None, **options):
     """
     One run to its end: (Counts, the console's text). memory, devices: of the node; interrupts: where the kernel is entered for
-    them; options: of boot().
+    them; walks: a file for the memory, where page walks are counted instead; options: of boot().
     """
     name = "%s-%s" % (name, system)
     machine_cpus = cpus + 1 if cpus > 1 and "kvm" in system else cpus  # one for all but the vCPUs: kvm.sh
@@ -345,11 +352,13 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     elif system == "margay":
         plug += ",stats=" + telemetry_place()
     plug += "".join(",interrupt=0x" + address for address in interrupts)
+    memory = memory or NODE_MEMORY[system]
+    plugs = walk_plugin(counts, walks, memory) if walks else ["-plugin", plug]
     command = [
         "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max",
-        "-smp", str(machine_cpus), "-m", memory or NODE_MEMORY[system], "-display", "none", "-no-reboot", "-nic", "none",
-        "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4", "-plugin", plug,
-    ] + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
+        "-smp", str(machine_cpus), "-m", memory, "-display", "none", "-no-reboot", "-nic", "none",
+        "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4",
+    ] + plugs + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
     status, said = emulate(system, name, command, timeout, (log, counts))
     text = ""
     if os.path.exists(log):
@@ -386,7 +395,8 @@ def tiny_guest(machine, system, name, options):
 def prepare():
     """What all runs need; after `make tests-built`."""
     os.makedirs(BUILD, exist_ok=True)
-    run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden",
-         "-o", os.path.join(BUILD, "qemu_count.so"), os.path.join(HERE, "qemu_count.c")])
+    for name, *sources in (("qemu_count.so", "qemu_count.c"), ("qemu_walk.so", "qemu_walk.c", "tlb_model.c")):
+        run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden",
+             "-o", os.path.join(BUILD, name)] + [os.path.join(HERE, source) for source in sources])
     bench_archive()
     join(os.path.join(BUILD, "initrd"), os.path.join(GUEST, "initrd"), os.path.join(BUILD, "programs.cpio"))
