@@ -130,7 +130,8 @@ savedefconfig: $(B)/.config
 # ---- the image --------------------------------------------------------------
 
 A    := arch/x86_64
-DIRS := $(addprefix $(A)/,boot cpu stage2 vmx svm) kernel kernel/acpi drivers vmm vmm/console vmm/dev vmm/gdb
+DIRS := $(addprefix $(A)/,boot cpu stage2 vmx svm) drivers kernel $(wildcard kernel/*/) vmm $(wildcard vmm/*/)
+DIRS := $(DIRS:%/=%)
 
 include features.mk
 FEATURES := $(patsubst files-%,%,$(filter files-%,$(.VARIABLES)))
@@ -160,10 +161,10 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 # Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
 HOT := $(A)/svm/run $(A)/svm/state $(A)/vmx/run $(A)/vmx/state $(A)/cpu/apic \
-	$(addprefix kernel/,host msi nmi string timer work) \
-	$(addprefix vmm/,cpuid cpuid_get cr decode decode_operand emulate emulate_mem event exit gpa_map guest_mem guest_walk io \
-	mmio msr vcpu) \
-	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pci_msi pci_root pvclock uart16550)
+	$(addprefix kernel/,host/host nmi pci/msi string time/timer work) \
+	vmm/event vmm/vcpu vmm/cpuid/cpuid_get $(addprefix vmm/emulate/,decode decode_operand emulate emulate_mem io mmio) \
+	$(addprefix vmm/exit/,cpuid cr exit msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
+	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) $(addprefix vmm/pci/,pci_msi pci_root)
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
 # A function that calls nothing has no frame; a backtrace from it leaves its caller out.
 $(HOT:%=$(O)/%.o): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-momit-leaf-frame-pointer)
@@ -229,14 +230,13 @@ endif
 # A VM file is checked for an image with every feature.
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
-$(B)/margay-check: tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c vmm/config.h vmm/config_parse.h \
-		$(B)/unit/config.h Makefile
+$(B)/margay-check: tools/margay-check.c $(wildcard vmm/config/*.[ch]) $(B)/unit/config.h Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(HOSTCFLAGS) -o $@ tools/margay-check.c vmm/config.c vmm/config_pci.c vmm/config_shape.c
+	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
 
-$(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid_table*.c vmm/cpuid_*.h) $(B)/unit/config.h \
-		Makefile
+$(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid/cpuid_table*.c vmm/cpuid/*.h) \
+		$(B)/unit/config.h Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)

@@ -6,17 +6,18 @@
 
 files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
-files-CONSOLE         := kernel/console.c kernel/serial.c drivers/uart8250.c
-files-HWCHECK         := vmm/hwcheck% kernel/host_check.c
-files-REPORT          := vmm/report.c vmm/pci_report.c
-files-NUMA            := kernel/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
-files-PCI             := kernel/pci.c kernel/pcicap.c kernel/pci_function.c kernel/acpi/mcfg.c
-files-PCI_INFO        := kernel/pciinfo.c kernel/pci_place.c kernel/pci_group.c
-files-PASSTHROUGH     := kernel/msi.c kernel/pci_reset.c kernel/host_pci.c kernel/host_passthrough.c \
-	kernel/intx.c kernel/pci_route.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c \
-	kernel/acpi/aml_resource.c vmm/acpi_pci.c vmm/config_pci.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_% \
-	vmm/hypercall.c vmm/dma_windows.c
-files-PARALLEL_ZERO   := kernel/zero.c
+files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
+files-HWCHECK         := vmm/report/hwcheck% kernel/host/host_check.c
+files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
+files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
+files-PCI             := kernel/pci/pci.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
+files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c
+files-PASSTHROUGH     := kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
+	kernel/host/host_passthrough.c kernel/host/host_pci.c kernel/pci/intx.c kernel/pci/msi.c \
+	kernel/pci/pci_reset.c kernel/pci/pci_route.c vmm/acpi/acpi_pci.c vmm/config/config_pci.c \
+	vmm/exit/hypercall.c vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c \
+	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
+files-PARALLEL_ZERO   := kernel/memory/zero.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
@@ -24,14 +25,14 @@ files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock.c
 files-VM_POWER        := vmm/dev/acpi_pm.c
 files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
-files-VMLINUX         := vmm/load_vmlinux.c
-files-ELF             := vmm/elf.c
-files-MULTIBOOT       := vmm/multiboot.c vmm/load_multiboot.c
+files-VMLINUX         := vmm/load/load_vmlinux.c
+files-ELF             := vmm/load/elf.c
+files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
 files-MONITOR_CONSOLE := vmm/console/% vmm/control.c
-files-DUMPS           := vmm/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
-files-TELEMETRY       := vmm/telemetry.c
+files-DUMPS           := vmm/report/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
+files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/pause.c
-files-GDB             := vmm/gdb/% kernel/gdb_port.c
-files-DEBUG_CLOCK     := kernel/clock_reference.c vmm/dev/debug_clock.c
+files-GDB             := vmm/gdb/% kernel/console/gdb_port.c
+files-DEBUG_CLOCK     := kernel/time/clock_reference.c vmm/dev/debug_clock.c
 files-DEBUG_FAULT     := vmm/dev/debug_fault.c
 files-SYMBOLS         := kernel/symbols.c

@@ -6,7 +6,7 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "drivers/rtc_time.h"
-#include "kernel/printk.h"
+#include "kernel/console/printk.h"
 
 #define CMOS_INDEX 0x70
 #define CMOS_DATA 0x71

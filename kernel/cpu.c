@@ -6,11 +6,11 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/numa.h"
+#include "kernel/console/printk.h"
+#include "kernel/memory/numa.h"
+#include "kernel/memory/pmem.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
-#include "kernel/pmem.h"
-#include "kernel/printk.h"
 
 static struct cpu boot_cpu;
 static struct cpu *cpus[MADT_MAX_CPUS]; /* by index; the others' pages are on their own nodes */

@@ -3,9 +3,9 @@
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/ioapic.h"
 #include "kernel/acpi/acpi.h"
+#include "kernel/console/printk.h"
 #include "kernel/irq.h"
 #include "kernel/percpu.h"
-#include "kernel/printk.h"
 
 void irq_init(void)
 {

@@ -4,8 +4,8 @@
 
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/pmem.h"
-#include "kernel/printk.h"
+#include "kernel/console/printk.h"
+#include "kernel/memory/pmem.h"
 
 static struct module modules[BOOTINFO_MODULES];
 static char strings[BOOTINFO_MODULES][BOOTINFO_MODULE_STRING];

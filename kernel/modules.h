@@ -7,7 +7,7 @@
 #define KERNEL_MODULES_H
 
 #include <margay/types.h>
-#include "kernel/bootinfo.h"
+#include "kernel/boot/bootinfo.h"
 
 struct module {
 	const char *name; /* the string up to the first blank; "" when unnamed */

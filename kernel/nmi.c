@@ -4,9 +4,9 @@
 
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
+#include "kernel/console/printk.h"
 #include "kernel/irq.h"
 #include "kernel/percpu.h"
-#include "kernel/printk.h"
 
 /* NMI status and control of a PC: Intel ICH9 data sheet, 13.7.1. */
 #define NMI_SC 0x61

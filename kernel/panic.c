@@ -4,13 +4,13 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
-#include "kernel/clock.h"
-#include "kernel/console.h"
+#include "kernel/console/console.h"
+#include "kernel/console/printk.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "kernel/poweroff.h"
-#include "kernel/printk.h"
 #include "kernel/symbols.h"
+#include "kernel/time/clock.h"
 
 #define LOG_LINES 12
 #define BACKTRACE_DEPTH 32

@@ -7,9 +7,9 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/s5.h"
-#include "kernel/console.h"
-#include "kernel/pci.h"
-#include "kernel/printk.h"
+#include "kernel/console/console.h"
+#include "kernel/console/printk.h"
+#include "kernel/pci/pci.h"
 
 /* Polls of a register before the platform counts as deaf: some 100 ms by port. */
 #define OBEY_POLLS 100000u

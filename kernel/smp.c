@@ -12,10 +12,10 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trampoline.h"
 #include "arch/x86_64/cpu/tsc_sync.h"
-#include "kernel/clock.h"
+#include "kernel/console/printk.h"
+#include "kernel/memory/pmem.h"
 #include "kernel/percpu.h"
-#include "kernel/pmem.h"
-#include "kernel/printk.h"
+#include "kernel/time/clock.h"
 #include "kernel/work.h"
 
 #define INIT_DELAY_US 10000 /* both of SDM vol. 3, 9.4.4.1 */

@@ -3,11 +3,11 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/upcall.h"
+#include "kernel/console/printk.h"
+#include "kernel/memory/pmem.h"
 #include "kernel/nmi.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
-#include "kernel/pmem.h"
-#include "kernel/printk.h"
 #include "kernel/upcall.h"
 #include "kernel/work.h"
 

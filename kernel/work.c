@@ -7,7 +7,7 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/nmi.h"
 #include "kernel/percpu.h"
-#include "kernel/timer.h"
+#include "kernel/time/timer.h"
 #include "kernel/work.h"
 
 int work_assign(unsigned id, struct work *work)

@@ -8,7 +8,7 @@
 
 #include <margay/types.h>
 
-/* Same structure as the monitor's struct host_work (asserted by kernel/host.c). */
+/* Same structure as the monitor's struct host_work (asserted by kernel/host/host.c). */
 struct work {
 	const char *name;
 	void (*run)(struct work *work); /* interrupts off on entry and return */

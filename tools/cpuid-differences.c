@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The list of documented differences between the host's CPUID and a guest's, from the policy's tables. */
-#include "vmm/cpuid_table.h"
+#include "vmm/cpuid/cpuid_table.h"
 
 static const struct cpuid_row *row(unsigned i)
 {

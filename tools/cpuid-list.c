@@ -2,17 +2,17 @@
 /*
  * cpuid-list: prints docs/cpuid.md from the CPUID policy's own tables, so that
  * the list of differences stands in one place. Build-host tool:
- * gcc -Iinclude -I. tools/cpuid-list.c tools/cpuid-differences.c vmm/cpuid_table*.c
+ * gcc -Iinclude -I. tools/cpuid-list.c tools/cpuid-differences.c vmm/cpuid/cpuid_table*.c
  */
 #include <stdio.h>
 #include <string.h>
 
-#include "vmm/cpuid_table.h"
+#include "vmm/cpuid/cpuid_table.h"
 
 static const char intro[] =
 	"# CPUID: what a guest sees\n"
 	"\n"
-	"Printed by `tools/cpuid-list.c` from `vmm/cpuid_table.c` and `vmm/cpuid_table_ext.c`; do not edit.\n"
+	"Printed by `tools/cpuid-list.c` from `vmm/cpuid/cpuid_table.c` and `vmm/cpuid/cpuid_table_ext.c`; do not edit.\n"
 	"\n"
 	"A guest's CPUID is the host's, but for the lines below and for bits that the tables do not name: a bit that a\n"
 	"future CPU brings is hidden until somebody has thought about it. Physical address bits are at most what stage 2\n"

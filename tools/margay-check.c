@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * margay-check: the hypervisor's own VM file parser (vmm/config.c) as a
+ * margay-check: the hypervisor's own VM file parser (vmm/config/config.c) as a
  * command, so that a mistake is found before the node boots. Prints each error
  * in the words that the hypervisor would use.
  */
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vmm/config.h"
+#include "vmm/config/config.h"
 
 /* A VM file is a few lines; whatever is larger was given by mistake. */
 #define FILE_MAX (1u << 20)

@@ -7,7 +7,7 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
-#include "vmm/shootdown.h"
+#include "vmm/memory/shootdown.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];

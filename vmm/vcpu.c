@@ -7,10 +7,10 @@
 #include <margay/errno.h>
 
 #include "vmm/debugger.h"
-#include "vmm/exit.h"
+#include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
-#include "vmm/inspect.h"
-#include "vmm/shootdown.h"
+#include "vmm/memory/shootdown.h"
+#include "vmm/report/inspect.h"
 #include "vmm/startup.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"

@@ -5,14 +5,14 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "vmm/acpi/guest_acpi.h"
 #include "vmm/debugger.h"
-#include "vmm/guest_acpi.h"
+#include "vmm/exit/hypercall.h"
 #include "vmm/hvm.h"
-#include "vmm/hypercall.h"
-#include "vmm/load_linux.h"
-#include "vmm/loader.h"
+#include "vmm/load/load_linux.h"
+#include "vmm/load/loader.h"
 #include "vmm/pio.h"
-#include "vmm/place.h"
+#include "vmm/plan/place.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];

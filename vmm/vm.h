@@ -7,15 +7,15 @@
 #include <margay/types.h>
 #include <margay/x86.h>
 #include "arch/x86_64/stage2/stage2.h"
-#include "vmm/config.h"
-#include "vmm/cpuid_policy.h"
-#include "vmm/decode.h"
-#include "vmm/gpa_map.h"
+#include "vmm/config/config.h"
+#include "vmm/cpuid/cpuid_policy.h"
+#include "vmm/emulate/decode.h"
 #include "vmm/host.h"
 #include "vmm/hvm_ops.h"
-#include "vmm/mtrr.h"
-#include "vmm/plan.h"
-#include "vmm/telemetry.h"
+#include "vmm/memory/gpa_map.h"
+#include "vmm/memory/mtrr.h"
+#include "vmm/plan/plan.h"
+#include "vmm/report/telemetry.h"
 
 struct intc_ops;
 struct lapic;
@@ -109,7 +109,7 @@ struct vcpu {
 	u32 apic_id;
 	unsigned cpu;             /* host CPU that runs it */
 	const u32 *kick;          /* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
-	u64 stage2_seen;          /* vmm/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
+	u64 stage2_seen;          /* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
 	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */

@@ -9,7 +9,7 @@
 
 #include <margay/types.h>
 #include "kernel/acpi/tables.h"
-#include "kernel/bootinfo.h"
+#include "kernel/boot/bootinfo.h"
 
 /*
  * After paging_init(). 0, or -ENODEV (logged): no usable root pointer, and then

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/bootinfo.c */
+/* UNIT: kernel/boot/bootinfo.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the multiboot2 information reader. The input is the structure's
@@ -7,7 +7,7 @@
  * hundreds of entries) and whether the total size is made to fit. Checked: the
  * memory map is sorted, aligned and without overlap; strings are terminated.
  */
-#include "kernel/bootinfo.h"
+#include "kernel/boot/bootinfo.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ROOM 16384

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/cmdline.c */
+/* UNIT: kernel/boot/cmdline.c */
 /* FUZZ: -max_len=256 -dict=tests/fuzz/cmdline.dict */
 /*
  * Fuzzes the hypervisor's command line. Checked beside memory safety: every
  * result is usable, each wrong word is reported once, and wrong words alone
  * leave the defaults.
  */
-#include "kernel/cmdline.h"
+#include "kernel/boot/cmdline.h"
 #include "tests/fuzz/fuzz.h"
 
 static unsigned reports;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config.c vmm/config_pci.c vmm/config_shape.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c */
 /* FUZZ: -max_len=2600 -dict=tests/fuzz/config.dict */
 /*
  * Fuzzes the VM file's parser with any bytes. Checked beside memory safety:
@@ -7,7 +7,7 @@
  * and the module check asks for what the file names.
  */
 #include "tests/fuzz/fuzz.h"
-#include "vmm/config.h"
+#include "vmm/config/config.h"
 
 static void check_error(const struct config_error *err)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/decode.c vmm/decode_operand.c vmm/decode_table.c -lZydis -lZycore */
+/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c -lZydis -lZycore */
 /* FUZZ: -max_len=18 */
 /*
  * Fuzzes the instruction decoder in all three modes. Checked: the result's
@@ -11,7 +11,7 @@
 #include <margay/errno.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "vmm/decode.h"
+#include "vmm/emulate/decode.h"
 
 static ZydisDecoder decoder[3];
 

@@ -9,7 +9,7 @@
 #include <margay/errno.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "vmm/config.h"
+#include "vmm/config/config.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/gdb/packet.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/gpa_map.c */
+/* UNIT: vmm/memory/gpa_map.c */
 /* FUZZ: -max_len=200 */
 /*
  * Fuzzes the guest-physical map with extents of any place and size. Checked
@@ -10,7 +10,7 @@
 #include <margay/errno.h>
 
 #include "tests/fuzz/fuzz.h"
-#include "vmm/gpa_map.h"
+#include "vmm/memory/gpa_map.h"
 
 static bool in_hole(u64 gpa)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/bzimage.c vmm/elf.c vmm/multiboot.c */
+/* UNIT: vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c */
 /* FUZZ: -max_len=600 */
 /*
  * Fuzzes the kernel image readers: bzImage, ELF, multiboot. Byte 0 of the input chooses the reader and
@@ -7,9 +7,9 @@
  * what an accepted image names lies inside the file.
  */
 #include "tests/fuzz/fuzz.h"
-#include "vmm/bzimage.h"
-#include "vmm/elf.h"
-#include "vmm/multiboot.h"
+#include "vmm/load/bzimage.h"
+#include "vmm/load/elf.h"
+#include "vmm/load/multiboot.h"
 
 #define ROOM 24576
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/mtrr.c */
+/* UNIT: vmm/memory/mtrr.c */
 /* FUZZ: -max_len=128 */
 /*
  * Fuzzes the virtual MTRRs and the PAT's check. Checked: an MSR is read exactly when
@@ -7,7 +7,7 @@
  * and has no reserved bit and no reserved memory type (SDM vol. 3, 12.11, 12.12).
  */
 #include "tests/fuzz/fuzz.h"
-#include "vmm/mtrr.h"
+#include "vmm/memory/mtrr.h"
 
 static bool type_ok(u8 t)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci_config.c vmm/pci_rules.c */
+/* UNIT: vmm/pci/pci_config.c vmm/pci/pci_rules.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the configuration space that a guest sees of a PCI function. The
@@ -10,7 +10,7 @@
  * while the gate is closed it is no bus master; reads of any size agree.
  */
 #include "tests/fuzz/fuzz.h"
-#include "vmm/pci_config.h"
+#include "vmm/pci/pci_config.h"
 
 #define CAPS 12
 #define BUS_MASTER BIT(2)

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c tests/unit/fake_pci.c */
-/* FUZZ: -max_len=512 vmm/dev/pci_msi.c */
+/* UNIT: vmm/pci/pci_msi.c vmm/pci/pci_config.c vmm/pci/pci_rules.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* FUZZ: -max_len=512 vmm/pci/pci_msi.c */
 /*
  * Fuzzes MSI and MSI-X of an assigned function. The input's head makes a device: 32 or 64 bits, masks, how many messages
  * and entries, or one that is refused, and how many vectors are left; the rest is what its guest writes to both
@@ -13,7 +13,7 @@
 
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_host.h"
-#include "vmm/dev/pci_device.h"
+#include "vmm/pci/pci_device.h"
 
 #define MSI 0x50
 #define MSIX 0x70

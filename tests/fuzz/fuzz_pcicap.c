@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pcicap.c */
+/* UNIT: kernel/pci/pcicap.c */
 /* FUZZ: -max_len=256 */
 /*
  * Fuzzes the PCI capability walker. The input is a list of {register, value}
  * pairs over a configuration space of zeros or ones. Checked: every walk ends,
  * names no offset twice, stays in its space, and pcicap_find() agrees with it.
  */
-#include "kernel/pcicap.h"
+#include "kernel/pci/pcicap.h"
 #include "tests/fuzz/fuzz.h"
 
 #define REGISTERS 1024

@@ -6,8 +6,8 @@
  * exit, this guest cannot do either; all that it can, it does.
  */
 #include "tests/fuzz/fuzz_vmm.h"
-#include "vmm/guest_mem.h"
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
 #include "vmm/platform.h"
 
 /* ---- instructions ---- */

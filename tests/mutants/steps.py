@@ -24,7 +24,7 @@ FIRST = {
     "kernel": ("boot qemu", "test_tiny qemu", "test_dma_windows", "test_topology", "test_numa_tables", "test_hwcheck",
                "test_intx"),
     "drivers": ("boot qemu", "test_console", "test_time", "test_tiny qemu"),
-    "vmm/dev/pci": ("test_dma_windows", "test_msix", "test_intx", "test_pci_hostile", "test_pci_data", "test_passthrough"),
+    "vmm/pci": ("test_dma_windows", "test_msix", "test_intx", "test_pci_hostile", "test_pci_data", "test_passthrough"),
 }
 # They judge the text and size of the source, or other images and programs, and would see a mutant for what it is.
 BLIND = ("test_source", "test_configs", "test_bench", "test_emulator", "test_guest_package")

@@ -14,8 +14,8 @@
 #include <margay/string.h>
 
 #include "cpuid_recorded.h"
-#include "vmm/cpuid_policy.h"
-#include "vmm/cpuid_table.h"
+#include "vmm/cpuid/cpuid_policy.h"
+#include "vmm/cpuid/cpuid_table.h"
 
 struct machine {
 	const char *name;

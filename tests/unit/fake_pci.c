@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "vmm/pci_config.h"
+#include "vmm/pci/pci_config.h"
 
 /* ---- functions ---- */
 

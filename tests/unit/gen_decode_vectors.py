@@ -4,7 +4,7 @@
 
 The bytes are made by walking every opcode of every map with random prefixes,
 ModRM, SIB and operands, in the three modes; GNU binutils, which shares nothing
-with vmm/decode*.c, says how long each is. What objdump calls bad, or prints as
+with vmm/emulate/decode*.c, says how long each is. What objdump calls bad, or prints as
 a lone prefix, is left out. Usage: gen_decode_vectors.py > decode_vectors.h
 """
 import random

@@ -7,7 +7,7 @@
 
 #include <margay/string.h>
 
-#include "vmm/plan.h"
+#include "vmm/plan/plan.h"
 
 static struct plan_host host, before;
 static struct plan plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -D_GNU_SOURCE vmm/acpi_build.c vmm/acpi_pci.c vmm/aml.c */
+/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_pci.c vmm/acpi/aml.c */
 /* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
 #include <errno.h>
 #include <setjmp.h>
@@ -13,7 +13,7 @@
 #include <cmocka.h>
 
 #include <margay/acpi.h>
-#include "vmm/acpi_build.h"
+#include "vmm/acpi/acpi_build.h"
 
 #define BASE 0x90000ull
 #define CPUS 300

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/aml.c */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml.c */
 /*
  * PCI roots and the routing of line interrupts in AML, in the forms in which
  * firmware writes them: as data, by link devices, and by a method that looks
- * whether the APIC is in use. Declarations are vmm/aml.c's, code is by hand.
+ * whether the APIC is in use. Declarations are vmm/acpi/aml.c's, code is by hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 #include <margay/errno.h>
 
 #include "kernel/acpi/aml_pci.h"
-#include "vmm/aml.h"
+#include "vmm/acpi/aml.h"
 
 #define ROOM 4096
 

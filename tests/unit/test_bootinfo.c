@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/bootinfo.c */
+/* UNIT: kernel/boot/bootinfo.c */
 /* Multiboot2 information: hand-built structures after the specification's section 3.6, and broken ones. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/bootinfo.h"
+#include "kernel/boot/bootinfo.h"
 
 static u8 buf[65536];
 static size_t used;

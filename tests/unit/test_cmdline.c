@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/cmdline.c */
+/* UNIT: kernel/boot/cmdline.c */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/cmdline.h"
+#include "kernel/boot/cmdline.h"
 
 static char last[512];
 static unsigned reports;

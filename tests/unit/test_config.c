@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config.c vmm/config_pci.c vmm/config_shape.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/config.h"
+#include "vmm/config/config.h"
 
 static struct vm_config config;
 static struct config_error err;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pcicap.c kernel/pciinfo.c vmm/pci_fitness.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/pci_bars.c vmm/dev/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c vmm/pci/pci_fitness.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_bars.c vmm/pci/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
  * An InfiniBand card as its public dumps show it, PF and VF: the capability walker, the judgement, the table of rules and the
  * MSI-X logic on its registers. The card itself nobody of us has.
@@ -11,14 +11,14 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/pciinfo.h"
+#include "kernel/pci/pciinfo.h"
 #include "tests/unit/connectx5.h"
 #include "tests/unit/fake_host.h"
-#include "vmm/dev/pci_device.h"
 #include "vmm/hvm.h"
-#include "vmm/pci.h"
-#include "vmm/pci_fitness.h"
-#include "vmm/shootdown.h"
+#include "vmm/memory/shootdown.h"
+#include "vmm/pci/pci.h"
+#include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_fitness.h"
 
 static struct vm vm;
 static struct vcpu vcpu = { .vm = &vm, .cpu = 2 };

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console.c kernel/serial.c kernel/printk.c */
+/* UNIT: kernel/console/console.c kernel/console/serial.c kernel/console/printk.c */
 /* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
 #include <pthread.h>
 #include <sched.h>
@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console.h"
-#include "kernel/printk.h"
+#include "kernel/console/console.h"
+#include "kernel/console/printk.h"
 #include "tests/unit/fake_uart.h"
 
 void *mmio_map(u64 pa, u64 size)

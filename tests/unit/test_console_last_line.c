@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console.c */
+/* UNIT: kernel/console/console.c */
 /* No user of the console can write what makes a VM's or the node's last line, whatever it does; the log can. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/console.h"
-#include "kernel/printk.h"
-#include "kernel/serial.h"
+#include "kernel/console/console.h"
+#include "kernel/console/printk.h"
+#include "kernel/console/serial.h"
 
 /* A line that takes everything at once. */
 static char sent[4096];

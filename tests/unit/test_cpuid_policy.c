@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tools/cpuid-differences.c vmm/cpuid_policy.c vmm/cpuid_topology.c vmm/cpuid_get.c vmm/cpuid_table.c vmm/cpuid_table_ext.c */
+/* UNIT: tools/cpuid-differences.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c */
 /*
  * CPUID policy on recorded machines. The expected words are the recorded ones
  * with the bits that docs/cpuid.md's list names taken off or put in by number.

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/cpuid_policy.c vmm/cpuid_topology.c vmm/cpuid_get.c vmm/cpuid_table.c vmm/cpuid_table_ext.c */
+/* UNIT: vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c */
 /*
  * CPUID policy: what follows the vCPU's state, the hypervisor's own leaves, and
  * hardware that cannot give a guest everything (SDM vol. 1, 13; vol. 2, CPUID).

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/decode.c vmm/decode_operand.c vmm/decode_table.c */
+/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c */
 /*
  * Instruction decoder: lengths against objdump (decode_vectors.h), operands
  * against encodings worked out from SDM vol. 2.
@@ -13,7 +13,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/decode.h"
+#include "vmm/emulate/decode.h"
 
 struct length_vector {
 	enum insn_mode mode;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/decode.c vmm/decode_operand.c vmm/decode_table.c -lZydis -lZycore */
+/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c -lZydis -lZycore */
 /*
  * Every ModRM, SIB and REX byte of four instructions in all three modes, with
  * and without the address-size prefix, beside Zydis: the comparison is that of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dma_windows.c vmm/plan.c vmm/plan_memory.c vmm/gpa_map.c vmm/config.c vmm/config_pci.c vmm/config_shape.c */
+/* UNIT: vmm/pci/dma_windows.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c */
 /*
  * DMA windows: what the planner makes for `dma = window` on random machines
  * obeys the rules, by a reading of its own of what Linux does with windows;
@@ -14,8 +14,8 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/dma_windows.h"
-#include "vmm/plan.h"
+#include "vmm/pci/dma_windows.h"
+#include "vmm/plan/plan.h"
 
 static struct plan_host host;
 static struct plan plan;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/mmio.c vmm/emulate.c vmm/decode.c vmm/decode_operand.c vmm/decode_table.c */
+/* UNIT: vmm/emulate/mmio.c vmm/emulate/emulate.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c */
 /*
  * Instructions on device memory against this machine's own CPU: each runs once
  * there, on RAM, and once in the emulator, from the same registers, flags and
@@ -15,7 +15,7 @@
 
 #include <margay/string.h>
 
-#include "vmm/emulate.h"
+#include "vmm/emulate/emulate.h"
 
 #define CODE_BYTES 4096
 #define FLAGS (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/mmio.c */
+/* UNIT: vmm/emulate/mmio.c */
 /* Moves with device memory; bit tests against the same instructions of the CPU that runs this. Arithmetic: test_emulate_alu.c. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
-#include "vmm/emulate.h"
+#include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
 
 #define GVA 0x10000ull

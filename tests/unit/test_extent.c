@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/extent.c */
+/* UNIT: kernel/memory/extent.c */
 /* The free list of extents: placement by example, and random sequences against a map of single pages. */
 #include <errno.h>
 #include <setjmp.h>
@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/extent.h"
+#include "kernel/memory/extent.h"
 
 static struct extent_list list;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/gdb/packet.c vmm/gdb/command.c vmm/gdb/session.c vmm/gdb/registers.c vmm/gdb/breakpoint.c vmm/gdb/step.c vmm/emulate.c vmm/emulate_mem.c vmm/decode.c vmm/decode_operand.c vmm/decode_table.c vmm/event.c vmm/telemetry.c vmm/guest_walk.c vmm/guest_mem.c vmm/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/gdb/packet.c vmm/gdb/command.c vmm/gdb/session.c vmm/gdb/registers.c vmm/gdb/breakpoint.c vmm/gdb/step.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/event.c vmm/report/telemetry.c vmm/memory/guest_walk.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
 /* The gdb stub over a recording backend: packets in, packets out, and what the guest's vCPUs are made to do. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,9 +13,9 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/debugger.h"
-#include "vmm/emulate.h"
-#include "vmm/guest_mem.h"
+#include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
 
 #define CODE 0x1000u

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/gpa_map.c */
+/* UNIT: vmm/memory/gpa_map.c */
 /* Guest-physical map: placement around the holes, congruence, lookup, e820. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <margay/errno.h>
 
-#include "vmm/gpa_map.h"
+#include "vmm/memory/gpa_map.h"
 
 static void check_region(const struct gpa_map *m, unsigned i, u64 gpa, u64 size, u64 hpa, int node)
 {

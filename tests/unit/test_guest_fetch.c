@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/guest_walk.c */
+/* UNIT: vmm/memory/guest_walk.c */
 /*
  * The path to the page of code that a vCPU remembers: it holds as long as no entry on it has changed, in any byte, and
  * then there is no walk. The three kinds of page tables.
@@ -12,8 +12,8 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
-#include "vmm/guest_mem.h"
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
 
 #define CODE 0x6000u
 #define GVA 0x345123u /* of the code, in every mode */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/legacy.c vmm/dev/acpi_pm.c vmm/gpa_map.c vmm/guest_mem.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/legacy.c vmm/dev/acpi_pm.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c tests/unit/fake_host.c tests/unit/fake_vm.c */
 /* The ports by which a guest ends: ACPI sleep and reset, keyboard controller, 0xcf9. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
-#include "vmm/guest_mem.h"
+#include "vmm/memory/guest_mem.h"
 
 static struct vm *vm;
 

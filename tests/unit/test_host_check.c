@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/host_check.c */
+/* UNIT: kernel/host/host_check.c */
 /* What the hardware check learns of IOMMUs: the tables' word and the registers', which are pages of memory here. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,8 +11,8 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/cmdline.h"
-#include "kernel/pci.h"
+#include "kernel/boot/cmdline.h"
+#include "kernel/pci/pci.h"
 #include "vmm/host.h"
 
 #define UNITS 2

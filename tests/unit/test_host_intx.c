@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/intx.c */
+/* UNIT: kernel/pci/intx.c */
 /* Inputs of the host's I/O APICs as devices of VMs take them: one user each, masked from an interrupt until it opens them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,8 +9,8 @@
 
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/ioapic.h"
-#include "kernel/intx.h"
-#include "kernel/msi.h"
+#include "kernel/pci/intx.h"
+#include "kernel/pci/msi.h"
 
 #define LINES 64 /* that can be taken at once */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/hwcheck_proposal.c vmm/config.c vmm/config_pci.c vmm/config_shape.c */
+/* UNIT: vmm/report/hwcheck_proposal.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c */
 /*
  * The hardware check on machines that lack this and that: each shows in its
  * own line, in the order of what matters, and in the result. The machine is
@@ -13,7 +13,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/hwcheck.c"
+#include "vmm/report/hwcheck.c"
 
 #define CPUS 3
 

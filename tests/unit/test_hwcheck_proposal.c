@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/hwcheck_proposal.c vmm/config.c vmm/config_pci.c vmm/config_shape.c */
+/* UNIT: vmm/report/hwcheck_proposal.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c */
 /* The VM file that the hardware check proposes is one that the strict parser takes, and means the whole node. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/hwcheck_proposal.h"
+#include "vmm/report/hwcheck_proposal.h"
 
 static char text[PROPOSAL_MAX];
 static struct vm_config c;

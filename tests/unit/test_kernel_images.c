@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/bzimage.c vmm/elf.c */
+/* UNIT: vmm/load/bzimage.c vmm/load/elf.c */
 /* The bzImage and ELF readers with small made-up files: whole, truncated, lying. */
 #include <errno.h>
 #include <setjmp.h>
@@ -10,8 +10,8 @@
 
 #include <cmocka.h>
 
-#include "vmm/bzimage.h"
-#include "vmm/elf.h"
+#include "vmm/load/bzimage.h"
+#include "vmm/load/elf.h"
 
 static const char *why;
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/mtrr.c */
+/* UNIT: vmm/memory/mtrr.c */
 /* Virtual MTRRs and PAT values against SDM vol. 3, 12.11 and 12.12. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include <margay/errno.h>
 
-#include "vmm/mtrr.h"
+#include "vmm/memory/mtrr.h"
 
 static u64 read_ok(const struct mtrr_state *m, u32 msr)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/numa.c */
+/* UNIT: kernel/memory/numa.c */
 /* Dense NUMA nodes from parsed SRAT and SLIT. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/numa.h"
+#include "kernel/memory/numa.h"
 
 static struct srat_info srat;
 static struct slit_info slit;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pci_bars.c vmm/pci_config.c vmm/pci_rules.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* UNIT: vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_rules.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
  * A hostile guest moves BARs of two functions onto each other, RAM and its
  * platform, at random; each change of the second-level tables is checked
@@ -15,10 +15,10 @@
 
 #include <margay/errno.h>
 #include "tests/unit/fake_host.h"
-#include "vmm/dev/pci_device.h"
 #include "vmm/hvm.h"
-#include "vmm/pci.h"
-#include "vmm/shootdown.h"
+#include "vmm/memory/shootdown.h"
+#include "vmm/pci/pci.h"
+#include "vmm/pci/pci_device.h"
 
 #define LAPIC 0xfee00000ull
 #define ROUNDS 20000

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci_config.c vmm/pci_rules.c */
+/* UNIT: vmm/pci/pci_config.c vmm/pci/pci_rules.c */
 /* A function's configuration space as its guest sees it: over a device of plain memory with a network card's layout. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/pci_config.h"
+#include "vmm/pci/pci_config.h"
 
 static u32 hw[1024];
 static unsigned writes;

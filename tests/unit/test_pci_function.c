@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci_function.c kernel/pci_reset.c kernel/pcicap.c */
+/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_reset.c kernel/pci/pcicap.c */
 /* What the host does to a function, on a model of one: quiet at boot, reset, taken back; and functions that do not obey. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
-#include "kernel/clock.h"
-#include "kernel/pci_function.h"
-#include "kernel/printk.h"
+#include "kernel/console/printk.h"
+#include "kernel/pci/pci_function.h"
+#include "kernel/time/clock.h"
 
 enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0 };
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci_group.c */
+/* UNIT: kernel/pci/pci_group.c */
 /* Groups of functions that no IOMMU can keep apart, on machines as lspci -t would show them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <cmocka.h>
 
-#include "kernel/pci_function.h"
+#include "kernel/pci/pci_function.h"
 
 #define AT(bus, device, fn) { 0, bus, (device) << 3 | (fn) }
 #define BRIDGE(from, bus, device, fn) { .address = AT(bus, device, fn), .header_type = 1, .secondary_bus = (from) }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/pci_msi.c vmm/pci_config.c vmm/pci_rules.c vmm/dev/lapic_ipi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* UNIT: vmm/pci/pci_msi.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/dev/lapic_ipi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /* MSI and MSI-X of an assigned function: what its device is given, and what arrives in the guest. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,7 +10,7 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/dev/lapic.h"
-#include "vmm/dev/pci_device.h"
+#include "vmm/pci/pci_device.h"
 
 #define MSI 0x50
 #define MSIX 0x70

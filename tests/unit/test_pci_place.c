@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci_place.c */
+/* UNIT: kernel/pci/pci_place.c */
 /* BARs that lie where none may: over memory, the platform, the console, each other. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,9 +8,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/cmdline.h"
-#include "kernel/pci_function.h"
-#include "kernel/pci_route.h"
+#include "kernel/boot/cmdline.h"
+#include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_route.h"
 
 static struct pci_function functions[2];
 static struct cmdline cmdline;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci_route.c kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/aml.c */
+/* UNIT: kernel/pci/pci_route.c kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml.c */
 /* Routes are found at boot, behind bridges too: what firmware's tables and the functions' registers are later changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,10 +10,10 @@
 #include <margay/errno.h>
 
 #include "kernel/acpi/acpi.h"
-#include "kernel/numa.h"
-#include "kernel/pci_route.h"
-#include "kernel/printk.h"
-#include "vmm/aml.h"
+#include "kernel/console/printk.h"
+#include "kernel/memory/numa.h"
+#include "kernel/pci/pci_route.h"
+#include "vmm/acpi/aml.h"
 
 #define ROOM 512
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pciinfo.c kernel/pcicap.c vmm/pci_report.c vmm/pci_fitness.c */
+/* UNIT: kernel/pci/pciinfo.c kernel/pci/pcicap.c vmm/pci/pci_report.c vmm/pci/pci_fitness.c */
 /* PCI functions that behave as the specification says: BARs sized and put back, capabilities, words, fitness. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,9 +9,9 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/pciinfo.h"
-#include "vmm/pci_fitness.h"
-#include "vmm/pci_report.h"
+#include "kernel/pci/pciinfo.h"
+#include "vmm/pci/pci_fitness.h"
+#include "vmm/pci/pci_report.h"
 
 static u32 config[1024];
 static u32 writable[1024]; /* which bits a write changes */

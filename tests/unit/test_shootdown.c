@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/shootdown.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
+/* UNIT: vmm/memory/shootdown.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
 /*
  * vCPUs as threads with a TLB each, which "the hardware" fills by walking the
  * tables and only flush_stage2() empties. They take pages away from each other
@@ -18,7 +18,7 @@
 
 #include "tests/unit/stage2_walk.h"
 #include "vmm/hvm.h"
-#include "vmm/shootdown.h"
+#include "vmm/memory/shootdown.h"
 
 #define VCPUS 3
 #define PAGES 16   /* guest pages, one per table, so that tables come and go too */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/telemetry.c tests/unit/fake_host.c */
+/* UNIT: vmm/report/telemetry.c tests/unit/fake_host.c */
 /* What an exit adds to the counters: itself once, its ticks once; and the line that is printed of them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_host.h"
-#include "vmm/exit.h"
+#include "vmm/exit/exit.h"
 
 #define AGO 100000000000ull /* ticks: far more than the test takes */
 

@@ -4,9 +4,9 @@
 #include <margay/string.h>
 
 #include "vmm/console/console.h"
-#include "vmm/inspect.h"
 #include "vmm/monitor.h"
-#include "vmm/report.h"
+#include "vmm/report/inspect.h"
+#include "vmm/report/report.h"
 
 #define LOG_LINES 20
 #define NAME(args) monitor_vm_name((args)->vm)

@@ -4,7 +4,7 @@
  * SLEEP_CONTROL_REG, SLEEP_STATUS_REG (ACPI 6.4, 4.8.3.7) and RESET_REG (4.8.3.6).
  */
 #include <margay/acpi.h>
-#include "vmm/guest_mem.h"
+#include "vmm/memory/guest_mem.h"
 #include "vmm/platform.h"
 #include "vmm/vdev.h"
 

@@ -9,7 +9,7 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
-#include "vmm/shootdown.h"
+#include "vmm/memory/shootdown.h"
 #include "vmm/vdev.h"
 
 #define WINDOW_PORT 0xf8

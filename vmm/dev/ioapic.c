@@ -6,7 +6,7 @@
  */
 #include <margay/errno.h>
 #include "vmm/dev/lapic.h"
-#include "vmm/pci.h"
+#include "vmm/pci/pci.h"
 #include "vmm/platform.h"
 #include "vmm/vdev.h"
 

@@ -9,7 +9,7 @@
  * each vCPU gets a reading of the one wall clock against its own TSC instead.
  */
 #include <margay/errno.h>
-#include "vmm/guest_mem.h"
+#include "vmm/memory/guest_mem.h"
 #include "vmm/pvclock.h"
 #include "vmm/vdev.h"
 

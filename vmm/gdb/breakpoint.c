@@ -9,10 +9,10 @@
 #include <margay/string.h>
 
 #include "vmm/debugger.h"
-#include "vmm/emulate.h"
+#include "vmm/emulate/emulate.h"
 #include "vmm/gdb/gdb.h"
-#include "vmm/guest_mem.h"
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
 
 #define INT3 0xcc
 #define SOFT_MAX 32

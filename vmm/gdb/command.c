@@ -6,7 +6,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/config.h"
+#include "vmm/config/config.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/gdb/packet.h"
 

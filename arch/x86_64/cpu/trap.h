@@ -20,7 +20,7 @@ static_assert(sizeof(struct trap_frame) == 22 * 8, "pushes in trap.asm");
 /* Interrupt vectors of the host. */
 #define VECTOR_LEGACY 0x20   /* .. 0x2f: the masked 8259s, for spurious ones */
 #define VECTOR_FIRST 0x30    /* from here on the APIC delivers: an EOI is due */
-#define VECTOR_LAST 0xdf     /* .. from VECTOR_FIRST: of devices (kernel/msi.c) */
+#define VECTOR_LAST 0xdf     /* .. from VECTOR_FIRST: of devices (kernel/pci/msi.c) */
 #define VECTOR_TIMER 0xf0
 #define VECTOR_SPURIOUS 0xff
 

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: the words of the hypervisor's own command line. */
+#include "kernel/boot/cmdline.h"
+
+#include <margay/string.h>
+
+#define BAUD_BASE 115200u
+#define PANIC_MAX 86400u
+#define ESCAPE_DEFAULT ('T' - '@')
+#define CHECK_DEFAULT 10u
+#define CHECK_MAX 3600u
+
+/* A piece of text that is not terminated. */
+struct span {
+	const char *s;
+	size_t n;
+};
+
+static bool span_is(struct span a, const char *word)
+{
+	return a.n == strlen(word) && !memcmp(a.s, word, a.n);
+}
+
+/* Takes a prefix off; false when it is not there. */
+static bool span_skip(struct span *a, const char *prefix)
+{
+	size_t n = strlen(prefix);
+
+	if (a->n < n || memcmp(a->s, prefix, n))
+		return false;
+	a->s += n;
+	a->n -= n;
+	return true;
+}
+
+static bool parse_number(struct span a, unsigned base, u64 max, u64 *out)
+{
+	u64 v = 0;
+
+	if (!a.n)
+		return false;
+	for (size_t i = 0; i < a.n; i++) {
+		char c = a.s[i];
+		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') :
+				 c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) :
+				 c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 99;
+
+		if (digit >= base || v > (max - digit) / base)
+			return false;
+		v = v * base + digit;
+	}
+	*out = v;
+	return true;
+}
+
+/* Takes what is before the first comma off; *whole: there was none. */
+static struct span take_part(struct span *a, bool *whole)
+{
+	struct span part = *a;
+
+	for (part.n = 0; part.n < a->n && a->s[part.n] != ','; part.n++)
+		;
+	*whole = part.n == a->n;
+	a->s += part.n + !*whole;
+	a->n -= part.n + !*whole;
+	return part;
+}
+
+static bool parse_baud(struct span a, u32 *out)
+{
+	u64 baud;
+
+	if (!parse_number(a, 10, BAUD_BASE, &baud) || !baud || BAUD_BASE % baud || BAUD_BASE / baud > 0xffff)
+		return false;
+	*out = (u32)baud;
+	return true;
+}
+
+static bool parse_console(struct span value, struct cmdline *out)
+{
+	struct cmdline c = *out;
+	struct span where;
+	bool whole;
+
+	where = take_part(&value, &whole);
+	c.baud = BAUD_BASE;
+	if (!whole && !parse_baud(value, &c.baud))
+		return false;
+	c.console = CMDLINE_CONSOLE_PORT;
+	if (span_is(where, "none"))
+		c.console = CMDLINE_CONSOLE_NONE;
+	else if (span_is(where, "com1"))
+		c.console_address = 0x3f8;
+	else if (span_is(where, "com2"))
+		c.console_address = 0x2f8;
+	else if (IS_ENABLED(CONFIG_CONSOLE_MMIO) && span_skip(&where, "mmio:0x")) {
+		c.console = CMDLINE_CONSOLE_MMIO;
+		if (!parse_number(where, 16, BIT(52) - 8, &c.console_address) || !c.console_address)
+			return false;
+	} else if (!span_skip(&where, "0x") || !parse_number(where, 16, 0xfff8, &c.console_address) ||
+		   !c.console_address)
+		return false;
+	*out = c;
+	return true;
+}
+
+/* com1 to com4, a speed if wanted, the VM's name. */
+static bool parse_gdb(struct span value, struct cmdline *out)
+{
+	static const u16 port[] = { 0x3f8, 0x2f8, 0x3e8, 0x2e8 };
+	struct cmdline c = *out;
+	struct span part;
+	bool whole;
+
+	part = take_part(&value, &whole);
+	if (whole || part.n != 4 || memcmp(part.s, "com", 3) != 0 || part.s[3] < '1' || part.s[3] > '4')
+		return false;
+	c.gdb_port = port[part.s[3] - '1'];
+	c.gdb_irq = part.s[3] & 1 ? 4 : 3;
+	c.gdb_baud = BAUD_BASE;
+	part = take_part(&value, &whole);
+	if (!whole && !parse_baud(part, &c.gdb_baud))
+		return false;
+	if (!whole)
+		part = take_part(&value, &whole);
+	if (!whole || !part.n || part.n >= sizeof(c.gdb_vm))
+		return false;
+	memset(c.gdb_vm, 0, sizeof(c.gdb_vm));
+	memcpy(c.gdb_vm, part.s, part.n);
+	*out = c;
+	return true;
+}
+
+static bool parse_loglevel(struct span value, struct cmdline *out)
+{
+	if (span_is(value, "error"))
+		out->loglevel = LOGLEVEL_ERROR;
+	else if (span_is(value, "info"))
+		out->loglevel = LOGLEVEL_INFO;
+	else if (span_is(value, "debug"))
+		out->loglevel = LOGLEVEL_DEBUG;
+	else
+		return false;
+	return true;
+}
+
+/* ^A to ^Z but for those that a line ends with, or none. */
+static bool parse_escape(struct span value, struct cmdline *out)
+{
+	u8 key;
+
+	if (span_is(value, "none")) {
+		out->escape = 0;
+		return true;
+	}
+	if (value.n != 2 || value.s[0] != '^')
+		return false;
+	key = (u8)(value.s[1] & ~0x20) - '@';
+	if (key < 1 || key > 26 || key == '\r' || key == '\n')
+		return false;
+	out->escape = key;
+	return true;
+}
+
+static bool parse_panic(struct span value, struct cmdline *out)
+{
+	u64 seconds;
+
+	if (span_is(value, "halt"))
+		out->panic = 0;
+	else if (parse_number(value, 10, PANIC_MAX, &seconds) && seconds)
+		out->panic = (u32)seconds;
+	else
+		return false;
+	return true;
+}
+
+/* check, check=SECONDS, check=stay, check=SECONDS,stay; `value` is what follows the word itself. */
+static bool parse_check(struct span value, struct cmdline *out)
+{
+	u64 seconds = CHECK_DEFAULT;
+	bool stay = false, whole;
+	struct span part;
+
+	if (value.n) {
+		if (!span_skip(&value, "="))
+			return false;
+		part = take_part(&value, &whole);
+		stay = span_is(whole ? part : value, "stay");
+		if (!whole && !stay)
+			return false;
+		if (!(whole && stay) && (!parse_number(part, 10, CHECK_MAX, &seconds) || !seconds))
+			return false;
+	}
+	out->check = (u32)seconds;
+	out->check_stay = stay;
+	return true;
+}
+
+/* What the command line may say, in the order in which an error lists it. Words of what is not in the image are not known. */
+static const struct {
+	const char *name;
+	bool (*parse)(struct span value, struct cmdline *out);
+	const char *expected;
+} words[] = {
+#define WORD(there, name, parse, expected) { (there) ? name : NULL, (there) ? parse : NULL, (there) ? expected : NULL }
+	WORD(IS_ENABLED(CONFIG_HWCHECK), "check", parse_check,
+	     "check, or check= with seconds from 1 to 3600, stay, or both with a comma between"),
+	WORD(true, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
+	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :
+	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),
+	WORD(IS_ENABLED(CONFIG_MONITOR_CONSOLE), "escape=", parse_escape, "^ and a letter other than j and m, or none"),
+	WORD(IS_ENABLED(CONFIG_GDB), "gdb=", parse_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
+	WORD(IS_ENABLED(CONFIG_BOOT_LOG), "loglevel=", parse_loglevel, "error, info or debug"),
+	WORD(true, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
+#undef WORD
+};
+
+static bool blank(char c)
+{
+	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+/* Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes. */
+static const char *take_word(struct span word, struct cmdline *out, char *list, size_t size)
+{
+	size_t used = 0;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+		struct span value = word;
+
+		if (!words[i].name)
+			continue;
+		if (span_skip(&value, words[i].name))
+			return words[i].parse(value, out) ? NULL : words[i].expected;
+		used += (size_t)snprintf(list + used, size - used, "%s%s",
+					 !used ? "" : i + 1 < ARRAY_SIZE(words) ? ", " : " or ", words[i].name);
+	}
+	return list;
+}
+
+unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line))
+{
+	unsigned errors = 0;
+
+	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT };
+	for (;;) {
+		char line[192], list[80];
+		const char *expected;
+		struct span word;
+
+		while (blank(*text))
+			text++;
+		if (!*text)
+			return errors;
+		word.s = text;
+		while (*text && !blank(*text))
+			text++;
+		word.n = (size_t)(text - word.s);
+
+		expected = take_word(word, out, list, sizeof(list));
+		if (!expected)
+			continue;
+		errors++;
+		snprintf(line, sizeof(line), "'%.*s': expected %s", (int)MIN(word.n, 64u), word.s, expected);
+		report(line);
+	}
+}

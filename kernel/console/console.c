@@ -1,0 +1,388 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Who shares the serial line, and how their output becomes lines. Users may
+ * fill only a small part of the output ring: it keeps the delay of what is
+ * typed short, and log lines find room when guests flood. What does not fit
+ * stays with its user, who is told when there is room again.
+ */
+#include "kernel/console/console.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+#include "kernel/console/printk.h"
+#include "kernel/console/serial.h"
+
+#define USER_SHARE 2048u /* users may write while the ring holds less */
+#define USER_RESUME 512u /* and are told of room when it holds less than this */
+#define RX_BATCH 64
+#define PENDING_LOOPS 64
+
+/* What makes a line the last one of a VM or of the node: only the log can write it. */
+static const char last_line[] = ": end=";
+
+/* All of these are guarded by serial_lock(). */
+static bool mid_line;            /* the last byte queued was the foreground's and no newline */
+static unsigned imitated;        /* bytes of last_line that the foreground's last ones are */
+static unsigned waiting;         /* users to whom tx_room is owed */
+static unsigned lines_lost;
+static struct console_user *users; /* all, in the order in which they are told of room */
+static struct console_user *foreground, *escape_user;
+static u8 escape_key;
+static struct console_user *in_callback; /* the one that is being called without the lock; atomic */
+
+static void owe_room(struct console_user *user)
+{
+	waiting += !user->waits;
+	user->waits = true;
+}
+
+/* Whatever follows begins a line. Who had begun one is told when the line has come to rest. */
+static void end_line(void)
+{
+	if (!mid_line)
+		return;
+	serial_text("\r\n", 2);
+	mid_line = false;
+	imitated = 0;
+	if (foreground) {
+		foreground->cut = true;
+		owe_room(foreground);
+	}
+}
+
+static void report_lost(void)
+{
+	char text[64];
+	int n;
+
+	if (!lines_lost || serial_room() < 2 * sizeof(text))
+		return;
+	n = snprintf(text, sizeof(text), "margay: console: %u log lines not shown\r\n", lines_lost);
+	lines_lost = 0;
+	serial_text(text, (size_t)n);
+}
+
+/* Moves the output on, with the line that owns up to what the log lost. */
+static void pump(void)
+{
+	if (!mid_line)
+		report_lost();
+	/* Another CPU may send the last byte: whoever waits for room is told by the interrupt that follows it. */
+	serial_pump(waiting);
+}
+
+int console_isa_irq(void)
+{
+	return serial_isa_irq();
+}
+
+int console_init(const struct cmdline *cmdline)
+{
+	int err;
+
+	printk_set_level(cmdline->loglevel);
+	escape_key = cmdline->escape;
+	if (cmdline->console == CMDLINE_CONSOLE_NONE)
+		return 0;
+	err = serial_init(cmdline);
+	if (err)
+		printk_error("console: no serial port at %s%#llx (its registers do not answer): going on without console, "
+			     "set console= on the command line", cmdline_console_mmio(cmdline) ? "mmio:" : "port ",
+			     (unsigned long long)cmdline->console_address);
+	else
+		printk_replay();
+	return err;
+}
+
+void console_interrupts_on(void)
+{
+	bool locked = serial_lock();
+
+	serial_interrupts_on();
+	serial_unlock(locked);
+}
+
+/* The next user to whom room is owed; to the end of the list with it, so that all have their turn. */
+static struct console_user *next_waiting(void)
+{
+	struct console_user **p = &users, *user;
+
+	if (!waiting || serial_queued() >= USER_RESUME)
+		return NULL;
+	while (*p && !(*p)->waits)
+		p = &(*p)->next;
+	user = *p;
+	if (!user)
+		return NULL;
+	*p = user->next;
+	user->next = NULL;
+	while (*p)
+		p = &(*p)->next;
+	*p = user;
+	user->waits = user->full = false;
+	waiting--;
+	return user;
+}
+
+static void begin_callback(struct console_user *user)
+{
+	__atomic_store_n(&in_callback, user, __ATOMIC_RELAXED);
+}
+
+static void end_callback(void)
+{
+	__atomic_store_n(&in_callback, NULL, __ATOMIC_RELEASE);
+}
+
+/* Hands input on; each byte to who has the foreground then, since the byte before may have changed that. */
+static void deliver(const u8 *buf, unsigned n)
+{
+	for (unsigned i = 0; i < n; i++) {
+		bool locked = serial_lock();
+		struct console_user *user = escape_user && buf[i] == escape_key ? escape_user : foreground;
+
+		begin_callback(user);
+		serial_unlock(locked);
+		if (user)
+			user->rx(user, buf[i]);
+		end_callback();
+	}
+}
+
+static void tell_of_room(void)
+{
+	for (unsigned turns = MAX(waiting, 1u); turns; turns--) {
+		bool locked = serial_lock();
+		struct console_user *user = next_waiting();
+
+		begin_callback(user);
+		serial_unlock(locked);
+		if (user)
+			user->tx_room(user);
+		end_callback();
+	}
+}
+
+/* One round: input, output. False when the UART wants nothing. */
+static bool service(bool *overrun)
+{
+	bool locked = serial_lock();
+	u8 buf[RX_BATCH];
+	unsigned n;
+
+	if (!serial_pending()) {
+		serial_unlock(locked);
+		return false;
+	}
+	n = serial_receive(buf, RX_BATCH, overrun);
+	pump();
+	serial_unlock(locked);
+	deliver(buf, n);
+	tell_of_room();
+	return true;
+}
+
+bool console_interrupt(void)
+{
+	static bool overrun_reported;
+	bool overrun = false, locked;
+	unsigned rounds = 0;
+
+	/*
+	 * The line is edge triggered: it must have been low once before this
+	 * ends. Bounded, against a UART that never stops asking; that one gets a
+	 * new edge by the interrupt enables. So does an idle one, whose only
+	 * interrupt was acknowledged above, for those who have come to wait since.
+	 */
+	while (rounds < PENDING_LOOPS && service(&overrun))
+		rounds++;
+	if (rounds) {
+		locked = serial_lock();
+		serial_interrupts_off();
+		pump();
+		serial_unlock(locked);
+	}
+	if (overrun && !overrun_reported) {
+		overrun_reported = true;
+		printk_error("console: input arrived faster than it was taken; some is lost (said once)");
+	}
+	return rounds > 0;
+}
+
+/* What a user in the background has written since its last newline, as a line of its own. */
+static void put_held(struct console_user *user)
+{
+	end_line();
+	serial_put('[');
+	serial_text(user->name, strnlen(user->name, CONSOLE_NAME));
+	serial_text("] ", 2);
+	serial_text((const char *)user->line, user->length);
+	serial_text("\r\n", 2);
+	user->length = 0;
+}
+
+/* One byte of the foreground's, as it is; but it shall not make anybody believe that a VM or the node has ended. */
+static void put_raw(u8 byte)
+{
+	imitated = byte == last_line[imitated] ? imitated + 1 : byte == last_line[0];
+	if (imitated == sizeof(last_line) - 1) {
+		imitated = 0;
+		byte = '?';
+	}
+	serial_put(byte);
+	mid_line = byte != '\n';
+}
+
+static void set_foreground(struct console_user *user)
+{
+	if (user == foreground)
+		return;
+	end_line();
+	foreground = user;
+	/* What it holds of its line goes on raw. */
+	for (unsigned i = 0; user && i < user->length; i++)
+		put_raw(user->line[i]);
+	if (user)
+		user->length = 0;
+}
+
+void console_add(struct console_user *user)
+{
+	bool locked = serial_lock();
+
+	user->waits = user->full = user->cut = false;
+	user->length = 0;
+	user->next = users;
+	users = user;
+	if (!foreground)
+		set_foreground(user);
+	serial_unlock(locked);
+}
+
+void console_remove(struct console_user *user)
+{
+	bool locked = serial_lock();
+	struct console_user **p = &users;
+
+	while (*p && *p != user)
+		p = &(*p)->next;
+	if (*p)
+		*p = user->next;
+	if (user->length && serial_room() > 2 * sizeof(user->line))
+		put_held(user);
+	if (foreground == user)
+		set_foreground(NULL);
+	serial_unlock(locked);
+	/* It may be freed after this: the handler's CPU must have left it, where it may just have come to wait once more. */
+	while (__atomic_load_n(&in_callback, __ATOMIC_ACQUIRE) == user)
+		__builtin_ia32_pause();
+	locked = serial_lock();
+	waiting -= user->waits;
+	user->waits = false;
+	pump();
+	serial_unlock(locked);
+}
+
+int console_set_foreground(struct console_user *user)
+{
+	bool locked = serial_lock();
+	const struct console_user *u = users;
+
+	while (u && u != user)
+		u = u->next;
+	if (u == user)
+		set_foreground(user);
+	pump();
+	serial_unlock(locked);
+	return u == user ? 0 : -ENODEV;
+}
+
+const struct console_user *console_get_foreground(void)
+{
+	return foreground;
+}
+
+u8 console_set_escape(struct console_user *user)
+{
+	escape_user = escape_key ? user : NULL;
+	return escape_key;
+}
+
+/* One byte of a user in the background; terminal controls would hit what the operator sees of another. */
+static void hold(struct console_user *user, u8 byte)
+{
+	if (byte == '\n' || user->length == sizeof(user->line))
+		put_held(user);
+	if (byte != '\n' && byte != '\r')
+		user->line[user->length++] = (byte < 0x20 && byte != '\t') || byte == 0x7f ? '?' : byte;
+}
+
+/* While others wait for room nobody overtakes them, however often it asks. */
+static bool has_turn(const struct console_user *user)
+{
+	if (in_callback == user || serial_mode() == SERIAL_POLLED)
+		return true;
+	for (const struct console_user *u = users; waiting && u; u = u->next)
+		if (u->full && u != user)
+			return false;
+	return true;
+}
+
+size_t console_write(struct console_user *user, const u8 *buf, size_t n)
+{
+	bool locked, turn;
+	size_t done = 0;
+
+	if (serial_mode() == SERIAL_NONE || serial_mode() == SERIAL_PANIC)
+		return n;
+	locked = serial_lock();
+	turn = has_turn(user);
+	do {
+		for (; turn && done < n && serial_queued() < USER_SHARE; done++) {
+			if (user == foreground)
+				put_raw(buf[done]);
+			else
+				hold(user, buf[done]);
+		}
+		pump();
+	} while (serial_mode() == SERIAL_POLLED && done < n);
+	if (done < n) {
+		user->full = true;
+		owe_room(user);
+		pump();
+	}
+	serial_unlock(locked);
+	return done;
+}
+
+void console_log(const char *text, size_t n)
+{
+	bool locked;
+
+	if (serial_mode() == SERIAL_NONE)
+		return;
+	locked = serial_lock();
+	if (serial_room() < n + 4) {
+		lines_lost++;
+	} else {
+		end_line();
+		report_lost();
+		serial_text(text, n);
+		serial_text("\r\n", 2);
+	}
+	pump();
+	serial_unlock(locked);
+}
+
+void console_panic(void)
+{
+	serial_panic();
+}
+
+void console_drain(void)
+{
+	bool locked = serial_lock();
+
+	serial_drain();
+	serial_unlock(locked);
+}

@@ -1,0 +1,74 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* kernel/console/console.h of an image without CONFIG_CONSOLE: the log stays in memory, guests' output is dropped. */
+#ifndef KERNEL_CONSOLE_NONE_H
+#define KERNEL_CONSOLE_NONE_H
+
+static inline int console_init(const struct cmdline *cmdline)
+{
+	(void)cmdline;
+	return 0;
+}
+
+static inline int console_isa_irq(void)
+{
+	return -1;
+}
+
+static inline void console_interrupts_on(void)
+{
+}
+
+static inline bool console_interrupt(void)
+{
+	return false;
+}
+
+static inline void console_add(struct console_user *user)
+{
+	(void)user;
+}
+
+static inline void console_remove(struct console_user *user)
+{
+	(void)user;
+}
+
+static inline int console_set_foreground(struct console_user *user)
+{
+	(void)user;
+	return 0;
+}
+
+static inline const struct console_user *console_get_foreground(void)
+{
+	return NULL;
+}
+
+static inline u8 console_set_escape(struct console_user *user)
+{
+	(void)user;
+	return 0;
+}
+
+static inline size_t console_write(struct console_user *user, const u8 *buf, size_t n)
+{
+	(void)user;
+	(void)buf;
+	return n;
+}
+
+static inline void console_log(const char *text, size_t n)
+{
+	(void)text;
+	(void)n;
+}
+
+static inline void console_panic(void)
+{
+}
+
+static inline void console_drain(void)
+{
+}
+
+#endif

@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The serial line that gdb= on the command line names; vmm/host.h has what it does for the monitor. */
+#ifndef KERNEL_GDB_PORT_H
+#define KERNEL_GDB_PORT_H
+
+#include "kernel/boot/cmdline.h"
+
+/* Finds the port; one that cannot be had is one line in the log. The command line stays. */
+void gdb_port_init(const struct cmdline *cmdline);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The log ring. Each record: one byte of level ('0' + enum loglevel), the text, a newline. */
+#include "kernel/console/printk.h"
+
+#include <margay/spinlock.h>
+#include "kernel/console/console.h"
+
+/* Long enough for any holder that still runs; one that does not (interrupted by #MC) must not silence the log. */
+#define LOCK_TRIES 1000000u
+
+static struct spinlock ring_lock; /* guards ring, head */
+static char ring[PRINTK_RING];
+static u64 head; /* bytes ever written */
+static enum loglevel shown = LOGLEVEL_INFO;
+
+static bool lock_ring(void)
+{
+	for (unsigned i = 0; i < LOCK_TRIES; i++) {
+		if (spin_trylock(&ring_lock))
+			return true;
+		__builtin_ia32_pause();
+	}
+	return false;
+}
+
+static void store(char c)
+{
+	ring[head++ % PRINTK_RING] = c;
+}
+
+static void emit(enum loglevel level, char *text, size_t n)
+{
+	bool locked;
+
+	/* One record is one line, whatever a name from outside holds. */
+	for (size_t i = 0; i < n; i++)
+		if (text[i] < 0x20 || text[i] > 0x7e)
+			text[i] = '?';
+	locked = lock_ring();
+	store((char)('0' + level));
+	for (size_t i = 0; i < n; i++)
+		store(text[i]);
+	store('\n');
+	if (locked)
+		spin_unlock(&ring_lock);
+	if (level <= shown)
+		console_log(text, n);
+}
+
+static __printf(3, 0) void log_from(enum loglevel level, const char *source, const char *fmt, va_list ap)
+{
+	char text[PRINTK_LINE];
+	size_t n = strlen(source);
+	int more;
+
+	memcpy(text, source, n);
+	more = vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	if (more > 0)
+		n = MIN(n + (size_t)more, sizeof(text) - 1);
+	emit(level, text, n);
+}
+
+void vlog_line(enum loglevel level, const char *fmt, va_list ap)
+{
+	log_from(level, "", fmt, ap);
+}
+
+void log_line(enum loglevel level, const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_from(level, "", fmt, ap);
+	va_end(ap);
+}
+
+void vprintk_error(const char *fmt, va_list ap)
+{
+	log_from(LOGLEVEL_ERROR, "margay: ", fmt, ap);
+}
+
+void printk_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vprintk_error(fmt, ap);
+	va_end(ap);
+}
+
+#if IS_ENABLED(CONFIG_BOOT_LOG)
+void printk(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_from(LOGLEVEL_INFO, "margay: ", fmt, ap);
+	va_end(ap);
+}
+
+void printk_debug(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_from(LOGLEVEL_DEBUG, "margay: ", fmt, ap);
+	va_end(ap);
+}
+#endif
+
+void printk_set_level(enum loglevel level)
+{
+	shown = level;
+}
+
+void printk_panic(void)
+{
+	spin_unlock(&ring_lock);
+}
+
+void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length))
+{
+	u64 end = head, oldest = end > PRINTK_RING ? end - PRINTK_RING : 0, at = end;
+	unsigned seen = 0;
+
+	/* Back to the newline before the first wanted line; the ring's oldest line may be cut and is left out then. */
+	while (at > oldest) {
+		if (ring[(at - 1) % PRINTK_RING] == '\n' && seen++ == lines)
+			break;
+		at--;
+	}
+	if (at == oldest && oldest > 0)
+		while (at < end && ring[at++ % PRINTK_RING] != '\n')
+			;
+	while (at < end) {
+		char text[PRINTK_LINE], level = ring[at++ % PRINTK_RING], c;
+		size_t n = 0;
+
+		while (at < end && (c = ring[at++ % PRINTK_RING]) != '\n')
+			if (n < sizeof(text) - 1)
+				text[n++] = c;
+		text[n] = 0;
+		fn(level == '0' ? LOGLEVEL_ERROR : level == '1' ? LOGLEVEL_INFO : LOGLEVEL_DEBUG, text, n);
+	}
+}
+
+static void replay_line(enum loglevel level, const char *text, size_t n)
+{
+	if (level <= shown)
+		console_log(text, n);
+}
+
+void printk_replay(void)
+{
+	printk_last(~0u, replay_line);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The log: one line per call, kept in a 64 KiB ring and shown on the console.
+ * Works from the first instruction of C on; what was logged before the console
+ * was found is shown when it is. Any CPU, any context; interrupts off.
+ */
+#ifndef KERNEL_PRINTK_H
+#define KERNEL_PRINTK_H
+
+#include <margay/string.h>
+#include <margay/types.h>
+#include "kernel/boot/cmdline.h"
+
+#define PRINTK_RING KIB(64)
+#define PRINTK_LINE 512 /* with its source; longer lines are cut */
+
+/* One line of the hypervisor itself: "margay: " is put in front, no newline at the end. */
+void printk_error(const char *fmt, ...) __printf(1, 2);
+void vprintk_error(const char *fmt, va_list ap);
+#if IS_ENABLED(CONFIG_BOOT_LOG)
+void printk(const char *fmt, ...) __printf(1, 2);
+void printk_debug(const char *fmt, ...) __printf(1, 2);
+#else
+/* Without CONFIG_BOOT_LOG only what is wrong is said. */
+static inline __printf(1, 2) void printk(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+static inline __printf(1, 2) void printk_debug(const char *fmt, ...)
+{
+	(void)fmt;
+}
+#endif
+
+/* One line whose text begins with its own source ("vm0: ..."). */
+void log_line(enum loglevel level, const char *fmt, ...) __printf(2, 3);
+void vlog_line(enum loglevel level, const char *fmt, va_list ap);
+
+/* What is shown on the console from now on. */
+void printk_set_level(enum loglevel level);
+
+/* For panic: nobody else runs any more, so whoever held the ring's lock does not use it. */
+void printk_panic(void);
+
+/* Shows the whole ring on the console, for a console that has just been found. */
+void printk_replay(void);
+
+/*
+ * Calls fn for each of the last `lines` lines of the ring, oldest first. For
+ * panic; takes no lock, so a line that is
+ * being written may be missing or cut. The text is NUL-terminated, without a
+ * newline, and valid during the call only.
+ */
+void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length));
+
+#endif

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The line of the serial console. Once interrupts are on nobody waits for it:
+ * bytes go into the ring, and the transmit interrupt moves them on, a FIFO at
+ * a time.
+ */
+#include "kernel/console/serial.h"
+
+#include <margay/errno.h>
+#include <margay/spinlock.h>
+#include "arch/x86_64/cpu/paging.h"
+#include "drivers/uart8250.h"
+
+#define RING 16384u
+/* Polls before the transmitter counts as stuck: some 100 ms by port, when 16 bytes take 1.4 ms. */
+#define SEND_POLLS 200000u
+/* Until the holder counts as dead; one that polls holds the lock for as long as a line and what is before it takes. */
+#define LOCK_TRIES 1000000u
+#define LOCK_TRIES_POLLED (100 * LOCK_TRIES)
+
+static struct spinlock lock; /* guards everything below, and the console's own */
+static enum serial_mode mode;
+static struct uart8250 uart;
+static int isa_irq = -1;
+static u8 ring[RING];
+static u32 ring_head, ring_tail; /* bytes ever put in and taken out, modulo 2^32 */
+
+bool serial_lock(void)
+{
+	unsigned tries = mode == SERIAL_POLLED ? LOCK_TRIES_POLLED : LOCK_TRIES;
+
+	/* In panic mode the holder may never run again. */
+	for (unsigned i = 0; mode != SERIAL_PANIC && i < tries; i++) {
+		if (spin_trylock(&lock))
+			return true;
+		__builtin_ia32_pause();
+	}
+	return false;
+}
+
+void serial_unlock(bool locked)
+{
+	if (locked)
+		spin_unlock(&lock);
+}
+
+enum serial_mode serial_mode(void)
+{
+	return mode;
+}
+
+u32 serial_queued(void)
+{
+	return ring_head - ring_tail;
+}
+
+u32 serial_room(void)
+{
+	return RING - serial_queued();
+}
+
+void serial_put(u8 byte)
+{
+	ring[ring_head++ % RING] = byte;
+}
+
+void serial_text(const char *text, size_t n)
+{
+	for (size_t i = 0; i < n; i++)
+		serial_put((u8)text[i]);
+}
+
+/* Fills the transmitter once; false when it has no room. */
+static bool send_some(void)
+{
+	if (!uart8250_can_send(&uart))
+		return false;
+	for (unsigned i = 0; i < uart.fifo && serial_queued(); i++)
+		uart8250_send(&uart, ring[ring_tail++ % RING]);
+	return true;
+}
+
+/* Polled: until the ring is empty. A transmitter that is stuck loses bytes, not the machine. */
+static void send_all(void)
+{
+	unsigned polls = 0;
+
+	while (serial_queued()) {
+		if (send_some())
+			polls = 0;
+		else if (++polls == SEND_POLLS)
+			ring_tail = ring_head;
+		else
+			__builtin_ia32_pause();
+	}
+}
+
+void serial_pump(bool want_room)
+{
+	if (mode == SERIAL_POLLED || mode == SERIAL_PANIC) {
+		send_all();
+	} else if (mode == SERIAL_INTERRUPT) {
+		send_some();
+		uart8250_interrupts(&uart, true, serial_queued() || want_room);
+	}
+}
+
+static int irq_of_port(u64 port)
+{
+	switch (port) {
+	case 0x3f8: case 0x3e8: return 4;
+	case 0x2f8: case 0x2e8: return 3;
+	default: return -1;
+	}
+}
+
+int serial_init(const struct cmdline *cmdline)
+{
+	if (cmdline_console_mmio(cmdline)) {
+		uart.mmio = mmio_map(cmdline->console_address, 8);
+		if (!uart.mmio)
+			return -ENODEV;
+	} else {
+		uart.port = (u16)cmdline->console_address;
+	}
+	if (uart8250_init(&uart, cmdline->baud))
+		return -ENODEV;
+	if (cmdline->console == CMDLINE_CONSOLE_PORT)
+		isa_irq = irq_of_port(cmdline->console_address);
+	mode = SERIAL_POLLED;
+	return 0;
+}
+
+int serial_isa_irq(void)
+{
+	return isa_irq;
+}
+
+void serial_interrupts_on(void)
+{
+	if (mode != SERIAL_POLLED || isa_irq < 0)
+		return;
+	mode = SERIAL_INTERRUPT;
+	uart8250_interrupts(&uart, true, false);
+}
+
+void serial_interrupts_off(void)
+{
+	uart8250_interrupts(&uart, false, false);
+}
+
+bool serial_pending(void)
+{
+	return mode == SERIAL_INTERRUPT && uart8250_pending(&uart);
+}
+
+unsigned serial_receive(u8 *buf, unsigned max, bool *overrun)
+{
+	unsigned n = 0;
+	u8 byte, status;
+
+	for (unsigned i = 0; i < max && uart8250_receive(&uart, &byte, &status); i++) {
+		if (status & UART_LSR_OE)
+			*overrun = true;
+		if (!(status & (UART_LSR_PE | UART_LSR_FE | UART_LSR_BI)))
+			buf[n++] = byte;
+	}
+	return n;
+}
+
+void serial_panic(void)
+{
+	if (mode == SERIAL_NONE)
+		return;
+	mode = SERIAL_PANIC;
+	serial_interrupts_off();
+	send_all();
+}
+
+void serial_drain(void)
+{
+	if (mode == SERIAL_NONE)
+		return;
+	send_all();
+	for (unsigned i = 0; i < SEND_POLLS && !uart8250_idle(&uart); i++)
+		__builtin_ia32_pause();
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The serial line under kernel/console/console.c: its UART and mode, the output ring,
+ * the lock. Nobody else includes this.
+ */
+#ifndef KERNEL_SERIAL_H
+#define KERNEL_SERIAL_H
+
+#include <margay/types.h>
+#include "kernel/boot/cmdline.h"
+
+/* Polled until interrupts are on, and for the last words of a panic. */
+enum serial_mode { SERIAL_NONE, SERIAL_POLLED, SERIAL_INTERRUPT, SERIAL_PANIC };
+
+/* Finds and sets up the UART that the command line names. 0, or -ENODEV: none there (not logged). */
+int serial_init(const struct cmdline *cmdline);
+
+/* The UART's ISA interrupt, or -1. */
+int serial_isa_irq(void);
+
+/*
+ * Guards all that follows, and the console's own state. False, and no lock,
+ * in a panic or when its holder seems dead; serial_unlock() is told.
+ */
+bool serial_lock(void);
+void serial_unlock(bool locked);
+
+enum serial_mode serial_mode(void);
+
+/* The ring: bytes in it, bytes that still fit; the caller has looked whether what it puts does. */
+u32 serial_queued(void);
+u32 serial_room(void);
+void serial_put(u8 byte);
+void serial_text(const char *text, size_t n);
+
+/* Moves the output on in the way of the mode. want_room: an interrupt shall come even when the ring is empty. */
+void serial_pump(bool want_room);
+
+/* From now on the transmit interrupt does that, if the UART has an interrupt. */
+void serial_interrupts_on(void);
+/* Until the next serial_pump(): lets a line that stays high fall. */
+void serial_interrupts_off(void);
+/* Does the UART ask for service by interrupt? */
+bool serial_pending(void);
+/* Takes what has arrived; bytes with errors are dropped, as a terminal would. Returns how many are in buf. */
+unsigned serial_receive(u8 *buf, unsigned max, bool *overrun);
+
+/* Polled from now on, without lock; sends what is queued. */
+void serial_panic(void);
+/* Sends what is queued and waits for the last bit (bounded). */
+void serial_drain(void);
+
+#endif

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The part of vmm/host.h that only the hardware check asks for. IOMMUs: VT-d 4.0, 11.4.2 (capability registers), 11.4.4
+ * (status); AMD I/O Virtualization, 3.4.2 (control) and 3.4.3 (extended
+ * features). Registers are only read.
+ */
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "kernel/acpi/acpi.h"
+#include "kernel/boot/cmdline.h"
+#include "kernel/pci/pci.h"
+#include "vmm/host.h"
+
+#define VTD_ECAP 0x10
+#define VTD_ECAP_IR BIT(3)
+#define VTD_ECAP_EIM BIT(4)
+#define VTD_GSTS 0x1c
+#define VTD_GSTS_TES BIT(31)
+#define AMD_CONTROL 0x18
+#define AMD_CONTROL_ENABLE BIT(0)
+#define AMD_FEATURES 0x30
+#define AMD_FEATURES_XT BIT(2)
+
+static void describe_vtd(const struct dmar_info *dmar, struct host_platform *out)
+{
+	out->iommu = "VT-d";
+	out->remaps_interrupts = dmar->flags & ACPI_DMAR_INTR_REMAP;
+	out->remaps_x2apic = out->remaps_interrupts && !(dmar->flags & ACPI_DMAR_X2APIC_OPT_OUT);
+	for (unsigned i = 0; i < dmar->nr_units; i++) {
+		volatile u8 *r;
+		u64 ecap;
+
+		if (dmar->unit[i].type != ACPI_DMAR_DRHD)
+			continue;
+		out->iommus++;
+		r = mmio_map(dmar->unit[i].base, PAGE_SIZE);
+		ecap = r ? mmio_read64(r + VTD_ECAP) : 0;
+		out->remaps_interrupts = out->remaps_interrupts && ecap & VTD_ECAP_IR;
+		out->remaps_x2apic = out->remaps_x2apic && ecap & VTD_ECAP_EIM;
+		out->iommu_on = out->iommu_on || (r && mmio_read32(r + VTD_GSTS) & VTD_GSTS_TES);
+	}
+}
+
+static void describe_amd(const struct ivrs_info *ivrs, struct host_platform *out)
+{
+	out->iommu = "AMD-Vi";
+	out->iommus = ivrs->nr_iommus;
+	out->remaps_interrupts = out->remaps_x2apic = ivrs->nr_iommus;
+	for (unsigned i = 0; i < ivrs->nr_iommus; i++) {
+		volatile u8 *r = mmio_map(ivrs->iommu[i].base, PAGE_SIZE);
+
+		out->remaps_x2apic = out->remaps_x2apic && r && mmio_read64(r + AMD_FEATURES) & AMD_FEATURES_XT;
+		out->iommu_on = out->iommu_on || (r && mmio_read64(r + AMD_CONTROL) & AMD_CONTROL_ENABLE);
+	}
+}
+
+void host_platform(struct host_platform *out)
+{
+	*out = (struct host_platform){
+		.srat = acpi_srat(), .slit = acpi_slit(), .ecam = IS_ENABLED(CONFIG_PCI) && pci_has_ecam(),
+	};
+	if (acpi_dmar())
+		describe_vtd(acpi_dmar(), out);
+	else if (acpi_ivrs())
+		describe_amd(acpi_ivrs(), out);
+}
+
+unsigned host_check_wanted(bool *stay)
+{
+	*stay = cmdline_of_boot()->check_stay;
+	return cmdline_of_boot()->check;
+}
+
+bool host_is_x2apic(void)
+{
+	return apic_is_x2apic();
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See intx.h. 82093AA data sheet, 3.2.4. */
+#include "kernel/pci/intx.h"
+
+#include <margay/errno.h>
+#include <margay/spinlock.h>
+#include "arch/x86_64/cpu/ioapic.h"
+#include "kernel/pci/msi.h"
+
+#define MAX_LINES 64
+
+static struct line {
+	bool taken;
+	u32 gsi;
+	void (*fn)(void *arg, unsigned n);
+	void *arg;
+	struct msi_vectors vector;
+} lines[MAX_LINES];
+static struct spinlock lock; /* guards which of lines[] are taken, not what a taken one holds */
+
+static void interrupt(void *arg, unsigned n)
+{
+	const struct line *l = arg;
+
+	ioapic_mask(l->gsi, true);
+	l->fn(l->arg, n);
+}
+
+static struct line *find(u32 gsi)
+{
+	for (unsigned i = 0; i < MAX_LINES; i++)
+		if (lines[i].taken && lines[i].gsi == gsi)
+			return &lines[i];
+	return NULL;
+}
+
+static struct line *claim(u32 gsi, int *err)
+{
+	struct line *l = NULL;
+
+	spin_lock(&lock);
+	*err = find(gsi) ? -EBUSY : -ENOSPC;
+	for (unsigned i = 0; *err == -ENOSPC && i < MAX_LINES; i++) {
+		if (lines[i].taken)
+			continue;
+		l = &lines[i];
+		*l = (struct line){ .taken = true, .gsi = gsi };
+		*err = 0;
+	}
+	spin_unlock(&lock);
+	return l;
+}
+
+int intx_take(u32 gsi, bool active_low, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
+{
+	int err;
+	struct line *l = claim(gsi, &err);
+
+	if (!l)
+		return err;
+	l->fn = fn;
+	l->arg = arg;
+	err = msi_alloc(cpu, 1, interrupt, l, &l->vector);
+	if (!err)
+		err = ioapic_route_level(gsi, l->vector.address >> 12 & 0xff, (u8)l->vector.data, active_low);
+	if (err) {
+		msi_free(&l->vector);
+		l->taken = false;
+	}
+	return err;
+}
+
+void intx_open(u32 gsi)
+{
+	ioapic_mask(gsi, false);
+}
+
+void intx_release(u32 gsi)
+{
+	struct line *l;
+
+	/* Another's may be half claimed, with the number of who had it before. */
+	spin_lock(&lock);
+	l = find(gsi);
+	spin_unlock(&lock);
+	if (!l)
+		return;
+	ioapic_mask(gsi, true);
+	msi_free(&l->vector);
+	__atomic_store_n(&l->taken, false, __ATOMIC_RELEASE);
+}

@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * PCI configuration access and enumeration. All bus numbers are probed one by
+ * one instead of following bridges: root buses beyond bus 0 stand only in AML,
+ * a probe that finds nothing costs a microsecond, and no bridge can send the
+ * walk in circles.
+ */
+#include "kernel/pci/pci.h"
+
+#include <margay/spinlock.h>
+#include <margay/string.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/safe.h"
+#include "kernel/console/printk.h"
+#include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_route.h"
+#include "kernel/pci/pciinfo.h"
+
+#define CONFIG_ADDRESS 0xcf8
+#define CONFIG_DATA 0xcfc
+#define CONFIG_ENABLE BIT(31)
+#define BUS_SIZE MIB(1) /* of ECAM */
+#define MAX_MAPPED 128  /* buses with functions whose ECAM is mapped; the rest lack extended space */
+#define CONFIG_NONE 0xffffffffu
+
+enum pci_reg {
+	REG_ID = 0x00,
+	REG_CLASS = 0x08,
+	REG_HEADER = 0x0c,
+	REG_BUSES = 0x18,
+};
+
+#define HEADER_TYPE(reg) (((reg) >> 16) & 0x7f)
+#define HEADER_MULTI BIT(23)
+
+static struct spinlock config_lock; /* guards the address/data port pair */
+static const struct mcfg_info *ecam;
+static struct {
+	u16 segment;
+	u8 bus;
+	volatile u8 *base;
+} mapped[MAX_MAPPED];
+static unsigned nr_mapped;
+static struct pci_function functions[PCI_MAX_FUNCTIONS];
+static unsigned nr_functions, dropped;
+
+static volatile u8 *find_mapped(u16 segment, u8 bus)
+{
+	for (unsigned i = 0; i < nr_mapped; i++)
+		if (mapped[i].segment == segment && mapped[i].bus == bus)
+			return mapped[i].base;
+	return NULL;
+}
+
+static volatile u8 *map_bus(u16 segment, u8 bus)
+{
+	volatile u8 *base = find_mapped(segment, bus);
+
+	if (base || !ecam || nr_mapped == MAX_MAPPED)
+		return base;
+	for (unsigned i = 0; i < ecam->count; i++) {
+		if (ecam->entry[i].segment != segment || bus < ecam->entry[i].bus_start || bus > ecam->entry[i].bus_end)
+			continue;
+		base = mmio_map(ecam->entry[i].base + bus * BUS_SIZE, BUS_SIZE);
+		if (!base)
+			return NULL;
+		mapped[nr_mapped].segment = segment;
+		mapped[nr_mapped].bus = bus;
+		mapped[nr_mapped++].base = base;
+		return base;
+	}
+	return NULL;
+}
+
+static u32 address_of(struct pci_address a, u16 offset)
+{
+	return (u32)(CONFIG_ENABLE | (u32)a.bus << 16 | (u32)a.devfn << 8 | (offset & 0xfcu));
+}
+
+static bool valid(u16 offset, unsigned size)
+{
+	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) && offset < 4096;
+}
+
+u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+{
+	volatile u8 *base = find_mapped(a.segment, a.bus);
+	u32 value = CONFIG_NONE;
+
+	if (!valid(offset, size))
+		return CONFIG_NONE;
+	if (base) {
+		base += (u32)a.devfn << 12 | offset;
+		return (u32)mmio_read_safe(base, size);
+	}
+	if (a.segment || offset > 255)
+		return CONFIG_NONE;
+	spin_lock(&config_lock);
+	outl(CONFIG_ADDRESS, address_of(a, offset));
+	if (size == 1)
+		value = inb((u16)(CONFIG_DATA + (offset & 3)));
+	else if (size == 2)
+		value = inw((u16)(CONFIG_DATA + (offset & 2)));
+	else
+		value = inl(CONFIG_DATA);
+	spin_unlock(&config_lock);
+	return value;
+}
+
+void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
+{
+	volatile u8 *base = find_mapped(a.segment, a.bus);
+
+	if (!valid(offset, size))
+		return;
+	if (base) {
+		base += (u32)a.devfn << 12 | offset;
+		mmio_write_safe(base, size, value);
+		return;
+	}
+	if (a.segment || offset > 255)
+		return;
+	spin_lock(&config_lock);
+	outl(CONFIG_ADDRESS, address_of(a, offset));
+	if (size == 1)
+		outb((u16)(CONFIG_DATA + (offset & 3)), (u8)value);
+	else if (size == 2)
+		outw((u16)(CONFIG_DATA + (offset & 2)), (u16)value);
+	else
+		outl(CONFIG_DATA, value);
+	spin_unlock(&config_lock);
+}
+
+static u32 read_for_walk(void *ctx, u16 offset)
+{
+	const struct pci_function *f = ctx;
+
+	return pci_read(f->address, offset, 4);
+}
+
+static void write_for_sizes(void *ctx, u16 offset, u32 value)
+{
+	const struct pci_function *f = ctx;
+
+	pci_write(f->address, offset, 4, value);
+}
+
+static void describe(struct pci_function *f)
+{
+	const struct pcicap_reader reader = { read_for_walk, f, f->extended };
+	const struct pci_address a = f->address;
+	const char *problem;
+	unsigned n = pcicap_walk(&reader, NULL, 0, &problem);
+
+	printk_debug("pci %04x:%02x:%02x.%u: %04x:%04x class %06x, %u capabilities", a.segment, a.bus, a.devfn >> 3,
+		     a.devfn & 7u, f->vendor, f->device, f->class_code, n);
+	if (problem)
+		printk_error("pci %04x:%02x:%02x.%u: %s", a.segment, a.bus, a.devfn >> 3, a.devfn & 7u, problem);
+}
+
+/* Adds the function if there is one; *multi: its device may have more. */
+static bool probe(struct pci_address a, bool *multi)
+{
+	u32 id = pci_read(a, REG_ID, 4), header;
+	struct pci_function spare, *f;
+	struct pcicap_reader reader;
+
+	/* Some host bridges answer for empty slots with zeros. */
+	if (id == CONFIG_NONE || id == 0 || (id & 0xffff) == 0xffff)
+		return false;
+	header = pci_read(a, REG_HEADER, 4);
+	*multi = header & HEADER_MULTI;
+	/* One for which there is no room is made quiet all the same. */
+	if (nr_functions == PCI_MAX_FUNCTIONS)
+		dropped++;
+	f = nr_functions < PCI_MAX_FUNCTIONS ? &functions[nr_functions++] : &spare;
+	*f = (struct pci_function){
+		.address = a,
+		.vendor = (u16)id,
+		.device = (u16)(id >> 16),
+		.class_code = pci_read(a, REG_CLASS, 4) >> 8,
+		.header_type = HEADER_TYPE(header),
+	};
+	if (f->header_type == 1) {
+		u32 buses = pci_read(a, REG_BUSES, 4);
+
+		f->secondary_bus = (u8)(buses >> 8);
+		f->subordinate_bus = (u8)(buses >> 16);
+	}
+	reader = (struct pcicap_reader){ read_for_walk, f, false };
+	f->extended = map_bus(a.segment, a.bus) && pcicap_find(&reader, PCI_CAP_EXP, false) &&
+		      pci_read(a, 0x100, 4) != CONFIG_NONE;
+	describe(f);
+	if (IS_ENABLED(CONFIG_PCI_INFO)) {
+		reader.extended = f->extended;
+		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->class_code, f->bar);
+	}
+	pci_keep_quiet(f);
+	return true;
+}
+
+static void scan_bus(u16 segment, u8 bus)
+{
+	for (unsigned device = 0; device < 32; device++) {
+		struct pci_address a = { segment, bus, (u8)(device << 3) };
+		bool multi = false, ignored;
+
+		if (!probe(a, &multi) || !multi)
+			continue;
+		for (unsigned fn = 1; fn < 8; fn++) {
+			a.devfn = (u8)(device << 3 | fn);
+			probe(a, &ignored);
+		}
+	}
+}
+
+/* Segment 0 is reachable by mechanism 1 whatever the MCFG says; the others only where it says. */
+static void scan_other_segments(void)
+{
+	for (unsigned i = 0; ecam && i < ecam->count; i++) {
+		if (!ecam->entry[i].segment)
+			continue;
+		for (unsigned bus = ecam->entry[i].bus_start; bus <= ecam->entry[i].bus_end; bus++)
+			if (map_bus(ecam->entry[i].segment, (u8)bus))
+				scan_bus(ecam->entry[i].segment, (u8)bus);
+	}
+}
+
+void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
+{
+	ecam = mcfg;
+	pci_place_init(mcfg, bi);
+	for (unsigned bus = 0; bus < 256; bus++)
+		scan_bus(0, (u8)bus);
+	scan_other_segments();
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		pci_route_init();
+	printk("pci: %u functions, configuration by %s", nr_functions, nr_mapped ? "ECAM" : "mechanism 1");
+	if (dropped)
+		printk_error("pci: %u functions beyond %u are not used", dropped, PCI_MAX_FUNCTIONS);
+}
+
+const struct pci_function *pci_get(unsigned i)
+{
+	return i < nr_functions ? &functions[i] : NULL;
+}
+
+static void add_place(unsigned i, struct pci_info *out)
+{
+	struct aml_pci_route route;
+	int node = pci_node(pci_get(i));
+
+	out->has_node = node >= 0;
+	out->node = out->has_node ? (unsigned)node : 0;
+	out->has_line = !pci_route(i, &route);
+	out->line = out->has_line ? route.gsi : 0;
+}
+
+bool pci_info(unsigned i, struct pci_info *out)
+{
+	const struct pci_function *f = pci_get(i);
+	struct pcicap_reader reader;
+
+	if (!IS_ENABLED(CONFIG_PCI_INFO) || !f)
+		return false;
+	reader = (struct pcicap_reader){ read_for_walk, &functions[i], f->extended };
+	*out = (struct pci_info){
+		.segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
+		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .header_type = f->header_type,
+		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
+	};
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		add_place(i, out);
+	out->group_bus = pci_group(f).bus;
+	out->group_devfn = pci_group(f).devfn;
+	memcpy(out->bar, f->bar, sizeof(out->bar));
+	pciinfo_read(&reader, out);
+	if (!out->problem)
+		out->problem = pci_misplaced(f);
+	return true;
+}
+
+bool pci_has_ecam(void)
+{
+	return nr_mapped != 0;
+}

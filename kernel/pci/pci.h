@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The PCI core: configuration access by ECAM where the MCFG covers a bus, else
+ * by mechanism 1 (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express Base 5.0, 7.2),
+ * and the list of functions found at boot. Access from any CPU.
+ */
+#ifndef KERNEL_PCI_H
+#define KERNEL_PCI_H
+
+#include <margay/pci.h>
+#include "kernel/acpi/tables.h"
+#include "kernel/boot/bootinfo.h"
+
+#define PCI_MAX_FUNCTIONS 512
+struct pci_address {
+	u16 segment;
+	u8 bus;
+	u8 devfn; /* device << 3 | function */
+};
+
+struct pci_function {
+	struct pci_address address;
+	u16 vendor, device;
+	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+	u8 header_type; /* without the multi-function bit */
+	u8 secondary_bus, subordinate_bus; /* of a bridge */
+	bool extended;  /* offsets 0x100-0xfff are there */
+	struct pci_bar bar[PCI_INFO_BARS]; /* only in images with PCI_INFO */
+};
+
+/*
+ * Enumerates, sizes the BARs and keeps the functions quiet (pci_function.h);
+ * mcfg may be NULL. Logs each function at debug level and a count otherwise.
+ */
+#if IS_ENABLED(CONFIG_PCI)
+void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
+#else
+static inline void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
+{
+	(void)mcfg;
+	(void)bi;
+}
+#endif
+
+/* Function i in address order per root bus, or NULL past the last. */
+const struct pci_function *pci_get(unsigned i);
+
+/* All of function i; false past the last. */
+bool pci_info(unsigned i, struct pci_info *out);
+
+/* What is wrong with where its BARs lie, in words; NULL: nothing. */
+const char *pci_misplaced(const struct pci_function *f);
+
+/*
+ * Names the group of functions that an IOMMU cannot keep apart, by the one nearest the root: what one of them sends may reach
+ * another without passing the IOMMU, where neither a multi-function device nor a bridge on the way has ACS (PCI Express Base
+ * 5.0, 6.12).
+ */
+struct pci_address pci_group(const struct pci_function *f);
+
+/* Does an ECAM of the MCFG reach any function? */
+bool pci_has_ecam(void);
+
+/* Aligned accesses of 1, 2 or 4 bytes; what is out of reach reads as all ones, writes to it are dropped. */
+u32 pci_read(struct pci_address a, u16 offset, unsigned size);
+void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value);
+
+#endif

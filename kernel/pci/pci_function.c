@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See pci_function.h. PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5. */
+#include "kernel/pci/pci_function.h"
+
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "kernel/console/printk.h"
+#include "kernel/time/clock.h"
+
+enum { REG_COMMAND = 0x04, COMMAND_MASTER = BIT(2), COMMAND_NO_INTX = BIT(10) };
+
+/* Offsets within capabilities. */
+enum {
+	MSI_CONTROL = 2, MSI_ENABLE = BIT(0), MSIX_ENABLE = BIT(15), EXP_STATUS = 10, EXP_PENDING = BIT(5),
+	AF_STATUS = 5, AF_PENDING = BIT(0),
+};
+
+#define PENDING_MS 100
+
+static u32 read_dword(void *ctx, u16 offset)
+{
+	const struct pci_function *f = ctx;
+
+	return pci_read(f->address, offset, 4);
+}
+
+static struct pcicap_reader reader_of(const struct pci_function *f)
+{
+	return (struct pcicap_reader){ read_dword, (void *)(uintptr_t)f, f->extended };
+}
+
+unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem)
+{
+	const struct pcicap_reader reader = reader_of(f);
+
+	return pcicap_walk(&reader, cap, max, problem);
+}
+
+u16 pci_find_cap(const struct pci_function *f, u16 id)
+{
+	const struct pcicap_reader reader = reader_of(f);
+
+	return pcicap_find(&reader, id, false);
+}
+
+u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
+{
+	const struct pcicap_reader reader = reader_of(f);
+
+	return pcicap_find(&reader, id, true);
+}
+
+void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
+{
+	u32 old = pci_read(f->address, offset, 2), new = (old & ~(u32)clear) | set;
+
+	if (old != new)
+		pci_write(f->address, offset, 2, new);
+}
+
+void pci_delay_ms(unsigned ms)
+{
+	u64 start = rdtsc();
+
+	while (rdtsc() - start < ms * clock_tsc_khz())
+		cpu_pause();
+}
+
+/* Waits for a bit to clear; false when it does not. */
+static bool wait_clear(const struct pci_function *f, unsigned offset, unsigned size, u32 bit)
+{
+	for (unsigned ms = 0; pci_read(f->address, (u16)offset, size) & bit; ms++) {
+		if (ms == PENDING_MS)
+			return false;
+		pci_delay_ms(1);
+	}
+	return true;
+}
+
+static void mask_interrupts(const struct pci_function *f)
+{
+	u16 msi = pci_find_cap(f, PCI_CAP_MSI), msix = pci_find_cap(f, PCI_CAP_MSIX);
+
+	pci_change16(f, REG_COMMAND, 0, COMMAND_NO_INTX);
+	if (msi)
+		pci_change16(f, (u16)(msi + MSI_CONTROL), MSI_ENABLE, 0);
+	if (msix)
+		pci_change16(f, (u16)(msix + MSI_CONTROL), MSIX_ENABLE, 0);
+}
+
+int pci_quiet(const struct pci_function *f)
+{
+	u16 exp = pci_find_cap(f, PCI_CAP_EXP), af = pci_find_cap(f, PCI_CAP_AF);
+
+	pci_change16(f, REG_COMMAND, COMMAND_MASTER, 0);
+	mask_interrupts(f);
+	if (pci_read(f->address, REG_COMMAND, 2) & COMMAND_MASTER)
+		return -EIO;
+	if (exp && !wait_clear(f, exp + EXP_STATUS, 2, EXP_PENDING))
+		return -EIO;
+	return af && !wait_clear(f, af + AF_STATUS, 1, AF_PENDING) ? -EIO : 0;
+}
+
+/* Without these the machine does not run: interrupt controllers, timers, clocks, hot plug, IOMMUs, event collectors. */
+static bool is_platform(u32 class_code)
+{
+	const u32 spared = BIT(0) | BIT(2) | BIT(3) | BIT(4) | BIT(6) | BIT(7);
+	u32 sub = class_code >> 8 & 0xff;
+
+	return class_code >> 16 == PCI_BASE_CLASS_SYSTEM && sub < 8 && spared & BIT(sub);
+}
+
+void pci_keep_quiet(const struct pci_function *f)
+{
+	const struct pci_address a = f->address;
+	u32 base = f->class_code >> 16;
+
+	if (f->header_type != 0 || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->class_code))
+		return;
+	if (base == PCI_BASE_CLASS_DISPLAY)
+		mask_interrupts(f);
+	else if (pci_quiet(f))
+		printk_error("pci %04x:%02x:%02x.%u: does not stop its bus mastering", a.segment, a.bus, a.devfn >> 3,
+			     a.devfn & 7u);
+}

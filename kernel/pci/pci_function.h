@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What the host does to PCI functions beside finding them: it keeps quiet what
+ * no VM has, and takes back what one had.
+ */
+#ifndef KERNEL_PCI_FUNCTION_H
+#define KERNEL_PCI_FUNCTION_H
+
+#include "kernel/pci/pci.h"
+#include "kernel/pci/pcicap.h"
+
+/*
+ * At boot, for each function: neither bus mastering, which firmware may have
+ * left on for memory that is another's now, nor interrupts. Left alone are
+ * bridges and system devices (an IOMMU, an interrupt controller), which work
+ * for the others; of a display only the interrupts are masked, for its picture may come
+ * from memory.
+ */
+void pci_keep_quiet(const struct pci_function *f);
+
+/*
+ * Ends what a function does: bus master and all interrupts off, and nothing
+ * under way any more. 0; -EIO: it does not obey, and may still write to memory.
+ */
+int pci_quiet(const struct pci_function *f);
+
+/*
+ * The strongest reset that hurts no other function: FLR (PCI Express 6.6.2,
+ * Advanced Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1). Addresses,
+ * and what belongs to the path, are there again after it; decoding, bus master
+ * and interrupts are off. Takes 100 ms, at most 1.5 s. 0; -ENODEV: it has none, and is just
+ * quiet; -EIO: it does not come back, or does not obey.
+ */
+int pci_reset(const struct pci_function *f);
+
+/* When its VM has ended: quiet and, where it has a reset, reset. Decoding is as it was. As pci_quiet(). */
+int pci_take_back(const struct pci_function *f);
+
+/* Fills cap[] as pcicap_walk() does. */
+unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem);
+
+/* Offset of a standard capability; 0: it has none. */
+u16 pci_find_cap(const struct pci_function *f, u16 id);
+
+/* The same of an extended one. */
+u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
+
+/* Clears and sets bits of a 16-bit register, which is written only if that changes it. */
+void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
+
+void pci_delay_ms(unsigned ms);
+
+/* What BARs may lie over (pci_misplaced()); both stay where they are. */
+#if IS_ENABLED(CONFIG_PCI_INFO)
+void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
+#else
+static inline void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
+{
+	(void)mcfg;
+	(void)bi;
+}
+#endif
+
+#endif

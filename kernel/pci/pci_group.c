@@ -1,0 +1,56 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which functions an IOMMU cannot keep apart: pci_group() in pci.h. */
+#include "kernel/pci/pci_function.h"
+
+static bool isolates(const struct pci_function *f)
+{
+	return pci_find_extended_cap(f, PCI_EXT_CAP_ACS);
+}
+
+/* The bridge above; its own bus has a lower number, or firmware's numbers go in circles. */
+static const struct pci_function *bridge_of(const struct pci_function *f)
+{
+	const struct pci_function *b;
+
+	for (unsigned i = 0; (b = pci_get(i)); i++)
+		if (b->header_type == 1 && b->address.segment == f->address.segment && b->secondary_bus == f->address.bus &&
+		    b->address.bus < f->address.bus)
+			return b;
+	return NULL;
+}
+
+/* The first function of its device that may send to the others without leaving it. */
+static const struct pci_function *first_of_device(const struct pci_function *f)
+{
+	const struct pci_function *g;
+
+	for (unsigned i = 0; !isolates(f) && (g = pci_get(i)) && g != f; i++)
+		if (g->address.segment == f->address.segment && g->address.bus == f->address.bus &&
+		    g->address.devfn >> 3 == f->address.devfn >> 3 && !isolates(g))
+			return g;
+	return f;
+}
+
+/* A switch's port to the root: it passes on what its downstream ports send there, and has ACS only beside other functions. */
+static bool is_upstream(const struct pci_function *f)
+{
+	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
+
+	return exp && (pci_read(f->address, exp + 2, 2) >> 4 & 0xf) == PCIE_UPSTREAM;
+}
+
+struct pci_address pci_group(const struct pci_function *f)
+{
+	const struct pci_function *top = first_of_device(f);
+	bool apart = false; /* by the bridge just below */
+
+	/* All the way to the root: a port without ACS may send back what one below it has passed on to be looked at. */
+	for (f = bridge_of(f); f; f = bridge_of(f)) {
+		bool isolating = isolates(f);
+
+		if (!isolating && !(apart && is_upstream(f)))
+			top = first_of_device(f);
+		apart = isolating;
+	}
+	return top->address;
+}

@@ -1,0 +1,25 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What firmware says in AML of PCI functions: the NUMA node and the windows of
+ * their root, and the I/O APIC's input of their interrupt pin. Bridges turn pins by device
+ * number (PCI-to-PCI Bridge 1.2, 9.1) where they have no table of their own.
+ */
+#ifndef KERNEL_PCI_ROUTE_H
+#define KERNEL_PCI_ROUTE_H
+
+#include "kernel/acpi/aml_pci.h"
+#include "kernel/pci/pci.h"
+
+/* Finds the roots, and the route of each function. After ACPI, NUMA and the functions themselves. */
+void pci_route_init(void);
+
+/* The node of a function's root; -1: unknown. */
+int pci_node(const struct pci_function *f);
+
+/* Do its root's windows have these addresses (io: ports)? True, too, where they are unknown. */
+bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size);
+
+/* Of function i, as it was at boot. 0; -ENXIO: it has no interrupt pin; -ENOENT: unknown. */
+int pci_route(unsigned i, struct aml_pci_route *out);
+
+#endif

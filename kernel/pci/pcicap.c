@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: PCI capability lists. */
+#include "kernel/pci/pcicap.h"
+
+#define REG_COMMAND_STATUS 0x04
+#define STATUS_CAP_LIST BIT(20) /* of the two registers as one */
+#define REG_CAP_POINTER 0x34
+#define STANDARD_FIRST 0x40
+#define STANDARD_END 0x100
+#define EXTENDED_FIRST 0x100
+#define EXTENDED_END 0x1000
+
+/* The offsets that a walk has been at, one bit per dword. */
+struct visited {
+	u64 bit[EXTENDED_END / 4 / 64];
+};
+
+static bool visit(struct visited *v, u16 offset)
+{
+	unsigned n = offset / 4;
+
+	if (v->bit[n / 64] & BIT(n % 64))
+		return false;
+	v->bit[n / 64] |= BIT(n % 64);
+	return true;
+}
+
+/* Called for each capability; false ends the walk. */
+typedef bool (*cap_fn)(void *ctx, const struct pcicap *cap);
+
+static const char *walk_standard(const struct pcicap_reader *r, cap_fn fn, void *ctx)
+{
+	struct visited v = { 0 };
+	u16 at;
+
+	if (!(r->read32(r->ctx, REG_COMMAND_STATUS) & STATUS_CAP_LIST))
+		return NULL;
+	at = r->read32(r->ctx, REG_CAP_POINTER) & 0xfc;
+	while (at) {
+		struct pcicap cap = { .offset = at };
+		u32 head;
+
+		if (at < STANDARD_FIRST || at >= STANDARD_END)
+			return "a capability pointer leads out of the list's space";
+		if (!visit(&v, at))
+			return "the capability list loops";
+		head = r->read32(r->ctx, at);
+		if (head == 0xffffffff)
+			return "a capability does not answer";
+		cap.id = head & 0xff;
+		if (!fn(ctx, &cap))
+			return NULL;
+		at = (head >> 8) & 0xfc;
+	}
+	return NULL;
+}
+
+static const char *walk_extended(const struct pcicap_reader *r, cap_fn fn, void *ctx)
+{
+	struct visited v = { 0 };
+	u16 at = EXTENDED_FIRST;
+
+	while (at) {
+		struct pcicap cap = { .offset = at, .extended = true };
+		u32 head;
+
+		if (at < EXTENDED_FIRST)
+			return "an extended capability pointer leads out of the list's space";
+		if (!visit(&v, at))
+			return "the extended capability list loops";
+		head = r->read32(r->ctx, at);
+		/* No extended capabilities: all zeros, or no extended space at all (PCI Express 7.6.1). */
+		if (at == EXTENDED_FIRST && (head == 0 || head == 0xffffffff))
+			return NULL;
+		if (head == 0xffffffff)
+			return "an extended capability does not answer";
+		cap.id = head & 0xffff;
+		cap.version = (head >> 16) & 0xf;
+		/* ID 0 is a place holder that a list may start with. */
+		if (cap.id && !fn(ctx, &cap))
+			return NULL;
+		at = (head >> 20) & 0xffc;
+	}
+	return NULL;
+}
+
+struct collect {
+	struct pcicap *cap;
+	unsigned count, max;
+};
+
+static bool collect_one(void *ctx, const struct pcicap *cap)
+{
+	struct collect *c = ctx;
+
+	if (c->count < c->max)
+		c->cap[c->count] = *cap;
+	c->count++;
+	return true;
+}
+
+unsigned pcicap_walk(const struct pcicap_reader *r, struct pcicap *cap, unsigned max, const char **problem)
+{
+	struct collect c = { cap, 0, max };
+	const char *standard = walk_standard(r, collect_one, &c), *extended = NULL;
+
+	if (r->extended)
+		extended = walk_extended(r, collect_one, &c);
+	if (problem)
+		*problem = standard ? standard : extended;
+	return c.count;
+}
+
+struct find {
+	u16 id, offset;
+};
+
+static bool find_one(void *ctx, const struct pcicap *cap)
+{
+	struct find *f = ctx;
+
+	if (cap->id != f->id)
+		return true;
+	f->offset = cap->offset;
+	return false;
+}
+
+u16 pcicap_find(const struct pcicap_reader *r, u16 id, bool extended)
+{
+	struct find f = { id, 0 };
+
+	if (!extended)
+		walk_standard(r, find_one, &f);
+	else if (r->extended)
+		walk_extended(r, find_one, &f);
+	return f.offset;
+}

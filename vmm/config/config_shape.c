@@ -1,0 +1,196 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: the VM file's keys for CPUs, memory and topology: which part of the node a VM gets, and how it sees it. */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/config/config_parse.h"
+
+/* One element of a CPU list, `a` or `a-b`, which *s is left behind. */
+static bool cpu_range(struct span *s, u64 *first, u64 *last)
+{
+	if (!config_number(s, first))
+		return false;
+	*last = *first;
+	if (!s->n || s->p[0] != '-')
+		return true;
+	s->p++;
+	s->n--;
+	return config_number(s, last) && *last >= *first;
+}
+
+static int add_cpus(struct parser *p, u64 first, u64 last)
+{
+	struct vm_config *c = p->config;
+
+	if (last > VM_CPU_NUMBER_MAX)
+		return config_fail(p, "cpus: expected CPU numbers up to %u, found %llu", VM_CPU_NUMBER_MAX,
+				   (unsigned long long)last);
+	for (u64 cpu = first; cpu <= last; cpu++) {
+		for (unsigned i = 0; i < c->cpus; i++)
+			if (c->cpu[i] == cpu)
+				return config_fail(p, "cpus: CPU %llu is named twice", (unsigned long long)cpu);
+		if (c->cpus == VM_CPUS_MAX)
+			return config_fail(p, "cpus: expected at most %u CPUs", VM_CPUS_MAX);
+		c->cpu[c->cpus++] = (u16)cpu;
+	}
+	return 0;
+}
+
+/* `4-7`, `1-3,6`: the CPUs of vCPU 0, 1, ... */
+static int set_cpu_list(struct parser *p, struct span v)
+{
+	struct span rest = v;
+
+	p->config->cpus = 0;
+	p->config->pinned = true;
+	for (;;) {
+		u64 first, last;
+		int err;
+
+		if (!cpu_range(&rest, &first, &last) || (rest.n && rest.p[0] != ','))
+			return config_wrong(p, "cpus", "a list of CPUs like 1-3,6", v);
+		err = add_cpus(p, first, last);
+		if (err || !rest.n)
+			return err;
+		rest.p++;
+		rest.n--;
+	}
+}
+
+int config_set_cpus(struct parser *p, struct span v)
+{
+	const char *expected = IS_ENABLED(CONFIG_VM_SHARING) ? "a number of vCPUs, a list of CPUs like 1-3,6, or all" :
+							       "a number of vCPUs, or all";
+	struct span rest = v;
+	u64 n;
+
+	p->config->line_cpus = p->line;
+	if (config_equal(v, "all")) {
+		p->config->cpus = 0;
+		return 0;
+	}
+	if (!config_number(&rest, &n))
+		return config_wrong(p, "cpus", expected, v);
+	if (IS_ENABLED(CONFIG_VM_SHARING) && rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
+		return set_cpu_list(p, v);
+	if (rest.n)
+		return config_wrong(p, "cpus", expected, v);
+	if (n < 1 || n > VM_CPUS_MAX)
+		return config_fail(p, "cpus: expected 1 to %u vCPUs, found %llu", VM_CPUS_MAX, (unsigned long long)n);
+	p->config->cpus = (unsigned)n;
+	return 0;
+}
+
+/* A size with its unit, in bytes; all of `v`. */
+static int size_of(struct parser *p, struct span v, u64 *out)
+{
+	static const struct {
+		char letter;
+		unsigned shift;
+	} units[] = { { 'K', 10 }, { 'M', 20 }, { 'G', 30 } };
+	struct span rest = v;
+	unsigned shift = 0;
+	u64 n;
+
+	if (!config_number(&rest, &n) || rest.n != 1)
+		return config_wrong(p, "memory", "a size with K, M or G, like 512M or 12G", v);
+	for (unsigned i = 0; i < ARRAY_SIZE(units); i++)
+		if (rest.p[0] == units[i].letter)
+			shift = units[i].shift;
+	if (!shift)
+		return config_wrong(p, "memory", "a size with K, M or G, like 512M or 12G", v);
+	if (n > VM_MEMORY_MAX >> shift || n << shift < VM_MEMORY_MIN)
+		return config_fail(p, "memory: expected %uM to %uG, found '%.*s'", (unsigned)(VM_MEMORY_MIN >> 20),
+				   (unsigned)(VM_MEMORY_MAX >> 30), (int)MIN(v.n, (size_t)CONFIG_SHOWN_MAX), v.p);
+	*out = n << shift;
+	if (!IS_ALIGNED(*out, PAGE_SIZE_2M))
+		return config_wrong(p, "memory", "a multiple of 2M", v);
+	return 0;
+}
+
+/* `node<N>:<size>` or `node<N>:all` */
+static int add_node_memory(struct parser *p, struct span v)
+{
+	static const char expected[] = "a part like node0:8G or node0:all";
+	struct vm_config *c = p->config;
+	struct span rest = v;
+	u64 node, size = 0;
+
+	if (v.n < 4 || memcmp(v.p, "node", 4) != 0)
+		return config_wrong(p, "memory", expected, v);
+	rest.p += 4;
+	rest.n -= 4;
+	if (!config_number(&rest, &node) || node > VM_NODE_NUMBER_MAX || !rest.n || rest.p[0] != ':')
+		return config_wrong(p, "memory", expected, v);
+	rest = config_trim((struct span){ rest.p + 1, rest.n - 1 });
+	if (!config_equal(rest, "all") && size_of(p, rest, &size))
+		return -EINVAL;
+	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
+		if (c->memory_node[i].node == node)
+			return config_fail(p, "memory: node%llu is named twice", (unsigned long long)node);
+	if (c->nr_memory_nodes == VM_MEMORY_NODES)
+		return config_fail(p, "memory: expected at most %u nodes", VM_MEMORY_NODES);
+	c->memory_node[c->nr_memory_nodes].node = (u16)node;
+	c->memory_node[c->nr_memory_nodes++].size = size;
+	return 0;
+}
+
+int config_set_memory(struct parser *p, struct span v)
+{
+	p->config->line_memory = p->line;
+	if (config_equal(v, "all"))
+		return 0;
+	if (v.p[0] != 'n' || !IS_ENABLED(CONFIG_NUMA))
+		return size_of(p, v, &p->config->memory);
+	return config_list(p, "memory", "another node behind the comma", v, add_node_memory);
+}
+
+int config_set_leaf(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "4K", "2M", "1G", NULL };
+	unsigned n = VM_LEAF_1G;
+	int err = config_word(p, "leaf", v, words, &n);
+
+	p->config->leaf = (enum vm_leaf)n;
+	return err;
+}
+
+int config_set_memory_map(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "auto", "offset", "identity", NULL };
+	unsigned n = VM_MAP_AUTO;
+	int err = config_word(p, "memory_map", v, words, &n);
+
+	p->config->memory_map = (enum vm_memory_map)n;
+	return err;
+}
+
+int config_set_topology(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "node", "flat", NULL };
+	unsigned n = 0;
+	int err = config_word(p, "topology", v, words, &n);
+
+	p->config->flat = n == 1;
+	return err;
+}
+
+int config_set_remote_memory(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "refuse", "allow", NULL };
+	unsigned n = 0;
+	int err = config_word(p, "remote_memory", v, words, &n);
+
+	p->config->remote_memory = n == 1;
+	return err;
+}
+
+int config_set_smt_sharing(struct parser *p, struct span v)
+{
+	static const char *const words[] = { "no", "yes", NULL };
+	unsigned n = 0;
+	int err = config_word(p, "allow_smt_sharing", v, words, &n);
+
+	p->config->smt_sharing = n == 1;
+	return err;
+}

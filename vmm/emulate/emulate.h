@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Instruction emulation: fetching and stepping over, and memory or port operands that devices own. */
+#ifndef VMM_EMULATE_H
+#define VMM_EMULATE_H
+
+#include "vmm/emulate/decode.h"
+#include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
+
+/*
+ * Fetches and decodes the instruction at CS:RIP. 0 and *insn, which is valid until the next fetch; -EFAULT with a #PF
+ * already raised when the guest's mapping has gone meanwhile; -EINVAL when the bytes are no instruction that the decoder
+ * knows; -EIO when they are not in RAM.
+ */
+int emulate_fetch(struct vcpu *vcpu, const struct insn **insn);
+
+/* emulate_skip() where RIP leaves its 4 GiB, a trap comes, or size matters. */
+void emulate_skip_slowly(struct vcpu *vcpu, u64 rip);
+
+/* Moves RIP past an instruction of `len` bytes; ends the interrupt shadow, honours single-step. */
+static inline void emulate_skip(struct vcpu *vcpu, unsigned len)
+{
+	struct guest_regs *r = &vcpu->regs;
+	u64 rip = r->rip + len;
+
+	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ||
+	    unlikely((rip ^ r->rip) >> 32 | (r->rflags & RFLAGS_TF) | vcpu->watched ||
+		     (IS_ENABLED(CONFIG_GDB) && vcpu->debug.step != STEP_NONE))) {
+		emulate_skip_slowly(vcpu, rip);
+		return;
+	}
+	r->rip = rip;
+	vcpu->retries = 0;
+	/* An exit by a stage-2 fault has set it; it covers one instruction (SDM vol. 3, 18.3.1.1). */
+	r->rflags &= ~RFLAGS_RF;
+	r->shadow = 0;
+}
+
+/* The same for the instruction that made this exit, whose length the CPU did not tell: decodes it. */
+void emulate_skip_unknown(struct vcpu *vcpu);
+
+static inline void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	if (exit->insn_len)
+		emulate_skip(vcpu, exit->insn_len);
+	else
+		emulate_skip_unknown(vcpu);
+}
+
+/* The low `size` bytes: 1, 2, 4 or 8. */
+static inline u64 emulate_truncate(u64 value, unsigned size)
+{
+	return size == 8 ? value : value & (BIT(size * 8) - 1);
+}
+
+/* A register operand of 1, 2, 4 or 8 bytes, with the partial-register rules of SDM vol. 1, 3.4.1.1. */
+u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex);
+void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value);
+
+/*
+ * Operand access at a linear address: RAM, a device, or nothing (reads as
+ * ones, writes vanish). size 1, 2, 4 or 8; a value to write may have more bits. 0, or -EFAULT with #PF or #GP raised.
+ */
+int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value);
+int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
+/* Would emulate_mem_write() do it? 0, or -EFAULT with the exception raised. */
+int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size);
+
+/* What a breakpoint waits for, by the bits R/W of DR7 that do. */
+enum { WATCH_WRITE = BIT(1) | BIT(3), WATCH_IO = BIT(2), WATCH_READ = BIT(3) };
+/*
+ * The instruction in hand accesses this address or port: the breakpoints
+ * (DR0-DR3) that it meets make a #DB behind it.
+ */
+void emulate_watch_armed(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch);
+
+static inline void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, unsigned watch)
+{
+	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && unlikely(hvm->get(vcpu, HVM_DR7) & DR7_ENABLED))
+		emulate_watch_armed(vcpu, addr, size, watch);
+}
+
+/* Linear address of the instruction's memory operand; of a string operand at rSI (seg) or rDI (ES). */
+u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
+u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer);
+
+/* One element of a string instruction is done: rSI and/or rDI step on, rCX counts. */
+void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di);
+/*
+ * Between two repetitions: true when one exit has done enough of them, or the guest single-steps or the one that is
+ * done met a breakpoint, and its trap has been raised; leave RIP on the instruction.
+ */
+bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn, unsigned done);
+/* False when a REP instruction has nothing left to do. */
+bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn);
+
+/* Performs the memory access that caused a stage-2 exit. Ends the VM when that is impossible. */
+void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* Performs IN, OUT, INS or OUTS. */
+void emulate_io(struct vcpu *vcpu, const struct vmexit *exit);
+
+/*
+ * The bytes at RIP are not of the kind that made this exit, or not known. Other
+ * CPUs may have changed them since: true, let the guest run again. False when
+ * that has been tried often, without an instruction done in between.
+ */
+bool emulate_again(struct vcpu *vcpu);
+
+/* Ends the VM as crashed, with the reason, RIP and the bytes there. */
+void emulate_give_up(struct vcpu *vcpu, const char *why);
+
+#endif

@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Memory operands of emulated instructions: RAM or a device, at linear addresses. */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/emulate/emulate.h"
+
+/* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
+static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size, u64 *offset)
+{
+	for (const struct mmio_range *r = vm->mmio; r < vm->mmio + vm->nr_mmio; r++) {
+		u64 length = __atomic_load_n(&r->size, __ATOMIC_ACQUIRE);
+
+		*offset = addr - __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);
+		if (*offset < length)
+			return size <= length - *offset ? r : NULL;
+	}
+	return NULL;
+}
+
+/* An aligned access of 1, 2, 4 or 8 bytes: of the device whose range holds all of it and that takes such, or of nobody. */
+static void access_device(struct vcpu *vcpu, u64 addr, unsigned size, bool write, u64 *value)
+{
+	u64 offset;
+	const struct mmio_range *r = find_mmio(vcpu->vm, addr, size, &offset);
+
+	if (r && !(r->ops->sizes & size))
+		r = NULL;
+	if (r && write)
+		r->ops->write(r->dev, vcpu, offset, size, emulate_truncate(*value, size));
+	else if (!write)
+		*value = emulate_truncate(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
+}
+
+/* What is not such an access is several of them, the largest that are, from the lowest address on. */
+static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bool write, u64 *value)
+{
+	for (unsigned done = 0, part; done < size; done += part) {
+		u64 v = *value >> done * 8;
+
+		for (part = 4; part > size - done || !IS_ALIGNED(addr + done, part); part /= 2)
+			;
+		access_device(vcpu, addr + done, part, write, &v);
+		if (!write)
+			*value |= v << done * 8;
+	}
+}
+
+/* One access within a page, of any size up to 8: RAM, or a device. What is read is or-ed into 0. */
+static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
+{
+	void *ram = guest_ptr(vcpu->vm, addr, size);
+
+	if (ram) {
+		if (write)
+			memcpy(ram, value, size);
+		else
+			memcpy(value, ram, size);
+	} else if (likely(!(size & (size - 1)) && IS_ALIGNED(addr.v, size))) {
+		access_device(vcpu, addr.v, size, write, value);
+	} else {
+		access_parts(vcpu, addr.v, size, write, value);
+	}
+}
+
+static bool canonical(u64 gva)
+{
+	return (u64)((s64)(gva << 16) >> 16) == gva;
+}
+
+/* Bytes of the operand on its first page. */
+static unsigned first_part(u64 gva, unsigned size)
+{
+	return (unsigned)MIN(size, PAGE_SIZE - (gva & (PAGE_SIZE - 1)));
+}
+
+/*
+ * Has the CPU itself translated this address, and found the access permitted, before it exited? The instruction's bytes
+ * may have changed since then, but not to more than that: its only operand in memory, the same or a lesser access.
+ */
+static bool translated(const struct vcpu *vcpu, u64 gva, bool write)
+{
+	const struct exit_access *a = &vcpu->access;
+
+	return a->valid && !((a->gpa.v ^ gva) & (PAGE_SIZE - 1)) && (a->write || !write);
+}
+
+/*
+ * All pages of the operand are translated before the first byte moves, so a
+ * fault leaves no half of the access behind.
+ */
+static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_t page[2])
+{
+	unsigned first = first_part(gva, size);
+	enum guest_access access = write ? ACCESS_WRITE : ACCESS_READ;
+	struct guest_fault f;
+	int err;
+
+	/* The CPU has not looked at the operands of INS and OUTS, nor at the second one of MOVS. */
+	if (unlikely(!canonical(gva) || !canonical(gva + size - 1))) {
+		vcpu_raise_error(vcpu, VEC_GP, 0);
+		return -EFAULT;
+	}
+	err = guest_translate(vcpu, gva, access, &page[0], &f);
+	if (!err && first < size)
+		err = guest_translate(vcpu, gva + first, access, &page[1], &f);
+	if (err)
+		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
+	return err;
+}
+
+static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)
+{
+	unsigned first = first_part(gva, size);
+	gpa_t page[2];
+	u64 part = 0;
+	int err;
+
+	if (likely(translated(vcpu, gva, write) && first == size)) {
+		page[0] = vcpu->access.gpa;
+	} else {
+		err = translate(vcpu, gva, size, write, page);
+		if (err)
+			return err;
+	}
+	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
+	if (!write)
+		*value = 0;
+	access_page(vcpu, page[0], first, write, value);
+	if (first < size) {
+		part = *value >> first * 8;
+		access_page(vcpu, page[1], size - first, write, &part);
+		if (!write)
+			*value |= part << first * 8;
+	}
+	return 0;
+}
+
+int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value)
+{
+	return access_virt(vcpu, gva, size, false, value);
+}
+
+int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value)
+{
+	return access_virt(vcpu, gva, size, true, &value);
+}
+
+int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size)
+{
+	gpa_t page[2];
+
+	return translate(vcpu, gva, size, true, page);
+}

@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Port I/O: IN, OUT, INS and OUTS. A port that no device registered reads as
+ * ones and swallows writes. Privilege (IOPL, I/O permission map) was checked
+ * by the CPU before the exit.
+ */
+#include <margay/errno.h>
+
+#include "vmm/emulate/emulate.h"
+#include "vmm/pio.h"
+
+/* What of RAX an IN replaces and an OUT takes, by the size of the operand; 32 bits replace all. */
+static const u64 operand_mask[8] = { [1] = 0xff, [2] = 0xffff, [4] = ~0ull };
+
+/* The device that has the port and takes such an access. */
+static const struct pio_range *find(const struct vm *vm, u16 port, unsigned size)
+{
+	const struct pio_range *r = pio_find(vm, port);
+
+	return r && r->ops->sizes & size && IS_ALIGNED(port, size) ? r : NULL;
+}
+
+static u32 port_in(struct vcpu *vcpu, u16 port, unsigned size)
+{
+	const struct pio_range *r = find(vcpu->vm, port, size);
+
+	return r ? r->ops->read(r->dev, vcpu, port - r->base, size) : 0xffffffff;
+}
+
+static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
+{
+	const struct pio_range *r = find(vcpu->vm, port, size);
+
+	if (r)
+		r->ops->write(r->dev, vcpu, port - r->base, size, value);
+}
+
+static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool in)
+{
+	unsigned done = 0;
+
+	while (emulate_string_more(vcpu, insn)) {
+		u64 v;
+		int err;
+
+		emulate_watch(vcpu, port, insn->opsize, WATCH_IO);
+		if (in) {
+			u64 gva = emulate_string_operand(vcpu, insn, GPR_RDI);
+
+			/* The port is read once, so the destination must be known to be writable before. */
+			err = emulate_mem_writable(vcpu, gva, insn->opsize);
+			if (!err)
+				err = emulate_mem_write(vcpu, gva, insn->opsize, port_in(vcpu, port, insn->opsize));
+		} else {
+			err = emulate_mem_read(vcpu, emulate_string_operand(vcpu, insn, GPR_RSI), insn->opsize, &v);
+			if (!err)
+				port_out(vcpu, port, insn->opsize, (u32)v);
+		}
+		if (err)
+			return err;
+		emulate_string_advance(vcpu, insn, !in, in);
+		if (!(insn->rep || insn->repne))
+			break;
+		if (emulate_string_pause(vcpu, insn, ++done))
+			return -EAGAIN;
+	}
+	return 0;
+}
+
+static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	const struct insn *insn;
+	int err = emulate_fetch(vcpu, &insn);
+
+	if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || (insn->op != INSN_INS && insn->op != INSN_OUTS)))
+		err = -EINVAL;
+	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && !err)
+		err = string_io(vcpu, insn, exit->io.port, exit->io.in);
+	if (!err)
+		emulate_skip(vcpu, insn->len);
+	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
+		emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
+}
+
+void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	unsigned size = exit->io.size;
+	u16 port = exit->io.port;
+	u64 *rax = &vcpu->regs.gpr[GPR_RAX], mask = operand_mask[size];
+
+	if (unlikely(exit->io.string)) {
+		emulate_string_io(vcpu, exit);
+		return;
+	}
+	emulate_watch(vcpu, port, size, WATCH_IO);
+	if (exit->io.in)
+		*rax = (*rax & ~mask) | (port_in(vcpu, port, size) & mask);
+	else
+		port_out(vcpu, port, size, (u32)(*rax & mask));
+	emulate_skip_exit(vcpu, exit);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Exit dispatch: a table from vendor-neutral reason to handler, and the handlers of a few lines. */
+#include "vmm/exit/exit.h"
+
+#include <margay/abi.h>
+
+#include "vmm/debugger.h"
+#include "vmm/emulate/emulate.h"
+#include "vmm/exit/hypercall.h"
+#include "vmm/hvm.h"
+
+/* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
+static void exit_nothing(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)vcpu;
+	(void)exit;
+}
+
+static void exit_extint(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)vcpu;
+	(void)exit;
+	host_interrupt_window();
+}
+
+static void exit_irq_window(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vcpu->irq_window = false;
+	hvm->request_irq_window(vcpu, false);
+}
+
+static void exit_exception(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	if (debugger_on() && debugger->exception(vcpu, exit)) {
+		host_interrupt_window();
+		return;
+	}
+	if (exit->exception.vector == VEC_DB) {
+		/* An exit leaves DR6 and DR7 as before the exception (SDM vol. 3, 28.2); SVM reports no new bits. */
+		u64 bits = exit->exception.qualification;
+
+		if (bits) /* INT1 sets none, and clears none */
+			hvm->set(vcpu, HVM_DR6, dr6_after(hvm->get(vcpu, HVM_DR6), bits));
+		hvm->set(vcpu, HVM_DR7, hvm->get(vcpu, HVM_DR7) & ~BIT(13)); /* GD */
+	}
+	if (exit->exception.has_error)
+		vcpu_raise_error(vcpu, exit->exception.vector, exit->exception.error);
+	else
+		vcpu_raise(vcpu, exit->exception.vector);
+	/*
+	 * A guest can arrange that the delivery of #AC or #DB raises the next one,
+	 * for ever and before any physical interrupt could end it.
+	 */
+	host_interrupt_window();
+}
+
+static void exit_hlt(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	emulate_skip_exit(vcpu, exit);
+	/* Single-stepped, or its bytes faulted: the exception comes first. */
+	vcpu->halted = vcpu->event.type == HVM_EVENT_NONE;
+	vcpu_look(vcpu);
+}
+
+static void exit_hypercall(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	struct segment ss;
+
+	hvm->get_segment(vcpu, SEG_SS, &ss);
+	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3)
+		vcpu->regs.gpr[GPR_RAX] = (u64)MARGAY_HC_EPERM;
+	else
+		vcpu->regs.gpr[GPR_RAX] = (u64)(IS_ENABLED(CONFIG_PASSTHROUGH) ? hypercall(vcpu) : MARGAY_HC_ENOSYS);
+	emulate_skip_exit(vcpu, exit);
+}
+
+/* INVD would throw away the host's dirty lines too, so both write back. */
+static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	struct segment ss;
+
+	/* The CPU tests the privilege before the exit, but TCG does not. */
+	hvm->get_segment(vcpu, SEG_SS, &ss);
+	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3) {
+		vcpu_raise_error(vcpu, VEC_GP, 0);
+		return;
+	}
+	host_wbinvd();
+	emulate_skip_exit(vcpu, exit);
+}
+
+/* Instructions whose CPUID bit is hidden. */
+static void exit_undefined(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vcpu_raise(vcpu, VEC_UD);
+}
+
+static void exit_rdpmc(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vcpu_raise_error(vcpu, VEC_GP, 0);
+}
+
+static void exit_task_switch(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	emulate_give_up(vcpu, "hardware task switch, which Margay does not emulate");
+}
+
+static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	vm_log(vcpu->vm, "vcpu%u: triple fault at RIP %#llx", vcpu->id, (unsigned long long)vcpu->regs.rip);
+	/* The event that it began with, where the CPU says so. */
+	if (vcpu->event.type != HVM_EVENT_NONE)
+		vm_log(vcpu->vm, "vcpu%u: while vector %u was delivered, error code %#x", vcpu->id, vcpu->event.vector,
+		       vcpu->event.error);
+	vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
+}
+
+static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#llx, RIP %#llx", vcpu->id,
+	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, (unsigned long long)exit->raw,
+	       (unsigned long long)vcpu->regs.rip);
+	if (IS_ENABLED(CONFIG_DUMPS))
+		hvm->dump(vcpu);
+	vcpu_die(vcpu, VM_END_CRASH);
+}
+
+/* Intercepted for the debugger only. */
+static void exit_dr(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	(void)exit;
+	if (debugger_on())
+		debugger->exit_dr(vcpu);
+}
+
+const vmexit_handler vmexit_handlers[VMEXIT_REASONS] = {
+	[VMEXIT_EXTINT] = exit_extint,
+	[VMEXIT_NMI] = exit_extint, /* vCPUs that kick this one without end must not keep physical interrupts out */
+	[VMEXIT_IRQ_WINDOW] = exit_irq_window,
+	[VMEXIT_NMI_WINDOW] = exit_nothing,
+	[VMEXIT_EXCEPTION] = exit_exception,
+	[VMEXIT_CPUID] = exit_cpuid,
+	[VMEXIT_HLT] = exit_hlt,
+	[VMEXIT_IO] = emulate_io,
+	[VMEXIT_RDMSR] = exit_rdmsr,
+	[VMEXIT_WRMSR] = exit_wrmsr,
+	[VMEXIT_CR] = exit_cr,
+	[VMEXIT_STAGE2] = emulate_mmio,
+	[VMEXIT_HYPERCALL] = exit_hypercall,
+	[VMEXIT_XSETBV] = exit_xsetbv,
+	[VMEXIT_WBINVD] = exit_wbinvd,
+	[VMEXIT_VIRT_INSN] = exit_undefined,
+	[VMEXIT_MWAIT] = exit_undefined,
+	[VMEXIT_RDPMC] = exit_rdpmc,
+	[VMEXIT_TASK_SWITCH] = exit_task_switch,
+	[VMEXIT_TRIPLE_FAULT] = exit_triple_fault,
+	[VMEXIT_DR] = exit_dr,
+	[VMEXIT_INIT] = exit_nothing,
+	[VMEXIT_ENTRY_FAILED] = exit_fatal,
+	[VMEXIT_UNKNOWN] = exit_fatal,
+	[VMEXIT_KICKED] = exit_extint, /* as an NMI */
+};

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Exit dispatch and the handlers that live in files of their own. */
+#ifndef VMM_EXIT_H
+#define VMM_EXIT_H
+
+#include "vmm/vm.h"
+
+/* By reason. */
+typedef void (*vmexit_handler)(struct vcpu *vcpu, const struct vmexit *exit);
+extern const vmexit_handler vmexit_handlers[VMEXIT_REASONS];
+
+/* Handles one exit of the vCPU, on its CPU, interrupts off. */
+static inline void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
+{
+	struct exit_stat *stat = &vcpu->stats.exit[exit->reason];
+	u64 began = telemetry_begin(&vcpu->stats, exit, vcpu->regs.rip);
+
+	vmexit_handlers[exit->reason](vcpu, exit);
+	telemetry_end(stat, began);
+}
+
+/* CPUID and XSETBV (vmm/exit/cpuid.c). */
+void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit);
+void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* RDMSR and WRMSR (vmm/exit/msr.c). */
+void exit_rdmsr(struct vcpu *vcpu, const struct vmexit *exit);
+void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit);
+/* Opens the MSRs that the guest may use without exits, cleared of an earlier VM's values; once per vCPU after its creation. */
+void msr_open_passthrough(struct vcpu *vcpu);
+
+/* Control-register accesses (vmm/exit/cr.c). */
+void exit_cr(struct vcpu *vcpu, const struct vmexit *exit);
+
+#endif

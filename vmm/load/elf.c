@@ -1,0 +1,140 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The ELF reader: nothing in the file is believed before it is checked. */
+#include "vmm/load/elf.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+/* The two classes differ in the size of addresses, and in where a program header keeps its flags. */
+#define ELF_HEADER(name, word)                                                  \
+	struct name {                                                           \
+		u8 ident[16];                                                   \
+		u16 type, machine;                                              \
+		u32 version;                                                    \
+		word entry, phoff, shoff;                                       \
+		u32 flags;                                                      \
+		u16 ehsize, phentsize, phnum, shentsize, shnum, shstrndx;       \
+	}
+ELF_HEADER(elf32_header, u32);
+ELF_HEADER(elf64_header, u64);
+static_assert(sizeof(struct elf32_header) == 52 && sizeof(struct elf64_header) == 64, "gABI Ehdr");
+
+struct elf32_phdr {
+	u32 type, offset, vaddr, paddr, filesz, memsz, flags, align;
+};
+struct elf64_phdr {
+	u32 type, flags;
+	u64 offset, vaddr, paddr, filesz, memsz, align;
+};
+static_assert(sizeof(struct elf32_phdr) == 32 && sizeof(struct elf64_phdr) == 56, "gABI Phdr");
+
+enum {
+	EI_CLASS = 4, EI_DATA = 5, ELFCLASS32 = 1, ELFCLASS64 = 2, ELFDATA2LSB = 1,
+	ET_EXEC = 2, EM_386 = 3, EM_X86_64 = 62, PT_LOAD = 1,
+};
+
+bool elf_is_elf(const void *data, u64 size)
+{
+	return size >= 4 && !memcmp(data, "\177ELF", 4);
+}
+
+static int refuse(const char **why, const char *text)
+{
+	*why = text;
+	return -ENOEXEC;
+}
+
+static int add_segment(const struct elf64_phdr *ph, u64 size, struct elf_image *out, const char **why)
+{
+	if (ph->offset > size || ph->filesz > size - ph->offset)
+		return refuse(why, "truncated: a segment lies beyond its end");
+	if (ph->filesz > ph->memsz || ph->memsz > ~0ull - ph->paddr)
+		return refuse(why, "damaged: a segment's sizes contradict each other");
+	if (out->count == ELF_MAX_SEGMENTS)
+		return refuse(why, "not a kernel: too many loadable segments");
+	out->segment[out->count++] = (struct elf_segment){ ph->offset, ph->filesz, ph->vaddr, ph->paddr, ph->memsz };
+	return 0;
+}
+
+/* The header of either class as one of 64 bits. */
+static int read_header(const void *data, u64 size, struct elf64_header *h, const char **why)
+{
+	struct elf32_header h32;
+
+	if (size < sizeof(h32))
+		return refuse(why, "truncated: shorter than an ELF header");
+	memcpy(&h32, data, sizeof(h32));
+	if (h32.ident[EI_DATA] == ELFDATA2LSB && h32.ident[EI_CLASS] == ELFCLASS32 && h32.machine == EM_386) {
+		*h = (struct elf64_header){ .type = h32.type, .entry = h32.entry, .phoff = h32.phoff,
+					    .phentsize = h32.phentsize, .phnum = h32.phnum };
+		h->ident[EI_CLASS] = ELFCLASS32;
+		return 0;
+	}
+	if (h32.ident[EI_DATA] != ELFDATA2LSB || h32.ident[EI_CLASS] != ELFCLASS64 || h32.machine != EM_X86_64)
+		return refuse(why, "not an x86 or x86-64 ELF file");
+	if (size < sizeof(*h))
+		return refuse(why, "truncated: shorter than an ELF header");
+	memcpy(h, data, sizeof(*h));
+	return 0;
+}
+
+static struct elf64_phdr read_phdr(const u8 *p, bool bits64)
+{
+	struct elf64_phdr ph;
+	struct elf32_phdr ph32;
+
+	if (bits64) {
+		memcpy(&ph, p, sizeof(ph));
+		return ph;
+	}
+	memcpy(&ph32, p, sizeof(ph32));
+	return (struct elf64_phdr){ .type = ph32.type, .offset = ph32.offset, .vaddr = ph32.vaddr, .paddr = ph32.paddr,
+				    .filesz = ph32.filesz, .memsz = ph32.memsz };
+}
+
+/* Kernels give the entry point's physical or its virtual address. */
+static bool physical_entry(struct elf_image *img)
+{
+	for (unsigned i = 0; i < img->count; i++)
+		if (img->entry - img->segment[i].paddr < img->segment[i].memsz)
+			return true;
+	for (unsigned i = 0; i < img->count; i++) {
+		const struct elf_segment *s = &img->segment[i];
+
+		if (img->entry - s->vaddr < s->memsz) {
+			img->entry += s->paddr - s->vaddr;
+			return true;
+		}
+	}
+	return false;
+}
+
+int elf_parse(const void *data, u64 size, struct elf_image *out, const char **why)
+{
+	struct elf64_header h;
+	u64 phdr_size;
+	int err = read_header(data, size, &h, why);
+
+	*out = (struct elf_image){ 0 };
+	if (err)
+		return err;
+	out->bits64 = h.ident[EI_CLASS] == ELFCLASS64;
+	phdr_size = out->bits64 ? sizeof(struct elf64_phdr) : sizeof(struct elf32_phdr);
+	if (h.type != ET_EXEC || h.phentsize != phdr_size)
+		return refuse(why, "not an executable ELF file");
+	if (h.phoff > size || h.phnum > (size - h.phoff) / phdr_size)
+		return refuse(why, "truncated: its program headers lie beyond its end");
+	for (unsigned i = 0; i < h.phnum; i++) {
+		struct elf64_phdr ph = read_phdr((const u8 *)data + h.phoff + i * phdr_size, out->bits64);
+
+		if (ph.type != PT_LOAD || !ph.memsz)
+			continue;
+		err = add_segment(&ph, size, out, why);
+		if (err)
+			return err;
+	}
+	out->entry = h.entry;
+	if (!physical_entry(out))
+		return refuse(why, "not a kernel: its entry point lies in no loaded segment");
+	return 0;
+}

@@ -1,0 +1,257 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The guest's own page tables: linear to guest-physical address with the
+ * access rights of SDM vol. 3, 4.3-4.6 (32-bit, PAE and 4-level paging; SMEP,
+ * SMAP, WP and NX), and copies at linear addresses. guest_translate() stands
+ * for the CPU's own walk and sets accessed and dirty bits (4.8); the others
+ * only look, the code that guest_fetch() finds was fetched by the CPU itself.
+ */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
+
+/* A guest whose other CPUs rewrite an entry without end shall not hold the host: then its bits stay as they are. */
+#define MARK_TRIES 16
+
+struct walk {
+	struct vcpu *vcpu;
+	const struct hvm_context *c;
+	enum guest_access access;
+	struct guest_path *path; /* where the entries that were read are noted, or NULL */
+	bool mark;               /* set accessed and dirty bits */
+};
+
+static int fault(const struct walk *w, u64 gva, u32 error, struct guest_fault *out)
+{
+	error |= w->access == ACCESS_WRITE ? PFERR_W : 0;
+	error |= w->c->cpl == 3 ? PFERR_U : 0;
+	if (w->access == ACCESS_FETCH && (w->c->efer & EFER_NXE || w->c->cr4 & CR4_SMEP))
+		error |= PFERR_I;
+	*out = (struct guest_fault){ .cr2 = gva, .error = error };
+	return -EFAULT;
+}
+
+/* May this access use a page with the combined rights of its path? (SDM vol. 3, 4.6.1) */
+static bool permitted(const struct walk *w, bool user_page, bool writable, bool nx)
+{
+	const struct hvm_context *c = w->c;
+	bool user = c->cpl == 3;
+
+	switch (w->access) {
+	case ACCESS_FETCH:
+		if (nx && c->efer & EFER_NXE)
+			return false;
+		return user ? user_page : !(user_page && c->cr4 & CR4_SMEP);
+	case ACCESS_WRITE:
+		if (!writable && (user || c->cr0 & CR0_WP))
+			return false;
+		break;
+	case ACCESS_READ:
+		break;
+	case ACCESS_DEBUG:
+		return true;
+	}
+	if (user)
+		return user_page;
+	return !(user_page && c->cr4 & CR4_SMAP && !(w->vcpu->regs.rflags & RFLAGS_AC));
+}
+
+/* What differs between the paging modes: entry size, levels, index bits per level. */
+struct paging_mode {
+	u8 entry_size, levels, index_bits;
+};
+
+static struct paging_mode paging_mode(const struct hvm_context *c)
+{
+	if (!(c->cr4 & CR4_PAE))
+		return (struct paging_mode){ 4, 2, 10 };
+	if (!(c->efer & EFER_LMA))
+		return (struct paging_mode){ 8, 3, 9 };
+	return (struct paging_mode){ 8, 4, 9 };
+}
+
+/* Once: another vCPU may change it at any time. */
+static u64 read_entry(const void *entry, u8 size)
+{
+	return size == 8 ? __atomic_load_n((const u64 *)entry, __ATOMIC_RELAXED) :
+			   __atomic_load_n((const u32 *)entry, __ATOMIC_RELAXED);
+}
+
+/* Sets bits in an entry that was `e`; false when it is another one by now, which nobody may touch. */
+static bool mark(void *entry, u8 size, u64 e, u64 bits)
+{
+	u32 e32 = (u32)e;
+
+	if (likely((e & bits) == bits))
+		return true;
+	return size == 8 ? __atomic_compare_exchange_n((u64 *)entry, &e, e | bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) :
+			   __atomic_compare_exchange_n((u32 *)entry, &e32, e32 | (u32)bits, false, __ATOMIC_RELAXED,
+						       __ATOMIC_RELAXED);
+}
+
+static void path_note(struct guest_path *path, const void *entry, u64 value)
+{
+	path->entry[path->levels] = entry;
+	path->value[path->levels++] = value;
+}
+
+/* 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set. */
+static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
+{
+	struct paging_mode m = paging_mode(w->c);
+	bool pae32 = m.levels == 3;
+	u64 table = w->c->cr3 & (pae32 ? 0xffffffe0ull : m.entry_size == 4 ? 0xfffff000ull : PTE_ADDR);
+	bool user = true, writable = true, nx = false;
+
+	if (m.levels != 4)
+		gva &= 0xffffffff;
+	for (unsigned level = m.levels; level-- > 0;) {
+		unsigned shift = PAGE_SHIFT + level * m.index_bits;
+		u64 index = gva >> shift & (BIT(m.index_bits) - 1);
+		void *entry = guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
+		u64 e;
+
+		if (!entry)
+			return fault(w, gva, 0, f);
+		e = read_entry(entry, m.entry_size);
+		if (w->path)
+			path_note(w->path, entry, e);
+		if (!(e & PTE_P))
+			return fault(w, gva, 0, f);
+		/* The four PAE pointers carry no rights. */
+		if (!(pae32 && level == 2)) {
+			user = user && e & PTE_U;
+			writable = writable && e & PTE_W;
+			nx = nx || (m.entry_size == 8 && e & PTE_NX);
+		}
+		if (level == 0 || (level < 3 && e & PTE_PS && !(pae32 && level == 2) &&
+				   (m.entry_size == 8 || w->c->cr4 & CR4_PSE))) {
+			u64 base = e & PTE_ADDR & ~(BIT(shift) - 1);
+
+			if (m.entry_size == 4)
+				base = level ? (e & 0xffc00000) | (e >> 13 & 0xff) << 32 : e & 0xfffff000;
+			if (!permitted(w, user, writable, nx))
+				return fault(w, gva, PFERR_P, f);
+			if (w->mark && !mark(entry, m.entry_size, e, PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0)))
+				return -EAGAIN;
+			*out = gpa(base | (gva & (BIT(shift) - 1)));
+			return 0;
+		}
+		if (w->mark && !(pae32 && level == 2) && !mark(entry, m.entry_size, e, PTE_A))
+			return -EAGAIN;
+		table = m.entry_size == 8 ? e & PTE_ADDR : e & 0xfffff000;
+	}
+	return fault(w, gva, 0, f);
+}
+
+static int translate(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
+{
+	if (!(w->c->cr0 & CR0_PG)) {
+		*out = gpa(gva & 0xffffffff);
+		return 0;
+	}
+	return walk(w, gva, out, f);
+}
+
+int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *f)
+{
+	struct hvm_context c;
+	struct walk w = { .vcpu = vcpu, .c = &c, .access = access, .mark = access != ACCESS_DEBUG };
+	int err;
+
+	hvm->get_context(vcpu, &c);
+	for (unsigned i = 0; i < MARK_TRIES; i++) {
+		err = translate(&w, gva, out, f);
+		if (err != -EAGAIN)
+			return err;
+	}
+	w.mark = false;
+	return translate(&w, gva, out, f);
+}
+
+/* Does every entry of the path still say what it said? */
+static bool path_holds(const struct guest_path *path)
+{
+	const void *const *entry = path->entry;
+	const u64 *value = path->value;
+
+	if (likely(path->entry_size == 8))
+		return !((read_entry(entry[0], 8) ^ value[0]) | (read_entry(entry[1], 8) ^ value[1]) |
+			 (read_entry(entry[2], 8) ^ value[2]) | (read_entry(entry[3], 8) ^ value[3]));
+	for (unsigned i = 0; i < path->levels; i++)
+		if (read_entry(entry[i], 4) != value[i])
+			return false;
+	return true;
+}
+
+static bool same_context(const struct hvm_context *a, const struct hvm_context *b)
+{
+	return !((a->cr3 ^ b->cr3) | (a->cr0 ^ b->cr0) | (a->cr4 ^ b->cr4) | (a->efer ^ b->efer) | (u64)(a->cpl ^ b->cpl));
+}
+
+static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+{
+	static const u64 none;
+	struct guest_path *path = &vcpu->fetched;
+	struct walk w = { .vcpu = vcpu, .c = c, .access = ACCESS_FETCH, .path = path };
+	u64 offset = gva & (PAGE_SIZE - 1);
+	gpa_t addr;
+	int err;
+
+	*path = (struct guest_path){ .context = *c, .gva = gva - offset, .entry_size = paging_mode(c).entry_size };
+	/* Of a walk with fewer levels the others do not change. */
+	for (unsigned i = 0; i < ARRAY_SIZE(path->entry); i++)
+		path->entry[i] = &none;
+	err = translate(&w, gva - offset, &addr, f);
+	if (err) {
+		f->cr2 = gva;
+		return err;
+	}
+	path->page = guest_ptr(vcpu->vm, addr, PAGE_SIZE);
+	if (!path->page)
+		return -EIO;
+	*out = path->page + offset;
+	return 0;
+}
+
+int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+{
+	const struct guest_path *path = &vcpu->fetched;
+	u64 offset = gva & (PAGE_SIZE - 1);
+
+	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ||
+	    unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) || !path_holds(path)))
+		return fetch_anew(vcpu, c, gva, out, f);
+	*out = path->page + offset;
+	return 0;
+}
+
+int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
+		    struct guest_fault *f)
+{
+	struct hvm_context c;
+	struct walk w = { .vcpu = vcpu, .c = &c, .access = access };
+
+	hvm->get_context(vcpu, &c);
+	for (unsigned done = 0, len; done < size; done += len) {
+		u64 addr = gva + done;
+		gpa_t pa;
+		int err;
+
+		len = MIN(size - done, PAGE_SIZE - (addr & (PAGE_SIZE - 1)));
+		err = translate(&w, addr, &pa, f);
+		if (err)
+			return err;
+		if (guest_read(vcpu->vm, pa, (u8 *)buf + done, len))
+			return -EIO;
+	}
+	return 0;
+}
+
+void vcpu_read_pdptes(struct vcpu *vcpu, u64 cr3, u64 pdptes[4])
+{
+	if (guest_read(vcpu->vm, gpa(cr3 & 0xffffffe0), pdptes, 4 * sizeof(u64)))
+		memset(pdptes, 0, 4 * sizeof(u64));
+}

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Second-level mappings taken away from a running VM: every CPU flushes before anything is reused (see shootdown.h). */
+#include "vmm/memory/shootdown.h"
+
+#include "vmm/hvm.h"
+
+/* Far more than any exit takes: a CPU that has not answered by then never will. */
+#define ANSWER_SECONDS 20
+
+void shootdown_join(struct vcpu *vcpu)
+{
+	/* Ordered before the count is read: whoever counted and still found it absent is seen by the first note. */
+	__atomic_store_n(&vcpu->stage2_seen, 0, __ATOMIC_SEQ_CST);
+}
+
+void shootdown_leave(struct vcpu *vcpu)
+{
+	__atomic_store_n(&vcpu->stage2_seen, STAGE2_ABSENT, __ATOMIC_RELEASE);
+}
+
+void shootdown_flush(struct vcpu *vcpu)
+{
+	u64 count = __atomic_load_n(&vcpu->vm->stage2_count, __ATOMIC_SEQ_CST);
+
+	hvm->flush_stage2(vcpu);
+	__atomic_store_n(&vcpu->stage2_seen, count, __ATOMIC_RELEASE);
+}
+
+void vm_stage2_lock(struct vcpu *vcpu)
+{
+	/* Its holder may wait for this vCPU. */
+	while (!spin_trylock(&vcpu->vm->stage2_lock)) {
+		shootdown_note(vcpu);
+		__builtin_ia32_pause();
+	}
+}
+
+void vm_stage2_unlock(struct vm *vm)
+{
+	spin_unlock(&vm->stage2_lock);
+}
+
+int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
+{
+	return stage2_map(&vm->stage2, gpa.v, hpa.v, size, prot, type);
+}
+
+static void wait_for(struct vcpu *vcpu, u64 count)
+{
+	u64 start = host_tsc(), patience = host_tsc_khz() * 1000 * ANSWER_SECONDS;
+
+	/* STAGE2_ABSENT is above any count. */
+	while (__atomic_load_n(&vcpu->stage2_seen, __ATOMIC_SEQ_CST) < count) {
+		if (host_tsc() - start > patience)
+			host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name, vcpu->id, vcpu->cpu,
+				   ANSWER_SECONDS);
+		__builtin_ia32_pause();
+	}
+}
+
+int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
+{
+	struct vm *vm = vcpu->vm;
+	int err = stage2_unmap(&vm->stage2, gpa.v, size);
+	u64 count = __atomic_add_fetch(&vm->stage2_count, 1, __ATOMIC_SEQ_CST);
+
+	/* All are under way before the first is waited for. */
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		if (__atomic_load_n(&vm->vcpus[i]->stage2_seen, __ATOMIC_SEQ_CST) != STAGE2_ABSENT)
+			vcpu_kick(vm->vcpus[i]);
+	shootdown_note(vcpu);
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		wait_for(vm->vcpus[i], count);
+	stage2_reap(&vm->stage2);
+	return err;
+}

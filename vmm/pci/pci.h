@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the core knows of a VM's PCI functions: made by vmm/pci/pci_root.c, shown in the ACPI tables. */
+#ifndef VMM_PCI_H
+#define VMM_PCI_H
+
+#include "vmm/config/config.h"
+#include "vmm/host.h"
+
+#define VM_PCI_FUNCTIONS 16
+
+struct pci_device;
+struct vcpu;
+struct vm;
+
+struct vm_pci {
+	bool ecam;       /* there is one, where the host has it */
+	u8 last_bus;
+	u64 ecam_base;
+	unsigned nr_functions;
+	struct host_pci_function function[VM_PCI_FUNCTIONS];
+	struct pci_device *device[VM_PCI_FUNCTIONS]; /* vmm/dev's own */
+	/* The guest says that bus << 8 | devfn translates by the DMA windows, or does not. 0, or -ENODEV: not the VM's. */
+	int (*confirm)(struct vcpu *vcpu, u16 bdf, bool on);
+	bool told; /* that functions wait for this */
+	/* Line interrupts: line n is the guest's interrupt GUEST_INTX_GSI + n. */
+	unsigned nr_lines;
+	struct vm_pci_line {
+		struct vm *vm;
+		unsigned n;
+		u32 gsi; /* the host's */
+	} line[VM_PCI_FUNCTIONS];
+	struct {
+		u8 pin; /* 0: INTA */
+		s8 line; /* -1: no line interrupt */
+	} intx[VM_PCI_FUNCTIONS]; /* by function */
+};
+
+/* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
+#if IS_ENABLED(CONFIG_PASSTHROUGH)
+bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);
+#else
+static inline bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
+{
+	(void)i;
+	(void)name;
+	return false;
+}
+#endif
+
+#endif

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Which of the node's PCI functions a VM gets, and who has them. */
+#include <margay/errno.h>
+#include <margay/spinlock.h>
+#include <margay/string.h>
+
+#include "vmm/pci/pci.h"
+#include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_fitness.h"
+
+static struct spinlock lock; /* guards owner[] */
+static const struct vm_config *owner[HOST_PCI_FUNCTIONS]; /* by the host's index */
+
+static bool matches(const struct vm_config_pci *want, const struct host_pci_function *f)
+{
+	switch (want->by) {
+	case VM_PCI_ADDRESS:
+		return f->segment == want->segment && f->bus == want->bus && f->devfn == want->devfn;
+	case VM_PCI_CLASS:
+		return f->class_code >> 8 == want->class_code;
+	default:
+		return f->vendor == want->vendor && f->device == want->device;
+	}
+}
+
+int pci_refuse(struct vm *vm, const char *fmt, ...)
+{
+	const struct vm_config *c = vm->config;
+	char text[160];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	vm_log(vm, "%s:%u: pci: %s", c->file, c->line_pci, text);
+	return -EINVAL;
+}
+
+/* Takes the function for this VM; the name of who has it otherwise. */
+static const char *take(struct vm *vm, const struct host_pci_function *f)
+{
+	const struct vm_config *has;
+
+	spin_lock(&lock);
+	has = owner[f->index];
+	if (!has)
+		owner[f->index] = vm->config;
+	spin_unlock(&lock);
+	return has ? has->name : NULL;
+}
+
+bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
+{
+	const struct vm_config *has = NULL;
+
+	if (i >= HOST_PCI_FUNCTIONS)
+		return false;
+	spin_lock(&lock);
+	has = owner[i];
+	if (has)
+		memcpy(name, has->name, VM_NAME_MAX + 1);
+	spin_unlock(&lock);
+	return has;
+}
+
+/* Why it is this VM's own already: from this start, or from an earlier one (pci_release()). */
+static const char *own_reason(const struct vm_pci *pci, const struct host_pci_function *f)
+{
+	for (unsigned i = 0; i < pci->nr_functions; i++)
+		if (pci->function[i].index == f->index)
+			return " already: named twice";
+	return " still: it did not stop when that ended, and is not used until the node restarts";
+}
+
+static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_function *f)
+{
+	unsigned device = f->devfn >> 3, fn = f->devfn & 7u;
+	const char *unfit, *has;
+	struct pci_info info;
+
+	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
+	if (unfit)
+		return pci_refuse(vm, "%02x:%02x.%u cannot be passed through: %s", f->bus, device, fn, unfit);
+	if (pci->nr_functions == VM_PCI_FUNCTIONS)
+		return pci_refuse(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
+	has = take(vm, f);
+	if (has)
+		return pci_refuse(vm, "%02x:%02x.%u is %s's%s", f->bus, device, fn, has,
+			    has == vm->config->name ? own_reason(pci, f) : "");
+	pci->function[pci->nr_functions++] = *f;
+	return 0;
+}
+
+/* What the VM file says of functions is about functions that it has. */
+static int check_facts(struct vm *vm, const struct vm_pci *pci, const struct vm_config_pci_facts *facts, const char *key)
+{
+	for (unsigned n = 0; n < facts->count; n++) {
+		const struct vm_config_pci_fact *fact = &facts->of[n];
+		unsigned i = 0;
+
+		while (i < pci->nr_functions && (pci->function[i].segment != fact->segment || pci->function[i].bus != fact->bus ||
+						 pci->function[i].devfn != fact->devfn))
+			i++;
+		if (i == pci->nr_functions)
+			return pci_refuse(vm, "%s is for %02x:%02x.%u, which is not passed through", key, fact->bus,
+					  fact->devfn >> 3, fact->devfn & 7u);
+	}
+	return 0;
+}
+
+/* What the VM file says comes before what firmware says. */
+static int place(struct vm *vm, struct vm_pci *pci)
+{
+	const struct vm_config_pci_facts *nodes = &vm->config->pci_node;
+
+	for (unsigned n = 0; n < nodes->count; n++) {
+		const struct vm_config_pci_fact *fact = &nodes->of[n];
+
+		if (fact->value >= host_node_count())
+			return pci_refuse(vm, "pci_node: the machine has no node %u", fact->value);
+		for (unsigned i = 0; i < pci->nr_functions; i++)
+			if (pci->function[i].segment == fact->segment && pci->function[i].bus == fact->bus)
+				pci->function[i].node = (int)fact->value;
+	}
+	return 0;
+}
+
+int pci_assign(struct vm *vm, struct vm_pci *pci)
+{
+	const struct vm_config *c = vm->config;
+	struct host_pci_function f;
+	int err;
+
+	for (unsigned n = 0; n < c->nr_pci; n++) {
+		bool found = false;
+
+		for (unsigned i = 0; host_pci_function(i, &f); i++) {
+			if (!matches(&c->pci[n], &f))
+				continue;
+			found = true;
+			err = assign(vm, pci, &f);
+			if (err)
+				return err;
+		}
+		if (!found && c->pci[n].by == VM_PCI_ADDRESS)
+			return pci_refuse(vm, "the machine has no function %02x:%02x.%u", c->pci[n].bus, c->pci[n].devfn >> 3,
+				    c->pci[n].devfn & 7u);
+		if (!found && c->pci[n].by == VM_PCI_CLASS)
+			return pci_refuse(vm, "the machine has no function of class %04x", c->pci[n].class_code);
+		if (!found)
+			return pci_refuse(vm, "the machine has no function %04x:%04x", c->pci[n].vendor, c->pci[n].device);
+	}
+	err = check_facts(vm, pci, &c->pci_irq, "pci_irq");
+	err = err ? err : check_facts(vm, pci, &c->pci_node, "pci_node");
+	return err ? err : place(vm, pci);
+}
+
+void pci_release(const struct host_pci_function *f)
+{
+	spin_lock(&lock);
+	owner[f->index] = NULL;
+	spin_unlock(&lock);
+}

@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Private to vmm/dev: one PCI function that a VM has. Everything in it is
+ * guarded by the VM's stage-2 lock once vCPUs run (shootdown.h), but for what
+ * the interrupt handler reads of a vector.
+ */
+#ifndef VMM_DEV_PCI_DEVICE_H
+#define VMM_DEV_PCI_DEVICE_H
+
+#include "vmm/pci/pci_config.h"
+#include "vmm/vm.h"
+
+#define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
+
+struct pci_device;
+struct vm_pci;
+
+/* One MSI-X entry, or MSI with all its messages. */
+struct pci_vector {
+	struct pci_device *dev;
+	u64 address;              /* as the guest wrote them */
+	u32 data, control;
+	u64 message;              /* what an interrupt means to the guest: data << 32 | address, as they were last good; atomic */
+	struct host_msi msi;      /* what the device sends */
+	struct host_msi old;      /* what it sent before: one that was under way then still arrives */
+};
+
+/* Where a BAR's pages may not be mapped for the guest: [start, end) within it, whole pages but in a BAR below a page. */
+struct pci_trap {
+	u64 start, end;
+};
+#define PCI_TRAPS 2 /* MSI-X table and pending bits */
+
+struct pci_window {
+	struct pci_device *dev;
+	unsigned index;
+	unsigned nr_traps;
+	struct pci_trap trap[PCI_TRAPS]; /* sorted, apart */
+	volatile u8 *regs;        /* the host's view from trap[0].start on, to the end of the last one */
+	bool mapped;
+	u64 at;                   /* guest-physical, while mapped */
+};
+
+struct pci_device {
+	struct vm *vm;
+	const struct host_pci_function *host;
+	bool gone;                /* it did not survive a reset: reads as ones, guarded as the rest */
+	struct pci_config config;
+	struct pci_window bar[PCI_CONFIG_BARS];
+	struct pci_vector msi;
+	unsigned nr_msix;         /* 0: none */
+	struct pci_vector *msix;
+	bool told;                /* of vectors having run out */
+	u64 table, pending;       /* offsets in these BARs */
+	unsigned table_bar, pending_bar;
+};
+
+/* pci_intx.c */
+/*
+ * Takes the line of function n's interrupt pin, where that is to be had.
+ * Negative, and printed, where it is not and the function has no other interrupt.
+ */
+int pci_intx_create(struct vm *vm, unsigned n);
+/* After all functions have been taken back: gives the lines back. */
+void pci_intx_destroy(struct vm_pci *pci);
+
+/* pci_assign.c */
+/* Takes what the VM's file asks for and fills pci->function[]. 0; -EINVAL: refused, printed; what is there already is the VM's. */
+int pci_assign(struct vm *vm, struct vm_pci *pci);
+/* Others may have it again: it has been taken back. */
+void pci_release(const struct host_pci_function *f);
+/* Prints why a line of the VM's file cannot be had, with file and line; -EINVAL. */
+int pci_refuse(struct vm *vm, const char *fmt, ...) __printf(2, 3);
+
+/* pci_bars.c */
+/* What is to be trapped, and the first mapping, where the host has the BARs. Before vCPUs run. 0 or -errno, printed. */
+int pci_bars_create(struct pci_device *d);
+/* Moves the mappings to where the guest's configuration space says. */
+void pci_bars_update(struct vcpu *vcpu, struct pci_device *d);
+/* Opens the I/O BARs' ports to a vCPU, on its CPU. */
+void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d);
+
+/* pci_master.c */
+/* Keeps the function silent where its VM has windows, until vm->pci->confirm(). */
+void pci_master_create(struct pci_device *d);
+/* After a write to the command register: tells the operator, once, that a function waits for its guest's word. */
+void pci_master_tell(const struct pci_device *d);
+
+/* pci_msi.c */
+/* Finds the MSI-X table; all of it masked. 0 or -errno, printed. */
+int pci_msi_create(struct pci_device *d);
+/* After the function has been taken back: gives all vectors back. */
+void pci_msi_destroy(struct pci_device *d);
+/* The guest has written to one of the two capabilities. */
+void pci_msi_update(struct pci_device *d);
+void pci_msix_update(struct pci_device *d);
+/* The device has been reset: no message, all of MSI-X masked. */
+void pci_msi_reset(struct pci_device *d);
+/* Is this offset of a BAR in the MSI-X table? Accesses of 4 or 8 bytes to it. */
+bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset);
+u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size);
+void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value);
+
+#endif

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * MSI and MSI-X of an assigned function (PCI Local Bus 3.0, 6.8). The guest's
+ * message stays here; the device is given the host's own, for a vector on the
+ * CPU of the vCPU that the guest's names. That vector's handler delivers the
+ * guest's message as it stands then, so an interrupt is right wherever it
+ * arrives. A message that no vCPU can take is never armed: the device's vector
+ * stays off or masked.
+ */
+#include <margay/errno.h>
+
+#include "vmm/pci/pci_device.h"
+
+enum {
+	MSI_CONTROL = 2, MSI_ADDRESS = 4, MSI_ENABLE = BIT(0), MSI_COUNT = 7 << 4, MSI_64 = BIT(7),
+	MSIX_CONTROL = 2, MSIX_ENABLES = BIT(15) | BIT(14), MSIX_SIZE = 0x7ff, MSIX_TABLE = 4, MSIX_PENDING = 8, MSIX_BAR = 7,
+	ENTRY_SIZE = 16, ENTRY_MASKED = BIT(0),
+};
+
+static u32 config_read(const struct pci_device *d, u32 offset, unsigned size)
+{
+	return host_pci_read(d->host->index, (u16)offset, size);
+}
+
+static void config_write(const struct pci_device *d, u32 offset, unsigned size, u32 value)
+{
+	host_pci_write(d->host->index, (u16)offset, size, value);
+}
+
+/* In the interrupt window of a CPU of the VM. */
+static void deliver(void *arg, unsigned n)
+{
+	const struct pci_vector *v = arg;
+	struct vm *vm = v->dev->vm;
+	u64 message = __atomic_load_n(&v->message, __ATOMIC_RELAXED);
+
+	/* The messages of MSI differ in the low bits of their data. */
+	vm->intc->msi(vm, (u32)message, (u32)(message >> 32) | n);
+}
+
+/* Gives back what entries hold that interrupt no more: they are masked, or have been moved. */
+static void reclaim(struct pci_device *d)
+{
+	host_msi_free(&d->msi.old);
+	for (unsigned i = 0; i < d->nr_msix; i++) {
+		host_msi_free(&d->msix[i].old);
+		if (d->msix[i].control & ENTRY_MASKED)
+			host_msi_free(&d->msix[i].msi);
+	}
+}
+
+static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+{
+	int err = host_msi_alloc(cpu, count, deliver, v, out);
+
+	/* A CPU that no device reaches, or that has no vectors left: another of the VM's takes it. */
+	for (unsigned i = 0; err && i < vm->nr_vcpus; i++)
+		err = host_msi_alloc(vm->vcpus[i]->cpu, count, deliver, v, out);
+	return err;
+}
+
+static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+{
+	int err = alloc_anywhere(vm, cpu, count, v, out);
+
+	if (!err)
+		return 0;
+	reclaim(v->dev);
+	return alloc_anywhere(vm, cpu, count, v, out);
+}
+
+/* Gives the vector(s) a place where the guest wants them. False: it asks for nothing that can be had. */
+static bool arm(struct pci_vector *v, unsigned count)
+{
+	struct vm *vm = v->dev->vm;
+	const struct vcpu *to = vm->intc->msi_vcpu(vm, v->address, v->data);
+	struct host_msi new;
+
+	if (!to)
+		return false;
+	if (v->msi.count != count || v->msi.cpu != to->cpu) {
+		if (alloc(vm, to->cpu, count, v, &new)) {
+			/* Once: the guest may try for ever. */
+			if (!v->dev->told)
+				vm_log(vm, "pci: no interrupt vectors left on the VM's CPUs");
+			v->dev->told = true;
+			return false;
+		}
+		host_msi_free(&v->old);
+		v->old = v->msi;
+		v->msi = new;
+	}
+	__atomic_store_n(&v->message, (u32)v->address | (u64)v->data << 32, __ATOMIC_RELAXED);
+	return true;
+}
+
+void pci_msi_update(struct pci_device *d)
+{
+	u32 at = d->config.msi, control = config_read(d, at + MSI_CONTROL, 2), wanted = control & ~(u32)(MSI_ENABLE | MSI_COUNT);
+	u32 data_at = at + (control & MSI_64 ? 12 : 8), data = 0;
+	unsigned count = 1;
+	u64 address = 0;
+	bool on = pci_config_msi(&d->config, &address, &data, &count);
+
+	d->msi.address = address;
+	d->msi.data = data & ~(count - 1);
+	on = on && arm(&d->msi, count);
+	if (on)
+		wanted |= MSI_ENABLE | (u32)__builtin_ctz(count) << 4;
+	if (wanted == control && (!on || (config_read(d, at + MSI_ADDRESS, 4) == d->msi.msi.address &&
+					  config_read(d, data_at, 2) == d->msi.msi.data)))
+		return;
+	/* Never a message that is half the old one. */
+	config_write(d, at + MSI_CONTROL, 2, control & ~(u32)MSI_ENABLE);
+	if (!on)
+		return;
+	config_write(d, at + MSI_ADDRESS, 4, d->msi.msi.address);
+	if (control & MSI_64)
+		config_write(d, at + MSI_ADDRESS + 4, 4, 0);
+	config_write(d, data_at, 2, d->msi.msi.data);
+	config_write(d, at + MSI_CONTROL, 2, wanted);
+}
+
+/* The n-th double word of the i-th entry in the device. */
+static volatile u8 *entry(const struct pci_device *d, unsigned i, unsigned n)
+{
+	const struct pci_window *b = &d->bar[d->table_bar];
+
+	return b->regs + (d->table - b->trap[0].start) + i * ENTRY_SIZE + n * 4;
+}
+
+static void write_entry(const struct pci_device *d, unsigned i, unsigned n, u32 value)
+{
+	host_mmio_write(entry(d, i, n), 4, value);
+}
+
+static void program(struct pci_device *d, unsigned i)
+{
+	struct pci_vector *v = &d->msix[i];
+
+	if (v->control & ENTRY_MASKED || !arm(v, 1)) {
+		write_entry(d, i, 3, ENTRY_MASKED);
+		return;
+	}
+	if (host_mmio_read(entry(d, i, 0), 4) != v->msi.address || host_mmio_read(entry(d, i, 2), 4) != v->msi.data) {
+		write_entry(d, i, 3, ENTRY_MASKED);
+		write_entry(d, i, 0, v->msi.address);
+		write_entry(d, i, 1, 0);
+		write_entry(d, i, 2, v->msi.data);
+	}
+	write_entry(d, i, 3, 0);
+}
+
+void pci_msix_update(struct pci_device *d)
+{
+	u32 at = d->config.msix, old = config_read(d, at + MSIX_CONTROL, 2);
+	u32 new = (old & ~(u32)MSIX_ENABLES) | (pci_config_read(&d->config, (u16)(at + MSIX_CONTROL), 2) & MSIX_ENABLES);
+
+	if (d->nr_msix && old != new)
+		config_write(d, at + MSIX_CONTROL, 2, new);
+}
+
+bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset)
+{
+	return d->nr_msix && bar == d->table_bar && offset - d->table < d->nr_msix * ENTRY_SIZE;
+}
+
+static u32 read_dword(const struct pci_vector *v, unsigned n)
+{
+	switch (n) {
+	case 0:
+		return (u32)v->address;
+	case 1:
+		return (u32)(v->address >> 32);
+	case 2:
+		return v->data;
+	default:
+		return v->control;
+	}
+}
+
+static void write_dword(struct pci_vector *v, unsigned n, u32 value)
+{
+	switch (n) {
+	case 0:
+		v->address = (v->address & ~0xffffffffull) | (value & ~3u);
+		break;
+	case 1:
+		v->address = (u32)v->address | (u64)value << 32;
+		break;
+	case 2:
+		v->data = value;
+		break;
+	default:
+		v->control = value & ENTRY_MASKED;
+	}
+}
+
+u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
+{
+	const struct pci_vector *v = &d->msix[(offset - d->table) / ENTRY_SIZE];
+	unsigned n = (unsigned)(offset - d->table) % ENTRY_SIZE / 4;
+
+	/* Others are undefined (6.8.2): they read as ones and change nothing. */
+	if (size < 4)
+		return ~0ull;
+	return size == 4 ? read_dword(v, n) : read_dword(v, n) | (u64)read_dword(v, n + 1) << 32;
+}
+
+void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
+{
+	unsigned i = (unsigned)((offset - d->table) / ENTRY_SIZE), n = (unsigned)(offset - d->table) % ENTRY_SIZE / 4;
+
+	if (size < 4)
+		return;
+	write_dword(&d->msix[i], n, (u32)value);
+	if (size == 8)
+		write_dword(&d->msix[i], n + 1, (u32)(value >> 32));
+	program(d, i);
+}
+
+static void forget(struct pci_vector *v)
+{
+	v->address = 0;
+	v->data = 0;
+	v->control = ENTRY_MASKED;
+}
+
+void pci_msi_reset(struct pci_device *d)
+{
+	forget(&d->msi);
+	for (unsigned i = 0; i < d->nr_msix; i++)
+		forget(&d->msix[i]);
+}
+
+static unsigned msix_pages(const struct pci_device *d)
+{
+	return (unsigned)(ALIGN_UP(d->nr_msix * sizeof(struct pci_vector), PAGE_SIZE) / PAGE_SIZE);
+}
+
+/* Do the table and the pending bits lie in memory BARs? */
+static bool placed(const struct pci_device *d, unsigned bar, u64 offset, u64 size)
+{
+	return bar < 6 && d->host->bar[bar].base && !(d->host->bar[bar].flags & 1) && offset + size <= d->host->bar[bar].size;
+}
+
+int pci_msi_create(struct pci_device *d)
+{
+	u32 at = d->config.msix, table, pending;
+
+	d->msi.dev = d;
+	if (!at)
+		return 0;
+	d->nr_msix = (config_read(d, at + MSIX_CONTROL, 2) & MSIX_SIZE) + 1;
+	table = config_read(d, at + MSIX_TABLE, 4);
+	pending = config_read(d, at + MSIX_PENDING, 4);
+	d->table_bar = table & MSIX_BAR;
+	d->pending_bar = pending & MSIX_BAR;
+	d->table = table & ~(u32)MSIX_BAR;
+	d->pending = pending & ~(u32)MSIX_BAR;
+	if (!placed(d, d->table_bar, d->table, d->nr_msix * ENTRY_SIZE) ||
+	    !placed(d, d->pending_bar, d->pending, ALIGN_UP(d->nr_msix, 64) / 8)) {
+		vm_log(d->vm, "pci: %02x:%02x.%u: its MSI-X table is not within its BARs", d->host->bus, d->host->devfn >> 3,
+		       d->host->devfn & 7u);
+		return -EINVAL;
+	}
+	d->msix = host_pages_alloc(msix_pages(d), -1);
+	if (!d->msix) {
+		vm_log(d->vm, "no memory for the MSI-X vectors of a PCI function");
+		return -ENOMEM;
+	}
+	for (unsigned i = 0; i < d->nr_msix; i++)
+		d->msix[i].dev = d;
+	pci_msi_reset(d);
+	return 0;
+}
+
+void pci_msi_destroy(struct pci_device *d)
+{
+	host_msi_free(&d->msi.msi);
+	host_msi_free(&d->msi.old);
+	if (!d->msix)
+		return;
+	for (unsigned i = 0; i < d->nr_msix; i++) {
+		host_msi_free(&d->msix[i].msi);
+		host_msi_free(&d->msix[i].old);
+	}
+	host_pages_free(d->msix, msix_pages(d));
+}

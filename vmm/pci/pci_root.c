@@ -1,0 +1,351 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A VM's PCI functions (pci_assign.c says which) in the configuration space
+ * where its guest finds them, by ECAM where the host has that and by mechanism 1
+ * (PCI Local Bus 3.0, 3.2.2.3.2). Every function has its host address: each bus
+ * with one is a root bus of its own (guest_acpi.c), so there are no bridges.
+ *
+ * Beside the functions there are headers without anything behind them: the
+ * host bridge at 00:00.0, by which kernels know configuration space, and a
+ * function 0 where a device has others, for nobody looks at these without it.
+ */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/memory/shootdown.h"
+#include "vmm/pci/pci.h"
+#include "vmm/pci/pci_device.h"
+#include "vmm/vdev.h"
+
+#define CONFIG_ADDRESS 0xcf8
+#define CONFIG_DATA 0xcfc
+#define CONFIG_ENABLE BIT(31)
+#define BUS_SIZE MIB(1)
+#define HEADER_MULTI BIT(23)
+
+/* A header without BARs and capabilities. */
+struct stub {
+	u8 bus, devfn;
+	u32 id, class_revision, header, subsystem;
+};
+
+struct root {
+	struct vm_pci pci;
+	u32 address; /* mechanism 1's register, one for all vCPUs as on a PC */
+	unsigned nr_stubs;
+	struct stub stub[VM_PCI_FUNCTIONS + 1];
+};
+
+/* ---- configuration space ----------------------------------------------------------- */
+
+static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
+{
+	for (unsigned i = 0; i < r->pci.nr_functions; i++)
+		if (r->pci.function[i].bus == bus && r->pci.function[i].devfn == devfn)
+			return r->pci.device[i];
+	return NULL;
+}
+
+static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigned size)
+{
+	for (unsigned i = 0; i < r->nr_stubs; i++) {
+		const struct stub *s = &r->stub[i];
+		u32 value = 0;
+
+		if (s->bus != bus || s->devfn != devfn)
+			continue;
+		if ((offset & ~3u) == 0x00)
+			value = s->id;
+		else if ((offset & ~3u) == 0x08)
+			value = s->class_revision;
+		else if ((offset & ~3u) == 0x0c)
+			value = s->header;
+		else if ((offset & ~3u) == 0x2c)
+			value = s->subsystem;
+		value >>= (offset & 3) * 8;
+		return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
+	}
+	return ~0u;
+}
+
+static u32 io_read(void *ctx, u16 offset, unsigned size)
+{
+	return host_pci_read((unsigned)(uintptr_t)ctx, offset, size);
+}
+
+static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
+{
+	host_pci_write((unsigned)(uintptr_t)ctx, offset, size, value);
+}
+
+/* Is its line interrupt passed through? */
+static bool has_line(const struct pci_device *d)
+{
+	return d->vm->pci->intx[d->host - d->vm->pci->function].line >= 0;
+}
+
+/* Makes the guest's view of what the device is now. */
+static int configure(struct pci_device *d, unsigned *nr_caps)
+{
+	const struct host_pci_function *f = d->host;
+	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
+	struct pci_config_bar bar[PCI_CONFIG_BARS];
+	struct pci_config_cap caps[PCI_CONFIG_CAPS];
+	struct host_pci_cap cap[PCI_CONFIG_CAPS];
+
+	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
+	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+		bar[i] = (struct pci_config_bar){ f->bar[i].base, f->bar[i].size, f->bar[i].flags };
+	for (unsigned i = 0; i < MIN(*nr_caps, PCI_CONFIG_CAPS); i++)
+		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
+	return pci_config_init(&d->config, &io, bar, f->extended, has_line(d), caps, *nr_caps);
+}
+
+/* The guest has asked for a reset. What does not come back is not there any more. */
+static void reset(struct vcpu *vcpu, struct pci_device *d)
+{
+	const struct host_pci_function *f = d->host;
+	bool gated = pci_config_master_gated(&d->config);
+	unsigned nr_caps;
+
+	/* No vCPU may reach its BARs meanwhile: what does not answer is an error of the machine on some. */
+	pci_config_clear(&d->config);
+	pci_bars_update(vcpu, d);
+	d->gone = host_pci_reset(f->index);
+	if (!d->gone && has_line(d))
+		host_pci_write(f->index, 4, 2, 0);
+	d->gone = d->gone || configure(d, &nr_caps);
+	if (d->gone) {
+		vm_log(d->vm, "pci: %02x:%02x.%u does not come back from a reset by its guest", f->bus, f->devfn >> 3,
+		       f->devfn & 7u);
+		pci_config_clear(&d->config);
+	}
+	/* What the guest has said of its DMA holds on. */
+	pci_config_gate_master(&d->config, gated);
+	pci_bars_update(vcpu, d);
+	pci_msi_reset(d);
+}
+
+static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size)
+{
+	const struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
+	u32 value;
+
+	if (!d)
+		return stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
+	vm_stage2_lock(vcpu);
+	value = d->gone ? ~0u : pci_config_read(&d->config, offset, size);
+	vm_stage2_unlock(vcpu->vm);
+	return value;
+}
+
+static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u32 value)
+{
+	struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
+	unsigned changed;
+
+	if (!d)
+		return;
+	vm_stage2_lock(vcpu);
+	changed = d->gone ? 0 : pci_config_write(&d->config, offset, size, value);
+	if (changed & PCI_CHANGED_RESET)
+		reset(vcpu, d);
+	if (changed & PCI_CHANGED_DECODE) {
+		pci_bars_update(vcpu, d);
+		pci_config_unmapped(&d->config);
+	}
+	if (changed & PCI_CHANGED_MSI)
+		pci_msi_update(d);
+	if (changed & PCI_CHANGED_MSIX)
+		pci_msix_update(d);
+	pci_master_tell(d);
+	vm_stage2_unlock(vcpu->vm);
+}
+
+static u64 ecam_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
+{
+	return config_read(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size);
+}
+
+static void ecam_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
+{
+	config_write(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size, (u32)value);
+}
+
+static const struct mmio_ops ecam_ops = { .sizes = 1 | 2 | 4, .read = ecam_read, .write = ecam_write };
+
+static u32 address_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+{
+	const struct root *r = dev;
+
+	(void)vcpu;
+	(void)offset;
+	(void)size;
+	return __atomic_load_n(&r->address, __ATOMIC_RELAXED);
+}
+
+static void address_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+{
+	struct root *r = dev;
+
+	(void)vcpu;
+	(void)offset;
+	(void)size;
+	__atomic_store_n(&r->address, value & ~0x7f000003u, __ATOMIC_RELAXED);
+}
+
+static const struct pio_ops address_ops = { .sizes = 4, .read = address_read, .write = address_write };
+
+static u32 data_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+{
+	struct root *r = dev;
+	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
+
+	return a & CONFIG_ENABLE ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size) : ~0u;
+}
+
+static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+{
+	struct root *r = dev;
+	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
+
+	if (a & CONFIG_ENABLE)
+		config_write(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size, value);
+}
+
+static const struct pio_ops data_ops = { .sizes = 1 | 2 | 4, .read = data_read, .write = data_write };
+
+/* ---- functions and stand-ins -------------------------------------------------------- */
+
+static bool has_stub(const struct root *r, u8 bus, u8 devfn)
+{
+	for (unsigned i = 0; i < r->nr_stubs; i++)
+		if (r->stub[i].bus == bus && r->stub[i].devfn == devfn)
+			return true;
+	return false;
+}
+
+/* Of the host's function there, if it has one and the guest has not. */
+static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
+{
+	struct host_pci_function f;
+	unsigned i = 0;
+
+	while (host_pci_function(i, &f) && (f.segment || f.bus != bus || f.devfn != devfn))
+		i++;
+	for (unsigned k = 0; k < r->pci.nr_functions; k++)
+		if (r->pci.function[k].bus == bus && r->pci.function[k].devfn == devfn)
+			return;
+	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
+		return;
+	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
+		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16, .class_revision = host_pci_read(i, 8, 4),
+		.subsystem = host_pci_read(i, 0x2c, 4), .header = host_pci_read(i, 0x0c, 4) & HEADER_MULTI,
+	} : (struct stub){
+		/* An ID and a class that no driver takes. */
+		.bus = bus, .devfn = devfn, .id = f.vendor | 0xffff0000u, .class_revision = 0xff000000, .header = HEADER_MULTI,
+	};
+}
+
+static int create_device(struct vm *vm, struct root *r, unsigned n)
+{
+	const struct host_pci_function *f = &r->pci.function[n];
+	struct pci_device *d = host_pages_alloc(PAGES_OF(struct pci_device), -1);
+	unsigned nr;
+	int err;
+
+	if (!d) {
+		vm_log(vm, "no memory for a PCI function");
+		return -ENOMEM;
+	}
+	r->pci.device[n] = d;
+	d->vm = vm;
+	d->host = f;
+	if (pci_intx_create(vm, n))
+		return -ENODEV;
+	if (configure(d, &nr))
+		return pci_refuse(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3,
+				  f->devfn & 7u);
+	pci_master_create(d);
+	err = pci_msi_create(d);
+	err = err ? err : pci_bars_create(d);
+	if (!err)
+		vm_log(vm, "pci: %02x:%02x.%u %04x:%04x class %06x, %u capabilities, MSI-X %u", f->bus, f->devfn >> 3,
+		       f->devfn & 7u, f->vendor, f->device, f->class_code, nr, d->nr_msix);
+	return err;
+}
+
+static void root_destroy(struct vm *vm, void *instance)
+{
+	struct root *r = instance;
+
+	if (!r)
+		return;
+	for (unsigned i = 0; i < r->pci.nr_functions; i++) {
+		const struct host_pci_function *f = &r->pci.function[i];
+		struct pci_device *d = r->pci.device[i];
+		bool obeys = true;
+
+		/* Before anything of the VM's is given to others. */
+		if (host_pci_take_back(f->index)) {
+			vm_log(vm, "pci: %02x:%02x.%u does not stop: it and the VM's memory are not used any more", f->bus,
+			       f->devfn >> 3, f->devfn & 7u);
+			vm->quarantined = true;
+			obeys = false;
+		}
+		if (d)
+			pci_msi_destroy(d);
+		host_pages_free(d, PAGES_OF(struct pci_device));
+		if (obeys)
+			pci_release(f);
+	}
+	pci_intx_destroy(&r->pci);
+	vm->pci = NULL;
+	host_pages_free(r, PAGES_OF(struct root));
+}
+
+static int root_create(struct vm *vm, void **instance)
+{
+	struct root *r;
+	int err;
+
+	*instance = NULL;
+	if (!vm->config->nr_pci)
+		return 0;
+	r = host_pages_alloc(PAGES_OF(struct root), -1);
+	if (!r) {
+		vm_log(vm, "no memory for its PCI functions");
+		return -ENOMEM;
+	}
+	vm->pci = &r->pci;
+	r->pci.ecam = host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
+	err = pci_assign(vm, &r->pci);
+	err = err ? err : vm_register_pio(vm, CONFIG_ADDRESS, 1, &address_ops, r);
+	err = err ? err : vm_register_pio(vm, CONFIG_DATA, 4, &data_ops, r);
+	if (!err && r->pci.ecam)
+		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * BUS_SIZE, &ecam_ops, r);
+	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
+		err = create_device(vm, r, i);
+	if (err) {
+		root_destroy(vm, r);
+		return err;
+	}
+	add_stub(r, 0, 0, true);
+	for (unsigned i = 0; i < r->pci.nr_functions; i++)
+		add_stub(r, r->pci.function[i].bus, r->pci.function[i].devfn & 0xf8, false);
+	*instance = r;
+	return 0;
+}
+
+static void root_vcpu_start(struct vcpu *vcpu, void *instance)
+{
+	const struct root *r = instance;
+
+	for (unsigned i = 0; r && i < r->pci.nr_functions; i++)
+		pci_bars_open_ports(vcpu, r->pci.device[i]);
+}
+
+static const struct vdev root_vdev = {
+	.name = "pci", .create = root_create, .destroy = root_destroy, .vcpu_start = root_vcpu_start,
+};
+VDEV(root_vdev);

@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See place.h. Planning and taking are one step under a lock: VMs that restart plan on several CPUs at once. */
+#include "vmm/plan/place.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/cpuid/cpuid_policy.h"
+#include "vmm/hvm.h"
+#include "vmm/plan/plan.h"
+
+static_assert(VM_MAX_EXTENTS <= HOST_ZERO_MAX, "all of a VM's memory is zeroed");
+
+/* The hypervisor's own memory can take a piece between plan and taking: so often a new plan is made. */
+#define TRIES 4
+
+/* All that a plan needs; too big for a stack. */
+struct scratch {
+	struct plan_host host;
+	struct plan plan;
+};
+
+#define SCRATCH_PAGES (unsigned)(ALIGN_UP(sizeof(struct scratch), PAGE_SIZE) / PAGE_SIZE)
+
+static struct spinlock lock; /* guards owner[] and the order of plan and taking */
+static const struct vm *owner[PLAN_CPUS];
+
+static void read_cpuid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	(void)ctx;
+	host_cpuid(leaf, subleaf, out);
+}
+
+/* The machine as it is now. Under the lock. */
+static void survey(struct plan_host *h)
+{
+	const struct host_cpu_info *info;
+	struct host_extent piece;
+
+	h->nr_cpus = h->nr_pieces = 0;
+	for (unsigned i = 0; i < PLAN_CPUS && (info = host_cpu_info(i)); i++, h->nr_cpus++)
+		h->cpu[i] = (struct plan_cpu){
+			.apic_id = info->apic_id, .node = (u16)info->node, .online = info->online,
+			.owner = owner[i] ? owner[i]->name : NULL, .shares = owner[i] && owner[i]->config->smt_sharing,
+		};
+	h->nr_nodes = MIN(host_node_count(), PLAN_NODES);
+	for (unsigned i = 0; i < h->nr_nodes; i++) {
+		h->node_memory[i] = host_node_memory(i);
+		for (unsigned k = 0; k < h->nr_nodes; k++)
+			h->distance[i][k] = host_node_distance(i, k);
+	}
+	for (unsigned i = 0; i < PLAN_PIECES && host_mem_piece(i, &piece); i++, h->nr_pieces++)
+		h->piece[i] = (struct plan_piece){ piece.base.v, piece.base.v + piece.size, (unsigned)piece.node };
+	h->smt_shift = cpuid_smt_shift(read_cpuid, NULL);
+	h->phys_bits = hvm_caps.phys_bits;
+	h->leaf_1g = hvm_caps.stage2_1g;
+}
+
+static void free_extents(struct vm *vm)
+{
+	while (vm->nr_extents)
+		host_extent_free(&vm->extent[--vm->nr_extents]);
+}
+
+static int take_extents(struct vm *vm, const struct plan *p)
+{
+	for (; vm->nr_extents < p->nr_extents; vm->nr_extents++) {
+		const struct plan_extent *e = &p->extent[vm->nr_extents];
+		const struct host_extent_request exactly = {
+			.size = e->size, .align = PAGE_SIZE_2M, .node = (int)e->node,
+			.min_addr = e->base, .max_addr = e->base + e->size,
+		};
+
+		if (host_extent_alloc(&exactly, &vm->extent[vm->nr_extents])) {
+			free_extents(vm);
+			return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Under the lock. -EAGAIN: what was planned is not free any more. */
+static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *err)
+{
+	int e;
+
+	survey(&s->host);
+	e = plan_vm(&s->host, vm->config, &s->plan, err);
+	if (e)
+		return e;
+	if (take_extents(vm, &s->plan))
+		return -EAGAIN;
+	vm->map = s->plan.map;
+	vm->nr_host_cpus = s->plan.nr_cpus;
+	memcpy(vm->host_cpu, s->plan.cpu, sizeof(vm->host_cpu));
+	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
+		owner[vm->host_cpu[i]] = vm;
+	return 0;
+}
+
+static bool unowned(unsigned cpu)
+{
+	return cpu < PLAN_CPUS && !__atomic_load_n(&owner[cpu], __ATOMIC_RELAXED);
+}
+
+int place_vm(struct vm *vm)
+{
+	struct scratch *s = host_pages_alloc(SCRATCH_PAGES, -1);
+	struct config_error err;
+	int e = -EAGAIN;
+
+	if (!s)
+		return host_no_memory(vm->name);
+	spin_lock(&lock);
+	for (unsigned i = 0; e == -EAGAIN && i < TRIES; i++)
+		e = plan_and_take(vm, s, &err);
+	spin_unlock(&lock);
+	host_pages_free(s, SCRATCH_PAGES);
+	if (e)
+		vm_log(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
+	else
+		host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
+	return e;
+}
+
+int place_try(const struct vm_config *config, struct place_trial *out, struct config_error *err)
+{
+	struct scratch *s = host_pages_alloc(SCRATCH_PAGES, -1);
+	u64 nodes = 0;
+	int e;
+
+	if (!s)
+		return vm_config_error(err, config->file, 0, "no memory left for the hypervisor itself");
+	survey(&s->host);
+	e = plan_vm(&s->host, config, &s->plan, err);
+	*out = (struct place_trial){ .cpus = s->plan.nr_cpus };
+	for (unsigned i = 0; !e && i < s->plan.nr_extents; i++) {
+		out->memory += s->plan.extent[i].size;
+		nodes |= BIT(s->plan.extent[i].node);
+	}
+	for (; nodes; nodes &= nodes - 1)
+		out->nodes++;
+	host_pages_free(s, SCRATCH_PAGES);
+	return e;
+}
+
+void unplace_vm(struct vm *vm)
+{
+	if (vm->quarantined)
+		vm->nr_extents = 0; /* for ever: a device may write there */
+	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
+	spin_lock(&lock);
+	free_extents(vm);
+	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
+		owner[vm->host_cpu[i]] = NULL;
+	vm->nr_host_cpus = 0;
+	spin_unlock(&lock);
+}
+
+bool place_owner(unsigned cpu, char *name)
+{
+	const struct vm *vm;
+
+	spin_lock(&lock);
+	vm = cpu < PLAN_CPUS ? owner[cpu] : NULL;
+	if (vm)
+		memcpy(name, vm->name, sizeof(vm->name));
+	spin_unlock(&lock);
+	return vm;
+}

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: see hwcheck_proposal.h. The text is at most VM_CMDLINE_MAX and some short lines. */
+#include "vmm/report/hwcheck_proposal.h"
+
+#include <margay/string.h>
+
+static void add(char *text, const char *fmt, ...) __printf(2, 3);
+static void add(char *text, const char *fmt, ...)
+{
+	size_t n = strlen(text);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text + n, PROPOSAL_MAX - n, fmt, ap);
+	va_end(ap);
+}
+
+size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, unsigned cpus_online, unsigned nodes)
+{
+	static_assert(PROPOSAL_MAX > VM_CMDLINE_MAX + 2 * VM_MODULE_MAX + 512, "room for all");
+	text[0] = 0;
+	if (!model)
+		add(text, "# kernel, initrd: the names of your boot modules.\n");
+	add(text, "name = node\n");
+	add(text, "kernel = %s\n", model ? model->kernel : "vmlinuz");
+	if (!model || model->initrd[0])
+		add(text, "initrd = %s\n", model ? model->initrd : "initrd");
+	/* Above two nodes Linux doubts the TSC as clock unless told otherwise. */
+	if (model && model->cmdline[0])
+		add(text, "cmdline = %s\n", model->cmdline);
+	else if (!model)
+		add(text, "cmdline = console=ttyS0%s\n", nodes > 2 ? " tsc=reliable" : "");
+	if (cpus_online > VM_CPUS_MAX)
+		add(text, "cpus = %u\n", VM_CPUS_MAX);
+	else
+		add(text, "cpus = all\n");
+	add(text, "memory = all\n");
+	add(text, "on_end = poweroff_node\n");
+	return strlen(text);
+}

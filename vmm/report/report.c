@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See report.h. */
+#include "vmm/report/report.h"
+
+#include <margay/string.h>
+
+#include "vmm/host.h"
+#include "vmm/pci/pci.h"
+#include "vmm/pci/pci_fitness.h"
+#include "vmm/pci/pci_report.h"
+#include "vmm/plan/place.h"
+
+void report_node(report_say say)
+{
+	const struct host_cpu_info *cpu;
+	u64 largest, free, own, used;
+
+	say("Margay %s", host_version());
+	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
+		char owner[VM_NAME_MAX + 1];
+
+		say("cpu %-3u APIC ID %-4u node %d  %-8s %s", i, cpu->apic_id, cpu->node,
+		    cpu->online ? "online" : "OFFLINE", place_owner(i, owner) ? owner : "free");
+	}
+	for (unsigned n = 0; n < host_node_count(); n++) {
+		free = host_mem_free((int)n, &largest);
+		say("node %u: %lluM for guests, free %lluM (%llu bytes), largest piece %lluM", n,
+		    (unsigned long long)(host_node_memory(n) >> 20), (unsigned long long)(free >> 20),
+		    (unsigned long long)free, (unsigned long long)(largest >> 20));
+	}
+	own = host_own_bytes(&used);
+	say("hypervisor: %lluK in pages of its own, %llu bytes of these in use", (unsigned long long)(own >> 10),
+	    (unsigned long long)used);
+}
+
+static void report_function(report_say say, unsigned i, const struct pci_info *f)
+{
+	char text[PCI_REPORT_TEXT], why[PCI_FITNESS_TEXT], owner[VM_NAME_MAX + 1];
+	enum pci_fitness fitness = pci_fitness(f, why);
+	char node[12] = "unknown";
+
+	say("%04x:%02x:%02x.%u  %04x:%04x  class %06x  %s", f->segment, f->bus, f->devfn >> 3, f->devfn & 7u, f->vendor,
+	    f->device, f->class_code, pci_class_name(f->class_code));
+	pci_report_bars(f, text);
+	say("    BARs: %s", text);
+	pci_report_caps(f, text);
+	say("    capabilities: %s", text);
+	if (f->has_node || host_node_count() == 1)
+		snprintf(node, sizeof(node), "%u", f->node);
+	say("    NUMA node %s; group %02x:%02x.%u; %s%s%s", node, f->group_bus, f->group_devfn >> 3, f->group_devfn & 7u,
+	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", why[0] ? ": " : "", why);
+	if (vm_pci_owner(i, owner))
+		say("    given to %s", owner);
+}
+
+void report_pci(report_say say)
+{
+	struct pci_info f;
+	unsigned i;
+
+	for (i = 0; host_pci_info(i, &f); i++)
+		report_function(say, i, &f);
+	if (!i)
+		say("no PCI function is known");
+}

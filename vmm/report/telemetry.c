@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The telemetry line of a vCPU, and the names of the exit reasons. */
+#include <margay/string.h>
+
+#include "vmm/report/telemetry.h"
+#include "vmm/vm.h"
+
+static const char *const reason_name[VMEXIT_REASONS] = {
+	[VMEXIT_EXTINT] = "extint", [VMEXIT_NMI] = "nmi", [VMEXIT_IRQ_WINDOW] = "irq-window",
+	[VMEXIT_NMI_WINDOW] = "nmi-window", [VMEXIT_EXCEPTION] = "exception", [VMEXIT_CPUID] = "cpuid",
+	[VMEXIT_HLT] = "hlt", [VMEXIT_IO] = "io", [VMEXIT_RDMSR] = "rdmsr", [VMEXIT_WRMSR] = "wrmsr",
+	[VMEXIT_CR] = "cr", [VMEXIT_STAGE2] = "stage2", [VMEXIT_HYPERCALL] = "hypercall", [VMEXIT_XSETBV] = "xsetbv",
+	[VMEXIT_WBINVD] = "wbinvd", [VMEXIT_VIRT_INSN] = "virt-insn", [VMEXIT_MWAIT] = "mwait",
+	[VMEXIT_RDPMC] = "rdpmc", [VMEXIT_TASK_SWITCH] = "task-switch", [VMEXIT_TRIPLE_FAULT] = "triple-fault",
+	[VMEXIT_DR] = "dr", [VMEXIT_INIT] = "init", [VMEXIT_ENTRY_FAILED] = "entry-failed", [VMEXIT_UNKNOWN] = "unknown",
+	[VMEXIT_KICKED] = "kicked",
+};
+
+const char *vmexit_name(enum vmexit_reason reason)
+{
+	return reason_name[reason];
+}
+
+void telemetry_print(const struct vcpu *vcpu)
+{
+	const struct vcpu_stats *s = &vcpu->stats;
+	char line[512];
+	size_t len = 0;
+	u64 total = 0;
+
+	for (unsigned i = 0; i < VMEXITS; i++) {
+		total += s->exit[i].count;
+		if (s->exit[i].count && len < sizeof(line))
+			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%llu", reason_name[i],
+						(unsigned long long)s->exit[i].count);
+	}
+	line[MIN(len, sizeof(line) - 1)] = '\0';
+	vm_log(vcpu->vm, "vcpu%u: exits=%llu%s injected=%llu unknown-msrs=%llu kicked=%llu", vcpu->id, (unsigned long long)total,
+	       line, (unsigned long long)s->injected, (unsigned long long)s->unknown_msrs,
+	       (unsigned long long)s->exit[VMEXIT_KICKED].count);
+}
