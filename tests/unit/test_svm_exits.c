@@ -1,0 +1,319 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: */
+/*
+ * One entry into an SVM guest and its exit, with a VMCB in memory and a CPU
+ * that stores what the test says: exit codes by the APM's numbers (vol. 2,
+ * appendix C), what they carry, and the registers both ways. The file is included.
+ */
+#include "tests/unit/fake_insn.h"
+
+#include "arch/x86_64/svm/svm.h"
+
+/* GIF, as these two leave it. */
+u8 gif = 1;
+asm(".macro clgi\n\tmovb $0, gif(%rip)\n.endm\n"
+    ".macro stgi\n\tmovb $1, gif(%rip)\n.endm");
+
+#undef HVM_BACKEND
+#define HVM_BACKEND(ops) static_assert(sizeof(ops), "not linked")
+#include "arch/x86_64/svm/run.c"
+
+struct svm_features svm_features = { .nr_asids = 2, .nrips = true };
+
+static struct vmcb vmcb;
+static struct svm_vcpu svm;
+static u32 kick;
+static struct vcpu vcpu;
+static struct vmexit out;
+static struct vmcb at_entry;  /* what the CPU found */
+static unsigned entries;
+static void (*guest)(void);   /* what it leaves */
+
+void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa)
+{
+	assert_ptr_equal(regs, &vcpu.regs);
+	assert_int_equal(vmcb_pa, 0x1000);
+	assert_int_equal(host_vmcb_pa, 0x2000);
+	assert_int_equal(gif, 0);
+	gif = 1;
+	at_entry = vmcb;
+	entries++;
+	if (guest)
+		guest();
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	memset(&vmcb, 0, sizeof(vmcb));
+	memset(&vcpu, 0, sizeof(vcpu));
+	svm = (struct svm_vcpu){ .vmcb = &vmcb, .vmcb_pa = 0x1000, .host_vmcb_pa = 0x2000 };
+	vcpu.hvm = &svm;
+	vcpu.kick = &kick;
+	svm_features.nrips = true;
+	kick = entries = 0;
+	guest = NULL;
+	return 0;
+}
+
+/* An exit with this code and information. */
+static void leave(u64 code, u64 info1, u64 info2)
+{
+	memset(&out, 0xff, sizeof(out));
+	vmcb.exit_code = code;
+	vmcb.exit_info1 = info1;
+	vmcb.exit_info2 = info2;
+	svm_run(&vcpu, &out);
+	assert_int_equal(gif, 1);
+}
+
+/* What is nobody's here: intercepts that are never on, and numbers that the APM reserves. */
+static const struct {
+	u64 code;
+	enum vmexit_reason reason;
+} codes[] = {
+	{ 0x60, VMEXIT_EXTINT },       { 0x61, VMEXIT_NMI },          { 0x62, VMEXIT_UNKNOWN },     { 0x63, VMEXIT_INIT },
+	{ 0x64, VMEXIT_IRQ_WINDOW },   { 0x65, VMEXIT_UNKNOWN },      { 0x66, VMEXIT_UNKNOWN },     { 0x67, VMEXIT_UNKNOWN },
+	{ 0x6a, VMEXIT_UNKNOWN },      { 0x6e, VMEXIT_UNKNOWN },      { 0x6f, VMEXIT_RDPMC },       { 0x70, VMEXIT_UNKNOWN },
+	{ 0x72, VMEXIT_CPUID },        { 0x73, VMEXIT_UNKNOWN },      { 0x76, VMEXIT_WBINVD },      { 0x77, VMEXIT_UNKNOWN },
+	{ 0x78, VMEXIT_HLT },          { 0x79, VMEXIT_UNKNOWN },      { 0x7a, VMEXIT_VIRT_INSN },   { 0x7d, VMEXIT_UNKNOWN },
+	{ 0x7e, VMEXIT_UNKNOWN },      { 0x7f, VMEXIT_TRIPLE_FAULT }, { 0x80, VMEXIT_VIRT_INSN },   { 0x81, VMEXIT_HYPERCALL },
+	{ 0x82, VMEXIT_VIRT_INSN },    { 0x83, VMEXIT_VIRT_INSN },    { 0x84, VMEXIT_VIRT_INSN },   { 0x85, VMEXIT_VIRT_INSN },
+	{ 0x86, VMEXIT_VIRT_INSN },    { 0x87, VMEXIT_UNKNOWN },      { 0x88, VMEXIT_UNKNOWN },     { 0x89, VMEXIT_WBINVD },
+	{ 0x8a, VMEXIT_MWAIT },        { 0x8b, VMEXIT_MWAIT },        { 0x8c, VMEXIT_UNKNOWN },     { 0x8d, VMEXIT_XSETBV },
+	{ 0x8f, VMEXIT_UNKNOWN },      { 0x90, VMEXIT_UNKNOWN },      { 0x401, VMEXIT_UNKNOWN },    { 0x403, VMEXIT_UNKNOWN },
+	{ ~0ull, VMEXIT_ENTRY_FAILED }, { 0xffffffff, VMEXIT_ENTRY_FAILED },
+};
+
+static void test_codes(void **state)
+{
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(codes); i++) {
+		leave(codes[i].code, 0, 0);
+		if (out.reason != codes[i].reason)
+			fail_msg("exit %#llx: reason %u", (unsigned long long)codes[i].code, out.reason);
+		assert_int_equal(out.raw, codes[i].code);
+	}
+}
+
+/* CR0 to CR15 read and written, the same of the debug registers. */
+static void test_registers(void **state)
+{
+	(void)state;
+	for (unsigned n = 0; n < 16; n++) {
+		leave(n, 0, 0);
+		assert_true(out.reason == VMEXIT_CR && out.cr.cr == n && !out.cr.write && !out.cr.decoded);
+		leave(0x10 + n, 0, 0);
+		assert_true(out.reason == VMEXIT_CR && out.cr.cr == n && out.cr.write && !out.cr.decoded);
+		leave(0x20 + n, 0, 0);
+		assert_int_equal(out.reason, VMEXIT_DR);
+		leave(0x30 + n, 0, 0);
+		assert_int_equal(out.reason, VMEXIT_DR);
+	}
+	leave(0x7c, 0, 0);
+	assert_int_equal(out.reason, VMEXIT_RDMSR);
+	leave(0x7c, 1, 0);
+	assert_int_equal(out.reason, VMEXIT_WRMSR);
+}
+
+/* EXITINFO1 of IOIO (15.10.2), the next RIP in EXITINFO2. */
+static void test_io(void **state)
+{
+	(void)state;
+	vcpu.regs.rip = 0x7ffe;
+	leave(0x7b, 0x0cfc0000 | 1 << 6, 0x8000);
+	assert_int_equal(out.reason, VMEXIT_IO);
+	assert_int_equal(out.insn_len, 2);
+	assert_true(out.io.port == 0xcfc && out.io.size == 4 && !out.io.in && !out.io.string && !out.io.rep);
+	leave(0x7b, 0x00710000 | 1 << 4 | 1, 0x8000);
+	assert_true(out.io.port == 0x71 && out.io.size == 1 && out.io.in && !out.io.string && !out.io.rep);
+	leave(0x7b, 0x01f00000 | 1 << 5 | 1 << 2 | 1, 0x8000);
+	assert_true(out.io.port == 0x1f0 && out.io.size == 2 && out.io.in && out.io.string && !out.io.rep);
+	leave(0x7b, 0x01f00000 | 1 << 5 | 1 << 3 | 1 << 2, 0x8000);
+	assert_true(out.io.size == 2 && !out.io.in && out.io.string && out.io.rep);
+}
+
+/* EXITINFO1 of NPF (15.25.6): a page fault's error code, bit 33 in the guest's own tables. */
+static void test_nested_fault(void **state)
+{
+	(void)state;
+	leave(0x400, 1ull << 32 | 4, 0x123456789abcull);
+	assert_int_equal(out.reason, VMEXIT_STAGE2);
+	assert_int_equal(out.stage2.gpa.v, 0x123456789abcull);
+	assert_true(!out.stage2.write && !out.stage2.exec && !out.stage2.walk);
+	leave(0x400, 1ull << 32 | 6, 0);
+	assert_true(out.stage2.write && !out.stage2.exec && !out.stage2.walk);
+	leave(0x400, 1ull << 32 | 0x14, 0);
+	assert_true(!out.stage2.write && out.stage2.exec && !out.stage2.walk);
+	leave(0x400, 1ull << 33 | 6, 0);
+	assert_true(out.stage2.write && out.stage2.walk);
+}
+
+/* Vectors with an error code by table 8-1 of vol. 2; #PF's address comes in EXITINFO2. No machine check: that is the host's. */
+static void test_exceptions(void **state)
+{
+	static const u32 with_error = 1u << 8 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 17 | 1u << 21;
+
+	(void)state;
+	for (unsigned v = 0; v < 32; v++) {
+		bool error = with_error >> v & 1;
+
+		if (v == 18)
+			continue;
+		leave(0x40 + v, 0x5678, 0xfeedf00d0000ull);
+		assert_int_equal(out.reason, VMEXIT_EXCEPTION);
+		assert_int_equal(out.exception.vector, v);
+		assert_int_equal(out.exception.has_error, error);
+		assert_int_equal(out.exception.error, error ? 0x5678 : 0);
+		assert_int_equal(out.exception.qualification, v == 14 ? 0xfeedf00d0000ull : 0);
+	}
+	leave(0x75, 0, 0);
+	assert_true(out.reason == VMEXIT_EXCEPTION && out.exception.vector == 3 && !out.exception.has_error);
+}
+
+static void guest_moves(void)
+{
+	vmcb.rax = 0x8877665544332211ull;
+	vmcb.rsp = 0xffffc90000123458ull;
+	vmcb.rip = 0xffffffff81000003ull;
+	vmcb.next_rip = 0xffffffff81000006ull;
+	vmcb.rflags = 0x246;
+	vmcb.int_state = 3; /* the shadow, and bit 1, which is not it */
+}
+
+static void test_registers_both_ways(void **state)
+{
+	(void)state;
+	guest = guest_moves;
+	vcpu.regs.gpr[GPR_RAX] = 0x1122334455667788ull;
+	vcpu.regs.gpr[GPR_RSP] = 0xffffffff82a03f50ull;
+	vcpu.regs.rip = 0xffffffff81000000ull;
+	vcpu.regs.rflags = 0x202;
+	vcpu.regs.shadow = 1;
+	vmcb.tlb_control = 1;
+	leave(0x72, 0, 0);
+	assert_int_equal(at_entry.rax, 0x1122334455667788ull);
+	assert_int_equal(at_entry.rsp, 0xffffffff82a03f50ull);
+	assert_int_equal(at_entry.rip, 0xffffffff81000000ull);
+	assert_int_equal(at_entry.rflags, 0x202);
+	assert_int_equal(at_entry.int_state, 1);
+	assert_int_equal(at_entry.tlb_control, 1);
+	assert_int_equal(vcpu.regs.gpr[GPR_RAX], 0x8877665544332211ull);
+	assert_int_equal(vcpu.regs.gpr[GPR_RSP], 0xffffc90000123458ull);
+	assert_int_equal(vcpu.regs.rip, 0xffffffff81000003ull);
+	assert_int_equal(vcpu.regs.rflags, 0x246);
+	assert_int_equal(vcpu.regs.shadow, 1);
+	assert_int_equal(vmcb.tlb_control, 0);
+	assert_int_equal(out.insn_len, 3);
+	/* A CPU without next RIP: decode it. */
+	svm_features.nrips = false;
+	leave(0x72, 0, 0);
+	assert_int_equal(out.insn_len, 0);
+}
+
+/* A kick before the entry: nothing is entered, and the event waits. */
+static void test_kicked(void **state)
+{
+	(void)state;
+	kick = 1;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 6 };
+	leave(0x72, 0, 0);
+	assert_int_equal(out.reason, VMEXIT_KICKED);
+	assert_int_equal(out.raw, 0);
+	assert_int_equal(entries, 0);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_EXCEPTION);
+}
+
+/* EVENTINJ (15.20): vector, type in bits 10:8, error code valid, valid, error code. */
+static void test_injection(void **state)
+{
+	(void)state;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 13, .has_error = true, .error = 0x1234 };
+	leave(0x78, 0, 0);
+	assert_int_equal(at_entry.event_inj, 0x1234ull << 32 | 0x80000b0d);
+	assert_int_equal(vmcb.event_inj, 0);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_NONE);
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_NMI, .vector = 2 };
+	leave(0x78, 0, 0);
+	assert_int_equal(at_entry.event_inj, 0x80000202);
+	assert_true(svm.nmi_blocked);
+	/* An interrupt as a virtual one (15.21.4): V_IRQ, the highest priority, V_IGN_TPR, the vector in bits 39:32. */
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0xd1 };
+	leave(0x78, 0, 0);
+	assert_int_equal(at_entry.event_inj, 0);
+	assert_int_equal(at_entry.v_intr, 0xd1ull << 32 | 1 << 20 | 15 << 16 | 1 << 8);
+	/* It was not taken. */
+	assert_int_equal(vcpu.event.type, HVM_EVENT_INTR);
+	assert_int_equal(vcpu.event.vector, 0xd1);
+	assert_int_equal(vmcb.v_intr & 1 << 8, 0);
+}
+
+/* EXITINTINFO (15.7.2): what the exit cut short is injected again, INT3 runs again. */
+static void test_cut_delivery(void **state)
+{
+	(void)state;
+	vmcb.exit_int_info = 0x42ull << 32 | 0x80000b0e;
+	leave(0x400, 0, 0);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_EXCEPTION);
+	assert_true(vcpu.event.vector == 14 && vcpu.event.has_error && vcpu.event.error == 0x42);
+	vcpu.event.type = HVM_EVENT_NONE;
+	vmcb.exit_int_info = 0x800000d1;
+	leave(0x400, 0, 0);
+	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0xd1);
+	vcpu.event.type = HVM_EVENT_NONE;
+	vmcb.exit_int_info = 0x80000202;
+	leave(0x400, 0, 0);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_NMI);
+	vcpu.event.type = HVM_EVENT_NONE;
+	vmcb.exit_int_info = 0x80000303;
+	leave(0x400, 0, 0);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_NONE);
+	vmcb.exit_int_info = 0x80000480;
+	leave(0x400, 0, 0);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_NONE);
+}
+
+/* NMIs stay blocked until the IRET has run: it is intercepted, then stepped, and the guest's TF comes back. */
+static void test_nmi_window(void **state)
+{
+	(void)state;
+	svm.nmi_blocked = true;
+	vmcb.intercept_misc1 = 1u << 20;
+	leave(0x74, 0, 0);
+	assert_int_equal(out.reason, VMEXIT_NMI_WINDOW);
+	assert_int_equal(vmcb.intercept_misc1, 0);
+	assert_true(svm.nmi_blocked && svm.stepping);
+	assert_int_equal(vcpu.regs.rflags, 1 << 8);
+	vmcb.dr6 = 0xffff4ff0;
+	leave(0x41, 0, 0);
+	assert_int_equal(out.reason, VMEXIT_NMI_WINDOW);
+	assert_false(svm.nmi_blocked || svm.stepping);
+	assert_int_equal(vcpu.regs.rflags, 0);
+	assert_int_equal(vmcb.dr6, 0xffff0ff0);
+}
+
+/* The window is a virtual interrupt that is intercepted (intercept 4 of offset 00Ch). */
+static void test_interrupt_window(void **state)
+{
+	(void)state;
+	svm_request_irq_window(&vcpu, true);
+	assert_int_equal(vmcb.v_intr, 1 << 20 | 15 << 16 | 1 << 8);
+	assert_int_equal(vmcb.intercept_misc1, 1 << 4);
+	svm_request_irq_window(&vcpu, false);
+	assert_int_equal(vmcb.v_intr, 0);
+	assert_int_equal(vmcb.intercept_misc1, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_codes, setup), cmocka_unit_test_setup(test_registers, setup),
+		cmocka_unit_test_setup(test_io, setup), cmocka_unit_test_setup(test_nested_fault, setup),
+		cmocka_unit_test_setup(test_exceptions, setup), cmocka_unit_test_setup(test_registers_both_ways, setup),
+		cmocka_unit_test_setup(test_kicked, setup), cmocka_unit_test_setup(test_injection, setup),
+		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_nmi_window, setup),
+		cmocka_unit_test_setup(test_interrupt_window, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

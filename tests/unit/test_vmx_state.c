@@ -1,0 +1,267 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: tests/unit/fake_host.c */
+/*
+ * What a VT-x vCPU has in its VMCS, by the field numbers of SDM vol. 3,
+ * appendix B: what runs in every guest and what exits, registers, segments,
+ * power-on values. The files are included, over a CPU in memory.
+ */
+#include "tests/unit/fake_vmcs.h"
+#include "tests/unit/fake_host.h"
+
+#include "arch/x86_64/vmx/vcpu.c"
+#include "arch/x86_64/vmx/state.c"
+
+struct vmx_controls vmx_controls;
+
+static struct vm vm;
+static struct vcpu vcpu;
+
+u64 stage2_root(const struct stage2 *s)
+{
+	assert_ptr_equal(s, &vm.stage2);
+	return 0x5000;
+}
+
+u64 desc_tss_base(void)
+{
+	return 0x100;
+}
+
+u64 desc_gdt_base(void)
+{
+	return 0x200;
+}
+
+u64 desc_idt_base(void)
+{
+	return 0x300;
+}
+
+void vmx_exit_entry(void)
+{
+}
+
+void vcpu_read_pdptes(struct vcpu *v, u64 cr3, u64 pdptes[4])
+{
+	assert_ptr_equal(v, &vcpu);
+	for (unsigned i = 0; i < 4; i++)
+		pdptes[i] = cr3 + 0x1000 * i + 1;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	fake_host_reset();
+	fake_vmcs_reset();
+	memset(&vcpu, 0, sizeof(vcpu));
+	memset(&vm, 0, sizeof(vm));
+	vm.cpuid.cr4_allowed = 0x7ff;
+	vcpu.vm = &vm;
+	vmx_controls = (struct vmx_controls){ .pin = 0x29, .proc = 0xa0000000, .proc2 = PROC2_VPID | PROC2_EPT, .exit = 0x200,
+					      .entry = 0x4, .revision = 0x12, .cr0_fixed0 = 0x80000021, .cr4_fixed0 = 0x2000 };
+	assert_int_equal(vmx_vcpu_create(&vcpu), 0);
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	vmx_vcpu_destroy(&vcpu);
+	return fake_host.pages_in_use != 0;
+}
+
+/* Its VMCS begins with the revision (25.2), and every port and MSR exits. */
+static void test_create(void **state)
+{
+	const struct vmx_vcpu *x = vmx_vcpu(&vcpu);
+
+	(void)state;
+	assert_int_equal(*(u32 *)x->vmcs, 0x12);
+	assert_int_equal(x->vmcs_pa, (uintptr_t)x->vmcs);
+	for (unsigned i = 0; i < 0x2000; i++)
+		assert_int_equal(x->io_bitmap[i], 0xff);
+	for (unsigned i = 0; i < 0x1000; i++)
+		assert_int_equal(x->msr_bitmap[i], 0xff);
+	/* Without memory nothing stays, wherever it ends. */
+	for (unsigned n = 1; n <= 4; n++) {
+		struct vcpu other = { .vm = &vm };
+		unsigned before = fake_host.pages_in_use;
+
+		fake_host.pages_until_fail = n;
+		assert_int_equal(vmx_vcpu_create(&other), -ENOMEM);
+		fake_host.pages_until_fail = 0;
+		assert_int_equal(fake_host.pages_in_use, before);
+		assert_null(other.hvm);
+	}
+}
+
+static void test_load(void **state)
+{
+	const struct vmx_vcpu *x = vmx_vcpu(&vcpu);
+
+	(void)state;
+	fake_cpu.cr[0] = 0x80010033;
+	fake_cpu.cr[3] = 0x7000;
+	fake_cpu.cr[4] = 0x20e0;
+	*fake_msr(0xc0000080) = 0xd01;
+	*fake_msr(0x277) = 0x0007010600070106ull;
+	*fake_msr(0xc0000101) = 0xffffffff80300000ull;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x4000], 0x29);
+	assert_int_equal(vmcs[0x4002], 0xa0000000);
+	assert_int_equal(vmcs[0x401e], PROC2_VPID | PROC2_EPT);
+	assert_int_equal(vmcs[0x400c], 0x200);
+	assert_int_equal(vmcs[0x4012], 4);
+	assert_int_equal(vmcs[0x4004], 1 << 1 | 1 << 17 | 1 << 18); /* #DB, #AC, #MC */
+	assert_int_equal(vmcs[0x0000], 1);
+	assert_int_equal(vmcs[0x201a], 0x5000 | 3 << 3 | 6); /* EPTP: four levels, write-back (25.6.11) */
+	assert_int_equal(vmcs[0x2000], (uintptr_t)x->io_bitmap);
+	assert_int_equal(vmcs[0x2002], (uintptr_t)x->io_bitmap + 0x1000);
+	assert_int_equal(vmcs[0x2004], (uintptr_t)x->msr_bitmap);
+	assert_int_equal(vmcs[0x2800], ~0ull);
+	/* The guest has MP, EM, TS, ET, PE, WP, AM and PG of CR0 to itself, and of CR4 what it may have but MCE. */
+	assert_int_equal(vmcs[0x6000], ~0x8005001full);
+	assert_int_equal(vmcs[0x6002], ~0x7bfull);
+	/* The host's state: where an exit leads to. */
+	assert_int_equal(vmcs[0x6c00], 0x80010033);
+	assert_int_equal(vmcs[0x6c02], 0x7000);
+	assert_int_equal(vmcs[0x6c04], 0x20e0);
+	assert_int_equal(vmcs[0x2c02], 0xd01);
+	assert_int_equal(vmcs[0x2c00], 0x0007010600070106ull);
+	assert_int_equal(vmcs[0x6c08], 0xffffffff80300000ull);
+	assert_int_equal(vmcs[0x6c0a], 0x100);
+	assert_int_equal(vmcs[0x6c0c], 0x200);
+	assert_int_equal(vmcs[0x6c0e], 0x300);
+	assert_int_equal(vmcs[0x6c16], (uintptr_t)vmx_exit_entry);
+}
+
+/* A bit for each port; for MSRs reads of the low and of the high ones, then writes (25.6.4, 25.6.9). */
+static void test_permissions(void **state)
+{
+	const u8 *io = vmx_vcpu(&vcpu)->io_bitmap, *msr = vmx_vcpu(&vcpu)->msr_bitmap;
+
+	(void)state;
+	vmx_intercept_io(&vcpu, 0x3fe, 3, false);
+	assert_true(io[0x7f] == 0x3f && io[0x80] == 0xfe);
+	vmx_intercept_io(&vcpu, 0x3ff, 1, true);
+	assert_true(io[0x7f] == 0xbf && io[0x80] == 0xfe);
+	vmx_intercept_io(&vcpu, 0xffff, 2, false);
+	assert_int_equal(io[0x1fff], 0x7f);
+	vmx_intercept_msr(&vcpu, 0x11, false, true);
+	assert_true(msr[0x2] == 0xfd && msr[0x802] == 0xff);
+	vmx_intercept_msr(&vcpu, 0xc0000102, true, false);
+	assert_true(msr[0x420] == 0xff && msr[0xc20] == 0xfb);
+	vmx_intercept_msr(&vcpu, 0xc0010117, false, false);
+	assert_true(msr[0x22] == 0xff && msr[0x822] == 0xff && msr[0x422] == 0xff && msr[0xc22] == 0xff);
+}
+
+static void test_registers(void **state)
+{
+	static const struct { enum hvm_reg reg; unsigned field; } fields[] = {
+		{ HVM_CR3, 0x6802 }, { HVM_PAT, 0x2804 }, { HVM_DR7, 0x681a }, { HVM_SYSENTER_CS, 0x482a },
+		{ HVM_SYSENTER_ESP, 0x6824 }, { HVM_SYSENTER_EIP, 0x6826 }, { HVM_FS_BASE, 0x680e }, { HVM_GS_BASE, 0x6810 },
+	};
+	static const struct { enum hvm_reg reg; u32 msr; } msrs[] = {
+		{ HVM_STAR, 0xc0000081 }, { HVM_LSTAR, 0xc0000082 }, { HVM_CSTAR, 0xc0000083 }, { HVM_SFMASK, 0xc0000084 },
+		{ HVM_KERNEL_GS_BASE, 0xc0000102 }, { HVM_TSC_AUX, 0xc0000103 },
+	};
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(fields); i++) {
+		vmx_set(&vcpu, fields[i].reg, 0x123456789abc0000ull + i);
+		assert_int_equal(vmcs[fields[i].field], 0x123456789abc0000ull + i);
+		assert_int_equal(vmx_get(&vcpu, fields[i].reg), 0x123456789abc0000ull + i);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(msrs); i++) {
+		vmx_set(&vcpu, msrs[i].reg, 0xffffffff81000000ull + i);
+		assert_int_equal(*fake_msr(msrs[i].msr), 0xffffffff81000000ull + i);
+		assert_int_equal(vmx_get(&vcpu, msrs[i].reg), 0xffffffff81000000ull + i);
+	}
+	vmx_set(&vcpu, HVM_CR2, 0xffffffff81234567ull);
+	assert_int_equal(fake_cpu.cr[2], 0xffffffff81234567ull);
+	vmx_set(&vcpu, HVM_DR2, 0xffffffff81234567ull);
+	assert_int_equal(fake_cpu.dr[2], 0xffffffff81234567ull);
+	vmx_set(&vcpu, HVM_NMI_BLOCKED, 1);
+	assert_int_equal(vmcs[0x4824], 8);
+	assert_int_equal(vmx_get(&vcpu, HVM_NMI_BLOCKED), 1);
+	vmx_set(&vcpu, HVM_NMI_BLOCKED, 0);
+	assert_int_equal(vmcs[0x4824], 0);
+	/* Long mode is active: the entry control "IA-32e mode guest" goes with it. */
+	vmx_set(&vcpu, HVM_EFER, 0xd01);
+	assert_int_equal(vmcs[0x2806], 0xd01);
+	assert_int_equal(vmcs[0x4012], 0x204);
+	vmx_set(&vcpu, HVM_EFER, 0x901);
+	assert_int_equal(vmcs[0x4012], 4);
+}
+
+/* The guest reads what it wrote; the CPU runs with NE, VMXE and MCE on, and with its caches. */
+static void test_shadowed(void **state)
+{
+	(void)state;
+	vmx_vcpu_load(&vcpu);
+	vmx_set(&vcpu, HVM_CR0, 0xe0000011);
+	assert_int_equal(vmcs[0x6800], 0x80000031);
+	assert_int_equal(vmx_get(&vcpu, HVM_CR0), 0xe0000011);
+	vmx_set(&vcpu, HVM_CR4, 0x80);
+	assert_int_equal(vmcs[0x6804], 0x20c0);
+	assert_int_equal(vmx_get(&vcpu, HVM_CR4), 0x80);
+}
+
+/* PAE paging: the directory pointers are loaded by the writes that load them (4.4.1), and by no other. */
+static void test_directory_pointers(void **state)
+{
+	(void)state;
+	vmx_vcpu_load(&vcpu);
+	vmx_set(&vcpu, HVM_CR3, 0x8000);
+	vmx_set(&vcpu, HVM_CR4, 0x20);
+	assert_int_equal(vmcs_writes[0x280a], 0);
+	vmx_set(&vcpu, HVM_CR0, 0x80000011);
+	for (unsigned i = 0; i < 4; i++)
+		assert_int_equal(vmcs[0x280a + 2 * i], 0x8001 + 0x1000 * i);
+	vmx_set(&vcpu, HVM_CR0, 0x80000019);
+	assert_int_equal(vmcs_writes[0x280a], 1);
+	vmx_set(&vcpu, HVM_CR4, 0xa0);
+	assert_int_equal(vmcs_writes[0x280a], 2);
+	vmx_set(&vcpu, HVM_EFER, 0x500);
+	vmx_set(&vcpu, HVM_CR4, 0x20);
+	assert_int_equal(vmcs_writes[0x280a], 2);
+}
+
+static void test_segments(void **state)
+{
+	struct segment s;
+
+	(void)state;
+	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
+		const struct segment in = { .selector = (u16)(0x10 + 8 * seg), .attr = 0xa0f3, .limit = 0xfffff000u + seg,
+					    .base = 0xffff888000000000ull + seg };
+
+		vmx_set_segment(&vcpu, seg, &in);
+		/* ES, CS, SS, DS, FS, GS, LDTR, TR, two apart. */
+		assert_int_equal(vmcs[0x0800 + 2 * seg], in.selector);
+		assert_int_equal(vmcs[0x4814 + 2 * seg], in.attr);
+		assert_int_equal(vmcs[0x4800 + 2 * seg], in.limit);
+		assert_int_equal(vmcs[0x6806 + 2 * seg], in.base);
+		vmx_get_segment(&vcpu, seg, &s);
+		assert_true(s.selector == in.selector && s.attr == in.attr && s.limit == in.limit && s.base == in.base);
+	}
+	vmx_set_desc_table(&vcpu, false, &(struct desc_table){ 0xfffffe0000001000ull, 0x7f });
+	vmx_set_desc_table(&vcpu, true, &(struct desc_table){ 0xfffffe0000000000ull, 0xfff });
+	assert_true(vmcs[0x4810] == 0x7f && vmcs[0x6816] == 0xfffffe0000001000ull);
+	assert_true(vmcs[0x4812] == 0xfff && vmcs[0x6818] == 0xfffffe0000000000ull);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_create, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_load, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_shadowed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_directory_pointers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_segments, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
