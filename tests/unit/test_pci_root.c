@@ -1,0 +1,350 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/pci/pci_root.c vmm/pci/pci_assign.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_fitness.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/unit/fake_vm.c */
+/*
+ * A guest's configuration space by both mechanisms (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express, ECAM) on a machine with two
+ * buses that have the same device numbers: each access reaches its function, stand-ins are of the right one, and the lock
+ * is held around it and given back.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "tests/unit/fake_vm.h"
+#include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci.h"
+#include "vmm/memory/shootdown.h"
+#include "vmm/vdev.h"
+
+static unsigned bar_updates, locks;
+static bool locked;
+
+void vm_stage2_lock(struct vcpu *vcpu)
+{
+	assert_ptr_equal(vcpu, vcpu->vm->vcpus[0]);
+	assert_false(locked);
+	locked = true;
+	locks++;
+}
+
+void vm_stage2_unlock(struct vm *vm)
+{
+	(void)vm;
+	assert_true(locked);
+	locked = false;
+}
+
+/* ---- parts of a function that have tests of their own ---- */
+
+int pci_intx_create(struct vm *vm, unsigned n)
+{
+	vm->pci->intx[n].line = -1;
+	return 0;
+}
+
+void pci_intx_destroy(struct vm_pci *pci)
+{
+	(void)pci;
+}
+
+int pci_bars_create(struct pci_device *d)
+{
+	(void)d;
+	return 0;
+}
+
+void pci_bars_update(struct vcpu *vcpu, struct pci_device *d)
+{
+	(void)vcpu;
+	(void)d;
+	assert_true(locked);
+	bar_updates++;
+}
+
+void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
+{
+	(void)vcpu;
+	(void)d;
+}
+
+void pci_master_create(struct pci_device *d)
+{
+	(void)d;
+}
+
+void pci_master_tell(const struct pci_device *d)
+{
+	(void)d;
+	assert_true(locked);
+}
+
+int pci_msi_create(struct pci_device *d)
+{
+	(void)d;
+	return 0;
+}
+
+void pci_msi_destroy(struct pci_device *d)
+{
+	(void)d;
+}
+
+void pci_msi_update(struct pci_device *d)
+{
+	(void)d;
+}
+
+void pci_msix_update(struct pci_device *d)
+{
+	(void)d;
+}
+
+void pci_msi_reset(struct pci_device *d)
+{
+	(void)d;
+}
+
+/* ---- the machine ---- */
+
+extern const struct vdev *const __start_vdevs[];
+
+static struct vm_config config;
+static struct vcpu vcpu;
+static struct vm vm;
+
+/* Function i of the host, on a bus in the order in which it was found. */
+static void add(unsigned i, u8 bus, u8 devfn, u16 vendor, u16 device, u32 class_code)
+{
+	u8 *space = fake_host.pci_config[i];
+
+	fake_host.pci[i] = (struct host_pci_function){ .bus = bus, .devfn = devfn, .vendor = vendor, .device = device,
+						       .class_code = class_code, .node = -1 };
+	memcpy(space, &vendor, 2);
+	memcpy(space + 2, &device, 2);
+	space[8] = (u8)(0x10 + i);
+	memcpy(space + 9, &class_code, 3);
+	memcpy(space + 0x2c, &vendor, 2);
+	space[0x2e] = (u8)(0xa0 + i);
+	fake_host.nr_pci = i + 1;
+}
+
+static int create(void)
+{
+	memset(&vm, 0, sizeof(vm));
+	strcpy(vm.name, "vm0");
+	vm.config = &config;
+	vcpu.vm = &vm;
+	vm.vcpus[0] = &vcpu;
+	vm.nr_vcpus = 1;
+	return __start_vdevs[0]->create(&vm, &vm.device[0]);
+}
+
+/* Bus 20h comes first, and both have a device 0. The VM gets its network card and one of two functions of 00:03. */
+static int setup(void **state)
+{
+	(void)state;
+	fake_host_reset();
+	fake_host.nr_nodes = 2;
+	locks = bar_updates = 0;
+	add(0, 0x20, 0x00, 0x1af4, 0x1041, 0x020000);
+	add(1, 0x00, 0x00, 0x8086, 0x29c0, 0x060000);
+	add(2, 0x00, 0x18, 0x8086, 0x1050, 0x030000);
+	add(3, 0x00, 0x19, 0x1b36, 0x1043, 0x010802);
+	fake_host.pci_config[1][0x0e] = fake_host.pci_config[2][0x0e] = 0x80;
+	config = (struct vm_config){
+		.name = "vm0", .nr_pci = 2,
+		.pci = { { .by = VM_PCI_ADDRESS, .bus = 0x20 }, { .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1043 } },
+	};
+	config.file = "vm0.conf";
+	config.line_pci = 7;
+	return 0;
+}
+
+static int teardown(void **state)
+{
+	(void)state;
+	if (vm.device[0])
+		__start_vdevs[0]->destroy(&vm, vm.device[0]);
+	vm.device[0] = NULL;
+	assert_false(locked);
+	return fake_host.pages_in_use != 0;
+}
+
+/* ---- the guest ---- */
+
+static u32 by_ports(u8 bus, u8 devfn, u16 offset, unsigned size)
+{
+	guest_out(&vm, 0xcf8, 4, 0x80000000u | (u32)bus << 16 | (u32)devfn << 8 | (offset & 0xfcu));
+	return guest_in(&vm, (u16)(0xcfc + (offset & 3)), size);
+}
+
+static u32 by_ecam(u8 bus, u8 devfn, u16 offset, unsigned size)
+{
+	return (u32)guest_load(&vm, 0xb0000000 + ((u64)bus << 20 | (u64)devfn << 12) + offset, size);
+}
+
+static void check_reads(u32 (*read)(u8 bus, u8 devfn, u16 offset, unsigned size))
+{
+	assert_int_equal(read(0x20, 0x00, 0, 4), 0x10411af4);
+	assert_int_equal(read(0x20, 0x00, 8, 4), 0x02000010);
+	assert_int_equal(read(0x00, 0x19, 0, 4), 0x10431b36);
+	assert_int_equal(read(0x00, 0x19, 2, 2), 0x1043);
+	assert_int_equal(read(0x00, 0x19, 0x0b, 1), 0x01);
+	assert_int_equal(read(0x00, 0x19, 0x2e, 2), 0x00a3);
+	/* Nobody's, or not this VM's. */
+	assert_int_equal(read(0x20, 0x19, 0, 4), 0xffffffff);
+	assert_int_equal(read(0x20, 0x18, 0, 4), 0xffffffff);
+	assert_int_equal(read(0x40, 0x00, 0, 4), 0xffffffff);
+	assert_int_equal(read(0x10, 0x00, 0, 2), 0xffff);
+	assert_int_equal(read(0x00, 0x08, 0x0e, 1), 0xff);
+	assert_false(locked);
+}
+
+static void test_reads(void **state)
+{
+	(void)state;
+	assert_int_equal(create(), 0);
+	check_reads(by_ports);
+	check_reads(by_ecam);
+	assert_int_equal(locks, 2 * 6);
+}
+
+/* CONFIG_ADDRESS: only by 32 bits, bits 30:24 and 1:0 are 0, and without bit 31 there is no configuration space. */
+static void test_address_register(void **state)
+{
+	(void)state;
+	assert_int_equal(create(), 0);
+	guest_out(&vm, 0xcf8, 4, 0xffffffff);
+	assert_int_equal(guest_in(&vm, 0xcf8, 4), 0x80fffffc);
+	guest_out(&vm, 0xcf8, 2, 0);
+	guest_out(&vm, 0xcf8, 1, 0);
+	assert_int_equal(guest_in(&vm, 0xcf8, 4), 0x80fffffc);
+	guest_out(&vm, 0xcf8, 4, 0x00200000);
+	assert_int_equal(guest_in(&vm, 0xcfc, 4), 0xffffffff);
+	guest_out(&vm, 0xcfc, 2, 0);
+	assert_int_equal(locks, 0);
+	guest_out(&vm, 0xcf8, 4, 0x80200000);
+	assert_int_equal(guest_in(&vm, 0xcfc, 4), 0x10411af4);
+}
+
+/* A write reaches its function and no other, and gives the lock back whatever it was. */
+static void test_writes(void **state)
+{
+	(void)state;
+	assert_int_equal(create(), 0);
+	by_ports(0x20, 0x00, 4, 2);
+	assert_int_equal(bar_updates, 0);
+	guest_out(&vm, 0xcfc, 2, 4); /* bus master */
+	assert_int_equal(fake_host.pci_config[0][4], 4);
+	assert_int_equal(bar_updates, 1);
+	assert_int_equal(by_ecam(0x20, 0x00, 4, 2), 4);
+	guest_store(&vm, 0xb0000000 + (0x19 << 12) + 4, 2, 6); /* and memory */
+	assert_int_equal(fake_host.pci_config[3][4], 6);
+	assert_int_equal(bar_updates, 2);
+	assert_int_equal(by_ports(0x00, 0x19, 4, 2), 6);
+	/* Not the VM's: neither the device nor the stand-in. */
+	guest_store(&vm, 0xb0000000 + (0x18 << 12) + 4, 2, 6);
+	guest_store(&vm, 0xb0000000 + 4, 2, 6);
+	assert_int_equal(fake_host.pci_config[1][4] | fake_host.pci_config[2][4], 0);
+	assert_int_equal(fake_host.pci_config[0][4], 4);
+	assert_false(locked);
+}
+
+/* 00:00.0 is the host bridge's, though bus 20h has such a number, too; 00:03.0 is there because 00:03.1 is. */
+static void test_stand_ins(void **state)
+{
+	(void)state;
+	assert_int_equal(create(), 0);
+	assert_int_equal(by_ecam(0x00, 0x00, 0, 4), 0x29c08086);
+	assert_int_equal(by_ecam(0x00, 0x00, 8, 4), 0x06000011);
+	assert_int_equal(by_ecam(0x00, 0x00, 0x0e, 1), 0x80);
+	assert_int_equal(by_ecam(0x00, 0x00, 0x2e, 2), 0x00a1);
+	assert_int_equal(by_ecam(0x00, 0x00, 0x10, 4), 0);
+	/* Of the other: nothing that a driver would take. */
+	assert_int_equal(by_ecam(0x00, 0x18, 0, 4), 0xffff8086);
+	assert_int_equal(by_ecam(0x00, 0x18, 8, 4), 0xff000000);
+	assert_int_equal(by_ecam(0x00, 0x18, 0x0e, 1), 0x80);
+	assert_int_equal(by_ecam(0x00, 0x18, 0x2c, 4), 0);
+}
+
+/* pci_node is for all functions of one bus, and of no other. */
+static void test_nodes(void **state)
+{
+	(void)state;
+	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .bus = 0x20, .value = 1 } } };
+	assert_int_equal(create(), 0);
+	assert_int_equal(vm.pci->nr_functions, 2);
+	assert_true(vm.pci->function[0].bus == 0x20 && vm.pci->function[0].node == 1);
+	assert_true(vm.pci->function[1].bus == 0x00 && vm.pci->function[1].node == -1);
+}
+
+static void refused(const char *line)
+{
+	unsigned before = fake_host.pages_in_use;
+
+	assert_int_equal(create(), -EINVAL);
+	assert_non_null(strstr(fake_host.log, line));
+	assert_null(vm.pci);
+	assert_int_equal(fake_host.pages_in_use, before);
+}
+
+static void test_refusals(void **state)
+{
+	struct vm first;
+
+	(void)state;
+	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .bus = 0x20, .value = 2 } } };
+	refused("vm0: vm0.conf:7: pci: pci_node: the machine has no node 2\n");
+	config.pci_node.of[0] = (struct vm_config_pci_fact){ .bus = 0x20, .devfn = 0x19 };
+	refused("pci_node is for 20:03.1, which is not passed through\n");
+	config.pci_node.count = 0;
+	config.pci[0].devfn = 0x10;
+	refused("the machine has no function 20:02.0\n");
+	config.pci[0] = (struct vm_config_pci){ .by = VM_PCI_CLASS, .class_code = 0x0c03 };
+	refused("the machine has no function of class 0c03\n");
+	config.pci[0] = (struct vm_config_pci){ .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1042 };
+	refused("the machine has no function 1b36:1042\n");
+	config.pci[0] = config.pci[1];
+	refused("00:03.1 is vm0's already: named twice\n");
+	/* What was refused is nobody's. */
+	config.nr_pci = 1;
+	assert_int_equal(create(), 0);
+	first = vm;
+	refused("00:03.1 is vm0's still");
+	vm = first;
+}
+
+static void test_owner(void **state)
+{
+	char name[VM_NAME_MAX + 1] = "";
+
+	(void)state;
+	config.nr_pci = 1;
+	assert_int_equal(create(), 0);
+	assert_true(vm_pci_owner(0, name));
+	assert_string_equal(name, "vm0");
+	assert_false(vm_pci_owner(3, name));
+	assert_int_equal(fake_host.pci_taken_back[0], 0);
+	__start_vdevs[0]->destroy(&vm, vm.device[0]);
+	vm.device[0] = NULL;
+	assert_int_equal(fake_host.pci_taken_back[0], 1);
+	assert_false(vm_pci_owner(0, name));
+	assert_null(vm.pci);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_reads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_address_register, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_writes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stand_ins, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_nodes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
