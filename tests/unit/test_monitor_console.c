@@ -1,0 +1,325 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/console/console.c vmm/console/commands.c vmm/console/command.c vmm/console/editor.c tests/unit/fake_host.c */
+/*
+ * The operator at the monitor console: who has the line when, what commands
+ * ask of the monitor and what they answer. The VMs and the monitor are a few
+ * variables here.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "tests/unit/fake_host.h"
+#include "vmm/console/console.h"
+#include "vmm/report/inspect.h"
+#include "vmm/monitor.h"
+#include "vmm/report/report.h"
+#include "vmm/service.h"
+
+#define ESCAPE "\x14"
+
+extern void (*const __start_monitor_services[])(void);
+
+static struct vm vms[2];
+static struct vcpu vcpus[2];
+static bool runs[2], held;
+static int result;            /* of what is asked for */
+static char asked[64];        /* the last request */
+static void (*called)(struct vcpu *vcpu);
+static unsigned operators;
+static char typed[2][64];     /* what the guests get */
+static struct host_console consoles[2];
+
+static void guest_rx(struct host_console *con, u8 byte)
+{
+	char *text = typed[con - consoles];
+
+	text[strlen(text)] = (char)byte;
+}
+
+static void guest_room(struct host_console *con)
+{
+	(void)con;
+}
+
+static int ask(const char *what, const char *name)
+{
+	assert_false(held);
+	snprintf(asked, sizeof(asked), "%s %s", what, name);
+	return result;
+}
+
+unsigned monitor_vm_count(void)
+{
+	return 2;
+}
+
+const char *monitor_vm_name(unsigned i)
+{
+	return i < 2 ? vms[i].name : NULL;
+}
+
+void monitor_vm_info(unsigned i, struct monitor_vm *out)
+{
+	static const struct vm_config config;
+
+	*out = (struct monitor_vm){ .file = "vm.conf", .config = &config, .cpus = i ? 3 : 0, .memory = i ? MIB(512) : 0,
+				    .starts = 7 };
+}
+
+const char *monitor_state_name(const struct monitor_vm *info)
+{
+	return info->cpus ? "running" : "waiting";
+}
+
+struct vm *monitor_vm_hold(unsigned i)
+{
+	assert_false(held);
+	held = true;
+	return runs[i] ? &vms[i] : NULL;
+}
+
+void monitor_vm_release(void)
+{
+	assert_true(held);
+	held = false;
+}
+
+int monitor_vm_start(unsigned i)
+{
+	return ask("start", vms[i].name);
+}
+
+int monitor_vm_stop(unsigned i, bool again)
+{
+	int err = ask(again ? "restart" : "stop", vms[i].name);
+
+	return again && !runs[i] ? -ENODEV : err;
+}
+
+bool monitor_idle(void)
+{
+	return false;
+}
+
+void monitor_node_end(bool reboot)
+{
+	(void)reboot;
+	fail();
+	__builtin_unreachable();
+}
+
+void monitor_operator(void)
+{
+	operators++;
+}
+
+int vm_pause(struct vm *vm)
+{
+	assert_true(held);
+	snprintf(asked, sizeof(asked), "pause %s", vm->name);
+	return result;
+}
+
+int vm_resume(struct vm *vm)
+{
+	assert_true(held);
+	snprintf(asked, sizeof(asked), "resume %s", vm->name);
+	return result;
+}
+
+int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
+{
+	assert_true(held);
+	assert_ptr_equal(vcpu, &vcpus[1]);
+	if (!result)
+		called = fn;
+	return result;
+}
+
+void inspect_vcpu(struct vcpu *vcpu, inspect_line line)
+{
+	line(vcpu, "RIP ffffffff81000000");
+}
+
+void report_node(report_say say)
+{
+	say("cpu %u", 0u);
+}
+
+void report_pci(report_say say)
+{
+	say("00:00.0");
+}
+
+void host_log_last(unsigned lines, void (*fn)(const char *text))
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%u lines", lines);
+	fn(text);
+}
+
+void command_stats(const struct command_args *args)
+{
+	(void)args;
+}
+
+/* What has come out since the last call. */
+static const char *output(void)
+{
+	static char text[8192];
+	static size_t before;
+
+	assert_true(fake_host.output_len - before < sizeof(text));
+	memcpy(text, fake_host.output + before, fake_host.output_len - before);
+	text[fake_host.output_len - before] = 0;
+	before = fake_host.output_len;
+	return text;
+}
+
+/* A line typed, and its answer between the echo and the next prompt. */
+static void answer(const char *line, const char *expected)
+{
+	char whole[512];
+
+	fake_host_type(line);
+	output();
+	fake_host_type("\r");
+	snprintf(whole, sizeof(whole), "\r\n%s\r\nmargay> ", expected);
+	assert_string_equal(output(), whole);
+}
+
+/* These run in order: the console goes through its life once. */
+static void test_start(void **state)
+{
+	(void)state;
+	fake_host_reset();
+	for (unsigned i = 0; i < 2; i++) {
+		snprintf(vms[i].name, sizeof(vms[i].name), "vm%u", i);
+		consoles[i] = (struct host_console){ .name = vms[i].name, .rx = guest_rx, .tx_room = guest_room };
+		vms[i].console = &consoles[i];
+	}
+	vms[1].vcpus[1] = &vcpus[1];
+	vcpus[1] = (struct vcpu){ .vm = &vms[1], .id = 1 };
+	vms[1].nr_vcpus = 2;
+	__start_monitor_services[0]();
+	assert_int_equal(operators, 1);
+	assert_non_null(strstr(fake_host.log, "console: ^T calls the monitor console"));
+	/* The line is nobody's until a VM starts: the first one gets it. */
+	assert_null(fake_host.console);
+	fake_host_type("x");
+	assert_string_equal(output(), "");
+}
+
+static void test_first_vm_has_the_line(void **state)
+{
+	(void)state;
+	runs[0] = runs[1] = true;
+	host_console_add(&consoles[0]);
+	host_console_add(&consoles[1]);
+	fake_host_type("root\r");
+	assert_string_equal(typed[0], "root\r");
+	fake_host_type(ESCAPE);
+	assert_string_equal(output(), "\r\nMonitor console: help lists the commands, ^T goes back to the guest.\r\nmargay> ");
+	fake_host_type("ab");
+	assert_string_equal(typed[0], "root\r");
+	assert_string_equal(output(), "ab");
+	fake_host_type(ESCAPE);
+	assert_ptr_equal(fake_host.console, &consoles[0]);
+	fake_host_type("z");
+	assert_string_equal(typed[0], "root\rz");
+}
+
+/* vm console gives it to another, to which the escape key then leads back. */
+static void test_other_vm(void **state)
+{
+	(void)state;
+	fake_host_type(ESCAPE "\x15vm console vm1\r");
+	assert_ptr_equal(fake_host.console, &consoles[1]);
+	fake_host_type("y" ESCAPE ESCAPE "Y");
+	assert_string_equal(typed[1], "yY");
+	/* When that one is gone, to the first that runs; when none does, nowhere. */
+	fake_host_type(ESCAPE);
+	runs[1] = false;
+	fake_host_type(ESCAPE);
+	assert_ptr_equal(fake_host.console, &consoles[0]);
+	runs[0] = false;
+	fake_host_type(ESCAPE);
+	output();
+	fake_host_type(ESCAPE);
+	assert_string_equal(output(), "\r\nNo VM runs that has a console.\r\nmargay> ");
+	answer("vm console vm0", "vm0 does not run, or has no UART");
+}
+
+static void test_answers(void **state)
+{
+	static const struct { int err; const char *line, *request, *text; } cases[] = {
+		{ 0, "vm start vm0", "start vm0", "vm0: starts" },
+		{ -EBUSY, "vm start vm1", "start vm1", "vm1: it runs or starts: vm list tells" },
+		{ -EINVAL, "vm start vm0", "start vm0", "vm0: its VM file was not understood: the log tells why" },
+		{ -ENOSPC, "vm start vm0", "start vm0", "vm0: no CPU is free to start it" },
+		{ -EIO, "vm start vm0", "start vm0", "vm0: error 5" },
+		{ 0, "vm stop vm1", "stop vm1", "vm1: stops" },
+		{ -ENODEV, "vm stop vm1", "stop vm1", "vm1 does not run" },
+		{ 0, "vm restart vm1", "restart vm1", "vm1: restarts" },
+		{ 0, "vm restart vm0", "start vm0", "vm0: restarts" }, /* it does not run */
+		{ 0, "vm pause vm1", "pause vm1", "vm1: paused" },
+		{ -EALREADY, "vm pause vm1", "pause vm1", "vm1 is paused already" },
+		{ 0, "vm resume vm1", "resume vm1", "vm1: running" },
+		{ 0, "vm pause vm0", "", "vm0 does not run" },
+		{ 0, "log", "", "20 lines" },
+		{ 0, "log 3", "", "3 lines" },
+		{ 0, "node", "", "cpu 0" },
+		{ 0, "pci", "", "00:00.0" },
+		{ 0, "poweroff", "", "VMs run: stop them first, or: poweroff now" },
+		{ 0, "reboot", "", "VMs run: stop them first, or: reboot now" },
+	};
+
+	(void)state;
+	runs[1] = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		result = cases[i].err;
+		asked[0] = 0;
+		answer(cases[i].line, cases[i].text);
+		assert_string_equal(asked, cases[i].request);
+	}
+	answer("vm", "vm0              waiting      vCPUs all memory all  starts 7  file vm.conf\r\n"
+		     "vm1              running      vCPUs 3   memory 512M  starts 7  file vm.conf");
+}
+
+/* The answer comes from the vCPU's CPU: until then there is no prompt, and no key is taken. */
+static void test_registers(void **state)
+{
+	(void)state;
+	result = 0;
+	fake_host_type("regs vm1 1");
+	output();
+	fake_host_type("\r");
+	assert_string_equal(output(), "\r\n");
+	assert_non_null(called);
+	fake_host_type("typed ahead\r");
+	assert_string_equal(output(), "");
+	called(&vcpus[1]);
+	assert_string_equal(output(), "vm1: vcpu1:\r\nRIP ffffffff81000000\r\nmargay> ");
+	/* Refused: at once, and keys are taken. */
+	result = -ENODEV;
+	answer("regs vm1 1", "vm1 does not run");
+	answer("regs vm1 2", "vm1 has vCPUs 0-1");
+	answer("regs vm0", "vm0 does not run");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_start), cmocka_unit_test(test_first_vm_has_the_line), cmocka_unit_test(test_other_vm),
+		cmocka_unit_test(test_answers), cmocka_unit_test(test_registers),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
