@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/host/host_passthrough.c */
+/* Device registers that VMs ask the kernel for: mapped once each, and which configuration space guests see. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/safe.h"
+#include "kernel/acpi/acpi.h"
+#include "kernel/pci/intx.h"
+#include "kernel/pci/msi.h"
+#include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_route.h"
+#include "vmm/host.h"
+
+static unsigned maps;
+static u64 last_pa, last_size;
+static bool full;
+static u8 space[1024];        /* what is mapped, a byte for each mapping */
+static const struct mcfg_info *mcfg;
+
+void *mmio_map(u64 pa, u64 size)
+{
+	if (full)
+		return NULL;
+	last_pa = pa;
+	last_size = size;
+	return &space[maps++];
+}
+
+const struct mcfg_info *acpi_mcfg(void)
+{
+	return mcfg;
+}
+
+/* ---- what is only passed on, and not asked for here ---- */
+
+const struct pci_function *pci_get(unsigned i)
+{
+	(void)i;
+	return NULL;
+}
+
+u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+{
+	(void)a;
+	(void)offset;
+	(void)size;
+	return 0;
+}
+
+void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
+{
+	(void)a;
+	(void)offset;
+	(void)size;
+	(void)value;
+}
+
+unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem)
+{
+	(void)f;
+	(void)cap;
+	(void)max;
+	(void)problem;
+	return 0;
+}
+
+int pci_take_back(const struct pci_function *f)
+{
+	(void)f;
+	return 0;
+}
+
+int pci_reset(const struct pci_function *f)
+{
+	(void)f;
+	return 0;
+}
+
+u64 mmio_read_safe(const volatile void *reg, unsigned size)
+{
+	(void)reg;
+	(void)size;
+	return 0;
+}
+
+void mmio_write_safe(volatile void *reg, unsigned size, u64 value)
+{
+	(void)reg;
+	(void)size;
+	(void)value;
+}
+
+int msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct msi_vectors *out)
+{
+	(void)cpu;
+	(void)count;
+	(void)fn;
+	(void)arg;
+	(void)out;
+	return -ENOSPC;
+}
+
+void msi_free(struct msi_vectors *v)
+{
+	(void)v;
+}
+
+int pci_route(unsigned i, struct aml_pci_route *out)
+{
+	*out = (struct aml_pci_route){ .gsi = 16 + i, .active_low = true };
+	return i < 2 ? 0 : -ENOENT;
+}
+
+int intx_take(u32 gsi, bool active_low, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
+{
+	(void)gsi;
+	(void)active_low;
+	(void)cpu;
+	(void)fn;
+	(void)arg;
+	return -EBUSY;
+}
+
+void intx_open(u32 gsi)
+{
+	(void)gsi;
+}
+
+void intx_release(u32 gsi)
+{
+	(void)gsi;
+}
+
+/* ---- the tests ---- */
+
+/* A VM that restarts asks for the same again, and the kernel never unmaps: one mapping each. */
+static void test_mapped_once(void **state)
+{
+	volatile void *table, *pending;
+
+	(void)state;
+	full = true;
+	assert_null(host_mmio_map(hpa(0xfeb04000), 0x1000));
+	full = false;
+	table = host_mmio_map(hpa(0xfeb04000), 0x1000);
+	assert_ptr_equal(table, &space[0]);
+	assert_true(last_pa == 0xfeb04000 && last_size == 0x1000);
+	pending = host_mmio_map(hpa(0xfeb04000), 0x2000);
+	assert_ptr_equal(pending, &space[1]);
+	assert_ptr_equal(host_mmio_map(hpa(0xfeb05000), 0x1000), &space[2]);
+	full = true; /* nothing new is needed */
+	assert_ptr_equal(host_mmio_map(hpa(0xfeb04000), 0x1000), table);
+	assert_ptr_equal(host_mmio_map(hpa(0xfeb04000), 0x2000), pending);
+	assert_int_equal(maps, 3);
+	/* As many as there is room to remember: the next is refused, not lost. */
+	full = false;
+	for (u64 n = 0; host_mmio_map(hpa(GIB(4) + n * 0x1000), 0x1000); n++)
+		assert_true(maps < sizeof(space));
+	assert_true(maps >= 100);
+	assert_ptr_equal(host_mmio_map(hpa(0xfeb04000), 0x1000), table);
+}
+
+/* The ECAM that guests see is that of segment 0 from bus 0 on. */
+static void test_ecam(void **state)
+{
+	static const struct mcfg_info three = {
+		.count = 3,
+		.entry = { { 0xe0000000, 1, 0, 0xff }, { 0xc0000000, 0, 0x80, 0xff }, { 0xb0000000, 0, 0, 0x7f } },
+	};
+	u64 base = 0;
+	u8 last = 0;
+
+	(void)state;
+	assert_false(host_pci_ecam(&base, &last));
+	mcfg = &three;
+	assert_true(host_pci_ecam(&base, &last));
+	assert_true(base == 0xb0000000 && last == 0x7f);
+}
+
+static void test_route(void **state)
+{
+	struct host_intx at = { 0 };
+
+	(void)state;
+	assert_int_equal(host_intx_route(1, &at), 0);
+	assert_true(at.gsi == 17 && at.active_low);
+	assert_int_equal(host_intx_route(2, &at), -ENOENT);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_mapped_once), cmocka_unit_test(test_ecam), cmocka_unit_test(test_route),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

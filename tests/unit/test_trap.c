@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: */
+/*
+ * Where an exception, an interrupt or an NMI goes on: fixups of instructions
+ * that may fault, regions that an NMI must not go back into, handlers and the
+ * EOI that each needs. The file is included, with tables of its own.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "arch/x86_64/cpu/extable.h"
+#include "arch/x86_64/cpu/nmi_table.h"
+
+/* Test and sleep; test and enter a guest. */
+const struct nmi_region regions[2] = { { 0x1000, 0x1010, 0x1020 }, { 0x2000, 0x2004, 0x1f00 } };
+const struct ex_entry fixups[2] = { { 0x3000, 0x3100 }, { 0x3008, 0x3200 } };
+asm(".globl nmi_table_start, nmi_table_end, ex_table_start, ex_table_end\n"
+    ".set nmi_table_start, regions\n.set nmi_table_end, regions + 48\n"
+    ".set ex_table_start, fixups\n.set ex_table_end, fixups + 32");
+
+#include "arch/x86_64/cpu/trap.c"
+
+const u8 trap_stubs[2048];
+
+static jmp_buf reported;
+static const char *report;
+static unsigned nmis, eois, logs, handled;
+
+void apic_eoi(void)
+{
+	eois++;
+}
+
+int rdmsr_safe(u32 msr, u64 *value)
+{
+	(void)msr;
+	*value = 0;
+	return -1;
+}
+
+void upcall_log(const char *fmt, ...)
+{
+	(void)fmt;
+	logs++;
+}
+
+void upcall_nmi(void)
+{
+	nmis++;
+}
+
+void upcall_trap(const struct trap_frame *frame, const char *what)
+{
+	(void)frame;
+	report = what;
+	longjmp(reported, 1);
+}
+
+static void handler(void *arg)
+{
+	assert_ptr_equal(arg, &handled);
+	assert_int_equal(eois, 0); /* comes behind it */
+	handled++;
+}
+
+static int setup(void **state)
+{
+	(void)state;
+	nmis = eois = logs = handled = 0;
+	report = NULL;
+	return 0;
+}
+
+/* Where it goes on; 0: it was reported and did not. */
+static u64 dispatch(u64 vector, u64 rip)
+{
+	static struct trap_frame frame;
+
+	frame = (struct trap_frame){ .vector = vector, .rip = rip };
+	if (setjmp(reported))
+		return 0;
+	trap_dispatch(&frame);
+	return frame.rip;
+}
+
+/* From the first instruction of a region to its last, but not beside it. */
+static void test_nmi(void **state)
+{
+	(void)state;
+	assert_int_equal(dispatch(2, 0x1000), 0x1020);
+	assert_int_equal(dispatch(2, 0x100f), 0x1020);
+	assert_int_equal(dispatch(2, 0x2003), 0x1f00);
+	assert_int_equal(dispatch(2, 0xfff), 0xfff);
+	assert_int_equal(dispatch(2, 0x1010), 0x1010);
+	assert_int_equal(dispatch(2, 0x2004), 0x2004);
+	assert_int_equal(dispatch(2, 0x3000), 0x3000);
+	assert_int_equal(nmis, 7);
+	assert_int_equal(eois, 0);
+}
+
+/* #GP and #PF of an instruction with a fixup; a double fault and a machine check are never one's own. */
+static void test_fixups(void **state)
+{
+	(void)state;
+	assert_int_equal(dispatch(13, 0x3000), 0x3100);
+	assert_int_equal(dispatch(14, 0x3008), 0x3200);
+	assert_null(report);
+	assert_int_equal(dispatch(13, 0x3001), 0);
+	assert_string_equal(report, "#GP general protection");
+	assert_int_equal(dispatch(14, 0x1000), 0);
+	assert_string_equal(report, "#PF page fault");
+	assert_int_equal(dispatch(8, 0x3000), 0);
+	assert_string_equal(report, "#DF double fault (stack overflow?)");
+	assert_int_equal(dispatch(18, 0x3000), 0);
+	assert_string_equal(report, "#MC machine check");
+	assert_int_equal(dispatch(31, 0), 0);
+	assert_string_equal(report, "exception");
+}
+
+/* One EOI for each that is in the APIC's ISR: none for a spurious one or one of the 8259s (SDM vol. 3, 11.9). */
+static void test_interrupts(void **state)
+{
+	(void)state;
+	trap_set_handler(0x41, handler, &handled);
+	assert_int_equal(dispatch(0x41, 0x1000), 0x1000);
+	assert_true(handled == 1 && eois == 1 && !logs);
+	/* Nobody's: said once, ended each time. */
+	dispatch(0x42, 0);
+	dispatch(0x42, 0);
+	assert_true(eois == 3 && logs == 1);
+	dispatch(0xff, 0);
+	dispatch(0x27, 0);
+	assert_true(eois == 3 && logs == 1);
+	eois = 0;
+	trap_set_handler(0x41, NULL, NULL);
+	dispatch(0x41, 0);
+	assert_true(handled == 1 && eois == 1 && logs == 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_nmi, setup),
+		cmocka_unit_test_setup(test_fixups, setup),
+		cmocka_unit_test_setup(test_interrupts, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
