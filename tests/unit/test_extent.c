@@ -58,6 +58,19 @@ static void test_remove(void **state)
 	assert_int_equal(list.count, 0);
 }
 
+/* A hole in one of as many as there can be: refused, and the list stays. What makes none fits. */
+static void test_remove_when_full(void **state)
+{
+	(void)state;
+	for (u64 i = 0; i < EXTENT_MAX; i++)
+		assert_int_equal(extent_add(&list, i * 0x4000, i * 0x4000 + 0x3000, 0), 0);
+	assert_int_equal(extent_remove(&list, 0x5000, 0x6000), -ENOSPC);
+	assert_int_equal(list.count, EXTENT_MAX);
+	assert_int_equal(extent_free_bytes(&list, -1, PAGE_SIZE, NULL), EXTENT_MAX * 0x3000);
+	assert_int_equal(extent_remove(&list, 0x4000, 0x5000), 0);
+	assert_int_equal(extent_free_bytes(&list, -1, PAGE_SIZE, NULL), EXTENT_MAX * 0x3000 - 0x1000);
+}
+
 static void test_set_node(void **state)
 {
 	(void)state;
@@ -262,6 +275,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_add_merges, reset),
 		cmocka_unit_test_setup(test_remove, reset),
+		cmocka_unit_test_setup(test_remove_when_full, reset),
 		cmocka_unit_test_setup(test_set_node, reset),
 		cmocka_unit_test_setup(test_best_fit_keeps_large_pieces, reset),
 		cmocka_unit_test_setup(test_constraints, reset),

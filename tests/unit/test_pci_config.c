@@ -188,6 +188,11 @@ static void test_master(void **state)
 		assert_int_equal(hw[1] & 0xffff, 0x0403);
 		assert_int_equal(pci_config_read(&c, 4, 2), 0x0006);
 	}
+	/* Its other bits stay as they were. */
+	pci_config_gate_master(&c, false);
+	pci_config_write(&c, 4, 2, 0x0406);
+	pci_config_gate_master(&c, true);
+	assert_int_equal(pci_config_read(&c, 4, 2), 0x0406);
 }
 
 static void test_bars(void **state)

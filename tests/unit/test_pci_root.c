@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_root.c vmm/pci/pci_assign.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_fitness.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/unit/fake_vm.c */
+/* UNIT: vmm/pci/pci_root.c vmm/pci/pci_assign.c vmm/pci/pci_master.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_fitness.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/unit/fake_vm.c */
 /*
  * A guest's configuration space by both mechanisms (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express, ECAM) on a machine with two
  * buses that have the same device numbers: each access reaches its function, stand-ins are of the right one, and the lock
@@ -67,17 +67,6 @@ void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 {
 	(void)vcpu;
 	(void)d;
-}
-
-void pci_master_create(struct pci_device *d)
-{
-	(void)d;
-}
-
-void pci_master_tell(const struct pci_device *d)
-{
-	(void)d;
-	assert_true(locked);
 }
 
 int pci_msi_create(struct pci_device *d)
@@ -316,6 +305,32 @@ static void test_refusals(void **state)
 	vm = first;
 }
 
+/* dma = window: a function is silent, and the log says so once, until its guest has said that it uses the windows. */
+static void test_silent(void **state)
+{
+	static const char said[] = "pci: 20:00.0 stays silent: with dma = window its guest must load margay-guest";
+
+	(void)state;
+	config.dma = VM_DMA_WINDOW;
+	assert_int_equal(create(), 0);
+	by_ports(0x20, 0x00, 4, 2);
+	guest_out(&vm, 0xcfc, 2, 2);
+	assert_null(strstr(fake_host.log, "silent"));
+	guest_out(&vm, 0xcfc, 2, 6);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+	assert_int_equal(guest_in(&vm, 0xcfc, 2), 6);
+	assert_non_null(strstr(fake_host.log, said));
+	by_ports(0x00, 0x19, 4, 2);
+	guest_out(&vm, 0xcfc, 2, 6);
+	assert_null(strstr(strstr(fake_host.log, said) + strlen(said), "silent"));
+	assert_int_equal(vm.pci->confirm(&vcpu, 0x2019, true), -ENODEV);
+	assert_int_equal(vm.pci->confirm(&vcpu, 0x2000, true), 0);
+	assert_int_equal(fake_host.pci_config[0][4], 6);
+	assert_int_equal(fake_host.pci_config[3][4], 2);
+	assert_int_equal(vm.pci->confirm(&vcpu, 0x2000, false), 0);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+}
+
 static void test_owner(void **state)
 {
 	char name[VM_NAME_MAX + 1] = "";
@@ -344,6 +359,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_nodes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

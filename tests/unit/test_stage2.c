@@ -92,6 +92,9 @@ static void round_trip(void **state)
 				assert_int_equal(fmt[f]->prot(e), prot);
 				assert_int_equal(fmt[f]->type(e), type[t]);
 			}
+	/* EPT has each of the three by itself. */
+	for (unsigned prot = 0; prot < 8; prot++)
+		assert_int_equal(ept_format.prot(ept_format.leaf(0x1000, LEAF_4K, prot, MEMTYPE_WB)), prot);
 }
 
 static void largest_leaves(void **state)
