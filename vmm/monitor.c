@@ -331,7 +331,7 @@ static void reap(struct host_work *work)
 	/* Only now: who sees it over may power the node off, which says that it is idle before. */
 	set_state(s, OVER);
 	/* Its CPUs may be another's by now. */
-	if (asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", s->config->name);
 }
 
