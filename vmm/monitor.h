@@ -63,11 +63,11 @@ struct vm *monitor_vm_hold(unsigned i);
 void monitor_vm_release(void);
 
 /*
- * Makes and starts a VM that is over, on a CPU that is free, or that ends, when
- * it is over; what goes wrong from there on is logged. 0; -EBUSY when it runs or
- * starts; -EINVAL when its
- * file was not understood; -ENODEV without virtualization; -ENOSPC when no CPU
- * is free. Any CPU, not with monitor_vm_hold().
+ * Makes and starts a VM that is over, on a CPU that is free; one that ends, as
+ * soon as it is over. What goes wrong from there on is logged. 0; -EBUSY when it
+ * runs or starts; -EINVAL when its file was not understood; -ENODEV without
+ * virtualization; -ENOSPC when no CPU is free. Any CPU, not with
+ * monitor_vm_hold().
  */
 int monitor_vm_start(unsigned i);
 

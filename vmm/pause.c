@@ -2,7 +2,7 @@
 /*
  * Pausing and resuming a VM, and what its clocks do meanwhile: by default they
  * go on; with `clock = freeze` the guest's TSC stands still from the moment
- * the last vCPU has stopped until the VM is resumed (design, section 5).
+ * the last vCPU has stopped until the VM is resumed.
  */
 #include <margay/errno.h>
 

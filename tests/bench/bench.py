@@ -52,7 +52,7 @@ SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
 ZEROING = ("take_part", "memset")  # kernel/memory/zero.c, and what it calls; little else does before the guest runs
 LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
-# KVM on Bochs would need hours: a CPUID and an exit to user space as measured once, shared/emulators.md.
+# KVM on Bochs would need hours: a CPUID and an exit to user space as measured once by hand.
 KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3074}
 TELEMETRY = re.compile(r"^vm0: vcpu\d+: exits=(\d+)", re.MULTILINE)
 # The machine of the memory part; the KVM host, whose guest has systems.GUEST_MEMORY, needs more.
@@ -305,18 +305,6 @@ def part_ipi(system):
     yield dict(part="ipi", test="both", system=system, metric="exits", value=round(all_of_it["vmruns"] / IPI_LOOPS, 1))
 
 
-def nvme(size):
-    """A disk without a file: the build host's would take its time, in which the guest's timers run."""
-    return {"00:06.0": ["-drive", "if=none,id=data,driver=null-co,read-zeroes=on,size=%d" % size,
-                        "-device", "nvme,drive=data,serial=bench,addr=6"]}
-
-
-def network():
-    """Two cards with no other peers: what would be outside of the machine takes the build host's time, too."""
-    return {"00:%02x.0" % at: ["-netdev", "hubport,id=port%d,hubid=0" % at, "-device", "%s,netdev=port%d,addr=%d" % (card, at, at)]
-            for card, at in (("e1000e", 7), ("igb", 8))}
-
-
 def with_devices(system, mode, name, words, initrd, devices, **options):
     """Linux with PCI functions, {address: QEMU's arguments}: natively, or passed through with `dma =` that mode."""
     counts, text = systems.measure(system, "%s-%s" % (name, mode), systems.GUEST + "/vmlinuz", initrd, LINUX + words,
@@ -331,7 +319,7 @@ def part_devices(system):
     """What a disk and network cards of the guest's own cost it, with its exits and interrupts."""
     for mode in DMA_MODES[system]:
         counts, text = with_devices(system, mode, "devices", "devices margay.megabytes=%d" % DEVICES_MEGABYTES,
-                                    systems.devices_initrd(), {**nvme(DEVICES_MEGABYTES << 20), **network()},
+                                    systems.devices_initrd(), {**systems.nvme(DEVICES_MEGABYTES << 20), **systems.network()},
                                     interrupts=entries())
         for row in whole_run("devices", system, counts, text):
             yield dict(row, test="whole run, " + mode)
@@ -354,7 +342,7 @@ def part_dma(system):
         counts, _ = with_devices(
             system, mode, "dma" + ("-bounced" if words else ""),
             "dma margay.reads=%d margay.loops=%d margay.registrations=%d %s" % (DMA_READS, DMA_LOOPS, REGISTRATIONS, words),
-            systems.dma_initrd(), {**nvme(DMA_READS * 4096), **network()}, interrupts=entries())
+            systems.dma_initrd(), {**systems.nvme(DMA_READS * 4096), **systems.network()}, interrupts=entries())
         pairs = counts.pairs()
         # Those that no interrupt fell into: the timer's come whatever the guest does.
         quiet = [pair for pair in pairs[len(loads):] if not pair["interrupts"]]

@@ -400,3 +400,15 @@ def prepare():
              "-o", os.path.join(BUILD, name)] + [os.path.join(HERE, source) for source in sources])
     bench_archive()
     join(os.path.join(BUILD, "initrd"), os.path.join(GUEST, "initrd"), os.path.join(BUILD, "programs.cpio"))
+
+
+def nvme(size):
+    """A disk without a file: the build host's would take its time, in which the guest's timers run."""
+    return {"00:06.0": ["-drive", "if=none,id=data,driver=null-co,read-zeroes=on,size=%d" % size,
+                        "-device", "nvme,drive=data,serial=bench,addr=6"]}
+
+
+def network():
+    """Two cards with no other peers: what would be outside of the machine takes the build host's time, too."""
+    return {"00:%02x.0" % at: ["-netdev", "hubport,id=port%d,hubid=0" % at, "-device", "%s,netdev=port%d,addr=%d" % (card, at, at)]
+            for card, at in (("e1000e", 7), ("igb", 8))}

@@ -12,8 +12,9 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include "tests/unit/fake_operand.h"
+#include "tests/unit/fake_strings.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/emulate/emulate.h"
 #include "vmm/pio.h"
 
 #define BEYOND 16u
@@ -28,15 +29,6 @@ static unsigned accesses;
 
 /* ---- what the emulation asks of others ---- */
 
-static u64 get(struct vcpu *v, enum hvm_reg reg)
-{
-	(void)v;
-	return reg == HVM_DR7 ? 0x400 : 0;
-}
-
-static const struct hvm_ops ops = { .get = get };
-const struct hvm_ops *hvm = &ops;
-
 int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault)
 {
 	(void)v;
@@ -44,14 +36,6 @@ int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *ou
 	(void)fault;
 	*out = gpa(gva);
 	return 0;
-}
-
-void vcpu_raise_error(struct vcpu *v, u8 vector, u32 error)
-{
-	(void)v;
-	(void)vector;
-	(void)error;
-	fail();
 }
 
 void vcpu_raise_page_fault(struct vcpu *v, u64 cr2, u32 error)
@@ -62,15 +46,6 @@ void vcpu_raise_page_fault(struct vcpu *v, u64 cr2, u32 error)
 	fail();
 }
 
-void emulate_watch_armed(struct vcpu *v, u64 addr, unsigned size, unsigned watch)
-{
-	(void)v;
-	(void)addr;
-	(void)size;
-	(void)watch;
-	fail();
-}
-
 int emulate_fetch(struct vcpu *v, const struct insn **insn)
 {
 	(void)v;
@@ -78,48 +53,9 @@ int emulate_fetch(struct vcpu *v, const struct insn **insn)
 	return -EINVAL;
 }
 
-void emulate_skip_slowly(struct vcpu *v, u64 rip)
-{
-	v->regs.rip = rip;
-}
-
 void emulate_skip_unknown(struct vcpu *v)
 {
 	(void)v;
-}
-
-bool emulate_string_more(const struct vcpu *v, const struct insn *insn)
-{
-	(void)v;
-	(void)insn;
-	return false;
-}
-
-bool emulate_string_pause(struct vcpu *v, const struct insn *insn, unsigned done)
-{
-	(void)done;
-	return emulate_string_more(v, insn);
-}
-
-void emulate_string_advance(struct vcpu *v, const struct insn *insn, bool si, bool di)
-{
-	(void)v;
-	(void)insn;
-	(void)si;
-	(void)di;
-}
-
-u64 emulate_string_operand(struct vcpu *v, const struct insn *insn, enum gpr pointer)
-{
-	(void)v;
-	(void)insn;
-	return pointer;
-}
-
-bool emulate_again(struct vcpu *v)
-{
-	(void)v;
-	return false;
 }
 
 void emulate_give_up(struct vcpu *v, const char *why)

@@ -10,9 +10,8 @@
 
 #include <margay/errno.h>
 
+#include "tests/unit/fake_operand.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/emulate/emulate.h"
-#include "vmm/hvm.h"
 
 #define GVA 0x7000ull /* two pages */
 #define HOLE 0x40000000ull /* neither RAM nor a device's */
@@ -23,16 +22,6 @@ static struct vm *vm;
 static struct vcpu *vcpu;
 static u64 at[2]; /* where the pages are, or ABSENT */
 static u64 faulted;
-
-static u64 get(struct vcpu *v, enum hvm_reg r)
-{
-	(void)v;
-	(void)r;
-	return 0;
-}
-
-static const struct hvm_ops ops = { .get = get };
-const struct hvm_ops *hvm = &ops;
 
 int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault)
 {
@@ -47,28 +36,11 @@ int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *ou
 	return 0;
 }
 
-void vcpu_raise_error(struct vcpu *v, u8 vector, u32 error)
-{
-	(void)v;
-	(void)vector;
-	(void)error;
-	fail();
-}
-
 void vcpu_raise_page_fault(struct vcpu *v, u64 cr2, u32 error)
 {
 	(void)v;
 	(void)error;
 	faulted = cr2;
-}
-
-void emulate_watch_armed(struct vcpu *v, u64 addr, unsigned size, unsigned watch)
-{
-	(void)v;
-	(void)addr;
-	(void)size;
-	(void)watch;
-	fail();
 }
 
 static int setup(void **state)

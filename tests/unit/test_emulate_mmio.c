@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
-#include "vmm/emulate/emulate.h"
+#include "tests/unit/fake_strings.h"
 #include "vmm/hvm.h"
 
 #define GVA 0x10000ull
@@ -67,17 +67,6 @@ u64 emulate_operand(struct vcpu *v, const struct insn *i)
 	return GVA;
 }
 
-void emulate_skip_slowly(struct vcpu *v, u64 rip)
-{
-	v->regs.rip = rip;
-}
-
-bool emulate_again(struct vcpu *v)
-{
-	(void)v;
-	return false;
-}
-
 void emulate_give_up(struct vcpu *v, const char *why)
 {
 	(void)v;
@@ -88,35 +77,6 @@ void emulate_give_up(struct vcpu *v, const char *why)
 void host_log(const char *fmt, ...)
 {
 	(void)fmt;
-}
-
-/* String instructions are not looked at here. */
-u64 emulate_string_operand(struct vcpu *v, const struct insn *i, enum gpr pointer)
-{
-	(void)v;
-	(void)i;
-	return pointer;
-}
-
-void emulate_string_advance(struct vcpu *v, const struct insn *i, bool si, bool di)
-{
-	(void)v;
-	fail_msg("%u %d %d", i->op, si, di);
-}
-
-bool emulate_string_pause(struct vcpu *v, const struct insn *i, unsigned done)
-{
-	(void)done;
-	(void)v;
-	(void)i;
-	return false;
-}
-
-bool emulate_string_more(const struct vcpu *v, const struct insn *i)
-{
-	(void)v;
-	(void)i;
-	return false;
 }
 
 /* The flags come by the stack, below what the compiler may keep there. */

@@ -32,28 +32,13 @@ struct qemu_plugin_insn {
 	struct callback callback[8];
 	unsigned callbacks;
 };
-struct qemu_plugin_tb {
-	struct qemu_plugin_insn *insn;
-	size_t count;
-};
+#include "tests/unit/fake_plugin_host.h"
+
 struct entry {
 	void *score;
 	size_t offset;
 };
-struct bytes {
-	uint8_t *data;
-	unsigned len;
-};
-typedef void (*translate)(uint64_t id, struct qemu_plugin_tb *tb);
-typedef void (*at_exit)(uint64_t id, void *data);
 
-int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv);
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translate cb);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-void qemu_plugin_register_atexit_cb(uint64_t id, at_exit cb, void *data);
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
 void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op, struct entry entry, uint64_t imm);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,
 					     void *data);
@@ -62,46 +47,10 @@ uint64_t qemu_plugin_u64_sum(struct entry entry);
 struct bytes *g_byte_array_new(void);
 bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t len);
 
-static translate translated;
-static at_exit ended;
 static uint64_t counters[64];
 static uint64_t memory[256];
 static struct bytes bytes;
 static char out[] = "out=/tmp/qemu_count.XXXXXX"; /* the plugin's argument, and behind the '=' the file */
-
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translate cb)
-{
-	(void)id;
-	translated = cb;
-}
-
-void qemu_plugin_register_atexit_cb(uint64_t id, at_exit cb, void *data)
-{
-	(void)id;
-	(void)data;
-	ended = cb;
-}
-
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
-{
-	return tb->count;
-}
-
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i)
-{
-	return &tb->insn[i];
-}
-
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
-{
-	return insn->address;
-}
-
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len)
-{
-	memcpy(dest, insn->byte, len);
-	return len;
-}
 
 void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op, struct entry entry, uint64_t imm)
 {

@@ -25,14 +25,8 @@ struct qemu_plugin_insn {
 	unsigned runs;
 	void (*accessed)(unsigned vcpu, uint32_t info, uint64_t address, void *data);
 };
-struct qemu_plugin_tb {
-	struct qemu_plugin_insn *insn;
-	size_t count;
-};
-struct bytes {
-	uint8_t *data;
-	unsigned len;
-};
+#include "tests/unit/fake_plugin_host.h"
+
 struct descriptor {
 	void *handle;
 	const char *name, *feature;
@@ -41,20 +35,11 @@ struct descriptors {
 	struct descriptor *data;
 	unsigned len;
 };
-typedef void (*translate)(uint64_t id, struct qemu_plugin_tb *tb);
-typedef void (*at_exit)(uint64_t id, void *data);
 typedef void (*at_init)(uint64_t id, unsigned vcpu);
 typedef void (*execution)(unsigned vcpu, void *data);
 typedef void (*memory_access)(unsigned vcpu, uint32_t info, uint64_t address, void *data);
 
-int qemu_plugin_install(uint64_t id, const void *info, int argc, char **argv);
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translate cb);
 void qemu_plugin_register_vcpu_init_cb(uint64_t id, at_init cb);
-void qemu_plugin_register_atexit_cb(uint64_t id, at_exit cb, void *data);
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int flags, void *data);
 void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn, memory_access cb, int flags, int rw, void *data);
 struct descriptors *qemu_plugin_get_registers(void);
@@ -62,51 +47,15 @@ int qemu_plugin_read_register(void *handle, struct bytes *value);
 struct bytes *g_byte_array_new(void);
 struct bytes *g_byte_array_set_size(struct bytes *array, unsigned length);
 
-static translate translated;
 static at_init cpu_there;
-static at_exit ended;
 static struct {
 	uint64_t rcx, cr3, cr4, rax;
 } registers;
-
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translate cb)
-{
-	(void)id;
-	translated = cb;
-}
 
 void qemu_plugin_register_vcpu_init_cb(uint64_t id, at_init cb)
 {
 	(void)id;
 	cpu_there = cb;
-}
-
-void qemu_plugin_register_atexit_cb(uint64_t id, at_exit cb, void *data)
-{
-	(void)id;
-	(void)data;
-	ended = cb;
-}
-
-size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb)
-{
-	return tb->count;
-}
-
-struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i)
-{
-	return &tb->insn[i];
-}
-
-uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn)
-{
-	return insn->address;
-}
-
-size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len)
-{
-	memcpy(dest, insn->byte, len);
-	return len;
 }
 
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int flags, void *data)

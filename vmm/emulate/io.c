@@ -13,7 +13,7 @@
 static const u64 operand_mask[8] = { [1] = 0xff, [2] = 0xffff, [4] = ~0ull };
 
 /* The device that has the port and takes such an access. */
-static const struct pio_range *find(const struct vm *vm, u16 port, unsigned size)
+static const struct pio_range *port_owner(const struct vm *vm, u16 port, unsigned size)
 {
 	const struct pio_range *r = pio_find(vm, port);
 
@@ -22,14 +22,14 @@ static const struct pio_range *find(const struct vm *vm, u16 port, unsigned size
 
 static u32 port_in(struct vcpu *vcpu, u16 port, unsigned size)
 {
-	const struct pio_range *r = find(vcpu->vm, port, size);
+	const struct pio_range *r = port_owner(vcpu->vm, port, size);
 
 	return r ? r->ops->read(r->dev, vcpu, port - r->base, size) : 0xffffffff;
 }
 
 static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
 {
-	const struct pio_range *r = find(vcpu->vm, port, size);
+	const struct pio_range *r = port_owner(vcpu->vm, port, size);
 
 	if (r)
 		r->ops->write(r->dev, vcpu, port - r->base, size, value);

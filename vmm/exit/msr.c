@@ -82,7 +82,7 @@ static int read_tsc(struct vcpu *vcpu, u32 msr, u64 *value)
 }
 
 /*
- * The TSC is one clock for all vCPUs and never moves (design, section 5): a
+ * The TSC is one clock for all vCPUs and never moves: a
  * write is kept in the virtual TSC_ADJUST only where the guest wrote that.
  */
 static int read_tsc_adjust(struct vcpu *vcpu, u32 msr, u64 *value)

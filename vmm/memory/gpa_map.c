@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the guest-physical memory map and its e820 view (design, section 6). */
+/* Pure module: the guest-physical memory map and its e820 view. */
 #include "vmm/memory/gpa_map.h"
 
 #include <margay/errno.h>

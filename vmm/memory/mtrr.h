@@ -2,7 +2,7 @@
 /*
  * Pure module: the guest's virtual MTRRs. Enabled, default WB, UC over the
  * MMIO hole; read back what was written; no effect on the real memory types
- * (design, section 6: Linux disables PAT when MTRRs are off).
+ * (Linux disables PAT when MTRRs are off).
  */
 #ifndef VMM_MTRR_H
 #define VMM_MTRR_H

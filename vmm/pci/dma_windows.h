@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: the windows through which devices see a guest's RAM, which its
- * kernel adds to what it gives them (design, section 8). From the map, by
+ * kernel adds to what it gives them (docs/passthrough.md). From the map, by
  * the rules that make them safe, which it checks whoever made the map.
  */
 #ifndef VMM_DMA_WINDOWS_H

@@ -58,8 +58,9 @@ void paging_map_ro(u64 pa, u64 size);
 
 /*
  * Maps device registers, uncacheable and NX; any alignment, the offset within
- * the page is kept. Never unmapped; an unmapped page follows. NULL when the window is full (logged) or
- * the address is beyond the CPU's physical width. After paging_init().
+ * the page is kept. Never unmapped; an unmapped page follows. NULL when the
+ * window is full (logged) or the address is beyond the CPU's physical width.
+ * After paging_init().
  */
 void *mmio_map(u64 pa, u64 size);
 
