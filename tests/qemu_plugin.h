@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What our plugins for QEMU's TCG share: the part of its plugin interface
- * (docs/devel/tcg-plugins) that all of them use, declared here as Debian has no
- * package with its header, the plugin's arguments, and counters in a file.
+ * (docs/devel/tcg-plugins) that several use, declared here as Debian has no
+ * package with its header, the plugin's arguments, counters in a file, and the
+ * instructions that they look for.
  */
 #ifndef TESTS_QEMU_PLUGIN_H
 #define TESTS_QEMU_PLUGIN_H
 
 #include <fcntl.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -25,8 +27,35 @@ extern void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, void (*cb)(uint64
 extern size_t qemu_plugin_tb_n_insns(const struct qemu_plugin_tb *tb);
 extern struct qemu_plugin_insn *qemu_plugin_tb_get_insn(const struct qemu_plugin_tb *tb, size_t i);
 extern uint64_t qemu_plugin_insn_vaddr(const struct qemu_plugin_insn *insn);
+extern size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
+extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data),
+						    int flags, void *data);
+extern void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(uint64_t id, void *data), void *data);
+
+struct byte_array { /* GLib's GByteArray */
+	uint8_t *data;
+	unsigned len;
+};
+extern struct byte_array *g_byte_array_new(void);
 
 EXPORT int qemu_plugin_version = 4;
+
+enum { VMRUN_LENGTH = 3, INSTRUCTION_BYTES = 7 }; /* the latter: what the two below look at */
+
+static inline bool is_vmrun(const uint8_t *byte)
+{
+	static const uint8_t vmrun[VMRUN_LENGTH] = { 0x0f, 0x01, 0xd8 };
+
+	return !memcmp(byte, vmrun, sizeof(vmrun));
+}
+
+/* Of tests/bench/marker.h: its number is byte 3. */
+static inline bool is_marker(const uint8_t *byte)
+{
+	static const uint8_t nop[] = { 0x0f, 0x1f, 0x80 };
+
+	return !memcmp(byte, nop, sizeof(nop)) && !memcmp(byte + 4, "MGY", 3);
+}
 
 /* Gives each NAME=VALUE to take(), which returns 0 for one that is right. -1 and a line for the first that is not. */
 static inline int plugin_arguments(int argc, char **argv, int (*take)(const char *name, const char *value))

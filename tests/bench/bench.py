@@ -32,8 +32,7 @@ PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
 UNMITIGATED = ("exits", "ipi")  # the parts that ask KVM with mitigations=off, too: Margay has none on SVM
 RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
-IPI_LOOPS = 200
-IPI_TIMEOUT = 400
+IPI_LOOPS, IPI_TIMEOUT = 200, 400
 DMA_READS, DMA_LOOPS, REGISTRATIONS = 8000, 10000, 100
 DMA_MODES = {"native": ("native",), "margay": ("identity", "window"), "kvm": ()}  # KVM's guest would need an IOMMU
 BOUNCED = "swiotlb=force"

@@ -33,20 +33,11 @@ struct u64_entry { /* qemu_plugin_u64 */
 };
 enum { OP_ADD = 0 };        /* QEMU_PLUGIN_INLINE_ADD_U64 */
 
-extern void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(uint64_t id, void *data), void *data);
-extern size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
 extern void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn *insn, int op,
 								 struct u64_entry entry, uint64_t imm);
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data),
-						    int flags, void *data);
 extern struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 extern uint64_t qemu_plugin_u64_sum(struct u64_entry entry);
 
-struct byte_array { /* GLib's GByteArray */
-	uint8_t *data;
-	unsigned len;
-};
-extern struct byte_array *g_byte_array_new(void);
 extern bool qemu_plugin_read_memory_vaddr(uint64_t address, struct byte_array *data, size_t len);
 
 #define MAX_FUNCTIONS 4096
@@ -214,10 +205,9 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 
 	(void)id;
 	for (size_t i = 0; i < insns; i++) {
-		static const uint8_t vmrun[] = { 0x0f, 0x01, 0xd8 }, marker[] = { 0x0f, 0x1f, 0x80 };
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t address = qemu_plugin_insn_vaddr(insn);
-		uint8_t byte[7] = { 0 };
+		uint8_t byte[INSTRUCTION_BYTES] = { 0 };
 
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
 		count(insn, TOTAL);
@@ -231,15 +221,15 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		for (unsigned a = 0; a < nr_interrupts; a++)
 			if (interrupt[a] == address)
 				count(insn, INTERRUPTS);
-		if (!cpus && vmrun_at && address == vmrun_at + sizeof(vmrun))
+		if (!cpus && vmrun_at && address == vmrun_at + VMRUN_LENGTH)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, left_guest, FLAGS_NO_REGS, NULL);
-		if (!memcmp(byte, vmrun, sizeof(vmrun))) {
+		if (is_vmrun(byte)) {
 			count(insn, VMRUNS);
 			vmrun_at = address;
 			if (!cpus)
 				qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed, FLAGS_NO_REGS, NULL);
 		}
-		if (!memcmp(byte, marker, sizeof(marker)) && !memcmp(byte + 4, "MGY", 3))
+		if (is_marker(byte))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_executed, FLAGS_NO_REGS,
 							       (void *)(uintptr_t)byte[3]);
 		for (uintptr_t a = 0; a < nr_at; a++)

@@ -24,10 +24,6 @@
 
 enum { FLAGS_R_REGS = 1, MEM_RW = 3 }; /* QEMU_PLUGIN_CB_R_REGS, QEMU_PLUGIN_MEM_RW */
 
-struct byte_array { /* GLib's GByteArray */
-	uint8_t *data;
-	unsigned len;
-};
 struct reg_descriptor { /* qemu_plugin_reg_descriptor */
 	void *handle;
 	const char *name, *feature;
@@ -36,15 +32,10 @@ struct reg_array { /* GLib's GArray of these */
 	struct reg_descriptor *data;
 	unsigned len;
 };
-extern struct byte_array *g_byte_array_new(void);
 extern struct byte_array *g_byte_array_set_size(struct byte_array *array, unsigned length);
 extern struct reg_array *qemu_plugin_get_registers(void);
 extern int qemu_plugin_read_register(void *handle, struct byte_array *value);
 extern void qemu_plugin_register_vcpu_init_cb(uint64_t id, void (*cb)(uint64_t id, unsigned vcpu));
-extern void qemu_plugin_register_atexit_cb(uint64_t id, void (*cb)(uint64_t id, void *data), void *data);
-extern size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, size_t len);
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data),
-						    int flags, void *data);
 extern void qemu_plugin_register_vcpu_mem_cb(struct qemu_plugin_insn *insn,
 					      void (*cb)(unsigned vcpu, uint32_t info, uint64_t address, void *data), int flags,
 					      int rw, void *data);
@@ -240,19 +231,18 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 
 	(void)id;
 	for (size_t i = 0; i < insns; i++) {
-		static const uint8_t vmrun[] = { 0x0f, 0x01, 0xd8 }, marker[] = { 0x0f, 0x1f, 0x80 };
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
 		uint64_t address = qemu_plugin_insn_vaddr(insn);
-		uint8_t byte[7] = { 0 };
+		uint8_t byte[INSTRUCTION_BYTES] = { 0 };
 
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
-		if (vmrun_at && address == vmrun_at + sizeof(vmrun))
+		if (vmrun_at && address == vmrun_at + VMRUN_LENGTH)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, left_guest, FLAGS_NO_REGS, NULL);
-		if (!memcmp(byte, vmrun, sizeof(vmrun))) {
+		if (is_vmrun(byte)) {
 			vmrun_at = address;
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed, FLAGS_R_REGS, NULL);
 		}
-		if (!memcmp(byte, marker, sizeof(marker)) && !memcmp(byte + 4, "MGY", 3))
+		if (is_marker(byte))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, marker_executed, FLAGS_NO_REGS,
 							       (void *)(uintptr_t)byte[3]);
 		look_for_flushes(insn, byte);

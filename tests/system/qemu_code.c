@@ -13,9 +13,6 @@
 
 #include "../qemu_plugin.h"
 
-extern void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data),
-						    int flags, void *data);
-
 #define CPUS 64
 
 /* test_idle.py knows this layout; each CPU writes its own. */

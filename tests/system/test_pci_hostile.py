@@ -96,18 +96,19 @@ def test_edges_of_trapped_registers(dma):
     assert len(run.lines(r"tiny: pci_edges: ok checks=\d+")) == 2, run.text[-4000:]
 
 
-def test_fault_at_device_registers():
+@pytest.mark.parametrize("write", [False, True], ids=["read", "write"])
+@pytest.mark.parametrize("machine", ["qemu", "bochs"])
+def test_fault_at_device_registers(machine, write):
     """A defect that nobody knows of yet, here a port of an image with DEBUG_FAULT: that VM is over, the node goes on."""
-    guests = [tiny.Guest("guard", "qemu"), tiny.Guest("boot", "qemu")]
-    for write in False, True:
-        vms = {"guard.conf": guests[0].vm(), "boot.conf": guests[1].vm("guard", last=True)}
-        if write:
-            vms["guard.conf"] = vms["guard.conf"].replace("cmdline = ", "cmdline = write=1 ")
-        name = "pci-fault-write" if write else "pci-fault-read"
-        run = tiny.run(name, "qemu", None, 1, vms, image=node.variant("fault", "DEBUG_FAULT=y"))
-        assert [tiny.judge(guest, run.text) for guest in guests] == [[], []], run.text[-4000:]
-        assert len(run.lines("^guard: vcpu0: .* device registers that are not there: a defect of its own$")) == 1, run.text[-4000:]
-        assert "the guest goes on" not in run.text and run.has_line("margay: node: end=poweroff vms=2 failed=1"), run.text[-4000:]
+    guests = [tiny.Guest("guard", machine), tiny.Guest("boot", machine)]
+    vms = {"guard.conf": guests[0].vm(), "boot.conf": guests[1].vm("guard", last=True)}
+    if write:
+        vms["guard.conf"] = vms["guard.conf"].replace("cmdline = ", "cmdline = write=1 ")
+    name = "pci-fault-write" if write else "pci-fault-read"
+    run = tiny.run(name, machine, None, 1, vms, image=node.variant("fault", "DEBUG_FAULT=y"))
+    assert [tiny.judge(guest, run.text) for guest in guests] == [[], []], run.text[-4000:]
+    assert len(run.lines("^guard: vcpu0: .* device registers that are not there: a defect of its own$")) == 1, run.text[-4000:]
+    assert "the guest goes on" not in run.text and run.has_line("margay: node: end=poweroff vms=2 failed=1"), run.text[-4000:]
 
 
 def test_nobodys_functions_are_quiet():
