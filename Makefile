@@ -230,7 +230,8 @@ endif
 # A VM file is checked for an image with every feature.
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
-$(B)/margay-check: tools/margay-check.c $(wildcard vmm/config/*.[ch]) $(B)/unit/config.h Makefile
+$(B)/margay-check: tools/margay-check.c $(wildcard vmm/config/*.[ch]) kernel/span.c include/margay/span.h \
+		$(B)/unit/config.h Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)

@@ -2,6 +2,7 @@
 /* Pure module: the words of the hypervisor's own command line. */
 #include "kernel/boot/cmdline.h"
 
+#include <margay/span.h>
 #include <margay/string.h>
 
 #define BAUD_BASE 115200u
@@ -10,67 +11,17 @@
 #define CHECK_DEFAULT 10u
 #define CHECK_MAX 3600u
 
-/* A piece of text that is not terminated. */
-struct span {
-	const char *s;
-	size_t n;
-};
-
-static bool span_is(struct span a, const char *word)
+/* All of it is a number up to max. */
+static bool whole_number(struct span s, unsigned base, u64 max, u64 *out)
 {
-	return a.n == strlen(word) && !memcmp(a.s, word, a.n);
-}
-
-/* Takes a prefix off; false when it is not there. */
-static bool span_skip(struct span *a, const char *prefix)
-{
-	size_t n = strlen(prefix);
-
-	if (a->n < n || memcmp(a->s, prefix, n))
-		return false;
-	a->s += n;
-	a->n -= n;
-	return true;
-}
-
-static bool parse_number(struct span a, unsigned base, u64 max, u64 *out)
-{
-	u64 v = 0;
-
-	if (!a.n)
-		return false;
-	for (size_t i = 0; i < a.n; i++) {
-		char c = a.s[i];
-		unsigned digit = c >= '0' && c <= '9' ? (unsigned)(c - '0') :
-				 c >= 'a' && c <= 'f' ? (unsigned)(c - 'a' + 10) :
-				 c >= 'A' && c <= 'F' ? (unsigned)(c - 'A' + 10) : 99;
-
-		if (digit >= base || v > (max - digit) / base)
-			return false;
-		v = v * base + digit;
-	}
-	*out = v;
-	return true;
-}
-
-/* Takes what is before the first comma off; *whole: there was none. */
-static struct span take_part(struct span *a, bool *whole)
-{
-	struct span part = *a;
-
-	for (part.n = 0; part.n < a->n && a->s[part.n] != ','; part.n++)
-		;
-	*whole = part.n == a->n;
-	a->s += part.n + !*whole;
-	a->n -= part.n + !*whole;
-	return part;
+	return span_number(&s, base, out) && !s.n && *out <= max;
 }
 
 static bool parse_baud(struct span a, u32 *out)
 {
 	u64 baud;
 
-	if (!parse_number(a, 10, BAUD_BASE, &baud) || !baud || BAUD_BASE % baud || BAUD_BASE / baud > 0xffff)
+	if (!whole_number(a, 10, BAUD_BASE, &baud) || !baud || BAUD_BASE % baud || BAUD_BASE / baud > 0xffff)
 		return false;
 	*out = (u32)baud;
 	return true;
@@ -80,11 +31,11 @@ static bool parse_console(struct span value, struct cmdline *out)
 {
 	struct cmdline c = *out;
 	struct span where;
-	bool whole;
+	bool more;
 
-	where = take_part(&value, &whole);
+	where = span_part(&value, ',', &more);
 	c.baud = BAUD_BASE;
-	if (!whole && !parse_baud(value, &c.baud))
+	if (more && !parse_baud(value, &c.baud))
 		return false;
 	c.console = CMDLINE_CONSOLE_PORT;
 	if (span_is(where, "none"))
@@ -95,9 +46,9 @@ static bool parse_console(struct span value, struct cmdline *out)
 		c.console_address = 0x2f8;
 	else if (IS_ENABLED(CONFIG_CONSOLE_MMIO) && span_skip(&where, "mmio:0x")) {
 		c.console = CMDLINE_CONSOLE_MMIO;
-		if (!parse_number(where, 16, BIT(52) - 8, &c.console_address) || !c.console_address)
+		if (!whole_number(where, 16, BIT(52) - 8, &c.console_address) || !c.console_address)
 			return false;
-	} else if (!span_skip(&where, "0x") || !parse_number(where, 16, 0xfff8, &c.console_address) ||
+	} else if (!span_skip(&where, "0x") || !whole_number(where, 16, 0xfff8, &c.console_address) ||
 		   !c.console_address)
 		return false;
 	*out = c;
@@ -110,23 +61,23 @@ static bool parse_gdb(struct span value, struct cmdline *out)
 	static const u16 port[] = { 0x3f8, 0x2f8, 0x3e8, 0x2e8 };
 	struct cmdline c = *out;
 	struct span part;
-	bool whole;
+	bool more;
 
-	part = take_part(&value, &whole);
-	if (whole || part.n != 4 || memcmp(part.s, "com", 3) != 0 || part.s[3] < '1' || part.s[3] > '4')
+	part = span_part(&value, ',', &more);
+	if (!more || part.n != 4 || memcmp(part.p, "com", 3) != 0 || part.p[3] < '1' || part.p[3] > '4')
 		return false;
-	c.gdb_port = port[part.s[3] - '1'];
-	c.gdb_irq = part.s[3] & 1 ? 4 : 3;
+	c.gdb_port = port[part.p[3] - '1'];
+	c.gdb_irq = part.p[3] & 1 ? 4 : 3;
 	c.gdb_baud = BAUD_BASE;
-	part = take_part(&value, &whole);
-	if (!whole && !parse_baud(part, &c.gdb_baud))
+	part = span_part(&value, ',', &more);
+	if (more && !parse_baud(part, &c.gdb_baud))
 		return false;
-	if (!whole)
-		part = take_part(&value, &whole);
-	if (!whole || !part.n || part.n >= sizeof(c.gdb_vm))
+	if (more)
+		part = span_part(&value, ',', &more);
+	if (more || !part.n || part.n >= sizeof(c.gdb_vm))
 		return false;
 	memset(c.gdb_vm, 0, sizeof(c.gdb_vm));
-	memcpy(c.gdb_vm, part.s, part.n);
+	memcpy(c.gdb_vm, part.p, part.n);
 	*out = c;
 	return true;
 }
@@ -153,9 +104,9 @@ static bool parse_escape(struct span value, struct cmdline *out)
 		out->escape = 0;
 		return true;
 	}
-	if (value.n != 2 || value.s[0] != '^')
+	if (value.n != 2 || value.p[0] != '^')
 		return false;
-	key = (u8)(value.s[1] & ~0x20) - '@';
+	key = (u8)(value.p[1] & ~0x20) - '@';
 	if (key < 1 || key > 26 || key == '\r' || key == '\n')
 		return false;
 	out->escape = key;
@@ -168,7 +119,7 @@ static bool parse_panic(struct span value, struct cmdline *out)
 
 	if (span_is(value, "halt"))
 		out->panic = 0;
-	else if (parse_number(value, 10, PANIC_MAX, &seconds) && seconds)
+	else if (whole_number(value, 10, PANIC_MAX, &seconds) && seconds)
 		out->panic = (u32)seconds;
 	else
 		return false;
@@ -179,17 +130,17 @@ static bool parse_panic(struct span value, struct cmdline *out)
 static bool parse_check(struct span value, struct cmdline *out)
 {
 	u64 seconds = CHECK_DEFAULT;
-	bool stay = false, whole;
+	bool stay = false, more;
 	struct span part;
 
 	if (value.n) {
 		if (!span_skip(&value, "="))
 			return false;
-		part = take_part(&value, &whole);
-		stay = span_is(whole ? part : value, "stay");
-		if (!whole && !stay)
+		part = span_part(&value, ',', &more);
+		stay = span_is(more ? value : part, "stay");
+		if (more && !stay)
 			return false;
-		if (!(whole && stay) && (!parse_number(part, 10, CHECK_MAX, &seconds) || !seconds))
+		if ((more || !stay) && (!whole_number(part, 10, CHECK_MAX, &seconds) || !seconds))
 			return false;
 	}
 	out->check = (u32)seconds;
@@ -253,16 +204,16 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 			text++;
 		if (!*text)
 			return errors;
-		word.s = text;
+		word.p = text;
 		while (*text && !blank(*text))
 			text++;
-		word.n = (size_t)(text - word.s);
+		word.n = (size_t)(text - word.p);
 
 		expected = take_word(word, out, list, sizeof(list));
 		if (!expected)
 			continue;
 		errors++;
-		snprintf(line, sizeof(line), "'%.*s': expected %s", (int)MIN(word.n, 64u), word.s, expected);
+		snprintf(line, sizeof(line), "'%.*s': expected %s", (int)MIN(word.n, 64u), word.p, expected);
 		report(line);
 	}
 }

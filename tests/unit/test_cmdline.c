@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/cmdline.c */
+/* UNIT: kernel/boot/cmdline.c kernel/span.c */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>

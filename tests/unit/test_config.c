@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -10,9 +10,15 @@
 
 #define LINE_MAX (VM_CMDLINE_MAX + 256)
 
+/* With a setter, or with the words of which it takes one, whose index is stored; NULL: it is not in this image. */
 struct key {
 	const char *name;
-	int (*set)(struct parser *p, struct span value);
+	union {
+		int (*set)(struct parser *p, struct span value);
+		const char *const *words;
+	};
+	u16 line;     /* where struct vm_config has the number of the key's line; 0: nowhere */
+	u16 at, size; /* where it has the index; size 0: the key has a setter */
 };
 
 static int error_v(struct config_error *err, const char *file, unsigned line, const char *fmt, va_list ap)
@@ -56,38 +62,21 @@ static bool blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-struct span config_trim(struct span s)
-{
-	while (s.n && blank(s.p[0])) {
-		s.p++;
-		s.n--;
-	}
-	while (s.n && blank(s.p[s.n - 1]))
-		s.n--;
-	return s;
-}
-
 int config_list(struct parser *p, const char *key, const char *missing, struct span v,
 		int (*one)(struct parser *p, struct span v))
 {
-	for (size_t n; v.n; v.p += n, v.n -= n) {
-		int err;
+	bool more;
 
-		for (n = 0; n < v.n && v.p[n] != ','; n++)
-			;
-		err = one(p, config_trim((struct span){ v.p, n }));
+	do {
+		struct span part = span_part(&v, ',', &more);
+		int err = one(p, span_trim(part));
+
 		if (err)
 			return err;
-		if (n + 1 == v.n)
-			return config_wrong(p, key, missing, v);
-		n += n < v.n;
-	}
+		if (more && !v.n)
+			return config_wrong(p, key, missing, (struct span){ part.p, part.n + 1 });
+	} while (more);
 	return 0;
-}
-
-bool config_equal(struct span s, const char *word)
-{
-	return s.n == strlen(word) && !memcmp(s.p, word, s.n);
 }
 
 int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out)
@@ -97,7 +86,7 @@ int config_word(struct parser *p, const char *key, struct span v, const char *co
 	for (unsigned i = 0; words[i]; i++) {
 		size_t used = strlen(expected);
 
-		if (config_equal(v, words[i])) {
+		if (span_is(v, words[i])) {
 			*out = i;
 			return 0;
 		}
@@ -121,20 +110,6 @@ static void copy(char *dst, struct span s)
 static bool is_digit(char c)
 {
 	return c >= '0' && c <= '9';
-}
-
-bool config_number(struct span *s, u64 *out)
-{
-	u64 v = 0;
-	size_t i;
-
-	for (i = 0; i < s->n && is_digit(s->p[i]); i++)
-		if (__builtin_mul_overflow(v, 10, &v) || __builtin_add_overflow(v, (u64)(s->p[i] - '0'), &v))
-			return false;
-	s->p += i;
-	s->n -= i;
-	*out = v;
-	return i > 0;
 }
 
 static int too_long(struct parser *p, const char *key, const char *what, unsigned max, struct span found)
@@ -163,11 +138,10 @@ static int set_name(struct parser *p, struct span v)
 
 static int set_after(struct parser *p, struct span v)
 {
-	p->config->line_after = p->line;
 	return set_vm_name(p, "after", p->config->after, v);
 }
 
-static int set_module_name(struct parser *p, const char *key, char *dst, unsigned *line, struct span v)
+static int set_module_name(struct parser *p, const char *key, char *dst, struct span v)
 {
 	if (v.n > VM_MODULE_MAX)
 		return too_long(p, key, "a name", VM_MODULE_MAX, v);
@@ -175,18 +149,17 @@ static int set_module_name(struct parser *p, const char *key, char *dst, unsigne
 		if (v.p[i] <= ' ' || v.p[i] > '~')
 			return config_wrong(p, key, "one module name without blanks", v);
 	copy(dst, v);
-	*line = p->line;
 	return 0;
 }
 
 static int set_kernel(struct parser *p, struct span v)
 {
-	return set_module_name(p, "kernel", p->config->kernel, &p->config->line_kernel, v);
+	return set_module_name(p, "kernel", p->config->kernel, v);
 }
 
 static int set_initrd(struct parser *p, struct span v)
 {
-	return set_module_name(p, "initrd", p->config->initrd, &p->config->line_initrd, v);
+	return set_module_name(p, "initrd", p->config->initrd, v);
 }
 
 /* `module = NAME arguments...`, as often as there are modules. */
@@ -201,12 +174,13 @@ static int set_module(struct parser *p, struct span v)
 		return config_fail(p, "module: expected at most %u modules", VM_MODULES_MAX);
 	while (n < v.n && !blank(v.p[n]))
 		n++;
-	args = config_trim((struct span){ v.p + n, v.n - n });
+	args = span_trim((struct span){ v.p + n, v.n - n });
 	if (args.n > VM_MODULE_ARGS_MAX)
 		return too_long(p, "module", "arguments", VM_MODULE_ARGS_MAX, args);
 	copy(m->args, args);
 	c->nr_modules++;
-	return set_module_name(p, "module", m->name, &m->line, (struct span){ v.p, n });
+	m->line = p->line;
+	return set_module_name(p, "module", m->name, (struct span){ v.p, n });
 }
 
 static int set_cmdline(struct parser *p, struct span v)
@@ -217,56 +191,34 @@ static int set_cmdline(struct parser *p, struct span v)
 	return 0;
 }
 
-static int set_clock(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "follow", "freeze", NULL };
-	unsigned n = 0;
-	int err = config_word(p, "clock", v, words, &n);
-
-	p->config->clock = (enum vm_clock)n;
-	p->config->line_clock = p->line;
-	return err;
-}
-
-static int set_on_end(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "stop", "restart", "poweroff_node", NULL };
-	unsigned n = 0;
-	int err = config_word(p, "on_end", v, words, &n);
-
-	p->config->on_end = (enum vm_on_end)n;
-	return err;
-}
-
-static int set_debug_exit(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "no", "yes", NULL };
-	unsigned n = 0;
-	int err = config_word(p, "debug_exit", v, words, &n);
-
-	p->config->debug_exit = n == 1;
-	return err;
-}
-
-/* A key without a setter is of a feature that is not in this image. */
-#define PASSTHROUGH(set) (IS_ENABLED(CONFIG_PASSTHROUGH) ? (set) : NULL)
-#define NUMA(set) (IS_ENABLED(CONFIG_NUMA) ? (set) : NULL)
-#define PAUSE(set) (IS_ENABLED(CONFIG_VM_PAUSE) ? (set) : NULL)
-#define MODULES(set) (IS_ENABLED(CONFIG_VM_MODULES) ? (set) : NULL)
-#define SHARING(set) (IS_ENABLED(CONFIG_VM_SHARING) ? (set) : NULL)
-#define FLAT(set) (IS_ENABLED(CONFIG_VM_FLAT) ? (set) : NULL)
-#define DEBUG_EXIT(set) (IS_ENABLED(CONFIG_VM_DEBUG_EXIT) ? (set) : NULL)
+#define WORDS(there, field, ...) .words = (there) ? (const char *const[]){ __VA_ARGS__, NULL } : NULL, \
+	.at = offsetof(struct vm_config, field), .size = sizeof(((struct vm_config *)0)->field)
+#define SETTER(there, setter) .set = (there) ? (setter) : NULL
+#define LINE(field) .line = offsetof(struct vm_config, field)
+#define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
+#define SHARING IS_ENABLED(CONFIG_VM_SHARING)
 
 static const struct key keys[] = {
-	{ "name", set_name }, { "kernel", set_kernel }, { "initrd", set_initrd }, { "cmdline", set_cmdline },
-	{ "cpus", config_set_cpus }, { "memory", config_set_memory }, { "leaf", config_set_leaf },
-	{ "memory_map", PASSTHROUGH(config_set_memory_map) }, { "remote_memory", NUMA(config_set_remote_memory) },
-	{ "topology", FLAT(config_set_topology) }, { "allow_smt_sharing", SHARING(config_set_smt_sharing) },
-	{ "clock", PAUSE(set_clock) }, { "on_end", set_on_end }, { "pci", PASSTHROUGH(config_set_pci) },
-	{ "pci_irq", PASSTHROUGH(config_set_pci_irq) }, { "pci_node", PASSTHROUGH(config_set_pci_node) },
-	{ "dma", PASSTHROUGH(config_set_dma) },
-	{ "module", MODULES(set_module) }, { "debug_exit", DEBUG_EXIT(set_debug_exit) },
-	{ "after", SHARING(set_after) },
+	{ "name", SETTER(true, set_name) },
+	{ "kernel", SETTER(true, set_kernel), LINE(line_kernel) },
+	{ "initrd", SETTER(true, set_initrd), LINE(line_initrd) },
+	{ "cmdline", SETTER(true, set_cmdline) },
+	{ "cpus", SETTER(true, config_set_cpus), LINE(line_cpus) },
+	{ "memory", SETTER(true, config_set_memory), LINE(line_memory) },
+	{ "leaf", WORDS(true, leaf, "4K", "2M", "1G") },
+	{ "memory_map", WORDS(PCI, memory_map, "auto", "offset", "identity") },
+	{ "remote_memory", WORDS(IS_ENABLED(CONFIG_NUMA), remote_memory, "refuse", "allow") },
+	{ "topology", WORDS(IS_ENABLED(CONFIG_VM_FLAT), flat, "node", "flat") },
+	{ "allow_smt_sharing", WORDS(SHARING, smt_sharing, "no", "yes") },
+	{ "clock", WORDS(IS_ENABLED(CONFIG_VM_PAUSE), clock, "follow", "freeze"), LINE(line_clock) },
+	{ "on_end", WORDS(true, on_end, "stop", "restart", "poweroff_node") },
+	{ "pci", SETTER(PCI, config_set_pci), LINE(line_pci) },
+	{ "pci_irq", SETTER(PCI, config_set_pci_irq), LINE(line_facts) },
+	{ "pci_node", SETTER(PCI, config_set_pci_node), LINE(line_facts) },
+	{ "dma", SETTER(PCI, config_set_dma), LINE(line_dma) },
+	{ "module", SETTER(IS_ENABLED(CONFIG_VM_MODULES), set_module) },
+	{ "debug_exit", WORDS(IS_ENABLED(CONFIG_VM_DEBUG_EXIT), debug_exit, "no", "yes") },
+	{ "after", SETTER(SHARING, set_after), LINE(line_after) },
 };
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
@@ -286,10 +238,19 @@ static int unknown_key(struct parser *p, struct span name)
 			   name.p, list);
 }
 
+static int set_word(struct parser *p, const struct key *key, struct span value)
+{
+	unsigned n = 0;
+	int err = config_word(p, key->name, value, key->words, &n);
+
+	memcpy((u8 *)p->config + key->at, &n, key->size);
+	return err;
+}
+
 static int assign(struct parser *p, struct span name, struct span value, unsigned *seen)
 {
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
-		if (!config_equal(name, keys[i].name))
+		if (!span_is(name, keys[i].name))
 			continue;
 		if (seen[i] && keys[i].set != set_module)
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
@@ -298,14 +259,17 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 		if (!keys[i].set)
 			return config_fail(p, "%s: this image was built without that feature", keys[i].name);
 		seen[i] = p->line;
-		return keys[i].set(p, value);
+		if (keys[i].line)
+			memcpy((u8 *)p->config + keys[i].line, &p->line, sizeof(p->line));
+		return keys[i].size ? set_word(p, &keys[i], value) : keys[i].set(p, value);
 	}
 	return unknown_key(p, name);
 }
 
 static int parse_line(struct parser *p, struct span line, unsigned *seen)
 {
-	size_t eq;
+	struct span name, rest;
+	bool found;
 
 	if (line.n && line.p[line.n - 1] == '\r')
 		line.n--;
@@ -317,16 +281,15 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 		if ((c < ' ' && c != '\t') || c == 0x7f)
 			return config_fail(p, "expected text, found control character 0x%02x", c);
 	}
-	line = config_trim(line);
+	line = span_trim(line);
 	if (!line.n || line.p[0] == '#')
 		return 0;
-	for (eq = 0; eq < line.n && line.p[eq] != '='; eq++)
-		;
-	if (eq == line.n)
+	rest = line;
+	name = span_trim(span_part(&rest, '=', &found));
+	if (!found)
 		return config_fail(p, "expected 'key = value' or a '#' comment, found '%.*s'",
 			     (int)MIN(line.n, (size_t)CONFIG_SHOWN_MAX), line.p);
-	return assign(p, config_trim((struct span){ line.p, eq }),
-		      config_trim((struct span){ line.p + eq + 1, line.n - eq - 1 }), seen);
+	return assign(p, name, span_trim(rest), seen);
 }
 
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err)

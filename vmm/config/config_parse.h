@@ -3,15 +3,12 @@
 #ifndef VMM_CONFIG_PARSE_H
 #define VMM_CONFIG_PARSE_H
 
+#include <margay/span.h>
+
 #include "vmm/config/config.h"
 
 /* Characters of a wrong value that an error repeats. */
 #define CONFIG_SHOWN_MAX 40
-
-struct span {
-	const char *p;
-	size_t n;
-};
 
 struct parser {
 	const char *file;
@@ -24,10 +21,6 @@ struct parser {
 int config_fail(struct parser *p, const char *fmt, ...) __printf(2, 3);
 int config_wrong(struct parser *p, const char *key, const char *expected, struct span found);
 
-struct span config_trim(struct span s);
-bool config_equal(struct span s, const char *word);
-/* Leading decimal digits of *s, which it is left behind. False when there are none or they exceed 2^64-1. */
-bool config_number(struct span *s, u64 *out);
 /* one() for each part of a list with commas; `key` and what is `missing` are for the error at a comma that ends it. */
 int config_list(struct parser *p, const char *key, const char *missing, struct span v,
 		int (*one)(struct parser *p, struct span v));
@@ -37,11 +30,6 @@ int config_word(struct parser *p, const char *key, struct span v, const char *co
 /* config_shape.c: the keys that say which part of the node a VM gets. */
 int config_set_cpus(struct parser *p, struct span v);
 int config_set_memory(struct parser *p, struct span v);
-int config_set_leaf(struct parser *p, struct span v);
-int config_set_memory_map(struct parser *p, struct span v);
-int config_set_topology(struct parser *p, struct span v);
-int config_set_remote_memory(struct parser *p, struct span v);
-int config_set_smt_sharing(struct parser *p, struct span v);
 
 /* config_pci.c */
 int config_set_pci(struct parser *p, struct span v);

@@ -7,40 +7,22 @@
 /* 1 to `digits` hexadecimal digits, which *s is left behind. */
 static bool hex(struct span *s, unsigned digits, u32 *out)
 {
-	unsigned n = 0;
+	struct span part = { s->p, MIN(s->n, digits) };
+	u64 v = 0;
+	bool found = span_number(&part, 16, &v);
 
-	for (*out = 0; s->n && n < digits; n++, s->p++, s->n--) {
-		char c = s->p[0] | 0x20;
-
-		if (s->p[0] >= '0' && s->p[0] <= '9')
-			*out = *out << 4 | (u32)(s->p[0] - '0');
-		else if (c >= 'a' && c <= 'f')
-			*out = *out << 4 | (u32)(c - 'a' + 10);
-		else
-			break;
-	}
-	return n;
-}
-
-static bool skip(struct span *s, char c)
-{
-	if (!s->n || s->p[0] != c)
-		return false;
-	s->p++;
-	s->n--;
-	return true;
+	s->n -= (size_t)(part.p - s->p);
+	s->p = part.p;
+	*out = (u32)v;
+	return found;
 }
 
 /* `class:0107` */
 static bool parse_class(struct span s, struct vm_config_pci *out)
 {
-	static const char prefix[] = "class:";
 	u32 v;
 
-	for (unsigned i = 0; prefix[i]; i++)
-		if (!skip(&s, prefix[i]))
-			return false;
-	if (s.n != 4 || !hex(&s, 4, &v) || s.n)
+	if (!span_skip(&s, "class:") || s.n != 4 || !hex(&s, 4, &v) || s.n)
 		return false;
 	*out = (struct vm_config_pci){ .by = VM_PCI_CLASS, .class_code = (u16)v };
 	return true;
@@ -51,7 +33,7 @@ static bool parse_id(struct span s, struct vm_config_pci *out)
 {
 	u32 vendor, device;
 
-	if (s.n != 9 || !hex(&s, 4, &vendor) || !skip(&s, ':') || !hex(&s, 4, &device) || s.n)
+	if (s.n != 9 || !hex(&s, 4, &vendor) || !span_skip(&s, ":") || !hex(&s, 4, &device) || s.n)
 		return false;
 	*out = (struct vm_config_pci){ .by = VM_PCI_ID, .vendor = (u16)vendor, .device = (u16)device };
 	return true;
@@ -66,9 +48,9 @@ static bool parse_address(struct span s, struct vm_config_pci *out)
 
 	for (size_t i = 0; i < s.n; i++)
 		colons += s.p[i] == ':';
-	if (colons == 2 && (!hex(&rest, 4, &segment) || !skip(&rest, ':')))
+	if (colons == 2 && (!hex(&rest, 4, &segment) || !span_skip(&rest, ":")))
 		return false;
-	if (!hex(&rest, 2, &bus) || !skip(&rest, ':') || !hex(&rest, 2, &device) || device > 31 || !skip(&rest, '.') ||
+	if (!hex(&rest, 2, &bus) || !span_skip(&rest, ":") || !hex(&rest, 2, &device) || device > 31 || !span_skip(&rest, ".") ||
 	    !hex(&rest, 1, &function) || function > 7 || rest.n)
 		return false;
 	*out = (struct vm_config_pci){
@@ -91,7 +73,6 @@ static int add_function(struct parser *p, struct span v)
 
 int config_set_pci(struct parser *p, struct span v)
 {
-	p->config->line_pci = p->line;
 	return config_list(p, "pci", "another function behind the comma", v, add_function);
 }
 
@@ -99,15 +80,15 @@ int config_set_pci(struct parser *p, struct span v)
 static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts *facts, const char *key, const char *what, u32 max)
 {
 	struct vm_config_pci at;
-	struct span address = v, number;
+	struct span number = v, address;
+	bool found;
 	u64 value;
 
-	for (address.n = 0; address.n < v.n && v.p[address.n] != ' '; address.n++)
-		;
-	number = config_trim((struct span){ v.p + address.n, v.n - address.n });
+	address = span_part(&number, ' ', &found);
+	number = span_trim(number);
 	if (facts->count == VM_PCI_MAX)
 		return config_fail(p, "%s: expected at most %u parts", key, VM_PCI_MAX);
-	if (!parse_address(address, &at) || !config_number(&number, &value) || number.n || value > max)
+	if (!parse_address(address, &at) || !span_number(&number, 10, &value) || number.n || value > max)
 		return config_wrong(p, key, what, v);
 	for (unsigned i = 0; i < facts->count; i++)
 		if (facts->of[i].segment == at.segment && facts->of[i].bus == at.bus && facts->of[i].devfn == at.devfn)
@@ -124,7 +105,6 @@ static int add_irq(struct parser *p, struct span v)
 
 int config_set_pci_irq(struct parser *p, struct span v)
 {
-	p->config->line_facts = p->line;
 	return config_list(p, "pci_irq", "another function behind the comma", v, add_irq);
 }
 
@@ -146,7 +126,6 @@ static int add_node(struct parser *p, struct span v)
 
 int config_set_pci_node(struct parser *p, struct span v)
 {
-	p->config->line_facts = p->line;
 	return config_list(p, "pci_node", "another function behind the comma", v, add_node);
 }
 
@@ -157,7 +136,6 @@ int config_set_dma(struct parser *p, struct span v)
 	int err = config_word(p, "dma", v, words, &n);
 
 	p->config->dma = n ? VM_DMA_WINDOW : VM_DMA_IDENTITY;
-	p->config->line_dma = p->line;
 	return err;
 }
 

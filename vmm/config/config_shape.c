@@ -8,14 +8,12 @@
 /* One element of a CPU list, `a` or `a-b`, which *s is left behind. */
 static bool cpu_range(struct span *s, u64 *first, u64 *last)
 {
-	if (!config_number(s, first))
+	if (!span_number(s, 10, first))
 		return false;
 	*last = *first;
-	if (!s->n || s->p[0] != '-')
+	if (!span_skip(s, "-"))
 		return true;
-	s->p++;
-	s->n--;
-	return config_number(s, last) && *last >= *first;
+	return span_number(s, 10, last) && *last >= *first;
 }
 
 static int add_cpus(struct parser *p, u64 first, u64 last)
@@ -64,12 +62,11 @@ int config_set_cpus(struct parser *p, struct span v)
 	struct span rest = v;
 	u64 n;
 
-	p->config->line_cpus = p->line;
-	if (config_equal(v, "all")) {
+	if (span_is(v, "all")) {
 		p->config->cpus = 0;
 		return 0;
 	}
-	if (!config_number(&rest, &n))
+	if (!span_number(&rest, 10, &n))
 		return config_wrong(p, "cpus", expected, v);
 	if (IS_ENABLED(CONFIG_VM_SHARING) && rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
 		return set_cpu_list(p, v);
@@ -92,7 +89,7 @@ static int size_of(struct parser *p, struct span v, u64 *out)
 	unsigned shift = 0;
 	u64 n;
 
-	if (!config_number(&rest, &n) || rest.n != 1)
+	if (!span_number(&rest, 10, &n) || rest.n != 1)
 		return config_wrong(p, "memory", "a size with K, M or G, like 512M or 12G", v);
 	for (unsigned i = 0; i < ARRAY_SIZE(units); i++)
 		if (rest.p[0] == units[i].letter)
@@ -116,14 +113,10 @@ static int add_node_memory(struct parser *p, struct span v)
 	struct span rest = v;
 	u64 node, size = 0;
 
-	if (v.n < 4 || memcmp(v.p, "node", 4) != 0)
+	if (!span_skip(&rest, "node") || !span_number(&rest, 10, &node) || node > VM_NODE_NUMBER_MAX || !rest.n || rest.p[0] != ':')
 		return config_wrong(p, "memory", expected, v);
-	rest.p += 4;
-	rest.n -= 4;
-	if (!config_number(&rest, &node) || node > VM_NODE_NUMBER_MAX || !rest.n || rest.p[0] != ':')
-		return config_wrong(p, "memory", expected, v);
-	rest = config_trim((struct span){ rest.p + 1, rest.n - 1 });
-	if (!config_equal(rest, "all") && size_of(p, rest, &size))
+	rest = span_trim((struct span){ rest.p + 1, rest.n - 1 });
+	if (!span_is(rest, "all") && size_of(p, rest, &size))
 		return -EINVAL;
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
 		if (c->memory_node[i].node == node)
@@ -137,60 +130,9 @@ static int add_node_memory(struct parser *p, struct span v)
 
 int config_set_memory(struct parser *p, struct span v)
 {
-	p->config->line_memory = p->line;
-	if (config_equal(v, "all"))
+	if (span_is(v, "all"))
 		return 0;
 	if (v.p[0] != 'n' || !IS_ENABLED(CONFIG_NUMA))
 		return size_of(p, v, &p->config->memory);
 	return config_list(p, "memory", "another node behind the comma", v, add_node_memory);
-}
-
-int config_set_leaf(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "4K", "2M", "1G", NULL };
-	unsigned n = VM_LEAF_1G;
-	int err = config_word(p, "leaf", v, words, &n);
-
-	p->config->leaf = (enum vm_leaf)n;
-	return err;
-}
-
-int config_set_memory_map(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "auto", "offset", "identity", NULL };
-	unsigned n = VM_MAP_AUTO;
-	int err = config_word(p, "memory_map", v, words, &n);
-
-	p->config->memory_map = (enum vm_memory_map)n;
-	return err;
-}
-
-int config_set_topology(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "node", "flat", NULL };
-	unsigned n = 0;
-	int err = config_word(p, "topology", v, words, &n);
-
-	p->config->flat = n == 1;
-	return err;
-}
-
-int config_set_remote_memory(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "refuse", "allow", NULL };
-	unsigned n = 0;
-	int err = config_word(p, "remote_memory", v, words, &n);
-
-	p->config->remote_memory = n == 1;
-	return err;
-}
-
-int config_set_smt_sharing(struct parser *p, struct span v)
-{
-	static const char *const words[] = { "no", "yes", NULL };
-	unsigned n = 0;
-	int err = config_word(p, "allow_smt_sharing", v, words, &n);
-
-	p->config->smt_sharing = n == 1;
-	return err;
 }

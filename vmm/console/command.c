@@ -2,6 +2,7 @@
 /* See command.h. */
 #include "vmm/console/command.h"
 
+#include <margay/span.h>
 #include <margay/string.h>
 
 #define WORDS 5 /* more than any command takes */
@@ -70,15 +71,12 @@ static bool takes(char letter, char what)
 
 static bool parse_number(const char *word, u32 *out)
 {
+	struct span s = span_of(word);
 	u64 v = 0;
+	bool found = span_number(&s, 10, &v);
 
-	for (const char *p = word; *p; p++) {
-		if (*p < '0' || *p > '9' || v > 0xffffffff)
-			return false;
-		v = v * 10 + (u64)(*p - '0');
-	}
 	*out = (u32)v;
-	return v <= 0xffffffff;
+	return found && !s.n && v <= 0xffffffff;
 }
 
 static bool parse_vm(const char *word, command_vm_name vm_name, struct command_args *args)

@@ -4,6 +4,7 @@
  * Unknown ones get the empty answer. Nothing here trusts what is sent.
  */
 #include <margay/errno.h>
+#include <margay/span.h>
 #include <margay/string.h>
 
 #include "vmm/config/config.h"
@@ -52,22 +53,22 @@ static bool skip(struct call *c, const char *word)
 	return true;
 }
 
-/* A hexadecimal number of 1 to 16 digits. */
+/* A hexadecimal number. */
 static bool number(struct call *c, u64 *out)
 {
-	const char *start = c->p;
+	struct span rest = { c->p, (size_t)(c->end - c->p) };
+	bool found = span_number(&rest, 16, out);
 
-	for (*out = 0; c->p < c->end && gdb_digit(*c->p) >= 0; c->p++)
-		*out = *out << 4 | (u64)gdb_digit(*c->p);
-	return c->p > start && c->p - start <= 16;
+	c->p = rest.p;
+	return found;
 }
 
 static bool hex_bytes(struct call *c, u8 *out, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++, c->p += 2) {
-		if (c->end - c->p < 2 || gdb_digit(c->p[0]) < 0 || gdb_digit(c->p[1]) < 0)
+		if (c->end - c->p < 2 || hex_digit(c->p[0]) < 0 || hex_digit(c->p[1]) < 0)
 			return false;
-		out[i] = (u8)(gdb_digit(c->p[0]) << 4 | gdb_digit(c->p[1]));
+		out[i] = (u8)(hex_digit(c->p[0]) << 4 | hex_digit(c->p[1]));
 	}
 	return true;
 }

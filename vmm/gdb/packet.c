@@ -2,16 +2,10 @@
 /* See packet.h. */
 #include "vmm/gdb/packet.h"
 
+#include <margay/span.h>
+
 #define ESCAPE '}'
 #define ESCAPED 0x20
-
-int gdb_digit(char c)
-{
-	if (c >= '0' && c <= '9')
-		return c - '0';
-	c |= 0x20;
-	return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 static void put(struct gdb_line *l, u8 byte)
 {
@@ -28,7 +22,7 @@ static enum gdb_event idle(u8 byte)
 
 static enum gdb_event end(struct gdb_line *l, u8 byte)
 {
-	int digit = gdb_digit((char)byte);
+	int digit = hex_digit((char)byte);
 
 	l->state = GDB_IDLE;
 	l->text[l->length] = 0;
@@ -52,8 +46,8 @@ enum gdb_event gdb_feed(struct gdb_line *l, u8 byte)
 	case GDB_IDLE:
 		return idle(byte);
 	case GDB_SUM1:
-		l->bad = l->bad || gdb_digit((char)byte) < 0;
-		l->digit = (u8)gdb_digit((char)byte);
+		l->bad = l->bad || hex_digit((char)byte) < 0;
+		l->digit = (u8)hex_digit((char)byte);
 		l->state = GDB_SUM2;
 		return GDB_NONE;
 	case GDB_SUM2:

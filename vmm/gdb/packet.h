@@ -33,7 +33,4 @@ enum gdb_event gdb_feed(struct gdb_line *line, u8 byte);
 /* The frame of a packet with this text, n <= GDB_PACKET; returns its length. */
 unsigned gdb_frame(const char *text, unsigned n, u8 out[GDB_FRAME]);
 
-/* The value of a hexadecimal digit, or -1. */
-int gdb_digit(char c);
-
 #endif
