@@ -81,6 +81,7 @@ static void test_errors(void **state)
 		{ "vm start vm0 vm0", "'vm0' is too much: usage: vm start VM" },
 		{ "regs vm0 x", "expected a number, found 'x'" },
 		{ "log 4294967296", "expected a number, found '4294967296'" },
+		{ "log 1x", "expected a number, found '1x'" },
 		{ "log -1", "expected a number, found '-1'" },
 		{ "log 99999999999999999999999999", "expected a number, found '99999999999999999999999999'" },
 		{ "a b c d e f g h i j k l", "unknown command 'a': help lists them" },

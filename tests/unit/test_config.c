@@ -86,7 +86,8 @@ static void defaults(void **state)
 	assert_int_equal(parse(REQUIRED "on_end = restart\n"), 0);
 	assert_int_equal(config.on_end, ON_END_RESTART);
 	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
-	assert_int_equal(parse(REQUIRED "clock = freeze\n"), 0);
+	assert_int_equal(parse(REQUIRED "\nclock = freeze\n"), 0);
+	assert_int_equal(config.line_clock, 4);
 	assert_int_equal(config.clock, VM_CLOCK_FREEZE);
 	assert_int_equal(parse(REQUIRED "clock = follow\n"), 0);
 	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
@@ -420,6 +421,7 @@ static void pci_irqs(void **state)
 		"vm0.conf:1: pci_irq: expected each function once, found '0000:01:00.0'");
 	refused("kernel = k\nmemory = 1G\npci_irq = 01:00.0 11\n",
 		"vm0.conf:3: pci_irq, pci_node: without pci no function has them");
+	refused(REQUIRED "\npci_node = 00:03.0 1\n", "vm0.conf:4: pci_irq, pci_node: without pci no function has them");
 }
 
 static void pci_nodes(void **state)
