@@ -153,7 +153,7 @@ def c_edits(text):
     for i, token in enumerate(found):
         if token.kind == "pre":
             body = re.match(r"#\s*define\s+\w+(?:\([^)]*\))?", token.text)
-            for match in re.finditer(r"/\*.*?\*/|\w+", token.text[body.end():], re.DOTALL) if body else ():
+            for match in re.finditer(r'/\*.*?\*/|"(?:\\.|[^"\\])*"|\w+', token.text[body.end():], re.DOTALL) if body else ():
                 if match[0][0].isdigit():
                     start = token.start + body.end() + match.start()
                     for operator, new in numbers(match[0]):
