@@ -159,7 +159,7 @@ struct hvm_ops {
 	/* Backend state of a vCPU, on the CPU that will run it. 0 or -ENOMEM. vcpu->hvm is the backend's. */
 	int (*vcpu_create)(struct vcpu *vcpu);
 	void (*vcpu_destroy)(struct vcpu *vcpu);
-	/* Power-on state (SDM vol. 3, table 10-1): all of guest_regs and of enum hvm_reg, segments, tables. */
+	/* What the backend keeps of the guest beside all that get() and set() reach becomes as after power-on (power_on.h). */
 	void (*vcpu_reset)(struct vcpu *vcpu);
 	/* Binds the vCPU to the calling CPU before its first run() there. */
 	void (*vcpu_load)(struct vcpu *vcpu);

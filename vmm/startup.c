@@ -7,6 +7,7 @@
 #include "vmm/startup.h"
 
 #include "vmm/hvm.h"
+#include "vmm/power_on.h"
 
 void vcpu_init_ipi(struct vcpu *vcpu)
 {
@@ -30,7 +31,7 @@ static void init_state(struct vcpu *vcpu)
 {
 	u64 cache = hvm->get(vcpu, HVM_CR0) & (CR0_CD | CR0_NW), pat = hvm->get(vcpu, HVM_PAT);
 
-	hvm->vcpu_reset(vcpu);
+	vcpu_power_on(vcpu);
 	hvm->set(vcpu, HVM_CR0, CR0_ET | cache);
 	hvm->set(vcpu, HVM_PAT, pat);
 	vcpu->event.type = HVM_EVENT_NONE;

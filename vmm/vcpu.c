@@ -10,6 +10,7 @@
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
+#include "vmm/power_on.h"
 #include "vmm/report/inspect.h"
 #include "vmm/startup.h"
 #include "vmm/vdev.h"
@@ -184,7 +185,7 @@ static int prepare(struct vcpu *vcpu)
 	if (err)
 		return host_no_memory(vm->name);
 	hvm->vcpu_load(vcpu);
-	hvm->vcpu_reset(vcpu);
+	vcpu_power_on(vcpu);
 	vcpu->kick = host_cpu_kick_word();
 	vcpu->tsc_offset = vm->tsc_offset;
 	hvm->set_tsc_offset(vcpu, vcpu->tsc_offset);

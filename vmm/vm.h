@@ -78,7 +78,6 @@ struct exit_access {
 
 /* What the debugger (vmm/gdb/) has of a vCPU; its own but for the first five, which are stored while it is out of the guest. */
 #define DEBUG_REGISTERS 4u
-#define DR6_NONE 0xffff0ff0ull /* no condition was met */
 struct vcpu_debug {
 	bool wanted;      /* to serve a command; atomic */
 	bool hold;        /* stays out of the guest though the VM runs; atomic */

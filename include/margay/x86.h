@@ -125,6 +125,7 @@ enum vector {
 #define PFERR_I BIT(4)
 
 /* DR6 and DR7 (SDM vol. 3, 18.2.3 and 18.2.4) */
+#define DR6_NONE 0xffff0ff0ull /* no condition was met */
 #define DR6_BS BIT(14)
 #define DR6_ACTIVE_LOW (BIT(16) | BIT(11)) /* RTM, BLD: 0 says that it was so; an exit's qualification says it by 1 */
 /* What a #DB makes of it that met these conditions: B0-B3 are its own, the others only software clears (18.2.3). */
@@ -132,6 +133,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 {
 	return ((dr6 & ~0xfull) | DR6_ACTIVE_LOW | met) ^ (met & DR6_ACTIVE_LOW);
 }
+#define DR7_FIXED BIT(10)
 #define DR7_ENABLED 0xff                    /* L0, G0 to L3, G3 */
 #define DR7_RW(dr7, n) ((dr7) >> (16 + 4 * (n)) & 3)
 #define DR7_LEN(dr7, n) ((dr7) >> (18 + 4 * (n)) & 3)

@@ -184,19 +184,7 @@ static void vcpu_destroy_(struct vcpu *vcpu)
 
 static void vcpu_reset(struct vcpu *vcpu)
 {
-	struct fake_vcpu *f = fake(vcpu);
-
-	memset(f->reg, 0, sizeof(f->reg));
-	vcpu->regs = (struct guest_regs){ .rip = 0xfff0, .rflags = RFLAGS_FIXED };
-	for (unsigned i = SEG_ES; i <= SEG_GS; i++)
-		f->seg[i] = (struct segment){ .limit = 0xffff, .attr = 0x93 };
-	f->seg[SEG_CS] = (struct segment){ .selector = 0xf000, .base = 0xffff0000, .limit = 0xffff, .attr = 0x9b };
-	f->seg[SEG_LDTR] = (struct segment){ .limit = 0xffff, .attr = 0x82 };
-	f->seg[SEG_TR] = (struct segment){ .limit = 0xffff, .attr = 0x8b };
-	f->reg[HVM_CR0] = CR0_CD | CR0_NW | CR0_ET;
-	f->reg[HVM_DR6] = 0xffff0ff0;
-	f->reg[HVM_DR7] = 0x400;
-	f->reg[HVM_PAT] = PAT_RESET;
+	CHECK(vcpu->cpu == fake_host.this_cpu);
 }
 
 static void vcpu_load(struct vcpu *vcpu)

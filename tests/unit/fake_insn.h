@@ -17,7 +17,7 @@
 
 static struct {
 	u64 msr[3][0x2000]; /* from 0, 0xc0000000 and 0xc0010000 on */
-	u64 cr[5], dr[4];
+	u64 cr[5], dr[7];
 	struct cpuid_regs (*cpuid)(u32 leaf, u32 subleaf); /* NULL: zeros */
 } fake_cpu;
 
@@ -56,6 +56,7 @@ static inline void fake_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 #define write_cr4(v) (fake_cpu.cr[4] = (v))
 #define read_dr(i) fake_cpu.dr[i]
 #define write_dr(i, v) (fake_cpu.dr[i] = (v))
-#define clear_breakpoints() memset(fake_cpu.dr, 0, sizeof(fake_cpu.dr))
+#define read_dr6() fake_cpu.dr[6]
+#define write_dr6(v) (fake_cpu.dr[6] = (v))
 
 #endif

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/event.c vmm/startup.c tests/unit/fake_host.c */
+/* UNIT: vmm/event.c vmm/power_on.c vmm/startup.c tests/unit/fake_host.c */
 /*
  * Exceptions that meet while one is being delivered, pair by pair after SDM
  * vol. 3, tables 6-4 and 6-5; NMIs; and what INIT leaves of all that.
@@ -36,8 +36,7 @@ static void set(struct vcpu *vcpu, enum hvm_reg r, u64 value)
 
 static void reset(struct vcpu *vcpu)
 {
-	memset(reg, 0, sizeof(reg));
-	memset(&vcpu->regs, 0, sizeof(vcpu->regs));
+	(void)vcpu;
 	resets++;
 }
 
@@ -45,6 +44,13 @@ static void set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *i
 {
 	(void)vcpu;
 	(void)seg;
+	(void)in;
+}
+
+static void set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in)
+{
+	(void)vcpu;
+	(void)idt;
 	(void)in;
 }
 
@@ -62,6 +68,7 @@ static void request_nmi_window(struct vcpu *vcpu)
 
 static const struct hvm_ops ops = {
 	.get = get, .set = set, .vcpu_reset = reset, .set_segment = set_segment,
+	.set_desc_table = set_desc_table,
 	.request_irq_window = request_irq_window, .request_nmi_window = request_nmi_window,
 };
 const struct hvm_ops *hvm = &ops;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c */
+/* UNIT: tests/unit/fake_host.c vmm/power_on.c */
 /*
  * What an SVM vCPU has in its VMCB, by the offsets of APM vol. 2, appendix B:
  * what runs in every guest and what exits, registers, segments, power-on
@@ -10,9 +10,16 @@
 
 #include "arch/x86_64/svm/vcpu.c"
 #include "arch/x86_64/svm/state.c"
+#include "tests/unit/power_on_values.h"
 
 struct svm_features svm_features = { .nr_asids = 8, .nrips = true };
 struct cpu_features cpu_features;
+
+static const struct hvm_ops ops = {
+	.vcpu_reset = svm_vcpu_reset, .get = svm_get, .set = svm_set, .get_segment = svm_get_segment,
+	.set_segment = svm_set_segment, .get_desc_table = svm_get_desc_table, .set_desc_table = svm_set_desc_table,
+};
+const struct hvm_ops *hvm = &ops;
 
 static struct vm vm;
 static struct vcpu vcpu;
@@ -194,29 +201,13 @@ static void test_segments(void **state)
 	assert_true(field_of(0x484, 4) == 0xfff && field_of(0x488, 8) == 0xfffffe0000000000ull);
 }
 
-/* Table 14-1, over whatever was there. */
 static void test_power_on(void **state)
 {
-	struct segment cs;
-
 	(void)state;
-	memset(bytes + 0x400, 0xa5, 0xc00);
-	memset(&vcpu.regs, 0xa5, sizeof(vcpu.regs));
-	fake_cpu.dr[3] = 1;
-	svm_vcpu_reset(&vcpu);
-	assert_int_equal(svm_get(&vcpu, HVM_CR0), 0x60000010);
-	assert_int_equal(svm_get(&vcpu, HVM_CR4), 0);
-	assert_int_equal(svm_get(&vcpu, HVM_EFER), 0);
-	assert_int_equal(svm_get(&vcpu, HVM_DR6), 0xffff0ff0);
-	assert_int_equal(svm_get(&vcpu, HVM_DR7), 0x400);
-	assert_int_equal(svm_get(&vcpu, HVM_DR3), 0);
-	assert_int_equal(svm_get(&vcpu, HVM_PAT), 0x0007040600070406ull);
-	assert_int_equal(svm_get(&vcpu, HVM_LSTAR), 0);
-	assert_true(vcpu.regs.rip == 0xfff0 && vcpu.regs.rflags == 2 && !vcpu.regs.gpr[GPR_RDX]);
-	svm_get_segment(&vcpu, SEG_CS, &cs);
-	assert_true(cs.selector == 0xf000 && cs.base == 0xffff0000 && cs.limit == 0xffff && cs.attr == 0x9b);
-	svm_get_segment(&vcpu, SEG_TR, &cs);
-	assert_true(cs.selector == 0 && cs.base == 0 && cs.limit == 0xffff && cs.attr == 0x8b);
+	svm_vcpu(&vcpu)->vmcb->event_inj = 1;
+	svm_vcpu(&vcpu)->stepping = true;
+	assert_power_on(&vcpu);
+	assert_true(!svm_vcpu(&vcpu)->vmcb->event_inj && !svm_vcpu(&vcpu)->stepping);
 }
 
 int main(void)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c */
+/* UNIT: tests/unit/fake_host.c vmm/power_on.c */
 /*
  * What a VT-x vCPU has in its VMCS, by the field numbers of SDM vol. 3,
  * appendix B: what runs in every guest and what exits, registers, segments,
@@ -10,8 +10,15 @@
 
 #include "arch/x86_64/vmx/vcpu.c"
 #include "arch/x86_64/vmx/state.c"
+#include "tests/unit/power_on_values.h"
 
 struct vmx_controls vmx_controls;
+
+static const struct hvm_ops ops = {
+	.vcpu_reset = vmx_vcpu_reset, .get = vmx_get, .set = vmx_set, .get_segment = vmx_get_segment,
+	.set_segment = vmx_set_segment, .get_desc_table = vmx_get_desc_table, .set_desc_table = vmx_set_desc_table,
+};
+const struct hvm_ops *hvm = &ops;
 
 static struct vm vm;
 static struct vcpu vcpu;
@@ -251,6 +258,22 @@ static void test_segments(void **state)
 	assert_true(vmcs[0x4812] == 0xfff && vmcs[0x6818] == 0xfffffe0000000000ull);
 }
 
+/* Interruptibility, activity state, pending debug exceptions and IA32_DEBUGCTL are none of the registers. */
+static void test_power_on(void **state)
+{
+	static const unsigned other[] = { 0x4824, 0x4826, 0x6822, 0x2802 };
+
+	(void)state;
+	for (unsigned i = 0; i < ARRAY_SIZE(other); i++)
+		vmcs[other[i]] = 1;
+	vmx_set_interruptibility(vmx_vcpu(&vcpu), 1);
+	write_controls(&vcpu, vmx_vcpu(&vcpu)); /* the masks of CR0 and CR4 */
+	assert_power_on(&vcpu);
+	for (unsigned i = 0; i < ARRAY_SIZE(other); i++)
+		assert_int_equal(vmcs[other[i]], 0);
+	assert_true(vmx_vcpu(&vcpu)->rsp != vcpu.regs.gpr[GPR_RSP] && vmx_vcpu(&vcpu)->rflags != vcpu.regs.rflags);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -261,6 +284,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_shadowed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_directory_pointers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_segments, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_power_on, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

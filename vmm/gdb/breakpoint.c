@@ -303,7 +303,7 @@ void gdb_exit_dr(struct vcpu *vcpu)
 	} else {
 		*reg = vcpu->regs.gpr[gpr];
 		d->dr6 = (d->dr6 & 0xe00f) | DR6_NONE;
-		d->dr7 = (d->dr7 & 0xffff23ff) | 0x400;
+		d->dr7 = (d->dr7 & 0xffff23ff) | DR7_FIXED;
 		gdb_arm(vcpu);
 	}
 	emulate_skip(vcpu, len);

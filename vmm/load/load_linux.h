@@ -29,7 +29,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
  * Puts a freshly reset vCPU into the state the 64-bit protocol asks for:
  * paging on with the loader's tables, CS 0x10, DS/ES/SS 0x18, IF clear,
  * RIP = vm->entry_rip, RSI = vm->entry_info. On the vCPU's own CPU, after
- * load_linux() and hvm->vcpu_reset().
+ * load_linux() and vcpu_power_on().
  */
 void load_linux_entry_state(struct vm *vm, struct vcpu *vcpu);
 

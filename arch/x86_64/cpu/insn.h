@@ -78,10 +78,16 @@ static inline void write_dr(unsigned i, u64 v)
 	}
 }
 
-/* The breakpoint addresses: the LWK sets none, they hold the guest's all the time. */
-static inline void clear_breakpoints(void)
+static inline u64 read_dr6(void)
 {
-	asm volatile("mov %0, %%dr0; mov %0, %%dr1; mov %0, %%dr2; mov %0, %%dr3" : : "r"(0ull));
+	u64 v;
+	asm volatile("mov %%dr6, %0" : "=r"(v));
+	return v;
+}
+
+static inline void write_dr6(u64 v)
+{
+	asm volatile("mov %0, %%dr6" : : "r"(v));
 }
 
 static inline u8 inb(u16 port)

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Guest state in the VMCB's save area (APM vol. 2, table B-2): registers, segments, power-on values. */
-#include <margay/string.h>
-
+/* Guest state in the VMCB's save area (APM vol. 2, table B-2): registers, segments. */
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/svm/svm.h"
@@ -173,32 +171,10 @@ void svm_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out)
 	*out = (struct desc_table){ .base = s->base, .limit = (u16)s->limit };
 }
 
-/* APM vol. 2, table 14-1. */
 void svm_vcpu_reset(struct vcpu *vcpu)
 {
-	static const struct segment code = { .selector = 0xf000, .base = 0xffff0000, .limit = 0xffff, .attr = 0x9b };
-	static const struct segment data = { .limit = 0xffff, .attr = 0x93 };
-	static const struct segment ldtr = { .limit = 0xffff, .attr = 0x82 };
-	static const struct segment tr = { .limit = 0xffff, .attr = 0x8b };
-	static const struct desc_table table = { .limit = 0xffff };
 	struct svm_vcpu *s = svm_vcpu(vcpu);
-	struct vmcb *v = s->vmcb;
 
-	memset(&v->es, 0, sizeof(*v) - offsetof(struct vmcb, es));
-	vcpu->regs = (struct guest_regs){ .rip = 0xfff0, .rflags = RFLAGS_FIXED };
-	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
-		svm_set_segment(vcpu, seg, seg == SEG_CS ? &code : &data);
-	svm_set_segment(vcpu, SEG_LDTR, &ldtr);
-	svm_set_segment(vcpu, SEG_TR, &tr);
-	svm_set_desc_table(vcpu, false, &table);
-	svm_set_desc_table(vcpu, true, &table);
-	set_shadowed(s, HVM_CR0, CR0_CD | CR0_NW | CR0_ET);
-	set_shadowed(s, HVM_CR4, 0);
-	v->efer = EFER_SVME;
-	v->dr6 = 0xffff0ff0;
-	v->dr7 = 0x400;
-	clear_breakpoints();
-	v->g_pat = PAT_RESET;
-	v->event_inj = 0;
-	s->nmi_blocked = s->stepping = false;
+	s->vmcb->event_inj = 0;
+	s->stepping = false;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Guest state in the VMCS (SDM vol. 3, 25.4): registers as the guest sees
- * them, segments, power-on values (table 10-1).
+ * them, segments.
  */
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/vmx/vmx.h"
@@ -24,14 +24,6 @@ static const u32 msr[HVM_REGS] = {
 	[HVM_KERNEL_GS_BASE] = MSR_KERNEL_GS_BASE, [HVM_STAR] = MSR_STAR, [HVM_LSTAR] = MSR_LSTAR,
 	[HVM_CSTAR] = MSR_CSTAR, [HVM_SFMASK] = MSR_SFMASK, [HVM_TSC_AUX] = MSR_TSC_AUX,
 };
-
-static u64 read_dr6(void)
-{
-	u64 v;
-
-	asm volatile("mov %%dr6, %0" : "=r"(v));
-	return v;
-}
 
 u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 {
@@ -117,7 +109,7 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		write_dr(reg - HVM_DR0, value);
 		break;
 	case HVM_DR6:
-		asm volatile("mov %0, %%dr6" : : "r"(value));
+		write_dr6(value);
 		break;
 	case HVM_NMI_BLOCKED:
 		vmx_set_interruptibility(x, value ? x->interruptibility | INTERRUPTIBILITY_NMI :
@@ -180,35 +172,12 @@ void vmx_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out)
 
 void vmx_vcpu_reset(struct vcpu *vcpu)
 {
-	static const struct segment code = { .selector = 0xf000, .base = 0xffff0000, .limit = 0xffff, .attr = 0x9b };
-	static const struct segment data = { .limit = 0xffff, .attr = 0x93 };
-	static const struct segment ldtr = { .limit = 0xffff, .attr = 0x82 };
-	static const struct segment tr = { .limit = 0xffff, .attr = 0x8b };
-	static const struct desc_table table = { .limit = 0xffff };
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
 
-	vcpu->regs = (struct guest_regs){ .rip = 0xfff0, .rflags = RFLAGS_FIXED };
-	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
-		vmx_set_segment(vcpu, seg, seg == SEG_CS ? &code : &data);
-	vmx_set_segment(vcpu, SEG_LDTR, &ldtr);
-	vmx_set_segment(vcpu, SEG_TR, &tr);
-	vmx_set_desc_table(vcpu, false, &table);
-	vmx_set_desc_table(vcpu, true, &table);
 	vmx_set_interruptibility(x, 0);
 	vmwrite(VMCS_GUEST_ACTIVITY, 0);
 	vmwrite(VMCS_GUEST_PENDING_DEBUG, 0);
 	vmwrite(VMCS_GUEST_DEBUGCTL, 0);
-	vmx_set(vcpu, HVM_EFER, 0);
-	vmx_set(vcpu, HVM_CR2, 0);
-	vmx_set(vcpu, HVM_CR3, 0);
-	vmx_set(vcpu, HVM_CR4, 0);
-	vmx_set(vcpu, HVM_CR0, CR0_CD | CR0_NW | CR0_ET);
-	vmx_set(vcpu, HVM_DR6, 0xffff0ff0);
-	vmx_set(vcpu, HVM_DR7, 0x400);
-	clear_breakpoints();
-	vmx_set(vcpu, HVM_PAT, PAT_RESET);
-	for (enum hvm_reg reg = HVM_SYSENTER_CS; reg <= HVM_SFMASK; reg++)
-		vmx_set(vcpu, reg, 0);
 	/* Not what run() compares with: everything is written at the first entry. */
 	x->rsp = x->rflags = ~0ull;
 }
