@@ -26,7 +26,6 @@
 #define ENOSPC 28
 #define ERANGE 34
 #define ENOSYS 38
-#define EOVERFLOW 75
 #define EALREADY 114
 #endif
 

@@ -161,13 +161,10 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_PRED_CMD 0x49
 #define MSR_BIOS_UPDT_TRIG 0x79
 #define MSR_BIOS_SIGN_ID 0x8b
-#define MSR_PLATFORM_INFO 0xce
 #define MSR_UMWAIT_CONTROL 0xe1
 #define MSR_MTRRCAP 0xfe
 #define MSR_ARCH_CAPABILITIES 0x10a
 #define MSR_FLUSH_CMD 0x10b
-#define MSR_TSX_CTRL 0x122
-#define MSR_MISC_FEATURES_ENABLES 0x140
 #define MSR_SYSENTER_CS 0x174
 #define MSR_SYSENTER_ESP 0x175
 #define MSR_SYSENTER_EIP 0x176
@@ -176,7 +173,6 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_MISC_ENABLE 0x1a0
 #define MSR_DEBUGCTL 0x1d9
 #define MSR_MTRR_PHYSBASE0 0x200
-#define MSR_MTRR_PHYSMASK0 0x201
 #define MSR_MTRR_FIX64K_00000 0x250
 #define MSR_MTRR_FIX16K_80000 0x258
 #define MSR_MTRR_FIX16K_A0000 0x259
@@ -190,9 +186,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_VMX_PROCBASED_CTLS 0x482
 #define MSR_VMX_EXIT_CTLS 0x483
 #define MSR_VMX_ENTRY_CTLS 0x484
-#define MSR_VMX_MISC 0x485
 #define MSR_VMX_CR0_FIXED0 0x486
-#define MSR_VMX_CR0_FIXED1 0x487
 #define MSR_VMX_CR4_FIXED0 0x488
 #define MSR_VMX_CR4_FIXED1 0x489
 #define MSR_VMX_PROCBASED_CTLS2 0x48b
@@ -216,7 +210,6 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_GS_BASE 0xc0000101
 #define MSR_KERNEL_GS_BASE 0xc0000102
 #define MSR_TSC_AUX 0xc0000103
-#define MSR_VIRT_SPEC_CTRL 0xc001011f
 #define MSR_AMD_PERF_CTL0 0xc0010000 /* to PERF_CTL3, then PERF_CTR0 to PERF_CTR3 */
 #define MSR_AMD_SYSCFG 0xc0010010
 #define MSR_AMD_HWCR 0xc0010015

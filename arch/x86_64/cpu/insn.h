@@ -131,11 +131,6 @@ static inline void cpu_cli(void)
 	asm volatile("cli" : : : "memory");
 }
 
-static inline void cpu_sti(void)
-{
-	asm volatile("sti" : : : "memory");
-}
-
 static inline void cpu_hlt(void)
 {
 	asm volatile("hlt" : : : "memory");
