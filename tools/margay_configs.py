@@ -9,6 +9,7 @@ All but the named configurations are built in one directory, one after the
 other: only what an option touches is compiled again.
 """
 
+import glob
 import os
 import random
 import re
@@ -24,6 +25,9 @@ VARIANTS = os.path.join(CONFIGS, "variants")
 NAMED = ("default", "tiny", "debug")
 # What a loader may have to read from margay.elf, in bytes. The goal for tiny is 96 KiB (docs/configuration.md).
 LIMIT = {"default": 256 << 10, "tiny": 98 << 10, "debug": 304 << 10}
+# Lines of code, .c and .asm, that an image is made of; its headers are counted for all together. The goal for tiny is 15,000.
+LINES = {"default": 27000, "tiny": 15800}
+HEADER_LINES = 5500
 
 
 class BuildError(Exception):
@@ -95,6 +99,30 @@ def image_size(elf):
     return loaded, sum(int(s[5], 16) for s in segments) - loaded
 
 
+def code_lines(path):
+    """Lines of a source or header that are neither blank nor comment."""
+    with open(os.path.join(TOP, path), encoding="utf-8") as f:
+        text = f.read()
+    comment = r"(;[^\n]*)" if path.endswith(".asm") else r"(/\*.*?\*/)"
+    text = re.sub(r'"(?:\\.|[^"\\\n])*"|' + comment, lambda m: "" if m[1] else m[0], text, flags=re.DOTALL)
+    return sum(1 for line in text.split("\n") if line.strip())
+
+
+def sources(elf):
+    """{.c or .asm file that an image was linked of: its object}"""
+    with open(os.path.join(os.path.dirname(elf), "objects.list"), encoding="ascii") as f:
+        return {re.sub(r".*/obj/[^/]*/(.*?)(\.asm)?\.o$", lambda m: m[1] + (m[2] or ".c"), o): o for o in f.read().split()}
+
+
+def image_lines(elf):
+    return sum(code_lines(source) for source in sources(elf))
+
+
+def header_lines():
+    return sum(code_lines(os.path.relpath(header, TOP)) for top in ("arch", "drivers", "include", "kernel", "vmm")
+               for header in glob.glob(os.path.join(TOP, top, "**", "*.h"), recursive=True))
+
+
 def first_line(*command):
     return subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True).stdout.split("\n")[0]
 
@@ -105,26 +133,30 @@ def sizes():
     yield ""
     yield "Made by `make sizes` at commit %s with %s." % (first_line("git", "describe", "--always", "--dirty"),
                                                           first_line("gcc", "--version"))
-    yield "Bytes that a loader reads from margay.elf, and bytes of state that it clears (bss)."
+    yield "Bytes that a loader reads from margay.elf, bytes of state that it clears (bss), and lines of code, neither blank nor"
+    yield "comment, in the .c and .asm files that the image is made of. Headers have %d lines in all, the limit is %d." % (
+        header_lines(), HEADER_LINES)
     yield ""
-    yield "| image | read | cleared | limit |"
-    yield "|---|---|---|---|"
+    yield "| image | read | limit | cleared | lines | limit |"
+    yield "|---|--:|--:|--:|--:|--:|"
     for name in NAMED:
-        loaded, cleared = image_size(build(load(name), os.path.join(CONFIGS, name)))
-        yield "| %s | %d | %d | %s |" % (name, loaded, cleared, LIMIT.get(name, "-"))
+        elf = build(load(name), os.path.join(CONFIGS, name))
+        (loaded, cleared), lines = image_size(elf), image_lines(elf)
+        yield "| %s | %d | %s | %d | %d | %s |" % (name, loaded, LIMIT.get(name, "-"), cleared, lines, LINES.get(name, "-"))
     yield ""
     yield "What an option brings: the default image (or that with the option on), less the same image with it off. Where"
     yield "others need the option, they go with it. `OPTIMIZE_SIZE` is against `OPTIMIZE_SPEED`."
     yield ""
-    yield "| option | read | cleared |"
-    yield "|---|---|---|"
+    yield "| option | read | cleared | lines of files of its own |"
+    yield "|---|--:|--:|--:|"
     for symbol in options(load()) + [load().syms["OPTIMIZE_SIZE"]]:
         size = {}
         for value in ("y", "n"):
             kconf = load()
             kconf.syms[symbol.name].set_value(value)
-            size[value] = image_size(build(kconf, VARIANTS))
-        yield "| `CONFIG_%s` | %+d | %+d |" % (symbol.name, size["y"][0] - size["n"][0], size["y"][1] - size["n"][1])
+            elf = build(kconf, VARIANTS)
+            size[value] = (*image_size(elf), image_lines(elf))
+        yield "| `CONFIG_%s` | %+d | %+d | %+d |" % (symbol.name, *(y - n for y, n in zip(size["y"], size["n"])))
 
 
 def main():

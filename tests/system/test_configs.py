@@ -71,10 +71,7 @@ def everything():
     for option in OPTIONS:
         kconf.syms[option].set_value("y")
     elf = configs.build(kconf, configs.VARIANTS)
-    with open(os.path.join(configs.VARIANTS, "objects.list"), encoding="ascii") as f:
-        objects = f.read().split()
-    sources = {re.sub(r".*/obj/[^/]*/(.*?)(\.asm)?\.o$", lambda m: m[1] + (m[2] or ".c"), o): o for o in objects}
-    return symbols(elf), {source: symbols(os.path.join(configs.TOP, o)) for source, o in sources.items()}
+    return symbols(elf), {source: symbols(os.path.join(configs.TOP, o)) for source, o in configs.sources(elf).items()}
 
 
 def test_features_are_options():
@@ -148,6 +145,17 @@ def test_size(named):
     loaded, _ = configs.image_size(elf)
     assert loaded > 32 << 10
     assert loaded <= configs.LIMIT[name], "%s: %d bytes, the limit is %d" % (name, loaded, configs.LIMIT[name])
+    lines = configs.image_lines(elf)
+    assert 10000 < lines <= configs.LINES.get(name, lines), "%s: %d lines, the limit is %d" % (name, lines, configs.LINES[name])
+
+
+def test_lines(tmp_path):
+    """What is counted, and that there are not too many in headers."""
+    c, asm = tmp_path / "lines.c", tmp_path / "lines.asm"
+    c.write_text('/* a */\n\nint x; /* b\n c */\nchar *s = "/*";\nint y; /* d */ int z;\n\t\n"\\"/*"\n', encoding="ascii")
+    asm.write_text('; a\n\n\tret ; b\n\tdb ";"\n', encoding="ascii")
+    assert (configs.code_lines(str(c)), configs.code_lines(str(asm))) == (4, 2)
+    assert 3000 < configs.header_lines() <= configs.HEADER_LINES
 
 
 def test_changes_end_where_a_fresh_build_does(named):
