@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * vmm/host.h over the kernel: the monitor's only door. The structures that
+ * <margay/host.h> over the kernel: the monitor's only door. The structures that
  * both sides know under names of their own are asserted to agree, and
  * pointers to them are converted here and nowhere else.
  */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/fpu.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
@@ -24,7 +25,6 @@
 #include "kernel/time/timer.h"
 #include "kernel/version.h"
 #include "kernel/work.h"
-#include "vmm/host.h"
 
 #define SAME_FIELD(a, b, field) \
 	static_assert(offsetof(struct a, field) == offsetof(struct b, field) && \

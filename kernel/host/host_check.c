@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The part of vmm/host.h that only the hardware check asks for. IOMMUs: VT-d 4.0, 11.4.2 (capability registers), 11.4.4
+ * The part of <margay/host.h> that only the hardware check asks for. IOMMUs: VT-d 4.0, 11.4.2 (capability registers), 11.4.4
  * (status); AMD I/O Virtualization, 3.4.2 (control) and 3.4.3 (extended
  * features). Registers are only read.
  */
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci.h"
-#include "vmm/host.h"
 
 #define VTD_ECAP 0x10
 #define VTD_ECAP_IR BIT(3)

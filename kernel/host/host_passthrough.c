@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What vmm/host.h says of functions that a VM has, over the kernel: as kernel/host/host.c. */
+/* What <margay/host.h> says of functions that a VM has, over the kernel: as kernel/host/host.c. */
+#include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/safe.h"
@@ -8,7 +9,6 @@
 #include "kernel/pci/msi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
-#include "vmm/host.h"
 
 #define MAPPINGS 128
 

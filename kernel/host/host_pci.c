@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What vmm/host.h says of PCI, over the kernel: as kernel/host/host.c. */
+/* What <margay/host.h> says of PCI, over the kernel: as kernel/host/host.c. */
+#include <margay/host.h>
 #include "kernel/pci/pci.h"
 #include "kernel/pci/pci_route.h"
-#include "vmm/host.h"
 
 static_assert(HOST_PCI_FUNCTIONS == PCI_MAX_FUNCTIONS, "one limit");
 

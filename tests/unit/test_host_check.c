@@ -8,12 +8,12 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci.h"
-#include "vmm/host.h"
 
 #define UNITS 2
 #define BASE 0xfed90000u

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/safe.h"
 #include "kernel/acpi/acpi.h"
@@ -15,7 +16,6 @@
 #include "kernel/pci/msi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
-#include "vmm/host.h"
 
 static unsigned maps;
 static u64 last_pa, last_size;

@@ -2,9 +2,9 @@
 /* See report.h. */
 #include "vmm/report/report.h"
 
+#include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/host.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/pci_report.h"

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* PCI functions for VMs: the part of vmm/host.h that is only there in images with PASSTHROUGH. Include that. */
-#ifndef VMM_HOST_PCI_H
-#define VMM_HOST_PCI_H
+/* PCI functions for VMs: the part of <margay/host.h> that is only there in images with PASSTHROUGH. Include that. */
+#ifndef MARGAY_HOST_PCI_H
+#define MARGAY_HOST_PCI_H
 
 #include <margay/types.h>
 

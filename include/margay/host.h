@@ -4,9 +4,10 @@
  * it in the image; tests/unit/fake_host.c on the build host. Nothing else of
  * the kernel is visible to vmm/.
  */
-#ifndef VMM_HOST_H
-#define VMM_HOST_H
+#ifndef MARGAY_HOST_H
+#define MARGAY_HOST_H
 
+#include <margay/host_pci.h>
 #include <margay/pci.h>
 #include <margay/types.h>
 #include <margay/x86.h>
@@ -316,7 +317,5 @@ void host_panic_report(void (*fn)(void));
 
 /* A monitor bug: registers, backtrace, log; ends the node as failed. */
 void host_panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
-
-#include "vmm/host_pci.h"
 
 #endif
