@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The order in which the node comes up, from entry.asm's jump into C to the boot CPU's work loop. */
+#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/features.h"
@@ -149,7 +150,7 @@ static void boot_cpu_main(void)
 
 	trap_use_ist();
 	clock_init();
-	apic_timer_init(clock_tsc_khz());
+	apic_timer_init(host_tsc_khz());
 	timer_init();
 	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, apic_is_x2apic() ? "x2APIC" : "xAPIC",
 	       apic_timer_mode());

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The report of a bug and the end of the node. */
+#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
@@ -10,7 +11,6 @@
 #include "kernel/percpu.h"
 #include "kernel/poweroff.h"
 #include "kernel/symbols.h"
-#include "kernel/time/clock.h"
 
 #define LOG_LINES 12
 #define BACKTRACE_DEPTH 32
@@ -84,7 +84,7 @@ void panic_set_reboot(unsigned seconds)
 /* By the TSC, whose rate is not known before the clock is: then at once. */
 static void wait_seconds(unsigned seconds)
 {
-	u64 start = rdtsc(), ticks = clock_tsc_khz() * 1000 * seconds;
+	u64 start = rdtsc(), ticks = host_tsc_khz() * 1000 * seconds;
 
 	while (rdtsc() - start < ticks)
 		cpu_pause();

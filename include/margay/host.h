@@ -118,31 +118,33 @@ const struct host_cpu_info *host_cpu_info(unsigned cpu);
 
 /*
  * One piece of work that owns a CPU until run() returns; a vCPU is one kind.
- * run() is entered with interrupts off, on the CPU's own stack.
+ * run() is entered with interrupts off, on the CPU's own stack, and returns so.
  */
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
-	void (*fault)(struct host_work *work); /* run() has met device registers that are not there, and goes on; or NULL */
+	void (*fault)(struct host_work *work); /* run() has met device registers that are not there, and goes on; NULL: panic */
 };
 
 /*
  * Hands a CPU its next work item. 0, -EBUSY when it has one, -ENODEV when it
- * is not online. A running item may name its own CPU's next one, once: that
- * runs right after it.
+ * is not online. Any CPU. A running item may name its own CPU's next one, once:
+ * that runs right after it.
  */
 int host_cpu_assign(unsigned cpu, struct host_work *work);
 
 /*
  * Makes CPU `cpu` leave guest mode or host_cpu_wait() soon. The caller has
- * already stored, with release order, what that CPU shall find. Callable from
- * any CPU; a kick of the own CPU is remembered, never lost.
+ * already stored, with release order, what that CPU shall find. Sets its kick
+ * word, then sends an NMI: a CPU that tested the word too early meets the NMI.
+ * Callable from any CPU; a kick of the own CPU is remembered, never lost.
  */
 void host_cpu_kick(unsigned cpu);
 
 /*
  * Called with interrupts off: opens a window in which pending physical
- * interrupts are taken by the kernel (timers, console), and closes it again.
+ * interrupts are taken by the kernel (timers, console), and closes it again;
+ * runs due timers.
  */
 void host_interrupt_window(void);
 
@@ -184,8 +186,9 @@ void host_wbinvd(void);
 
 /* ---- time -------------------------------------------------------------- */
 
+/* The TSC's rate, rounded to kHz, since that is all that Linux holds: 0.25 ppm at 2 GHz. Coarse while the kernel boots. */
 u64 host_tsc_khz(void);
-/* True when the TSC is invariant and the same on all CPUs. */
+/* True when the TSC is invariant (by CPUID, or QEMU's TCG) and the same on all CPUs that are online. */
 bool host_tsc_stable(void);
 /* Wall clock: nanoseconds since 1970-01-01 UTC when the TSC was `*tsc`. */
 u64 host_wall_clock(u64 *tsc);
@@ -193,7 +196,10 @@ u64 host_wall_clock(u64 *tsc);
 /* Only in images with DEBUG_CLOCK. The HPET's time in ns since an arbitrary moment, by nothing but its own rate; 0: none. */
 u64 host_reference_ns(void);
 
-/* A one-shot timer. fn runs in the interrupt window of the CPU that armed it, interrupts off, never early. */
+/*
+ * A one-shot timer. fn runs in the interrupt window of the CPU that armed it,
+ * interrupts off, never early, already disarmed: it may arm again.
+ */
 struct host_timer {
 	struct host_timer *next; /* owned by the kernel while armed */
 	u64 deadline;            /* TSC */
@@ -202,9 +208,9 @@ struct host_timer {
 	void (*fn)(struct host_timer *timer);
 };
 
-/* Arms on the calling CPU; an armed timer is moved. A deadline in the past fires at the next window. */
+/* Arms on the calling CPU; an armed timer is moved. A deadline in the past fires at the next window. Interrupts off. */
 void host_timer_arm(struct host_timer *timer, u64 tsc_deadline);
-/* Disarms. Only from the CPU that armed it. No effect when not armed. */
+/* Disarms. Only from the CPU that armed it. No effect when not armed. Interrupts off. */
 void host_timer_cancel(struct host_timer *timer);
 
 /* ---- PCI ------------------------------------------------------------------ */

@@ -22,9 +22,7 @@
 #include "kernel/percpu.h"
 #include "kernel/poweroff.h"
 #include "kernel/time/clock.h"
-#include "kernel/time/timer.h"
 #include "kernel/version.h"
-#include "kernel/work.h"
 
 #define SAME_FIELD(a, b, field) \
 	static_assert(offsetof(struct a, field) == offsetof(struct b, field) && \
@@ -46,16 +44,6 @@ SAME_FIELD(host_module, module, name);
 SAME_FIELD(host_module, module, args);
 SAME_FIELD(host_module, module, data);
 SAME_FIELD(host_module, module, size);
-SAME_SIZE(host_work, work);
-SAME_FIELD(host_work, work, name);
-SAME_FIELD(host_work, work, run);
-SAME_FIELD(host_work, work, fault);
-SAME_SIZE(host_timer, timer);
-SAME_FIELD(host_timer, timer, next);
-SAME_FIELD(host_timer, timer, deadline);
-SAME_FIELD(host_timer, timer, armed);
-SAME_FIELD(host_timer, timer, cpu);
-SAME_FIELD(host_timer, timer, fn);
 SAME_SIZE(host_console, console_user);
 SAME_FIELD(host_console, console_user, name);
 SAME_FIELD(host_console, console_user, rx);
@@ -112,7 +100,7 @@ void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *c
 	for (unsigned i = 0; i < count; i++) {
 		for (u64 at = 0; at < e[i].size; at += PAGE_SIZE_2M) {
 			memset(phys_to_virt(e[i].base.v + at), 0, MIN(PAGE_SIZE_2M, e[i].size - at));
-			cpu_interrupt_window();
+			host_interrupt_window();
 		}
 	}
 }
@@ -173,57 +161,6 @@ u64 host_modules_release(void)
 	return modules_release();
 }
 
-unsigned host_cpu_count(void)
-{
-	return cpu_online_count();
-}
-
-unsigned host_cpu_this(void)
-{
-	return this_cpu()->id;
-}
-
-const struct host_cpu_info *host_cpu_info(unsigned id)
-{
-	static struct host_cpu_info info[MADT_MAX_CPUS];
-	const struct cpu *cpu = cpu_get(id);
-
-	if (!cpu || id >= ARRAY_SIZE(info))
-		return NULL;
-	info[id] = (struct host_cpu_info){ .apic_id = cpu->apic_id, .node = cpu->node, .online = cpu->online };
-	return &info[id];
-}
-
-int host_cpu_assign(unsigned cpu, struct host_work *work)
-{
-	return work_assign(cpu, (struct work *)work);
-}
-
-void host_cpu_kick(unsigned cpu)
-{
-	cpu_kick(cpu);
-}
-
-void host_interrupt_window(void)
-{
-	cpu_interrupt_window();
-}
-
-void host_cpu_wait(void)
-{
-	cpu_wait(false);
-}
-
-bool host_cpu_kicked(void)
-{
-	return cpu_kicked();
-}
-
-const u32 *host_cpu_kick_word(void)
-{
-	return cpu_kick_word();
-}
-
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	cpuid(leaf, subleaf, out);
@@ -257,31 +194,6 @@ void host_fpu_reset(u64 xcr0)
 void host_wbinvd(void)
 {
 	asm volatile("wbinvd" : : : "memory");
-}
-
-u64 host_tsc_khz(void)
-{
-	return clock_tsc_khz();
-}
-
-bool host_tsc_stable(void)
-{
-	return clock_tsc_stable();
-}
-
-u64 host_wall_clock(u64 *tsc)
-{
-	return clock_wall(tsc);
-}
-
-void host_timer_arm(struct host_timer *timer, u64 tsc_deadline)
-{
-	timer_arm((struct timer *)timer, tsc_deadline);
-}
-
-void host_timer_cancel(struct host_timer *timer)
-{
-	timer_cancel((struct timer *)timer);
 }
 
 static_assert(HOST_ZERO_MAX == ZERO_MAX, "that many extents have a counter");

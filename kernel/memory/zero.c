@@ -3,12 +3,11 @@
 #include "kernel/memory/zero.h"
 
 #include <margay/errno.h>
+#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/percpu.h"
-#include "kernel/time/clock.h"
-#include "kernel/work.h"
 
 #define STEP MIB(32)
 /* A CPU may still be on the last instructions of the work item before, or lent for another VM's memory. */
@@ -25,7 +24,7 @@ struct job {
 };
 
 struct item {
-	struct work work;
+	struct host_work work;
 	struct job *job;
 	bool lent; /* the CPU is nobody's, and is given back as soon as it is somebody's */
 };
@@ -43,14 +42,14 @@ static void take_part(struct job *job, bool all, bool lent)
 			continue;
 		while ((at = __atomic_fetch_add(&job->next[i], STEP, __ATOMIC_RELAXED)) < e->size) {
 			memset(phys_to_virt(e->base + at), 0, MIN(STEP, e->size - at));
-			cpu_interrupt_window();
+			host_interrupt_window();
 			if (lent && !job->unowned(this_cpu()->id))
 				return;
 		}
 	}
 }
 
-static void run(struct work *work)
+static void run(struct host_work *work)
 {
 	struct item *item = container_of(work, struct item, work);
 	struct job *job = item->job;
@@ -59,14 +58,14 @@ static void run(struct work *work)
 	__atomic_sub_fetch(&job->busy, 1, __ATOMIC_RELEASE);
 }
 
-/* 0 or work_assign()'s error. */
+/* 0 or host_cpu_assign()'s error. */
 static int hand_out(struct job *job, struct item *item, unsigned cpu, bool lent)
 {
 	int err;
 
 	*item = (struct item){ .work = { .name = "zero", .run = run }, .job = job, .lent = lent };
 	__atomic_add_fetch(&job->busy, 1, __ATOMIC_RELAXED);
-	err = work_assign(cpu, &item->work);
+	err = host_cpu_assign(cpu, &item->work);
 	if (err)
 		__atomic_sub_fetch(&job->busy, 1, __ATOMIC_RELAXED);
 	return err;
@@ -81,7 +80,7 @@ static void borrow(struct job *job, struct item *item, unsigned n)
 		lacking |= BIT(job->extent[i].node) & ~job->nodes;
 	/* The job says who does what before anybody begins. */
 	for (int begin = 0; begin < 2; begin++) {
-		for (unsigned i = 0; lacking && i < cpu_online_count(); i++) {
+		for (unsigned i = 0; lacking && i < host_cpu_count(); i++) {
 			const struct cpu *cpu = cpu_get(i);
 
 			/*
@@ -104,7 +103,7 @@ void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, u
 {
 	struct job job = { .extent = e, .count = count, .unowned = unowned };
 	struct item item[CPUS];
-	u64 patience = rdtsc() + PATIENCE_MS * clock_tsc_khz();
+	u64 patience = rdtsc() + PATIENCE_MS * host_tsc_khz();
 	bool own = false;
 
 	nr_cpus = MIN(nr_cpus, CPUS);
@@ -122,6 +121,6 @@ void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, u
 	if (own)
 		take_part(&job, false, false);
 	while (__atomic_load_n(&job.busy, __ATOMIC_ACQUIRE))
-		cpu_interrupt_window();
+		host_interrupt_window();
 	take_part(&job, true, false);
 }

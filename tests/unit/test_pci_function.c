@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "kernel/console/printk.h"
 #include "kernel/pci/pci_function.h"
-#include "kernel/time/clock.h"
 
 enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0 };
 
@@ -91,7 +91,7 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
 	set(offset, size, v);
 }
 
-u64 clock_tsc_khz(void)
+u64 host_tsc_khz(void)
 {
 	return 1; /* milliseconds that do not hold the test up */
 }
