@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Everything the monitor asks of the kernel below it. kernel/host/host.c implements
+ * Everything the monitor asks of the kernel below it. kernel/host.c implements
  * it in the image; tests/unit/fake_host.c on the build host. Nothing else of
  * the kernel is visible to vmm/.
  */

@@ -15,7 +15,7 @@
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
-#include "kernel/memory/zero.h"
+#include "kernel/memory/zero_parallel.h"
 #include "kernel/modules.h"
 #include "kernel/panic.h"
 #include "kernel/pci/pci.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See zero.h. The CPUs share one job and take its memory in steps, so that all end at about the same time. */
-#include "kernel/memory/zero.h"
+#include "kernel/memory/zero_parallel.h"
 
 #include <margay/errno.h>
 #include <margay/host.h>

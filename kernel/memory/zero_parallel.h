@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Zeroing guest memory: work items of the CPUs of its own node, in parallel. */
-#ifndef KERNEL_ZERO_H
-#define KERNEL_ZERO_H
+#ifndef KERNEL_ZERO_PARALLEL_H
+#define KERNEL_ZERO_PARALLEL_H
 
 #include "kernel/memory/pmem.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/host/host_check.c */
+/* UNIT: kernel/iommu.c */
 /* What the hardware check learns of IOMMUs: the tables' word and the registers', which are pages of memory here. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What <margay/host.h> says of functions that a VM has, over the kernel: as kernel/host/host.c. */
+/* What <margay/host_pci.h> says of functions that a VM has, by their index, over the kernel: as kernel/host.c. */
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
@@ -14,6 +14,7 @@
 
 #define SAME_FIELD(a, b, field) static_assert(offsetof(struct a, field) == offsetof(struct b, field), #a " is " #b)
 
+static_assert(HOST_PCI_FUNCTIONS == PCI_MAX_FUNCTIONS, "one limit");
 static_assert(sizeof(struct host_pci_cap) == sizeof(struct pcicap), "host_pci_cap is pcicap");
 SAME_FIELD(host_pci_cap, pcicap, id);
 SAME_FIELD(host_pci_cap, pcicap, version);
@@ -25,6 +26,26 @@ SAME_FIELD(host_msi, msi_vectors, first);
 SAME_FIELD(host_msi, msi_vectors, count);
 SAME_FIELD(host_msi, msi_vectors, address);
 SAME_FIELD(host_msi, msi_vectors, data);
+
+bool host_pci_function(unsigned i, struct host_pci_function *out)
+{
+	const struct pci_function *f = pci_get(i);
+
+	if (!f)
+		return false;
+	*out = (struct host_pci_function){
+		.index = i, .segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
+		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .extended = f->extended,
+		.node = pci_node(f),
+	};
+	static_assert(HOST_PCI_BARS == PCI_INFO_BARS, "the same");
+	for (unsigned k = 0; k < HOST_PCI_BARS; k++) {
+		out->bar[k].base = f->bar[k].base;
+		out->bar[k].size = f->bar[k].size;
+		out->bar[k].flags = f->bar[k].flags;
+	}
+	return true;
+}
 
 u32 host_pci_read(unsigned index, u16 offset, unsigned size)
 {
