@@ -14,36 +14,17 @@
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
-#include "kernel/memory/pmem.h"
-#include "kernel/memory/zero_parallel.h"
-#include "kernel/modules.h"
 #include "kernel/panic.h"
 #include "kernel/pci/pci.h"
 #include "kernel/percpu.h"
 #include "kernel/poweroff.h"
 #include "kernel/time/clock.h"
-#include "kernel/version.h"
 
 #define SAME_FIELD(a, b, field) \
 	static_assert(offsetof(struct a, field) == offsetof(struct b, field) && \
 		      sizeof(((struct a *)0)->field) == sizeof(((struct b *)0)->field), #a " is " #b)
 #define SAME_SIZE(a, b) static_assert(sizeof(struct a) == sizeof(struct b), #a " is " #b)
 
-SAME_SIZE(host_extent_request, pmem_request);
-SAME_FIELD(host_extent_request, pmem_request, size);
-SAME_FIELD(host_extent_request, pmem_request, align);
-SAME_FIELD(host_extent_request, pmem_request, node);
-SAME_FIELD(host_extent_request, pmem_request, min_addr);
-SAME_FIELD(host_extent_request, pmem_request, max_addr);
-SAME_SIZE(host_extent, pmem_extent);
-SAME_FIELD(host_extent, pmem_extent, base);
-SAME_FIELD(host_extent, pmem_extent, size);
-SAME_FIELD(host_extent, pmem_extent, node);
-SAME_SIZE(host_module, module);
-SAME_FIELD(host_module, module, name);
-SAME_FIELD(host_module, module, args);
-SAME_FIELD(host_module, module, data);
-SAME_FIELD(host_module, module, size);
 SAME_SIZE(host_console, console_user);
 SAME_FIELD(host_console, console_user, name);
 SAME_FIELD(host_console, console_user, rx);
@@ -51,89 +32,9 @@ SAME_FIELD(host_console, console_user, tx_room);
 SAME_FIELD(host_console, console_user, cut);
 SAME_FIELD(host_console, console_user, line);
 
-static void account(s64 pages)
-{
-	u64 *bytes = this_cpu()->account;
-
-	if (bytes)
-		__atomic_add_fetch(bytes, (u64)pages * PAGE_SIZE, __ATOMIC_RELAXED);
-}
-
-void *host_pages_alloc(unsigned count, int node)
-{
-	void *pages = pmem_pages_alloc(count, node);
-
-	if (pages)
-		account(count);
-	return pages;
-}
-
-void host_pages_free(void *pages, unsigned count)
-{
-	pmem_pages_free(pages, count);
-	if (pages)
-		account(-(s64)count);
-}
-
-void host_account(u64 *bytes)
-{
-	this_cpu()->account = bytes;
-}
-
-int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
-{
-	return pmem_extent_alloc((const struct pmem_request *)req, (struct pmem_extent *)out) ? -ENOMEM : 0;
-}
-
-void host_extent_free(const struct host_extent *e)
-{
-	pmem_extent_free((const struct pmem_extent *)e);
-}
-
-void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
-		       bool (*unowned)(unsigned cpu))
-{
-	if (IS_ENABLED(CONFIG_PARALLEL_ZERO)) {
-		zero_extents((const struct pmem_extent *)e, count, cpu, nr_cpus, unowned);
-		return;
-	}
-	for (unsigned i = 0; i < count; i++) {
-		for (u64 at = 0; at < e[i].size; at += PAGE_SIZE_2M) {
-			memset(phys_to_virt(e[i].base.v + at), 0, MIN(PAGE_SIZE_2M, e[i].size - at));
-			host_interrupt_window();
-		}
-	}
-}
-
-bool host_mem_piece(unsigned i, struct host_extent *out)
-{
-	return pmem_piece(i, (struct pmem_extent *)out);
-}
-
-u64 host_node_memory(unsigned node)
-{
-	return pmem_node_bytes(node);
-}
-
 unsigned host_node_count(void)
 {
 	return numa_node_count();
-}
-
-u64 host_mem_free(int node, u64 *largest)
-{
-	return pmem_free_bytes(node, largest);
-}
-
-const char *host_version(void)
-{
-	return margay_version;
-}
-
-u64 host_own_bytes(u64 *used)
-{
-	*used = pmem_used_bytes();
-	return pmem_pool_bytes();
 }
 
 u8 host_node_distance(unsigned from, unsigned to)
@@ -149,16 +50,6 @@ hpa_t host_virt_to_hpa(const void *va)
 void *host_hpa_to_virt(hpa_t pa)
 {
 	return phys_to_virt(pa.v);
-}
-
-const struct host_module *host_module(unsigned i)
-{
-	return (const struct host_module *)modules_get(i);
-}
-
-u64 host_modules_release(void)
-{
-	return modules_release();
 }
 
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
@@ -196,7 +87,6 @@ void host_wbinvd(void)
 	asm volatile("wbinvd" : : : "memory");
 }
 
-static_assert(HOST_ZERO_MAX == ZERO_MAX, "that many extents have a counter");
 static_assert(HOST_LOG_LINE == PRINTK_LINE - 1, "with its terminator");
 
 void host_log(const char *fmt, ...)
@@ -207,12 +97,6 @@ void host_log(const char *fmt, ...)
 	/* Never hidden: these lines tell operators and scripts what is wrong with a VM file and how a VM ended. */
 	vlog_line(LOGLEVEL_ERROR, fmt, ap);
 	va_end(ap);
-}
-
-int host_no_memory(const char *who)
-{
-	printk_error("%s: no memory left for the hypervisor itself", who);
-	return -ENOMEM;
 }
 
 static void (*log_last)(const char *text);

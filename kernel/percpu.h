@@ -37,7 +37,7 @@ struct cpu {
 	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
-	u64 *account;            /* what kernel/host.c counts this CPU's pages into, or NULL */
+	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */

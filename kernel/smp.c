@@ -214,21 +214,21 @@ static void start_all(void)
 
 void smp_start(void)
 {
-	struct pmem_request low = {
+	struct host_extent_request low = {
 		.size = TRAMPOLINE_TABLES * PAGE_SIZE, .align = PAGE_SIZE, .node = -1, .max_addr = GIB(4),
 	};
-	struct pmem_extent tables;
+	struct host_extent tables;
 
 	if (cpu_count() > 1) {
 		bool page = pmem_low_page();
 
-		if (!page || pmem_extent_alloc(&low, &tables)) {
+		if (!page || host_extent_alloc(&low, &tables)) {
 			printk_error("CPUs: the others cannot start: no memory %s", page ?
 				     "below 4 GiB for their first page tables" : "between 64 KiB and 640 KiB");
 		} else {
-			trampoline_init(pmem_low_page(), tables.base);
+			trampoline_init(pmem_low_page(), tables.base.v);
 			start_all();
-			pmem_extent_free(&tables);
+			host_extent_free(&tables);
 		}
 	}
 	printk("CPUs: %u online of %u", host_cpu_count(), cpu_count());

@@ -37,8 +37,8 @@ struct host_extent {
 
 /* A constraint record: what the caller needs of an extent. */
 struct host_extent_request {
-	u64 size;      /* bytes */
-	u64 align;     /* power of two; 0: 1 GiB when size >= 1 GiB, else 2 MiB */
+	u64 size;      /* bytes; rounded up to 4 KiB */
+	u64 align;     /* power of two; 0: 1 GiB where size >= 1 GiB and such a piece exists, else 2 MiB */
 	int node;      /* -1: any */
 	u64 min_addr;  /* lowest HPA allowed */
 	u64 max_addr;  /* highest HPA allowed, exclusive; 0: no limit */
@@ -71,7 +71,7 @@ u64 host_node_memory(unsigned node);
 
 /* NUMA nodes of the machine, at least 1; numbered densely from 0. */
 unsigned host_node_count(void);
-/* Bytes free for guests on a node (-1: on all) and, when largest != NULL, the largest contiguous piece. */
+/* Bytes free for guests, in whole 2 MiB pages, on a node (-1: on all) and, when largest != NULL, the largest contiguous piece. */
 u64 host_mem_free(int node, u64 *largest);
 /* Bytes of the hypervisor's own pages, apart from guests' memory; *used: how many of these are in use. */
 u64 host_own_bytes(u64 *used);
@@ -91,15 +91,15 @@ const char *host_version(void);
 
 struct host_module {
 	const char *name; /* the module's command line up to the first blank; "" when unnamed */
-	const char *args; /* the rest of it */
-	const void *data;
+	const char *args; /* the rest of it, without leading blanks */
+	const void *data; /* in the direct map */
 	u64 size;
 };
 
-/* Module i in boot order, or NULL past the last. The memory stays until host_modules_release(). */
+/* Module i in boot order, or NULL past the last and after host_modules_release(). */
 const struct host_module *host_module(unsigned i);
 
-/* Gives the modules' memory back when no VM can need them again; returns the bytes freed. */
+/* Gives all modules' memory back when no VM can need them again; returns the bytes freed. No pointer to one is valid any more. */
 u64 host_modules_release(void);
 
 /* ---- CPUs ------------------------------------------------------------- */

@@ -3,7 +3,6 @@
 #include "kernel/memory/zero_parallel.h"
 
 #include <margay/errno.h>
-#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
@@ -15,9 +14,9 @@
 #define CPUS 64
 
 struct job {
-	const struct pmem_extent *extent;
+	const struct host_extent *extent;
 	unsigned count;
-	u64 next[ZERO_MAX]; /* bytes of each extent that somebody does or has done; atomic */
+	u64 next[HOST_ZERO_MAX]; /* bytes of each extent that somebody does or has done; atomic */
 	u64 nodes;         /* with a CPU in this job; bit by number */
 	bool (*unowned)(unsigned cpu);
 	unsigned busy;     /* items that have not ended; atomic */
@@ -35,13 +34,13 @@ static void take_part(struct job *job, bool all, bool lent)
 	unsigned node = (unsigned)this_cpu()->node;
 
 	for (unsigned i = 0; i < job->count; i++) {
-		const struct pmem_extent *e = &job->extent[i];
+		const struct host_extent *e = &job->extent[i];
 		u64 at;
 
 		if (!all && e->node != (int)node && job->nodes & BIT(e->node))
 			continue;
 		while ((at = __atomic_fetch_add(&job->next[i], STEP, __ATOMIC_RELAXED)) < e->size) {
-			memset(phys_to_virt(e->base + at), 0, MIN(STEP, e->size - at));
+			memset(phys_to_virt(e->base.v + at), 0, MIN(STEP, e->size - at));
 			host_interrupt_window();
 			if (lent && !job->unowned(this_cpu()->id))
 				return;
@@ -98,8 +97,8 @@ static void borrow(struct job *job, struct item *item, unsigned n)
 	}
 }
 
-void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
-		  bool (*unowned)(unsigned cpu))
+void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		   bool (*unowned)(unsigned cpu))
 {
 	struct job job = { .extent = e, .count = count, .unowned = unowned };
 	struct item item[CPUS];
