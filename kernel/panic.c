@@ -33,7 +33,7 @@ static void halt(void)
 
 static void show_log_line(enum loglevel level, const char *text, size_t length)
 {
-	char line[PRINTK_LINE];
+	char line[HOST_LOG_LINE + 1];
 	int n = snprintf(line, sizeof(line), "log%s %.*s", level == LOGLEVEL_DEBUG ? " (debug):" : ":", (int)length, text);
 
 	console_log(line, MIN((size_t)n, sizeof(line) - 1));
@@ -71,7 +71,7 @@ static void stop_others(void)
 		cpu_pause();
 }
 
-void panic_set_report(void (*fn)(void))
+void host_panic_report(void (*fn)(void))
 {
 	report = fn;
 }
@@ -134,7 +134,7 @@ static void end(void)
 	if (fn)
 		fn();
 	printk_error("node: end=panic");
-	console_drain();
+	host_console_drain();
 	if (!reboot_seconds)
 		halt();
 	printk_error("the node restarts in %u s", reboot_seconds);
@@ -198,6 +198,14 @@ void vpanic(const char *fmt, va_list ap)
 }
 
 void panic(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vpanic(fmt, ap);
+}
+
+void host_panic(const char *fmt, ...)
 {
 	va_list ap;
 

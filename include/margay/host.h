@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Everything the monitor asks of the kernel below it. kernel/host.c implements
- * it in the image; tests/unit/fake_host.c on the build host. Nothing else of
+ * Everything the monitor asks of the kernel below it. In the image the files of
+ * kernel/ and arch/x86_64/cpu that have a thing implement it, and use it
+ * themselves; on the build host tests/unit/fake_host.c does. Nothing else of
  * the kernel is visible to vmm/.
  */
 #ifndef MARGAY_HOST_H
 #define MARGAY_HOST_H
 
+#include <margay/host_console.h>
 #include <margay/host_pci.h>
 #include <margay/pci.h>
 #include <margay/types.h>
@@ -244,9 +246,6 @@ void host_platform(struct host_platform *out);
 /* Is the local APIC in x2APIC mode? */
 bool host_is_x2apic(void);
 
-/* Waits until the line has sent all that was logged, so that a long report loses nothing. Bounded. */
-void host_console_drain(void);
-
 /* ---- debugger's line, only in images with GDB ------------------------------ */
 
 /* The VM that the command line's gdb= names; NULL: none, or its port was not found (logged). */
@@ -256,7 +255,7 @@ void host_debug_listen(void (*rx)(u8 byte));
 /* Queues bytes; what does not fit into 8 KiB is lost. From any CPU. */
 void host_debug_send(const u8 *bytes, unsigned n);
 
-/* ---- console and end of the node --------------------------------------- */
+/* ---- the log and the end of the node --------------------------------------- */
 
 /*
  * One log line, without a trailing newline; the text begins with its source
@@ -269,45 +268,6 @@ int host_no_memory(const char *who);
 
 /* Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. */
 void host_log_last(unsigned lines, void (*fn)(const char *text));
-
-/*
- * A user of the host's serial console: a virtual UART, the monitor's console.
- * Callbacks run in interrupt windows of one CPU, interrupts off, no lock held.
- */
-#define HOST_CONSOLE_LINE 240
-struct host_console {
-	const char *name; /* in front of its lines while another has the foreground */
-	void (*rx)(struct host_console *con, u8 byte);
-	void (*tx_room)(struct host_console *con); /* after a short write: there is room again */
-	/* The kernel's own, from host_console_add() to host_console_remove(): */
-	struct host_console *next;
-	bool waits, full;
-	bool cut; /* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
-	u16 length;
-	u8 line[HOST_CONSOLE_LINE];
-};
-
-/*
- * Adds a user; it gets the foreground when nobody has it. Takes one away,
- * waiting for a callback of it to end: not from its own callbacks, nor with a
- * lock that they take.
- */
-void host_console_add(struct host_console *con);
-void host_console_remove(struct host_console *con);
-/*
- * The foreground's output is raw and it gets what is typed; the others' output
- * comes as whole lines. NULL: nobody. 0, or -ENODEV for one that is not there.
- */
-int host_console_foreground(struct host_console *con);
-/* Who has it; only to be compared with. */
-const struct host_console *host_console_get_foreground(void);
-/*
- * con->rx() gets the escape key, whoever has the foreground. Returns that key,
- * a control character; 0: there is none, by the command line.
- */
-u8 host_console_escape(struct host_console *con);
-/* Takes output; returns how many bytes (the line is slow; never waits, nothing is lost). */
-size_t host_console_write(struct host_console *con, const u8 *buf, size_t n);
 
 /*
  * Ends the node: prints the machine-readable last line, drains the console and
