@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The files of each compile-time feature: files-OPTION is linked in only where
-# Kconfig's CONFIG_OPTION is on; a file that no list names always is. One word
-# may hold a % for "everything there".
+# Kconfig's CONFIG_OPTION is on; a file that no list names always is, one that
+# two lists name where both are on. One word may hold a % for "everything there".
 
 files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
@@ -11,7 +11,8 @@ files-HWCHECK         := vmm/report/hwcheck% kernel/iommu.c
 files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
-files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c
+files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c vmm/pci/pci_fitness.c \
+	vmm/pci/pci_report.c
 files-PASSTHROUGH     := kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
 	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_reset.c kernel/pci/pci_route.c \
 	vmm/acpi/acpi_pci.c vmm/config/config_pci.c \

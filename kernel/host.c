@@ -1,16 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What is left of <margay/host.h> where the kernel has it under other names:
- * single instructions and the direct map, inline functions of the CPU layer,
- * and what an option or a pure module gives.
+ * What <margay/host.h> asks for and the kernel has under other names: single
+ * instructions and the direct map, which are inline functions of the CPU layer,
+ * and NUMA nodes, of a pure module that is not in every image.
  */
 #include <margay/host.h>
-#include "arch/x86_64/cpu/fpu.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
-#include "arch/x86_64/cpu/safe.h"
 #include "kernel/memory/numa.h"
-#include "kernel/pci/pci.h"
 
 unsigned host_node_count(void)
 {
@@ -42,32 +39,7 @@ u64 host_tsc(void)
 	return rdtsc();
 }
 
-int host_rdmsr(u32 msr, u64 *value)
-{
-	return rdmsr_safe(msr, value);
-}
-
-int host_wrmsr(u32 msr, u64 value)
-{
-	return wrmsr_safe(msr, value);
-}
-
-int host_xsetbv(u32 xcr, u64 value)
-{
-	return xsetbv_safe(xcr, value);
-}
-
-void host_fpu_reset(u64 xcr0)
-{
-	fpu_reset(xcr0);
-}
-
 void host_wbinvd(void)
 {
 	asm volatile("wbinvd" : : : "memory");
-}
-
-bool host_pci_info(unsigned i, struct pci_info *out)
-{
-	return IS_ENABLED(CONFIG_PCI) && pci_info(i, out);
 }

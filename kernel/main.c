@@ -44,6 +44,12 @@ const struct cmdline *cmdline_of_boot(void)
 	return &cmdline;
 }
 
+unsigned host_check_wanted(bool *stay)
+{
+	*stay = cmdline.check_stay;
+	return cmdline.check;
+}
+
 static void start_console(void)
 {
 	/* It has said so where there is none; the boot goes on, the log stays in memory. */
@@ -152,7 +158,7 @@ static void boot_cpu_main(void)
 	clock_init();
 	apic_timer_init(host_tsc_khz());
 	timer_init();
-	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, apic_is_x2apic() ? "x2APIC" : "xAPIC",
+	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC",
 	       apic_timer_mode());
 	smp_start();
 	host_own_bytes(&per_cpu);

@@ -178,11 +178,16 @@ const u32 *host_cpu_kick_word(void);
 
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);
 u64 host_tsc(void);
-/* 0, or -EFAULT where the CPU raises #GP. */
+/* 0, or -EFAULT where the CPU raises #GP; *value is 0 then. */
 int host_rdmsr(u32 msr, u64 *value);
 int host_wrmsr(u32 msr, u64 value);
+/* 0, or -EFAULT where the CPU raises #GP or #UD. */
 int host_xsetbv(u32 xcr, u64 value);
-/* Puts x87, SSE, and every extended state component of `xcr0` into its reset state; leaves XCR0 = 1. */
+/*
+ * Puts x87, SSE, and every extended state component of `xcr0` (a legal value on
+ * this CPU) into its reset state, for their next owner; leaves XCR0 = 1 where
+ * there is XSAVE. SDM vol. 1, 13.6 and 13.8.
+ */
 void host_fpu_reset(u64 xcr0);
 void host_wbinvd(void);
 

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What <margay/host_pci.h> says of functions that a VM has, by their index, over the kernel: as kernel/host.c. */
+/* PCI functions as VMs have them, by index: what they are, their configuration space, and device registers in memory. */
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "arch/x86_64/cpu/safe.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/pci/intx.h"
-#include "kernel/pci/msi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
 
@@ -14,18 +11,11 @@
 
 #define SAME_FIELD(a, b, field) static_assert(offsetof(struct a, field) == offsetof(struct b, field), #a " is " #b)
 
-static_assert(HOST_PCI_FUNCTIONS == PCI_MAX_FUNCTIONS, "one limit");
 static_assert(sizeof(struct host_pci_cap) == sizeof(struct pcicap), "host_pci_cap is pcicap");
 SAME_FIELD(host_pci_cap, pcicap, id);
 SAME_FIELD(host_pci_cap, pcicap, version);
 SAME_FIELD(host_pci_cap, pcicap, extended);
 SAME_FIELD(host_pci_cap, pcicap, offset);
-static_assert(sizeof(struct host_msi) == sizeof(struct msi_vectors), "host_msi is msi_vectors");
-SAME_FIELD(host_msi, msi_vectors, cpu);
-SAME_FIELD(host_msi, msi_vectors, first);
-SAME_FIELD(host_msi, msi_vectors, count);
-SAME_FIELD(host_msi, msi_vectors, address);
-SAME_FIELD(host_msi, msi_vectors, data);
 
 bool host_pci_function(unsigned i, struct host_pci_function *out)
 {
@@ -60,16 +50,6 @@ void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value)
 unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max)
 {
 	return pci_capabilities(pci_get(index), (struct pcicap *)cap, max, NULL);
-}
-
-int host_pci_take_back(unsigned index)
-{
-	return pci_take_back(pci_get(index));
-}
-
-int host_pci_reset(unsigned index)
-{
-	return pci_reset(pci_get(index));
 }
 
 bool host_pci_ecam(u64 *base, u8 *last_bus)
@@ -110,49 +90,4 @@ volatile void *host_mmio_map(hpa_t pa, u64 size)
 	}
 	spin_unlock(&lock);
 	return va;
-}
-
-u64 host_mmio_read(const volatile void *reg, unsigned size)
-{
-	return mmio_read_safe(reg, size);
-}
-
-void host_mmio_write(volatile void *reg, unsigned size, u64 value)
-{
-	mmio_write_safe(reg, size, value);
-}
-
-int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
-{
-	return msi_alloc(cpu, count, fn, arg, (struct msi_vectors *)out);
-}
-
-void host_msi_free(struct host_msi *msi)
-{
-	msi_free((struct msi_vectors *)msi);
-}
-
-int host_intx_route(unsigned index, struct host_intx *out)
-{
-	struct aml_pci_route route;
-	int err = pci_route(index, &route);
-
-	if (!err)
-		*out = (struct host_intx){ route.gsi, route.active_low };
-	return err;
-}
-
-int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
-{
-	return intx_take(line->gsi, line->active_low, cpu, fn, arg);
-}
-
-void host_intx_open(u32 gsi)
-{
-	intx_open(gsi);
-}
-
-void host_intx_release(u32 gsi)
-{
-	intx_release(gsi);
 }
