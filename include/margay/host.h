@@ -61,7 +61,8 @@ void host_extent_free(const struct host_extent *e);
  * that is not, or has work, does nothing, and the calling CPU does its part.
  * Where none of them is on an extent's node, CPUs there for which unowned() is
  * true do it, and stop within some 10 ms when it no longer is; where there are
- * none of these either, all of cpu[]. unowned(): called on any CPU.
+ * none of these either, all of cpu[]. unowned(): called on any CPU. In images
+ * without PARALLEL_ZERO the calling CPU does it all.
  */
 void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
 		       bool (*unowned)(unsigned cpu));
@@ -73,7 +74,7 @@ u64 host_node_memory(unsigned node);
 
 /* NUMA nodes of the machine, at least 1; numbered densely from 0. */
 unsigned host_node_count(void);
-/* Bytes free for guests, in whole 2 MiB pages, on a node (-1: on all) and, when largest != NULL, the largest contiguous piece. */
+/* Bytes free for guests, in whole 2 MiB pages, on a node (-1: on all); *largest (may be NULL): the largest contiguous piece. */
 u64 host_mem_free(int node, u64 *largest);
 /* Bytes of the hypervisor's own pages, apart from guests' memory; *used: how many of these are in use. */
 u64 host_own_bytes(u64 *used);
@@ -101,7 +102,7 @@ struct host_module {
 /* Module i in boot order, or NULL past the last and after host_modules_release(). */
 const struct host_module *host_module(unsigned i);
 
-/* Gives all modules' memory back when no VM can need them again; returns the bytes freed. No pointer to one is valid any more. */
+/* Gives all modules' memory back when no VM can need them again, with all that points there; returns the bytes freed. */
 u64 host_modules_release(void);
 
 /* ---- CPUs ------------------------------------------------------------- */
@@ -208,10 +209,12 @@ u64 host_reference_ns(void);
  * interrupts off, never early, already disarmed: it may arm again.
  */
 struct host_timer {
-	struct host_timer *next; /* owned by the kernel while armed */
+	/* The kernel's own; who arms it may read deadline and armed. */
+	struct host_timer *next; /* while armed */
 	u64 deadline;            /* TSC */
 	bool armed;
-	unsigned cpu; /* whose list holds it */
+	unsigned cpu;            /* whose list holds it */
+	/* Its user's: */
 	void (*fn)(struct host_timer *timer);
 };
 
@@ -222,7 +225,7 @@ void host_timer_cancel(struct host_timer *timer);
 
 /* ---- PCI ------------------------------------------------------------------ */
 
-/* The i-th function of the machine, in address order; false past the last. From any CPU, used or not. */
+/* Only in images with PCI. The i-th function of the machine, in address order, used or not; false past the last. Any CPU. */
 bool host_pci_info(unsigned i, struct pci_info *out);
 
 /* ---- the hardware check ---------------------------------------------------- */

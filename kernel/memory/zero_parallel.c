@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See zero.h. The CPUs share one job and take its memory in steps, so that all end at about the same time. */
+/* Zeroing by work items of CPUs, which share one job and take its memory in steps: all end at about the same time. */
 #include "kernel/memory/zero_parallel.h"
 
 #include <margay/errno.h>

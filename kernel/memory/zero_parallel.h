@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* host_extents_zero() by work items of CPUs. */
+/* host_extents_zero() as work items of several CPUs. */
 #ifndef KERNEL_ZERO_PARALLEL_H
 #define KERNEL_ZERO_PARALLEL_H
 
