@@ -1,23 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
 # The files of each compile-time feature: files-OPTION is linked in only where
-# Kconfig's CONFIG_OPTION is on; a file that no list names always is. One word
-# may hold a % for "everything there".
+# Kconfig's CONFIG_OPTION is on; a file that no list names always is, one that
+# two lists name where both are on. One word may hold a % for "everything there".
 
 files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
-files-HWCHECK         := vmm/report/hwcheck% kernel/host/host_check.c
+files-HWCHECK         := vmm/report/hwcheck% kernel/iommu.c
 files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
-files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c
+files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c vmm/pci/pci_fitness.c \
+	vmm/pci/pci_report.c
 files-PASSTHROUGH     := kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
-	kernel/host/host_passthrough.c kernel/host/host_pci.c kernel/pci/intx.c kernel/pci/msi.c \
-	kernel/pci/pci_reset.c kernel/pci/pci_route.c vmm/acpi/acpi_pci.c vmm/config/config_pci.c \
+	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_reset.c kernel/pci/pci_route.c \
+	vmm/acpi/acpi_pci.c vmm/config/config_pci.c \
 	vmm/exit/hypercall.c vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c \
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
-files-PARALLEL_ZERO   := kernel/memory/zero.c
+files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c

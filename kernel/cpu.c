@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The CPUs of the machine: one struct cpu each, their stacks, who is online. */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
@@ -120,7 +121,7 @@ unsigned cpu_count(void)
 	return nr_cpus;
 }
 
-unsigned cpu_online_count(void)
+unsigned host_cpu_count(void)
 {
 	unsigned count = 0;
 
@@ -134,6 +135,17 @@ struct cpu *cpu_get(unsigned id)
 	if (id >= nr_cpus)
 		return NULL;
 	return cpus[id];
+}
+
+const struct host_cpu_info *host_cpu_info(unsigned id)
+{
+	static struct host_cpu_info info[MADT_MAX_CPUS];
+	const struct cpu *cpu = cpu_get(id);
+
+	if (!cpu)
+		return NULL;
+	info[id] = (struct host_cpu_info){ .apic_id = cpu->apic_id, .node = cpu->node, .online = cpu->online };
+	return &info[id];
 }
 
 void cpu_put_last(unsigned id)

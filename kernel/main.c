@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The order in which the node comes up, from entry.asm's jump into C to the boot CPU's work loop. */
+#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/features.h"
@@ -25,7 +26,6 @@
 #include "kernel/time/clock.h"
 #include "kernel/time/timer.h"
 #include "kernel/upcall.h"
-#include "kernel/version.h"
 #include "kernel/work.h"
 
 /* Called by entry.asm on the boot stack, with the boot tables: the first 4 GiB are in the direct map. */
@@ -42,6 +42,12 @@ static void report_cmdline(const char *line)
 const struct cmdline *cmdline_of_boot(void)
 {
 	return &cmdline;
+}
+
+unsigned host_check_wanted(bool *stay)
+{
+	*stay = cmdline.check_stay;
+	return cmdline.check;
 }
 
 static void start_console(void)
@@ -103,7 +109,7 @@ static void init_numa(void)
 	pmem_start();
 	upcall_use_page_pool();
 	for (unsigned node = 0; node < numa_node_count(); node++)
-		printk("node %u: %lu MiB free", node, pmem_free_bytes((int)node, NULL) >> 20);
+		printk("node %u: %lu MiB free", node, host_mem_free((int)node, NULL) >> 20);
 }
 
 static u32 highest_apic_id(void)
@@ -134,11 +140,12 @@ static void init_console_interrupt(void)
 static void print_own_memory(u64 per_cpu)
 {
 	extern const u8 image_start[], image_end[];
-	u64 image = ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE), tables = pmem_early_bytes();
+	u64 image = ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE), tables = pmem_early_bytes(), used;
+	u64 held = host_own_bytes(&used);
 
 	printk("own memory: image %lu KiB, page tables %lu KiB, %u CPUs %lu KiB, other %lu KiB; held in all %lu KiB; "
 	       "boot modules %lu KiB apart", image >> 10, tables >> 10, cpu_count(), per_cpu >> 10,
-	       (pmem_used_bytes() - per_cpu) >> 10, (image + tables + pmem_pool_bytes()) >> 10, modules_bytes() >> 10);
+	       (used - per_cpu) >> 10, (image + tables + held) >> 10, modules_bytes() >> 10);
 }
 
 /* The rest of the way, on the boot CPU's guarded stack. */
@@ -149,12 +156,12 @@ static void boot_cpu_main(void)
 
 	trap_use_ist();
 	clock_init();
-	apic_timer_init(clock_tsc_khz());
+	apic_timer_init(host_tsc_khz());
 	timer_init();
-	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, apic_is_x2apic() ? "x2APIC" : "xAPIC",
+	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC",
 	       apic_timer_mode());
 	smp_start();
-	per_cpu = pmem_used_bytes();
+	host_own_bytes(&per_cpu);
 	irq_init();
 	init_console_interrupt();
 	if (IS_ENABLED(CONFIG_GDB))
@@ -173,7 +180,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	paging_set_load_base(load_base);
 	cpu_init_boot();
 	read_boot_info(mbi_phys);
-	printk("Margay %s, loaded at %#lx by %s, firmware %s", margay_version, load_base,
+	printk("Margay %s, loaded at %#lx by %s, firmware %s", host_version(), load_base,
 	       bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader", bootinfo.efi ? "UEFI" : "BIOS");
 	print_memory_map();
 

@@ -2,17 +2,18 @@
 /* Boot modules: out of the boot loader's scattered places into one block, found by name. */
 #include "kernel/modules.h"
 
+#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/pmem.h"
 
-static struct module modules[BOOTINFO_MODULES];
+static struct host_module modules[BOOTINFO_MODULES];
 static char strings[BOOTINFO_MODULES][BOOTINFO_MODULE_STRING];
 static unsigned count;
 static u64 bytes;
 static bool moved;
-static struct pmem_extent block; /* all of them, when moved */
+static struct host_extent block; /* all of them, when moved */
 
 static u64 footprint(u64 start, u64 end)
 {
@@ -20,7 +21,7 @@ static u64 footprint(u64 start, u64 end)
 }
 
 /* Splits "name args" in place. */
-static void name_module(struct module *m, char *text)
+static void name_module(struct host_module *m, char *text)
 {
 	char *p = text;
 
@@ -50,12 +51,12 @@ static void report_duplicates(void)
 /* Copies all modules into the block; false when there is no room for it. */
 static bool move(void)
 {
-	struct pmem_request req = { .size = bytes, .align = PAGE_SIZE, .node = -1 };
+	struct host_extent_request req = { .size = bytes, .align = PAGE_SIZE, .node = -1 };
 	u64 at;
 
 	if (!bytes || pmem_extent_alloc_top(&req, &block))
 		return false;
-	at = block.base;
+	at = block.base.v;
 	for (unsigned i = 0; i < count; i++) {
 		memcpy(phys_to_virt(at), modules[i].data, modules[i].size);
 		modules[i].data = phys_to_virt(at);
@@ -90,7 +91,7 @@ void modules_init(const struct bootinfo *bi)
 		printk_debug("module %u: '%s', %llu bytes", i + 1, modules[i].name, (unsigned long long)modules[i].size);
 }
 
-const struct module *modules_get(unsigned i)
+const struct host_module *host_module(unsigned i)
 {
 	return i < count ? &modules[i] : NULL;
 }
@@ -100,12 +101,12 @@ u64 modules_bytes(void)
 	return bytes;
 }
 
-u64 modules_release(void)
+u64 host_modules_release(void)
 {
 	u64 freed = bytes;
 
 	if (moved)
-		pmem_extent_free(&block);
+		host_extent_free(&block);
 	else
 		for (unsigned i = 0; i < count; i++)
 			pmem_release(virt_to_phys(modules[i].data), virt_to_phys(modules[i].data) + modules[i].size);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Non-maskable interrupts: kicks (kernel/work.h), devices whose lines are
+ * Non-maskable interrupts: kicks (kernel/work.c), devices whose lines are
  * routed as NMI so that no guest can hold them off, and what the platform
  * reports. The handler only takes note; nmi_look() finds out in the CPU's next
  * interrupt window.

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The report of a bug and the end of the node. */
+#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
@@ -10,7 +11,6 @@
 #include "kernel/percpu.h"
 #include "kernel/poweroff.h"
 #include "kernel/symbols.h"
-#include "kernel/time/clock.h"
 
 #define LOG_LINES 12
 #define BACKTRACE_DEPTH 32
@@ -33,7 +33,7 @@ static void halt(void)
 
 static void show_log_line(enum loglevel level, const char *text, size_t length)
 {
-	char line[PRINTK_LINE];
+	char line[HOST_LOG_LINE + 1];
 	int n = snprintf(line, sizeof(line), "log%s %.*s", level == LOGLEVEL_DEBUG ? " (debug):" : ":", (int)length, text);
 
 	console_log(line, MIN((size_t)n, sizeof(line) - 1));
@@ -71,7 +71,7 @@ static void stop_others(void)
 		cpu_pause();
 }
 
-void panic_set_report(void (*fn)(void))
+void host_panic_report(void (*fn)(void))
 {
 	report = fn;
 }
@@ -84,7 +84,7 @@ void panic_set_reboot(unsigned seconds)
 /* By the TSC, whose rate is not known before the clock is: then at once. */
 static void wait_seconds(unsigned seconds)
 {
-	u64 start = rdtsc(), ticks = clock_tsc_khz() * 1000 * seconds;
+	u64 start = rdtsc(), ticks = host_tsc_khz() * 1000 * seconds;
 
 	while (rdtsc() - start < ticks)
 		cpu_pause();
@@ -134,7 +134,7 @@ static void end(void)
 	if (fn)
 		fn();
 	printk_error("node: end=panic");
-	console_drain();
+	host_console_drain();
 	if (!reboot_seconds)
 		halt();
 	printk_error("the node restarts in %u s", reboot_seconds);
@@ -198,6 +198,14 @@ void vpanic(const char *fmt, va_list ap)
 }
 
 void panic(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vpanic(fmt, ap);
+}
+
+void host_panic(const char *fmt, ...)
 {
 	va_list ap;
 

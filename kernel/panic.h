@@ -3,7 +3,8 @@
  * The end after a bug or a broken machine: the log's last lines, registers,
  * symbolised backtrace, the state of the VMs, and the machine-readable line
  * "margay: node: end=panic". Then the CPU halts, or restarts the node. The
- * other CPUs are stopped first, by NMI.
+ * other CPUs are stopped first, by NMI. <margay/host.h> has host_panic() and
+ * host_panic_report(), which adds the VMs' state.
  */
 #ifndef KERNEL_PANIC_H
 #define KERNEL_PANIC_H
@@ -18,9 +19,6 @@ void panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
 void vpanic(const char *fmt, va_list ap) __attribute__((noreturn));
 /* For an exception: `what` names it. */
 void panic_trap(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
-
-/* fn adds its own lines to the report: the state of what runs on the node. Other CPUs may have stopped within its locks. */
-void panic_set_report(void (*fn)(void));
 
 /* What follows the report: 0 halts, else the node restarts after so many seconds. */
 void panic_set_reboot(unsigned seconds);

@@ -10,8 +10,8 @@
 #include <margay/types.h>
 #include "arch/x86_64/cpu/desc.h"
 
-struct timer;
-struct work;
+struct host_timer;
+struct host_work;
 
 #define CPU_STACK_SIZE KIB(32)
 #define CPU_IST_SIZE KIB(8)
@@ -30,14 +30,14 @@ struct cpu {
 	bool online;             /* running the work loop or about to */
 	bool looping;            /* past its boot code: what it is given begins by itself; atomic */
 	u32 kick;                /* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
-	struct work *work;       /* current or next work item; atomic, owned by the CPU until it is NULL again */
+	struct host_work *work;  /* current or next work item; atomic, owned by the CPU until it is NULL again */
 	bool working;            /* inside an item's run(); only this CPU touches it */
-	struct work *next_work;  /* what follows it, named by itself; only this CPU touches it */
+	struct host_work *next_work; /* what follows it, named by itself; only this CPU touches it */
 	s64 tsc_ahead;           /* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
-	struct timer *timers;    /* sorted by deadline; only this CPU touches it */
+	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
-	u64 *account;            /* what kernel/host/host.c counts this CPU's pages into, or NULL */
+	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
@@ -76,9 +76,7 @@ int cpu_alloc_stacks(struct cpu *cpu);
 
 /* CPUs of the machine, started or not. */
 unsigned cpu_count(void);
-/* CPUs that run the work loop. */
-unsigned cpu_online_count(void);
-/* CPU by index, the online ones first; NULL when there is no such one. */
+/* CPU by index, the online ones, of which there are host_cpu_count(), first; NULL when there is no such one. */
 struct cpu *cpu_get(unsigned id);
 
 #endif

@@ -2,7 +2,7 @@
 /* Ends the node through ACPI's fixed registers. */
 #include "kernel/poweroff.h"
 
-#include <margay/types.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
@@ -10,6 +10,7 @@
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
 #include "kernel/pci/pci.h"
+#include "kernel/time/clock.h"
 
 /* Polls of a register before the platform counts as deaf: some 100 ms by port. */
 #define OBEY_POLLS 100000u
@@ -146,16 +147,19 @@ static void enter_s5(void)
 static __attribute__((noreturn)) void halt(const char *what)
 {
 	printk_error("%s: the platform did not obey: halted, switch it by hand", what);
-	console_drain();
+	host_console_drain();
 	for (;;) {
 		cpu_cli();
 		cpu_hlt();
 	}
 }
 
-void poweroff(void)
+void host_node_poweroff(unsigned vms, unsigned failed)
 {
-	console_drain();
+	clock_report();
+	/* at the level that no command line hides: margay-run and scripts look for this line */
+	printk_error("node: end=poweroff vms=%u failed=%u", vms, failed);
+	host_console_drain();
 	if (has_s5 && (pm1a.width || sleep_control.width)) {
 		enter_s5();
 		wait_for_effect();
@@ -184,7 +188,7 @@ void reboot(void)
 {
 	const struct fadt_info *fadt = acpi_fadt();
 
-	console_drain();
+	host_console_drain();
 	if (fadt) {
 		acpi_reset(fadt);
 		wait_for_effect();
@@ -192,4 +196,10 @@ void reboot(void)
 	outb(RESET_CONTROL_CF9, CF9_RESET);
 	wait_for_effect();
 	halt("reboot");
+}
+
+void host_node_reboot(void)
+{
+	printk_error("node: end=reboot");
+	reboot();
 }

@@ -10,7 +10,7 @@
 /* Finds the registers and \_S5, at boot, so that a panic needs no parsing. Logs what is missing. */
 void poweroff_init(void);
 
-void poweroff(void) __attribute__((noreturn));
+/* For who has logged why. <margay/host.h> has host_node_poweroff() and host_node_reboot(), which do so. */
 void reboot(void) __attribute__((noreturn));
 
 #endif

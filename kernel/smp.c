@@ -6,6 +6,7 @@
 #include "kernel/smp.h"
 
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
@@ -38,7 +39,7 @@ static u64 tsc_answer; /* the TSC; for QUESTION_ADJUST the TSC_ADJUST before */
 /* Waits until the turn is `want`; false when it does not come in time. */
 static bool wait_turn(u32 want, u64 timeout_us)
 {
-	u64 start = rdtsc(), ticks = timeout_us * clock_tsc_khz() / 1000;
+	u64 start = rdtsc(), ticks = timeout_us * host_tsc_khz() / 1000;
 
 	while (__atomic_load_n(&turn, __ATOMIC_ACQUIRE) != want) {
 		if (rdtsc() - start > ticks)
@@ -50,7 +51,7 @@ static bool wait_turn(u32 want, u64 timeout_us)
 
 static void delay(u64 us)
 {
-	u64 start = rdtsc(), ticks = us * clock_tsc_khz() / 1000;
+	u64 start = rdtsc(), ticks = us * host_tsc_khz() / 1000;
 
 	while (rdtsc() - start < ticks)
 		cpu_pause();
@@ -213,22 +214,22 @@ static void start_all(void)
 
 void smp_start(void)
 {
-	struct pmem_request low = {
+	struct host_extent_request low = {
 		.size = TRAMPOLINE_TABLES * PAGE_SIZE, .align = PAGE_SIZE, .node = -1, .max_addr = GIB(4),
 	};
-	struct pmem_extent tables;
+	struct host_extent tables;
 
 	if (cpu_count() > 1) {
 		bool page = pmem_low_page();
 
-		if (!page || pmem_extent_alloc(&low, &tables)) {
+		if (!page || host_extent_alloc(&low, &tables)) {
 			printk_error("CPUs: the others cannot start: no memory %s", page ?
 				     "below 4 GiB for their first page tables" : "between 64 KiB and 640 KiB");
 		} else {
-			trampoline_init(pmem_low_page(), tables.base);
+			trampoline_init(pmem_low_page(), tables.base.v);
 			start_all();
-			pmem_extent_free(&tables);
+			host_extent_free(&tables);
 		}
 	}
-	printk("CPUs: %u online of %u", cpu_online_count(), cpu_count());
+	printk("CPUs: %u online of %u", host_cpu_count(), cpu_count());
 }

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the kernel does for the CPU layer below it (arch/x86_64/cpu/upcall.h). */
+#include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/upcall.h"
@@ -9,7 +10,6 @@
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "kernel/upcall.h"
-#include "kernel/work.h"
 
 void upcall_log(const char *fmt, ...)
 {

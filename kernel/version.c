@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See version.h. A file of its own, as another commit compiles it anew. */
-#include "kernel/version.h"
+/* Which Margay this is: what git says of the tree, by the Makefile. A file of its own, as another commit compiles it anew. */
+#include <margay/host.h>
 
-const char margay_version[] = MARGAY_VERSION;
+const char *host_version(void)
+{
+	return MARGAY_VERSION;
+}

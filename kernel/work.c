@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The per-CPU work loop, kicks and sleep. */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/idle.h"
@@ -10,10 +11,10 @@
 #include "kernel/time/timer.h"
 #include "kernel/work.h"
 
-int work_assign(unsigned id, struct work *work)
+int host_cpu_assign(unsigned id, struct host_work *work)
 {
 	struct cpu *cpu = cpu_get(id);
-	struct work *none = NULL;
+	struct host_work *none = NULL;
 
 	if (!cpu || !__atomic_load_n(&cpu->online, __ATOMIC_ACQUIRE))
 		return -ENODEV;
@@ -27,11 +28,11 @@ int work_assign(unsigned id, struct work *work)
 	}
 	if (!__atomic_compare_exchange_n(&cpu->work, &none, work, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -EBUSY;
-	cpu_kick(id);
+	host_cpu_kick(id);
 	return 0;
 }
 
-void cpu_kick(unsigned id)
+void host_cpu_kick(unsigned id)
 {
 	struct cpu *cpu = cpu_get(id);
 
@@ -46,7 +47,7 @@ void cpu_kick(unsigned id)
 		apic_send_nmi(cpu->apic_id);
 }
 
-bool cpu_kicked(void)
+bool host_cpu_kicked(void)
 {
 	u32 *kick = &this_cpu()->kick;
 
@@ -54,19 +55,25 @@ bool cpu_kicked(void)
 	return __atomic_load_n(kick, __ATOMIC_RELAXED) && __atomic_exchange_n(kick, 0, __ATOMIC_SEQ_CST);
 }
 
-const u32 *cpu_kick_word(void)
+unsigned host_cpu_this(void)
+{
+	return this_cpu()->id;
+}
+
+const u32 *host_cpu_kick_word(void)
 {
 	return &this_cpu()->kick;
 }
 
-void cpu_interrupt_window(void)
+void host_interrupt_window(void)
 {
 	trap_window();
 	nmi_look();
 	timer_run_due();
 }
 
-void cpu_wait(bool deep)
+/* As host_cpu_wait(). deep: in the deepest C-state, for a CPU that nobody owns. */
+static void wait_for_wakeup(bool deep)
 {
 	struct cpu *cpu = this_cpu();
 
@@ -78,7 +85,12 @@ void cpu_wait(bool deep)
 	/* Cleared before the caller looks again: a kick from here on makes the next wait return. */
 	__atomic_exchange_n(&cpu->kick, 0, __ATOMIC_SEQ_CST);
 	/* A CPU that is kicked all the time did not open interrupts above. */
-	cpu_interrupt_window();
+	host_interrupt_window();
+}
+
+void host_cpu_wait(void)
+{
+	wait_for_wakeup(false);
 }
 
 void work_loop(void)
@@ -87,10 +99,10 @@ void work_loop(void)
 
 	__atomic_store_n(&cpu->looping, true, __ATOMIC_RELEASE);
 	for (;;) {
-		struct work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
+		struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 		if (!work) {
-			cpu_wait(true);
+			wait_for_wakeup(true);
 			continue;
 		}
 		cpu->working = true;

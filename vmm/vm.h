@@ -3,6 +3,7 @@
 #ifndef VMM_VM_H
 #define VMM_VM_H
 
+#include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/types.h>
 #include <margay/x86.h>
@@ -10,7 +11,6 @@
 #include "vmm/config/config.h"
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/emulate/decode.h"
-#include "vmm/host.h"
 #include "vmm/hvm_ops.h"
 #include "vmm/memory/gpa_map.h"
 #include "vmm/memory/mtrr.h"

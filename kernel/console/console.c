@@ -25,12 +25,12 @@ static bool mid_line;            /* the last byte queued was the foreground's an
 static unsigned imitated;        /* bytes of last_line that the foreground's last ones are */
 static unsigned waiting;         /* users to whom tx_room is owed */
 static unsigned lines_lost;
-static struct console_user *users; /* all, in the order in which they are told of room */
-static struct console_user *foreground, *escape_user;
+static struct host_console *users; /* all, in the order in which they are told of room */
+static struct host_console *foreground, *escape_user;
 static u8 escape_key;
-static struct console_user *in_callback; /* the one that is being called without the lock; atomic */
+static struct host_console *in_callback; /* the one that is being called without the lock; atomic */
 
-static void owe_room(struct console_user *user)
+static void owe_room(struct host_console *user)
 {
 	waiting += !user->waits;
 	user->waits = true;
@@ -103,9 +103,9 @@ void console_interrupts_on(void)
 }
 
 /* The next user to whom room is owed; to the end of the list with it, so that all have their turn. */
-static struct console_user *next_waiting(void)
+static struct host_console *next_waiting(void)
 {
-	struct console_user **p = &users, *user;
+	struct host_console **p = &users, *user;
 
 	if (!waiting || serial_queued() >= USER_RESUME)
 		return NULL;
@@ -124,7 +124,7 @@ static struct console_user *next_waiting(void)
 	return user;
 }
 
-static void begin_callback(struct console_user *user)
+static void begin_callback(struct host_console *user)
 {
 	__atomic_store_n(&in_callback, user, __ATOMIC_RELAXED);
 }
@@ -139,7 +139,7 @@ static void deliver(const u8 *buf, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		bool locked = serial_lock();
-		struct console_user *user = escape_user && buf[i] == escape_key ? escape_user : foreground;
+		struct host_console *user = escape_user && buf[i] == escape_key ? escape_user : foreground;
 
 		begin_callback(user);
 		serial_unlock(locked);
@@ -153,7 +153,7 @@ static void tell_of_room(void)
 {
 	for (unsigned turns = MAX(waiting, 1u); turns; turns--) {
 		bool locked = serial_lock();
-		struct console_user *user = next_waiting();
+		struct host_console *user = next_waiting();
 
 		begin_callback(user);
 		serial_unlock(locked);
@@ -210,11 +210,11 @@ bool console_interrupt(void)
 }
 
 /* What a user in the background has written since its last newline, as a line of its own. */
-static void put_held(struct console_user *user)
+static void put_held(struct host_console *user)
 {
 	end_line();
 	serial_put('[');
-	serial_text(user->name, strnlen(user->name, CONSOLE_NAME));
+	serial_text(user->name, strnlen(user->name, HOST_CONSOLE_NAME));
 	serial_text("] ", 2);
 	serial_text((const char *)user->line, user->length);
 	serial_text("\r\n", 2);
@@ -233,7 +233,7 @@ static void put_raw(u8 byte)
 	mid_line = byte != '\n';
 }
 
-static void set_foreground(struct console_user *user)
+static void set_foreground(struct host_console *user)
 {
 	if (user == foreground)
 		return;
@@ -246,7 +246,7 @@ static void set_foreground(struct console_user *user)
 		user->length = 0;
 }
 
-void console_add(struct console_user *user)
+void host_console_add(struct host_console *user)
 {
 	bool locked = serial_lock();
 
@@ -259,10 +259,10 @@ void console_add(struct console_user *user)
 	serial_unlock(locked);
 }
 
-void console_remove(struct console_user *user)
+void host_console_remove(struct host_console *user)
 {
 	bool locked = serial_lock();
-	struct console_user **p = &users;
+	struct host_console **p = &users;
 
 	while (*p && *p != user)
 		p = &(*p)->next;
@@ -283,10 +283,10 @@ void console_remove(struct console_user *user)
 	serial_unlock(locked);
 }
 
-int console_set_foreground(struct console_user *user)
+int host_console_foreground(struct host_console *user)
 {
 	bool locked = serial_lock();
-	const struct console_user *u = users;
+	const struct host_console *u = users;
 
 	while (u && u != user)
 		u = u->next;
@@ -297,19 +297,19 @@ int console_set_foreground(struct console_user *user)
 	return u == user ? 0 : -ENODEV;
 }
 
-const struct console_user *console_get_foreground(void)
+const struct host_console *host_console_get_foreground(void)
 {
 	return foreground;
 }
 
-u8 console_set_escape(struct console_user *user)
+u8 host_console_escape(struct host_console *user)
 {
 	escape_user = escape_key ? user : NULL;
 	return escape_key;
 }
 
 /* One byte of a user in the background; terminal controls would hit what the operator sees of another. */
-static void hold(struct console_user *user, u8 byte)
+static void hold(struct host_console *user, u8 byte)
 {
 	if (byte == '\n' || user->length == sizeof(user->line))
 		put_held(user);
@@ -318,17 +318,17 @@ static void hold(struct console_user *user, u8 byte)
 }
 
 /* While others wait for room nobody overtakes them, however often it asks. */
-static bool has_turn(const struct console_user *user)
+static bool has_turn(const struct host_console *user)
 {
 	if (in_callback == user || serial_mode() == SERIAL_POLLED)
 		return true;
-	for (const struct console_user *u = users; waiting && u; u = u->next)
+	for (const struct host_console *u = users; waiting && u; u = u->next)
 		if (u->full && u != user)
 			return false;
 	return true;
 }
 
-size_t console_write(struct console_user *user, const u8 *buf, size_t n)
+size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 {
 	bool locked, turn;
 	size_t done = 0;
@@ -379,7 +379,7 @@ void console_panic(void)
 	serial_panic();
 }
 
-void console_drain(void)
+void host_console_drain(void)
 {
 	bool locked = serial_lock();
 

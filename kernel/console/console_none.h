@@ -23,40 +23,6 @@ static inline bool console_interrupt(void)
 	return false;
 }
 
-static inline void console_add(struct console_user *user)
-{
-	(void)user;
-}
-
-static inline void console_remove(struct console_user *user)
-{
-	(void)user;
-}
-
-static inline int console_set_foreground(struct console_user *user)
-{
-	(void)user;
-	return 0;
-}
-
-static inline const struct console_user *console_get_foreground(void)
-{
-	return NULL;
-}
-
-static inline u8 console_set_escape(struct console_user *user)
-{
-	(void)user;
-	return 0;
-}
-
-static inline size_t console_write(struct console_user *user, const u8 *buf, size_t n)
-{
-	(void)user;
-	(void)buf;
-	return n;
-}
-
 static inline void console_log(const char *text, size_t n)
 {
 	(void)text;
@@ -64,10 +30,6 @@ static inline void console_log(const char *text, size_t n)
 }
 
 static inline void console_panic(void)
-{
-}
-
-static inline void console_drain(void)
 {
 }
 

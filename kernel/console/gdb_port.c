@@ -5,11 +5,11 @@
  */
 #include "kernel/console/gdb_port.h"
 
+#include <margay/host.h>
 #include <margay/spinlock.h>
 #include "drivers/uart8250.h"
 #include "kernel/console/printk.h"
 #include "kernel/nmi.h"
-#include "vmm/host.h"
 
 #define RING 8192u
 #define RX_BATCH 64

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The serial line that gdb= on the command line names; vmm/host.h has what it does for the monitor. */
+/* The serial line that gdb= on the command line names; <margay/host.h> has what it does for the monitor. */
 #ifndef KERNEL_GDB_PORT_H
 #define KERNEL_GDB_PORT_H
 

@@ -2,6 +2,7 @@
 /* The log ring. Each record: one byte of level ('0' + enum loglevel), the text, a newline. */
 #include "kernel/console/printk.h"
 
+#include <margay/host.h>
 #include <margay/spinlock.h>
 #include "kernel/console/console.h"
 
@@ -49,7 +50,7 @@ static void emit(enum loglevel level, char *text, size_t n)
 
 static __printf(3, 0) void log_from(enum loglevel level, const char *source, const char *fmt, va_list ap)
 {
-	char text[PRINTK_LINE];
+	char text[HOST_LOG_LINE + 1];
 	size_t n = strlen(source);
 	int more;
 
@@ -60,17 +61,13 @@ static __printf(3, 0) void log_from(enum loglevel level, const char *source, con
 	emit(level, text, n);
 }
 
-void vlog_line(enum loglevel level, const char *fmt, va_list ap)
-{
-	log_from(level, "", fmt, ap);
-}
-
-void log_line(enum loglevel level, const char *fmt, ...)
+void host_log(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_from(level, "", fmt, ap);
+	/* Never hidden: these lines tell operators and scripts what is wrong with a VM file and how a VM ended. */
+	log_from(LOGLEVEL_ERROR, "", fmt, ap);
 	va_end(ap);
 }
 
@@ -133,7 +130,7 @@ void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *tex
 		while (at < end && ring[at++ % PRINTK_RING] != '\n')
 			;
 	while (at < end) {
-		char text[PRINTK_LINE], level = ring[at++ % PRINTK_RING], c;
+		char text[HOST_LOG_LINE + 1], level = ring[at++ % PRINTK_RING], c;
 		size_t n = 0;
 
 		while (at < end && (c = ring[at++ % PRINTK_RING]) != '\n')
@@ -142,6 +139,21 @@ void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *tex
 		text[n] = 0;
 		fn(level == '0' ? LOGLEVEL_ERROR : level == '1' ? LOGLEVEL_INFO : LOGLEVEL_DEBUG, text, n);
 	}
+}
+
+static void (*log_last)(const char *text);
+
+static void pass_log_line(enum loglevel level, const char *text, size_t length)
+{
+	(void)level;
+	(void)length;
+	log_last(text);
+}
+
+void host_log_last(unsigned lines, void (*fn)(const char *text))
+{
+	log_last = fn;
+	printk_last(lines, pass_log_line);
 }
 
 static void replay_line(enum loglevel level, const char *text, size_t n)

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The log: one line per call, kept in a 64 KiB ring and shown on the console.
+ * The log: one line per call, of at most HOST_LOG_LINE characters with its source
+ * (<margay/host.h>), kept in a 64 KiB ring and shown on the console.
  * Works from the first instruction of C on; what was logged before the console
  * was found is shown when it is. Any CPU, any context; interrupts off.
  */
@@ -12,7 +13,6 @@
 #include "kernel/boot/cmdline.h"
 
 #define PRINTK_RING KIB(64)
-#define PRINTK_LINE 512 /* with its source; longer lines are cut */
 
 /* One line of the hypervisor itself: "margay: " is put in front, no newline at the end. */
 void printk_error(const char *fmt, ...) __printf(1, 2);
@@ -32,10 +32,6 @@ static inline __printf(1, 2) void printk_debug(const char *fmt, ...)
 	(void)fmt;
 }
 #endif
-
-/* One line whose text begins with its own source ("vm0: ..."). */
-void log_line(enum loglevel level, const char *fmt, ...) __printf(2, 3);
-void vlog_line(enum loglevel level, const char *fmt, va_list ap);
 
 /* What is shown on the console from now on. */
 void printk_set_level(enum loglevel level);

@@ -271,7 +271,7 @@ void pmem_pages_free(void *pages, unsigned count)
 	spin_unlock(&pmem_lock);
 }
 
-static int take_extent(const struct pmem_request *req, u64 align, enum extent_policy policy, struct pmem_extent *out)
+static int take_extent(const struct host_extent_request *req, u64 align, enum extent_policy policy, struct host_extent *out)
 {
 	struct extent_constraint c = {
 		.size = ALIGN_UP(req->size, PAGE_SIZE),
@@ -285,14 +285,14 @@ static int take_extent(const struct pmem_request *req, u64 align, enum extent_po
 	int err;
 
 	spin_lock(&pmem_lock);
-	err = extent_take(&free_list, &c, &out->base, &node);
+	err = extent_take(&free_list, &c, &out->base.v, &node);
 	spin_unlock(&pmem_lock);
 	out->size = c.size;
 	out->node = (int)node;
-	return err == -ENOSPC ? -ENOMEM : err;
+	return err ? -ENOMEM : 0;
 }
 
-int pmem_extent_alloc(const struct pmem_request *req, struct pmem_extent *out)
+int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
 {
 	u64 align = req->align;
 	int err = -ENOMEM;
@@ -307,22 +307,22 @@ int pmem_extent_alloc(const struct pmem_request *req, struct pmem_extent *out)
 	return err;
 }
 
-int pmem_extent_alloc_top(const struct pmem_request *req, struct pmem_extent *out)
+int pmem_extent_alloc_top(const struct host_extent_request *req, struct host_extent *out)
 {
 	if (req->size > BIT(52))
 		return -ENOMEM;
 	return take_extent(req, req->align ? req->align : PAGE_SIZE_2M, EXTENT_TOP, out);
 }
 
-void pmem_extent_free(const struct pmem_extent *e)
+void host_extent_free(const struct host_extent *e)
 {
 	int err;
 
 	spin_lock(&pmem_lock);
-	err = extent_put(&free_list, e->base, e->size, (unsigned)e->node);
+	err = extent_put(&free_list, e->base.v, e->size, (unsigned)e->node);
 	spin_unlock(&pmem_lock);
 	if (err)
-		panic("memory: extent %#llx, %#llx bytes, is free twice", (unsigned long long)e->base,
+		panic("memory: extent %#llx, %#llx bytes, is free twice", (unsigned long long)e->base.v,
 		      (unsigned long long)e->size);
 }
 
@@ -340,7 +340,7 @@ void pmem_release(u64 start, u64 end)
 	spin_unlock(&pmem_lock);
 }
 
-u64 pmem_free_bytes(int node, u64 *largest)
+u64 host_mem_free(int node, u64 *largest)
 {
 	u64 sum;
 
@@ -350,7 +350,7 @@ u64 pmem_free_bytes(int node, u64 *largest)
 	return sum;
 }
 
-bool pmem_piece(unsigned i, struct pmem_extent *out)
+bool host_mem_piece(unsigned i, struct host_extent *out)
 {
 	bool found = false;
 
@@ -360,7 +360,7 @@ bool pmem_piece(unsigned i, struct pmem_extent *out)
 		u64 start = ALIGN_UP(r->start, PAGE_SIZE_2M), end = ALIGN_DOWN(r->end, PAGE_SIZE_2M);
 
 		if (start < end && !i--) {
-			*out = (struct pmem_extent){ start, end - start, (int)r->node };
+			*out = (struct host_extent){ hpa(start), end - start, (int)r->node };
 			found = true;
 		}
 	}
@@ -368,29 +368,20 @@ bool pmem_piece(unsigned i, struct pmem_extent *out)
 	return found;
 }
 
-u64 pmem_node_bytes(unsigned node)
+u64 host_node_memory(unsigned node)
 {
 	return node < ARRAY_SIZE(node_bytes) ? node_bytes[node] : 0;
 }
 
-static u64 locked_read(const u64 *bytes)
+u64 host_own_bytes(u64 *used)
 {
-	u64 value;
+	u64 held;
 
 	spin_lock(&pmem_lock);
-	value = *bytes;
+	*used = used_bytes;
+	held = pool_bytes;
 	spin_unlock(&pmem_lock);
-	return value;
-}
-
-u64 pmem_pool_bytes(void)
-{
-	return locked_read(&pool_bytes);
-}
-
-u64 pmem_used_bytes(void)
-{
-	return locked_read(&used_bytes);
+	return held;
 }
 
 u64 pmem_early_bytes(void)

@@ -1,127 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See zero.h. The CPUs share one job and take its memory in steps, so that all end at about the same time. */
-#include "kernel/memory/zero.h"
-
-#include <margay/errno.h>
+/* Zeroing guest memory: by the CPUs of its own node, or by the one that asks. */
+#include <margay/host.h>
 #include <margay/string.h>
-#include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/percpu.h"
-#include "kernel/time/clock.h"
-#include "kernel/work.h"
+#include "kernel/memory/zero_parallel.h"
 
-#define STEP MIB(32)
-/* A CPU may still be on the last instructions of the work item before, or lent for another VM's memory. */
-#define PATIENCE_MS 100
-#define CPUS 64
-
-struct job {
-	const struct pmem_extent *extent;
-	unsigned count;
-	u64 next[ZERO_MAX]; /* bytes of each extent that somebody does or has done; atomic */
-	u64 nodes;         /* with a CPU in this job; bit by number */
-	bool (*unowned)(unsigned cpu);
-	unsigned busy;     /* items that have not ended; atomic */
-};
-
-struct item {
-	struct work work;
-	struct job *job;
-	bool lent; /* the CPU is nobody's, and is given back as soon as it is somebody's */
-};
-
-/* Takes part in every extent that is this CPU's to do, or in all. */
-static void take_part(struct job *job, bool all, bool lent)
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+		       bool (*unowned)(unsigned cpu))
 {
-	unsigned node = (unsigned)this_cpu()->node;
-
-	for (unsigned i = 0; i < job->count; i++) {
-		const struct pmem_extent *e = &job->extent[i];
-		u64 at;
-
-		if (!all && e->node != (int)node && job->nodes & BIT(e->node))
-			continue;
-		while ((at = __atomic_fetch_add(&job->next[i], STEP, __ATOMIC_RELAXED)) < e->size) {
-			memset(phys_to_virt(e->base + at), 0, MIN(STEP, e->size - at));
-			cpu_interrupt_window();
-			if (lent && !job->unowned(this_cpu()->id))
-				return;
+	if (IS_ENABLED(CONFIG_PARALLEL_ZERO)) {
+		zero_parallel(e, count, cpu, nr_cpus, unowned);
+		return;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		for (u64 at = 0; at < e[i].size; at += PAGE_SIZE_2M) {
+			memset(phys_to_virt(e[i].base.v + at), 0, MIN(PAGE_SIZE_2M, e[i].size - at));
+			host_interrupt_window();
 		}
 	}
-}
-
-static void run(struct work *work)
-{
-	struct item *item = container_of(work, struct item, work);
-	struct job *job = item->job;
-
-	take_part(job, false, item->lent);
-	__atomic_sub_fetch(&job->busy, 1, __ATOMIC_RELEASE);
-}
-
-/* 0 or work_assign()'s error. */
-static int hand_out(struct job *job, struct item *item, unsigned cpu, bool lent)
-{
-	int err;
-
-	*item = (struct item){ .work = { .name = "zero", .run = run }, .job = job, .lent = lent };
-	__atomic_add_fetch(&job->busy, 1, __ATOMIC_RELAXED);
-	err = work_assign(cpu, &item->work);
-	if (err)
-		__atomic_sub_fetch(&job->busy, 1, __ATOMIC_RELAXED);
-	return err;
-}
-
-/* For the nodes where the job has memory and no CPU: those that nobody owns. */
-static void borrow(struct job *job, struct item *item, unsigned n)
-{
-	u64 lacking = 0;
-
-	for (unsigned i = 0; i < job->count; i++)
-		lacking |= BIT(job->extent[i].node) & ~job->nodes;
-	/* The job says who does what before anybody begins. */
-	for (int begin = 0; begin < 2; begin++) {
-		for (unsigned i = 0; lacking && i < cpu_online_count(); i++) {
-			const struct cpu *cpu = cpu_get(i);
-
-			/*
-			 * The boot code is no work item: what it or another CPU gave its CPU would wait behind it, and
-			 * keep a VM off that CPU which the boot code starts there.
-			 */
-			if (!(BIT(cpu->node) & lacking) || cpu == this_cpu() || !job->unowned(i) ||
-			    !__atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE))
-				continue;
-			if (!begin)
-				job->nodes |= BIT(cpu->node);
-			else if (n)
-				hand_out(job, &item[--n], i, true);
-		}
-	}
-}
-
-void zero_extents(const struct pmem_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
-		  bool (*unowned)(unsigned cpu))
-{
-	struct job job = { .extent = e, .count = count, .unowned = unowned };
-	struct item item[CPUS];
-	u64 patience = rdtsc() + PATIENCE_MS * clock_tsc_khz();
-	bool own = false;
-
-	nr_cpus = MIN(nr_cpus, CPUS);
-	for (unsigned i = 0; i < nr_cpus; i++)
-		job.nodes |= BIT(cpu_get(cpu[i])->node);
-	if (IS_ENABLED(CONFIG_NUMA))
-		borrow(&job, item + nr_cpus, CPUS - nr_cpus);
-	for (unsigned i = 0; i < nr_cpus; i++) {
-		if (cpu[i] == this_cpu()->id)
-			own = true;
-		else
-			while (hand_out(&job, &item[i], cpu[i], false) == -EBUSY && rdtsc() < patience)
-				cpu_pause();
-	}
-	if (own)
-		take_part(&job, false, false);
-	while (__atomic_load_n(&job.busy, __ATOMIC_ACQUIRE))
-		cpu_interrupt_window();
-	take_part(&job, true, false);
 }

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See intx.h. 82093AA data sheet, 3.2.4. */
-#include "kernel/pci/intx.h"
-
+/*
+ * Line interrupts for devices of VMs: inputs of the I/O APICs, level-triggered,
+ * each taken by one user. An input is masked from an interrupt on until its
+ * user opens it again, so that a line that stays asserted interrupts once.
+ * 82093AA data sheet, 3.2.4.
+ */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/ioapic.h"
-#include "kernel/pci/msi.h"
 
 #define MAX_LINES 64
 
@@ -14,7 +17,7 @@ static struct line {
 	u32 gsi;
 	void (*fn)(void *arg, unsigned n);
 	void *arg;
-	struct msi_vectors vector;
+	struct host_msi vector;
 } lines[MAX_LINES];
 static struct spinlock lock; /* guards which of lines[] are taken, not what a taken one holds */
 
@@ -51,31 +54,31 @@ static struct line *claim(u32 gsi, int *err)
 	return l;
 }
 
-int intx_take(u32 gsi, bool active_low, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
+int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
 {
 	int err;
-	struct line *l = claim(gsi, &err);
+	struct line *l = claim(line->gsi, &err);
 
 	if (!l)
 		return err;
 	l->fn = fn;
 	l->arg = arg;
-	err = msi_alloc(cpu, 1, interrupt, l, &l->vector);
+	err = host_msi_alloc(cpu, 1, interrupt, l, &l->vector);
 	if (!err)
-		err = ioapic_route_level(gsi, l->vector.address >> 12 & 0xff, (u8)l->vector.data, active_low);
+		err = ioapic_route_level(line->gsi, l->vector.address >> 12 & 0xff, (u8)l->vector.data, line->active_low);
 	if (err) {
-		msi_free(&l->vector);
+		host_msi_free(&l->vector);
 		l->taken = false;
 	}
 	return err;
 }
 
-void intx_open(u32 gsi)
+void host_intx_open(u32 gsi)
 {
 	ioapic_mask(gsi, false);
 }
 
-void intx_release(u32 gsi)
+void host_intx_release(u32 gsi)
 {
 	struct line *l;
 
@@ -86,6 +89,6 @@ void intx_release(u32 gsi)
 	if (!l)
 		return;
 	ioapic_mask(gsi, true);
-	msi_free(&l->vector);
+	host_msi_free(&l->vector);
 	__atomic_store_n(&l->taken, false, __ATOMIC_RELEASE);
 }

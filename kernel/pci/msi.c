@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See msi.h. */
-#include "kernel/pci/msi.h"
-
+/*
+ * Vectors of message-signalled interrupts. Each CPU has VECTOR_FIRST to
+ * VECTOR_LAST to itself: a message names CPU and vector (SDM vol. 3, 11.11).
+ */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/acpi/tables.h"
@@ -67,7 +69,7 @@ static bool all_free(const struct slot *s, unsigned count)
 	return true;
 }
 
-int msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct msi_vectors *out)
+int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
 {
 	const struct cpu *c = cpu_get(cpu);
 	struct table *t;
@@ -84,14 +86,14 @@ int msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), v
 			continue;
 		for (unsigned n = 0; n < count; n++)
 			t->slot[v - VECTOR_FIRST + n] = (struct slot){ fn, arg, n };
-		*out = (struct msi_vectors){ (u16)cpu, (u8)v, (u8)count, MESSAGE_ADDRESS | c->apic_id << 12, v };
+		*out = (struct host_msi){ (u16)cpu, (u8)v, (u8)count, MESSAGE_ADDRESS | c->apic_id << 12, v };
 		err = 0;
 	}
 	spin_unlock(&t->lock);
 	return err;
 }
 
-void msi_free(struct msi_vectors *v)
+void host_msi_free(struct host_msi *v)
 {
 	struct table *t = v->count ? tables[v->cpu] : NULL;
 

@@ -7,11 +7,11 @@
  */
 #include "kernel/pci/pci.h"
 
+#include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
-#include "arch/x86_64/cpu/safe.h"
 #include "kernel/console/printk.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
@@ -42,7 +42,7 @@ static struct {
 	volatile u8 *base;
 } mapped[MAX_MAPPED];
 static unsigned nr_mapped;
-static struct pci_function functions[PCI_MAX_FUNCTIONS];
+static struct pci_function functions[HOST_PCI_FUNCTIONS];
 static unsigned nr_functions, dropped;
 
 static volatile u8 *find_mapped(u16 segment, u8 bus)
@@ -92,7 +92,7 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		return CONFIG_NONE;
 	if (base) {
 		base += (u32)a.devfn << 12 | offset;
-		return (u32)mmio_read_safe(base, size);
+		return (u32)host_mmio_read(base, size);
 	}
 	if (a.segment || offset > 255)
 		return CONFIG_NONE;
@@ -116,7 +116,7 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 		return;
 	if (base) {
 		base += (u32)a.devfn << 12 | offset;
-		mmio_write_safe(base, size, value);
+		host_mmio_write(base, size, value);
 		return;
 	}
 	if (a.segment || offset > 255)
@@ -172,9 +172,9 @@ static bool probe(struct pci_address a, bool *multi)
 	header = pci_read(a, REG_HEADER, 4);
 	*multi = header & HEADER_MULTI;
 	/* One for which there is no room is made quiet all the same. */
-	if (nr_functions == PCI_MAX_FUNCTIONS)
+	if (nr_functions == HOST_PCI_FUNCTIONS)
 		dropped++;
-	f = nr_functions < PCI_MAX_FUNCTIONS ? &functions[nr_functions++] : &spare;
+	f = nr_functions < HOST_PCI_FUNCTIONS ? &functions[nr_functions++] : &spare;
 	*f = (struct pci_function){
 		.address = a,
 		.vendor = (u16)id,
@@ -238,7 +238,7 @@ void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 		pci_route_init();
 	printk("pci: %u functions, configuration by %s", nr_functions, nr_mapped ? "ECAM" : "mechanism 1");
 	if (dropped)
-		printk_error("pci: %u functions beyond %u are not used", dropped, PCI_MAX_FUNCTIONS);
+		printk_error("pci: %u functions beyond %u are not used", dropped, HOST_PCI_FUNCTIONS);
 }
 
 const struct pci_function *pci_get(unsigned i)
@@ -248,16 +248,16 @@ const struct pci_function *pci_get(unsigned i)
 
 static void add_place(unsigned i, struct pci_info *out)
 {
-	struct aml_pci_route route;
+	struct host_intx line;
 	int node = pci_node(pci_get(i));
 
 	out->has_node = node >= 0;
 	out->node = out->has_node ? (unsigned)node : 0;
-	out->has_line = !pci_route(i, &route);
-	out->line = out->has_line ? route.gsi : 0;
+	out->has_line = !host_intx_route(i, &line);
+	out->line = out->has_line ? line.gsi : 0;
 }
 
-bool pci_info(unsigned i, struct pci_info *out)
+bool host_pci_info(unsigned i, struct pci_info *out)
 {
 	const struct pci_function *f = pci_get(i);
 	struct pcicap_reader reader;

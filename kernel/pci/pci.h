@@ -2,7 +2,8 @@
 /*
  * The PCI core: configuration access by ECAM where the MCFG covers a bus, else
  * by mechanism 1 (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express Base 5.0, 7.2),
- * and the list of functions found at boot. Access from any CPU.
+ * and the list of functions found at boot, at most HOST_PCI_FUNCTIONS. Access
+ * from any CPU. host_pci_info() (<margay/host.h>) says all of one.
  */
 #ifndef KERNEL_PCI_H
 #define KERNEL_PCI_H
@@ -11,7 +12,6 @@
 #include "kernel/acpi/tables.h"
 #include "kernel/boot/bootinfo.h"
 
-#define PCI_MAX_FUNCTIONS 512
 struct pci_address {
 	u16 segment;
 	u8 bus;
@@ -44,9 +44,6 @@ static inline void pci_init(const struct mcfg_info *mcfg, const struct bootinfo 
 
 /* Function i in address order per root bus, or NULL past the last. */
 const struct pci_function *pci_get(unsigned i);
-
-/* All of function i; false past the last. */
-bool pci_info(unsigned i, struct pci_info *out);
 
 /* What is wrong with where its BARs lie, in words; NULL: nothing. */
 const char *pci_misplaced(const struct pci_function *f);

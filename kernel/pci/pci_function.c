@@ -3,9 +3,9 @@
 #include "kernel/pci/pci_function.h"
 
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/console/printk.h"
-#include "kernel/time/clock.h"
 
 enum { REG_COMMAND = 0x04, COMMAND_MASTER = BIT(2), COMMAND_NO_INTX = BIT(10) };
 
@@ -62,7 +62,7 @@ void pci_delay_ms(unsigned ms)
 {
 	u64 start = rdtsc();
 
-	while (rdtsc() - start < ms * clock_tsc_khz())
+	while (rdtsc() - start < ms * host_tsc_khz())
 		cpu_pause();
 }
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the host does to PCI functions beside finding them: it keeps quiet what
- * no VM has, and takes back what one had.
+ * no VM has, and takes back what one had (host_pci_take_back(), host_pci_reset():
+ * <margay/host_pci.h>).
  */
 #ifndef KERNEL_PCI_FUNCTION_H
 #define KERNEL_PCI_FUNCTION_H
@@ -23,18 +24,6 @@ void pci_keep_quiet(const struct pci_function *f);
  * under way any more. 0; -EIO: it does not obey, and may still write to memory.
  */
 int pci_quiet(const struct pci_function *f);
-
-/*
- * The strongest reset that hurts no other function: FLR (PCI Express 6.6.2,
- * Advanced Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1). Addresses,
- * and what belongs to the path, are there again after it; decoding, bus master
- * and interrupts are off. Takes 100 ms, at most 1.5 s. 0; -ENODEV: it has none, and is just
- * quiet; -EIO: it does not come back, or does not obey.
- */
-int pci_reset(const struct pci_function *f);
-
-/* When its VM has ended: quiet and, where it has a reset, reset. Decoding is as it was. As pci_quiet(). */
-int pci_take_back(const struct pci_function *f);
 
 /* Fills cap[] as pcicap_walk() does. */
 unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem);

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Taking a function back from a VM: see pci_function.h. PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5. */
-#include "kernel/pci/pci_function.h"
-
+/*
+ * Taking a function back from a VM: the strongest reset that hurts no other function, FLR (PCI Express 6.6.2, Advanced
+ * Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1). PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5.
+ */
 #include <margay/errno.h>
+#include <margay/host.h>
+#include "kernel/pci/pci_function.h"
 
 enum {
 	REG_COMMAND = 0x04, REG_CACHE_LINE = 0x0c, REG_BAR = 0x10, REG_ROM = 0x30, REG_INTERRUPT = 0x3c,
@@ -57,9 +60,10 @@ static void put_bars(const struct pci_function *f, u32 header[16])
 	header[REG_ROM / 4] = (header[REG_ROM / 4] & 0x7ff) | (u32)f->bar[PCI_INFO_ROM].base;
 }
 
-int pci_reset(const struct pci_function *f)
+int host_pci_reset(unsigned index)
 {
 	static const u8 exp_kept[] = { EXP_CONTROL, EXP_LINK_CONTROL, EXP_CONTROL2 };
+	const struct pci_function *f = pci_get(index);
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), kept[ARRAY_SIZE(exp_kept)] = { 0 };
 	unsigned nr_kept = exp ? ARRAY_SIZE(exp_kept) : 0;
 	u32 header[16];
@@ -88,10 +92,11 @@ int pci_reset(const struct pci_function *f)
 	return pci_quiet(f);
 }
 
-int pci_take_back(const struct pci_function *f)
+int host_pci_take_back(unsigned index)
 {
+	const struct pci_function *f = pci_get(index);
 	u32 decode = pci_read(f->address, REG_COMMAND, 2) & (COMMAND_IO | COMMAND_MEMORY);
-	int err = pci_reset(f);
+	int err = host_pci_reset(index);
 
 	/* A reset ends what did not end by itself; without one it must. */
 	if (err == -ENODEV)

@@ -3,6 +3,7 @@
 #include "kernel/pci/pci_route.h"
 
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "kernel/acpi/acpi.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
@@ -16,11 +17,11 @@ static struct aml_span body[MAX_TABLES];
 static struct aml_tables tables = { body, 0 };
 static struct aml_pci_root roots[MAX_ROOTS];
 static unsigned nr_roots;
-/* By function: what pci_route() answers. Boot asks firmware's tables, for on large machines that takes long. */
+/* By function: what host_intx_route() answers. Boot asks firmware's tables, for on large machines that takes long. */
 static struct {
 	int err;
 	struct aml_pci_route at;
-} routes[PCI_MAX_FUNCTIONS];
+} routes[HOST_PCI_FUNCTIONS];
 
 static void add_table(const struct acpi_sdt *t)
 {
@@ -150,9 +151,9 @@ void pci_route_init(void)
 		routes[i].err = find_route(f, &routes[i].at);
 }
 
-int pci_route(unsigned i, struct aml_pci_route *out)
+int host_intx_route(unsigned index, struct host_intx *out)
 {
-	if (!routes[i].err)
-		*out = routes[i].at;
-	return routes[i].err;
+	if (!routes[index].err)
+		*out = (struct host_intx){ routes[index].at.gsi, routes[index].at.active_low };
+	return routes[index].err;
 }

@@ -10,7 +10,7 @@
 #include "kernel/acpi/aml_pci.h"
 #include "kernel/pci/pci.h"
 
-/* Finds the roots, and the route of each function. After ACPI, NUMA and the functions themselves. */
+/* Finds the roots, and each function's route for host_intx_route() (<margay/host_pci.h>). After ACPI, NUMA and the functions. */
 void pci_route_init(void);
 
 /* The node of a function's root; -1: unknown. */
@@ -18,8 +18,5 @@ int pci_node(const struct pci_function *f);
 
 /* Do its root's windows have these addresses (io: ports)? True, too, where they are unknown. */
 bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size);
-
-/* Of function i, as it was at boot. 0; -ENXIO: it has no interrupt pin; -ENOENT: unknown. */
-int pci_route(unsigned i, struct aml_pci_route *out);
 
 #endif

@@ -6,6 +6,7 @@
  */
 #include "kernel/time/clock.h"
 
+#include <margay/host.h>
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/tsc.h"
@@ -121,12 +122,12 @@ void clock_report(void)
 		       ticks % tsc_hz * 1000 / tsc_hz, tsc_rate_error_ppb(tsc_hz, &all), ref.name, all.bound_ppb);
 }
 
-u64 clock_tsc_khz(void)
+u64 host_tsc_khz(void)
 {
 	return (tsc_hz + 500) / 1000;
 }
 
-bool clock_tsc_stable(void)
+bool host_tsc_stable(void)
 {
 	/* QEMU's TCG cannot show the bit, but its TSC is the build host's clock or -icount's: constant, and one for all CPUs. */
 	return !tsc_differs && (cpu_features.invariant_tsc || cpu_features.tcg);
@@ -140,7 +141,7 @@ bool clock_tsc_differs(void)
 	return first;
 }
 
-u64 clock_wall(u64 *tsc)
+u64 host_wall_clock(u64 *tsc)
 {
 	u64 ticks;
 

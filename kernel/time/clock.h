@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The node's one clock: the TSC, its rate, and the wall clock at boot. */
+/*
+ * The node's one clock: the TSC, its rate, and the wall clock at boot.
+ * <margay/host.h> has what it says: host_tsc_khz(), host_tsc_stable(),
+ * host_wall_clock().
+ */
 #ifndef KERNEL_CLOCK_H
 #define KERNEL_CLOCK_H
 
@@ -22,16 +26,10 @@ void clock_refine(void);
 /* Logs by how much the clock was wrong between clock_init() and now, by the same reference. */
 void clock_report(void);
 
-/* Rounded to kHz, since that is all that Linux holds: 0.25 ppm at 2 GHz. Coarse until clock_refine(). */
-u64 clock_tsc_khz(void);
-/* Constant rate (invariant by CPUID, or QEMU's TCG) and the same on all CPUs that are online. */
-bool clock_tsc_stable(void);
 /*
- * A CPU's TSC differs from the boot CPU's: clock_tsc_stable() is false from
+ * A CPU's TSC differs from the boot CPU's: host_tsc_stable() is false from
  * now on. True when this is the first. Before any VM starts.
  */
 bool clock_tsc_differs(void);
-/* Nanoseconds since 1970-01-01 UTC when the TSC was *tsc; reads the CMOS clock once. */
-u64 clock_wall(u64 *tsc);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Only in images with DEBUG_CLOCK: the reference clock's own time, which nothing of the TSC goes into. */
+#include <margay/host.h>
 #include "drivers/hpet.h"
-#include "vmm/host.h"
 
 #define FS_PER_NS 1000000
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Per-CPU one-shot timers in a sorted list, over the local APIC's timer. */
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
@@ -20,9 +21,9 @@ static void program(struct cpu *cpu)
 		apic_timer_stop();
 }
 
-static void insert(struct cpu *cpu, struct timer *timer)
+static void insert(struct cpu *cpu, struct host_timer *timer)
 {
-	struct timer **p = &cpu->timers;
+	struct host_timer **p = &cpu->timers;
 
 	/* After those of the same deadline: first armed, first fired. */
 	while (*p && (*p)->deadline <= timer->deadline)
@@ -33,9 +34,9 @@ static void insert(struct cpu *cpu, struct timer *timer)
 	timer->armed = true;
 }
 
-static void unlink(struct cpu *cpu, struct timer *timer)
+static void unlink(struct cpu *cpu, struct host_timer *timer)
 {
-	struct timer **p = &cpu->timers;
+	struct host_timer **p = &cpu->timers;
 
 	while (*p && *p != timer)
 		p = &(*p)->next;
@@ -45,7 +46,7 @@ static void unlink(struct cpu *cpu, struct timer *timer)
 	timer->armed = false;
 }
 
-void timer_arm(struct timer *timer, u64 tsc_deadline)
+void host_timer_arm(struct host_timer *timer, u64 tsc_deadline)
 {
 	struct cpu *cpu = this_cpu();
 
@@ -57,7 +58,7 @@ void timer_arm(struct timer *timer, u64 tsc_deadline)
 	program(cpu);
 }
 
-void timer_cancel(struct timer *timer)
+void host_timer_cancel(struct host_timer *timer)
 {
 	struct cpu *cpu = this_cpu();
 
@@ -80,10 +81,10 @@ void timer_run_due(void)
 	 * As many as are due now and no more: a timer that arms itself again in
 	 * the past, which a guest may bring about, waits for the next window.
 	 */
-	for (struct timer *t = cpu->timers; t && t->deadline <= now; t = t->next)
+	for (struct host_timer *t = cpu->timers; t && t->deadline <= now; t = t->next)
 		due++;
 	for (; due && cpu->timers && cpu->timers->deadline <= now; due--) {
-		struct timer *t = cpu->timers;
+		struct host_timer *t = cpu->timers;
 
 		unlink(cpu, t);
 		t->fn(t);

@@ -49,7 +49,7 @@ RTLA_TIMERLAT = tuple("%s, %s, ns late" % (who, what) for who in ("IRQ", "thread
 # The tiny guest `noise`: a second in TSC ticks where a tick is an instruction; Bochs' ips.
 SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
-ZEROING = ("take_part", "memset")  # kernel/memory/zero.c, and what it calls; little else does before the guest runs
+ZEROING = ("take_part", "memset")  # kernel/memory/zero_parallel.c, and what it calls; little else does before the guest runs
 LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
 # KVM on Bochs would need hours: a CPUID and an exit to user space as measured once by hand.
 KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3074}

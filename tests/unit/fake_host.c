@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* vmm/host.h on the build host; see fake_host.h. */
+/* <margay/host.h> on the build host; see fake_host.h. */
 #include "tests/unit/fake_host.h"
 
 #include <margay/errno.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The build host's implementation of vmm/host.h for unit tests and fuzzers:
+ * The build host's implementation of <margay/host.h> for unit tests and fuzzers:
  * malloc'ed memory, a TSC and timers that only move when told, a captured log
  * and console. One CPU unless fake_host says otherwise. A host address is the
  * pointer itself.
@@ -8,7 +8,7 @@
 #ifndef TESTS_FAKE_HOST_H
 #define TESTS_FAKE_HOST_H
 
-#include "vmm/host.h"
+#include <margay/host.h>
 
 #define FAKE_MSRS 32
 #define FAKE_CPUS 4

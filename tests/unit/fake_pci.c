@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The PCI functions, messages and lines of vmm/host.h on the build host; see fake_host.h. */
+/* The PCI functions, messages and lines of <margay/host.h> on the build host; see fake_host.h. */
 #include "tests/unit/fake_host.h"
 
 #include <margay/errno.h>

@@ -13,6 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include <margay/host.h>
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/s5.h"
 #include "kernel/console/printk.h"
@@ -24,11 +25,11 @@
 
 static struct acpi_sdt *table[MAX_TABLES];
 static unsigned nr_tables;
-static struct pci_function function[PCI_MAX_FUNCTIONS];
+static struct pci_function function[HOST_PCI_FUNCTIONS];
 static struct {
 	char label[160];
 	u32 interrupt;
-} given[PCI_MAX_FUNCTIONS];
+} given[HOST_PCI_FUNCTIONS];
 static unsigned nr_functions;
 
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
@@ -114,7 +115,7 @@ static void load_functions(const char *path)
 		function[nr_functions].header_type = (u8)header;
 		function[nr_functions].secondary_bus = (u8)secondary;
 		given[nr_functions].interrupt = pin << 8 | line;
-		if (++nr_functions == PCI_MAX_FUNCTIONS)
+		if (++nr_functions == HOST_PCI_FUNCTIONS)
 			die("too many functions");
 	}
 	fclose(f);
@@ -327,8 +328,8 @@ static void aml(void)
 		print_root(&root[i]);
 	pci_route_init();
 	for (unsigned i = 0; i < nr_functions; i++) {
-		struct aml_pci_route at;
-		int err = pci_route(i, &at);
+		struct host_intx at;
+		int err = host_intx_route(i, &at);
 
 		if (err == -ENOENT)
 			printf("%s = unknown\n", given[i].label);

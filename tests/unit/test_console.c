@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
@@ -41,28 +42,28 @@ static void forget(void)
 static char got[512];
 static unsigned nr_got, room_calls;
 
-static void on_rx(struct console_user *user, u8 byte)
+static void on_rx(struct host_console *user, u8 byte)
 {
 	(void)user;
 	got[nr_got++] = (char)byte;
 	got[nr_got] = 0;
 }
 
-static void on_room(struct console_user *user)
+static void on_room(struct host_console *user)
 {
 	(void)user;
 	room_calls++;
 }
 
-static struct console_user user = { .name = "vm0", .rx = on_rx, .tx_room = on_room };
-static struct console_user other = { .name = "vm1", .rx = on_rx, .tx_room = on_room };
-static struct console_user third = { .name = "vm2", .rx = on_rx, .tx_room = on_room };
+static struct host_console user = { .name = "vm0", .rx = on_rx, .tx_room = on_room };
+static struct host_console other = { .name = "vm1", .rx = on_rx, .tx_room = on_room };
+static struct host_console third = { .name = "vm2", .rx = on_rx, .tx_room = on_room };
 
 #define KEY 0x14
 
 static void write_text(const char *text)
 {
-	assert_int_equal(console_write(&user, (const u8 *)text, strlen(text)), strlen(text));
+	assert_int_equal(host_console_write(&user, (const u8 *)text, strlen(text)), strlen(text));
 }
 
 static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO, .escape = KEY };
@@ -75,8 +76,8 @@ static void test_absent(void **state)
 	printk("first line");
 	assert_int_equal(console_init(&com1), -ENODEV);
 	assert_int_equal(console_isa_irq(), -1);
-	assert_int_equal(console_write(&user, (const u8 *)"x", 1), 1);
-	console_drain();
+	assert_int_equal(host_console_write(&user, (const u8 *)"x", 1), 1);
+	host_console_drain();
 	assert_false(console_interrupt());
 	assert_int_equal(nr_sent, 0);
 }
@@ -93,7 +94,7 @@ static void test_replay_and_polled(void **state)
 	assert_non_null(strstr(sent, "no serial port at port 0x3f8"));
 	assert_null(strstr(sent, "not shown"));
 	forget();
-	log_line(LOGLEVEL_INFO, "vm0: %d", 42);
+	host_log("vm0: %d", 42);
 	assert_string_equal(sent, "vm0: 42\r\n");
 	forget();
 	printk("a\nb\x1b[2J");
@@ -105,14 +106,14 @@ static void test_lines_do_not_mix(void **state)
 	(void)state;
 	always_ready = false;
 	emptied();
-	console_add(&user);
+	host_console_add(&user);
 	console_interrupts_on();
 	assert_true(irq_rx);
 	forget();
 	write_text("login: ");
-	log_line(LOGLEVEL_ERROR, "vm1: ended");
+	host_log("vm1: ended");
 	write_text("root\r\n");
-	log_line(LOGLEVEL_ERROR, "vm1: again");
+	host_log("vm1: again");
 	drain();
 	assert_string_equal(sent, "login: \r\nvm1: ended\r\nroot\r\nvm1: again\r\n");
 	assert_false(irq_tx);
@@ -128,18 +129,18 @@ static void test_never_waits_and_tells_of_room(void **state)
 	memset(flood, 'x', sizeof(flood));
 	in_fifo = 1; /* the line is busy */
 	room_calls = 0;
-	n = console_write(&user, flood, sizeof(flood));
+	n = host_console_write(&user, flood, sizeof(flood));
 	assert_true(n > 0 && n < sizeof(flood));
-	assert_int_equal(console_write(&user, flood, 10), 0);
+	assert_int_equal(host_console_write(&user, flood, 10), 0);
 	assert_int_equal(nr_sent, 0);
 	assert_true(irq_tx);
 	/* Log lines still find room. */
-	log_line(LOGLEVEL_INFO, "vm0: here");
+	host_log("vm0: here");
 	drain();
 	assert_int_equal(room_calls, 1);
 	assert_int_equal(nr_sent, n + strlen("\r\nvm0: here\r\n"));
 	assert_non_null(strstr(sent, "x\r\nvm0: here\r\n"));
-	assert_int_equal(console_write(&user, flood, 10), 10);
+	assert_int_equal(host_console_write(&user, flood, 10), 10);
 	write_text("\n");
 	drain();
 	assert_int_equal(room_calls, 1);
@@ -154,10 +155,10 @@ static void test_room_without_handler(void **state)
 	forget();
 	in_fifo = 1;
 	room_calls = 0;
-	assert_true(console_write(&user, flood, sizeof(flood)) < sizeof(flood));
+	assert_true(host_console_write(&user, flood, sizeof(flood)) < sizeof(flood));
 	for (unsigned i = 0; i < sizeof(flood) / 16; i++) {
 		emptied();
-		assert_int_equal(console_write(&user, flood, 0), 0);
+		assert_int_equal(host_console_write(&user, flood, 0), 0);
 	}
 	emptied();
 	assert_int_equal(room_calls, 0);
@@ -174,7 +175,7 @@ static void test_lost_log_lines_are_counted(void **state)
 	forget();
 	in_fifo = 1;
 	for (unsigned i = 0; i < 1000; i++)
-		log_line(LOGLEVEL_INFO, "vm0: line %03u of many, long enough to fill the ring", i);
+		host_log("vm0: line %03u of many, long enough to fill the ring", i);
 	drain();
 	assert_non_null(strstr(sent, "line 000"));
 	assert_null(strstr(sent, "line 999"));
@@ -210,7 +211,7 @@ static void test_input(void **state)
 	emptied();
 	drain();
 	assert_non_null(strstr(sent, "some is lost"));
-	console_set_foreground(NULL);
+	host_console_foreground(NULL);
 	receive_byte('x', 0);
 	assert_true(console_interrupt());
 	assert_int_equal(nr_got, 3);
@@ -219,21 +220,21 @@ static void test_input(void **state)
 /* Back to how it was: nobody in the background, the user in the foreground. */
 static void only_user(void)
 {
-	console_remove(&other);
-	console_set_foreground(&user);
+	host_console_remove(&other);
+	host_console_foreground(&user);
 	forget();
 }
 
 static size_t write_other(const char *text)
 {
-	return console_write(&other, (const u8 *)text, strlen(text));
+	return host_console_write(&other, (const u8 *)text, strlen(text));
 }
 
 static void test_background_shows_whole_lines(void **state)
 {
 	(void)state;
-	console_set_foreground(&user);
-	console_add(&other);
+	host_console_foreground(&user);
+	host_console_add(&other);
 	emptied();
 	forget();
 	room_calls = 0;
@@ -256,18 +257,18 @@ static void test_background_shows_whole_lines(void **state)
 /* Without a newline: cut, never mixed. */
 static void test_background_long_line(void **state)
 {
-	char text[CONSOLE_LINE + 3];
+	char text[HOST_CONSOLE_LINE + 3];
 
 	(void)state;
-	console_add(&other);
+	host_console_add(&other);
 	emptied();
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 2] = '\n';
 	text[sizeof(text) - 1] = 0;
 	write_other(text);
 	drain();
-	assert_int_equal(nr_sent, 2 * strlen("[vm1] \r\n") + CONSOLE_LINE + 1);
-	assert_ptr_equal(strstr(sent, "\r\n[vm1] a\r\n"), sent + strlen("[vm1] ") + CONSOLE_LINE);
+	assert_int_equal(nr_sent, 2 * strlen("[vm1] \r\n") + HOST_CONSOLE_LINE + 1);
+	assert_ptr_equal(strstr(sent, "\r\n[vm1] a\r\n"), sent + strlen("[vm1] ") + HOST_CONSOLE_LINE);
 	only_user();
 }
 
@@ -275,26 +276,26 @@ static void test_background_long_line(void **state)
 static void test_foreground_changes(void **state)
 {
 	(void)state;
-	console_add(&other);
+	host_console_add(&other);
 	emptied();
 	write_other("login: ");
 	write_text("$ ");
-	console_set_foreground(&other);
+	host_console_foreground(&other);
 	write_other("x");
 	write_text("hidden");
-	console_set_foreground(NULL);
+	host_console_foreground(NULL);
 	write_text("\n");
 	drain();
 	assert_string_equal(sent, "$ \r\nlogin: x\r\n[vm0] hidden\r\n");
 	/* What goes away leaves its last words. */
 	forget();
 	write_other("bye");
-	console_remove(&other);
+	host_console_remove(&other);
 	drain();
 	assert_string_equal(sent, "[vm1] bye\r\n");
 	/* Nobody has the foreground: the next one that comes gets it. */
 	forget();
-	console_add(&other);
+	host_console_add(&other);
 	write_other("raw");
 	drain();
 	assert_string_equal(sent, "raw");
@@ -305,21 +306,21 @@ static void test_foreground_changes(void **state)
 
 static unsigned other_turns, third_turns;
 
-static void flood_other(struct console_user *u)
+static void flood_other(struct host_console *u)
 {
 	static const u8 text[] = "other floods without end\n";
 
 	other_turns++;
-	while (console_write(u, text, sizeof(text) - 1) == sizeof(text) - 1)
+	while (host_console_write(u, text, sizeof(text) - 1) == sizeof(text) - 1)
 		;
 }
 
-static void flood_third(struct console_user *u)
+static void flood_third(struct host_console *u)
 {
 	static const u8 text[] = "third floods without end\n";
 
 	third_turns++;
-	while (console_write(u, text, sizeof(text) - 1) == sizeof(text) - 1)
+	while (host_console_write(u, text, sizeof(text) - 1) == sizeof(text) - 1)
 		;
 }
 
@@ -331,8 +332,8 @@ static void test_flooding_users_take_turns(void **state)
 	(void)state;
 	other.tx_room = flood_other;
 	third.tx_room = flood_third;
-	console_add(&other);
-	console_add(&third);
+	host_console_add(&other);
+	host_console_add(&third);
 	in_fifo = 1;
 	flood_other(&other);
 	flood_third(&third);
@@ -350,7 +351,7 @@ static void test_flooding_users_take_turns(void **state)
 		assert_true(!strncmp(p, "[vm1] ", 6) ? !strstr(p, "third") : !strncmp(p, "[vm2] ", 6) && !strstr(p, "other"));
 	}
 	assert_true(lines > 1000);
-	console_remove(&third);
+	host_console_remove(&third);
 	only_user();
 }
 
@@ -360,10 +361,10 @@ static void test_nobody_overtakes(void **state)
 	static const u8 flood[64];
 
 	(void)state;
-	console_add(&other);
+	host_console_add(&other);
 	room_calls = 0;
 	in_fifo = 1;
-	while (console_write(&user, flood, sizeof(flood)) == sizeof(flood))
+	while (host_console_write(&user, flood, sizeof(flood)) == sizeof(flood))
 		;
 	assert_int_equal(write_other("waits\n"), 0);
 	for (unsigned i = 0; i < 1000; i++) {
@@ -371,7 +372,7 @@ static void test_nobody_overtakes(void **state)
 		console_interrupt();
 		if (!other.full)
 			break;
-		assert_int_equal(console_write(&user, flood, 1), 0);
+		assert_int_equal(host_console_write(&user, flood, 1), 0);
 	}
 	assert_int_equal(room_calls, 2);
 	assert_int_equal(write_other("waits\n"), 6);
@@ -380,7 +381,7 @@ static void test_nobody_overtakes(void **state)
 	only_user();
 }
 
-static void let_other_ask(struct console_user *u)
+static void let_other_ask(struct host_console *u)
 {
 	on_room(u);
 	assert_int_equal(write_other("late\n"), 0);
@@ -393,16 +394,16 @@ static void test_waits_for_an_idle_line(void **state)
 	static const u8 flood[64];
 
 	(void)state;
-	console_add(&other);
-	console_add(&third);
+	host_console_add(&other);
+	host_console_add(&third);
 	in_fifo = 1;
-	while (console_write(&user, flood, sizeof(flood)) == sizeof(flood))
+	while (host_console_write(&user, flood, sizeof(flood)) == sizeof(flood))
 		;
-	assert_int_equal(console_write(&third, flood, 1), 0);
+	assert_int_equal(host_console_write(&third, flood, 1), 0);
 	/* Another CPU's writes send all that there is. */
 	for (unsigned i = 0; i < 1000; i++) {
 		emptied();
-		assert_int_equal(console_write(&user, flood, 0), 0);
+		assert_int_equal(host_console_write(&user, flood, 0), 0);
 	}
 	emptied();
 	room_calls = 0;
@@ -412,7 +413,7 @@ static void test_waits_for_an_idle_line(void **state)
 	while (empty_irq);
 	assert_int_equal(room_calls, 3);
 	assert_false(user.waits || other.waits || third.waits);
-	console_remove(&third);
+	host_console_remove(&third);
 	write_text("\n");
 	drain();
 	only_user();
@@ -423,23 +424,23 @@ static pthread_t remover;
 static void *remove_third(void *arg)
 {
 	(void)arg;
-	console_remove(&third);
+	host_console_remove(&third);
 	return NULL;
 }
 
 /* Its VM goes on another CPU just now, and the log takes the room. */
-static void on_room_removed(struct console_user *u)
+static void on_room_removed(struct host_console *u)
 {
 	static const u8 text[] = "last words";
 
 	third.tx_room = on_room;
 	pthread_create(&remover, NULL, remove_third, NULL);
 	/* It has taken the user out of the list, and waits for this to end. */
-	while (console_get_foreground() == &third)
+	while (host_console_get_foreground() == &third)
 		sched_yield();
 	for (unsigned i = 0; i < 60; i++)
-		log_line(LOGLEVEL_INFO, "vm7: a line of the log that is some fifty bytes long %u", i);
-	assert_true(console_write(u, text, sizeof(text) - 1) < sizeof(text) - 1);
+		host_log("vm7: a line of the log that is some fifty bytes long %u", i);
+	assert_true(host_console_write(u, text, sizeof(text) - 1) < sizeof(text) - 1);
 }
 
 static void test_removed_while_told(void **state)
@@ -448,11 +449,11 @@ static void test_removed_while_told(void **state)
 	unsigned asked = 0;
 
 	(void)state;
-	console_add(&third);
-	console_set_foreground(&third);
+	host_console_add(&third);
+	host_console_foreground(&third);
 	third.tx_room = on_room_removed;
 	in_fifo = 1;
-	assert_true(console_write(&third, flood, sizeof(flood)) < sizeof(flood));
+	assert_true(host_console_write(&third, flood, sizeof(flood)) < sizeof(flood));
 	for (unsigned i = 0; i < 100000 && third.tx_room == on_room_removed; i++) {
 		emptied();
 		console_interrupt();
@@ -473,25 +474,25 @@ static void test_removed_while_told(void **state)
 /* The escape key goes to who asked for it, from whoever has the foreground; nothing else does. */
 static void test_escape(void **state)
 {
-	static struct console_user monitor = { .name = "monitor", .rx = on_rx, .tx_room = on_room };
+	static struct host_console monitor = { .name = "monitor", .rx = on_rx, .tx_room = on_room };
 
 	(void)state;
 	emptied();
 	nr_got = 0;
-	assert_int_equal(console_set_escape(&monitor), KEY);
-	console_set_foreground(NULL);
+	assert_int_equal(host_console_escape(&monitor), KEY);
+	host_console_foreground(NULL);
 	receive_byte('a', 0);
 	receive_byte(KEY, 0);
 	receive_byte('b', 0);
 	assert_true(console_interrupt());
 	assert_int_equal(nr_got, 1);
 	assert_int_equal(got[0], KEY);
-	console_set_escape(NULL);
+	host_console_escape(NULL);
 	only_user();
 }
 
 static unsigned nr_last;
-static char last_text[PRINTK_LINE];
+static char last_text[HOST_LOG_LINE + 1];
 
 static void on_last(enum loglevel level, const char *text, size_t n)
 {
@@ -523,7 +524,7 @@ static void test_ring(void **state)
 	nr_last = 0;
 	printk_last(1, on_last);
 	assert_int_equal(nr_last, 1);
-	assert_int_equal(strlen(last_text), PRINTK_LINE - 1);
+	assert_int_equal(strlen(last_text), HOST_LOG_LINE);
 	printk_last(0, on_last);
 	assert_int_equal(nr_last, 1);
 }
@@ -545,7 +546,7 @@ static void test_panic(void **state)
 	always_ready = false;
 	in_fifo = 1;
 	printk_error("lost");
-	console_drain();
+	host_console_drain();
 }
 
 int main(void)

@@ -47,21 +47,21 @@ void serial_text(const char *text, size_t n)
 		serial_put((u8)*text++);
 }
 
-static struct console_user guest = { .name = "vm0" }, other = { .name = "vm1" };
+static struct host_console guest = { .name = "vm0" }, other = { .name = "vm1" };
 
-static void write(struct console_user *user, const char *text)
+static void write(struct host_console *user, const char *text)
 {
-	assert_int_equal(console_write(user, (const u8 *)text, strlen(text)), strlen(text));
+	assert_int_equal(host_console_write(user, (const u8 *)text, strlen(text)), strlen(text));
 }
 
 static int reset(void **state)
 {
 	(void)state;
-	console_remove(&guest);
-	console_remove(&other);
-	console_add(&guest);
-	console_add(&other);
-	console_set_foreground(&guest);
+	host_console_remove(&guest);
+	host_console_remove(&other);
+	host_console_add(&guest);
+	host_console_add(&other);
+	host_console_foreground(&guest);
 	nr_sent = 0;
 	return 0;
 }
@@ -107,12 +107,12 @@ static void test_begun_in_the_background(void **state)
 {
 	(void)state;
 	write(&other, "margay: node: e");
-	console_set_foreground(&other);
+	host_console_foreground(&other);
 	write(&other, "nd=idle\n");
 	assert_string_equal(sent, "margay: node: end?idle\n");
 	reset(NULL);
 	write(&other, "margay: node: end=idle");
-	console_set_foreground(&other);
+	host_console_foreground(&other);
 	assert_string_equal(sent, "margay: node: end?idle");
 }
 
@@ -126,7 +126,7 @@ static void test_not_together(void **state)
 	console_log("margay: node:", 13);
 	write(&guest, " end=idle\n");
 	write(&guest, "margay: node: ");
-	console_set_foreground(&other);
+	host_console_foreground(&other);
 	write(&other, "end=idle\n");
 	assert_string_equal(sent, "margay: node: \r\n[vm1] end=idle\r\nend=idle\n"
 				  "margay: node:\r\n end=idle\n"

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <margay/host.h>
 #include "vmm/console/console.h"
-#include "vmm/host.h"
 #include "vmm/monitor.h"
 
 #define KHZ 2500000ull

@@ -8,9 +8,8 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/ioapic.h"
-#include "kernel/pci/intx.h"
-#include "kernel/pci/msi.h"
 
 #define LINES 64 /* that can be taken at once */
 
@@ -22,10 +21,10 @@ static u32 routed_gsi, routed_apic;
 static u8 routed_vector;
 static bool routed_low;
 
-int msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct msi_vectors *out)
+int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
 {
 	assert_int_equal(count, 1);
-	*out = (struct msi_vectors){ .cpu = (u16)cpu };
+	*out = (struct host_msi){ .cpu = (u16)cpu };
 	if (alloc_error)
 		return alloc_error;
 	handler = fn;
@@ -37,7 +36,7 @@ int msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), v
 	return 0;
 }
 
-void msi_free(struct msi_vectors *v)
+void host_msi_free(struct host_msi *v)
 {
 	vectors -= v->count;
 	v->count = 0;
@@ -66,7 +65,7 @@ static void interrupted(void *arg, unsigned n)
 
 static int take(u32 gsi)
 {
-	return intx_take(gsi, true, 3, interrupted, &interrupts);
+	return host_intx_take(&(struct host_intx){ gsi, true }, 3, interrupted, &interrupts);
 }
 
 static void test_one_user_each(void **state)
@@ -80,16 +79,16 @@ static void test_one_user_each(void **state)
 	assert_int_equal(take(20), -EBUSY);
 	assert_int_equal(take(21), 0);
 	assert_int_equal(vectors, 2);
-	intx_release(20);
+	host_intx_release(20);
 	assert_int_equal(last_masked, 20);
 	assert_int_equal(vectors, 1);
 	/* Nobody's: nothing happens. */
-	intx_release(20);
+	host_intx_release(20);
 	assert_int_equal(vectors, 1);
 	assert_int_equal(take(21), -EBUSY);
 	assert_int_equal(take(20), 0);
-	intx_release(20);
-	intx_release(21);
+	host_intx_release(20);
+	host_intx_release(21);
 	assert_int_equal(vectors, 0);
 }
 
@@ -101,9 +100,9 @@ static void test_masked_until_opened(void **state)
 	handler(handler_arg, 0);
 	assert_int_equal(interrupts, 1);
 	assert_int_equal(last_masked, 22);
-	intx_open(22);
+	host_intx_open(22);
 	assert_int_equal(last_open, 22);
-	intx_release(22);
+	host_intx_release(22);
 }
 
 static void test_failures(void **state)
@@ -121,10 +120,10 @@ static void test_failures(void **state)
 	assert_int_equal(take(99), -ENOSPC);
 	assert_int_equal(take(100 + LINES - 1), -EBUSY);
 	for (u32 i = 0; i < LINES; i++)
-		intx_release(100 + i);
+		host_intx_release(100 + i);
 	assert_int_equal(vectors, 0);
 	assert_int_equal(take(99), 0);
-	intx_release(99);
+	host_intx_release(99);
 }
 
 int main(void)

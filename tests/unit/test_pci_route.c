@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 #include <margay/errno.h>
+#include <margay/host.h>
 
 #include "kernel/acpi/acpi.h"
 #include "kernel/console/printk.h"
@@ -76,13 +77,13 @@ void printk_debug(const char *fmt, ...)
 
 static void check(void)
 {
-	struct aml_pci_route at = { 0 };
+	struct host_intx at = { 0 };
 
-	assert_int_equal(pci_route(0, &at), 0);
+	assert_int_equal(host_intx_route(0, &at), 0);
 	assert_int_equal(at.gsi, 22);
 	assert_true(at.active_low);
-	assert_int_equal(pci_route(1, &at), -ENXIO);
-	assert_int_equal(pci_route(2, &at), -ENOENT);
+	assert_int_equal(host_intx_route(1, &at), -ENXIO);
+	assert_int_equal(host_intx_route(2, &at), -ENOENT);
 	assert_true(pci_in_window(&function[0], false, 0xc0000000, MIB(1)));
 	assert_false(pci_in_window(&function[0], false, 0xc00ff000, 2 * PAGE_SIZE));
 	assert_true(pci_in_window(&function[0], true, 0xd000, 16)); /* of ports nothing is said */
@@ -128,7 +129,7 @@ static int behind(const void *bytes, size_t n)
 	static const u64 entry[4][4] = {
 		{ 0x1cffff, 0, 0, 40 }, { 0x1cffff, 1, 0, 41 }, { 0x1cffff, 2, 0, 42 }, { 0x1cffff, 3, 0, 43 },
 	};
-	struct aml_pci_route at = { 0 };
+	struct host_intx at = { 0 };
 	struct aml a;
 	int err;
 
@@ -151,7 +152,7 @@ static int behind(const void *bytes, size_t n)
 	assert_int_equal(aml_error(&a), 0);
 	ssdt.head.length = (u32)(sizeof(ssdt.head) + a.len);
 	pci_route_init();
-	err = pci_route(BEHIND_BRIDGE, &at);
+	err = host_intx_route(BEHIND_BRIDGE, &at);
 	return err ? err : (int)at.gsi;
 }
 

@@ -12,6 +12,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <margay/host.h>
 #include "arch/x86_64/cpu/extable.h"
 #include "arch/x86_64/cpu/nmi_table.h"
 
@@ -35,7 +36,7 @@ void apic_eoi(void)
 	eois++;
 }
 
-int rdmsr_safe(u32 msr, u64 *value)
+int host_rdmsr(u32 msr, u64 *value)
 {
 	(void)msr;
 	*value = 0;

@@ -4,9 +4,9 @@
 
 #include <margay/abi.h>
 #include <margay/errno.h>
+#include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/host.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
 #include "vmm/pci/pci.h"

@@ -3,8 +3,8 @@
 #ifndef VMM_PCI_H
 #define VMM_PCI_H
 
+#include <margay/host.h>
 #include "vmm/config/config.h"
-#include "vmm/host.h"
 
 #define VM_PCI_FUNCTIONS 16
 

@@ -2,9 +2,9 @@
 /* See report.h. */
 #include "vmm/report/report.h"
 
+#include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/host.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/pci_report.h"
@@ -58,7 +58,7 @@ void report_pci(report_say say)
 	struct pci_info f;
 	unsigned i;
 
-	for (i = 0; host_pci_info(i, &f); i++)
+	for (i = 0; IS_ENABLED(CONFIG_PCI) && host_pci_info(i, &f); i++)
 		report_function(say, i, &f);
 	if (!i)
 		say("no PCI function is known");

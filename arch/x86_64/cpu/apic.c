@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The host's local APIC and the masked 8259s. SDM vol. 3, chapter 11; Intel 8259A data sheet. */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
@@ -108,7 +109,7 @@ int apic_init(u32 highest_id)
 	return 0;
 }
 
-bool apic_is_x2apic(void)
+bool host_is_x2apic(void)
 {
 	return x2apic;
 }

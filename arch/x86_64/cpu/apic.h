@@ -17,8 +17,7 @@ int apic_init(u32 highest_id);
 /* Enables the APIC of another CPU, in the mode that apic_init() chose. */
 void apic_init_cpu(void);
 
-bool apic_is_x2apic(void);
-/* The calling CPU's APIC ID (32 bits in x2APIC mode). */
+/* The calling CPU's APIC ID (32 bits in x2APIC mode, see host_is_x2apic() in <margay/host.h>). */
 u32 apic_id(void);
 void apic_eoi(void);
 

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Accesses to MSRs, XCRs and device registers whose faults become return values, by the exception table. */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/extable.h"
-#include "arch/x86_64/cpu/safe.h"
 #include "arch/x86_64/cpu/upcall.h"
 
-int rdmsr_safe(u32 msr, u64 *value)
+int host_rdmsr(u32 msr, u64 *value)
 {
 	u32 lo, hi;
 
@@ -21,7 +21,7 @@ fault:
 	return -EFAULT;
 }
 
-int wrmsr_safe(u32 msr, u64 value)
+int host_wrmsr(u32 msr, u64 value)
 {
 	asm goto volatile("1:\twrmsr\n\t" EX_TABLE("1b", "%l[fault]")
 			  :
@@ -33,7 +33,7 @@ fault:
 	return -EFAULT;
 }
 
-int xsetbv_safe(u32 xcr, u64 value)
+int host_xsetbv(u32 xcr, u64 value)
 {
 	asm goto volatile("1:\txsetbv\n\t" EX_TABLE("1b", "%l[fault]")
 			  :
@@ -51,7 +51,7 @@ fault:
 #define STORE(mov) \
 	asm goto volatile("1:\t" mov "\n\t" EX_TABLE("1b", "%l[fault]") : : "r"(reg), "a"(value) : "memory" : fault)
 
-u64 mmio_read_safe(const volatile void *reg, unsigned size)
+u64 host_mmio_read(const volatile void *reg, unsigned size)
 {
 	u64 value;
 
@@ -74,7 +74,7 @@ fault:
 	return ~0ull;
 }
 
-void mmio_write_safe(volatile void *reg, unsigned size, u64 value)
+void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 {
 	switch (size) {
 	case 1:

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The shared IDT and the dispatch of exceptions and interrupts. SDM vol. 3, chapter 6. */
+#include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/extable.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/nmi_table.h"
-#include "arch/x86_64/cpu/safe.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "arch/x86_64/cpu/upcall.h"
 
@@ -148,17 +148,17 @@ static void report_machine_check(void)
 {
 	u64 cap, status, addr;
 
-	if (rdmsr_safe(MSR_MCG_CAP, &cap) || rdmsr_safe(MSR_MCG_STATUS, &status))
+	if (host_rdmsr(MSR_MCG_CAP, &cap) || host_rdmsr(MSR_MCG_STATUS, &status))
 		return;
 	upcall_log("machine check: MCG_STATUS %#lx", status);
 	for (u32 bank = 0; bank < (cap & 0xff); bank++) {
 		u32 base = MSR_MC0_CTL + 4 * bank;
 
-		if (rdmsr_safe(base + 1, &status) || !(status & BIT(63)))
+		if (host_rdmsr(base + 1, &status) || !(status & BIT(63)))
 			continue;
 		addr = 0;
 		if (status & BIT(58))
-			rdmsr_safe(base + 2, &addr);
+			host_rdmsr(base + 2, &addr);
 		upcall_log("machine check: bank %u status %#lx address %#lx", bank, status,
 			   addr);
 	}

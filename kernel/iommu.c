@@ -1,16 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The part of vmm/host.h that only the hardware check asks for. IOMMUs: VT-d 4.0, 11.4.2 (capability registers), 11.4.4
- * (status); AMD I/O Virtualization, 3.4.2 (control) and 3.4.3 (extended
- * features). Registers are only read.
+ * The node's IOMMUs, for the hardware check, beside what else the firmware described. VT-d 4.0, 11.4.2 (capability
+ * registers), 11.4.4 (status); AMD I/O Virtualization, 3.4.2 (control) and 3.4.3 (extended features). Registers are only
+ * read.
  */
-#include "arch/x86_64/cpu/apic.h"
+#include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci.h"
-#include "vmm/host.h"
 
 #define VTD_ECAP 0x10
 #define VTD_ECAP_IR BIT(3)
@@ -64,15 +62,4 @@ void host_platform(struct host_platform *out)
 		describe_vtd(acpi_dmar(), out);
 	else if (acpi_ivrs())
 		describe_amd(acpi_ivrs(), out);
-}
-
-unsigned host_check_wanted(bool *stay)
-{
-	*stay = cmdline_of_boot()->check_stay;
-	return cmdline_of_boot()->check;
-}
-
-bool host_is_x2apic(void)
-{
-	return apic_is_x2apic();
 }

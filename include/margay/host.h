@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Everything the monitor asks of the kernel below it. kernel/host/host.c implements
- * it in the image; tests/unit/fake_host.c on the build host. Nothing else of
+ * Everything the monitor asks of the kernel below it. In the image the files of
+ * kernel/ and arch/x86_64/cpu that have a thing implement it, and use it
+ * themselves; on the build host tests/unit/fake_host.c does. Nothing else of
  * the kernel is visible to vmm/.
  */
-#ifndef VMM_HOST_H
-#define VMM_HOST_H
+#ifndef MARGAY_HOST_H
+#define MARGAY_HOST_H
 
+#include <margay/host_console.h>
+#include <margay/host_pci.h>
 #include <margay/pci.h>
 #include <margay/types.h>
 #include <margay/x86.h>
@@ -36,8 +39,8 @@ struct host_extent {
 
 /* A constraint record: what the caller needs of an extent. */
 struct host_extent_request {
-	u64 size;      /* bytes */
-	u64 align;     /* power of two; 0: 1 GiB when size >= 1 GiB, else 2 MiB */
+	u64 size;      /* bytes; rounded up to 4 KiB */
+	u64 align;     /* power of two; 0: 1 GiB where size >= 1 GiB and such a piece exists, else 2 MiB */
 	int node;      /* -1: any */
 	u64 min_addr;  /* lowest HPA allowed */
 	u64 max_addr;  /* highest HPA allowed, exclusive; 0: no limit */
@@ -58,7 +61,8 @@ void host_extent_free(const struct host_extent *e);
  * that is not, or has work, does nothing, and the calling CPU does its part.
  * Where none of them is on an extent's node, CPUs there for which unowned() is
  * true do it, and stop within some 10 ms when it no longer is; where there are
- * none of these either, all of cpu[]. unowned(): called on any CPU.
+ * none of these either, all of cpu[]. unowned(): called on any CPU. In images
+ * without PARALLEL_ZERO the calling CPU does it all.
  */
 void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
 		       bool (*unowned)(unsigned cpu));
@@ -70,7 +74,7 @@ u64 host_node_memory(unsigned node);
 
 /* NUMA nodes of the machine, at least 1; numbered densely from 0. */
 unsigned host_node_count(void);
-/* Bytes free for guests on a node (-1: on all) and, when largest != NULL, the largest contiguous piece. */
+/* Bytes free for guests, in whole 2 MiB pages, on a node (-1: on all); *largest (may be NULL): the largest contiguous piece. */
 u64 host_mem_free(int node, u64 *largest);
 /* Bytes of the hypervisor's own pages, apart from guests' memory; *used: how many of these are in use. */
 u64 host_own_bytes(u64 *used);
@@ -90,15 +94,15 @@ const char *host_version(void);
 
 struct host_module {
 	const char *name; /* the module's command line up to the first blank; "" when unnamed */
-	const char *args; /* the rest of it */
-	const void *data;
+	const char *args; /* the rest of it, without leading blanks */
+	const void *data; /* in the direct map */
 	u64 size;
 };
 
-/* Module i in boot order, or NULL past the last. The memory stays until host_modules_release(). */
+/* Module i in boot order, or NULL past the last and after host_modules_release(). */
 const struct host_module *host_module(unsigned i);
 
-/* Gives the modules' memory back when no VM can need them again; returns the bytes freed. */
+/* Gives all modules' memory back when no VM can need them again, with all that points there; returns the bytes freed. */
 u64 host_modules_release(void);
 
 /* ---- CPUs ------------------------------------------------------------- */
@@ -117,31 +121,33 @@ const struct host_cpu_info *host_cpu_info(unsigned cpu);
 
 /*
  * One piece of work that owns a CPU until run() returns; a vCPU is one kind.
- * run() is entered with interrupts off, on the CPU's own stack.
+ * run() is entered with interrupts off, on the CPU's own stack, and returns so.
  */
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
-	void (*fault)(struct host_work *work); /* run() has met device registers that are not there, and goes on; or NULL */
+	void (*fault)(struct host_work *work); /* run() has met device registers that are not there, and goes on; NULL: panic */
 };
 
 /*
  * Hands a CPU its next work item. 0, -EBUSY when it has one, -ENODEV when it
- * is not online. A running item may name its own CPU's next one, once: that
- * runs right after it.
+ * is not online. Any CPU. A running item may name its own CPU's next one, once:
+ * that runs right after it.
  */
 int host_cpu_assign(unsigned cpu, struct host_work *work);
 
 /*
  * Makes CPU `cpu` leave guest mode or host_cpu_wait() soon. The caller has
- * already stored, with release order, what that CPU shall find. Callable from
- * any CPU; a kick of the own CPU is remembered, never lost.
+ * already stored, with release order, what that CPU shall find. Sets its kick
+ * word, then sends an NMI: a CPU that tested the word too early meets the NMI.
+ * Callable from any CPU; a kick of the own CPU is remembered, never lost.
  */
 void host_cpu_kick(unsigned cpu);
 
 /*
  * Called with interrupts off: opens a window in which pending physical
- * interrupts are taken by the kernel (timers, console), and closes it again.
+ * interrupts are taken by the kernel (timers, console), and closes it again;
+ * runs due timers.
  */
 void host_interrupt_window(void);
 
@@ -173,18 +179,24 @@ const u32 *host_cpu_kick_word(void);
 
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);
 u64 host_tsc(void);
-/* 0, or -EFAULT where the CPU raises #GP. */
+/* 0, or -EFAULT where the CPU raises #GP; *value is 0 then. */
 int host_rdmsr(u32 msr, u64 *value);
 int host_wrmsr(u32 msr, u64 value);
+/* 0, or -EFAULT where the CPU raises #GP or #UD. */
 int host_xsetbv(u32 xcr, u64 value);
-/* Puts x87, SSE, and every extended state component of `xcr0` into its reset state; leaves XCR0 = 1. */
+/*
+ * Puts x87, SSE, and every extended state component of `xcr0` (a legal value on
+ * this CPU) into its reset state, for their next owner; leaves XCR0 = 1 where
+ * there is XSAVE. SDM vol. 1, 13.6 and 13.8.
+ */
 void host_fpu_reset(u64 xcr0);
 void host_wbinvd(void);
 
 /* ---- time -------------------------------------------------------------- */
 
+/* The TSC's rate, rounded to kHz, since that is all that Linux holds: 0.25 ppm at 2 GHz. Coarse while the kernel boots. */
 u64 host_tsc_khz(void);
-/* True when the TSC is invariant and the same on all CPUs. */
+/* True when the TSC is invariant (by CPUID, or QEMU's TCG) and the same on all CPUs that are online. */
 bool host_tsc_stable(void);
 /* Wall clock: nanoseconds since 1970-01-01 UTC when the TSC was `*tsc`. */
 u64 host_wall_clock(u64 *tsc);
@@ -192,23 +204,28 @@ u64 host_wall_clock(u64 *tsc);
 /* Only in images with DEBUG_CLOCK. The HPET's time in ns since an arbitrary moment, by nothing but its own rate; 0: none. */
 u64 host_reference_ns(void);
 
-/* A one-shot timer. fn runs in the interrupt window of the CPU that armed it, interrupts off, never early. */
+/*
+ * A one-shot timer. fn runs in the interrupt window of the CPU that armed it,
+ * interrupts off, never early, already disarmed: it may arm again.
+ */
 struct host_timer {
-	struct host_timer *next; /* owned by the kernel while armed */
+	/* The kernel's own; who arms it may read deadline and armed. */
+	struct host_timer *next; /* while armed */
 	u64 deadline;            /* TSC */
 	bool armed;
-	unsigned cpu; /* whose list holds it */
+	unsigned cpu;            /* whose list holds it */
+	/* Its user's: */
 	void (*fn)(struct host_timer *timer);
 };
 
-/* Arms on the calling CPU; an armed timer is moved. A deadline in the past fires at the next window. */
+/* Arms on the calling CPU; an armed timer is moved. A deadline in the past fires at the next window. Interrupts off. */
 void host_timer_arm(struct host_timer *timer, u64 tsc_deadline);
-/* Disarms. Only from the CPU that armed it. No effect when not armed. */
+/* Disarms. Only from the CPU that armed it. No effect when not armed. Interrupts off. */
 void host_timer_cancel(struct host_timer *timer);
 
 /* ---- PCI ------------------------------------------------------------------ */
 
-/* The i-th function of the machine, in address order; false past the last. From any CPU, used or not. */
+/* Only in images with PCI. The i-th function of the machine, in address order, used or not; false past the last. Any CPU. */
 bool host_pci_info(unsigned i, struct pci_info *out);
 
 /* ---- the hardware check ---------------------------------------------------- */
@@ -237,9 +254,6 @@ void host_platform(struct host_platform *out);
 /* Is the local APIC in x2APIC mode? */
 bool host_is_x2apic(void);
 
-/* Waits until the line has sent all that was logged, so that a long report loses nothing. Bounded. */
-void host_console_drain(void);
-
 /* ---- debugger's line, only in images with GDB ------------------------------ */
 
 /* The VM that the command line's gdb= names; NULL: none, or its port was not found (logged). */
@@ -249,7 +263,7 @@ void host_debug_listen(void (*rx)(u8 byte));
 /* Queues bytes; what does not fit into 8 KiB is lost. From any CPU. */
 void host_debug_send(const u8 *bytes, unsigned n);
 
-/* ---- console and end of the node --------------------------------------- */
+/* ---- the log and the end of the node --------------------------------------- */
 
 /*
  * One log line, without a trailing newline; the text begins with its source
@@ -262,45 +276,6 @@ int host_no_memory(const char *who);
 
 /* Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. */
 void host_log_last(unsigned lines, void (*fn)(const char *text));
-
-/*
- * A user of the host's serial console: a virtual UART, the monitor's console.
- * Callbacks run in interrupt windows of one CPU, interrupts off, no lock held.
- */
-#define HOST_CONSOLE_LINE 240
-struct host_console {
-	const char *name; /* in front of its lines while another has the foreground */
-	void (*rx)(struct host_console *con, u8 byte);
-	void (*tx_room)(struct host_console *con); /* after a short write: there is room again */
-	/* The kernel's own, from host_console_add() to host_console_remove(): */
-	struct host_console *next;
-	bool waits, full;
-	bool cut; /* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
-	u16 length;
-	u8 line[HOST_CONSOLE_LINE];
-};
-
-/*
- * Adds a user; it gets the foreground when nobody has it. Takes one away,
- * waiting for a callback of it to end: not from its own callbacks, nor with a
- * lock that they take.
- */
-void host_console_add(struct host_console *con);
-void host_console_remove(struct host_console *con);
-/*
- * The foreground's output is raw and it gets what is typed; the others' output
- * comes as whole lines. NULL: nobody. 0, or -ENODEV for one that is not there.
- */
-int host_console_foreground(struct host_console *con);
-/* Who has it; only to be compared with. */
-const struct host_console *host_console_get_foreground(void);
-/*
- * con->rx() gets the escape key, whoever has the foreground. Returns that key,
- * a control character; 0: there is none, by the command line.
- */
-u8 host_console_escape(struct host_console *con);
-/* Takes output; returns how many bytes (the line is slow; never waits, nothing is lost). */
-size_t host_console_write(struct host_console *con, const u8 *buf, size_t n);
 
 /*
  * Ends the node: prints the machine-readable last line, drains the console and
@@ -316,7 +291,5 @@ void host_panic_report(void (*fn)(void));
 
 /* A monitor bug: registers, backtrace, log; ends the node as failed. */
 void host_panic(const char *fmt, ...) __printf(1, 2) __attribute__((noreturn));
-
-#include "vmm/host_pci.h"
 
 #endif

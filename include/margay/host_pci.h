@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* PCI functions for VMs: the part of vmm/host.h that is only there in images with PASSTHROUGH. Include that. */
-#ifndef VMM_HOST_PCI_H
-#define VMM_HOST_PCI_H
+/*
+ * PCI functions for VMs: the part of <margay/host.h> that, but for host_mmio_read() and host_mmio_write(), is only there
+ * in images with PASSTHROUGH. Include that.
+ */
+#ifndef MARGAY_HOST_PCI_H
+#define MARGAY_HOST_PCI_H
 
 #include <margay/types.h>
 
@@ -40,15 +43,16 @@ struct host_pci_cap {
 unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max);
 
 /*
- * Ends what the function does, and resets it where that hurts no other. 0;
- * -EIO: it does not obey, and may still write to memory.
+ * When its VM has ended: ends what the function does, and resets it where that
+ * hurts no other. Decoding is as it was. 0; -EIO: it does not obey, and may
+ * still write to memory.
  */
 int host_pci_take_back(unsigned index);
 
 /*
  * Resets the function for its guest, which takes 100 ms, or up to 1.5 s: addresses, and what
  * belongs to the path, are there again; the rest is as after a reset, but that
- * line interrupts stay off. 0; -ENODEV: it has no reset; -EIO: it does not come back.
+ * line interrupts stay off. 0; -ENODEV: it has no reset, and is just quiet; -EIO: it does not come back, or does not obey.
  */
 int host_pci_reset(unsigned index);
 
@@ -73,12 +77,13 @@ struct host_msi {
 };
 
 /*
- * Takes `count` vectors, a power of two up to 32. fn(arg, n) runs on that CPU
- * in its interrupt windows for each interrupt at the n-th; it must not take or
- * give vectors. 0; -ENOSPC; -ENOMEM; -ERANGE: no device can reach that CPU.
+ * Takes `count` vectors, a power of two up to 32, aligned to it. fn(arg, n) runs
+ * on that CPU in its interrupt windows for each interrupt at the n-th; it must
+ * not take or give vectors. 0; -ENOSPC; -ENOMEM; -ERANGE: no message reaches a
+ * CPU of this APIC ID without interrupt remapping.
  */
 int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out);
-/* Gives them back; fn does not run any more when it returns. Does nothing where count is 0. */
+/* Gives them back; fn does not run any more when it returns, what comes late is dropped. Does nothing where count is 0. */
 void host_msi_free(struct host_msi *msi);
 
 /* A line interrupt: an input of the machine's I/O APICs, level-triggered. */
@@ -87,13 +92,13 @@ struct host_intx {
 	bool active_low;
 };
 
-/* Where the interrupt pin of a function leads. 0; -ENXIO: it has none; -ENOENT: firmware does not say it in constants. */
+/* Where the interrupt pin of a function led at boot. 0; -ENXIO: it has none; -ENOENT: firmware does not say it in constants. */
 int host_intx_route(unsigned index, struct host_intx *out);
 
 /*
  * Takes the line, masked. fn(arg, 0) runs as host_msi_alloc()'s, with the line
- * masked until host_intx_open(). 0; -EBUSY: somebody has it; -ENODEV: there is
- * no such input; or as host_msi_alloc().
+ * masked until host_intx_open(). 0; -EBUSY: somebody has it, or the host itself;
+ * -ENODEV: there is no such input; or as host_msi_alloc().
  */
 int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg);
 /* Lets the next interrupt of a taken line come: at once, while it is asserted. Any CPU. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/host/host_check.c */
+/* UNIT: kernel/iommu.c */
 /* What the hardware check learns of IOMMUs: the tables' word and the registers', which are pages of memory here. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,12 +8,10 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "arch/x86_64/cpu/apic.h"
+#include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci.h"
-#include "vmm/host.h"
 
 #define UNITS 2
 #define BASE 0xfed90000u
@@ -22,7 +20,6 @@ static struct dmar_info dmar;
 static struct ivrs_info ivrs;
 static bool has_dmar, has_ivrs, unmapped;
 static u64 registers[UNITS + 2][PAGE_SIZE / 8]; /* with a page of ones on either side */
-static struct cmdline cmdline;
 
 void *mmio_map(u64 pa, u64 size)
 {
@@ -53,16 +50,6 @@ const struct slit_info *acpi_slit(void)
 }
 
 bool pci_has_ecam(void)
-{
-	return true;
-}
-
-const struct cmdline *cmdline_of_boot(void)
-{
-	return &cmdline;
-}
-
-bool apic_is_x2apic(void)
 {
 	return true;
 }
@@ -163,27 +150,12 @@ static void test_amd(void **state)
 	assert_false(p.remaps_x2apic || p.iommu_on);
 }
 
-static void test_command_line(void **state)
-{
-	bool stay = true;
-
-	(void)state;
-	assert_int_equal(host_check_wanted(&stay), 0);
-	assert_false(stay);
-	cmdline.check = 5;
-	cmdline.check_stay = true;
-	assert_int_equal(host_check_wanted(&stay), 5);
-	assert_true(stay);
-	assert_true(host_is_x2apic());
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_none, reset),
 		cmocka_unit_test_setup(test_vtd, reset),
 		cmocka_unit_test_setup(test_amd, reset),
-		cmocka_unit_test_setup(test_command_line, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
