@@ -11,7 +11,7 @@ import node
 import pytest
 import test_passthrough as passthrough
 
-pytestmark = pytest.mark.full
+pytestmark = [pytest.mark.full, pytest.mark.xdist_group("nfs")]
 CARDS = {"igb": "eth0-(TxRx|rx|tx)", "e1000e": "eth0-(rx|tx)"}
 
 
