@@ -7,23 +7,10 @@
 #ifndef MARGAY_PCI_H
 #define MARGAY_PCI_H
 
-#include <margay/types.h>
+#include <margay/pci_regs.h>
 
 #define PCI_INFO_BARS 7 /* the six of a type 0 header, and the ROM's */
 #define PCI_INFO_ROM 6
-
-#define PCI_CLASS_IDE 0x0101u /* class << 8 | subclass */
-#define PCI_CLASS_VGA 0x0300u
-#define PCI_CLASS_HOST_BRIDGE 0x0600u
-#define PCI_BASE_CLASS_DISPLAY 0x03u
-#define PCI_BASE_CLASS_BRIDGE 0x06u
-#define PCI_BASE_CLASS_SYSTEM 0x08u
-
-/* Device/port type, PCI Express 7.5.3.2. */
-enum pcie_type {
-	PCIE_ENDPOINT = 0, PCIE_LEGACY_ENDPOINT = 1, PCIE_ROOT_PORT = 4, PCIE_UPSTREAM = 5, PCIE_DOWNSTREAM = 6,
-	PCIE_TO_PCI = 7, PCI_TO_PCIE = 8, PCIE_INTEGRATED = 9, PCIE_EVENT_COLLECTOR = 10,
-};
 
 /* As firmware left it. Of a 64-bit one the first register's entry has all, the second's nothing. */
 struct pci_bar {

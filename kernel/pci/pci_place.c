@@ -8,10 +8,8 @@
 /* I/O APICs, HPET, TPM, IOMMUs, local APICs and MSI: no PCI function's, by the habit of all chipsets. */
 #define PLATFORM_START 0xfec00000u
 #define PLATFORM_END 0xfef00000u
-/* The ports below are the board's (ISA), and those of configuration mechanism 1. */
+/* The ports below are the board's (ISA). */
 #define ISA_END 0x400
-#define CONFIG_PORTS 0xcf8
-#define BUS_SIZE MIB(1)
 
 static const struct mcfg_info *ecam;
 static const struct bootinfo *memory;
@@ -42,10 +40,10 @@ static bool over_memory(const struct pci_bar *b)
 static bool over_platform(const struct pci_bar *b)
 {
 	if (b->io)
-		return b->base < ISA_END || meets(b, CONFIG_PORTS, 8) || b->base + b->size > 0x10000;
+		return b->base < ISA_END || meets(b, PCI_CONFIG_ADDRESS, 8) || b->base + b->size > 0x10000;
 	for (unsigned i = 0; ecam && i < ecam->count; i++)
-		if (meets(b, ecam->entry[i].base + ecam->entry[i].bus_start * BUS_SIZE,
-			  (ecam->entry[i].bus_end - ecam->entry[i].bus_start + 1) * BUS_SIZE))
+		if (meets(b, ecam->entry[i].base + ecam->entry[i].bus_start * PCI_ECAM_BUS_SIZE,
+			  (ecam->entry[i].bus_end - ecam->entry[i].bus_start + 1) * PCI_ECAM_BUS_SIZE))
 			return true;
 	return meets(b, PLATFORM_START, PLATFORM_END - PLATFORM_START);
 }

@@ -7,7 +7,7 @@
 #ifndef KERNEL_PCICAP_H
 #define KERNEL_PCICAP_H
 
-#include <margay/types.h>
+#include <margay/pci_regs.h>
 
 /* Reads an aligned 32-bit register of the function's configuration space. */
 struct pcicap_reader {
@@ -21,12 +21,6 @@ struct pcicap {
 	u8 version;    /* extended ones only */
 	bool extended;
 	u16 offset;
-};
-
-enum {
-	PCI_CAP_PM = 0x01, PCI_CAP_MSI = 0x05, PCI_CAP_EXP = 0x10, PCI_CAP_MSIX = 0x11, PCI_CAP_AF = 0x13,
-	PCI_EXT_CAP_AER = 0x01, PCI_EXT_CAP_ACS = 0x0d, PCI_EXT_CAP_ARI = 0x0e, PCI_EXT_CAP_ATS = 0x0f,
-	PCI_EXT_CAP_SRIOV = 0x10, PCI_EXT_CAP_PRI = 0x13, PCI_EXT_CAP_PASID = 0x1b,
 };
 
 /*

@@ -12,7 +12,6 @@
 #include "vmm/pci/pci.h"
 
 #define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
-#define BAR_IO BIT(0)
 
 static_assert(sizeof(struct margay_info) <= PAGE_SIZE, "the guest gives one page");
 static_assert(sizeof(((struct margay_info *)0)->vm) == VM_NAME_MAX + 1, "a name is ended");
@@ -74,7 +73,7 @@ static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
 		const struct host_pci_function *f = &pci->function[i];
 
 		for (unsigned k = 0; k < HOST_PCI_BARS; k++)
-			if (f->bar[k].base && f->bar[k].size && !(f->bar[k].flags & BAR_IO))
+			if (f->bar[k].base && f->bar[k].size && !(f->bar[k].flags & PCI_BAR_IO))
 				mmio[n++] = (struct dma_mmio){ f->bar[k].base, f->bar[k].size };
 	}
 	return n;

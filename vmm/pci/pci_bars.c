@@ -13,7 +13,6 @@
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 
-#define BAR_IO BIT(0)
 #define DEVICE_PROT (STAGE2_R | STAGE2_W)
 
 static u64 size_of(const struct pci_window *b)
@@ -30,7 +29,7 @@ static bool is_memory(const struct pci_window *b)
 {
 	const struct host_pci_function *f = b->dev->host;
 
-	return f->bar[b->index].size && f->bar[b->index].base && !(f->bar[b->index].flags & BAR_IO);
+	return f->bar[b->index].size && f->bar[b->index].base && !(f->bar[b->index].flags & PCI_BAR_IO);
 }
 
 /* ---- trapped registers ---------------------------------------------------------- */
@@ -102,7 +101,7 @@ static void find_traps(struct pci_window *b)
 		return;
 	}
 	if (d->nr_msix && d->table_bar == b->index)
-		add_trap(b, ALIGN_DOWN(d->table, PAGE_SIZE), ALIGN_UP(d->table + d->nr_msix * 16, PAGE_SIZE));
+		add_trap(b, ALIGN_DOWN(d->table, PAGE_SIZE), ALIGN_UP(d->table + d->nr_msix * PCI_MSIX_ENTRY_SIZE, PAGE_SIZE));
 	if (d->nr_msix && d->pending_bar == b->index)
 		add_trap(b, ALIGN_DOWN(d->pending, PAGE_SIZE), ALIGN_UP(d->pending + ALIGN_UP(d->nr_msix, 64) / 8, PAGE_SIZE));
 }
@@ -256,7 +255,7 @@ void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++) {
 		u64 port = d->host->bar[i].base, count = d->host->bar[i].size;
 
-		if (!port || !count || !(d->host->bar[i].flags & BAR_IO))
+		if (!port || !count || !(d->host->bar[i].flags & PCI_BAR_IO))
 			continue;
 		if (ports_free(d->vm, port, count))
 			hvm->intercept_io(vcpu, (u16)port, (unsigned)count, false);

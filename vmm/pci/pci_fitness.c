@@ -6,7 +6,7 @@
 
 static bool is_bridge(const struct pci_info *f)
 {
-	return f->header_type != 0 || f->class_code >> 16 == PCI_BASE_CLASS_BRIDGE;
+	return f->header_type != PCI_HEADER_FUNCTION || f->class_code >> 16 == PCI_BASE_CLASS_BRIDGE;
 }
 
 static bool is_system(const struct pci_info *f)

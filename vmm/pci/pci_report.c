@@ -125,7 +125,7 @@ void pci_report_caps(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 			add(text, ", ", "%s", flags[i].name);
 	if (f->vfs)
 		add(text, ", ", "SR-IOV %u VFs, %u on", f->vfs, f->vfs_on);
-	if (f->header_type == 1)
+	if (f->header_type == PCI_HEADER_BRIDGE)
 		add(text, ", ", "buses %02x-%02x behind it", f->secondary_bus, f->subordinate_bus);
 	if (!text[0])
 		add(text, "", "none");

@@ -17,12 +17,6 @@
 #include "vmm/pci/pci_device.h"
 #include "vmm/vdev.h"
 
-#define CONFIG_ADDRESS 0xcf8
-#define CONFIG_DATA 0xcfc
-#define CONFIG_ENABLE BIT(31)
-#define BUS_SIZE MIB(1)
-#define HEADER_MULTI BIT(23)
-
 /* A header without BARs and capabilities. */
 struct stub {
 	u8 bus, devfn;
@@ -54,13 +48,13 @@ static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigne
 
 		if (s->bus != bus || s->devfn != devfn)
 			continue;
-		if ((offset & ~3u) == 0x00)
+		if ((offset & ~3u) == PCI_REG_ID)
 			value = s->id;
-		else if ((offset & ~3u) == 0x08)
+		else if ((offset & ~3u) == PCI_REG_CLASS)
 			value = s->class_revision;
-		else if ((offset & ~3u) == 0x0c)
+		else if ((offset & ~3u) == PCI_REG_HEADER)
 			value = s->header;
-		else if ((offset & ~3u) == 0x2c)
+		else if ((offset & ~3u) == PCI_REG_SUBSYSTEM)
 			value = s->subsystem;
 		value >>= (offset & 3) * 8;
 		return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
@@ -113,7 +107,7 @@ static void reset(struct vcpu *vcpu, struct pci_device *d)
 	pci_bars_update(vcpu, d);
 	d->gone = host_pci_reset(f->index);
 	if (!d->gone && has_line(d))
-		host_pci_write(f->index, 4, 2, 0);
+		host_pci_write(f->index, PCI_REG_COMMAND, 2, 0);
 	d->gone = d->gone || configure(d, &nr_caps);
 	if (d->gone) {
 		vm_log(d->vm, "pci: %02x:%02x.%u does not come back from a reset by its guest", f->bus, f->devfn >> 3,
@@ -164,12 +158,12 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 
 static u64 ecam_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 {
-	return config_read(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size);
+	return config_read(dev, vcpu, (u32)(offset >> PCI_ECAM_SHIFT), offset & 0xfff, size);
 }
 
 static void ecam_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
 {
-	config_write(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size, (u32)value);
+	config_write(dev, vcpu, (u32)(offset >> PCI_ECAM_SHIFT), offset & 0xfff, size, (u32)value);
 }
 
 static const struct mmio_ops ecam_ops = { .sizes = 1 | 2 | 4, .read = ecam_read, .write = ecam_write };
@@ -201,7 +195,7 @@ static u32 data_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 	struct root *r = dev;
 	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
 
-	return a & CONFIG_ENABLE ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size) : ~0u;
+	return a & PCI_CONFIG_ENABLE ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size) : ~0u;
 }
 
 static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
@@ -209,7 +203,7 @@ static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, 
 	struct root *r = dev;
 	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
 
-	if (a & CONFIG_ENABLE)
+	if (a & PCI_CONFIG_ENABLE)
 		config_write(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size, value);
 }
 
@@ -239,11 +233,13 @@ static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
 	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
 		return;
 	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
-		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16, .class_revision = host_pci_read(i, 8, 4),
-		.subsystem = host_pci_read(i, 0x2c, 4), .header = host_pci_read(i, 0x0c, 4) & HEADER_MULTI,
+		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16,
+		.class_revision = host_pci_read(i, PCI_REG_CLASS, 4), .subsystem = host_pci_read(i, PCI_REG_SUBSYSTEM, 4),
+		.header = host_pci_read(i, PCI_REG_HEADER, 4) & PCI_HEADER_MULTI,
 	} : (struct stub){
 		/* An ID and a class that no driver takes. */
-		.bus = bus, .devfn = devfn, .id = f.vendor | 0xffff0000u, .class_revision = 0xff000000, .header = HEADER_MULTI,
+		.bus = bus, .devfn = devfn, .id = f.vendor | 0xffff0000u, .class_revision = 0xff000000,
+		.header = PCI_HEADER_MULTI,
 	};
 }
 
@@ -320,10 +316,10 @@ static int root_create(struct vm *vm, void **instance)
 	vm->pci = &r->pci;
 	r->pci.ecam = host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
 	err = pci_assign(vm, &r->pci);
-	err = err ? err : vm_register_pio(vm, CONFIG_ADDRESS, 1, &address_ops, r);
-	err = err ? err : vm_register_pio(vm, CONFIG_DATA, 4, &data_ops, r);
+	err = err ? err : vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
+	err = err ? err : vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
 	if (!err && r->pci.ecam)
-		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * BUS_SIZE, &ecam_ops, r);
+		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, r);
 	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
 		err = create_device(vm, r, i);
 	if (err) {
