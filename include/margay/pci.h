@@ -9,17 +9,42 @@
 
 #include <margay/pci_regs.h>
 
-#define PCI_INFO_BARS 7 /* the six of a type 0 header, and the ROM's */
-#define PCI_INFO_ROM 6
+#define PCI_BARS 7 /* the six of a type 0 header, and the expansion ROM's */
+#define PCI_ROM_BAR 6
 
 /* As firmware left it. Of a 64-bit one the first register's entry has all, the second's nothing. */
 struct pci_bar {
 	u64 base;      /* 0: none */
 	u64 size;      /* bytes; 0: there is none, or its size is not known, as of a host bridge */
-	u8 flags;      /* low bits of the register (PCI Local Bus 3.0, 6.2.5.1) */
-	bool there;    /* implemented: known by its size, or by a base that is not 0 */
-	bool io, wide, prefetch;
-	bool wanting;  /* the firmware gave it no address */
+	u8 flags;      /* low bits of the register, PCI_BAR_FLAGS() */
+};
+
+static inline bool pci_bar_is_io(const struct pci_bar *b)
+{
+	return b->flags & PCI_BAR_IO;
+}
+
+static inline bool pci_bar_is_64(const struct pci_bar *b)
+{
+	return (b->flags & PCI_BAR_TYPE) == PCI_BAR_64;
+}
+
+/* Registers in memory, or a ROM, at an address. */
+static inline bool pci_bar_is_memory(const struct pci_bar *b)
+{
+	return b->base && b->size && !pci_bar_is_io(b);
+}
+
+/* The firmware gave it no address. */
+static inline bool pci_bar_lacks_address(const struct pci_bar *b)
+{
+	return b->size && !b->base;
+}
+
+struct pci_cap {
+	u16 id;
+	bool extended; /* from offset 0x100 on, where IDs are others */
+	u16 offset;
 };
 
 struct pci_info {
@@ -34,7 +59,7 @@ struct pci_info {
 	bool has_line, has_node; /* known; only in images with PASSTHROUGH */
 	u32 line;        /* the I/O APICs' input (global system interrupt) that the pin leads to */
 	unsigned node;   /* of its root bus */
-	struct pci_bar bar[PCI_INFO_BARS];
+	struct pci_bar bar[PCI_BARS];
 	unsigned msi, msix; /* vectors; 0: it has no such capability */
 	bool pcie;
 	u8 type;         /* enum pcie_type, with pcie */

@@ -14,11 +14,6 @@
 
 #define SAME_FIELD(a, b, field) static_assert(offsetof(struct a, field) == offsetof(struct b, field), #a " is " #b)
 
-static_assert(sizeof(struct host_pci_cap) == sizeof(struct pcicap), "host_pci_cap is pcicap");
-SAME_FIELD(host_pci_cap, pcicap, id);
-SAME_FIELD(host_pci_cap, pcicap, version);
-SAME_FIELD(host_pci_cap, pcicap, extended);
-SAME_FIELD(host_pci_cap, pcicap, offset);
 static_assert(sizeof(struct host_msi) == sizeof(struct msi_vectors), "host_msi is msi_vectors");
 SAME_FIELD(host_msi, msi_vectors, cpu);
 SAME_FIELD(host_msi, msi_vectors, first);
@@ -36,9 +31,9 @@ void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value)
 	pci_write(pci_get(index)->address, offset, size, value);
 }
 
-unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max)
+unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max)
 {
-	return pci_capabilities(pci_get(index), (struct pcicap *)cap, max, NULL);
+	return pci_capabilities(pci_get(index), cap, max, NULL);
 }
 
 int host_pci_take_back(unsigned index)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What vmm/host.h says of PCI, over the kernel: as kernel/host/host.c. */
+#include <margay/string.h>
 #include "kernel/pci/pci.h"
 #include "kernel/pci/pci_route.h"
 #include "vmm/host.h"
@@ -17,11 +18,6 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .extended = f->extended,
 		.node = pci_node(f),
 	};
-	static_assert(HOST_PCI_BARS == PCI_INFO_BARS, "the same");
-	for (unsigned k = 0; k < HOST_PCI_BARS; k++) {
-		out->bar[k].base = f->bar[k].base;
-		out->bar[k].size = f->bar[k].size;
-		out->bar[k].flags = f->bar[k].flags;
-	}
+	memcpy(out->bar, f->bar, sizeof(out->bar));
 	return true;
 }

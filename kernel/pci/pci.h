@@ -25,7 +25,7 @@ struct pci_function {
 	u8 header_type; /* without the multi-function bit */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
 	bool extended;  /* offsets 0x100-0xfff are there */
-	struct pci_bar bar[PCI_INFO_BARS]; /* only in images with PCI_INFO */
+	struct pci_bar bar[PCI_BARS]; /* only in images with PCI_INFO */
 };
 
 /*

@@ -21,7 +21,7 @@ static struct pcicap_reader reader_of(const struct pci_function *f)
 	return (struct pcicap_reader){ read_dword, (void *)(uintptr_t)f, f->extended };
 }
 
-unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem)
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
 {
 	const struct pcicap_reader reader = reader_of(f);
 

@@ -33,14 +33,14 @@ static bool run_reset(const struct pci_function *f)
 /* Addresses as firmware gave them: the device may have lost them before, by a reset that its guest knows and we do not. */
 static void put_bars(const struct pci_function *f, u32 header[16])
 {
-	for (unsigned i = 0; i < PCI_INFO_ROM; i++) {
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
 		const struct pci_bar *b = &f->bar[i];
 
 		header[PCI_REG_BAR / 4 + i] = (u32)b->base | b->flags;
-		if (b->wide)
+		if (pci_bar_is_64(b) && i + 1 < PCI_ROM_BAR)
 			header[PCI_REG_BAR / 4 + ++i] = (u32)(b->base >> 32);
 	}
-	header[PCI_REG_ROM / 4] = (header[PCI_REG_ROM / 4] & PCI_ROM_FLAGS) | (u32)f->bar[PCI_INFO_ROM].base;
+	header[PCI_REG_ROM / 4] = (header[PCI_REG_ROM / 4] & PCI_ROM_FLAGS) | (u32)f->bar[PCI_ROM_BAR].base;
 }
 
 int pci_reset(const struct pci_function *f)

@@ -18,7 +18,7 @@ static bool visit(struct visited *v, u16 offset)
 }
 
 /* Called for each capability; false ends the walk. */
-typedef bool (*cap_fn)(void *ctx, const struct pcicap *cap);
+typedef bool (*cap_fn)(void *ctx, const struct pci_cap *cap);
 
 static const char *walk_standard(const struct pcicap_reader *r, cap_fn fn, void *ctx)
 {
@@ -29,7 +29,7 @@ static const char *walk_standard(const struct pcicap_reader *r, cap_fn fn, void 
 		return NULL;
 	at = r->read32(r->ctx, PCI_REG_CAPABILITIES) & 0xfc;
 	while (at) {
-		struct pcicap cap = { .offset = at };
+		struct pci_cap cap = { .offset = at };
 		u32 head;
 
 		if (at < PCI_HEADER_END || at >= PCI_STANDARD_END)
@@ -53,7 +53,7 @@ static const char *walk_extended(const struct pcicap_reader *r, cap_fn fn, void 
 	u16 at = PCI_STANDARD_END;
 
 	while (at) {
-		struct pcicap cap = { .offset = at, .extended = true };
+		struct pci_cap cap = { .offset = at, .extended = true };
 		u32 head;
 
 		if (at < PCI_STANDARD_END)
@@ -67,7 +67,6 @@ static const char *walk_extended(const struct pcicap_reader *r, cap_fn fn, void 
 		if (head == 0xffffffff)
 			return "an extended capability does not answer";
 		cap.id = head & 0xffff;
-		cap.version = (head >> 16) & 0xf;
 		/* ID 0 is a place holder that a list may start with. */
 		if (cap.id && !fn(ctx, &cap))
 			return NULL;
@@ -77,11 +76,11 @@ static const char *walk_extended(const struct pcicap_reader *r, cap_fn fn, void 
 }
 
 struct collect {
-	struct pcicap *cap;
+	struct pci_cap *cap;
 	unsigned count, max;
 };
 
-static bool collect_one(void *ctx, const struct pcicap *cap)
+static bool collect_one(void *ctx, const struct pci_cap *cap)
 {
 	struct collect *c = ctx;
 
@@ -91,7 +90,7 @@ static bool collect_one(void *ctx, const struct pcicap *cap)
 	return true;
 }
 
-unsigned pcicap_walk(const struct pcicap_reader *r, struct pcicap *cap, unsigned max, const char **problem)
+unsigned pcicap_walk(const struct pcicap_reader *r, struct pci_cap *cap, unsigned max, const char **problem)
 {
 	struct collect c = { cap, 0, max };
 	const char *standard = walk_standard(r, collect_one, &c), *extended = NULL;
@@ -107,7 +106,7 @@ struct find {
 	u16 id, offset;
 };
 
-static bool find_one(void *ctx, const struct pcicap *cap)
+static bool find_one(void *ctx, const struct pci_cap *cap)
 {
 	struct find *f = ctx;
 

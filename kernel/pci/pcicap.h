@@ -7,7 +7,7 @@
 #ifndef KERNEL_PCICAP_H
 #define KERNEL_PCICAP_H
 
-#include <margay/pci_regs.h>
+#include <margay/pci.h>
 
 /* Reads an aligned 32-bit register of the function's configuration space. */
 struct pcicap_reader {
@@ -16,19 +16,12 @@ struct pcicap_reader {
 	bool extended; /* offsets 0x100-0xfff are readable */
 };
 
-struct pcicap {
-	u16 id;
-	u8 version;    /* extended ones only */
-	bool extended;
-	u16 offset;
-};
-
 /*
  * Fills cap[] with up to `max` capabilities, standard ones first, in list
  * order; returns how many there are. *problem (may be NULL): NULL, or why a
  * list was cut.
  */
-unsigned pcicap_walk(const struct pcicap_reader *reader, struct pcicap *cap, unsigned max, const char **problem);
+unsigned pcicap_walk(const struct pcicap_reader *reader, struct pci_cap *cap, unsigned max, const char **problem);
 
 /* Offset of a capability, or 0. */
 u16 pcicap_find(const struct pcicap_reader *reader, u16 id, bool extended);

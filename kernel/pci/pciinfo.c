@@ -31,24 +31,22 @@ static unsigned read_bar(const struct pcicap_reader *r, write_fn write32, u16 at
 	u32 low = get(r, at);
 	u64 address_bits = ~PCI_BAR_FLAGS(low);
 
+	bool wide;
+
 	bar->flags = (u8)(low & ~address_bits);
-	bar->io = low & PCI_BAR_IO;
-	bar->wide = !bar->io && (low & PCI_BAR_TYPE) == PCI_BAR_64 && !last;
-	bar->prefetch = !bar->io && low & PCI_BAR_PREFETCH;
 	bar->base = low & address_bits;
-	if (bar->wide)
+	wide = pci_bar_is_64(bar) && !last;
+	if (wide)
 		bar->base |= (u64)get(r, (u16)(at + 4)) << 32;
 	if (write32) {
 		u64 mask = mask_of(r, write32, at, 0xffffffff) & address_bits;
 
-		if (bar->wide)
+		if (wide)
 			mask |= (u64)mask_of(r, write32, (u16)(at + 4), 0xffffffff) << 32;
 		/* Ports have 16 bits, whatever the register takes. */
-		bar->size = size_of(bar->io ? mask & 0xffff : mask);
+		bar->size = size_of(pci_bar_is_io(bar) ? mask & 0xffff : mask);
 	}
-	bar->there = bar->size || bar->base;
-	bar->wanting = bar->size && !bar->base;
-	return bar->wide ? 2 : 1;
+	return wide ? 2 : 1;
 }
 
 static void read_rom(const struct pcicap_reader *r, write_fn write32, u16 at, struct pci_bar *bar)
@@ -56,12 +54,10 @@ static void read_rom(const struct pcicap_reader *r, write_fn write32, u16 at, st
 	bar->base = get(r, at) & ~PCI_ROM_FLAGS;
 	if (write32)
 		bar->size = size_of(mask_of(r, write32, at, ~PCI_ROM_FLAGS) & ~PCI_ROM_FLAGS);
-	/* A ROM without an address is the rule: firmware that has read it takes the address back. */
-	bar->there = bar->size || bar->base;
 }
 
 void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value), u8 header_type, u32 class_code,
-		  struct pci_bar bar[PCI_INFO_BARS])
+		  struct pci_bar bar[PCI_BARS])
 {
 	unsigned count = header_type == PCI_HEADER_FUNCTION ? 6 : header_type == PCI_HEADER_BRIDGE ? 2 : 0;
 	u32 command = get(r, PCI_REG_COMMAND) & 0xffff; /* status bits are cleared by writing ones */
@@ -72,7 +68,7 @@ void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 of
 	for (unsigned i = 0; i < count;)
 		i += read_bar(r, write32, (u16)(PCI_REG_BAR + 4 * i), i == count - 1, &bar[i]);
 	if (count)
-		read_rom(r, write32, header_type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM, &bar[PCI_INFO_ROM]);
+		read_rom(r, write32, header_type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM, &bar[PCI_ROM_BAR]);
 	if (write32)
 		write32(r->ctx, PCI_REG_COMMAND, command);
 }
@@ -125,7 +121,7 @@ static void read_extended(const struct pcicap_reader *r, u16 id, u16 at, struct 
 
 void pciinfo_read(const struct pcicap_reader *reader, struct pci_info *out)
 {
-	struct pcicap cap[64];
+	struct pci_cap cap[64];
 	unsigned n = pcicap_walk(reader, cap, ARRAY_SIZE(cap), &out->problem);
 
 	out->pin = (u8)(get(reader, PCI_REG_INTERRUPT) >> 8);

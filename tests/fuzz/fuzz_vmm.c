@@ -212,7 +212,7 @@ static void make_function(void)
 	fake_host.nr_pci = 1;
 	fake_host.pci[0] = function;
 	fake_host.pci_route[0].err = -ENXIO;
-	fake_host.pci_cap[0][0] = (struct host_pci_cap){ .id = 0x11, .offset = 0x70 };
+	fake_host.pci_cap[0][0] = (struct pci_cap){ .id = 0x11, .offset = 0x70 };
 	fake_host.nr_pci_caps[0] = 1;
 	host_pci_write(0, 0, 4, 0x00101b36);
 	host_pci_write(0, 4, 4, 0x00100003);

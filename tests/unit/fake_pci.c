@@ -59,7 +59,7 @@ static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
 
 const struct pci_config_io fake_pci_io = { io_read, io_write, NULL };
 
-unsigned host_pci_caps(unsigned i, struct host_pci_cap *cap, unsigned max)
+unsigned host_pci_caps(unsigned i, struct pci_cap *cap, unsigned max)
 {
 	memcpy(cap, fake_host.pci_cap[i], MIN(max, fake_host.nr_pci_caps[i]) * sizeof(*cap));
 	return fake_host.nr_pci_caps[i];

@@ -357,7 +357,7 @@ static void test_intx_refused(void **state)
 	vm->config = was;
 	/* With messages it does without; a function without a pin asks for nothing. */
 	for (unsigned i = 0; i < ARRAY_SIZE(gsi); i++) {
-		fake_host.pci_cap[i][0] = (struct host_pci_cap){ .id = i % 2 ? 0x05 : 0x11 };
+		fake_host.pci_cap[i][0] = (struct pci_cap){ .id = i % 2 ? 0x05 : 0x11 };
 		fake_host.nr_pci_caps[i] = 1;
 		assert_int_equal(pci_intx_create(vm, i), 0);
 		assert_int_equal(pci.intx[i].line, -1);

@@ -108,8 +108,8 @@ static int setup(void **state)
 	memset(config, 0, sizeof(config));
 	f = (struct pci_function){
 		.class_code = 0x020000,
-		.bar = { { .base = 0xfebc0000 }, { .base = 0xc040, .flags = 1, .io = true },
-			 { .base = 0x380000000000, .flags = 0xc, .wide = true }, [PCI_INFO_ROM] = { .base = 0xfeb80000 } },
+		.bar = { { .base = 0xfebc0000 }, { .base = 0xc040, .flags = 1 },
+			 { .base = 0x380000000000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
 	resets = errors = pending = away = away_after = 0;
 	stubborn = dead = false;

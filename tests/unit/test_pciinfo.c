@@ -99,16 +99,15 @@ static void test_bars(void **state)
 	assert_false(decoded);
 	assert_int_equal(f.bar[0].base, 0xfebc0000);
 	assert_int_equal(f.bar[0].size, KIB(128));
-	assert_true(f.bar[1].io);
+	assert_true(pci_bar_is_io(&f.bar[1]));
 	assert_int_equal(f.bar[1].base, 0xc040);
 	assert_int_equal(f.bar[1].size, 32);
-	assert_true(f.bar[2].wide && f.bar[2].prefetch);
+	assert_true(pci_bar_is_64(&f.bar[2]) && f.bar[2].flags & PCI_BAR_PREFETCH);
 	assert_int_equal(f.bar[2].base, 0x4000000000);
 	assert_int_equal(f.bar[2].size, GIB(16));
-	assert_false(f.bar[3].there);
-	assert_false(f.bar[4].there);
-	assert_true(f.bar[5].wanting);
-	assert_false(f.bar[PCI_INFO_ROM].wanting);
+	assert_false(f.bar[3].base || f.bar[3].size);
+	assert_false(f.bar[4].base || f.bar[4].size);
+	assert_true(pci_bar_lacks_address(&f.bar[5]));
 	pci_report_bars(&f, text);
 	assert_string_equal(text, "BAR0 0xfebc0000 128K, BAR1 I/O 0xc040 32 bytes, BAR2 pref 0x4000000000 16G, "
 			    "BAR5 without address 256 bytes, ROM 64K");
@@ -125,7 +124,6 @@ static void test_no_writes(void **state)
 	pciinfo_bars(&standard, write32, 0, 0x060000, f.bar);
 	assert_int_equal(f.bar[0].base, 0xfebc0000);
 	assert_int_equal(f.bar[0].size, 0);
-	assert_true(f.bar[0].there);
 	assert_int_equal(writes, 0);
 }
 
@@ -214,7 +212,7 @@ static void test_unfit(void **state)
 		{ { .class_code = 0x01018a }, "IDE with legacy ports and IRQ 14, 15" },
 		{ { .class_code = 0x020000, .segment = 1 }, "guests have PCI segment 0 only" },
 		{ { .class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
-		{ { .class_code = 0x020000, .bar[3] = { .wanting = true } }, "the firmware gave one of its BARs no address" },
+		{ { .class_code = 0x020000, .bar[3] = { .size = 4096 } }, "the firmware gave one of its BARs no address" },
 		{ { .class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
 		{ { .class_code = 0x010185 }, NULL }, { { .class_code = 0x010601 }, NULL }, { { .class_code = 0x010802 }, NULL },
 		{ { .class_code = 0x020700 }, NULL },
@@ -241,27 +239,27 @@ static void test_restrictions(void **state)
 {
 	(void)state;
 	f = (struct pci_info){ .class_code = 0x030000, .flr = true, .bus = 3 };
-	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256, .there = true };
+	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256 };
 	assert_string_equal(fitness(PCI_FIT_BUT), "no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
 			    "without the legacy VGA addresses; a BAR below a page is trapped: slow");
 	/* All at once. */
 	f.flr = false;
 	f.cut_off = true;
-	f.bar[2] = (struct pci_bar){ .io = true, .wanting = true };
+	f.bar[2] = (struct pci_bar){ .size = 32, .flags = PCI_BAR_IO };
 	assert_true(strlen(fitness(PCI_FIT_BUT)) < PCI_FITNESS_TEXT - 1);
 }
 
-/* The longest there is: seven BARs that firmware left without addresses. In memory of exactly its size, for the sanitizer. */
+/* The longest there is: seven BARs with addresses of 64 bits. In memory of exactly its size, for the sanitizer. */
 static void test_long_report(void **state)
 {
 	char *text = malloc(PCI_REPORT_TEXT);
 
 	(void)state;
-	for (unsigned i = 0; i < PCI_INFO_BARS; i++)
-		f.bar[i] = (struct pci_bar){ .there = true, .prefetch = true, .wanting = true, .size = 512 };
+	for (unsigned i = 0; i < PCI_BARS; i++)
+		f.bar[i] = (struct pci_bar){ .base = ~4095ull, .size = 512, .flags = PCI_BAR_PREFETCH };
 	pci_report_bars(&f, text);
 	assert_int_equal(strlen(text), PCI_REPORT_TEXT - 1);
-	assert_int_equal(strncmp(text, "BAR0 pref without address 512 bytes, BAR1 pref", 46), 0);
+	assert_int_equal(strncmp(text, "BAR0 pref 0xfffffffffffff000 512 bytes, BAR1 pref", 49), 0);
 	free(text);
 }
 

@@ -72,8 +72,8 @@ static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
 	for (unsigned i = 0; pci && i < pci->nr_functions; i++) {
 		const struct host_pci_function *f = &pci->function[i];
 
-		for (unsigned k = 0; k < HOST_PCI_BARS; k++)
-			if (f->bar[k].base && f->bar[k].size && !(f->bar[k].flags & PCI_BAR_IO))
+		for (unsigned k = 0; k < PCI_BARS; k++)
+			if (pci_bar_is_memory(&f->bar[k]))
 				mmio[n++] = (struct dma_mmio){ f->bar[k].base, f->bar[k].size };
 	}
 	return n;
@@ -81,7 +81,7 @@ static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
 
 int dma_create(struct vm *vm)
 {
-	struct dma_mmio mmio[VM_PCI_FUNCTIONS * HOST_PCI_BARS];
+	struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS];
 	const char *why;
 
 	if (vm->config->dma != VM_DMA_WINDOW)

@@ -3,7 +3,6 @@
 #include "vmm/pci/pci_config.h"
 
 #include <margay/errno.h>
-#include <margay/pci_regs.h>
 #include <margay/string.h>
 
 #define EXPRESS_1_SIZE 0x14 /* of an endpoint (PCI Express Base 1.1, 7.8) */
@@ -64,24 +63,25 @@ static bool add_value(struct pci_config *c, u16 offset, u32 pass, u32 keep, u32 
 /* Address bits that can be changed; what the guest sees at first. A BAR that firmware left without an address is not shown. */
 static bool add_bars(struct pci_config *c)
 {
+	const struct pci_bar *rom = &c->bar[PCI_ROM_BAR];
 	bool ok = true;
 
-	for (unsigned i = 0; i + 1 < PCI_CONFIG_BARS; i++) {
-		const struct pci_config_bar *b = &c->bar[i];
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
+		const struct pci_bar *b = &c->bar[i];
 		u16 at = (u16)(PCI_REG_BAR + i * 4);
 		u64 mask = b->size && b->base ? ~(b->size - 1) : 0, value = mask ? b->base | b->flags : 0;
 
 		ok = ok && add_value(c, at, 0, (u32)mask & ~PCI_BAR_FLAGS(b->flags), (u32)value);
-		if (!(b->flags & PCI_BAR_IO) && (b->flags & PCI_BAR_TYPE) == PCI_BAR_64 && b->size && i + 2 < PCI_CONFIG_BARS)
+		if (pci_bar_is_64(b) && b->size && i + 1 < PCI_ROM_BAR)
 			ok = ok && add_value(c, (u16)(PCI_REG_BAR + ++i * 4), 0, (u32)(mask >> 32), (u32)(value >> 32));
 	}
-	if (c->bar[6].size && c->bar[6].base)
-		return ok && add_value(c, PCI_REG_ROM, 0, (u32)~(c->bar[6].size - 1) | PCI_ROM_ENABLE, (u32)c->bar[6].base);
+	if (rom->size && rom->base)
+		return ok && add_value(c, PCI_REG_ROM, 0, (u32)~(rom->size - 1) | PCI_ROM_ENABLE, (u32)rom->base);
 	return ok && add_value(c, PCI_REG_ROM, 0, 0, 0);
 }
 
 /* Where the next capability begins: what one says of its own size must not reach over it. */
-static u16 limit_of(const struct pci_config_cap *caps, unsigned nr, const struct pci_config_cap *cap)
+static u16 limit_of(const struct pci_cap *caps, unsigned nr, const struct pci_cap *cap)
 {
 	u16 limit = space_end(cap->offset);
 
@@ -91,7 +91,7 @@ static u16 limit_of(const struct pci_config_cap *caps, unsigned nr, const struct
 	return limit;
 }
 
-static u16 cap_size(const struct pci_config *c, const struct pci_config_cap *cap, const struct pci_cap_rule *rule)
+static u16 cap_size(const struct pci_config *c, const struct pci_cap *cap, const struct pci_cap_rule *rule)
 {
 	u32 head = c->io.read(c->io.ctx, cap->offset, 4);
 
@@ -122,7 +122,7 @@ static bool add_msi(struct pci_config *c, u16 at, u16 limit)
 	return !(control & PCI_MSI_MASKS) || add(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
 }
 
-static void note(struct pci_config *c, const struct pci_config_cap *cap)
+static void note(struct pci_config *c, const struct pci_cap *cap)
 {
 	u16 *at = cap->id == PCI_CAP_MSIX ? &c->msix : cap->id == PCI_CAP_EXP ? &c->express : cap->id == PCI_CAP_PM ? &c->pm :
 		  cap->id == PCI_CAP_AF ? &c->af : NULL;
@@ -132,7 +132,7 @@ static void note(struct pci_config *c, const struct pci_config_cap *cap)
 }
 
 /* False where it cannot be mediated: too many rules, or another capability lies where one of them is due. */
-static bool add_cap(struct pci_config *c, const struct pci_config_cap *cap, const struct pci_cap_rule *rule, u16 limit, u32 next)
+static bool add_cap(struct pci_config *c, const struct pci_cap *cap, const struct pci_cap_rule *rule, u16 limit, u32 next)
 {
 	u32 mask = cap->extended ? NEXT_EXTENDED : NEXT_STANDARD;
 	struct pci_rule head = { 0, ~0u, 0, 0, 0 };
@@ -160,13 +160,13 @@ static bool add_cap(struct pci_config *c, const struct pci_config_cap *cap, cons
 }
 
 /* Backwards, so that each knows the next one that is shown. */
-static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, unsigned count)
+static bool add_caps(struct pci_config *c, const struct pci_cap *caps, unsigned count)
 {
 	u32 next_standard = 0, next_extended = 0;
 	bool ok = true;
 
 	for (unsigned nr = count; ok && nr--;) {
-		const struct pci_config_cap *cap = &caps[nr];
+		const struct pci_cap *cap = &caps[nr];
 		const struct pci_cap_rule *rule = pci_cap_rule(cap->id, cap->extended);
 		bool hidden = rule->area == PCI_AREA_HIDDEN;
 		u16 limit = limit_of(caps, count, cap);
@@ -190,8 +190,8 @@ static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, un
 	return ok && add_value(c, PCI_REG_CAPABILITIES, 0, 0, next_standard);
 }
 
-int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars,
-		    bool extended, bool intx, const struct pci_config_cap *caps, unsigned nr_caps)
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_bar *bars,
+		    bool extended, bool intx, const struct pci_cap *caps, unsigned nr_caps)
 {
 	bool ok = true;
 
@@ -254,7 +254,8 @@ u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size)
 
 static unsigned changed(const struct pci_config *c, u16 offset)
 {
-	if (offset == PCI_REG_COMMAND || (offset >= PCI_REG_BAR && offset < PCI_REG_BAR + 4 * 6) || offset == PCI_REG_ROM)
+	if (offset == PCI_REG_COMMAND || (offset >= PCI_REG_BAR && offset < PCI_REG_BAR + 4 * PCI_ROM_BAR) ||
+	    offset == PCI_REG_ROM)
 		return PCI_CHANGED_DECODE;
 	if (c->msi && offset >= c->msi && offset <= c->msi + PCI_MSI_DATA(PCI_MSI_64))
 		return PCI_CHANGED_MSI;
@@ -307,15 +308,15 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 		c->io.write(c->io.ctx, f->rule.offset, 4, (old & ~bits) | (value & bits));
 	}
 	if (f->rule.offset == PCI_REG_ROM && f->value & f->rule.keep & PCI_ROM_ENABLE)
-		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[6].base | PCI_ROM_ENABLE);
+		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[PCI_ROM_BAR].base | PCI_ROM_ENABLE);
 	return changed(c, f->rule.offset) | (asks_reset(c, f, value & lanes, before) ? PCI_CHANGED_RESET : 0);
 }
 
 void pci_config_unmapped(const struct pci_config *c)
 {
-	if (c->nr_fields && c->bar[6].base && !(value_at(c, PCI_REG_ROM) & PCI_ROM_ENABLE) &&
+	if (c->nr_fields && c->bar[PCI_ROM_BAR].base && !(value_at(c, PCI_REG_ROM) & PCI_ROM_ENABLE) &&
 	    has(c, PCI_REG_ROM, PCI_ROM_ENABLE))
-		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[6].base);
+		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[PCI_ROM_BAR].base);
 }
 
 bool pci_config_master_gated(const struct pci_config *c)
@@ -351,23 +352,23 @@ bool pci_config_master_waits(const struct pci_config *c)
 
 bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)
 {
-	const struct pci_config_bar *b = &c->bar[i];
+	const struct pci_bar *b = &c->bar[i];
 	u32 command = value_at(c, PCI_REG_COMMAND), low;
 
 	if (!b->size || !b->base)
 		return false;
-	if (i == 6) {
+	if (i == PCI_ROM_BAR) {
 		low = value_at(c, PCI_REG_ROM);
 		*base = low & ~PCI_ROM_FLAGS;
 		return command & PCI_COMMAND_MEMORY && low & PCI_ROM_ENABLE;
 	}
 	low = value_at(c, PCI_REG_BAR + i * 4);
-	if (b->flags & PCI_BAR_IO) {
+	if (pci_bar_is_io(b)) {
 		*base = low & ~PCI_BAR_FLAGS(b->flags);
 		return command & PCI_COMMAND_IO;
 	}
 	*base = low & ~PCI_BAR_FLAGS(b->flags);
-	if ((b->flags & PCI_BAR_TYPE) == PCI_BAR_64)
+	if (pci_bar_is_64(b))
 		*base |= (u64)value_at(c, PCI_REG_BAR + i * 4 + 4) << 32;
 	return command & PCI_COMMAND_MEMORY;
 }

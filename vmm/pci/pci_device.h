@@ -46,7 +46,7 @@ struct pci_device {
 	const struct host_pci_function *host;
 	bool gone;                /* it did not survive a reset: reads as ones, guarded as the rest */
 	struct pci_config config;
-	struct pci_window bar[PCI_CONFIG_BARS];
+	struct pci_window bar[PCI_BARS];
 	struct pci_vector msi;
 	unsigned nr_msix;         /* 0: none */
 	struct pci_vector *msix;

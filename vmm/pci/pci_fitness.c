@@ -33,16 +33,16 @@ static bool has_vfs_on(const struct pci_info *f)
 /* Ports without an address are usual, and drivers of today do without them. */
 static bool lacks_memory(const struct pci_info *f)
 {
-	for (unsigned i = 0; i < PCI_INFO_ROM; i++)
-		if (f->bar[i].wanting && !f->bar[i].io)
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
+		if (pci_bar_lacks_address(&f->bar[i]) && !pci_bar_is_io(&f->bar[i]))
 			return true;
 	return false;
 }
 
 static bool lacks_ports(const struct pci_info *f)
 {
-	for (unsigned i = 0; i < PCI_INFO_ROM; i++)
-		if (f->bar[i].wanting && f->bar[i].io)
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
+		if (pci_bar_lacks_address(&f->bar[i]) && pci_bar_is_io(&f->bar[i]))
 			return true;
 	return false;
 }
@@ -79,8 +79,8 @@ static bool is_vga(const struct pci_info *f)
 
 static bool shares_page(const struct pci_info *f)
 {
-	for (unsigned i = 0; i < PCI_INFO_ROM; i++)
-		if (!f->bar[i].io && f->bar[i].size && f->bar[i].size < PAGE_SIZE)
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
+		if (!pci_bar_is_io(&f->bar[i]) && f->bar[i].size && f->bar[i].size < PAGE_SIZE)
 			return true;
 	return false;
 }

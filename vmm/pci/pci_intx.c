@@ -53,7 +53,7 @@ static const char *reason(int err)
 
 static bool has_messages(const struct host_pci_function *f)
 {
-	struct host_pci_cap cap[PCI_CONFIG_CAPS];
+	struct pci_cap cap[PCI_CONFIG_CAPS];
 	unsigned count = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
 
 	for (unsigned i = 0; i < MIN(count, ARRAY_SIZE(cap)); i++)

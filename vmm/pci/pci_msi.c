@@ -238,8 +238,7 @@ static unsigned msix_pages(const struct pci_device *d)
 /* Do the table and the pending bits lie in memory BARs? */
 static bool placed(const struct pci_device *d, unsigned bar, u64 offset, u64 size)
 {
-	return bar < 6 && d->host->bar[bar].base && !(d->host->bar[bar].flags & PCI_BAR_IO) &&
-	       offset + size <= d->host->bar[bar].size;
+	return bar < PCI_ROM_BAR && pci_bar_is_memory(&d->host->bar[bar]) && offset + size <= d->host->bar[bar].size;
 }
 
 int pci_msi_create(struct pci_device *d)

@@ -62,18 +62,18 @@ static void add_size(char *text, u64 size)
 void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 {
 	text[0] = 0;
-	for (unsigned i = 0; i < PCI_INFO_BARS; i++) {
+	for (unsigned i = 0; i < PCI_BARS; i++) {
 		const struct pci_bar *b = &f->bar[i];
 
-		if (!b->there)
+		if (!b->base && !b->size)
 			continue;
-		if (i == PCI_INFO_ROM)
+		if (i == PCI_ROM_BAR)
 			add(text, ", ", "ROM");
 		else
-			add(text, ", ", "BAR%u%s", i, b->io ? " I/O" : b->prefetch ? " pref" : "");
+			add(text, ", ", "BAR%u%s", i, pci_bar_is_io(b) ? " I/O" : b->flags & PCI_BAR_PREFETCH ? " pref" : "");
 		if (b->base)
 			add(text, " ", "%#llx", (unsigned long long)b->base);
-		else if (b->wanting)
+		else if (i != PCI_ROM_BAR) /* for which that is the rule: firmware that has read it takes the address back */
 			add(text, " ", "without address");
 		if (b->size)
 			add_size(text, b->size);

@@ -83,16 +83,10 @@ static int configure(struct pci_device *d, unsigned *nr_caps)
 {
 	const struct host_pci_function *f = d->host;
 	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
-	struct pci_config_bar bar[PCI_CONFIG_BARS];
-	struct pci_config_cap caps[PCI_CONFIG_CAPS];
-	struct host_pci_cap cap[PCI_CONFIG_CAPS];
+	struct pci_cap cap[PCI_CONFIG_CAPS];
 
 	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
-		bar[i] = (struct pci_config_bar){ f->bar[i].base, f->bar[i].size, f->bar[i].flags };
-	for (unsigned i = 0; i < MIN(*nr_caps, PCI_CONFIG_CAPS); i++)
-		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
-	return pci_config_init(&d->config, &io, bar, f->extended, has_line(d), caps, *nr_caps);
+	return pci_config_init(&d->config, &io, f->bar, f->extended, has_line(d), cap, *nr_caps);
 }
 
 /* The guest has asked for a reset. What does not come back is not there any more. */
