@@ -9,10 +9,8 @@
 
 struct host_pci_function {
 	unsigned index; /* what host_pci_function() was asked for */
-	u16 segment;
-	u8 bus, devfn; /* device << 3 | function */
-	u16 vendor, device;
-	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+	struct pci_address address;
+	struct pci_id id;
 	bool extended;  /* offsets 0x100-0xfff are there */
 	int node;       /* -1: unknown */
 	struct pci_bar bar[PCI_BARS];

@@ -9,6 +9,34 @@
 
 #include <margay/pci_regs.h>
 
+/* Where a function is. */
+struct pci_address {
+	u16 segment;
+	u8 bus;
+	u8 devfn; /* device << 3 | function */
+};
+
+#define PCI_DEVFN(device, function) ((u8)((device) << 3 | (function)))
+#define PCI_DEVICE(devfn) ((devfn) >> 3)
+#define PCI_FUNCTION(devfn) ((devfn) & 7u)
+
+/* A struct pci_address as printf() takes it: bus:device.function, and with the segment in front. */
+#define PCI_FORMAT "%02x:%02x.%u"
+#define PCI_FORMAT_ARGS(a) (a).bus, PCI_DEVICE((a).devfn), PCI_FUNCTION((a).devfn)
+#define PCI_FULL_FORMAT "%04x:" PCI_FORMAT
+#define PCI_FULL_FORMAT_ARGS(a) (a).segment, PCI_FORMAT_ARGS(a)
+
+static inline bool pci_same_address(const struct pci_address *a, const struct pci_address *b)
+{
+	return a->segment == b->segment && a->bus == b->bus && a->devfn == b->devfn;
+}
+
+/* What a function is. */
+struct pci_id {
+	u16 vendor, device;
+	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+};
+
 #define PCI_BARS 7 /* the six of a type 0 header, and the expansion ROM's */
 #define PCI_ROM_BAR 6
 
@@ -48,13 +76,11 @@ struct pci_cap {
 };
 
 struct pci_info {
-	u16 segment;
-	u8 bus, devfn;   /* device << 3 | function */
-	u16 vendor, device;
-	u32 class_code;  /* class << 16 | subclass << 8 | programming interface */
+	struct pci_address address;
+	struct pci_id id;
 	u8 header_type;  /* 0 function, 1 bridge, 2 CardBus */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
-	u8 group_bus, group_devfn; /* the function that names its group: what an IOMMU cannot keep apart (ACS) */
+	struct pci_address group; /* the function that names its group: what an IOMMU cannot keep apart (ACS) */
 	u8 pin;          /* 1-4: INTA-INTD; 0: none */
 	bool has_line, has_node; /* known; only in images with PASSTHROUGH */
 	u32 line;        /* the I/O APICs' input (global system interrupt) that the pin leads to */

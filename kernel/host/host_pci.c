@@ -14,9 +14,7 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 	if (!f)
 		return false;
 	*out = (struct host_pci_function){
-		.index = i, .segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
-		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .extended = f->extended,
-		.node = pci_node(f),
+		.index = i, .address = f->address, .id = f->id, .extended = f->extended, .node = pci_node(f),
 	};
 	memcpy(out->bar, f->bar, sizeof(out->bar));
 	return true;

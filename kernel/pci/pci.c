@@ -135,14 +135,13 @@ static void write_for_sizes(void *ctx, u16 offset, u32 value)
 static void describe(struct pci_function *f)
 {
 	const struct pcicap_reader reader = { read_for_walk, f, f->extended };
-	const struct pci_address a = f->address;
 	const char *problem;
 	unsigned n = pcicap_walk(&reader, NULL, 0, &problem);
 
-	printk_debug("pci %04x:%02x:%02x.%u: %04x:%04x class %06x, %u capabilities", a.segment, a.bus, a.devfn >> 3,
-		     a.devfn & 7u, f->vendor, f->device, f->class_code, n);
+	printk_debug("pci " PCI_FULL_FORMAT ": %04x:%04x class %06x, %u capabilities", PCI_FULL_FORMAT_ARGS(f->address),
+		     f->id.vendor, f->id.device, f->id.class_code, n);
 	if (problem)
-		printk_error("pci %04x:%02x:%02x.%u: %s", a.segment, a.bus, a.devfn >> 3, a.devfn & 7u, problem);
+		printk_error("pci " PCI_FULL_FORMAT ": %s", PCI_FULL_FORMAT_ARGS(f->address), problem);
 }
 
 /* Adds the function if there is one; *multi: its device may have more. */
@@ -163,9 +162,7 @@ static bool probe(struct pci_address a, bool *multi)
 	f = nr_functions < PCI_MAX_FUNCTIONS ? &functions[nr_functions++] : &spare;
 	*f = (struct pci_function){
 		.address = a,
-		.vendor = (u16)id,
-		.device = (u16)(id >> 16),
-		.class_code = pci_read(a, PCI_REG_CLASS, 4) >> 8,
+		.id = { (u16)id, (u16)(id >> 16), pci_read(a, PCI_REG_CLASS, 4) >> 8 },
 		.header_type = PCI_HEADER_TYPE(header),
 	};
 	if (f->header_type == PCI_HEADER_BRIDGE) {
@@ -180,7 +177,7 @@ static bool probe(struct pci_address a, bool *multi)
 	describe(f);
 	if (IS_ENABLED(CONFIG_PCI_INFO)) {
 		reader.extended = f->extended;
-		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->class_code, f->bar);
+		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->id.class_code, f->bar);
 	}
 	pci_keep_quiet(f);
 	return true;
@@ -189,13 +186,13 @@ static bool probe(struct pci_address a, bool *multi)
 static void scan_bus(u16 segment, u8 bus)
 {
 	for (unsigned device = 0; device < 32; device++) {
-		struct pci_address a = { segment, bus, (u8)(device << 3) };
+		struct pci_address a = { segment, bus, PCI_DEVFN(device, 0) };
 		bool multi = false, ignored;
 
 		if (!probe(a, &multi) || !multi)
 			continue;
 		for (unsigned fn = 1; fn < 8; fn++) {
-			a.devfn = (u8)(device << 3 | fn);
+			a.devfn = PCI_DEVFN(device, fn);
 			probe(a, &ignored);
 		}
 	}
@@ -252,14 +249,11 @@ bool pci_info(unsigned i, struct pci_info *out)
 		return false;
 	reader = (struct pcicap_reader){ read_for_walk, &functions[i], f->extended };
 	*out = (struct pci_info){
-		.segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
-		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .header_type = f->header_type,
+		.address = f->address, .id = f->id, .group = pci_group(f), .header_type = f->header_type,
 		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		add_place(i, out);
-	out->group_bus = pci_group(f).bus;
-	out->group_devfn = pci_group(f).devfn;
 	memcpy(out->bar, f->bar, sizeof(out->bar));
 	pciinfo_read(&reader, out);
 	if (!out->problem)

@@ -104,14 +104,12 @@ static bool is_platform(u32 class_code)
 
 void pci_keep_quiet(const struct pci_function *f)
 {
-	const struct pci_address a = f->address;
-	u32 base = f->class_code >> 16;
+	u32 base = f->id.class_code >> 16;
 
-	if (f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->class_code))
+	if (f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->id.class_code))
 		return;
 	if (base == PCI_BASE_CLASS_DISPLAY)
 		mask_interrupts(f);
 	else if (pci_quiet(f))
-		printk_error("pci %04x:%02x:%02x.%u: does not stop its bus mastering", a.segment, a.bus, a.devfn >> 3,
-			     a.devfn & 7u);
+		printk_error("pci " PCI_FULL_FORMAT ": does not stop its bus mastering", PCI_FULL_FORMAT_ARGS(f->address));
 }

@@ -26,7 +26,7 @@ static const struct pci_function *first_of_device(const struct pci_function *f)
 
 	for (unsigned i = 0; !isolates(f) && (g = pci_get(i)) && g != f; i++)
 		if (g->address.segment == f->address.segment && g->address.bus == f->address.bus &&
-		    g->address.devfn >> 3 == f->address.devfn >> 3 && !isolates(g))
+		    PCI_DEVICE(g->address.devfn) == PCI_DEVICE(f->address.devfn) && !isolates(g))
 			return g;
 	return f;
 }

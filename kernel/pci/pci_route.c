@@ -96,7 +96,7 @@ static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 	u32 interrupt = pci_read(f->address, PCI_REG_INTERRUPT, 4);
 	unsigned count, pin = (interrupt >> 8 & 0xff) - 1;
 	const struct aml_pci_root *root = climb(f, bridge, &count);
-	u8 device = f->address.devfn >> 3;
+	u8 device = PCI_DEVICE(f->address.devfn);
 
 	if (pin > 3)
 		return -ENXIO;
@@ -112,7 +112,7 @@ static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 		if (i == count)
 			break;
 		pin = (pin + device) % 4;
-		device = bridge[i]->address.devfn >> 3;
+		device = PCI_DEVICE(bridge[i]->address.devfn);
 	}
 	return -ENOENT;
 }

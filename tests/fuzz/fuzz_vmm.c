@@ -205,7 +205,7 @@ static void make_function(void)
 {
 	static u8 registers[FAKE_REGISTERS];
 	static const struct host_pci_function function = {
-		.devfn = 4 << 3, .vendor = 0x1b36, .device = 0x10, .class_code = 0x010802, .extended = true, .node = -1,
+		.address = { 0, 0, 4 << 3 }, .id = { 0x1b36, 0x10, 0x010802 }, .extended = true, .node = -1,
 		.bar = { { WORLD_BAR, WORLD_BAR_SIZE, 0 }, { WORLD_SMALL_BAR, WORLD_SMALL_BAR_SIZE, 0 } },
 	};
 

@@ -26,8 +26,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	if (i >= fake_host.nr_pci)
 		return false;
 	*out = (struct pci_info){
-		.segment = f->segment, .bus = f->bus, .devfn = f->devfn, .vendor = f->vendor, .device = f->device,
-		.class_code = f->class_code, .msix = 1, .problem = fake_host.pci_problem[i],
+		.address = f->address, .id = f->id, .msix = 1, .problem = fake_host.pci_problem[i],
 	};
 	return true;
 }

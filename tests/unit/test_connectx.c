@@ -121,8 +121,8 @@ static void assign(const struct config_dword *words, unsigned count)
 	for (unsigned i = 0; i < count; i++)
 		host_pci_write(0, words[i].offset, 4, words[i].value);
 	memset(&info, 0, sizeof(info));
-	info.class_code = host_pci_read(0, 8, 4) >> 8;
-	pciinfo_bars(&reader, write32, 0, info.class_code, info.bar);
+	info.id.class_code = host_pci_read(0, 8, 4) >> 8;
+	pciinfo_bars(&reader, write32, 0, info.id.class_code, info.bar);
 	pciinfo_read(&reader, &info);
 	nr_caps = pcicap_walk(&reader, cap, ARRAY_SIZE(cap), &problem);
 	assert_null(problem);

@@ -49,7 +49,7 @@ static int reset(void **state)
 	decoded = false;
 	config[1] = 0x00100007; /* a capability list; decodes, bus master */
 	writable[1] = 0xffff;
-	f.class_code = 0x020000;
+	f.id.class_code = 0x020000;
 	return 0;
 }
 
@@ -93,7 +93,7 @@ static void test_bars(void **state)
 	config[12] = 0;
 	writable[12] = 0xffff0001;                 /* ROM, 64 KiB, no address */
 	memcpy(before, config, sizeof(config));
-	pciinfo_bars(&standard, write32, 0, f.class_code, f.bar);
+	pciinfo_bars(&standard, write32, 0, f.id.class_code, f.bar);
 	pciinfo_read(&standard, &f);
 	assert_memory_equal(before, config, sizeof(config));
 	assert_false(decoded);
@@ -133,7 +133,7 @@ static void test_ports(void **state)
 	(void)state;
 	bar(0, 0x0000c001, 0xffffff00);
 	bar(1, 0x00000001, 0x0000fff8);
-	pciinfo_bars(&standard, write32, 0, f.class_code, f.bar);
+	pciinfo_bars(&standard, write32, 0, f.id.class_code, f.bar);
 	assert_int_equal(f.bar[0].size, 256);
 	assert_int_equal(f.bar[0].flags, 1);
 	f.msi = 1;
@@ -170,7 +170,7 @@ static void test_capabilities(void **state)
 	assert_string_equal(fitness(PCI_FIT), "");
 	/* The same function where extended space is out of reach. */
 	memset(&f, 0, sizeof(f));
-	f.class_code = 0x020000;
+	f.id.class_code = 0x020000;
 	pciinfo_read(&standard, &f);
 	assert_true(f.cut_off && !f.ats);
 	assert_string_equal(fitness(PCI_FIT_BUT), "extended capabilities out of reach: no ECAM");
@@ -204,18 +204,18 @@ static void test_unfit(void **state)
 		struct pci_info f;
 		const char *why;
 	} cases[] = {
-		{ { .class_code = 0x060400, .header_type = 1 }, "a bridge stays the node's" },
-		{ { .class_code = 0x060400, .header_type = 2 }, "a bridge stays the node's" },
-		{ { .class_code = 0x060100 }, "a bridge stays the node's" },
-		{ { .class_code = 0x080600 }, "a system device stays the node's" },
-		{ { .class_code = 0x010180 }, "IDE with legacy ports and IRQ 14, 15" },
-		{ { .class_code = 0x01018a }, "IDE with legacy ports and IRQ 14, 15" },
-		{ { .class_code = 0x020000, .segment = 1 }, "guests have PCI segment 0 only" },
-		{ { .class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
-		{ { .class_code = 0x020000, .bar[3] = { .size = 4096 } }, "the firmware gave one of its BARs no address" },
-		{ { .class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
-		{ { .class_code = 0x010185 }, NULL }, { { .class_code = 0x010601 }, NULL }, { { .class_code = 0x010802 }, NULL },
-		{ { .class_code = 0x020700 }, NULL },
+		{ { .id.class_code = 0x060400, .header_type = 1 }, "a bridge stays the node's" },
+		{ { .id.class_code = 0x060400, .header_type = 2 }, "a bridge stays the node's" },
+		{ { .id.class_code = 0x060100 }, "a bridge stays the node's" },
+		{ { .id.class_code = 0x080600 }, "a system device stays the node's" },
+		{ { .id.class_code = 0x010180 }, "IDE with legacy ports and IRQ 14, 15" },
+		{ { .id.class_code = 0x01018a }, "IDE with legacy ports and IRQ 14, 15" },
+		{ { .id.class_code = 0x020000, .address.segment = 1 }, "guests have PCI segment 0 only" },
+		{ { .id.class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
+		{ { .id.class_code = 0x020000, .bar[3] = { .size = 4096 } }, "the firmware gave one of its BARs no address" },
+		{ { .id.class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
+		{ { .id.class_code = 0x010185 }, NULL }, { { .id.class_code = 0x010601 }, NULL },
+		{ { .id.class_code = 0x010802 }, NULL }, { { .id.class_code = 0x020700 }, NULL },
 	};
 
 	(void)state;
@@ -231,14 +231,14 @@ static void test_unfit(void **state)
 		assert_memory_equal(fitness(PCI_UNFIT), cases[i].why, strlen(cases[i].why));
 		assert_string_equal(pci_unfit(&f), fitness(PCI_UNFIT));
 	}
-	f = (struct pci_info){ .class_code = 0x020000, .flr = true, .pin = 1 };
+	f = (struct pci_info){ .id.class_code = 0x020000, .flr = true, .pin = 1 };
 	assert_string_equal(fitness(PCI_FIT_BUT), "line interrupt only");
 }
 
 static void test_restrictions(void **state)
 {
 	(void)state;
-	f = (struct pci_info){ .class_code = 0x030000, .flr = true, .bus = 3 };
+	f = (struct pci_info){ .id.class_code = 0x030000, .flr = true, .address.bus = 3 };
 	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256 };
 	assert_string_equal(fitness(PCI_FIT_BUT), "no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
 			    "without the legacy VGA addresses; a BAR below a page is trapped: slow");
@@ -275,15 +275,15 @@ static void test_random(void **state)
 			config[i] = (u32)rand() << 16 ^ (u32)rand();
 			writable[i] = (u32)rand() << 16 ^ (u32)rand();
 		}
-		f = (struct pci_info){ .class_code = config[2] >> 8, .header_type = (u8)(config[3] & 3) };
-		pciinfo_bars(&standard, write32, f.header_type, f.class_code, f.bar);
+		f = (struct pci_info){ .id.class_code = config[2] >> 8, .header_type = (u8)(config[3] & 3) };
+		pciinfo_bars(&standard, write32, f.header_type, f.id.class_code, f.bar);
 		pciinfo_read(n & 1 ? &express : &standard, &f);
 		pci_report_bars(&f, text);
 		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
 		pci_report_caps(&f, text);
 		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
 		assert_true(strlen(fitness(pci_fitness(&f, why))) < sizeof(why));
-		assert_true(pci_class_name(f.class_code)[0]);
+		assert_true(pci_class_name(f.id.class_code)[0]);
 	}
 }
 

@@ -220,8 +220,8 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 	else if (!err && b->nr_traps)
 		vm_set_mmio(d->vm, b, 0, 0);
 	if (err)
-		vm_log(d->vm, "pci: %02x:%02x.%u: cannot map its BAR %u at %#llx: %s", d->host->bus, d->host->devfn >> 3,
-		       d->host->devfn & 7u, b->index, (unsigned long long)host_base(b).v,
+		vm_log(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#llx: %s", PCI_FORMAT_ARGS(d->host->address),
+		       b->index, (unsigned long long)host_base(b).v,
 		       err == -EEXIST ? "something of the VM's is there" : "no memory left for the hypervisor itself");
 	return err;
 }

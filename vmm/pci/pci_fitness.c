@@ -6,23 +6,23 @@
 
 static bool is_bridge(const struct pci_info *f)
 {
-	return f->header_type != PCI_HEADER_FUNCTION || f->class_code >> 16 == PCI_BASE_CLASS_BRIDGE;
+	return f->header_type != PCI_HEADER_FUNCTION || f->id.class_code >> 16 == PCI_BASE_CLASS_BRIDGE;
 }
 
 static bool is_system(const struct pci_info *f)
 {
-	return f->class_code >> 16 == PCI_BASE_CLASS_SYSTEM;
+	return f->id.class_code >> 16 == PCI_BASE_CLASS_SYSTEM;
 }
 
 /* A channel in compatibility mode has fixed ports and IRQ 14 or 15 (PCI IDE Controller 1.0, 2). */
 static bool is_legacy_ide(const struct pci_info *f)
 {
-	return f->class_code >> 8 == PCI_CLASS_IDE && (f->class_code & 5) != 5;
+	return f->id.class_code >> 8 == PCI_CLASS_IDE && (f->id.class_code & 5) != 5;
 }
 
 static bool in_other_segment(const struct pci_info *f)
 {
-	return f->segment;
+	return f->address.segment;
 }
 
 static bool has_vfs_on(const struct pci_info *f)
@@ -69,12 +69,12 @@ static bool is_cut_off(const struct pci_info *f)
 
 static bool is_behind_bridge(const struct pci_info *f)
 {
-	return !f->pcie && f->bus;
+	return !f->pcie && f->address.bus;
 }
 
 static bool is_vga(const struct pci_info *f)
 {
-	return f->class_code >> 8 == PCI_CLASS_VGA;
+	return f->id.class_code >> 8 == PCI_CLASS_VGA;
 }
 
 static bool shares_page(const struct pci_info *f)

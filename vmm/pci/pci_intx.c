@@ -70,7 +70,7 @@ static int route(const struct vm *vm, const struct host_pci_function *f, struct 
 	for (unsigned i = 0; err != -ENXIO && vm->config && i < vm->config->pci_irq.count; i++) {
 		const struct vm_config_pci_fact *irq = &vm->config->pci_irq.of[i];
 
-		if (irq->segment != f->segment || irq->bus != f->bus || irq->devfn != f->devfn)
+		if (!pci_same_address(&irq->function, &f->address))
 			continue;
 		*at = (struct host_intx){ irq->value, true };
 		return 0;
@@ -94,7 +94,7 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	if (err < 0) {
 		bool messages = has_messages(f);
 
-		vm_log(vm, "pci: %02x:%02x.%u is %s its line interrupt: %s", f->bus, f->devfn >> 3, f->devfn & 7u,
+		vm_log(vm, "pci: " PCI_FORMAT " is %s its line interrupt: %s", PCI_FORMAT_ARGS(f->address),
 		       messages ? "without" : "of no use without", reason(err));
 		return messages ? 0 : -ENODEV;
 	}

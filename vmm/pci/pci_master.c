@@ -15,7 +15,7 @@ static int confirm(struct vcpu *vcpu, u16 bdf, bool on)
 	struct vm_pci *pci = vcpu->vm->pci;
 
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
-		if (pci->function[i].bus != bdf >> 8 || pci->function[i].devfn != (bdf & 0xff))
+		if (pci->function[i].address.bus != bdf >> 8 || pci->function[i].address.devfn != (bdf & 0xff))
 			continue;
 		vm_stage2_lock(vcpu);
 		pci_config_gate_master(&pci->device[i]->config, !on);
@@ -37,6 +37,6 @@ void pci_master_tell(const struct pci_device *d)
 	if (d->vm->pci->told || !pci_config_master_waits(&d->config))
 		return;
 	d->vm->pci->told = true;
-	vm_log(d->vm, "pci: %02x:%02x.%u stays silent: with dma = window its guest must load margay-guest before the driver "
-	       "(docs/passthrough.md)", d->host->bus, d->host->devfn >> 3, d->host->devfn & 7u);
+	vm_log(d->vm, "pci: " PCI_FORMAT " stays silent: with dma = window its guest must load margay-guest before the driver "
+	       "(docs/passthrough.md)", PCI_FORMAT_ARGS(d->host->address));
 }

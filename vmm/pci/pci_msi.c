@@ -257,8 +257,7 @@ int pci_msi_create(struct pci_device *d)
 	d->pending = pending & ~(u32)PCI_MSIX_BAR;
 	if (!placed(d, d->table_bar, d->table, d->nr_msix * PCI_MSIX_ENTRY_SIZE) ||
 	    !placed(d, d->pending_bar, d->pending, ALIGN_UP(d->nr_msix, 64) / 8)) {
-		vm_log(d->vm, "pci: %02x:%02x.%u: its MSI-X table is not within its BARs", d->host->bus, d->host->devfn >> 3,
-		       d->host->devfn & 7u);
+		vm_log(d->vm, "pci: " PCI_FORMAT ": its MSI-X table is not within its BARs", PCI_FORMAT_ARGS(d->host->address));
 		return -EINVAL;
 	}
 	d->msix = host_pages_alloc(msix_pages(d), -1);

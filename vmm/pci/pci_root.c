@@ -35,7 +35,7 @@ struct root {
 static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
 {
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
-		if (r->pci.function[i].bus == bus && r->pci.function[i].devfn == devfn)
+		if (r->pci.function[i].address.bus == bus && r->pci.function[i].address.devfn == devfn)
 			return r->pci.device[i];
 	return NULL;
 }
@@ -104,8 +104,7 @@ static void reset(struct vcpu *vcpu, struct pci_device *d)
 		host_pci_write(f->index, PCI_REG_COMMAND, 2, 0);
 	d->gone = d->gone || configure(d, &nr_caps);
 	if (d->gone) {
-		vm_log(d->vm, "pci: %02x:%02x.%u does not come back from a reset by its guest", f->bus, f->devfn >> 3,
-		       f->devfn & 7u);
+		vm_log(d->vm, "pci: " PCI_FORMAT " does not come back from a reset by its guest", PCI_FORMAT_ARGS(f->address));
 		pci_config_clear(&d->config);
 	}
 	/* What the guest has said of its DMA holds on. */
@@ -219,20 +218,21 @@ static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
 	struct host_pci_function f;
 	unsigned i = 0;
 
-	while (host_pci_function(i, &f) && (f.segment || f.bus != bus || f.devfn != devfn))
+	while (host_pci_function(i, &f) && !pci_same_address(&f.address, &(struct pci_address){ 0, bus, devfn }))
 		i++;
 	for (unsigned k = 0; k < r->pci.nr_functions; k++)
-		if (r->pci.function[k].bus == bus && r->pci.function[k].devfn == devfn)
+		if (r->pci.function[k].address.bus == bus && r->pci.function[k].address.devfn == devfn)
 			return;
-	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
+	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) ||
+	    (host_bridge && f.id.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
 		return;
 	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
-		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16,
+		.bus = bus, .devfn = devfn, .id = f.id.vendor | (u32)f.id.device << 16,
 		.class_revision = host_pci_read(i, PCI_REG_CLASS, 4), .subsystem = host_pci_read(i, PCI_REG_SUBSYSTEM, 4),
 		.header = host_pci_read(i, PCI_REG_HEADER, 4) & PCI_HEADER_MULTI,
 	} : (struct stub){
 		/* An ID and a class that no driver takes. */
-		.bus = bus, .devfn = devfn, .id = f.vendor | 0xffff0000u, .class_revision = 0xff000000,
+		.bus = bus, .devfn = devfn, .id = f.id.vendor | 0xffff0000u, .class_revision = 0xff000000,
 		.header = PCI_HEADER_MULTI,
 	};
 }
@@ -254,14 +254,13 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	if (pci_intx_create(vm, n))
 		return -ENODEV;
 	if (configure(d, &nr))
-		return pci_refuse(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3,
-				  f->devfn & 7u);
+		return pci_refuse(vm, PCI_FORMAT " has too many capabilities, or they do not fit", PCI_FORMAT_ARGS(f->address));
 	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
 	if (!err)
-		vm_log(vm, "pci: %02x:%02x.%u %04x:%04x class %06x, %u capabilities, MSI-X %u", f->bus, f->devfn >> 3,
-		       f->devfn & 7u, f->vendor, f->device, f->class_code, nr, d->nr_msix);
+		vm_log(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
+		       f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
 	return err;
 }
 
@@ -278,8 +277,8 @@ static void root_destroy(struct vm *vm, void *instance)
 
 		/* Before anything of the VM's is given to others. */
 		if (host_pci_take_back(f->index)) {
-			vm_log(vm, "pci: %02x:%02x.%u does not stop: it and the VM's memory are not used any more", f->bus,
-			       f->devfn >> 3, f->devfn & 7u);
+			vm_log(vm, "pci: " PCI_FORMAT " does not stop: it and the VM's memory are not used any more",
+			       PCI_FORMAT_ARGS(f->address));
 			vm->quarantined = true;
 			obeys = false;
 		}
@@ -322,7 +321,7 @@ static int root_create(struct vm *vm, void **instance)
 	}
 	add_stub(r, 0, 0, true);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
-		add_stub(r, r->pci.function[i].bus, r->pci.function[i].devfn & 0xf8, false);
+		add_stub(r, r->pci.function[i].address.bus, r->pci.function[i].address.devfn & 0xf8, false);
 	*instance = r;
 	return 0;
 }
