@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What include/margay/abi.h lets a guest ask, and the DMA windows that it is told. */
-#ifndef VMM_HYPERCALL_H
-#define VMM_HYPERCALL_H
+#ifndef VMM_PCI_DMA_H
+#define VMM_PCI_DMA_H
 
 #include "vmm/vm.h"
 

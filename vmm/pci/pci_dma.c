@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See hypercall.h. Nothing here trusts the guest; what it confirms concerns its own functions only. */
-#include "vmm/exit/hypercall.h"
+/* See pci_dma.h. Nothing here trusts the guest; what it confirms concerns its own functions only. */
+#include "vmm/pci/pci_dma.h"
 
 #include <margay/abi.h>
 #include <margay/errno.h>
