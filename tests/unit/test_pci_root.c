@@ -324,11 +324,11 @@ static void test_silent(void **state)
 	by_ports(0x00, 0x19, 4, 2);
 	guest_out(&vm, 0xcfc, 2, 6);
 	assert_null(strstr(strstr(fake_host.log, said) + strlen(said), "silent"));
-	assert_int_equal(vm.pci->confirm(&vcpu, 0x2019, true), -ENODEV);
-	assert_int_equal(vm.pci->confirm(&vcpu, 0x2000, true), 0);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2019, true), -ENODEV);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
 	assert_int_equal(fake_host.pci_config[0][4], 6);
 	assert_int_equal(fake_host.pci_config[3][4], 2);
-	assert_int_equal(vm.pci->confirm(&vcpu, 0x2000, false), 0);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, false), 0);
 	assert_int_equal(fake_host.pci_config[0][4], 2);
 }
 

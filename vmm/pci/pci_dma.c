@@ -10,14 +10,13 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
 #include "vmm/pci/pci.h"
-
-#define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
+#include "vmm/pci/pci_device.h"
 
 static_assert(sizeof(struct margay_info) <= PAGE_SIZE, "the guest gives one page");
 static_assert(sizeof(((struct margay_info *)0)->vm) == VM_NAME_MAX + 1, "a name is ended");
 static_assert((int)MARGAY_DMA_WINDOW == VM_DMA_WINDOW && (int)MARGAY_DMA_IDENTITY == VM_DMA_IDENTITY, "the file's are the ABI's");
 
-static s64 info(struct vcpu *vcpu, u64 page, u64 abi)
+s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi)
 {
 	struct vm *vm = vcpu->vm;
 	struct margay_info *out = guest_ptr(vm, gpa(page), PAGE_SIZE);
@@ -38,30 +37,16 @@ static s64 info(struct vcpu *vcpu, u64 page, u64 abi)
 	return 0;
 }
 
-static s64 confirm(struct vcpu *vcpu, u64 function, u64 on)
+s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on)
 {
 	const struct vm *vm = vcpu->vm;
 
 	if (function > 0xffffffff || on > 1)
 		return MARGAY_HC_EINVAL;
 	/* Functions are in segment 0. */
-	if (!vm->windows || !vm->pci || function > 0xffff || vm->pci->confirm(vcpu, (u16)function, on))
+	if (!vm->windows || !vm->pci || function > 0xffff || pci_master_confirm(vcpu, (u16)function, on))
 		return MARGAY_HC_ENODEV;
 	return 0;
-}
-
-s64 hypercall(struct vcpu *vcpu)
-{
-	const u64 *gpr = vcpu->regs.gpr;
-
-	switch (gpr[GPR_RAX]) {
-	case MARGAY_HC_INFO:
-		return info(vcpu, gpr[GPR_RBX], gpr[GPR_RCX]);
-	case MARGAY_HC_DMA_CONFIRM:
-		return confirm(vcpu, gpr[GPR_RBX], gpr[GPR_RCX]);
-	default:
-		return MARGAY_HC_ENOSYS;
-	}
 }
 
 /* All memory BARs. */

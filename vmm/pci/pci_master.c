@@ -10,7 +10,7 @@
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 
-static int confirm(struct vcpu *vcpu, u16 bdf, bool on)
+int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
 
@@ -27,7 +27,6 @@ static int confirm(struct vcpu *vcpu, u16 bdf, bool on)
 
 void pci_master_create(struct pci_device *d)
 {
-	d->vm->pci->confirm = confirm;
 	if (d->vm->config->dma == VM_DMA_WINDOW)
 		pci_config_gate_master(&d->config, true);
 }
