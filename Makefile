@@ -163,7 +163,7 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 HOT := $(A)/svm/run $(A)/svm/state $(A)/vmx/run $(A)/vmx/state $(A)/cpu/apic \
 	$(addprefix kernel/,host nmi pci/msi string time/timer work) \
 	vmm/event vmm/vcpu vmm/cpuid/cpuid_get $(addprefix vmm/emulate/,decode decode_operand emulate emulate_mem io mmio) \
-	$(addprefix vmm/exit/,cpuid cr exit msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
+	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) $(addprefix vmm/pci/,pci_msi pci_root)
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
 # A function that calls nothing has no frame; a backtrace from it leaves its caller out.

@@ -174,7 +174,7 @@ static void acpi_reset(const struct fadt_info *fadt)
 	struct fixed_register r;
 
 	if (IS_ENABLED(CONFIG_PCI) && gas->address && gas->space_id == ACPI_SPACE_PCI_CONFIG) {
-		struct pci_address a = { 0, 0, (u8)((gas->address >> 32 & 0x1f) << 3 | (gas->address >> 16 & 7)) };
+		struct pci_address a = { 0, 0, PCI_DEVFN(gas->address >> 32 & 0x1f, gas->address >> 16 & 7) };
 
 		pci_write(a, (u16)gas->address, 1, fadt->reset_value);
 		return;

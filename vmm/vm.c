@@ -7,10 +7,10 @@
 
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/debugger.h"
-#include "vmm/exit/hypercall.h"
 #include "vmm/hvm.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
+#include "vmm/pci/pci_dma.h"
 #include "vmm/pio.h"
 #include "vmm/plan/place.h"
 #include "vmm/vdev.h"

@@ -6,23 +6,17 @@
 #ifndef MARGAY_HOST_PCI_H
 #define MARGAY_HOST_PCI_H
 
-#include <margay/types.h>
+#include <margay/pci.h>
 
 #define HOST_PCI_FUNCTIONS 512 /* the machine has no more, or they are not used */
-#define HOST_PCI_BARS 7 /* the last is the expansion ROM */
 
 struct host_pci_function {
 	unsigned index; /* what host_pci_function() was asked for */
-	u16 segment;
-	u8 bus, devfn; /* device << 3 | function */
-	u16 vendor, device;
-	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+	struct pci_address address;
+	struct pci_id id;
 	bool extended;  /* offsets 0x100-0xfff are there */
 	int node;       /* -1: unknown */
-	struct {
-		u64 base, size; /* base 0: firmware gave it no address; size 0: there is none */
-		u8 flags;       /* low bits of the register (PCI Local Bus 3.0, 6.2.5.1) */
-	} bar[HOST_PCI_BARS];
+	struct pci_bar bar[PCI_BARS];
 };
 
 /* The i-th function of the machine, in address order; false past the last. */
@@ -32,15 +26,8 @@ bool host_pci_function(unsigned i, struct host_pci_function *out);
 u32 host_pci_read(unsigned index, u16 offset, unsigned size);
 void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value);
 
-struct host_pci_cap {
-	u16 id;
-	u8 version; /* of an extended one */
-	bool extended;
-	u16 offset;
-};
-
 /* Fills cap[] with up to `max` capabilities, standard ones first, in list order; returns how many there are. */
-unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max);
+unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 
 /*
  * When its VM has ended: ends what the function does, and resets it where that

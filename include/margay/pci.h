@@ -7,47 +7,85 @@
 #ifndef MARGAY_PCI_H
 #define MARGAY_PCI_H
 
-#include <margay/types.h>
+#include <margay/pci_regs.h>
 
-#define PCI_INFO_BARS 7 /* the six of a type 0 header, and the ROM's */
-#define PCI_INFO_ROM 6
-
-#define PCI_CLASS_IDE 0x0101u /* class << 8 | subclass */
-#define PCI_CLASS_VGA 0x0300u
-#define PCI_CLASS_HOST_BRIDGE 0x0600u
-#define PCI_BASE_CLASS_DISPLAY 0x03u
-#define PCI_BASE_CLASS_BRIDGE 0x06u
-#define PCI_BASE_CLASS_SYSTEM 0x08u
-
-/* Device/port type, PCI Express 7.5.3.2. */
-enum pcie_type {
-	PCIE_ENDPOINT = 0, PCIE_LEGACY_ENDPOINT = 1, PCIE_ROOT_PORT = 4, PCIE_UPSTREAM = 5, PCIE_DOWNSTREAM = 6,
-	PCIE_TO_PCI = 7, PCI_TO_PCIE = 8, PCIE_INTEGRATED = 9, PCIE_EVENT_COLLECTOR = 10,
+/* Where a function is. */
+struct pci_address {
+	u16 segment;
+	u8 bus;
+	u8 devfn; /* device << 3 | function */
 };
+
+#define PCI_DEVFN(device, function) ((u8)((device) << 3 | (function)))
+#define PCI_DEVICE(devfn) ((devfn) >> 3)
+#define PCI_FUNCTION(devfn) ((devfn) & 7u)
+
+/* A struct pci_address as printf() takes it: bus:device.function, and with the segment in front. */
+#define PCI_FORMAT "%02x:%02x.%u"
+#define PCI_FORMAT_ARGS(a) (a).bus, PCI_DEVICE((a).devfn), PCI_FUNCTION((a).devfn)
+#define PCI_FULL_FORMAT "%04x:" PCI_FORMAT
+#define PCI_FULL_FORMAT_ARGS(a) (a).segment, PCI_FORMAT_ARGS(a)
+
+static inline bool pci_same_address(const struct pci_address *a, const struct pci_address *b)
+{
+	return a->segment == b->segment && a->bus == b->bus && a->devfn == b->devfn;
+}
+
+/* What a function is. */
+struct pci_id {
+	u16 vendor, device;
+	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+};
+
+#define PCI_BARS 7 /* the six of a type 0 header, and the expansion ROM's */
+#define PCI_ROM_BAR 6
 
 /* As firmware left it. Of a 64-bit one the first register's entry has all, the second's nothing. */
 struct pci_bar {
 	u64 base;      /* 0: none */
 	u64 size;      /* bytes; 0: there is none, or its size is not known, as of a host bridge */
-	u8 flags;      /* low bits of the register (PCI Local Bus 3.0, 6.2.5.1) */
-	bool there;    /* implemented: known by its size, or by a base that is not 0 */
-	bool io, wide, prefetch;
-	bool wanting;  /* the firmware gave it no address */
+	u8 flags;      /* low bits of the register, PCI_BAR_FLAGS() */
+};
+
+static inline bool pci_bar_is_io(const struct pci_bar *b)
+{
+	return b->flags & PCI_BAR_IO;
+}
+
+static inline bool pci_bar_is_64(const struct pci_bar *b)
+{
+	return (b->flags & PCI_BAR_TYPE) == PCI_BAR_64;
+}
+
+/* Registers in memory, or a ROM, at an address. */
+static inline bool pci_bar_is_memory(const struct pci_bar *b)
+{
+	return b->base && b->size && !pci_bar_is_io(b);
+}
+
+/* The firmware gave it no address. */
+static inline bool pci_bar_lacks_address(const struct pci_bar *b)
+{
+	return b->size && !b->base;
+}
+
+struct pci_cap {
+	u16 id;
+	bool extended; /* from offset 0x100 on, where IDs are others */
+	u16 offset;
 };
 
 struct pci_info {
-	u16 segment;
-	u8 bus, devfn;   /* device << 3 | function */
-	u16 vendor, device;
-	u32 class_code;  /* class << 16 | subclass << 8 | programming interface */
+	struct pci_address address;
+	struct pci_id id;
 	u8 header_type;  /* 0 function, 1 bridge, 2 CardBus */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
-	u8 group_bus, group_devfn; /* the function that names its group: what an IOMMU cannot keep apart (ACS) */
+	struct pci_address group; /* the function that names its group: what an IOMMU cannot keep apart (ACS) */
 	u8 pin;          /* 1-4: INTA-INTD; 0: none */
 	bool has_line, has_node; /* known; only in images with PASSTHROUGH */
 	u32 line;        /* the I/O APICs' input (global system interrupt) that the pin leads to */
 	unsigned node;   /* of its root bus */
-	struct pci_bar bar[PCI_INFO_BARS];
+	struct pci_bar bar[PCI_BARS];
 	unsigned msi, msix; /* vectors; 0: it has no such capability */
 	bool pcie;
 	u8 type;         /* enum pcie_type, with pcie */

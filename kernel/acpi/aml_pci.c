@@ -3,6 +3,7 @@
 #include "kernel/acpi/aml_pci.h"
 
 #include <margay/errno.h>
+#include <margay/pci.h>
 #include <margay/string.h>
 #include "kernel/acpi/aml_value.h"
 
@@ -162,7 +163,7 @@ static bool is_child(void *ctx, const struct aml_name *path, u16 op, struct aml_
 		c->err = -ENOENT;
 		return true;
 	}
-	if (address != ((u64)(c->devfn >> 3) << 16 | (c->devfn & 7u)))
+	if (address != ((u64)PCI_DEVICE(c->devfn) << 16 | PCI_FUNCTION(c->devfn)))
 		return true;
 	*c->out = *path;
 	c->out->n--;

@@ -2,6 +2,7 @@
 /* Pure module: MCFG, where PCI Express configuration space is in memory (PCI Firmware 3.2, 4.1.2). */
 #include "kernel/acpi/tables.h"
 
+#include <margay/pci_regs.h>
 #include <margay/string.h>
 
 const char *mcfg_read(const void *table, size_t size, struct mcfg_info *out)
@@ -20,7 +21,7 @@ const char *mcfg_read(const void *table, size_t size, struct mcfg_info *out)
 		memcpy(&e, (const u8 *)table + at, sizeof(e));
 		if (e.bus_start > e.bus_end)
 			return "a bus range ends before it starts";
-		if (!e.base || !IS_ALIGNED(e.base, MIB(1)))
+		if (!e.base || !IS_ALIGNED(e.base, PCI_ECAM_BUS_SIZE))
 			return "a base address is not 1 MiB aligned";
 		if (out->count == MCFG_MAX)
 			return "more than 64 entries";

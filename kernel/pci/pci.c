@@ -17,22 +17,8 @@
 #include "kernel/pci/pci_route.h"
 #include "kernel/pci/pciinfo.h"
 
-#define CONFIG_ADDRESS 0xcf8
-#define CONFIG_DATA 0xcfc
-#define CONFIG_ENABLE BIT(31)
-#define BUS_SIZE MIB(1) /* of ECAM */
 #define MAX_MAPPED 128  /* buses with functions whose ECAM is mapped; the rest lack extended space */
 #define CONFIG_NONE 0xffffffffu
-
-enum pci_reg {
-	REG_ID = 0x00,
-	REG_CLASS = 0x08,
-	REG_HEADER = 0x0c,
-	REG_BUSES = 0x18,
-};
-
-#define HEADER_TYPE(reg) (((reg) >> 16) & 0x7f)
-#define HEADER_MULTI BIT(23)
 
 static struct spinlock config_lock; /* guards the address/data port pair */
 static const struct mcfg_info *ecam;
@@ -62,7 +48,7 @@ static volatile u8 *map_bus(u16 segment, u8 bus)
 	for (unsigned i = 0; i < ecam->count; i++) {
 		if (ecam->entry[i].segment != segment || bus < ecam->entry[i].bus_start || bus > ecam->entry[i].bus_end)
 			continue;
-		base = mmio_map(ecam->entry[i].base + bus * BUS_SIZE, BUS_SIZE);
+		base = mmio_map(ecam->entry[i].base + bus * PCI_ECAM_BUS_SIZE, PCI_ECAM_BUS_SIZE);
 		if (!base)
 			return NULL;
 		mapped[nr_mapped].segment = segment;
@@ -75,12 +61,12 @@ static volatile u8 *map_bus(u16 segment, u8 bus)
 
 static u32 address_of(struct pci_address a, u16 offset)
 {
-	return (u32)(CONFIG_ENABLE | (u32)a.bus << 16 | (u32)a.devfn << 8 | (offset & 0xfcu));
+	return (u32)(PCI_CONFIG_ENABLE | (u32)a.bus << 16 | (u32)a.devfn << 8 | (offset & 0xfcu));
 }
 
 static bool valid(u16 offset, unsigned size)
 {
-	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) && offset < 4096;
+	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) && offset < PCI_EXTENDED_END;
 }
 
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
@@ -91,19 +77,19 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 	if (!valid(offset, size))
 		return CONFIG_NONE;
 	if (base) {
-		base += (u32)a.devfn << 12 | offset;
+		base += (u32)a.devfn << PCI_ECAM_SHIFT | offset;
 		return (u32)host_mmio_read(base, size);
 	}
-	if (a.segment || offset > 255)
+	if (a.segment || offset >= PCI_STANDARD_END)
 		return CONFIG_NONE;
 	spin_lock(&config_lock);
-	outl(CONFIG_ADDRESS, address_of(a, offset));
+	outl(PCI_CONFIG_ADDRESS, address_of(a, offset));
 	if (size == 1)
-		value = inb((u16)(CONFIG_DATA + (offset & 3)));
+		value = inb((u16)(PCI_CONFIG_DATA + (offset & 3)));
 	else if (size == 2)
-		value = inw((u16)(CONFIG_DATA + (offset & 2)));
+		value = inw((u16)(PCI_CONFIG_DATA + (offset & 2)));
 	else
-		value = inl(CONFIG_DATA);
+		value = inl(PCI_CONFIG_DATA);
 	spin_unlock(&config_lock);
 	return value;
 }
@@ -115,20 +101,20 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 	if (!valid(offset, size))
 		return;
 	if (base) {
-		base += (u32)a.devfn << 12 | offset;
+		base += (u32)a.devfn << PCI_ECAM_SHIFT | offset;
 		host_mmio_write(base, size, value);
 		return;
 	}
-	if (a.segment || offset > 255)
+	if (a.segment || offset >= PCI_STANDARD_END)
 		return;
 	spin_lock(&config_lock);
-	outl(CONFIG_ADDRESS, address_of(a, offset));
+	outl(PCI_CONFIG_ADDRESS, address_of(a, offset));
 	if (size == 1)
-		outb((u16)(CONFIG_DATA + (offset & 3)), (u8)value);
+		outb((u16)(PCI_CONFIG_DATA + (offset & 3)), (u8)value);
 	else if (size == 2)
-		outw((u16)(CONFIG_DATA + (offset & 2)), (u16)value);
+		outw((u16)(PCI_CONFIG_DATA + (offset & 2)), (u16)value);
 	else
-		outl(CONFIG_DATA, value);
+		outl(PCI_CONFIG_DATA, value);
 	spin_unlock(&config_lock);
 }
 
@@ -149,52 +135,49 @@ static void write_for_sizes(void *ctx, u16 offset, u32 value)
 static void describe(struct pci_function *f)
 {
 	const struct pcicap_reader reader = { read_for_walk, f, f->extended };
-	const struct pci_address a = f->address;
 	const char *problem;
 	unsigned n = pcicap_walk(&reader, NULL, 0, &problem);
 
-	printk_debug("pci %04x:%02x:%02x.%u: %04x:%04x class %06x, %u capabilities", a.segment, a.bus, a.devfn >> 3,
-		     a.devfn & 7u, f->vendor, f->device, f->class_code, n);
+	printk_debug("pci " PCI_FULL_FORMAT ": %04x:%04x class %06x, %u capabilities", PCI_FULL_FORMAT_ARGS(f->address),
+		     f->id.vendor, f->id.device, f->id.class_code, n);
 	if (problem)
-		printk_error("pci %04x:%02x:%02x.%u: %s", a.segment, a.bus, a.devfn >> 3, a.devfn & 7u, problem);
+		printk_error("pci " PCI_FULL_FORMAT ": %s", PCI_FULL_FORMAT_ARGS(f->address), problem);
 }
 
 /* Adds the function if there is one; *multi: its device may have more. */
 static bool probe(struct pci_address a, bool *multi)
 {
-	u32 id = pci_read(a, REG_ID, 4), header;
+	u32 id = pci_read(a, PCI_REG_ID, 4), header;
 	struct pci_function spare, *f;
 	struct pcicap_reader reader;
 
 	/* Some host bridges answer for empty slots with zeros. */
 	if (id == CONFIG_NONE || id == 0 || (id & 0xffff) == 0xffff)
 		return false;
-	header = pci_read(a, REG_HEADER, 4);
-	*multi = header & HEADER_MULTI;
+	header = pci_read(a, PCI_REG_HEADER, 4);
+	*multi = header & PCI_HEADER_MULTI;
 	/* One for which there is no room is made quiet all the same. */
 	if (nr_functions == HOST_PCI_FUNCTIONS)
 		dropped++;
 	f = nr_functions < HOST_PCI_FUNCTIONS ? &functions[nr_functions++] : &spare;
 	*f = (struct pci_function){
 		.address = a,
-		.vendor = (u16)id,
-		.device = (u16)(id >> 16),
-		.class_code = pci_read(a, REG_CLASS, 4) >> 8,
-		.header_type = HEADER_TYPE(header),
+		.id = { (u16)id, (u16)(id >> 16), pci_read(a, PCI_REG_CLASS, 4) >> 8 },
+		.header_type = PCI_HEADER_TYPE(header),
 	};
-	if (f->header_type == 1) {
-		u32 buses = pci_read(a, REG_BUSES, 4);
+	if (f->header_type == PCI_HEADER_BRIDGE) {
+		u32 buses = pci_read(a, PCI_REG_BUSES, 4);
 
 		f->secondary_bus = (u8)(buses >> 8);
 		f->subordinate_bus = (u8)(buses >> 16);
 	}
 	reader = (struct pcicap_reader){ read_for_walk, f, false };
 	f->extended = map_bus(a.segment, a.bus) && pcicap_find(&reader, PCI_CAP_EXP, false) &&
-		      pci_read(a, 0x100, 4) != CONFIG_NONE;
+		      pci_read(a, PCI_STANDARD_END, 4) != CONFIG_NONE;
 	describe(f);
 	if (IS_ENABLED(CONFIG_PCI_INFO)) {
 		reader.extended = f->extended;
-		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->class_code, f->bar);
+		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->id.class_code, f->bar);
 	}
 	pci_keep_quiet(f);
 	return true;
@@ -203,13 +186,13 @@ static bool probe(struct pci_address a, bool *multi)
 static void scan_bus(u16 segment, u8 bus)
 {
 	for (unsigned device = 0; device < 32; device++) {
-		struct pci_address a = { segment, bus, (u8)(device << 3) };
+		struct pci_address a = { segment, bus, PCI_DEVFN(device, 0) };
 		bool multi = false, ignored;
 
 		if (!probe(a, &multi) || !multi)
 			continue;
 		for (unsigned fn = 1; fn < 8; fn++) {
-			a.devfn = (u8)(device << 3 | fn);
+			a.devfn = PCI_DEVFN(device, fn);
 			probe(a, &ignored);
 		}
 	}
@@ -266,14 +249,11 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 		return false;
 	reader = (struct pcicap_reader){ read_for_walk, &functions[i], f->extended };
 	*out = (struct pci_info){
-		.segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
-		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .header_type = f->header_type,
+		.address = f->address, .id = f->id, .group = pci_group(f), .header_type = f->header_type,
 		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		add_place(i, out);
-	out->group_bus = pci_group(f).bus;
-	out->group_devfn = pci_group(f).devfn;
 	memcpy(out->bar, f->bar, sizeof(out->bar));
 	pciinfo_read(&reader, out);
 	if (!out->problem)

@@ -12,20 +12,13 @@
 #include "kernel/acpi/tables.h"
 #include "kernel/boot/bootinfo.h"
 
-struct pci_address {
-	u16 segment;
-	u8 bus;
-	u8 devfn; /* device << 3 | function */
-};
-
 struct pci_function {
 	struct pci_address address;
-	u16 vendor, device;
-	u32 class_code; /* class << 16 | subclass << 8 | programming interface */
+	struct pci_id id;
 	u8 header_type; /* without the multi-function bit */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
 	bool extended;  /* offsets 0x100-0xfff are there */
-	struct pci_bar bar[PCI_INFO_BARS]; /* only in images with PCI_INFO */
+	struct pci_bar bar[PCI_BARS]; /* only in images with PCI_INFO */
 };
 
 /*

@@ -7,14 +7,6 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/console/printk.h"
 
-enum { REG_COMMAND = 0x04, COMMAND_MASTER = BIT(2), COMMAND_NO_INTX = BIT(10) };
-
-/* Offsets within capabilities. */
-enum {
-	MSI_CONTROL = 2, MSI_ENABLE = BIT(0), MSIX_ENABLE = BIT(15), EXP_STATUS = 10, EXP_PENDING = BIT(5),
-	AF_STATUS = 5, AF_PENDING = BIT(0),
-};
-
 #define PENDING_MS 100
 
 static u32 read_dword(void *ctx, u16 offset)
@@ -29,7 +21,7 @@ static struct pcicap_reader reader_of(const struct pci_function *f)
 	return (struct pcicap_reader){ read_dword, (void *)(uintptr_t)f, f->extended };
 }
 
-unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem)
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
 {
 	const struct pcicap_reader reader = reader_of(f);
 
@@ -81,24 +73,24 @@ static void mask_interrupts(const struct pci_function *f)
 {
 	u16 msi = pci_find_cap(f, PCI_CAP_MSI), msix = pci_find_cap(f, PCI_CAP_MSIX);
 
-	pci_change16(f, REG_COMMAND, 0, COMMAND_NO_INTX);
+	pci_change16(f, PCI_REG_COMMAND, 0, PCI_COMMAND_NO_INTX);
 	if (msi)
-		pci_change16(f, (u16)(msi + MSI_CONTROL), MSI_ENABLE, 0);
+		pci_change16(f, (u16)(msi + PCI_MSI_CONTROL), PCI_MSI_ENABLE, 0);
 	if (msix)
-		pci_change16(f, (u16)(msix + MSI_CONTROL), MSIX_ENABLE, 0);
+		pci_change16(f, (u16)(msix + PCI_MSIX_CONTROL), PCI_MSIX_ENABLE, 0);
 }
 
 int pci_quiet(const struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), af = pci_find_cap(f, PCI_CAP_AF);
 
-	pci_change16(f, REG_COMMAND, COMMAND_MASTER, 0);
+	pci_change16(f, PCI_REG_COMMAND, PCI_COMMAND_MASTER, 0);
 	mask_interrupts(f);
-	if (pci_read(f->address, REG_COMMAND, 2) & COMMAND_MASTER)
+	if (pci_read(f->address, PCI_REG_COMMAND, 2) & PCI_COMMAND_MASTER)
 		return -EIO;
-	if (exp && !wait_clear(f, exp + EXP_STATUS, 2, EXP_PENDING))
+	if (exp && !wait_clear(f, exp + PCI_EXP_DEVICE_STATUS, 2, PCI_EXP_PENDING))
 		return -EIO;
-	return af && !wait_clear(f, af + AF_STATUS, 1, AF_PENDING) ? -EIO : 0;
+	return af && !wait_clear(f, af + PCI_AF_STATUS, 1, PCI_AF_PENDING) ? -EIO : 0;
 }
 
 /* Without these the machine does not run: interrupt controllers, timers, clocks, hot plug, IOMMUs, event collectors. */
@@ -112,14 +104,12 @@ static bool is_platform(u32 class_code)
 
 void pci_keep_quiet(const struct pci_function *f)
 {
-	const struct pci_address a = f->address;
-	u32 base = f->class_code >> 16;
+	u32 base = f->id.class_code >> 16;
 
-	if (f->header_type != 0 || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->class_code))
+	if (f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->id.class_code))
 		return;
 	if (base == PCI_BASE_CLASS_DISPLAY)
 		mask_interrupts(f);
 	else if (pci_quiet(f))
-		printk_error("pci %04x:%02x:%02x.%u: does not stop its bus mastering", a.segment, a.bus, a.devfn >> 3,
-			     a.devfn & 7u);
+		printk_error("pci " PCI_FULL_FORMAT ": does not stop its bus mastering", PCI_FULL_FORMAT_ARGS(f->address));
 }

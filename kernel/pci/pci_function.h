@@ -26,7 +26,7 @@ void pci_keep_quiet(const struct pci_function *f);
 int pci_quiet(const struct pci_function *f);
 
 /* Fills cap[] as pcicap_walk() does. */
-unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem);
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem);
 
 /* Offset of a standard capability; 0: it has none. */
 u16 pci_find_cap(const struct pci_function *f, u16 id);

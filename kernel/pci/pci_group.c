@@ -13,8 +13,8 @@ static const struct pci_function *bridge_of(const struct pci_function *f)
 	const struct pci_function *b;
 
 	for (unsigned i = 0; (b = pci_get(i)); i++)
-		if (b->header_type == 1 && b->address.segment == f->address.segment && b->secondary_bus == f->address.bus &&
-		    b->address.bus < f->address.bus)
+		if (b->header_type == PCI_HEADER_BRIDGE && b->address.segment == f->address.segment &&
+		    b->secondary_bus == f->address.bus && b->address.bus < f->address.bus)
 			return b;
 	return NULL;
 }
@@ -26,7 +26,7 @@ static const struct pci_function *first_of_device(const struct pci_function *f)
 
 	for (unsigned i = 0; !isolates(f) && (g = pci_get(i)) && g != f; i++)
 		if (g->address.segment == f->address.segment && g->address.bus == f->address.bus &&
-		    g->address.devfn >> 3 == f->address.devfn >> 3 && !isolates(g))
+		    PCI_DEVICE(g->address.devfn) == PCI_DEVICE(f->address.devfn) && !isolates(g))
 			return g;
 	return f;
 }
@@ -36,7 +36,7 @@ static bool is_upstream(const struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
 
-	return exp && (pci_read(f->address, exp + 2, 2) >> 4 & 0xf) == PCIE_UPSTREAM;
+	return exp && PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) == PCIE_UPSTREAM;
 }
 
 struct pci_address pci_group(const struct pci_function *f)

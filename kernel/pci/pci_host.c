@@ -2,20 +2,13 @@
 /* PCI functions as VMs have them, by index: what they are, their configuration space, and device registers in memory. */
 #include <margay/host.h>
 #include <margay/spinlock.h>
+#include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
 
 #define MAPPINGS 128
-
-#define SAME_FIELD(a, b, field) static_assert(offsetof(struct a, field) == offsetof(struct b, field), #a " is " #b)
-
-static_assert(sizeof(struct host_pci_cap) == sizeof(struct pcicap), "host_pci_cap is pcicap");
-SAME_FIELD(host_pci_cap, pcicap, id);
-SAME_FIELD(host_pci_cap, pcicap, version);
-SAME_FIELD(host_pci_cap, pcicap, extended);
-SAME_FIELD(host_pci_cap, pcicap, offset);
 
 bool host_pci_function(unsigned i, struct host_pci_function *out)
 {
@@ -24,16 +17,9 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 	if (!f)
 		return false;
 	*out = (struct host_pci_function){
-		.index = i, .segment = f->address.segment, .bus = f->address.bus, .devfn = f->address.devfn,
-		.vendor = f->vendor, .device = f->device, .class_code = f->class_code, .extended = f->extended,
-		.node = pci_node(f),
+		.index = i, .address = f->address, .id = f->id, .extended = f->extended, .node = pci_node(f),
 	};
-	static_assert(HOST_PCI_BARS == PCI_INFO_BARS, "the same");
-	for (unsigned k = 0; k < HOST_PCI_BARS; k++) {
-		out->bar[k].base = f->bar[k].base;
-		out->bar[k].size = f->bar[k].size;
-		out->bar[k].flags = f->bar[k].flags;
-	}
+	memcpy(out->bar, f->bar, sizeof(out->bar));
 	return true;
 }
 
@@ -47,9 +33,9 @@ void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value)
 	pci_write(pci_get(index)->address, offset, size, value);
 }
 
-unsigned host_pci_caps(unsigned index, struct host_pci_cap *cap, unsigned max)
+unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max)
 {
-	return pci_capabilities(pci_get(index), (struct pcicap *)cap, max, NULL);
+	return pci_capabilities(pci_get(index), cap, max, NULL);
 }
 
 bool host_pci_ecam(u64 *base, u8 *last_bus)

@@ -8,10 +8,8 @@
 /* I/O APICs, HPET, TPM, IOMMUs, local APICs and MSI: no PCI function's, by the habit of all chipsets. */
 #define PLATFORM_START 0xfec00000u
 #define PLATFORM_END 0xfef00000u
-/* The ports below are the board's (ISA), and those of configuration mechanism 1. */
+/* The ports below are the board's (ISA). */
 #define ISA_END 0x400
-#define CONFIG_PORTS 0xcf8
-#define BUS_SIZE MIB(1)
 
 static const struct mcfg_info *ecam;
 static const struct bootinfo *memory;
@@ -41,11 +39,11 @@ static bool over_memory(const struct pci_bar *b)
 
 static bool over_platform(const struct pci_bar *b)
 {
-	if (b->io)
-		return b->base < ISA_END || meets(b, CONFIG_PORTS, 8) || b->base + b->size > 0x10000;
+	if (pci_bar_is_io(b))
+		return b->base < ISA_END || meets(b, PCI_CONFIG_ADDRESS, 8) || b->base + b->size > 0x10000;
 	for (unsigned i = 0; ecam && i < ecam->count; i++)
-		if (meets(b, ecam->entry[i].base + ecam->entry[i].bus_start * BUS_SIZE,
-			  (ecam->entry[i].bus_end - ecam->entry[i].bus_start + 1) * BUS_SIZE))
+		if (meets(b, ecam->entry[i].base + ecam->entry[i].bus_start * PCI_ECAM_BUS_SIZE,
+			  (ecam->entry[i].bus_end - ecam->entry[i].bus_start + 1) * PCI_ECAM_BUS_SIZE))
 			return true;
 	return meets(b, PLATFORM_START, PLATFORM_END - PLATFORM_START);
 }
@@ -54,7 +52,8 @@ static bool is_console(const struct pci_bar *b)
 {
 	const struct cmdline *c = cmdline_of_boot();
 
-	return c->console == (b->io ? CMDLINE_CONSOLE_PORT : CMDLINE_CONSOLE_MMIO) && meets(b, c->console_address, 8);
+	return c->console == (pci_bar_is_io(b) ? CMDLINE_CONSOLE_PORT : CMDLINE_CONSOLE_MMIO) &&
+	       meets(b, c->console_address, 8);
 }
 
 /* Another function's BAR, or another one of its own. */
@@ -63,10 +62,11 @@ static bool overlaps(const struct pci_function *f, unsigned i)
 	const struct pci_function *g;
 
 	for (unsigned n = 0; (g = pci_get(n)); n++) {
-		for (unsigned k = 0; k < PCI_INFO_BARS; k++) {
+		for (unsigned k = 0; k < PCI_BARS; k++) {
 			const struct pci_bar *b = &g->bar[k];
 
-			if ((g != f || i != k) && b->base && b->io == f->bar[i].io && meets(&f->bar[i], b->base, b->size))
+			if ((g != f || i != k) && b->base && pci_bar_is_io(b) == pci_bar_is_io(&f->bar[i]) &&
+			    meets(&f->bar[i], b->base, b->size))
 				return true;
 		}
 	}
@@ -75,7 +75,7 @@ static bool overlaps(const struct pci_function *f, unsigned i)
 
 const char *pci_misplaced(const struct pci_function *f)
 {
-	for (unsigned i = 0; i < PCI_INFO_BARS; i++) {
+	for (unsigned i = 0; i < PCI_BARS; i++) {
 		const struct pci_bar *b = &f->bar[i];
 
 		if (!b->base || !b->size)
@@ -84,14 +84,14 @@ const char *pci_misplaced(const struct pci_function *f)
 			return "one of its BARs ends beyond the address space";
 		if (is_console(b))
 			return "it is the hypervisor's console";
-		if (!b->io && over_memory(b))
+		if (!pci_bar_is_io(b) && over_memory(b))
 			return "one of its BARs lies over memory";
 		if (over_platform(b))
 			return "one of its BARs lies over registers of the platform";
 		if (overlaps(f, i))
 			return "one of its BARs overlaps another";
 		/* Firmware that has read a ROM may leave any address there. */
-		if (IS_ENABLED(CONFIG_PASSTHROUGH) && i != PCI_INFO_ROM && !pci_in_window(f, b->io, b->base, b->size))
+		if (IS_ENABLED(CONFIG_PASSTHROUGH) && i != PCI_ROM_BAR && !pci_in_window(f, pci_bar_is_io(b), b->base, b->size))
 			return "one of its BARs lies in no window of its root bus";
 	}
 	return NULL;

@@ -11,7 +11,6 @@
 #define MAX_TABLES 64
 #define MAX_ROOTS 32
 #define MAX_BRIDGES 32 /* one behind another */
-#define REG_INTERRUPT 0x3c
 
 static struct aml_span body[MAX_TABLES];
 static struct aml_tables tables = { body, 0 };
@@ -41,8 +40,8 @@ static const struct aml_pci_root *climb(const struct pci_function *f, const stru
 	*count = 0;
 	for (unsigned i = 0; (b = pci_get(i)) && *count < MAX_BRIDGES;) {
 		i++;
-		if (b->header_type != 1 || b->address.segment != f->address.segment || b->secondary_bus != bus ||
-		    b->address.bus >= bus)
+		if (b->header_type != PCI_HEADER_BRIDGE || b->address.segment != f->address.segment ||
+		    b->secondary_bus != bus || b->address.bus >= bus)
 			continue;
 		bridge[(*count)++] = b;
 		bus = b->address.bus;
@@ -95,10 +94,10 @@ static int name_of(const struct aml_pci_root *root, const struct pci_function *c
 static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 {
 	const struct pci_function *bridge[MAX_BRIDGES];
-	u32 interrupt = pci_read(f->address, REG_INTERRUPT, 4);
+	u32 interrupt = pci_read(f->address, PCI_REG_INTERRUPT, 4);
 	unsigned count, pin = (interrupt >> 8 & 0xff) - 1;
 	const struct aml_pci_root *root = climb(f, bridge, &count);
-	u8 device = f->address.devfn >> 3;
+	u8 device = PCI_DEVICE(f->address.devfn);
 
 	if (pin > 3)
 		return -ENXIO;
@@ -114,7 +113,7 @@ static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 		if (i == count)
 			break;
 		pin = (pin + device) % 4;
-		device = bridge[i]->address.devfn >> 3;
+		device = PCI_DEVICE(bridge[i]->address.devfn);
 	}
 	return -ENOENT;
 }

@@ -2,17 +2,9 @@
 /* Pure module: PCI capability lists. */
 #include "kernel/pci/pcicap.h"
 
-#define REG_COMMAND_STATUS 0x04
-#define STATUS_CAP_LIST BIT(20) /* of the two registers as one */
-#define REG_CAP_POINTER 0x34
-#define STANDARD_FIRST 0x40
-#define STANDARD_END 0x100
-#define EXTENDED_FIRST 0x100
-#define EXTENDED_END 0x1000
-
 /* The offsets that a walk has been at, one bit per dword. */
 struct visited {
-	u64 bit[EXTENDED_END / 4 / 64];
+	u64 bit[PCI_EXTENDED_END / 4 / 64];
 };
 
 static bool visit(struct visited *v, u16 offset)
@@ -26,21 +18,21 @@ static bool visit(struct visited *v, u16 offset)
 }
 
 /* Called for each capability; false ends the walk. */
-typedef bool (*cap_fn)(void *ctx, const struct pcicap *cap);
+typedef bool (*cap_fn)(void *ctx, const struct pci_cap *cap);
 
 static const char *walk_standard(const struct pcicap_reader *r, cap_fn fn, void *ctx)
 {
 	struct visited v = { 0 };
 	u16 at;
 
-	if (!(r->read32(r->ctx, REG_COMMAND_STATUS) & STATUS_CAP_LIST))
+	if (!(r->read32(r->ctx, PCI_REG_COMMAND) >> 16 & PCI_STATUS_CAPABILITIES))
 		return NULL;
-	at = r->read32(r->ctx, REG_CAP_POINTER) & 0xfc;
+	at = r->read32(r->ctx, PCI_REG_CAPABILITIES) & 0xfc;
 	while (at) {
-		struct pcicap cap = { .offset = at };
+		struct pci_cap cap = { .offset = at };
 		u32 head;
 
-		if (at < STANDARD_FIRST || at >= STANDARD_END)
+		if (at < PCI_HEADER_END || at >= PCI_STANDARD_END)
 			return "a capability pointer leads out of the list's space";
 		if (!visit(&v, at))
 			return "the capability list loops";
@@ -58,24 +50,23 @@ static const char *walk_standard(const struct pcicap_reader *r, cap_fn fn, void 
 static const char *walk_extended(const struct pcicap_reader *r, cap_fn fn, void *ctx)
 {
 	struct visited v = { 0 };
-	u16 at = EXTENDED_FIRST;
+	u16 at = PCI_STANDARD_END;
 
 	while (at) {
-		struct pcicap cap = { .offset = at, .extended = true };
+		struct pci_cap cap = { .offset = at, .extended = true };
 		u32 head;
 
-		if (at < EXTENDED_FIRST)
+		if (at < PCI_STANDARD_END)
 			return "an extended capability pointer leads out of the list's space";
 		if (!visit(&v, at))
 			return "the extended capability list loops";
 		head = r->read32(r->ctx, at);
 		/* No extended capabilities: all zeros, or no extended space at all (PCI Express 7.6.1). */
-		if (at == EXTENDED_FIRST && (head == 0 || head == 0xffffffff))
+		if (at == PCI_STANDARD_END && (head == 0 || head == 0xffffffff))
 			return NULL;
 		if (head == 0xffffffff)
 			return "an extended capability does not answer";
 		cap.id = head & 0xffff;
-		cap.version = (head >> 16) & 0xf;
 		/* ID 0 is a place holder that a list may start with. */
 		if (cap.id && !fn(ctx, &cap))
 			return NULL;
@@ -85,11 +76,11 @@ static const char *walk_extended(const struct pcicap_reader *r, cap_fn fn, void 
 }
 
 struct collect {
-	struct pcicap *cap;
+	struct pci_cap *cap;
 	unsigned count, max;
 };
 
-static bool collect_one(void *ctx, const struct pcicap *cap)
+static bool collect_one(void *ctx, const struct pci_cap *cap)
 {
 	struct collect *c = ctx;
 
@@ -99,7 +90,7 @@ static bool collect_one(void *ctx, const struct pcicap *cap)
 	return true;
 }
 
-unsigned pcicap_walk(const struct pcicap_reader *r, struct pcicap *cap, unsigned max, const char **problem)
+unsigned pcicap_walk(const struct pcicap_reader *r, struct pci_cap *cap, unsigned max, const char **problem)
 {
 	struct collect c = { cap, 0, max };
 	const char *standard = walk_standard(r, collect_one, &c), *extended = NULL;
@@ -115,7 +106,7 @@ struct find {
 	u16 id, offset;
 };
 
-static bool find_one(void *ctx, const struct pcicap *cap)
+static bool find_one(void *ctx, const struct pci_cap *cap)
 {
 	struct find *f = ctx;
 

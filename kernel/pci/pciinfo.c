@@ -2,16 +2,6 @@
 /* Pure module: see pciinfo.h. */
 #include "kernel/pci/pciinfo.h"
 
-enum {
-	REG_COMMAND = 0x04, REG_BAR0 = 0x10, REG_ROM = 0x30, REG_ROM_BRIDGE = 0x38, REG_INTERRUPT = 0x3c,
-};
-#define COMMAND_DECODE 0x3u /* I/O and memory space */
-#define BAR_IO 0x1u
-#define BAR_TYPE 0x6u
-#define BAR_WIDE 0x4u
-#define BAR_PREFETCH 0x8u
-#define ROM_ENABLE 0x1u
-
 typedef void (*write_fn)(void *ctx, u16 offset, u32 value);
 
 static u32 get(const struct pcicap_reader *r, u16 offset)
@@ -39,52 +29,48 @@ static u64 size_of(u64 mask)
 static unsigned read_bar(const struct pcicap_reader *r, write_fn write32, u16 at, bool last, struct pci_bar *bar)
 {
 	u32 low = get(r, at);
-	u64 address_bits = low & BAR_IO ? 0xfffffffcu : 0xfffffff0u;
+	u64 address_bits = ~PCI_BAR_FLAGS(low);
+
+	bool wide;
 
 	bar->flags = (u8)(low & ~address_bits);
-	bar->io = low & BAR_IO;
-	bar->wide = !bar->io && (low & BAR_TYPE) == BAR_WIDE && !last;
-	bar->prefetch = !bar->io && low & BAR_PREFETCH;
 	bar->base = low & address_bits;
-	if (bar->wide)
+	wide = pci_bar_is_64(bar) && !last;
+	if (wide)
 		bar->base |= (u64)get(r, (u16)(at + 4)) << 32;
 	if (write32) {
 		u64 mask = mask_of(r, write32, at, 0xffffffff) & address_bits;
 
-		if (bar->wide)
+		if (wide)
 			mask |= (u64)mask_of(r, write32, (u16)(at + 4), 0xffffffff) << 32;
 		/* Ports have 16 bits, whatever the register takes. */
-		bar->size = size_of(bar->io ? mask & 0xffff : mask);
+		bar->size = size_of(pci_bar_is_io(bar) ? mask & 0xffff : mask);
 	}
-	bar->there = bar->size || bar->base;
-	bar->wanting = bar->size && !bar->base;
-	return bar->wide ? 2 : 1;
+	return wide ? 2 : 1;
 }
 
 static void read_rom(const struct pcicap_reader *r, write_fn write32, u16 at, struct pci_bar *bar)
 {
-	bar->base = get(r, at) & 0xfffff800u;
+	bar->base = get(r, at) & ~PCI_ROM_FLAGS;
 	if (write32)
-		bar->size = size_of(mask_of(r, write32, at, 0xfffff800u) & 0xfffff800u);
-	/* A ROM without an address is the rule: firmware that has read it takes the address back. */
-	bar->there = bar->size || bar->base;
+		bar->size = size_of(mask_of(r, write32, at, ~PCI_ROM_FLAGS) & ~PCI_ROM_FLAGS);
 }
 
 void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 offset, u32 value), u8 header_type, u32 class_code,
-		  struct pci_bar bar[PCI_INFO_BARS])
+		  struct pci_bar bar[PCI_BARS])
 {
-	unsigned count = header_type == 0 ? 6 : header_type == 1 ? 2 : 0;
-	u32 command = get(r, REG_COMMAND) & 0xffff; /* status bits are cleared by writing ones */
+	unsigned count = header_type == PCI_HEADER_FUNCTION ? 6 : header_type == PCI_HEADER_BRIDGE ? 2 : 0;
+	u32 command = get(r, PCI_REG_COMMAND) & 0xffff; /* status bits are cleared by writing ones */
 	write_fn write32 = class_code >> 8 == PCI_CLASS_HOST_BRIDGE ? NULL : write;
 
 	if (write32)
-		write32(r->ctx, REG_COMMAND, command & ~COMMAND_DECODE);
+		write32(r->ctx, PCI_REG_COMMAND, command & ~(u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY));
 	for (unsigned i = 0; i < count;)
-		i += read_bar(r, write32, (u16)(REG_BAR0 + 4 * i), i == count - 1, &bar[i]);
+		i += read_bar(r, write32, (u16)(PCI_REG_BAR + 4 * i), i == count - 1, &bar[i]);
 	if (count)
-		read_rom(r, write32, header_type ? REG_ROM_BRIDGE : REG_ROM, &bar[PCI_INFO_ROM]);
+		read_rom(r, write32, header_type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM, &bar[PCI_ROM_BAR]);
 	if (write32)
-		write32(r->ctx, REG_COMMAND, command);
+		write32(r->ctx, PCI_REG_COMMAND, command);
 }
 
 static void read_standard(const struct pcicap_reader *r, u16 id, u16 at, struct pci_info *out)
@@ -92,21 +78,21 @@ static void read_standard(const struct pcicap_reader *r, u16 id, u16 at, struct 
 	switch (id) {
 	case PCI_CAP_PM:
 		out->pm = true;
-		out->pm_reset = !(get(r, at + 4) & BIT(3));
+		out->pm_reset = !(get(r, at + PCI_PM_CONTROL) & PCI_PM_NO_SOFT_RESET);
 		break;
 	case PCI_CAP_MSI:
-		out->msi = 1u << MIN(get(r, at) >> 17 & 7, 5u);
+		out->msi = 1u << MIN(PCI_MSI_CAPABLE(get(r, at) >> 16), 5u);
 		break;
 	case PCI_CAP_MSIX:
-		out->msix = (get(r, at) >> 16 & 0x7ff) + 1;
+		out->msix = (get(r, at) >> 16 & PCI_MSIX_SIZE) + 1;
 		break;
 	case PCI_CAP_EXP:
 		out->pcie = true;
-		out->type = (u8)(get(r, at) >> 20 & 0xf);
-		out->flr = out->flr || get(r, at + 4) & BIT(28);
+		out->type = (u8)PCI_EXP_TYPE(get(r, at) >> 16);
+		out->flr = out->flr || get(r, at + PCI_EXP_DEVICE) & PCI_EXP_FLR;
 		break;
 	case PCI_CAP_AF:
-		out->flr = out->flr || get(r, at) & BIT(25);
+		out->flr = out->flr || get(r, at) >> 24 & PCI_AF_FLR;
 		break;
 	}
 }
@@ -127,18 +113,18 @@ static void read_extended(const struct pcicap_reader *r, u16 id, u16 at, struct 
 		out->pasid = true;
 		break;
 	case PCI_EXT_CAP_SRIOV:
-		out->vfs = get(r, at + 0xc) >> 16;
-		out->vfs_on = get(r, at + 8) & 1 ? get(r, at + 0x10) & 0xffff : 0;
+		out->vfs = get(r, at + PCI_SRIOV_VFS) >> 16;
+		out->vfs_on = get(r, at + PCI_SRIOV_CONTROL) & PCI_SRIOV_ENABLE ? get(r, at + PCI_SRIOV_NUM_VFS) & 0xffff : 0;
 		break;
 	}
 }
 
 void pciinfo_read(const struct pcicap_reader *reader, struct pci_info *out)
 {
-	struct pcicap cap[64];
+	struct pci_cap cap[64];
 	unsigned n = pcicap_walk(reader, cap, ARRAY_SIZE(cap), &out->problem);
 
-	out->pin = (u8)(get(reader, REG_INTERRUPT) >> 8);
+	out->pin = (u8)(get(reader, PCI_REG_INTERRUPT) >> 8);
 	if (out->pin > 4)
 		out->pin = 0;
 	for (unsigned i = 0; i < MIN(n, ARRAY_SIZE(cap)); i++) {

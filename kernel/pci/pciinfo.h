@@ -17,7 +17,7 @@
  * only read. bar[]: zeroed by the caller.
  */
 void pciinfo_bars(const struct pcicap_reader *reader, void (*write)(void *ctx, u16 offset, u32 value), u8 header_type,
-		  u32 class_code, struct pci_bar bar[PCI_INFO_BARS]);
+		  u32 class_code, struct pci_bar bar[PCI_BARS]);
 
 /* Fills everything of *out but address, IDs, class, header type, buses and BARs, which the caller has set. */
 void pciinfo_read(const struct pcicap_reader *reader, struct pci_info *out);

@@ -43,7 +43,7 @@ static void check_kept(const u8 *before, u16 offset, u32 mask)
 	CHECK((old & mask) == (new & mask));
 }
 
-static void check_device(const u8 *before, const struct pci_config_cap *cap, unsigned nr)
+static void check_device(const u8 *before, const struct pci_cap *cap, unsigned nr)
 {
 	for (u16 at = 0x10; at < 0x28; at += 4)
 		check_kept(before, at, ~0u);
@@ -95,8 +95,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static const u16 ids[] = { 0x01, 0x03, 0x05, 0x09, 0x10, 0x11, 0x13, 0x14, 0x0b, 0x0f };
 	struct fuzz_in in = { data, size };
-	struct pci_config_bar bars[PCI_CONFIG_BARS] = { 0 };
-	struct pci_config_cap cap[CAPS];
+	struct pci_bar bars[PCI_BARS] = { 0 };
+	struct pci_cap cap[CAPS];
 	const struct pci_config_io io = { io_read, io_write, hw };
 	static struct pci_config c;
 	static u8 before[4096];
@@ -107,7 +107,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	memset(hw, at & 1 ? 0xff : 0, sizeof(hw));
 	line = at & 2;
 	shown_all = fuzz_u8(&in) & 1;
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++) {
+	for (unsigned i = 0; i < PCI_BARS; i++) {
 		bars[i].size = BIT(fuzz_u8(&in) & 63) & ~15ull;
 		bars[i].flags = i == 6 ? 0 : fuzz_u8(&in) & 0xf;
 		if (bars[i].flags & 1)
@@ -125,7 +125,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			if (cap[k].offset == cap[i].offset)
 				return 0;
 		if (!cap[i].extended) {
-			struct pci_config_cap t = cap[standard];
+			struct pci_cap t = cap[standard];
 
 			cap[standard++] = cap[i];
 			if (standard - 1 != i)
@@ -163,7 +163,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 			CHECK(pci_config_master_waits(&c) == !!(pci_config_read(&c, 4, 2) & BUS_MASTER));
 		}
 		check_reads(&c, offset & 0xffc);
-		for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+		for (unsigned i = 0; i < PCI_BARS; i++)
 			pci_config_bar(&c, i, &at);
 		if (c.msi) {
 			unsigned count;
@@ -175,7 +175,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	}
 	check_device(before, cap, nr);
 	pci_config_clear(&c);
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+	for (unsigned i = 0; i < PCI_BARS; i++)
 		CHECK(!pci_config_bar(&c, i, &at));
 	return 0;
 }

@@ -26,8 +26,8 @@ static struct vcpu vcpus[2];
 static struct pci_device dev;
 static struct host_pci_function function;
 static u32 table[FAKE_REGISTERS / 4];
-static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
-static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
+static const struct pci_bar bars[PCI_BARS] = { { 0xfebf0000, 0x4000, 0 } };
+static const struct pci_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
 static struct { u32 word[4]; } model[MOST]; /* what the guest has written */
 
 /* Fixed or lowest priority, edge or level, to the physical ID of one of two vCPUs. */

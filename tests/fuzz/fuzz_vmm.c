@@ -205,14 +205,14 @@ static void make_function(void)
 {
 	static u8 registers[FAKE_REGISTERS];
 	static const struct host_pci_function function = {
-		.devfn = 4 << 3, .vendor = 0x1b36, .device = 0x10, .class_code = 0x010802, .extended = true, .node = -1,
+		.address = { 0, 0, 4 << 3 }, .id = { 0x1b36, 0x10, 0x010802 }, .extended = true, .node = -1,
 		.bar = { { WORLD_BAR, WORLD_BAR_SIZE, 0 }, { WORLD_SMALL_BAR, WORLD_SMALL_BAR_SIZE, 0 } },
 	};
 
 	fake_host.nr_pci = 1;
 	fake_host.pci[0] = function;
 	fake_host.pci_route[0].err = -ENXIO;
-	fake_host.pci_cap[0][0] = (struct host_pci_cap){ .id = 0x11, .offset = 0x70 };
+	fake_host.pci_cap[0][0] = (struct pci_cap){ .id = 0x11, .offset = 0x70 };
 	fake_host.nr_pci_caps[0] = 1;
 	host_pci_write(0, 0, 4, 0x00101b36);
 	host_pci_write(0, 4, 4, 0x00100003);

@@ -26,8 +26,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	if (i >= fake_host.nr_pci)
 		return false;
 	*out = (struct pci_info){
-		.segment = f->segment, .bus = f->bus, .devfn = f->devfn, .vendor = f->vendor, .device = f->device,
-		.class_code = f->class_code, .msix = 1, .problem = fake_host.pci_problem[i],
+		.address = f->address, .id = f->id, .msix = 1, .problem = fake_host.pci_problem[i],
 	};
 	return true;
 }
@@ -59,7 +58,7 @@ static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
 
 const struct pci_config_io fake_pci_io = { io_read, io_write, NULL };
 
-unsigned host_pci_caps(unsigned i, struct host_pci_cap *cap, unsigned max)
+unsigned host_pci_caps(unsigned i, struct pci_cap *cap, unsigned max)
 {
 	memcpy(cap, fake_host.pci_cap[i], MIN(max, fake_host.nr_pci_caps[i]) * sizeof(*cap));
 	return fake_host.nr_pci_caps[i];

@@ -363,16 +363,16 @@ static void pci_functions(void **state)
 	assert_int_equal(config.nr_pci, 4);
 	assert_int_equal(config.line_pci, 4);
 	assert_int_equal(config.pci[0].by, VM_PCI_ADDRESS);
-	assert_int_equal(config.pci[0].bus, 1);
-	assert_int_equal(config.pci[0].devfn, 0xff);
+	assert_int_equal(config.pci[0].address.bus, 1);
+	assert_int_equal(config.pci[0].address.devfn, 0xff);
 	assert_int_equal(config.pci[1].by, VM_PCI_CLASS);
 	assert_int_equal(config.pci[1].class_code, 0x0107);
 	assert_int_equal(config.pci[2].by, VM_PCI_ID);
 	assert_int_equal(config.pci[2].vendor, 0x8086);
 	assert_int_equal(config.pci[2].device, 0x10d3);
-	assert_int_equal(config.pci[3].segment, 1);
-	assert_int_equal(config.pci[3].bus, 0xff);
-	assert_int_equal(config.pci[3].devfn, 0);
+	assert_int_equal(config.pci[3].address.segment, 1);
+	assert_int_equal(config.pci[3].address.bus, 0xff);
+	assert_int_equal(config.pci[3].address.devfn, 0);
 	/* Devices know host addresses only. */
 	refused(REQUIRED "pci = 01:00.0\n",
 		"vm0.conf:3: pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
@@ -402,11 +402,11 @@ static void pci_irqs(void **state)
 	(void)state;
 	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_irq = 01:1f.7 11, 0001:00:02.0   65535\n"), 0);
 	assert_int_equal(config.pci_irq.count, 2);
-	assert_int_equal(config.pci_irq.of[0].bus, 1);
-	assert_int_equal(config.pci_irq.of[0].devfn, 0xff);
+	assert_int_equal(config.pci_irq.of[0].function.bus, 1);
+	assert_int_equal(config.pci_irq.of[0].function.devfn, 0xff);
 	assert_int_equal(config.pci_irq.of[0].value, 11);
-	assert_int_equal(config.pci_irq.of[1].segment, 1);
-	assert_int_equal(config.pci_irq.of[1].devfn, 0x10);
+	assert_int_equal(config.pci_irq.of[1].function.segment, 1);
+	assert_int_equal(config.pci_irq.of[1].function.devfn, 0x10);
 	assert_int_equal(config.pci_irq.of[1].value, 65535);
 #define NO_ROUTE(words) \
 	refused("pci_irq = " words "\n", "vm0.conf:1: pci_irq: expected a function and its global system interrupt, like " \
@@ -429,11 +429,11 @@ static void pci_nodes(void **state)
 	(void)state;
 	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_node = 80:00.0 1, 80:01.0 1, 0001:80:00.0 0, 81:1f.7 63\n"), 0);
 	assert_int_equal(config.pci_node.count, 4);
-	assert_int_equal(config.pci_node.of[0].bus, 0x80);
+	assert_int_equal(config.pci_node.of[0].function.bus, 0x80);
 	assert_int_equal(config.pci_node.of[0].value, 1);
-	assert_int_equal(config.pci_node.of[2].segment, 1);
+	assert_int_equal(config.pci_node.of[2].function.segment, 1);
 	assert_int_equal(config.pci_node.of[2].value, 0);
-	assert_int_equal(config.pci_node.of[3].devfn, 0xff);
+	assert_int_equal(config.pci_node.of[3].function.devfn, 0xff);
 	assert_int_equal(config.pci_node.of[3].value, 63);
 	assert_int_equal(config.pci_irq.count, 0);
 #define NO_NODE(words) \

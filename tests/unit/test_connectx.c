@@ -89,7 +89,7 @@ static const struct intc_ops intc = { .msi_vcpu = msi_vcpu };
 
 /* ---- the card ------------------------------------------------------------------------- */
 
-static u32 writable_bars[PCI_CONFIG_BARS];
+static u32 writable_bars[PCI_BARS];
 static u32 before[1024];
 
 static u32 read32(void *ctx, u16 offset)
@@ -102,48 +102,39 @@ static u32 read32(void *ctx, u16 offset)
 static void write32(void *ctx, u16 offset, u32 value)
 {
 	unsigned n = offset == 0x30 ? 6 : (offset - 0x10u) / 4;
-	u32 w = offset == 4 ? 0xffff : n < PCI_CONFIG_BARS ? writable_bars[n] : 0;
+	u32 w = offset == 4 ? 0xffff : n < PCI_BARS ? writable_bars[n] : 0;
 
 	host_pci_write(0, offset, 4, (read32(ctx, offset) & ~w) | (value & w));
 }
 
 static const struct pcicap_reader reader = { read32, NULL, true };
 static struct pci_info info;
-static struct pcicap cap[16];
+static struct pci_cap cap[16];
 static unsigned nr_caps;
 
 /* Reads it as the host does at boot, and gives it to a VM. */
 static void assign(const struct config_dword *words, unsigned count)
 {
-	struct pci_config_cap caps[16];
-	struct pci_config_bar bars[PCI_CONFIG_BARS];
 	struct host_pci_function *f = &pci.function[0];
 	const char *problem;
 
 	for (unsigned i = 0; i < count; i++)
 		host_pci_write(0, words[i].offset, 4, words[i].value);
 	memset(&info, 0, sizeof(info));
-	info.class_code = host_pci_read(0, 8, 4) >> 8;
-	pciinfo_bars(&reader, write32, 0, info.class_code, info.bar);
+	info.id.class_code = host_pci_read(0, 8, 4) >> 8;
+	pciinfo_bars(&reader, write32, 0, info.id.class_code, info.bar);
 	pciinfo_read(&reader, &info);
 	nr_caps = pcicap_walk(&reader, cap, ARRAY_SIZE(cap), &problem);
 	assert_null(problem);
 	/* As the host leaves it: quiet. */
 	host_pci_write(0, 4, 2, (host_pci_read(0, 4, 2) & ~4u) | 0x402);
 	host_pci_write(0, 0x9e, 2, host_pci_read(0, 0x9e, 2) & 0x7fff);
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++) {
-		bars[i] = (struct pci_config_bar){ info.bar[i].base, info.bar[i].size, info.bar[i].flags };
-		f->bar[i].base = bars[i].base;
-		f->bar[i].size = bars[i].size;
-		f->bar[i].flags = bars[i].flags;
-	}
-	for (unsigned i = 0; i < nr_caps; i++)
-		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
+	memcpy(f->bar, info.bar, sizeof(f->bar));
 	pci.device[0] = &dev;
 	pci.nr_functions = 1;
 	dev.vm = &vm;
 	dev.host = f;
-	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, true, false, caps, nr_caps), 0);
+	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, f->bar, true, false, cap, nr_caps), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	assert_int_equal(pci_bars_create(&dev), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(before); i++)
@@ -241,8 +232,8 @@ static void test_pf(void **state)
 	walked(all, ARRAY_SIZE(all));
 	assert_int_equal(info.bar[0].base, 0xf8000000);
 	assert_int_equal(info.bar[0].size, MIB(32));
-	assert_true(info.bar[0].wide && info.bar[0].prefetch);
-	assert_int_equal(info.bar[PCI_INFO_ROM].size, MIB(1));
+	assert_true(pci_bar_is_64(&info.bar[0]) && info.bar[0].flags & PCI_BAR_PREFETCH);
+	assert_int_equal(info.bar[PCI_ROM_BAR].size, MIB(1));
 	assert_true(info.flr && !info.pm_reset && info.pcie && !info.ats);
 	assert_int_equal(info.type, PCIE_ENDPOINT);
 	assert_int_equal(info.msix, 64);
@@ -264,7 +255,7 @@ static void test_vf(void **state)
 	(void)state;
 	walked(all, ARRAY_SIZE(all));
 	assert_int_equal(info.bar[0].size, MIB(1));
-	assert_false(info.bar[PCI_INFO_ROM].there);
+	assert_false(info.bar[PCI_ROM_BAR].base || info.bar[PCI_ROM_BAR].size);
 	assert_true(info.flr && !info.pm);
 	assert_int_equal(info.msix, 12);
 	assert_int_equal(info.pin, 0);

@@ -63,7 +63,7 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 	(void)value;
 }
 
-unsigned pci_capabilities(const struct pci_function *f, struct pcicap *cap, unsigned max, const char **problem)
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
 {
 	(void)f;
 	(void)cap;

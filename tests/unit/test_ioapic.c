@@ -231,7 +231,7 @@ static void assign(unsigned count, const u32 *gsi)
 	vm->pci = &pci;
 	pci.nr_functions = count;
 	for (unsigned i = 0; i < count; i++) {
-		pci.function[i] = (struct host_pci_function){ .index = i, .devfn = (u8)(i << 3) };
+		pci.function[i] = (struct host_pci_function){ .index = i, .address.devfn = (u8)(i << 3) };
 		fake_host.pci_route[i].at.gsi = gsi[i];
 		fake_host.pci_config[i][0x3d] = (u8)(i % 4 + 1);
 		host_pci_write(i, COMMAND, 2, NO_INTX | 2);
@@ -344,7 +344,7 @@ static void test_intx_refused(void **state)
 	fake_host.pci_route[2].err = -ENXIO;
 	fake_host.pci_route[3].at.gsi = FAKE_LINES;
 	/* What the VM file says stands, but not for a function without a pin. */
-	config.pci_irq = (struct vm_config_pci_facts){ 2, { { .devfn = 1 << 3, .value = 7 }, { .devfn = 2 << 3, .value = 9 } } };
+	config.pci_irq = (struct vm_config_pci_facts){ 2, { { { 0, 0, 1 << 3 }, 7 }, { { 0, 0, 2 << 3 }, 9 } } };
 	vm->config = &config;
 	assert_int_equal(pci_intx_create(vm, 1), 0);
 	assert_int_equal(pci.line[0].gsi, 7);
@@ -357,7 +357,7 @@ static void test_intx_refused(void **state)
 	vm->config = was;
 	/* With messages it does without; a function without a pin asks for nothing. */
 	for (unsigned i = 0; i < ARRAY_SIZE(gsi); i++) {
-		fake_host.pci_cap[i][0] = (struct host_pci_cap){ .id = i % 2 ? 0x05 : 0x11 };
+		fake_host.pci_cap[i][0] = (struct pci_cap){ .id = i % 2 ? 0x05 : 0x11 };
 		fake_host.nr_pci_caps[i] = 1;
 		assert_int_equal(pci_intx_create(vm, i), 0);
 		assert_int_equal(pci.intx[i].line, -1);

@@ -65,7 +65,7 @@ int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum mem
 	if (short_of_memory && !(rand() & 7))
 		return -ENOMEM;
 	for (unsigned d = 0; d < 2; d++)
-		for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+		for (unsigned i = 0; i < PCI_BARS; i++)
 			if (!(dev[d].host->bar[i].flags & 1) && hpa.v >= dev[d].host->bar[i].base &&
 			    hpa.v + size <= dev[d].host->bar[i].base + dev[d].host->bar[i].size)
 				of = &dev[d].bar[i];
@@ -188,17 +188,13 @@ static int setup(void **state)
 	pci.nr_functions = 2;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct pci_config_io io = { io_read, io_write, hw[i] };
-		struct pci_config_bar bar[PCI_CONFIG_BARS];
 
 		hw[i][4] = 3;
 		pci.function[i] = functions[i];
 		pci.device[i] = &dev[i];
 		dev[i].vm = &vm;
 		dev[i].host = &pci.function[i];
-		for (unsigned k = 0; k < PCI_CONFIG_BARS; k++)
-			bar[k] = (struct pci_config_bar){ functions[i].bar[k].base, functions[i].bar[k].size,
-							  functions[i].bar[k].flags };
-		assert_int_equal(pci_config_init(&dev[i].config, &io, bar, false, false, NULL, 0), 0);
+		assert_int_equal(pci_config_init(&dev[i].config, &io, functions[i].bar, false, false, NULL, 0), 0);
 	}
 	dev[0].nr_msix = 256;
 	dev[0].table = 0x4000;

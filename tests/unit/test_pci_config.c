@@ -36,12 +36,12 @@ static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
 
 static const struct pci_config_io io = { io_read, io_write, NULL };
 /* 32-bit memory, I/O, 64-bit prefetchable of 8 GiB, ROM. */
-static const struct pci_config_bar bars[PCI_CONFIG_BARS] = {
+static const struct pci_bar bars[PCI_BARS] = {
 	{ 0xfebe0000, 0x20000, 0 }, { 0xc040, 0x20, 1 }, { 0x380000000000, GIB(8), 0xc }, { 0, 0, 0 }, { 0, 0, 0 }, { 0, 0, 0 },
 	{ 0xfeb80000, 0x40000, 0 },
 };
 /* PM, MSI (64-bit, masks, 4 messages), PCI Express, MSI-X; SR-IOV first of all, AER, ATS, an unknown one. */
-static const struct pci_config_cap caps[] = {
+static const struct pci_cap caps[] = {
 	{ 0x01, false, 0xc8 }, { 0x14, false, 0xb0 }, { 0x05, false, 0xd0 }, { 0x10, false, 0x60 }, { 0x11, false, 0xa0 },
 	{ 0x10, true, 0x100 }, { 0x01, true, 0x140 }, { 0x0f, true, 0x200 }, { 0x77, true, 0x210 },
 };
@@ -271,7 +271,7 @@ static void test_mediated(void **state)
 /* What asks for a reset, and what does not. */
 static void test_reset(void **state)
 {
-	static const struct pci_config_cap af[] = { { 0x13, false, 0x80 }, { 0x01, false, 0xc8 } };
+	static const struct pci_cap af[] = { { 0x13, false, 0x80 }, { 0x01, false, 0xc8 } };
 
 	(void)state;
 	assert_int_equal(pci_config_write(&c, 0x68, 2, 0x8000), PCI_CHANGED_RESET);
@@ -303,7 +303,7 @@ static void test_reset(void **state)
 	assert_int_equal(pci_config_write(&c, 0x84, 1, 1), 0);
 	/* A device that is gone decodes and sends nothing. */
 	pci_config_clear(&c);
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
+	for (unsigned i = 0; i < PCI_BARS; i++)
 		assert_false(pci_config_bar(&c, i, &(u64){ 0 }));
 }
 
@@ -328,8 +328,8 @@ static void test_msi(void **state)
 /* PCI Express 1: what version 2 has from 0x28 on belongs to the next capability, here MSI's address. */
 static void test_short(void **state)
 {
-	static const struct pci_config_cap list1[] = { { 0x10, false, 0x60 }, { 0x05, false, 0x84 } };
-	static const struct pci_config_cap list2[] = { { 0x05, false, 0x84 }, { 0x10, false, 0x60 } };
+	static const struct pci_cap list1[] = { { 0x10, false, 0x60 }, { 0x05, false, 0x84 } };
+	static const struct pci_cap list2[] = { { 0x05, false, 0x84 }, { 0x10, false, 0x60 } };
 
 	(void)state;
 	hw[0x60 / 4] = 0x00018410;
@@ -349,7 +349,7 @@ static void test_short(void **state)
 /* Nobody knows how long an unknown one is: nothing is written up to the next. */
 static void test_unknown(void **state)
 {
-	static const struct pci_config_cap list1[] = { { 0x77, false, 0x60 }, { 0x09, false, 0x80 } };
+	static const struct pci_cap list1[] = { { 0x77, false, 0x60 }, { 0x09, false, 0x80 } };
 
 	(void)state;
 	hw[0x80 / 4] = 0x00100009;
@@ -366,7 +366,7 @@ static void test_unknown(void **state)
 
 static void test_limits(void **state)
 {
-	struct pci_config_cap many[PCI_CONFIG_CAPS + 1];
+	struct pci_cap many[PCI_CONFIG_CAPS + 1];
 
 	(void)state;
 	assert_int_equal(pci_config_read(&c, 0xffe, 4), 0xffffffff);
@@ -374,7 +374,7 @@ static void test_limits(void **state)
 	assert_int_equal(pci_config_read(&c, 0x40, 8), 0xffffffff);
 	assert_int_equal(pci_config_write(&c, 0x11, 4, 0), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
-		many[i] = (struct pci_config_cap){ 0x09, false, (u16)(0x40 + i * 4) };
+		many[i] = (struct pci_cap){ 0x09, false, (u16)(0x40 + i * 4) };
 	assert_true(pci_config_init(&c, &io, bars, true, false, many, ARRAY_SIZE(many)) < 0);
 	assert_int_equal(pci_config_init(&c, &io, bars, true, false, many, PCI_CONFIG_CAPS), 0);
 	/* All of them PCI Express, with many rules each: refused or not, never out of bounds. */
@@ -382,7 +382,7 @@ static void test_limits(void **state)
 		many[i].id = 0x10;
 	pci_config_init(&c, &io, bars, true, false, many, PCI_CONFIG_CAPS);
 	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
-		many[i] = (struct pci_config_cap){ 0x05, true, 0xffc };
+		many[i] = (struct pci_cap){ 0x05, true, 0xffc };
 	pci_config_init(&c, &io, bars, true, false, many, PCI_CONFIG_CAPS);
 	assert_int_equal(pci_config_init(&c, &io, bars, false, false, NULL, 0), 0);
 	assert_int_equal(pci_config_read(&c, 0x100, 4), 0xffffffff);

@@ -113,9 +113,9 @@ static int setup(void **state)
 	(void)state;
 	memset(config, 0, sizeof(config));
 	f = (struct pci_function){
-		.class_code = 0x020000,
-		.bar = { { .base = 0xfebc0000 }, { .base = 0xc040, .flags = 1, .io = true },
-			 { .base = 0x380000000000, .flags = 0xc, .wide = true }, [PCI_INFO_ROM] = { .base = 0xfeb80000 } },
+		.id.class_code = 0x020000,
+		.bar = { { .base = 0xfebc0000 }, { .base = 0xc040, .flags = 1 },
+			 { .base = 0x380000000000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
 	resets = errors = pending = away = away_after = 0;
 	stubborn = dead = false;
@@ -172,23 +172,23 @@ static void test_boot(void **state)
 	(void)state;
 	memcpy(before, config, sizeof(config));
 	for (unsigned i = 0; i < ARRAY_SIZE(left_alone); i++) {
-		f.class_code = left_alone[i];
+		f.id.class_code = left_alone[i];
 		pci_keep_quiet(&f);
 		assert_memory_equal(config, before, sizeof(config));
 	}
-	f.class_code = 0x020000;
+	f.id.class_code = 0x020000;
 	f.header_type = 1;
 	pci_keep_quiet(&f);
 	assert_memory_equal(config, before, sizeof(config));
 	f.header_type = 0;
 	/* A display's picture may come from memory. */
-	f.class_code = 0x030000;
+	f.id.class_code = 0x030000;
 	pci_keep_quiet(&f);
 	assert_int_equal(get(4, 2), 0x0407);
 	/* A DMA controller, an SD host's, an accelerator ("other"): they do DMA as a card does. */
 	for (unsigned i = 0; i < ARRAY_SIZE(quieted); i++) {
 		set(4, 2, 7);
-		f.class_code = quieted[i];
+		f.id.class_code = quieted[i];
 		pending = 3;
 		pci_keep_quiet(&f);
 		is_quiet();

@@ -63,8 +63,8 @@ static const struct intc_ops intc = { .msi = lapic_msi, .msi_vcpu = lapic_msi_vc
 
 static int setup(void **state)
 {
-	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
-	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x4000, 0 } };
+	static const struct pci_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
+	static const struct pci_bar bars[PCI_BARS] = { { 0xfebf0000, 0x4000, 0 } };
 
 	(void)state;
 	fake_host_reset();
@@ -102,8 +102,8 @@ static int setup(void **state)
 /* The same with another capability: what stands at MSI, how many entries at MSI-X. */
 static void again(u32 msi, unsigned entries)
 {
-	static const struct pci_config_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
-	static const struct pci_config_bar bars[PCI_CONFIG_BARS] = { { 0xfebf0000, 0x10000, 0 } };
+	static const struct pci_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
+	static const struct pci_bar bars[PCI_BARS] = { { 0xfebf0000, 0x10000, 0 } };
 
 	pci_msi_destroy(&dev);
 	memset(&dev, 0, sizeof(dev));

@@ -53,7 +53,7 @@ static int setup(void **state)
 
 static const char *with(u64 base, u64 size, bool io)
 {
-	functions[0].bar[0] = (struct pci_bar){ .base = base, .size = size, .io = io };
+	functions[0].bar[0] = (struct pci_bar){ .base = base, .size = size, .flags = io };
 	return pci_misplaced(&functions[0]);
 }
 
@@ -102,7 +102,7 @@ static void test_places(void **state)
 static void test_spaces(void **state)
 {
 	(void)state;
-	functions[1].bar[0] = (struct pci_bar){ .base = 0xd000, .size = 0x1000, .io = true };
+	functions[1].bar[0] = (struct pci_bar){ .base = 0xd000, .size = 0x1000, .flags = PCI_BAR_IO };
 	cmdline = (struct cmdline){ .console = CMDLINE_CONSOLE_MMIO, .console_address = 0xfe800000 };
 	assert_null(with(0xc048, 8, true));
 	assert_non_null(with(0xd100, 8, true));
@@ -125,7 +125,7 @@ static void test_windows(void **state)
 	found = with(0xfea00000, MIB(1), false);
 	assert_true(!IS_ENABLED(CONFIG_PASSTHROUGH) || (found && strstr(found, "no window")));
 	functions[0].bar[0] = (struct pci_bar){ 0 };
-	functions[0].bar[PCI_INFO_ROM] = (struct pci_bar){ .base = 0xfea00000, .size = MIB(1) };
+	functions[0].bar[PCI_ROM_BAR] = (struct pci_bar){ .base = 0xfea00000, .size = MIB(1) };
 	assert_null(pci_misplaced(&functions[0]));
 }
 

@@ -108,8 +108,8 @@ static void add(unsigned i, u8 bus, u8 devfn, u16 vendor, u16 device, u32 class_
 {
 	u8 *space = fake_host.pci_config[i];
 
-	fake_host.pci[i] = (struct host_pci_function){ .bus = bus, .devfn = devfn, .vendor = vendor, .device = device,
-						       .class_code = class_code, .node = -1 };
+	fake_host.pci[i] = (struct host_pci_function){ .address = { 0, bus, devfn }, .id = { vendor, device, class_code },
+						       .node = -1 };
 	memcpy(space, &vendor, 2);
 	memcpy(space + 2, &device, 2);
 	space[8] = (u8)(0x10 + i);
@@ -144,7 +144,8 @@ static int setup(void **state)
 	fake_host.pci_config[1][0x0e] = fake_host.pci_config[2][0x0e] = 0x80;
 	config = (struct vm_config){
 		.name = "vm0", .nr_pci = 2,
-		.pci = { { .by = VM_PCI_ADDRESS, .bus = 0x20 }, { .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1043 } },
+		.pci = { { .by = VM_PCI_ADDRESS, .address.bus = 0x20 },
+			 { .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1043 } },
 	};
 	config.file = "vm0.conf";
 	config.line_pci = 7;
@@ -262,11 +263,11 @@ static void test_stand_ins(void **state)
 static void test_nodes(void **state)
 {
 	(void)state;
-	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .bus = 0x20, .value = 1 } } };
+	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 1 } } };
 	assert_int_equal(create(), 0);
 	assert_int_equal(vm.pci->nr_functions, 2);
-	assert_true(vm.pci->function[0].bus == 0x20 && vm.pci->function[0].node == 1);
-	assert_true(vm.pci->function[1].bus == 0x00 && vm.pci->function[1].node == -1);
+	assert_true(vm.pci->function[0].address.bus == 0x20 && vm.pci->function[0].node == 1);
+	assert_true(vm.pci->function[1].address.bus == 0x00 && vm.pci->function[1].node == -1);
 }
 
 static void refused(const char *line)
@@ -284,12 +285,12 @@ static void test_refusals(void **state)
 	struct vm first;
 
 	(void)state;
-	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .bus = 0x20, .value = 2 } } };
+	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 2 } } };
 	refused("vm0: vm0.conf:7: pci: pci_node: the machine has no node 2\n");
-	config.pci_node.of[0] = (struct vm_config_pci_fact){ .bus = 0x20, .devfn = 0x19 };
+	config.pci_node.of[0] = (struct vm_config_pci_fact){ { 0, 0x20, 0x19 }, 0 };
 	refused("pci_node is for 20:03.1, which is not passed through\n");
 	config.pci_node.count = 0;
-	config.pci[0].devfn = 0x10;
+	config.pci[0].address.devfn = 0x10;
 	refused("the machine has no function 20:02.0\n");
 	config.pci[0] = (struct vm_config_pci){ .by = VM_PCI_CLASS, .class_code = 0x0c03 };
 	refused("the machine has no function of class 0c03\n");
@@ -323,11 +324,11 @@ static void test_silent(void **state)
 	by_ports(0x00, 0x19, 4, 2);
 	guest_out(&vm, 0xcfc, 2, 6);
 	assert_null(strstr(strstr(fake_host.log, said) + strlen(said), "silent"));
-	assert_int_equal(vm.pci->confirm(&vcpu, 0x2019, true), -ENODEV);
-	assert_int_equal(vm.pci->confirm(&vcpu, 0x2000, true), 0);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2019, true), -ENODEV);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
 	assert_int_equal(fake_host.pci_config[0][4], 6);
 	assert_int_equal(fake_host.pci_config[3][4], 2);
-	assert_int_equal(vm.pci->confirm(&vcpu, 0x2000, false), 0);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, false), 0);
 	assert_int_equal(fake_host.pci_config[0][4], 2);
 }
 

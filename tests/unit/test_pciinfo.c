@@ -49,7 +49,7 @@ static int reset(void **state)
 	decoded = false;
 	config[1] = 0x00100007; /* a capability list; decodes, bus master */
 	writable[1] = 0xffff;
-	f.class_code = 0x020000;
+	f.id.class_code = 0x020000;
 	return 0;
 }
 
@@ -93,22 +93,21 @@ static void test_bars(void **state)
 	config[12] = 0;
 	writable[12] = 0xffff0001;                 /* ROM, 64 KiB, no address */
 	memcpy(before, config, sizeof(config));
-	pciinfo_bars(&standard, write32, 0, f.class_code, f.bar);
+	pciinfo_bars(&standard, write32, 0, f.id.class_code, f.bar);
 	pciinfo_read(&standard, &f);
 	assert_memory_equal(before, config, sizeof(config));
 	assert_false(decoded);
 	assert_int_equal(f.bar[0].base, 0xfebc0000);
 	assert_int_equal(f.bar[0].size, KIB(128));
-	assert_true(f.bar[1].io);
+	assert_true(pci_bar_is_io(&f.bar[1]));
 	assert_int_equal(f.bar[1].base, 0xc040);
 	assert_int_equal(f.bar[1].size, 32);
-	assert_true(f.bar[2].wide && f.bar[2].prefetch);
+	assert_true(pci_bar_is_64(&f.bar[2]) && f.bar[2].flags & PCI_BAR_PREFETCH);
 	assert_int_equal(f.bar[2].base, 0x4000000000);
 	assert_int_equal(f.bar[2].size, GIB(16));
-	assert_false(f.bar[3].there);
-	assert_false(f.bar[4].there);
-	assert_true(f.bar[5].wanting);
-	assert_false(f.bar[PCI_INFO_ROM].wanting);
+	assert_false(f.bar[3].base || f.bar[3].size);
+	assert_false(f.bar[4].base || f.bar[4].size);
+	assert_true(pci_bar_lacks_address(&f.bar[5]));
 	pci_report_bars(&f, text);
 	assert_string_equal(text, "BAR0 0xfebc0000 128K, BAR1 I/O 0xc040 32 bytes, BAR2 pref 0x4000000000 16G, "
 			    "BAR5 without address 256 bytes, ROM 64K");
@@ -125,7 +124,6 @@ static void test_no_writes(void **state)
 	pciinfo_bars(&standard, write32, 0, 0x060000, f.bar);
 	assert_int_equal(f.bar[0].base, 0xfebc0000);
 	assert_int_equal(f.bar[0].size, 0);
-	assert_true(f.bar[0].there);
 	assert_int_equal(writes, 0);
 }
 
@@ -135,7 +133,7 @@ static void test_ports(void **state)
 	(void)state;
 	bar(0, 0x0000c001, 0xffffff00);
 	bar(1, 0x00000001, 0x0000fff8);
-	pciinfo_bars(&standard, write32, 0, f.class_code, f.bar);
+	pciinfo_bars(&standard, write32, 0, f.id.class_code, f.bar);
 	assert_int_equal(f.bar[0].size, 256);
 	assert_int_equal(f.bar[0].flags, 1);
 	f.msi = 1;
@@ -172,7 +170,7 @@ static void test_capabilities(void **state)
 	assert_string_equal(fitness(PCI_FIT), "");
 	/* The same function where extended space is out of reach. */
 	memset(&f, 0, sizeof(f));
-	f.class_code = 0x020000;
+	f.id.class_code = 0x020000;
 	pciinfo_read(&standard, &f);
 	assert_true(f.cut_off && !f.ats);
 	assert_string_equal(fitness(PCI_FIT_BUT), "extended capabilities out of reach: no ECAM");
@@ -206,18 +204,18 @@ static void test_unfit(void **state)
 		struct pci_info f;
 		const char *why;
 	} cases[] = {
-		{ { .class_code = 0x060400, .header_type = 1 }, "a bridge stays the node's" },
-		{ { .class_code = 0x060400, .header_type = 2 }, "a bridge stays the node's" },
-		{ { .class_code = 0x060100 }, "a bridge stays the node's" },
-		{ { .class_code = 0x080600 }, "a system device stays the node's" },
-		{ { .class_code = 0x010180 }, "IDE with legacy ports and IRQ 14, 15" },
-		{ { .class_code = 0x01018a }, "IDE with legacy ports and IRQ 14, 15" },
-		{ { .class_code = 0x020000, .segment = 1 }, "guests have PCI segment 0 only" },
-		{ { .class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
-		{ { .class_code = 0x020000, .bar[3] = { .wanting = true } }, "the firmware gave one of its BARs no address" },
-		{ { .class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
-		{ { .class_code = 0x010185 }, NULL }, { { .class_code = 0x010601 }, NULL }, { { .class_code = 0x010802 }, NULL },
-		{ { .class_code = 0x020700 }, NULL },
+		{ { .id.class_code = 0x060400, .header_type = 1 }, "a bridge stays the node's" },
+		{ { .id.class_code = 0x060400, .header_type = 2 }, "a bridge stays the node's" },
+		{ { .id.class_code = 0x060100 }, "a bridge stays the node's" },
+		{ { .id.class_code = 0x080600 }, "a system device stays the node's" },
+		{ { .id.class_code = 0x010180 }, "IDE with legacy ports and IRQ 14, 15" },
+		{ { .id.class_code = 0x01018a }, "IDE with legacy ports and IRQ 14, 15" },
+		{ { .id.class_code = 0x020000, .address.segment = 1 }, "guests have PCI segment 0 only" },
+		{ { .id.class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
+		{ { .id.class_code = 0x020000, .bar[3] = { .size = 4096 } }, "the firmware gave one of its BARs no address" },
+		{ { .id.class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
+		{ { .id.class_code = 0x010185 }, NULL }, { { .id.class_code = 0x010601 }, NULL },
+		{ { .id.class_code = 0x010802 }, NULL }, { { .id.class_code = 0x020700 }, NULL },
 	};
 
 	(void)state;
@@ -233,35 +231,35 @@ static void test_unfit(void **state)
 		assert_memory_equal(fitness(PCI_UNFIT), cases[i].why, strlen(cases[i].why));
 		assert_string_equal(pci_unfit(&f), fitness(PCI_UNFIT));
 	}
-	f = (struct pci_info){ .class_code = 0x020000, .flr = true, .pin = 1 };
+	f = (struct pci_info){ .id.class_code = 0x020000, .flr = true, .pin = 1 };
 	assert_string_equal(fitness(PCI_FIT_BUT), "line interrupt only");
 }
 
 static void test_restrictions(void **state)
 {
 	(void)state;
-	f = (struct pci_info){ .class_code = 0x030000, .flr = true, .bus = 3 };
-	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256, .there = true };
+	f = (struct pci_info){ .id.class_code = 0x030000, .flr = true, .address.bus = 3 };
+	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256 };
 	assert_string_equal(fitness(PCI_FIT_BUT), "no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
 			    "without the legacy VGA addresses; a BAR below a page is trapped: slow");
 	/* All at once. */
 	f.flr = false;
 	f.cut_off = true;
-	f.bar[2] = (struct pci_bar){ .io = true, .wanting = true };
+	f.bar[2] = (struct pci_bar){ .size = 32, .flags = PCI_BAR_IO };
 	assert_true(strlen(fitness(PCI_FIT_BUT)) < PCI_FITNESS_TEXT - 1);
 }
 
-/* The longest there is: seven BARs that firmware left without addresses. In memory of exactly its size, for the sanitizer. */
+/* The longest there is: seven BARs with addresses of 64 bits. In memory of exactly its size, for the sanitizer. */
 static void test_long_report(void **state)
 {
 	char *text = malloc(PCI_REPORT_TEXT);
 
 	(void)state;
-	for (unsigned i = 0; i < PCI_INFO_BARS; i++)
-		f.bar[i] = (struct pci_bar){ .there = true, .prefetch = true, .wanting = true, .size = 512 };
+	for (unsigned i = 0; i < PCI_BARS; i++)
+		f.bar[i] = (struct pci_bar){ .base = ~4095ull, .size = 512, .flags = PCI_BAR_PREFETCH };
 	pci_report_bars(&f, text);
 	assert_int_equal(strlen(text), PCI_REPORT_TEXT - 1);
-	assert_int_equal(strncmp(text, "BAR0 pref without address 512 bytes, BAR1 pref", 46), 0);
+	assert_int_equal(strncmp(text, "BAR0 pref 0xfffffffffffff000 512 bytes, BAR1 pref", 49), 0);
 	free(text);
 }
 
@@ -277,15 +275,15 @@ static void test_random(void **state)
 			config[i] = (u32)rand() << 16 ^ (u32)rand();
 			writable[i] = (u32)rand() << 16 ^ (u32)rand();
 		}
-		f = (struct pci_info){ .class_code = config[2] >> 8, .header_type = (u8)(config[3] & 3) };
-		pciinfo_bars(&standard, write32, f.header_type, f.class_code, f.bar);
+		f = (struct pci_info){ .id.class_code = config[2] >> 8, .header_type = (u8)(config[3] & 3) };
+		pciinfo_bars(&standard, write32, f.header_type, f.id.class_code, f.bar);
 		pciinfo_read(n & 1 ? &express : &standard, &f);
 		pci_report_bars(&f, text);
 		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
 		pci_report_caps(&f, text);
 		assert_true(strlen(text) > 0 && strlen(text) < sizeof(text));
 		assert_true(strlen(fitness(pci_fitness(&f, why))) < sizeof(why));
-		assert_true(pci_class_name(f.class_code)[0]);
+		assert_true(pci_class_name(f.id.class_code)[0]);
 	}
 }
 

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The part of the guest's DSDT about its PCI functions: root buses with their windows and interrupt routing, and the ECAM. */
+#include <margay/pci_regs.h>
+
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/acpi/aml.h"
 
@@ -58,7 +60,7 @@ static void put_root(struct aml *a, const struct acpi_guest *in, const struct ac
 
 static u64 ecam_size(const struct acpi_guest *in)
 {
-	return (in->ecam_last_bus + 1) * MIB(1);
+	return (in->ecam_last_bus + 1) * PCI_ECAM_BUS_SIZE;
 }
 
 /* Linux uses no ECAM that no device claims. */

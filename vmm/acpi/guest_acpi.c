@@ -23,7 +23,7 @@ struct collected {
 	struct acpi_guest_cpu cpu[VM_MAX_VCPUS];
 	struct acpi_guest_memory memory[GPA_MAP_MAX + 1];
 	struct acpi_guest_root root[VM_PCI_FUNCTIONS + 1];
-	struct acpi_guest_window window[VM_PCI_FUNCTIONS * HOST_PCI_BARS];
+	struct acpi_guest_window window[VM_PCI_FUNCTIONS * PCI_BARS];
 	struct acpi_guest_intx intx[VM_PCI_FUNCTIONS];
 };
 
@@ -118,7 +118,8 @@ static void add_root(struct collected *c, u8 bus, int host_node)
 static void add_intx(struct collected *c, const struct vm_pci *pci, unsigned n)
 {
 	const struct acpi_guest_intx new = {
-		pci->function[n].bus, pci->function[n].devfn >> 3, pci->intx[n].pin, GUEST_INTX_GSI + (u32)pci->intx[n].line,
+		pci->function[n].address.bus, PCI_DEVICE(pci->function[n].address.devfn), pci->intx[n].pin,
+		GUEST_INTX_GSI + (u32)pci->intx[n].line,
 	};
 
 	if (pci->intx[n].line < 0)
@@ -146,11 +147,11 @@ static void collect_pci(struct collected *c, const struct vm_pci *pci)
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		const struct host_pci_function *f = &pci->function[i];
 
-		add_root(c, f->bus, f->node);
-		for (unsigned k = 0; k < HOST_PCI_BARS; k++)
+		add_root(c, f->address.bus, f->node);
+		for (unsigned k = 0; k < PCI_BARS; k++)
 			if (f->bar[k].size && f->bar[k].base)
 				c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
-					f->bus, f->bar[k].flags & 1, f->bar[k].base, f->bar[k].size,
+					f->address.bus, pci_bar_is_io(&f->bar[k]), f->bar[k].base, f->bar[k].size,
 				};
 		add_intx(c, pci, i);
 	}

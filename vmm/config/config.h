@@ -7,7 +7,7 @@
 #ifndef VMM_CONFIG_H
 #define VMM_CONFIG_H
 
-#include <margay/types.h>
+#include <margay/pci.h>
 
 /* vCPUs of one VM. */
 #define VM_CPUS_MAX 64
@@ -39,8 +39,7 @@ enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
 /* PCI functions: one by its address, or all of a class or of an ID. */
 struct vm_config_pci {
 	enum vm_pci_by { VM_PCI_ADDRESS, VM_PCI_CLASS, VM_PCI_ID } by;
-	u16 segment;
-	u8 bus, devfn;      /* device << 3 | function */
+	struct pci_address address;
 	u16 class_code;     /* class << 8 | subclass */
 	u16 vendor, device;
 };
@@ -49,8 +48,7 @@ struct vm_config_pci {
 struct vm_config_pci_facts {
 	unsigned count;
 	struct vm_config_pci_fact {
-		u16 segment;
-		u8 bus, devfn;
+		struct pci_address function;
 		u32 value;
 	} of[VM_PCI_MAX];
 };

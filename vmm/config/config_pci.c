@@ -40,7 +40,7 @@ static bool parse_id(struct span s, struct vm_config_pci *out)
 }
 
 /* `01:00.0`, `0000:01:00.0` */
-static bool parse_address(struct span s, struct vm_config_pci *out)
+static bool parse_address(struct span s, struct pci_address *out)
 {
 	u32 segment = 0, bus, device, function;
 	struct span rest = s;
@@ -53,19 +53,20 @@ static bool parse_address(struct span s, struct vm_config_pci *out)
 	if (!hex(&rest, 2, &bus) || !span_skip(&rest, ":") || !hex(&rest, 2, &device) || device > 31 || !span_skip(&rest, ".") ||
 	    !hex(&rest, 1, &function) || function > 7 || rest.n)
 		return false;
-	*out = (struct vm_config_pci){
-		.by = VM_PCI_ADDRESS, .segment = (u16)segment, .bus = (u8)bus, .devfn = (u8)(device << 3 | function),
-	};
+	*out = (struct pci_address){ (u16)segment, (u8)bus, PCI_DEVFN(device, function) };
 	return true;
 }
 
 static int add_function(struct parser *p, struct span v)
 {
 	struct vm_config *c = p->config;
+	struct vm_config_pci *new = &c->pci[c->nr_pci];
 
 	if (c->nr_pci == VM_PCI_MAX)
 		return config_fail(p, "pci: expected at most %u parts", VM_PCI_MAX);
-	if (!parse_class(v, &c->pci[c->nr_pci]) && !parse_id(v, &c->pci[c->nr_pci]) && !parse_address(v, &c->pci[c->nr_pci]))
+	if (parse_address(v, &new->address))
+		new->by = VM_PCI_ADDRESS;
+	else if (!parse_class(v, new) && !parse_id(v, new))
 		return config_wrong(p, "pci", "an address like 01:00.0, class:0107, or vendor and device like 8086:10d3", v);
 	c->nr_pci++;
 	return 0;
@@ -79,7 +80,7 @@ int config_set_pci(struct parser *p, struct span v)
 /* `00:03.0 11` */
 static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts *facts, const char *key, const char *what, u32 max)
 {
-	struct vm_config_pci at;
+	struct pci_address at;
 	struct span number = v, address;
 	bool found;
 	u64 value;
@@ -91,9 +92,9 @@ static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts 
 	if (!parse_address(address, &at) || !span_number(&number, 10, &value) || number.n || value > max)
 		return config_wrong(p, key, what, v);
 	for (unsigned i = 0; i < facts->count; i++)
-		if (facts->of[i].segment == at.segment && facts->of[i].bus == at.bus && facts->of[i].devfn == at.devfn)
+		if (pci_same_address(&facts->of[i].function, &at))
 			return config_wrong(p, key, "each function once", address);
-	facts->of[facts->count++] = (struct vm_config_pci_fact){ at.segment, at.bus, at.devfn, (u32)value };
+	facts->of[facts->count++] = (struct vm_config_pci_fact){ at, (u32)value };
 	return 0;
 }
 
@@ -119,7 +120,8 @@ static int add_node(struct parser *p, struct span v)
 		return err;
 	new = &facts->of[facts->count - 1];
 	for (unsigned i = 0; i < facts->count; i++)
-		if (facts->of[i].segment == new->segment && facts->of[i].bus == new->bus && facts->of[i].value != new->value)
+		if (facts->of[i].function.segment == new->function.segment && facts->of[i].function.bus == new->function.bus &&
+		    facts->of[i].value != new->value)
 			return config_wrong(p, "pci_node", "one node for all functions of a bus", v);
 	return 0;
 }

@@ -2,11 +2,8 @@
 /* Exit dispatch: a table from vendor-neutral reason to handler, and the handlers of a few lines. */
 #include "vmm/exit/exit.h"
 
-#include <margay/abi.h>
-
 #include "vmm/debugger.h"
 #include "vmm/emulate/emulate.h"
-#include "vmm/exit/hypercall.h"
 #include "vmm/hvm.h"
 
 /* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
@@ -61,18 +58,6 @@ static void exit_hlt(struct vcpu *vcpu, const struct vmexit *exit)
 	/* Single-stepped, or its bytes faulted: the exception comes first. */
 	vcpu->halted = vcpu->event.type == HVM_EVENT_NONE;
 	vcpu_look(vcpu);
-}
-
-static void exit_hypercall(struct vcpu *vcpu, const struct vmexit *exit)
-{
-	struct segment ss;
-
-	hvm->get_segment(vcpu, SEG_SS, &ss);
-	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3)
-		vcpu->regs.gpr[GPR_RAX] = (u64)MARGAY_HC_EPERM;
-	else
-		vcpu->regs.gpr[GPR_RAX] = (u64)(IS_ENABLED(CONFIG_PASSTHROUGH) ? hypercall(vcpu) : MARGAY_HC_ENOSYS);
-	emulate_skip_exit(vcpu, exit);
 }
 
 /* INVD would throw away the host's dirty lines too, so both write back. */

@@ -32,4 +32,7 @@ void msr_open_passthrough(struct vcpu *vcpu);
 /* Control-register accesses (vmm/exit/cr.c). */
 void exit_cr(struct vcpu *vcpu, const struct vmexit *exit);
 
+/* VMCALL and VMMCALL (vmm/exit/hypercall.c). */
+void exit_hypercall(struct vcpu *vcpu, const struct vmexit *exit);
+
 #endif

@@ -9,7 +9,6 @@
 #define VM_PCI_FUNCTIONS 16
 
 struct pci_device;
-struct vcpu;
 struct vm;
 
 struct vm_pci {
@@ -18,10 +17,8 @@ struct vm_pci {
 	u64 ecam_base;
 	unsigned nr_functions;
 	struct host_pci_function function[VM_PCI_FUNCTIONS];
-	struct pci_device *device[VM_PCI_FUNCTIONS]; /* vmm/dev's own */
-	/* The guest says that bus << 8 | devfn translates by the DMA windows, or does not. 0, or -ENODEV: not the VM's. */
-	int (*confirm)(struct vcpu *vcpu, u16 bdf, bool on);
-	bool told; /* that functions wait for this */
+	struct pci_device *device[VM_PCI_FUNCTIONS]; /* pci_device.h */
+	bool told; /* that functions wait for their guest to confirm its DMA windows */
 	/* Line interrupts: line n is the guest's interrupt GUEST_INTX_GSI + n. */
 	unsigned nr_lines;
 	struct vm_pci_line {

@@ -15,11 +15,11 @@ static bool matches(const struct vm_config_pci *want, const struct host_pci_func
 {
 	switch (want->by) {
 	case VM_PCI_ADDRESS:
-		return f->segment == want->segment && f->bus == want->bus && f->devfn == want->devfn;
+		return pci_same_address(&f->address, &want->address);
 	case VM_PCI_CLASS:
-		return f->class_code >> 8 == want->class_code;
+		return f->id.class_code >> 8 == want->class_code;
 	default:
-		return f->vendor == want->vendor && f->device == want->device;
+		return f->id.vendor == want->vendor && f->id.device == want->device;
 	}
 }
 
@@ -74,18 +74,17 @@ static const char *own_reason(const struct vm_pci *pci, const struct host_pci_fu
 
 static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_function *f)
 {
-	unsigned device = f->devfn >> 3, fn = f->devfn & 7u;
 	const char *unfit, *has;
 	struct pci_info info;
 
 	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
 	if (unfit)
-		return pci_refuse(vm, "%02x:%02x.%u cannot be passed through: %s", f->bus, device, fn, unfit);
+		return pci_refuse(vm, PCI_FORMAT " cannot be passed through: %s", PCI_FORMAT_ARGS(f->address), unfit);
 	if (pci->nr_functions == VM_PCI_FUNCTIONS)
 		return pci_refuse(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
 	has = take(vm, f);
 	if (has)
-		return pci_refuse(vm, "%02x:%02x.%u is %s's%s", f->bus, device, fn, has,
+		return pci_refuse(vm, PCI_FORMAT " is %s's%s", PCI_FORMAT_ARGS(f->address), has,
 			    has == vm->config->name ? own_reason(pci, f) : "");
 	pci->function[pci->nr_functions++] = *f;
 	return 0;
@@ -98,12 +97,11 @@ static int check_facts(struct vm *vm, const struct vm_pci *pci, const struct vm_
 		const struct vm_config_pci_fact *fact = &facts->of[n];
 		unsigned i = 0;
 
-		while (i < pci->nr_functions && (pci->function[i].segment != fact->segment || pci->function[i].bus != fact->bus ||
-						 pci->function[i].devfn != fact->devfn))
+		while (i < pci->nr_functions && !pci_same_address(&pci->function[i].address, &fact->function))
 			i++;
 		if (i == pci->nr_functions)
-			return pci_refuse(vm, "%s is for %02x:%02x.%u, which is not passed through", key, fact->bus,
-					  fact->devfn >> 3, fact->devfn & 7u);
+			return pci_refuse(vm, "%s is for " PCI_FORMAT ", which is not passed through", key,
+					  PCI_FORMAT_ARGS(fact->function));
 	}
 	return 0;
 }
@@ -119,7 +117,8 @@ static int place(struct vm *vm, struct vm_pci *pci)
 		if (fact->value >= host_node_count())
 			return pci_refuse(vm, "pci_node: the machine has no node %u", fact->value);
 		for (unsigned i = 0; i < pci->nr_functions; i++)
-			if (pci->function[i].segment == fact->segment && pci->function[i].bus == fact->bus)
+			if (pci->function[i].address.segment == fact->function.segment &&
+			    pci->function[i].address.bus == fact->function.bus)
 				pci->function[i].node = (int)fact->value;
 	}
 	return 0;
@@ -143,8 +142,7 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 				return err;
 		}
 		if (!found && c->pci[n].by == VM_PCI_ADDRESS)
-			return pci_refuse(vm, "the machine has no function %02x:%02x.%u", c->pci[n].bus, c->pci[n].devfn >> 3,
-				    c->pci[n].devfn & 7u);
+			return pci_refuse(vm, "the machine has no function " PCI_FORMAT, PCI_FORMAT_ARGS(c->pci[n].address));
 		if (!found && c->pci[n].by == VM_PCI_CLASS)
 			return pci_refuse(vm, "the machine has no function of class %04x", c->pci[n].class_code);
 		if (!found)

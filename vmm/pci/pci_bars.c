@@ -13,7 +13,6 @@
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 
-#define BAR_IO BIT(0)
 #define DEVICE_PROT (STAGE2_R | STAGE2_W)
 
 static u64 size_of(const struct pci_window *b)
@@ -28,9 +27,7 @@ static hpa_t host_base(const struct pci_window *b)
 
 static bool is_memory(const struct pci_window *b)
 {
-	const struct host_pci_function *f = b->dev->host;
-
-	return f->bar[b->index].size && f->bar[b->index].base && !(f->bar[b->index].flags & BAR_IO);
+	return pci_bar_is_memory(&b->dev->host->bar[b->index]);
 }
 
 /* ---- trapped registers ---------------------------------------------------------- */
@@ -102,7 +99,7 @@ static void find_traps(struct pci_window *b)
 		return;
 	}
 	if (d->nr_msix && d->table_bar == b->index)
-		add_trap(b, ALIGN_DOWN(d->table, PAGE_SIZE), ALIGN_UP(d->table + d->nr_msix * 16, PAGE_SIZE));
+		add_trap(b, ALIGN_DOWN(d->table, PAGE_SIZE), ALIGN_UP(d->table + d->nr_msix * PCI_MSIX_ENTRY_SIZE, PAGE_SIZE));
 	if (d->nr_msix && d->pending_bar == b->index)
 		add_trap(b, ALIGN_DOWN(d->pending, PAGE_SIZE), ALIGN_UP(d->pending + ALIGN_UP(d->nr_msix, 64) / 8, PAGE_SIZE));
 }
@@ -152,7 +149,7 @@ static bool is_free(const struct vm *vm, const struct pci_window *b, u64 at)
 	for (unsigned i = 0; i < vm->pci->nr_functions; i++) {
 		const struct pci_device *d = vm->pci->device[i];
 
-		for (unsigned k = 0; d && k < PCI_CONFIG_BARS; k++)
+		for (unsigned k = 0; d && k < PCI_BARS; k++)
 			if (d->bar[k].mapped && &d->bar[k] != b && meets(at, size, d->bar[k].at, size_of(&d->bar[k])))
 				return false;
 	}
@@ -188,7 +185,7 @@ void pci_bars_update(struct vcpu *vcpu, struct pci_device *d)
 {
 	struct vm *vm = d->vm;
 
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++) {
+	for (unsigned i = 0; i < PCI_BARS; i++) {
 		struct pci_window *b = &d->bar[i];
 		u64 at = 0;
 		bool on = is_memory(b) && pci_config_bar(&d->config, i, &at);
@@ -223,8 +220,8 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 	else if (!err && b->nr_traps)
 		vm_set_mmio(d->vm, b, 0, 0);
 	if (err)
-		vm_log(d->vm, "pci: %02x:%02x.%u: cannot map its BAR %u at %#llx: %s", d->host->bus, d->host->devfn >> 3,
-		       d->host->devfn & 7u, b->index, (unsigned long long)host_base(b).v,
+		vm_log(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#llx: %s", PCI_FORMAT_ARGS(d->host->address),
+		       b->index, (unsigned long long)host_base(b).v,
 		       err == -EEXIST ? "something of the VM's is there" : "no memory left for the hypervisor itself");
 	return err;
 }
@@ -233,7 +230,7 @@ int pci_bars_create(struct pci_device *d)
 {
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < PCI_CONFIG_BARS; i++) {
+	for (unsigned i = 0; !err && i < PCI_BARS; i++) {
 		d->bar[i].dev = d;
 		d->bar[i].index = i;
 		if (is_memory(&d->bar[i]))
@@ -253,10 +250,10 @@ static bool ports_free(const struct vm *vm, u64 port, u64 count)
 
 void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 {
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++) {
+	for (unsigned i = 0; i < PCI_BARS; i++) {
 		u64 port = d->host->bar[i].base, count = d->host->bar[i].size;
 
-		if (!port || !count || !(d->host->bar[i].flags & BAR_IO))
+		if (!port || !count || !pci_bar_is_io(&d->host->bar[i]))
 			continue;
 		if (ports_free(d->vm, port, count))
 			hvm->intercept_io(vcpu, (u16)port, (unsigned)count, false);

@@ -5,20 +5,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-enum {
-	REG_COMMAND = 0x04, REG_BAR = 0x10, REG_ROM = 0x30, REG_CAP_POINTER = 0x34, REG_INTERRUPT = 0x3c,
-	HEADER_END = 0x40, STANDARD_END = 0x100, CONFIG_END = 0x1000,
-	COMMAND_IO = BIT(0), COMMAND_MEMORY = BIT(1), COMMAND_MASTER = BIT(2), COMMAND_NO_INTX = BIT(10), INTERRUPT_PIN = 0xff00,
-	ROM_ENABLE = BIT(0),
-	BAR_IO = BIT(0), BAR_TYPE = BIT(1) | BIT(2), BAR_64 = BIT(2),
-	CAP_PM = 0x01, CAP_MSI = 0x05, CAP_VENDOR = 0x09, CAP_EXPRESS = 0x10, CAP_MSIX = 0x11, CAP_AF = 0x13, EXT_VENDOR = 0x0b,
-	EXPRESS_VERSION = 0xf, EXPRESS_1_SIZE = 0x14, /* of an endpoint (PCI Express Base 1.1, 7.8) */
-	PM_CONTROL = 4, PM_STATE = 3, PM_NO_SOFT_RESET = BIT(3),
-	EXPRESS_CAPS = 4, EXPRESS_HAS_FLR = BIT(28), EXPRESS_CONTROL = 8, EXPRESS_FLR = BIT(15),
-	AF_HAS_FLR = BIT(25), AF_CONTROL = 4, AF_FLR = BIT(0),
-	MSI_ENABLE = BIT(16), MSI_64 = BIT(23), MSI_MASKS = BIT(24),
-};
-
+#define EXPRESS_1_SIZE 0x14 /* of an endpoint (PCI Express Base 1.1, 7.8) */
 #define NEXT_STANDARD 0x0000ff00u
 #define NEXT_EXTENDED 0xfff00000u
 
@@ -40,7 +27,7 @@ static u32 value_at(const struct pci_config *c, unsigned offset)
 /* Where the space that holds `offset` ends. */
 static u16 space_end(u16 offset)
 {
-	return offset < STANDARD_END ? STANDARD_END : CONFIG_END;
+	return offset < PCI_STANDARD_END ? PCI_STANDARD_END : PCI_EXTENDED_END;
 }
 
 /*
@@ -66,7 +53,7 @@ static struct pci_field *add(struct pci_config *c, u16 base, const struct pci_ru
 static bool add_value(struct pci_config *c, u16 offset, u32 pass, u32 keep, u32 value)
 {
 	const struct pci_rule r = { 0, pass, 0, 0, keep };
-	struct pci_field *f = offset < CONFIG_END ? add(c, offset, &r) : NULL;
+	struct pci_field *f = offset < PCI_EXTENDED_END ? add(c, offset, &r) : NULL;
 
 	if (f)
 		f->value = value;
@@ -76,24 +63,25 @@ static bool add_value(struct pci_config *c, u16 offset, u32 pass, u32 keep, u32 
 /* Address bits that can be changed; what the guest sees at first. A BAR that firmware left without an address is not shown. */
 static bool add_bars(struct pci_config *c)
 {
+	const struct pci_bar *rom = &c->bar[PCI_ROM_BAR];
 	bool ok = true;
 
-	for (unsigned i = 0; i + 1 < PCI_CONFIG_BARS; i++) {
-		const struct pci_config_bar *b = &c->bar[i];
-		u16 at = (u16)(REG_BAR + i * 4);
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
+		const struct pci_bar *b = &c->bar[i];
+		u16 at = (u16)(PCI_REG_BAR + i * 4);
 		u64 mask = b->size && b->base ? ~(b->size - 1) : 0, value = mask ? b->base | b->flags : 0;
 
-		ok = ok && add_value(c, at, 0, (u32)mask & ~(b->flags & BAR_IO ? 3u : 0xfu), (u32)value);
-		if (!(b->flags & BAR_IO) && (b->flags & BAR_TYPE) == BAR_64 && b->size && i + 2 < PCI_CONFIG_BARS)
-			ok = ok && add_value(c, (u16)(REG_BAR + ++i * 4), 0, (u32)(mask >> 32), (u32)(value >> 32));
+		ok = ok && add_value(c, at, 0, (u32)mask & ~PCI_BAR_FLAGS(b->flags), (u32)value);
+		if (pci_bar_is_64(b) && b->size && i + 1 < PCI_ROM_BAR)
+			ok = ok && add_value(c, (u16)(PCI_REG_BAR + ++i * 4), 0, (u32)(mask >> 32), (u32)(value >> 32));
 	}
-	if (c->bar[6].size && c->bar[6].base)
-		return ok && add_value(c, REG_ROM, 0, (u32)~(c->bar[6].size - 1) | ROM_ENABLE, (u32)c->bar[6].base);
-	return ok && add_value(c, REG_ROM, 0, 0, 0);
+	if (rom->size && rom->base)
+		return ok && add_value(c, PCI_REG_ROM, 0, (u32)~(rom->size - 1) | PCI_ROM_ENABLE, (u32)rom->base);
+	return ok && add_value(c, PCI_REG_ROM, 0, 0, 0);
 }
 
 /* Where the next capability begins: what one says of its own size must not reach over it. */
-static u16 limit_of(const struct pci_config_cap *caps, unsigned nr, const struct pci_config_cap *cap)
+static u16 limit_of(const struct pci_cap *caps, unsigned nr, const struct pci_cap *cap)
 {
 	u16 limit = space_end(cap->offset);
 
@@ -103,48 +91,48 @@ static u16 limit_of(const struct pci_config_cap *caps, unsigned nr, const struct
 	return limit;
 }
 
-static u16 cap_size(const struct pci_config *c, const struct pci_config_cap *cap, const struct pci_cap_rule *rule)
+static u16 cap_size(const struct pci_config *c, const struct pci_cap *cap, const struct pci_cap_rule *rule)
 {
 	u32 head = c->io.read(c->io.ctx, cap->offset, 4);
 
-	if (!cap->extended && cap->id == CAP_EXPRESS && (head >> 16 & EXPRESS_VERSION) < 2)
+	if (!cap->extended && cap->id == PCI_CAP_EXP && (head >> 16 & PCI_EXP_VERSION) < 2)
 		return EXPRESS_1_SIZE;
 	if (rule->size)
 		return rule->size;
-	if (!cap->extended && cap->id == CAP_MSI)
-		return (u16)((head & MSI_64 ? 14 : 10) + (head & MSI_MASKS ? 10 : 0));
-	if (!cap->extended && cap->id == CAP_VENDOR)
+	if (!cap->extended && cap->id == PCI_CAP_MSI)
+		return (u16)(PCI_MSI_DATA(head >> 16) + 2 + (head >> 16 & PCI_MSI_MASKS ? 10 : 0));
+	if (!cap->extended && cap->id == PCI_CAP_VENDOR)
 		return MAX((u16)(head >> 16 & 0xff), 4);
-	if (cap->extended && cap->id == EXT_VENDOR && cap->offset + 8 <= CONFIG_END)
+	if (cap->extended && cap->id == PCI_EXT_CAP_VENDOR && cap->offset + 8 <= PCI_EXTENDED_END)
 		return MAX((u16)(c->io.read(c->io.ctx, (u16)(cap->offset + 4), 4) >> 20), 8);
 	/* Nobody knows: up to the next one. */
-	return CONFIG_END;
+	return PCI_EXTENDED_END;
 }
 
 /* The guest's own message; its mask bits are the device's. */
 static bool add_msi(struct pci_config *c, u16 at, u16 limit)
 {
-	u32 head = c->io.read(c->io.ctx, at, 4);
-	u16 data = at + (head & MSI_64 ? 12 : 8);
+	u32 control = c->io.read(c->io.ctx, at, 4) >> 16;
+	u16 data = (u16)(at + PCI_MSI_DATA(control));
 
-	if (c->msi || data + (head & MSI_MASKS ? 8 : 4) > limit || !add_value(c, at + 4, 0, ~3u, 0) ||
-	    (head & MSI_64 && !add_value(c, at + 8, 0, ~0u, 0)) || !add_value(c, data, 0, 0xffff, 0))
+	if (c->msi || data + (control & PCI_MSI_MASKS ? 8 : 4) > limit || !add_value(c, at + PCI_MSI_ADDRESS, 0, ~3u, 0) ||
+	    (control & PCI_MSI_64 && !add_value(c, at + PCI_MSI_ADDRESS + 4, 0, ~0u, 0)) || !add_value(c, data, 0, 0xffff, 0))
 		return false;
 	c->msi = at;
-	return !(head & MSI_MASKS) || add(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
+	return !(control & PCI_MSI_MASKS) || add(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
 }
 
-static void note(struct pci_config *c, const struct pci_config_cap *cap)
+static void note(struct pci_config *c, const struct pci_cap *cap)
 {
-	u16 *at = cap->id == CAP_MSIX ? &c->msix : cap->id == CAP_EXPRESS ? &c->express : cap->id == CAP_PM ? &c->pm :
-		  cap->id == CAP_AF ? &c->af : NULL;
+	u16 *at = cap->id == PCI_CAP_MSIX ? &c->msix : cap->id == PCI_CAP_EXP ? &c->express : cap->id == PCI_CAP_PM ? &c->pm :
+		  cap->id == PCI_CAP_AF ? &c->af : NULL;
 
 	if (at && !*at)
 		*at = cap->offset;
 }
 
 /* False where it cannot be mediated: too many rules, or another capability lies where one of them is due. */
-static bool add_cap(struct pci_config *c, const struct pci_config_cap *cap, const struct pci_cap_rule *rule, u16 limit, u32 next)
+static bool add_cap(struct pci_config *c, const struct pci_cap *cap, const struct pci_cap_rule *rule, u16 limit, u32 next)
 {
 	u32 mask = cap->extended ? NEXT_EXTENDED : NEXT_STANDARD;
 	struct pci_rule head = { 0, ~0u, 0, 0, 0 };
@@ -168,17 +156,17 @@ static bool add_cap(struct pci_config *c, const struct pci_config_cap *cap, cons
 	}
 	if (!cap->extended)
 		note(c, cap);
-	return cap->extended || cap->id != CAP_MSI || add_msi(c, cap->offset, limit);
+	return cap->extended || cap->id != PCI_CAP_MSI || add_msi(c, cap->offset, limit);
 }
 
 /* Backwards, so that each knows the next one that is shown. */
-static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, unsigned count)
+static bool add_caps(struct pci_config *c, const struct pci_cap *caps, unsigned count)
 {
 	u32 next_standard = 0, next_extended = 0;
 	bool ok = true;
 
 	for (unsigned nr = count; ok && nr--;) {
-		const struct pci_config_cap *cap = &caps[nr];
+		const struct pci_cap *cap = &caps[nr];
 		const struct pci_cap_rule *rule = pci_cap_rule(cap->id, cap->extended);
 		bool hidden = rule->area == PCI_AREA_HIDDEN;
 		u16 limit = limit_of(caps, count, cap);
@@ -188,7 +176,7 @@ static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, un
 		c->area[c->nr_areas++].area = rule->area;
 		if (cap->extended) {
 			/* The list begins at 0x100: what is hidden there stays as a place holder without an ID. */
-			if (hidden && cap->offset == STANDARD_END)
+			if (hidden && cap->offset == PCI_STANDARD_END)
 				ok = add_value(c, cap->offset, 0, 0, next_extended << 20);
 			else if (!hidden)
 				ok = add_cap(c, cap, rule, limit, next_extended << 20);
@@ -199,11 +187,11 @@ static bool add_caps(struct pci_config *c, const struct pci_config_cap *caps, un
 			next_standard = cap->offset;
 		}
 	}
-	return ok && add_value(c, REG_CAP_POINTER, 0, 0, next_standard);
+	return ok && add_value(c, PCI_REG_CAPABILITIES, 0, 0, next_standard);
 }
 
-int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars,
-		    bool extended, bool intx, const struct pci_config_cap *caps, unsigned nr_caps)
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_bar *bars,
+		    bool extended, bool intx, const struct pci_cap *caps, unsigned nr_caps)
 {
 	bool ok = true;
 
@@ -215,10 +203,10 @@ int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const 
 	for (unsigned i = 0; ok && i < pci_nr_header_rules; i++)
 		ok = add(c, 0, &pci_header_rules[i]);
 	/* Line interrupts are on after a reset (6.2.2). */
-	find(c, REG_COMMAND)->value &= COMMAND_IO | COMMAND_MEMORY;
+	find(c, PCI_REG_COMMAND)->value &= PCI_COMMAND_IO | PCI_COMMAND_MEMORY;
 	if (intx) {
-		find(c, REG_COMMAND)->rule.write |= COMMAND_NO_INTX;
-		find(c, REG_INTERRUPT)->rule.pass |= INTERRUPT_PIN;
+		find(c, PCI_REG_COMMAND)->rule.write |= PCI_COMMAND_NO_INTX;
+		find(c, PCI_REG_INTERRUPT)->rule.pass |= PCI_INTERRUPT_PIN;
 	}
 	ok = ok && add_bars(c) && add_caps(c, caps, nr_caps);
 	return ok ? 0 : -ENOSPC;
@@ -232,7 +220,7 @@ void pci_config_clear(struct pci_config *c)
 static bool valid(const struct pci_config *c, u16 offset, unsigned size)
 {
 	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) &&
-	       offset < (c->extended ? CONFIG_END : STANDARD_END);
+	       offset < (c->extended ? PCI_EXTENDED_END : PCI_STANDARD_END);
 }
 
 static enum pci_area area_of(const struct pci_config *c, u16 offset)
@@ -241,7 +229,7 @@ static enum pci_area area_of(const struct pci_config *c, u16 offset)
 		if (offset >= c->area[i].start && offset < c->area[i].end)
 			return c->area[i].area;
 	/* Outside of all capabilities: what the vendor put there, its driver may need. */
-	return offset < STANDARD_END ? PCI_AREA_DIRECT : PCI_AREA_READ;
+	return offset < PCI_STANDARD_END ? PCI_AREA_DIRECT : PCI_AREA_READ;
 }
 
 static u32 mask_of(unsigned size)
@@ -266,9 +254,10 @@ u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size)
 
 static unsigned changed(const struct pci_config *c, u16 offset)
 {
-	if (offset == REG_COMMAND || (offset >= REG_BAR && offset < REG_BAR + 4 * 6) || offset == REG_ROM)
+	if (offset == PCI_REG_COMMAND || (offset >= PCI_REG_BAR && offset < PCI_REG_BAR + 4 * PCI_ROM_BAR) ||
+	    offset == PCI_REG_ROM)
 		return PCI_CHANGED_DECODE;
-	if (c->msi && offset >= c->msi && offset <= c->msi + 12)
+	if (c->msi && offset >= c->msi && offset <= c->msi + PCI_MSI_DATA(PCI_MSI_64))
 		return PCI_CHANGED_MSI;
 	return c->msix && offset == c->msix ? PCI_CHANGED_MSIX : 0;
 }
@@ -283,12 +272,12 @@ static bool asks_reset(const struct pci_config *c, const struct pci_field *f, u3
 {
 	u16 offset = f->rule.offset;
 
-	if (c->express && offset == c->express + EXPRESS_CONTROL)
-		return written & EXPRESS_FLR && has(c, c->express + EXPRESS_CAPS, EXPRESS_HAS_FLR);
-	if (c->af && offset == c->af + AF_CONTROL)
-		return written & AF_FLR && has(c, c->af, AF_HAS_FLR);
-	return c->pm && offset == c->pm + PM_CONTROL && (before & PM_STATE) == PM_STATE && !(f->value & PM_STATE) &&
-	       !has(c, offset, PM_NO_SOFT_RESET);
+	if (c->express && offset == c->express + PCI_EXP_DEVICE_CONTROL)
+		return written & PCI_EXP_START_FLR && has(c, c->express + PCI_EXP_DEVICE, PCI_EXP_FLR);
+	if (c->af && offset == c->af + PCI_AF_CONTROL)
+		return written & PCI_AF_START_FLR && has(c, c->af, (u32)PCI_AF_FLR << 24);
+	return c->pm && offset == c->pm + PCI_PM_CONTROL && (before & PCI_PM_STATE) == PCI_PM_STATE &&
+	       !(f->value & PCI_PM_STATE) && !has(c, offset, PCI_PM_NO_SOFT_RESET);
 }
 
 unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 value)
@@ -311,90 +300,91 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 	f->value = (f->value & ~bits) | (value & bits);
 	bits = f->rule.write & lanes;
 	/* Until its BARs are unmapped another vCPU may be at them: what does not answer is an error of the machine on some. */
-	if (f->rule.offset == REG_COMMAND)
-		bits &= ~(COMMAND_IO | COMMAND_MEMORY) | value;
+	if (f->rule.offset == PCI_REG_COMMAND)
+		bits &= ~(PCI_COMMAND_IO | PCI_COMMAND_MEMORY) | value;
 	if (bits) {
 		u32 old = c->io.read(c->io.ctx, f->rule.offset, 4) & ~f->rule.clear;
 
 		c->io.write(c->io.ctx, f->rule.offset, 4, (old & ~bits) | (value & bits));
 	}
-	if (f->rule.offset == REG_ROM && f->value & f->rule.keep & ROM_ENABLE)
-		c->io.write(c->io.ctx, REG_ROM, 4, (u32)c->bar[6].base | ROM_ENABLE);
+	if (f->rule.offset == PCI_REG_ROM && f->value & f->rule.keep & PCI_ROM_ENABLE)
+		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[PCI_ROM_BAR].base | PCI_ROM_ENABLE);
 	return changed(c, f->rule.offset) | (asks_reset(c, f, value & lanes, before) ? PCI_CHANGED_RESET : 0);
 }
 
 void pci_config_unmapped(const struct pci_config *c)
 {
-	if (c->nr_fields && c->bar[6].base && !(value_at(c, REG_ROM) & ROM_ENABLE) && has(c, REG_ROM, ROM_ENABLE))
-		c->io.write(c->io.ctx, REG_ROM, 4, (u32)c->bar[6].base);
+	if (c->nr_fields && c->bar[PCI_ROM_BAR].base && !(value_at(c, PCI_REG_ROM) & PCI_ROM_ENABLE) &&
+	    has(c, PCI_REG_ROM, PCI_ROM_ENABLE))
+		c->io.write(c->io.ctx, PCI_REG_ROM, 4, (u32)c->bar[PCI_ROM_BAR].base);
 }
 
 bool pci_config_master_gated(const struct pci_config *c)
 {
-	const struct pci_field *f = find(c, REG_COMMAND);
+	const struct pci_field *f = find(c, PCI_REG_COMMAND);
 
-	return f && f->rule.keep & COMMAND_MASTER;
+	return f && f->rule.keep & PCI_COMMAND_MASTER;
 }
 
 void pci_config_gate_master(struct pci_config *c, bool closed)
 {
-	struct pci_field *f = find(c, REG_COMMAND);
-	u32 device = c->io.read(c->io.ctx, REG_COMMAND, 2), wanted;
+	struct pci_field *f = find(c, PCI_REG_COMMAND);
+	u32 device = c->io.read(c->io.ctx, PCI_REG_COMMAND, 2), wanted;
 
 	if (!f || closed == pci_config_master_gated(c))
 		return;
-	f->rule.pass ^= COMMAND_MASTER;
-	f->rule.write ^= COMMAND_MASTER;
-	f->rule.keep ^= COMMAND_MASTER;
+	f->rule.pass ^= PCI_COMMAND_MASTER;
+	f->rule.write ^= PCI_COMMAND_MASTER;
+	f->rule.keep ^= PCI_COMMAND_MASTER;
 	if (closed)
-		f->value = (f->value & ~(u32)COMMAND_MASTER) | (device & COMMAND_MASTER);
-	wanted = (device & ~(u32)COMMAND_MASTER) | (closed ? 0 : f->value & COMMAND_MASTER);
+		f->value = (f->value & ~(u32)PCI_COMMAND_MASTER) | (device & PCI_COMMAND_MASTER);
+	wanted = (device & ~(u32)PCI_COMMAND_MASTER) | (closed ? 0 : f->value & PCI_COMMAND_MASTER);
 	if (wanted != device)
-		c->io.write(c->io.ctx, REG_COMMAND, 2, wanted);
+		c->io.write(c->io.ctx, PCI_REG_COMMAND, 2, wanted);
 }
 
 bool pci_config_master_waits(const struct pci_config *c)
 {
-	const struct pci_field *f = find(c, REG_COMMAND);
+	const struct pci_field *f = find(c, PCI_REG_COMMAND);
 
-	return f && f->rule.keep & f->value & COMMAND_MASTER;
+	return f && f->rule.keep & f->value & PCI_COMMAND_MASTER;
 }
 
 bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)
 {
-	const struct pci_config_bar *b = &c->bar[i];
-	u32 command = value_at(c, REG_COMMAND), low;
+	const struct pci_bar *b = &c->bar[i];
+	u32 command = value_at(c, PCI_REG_COMMAND), low;
 
 	if (!b->size || !b->base)
 		return false;
-	if (i == 6) {
-		low = value_at(c, REG_ROM);
-		*base = low & ~0x7ffu;
-		return command & COMMAND_MEMORY && low & ROM_ENABLE;
+	if (i == PCI_ROM_BAR) {
+		low = value_at(c, PCI_REG_ROM);
+		*base = low & ~PCI_ROM_FLAGS;
+		return command & PCI_COMMAND_MEMORY && low & PCI_ROM_ENABLE;
 	}
-	low = value_at(c, REG_BAR + i * 4);
-	if (b->flags & BAR_IO) {
-		*base = low & ~3u;
-		return command & COMMAND_IO;
+	low = value_at(c, PCI_REG_BAR + i * 4);
+	if (pci_bar_is_io(b)) {
+		*base = low & ~PCI_BAR_FLAGS(b->flags);
+		return command & PCI_COMMAND_IO;
 	}
-	*base = low & ~0xfu;
-	if ((b->flags & BAR_TYPE) == BAR_64)
-		*base |= (u64)value_at(c, REG_BAR + i * 4 + 4) << 32;
-	return command & COMMAND_MEMORY;
+	*base = low & ~PCI_BAR_FLAGS(b->flags);
+	if (pci_bar_is_64(b))
+		*base |= (u64)value_at(c, PCI_REG_BAR + i * 4 + 4) << 32;
+	return command & PCI_COMMAND_MEMORY;
 }
 
 bool pci_config_msi(const struct pci_config *c, u64 *address, u32 *data, unsigned *count)
 {
-	u32 head = value_at(c, c->msi), capable;
+	u32 control = value_at(c, c->msi) >> 16, capable;
 
-	if (!c->msi || !(head & MSI_ENABLE))
+	if (!c->msi || !(control & PCI_MSI_ENABLE))
 		return false;
-	capable = c->io.read(c->io.ctx, c->msi, 4);
+	capable = c->io.read(c->io.ctx, c->msi, 4) >> 16;
 	/* No more than the device has; above 5 is reserved. */
-	*count = 1u << MIN(MIN(head >> 20 & 7, capable >> 17 & 7), 5u);
-	*address = value_at(c, c->msi + 4u);
-	if (capable & MSI_64)
-		*address |= (u64)value_at(c, c->msi + 8u) << 32;
-	*data = value_at(c, c->msi + (capable & MSI_64 ? 12u : 8u)) & 0xffff;
+	*count = 1u << MIN(MIN(PCI_MSI_ENABLED(control), PCI_MSI_CAPABLE(capable)), 5u);
+	*address = value_at(c, c->msi + PCI_MSI_ADDRESS);
+	if (capable & PCI_MSI_64)
+		*address |= (u64)value_at(c, c->msi + PCI_MSI_ADDRESS + 4) << 32;
+	*data = value_at(c, c->msi + PCI_MSI_DATA(capable)) & 0xffff;
 	return true;
 }

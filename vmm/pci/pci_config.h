@@ -8,12 +8,11 @@
 #ifndef VMM_PCI_CONFIG_H
 #define VMM_PCI_CONFIG_H
 
-#include <margay/types.h>
+#include <margay/pci.h>
 #include "vmm/pci/pci_rules.h"
 
 #define PCI_CONFIG_FIELDS 80
 #define PCI_CONFIG_AREAS 48
-#define PCI_CONFIG_BARS 7 /* the last is the expansion ROM */
 #define PCI_CONFIG_CAPS 48 /* capabilities that a function may have */
 
 /* The device's registers: aligned accesses of 1, 2 or 4 bytes. */
@@ -23,21 +22,9 @@ struct pci_config_io {
 	void *ctx;
 };
 
-struct pci_config_cap {
-	u16 id;
-	bool extended;
-	u16 offset;
-};
-
-/* As the host found it. size 0: no such BAR; flags: the register's low bits. */
-struct pci_config_bar {
-	u64 base, size;
-	u8 flags;
-};
-
 struct pci_config {
 	struct pci_config_io io;
-	struct pci_config_bar bar[PCI_CONFIG_BARS];
+	struct pci_bar bar[PCI_BARS];
 	bool extended;
 	u16 msi, msix, express, pm, af; /* offsets of these capabilities; 0: none */
 	unsigned nr_fields, nr_areas;
@@ -62,8 +49,8 @@ struct pci_config {
  * first. 0; -ENOSPC: they are too many, run out of their
  * space or lie over each other.
  */
-int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_config_bar *bars,
-		    bool extended, bool intx, const struct pci_config_cap *caps, unsigned nr_caps);
+int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_bar *bars,
+		    bool extended, bool intx, const struct pci_cap *caps, unsigned nr_caps);
 
 /* As one that decodes nothing and sends nothing, for a device that is gone. */
 void pci_config_clear(struct pci_config *c);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Private to vmm/dev: one PCI function that a VM has. Everything in it is
+ * Private to vmm/pci: one PCI function that a VM has. Everything in it is
  * guarded by the VM's stage-2 lock once vCPUs run (shootdown.h), but for what
  * the interrupt handler reads of a vector.
  */
-#ifndef VMM_DEV_PCI_DEVICE_H
-#define VMM_DEV_PCI_DEVICE_H
+#ifndef VMM_PCI_DEVICE_H
+#define VMM_PCI_DEVICE_H
 
 #include "vmm/pci/pci_config.h"
 #include "vmm/vm.h"
@@ -46,7 +46,7 @@ struct pci_device {
 	const struct host_pci_function *host;
 	bool gone;                /* it did not survive a reset: reads as ones, guarded as the rest */
 	struct pci_config config;
-	struct pci_window bar[PCI_CONFIG_BARS];
+	struct pci_window bar[PCI_BARS];
 	struct pci_vector msi;
 	unsigned nr_msix;         /* 0: none */
 	struct pci_vector *msix;
@@ -81,8 +81,10 @@ void pci_bars_update(struct vcpu *vcpu, struct pci_device *d);
 void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d);
 
 /* pci_master.c */
-/* Keeps the function silent where its VM has windows, until vm->pci->confirm(). */
+/* Keeps the function silent where its VM has windows, until pci_master_confirm(). */
 void pci_master_create(struct pci_device *d);
+/* The guest says that bus << 8 | devfn translates by the DMA windows, or does not. 0, or -ENODEV: not the VM's. */
+int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on);
 /* After a write to the command register: tells the operator, once, that a function waits for its guest's word. */
 void pci_master_tell(const struct pci_device *d);
 

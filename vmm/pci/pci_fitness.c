@@ -6,23 +6,23 @@
 
 static bool is_bridge(const struct pci_info *f)
 {
-	return f->header_type != 0 || f->class_code >> 16 == PCI_BASE_CLASS_BRIDGE;
+	return f->header_type != PCI_HEADER_FUNCTION || f->id.class_code >> 16 == PCI_BASE_CLASS_BRIDGE;
 }
 
 static bool is_system(const struct pci_info *f)
 {
-	return f->class_code >> 16 == PCI_BASE_CLASS_SYSTEM;
+	return f->id.class_code >> 16 == PCI_BASE_CLASS_SYSTEM;
 }
 
 /* A channel in compatibility mode has fixed ports and IRQ 14 or 15 (PCI IDE Controller 1.0, 2). */
 static bool is_legacy_ide(const struct pci_info *f)
 {
-	return f->class_code >> 8 == PCI_CLASS_IDE && (f->class_code & 5) != 5;
+	return f->id.class_code >> 8 == PCI_CLASS_IDE && (f->id.class_code & 5) != 5;
 }
 
 static bool in_other_segment(const struct pci_info *f)
 {
-	return f->segment;
+	return f->address.segment;
 }
 
 static bool has_vfs_on(const struct pci_info *f)
@@ -33,16 +33,16 @@ static bool has_vfs_on(const struct pci_info *f)
 /* Ports without an address are usual, and drivers of today do without them. */
 static bool lacks_memory(const struct pci_info *f)
 {
-	for (unsigned i = 0; i < PCI_INFO_ROM; i++)
-		if (f->bar[i].wanting && !f->bar[i].io)
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
+		if (pci_bar_lacks_address(&f->bar[i]) && !pci_bar_is_io(&f->bar[i]))
 			return true;
 	return false;
 }
 
 static bool lacks_ports(const struct pci_info *f)
 {
-	for (unsigned i = 0; i < PCI_INFO_ROM; i++)
-		if (f->bar[i].wanting && f->bar[i].io)
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
+		if (pci_bar_lacks_address(&f->bar[i]) && pci_bar_is_io(&f->bar[i]))
 			return true;
 	return false;
 }
@@ -69,18 +69,18 @@ static bool is_cut_off(const struct pci_info *f)
 
 static bool is_behind_bridge(const struct pci_info *f)
 {
-	return !f->pcie && f->bus;
+	return !f->pcie && f->address.bus;
 }
 
 static bool is_vga(const struct pci_info *f)
 {
-	return f->class_code >> 8 == PCI_CLASS_VGA;
+	return f->id.class_code >> 8 == PCI_CLASS_VGA;
 }
 
 static bool shares_page(const struct pci_info *f)
 {
-	for (unsigned i = 0; i < PCI_INFO_ROM; i++)
-		if (!f->bar[i].io && f->bar[i].size && f->bar[i].size < PAGE_SIZE)
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
+		if (!pci_bar_is_io(&f->bar[i]) && f->bar[i].size && f->bar[i].size < PAGE_SIZE)
 			return true;
 	return false;
 }

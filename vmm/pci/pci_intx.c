@@ -12,8 +12,6 @@
 #include "vmm/pci/pci_device.h"
 #include "vmm/platform.h"
 
-enum { REG_COMMAND = 0x04, REG_INTERRUPT = 0x3c, COMMAND_NO_INTX = BIT(10), CAP_MSI = 0x05, CAP_MSIX = 0x11 };
-
 static_assert(GUEST_INTX_GSI > GUEST_UART_GSI && GUEST_INTX_GSI + VM_PCI_FUNCTIONS <= GUEST_IOAPIC_PINS, "a pin for each line");
 
 /* In the interrupt window of a CPU of the VM; the host's input is masked. */
@@ -55,11 +53,11 @@ static const char *reason(int err)
 
 static bool has_messages(const struct host_pci_function *f)
 {
-	struct host_pci_cap cap[PCI_CONFIG_CAPS];
+	struct pci_cap cap[PCI_CONFIG_CAPS];
 	unsigned count = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
 
 	for (unsigned i = 0; i < MIN(count, ARRAY_SIZE(cap)); i++)
-		if (!cap[i].extended && (cap[i].id == CAP_MSI || cap[i].id == CAP_MSIX))
+		if (!cap[i].extended && (cap[i].id == PCI_CAP_MSI || cap[i].id == PCI_CAP_MSIX))
 			return true;
 	return false;
 }
@@ -72,7 +70,7 @@ static int route(const struct vm *vm, const struct host_pci_function *f, struct 
 	for (unsigned i = 0; err != -ENXIO && vm->config && i < vm->config->pci_irq.count; i++) {
 		const struct vm_config_pci_fact *irq = &vm->config->pci_irq.of[i];
 
-		if (irq->segment != f->segment || irq->bus != f->bus || irq->devfn != f->devfn)
+		if (!pci_same_address(&irq->function, &f->address))
 			continue;
 		*at = (struct host_intx){ irq->value, true };
 		return 0;
@@ -90,20 +88,20 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	vm->pci->intx[n].line = -1;
 	if (err == -ENXIO)
 		return 0;
-	vm->pci->intx[n].pin = (u8)(host_pci_read(f->index, REG_INTERRUPT + 1, 1) - 1);
+	vm->pci->intx[n].pin = (u8)(host_pci_read(f->index, PCI_REG_INTERRUPT_PIN, 1) - 1);
 	if (!err)
 		err = IS_ENABLED(CONFIG_VM_IOAPIC) ? take(vm, &at) : -ENODEV;
 	if (err < 0) {
 		bool messages = has_messages(f);
 
-		vm_log(vm, "pci: %02x:%02x.%u is %s its line interrupt: %s", f->bus, f->devfn >> 3, f->devfn & 7u,
+		vm_log(vm, "pci: " PCI_FORMAT " is %s its line interrupt: %s", PCI_FORMAT_ARGS(f->address),
 		       messages ? "without" : "of no use without", reason(err));
 		return messages ? 0 : -ENODEV;
 	}
 	vm->pci->intx[n].line = (s8)err;
 	/* As after a reset: the guest's bit is 0. Nothing comes before the line is opened. */
-	command = host_pci_read(f->index, REG_COMMAND, 2);
-	host_pci_write(f->index, REG_COMMAND, 2, command & ~(u32)COMMAND_NO_INTX);
+	command = host_pci_read(f->index, PCI_REG_COMMAND, 2);
+	host_pci_write(f->index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_NO_INTX);
 	host_intx_open(vm->pci->line[err].gsi);
 	return 0;
 }

@@ -10,12 +10,12 @@
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 
-static int confirm(struct vcpu *vcpu, u16 bdf, bool on)
+int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
 
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
-		if (pci->function[i].bus != bdf >> 8 || pci->function[i].devfn != (bdf & 0xff))
+		if (pci->function[i].address.bus != bdf >> 8 || pci->function[i].address.devfn != (bdf & 0xff))
 			continue;
 		vm_stage2_lock(vcpu);
 		pci_config_gate_master(&pci->device[i]->config, !on);
@@ -27,7 +27,6 @@ static int confirm(struct vcpu *vcpu, u16 bdf, bool on)
 
 void pci_master_create(struct pci_device *d)
 {
-	d->vm->pci->confirm = confirm;
 	if (d->vm->config->dma == VM_DMA_WINDOW)
 		pci_config_gate_master(&d->config, true);
 }
@@ -37,6 +36,6 @@ void pci_master_tell(const struct pci_device *d)
 	if (d->vm->pci->told || !pci_config_master_waits(&d->config))
 		return;
 	d->vm->pci->told = true;
-	vm_log(d->vm, "pci: %02x:%02x.%u stays silent: with dma = window its guest must load margay-guest before the driver "
-	       "(docs/passthrough.md)", d->host->bus, d->host->devfn >> 3, d->host->devfn & 7u);
+	vm_log(d->vm, "pci: " PCI_FORMAT " stays silent: with dma = window its guest must load margay-guest before the driver "
+	       "(docs/passthrough.md)", PCI_FORMAT_ARGS(d->host->address));
 }

@@ -11,11 +11,7 @@
 
 #include "vmm/pci/pci_device.h"
 
-enum {
-	MSI_CONTROL = 2, MSI_ADDRESS = 4, MSI_ENABLE = BIT(0), MSI_COUNT = 7 << 4, MSI_64 = BIT(7),
-	MSIX_CONTROL = 2, MSIX_ENABLES = BIT(15) | BIT(14), MSIX_SIZE = 0x7ff, MSIX_TABLE = 4, MSIX_PENDING = 8, MSIX_BAR = 7,
-	ENTRY_SIZE = 16, ENTRY_MASKED = BIT(0),
-};
+#define MSIX_ENABLES (u32)(PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL)
 
 static u32 config_read(const struct pci_device *d, u32 offset, unsigned size)
 {
@@ -44,7 +40,7 @@ static void reclaim(struct pci_device *d)
 	host_msi_free(&d->msi.old);
 	for (unsigned i = 0; i < d->nr_msix; i++) {
 		host_msi_free(&d->msix[i].old);
-		if (d->msix[i].control & ENTRY_MASKED)
+		if (d->msix[i].control & PCI_MSIX_ENTRY_MASKED)
 			host_msi_free(&d->msix[i].msi);
 	}
 }
@@ -96,8 +92,8 @@ static bool arm(struct pci_vector *v, unsigned count)
 
 void pci_msi_update(struct pci_device *d)
 {
-	u32 at = d->config.msi, control = config_read(d, at + MSI_CONTROL, 2), wanted = control & ~(u32)(MSI_ENABLE | MSI_COUNT);
-	u32 data_at = at + (control & MSI_64 ? 12 : 8), data = 0;
+	u32 at = d->config.msi, control = config_read(d, at + PCI_MSI_CONTROL, 2);
+	u32 wanted = control & ~(u32)(PCI_MSI_ENABLE | PCI_MSI_COUNT), data_at = at + PCI_MSI_DATA(control), data = 0;
 	unsigned count = 1;
 	u64 address = 0;
 	bool on = pci_config_msi(&d->config, &address, &data, &count);
@@ -106,19 +102,19 @@ void pci_msi_update(struct pci_device *d)
 	d->msi.data = data & ~(count - 1);
 	on = on && arm(&d->msi, count);
 	if (on)
-		wanted |= MSI_ENABLE | (u32)__builtin_ctz(count) << 4;
-	if (wanted == control && (!on || (config_read(d, at + MSI_ADDRESS, 4) == d->msi.msi.address &&
+		wanted |= PCI_MSI_ENABLE | (u32)__builtin_ctz(count) << 4;
+	if (wanted == control && (!on || (config_read(d, at + PCI_MSI_ADDRESS, 4) == d->msi.msi.address &&
 					  config_read(d, data_at, 2) == d->msi.msi.data)))
 		return;
 	/* Never a message that is half the old one. */
-	config_write(d, at + MSI_CONTROL, 2, control & ~(u32)MSI_ENABLE);
+	config_write(d, at + PCI_MSI_CONTROL, 2, control & ~(u32)PCI_MSI_ENABLE);
 	if (!on)
 		return;
-	config_write(d, at + MSI_ADDRESS, 4, d->msi.msi.address);
-	if (control & MSI_64)
-		config_write(d, at + MSI_ADDRESS + 4, 4, 0);
+	config_write(d, at + PCI_MSI_ADDRESS, 4, d->msi.msi.address);
+	if (control & PCI_MSI_64)
+		config_write(d, at + PCI_MSI_ADDRESS + 4, 4, 0);
 	config_write(d, data_at, 2, d->msi.msi.data);
-	config_write(d, at + MSI_CONTROL, 2, wanted);
+	config_write(d, at + PCI_MSI_CONTROL, 2, wanted);
 }
 
 /* The n-th double word of the i-th entry in the device. */
@@ -126,7 +122,7 @@ static volatile u8 *entry(const struct pci_device *d, unsigned i, unsigned n)
 {
 	const struct pci_window *b = &d->bar[d->table_bar];
 
-	return b->regs + (d->table - b->trap[0].start) + i * ENTRY_SIZE + n * 4;
+	return b->regs + (d->table - b->trap[0].start) + i * PCI_MSIX_ENTRY_SIZE + n * 4;
 }
 
 static void write_entry(const struct pci_device *d, unsigned i, unsigned n, u32 value)
@@ -138,12 +134,12 @@ static void program(struct pci_device *d, unsigned i)
 {
 	struct pci_vector *v = &d->msix[i];
 
-	if (v->control & ENTRY_MASKED || !arm(v, 1)) {
-		write_entry(d, i, 3, ENTRY_MASKED);
+	if (v->control & PCI_MSIX_ENTRY_MASKED || !arm(v, 1)) {
+		write_entry(d, i, 3, PCI_MSIX_ENTRY_MASKED);
 		return;
 	}
 	if (host_mmio_read(entry(d, i, 0), 4) != v->msi.address || host_mmio_read(entry(d, i, 2), 4) != v->msi.data) {
-		write_entry(d, i, 3, ENTRY_MASKED);
+		write_entry(d, i, 3, PCI_MSIX_ENTRY_MASKED);
 		write_entry(d, i, 0, v->msi.address);
 		write_entry(d, i, 1, 0);
 		write_entry(d, i, 2, v->msi.data);
@@ -153,16 +149,16 @@ static void program(struct pci_device *d, unsigned i)
 
 void pci_msix_update(struct pci_device *d)
 {
-	u32 at = d->config.msix, old = config_read(d, at + MSIX_CONTROL, 2);
-	u32 new = (old & ~(u32)MSIX_ENABLES) | (pci_config_read(&d->config, (u16)(at + MSIX_CONTROL), 2) & MSIX_ENABLES);
+	u32 at = d->config.msix, old = config_read(d, at + PCI_MSIX_CONTROL, 2);
+	u32 new = (old & ~MSIX_ENABLES) | (pci_config_read(&d->config, (u16)(at + PCI_MSIX_CONTROL), 2) & MSIX_ENABLES);
 
 	if (d->nr_msix && old != new)
-		config_write(d, at + MSIX_CONTROL, 2, new);
+		config_write(d, at + PCI_MSIX_CONTROL, 2, new);
 }
 
 bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset)
 {
-	return d->nr_msix && bar == d->table_bar && offset - d->table < d->nr_msix * ENTRY_SIZE;
+	return d->nr_msix && bar == d->table_bar && offset - d->table < d->nr_msix * PCI_MSIX_ENTRY_SIZE;
 }
 
 static u32 read_dword(const struct pci_vector *v, unsigned n)
@@ -192,14 +188,14 @@ static void write_dword(struct pci_vector *v, unsigned n, u32 value)
 		v->data = value;
 		break;
 	default:
-		v->control = value & ENTRY_MASKED;
+		v->control = value & PCI_MSIX_ENTRY_MASKED;
 	}
 }
 
 u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
 {
-	const struct pci_vector *v = &d->msix[(offset - d->table) / ENTRY_SIZE];
-	unsigned n = (unsigned)(offset - d->table) % ENTRY_SIZE / 4;
+	const struct pci_vector *v = &d->msix[(offset - d->table) / PCI_MSIX_ENTRY_SIZE];
+	unsigned n = (unsigned)(offset - d->table) % PCI_MSIX_ENTRY_SIZE / 4;
 
 	/* Others are undefined (6.8.2): they read as ones and change nothing. */
 	if (size < 4)
@@ -209,7 +205,8 @@ u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
 
 void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 {
-	unsigned i = (unsigned)((offset - d->table) / ENTRY_SIZE), n = (unsigned)(offset - d->table) % ENTRY_SIZE / 4;
+	unsigned i = (unsigned)((offset - d->table) / PCI_MSIX_ENTRY_SIZE);
+	unsigned n = (unsigned)(offset - d->table) % PCI_MSIX_ENTRY_SIZE / 4;
 
 	if (size < 4)
 		return;
@@ -223,7 +220,7 @@ static void forget(struct pci_vector *v)
 {
 	v->address = 0;
 	v->data = 0;
-	v->control = ENTRY_MASKED;
+	v->control = PCI_MSIX_ENTRY_MASKED;
 }
 
 void pci_msi_reset(struct pci_device *d)
@@ -241,7 +238,7 @@ static unsigned msix_pages(const struct pci_device *d)
 /* Do the table and the pending bits lie in memory BARs? */
 static bool placed(const struct pci_device *d, unsigned bar, u64 offset, u64 size)
 {
-	return bar < 6 && d->host->bar[bar].base && !(d->host->bar[bar].flags & 1) && offset + size <= d->host->bar[bar].size;
+	return bar < PCI_ROM_BAR && pci_bar_is_memory(&d->host->bar[bar]) && offset + size <= d->host->bar[bar].size;
 }
 
 int pci_msi_create(struct pci_device *d)
@@ -251,17 +248,16 @@ int pci_msi_create(struct pci_device *d)
 	d->msi.dev = d;
 	if (!at)
 		return 0;
-	d->nr_msix = (config_read(d, at + MSIX_CONTROL, 2) & MSIX_SIZE) + 1;
-	table = config_read(d, at + MSIX_TABLE, 4);
-	pending = config_read(d, at + MSIX_PENDING, 4);
-	d->table_bar = table & MSIX_BAR;
-	d->pending_bar = pending & MSIX_BAR;
-	d->table = table & ~(u32)MSIX_BAR;
-	d->pending = pending & ~(u32)MSIX_BAR;
-	if (!placed(d, d->table_bar, d->table, d->nr_msix * ENTRY_SIZE) ||
+	d->nr_msix = (config_read(d, at + PCI_MSIX_CONTROL, 2) & PCI_MSIX_SIZE) + 1;
+	table = config_read(d, at + PCI_MSIX_TABLE, 4);
+	pending = config_read(d, at + PCI_MSIX_PENDING, 4);
+	d->table_bar = table & PCI_MSIX_BAR;
+	d->pending_bar = pending & PCI_MSIX_BAR;
+	d->table = table & ~(u32)PCI_MSIX_BAR;
+	d->pending = pending & ~(u32)PCI_MSIX_BAR;
+	if (!placed(d, d->table_bar, d->table, d->nr_msix * PCI_MSIX_ENTRY_SIZE) ||
 	    !placed(d, d->pending_bar, d->pending, ALIGN_UP(d->nr_msix, 64) / 8)) {
-		vm_log(d->vm, "pci: %02x:%02x.%u: its MSI-X table is not within its BARs", d->host->bus, d->host->devfn >> 3,
-		       d->host->devfn & 7u);
+		vm_log(d->vm, "pci: " PCI_FORMAT ": its MSI-X table is not within its BARs", PCI_FORMAT_ARGS(d->host->address));
 		return -EINVAL;
 	}
 	d->msix = host_pages_alloc(msix_pages(d), -1);

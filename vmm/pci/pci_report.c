@@ -62,18 +62,18 @@ static void add_size(char *text, u64 size)
 void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 {
 	text[0] = 0;
-	for (unsigned i = 0; i < PCI_INFO_BARS; i++) {
+	for (unsigned i = 0; i < PCI_BARS; i++) {
 		const struct pci_bar *b = &f->bar[i];
 
-		if (!b->there)
+		if (!b->base && !b->size)
 			continue;
-		if (i == PCI_INFO_ROM)
+		if (i == PCI_ROM_BAR)
 			add(text, ", ", "ROM");
 		else
-			add(text, ", ", "BAR%u%s", i, b->io ? " I/O" : b->prefetch ? " pref" : "");
+			add(text, ", ", "BAR%u%s", i, pci_bar_is_io(b) ? " I/O" : b->flags & PCI_BAR_PREFETCH ? " pref" : "");
 		if (b->base)
 			add(text, " ", "%#llx", (unsigned long long)b->base);
-		else if (b->wanting)
+		else if (i != PCI_ROM_BAR) /* for which that is the rule: firmware that has read it takes the address back */
 			add(text, " ", "without address");
 		if (b->size)
 			add_size(text, b->size);
@@ -125,7 +125,7 @@ void pci_report_caps(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 			add(text, ", ", "%s", flags[i].name);
 	if (f->vfs)
 		add(text, ", ", "SR-IOV %u VFs, %u on", f->vfs, f->vfs_on);
-	if (f->header_type == 1)
+	if (f->header_type == PCI_HEADER_BRIDGE)
 		add(text, ", ", "buses %02x-%02x behind it", f->secondary_bus, f->subordinate_bus);
 	if (!text[0])
 		add(text, "", "none");

@@ -17,12 +17,6 @@
 #include "vmm/pci/pci_device.h"
 #include "vmm/vdev.h"
 
-#define CONFIG_ADDRESS 0xcf8
-#define CONFIG_DATA 0xcfc
-#define CONFIG_ENABLE BIT(31)
-#define BUS_SIZE MIB(1)
-#define HEADER_MULTI BIT(23)
-
 /* A header without BARs and capabilities. */
 struct stub {
 	u8 bus, devfn;
@@ -41,7 +35,7 @@ struct root {
 static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
 {
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
-		if (r->pci.function[i].bus == bus && r->pci.function[i].devfn == devfn)
+		if (r->pci.function[i].address.bus == bus && r->pci.function[i].address.devfn == devfn)
 			return r->pci.device[i];
 	return NULL;
 }
@@ -54,13 +48,13 @@ static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigne
 
 		if (s->bus != bus || s->devfn != devfn)
 			continue;
-		if ((offset & ~3u) == 0x00)
+		if ((offset & ~3u) == PCI_REG_ID)
 			value = s->id;
-		else if ((offset & ~3u) == 0x08)
+		else if ((offset & ~3u) == PCI_REG_CLASS)
 			value = s->class_revision;
-		else if ((offset & ~3u) == 0x0c)
+		else if ((offset & ~3u) == PCI_REG_HEADER)
 			value = s->header;
-		else if ((offset & ~3u) == 0x2c)
+		else if ((offset & ~3u) == PCI_REG_SUBSYSTEM)
 			value = s->subsystem;
 		value >>= (offset & 3) * 8;
 		return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
@@ -89,16 +83,10 @@ static int configure(struct pci_device *d, unsigned *nr_caps)
 {
 	const struct host_pci_function *f = d->host;
 	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
-	struct pci_config_bar bar[PCI_CONFIG_BARS];
-	struct pci_config_cap caps[PCI_CONFIG_CAPS];
-	struct host_pci_cap cap[PCI_CONFIG_CAPS];
+	struct pci_cap cap[PCI_CONFIG_CAPS];
 
 	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
-	for (unsigned i = 0; i < PCI_CONFIG_BARS; i++)
-		bar[i] = (struct pci_config_bar){ f->bar[i].base, f->bar[i].size, f->bar[i].flags };
-	for (unsigned i = 0; i < MIN(*nr_caps, PCI_CONFIG_CAPS); i++)
-		caps[i] = (struct pci_config_cap){ cap[i].id, cap[i].extended, cap[i].offset };
-	return pci_config_init(&d->config, &io, bar, f->extended, has_line(d), caps, *nr_caps);
+	return pci_config_init(&d->config, &io, f->bar, f->extended, has_line(d), cap, *nr_caps);
 }
 
 /* The guest has asked for a reset. What does not come back is not there any more. */
@@ -113,11 +101,10 @@ static void reset(struct vcpu *vcpu, struct pci_device *d)
 	pci_bars_update(vcpu, d);
 	d->gone = host_pci_reset(f->index);
 	if (!d->gone && has_line(d))
-		host_pci_write(f->index, 4, 2, 0);
+		host_pci_write(f->index, PCI_REG_COMMAND, 2, 0);
 	d->gone = d->gone || configure(d, &nr_caps);
 	if (d->gone) {
-		vm_log(d->vm, "pci: %02x:%02x.%u does not come back from a reset by its guest", f->bus, f->devfn >> 3,
-		       f->devfn & 7u);
+		vm_log(d->vm, "pci: " PCI_FORMAT " does not come back from a reset by its guest", PCI_FORMAT_ARGS(f->address));
 		pci_config_clear(&d->config);
 	}
 	/* What the guest has said of its DMA holds on. */
@@ -164,12 +151,12 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 
 static u64 ecam_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 {
-	return config_read(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size);
+	return config_read(dev, vcpu, (u32)(offset >> PCI_ECAM_SHIFT), offset & 0xfff, size);
 }
 
 static void ecam_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
 {
-	config_write(dev, vcpu, (u32)(offset >> 12), offset & 0xfff, size, (u32)value);
+	config_write(dev, vcpu, (u32)(offset >> PCI_ECAM_SHIFT), offset & 0xfff, size, (u32)value);
 }
 
 static const struct mmio_ops ecam_ops = { .sizes = 1 | 2 | 4, .read = ecam_read, .write = ecam_write };
@@ -201,7 +188,7 @@ static u32 data_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 	struct root *r = dev;
 	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
 
-	return a & CONFIG_ENABLE ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size) : ~0u;
+	return a & PCI_CONFIG_ENABLE ? config_read(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size) : ~0u;
 }
 
 static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
@@ -209,7 +196,7 @@ static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, 
 	struct root *r = dev;
 	u32 a = __atomic_load_n(&r->address, __ATOMIC_RELAXED);
 
-	if (a & CONFIG_ENABLE)
+	if (a & PCI_CONFIG_ENABLE)
 		config_write(r, vcpu, a >> 8 & 0xffff, (u16)((a & 0xfc) + offset), size, value);
 }
 
@@ -231,19 +218,22 @@ static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
 	struct host_pci_function f;
 	unsigned i = 0;
 
-	while (host_pci_function(i, &f) && (f.segment || f.bus != bus || f.devfn != devfn))
+	while (host_pci_function(i, &f) && !pci_same_address(&f.address, &(struct pci_address){ 0, bus, devfn }))
 		i++;
 	for (unsigned k = 0; k < r->pci.nr_functions; k++)
-		if (r->pci.function[k].bus == bus && r->pci.function[k].devfn == devfn)
+		if (r->pci.function[k].address.bus == bus && r->pci.function[k].address.devfn == devfn)
 			return;
-	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
+	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) ||
+	    (host_bridge && f.id.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
 		return;
 	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
-		.bus = bus, .devfn = devfn, .id = f.vendor | (u32)f.device << 16, .class_revision = host_pci_read(i, 8, 4),
-		.subsystem = host_pci_read(i, 0x2c, 4), .header = host_pci_read(i, 0x0c, 4) & HEADER_MULTI,
+		.bus = bus, .devfn = devfn, .id = f.id.vendor | (u32)f.id.device << 16,
+		.class_revision = host_pci_read(i, PCI_REG_CLASS, 4), .subsystem = host_pci_read(i, PCI_REG_SUBSYSTEM, 4),
+		.header = host_pci_read(i, PCI_REG_HEADER, 4) & PCI_HEADER_MULTI,
 	} : (struct stub){
 		/* An ID and a class that no driver takes. */
-		.bus = bus, .devfn = devfn, .id = f.vendor | 0xffff0000u, .class_revision = 0xff000000, .header = HEADER_MULTI,
+		.bus = bus, .devfn = devfn, .id = f.id.vendor | 0xffff0000u, .class_revision = 0xff000000,
+		.header = PCI_HEADER_MULTI,
 	};
 }
 
@@ -264,14 +254,13 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	if (pci_intx_create(vm, n))
 		return -ENODEV;
 	if (configure(d, &nr))
-		return pci_refuse(vm, "%02x:%02x.%u has too many capabilities, or they do not fit", f->bus, f->devfn >> 3,
-				  f->devfn & 7u);
+		return pci_refuse(vm, PCI_FORMAT " has too many capabilities, or they do not fit", PCI_FORMAT_ARGS(f->address));
 	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
 	if (!err)
-		vm_log(vm, "pci: %02x:%02x.%u %04x:%04x class %06x, %u capabilities, MSI-X %u", f->bus, f->devfn >> 3,
-		       f->devfn & 7u, f->vendor, f->device, f->class_code, nr, d->nr_msix);
+		vm_log(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
+		       f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
 	return err;
 }
 
@@ -288,8 +277,8 @@ static void root_destroy(struct vm *vm, void *instance)
 
 		/* Before anything of the VM's is given to others. */
 		if (host_pci_take_back(f->index)) {
-			vm_log(vm, "pci: %02x:%02x.%u does not stop: it and the VM's memory are not used any more", f->bus,
-			       f->devfn >> 3, f->devfn & 7u);
+			vm_log(vm, "pci: " PCI_FORMAT " does not stop: it and the VM's memory are not used any more",
+			       PCI_FORMAT_ARGS(f->address));
 			vm->quarantined = true;
 			obeys = false;
 		}
@@ -320,10 +309,10 @@ static int root_create(struct vm *vm, void **instance)
 	vm->pci = &r->pci;
 	r->pci.ecam = host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
 	err = pci_assign(vm, &r->pci);
-	err = err ? err : vm_register_pio(vm, CONFIG_ADDRESS, 1, &address_ops, r);
-	err = err ? err : vm_register_pio(vm, CONFIG_DATA, 4, &data_ops, r);
+	err = err ? err : vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
+	err = err ? err : vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
 	if (!err && r->pci.ecam)
-		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * BUS_SIZE, &ecam_ops, r);
+		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, r);
 	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
 		err = create_device(vm, r, i);
 	if (err) {
@@ -332,7 +321,7 @@ static int root_create(struct vm *vm, void **instance)
 	}
 	add_stub(r, 0, 0, true);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
-		add_stub(r, r->pci.function[i].bus, r->pci.function[i].devfn & 0xf8, false);
+		add_stub(r, r->pci.function[i].address.bus, r->pci.function[i].address.devfn & 0xf8, false);
 	*instance = r;
 	return 0;
 }

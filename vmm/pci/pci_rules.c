@@ -5,25 +5,31 @@
  */
 #include "vmm/pci/pci_rules.h"
 
+#include <margay/pci_regs.h>
+
 #define ALL 0xffffffffu
-#define PART(n) ((u32)BIT(n))
 #define BITS(high, low) ((u32)(BIT((high) + 1) - BIT(low)))
 
+#define COMMAND_KEPT (u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY | PCI_COMMAND_NO_INTX)
+#define COMMAND_WRITTEN \
+	(u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR)
+#define ERRORS ((u32)PCI_STATUS_ERRORS << 16)
+
 const struct pci_rule pci_header_rules[] = {
-	{ 0x00, ALL, 0, 0, 0 }, /* IDs */
+	{ PCI_REG_ID, ALL, 0, 0, 0 },
 	/*
 	 * I/O and memory decoding are the guest's, for a VF has no such bits, and
 	 * reach the device where they are switched on (pci_config_write()); INTx
 	 * disable does where the line interrupt is passed through
 	 * (pci_config_init()). Bus master, parity, SERR# and the error bits are the device's.
 	 */
-	{ 0x04, ALL & ~0x403u, 0xf9000147, 0xf9000000, 0x403 },
-	{ 0x08, ALL, 0, 0, 0 },              /* class */
-	{ 0x0c, BITS(31, 8), 0, 0, 0xff }, /* cache line size, latency timer: firmware's are right for the bus; no BIST */
-	{ 0x28, ALL, 0, 0, 0 },
-	{ 0x2c, ALL, 0, 0, 0 },              /* subsystem */
-	{ 0x38, 0, 0, 0, 0 },
-	{ 0x3c, BITS(31, 16), 0, 0, 0xff },   /* no interrupt pin but where the line interrupt is passed through */
+	{ PCI_REG_COMMAND, ALL & ~COMMAND_KEPT, COMMAND_WRITTEN | ERRORS, ERRORS, COMMAND_KEPT },
+	{ PCI_REG_CLASS, ALL, 0, 0, 0 },
+	{ PCI_REG_HEADER, BITS(31, 8), 0, 0, 0xff }, /* cache line, latency timer: firmware's are right for the bus; no BIST */
+	{ PCI_REG_CIS, ALL, 0, 0, 0 },
+	{ PCI_REG_SUBSYSTEM, ALL, 0, 0, 0 },
+	{ PCI_REG_BRIDGE_ROM, 0, 0, 0, 0 },
+	{ PCI_REG_INTERRUPT, BITS(31, 16), 0, 0, 0xff }, /* no interrupt pin but where the line interrupt is passed through */
 };
 const unsigned pci_nr_header_rules = ARRAY_SIZE(pci_header_rules);
 
@@ -32,7 +38,7 @@ static const struct pci_rule pm[] = {
 	 * D3 would lose the BARs and messages that the host has set: the guest's power state is its own, the device stays in
 	 * D0. Where coming back from D3 resets it, it is reset then.
 	 */
-	{ 4, ALL & ~0x103u, 0x9e00, 0x8000, 0x103 },
+	{ PCI_PM_CONTROL, ALL & ~0x103u, 0x9e00, 0x8000, 0x103 },
 };
 
 static const struct pci_rule vpd[] = {
@@ -45,52 +51,56 @@ static const struct pci_rule express[] = {
 	 * FLR is the host's to do, when the guest asks for it (PCI_CHANGED_RESET). The payload size fits the path; phantom
 	 * functions and auxiliary power are not the guest's.
 	 */
-	{ 0x08, ALL & ~0x86e0u, 0x000f791f, 0x000f0000, 0x06e0 },
-	{ 0x10, BITS(31, 16), 0, 0, 0x0fcb }, /* the link's other end is the host's: no ASPM, no retraining */
-	{ 0x28, ALL & ~0x7400u, 0x035f, 0, 0x7400 }, /* LTR, OBFF, 10-bit tags: as the link */
-	{ 0x30, BITS(31, 16), 0, 0, 0xffff }, /* the link again */
+	{ PCI_EXP_DEVICE_CONTROL, ALL & ~0x86e0u, 0x000f791f, 0x000f0000, 0x06e0 },
+	{ PCI_EXP_LINK_CONTROL, BITS(31, 16), 0, 0, 0x0fcb }, /* the link's other end is the host's: no ASPM, no retraining */
+	{ PCI_EXP_DEVICE_CONTROL2, ALL & ~0x7400u, 0x035f, 0, 0x7400 }, /* LTR, OBFF, 10-bit tags: as the link */
+	{ PCI_EXP_LINK_CONTROL2, BITS(31, 16), 0, 0, 0xffff }, /* the link again */
 };
+
+#define MSI_KEPT ((u32)(PCI_MSI_ENABLE | PCI_MSI_COUNT) << 16)
 
 static const struct pci_rule msi[] = {
 	/* Messages are the guest's own; the host writes what the device sends (vmm/pci/pci_msi.c). */
-	{ 0x00, BITS(15, 0) | BITS(19, 17) | BITS(31, 23), 0, 0, PART(16) | BITS(22, 20) },
+	{ 0, ALL & ~MSI_KEPT, 0, 0, MSI_KEPT },
 };
 
+#define MSIX_KEPT ((u32)(PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL) << 16)
+
 static const struct pci_rule msix[] = {
-	{ 0x00, BITS(29, 0), 0, 0, BITS(31, 30) }, /* as MSI */
+	{ 0, ALL & ~MSIX_KEPT, 0, 0, MSIX_KEPT }, /* as MSI */
 };
 
 static const struct pci_rule af[] = {
-	{ 4, PART(8), 0, 0, 0 }, /* FLR as in the PCI Express capability */
+	{ PCI_AF_CONTROL, PCI_AF_PENDING << 8, 0, 0, 0 }, /* FLR as in the PCI Express capability */
 };
 
 #define RULES(a) ARRAY_SIZE(a), a
 
 static const struct pci_cap_rule caps[] = {
-	{ 0x01, false, PCI_AREA_READ, 8, RULES(pm) },
-	{ 0x03, false, PCI_AREA_READ, 8, RULES(vpd) },
-	{ 0x05, false, PCI_AREA_READ, 0, RULES(msi) },
-	{ 0x07, false, PCI_AREA_READ, 8, 0, NULL }, /* PCI-X: the bus' */
-	{ 0x09, false, PCI_AREA_DIRECT, 0, 0, NULL }, /* the vendor's own, which its driver knows */
-	{ 0x0a, false, PCI_AREA_READ, 4, 0, NULL }, /* where the debug port is */
-	{ 0x0d, false, PCI_AREA_READ, 8, 0, NULL }, /* subsystem IDs */
-	{ 0x10, false, PCI_AREA_READ, 0x3c, RULES(express) },
-	{ 0x11, false, PCI_AREA_READ, 12, RULES(msix) },
-	{ 0x12, false, PCI_AREA_READ, 8, 0, NULL }, /* another way to registers of a BAR (SATA) */
-	{ 0x13, false, PCI_AREA_READ, 8, RULES(af) },
-	{ 0x14, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* enhanced allocation: ranges beside the BARs, which the host does not map */
-	{ 0x15, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* flattening portal bridge: not without the bridge */
-	{ 0x01, true, PCI_AREA_DIRECT, 0x48, 0, NULL }, /* AER: the function's own errors */
-	{ 0x0b, true, PCI_AREA_DIRECT, 0, 0, NULL },    /* the vendor's own */
-	{ 0x0f, true, PCI_AREA_HIDDEN, 8, 0, NULL },    /* ATS: addresses that the IOMMU, not the guest, has translated */
-	{ 0x10, true, PCI_AREA_HIDDEN, 0x40, 0, NULL }, /* SR-IOV: VFs would appear that nobody has assigned */
-	{ 0x11, true, PCI_AREA_HIDDEN, 0x40, 0, NULL }, /* MR-IOV: likewise */
-	{ 0x12, true, PCI_AREA_HIDDEN, 0x30, 0, NULL }, /* multicast: needs the switches */
-	{ 0x13, true, PCI_AREA_HIDDEN, 0x10, 0, NULL }, /* page requests: need the IOMMU */
-	{ 0x15, true, PCI_AREA_HIDDEN, 0x34, 0, NULL }, /* resizable BAR: the host sizes BARs once */
-	{ 0x1b, true, PCI_AREA_HIDDEN, 8, 0, NULL },    /* PASID: needs the IOMMU */
-	{ 0x1d, true, PCI_AREA_HIDDEN, 0x20, 0, NULL }, /* downstream port containment: the port's */
-	{ 0x24, true, PCI_AREA_HIDDEN, 0x34, 0, NULL }, /* VF resizable BAR */
+	{ PCI_CAP_PM, false, PCI_AREA_READ, 8, RULES(pm) },
+	{ PCI_CAP_VPD, false, PCI_AREA_READ, 8, RULES(vpd) },
+	{ PCI_CAP_MSI, false, PCI_AREA_READ, 0, RULES(msi) },
+	{ PCI_CAP_PCIX, false, PCI_AREA_READ, 8, 0, NULL }, /* the bus' */
+	{ PCI_CAP_VENDOR, false, PCI_AREA_DIRECT, 0, 0, NULL }, /* the vendor's own, which its driver knows */
+	{ PCI_CAP_DEBUG_PORT, false, PCI_AREA_READ, 4, 0, NULL }, /* where the debug port is */
+	{ PCI_CAP_SUBSYSTEM, false, PCI_AREA_READ, 8, 0, NULL }, /* subsystem IDs */
+	{ PCI_CAP_EXP, false, PCI_AREA_READ, 0x3c, RULES(express) },
+	{ PCI_CAP_MSIX, false, PCI_AREA_READ, 12, RULES(msix) },
+	{ PCI_CAP_SATA, false, PCI_AREA_READ, 8, 0, NULL }, /* another way to registers of a BAR */
+	{ PCI_CAP_AF, false, PCI_AREA_READ, 8, RULES(af) },
+	{ PCI_CAP_EA, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* ranges beside the BARs, which the host does not map */
+	{ PCI_CAP_FPB, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* not without the bridge */
+	{ PCI_EXT_CAP_AER, true, PCI_AREA_DIRECT, 0x48, 0, NULL }, /* the function's own errors */
+	{ PCI_EXT_CAP_VENDOR, true, PCI_AREA_DIRECT, 0, 0, NULL }, /* the vendor's own */
+	{ PCI_EXT_CAP_ATS, true, PCI_AREA_HIDDEN, 8, 0, NULL }, /* addresses that the IOMMU, not the guest, has translated */
+	{ PCI_EXT_CAP_SRIOV, true, PCI_AREA_HIDDEN, 0x40, 0, NULL }, /* VFs would appear that nobody has assigned */
+	{ PCI_EXT_CAP_MRIOV, true, PCI_AREA_HIDDEN, 0x40, 0, NULL }, /* likewise */
+	{ PCI_EXT_CAP_MULTICAST, true, PCI_AREA_HIDDEN, 0x30, 0, NULL }, /* needs the switches */
+	{ PCI_EXT_CAP_PRI, true, PCI_AREA_HIDDEN, 0x10, 0, NULL }, /* needs the IOMMU */
+	{ PCI_EXT_CAP_REBAR, true, PCI_AREA_HIDDEN, 0x34, 0, NULL }, /* the host sizes BARs once */
+	{ PCI_EXT_CAP_PASID, true, PCI_AREA_HIDDEN, 8, 0, NULL }, /* needs the IOMMU */
+	{ PCI_EXT_CAP_DPC, true, PCI_AREA_HIDDEN, 0x20, 0, NULL }, /* the port's */
+	{ PCI_EXT_CAP_VF_REBAR, true, PCI_AREA_HIDDEN, 0x34, 0, NULL }, /* as REBAR */
 };
 
 /* A capability that is not listed may be seen, and not be changed: nobody knows what a write would do to the host. */

@@ -39,15 +39,15 @@ static void report_function(report_say say, unsigned i, const struct pci_info *f
 	enum pci_fitness fitness = pci_fitness(f, why);
 	char node[12] = "unknown";
 
-	say("%04x:%02x:%02x.%u  %04x:%04x  class %06x  %s", f->segment, f->bus, f->devfn >> 3, f->devfn & 7u, f->vendor,
-	    f->device, f->class_code, pci_class_name(f->class_code));
+	say(PCI_FULL_FORMAT "  %04x:%04x  class %06x  %s", PCI_FULL_FORMAT_ARGS(f->address), f->id.vendor, f->id.device,
+	    f->id.class_code, pci_class_name(f->id.class_code));
 	pci_report_bars(f, text);
 	say("    BARs: %s", text);
 	pci_report_caps(f, text);
 	say("    capabilities: %s", text);
 	if (f->has_node || host_node_count() == 1)
 		snprintf(node, sizeof(node), "%u", f->node);
-	say("    NUMA node %s; group %02x:%02x.%u; %s%s%s", node, f->group_bus, f->group_devfn >> 3, f->group_devfn & 7u,
+	say("    NUMA node %s; group " PCI_FORMAT "; %s%s%s", node, PCI_FORMAT_ARGS(f->group),
 	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", why[0] ? ": " : "", why);
 	if (vm_pci_owner(i, owner))
 		say("    given to %s", owner);

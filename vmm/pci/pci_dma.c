@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See pci_dma.h. Nothing here trusts the guest; what it confirms concerns its own functions only. */
+#include "vmm/pci/pci_dma.h"
+
+#include <margay/abi.h>
+#include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/string.h>
+
+#include "vmm/memory/guest_mem.h"
+#include "vmm/pci/dma_windows.h"
+#include "vmm/pci/pci.h"
+#include "vmm/pci/pci_device.h"
+
+static_assert(sizeof(struct margay_info) <= PAGE_SIZE, "the guest gives one page");
+static_assert(sizeof(((struct margay_info *)0)->vm) == VM_NAME_MAX + 1, "a name is ended");
+static_assert((int)MARGAY_DMA_WINDOW == VM_DMA_WINDOW && (int)MARGAY_DMA_IDENTITY == VM_DMA_IDENTITY, "the file's are the ABI's");
+
+s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi)
+{
+	struct vm *vm = vcpu->vm;
+	struct margay_info *out = guest_ptr(vm, gpa(page), PAGE_SIZE);
+
+	if (!IS_ALIGNED(page, PAGE_SIZE) || abi != MARGAY_ABI_VERSION)
+		return MARGAY_HC_EINVAL;
+	if (!out)
+		return MARGAY_HC_EFAULT;
+	memset(out, 0, PAGE_SIZE);
+	out->abi = MARGAY_ABI_VERSION;
+	out->dma = vm->config->dma;
+	memcpy(out->vm, vm->name, sizeof(vm->name));
+	snprintf(out->version, sizeof(out->version), "%s", host_version());
+	if (vm->windows) {
+		out->windows = vm->windows->count;
+		memcpy(out->window, vm->windows->window, sizeof(out->window));
+	}
+	return 0;
+}
+
+s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on)
+{
+	const struct vm *vm = vcpu->vm;
+
+	if (function > 0xffffffff || on > 1)
+		return MARGAY_HC_EINVAL;
+	/* Functions are in segment 0. */
+	if (!vm->windows || !vm->pci || function > 0xffff || pci_master_confirm(vcpu, (u16)function, on))
+		return MARGAY_HC_ENODEV;
+	return 0;
+}
+
+/* All memory BARs. */
+static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; pci && i < pci->nr_functions; i++) {
+		const struct host_pci_function *f = &pci->function[i];
+
+		for (unsigned k = 0; k < PCI_BARS; k++)
+			if (pci_bar_is_memory(&f->bar[k]))
+				mmio[n++] = (struct dma_mmio){ f->bar[k].base, f->bar[k].size };
+	}
+	return n;
+}
+
+int dma_create(struct vm *vm)
+{
+	struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS];
+	const char *why;
+
+	if (vm->config->dma != VM_DMA_WINDOW)
+		return 0;
+	vm->windows = host_pages_alloc(PAGES_OF(struct dma_windows), -1);
+	if (!vm->windows) {
+		vm_log(vm, "no memory for its DMA windows");
+		return -ENOMEM;
+	}
+	why = dma_windows_build(&vm->map, mmio, collect(vm->pci, mmio), vm->windows);
+	if (!why)
+		return 0;
+	vm_log(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity", vm->config->file, vm->config->line_dma, why);
+	return -EINVAL;
+}
+
+void dma_destroy(struct vm *vm)
+{
+	host_pages_free(vm->windows, PAGES_OF(struct dma_windows));
+}

@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A VM's DMA windows: made with it, told to its guest and confirmed by it (include/margay/abi.h). */
+#ifndef VMM_PCI_DMA_H
+#define VMM_PCI_DMA_H
+
+#include <margay/types.h>
+
+struct vcpu;
+struct vm;
+
+/* Makes vm->windows where its file says `dma = window`, after its devices. 0, or -errno (printed). */
+int dma_create(struct vm *vm);
+void dma_destroy(struct vm *vm);
+
+/* The hypercalls MARGAY_HC_INFO and MARGAY_HC_DMA_CONFIRM, by their arguments; the answer. On the vCPU's CPU. */
+s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi);
+s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on);
+
+#endif
