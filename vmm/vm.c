@@ -11,7 +11,7 @@
 #include "vmm/hvm.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
-#include "vmm/pio.h"
+#include "vmm/ranges.h"
 #include "vmm/plan/place.h"
 #include "vmm/vdev.h"
 

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "vmm/pio.h"
+#include "vmm/ranges.h"
 #include "vmm/vdev.h"
 
 /* Weak: a loader test links no device at all. */

@@ -15,7 +15,7 @@
 #include "tests/unit/fake_operand.h"
 #include "tests/unit/fake_strings.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/pio.h"
+#include "vmm/ranges.h"
 
 #define BEYOND 16u
 /* A device whose registers are plain memory; it lies across the end of a page, and its own ends are within pages. */

@@ -9,7 +9,7 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
 #include "vmm/pci/pci.h"
-#include "vmm/pio.h"
+#include "vmm/ranges.h"
 #include "vmm/platform.h"
 
 #define LOW_RAM_END 0xa0000ull

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The port ranges of a VM's devices: sorted, and found by their 256 ports at once. */
-#ifndef VMM_PIO_H
-#define VMM_PIO_H
+#ifndef VMM_RANGES_H
+#define VMM_RANGES_H
 
 #include "vmm/vm.h"
 
