@@ -62,6 +62,9 @@ const char *monitor_state_name(const struct monitor_vm *info);
 struct vm *monitor_vm_hold(unsigned i);
 void monitor_vm_release(void);
 
+/* Called on the CPU of the last vCPU that left its loop (vmm/monitor.c). */
+void monitor_vm_ended(struct vm *vm);
+
 /*
  * Makes and starts a VM that is over, on a CPU that is free; one that ends, as
  * soon as it is over. What goes wrong from there on is logged. 0; -EBUSY when it

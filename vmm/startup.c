@@ -7,6 +7,8 @@
 #include "vmm/startup.h"
 
 #include "vmm/hvm.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 void vcpu_init_ipi(struct vcpu *vcpu)
 {

@@ -10,6 +10,8 @@
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
+#include "vmm/monitor.h"
+#include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/startup.h"
 #include "vmm/vdev.h"

@@ -11,7 +11,6 @@
 #include "vmm/hvm.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
-#include "vmm/ranges.h"
 #include "vmm/plan/place.h"
 #include "vmm/vdev.h"
 
@@ -19,64 +18,6 @@ extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 
 #define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm), PAGE_SIZE) / PAGE_SIZE)
-
-/* ---- range registration -------------------------------------------------- */
-
-static bool overlap(u64 a, u64 a_size, u64 b, u64 b_size)
-{
-	return a < b + b_size && b < a + a_size;
-}
-
-static int range_error(struct vm *vm, const char *kind, u64 base, int err)
-{
-	vm_log(vm, "%s range at %#llx: %s", kind, (unsigned long long)base,
-	       err == -EEXIST ? "overlaps another device's" : "too many ranges in this build");
-	return err;
-}
-
-int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
-{
-	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if (overlap(base, count, vm->pio[i].base, vm->pio[i].count))
-			return range_error(vm, "port", base, -EEXIST);
-	if (vm->nr_pio == VM_MAX_PIO)
-		return range_error(vm, "port", base, -ENOSPC);
-	pio_add(vm, (struct pio_range){ base, count, ops, dev });
-	return 0;
-}
-
-int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
-{
-	for (unsigned i = 0; i < vm->nr_mmio; i++)
-		if (overlap(base.v, size, vm->mmio[i].base, vm->mmio[i].size))
-			return range_error(vm, "MMIO", base.v, -EEXIST);
-	if (vm->nr_mmio == VM_MAX_MMIO)
-		return range_error(vm, "MMIO", base.v, -ENOSPC);
-	vm->mmio[vm->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
-	return 0;
-}
-
-void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size)
-{
-	for (unsigned i = 0; i < vm->nr_mmio; i++) {
-		if (vm->mmio[i].dev != dev)
-			continue;
-		__atomic_store_n(&vm->mmio[i].size, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&vm->mmio[i].base, base, __ATOMIC_RELEASE);
-		__atomic_store_n(&vm->mmio[i].size, size, __ATOMIC_RELEASE);
-	}
-}
-
-int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
-{
-	for (unsigned i = 0; i < vm->nr_msr; i++)
-		if (first <= vm->msr[i].last && vm->msr[i].first <= last)
-			return range_error(vm, "MSR", first, -EEXIST);
-	if (vm->nr_msr == VM_MAX_MSR)
-		return range_error(vm, "MSR", first, -ENOSPC);
-	vm->msr[vm->nr_msr++] = (struct msr_range){ first, last, ops, dev };
-	return 0;
-}
 
 /* ---- end ------------------------------------------------------------------ */
 
@@ -159,6 +100,15 @@ static void read_host_cpuid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs 
 	host_cpuid(leaf, subleaf, out);
 }
 
+/* Has a device registered this MSR, or (pio_find()) port? What the guest is told of its platform follows from it. */
+static bool has_msr(const struct vm_ranges *all, u32 msr)
+{
+	for (unsigned i = 0; i < all->nr_msr; i++)
+		if (msr >= all->msr[i].first && msr <= all->msr[i].last)
+			return true;
+	return false;
+}
+
 static int cpuid_build(struct vm *vm)
 {
 	u64 ignored;
@@ -171,7 +121,7 @@ static int cpuid_build(struct vm *vm)
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
-		.pvclock = vm_has_msr(vm, MSR_KVM_SYSTEM_TIME),
+		.pvclock = has_msr(&vm->ranges, MSR_KVM_SYSTEM_TIME),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/unit/fake_vm.c -lcmocka */
+/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c -lcmocka */
 /* FUZZ: -max_len=200 vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c */
 /*
  * Fuzzes the local APICs of up to three vCPUs and the I/O APIC together: the
@@ -143,8 +143,8 @@ static void msr(struct vcpu *vcpu, u32 number, bool write, u64 value)
 {
 	struct lapic before = *vcpu->lapic;
 
-	for (unsigned i = 0; i < vm.nr_msr; i++) {
-		const struct msr_range *r = &vm.msr[i];
+	for (unsigned i = 0; i < vm.ranges.nr_msr; i++) {
+		const struct msr_range *r = &vm.ranges.msr[i];
 
 		if (number < r->first || number > r->last)
 			continue;
@@ -245,7 +245,7 @@ static void step(struct fuzz_in *in)
 	switch (op & 0xf) {
 	case 0:
 	case 1: /* a local APIC register, as a kernel would; seldom odd */
-		mmio(vcpu, &vm.mmio[0], (how & 63) * 16u + (op & 0x80 ? fuzz_u8(in) : 0), size[op >> 5 & 3], write,
+		mmio(vcpu, &vm.ranges.mmio[0], (how & 63) * 16u + (op & 0x80 ? fuzz_u8(in) : 0), size[op >> 5 & 3], write,
 		     write ? fuzz_number(in) : 0);
 		break;
 	case 2:
@@ -257,11 +257,11 @@ static void step(struct fuzz_in *in)
 		    how & 2 ? GUEST_LAPIC_BASE | (u64)(fuzz_u8(in) & 0xf) << 8 : fuzz_number(in));
 		break;
 	case 5: /* an I/O APIC register by its number */
-		mmio(vcpu, &vm.mmio[1], 0, 4, true, how & 63);
-		mmio(vcpu, &vm.mmio[1], 0x10, 4, write, fuzz_u32(in));
+		mmio(vcpu, &vm.ranges.mmio[1], 0, 4, true, how & 63);
+		mmio(vcpu, &vm.ranges.mmio[1], 0x10, 4, write, fuzz_u32(in));
 		break;
 	case 6:
-		mmio(vcpu, &vm.mmio[1], how & 0x30 ? (how & 0x30) << 1 : fuzz_u8(in), size[op >> 5 & 3], write, fuzz_u8(in));
+		mmio(vcpu, &vm.ranges.mmio[1], how & 0x30 ? (how & 0x30) << 1 : fuzz_u8(in), size[op >> 5 & 3], write, fuzz_u8(in));
 		break;
 	case 7:
 		vm.intc->line(&vm, how & 31, write);
@@ -291,13 +291,13 @@ static void step(struct fuzz_in *in)
 		CHECK(highest(vcpu->lapic->irr) < 0 && highest(vcpu->lapic->isr) < 0 && !vcpu->lapic->timer.armed);
 		break;
 	case 14: /* a whole ICR in xAPIC mode, or x2APIC's */
-		mmio(vcpu, &vm.mmio[0], LAPIC_ICR_HIGH * 16, 4, true, (u64)how << 24);
-		mmio(vcpu, &vm.mmio[0], LAPIC_ICR * 16, 4, true, fuzz_u32(in));
+		mmio(vcpu, &vm.ranges.mmio[0], LAPIC_ICR_HIGH * 16, 4, true, (u64)how << 24);
+		mmio(vcpu, &vm.ranges.mmio[0], LAPIC_ICR * 16, 4, true, fuzz_u32(in));
 		break;
 	default: /* what a kernel does first: enables it, sets the timer's mode */
-		mmio(vcpu, &vm.mmio[0], LAPIC_SVR * 16, 4, true, 0x1ff);
+		mmio(vcpu, &vm.ranges.mmio[0], LAPIC_SVR * 16, 4, true, 0x1ff);
 		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_SVR, true, 0x1ff);
-		mmio(vcpu, &vm.mmio[0], LAPIC_LVT_TIMER * 16, 4, true, (how & 3) << 17 | 0x40);
+		mmio(vcpu, &vm.ranges.mmio[0], LAPIC_LVT_TIMER * 16, 4, true, (how & 3) << 17 | 0x40);
 		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_LVT_TIMER, true, (how & 3) << 17 | 0x40);
 	}
 	CHECK(vm.intc->apic_base(vcpu) == vcpu->lapic->base);

@@ -11,7 +11,7 @@
 
 #include <cmocka.h>
 
-#include "vmm/ranges.h"
+#include "vmm/startup.h"
 #include "vmm/vdev.h"
 
 /* Weak: a loader test links no device at all. */
@@ -64,27 +64,6 @@ void fake_vm_destroy(struct vm *vm)
 
 /* ---- what the devices ask of the core ---- */
 
-int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
-{
-	assert_true(vm->nr_pio < VM_MAX_PIO);
-	pio_add(vm, (struct pio_range){ base, count, ops, dev });
-	return 0;
-}
-
-int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
-{
-	assert_true(vm->nr_mmio < VM_MAX_MMIO);
-	vm->mmio[vm->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
-	return 0;
-}
-
-int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
-{
-	assert_true(vm->nr_msr < VM_MAX_MSR);
-	vm->msr[vm->nr_msr++] = (struct msr_range){ first, last, ops, dev };
-	return 0;
-}
-
 void vm_end(struct vm *vm, enum vm_end why)
 {
 	if (vm->end == VM_RUNNING)
@@ -112,10 +91,10 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector)
 
 /* ---- the guest ---- */
 
-/* These two as vm.h promises the devices; anything else goes to nobody. */
+/* These two as ranges.h promises the devices; anything else goes to nobody. */
 static const struct pio_range *find_pio(const struct vm *vm, u16 port, unsigned size)
 {
-	const struct pio_range *r = pio_find(vm, port);
+	const struct pio_range *r = pio_find(&vm->ranges, port);
 
 	return r && r->ops->sizes & size && IS_ALIGNED(port, size) ? r : NULL;
 }
@@ -138,7 +117,7 @@ void guest_out(struct vm *vm, u16 port, unsigned size, u32 value)
 
 static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size)
 {
-	for (const struct mmio_range *r = vm->mmio; r < vm->mmio + vm->nr_mmio; r++)
+	for (const struct mmio_range *r = vm->ranges.mmio; r < vm->ranges.mmio + vm->ranges.nr_mmio; r++)
 		if (addr - r->base < r->size && size <= r->size - (addr - r->base))
 			return r->ops->sizes & size && IS_ALIGNED(addr, size) ? r : NULL;
 	return NULL;
@@ -162,9 +141,9 @@ void guest_store(struct vm *vm, u64 addr, unsigned size, u64 value)
 
 static const struct msr_range *find_msr(const struct vm *vm, u32 msr)
 {
-	for (unsigned i = 0; i < vm->nr_msr; i++)
-		if (msr >= vm->msr[i].first && msr <= vm->msr[i].last)
-			return &vm->msr[i];
+	for (unsigned i = 0; i < vm->ranges.nr_msr; i++)
+		if (msr >= vm->ranges.msr[i].first && msr <= vm->ranges.msr[i].last)
+			return &vm->ranges.msr[i];
 	return NULL;
 }
 

@@ -66,7 +66,7 @@ void vm_stage2_unlock(struct vm *v)
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
 {
-	v->mmio[v->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
+	v->ranges.mmio[v->ranges.nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
 	return 0;
 }
 
@@ -360,11 +360,11 @@ static void test_pf_bar(void **state)
 /* Each of the 64 entries gets a vector of the host's, and only what the guest may say is ever in the card's table. */
 static void test_pf_msix(void **state)
 {
-	const struct mmio_ops *ops = vm.mmio[0].ops;
-	void *bar = vm.mmio[0].dev;
+	const struct mmio_ops *ops = vm.ranges.mmio[0].ops;
+	void *bar = vm.ranges.mmio[0].dev;
 
 	(void)state;
-	assert_int_equal(vm.nr_mmio, 1);
+	assert_int_equal(vm.ranges.nr_mmio, 1);
 	for (unsigned i = 0; i < 64; i++) {
 		assert_int_equal(ops->read(bar, &vcpu, 0x2000 + i * 16 + 12, 4), 1);
 		ops->write(bar, &vcpu, 0x2000 + i * 16, 8, i == 7 ? 0x100000 : 0xfee00000);

@@ -72,8 +72,8 @@ int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum mem
 	assert_non_null(of);
 	for (unsigned i = 0; i < vm.map.count; i++)
 		assert_false(meets(gpa.v, size, vm.map.region[i].gpa, vm.map.region[i].size));
-	for (unsigned i = 0; i < vm.nr_mmio; i++)
-		assert_true(vm.mmio[i].dev == of || !meets(gpa.v, size, vm.mmio[i].base, vm.mmio[i].size));
+	for (unsigned i = 0; i < vm.ranges.nr_mmio; i++)
+		assert_true(vm.ranges.mmio[i].dev == of || !meets(gpa.v, size, vm.ranges.mmio[i].base, vm.ranges.mmio[i].size));
 	for (unsigned i = 0; i < nr_mapped; i++)
 		assert_false(meets(gpa.v, size, mapped[i].gpa, mapped[i].size));
 	assert_true(nr_mapped < ARRAY_SIZE(mapped));
@@ -112,16 +112,16 @@ void vm_stage2_unlock(struct vm *v)
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
 {
-	v->mmio[v->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
+	v->ranges.mmio[v->ranges.nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
 	return 0;
 }
 
 void vm_set_mmio(struct vm *v, const void *d, u64 base, u64 size)
 {
-	for (unsigned i = 0; i < v->nr_mmio; i++) {
-		if (v->mmio[i].dev == d) {
-			v->mmio[i].base = base;
-			v->mmio[i].size = size;
+	for (unsigned i = 0; i < v->ranges.nr_mmio; i++) {
+		if (v->ranges.mmio[i].dev == d) {
+			v->ranges.mmio[i].base = base;
+			v->ranges.mmio[i].size = size;
 		}
 	}
 }
@@ -183,8 +183,8 @@ static int setup(void **state)
 	vm.map.count = 2;
 	vm.map.region[0] = (struct gpa_region){ .gpa = 0, .size = MIB(640) };
 	vm.map.region[1] = (struct gpa_region){ .gpa = GIB(4), .size = GIB(2) };
-	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ LAPIC, 0x1000, NULL, &vm };
-	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ 0xb0000000, MIB(256), NULL, &vm };
+	vm.ranges.mmio[vm.ranges.nr_mmio++] = (struct mmio_range){ LAPIC, 0x1000, NULL, &vm };
+	vm.ranges.mmio[vm.ranges.nr_mmio++] = (struct mmio_range){ 0xb0000000, MIB(256), NULL, &vm };
 	pci.nr_functions = 2;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct pci_config_io io = { io_read, io_write, hw[i] };
@@ -235,7 +235,7 @@ static void test_first(void **state)
 	assert_int_equal(nr_mapped, 5);
 	pci_bars_open_ports(&vcpu, &dev[0]);
 	assert_int_equal(opened, 1);
-	vm.pio[vm.nr_pio++] = (struct pio_range){ .base = 0xc05f, .count = 1 };
+	vm.ranges.pio[vm.ranges.nr_pio++] = (struct pio_range){ .base = 0xc05f, .count = 1 };
 	pci_bars_open_ports(&vcpu, &dev[0]);
 	assert_int_equal(opened, 1);
 }
@@ -277,7 +277,7 @@ static void test_beside_others(void **state)
 	const struct pci_window *small = &dev[1].bar[0];
 
 	(void)state;
-	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ 0xfed00200, 0x100, NULL, &vm };
+	vm.ranges.mmio[vm.ranges.nr_mmio++] = (struct mmio_range){ 0xfed00200, 0x100, NULL, &vm };
 	write(1, 0x10, 4, 0xfed00100);
 	assert_true(small->mapped && small->at == 0xfed00100);
 	write(1, 0x10, 4, 0xfed00200);
@@ -295,11 +295,11 @@ static void test_trapped(void **state)
 	const struct mmio_range *small = NULL, *big = NULL;
 
 	(void)state;
-	for (unsigned i = 0; i < vm.nr_mmio; i++) {
-		if (vm.mmio[i].dev == &dev[1].bar[0])
-			small = &vm.mmio[i];
-		if (vm.mmio[i].dev == &dev[0].bar[0])
-			big = &vm.mmio[i];
+	for (unsigned i = 0; i < vm.ranges.nr_mmio; i++) {
+		if (vm.ranges.mmio[i].dev == &dev[1].bar[0])
+			small = &vm.ranges.mmio[i];
+		if (vm.ranges.mmio[i].dev == &dev[0].bar[0])
+			big = &vm.ranges.mmio[i];
 	}
 	registers[3] = 0x12345678;
 	assert_int_equal(small->ops->read(small->dev, &vcpu, 12, 4), 0x12345678);
@@ -333,8 +333,8 @@ static void test_trapped(void **state)
 static void test_all_accesses(void **state)
 {
 	(void)state;
-	for (unsigned i = 2; i < vm.nr_mmio; i++) {
-		const struct mmio_range *r = &vm.mmio[i];
+	for (unsigned i = 2; i < vm.ranges.nr_mmio; i++) {
+		const struct mmio_range *r = &vm.ranges.mmio[i];
 
 		for (u64 at = 0; at < MIN(r->size, 0xa000u); at++)
 			for (unsigned size = 1; size <= 8 && IS_ALIGNED(at, size); size *= 2) {
@@ -378,8 +378,8 @@ static void test_random(void **state)
 	for (unsigned d = 0; d < 2; d++)
 		write(d, 4, 2, 0);
 	assert_int_equal(nr_mapped, 0);
-	for (unsigned i = 0; i < vm.nr_mmio; i++)
-		assert_true(vm.mmio[i].dev == &vm || !vm.mmio[i].size);
+	for (unsigned i = 0; i < vm.ranges.nr_mmio; i++)
+		assert_true(vm.ranges.mmio[i].dev == &vm || !vm.ranges.mmio[i].size);
 }
 
 int main(void)

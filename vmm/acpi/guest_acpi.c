@@ -174,9 +174,9 @@ int guest_acpi_build(struct vm *vm)
 	c->guest.cpus = c->cpu;
 	c->guest.memory = c->memory;
 	c->guest.distances = c->distances;
-	c->guest.uart = pio_find(vm, GUEST_UART_PORT);
+	c->guest.uart = pio_find(&vm->ranges, GUEST_UART_PORT);
 	c->guest.ioapic = vm->ioapic;
-	c->guest.power = pio_find(vm, GUEST_SLEEP_CONTROL_PORT);
+	c->guest.power = pio_find(&vm->ranges, GUEST_SLEEP_CONTROL_PORT);
 	if (IS_ENABLED(CONFIG_NUMA)) {
 		number_nodes(c, vm);
 		collect_memory(c, &vm->map);

@@ -8,6 +8,7 @@
  *   0x5f8  write: the VM is paused for so many milliseconds
  */
 #include <margay/errno.h>
+#include "vmm/pause.h"
 #include "vmm/vdev.h"
 
 #define DEBUG_CLOCK_PORT 0x5f0

@@ -26,8 +26,8 @@ static bool is_free(const struct vm *vm, u64 gpa)
 {
 	if (gpa_map_find(&vm->map, gpa) || gpa >> hvm_caps.phys_bits)
 		return false;
-	for (unsigned i = 0; i < vm->nr_mmio; i++)
-		if (gpa - ALIGN_DOWN(vm->mmio[i].base, PAGE_SIZE) < ALIGN_UP(vm->mmio[i].size, PAGE_SIZE))
+	for (unsigned i = 0; i < vm->ranges.nr_mmio; i++)
+		if (gpa - ALIGN_DOWN(vm->ranges.mmio[i].base, PAGE_SIZE) < ALIGN_UP(vm->ranges.mmio[i].size, PAGE_SIZE))
 			return false;
 	return true;
 }

@@ -4,6 +4,7 @@
  * matching, delivery, the ICR and MSI formats (SDM vol. 3, 11.6, 11.11, 11.12.10).
  */
 #include "vmm/dev/lapic.h"
+#include "vmm/startup.h"
 
 #define XAPIC_BROADCAST 0xffu
 #define X2APIC_BROADCAST 0xffffffffu

@@ -8,7 +8,7 @@
 /* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
 static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size, u64 *offset)
 {
-	for (const struct mmio_range *r = vm->mmio; r < vm->mmio + vm->nr_mmio; r++) {
+	for (const struct mmio_range *r = vm->ranges.mmio; r < vm->ranges.mmio + vm->ranges.nr_mmio; r++) {
 		u64 length = __atomic_load_n(&r->size, __ATOMIC_ACQUIRE);
 
 		*offset = addr - __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);

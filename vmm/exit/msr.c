@@ -252,9 +252,9 @@ static const struct msr_rule *find_rule(const struct vm *vm, u32 msr)
 
 static const struct msr_range *find_device(const struct vm *vm, u32 msr)
 {
-	for (unsigned i = 0; i < vm->nr_msr; i++)
-		if (msr - vm->msr[i].first <= vm->msr[i].last - vm->msr[i].first)
-			return &vm->msr[i];
+	for (unsigned i = 0; i < vm->ranges.nr_msr; i++)
+		if (msr - vm->ranges.msr[i].first <= vm->ranges.msr[i].last - vm->ranges.msr[i].first)
+			return &vm->ranges.msr[i];
 	return NULL;
 }
 

@@ -12,7 +12,9 @@
 #include "vmm/gdb/packet.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
+#include "vmm/pause.h"
 #include "vmm/service.h"
+#include "vmm/vcpu.h"
 
 static struct spinlock lock;     /* guards everything below, and the breakpoints */
 static const char *vm_name;

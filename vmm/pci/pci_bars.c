@@ -139,14 +139,14 @@ static bool is_free(const struct vm *vm, const struct pci_window *b, u64 at)
 	for (unsigned i = 0; i < vm->map.count; i++)
 		if (meets(at, size, vm->map.region[i].gpa, vm->map.region[i].size))
 			return false;
-	for (unsigned i = 0; i < vm->nr_mmio; i++) {
-		u64 start = vm->mmio[i].base, end = start + vm->mmio[i].size;
+	for (unsigned i = 0; i < vm->ranges.nr_mmio; i++) {
+		u64 start = vm->ranges.mmio[i].base, end = start + vm->ranges.mmio[i].size;
 
 		if (!is_trapped(b)) {
 			start = ALIGN_DOWN(start, PAGE_SIZE);
 			end = ALIGN_UP(end, PAGE_SIZE);
 		}
-		if (vm->mmio[i].dev != b && meets(at, size, start, end - start))
+		if (vm->ranges.mmio[i].dev != b && meets(at, size, start, end - start))
 			return false;
 	}
 	for (unsigned i = 0; i < vm->pci->nr_functions; i++) {
@@ -245,8 +245,8 @@ int pci_bars_create(struct pci_device *d)
 /* Ports that the guest's own platform has stay with it. */
 static bool ports_free(const struct vm *vm, u64 port, u64 count)
 {
-	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if (port < vm->pio[i].base + vm->pio[i].count && vm->pio[i].base < port + count)
+	for (unsigned i = 0; i < vm->ranges.nr_pio; i++)
+		if (port < vm->ranges.pio[i].base + vm->ranges.pio[i].count && vm->ranges.pio[i].base < port + count)
 			return false;
 	return port + count <= 0x10000;
 }

@@ -6,6 +6,7 @@
 
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/startup.h"
 
 #define DEPTH 16
 #define STACK_WORDS 8
