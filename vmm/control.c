@@ -3,6 +3,7 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
+#include "vmm/monitor.h"
 #include "vmm/pause.h"
 #include "vmm/plan/place.h"
 #include "vmm/service.h"

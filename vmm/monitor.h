@@ -3,7 +3,10 @@
 #ifndef VMM_MONITOR_H
 #define VMM_MONITOR_H
 
-#include "vmm/vm.h"
+#include "vmm/vm_end.h"
+
+struct hvm_feature;
+struct vm_config;
 
 /*
  * Chooses the hardware backend, reads the VM files among the boot modules,

@@ -4,7 +4,7 @@
 
 #include <margay/errno.h>
 
-#include "vmm/vm.h"
+#include "vmm/vm_parts.h"
 
 static bool overlap(u64 a, u64 a_size, u64 b, u64 b_size)
 {
@@ -36,7 +36,7 @@ static void pio_add(struct vm_ranges *all, struct pio_range range)
 
 int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
 {
-	struct vm_ranges *all = &vm->ranges;
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
 	for (unsigned i = 0; i < all->nr_pio; i++)
 		if (overlap(base, count, all->pio[i].base, all->pio[i].count))
@@ -49,7 +49,7 @@ int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *op
 
 int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
 {
-	struct vm_ranges *all = &vm->ranges;
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
 	for (unsigned i = 0; i < all->nr_mmio; i++)
 		if (overlap(base.v, size, all->mmio[i].base, all->mmio[i].size))
@@ -62,7 +62,7 @@ int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops 
 
 void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size)
 {
-	struct vm_ranges *all = &vm->ranges;
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
 	for (unsigned i = 0; i < all->nr_mmio; i++) {
 		if (all->mmio[i].dev != dev)
@@ -75,7 +75,7 @@ void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size)
 
 int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
 {
-	struct vm_ranges *all = &vm->ranges;
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
 	for (unsigned i = 0; i < all->nr_msr; i++)
 		if (first <= all->msr[i].last && all->msr[i].first <= last)

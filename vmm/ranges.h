@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The ports, MMIO and MSRs that a VM's devices own: who answers, how a device registers itself for them, and how they are found. */
+/* The ports, MMIO and MSRs that a VM's devices own: who answers, and how a device registers itself for them. */
 #ifndef VMM_RANGES_H
 #define VMM_RANGES_H
 
@@ -69,16 +69,5 @@ struct vm_ranges {
 	struct mmio_range mmio[VM_MAX_MMIO];
 	struct msr_range msr[VM_MAX_MSR];
 };
-
-/* The range that has the port, or NULL. */
-static inline const struct pio_range *pio_find(const struct vm_ranges *all, u16 port)
-{
-	const struct pio_range *end = &all->pio[all->nr_pio];
-
-	for (const struct pio_range *r = &all->pio[all->pio_from[port / PIO_BLOCK]]; r < end && r->base <= port; r++)
-		if (port - r->base < r->count)
-			return r;
-	return NULL;
-}
 
 #endif

@@ -7,6 +7,7 @@
 #include "vmm/startup.h"
 
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 

@@ -12,12 +12,14 @@
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
 #include "vmm/plan/place.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm_parts.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 
-#define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm), PAGE_SIZE) / PAGE_SIZE)
+#define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm_parts), PAGE_SIZE) / PAGE_SIZE)
 
 /* ---- end ------------------------------------------------------------------ */
 
@@ -77,13 +79,14 @@ static_assert((int)VM_LEAF_4K == LEAF_4K && (int)VM_LEAF_2M == LEAF_2M && (int)V
 
 static int stage2_build(struct vm *vm)
 {
+	struct vm_parts *parts = vm_parts(vm);
 	enum stage2_leaf leaf = MIN((enum stage2_leaf)vm->config->leaf, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
-	int err = stage2_init(&vm->stage2, hvm->stage2_format, &s2_mem, leaf);
+	int err = stage2_init(&parts->stage2, hvm->stage2_format, &s2_mem, leaf);
 
-	for (unsigned i = 0; !err && i < vm->map.count; i++) {
-		const struct gpa_region *r = &vm->map.region[i];
+	for (unsigned i = 0; !err && i < parts->map.count; i++) {
+		const struct gpa_region *r = &parts->map.region[i];
 
-		err = stage2_map(&vm->stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB);
+		err = stage2_map(&parts->stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB);
 	}
 	if (err == -ENOMEM)
 		return host_no_memory(vm->name);
@@ -121,11 +124,11 @@ static int cpuid_build(struct vm *vm)
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
-		.pvclock = has_msr(&vm->ranges, MSR_KVM_SYSTEM_TIME),
+		.pvclock = has_msr(&vm_parts(vm)->ranges, MSR_KVM_SYSTEM_TIME),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 
-	return cpuid_policy_build(&in, &vm->cpuid);
+	return cpuid_policy_build(&in, &vm_parts(vm)->cpuid);
 }
 
 static int vcpus_create(struct vm *vm)
@@ -209,24 +212,28 @@ static int image_load(struct vm *vm)
 
 static void print_shape(const struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->map.count; i++) {
-		const struct gpa_region *r = &vm->map.region[i];
+	const struct vm_parts *parts = vm_parts(vm);
+	const struct stage2 *s = &parts->stage2;
+
+	for (unsigned i = 0; i < parts->map.count; i++) {
+		const struct gpa_region *r = &parts->map.region[i];
 
 		vm_note(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)r->size >> 20, r->node,
 		       (unsigned long long)r->gpa, (unsigned long long)r->hpa);
 	}
-	vm_note(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", vm->stage2.fmt->name,
-	       (unsigned long long)vm->stage2.leaves[LEAF_1G], (unsigned long long)vm->stage2.leaves[LEAF_2M],
-	       (unsigned long long)vm->stage2.leaves[LEAF_4K], vm->stage2.tables);
+	vm_note(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", s->fmt->name, (unsigned long long)s->leaves[LEAF_1G],
+	       (unsigned long long)s->leaves[LEAF_2M], (unsigned long long)s->leaves[LEAF_4K], s->tables);
 }
 
 int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 {
-	struct vm *vm = host_pages_alloc(VM_PAGES, -1);
+	struct vm_parts *parts = host_pages_alloc(VM_PAGES, -1);
+	struct vm *vm;
 	int err;
 
-	if (!vm)
+	if (!parts)
 		return host_no_memory(config->name);
+	vm = &parts->vm;
 	vm->own_bytes = VM_PAGES * PAGE_SIZE;
 	host_account(&vm->own_bytes);
 	vm->id = id;
@@ -235,7 +242,7 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = config_check(vm);
 	if (err)
 		goto fail;
-	mtrr_reset(&vm->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
+	mtrr_reset(&parts->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
 	err = place_vm(vm);
 	err = err ? err : stage2_build(vm);
 	if (!err)
@@ -270,7 +277,7 @@ void vm_destroy(struct vm *vm)
 		vcpu_destroy(vm->vcpus[i]);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		dma_destroy(vm);
-	stage2_destroy(&vm->stage2);
+	stage2_destroy(&vm_parts(vm)->stage2);
 	unplace_vm(vm);
-	host_pages_free(vm, VM_PAGES);
+	host_pages_free(vm_parts(vm), VM_PAGES);
 }

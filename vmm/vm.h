@@ -5,25 +5,20 @@
 
 #include <margay/spinlock.h>
 #include <margay/types.h>
-#include "arch/x86_64/stage2/stage2.h"
 #include "vmm/config/config.h"
-#include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/host.h"
-#include "vmm/intc.h"
-#include "vmm/memory/gpa_map.h"
-#include "vmm/memory/mtrr.h"
-#include "vmm/plan/plan.h"
-#include "vmm/ranges.h"
-#include "vmm/vcpu.h"
 #include "vmm/vm_end.h"
 
 struct dma_windows;
+struct intc_ops;
+struct vcpu;
 struct vm_pci;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_DEVICES 16
-#define VM_MAX_EXTENTS PLAN_EXTENTS
+#define VM_MAX_EXTENTS HOST_ZERO_MAX
 
+/* What is not here, as its memory map, is in vm_parts.h. */
 struct vm {
 	/* What is used most comes first: a short displacement reaches it. */
 	unsigned id;
@@ -55,11 +50,6 @@ struct vm {
 	struct spinlock pause_lock; /* guards paused, the next two, and tsc_offset once vCPUs run */
 	unsigned nr_paused;       /* vCPUs that stay out of the guest */
 	u64 frozen_at;            /* host TSC when the last of these stopped */
-	struct stage2 stage2;
-	struct gpa_map map;
-	struct cpuid_table cpuid;
-	struct mtrr_state mtrr;
-	struct vm_ranges ranges;  /* of its devices */
 	void *device[VM_MAX_DEVICES]; /* instance by registration index of struct vdev */
 	/* Its part of the machine (place.h). */
 	u16 host_cpu[VM_MAX_VCPUS]; /* by vCPU */

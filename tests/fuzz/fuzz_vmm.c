@@ -10,6 +10,7 @@
  * with guest RAM between guard pages: each entry is legal (fake_hvm.c), no CPU
  * sleeps while its vCPU could go on, every VM ends, and all is given back.
  */
+#include "arch/x86_64/stage2/stage2.h"
 #include "tests/fuzz/fuzz_vmm.h"
 
 #include <margay/bootparams.h>

@@ -12,6 +12,7 @@
 
 #include "tests/unit/fake_operand.h"
 #include "tests/unit/fake_vm.h"
+#include "vmm/memory/guest_mem.h"
 
 #define GVA 0x7000ull /* two pages */
 #define HOLE 0x40000000ull /* neither RAM nor a device's */

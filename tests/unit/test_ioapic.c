@@ -11,9 +11,11 @@
 #include <margay/errno.h>
 
 #include "tests/unit/fake_vm.h"
+#include "vmm/intc.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
 
 static struct vm *vm;
 

@@ -12,6 +12,8 @@
 #include <cmocka.h>
 
 #include "tests/unit/lapic_guest.h"
+#include "vmm/intc.h"
+#include "vmm/vcpu.h"
 
 static void test_reset_values(void **state)
 {

@@ -16,7 +16,9 @@
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/hvm.h"
 #include "vmm/load/load_linux.h"
+#include "vmm/memory/gpa_map.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vcpu.h"
 
 static struct vm *vm;
 static struct host_module kernel, initrd;

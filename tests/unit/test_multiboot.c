@@ -16,6 +16,7 @@
 #include "vmm/load/loader.h"
 #include "vmm/load/multiboot.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vcpu.h"
 
 #define MAGIC 0x1badb002u
 #define FILE_SIZE 0x3000u

@@ -11,6 +11,7 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pause.h"
 #include "vmm/pvclock.h"

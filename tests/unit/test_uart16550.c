@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
+#include "vmm/intc.h"
 
 enum { DATA = 0x3f8, IER, IIR, LCR, MCR, LSR, MSR, SCR, FCR = IIR };
 

@@ -5,7 +5,9 @@
  */
 #include <margay/errno.h>
 
+#include "vmm/host.h"
 #include "vmm/platform.h"
+#include "vmm/ranges.h"
 #include "vmm/vdev.h"
 
 #define DEBUG_FAULT_PORT 0x5fc

@@ -5,6 +5,8 @@
  */
 #include "vmm/dev/lapic.h"
 #include "vmm/startup.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 #define XAPIC_BROADCAST 0xffu
 #define X2APIC_BROADCAST 0xffffffffu

@@ -8,6 +8,7 @@
 
 #include "vmm/emulate/emulate.h"
 #include "vmm/ranges.h"
+#include "vmm/vm_parts.h"
 
 /* What of RAX an IN replaces and an OUT takes, by the size of the operand; 32 bits replace all. */
 static const u64 operand_mask[8] = { [1] = 0xff, [2] = 0xffff, [4] = ~0ull };
@@ -15,7 +16,7 @@ static const u64 operand_mask[8] = { [1] = 0xff, [2] = 0xffff, [4] = ~0ull };
 /* The device that has the port and takes such an access. */
 static const struct pio_range *port_owner(const struct vm *vm, u16 port, unsigned size)
 {
-	const struct pio_range *r = pio_find(&vm->ranges, port);
+	const struct pio_range *r = pio_find(vm, port);
 
 	return r && r->ops->sizes & size && IS_ALIGNED(port, size) ? r : NULL;
 }

@@ -10,6 +10,8 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
 #include "vmm/pci/pci.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 
 #define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
 #define BAR_IO BIT(0)
@@ -92,7 +94,7 @@ int dma_create(struct vm *vm)
 		vm_log(vm, "no memory for its DMA windows");
 		return -ENOMEM;
 	}
-	why = dma_windows_build(&vm->map, mmio, collect(vm->pci, mmio), vm->windows);
+	why = dma_windows_build(&vm_parts(vm)->map, mmio, collect(vm->pci, mmio), vm->windows);
 	if (!why)
 		return 0;
 	vm_log(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity", vm->config->file, vm->config->line_dma, why);

@@ -3,7 +3,10 @@
 #ifndef VMM_HYPERCALL_H
 #define VMM_HYPERCALL_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
+
+struct vcpu;
+struct vm;
 
 /* The answer to the call in the vCPU's registers, made at CPL 0. On its CPU. */
 s64 hypercall(struct vcpu *vcpu);

@@ -4,13 +4,11 @@
  * a stop of one vCPU pauses the VM. Bytes come in interrupt windows of the
  * boot CPU; a complete command is carried out by the vCPU that it is about.
  */
-#include <margay/errno.h>
 #include <margay/string.h>
 
 #include "vmm/debugger.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/gdb/packet.h"
-#include "vmm/hvm.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
 #include "vmm/service.h"

@@ -8,9 +8,12 @@
  */
 #include <margay/errno.h>
 
+#include "vmm/intc.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 enum { REG_COMMAND = 0x04, REG_INTERRUPT = 0x3c, COMMAND_NO_INTX = BIT(10), CAP_MSI = 0x05, CAP_MSIX = 0x11 };
 

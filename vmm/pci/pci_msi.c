@@ -9,7 +9,10 @@
  */
 #include <margay/errno.h>
 
+#include "vmm/intc.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 enum {
 	MSI_CONTROL = 2, MSI_ADDRESS = 4, MSI_ENABLE = BIT(0), MSI_COUNT = 7 << 4, MSI_64 = BIT(7),

@@ -8,7 +8,9 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "vmm/config/config.h"
 #include "vmm/cpuid/cpuid_policy.h"
+#include "vmm/host.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
 #include "vmm/plan/place.h"
