@@ -3,6 +3,8 @@
 #include <margay/errno.h>
 
 #include "vmm/hvm.h"
+#include "vmm/monitor.h"
+#include "vmm/pause.h"
 #include "vmm/plan/place.h"
 #include "vmm/service.h"
 #include "vmm/slot.h"

@@ -1,10 +1,34 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* What the vCPU's loop and the exits tell a debugger (vmm/gdb/) of, in images that have one. All run on the vCPU's CPU. */
+/* A debugger of guests (vmm/gdb/), in images that have one: what it has of a vCPU, and what it is told. */
 #ifndef VMM_DEBUGGER_H
 #define VMM_DEBUGGER_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
 
+struct vcpu;
+struct vm;
+struct vmexit;
+
+/* What it has of a vCPU; its own but for the first five, which are stored while it is out of the guest. */
+#define DEBUG_REGISTERS 4u
+struct vcpu_debug {
+	bool wanted;      /* to serve a command; atomic */
+	bool hold;        /* stays out of the guest though the VM runs; atomic */
+	bool work;        /* must look before it enters the guest; atomic */
+	bool sync;        /* what is wanted of it has changed */
+	bool step_wanted;
+	bool retired;     /* the instruction that is being stepped was emulated */
+	bool own;         /* the debug registers are the debugger's; these are the guest's: */
+	u64 dr[DEBUG_REGISTERS], dr6, dr7;
+	enum { STEP_NONE, STEP_ON, STEP_LANDING } step; /* RFLAGS.TF is ours; a breakpoint waits at an exception's handler */
+	bool guest_tf;    /* what it was */
+	bool loads_tf;    /* the instruction sets RFLAGS.TF itself */
+	u16 opcode;
+	u64 landing;
+	unsigned landing_dr;
+};
+
+/* What the vCPU's loop and the exits tell it of. All run on the vCPU's CPU. */
 struct debugger {
 	/* vcpu->debug.wanted is set: out of the guest, paused or not. */
 	void (*serve)(struct vcpu *vcpu);

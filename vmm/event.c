@@ -5,6 +5,8 @@
  * interrupt controller's vectors with their windows.
  */
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
+#include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
 static bool contributory(u8 vector)

@@ -12,6 +12,7 @@
 #include "vmm/debugger.h"
 #include "vmm/hvm.h"
 #include "vmm/slot.h"
+#include "vmm/vm.h"
 
 /* A boot module whose name begins so is a VM file. */
 #define VM_PREFIX "vm:"

@@ -3,7 +3,10 @@
 #ifndef VMM_MONITOR_H
 #define VMM_MONITOR_H
 
-#include "vmm/vm.h"
+#include "vmm/vm_end.h"
+
+struct hvm_feature;
+struct vm_config;
 
 /*
  * Chooses the hardware backend, reads the VM files among the boot modules,
@@ -61,6 +64,9 @@ const char *monitor_state_name(const struct monitor_vm *info);
  */
 struct vm *monitor_vm_hold(unsigned i);
 void monitor_vm_release(void);
+
+/* Called on the CPU of the last vCPU that left its loop (vmm/monitor.c). */
+void monitor_vm_ended(struct vm *vm);
 
 /*
  * Makes and starts a VM that is over, on a CPU that is free; one that ends, as

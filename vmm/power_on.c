@@ -3,7 +3,7 @@
 #include "vmm/power_on.h"
 
 #include "vmm/hvm.h"
-#include "vmm/vm.h"
+#include "vmm/vcpu.h"
 
 #define DATA { .limit = 0xffff, .attr = 0x93 }
 

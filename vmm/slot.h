@@ -3,7 +3,13 @@
 #ifndef VMM_SLOT_H
 #define VMM_SLOT_H
 
-#include "vmm/monitor.h"
+#include <margay/host.h>
+#include <margay/spinlock.h>
+#include <margay/types.h>
+#include "vmm/vm_end.h"
+
+struct vm;
+struct vm_config;
 
 #define MONITOR_MAX_VMS (IS_ENABLED(CONFIG_VM_SHARING) ? 64u : 1u)
 #define MONITOR_FILE_MAX 63

@@ -7,7 +7,10 @@
 #include "vmm/startup.h"
 
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
 #include "vmm/power_on.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 void vcpu_init_ipi(struct vcpu *vcpu)
 {

@@ -1,9 +1,26 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The vCPU's own side of INIT and SIPI. */
+/* INIT and SIPI: how one vCPU starts another. */
 #ifndef VMM_STARTUP_H
 #define VMM_STARTUP_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
+
+struct vcpu;
+
+/*
+ * Where a vCPU is between INIT and its code (SDM vol. 3, 9.4). Others store
+ * INIT and SIPI, the vCPU itself the rest; a SIPI carries its vector.
+ */
+enum vcpu_startup {
+	STARTUP_RUN,       /* runs: a SIPI is ignored */
+	STARTUP_INIT,      /* an INIT has come and is not yet carried out */
+	STARTUP_WAIT,      /* waits for a SIPI */
+	STARTUP_SIPI = BIT(8), /* | vector: starts at vector << 12 in real mode */
+};
+
+/* An INIT or a SIPI has been sent to the vCPU. From any CPU; kicks it. */
+void vcpu_init_ipi(struct vcpu *vcpu);
+void vcpu_sipi(struct vcpu *vcpu, u8 vector);
 
 /*
  * One step of a vCPU whose startup is not STARTUP_RUN: carries out an INIT or a

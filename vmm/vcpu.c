@@ -10,11 +10,13 @@
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
+#include "vmm/monitor.h"
+#include "vmm/pause.h"
 #include "vmm/power_on.h"
 #include "vmm/report/inspect.h"
 #include "vmm/startup.h"
 #include "vmm/vdev.h"
-#include "vmm/vm.h"
+#include "vmm/vm_parts.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
@@ -177,6 +179,7 @@ static void read_ext_topology(struct vcpu *vcpu)
 static int prepare(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
+	const struct stage2 *s = &vm_parts(vm)->stage2;
 	int err;
 
 	host_account(&vm->own_bytes);
@@ -193,13 +196,13 @@ static int prepare(struct vcpu *vcpu)
 	read_ext_topology(vcpu);
 	if (vcpu->id == 0)
 		vm->entry_state(vm, vcpu);
-	host_fpu_reset(vm->cpuid.xcr0_allowed);
+	host_fpu_reset(vm_parts(vm)->cpuid.xcr0_allowed);
 	vcpu->xcr0 = XCR0_X87;
 	devices_start(vcpu);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
 		vm_note(vm, "own memory: %llu KiB, and %llu KiB of tables",
-			(unsigned long long)(vm->own_bytes - vm->stage2.tables * PAGE_SIZE) >> 10,
-			(unsigned long long)vm->stage2.tables * PAGE_SIZE >> 10);
+			(unsigned long long)(vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
+			(unsigned long long)s->tables * PAGE_SIZE >> 10);
 	return 0;
 }
 

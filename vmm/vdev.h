@@ -7,7 +7,10 @@
 #ifndef VMM_VDEV_H
 #define VMM_VDEV_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
+
+struct vcpu;
+struct vm;
 
 struct vdev {
 	const char *name;

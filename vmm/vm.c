@@ -11,72 +11,15 @@
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
 #include "vmm/pci/pci_dma.h"
-#include "vmm/pio.h"
 #include "vmm/plan/place.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm_parts.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 
-#define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm), PAGE_SIZE) / PAGE_SIZE)
-
-/* ---- range registration -------------------------------------------------- */
-
-static bool overlap(u64 a, u64 a_size, u64 b, u64 b_size)
-{
-	return a < b + b_size && b < a + a_size;
-}
-
-static int range_error(struct vm *vm, const char *kind, u64 base, int err)
-{
-	vm_log(vm, "%s range at %#llx: %s", kind, (unsigned long long)base,
-	       err == -EEXIST ? "overlaps another device's" : "too many ranges in this build");
-	return err;
-}
-
-int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
-{
-	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if (overlap(base, count, vm->pio[i].base, vm->pio[i].count))
-			return range_error(vm, "port", base, -EEXIST);
-	if (vm->nr_pio == VM_MAX_PIO)
-		return range_error(vm, "port", base, -ENOSPC);
-	pio_add(vm, (struct pio_range){ base, count, ops, dev });
-	return 0;
-}
-
-int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
-{
-	for (unsigned i = 0; i < vm->nr_mmio; i++)
-		if (overlap(base.v, size, vm->mmio[i].base, vm->mmio[i].size))
-			return range_error(vm, "MMIO", base.v, -EEXIST);
-	if (vm->nr_mmio == VM_MAX_MMIO)
-		return range_error(vm, "MMIO", base.v, -ENOSPC);
-	vm->mmio[vm->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
-	return 0;
-}
-
-void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size)
-{
-	for (unsigned i = 0; i < vm->nr_mmio; i++) {
-		if (vm->mmio[i].dev != dev)
-			continue;
-		__atomic_store_n(&vm->mmio[i].size, 0, __ATOMIC_RELEASE);
-		__atomic_store_n(&vm->mmio[i].base, base, __ATOMIC_RELEASE);
-		__atomic_store_n(&vm->mmio[i].size, size, __ATOMIC_RELEASE);
-	}
-}
-
-int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
-{
-	for (unsigned i = 0; i < vm->nr_msr; i++)
-		if (first <= vm->msr[i].last && vm->msr[i].first <= last)
-			return range_error(vm, "MSR", first, -EEXIST);
-	if (vm->nr_msr == VM_MAX_MSR)
-		return range_error(vm, "MSR", first, -ENOSPC);
-	vm->msr[vm->nr_msr++] = (struct msr_range){ first, last, ops, dev };
-	return 0;
-}
+#define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm_parts), PAGE_SIZE) / PAGE_SIZE)
 
 /* ---- end ------------------------------------------------------------------ */
 
@@ -136,13 +79,14 @@ static_assert((int)VM_LEAF_4K == LEAF_4K && (int)VM_LEAF_2M == LEAF_2M && (int)V
 
 static int stage2_build(struct vm *vm)
 {
+	struct vm_parts *parts = vm_parts(vm);
 	enum stage2_leaf leaf = MIN((enum stage2_leaf)vm->config->leaf, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
-	int err = stage2_init(&vm->stage2, hvm->stage2_format, &s2_mem, leaf);
+	int err = stage2_init(&parts->stage2, hvm->stage2_format, &s2_mem, leaf);
 
-	for (unsigned i = 0; !err && i < vm->map.count; i++) {
-		const struct gpa_region *r = &vm->map.region[i];
+	for (unsigned i = 0; !err && i < parts->map.count; i++) {
+		const struct gpa_region *r = &parts->map.region[i];
 
-		err = stage2_map(&vm->stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB);
+		err = stage2_map(&parts->stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB);
 	}
 	if (err == -ENOMEM)
 		return host_no_memory(vm->name);
@@ -159,6 +103,15 @@ static void read_host_cpuid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs 
 	host_cpuid(leaf, subleaf, out);
 }
 
+/* Has a device registered this MSR, or (pio_find()) port? What the guest is told of its platform follows from it. */
+static bool has_msr(const struct vm_ranges *all, u32 msr)
+{
+	for (unsigned i = 0; i < all->nr_msr; i++)
+		if (msr >= all->msr[i].first && msr <= all->msr[i].last)
+			return true;
+	return false;
+}
+
 static int cpuid_build(struct vm *vm)
 {
 	u64 ignored;
@@ -171,11 +124,11 @@ static int cpuid_build(struct vm *vm)
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
-		.pvclock = vm_has_msr(vm, MSR_KVM_SYSTEM_TIME),
+		.pvclock = has_msr(&vm_parts(vm)->ranges, MSR_KVM_SYSTEM_TIME),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 
-	return cpuid_policy_build(&in, &vm->cpuid);
+	return cpuid_policy_build(&in, &vm_parts(vm)->cpuid);
 }
 
 static int vcpus_create(struct vm *vm)
@@ -259,24 +212,28 @@ static int image_load(struct vm *vm)
 
 static void print_shape(const struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->map.count; i++) {
-		const struct gpa_region *r = &vm->map.region[i];
+	const struct vm_parts *parts = vm_parts(vm);
+	const struct stage2 *s = &parts->stage2;
+
+	for (unsigned i = 0; i < parts->map.count; i++) {
+		const struct gpa_region *r = &parts->map.region[i];
 
 		vm_note(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)r->size >> 20, r->node,
 		       (unsigned long long)r->gpa, (unsigned long long)r->hpa);
 	}
-	vm_note(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", vm->stage2.fmt->name,
-	       (unsigned long long)vm->stage2.leaves[LEAF_1G], (unsigned long long)vm->stage2.leaves[LEAF_2M],
-	       (unsigned long long)vm->stage2.leaves[LEAF_4K], vm->stage2.tables);
+	vm_note(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", s->fmt->name, (unsigned long long)s->leaves[LEAF_1G],
+	       (unsigned long long)s->leaves[LEAF_2M], (unsigned long long)s->leaves[LEAF_4K], s->tables);
 }
 
 int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 {
-	struct vm *vm = host_pages_alloc(VM_PAGES, -1);
+	struct vm_parts *parts = host_pages_alloc(VM_PAGES, -1);
+	struct vm *vm;
 	int err;
 
-	if (!vm)
+	if (!parts)
 		return host_no_memory(config->name);
+	vm = &parts->vm;
 	vm->own_bytes = VM_PAGES * PAGE_SIZE;
 	host_account(&vm->own_bytes);
 	vm->id = id;
@@ -285,7 +242,7 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = config_check(vm);
 	if (err)
 		goto fail;
-	mtrr_reset(&vm->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
+	mtrr_reset(&parts->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
 	err = place_vm(vm);
 	err = err ? err : stage2_build(vm);
 	if (!err)
@@ -320,7 +277,7 @@ void vm_destroy(struct vm *vm)
 		vcpu_destroy(vm->vcpus[i]);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		dma_destroy(vm);
-	stage2_destroy(&vm->stage2);
+	stage2_destroy(&vm_parts(vm)->stage2);
 	unplace_vm(vm);
-	host_pages_free(vm, VM_PAGES);
+	host_pages_free(vm_parts(vm), VM_PAGES);
 }

@@ -8,7 +8,7 @@
 #ifndef TESTS_FAKE_HVM_H
 #define TESTS_FAKE_HVM_H
 
-#include "vmm/vm.h"
+#include "vmm/vcpu.h"
 
 struct fake_vcpu {
 	u64 reg[HVM_REGS];

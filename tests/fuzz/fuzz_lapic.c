@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/unit/fake_vm.c -lcmocka */
+/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c -lcmocka */
 /* FUZZ: -max_len=200 vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c */
 /*
  * Fuzzes the local APICs of up to three vCPUs and the I/O APIC together: the
@@ -11,15 +11,18 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
+#include "vmm/intc.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm_parts.h"
 
 #define STEPS 48
 #define LIVED_US 800
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
-static struct vm vm;
+static struct vm_parts parts;
 static struct vcpu vcpus[3];
 
 static bool bit(const u64 reg[4], unsigned v)
@@ -54,7 +57,7 @@ static void check_lapic(struct vcpu *vcpu)
 	static const u32 lvt_bits[LAPIC_LVT_COUNT] = { 0x700ff, 0x107ff, 0x107ff, 0x1a7ff, 0x1a7ff, 0x100ff };
 	struct lapic *l = vcpu->lapic;
 
-	CHECK(vm.intc->pending(vcpu) == naive_pending(l));
+	CHECK(parts.vm.intc->pending(vcpu) == naive_pending(l));
 	CHECK(!(l->irr[0] & 0xffff) && !(l->isr[0] & 0xffff) && !(l->tmr[0] & 0xffff));
 	CHECK((l->base & ~(u64)(APIC_BASE_BSP | APIC_BASE_EXTD | APIC_BASE_EN)) == GUEST_LAPIC_BASE);
 	CHECK(!(l->base & APIC_BASE_EXTD) || l->base & APIC_BASE_EN);
@@ -72,8 +75,8 @@ static void check_lapic(struct vcpu *vcpu)
 
 static u32 indirect(u32 reg)
 {
-	guest_store(&vm, GUEST_IOAPIC_BASE, 4, reg);
-	return (u32)guest_load(&vm, GUEST_IOAPIC_BASE + 0x10, 4);
+	guest_store(&parts.vm, GUEST_IOAPIC_BASE, 4, reg);
+	return (u32)guest_load(&parts.vm, GUEST_IOAPIC_BASE + 0x10, 4);
 }
 
 static void check_ioapic(void)
@@ -98,31 +101,31 @@ static void create(struct fuzz_in *in)
 	fake_host.tsc = BIT(40);
 	fake_host.nr_cpus = 3;
 	fake_host.tsc_khz = shape & 0x80 ? 1 + fuzz_u32(in) % (BIT(24) - 1) : 2000000;
-	memset(&vm, 0, sizeof(vm));
+	memset(&parts, 0, sizeof(parts));
 	memset(vcpus, 0, sizeof(vcpus));
-	vm.config = &config[shape >> 5 & 1];
-	vm.nr_vcpus = 1 + shape % 3;
-	vm.tsc_offset = -(s64)fake_host.tsc;
-	for (unsigned i = 0; i < vm.nr_vcpus; i++) {
-		vm.vcpus[i] = &vcpus[i];
-		vcpus[i].vm = &vm;
+	parts.vm.config = &config[shape >> 5 & 1];
+	parts.vm.nr_vcpus = 1 + shape % 3;
+	parts.vm.tsc_offset = -(s64)fake_host.tsc;
+	for (unsigned i = 0; i < parts.vm.nr_vcpus; i++) {
+		parts.vm.vcpus[i] = &vcpus[i];
+		vcpus[i].vm = &parts.vm;
 		vcpus[i].id = vcpus[i].cpu = i;
-		vcpus[i].tsc_offset = vm.tsc_offset;
+		vcpus[i].tsc_offset = parts.vm.tsc_offset;
 		vcpus[i].apic_id = shape & 0x40 ? fuzz_u32(in) : i;
 	}
-	for (const struct vdev *const *d = __start_vdevs; d != __stop_vdevs; d++, vm.nr_devices++)
-		CHECK(!(*d)->create(&vm, &vm.device[vm.nr_devices]));
+	for (const struct vdev *const *d = __start_vdevs; d != __stop_vdevs; d++, parts.vm.nr_devices++)
+		CHECK(!(*d)->create(&parts.vm, &parts.vm.device[parts.vm.nr_devices]));
 }
 
 static void destroy(void)
 {
-	for (unsigned i = 0; i < vm.nr_devices; i++)
-		for (unsigned k = 0; k < vm.nr_vcpus; k++)
+	for (unsigned i = 0; i < parts.vm.nr_devices; i++)
+		for (unsigned k = 0; k < parts.vm.nr_vcpus; k++)
 			if (__start_vdevs[i]->vcpu_stop)
-				__start_vdevs[i]->vcpu_stop(&vcpus[k], vm.device[i]);
+				__start_vdevs[i]->vcpu_stop(&vcpus[k], parts.vm.device[i]);
 	CHECK(!fake_host.timers);
-	while (vm.nr_devices--)
-		__start_vdevs[vm.nr_devices]->destroy(&vm, vm.device[vm.nr_devices]);
+	while (parts.vm.nr_devices--)
+		__start_vdevs[parts.vm.nr_devices]->destroy(&parts.vm, parts.vm.device[parts.vm.nr_devices]);
 	CHECK(!fake_host.pages_in_use);
 }
 
@@ -143,8 +146,8 @@ static void msr(struct vcpu *vcpu, u32 number, bool write, u64 value)
 {
 	struct lapic before = *vcpu->lapic;
 
-	for (unsigned i = 0; i < vm.nr_msr; i++) {
-		const struct msr_range *r = &vm.msr[i];
+	for (unsigned i = 0; i < parts.ranges.nr_msr; i++) {
+		const struct msr_range *r = &parts.ranges.msr[i];
 
 		if (number < r->first || number > r->last)
 			continue;
@@ -159,17 +162,17 @@ static void msr(struct vcpu *vcpu, u32 number, bool write, u64 value)
 /* The vCPU takes its interrupt; perhaps its delivery is cut short. */
 static void take(struct vcpu *vcpu, bool cut)
 {
-	int v = vm.intc->pending(vcpu);
+	int v = parts.vm.intc->pending(vcpu);
 
 	if (v < 0)
 		return;
-	vm.intc->accept(vcpu, (u8)v);
+	parts.vm.intc->accept(vcpu, (u8)v);
 	CHECK(bit(vcpu->lapic->isr, (unsigned)v) && !bit(vcpu->lapic->irr, (unsigned)v));
 	CHECK(highest(vcpu->lapic->isr) == v);
 	if (!cut)
 		return;
-	vm.intc->unaccept(vcpu, (u8)v);
-	CHECK(vm.intc->pending(vcpu) == v);
+	parts.vm.intc->unaccept(vcpu, (u8)v);
+	CHECK(parts.vm.intc->pending(vcpu) == v);
 }
 
 static void eoi(struct vcpu *vcpu)
@@ -185,7 +188,7 @@ static void eoi(struct vcpu *vcpu)
 
 static void fire_late(void)
 {
-	for (unsigned i = 0; i < vm.nr_vcpus; i++) {
+	for (unsigned i = 0; i < parts.vm.nr_vcpus; i++) {
 		fake_host.this_cpu = i;
 		fake_host_window();
 	}
@@ -204,20 +207,20 @@ static void pass(u64 ticks)
 /* The VM is paused for so long, as vmm/pause.c does it. Where its clock stands still no count has gone on. */
 static void stand(u64 ticks)
 {
-	bool freeze = vm.config->clock == VM_CLOCK_FREEZE;
+	bool freeze = parts.vm.config->clock == VM_CLOCK_FREEZE;
 	u32 left[ARRAY_SIZE(vcpus)];
 
-	for (unsigned i = 0; i < vm.nr_vcpus; i++) {
+	for (unsigned i = 0; i < parts.vm.nr_vcpus; i++) {
 		fake_host.this_cpu = i;
 		left[i] = lapic_timer_current(vcpus[i].lapic);
 		lapic_timer_pause(&vcpus[i], NULL, true);
 	}
 	fake_host.tsc += ticks;
-	vm.tsc_offset -= freeze ? (s64)ticks : 0;
-	for (unsigned i = 0; i < vm.nr_vcpus; i++) {
+	parts.vm.tsc_offset -= freeze ? (s64)ticks : 0;
+	for (unsigned i = 0; i < parts.vm.nr_vcpus; i++) {
 		fake_host.this_cpu = i;
 		lapic_timer_pause(&vcpus[i], NULL, false);
-		vcpus[i].tsc_offset = vm.tsc_offset;
+		vcpus[i].tsc_offset = parts.vm.tsc_offset;
 		CHECK(!freeze || lapic_timer_current(vcpus[i].lapic) == left[i]);
 	}
 	fire_late();
@@ -225,10 +228,10 @@ static void stand(u64 ticks)
 
 static void message(u64 address, u32 data)
 {
-	const struct vcpu *taker = vm.intc->msi_vcpu(&vm, address, data);
+	const struct vcpu *taker = parts.vm.intc->msi_vcpu(&parts.vm, address, data);
 
 	CHECK(!taker || (address >> 20 == 0xfee && (u8)data >= 16));
-	vm.intc->msi(&vm, address, data);
+	parts.vm.intc->msi(&parts.vm, address, data);
 	/* Fixed delivery is to all that it names, but for APICs that software has disabled. */
 	CHECK(!taker || data & 0x700 || !(taker->lapic->svr & LAPIC_SVR_ENABLE) || bit(taker->lapic->irr, (u8)data));
 }
@@ -237,7 +240,7 @@ static void step(struct fuzz_in *in)
 {
 	static const u8 size[4] = { 4, 4, 1, 8 };
 	u8 op = fuzz_u8(in), how = fuzz_u8(in);
-	struct vcpu *vcpu = &vcpus[(how >> 6) % vm.nr_vcpus];
+	struct vcpu *vcpu = &vcpus[(how >> 6) % parts.vm.nr_vcpus];
 	bool write = op & 0x10;
 	u64 number;
 
@@ -245,7 +248,7 @@ static void step(struct fuzz_in *in)
 	switch (op & 0xf) {
 	case 0:
 	case 1: /* a local APIC register, as a kernel would; seldom odd */
-		mmio(vcpu, &vm.mmio[0], (how & 63) * 16u + (op & 0x80 ? fuzz_u8(in) : 0), size[op >> 5 & 3], write,
+		mmio(vcpu, &parts.ranges.mmio[0], (how & 63) * 16u + (op & 0x80 ? fuzz_u8(in) : 0), size[op >> 5 & 3], write,
 		     write ? fuzz_number(in) : 0);
 		break;
 	case 2:
@@ -257,14 +260,15 @@ static void step(struct fuzz_in *in)
 		    how & 2 ? GUEST_LAPIC_BASE | (u64)(fuzz_u8(in) & 0xf) << 8 : fuzz_number(in));
 		break;
 	case 5: /* an I/O APIC register by its number */
-		mmio(vcpu, &vm.mmio[1], 0, 4, true, how & 63);
-		mmio(vcpu, &vm.mmio[1], 0x10, 4, write, fuzz_u32(in));
+		mmio(vcpu, &parts.ranges.mmio[1], 0, 4, true, how & 63);
+		mmio(vcpu, &parts.ranges.mmio[1], 0x10, 4, write, fuzz_u32(in));
 		break;
 	case 6:
-		mmio(vcpu, &vm.mmio[1], how & 0x30 ? (how & 0x30) << 1 : fuzz_u8(in), size[op >> 5 & 3], write, fuzz_u8(in));
+		mmio(vcpu, &parts.ranges.mmio[1], how & 0x30 ? (how & 0x30) << 1 : fuzz_u8(in), size[op >> 5 & 3], write,
+		     fuzz_u8(in));
 		break;
 	case 7:
-		vm.intc->line(&vm, how & 31, write);
+		parts.vm.intc->line(&parts.vm, how & 31, write);
 		break;
 	case 8:
 		number = how & 1 ? 0xfee00000 | (u64)(fuzz_u32(in) & 0xfffff) : fuzz_number(in);
@@ -283,24 +287,24 @@ static void step(struct fuzz_in *in)
 		if (op & 0x80)
 			stand(fuzz_number(in) % BIT(44));
 		if (write)
-			vm.intc->set_cr8(vcpu, how & 15);
-		CHECK(vm.intc->get_cr8(vcpu) == vcpu->lapic->tpr >> 4);
+			parts.vm.intc->set_cr8(vcpu, how & 15);
+		CHECK(parts.vm.intc->get_cr8(vcpu) == vcpu->lapic->tpr >> 4);
 		break;
 	case 13:
-		vm.intc->init(vcpu);
+		parts.vm.intc->init(vcpu);
 		CHECK(highest(vcpu->lapic->irr) < 0 && highest(vcpu->lapic->isr) < 0 && !vcpu->lapic->timer.armed);
 		break;
 	case 14: /* a whole ICR in xAPIC mode, or x2APIC's */
-		mmio(vcpu, &vm.mmio[0], LAPIC_ICR_HIGH * 16, 4, true, (u64)how << 24);
-		mmio(vcpu, &vm.mmio[0], LAPIC_ICR * 16, 4, true, fuzz_u32(in));
+		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_ICR_HIGH * 16, 4, true, (u64)how << 24);
+		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_ICR * 16, 4, true, fuzz_u32(in));
 		break;
 	default: /* what a kernel does first: enables it, sets the timer's mode */
-		mmio(vcpu, &vm.mmio[0], LAPIC_SVR * 16, 4, true, 0x1ff);
+		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_SVR * 16, 4, true, 0x1ff);
 		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_SVR, true, 0x1ff);
-		mmio(vcpu, &vm.mmio[0], LAPIC_LVT_TIMER * 16, 4, true, (how & 3) << 17 | 0x40);
+		mmio(vcpu, &parts.ranges.mmio[0], LAPIC_LVT_TIMER * 16, 4, true, (how & 3) << 17 | 0x40);
 		msr(vcpu, MSR_X2APIC_FIRST + LAPIC_LVT_TIMER, true, (how & 3) << 17 | 0x40);
 	}
-	CHECK(vm.intc->apic_base(vcpu) == vcpu->lapic->base);
+	CHECK(parts.vm.intc->apic_base(vcpu) == vcpu->lapic->base);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -310,7 +314,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	create(&in);
 	for (unsigned i = 0; in.left && i < STEPS; i++) {
 		step(&in);
-		for (unsigned k = 0; k < vm.nr_vcpus; k++)
+		for (unsigned k = 0; k < parts.vm.nr_vcpus; k++)
 			check_lapic(&vcpus[k]);
 	}
 	check_ioapic();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/?*.c vmm/acpi/?*.c vmm/config/?*.c vmm/cpuid/?*.c vmm/dev/?*.c vmm/emulate/?*.c vmm/exit/?*.c vmm/load/?*.c vmm/memory/?*.c vmm/pci/?*.c vmm/plan/?*.c vmm/report/?*.c !vmm/monitor.c !vmm/dev/debug_fault.c arch/x86_64/stage2/?*.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/fuzz/fake_hvm.c tests/fuzz/vmm_guest.c kernel/span.c */
-/* FUZZ: -max_len=1500 vmm/exit/cpuid.c vmm/exit/cr.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/event.c vmm/exit/exit.c vmm/memory/guest_mem.c vmm/memory/guest_walk.c vmm/emulate/io.c vmm/load/linux_entry.c vmm/emulate/mmio.c vmm/monitor.c vmm/exit/msr.c vmm/pause.c vmm/plan/place.c vmm/startup.c vmm/report/telemetry.c vmm/vcpu.c vmm/vm.c vmm/dev/acpi_pm.c vmm/dev/debug_exit.c vmm/dev/legacy.c vmm/dev/pvclock.c */
+/* FUZZ: -max_len=1500 vmm/exit/cpuid.c vmm/exit/cr.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/event.c vmm/exit/exit.c vmm/memory/guest_mem.c vmm/memory/guest_walk.c vmm/emulate/io.c vmm/load/linux_entry.c vmm/emulate/mmio.c vmm/monitor.c vmm/exit/msr.c vmm/pause.c vmm/plan/place.c vmm/ranges.c vmm/startup.c vmm/report/telemetry.c vmm/vcpu.c vmm/vm.c vmm/dev/acpi_pm.c vmm/dev/debug_exit.c vmm/dev/legacy.c vmm/dev/pvclock.c */
 /*
  * Fuzzes the whole monitor, from VM files to the end of the node, over a fake
  * host and a fake backend. The input's head makes a machine (CPUs, memory in
@@ -10,6 +10,7 @@
  * with guest RAM between guard pages: each entry is legal (fake_hvm.c), no CPU
  * sleeps while its vCPU could go on, every VM ends, and all is given back.
  */
+#include "arch/x86_64/stage2/stage2.h"
 #include "tests/fuzz/fuzz_vmm.h"
 
 #include <margay/bootparams.h>
@@ -19,7 +20,9 @@
 #include "tests/unit/cpuid_recorded.h"
 /* With its static state: each run starts anew. */
 #include "vmm/monitor.c"
+#include "vmm/pause.h"
 #include "vmm/service.h"
+#include "vmm/startup.h"
 
 /* Makes the section of the services, whose ends the monitor asks the linker for. */
 static void no_service(void)

@@ -7,7 +7,9 @@
  */
 #include "tests/fuzz/fuzz_vmm.h"
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/pause.h"
 #include "vmm/platform.h"
 
 /* ---- instructions ---- */

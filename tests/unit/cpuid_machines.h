@@ -16,6 +16,7 @@
 #include "cpuid_recorded.h"
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/cpuid/cpuid_table.h"
+#include "vmm/hvm_ops.h"
 
 struct machine {
 	const char *name;

@@ -11,8 +11,10 @@
 
 #include <cmocka.h>
 
-#include "vmm/pio.h"
+#include "vmm/startup.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm_parts.h"
 
 /* Weak: a loader test links no device at all. */
 extern const struct vdev *const __start_vdevs[] __attribute__((weak));
@@ -21,7 +23,7 @@ extern const struct vdev *const __stop_vdevs[] __attribute__((weak));
 struct vm *fake_vm_create(u64 memory)
 {
 	static const struct vm_config config;
-	struct vm *vm = calloc(1, sizeof(*vm));
+	struct vm *vm = calloc(1, sizeof(struct vm_parts));
 	struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
 	const struct vdev *const *d = __start_vdevs;
 
@@ -37,7 +39,7 @@ struct vm *fake_vm_create(u64 memory)
 
 		assert_int_equal(host_extent_alloc(&req, &vm->extent[0]), 0);
 		vm->nr_extents = 1;
-		assert_int_equal(gpa_map_add(&vm->map, vm->extent[0].base.v, memory, 0), 0);
+		assert_int_equal(gpa_map_add(&vm_parts(vm)->map, vm->extent[0].base.v, memory, 0), 0);
 	}
 	for (; d != __stop_vdevs; d++, vm->nr_devices++)
 		assert_int_equal((*d)->create(vm, &vm->device[vm->nr_devices]), 0);
@@ -63,27 +65,6 @@ void fake_vm_destroy(struct vm *vm)
 }
 
 /* ---- what the devices ask of the core ---- */
-
-int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
-{
-	assert_true(vm->nr_pio < VM_MAX_PIO);
-	pio_add(vm, (struct pio_range){ base, count, ops, dev });
-	return 0;
-}
-
-int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
-{
-	assert_true(vm->nr_mmio < VM_MAX_MMIO);
-	vm->mmio[vm->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
-	return 0;
-}
-
-int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
-{
-	assert_true(vm->nr_msr < VM_MAX_MSR);
-	vm->msr[vm->nr_msr++] = (struct msr_range){ first, last, ops, dev };
-	return 0;
-}
 
 void vm_end(struct vm *vm, enum vm_end why)
 {
@@ -112,7 +93,7 @@ void vcpu_sipi(struct vcpu *vcpu, u8 vector)
 
 /* ---- the guest ---- */
 
-/* These two as vm.h promises the devices; anything else goes to nobody. */
+/* These two as ranges.h promises the devices; anything else goes to nobody. */
 static const struct pio_range *find_pio(const struct vm *vm, u16 port, unsigned size)
 {
 	const struct pio_range *r = pio_find(vm, port);
@@ -138,7 +119,9 @@ void guest_out(struct vm *vm, u16 port, unsigned size, u32 value)
 
 static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size)
 {
-	for (const struct mmio_range *r = vm->mmio; r < vm->mmio + vm->nr_mmio; r++)
+	const struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (const struct mmio_range *r = all->mmio; r < all->mmio + all->nr_mmio; r++)
 		if (addr - r->base < r->size && size <= r->size - (addr - r->base))
 			return r->ops->sizes & size && IS_ALIGNED(addr, size) ? r : NULL;
 	return NULL;
@@ -162,9 +145,11 @@ void guest_store(struct vm *vm, u64 addr, unsigned size, u64 value)
 
 static const struct msr_range *find_msr(const struct vm *vm, u32 msr)
 {
-	for (unsigned i = 0; i < vm->nr_msr; i++)
-		if (msr >= vm->msr[i].first && msr <= vm->msr[i].last)
-			return &vm->msr[i];
+	const struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_msr; i++)
+		if (msr >= all->msr[i].first && msr <= all->msr[i].last)
+			return &all->msr[i];
 	return NULL;
 }
 

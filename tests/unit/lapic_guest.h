@@ -7,6 +7,7 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
+#include "vmm/intc.h"
 #include "vmm/platform.h"
 
 static struct vm *vm;

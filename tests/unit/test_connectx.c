@@ -15,13 +15,15 @@
 #include "tests/unit/connectx5.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_fitness.h"
+#include "vmm/vm_parts.h"
 
-static struct vm vm;
-static struct vcpu vcpu = { .vm = &vm, .cpu = 2 };
+static struct vm_parts parts;
+static struct vcpu vcpu = { .vm = &parts.vm, .cpu = 2 };
 static struct vm_pci pci;
 static struct pci_device dev;
 static u32 registers[FAKE_REGISTERS / 4];
@@ -66,7 +68,9 @@ void vm_stage2_unlock(struct vm *v)
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
 {
-	v->mmio[v->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
+	struct vm_ranges *all = &vm_parts(v)->ranges;
+
+	all->mmio[all->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
 	return 0;
 }
 
@@ -132,7 +136,7 @@ static void assign(const struct config_dword *words, unsigned count)
 	memcpy(f->bar, info.bar, sizeof(f->bar));
 	pci.device[0] = &dev;
 	pci.nr_functions = 1;
-	dev.vm = &vm;
+	dev.vm = &parts.vm;
 	dev.host = f;
 	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, f->bar, true, false, cap, nr_caps), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
@@ -148,15 +152,15 @@ static int setup(void **state)
 	fake_host.nr_pci = 1;
 	fake_host.registers = (u8 *)registers;
 	memset(registers, 0, sizeof(registers));
-	memset(&vm, 0, sizeof(vm));
+	memset(&parts, 0, sizeof(parts));
 	memset(&pci, 0, sizeof(pci));
 	memset(&dev, 0, sizeof(dev));
 	memset(writable_bars, 0, sizeof(writable_bars));
 	nr_mapped = 0;
-	vm.pci = &pci;
-	vm.intc = &intc;
-	vm.nr_vcpus = 1;
-	vm.vcpus[0] = &vcpu;
+	parts.vm.pci = &pci;
+	parts.vm.intc = &intc;
+	parts.vm.nr_vcpus = 1;
+	parts.vm.vcpus[0] = &vcpu;
 	writable_bars[1] = ~0u;
 	return 0;
 }
@@ -351,11 +355,11 @@ static void test_pf_bar(void **state)
 /* Each of the 64 entries gets a vector of the host's, and only what the guest may say is ever in the card's table. */
 static void test_pf_msix(void **state)
 {
-	const struct mmio_ops *ops = vm.mmio[0].ops;
-	void *bar = vm.mmio[0].dev;
+	const struct mmio_ops *ops = parts.ranges.mmio[0].ops;
+	void *bar = parts.ranges.mmio[0].dev;
 
 	(void)state;
-	assert_int_equal(vm.nr_mmio, 1);
+	assert_int_equal(parts.ranges.nr_mmio, 1);
 	for (unsigned i = 0; i < 64; i++) {
 		assert_int_equal(ops->read(bar, &vcpu, 0x2000 + i * 16 + 12, 4), 1);
 		ops->write(bar, &vcpu, 0x2000 + i * 16, 8, i == 7 ? 0x100000 : 0xfee00000);

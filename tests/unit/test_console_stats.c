@@ -11,7 +11,11 @@
 
 #include <margay/host.h>
 #include "vmm/console/console.h"
+#include "vmm/hvm_ops.h"
 #include "vmm/monitor.h"
+#include "vmm/report/telemetry.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 #define KHZ 2500000ull
 #define SECOND (KHZ * 1000)

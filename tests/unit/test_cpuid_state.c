@@ -5,6 +5,7 @@
  * hardware that cannot give a guest everything (SDM vol. 1, 13; vol. 2, CPUID).
  */
 #include "cpuid_machines.h"
+#include "vmm/hvm_ops.h"
 
 static void vcpu_state(void **state)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/emulate_mem.c vmm/emulate/io.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/dev/uart16550.c vmm/dev/acpi_pm.c vmm/dev/legacy.c vmm/dev/debug_exit.c vmm/dev/debug_clock.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/unit/fake_vm.c */
+/* UNIT: vmm/emulate/emulate_mem.c vmm/emulate/io.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/dev/uart16550.c vmm/dev/acpi_pm.c vmm/dev/legacy.c vmm/dev/debug_exit.c vmm/dev/debug_clock.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
 /*
  * What reaches a device of a guest's accesses to memory and ports: whatever their size and place, aligned accesses
  * within its range, of sizes that it has said it takes. All devices get all sizes at all offsets, around their ends, too.
@@ -15,7 +15,9 @@
 #include "tests/unit/fake_operand.h"
 #include "tests/unit/fake_strings.h"
 #include "tests/unit/fake_vm.h"
-#include "vmm/pio.h"
+#include "vmm/memory/guest_mem.h"
+#include "vmm/ranges.h"
+#include "vmm/vm_parts.h"
 
 #define BEYOND 16u
 /* A device whose registers are plain memory; it lies across the end of a page, and its own ends are within pages. */
@@ -136,17 +138,19 @@ static struct pio_ops pio_judges[VM_MAX_PIO];
 /* Puts the judge in front of each device; it takes what the device takes. */
 static void interpose(void)
 {
-	for (unsigned i = 0; i < vm->nr_mmio; i++) {
-		mmio[i] = vm->mmio[i];
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_mmio; i++) {
+		mmio[i] = all->mmio[i];
 		mmio_judges[i] = (struct mmio_ops){ mmio[i].ops->sizes, mmio_read, mmio_write };
-		vm->mmio[i].ops = &mmio_judges[i];
-		vm->mmio[i].dev = &mmio[i];
+		all->mmio[i].ops = &mmio_judges[i];
+		all->mmio[i].dev = &mmio[i];
 	}
-	for (unsigned i = 0; i < vm->nr_pio; i++) {
-		pio[i] = vm->pio[i];
+	for (unsigned i = 0; i < all->nr_pio; i++) {
+		pio[i] = all->pio[i];
 		pio_judges[i] = (struct pio_ops){ pio[i].ops->sizes, pio_read, pio_write };
-		vm->pio[i].ops = &pio_judges[i];
-		vm->pio[i].dev = &pio[i];
+		all->pio[i].ops = &pio_judges[i];
+		all->pio[i].dev = &pio[i];
 	}
 }
 
@@ -205,7 +209,7 @@ static void test_memory(void **state)
 	unsigned before;
 
 	(void)state;
-	for (unsigned i = 0; i < vm->nr_mmio; i++) {
+	for (unsigned i = 0; i < vm_parts(vm)->ranges.nr_mmio; i++) {
 		const struct mmio_range *r = &mmio[i];
 
 		before = accesses;
@@ -228,7 +232,7 @@ static void io(u16 port, unsigned size, bool in)
 static void test_ports(void **state)
 {
 	(void)state;
-	for (unsigned i = 0; i < vm->nr_pio; i++) {
+	for (unsigned i = 0; i < vm_parts(vm)->ranges.nr_pio; i++) {
 		unsigned before = accesses;
 
 		for (u64 port = pio[i].base - MIN(BEYOND, pio[i].base); port < pio[i].base + pio[i].count + BEYOND; port++)
@@ -274,7 +278,7 @@ static void test_sizes(void **state)
 	(void)state;
 	memset(plain, 0x11, sizeof(plain));
 	for (unsigned sizes = 0; sizes < 16; sizes++) {
-		plain_ops.sizes = mmio_judges[vm->nr_mmio - 1].sizes = (u8)sizes;
+		plain_ops.sizes = mmio_judges[vm_parts(vm)->ranges.nr_mmio - 1].sizes = (u8)sizes;
 		for (unsigned size = 1; size <= 8; size *= 2) {
 			u64 ones = emulate_truncate(~0ull, size);
 

@@ -16,6 +16,8 @@
 #include <margay/string.h>
 
 #include "vmm/emulate/emulate.h"
+#include "vmm/memory/guest_mem.h"
+#include "vmm/vm_parts.h"
 
 #define CODE_BYTES 4096
 #define FLAGS (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
@@ -29,8 +31,8 @@ struct machine {
 static u8 *code; /* of this machine: the instruction between what sets and what reads the flags */
 static const u8 *insn_bytes;
 static u64 memory;
-static struct vm vm;
-static struct vcpu vcpu = { .vm = &vm };
+static struct vm_parts parts;
+static struct vcpu vcpu = { .vm = &parts.vm };
 
 /* ---- what the emulator asks for ---- */
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/emulate_mem.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/emulate/emulate_mem.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
 /* Operands across the end of a page: its two pages lie anywhere, or nowhere, and a fault leaves nothing behind. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 
 #include "tests/unit/fake_operand.h"
 #include "tests/unit/fake_vm.h"
+#include "vmm/memory/guest_mem.h"
 
 #define GVA 0x7000ull /* two pages */
 #define HOLE 0x40000000ull /* neither RAM nor a device's */

@@ -13,7 +13,9 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
 #include "vmm/startup.h"
+#include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
 static u64 reg[HVM_REGS];

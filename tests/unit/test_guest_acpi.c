@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/guest_acpi.c vmm/acpi/acpi_build.c vmm/acpi/acpi_pci.c vmm/acpi/aml.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: vmm/acpi/guest_acpi.c vmm/acpi/acpi_build.c vmm/acpi/acpi_pci.c vmm/acpi/aml.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
 /*
  * What a VM's tables say of the host's NUMA nodes: a VM on nodes 1, 2 and 4 of
  * five, whose distances differ there and back; our own readers read them.
@@ -18,6 +18,8 @@
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 
 #define MEMORY MIB(32)
 
@@ -58,11 +60,11 @@ static void build(u32 first_id, bool flat)
 	vm = fake_vm_create(MEMORY);
 	vm->config = &config;
 	fake_host.nr_cpus = ARRAY_SIZE(nodes);
-	memset(&vm->map, 0, sizeof(vm->map));
+	memset(&vm_parts(vm)->map, 0, sizeof(vm_parts(vm)->map));
 	for (unsigned i = 0; i < ARRAY_SIZE(nodes); i++) {
 		u64 start = i * MIB(10), size = i == 2 ? MIB(12) : MIB(10);
 
-		assert_int_equal(gpa_map_add(&vm->map, vm->extent[0].base.v + start, size, nodes[i]), 0);
+		assert_int_equal(gpa_map_add(&vm_parts(vm)->map, vm->extent[0].base.v + start, size, nodes[i]), 0);
 		fake_host.cpus[i].node = nodes[i];
 		vm->vcpus[i] = i ? &others[i - 1] : vm->vcpus[0];
 		vm->vcpus[i]->vm = vm;

@@ -14,6 +14,7 @@
 #include <margay/errno.h>
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vcpu.h"
 
 #define CODE 0x6000u
 #define GVA 0x345123u /* of the code, in every mode */

@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "vmm/config/config.h"
 #include "vmm/report/hwcheck_proposal.h"
 
 static char text[PROPOSAL_MAX];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/pci/pci_intx.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/pci/pci_intx.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
 /* The I/O APIC against its data sheet, in front of the software local APIC. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,9 +11,11 @@
 #include <margay/errno.h>
 
 #include "tests/unit/fake_vm.h"
+#include "vmm/intc.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
 
 static struct vm *vm;
 

@@ -16,6 +16,7 @@
 #include <margay/errno.h>
 #include "tests/unit/fake_host.h"
 #include "vmm/console/console.h"
+#include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/monitor.h"
 #include "vmm/report/report.h"

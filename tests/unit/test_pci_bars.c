@@ -19,12 +19,13 @@
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/vm_parts.h"
 
 #define LAPIC 0xfee00000ull
 #define ROUNDS 20000
 
-static struct vm vm;
-static struct vcpu vcpu = { .vm = &vm };
+static struct vm_parts parts;
+static struct vcpu vcpu = { .vm = &parts.vm };
 static struct vm_pci pci;
 static struct pci_device dev[2];
 static u8 hw[2][256];
@@ -57,7 +58,7 @@ int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum mem
 {
 	const void *of = NULL;
 
-	assert_ptr_equal(v, &vm);
+	assert_ptr_equal(v, &parts.vm);
 	assert_int_equal(prot & STAGE2_X, 0);
 	assert_int_equal(type, MEMTYPE_UC_MINUS);
 	assert_true(IS_ALIGNED(gpa.v | hpa.v | size, PAGE_SIZE) && size);
@@ -70,10 +71,10 @@ int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum mem
 			    hpa.v + size <= dev[d].host->bar[i].base + dev[d].host->bar[i].size)
 				of = &dev[d].bar[i];
 	assert_non_null(of);
-	for (unsigned i = 0; i < vm.map.count; i++)
-		assert_false(meets(gpa.v, size, vm.map.region[i].gpa, vm.map.region[i].size));
-	for (unsigned i = 0; i < vm.nr_mmio; i++)
-		assert_true(vm.mmio[i].dev == of || !meets(gpa.v, size, vm.mmio[i].base, vm.mmio[i].size));
+	for (unsigned i = 0; i < parts.map.count; i++)
+		assert_false(meets(gpa.v, size, parts.map.region[i].gpa, parts.map.region[i].size));
+	for (const struct mmio_range *r = parts.ranges.mmio; r < parts.ranges.mmio + parts.ranges.nr_mmio; r++)
+		assert_true(r->dev == of || !meets(gpa.v, size, r->base, r->size));
 	for (unsigned i = 0; i < nr_mapped; i++)
 		assert_false(meets(gpa.v, size, mapped[i].gpa, mapped[i].size));
 	assert_true(nr_mapped < ARRAY_SIZE(mapped));
@@ -112,16 +113,20 @@ void vm_stage2_unlock(struct vm *v)
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
 {
-	v->mmio[v->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
+	struct vm_ranges *all = &vm_parts(v)->ranges;
+
+	all->mmio[all->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
 	return 0;
 }
 
 void vm_set_mmio(struct vm *v, const void *d, u64 base, u64 size)
 {
-	for (unsigned i = 0; i < v->nr_mmio; i++) {
-		if (v->mmio[i].dev == d) {
-			v->mmio[i].base = base;
-			v->mmio[i].size = size;
+	struct vm_ranges *all = &vm_parts(v)->ranges;
+
+	for (unsigned i = 0; i < all->nr_mmio; i++) {
+		if (all->mmio[i].dev == d) {
+			all->mmio[i].base = base;
+			all->mmio[i].size = size;
 		}
 	}
 }
@@ -173,18 +178,18 @@ static int setup(void **state)
 	(void)state;
 	fake_host_reset();
 	fake_host.registers = (u8 *)registers;
-	memset(&vm, 0, sizeof(vm));
+	memset(&parts, 0, sizeof(parts));
 	memset(&pci, 0, sizeof(pci));
 	memset(dev, 0, sizeof(dev));
 	memset(hw, 0, sizeof(hw));
 	nr_mapped = maps = unmaps = opened = table_writes = 0;
 	short_of_memory = false;
-	vm.pci = &pci;
-	vm.map.count = 2;
-	vm.map.region[0] = (struct gpa_region){ .gpa = 0, .size = MIB(640) };
-	vm.map.region[1] = (struct gpa_region){ .gpa = GIB(4), .size = GIB(2) };
-	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ LAPIC, 0x1000, NULL, &vm };
-	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ 0xb0000000, MIB(256), NULL, &vm };
+	parts.vm.pci = &pci;
+	parts.map.count = 2;
+	parts.map.region[0] = (struct gpa_region){ .gpa = 0, .size = MIB(640) };
+	parts.map.region[1] = (struct gpa_region){ .gpa = GIB(4), .size = GIB(2) };
+	parts.ranges.mmio[parts.ranges.nr_mmio++] = (struct mmio_range){ LAPIC, 0x1000, NULL, &parts.vm };
+	parts.ranges.mmio[parts.ranges.nr_mmio++] = (struct mmio_range){ 0xb0000000, MIB(256), NULL, &parts.vm };
 	pci.nr_functions = 2;
 	for (unsigned i = 0; i < 2; i++) {
 		const struct pci_config_io io = { io_read, io_write, hw[i] };
@@ -192,7 +197,7 @@ static int setup(void **state)
 		hw[i][4] = 3;
 		pci.function[i] = functions[i];
 		pci.device[i] = &dev[i];
-		dev[i].vm = &vm;
+		dev[i].vm = &parts.vm;
 		dev[i].host = &pci.function[i];
 		assert_int_equal(pci_config_init(&dev[i].config, &io, functions[i].bar, false, false, NULL, 0), 0);
 	}
@@ -231,7 +236,7 @@ static void test_first(void **state)
 	assert_int_equal(nr_mapped, 5);
 	pci_bars_open_ports(&vcpu, &dev[0]);
 	assert_int_equal(opened, 1);
-	vm.pio[vm.nr_pio++] = (struct pio_range){ .base = 0xc05f, .count = 1 };
+	parts.ranges.pio[parts.ranges.nr_pio++] = (struct pio_range){ .base = 0xc05f, .count = 1 };
 	pci_bars_open_ports(&vcpu, &dev[0]);
 	assert_int_equal(opened, 1);
 }
@@ -273,7 +278,7 @@ static void test_beside_others(void **state)
 	const struct pci_window *small = &dev[1].bar[0];
 
 	(void)state;
-	vm.mmio[vm.nr_mmio++] = (struct mmio_range){ 0xfed00200, 0x100, NULL, &vm };
+	parts.ranges.mmio[parts.ranges.nr_mmio++] = (struct mmio_range){ 0xfed00200, 0x100, NULL, &parts.vm };
 	write(1, 0x10, 4, 0xfed00100);
 	assert_true(small->mapped && small->at == 0xfed00100);
 	write(1, 0x10, 4, 0xfed00200);
@@ -291,11 +296,11 @@ static void test_trapped(void **state)
 	const struct mmio_range *small = NULL, *big = NULL;
 
 	(void)state;
-	for (unsigned i = 0; i < vm.nr_mmio; i++) {
-		if (vm.mmio[i].dev == &dev[1].bar[0])
-			small = &vm.mmio[i];
-		if (vm.mmio[i].dev == &dev[0].bar[0])
-			big = &vm.mmio[i];
+	for (unsigned i = 0; i < parts.ranges.nr_mmio; i++) {
+		if (parts.ranges.mmio[i].dev == &dev[1].bar[0])
+			small = &parts.ranges.mmio[i];
+		if (parts.ranges.mmio[i].dev == &dev[0].bar[0])
+			big = &parts.ranges.mmio[i];
 	}
 	registers[3] = 0x12345678;
 	assert_int_equal(small->ops->read(small->dev, &vcpu, 12, 4), 0x12345678);
@@ -329,8 +334,8 @@ static void test_trapped(void **state)
 static void test_all_accesses(void **state)
 {
 	(void)state;
-	for (unsigned i = 2; i < vm.nr_mmio; i++) {
-		const struct mmio_range *r = &vm.mmio[i];
+	for (unsigned i = 2; i < parts.ranges.nr_mmio; i++) {
+		const struct mmio_range *r = &parts.ranges.mmio[i];
 
 		for (u64 at = 0; at < MIN(r->size, 0xa000u); at++)
 			for (unsigned size = 1; size <= 8 && IS_ALIGNED(at, size); size *= 2) {
@@ -374,8 +379,8 @@ static void test_random(void **state)
 	for (unsigned d = 0; d < 2; d++)
 		write(d, 4, 2, 0);
 	assert_int_equal(nr_mapped, 0);
-	for (unsigned i = 0; i < vm.nr_mmio; i++)
-		assert_true(vm.mmio[i].dev == &vm || !vm.mmio[i].size);
+	for (unsigned i = 0; i < parts.ranges.nr_mmio; i++)
+		assert_true(parts.ranges.mmio[i].dev == &parts.vm || !parts.ranges.mmio[i].size);
 }
 
 int main(void)

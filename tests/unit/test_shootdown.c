@@ -19,6 +19,7 @@
 #include "tests/unit/stage2_walk.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
+#include "vmm/vm_parts.h"
 
 #define VCPUS 3
 #define PAGES 16   /* guest pages, one per table, so that tables come and go too */
@@ -26,7 +27,7 @@
 #define CHANGES 150
 #define STRIDE MIB(2)
 
-static struct vm vm;
+static struct vm_parts parts;
 static struct vcpu vcpus[VCPUS];
 static u64 tlb[VCPUS][PAGES]; /* frame + 1; 0: not cached */
 static u32 kicked[VCPUS];
@@ -100,7 +101,7 @@ static void enter(struct vcpu *vcpu, unsigned *seed)
 		unsigned page = (unsigned)rand_r(seed) % PAGES;
 		struct stage2_mapping m;
 
-		if (!cached[page] && stage2_lookup(&vm.stage2, page * STRIDE, &m) == 0)
+		if (!cached[page] && stage2_lookup(&parts.stage2, page * STRIDE, &m) == 0)
 			cached[page] = m.hpa / PAGE_SIZE + 1;
 		if (cached[page] && __atomic_load_n(&owner[cached[page] - 1], __ATOMIC_SEQ_CST) != page + 1)
 			__atomic_add_fetch(&stale, 1, __ATOMIC_RELAXED);
@@ -114,15 +115,15 @@ static void move_page(struct vcpu *vcpu, unsigned *seed)
 	struct stage2_mapping m;
 
 	vm_stage2_lock(vcpu);
-	if (stage2_lookup(&vm.stage2, page * STRIDE, &m) == 0) {
+	if (stage2_lookup(&parts.stage2, page * STRIDE, &m) == 0) {
 		assert_int_equal(vm_unmap(vcpu, gpa(page * STRIDE), PAGE_SIZE), 0);
 		__atomic_store_n(&owner[m.hpa / PAGE_SIZE], 0, __ATOMIC_SEQ_CST);
 	}
 	while (__atomic_load_n(&owner[frame], __ATOMIC_SEQ_CST))
 		frame = (frame + 1) % FRAMES;
 	__atomic_store_n(&owner[frame], page + 1, __ATOMIC_SEQ_CST);
-	assert_int_equal(vm_map(&vm, gpa(page * STRIDE), hpa(frame * PAGE_SIZE), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), 0);
-	vm_stage2_unlock(&vm);
+	assert_int_equal(vm_map(&parts.vm, gpa(page * STRIDE), hpa(frame * PAGE_SIZE), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), 0);
+	vm_stage2_unlock(&parts.vm);
 }
 
 static void *run(void *arg)
@@ -154,29 +155,29 @@ static unsigned stale_accesses(bool without_flush)
 {
 	pthread_t thread[VCPUS];
 
-	memset(&vm, 0, sizeof(vm));
+	memset(&parts, 0, sizeof(parts));
 	memset(vcpus, 0, sizeof(vcpus));
 	memset(tlb, 0, sizeof(tlb));
 	memset(owner, 0, sizeof(owner));
 	stale = 0;
 	leave_out_flush = without_flush;
-	vm.nr_vcpus = VCPUS;
+	parts.vm.nr_vcpus = VCPUS;
 	assert_int_equal(pthread_barrier_init(&all_joined, NULL, VCPUS), 0);
 	for (unsigned i = 0; i < VCPUS; i++) {
-		vm.vcpus[i] = &vcpus[i];
-		vcpus[i].vm = &vm;
+		parts.vm.vcpus[i] = &vcpus[i];
+		vcpus[i].vm = &parts.vm;
 		vcpus[i].id = i;
 		vcpus[i].stage2_seen = STAGE2_ABSENT;
 	}
-	assert_int_equal(stage2_init(&vm.stage2, &ept_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
 	for (unsigned i = 0; i < VCPUS; i++)
 		assert_int_equal(pthread_create(&thread[i], NULL, run, &vcpus[i]), 0);
 	for (unsigned i = 0; i < VCPUS; i++)
 		assert_int_equal(pthread_join(thread[i], NULL), 0);
 	pthread_barrier_destroy(&all_joined);
-	assert_true(vm.stage2_count > CHANGES);
-	assert_null(vm.stage2.retired);
-	stage2_destroy(&vm.stage2);
+	assert_true(parts.vm.stage2_count > CHANGES);
+	assert_null(parts.stage2.retired);
+	stage2_destroy(&parts.stage2);
 	return stale;
 }
 
@@ -191,19 +192,20 @@ static bool never;
 /* All have joined; a page of each table is mapped. */
 static void setup_joined(void)
 {
-	memset(&vm, 0, sizeof(vm));
+	memset(&parts, 0, sizeof(parts));
 	memset(vcpus, 0, sizeof(vcpus));
 	memset(kicked, 0, sizeof(kicked));
 	leave_out_flush = false;
-	vm.nr_vcpus = VCPUS;
+	parts.vm.nr_vcpus = VCPUS;
 	for (unsigned i = 0; i < VCPUS; i++) {
-		vm.vcpus[i] = &vcpus[i];
-		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .stage2_seen = STAGE2_ABSENT };
+		parts.vm.vcpus[i] = &vcpus[i];
+		vcpus[i] = (struct vcpu){ .vm = &parts.vm, .id = i, .stage2_seen = STAGE2_ABSENT };
 		shootdown_join(&vcpus[i]);
 	}
-	assert_int_equal(stage2_init(&vm.stage2, &ept_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
 	for (u64 page = 0; page < PAGES; page++)
-		assert_int_equal(vm_map(&vm, gpa(page * STRIDE), hpa(page * PAGE_SIZE), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(page * STRIDE), hpa(page * PAGE_SIZE), PAGE_SIZE, STAGE2_RWX,
+					MEMTYPE_WB), 0);
 	polls = 0;
 	now = 0;
 }
@@ -212,7 +214,7 @@ static void setup_joined(void)
 static void others_answer(void)
 {
 	polls++;
-	assert_non_null(vm.stage2.retired);
+	assert_non_null(parts.stage2.retired);
 	for (unsigned i = 1; i < VCPUS; i++)
 		if (kicked[i] && (i != late || (!never && polls > POLLS)))
 			shootdown_note(&vcpus[i]);
@@ -229,7 +231,7 @@ static bool unmap_ends(u64 page)
 		assert_int_equal(vm_unmap(&vcpus[0], gpa(page * STRIDE), PAGE_SIZE), 0);
 	}
 	while_waiting = NULL;
-	vm_stage2_unlock(&vm);
+	vm_stage2_unlock(&parts.vm);
 	return !panicked;
 }
 
@@ -244,9 +246,9 @@ static void each_is_waited_for(void **state)
 			assert_true(unmap_ends(page));
 			assert_true(polls > POLLS);
 			assert_int_equal(vcpus[late].stage2_seen, page + 1);
-			assert_null(vm.stage2.retired);
+			assert_null(parts.stage2.retired);
 		}
-		stage2_destroy(&vm.stage2);
+		stage2_destroy(&parts.stage2);
 	}
 }
 
@@ -260,10 +262,10 @@ static void one_never_answers(void **state)
 		assert_false(unmap_ends(0));
 		assert_true(now >= 20ull * 2000000 * 1000);
 		assert_int_equal(vcpus[late].stage2_seen, 0);
-		assert_non_null(vm.stage2.retired);
+		assert_non_null(parts.stage2.retired);
 		for (unsigned i = 1; i < VCPUS; i++)
 			assert_int_equal(kicked[i], 1);
-		stage2_destroy(&vm.stage2);
+		stage2_destroy(&parts.stage2);
 	}
 }
 
@@ -285,22 +287,22 @@ static void without_flush_it_fails(void **state)
 static void absent_are_not_waited_for(void **state)
 {
 	(void)state;
-	memset(&vm, 0, sizeof(vm));
+	memset(&parts, 0, sizeof(parts));
 	memset(vcpus, 0, sizeof(vcpus));
 	memset(kicked, 0, sizeof(kicked));
-	vm.nr_vcpus = 2;
+	parts.vm.nr_vcpus = 2;
 	for (unsigned i = 0; i < 2; i++) {
-		vm.vcpus[i] = &vcpus[i];
-		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .stage2_seen = STAGE2_ABSENT };
+		parts.vm.vcpus[i] = &vcpus[i];
+		vcpus[i] = (struct vcpu){ .vm = &parts.vm, .id = i, .stage2_seen = STAGE2_ABSENT };
 	}
-	assert_int_equal(stage2_init(&vm.stage2, &npt_format, &mem, LEAF_2M), 0);
+	assert_int_equal(stage2_init(&parts.stage2, &npt_format, &mem, LEAF_2M), 0);
 	shootdown_join(&vcpus[0]);
 	vm_stage2_lock(&vcpus[0]);
 	assert_int_equal(vm_unmap(&vcpus[0], gpa(0), PAGE_SIZE), 0);
 	assert_int_equal(vm_unmap(&vcpus[0], gpa(1), PAGE_SIZE), -EINVAL);
-	vm_stage2_unlock(&vm);
+	vm_stage2_unlock(&parts.vm);
 	assert_int_equal(kicked[1], 0);
-	stage2_destroy(&vm.stage2);
+	stage2_destroy(&parts.stage2);
 }
 
 int main(void)

@@ -11,6 +11,7 @@
 #include "arch/x86_64/svm/vcpu.c"
 #include "arch/x86_64/svm/state.c"
 #include "tests/unit/power_on_values.h"
+#include "vmm/vm_parts.h"
 
 struct svm_features svm_features = { .nr_asids = 8, .nrips = true };
 struct cpu_features cpu_features;
@@ -21,14 +22,14 @@ static const struct hvm_ops ops = {
 };
 const struct hvm_ops *hvm = &ops;
 
-static struct vm vm;
+static struct vm_parts parts;
 static struct vcpu vcpu;
 static u8 *bytes; /* the VMCB */
 static unsigned asids;
 
 u64 stage2_root(const struct stage2 *s)
 {
-	assert_ptr_equal(s, &vm.stage2);
+	assert_ptr_equal(s, &parts.stage2);
 	return 0x5000;
 }
 
@@ -57,7 +58,7 @@ static int setup(void **state)
 	memset(&fake_cpu, 0, sizeof(fake_cpu));
 	memset(&vcpu, 0, sizeof(vcpu));
 	asids = 0;
-	vcpu.vm = &vm;
+	vcpu.vm = &parts.vm;
 	assert_int_equal(svm_vcpu_create(&vcpu), 0);
 	bytes = (u8 *)svm_vcpu(&vcpu)->vmcb;
 	svm_vcpu_load(&vcpu);

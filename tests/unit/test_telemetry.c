@@ -10,6 +10,7 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/exit/exit.h"
+#include "vmm/vm.h"
 
 #define AGO 100000000000ull /* ticks: far more than the test takes */
 

@@ -11,6 +11,7 @@
 #include "arch/x86_64/vmx/vcpu.c"
 #include "arch/x86_64/vmx/state.c"
 #include "tests/unit/power_on_values.h"
+#include "vmm/vm_parts.h"
 
 struct vmx_controls vmx_controls;
 
@@ -20,12 +21,12 @@ static const struct hvm_ops ops = {
 };
 const struct hvm_ops *hvm = &ops;
 
-static struct vm vm;
+static struct vm_parts parts;
 static struct vcpu vcpu;
 
 u64 stage2_root(const struct stage2 *s)
 {
-	assert_ptr_equal(s, &vm.stage2);
+	assert_ptr_equal(s, &parts.stage2);
 	return 0x5000;
 }
 
@@ -61,9 +62,9 @@ static int setup(void **state)
 	fake_host_reset();
 	fake_vmcs_reset();
 	memset(&vcpu, 0, sizeof(vcpu));
-	memset(&vm, 0, sizeof(vm));
-	vm.cpuid.cr4_allowed = 0x7ff;
-	vcpu.vm = &vm;
+	memset(&parts, 0, sizeof(parts));
+	parts.cpuid.cr4_allowed = 0x7ff;
+	vcpu.vm = &parts.vm;
 	vmx_controls = (struct vmx_controls){ .pin = 0x29, .proc = 0xa0000000, .proc2 = PROC2_VPID | PROC2_EPT, .exit = 0x200,
 					      .entry = 0x4, .revision = 0x12, .cr0_fixed0 = 0x80000021, .cr4_fixed0 = 0x2000 };
 	assert_int_equal(vmx_vcpu_create(&vcpu), 0);
@@ -91,7 +92,7 @@ static void test_create(void **state)
 		assert_int_equal(x->msr_bitmap[i], 0xff);
 	/* Without memory nothing stays, wherever it ends. */
 	for (unsigned n = 1; n <= 4; n++) {
-		struct vcpu other = { .vm = &vm };
+		struct vcpu other = { .vm = &parts.vm };
 		unsigned before = fake_host.pages_in_use;
 
 		fake_host.pages_until_fail = n;

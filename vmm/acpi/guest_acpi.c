@@ -3,14 +3,14 @@
 #include "vmm/acpi/guest_acpi.h"
 
 #include <margay/errno.h>
-#include <margay/string.h>
 
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
 #include "vmm/pci/pci.h"
-#include "vmm/pio.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 
 #define LOW_RAM_END 0xa0000ull
 #define LOW_HOLE_END 0x100000ull
@@ -32,10 +32,11 @@ struct collected {
 /* The host's nodes that the VM has memory or CPUs on, in their order; all as one where it sees no nodes. */
 static void number_nodes(struct collected *c, const struct vm *vm)
 {
+	const struct gpa_map *map = &vm_parts(vm)->map;
 	u64 used = 0;
 
-	for (unsigned i = 0; i < vm->map.count; i++)
-		used |= BIT(vm->map.region[i].node);
+	for (unsigned i = 0; i < map->count; i++)
+		used |= BIT(map->region[i].node);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		used |= BIT(host_cpu_info(vm->vcpus[i]->cpu)->node);
 	for (int n = 0; used && n < ACPI_GUEST_MAX_NODES; n++) {
@@ -180,7 +181,7 @@ int guest_acpi_build(struct vm *vm)
 	c->guest.power = pio_find(vm, GUEST_SLEEP_CONTROL_PORT);
 	if (IS_ENABLED(CONFIG_NUMA)) {
 		number_nodes(c, vm);
-		collect_memory(c, &vm->map);
+		collect_memory(c, &vm_parts(vm)->map);
 		collect_distances(c);
 	} else {
 		c->guest.nr_nodes = 1;

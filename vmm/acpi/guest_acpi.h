@@ -3,7 +3,7 @@
 #ifndef VMM_GUEST_ACPI_H
 #define VMM_GUEST_ACPI_H
 
-#include "vmm/vm.h"
+struct vm;
 
 /*
  * Builds the tables into guest RAM at GUEST_ACPI_BASE and sets vm->rsdp. The

@@ -5,6 +5,7 @@
 
 #include "vmm/console/console.h"
 #include "vmm/monitor.h"
+#include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/report/report.h"
 

@@ -8,6 +8,7 @@
 #include "vmm/console/editor.h"
 #include "vmm/monitor.h"
 #include "vmm/service.h"
+#include "vmm/vm.h"
 
 #define BUFFER_PAGES 16u
 #define BUFFER (BUFFER_PAGES * PAGE_SIZE)

@@ -8,7 +8,6 @@
 #define VMM_CONSOLE_CONSOLE_H
 
 #include "vmm/console/command.h"
-#include "vmm/vm.h"
 
 /* A line of a command's answer; any CPU. The line is slow: what does not fit into the buffer is counted and said. */
 void console_say(const char *fmt, ...) __printf(1, 2);

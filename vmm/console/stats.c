@@ -4,6 +4,8 @@
 
 #include "vmm/console/console.h"
 #include "vmm/monitor.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 #define VECTORS 256
 

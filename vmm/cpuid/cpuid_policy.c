@@ -10,6 +10,7 @@
 #include <margay/string.h>
 
 #include "vmm/cpuid/cpuid_table.h"
+#include "vmm/hvm_ops.h"
 #include "vmm/platform.h"
 
 #define LEAF_MAX 0x24u

@@ -9,7 +9,8 @@
 
 #include <margay/types.h>
 #include <margay/x86.h>
-#include "vmm/hvm_ops.h"
+
+struct hvm_caps;
 
 #define CPUID_MAX 96
 

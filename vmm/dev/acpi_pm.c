@@ -6,6 +6,8 @@
 #include <margay/acpi.h>
 #include "vmm/memory/guest_mem.h"
 #include "vmm/platform.h"
+#include "vmm/ranges.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 
 static u32 acpi_pm_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)

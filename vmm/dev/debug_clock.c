@@ -7,7 +7,8 @@
  *   0x5f4  read: the high half of what was taken last
  *   0x5f8  write: the VM is paused for so many milliseconds
  */
-#include <margay/errno.h>
+#include "vmm/pause.h"
+#include "vmm/ranges.h"
 #include "vmm/vdev.h"
 
 #define DEBUG_CLOCK_PORT 0x5f0

@@ -4,8 +4,10 @@
  * access to port 0x5fc reaches beyond the device registers that the hypervisor has mapped, the local APIC's.
  */
 #include <margay/errno.h>
+#include <margay/host.h>
 
 #include "vmm/platform.h"
+#include "vmm/ranges.h"
 #include "vmm/vdev.h"
 
 #define DEBUG_FAULT_PORT 0x5fc

@@ -11,6 +11,7 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/vdev.h"
+#include "vmm/vm_parts.h"
 
 #define WINDOW_PORT 0xf8
 #define WINDOW_PORTS 4
@@ -24,10 +25,12 @@ struct window {
 /* Neither RAM nor a device's registers, and within the CPU's addresses. */
 static bool is_free(const struct vm *vm, u64 gpa)
 {
-	if (gpa_map_find(&vm->map, gpa) || gpa >> hvm_caps.phys_bits)
+	const struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	if (gpa_map_find(&vm_parts(vm)->map, gpa) || gpa >> hvm_caps.phys_bits)
 		return false;
-	for (unsigned i = 0; i < vm->nr_mmio; i++)
-		if (gpa - ALIGN_DOWN(vm->mmio[i].base, PAGE_SIZE) < ALIGN_UP(vm->mmio[i].size, PAGE_SIZE))
+	for (unsigned i = 0; i < all->nr_mmio; i++)
+		if (gpa - ALIGN_DOWN(all->mmio[i].base, PAGE_SIZE) < ALIGN_UP(all->mmio[i].size, PAGE_SIZE))
 			return false;
 	return true;
 }
@@ -53,7 +56,7 @@ static void window_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size
 	(void)size;
 	vm_stage2_lock(vcpu);
 	if (w->at && value & WINDOW_NO_FLUSH)
-		err = stage2_unmap(&vm->stage2, w->at * PAGE_SIZE, PAGE_SIZE);
+		err = stage2_unmap(&vm_parts(vm)->stage2, w->at * PAGE_SIZE, PAGE_SIZE);
 	else if (w->at)
 		err = vm_unmap(vcpu, gpa(w->at * PAGE_SIZE), PAGE_SIZE);
 	w->at = 0;

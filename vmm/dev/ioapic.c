@@ -4,11 +4,12 @@
  * sheet; Intel 100 series PCH data sheet, "APIC Indirect Memory Registers").
  * One per VM; every vCPU and every device thread of events may touch it.
  */
-#include <margay/errno.h>
 #include "vmm/dev/lapic.h"
 #include "vmm/pci/pci.h"
 #include "vmm/platform.h"
+#include "vmm/ranges.h"
 #include "vmm/vdev.h"
+#include "vmm/vm.h"
 
 /* Memory-mapped and indirect registers. */
 enum { IOREGSEL = 0x00, IOWIN = 0x10, IOAPIC_EOIR = 0x40 };

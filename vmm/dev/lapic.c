@@ -4,10 +4,13 @@
  * IRR/ISR/TMR/PPR with what the core asks of it (SDM vol. 3, 11.4 and 11.8).
  */
 #include <margay/errno.h>
-#include <margay/string.h>
 #include "vmm/dev/lapic.h"
+#include "vmm/intc.h"
 #include "vmm/platform.h"
+#include "vmm/ranges.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm.h"
 
 /* The highest vector that is set, or -1. */
 static int highest(const u64 reg[4])

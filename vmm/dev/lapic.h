@@ -9,7 +9,11 @@
 #ifndef VMM_DEV_LAPIC_H
 #define VMM_DEV_LAPIC_H
 
-#include "vmm/vm.h"
+#include <margay/host.h>
+#include <margay/x86.h>
+
+struct vcpu;
+struct vm;
 
 /* Register numbers: MMIO offset / 16, and x2APIC MSR - 0x800 (tables 11-1 and 11-6). */
 enum lapic_reg {

@@ -5,6 +5,8 @@
  */
 #include <margay/errno.h>
 #include "vmm/dev/lapic.h"
+#include "vmm/ranges.h"
+#include "vmm/vcpu.h"
 
 /* Version 14H; six LVT entries; no directed EOI (11.4.8). */
 #define LAPIC_VERSION_VALUE (0x14u | (LAPIC_LVT_COUNT - 1) << 16)

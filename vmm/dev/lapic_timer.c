@@ -4,9 +4,11 @@
  * over one host timer per vCPU. The count is computed from the TSC when read;
  * a late period is skipped, never made up for.
  */
-#include <margay/errno.h>
 #include "vmm/dev/lapic.h"
 #include "vmm/platform.h"
+#include "vmm/ranges.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 /* LVT timer mode, bits 18:17. */
 enum { TIMER_ONE_SHOT = 0, TIMER_PERIODIC = 1, TIMER_DEADLINE = 2 };

@@ -5,6 +5,8 @@
  * (port 0xcf9, Intel PCH data sheet "RST_CNT"). All other legacy ports are
  * nobody's: the core swallows writes and answers with ones.
  */
+#include "vmm/ranges.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 
 #define KBD_STATUS_PORT 0x64

@@ -11,7 +11,10 @@
 #include <margay/errno.h>
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pvclock.h"
+#include "vmm/ranges.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm.h"
 
 struct pvclock {
 	u64 wall_at_start; /* host wall clock, ns, when system time was 0 */

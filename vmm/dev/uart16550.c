@@ -5,9 +5,12 @@
  * the guest: bytes that the host does not take wait in the transmitter FIFO
  * and THRE stays off until it does. Input waits in a queue behind the FIFO.
  */
-#include <margay/errno.h>
+#include "vmm/intc.h"
 #include "vmm/platform.h"
+#include "vmm/ranges.h"
+#include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm.h"
 
 /* Registers; 0 and 1 are the divisor latch while DLAB is set. */
 enum { UART_DATA, UART_IER, UART_IIR_FCR, UART_LCR, UART_MCR, UART_LSR, UART_MSR, UART_SCR };

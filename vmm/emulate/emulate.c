@@ -6,6 +6,8 @@
 #include <margay/string.h>
 
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
+#include "vmm/vm.h"
 
 /* Exits in a row whose instruction cannot be found before the VM is given up. */
 #define RETRIES_MAX 1000

@@ -5,7 +5,7 @@
 
 #include "vmm/emulate/decode.h"
 #include "vmm/hvm.h"
-#include "vmm/memory/guest_mem.h"
+#include "vmm/vcpu.h"
 
 /*
  * Fetches and decodes the instruction at CS:RIP. 0 and *insn, which is valid until the next fetch; -EFAULT with a #PF

@@ -4,11 +4,15 @@
 #include <margay/string.h>
 
 #include "vmm/emulate/emulate.h"
+#include "vmm/memory/guest_mem.h"
+#include "vmm/vm_parts.h"
 
 /* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
 static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size, u64 *offset)
 {
-	for (const struct mmio_range *r = vm->mmio; r < vm->mmio + vm->nr_mmio; r++) {
+	const struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (const struct mmio_range *r = all->mmio; r < all->mmio + all->nr_mmio; r++) {
 		u64 length = __atomic_load_n(&r->size, __ATOMIC_ACQUIRE);
 
 		*offset = addr - __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);

@@ -7,7 +7,8 @@
 #include <margay/errno.h>
 
 #include "vmm/emulate/emulate.h"
-#include "vmm/pio.h"
+#include "vmm/ranges.h"
+#include "vmm/vm_parts.h"
 
 /* What of RAX an IN replaces and an OUT takes, by the size of the operand; 32 bits replace all. */
 static const u64 operand_mask[8] = { [1] = 0xff, [2] = 0xffff, [4] = ~0ull };

@@ -7,6 +7,7 @@
 
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
+#include "vmm/vm.h"
 
 #define ARITH_FLAGS (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
 

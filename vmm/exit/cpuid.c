@@ -3,6 +3,8 @@
 #include "vmm/emulate/emulate.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
+#include "vmm/vm_parts.h"
 
 static void answer(struct vcpu *vcpu, const struct vmexit *exit, const struct cpuid_regs *r)
 {
@@ -27,13 +29,13 @@ static noinline void look_up(struct vcpu *vcpu, const struct vmexit *exit)
 		.apic_enabled = vcpu->vm->intc->apic_base(vcpu) & APIC_BASE_EN,
 	};
 
-	cpuid_policy_get(&vcpu->vm->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX], (u32)vcpu->regs.gpr[GPR_RCX], &found);
+	cpuid_policy_get(&vm_parts(vcpu->vm)->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX], (u32)vcpu->regs.gpr[GPR_RCX], &found);
 	answer(vcpu, exit, &found);
 }
 
 void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	const struct cpuid_regs *r = cpuid_policy_plain(&vcpu->vm->cpuid, (u32)vcpu->regs.gpr[GPR_RAX]);
+	const struct cpuid_regs *r = cpuid_policy_plain(&vm_parts(vcpu->vm)->cpuid, (u32)vcpu->regs.gpr[GPR_RAX]);
 
 	if (r)
 		answer(vcpu, exit, r);
@@ -54,7 +56,7 @@ void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit)
 	}
 	hvm->get_segment(vcpu, SEG_SS, &ss);
 	if (ss.attr >> SEG_ATTR_DPL_SHIFT & 3 || (u32)gpr[GPR_RCX] != 0 ||
-	    !cpuid_policy_xcr0_valid(&vcpu->vm->cpuid, value) || host_xsetbv(0, value)) {
+	    !cpuid_policy_xcr0_valid(&vm_parts(vcpu->vm)->cpuid, value) || host_xsetbv(0, value)) {
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		return;
 	}

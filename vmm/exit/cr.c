@@ -9,11 +9,13 @@
 #include "vmm/emulate/emulate.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
+#include "vmm/vm_parts.h"
 
 /* A reserved bit in a present one is #GP; loaded, it would fail a VT-x entry. */
 static bool pdptes_valid(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
 {
-	u64 reserved = ~(BIT(vcpu->vm->cpuid.phys_bits) - 1) | 0x1e6, pdptes[4];
+	u64 reserved = ~(BIT(vm_parts(vcpu->vm)->cpuid.phys_bits) - 1) | 0x1e6, pdptes[4];
 
 	if (!(cr0 & CR0_PG) || !(cr4 & CR4_PAE) || efer & EFER_LMA)
 		return true;
@@ -54,7 +56,7 @@ static int write_cr4(struct vcpu *vcpu, u64 value)
 	u64 old = hvm->get(vcpu, HVM_CR4);
 	bool lma = hvm->get(vcpu, HVM_EFER) & EFER_LMA;
 
-	if (value & ~vcpu->vm->cpuid.cr4_allowed)
+	if (value & ~vm_parts(vcpu->vm)->cpuid.cr4_allowed)
 		return -EINVAL;
 	if (lma && !(value & CR4_PAE))
 		return -EINVAL;

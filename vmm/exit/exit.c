@@ -5,6 +5,7 @@
 #include "vmm/debugger.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
+#include "vmm/vm.h"
 
 /* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
 static void exit_nothing(struct vcpu *vcpu, const struct vmexit *exit)

@@ -3,7 +3,7 @@
 #ifndef VMM_EXIT_H
 #define VMM_EXIT_H
 
-#include "vmm/vm.h"
+#include "vmm/vcpu.h"
 
 /* By reason. */
 typedef void (*vmexit_handler)(struct vcpu *vcpu, const struct vmexit *exit);

@@ -6,6 +6,7 @@
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
 #include "vmm/pci/pci_dma.h"
+#include "vmm/vcpu.h"
 
 static s64 hypercall(struct vcpu *vcpu, u64 number, u64 b, u64 c)
 {

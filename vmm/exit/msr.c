@@ -9,6 +9,7 @@
 #include "vmm/emulate/emulate.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
+#include "vmm/vm_parts.h"
 
 typedef int (*msr_reader)(struct vcpu *vcpu, u32 msr, u64 *value);
 typedef int (*msr_writer)(struct vcpu *vcpu, u32 msr, u64 value);
@@ -112,7 +113,7 @@ static int write_efer(struct vcpu *vcpu, u32 msr, u64 value)
 
 	(void)msr;
 	/* LMA is read-only and follows CR0.PG; LME may not change while paging is on. */
-	if (value & ~(vcpu->vm->cpuid.efer_allowed | EFER_LMA))
+	if (value & ~(vm_parts(vcpu->vm)->cpuid.efer_allowed | EFER_LMA))
 		return -EFAULT;
 	if ((old ^ value) & EFER_LME && hvm->get(vcpu, HVM_CR0) & CR0_PG)
 		return -EFAULT;
@@ -138,12 +139,12 @@ static int write_pat(struct vcpu *vcpu, u32 msr, u64 value)
 
 static int read_mtrr(struct vcpu *vcpu, u32 msr, u64 *value)
 {
-	return mtrr_read(&vcpu->vm->mtrr, msr, value);
+	return mtrr_read(&vm_parts(vcpu->vm)->mtrr, msr, value);
 }
 
 static int write_mtrr(struct vcpu *vcpu, u32 msr, u64 value)
 {
-	return mtrr_write(&vcpu->vm->mtrr, msr, value, hvm_caps.phys_bits);
+	return mtrr_write(&vm_parts(vcpu->vm)->mtrr, msr, value, hvm_caps.phys_bits);
 }
 
 /* BTF and LBR can be set and read back, but trace nothing: block-step becomes single-step. */
@@ -172,7 +173,7 @@ static int read_xss(struct vcpu *vcpu, u32 msr, u64 *value)
 
 static int write_xss(struct vcpu *vcpu, u32 msr, u64 value)
 {
-	if (!hvm_caps.xsaves || value & ~vcpu->vm->cpuid.xss_allowed || host_wrmsr(msr, value))
+	if (!hvm_caps.xsaves || value & ~vm_parts(vcpu->vm)->cpuid.xss_allowed || host_wrmsr(msr, value))
 		return -EFAULT;
 	vcpu->xss = value;
 	return 0;
@@ -239,7 +240,7 @@ static const struct msr_rule rules[] = {
 
 static enum vendor vendor(const struct vm *vm)
 {
-	return vm->cpuid.entry[0].regs.ebx == 0x756e6547 /* "Genu" */ ? INTEL : AMD;
+	return vm_parts(vm)->cpuid.entry[0].regs.ebx == 0x756e6547 /* "Genu" */ ? INTEL : AMD;
 }
 
 static const struct msr_rule *find_rule(const struct vm *vm, u32 msr)
@@ -252,9 +253,11 @@ static const struct msr_rule *find_rule(const struct vm *vm, u32 msr)
 
 static const struct msr_range *find_device(const struct vm *vm, u32 msr)
 {
-	for (unsigned i = 0; i < vm->nr_msr; i++)
-		if (msr - vm->msr[i].first <= vm->msr[i].last - vm->msr[i].first)
-			return &vm->msr[i];
+	const struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_msr; i++)
+		if (msr - all->msr[i].first <= all->msr[i].last - all->msr[i].first)
+			return &all->msr[i];
 	return NULL;
 }
 
@@ -314,7 +317,7 @@ static bool shown(struct vcpu *vcpu, u32 leaf, u32 subleaf, unsigned reg, u32 ma
 	struct cpuid_dynamic dyn = { 0 };
 	struct cpuid_regs r;
 
-	cpuid_policy_get(&vcpu->vm->cpuid, &dyn, leaf, subleaf, &r);
+	cpuid_policy_get(&vm_parts(vcpu->vm)->cpuid, &dyn, leaf, subleaf, &r);
 	return (&r.eax)[reg] & mask;
 }
 

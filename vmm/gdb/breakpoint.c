@@ -13,6 +13,7 @@
 #include "vmm/gdb/gdb.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vcpu.h"
 
 #define INT3 0xcc
 #define SOFT_MAX 32

@@ -9,7 +9,7 @@
 
 #include "vmm/gdb/gdb.h"
 #include "vmm/hvm.h"
-#include "vmm/vm.h"
+#include "vmm/vcpu.h"
 
 enum kind { GENERAL, RIP, FLAGS, SELECTOR, NONE, OTHER };
 

@@ -4,15 +4,15 @@
  * a stop of one vCPU pauses the VM. Bytes come in interrupt windows of the
  * boot CPU; a complete command is carried out by the vCPU that it is about.
  */
-#include <margay/errno.h>
 #include <margay/string.h>
 
 #include "vmm/debugger.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/gdb/packet.h"
-#include "vmm/hvm.h"
 #include "vmm/monitor.h"
+#include "vmm/pause.h"
 #include "vmm/service.h"
+#include "vmm/vcpu.h"
 
 static struct spinlock lock;     /* guards everything below, and the breakpoints */
 static const char *vm_name;

@@ -8,6 +8,7 @@
 #include "vmm/debugger.h"
 #include "vmm/gdb/gdb.h"
 #include "vmm/hvm.h"
+#include "vmm/vcpu.h"
 
 #define DR6_BD BIT(13)
 #define DR6_BS BIT(14)

@@ -12,6 +12,8 @@
 #include "vmm/hvm.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 #define ENTRIES 512
 /* PML4; PDPT and directories of what is mapped below 4 GiB; of a kernel above it, across any boundary. */

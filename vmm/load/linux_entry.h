@@ -3,7 +3,9 @@
 #ifndef VMM_LINUX_ENTRY_H
 #define VMM_LINUX_ENTRY_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
+
+struct vm;
 
 #define LINUX_ENTRY_GDT 0x1000ull
 #define LINUX_BOOT_PARAMS 0x2000ull

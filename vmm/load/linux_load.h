@@ -5,7 +5,8 @@
 
 #include <margay/bootparams.h>
 
-#include "vmm/vm.h"
+struct host_module;
+struct vm;
 
 #define LINUX_LOW_GUARD 0x100000ull /* kernels and initrds stay above 1 MiB */
 #define LINUX_COMMAND_LINE_MAX 2047u

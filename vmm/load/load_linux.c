@@ -12,6 +12,7 @@
 #include "vmm/load/linux_load.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/platform.h"
+#include "vmm/vm_parts.h"
 
 #define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */
 #define INITRD_MAX_OLD 0x37ffffffull /* for a kernel that does not say */
@@ -28,7 +29,7 @@ int load_refuse(const struct linux_load *l, const char *why)
 static int refuse_room(const struct linux_load *l, const char *what, u64 size)
 {
 	vm_log(l->vm, "%s needs %llu KiB in one piece of guest RAM, of which there are %llu MiB in all: raise memory =", what,
-	       (unsigned long long)(size + 1023) >> 10, (unsigned long long)gpa_map_size(&l->vm->map) >> 20);
+	       (unsigned long long)(size + 1023) >> 10, (unsigned long long)gpa_map_size(&vm_parts(l->vm)->map) >> 20);
 	return -ENOMEM;
 }
 
@@ -50,7 +51,7 @@ static u64 find_low(const struct gpa_map *map, u64 min, u64 limit, u64 size, u64
 /* Highest page-aligned address in [min, limit) with size bytes of RAM, clear of the kernel; 0: none. */
 static u64 find_high(const struct linux_load *l, u64 min, u64 limit, u64 size)
 {
-	const struct gpa_map *map = &l->vm->map;
+	const struct gpa_map *map = &vm_parts(l->vm)->map;
 
 	for (unsigned i = map->count; i-- > 0;) {
 		const struct gpa_region *r = &map->region[i];
@@ -72,18 +73,19 @@ static u64 find_high(const struct linux_load *l, u64 min, u64 limit, u64 size)
 static int load_bzimage(struct linux_load *l, const struct host_module *kernel)
 {
 	struct vm *vm = l->vm;
+	const struct gpa_map *map = &vm_parts(vm)->map;
 	struct bzimage img;
 	const char *why;
 
 	if (bzimage_parse(kernel->data, kernel->size, &img, &why))
 		return load_refuse(l, why);
 	/* Where it wants to be, else the lowest place; the entry page tables reach 4 GiB. */
-	l->kernel = find_low(&vm->map, MAX(img.hdr.pref_address, LINUX_LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);
+	l->kernel = find_low(map, MAX(img.hdr.pref_address, LINUX_LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);
 	if (!l->kernel)
-		l->kernel = find_low(&vm->map, KERNEL_MIN, LINUX_ENTRY_MAPPED, img.memory, img.align);
+		l->kernel = find_low(map, KERNEL_MIN, LINUX_ENTRY_MAPPED, img.memory, img.align);
 	/* Where addresses are the host's all RAM may lie above. */
 	if (!l->kernel && img.hdr.xloadflags & LINUX_XLF_CAN_BE_LOADED_ABOVE_4G)
-		l->kernel = find_low(&vm->map, LINUX_ENTRY_MAPPED, ~0ull, img.memory, img.align);
+		l->kernel = find_low(map, LINUX_ENTRY_MAPPED, ~0ull, img.memory, img.align);
 	if (!l->kernel)
 		return refuse_room(l, "the kernel", img.memory);
 	l->kernel_size = img.memory;
@@ -164,7 +166,7 @@ static int put_boot_params(struct linux_load *l)
 	bp->ext_ramdisk_image = (u32)(l->initrd >> 32);
 	bp->ext_ramdisk_size = (u32)(l->initrd_size >> 32);
 	bp->acpi_rsdp_addr = vm->rsdp.v;
-	n = gpa_map_e820(&vm->map, GUEST_ACPI_BASE, GUEST_ACPI_SIZE, (struct e820_entry *)bp->e820_table, LINUX_E820_MAX);
+	n = gpa_map_e820(&vm_parts(vm)->map, GUEST_ACPI_BASE, GUEST_ACPI_SIZE, (struct e820_entry *)bp->e820_table, LINUX_E820_MAX);
 	bp->e820_entries = (u8)n;
 	return 0;
 }

@@ -11,7 +11,9 @@
 #ifndef VMM_LOAD_LINUX_H
 #define VMM_LOAD_LINUX_H
 
-#include "vmm/vm.h"
+struct host_module;
+struct vcpu;
+struct vm;
 
 /*
  * Loads kernel and, when not NULL, initrd into the VM's RAM, builds

@@ -15,6 +15,8 @@
 #include "vmm/load/multiboot.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 
 #define INFO_BASE 0x8e000ull
 #define INFO_SIZE (GUEST_ACPI_BASE - INFO_BASE)
@@ -88,7 +90,7 @@ static int load_modules(struct vm *vm, u64 at, const struct host_module *const *
 static void put_memory(struct vm *vm, struct boot_info *b)
 {
 	struct e820_entry e820[GPA_E820_MAX];
-	unsigned n = gpa_map_e820(&vm->map, INFO_BASE, INFO_SIZE + GUEST_ACPI_SIZE, e820, GPA_E820_MAX);
+	unsigned n = gpa_map_e820(&vm_parts(vm)->map, INFO_BASE, INFO_SIZE + GUEST_ACPI_SIZE, e820, GPA_E820_MAX);
 
 	for (unsigned i = 0; i < n; i++) {
 		b->mmap[i] = (struct multiboot_mmap){ .size = sizeof(b->mmap[i]) - sizeof(b->mmap[i].size), .addr = e820[i].addr,

@@ -6,6 +6,7 @@
 #include "vmm/load/linux_entry.h"
 #include "vmm/load/linux_load.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vm.h"
 
 /* An uncompressed kernel has no setup header: the parts that a running kernel still reads. */
 static void default_header(struct linux_setup_header *hdr)

@@ -7,7 +7,10 @@
 #ifndef VMM_LOADER_H
 #define VMM_LOADER_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
+
+struct host_module;
+struct vm;
 
 struct loader {
 	/* Is the image this loader's? */

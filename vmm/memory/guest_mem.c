@@ -4,10 +4,11 @@
 #include <margay/string.h>
 
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vm_parts.h"
 
 void *guest_ptr(struct vm *vm, gpa_t addr, u64 size)
 {
-	const struct gpa_region *r = gpa_map_find(&vm->map, addr.v);
+	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr.v);
 
 	if (!r || size > r->size - (addr.v - r->gpa))
 		return NULL;
@@ -17,7 +18,7 @@ void *guest_ptr(struct vm *vm, gpa_t addr, u64 size)
 /* The longest piece of [addr, addr+size) that is contiguous; *len is its length. NULL when addr is not RAM. */
 static void *piece(struct vm *vm, u64 addr, u64 size, u64 *len)
 {
-	const struct gpa_region *r = gpa_map_find(&vm->map, addr);
+	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr);
 
 	if (!r)
 		return NULL;

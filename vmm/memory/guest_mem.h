@@ -3,7 +3,11 @@
 #ifndef VMM_GUEST_MEM_H
 #define VMM_GUEST_MEM_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
+
+struct hvm_context;
+struct vcpu;
+struct vm;
 
 /*
  * Host pointer to [gpa, gpa+size) when all of it is RAM of one extent, else

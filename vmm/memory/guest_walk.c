@@ -11,6 +11,7 @@
 
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/vcpu.h"
 
 /* A guest whose other CPUs rewrite an entry without end shall not hold the host: then its bits stay as they are. */
 #define MARK_TRIES 16

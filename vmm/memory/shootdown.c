@@ -3,6 +3,7 @@
 #include "vmm/memory/shootdown.h"
 
 #include "vmm/hvm.h"
+#include "vmm/vm_parts.h"
 
 /* Far more than any exit takes: a CPU that has not answered by then never will. */
 #define ANSWER_SECONDS 20
@@ -42,7 +43,7 @@ void vm_stage2_unlock(struct vm *vm)
 
 int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
 {
-	return stage2_map(&vm->stage2, gpa.v, hpa.v, size, prot, type);
+	return stage2_map(&vm_parts(vm)->stage2, gpa.v, hpa.v, size, prot, type);
 }
 
 static void wait_for(struct vcpu *vcpu, u64 count)
@@ -61,7 +62,7 @@ static void wait_for(struct vcpu *vcpu, u64 count)
 int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
 {
 	struct vm *vm = vcpu->vm;
-	int err = stage2_unmap(&vm->stage2, gpa.v, size);
+	int err = stage2_unmap(&vm_parts(vm)->stage2, gpa.v, size);
 	u64 count = __atomic_add_fetch(&vm->stage2_count, 1, __ATOMIC_SEQ_CST);
 
 	/* All are under way before the first is waited for. */
@@ -71,6 +72,6 @@ int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
 	shootdown_note(vcpu);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		wait_for(vm->vcpus[i], count);
-	stage2_reap(&vm->stage2);
+	stage2_reap(&vm_parts(vm)->stage2);
 	return err;
 }

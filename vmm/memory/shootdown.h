@@ -12,6 +12,7 @@
 #ifndef VMM_SHOOTDOWN_H
 #define VMM_SHOOTDOWN_H
 
+#include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
 /* What vcpu->stage2_seen says of a vCPU that does not enter the guest: not started yet, or out of its loop. */

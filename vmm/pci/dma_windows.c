@@ -2,8 +2,6 @@
 /* See dma_windows.h. What Linux makes of the windows: phys_to_dma() and dma_to_phys() in include/linux/dma-direct.h. */
 #include "vmm/pci/dma_windows.h"
 
-#include <margay/string.h>
-
 /* Linux never gives a device what lies below: it may be backed by anything. */
 #define CPU_ONLY MIB(1)
 

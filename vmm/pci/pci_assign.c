@@ -7,6 +7,7 @@
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_fitness.h"
+#include "vmm/vm.h"
 
 static struct spinlock lock; /* guards owner[] */
 static const struct vm_config *owner[HOST_PCI_FUNCTIONS]; /* by the host's index */

@@ -12,6 +12,7 @@
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/vm_parts.h"
 
 #define DEVICE_PROT (STAGE2_R | STAGE2_W)
 
@@ -129,21 +130,22 @@ static bool is_trapped(const struct pci_window *b)
 /* No RAM, nothing of the guest's platform and no other BAR may be hidden under it. */
 static bool is_free(const struct vm *vm, const struct pci_window *b, u64 at)
 {
+	const struct vm_parts *parts = vm_parts(vm);
 	u64 size = size_of(b);
 
 	if (!at || at + size < at || (at + size - 1) >> hvm_caps.phys_bits)
 		return false;
-	for (unsigned i = 0; i < vm->map.count; i++)
-		if (meets(at, size, vm->map.region[i].gpa, vm->map.region[i].size))
+	for (unsigned i = 0; i < parts->map.count; i++)
+		if (meets(at, size, parts->map.region[i].gpa, parts->map.region[i].size))
 			return false;
-	for (unsigned i = 0; i < vm->nr_mmio; i++) {
-		u64 start = vm->mmio[i].base, end = start + vm->mmio[i].size;
+	for (unsigned i = 0; i < parts->ranges.nr_mmio; i++) {
+		u64 start = parts->ranges.mmio[i].base, end = start + parts->ranges.mmio[i].size;
 
 		if (!is_trapped(b)) {
 			start = ALIGN_DOWN(start, PAGE_SIZE);
 			end = ALIGN_UP(end, PAGE_SIZE);
 		}
-		if (vm->mmio[i].dev != b && meets(at, size, start, end - start))
+		if (parts->ranges.mmio[i].dev != b && meets(at, size, start, end - start))
 			return false;
 	}
 	for (unsigned i = 0; i < vm->pci->nr_functions; i++) {
@@ -242,8 +244,10 @@ int pci_bars_create(struct pci_device *d)
 /* Ports that the guest's own platform has stay with it. */
 static bool ports_free(const struct vm *vm, u64 port, u64 count)
 {
-	for (unsigned i = 0; i < vm->nr_pio; i++)
-		if (port < vm->pio[i].base + vm->pio[i].count && vm->pio[i].base < port + count)
+	const struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_pio; i++)
+		if (port < all->pio[i].base + all->pio[i].count && all->pio[i].base < port + count)
 			return false;
 	return port + count <= 0x10000;
 }

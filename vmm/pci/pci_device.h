@@ -7,12 +7,14 @@
 #ifndef VMM_PCI_DEVICE_H
 #define VMM_PCI_DEVICE_H
 
+#include <margay/host.h>
 #include "vmm/pci/pci_config.h"
-#include "vmm/vm.h"
 
 #define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
 
 struct pci_device;
+struct vcpu;
+struct vm;
 struct vm_pci;
 
 /* One MSI-X entry, or MSI with all its messages. */

@@ -11,6 +11,8 @@
 #include "vmm/pci/dma_windows.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 
 static_assert(sizeof(struct margay_info) <= PAGE_SIZE, "the guest gives one page");
 static_assert(sizeof(((struct margay_info *)0)->vm) == VM_NAME_MAX + 1, "a name is ended");
@@ -76,7 +78,7 @@ int dma_create(struct vm *vm)
 		vm_log(vm, "no memory for its DMA windows");
 		return -ENOMEM;
 	}
-	why = dma_windows_build(&vm->map, mmio, collect(vm->pci, mmio), vm->windows);
+	why = dma_windows_build(&vm_parts(vm)->map, mmio, collect(vm->pci, mmio), vm->windows);
 	if (!why)
 		return 0;
 	vm_log(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity", vm->config->file, vm->config->line_dma, why);

@@ -8,9 +8,12 @@
  */
 #include <margay/errno.h>
 
+#include "vmm/intc.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/platform.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 static_assert(GUEST_INTX_GSI > GUEST_UART_GSI && GUEST_INTX_GSI + VM_PCI_FUNCTIONS <= GUEST_IOAPIC_PINS, "a pin for each line");
 

@@ -9,7 +9,10 @@
  */
 #include <margay/errno.h>
 
+#include "vmm/intc.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 #define MSIX_ENABLES (u32)(PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL)
 

@@ -10,11 +10,11 @@
  * function 0 where a device has others, for nobody looks at these without it.
  */
 #include <margay/errno.h>
-#include <margay/string.h>
 
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/ranges.h"
 #include "vmm/vdev.h"
 
 /* A header without BARs and capabilities. */

@@ -8,8 +8,9 @@
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/plan/plan.h"
+#include "vmm/vm_parts.h"
 
-static_assert(VM_MAX_EXTENTS <= HOST_ZERO_MAX, "all of a VM's memory is zeroed");
+static_assert(PLAN_EXTENTS <= VM_MAX_EXTENTS, "all of a VM's memory has its place, and is zeroed");
 
 /* The hypervisor's own memory can take a piece between plan and taking: so often a new plan is made. */
 #define TRIES 4
@@ -90,7 +91,7 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 		return e;
 	if (take_extents(vm, &s->plan))
 		return -EAGAIN;
-	vm->map = s->plan.map;
+	vm_parts(vm)->map = s->plan.map;
 	vm->nr_host_cpus = s->plan.nr_cpus;
 	memcpy(vm->host_cpu, s->plan.cpu, sizeof(vm->host_cpu));
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)

@@ -3,11 +3,15 @@
 #ifndef VMM_PLACE_H
 #define VMM_PLACE_H
 
-#include "vmm/vm.h"
+#include <margay/types.h>
+
+struct config_error;
+struct vm;
+struct vm_config;
 
 /*
  * Plans the VM and takes its CPUs and its memory, which it zeroes: sets
- * vm->host_cpu, vm->nr_host_cpus, vm->extent and vm->map. 0, or -errno
+ * vm->host_cpu, vm->nr_host_cpus, vm->extent and the VM's map. 0, or -errno
  * (printed). Any CPU.
  */
 int place_vm(struct vm *vm);

@@ -2,7 +2,6 @@
 /* The planner's choice of CPUs and NUMA nodes (see plan.h). */
 #include "vmm/plan/plan.h"
 
-#include <margay/errno.h>
 #include <margay/string.h>
 
 static bool same_core(const struct plan_host *h, unsigned a, unsigned b)

@@ -6,8 +6,10 @@
  * last a VM file for the whole node. docs/operating.md explains each line.
  */
 #include <margay/errno.h>
+#include <margay/host.h>
 #include <margay/string.h>
 
+#include "vmm/config/config.h"
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"

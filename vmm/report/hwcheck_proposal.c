@@ -4,6 +4,8 @@
 
 #include <margay/string.h>
 
+#include "vmm/config/config.h"
+
 static void add(char *text, const char *fmt, ...) __printf(2, 3);
 static void add(char *text, const char *fmt, ...)
 {

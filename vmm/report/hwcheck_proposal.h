@@ -4,7 +4,8 @@
 #define VMM_HWCHECK_PROPOSAL_H
 
 #include <margay/types.h>
-#include "vmm/config/config.h"
+
+struct vm_config;
 
 #define PROPOSAL_MAX 3072
 

@@ -6,6 +6,9 @@
 
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/startup.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 #define DEPTH 16
 #define STACK_WORDS 8

@@ -3,7 +3,7 @@
 #ifndef VMM_INSPECT_H
 #define VMM_INSPECT_H
 
-#include "vmm/vm.h"
+struct vcpu;
 
 /* Where the lines go, one call each, without newline. */
 typedef void (*inspect_line)(const struct vcpu *vcpu, const char *text);

@@ -3,6 +3,7 @@
 #include <margay/string.h>
 
 #include "vmm/report/telemetry.h"
+#include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
 static const char *const reason_name[VMEXIT_REASONS] = {

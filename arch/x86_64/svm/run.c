@@ -3,6 +3,7 @@
  * One entry into an SVM guest: event injection (APM vol. 2, 15.20 and 15.21), windows,
  * and the translation of the exit (15.6-15.14, appendix C) into struct vmexit.
  */
+#include "arch/x86_64/stage2/stage2.h"
 #include "arch/x86_64/svm/svm.h"
 
 void svm_request_irq_window(struct vcpu *vcpu, bool on)

@@ -4,7 +4,7 @@
 #define SVM_SVM_H
 
 #include "arch/x86_64/svm/vmcb.h"
-#include "vmm/vm.h"
+#include "vmm/vcpu.h"
 
 #define SVM_MSRPM_PAGES 2
 #define SVM_IOPM_PAGES 3

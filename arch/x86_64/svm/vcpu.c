@@ -5,6 +5,7 @@
 
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/svm/svm.h"
+#include "vmm/vm_parts.h"
 
 static const u32 misc1 = SVM_INTERCEPT_INTR | SVM_INTERCEPT_NMI | SVM_INTERCEPT_INIT | SVM_INTERCEPT_RDPMC |
 			 SVM_INTERCEPT_CPUID | SVM_INTERCEPT_INVD | SVM_INTERCEPT_HLT | SVM_INTERCEPT_INVLPGA |
@@ -65,7 +66,7 @@ void svm_vcpu_load(struct vcpu *vcpu)
 	v->msrpm_base = host_virt_to_hpa(s->msrpm).v;
 	v->v_intr = SVM_V_INTR_MASKING;
 	v->np_control = SVM_NP_ENABLE;
-	v->n_cr3 = stage2_root(&vcpu->vm->stage2);
+	v->n_cr3 = stage2_root(&vm_parts(vcpu->vm)->stage2);
 	svm_new_asid(v);
 }
 

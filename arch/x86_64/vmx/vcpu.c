@@ -9,6 +9,7 @@
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/vmx/vmx.h"
+#include "vmm/vm_parts.h"
 
 #define IO_BITMAP_PAGES 2
 #define EPTP_WB 6u
@@ -73,7 +74,7 @@ void vmx_intercept_exceptions(struct vcpu *vcpu, u32 vectors)
 
 static u64 eptp(struct vcpu *vcpu)
 {
-	return stage2_root(&vcpu->vm->stage2) | EPTP_WB | EPTP_WALK4;
+	return stage2_root(&vm_parts(vcpu->vm)->stage2) | EPTP_WB | EPTP_WALK4;
 }
 
 static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
@@ -103,7 +104,7 @@ static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 		vmwrite(VMCS_XSS_EXITING_BITMAP, 0);
 	vmwrite(VMCS_LINK_POINTER, ~0ull);
 	vmwrite(VMCS_CR0_MASK, ~(CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_WP | CR0_AM | CR0_PG));
-	vmwrite(VMCS_CR4_MASK, ~vcpu->vm->cpuid.cr4_allowed | CR4_VMXE | CR4_MCE);
+	vmwrite(VMCS_CR4_MASK, ~vm_parts(vcpu->vm)->cpuid.cr4_allowed | CR4_VMXE | CR4_MCE);
 }
 
 static void write_host_state(void)

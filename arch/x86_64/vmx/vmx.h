@@ -5,7 +5,7 @@
 
 #include "arch/x86_64/vmx/mitigation.h"
 #include "arch/x86_64/vmx/vmcs.h"
-#include "vmm/vm.h"
+#include "vmm/vcpu.h"
 
 struct vmx_vcpu {
 	void *vmcs;

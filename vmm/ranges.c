@@ -1,0 +1,87 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Registration of the ranges that devices own. */
+#include "vmm/ranges.h"
+
+#include <margay/errno.h>
+
+#include "vmm/vm_parts.h"
+
+static bool overlap(u64 a, u64 a_size, u64 b, u64 b_size)
+{
+	return a < b + b_size && b < a + a_size;
+}
+
+static int range_error(struct vm *vm, const char *kind, u64 base, int err)
+{
+	vm_log(vm, "%s range at %#llx: %s", kind, (unsigned long long)base,
+	       err == -EEXIST ? "overlaps another device's" : "too many ranges in this build");
+	return err;
+}
+
+/* Where there is room and none that overlaps. */
+static void pio_add(struct vm_ranges *all, struct pio_range range)
+{
+	unsigned i = all->nr_pio++;
+
+	for (; i && all->pio[i - 1].base > range.base; i--)
+		all->pio[i] = all->pio[i - 1];
+	all->pio[i] = range;
+	/* Where size matters, the search begins at the first. */
+	for (unsigned block = 0; !IS_ENABLED(CONFIG_OPTIMIZE_SIZE) && block < PIO_BLOCKS; block++) {
+		for (i = 0; i < all->nr_pio && all->pio[i].base + (unsigned)all->pio[i].count <= block * PIO_BLOCK; i++)
+			;
+		all->pio_from[block] = (u8)i;
+	}
+}
+
+int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev)
+{
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_pio; i++)
+		if (overlap(base, count, all->pio[i].base, all->pio[i].count))
+			return range_error(vm, "port", base, -EEXIST);
+	if (all->nr_pio == VM_MAX_PIO)
+		return range_error(vm, "port", base, -ENOSPC);
+	pio_add(all, (struct pio_range){ base, count, ops, dev });
+	return 0;
+}
+
+int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
+{
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_mmio; i++)
+		if (overlap(base.v, size, all->mmio[i].base, all->mmio[i].size))
+			return range_error(vm, "MMIO", base.v, -EEXIST);
+	if (all->nr_mmio == VM_MAX_MMIO)
+		return range_error(vm, "MMIO", base.v, -ENOSPC);
+	all->mmio[all->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
+	return 0;
+}
+
+void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size)
+{
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_mmio; i++) {
+		if (all->mmio[i].dev != dev)
+			continue;
+		__atomic_store_n(&all->mmio[i].size, 0, __ATOMIC_RELEASE);
+		__atomic_store_n(&all->mmio[i].base, base, __ATOMIC_RELEASE);
+		__atomic_store_n(&all->mmio[i].size, size, __ATOMIC_RELEASE);
+	}
+}
+
+int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev)
+{
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	for (unsigned i = 0; i < all->nr_msr; i++)
+		if (first <= all->msr[i].last && all->msr[i].first <= last)
+			return range_error(vm, "MSR", first, -EEXIST);
+	if (all->nr_msr == VM_MAX_MSR)
+		return range_error(vm, "MSR", first, -ENOSPC);
+	all->msr[all->nr_msr++] = (struct msr_range){ first, last, ops, dev };
+	return 0;
+}

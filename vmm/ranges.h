@@ -1,0 +1,73 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The ports, MMIO and MSRs that a VM's devices own: who answers, and how a device registers itself for them. */
+#ifndef VMM_RANGES_H
+#define VMM_RANGES_H
+
+#include <margay/types.h>
+
+struct vcpu;
+struct vm;
+
+/*
+ * Port, MMIO and MSR handlers. `offset` counts from the start of the registered range. An access is aligned, begins in the
+ * range, with MMIO ends there too, and has a size in bytes that `sizes`, a sum of 1, 2, 4 and 8, holds; a value that is
+ * written has no bits beyond that size. Memory accesses that are not aligned the core splits; of any other access the
+ * device hears nothing, it reads as ones.
+ */
+struct pio_ops {
+	u8 sizes;
+	u32 (*read)(void *dev, struct vcpu *vcpu, u16 offset, unsigned size);
+	void (*write)(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value);
+};
+struct mmio_ops {
+	u8 sizes;
+	u64 (*read)(void *dev, struct vcpu *vcpu, u64 offset, unsigned size);
+	void (*write)(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value);
+};
+struct msr_ops {
+	/* 0, or -EFAULT: the guest gets #GP. */
+	int (*read)(void *dev, struct vcpu *vcpu, u32 msr, u64 *value);
+	int (*write)(void *dev, struct vcpu *vcpu, u32 msr, u64 value);
+};
+
+/*
+ * Register a handler range at VM creation, before any vCPU runs. 0, -EEXIST
+ * when it overlaps another, -ENOSPC when the table is full (printed).
+ */
+int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev);
+int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev);
+int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev);
+/* Moves the MMIO range of a device that has one; size 0: nowhere. What another vCPU is just doing may still go to the old place. */
+void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
+
+#define VM_MAX_PIO 32
+#define PIO_BLOCK 256u /* ports */
+#define PIO_BLOCKS (0x10000 / PIO_BLOCK)
+#define VM_MAX_MMIO 32
+#define VM_MAX_MSR 16
+
+struct pio_range {
+	u16 base, count;
+	const struct pio_ops *ops;
+	void *dev;
+};
+struct mmio_range {
+	u64 base, size;
+	const struct mmio_ops *ops;
+	void *dev;
+};
+struct msr_range {
+	u32 first, last; /* inclusive */
+	const struct msr_ops *ops;
+	void *dev;
+};
+
+struct vm_ranges {
+	unsigned nr_pio, nr_mmio, nr_msr;
+	struct pio_range pio[VM_MAX_PIO]; /* by port */
+	u8 pio_from[PIO_BLOCKS];  /* by block of ports: the first in pio that ends in it or beyond */
+	struct mmio_range mmio[VM_MAX_MMIO];
+	struct msr_range msr[VM_MAX_MSR];
+};
+
+#endif

@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A virtual CPU: its state, and what the monitor and the devices may ask of it. */
+#ifndef VMM_VCPU_H
+#define VMM_VCPU_H
+
+#include <margay/host.h>
+#include <margay/types.h>
+#include "vmm/debugger.h"
+#include "vmm/emulate/decode.h"
+#include "vmm/hvm_ops.h"
+#include "vmm/report/telemetry.h"
+#include "vmm/vm_end.h"
+
+struct lapic;
+struct vm;
+
+/* The guest page that a vCPU fetched code from last (guest_fetch()). */
+struct guest_path {
+	struct hvm_context context;
+	u64 gva;
+	const u8 *page; /* NULL: none */
+	u8 levels, entry_size;
+	const void *entry[4]; /* in guest RAM */
+	u64 value[4];
+};
+
+/*
+ * An instruction that was decoded before, by what the decoder has seen: 15 bytes, and the mode, of which 0 is none.
+ * Whoever stands on the same bytes again need not decode them.
+ */
+#define INSNS_DECODED 8 /* by address */
+struct decoded {
+	union insn_key {
+		struct {
+			u8 bytes[INSN_MAX];
+			u8 mode; /* enum insn_mode + 1 */
+		};
+		u64 word[2];
+	} key;
+	struct insn insn;
+};
+
+/* What a stage-2 exit says of the access of an instruction with one operand in memory. */
+struct exit_access {
+	bool valid, write;
+	gpa_t gpa;
+};
+
+struct vcpu {
+	/* What is used most comes first: a short displacement reaches it. */
+	struct vm *vm;
+	void *hvm;                /* backend state */
+	struct lapic *lapic;      /* vmm/dev/lapic.c's */
+	struct hvm_event event;   /* to inject at the next entry */
+	unsigned id;              /* 0-based within the VM */
+	u32 startup;              /* enum vcpu_startup (startup.h), atomic: INIT and SIPI from other vCPUs */
+	bool look;                /* vcpu_look(); atomic */
+	struct guest_regs regs;
+	u32 apic_id;
+	unsigned cpu;             /* host CPU that runs it */
+	const u32 *kick;          /* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
+	u64 stage2_seen;          /* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
+	bool halted;              /* in HLT: waits for an event */
+	bool nmi_pending;
+	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
+	u32 retries;              /* emulate_again() */
+	u32 ext_topology[2];      /* EBX, ECX of its CPUID leaf 0x8000001E */
+	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
+	u64 xss;
+	u64 debugctl;             /* virtual IA32_DEBUGCTL: read back, without effect */
+	bool irq_window;          /* requested of the backend */
+	s64 tsc_offset;           /* the VM's, as in force for this vCPU */
+	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
+	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
+	struct guest_path fetched;
+	struct decoded decoded[INSNS_DECODED];
+	struct exit_access access; /* valid while that instruction is carried out */
+	struct vcpu_debug debug;
+	bool died;                /* it could not go on: vcpu_die() */
+	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
+	struct vcpu_stats stats;
+	struct host_work work;
+};
+
+/* One vCPU for the CPU that the VM has for it (vm->host_cpu), on its node. NULL when there is no memory. */
+struct vcpu *vcpu_create(struct vm *vm, unsigned id);
+void vcpu_destroy(struct vcpu *vcpu);
+
+/* Ends the VM because this vCPU cannot go on, which its last report explains. On its CPU. */
+static inline void vcpu_die(struct vcpu *vcpu, enum vm_end why)
+{
+	vcpu->died = true;
+	vm_end(vcpu->vm, why);
+}
+
+/*
+ * Has fn called on the vCPU's CPU, out of the guest, soon and once, though the
+ * VM be paused or about to end. From any CPU; the caller sees to it that the
+ * VM stays during the call of this. 0, -EBUSY when another is under way,
+ * -ENODEV when the vCPU runs no more or not yet.
+ */
+int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu));
+/* Does what vcpu_call() and the debugger want: wherever the vCPU stays out of the guest. On its CPU. */
+void vcpu_serve_call(struct vcpu *vcpu);
+
+/*
+ * The vCPU's loop looks only when told to at what may keep it from the guest: its own state, its interrupt controller's and
+ * its VM's. What it shall see is stored before. vcpu_look() is for those who run on its CPU; vcpu_kick() is for all, and
+ * brings a CPU that is in the guest out of it.
+ */
+static inline void vcpu_look(struct vcpu *vcpu)
+{
+	__atomic_store_n(&vcpu->look, true, __ATOMIC_RELEASE);
+}
+
+void vcpu_kick(struct vcpu *vcpu);
+
+/*
+ * Queues an exception for the guest at its next entry, merging with one whose
+ * delivery was cut (SDM vol. 3, table 6-5: double fault, triple fault).
+ */
+void vcpu_raise(struct vcpu *vcpu, u8 vector);
+void vcpu_raise_error(struct vcpu *vcpu, u8 vector, u32 error);
+/* An interrupt or NMI that waits for the next entry goes back to where it came from. */
+void vcpu_put_back_event(struct vcpu *vcpu);
+/* #PF with CR2. */
+void vcpu_raise_page_fault(struct vcpu *vcpu, u64 cr2, u32 error);
+
+/*
+ * Before an entry: queues the highest pending event into vcpu->event if the
+ * guest can take it, else asks for a window. While one more waits, the next
+ * exit makes the loop look again. On the vCPU's CPU.
+ */
+void vcpu_queue_events(struct vcpu *vcpu);
+
+/* Is there an event that ends HLT? On the vCPU's CPU. */
+bool vcpu_wakes(struct vcpu *vcpu);
+
+#endif
