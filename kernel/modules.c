@@ -88,7 +88,7 @@ void modules_init(const struct bootinfo *bi)
 			bytes += footprint(bi->module[i].start, bi->module[i].end);
 	}
 	for (unsigned i = 0; i < count; i++)
-		printk_debug("module %u: '%s', %llu bytes", i + 1, modules[i].name, (unsigned long long)modules[i].size);
+		printk_debug("module %u: '%s', %lu bytes", i + 1, modules[i].name, modules[i].size);
 }
 
 const struct host_module *host_module(unsigned i)

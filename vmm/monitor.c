@@ -392,7 +392,7 @@ void monitor_start(void)
 		u64 freed = host_modules_release();
 
 		if (IS_ENABLED(CONFIG_BOOT_LOG))
-			host_log("margay: boot modules: %llu KiB freed", (unsigned long long)freed >> 10);
+			host_log("margay: boot modules: %lu KiB freed", freed >> 10);
 	}
 	monitor_put_running();
 }

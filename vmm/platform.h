@@ -10,10 +10,10 @@
 #include <margay/types.h>
 
 /* Local APIC page (SDM vol. 3, 11.4.1) and I/O APIC page. */
-#define GUEST_LAPIC_BASE 0xfee00000ull
-#define GUEST_LAPIC_SIZE 0x1000ull
-#define GUEST_IOAPIC_BASE 0xfec00000ull
-#define GUEST_IOAPIC_SIZE 0x1000ull
+#define GUEST_LAPIC_BASE 0xfee00000ul
+#define GUEST_LAPIC_SIZE 0x1000ul
+#define GUEST_IOAPIC_BASE 0xfec00000ul
+#define GUEST_IOAPIC_SIZE 0x1000ul
 #define GUEST_IOAPIC_PINS 24
 #define GUEST_IOAPIC_ID 0
 /* The first of the pins that line interrupts of PCI functions have: the UART's is below. */
@@ -50,7 +50,7 @@
  * The guest's ACPI tables: the last 64 KiB of its low RAM, reported as e820
  * type 3. KASLR may move a kernel over any usable RAM, but never over this.
  */
-#define GUEST_ACPI_BASE 0x90000ull
-#define GUEST_ACPI_SIZE 0x10000ull
+#define GUEST_ACPI_BASE 0x90000ul
+#define GUEST_ACPI_SIZE 0x10000ul
 
 #endif

@@ -13,7 +13,7 @@ static bool overlap(u64 a, u64 a_size, u64 b, u64 b_size)
 
 static int range_error(struct vm *vm, const char *kind, u64 base, int err)
 {
-	vm_log(vm, "%s range at %#llx: %s", kind, (unsigned long long)base,
+	vm_log(vm, "%s range at %#lx: %s", kind, base,
 	       err == -EEXIST ? "overlaps another device's" : "too many ranges in this build");
 	return err;
 }

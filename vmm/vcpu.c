@@ -26,9 +26,8 @@ extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
 /* No function, but a mark in vcpu->call. */
-static void gone(struct vcpu *vcpu)
+static void gone(struct vcpu *)
 {
-	(void)vcpu;
 }
 
 struct vcpu *vcpu_create(struct vm *vm, unsigned id)
@@ -200,9 +199,9 @@ static int prepare(struct vcpu *vcpu)
 	vcpu->xcr0 = XCR0_X87;
 	devices_start(vcpu);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
-		vm_note(vm, "own memory: %llu KiB, and %llu KiB of tables",
-			(unsigned long long)(vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
-			(unsigned long long)s->tables * PAGE_SIZE >> 10);
+		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables",
+			(vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
+			s->tables * PAGE_SIZE >> 10);
 	return 0;
 }
 

@@ -97,9 +97,8 @@ static int stage2_build(struct vm *vm)
 
 /* ---- the parts in order --------------------------------------------------------- */
 
-static void read_host_cpuid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+static void read_host_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
-	(void)ctx;
 	host_cpuid(leaf, subleaf, out);
 }
 
@@ -170,9 +169,8 @@ static const struct host_module *find_module(const char *name)
 	return NULL;
 }
 
-static bool module_exists(void *ctx, const char *name)
+static bool module_exists(void *, const char *name)
 {
-	(void)ctx;
 	return find_module(name);
 }
 
@@ -218,11 +216,11 @@ static void print_shape(const struct vm *vm)
 	for (unsigned i = 0; i < parts->map.count; i++) {
 		const struct gpa_region *r = &parts->map.region[i];
 
-		vm_note(vm, "memory: %lluM on node %d: %#llx is at %#llx", (unsigned long long)r->size >> 20, r->node,
-		       (unsigned long long)r->gpa, (unsigned long long)r->hpa);
+		vm_note(vm, "memory: %luM on node %d: %#lx is at %#lx", r->size >> 20, r->node,
+		       r->gpa, r->hpa);
 	}
-	vm_note(vm, "%s: %llu 1G, %llu 2M, %llu 4K leaves, %u tables", s->fmt->name, (unsigned long long)s->leaves[LEAF_1G],
-	       (unsigned long long)s->leaves[LEAF_2M], (unsigned long long)s->leaves[LEAF_4K], s->tables);
+	vm_note(vm, "%s: %lu 1G, %lu 2M, %lu 4K leaves, %u tables", s->fmt->name, s->leaves[LEAF_1G],
+	       s->leaves[LEAF_2M], s->leaves[LEAF_4K], s->tables);
 }
 
 int vm_create(const struct vm_config *config, unsigned id, struct vm **out)

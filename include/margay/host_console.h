@@ -56,19 +56,16 @@ void host_console_drain(void);
 
 #else
 
-static inline void host_console_add(struct host_console *con)
+static inline void host_console_add(struct host_console *)
 {
-	(void)con;
 }
 
-static inline void host_console_remove(struct host_console *con)
+static inline void host_console_remove(struct host_console *)
 {
-	(void)con;
 }
 
-static inline int host_console_foreground(struct host_console *con)
+static inline int host_console_foreground(struct host_console *)
 {
-	(void)con;
 	return 0;
 }
 
@@ -77,16 +74,13 @@ static inline const struct host_console *host_console_get_foreground(void)
 	return NULL;
 }
 
-static inline u8 host_console_escape(struct host_console *con)
+static inline u8 host_console_escape(struct host_console *)
 {
-	(void)con;
 	return 0;
 }
 
-static inline size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
+static inline size_t host_console_write(struct host_console *, const u8 *, size_t n)
 {
-	(void)con;
-	(void)buf;
 	return n;
 }
 

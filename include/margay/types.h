@@ -17,7 +17,7 @@
 typedef uint8_t u8;
 typedef uint16_t u16;
 typedef uint32_t u32;
-typedef uint64_t u64;
+typedef uint64_t u64; /* printed by %lu and %lx */
 typedef int8_t s8;
 typedef int16_t s16;
 typedef int32_t s32;
@@ -53,7 +53,7 @@ static inline gpa_t gpa(u64 v)
 #define PAGE_SIZE_2M MIB(2)
 #define PAGE_SIZE_1G GIB(1)
 
-#define BIT(n) (1ull << (n))
+#define BIT(n) ((u64)1 << (n))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 /* align must be a power of two */
 #define ALIGN_UP(x, align) (((x) + ((align) - 1)) & ~((u64)(align) - 1))

@@ -47,7 +47,7 @@ static const struct acpi_sdt *map_table(u64 pa, u32 *length)
 			t = NULL;
 	}
 	if (!t)
-		printk_error("acpi: table at %#llx: impossible address or length: ignored", (unsigned long long)pa);
+		printk_error("acpi: table at %#lx: impossible address or length: ignored", pa);
 	return t;
 }
 
@@ -59,10 +59,10 @@ static void add_table(u64 pa)
 	if (!t || nr_tables == ARRAY_SIZE(tables))
 		return;
 	if (!acpi_checksum_ok(t, length)) {
-		printk_error("acpi: table %.4s at %#llx: wrong checksum: ignored", t->signature, (unsigned long long)pa);
+		printk_error("acpi: table %.4s at %#lx: wrong checksum: ignored", t->signature, pa);
 		return;
 	}
-	printk_debug("acpi: %.4s at %#llx, %u bytes, revision %u", t->signature, (unsigned long long)pa, length,
+	printk_debug("acpi: %.4s at %#lx, %u bytes, revision %u", t->signature, pa, length,
 		     t->revision);
 	tables[nr_tables++] = t;
 }

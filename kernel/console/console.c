@@ -86,9 +86,9 @@ int console_init(const struct cmdline *cmdline)
 		return 0;
 	err = serial_init(cmdline);
 	if (err)
-		printk_error("console: no serial port at %s%#llx (its registers do not answer): going on without console, "
+		printk_error("console: no serial port at %s%#lx (its registers do not answer): going on without console, "
 			     "set console= on the command line", cmdline_console_mmio(cmdline) ? "mmio:" : "port ",
-			     (unsigned long long)cmdline->console_address);
+			     cmdline->console_address);
 	else
 		printk_replay();
 	return err;

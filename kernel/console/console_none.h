@@ -3,9 +3,8 @@
 #ifndef KERNEL_CONSOLE_NONE_H
 #define KERNEL_CONSOLE_NONE_H
 
-static inline int console_init(const struct cmdline *cmdline)
+static inline int console_init(const struct cmdline *)
 {
-	(void)cmdline;
 	return 0;
 }
 
@@ -23,10 +22,8 @@ static inline bool console_interrupt(void)
 	return false;
 }
 
-static inline void console_log(const char *text, size_t n)
+static inline void console_log(const char *, size_t)
 {
-	(void)text;
-	(void)n;
 }
 
 static inline void console_panic(void)

@@ -143,10 +143,8 @@ void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *tex
 
 static void (*log_last)(const char *text);
 
-static void pass_log_line(enum loglevel level, const char *text, size_t length)
+static void pass_log_line(enum loglevel, const char *text, size_t)
 {
-	(void)level;
-	(void)length;
 	log_last(text);
 }
 

@@ -22,14 +22,12 @@ void printk(const char *fmt, ...) __printf(1, 2);
 void printk_debug(const char *fmt, ...) __printf(1, 2);
 #else
 /* Without CONFIG_BOOT_LOG only what is wrong is said. */
-static inline __printf(1, 2) void printk(const char *fmt, ...)
+static inline __printf(1, 2) void printk(const char *, ...)
 {
-	(void)fmt;
 }
 
-static inline __printf(1, 2) void printk_debug(const char *fmt, ...)
+static inline __printf(1, 2) void printk_debug(const char *, ...)
 {
-	(void)fmt;
 }
 #endif
 

@@ -36,10 +36,8 @@ bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node);
 #else
 /* Without CONFIG_NUMA all CPUs and all memory are of one node. */
 
-static inline const char *numa_init(const struct srat_info *srat, const struct slit_info *slit)
+static inline const char *numa_init(const struct srat_info *, const struct slit_info *)
 {
-	(void)srat;
-	(void)slit;
 	return NULL;
 }
 
@@ -48,44 +46,33 @@ static inline unsigned numa_node_count(void)
 	return 1;
 }
 
-static inline unsigned numa_node_of_address(u64 pa)
+static inline unsigned numa_node_of_address(u64)
 {
-	(void)pa;
 	return 0;
 }
 
-static inline unsigned numa_node_of_apic_id(u32 apic_id)
+static inline unsigned numa_node_of_apic_id(u32)
 {
-	(void)apic_id;
 	return 0;
 }
 
-static inline int numa_node_of_proximity(u32 domain)
+static inline int numa_node_of_proximity(u32)
 {
-	(void)domain;
 	return -1;
 }
 
-static inline u8 numa_distance(unsigned from, unsigned to)
+static inline u8 numa_distance(unsigned, unsigned)
 {
-	(void)from;
-	(void)to;
 	return NUMA_LOCAL_DISTANCE;
 }
 
-static inline bool numa_apic_id(unsigned i, u32 *apic_id)
+static inline bool numa_apic_id(unsigned, u32 *)
 {
-	(void)i;
-	(void)apic_id;
 	return false;
 }
 
-static inline bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node)
+static inline bool numa_memory(unsigned, u64 *, u64 *, unsigned *)
 {
-	(void)i;
-	(void)start;
-	(void)end;
-	(void)node;
 	return false;
 }
 

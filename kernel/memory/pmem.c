@@ -124,8 +124,8 @@ u64 pmem_low_page(void)
 void pmem_start(void)
 {
 	if (early_next != early_end && extent_add(&free_list, early_next, early_end, 0))
-		printk_error("memory: %#llx-%#llx is lost: more than %u pieces", (unsigned long long)early_next,
-			     (unsigned long long)early_end - 1, EXTENT_MAX);
+		printk_error("memory: %#lx-%#lx is lost: more than %u pieces", early_next,
+			     early_end - 1, EXTENT_MAX);
 	assign_nodes(0, ~0ull);
 	for (unsigned node = 0; node < numa_node_count(); node++)
 		node_bytes[node] = extent_free_bytes(&free_list, (int)node, PAGE_SIZE_2M, NULL);
@@ -148,7 +148,7 @@ static void mark(struct chunk *c, unsigned first, unsigned count, bool used)
 {
 	for (unsigned i = first; i < first + count; i++) {
 		if (!!(c->bitmap[i / 64] & BIT(i % 64)) == used)
-			panic("memory: page %#llx is %s already", (unsigned long long)(virt_to_phys(c) + i * PAGE_SIZE),
+			panic("memory: page %#lx is %s already", (virt_to_phys(c) + i * PAGE_SIZE),
 			      used ? "in use" : "free");
 		c->bitmap[i / 64] ^= BIT(i % 64);
 	}
@@ -186,7 +186,7 @@ static void drop_chunk(struct chunk *c)
 	c->magic = 0;
 	pool_bytes -= CHUNK_SIZE;
 	if (extent_put(&free_list, virt_to_phys(c), CHUNK_SIZE, c->node))
-		panic("memory: a page chunk at %#llx is free twice", (unsigned long long)virt_to_phys(c));
+		panic("memory: a page chunk at %#lx is free twice", virt_to_phys(c));
 }
 
 static void *take_pages(unsigned count, int node)
@@ -258,12 +258,12 @@ void pmem_pages_free(void *pages, unsigned count)
 	used_bytes -= (u64)count * PAGE_SIZE;
 	if (count > CHUNK_MAX_RUN) {
 		if (extent_put(&free_list, pa, large_size(count), numa_node_of_address(pa)))
-			panic("memory: pages at %#llx are free twice", (unsigned long long)pa);
+			panic("memory: pages at %#lx are free twice", pa);
 		pool_bytes -= large_size(count);
 	} else {
 		c = phys_to_virt(ALIGN_DOWN(pa, CHUNK_SIZE));
 		if (c->magic != CHUNK_MAGIC || (pa - virt_to_phys(c)) / PAGE_SIZE + count > CHUNK_PAGES || (void *)c == pages)
-			panic("memory: %#llx was not allocated as a page", (unsigned long long)pa);
+			panic("memory: %#lx was not allocated as a page", pa);
 		mark(c, (unsigned)((pa - virt_to_phys(c)) / PAGE_SIZE), count, false);
 		if (!c->used)
 			drop_chunk(c);
@@ -322,8 +322,8 @@ void host_extent_free(const struct host_extent *e)
 	err = extent_put(&free_list, e->base.v, e->size, (unsigned)e->node);
 	spin_unlock(&pmem_lock);
 	if (err)
-		panic("memory: extent %#llx, %#llx bytes, is free twice", (unsigned long long)e->base.v,
-		      (unsigned long long)e->size);
+		panic("memory: extent %#lx, %#lx bytes, is free twice", e->base.v,
+		      e->size);
 }
 
 void pmem_release(u64 start, u64 end)
@@ -334,8 +334,8 @@ void pmem_release(u64 start, u64 end)
 		return;
 	spin_lock(&pmem_lock);
 	if (extent_put(&free_list, start, end - start, numa_node_of_address(start)))
-		printk_error("memory: %#llx-%#llx cannot be given back", (unsigned long long)start,
-			     (unsigned long long)end - 1);
+		printk_error("memory: %#lx-%#lx cannot be given back", start,
+			     end - 1);
 	assign_nodes(start, end);
 	spin_unlock(&pmem_lock);
 }

@@ -28,10 +28,8 @@ struct pci_function {
 #if IS_ENABLED(CONFIG_PCI)
 void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
 #else
-static inline void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
+static inline void pci_init(const struct mcfg_info *, const struct bootinfo *)
 {
-	(void)mcfg;
-	(void)bi;
 }
 #endif
 

@@ -43,10 +43,8 @@ void pci_delay_ms(unsigned ms);
 #if IS_ENABLED(CONFIG_PCI_INFO)
 void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
 #else
-static inline void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
+static inline void pci_place_init(const struct mcfg_info *, const struct bootinfo *)
 {
-	(void)mcfg;
-	(void)bi;
 }
 #endif
 

@@ -126,8 +126,8 @@ static void describe(const struct aml_pci_root *root)
 		     root->has_proximity ? numa_node_of_proximity(root->proximity) : -1,
 		     root->nr_windows ? "" : ", windows unknown");
 	for (unsigned i = 0; i < root->nr_windows; i++)
-		printk_debug("pci: root %04x:%02x: %s %#llx-%#llx", root->segment, root->bus, type[root->window[i].type],
-			     (unsigned long long)root->window[i].first, (unsigned long long)root->window[i].last);
+		printk_debug("pci: root %04x:%02x: %s %#lx-%#lx", root->segment, root->bus, type[root->window[i].type],
+			     root->window[i].first, root->window[i].last);
 }
 
 void pci_route_init(void)

@@ -93,9 +93,8 @@ void timer_run_due(void)
 }
 
 /* The interrupt has used the programmed deadline up; early ones, of a counter that is too narrow, are armed again. */
-static void timer_interrupt(void *arg)
+static void timer_interrupt(void *)
 {
-	(void)arg;
 	this_cpu()->timer_programmed = 0;
 	timer_run_due();
 }

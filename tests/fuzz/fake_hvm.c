@@ -274,18 +274,13 @@ static void request_nmi_window(struct vcpu *vcpu)
 	fake(vcpu)->nmi_window = true;
 }
 
-static void intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write)
+static void intercept_msr(struct vcpu *vcpu, u32, bool, bool)
 {
-	(void)msr;
-	(void)read;
-	(void)write;
 	CHECK(vcpu->cpu == fake_host.this_cpu);
 }
 
-static void intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on)
+static void intercept_io(struct vcpu *vcpu, u16, unsigned count, bool)
 {
-	(void)port;
-	(void)on;
 	CHECK(vcpu->cpu == fake_host.this_cpu && count);
 }
 
@@ -301,7 +296,7 @@ static void flush_stage2(struct vcpu *vcpu)
 
 static void dump(struct vcpu *vcpu)
 {
-	vm_log(vcpu->vm, "fake: CR0 %#llx", (unsigned long long)get(vcpu, HVM_CR0));
+	vm_log(vcpu->vm, "fake: CR0 %#lx", get(vcpu, HVM_CR0));
 }
 
 static struct hvm_ops fake_ops = {

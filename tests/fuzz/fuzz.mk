@@ -16,10 +16,11 @@ FUZZ_CHECKS := -fsanitize=address,undefined -fno-sanitize-recover=all
 # Edges only: tracing comparisons makes everything several times slower and finds no more. memcmp() and its like
 # stay calls, which libFuzzer watches for keywords.
 FUZZ_GUIDE  := -fsanitize-coverage=inline-8bit-counters,pc-table -fno-builtin-memcmp -fno-builtin-strcmp -fno-builtin-strncmp
-fuzz_cc        := clang $(FUZZ_CHECKS)
+# clang warns where a parameter has no name, which gcc takes in every C.
+fuzz_cc        := clang -Wno-c2x-extensions $(FUZZ_CHECKS)
 fuzz-replay_cc := $(CC) $(FUZZ_CHECKS)
 # tools/fuzz says where a run writes its profile; one by hand must not leave it in the tree.
-fuzz-cov_cc    := clang -fprofile-instr-generate=$(abspath $(B))/fuzz-cov/default.profraw -fcoverage-mapping
+fuzz-cov_cc    := clang -Wno-c2x-extensions -fprofile-instr-generate=$(abspath $(B))/fuzz-cov/default.profraw -fcoverage-mapping
 
 fuzz_sources = $(filter-out $(patsubst !%,%,$(filter !%,$(1))),$(wildcard $(filter %.c,$(filter-out !%,$(1)))))
 

@@ -20,10 +20,8 @@ static const char *vm_name(unsigned i)
 	return i < 3 ? names[i] : NULL;
 }
 
-static void ignore(const char *text, size_t n)
+static void ignore(const char *, size_t)
 {
-	(void)text;
-	(void)n;
 }
 
 static void offer(const char *word)

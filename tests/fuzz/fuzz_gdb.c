@@ -39,19 +39,17 @@ bool gdb_select(unsigned vcpu)
 	return true;
 }
 
-unsigned gdb_halt(struct vcpu *vcpu, char *answer)
+unsigned gdb_halt(struct vcpu *, char *answer)
 {
-	(void)vcpu;
 	running = false;
 	memcpy(answer, "T05", 3);
 	return 3;
 }
 
-void gdb_resume(struct vcpu *vcpu, const u8 action[])
+void gdb_resume(struct vcpu *, const u8 action[])
 {
 	bool any = false;
 
-	(void)vcpu;
 	CHECK(!running);
 	for (unsigned i = 0; i < VCPUS; i++) {
 		CHECK(action[i] <= GDB_STEP);
@@ -64,17 +62,15 @@ void gdb_resume(struct vcpu *vcpu, const u8 action[])
 unsigned gdb_register_count(void) { return REGISTERS; }
 unsigned gdb_register_size(unsigned i) { return i < 24 ? 8 : i < 32 ? 10 : i < REGISTERS ? 4 : 0; }
 
-bool gdb_register_get(struct vcpu *vcpu, unsigned i, u8 value[GDB_REGISTER_MAX])
+bool gdb_register_get(struct vcpu *, unsigned i, u8 value[GDB_REGISTER_MAX])
 {
-	(void)vcpu;
 	CHECK(i < REGISTERS);
 	memcpy(value, registers[i], gdb_register_size(i));
 	return i < 24 || i >= 32;
 }
 
-int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_MAX])
+int gdb_register_set(struct vcpu *, unsigned i, const u8 value[GDB_REGISTER_MAX])
 {
-	(void)vcpu;
 	CHECK(i < REGISTERS);
 	memcpy(registers[i], value, gdb_register_size(i));
 	return i % 7 ? 0 : -EPERM;
@@ -89,11 +85,10 @@ unsigned gdb_description(unsigned offset, unsigned max, char *out, bool *more)
 	return n;
 }
 
-unsigned gdb_memory(struct vcpu *vcpu, u64 address, u8 *bytes, unsigned n, bool write)
+unsigned gdb_memory(struct vcpu *, u64 address, u8 *bytes, unsigned n, bool write)
 {
 	unsigned can = address < MEMORY ? (unsigned)MIN(n, MEMORY - address) : 0;
 
-	(void)vcpu;
 	CHECK(n <= GDB_PACKET);
 	if (write)
 		memcpy(memory + (can ? address : 0), bytes, can);
@@ -102,10 +97,8 @@ unsigned gdb_memory(struct vcpu *vcpu, u64 address, u8 *bytes, unsigned n, bool 
 	return can;
 }
 
-int gdb_break(struct vcpu *vcpu, enum gdb_break kind, u64 address, unsigned length, bool insert)
+int gdb_break(struct vcpu *, enum gdb_break kind, u64 address, unsigned length, bool)
 {
-	(void)vcpu;
-	(void)insert;
 	CHECK(kind <= GDB_ACCESS && !running);
 	return address % 5 == 0 ? -EFAULT : length > 8 ? -EINVAL : 0;
 }

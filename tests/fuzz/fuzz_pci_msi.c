@@ -55,10 +55,8 @@ static void msi(struct vm *v, u64 address, u32 data)
 static const struct intc_ops intc = { .msi = msi, .msi_vcpu = msi_vcpu };
 
 /* The handler of those vectors that are not to be had. */
-static void others(void *arg, unsigned n)
+static void others(void *, unsigned)
 {
-	(void)arg;
-	(void)n;
 }
 
 static bool is_ours(u32 address, u32 data, unsigned count, const struct pci_vector *v)

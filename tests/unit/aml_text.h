@@ -23,18 +23,16 @@ static struct aml_tables tables;
 static struct aml_pci_root root[4];
 static unsigned beyond;
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	aml_init(&out[0], text[0], ROOM);
 	aml_init(&out[1], text[1], ROOM);
 	memset(root, 0, sizeof(root));
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	free(copy[0]);
 	free(copy[1]);
 	free(exact);

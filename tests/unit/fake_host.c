@@ -27,11 +27,10 @@ void fake_host_reset(void)
 
 /* ---- memory ---- */
 
-void *host_pages_alloc(unsigned count, int node)
+void *host_pages_alloc(unsigned count, int)
 {
 	void *p;
 
-	(void)node;
 	if (fake_host.pages_until_fail && --fake_host.pages_until_fail == 0)
 		return NULL;
 	p = aligned_alloc(PAGE_SIZE, count * PAGE_SIZE);
@@ -49,9 +48,8 @@ void host_pages_free(void *pages, unsigned count)
 	free(pages);
 }
 
-void host_account(u64 *bytes)
+void host_account(u64 *)
 {
-	(void)bytes;
 }
 
 /* The first piece of free RAM from `from` on, with 2 MiB of nothing left behind each extent. */
@@ -120,11 +118,10 @@ void host_extent_free(const struct host_extent *e)
 }
 
 /* Pages that were never touched cost nothing, before and after. */
-void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned,
 		       bool (*unowned)(unsigned cpu))
 {
 	(void)cpu;
-	(void)nr_cpus;
 	(void)unowned;
 	for (unsigned i = 0; i < count; i++)
 		if (madvise(host_hpa_to_virt(e[i].base), e[i].size, MADV_DONTNEED))
@@ -318,9 +315,8 @@ int host_xsetbv(u32 xcr, u64 value)
 	return xcr == 0 && value & XCR0_X87 ? 0 : -EFAULT;
 }
 
-void host_fpu_reset(u64 xcr0)
+void host_fpu_reset(u64)
 {
-	(void)xcr0;
 }
 
 void host_wbinvd(void)
@@ -466,11 +462,10 @@ u8 host_console_escape(struct host_console *con)
 	return FAKE_ESCAPE;
 }
 
-size_t host_console_write(struct host_console *con, const u8 *buf, size_t n)
+size_t host_console_write(struct host_console *, const u8 *buf, size_t n)
 {
 	size_t fits = MIN(MIN(n, fake_host.output_room), sizeof(fake_host.output) - fake_host.output_len);
 
-	(void)con;
 	if (fits)
 		memcpy(fake_host.output + fake_host.output_len, buf, fits);
 	fake_host.output_len += fits;

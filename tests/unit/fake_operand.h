@@ -5,29 +5,22 @@
 
 #include "vmm/emulate/emulate.h"
 
-static u64 no_register(struct vcpu *v, enum hvm_reg reg)
+static u64 no_register(struct vcpu *, enum hvm_reg)
 {
-	(void)v;
-	(void)reg;
 	return 0;
 }
 
 static const struct hvm_ops operand_ops = { .get = no_register };
 const struct hvm_ops *hvm = &operand_ops;
 
-void vcpu_raise_error(struct vcpu *v, u8 vector, u32 error)
+void vcpu_raise_error(struct vcpu *, u8 vector, u32)
 {
-	(void)v;
-	(void)error;
 	fail_msg("exception %u", vector);
 }
 
-void emulate_watch_armed(struct vcpu *v, u64 addr, unsigned size, unsigned watch)
+void emulate_watch_armed(struct vcpu *, u64 addr, unsigned, unsigned)
 {
-	(void)v;
-	(void)size;
-	(void)watch;
-	fail_msg("a breakpoint at %#llx", (unsigned long long)addr);
+	fail_msg("a breakpoint at %#lx", addr);
 }
 
 #endif

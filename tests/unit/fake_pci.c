@@ -44,15 +44,13 @@ void host_pci_write(unsigned i, u16 offset, unsigned size, u32 value)
 	memcpy(&fake_host.pci_config[i][offset], &value, size);
 }
 
-static u32 io_read(void *ctx, u16 offset, unsigned size)
+static u32 io_read(void *, u16 offset, unsigned size)
 {
-	(void)ctx;
 	return host_pci_read(0, offset, size);
 }
 
-static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
+static void io_write(void *, u16 offset, unsigned size, u32 value)
 {
-	(void)ctx;
 	host_pci_write(0, offset, size, value);
 }
 
@@ -83,9 +81,8 @@ bool host_pci_ecam(u64 *base, u8 *last_bus)
 	return true;
 }
 
-volatile void *host_mmio_map(hpa_t pa, u64 size)
+volatile void *host_mmio_map(hpa_t, u64 size)
 {
-	(void)pa;
 	return size <= FAKE_REGISTERS ? fake_host.registers : NULL;
 }
 
@@ -149,9 +146,8 @@ int host_intx_route(unsigned i, struct host_intx *out)
 	return fake_host.pci_route[i].err;
 }
 
-int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg)
+int host_intx_take(const struct host_intx *line, unsigned, void (*fn)(void *arg, unsigned n), void *arg)
 {
-	(void)cpu;
 	if (line->gsi >= FAKE_LINES)
 		return -ENODEV;
 	if (fake_host.intx[line->gsi].fn || fake_host.intx[line->gsi].others)

@@ -29,16 +29,13 @@ size_t qemu_plugin_insn_data(const struct qemu_plugin_insn *insn, void *dest, si
 static translate translated;
 static at_exit ended;
 
-void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t id, translate cb)
+void qemu_plugin_register_vcpu_tb_trans_cb(uint64_t, translate cb)
 {
-	(void)id;
 	translated = cb;
 }
 
-void qemu_plugin_register_atexit_cb(uint64_t id, at_exit cb, void *data)
+void qemu_plugin_register_atexit_cb(uint64_t, at_exit cb, void *)
 {
-	(void)id;
-	(void)data;
 	ended = cb;
 }
 

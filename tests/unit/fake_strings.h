@@ -5,31 +5,25 @@
 
 #include "vmm/emulate/emulate.h"
 
-u64 emulate_string_operand(struct vcpu *v, const struct insn *insn, enum gpr pointer)
+u64 emulate_string_operand(struct vcpu *, const struct insn *insn, enum gpr)
 {
-	(void)v;
-	(void)pointer;
 	fail_msg("%u is taken for a string instruction", insn->op);
 	return 0;
 }
 
-bool emulate_string_more(const struct vcpu *v, const struct insn *insn)
+bool emulate_string_more(const struct vcpu *, const struct insn *insn)
 {
-	(void)v;
 	fail_msg("%u is taken for a string instruction", insn->op);
 	return false;
 }
 
-bool emulate_string_pause(struct vcpu *v, const struct insn *insn, unsigned done)
+bool emulate_string_pause(struct vcpu *v, const struct insn *insn, unsigned)
 {
-	(void)done;
 	return emulate_string_more(v, insn);
 }
 
-void emulate_string_advance(struct vcpu *v, const struct insn *insn, bool si, bool di)
+void emulate_string_advance(struct vcpu *v, const struct insn *insn, bool, bool)
 {
-	(void)si;
-	(void)di;
 	(void)emulate_string_more(v, insn);
 }
 
@@ -38,9 +32,8 @@ void emulate_skip_slowly(struct vcpu *v, u64 rip)
 	v->regs.rip = rip;
 }
 
-bool emulate_again(struct vcpu *v)
+bool emulate_again(struct vcpu *)
 {
-	(void)v;
 	return false;
 }
 

@@ -23,24 +23,21 @@ static bool empty_irq; /* the transmitter has become empty, and nobody has looke
 static u8 input[256], input_status[256];
 static unsigned input_head, input_tail;
 
-int uart8250_init(struct uart8250 *u, u32 baud)
+int uart8250_init(struct uart8250 *u, u32)
 {
-	(void)baud;
 	u->fifo = 16;
 	return present ? 0 : -ENODEV;
 }
 
-bool uart8250_can_send(const struct uart8250 *u)
+bool uart8250_can_send(const struct uart8250 *)
 {
-	(void)u;
 	if (always_ready)
 		in_fifo = 0;
 	return in_fifo == 0;
 }
 
-void uart8250_send(const struct uart8250 *u, u8 byte)
+void uart8250_send(const struct uart8250 *, u8 byte)
 {
-	(void)u;
 	assert_true(in_fifo < 16);
 	in_fifo++;
 	empty_irq = false;
@@ -54,9 +51,8 @@ bool uart8250_idle(const struct uart8250 *u)
 	return uart8250_can_send(u);
 }
 
-bool uart8250_receive(const struct uart8250 *u, u8 *byte, u8 *status)
+bool uart8250_receive(const struct uart8250 *, u8 *byte, u8 *status)
 {
-	(void)u;
 	if (input_tail == input_head)
 		return false;
 	*byte = input[input_tail];
@@ -64,20 +60,18 @@ bool uart8250_receive(const struct uart8250 *u, u8 *byte, u8 *status)
 	return true;
 }
 
-void uart8250_interrupts(struct uart8250 *u, bool receive, bool transmit)
+void uart8250_interrupts(struct uart8250 *, bool receive, bool transmit)
 {
-	(void)u;
 	/* Enabling it is an interrupt where the transmitter is empty; enabling it again is none. */
 	empty_irq = transmit && (empty_irq || (!irq_tx && in_fifo == 0));
 	irq_rx = receive;
 	irq_tx = transmit;
 }
 
-bool uart8250_pending(const struct uart8250 *u)
+bool uart8250_pending(const struct uart8250 *)
 {
 	bool empty = empty_irq;
 
-	(void)u;
 	if (irq_rx && input_tail != input_head)
 		return true;
 	/* To look is to acknowledge. */

@@ -79,15 +79,13 @@ void vcpu_kick(struct vcpu *vcpu)
 
 u32 fake_startup;
 
-void vcpu_init_ipi(struct vcpu *vcpu)
+void vcpu_init_ipi(struct vcpu *)
 {
-	(void)vcpu;
 	fake_startup = STARTUP_INIT;
 }
 
-void vcpu_sipi(struct vcpu *vcpu, u8 vector)
+void vcpu_sipi(struct vcpu *, u8 vector)
 {
-	(void)vcpu;
 	fake_startup = STARTUP_SIPI | vector;
 }
 

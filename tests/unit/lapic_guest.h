@@ -13,18 +13,16 @@
 static struct vm *vm;
 static struct vcpu *vcpu;
 
-static inline int setup(void **state)
+static inline int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	vm = fake_vm_create(0);
 	vcpu = vm->vcpus[0];
 	return 0;
 }
 
-static inline int teardown(void **state)
+static inline int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }

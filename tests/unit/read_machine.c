@@ -69,9 +69,8 @@ void printk_error(const char *fmt, ...)
 	fputc('\n', stderr);
 }
 
-void printk_debug(const char *fmt, ...)
+void printk_debug(const char *, ...)
 {
-	(void)fmt;
 }
 
 static void die(const char *what)

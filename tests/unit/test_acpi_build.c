@@ -95,12 +95,11 @@ static const void *find(const char *signature)
 	return NULL;
 }
 
-static void test_fadt(void **state)
+static void test_fadt(void **)
 {
 	const struct acpi_guest in = input(1, 0);
 	const struct acpi_fadt *f;
 
-	(void)state;
 	build(&in);
 	f = find("FACP");
 	assert_int_equal(f->header.revision, 6);
@@ -125,13 +124,12 @@ static bool dsdt_names(const char *what)
 }
 
 /* No table promises a device that the image has left out. */
-static void test_absent_devices(void **state)
+static void test_absent_devices(void **)
 {
 	struct acpi_guest in = input(1, 0);
 	const struct acpi_fadt *f;
 	const struct acpi_madt *m;
 
-	(void)state;
 	build(&in);
 	assert_true(dsdt_names("_S5_") && dsdt_names("COM0"));
 	in.power = in.uart = in.ioapic = false;
@@ -146,14 +144,13 @@ static void test_absent_devices(void **state)
 	assert_int_equal(m->header.length, sizeof(*m) + sizeof(struct acpi_madt_lapic));
 }
 
-static void test_madt_small_ids(void **state)
+static void test_madt_small_ids(void **)
 {
 	const struct acpi_guest in = input(255, 0);
 	const struct acpi_madt *m;
 	const u8 *p, *end;
 	unsigned n = 0, ioapics = 0;
 
-	(void)state;
 	build(&in);
 	m = find("APIC");
 	assert_int_equal(m->lapic_address, 0xfee00000);
@@ -178,13 +175,12 @@ static void test_madt_small_ids(void **state)
 	assert_int_equal(ioapics, 1);
 }
 
-static void test_madt_large_ids(void **state)
+static void test_madt_large_ids(void **)
 {
 	const struct acpi_guest in = input(2, 254);
 	const struct acpi_madt *m;
 	const struct acpi_madt_x2apic *x;
 
-	(void)state;
 	build(&in);
 	m = find("APIC");
 	x = (const struct acpi_madt_x2apic *)(m + 1);
@@ -196,14 +192,13 @@ static void test_madt_large_ids(void **state)
 	}
 }
 
-static void test_srat_slit(void **state)
+static void test_srat_slit(void **)
 {
 	const struct acpi_guest in = input(2, 0);
 	const struct acpi_slit *l;
 	const struct acpi_srat *s;
 	const struct acpi_srat_memory *m;
 
-	(void)state;
 	build(&in);
 	l = find("SLIT");
 	assert_int_equal(l->count, 3);
@@ -224,11 +219,10 @@ static void test_srat_slit(void **state)
 }
 
 /* SRAT's entries of CPUs, byte by byte (ACPI 6.4, tables 5.58 and 5.60): type 0, or type 2 where an APIC ID needs it. */
-static void test_srat_cpus(void **state)
+static void test_srat_cpus(void **)
 {
 	static const u32 first_id[] = { 7, 0x12fe };
 
-	(void)state;
 	for (unsigned wide = 0; wide < 2; wide++) {
 		const struct acpi_guest in = input(5, first_id[wide]);
 		const struct acpi_srat *s;
@@ -254,12 +248,11 @@ static void test_srat_cpus(void **state)
 	}
 }
 
-static void test_capacity_and_input(void **state)
+static void test_capacity_and_input(void **)
 {
 	struct acpi_guest in = input(CPUS, 0);
 	size_t used;
 
-	(void)state;
 	assert_int_equal(acpi_build(&in, BASE, area, sizeof(area), &rsdp, &used), 0);
 	for (size_t size = 0; size < used; size++) {
 		u8 *exact = malloc(size ? size : 1); /* so that ASan sees a write past it */
@@ -299,7 +292,7 @@ static int shell(const char *command)
 	return system(line);
 }
 
-static void test_iasl(void **state)
+static void test_iasl(void **)
 {
 	static const struct acpi_guest_root roots[] = { { 0x00, -1 }, { 0xaf, 1 } };
 	static const struct acpi_guest_window windows[] = {
@@ -313,7 +306,6 @@ static void test_iasl(void **state)
 	const struct acpi_xsdt *x;
 	const struct acpi_fadt *f;
 
-	(void)state;
 	assert_non_null(mkdtemp(dir));
 	in.intx = intx;
 	in.nr_intx = ARRAY_SIZE(intx);

@@ -40,9 +40,8 @@ static void begin_madt(void)
 	put(1, 4);
 }
 
-static void test_madt(void **state)
+static void test_madt(void **)
 {
-	(void)state;
 	begin_madt();
 	lapic(0, 0, 1);
 	lapic(1, 2, 1);
@@ -112,7 +111,7 @@ static void test_madt(void **state)
 	assert_int_equal(m.nmi[1].uid, 7);
 }
 
-static void test_madt_bad(void **state)
+static void test_madt_bad(void **)
 {
 	static const u8 bad[][3] = {
 		{ 0, 0, 0 },  /* length 0: a loop */
@@ -122,7 +121,6 @@ static void test_madt_bad(void **state)
 		{ 1, 200, 0 }, /* past the end */
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		begin_madt();
 		lapic(0, 0, 1);
@@ -153,9 +151,8 @@ static void test_madt_bad(void **state)
 	assert_null(READ(madt_read, &m));
 }
 
-static void test_madt_many(void **state)
+static void test_madt_many(void **)
 {
-	(void)state;
 	begin_madt();
 	for (u32 i = 0; i < MADT_MAX_CPUS + 3; i++)
 		x2apic(i, i, 1);
@@ -199,9 +196,8 @@ static void begin_srat(unsigned revision)
 	put(0, 8);
 }
 
-static void test_srat(void **state)
+static void test_srat(void **)
 {
-	(void)state;
 	begin_srat(3);
 	srat_lapic(0x010203, 5, 1);
 	srat_lapic(0, 6, 0);
@@ -260,9 +256,8 @@ static void test_srat(void **state)
 
 static struct slit_info sl;
 
-static void test_slit(void **state)
+static void test_slit(void **)
 {
-	(void)state;
 	begin("SLIT", 1);
 	put(2, 8);
 	put8(10);

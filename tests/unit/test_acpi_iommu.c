@@ -22,9 +22,8 @@ static void begin_dmar(void)
 	zeros(10);
 }
 
-static void test_dmar(void **state)
+static void test_dmar(void **)
 {
-	(void)state;
 	begin_dmar();
 	put(0, 2); /* DRHD with one scope: I/O APIC 8 at 00:1f.7, behind a bridge */
 	put(16 + 10, 2);
@@ -88,9 +87,8 @@ static void test_dmar(void **state)
 	assert_int_equal(d.unit[3].domain, 4);
 }
 
-static void test_dmar_bad(void **state)
+static void test_dmar_bad(void **)
 {
-	(void)state;
 	for (unsigned length = 0; length < 16; length++) {
 		begin_dmar();
 		put(0, 2);
@@ -153,9 +151,8 @@ static void begin_ivrs(void)
 	zeros(8);
 }
 
-static void test_ivrs(void **state)
+static void test_ivrs(void **)
 {
-	(void)state;
 	begin_ivrs();
 	ivhd(0x11, 4 + 8 + 22 + 3);
 	put8(2); /* select: 4 bytes */
@@ -203,11 +200,10 @@ static void test_ivrs(void **state)
 	assert_int_equal(iv.memory[1].last, 0xffff);
 }
 
-static void test_ivrs_bad(void **state)
+static void test_ivrs_bad(void **)
 {
 	u8 hid[22] = { 240 };
 
-	(void)state;
 	hid[21] = 10;
 	assert_int_equal(ivrs_entry_length(hid, 32), 32);
 	assert_int_equal(ivrs_entry_length(hid, 31), 0);

@@ -13,11 +13,10 @@
 
 #include "aml_text.h"
 
-static void test_roots(void **state)
+static void test_roots(void **)
 {
 	struct aml *a = &out[0];
 
-	(void)state;
 	/* Fields, regions and methods stand between them: OperationRegion (DBG, SystemIO, 0x402, 1), Field, Mutex, Event, Noop. */
 	RAW(a, 0x5b, 0x80, 'D', 'B', 'G', '_', 0x01, 0x0b, 0x02, 0x04, 0x01);
 	RAW(a, 0x5b, 0x81, 0x0b, 'D', 'B', 'G', '_', 0x01, 'D', 'B', 'G', 'B', 0x08);
@@ -78,9 +77,8 @@ static unsigned read_crs(const u8 *bytes, size_t n)
 #define END 0x79, 0x00
 #define PORTS_CF8 0x47, 0x01, 0xf8, 0x0c, 0xf8, 0x0c, 1, 8 /* what the bridge itself has: no window */
 
-static void test_windows(void **state)
+static void test_windows(void **)
 {
-	(void)state;
 	assert_int_equal(CRS(WORD_SPACE(2, 0, 0x7f, 0, 0x80), PORTS_CF8, WORD_SPACE(1, 0, 0xcf7, 0, 0xcf8),
 			     DWORD_SPACE(1, 0xd00, 0xffff, 0, 0xf300), DWORD_SPACE(0, 0xc0000000u, 0xfebfffffu, 0, 0x3ec00000),
 			     QWORD_SPACE(0, 0x800000000, 0xfffffffff, 0, 0x800000000), END), 5);
@@ -106,11 +104,10 @@ static void test_windows(void **state)
 }
 
 /* Anything may be reached where it is not known what can. */
-static void test_unknown_windows(void **state)
+static void test_unknown_windows(void **)
 {
 	u8 many[17 * 16];
 
-	(void)state;
 	assert_int_equal(CRS(END), 0);
 	/* Without addresses, upside down, of a vendor's type; the last one is right. */
 	assert_int_equal(CRS(DWORD_SPACE(0, 0, 0, 0, 0), DWORD_SPACE(0, 0x2000, 0x1fff, 0, 1),
@@ -140,11 +137,10 @@ static void test_unknown_windows(void **state)
 }
 
 /* Neither one that is not known nor one that is too many is among those that are given. */
-static void too_many_roots(void **state)
+static void too_many_roots(void **)
 {
 	char name[5] = "PCI0";
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++) {
 		name[3] = (char)('0' + i);
 		begin_root(&out[0], name, "PNP0A08");
@@ -162,14 +158,13 @@ static void too_many_roots(void **state)
 	assert_int_equal(root[2].bus, 3);
 }
 
-static void test_plain_table(void **state)
+static void test_plain_table(void **)
 {
 	static const u64 entry[][4] = { { 0x3ffff, 0, 0, 19 }, { 0x3ffff, 1, 0, 20 }, { 0x1fffff, 3, 0, 47 } };
 	struct aml *a = &out[0];
 	u32 gsi;
 	bool low;
 
-	(void)state;
 	begin_root(a, "PCI0", "PNP0A08");
 	aml_packages_begin(a, "_PRT", ARRAY_SIZE(entry));
 	for (unsigned i = 0; i < ARRAY_SIZE(entry); i++)
@@ -195,14 +190,13 @@ static void test_plain_table(void **state)
 			assert_true(route(31, 3, 0, &gsi, &low) == 0 || n < out[0].len);
 }
 
-static void test_bridge(void **state)
+static void test_bridge(void **)
 {
 	struct aml_name child;
 	struct aml_pci_route r;
 	u64 const entry[] = { 0xffff, 0, 0, 33 };
 	struct aml *a = &out[0];
 
-	(void)state;
 	begin_root(a, "PCI0", "PNP0A08");
 	aml_device(a, "BR01");
 	aml_name_integer(a, "_ADR", 0x1c0002);
@@ -223,14 +217,13 @@ static void test_bridge(void **state)
 	assert_int_equal(aml_pci_child(&tables, &root[0].path, 0, &child), -ENODEV);
 }
 
-static void test_links(void **state)
+static void test_links(void **)
 {
 	static const char *const link[] = { "GSIA", "LNKA", "LNKB" };
 	struct aml *a = &out[0];
 	u32 gsi;
 	bool low;
 
-	(void)state;
 	links(a);
 	begin_root(a, "PCI0", "PNP0A03");
 	link_table(a, "_PRT", link);
@@ -251,13 +244,12 @@ static void test_links(void **state)
 }
 
 /* A link device that lies deeper, by its path in the two forms that it may have. */
-static void test_links_by_paths(void **state)
+static void test_links_by_paths(void **)
 {
 	struct aml *a = &out[0];
 	u32 gsi;
 	bool low;
 
-	(void)state;
 	begin_root(a, "PCI0", "PNP0A03");
 	aml_device(a, "ISA_");
 	aml_device(a, "LNKC");
@@ -290,14 +282,13 @@ static unsigned two_roots(const u8 *status, size_t n)
 	return read_all();
 }
 
-static void test_status(void **state)
+static void test_status(void **)
 {
 	static const u8 there[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0f }, absent[] = { 0x08, '_', 'S', 'T', 'A', 0x0a, 0x0e };
 	static const u8 method[] = { 0x14, 0x08, '_', 'S', 'T', 'A', 0x00, 0xa4, 0x00 };
 	static const u8 run[] = { 0x14, 0x0b, '_', 'S', 'T', 'A', 0x00, 0xa4, 'X', 'Y', 'Z', '_' };
 	static const u8 elsewhere[] = { 0x08, '_', 'B', 'B', 'N', 0x0a, 0x40 };
 
-	(void)state;
 	assert_int_equal(two_roots(absent, sizeof(absent)), 1);
 	assert_int_equal(root[0].path.seg[1], AML_SEG('P', 'C', 'I', '0'));
 	assert_int_equal(two_roots(method, sizeof(method)), 1);

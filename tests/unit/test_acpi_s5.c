@@ -26,9 +26,8 @@ static bool find(const void *aml, size_t size)
 
 #define FIND(...) find((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
 
-static void test_forms(void **state)
+static void test_forms(void **)
 {
-	(void)state;
 	/* Name (_S5, Package (0x04) { Zero, Zero, Zero, Zero }): QEMU */
 	assert_true(FIND(0x08, '_', 'S', '5', '_', 0x12, 0x06, 0x04, 0x00, 0x00, 0x00, 0x00));
 	assert_int_equal(s5.slp_typa, 0);
@@ -39,9 +38,8 @@ static void test_forms(void **state)
 	assert_int_equal(s5.slp_typb, 7);
 }
 
-static void test_values(void **state)
+static void test_values(void **)
 {
-	(void)state;
 	/* word and double word constants */
 	assert_true(FIND(0x08, '_', 'S', '5', '_', 0x12, 0x0a, 0x02, 0x0b, 0x03, 0x00, 0x0c, 0x01, 0x00, 0x00, 0x00));
 	assert_int_equal(s5.slp_typa, 3);
@@ -56,21 +54,19 @@ static void test_values(void **state)
 	assert_int_equal(s5.slp_typb, 6);
 }
 
-static void test_long_package_length(void **state)
+static void test_long_package_length(void **)
 {
 	/* PkgLength of two bytes: 0x52 -> low nibble 2, then 5: 0x52 = 82 bytes from itself */
 	u8 aml[5 + 1 + 82] = { 0x08, '_', 'S', '5', '_', 0x12, 0x42, 0x05, 0x04, 0x0a, 0x05, 0x0a, 0x06 };
 
-	(void)state;
 	assert_true(find(aml, sizeof(aml)));
 	assert_int_equal(s5.slp_typa, 5);
 	assert_int_equal(s5.slp_typb, 6);
 	assert_false(find(aml, sizeof(aml) - 1));
 }
 
-static void test_not_taken(void **state)
+static void test_not_taken(void **)
 {
-	(void)state;
 	assert_false(FIND('_', 'S', '5', '_', 0x12, 0x06, 0x04, 0x00, 0x00, 0x00, 0x00)); /* no NameOp */
 	assert_false(FIND(0x5c, '_', 'S', '5', '_', 0x12, 0x06, 0x04, 0x00, 0x00, 0x00, 0x00));
 	assert_false(FIND(0x08, '_', 'S', '4', '_', 0x12, 0x06, 0x04, 0x00, 0x00, 0x00, 0x00));
@@ -85,19 +81,17 @@ static void test_not_taken(void **state)
 }
 
 /* A false name first does not hide the true one. */
-static void test_second_hit(void **state)
+static void test_second_hit(void **)
 {
-	(void)state;
 	assert_true(FIND(0x08, '_', 'S', '5', '_', 0x0d, 0x08, '_', 'S', '5', '_', 0x12, 0x06, 0x02, 0x0a, 0x02, 0x0a, 0x03));
 	assert_int_equal(s5.slp_typa, 2);
 	assert_int_equal(s5.slp_typb, 3);
 }
 
-static void test_truncated(void **state)
+static void test_truncated(void **)
 {
 	static const u8 aml[] = { 0x08, '_', 'S', '5', '_', 0x12, 0x08, 0x04, 0x0a, 0x05, 0x0a, 0x06, 0x00, 0x00 };
 
-	(void)state;
 	assert_true(find(aml, sizeof(aml)));
 	for (size_t n = 0; n < sizeof(aml); n++)
 		assert_false(find(aml, n));

@@ -12,9 +12,8 @@
 #include "kernel/acpi/tables.h"
 #include "tests/unit/acpi_table.h"
 
-static void test_header(void **state)
+static void test_header(void **)
 {
-	(void)state;
 	begin("ABCD", 1);
 	zeros(10);
 	finish();
@@ -55,11 +54,10 @@ static void build_rsdp(u8 revision, u32 rsdt, u64 xsdt)
 	buf[32] = (u8)-sum;
 }
 
-static void test_rsdp(void **state)
+static void test_rsdp(void **)
 {
 	struct rsdp_info r;
 
-	(void)state;
 	build_rsdp(0, 0x7fe1234, 0);
 	assert_null(READ(rsdp_read, &r));
 	assert_false(r.is_xsdt);
@@ -84,11 +82,10 @@ static void test_rsdp(void **state)
 	assert_non_null(READ(rsdp_read, &r));
 }
 
-static void test_rsdp_scan(void **state)
+static void test_rsdp_scan(void **)
 {
 	static u8 area[4096];
 
-	(void)state;
 	memset(area, 0x52, sizeof(area));
 	assert_int_equal(rsdp_scan(area, sizeof(area)), -1);
 	build_rsdp(0, 0x1000, 0);
@@ -102,11 +99,10 @@ static void test_rsdp_scan(void **state)
 	assert_int_equal(rsdp_scan(area, 0), -1);
 }
 
-static void test_xsdt(void **state)
+static void test_xsdt(void **)
 {
 	static struct xsdt_info x;
 
-	(void)state;
 	begin("XSDT", 1);
 	put(0x100000000, 8);
 	put(0, 8);
@@ -135,11 +131,10 @@ static void test_xsdt(void **state)
 	assert_int_equal(x.dropped, 5);
 }
 
-static void test_mcfg(void **state)
+static void test_mcfg(void **)
 {
 	struct mcfg_info info;
 
-	(void)state;
 	begin("MCFG", 1);
 	put(0, 8);
 	put(0xb0000000, 8);
@@ -169,11 +164,10 @@ static void test_mcfg(void **state)
 	assert_non_null(READ(mcfg_read, &info));
 }
 
-static void test_fadt(void **state)
+static void test_fadt(void **)
 {
 	struct fadt_info f;
 
-	(void)state;
 	/* Revision 1, 116 bytes: offsets of ACPI 1.0b, 5.2.5. */
 	begin("FACP", 1);
 	zeros(116 - 36);
@@ -236,11 +230,10 @@ static void test_fadt(void **state)
 	assert_non_null(READ(fadt_read, &f));
 }
 
-static void test_hpet(void **state)
+static void test_hpet(void **)
 {
 	struct hpet_info h;
 
-	(void)state;
 	begin("HPET", 1);
 	put(0x8086a201, 4);
 	put8(0);

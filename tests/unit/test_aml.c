@@ -24,16 +24,14 @@ static void check(const void *bytes, size_t n)
 
 #define CHECK(...) check((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	aml_init(&a, out, sizeof(out));
 	return 0;
 }
 
-static void test_names_and_integers(void **state)
+static void test_names_and_integers(void **)
 {
-	(void)state;
 	aml_name_integer(&a, "_UID", 0);
 	CHECK(0x08, '_', 'U', 'I', 'D', 0x00);
 	aml_name_integer(&a, "A", 1);
@@ -54,11 +52,10 @@ static void test_names_and_integers(void **state)
 	CHECK(0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0, 0x0a, 0x08);
 }
 
-static void test_package_and_nesting(void **state)
+static void test_package_and_nesting(void **)
 {
 	static const u64 entry[] = { 5, 0 };
 
-	(void)state;
 	aml_packages_begin(&a, "_PRT", 1);
 	aml_package(&a, entry, 2);
 	aml_end(&a);
@@ -70,9 +67,8 @@ static void test_package_and_nesting(void **state)
 	CHECK(0x10, 0x0d, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x05, 'C', 'O', 'M', '0');
 }
 
-static void test_resources(void **state)
+static void test_resources(void **)
 {
-	(void)state;
 	aml_crs_begin(&a, "_CRS");
 	aml_range(&a, AML_RANGE_BUS, true, 3, 2);
 	aml_crs_end(&a);
@@ -82,7 +78,7 @@ static void test_resources(void **state)
 }
 
 /* PkgLength takes 1 to 4 bytes and counts itself: each border, from both sides. */
-static void test_package_length_borders(void **state)
+static void test_package_length_borders(void **)
 {
 	/* Device content: 4 of its name, then integers by name: "08 name 0a 02" and "08 name 00", of 7 and 6 bytes. */
 	static const struct { size_t content; u8 length[4]; unsigned bytes; } border[] = {
@@ -94,7 +90,6 @@ static void test_package_length_borders(void **state)
 		{ 0xffffd, { 0xc1, 0x00, 0x00, 0x01 }, 4 },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(border); i++) {
 		size_t n = border[i].content - 4;
 
@@ -114,11 +109,10 @@ static void test_package_length_borders(void **state)
 }
 
 /* Every capacity short of the whole fails, and nothing is written past it. */
-static void test_capacity(void **state)
+static void test_capacity(void **)
 {
 	size_t whole = 0;
 
-	(void)state;
 	for (size_t cap = 100; cap-- > 0;) {
 		memset(out, 0xcc, 128);
 		aml_init(&a, out, cap);
@@ -137,11 +131,10 @@ static void test_capacity(void **state)
 	}
 }
 
-static void test_misuse(void **state)
+static void test_misuse(void **)
 {
 	static const char *const bad_name[] = { "", "TOOLONG", "1ABC", "abc", "A-B", "\\" };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(bad_name); i++) {
 		aml_init(&a, out, sizeof(out));
 		aml_name_integer(&a, bad_name[i], 0);

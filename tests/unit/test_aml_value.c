@@ -15,11 +15,10 @@
 #include "aml_text.h"
 
 /* A bus number that code finds out is not guessed; a domain that it returns plainly is one. */
-static void test_methods(void **state)
+static void test_methods(void **)
 {
 	struct aml *a = &out[0];
 
-	(void)state;
 	begin_root(a, "PCI0", "PNP0A08");
 	/* Method (_BBN) { Return (FOO (1)) } */
 	RAW(a, 0x14, 0x0d, '_', 'B', 'B', 'N', 0x00, 0xa4, 'F', 'O', 'O', '_', 0x01, 0xa3);
@@ -62,12 +61,11 @@ static unsigned by_method(const u8 *condition, u8 n, bool flag, const char *firs
 #define BY_METHOD(flag, first, second, has_else, ...) \
 	by_method((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }), flag, first, second, has_else)
 
-static void test_chosen_table(void **state)
+static void test_chosen_table(void **)
 {
 	u32 gsi;
 	bool low;
 
-	(void)state;
 	for (unsigned has_else = 0; has_else < 2; has_else++) {
 		/* If (PICF == 0) { PRTP } else { PRTA } */
 		assert_int_equal(BY_METHOD(true, "PRTP", "PRTA", has_else, 0x93, 'P', 'I', 'C', 'F', 0x00), 1);
@@ -122,9 +120,8 @@ static u32 by_pic(const u8 *code, u8 n)
 #define PICF(value) TO('P', 'I', 'C', 'F', value)
 #define DBG8(value) TO('D', 'B', 'G', '8', value)
 
-static void test_pic(void **state)
+static void test_pic(void **)
 {
-	(void)state;
 	assert_int_equal(PIC(PICF(0x68)), 16);
 	/* Behind another store, to a port that shows how far firmware came; an Else may be there or not. */
 	assert_int_equal(PIC(DBG8(0x01), TO('G', 'P', 'I', 'C', 0x68), 0xa3, PICF(0x68)), 16);
@@ -181,9 +178,8 @@ static u32 by_code(const u8 *code, u8 n)
 #define DECLARE(a, b, c, d, e, f, g, h) \
 	0x08, a, b, c, d, 0x12, 0x11, 0x01, 0x12, 0x0e, 0x04, 0x0c, 0xff, 0xff, 0x06, 0x00, 0x0a, 0x01, e, f, g, h, 0x00
 
-static void test_locals(void **state)
+static void test_locals(void **)
 {
-	(void)state;
 	/* Local0 = PRTA; If (!PICF) { Local0 = PRTP }; Return (Local0) */
 	assert_int_equal(CODE(STORE_IN_LOCAL0('P', 'R', 'T', 'A'), IF_NOT_PICF(6), STORE_IN_LOCAL0('P', 'R', 'T', 'P'),
 			      RETURN_LOCAL0), 16);
@@ -212,9 +208,8 @@ static bool root_behind(const u8 *term, size_t n)
 #define BEHIND(...) root_behind((const u8[]){ __VA_ARGS__ }, sizeof((const u8[]){ __VA_ARGS__ }))
 
 /* What firmware has in its lists beside declarations. */
-static void test_terms(void **state)
+static void test_terms(void **)
 {
-	(void)state;
 	assert_true(BEHIND(0x08, 'A', 'B', 'C', 'D', 0x0a, 0x05, 0x0a, 0x06, 0x00, 0x0d, 'x', 0x00));
 	assert_true(BEHIND(0x70, 0x0d, 'x', 0x00, 0x5b, 0x31, 0x70, 0x5b, 0x33, 0x5b, 0x31));
 	assert_true(BEHIND(0x70, 0x01, 0x88, 'B', 'U', 'F', '_', 0x0a, 0x02, 0x00));
@@ -230,14 +225,13 @@ static void test_terms(void **state)
 }
 
 /* Method (_PRT) { Return (AR00 ()) }; Method (AR00) { Return (^^AR00) }, which is \_SB.AR00. */
-static void test_names_in_methods(void **state)
+static void test_names_in_methods(void **)
 {
 	static const char *const apic[] = { "GSIA", "GSIA", "GSIA" };
 	struct aml *a = &out[0];
 	u32 gsi;
 	bool low;
 
-	(void)state;
 	links(a);
 	aml_scope(a, "\\_SB");
 	link_table(a, "AR00", apic);
@@ -252,12 +246,11 @@ static void test_names_in_methods(void **state)
 }
 
 /* Name (_PRT, Package () { Package () { 0x6ffff, 1, ^GSIA, 0 } }): as from where _PRT is declared. */
-static void test_names_in_packages(void **state)
+static void test_names_in_packages(void **)
 {
 	u32 gsi;
 	bool low;
 
-	(void)state;
 	links(&out[0]);
 	begin_root(&out[0], "PCI0", "PNP0A03");
 	RAW(&out[0], 0x08, '_', 'P', 'R', 'T', 0x12, 0x12, 0x01, 0x12, 0x0f, 0x04, 0x0c, 0xff, 0xff, 0x06, 0x00, 0x0a, 0x01,

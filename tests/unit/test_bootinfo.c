@@ -133,12 +133,11 @@ static void expect_range(unsigned i, u64 start, u64 end, enum boot_memory type)
 	assert_int_equal(bi.range[i].type, type);
 }
 
-static void test_all_tags(void **state)
+static void test_all_tags(void **)
 {
 	struct acpi_rsdp rsdp = { .signature = "RSD PTR", .revision = 2, .xsdt_address = 0x1234567890 };
 	size_t at;
 
-	(void)state;
 	begin();
 	string_tag(1, "console=com1 loglevel=debug");
 	string_tag(2, "GRUB 2.06");
@@ -175,12 +174,11 @@ static void test_all_tags(void **state)
 	assert_int_equal(bootinfo_usable(&bi), 0x9f000 + 0x3fee0000);
 }
 
-static void test_old_rsdp_does_not_replace_new(void **state)
+static void test_old_rsdp_does_not_replace_new(void **)
 {
 	struct acpi_rsdp rsdp = { .revision = 2 }, old = { .revision = 0 };
 	size_t at;
 
-	(void)state;
 	begin();
 	simple_map();
 	at = tag(15);
@@ -194,11 +192,10 @@ static void test_old_rsdp_does_not_replace_new(void **state)
 	assert_int_equal(bi.rsdp.revision, 2);
 }
 
-static void test_map_unsorted_overlapping(void **state)
+static void test_map_unsorted_overlapping(void **)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	at = begin_mmap();
 	entry(0x200000, 0x100000, 1);
@@ -220,11 +217,10 @@ static void test_map_unsorted_overlapping(void **state)
 	expect_range(4, 0x182000, 0x301000, BOOT_MEMORY_USABLE);
 }
 
-static void test_length_is_clamped(void **state)
+static void test_length_is_clamped(void **)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	at = begin_mmap();
 	entry(0x100000000, ~0ull, 1);
@@ -255,11 +251,10 @@ static size_t begin_efi_map(void)
 	return at;
 }
 
-static void test_efi_map(void **state)
+static void test_efi_map(void **)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	at = begin_efi_map();
 	efi_entry(7, 0x100000, 0x100);   /* conventional */
@@ -283,11 +278,10 @@ static void test_efi_map(void **state)
 	expect_range(4, 0x100000000, 0x100010000, BOOT_MEMORY_RESERVED);
 }
 
-static void test_multiboot_map_wins_over_efi(void **state)
+static void test_multiboot_map_wins_over_efi(void **)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	at = begin_efi_map();
 	efi_entry(7, 0x100000000, 0x100);
@@ -309,9 +303,8 @@ static void efi_descriptors(unsigned count, u32 other)
 	end_tag(at);
 }
 
-static void test_long_efi_map(void **state)
+static void test_long_efi_map(void **)
 {
-	(void)state;
 	begin();
 	efi_descriptors(1000, 4);
 	finish();
@@ -332,9 +325,8 @@ static void test_long_efi_map(void **state)
 	expect_range(0, 0, 0x9f000, BOOT_MEMORY_USABLE);
 }
 
-static void test_boot_services_running(void **state)
+static void test_boot_services_running(void **)
 {
-	(void)state;
 	begin();
 	simple_map();
 	end_tag(tag(18));
@@ -342,17 +334,15 @@ static void test_boot_services_running(void **state)
 	assert_non_null(strstr(parse(), "boot services"));
 }
 
-static void test_no_memory(void **state)
+static void test_no_memory(void **)
 {
-	(void)state;
 	begin();
 	finish();
 	assert_non_null(parse());
 }
 
-static void test_too_many_modules(void **state)
+static void test_too_many_modules(void **)
 {
-	(void)state;
 	begin();
 	simple_map();
 	for (unsigned i = 0; i < BOOTINFO_MODULES; i++)
@@ -368,11 +358,10 @@ static void test_too_many_modules(void **state)
 	assert_non_null(strstr(parse(), "modules"));
 }
 
-static void test_long_strings(void **state)
+static void test_long_strings(void **)
 {
 	char text[2000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[BOOTINFO_CMDLINE] = 0;
 	begin();
@@ -395,11 +384,10 @@ static void test_long_strings(void **state)
 	assert_non_null(strstr(parse(), "module"));
 }
 
-static void test_unterminated_string(void **state)
+static void test_unterminated_string(void **)
 {
 	size_t at;
 
-	(void)state;
 	begin();
 	simple_map();
 	at = tag(1);
@@ -410,9 +398,8 @@ static void test_unterminated_string(void **state)
 	assert_string_equal(bi.cmdline, "abcd");
 }
 
-static void test_backward_module(void **state)
+static void test_backward_module(void **)
 {
-	(void)state;
 	begin();
 	simple_map();
 	module_tag(0x2000, 0x1000, "x");
@@ -420,12 +407,11 @@ static void test_backward_module(void **state)
 	assert_non_null(strstr(parse(), "ends before"));
 }
 
-static void test_bad_tag_lengths(void **state)
+static void test_bad_tag_lengths(void **)
 {
 	static const u32 lengths[] = { 0, 7, 0x10000, 0xffffffff };
 	size_t at;
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(lengths); i++) {
 		begin();
 		at = used;
@@ -436,12 +422,11 @@ static void test_bad_tag_lengths(void **state)
 	}
 }
 
-static void test_bad_entry_size(void **state)
+static void test_bad_entry_size(void **)
 {
 	static const u32 sizes[] = { 0, 8, 23, 0x7fffffff, 0xffffffff };
 	size_t at;
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(sizes); i++) {
 		begin();
 		at = used;
@@ -453,12 +438,11 @@ static void test_bad_entry_size(void **state)
 }
 
 /* Every truncation, and random bytes everywhere: no crash, no read outside, and what is accepted is in order. */
-static void test_hostile(void **state)
+static void test_hostile(void **)
 {
 	static u8 original[4096];
 	size_t n;
 
-	(void)state;
 	begin();
 	string_tag(1, "console=com1");
 	simple_map();

@@ -53,12 +53,11 @@ static void refuse(const char *word, const char *expected)
 	expect_default();
 }
 
-static void test_escape(void **state)
+static void test_escape(void **)
 {
 	static const char *const bad[] = { "escape=", "escape=^", "escape=x", "escape=^1", "escape=^M", "escape=^j", "escape=^@",
 					   "escape=^AB", "escape=A^", "escape=None", "escape=^\x7f", "escape=^[" };
 
-	(void)state;
 	assert_int_equal(parse("escape=^A"), 0);
 	assert_int_equal(c.escape, 1);
 	assert_int_equal(parse("escape=^z"), 0);
@@ -69,13 +68,12 @@ static void test_escape(void **state)
 		refuse(bad[i], "expected ^ and a letter other than j and m, or none");
 }
 
-static void test_gdb(void **state)
+static void test_gdb(void **)
 {
 	static const char *const bad[] = { "gdb=", "gdb=com2", "gdb=com2,", "gdb=com5,a", "gdb=com0,a", "gdb=com,a", "gdb=com22,a",
 					   "gdb=com2,115200,", "gdb=com2,7,a", "gdb=com2,115200,a,b",
 					   "gdb=com2,a2345678901234567890123456789012" };
 
-	(void)state;
 	assert_int_equal(parse(""), 0);
 	assert_int_equal(c.gdb_port, 0);
 	assert_int_equal(parse("gdb=com2,vm0"), 0);
@@ -92,11 +90,10 @@ static void test_gdb(void **state)
 		refuse(bad[i], "expected com1 to com4");
 }
 
-static void test_panic(void **state)
+static void test_panic(void **)
 {
 	static const char *const bad[] = { "panic=", "panic=0", "panic=86401", "panic=-1", "panic=5s", "panic=Halt" };
 
-	(void)state;
 	assert_int_equal(parse("panic=5"), 0);
 	assert_int_equal(c.panic, 5);
 	assert_int_equal(parse("panic=86400"), 0);
@@ -107,7 +104,7 @@ static void test_panic(void **state)
 		refuse(bad[i], "expected halt, or seconds from 1 to 86400");
 }
 
-static void test_check(void **state)
+static void test_check(void **)
 {
 	static const struct {
 		const char *text;
@@ -118,7 +115,6 @@ static void test_check(void **state)
 	static const char *const bad[] = { "check=", "check=0", "check=3601", "check=,stay", "check=5,", "check=5,sta", "check5",
 					   "check,stay", "check=stay,5", "checks", "check=5,stay,", "Check", "check=-1" };
 
-	(void)state;
 	assert_int_equal(parse("panic=5"), 0);
 	assert_int_equal(c.check, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
@@ -130,18 +126,16 @@ static void test_check(void **state)
 		refuse(bad[i], "expected check, ");
 }
 
-static void test_default(void **state)
+static void test_default(void **)
 {
-	(void)state;
 	assert_int_equal(parse(""), 0);
 	expect_default();
 	assert_int_equal(parse(" \t \n"), 0);
 	expect_default();
 }
 
-static void test_good(void **state)
+static void test_good(void **)
 {
-	(void)state;
 	assert_int_equal(parse("console=com2,9600 loglevel=debug"), 0);
 	assert_int_equal(c.console_address, 0x2f8);
 	assert_int_equal(c.baud, 9600);
@@ -158,7 +152,7 @@ static void test_good(void **state)
 	assert_int_equal(c.console, CMDLINE_CONSOLE_NONE);
 }
 
-static void test_bad_console(void **state)
+static void test_bad_console(void **)
 {
 	static const char *const bad[] = {
 		"console=", "console=com3", "console=COM1", "console=com1,", "console=com1,0", "console=com1,115201",
@@ -168,14 +162,12 @@ static void test_bad_console(void **state)
 		"console=com1,9600,8n1",
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
 		refuse(bad[i], "mmio:0x<address>");
 }
 
-static void test_unknown_goes_on(void **state)
+static void test_unknown_goes_on(void **)
 {
-	(void)state;
 	assert_int_equal(parse("quiet console=com2 loglevel=loud xconsole=com1 loglevel=debug"), 3);
 	assert_int_equal(reports, 3);
 	assert_non_null(strstr(last, "'xconsole=com1'"));
@@ -183,11 +175,10 @@ static void test_unknown_goes_on(void **state)
 	assert_int_equal(c.loglevel, LOGLEVEL_DEBUG);
 }
 
-static void test_long_word(void **state)
+static void test_long_word(void **)
 {
 	char text[1024];
 
-	(void)state;
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);

@@ -44,9 +44,8 @@ static const char *parse(const char *line)
 	return c ? c->name : "";
 }
 
-static void test_commands(void **state)
+static void test_commands(void **)
 {
-	(void)state;
 	assert_string_equal(parse("help"), "help");
 	assert_string_equal(parse("   vm  "), "vm");
 	assert_string_equal(parse("vm list"), "vm list");
@@ -65,7 +64,7 @@ static void test_commands(void **state)
 	assert_int_equal(args.number, 4294967295u);
 }
 
-static void test_errors(void **state)
+static void test_errors(void **)
 {
 	static const struct {
 		const char *line, *error;
@@ -88,18 +87,16 @@ static void test_errors(void **state)
 		{ "regs vm0 1 2 3 4 5 6", "'2' is too much: usage: regs VM [VCPU]" },
 	};
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
 		assert_string_equal(parse(bad[i].line), "");
 		assert_string_equal(error, bad[i].error);
 	}
 }
 
-static void test_long_words(void **state)
+static void test_long_words(void **)
 {
 	char text[2000];
 
-	(void)state;
 	memset(text, 'x', sizeof(text));
 	text[sizeof(text) - 1] = 0;
 	assert_string_equal(parse(text), "");
@@ -123,9 +120,8 @@ static const char *complete(const char *line)
 	return inserted;
 }
 
-static void test_completion(void **state)
+static void test_completion(void **)
 {
-	(void)state;
 	assert_string_equal(complete("h"), "elp ");
 	assert_string_equal(complete("vm"), " ");
 	assert_string_equal(complete("vm s"), "t");

@@ -44,9 +44,8 @@ static void refused(const char *text, const char *message)
 	assert_string_equal(err.text, message);
 }
 
-static void whole_file(void **state)
+static void whole_file(void **)
 {
-	(void)state;
 	assert_int_equal(parse("# a compute node\n"
 			       "\n"
 			       "name = node-7_a\n"
@@ -71,9 +70,8 @@ static void whole_file(void **state)
 	assert_int_equal(config.line_memory, 8);
 }
 
-static void defaults(void **state)
+static void defaults(void **)
 {
-	(void)state;
 	assert_int_equal(parse(REQUIRED), 0);
 	assert_string_equal(config.name, "");
 	assert_string_equal(config.initrd, "");
@@ -98,11 +96,10 @@ static void defaults(void **state)
 	assert_string_equal(config.kernel, "vmlinuz");
 }
 
-static void cpu_lists(void **state)
+static void cpu_lists(void **)
 {
 	static const u16 listed[] = { 1, 2, 3, 6, 0 };
 
-	(void)state;
 	assert_int_equal(parse(REQUIRED "cpus = 4\n"), 0);
 	assert_int_equal(config.cpus, 4);
 	assert_false(config.pinned);
@@ -125,9 +122,8 @@ static void unknown(const char *text, const char *beginning)
 	assert_int_equal(strncmp(err.text, beginning, strlen(beginning)), 0);
 }
 
-static void keys(void **state)
+static void keys(void **)
 {
-	(void)state;
 	unknown(REQUIRED "cpu = 1\n", "vm0.conf:3: unknown key 'cpu': expected one of name, kernel, initrd, ");
 	unknown(REQUIRED "Kernel = a\n", "vm0.conf:3: unknown key 'Kernel': expected one of name, ");
 	unknown("= 5\n", "vm0.conf:1: unknown key '': expected one of name, ");
@@ -143,12 +139,11 @@ static void keys(void **state)
 	refused("", "vm0.conf: required key 'kernel' is missing: the name of the module to boot");
 }
 
-static void memory_sizes(void **state)
+static void memory_sizes(void **)
 {
 	static const char *const not_a_size[] = { "512", "512MB", "512m", "M", "0x200M", "-512M", "512 M", "1.5G", "1T",
 						  "99999999999999999999G" };
 
-	(void)state;
 	assert_int_equal(parse("kernel = a\nmemory = 65536K\n"), 0);
 	assert_int_equal(config.memory, 64ull << 20);
 	assert_int_equal(parse("kernel = a\nmemory = 65536G\n"), 0);
@@ -172,9 +167,8 @@ static void memory_sizes(void **state)
 	refused("memory = 63M\n", "vm0.conf:1: memory: expected a multiple of 2M, found '63M'");
 }
 
-static void memory_by_node(void **state)
+static void memory_by_node(void **)
 {
-	(void)state;
 	assert_int_equal(parse("kernel = a\nmemory = node0:8G, node12 : all\n"), -EINVAL);
 	assert_int_equal(parse("kernel = a\nmemory = node0:8G, node12: all ,node3:64M\n"), 0);
 	assert_int_equal(config.memory, 0);
@@ -197,9 +191,8 @@ static void memory_by_node(void **state)
 	refused("memory = node0:64M,node0:64M\n", "vm0.conf:1: memory: node0 is named twice");
 }
 
-static void shape_words(void **state)
+static void shape_words(void **)
 {
-	(void)state;
 	assert_int_equal(parse(REQUIRED), 0);
 	assert_int_equal(config.leaf, VM_LEAF_1G);
 	assert_int_equal(config.memory_map, VM_MAP_AUTO);
@@ -218,9 +211,8 @@ static void shape_words(void **state)
 	refused("allow_smt_sharing = 1\n", "vm0.conf:1: allow_smt_sharing: expected no or yes, found '1'");
 }
 
-static void other_values(void **state)
+static void other_values(void **)
 {
-	(void)state;
 	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 0");
 	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 4294967297");
 	refused("cpus = two\n",
@@ -248,12 +240,11 @@ static void other_values(void **state)
 		"vm0.conf:1: on_end: expected stop, restart or poweroff_node, found '0123456789012345678901234567890123456789'...");
 }
 
-static void lengths(void **state)
+static void lengths(void **)
 {
 	char text[4096];
 	const unsigned prefix = sizeof("cmdline = ") - 1;
 
-	(void)state;
 	refused("name = 01234567890123456789012345678901\n", "vm0.conf:1: name: expected a name of at most 31 bytes, found 32");
 	assert_int_equal(parse(REQUIRED "name = 0123456789012345678901234567890\n"), 0);
 	snprintf(text, sizeof(text), "kernel = %064d\n", 0);
@@ -272,11 +263,10 @@ static void lengths(void **state)
 	assert_string_equal(err.text, "vm0.conf:1: expected a line of at most 2303 bytes, found 3000");
 }
 
-static void not_text(void **state)
+static void not_text(void **)
 {
 	static const char nul[] = "kernel = a\nmemory\0= 512M\n";
 
-	(void)state;
 	assert_int_equal(parse_n(nul, sizeof(nul) - 1), -EINVAL);
 	assert_string_equal(err.text, "vm0.conf:2: expected text, found control character 0x00");
 	refused("kernel = \x1b[2J\n", "vm0.conf:1: expected text, found control character 0x1b");
@@ -301,9 +291,8 @@ static bool exists(void *ctx, const char *name)
 	return !strcmp(ctx, name);
 }
 
-static void modules(void **state)
+static void modules(void **)
 {
-	(void)state;
 	assert_int_equal(parse("memory = 1G\nkernel = k\n"), 0);
 	assert_int_equal(vm_config_check_modules(&config, exists, "k", &err), 0);
 	assert_int_equal(vm_config_check_modules(&config, exists, "other", &err), -EINVAL);
@@ -318,11 +307,10 @@ static bool in_list(void *ctx, const char *name)
 	return strstr(ctx, name);
 }
 
-static void guest_modules(void **state)
+static void guest_modules(void **)
 {
 	char ctx[] = "vmlinuz a b c d";
 
-	(void)state;
 	assert_int_equal(parse(REQUIRED "module = a\nmodule =  b  -x y=1  \nmodule = c\nmodule = d\n"), 0);
 	assert_int_equal(config.nr_modules, 4);
 	assert_string_equal(config.module[0].name, "a");
@@ -341,9 +329,8 @@ static void guest_modules(void **state)
 	assert_string_equal(err.text, "vm0.conf:3: module: expected arguments of at most 127 bytes, found 128");
 }
 
-static void debug_exit_and_after(void **state)
+static void debug_exit_and_after(void **)
 {
-	(void)state;
 	assert_int_equal(parse(REQUIRED "debug_exit = yes\nafter = vm-1\n"), 0);
 	assert_true(config.debug_exit);
 	assert_string_equal(config.after, "vm-1");
@@ -356,9 +343,8 @@ static void debug_exit_and_after(void **state)
 
 #define IDENTITY REQUIRED "memory_map = identity\n"
 
-static void pci_functions(void **state)
+static void pci_functions(void **)
 {
-	(void)state;
 	assert_int_equal(parse(IDENTITY "pci = 01:1f.7, class:0107 ,8086:10D3, 0001:ff:00.0\n"), 0);
 	assert_int_equal(config.nr_pci, 4);
 	assert_int_equal(config.line_pci, 4);
@@ -397,9 +383,8 @@ static void pci_functions(void **state)
 		"vm0.conf:1: pci: expected at most 16 parts");
 }
 
-static void pci_irqs(void **state)
+static void pci_irqs(void **)
 {
-	(void)state;
 	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_irq = 01:1f.7 11, 0001:00:02.0   65535\n"), 0);
 	assert_int_equal(config.pci_irq.count, 2);
 	assert_int_equal(config.pci_irq.of[0].function.bus, 1);
@@ -424,9 +409,8 @@ static void pci_irqs(void **state)
 	refused(REQUIRED "\npci_node = 00:03.0 1\n", "vm0.conf:4: pci_irq, pci_node: without pci no function has them");
 }
 
-static void pci_nodes(void **state)
+static void pci_nodes(void **)
 {
-	(void)state;
 	assert_int_equal(parse(IDENTITY "pci = 01:00.0\npci_node = 80:00.0 1, 80:01.0 1, 0001:80:00.0 0, 81:1f.7 63\n"), 0);
 	assert_int_equal(config.pci_node.count, 4);
 	assert_int_equal(config.pci_node.of[0].function.bus, 0x80);
@@ -450,7 +434,7 @@ static void pci_nodes(void **state)
 	refused("pci_node = 80:00.0 1,\n", "vm0.conf:1: pci_node: expected another function behind the comma, found '80:00.0 1,'");
 }
 
-static void dma(void **state)
+static void dma(void **)
 {
 	static const struct {
 		const char *keys;
@@ -466,7 +450,6 @@ static void dma(void **state)
 		{ "pci = 8086:10d3\nmemory_map = offset\ndma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
 		char text[200];
 

@@ -35,9 +35,8 @@ static unsigned nr_mapped;
 struct hvm_caps hvm_caps = { .phys_bits = 46 };
 const struct hvm_ops *hvm;
 
-int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
+int vm_map(struct vm *, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
 {
-	(void)v;
 	assert_int_equal(gpa.v, hpa.v);
 	assert_int_equal(prot, STAGE2_R | STAGE2_W);
 	assert_int_equal(type, MEMTYPE_UC_MINUS);
@@ -47,23 +46,18 @@ int vm_map(struct vm *v, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum mem
 	return 0;
 }
 
-int vm_unmap(struct vcpu *v, gpa_t gpa, u64 size)
+int vm_unmap(struct vcpu *, gpa_t, u64)
 {
-	(void)v;
-	(void)gpa;
-	(void)size;
 	fail();
 	return 0;
 }
 
-void vm_stage2_lock(struct vcpu *v)
+void vm_stage2_lock(struct vcpu *)
 {
-	(void)v;
 }
 
-void vm_stage2_unlock(struct vm *v)
+void vm_stage2_unlock(struct vm *)
 {
-	(void)v;
 }
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
@@ -74,18 +68,12 @@ int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *
 	return 0;
 }
 
-void vm_set_mmio(struct vm *v, const void *d, u64 base, u64 size)
+void vm_set_mmio(struct vm *, const void *, u64, u64)
 {
-	(void)v;
-	(void)d;
-	(void)base;
-	(void)size;
 }
 
-static const struct vcpu *msi_vcpu(struct vm *v, u64 address, u32 data)
+static const struct vcpu *msi_vcpu(struct vm *, u64 address, u32)
 {
-	(void)v;
-	(void)data;
 	return address >> 20 == 0xfee ? &vcpu : NULL;
 }
 
@@ -96,9 +84,8 @@ static const struct intc_ops intc = { .msi_vcpu = msi_vcpu };
 static u32 writable_bars[PCI_BARS];
 static u32 before[1024];
 
-static u32 read32(void *ctx, u16 offset)
+static u32 read32(void *, u16 offset)
 {
-	(void)ctx;
 	return host_pci_read(0, offset, 4);
 }
 
@@ -145,9 +132,8 @@ static void assign(const struct config_dword *words, unsigned count)
 		before[i] = host_pci_read(0, (u16)(i * 4), 4);
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	fake_host.nr_pci = 1;
 	fake_host.registers = (u8 *)registers;
@@ -182,9 +168,8 @@ static int vf(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	pci_msi_destroy(&dev);
 	assert_int_equal(fake_host.pages_in_use, 0);
 	return 0;
@@ -220,7 +205,7 @@ static void seen(const struct place *standard, const struct place *extended)
 	assert_int_equal(extended->id, 0);
 }
 
-static void test_pf(void **state)
+static void test_pf(void **)
 {
 	static const struct place all[] = {
 		{ 0x10, 0x60 }, { 0x03, 0x48 }, { 0x11, 0x9c }, { 0x09, 0xc0 }, { 0x01, 0x40 },
@@ -232,7 +217,6 @@ static void test_pf(void **state)
 	static const struct place extended[] = { { 0x01, 0x100 }, { 0x0e, 0x150 }, { 0x19, 0x1c0 }, { 0 } };
 	char why[PCI_FITNESS_TEXT];
 
-	(void)state;
 	walked(all, ARRAY_SIZE(all));
 	assert_int_equal(info.bar[0].base, 0xf8000000);
 	assert_int_equal(info.bar[0].size, MIB(32));
@@ -249,14 +233,13 @@ static void test_pf(void **state)
 	seen(standard, extended);
 }
 
-static void test_vf(void **state)
+static void test_vf(void **)
 {
 	static const struct place all[] = { { 0x10, 0x60 }, { 0x11, 0x9c }, { 0x0b, 0x100 }, { 0x0e, 0x150 } };
 	static const struct place standard[] = { { 0x10, 0x60 }, { 0x11, 0x9c }, { 0 } };
 	static const struct place extended[] = { { 0x0b, 0x100 }, { 0x0e, 0x150 }, { 0 } };
 	char why[PCI_FITNESS_TEXT];
 
-	(void)state;
 	walked(all, ARRAY_SIZE(all));
 	assert_int_equal(info.bar[0].size, MIB(1));
 	assert_false(info.bar[PCI_ROM_BAR].base || info.bar[PCI_ROM_BAR].size);
@@ -269,9 +252,8 @@ static void test_vf(void **state)
 }
 
 /* With VFs that firmware has switched on nobody gets it. */
-static void test_vfs_on(void **state)
+static void test_vfs_on(void **)
 {
-	(void)state;
 	host_pci_write(0, 0x188, 2, 0x19);
 	host_pci_write(0, 0x190, 2, 4);
 	pciinfo_read(&reader, &info);
@@ -280,7 +262,7 @@ static void test_vfs_on(void **state)
 }
 
 /* Every register reads as the card's, but for what docs/passthrough.md names. */
-static void test_pf_differences(void **state)
+static void test_pf_differences(void **)
 {
 	static const struct config_dword expected[] = {
 		{ 0x04, 0x00100142 }, /* INTx disable is the host's */
@@ -289,7 +271,6 @@ static void test_pf_differences(void **state)
 	};
 	unsigned n = 0;
 
-	(void)state;
 	for (u16 at = 0; at < 4096; at += 4) {
 		u32 value = pci_config_read(&dev.config, at, 4);
 
@@ -305,7 +286,7 @@ static void test_pf_differences(void **state)
 }
 
 /* Whatever a guest writes, these only ever change: and within them not what is the path's or the host's. */
-static void test_pf_writes(void **state)
+static void test_pf_writes(void **)
 {
 	static const struct { u16 start, end; } open[] = {
 		{ 0x04, 0x08 }, { 0x44, 0x48 }, { 0x48, 0x50 }, { 0x68, 0x6c }, { 0x88, 0x8c }, { 0xc0, 0xd8 }, { 0x100, 0x150 },
@@ -314,7 +295,6 @@ static void test_pf_writes(void **state)
 	};
 	static const u32 pattern[] = { 0xffffffff, 0, 0xa5a5a5a5, 0x5a5a5a5a };
 
-	(void)state;
 	for (unsigned p = 0; p < ARRAY_SIZE(pattern); p++)
 		for (u16 at = 0; at < 4096; at += 4)
 			if (pci_config_write(&dev.config, at, 4, pattern[p]) & PCI_CHANGED_DECODE)
@@ -343,9 +323,8 @@ static bool is_mapped(u64 at)
 }
 
 /* Table and pending bits are trapped, a page each; initialisation segment and doorbells (UAR pages) are not. */
-static void test_pf_bar(void **state)
+static void test_pf_bar(void **)
 {
-	(void)state;
 	assert_int_equal(dev.nr_msix, 64);
 	assert_int_equal(nr_mapped, 2);
 	for (u64 at = 0; at < MIB(32); at += PAGE_SIZE)
@@ -353,12 +332,11 @@ static void test_pf_bar(void **state)
 }
 
 /* Each of the 64 entries gets a vector of the host's, and only what the guest may say is ever in the card's table. */
-static void test_pf_msix(void **state)
+static void test_pf_msix(void **)
 {
 	const struct mmio_ops *ops = parts.ranges.mmio[0].ops;
 	void *bar = parts.ranges.mmio[0].dev;
 
-	(void)state;
 	assert_int_equal(parts.ranges.nr_mmio, 1);
 	for (unsigned i = 0; i < 64; i++) {
 		assert_int_equal(ops->read(bar, &vcpu, 0x2000 + i * 16 + 12, 4), 1);

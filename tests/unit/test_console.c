@@ -17,10 +17,8 @@
 #include "kernel/console/printk.h"
 #include "tests/unit/fake_uart.h"
 
-void *mmio_map(u64 pa, u64 size)
+void *mmio_map(u64, u64)
 {
-	(void)pa;
-	(void)size;
 	return NULL;
 }
 
@@ -42,16 +40,14 @@ static void forget(void)
 static char got[512];
 static unsigned nr_got, room_calls;
 
-static void on_rx(struct host_console *user, u8 byte)
+static void on_rx(struct host_console *, u8 byte)
 {
-	(void)user;
 	got[nr_got++] = (char)byte;
 	got[nr_got] = 0;
 }
 
-static void on_room(struct host_console *user)
+static void on_room(struct host_console *)
 {
-	(void)user;
 	room_calls++;
 }
 
@@ -69,9 +65,8 @@ static void write_text(const char *text)
 static const struct cmdline com1 = { CMDLINE_CONSOLE_PORT, 0x3f8, 115200, LOGLEVEL_INFO, .escape = KEY };
 
 /* These run in order: the console goes through its life once. */
-static void test_absent(void **state)
+static void test_absent(void **)
 {
-	(void)state;
 	present = false;
 	printk("first line");
 	assert_int_equal(console_init(&com1), -ENODEV);
@@ -82,9 +77,8 @@ static void test_absent(void **state)
 	assert_int_equal(nr_sent, 0);
 }
 
-static void test_replay_and_polled(void **state)
+static void test_replay_and_polled(void **)
 {
-	(void)state;
 	present = true;
 	always_ready = true;
 	printk_debug("not shown");
@@ -101,9 +95,8 @@ static void test_replay_and_polled(void **state)
 	assert_string_equal(sent, "margay: a?b?[2J\r\n");
 }
 
-static void test_lines_do_not_mix(void **state)
+static void test_lines_do_not_mix(void **)
 {
-	(void)state;
 	always_ready = false;
 	emptied();
 	host_console_add(&user);
@@ -119,12 +112,11 @@ static void test_lines_do_not_mix(void **state)
 	assert_false(irq_tx);
 }
 
-static void test_never_waits_and_tells_of_room(void **state)
+static void test_never_waits_and_tells_of_room(void **)
 {
 	static u8 flood[10000];
 	size_t n;
 
-	(void)state;
 	forget();
 	memset(flood, 'x', sizeof(flood));
 	in_fifo = 1; /* the line is busy */
@@ -147,11 +139,10 @@ static void test_never_waits_and_tells_of_room(void **state)
 }
 
 /* The ring is emptied by others' writes, while the handler's CPU is busy: the waiter still hears of room. */
-static void test_room_without_handler(void **state)
+static void test_room_without_handler(void **)
 {
 	static u8 flood[10000];
 
-	(void)state;
 	forget();
 	in_fifo = 1;
 	room_calls = 0;
@@ -169,9 +160,8 @@ static void test_room_without_handler(void **state)
 	drain();
 }
 
-static void test_lost_log_lines_are_counted(void **state)
+static void test_lost_log_lines_are_counted(void **)
 {
-	(void)state;
 	forget();
 	in_fifo = 1;
 	for (unsigned i = 0; i < 1000; i++)
@@ -195,9 +185,8 @@ static void receive_byte(u8 byte, u8 status)
 	input_status[input_head++] = status;
 }
 
-static void test_input(void **state)
+static void test_input(void **)
 {
-	(void)state;
 	forget();
 	nr_got = 0;
 	receive_byte('l', 0);
@@ -230,9 +219,8 @@ static size_t write_other(const char *text)
 	return host_console_write(&other, (const u8 *)text, strlen(text));
 }
 
-static void test_background_shows_whole_lines(void **state)
+static void test_background_shows_whole_lines(void **)
 {
-	(void)state;
 	host_console_foreground(&user);
 	host_console_add(&other);
 	emptied();
@@ -255,11 +243,10 @@ static void test_background_shows_whole_lines(void **state)
 }
 
 /* Without a newline: cut, never mixed. */
-static void test_background_long_line(void **state)
+static void test_background_long_line(void **)
 {
 	char text[HOST_CONSOLE_LINE + 3];
 
-	(void)state;
 	host_console_add(&other);
 	emptied();
 	memset(text, 'a', sizeof(text));
@@ -273,9 +260,8 @@ static void test_background_long_line(void **state)
 }
 
 /* The partial line of who comes to the foreground is shown raw, the other's is ended. */
-static void test_foreground_changes(void **state)
+static void test_foreground_changes(void **)
 {
-	(void)state;
 	host_console_add(&other);
 	emptied();
 	write_other("login: ");
@@ -325,11 +311,10 @@ static void flood_third(struct host_console *u)
 }
 
 /* Two that always have more to say than the line takes: both get their turns, nothing is lost or mixed. */
-static void test_flooding_users_take_turns(void **state)
+static void test_flooding_users_take_turns(void **)
 {
 	unsigned lines = 0;
 
-	(void)state;
 	other.tx_room = flood_other;
 	third.tx_room = flood_third;
 	host_console_add(&other);
@@ -356,11 +341,10 @@ static void test_flooding_users_take_turns(void **state)
 }
 
 /* A guest that asks again whenever a byte has left does not keep out one that waits to be told of room. */
-static void test_nobody_overtakes(void **state)
+static void test_nobody_overtakes(void **)
 {
 	static const u8 flood[64];
 
-	(void)state;
 	host_console_add(&other);
 	room_calls = 0;
 	in_fifo = 1;
@@ -389,11 +373,10 @@ static void let_other_ask(struct host_console *u)
 }
 
 /* Who comes to wait while the ones before are told of room, with nothing left to send, is told as well. */
-static void test_waits_for_an_idle_line(void **state)
+static void test_waits_for_an_idle_line(void **)
 {
 	static const u8 flood[64];
 
-	(void)state;
 	host_console_add(&other);
 	host_console_add(&third);
 	in_fifo = 1;
@@ -421,9 +404,8 @@ static void test_waits_for_an_idle_line(void **state)
 
 static pthread_t remover;
 
-static void *remove_third(void *arg)
+static void *remove_third(void *)
 {
-	(void)arg;
 	host_console_remove(&third);
 	return NULL;
 }
@@ -443,12 +425,11 @@ static void on_room_removed(struct host_console *u)
 	assert_true(host_console_write(u, text, sizeof(text) - 1) < sizeof(text) - 1);
 }
 
-static void test_removed_while_told(void **state)
+static void test_removed_while_told(void **)
 {
 	static const u8 flood[4096];
 	unsigned asked = 0;
 
-	(void)state;
 	host_console_add(&third);
 	host_console_foreground(&third);
 	third.tx_room = on_room_removed;
@@ -472,11 +453,10 @@ static void test_removed_while_told(void **state)
 }
 
 /* The escape key goes to who asked for it, from whoever has the foreground; nothing else does. */
-static void test_escape(void **state)
+static void test_escape(void **)
 {
 	static struct host_console monitor = { .name = "monitor", .rx = on_rx, .tx_room = on_room };
 
-	(void)state;
 	emptied();
 	nr_got = 0;
 	assert_int_equal(host_console_escape(&monitor), KEY);
@@ -494,19 +474,17 @@ static void test_escape(void **state)
 static unsigned nr_last;
 static char last_text[HOST_LOG_LINE + 1];
 
-static void on_last(enum loglevel level, const char *text, size_t n)
+static void on_last(enum loglevel, const char *text, size_t n)
 {
-	(void)level;
 	assert_int_equal(strlen(text), n);
 	memcpy(last_text, text, n + 1);
 	nr_last++;
 }
 
-static void test_ring(void **state)
+static void test_ring(void **)
 {
 	char longer[2000];
 
-	(void)state;
 	nr_last = 0;
 	printk_last(3, on_last);
 	assert_int_equal(nr_last, 3);
@@ -529,9 +507,8 @@ static void test_ring(void **state)
 	assert_int_equal(nr_last, 1);
 }
 
-static void test_panic(void **state)
+static void test_panic(void **)
 {
-	(void)state;
 	forget();
 	in_fifo = 1;
 	printk_error("before");

@@ -54,9 +54,8 @@ static void write(struct host_console *user, const char *text)
 	assert_int_equal(host_console_write(user, (const u8 *)text, strlen(text)), strlen(text));
 }
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	host_console_remove(&guest);
 	host_console_remove(&other);
 	host_console_add(&guest);
@@ -68,16 +67,14 @@ static int reset(void **state)
 
 #define FORGED "margay: node: end=poweroff vms=1 failed=0\r\n"
 
-static void test_log_can(void **state)
+static void test_log_can(void **)
 {
-	(void)state;
 	console_log(FORGED, strlen(FORGED) - 2);
 	assert_string_equal(sent, FORGED);
 }
 
-static void test_guest_cannot(void **state)
+static void test_guest_cannot(void **)
 {
-	(void)state;
 	write(&guest, FORGED);
 	assert_string_equal(sent, "margay: node: end?poweroff vms=1 failed=0\r\n");
 	reset(NULL);
@@ -93,19 +90,17 @@ static void test_guest_cannot(void **state)
 }
 
 /* What comes near it stays as it is. */
-static void test_nothing_else_changes(void **state)
+static void test_nothing_else_changes(void **)
 {
 	static const char near[] = "vm1 end=1\nvm1:end=: end \xff\x1b[m=vm1:\r end=\n";
 
-	(void)state;
 	write(&guest, near);
 	assert_string_equal(sent, near);
 }
 
 /* What a user has written in the background goes on raw when it comes to the foreground. */
-static void test_begun_in_the_background(void **state)
+static void test_begun_in_the_background(void **)
 {
-	(void)state;
 	write(&other, "margay: node: e");
 	host_console_foreground(&other);
 	write(&other, "nd=idle\n");
@@ -117,9 +112,8 @@ static void test_begun_in_the_background(void **state)
 }
 
 /* Two users, or a user and the log: each begins a line of its own. */
-static void test_not_together(void **state)
+static void test_not_together(void **)
 {
-	(void)state;
 	write(&guest, "margay: node: ");
 	write(&other, "end=idle\n");
 	write(&guest, "end=idle\n");

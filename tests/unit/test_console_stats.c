@@ -93,9 +93,8 @@ static void stats(bool has_vcpu, u32 number)
 	command_stats(&args);
 }
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	memset(vcpu, 0, sizeof(vcpu));
 	vm.vcpus[0] = &vcpu[0];
 	vm.vcpus[1] = &vcpu[1];
@@ -114,9 +113,8 @@ static int reset(void **state)
 	return 0;
 }
 
-static void test_all(void **state)
+static void test_all(void **)
 {
-	(void)state;
 	stats(false, 0);
 	has("vm0: all vCPUs, 2 vCPUs, up 100 s; rates over the last 100000 ms\n");
 	has("cpuid                 750   75.0%          7.5        500       2400   10000000\n");
@@ -125,9 +123,8 @@ static void test_all(void **state)
 	has("interrupts 14, unknown MSRs 3; by vector:\n  0x30: 9  0xec: 5\n");
 }
 
-static void test_one_vcpu(void **state)
+static void test_one_vcpu(void **)
 {
-	(void)state;
 	stats(true, 0);
 	has("vm0: one vCPU, 2 vCPUs, up 100 s");
 	has("cpuid                 600  100.0%          6.0       1000       2000   10000000\n");
@@ -138,9 +135,8 @@ static void test_one_vcpu(void **state)
 }
 
 /* Rates are of the time since the same was asked for, in this run of the VM. */
-static void test_again(void **state)
+static void test_again(void **)
 {
-	(void)state;
 	stats(false, 0);
 	now += 4 * SECOND;
 	vcpu[1].stats.exit[VMEXIT_IO].count += 10;
@@ -161,9 +157,8 @@ static void test_again(void **state)
 	has("io                    260   25.7%          0.0 ");
 }
 
-static void test_many_vectors(void **state)
+static void test_many_vectors(void **)
 {
-	(void)state;
 	for (unsigned v = 0; v < 256; v++)
 		vcpu[0].stats.vector[v] = ~0u;
 	stats(false, 0);
@@ -171,9 +166,8 @@ static void test_many_vectors(void **state)
 	has("  0xff: 4294967295\n");
 }
 
-static void test_nothing_runs(void **state)
+static void test_nothing_runs(void **)
 {
-	(void)state;
 	runs = false;
 	stats(false, 0);
 	assert_string_equal(text, "vm0 does not run\n");

@@ -15,9 +15,8 @@
 #define OSXSAVE B(27)
 #define HYPERVISOR B(31)
 
-static void qemu(void **state)
+static void qemu(void **)
 {
-	(void)state;
 	build(QEMU);
 	expect(0, 0, 0xd, 0x68747541, 0x444d4163, 0x69746e65);
 	expect(1, 0, 0x663, 0x00000800, (0xf6f8320b & ~B(3)) | TSC_DEADLINE, 0x0fcbfbfd & ~B(22));
@@ -37,9 +36,8 @@ static void qemu(void **state)
 	expect(0x80000021, 0, 0, 0, 0, 0);
 }
 
-static void bochs(void **state)
+static void bochs(void **)
 {
-	(void)state;
 	build(BOCHS);
 	expect(1, 0, 0x306c3, 0x00010800, (0x77faf3bf & ~INTEL_1_ECX) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
 	expect(2, 0, 0x76036301, 0x00f0b5ff, 0, 0x00c10000);
@@ -61,9 +59,8 @@ static void bochs(void **state)
 	expect(0x8000001d, 0, 7, 576, 0x340, 0);
 }
 
-static void skylake(void **state)
+static void skylake(void **)
 {
-	(void)state;
 	build(SKYLAKE);
 	expect(1, 0, 0x50654, 0x00400800, (0x7ffefbff & ~INTEL_1_ECX & ~OSXSAVE) | HYPERVISOR, 0xbfebfbff & ~INTEL_1_EDX);
 	expect(4, 3, 0x7c0fc163, 0x0280003f, 0x8fff, 4);
@@ -81,9 +78,8 @@ static void skylake(void **state)
 	assert_int_equal(table.xss_allowed, 0);
 }
 
-static void sapphire(void **state)
+static void sapphire(void **)
 {
-	(void)state;
 	build(SAPPHIRE);
 	expect(0, 0, 0x20, 0x756e6547, 0x6c65746e, 0x49656e69);
 	/* sgx cqm rdt_a intel_pt; shstk ospke tme la57 bus_lock_detect enqcmd sgx_lc pks;
@@ -107,9 +103,8 @@ static void sapphire(void **state)
 	expect(0x80000008, 0, 0x3034, 0x200, 0, 0);
 }
 
-static void zen(void **state)
+static void zen(void **)
 {
-	(void)state;
 	build(ZEN4);
 	expect(1, 0, 0xa10f11, 0x00200800, (0x7efa320b & ~(B(3) | OSXSAVE)) | X2APIC | TSC_DEADLINE | HYPERVISOR, 0x178bfbff);
 	expect(7, 0, 1, 0xf1bf97a9 & ~(B(12) | B(15)), 0x00415fce & ~(B(7) | B(16)), 0x10000010);
@@ -147,22 +142,20 @@ static void zen_with_more(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *o
 		out->eax |= B(14) | B(24);
 }
 
-static void other_zens(void **state)
+static void other_zens(void **)
 {
 	struct cpuid_input in = {
 		.host = zen_with_more, .ctx = (void *)&machines[ZEN4], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
 	};
 
-	(void)state;
 	assert_int_equal(cpuid_policy_build(&in, &table), 0);
 	assert_int_equal(get(0x80000008, 0).ebx & (B(8) | B(9)), B(9));
 	assert_int_equal(get(0x80000021, 0).eax & (B(14) | B(24)), B(14));
 }
 
 /* The topology leaves are the host's own, with the vCPU's APIC ID, whatever CPU the table was built on. */
-static void topology_of_the_node(void **state)
+static void topology_of_the_node(void **)
 {
-	(void)state;
 	build(SAPPHIRE);
 	dyn.apic_id = 0x123;
 	for (u32 leaf = 0xb; leaf <= 0x1f; leaf += 0x1f - 0xb) {
@@ -180,9 +173,8 @@ static void topology_of_the_node(void **state)
 }
 
 /* Two threads by leaf 0x8000001E alone. */
-static void only_amd_leaf(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+static void only_amd_leaf(void *ctx, u32 leaf, u32, struct cpuid_regs *out)
 {
-	(void)subleaf;
 	*out = (struct cpuid_regs){ 0 };
 	if (leaf == 0)
 		out->eax = *(u32 *)ctx;
@@ -192,11 +184,10 @@ static void only_amd_leaf(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *o
 		out->ebx = 0x100;
 }
 
-static void threads_by_amd_leaf(void **state)
+static void threads_by_amd_leaf(void **)
 {
 	u32 max = 7;
 
-	(void)state;
 	assert_int_equal(cpuid_smt_shift(only_amd_leaf, &max), 1);
 	/* A leaf 0xB of zeros says nothing. */
 	max = 0xb;
@@ -215,9 +206,8 @@ static void build_flat(unsigned machine, unsigned nr_vcpus)
 }
 
 /* One package; six cores take three bits of the APIC ID; only the outermost cache is shared. */
-static void topology_flat(void **state)
+static void topology_flat(void **)
 {
-	(void)state;
 	build_flat(SKYLAKE, 6);
 	assert_int_equal(get(1, 0).ebx >> 16, 0x0506);
 	assert_int_equal(get(1, 0).edx >> 28 & 1, 1);
@@ -262,9 +252,8 @@ static void check_row(unsigned machine, const struct cpuid_row *row)
 		fail_msg("%s: %s: forced, but not shown", machines[machine].name, row->name);
 }
 
-static void every_difference_has_a_reason(void **state)
+static void every_difference_has_a_reason(void **)
 {
-	(void)state;
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
 		build(m);
 		for (unsigned i = 0; i < cpuid_rows_basic_count; i++)
@@ -289,13 +278,12 @@ static void check_rows(const struct cpuid_row *rows, unsigned n)
 	}
 }
 
-static void rows_are_sane(void **state)
+static void rows_are_sane(void **)
 {
 	struct cpuid_difference d;
 	unsigned n = 0;
 	bool vmx = false, svm = false;
 
-	(void)state;
 	check_rows(cpuid_rows_basic, cpuid_rows_basic_count);
 	check_rows(cpuid_rows_ext, cpuid_rows_ext_count);
 	for (; cpuid_policy_documented_hidden(n, &d); n++) {
@@ -310,9 +298,8 @@ static void rows_are_sane(void **state)
 	assert_false(cpuid_policy_documented_hidden(n + 1000, &d));
 }
 
-static void table_is_sorted(void **state)
+static void table_is_sorted(void **)
 {
-	(void)state;
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
 		build(m);
 		for (unsigned i = 1; i < table.count; i++) {
@@ -323,20 +310,17 @@ static void table_is_sorted(void **state)
 	}
 }
 
-static void fill(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+static void fill(void *ctx, u32, u32, struct cpuid_regs *out)
 {
-	(void)leaf;
-	(void)subleaf;
 	memset(out, *(int *)ctx, sizeof(*out));
 }
 
 /* A host whose CPUID makes no sense costs neither memory nor time. */
-static void odd_hosts(void **state)
+static void odd_hosts(void **)
 {
 	static const int patterns[] = { 0xff, 0x00, 0x55, 0xaa, 0x80 };
 	struct cpuid_input in = { .host = fill, .caps = &all_caps, .nr_vcpus = 1 };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(patterns); i++) {
 		in.ctx = (void *)&patterns[i];
 		assert_int_equal(cpuid_policy_build(&in, &table), 0);

@@ -7,9 +7,8 @@
 #include "cpuid_machines.h"
 #include "vmm/hvm_ops.h"
 
-static void vcpu_state(void **state)
+static void vcpu_state(void **)
 {
-	(void)state;
 	build(ZEN4);
 	dyn.apic_id = 0x105;
 	dyn.cr4 = CR4_OSXSAVE | CR4_PKE;
@@ -36,13 +35,12 @@ static void vcpu_state(void **state)
 }
 
 /* The short way to a leaf says the same as the long one, whatever the vCPU's state and the subleaf. */
-static void plain_leaves(void **state)
+static void plain_leaves(void **)
 {
 	static const struct cpuid_dynamic other = {
 		.apic_id = 0xabcde, .ext_topology = { 1, 2 }, .cr4 = CR4_OSXSAVE | CR4_PKE, .xcr0 = 7, .xss = 0x800,
 	};
 
-	(void)state;
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
 		unsigned found = 0;
 
@@ -70,9 +68,8 @@ static void plain_leaves(void **state)
 	}
 }
 
-static void xsave_sizes(void **state)
+static void xsave_sizes(void **)
 {
-	(void)state;
 	build(SKYLAKE);
 	dyn.xcr0 = 3;
 	assert_int_equal(get(0xd, 0).ebx, 576);
@@ -93,9 +90,8 @@ static void xsave_sizes(void **state)
 	assert_int_equal(get(0xd, 1).ebx, 2496 + 64 + 8192);
 }
 
-static void xcr0_values(void **state)
+static void xcr0_values(void **)
 {
-	(void)state;
 	build(SAPPHIRE);
 	assert_true(cpuid_policy_xcr0_valid(&table, 1));
 	assert_true(cpuid_policy_xcr0_valid(&table, 3));
@@ -115,11 +111,10 @@ static void xcr0_values(void **state)
 	assert_false(cpuid_policy_xcr0_valid(&table, 1ull << 63 | 7));
 }
 
-static void hypervisor_leaves(void **state)
+static void hypervisor_leaves(void **)
 {
 	struct cpuid_regs r;
 
-	(void)state;
 	build(SKYLAKE);
 	r = get(0x40000000, 0);
 	assert_int_equal(r.eax, 0x40000010);
@@ -150,11 +145,10 @@ static void hypervisor_leaves(void **state)
 	expect(0x40000101, 0, 0, 0, 0, 1);
 }
 
-static void limited_hardware(void **state)
+static void limited_hardware(void **)
 {
 	struct hvm_caps caps = { .phys_bits = 39, .cr4_allowed = ~(u64)(CR4_UMIP | CR4_PKE | CR4_SMAP) };
 
-	(void)state;
 	assert_int_equal(build_with(SAPPHIRE, &caps, true), 0);
 	assert_int_equal(get(0x80000008, 0).eax & 0xff, 39);
 	assert_int_equal(table.phys_bits, 39);

@@ -37,9 +37,8 @@ static int decode_exact(const void *bytes, unsigned size, enum insn_mode mode, s
 	return err;
 }
 
-static void lengths_agree_with_objdump(void **state)
+static void lengths_agree_with_objdump(void **)
 {
-	(void)state;
 	assert_true(ARRAY_SIZE(vectors) > 3000);
 	for (unsigned i = 0; i < ARRAY_SIZE(vectors); i++) {
 		const struct length_vector *v = &vectors[i];
@@ -67,11 +66,10 @@ static void lengths_agree_with_objdump(void **state)
 		assert_int_equal(decode_exact(b_, sizeof(b_), mode, &i_), -EINVAL);    \
 	} while (0)
 
-static void mov_to_lapic(void **state)
+static void mov_to_lapic(void **)
 {
 	struct insn i;
 
-	(void)state;
 	/* mov [0xffffffffff5fc0b0], edi: native_apic_mem_write as Linux compiles it */
 	DECODE(MODE_64, &i, 0x89, 0x3c, 0x25, 0xb0, 0xc0, 0x5f, 0xff);
 	assert_int_equal(i.op, INSN_MOV);
@@ -115,11 +113,10 @@ static void mov_to_lapic(void **state)
 	assert_int_equal(i.seg, SEG_SS);
 }
 
-static void moffs(void **state)
+static void moffs(void **)
 {
 	struct insn i;
 
-	(void)state;
 	/* movabs eax, [0xfee000b0] */
 	DECODE(MODE_64, &i, 0xa1, 0xb0, 0x00, 0xe0, 0xfe, 0, 0, 0, 0);
 	assert_int_equal(i.op, INSN_MOV);
@@ -134,11 +131,10 @@ static void moffs(void **state)
 	assert_int_equal(i.opsize, 1);
 }
 
-static void extending_moves(void **state)
+static void extending_moves(void **)
 {
 	struct insn i;
 
-	(void)state;
 	/* movzx eax, byte [rdi] */
 	DECODE(MODE_64, &i, 0x0f, 0xb6, 0x07);
 	assert_int_equal(i.op, INSN_MOVZX);
@@ -161,11 +157,10 @@ static void extending_moves(void **state)
 	assert_int_equal(i.op, INSN_OTHER);
 }
 
-static void arithmetic(void **state)
+static void arithmetic(void **)
 {
 	struct insn i;
 
-	(void)state;
 	/* lock or dword [rax], 0x80 sign-extended from a byte */
 	DECODE(MODE_64, &i, 0xf0, 0x83, 0x08, 0x80);
 	assert_int_equal(i.op, INSN_OR);
@@ -223,11 +218,10 @@ static void arithmetic(void **state)
 	assert_true(i.op == INSN_MOVNTI && i.opsize == 8 && i.to_mem);
 }
 
-static void strings_and_ports(void **state)
+static void strings_and_ports(void **)
 {
 	struct insn i;
 
-	(void)state;
 	/* rep movsd with an FS source */
 	DECODE(MODE_64, &i, 0x64, 0xf3, 0xa5);
 	assert_true(i.op == INSN_MOVS && i.rep && i.opsize == 4 && i.seg == SEG_FS && i.base == GPR_RSI && i.mem);
@@ -252,11 +246,10 @@ static void strings_and_ports(void **state)
 	assert_true(i.op == INSN_OUT && i.imm == 0xed);
 }
 
-static void system_instructions(void **state)
+static void system_instructions(void **)
 {
 	struct insn i;
 
-	(void)state;
 	/* mov cr8, r15; mov rax, cr0 with a mod that is ignored */
 	DECODE(MODE_64, &i, 0x45, 0x0f, 0x22, 0xc7);
 	assert_true(i.op == INSN_MOV_CR && i.reg == 8 && i.rm == GPR_R15 && !i.to_mem && i.opsize == 8 && !i.mem);
@@ -300,11 +293,10 @@ static void system_instructions(void **state)
 	assert_int_equal(i.op, INSN_RDTSC);
 }
 
-static void prefixes(void **state)
+static void prefixes(void **)
 {
 	struct insn i;
 
-	(void)state;
 	/* A REX prefix that another prefix follows has no effect. */
 	DECODE(MODE_64, &i, 0x48, 0x66, 0x89, 0x00);
 	assert_true(i.opsize == 2 && !i.rex);
@@ -323,12 +315,11 @@ static void prefixes(void **state)
 	assert_true(i.rep && !i.repne);
 }
 
-static void refused(void **state)
+static void refused(void **)
 {
 	u8 long_insn[32];
 	struct insn i;
 
-	(void)state;
 	REFUSED(MODE_64, 0x06);             /* push es */
 	REFUSED(MODE_64, 0xea);             /* far jmp */
 	REFUSED(MODE_64, 0x0f, 0x04);

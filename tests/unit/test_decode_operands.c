@@ -44,9 +44,8 @@ static void compare(const struct stem *stem, bool address_prefix, u8 rex, u8 mod
 }
 
 /* Where no SIB byte follows, the byte in its place is the first of a displacement: one will do. */
-static void all_operands(void **state)
+static void all_operands(void **)
 {
-	(void)state;
 	for (const struct stem *stem = stems; stem < stems + ARRAY_SIZE(stems); stem++)
 		for (unsigned prefix = 0; prefix < 2; prefix++)
 			for (unsigned rex = NO_REX; rex < 0x50; rex++)

@@ -31,58 +31,43 @@ static unsigned accesses;
 
 /* ---- what the emulation asks of others ---- */
 
-int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *out, struct guest_fault *fault)
+int guest_translate(struct vcpu *, u64 gva, enum guest_access, gpa_t *out, struct guest_fault *)
 {
-	(void)v;
-	(void)access;
-	(void)fault;
 	*out = gpa(gva);
 	return 0;
 }
 
-void vcpu_raise_page_fault(struct vcpu *v, u64 cr2, u32 error)
+void vcpu_raise_page_fault(struct vcpu *, u64, u32)
 {
-	(void)v;
-	(void)cr2;
-	(void)error;
 	fail();
 }
 
-int emulate_fetch(struct vcpu *v, const struct insn **insn)
+int emulate_fetch(struct vcpu *, const struct insn **)
 {
-	(void)v;
-	(void)insn;
 	return -EINVAL;
 }
 
-void emulate_skip_unknown(struct vcpu *v)
+void emulate_skip_unknown(struct vcpu *)
 {
-	(void)v;
 }
 
-void emulate_give_up(struct vcpu *v, const char *why)
+void emulate_give_up(struct vcpu *, const char *)
 {
-	(void)v;
-	(void)why;
 	fail();
 }
 
-int vm_pause(struct vm *v)
+int vm_pause(struct vm *)
 {
-	(void)v;
 	return -EALREADY;
 }
 
-int vm_resume(struct vm *v)
+int vm_resume(struct vm *)
 {
-	(void)v;
 	return -EALREADY;
 }
 
-void vm_exit(struct vm *v, u32 status)
+void vm_exit(struct vm *, u32)
 {
-	(void)v;
-	(void)status;
 }
 
 /* ---- between the core and each device ---- */
@@ -154,28 +139,23 @@ static void interpose(void)
 	}
 }
 
-static u64 plain_read(void *dev, struct vcpu *v, u64 offset, unsigned size)
+static u64 plain_read(void *, struct vcpu *, u64 offset, unsigned size)
 {
 	u64 value = 0;
 
-	(void)dev;
-	(void)v;
 	memcpy(&value, plain + offset, size);
 	return value;
 }
 
-static void plain_write(void *dev, struct vcpu *v, u64 offset, unsigned size, u64 value)
+static void plain_write(void *, struct vcpu *, u64 offset, unsigned size, u64 value)
 {
-	(void)dev;
-	(void)v;
 	memcpy(plain + offset, &value, size);
 }
 
 static struct mmio_ops plain_ops = { 1 | 2 | 4 | 8, plain_read, plain_write };
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	vm = fake_vm_create(MIB(2));
 	vcpu = vm->vcpus[0];
@@ -185,9 +165,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
@@ -204,11 +183,10 @@ static u64 read(u64 at, unsigned size)
 }
 
 /* Sizes that no instruction has come of operands that cross a page: the first bytes of one, the last of another. */
-static void test_memory(void **state)
+static void test_memory(void **)
 {
 	unsigned before;
 
-	(void)state;
 	for (unsigned i = 0; i < vm_parts(vm)->ranges.nr_mmio; i++) {
 		const struct mmio_range *r = &mmio[i];
 
@@ -229,9 +207,8 @@ static void io(u16 port, unsigned size, bool in)
 	emulate_io(vcpu, &exit);
 }
 
-static void test_ports(void **state)
+static void test_ports(void **)
 {
-	(void)state;
 	for (unsigned i = 0; i < vm_parts(vm)->ranges.nr_pio; i++) {
 		unsigned before = accesses;
 
@@ -249,11 +226,10 @@ static void test_ports(void **state)
 }
 
 /* Registers that are memory read and write as memory does, byte by byte; what lies beside them is ones. */
-static void test_parts(void **state)
+static void test_parts(void **)
 {
 	u8 model[PLAIN_SIZE + 2 * BEYOND];
 
-	(void)state;
 	for (unsigned i = 0; i < PLAIN_SIZE; i++)
 		plain[i] = (u8)(i * 37 + 1);
 	memset(model, 0xff, sizeof(model));
@@ -273,9 +249,8 @@ static void test_parts(void **state)
 }
 
 /* What a device does not take is nobody's: ones, and nothing is changed. */
-static void test_sizes(void **state)
+static void test_sizes(void **)
 {
-	(void)state;
 	memset(plain, 0x11, sizeof(plain));
 	for (unsigned sizes = 0; sizes < 16; sizes++) {
 		plain_ops.sizes = mmio_judges[vm_parts(vm)->ranges.nr_mmio - 1].sizes = (u8)sizes;

@@ -120,11 +120,10 @@ static int plan_window(const char *keys)
 	return plan_vm(&host, &config, &plan, &err);
 }
 
-static void random_plans(void **state)
+static void random_plans(void **)
 {
 	unsigned good = 0, several = 0, high = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < 30000; i++) {
 		char keys[120];
 		const char *why;
@@ -148,9 +147,8 @@ static void random_plans(void **state)
 }
 
 /* One node: the low MiB, memory for 32-bit devices, the rest above 4 GiB; at offsets of their own. */
-static void by_example(void **state)
+static void by_example(void **)
 {
-	(void)state;
 	memset(&host, 0, sizeof(host));
 	host.nr_nodes = host.nr_cpus = 1;
 	host.phys_bits = 48;
@@ -185,7 +183,7 @@ static void refused(const struct gpa_map *map, const struct dma_mmio *mmio, unsi
 	assert_string_equal(got, why);
 }
 
-static void broken_maps(void **state)
+static void broken_maps(void **)
 {
 	static const char sides[] = "memory below 4 GiB is above on the host, or the other way round";
 	static const char gap[] = "two windows without a page between them";
@@ -196,7 +194,6 @@ static void broken_maps(void **state)
 	const struct gpa_map order = MAP({ GIB(4), MIB(2), GIB(9), 0 }, { GIB(5), MIB(2), GIB(8), 0 });
 	const struct gpa_map low_mib = MAP({ 0, MIB(1), GIB(20), 0 }, { MIB(2), MIB(2), MIB(64), 0 });
 
-	(void)state;
 	assert_null(dma_windows_build(&good, NULL, 0, &w));
 	check_map(&good);
 	refused(&to_high, NULL, 0, sides);
@@ -208,7 +205,7 @@ static void broken_maps(void **state)
 	assert_null(dma_windows_build(&low_mib, NULL, 0, &w));
 }
 
-static void registers(void **state)
+static void registers(void **)
 {
 	static const char meets[] = "registers of a device lie where it has memory";
 	const struct gpa_map map = MAP({ MIB(2), MIB(128), MIB(256), 0 }, { GIB(4), GIB(1), GIB(8), 0 });
@@ -217,7 +214,6 @@ static void registers(void **state)
 	};
 	struct dma_mmio many[MARGAY_DMA_WINDOWS];
 
-	(void)state;
 	assert_null(dma_windows_build(&map, some, ARRAY_SIZE(some), &w));
 	assert_int_equal(w.count, 4);
 	assert_int_equal(w.window[2].gpa, 0x90000000);

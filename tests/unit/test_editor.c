@@ -80,9 +80,8 @@ static void type(const char *text)
 	type_bytes(text, strlen(text));
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	e = (struct editor){ .prompt = "> ", .echo = terminal };
 	memset(screen, 0, sizeof(screen));
 	line[0] = 0;
@@ -91,9 +90,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static void test_lines(void **state)
+static void test_lines(void **)
 {
-	(void)state;
 	type("vm list\r");
 	assert_string_equal(line, "vm list");
 	type("\n");
@@ -107,9 +105,8 @@ static void test_lines(void **state)
 	assert_string_equal(line, "whole");
 }
 
-static void test_editing(void **state)
+static void test_editing(void **)
 {
-	(void)state;
 	type("lst\x1b[D\x1b[Di\r");
 	assert_string_equal(line, "list");
 	type("xlist\x01\x04\r");
@@ -129,9 +126,8 @@ static void test_editing(void **state)
 	assert_string_equal(line, "abcd");
 }
 
-static void test_history(void **state)
+static void test_history(void **)
 {
-	(void)state;
 	type("one\rtwo\rtwo\r\r");
 	type("\x1b[A\r");
 	assert_string_equal(line, "two");
@@ -152,11 +148,10 @@ static void test_history(void **state)
 	assert_string_equal(line, "s"); /* eight lines back from z */
 }
 
-static void test_full_line(void **state)
+static void test_full_line(void **)
 {
 	char text[EDITOR_MAX + 1];
 
-	(void)state;
 	memset(text, 'x', EDITOR_MAX);
 	text[EDITOR_MAX] = 0;
 	type(text);
@@ -167,11 +162,10 @@ static void test_full_line(void **state)
 	assert_string_equal(line, text);
 }
 
-static void test_garbage(void **state)
+static void test_garbage(void **)
 {
 	unsigned seed = 1;
 
-	(void)state;
 	for (unsigned i = 0; i < 200000; i++) {
 		char byte;
 
@@ -184,9 +178,8 @@ static void test_garbage(void **state)
 	assert_string_equal(line, "vm");
 }
 
-static void test_show_and_insert(void **state)
+static void test_show_and_insert(void **)
 {
-	(void)state;
 	type("vm li\x02");
 	terminal("\r\n", 2);
 	editor_show(&e);

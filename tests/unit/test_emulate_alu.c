@@ -38,86 +38,66 @@ static struct vcpu vcpu = { .vm = &parts.vm };
 
 const struct hvm_ops *hvm;
 
-static void get_context(struct vcpu *v, struct hvm_context *out)
+static void get_context(struct vcpu *, struct hvm_context *out)
 {
-	(void)v;
 	*out = (struct hvm_context){ .efer = EFER_LMA, .cs_attr = SEG_ATTR_L };
 }
 
-int guest_fetch(struct vcpu *v, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *fault)
+int guest_fetch(struct vcpu *, const struct hvm_context *, u64, const u8 **out, struct guest_fault *)
 {
-	(void)v;
-	(void)c;
-	(void)gva;
-	(void)fault;
 	*out = insn_bytes;
 	return 0;
 }
 
-int emulate_mem_read(struct vcpu *v, u64 gva, unsigned size, u64 *value)
+int emulate_mem_read(struct vcpu *, u64 gva, unsigned size, u64 *value)
 {
-	(void)v;
 	assert_int_equal(gva, (u64)(uintptr_t)&memory);
 	*value = emulate_truncate(memory, size);
 	return 0;
 }
 
-int emulate_mem_write(struct vcpu *v, u64 gva, unsigned size, u64 value)
+int emulate_mem_write(struct vcpu *, u64 gva, unsigned size, u64 value)
 {
-	(void)v;
 	assert_int_equal(gva, (u64)(uintptr_t)&memory);
 	assert_true(value == emulate_truncate(value, size));
 	memcpy(&memory, &value, size);
 	return 0;
 }
 
-int guest_read_virt(struct vcpu *v, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *fault)
+int guest_read_virt(struct vcpu *, u64, enum guest_access, void *buf, unsigned size, struct guest_fault *)
 {
-	(void)v;
-	(void)gva;
-	(void)access;
-	(void)fault;
 	memset(buf, 0, size);
 	return 0;
 }
 
 static bool died;
 
-void vm_end(struct vm *vm, enum vm_end end)
+void vm_end(struct vm *, enum vm_end)
 {
-	(void)vm;
-	(void)end;
 	died = true;
 }
 
-void host_log(const char *fmt, ...)
+void host_log(const char *, ...)
 {
-	(void)fmt;
 }
 
-void vcpu_raise(struct vcpu *v, u8 vector)
+void vcpu_raise(struct vcpu *, u8 vector)
 {
-	(void)v;
 	fail_msg("vector %u", vector);
 }
 
-void vcpu_raise_page_fault(struct vcpu *v, u64 cr2, u32 error)
+void vcpu_raise_page_fault(struct vcpu *, u64 cr2, u32 error)
 {
-	(void)v;
 	fail_msg("#PF at %#lx, error %#x", (unsigned long)cr2, error);
 }
 
-static u64 get(struct vcpu *v, enum hvm_reg reg)
+static u64 get(struct vcpu *, enum hvm_reg)
 {
-	(void)v;
-	(void)reg;
 	return 0x400; /* DR7: no breakpoint */
 }
 
-static void get_segment(struct vcpu *v, enum seg seg, struct segment *out)
+static void get_segment(struct vcpu *, enum seg, struct segment *out)
 {
-	(void)v;
-	(void)seg;
 	*out = (struct segment){ 0 };
 }
 
@@ -213,9 +193,8 @@ static u8 at_rdi(u8 reg)
 	return (u8)(reg << 3 | GPR_RDI);
 }
 
-static void two_operands(void **state)
+static void two_operands(void **)
 {
-	(void)state;
 	/* ADD OR ADC SBB AND SUB XOR CMP */
 	for (u8 op = 0; op < 8; op++) {
 		u64 flags = op == 1 || op == 4 || op == 6 ? LOGIC : FLAGS;
@@ -234,18 +213,16 @@ static void two_operands(void **state)
 	all_sizes(0, 0xf6, at_rdi(0), 0x89abcd81, 4, LOGIC);
 }
 
-static void one_operand(void **state)
+static void one_operand(void **)
 {
-	(void)state;
 	all_sizes(0, 0xf6, at_rdi(2), 0, 0, FLAGS); /* NOT, NEG */
 	all_sizes(0, 0xf6, at_rdi(3), 0, 0, FLAGS);
 	all_sizes(0, 0xfe, at_rdi(0), 0, 0, FLAGS); /* INC, DEC */
 	all_sizes(0, 0xfe, at_rdi(1), 0, 0, FLAGS);
 }
 
-static void moves_and_bits(void **state)
+static void moves_and_bits(void **)
 {
-	(void)state;
 	all_sizes(0, 0x86, at_rdi(GPR_RCX), 0, 0, FLAGS); /* XCHG, MOV */
 	all_sizes(0, 0x88, at_rdi(GPR_RCX), 0, 0, FLAGS);
 	all_sizes(0, 0x8a, at_rdi(GPR_RCX), 0, 0, FLAGS);
@@ -257,12 +234,11 @@ static void moves_and_bits(void **state)
 }
 
 /* An instruction that the emulator does not know ends the VM; and all those above were compared. */
-static void unknown(void **state)
+static void unknown(void **)
 {
 	static const u8 mul[INSN_MAX] = { 0xf7, 0x27 };
 	const struct vmexit exit = { .reason = VMEXIT_STAGE2 };
 
-	(void)state;
 	insn_bytes = mul;
 	vcpu.regs = (struct guest_regs){ .rip = 0x1000 };
 	died = false;
@@ -273,9 +249,8 @@ static void unknown(void **state)
 	assert_true(compared > 200000);
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	hvm = &ops;
 	code = mmap(NULL, CODE_BYTES, PROT_READ | PROT_WRITE | PROT_EXEC, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	return code == MAP_FAILED;

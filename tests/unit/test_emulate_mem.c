@@ -37,16 +37,13 @@ int guest_translate(struct vcpu *v, u64 gva, enum guest_access access, gpa_t *ou
 	return 0;
 }
 
-void vcpu_raise_page_fault(struct vcpu *v, u64 cr2, u32 error)
+void vcpu_raise_page_fault(struct vcpu *, u64 cr2, u32)
 {
-	(void)v;
-	(void)error;
 	faulted = cr2;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	vm = fake_vm_create(MIB(2));
 	vcpu = vm->vcpus[0];
@@ -54,9 +51,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
@@ -69,9 +65,8 @@ static u8 *ram(u64 addr)
 /* The pages in turn, in either order, next to each other and not, and with one in the hole. */
 static const u64 places[][2] = { { 0x3000, 0x9000 }, { 0x9000, 0x3000 }, { 0x3000, 0x4000 }, { HOLE, 0x3000 }, { 0x3000, HOLE } };
 
-static void test_both_halves(void **state)
+static void test_both_halves(void **)
 {
-	(void)state;
 	for (unsigned p = 0; p < ARRAY_SIZE(places); p++)
 		for (unsigned size = 1; size <= 8; size *= 2)
 			for (unsigned before = 0; before <= size; before++) {
@@ -99,9 +94,8 @@ static void test_both_halves(void **state)
 			}
 }
 
-static void test_fault_leaves_nothing(void **state)
+static void test_fault_leaves_nothing(void **)
 {
-	(void)state;
 	for (unsigned absent = 0; absent < 2; absent++)
 		for (unsigned before = 1; before < 8; before++) {
 			u64 gva = GVA + PAGE_SIZE - before, read = VALUE;

@@ -23,60 +23,51 @@ static struct vcpu vcpu;
 static bool gave_up;
 static unsigned writes;
 
-int emulate_fetch(struct vcpu *v, const struct insn **out)
+int emulate_fetch(struct vcpu *, const struct insn **out)
 {
-	(void)v;
 	*out = &insn;
 	return 0;
 }
 
-u64 emulate_get_gpr(const struct vcpu *v, u8 reg, unsigned size, bool rex)
+u64 emulate_get_gpr(const struct vcpu *v, u8 reg, unsigned size, bool)
 {
-	(void)rex;
 	return emulate_truncate(v->regs.gpr[reg], size);
 }
 
-void emulate_set_gpr(struct vcpu *v, u8 reg, unsigned size, bool rex, u64 value)
+void emulate_set_gpr(struct vcpu *v, u8 reg, unsigned size, bool, u64 value)
 {
-	(void)rex;
 	v->regs.gpr[reg] = emulate_truncate(value, size);
 }
 
-int emulate_mem_read(struct vcpu *v, u64 gva, unsigned size, u64 *value)
+int emulate_mem_read(struct vcpu *, u64 gva, unsigned size, u64 *value)
 {
-	(void)v;
 	*value = 0;
 	assert_true(gva - GVA + MIDDLE <= sizeof(memory) - size);
 	memcpy(value, memory + MIDDLE + (gva - GVA), size);
 	return 0;
 }
 
-int emulate_mem_write(struct vcpu *v, u64 gva, unsigned size, u64 value)
+int emulate_mem_write(struct vcpu *, u64 gva, unsigned size, u64 value)
 {
-	(void)v;
 	assert_true(gva - GVA + MIDDLE <= sizeof(memory) - size);
 	memcpy(memory + MIDDLE + (gva - GVA), &value, size);
 	writes++;
 	return 0;
 }
 
-u64 emulate_operand(struct vcpu *v, const struct insn *i)
+u64 emulate_operand(struct vcpu *, const struct insn *i)
 {
-	(void)v;
 	assert_ptr_equal(i, &insn);
 	return GVA;
 }
 
-void emulate_give_up(struct vcpu *v, const char *why)
+void emulate_give_up(struct vcpu *, const char *)
 {
-	(void)v;
-	(void)why;
 	gave_up = true;
 }
 
-void host_log(const char *fmt, ...)
+void host_log(const char *, ...)
 {
-	(void)fmt;
 }
 
 /* The flags come by the stack, below what the compiler may keep there. */
@@ -105,7 +96,7 @@ static void emulate(u64 rflags)
 BIT_TESTS(bt) BIT_TESTS(bts) BIT_TESTS(btr) BIT_TESTS(btc)
 
 /* The index in a register reaches to both sides. */
-static void test_bits(void **state)
+static void test_bits(void **)
 {
 	static const struct {
 		enum insn_op op;
@@ -116,7 +107,6 @@ static void test_bits(void **state)
 	};
 	static u8 expected[sizeof(memory)];
 
-	(void)state;
 	for (size_t i = 0; i < sizeof(memory); i++)
 		memory[i] = (u8)rand();
 	for (unsigned run = 0; run < RUNS; run++) {
@@ -151,9 +141,8 @@ static void begin(enum insn_op op, unsigned size, u64 value)
 	memcpy(memory + MIDDLE, &value, size);
 }
 
-static void test_moves(void **state)
+static void test_moves(void **)
 {
-	(void)state;
 	for (unsigned size = 1; size <= 8; size *= 2) {
 		u64 there = emulate_truncate(0xf1f2f3f4f5f6f7f8, size), here = emulate_truncate(0x8182838485868788, size);
 

@@ -24,47 +24,36 @@ static int unaccepted; /* the vector that went back, or -1 */
 static int pending;    /* what the interrupt controller has, or -1 */
 static bool irq_window_on;
 
-static u64 get(struct vcpu *vcpu, enum hvm_reg r)
+static u64 get(struct vcpu *, enum hvm_reg r)
 {
-	(void)vcpu;
 	return reg[r];
 }
 
-static void set(struct vcpu *vcpu, enum hvm_reg r, u64 value)
+static void set(struct vcpu *, enum hvm_reg r, u64 value)
 {
-	(void)vcpu;
 	reg[r] = value;
 }
 
-static void reset(struct vcpu *vcpu)
+static void reset(struct vcpu *)
 {
-	(void)vcpu;
 	resets++;
 }
 
-static void set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in)
+static void set_segment(struct vcpu *, enum seg, const struct segment *)
 {
-	(void)vcpu;
-	(void)seg;
-	(void)in;
 }
 
-static void set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in)
+static void set_desc_table(struct vcpu *, bool, const struct desc_table *)
 {
-	(void)vcpu;
-	(void)idt;
-	(void)in;
 }
 
-static void request_irq_window(struct vcpu *vcpu, bool on)
+static void request_irq_window(struct vcpu *, bool on)
 {
-	(void)vcpu;
 	irq_window_on = on;
 }
 
-static void request_nmi_window(struct vcpu *vcpu)
+static void request_nmi_window(struct vcpu *)
 {
-	(void)vcpu;
 	nmi_windows++;
 }
 
@@ -75,34 +64,29 @@ static const struct hvm_ops ops = {
 };
 const struct hvm_ops *hvm = &ops;
 
-static int intc_pending(struct vcpu *vcpu)
+static int intc_pending(struct vcpu *)
 {
-	(void)vcpu;
 	return pending;
 }
 
-static bool intc_waiting(struct vcpu *vcpu)
+static bool intc_waiting(struct vcpu *)
 {
-	(void)vcpu;
 	return pending >= 0;
 }
 
-static void intc_accept(struct vcpu *vcpu, u8 vector)
+static void intc_accept(struct vcpu *, u8 vector)
 {
-	(void)vcpu;
 	assert_int_equal(vector, pending);
 	pending = -1;
 }
 
-static void intc_unaccept(struct vcpu *vcpu, u8 vector)
+static void intc_unaccept(struct vcpu *, u8 vector)
 {
-	(void)vcpu;
 	unaccepted = vector;
 }
 
-static void intc_init(struct vcpu *vcpu)
+static void intc_init(struct vcpu *)
 {
-	(void)vcpu;
 	inits++;
 	pending = -1;
 }
@@ -125,9 +109,8 @@ void vcpu_kick(struct vcpu *v)
 	vcpu_look(v);
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	memset(&vm, 0, sizeof(vm));
 	memset(&vcpu, 0, sizeof(vcpu));
@@ -200,9 +183,8 @@ static void test_pairs(void **state)
 }
 
 /* In real mode no exception has an error code. */
-static void test_real_mode(void **state)
+static void test_real_mode(void **)
 {
-	(void)state;
 	reg[HVM_CR0] = 0;
 	raise(13);
 	assert_false(vcpu.event.has_error);
@@ -216,7 +198,6 @@ static void test_real_mode(void **state)
 /* An interrupt or NMI in delivery is no exception: it waits for another time. */
 static void test_interrupted_delivery(void **state)
 {
-	(void)state;
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x41 };
 	raise(14);
 	assert_int_equal(vcpu.event.vector, 14);
@@ -237,7 +218,6 @@ static void test_nmi(void **state)
 		bool blocked, shadow, event;
 	} cannot[] = { { .blocked = true }, { .shadow = true }, { .event = true } };
 
-	(void)state;
 	vcpu.nmi_pending = true;
 	vcpu_queue_events(&vcpu);
 	assert_int_equal(vcpu.event.type, HVM_EVENT_NMI);

@@ -14,9 +14,8 @@
 
 static struct extent_list list;
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	memset(&list, 0, sizeof(list));
 	return 0;
 }
@@ -29,9 +28,8 @@ static int take(u64 size, u64 align, int node, u64 min, u64 max, enum extent_pol
 	return extent_take(&list, &c, start, &on);
 }
 
-static void test_add_merges(void **state)
+static void test_add_merges(void **)
 {
-	(void)state;
 	assert_int_equal(extent_add(&list, 0x1000, 0x2000, 0), 0);
 	assert_int_equal(extent_add(&list, 0x3000, 0x4000, 0), 0);
 	assert_int_equal(list.count, 2);
@@ -45,9 +43,8 @@ static void test_add_merges(void **state)
 	assert_int_equal(extent_add(&list, 0x6001, 0x7000, 0), -EINVAL);
 }
 
-static void test_remove(void **state)
+static void test_remove(void **)
 {
-	(void)state;
 	assert_int_equal(extent_add(&list, 0x10000, 0x20000, 0), 0);
 	assert_int_equal(extent_add(&list, 0x30000, 0x40000, 0), 0);
 	assert_int_equal(extent_remove(&list, 0x14000, 0x15000), 0);
@@ -59,9 +56,8 @@ static void test_remove(void **state)
 }
 
 /* A hole in one of as many as there can be: refused, and the list stays. What makes none fits. */
-static void test_remove_when_full(void **state)
+static void test_remove_when_full(void **)
 {
-	(void)state;
 	for (u64 i = 0; i < EXTENT_MAX; i++)
 		assert_int_equal(extent_add(&list, i * 0x4000, i * 0x4000 + 0x3000, 0), 0);
 	assert_int_equal(extent_remove(&list, 0x5000, 0x6000), -ENOSPC);
@@ -71,9 +67,8 @@ static void test_remove_when_full(void **state)
 	assert_int_equal(extent_free_bytes(&list, -1, PAGE_SIZE, NULL), EXTENT_MAX * 0x3000 - 0x1000);
 }
 
-static void test_set_node(void **state)
+static void test_set_node(void **)
 {
-	(void)state;
 	assert_int_equal(extent_add(&list, 0x10000, 0x90000, 0), 0);
 	assert_int_equal(extent_set_node(&list, 0x40000, 0x100000, 1), 0);
 	assert_int_equal(list.count, 2);
@@ -85,11 +80,10 @@ static void test_set_node(void **state)
 	assert_int_equal(list.count, 1);
 }
 
-static void test_best_fit_keeps_large_pieces(void **state)
+static void test_best_fit_keeps_large_pieces(void **)
 {
 	u64 at, largest;
 
-	(void)state;
 	extent_add(&list, MIB(2), MIB(512), 0);
 	extent_add(&list, GIB(4), GIB(8), 0);
 	/* A small piece comes out of the small range though the large one would do. */
@@ -102,11 +96,10 @@ static void test_best_fit_keeps_large_pieces(void **state)
 	assert_int_equal(largest, GIB(3));
 }
 
-static void test_constraints(void **state)
+static void test_constraints(void **)
 {
 	u64 at;
 
-	(void)state;
 	extent_add(&list, MIB(1), MIB(1000), 0);
 	extent_add(&list, GIB(4), GIB(6), 1);
 	assert_int_equal(take(GIB(1), PAGE_SIZE, 0, 0, 0, EXTENT_BEST_FIT, &at), -ENOMEM);
@@ -124,11 +117,10 @@ static void test_constraints(void **state)
 	assert_true(at > GIB(5));
 }
 
-static void test_malformed(void **state)
+static void test_malformed(void **)
 {
 	u64 at;
 
-	(void)state;
 	extent_add(&list, MIB(1), MIB(100), 0);
 	assert_int_equal(take(0, PAGE_SIZE, -1, 0, 0, EXTENT_BEST_FIT, &at), -EINVAL);
 	assert_int_equal(take(100, PAGE_SIZE, -1, 0, 0, EXTENT_BEST_FIT, &at), -EINVAL);
@@ -143,13 +135,12 @@ static void test_malformed(void **state)
 }
 
 /* However many single pages are out: giving back never fails. */
-static void test_give_back_never_fails(void **state)
+static void test_give_back_never_fails(void **)
 {
 	static u64 at[EXTENT_MAX * 2];
 	unsigned n = 0;
 	int err;
 
-	(void)state;
 	extent_add(&list, MIB(16), MIB(64), 0);
 	while (!(err = take(PAGE_SIZE, PAGE_SIZE, -1, 0, 0, EXTENT_BEST_FIT, &at[n])))
 		n++;
@@ -209,7 +200,7 @@ static bool model_fits(const struct extent_constraint *c)
 	return false;
 }
 
-static void test_random_against_model(void **state)
+static void test_random_against_model(void **)
 {
 	struct {
 		u64 start, size;
@@ -218,7 +209,6 @@ static void test_random_against_model(void **state)
 	unsigned n = 0;
 	u64 before;
 
-	(void)state;
 	memset(model, 0, sizeof(model));
 	extent_add(&list, 16 * PAGE_SIZE, 1500 * PAGE_SIZE, 0);
 	extent_add(&list, 1500 * PAGE_SIZE, 3000 * PAGE_SIZE, 1);

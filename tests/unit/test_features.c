@@ -25,9 +25,8 @@ static void fake_cpuid(u32 number, u32 subleaf, struct cpuid_regs *out)
 #define cpuid fake_cpuid
 #include "arch/x86_64/cpu/features.c"
 
-void upcall_log(const char *fmt, ...)
+void upcall_log(const char *, ...)
 {
-	(void)fmt;
 }
 
 static int init(void)
@@ -52,7 +51,7 @@ static struct cpuid_regs *of(u32 number)
 	return &leaf[count++].regs;
 }
 
-static void test_recorded(void **state)
+static void test_recorded(void **)
 {
 	static const struct {
 		const struct recorded_leaf *leaf;
@@ -75,7 +74,6 @@ static void test_recorded(void **state)
 		  "AMD EPYC 9124 16-Core Processor" },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cpu); i++) {
 		const struct cpu_features *f = &cpu_features;
 
@@ -99,9 +97,8 @@ static void test_recorded(void **state)
 }
 
 /* What is in a leaf that the CPU does not have says nothing. */
-static void test_leaves_that_are_not_there(void **state)
+static void test_leaves_that_are_not_there(void **)
 {
-	(void)state;
 	take(skylake_sp, ARRAY_SIZE(skylake_sp));
 	of(0)->eax = 6;
 	assert_int_equal(init(), 0);
@@ -131,9 +128,8 @@ static void test_leaves_that_are_not_there(void **state)
 	assert_string_equal(cpu_features.brand, "");
 }
 
-static void test_hypervisors(void **state)
+static void test_hypervisors(void **)
 {
-	(void)state;
 	take(qemu_tcg_max, ARRAY_SIZE(qemu_tcg_max));
 	memcpy(&of(0x40000000)->ebx, "TCGTCGTCGTCG", 12);
 	assert_int_equal(init(), 0);
@@ -144,9 +140,8 @@ static void test_hypervisors(void **state)
 	assert_false(cpu_features.hypervisor || cpu_features.tcg);
 }
 
-static void test_needed(void **state)
+static void test_needed(void **)
 {
-	(void)state;
 	take(zen4, ARRAY_SIZE(zen4));
 	of(1)->edx &= ~(u32)BIT(9);
 	assert_int_equal(init(), -ENODEV);

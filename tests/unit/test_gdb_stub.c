@@ -46,15 +46,13 @@ static void set_segment(struct vcpu *v, enum seg s, const struct segment *in) { 
 static void intercept(struct vcpu *v, u32 vectors) { (void)v; exceptions = vectors; }
 static void intercept_dr(struct vcpu *v, bool on) { (void)v; dr_intercepted = on; }
 
-static void get_context(struct vcpu *v, struct hvm_context *c)
+static void get_context(struct vcpu *, struct hvm_context *c)
 {
-	(void)v;
 	*c = (struct hvm_context){ .cr0 = reg[HVM_CR0], .efer = reg[HVM_EFER], .cs_attr = segs[SEG_CS].attr };
 }
 
-static void get_desc_table(struct vcpu *v, bool idt, struct desc_table *o)
+static void get_desc_table(struct vcpu *, bool idt, struct desc_table *o)
 {
-	(void)v;
 	*o = (struct desc_table){ .base = idt ? IDT : 0, .limit = 0xfff };
 }
 
@@ -161,11 +159,10 @@ static bool exception(u8 vector, u64 qualification)
 	return debugger->exception(vcpu, &exit);
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
 	u8 gate[16] = { 0x67, 0x45, 0x10, 0, 0, 0x8e, 0x23, 0x81, 0xff, 0xff, 0xff, 0xff };
 
-	(void)state;
 	fake_host_reset();
 	vm = fake_vm_create(MIB(2));
 	vcpu = vm->vcpus[0];
@@ -190,18 +187,16 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	debugger->vm_ended(vm);
 	vm->nr_vcpus = 1;
 	fake_vm_destroy(vm);
 	return 0;
 }
 
-static void test_session(void **state)
+static void test_session(void **)
 {
-	(void)state;
 	expect("vCont;c", "E16"); /* nobody has stopped it */
 	type("\003garbage $?#00");
 	assert_string_equal(out, "-");
@@ -231,11 +226,10 @@ static void test_session(void **state)
 }
 
 /* Of no weight in the checksum: a break, or a UART's error. Binary data may have them. */
-static void test_nuls(void **state)
+static void test_nuls(void **)
 {
 	static const char query[] = "$\0qAtt\0\0ached\0#\08f", write[] = "$X1100,2:\0z#2c";
 
-	(void)state;
 	send("?");
 	type_bytes(query, sizeof(query) - 1);
 	assert_string_equal(said(), "1");
@@ -245,9 +239,8 @@ static void test_nuls(void **state)
 	expect("X1100,1:zz", "E16");
 }
 
-static void test_registers_and_memory(void **state)
+static void test_registers_and_memory(void **)
 {
-	(void)state;
 	send("?");
 	send("g");
 	assert_int_equal(strncmp(said(), "8877665544332211", 16), 0);
@@ -269,11 +262,10 @@ static void test_registers_and_memory(void **state)
 	expect("M1fffff,2:0000", "E0e");
 }
 
-static void test_soft(void **state)
+static void test_soft(void **)
 {
 	u8 own = 0x77;
 
-	(void)state;
 	code("\x90\xcc\xcd\x80", 4);
 	send("?");
 	expect("Z0,1000,1", "OK");
@@ -333,11 +325,10 @@ static void step(bool emulated)
 	assert_true(vm->paused && !dr_intercepted);
 }
 
-static void test_step(void **state)
+static void test_step(void **)
 {
 	u8 image = 0x03;
 
-	(void)state;
 	send("?");
 	code("\x90", 1);
 	step(false);
@@ -373,9 +364,8 @@ static void land(u8 vector)
 	assert_true(vm->paused && !dr_intercepted && reg[HVM_DR0] == 0x5555 && reg[HVM_DR7] == 0x400);
 }
 
-static void test_landing(void **state)
+static void test_landing(void **)
 {
-	(void)state;
 	reg[HVM_DR0] = 0x5555;
 	send("?");
 	code("\x90", 1);
@@ -402,9 +392,8 @@ static void test_landing(void **state)
 	land(VEC_UD);
 }
 
-static void test_syscall(void **state)
+static void test_syscall(void **)
 {
-	(void)state;
 	reg[HVM_LSTAR] = HANDLER;
 	reg[HVM_STAR] = 0x0023001000000000ull;
 	reg[HVM_SFMASK] = RFLAGS_IF | RFLAGS_TF;
@@ -426,9 +415,8 @@ static void test_syscall(void **state)
 	assert_true(vcpu->regs.gpr[GPR_R11] == 0x202 && vcpu->regs.rflags == 0x202 && vm->paused);
 }
 
-static void test_hard(void **state)
+static void test_hard(void **)
 {
-	(void)state;
 	reg[HVM_DR0] = 0x1111;
 	reg[HVM_DR3] = 0x3333;
 	reg[HVM_DR7] = 0x401; /* the guest's own breakpoint 0 */

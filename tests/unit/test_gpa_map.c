@@ -21,11 +21,10 @@ static void check_region(const struct gpa_map *m, unsigned i, u64 gpa, u64 size,
 	assert_int_equal(m->region[i].node, node);
 }
 
-static void small_guest(void **state)
+static void small_guest(void **)
 {
 	struct gpa_map m = { 0 };
 
-	(void)state;
 	assert_int_equal(gpa_map_end(&m), 0);
 	assert_int_equal(gpa_map_add(&m, MIB(514), MIB(256), 0), 0);
 	assert_int_equal(m.count, 1);
@@ -38,11 +37,10 @@ static void small_guest(void **state)
 	assert_null(gpa_map_find(&m, ~0ull));
 }
 
-static void cut_at_the_hole(void **state)
+static void cut_at_the_hole(void **)
 {
 	struct gpa_map m = { 0 };
 
-	(void)state;
 	assert_int_equal(gpa_map_add(&m, GIB(16), GIB(8), 1), 0);
 	assert_int_equal(m.count, 2);
 	check_region(&m, 0, 0, GIB(3), GIB(16), 1);
@@ -55,22 +53,20 @@ static void cut_at_the_hole(void **state)
 }
 
 /* The remainder above the hole keeps its 1 GiB pages although the first extent is only 2 MiB aligned. */
-static void congruent_above_the_hole(void **state)
+static void congruent_above_the_hole(void **)
 {
 	struct gpa_map m = { 0 };
 
-	(void)state;
 	assert_int_equal(gpa_map_add(&m, MIB(512), GIB(8), 0), 0);
 	assert_int_equal(m.count, 2);
 	check_region(&m, 0, 0, GIB(3), MIB(512), 0);
 	check_region(&m, 1, GIB(4) + MIB(512), GIB(5), GIB(3) + MIB(512), 0);
 }
 
-static void second_node(void **state)
+static void second_node(void **)
 {
 	struct gpa_map m = { 0 };
 
-	(void)state;
 	assert_int_equal(gpa_map_add(&m, MIB(32), MIB(512), 0), 0);
 	/* 1 GiB pages: the GPA skips to the next congruent address. */
 	assert_int_equal(gpa_map_add(&m, GIB(64), GIB(1), 1), 0);
@@ -84,11 +80,10 @@ static void second_node(void **state)
 	assert_int_equal(m.count, 4);
 }
 
-static void hypertransport_range_stays_free(void **state)
+static void hypertransport_range_stays_free(void **)
 {
 	struct gpa_map m = { 0 };
 
-	(void)state;
 	assert_int_equal(gpa_map_add(&m, GIB(1024), GIB(2048), 0), 0);
 	assert_int_equal(m.count, 3);
 	/* 0xfd_0000_0000 = 1012 GiB; 0x100_0000_0000 = 1024 GiB. */
@@ -96,11 +91,10 @@ static void hypertransport_range_stays_free(void **state)
 	check_region(&m, 2, GIB(1024), GIB(2048 - 3 - 1008), GIB(2035), 0);
 }
 
-static void bad_extents(void **state)
+static void bad_extents(void **)
 {
 	struct gpa_map m = { 0 };
 
-	(void)state;
 	assert_int_equal(gpa_map_add(&m, GIB(1), 0, 0), -EINVAL);
 	assert_int_equal(gpa_map_add(&m, GIB(1) + 1, MIB(2), 0), -EINVAL);
 	assert_int_equal(gpa_map_add(&m, GIB(1), MIB(2) + 512, 0), -EINVAL);
@@ -122,12 +116,11 @@ static void check_e820(const struct e820_entry *e, u64 addr, u64 size, u32 type)
 	assert_int_equal(e->type, type);
 }
 
-static void e820(void **state)
+static void e820(void **)
 {
 	struct gpa_map m = { 0 };
 	struct e820_entry e[GPA_E820_MAX];
 
-	(void)state;
 	assert_int_equal(gpa_map_add(&m, GIB(16), GIB(4), 0), 0);
 	assert_int_equal(gpa_map_e820(&m, GIB(3) - KIB(64), KIB(64), e, GPA_E820_MAX), 4);
 	check_e820(&e[0], 0, 0xa0000, E820_RAM);
@@ -151,12 +144,11 @@ static void e820(void **state)
 	check_e820(&e[3], GIB(8), KIB(64), E820_ACPI);
 }
 
-static void e820_merges_neighbours(void **state)
+static void e820_merges_neighbours(void **)
 {
 	struct gpa_map m = { 0 };
 	struct e820_entry e[GPA_E820_MAX];
 
-	(void)state;
 	assert_int_equal(gpa_map_add(&m, GIB(1), GIB(1), 0), 0);
 	assert_int_equal(gpa_map_add(&m, GIB(9), GIB(1), 1), 0);
 	assert_int_equal(m.count, 2);

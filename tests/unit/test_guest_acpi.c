@@ -80,11 +80,10 @@ static void build(u32 first_id, bool flat)
 	fake_vm_destroy(vm);
 }
 
-static void test_nodes(void **state)
+static void test_nodes(void **)
 {
 	static const u32 first_id[] = { 5, 0x1000 }; /* SRAT's entries of type 0, and of type 2 */
 
-	(void)state;
 	for (unsigned t = 0; t < ARRAY_SIZE(first_id); t++) {
 		build(first_id[t], false);
 		assert_int_equal(slit.count, ARRAY_SIZE(nodes));
@@ -109,9 +108,8 @@ static void test_nodes(void **state)
 	}
 }
 
-static void test_flat(void **state)
+static void test_flat(void **)
 {
-	(void)state;
 	build(0, true);
 	assert_int_equal(slit.count, 1);
 	for (unsigned i = 0; i < srat.nr_cpus; i++)

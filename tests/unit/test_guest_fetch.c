@@ -26,9 +26,8 @@ static struct hvm_context c;
 static struct hvm_ops ops;
 const struct hvm_ops *hvm = &ops;
 
-void *guest_ptr(struct vm *vm, gpa_t gpa, u64 size)
+void *guest_ptr(struct vm *, gpa_t gpa, u64 size)
 {
-	(void)vm;
 	lookups++;
 	return gpa.v <= sizeof(ram) - size ? ram + gpa.v : NULL;
 }
@@ -92,9 +91,8 @@ static void change(u32 at, unsigned size, u64 bits, int expected)
 	holds();
 }
 
-static void test_four_levels(void **state)
+static void test_four_levels(void **)
 {
-	(void)state;
 	begin(CR4_PAE, EFER_LME | EFER_LMA | EFER_NXE);
 	put(0x1000, 0x2000 | PTE_P, 8);
 	put(0x2000, 0x3000 | PTE_P, 8);
@@ -113,9 +111,8 @@ static void test_four_levels(void **state)
 	change(0x4000 + (GVA >> 12 & 511) * 8, 8, BIT(32), -EIO);
 }
 
-static void test_pae(void **state)
+static void test_pae(void **)
 {
-	(void)state;
 	begin(CR4_PAE, 0);
 	put(0x3000 + (GVA >> 21) * 8, 0x4000 | PTE_P, 8);
 	put(0x1000, 0x3000 | PTE_P, 8);
@@ -125,9 +122,8 @@ static void test_pae(void **state)
 	change(0x4000 + (GVA >> 12 & 511) * 8, 8, BIT(32), -EIO);
 }
 
-static void test_two_levels(void **state)
+static void test_two_levels(void **)
 {
-	(void)state;
 	begin(0, 0);
 	put(0x1000 + (GVA >> 22) * 4, 0x4000 | PTE_P, 4);
 	put(0x4000 + (GVA >> 12 & 1023) * 4, CODE | PTE_P, 4);
@@ -140,11 +136,10 @@ static void test_two_levels(void **state)
 }
 
 /* Another context is another path. */
-static void test_context(void **state)
+static void test_context(void **)
 {
 	bool walked;
 
-	(void)state;
 	test_two_levels(NULL);
 	holds();
 	c.cpl = 3;

@@ -12,25 +12,22 @@
 
 static struct vm *vm;
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	vm = fake_vm_create(0);
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
 
 /* ACPICA: clears WAK_STS, reads and writes SLEEP_CONTROL with SLP_TYP and SLP_EN. */
-static void test_s5(void **state)
+static void test_s5(void **)
 {
-	(void)state;
 	guest_out(vm, 0x601, 1, 0x80);
 	guest_out(vm, 0x600, 1, 5 << 2);
 	guest_out(vm, 0x600, 1, 0x20 | 3 << 2);
@@ -42,9 +39,8 @@ static void test_s5(void **state)
 	assert_int_equal(vm->end, VM_END_POWEROFF);
 }
 
-static void test_reset_register(void **state)
+static void test_reset_register(void **)
 {
-	(void)state;
 	guest_out(vm, 0x602, 1, 0);
 	guest_out(vm, 0x602, 4, 6);
 	guest_out(vm, 0x601, 1, 6);
@@ -54,21 +50,19 @@ static void test_reset_register(void **state)
 }
 
 /* F000:FFF0 holds `mov dx, 0x602; mov al, 6; out dx, al; hlt; jmp -3`: the reset register by another way. */
-static void test_reset_vector(void **state)
+static void test_reset_vector(void **)
 {
 	static const u8 code[] = { 0xba, 0x02, 0x06, 0xb0, 0x06, 0xee, 0xf4, 0xeb, 0xfd };
 	u8 found[sizeof(code)];
 
-	(void)state;
 	fake_vm_destroy(vm);
 	vm = fake_vm_create(MIB(2));
 	assert_int_equal(guest_read(vm, gpa(0xffff0), found, sizeof(found)), 0);
 	assert_memory_equal(found, code, sizeof(code));
 }
 
-static void test_keyboard_reset(void **state)
+static void test_keyboard_reset(void **)
 {
-	(void)state;
 	assert_int_equal(guest_in(vm, 0x64, 1) & 0x02, 0); /* ready for a command */
 	assert_int_equal(guest_in(vm, 0x64, 1) & 0x01, 1); /* never empty: a prober gives up */
 	guest_out(vm, 0x64, 1, 0xff); /* pulses nothing */
@@ -81,9 +75,8 @@ static void test_keyboard_reset(void **state)
 	assert_int_equal(vm->end, VM_END_RESET_KBD);
 }
 
-static void test_cf9(void **state)
+static void test_cf9(void **)
 {
-	(void)state;
 	guest_out(vm, 0xcf9, 1, 0x02);
 	guest_out(vm, 0xcf9, 2, 0x06);
 	guest_out(vm, 0xcf8, 4, 0x80000600); /* a PCI configuration address is no reset */

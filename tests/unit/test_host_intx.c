@@ -68,9 +68,8 @@ static int take(u32 gsi)
 	return host_intx_take(&(struct host_intx){ gsi, true }, 3, interrupted, &interrupts);
 }
 
-static void test_one_user_each(void **state)
+static void test_one_user_each(void **)
 {
-	(void)state;
 	assert_int_equal(take(20), 0);
 	assert_int_equal(routed_gsi, 20);
 	assert_int_equal(routed_apic, 3);
@@ -92,9 +91,8 @@ static void test_one_user_each(void **state)
 	assert_int_equal(vectors, 0);
 }
 
-static void test_masked_until_opened(void **state)
+static void test_masked_until_opened(void **)
 {
-	(void)state;
 	assert_int_equal(take(22), 0);
 	last_masked = 0;
 	handler(handler_arg, 0);
@@ -105,9 +103,8 @@ static void test_masked_until_opened(void **state)
 	host_intx_release(22);
 }
 
-static void test_failures(void **state)
+static void test_failures(void **)
 {
-	(void)state;
 	alloc_error = -ENOSPC;
 	assert_int_equal(take(23), -ENOSPC);
 	alloc_error = 0;

@@ -35,51 +35,37 @@ const struct mcfg_info *acpi_mcfg(void)
 
 /* ---- what is only passed on, and not asked for here ---- */
 
-const struct pci_function *pci_get(unsigned i)
+const struct pci_function *pci_get(unsigned)
 {
-	(void)i;
 	return NULL;
 }
 
-int pci_node(const struct pci_function *f)
+int pci_node(const struct pci_function *)
 {
-	(void)f;
 	return -1;
 }
 
-u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+u32 pci_read(struct pci_address, u16, unsigned)
 {
-	(void)a;
-	(void)offset;
-	(void)size;
 	return 0;
 }
 
-void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
+void pci_write(struct pci_address, u16, unsigned, u32)
 {
-	(void)a;
-	(void)offset;
-	(void)size;
-	(void)value;
 }
 
-unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
+unsigned pci_capabilities(const struct pci_function *, struct pci_cap *, unsigned, const char **)
 {
-	(void)f;
-	(void)cap;
-	(void)max;
-	(void)problem;
 	return 0;
 }
 
 /* ---- the tests ---- */
 
 /* A VM that restarts asks for the same again, and the kernel never unmaps: one mapping each. */
-static void test_mapped_once(void **state)
+static void test_mapped_once(void **)
 {
 	volatile void *table, *pending;
 
-	(void)state;
 	full = true;
 	assert_null(host_mmio_map(hpa(0xfeb04000), 0x1000));
 	full = false;
@@ -102,7 +88,7 @@ static void test_mapped_once(void **state)
 }
 
 /* The ECAM that guests see is that of segment 0 from bus 0 on. */
-static void test_ecam(void **state)
+static void test_ecam(void **)
 {
 	static const struct mcfg_info three = {
 		.count = 3,
@@ -111,7 +97,6 @@ static void test_ecam(void **state)
 	u64 base = 0;
 	u8 last = 0;
 
-	(void)state;
 	assert_false(host_pci_ecam(&base, &last));
 	mcfg = &three;
 	assert_true(host_pci_ecam(&base, &last));

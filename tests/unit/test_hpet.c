@@ -51,14 +51,12 @@ void *mmio_map(u64 pa, u64 size)
 	return mappable ? device : NULL;
 }
 
-void printk_error(const char *fmt, ...)
+void printk_error(const char *, ...)
 {
-	(void)fmt;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	memset(device, 0, sizeof(device));
 	registers = NULL;
 	mappable = true;
@@ -73,9 +71,8 @@ static int init(u32 period, u32 low)
 	return hpet_init(&(struct hpet_info){ .base = 0xfed00000 });
 }
 
-static void test_64_bits(void **state)
+static void test_64_bits(void **)
 {
-	(void)state;
 	device[0x10 / 8] = 2; /* the firmware's legacy replacement */
 	assert_int_equal(init(69841279, 0x8086a201), 0);
 	assert_true(hpet_present());
@@ -87,9 +84,8 @@ static void test_64_bits(void **state)
 	assert_int_equal(reads32, 0);
 }
 
-static void test_32_bits(void **state)
+static void test_32_bits(void **)
 {
-	(void)state;
 	assert_int_equal(init(100000000, 0x80868201), 0);
 	assert_int_equal(hpet_mask(), 0xffffffff);
 	device[0xf0 / 8] = 0x1122334455667788ull;
@@ -97,9 +93,8 @@ static void test_32_bits(void **state)
 	assert_int_equal(reads32, 1);
 }
 
-static void test_none(void **state)
+static void test_none(void **)
 {
-	(void)state;
 	assert_int_equal(hpet_init(NULL), -ENODEV);
 	assert_int_equal(init(0, 0x8086a201), -ENODEV);
 	assert_int_equal(init(100000001, 0x8086a201), -ENODEV);

@@ -113,15 +113,13 @@ void host_console_drain(void)
 	drains++;
 }
 
-void *host_pages_alloc(unsigned count, int node)
+void *host_pages_alloc(unsigned count, int)
 {
-	(void)node;
 	return calloc(count, PAGE_SIZE);
 }
 
-void host_pages_free(void *pages, unsigned count)
+void host_pages_free(void *pages, unsigned)
 {
-	(void)count;
 	free(pages);
 }
 
@@ -161,16 +159,14 @@ unsigned host_node_count(void)
 	return machine.nodes;
 }
 
-u64 host_mem_free(int node, u64 *largest)
+u64 host_mem_free(int node, u64 *)
 {
 	assert_int_equal(node, -1);
-	(void)largest;
 	return machine.memory;
 }
 
-void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
+void host_cpuid(u32 leaf, u32, struct cpuid_regs *out)
 {
-	(void)subleaf;
 	*out = (struct cpuid_regs){ 0 };
 	if (leaf == 0)
 		out->eax = 1;
@@ -234,9 +230,8 @@ void host_node_poweroff(unsigned vms, unsigned failed)
 }
 
 /* A node that has everything. */
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	memset(&machine, 0, sizeof(machine));
 	machine.cpus = machine.online = CPUS;
 	machine.nodes = 2;
@@ -287,7 +282,7 @@ static unsigned missing(void)
 	return lines_with("check: MISSING ");
 }
 
-static void test_all_there(void **state)
+static void test_all_there(void **)
 {
 	const char *order[] = { "VT-x, needed", "virtualization on each CPU: turned on and off on 3 of 3", "CPUs: 3 of 3",
 				"what costs performance", "VT-x, good to have", "x2APIC: in use", "IOMMU: VT-d, 2 units",
@@ -297,7 +292,6 @@ static void test_all_there(void **state)
 	char result[128];
 	const char *at;
 
-	(void)state;
 	assert_true(check());
 	at = log_text;
 	for (unsigned i = 0; i < ARRAY_SIZE(order); i++) {
@@ -315,18 +309,16 @@ static void test_all_there(void **state)
 	expect(result);
 }
 
-static void test_not_wanted(void **state)
+static void test_not_wanted(void **)
 {
-	(void)state;
 	seconds = 0;
 	assert_false(check());
 	assert_string_equal(log_text, "");
 	assert_int_equal(started_none, 0);
 }
 
-static void test_stay(void **state)
+static void test_stay(void **)
 {
-	(void)state;
 	stay = true;
 	assert_false(check());
 	expect("result: able=yes");
@@ -342,9 +334,8 @@ static void lack(const char *line)
 	reset(NULL);
 }
 
-static void test_lacks(void **state)
+static void test_lacks(void **)
 {
-	(void)state;
 	machine.x2apic_mode = machine.x2apic = false;
 	lack("MISSING  x2APIC: CPUID 1 ECX bit 21");
 	machine.stable = machine.invariant = false;
@@ -384,9 +375,8 @@ static void test_lacks(void **state)
 }
 
 /* Not needed, or not known: neither counts as missing. */
-static void test_off_and_unknown(void **state)
+static void test_off_and_unknown(void **)
 {
-	(void)state;
 	machine.counts_smis = false;
 	machine.feature_missing = true;
 	machine.platform.remaps_x2apic = false;
@@ -401,9 +391,8 @@ static void test_off_and_unknown(void **state)
 	assert_int_equal(missing(), 0);
 }
 
-static void test_unable(void **state)
+static void test_unable(void **)
 {
-	(void)state;
 	machine.find_error = -ENODEV;
 	assert_true(check());
 	expect("MISSING  virtualization: CPUID shows neither");
@@ -418,12 +407,11 @@ static void test_unable(void **state)
 }
 
 /* A line that the log would cut is not proposed as if it were whole. */
-static void test_long_line_is_not_cut(void **state)
+static void test_long_line_is_not_cut(void **)
 {
 	static struct vm_config model = { .kernel = "k" };
 	const char *line;
 
-	(void)state;
 	memset(model.cmdline, 'x', VM_CMDLINE_MAX);
 	machine.model = &model;
 	assert_true(check());

@@ -30,9 +30,8 @@ static void propose(const struct vm_config *model, unsigned cpus, unsigned nodes
 	assert_false(c.pinned);
 }
 
-static void test_without_model(void **state)
+static void test_without_model(void **)
 {
-	(void)state;
 	propose(NULL, 4, 1);
 	assert_string_equal(c.kernel, "vmlinuz");
 	assert_string_equal(c.initrd, "initrd");
@@ -45,20 +44,18 @@ static void test_without_model(void **state)
 }
 
 /* `cpus = all` is refused where there are more than a VM may have. */
-static void test_many_cpus(void **state)
+static void test_many_cpus(void **)
 {
-	(void)state;
 	propose(NULL, VM_CPUS_MAX, 1);
 	assert_int_equal(c.cpus, 0);
 	propose(NULL, VM_CPUS_MAX + 1, 1);
 	assert_int_equal(c.cpus, VM_CPUS_MAX);
 }
 
-static void test_model(void **state)
+static void test_model(void **)
 {
 	struct vm_config model = { .kernel = "k", .cpus = 1, .memory = MIB(512), .cmdline = "root=/dev/ram0 quiet" };
 
-	(void)state;
 	propose(&model, 4, 4);
 	assert_string_equal(c.kernel, "k");
 	assert_string_equal(c.initrd, "");

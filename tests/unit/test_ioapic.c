@@ -19,18 +19,16 @@
 
 static struct vm *vm;
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	vm = fake_vm_create(0);
 	guest_store(vm, 0xfee000f0, 4, 0x1ff);
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
@@ -62,9 +60,8 @@ static void eoi(void)
 	guest_store(vm, 0xfee000b0, 4, 0);
 }
 
-static void test_registers(void **state)
+static void test_registers(void **)
 {
-	(void)state;
 	assert_int_equal(rd(1), 0x00170020);
 	wr(0, 0xff123456);
 	assert_int_equal(rd(0), 0x0f000000);
@@ -89,9 +86,8 @@ static void test_registers(void **state)
 	wr(0x10, 0x10000);
 }
 
-static void test_edge(void **state)
+static void test_edge(void **)
 {
-	(void)state;
 	vm->intc->line(vm, 4, true); /* masked: lost, as in hardware */
 	vm->intc->line(vm, 4, false);
 	wr(0x18, 0x44);
@@ -111,9 +107,8 @@ static void test_edge(void **state)
 	assert_int_equal(rd(0x18), 0x44);
 }
 
-static void test_level(void **state)
+static void test_level(void **)
 {
-	(void)state;
 	vm->intc->line(vm, 10, true);
 	wr(0x24, 0x18055);
 	assert_int_equal(take(), -1);
@@ -132,9 +127,8 @@ static void test_level(void **state)
 }
 
 /* The local APIC must have nothing against another one: the vector is new, and nothing is in service. */
-static void test_remote_irr(void **state)
+static void test_remote_irr(void **)
 {
-	(void)state;
 	wr(0x24, 0x08055);
 	vm->intc->line(vm, 10, true);
 	assert_int_equal(take(), 0x55);
@@ -151,9 +145,8 @@ static void test_remote_irr(void **state)
 	assert_int_equal(take(), 0x66);
 }
 
-static void test_eoi_register(void **state)
+static void test_eoi_register(void **)
 {
-	(void)state;
 	wr(0x24, 0x08055);
 	vm->intc->line(vm, 10, true);
 	assert_int_equal(rd(0x24), 0x0c055);
@@ -169,9 +162,8 @@ static void test_eoi_register(void **state)
 	assert_int_equal(rd(0x24), 0x10055);
 }
 
-static void test_destination_and_modes(void **state)
+static void test_destination_and_modes(void **)
 {
-	(void)state;
 	wr(0x19, 0x05000000); /* APIC ID 5: nobody */
 	wr(0x18, 0x08044);
 	vm->intc->line(vm, 4, true);
@@ -191,18 +183,16 @@ static void test_destination_and_modes(void **state)
 	assert_int_equal(take(), -1);
 }
 
-static void test_no_such_gsi(void **state)
+static void test_no_such_gsi(void **)
 {
-	(void)state;
 	vm->intc->line(vm, 24, true);
 	vm->intc->line(vm, ~0u, true);
 	assert_int_equal(take(), -1);
 }
 
 /* 15-bit destinations of RTE and MSI, where the guest is told of them only. */
-static void test_wide_ids(void **state)
+static void test_wide_ids(void **)
 {
-	(void)state;
 	vm->vcpus[0]->apic_id = 0x1234;
 	for (unsigned wide = 0; wide < 2; wide++) {
 		vm->wide_ids = wide;
@@ -250,11 +240,10 @@ static bool interrupt(u32 gsi)
 	return true;
 }
 
-static void test_intx(void **state)
+static void test_intx(void **)
 {
 	static const u32 gsi[] = { 11, 19, 11 };
 
-	(void)state;
 	assign(ARRAY_SIZE(gsi), gsi);
 	for (unsigned i = 0; i < ARRAY_SIZE(gsi); i++) {
 		assert_int_equal(pci_intx_create(vm, i), 0);
@@ -300,11 +289,10 @@ static void test_intx(void **state)
 }
 
 /* A guest that uses its pin as an edge, or for something else, hears nothing more; the host is not troubled. */
-static void test_intx_misused(void **state)
+static void test_intx_misused(void **)
 {
 	static const u32 gsi[] = { 11 };
 
-	(void)state;
 	assign(1, gsi);
 	assert_int_equal(pci_intx_create(vm, 0), 0);
 	wr(0x10 + 2 * GUEST_INTX_GSI, 0x00055);
@@ -333,13 +321,12 @@ static void test_intx_misused(void **state)
 	pci_intx_destroy(&pci);
 }
 
-static void test_intx_refused(void **state)
+static void test_intx_refused(void **)
 {
 	static const u32 gsi[] = { 11, 12, 13, 14 };
 	const struct vm_config *was = vm->config;
 	static struct vm_config config;
 
-	(void)state;
 	assign(ARRAY_SIZE(gsi), gsi);
 	fake_host.intx[11].others = true;
 	fake_host.pci_route[1].err = -ENOENT;

@@ -54,9 +54,8 @@ bool pci_has_ecam(void)
 	return true;
 }
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	has_dmar = has_ivrs = unmapped = false;
 	memset(registers, 0xff, sizeof(registers));
 	memset(registers[1], 0, UNITS * PAGE_SIZE);
@@ -80,20 +79,18 @@ static struct host_platform platform(void)
 	return p;
 }
 
-static void test_none(void **state)
+static void test_none(void **)
 {
 	struct host_platform p = platform();
 
-	(void)state;
 	assert_null(p.iommu);
 	assert_false(p.iommus || p.remaps_interrupts || p.remaps_x2apic || p.iommu_on);
 }
 
-static void test_vtd(void **state)
+static void test_vtd(void **)
 {
 	struct host_platform p;
 
-	(void)state;
 	has_dmar = true;
 	p = platform();
 	assert_string_equal(p.iommu, "VT-d");
@@ -126,11 +123,10 @@ static void test_vtd(void **state)
 	assert_false(p.remaps_interrupts || p.remaps_x2apic || p.iommu_on);
 }
 
-static void test_amd(void **state)
+static void test_amd(void **)
 {
 	struct host_platform p;
 
-	(void)state;
 	has_ivrs = true;
 	p = platform();
 	assert_string_equal(p.iommu, "AMD-Vi");

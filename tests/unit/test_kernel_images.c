@@ -24,9 +24,8 @@ static const char *why;
 static u8 file[BZ_SIZE];
 static struct linux_setup_header *const hdr = (void *)(file + 0x1f1);
 
-static int make_bzimage(void **state)
+static int make_bzimage(void **)
 {
-	(void)state;
 	memset(file, 0, sizeof(file));
 	*hdr = (struct linux_setup_header){
 		.setup_sects = 2, .syssize = BZ_BODY / 16, .boot_flag = 0xaa55, .jump_opcode = 0xeb, .jump_offset = 0x6a,
@@ -50,11 +49,10 @@ static int parse_bz(size_t n, struct bzimage *out)
 	return err;
 }
 
-static void test_bz_good(void **state)
+static void test_bz_good(void **)
 {
 	struct bzimage b;
 
-	(void)state;
 	assert_true(bzimage_is_linux(file, sizeof(file)));
 	assert_int_equal(parse_bz(BZ_SIZE, &b), 0);
 	assert_int_equal(b.offset, 1536);
@@ -72,11 +70,10 @@ static void test_bz_good(void **state)
 	assert_int_equal(b.memory, b.size);
 }
 
-static void test_bz_truncated(void **state)
+static void test_bz_truncated(void **)
 {
 	struct bzimage b;
 
-	(void)state;
 	for (size_t n = 0; n < BZ_SIZE; n++) {
 		why = NULL;
 		assert_int_equal(parse_bz(n, &b), -ENOEXEC);
@@ -96,9 +93,8 @@ static void refused(const char *text)
 	make_bzimage(NULL);
 }
 
-static void test_bz_lies(void **state)
+static void test_bz_lies(void **)
 {
-	(void)state;
 	hdr->setup_sects = 255;
 	refused("truncated");
 	hdr->setup_sects = 3;
@@ -158,9 +154,8 @@ static struct {
 } elf;
 #define BODY offsetof(__typeof__(elf), body)
 
-static int make_elf(void **state)
+static int make_elf(void **)
 {
-	(void)state;
 	memset(&elf, 0, sizeof(elf));
 	elf.e = (struct ehdr){ .ident = "\177ELF\2\1\1", .type = 2, .machine = 62, .version = 1, .entry = 0x1000010,
 			       .phoff = 64, .ehsize = 64, .phentsize = 56, .phnum = 3 };
@@ -182,11 +177,10 @@ static int parse_elf(size_t n, struct elf_image *out)
 	return err;
 }
 
-static void test_elf_good(void **state)
+static void test_elf_good(void **)
 {
 	struct elf_image img;
 
-	(void)state;
 	assert_true(elf_is_elf(&elf, sizeof(elf)));
 	assert_false(elf_is_elf(&elf, 3));
 	assert_int_equal(parse_elf(sizeof(elf), &img), 0);
@@ -198,11 +192,10 @@ static void test_elf_good(void **state)
 	assert_int_equal(img.segment[1].memsz, 0x8000);
 }
 
-static void test_elf_virtual_entry(void **state)
+static void test_elf_virtual_entry(void **)
 {
 	struct elf_image img;
 
-	(void)state;
 	elf.p[0].vaddr = 0xffffffff80000000;
 	elf.e.entry = 0xffffffff80000010;
 	assert_int_equal(parse_elf(sizeof(elf), &img), 0);
@@ -210,7 +203,7 @@ static void test_elf_virtual_entry(void **state)
 }
 
 /* The same two segments as a 32-bit file. */
-static void test_elf32(void **state)
+static void test_elf32(void **)
 {
 	static const struct {
 		u8 ident[16];
@@ -225,7 +218,6 @@ static void test_elf32(void **state)
 	};
 	struct elf_image img;
 
-	(void)state;
 	assert_int_equal(elf_parse(&file, sizeof(file), &img, &why), 0);
 	assert_false(img.bits64);
 	assert_int_equal(img.entry, 0x100004);
@@ -238,11 +230,10 @@ static void test_elf32(void **state)
 		assert_int_equal(elf_parse(&file, n, &img, &why), -ENOEXEC);
 }
 
-static void test_elf_truncated(void **state)
+static void test_elf_truncated(void **)
 {
 	struct elf_image img;
 
-	(void)state;
 	for (size_t n = 0; n < sizeof(elf); n++) {
 		assert_int_equal(parse_elf(n, &img), -ENOEXEC);
 		assert_non_null(strstr(why, "truncated"));
@@ -259,9 +250,8 @@ static void elf_refused(const char *text)
 	make_elf(NULL);
 }
 
-static void test_elf_wild(void **state)
+static void test_elf_wild(void **)
 {
-	(void)state;
 	elf.e.ident[4] = 1;
 	elf_refused("x86-64");
 	elf.e.machine = 3;

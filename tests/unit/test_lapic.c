@@ -15,11 +15,10 @@
 #include "vmm/intc.h"
 #include "vmm/vcpu.h"
 
-static void test_reset_values(void **state)
+static void test_reset_values(void **)
 {
 	u64 base;
 
-	(void)state;
 	assert_int_equal(guest_rdmsr(vm, MSR_APIC_BASE, &base), 0);
 	assert_int_equal(base, 0xfee00900);
 	assert_int_equal(rd(0x20), 0);
@@ -31,9 +30,8 @@ static void test_reset_values(void **state)
 	assert_int_equal(pending(), -1);
 }
 
-static void test_xapic_access_sizes(void **state)
+static void test_xapic_access_sizes(void **)
 {
-	(void)state;
 	enable();
 	assert_int_equal(guest_load(vm, 0xfee00030, 1), 0xff);
 	assert_int_equal(guest_load(vm, 0xfee00034, 4), 0);
@@ -45,9 +43,8 @@ static void test_xapic_access_sizes(void **state)
 	assert_int_equal(guest_load(vm, 0xfee00ff8, 8), ~0ull);
 }
 
-static void test_software_disable_masks_lvts(void **state)
+static void test_software_disable_masks_lvts(void **)
 {
-	(void)state;
 	wr(0x350, 0x00400);
 	assert_int_equal(rd(0x350), 0x10400);
 	enable();
@@ -59,9 +56,8 @@ static void test_software_disable_masks_lvts(void **state)
 	assert_int_equal(pending(), -1);
 }
 
-static void test_priority_and_eoi(void **state)
+static void test_priority_and_eoi(void **)
 {
-	(void)state;
 	enable();
 	lapic_msi(vm, 0xfee00000, 0x41);
 	lapic_msi(vm, 0xfee00000, 0x83);
@@ -91,9 +87,8 @@ static void test_priority_and_eoi(void **state)
 	assert_int_equal(pending(), 0x8f);
 }
 
-static void test_tpr_and_cr8(void **state)
+static void test_tpr_and_cr8(void **)
 {
-	(void)state;
 	enable();
 	lapic_msi(vm, 0xfee00000, 0x5a);
 	wr(0x80, 0x50);
@@ -107,12 +102,11 @@ static void test_tpr_and_cr8(void **state)
 	assert_int_equal(rd(0xa0), 0x5f);
 }
 
-static void test_base_transitions(void **state)
+static void test_base_transitions(void **)
 {
 	const u64 page = 0xfee00000 | APIC_BASE_BSP;
 	char line[128];
 
-	(void)state;
 	/* From xAPIC mode: EXTD without EN, another page, reserved bits. */
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EXTD), -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | 1), -EFAULT);
@@ -135,11 +129,10 @@ static void test_base_transitions(void **state)
 	assert_int_equal(rd(0x30), 0x00050014);
 }
 
-static void test_disable_resets(void **state)
+static void test_disable_resets(void **)
 {
 	u64 value;
 
-	(void)state;
 	enable();
 	wr(0x80, 0x20);
 	wr(0x380, 1000);
@@ -155,7 +148,7 @@ static void test_disable_resets(void **state)
 	assert_int_equal(pending(), -1);
 }
 
-static void test_x2apic_faults(void **state)
+static void test_x2apic_faults(void **)
 {
 	static const u8 readable[] = { 0x02, 0x03, 0x08, 0x0a, 0x0d, 0x0f, 0x28, 0x30, 0x32, 0x33, 0x34, 0x35, 0x36, 0x37,
 				       0x38, 0x39, 0x3e };
@@ -163,7 +156,6 @@ static void test_x2apic_faults(void **state)
 	bool can_read[256] = { false }, can_write[256] = { false };
 	u64 value;
 
-	(void)state;
 	assert_int_equal(guest_rdmsr(vm, 0x802, &value), -EFAULT); /* still in xAPIC mode */
 	go_x2apic();
 	for (unsigned i = 0; i < ARRAY_SIZE(readable); i++)
@@ -191,11 +183,10 @@ static void test_x2apic_faults(void **state)
 	assert_int_equal(guest_wrmsr(vm, 0x83f, 0x100), -EFAULT);
 }
 
-static void test_x2apic_id(void **state)
+static void test_x2apic_id(void **)
 {
 	u64 value;
 
-	(void)state;
 	vcpu->apic_id = 0x12345;
 	go_x2apic();
 	assert_int_equal(guest_rdmsr(vm, 0x802, &value), 0);
@@ -205,11 +196,10 @@ static void test_x2apic_id(void **state)
 	assert_int_equal(value, 0x12340020);
 }
 
-static void test_self_ipis(void **state)
+static void test_self_ipis(void **)
 {
 	u64 value;
 
-	(void)state;
 	go_x2apic();
 	assert_int_equal(guest_wrmsr(vm, 0x80f, 0x1ff), 0);
 	assert_int_equal(guest_wrmsr(vm, 0x83f, 0x61), 0);
@@ -230,9 +220,8 @@ static void test_self_ipis(void **state)
 	assert_int_equal(value, 0x800b7);
 }
 
-static void test_nmi_init_sipi(void **state)
+static void test_nmi_init_sipi(void **)
 {
-	(void)state;
 	enable();
 	wr(0x310, 0);
 	wr(0x300, 0x500); /* INIT to itself: the only CPU is the boot CPU */
@@ -246,9 +235,8 @@ static void test_nmi_init_sipi(void **state)
 	assert_false(vcpu->nmi_pending);
 }
 
-static void test_errors(void **state)
+static void test_errors(void **)
 {
-	(void)state;
 	enable();
 	wr(0x370, 0x30);
 	wr(0x300, 0x4000f); /* vector 15 */
@@ -269,9 +257,8 @@ static void test_errors(void **state)
 	assert_int_equal(rd(0x280), 0x60);
 }
 
-static void test_msi_format(void **state)
+static void test_msi_format(void **)
 {
-	(void)state;
 	enable();
 	lapic_msi(vm, 0xfed00000, 0x51);
 	lapic_msi(vm, 0x1fee00000, 0x51);
@@ -289,7 +276,7 @@ static void test_msi_format(void **state)
 }
 
 /* A logical destination in the ICR of xAPIC mode, to itself: by the flat and the cluster model. */
-static void test_logical_ipis(void **state)
+static void test_logical_ipis(void **)
 {
 	static const struct {
 		u32 dfr, ldr, dest;
@@ -300,7 +287,6 @@ static void test_logical_ipis(void **state)
 		{ 0x0fffffff, 0x24, 0x14, false }, { 0x0fffffff, 0x24, 0xf4, true }, { 0x0fffffff, 0x24, 0xff, true },
 	};
 
-	(void)state;
 	enable();
 	for (unsigned i = 0; i < ARRAY_SIZE(ipi); i++) {
 		wr(0xe0, ipi[i].dfr);
@@ -324,13 +310,12 @@ static void test_logical_ipis(void **state)
 	assert_int_equal(pending(), 0x51);
 }
 
-static void test_destination_matching(void **state)
+static void test_destination_matching(void **)
 {
 	struct vcpu other = { .apic_id = 0x25 };
 	struct lapic l = { .vcpu = &other, .base = APIC_BASE_EN, .dfr = ~0u, .ldr = 0x24000000 };
 	struct apic_msg m = { .dest = 0x25 };
 
-	(void)state;
 	assert_true(lapic_match(&l, &m));
 	m.dest = 0x24;
 	assert_false(lapic_match(&l, &m));

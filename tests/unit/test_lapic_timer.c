@@ -16,9 +16,8 @@
 #define KHZ 2000000ull /* fake_host's TSC */
 #define TICK (KHZ * 1000 / LAPIC_TIMER_HZ) /* TSC cycles of one undivided timer count */
 
-static void test_timer_one_shot(void **state)
+static void test_timer_one_shot(void **)
 {
-	(void)state;
 	enable();
 	wr(0x3e0, 3); /* divide by 16 */
 	wr(0x320, 0x40);
@@ -40,13 +39,12 @@ static void test_timer_one_shot(void **state)
 	assert_int_equal(rd(0x390), 0);
 }
 
-static void test_timer_dividers(void **state)
+static void test_timer_dividers(void **)
 {
 	static const struct { u32 reg, by; } divider[] = {
 		{ 0, 2 }, { 1, 4 }, { 2, 8 }, { 3, 16 }, { 8, 32 }, { 9, 64 }, { 10, 128 }, { 11, 1 },
 	};
 
-	(void)state;
 	enable();
 	wr(0x320, 0x10000);
 	for (unsigned i = 0; i < ARRAY_SIZE(divider); i++) {
@@ -72,9 +70,8 @@ static void test_timer_dividers(void **state)
 }
 
 /* A divider written after the count has run out and before its host timer was taken: the interrupt still comes. */
-static void test_timer_divider_late(void **state)
+static void test_timer_divider_late(void **)
 {
-	(void)state;
 	enable();
 	wr(0x3e0, 11);
 	wr(0x320, 0x40);
@@ -88,11 +85,10 @@ static void test_timer_divider_late(void **state)
 	assert_null(fake_host.timers);
 }
 
-static void test_timer_periodic(void **state)
+static void test_timer_periodic(void **)
 {
 	unsigned fired = 0;
 
-	(void)state;
 	enable();
 	wr(0x3e0, 11);
 	wr(0x320, 0x20040);
@@ -119,12 +115,11 @@ static void test_timer_periodic(void **state)
 }
 
 /* A vCPU that is stopped for random times: each window brings one tick at most, never early, and the grid stays. */
-static void test_timer_periodic_stopped(void **state)
+static void test_timer_periodic_stopped(void **)
 {
 	const u64 period = 1000 * TICK;
 	u64 last = 0;
 
-	(void)state;
 	srand(1);
 	enable();
 	wr(0x3e0, 11);
@@ -148,11 +143,10 @@ static void test_timer_periodic_stopped(void **state)
 	wr(0x380, 0);
 }
 
-static void test_timer_tiny_period(void **state)
+static void test_timer_tiny_period(void **)
 {
 	u64 start;
 
-	(void)state;
 	enable();
 	wr(0x3e0, 11);
 	wr(0x320, 0x30);
@@ -168,11 +162,10 @@ static void test_timer_tiny_period(void **state)
 	wr(0x380, 0);
 }
 
-static void test_timer_deadline(void **state)
+static void test_timer_deadline(void **)
 {
 	u64 value;
 
-	(void)state;
 	enable();
 	vm->tsc_offset = -500;
 	fake_host.tsc = 1000;
@@ -214,9 +207,8 @@ static void test_timer_deadline(void **state)
 	assert_int_equal(pending(), -1);
 }
 
-static void test_timer_masked(void **state)
+static void test_timer_masked(void **)
 {
-	(void)state;
 	enable();
 	wr(0x3e0, 11);
 	wr(0x320, 0x10040);

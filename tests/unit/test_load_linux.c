@@ -30,21 +30,18 @@ static u64 reg[HVM_REGS];
 static struct segment segment[SEG_COUNT];
 static struct desc_table gdtr, idtr;
 
-static void set_reg(struct vcpu *vcpu, enum hvm_reg r, u64 value)
+static void set_reg(struct vcpu *, enum hvm_reg r, u64 value)
 {
-	(void)vcpu;
 	reg[r] = value;
 }
 
-static void set_segment(struct vcpu *vcpu, enum seg s, const struct segment *in)
+static void set_segment(struct vcpu *, enum seg s, const struct segment *in)
 {
-	(void)vcpu;
 	segment[s] = *in;
 }
 
-static void set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in)
+static void set_desc_table(struct vcpu *, bool idt, const struct desc_table *in)
 {
-	(void)vcpu;
 	*(idt ? &idtr : &gdtr) = *in;
 }
 
@@ -62,9 +59,8 @@ static void new_vm(u64 memory)
 	assert_int_equal(guest_acpi_build(vm), 0);
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	for (unsigned i = 0; i < sizeof(initrd_bytes); i++)
 		initrd_bytes[i] = (u8)(i * 7);
@@ -73,9 +69,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	if (vm)
 		fake_vm_destroy(vm);
 	vm = NULL;
@@ -197,12 +192,11 @@ static void check_entry_state(void)
 
 /* ---- Debian's kernel ---- */
 
-static void test_debian_bzimage(void **state)
+static void test_debian_bzimage(void **)
 {
 	const struct linux_setup_header *h;
 	u64 offset;
 
-	(void)state;
 	new_vm(MIB(256));
 	read_kernel("vmlinuz");
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "console=ttyS0 quiet"), 0);
@@ -220,7 +214,7 @@ static void test_debian_bzimage(void **state)
 }
 
 /* Archives go before the initrd, at multiples of 4, and their words behind the command line. */
-static void test_archives(void **state)
+static void test_archives(void **)
 {
 	static struct vm_config config = { .nr_modules = 2, .module = { { .args = "rdinit=/x" }, { .args = "" } } };
 	const struct host_module one = { .name = "a", .args = "", .data = "first", .size = 5 };
@@ -230,7 +224,6 @@ static void test_archives(void **state)
 	const struct vm_config *none;
 	const u8 *at;
 
-	(void)state;
 	new_vm(MIB(256));
 	read_kernel("vmlinuz");
 	none = vm->config;
@@ -248,11 +241,10 @@ static void test_archives(void **state)
 	vm->config = none;
 }
 
-static void test_debian_vmlinux(void **state)
+static void test_debian_vmlinux(void **)
 {
 	u64 entry;
 
-	(void)state;
 	new_vm(MIB(256));
 	read_kernel("vmlinux");
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "root=/dev/ram0"), 0);
@@ -263,9 +255,8 @@ static void test_debian_vmlinux(void **state)
 	check_entry_state();
 }
 
-static void test_debian_truncated(void **state)
+static void test_debian_truncated(void **)
 {
-	(void)state;
 	new_vm(MIB(256));
 	read_kernel("vmlinuz");
 	kernel.size /= 2;
@@ -276,9 +267,8 @@ static void test_debian_truncated(void **state)
 	refused(-ENOEXEC, "vmlinuz: truncated");
 }
 
-static void test_debian_small_vm(void **state)
+static void test_debian_small_vm(void **)
 {
-	(void)state;
 	new_vm(MIB(32));
 	read_kernel("vmlinuz");
 	refused(-ENOMEM, "the kernel needs ");
@@ -304,11 +294,10 @@ static struct linux_setup_header *make_bzimage(void)
 	return h;
 }
 
-static void test_hostile_bzimage(void **state)
+static void test_hostile_bzimage(void **)
 {
 	struct linux_setup_header *h = make_bzimage();
 
-	(void)state;
 	new_vm(MIB(64));
 	h->init_size = 0xffffffff;
 	refused(-ENOMEM, "the kernel needs ");
@@ -327,12 +316,11 @@ static void test_hostile_bzimage(void **state)
 	refused(-ENOEXEC, "not a Linux kernel image");
 }
 
-static void test_command_line_limits(void **state)
+static void test_command_line_limits(void **)
 {
 	struct linux_setup_header *h = make_bzimage();
 	char line[2049];
 
-	(void)state;
 	new_vm(MIB(64));
 	memset(line, 'a', sizeof(line));
 	line[2047] = 0;
@@ -349,12 +337,11 @@ static void test_command_line_limits(void **state)
 	assert_non_null(strstr(fake_host.log, "at most 255"));
 }
 
-static void test_initrd_placement(void **state)
+static void test_initrd_placement(void **)
 {
 	struct linux_setup_header *h = make_bzimage();
 	static u8 big[MIB(14)];
 
-	(void)state;
 	new_vm(MIB(32));
 	/* As high as RAM goes. */
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), 0);
@@ -378,7 +365,7 @@ static void test_initrd_placement(void **state)
 }
 
 /* An ELF file whose segments aim at the loader's own tables, outside RAM, at the end of the address space. */
-static void test_hostile_elf(void **state)
+static void test_hostile_elf(void **)
 {
 	struct {
 		u8 ident[16];
@@ -394,7 +381,6 @@ static void test_hostile_elf(void **state)
 		{ 0xfee00000, 0x1000 }, { ~0ull - 0x2000, 0x1000 }, { MIB(16), MIB(1024) }, { MIB(16), 1ull << 62 },
 	};
 
-	(void)state;
 	new_vm(MIB(64));
 	memcpy(e->ident, "\177ELF\2\1\1", 7);
 	e->type = 2;

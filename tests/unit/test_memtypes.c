@@ -63,9 +63,8 @@ static enum memtype on_amd(u64 leaf, enum memtype guest)
 	return amd_uc_minus[guest];
 }
 
-static void test_devices(void **state)
+static void test_devices(void **)
 {
-	(void)state;
 	for (enum stage2_leaf size = LEAF_4K; size <= LEAF_1G; size++) {
 		u64 ept = ept_format.leaf(GIB(32), size, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS);
 		u64 npt = npt_format.leaf(GIB(32), size, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS);
@@ -82,12 +81,11 @@ static void test_devices(void **state)
 }
 
 /* What memory has: as the guest says. And what devices may not have: WB, in which a guest's WB is cached; "ignore PAT". */
-static void test_controls(void **state)
+static void test_controls(void **)
 {
 	u64 ram = ept_format.leaf(GIB(1), LEAF_1G, STAGE2_RWX, MEMTYPE_WB);
 	u64 device = ept_format.leaf(GIB(1), LEAF_4K, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS);
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
 		assert_int_equal(on_intel(ram, all[i]), all[i] == MEMTYPE_UC_MINUS ? MEMTYPE_UC : all[i]);
 	assert_int_equal(on_intel(device | BIT(6), MEMTYPE_WC), MEMTYPE_UC);

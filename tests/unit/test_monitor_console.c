@@ -43,9 +43,8 @@ static void guest_rx(struct host_console *con, u8 byte)
 	text[strlen(text)] = (char)byte;
 }
 
-static void guest_room(struct host_console *con)
+static void guest_room(struct host_console *)
 {
-	(void)con;
 }
 
 static int ask(const char *what, const char *name)
@@ -108,9 +107,8 @@ bool monitor_idle(void)
 	return false;
 }
 
-void monitor_node_end(bool reboot)
+void monitor_node_end(bool)
 {
-	(void)reboot;
 	fail();
 	__builtin_unreachable();
 }
@@ -166,9 +164,8 @@ void host_log_last(unsigned lines, void (*fn)(const char *text))
 	fn(text);
 }
 
-void command_stats(const struct command_args *args)
+void command_stats(const struct command_args *)
 {
-	(void)args;
 }
 
 /* What has come out since the last call. */
@@ -197,9 +194,8 @@ static void answer(const char *line, const char *expected)
 }
 
 /* These run in order: the console goes through its life once. */
-static void test_start(void **state)
+static void test_start(void **)
 {
-	(void)state;
 	fake_host_reset();
 	for (unsigned i = 0; i < 2; i++) {
 		snprintf(vms[i].name, sizeof(vms[i].name), "vm%u", i);
@@ -218,9 +214,8 @@ static void test_start(void **state)
 	assert_string_equal(output(), "");
 }
 
-static void test_first_vm_has_the_line(void **state)
+static void test_first_vm_has_the_line(void **)
 {
-	(void)state;
 	runs[0] = runs[1] = true;
 	host_console_add(&consoles[0]);
 	host_console_add(&consoles[1]);
@@ -238,9 +233,8 @@ static void test_first_vm_has_the_line(void **state)
 }
 
 /* vm console gives it to another, to which the escape key then leads back. */
-static void test_other_vm(void **state)
+static void test_other_vm(void **)
 {
-	(void)state;
 	fake_host_type(ESCAPE "\x15vm console vm1\r");
 	assert_ptr_equal(fake_host.console, &consoles[1]);
 	fake_host_type("y" ESCAPE ESCAPE "Y");
@@ -258,7 +252,7 @@ static void test_other_vm(void **state)
 	answer("vm console vm0", "vm0 does not run, or has no UART");
 }
 
-static void test_answers(void **state)
+static void test_answers(void **)
 {
 	static const struct { int err; const char *line, *request, *text; } cases[] = {
 		{ 0, "vm start vm0", "start vm0", "vm0: starts" },
@@ -282,7 +276,6 @@ static void test_answers(void **state)
 		{ 0, "reboot", "", "VMs run: stop them first, or: reboot now" },
 	};
 
-	(void)state;
 	runs[1] = true;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		result = cases[i].err;
@@ -295,9 +288,8 @@ static void test_answers(void **state)
 }
 
 /* The answer comes from the vCPU's CPU: until then there is no prompt, and no key is taken. */
-static void test_registers(void **state)
+static void test_registers(void **)
 {
-	(void)state;
 	result = 0;
 	fake_host_type("regs vm1 1");
 	output();

@@ -32,11 +32,10 @@ static unsigned effective_type(const struct mtrr_state *m, u64 addr)
 	return read_ok(m, 0x2ff) & 0xff;
 }
 
-static void reset_state(void **state)
+static void reset_state(void **)
 {
 	struct mtrr_state m;
 
-	(void)state;
 	mtrr_reset(&m, 0xc0000000, 0x100000000, 46);
 	/* MTRRs and fixed ranges enabled, write-back: 12.11.2.1 */
 	assert_int_equal(read_ok(&m, 0x2ff), 0xc06);
@@ -57,12 +56,11 @@ static void reset_state(void **state)
 	assert_int_equal(read_ok(&m, 0x259), 0);
 }
 
-static void ownership(void **state)
+static void ownership(void **)
 {
 	struct mtrr_state m;
 	u64 v;
 
-	(void)state;
 	mtrr_reset(&m, 0xc0000000, 0x100000000, 40);
 	for (u32 msr = 0; msr < 0x400; msr++) {
 		bool expected = msr == 0xfe || (msr >= 0x200 && msr <= 0x20f) || msr == 0x250 || msr == 0x258 ||
@@ -73,11 +71,10 @@ static void ownership(void **state)
 	}
 }
 
-static void written_is_read(void **state)
+static void written_is_read(void **)
 {
 	struct mtrr_state m;
 
-	(void)state;
 	mtrr_reset(&m, 0xc0000000, 0x100000000, 40);
 	for (u32 msr = 0x268; msr <= 0x26f; msr++)
 		assert_int_equal(mtrr_write(&m, msr, 0x0605040100060504 + ((u64)(msr & 1) << 56), 40), msr & 1 ? -EFAULT : 0);
@@ -91,11 +88,10 @@ static void written_is_read(void **state)
 	assert_int_equal(read_ok(&m, 0x2ff), 0);
 }
 
-static void refused(void **state)
+static void refused(void **)
 {
 	struct mtrr_state m;
 
-	(void)state;
 	mtrr_reset(&m, 0xc0000000, 0x100000000, 40);
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0x1c06, 40), -EFAULT);        /* bit 12 */
 	assert_int_equal(mtrr_write(&m, 0x2ff, 0xc02, 40), -EFAULT);         /* type 2 */
@@ -114,9 +110,8 @@ static void refused(void **state)
 	assert_int_equal(read_ok(&m, 0x250), 0x0606060606060606);
 }
 
-static void pat(void **state)
+static void pat(void **)
 {
-	(void)state;
 	assert_true(pat_valid(PAT_RESET));
 	assert_true(pat_valid(0x0407050600070106)); /* what Linux writes */
 	assert_true(pat_valid(0));

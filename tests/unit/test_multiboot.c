@@ -27,15 +27,13 @@ extern const struct loader *const __start_loaders[];
 static u64 reg[HVM_REGS];
 static struct segment segment[SEG_COUNT];
 
-static void set_reg(struct vcpu *vcpu, enum hvm_reg r, u64 value)
+static void set_reg(struct vcpu *, enum hvm_reg r, u64 value)
 {
-	(void)vcpu;
 	reg[r] = value;
 }
 
-static void set_segment(struct vcpu *vcpu, enum seg s, const struct segment *in)
+static void set_segment(struct vcpu *, enum seg s, const struct segment *in)
 {
-	(void)vcpu;
 	segment[s] = *in;
 }
 
@@ -76,12 +74,11 @@ static void refused(const char *text)
 	assert_non_null(strstr(why, text));
 }
 
-static void test_addresses(void **state)
+static void test_addresses(void **)
 {
 	struct elf_image img;
 	const char *why;
 
-	(void)state;
 	make_file(0x100, BIT(16) | 3, 0x100100, 0x100040, 0x101040, 0x103000, 0x100200);
 	assert_true(multiboot_is_kernel(file, FILE_SIZE));
 	assert_int_equal(parse(FILE_SIZE, &img, &why), 0);
@@ -98,12 +95,11 @@ static void test_addresses(void **state)
 	assert_int_equal(img.segment[0].memsz, FILE_SIZE - 0x100);
 }
 
-static void test_refused(void **state)
+static void test_refused(void **)
 {
 	struct elf_image img;
 	const char *why;
 
-	(void)state;
 	make_file(0x100, BIT(16) | BIT(2), 0x100100, 0x100100, 0, 0, 0x100100);
 	refused("video");
 	make_file(0x100, BIT(16) | BIT(5), 0x100100, 0x100100, 0, 0, 0x100100);
@@ -143,9 +139,8 @@ static struct vm_config config;
 static struct vm *vm;
 static struct host_module kernel, first, second;
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	vm = fake_vm_create(MIB(32));
 	assert_int_equal(guest_acpi_build(vm), 0);
@@ -159,9 +154,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
@@ -178,14 +172,13 @@ static const char *text_at(u32 address)
 	return guest_ptr(vm, gpa(address), 256);
 }
 
-static void test_placed(void **state)
+static void test_placed(void **)
 {
 	const struct multiboot_info *info;
 	const struct multiboot_module *m;
 	const struct multiboot_mmap *map;
 	u32 word;
 
-	(void)state;
 	assert_true(loader.probe(&kernel));
 	assert_int_equal(load(), 0);
 	assert_int_equal(vm->entry_rip, 0x100200);
@@ -215,11 +208,10 @@ static void test_placed(void **state)
 	assert_memory_equal(text_at(0xf0000), "RSD PTR ", 8);
 }
 
-static void test_entry(void **state)
+static void test_entry(void **)
 {
 	struct vcpu *vcpu = vm->vcpus[0];
 
-	(void)state;
 	assert_int_equal(load(), 0);
 	vm->entry_state(vm, vcpu);
 	assert_int_equal(vcpu->regs.gpr[GPR_RAX], MULTIBOOT_LOADED_MAGIC);
@@ -234,9 +226,8 @@ static void test_entry(void **state)
 	}
 }
 
-static void test_no_room(void **state)
+static void test_no_room(void **)
 {
-	(void)state;
 	make_file(0x100, BIT(16) | 3, 0x100100, 0x100040, 0x101040, MIB(32) + 1, 0x100200);
 	assert_int_equal(load(), -ENOMEM);
 	make_file(0x100, BIT(16) | 3, 0x100100, 0x100040, 0x101040, ~0u, 0x100200);

@@ -27,20 +27,18 @@ static void cpu(u32 apic_id, u32 domain)
 	srat.cpu[srat.nr_cpus++].domain = domain;
 }
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	memset(&srat, 0, sizeof(srat));
 	memset(&slit, 0, sizeof(slit));
 	return 0;
 }
 
-static void test_absent(void **state)
+static void test_absent(void **)
 {
 	u64 a, b;
 	unsigned n;
 
-	(void)state;
 	assert_null(numa_init(NULL, NULL));
 	assert_int_equal(numa_node_count(), 1);
 	assert_int_equal(numa_node_of_address(GIB(100)), 0);
@@ -49,12 +47,11 @@ static void test_absent(void **state)
 	assert_false(numa_memory(0, &a, &b, &n));
 }
 
-static void test_sparse_domains(void **state)
+static void test_sparse_domains(void **)
 {
 	u64 start, end;
 	unsigned node;
 
-	(void)state;
 	memory(GIB(4), GIB(2), 7);
 	memory(0, GIB(2), 2);
 	cpu(0, 2);
@@ -84,9 +81,8 @@ static void test_sparse_domains(void **state)
 	assert_false(numa_memory(2, &start, &end, &node));
 }
 
-static void test_slit(void **state)
+static void test_slit(void **)
 {
-	(void)state;
 	memory(0, GIB(2), 0);
 	memory(GIB(4), GIB(2), 2);
 	slit.count = 3;
@@ -110,7 +106,6 @@ static void test_slit(void **state)
 
 static void test_bad_srat(void **state)
 {
-	(void)state;
 	memory(0, GIB(4), 0);
 	memory(GIB(3), GIB(2), 1);
 	assert_non_null(strstr(numa_init(&srat, NULL), "overlap"));

@@ -20,17 +20,15 @@
 #define TICK (SECOND / 1000000) /* of the APIC timer, 1 MHz */
 
 /* Nobody asks anything of these vCPUs. */
-void vcpu_serve_call(struct vcpu *vcpu)
+void vcpu_serve_call(struct vcpu *)
 {
-	(void)vcpu;
 }
 
 static s64 loaded_offset;
 static unsigned loads;
 
-static void set_tsc_offset(struct vcpu *vcpu, s64 offset)
+static void set_tsc_offset(struct vcpu *, s64 offset)
 {
-	(void)vcpu;
 	loaded_offset = offset;
 	loads++;
 }
@@ -44,15 +42,13 @@ static struct vcpu *vcpu;
 static struct vm_config config;
 static struct host_timer waker;
 
-static void wake(struct host_timer *timer)
+static void wake(struct host_timer *)
 {
-	(void)timer;
 	assert_int_equal(vm_resume(vm), 0);
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	fake_host.tsc = 10 * SECOND;
 	vm = fake_vm_create(MIB(2));
@@ -65,9 +61,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
@@ -85,9 +80,8 @@ static void pause_for(u64 ticks)
 	vcpu_stay_paused(vcpu);
 }
 
-static void test_states(void **state)
+static void test_states(void **)
 {
-	(void)state;
 	assert_int_equal(vm_resume(vm), -EALREADY);
 	assert_int_equal(vm_pause(vm), 0);
 	assert_true(vm_paused(vm));
@@ -101,20 +95,18 @@ static void test_states(void **state)
 	assert_int_equal(vm->nr_paused, 0);
 }
 
-static void test_follow(void **state)
+static void test_follow(void **)
 {
-	(void)state;
 	pause_for(30 * SECOND);
 	assert_int_equal(fake_host.tsc, 40 * SECOND);
 	assert_int_equal(guest_tsc(), 30 * SECOND);
 	assert_int_equal(loads, 0);
 }
 
-static void test_freeze(void **state)
+static void test_freeze(void **)
 {
 	u64 before;
 
-	(void)state;
 	config.clock = VM_CLOCK_FREEZE;
 	fake_host.tsc += 5 * SECOND;
 	before = guest_tsc();
@@ -129,12 +121,11 @@ static void test_freeze(void **state)
 }
 
 /* Resumed before it stopped, or before the other vCPU did: the clock has not stood still. */
-static void test_freeze_too_short(void **state)
+static void test_freeze_too_short(void **)
 {
 	static struct vcpu other;
 	s64 offset = vm->tsc_offset;
 
-	(void)state;
 	config.clock = VM_CLOCK_FREEZE;
 	assert_int_equal(vm_pause(vm), 0);
 	fake_host.tsc += SECOND;
@@ -158,11 +149,10 @@ static void again(struct host_timer *timer)
 	host_timer_arm(timer, fake_host.tsc + SECOND);
 }
 
-static void test_freeze_twice_at_once(void **state)
+static void test_freeze_twice_at_once(void **)
 {
 	u64 before = guest_tsc();
 
-	(void)state;
 	config.clock = VM_CLOCK_FREEZE;
 	waker.fn = again;
 	pause_for(SECOND);
@@ -181,9 +171,8 @@ static int pending(void)
 	return vm->intc->pending(vcpu);
 }
 
-static void test_timer(void **state)
+static void test_timer(void **)
 {
-	(void)state;
 	/* follow: due in the middle of the pause, taken by then */
 	enable_apic(0x40);
 	guest_store(vm, 0xfee00380, 4, 1000);
@@ -205,9 +194,8 @@ static void test_timer(void **state)
 	assert_int_equal(pending(), 0x40);
 }
 
-static void test_deadline(void **state)
+static void test_deadline(void **)
 {
-	(void)state;
 	config.clock = VM_CLOCK_FREEZE;
 	enable_apic(0x40040);
 	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, SECOND), 0);
@@ -225,13 +213,12 @@ static void test_deadline(void **state)
 	assert_int_equal(guest_wrmsr(vm, MSR_TSC_DEADLINE, 0), 0);
 }
 
-static void test_pvclock_flag(void **state)
+static void test_pvclock_flag(void **)
 {
 	struct pvclock_time *t = guest_ptr(vm, gpa(0x1000), sizeof(*t));
 	u32 version;
 	u64 time;
 
-	(void)state;
 	/* not enabled: nothing is written */
 	pause_for(SECOND);
 	assert_int_equal(t->version, 0);

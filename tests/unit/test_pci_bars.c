@@ -37,9 +37,8 @@ static bool short_of_memory;
 struct hvm_caps hvm_caps = { .phys_bits = 40 };
 static unsigned opened;
 
-static void intercept_io(struct vcpu *v, u16 port, unsigned count, bool on)
+static void intercept_io(struct vcpu *, u16 port, unsigned count, bool on)
 {
-	(void)v;
 	assert_int_equal(port, 0xc040);
 	assert_int_equal(count, 0x20);
 	assert_false(on);
@@ -101,14 +100,12 @@ int vm_unmap(struct vcpu *v, gpa_t gpa, u64 size)
 	return 0;
 }
 
-void vm_stage2_lock(struct vcpu *v)
+void vm_stage2_lock(struct vcpu *)
 {
-	(void)v;
 }
 
-void vm_stage2_unlock(struct vm *v)
+void vm_stage2_unlock(struct vm *)
 {
-	(void)v;
 }
 
 int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
@@ -136,20 +133,13 @@ bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset)
 	return d->nr_msix && bar == d->table_bar && offset - d->table < d->nr_msix * 16;
 }
 
-u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
+u64 pci_msix_read(struct pci_device *, u64, unsigned)
 {
-	(void)d;
-	(void)offset;
-	(void)size;
 	return 0;
 }
 
-void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
+void pci_msix_write(struct pci_device *, u64, unsigned, u64)
 {
-	(void)d;
-	(void)offset;
-	(void)size;
-	(void)value;
 	table_writes++;
 }
 
@@ -166,7 +156,7 @@ static void io_write(void *ctx, u16 offset, unsigned size, u32 v)
 	memcpy((u8 *)ctx + offset, &v, size);
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
 	/* MSI-X in the middle of BAR 0; ports; 64-bit prefetchable of 8 GiB; ROM. And one below a page, with another of 64 KiB. */
 	static const struct host_pci_function functions[2] = {
@@ -175,7 +165,6 @@ static int setup(void **state)
 		{ .bar = { { 0xfeb20100, 0x100, 0 }, { 0xfeb30000, 0x10000, 0 } } },
 	};
 
-	(void)state;
 	fake_host_reset();
 	fake_host.registers = (u8 *)registers;
 	memset(&parts, 0, sizeof(parts));
@@ -225,9 +214,8 @@ static void write(unsigned d, u16 offset, unsigned size, u32 value)
 }
 
 /* Around the pages of the table and of the pending bits; the small one is trapped whole. */
-static void test_first(void **state)
+static void test_first(void **)
 {
-	(void)state;
 	assert_int_equal(mapped_at(0xfeb00000, 0x4000, 0xfeb00000), 1);
 	assert_int_equal(mapped_at(0xfeb05000, 0x3000, 0xfeb05000), 1);
 	assert_int_equal(mapped_at(0xfeb09000, 0x7000, 0xfeb09000), 1);
@@ -242,9 +230,8 @@ static void test_first(void **state)
 }
 
 /* The mapping moves, the host's address does not. What lies on something else is nowhere until it is moved again. */
-static void test_moves(void **state)
+static void test_moves(void **)
 {
-	(void)state;
 	write(1, 0x14, 4, 0xe0000000);
 	assert_int_equal(mapped_at(0xe0000000, 0x10000, 0xfeb30000), 1);
 	assert_int_equal(nr_mapped, 5);
@@ -273,11 +260,10 @@ static void test_moves(void **state)
 }
 
 /* One below a page is trapped: it may lie beside registers of the platform in theirs, but not over them. */
-static void test_beside_others(void **state)
+static void test_beside_others(void **)
 {
 	const struct pci_window *small = &dev[1].bar[0];
 
-	(void)state;
 	parts.ranges.mmio[parts.ranges.nr_mmio++] = (struct mmio_range){ 0xfed00200, 0x100, NULL, &parts.vm };
 	write(1, 0x10, 4, 0xfed00100);
 	assert_true(small->mapped && small->at == 0xfed00100);
@@ -291,11 +277,10 @@ static void test_beside_others(void **state)
 }
 
 /* Forwarded within the traps; nothing beyond them, however the offset came about. */
-static void test_trapped(void **state)
+static void test_trapped(void **)
 {
 	const struct mmio_range *small = NULL, *big = NULL;
 
-	(void)state;
 	for (unsigned i = 0; i < parts.ranges.nr_mmio; i++) {
 		if (parts.ranges.mmio[i].dev == &dev[1].bar[0])
 			small = &parts.ranges.mmio[i];
@@ -331,9 +316,8 @@ static void test_trapped(void **state)
 }
 
 /* Whatever the core may ask for, in the traps and beside them, keeps within what the host has mapped (fake_pci.c sees to it). */
-static void test_all_accesses(void **state)
+static void test_all_accesses(void **)
 {
-	(void)state;
 	for (unsigned i = 2; i < parts.ranges.nr_mmio; i++) {
 		const struct mmio_range *r = &parts.ranges.mmio[i];
 
@@ -366,9 +350,8 @@ static void random_moves(void)
 	}
 }
 
-static void test_random(void **state)
+static void test_random(void **)
 {
-	(void)state;
 	srand(8);
 	random_moves();
 	assert_true(maps > 1000 && unmaps > 1000);

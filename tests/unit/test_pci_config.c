@@ -15,20 +15,18 @@ static u32 hw[1024];
 static unsigned writes;
 static struct pci_config c;
 
-static u32 io_read(void *ctx, u16 offset, unsigned size)
+static u32 io_read(void *, u16 offset, unsigned size)
 {
 	u32 v = hw[offset / 4] >> (offset & 3) * 8;
 
-	(void)ctx;
 	assert_true(offset < 4096 && IS_ALIGNED(offset, size));
 	return size == 4 ? v : v & (u32)(BIT(size * 8) - 1);
 }
 
-static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
+static void io_write(void *, u16 offset, unsigned size, u32 value)
 {
 	u32 mask = (size == 4 ? ~0u : (u32)(BIT(size * 8) - 1)) << (offset & 3) * 8;
 
-	(void)ctx;
 	assert_true(offset < 4096 && IS_ALIGNED(offset, size));
 	hw[offset / 4] = (hw[offset / 4] & ~mask) | (value << (offset & 3) * 8 & mask);
 	writes++;
@@ -46,9 +44,8 @@ static const struct pci_cap caps[] = {
 	{ 0x10, true, 0x100 }, { 0x01, true, 0x140 }, { 0x0f, true, 0x200 }, { 0x77, true, 0x210 },
 };
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	memset(hw, 0, sizeof(hw));
 	writes = 0;
 	hw[0] = 0x10d38086;
@@ -85,12 +82,11 @@ static void list(const u16 *expected)
 	assert_int_equal(*expected, 0);
 }
 
-static void test_lists(void **state)
+static void test_lists(void **)
 {
 	static const u16 standard[] = { 0x01, 0x05, 0x10, 0x11, 0 };
 	u32 head;
 
-	(void)state;
 	list(standard);
 	/* SR-IOV leaves a place holder; ATS is skipped; what is unknown is seen and not written. */
 	assert_int_equal(pci_config_read(&c, 0x100, 4), 0x14000000);
@@ -110,9 +106,8 @@ static void test_lists(void **state)
 	assert_int_equal(hw[0x50 / 4], 0x1234ee78);
 }
 
-static void test_header(void **state)
+static void test_header(void **)
 {
-	(void)state;
 	assert_int_equal(pci_config_read(&c, 0, 4), 0x10d38086);
 	assert_int_equal(pci_config_read(&c, 2, 2), 0x10d3);
 	assert_int_equal(pci_config_read(&c, 0x0b, 1), 0x02);
@@ -137,9 +132,8 @@ static void test_header(void **state)
 }
 
 /* The device begins to decode as its guest says, and does not end: what the guest still has mapped answers. */
-static void test_decode(void **state)
+static void test_decode(void **)
 {
-	(void)state;
 	hw[1] &= ~3u;
 	for (u32 v = 0; v < 4; v++) {
 		pci_config_write(&c, 4, 1, v);
@@ -158,9 +152,8 @@ static void test_decode(void **state)
 }
 
 /* Closed, Bus Master Enable is the guest's own bit; opened, the device gets what the guest has. */
-static void test_master(void **state)
+static void test_master(void **)
 {
-	(void)state;
 	hw[1] |= 4;
 	pci_config_gate_master(&c, true);
 	assert_int_equal(hw[1] & 0xffff, 0x0403);
@@ -199,7 +192,6 @@ static void test_bars(void **state)
 {
 	u64 at;
 
-	(void)state;
 	for (unsigned i = 0; i < 6; i++)
 		pci_config_write(&c, (u16)(0x10 + i * 4), 4, ~0u);
 	pci_config_write(&c, 0x30, 4, ~1u);
@@ -239,9 +231,8 @@ static void test_bars(void **state)
 	assert_int_equal(at, 0xc040);
 }
 
-static void test_mediated(void **state)
+static void test_mediated(void **)
 {
-	(void)state;
 	/* D3 is the guest's own opinion. */
 	pci_config_write(&c, 0xcc, 2, 0x0103);
 	assert_int_equal(pci_config_read(&c, 0xcc, 2), 0x0103);
@@ -269,11 +260,10 @@ static void test_mediated(void **state)
 }
 
 /* What asks for a reset, and what does not. */
-static void test_reset(void **state)
+static void test_reset(void **)
 {
 	static const struct pci_cap af[] = { { 0x13, false, 0x80 }, { 0x01, false, 0xc8 } };
 
-	(void)state;
 	assert_int_equal(pci_config_write(&c, 0x68, 2, 0x8000), PCI_CHANGED_RESET);
 	assert_int_equal(pci_config_write(&c, 0x69, 1, 0x80), PCI_CHANGED_RESET);
 	assert_int_equal(pci_config_write(&c, 0x68, 1, 0x80), 0);
@@ -307,13 +297,12 @@ static void test_reset(void **state)
 		assert_false(pci_config_bar(&c, i, &(u64){ 0 }));
 }
 
-static void test_msi(void **state)
+static void test_msi(void **)
 {
 	unsigned count;
 	u64 address;
 	u32 data;
 
-	(void)state;
 	assert_false(pci_config_msi(&c, &address, &data, &count));
 	pci_config_write(&c, 0xd4, 4, 0xfee01004);
 	pci_config_write(&c, 0xd8, 4, 0x12);
@@ -326,12 +315,11 @@ static void test_msi(void **state)
 }
 
 /* PCI Express 1: what version 2 has from 0x28 on belongs to the next capability, here MSI's address. */
-static void test_short(void **state)
+static void test_short(void **)
 {
 	static const struct pci_cap list1[] = { { 0x10, false, 0x60 }, { 0x05, false, 0x84 } };
 	static const struct pci_cap list2[] = { { 0x05, false, 0x84 }, { 0x10, false, 0x60 } };
 
-	(void)state;
 	hw[0x60 / 4] = 0x00018410;
 	hw[0x84 / 4] = 0x00800005;
 	hw[0x88 / 4] = 0xfee00000;
@@ -347,11 +335,10 @@ static void test_short(void **state)
 }
 
 /* Nobody knows how long an unknown one is: nothing is written up to the next. */
-static void test_unknown(void **state)
+static void test_unknown(void **)
 {
 	static const struct pci_cap list1[] = { { 0x77, false, 0x60 }, { 0x09, false, 0x80 } };
 
-	(void)state;
 	hw[0x80 / 4] = 0x00100009;
 	hw[0x7c / 4] = 7;
 	assert_int_equal(pci_config_init(&c, &io, bars, true, false, list1, 2), 0);
@@ -364,11 +351,10 @@ static void test_unknown(void **state)
 	assert_int_equal(hw[0x90 / 4], 2);
 }
 
-static void test_limits(void **state)
+static void test_limits(void **)
 {
 	struct pci_cap many[PCI_CONFIG_CAPS + 1];
 
-	(void)state;
 	assert_int_equal(pci_config_read(&c, 0xffe, 4), 0xffffffff);
 	assert_int_equal(pci_config_read(&c, 0x41, 2), 0xffffffff);
 	assert_int_equal(pci_config_read(&c, 0x40, 8), 0xffffffff);
@@ -389,9 +375,8 @@ static void test_limits(void **state)
 }
 
 /* With the line interrupt: the pin is the device's, and its disable bit follows the guest's. */
-static void test_line_interrupt(void **state)
+static void test_line_interrupt(void **)
 {
-	(void)state;
 	hw[0x3c / 4] = 0x0000030b;
 	assert_int_equal(pci_config_init(&c, &io, bars, true, true, caps, ARRAY_SIZE(caps)), 0);
 	assert_int_equal(pci_config_read(&c, 0x3d, 1), 3);

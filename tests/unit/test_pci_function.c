@@ -55,9 +55,8 @@ static void lose(void)
 	away = away_after;
 }
 
-u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+u32 pci_read(struct pci_address, u16 offset, unsigned size)
 {
-	(void)a;
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	if (away) {
 		away -= !dead;
@@ -70,9 +69,8 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 	return get(offset, size);
 }
 
-void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
+void pci_write(struct pci_address, u16 offset, unsigned size, u32 v)
 {
-	(void)a;
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	if (away)
 		return;
@@ -102,15 +100,13 @@ u64 host_tsc_khz(void)
 	return 1; /* milliseconds that do not hold the test up */
 }
 
-void printk_error(const char *fmt, ...)
+void printk_error(const char *, ...)
 {
-	(void)fmt;
 	errors++;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	memset(config, 0, sizeof(config));
 	f = (struct pci_function){
 		.id.class_code = 0x020000,
@@ -161,7 +157,7 @@ static void is_restored(void)
 	assert_int_equal(get(EXP + 0x10, 2), 0x40);
 }
 
-static void test_boot(void **state)
+static void test_boot(void **)
 {
 	static const u32 left_alone[] = {
 		0x060000, 0x060400, 0x080000, 0x080020, 0x080200, 0x080300, 0x080400, 0x080600, 0x080700,
@@ -169,7 +165,6 @@ static void test_boot(void **state)
 	static const u32 quieted[] = { 0x080100, 0x080501, 0x088000, 0x020000 };
 	u8 before[sizeof(config)];
 
-	(void)state;
 	memcpy(before, config, sizeof(config));
 	for (unsigned i = 0; i < ARRAY_SIZE(left_alone); i++) {
 		f.id.class_code = left_alone[i];
@@ -235,7 +230,6 @@ static void test_take_back(void **state)
 
 static void test_disobedient(void **state)
 {
-	(void)state;
 	/* What does not end by itself, and bus mastering that stays on, are ended by a reset. */
 	pending = 100000;
 	stubborn = true;

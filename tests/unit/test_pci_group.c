@@ -37,9 +37,8 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 }
 
 /* PCI Express: the upstream port is one, by its type. */
-u16 pci_find_cap(const struct pci_function *f, u16 id)
+u16 pci_find_cap(const struct pci_function *, u16 id)
 {
-	(void)f;
 	assert_int_equal(id, PCI_CAP_EXP);
 	return 0x40;
 }
@@ -61,7 +60,7 @@ static unsigned group(unsigned i)
 	return n;
 }
 
-static void test_groups(void **state)
+static void test_groups(void **)
 {
 	static const struct {
 		u64 acs;
@@ -85,7 +84,6 @@ static void test_groups(void **state)
 		{ BIT(1) | BIT(2) | BIT(9) | BIT(10) | BIT(11), { 0, 1, 2, 3, 4, 4, 4, 7, 7, 9, 10, 11, 12, 13 } },
 	};
 
-	(void)state;
 	for (unsigned n = 0; n < ARRAY_SIZE(cases); n++) {
 		acs = cases[n].acs;
 		for (unsigned i = 0; i < ARRAY_SIZE(function); i++)
@@ -94,9 +92,8 @@ static void test_groups(void **state)
 }
 
 /* Firmware that has numbered no bus, or in circles, ends no walk. */
-static void test_circles(void **state)
+static void test_circles(void **)
 {
-	(void)state;
 	acs = 0;
 	function[1].secondary_bus = 0;
 	function[9].secondary_bus = 2;

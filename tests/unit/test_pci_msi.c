@@ -30,46 +30,38 @@ static u32 registers[FAKE_REGISTERS / 4];
 /* What the local APICs take. */
 static unsigned taken_on, taken_vector, taken;
 
-void lapic_set_irr(struct lapic *l, u8 vector, bool level)
+void lapic_set_irr(struct lapic *l, u8 vector, bool)
 {
-	(void)level;
 	taken_on = l->vcpu->id;
 	taken_vector = vector;
 	taken++;
 }
 
-void lapic_error(struct lapic *l, u32 esr_bits)
+void lapic_error(struct lapic *, u32)
 {
-	(void)l;
-	(void)esr_bits;
 }
 
-void vcpu_kick(struct vcpu *vcpu)
+void vcpu_kick(struct vcpu *)
 {
-	(void)vcpu;
 }
 
-void vcpu_init_ipi(struct vcpu *vcpu)
+void vcpu_init_ipi(struct vcpu *)
 {
-	(void)vcpu;
 	fail();
 }
 
-void vcpu_sipi(struct vcpu *vcpu, u8 vector)
+void vcpu_sipi(struct vcpu *, u8)
 {
-	(void)vcpu;
-	(void)vector;
 	fail();
 }
 
 static const struct intc_ops intc = { .msi = lapic_msi, .msi_vcpu = lapic_msi_vcpu };
 
-static int setup(void **state)
+static int setup(void **)
 {
 	static const struct pci_cap caps[] = { { 0x05, false, MSI }, { 0x11, false, MSIX } };
 	static const struct pci_bar bars[PCI_BARS] = { { 0xfebf0000, 0x4000, 0 } };
 
-	(void)state;
 	fake_host_reset();
 	fake_host.nr_pci = 1;
 	fake_host.registers = (u8 *)registers;
@@ -123,9 +115,8 @@ static void again(u32 msi, unsigned entries)
 	dev.bar[0].regs = (volatile u8 *)registers;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	pci_msi_destroy(&dev);
 	for (unsigned i = 0; i < FAKE_VECTORS; i++)
 		assert_null(fake_host.vector[i].fn);
@@ -147,11 +138,10 @@ static void interrupt(u32 data)
 	fake_host.vector[data].fn(fake_host.vector[data].arg, fake_host.vector[data].n);
 }
 
-static void test_msix(void **state)
+static void test_msix(void **)
 {
 	u32 *e = &registers[64 * 4], first;
 
-	(void)state;
 	assert_true(pci_msix_owns(&dev, 0, TABLE + ENTRIES * 16 - 1));
 	assert_false(pci_msix_owns(&dev, 0, TABLE + ENTRIES * 16));
 	assert_false(pci_msix_owns(&dev, 0, TABLE - 1));
@@ -184,7 +174,7 @@ static void test_msix(void **state)
 }
 
 /* Nothing of it may reach the device, whose entry stays masked. */
-static void test_garbage(void **state)
+static void test_garbage(void **)
 {
 	static const struct {
 		u64 address;
@@ -197,7 +187,6 @@ static void test_garbage(void **state)
 		{ 0xfed00000, 0x41 }, { 0x1fee00000, 0x41 }, { 0, 0 }, { ~0ull, ~0u },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		write_entry(i, bad[i].address, bad[i].data, 0);
 		assert_int_equal(registers[i * 4 + 3], 1);
@@ -228,11 +217,10 @@ static void enable_msi(u64 address, u32 data, unsigned log2)
 	pci_msi_update(&dev);
 }
 
-static void test_msi(void **state)
+static void test_msi(void **)
 {
 	u32 data;
 
-	(void)state;
 	enable_msi(0xfee01000, 0x44, 2);
 	assert_int_equal(host_pci_read(0, MSI + 2, 2) & 0x71, 0x21);
 	assert_int_equal(host_pci_read(0, MSI + 4, 4), 0xfee03000);
@@ -258,11 +246,10 @@ static void test_msi(void **state)
 }
 
 /* The most messages that there are, in a capability of 32-bit addresses; a mask bit each, which are the device's own. */
-static void test_msi_32(void **state)
+static void test_msi_32(void **)
 {
 	u32 data;
 
-	(void)state;
 	again(0x010a7005, 1);
 	pci_config_write(&dev.config, MSI + 4, 4, 0xfee01000);
 	pci_config_write(&dev.config, MSI + 8, 2, 0x47); /* its low bits are the message's number */
@@ -288,11 +275,10 @@ static void test_msi_32(void **state)
 }
 
 /* 2048 entries, each moved between the vCPUs while it is open; more than there are vectors, so that masked ones give theirs. */
-static void test_large_table(void **state)
+static void test_large_table(void **)
 {
 	u32 *e = registers;
 
-	(void)state;
 	again(0x00847005, 2048);
 	assert_true(pci_msix_owns(&dev, 0, TABLE + 2048 * 16 - 1));
 	assert_false(pci_msix_owns(&dev, 0, TABLE + 2048 * 16));
@@ -314,11 +300,10 @@ static void test_large_table(void **state)
 }
 
 /* While the guest changes an entry, an interrupt means what it meant before, not half of each. */
-static void test_half_changed(void **state)
+static void test_half_changed(void **)
 {
 	u32 data;
 
-	(void)state;
 	write_entry(2, 0xfee00000, 0x41, 0);
 	data = registers[2 * 4 + 2];
 	pci_msix_write(&dev, TABLE + 2 * 16 + 12, 4, 1);
@@ -337,11 +322,10 @@ static void test_half_changed(void **state)
 }
 
 /* Vectors run out: what cannot be had stays masked, the rest works. */
-static void test_exhaustion(void **state)
+static void test_exhaustion(void **)
 {
 	unsigned open = 0;
 
-	(void)state;
 	for (unsigned i = 0; i < ENTRIES; i++) {
 		write_entry(i, 0xfee00000, 0x41 + i, 0);
 		open += registers[i * 4 + 3] == 0;
@@ -355,9 +339,8 @@ static void test_exhaustion(void **state)
 	assert_int_equal(registers[64 * 4 + 3], 0);
 }
 
-static void test_table_outside(void **state)
+static void test_table_outside(void **)
 {
-	(void)state;
 	pci_msi_destroy(&dev);
 	dev.msix = NULL;
 	host_pci_write(0, MSIX + 4, 4, 0x3c00); /* 65 entries end behind the BAR */

@@ -39,9 +39,8 @@ bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size)
 	return io || base >= GIB(4) || base + size <= window_end;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	memset(functions, 0, sizeof(functions));
 	window_end = GIB(4);
 	cmdline = (struct cmdline){ .console = CMDLINE_CONSOLE_PORT, .console_address = 0xc048 };
@@ -57,7 +56,7 @@ static const char *with(u64 base, u64 size, bool io)
 	return pci_misplaced(&functions[0]);
 }
 
-static void test_places(void **state)
+static void test_places(void **)
 {
 	static const struct {
 		u64 base, size;
@@ -87,7 +86,6 @@ static void test_places(void **state)
 		{ 0xfe010000, KIB(64), false, NULL },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		const char *found = with(cases[i].base, cases[i].size, cases[i].io);
 
@@ -99,9 +97,8 @@ static void test_places(void **state)
 }
 
 /* Numbers alike, spaces apart. */
-static void test_spaces(void **state)
+static void test_spaces(void **)
 {
-	(void)state;
 	functions[1].bar[0] = (struct pci_bar){ .base = 0xd000, .size = 0x1000, .flags = PCI_BAR_IO };
 	cmdline = (struct cmdline){ .console = CMDLINE_CONSOLE_MMIO, .console_address = 0xfe800000 };
 	assert_null(with(0xc048, 8, true));
@@ -113,11 +110,10 @@ static void test_spaces(void **state)
 }
 
 /* What is in no window of its root is nobody's on the bus; but a ROM may have been left anywhere. */
-static void test_windows(void **state)
+static void test_windows(void **)
 {
 	const char *found;
 
-	(void)state;
 	window_end = 0xfec00000;
 	assert_null(with(0xfea00000, MIB(1), false));
 	functions[0].bar[2] = (struct pci_bar){ 0 };

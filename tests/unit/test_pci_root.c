@@ -29,9 +29,8 @@ void vm_stage2_lock(struct vcpu *vcpu)
 	locks++;
 }
 
-void vm_stage2_unlock(struct vm *vm)
+void vm_stage2_unlock(struct vm *)
 {
-	(void)vm;
 	assert_true(locked);
 	locked = false;
 }
@@ -44,55 +43,44 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	return 0;
 }
 
-void pci_intx_destroy(struct vm_pci *pci)
+void pci_intx_destroy(struct vm_pci *)
 {
-	(void)pci;
 }
 
-int pci_bars_create(struct pci_device *d)
+int pci_bars_create(struct pci_device *)
 {
-	(void)d;
 	return 0;
 }
 
-void pci_bars_update(struct vcpu *vcpu, struct pci_device *d)
+void pci_bars_update(struct vcpu *, struct pci_device *)
 {
-	(void)vcpu;
-	(void)d;
 	assert_true(locked);
 	bar_updates++;
 }
 
-void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
+void pci_bars_open_ports(struct vcpu *, struct pci_device *)
 {
-	(void)vcpu;
-	(void)d;
 }
 
-int pci_msi_create(struct pci_device *d)
+int pci_msi_create(struct pci_device *)
 {
-	(void)d;
 	return 0;
 }
 
-void pci_msi_destroy(struct pci_device *d)
+void pci_msi_destroy(struct pci_device *)
 {
-	(void)d;
 }
 
-void pci_msi_update(struct pci_device *d)
+void pci_msi_update(struct pci_device *)
 {
-	(void)d;
 }
 
-void pci_msix_update(struct pci_device *d)
+void pci_msix_update(struct pci_device *)
 {
-	(void)d;
 }
 
-void pci_msi_reset(struct pci_device *d)
+void pci_msi_reset(struct pci_device *)
 {
-	(void)d;
 }
 
 /* ---- the machine ---- */
@@ -131,9 +119,8 @@ static int create(void)
 }
 
 /* Bus 20h comes first, and both have a device 0. The VM gets its network card and one of two functions of 00:03. */
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	fake_host.nr_nodes = 2;
 	locks = bar_updates = 0;
@@ -152,9 +139,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	if (vm.device[0])
 		__start_vdevs[0]->destroy(&vm, vm.device[0]);
 	vm.device[0] = NULL;
@@ -192,9 +178,8 @@ static void check_reads(u32 (*read)(u8 bus, u8 devfn, u16 offset, unsigned size)
 	assert_false(locked);
 }
 
-static void test_reads(void **state)
+static void test_reads(void **)
 {
-	(void)state;
 	assert_int_equal(create(), 0);
 	check_reads(by_ports);
 	check_reads(by_ecam);
@@ -202,9 +187,8 @@ static void test_reads(void **state)
 }
 
 /* CONFIG_ADDRESS: only by 32 bits, bits 30:24 and 1:0 are 0, and without bit 31 there is no configuration space. */
-static void test_address_register(void **state)
+static void test_address_register(void **)
 {
-	(void)state;
 	assert_int_equal(create(), 0);
 	guest_out(&vm, 0xcf8, 4, 0xffffffff);
 	assert_int_equal(guest_in(&vm, 0xcf8, 4), 0x80fffffc);
@@ -220,9 +204,8 @@ static void test_address_register(void **state)
 }
 
 /* A write reaches its function and no other, and gives the lock back whatever it was. */
-static void test_writes(void **state)
+static void test_writes(void **)
 {
-	(void)state;
 	assert_int_equal(create(), 0);
 	by_ports(0x20, 0x00, 4, 2);
 	assert_int_equal(bar_updates, 0);
@@ -243,9 +226,8 @@ static void test_writes(void **state)
 }
 
 /* 00:00.0 is the host bridge's, though bus 20h has such a number, too; 00:03.0 is there because 00:03.1 is. */
-static void test_stand_ins(void **state)
+static void test_stand_ins(void **)
 {
-	(void)state;
 	assert_int_equal(create(), 0);
 	assert_int_equal(by_ecam(0x00, 0x00, 0, 4), 0x29c08086);
 	assert_int_equal(by_ecam(0x00, 0x00, 8, 4), 0x06000011);
@@ -260,9 +242,8 @@ static void test_stand_ins(void **state)
 }
 
 /* pci_node is for all functions of one bus, and of no other. */
-static void test_nodes(void **state)
+static void test_nodes(void **)
 {
-	(void)state;
 	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 1 } } };
 	assert_int_equal(create(), 0);
 	assert_int_equal(vm.pci->nr_functions, 2);
@@ -280,11 +261,10 @@ static void refused(const char *line)
 	assert_int_equal(fake_host.pages_in_use, before);
 }
 
-static void test_refusals(void **state)
+static void test_refusals(void **)
 {
 	struct vm first;
 
-	(void)state;
 	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 2 } } };
 	refused("vm0: vm0.conf:7: pci: pci_node: the machine has no node 2\n");
 	config.pci_node.of[0] = (struct vm_config_pci_fact){ { 0, 0x20, 0x19 }, 0 };
@@ -307,11 +287,10 @@ static void test_refusals(void **state)
 }
 
 /* dma = window: a function is silent, and the log says so once, until its guest has said that it uses the windows. */
-static void test_silent(void **state)
+static void test_silent(void **)
 {
 	static const char said[] = "pci: 20:00.0 stays silent: with dma = window its guest must load margay-guest";
 
-	(void)state;
 	config.dma = VM_DMA_WINDOW;
 	assert_int_equal(create(), 0);
 	by_ports(0x20, 0x00, 4, 2);
@@ -332,11 +311,10 @@ static void test_silent(void **state)
 	assert_int_equal(fake_host.pci_config[0][4], 2);
 }
 
-static void test_owner(void **state)
+static void test_owner(void **)
 {
 	char name[VM_NAME_MAX + 1] = "";
 
-	(void)state;
 	config.nr_pci = 1;
 	assert_int_equal(create(), 0);
 	assert_true(vm_pci_owner(0, name));

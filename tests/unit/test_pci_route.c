@@ -69,9 +69,8 @@ void printk_error(const char *fmt, ...)
 }
 
 #if IS_ENABLED(CONFIG_BOOT_LOG)
-void printk_debug(const char *fmt, ...)
+void printk_debug(const char *, ...)
 {
-	(void)fmt;
 }
 #endif
 
@@ -90,7 +89,7 @@ static void check(void)
 	assert_true(pci_in_window(&elsewhere, false, 0x1000, PAGE_SIZE));
 }
 
-static void test_at_boot(void **state)
+static void test_at_boot(void **)
 {
 	/* Device 6, any function; INTA; no link device; the input; and a window of memory. */
 	static const u64 entry[] = { 0x6ffff, 0, 0, 22 };
@@ -98,7 +97,6 @@ static void test_at_boot(void **state)
 	unsigned at_boot;
 	struct aml a;
 
-	(void)state;
 	memcpy(pin, pins, sizeof(pin));
 	aml_init(&a, ssdt.body, ROOM);
 	aml_scope(&a, "\\_SB");
@@ -162,9 +160,8 @@ static int behind(const void *bytes, size_t n)
 #define PRT 0x08, '_', 'P', 'R', 'T', 0x12, 0x0e, 0x01, 0x12, 0x0b, 0x04, 0x0c, 0xff, 0xff, 0x02, 0x00, 0x01, 0x00, 0x0a, 50
 
 /* INTB of device 2 is the bridge's INTD, where the bridge surely has no table; else it is unknown. */
-static void test_bridges(void **state)
+static void test_bridges(void **)
 {
-	(void)state;
 	assert_int_equal(BEHIND(ADR(0x1c)), 43);
 	assert_int_equal(BEHIND(ADR(0x1c), PRT), 50);
 	/* No bridge of that number has a name: a card's. */

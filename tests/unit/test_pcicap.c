@@ -14,9 +14,8 @@
 static u32 config[1024];
 static unsigned reads;
 
-static u32 read32(void *ctx, u16 offset)
+static u32 read32(void *, u16 offset)
 {
-	(void)ctx;
 	assert_true(IS_ALIGNED(offset, 4));
 	assert_true(offset < 4096);
 	reads++;
@@ -26,9 +25,8 @@ static u32 read32(void *ctx, u16 offset)
 static const struct pcicap_reader standard = { read32, NULL, false };
 static const struct pcicap_reader express = { read32, NULL, true };
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	memset(config, 0, sizeof(config));
 	reads = 0;
 	return 0;
@@ -50,12 +48,11 @@ static void begin(u8 first)
 	config[13] = first;
 }
 
-static void test_list(void **state)
+static void test_list(void **)
 {
 	struct pci_cap c[8];
 	const char *problem;
 
-	(void)state;
 	begin(0x43); /* the low two bits are reserved */
 	cap(0x40, PCI_CAP_PM, 0x50);
 	cap(0x50, PCI_CAP_MSI, 0xfc);
@@ -81,12 +78,11 @@ static void test_list(void **state)
 	assert_int_equal(c[2].id, 0xeeee);
 }
 
-static void test_none(void **state)
+static void test_none(void **)
 {
 	struct pci_cap c[1];
 	const char *problem;
 
-	(void)state;
 	config[13] = 0x40; /* but the status bit is clear */
 	cap(0x40, PCI_CAP_PM, 0);
 	assert_int_equal(pcicap_walk(&express, c, 1, &problem), 0);
@@ -101,7 +97,6 @@ static void test_loops(void **state)
 	struct pci_cap c[8];
 	const char *problem;
 
-	(void)state;
 	begin(0x40);
 	cap(0x40, PCI_CAP_PM, 0x48);
 	cap(0x48, PCI_CAP_MSI, 0x40);
@@ -121,7 +116,6 @@ static void test_out_of_space(void **state)
 	struct pci_cap c[8];
 	const char *problem;
 
-	(void)state;
 	begin(0x10);
 	assert_int_equal(pcicap_walk(&standard, c, 8, &problem), 0);
 	assert_non_null(problem);
@@ -140,11 +134,10 @@ static void test_out_of_space(void **state)
 	assert_non_null(problem);
 }
 
-static void test_random(void **state)
+static void test_random(void **)
 {
 	struct pci_cap c[16];
 
-	(void)state;
 	srand(11);
 	for (unsigned round = 0; round < 2000; round++) {
 		for (unsigned i = 0; i < ARRAY_SIZE(config); i++)

@@ -18,18 +18,16 @@ static u32 writable[1024]; /* which bits a write changes */
 static unsigned writes;
 static bool decoded; /* a BAR was changed while the function decoded addresses */
 
-static u32 read32(void *ctx, u16 offset)
+static u32 read32(void *, u16 offset)
 {
-	(void)ctx;
 	assert_true(IS_ALIGNED(offset, 4));
 	return config[offset / 4];
 }
 
-static void write32(void *ctx, u16 offset, u32 value)
+static void write32(void *, u16 offset, u32 value)
 {
 	u32 *r = &config[offset / 4], w = writable[offset / 4];
 
-	(void)ctx;
 	writes++;
 	decoded = decoded || (offset != 4 && config[1] & 3);
 	*r = (*r & ~w) | (value & w);
@@ -39,9 +37,8 @@ static const struct pcicap_reader standard = { read32, NULL, false };
 static const struct pcicap_reader express = { read32, NULL, true };
 static struct pci_info f;
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	memset(config, 0, sizeof(config));
 	memset(writable, 0, sizeof(writable));
 	memset(&f, 0, sizeof(f));
@@ -79,12 +76,11 @@ static const char *fitness(enum pci_fitness expected)
 	return why;
 }
 
-static void test_bars(void **state)
+static void test_bars(void **)
 {
 	char text[PCI_REPORT_TEXT];
 	u32 before[1024];
 
-	(void)state;
 	bar(0, 0xfebc0000, 0xfffe0000);            /* 128 KiB */
 	bar(1, 0x0000c041, 0x0000ffe0);            /* I/O, 32, upper half not implemented */
 	bar(2, 0x0000000c, 0x00000000);            /* 64 bit, prefetchable, 16 GiB at 0x40_0000_0000 */
@@ -117,9 +113,8 @@ static void test_bars(void **state)
 }
 
 /* The registers of host bridges are only read. */
-static void test_no_writes(void **state)
+static void test_no_writes(void **)
 {
-	(void)state;
 	bar(0, 0xfebc0000, 0xfffe0000);
 	pciinfo_bars(&standard, write32, 0, 0x060000, f.bar);
 	assert_int_equal(f.bar[0].base, 0xfebc0000);
@@ -128,9 +123,8 @@ static void test_no_writes(void **state)
 }
 
 /* Some registers of ports take 32 bits: the upper ones are no part of a size. */
-static void test_ports(void **state)
+static void test_ports(void **)
 {
-	(void)state;
 	bar(0, 0x0000c001, 0xffffff00);
 	bar(1, 0x00000001, 0x0000fff8);
 	pciinfo_bars(&standard, write32, 0, f.id.class_code, f.bar);
@@ -141,11 +135,10 @@ static void test_ports(void **state)
 	assert_string_equal(fitness(PCI_FIT_BUT), "without those of its ports to which the firmware gave no address");
 }
 
-static void test_capabilities(void **state)
+static void test_capabilities(void **)
 {
 	char text[PCI_REPORT_TEXT];
 
-	(void)state;
 	config[15] = 0x200; /* INTB */
 	cap(0, PCI_CAP_PM, 0, BIT(3));
 	cap(1, PCI_CAP_MSI, 3 << 1, 0);
@@ -176,9 +169,8 @@ static void test_capabilities(void **state)
 	assert_string_equal(fitness(PCI_FIT_BUT), "extended capabilities out of reach: no ECAM");
 }
 
-static void test_resets(void **state)
+static void test_resets(void **)
 {
-	(void)state;
 	cap(0, PCI_CAP_MSI, 0, 0);
 	pciinfo_read(&standard, &f);
 	assert_non_null(strstr(fitness(PCI_FIT_BUT), "no reset of its own"));
@@ -198,7 +190,7 @@ static void test_resets(void **state)
 }
 
 /* Each reason alone, and nothing where nothing is wrong. */
-static void test_unfit(void **state)
+static void test_unfit(void **)
 {
 	static const struct {
 		struct pci_info f;
@@ -218,7 +210,6 @@ static void test_unfit(void **state)
 		{ { .id.class_code = 0x010802 }, NULL }, { { .id.class_code = 0x020700 }, NULL },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
 		f = cases[i].f;
 		f.msi = 1;
@@ -235,9 +226,8 @@ static void test_unfit(void **state)
 	assert_string_equal(fitness(PCI_FIT_BUT), "line interrupt only");
 }
 
-static void test_restrictions(void **state)
+static void test_restrictions(void **)
 {
-	(void)state;
 	f = (struct pci_info){ .id.class_code = 0x030000, .flr = true, .address.bus = 3 };
 	f.bar[1] = (struct pci_bar){ .base = 0xfe000100, .size = 256 };
 	assert_string_equal(fitness(PCI_FIT_BUT), "no interrupt; conventional PCI: for an IOMMU one with all behind its bridge; "
@@ -250,11 +240,10 @@ static void test_restrictions(void **state)
 }
 
 /* The longest there is: seven BARs with addresses of 64 bits. In memory of exactly its size, for the sanitizer. */
-static void test_long_report(void **state)
+static void test_long_report(void **)
 {
 	char *text = malloc(PCI_REPORT_TEXT);
 
-	(void)state;
 	for (unsigned i = 0; i < PCI_BARS; i++)
 		f.bar[i] = (struct pci_bar){ .base = ~4095ull, .size = 512, .flags = PCI_BAR_PREFETCH };
 	pci_report_bars(&f, text);
@@ -264,11 +253,10 @@ static void test_long_report(void **state)
 }
 
 /* Every text is cut, never overrun, whatever a function says of itself. */
-static void test_random(void **state)
+static void test_random(void **)
 {
 	char text[PCI_REPORT_TEXT], why[PCI_FITNESS_TEXT];
 
-	(void)state;
 	srand(1);
 	for (unsigned n = 0; n < 20000; n++) {
 		for (unsigned i = 0; i < ARRAY_SIZE(config); i++) {

@@ -42,9 +42,8 @@ static void expect_extent(unsigned i, u64 base, u64 size, unsigned node)
 
 /* ---- CPUs ------------------------------------------------------------------------ */
 
-static void cpus_of_one_node(void **state)
+static void cpus_of_one_node(void **)
 {
-	(void)state;
 	machine(2, 4, 0, 8);
 	planned("cpus = 3\nmemory = 4G\n");
 	CPUS(0, 1, 2);
@@ -61,9 +60,8 @@ static void cpus_of_one_node(void **state)
 	expect_extent(0, GIB(12), GIB(6), 1);
 }
 
-static void cpus_of_several_nodes(void **state)
+static void cpus_of_several_nodes(void **)
 {
-	(void)state;
 	machine(2, 6, 0, 9);
 	planned("cpus = all\nmemory = 16G\n");
 	CPUS(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11);
@@ -87,9 +85,8 @@ static void cpus_of_several_nodes(void **state)
 	assert_int_equal(plan.extent[1].size, MIB(1536));
 }
 
-static void pinned_cpus(void **state)
+static void pinned_cpus(void **)
 {
-	(void)state;
 	machine(2, 4, 0, 8);
 	planned("cpus = 6,1\nmemory = 2G\n");
 	CPUS(6, 1);
@@ -113,9 +110,8 @@ static void threads_machine(void)
 	}
 }
 
-static void threads_of_a_core(void **state)
+static void threads_of_a_core(void **)
 {
-	(void)state;
 	/* Both threads of one core, not one of two. */
 	threads_machine();
 	planned("cpus = 2\nmemory = 2G\n");
@@ -143,9 +139,8 @@ static void threads_of_a_core(void **state)
 	CPUS(4);
 }
 
-static void too_many_cpus(void **state)
+static void too_many_cpus(void **)
 {
-	(void)state;
 	machine(2, 4, 0, 8);
 	refused("cpus = 9\nmemory = 2G\n", "f:2: cpus: the machine has 8, found 9");
 	refused("cpus = 5\nmemory = node0:2G\n", "f:2: cpus: 5 wanted on the nodes of its memory, free are node0 4, node1 4; "
@@ -159,9 +154,8 @@ static void too_many_cpus(void **state)
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-static void whole_pages_of_1g(void **state)
+static void whole_pages_of_1g(void **)
 {
-	(void)state;
 	machine(1, 1, 0, 8);
 	planned("memory = 3G\n");
 	/* The smallest piece that holds it aligned is not the smallest. */
@@ -189,11 +183,10 @@ static void whole_pages_of_1g(void **state)
 	assert_int_equal(plan.map.region[0].hpa, GIB(5));
 }
 
-static void all_memory(void **state)
+static void all_memory(void **)
 {
 	u64 sum = 0;
 
-	(void)state;
 	machine(2, 2, 0, 4);
 	planned("cpus = 2-3\nmemory = all\n");
 	assert_int_equal(plan.nr_extents, 1);
@@ -213,9 +206,8 @@ static void all_memory(void **state)
 	assert_true(plan_free(&host, 0, NULL) >= GIB(11) / 512);
 }
 
-static void not_enough_memory(void **state)
+static void not_enough_memory(void **)
 {
-	(void)state;
 	machine(2, 4, 0, 8);
 	host.piece[1].end = GIB(5);
 	refused("cpus = 0-3\nmemory = 6G\n",
@@ -232,9 +224,8 @@ static void not_enough_memory(void **state)
 }
 
 /* CPUs of a node that never had memory take the nearest node's, as on the bare machine. */
-static void node_without_memory(void **state)
+static void node_without_memory(void **)
 {
-	(void)state;
 	machine(3, 2, 0, 4);
 	host.nr_pieces = 3; /* none on node 2 */
 	host.node_memory[2] = 0;
@@ -258,9 +249,8 @@ static void node_without_memory(void **state)
 	assert_int_equal(plan_text("cpus = 4-5\nmemory = 1G\n"), -EINVAL);
 }
 
-static void identity(void **state)
+static void identity(void **)
 {
-	(void)state;
 	machine(2, 2, 0, 8);
 	planned("cpus = all\nmemory = 12G\nmemory_map = identity\n");
 	for (unsigned i = 1; i < plan.map.count; i++) {

@@ -193,11 +193,10 @@ static void check_cpus(void)
 	}
 }
 
-static void random_plans(void **state)
+static void random_plans(void **)
 {
 	unsigned good = 0, bad = 0, split = 0;
 
-	(void)state;
 	for (seed = 1; seed < 40000 * 7; seed = (good + bad) * 7 + 1) {
 		static const char *const leaf[] = { "4K", "2M", "1G" };
 		bool remote = !rnd(4), same = !rnd(4);

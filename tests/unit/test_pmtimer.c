@@ -39,9 +39,8 @@ void *mmio_map(u64 pa, u64 size)
 	return &memory;
 }
 
-static int reset(void **state)
+static int reset(void **)
 {
-	(void)state;
 	counter = 0x12345678;
 	step = 1;
 	port = port_read = 0;
@@ -55,9 +54,8 @@ static int init(u8 space, u64 address, u32 flags)
 	return pmtimer_init(&(struct fadt_info){ .pm_tmr = { .space_id = space, .address = address }, .flags = flags });
 }
 
-static void test_port(void **state)
+static void test_port(void **)
 {
-	(void)state;
 	assert_int_equal(init(ACPI_SPACE_IO, 0x608, 0), 0);
 	assert_true(pmtimer_present());
 	counter = 0x87654320;
@@ -72,9 +70,8 @@ static void test_port(void **state)
 	assert_int_equal(port_read, 0xfffc);
 }
 
-static void test_memory(void **state)
+static void test_memory(void **)
 {
-	(void)state;
 	assert_int_equal(init(ACPI_SPACE_MEMORY, 0xfed80808, 0), 0);
 	assert_true(pmtimer_present());
 	assert_int_equal(mapped, 0xfed80808);
@@ -82,9 +79,8 @@ static void test_memory(void **state)
 	assert_int_equal(port_read, 0);
 }
 
-static void test_none(void **state)
+static void test_none(void **)
 {
-	(void)state;
 	assert_int_equal(pmtimer_init(NULL), -ENODEV);
 	assert_int_equal(init(ACPI_SPACE_IO, 0, 0), -ENODEV);
 	assert_int_equal(init(ACPI_SPACE_IO, 0xfffd, 0), -ENODEV);

@@ -17,9 +17,8 @@
 static const u64 rates[] = { 1, 999, 1000, 50000, 999999, 1000000, 1000001, 2095078, 2600000, 3312000, 4200000, 8000000,
 			     0x7fffffff };
 
-static void test_scale(void **state)
+static void test_scale(void **)
 {
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(rates); i++) {
 		long double want = 1e6L / rates[i], got;
 		u32 mul;
@@ -41,21 +40,19 @@ static u64 linux_tsc_khz(u32 mul, s8 shift)
 	return shift < 0 ? khz << -shift : khz >> shift;
 }
 
-static void test_linux_tsc_khz(void **state)
+static void test_linux_tsc_khz(void **)
 {
 	u32 mul;
 	s8 shift;
 
-	(void)state;
 	for (u64 khz = 1000; khz < 5000000; khz += khz < 1100000 ? 1 : 1237) {
 		pvclock_scale(khz, &mul, &shift);
 		assert_int_equal(linux_tsc_khz(mul, shift), khz);
 	}
 }
 
-static void test_ns(void **state)
+static void test_ns(void **)
 {
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(rates); i++) {
 		const u64 seconds = 86400 * 30; /* a month up; at the highest rate 64 bits of TSC end soon after */
 		u32 mul;
@@ -71,9 +68,8 @@ static void test_ns(void **state)
 
 static struct vm *vm;
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	fake_host.tsc = 5 * 2000000000ull;
 	fake_host.wall_ns = 1700000000123456789ull;
@@ -81,9 +77,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
@@ -94,12 +89,11 @@ static u64 guest_clock(const struct pvclock_time *t, u64 tsc)
 	return t->system_time + pvclock_ns(vm_guest_tsc(vm, tsc) - t->tsc_timestamp, t->mul, t->shift);
 }
 
-static void test_system_time(void **state)
+static void test_system_time(void **)
 {
 	struct pvclock_time *t = guest_ptr(vm, gpa(0x1000), sizeof(*t));
 	u64 value, before;
 
-	(void)state;
 	assert_int_equal(guest_wrmsr(vm, 0x4b564d01, 0x1001), 0);
 	assert_int_equal(guest_rdmsr(vm, 0x4b564d01, &value), 0);
 	assert_int_equal(value, 0x1001);
@@ -121,11 +115,10 @@ static void test_system_time(void **state)
 	assert_int_equal(t->flags, 0xee);
 }
 
-static void test_unstable(void **state)
+static void test_unstable(void **)
 {
 	struct pvclock_time *t = guest_ptr(vm, gpa(0x1000), sizeof(*t));
 
-	(void)state;
 	fake_host.tsc_stable = false;
 	fake_host.tsc += 2000000;
 	assert_int_equal(guest_wrmsr(vm, 0x4b564d01, 0x1001), 0);
@@ -134,13 +127,12 @@ static void test_unstable(void **state)
 	assert_int_equal(guest_clock(t, fake_host.tsc), pvclock_ns(vm_guest_tsc(vm, fake_host.tsc), t->mul, t->shift));
 }
 
-static void test_wall_clock(void **state)
+static void test_wall_clock(void **)
 {
 	struct pvclock_wall *w = guest_ptr(vm, gpa(0x2000), sizeof(*w));
 	struct pvclock_time *t = guest_ptr(vm, gpa(0x1000), sizeof(*t));
 	u64 tsc, now;
 
-	(void)state;
 	fake_host.tsc += 123456;
 	assert_int_equal(guest_wrmsr(vm, 0x4b564d01, 0x1001), 0);
 	assert_int_equal(guest_wrmsr(vm, 0x4b564d00, 0x2000), 0);
@@ -154,13 +146,12 @@ static void test_wall_clock(void **state)
 	assert_int_equal(w->version, 0xeeeeeeee);
 }
 
-static void test_hostile(void **state)
+static void test_hostile(void **)
 {
 	static const u64 bad[] = { 0x1003, 0x200001, 0x1ffff1, 0xfffffffffffffffdull, 0x8000000000000001ull, 0xfee00001 };
 	static const u64 bad_wall[] = { 0x1001, 0x1002, 0x1ffff8, 0x200000, 0xfffffffffffffffcull, 0x8000000000000000ull };
 	u64 value;
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
 		assert_int_equal(guest_wrmsr(vm, 0x4b564d01, bad[i]), -EFAULT);
 	for (unsigned i = 0; i < ARRAY_SIZE(bad_wall); i++)

@@ -153,12 +153,11 @@ static const char *line(unsigned n)
 	return text;
 }
 
-static void test_one_cpu(void **state)
+static void test_one_cpu(void **)
 {
 	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "interrupt=0x7000",
 				    "stats=0xffffffff80000100:0x48:0x38:0x20:0x3:0x90" };
 
-	(void)state;
 	load(5, arguments);
 	memory[0x100 / 8] = MEMORY + VM;
 	memory[(VM + 0x48) / 8] = MEMORY + VCPU;
@@ -174,11 +173,10 @@ static void test_one_cpu(void **state)
 	assert_string_equal(line(2), "end 0 total 16 image 9 vmruns 3 guest 7 interrupts 1 telemetry 2 injected 1\n");
 }
 
-static void test_each_cpu(void **state)
+static void test_each_cpu(void **)
 {
 	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "stats=0:0:0:0:0:0" };
 
-	(void)state;
 	load(5, arguments);
 	execute(0, HOST);
 	execute(1, GUEST);

@@ -52,15 +52,13 @@ static struct {
 	uint64_t rcx, cr3, cr4, rax;
 } registers;
 
-void qemu_plugin_register_vcpu_init_cb(uint64_t id, at_init cb)
+void qemu_plugin_register_vcpu_init_cb(uint64_t, at_init cb)
 {
-	(void)id;
 	cpu_there = cb;
 }
 
-void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int flags, void *data)
+void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, execution cb, int, void *data)
 {
-	(void)flags;
 	insn->run[insn->runs] = cb;
 	insn->data[insn->runs++] = data;
 }
@@ -159,9 +157,8 @@ static uint64_t counter(const char *name)
 	return strtoull(found + strlen(name) + 1, NULL, 10);
 }
 
-static void test_natively(void **state)
+static void test_natively(void **)
 {
-	(void)state;
 	load(0x3000);
 	assert_int_equal(counter(" accesses"), 0);
 	load(0x3000);
@@ -178,13 +175,12 @@ static void test_natively(void **state)
 }
 
 /* What the walks of both pages, the second of which is global, are after each kind of flush. */
-static void test_flushes(void **state)
+static void test_flushes(void **)
 {
 	static const struct {
 		unsigned insn, walks;
 	} by[] = { { CR3, 1 }, { CR4, 2 }, { INVLPG_RCX, 1 }, { INVLPG_OTHER, 2 }, { BEHIND, 0 }, { LOAD, 0 } };
 
-	(void)state;
 	registers.rcx = 0x1000;
 	for (unsigned i = 0; i < sizeof(by) / sizeof(by[0]); i++) {
 		uint64_t before = counter(" is.walks");
@@ -198,11 +194,10 @@ static void test_flushes(void **state)
 	}
 }
 
-static void test_guest(void **state)
+static void test_guest(void **)
 {
 	uint64_t before = counter(" is.references");
 
-	(void)state;
 	registers.rax = VMCB;
 	load(0x3000);
 	execute(VMRUN);
@@ -232,12 +227,11 @@ static void test_guest(void **state)
 	assert_int_equal(counter(" is.walks") - before, 4);
 }
 
-static int machine(void **state)
+static int machine(void **)
 {
 	static char *arguments[] = { out, ram };
 	int file = mkstemp(ram + 4), other = mkstemp(out + 4);
 
-	(void)state;
 	if (file < 0 || other < 0 || ftruncate(file, RAM))
 		return -1;
 	memory = mmap(NULL, RAM, PROT_READ | PROT_WRITE, MAP_SHARED, file, 0);
@@ -260,9 +254,8 @@ static int machine(void **state)
 	return 0;
 }
 
-static int end(void **state)
+static int end(void **)
 {
-	(void)state;
 	ended(1, NULL);
 	return unlink(out + 4) | unlink(ram + 4);
 }

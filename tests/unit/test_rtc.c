@@ -41,18 +41,16 @@ static u8 fake_inb(u16 port)
 
 static unsigned lines;
 
-void printk_error(const char *fmt, ...)
+void printk_error(const char *, ...)
 {
-	(void)fmt;
 	lines++;
 }
 
 /* 2026-11-22 18:07:43, a Sunday; the alarm's registers lie between: each has a value of its own. Binary, 24 hours. */
-static int setup(void **state)
+static int setup(void **)
 {
 	static const u8 now[] = { 43, 31, 7, 32, 18, 21, 1, 22, 11, 26, 0x26, 0x06 };
 
-	(void)state;
 	memset(cmos, 0xee, sizeof(cmos));
 	memcpy(cmos, now, sizeof(now));
 	cmos[0x32] = 20;
@@ -63,11 +61,10 @@ static int setup(void **state)
 
 #define NOW 1795370863ull /* date -u -d '2026-11-22 18:07:43' +%s */
 
-static void test_registers(void **state)
+static void test_registers(void **)
 {
 	u64 s = 0;
 
-	(void)state;
 	assert_int_equal(rtc_read(0x32, &s), 0);
 	assert_int_equal(s, NOW);
 	/* Without a century register (FADT: 0) the year decides. */
@@ -78,9 +75,8 @@ static void test_registers(void **state)
 }
 
 /* The minute changes before any one read: what comes out is one or the other, with nothing mixed. */
-static void test_update_between(void **state)
+static void test_update_between(void **)
 {
-	(void)state;
 	for (unsigned at = 1; at < 24; at++) {
 		u64 s = 0;
 
@@ -93,11 +89,10 @@ static void test_update_between(void **state)
 }
 
 /* Bit 7 of register A: nothing is read during an update. One that never ends, and a clock that never stands, are none. */
-static void test_no_clock(void **state)
+static void test_no_clock(void **)
 {
 	u64 s = 1;
 
-	(void)state;
 	cmos[10] = 0xa6;
 	assert_int_equal(rtc_read(0x32, &s), -ENODEV);
 	cmos[10] = 0x26;

@@ -67,9 +67,8 @@ u64 host_tsc_khz(void)
 	return 2000000;
 }
 
-void host_panic(const char *fmt, ...)
+void host_panic(const char *, ...)
 {
-	(void)fmt;
 	if (!while_waiting)
 		abort();
 	longjmp(panic, 1);
@@ -235,9 +234,8 @@ static bool unmap_ends(u64 page)
 	return !panicked;
 }
 
-static void each_is_waited_for(void **state)
+static void each_is_waited_for(void **)
 {
-	(void)state;
 	never = false;
 	for (late = 1; late < VCPUS; late++) {
 		setup_joined();
@@ -253,9 +251,8 @@ static void each_is_waited_for(void **state)
 }
 
 /* It ends the node at last, and until then nothing is given back. */
-static void one_never_answers(void **state)
+static void one_never_answers(void **)
 {
-	(void)state;
 	never = true;
 	for (late = 1; late < VCPUS; late++) {
 		setup_joined();
@@ -271,22 +268,19 @@ static void one_never_answers(void **state)
 
 /* ---- as threads ---- */
 
-static void no_stale_access(void **state)
+static void no_stale_access(void **)
 {
-	(void)state;
 	assert_int_equal(stale_accesses(false), 0);
 }
 
-static void without_flush_it_fails(void **state)
+static void without_flush_it_fails(void **)
 {
-	(void)state;
 	assert_int_not_equal(stale_accesses(true), 0);
 }
 
 /* The waiter is alone: nobody else has joined, or everybody has left. */
-static void absent_are_not_waited_for(void **state)
+static void absent_are_not_waited_for(void **)
 {
-	(void)state;
 	memset(&parts, 0, sizeof(parts));
 	memset(vcpus, 0, sizeof(vcpus));
 	memset(kicked, 0, sizeof(kicked));

@@ -22,9 +22,8 @@ static struct span exact(const char *text)
 	return (struct span){ memory, n };
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	free(memory);
 	memory = NULL;
 	return 0;
@@ -35,18 +34,16 @@ static void assert_rest(struct span s, const char *rest)
 	assert_true(span_is(s, rest));
 }
 
-static void test_trim(void **state)
+static void test_trim(void **)
 {
-	(void)state;
 	assert_rest(span_trim(exact(" \t a b\t ")), "a b");
 	assert_rest(span_trim(exact(" \t")), "");
 	assert_rest(span_trim(exact("")), "");
 	assert_rest(span_trim(exact("\na\r")), "\na\r");
 }
 
-static void test_words(void **state)
+static void test_words(void **)
 {
-	(void)state;
 	struct span s = exact("console=com1");
 
 	assert_false(span_is(s, "console="));
@@ -62,9 +59,8 @@ static void test_words(void **state)
 	assert_rest(span_of("abc"), "abc");
 }
 
-static void test_parts(void **state)
+static void test_parts(void **)
 {
-	(void)state;
 	struct span s = exact("a,,bc");
 	bool more;
 
@@ -99,9 +95,8 @@ static void no_number(const char *text, unsigned base)
 	assert_false(span_number(&s, base, &v));
 }
 
-static void test_numbers(void **state)
+static void test_numbers(void **)
 {
-	(void)state;
 	is_number("0", 10, 0, "");
 	is_number("0012-3", 10, 12, "-3");
 	is_number("9a", 10, 9, "a");
@@ -118,9 +113,8 @@ static void test_numbers(void **state)
 	no_number("@", 16);
 }
 
-static void test_digits(void **state)
+static void test_digits(void **)
 {
-	(void)state;
 	static const char digits[] = "0123456789abcdef", capitals[] = "0123456789ABCDEF";
 
 	for (int c = -128; c < 128; c++) {

@@ -45,9 +45,8 @@ static void *to_virt(u64 pa)
 
 static const struct stage2_mem mem = { page_alloc, page_free, to_hpa, to_virt };
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	budget = 1 << 20;
 	live = 0;
 	return 0;
@@ -64,9 +63,8 @@ static void finish(struct stage2 *s)
 	assert_int_equal(live, 0);
 }
 
-static void leaf_bits(void **state)
+static void leaf_bits(void **)
 {
-	(void)state;
 	/* EPT: R 0, W 1, X 2, type 5:3 (WB = 6), "ignore PAT" 6 never, page size 7. */
 	assert_true(ept_format.leaf(0x200000, LEAF_2M, STAGE2_RWX, MEMTYPE_WB) == (0x200000 | 0x80 | 0x30 | 7));
 	assert_true(ept_format.leaf(0x3000, LEAF_4K, STAGE2_R | STAGE2_X, MEMTYPE_UC) == (0x3000 | 5));
@@ -77,12 +75,11 @@ static void leaf_bits(void **state)
 	assert_true(npt_format.leaf(0x3000, LEAF_4K, STAGE2_RWX, MEMTYPE_UC_MINUS) == (0x3000 | 0x60 | 0x10 | 7));
 }
 
-static void round_trip(void **state)
+static void round_trip(void **)
 {
 	static const struct stage2_format *const fmt[] = { &ept_format, &npt_format };
 	static const enum memtype type[] = { MEMTYPE_UC, MEMTYPE_WT, MEMTYPE_WB };
 
-	(void)state;
 	for (unsigned f = 0; f < 2; f++)
 		for (unsigned prot = 1; prot < 8; prot += 2) /* readable ones: NPT has no other */
 			for (unsigned t = 0; t < 3; t++) {
@@ -97,12 +94,11 @@ static void round_trip(void **state)
 		assert_int_equal(ept_format.prot(ept_format.leaf(0x1000, LEAF_4K, prot, MEMTYPE_WB)), prot);
 }
 
-static void largest_leaves(void **state)
+static void largest_leaves(void **)
 {
 	struct stage2 s;
 	struct stage2_mapping m;
 
-	(void)state;
 	init(&s, &ept_format, LEAF_1G);
 	/* 2 MiB short of 1 GiB alignment at both ends, with a page of 4 KiB more. */
 	assert_int_equal(stage2_map(&s, GIB(1) - MIB(2), GIB(5) - MIB(2), MIB(2) + GIB(2) + MIB(4) + KIB(4), STAGE2_RWX,
@@ -119,11 +115,10 @@ static void largest_leaves(void **state)
 	finish(&s);
 }
 
-static void congruence_decides(void **state)
+static void congruence_decides(void **)
 {
 	struct stage2 s;
 
-	(void)state;
 	init(&s, &npt_format, LEAF_1G);
 	/* GPA and HPA differ modulo 2 MiB: nothing but 4 KiB leaves fits. */
 	assert_int_equal(stage2_map(&s, 0, MIB(2) + KIB(4), MIB(2), STAGE2_RWX, MEMTYPE_WB), 0);
@@ -137,12 +132,11 @@ static void congruence_decides(void **state)
 	finish(&s);
 }
 
-static void bad_ranges(void **state)
+static void bad_ranges(void **)
 {
 	struct stage2 s;
 	struct stage2_mapping m;
 
-	(void)state;
 	init(&s, &ept_format, LEAF_1G);
 	assert_int_equal(stage2_map(&s, 1, 0, KIB(4), STAGE2_RWX, MEMTYPE_WB), -EINVAL);
 	assert_int_equal(stage2_map(&s, 0, 8, KIB(4), STAGE2_RWX, MEMTYPE_WB), -EINVAL);
@@ -155,12 +149,11 @@ static void bad_ranges(void **state)
 	finish(&s);
 }
 
-static void unmap_splits(void **state)
+static void unmap_splits(void **)
 {
 	struct stage2 s;
 	struct stage2_mapping m;
 
-	(void)state;
 	init(&s, &ept_format, LEAF_1G);
 	assert_int_equal(stage2_map(&s, 0, GIB(4), GIB(1), STAGE2_R | STAGE2_W, MEMTYPE_WT), 0);
 	assert_int_equal(stage2_unmap(&s, MIB(6) + KIB(8), KIB(4)), 0);
@@ -184,9 +177,8 @@ static void unmap_splits(void **state)
 	finish(&s);
 }
 
-static void out_of_memory(void **state)
+static void out_of_memory(void **)
 {
-	(void)state;
 	for (int pages = 0; pages < 6; pages++) {
 		struct stage2 s;
 		int err;
@@ -202,13 +194,12 @@ static void out_of_memory(void **state)
 }
 
 /* 4 MiB of pages as a flat array. */
-static void random_against_model(void **state)
+static void random_against_model(void **)
 {
 	enum { PAGES = 1024 };
 	static u64 model[PAGES];
 	struct stage2 s;
 
-	(void)state;
 	srand(20261121);
 	memset(model, 0, sizeof(model));
 	init(&s, &ept_format, LEAF_2M);

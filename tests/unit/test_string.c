@@ -14,11 +14,10 @@ static void fill(u8 *p, size_t n, u8 seed)
 		p[i] = (u8)(seed + i * 7);
 }
 
-static void test_memcpy(void **state)
+static void test_memcpy(void **)
 {
 	u8 src[64], dst[64];
 
-	(void)state;
 	fill(src, sizeof(src), 1);
 	for (size_t n = 0; n <= 40; n++) {
 		fill(dst, sizeof(dst), 99);
@@ -29,11 +28,10 @@ static void test_memcpy(void **state)
 }
 
 /* All overlaps of two windows within one buffer. */
-static void test_memmove(void **state)
+static void test_memmove(void **)
 {
 	u8 before[48], buf[48];
 
-	(void)state;
 	fill(before, sizeof(before), 5);
 	for (size_t from = 0; from < 16; from++) {
 		for (size_t to = 0; to < 16; to++) {
@@ -47,20 +45,18 @@ static void test_memmove(void **state)
 	}
 }
 
-static void test_memset(void **state)
+static void test_memset(void **)
 {
 	u8 buf[16];
 
-	(void)state;
 	fill(buf, sizeof(buf), 0);
 	assert_ptr_equal(lwk_memset(buf + 4, 0x1ab, 7), buf + 4);
 	for (size_t i = 0; i < sizeof(buf); i++)
 		assert_int_equal(buf[i], i >= 4 && i < 11 ? 0xab : (u8)(i * 7));
 }
 
-static void test_memcmp(void **state)
+static void test_memcmp(void **)
 {
-	(void)state;
 	assert_int_equal(lwk_memcmp("abc", "abd", 2), 0);
 	assert_true(lwk_memcmp("abc", "abd", 3) < 0);
 	assert_true(lwk_memcmp("\x80", "\x7f", 1) > 0); /* bytes are unsigned */
@@ -68,11 +64,10 @@ static void test_memcmp(void **state)
 	assert_true(lwk_memcmp("a\0b", "a\0a", 3) > 0);
 }
 
-static void test_lengths(void **state)
+static void test_lengths(void **)
 {
 	const char unterminated[3] = { 'x', 'y', 'z' };
 
-	(void)state;
 	assert_int_equal(lwk_strlen(""), 0);
 	assert_int_equal(lwk_strlen("four"), 4);
 	assert_int_equal(lwk_strnlen("four", 2), 2);
@@ -80,9 +75,8 @@ static void test_lengths(void **state)
 	assert_int_equal(lwk_strnlen(unterminated, sizeof(unterminated)), 3);
 }
 
-static void test_compare(void **state)
+static void test_compare(void **)
 {
-	(void)state;
 	assert_int_equal(lwk_strcmp("", ""), 0);
 	assert_int_equal(lwk_strcmp("same", "same"), 0);
 	assert_true(lwk_strcmp("a", "ab") < 0);
@@ -93,11 +87,10 @@ static void test_compare(void **state)
 	assert_int_equal(lwk_strncmp("ab\0X", "ab\0Y", 4), 0);
 }
 
-static void test_strchr(void **state)
+static void test_strchr(void **)
 {
 	const char *s = "key=value=x";
 
-	(void)state;
 	assert_ptr_equal(lwk_strchr(s, '='), s + 3);
 	assert_ptr_equal(lwk_strchr(s, 'x'), s + 10);
 	assert_ptr_equal(lwk_strchr(s, 0), s + 11); /* the terminator is part of the string, 7.24.5.2 */

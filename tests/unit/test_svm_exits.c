@@ -42,9 +42,8 @@ void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa)
 		guest();
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	memset(&vmcb, 0, sizeof(vmcb));
 	memset(&vcpu, 0, sizeof(vcpu));
 	svm = (struct svm_vcpu){ .vmcb = &vmcb, .vmcb_pa = 0x1000, .host_vmcb_pa = 0x2000 };
@@ -85,21 +84,19 @@ static const struct {
 	{ ~0ull, VMEXIT_ENTRY_FAILED }, { 0xffffffff, VMEXIT_ENTRY_FAILED },
 };
 
-static void test_codes(void **state)
+static void test_codes(void **)
 {
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(codes); i++) {
 		leave(codes[i].code, 0, 0);
 		if (out.reason != codes[i].reason)
-			fail_msg("exit %#llx: reason %u", (unsigned long long)codes[i].code, out.reason);
+			fail_msg("exit %#lx: reason %u", codes[i].code, out.reason);
 		assert_int_equal(out.raw, codes[i].code);
 	}
 }
 
 /* CR0 to CR15 read and written, the same of the debug registers. */
-static void test_registers(void **state)
+static void test_registers(void **)
 {
-	(void)state;
 	for (unsigned n = 0; n < 16; n++) {
 		leave(n, 0, 0);
 		assert_true(out.reason == VMEXIT_CR && out.cr.cr == n && !out.cr.write && !out.cr.decoded);
@@ -117,9 +114,8 @@ static void test_registers(void **state)
 }
 
 /* EXITINFO1 of IOIO (15.10.2), the next RIP in EXITINFO2. */
-static void test_io(void **state)
+static void test_io(void **)
 {
-	(void)state;
 	vcpu.regs.rip = 0x7ffe;
 	leave(0x7b, 0x0cfc0000 | 1 << 6, 0x8000);
 	assert_int_equal(out.reason, VMEXIT_IO);
@@ -134,9 +130,8 @@ static void test_io(void **state)
 }
 
 /* EXITINFO1 of NPF (15.25.6): a page fault's error code, bit 33 in the guest's own tables. */
-static void test_nested_fault(void **state)
+static void test_nested_fault(void **)
 {
-	(void)state;
 	leave(0x400, 1ull << 32 | 4, 0x123456789abcull);
 	assert_int_equal(out.reason, VMEXIT_STAGE2);
 	assert_int_equal(out.stage2.gpa.v, 0x123456789abcull);
@@ -150,11 +145,10 @@ static void test_nested_fault(void **state)
 }
 
 /* Vectors with an error code by table 8-1 of vol. 2; #PF's address comes in EXITINFO2. No machine check: that is the host's. */
-static void test_exceptions(void **state)
+static void test_exceptions(void **)
 {
 	static const u32 with_error = 1u << 8 | 1u << 10 | 1u << 11 | 1u << 12 | 1u << 13 | 1u << 14 | 1u << 17 | 1u << 21;
 
-	(void)state;
 	for (unsigned v = 0; v < 32; v++) {
 		bool error = with_error >> v & 1;
 
@@ -181,9 +175,8 @@ static void guest_moves(void)
 	vmcb.int_state = 3; /* the shadow, and bit 1, which is not it */
 }
 
-static void test_registers_both_ways(void **state)
+static void test_registers_both_ways(void **)
 {
-	(void)state;
 	guest = guest_moves;
 	vcpu.regs.gpr[GPR_RAX] = 0x1122334455667788ull;
 	vcpu.regs.gpr[GPR_RSP] = 0xffffffff82a03f50ull;
@@ -212,9 +205,8 @@ static void test_registers_both_ways(void **state)
 }
 
 /* A kick before the entry: nothing is entered, and the event waits. */
-static void test_kicked(void **state)
+static void test_kicked(void **)
 {
-	(void)state;
 	kick = 1;
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 6 };
 	leave(0x72, 0, 0);
@@ -225,9 +217,8 @@ static void test_kicked(void **state)
 }
 
 /* EVENTINJ (15.20): vector, type in bits 10:8, error code valid, valid, error code. */
-static void test_injection(void **state)
+static void test_injection(void **)
 {
-	(void)state;
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 13, .has_error = true, .error = 0x1234 };
 	leave(0x78, 0, 0);
 	assert_int_equal(at_entry.event_inj, 0x1234ull << 32 | 0x80000b0d);
@@ -249,9 +240,8 @@ static void test_injection(void **state)
 }
 
 /* EXITINTINFO (15.7.2): what the exit cut short is injected again, INT3 runs again. */
-static void test_cut_delivery(void **state)
+static void test_cut_delivery(void **)
 {
-	(void)state;
 	vmcb.exit_int_info = 0x42ull << 32 | 0x80000b0e;
 	leave(0x400, 0, 0);
 	assert_int_equal(vcpu.event.type, HVM_EVENT_EXCEPTION);
@@ -274,9 +264,8 @@ static void test_cut_delivery(void **state)
 }
 
 /* NMIs stay blocked until the IRET has run: it is intercepted, then stepped, and the guest's TF comes back. */
-static void test_nmi_window(void **state)
+static void test_nmi_window(void **)
 {
-	(void)state;
 	svm.nmi_blocked = true;
 	vmcb.intercept_misc1 = 1u << 20;
 	leave(0x74, 0, 0);
@@ -293,9 +282,8 @@ static void test_nmi_window(void **state)
 }
 
 /* The window is a virtual interrupt that is intercepted (intercept 4 of offset 00Ch). */
-static void test_interrupt_window(void **state)
+static void test_interrupt_window(void **)
 {
-	(void)state;
 	svm_request_irq_window(&vcpu, true);
 	assert_int_equal(vmcb.v_intr, 1 << 20 | 15 << 16 | 1 << 8);
 	assert_int_equal(vmcb.intercept_misc1, 1 << 4);

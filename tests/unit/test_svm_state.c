@@ -51,9 +51,8 @@ static u64 field_of(unsigned offset, unsigned size)
 	return v;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	memset(&fake_cpu, 0, sizeof(fake_cpu));
 	memset(&vcpu, 0, sizeof(vcpu));
@@ -65,16 +64,14 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	svm_vcpu_destroy(&vcpu);
 	return fake_host.pages_in_use != 0;
 }
 
-static void test_controls(void **state)
+static void test_controls(void **)
 {
-	(void)state;
 	/* Writes of CR0, CR4 and CR8; #DB, #AC and #MC. */
 	assert_int_equal(field_of(0x002, 2), 1 << 0 | 1 << 4 | 1 << 8);
 	assert_int_equal(field_of(0x008, 4), 1 << 1 | 1 << 17 | 1 << 18);
@@ -93,11 +90,10 @@ static void test_controls(void **state)
 }
 
 /* A bit for each port; two for each MSR of three ranges, reads first (15.10, 15.11). */
-static void test_permissions(void **state)
+static void test_permissions(void **)
 {
 	const u8 *io, *msr;
 
-	(void)state;
 	io = (const u8 *)field_of(0x040, 8);
 	msr = (const u8 *)field_of(0x048, 8);
 	for (unsigned i = 0; i < 0x3000; i++)
@@ -120,7 +116,7 @@ static void test_permissions(void **state)
 	assert_int_equal(msr[0x800], 0xff);
 }
 
-static void test_registers(void **state)
+static void test_registers(void **)
 {
 	static const struct { enum hvm_reg reg; unsigned offset; } fields[] = {
 		{ HVM_CR3, 0x550 }, { HVM_DR7, 0x560 }, { HVM_DR6, 0x568 }, { HVM_STAR, 0x600 }, { HVM_LSTAR, 0x608 },
@@ -129,7 +125,6 @@ static void test_registers(void **state)
 		{ HVM_FS_BASE, 0x448 }, { HVM_GS_BASE, 0x458 },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(fields); i++) {
 		svm_set(&vcpu, fields[i].reg, 0x123456789abc0000ull + i);
 		assert_int_equal(field_of(fields[i].offset, 8), 0x123456789abc0000ull + i);
@@ -147,11 +142,10 @@ static void test_registers(void **state)
 }
 
 /* The guest reads what it wrote; the CPU runs with SVM and machine checks on, and with its caches. */
-static void test_shadowed(void **state)
+static void test_shadowed(void **)
 {
 	unsigned before = asids;
 
-	(void)state;
 	svm_set(&vcpu, HVM_EFER, 0xd01);
 	assert_int_equal(field_of(0x4d0, 8), 0x1d01);
 	assert_int_equal(svm_get(&vcpu, HVM_EFER), 0xd01);
@@ -172,12 +166,11 @@ static void test_shadowed(void **state)
 }
 
 /* Selector, attributes (VMX' bits 15:12 as 11:8), limit, base; SS has the privilege level. */
-static void test_segments(void **state)
+static void test_segments(void **)
 {
 	static const unsigned offset[SEG_COUNT] = { 0x400, 0x410, 0x420, 0x430, 0x440, 0x450, 0x470, 0x490 };
 	struct segment s;
 
-	(void)state;
 	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
 		const struct segment in = { .selector = (u16)(0x10 + 8 * seg), .attr = 0xa0f3, .limit = 0xfffff000u + seg,
 					    .base = 0xffff888000000000ull + seg };
@@ -202,9 +195,8 @@ static void test_segments(void **state)
 	assert_true(field_of(0x484, 4) == 0xfff && field_of(0x488, 8) == 0xfffffe0000000000ull);
 }
 
-static void test_power_on(void **state)
+static void test_power_on(void **)
 {
-	(void)state;
 	svm_vcpu(&vcpu)->vmcb->event_inj = 1;
 	svm_vcpu(&vcpu)->stepping = true;
 	assert_power_on(&vcpu);

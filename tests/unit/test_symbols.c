@@ -33,9 +33,8 @@ static void expect(u64 at, const char *name, u64 offset)
 	assert_int_equal(found, offset);
 }
 
-static void finds(void **state)
+static void finds(void **)
 {
-	(void)state;
 	expect(4, "entry", 0);
 	expect(0x126, "entry", 0x122);
 	expect(0x127, "f", 0);
@@ -44,11 +43,10 @@ static void finds(void **state)
 	expect(0x8fff, "last", 0xed7);
 }
 
-static void outside(void **state)
+static void outside(void **)
 {
 	u64 offset;
 
-	(void)state;
 	assert_null(symbol_find((u64)image_start - 1, &offset));
 	assert_null(symbol_find((u64)image_start, &offset));
 	assert_null(symbol_find((u64)image_start + 3, &offset));

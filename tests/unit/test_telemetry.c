@@ -16,22 +16,20 @@
 
 static unsigned handled;
 
-static void handler(struct vcpu *vcpu, const struct vmexit *exit)
+static void handler(struct vcpu *, const struct vmexit *exit)
 {
-	(void)vcpu;
 	assert_int_equal(exit->reason, VMEXIT_CPUID);
 	handled++;
 }
 
 const vmexit_handler vmexit_handlers[VMEXIT_REASONS] = { [VMEXIT_CPUID] = handler };
 
-static void test_each_once(void **state)
+static void test_each_once(void **)
 {
 	const struct vmexit exit = { .reason = VMEXIT_CPUID, .raw = 0x72 };
 	static struct vcpu vcpu;
 	struct exit_stat *e = &vcpu.stats.exit[VMEXIT_CPUID];
 
-	(void)state;
 	for (unsigned i = 1; i <= 100; i++) {
 		u64 ticks = e->ticks, before = __builtin_ia32_rdtsc(), took;
 
@@ -51,11 +49,10 @@ static void test_each_once(void **state)
 }
 
 /* Ticks that dwarf all that the test itself takes: nothing is counted twice. */
-static void test_ticks(void **state)
+static void test_ticks(void **)
 {
 	struct exit_stat e = { 0 };
 
-	(void)state;
 	for (unsigned i = 1; i <= 10; i++) {
 		telemetry_end(&e, __builtin_ia32_rdtsc() - i * AGO);
 		assert_int_equal(e.count, i);
@@ -65,12 +62,11 @@ static void test_ticks(void **state)
 	}
 }
 
-static void test_line(void **state)
+static void test_line(void **)
 {
 	static struct vm vm = { .name = "vm0" };
 	static struct vcpu vcpu = { .vm = &vm, .id = 3 };
 
-	(void)state;
 	fake_host_reset();
 	vcpu.stats.exit[VMEXIT_CPUID].count = 5;
 	vcpu.stats.exit[VMEXIT_IO].count = 70;

@@ -98,7 +98,7 @@ static bool access(uint64_t address)
 	return true;
 }
 
-static void test_one_walk(void **state)
+static void test_one_walk(void **)
 {
 	static const unsigned references[PAGE_SIZES][PAGE_SIZES + 1] = {
 		/* second level: 4K, 2M, 1G, none */
@@ -107,7 +107,6 @@ static void test_one_walk(void **state)
 		{ 14, 11, 8, 2 },
 	};
 
-	(void)state;
 	for (unsigned guest = 0; guest < PAGE_SIZES; guest++) {
 		for (unsigned host = 0; host <= PAGE_SIZES; host++) {
 			for (unsigned force = 0; force < 2; force++) {
@@ -133,11 +132,10 @@ static void test_one_walk(void **state)
 	assert_int_equal(model.references, 5);
 }
 
-static void test_not_mapped(void **state)
+static void test_not_mapped(void **)
 {
 	struct tlb_walk walk = { .made = false };
 
-	(void)state;
 	start(4, true, 0);
 	second_level(PAGE_2M);
 	map(0, 4, 0x1000, PAGE_4K, 5 * GIB, 0); /* outside of what the second level has */
@@ -154,11 +152,10 @@ static void map_pages(unsigned count)
 }
 
 /* Uniformly random: what is missed is what the entries do not reach. */
-static void test_random_pages(void **state)
+static void test_random_pages(void **)
 {
 	uint64_t x = 1, walks = 0, before = 0;
 
-	(void)state;
 	start(4, false, 0);
 	map_pages(6144);
 	for (unsigned i = 0; i < 1200000; i++) {
@@ -183,9 +180,8 @@ static void test_random_pages(void **state)
 }
 
 /* An entry covers the smaller of both pages. */
-static void test_entry_covers(void **state)
+static void test_entry_covers(void **)
 {
-	(void)state;
 	for (unsigned host = PAGE_4K; host < PAGE_SIZES; host++) {
 		start(4, true, 0);
 		second_level(host);
@@ -203,9 +199,8 @@ static void test_entry_covers(void **state)
 	assert_int_equal(model.walks, 16);
 }
 
-static void test_walker_caches(void **state)
+static void test_walker_caches(void **)
 {
-	(void)state;
 	start(4, false, 0);
 	map_pages(512);
 	for (uint64_t i = 0; i < 512; i++)
@@ -243,11 +238,10 @@ static void test_walker_caches(void **state)
 }
 
 /* The entry that was longest not used goes. */
-static void test_replacement(void **state)
+static void test_replacement(void **)
 {
 	static const uint64_t order[] = { 0, 1, 2, 3, 0, 4, 0 };
 
-	(void)state;
 	start(4, false, 0);
 	for (uint64_t i = 0; i < 5; i++)
 		map(0, 4, i * GIB, PAGE_1G, i * GIB, 0);
@@ -259,11 +253,10 @@ static void test_replacement(void **state)
 	assert_int_equal(model.walks, 5);
 }
 
-static void test_flush(void **state)
+static void test_flush(void **)
 {
 	uint64_t before;
 
-	(void)state;
 	start(4, false, 0);
 	map(0, 4, 0x1000, PAGE_4K, DATA, 0);
 	map(0, 4, 0x2000, PAGE_4K, DATA, 0x100);

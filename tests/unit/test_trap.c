@@ -36,16 +36,14 @@ void apic_eoi(void)
 	eois++;
 }
 
-int host_rdmsr(u32 msr, u64 *value)
+int host_rdmsr(u32, u64 *value)
 {
-	(void)msr;
 	*value = 0;
 	return -1;
 }
 
-void upcall_log(const char *fmt, ...)
+void upcall_log(const char *, ...)
 {
-	(void)fmt;
 	logs++;
 }
 
@@ -54,9 +52,8 @@ void upcall_nmi(void)
 	nmis++;
 }
 
-void upcall_trap(const struct trap_frame *frame, const char *what)
+void upcall_trap(const struct trap_frame *, const char *what)
 {
-	(void)frame;
 	report = what;
 	longjmp(reported, 1);
 }
@@ -68,9 +65,8 @@ static void handler(void *arg)
 	handled++;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	nmis = eois = logs = handled = 0;
 	report = NULL;
 	return 0;
@@ -89,9 +85,8 @@ static u64 dispatch(u64 vector, u64 rip)
 }
 
 /* From the first instruction of a region to its last, but not beside it. */
-static void test_nmi(void **state)
+static void test_nmi(void **)
 {
-	(void)state;
 	assert_int_equal(dispatch(2, 0x1000), 0x1020);
 	assert_int_equal(dispatch(2, 0x100f), 0x1020);
 	assert_int_equal(dispatch(2, 0x2003), 0x1f00);
@@ -104,9 +99,8 @@ static void test_nmi(void **state)
 }
 
 /* #GP and #PF of an instruction with a fixup; a double fault and a machine check are never one's own. */
-static void test_fixups(void **state)
+static void test_fixups(void **)
 {
-	(void)state;
 	assert_int_equal(dispatch(13, 0x3000), 0x3100);
 	assert_int_equal(dispatch(14, 0x3008), 0x3200);
 	assert_null(report);
@@ -123,9 +117,8 @@ static void test_fixups(void **state)
 }
 
 /* One EOI for each that is in the APIC's ISR: none for a spurious one or one of the 8259s (SDM vol. 3, 11.9). */
-static void test_interrupts(void **state)
+static void test_interrupts(void **)
 {
-	(void)state;
 	trap_set_handler(0x41, handler, &handled);
 	assert_int_equal(dispatch(0x41, 0x1000), 0x1000);
 	assert_true(handled == 1 && eois == 1 && !logs);

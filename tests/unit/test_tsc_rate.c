@@ -14,9 +14,8 @@
 #include <cmocka.h>
 #include "arch/x86_64/cpu/tsc.h"
 
-static void test_cpuid(void **state)
+static void test_cpuid(void **)
 {
-	(void)state;
 	/* Skylake client: 24 MHz * 216 / 2 = 2592 MHz */
 	assert_int_equal(tsc_hz_from_cpuid(2, 216, 24000000), 2592000000);
 	/* Skylake-SP: 25 MHz * 168 / 2 = 2100 MHz */
@@ -88,45 +87,41 @@ static void check(const struct machine *m, double seconds, u64 coarse_hz, double
 	}
 }
 
-static void test_quantised(void **state)
+static void test_quantised(void **)
 {
 	/* reads of no length: what is left is the reference's tick, both ends, and the TSC's */
 	const struct machine hpet = { 3e9, HPET, 0, 0, 0, 0, 0 }, slow = { 50e6, PMTIMER24, 0, 0, 0, 0, 0 };
 
-	(void)state;
 	check(&hpet, 1, 0, 70 + 2);
 	check(&hpet, 0.05, 0, 20 * 70 + 20);
 	check(&slow, 1, 0, 280 + 50);
 }
 
-static void test_jittered(void **state)
+static void test_jittered(void **)
 {
 	const struct machine hpet = { 2095078123., HPET, 1e12, 7e9, 0.5e-6, 3e-6, 0 };
 	const struct machine pm = { 3312000777., PMTIMER24, 1e12, 12345, 1e-6, 5e-6, 0 };
 
-	(void)state;
 	check(&hpet, 1, 0, 3500 + 70);
 	check(&hpet, 4, 0, (3500 + 70) / 4);
 	check(&pm, 2, 0, (6000 + 280) / 2);
 }
 
-static void test_smi(void **state)
+static void test_smi(void **)
 {
 	/* up to 7 of 8 reads are hit: nothing changes but the bound, and that only when all of a moment were */
 	const struct machine m = { 2.5e9, HPET, 0, 0, 0.5e-6, 0, 7 };
 
-	(void)state;
 	check(&m, 2, 0, 201e3 / 2);
 	check(&m, 20, 0, 201e3 / 20);
 }
 
-static void test_wraps(void **state)
+static void test_wraps(void **)
 {
 	/* 24 bits at 3.58 MHz: 4.69 s. A coarse rate that is 1 % off tells wraps apart for 200 seconds. */
 	const struct machine pm = { 2.1e9, PMTIMER24, 1e13, 16777000, 1e-6, 0, 0 };
 	const struct machine hpet32 = { 2.1e9, HPET32, 0, 4294967000., 1e-6, 0, 0 };
 
-	(void)state;
 	check(&pm, 1, 0, 1300);
 	for (unsigned s = 1; s < 200; s += 7) {
 		check(&pm, s, 2100000000, 1300. / s + 2);
@@ -138,13 +133,12 @@ static void test_wraps(void **state)
 	check(&hpet32, 100 * 86400, 2100002100, 2);
 }
 
-static void test_counts_no_wrap_that_was_not(void **state)
+static void test_counts_no_wrap_that_was_not(void **)
 {
 	const struct machine pm = { 2.1e9, PMTIMER24, 0, 100, 1e-6, 0, 0 };
 	struct tsc_moment first, last;
 	struct tsc_rate rate;
 
-	(void)state;
 	read_moment(&pm, 0, &first);
 	read_moment(&pm, 4.6, &last);
 	assert_true(tsc_rate_estimate(&first, &last, &pm.ref, 0, &rate));
@@ -155,13 +149,12 @@ static void test_counts_no_wrap_that_was_not(void **state)
 	assert_true(tsc_rate_estimate(&first, &last, &pm.ref, 2090000000, &rate));
 }
 
-static void test_no_rate(void **state)
+static void test_no_rate(void **)
 {
 	const struct machine m = { 2e9, HPET, 0, 0, 1e-6, 0, 0 };
 	struct tsc_moment first, last;
 	struct tsc_rate rate;
 
-	(void)state;
 	/* at once: nothing can be told */
 	read_moment(&m, 0, &first);
 	assert_false(tsc_rate_estimate(&first, &first, &m.ref, 0, &rate));
@@ -181,11 +174,10 @@ static void test_no_rate(void **state)
 	assert_false(tsc_rate_estimate(&first, &last, &m.ref, 0, &rate));
 }
 
-static void test_error(void **state)
+static void test_error(void **)
 {
 	const struct tsc_rate gigahertz = { 1000000000, 10 };
 
-	(void)state;
 	assert_int_equal(tsc_rate_error_ppb(1000000000, &gigahertz), 0);
 	assert_int_equal(tsc_rate_error_ppb(1000003000, &gigahertz), 3000);
 	assert_int_equal(tsc_rate_error_ppb(999997000, &gigahertz), -3000);
@@ -193,11 +185,10 @@ static void test_error(void **state)
 	assert_int_equal(tsc_rate_error_ppb(0, &gigahertz), -1000000000);
 }
 
-static void test_choice(void **state)
+static void test_choice(void **)
 {
 	const struct tsc_rate none = { 0, 0 }, tight = { 2592000000, 1000 }, loose = { 2592000000, 2000000 };
 
-	(void)state;
 	assert_int_equal(tsc_choose_hz(0, &none), 0);
 	assert_int_equal(tsc_choose_hz(2592000000, &none), 2592000000);
 	assert_int_equal(tsc_choose_hz(0, &tight), 2592000000);

@@ -9,70 +9,63 @@
 #include <cmocka.h>
 #include "arch/x86_64/cpu/tsc_sync.h"
 
-static void test_same(void **state)
+static void test_same(void **)
 {
 	const struct tsc_exchange e[] = { { 1000, 1040, 1100 }, { 2000, 2000, 2060 }, { 3000, 3050, 3050 } };
 
-	(void)state;
 	assert_int_equal(tsc_difference(e, 3), 0);
 }
 
-static void test_ahead(void **state)
+static void test_ahead(void **)
 {
 	/* answered there at 1040 and 2030 of our time, 500 ahead */
 	const struct tsc_exchange e[] = { { 1000, 1540, 1100 }, { 2000, 2530, 2060 } };
 
-	(void)state;
 	assert_int_equal(tsc_difference(e, 1), 440); /* 1540 - 1100 */
 	assert_int_equal(tsc_difference(e, 2), 470); /* 2530 - 2060: the faster exchange tells more */
 }
 
-static void test_behind(void **state)
+static void test_behind(void **)
 {
 	/* answered at 1040 and 2030, 500 behind */
 	const struct tsc_exchange e[] = { { 1000, 540, 1100 }, { 2000, 1530, 2060 } };
 
-	(void)state;
 	assert_int_equal(tsc_difference(e, 1), -460); /* 540 - 1000 */
 	assert_int_equal(tsc_difference(e, 2), -470);
 }
 
-static void test_smaller_than_exchange(void **state)
+static void test_smaller_than_exchange(void **)
 {
 	/* 20 ahead, each exchange takes 100: not to be seen by itself ... */
 	const struct tsc_exchange middle[] = { { 1000, 1070, 1100 }, { 2000, 2070, 2100 } };
 	/* ... but by two that lean to either side: answered at once, and 5 before the end */
 	const struct tsc_exchange sides[] = { { 1000, 1020, 1100 }, { 2000, 2115, 2100 } };
 
-	(void)state;
 	assert_int_equal(tsc_difference(middle, 2), 0);
 	assert_int_equal(tsc_difference(sides, 2), 15);
 }
 
-static void test_drift(void **state)
+static void test_drift(void **)
 {
 	/* first 100 ahead at least, then 100 behind: no constant difference explains both */
 	const struct tsc_exchange e[] = { { 1000, 1200, 1100 }, { 2000, 1900, 2100 } };
 
-	(void)state;
 	assert_int_not_equal(tsc_difference(e, 2), 0);
 }
 
-static void test_wrap(void **state)
+static void test_wrap(void **)
 {
 	/* a TSC that began close below 2^64 */
 	const struct tsc_exchange same = { UINT64_MAX - 10, 5, 20 }, ahead = { UINT64_MAX - 10, 120, 20 };
 
-	(void)state;
 	assert_int_equal(tsc_difference(&same, 1), 0);
 	assert_int_equal(tsc_difference(&ahead, 1), 100);
 	assert_int_equal(tsc_middle(&ahead, 1), 115);
 }
 
 /* Whatever the delays: never more than the true difference, never of the wrong sign, and exact but for the fastest exchange. */
-static void test_random(void **state)
+static void test_random(void **)
 {
-	(void)state;
 	srand(1);
 	for (unsigned n = 0; n < 20000; n++) {
 		s64 truth = rand() % 4001 - 2000, found;

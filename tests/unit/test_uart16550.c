@@ -27,9 +27,8 @@ static void watch_line(struct vm *of, unsigned gsi, bool level)
 
 static const struct intc_ops watch = { .line = watch_line };
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	line = false;
 	edges = 0;
@@ -38,9 +37,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	fake_vm_destroy(vm);
 	return 0;
 }
@@ -69,11 +67,10 @@ static const char *output(void)
 	return fake_host.output;
 }
 
-static void test_linux_autoconfig(void **state)
+static void test_linux_autoconfig(void **)
 {
 	u8 mcr, lcr;
 
-	(void)state;
 	/* IER keeps four bits and no more. */
 	out(IER, 0);
 	assert_int_equal(in(IER), 0);
@@ -111,11 +108,10 @@ static void test_linux_autoconfig(void **state)
 	assert_int_equal(fake_host.output_len, 0);
 }
 
-static void test_linux_size_fifo(void **state)
+static void test_linux_size_fifo(void **)
 {
 	unsigned count = 0;
 
-	(void)state;
 	out(FCR, 0x07);
 	out(MCR, 0x10);
 	for (unsigned i = 0; i < 256; i++)
@@ -136,9 +132,8 @@ static void test_linux_size_fifo(void **state)
 }
 
 /* Linux' startup tests for TXEN and THRE bugs. */
-static void test_linux_thre_tests(void **state)
+static void test_linux_thre_tests(void **)
 {
-	(void)state;
 	start(0);
 	assert_int_equal(in(LSR), 0x60);
 	out(IER, 0x02);
@@ -151,12 +146,11 @@ static void test_linux_thre_tests(void **state)
 	assert_false(line);
 }
 
-static void test_transmit_by_interrupt(void **state)
+static void test_transmit_by_interrupt(void **)
 {
 	static const char text[] = "Hello, console: forty characters or so..";
 	size_t sent = 0;
 
-	(void)state;
 	start(0x02);
 	while (sent < sizeof(text) - 1) {
 		assert_true(line);
@@ -169,9 +163,8 @@ static void test_transmit_by_interrupt(void **state)
 	assert_int_equal(in(LSR), 0x60);
 }
 
-static void test_back_pressure(void **state)
+static void test_back_pressure(void **)
 {
-	(void)state;
 	start(0x02);
 	assert_int_equal(in(IIR), 0xc2);
 	fake_host.output_room = 3;
@@ -195,9 +188,8 @@ static void test_back_pressure(void **state)
 }
 
 /* A guest that polls LSR gets on without the host's call. */
-static void test_polled_back_pressure(void **state)
+static void test_polled_back_pressure(void **)
 {
-	(void)state;
 	start(0);
 	fake_host.output_room = 0;
 	out(DATA, 'p');
@@ -207,9 +199,8 @@ static void test_polled_back_pressure(void **state)
 	assert_string_equal(output(), "p");
 }
 
-static void test_transmit_overflow(void **state)
+static void test_transmit_overflow(void **)
 {
-	(void)state;
 	start(0);
 	fake_host.output_room = 0;
 	for (unsigned i = 0; i < 100; i++)
@@ -218,9 +209,8 @@ static void test_transmit_overflow(void **state)
 	assert_string_equal(output(), "ABCDEFGHIJKLMNOP");
 }
 
-static void test_receive(void **state)
+static void test_receive(void **)
 {
-	(void)state;
 	start(0x05);
 	out(FCR, 0xc1); /* trigger level 14 */
 	fake_host_type("hi");
@@ -241,12 +231,11 @@ static void test_receive(void **state)
 }
 
 /* A paste longer than the FIFO arrives whole; one longer than the queue is flagged. */
-static void test_receive_burst(void **state)
+static void test_receive_burst(void **)
 {
 	char burst[1001];
 	unsigned n = 0;
 
-	(void)state;
 	memset(burst, 'x', sizeof(burst) - 1);
 	burst[1000] = 0;
 	start(0x05);
@@ -269,9 +258,8 @@ static void test_receive_burst(void **state)
 }
 
 /* Transmit and receive at once: no interrupt is lost when one source hides the other. */
-static void test_sources_together(void **state)
+static void test_sources_together(void **)
 {
-	(void)state;
 	start(0x03);
 	assert_true(line);
 	fake_host_type("k");
@@ -286,9 +274,8 @@ static void test_sources_together(void **state)
 	assert_int_equal(edges, 2);
 }
 
-static void test_out2_gates(void **state)
+static void test_out2_gates(void **)
 {
-	(void)state;
 	start(0x01);
 	out(MCR, 0x03);
 	fake_host_type("q");
@@ -304,9 +291,8 @@ static void test_out2_gates(void **state)
 	assert_int_equal(in(LSR), 0x60);
 }
 
-static void test_modem_status(void **state)
+static void test_modem_status(void **)
 {
-	(void)state;
 	assert_int_equal(in(MSR), 0xb0);
 	start(0x08);
 	out(MCR, 0x10); /* all lines drop */
@@ -323,9 +309,8 @@ static void test_modem_status(void **state)
 	assert_false(line);
 }
 
-static void test_wide_accesses(void **state)
+static void test_wide_accesses(void **)
 {
-	(void)state;
 	assert_int_equal(guest_in(vm, DATA, 4), 0xffffffff);
 	guest_out(vm, DATA, 2, 0x4141);
 	assert_int_equal(fake_host.output_len, 0);
@@ -336,11 +321,10 @@ static void test_wide_accesses(void **state)
 }
 
 /* Input belongs to the first VM that runs. */
-static void test_input_owner(void **state)
+static void test_input_owner(void **)
 {
 	struct vm *first = vm, *second;
 
-	(void)state;
 	second = fake_vm_create(0);
 	second->intc = &watch;
 	fake_host_type("z");

@@ -97,9 +97,8 @@ static void fake_mmio_write8(volatile void *p, u8 value)
 
 static struct uart8250 uart;
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	memset(&hw, 0, sizeof(hw));
 	hw.reg[5] = 0x60;
 	hw.iir = 0xc1;
@@ -113,9 +112,8 @@ static void arrives(u8 byte, u8 status)
 	hw.fifo[hw.head++ % 16][1] = status;
 }
 
-static void test_init(void **state)
+static void test_init(void **)
 {
-	(void)state;
 	arrives('x', 0);
 	hw.reg[1] = 0xf;
 	assert_int_equal(uart8250_init(&uart, 38400), 0);
@@ -136,11 +134,10 @@ static void test_init(void **state)
 	assert_int_equal(uart8250_init(&uart, 115200), -ENODEV);
 }
 
-static void test_memory(void **state)
+static void test_memory(void **)
 {
 	u8 byte, status;
 
-	(void)state;
 	hw.by_memory = true;
 	uart.mmio = window;
 	assert_int_equal(uart8250_init(&uart, 115200), 0);
@@ -152,11 +149,10 @@ static void test_memory(void **state)
 	assert_int_equal(byte, 'z');
 }
 
-static void test_receive(void **state)
+static void test_receive(void **)
 {
 	u8 byte = 0, status = 0;
 
-	(void)state;
 	assert_false(uart8250_receive(&uart, &byte, &status));
 	arrives('a', 0);
 	arrives(0, 0x98); /* a break, by FE, BI, and the error bit of the FIFO */
@@ -174,9 +170,8 @@ static void test_receive(void **state)
 	assert_false(uart8250_pending(&uart));
 }
 
-static void test_transmitter(void **state)
+static void test_transmitter(void **)
 {
-	(void)state;
 	assert_true(uart8250_can_send(&uart) && uart8250_idle(&uart));
 	uart8250_send(&uart, 'q');
 	assert_int_equal(hw.sent, 'q');
@@ -188,9 +183,8 @@ static void test_transmitter(void **state)
 }
 
 /* Received data with line status in bits 0 and 2, transmitter empty in bit 1. */
-static void test_interrupts(void **state)
+static void test_interrupts(void **)
 {
-	(void)state;
 	uart8250_interrupts(&uart, true, false);
 	assert_int_equal(hw.reg[1], 5);
 	uart8250_interrupts(&uart, true, true);

@@ -44,9 +44,8 @@ static int probe(void)
 }
 
 /* A CPU with everything, which the firmware has enabled and locked. */
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	fake_vmcs_reset();
 	fake_cpu.cpuid = cpuid_of;
@@ -65,9 +64,8 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	if (vmxon_page) {
 		host_pages_free(vmxon_page[0], vmxon_page[0] != NULL);
 		host_pages_free(vmxon_page, 1);
@@ -76,9 +74,8 @@ static int teardown(void **state)
 	return fake_host.pages_in_use != 0;
 }
 
-static void test_full(void **state)
+static void test_full(void **)
 {
-	(void)state;
 	assert_int_equal(probe(), 0);
 	assert_string_equal(lacking, "");
 	assert_int_equal(off, 0);
@@ -99,7 +96,7 @@ static void test_full(void **state)
 }
 
 /* An instruction that CPUID does not show, or that has no control, the guest does not get; the others it does. */
-static void test_optional_instructions(void **state)
+static void test_optional_instructions(void **)
 {
 	static const struct { u32 *reg, cpuid, control; bool *cap; } optional[] = {
 		{ &ext1.edx, 1 << 27, 1 << 3, &caps.rdtscp },
@@ -109,7 +106,6 @@ static void test_optional_instructions(void **state)
 	};
 	u32 all;
 
-	(void)state;
 	assert_int_equal(probe(), 0);
 	all = vmx_controls.proc2;
 	for (unsigned i = 0; i < ARRAY_SIZE(optional); i++) {
@@ -129,9 +125,8 @@ static void test_optional_instructions(void **state)
 }
 
 /* A CPU without INVVPID of one context gets no VPID, one without 1 GiB pages no such leaves. */
-static void test_optional_translation(void **state)
+static void test_optional_translation(void **)
 {
-	(void)state;
 	*fake_msr(0x48c) &= ~(1ull << 41);
 	assert_int_equal(probe(), 0);
 	assert_int_equal(vmx_controls.proc2 & 1 << 5, 0);
@@ -145,9 +140,8 @@ static void test_optional_translation(void **state)
 }
 
 /* What may not be off, may not be on; what the CPU insists on is on. Without the TRUE MSRs the old ones count. */
-static void test_negotiation(void **state)
+static void test_negotiation(void **)
 {
-	(void)state;
 	*fake_msr(0x48e) |= 0x0401e172;
 	assert_int_equal(probe(), -EPERM);
 	assert_string_equal(lacking, "CR3-load exiting;CR3-store exiting;");
@@ -167,9 +161,8 @@ static void test_negotiation(void **state)
 }
 
 /* IA32_FEATURE_CONTROL: bit 0 locks, bit 2 enables; unlocked, it is enabled and locked here. */
-static void test_firmware(void **state)
+static void test_firmware(void **)
 {
-	(void)state;
 	*fake_msr(0x3a) = 1;
 	assert_int_equal(probe(), -EPERM);
 	assert_string_equal(lacking, "leave of the firmware;");

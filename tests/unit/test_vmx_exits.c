@@ -59,9 +59,8 @@ void vmx_set_interruptibility(struct vmx_vcpu *x, u64 value)
 	vmcs[BLOCKING] = value;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_vmcs_reset();
 	memset(&vcpu, 0, sizeof(vcpu));
 	memset(&vmx, 0, sizeof(vmx));
@@ -100,9 +99,8 @@ static const struct {
 	{ 1u << 31 | 33, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 34, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 41, VMEXIT_ENTRY_FAILED },
 };
 
-static void test_reasons(void **state)
+static void test_reasons(void **)
 {
-	(void)state;
 	vmcs[LENGTH] = 5;
 	for (unsigned i = 0; i < ARRAY_SIZE(reasons); i++) {
 		leave(reasons[i].reason, 0);
@@ -114,9 +112,8 @@ static void test_reasons(void **state)
 }
 
 /* VMLAUNCH or VMRESUME that fails leaves no exit reason, but an instruction error (31.4). */
-static void test_not_entered(void **state)
+static void test_not_entered(void **)
 {
-	(void)state;
 	vmcs[INSN_ERROR] = 7;
 	entry = VMX_ENTRY_FAILED;
 	leave(12, 0);
@@ -142,9 +139,8 @@ static void test_not_entered(void **state)
 }
 
 /* Table 28-3. */
-static void test_control_registers(void **state)
+static void test_control_registers(void **)
 {
-	(void)state;
 	leave(28, 0xb << 8 | 3);
 	assert_int_equal(out.reason, VMEXIT_CR);
 	assert_true(out.cr.decoded && out.cr.kind == CR_MOV && out.cr.write && out.cr.cr == 3 && out.cr.gpr == 11);
@@ -157,9 +153,8 @@ static void test_control_registers(void **state)
 }
 
 /* Table 28-5. */
-static void test_io(void **state)
+static void test_io(void **)
 {
-	(void)state;
 	leave(30, 0x0cfc0000 | 3);
 	assert_int_equal(out.reason, VMEXIT_IO);
 	assert_true(out.io.port == 0xcfc && out.io.size == 4 && !out.io.in && !out.io.string && !out.io.rep);
@@ -172,9 +167,8 @@ static void test_io(void **state)
 }
 
 /* Table 28-7; bit 12 where the IRET that ended NMI blocking met it. */
-static void test_ept_violation(void **state)
+static void test_ept_violation(void **)
 {
-	(void)state;
 	vmcs[ADDRESS] = 0x123456789abcull;
 	leave(48, 1 << 8 | 1 << 7 | 1);
 	assert_int_equal(out.reason, VMEXIT_STAGE2);
@@ -194,9 +188,8 @@ static void test_ept_violation(void **state)
 }
 
 /* Table 25-18: type in bits 10:8, error code valid in bit 11, NMI unblocking in bit 12. */
-static void test_exceptions(void **state)
+static void test_exceptions(void **)
 {
-	(void)state;
 	vmcs[INFO_ERROR] = 0x42;
 	vmcs[INFO] = 0x80000b0e;
 	leave(0, 0xfeedf00d0000ull);
@@ -236,9 +229,8 @@ static void guest_moves(void)
 	vmcs[BLOCKING] = 9; /* by STI, and of NMIs */
 }
 
-static void test_registers_both_ways(void **state)
+static void test_registers_both_ways(void **)
 {
-	(void)state;
 	vcpu.regs.gpr[GPR_RSP] = 0xffffffff82a03f50ull;
 	vcpu.regs.rip = 0xffffffff81000000ull;
 	vcpu.regs.rflags = 0x202;
@@ -262,9 +254,8 @@ static void test_registers_both_ways(void **state)
 }
 
 /* Table 25-17. */
-static void test_injection(void **state)
+static void test_injection(void **)
 {
-	(void)state;
 	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 13, .has_error = true, .error = 0x1234 };
 	leave(12, 0);
 	assert_int_equal(injected, 0x80000b0d);
@@ -281,9 +272,8 @@ static void test_injection(void **state)
 }
 
 /* What the exit cut short is injected again; software events (types 4 to 6) run again. */
-static void test_cut_delivery(void **state)
+static void test_cut_delivery(void **)
 {
-	(void)state;
 	vmcs[CUT_ERROR] = 0x42;
 	vmcs[CUT] = 0x80000b0e;
 	leave(48, 0);
@@ -308,9 +298,8 @@ static void test_cut_delivery(void **state)
 }
 
 /* Bits 2, 22 and 23 of the primary controls (table 25-6); the NMI window ends by itself. */
-static void test_windows(void **state)
+static void test_windows(void **)
 {
-	(void)state;
 	vmx.proc_controls = 1u << 31;
 	vmx_request_irq_window(&vcpu, true);
 	vmx_request_nmi_window(&vcpu);
@@ -323,9 +312,8 @@ static void test_windows(void **state)
 }
 
 /* Data caches are flushed before the entry where the CPU needs it (MSR 10BH). */
-static void test_flush(void **state)
+static void test_flush(void **)
 {
-	(void)state;
 	leave(12, 0);
 	assert_int_equal(*fake_msr(0x10b), 0);
 	vmx_controls.mitigation.flush_l1d = vmx_controls.mitigation.verw = true;

@@ -17,9 +17,8 @@ static void check(u32 edx, u64 caps, bool flush, bool verw, bool open)
 	assert_int_equal(m.l1tf_open, open);
 }
 
-static void cpus(void **state)
+static void cpus(void **)
 {
-	(void)state;
 	/* Haswell with old microcode, as Bochs models it: affected, and nothing to do it with. */
 	check(0, 0, false, false, true);
 	/* Skylake-SP with new microcode: MD_CLEAR, L1D_FLUSH, no ARCH_CAPABILITIES bits. */

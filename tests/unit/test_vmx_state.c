@@ -56,9 +56,8 @@ void vcpu_read_pdptes(struct vcpu *v, u64 cr3, u64 pdptes[4])
 		pdptes[i] = cr3 + 0x1000 * i + 1;
 }
 
-static int setup(void **state)
+static int setup(void **)
 {
-	(void)state;
 	fake_host_reset();
 	fake_vmcs_reset();
 	memset(&vcpu, 0, sizeof(vcpu));
@@ -71,19 +70,17 @@ static int setup(void **state)
 	return 0;
 }
 
-static int teardown(void **state)
+static int teardown(void **)
 {
-	(void)state;
 	vmx_vcpu_destroy(&vcpu);
 	return fake_host.pages_in_use != 0;
 }
 
 /* Its VMCS begins with the revision (25.2), and every port and MSR exits. */
-static void test_create(void **state)
+static void test_create(void **)
 {
 	const struct vmx_vcpu *x = vmx_vcpu(&vcpu);
 
-	(void)state;
 	assert_int_equal(*(u32 *)x->vmcs, 0x12);
 	assert_int_equal(x->vmcs_pa, (uintptr_t)x->vmcs);
 	for (unsigned i = 0; i < 0x2000; i++)
@@ -103,11 +100,10 @@ static void test_create(void **state)
 	}
 }
 
-static void test_load(void **state)
+static void test_load(void **)
 {
 	const struct vmx_vcpu *x = vmx_vcpu(&vcpu);
 
-	(void)state;
 	fake_cpu.cr[0] = 0x80010033;
 	fake_cpu.cr[3] = 0x7000;
 	fake_cpu.cr[4] = 0x20e0;
@@ -144,11 +140,10 @@ static void test_load(void **state)
 }
 
 /* A bit for each port; for MSRs reads of the low and of the high ones, then writes (25.6.4, 25.6.9). */
-static void test_permissions(void **state)
+static void test_permissions(void **)
 {
 	const u8 *io = vmx_vcpu(&vcpu)->io_bitmap, *msr = vmx_vcpu(&vcpu)->msr_bitmap;
 
-	(void)state;
 	vmx_intercept_io(&vcpu, 0x3fe, 3, false);
 	assert_true(io[0x7f] == 0x3f && io[0x80] == 0xfe);
 	vmx_intercept_io(&vcpu, 0x3ff, 1, true);
@@ -163,7 +158,7 @@ static void test_permissions(void **state)
 	assert_true(msr[0x22] == 0xff && msr[0x822] == 0xff && msr[0x422] == 0xff && msr[0xc22] == 0xff);
 }
 
-static void test_registers(void **state)
+static void test_registers(void **)
 {
 	static const struct { enum hvm_reg reg; unsigned field; } fields[] = {
 		{ HVM_CR3, 0x6802 }, { HVM_PAT, 0x2804 }, { HVM_DR7, 0x681a }, { HVM_SYSENTER_CS, 0x482a },
@@ -174,7 +169,6 @@ static void test_registers(void **state)
 		{ HVM_KERNEL_GS_BASE, 0xc0000102 }, { HVM_TSC_AUX, 0xc0000103 },
 	};
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(fields); i++) {
 		vmx_set(&vcpu, fields[i].reg, 0x123456789abc0000ull + i);
 		assert_int_equal(vmcs[fields[i].field], 0x123456789abc0000ull + i);
@@ -203,9 +197,8 @@ static void test_registers(void **state)
 }
 
 /* The guest reads what it wrote; the CPU runs with NE, VMXE and MCE on, and with its caches. */
-static void test_shadowed(void **state)
+static void test_shadowed(void **)
 {
-	(void)state;
 	vmx_vcpu_load(&vcpu);
 	vmx_set(&vcpu, HVM_CR0, 0xe0000011);
 	assert_int_equal(vmcs[0x6800], 0x80000031);
@@ -216,9 +209,8 @@ static void test_shadowed(void **state)
 }
 
 /* PAE paging: the directory pointers are loaded by the writes that load them (4.4.1), and by no other. */
-static void test_directory_pointers(void **state)
+static void test_directory_pointers(void **)
 {
-	(void)state;
 	vmx_vcpu_load(&vcpu);
 	vmx_set(&vcpu, HVM_CR3, 0x8000);
 	vmx_set(&vcpu, HVM_CR4, 0x20);
@@ -235,11 +227,10 @@ static void test_directory_pointers(void **state)
 	assert_int_equal(vmcs_writes[0x280a], 2);
 }
 
-static void test_segments(void **state)
+static void test_segments(void **)
 {
 	struct segment s;
 
-	(void)state;
 	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
 		const struct segment in = { .selector = (u16)(0x10 + 8 * seg), .attr = 0xa0f3, .limit = 0xfffff000u + seg,
 					    .base = 0xffff888000000000ull + seg };
@@ -260,11 +251,10 @@ static void test_segments(void **state)
 }
 
 /* Interruptibility, activity state, pending debug exceptions and IA32_DEBUGCTL are none of the registers. */
-static void test_power_on(void **state)
+static void test_power_on(void **)
 {
 	static const unsigned other[] = { 0x4824, 0x4826, 0x6822, 0x2802 };
 
-	(void)state;
 	for (unsigned i = 0; i < ARRAY_SIZE(other); i++)
 		vmcs[other[i]] = 1;
 	vmx_set_interruptibility(vmx_vcpu(&vcpu), 1);

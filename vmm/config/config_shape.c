@@ -21,12 +21,12 @@ static int add_cpus(struct parser *p, u64 first, u64 last)
 	struct vm_config *c = p->config;
 
 	if (last > VM_CPU_NUMBER_MAX)
-		return config_fail(p, "cpus: expected CPU numbers up to %u, found %llu", VM_CPU_NUMBER_MAX,
-				   (unsigned long long)last);
+		return config_fail(p, "cpus: expected CPU numbers up to %u, found %lu", VM_CPU_NUMBER_MAX,
+				   last);
 	for (u64 cpu = first; cpu <= last; cpu++) {
 		for (unsigned i = 0; i < c->cpus; i++)
 			if (c->cpu[i] == cpu)
-				return config_fail(p, "cpus: CPU %llu is named twice", (unsigned long long)cpu);
+				return config_fail(p, "cpus: CPU %lu is named twice", cpu);
 		if (c->cpus == VM_CPUS_MAX)
 			return config_fail(p, "cpus: expected at most %u CPUs", VM_CPUS_MAX);
 		c->cpu[c->cpus++] = (u16)cpu;
@@ -73,7 +73,7 @@ int config_set_cpus(struct parser *p, struct span v)
 	if (rest.n)
 		return config_wrong(p, "cpus", expected, v);
 	if (n < 1 || n > VM_CPUS_MAX)
-		return config_fail(p, "cpus: expected 1 to %u vCPUs, found %llu", VM_CPUS_MAX, (unsigned long long)n);
+		return config_fail(p, "cpus: expected 1 to %u vCPUs, found %lu", VM_CPUS_MAX, n);
 	p->config->cpus = (unsigned)n;
 	return 0;
 }
@@ -120,7 +120,7 @@ static int add_node_memory(struct parser *p, struct span v)
 		return -EINVAL;
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
 		if (c->memory_node[i].node == node)
-			return config_fail(p, "memory: node%llu is named twice", (unsigned long long)node);
+			return config_fail(p, "memory: node%lu is named twice", node);
 	if (c->nr_memory_nodes == VM_MEMORY_NODES)
 		return config_fail(p, "memory: expected at most %u nodes", VM_MEMORY_NODES);
 	c->memory_node[c->nr_memory_nodes].node = (u16)node;

@@ -12,9 +12,8 @@
 #define LOG_LINES 20
 #define NAME(args) monitor_vm_name((args)->vm)
 
-static void command_list(const struct command_args *args)
+static void command_list(const struct command_args *)
 {
-	(void)args;
 	if (!monitor_vm_count())
 		console_say("no VM: none of the boot modules is a VM file");
 	for (unsigned i = 0; i < monitor_vm_count(); i++) {
@@ -25,7 +24,7 @@ static void command_list(const struct command_args *args)
 		if (info.cpus || !info.config)
 			snprintf(cpus, sizeof(cpus), "%u", info.cpus);
 		if (info.memory || !info.config)
-			snprintf(memory, sizeof(memory), "%lluM", (unsigned long long)(info.memory >> 20));
+			snprintf(memory, sizeof(memory), "%luM", (info.memory >> 20));
 		console_say("%-16s %-12s vCPUs %-3s memory %s  starts %u  file %s", monitor_vm_name(i),
 			    monitor_state_name(&info), cpus, memory, info.starts, info.file);
 	}
@@ -102,9 +101,8 @@ static void command_console(const struct command_args *args)
 
 /* ---- regs ------------------------------------------------------------------ */
 
-static void say_inspected(const struct vcpu *vcpu, const char *text)
+static void say_inspected(const struct vcpu *, const char *text)
 {
-	(void)vcpu;
 	console_say("%s", text);
 }
 
@@ -136,15 +134,13 @@ static void command_regs(const struct command_args *args)
 
 /* ---- the node ---------------------------------------------------------------- */
 
-static void command_node(const struct command_args *args)
+static void command_node(const struct command_args *)
 {
-	(void)args;
 	report_node(console_say);
 }
 
-static void command_pci(const struct command_args *args)
+static void command_pci(const struct command_args *)
 {
-	(void)args;
 	report_pci(console_say);
 }
 
@@ -165,39 +161,33 @@ static void end_idle_node(bool reboot)
 	console_say("VMs run: stop them first, or: %s now", reboot ? "reboot" : "poweroff");
 }
 
-static void command_poweroff(const struct command_args *args)
+static void command_poweroff(const struct command_args *)
 {
-	(void)args;
 	end_idle_node(false);
 }
 
-static void command_poweroff_now(const struct command_args *args)
+static void command_poweroff_now(const struct command_args *)
 {
-	(void)args;
 	monitor_node_end(false);
 }
 
-static void command_reboot(const struct command_args *args)
+static void command_reboot(const struct command_args *)
 {
-	(void)args;
 	end_idle_node(true);
 }
 
-static void command_reboot_now(const struct command_args *args)
+static void command_reboot_now(const struct command_args *)
 {
-	(void)args;
 	monitor_node_end(true);
 }
 
-static void command_panic(const struct command_args *args)
+static void command_panic(const struct command_args *)
 {
-	(void)args;
 	host_panic("asked for on the monitor console");
 }
 
-static void command_help(const struct command_args *args)
+static void command_help(const struct command_args *)
 {
-	(void)args;
 	for (unsigned i = 0; i < console_nr_commands; i++)
 		console_say("%-12s %-12s %s", console_commands[i].name, console_commands[i].usage, console_commands[i].help);
 	console_say("Tab completes, the arrow keys bring back earlier lines.");

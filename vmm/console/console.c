@@ -194,9 +194,8 @@ static void complete(void)
 	editor_insert(&editor, insert);
 }
 
-static void rx(struct host_console *me, u8 byte)
+static void rx(struct host_console *, u8 byte)
 {
-	(void)me;
 	if (byte == escape_key) {
 		if (active)
 			leave();
@@ -219,9 +218,8 @@ static void rx(struct host_console *me, u8 byte)
 	}
 }
 
-static void tx_room(struct host_console *me)
+static void tx_room(struct host_console *)
 {
-	(void)me;
 	spin_lock(&lock);
 	flush();
 	spin_unlock(&lock);

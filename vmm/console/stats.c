@@ -74,14 +74,14 @@ static void say_exits(u64 ticks)
 		shown.count[r] = e->count;
 		if (!e->count)
 			continue;
-		console_say("%-12s %12llu %4llu.%llu%% %10llu.%llu %10llu %10llu %10llu", vmexit_name(r),
-			    (unsigned long long)e->count, (unsigned long long)(share / 10), (unsigned long long)(share % 10),
-			    (unsigned long long)(rate / 10), (unsigned long long)(rate % 10),
-			    (unsigned long long)ns(e->min), (unsigned long long)ns(e->ticks / e->count),
-			    (unsigned long long)ns(e->max));
+		console_say("%-12s %12lu %4lu.%lu%% %10lu.%lu %10lu %10lu %10lu", vmexit_name(r),
+			    e->count, (share / 10), (share % 10),
+			    (rate / 10), (rate % 10),
+			    ns(e->min), ns(e->ticks / e->count),
+			    ns(e->max));
 	}
-	console_say("%-12s %12llu; %llu ms were spent on them", "all", (unsigned long long)total,
-		    (unsigned long long)(ns(spent) / 1000000));
+	console_say("%-12s %12lu; %lu ms were spent on them", "all", total,
+		    (ns(spent) / 1000000));
 }
 
 static void say_interrupts(void)
@@ -89,12 +89,12 @@ static void say_interrupts(void)
 	char line[128];
 	size_t n = 0;
 
-	console_say("interrupts %llu, unknown MSRs %llu; by vector:", (unsigned long long)sum.injected,
-		    (unsigned long long)sum.unknown_msrs);
+	console_say("interrupts %lu, unknown MSRs %lu; by vector:", sum.injected,
+		    sum.unknown_msrs);
 	for (unsigned v = 0; v < VECTORS; v++) {
 		if (!sum.vector[v])
 			continue;
-		n += (size_t)snprintf(line + n, sizeof(line) - n, "  %#x: %llu", v, (unsigned long long)sum.vector[v]);
+		n += (size_t)snprintf(line + n, sizeof(line) - n, "  %#x: %lu", v, sum.vector[v]);
 		if (n > 60) {
 			console_say("%s", line);
 			n = 0;
@@ -120,8 +120,8 @@ static void say_vm(const struct vm *vm, unsigned vcpu, unsigned starts)
 	shown.vcpu = vcpu;
 	shown.starts = starts;
 	shown.tsc = now;
-	console_say("%s: %s, %u vCPUs, up %llu s; rates over the last %llu ms", vm->name, vcpu == ~0u ? "all vCPUs" : "one vCPU",
-		    vm->nr_vcpus, (unsigned long long)(ns(up) / 1000000000), (unsigned long long)(ns(ticks) / 1000000));
+	console_say("%s: %s, %u vCPUs, up %lu s; rates over the last %lu ms", vm->name, vcpu == ~0u ? "all vCPUs" : "one vCPU",
+		    vm->nr_vcpus, (ns(up) / 1000000000), (ns(ticks) / 1000000));
 	say_exits(ticks);
 	say_interrupts();
 }

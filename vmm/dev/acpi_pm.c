@@ -10,23 +10,17 @@
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 
-static u32 acpi_pm_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 acpi_pm_read(void *, struct vcpu *, u16, unsigned)
 {
-	(void)dev;
-	(void)vcpu;
-	(void)offset;
-	(void)size;
 	/* The control register's bits are write-only or ignored, and nothing ever wakes: WAK_STS is 0. */
 	return 0;
 }
 
-static void acpi_pm_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void acpi_pm_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 value)
 {
 	const u32 s5 = ACPI_SLEEP_SLP_EN | ACPI_S5_TYPE << ACPI_SLEEP_SLP_TYP_SHIFT;
 	const u32 mask = ACPI_SLEEP_SLP_EN | 7u << ACPI_SLEEP_SLP_TYP_SHIFT;
 
-	(void)dev;
-	(void)size;
 	if (offset == GUEST_SLEEP_CONTROL_PORT - GUEST_SLEEP_CONTROL_PORT && (value & mask) == s5)
 		vm_end(vcpu->vm, VM_END_POWEROFF);
 	else if (offset == GUEST_RESET_PORT - GUEST_SLEEP_CONTROL_PORT && value == GUEST_RESET_VALUE)
@@ -61,10 +55,8 @@ static int acpi_pm_create(struct vm *vm, void **instance)
 	return vm_register_pio(vm, GUEST_SLEEP_CONTROL_PORT, GUEST_ACPI_PORTS, &acpi_pm_ops, NULL);
 }
 
-static void acpi_pm_destroy(struct vm *vm, void *instance)
+static void acpi_pm_destroy(struct vm *, void *)
 {
-	(void)vm;
-	(void)instance;
 }
 
 static const struct vdev acpi_pm_vdev = { .name = "acpi-pm", .create = acpi_pm_create, .destroy = acpi_pm_destroy };

@@ -22,12 +22,10 @@ struct debug_clock {
 
 static_assert(sizeof(struct debug_clock) <= PAGE_SIZE, "one page");
 
-static u32 debug_clock_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 debug_clock_read(void *dev, struct vcpu *, u16 offset, unsigned)
 {
 	struct debug_clock *d = dev;
 
-	(void)vcpu;
-	(void)size;
 	if (offset == 0)
 		d->taken = host_reference_ns();
 	return (u32)(d->taken >> (offset == 4 ? 32 : 0));
@@ -38,11 +36,10 @@ static void pause_over(struct host_timer *timer)
 	vm_resume(container_of(timer, struct debug_clock, timer)->vm);
 }
 
-static void debug_clock_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void debug_clock_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned, u32 value)
 {
 	struct debug_clock *d = dev;
 
-	(void)size;
 	if (offset != 8 || vm_pause(vcpu->vm))
 		return;
 	host_timer_arm(&d->timer, host_tsc() + value * host_tsc_khz());
@@ -68,9 +65,8 @@ static int debug_clock_create(struct vm *vm, void **instance)
 	return 0;
 }
 
-static void debug_clock_destroy(struct vm *vm, void *instance)
+static void debug_clock_destroy(struct vm *, void *instance)
 {
-	(void)vm;
 	host_pages_free(instance, 1);
 }
 

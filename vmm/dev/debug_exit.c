@@ -13,19 +13,13 @@
 #define DEBUG_EXIT_PORT 0xf4
 #define DEBUG_EXIT_PORTS 4
 
-static u32 debug_exit_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 debug_exit_read(void *, struct vcpu *, u16, unsigned)
 {
-	(void)dev;
-	(void)vcpu;
-	(void)offset;
-	(void)size;
 	return ~0u;
 }
 
-static void debug_exit_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void debug_exit_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 value)
 {
-	(void)dev;
-	(void)size;
 	if (offset == 0)
 		vm_exit(vcpu->vm, value);
 }
@@ -40,10 +34,8 @@ static int debug_exit_create(struct vm *vm, void **instance)
 	return vm_register_pio(vm, DEBUG_EXIT_PORT, DEBUG_EXIT_PORTS, &debug_exit_ops, NULL);
 }
 
-static void debug_exit_destroy(struct vm *vm, void *instance)
+static void debug_exit_destroy(struct vm *, void *)
 {
-	(void)vm;
-	(void)instance;
 }
 
 static const struct vdev debug_exit_vdev = {

@@ -12,17 +12,13 @@
 
 #define DEBUG_FAULT_PORT 0x5fc
 
-static u32 debug_fault_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 debug_fault_read(void *dev, struct vcpu *, u16, unsigned size)
 {
-	(void)vcpu;
-	(void)offset;
 	return (u32)host_mmio_read((volatile u8 *)dev + PAGE_SIZE, size);
 }
 
-static void debug_fault_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void debug_fault_write(void *dev, struct vcpu *, u16, unsigned size, u32 value)
 {
-	(void)vcpu;
-	(void)offset;
 	host_mmio_write((volatile u8 *)dev + PAGE_SIZE, size, value);
 }
 
@@ -40,10 +36,8 @@ static int debug_fault_create(struct vm *vm, void **instance)
 	return page && next ? vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) : -ENOMEM;
 }
 
-static void debug_fault_destroy(struct vm *vm, void *instance)
+static void debug_fault_destroy(struct vm *, void *)
 {
-	(void)vm;
-	(void)instance;
 }
 
 static const struct vdev debug_fault_vdev = {

@@ -35,25 +35,20 @@ static bool is_free(const struct vm *vm, u64 gpa)
 	return true;
 }
 
-static u32 window_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 window_read(void *dev, struct vcpu *, u16, unsigned)
 {
 	const struct window *w = dev;
 
-	(void)vcpu;
-	(void)offset;
-	(void)size;
 	return __atomic_load_n(&w->at, __ATOMIC_RELAXED);
 }
 
-static void window_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void window_write(void *dev, struct vcpu *vcpu, u16, unsigned, u32 value)
 {
 	u64 to = (value & ~WINDOW_NO_FLUSH) * PAGE_SIZE;
 	struct window *w = dev;
 	struct vm *vm = vcpu->vm;
 	int err = 0;
 
-	(void)offset;
-	(void)size;
 	vm_stage2_lock(vcpu);
 	if (w->at && value & WINDOW_NO_FLUSH)
 		err = stage2_unmap(&vm_parts(vm)->stage2, w->at * PAGE_SIZE, PAGE_SIZE);
@@ -73,11 +68,10 @@ static void window_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size
 
 static const struct pio_ops window_ops = { .sizes = 4, .read = window_read, .write = window_write };
 
-static void window_destroy(struct vm *vm, void *instance)
+static void window_destroy(struct vm *, void *instance)
 {
 	struct window *w = instance;
 
-	(void)vm;
 	if (!w)
 		return;
 	if (w->page)

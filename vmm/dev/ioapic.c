@@ -143,13 +143,11 @@ static void indirect_write(struct ioapic *io, u32 value)
 	fire_level(io, pin);
 }
 
-static u64 mmio_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
+static u64 mmio_read(void *dev, struct vcpu *, u64 offset, unsigned)
 {
 	struct ioapic *io = dev;
 	u32 value = 0;
 
-	(void)vcpu;
-	(void)size;
 	spin_lock(&io->lock);
 	if (offset == IOREGSEL)
 		value = io->select;
@@ -159,12 +157,10 @@ static u64 mmio_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 	return value;
 }
 
-static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
+static void mmio_write(void *dev, struct vcpu *, u64 offset, unsigned, u64 value)
 {
 	struct ioapic *io = dev;
 
-	(void)vcpu;
-	(void)size;
 	if (offset == IOAPIC_EOIR) {
 		ioapic_eoi(io->vm, (u8)value);
 		return;

@@ -168,10 +168,8 @@ static const struct intc_ops lapic_intc_ops = {
 	.apic_base = apic_base,
 };
 
-static int base_msr_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
+static int base_msr_read(void *, struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)dev;
-	(void)msr;
 	*value = vcpu->lapic->base;
 	return 0;
 }
@@ -180,19 +178,17 @@ static int base_msr_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
 static void tell_move(struct vcpu *vcpu, u64 value)
 {
 	if (!__atomic_exchange_n(&vcpu->vm->vcpus[0]->lapic->move_told, true, __ATOMIC_RELAXED))
-		vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#llx: #GP, for the local APIC stays at %#llx", vcpu->id,
-		       (unsigned long long)value, GUEST_LAPIC_BASE);
+		vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#lx: #GP, for the local APIC stays at %#lx", vcpu->id,
+		       value, GUEST_LAPIC_BASE);
 }
 
 /* The legal mode changes: SDM vol. 3, figure 11-27. The page stays where it is; BSP is hardware's to say. */
-static int base_msr_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
+static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 {
 	const u64 mode = APIC_BASE_EN | APIC_BASE_EXTD;
 	struct lapic *l = vcpu->lapic;
 	u64 from = l->base & mode, to = value & mode;
 
-	(void)dev;
-	(void)msr;
 	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE) {
 		if (IS_ENABLED(CONFIG_DUMPS) && (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE)
 			tell_move(vcpu, value);
@@ -210,9 +206,8 @@ static int base_msr_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
 
 static const struct msr_ops base_msr_ops = { .read = base_msr_read, .write = base_msr_write };
 
-static void lapic_destroy(struct vm *vm, void *instance)
+static void lapic_destroy(struct vm *vm, void *)
 {
-	(void)instance;
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
 		struct vcpu *vcpu = vm->vcpus[i];
 
@@ -262,9 +257,8 @@ fail:
 	return err;
 }
 
-static void lapic_vcpu_stop(struct vcpu *vcpu, void *instance)
+static void lapic_vcpu_stop(struct vcpu *vcpu, void *)
 {
-	(void)instance;
 	lapic_timer_stop(vcpu->lapic);
 }
 

@@ -137,17 +137,12 @@ const struct vcpu *lapic_msi_vcpu(struct vm *vm, u64 address, u32 data);
 void ioapic_eoi(struct vm *vm, u8 vector);
 void ioapic_line(struct vm *vm, unsigned gsi, bool level);
 #else
-static inline void ioapic_eoi(struct vm *vm, u8 vector)
+static inline void ioapic_eoi(struct vm *, u8)
 {
-	(void)vm;
-	(void)vector;
 }
 
-static inline void ioapic_line(struct vm *vm, unsigned gsi, bool level)
+static inline void ioapic_line(struct vm *, unsigned, bool)
 {
-	(void)vm;
-	(void)gsi;
-	(void)level;
 }
 #endif
 

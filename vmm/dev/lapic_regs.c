@@ -140,13 +140,11 @@ static bool write_common(struct lapic *l, u32 reg, u32 value)
 }
 
 /* The xAPIC page answers in xAPIC mode only; aligned 32-bit accesses only are defined. */
-static u64 mmio_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
+static u64 mmio_read(void *, struct vcpu *vcpu, u64 offset, unsigned)
 {
 	struct lapic *l = vcpu->lapic;
 	u32 value = 0;
 
-	(void)dev;
-	(void)size;
 	if (!lapic_enabled(l) || lapic_x2apic(l))
 		return ~0ull;
 	if (offset % 16)
@@ -186,13 +184,11 @@ static bool xapic_read_only(u64 reg)
 	}
 }
 
-static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value64)
+static void mmio_write(void *, struct vcpu *vcpu, u64 offset, unsigned, u64 value64)
 {
 	struct lapic *l = vcpu->lapic;
 	u32 value = (u32)value64;
 
-	(void)dev;
-	(void)size;
 	if (!lapic_enabled(l) || lapic_x2apic(l) || offset % 16)
 		return;
 	switch (offset / 16) {
@@ -216,12 +212,11 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 
 const struct mmio_ops lapic_mmio_ops = { .sizes = 4, .read = mmio_read, .write = mmio_write };
 
-static int x2apic_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
+static int x2apic_read(void *, struct vcpu *vcpu, u32 msr, u64 *value)
 {
 	struct lapic *l = vcpu->lapic;
 	u32 reg = msr - MSR_X2APIC_FIRST, low = 0;
 
-	(void)dev;
 	if (!lapic_x2apic(l))
 		return -EFAULT;
 	switch (reg) {
@@ -274,13 +269,12 @@ static int x2apic_writable(u32 reg, u64 *mask)
 	}
 }
 
-static int x2apic_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
+static int x2apic_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 {
 	struct lapic *l = vcpu->lapic;
 	u32 reg = msr - MSR_X2APIC_FIRST;
 	u64 mask;
 
-	(void)dev;
 	if (!lapic_x2apic(l) || x2apic_writable(reg, &mask) || value & ~mask)
 		return -EFAULT;
 	switch (reg) {

@@ -144,12 +144,11 @@ u32 lapic_timer_current(const struct lapic *l)
 	return tsc_to_count(l, l->timer_period - elapsed);
 }
 
-void lapic_timer_pause(struct vcpu *vcpu, void *instance, bool paused)
+void lapic_timer_pause(struct vcpu *vcpu, void *, bool paused)
 {
 	struct lapic *l = vcpu->lapic;
 	u64 stood = (u64)(vcpu->tsc_offset - vcpu->vm->tsc_offset);
 
-	(void)instance;
 	if (vcpu->vm->config->clock != VM_CLOCK_FREEZE)
 		return;
 	if (paused) {
@@ -163,21 +162,17 @@ void lapic_timer_pause(struct vcpu *vcpu, void *instance, bool paused)
 		host_timer_arm(&l->timer, l->timer.deadline + MIN(stood, ~0ull - l->timer.deadline));
 }
 
-static int deadline_read(void *dev, struct vcpu *vcpu, u32 msr, u64 *value)
+static int deadline_read(void *, struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)dev;
-	(void)msr;
 	*value = vcpu->lapic->deadline;
 	return 0;
 }
 
-static int deadline_write(void *dev, struct vcpu *vcpu, u32 msr, u64 value)
+static int deadline_write(void *, struct vcpu *vcpu, u32, u64 value)
 {
 	struct lapic *l = vcpu->lapic;
 	u64 now, guest_now;
 
-	(void)dev;
-	(void)msr;
 	if (!lapic_enabled(l) || timer_mode(l) != TIMER_DEADLINE)
 		return 0; /* ignored in the other modes (11.5.4.1) */
 	l->deadline = value;

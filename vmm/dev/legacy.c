@@ -20,20 +20,13 @@
 
 #define RST_CNT_RST_CPU BIT(2)
 
-static u32 kbd_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 kbd_read(void *, struct vcpu *, u16, unsigned)
 {
-	(void)dev;
-	(void)vcpu;
-	(void)offset;
-	(void)size;
 	return KBD_STATUS;
 }
 
-static void kbd_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void kbd_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 {
-	(void)dev;
-	(void)offset;
-	(void)size;
 	/* Commands 0xf0-0xff pulse the output lines whose bit is 0; line 0 is the CPU's reset. */
 	if ((value & 0xf1) == 0xf0)
 		vm_end(vcpu->vm, VM_END_RESET_KBD);
@@ -41,12 +34,8 @@ static void kbd_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u
 
 static const struct pio_ops kbd_ops = { .sizes = 1, .read = kbd_read, .write = kbd_write };
 
-static u32 rst_cnt_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 rst_cnt_read(void *, struct vcpu *, u16, unsigned)
 {
-	(void)dev;
-	(void)vcpu;
-	(void)offset;
-	(void)size;
 	return 0;
 }
 
@@ -54,11 +43,8 @@ static u32 rst_cnt_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
  * Setting RST_CPU resets, whether SYS_RST asks for a hard or a soft one.
  * Nothing else is kept: the VM has ended before anyone can read it back.
  */
-static void rst_cnt_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void rst_cnt_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 {
-	(void)dev;
-	(void)offset;
-	(void)size;
 	if (value & RST_CNT_RST_CPU)
 		vm_end(vcpu->vm, VM_END_RESET_CF9);
 }
@@ -73,10 +59,8 @@ static int legacy_create(struct vm *vm, void **instance)
 	return err ? err : vm_register_pio(vm, RST_CNT_PORT, 1, &rst_cnt_ops, NULL);
 }
 
-static void legacy_destroy(struct vm *vm, void *instance)
+static void legacy_destroy(struct vm *, void *)
 {
-	(void)vm;
-	(void)instance;
 }
 
 static const struct vdev legacy_vdev = { .name = "legacy", .create = legacy_create, .destroy = legacy_destroy };

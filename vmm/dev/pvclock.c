@@ -127,9 +127,8 @@ static int pvclock_create(struct vm *vm, void **instance)
 	return 0;
 }
 
-static void pvclock_destroy(struct vm *vm, void *instance)
+static void pvclock_destroy(struct vm *, void *instance)
 {
-	(void)vm;
 	host_pages_free(instance, 1);
 }
 

@@ -254,13 +254,11 @@ static void write_reg(struct uart *u, u16 reg, u8 value)
 	}
 }
 
-static u32 pio_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 pio_read(void *dev, struct vcpu *, u16 offset, unsigned)
 {
 	struct uart *u = dev;
 	u8 value;
 
-	(void)vcpu;
-	(void)size;
 	spin_lock(&u->lock);
 	value = read_reg(u, offset);
 	update_line(u);
@@ -268,12 +266,10 @@ static u32 pio_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
 	return value;
 }
 
-static void pio_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void pio_write(void *dev, struct vcpu *, u16 offset, unsigned, u32 value)
 {
 	struct uart *u = dev;
 
-	(void)vcpu;
-	(void)size;
 	spin_lock(&u->lock);
 	write_reg(u, offset, (u8)value);
 	update_line(u);

@@ -8,22 +8,17 @@
 #include "vmm/vm.h"
 
 /* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
-static void exit_nothing(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_nothing(struct vcpu *, const struct vmexit *)
 {
-	(void)vcpu;
-	(void)exit;
 }
 
-static void exit_extint(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_extint(struct vcpu *, const struct vmexit *)
 {
-	(void)vcpu;
-	(void)exit;
 	host_interrupt_window();
 }
 
-static void exit_irq_window(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_irq_window(struct vcpu *vcpu, const struct vmexit *)
 {
-	(void)exit;
 	vcpu->irq_window = false;
 	hvm->request_irq_window(vcpu, false);
 }
@@ -77,28 +72,24 @@ static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 }
 
 /* Instructions whose CPUID bit is hidden. */
-static void exit_undefined(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_undefined(struct vcpu *vcpu, const struct vmexit *)
 {
-	(void)exit;
 	vcpu_raise(vcpu, VEC_UD);
 }
 
-static void exit_rdpmc(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_rdpmc(struct vcpu *vcpu, const struct vmexit *)
 {
-	(void)exit;
 	vcpu_raise_error(vcpu, VEC_GP, 0);
 }
 
-static void exit_task_switch(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_task_switch(struct vcpu *vcpu, const struct vmexit *)
 {
-	(void)exit;
 	emulate_give_up(vcpu, "hardware task switch, which Margay does not emulate");
 }
 
-static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *)
 {
-	(void)exit;
-	vm_log(vcpu->vm, "vcpu%u: triple fault at RIP %#llx", vcpu->id, (unsigned long long)vcpu->regs.rip);
+	vm_log(vcpu->vm, "vcpu%u: triple fault at RIP %#lx", vcpu->id, vcpu->regs.rip);
 	/* The event that it began with, where the CPU says so. */
 	if (vcpu->event.type != HVM_EVENT_NONE)
 		vm_log(vcpu->vm, "vcpu%u: while vector %u was delivered, error code %#x", vcpu->id, vcpu->event.vector,
@@ -108,18 +99,17 @@ static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *exit)
 
 static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#llx, RIP %#llx", vcpu->id,
-	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, (unsigned long long)exit->raw,
-	       (unsigned long long)vcpu->regs.rip);
+	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#lx, RIP %#lx", vcpu->id,
+	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, exit->raw,
+	       vcpu->regs.rip);
 	if (IS_ENABLED(CONFIG_DUMPS))
 		hvm->dump(vcpu);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 
 /* Intercepted for the debugger only. */
-static void exit_dr(struct vcpu *vcpu, const struct vmexit *exit)
+static void exit_dr(struct vcpu *vcpu, const struct vmexit *)
 {
-	(void)exit;
 	if (debugger_on())
 		debugger->exit_dr(vcpu);
 }

@@ -14,33 +14,25 @@
 typedef int (*msr_reader)(struct vcpu *vcpu, u32 msr, u64 *value);
 typedef int (*msr_writer)(struct vcpu *vcpu, u32 msr, u64 value);
 
-static int read_zero(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_zero(struct vcpu *, u32, u64 *value)
 {
-	(void)vcpu;
-	(void)msr;
 	*value = 0;
 	return 0;
 }
 
-static int write_ignored(struct vcpu *vcpu, u32 msr, u64 value)
+static int write_ignored(struct vcpu *, u32, u64)
 {
-	(void)vcpu;
-	(void)msr;
-	(void)value;
 	return 0;
 }
 
-static int write_zero_only(struct vcpu *vcpu, u32 msr, u64 value)
+static int write_zero_only(struct vcpu *, u32, u64 value)
 {
-	(void)vcpu;
-	(void)msr;
 	return value ? -EFAULT : 0;
 }
 
 /* Read-only facts of the machine that are the same for a guest. */
-static int read_host(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_host(struct vcpu *, u32 msr, u64 *value)
 {
-	(void)vcpu;
 	return host_rdmsr(msr, value);
 }
 
@@ -61,10 +53,8 @@ static int read_arch_capabilities(struct vcpu *vcpu, u32 msr, u64 *value)
 }
 
 /* TscFreqSel: Linux calls the firmware broken where the TSC does not count with the P0 frequency. */
-static int read_hwcr(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_hwcr(struct vcpu *, u32, u64 *value)
 {
-	(void)vcpu;
-	(void)msr;
 	*value = BIT(24);
 	return 0;
 }
@@ -75,9 +65,8 @@ static int read_microcode(struct vcpu *vcpu, u32 msr, u64 *value)
 	return read_host(vcpu, msr, value) ? read_zero(vcpu, msr, value) : 0;
 }
 
-static int read_tsc(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_tsc(struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)msr;
 	*value = vm_guest_tsc(vcpu->vm, host_tsc());
 	return 0;
 }
@@ -86,32 +75,28 @@ static int read_tsc(struct vcpu *vcpu, u32 msr, u64 *value)
  * The TSC is one clock for all vCPUs and never moves: a
  * write is kept in the virtual TSC_ADJUST only where the guest wrote that.
  */
-static int read_tsc_adjust(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_tsc_adjust(struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)msr;
 	*value = vcpu->tsc_adjust;
 	return 0;
 }
 
-static int write_tsc_adjust(struct vcpu *vcpu, u32 msr, u64 value)
+static int write_tsc_adjust(struct vcpu *vcpu, u32, u64 value)
 {
-	(void)msr;
 	vcpu->tsc_adjust = value;
 	return 0;
 }
 
-static int read_efer(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_efer(struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)msr;
 	*value = hvm->get(vcpu, HVM_EFER);
 	return 0;
 }
 
-static int write_efer(struct vcpu *vcpu, u32 msr, u64 value)
+static int write_efer(struct vcpu *vcpu, u32, u64 value)
 {
 	u64 old = hvm->get(vcpu, HVM_EFER);
 
-	(void)msr;
 	/* LMA is read-only and follows CR0.PG; LME may not change while paging is on. */
 	if (value & ~(vm_parts(vcpu->vm)->cpuid.efer_allowed | EFER_LMA))
 		return -EFAULT;
@@ -121,16 +106,14 @@ static int write_efer(struct vcpu *vcpu, u32 msr, u64 value)
 	return 0;
 }
 
-static int read_pat(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_pat(struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)msr;
 	*value = hvm->get(vcpu, HVM_PAT);
 	return 0;
 }
 
-static int write_pat(struct vcpu *vcpu, u32 msr, u64 value)
+static int write_pat(struct vcpu *vcpu, u32, u64 value)
 {
-	(void)msr;
 	if (!pat_valid(value))
 		return -EFAULT;
 	hvm->set(vcpu, HVM_PAT, value);
@@ -148,25 +131,22 @@ static int write_mtrr(struct vcpu *vcpu, u32 msr, u64 value)
 }
 
 /* BTF and LBR can be set and read back, but trace nothing: block-step becomes single-step. */
-static int read_debugctl(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_debugctl(struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)msr;
 	*value = vcpu->debugctl;
 	return 0;
 }
 
-static int write_debugctl(struct vcpu *vcpu, u32 msr, u64 value)
+static int write_debugctl(struct vcpu *vcpu, u32, u64 value)
 {
-	(void)msr;
 	if (value & ~3ull)
 		return -EFAULT;
 	vcpu->debugctl = value;
 	return 0;
 }
 
-static int read_xss(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_xss(struct vcpu *vcpu, u32, u64 *value)
 {
-	(void)msr;
 	*value = vcpu->xss;
 	return hvm_caps.xsaves ? 0 : -EFAULT;
 }
@@ -180,19 +160,15 @@ static int write_xss(struct vcpu *vcpu, u32 msr, u64 value)
 }
 
 /* Fast strings on; branch trace and precise events unavailable (SDM vol. 4, table 2-2). */
-static int read_misc_enable(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_misc_enable(struct vcpu *, u32, u64 *value)
 {
-	(void)vcpu;
-	(void)msr;
 	*value = BIT(0) | BIT(11) | BIT(12);
 	return 0;
 }
 
 /* Locked, with nothing enabled. */
-static int read_feature_control(struct vcpu *vcpu, u32 msr, u64 *value)
+static int read_feature_control(struct vcpu *, u32, u64 *value)
 {
-	(void)vcpu;
-	(void)msr;
 	*value = 1;
 	return 0;
 }

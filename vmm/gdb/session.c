@@ -75,7 +75,7 @@ static unsigned stop_reply(int kind, u64 address, char *out)
 	int n = snprintf(out, 64, "T%02xthread:%x;", kind == GDB_INTERRUPTED ? 2u : 5u, current + 1);
 
 	if (kind >= GDB_WRITE)
-		n += snprintf(out + n, 64, "%s:%llx;", watch[kind], (unsigned long long)address);
+		n += snprintf(out + n, 64, "%s:%lx;", watch[kind], address);
 	else if (kind == GDB_SOFT && swbreak)
 		n += snprintf(out + n, 64, "swbreak:;");
 	else if (kind == GDB_EXEC && hwbreak)

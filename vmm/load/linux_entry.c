@@ -65,7 +65,7 @@ int linux_entry_tables(struct vm *vm, u64 kernel, u64 size)
 	}
 	memset(t.page, 0, TABLE_PAGES * PAGE_SIZE);
 	if (!map(&t, 0, LINUX_ENTRY_MAPPED) || !map(&t, kernel, kernel + size)) {
-		vm_log(vm, "a kernel of %llu MiB is too large for the start-up tables", (unsigned long long)size >> 20);
+		vm_log(vm, "a kernel of %lu MiB is too large for the start-up tables", size >> 20);
 		return -E2BIG;
 	}
 	return 0;

@@ -28,8 +28,8 @@ int load_refuse(const struct linux_load *l, const char *why)
 
 static int refuse_room(const struct linux_load *l, const char *what, u64 size)
 {
-	vm_log(l->vm, "%s needs %llu KiB in one piece of guest RAM, of which there are %llu MiB in all: raise memory =", what,
-	       (unsigned long long)(size + 1023) >> 10, (unsigned long long)gpa_map_size(&vm_parts(l->vm)->map) >> 20);
+	vm_log(l->vm, "%s needs %lu KiB in one piece of guest RAM, of which there are %lu MiB in all: raise memory =", what,
+	       (size + 1023) >> 10, gpa_map_size(&vm_parts(l->vm)->map) >> 20);
 	return -ENOMEM;
 }
 

@@ -18,11 +18,11 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
-#define INFO_BASE 0x8e000ull
+#define INFO_BASE 0x8e000ul
 #define INFO_SIZE (GUEST_ACPI_BASE - INFO_BASE)
 #define RSDP_COPY 0xf0000ull
 #define RSDP_SIZE 36u
-#define LOW_END 0x100000ull /* what BIOS data and ROMs are on a PC ends here */
+#define LOW_END 0x100000ul /* what BIOS data and ROMs are on a PC ends here */
 #define LOADER_NAME "Margay"
 
 enum { BOOT_CS = 0x8, BOOT_DS = 0x10 };
@@ -51,13 +51,13 @@ static int load_segment(struct vm *vm, const struct host_module *kernel, const s
 	int err;
 
 	if (s->paddr < LOW_END && end > INFO_BASE) {
-		vm_log(vm, "kernel %s: its segment %#llx-%#llx overlaps %#llx-0xfffff, which the loader uses: link it elsewhere",
-		       kernel->name, (unsigned long long)s->paddr, (unsigned long long)end - 1, (unsigned long long)INFO_BASE);
+		vm_log(vm, "kernel %s: its segment %#lx-%#lx overlaps %#lx-0xfffff, which the loader uses: link it elsewhere",
+		       kernel->name, s->paddr, end - 1, INFO_BASE);
 		return -ENOEXEC;
 	}
 	if (end > GIB(4) || !guest_ptr(vm, gpa(s->paddr), s->memsz)) {
-		vm_log(vm, "kernel %s: its segment at %#llx with %llu KiB lies outside guest RAM: raise memory =", kernel->name,
-		       (unsigned long long)s->paddr, (unsigned long long)s->memsz >> 10);
+		vm_log(vm, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =", kernel->name,
+		       s->paddr, s->memsz >> 10);
 		return -ENOMEM;
 	}
 	err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);
@@ -73,8 +73,8 @@ static int load_modules(struct vm *vm, u64 at, const struct host_module *const *
 
 		at = ALIGN_UP(at, PAGE_SIZE);
 		if (at + size > GIB(4) || (size && !guest_ptr(vm, gpa(at), size))) {
-			vm_log(vm, "%s:%u: module %s needs %llu KiB of RAM behind the kernel: raise memory =", vm->config->file,
-			       m->line, m->name, (unsigned long long)(size + 1023) >> 10);
+			vm_log(vm, "%s:%u: module %s needs %lu KiB of RAM behind the kernel: raise memory =", vm->config->file,
+			       m->line, m->name, (size + 1023) >> 10);
 			return -ENOMEM;
 		}
 		if (guest_write(vm, gpa(at), module[i]->data, size))

@@ -46,8 +46,8 @@ int load_vmlinux(struct linux_load *l, const struct host_module *kernel)
 		int err;
 
 		if (!segment_fits(vm, s)) {
-			vm_log(vm, "kernel %s: its segment at %#llx with %llu KiB lies outside guest RAM: raise memory =, "
-			       "or give a bzImage", l->name, (unsigned long long)s->paddr, (unsigned long long)s->memsz >> 10);
+			vm_log(vm, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =, "
+			       "or give a bzImage", l->name, s->paddr, s->memsz >> 10);
 			return -ENOMEM;
 		}
 		err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);

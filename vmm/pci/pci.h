@@ -36,10 +36,8 @@ struct vm_pci {
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
 bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);
 #else
-static inline bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
+static inline bool vm_pci_owner(unsigned, char[VM_NAME_MAX + 1])
 {
-	(void)i;
-	(void)name;
 	return false;
 }
 #endif

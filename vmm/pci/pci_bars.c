@@ -222,8 +222,8 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 	else if (!err && b->nr_traps)
 		vm_set_mmio(d->vm, b, 0, 0);
 	if (err)
-		vm_log(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#llx: %s", PCI_FORMAT_ARGS(d->host->address),
-		       b->index, (unsigned long long)host_base(b).v,
+		vm_log(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#lx: %s", PCI_FORMAT_ARGS(d->host->address),
+		       b->index, host_base(b).v,
 		       err == -EEXIST ? "something of the VM's is there" : "no memory left for the hypervisor itself");
 	return err;
 }
@@ -262,7 +262,7 @@ void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 		if (ports_free(d->vm, port, count))
 			hvm->intercept_io(vcpu, (u16)port, (unsigned)count, false);
 		else if (!vcpu->id)
-			vm_log(d->vm, "pci: the ports at %#llx are not passed through: something of the VM's is there",
-			       (unsigned long long)port);
+			vm_log(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's is there",
+			       port);
 	}
 }

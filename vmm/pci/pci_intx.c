@@ -18,11 +18,10 @@
 static_assert(GUEST_INTX_GSI > GUEST_UART_GSI && GUEST_INTX_GSI + VM_PCI_FUNCTIONS <= GUEST_IOAPIC_PINS, "a pin for each line");
 
 /* In the interrupt window of a CPU of the VM; the host's input is masked. */
-static void asserted(void *arg, unsigned n)
+static void asserted(void *arg, unsigned)
 {
 	const struct vm_pci_line *l = arg;
 
-	(void)n;
 	l->vm->intc->line(l->vm, GUEST_INTX_GSI + l->n, true);
 }
 

@@ -72,7 +72,7 @@ void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 		else
 			add(text, ", ", "BAR%u%s", i, pci_bar_is_io(b) ? " I/O" : b->flags & PCI_BAR_PREFETCH ? " pref" : "");
 		if (b->base)
-			add(text, " ", "%#llx", (unsigned long long)b->base);
+			add(text, " ", "%#lx", b->base);
 		else if (i != PCI_ROM_BAR) /* for which that is the rule: firmware that has read it takes the address back */
 			add(text, " ", "without address");
 		if (b->size)

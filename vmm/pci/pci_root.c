@@ -161,23 +161,17 @@ static void ecam_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 
 static const struct mmio_ops ecam_ops = { .sizes = 1 | 2 | 4, .read = ecam_read, .write = ecam_write };
 
-static u32 address_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned size)
+static u32 address_read(void *dev, struct vcpu *, u16, unsigned)
 {
 	const struct root *r = dev;
 
-	(void)vcpu;
-	(void)offset;
-	(void)size;
 	return __atomic_load_n(&r->address, __ATOMIC_RELAXED);
 }
 
-static void address_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, u32 value)
+static void address_write(void *dev, struct vcpu *, u16, unsigned, u32 value)
 {
 	struct root *r = dev;
 
-	(void)vcpu;
-	(void)offset;
-	(void)size;
 	__atomic_store_n(&r->address, value & ~0x7f000003u, __ATOMIC_RELAXED);
 }
 

@@ -26,9 +26,8 @@ struct scratch {
 static struct spinlock lock; /* guards owner[] and the order of plan and taking */
 static const struct vm *owner[PLAN_CPUS];
 
-static void read_cpuid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+static void read_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
-	(void)ctx;
 	host_cpuid(leaf, subleaf, out);
 }
 

@@ -231,12 +231,12 @@ static int refuse_memory(const struct plan_host *h, const struct vm_config *c, c
 		snprintf(list + n, sizeof(list) - n, "%s node%u ", i ? ";" : "", i);
 		n = strlen(list);
 		if (wanted[i])
-			snprintf(list + n, sizeof(list) - n, "%lluM of ", (unsigned long long)wanted[i] >> 20);
+			snprintf(list + n, sizeof(list) - n, "%luM of ", wanted[i] >> 20);
 		n = strlen(list);
-		snprintf(list + n, sizeof(list) - n, "%lluM free", (unsigned long long)free[i] >> 20);
+		snprintf(list + n, sizeof(list) - n, "%luM free", free[i] >> 20);
 		n = strlen(list);
 		if (piece[i] != free[i])
-			snprintf(list + n, sizeof(list) - n, " in pieces up to %lluM", (unsigned long long)piece[i] >> 20);
+			snprintf(list + n, sizeof(list) - n, " in pieces up to %luM", piece[i] >> 20);
 	}
 	return vm_config_error(err, c->file, c->line_memory, "memory: not enough:%s", list);
 }

@@ -160,8 +160,8 @@ static void check_cpus_and_memory(void)
 		cpus++;
 	feature(online == cpus ? OK : MISSING, "CPUs", "%u of %u run%s", online, cpus,
 		online == cpus ? "" : ": the log above tells which did not start");
-	feature(host_mem_free(-1, NULL) >= VM_MEMORY_MIN ? OK : MISSING, "memory for guests", "%lluM",
-		(unsigned long long)(host_mem_free(-1, NULL) >> 20));
+	feature(host_mem_free(-1, NULL) >= VM_MEMORY_MIN ? OK : MISSING, "memory for guests", "%luM",
+		(host_mem_free(-1, NULL) >> 20));
 }
 
 /* ---- performance ----------------------------------------------------------------- */
@@ -178,7 +178,7 @@ static void check_clock(void)
 		feature(MISSING, "invariant TSC", "CPUID 0x80000007 EDX bit 8: guests use a slower clock; a newer CPU has it");
 	else
 		feature(MISSING, "invariant TSC", "the CPUs' TSCs differ: guests use a slower clock; update the firmware");
-	feature(OK, "TSC rate", "%llu.%03llu MHz", (unsigned long long)(khz / 1000), (unsigned long long)(khz % 1000));
+	feature(OK, "TSC rate", "%lu.%03lu MHz", (khz / 1000), (khz % 1000));
 	feature(cpuid_bit(1, 2, 24) ? OK : OFF, "TSC deadline timer", "%s", cpuid_bit(1, 2, 24) ? "" :
 		"CPUID 1 ECX bit 24: timers are set less exactly");
 }
@@ -220,8 +220,8 @@ static void check_silence(unsigned seconds)
 	else
 		feature(MISSING, "SMIs", "%u in %u s stop every CPU: in the setup switch off legacy USB, power capping and memory "
 			"error reporting by SMI", (u32)(after - before), seconds);
-	feature(gaps ? MISSING : OK, "undisturbed CPU", "%u times for more than %u us, %llu us in all, %llu us at most%s", gaps,
-		GAP_NS / 1000, (unsigned long long)(lost * 1000 / khz), (unsigned long long)(longest * 1000 / khz),
+	feature(gaps ? MISSING : OK, "undisturbed CPU", "%u times for more than %u us, %lu us in all, %lu us at most%s", gaps,
+		GAP_NS / 1000, (lost * 1000 / khz), (longest * 1000 / khz),
 		gaps ? ": by firmware, or by a hypervisor below" : "");
 }
 
@@ -259,9 +259,8 @@ static void check_numa(const struct host_platform *p)
 		feature(p->slit ? OK : MISSING, "NUMA distances", "%s", p->slit ? "" : "no SLIT table: 10 and 20 are assumed");
 }
 
-static void read_cpuid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+static void read_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
-	(void)ctx;
 	host_cpuid(leaf, subleaf, out);
 }
 
@@ -317,8 +316,8 @@ static void propose(char *text, struct vm_config *config)
 		feature(MISSING, "a VM for the whole node", "%s", err.text);
 		return;
 	}
-	feature(OK, "a VM for the whole node", "%u CPUs, %lluM on %u node%s; its VM file:", got.cpus,
-		(unsigned long long)(got.memory >> 20), got.nodes, got.nodes == 1 ? "" : "s");
+	feature(OK, "a VM for the whole node", "%u CPUs, %luM on %u node%s; its VM file:", got.cpus,
+		(got.memory >> 20), got.nodes, got.nodes == 1 ? "" : "s");
 	host_log("# VM file by Margay's hardware check");
 	print_file(text);
 	host_log("# end of the VM file");

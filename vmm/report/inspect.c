@@ -28,9 +28,9 @@ static void general(const struct vcpu *vcpu, inspect_line line)
 	const u64 *gpr = vcpu->regs.gpr;
 
 	for (unsigned i = 0; i < GPR_COUNT; i += 4)
-		say("%s %016llx  %s %016llx  %s %016llx  %s %016llx", names[i], (unsigned long long)gpr[i], names[i + 1],
-		    (unsigned long long)gpr[i + 1], names[i + 2], (unsigned long long)gpr[i + 2], names[i + 3],
-		    (unsigned long long)gpr[i + 3]);
+		say("%s %016lx  %s %016lx  %s %016lx  %s %016lx", names[i], gpr[i], names[i + 1],
+		    gpr[i + 1], names[i + 2], gpr[i + 2], names[i + 3],
+		    gpr[i + 3]);
 }
 
 static void control(struct vcpu *vcpu, inspect_line line)
@@ -39,11 +39,11 @@ static void control(struct vcpu *vcpu, inspect_line line)
 
 	hvm->get_segment(vcpu, SEG_CS, &cs);
 	hvm->get_segment(vcpu, SEG_SS, &ss);
-	say("cs %04x base %llx  ss %04x  cpl %u  efer %llx  cr0 %llx  cr2 %llx  cr3 %llx  cr4 %llx", cs.selector,
-	    (unsigned long long)cs.base, ss.selector, ss.attr >> SEG_ATTR_DPL_SHIFT & 3u,
-	    (unsigned long long)hvm->get(vcpu, HVM_EFER), (unsigned long long)hvm->get(vcpu, HVM_CR0),
-	    (unsigned long long)hvm->get(vcpu, HVM_CR2), (unsigned long long)hvm->get(vcpu, HVM_CR3),
-	    (unsigned long long)hvm->get(vcpu, HVM_CR4));
+	say("cs %04x base %lx  ss %04x  cpl %u  efer %lx  cr0 %lx  cr2 %lx  cr3 %lx  cr4 %lx", cs.selector,
+	    cs.base, ss.selector, ss.attr >> SEG_ATTR_DPL_SHIFT & 3u,
+	    hvm->get(vcpu, HVM_EFER), hvm->get(vcpu, HVM_CR0),
+	    hvm->get(vcpu, HVM_CR2), hvm->get(vcpu, HVM_CR3),
+	    hvm->get(vcpu, HVM_CR4));
 }
 
 static const char *activity(const struct vcpu *vcpu)
@@ -78,8 +78,8 @@ static void stack(struct vcpu *vcpu, inspect_line line)
 	if (guest_read_virt(vcpu, ss.base + vcpu->regs.gpr[GPR_RSP], ACCESS_READ, words, sizeof(words), &f))
 		return;
 	for (unsigned i = 0; i < STACK_WORDS; i += 4)
-		say("stack %016llx %016llx %016llx %016llx", (unsigned long long)words[i], (unsigned long long)words[i + 1],
-		    (unsigned long long)words[i + 2], (unsigned long long)words[i + 3]);
+		say("stack %016lx %016lx %016lx %016lx", words[i], words[i + 1],
+		    words[i + 2], words[i + 3]);
 }
 
 /* Each frame is further up the stack than the one before, which ends loops. */
@@ -93,34 +93,35 @@ static void backtrace(struct vcpu *vcpu, inspect_line line)
 	for (unsigned i = 0; i < DEPTH && frame; i++) {
 		if (guest_read_virt(vcpu, frame, ACCESS_READ, f, sizeof(f), &fault))
 			return;
-		say("from %016llx", (unsigned long long)f[1]);
+		say("from %016lx", f[1]);
 		if (f[0] <= frame)
 			return;
 		frame = f[0];
 	}
 }
 
+#if IS_ENABLED(CONFIG_TELEMETRY)
 static void last_exits(const struct vcpu *vcpu, inspect_line line)
 {
-#if IS_ENABLED(CONFIG_TELEMETRY)
 	const struct vcpu_stats *s = &vcpu->stats;
 
 	for (unsigned n = MIN(s->next, (unsigned)TELEMETRY_LAST); n; n--) {
 		unsigned i = (s->next - n) % TELEMETRY_LAST;
 
-		say("exit -%u: %s, code %#llx, at rip %llx", n, vmexit_name(s->last[i].reason),
-		    (unsigned long long)s->last[i].code, (unsigned long long)s->last[i].rip);
+		say("exit -%u: %s, code %#lx, at rip %lx", n, vmexit_name(s->last[i].reason),
+		    s->last[i].code, s->last[i].rip);
 	}
-#else
-	(void)vcpu;
-	(void)line;
-#endif
 }
+#else
+static void last_exits(const struct vcpu *, inspect_line)
+{
+}
+#endif
 
 void inspect_vcpu(struct vcpu *vcpu, inspect_line line)
 {
-	say("%s, CPU %u, rip %016llx, rflags %08llx", activity(vcpu), vcpu->cpu, (unsigned long long)vcpu->regs.rip,
-	    (unsigned long long)vcpu->regs.rflags);
+	say("%s, CPU %u, rip %016lx, rflags %08lx", activity(vcpu), vcpu->cpu, vcpu->regs.rip,
+	    vcpu->regs.rflags);
 	general(vcpu, line);
 	control(vcpu, line);
 	code(vcpu, line);

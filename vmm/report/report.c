@@ -24,13 +24,13 @@ void report_node(report_say say)
 	}
 	for (unsigned n = 0; n < host_node_count(); n++) {
 		free = host_mem_free((int)n, &largest);
-		say("node %u: %lluM for guests, free %lluM (%llu bytes), largest piece %lluM", n,
-		    (unsigned long long)(host_node_memory(n) >> 20), (unsigned long long)(free >> 20),
-		    (unsigned long long)free, (unsigned long long)(largest >> 20));
+		say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", n,
+		    (host_node_memory(n) >> 20), (free >> 20),
+		    free, (largest >> 20));
 	}
 	own = host_own_bytes(&used);
-	say("hypervisor: %lluK in pages of its own, %llu bytes of these in use", (unsigned long long)(own >> 10),
-	    (unsigned long long)used);
+	say("hypervisor: %luK in pages of its own, %lu bytes of these in use", (own >> 10),
+	    used);
 }
 
 static void report_function(report_say say, unsigned i, const struct pci_info *f)

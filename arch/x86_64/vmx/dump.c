@@ -20,12 +20,12 @@ void vmx_dump(struct vcpu *vcpu)
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
-		vm_log(vcpu->vm, "VMCS: %s %#llx", row[i].name, (unsigned long long)vmread(row[i].field));
+		vm_log(vcpu->vm, "VMCS: %s %#lx", row[i].name, vmread(row[i].field));
 	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
 		struct segment s;
 
 		vmx_get_segment(vcpu, seg, &s);
-		vm_log(vcpu->vm, "VMCS: %-4s %04x base %#llx limit %#x attributes %#x", name[seg], s.selector,
-		       (unsigned long long)s.base, s.limit, s.attr);
+		vm_log(vcpu->vm, "VMCS: %-4s %04x base %#lx limit %#x attributes %#x", name[seg], s.selector,
+		       s.base, s.limit, s.attr);
 	}
 }

@@ -123,9 +123,8 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 	}
 }
 
-void vmx_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out)
+void vmx_get_segment(struct vcpu *, enum seg seg, struct segment *out)
 {
-	(void)vcpu;
 	*out = (struct segment){
 		.selector = (u16)vmread(VMCS_GUEST_SELECTOR + 2 * seg),
 		.attr = (u32)vmread(VMCS_GUEST_ATTR + 2 * seg),
@@ -147,25 +146,22 @@ void vmx_get_context(struct vcpu *vcpu, struct hvm_context *out)
 	};
 }
 
-void vmx_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in)
+void vmx_set_segment(struct vcpu *, enum seg seg, const struct segment *in)
 {
-	(void)vcpu;
 	vmwrite(VMCS_GUEST_SELECTOR + 2 * seg, in->selector);
 	vmwrite(VMCS_GUEST_ATTR + 2 * seg, in->attr);
 	vmwrite(VMCS_GUEST_LIMIT + 2 * seg, in->limit);
 	vmwrite(VMCS_GUEST_BASE + 2 * seg, in->base);
 }
 
-void vmx_set_desc_table(struct vcpu *vcpu, bool idt, const struct desc_table *in)
+void vmx_set_desc_table(struct vcpu *, bool idt, const struct desc_table *in)
 {
-	(void)vcpu;
 	vmwrite(idt ? VMCS_GUEST_IDTR_BASE : VMCS_GUEST_GDTR_BASE, in->base);
 	vmwrite(idt ? VMCS_GUEST_IDTR_LIMIT : VMCS_GUEST_GDTR_LIMIT, in->limit);
 }
 
-void vmx_get_desc_table(struct vcpu *vcpu, bool idt, struct desc_table *out)
+void vmx_get_desc_table(struct vcpu *, bool idt, struct desc_table *out)
 {
-	(void)vcpu;
 	out->base = vmread(idt ? VMCS_GUEST_IDTR_BASE : VMCS_GUEST_GDTR_BASE);
 	out->limit = (u16)vmread(idt ? VMCS_GUEST_IDTR_LIMIT : VMCS_GUEST_GDTR_LIMIT);
 }

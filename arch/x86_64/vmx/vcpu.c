@@ -42,7 +42,7 @@ int vmx_vcpu_create(struct vcpu *vcpu)
 	asm goto("vmclear %0\n\tjna %l[failed]" : : "m"(x->vmcs_pa) : "cc", "memory" : failed);
 	return 0;
 failed:
-	host_panic("VMCLEAR of a new VMCS at %#llx failed", (unsigned long long)x->vmcs_pa);
+	host_panic("VMCLEAR of a new VMCS at %#lx failed", x->vmcs_pa);
 nomem:
 	vmx_vcpu_destroy(vcpu);
 	return -ENOMEM;
@@ -66,9 +66,8 @@ void vmx_vcpu_destroy(struct vcpu *vcpu)
 	vcpu->hvm = NULL;
 }
 
-void vmx_intercept_exceptions(struct vcpu *vcpu, u32 vectors)
+void vmx_intercept_exceptions(struct vcpu *, u32 vectors)
 {
-	(void)vcpu;
 	vmwrite(VMCS_EXCEPTION_BITMAP, vectors | BIT(VEC_DB) | BIT(VEC_AC) | BIT(VEC_MC));
 }
 
@@ -143,7 +142,7 @@ void vmx_vcpu_load(struct vcpu *vcpu)
 	vmx_flush_linear(vcpu);
 	return;
 failed:
-	host_panic("VMPTRLD of %#llx failed", (unsigned long long)x->vmcs_pa);
+	host_panic("VMPTRLD of %#lx failed", x->vmcs_pa);
 }
 
 /* Reads of the low, of the high MSRs, then writes: four areas of 1 KiB (SDM vol. 3, 25.6.9). */
@@ -174,9 +173,8 @@ void vmx_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on)
 	}
 }
 
-void vmx_set_tsc_offset(struct vcpu *vcpu, s64 offset)
+void vmx_set_tsc_offset(struct vcpu *, s64 offset)
 {
-	(void)vcpu;
 	vmwrite(VMCS_TSC_OFFSET, (u64)offset);
 }
 
@@ -191,11 +189,10 @@ failed:
 	host_panic("INVEPT failed");
 }
 
-void vmx_flush_linear(struct vcpu *vcpu)
+void vmx_flush_linear(struct vcpu *)
 {
 	struct inv_descriptor d = { .first = 1 };
 
-	(void)vcpu;
 	/* Without VPID every entry and exit flushes. */
 	if (!(vmx_controls.proc2 & PROC2_VPID))
 		return;

@@ -47,8 +47,8 @@ static inline void vmwrite(unsigned long field, u64 v)
 	asm goto("vmwrite %1, %0\n\tjna %l[failed]" : : "r"(field), "rm"(v) : "cc" : failed);
 	return;
 failed:
-	host_panic("VMWRITE of field %#lx failed: VM-instruction error %llu", field,
-		   (unsigned long long)vmread(VMCS_INSTRUCTION_ERROR));
+	host_panic("VMWRITE of field %#lx failed: VM-instruction error %lu", field,
+		   vmread(VMCS_INSTRUCTION_ERROR));
 }
 
 /* cpu.c */
