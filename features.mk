@@ -10,7 +10,7 @@ files-CONSOLE         := kernel/console/console.c kernel/console/serial.c driver
 files-HWCHECK         := vmm/report/hwcheck% kernel/iommu.c
 files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
-files-PCI             := kernel/pci/pci.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
+files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
 files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c vmm/pci/pci_fitness.c \
 	vmm/pci/pci_report.c
 files-PASSTHROUGH     := kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
@@ -22,7 +22,7 @@ files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
-files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock.c
+files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock_scale.c
 files-VM_POWER        := vmm/dev/acpi_pm.c
 files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c

@@ -8,7 +8,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/pci/pci.h"
+#include "kernel/pci/pci_core.h"
 
 #define VTD_ECAP 0x10
 #define VTD_ECAP_IR BIT(3)

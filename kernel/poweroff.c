@@ -9,7 +9,7 @@
 #include "kernel/acpi/s5.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
-#include "kernel/pci/pci.h"
+#include "kernel/pci/pci_core.h"
 #include "kernel/time/clock.h"
 
 /* Polls of a register before the platform counts as deaf: some 100 ms by port. */

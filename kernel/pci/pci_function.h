@@ -7,7 +7,7 @@
 #ifndef KERNEL_PCI_FUNCTION_H
 #define KERNEL_PCI_FUNCTION_H
 
-#include "kernel/pci/pci.h"
+#include "kernel/pci/pci_core.h"
 #include "kernel/pci/pcicap.h"
 
 /*

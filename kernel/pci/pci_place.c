@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Where the functions' BARs lie: what pci_misplaced() in pci.h asks. Firmware that forgets a BAR leaves it over anything. */
-#include "kernel/pci/pci.h"
+#include "kernel/pci/pci_core.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"

@@ -8,7 +8,7 @@
 #define KERNEL_PCI_ROUTE_H
 
 #include "kernel/acpi/aml_pci.h"
-#include "kernel/pci/pci.h"
+#include "kernel/pci/pci_core.h"
 
 /* Finds the roots, and each function's route for host_intx_route() (<margay/host_pci.h>). After ACPI, NUMA and the functions. */
 void pci_route_init(void);

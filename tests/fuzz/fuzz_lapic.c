@@ -12,7 +12,7 @@
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
 #include "vmm/intc.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 #include "vmm/vm_parts.h"

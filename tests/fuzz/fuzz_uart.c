@@ -10,7 +10,7 @@
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/intc.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 
 #define STEPS 96
 

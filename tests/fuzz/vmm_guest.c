@@ -10,7 +10,7 @@
 #include "vmm/intc.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pause.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 
 /* ---- instructions ---- */
 

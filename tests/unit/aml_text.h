@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Two tables of AML that a test writes, the PCI roots that the reader finds in
- * them, and link devices for their lines. Declarations are vmm/acpi/aml.c's,
+ * them, and link devices for their lines. Declarations are vmm/acpi/aml_build.c's,
  * code is by hand.
  */
 #ifndef TESTS_AML_TEXT_H
@@ -11,7 +11,7 @@
 #include <string.h>
 
 #include "kernel/acpi/aml_pci.h"
-#include "vmm/acpi/aml.h"
+#include "vmm/acpi/aml_build.h"
 
 #define ROOM 4096
 

@@ -8,7 +8,7 @@
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
 #include "vmm/intc.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 
 static struct vm *vm;
 static struct vcpu *vcpu;

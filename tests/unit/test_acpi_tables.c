@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet.c */
+/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c */
 /* ACPI readers: hand-built tables byte by byte after the specifications, then broken ones. */
 #include <setjmp.h>
 #include <stdarg.h>

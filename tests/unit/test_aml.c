@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/aml.c */
+/* UNIT: vmm/acpi/aml_build.c */
 /* The AML encoder, byte by byte against ACPI 6.4, chapter 20 and section 6.4. */
 #include <errno.h>
 #include <setjmp.h>
@@ -9,7 +9,7 @@
 
 #include <cmocka.h>
 
-#include "vmm/acpi/aml.h"
+#include "vmm/acpi/aml_build.h"
 
 static u8 out[0x110000];
 static struct aml a;

@@ -17,7 +17,7 @@
 #include "vmm/hvm.h"
 #include "vmm/intc.h"
 #include "vmm/memory/shootdown.h"
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/vm_parts.h"

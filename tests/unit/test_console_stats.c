@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include <margay/host.h>
-#include "vmm/console/console.h"
+#include "vmm/console/monitor_console.h"
 #include "vmm/hvm_ops.h"
 #include "vmm/monitor.h"
 #include "vmm/report/telemetry.h"

@@ -12,9 +12,9 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/intc.h"
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
 
 static struct vm *vm;

@@ -11,7 +11,7 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/pci/pci.h"
+#include "kernel/pci/pci_core.h"
 
 #define UNITS 2
 #define BASE 0xfed90000u

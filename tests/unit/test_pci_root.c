@@ -14,7 +14,7 @@
 #include <margay/errno.h>
 #include "tests/unit/fake_vm.h"
 #include "vmm/pci/pci_device.h"
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/vdev.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_route.c kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml.c */
+/* UNIT: kernel/pci/pci_route.c kernel/acpi/aml.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml_build.c */
 /* Routes are found at boot, behind bridges too: what firmware's tables and the functions' registers are later changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_route.h"
-#include "vmm/acpi/aml.h"
+#include "vmm/acpi/aml_build.h"
 
 #define ROOM 512
 

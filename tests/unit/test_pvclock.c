@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pvclock.c vmm/dev/pvclock.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/pvclock_scale.c vmm/dev/pvclock.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
 /* The paravirtual clock: scale arithmetic, and the MSRs as a guest uses them. */
 #include <errno.h>
 #include <math.h>
@@ -12,7 +12,7 @@
 
 #include "tests/unit/fake_vm.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/pvclock.h"
+#include "vmm/pvclock_scale.h"
 
 static const u64 rates[] = { 1, 999, 1000, 50000, 999999, 1000000, 1000001, 2095078, 2600000, 3312000, 4200000, 8000000,
 			     0x7fffffff };

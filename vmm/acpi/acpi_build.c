@@ -6,8 +6,8 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/acpi/aml.h"
-#include "vmm/platform.h"
+#include "vmm/acpi/aml_build.h"
+#include "vmm/guest_platform.h"
 
 #define MAX_TABLES 5 /* what the XSDT points to */
 #define PROFILE_ENTERPRISE_SERVER 4

@@ -3,7 +3,7 @@
 #include <margay/pci_regs.h>
 
 #include "vmm/acpi/acpi_build.h"
-#include "vmm/acpi/aml.h"
+#include "vmm/acpi/aml_build.h"
 
 /* Where line interrupts go (ACPI 6.4, 6.2.13): to the I/O APIC, level, active low. */
 static void put_prt(struct aml *a, const struct acpi_guest *in, u8 bus)

@@ -7,8 +7,8 @@
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
-#include "vmm/pci/pci.h"
-#include "vmm/platform.h"
+#include "vmm/pci/vm_pci.h"
+#include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 

@@ -3,7 +3,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/console/console.h"
+#include "vmm/console/monitor_console.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"

@@ -2,7 +2,7 @@
 /* The command stats: what the exits of a VM or vCPU were, what they cost, and which interrupts it got. */
 #include <margay/string.h>
 
-#include "vmm/console/console.h"
+#include "vmm/console/monitor_console.h"
 #include "vmm/monitor.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

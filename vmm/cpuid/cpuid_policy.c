@@ -11,7 +11,7 @@
 
 #include "vmm/cpuid/cpuid_table.h"
 #include "vmm/hvm_ops.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 
 #define LEAF_MAX 0x24u
 #define LEAF_EXT_MAX 0x80000021u
@@ -211,7 +211,7 @@ static void leaf_xsave(struct build *b, u32 leaf)
 			add(b, leaf, i, true, host(b, leaf, i));
 }
 
-/* The APIC timer runs from this crystal, so that the two clocks are one ratio apart (vmm/platform.h). */
+/* The APIC timer runs from this crystal, so that the two clocks are one ratio apart (vmm/guest_platform.h). */
 static void leaf_tsc(struct build *b, u32 leaf)
 {
 	if (b->intel)

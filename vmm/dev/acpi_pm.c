@@ -5,7 +5,7 @@
  */
 #include <margay/acpi.h>
 #include "vmm/memory/guest_mem.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"

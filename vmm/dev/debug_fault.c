@@ -6,7 +6,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
 #include "vmm/vdev.h"
 

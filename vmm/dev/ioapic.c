@@ -5,8 +5,8 @@
  * One per VM; every vCPU and every device thread of events may touch it.
  */
 #include "vmm/dev/lapic.h"
-#include "vmm/pci/pci.h"
-#include "vmm/platform.h"
+#include "vmm/pci/vm_pci.h"
+#include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
 #include "vmm/vdev.h"
 #include "vmm/vm.h"

@@ -6,7 +6,7 @@
 #include <margay/errno.h>
 #include "vmm/dev/lapic.h"
 #include "vmm/intc.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"

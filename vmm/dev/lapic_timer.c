@@ -5,7 +5,7 @@
  * a late period is skipped, never made up for.
  */
 #include "vmm/dev/lapic.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"

@@ -10,7 +10,7 @@
  */
 #include <margay/errno.h>
 #include "vmm/memory/guest_mem.h"
-#include "vmm/pvclock.h"
+#include "vmm/pvclock_scale.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"

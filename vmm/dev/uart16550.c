@@ -6,7 +6,7 @@
  * and THRE stays off until it does. Input waits in a queue behind the FIFO.
  */
 #include "vmm/intc.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"

@@ -9,9 +9,9 @@
 #include "vmm/load/bzimage.h"
 #include "vmm/load/elf.h"
 #include "vmm/load/linux_entry.h"
-#include "vmm/load/linux_load.h"
+#include "vmm/load/linux_image.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/vm_parts.h"
 
 #define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */

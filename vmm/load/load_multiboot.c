@@ -14,7 +14,7 @@
 #include "vmm/load/loader.h"
 #include "vmm/load/multiboot.h"
 #include "vmm/memory/guest_mem.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 

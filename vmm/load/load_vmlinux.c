@@ -4,7 +4,7 @@
 
 #include "vmm/load/elf.h"
 #include "vmm/load/linux_entry.h"
-#include "vmm/load/linux_load.h"
+#include "vmm/load/linux_image.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vm.h"
 

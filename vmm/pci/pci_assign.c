@@ -4,7 +4,7 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/vm.h"

@@ -9,7 +9,7 @@
 
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"

@@ -9,9 +9,9 @@
 #include <margay/errno.h>
 
 #include "vmm/intc.h"
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
-#include "vmm/platform.h"
+#include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 

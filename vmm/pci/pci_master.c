@@ -7,7 +7,7 @@
 #include <margay/errno.h>
 
 #include "vmm/memory/shootdown.h"
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 
 int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)

@@ -12,7 +12,7 @@
 #include <margay/errno.h>
 
 #include "vmm/memory/shootdown.h"
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/ranges.h"
 #include "vmm/vdev.h"

@@ -5,7 +5,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/pci/pci.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/pci_report.h"
 #include "vmm/plan/place.h"

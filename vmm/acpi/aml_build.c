@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The AML encoder. Opcodes and encodings: ACPI 6.4, 20.2 and 20.3; descriptors: 6.4.2 and 6.4.3. */
-#include "vmm/acpi/aml.h"
+#include "vmm/acpi/aml_build.h"
 
 #include <margay/errno.h>
 #include <margay/string.h>

@@ -5,7 +5,7 @@
  * a probe that finds nothing costs a microsecond, and no bridge can send the
  * walk in circles.
  */
-#include "kernel/pci/pci.h"
+#include "kernel/pci/pci_core.h"
 
 #include <margay/host.h>
 #include <margay/spinlock.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* See console.h: keys in, lines out, and who has the serial line. */
-#include "vmm/console/console.h"
+#include "vmm/console/monitor_console.h"
 
 #include <margay/errno.h>
 #include <margay/string.h>
