@@ -35,7 +35,7 @@ void cpu_init_boot(void)
 	cpu_load(&boot_cpu);
 }
 
-static void add(u32 apic)
+static void add_cpu(u32 apic)
 {
 	int node = (int)numa_node_of_apic_id(apic);
 	struct cpu *cpu = pmem_pages_alloc(1, node);
@@ -62,7 +62,7 @@ void cpu_init_all(void)
 		if (madt->cpu[i].apic_id == boot_cpu.apic_id)
 			listed = true;
 		else if (nr_cpus < MADT_MAX_CPUS)
-			add(madt->cpu[i].apic_id);
+			add_cpu(madt->cpu[i].apic_id);
 	}
 	if (!listed)
 		printk_error("the MADT does not list the boot CPU (APIC ID %u)", boot_cpu.apic_id);

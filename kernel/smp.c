@@ -183,7 +183,7 @@ static int leave_out(const struct cpu *cpu, const char *why)
 	return -EIO;
 }
 
-static int start(struct cpu *cpu)
+static int start_cpu(struct cpu *cpu)
 {
 	if (!apic_can_reach(cpu->apic_id))
 		return leave_out(cpu, "the boot CPU has no x2APIC mode, and xAPIC mode reaches IDs up to 254");
@@ -203,7 +203,7 @@ static void start_all(void)
 	unsigned end = cpu_count();
 
 	for (unsigned id = 1; id < end;) {
-		if (start(cpu_get(id))) {
+		if (start_cpu(cpu_get(id))) {
 			cpu_put_last(id);
 			end--;
 		} else {

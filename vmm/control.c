@@ -89,11 +89,11 @@ static void report(void)
 	}
 }
 
-static void start(void)
+static void control_start(void)
 {
 	host_panic_report(report);
 }
-MONITOR_SERVICE(start);
+MONITOR_SERVICE(control_start);
 
 struct vm *monitor_vm_hold(unsigned i)
 {

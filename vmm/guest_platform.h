@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure header: the fixed addresses and rates of the guest platform (design,
- * section 7). Devices, the ACPI builder, CPUID policy and the loader take
+ * Pure header: the fixed addresses and rates of the guest platform. Devices, the ACPI builder, CPUID policy and the loader take
  * them from here, so that what the guest is told is what it finds.
  */
-#ifndef VMM_PLATFORM_H
-#define VMM_PLATFORM_H
+#ifndef VMM_GUEST_PLATFORM_H
+#define VMM_GUEST_PLATFORM_H
 
 #include <margay/types.h>
 

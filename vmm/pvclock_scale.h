@@ -4,8 +4,8 @@
  * Documentation/virt/kvm/x86/msr.rst, MSR_KVM_SYSTEM_TIME_NEW and
  * MSR_KVM_WALL_CLOCK_NEW): memory layouts and the scale arithmetic.
  */
-#ifndef VMM_PVCLOCK_H
-#define VMM_PVCLOCK_H
+#ifndef VMM_PVCLOCK_SCALE_H
+#define VMM_PVCLOCK_SCALE_H
 
 #include <margay/types.h>
 

@@ -184,8 +184,8 @@ static bool returned(const struct aml_tables *t, struct aml_span code, struct am
 
 /* ---- \_PIC ------------------------------------------------------------------------------- */
 
-static bool run(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code, const u64 *arg0, unsigned depth,
-		struct stored *s);
+static bool run_code(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code, const u64 *arg0,
+		     unsigned depth, struct stored *s);
 
 /* Store, behind its opcode, of the argument or a constant into a variable, or to the debugger. */
 static bool run_store(struct aml_span *code, const u64 *arg0, struct stored *s)
@@ -226,7 +226,7 @@ static bool run_call(const struct aml_tables *t, const struct aml_name *scope, s
 		return false;
 	arguments = flags & 7;
 	if (arguments == 1 && code->left && *code->p == AML_ARG0)
-		return s->calls && s->calls-- && aml_skip_value(code) && run(t, &path, body, arg0, depth, s);
+		return s->calls && s->calls-- && aml_skip_value(code) && run_code(t, &path, body, arg0, depth, s);
 	for (unsigned i = 0; i < arguments; i++)
 		if (aml_at_name(code) || !aml_skip_value(code))
 			return false;
@@ -243,12 +243,12 @@ static bool run_if(const struct aml_tables *t, const struct aml_name *scope, str
 	if (!depth || !take_if(t, arg0, code, &then, &other, &known, &yes))
 		return false;
 	if (known)
-		return run(t, scope, yes ? then : other, arg0, depth - 1, s);
+		return run_code(t, scope, yes ? then : other, arg0, depth - 1, s);
 	/* Only what both ways leave the same. */
-	if (!run(t, scope, then, arg0, depth - 1, &a))
+	if (!run_code(t, scope, then, arg0, depth - 1, &a))
 		return false;
 	b.calls = a.calls;
-	if (!run(t, scope, other, arg0, depth - 1, &b))
+	if (!run_code(t, scope, other, arg0, depth - 1, &b))
 		return false;
 	*s = b;
 	s->known = a.known && b.known && a.value == b.value;
@@ -256,8 +256,8 @@ static bool run_if(const struct aml_tables *t, const struct aml_name *scope, str
 }
 
 /* Follows code that is no more than stores, Ifs and calls. False: it is more, or ends before its end. */
-static bool run(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code, const u64 *arg0, unsigned depth,
-		struct stored *s)
+static bool run_code(const struct aml_tables *t, const struct aml_name *scope, struct aml_span code, const u64 *arg0,
+		     unsigned depth, struct stored *s)
 {
 	while (code.left) {
 		struct aml_span rest = code;
@@ -292,7 +292,7 @@ static bool noted_by_pic(const struct aml_tables *t, struct stored *s)
 	u16 op;
 
 	return !aml_find_in(t, &root, AML_SEG('_', 'P', 'I', 'C'), &op, &code) && op == AML_METHOD && aml_take(&code, &flags) &&
-	       run(t, &root, code, &apic, BRANCHES, s) && s->known;
+	       run_code(t, &root, code, &apic, BRANCHES, s) && s->known;
 }
 
 /* ---- from names to constants -------------------------------------------------------------- */

@@ -121,7 +121,7 @@ struct fadt_info {
 };
 const char *fadt_read(const void *table, size_t size, struct fadt_info *out);
 
-/* hpet.c */
+/* hpet_table.c */
 struct hpet_info {
 	u64 base; /* physical, MMIO */
 	u8 number;

@@ -48,7 +48,7 @@ static void take_part(struct job *job, bool all, bool lent)
 	}
 }
 
-static void run(struct host_work *work)
+static void zero_run(struct host_work *work)
 {
 	struct item *item = container_of(work, struct item, work);
 	struct job *job = item->job;
@@ -62,7 +62,7 @@ static int hand_out(struct job *job, struct item *item, unsigned cpu, bool lent)
 {
 	int err;
 
-	*item = (struct item){ .work = { .name = "zero", .run = run }, .job = job, .lent = lent };
+	*item = (struct item){ .work = { .name = "zero", .run = zero_run }, .job = job, .lent = lent };
 	__atomic_add_fetch(&job->busy, 1, __ATOMIC_RELAXED);
 	err = host_cpu_assign(cpu, &item->work);
 	if (err)

@@ -29,7 +29,7 @@ static void interrupt(void *arg, unsigned n)
 	l->fn(l->arg, n);
 }
 
-static struct line *find(u32 gsi)
+static struct line *find_line(u32 gsi)
 {
 	for (unsigned i = 0; i < MAX_LINES; i++)
 		if (lines[i].taken && lines[i].gsi == gsi)
@@ -42,7 +42,7 @@ static struct line *claim(u32 gsi, int *err)
 	struct line *l = NULL;
 
 	spin_lock(&lock);
-	*err = find(gsi) ? -EBUSY : -ENOSPC;
+	*err = find_line(gsi) ? -EBUSY : -ENOSPC;
 	for (unsigned i = 0; *err == -ENOSPC && i < MAX_LINES; i++) {
 		if (lines[i].taken)
 			continue;
@@ -84,7 +84,7 @@ void host_intx_release(u32 gsi)
 
 	/* Another's may be half claimed, with the number of who had it before. */
 	spin_lock(&lock);
-	l = find(gsi);
+	l = find_line(gsi);
 	spin_unlock(&lock);
 	if (!l)
 		return;

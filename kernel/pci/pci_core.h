@@ -5,8 +5,8 @@
  * and the list of functions found at boot, at most HOST_PCI_FUNCTIONS. Access
  * from any CPU. host_pci_info() (<margay/host.h>) says all of one.
  */
-#ifndef KERNEL_PCI_H
-#define KERNEL_PCI_H
+#ifndef KERNEL_PCI_CORE_H
+#define KERNEL_PCI_CORE_H
 
 #include <margay/pci.h>
 #include "kernel/acpi/tables.h"

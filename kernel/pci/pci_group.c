@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions an IOMMU cannot keep apart: pci_group() in pci.h. */
+/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h. */
 #include "kernel/pci/pci_function.h"
 
 static bool isolates(const struct pci_function *f)

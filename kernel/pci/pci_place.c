@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the functions' BARs lie: what pci_misplaced() in pci.h asks. Firmware that forgets a BAR leaves it over anything. */
+/* Where the functions' BARs lie: what pci_misplaced() in pci_core.h asks. Firmware that forgets a BAR leaves it over anything. */
 #include "kernel/pci/pci_core.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci_function.h"

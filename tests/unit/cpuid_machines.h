@@ -73,7 +73,7 @@ static struct cpuid_regs get(u32 leaf, u32 subleaf)
 {
 	struct cpuid_regs r;
 
-	cpuid_policy_get(&table, &dyn, leaf, subleaf, &r);
+	cpuid_get(&table, &dyn, leaf, subleaf, &r);
 	return r;
 }
 

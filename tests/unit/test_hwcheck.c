@@ -254,7 +254,7 @@ static bool check(void)
 	hvm = NULL;
 	if (setjmp(off))
 		return true;
-	start();
+	hwcheck_start();
 	return false;
 }
 

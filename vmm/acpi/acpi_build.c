@@ -24,7 +24,7 @@ struct builder {
 };
 
 /* n zeroed bytes, 16-byte aligned, or NULL. */
-static void *take(struct builder *b, size_t n)
+static void *take_bytes(struct builder *b, size_t n)
 {
 	size_t start = ALIGN_UP(b->used, 16);
 
@@ -95,7 +95,7 @@ static const u8 uart[] = {
 
 static int build_dsdt(struct builder *b, u64 *dsdt)
 {
-	struct acpi_sdt *h = take(b, sizeof(*h));
+	struct acpi_sdt *h = take_bytes(b, sizeof(*h));
 	struct aml a;
 	int err;
 
@@ -127,7 +127,7 @@ static struct acpi_gas io_byte(u16 port)
 
 static int build_fadt(struct builder *b, u64 dsdt)
 {
-	struct acpi_fadt *f = take(b, sizeof(*f));
+	struct acpi_fadt *f = take_bytes(b, sizeof(*f));
 
 	if (!f)
 		return -ENOSPC;
@@ -164,7 +164,7 @@ static int build_madt(struct builder *b)
 	size_t entry = x2apic ? sizeof(struct acpi_madt_x2apic) : sizeof(struct acpi_madt_lapic);
 	size_t ioapic = b->in->ioapic ? sizeof(struct acpi_madt_ioapic) : 0;
 	size_t length = sizeof(struct acpi_madt) + b->in->nr_cpus * entry + ioapic;
-	struct acpi_madt *m = take(b, length);
+	struct acpi_madt *m = take_bytes(b, length);
 	u8 *p;
 
 	if (!m)
@@ -217,7 +217,7 @@ static int build_srat(struct builder *b)
 	bool x2apic = needs_x2apic(in);
 	size_t length = sizeof(struct acpi_srat) + in->nr_memory * sizeof(struct acpi_srat_memory) +
 			in->nr_cpus * (x2apic ? sizeof(struct acpi_srat_x2apic) : sizeof(struct acpi_srat_lapic));
-	struct acpi_srat *s = take(b, length);
+	struct acpi_srat *s = take_bytes(b, length);
 	u8 *p;
 
 	if (!s)
@@ -240,7 +240,7 @@ static int build_srat(struct builder *b)
 static int build_slit(struct builder *b)
 {
 	size_t cells = (size_t)b->in->nr_nodes * b->in->nr_nodes, length = sizeof(struct acpi_slit) + cells;
-	struct acpi_slit *s = take(b, length);
+	struct acpi_slit *s = take_bytes(b, length);
 
 	if (!s)
 		return -ENOSPC;
@@ -259,7 +259,7 @@ static int build_mcfg(struct builder *b)
 
 	if (!IS_ENABLED(CONFIG_PASSTHROUGH) || !b->in->ecam)
 		return 0;
-	m = take(b, length);
+	m = take_bytes(b, length);
 	if (!m)
 		return -ENOSPC;
 	fill_header(&m->header, "MCFG", 1, length);
@@ -273,8 +273,8 @@ static int build_mcfg(struct builder *b)
 static int build_roots(struct builder *b, u64 *rsdp)
 {
 	size_t length = sizeof(struct acpi_xsdt) + b->nr_tables * sizeof(u64);
-	struct acpi_xsdt *x = take(b, length);
-	struct acpi_rsdp *r = take(b, sizeof(*r));
+	struct acpi_xsdt *x = take_bytes(b, length);
+	struct acpi_rsdp *r = take_bytes(b, sizeof(*r));
 
 	if (!x || !r)
 		return -ENOSPC;

@@ -4,8 +4,8 @@
  * descriptors (6.4). Writes past the capacity are dropped and remembered:
  * check aml_error() once at the end.
  */
-#ifndef VMM_AML_H
-#define VMM_AML_H
+#ifndef VMM_AML_BUILD_H
+#define VMM_AML_BUILD_H
 
 #include <margay/types.h>
 

@@ -159,7 +159,7 @@ static void leave(void)
 	prompt();
 }
 
-static void run(const char *line)
+static void run_line(const char *line)
 {
 	char error[COMMAND_ERROR];
 	struct command_args args;
@@ -208,7 +208,7 @@ static void rx(struct host_console *, u8 byte)
 		return;
 	switch (editor_feed(&editor, byte)) {
 	case EDITOR_LINE:
-		run(editor.text);
+		run_line(editor.text);
 		break;
 	case EDITOR_COMPLETE:
 		complete();
@@ -229,7 +229,7 @@ static void tx_room(struct host_console *)
 	con.cut = false;
 }
 
-static void start(void)
+static void console_start(void)
 {
 	con = (struct host_console){ .name = "margay", .rx = rx, .tx_room = tx_room };
 	buffer = host_pages_alloc(BUFFER_PAGES, -1);
@@ -248,4 +248,4 @@ static void start(void)
 	monitor_operator();
 	host_log("margay: console: ^%c calls the monitor console", escape_key + '@');
 }
-MONITOR_SERVICE(start);
+MONITOR_SERVICE(console_start);

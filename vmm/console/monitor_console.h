@@ -4,8 +4,8 @@
  * escape key calls it from any guest's console and leads back. Runs in
  * interrupt windows of the console's CPU, after keys only.
  */
-#ifndef VMM_CONSOLE_CONSOLE_H
-#define VMM_CONSOLE_CONSOLE_H
+#ifndef VMM_MONITOR_CONSOLE_H
+#define VMM_MONITOR_CONSOLE_H
 
 #include "vmm/console/command.h"
 

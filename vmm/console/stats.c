@@ -22,7 +22,7 @@ static struct {
 	u64 count[VMEXITS];
 } shown = { .vm = ~0u };
 
-static void add(const struct vcpu_stats *s)
+static void add_stats(const struct vcpu_stats *s)
 {
 	for (unsigned r = 0; r < VMEXITS; r++) {
 		const struct exit_stat *e = &s->exit[r];
@@ -113,7 +113,7 @@ static void say_vm(const struct vm *vm, unsigned vcpu, unsigned starts)
 	memset(&sum, 0, sizeof(sum));
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		if (vcpu == ~0u || vcpu == i)
-			add(&vm->vcpus[i]->stats);
+			add_stats(&vm->vcpus[i]->stats);
 	if (!again)
 		memset(&shown, 0, sizeof(shown));
 	shown.vm = vm->id;

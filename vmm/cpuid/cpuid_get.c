@@ -27,7 +27,7 @@ static unsigned find_leaf(const struct cpuid_table *t, u32 leaf)
 	return CPUID_NONE;
 }
 
-static const struct cpuid_entry *find(const struct cpuid_table *t, u32 leaf, u32 subleaf)
+static const struct cpuid_entry *find_entry(const struct cpuid_table *t, u32 leaf, u32 subleaf)
 {
 	for (unsigned i = find_leaf(t, leaf); i < t->count && t->entry[i].leaf == leaf; i++)
 		if (!t->entry[i].has_subleaf || t->entry[i].subleaf == subleaf)
@@ -51,7 +51,7 @@ static u32 xsave_size(const struct cpuid_table *t, u64 components, bool compacte
 	u32 size = XSAVE_BASE;
 
 	for (u32 i = 2; i < 63; i++) {
-		const struct cpuid_entry *e = components & BIT(i) ? find(t, 0xd, i) : NULL;
+		const struct cpuid_entry *e = components & BIT(i) ? find_entry(t, 0xd, i) : NULL;
 
 		if (!e)
 			continue;
@@ -105,13 +105,13 @@ static bool is_topology(const struct cpuid_table *t, u32 leaf)
 	return (leaf == 0xb || leaf == 0x1f) && find_leaf(t, leaf) != CPUID_NONE;
 }
 
-void cpuid_policy_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
+void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 		      struct cpuid_regs *out)
 {
 	const struct cpuid_entry *e;
 
 	leaf = clamp_leaf(t, leaf);
-	e = find(t, leaf, subleaf);
+	e = find_entry(t, leaf, subleaf);
 	*out = e ? e->regs : (struct cpuid_regs){ 0 };
 	if (is_topology(t, leaf)) {
 		/* Also of levels that do not exist. */

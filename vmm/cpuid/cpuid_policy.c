@@ -53,7 +53,7 @@ static struct cpuid_regs host(const struct build *b, u32 leaf, u32 subleaf)
 	return r;
 }
 
-static void add(struct build *b, u32 leaf, u32 subleaf, bool has_subleaf, struct cpuid_regs r)
+static void add_leaf(struct build *b, u32 leaf, u32 subleaf, bool has_subleaf, struct cpuid_regs r)
 {
 	if (b->t->count == CPUID_MAX) {
 		b->full = true;
@@ -128,17 +128,17 @@ static void leaf_vendor(struct build *b, u32 leaf)
 	struct cpuid_regs r = host(b, leaf, 0);
 
 	r.eax = leaf ? b->t->max_ext : b->t->max_basic;
-	add(b, leaf, 0, false, r);
+	add_leaf(b, leaf, 0, false, r);
 }
 
 static void leaf_copy(struct build *b, u32 leaf)
 {
-	add(b, leaf, 0, false, host(b, leaf, 0));
+	add_leaf(b, leaf, 0, false, host(b, leaf, 0));
 }
 
 static void leaf_features(struct build *b, u32 leaf)
 {
-	add(b, leaf, 0, false, features(b, leaf, 0));
+	add_leaf(b, leaf, 0, false, features(b, leaf, 0));
 }
 
 /* EBX: brand index, CLFLUSH size and APIC IDs per package as the host; the APIC ID is dynamic. */
@@ -148,7 +148,7 @@ static void leaf_version(struct build *b, u32 leaf)
 
 	r.eax = h.eax;
 	r.ebx = h.ebx & 0xffffff;
-	add(b, leaf, 0, false, r);
+	add_leaf(b, leaf, 0, false, r);
 }
 
 /* Leaves 4 and 0x8000001D: the host's caches, and by how many APIC IDs they are shared. */
@@ -159,7 +159,7 @@ static void leaf_caches(struct build *b, u32 leaf)
 
 		if (!(r.eax & 0x1f))
 			break;
-		add(b, leaf, i, true, r);
+		add_leaf(b, leaf, i, true, r);
 	}
 }
 
@@ -172,7 +172,7 @@ static void leaf_structured(struct build *b, u32 leaf)
 
 		if (i == 0)
 			r.eax = max;
-		add(b, leaf, i, true, r);
+		add_leaf(b, leaf, i, true, r);
 	}
 }
 
@@ -186,7 +186,7 @@ static void leaf_topology(struct build *b, u32 leaf)
 		if (i ? !(r.ecx >> 8 & 0xff) : !r.ebx)
 			break;
 		r.edx = 0;
-		add(b, leaf, i, true, r);
+		add_leaf(b, leaf, i, true, r);
 	}
 }
 
@@ -204,18 +204,18 @@ static void leaf_xsave(struct build *b, u32 leaf)
 		if (xcr0 & BIT(i))
 			size = MAX(size, r.eax + r.ebx);
 	}
-	add(b, leaf, 0, true, (struct cpuid_regs){ .eax = (u32)xcr0, .ecx = size, .edx = (u32)(xcr0 >> 32) });
-	add(b, leaf, 1, true, features(b, leaf, 1));
+	add_leaf(b, leaf, 0, true, (struct cpuid_regs){ .eax = (u32)xcr0, .ecx = size, .edx = (u32)(xcr0 >> 32) });
+	add_leaf(b, leaf, 1, true, features(b, leaf, 1));
 	for (u32 i = 2; i < 63; i++)
 		if (xcr0 & BIT(i))
-			add(b, leaf, i, true, host(b, leaf, i));
+			add_leaf(b, leaf, i, true, host(b, leaf, i));
 }
 
 /* The APIC timer runs from this crystal, so that the two clocks are one ratio apart (vmm/guest_platform.h). */
 static void leaf_tsc(struct build *b, u32 leaf)
 {
 	if (b->intel)
-		add(b, leaf, 0, false,
+		add_leaf(b, leaf, 0, false,
 		    (struct cpuid_regs){ .eax = LAPIC_TIMER_HZ / 1000, .ebx = (u32)b->in->tsc_khz, .ecx = LAPIC_TIMER_HZ });
 }
 
@@ -227,7 +227,7 @@ static void add_counted(struct build *b, u32 leaf, u32 limit)
 
 	r.eax = max;
 	for (u32 i = 0; i <= max; i++)
-		add(b, leaf, i, true, i ? host(b, leaf, i) : r);
+		add_leaf(b, leaf, i, true, i ? host(b, leaf, i) : r);
 }
 
 static void leaf_tlb(struct build *b, u32 leaf)
@@ -248,7 +248,7 @@ static void leaf_first(struct build *b, u32 leaf)
 
 	r.eax = 0;
 	if (b->t->xcr0_allowed & (leaf == 0x1e ? XCR0_TILEDATA : XCR0_ZMM_HI256))
-		add(b, leaf, 0, true, r);
+		add_leaf(b, leaf, 0, true, r);
 }
 
 static void leaf_hypervisor(struct build *b, u32 leaf)
@@ -258,13 +258,13 @@ static void leaf_hypervisor(struct build *b, u32 leaf)
 	memcpy(&r.ebx, "Marg", 4);
 	memcpy(&r.ecx, "ayMa", 4);
 	memcpy(&r.edx, "rgay", 4);
-	add(b, leaf, 0, false, r);
-	add(b, leaf + 1, 0, false, (struct cpuid_regs){ 0 });
+	add_leaf(b, leaf, 0, false, r);
+	add_leaf(b, leaf + 1, 0, false, (struct cpuid_regs){ 0 });
 }
 
 static void leaf_timing(struct build *b, u32 leaf)
 {
-	add(b, leaf, 0, false, (struct cpuid_regs){ .eax = (u32)b->in->tsc_khz, .ebx = LAPIC_TIMER_HZ / 1000 });
+	add_leaf(b, leaf, 0, false, (struct cpuid_regs){ .eax = (u32)b->in->tsc_khz, .ebx = LAPIC_TIMER_HZ / 1000 });
 }
 
 static void leaf_kvm(struct build *b, u32 leaf)
@@ -276,8 +276,8 @@ static void leaf_kvm(struct build *b, u32 leaf)
 	memcpy(&r.ebx, "KVMK", 4);
 	memcpy(&r.ecx, "VMKV", 4);
 	memcpy(&r.edx, "M\0\0\0", 4);
-	add(b, leaf, 0, false, r);
-	add(b, leaf + 1, 0, false, (struct cpuid_regs){ .eax = (u32)eax, .edx = KVM_HINTS_REALTIME });
+	add_leaf(b, leaf, 0, false, r);
+	add_leaf(b, leaf + 1, 0, false, (struct cpuid_regs){ .eax = (u32)eax, .edx = KVM_HINTS_REALTIME });
 }
 
 /* Bits that AMD repeats from leaf 1 EDX; bit 9 of both is dynamic. Intel's are 0. */
@@ -290,7 +290,7 @@ static void leaf_ext_features(struct build *b, u32 leaf)
 	r.eax = h.eax;
 	r.ebx = h.ebx;
 	r.edx |= h.edx & b->t->entry[b->t->basic_index[1]].regs.edx & EXT_EDX_REPEATED;
-	add(b, leaf, 0, false, r);
+	add_leaf(b, leaf, 0, false, r);
 }
 
 /* EAX: address widths. ECX: the package's thread count and its bits in the APIC ID (AMD). */
@@ -300,14 +300,14 @@ static void leaf_sizes(struct build *b, u32 leaf)
 
 	r.eax = b->t->phys_bits | MIN(h.eax >> 8 & 0xff, 48u) << 8;
 	r.ecx = h.ecx & 0xf0ff;
-	add(b, leaf, 0, false, r);
+	add_leaf(b, leaf, 0, false, r);
 }
 
 /* Leaf 0x8000001E: all of it is the vCPU's own. */
 static void leaf_ext_topology(struct build *b, u32 leaf)
 {
 	if (b->t->entry[b->t->ext_index[1]].regs.ecx & BIT(22) /* topoext */)
-		add(b, leaf, 0, false, (struct cpuid_regs){ 0 });
+		add_leaf(b, leaf, 0, false, (struct cpuid_regs){ 0 });
 }
 
 static const struct {

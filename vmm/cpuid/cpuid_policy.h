@@ -74,7 +74,7 @@ struct cpuid_dynamic {
  * basic leaves above the maximum give what the SDM (Intel: highest basic
  * leaf) or APM (AMD: zeros) says.
  */
-void cpuid_policy_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
+void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 		      struct cpuid_regs *out);
 
 /* The same in short for most leaves: those that are shown and plain. NULL: not one of these. */

@@ -14,7 +14,7 @@ enum cpuid_rule {
 	SHOW,    /* as the host, where all that the bit needs is there */
 	HIDE,    /* always 0 */
 	FORCE,   /* always 1: the monitor provides it */
-	DYNAMIC, /* follows the vCPU's state, cpuid_policy_get() */
+	DYNAMIC, /* follows the vCPU's state, cpuid_get() */
 };
 
 /* The state components that an instruction set uses: a SHOW bit needs all of them in the XCR0 that a guest may set. */

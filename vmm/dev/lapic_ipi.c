@@ -60,7 +60,7 @@ static bool matches(const struct lapic *l, const struct lapic *src, const struct
 }
 
 /* One APIC takes the message. */
-static bool take(struct lapic *l, const struct apic_msg *msg)
+static bool take_message(struct lapic *l, const struct apic_msg *msg)
 {
 	switch (msg->delivery) {
 	case APIC_FIXED:
@@ -99,11 +99,11 @@ bool lapic_deliver(struct vm *vm, struct lapic *src, const struct apic_msg *msg)
 		if (!lapic_enabled(l) || !matches(l, src, msg))
 			continue;
 		if (msg->delivery != APIC_LOWEST)
-			taken |= take(l, msg);
+			taken |= take_message(l, msg);
 		else if ((l->svr & LAPIC_SVR_ENABLE) && (!lowest || l->tpr < lowest->tpr))
 			lowest = l;
 	}
-	return lowest ? take(lowest, msg) : taken;
+	return lowest ? take_message(lowest, msg) : taken;
 }
 
 void lapic_send_icr(struct lapic *l, u64 icr)

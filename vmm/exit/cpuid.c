@@ -29,7 +29,7 @@ static noinline void look_up(struct vcpu *vcpu, const struct vmexit *exit)
 		.apic_enabled = vcpu->vm->intc->apic_base(vcpu) & APIC_BASE_EN,
 	};
 
-	cpuid_policy_get(&vm_parts(vcpu->vm)->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX], (u32)vcpu->regs.gpr[GPR_RCX], &found);
+	cpuid_get(&vm_parts(vcpu->vm)->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX], (u32)vcpu->regs.gpr[GPR_RCX], &found);
 	answer(vcpu, exit, &found);
 }
 

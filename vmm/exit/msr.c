@@ -293,7 +293,7 @@ static bool shown(struct vcpu *vcpu, u32 leaf, u32 subleaf, unsigned reg, u32 ma
 	struct cpuid_dynamic dyn = { 0 };
 	struct cpuid_regs r;
 
-	cpuid_policy_get(&vm_parts(vcpu->vm)->cpuid, &dyn, leaf, subleaf, &r);
+	cpuid_get(&vm_parts(vcpu->vm)->cpuid, &dyn, leaf, subleaf, &r);
 	return (&r.eax)[reg] & mask;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Private to the gdb stub, and what its files call of each other: a session
- * (session.c) whose commands (command.c) run on the CPU of the vCPU that they
+ * (session.c) whose commands (requests.c) run on the CPU of the vCPU that they
  * are about, under the session's lock. A thread of gdb's is a vCPU: number + 1.
  */
 #ifndef VMM_GDB_GDB_H
@@ -17,7 +17,7 @@ enum gdb_action { GDB_HOLD, GDB_CONTINUE, GDB_STEP };
 /* Breakpoints by the digit of their Z packet. */
 enum gdb_break { GDB_SOFT, GDB_EXEC, GDB_WRITE, GDB_READ, GDB_ACCESS };
 
-/* command.c: carries out a command for a vCPU; returns the answer's length. `length` bytes and a NUL are in text. */
+/* requests.c: carries out a command for a vCPU; returns the answer's length. `length` bytes and a NUL are in text. */
 #define GDB_NO_ANSWER (~0u)
 unsigned gdb_command(struct vcpu *vcpu, const char *text, unsigned length, char *answer);
 

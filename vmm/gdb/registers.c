@@ -36,7 +36,7 @@ static const struct run {
 	{ "", "cr2", "int64", 8, OTHER, 1, { HVM_CR2 } },
 };
 
-static const struct run *find(unsigned i, unsigned *in_run)
+static const struct run *find_run(unsigned i, unsigned *in_run)
 {
 	for (const struct run *r = runs; r < runs + ARRAY_SIZE(runs); i -= r++->count)
 		if (i < r->count) {
@@ -57,7 +57,7 @@ unsigned gdb_register_count(void)
 
 unsigned gdb_register_size(unsigned i)
 {
-	const struct run *r = find(i, &i);
+	const struct run *r = find_run(i, &i);
 
 	return r ? r->bytes : 0;
 }
@@ -72,7 +72,7 @@ static u64 selector(struct vcpu *vcpu, enum seg seg)
 
 bool gdb_register_get(struct vcpu *vcpu, unsigned i, u8 value[GDB_REGISTER_MAX])
 {
-	const struct run *r = find(i, &i);
+	const struct run *r = find_run(i, &i);
 	u64 v;
 
 	if (!r)
@@ -94,7 +94,7 @@ int gdb_register_set(struct vcpu *vcpu, unsigned i, const u8 value[GDB_REGISTER_
 {
 	const u64 flags = RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_TF | RFLAGS_IF | RFLAGS_DF |
 			  RFLAGS_OF | RFLAGS_IOPL | RFLAGS_NT | RFLAGS_RF | RFLAGS_AC | BIT(21);
-	const struct run *r = find(i, &i);
+	const struct run *r = find_run(i, &i);
 	u64 v = 0;
 
 	if (!r)

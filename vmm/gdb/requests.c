@@ -241,7 +241,7 @@ static unsigned vcont(struct call *c)
 }
 
 /* The old commands: this thread, the others go on. */
-static unsigned run(struct call *c, char letter, unsigned self)
+static unsigned run_request(struct call *c, char letter, unsigned self)
 {
 	u8 action[VM_CPUS_MAX];
 
@@ -343,7 +343,7 @@ unsigned gdb_command(struct vcpu *vcpu, const char *text, unsigned length, char 
 	case 'Z': change_breakpoint(c, true); break;
 	case 'z': change_breakpoint(c, false); break;
 	case 'c':
-	case 's': return run(c, text[0], self);
+	case 's': return run_request(c, text[0], self);
 	case 'q': query(c, self); break;
 	case 'H':
 		if (skip(c, "g"))

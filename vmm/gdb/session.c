@@ -310,7 +310,7 @@ static const struct debugger stub = {
 	.serve = serve, .enter = enter, .exception = exception, .retired = retired, .exit_dr = exit_dr, .vm_ended = vm_ended,
 };
 
-static void start(void)
+static void gdb_start(void)
 {
 	vm_name = host_debug_name();
 	if (!vm_name)
@@ -324,4 +324,4 @@ static void start(void)
 		}
 	host_log("margay: command line: gdb=: no VM has the name '%s': the VM files set it by name =", vm_name);
 }
-MONITOR_SERVICE(start);
+MONITOR_SERVICE(gdb_start);

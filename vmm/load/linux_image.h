@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Private to vmm/load/load_linux.c and vmm/load/load_vmlinux.c: a Linux guest that is being placed. */
-#ifndef VMM_LINUX_LOAD_H
-#define VMM_LINUX_LOAD_H
+#ifndef VMM_LINUX_IMAGE_H
+#define VMM_LINUX_IMAGE_H
 
 #include <margay/bootparams.h>
 

@@ -10,7 +10,7 @@ static bool meets(u64 a, u64 a_size, u64 b, u64 b_size)
 	return a < b + b_size && b < a + a_size;
 }
 
-static bool add(struct dma_windows *w, u64 gpa, u64 hpa, u64 length)
+static bool add_window(struct dma_windows *w, u64 gpa, u64 hpa, u64 length)
 {
 	if (w->count == MARGAY_DMA_WINDOWS)
 		return false;
@@ -31,7 +31,7 @@ static const char *add_ram(struct dma_windows *w, const struct gpa_region *r)
 	}
 	if (last && r->gpa < last->gpa + last->length + PAGE_SIZE)
 		return "two windows without a page between them";
-	return add(w, r->gpa, r->hpa, r->size) ? NULL : "memory in too many pieces";
+	return add_window(w, r->gpa, r->hpa, r->size) ? NULL : "memory in too many pieces";
 }
 
 /* What a device asks memory for by its mask is compared with the host's address of the highest that the guest has. */
@@ -55,7 +55,7 @@ static const char *add_mmio(struct dma_windows *w, u64 base, u64 end)
 		if (meets(base, end - base, w->window[i].gpa, w->window[i].length) ||
 		    meets(base, end - base, w->window[i].hpa, w->window[i].length))
 			return "registers of a device lie where it has memory";
-	return add(w, base, base, end - base) ? NULL : "its functions have too many ranges of registers";
+	return add_window(w, base, base, end - base) ? NULL : "its functions have too many ranges of registers";
 }
 
 const char *dma_windows_build(const struct gpa_map *map, const struct dma_mmio *mmio, unsigned nr_mmio, struct dma_windows *out)

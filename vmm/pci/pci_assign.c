@@ -38,7 +38,7 @@ int pci_refuse(struct vm *vm, const char *fmt, ...)
 }
 
 /* Takes the function for this VM; the name of who has it otherwise. */
-static const char *take(struct vm *vm, const struct host_pci_function *f)
+static const char *take_function(struct vm *vm, const struct host_pci_function *f)
 {
 	const struct vm_config *has;
 
@@ -83,7 +83,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 		return pci_refuse(vm, PCI_FORMAT " cannot be passed through: %s", PCI_FORMAT_ARGS(f->address), unfit);
 	if (pci->nr_functions == VM_PCI_FUNCTIONS)
 		return pci_refuse(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
-	has = take(vm, f);
+	has = take_function(vm, f);
 	if (has)
 		return pci_refuse(vm, PCI_FORMAT " is %s's%s", PCI_FORMAT_ARGS(f->address), has,
 			    has == vm->config->name ? own_reason(pci, f) : "");

@@ -9,7 +9,7 @@
 #define NEXT_STANDARD 0x0000ff00u
 #define NEXT_EXTENDED 0xfff00000u
 
-static struct pci_field *find(const struct pci_config *c, u16 offset)
+static struct pci_field *find_field(const struct pci_config *c, u16 offset)
 {
 	for (unsigned i = 0; i < c->nr_fields; i++)
 		if (c->field[i].rule.offset == (offset & ~3u))
@@ -19,7 +19,7 @@ static struct pci_field *find(const struct pci_config *c, u16 offset)
 
 static u32 value_at(const struct pci_config *c, unsigned offset)
 {
-	const struct pci_field *f = find(c, (u16)offset);
+	const struct pci_field *f = find_field(c, (u16)offset);
 
 	return f ? f->value : 0;
 }
@@ -34,10 +34,10 @@ static u16 space_end(u16 offset)
  * A rule of its own for the dword at base + r->offset; a capability that lies
  * over another does not change that one's. NULL: no room, here or there.
  */
-static struct pci_field *add(struct pci_config *c, u16 base, const struct pci_rule *r)
+static struct pci_field *add_field(struct pci_config *c, u16 base, const struct pci_rule *r)
 {
 	u16 offset = (u16)(base + r->offset);
-	struct pci_field *f = find(c, offset);
+	struct pci_field *f = find_field(c, offset);
 
 	if (offset >= space_end(base) || (!f && c->nr_fields == PCI_CONFIG_FIELDS))
 		return NULL;
@@ -53,7 +53,7 @@ static struct pci_field *add(struct pci_config *c, u16 base, const struct pci_ru
 static bool add_value(struct pci_config *c, u16 offset, u32 pass, u32 keep, u32 value)
 {
 	const struct pci_rule r = { 0, pass, 0, 0, keep };
-	struct pci_field *f = offset < PCI_EXTENDED_END ? add(c, offset, &r) : NULL;
+	struct pci_field *f = offset < PCI_EXTENDED_END ? add_field(c, offset, &r) : NULL;
 
 	if (f)
 		f->value = value;
@@ -119,7 +119,7 @@ static bool add_msi(struct pci_config *c, u16 at, u16 limit)
 	    (control & PCI_MSI_64 && !add_value(c, at + PCI_MSI_ADDRESS + 4, 0, ~0u, 0)) || !add_value(c, data, 0, 0xffff, 0))
 		return false;
 	c->msi = at;
-	return !(control & PCI_MSI_MASKS) || add(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
+	return !(control & PCI_MSI_MASKS) || add_field(c, at, &(struct pci_rule){ (u16)(data + 4 - at), ~0u, ~0u, 0, 0 });
 }
 
 static void note(struct pci_config *c, const struct pci_cap *cap)
@@ -143,7 +143,7 @@ static bool add_cap(struct pci_config *c, const struct pci_cap *cap, const struc
 		if (rule->rules[i].offset == 0)
 			head = rule->rules[i];
 	head.pass &= ~mask;
-	f = add(c, cap->offset, &head);
+	f = add_field(c, cap->offset, &head);
 	if (!f)
 		return false;
 	/* Off, whatever the host has: both kinds of messages have their enable bits in the head. */
@@ -151,7 +151,7 @@ static bool add_cap(struct pci_config *c, const struct pci_cap *cap, const struc
 	for (unsigned i = 0; i < rule->nr_rules; i++) {
 		u16 offset = rule->rules[i].offset;
 
-		if (offset && offset < size && (cap->offset + offset >= limit || !add(c, cap->offset, &rule->rules[i])))
+		if (offset && offset < size && (cap->offset + offset >= limit || !add_field(c, cap->offset, &rule->rules[i])))
 			return false;
 	}
 	if (!cap->extended)
@@ -201,12 +201,12 @@ int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const 
 		return -ENOSPC;
 	static_assert(PCI_CONFIG_CAPS <= PCI_CONFIG_AREAS, "one area each");
 	for (unsigned i = 0; ok && i < pci_nr_header_rules; i++)
-		ok = add(c, 0, &pci_header_rules[i]);
+		ok = add_field(c, 0, &pci_header_rules[i]);
 	/* Line interrupts are on after a reset (6.2.2). */
-	find(c, PCI_REG_COMMAND)->value &= PCI_COMMAND_IO | PCI_COMMAND_MEMORY;
+	find_field(c, PCI_REG_COMMAND)->value &= PCI_COMMAND_IO | PCI_COMMAND_MEMORY;
 	if (intx) {
-		find(c, PCI_REG_COMMAND)->rule.write |= PCI_COMMAND_NO_INTX;
-		find(c, PCI_REG_INTERRUPT)->rule.pass |= PCI_INTERRUPT_PIN;
+		find_field(c, PCI_REG_COMMAND)->rule.write |= PCI_COMMAND_NO_INTX;
+		find_field(c, PCI_REG_INTERRUPT)->rule.pass |= PCI_INTERRUPT_PIN;
 	}
 	ok = ok && add_bars(c) && add_caps(c, caps, nr_caps);
 	return ok ? 0 : -ENOSPC;
@@ -244,7 +244,7 @@ u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size)
 
 	if (!valid(c, offset, size))
 		return mask_of(4);
-	f = find(c, offset);
+	f = find_field(c, offset);
 	if (!f)
 		return area_of(c, offset) == PCI_AREA_HIDDEN ? 0 : c->io.read(c->io.ctx, offset, size);
 	v = f->rule.pass ? c->io.read(c->io.ctx, f->rule.offset, 4) & f->rule.pass : 0;
@@ -288,7 +288,7 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
 	if (!valid(c, offset, size))
 		return 0;
 	lanes = mask_of(size) << (offset & 3) * 8;
-	f = find(c, offset);
+	f = find_field(c, offset);
 	if (!f) {
 		if (area_of(c, offset) == PCI_AREA_DIRECT)
 			c->io.write(c->io.ctx, offset, size, value & mask_of(size));
@@ -321,14 +321,14 @@ void pci_config_unmapped(const struct pci_config *c)
 
 bool pci_config_master_gated(const struct pci_config *c)
 {
-	const struct pci_field *f = find(c, PCI_REG_COMMAND);
+	const struct pci_field *f = find_field(c, PCI_REG_COMMAND);
 
 	return f && f->rule.keep & PCI_COMMAND_MASTER;
 }
 
 void pci_config_gate_master(struct pci_config *c, bool closed)
 {
-	struct pci_field *f = find(c, PCI_REG_COMMAND);
+	struct pci_field *f = find_field(c, PCI_REG_COMMAND);
 	u32 device = c->io.read(c->io.ctx, PCI_REG_COMMAND, 2), wanted;
 
 	if (!f || closed == pci_config_master_gated(c))
@@ -345,7 +345,7 @@ void pci_config_gate_master(struct pci_config *c, bool closed)
 
 bool pci_config_master_waits(const struct pci_config *c)
 {
-	const struct pci_field *f = find(c, PCI_REG_COMMAND);
+	const struct pci_field *f = find_field(c, PCI_REG_COMMAND);
 
 	return f && f->rule.keep & f->value & PCI_COMMAND_MASTER;
 }

@@ -25,7 +25,7 @@ static void asserted(void *arg, unsigned)
 	l->vm->intc->line(l->vm, GUEST_INTX_GSI + l->n, true);
 }
 
-static int take(struct vm *vm, const struct host_intx *at)
+static int take_line(struct vm *vm, const struct host_intx *at)
 {
 	struct vm_pci *pci = vm->pci;
 	struct vm_pci_line *l = &pci->line[pci->nr_lines];
@@ -92,7 +92,7 @@ int pci_intx_create(struct vm *vm, unsigned n)
 		return 0;
 	vm->pci->intx[n].pin = (u8)(host_pci_read(f->index, PCI_REG_INTERRUPT_PIN, 1) - 1);
 	if (!err)
-		err = IS_ENABLED(CONFIG_VM_IOAPIC) ? take(vm, &at) : -ENODEV;
+		err = IS_ENABLED(CONFIG_VM_IOAPIC) ? take_line(vm, &at) : -ENODEV;
 	if (err < 0) {
 		bool messages = has_messages(f);
 

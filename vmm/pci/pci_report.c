@@ -5,8 +5,8 @@
 #include <margay/string.h>
 
 /* Appends, with `between` in front unless it is the first; what does not fit is cut. */
-static void add(char *text, const char *between, const char *fmt, ...) __printf(3, 4);
-static void add(char *text, const char *between, const char *fmt, ...)
+static void add_text(char *text, const char *between, const char *fmt, ...) __printf(3, 4);
+static void add_text(char *text, const char *between, const char *fmt, ...)
 {
 	size_t n = strlen(text);
 	va_list ap;
@@ -51,12 +51,12 @@ static void add_size(char *text, u64 size)
 	unsigned u = 0;
 
 	if (size < KIB(1)) {
-		add(text, " ", "%u bytes", (unsigned)size);
+		add_text(text, " ", "%u bytes", (unsigned)size);
 		return;
 	}
 	for (size >>= 10; size >= 1024 && u < ARRAY_SIZE(unit) - 1; size >>= 10)
 		u++;
-	add(text, " ", "%u%c", (unsigned)size, unit[u]);
+	add_text(text, " ", "%u%c", (unsigned)size, unit[u]);
 }
 
 void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
@@ -68,18 +68,18 @@ void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 		if (!b->base && !b->size)
 			continue;
 		if (i == PCI_ROM_BAR)
-			add(text, ", ", "ROM");
+			add_text(text, ", ", "ROM");
 		else
-			add(text, ", ", "BAR%u%s", i, pci_bar_is_io(b) ? " I/O" : b->flags & PCI_BAR_PREFETCH ? " pref" : "");
+			add_text(text, ", ", "BAR%u%s", i, pci_bar_is_io(b) ? " I/O" : b->flags & PCI_BAR_PREFETCH ? " pref" : "");
 		if (b->base)
-			add(text, " ", "%#lx", b->base);
+			add_text(text, " ", "%#lx", b->base);
 		else if (i != PCI_ROM_BAR) /* for which that is the rule: firmware that has read it takes the address back */
-			add(text, " ", "without address");
+			add_text(text, " ", "without address");
 		if (b->size)
 			add_size(text, b->size);
 	}
 	if (!text[0])
-		add(text, "", "none");
+		add_text(text, "", "none");
 }
 
 static const char *pcie_name(u8 type)
@@ -111,22 +111,22 @@ void pci_report_caps(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 
 	text[0] = 0;
 	if (f->pcie)
-		add(text, ", ", "PCIe %s", pcie_name(f->type));
+		add_text(text, ", ", "PCIe %s", pcie_name(f->type));
 	if (f->pin)
-		add(text, ", ", "INT%c", 'A' + f->pin - 1);
+		add_text(text, ", ", "INT%c", 'A' + f->pin - 1);
 	if (f->has_line)
-		add(text, " ", "(GSI %u)", f->line);
+		add_text(text, " ", "(GSI %u)", f->line);
 	if (f->msi)
-		add(text, ", ", "MSI %u", f->msi);
+		add_text(text, ", ", "MSI %u", f->msi);
 	if (f->msix)
-		add(text, ", ", "MSI-X %u", f->msix);
+		add_text(text, ", ", "MSI-X %u", f->msix);
 	for (size_t i = 0; i < ARRAY_SIZE(flags); i++)
 		if (*(const bool *)((const char *)f + flags[i].at))
-			add(text, ", ", "%s", flags[i].name);
+			add_text(text, ", ", "%s", flags[i].name);
 	if (f->vfs)
-		add(text, ", ", "SR-IOV %u VFs, %u on", f->vfs, f->vfs_on);
+		add_text(text, ", ", "SR-IOV %u VFs, %u on", f->vfs, f->vfs_on);
 	if (f->header_type == PCI_HEADER_BRIDGE)
-		add(text, ", ", "buses %02x-%02x behind it", f->secondary_bus, f->subordinate_bus);
+		add_text(text, ", ", "buses %02x-%02x behind it", f->secondary_bus, f->subordinate_bus);
 	if (!text[0])
-		add(text, "", "none");
+		add_text(text, "", "none");
 }

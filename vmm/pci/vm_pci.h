@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* What the core knows of a VM's PCI functions: made by vmm/pci/pci_root.c, shown in the ACPI tables. */
-#ifndef VMM_PCI_H
-#define VMM_PCI_H
+#ifndef VMM_VM_PCI_H
+#define VMM_VM_PCI_H
 
 #include <margay/host.h>
 #include "vmm/config/config.h"

@@ -141,7 +141,7 @@ void plan_forbid_holes(struct plan_host *h)
 	forbid(h, GPA_HT_START, GPA_HT_END);
 }
 
-static int take(struct plan_host *h, unsigned i, u64 base, u64 size, struct plan *p)
+static int take_piece(struct plan_host *h, unsigned i, u64 base, u64 size, struct plan *p)
 {
 	if (p->nr_extents == PLAN_EXTENTS)
 		return -ENOSPC;
@@ -198,7 +198,7 @@ static u64 take_one(struct plan_host *h, const struct vm_config *c, unsigned nod
 		base = h->piece[i].start;
 		want = MIN(want, h->piece[i].end - base);
 	}
-	return take(h, i, base, want, p) ? 0 : want;
+	return take_piece(h, i, base, want, p) ? 0 : want;
 }
 
 static u64 take_node(struct plan_host *h, const struct vm_config *c, unsigned node, u64 want, struct plan *p)
@@ -208,7 +208,7 @@ static u64 take_node(struct plan_host *h, const struct vm_config *c, unsigned no
 
 	/* Memory for devices first, where all the rest would lie above 4 GiB. */
 	if (plan_for_devices(c) && want > LOW_DMA && fit(h, node, LOW_DMA, PAGE_SIZE_2M, true, &i, &base) &&
-	    base + LOW_DMA <= GPA_HOLE_START && h->piece[i].end - base < want && !take(h, i, base, LOW_DMA, p))
+	    base + LOW_DMA <= GPA_HOLE_START && h->piece[i].end - base < want && !take_piece(h, i, base, LOW_DMA, p))
 		got = LOW_DMA;
 	while (got < want) {
 		u64 n = take_one(h, c, node, want - got, p);

@@ -337,7 +337,7 @@ static void propose_vm_file(void)
 	host_pages_free(memory, pages);
 }
 
-static void start(void)
+static void hwcheck_start(void)
 {
 	bool stay, able;
 	unsigned seconds = host_check_wanted(&stay);
@@ -361,4 +361,4 @@ static void start(void)
 	if (!stay)
 		host_node_poweroff(0, 0);
 }
-MONITOR_SERVICE(start);
+MONITOR_SERVICE(hwcheck_start);

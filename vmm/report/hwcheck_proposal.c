@@ -6,8 +6,8 @@
 
 #include "vmm/config/config.h"
 
-static void add(char *text, const char *fmt, ...) __printf(2, 3);
-static void add(char *text, const char *fmt, ...)
+static void add_text(char *text, const char *fmt, ...) __printf(2, 3);
+static void add_text(char *text, const char *fmt, ...)
 {
 	size_t n = strlen(text);
 	va_list ap;
@@ -22,21 +22,21 @@ size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, un
 	static_assert(PROPOSAL_MAX > VM_CMDLINE_MAX + 2 * VM_MODULE_MAX + 512, "room for all");
 	text[0] = 0;
 	if (!model)
-		add(text, "# kernel, initrd: the names of your boot modules.\n");
-	add(text, "name = node\n");
-	add(text, "kernel = %s\n", model ? model->kernel : "vmlinuz");
+		add_text(text, "# kernel, initrd: the names of your boot modules.\n");
+	add_text(text, "name = node\n");
+	add_text(text, "kernel = %s\n", model ? model->kernel : "vmlinuz");
 	if (!model || model->initrd[0])
-		add(text, "initrd = %s\n", model ? model->initrd : "initrd");
+		add_text(text, "initrd = %s\n", model ? model->initrd : "initrd");
 	/* Above two nodes Linux doubts the TSC as clock unless told otherwise. */
 	if (model && model->cmdline[0])
-		add(text, "cmdline = %s\n", model->cmdline);
+		add_text(text, "cmdline = %s\n", model->cmdline);
 	else if (!model)
-		add(text, "cmdline = console=ttyS0%s\n", nodes > 2 ? " tsc=reliable" : "");
+		add_text(text, "cmdline = console=ttyS0%s\n", nodes > 2 ? " tsc=reliable" : "");
 	if (cpus_online > VM_CPUS_MAX)
-		add(text, "cpus = %u\n", VM_CPUS_MAX);
+		add_text(text, "cpus = %u\n", VM_CPUS_MAX);
 	else
-		add(text, "cpus = all\n");
-	add(text, "memory = all\n");
-	add(text, "on_end = poweroff_node\n");
+		add_text(text, "cpus = all\n");
+	add_text(text, "memory = all\n");
+	add_text(text, "on_end = poweroff_node\n");
 	return strlen(text);
 }

@@ -36,7 +36,7 @@ static void reg_write(const struct ioapic *io, u8 reg, u32 value)
 	mmio_write32(io->regs + IOWIN, value);
 }
 
-static const struct ioapic *find(u32 gsi)
+static const struct ioapic *find_ioapic(u32 gsi)
 {
 	for (unsigned i = 0; i < nr_ioapics; i++)
 		if (gsi >= ioapics[i].gsi_base && gsi - ioapics[i].gsi_base < ioapics[i].inputs)
@@ -74,7 +74,7 @@ int ioapic_add(u64 pa, u32 gsi_base)
 /* Nobody is interrupted by a half-written entry. */
 static int route(u32 gsi, u32 apic_id, u32 low)
 {
-	const struct ioapic *io = find(gsi);
+	const struct ioapic *io = find_ioapic(gsi);
 	u32 old;
 	u8 reg;
 	int err = 0;
@@ -110,7 +110,7 @@ int ioapic_route_level(u32 gsi, u32 apic_id, u8 vector, bool active_low)
 
 void ioapic_mask(u32 gsi, bool masked)
 {
-	const struct ioapic *io = find(gsi);
+	const struct ioapic *io = find_ioapic(gsi);
 	u32 low;
 	u8 reg;
 
