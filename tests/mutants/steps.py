@@ -17,7 +17,7 @@ from mutants.tree import BuildError
 USUAL = ("boot qemu", "test_tiny qemu", "test_guest qemu", "test_bad_input", "test_smp", "test_console", "test_dma_windows",
          "test_msix", "boot bochs", "test_tiny bochs", "test_guest bochs", "test_time", "test_topology")
 FIRST = {
-    "boot": ("boot qemu", "test_smp", "test_boot_media", "test_netboot"),
+    "boot": ("boot qemu", "test_bad_input", "test_smp", "test_boot_media", "test_netboot"),
     "cpu": ("boot qemu", "boot bochs", "test_tiny qemu", "test_smp", "test_tiny bochs", "test_time"),
     "stage2": ("boot qemu", "boot bochs", "test_tiny qemu", "test_tiny bochs", "test_topology"),
     "vmx": ("boot bochs", "test_tiny bochs", "test_guest bochs"),
