@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See console.h: keys in, lines out, and who has the serial line. */
+/* See monitor_console.h: keys in, lines out, and who has the serial line. */
 #include "vmm/console/monitor_console.h"
 
 #include <margay/errno.h>

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Memory-mapped access by emulation: the instruction behind a stage-2 exit is
- * decoded and carried out with devices as its memory (SDM vol. 2 for each).
+ * Memory-mapped access by emulation: what the instruction behind a stage-2 exit
+ * does (SDM vol. 2 for each). decode.c decodes it; emulate_mem.c gives it its
+ * operand, of RAM or of the device that it calls.
  */
 #include <margay/errno.h>
 
