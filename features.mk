@@ -20,6 +20,7 @@ files-PASSTHROUGH     := kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
+files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
 files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock_scale.c

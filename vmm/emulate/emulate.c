@@ -11,8 +11,6 @@
 
 /* Exits in a row whose instruction cannot be found before the VM is given up. */
 #define RETRIES_MAX 1000
-/* Elements that one exit moves: a long REP gives interrupts a chance in between. */
-#define STRING_BATCH 256
 
 static enum insn_mode mode(const struct hvm_context *c)
 {
@@ -114,8 +112,7 @@ void emulate_watch_armed(struct vcpu *vcpu, u64 addr, unsigned size, unsigned wa
 	}
 }
 
-/* The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or breakpoint comes. */
-static void retire(struct vcpu *vcpu)
+void emulate_retire(struct vcpu *vcpu)
 {
 	u64 traps = vcpu->watched | (vcpu->regs.rflags & RFLAGS_TF ? DR6_BS : 0);
 
@@ -137,7 +134,7 @@ void emulate_skip_slowly(struct vcpu *vcpu, u64 rip)
 	/* Outside 64-bit mode EIP wraps; an entry with more bits would fail (SDM vol. 3, 27.3.1.4). */
 	hvm->get_context(vcpu, &c);
 	vcpu->regs.rip = mode(&c) == MODE_64 ? rip : (u32)rip;
-	retire(vcpu);
+	emulate_retire(vcpu);
 }
 
 /* Length of the instructions that exit most, when they stand there without a prefix; 0: decode. */
@@ -238,7 +235,7 @@ static noinline u64 segmented(struct vcpu *vcpu, const struct insn *insn, enum s
 	return insn->mode == MODE_64 ? s.base + offset : (u32)(s.base + offset);
 }
 
-static u64 linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
+u64 emulate_linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
 {
 	offset = emulate_truncate(offset, insn->addrsize);
 	if (likely(insn->mode == MODE_64 && seg != SEG_FS && seg != SEG_GS))
@@ -256,40 +253,7 @@ u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn)
 		ea += vcpu->regs.gpr[insn->base];
 	if (insn->has_index)
 		ea += vcpu->regs.gpr[insn->index] * insn->scale;
-	return linear(vcpu, insn, insn->seg, ea);
-}
-
-u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer)
-{
-	return linear(vcpu, insn, pointer == GPR_RDI ? SEG_ES : insn->seg, vcpu->regs.gpr[pointer]);
-}
-
-bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn)
-{
-	return !(insn->rep || insn->repne) || emulate_truncate(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
-}
-
-bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn, unsigned done)
-{
-	if (likely(done < STRING_BATCH && !(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) || !emulate_string_more(vcpu, insn))
-		return false;
-	retire(vcpu);
-	/* What comes now, trap or interrupt, returns to the rest of it: no second instruction breakpoint (SDM vol. 3, 18.3.1.1). */
-	vcpu->regs.rflags |= RFLAGS_RF;
-	return true;
-}
-
-void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di)
-{
-	u64 step = vcpu->regs.rflags & RFLAGS_DF ? -(u64)insn->opsize : insn->opsize;
-	u64 *gpr = vcpu->regs.gpr;
-
-	if (si)
-		emulate_set_gpr(vcpu, GPR_RSI, insn->addrsize, true, gpr[GPR_RSI] + step);
-	if (di)
-		emulate_set_gpr(vcpu, GPR_RDI, insn->addrsize, true, gpr[GPR_RDI] + step);
-	if (insn->rep || insn->repne)
-		emulate_set_gpr(vcpu, GPR_RCX, insn->addrsize, true, gpr[GPR_RCX] - 1);
+	return emulate_linear(vcpu, insn, insn->seg, ea);
 }
 
 bool emulate_again(struct vcpu *vcpu)

@@ -53,6 +53,13 @@ static inline u64 emulate_truncate(u64 value, unsigned size)
 	return size == 8 ? value : value & (BIT(size * 8) - 1);
 }
 
+static inline u64 emulate_sign_extend(u64 value, unsigned size)
+{
+	unsigned shift = 64 - size * 8;
+
+	return (u64)((s64)(value << shift) >> shift);
+}
+
 /* A register operand of 1, 2, 4 or 8 bytes, with the partial-register rules of SDM vol. 1, 3.4.1.1. */
 u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex);
 void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value);
@@ -80,10 +87,22 @@ static inline void emulate_watch(struct vcpu *vcpu, u64 addr, unsigned size, uns
 		emulate_watch_armed(vcpu, addr, size, watch);
 }
 
-/* Linear address of the instruction's memory operand; of a string operand at rSI (seg) or rDI (ES). */
+/* Linear address of an offset in a segment, and of the instruction's memory operand. */
+u64 emulate_linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset);
 u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
-u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer);
 
+/* The instruction, or one repetition of it, is done: the shadow ends, the trap of a step or breakpoint comes. */
+void emulate_retire(struct vcpu *vcpu);
+
+/*
+ * arithmetic.c and strings.c, only in images with VM_EMULATE_ALL. Both carry the instruction out but for RIP: 0; -EFAULT
+ * with a #PF raised; -EINVAL: not one of theirs; strings also -EAGAIN: more repetitions, come back to the same RIP.
+ */
+int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn);
+int emulate_string_move(struct vcpu *vcpu, const struct insn *insn);
+
+/* For these and for INS and OUTS: linear address of the operand at rSI (seg) or rDI (ES). */
+u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer);
 /* One element of a string instruction is done: rSI and/or rDI step on, rCX counts. */
 void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di);
 /*
