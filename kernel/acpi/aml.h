@@ -48,11 +48,16 @@ struct aml_name {
 
 /* Each reads what stands next; false: it is something else, or cut off, and then the span's position means nothing. */
 bool aml_take(struct aml_span *s, u8 *byte);
-bool aml_take_op(struct aml_span *s, u16 *op);
+bool aml_skip(struct aml_span *s, size_t n);
+/* n <= 8 bytes, the lowest first. */
+bool aml_take_bytes(struct aml_span *s, unsigned n, u64 *value);
 bool aml_take_integer(struct aml_span *s, u64 *value);
-bool aml_take_name(struct aml_span *s, struct aml_name *out);
 /* PkgLength (20.2.4): *inner is what it counts, the span goes on behind that. */
 bool aml_take_package(struct aml_span *s, struct aml_span *inner);
+
+/* The same; in aml_terms.c, only in images with PASSTHROUGH. */
+bool aml_take_op(struct aml_span *s, u16 *op);
+bool aml_take_name(struct aml_span *s, struct aml_name *out);
 /* Buffer with a constant size: its bytes. From the opcode on. */
 bool aml_take_buffer(struct aml_span *s, struct aml_span *bytes);
 /* Leaves a constant, name or simple expression behind. */

@@ -1,34 +1,21 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The AML encoder. Opcodes and encodings: ACPI 6.4, 20.2 and 20.3; descriptors: 6.4.2 and 6.4.3. */
+/* The buffer of the AML encoder, and what goes into it encoded already. */
 #include "vmm/acpi/aml_build.h"
 
 #include <margay/errno.h>
-#include <margay/string.h>
 
-enum {
-	AML_ZERO = 0x00, AML_ONE = 0x01, AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c,
-	AML_QWORD = 0x0e, AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12,
-	AML_METHOD = 0x14, AML_ARG0 = 0x68, AML_RETURN = 0xa4,
-	AML_EXT = 0x5b, AML_EXT_DEVICE = 0x82,
-};
-
-/* Resource descriptor tags. */
-enum { RES_END_TAG = 0x79, RES_WORD_ADDRESS = 0x88, RES_QWORD_ADDRESS = 0x8a };
-
-#define PKG_LENGTH_MAX 0x0fffffffu
-
-static void fail(struct aml *a, int err)
+void aml_fail(struct aml *a, int err)
 {
 	if (!a->error)
 		a->error = err;
 }
 
-static void put(struct aml *a, u64 value, unsigned bytes)
+void aml_put(struct aml *a, u64 value, unsigned bytes)
 {
 	if (a->error)
 		return;
 	if (a->cap - a->len < bytes) {
-		fail(a, -ENOSPC);
+		aml_fail(a, -ENOSPC);
 		return;
 	}
 	for (unsigned i = 0; i < bytes; i++)
@@ -38,7 +25,7 @@ static void put(struct aml *a, u64 value, unsigned bytes)
 void aml_bytes(struct aml *a, const u8 *bytes, size_t n)
 {
 	while (n--)
-		put(a, *bytes++, 1);
+		aml_put(a, *bytes++, 1);
 }
 
 void aml_init(struct aml *a, void *buf, size_t cap)
@@ -49,235 +36,4 @@ void aml_init(struct aml *a, void *buf, size_t cap)
 int aml_error(const struct aml *a)
 {
 	return a->error ? a->error : a->depth ? -EINVAL : 0;
-}
-
-static bool lead_char(char c)
-{
-	return (c >= 'A' && c <= 'Z') || c == '_';
-}
-
-static void put_name(struct aml *a, const char *name)
-{
-	size_t n;
-
-	if (*name == '\\')
-		put(a, (u8)*name++, 1);
-	n = strlen(name);
-	if (n < 1 || n > 4 || !lead_char(name[0]))
-		fail(a, -EINVAL);
-	for (unsigned i = 0; i < 4 && !a->error; i++) {
-		char c = i < n ? name[i] : '_';
-
-		if (!lead_char(c) && !(c >= '0' && c <= '9'))
-			fail(a, -EINVAL);
-		put(a, (u8)c, 1);
-	}
-}
-
-static void put_integer(struct aml *a, u64 value)
-{
-	if (value <= 1) {
-		put(a, value ? AML_ONE : AML_ZERO, 1);
-	} else if (value <= 0xff) {
-		put(a, AML_BYTE, 1);
-		put(a, value, 1);
-	} else if (value <= 0xffff) {
-		put(a, AML_WORD, 1);
-		put(a, value, 2);
-	} else if (value <= 0xffffffff) {
-		put(a, AML_DWORD, 1);
-		put(a, value, 4);
-	} else {
-		put(a, AML_QWORD, 1);
-		put(a, value, 8);
-	}
-}
-
-/* An object whose PkgLength stands at the current place; known at close(). */
-static void open(struct aml *a)
-{
-	if (a->depth == AML_MAX_DEPTH)
-		fail(a, -EINVAL);
-	else if (!a->error)
-		a->start[a->depth++] = a->len;
-}
-
-/* Moves the content up and writes PkgLength before it: it counts itself (20.2.4). */
-static void close(struct aml *a)
-{
-	size_t start, content, length;
-	unsigned bytes;
-
-	if (a->error)
-		return;
-	if (!a->depth) {
-		fail(a, -EINVAL);
-		return;
-	}
-	start = a->start[--a->depth];
-	content = a->len - start;
-	bytes = content + 1 < 0x40 ? 1 : content + 2 < 0x1000 ? 2 : content + 3 < 0x100000 ? 3 : 4;
-	length = content + bytes;
-	if (a->cap - a->len < bytes || length > PKG_LENGTH_MAX) {
-		fail(a, -ENOSPC);
-		return;
-	}
-	memmove(a->buf + start + bytes, a->buf + start, content);
-	a->len = start;
-	if (bytes == 1) {
-		put(a, length, 1);
-	} else {
-		put(a, (bytes - 1) << 6 | (length & 0xf), 1);
-		put(a, length >> 4, bytes - 1);
-	}
-	a->len += content;
-}
-
-void aml_scope(struct aml *a, const char *name)
-{
-	put(a, AML_SCOPE, 1);
-	open(a);
-	put_name(a, name);
-}
-
-void aml_device(struct aml *a, const char *name)
-{
-	put(a, AML_EXT, 1);
-	put(a, AML_EXT_DEVICE, 1);
-	open(a);
-	put_name(a, name);
-}
-
-void aml_end(struct aml *a)
-{
-	close(a);
-}
-
-static void begin_name(struct aml *a, const char *name)
-{
-	put(a, AML_NAME, 1);
-	put_name(a, name);
-}
-
-void aml_name_integer(struct aml *a, const char *name, u64 value)
-{
-	begin_name(a, name);
-	put_integer(a, value);
-}
-
-static int hex_digit(char c)
-{
-	return c >= '0' && c <= '9' ? c - '0' : c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
-}
-
-/* Three letters of five bits and four hexadecimal digits, big endian (19.6.37). */
-void aml_name_eisaid(struct aml *a, const char *name, const char *id)
-{
-	u32 value = 0;
-
-	begin_name(a, name);
-	if (strlen(id) != 7) {
-		fail(a, -EINVAL);
-		return;
-	}
-	for (unsigned i = 0; i < 7; i++) {
-		int digit = i < 3 ? id[i] - '@' : hex_digit(id[i]);
-
-		if (digit < 0 || (i < 3 && (digit < 1 || digit > 26)))
-			fail(a, -EINVAL);
-		value = value << (i < 3 ? 5 : 4) | ((u32)digit & 0x1f);
-	}
-	put(a, AML_DWORD, 1);
-	put(a, __builtin_bswap32(value), 4);
-}
-
-void aml_packages_begin(struct aml *a, const char *name, unsigned n)
-{
-	if (n > 255)
-		fail(a, -EINVAL);
-	begin_name(a, name);
-	put(a, AML_PACKAGE, 1);
-	open(a);
-	put(a, n, 1);
-}
-
-void aml_package(struct aml *a, const u64 *v, unsigned n)
-{
-	if (n > 255)
-		fail(a, -EINVAL);
-	put(a, AML_PACKAGE, 1);
-	open(a);
-	put(a, n, 1);
-	for (unsigned i = 0; i < n && !a->error; i++)
-		put_integer(a, v[i]);
-	close(a);
-}
-
-void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)
-{
-	put(a, AML_METHOD, 1);
-	open(a);
-	put_name(a, name);
-	put(a, nargs, 1);
-	put(a, AML_RETURN, 1);
-	put(a, AML_ARG0 + arg, 1);
-	close(a);
-}
-
-/* The buffer's size is a fixed-width integer, so that it can be filled in at the end. */
-void aml_crs_begin(struct aml *a, const char *name)
-{
-	begin_name(a, name);
-	put(a, AML_BUFFER, 1);
-	open(a);
-	put(a, AML_WORD, 1);
-	a->crs_size = a->len;
-	put(a, 0, 2);
-}
-
-void aml_crs_end(struct aml *a)
-{
-	size_t size;
-
-	put(a, RES_END_TAG, 1);
-	put(a, 0, 1); /* checksum 0: not used */
-	if (a->error)
-		return;
-	size = a->len - a->crs_size - 2;
-	if (size > 0xffff) {
-		fail(a, -ENOSPC);
-		return;
-	}
-	a->buf[a->crs_size] = (u8)size;
-	a->buf[a->crs_size + 1] = (u8)(size >> 8);
-	close(a);
-}
-
-/* 6.4.3.5.1 and 6.4.3.5.3. */
-static void put_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation)
-{
-	static const u8 specific[] = { [AML_RANGE_MEMORY] = 1, [AML_RANGE_IO] = 3, [AML_RANGE_BUS] = 0 };
-	unsigned bytes = kind == AML_RANGE_BUS ? 2 : 8;
-
-	put(a, kind == AML_RANGE_BUS ? RES_WORD_ADDRESS : RES_QWORD_ADDRESS, 1);
-	put(a, 3 + 5 * bytes, 2);
-	put(a, kind, 1);
-	put(a, 0x0c | !producer, 1); /* minimum and maximum are fixed, positive decode */
-	put(a, specific[kind], 1);   /* read-write; all of ISA's ports */
-	put(a, 0, bytes);            /* granularity */
-	put(a, base, bytes);
-	put(a, base + size - 1, bytes);
-	put(a, translation, bytes);
-	put(a, size, bytes);
-}
-
-void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size)
-{
-	put_range(a, kind, producer, base, size, 0);
-}
-
-/* Range and translation are as the secondary side, the bus, has them: what to add there gives the CPU's address. */
-void aml_dma_window(struct aml *a, u64 gpa, u64 bus, u64 size)
-{
-	put_range(a, AML_RANGE_MEMORY, true, bus, size, gpa - bus);
 }

@@ -20,10 +20,18 @@ struct aml {
 	int error;
 };
 
-/* Encodes into buf[0..cap). */
+/* aml_build.c: encodes into buf[0..cap). */
 void aml_init(struct aml *a, void *buf, size_t cap);
 /* 0; -ENOSPC: too small; -EINVAL: misuse (bad name, unbalanced or too deep objects). */
 int aml_error(const struct aml *a);
+/* The first error is the one that is remembered. */
+void aml_fail(struct aml *a, int err);
+/* The lowest bytes of a value, the lowest first. */
+void aml_put(struct aml *a, u64 value, unsigned bytes);
+/* What is encoded already. */
+void aml_bytes(struct aml *a, const u8 *bytes, size_t n);
+
+/* aml_encode.c, only in images with PASSTHROUGH: */
 
 /*
  * Names are four-character segments ("_SB_", "COM0"), shorter ones are padded
@@ -37,8 +45,6 @@ void aml_end(struct aml *a);
 /* Name (name, value), Name (name, "text"), Name (name, EisaId ("PNP0501")). */
 void aml_name_integer(struct aml *a, const char *name, u64 value);
 void aml_name_eisaid(struct aml *a, const char *name, const char *id);
-/* What is encoded already. */
-void aml_bytes(struct aml *a, const u8 *bytes, size_t n);
 
 /* Name (name, Package () { Package () { v[0], ... }, ... }) of n packages, n <= 255; closed by aml_end(). */
 void aml_packages_begin(struct aml *a, const char *name, unsigned n);
