@@ -162,7 +162,8 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
 HOT := $(A)/svm/run $(A)/svm/state $(A)/vmx/run $(A)/vmx/state $(A)/cpu/apic \
 	$(addprefix kernel/,host nmi pci/msi string time/timer work) \
-	vmm/event vmm/vcpu vmm/cpuid/cpuid_get $(addprefix vmm/emulate/,decode decode_operand emulate emulate_mem io mmio) \
+	vmm/event vmm/vcpu vmm/cpuid/cpuid_get \
+	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io mmio strings) \
 	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) $(addprefix vmm/pci/,pci_msi pci_root)
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)

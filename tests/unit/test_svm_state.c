@@ -198,8 +198,10 @@ static void test_segments(void **)
 static void test_power_on(void **)
 {
 	svm_vcpu(&vcpu)->vmcb->event_inj = 1;
+	bytes[0x6e0] = 1; /* SPEC_CTRL */
 	svm_vcpu(&vcpu)->stepping = true;
 	assert_power_on(&vcpu);
+	assert_int_equal(field_of(0x6e0, 8), 0);
 	assert_true(!svm_vcpu(&vcpu)->vmcb->event_inj && !svm_vcpu(&vcpu)->stepping);
 }
 

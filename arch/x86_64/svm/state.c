@@ -176,5 +176,6 @@ void svm_vcpu_reset(struct vcpu *vcpu)
 	struct svm_vcpu *s = svm_vcpu(vcpu);
 
 	s->vmcb->event_inj = 0;
+	s->vmcb->spec_ctrl = 0;
 	s->stepping = false;
 }

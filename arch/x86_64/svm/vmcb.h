@@ -146,7 +146,9 @@ struct vmcb {
 	u64 rax, star, lstar, cstar, sfmask, kernel_gs_base, sysenter_cs, sysenter_esp, sysenter_eip, cr2;
 	u8 reserved10[0x668 - 0x648];
 	u64 g_pat;
-	u8 reserved11[0x1000 - 0x670];
+	u8 reserved11[0x6e0 - 0x670];
+	u64 spec_ctrl; /* the guest's SPEC_CTRL, on CPUs that keep it apart: CPUID 8000000Ah EDX bit 20 */
+	u8 reserved12[0x1000 - 0x6e8];
 } __aligned(4096);
 static_assert(sizeof(struct vmcb) == 4096, "APM vol. 2, 15.5.1");
 static_assert(offsetof(struct vmcb, iopm_base) == 0x40, "table B-1");
@@ -164,5 +166,6 @@ static_assert(offsetof(struct vmcb, rsp) == 0x5d8, "table B-2");
 static_assert(offsetof(struct vmcb, rax) == 0x5f8, "table B-2");
 static_assert(offsetof(struct vmcb, cr2) == 0x640, "table B-2");
 static_assert(offsetof(struct vmcb, g_pat) == 0x668, "table B-2");
+static_assert(offsetof(struct vmcb, spec_ctrl) == 0x6e0, "table B-2");
 
 #endif
