@@ -104,7 +104,12 @@ static void irq_window(struct vcpu *vcpu, bool on)
 
 static noinline void queue_nmi(struct vcpu *vcpu)
 {
-	if (vcpu->event.type == HVM_EVENT_NONE && !hvm->get(vcpu, HVM_NMI_BLOCKED) && !vcpu->regs.shadow) {
+	bool blocked = vcpu->regs.shadow || hvm->get(vcpu, HVM_NMI_BLOCKED);
+
+	/* It is more urgent than an interrupt whose delivery was cut short. */
+	if (!blocked && vcpu->event.type == HVM_EVENT_INTR)
+		vcpu_put_back_event(vcpu);
+	if (!blocked && vcpu->event.type == HVM_EVENT_NONE) {
 		vcpu->nmi_pending = false;
 		vcpu->event = (struct hvm_event){ .type = HVM_EVENT_NMI, .vector = VEC_NMI };
 	} else {

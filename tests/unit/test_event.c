@@ -238,6 +238,17 @@ static void test_nmi(void **state)
 	}
 }
 
+/* An interrupt that was to be delivered goes back, and comes behind the NMI. */
+static void test_nmi_before_interrupt(void **)
+{
+	vcpu.nmi_pending = true;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x51 };
+	vcpu_queue_events(&vcpu);
+	assert_true(vcpu.event.type == HVM_EVENT_NMI && !vcpu.nmi_pending);
+	assert_int_equal(unaccepted, 0x51);
+	assert_int_equal(nmi_windows, 0);
+}
+
 /*
  * INIT forgets NMIs and what was to be delivered (SDM vol. 3, 9.1.1: the state
  * of table 9-1; 9.4.1: the CPU waits for a SIPI), so that the code which the
@@ -276,7 +287,7 @@ int main(void)
 		cmocka_unit_test_setup(test_pairs, setup),
 		cmocka_unit_test_setup(test_real_mode, setup),
 		cmocka_unit_test_setup(test_interrupted_delivery, setup),
-		cmocka_unit_test_setup(test_nmi, setup),
+		cmocka_unit_test_setup(test_nmi, setup), cmocka_unit_test_setup(test_nmi_before_interrupt, setup),
 		cmocka_unit_test_setup(test_init, setup),
 	};
 

@@ -281,6 +281,23 @@ static void test_nmi_window(void **)
 	assert_int_equal(vmcb.dr6, 0xffff0ff0);
 }
 
+/* The guest's frame of what is delivered while a step was wanted has its own TF; the handler's IRET exits. */
+static void test_step_and_delivery(void **state)
+{
+	static const enum hvm_event_type types[] = { HVM_EVENT_EXCEPTION, HVM_EVENT_INTR, HVM_EVENT_NMI };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(types); i++) {
+		setup(state);
+		svm_request_nmi_window(&vcpu);
+		assert_true(svm.stepping && vcpu.regs.rflags == 1 << 8);
+		vcpu.event = (struct hvm_event){ .type = types[i], .vector = 14 };
+		leave(0x78, 0, 0);
+		assert_int_equal(at_entry.rflags, 0);
+		assert_false(svm.stepping);
+		assert_int_equal(at_entry.intercept_misc1 & 1u << 20, 1u << 20);
+	}
+}
+
 /* The window is a virtual interrupt that is intercepted (intercept 4 of offset 00Ch). */
 static void test_interrupt_window(void **)
 {
@@ -300,7 +317,7 @@ int main(void)
 		cmocka_unit_test_setup(test_exceptions, setup), cmocka_unit_test_setup(test_registers_both_ways, setup),
 		cmocka_unit_test_setup(test_kicked, setup), cmocka_unit_test_setup(test_injection, setup),
 		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_nmi_window, setup),
-		cmocka_unit_test_setup(test_interrupt_window, setup),
+		cmocka_unit_test_setup(test_step_and_delivery, setup), cmocka_unit_test_setup(test_interrupt_window, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

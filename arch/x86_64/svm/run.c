@@ -74,6 +74,13 @@ static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
 	struct hvm_event *e = &vcpu->event;
 	u64 inj = e->vector | SVM_EVENT_V;
 
+	if (e->type == HVM_EVENT_NONE)
+		return;
+	/* Delivery saves RFLAGS, and not with our TF: the IRET brings an NMI that waits for the step back to mind. */
+	if (unlikely(s->stepping)) {
+		stop_stepping(vcpu, s);
+		s->vmcb->intercept_misc1 |= SVM_INTERCEPT_IRET;
+	}
 	switch (e->type) {
 	case HVM_EVENT_NONE:
 		return;
