@@ -143,8 +143,8 @@ ASRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm)
 # Of what -Oz leaves on, some make code larger all the same. The whole program is compiled as one.
 SMALL    := -Oz -fno-jump-tables -fno-if-conversion -fno-inline-functions-called-once -fno-shrink-wrap \
 	-fno-tree-dominator-opts -fno-move-loop-invariants -fno-ipa-sra -fno-code-hoisting -fno-tree-coalesce-vars \
-	-fno-forward-propagate -fno-partial-inlining -fno-caller-saves -fmerge-all-constants \
-	-fshort-enums -flto=1 -flto-partition=one
+	-fno-forward-propagate -fno-partial-inlining -fno-caller-saves -fno-optimize-sibling-calls -fno-move-loop-stores \
+	-fmerge-all-constants -fshort-enums -flto=1 -flto-partition=one
 OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),$(SMALL),$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
 	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer)
 # Objects by what they were compiled with: the flags here, of which the folder's name is a digest, the options that they

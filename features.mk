@@ -13,8 +13,8 @@ files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/sli
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
 files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c vmm/pci/pci_fitness.c \
 	vmm/pci/pci_report.c
-files-PASSTHROUGH     := kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c \
-	kernel/acpi/aml_walk.c \
+files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm \
+	kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
 	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_reset.c kernel/pci/pci_route.c \
 	vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \

@@ -1,35 +1,21 @@
 ; SPDX-License-Identifier: GPL-2.0-only
 ;
-; Entry stubs of the 256 interrupt vectors. Each leaves a struct trap_frame
+; Entry stubs of exceptions, of the 8259s' and of the hypervisor's own vectors. Each leaves a struct trap_frame
 ; (trap.h) and calls trap_dispatch(). All code is ring 0, so GS is never
 ; swapped. SDM vol. 3, 6.14 (64-bit mode stack frame).
+
+%include "cpu/trap_stubs.inc"
 
 extern trap_dispatch
 
 section .text
 global trap_stubs
+global trap_common
 
-; Four bytes each: the vector as a signed byte, and a short jump. In the middle of every 32 are 8 bytes to jump to, from
-; where it goes on to the rest (stub() of trap.c).
 align 8
 trap_stubs:
-%assign vec 0
-%rep 8
-	%assign group vec
-	%rep 16
-	push byte vec - 128
-	jmp short .hub_%[group]
-	%assign vec vec + 1
-	%endrep
-.hub_%[group]:
-	jmp near trap_common
-	align 8
-	%rep 16
-	push byte vec - 128
-	jmp short .hub_%[group]
-	%assign vec vec + 1
-	%endrep
-%endrep
+	STUBS 0, 0x30
+	STUBS 0xf0, 0x10
 
 trap_common:
 	; The CPU aligns RSP to 16 bytes and pushes five words, or six with an error code. With five: the stub's word again,

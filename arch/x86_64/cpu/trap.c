@@ -31,7 +31,7 @@ static struct {
 	void *arg;
 } handlers[NR_VECTORS];
 
-extern const u8 trap_stubs[];
+extern const u8 trap_stubs[], trap_device_stubs[];
 
 static const char *const names[NR_EXCEPTIONS] = {
 	[VEC_DE] = "#DE divide error",
@@ -56,10 +56,20 @@ static const char *const names[NR_EXCEPTIONS] = {
 	[VEC_CP] = "#CP control protection",
 };
 
-/* 4 bytes each, and 8 more after the first 16 of every 32 (trap.asm). */
+/* 4 bytes each, and 8 more after every 16 (trap_stubs.inc). */
 static u64 stub(unsigned vector)
 {
-	return (u64)trap_stubs + vector * 4 + (vector + 16) / 32 * 8;
+	const u8 *first = trap_stubs;
+
+	if (vector >= VECTOR_TIMER) {
+		vector -= VECTOR_TIMER - VECTOR_FIRST;
+	} else if (vector >= VECTOR_FIRST) {
+		if (!IS_ENABLED(CONFIG_PASSTHROUGH))
+			return stub(VECTOR_STRAY);
+		vector -= VECTOR_FIRST;
+		first = trap_device_stubs;
+	}
+	return (u64)first + vector * 4 + vector / 16 * 8;
 }
 
 void trap_init(void)
@@ -126,7 +136,8 @@ static void unexpected_interrupt(unsigned vector)
 	static bool said[NR_VECTORS];
 
 	if (!__atomic_exchange_n(&said[vector], true, __ATOMIC_RELAXED))
-		upcall_log("unexpected interrupt at vector %#x", vector);
+		upcall_log(IS_ENABLED(CONFIG_PASSTHROUGH) ? "unexpected interrupt at vector %#x" :
+			   "unexpected interrupt at vector %#x (0xf1 is any from 0x30 to 0xef)", vector);
 }
 
 static void interrupt(unsigned vector)
