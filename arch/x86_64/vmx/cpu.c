@@ -188,6 +188,7 @@ static void choose_mitigation(void)
 {
 	struct cpuid_regs l0, l7 = { 0 };
 	u64 arch_capabilities = 0;
+	bool l1tf, mds;
 
 	cpuid(0, 0, &l0);
 	if (l0.eax >= 7)
@@ -195,9 +196,12 @@ static void choose_mitigation(void)
 	if (l7.edx & BIT(29))
 		arch_capabilities = rdmsr(MSR_ARCH_CAPABILITIES);
 	vmx_controls.mitigation = vmx_mitigation(l7.edx, arch_capabilities);
-	if (vmx_controls.mitigation.l1tf_open)
-		host_log("margay: this CPU is open to L1 terminal fault, and its microcode has no command against it: "
-			 "run only guests that you trust");
+	l1tf = vmx_controls.mitigation.l1tf_open;
+	mds = vmx_controls.mitigation.mds_open;
+	if (l1tf || mds)
+		host_log("margay: this CPU is open to %s%s%s, and its microcode has no command against it: run only guests "
+			 "that you trust, or update the firmware", l1tf ? "L1 terminal fault" : "", l1tf && mds ? " and " : "",
+			 mds ? "data sampling (MDS)" : "");
 }
 
 int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f))

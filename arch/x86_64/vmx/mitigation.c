@@ -26,6 +26,7 @@ struct vmx_mitigation vmx_mitigation(u32 cpuid7_edx, u64 caps)
 	return (struct vmx_mitigation){
 		.flush_l1d = l1tf && cpuid7_edx & CPUID_L1D_FLUSH,
 		.l1tf_open = l1tf && !(cpuid7_edx & CPUID_L1D_FLUSH),
+		.mds_open = !(caps & MDS_NO) && !(cpuid7_edx & CPUID_MD_CLEAR),
 		/* A CPU that says RFDS_CLEAR is affected by that one, whatever else it is safe from. */
 		.verw = verw_clears && ((caps & buffers_safe) != buffers_safe || caps & RFDS_CLEAR),
 	};

@@ -13,7 +13,9 @@
 struct vmx_mitigation {
 	bool flush_l1d; /* write IA32_FLUSH_CMD.L1D_FLUSH: L1 terminal fault */
 	bool verw;      /* execute VERW: MDS, TAA, MMIO stale data, RFDS */
-	bool l1tf_open; /* affected by L1TF, but without the command to flush: to be said at boot */
+	/* Affected, as far as the CPU says, but its microcode has no command against it: to be said at boot. */
+	bool l1tf_open;
+	bool mds_open;  /* microarchitectural data sampling */
 };
 
 /* cpuid7_edx: CPUID.7.0:EDX; arch_capabilities: MSR 0x10a, 0 where CPUID does not show it. */
