@@ -17,23 +17,34 @@ static const char intro[] =
 	"A guest's CPUID is the host's, but for the lines below and for bits that the tables do not name: a bit that a\n"
 	"future CPU brings is hidden until somebody has thought about it. Physical address bits are at most what stage 2\n"
 	"maps, linear address bits at most 48. Packages, cores, threads and caches are the host's, and so are the APIC\n"
-	"IDs; with `topology = flat` they are one package of cores with one thread each. On Intel leaf 0x15 tells the\n"
-	"calibrated TSC rate by the virtual APIC timer's 1 MHz crystal.\n"
+	"IDs; with `topology = flat` they are one package of cores with one thread each. What differs from core to core is\n"
+	"that of the vCPU's own: the kind of core (0x1A), caches (2, 4, 0x80000005, 0x80000006, 0x8000001D), TLBs (0x18,\n"
+	"0x80000019), frequencies (0x16) and topology (0xB, 0x1F, 0x8000001E). On Intel leaf 0x15 tells the calibrated TSC\n"
+	"rate by the virtual APIC timer's 1 MHz crystal. `tools/recorded-cpus` compares all of it with the dumps of real\n"
+	"CPUs (tests/machines/README.md).\n"
 	"\n"
 	"Leaves of the hypervisor: 0x40000000 `MargayMargay`; 0x40000010 EAX the TSC's, EBX the APIC timer's rate in kHz;\n"
 	"0x40000100 KVM's signature, with the features CLOCKSOURCE2 (EAX bit 3), CLOCKSOURCE_STABLE (bit 24, where the\n"
 	"host's TSCs agree) and the hint REALTIME (EDX bit 0) in 0x40000101.\n"
 	"\n"
-	"`conditional`: shown where the host has it and the condition holds. `dynamic`: follows the vCPU's state.\n";
+	"A leaf stands with its subleaf (0x7.1), register and bit. `conditional`: shown where the host has it and the\n"
+	"condition holds. `dynamic`: follows the vCPU's state.\n";
 
 static void section(const char *change)
 {
 	struct cpuid_difference d;
 
 	printf("\n## %c%s\n\n| leaf | flag | why |\n|---|---|---|\n", change[0] - 'a' + 'A', change + 1);
-	for (unsigned i = 0; cpuid_policy_documented_hidden(i, &d); i++)
-		if (!strcmp(d.change, change))
-			printf("| %#x | %s | %s |\n", d.leaf, d.name, d.reason);
+	for (unsigned i = 0; cpuid_policy_documented_hidden(i, &d); i++) {
+		if (strcmp(d.change, change))
+			continue;
+		printf("| %#x", d.leaf);
+		if (d.subleaf)
+			printf(".%u", d.subleaf);
+		if (d.reg)
+			printf(" %s %u", d.reg, d.bit);
+		printf(" | %s | %s |\n", d.name, d.reason);
+	}
 }
 
 int main(void)

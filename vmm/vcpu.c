@@ -163,17 +163,6 @@ static void devices_stop(struct vcpu *vcpu)
 			d[i]->vcpu_stop(vcpu, vcpu->vm->device[i]);
 }
 
-/* What AMD's CPUID says of this core differs between cores by more than the APIC ID. */
-static void read_ext_topology(struct vcpu *vcpu)
-{
-	struct cpuid_regs r = { .ebx = vcpu->id & 0xff };
-
-	if (!vcpu->vm->config->flat)
-		host_cpuid(0x8000001e, 0, &r);
-	vcpu->ext_topology[0] = r.ebx;
-	vcpu->ext_topology[1] = r.ecx;
-}
-
 /* Backend state and the power-on values of everything that the guest can see. */
 static int prepare(struct vcpu *vcpu)
 {
@@ -192,7 +181,6 @@ static int prepare(struct vcpu *vcpu)
 	vcpu->tsc_offset = vm->tsc_offset;
 	hvm->set_tsc_offset(vcpu, vcpu->tsc_offset);
 	msr_open_passthrough(vcpu);
-	read_ext_topology(vcpu);
 	if (vcpu->id == 0)
 		vm->entry_state(vm, vcpu);
 	host_fpu_reset(vm_parts(vm)->cpuid.xcr0_allowed);

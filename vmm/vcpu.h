@@ -64,7 +64,6 @@ struct vcpu {
 	bool nmi_pending;
 	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
 	u32 retries;              /* emulate_again() */
-	u32 ext_topology[2];      /* EBX, ECX of its CPUID leaf 0x8000001E */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
 	u64 xss;
 	u64 debugctl;             /* virtual IA32_DEBUGCTL: read back, without effect */

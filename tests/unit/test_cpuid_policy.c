@@ -29,7 +29,7 @@ static void qemu(void **)
 	expect(0x80000000, 0, 0x8000000a, 0x68747541, 0x444d4163, 0x69746e65);
 	expect(0x80000001, 0, 0x663, 0, 0x177 & ~B(2), 0xedd3fbfd);
 	expect(0x80000007, 0, 0, 0, 0, 0);
-	expect(0x80000008, 0, 0x3028, 0x204, 0, 0);
+	expect(0x80000008, 0, 0x3028, 0x204 | B(20), 0, 0); /* efer_lmsle_mbz */
 	expect(0x8000000a, 0, 0, 0, 0, 0); /* SVM */
 	/* AMD: zeros above the maxima. */
 	expect(0x15, 0, 0, 0, 0, 0);
@@ -164,8 +164,8 @@ static void topology_of_the_node(void **)
 		expect(leaf, 2, 0, 0, 2, 0x123);
 	}
 	build(ZEN4);
-	dyn = (struct cpuid_dynamic){ .apic_id = 0x25, .ext_topology = { 0x112, 0x301 } };
-	expect(0x8000001e, 0, 0x25, 0x112, 0x301, 0);
+	dyn = (struct cpuid_dynamic){ .apic_id = 0x25 };
+	expect(0x8000001e, 0, 0x25, 0x100, 0, 0);
 	assert_int_equal(cpuid_smt_shift(recorded, (void *)&machines[SAPPHIRE]), 1);
 	assert_int_equal(cpuid_smt_shift(recorded, (void *)&machines[ZEN4]), 1);
 	assert_int_equal(cpuid_smt_shift(recorded, (void *)&machines[BOCHS]), 0);
@@ -192,6 +192,83 @@ static void threads_by_amd_leaf(void **)
 	/* A leaf 0xB of zeros says nothing. */
 	max = 0xb;
 	assert_int_equal(cpuid_smt_shift(only_amd_leaf, &max), 1);
+}
+
+/* Alder Lake's two kinds of cores, and one without the last cache: leaves 4.3, 0xB, 0x16, 0x1A and 0x80000006 of each. */
+static struct core {
+	struct cpuid_regs cache, thread, mhz, kind, l2;
+} p_core = {
+	{ 0xfc1fc163, 0x0240003f, 0x9fff, 4 }, { 1, 2, 0x100, 0 }, { 3200, 5200, 100, 0 }, { 0x40000001, 0, 0, 0 },
+	{ 0, 0, 0x05007040, 0 },
+}, e_core = {
+	{ 0xfc1fc163, 0x0240003f, 0x9fff, 4 }, { 1, 1, 0x100, 0 }, { 2400, 3900, 100, 0 }, { 0x20000001, 0, 0, 0 },
+	{ 0, 0, 0x08008040, 0 },
+}, low_power = {
+	{ 0, 0, 0, 0 }, { 1, 1, 0x100, 0 }, { 700, 2500, 100, 0 }, { 0x20000003, 0, 0, 0 }, { 0, 0, 0x08008040, 0 },
+};
+
+static void hybrid(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	const struct core *now = *(struct core **)ctx;
+
+	recorded((void *)&machines[SAPPHIRE], leaf, subleaf, out);
+	if (leaf == 4 && subleaf == 3)
+		*out = now->cache;
+	else if (leaf == 7 && subleaf == 0)
+		out->edx |= B(15);
+	else if (leaf == 0xb && subleaf == 0)
+		*out = now->thread;
+	else if (leaf == 0x16)
+		*out = now->mhz;
+	else if (leaf == 0x1a)
+		*out = now->kind;
+	else if (leaf == 0x80000006)
+		*out = now->l2;
+}
+
+static void expect_regs(u32 leaf, u32 subleaf, struct cpuid_regs r)
+{
+	expect(leaf, subleaf, r.eax, r.ebx, r.ecx, r.edx);
+}
+
+/* The table is built on one core; each vCPU is told of its own. */
+static void cores_of_their_own(void **)
+{
+	struct core *const cores[] = { &p_core, &e_core, &low_power }, *now = &p_core;
+	struct cpuid_input in = { .host = hybrid, .ctx = &now, .caps = &all_caps, .nr_vcpus = 3, .tsc_khz = 2994375 };
+
+	assert_int_equal(cpuid_policy_build(&in, &table), 0);
+	dyn = (struct cpuid_dynamic){ .xcr0 = 1 };
+	for (unsigned i = 0; i < ARRAY_SIZE(cores); i++) {
+		now = cores[i];
+		assert_int_equal(get(7, 0).edx & B(15), B(15));
+		expect_regs(4, 3, now->cache);
+		expect_regs(0xb, 0, now->thread);
+		expect_regs(0x16, 0, now->mhz);
+		expect_regs(0x1a, 0, now->kind);
+		expect_regs(0x80000006, 0, now->l2);
+		assert_null(cpuid_policy_plain(&table, 0x16));
+	}
+	/* Flat: the same with one package around it; behind the low-power core's last cache there is none. */
+	in.flat = true;
+	assert_int_equal(cpuid_policy_build(&in, &table), 0);
+	expect(4, 3, 0, 0, 0, 0);
+	expect(0x1a, 0, 0x20000003, 0, 0, 0);
+	now = &p_core;
+	expect(4, 3, 3u << 26 | 3 << 14 | 0x163, 0x0240003f, 0x9fff, 4);
+	expect(0xb, 0, 0, 1, 0x100, 0);
+}
+
+/* Only AMD's CPUs have the bit that says there is no EFER.LMSLE; a guest of theirs has none to set. */
+static void no_lmsle(void **)
+{
+	build(QEMU);
+	assert_int_equal(get(0x80000008, 0).ebx & B(20), B(20));
+	build(ZEN4);
+	assert_int_equal(get(0x80000008, 0).ebx & B(20), B(20));
+	assert_int_equal(table.efer_allowed & EFER_LMSLE, 0);
+	build(SAPPHIRE);
+	assert_int_equal(get(0x80000008, 0).ebx & B(20), 0);
 }
 
 static void build_flat(unsigned machine, unsigned nr_vcpus)
@@ -248,7 +325,7 @@ static void check_row(unsigned machine, const struct cpuid_row *row)
 		fail_msg("%s: %s: host %d, guest %d, and no reason", machines[machine].name, row->name, native, guest);
 	if (row->rule == HIDE && guest)
 		fail_msg("%s: %s: hidden, but shown", machines[machine].name, row->name);
-	if (row->rule == FORCE && !guest)
+	if (row->rule == FORCE && !row->need && !guest)
 		fail_msg("%s: %s: forced, but not shown", machines[machine].name, row->name);
 }
 
@@ -346,6 +423,8 @@ int main(void)
 		cmocka_unit_test(other_zens),
 		cmocka_unit_test(topology_of_the_node),
 		cmocka_unit_test(threads_by_amd_leaf),
+		cmocka_unit_test(cores_of_their_own),
+		cmocka_unit_test(no_lmsle),
 		cmocka_unit_test(topology_flat),
 		cmocka_unit_test(every_difference_has_a_reason),
 		cmocka_unit_test(rows_are_sane),

@@ -38,7 +38,7 @@ static void vcpu_state(void **)
 static void plain_leaves(void **)
 {
 	static const struct cpuid_dynamic other = {
-		.apic_id = 0xabcde, .ext_topology = { 1, 2 }, .cr4 = CR4_OSXSAVE | CR4_PKE, .xcr0 = 7, .xss = 0x800,
+		.apic_id = 0xabcde, .cr4 = CR4_OSXSAVE | CR4_PKE, .xcr0 = 7, .xss = 0x800,
 	};
 
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {

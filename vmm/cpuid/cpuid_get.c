@@ -95,9 +95,18 @@ static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn
 			r->edx |= BIT(9);
 		break;
 	case 0x8000001e:
-		*r = (struct cpuid_regs){ .eax = dyn->apic_id, .ebx = dyn->ext_topology[0], .ecx = dyn->ext_topology[1] };
+		r->eax = dyn->apic_id;
 		break;
 	}
+}
+
+/* What the CPU says that runs the vCPU. */
+static void read_own(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
+		     struct cpuid_regs *out)
+{
+	t->host(t->ctx, leaf, subleaf, out);
+	if (IS_ENABLED(CONFIG_VM_FLAT) && t->flat_vcpus)
+		cpuid_flatten(out, leaf, subleaf, t->flat_vcpus, dyn->apic_id);
 }
 
 static bool is_topology(const struct cpuid_table *t, u32 leaf)
@@ -113,10 +122,12 @@ void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32
 	leaf = clamp_leaf(t, leaf);
 	e = find_entry(t, leaf, subleaf);
 	*out = e ? e->regs : (struct cpuid_regs){ 0 };
+	if (e && e->own)
+		read_own(t, dyn, leaf, subleaf, out);
 	if (is_topology(t, leaf)) {
-		/* Also of levels that do not exist. */
-		if (!e)
-			out->ecx = subleaf & 0xff;
+		/* A level that does not exist has no type, but its number and the ID. */
+		if (subleaf && !(out->ecx >> 8 & 0xff))
+			*out = (struct cpuid_regs){ .ecx = subleaf & 0xff };
 		out->edx = dyn->apic_id;
 	}
 	if (e)

@@ -31,16 +31,13 @@
 #define KVM_HINTS_REALTIME BIT(0)
 
 /* Subleaves that are taken over, however many the host has. */
-#define CACHES_MAX 8u
-#define LEVELS_MAX 7u
-#define TLBS_MAX 16u
 #define PALETTES_MAX 4u
 
 struct build {
 	const struct cpuid_input *in;
 	struct cpuid_table *t;
 	u32 host_max, host_max_ext;
-	bool intel;
+	bool intel, amd;
 	bool full;
 };
 
@@ -59,9 +56,20 @@ static void add_leaf(struct build *b, u32 leaf, u32 subleaf, bool has_subleaf, s
 		b->full = true;
 		return;
 	}
+	if (IS_ENABLED(CONFIG_VM_FLAT) && b->t->flat_vcpus)
+		cpuid_flatten(&r, leaf, subleaf, b->t->flat_vcpus, 0);
 	b->t->entry[b->t->count++] = (struct cpuid_entry){
-		leaf, subleaf, has_subleaf, !has_subleaf && !cpuid_leaf_dynamic(leaf), r,
+		.leaf = leaf, .subleaf = subleaf, .has_subleaf = has_subleaf,
+		.plain = !has_subleaf && !cpuid_leaf_dynamic(leaf), .regs = r,
 	};
+}
+
+/* A leaf with all its subleaves, as the CPU tells them that runs the vCPU. */
+static void leaf_own(struct build *b, u32 leaf)
+{
+	add_leaf(b, leaf, 0, false, (struct cpuid_regs){ 0 });
+	b->t->entry[b->t->count - 1].own = true;
+	b->t->entry[b->t->count - 1].plain = false;
 }
 
 static bool need_met(const struct build *b, u8 need)
@@ -85,6 +93,8 @@ static bool need_met(const struct build *b, u8 need)
 		return b->in->arch_capabilities_ok;
 	case NEED_STABLE_TSC:
 		return b->in->tsc_stable && !b->in->tsc_freezes;
+	case NEED_AMD:
+		return b->amd;
 	}
 	return false;
 }
@@ -100,7 +110,7 @@ static const u32 xstate_needed[] = {
 static bool row_shown(const struct build *b, const struct cpuid_row *row, u32 host_reg)
 {
 	if (row->rule == FORCE)
-		return true;
+		return need_met(b, row->need);
 	return row->rule == SHOW && host_reg >> row->bit & 1 && need_met(b, row->need) &&
 	       !(xstate_needed[row->xstate] & ~b->t->xcr0_allowed) && (row->ext || !(row->control & ~b->in->caps->cr4_allowed));
 }
@@ -151,18 +161,6 @@ static void leaf_version(struct build *b, u32 leaf)
 	add_leaf(b, leaf, 0, false, r);
 }
 
-/* Leaves 4 and 0x8000001D: the host's caches, and by how many APIC IDs they are shared. */
-static void leaf_caches(struct build *b, u32 leaf)
-{
-	for (u32 i = 0; i < CACHES_MAX; i++) {
-		struct cpuid_regs r = host(b, leaf, i);
-
-		if (!(r.eax & 0x1f))
-			break;
-		add_leaf(b, leaf, i, true, r);
-	}
-}
-
 static void leaf_structured(struct build *b, u32 leaf)
 {
 	u32 max = MIN(host(b, leaf, 0).eax, 2);
@@ -176,18 +174,11 @@ static void leaf_structured(struct build *b, u32 leaf)
 	}
 }
 
-/* Leaves 0xB and 0x1F: the x2APIC ID is dynamic. A level of type 0 ends them. */
+/* Leaves 0xB and 0x1F: the x2APIC ID is dynamic. Without a first level they are not there. */
 static void leaf_topology(struct build *b, u32 leaf)
 {
-	for (u32 i = 0; i < LEVELS_MAX; i++) {
-		struct cpuid_regs r = host(b, leaf, i);
-
-		/* Bochs has a first level of type 0. */
-		if (i ? !(r.ecx >> 8 & 0xff) : !r.ebx)
-			break;
-		r.edx = 0;
-		add_leaf(b, leaf, i, true, r);
-	}
+	if (host(b, leaf, 0).ebx)
+		leaf_own(b, leaf);
 }
 
 /* Subleaf 0 ECX: the size with every allowed component; EBX of subleaves 0 and 1 is dynamic. */
@@ -220,25 +211,15 @@ static void leaf_tsc(struct build *b, u32 leaf)
 }
 
 /* EAX of subleaf 0 counts the others. */
-static void add_counted(struct build *b, u32 leaf, u32 limit)
-{
-	struct cpuid_regs r = host(b, leaf, 0);
-	u32 max = MIN(r.eax, limit - 1);
-
-	r.eax = max;
-	for (u32 i = 0; i <= max; i++)
-		add_leaf(b, leaf, i, true, i ? host(b, leaf, i) : r);
-}
-
-static void leaf_tlb(struct build *b, u32 leaf)
-{
-	add_counted(b, leaf, TLBS_MAX);
-}
-
 static void leaf_tile(struct build *b, u32 leaf)
 {
-	if (b->t->xcr0_allowed & XCR0_TILEDATA)
-		add_counted(b, leaf, PALETTES_MAX);
+	struct cpuid_regs r = host(b, leaf, 0);
+
+	if (!(b->t->xcr0_allowed & XCR0_TILEDATA))
+		return;
+	r.eax = MIN(r.eax, PALETTES_MAX - 1);
+	for (u32 i = 0; i <= r.eax; i++)
+		add_leaf(b, leaf, i, true, i ? host(b, leaf, i) : r);
 }
 
 /* Leaves 0x1E and 0x24: the first subleaf describes the instructions of AMX and AVX10; later ones need rows first. */
@@ -303,26 +284,26 @@ static void leaf_sizes(struct build *b, u32 leaf)
 	add_leaf(b, leaf, 0, false, r);
 }
 
-/* Leaf 0x8000001E: all of it is the vCPU's own. */
+/* Leaves 0x8000001D and 0x8000001E: the caches, and the ID of core and node. */
 static void leaf_ext_topology(struct build *b, u32 leaf)
 {
 	if (b->t->entry[b->t->ext_index[1]].regs.ecx & BIT(22) /* topoext */)
-		add_leaf(b, leaf, 0, false, (struct cpuid_regs){ 0 });
+		leaf_own(b, leaf);
 }
 
 static const struct {
 	u32 leaf;
 	void (*build)(struct build *b, u32 leaf);
 } leaves[] = {
-	{ 0, leaf_vendor },       { 1, leaf_version },     { 2, leaf_copy },      { 4, leaf_caches },
+	{ 0, leaf_vendor },       { 1, leaf_version },     { 2, leaf_own },        { 4, leaf_own },
 	{ 6, leaf_features },     { 7, leaf_structured },  { 0xb, leaf_topology }, { 0xd, leaf_xsave },
-	{ 0x15, leaf_tsc },       { 0x16, leaf_copy },     { 0x18, leaf_tlb }, { 0x1d, leaf_tile },
-	{ 0x1e, leaf_first },     { 0x1f, leaf_topology }, { 0x24, leaf_first },
+	{ 0x15, leaf_tsc },       { 0x16, leaf_own },      { 0x18, leaf_own },     { 0x1a, leaf_own },
+	{ 0x1d, leaf_tile },      { 0x1e, leaf_first },    { 0x1f, leaf_topology }, { 0x24, leaf_first },
 	{ LEAF_HYPERVISOR, leaf_hypervisor }, { LEAF_HYPERVISOR_TIMING, leaf_timing }, { LEAF_KVM, leaf_kvm },
 	{ 0x80000000, leaf_vendor }, { 0x80000001, leaf_ext_features },
-	{ 0x80000002, leaf_copy }, { 0x80000003, leaf_copy }, { 0x80000004, leaf_copy }, { 0x80000005, leaf_copy },
-	{ 0x80000006, leaf_copy }, { 0x80000007, leaf_features }, { 0x80000008, leaf_sizes }, { 0x80000019, leaf_copy },
-	{ 0x8000001a, leaf_features }, { 0x8000001d, leaf_caches }, { 0x8000001e, leaf_ext_topology },
+	{ 0x80000002, leaf_copy }, { 0x80000003, leaf_copy }, { 0x80000004, leaf_copy }, { 0x80000005, leaf_own },
+	{ 0x80000006, leaf_own }, { 0x80000007, leaf_features }, { 0x80000008, leaf_sizes }, { 0x80000019, leaf_own },
+	{ 0x8000001a, leaf_features }, { 0x8000001d, leaf_ext_topology }, { 0x8000001e, leaf_ext_topology },
 	{ 0x80000021, leaf_features },
 };
 
@@ -365,11 +346,15 @@ int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out)
 	memset(out, 0, sizeof(*out));
 	memset(out->basic_index, CPUID_NONE, sizeof(out->basic_index));
 	memset(out->ext_index, CPUID_NONE, sizeof(out->ext_index));
+	out->host = in->host;
+	out->ctx = in->ctx;
+	out->flat_vcpus = IS_ENABLED(CONFIG_VM_FLAT) && in->flat ? in->nr_vcpus : 0;
 	in->host(in->ctx, 0, 0, &r);
 	b.host_max = r.eax;
 	b.intel = !memcmp(&r.ebx, "Genu", 4);
 	in->host(in->ctx, LEAF_EXT, 0, &r);
 	b.host_max_ext = r.eax;
+	b.amd = host(&b, 0x80000001, 0).edx & BIT(0); /* repeats leaf 1's bits: Hygon's, too */
 	out->max_basic = MIN(b.host_max, LEAF_MAX);
 	out->max_ext = MIN(b.host_max_ext, LEAF_EXT_MAX);
 	out->xcr0_allowed = allowed_xcr0(&b);
@@ -384,7 +369,5 @@ int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out)
 		leaves[i].build(&b, leaves[i].leaf);
 		index_leaf(out, leaves[i].leaf, first);
 	}
-	if (IS_ENABLED(CONFIG_VM_FLAT) && in->flat)
-		cpuid_flatten(out, in->nr_vcpus);
 	return b.full ? -ENOSPC : 0;
 }

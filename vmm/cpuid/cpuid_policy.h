@@ -2,7 +2,8 @@
 /*
  * Pure module: what CPUID shows to a guest. A table names every feature bit
  * with its rule and, where hidden, the reason; bits that no row names are
- * hidden. Computed once per VM from the host's own leaves.
+ * hidden. Computed once per VM from the host's own leaves; but what differs
+ * from core to core (caches, TLBs, topology) is read where the vCPU runs.
  */
 #ifndef VMM_CPUID_POLICY_H
 #define VMM_CPUID_POLICY_H
@@ -12,12 +13,16 @@
 
 struct hvm_caps;
 
-#define CPUID_MAX 96
+#define CPUID_MAX 64
+
+/* Reads a leaf of the CPU that it runs on; ctx is the caller's. */
+typedef void (*cpuid_host_fn)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out);
 
 struct cpuid_entry {
 	u32 leaf, subleaf;
 	bool has_subleaf; /* ECX is significant in this leaf */
-	bool plain;       /* neither that, nor does it follow the vCPU's state */
+	bool own;         /* the CPU's that the vCPU runs on: regs are nothing */
+	bool plain;       /* none of these, nor does it follow the vCPU's state */
 	struct cpuid_regs regs;
 };
 
@@ -32,13 +37,15 @@ struct cpuid_table {
 	u64 cr4_allowed;        /* CR4 bits the guest may set */
 	u64 efer_allowed;       /* EFER bits the guest may set */
 	u8 phys_bits;           /* MAXPHYADDR as the guest sees it */
+	unsigned flat_vcpus;    /* of a flat topology; 0: the host's */
+	cpuid_host_fn host;     /* for leaves of its own */
+	void *ctx;
 };
 #define CPUID_NONE 0xff
 
 /* What the policy depends on besides the host's CPUID. */
 struct cpuid_input {
-	/* Reads a host leaf; ctx is the caller's. */
-	void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out);
+	cpuid_host_fn host; /* also called by cpuid_get(), as long as the table is used */
 	void *ctx;
 	const struct hvm_caps *caps;
 	unsigned nr_vcpus;
@@ -55,24 +62,23 @@ struct cpuid_input {
 int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out);
 
 /* How many low bits of an APIC ID tell the threads of one core apart, by the CPUID that host() reads. */
-unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out), void *ctx);
+unsigned cpuid_smt_shift(cpuid_host_fn host, void *ctx);
 
-/* Rewrites the topology leaves of a table for `topology = flat` (for cpuid_policy_build()). */
-void cpuid_flatten(struct cpuid_table *t, unsigned nr_vcpus);
+/* Rewrites what a leaf tells of the topology for `topology = flat` (for vmm/cpuid/). apic_id: of the vCPU that asks. */
+void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpus, u32 apic_id);
 
 /* Per-vCPU and dynamic state that some leaves reflect. */
 struct cpuid_dynamic {
 	u32 apic_id;
-	u32 ext_topology[2]; /* EBX, ECX of leaf 0x8000001E */
 	u64 cr4;       /* OSXSAVE, OSPKE */
 	u64 xcr0, xss; /* leaf 0xD sizes */
 	bool apic_enabled;
 };
 
 /*
- * What the guest's CPUID returns for a leaf; leaves not shown give zeros, and
- * basic leaves above the maximum give what the SDM (Intel: highest basic
- * leaf) or APM (AMD: zeros) says.
+ * What the guest's CPUID returns for a leaf, on the vCPU's own CPU; leaves not
+ * shown give zeros, and basic leaves above the maximum give what the SDM
+ * (Intel: highest basic leaf) or APM (AMD: zeros) says.
  */
 void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 		      struct cpuid_regs *out);

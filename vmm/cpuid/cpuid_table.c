@@ -17,7 +17,7 @@
 #define R_SGX "enclave memory is not given to guests"
 #define R_RDT "caches and memory bandwidth are divided by the host"
 #define R_CET "its shadow-stack and branch-tracking state is not switched"
-#define R_HYBRID "a VM is not bound to one kind of core"
+#define R_MSR "its MSR is not offered"
 #define R_FRED "FRED needs VMCS fields that are not used"
 
 #define AVX .xstate = XSTATE_AVX
@@ -92,6 +92,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	HIDDEN(6, 0, CPUID_EAX, 1, "ida", R_POWER)
 	{ 6, 0, CPUID_EAX, 2, FORCE, .name = TEXT("arat"), .reason = TEXT("the virtual APIC timer never stops") },
 	HIDDEN(6, 0, CPUID_EAX, 4, "pln", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 5, "ecmd", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 6, "pts", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 7, "hwp", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 8, "hwp_notify", R_POWER)
@@ -99,8 +100,18 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	HIDDEN(6, 0, CPUID_EAX, 10, "hwp_epp", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 11, "hwp_pkg_req", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 13, "hdc", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 14, "itbm3", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 15, "hwp_highest_change", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 16, "hwp_peci", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 17, "hwp_flexible", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 18, "hwp_fast_req", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 19, "hfi", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 20, "hwp_ignore_idle", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 22, "hwp_ctl", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 23, "thread_director", R_POWER)
+	HIDDEN(6, 0, CPUID_EAX, 24, "therm_interrupt_hfi", R_POWER)
 	HIDDEN(6, 0, CPUID_ECX, 0, "aperfmperf", R_POWER)
+	HIDDEN(6, 0, CPUID_ECX, 1, "acnt2", R_POWER)
 	HIDDEN(6, 0, CPUID_ECX, 3, "epb", R_POWER)
 
 	/* leaf 7: structured extended features */
@@ -171,7 +182,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 7, 0, CPUID_EDX, 11, SHOW, .name = TEXT("rtm_always_abort") },
 	HIDDEN(7, 0, CPUID_EDX, 13, "tsx_force_abort", R_PMU)
 	{ 7, 0, CPUID_EDX, 14, SHOW, .name = TEXT("serialize") },
-	HIDDEN(7, 0, CPUID_EDX, 15, "hybrid_cpu", R_HYBRID)
+	{ 7, 0, CPUID_EDX, 15, SHOW, .name = TEXT("hybrid_cpu") },
 	{ 7, 0, CPUID_EDX, 16, SHOW, .name = TEXT("tsxldtrk") },
 	HIDDEN(7, 0, CPUID_EDX, 18, "pconfig", "memory encryption keys are the host's")
 	HIDDEN(7, 0, CPUID_EDX, 19, "arch_lbr", R_PMU)
@@ -204,21 +215,33 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	HIDDEN(7, 1, CPUID_EAX, 19, "wrmsrns", R_FRED)
 	HIDDEN(7, 1, CPUID_EAX, 20, "nmi_src", R_FRED)
 	{ 7, 1, CPUID_EAX, 21, SHOW, .name = TEXT("amx_fp16"), AMX },
-	HIDDEN(7, 1, CPUID_EAX, 22, "hreset", R_HYBRID)
+	HIDDEN(7, 1, CPUID_EAX, 22, "hreset", R_MSR)
 	{ 7, 1, CPUID_EAX, 23, SHOW, .name = TEXT("avx_ifma"), AVX },
 	HIDDEN(7, 1, CPUID_EAX, 26, "lam", "CR3 and CR4 bits of linear-address masking are not offered")
 	HIDDEN(7, 1, CPUID_EAX, 27, "msrlist", "one instruction would reach many MSRs past the MSR policy")
+	HIDDEN(7, 1, CPUID_EAX, 30, "invd_disable", R_FIRMWARE)
+	{ 7, 1, CPUID_EAX, 31, SHOW, .name = TEXT("movrs") },
 	HIDDEN(7, 1, CPUID_EBX, 0, "intel_ppin", "the processor's serial number is the host's")
+	HIDDEN(7, 1, CPUID_EBX, 1, "tse", "storage encryption keys are the host's")
+	HIDDEN(7, 1, CPUID_EBX, 3, "cpuid_maxval_lim_rmv", "IA32_MISC_ENABLE is virtual and has no effect")
+	HIDDEN(7, 1, CPUID_ECX, 0, "asym_rdt_m", R_RDT)
+	HIDDEN(7, 1, CPUID_ECX, 1, "asym_rdt_a", R_RDT)
+	HIDDEN(7, 1, CPUID_ECX, 2, "legacy_reduced_isa", "a guest starts in legacy modes")
+	HIDDEN(7, 1, CPUID_ECX, 4, "sipi64", "the virtual APIC starts a CPU in real mode")
+	HIDDEN(7, 1, CPUID_ECX, 5, "msr_imm", "immediate forms of RDMSR and WRMSRNS are not decoded")
 	{ 7, 1, CPUID_EDX, 4, SHOW, .name = TEXT("avx_vnni_int8"), AVX },
 	{ 7, 1, CPUID_EDX, 5, SHOW, .name = TEXT("avx_ne_convert"), AVX },
 	{ 7, 1, CPUID_EDX, 8, SHOW, .name = TEXT("amx_complex"), AMX },
 	{ 7, 1, CPUID_EDX, 10, SHOW, .name = TEXT("avx_vnni_int16"), AVX },
+	HIDDEN(7, 1, CPUID_EDX, 13, "utmr", "the user timer's MSR is not switched")
 	{ 7, 1, CPUID_EDX, 14, SHOW, .name = TEXT("prefetchi") },
 	HIDDEN(7, 1, CPUID_EDX, 15, "user_msr", "user-mode MSR accesses would go past the MSR policy")
 	HIDDEN(7, 1, CPUID_EDX, 17, "uiret_uif", "goes with user interrupts")
 	HIDDEN(7, 1, CPUID_EDX, 18, "cet_sss", R_CET)
 	{ 7, 1, CPUID_EDX, 19, SHOW, .name = TEXT("avx10"), AVX512 },
 	HIDDEN(7, 1, CPUID_EDX, 21, "apx_f", "its registers are not switched and REX2 is not decoded")
+	HIDDEN(7, 1, CPUID_EDX, 23, "mwait_leaf5", R_MWAIT)
+	HIDDEN(7, 1, CPUID_EDX, 24, "slsm", R_FIRMWARE)
 	{ 7, 2, CPUID_EDX, 0, SHOW, .name = TEXT("psfd") },
 	{ 7, 2, CPUID_EDX, 1, SHOW, .name = TEXT("ipred_ctrl") },
 	{ 7, 2, CPUID_EDX, 2, SHOW, .name = TEXT("rrsba_ctrl") },
@@ -226,6 +249,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 7, 2, CPUID_EDX, 4, SHOW, .name = TEXT("bhi_ctrl") },
 	{ 7, 2, CPUID_EDX, 5, SHOW, .name = TEXT("mcdt_no") },
 	HIDDEN(7, 2, CPUID_EDX, 6, "uclock_disable", "its MSR is set for the whole core by the host")
+	{ 7, 2, CPUID_EDX, 7, SHOW, .name = TEXT("monitor_mitg_no") },
 
 	/* leaf 0xD: XSAVE */
 	{ 0xd, 1, CPUID_EAX, 0, SHOW, .name = TEXT("xsaveopt") },

@@ -13,14 +13,14 @@ enum cpuid_reg { CPUID_EAX, CPUID_EBX, CPUID_ECX, CPUID_EDX };
 enum cpuid_rule {
 	SHOW,    /* as the host, where all that the bit needs is there */
 	HIDE,    /* always 0 */
-	FORCE,   /* always 1: the monitor provides it */
+	FORCE,   /* 1 whatever the host says, where all that the bit needs is there: the monitor provides it */
 	DYNAMIC, /* follows the vCPU's state, cpuid_get() */
 };
 
 /* The state components that an instruction set uses: a SHOW bit needs all of them in the XCR0 that a guest may set. */
 enum cpuid_xstate { XSTATE_NONE, XSTATE_AVX, XSTATE_AVX512, XSTATE_AMX, XSTATE_PKRU };
 
-/* What a SHOW bit needs beside the host's own bit: fields of struct hvm_caps and struct cpuid_input. */
+/* What a SHOW bit needs beside the host's own bit: fields of struct hvm_caps and struct cpuid_input. FORCE: a vendor. */
 enum cpuid_need {
 	NEED_NOTHING,
 	NEED_RDTSCP,
@@ -30,6 +30,7 @@ enum cpuid_need {
 	NEED_WAITPKG,
 	NEED_ARCH_CAPABILITIES,
 	NEED_STABLE_TSC,
+	NEED_AMD, /* or Hygon */
 };
 
 /* What only the documents and tests read is no part of the image, which is compiled freestanding. */
@@ -47,10 +48,10 @@ struct cpuid_row {
 	u32 reg : 2;       /* enum cpuid_reg */
 	u32 bit : 5;
 	u32 rule : 2;      /* enum cpuid_rule */
-	u32 need : 3;      /* enum cpuid_need */
+	u32 need : 4;      /* enum cpuid_need */
 	u32 xstate : 3;    /* enum cpuid_xstate */
 	u32 ext : 1;
-	u32 control : 24;  /* brings these bits: of CR4, where hardware must allow all; in an extended leaf, of EFER */
+	u32 control : 23;  /* brings these bits: of CR4, where hardware must allow all; in an extended leaf, of EFER */
 	cpuid_text name;   /* as in Linux' flags where Linux has one */
 	cpuid_text reason; /* why it may differ from the host; NULL: it does not */
 } __packed;
@@ -91,7 +92,9 @@ extern const unsigned cpuid_hidden_leaves_count;
 
 /* One entry of the written list of differences from the host (docs/cpuid.md). */
 struct cpuid_difference {
-	u32 leaf;
+	u32 leaf, subleaf;
+	const char *reg;    /* "EAX" and so on, and the bit; NULL: the whole leaf */
+	unsigned bit;
 	const char *name;   /* flag or leaf */
 	const char *change; /* "hidden", "forced on", "conditional", "dynamic" */
 	const char *reason;

@@ -16,6 +16,7 @@
 #define R_INVLPGB "TLB shootdown by broadcast would reach other VMs"
 
 #define AVX .xstate = XSTATE_AVX
+#define AVX512 .xstate = XSTATE_AVX512
 
 const struct cpuid_row cpuid_rows_ext[] = {
 	/* leaf 0x80000001 */
@@ -41,6 +42,7 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x1), 0, CPUID_ECX, 22, SHOW, .name = TEXT("topoext") },
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 23, "perfctr_core", R_PMU)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 24, "perfctr_nb", R_PMU)
+	HIDDEN(EXT(0x1), 0, CPUID_ECX, 25, "stream_perf_mon", R_PMU)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 26, "bpext", "breakpoint address masks are not switched")
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 27, "ptsc", R_PMU)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 28, "perfctr_llc", R_PMU)
@@ -60,7 +62,9 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	/* leaf 0x80000007: power management and RAS */
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 0, "overflow_recov", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 1, "succor", "machine checks are the host's")
+	HIDDEN(EXT(0x7), 0, CPUID_EBX, 2, "hwa", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 3, "smca", "machine checks are the host's")
+	HIDDEN(EXT(0x7), 0, CPUID_EBX, 4, "pfeh", R_FIRMWARE)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 0, "ts", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 1, "fid", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 2, "vid", R_POWER)
@@ -75,6 +79,9 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 10, "eff_freq_ro", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 11, "proc_feedback", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 12, "acc_power", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 13, "connected_standby", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 14, "rapl", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 15, "fast_cppc", R_POWER)
 
 	/* leaf 0x80000008 */
 	{ EXT(0x8), 0, CPUID_EBX, 0, SHOW, .name = TEXT("clzero") },
@@ -85,6 +92,7 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 6, "mba", R_RDT)
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 8, "mcommit", "EFER.MCOMMIT is not offered")
 	{ EXT(0x8), 0, CPUID_EBX, 9, SHOW, .name = TEXT("wbnoinvd") },
+	HIDDEN(EXT(0x8), 0, CPUID_EBX, 10, "lbr_extn", R_PMU)
 	{ EXT(0x8), 0, CPUID_EBX, 12, SHOW, .name = TEXT("amd_ibpb") },
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 13, "int_wbinvd", "EFER.INTWB is not offered")
 	{ EXT(0x8), 0, CPUID_EBX, 14, SHOW, .name = TEXT("amd_ibrs") },
@@ -93,7 +101,8 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x8), 0, CPUID_EBX, 17, SHOW, .name = TEXT("amd_stibp_always_on") },
 	{ EXT(0x8), 0, CPUID_EBX, 18, SHOW, .name = TEXT("ibrs_preferred") },
 	{ EXT(0x8), 0, CPUID_EBX, 19, SHOW, .name = TEXT("ibrs_same_mode") },
-	{ EXT(0x8), 0, CPUID_EBX, 20, SHOW, .name = TEXT("efer_lmsle_mbz") },
+	{ EXT(0x8), 0, CPUID_EBX, 20, FORCE, .name = TEXT("efer_lmsle_mbz"),
+	  .reason = TEXT("no guest of an AMD CPU has EFER.LMSLE"), .need = NEED_AMD },
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 21, "invlpgb_nested", R_INVLPGB)
 	HIDDEN(EXT(0x8), 0, CPUID_EBX, 23, "amd_ppin", "the processor's serial number is the host's")
 	{ EXT(0x8), 0, CPUID_EBX, 24, SHOW, .name = TEXT("amd_ssbd") },
@@ -109,28 +118,40 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x1a), 0, CPUID_EAX, 0, SHOW, .name = TEXT("fp128") },
 	{ EXT(0x1a), 0, CPUID_EAX, 1, SHOW, .name = TEXT("movu") },
 	{ EXT(0x1a), 0, CPUID_EAX, 2, SHOW, .name = TEXT("fp256") },
+	{ EXT(0x1a), 0, CPUID_EAX, 3, SHOW, .name = TEXT("fp512") },
 
 	/* leaf 0x80000021 */
 	{ EXT(0x21), 0, CPUID_EAX, 0, SHOW, .name = TEXT("no_nested_data_bp") },
 	{ EXT(0x21), 0, CPUID_EAX, 1, SHOW, .name = TEXT("wrmsr_xx_base_ns") },
 	{ EXT(0x21), 0, CPUID_EAX, 2, SHOW, .name = TEXT("lfence_rdtsc") },
 	HIDDEN(EXT(0x21), 0, CPUID_EAX, 3, "smm_pg_cfg_lock", R_FIRMWARE)
+	{ EXT(0x21), 0, CPUID_EAX, 5, SHOW, .name = TEXT("verw_clear") },
 	{ EXT(0x21), 0, CPUID_EAX, 6, SHOW, .name = TEXT("null_sel_clr_base") },
 	HIDDEN(EXT(0x21), 0, CPUID_EAX, 7, "uai", "EFER.UAIE is not offered")
 	{ EXT(0x21), 0, CPUID_EAX, 8, SHOW, .name = TEXT("autoibrs"), .control = EFER_AUTOIBRS },
 	{ EXT(0x21), 0, CPUID_EAX, 9, SHOW, .name = TEXT("no_smm_ctl_msr") },
 	{ EXT(0x21), 0, CPUID_EAX, 10, SHOW, .name = TEXT("amd_fsrs") },
 	{ EXT(0x21), 0, CPUID_EAX, 11, SHOW, .name = TEXT("amd_fsrc") },
+	HIDDEN(EXT(0x21), 0, CPUID_EAX, 12, "pmc2_precise_retire", R_PMU)
 	HIDDEN(EXT(0x21), 0, CPUID_EAX, 13, "prefetch_ctl_msr", "its MSR is set for the whole core by the host")
 	{ EXT(0x21), 0, CPUID_EAX, 14, SHOW, .name = TEXT("l2_tlb_size_x32") },
+	{ EXT(0x21), 0, CPUID_EAX, 15, SHOW, .name = TEXT("amd_ermsb") },
+	{ EXT(0x21), 0, CPUID_EAX, 16, SHOW, .name = TEXT("opcode_0f017_reclaim") },
 	HIDDEN(EXT(0x21), 0, CPUID_EAX, 17, "cpuid_user_dis", "HWCR is virtual and has no effect")
 	{ EXT(0x21), 0, CPUID_EAX, 18, SHOW, .name = TEXT("epsf") },
+	{ EXT(0x21), 0, CPUID_EAX, 19, SHOW, .name = TEXT("fast_rep_scasb") },
 	{ EXT(0x21), 0, CPUID_EAX, 20, SHOW, .name = TEXT("amd_prefetchi") },
+	{ EXT(0x21), 0, CPUID_EAX, 21, SHOW, .name = TEXT("fp512_downgrade") },
+	HIDDEN(EXT(0x21), 0, CPUID_EAX, 22, "wl_class", R_POWER)
+	{ EXT(0x21), 0, CPUID_EAX, 23, SHOW, .name = TEXT("avx512_bmm"), AVX512 },
 	HIDDEN(EXT(0x21), 0, CPUID_EAX, 24, "eraps", "its controls in the VMCB are not used")
 	{ EXT(0x21), 0, CPUID_EAX, 27, SHOW, .name = TEXT("sbpb") },
 	{ EXT(0x21), 0, CPUID_EAX, 28, SHOW, .name = TEXT("ibpb_brtype") },
 	{ EXT(0x21), 0, CPUID_EAX, 29, SHOW, .name = TEXT("srso_no") },
 	{ EXT(0x21), 0, CPUID_EAX, 30, SHOW, .name = TEXT("srso_user_kernel_no") },
+	HIDDEN(EXT(0x21), 0, CPUID_EAX, 31, "srso_msr_fix", "its MSR is set for the whole core by the host")
+	{ EXT(0x21), 0, CPUID_ECX, 1, SHOW, .name = TEXT("tsa_sq_no") },
+	{ EXT(0x21), 0, CPUID_ECX, 2, SHOW, .name = TEXT("tsa_l1_no") },
 };
 const unsigned cpuid_rows_ext_count = ARRAY_SIZE(cpuid_rows_ext);
 
@@ -147,12 +168,14 @@ const struct cpuid_hidden_leaf cpuid_hidden_leaves[] = {
 	{ 0x14, "processor trace", "traces to host-physical addresses; its MSRs are not switched" },
 	{ 0x17, "SoC vendor", R_FIRMWARE },
 	{ 0x19, "Key Locker", "Key Locker keys cannot be switched" },
-	{ 0x1a, "hybrid information", "a VM is not bound to one kind of core" },
 	{ 0x1b, "PCONFIG", "memory encryption keys are the host's" },
 	{ 0x1c, "last branch records", R_PMU },
-	{ 0x20, "processor history reset", "a VM is not bound to one kind of core" },
+	{ 0x20, "processor history reset", "its MSR is not offered" },
 	{ 0x21, "TDX", R_NESTED },
 	{ 0x23, "architectural performance monitoring, extended", R_PMU },
+	{ 0x27, "asymmetric resource director monitoring", R_RDT },
+	{ 0x28, "asymmetric resource director allocation", R_RDT },
+	{ 0x29, "APX", "its registers are not switched and REX2 is not decoded" },
 	{ 0x8000000a, "SVM", R_NESTED },
 	{ 0x8000001b, "instruction-based sampling", R_PMU },
 	{ 0x8000001c, "lightweight profiling", R_PMU },
@@ -160,6 +183,7 @@ const struct cpuid_hidden_leaf cpuid_hidden_leaves[] = {
 	{ 0x80000020, "platform quality of service", R_RDT },
 	{ 0x80000022, "performance monitoring version 2", R_PMU },
 	{ 0x80000023, "multi-key memory encryption", "memory encryption keys are the host's" },
+	{ 0x80000025, "segmented RMP of encrypted VMs", "memory encryption keys are the host's" },
 	{ 0x80000026, "extended CPU topology", "the topology is told by leaves 0xB and 0x8000001E" },
 };
 const unsigned cpuid_hidden_leaves_count = ARRAY_SIZE(cpuid_hidden_leaves);

@@ -2,14 +2,14 @@
 /*
  * Pure module: the CPUID leaves that tell the topology (SDM vol. 2, CPUID, leaves
  * 1, 4, 0xB, 0x1F; APM vol. 3, appendix E.4, 0x80000008, 0x8000001D, 0x8000001E).
- * A guest that sees the node has the host's own with the host's APIC IDs; a flat
+ * A guest that sees the node has each CPU's own with the host's APIC IDs; a flat
  * one has them rewritten as one package of single-threaded cores.
  */
 #include "vmm/cpuid/cpuid_policy.h"
 
 enum { LEVEL_THREAD = 1, LEVEL_CORE = 2 };
 
-unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct cpuid_regs *out), void *ctx)
+unsigned cpuid_smt_shift(cpuid_host_fn host, void *ctx)
 {
 	struct cpuid_regs r;
 	u32 max, max_ext;
@@ -45,42 +45,41 @@ static struct cpuid_regs level(u32 subleaf, unsigned width, unsigned cpus)
 		return (struct cpuid_regs){ .ebx = 1, .ecx = LEVEL_THREAD << 8 };
 	if (subleaf == 1)
 		return (struct cpuid_regs){ .eax = width, .ebx = cpus, .ecx = 1 | LEVEL_CORE << 8 };
-	return (struct cpuid_regs){ .ecx = subleaf };
+	return (struct cpuid_regs){ .ecx = subleaf & 0xff };
 }
 
-void cpuid_flatten(struct cpuid_table *t, unsigned nr_vcpus)
+void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpus, u32 apic_id)
 {
 	unsigned width = nr_vcpus > 1 ? 32u - (unsigned)__builtin_clz(nr_vcpus - 1) : 0;
 	u32 ids = (1u << width) - 1; /* less one, as CPUID counts */
+	bool shared = (r->eax >> 5 & 7) >= 3; /* the level of a cache: 3 and further out are the package's */
 
-	for (unsigned i = 0; i < t->count; i++) {
-		struct cpuid_entry *e = &t->entry[i];
-		struct cpuid_regs *r = &e->regs;
-		bool shared = (r->eax >> 5 & 7) >= 3; /* the level of a cache: 3 and further out are the package's */
-
-		switch (e->leaf) {
-		case 1:
-			r->ebx = with(r->ebx, 16, 8, nr_vcpus);
-			r->edx = with(r->edx, 28, 1, nr_vcpus > 1);
-			break;
-		case 4:
-			r->eax = with(with(r->eax, 14, 12, shared ? ids : 0), 26, 6, ids);
-			break;
-		case 0xb:
-		case 0x1f:
-			*r = level(e->subleaf, width, nr_vcpus);
-			break;
-		case 0x80000001:
-			/* The vendor's own bit; Intel CPUs have none. */
-			r->ecx = r->edx & BIT(0) ? with(r->ecx, 1, 1, nr_vcpus > 1) : r->ecx;
-			break;
-		case 0x80000008:
-			if (r->ecx)
-				r->ecx = (nr_vcpus - 1) | width << 12;
-			break;
-		case 0x8000001d:
-			r->eax = with(r->eax, 14, 12, shared ? nr_vcpus - 1 : 0);
-			break;
-		}
+	switch (leaf) {
+	case 1:
+		r->ebx = with(r->ebx, 16, 8, nr_vcpus);
+		r->edx = with(r->edx, 28, 1, nr_vcpus > 1);
+		break;
+	case 4:
+		/* Behind the last cache the register is 0. */
+		r->eax = r->eax & 0x1f ? with(with(r->eax, 14, 12, shared ? ids : 0), 26, 6, ids) : 0;
+		break;
+	case 0xb:
+	case 0x1f:
+		*r = level(subleaf, width, nr_vcpus);
+		break;
+	case 0x80000001:
+		/* The vendor's own bit; Intel CPUs have none. */
+		r->ecx = r->edx & BIT(0) ? with(r->ecx, 1, 1, nr_vcpus > 1) : r->ecx;
+		break;
+	case 0x80000008:
+		if (r->ecx)
+			r->ecx = (nr_vcpus - 1) | width << 12;
+		break;
+	case 0x8000001d:
+		r->eax = r->eax & 0x1f ? with(r->eax, 14, 12, shared ? nr_vcpus - 1 : 0) : 0;
+		break;
+	case 0x8000001e:
+		*r = (struct cpuid_regs){ .ebx = apic_id & 0xff };
+		break;
 	}
 }

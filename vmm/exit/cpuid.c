@@ -22,7 +22,6 @@ static noinline void look_up(struct vcpu *vcpu, const struct vmexit *exit)
 	struct cpuid_regs found;
 	struct cpuid_dynamic dyn = {
 		.apic_id = vcpu->apic_id,
-		.ext_topology = { vcpu->ext_topology[0], vcpu->ext_topology[1] },
 		.cr4 = hvm->get(vcpu, HVM_CR4),
 		.xcr0 = vcpu->xcr0,
 		.xss = vcpu->xss,
