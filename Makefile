@@ -369,6 +369,8 @@ $(foreach t,$(TINY:$(T)/%.elf=%),$(eval $(call tiny_rule,$(t))))
 # /* UNIT: path/a.c path/b.c */ (flags of the compiler, too: -DX=y).
 unit_line = $(shell sed -n '2s,^/\* UNIT: *\(.*[^ ]\) *\*/ *$$,\1,p' $(1))
 UNITS    := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
+# What tests/unit/test_recorded_*.py run.
+READERS  := read_machine read_cpus
 UNITFLAGS := -std=gnu17 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-Wall -Wextra -Werror -Iinclude -I. -include $(B)/unit/config.h
 
@@ -389,13 +391,12 @@ include tests/fuzz/fuzz.mk
 
 ifneq ($(filter test test-full unit fuzz mutants check tests-built $(B)/unit/% $(B)/fuzz%,$(GOALS)),)
 $(foreach u,$(UNITS),$(eval $(call unit_rules,$(u),$(call unit_line,tests/unit/$(u).c))))
-$(eval $(call unit_rules,read_machine,$(call unit_line,tests/unit/read_machine.c)))
+$(foreach u,$(READERS),$(eval $(call unit_rules,$(u),$(call unit_line,tests/unit/$(u).c))))
 $(foreach v,fuzz fuzz-replay fuzz-cov,$(foreach f,$(FUZZERS),\
 	$(eval $(call fuzz_rules,$(f),$(call unit_line,tests/fuzz/$(f).c),$(v)))))
 endif
 
-# And what tests/unit/test_recorded_machines.py runs.
-UNIT_BINARIES := $(UNITS:%=$(B)/unit/%) $(B)/unit/read_machine
+UNIT_BINARIES := $(patsubst %,$(B)/unit/%,$(UNITS) $(READERS))
 FUZZ          ?= $(FUZZERS:fuzz_%=%)
 FUZZ_SECONDS  ?= 60
 PYTEST        := $(PYTHON) -m pytest

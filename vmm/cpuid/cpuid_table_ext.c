@@ -65,23 +65,18 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 2, "hwa", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 3, "smca", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 4, "pfeh", R_FIRMWARE)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 0, "ts", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 1, "fid", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 2, "vid", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 3, "ttp", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 4, "htc", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 5, "stc", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 0, "ts", R_POWER) HIDDEN(EXT(0x7), 0, CPUID_EDX, 1, "fid", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 2, "vid", R_POWER) HIDDEN(EXT(0x7), 0, CPUID_EDX, 3, "ttp", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 4, "htc", R_POWER) HIDDEN(EXT(0x7), 0, CPUID_EDX, 5, "stc", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 6, "100mhzsteps", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 7, "hw_pstate", R_POWER)
 	{ EXT(0x7), 0, CPUID_EDX, 8, SHOW, .name = TEXT("constant_tsc"),
 	  .reason = TEXT("only where the host's TSCs agree"), .need = NEED_STABLE_TSC },
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 9, "cpb", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 10, "eff_freq_ro", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 9, "cpb", R_POWER) HIDDEN(EXT(0x7), 0, CPUID_EDX, 10, "eff_freq_ro", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 11, "proc_feedback", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 12, "acc_power", R_POWER)
 	HIDDEN(EXT(0x7), 0, CPUID_EDX, 13, "connected_standby", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 14, "rapl", R_POWER)
-	HIDDEN(EXT(0x7), 0, CPUID_EDX, 15, "fast_cppc", R_POWER)
+	HIDDEN(EXT(0x7), 0, CPUID_EDX, 14, "rapl", R_POWER) HIDDEN(EXT(0x7), 0, CPUID_EDX, 15, "fast_cppc", R_POWER)
 
 	/* leaf 0x80000008 */
 	{ EXT(0x8), 0, CPUID_EBX, 0, SHOW, .name = TEXT("clzero") },
@@ -185,6 +180,7 @@ const struct cpuid_hidden_leaf cpuid_hidden_leaves[] = {
 	{ 0x80000023, "multi-key memory encryption", "memory encryption keys are the host's" },
 	{ 0x80000025, "segmented RMP of encrypted VMs", "memory encryption keys are the host's" },
 	{ 0x80000026, "extended CPU topology", "the topology is told by leaves 0xB and 0x8000001E" },
+	{ 0x80000027, "workload classification", R_POWER },
 };
 const unsigned cpuid_hidden_leaves_count = ARRAY_SIZE(cpuid_hidden_leaves);
 #endif
