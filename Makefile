@@ -203,12 +203,26 @@ $(B)/objects.list: FORCE
 	@echo '$(OBJS)' | cmp -s - $@ || echo '$(OBJS)' > $@
 .PHONY: FORCE
 
+ifdef CONFIG_SCREEN
+FONT := $(B)/font.o
+$(O)/$(A)/boot/entry.asm.o: NASMFLAGS += -DCONFIG_SCREEN
+endif
+# It asks the loader for a framebuffer, or does not.
+$(O)/$(A)/boot/entry.asm.o: $(wildcard $(B)/config/screen.h)
+
+$(B)/font.S: tools/mkfont /usr/share/grub/ascii.h
+	$(call say,FONT,$@)
+	$(Q)tools/mkfont > $@
+
+$(B)/font.o: $(B)/font.S
+	$(Q)$(CC) -c -o $@ $<
+
 ifdef CONFIG_SYMBOLS
 # Two passes: the symbol table comes last in its section, so that it does not
 # move what it names.
-$(B)/margay.pass1.elf: $(OBJS) $(LDS) $(B)/objects.list
+$(B)/margay.pass1.elf: $(OBJS) $(FONT) $(LDS) $(B)/objects.list
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $(OBJS)
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT)
 
 $(B)/symtab.S: $(B)/margay.pass1.elf tools/mksyms
 	$(call say,SYMS,$@)
@@ -217,13 +231,13 @@ $(B)/symtab.S: $(B)/margay.pass1.elf tools/mksyms
 $(B)/symtab.o: $(B)/symtab.S
 	$(Q)$(CC) -c -o $@ $<
 
-$(B)/margay.elf: $(OBJS) $(B)/symtab.o $(LDS)
+$(B)/margay.elf: $(OBJS) $(FONT) $(B)/symtab.o $(LDS)
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $(OBJS) $(B)/symtab.o
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/symtab.o
 else
-$(B)/margay.elf: $(OBJS) $(LDS) $(B)/objects.list
+$(B)/margay.elf: $(OBJS) $(FONT) $(LDS) $(B)/objects.list
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $(OBJS)
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT)
 endif
 
 # ---- tools for the build host -----------------------------------------------

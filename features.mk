@@ -7,6 +7,8 @@
 files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
+files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
+	kernel/console/screen_text.c kernel/screen_idle.c
 files-HWCHECK         := vmm/report/hwcheck% kernel/iommu.c
 files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
@@ -35,7 +37,7 @@ files-MONITOR_CONSOLE := vmm/console/% vmm/control.c
 files-DUMPS           := vmm/report/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/pause.c
-files-GDB             := vmm/gdb/% kernel/console/gdb_port.c
+files-GDB             := vmm/gdb/% kernel/console/gdb_port.c kernel/boot/cmdline_gdb.c
 files-DEBUG_CLOCK     := kernel/time/clock_reference.c vmm/dev/debug_clock.c
 files-DEBUG_FAULT     := vmm/dev/debug_fault.c
 files-SYMBOLS         := kernel/symbols.c

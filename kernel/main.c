@@ -12,6 +12,7 @@
 #include "kernel/console/console.h"
 #include "kernel/console/gdb_port.h"
 #include "kernel/console/printk.h"
+#include "kernel/console/screen.h"
 #include "kernel/irq.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
@@ -22,6 +23,7 @@
 #include "kernel/pci/pci_core.h"
 #include "kernel/percpu.h"
 #include "kernel/poweroff.h"
+#include "kernel/screen_idle.h"
 #include "kernel/smp.h"
 #include "kernel/time/clock.h"
 #include "kernel/time/timer.h"
@@ -98,6 +100,7 @@ static void init_memory(u64 load_base)
 	paging_init(ram, count);
 	if (cmdline_console_mmio(&cmdline))
 		start_console();
+	screen_init(&bootinfo, &cmdline);
 }
 
 static void init_numa(void)
@@ -171,7 +174,9 @@ static void boot_cpu_main(void)
 	modules_init(&bootinfo);
 	clock_refine();
 	print_own_memory(per_cpu);
+	screen_show();
 	monitor_start();
+	screen_idle_start();
 	work_loop();
 }
 

@@ -9,6 +9,7 @@
 #include "kernel/acpi/s5.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
+#include "kernel/console/screen.h"
 #include "kernel/pci/pci_core.h"
 #include "kernel/time/clock.h"
 
@@ -160,6 +161,7 @@ void host_node_poweroff(unsigned vms, unsigned failed)
 	/* at the level that no command line hides: margay-run and scripts look for this line */
 	printk_error("node: end=poweroff vms=%u failed=%u", vms, failed);
 	host_console_drain();
+	screen_last_page();
 	if (has_s5 && (pm1a.width || sleep_control.width)) {
 		enter_s5();
 		wait_for_effect();

@@ -8,6 +8,7 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/nmi.h"
 #include "kernel/percpu.h"
+#include "kernel/screen_idle.h"
 #include "kernel/time/timer.h"
 #include "kernel/work.h"
 
@@ -102,9 +103,11 @@ void work_loop(void)
 		struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 		if (!work) {
-			wait_for_wakeup(true);
+			if (!screen_idle_draw())
+				wait_for_wakeup(true);
 			continue;
 		}
+		screen_idle_pass_on();
 		cpu->working = true;
 		work->run(work);
 		cpu->working = false;

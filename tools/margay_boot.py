@@ -11,11 +11,11 @@ import subprocess
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 
-# GRUB speaks where Margay will. UEFI GRUB complains when it can set no video mode at all, for an image that wants none.
+# GRUB speaks where Margay will, and hands a framebuffer over.
 GRUB_CONSOLE = """\
 serial --unit=0 --speed=115200
 terminal_output console serial
-if [ "$grub_platform" = efi ]; then insmod all_video; fi
+insmod all_video
 """
 
 

@@ -147,6 +147,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define PTE_A BIT(5)
 #define PTE_D BIT(6)
 #define PTE_PS BIT(7)
+#define PTE_PAT BIT(7) /* of a 4 KiB leaf; bit 12 of a larger one */
 #define PTE_G BIT(8)
 #define PTE_NX BIT(63)
 #define PTE_ADDR 0x000ffffffffff000ull
@@ -231,6 +232,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 /* Memory types as in PAT, MTRRs and EPT (SDM vol. 3, table 12-2). */
 enum memtype { MEMTYPE_UC = 0, MEMTYPE_WC = 1, MEMTYPE_WT = 4, MEMTYPE_WP = 5, MEMTYPE_WB = 6, MEMTYPE_UC_MINUS = 7 };
 #define PAT_RESET 0x0007040600070406ull
+#define PAT_HOST 0x0107040600070406ull /* the last entry is WC; all below it as at reset */
 
 #define XCR0_X87 BIT(0)
 #define XCR0_SSE BIT(1)

@@ -14,6 +14,7 @@ enum mb2_tag {
 	MB2_LOADER = 2,
 	MB2_MODULE = 3,
 	MB2_MMAP = 6,
+	MB2_FRAMEBUFFER = 8,
 	MB2_EFI32 = 11,
 	MB2_EFI64 = 12,
 	MB2_ACPI_OLD = 14,
@@ -270,6 +271,10 @@ static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct booti
 		return read_module(tag, h.size, out);
 	case MB2_MMAP:
 		return read_mmap(tag, h.size, mmap);
+	case MB2_FRAMEBUFFER:
+		if (IS_ENABLED(CONFIG_SCREEN))
+			bootinfo_framebuffer(tag, h.size, &out->framebuffer);
+		return NULL;
 	case MB2_EFI_MMAP:
 		*efi_mmap = tag;
 		return NULL;

@@ -37,6 +37,18 @@ struct boot_module {
 	char string[BOOTINFO_MODULE_STRING]; /* as given after the file's path */
 };
 
+/* What there is to draw on: "framebuffer info", 3.6.12. */
+enum boot_screen { BOOT_SCREEN_NONE, BOOT_SCREEN_BAD_TAG, BOOT_SCREEN_PALETTE, BOOT_SCREEN_RGB, BOOT_SCREEN_TEXT };
+
+/* As the loader says it; who draws checks it (kernel/console/raster.h). */
+struct boot_framebuffer {
+	enum boot_screen type;
+	u64 address;
+	u32 pitch, width, height; /* bytes of a line; pixels */
+	u8 bpp;                   /* bits of a pixel */
+	u8 color[3][2];           /* red, green, blue: the lowest bit, how many bits; 0 unless the type is RGB */
+};
+
 struct bootinfo {
 	unsigned nr_ranges;
 	struct boot_range range[BOOTINFO_RANGES]; /* sorted, no overlaps, no two adjacent ones of one type */
@@ -47,7 +59,11 @@ struct bootinfo {
 	bool has_rsdp;
 	struct acpi_rsdp rsdp; /* the newest copy given; not verified; rev 0: 20 bytes, the rest 0 */
 	bool efi;              /* loaded by an EFI firmware */
+	struct boot_framebuffer framebuffer; /* only with CONFIG_SCREEN */
 };
+
+/* Only with CONFIG_SCREEN: the framebuffer tag of `size` bytes, its head among them. Never an error: then there is no screen. */
+void bootinfo_framebuffer(const void *tag, u32 size, struct boot_framebuffer *out);
 
 /*
  * Parses the information structure; `limit`: how many bytes from `mbi` on may

@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: the words of the hypervisor's own command line. */
-#include "kernel/boot/cmdline.h"
+#include "kernel/boot/cmdline_words.h"
 
-#include <margay/span.h>
 #include <margay/string.h>
 
 #define BAUD_BASE 115200u
@@ -10,6 +9,7 @@
 #define ESCAPE_DEFAULT ('T' - '@')
 #define CHECK_DEFAULT 10u
 #define CHECK_MAX 3600u
+#define PAGE_MAX 600u
 
 /* All of it is a number up to max. */
 static bool whole_number(struct span s, unsigned base, u64 max, u64 *out)
@@ -17,7 +17,7 @@ static bool whole_number(struct span s, unsigned base, u64 max, u64 *out)
 	return span_number(&s, base, out) && !s.n && *out <= max;
 }
 
-static bool parse_baud(struct span a, u32 *out)
+bool cmdline_baud(struct span a, u32 *out)
 {
 	u64 baud;
 
@@ -35,7 +35,7 @@ static bool parse_console(struct span value, struct cmdline *out)
 
 	where = span_part(&value, ',', &more);
 	c.baud = BAUD_BASE;
-	if (more && !parse_baud(value, &c.baud))
+	if (more && !cmdline_baud(value, &c.baud))
 		return false;
 	c.console = CMDLINE_CONSOLE_PORT;
 	if (span_is(where, "none"))
@@ -51,33 +51,6 @@ static bool parse_console(struct span value, struct cmdline *out)
 	} else if (!span_skip(&where, "0x") || !whole_number(where, 16, 0xfff8, &c.console_address) ||
 		   !c.console_address)
 		return false;
-	*out = c;
-	return true;
-}
-
-/* com1 to com4, a speed if wanted, the VM's name. */
-static bool parse_gdb(struct span value, struct cmdline *out)
-{
-	static const u16 port[] = { 0x3f8, 0x2f8, 0x3e8, 0x2e8 };
-	struct cmdline c = *out;
-	struct span part;
-	bool more;
-
-	part = span_part(&value, ',', &more);
-	if (!more || part.n != 4 || memcmp(part.p, "com", 3) != 0 || part.p[3] < '1' || part.p[3] > '4')
-		return false;
-	c.gdb_port = port[part.p[3] - '1'];
-	c.gdb_irq = part.p[3] & 1 ? 4 : 3;
-	c.gdb_baud = BAUD_BASE;
-	part = span_part(&value, ',', &more);
-	if (more && !parse_baud(part, &c.gdb_baud))
-		return false;
-	if (more)
-		part = span_part(&value, ',', &more);
-	if (more || !part.n || part.n >= sizeof(c.gdb_vm))
-		return false;
-	memset(c.gdb_vm, 0, sizeof(c.gdb_vm));
-	memcpy(c.gdb_vm, part.p, part.n);
 	*out = c;
 	return true;
 }
@@ -113,17 +86,25 @@ static bool parse_escape(struct span value, struct cmdline *out)
 	return true;
 }
 
+/* The word, which is 0, or seconds. */
+static bool parse_seconds(struct span value, const char *none, u64 max, u32 *out)
+{
+	u64 seconds = 0;
+
+	if (!span_is(value, none) && (!whole_number(value, 10, max, &seconds) || !seconds))
+		return false;
+	*out = (u32)seconds;
+	return true;
+}
+
 static bool parse_panic(struct span value, struct cmdline *out)
 {
-	u64 seconds;
+	return parse_seconds(value, "halt", PANIC_MAX, &out->panic);
+}
 
-	if (span_is(value, "halt"))
-		out->panic = 0;
-	else if (whole_number(value, 10, PANIC_MAX, &seconds) && seconds)
-		out->panic = (u32)seconds;
-	else
-		return false;
-	return true;
+static bool parse_screen(struct span value, struct cmdline *out)
+{
+	return parse_seconds(value, "none", PAGE_MAX, &out->screen);
 }
 
 /* check, check=SECONDS, check=stay, check=SECONDS,stay; `value` is what follows the word itself. */
@@ -161,8 +142,9 @@ static const struct {
 	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :
 	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),
 	WORD(IS_ENABLED(CONFIG_MONITOR_CONSOLE), "escape=", parse_escape, "^ and a letter other than j and m, or none"),
-	WORD(IS_ENABLED(CONFIG_GDB), "gdb=", parse_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
+	WORD(IS_ENABLED(CONFIG_GDB), "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
 	WORD(IS_ENABLED(CONFIG_BOOT_LOG), "loglevel=", parse_loglevel, "error, info or debug"),
+	WORD(IS_ENABLED(CONFIG_SCREEN), "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
 	WORD(true, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD
 };
@@ -194,7 +176,8 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 {
 	unsigned errors = 0;
 
-	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT };
+	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT,
+				 .screen = CMDLINE_SCREEN_DEFAULT };
 	for (;;) {
 		char line[192], list[80];
 		const char *expected;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, loglevel=, panic=. VMs are set up elsewhere. */
+/* Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, loglevel=, panic=, screen=. VMs: elsewhere. */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
 
@@ -9,6 +9,8 @@ enum cmdline_console { CMDLINE_CONSOLE_NONE, CMDLINE_CONSOLE_PORT, CMDLINE_CONSO
 
 /* What is logged to the console; the ring keeps everything. */
 enum loglevel { LOGLEVEL_ERROR, LOGLEVEL_INFO, LOGLEVEL_DEBUG };
+
+#define CMDLINE_SCREEN_DEFAULT (~0u) /* PAGE_SECONDS of kernel/console/screen.c where there is no serial line, else 0 */
 
 struct cmdline {
 	enum cmdline_console console;
@@ -23,6 +25,7 @@ struct cmdline {
 	u8 escape; /* control character that calls the monitor console; 0: none */
 	u32 check; /* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
 	bool check_stay; /* it stays on afterwards */
+	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
 };
 
 static inline bool cmdline_console_mmio(const struct cmdline *c)

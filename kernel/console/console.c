@@ -10,6 +10,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 #include "kernel/console/printk.h"
+#include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
 
 #define USER_SHARE 2048u /* users may write while the ring holds less */
@@ -69,6 +70,7 @@ static void pump(void)
 		report_lost();
 	/* Another CPU may send the last byte: whoever waits for room is told by the interrupt that follows it. */
 	serial_pump(waiting);
+	screen_output();
 }
 
 int console_isa_irq(void)
@@ -320,7 +322,7 @@ static void hold(struct host_console *user, u8 byte)
 /* While others wait for room nobody overtakes them, however often it asks. */
 static bool has_turn(const struct host_console *user)
 {
-	if (in_callback == user || serial_mode() == SERIAL_POLLED)
+	if (in_callback == user || serial_mode() != SERIAL_INTERRUPT)
 		return true;
 	for (const struct host_console *u = users; waiting && u; u = u->next)
 		if (u->full && u != user)
@@ -333,7 +335,7 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 	bool locked, turn;
 	size_t done = 0;
 
-	if (serial_mode() == SERIAL_NONE || serial_mode() == SERIAL_PANIC)
+	if (serial_mode() == SERIAL_PANIC)
 		return n;
 	locked = serial_lock();
 	turn = has_turn(user);
@@ -345,7 +347,7 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 				hold(user, buf[done]);
 		}
 		pump();
-	} while (serial_mode() == SERIAL_POLLED && done < n);
+	} while (serial_mode() != SERIAL_INTERRUPT && done < n);
 	if (done < n) {
 		user->full = true;
 		owe_room(user);
@@ -357,11 +359,8 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 
 void console_log(const char *text, size_t n)
 {
-	bool locked;
+	bool locked = serial_lock();
 
-	if (serial_mode() == SERIAL_NONE)
-		return;
-	locked = serial_lock();
 	if (serial_room() < n + 4) {
 		lines_lost++;
 	} else {
@@ -377,6 +376,7 @@ void console_log(const char *text, size_t n)
 void console_panic(void)
 {
 	serial_panic();
+	screen_panic();
 }
 
 void host_console_drain(void)
@@ -385,4 +385,5 @@ void host_console_drain(void)
 
 	serial_drain();
 	serial_unlock(locked);
+	screen_show();
 }

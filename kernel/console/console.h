@@ -5,7 +5,8 @@
  * interrupt. One user has the foreground: its output goes out raw and it gets
  * what is typed. Of the others whole lines are shown, with their names. Polled
  * until console_interrupts_on() and again after console_panic(). Without a
- * UART, or without CONFIG_CONSOLE, everything here is a no-op. What users call
+ * UART the ring is for the screen only (kernel/console/screen.h); without
+ * CONFIG_CONSOLE everything here is a no-op. What users call
  * is in <margay/host_console.h>.
  */
 #ifndef KERNEL_CONSOLE_H

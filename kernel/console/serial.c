@@ -11,7 +11,6 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "drivers/uart8250.h"
 
-#define RING 16384u
 /* Polls before the transmitter counts as stuck: some 100 ms by port, when 16 bytes take 1.4 ms. */
 #define SEND_POLLS 200000u
 /* Until the holder counts as dead; one that polls holds the lock for as long as a line and what is before it takes. */
@@ -22,7 +21,7 @@ static struct spinlock lock; /* guards everything below, and the console's own *
 static enum serial_mode mode;
 static struct uart8250 uart;
 static int isa_irq = -1;
-static u8 ring[RING];
+static u8 ring[SERIAL_RING];
 static u32 ring_head, ring_tail; /* bytes ever put in and taken out, modulo 2^32 */
 
 bool serial_lock(void)
@@ -49,6 +48,12 @@ enum serial_mode serial_mode(void)
 	return mode;
 }
 
+const u8 *serial_ring(u32 *head)
+{
+	*head = ring_head;
+	return ring;
+}
+
 u32 serial_queued(void)
 {
 	return ring_head - ring_tail;
@@ -56,12 +61,12 @@ u32 serial_queued(void)
 
 u32 serial_room(void)
 {
-	return RING - serial_queued();
+	return SERIAL_RING - serial_queued();
 }
 
 void serial_put(u8 byte)
 {
-	ring[ring_head++ % RING] = byte;
+	ring[ring_head++ % SERIAL_RING] = byte;
 }
 
 void serial_text(const char *text, size_t n)
@@ -76,7 +81,7 @@ static bool send_some(void)
 	if (!uart8250_can_send(&uart))
 		return false;
 	for (unsigned i = 0; i < uart.fifo && serial_queued(); i++)
-		uart8250_send(&uart, ring[ring_tail++ % RING]);
+		uart8250_send(&uart, ring[ring_tail++ % SERIAL_RING]);
 	return true;
 }
 
@@ -102,6 +107,8 @@ void serial_pump(bool want_room)
 	} else if (mode == SERIAL_INTERRUPT) {
 		send_some();
 		uart8250_interrupts(&uart, true, serial_queued() || want_room);
+	} else {
+		ring_tail = ring_head;
 	}
 }
 
@@ -128,6 +135,8 @@ int serial_init(const struct cmdline *cmdline)
 	if (cmdline->console == CMDLINE_CONSOLE_PORT)
 		isa_irq = irq_of_port(cmdline->console_address);
 	mode = SERIAL_POLLED;
+	/* The log shows again what it has put in without a line. */
+	ring_head = ring_tail = 0;
 	return 0;
 }
 

@@ -27,6 +27,14 @@ void serial_unlock(bool locked);
 
 enum serial_mode serial_mode(void);
 
+#define SERIAL_RING 16384u
+
+/*
+ * The ring itself: of all bytes that were ever put in, the last SERIAL_RING;
+ * *head: how many there were, modulo 2^32. With the lock.
+ */
+const u8 *serial_ring(u32 *head);
+
 /* The ring: bytes in it, bytes that still fit; the caller has looked whether what it puts does. */
 u32 serial_queued(void);
 u32 serial_room(void);

@@ -5,6 +5,7 @@
  */
 #include <margay/errno.h>
 #include <margay/host.h>
+#include "kernel/console/screen.h"
 #include "kernel/pci/pci_function.h"
 
 #define FLR_MS 100
@@ -54,6 +55,9 @@ int host_pci_reset(unsigned index)
 	unsigned nr_kept = exp ? ARRAY_SIZE(exp_kept) : 0;
 	u32 header[16];
 
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
+		if (!pci_bar_is_io(&f->bar[i]))
+			screen_yield(f->bar[i].base, f->bar[i].size);
 	pci_quiet(f);
 	/* A guest may have switched it on; whoever has the function next does so for itself. */
 	pci_change16(f, PCI_REG_ROM, PCI_ROM_ENABLE, 0);

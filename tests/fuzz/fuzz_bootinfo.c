@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/bootinfo.c */
+/* UNIT: kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c kernel/console/raster.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the multiboot2 information reader. The input is the structure's
  * tags; the bytes in front say how often its tail repeats (the limits are
  * hundreds of entries) and whether the total size is made to fit. Checked: the
- * memory map is sorted, aligned and without overlap; strings are terminated.
+ * memory map is sorted, aligned and without overlap; strings are terminated;
+ * what would be drawn on a framebuffer that is accepted lies within it.
  */
 #include "kernel/boot/bootinfo.h"
+#include "kernel/console/raster.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ROOM 16384
@@ -52,6 +54,28 @@ static void check_map(const struct bootinfo *bi)
 	CHECK(usable && usable == bootinfo_usable(bi));
 }
 
+const u8 screen_font[FONT_COUNT][FONT_HEIGHT] = { { 0xff } };
+
+/* Its corners; memory for it where it is not too large. */
+static void check_framebuffer(const struct boot_framebuffer *fb)
+{
+	struct raster r;
+	const char *reason = raster_init(&r, fb);
+
+	CHECK(!reason || *reason);
+	if (reason)
+		return;
+	CHECK(r.size <= MIB(256) && r.size / fb->height == fb->pitch && fb->address + r.size <= BIT(52));
+	CHECK(r.columns && r.columns <= RASTER_COLUMNS && r.rows && r.rows <= RASTER_ROWS);
+	if (r.size > MIB(4))
+		return;
+	r.base = (u8 *)malloc(r.size);
+	raster_draw(&r, r.columns - 1, r.rows - 1, ' ');
+	raster_draw(&r, 0, r.rows - 1, 0xff);
+	raster_clear(&r);
+	free(r.base);
+}
+
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 {
 	static struct bootinfo bi;
@@ -88,6 +112,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		return 0;
 	}
 	check_map(&bi);
+	check_framebuffer(&bi.framebuffer);
 	CHECK(bi.nr_modules <= BOOTINFO_MODULES);
 	for (unsigned i = 0; i < bi.nr_modules; i++) {
 		CHECK(bi.module[i].start <= bi.module[i].end);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/cmdline.c kernel/span.c */
+/* UNIT: kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/span.c */
 /* FUZZ: -max_len=256 -dict=tests/fuzz/cmdline.dict */
 /*
  * Fuzzes the hypervisor's command line. Checked beside memory safety: every
@@ -42,11 +42,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(c.console != CMDLINE_CONSOLE_PORT || (c.console_address && c.console_address <= 0xfff8));
 	CHECK(c.console != CMDLINE_CONSOLE_MMIO || (c.console_address && c.console_address <= BIT(52) - 8));
 	CHECK(c.check <= 3600 && (c.check || !c.check_stay));
+	CHECK(c.screen <= 600 || c.screen == CMDLINE_SCREEN_DEFAULT);
 	if (errors == words(text)) {
 		cmdline_parse("", &defaults, report);
 		CHECK(c.console == defaults.console && c.console_address == defaults.console_address &&
 		      c.baud == defaults.baud && c.loglevel == defaults.loglevel &&
-		      c.check == defaults.check);
+		      c.check == defaults.check && c.screen == CMDLINE_SCREEN_DEFAULT);
 	}
 	free(text);
 	return 0;

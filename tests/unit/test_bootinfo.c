@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/bootinfo.c */
+/* UNIT: kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c */
 /* Multiboot2 information: hand-built structures after the specification's section 3.6, and broken ones. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -334,6 +334,67 @@ static void test_boot_services_running(void **)
 	assert_non_null(strstr(parse(), "boot services"));
 }
 
+/* 3.6.12; `cut` bytes are missing at its end. */
+static void framebuffer_tag(u8 type, unsigned cut)
+{
+	size_t at = tag(8);
+
+	put64(0x123456789000);
+	put32(4352);
+	put32(1080);
+	put32(720);
+	put(&(u8[]){ 32, type, 0xcc, 0xcc }, 4);
+	if (type == 1)
+		put(&(u8[]){ 16, 8, 9, 7, 0, 6 }, 6);
+	used -= cut;
+	end_tag(at);
+}
+
+static const struct boot_framebuffer *framebuffer(u8 type, unsigned cut)
+{
+	begin();
+	simple_map();
+	framebuffer_tag(type, cut);
+	finish();
+	assert_null(parse());
+	return &bi.framebuffer;
+}
+
+static void test_framebuffer(void **)
+{
+	static const u8 color[3][2] = { { 16, 8 }, { 9, 7 }, { 0, 6 } };
+	const struct boot_framebuffer *fb = framebuffer(1, 0);
+
+	assert_int_equal(fb->type, BOOT_SCREEN_RGB);
+	assert_int_equal(fb->address, 0x123456789000);
+	assert_int_equal(fb->pitch, 4352);
+	assert_int_equal(fb->width, 1080);
+	assert_int_equal(fb->height, 720);
+	assert_int_equal(fb->bpp, 32);
+	assert_memory_equal(fb->color, color, sizeof(color));
+	assert_int_equal(framebuffer(0, 0)->type, BOOT_SCREEN_PALETTE);
+	assert_int_equal(framebuffer(2, 0)->type, BOOT_SCREEN_TEXT);
+	assert_int_equal(framebuffer(2, 0)->color[0][1], 0);
+}
+
+/* Without the tag, or with one that is wrong, the node boots all the same. */
+static void test_no_framebuffer(void **)
+{
+	begin();
+	simple_map();
+	finish();
+	assert_null(parse());
+	assert_int_equal(bi.framebuffer.type, BOOT_SCREEN_NONE);
+	assert_int_equal(framebuffer(3, 0)->type, BOOT_SCREEN_BAD_TAG);
+	assert_int_equal(framebuffer(0xff, 0)->type, BOOT_SCREEN_BAD_TAG);
+	for (unsigned cut = 1; cut <= 30; cut++) {
+		assert_int_equal(framebuffer(1, cut)->type, BOOT_SCREEN_BAD_TAG);
+		assert_int_equal(framebuffer(1, cut)->address, 0);
+	}
+	for (unsigned cut = 1; cut <= 24; cut++)
+		assert_int_equal(framebuffer(2, cut)->type, BOOT_SCREEN_BAD_TAG);
+}
+
 static void test_no_memory(void **)
 {
 	begin();
@@ -480,6 +541,7 @@ int main(void)
 		cmocka_unit_test(test_multiboot_map_wins_over_efi),
 		cmocka_unit_test(test_long_efi_map),
 		cmocka_unit_test(test_boot_services_running),
+		cmocka_unit_test(test_framebuffer), cmocka_unit_test(test_no_framebuffer),
 		cmocka_unit_test(test_no_memory),
 		cmocka_unit_test(test_too_many_modules),
 		cmocka_unit_test(test_long_strings),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/cmdline.c kernel/span.c */
+/* UNIT: kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/span.c */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -41,6 +41,7 @@ static void expect_default(void)
 	assert_int_equal(c.panic, 0);
 	assert_int_equal(c.check, 0);
 	assert_false(c.check_stay);
+	assert_int_equal(c.screen, CMDLINE_SCREEN_DEFAULT);
 }
 
 /* One word that is wrong: one report, which names it and says what was expected, and nothing is changed. */
@@ -102,6 +103,22 @@ static void test_panic(void **)
 	assert_int_equal(c.panic, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
 		refuse(bad[i], "expected halt, or seconds from 1 to 86400");
+}
+
+static void test_screen(void **)
+{
+	static const char *const bad[] = { "screen=", "screen=0", "screen=601", "screen=-1", "screen=5s", "screen=None",
+					   "screen=on", "screen=none,5", "screen" };
+
+	assert_int_equal(parse("screen=none"), 0);
+	assert_int_equal(c.screen, 0);
+	assert_int_equal(parse("screen=1"), 0);
+	assert_int_equal(c.screen, 1);
+	assert_int_equal(parse("screen=none screen=600"), 0);
+	assert_int_equal(c.screen, 600);
+	for (unsigned i = 0; i < ARRAY_SIZE(bad) - 1; i++)
+		refuse(bad[i], "expected none, or seconds from 1 to 600 for a page of the hardware check");
+	refuse(bad[ARRAY_SIZE(bad) - 1], "expected check, console=, ");
 }
 
 static void test_check(void **)
@@ -183,7 +200,7 @@ static void test_long_word(void **)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, loglevel= or panic="));
+	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, loglevel=, screen= or panic="));
 }
 
 int main(void)
@@ -193,7 +210,7 @@ int main(void)
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_gdb),
 		cmocka_unit_test(test_panic),
-		cmocka_unit_test(test_check),
+		cmocka_unit_test(test_check), cmocka_unit_test(test_screen),
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),

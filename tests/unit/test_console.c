@@ -15,11 +15,44 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
+#include "kernel/console/screen.h"
+#include "kernel/console/serial.h"
 #include "tests/unit/fake_uart.h"
 
-void *mmio_map(u64, u64)
+void *mmio_map_type(u64, u64, bool)
 {
 	return NULL;
+}
+
+static unsigned outputs, shows;
+static bool screen_panics;
+
+void screen_output(void)
+{
+	outputs++;
+}
+
+void screen_show(void)
+{
+	shows++;
+}
+
+void screen_panic(void)
+{
+	screen_panics = true;
+}
+
+/* What the screen can see of the ring. */
+static bool ring_ends(const char *text)
+{
+	size_t n = strlen(text);
+	u32 head;
+	const u8 *ring = serial_ring(&head);
+
+	for (size_t i = 0; i < n; i++)
+		if (head < n || ring[(head - n + i) % SERIAL_RING] != (u8)text[i])
+			return false;
+	return true;
 }
 
 /* The transmitter finishes a FIFO full and interrupts, until nothing is left. */
@@ -71,8 +104,17 @@ static void test_absent(void **)
 	printk("first line");
 	assert_int_equal(console_init(&com1), -ENODEV);
 	assert_int_equal(console_isa_irq(), -1);
-	assert_int_equal(host_console_write(&user, (const u8 *)"x", 1), 1);
+	/* A screen gets it all the same, and nobody waits. */
+	assert_true(ring_ends("set console= on the command line\r\n"));
+	for (unsigned i = 0; i < 3 * SERIAL_RING / 16; i++)
+		assert_int_equal(host_console_write(&user, (const u8 *)"0123456789abcde\n", 16), 16);
+	assert_true(ring_ends("[vm0] 0123456789abcde\r\n"));
+	host_log("vm0: end=poweroff");
+	assert_true(ring_ends("vm0: end=poweroff\r\n"));
+	assert_true(outputs > 3 * SERIAL_RING / 16);
+	assert_int_equal(shows, 0);
 	host_console_drain();
+	assert_int_equal(shows, 1);
 	assert_false(console_interrupt());
 	assert_int_equal(nr_sent, 0);
 }
@@ -515,6 +557,7 @@ static void test_panic(void **)
 	assert_int_equal(nr_sent, 0);
 	always_ready = true;
 	console_panic();
+	assert_true(screen_panics);
 	assert_string_equal(sent, "margay: before\r\n");
 	assert_false(irq_rx || irq_tx);
 	printk_error("after");

@@ -10,6 +10,7 @@
 
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
+#include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
 
 /* A line that takes everything at once. */
@@ -30,6 +31,9 @@ bool serial_pending(void) { return false; }
 unsigned serial_receive(u8 *buf, unsigned max, bool *overrun) { (void)buf; (void)max; (void)overrun; return 0; }
 void serial_panic(void) { }
 void serial_drain(void) { }
+void screen_output(void) { }
+void screen_show(void) { }
+void screen_panic(void) { }
 void printk_set_level(enum loglevel level) { (void)level; }
 void printk_error(const char *fmt, ...) { (void)fmt; }
 void printk_replay(void) { }

@@ -19,7 +19,7 @@ static bool full;
 static u8 space[1024];        /* what is mapped, a byte for each mapping */
 static const struct mcfg_info *mcfg;
 
-void *mmio_map(u64 pa, u64 size)
+void *mmio_map_type(u64 pa, u64 size, bool)
 {
 	if (full)
 		return NULL;

@@ -44,7 +44,7 @@ static u32 fake_mmio_read32(const volatile void *p)
 
 static bool mappable;
 
-void *mmio_map(u64 pa, u64 size)
+void *mmio_map_type(u64 pa, u64 size, bool)
 {
 	assert_int_equal(pa, 0xfed00000);
 	assert_true(size >= 0xf8 && size <= sizeof(device));

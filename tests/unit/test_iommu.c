@@ -21,7 +21,7 @@ static struct ivrs_info ivrs;
 static bool has_dmar, has_ivrs, unmapped;
 static u64 registers[UNITS + 2][PAGE_SIZE / 8]; /* with a page of ones on either side */
 
-void *mmio_map(u64 pa, u64 size)
+void *mmio_map_type(u64 pa, u64 size, bool)
 {
 	assert_int_equal(size, PAGE_SIZE);
 	return unmapped ? NULL : registers[1 + (pa - BASE) / PAGE_SIZE];

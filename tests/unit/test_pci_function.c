@@ -11,6 +11,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "kernel/console/printk.h"
+#include "kernel/console/screen.h"
 #include "kernel/pci/pci_function.h"
 
 enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0 };
@@ -53,6 +54,15 @@ static void lose(void)
 	set(EXP + 0x10, 2, 0);
 	set(EXP + 0x28, 2, 0);
 	away = away_after;
+}
+
+/* Memory that was a VM's before or will be, in whole. */
+static u64 yielded;
+
+void screen_yield(u64 base, u64 size)
+{
+	assert_true(base != 0xc040);
+	yielded += base + size;
 }
 
 u32 pci_read(struct pci_address, u16 offset, unsigned size)
@@ -110,8 +120,8 @@ static int setup(void **)
 	memset(config, 0, sizeof(config));
 	f = (struct pci_function){
 		.id.class_code = 0x020000,
-		.bar = { { .base = 0xfebc0000 }, { .base = 0xc040, .flags = 1 },
-			 { .base = 0x380000000000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
+		.bar = { { .base = 0xfebc0000, .size = 0x20000 }, { .base = 0xc040, .flags = 1 },
+			 { .base = 0x380000000000, .size = 0x1000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
 	resets = errors = pending = away = away_after = 0;
 	stubborn = dead = false;
@@ -198,7 +208,9 @@ static void test_boot(void **)
 
 static void take_back(void)
 {
+	yielded = 0;
 	assert_int_equal(host_pci_take_back(0), 0);
+	assert_int_equal(yielded, 0xfebc0000 + 0x20000 + 0x380000000000 + 0x1000);
 	assert_int_equal(resets, 1);
 	is_quiet();
 	is_restored();

@@ -32,7 +32,7 @@ static u32 fake_mmio_read32(const volatile void *p)
 #define mmio_read32 fake_mmio_read32
 #include "drivers/pmtimer.c"
 
-void *mmio_map(u64 pa, u64 size)
+void *mmio_map_type(u64 pa, u64 size, bool)
 {
 	assert_int_equal(size, sizeof(u32));
 	mapped = pa;

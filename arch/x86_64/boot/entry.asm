@@ -50,6 +50,12 @@ mb2_header:
 	dw 1, MB2_OPTIONAL
 	dd 32, 1, 3, 14, 15, 17, 21
 	align 8, db 0
+%ifdef CONFIG_SCREEN
+	; framebuffer, optional: 1024x768 pixels of 32 bits, or as there is
+	dw 5, MB2_OPTIONAL
+	dd 20, 1024, 768, 32
+	align 8, db 0
+%endif
 	; modules on page boundaries
 	dw 6, 0
 	dd 8

@@ -153,5 +153,5 @@ void features_setup_cpu(void)
 	write_cr0((read_cr0() & ~(CR0_EM | CR0_TS | CR0_AM | CR0_NW | CR0_CD)) | CR0_MP | CR0_NE | CR0_WP);
 	write_cr4(cr4);
 	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_NXE);
-	wrmsr(MSR_PAT, PAT_RESET);
+	wrmsr(MSR_PAT, PAT_HOST);
 }

@@ -34,8 +34,8 @@ int features_init(void);
 
 /*
  * CR0, CR4, EFER and PAT of the calling CPU as the host wants them: write
- * protection, NX, SMEP/SMAP, machine checks and OSXSAVE on; PAT at its
- * power-on value; caches on. Leaves EFER.SCE and the syscall MSRs alone: they
+ * protection, NX, SMEP/SMAP, machine checks and OSXSAVE on; PAT as
+ * PAT_HOST; caches on. Leaves EFER.SCE and the syscall MSRs alone: they
  * hold the guest's values.
  */
 void features_setup_cpu(void);

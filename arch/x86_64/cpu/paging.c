@@ -11,6 +11,7 @@
 #define FLAGS_RO (PTE_P | PTE_NX)
 #define FLAGS_RW (PTE_P | PTE_W | PTE_NX)
 #define FLAGS_UC (FLAGS_RW | PTE_PCD | PTE_PWT) /* PAT entry 3: UC */
+#define FLAGS_WC (FLAGS_UC | PTE_PAT) /* PAT entry 7: WC in PAT_HOST */
 
 extern const u8 image_start[], text_end[], rodata_start[], rodata_end[], image_end[];
 
@@ -78,7 +79,7 @@ static void map(u64 va, u64 pa, u64 size, u64 flags)
 			e = entry_of(table, va, level);
 			if (!(*e & PTE_P)) {
 				if (leaf_fits(level, va, pa, size)) {
-					*e = pa | flags | (level > 1 ? PTE_PS : 0);
+					*e = pa | flags | (level > 1 ? PTE_PS | (flags & PTE_PAT) << 5 : 0);
 					break;
 				}
 				*e = upcall_table_page() | PTE_P | PTE_W;
@@ -148,7 +149,7 @@ void paging_map_ro(u64 pa, u64 size)
 		map(DIRECT_MAP_BASE + base, base, end - base, FLAGS_RO);
 }
 
-void *mmio_map(u64 pa, u64 size)
+void *mmio_map_type(u64 pa, u64 size, bool write_combining)
 {
 	u64 base = ALIGN_DOWN(pa, PAGE_SIZE);
 	u64 end = ALIGN_UP(pa + size, PAGE_SIZE);
@@ -162,7 +163,7 @@ void *mmio_map(u64 pa, u64 size)
 		upcall_log("mmio: cannot map %#lx bytes at %#lx", size, pa);
 		return NULL;
 	}
-	map(va, base, end - base, FLAGS_UC);
+	map(va, base, end - base, write_combining ? FLAGS_WC : FLAGS_UC);
 	mmio_next = va + (end - base) + PAGE_SIZE;
 	return (void *)(va + (pa - base));
 }

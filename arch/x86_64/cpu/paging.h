@@ -3,7 +3,7 @@
  * The host's address space, shared by all CPUs (SDM vol. 3, 4.5):
  *
  *   0xffff800000000000  direct map of RAM: RW, NX, write-back
- *   0xffffc00000000000  MMIO, uncacheable, handed out upwards
+ *   0xffffc00000000000  MMIO, uncacheable or write-combining, handed out upwards
  *   0xffffe00000000000  stacks, each above an unmapped guard page
  *   0xffffffff80000000  the image: text R-X, read-only data R--, data RW-
  *
@@ -57,12 +57,17 @@ u64 virt_to_phys(const void *va);
 void paging_map_ro(u64 pa, u64 size);
 
 /*
- * Maps device registers, uncacheable and NX; any alignment, the offset within
+ * Maps device registers, uncacheable and NX, or a framebuffer, to which writes
+ * are combined (SDM vol. 3, 12.3.1); any alignment, the offset within
  * the page is kept. Never unmapped; an unmapped page follows. NULL when the
  * window is full (logged) or the address is beyond the CPU's physical width.
  * After paging_init().
  */
-void *mmio_map(u64 pa, u64 size);
+void *mmio_map_type(u64 pa, u64 size, bool write_combining);
+static inline void *mmio_map(u64 pa, u64 size)
+{
+	return mmio_map_type(pa, size, false);
+}
 
 /*
  * Maps `size` bytes of RAM at pa (whole pages) as a stack, with an unmapped

@@ -49,8 +49,8 @@ const struct stage2_format ept_format = {
 
 /*
  * NPT walks are user accesses, so U is set at every level. The memory type is
- * an index into the host's PAT, which the LWK leaves in its power-on layout
- * (0 WB, 1 WT, 2 UC-, 3 UC).
+ * an index into the host's PAT, whose first entries the LWK leaves as at
+ * power-on (0 WB, 1 WT, 2 UC-, 3 UC).
  */
 static u64 npt_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype type)
 {

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Between the files that take the command line apart; nobody else includes this. */
+#ifndef KERNEL_CMDLINE_WORDS_H
+#define KERNEL_CMDLINE_WORDS_H
+
+#include <margay/span.h>
+#include "kernel/boot/cmdline.h"
+
+/* A speed that a UART can have; *out is changed only then. */
+bool cmdline_baud(struct span text, u32 *out);
+
+/* Only with CONFIG_GDB: what is behind gdb=; *out is changed only when it is right. */
+bool cmdline_gdb(struct span value, struct cmdline *out);
+
+#endif
