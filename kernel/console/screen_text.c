@@ -45,8 +45,7 @@ static void show(struct screen_text *t, u8 c)
 
 static void erase_right(struct screen_text *t)
 {
-	if (t->column < t->columns)
-		memset(cells(t) + t->column, ' ', t->columns - t->column);
+	memset(cells(t) + t->column, ' ', t->columns - t->column);
 }
 
 static void control(struct screen_text *t, u8 byte)
@@ -90,7 +89,7 @@ void screen_text_put(struct screen_text *t, u8 byte)
 {
 	if (byte < 0x20 || byte == 0x7f) {
 		/* A line's end ends a sequence, too: one that is garbage does not take the rest with it. */
-		if (byte == '\n' || byte == 0x07 || byte == 0x1b)
+		if (byte == '\n' || byte == 0x07)
 			t->escape = SCREEN_PLAIN;
 		control(t, byte);
 	} else if (byte >= 0x80) {

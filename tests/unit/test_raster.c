@@ -98,6 +98,7 @@ static void test_geometry(void **)
 	refused(shape(32, 1024, 768, 0), "length of its lines");
 	/* More than anybody has: pitch * height beyond 32 bits, and just beyond the limit. */
 	refused(shape(32, 1024, 768, 0xfffffffc), "length of its lines");
+	refused(shape(32, 1024, 256, 0x1000000), "length of its lines");
 	refused(shape(32, 1024, 16384, 16388), "length of its lines");
 	accepted(shape(32, 1024, 16384, 16384), 9, 73, 14);
 	fb.address = 0;

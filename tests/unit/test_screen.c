@@ -36,8 +36,15 @@ static char last_line[256];
 static unsigned wakes;
 static u64 tsc;
 
+static void (*before_lock)(void);
+
 bool serial_lock(void)
 {
+	void (*fn)(void) = before_lock;
+
+	before_lock = NULL;
+	if (fn)
+		fn();
 	assert_false(ring_locked);
 	ring_locked = true;
 	return true;
@@ -127,7 +134,7 @@ static char seen(unsigned column, unsigned row)
 				u32 pixel;
 
 				memcpy(&pixel, pixels + (row * FONT_HEIGHT + y) * PITCH + (column * FONT_WIDTH + x) * 4, 4);
-				same = (pixel == 0xc0c0c0) == (screen_font[c][y] << x >> 7 & 1);
+				same = pixel == (screen_font[c][y] << x >> 7 & 1 ? 0xc0c0c0 : 0);
 			}
 		if (same)
 			return (char)(c + FONT_FIRST);
@@ -190,7 +197,8 @@ static void test_none(void **)
 	bi.range[1] = (struct boot_range){ ADDRESS - 4096, ADDRESS + 1, BOOT_MEMORY_NVS };
 	screen_init(&bi, &as_is);
 	assert_string_equal(last_line, "screen: none: its address is that of memory");
-	bi.range[1] = (struct boot_range){ ADDRESS - 4096, ADDRESS, BOOT_MEMORY_USABLE };
+	bi.range[0] = (struct boot_range){ ADDRESS - 4096, ADDRESS, BOOT_MEMORY_USABLE };
+	bi.range[1] = (struct boot_range){ ADDRESS + SIZE, ADDRESS + SIZE + 4096, BOOT_MEMORY_USABLE };
 	/* Nothing happens without one. */
 	screen_show();
 	screen_last_page();
@@ -201,30 +209,53 @@ static void test_none(void **)
 		assert_int_equal(pixels[i], 0);
 }
 
-/* The hardware check without a serial line: each page of it stays; no line goes without having stayed. */
-static void test_pages(void **)
-{
-	static const struct cmdline check = { .check = 10, .screen = CMDLINE_SCREEN_DEFAULT };
-	char text[256];
-	u64 before;
+static const struct cmdline check = { .check = 10, .screen = CMDLINE_SCREEN_DEFAULT };
 
+static void init_without_line(void)
+{
 	memset(pixels, 0xaa, sizeof(pixels));
 	mode = SERIAL_NONE;
 	screen_init(&bi, &check);
 	mode = SERIAL_INTERRUPT;
+}
+
+/* With a serial line its reader needs no time. */
+static void test_first(void **)
+{
+	u64 before = tsc;
+
+	memset(pixels, 0xaa, sizeof(pixels));
+	screen_init(&bi, &check);
 	assert_string_equal(last_line, "screen: 800x320 pixels of 32 bits at 0xfd000000: 100x20 characters");
 	/* What was before it is there, too. */
 	row_is(0, "before");
 	row_is(1, "screen: none: the command line wants none");
 	row_is(6, last_line);
 	row_is(7, "");
-	for (unsigned i = 0; i < 7; i++) {
+	for (unsigned i = 0; i < 40; i++) {
+		put("check\r\n");
+		screen_show();
+	}
+	screen_last_page();
+	assert_true(tsc == before);
+}
+
+/* The hardware check without one: each page of it stays; no line goes without having stayed. */
+static void test_pages(void **)
+{
+	char text[256];
+	u64 before;
+
+	init_without_line();
+	row_is(0, last_line);
+	row_is(1, "");
+	for (unsigned i = 0; i < 13; i++) {
 		before = tsc;
 		snprintf(text, sizeof(text), "line %u\r\n", i);
 		put(text);
 		screen_show();
 		/* The screen must have room for the longest line. */
-		assert_int_equal(tsc - before >= 20000000000, i == 6);
+		assert_int_equal(tsc - before >= 20000000000, i == 12);
 		assert_true(tsc - before < 20100000000);
 	}
 	for (unsigned i = 0; i < 100; i++) {
@@ -294,6 +325,23 @@ static void test_interrupted(void **)
 	assert_false(screen_idle(never));
 }
 
+static void print_now(void)
+{
+	put("meanwhile\r\n");
+	assert_int_equal(wakes, 0);
+}
+
+/* The same when it is drawn at once. */
+static void test_printed_while_shown(void **)
+{
+	wakes = 0;
+	before_lock = print_now;
+	screen_show();
+	assert_int_equal(wakes, 1);
+	assert_true(screen_idle(never));
+	row_is(ROWS - 2, "meanwhile");
+}
+
 static bool print_once(void)
 {
 	static bool done;
@@ -352,11 +400,33 @@ static void test_unchanged(void **)
 	row_is(ROWS - 1, "");
 }
 
-/* The CPU that panics draws at once, whoever was about to. */
+static void locked_once_more(void)
+{
+	fail_msg("a fault while it draws must not draw again");
+}
+
+static void fault(void)
+{
+	before_lock = locked_once_more;
+	screen_show();
+	before_lock = NULL;
+}
+
+/* The CPU that panics draws at once, whoever was about to; nothing waits any more. */
 static bool panic_here(void)
 {
+	u64 before = tsc;
+
 	screen_panic();
 	wakes = 0;
+	for (unsigned i = 0; i < 40; i++) {
+		put("report\r\n");
+		screen_show();
+	}
+	screen_last_page();
+	assert_true(tsc == before);
+	before_lock = fault;
+	screen_show();
 	put("panic\r\n");
 	screen_show();
 	row_is(ROWS - 2, "panic");
@@ -369,6 +439,7 @@ static bool panic_here(void)
 
 static void test_panic(void **)
 {
+	init_without_line();
 	put("soon\r\n");
 	screen_idle(panic_here);
 }
@@ -392,9 +463,10 @@ static void test_yield(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_none), cmocka_unit_test(test_pages), cmocka_unit_test(test_idle),
-		cmocka_unit_test(test_interrupted), cmocka_unit_test(test_printed_while_drawn), cmocka_unit_test(test_flood),
-		cmocka_unit_test(test_unchanged), cmocka_unit_test(test_panic), cmocka_unit_test(test_yield),
+		cmocka_unit_test(test_none), cmocka_unit_test(test_first), cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_idle), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_printed_while_shown),
+		cmocka_unit_test(test_printed_while_drawn), cmocka_unit_test(test_flood), cmocka_unit_test(test_unchanged),
+		cmocka_unit_test(test_panic), cmocka_unit_test(test_yield),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
