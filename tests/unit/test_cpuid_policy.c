@@ -371,7 +371,6 @@ static void rows_are_sane(void **)
 		svm |= d.leaf == 0x8000000a;
 	}
 	assert_true(vmx && svm);
-	assert_true(n > cpuid_hidden_leaves_count);
 	assert_false(cpuid_policy_documented_hidden(n + 1000, &d));
 }
 

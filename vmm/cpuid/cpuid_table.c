@@ -6,16 +6,9 @@
 #include "vmm/cpuid/cpuid_table.h"
 
 /* Reasons that several rows share. */
-#define R_PMU "performance monitoring is not virtualized"
-#define R_POWER "power, frequency and heat are the host's"
 #define R_DS "the debug store would write to host memory past stage 2"
-#define R_MWAIT "an idle guest must leave its CPU to the monitor"
-#define R_NESTED "no nested virtualization"
-#define R_FIRMWARE "a platform feature that only firmware and chip set use"
-#define R_CONTROL "only where the virtualization hardware lets a guest have it"
 #define R_LAPIC "the virtual APIC provides it on every CPU"
 #define R_SGX "enclave memory is not given to guests"
-#define R_RDT "caches and memory bandwidth are divided by the host"
 #define R_CET "its shadow-stack and branch-tracking state is not switched"
 #define R_MSR "its MSR is not offered"
 #define R_FRED "FRED needs VMCS fields that are not used"

@@ -76,20 +76,19 @@ static inline u32 cpuid_row_leaf(const struct cpuid_row *row)
 #define HIDDEN(leaf, subleaf, reg, bit, name, reason)
 #endif
 
+/* Reasons that rows of several files share. */
+#define R_PMU "performance monitoring is not virtualized"
+#define R_POWER "power, frequency and heat are the host's"
+#define R_MWAIT "an idle guest must leave its CPU to the monitor"
+#define R_NESTED "no nested virtualization"
+#define R_FIRMWARE "a platform feature that only firmware and chip set use"
+#define R_CONTROL "only where the virtualization hardware lets a guest have it"
+#define R_RDT "caches and memory bandwidth are divided by the host"
+
 extern const struct cpuid_row cpuid_rows_basic[], cpuid_rows_ext[];
 extern const unsigned cpuid_rows_basic_count, cpuid_rows_ext_count;
 
 #if __STDC_HOSTED__
-/* Whole leaves that are not shown, for the documented list. */
-struct cpuid_hidden_leaf {
-	u32 leaf;
-	const char *name;
-	const char *reason;
-};
-
-extern const struct cpuid_hidden_leaf cpuid_hidden_leaves[];
-extern const unsigned cpuid_hidden_leaves_count;
-
 /* One entry of the written list of differences from the host (docs/cpuid.md). */
 struct cpuid_difference {
 	u32 leaf, subleaf;

@@ -1,18 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: CPUID policy, feature bits of the extended leaves (APM vol. 3, appendix E) and
- * the leaves that are hidden whole. A bit that no row names is hidden.
+ * Pure module: CPUID policy, feature bits of the extended leaves (APM vol. 3, appendix E). A bit that no row names is hidden.
  */
 #include "vmm/cpuid/cpuid_table.h"
 
 /* Reasons that several rows share. */
-#define R_PMU "performance monitoring is not virtualized"
-#define R_POWER "power, frequency and heat are the host's"
-#define R_MWAIT "an idle guest must leave its CPU to the monitor"
-#define R_NESTED "no nested virtualization"
-#define R_FIRMWARE "a platform feature that only firmware and chip set use"
-#define R_CONTROL "only where the virtualization hardware lets a guest have it"
-#define R_RDT "caches and memory bandwidth are divided by the host"
 #define R_INVLPGB "TLB shootdown by broadcast would reach other VMs"
 
 #define AVX .xstate = XSTATE_AVX
@@ -149,38 +141,3 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x21), 0, CPUID_ECX, 2, SHOW, .name = TEXT("tsa_l1_no") },
 };
 const unsigned cpuid_rows_ext_count = ARRAY_SIZE(cpuid_rows_ext);
-
-/* Leaves that are zero although the host has them; feature bits that point to them are hidden above. */
-#if __STDC_HOSTED__
-const struct cpuid_hidden_leaf cpuid_hidden_leaves[] = {
-	{ 3, "processor serial number", "a VM has none" },
-	{ 5, "MONITOR/MWAIT", R_MWAIT },
-	{ 9, "direct cache access", R_FIRMWARE },
-	{ 0xa, "architectural performance monitoring", R_PMU },
-	{ 0xf, "resource director monitoring", R_RDT },
-	{ 0x10, "resource director allocation", R_RDT },
-	{ 0x12, "SGX", "enclave memory is not given to guests" },
-	{ 0x14, "processor trace", "traces to host-physical addresses; its MSRs are not switched" },
-	{ 0x17, "SoC vendor", R_FIRMWARE },
-	{ 0x19, "Key Locker", "Key Locker keys cannot be switched" },
-	{ 0x1b, "PCONFIG", "memory encryption keys are the host's" },
-	{ 0x1c, "last branch records", R_PMU },
-	{ 0x20, "processor history reset", "its MSR is not offered" },
-	{ 0x21, "TDX", R_NESTED },
-	{ 0x23, "architectural performance monitoring, extended", R_PMU },
-	{ 0x27, "asymmetric resource director monitoring", R_RDT },
-	{ 0x28, "asymmetric resource director allocation", R_RDT },
-	{ 0x29, "APX", "its registers are not switched and REX2 is not decoded" },
-	{ 0x8000000a, "SVM", R_NESTED },
-	{ 0x8000001b, "instruction-based sampling", R_PMU },
-	{ 0x8000001c, "lightweight profiling", R_PMU },
-	{ 0x8000001f, "memory encryption", "memory encryption keys are the host's" },
-	{ 0x80000020, "platform quality of service", R_RDT },
-	{ 0x80000022, "performance monitoring version 2", R_PMU },
-	{ 0x80000023, "multi-key memory encryption", "memory encryption keys are the host's" },
-	{ 0x80000025, "segmented RMP of encrypted VMs", "memory encryption keys are the host's" },
-	{ 0x80000026, "extended CPU topology", "the topology is told by leaves 0xB and 0x8000001E" },
-	{ 0x80000027, "workload classification", R_POWER },
-};
-const unsigned cpuid_hidden_leaves_count = ARRAY_SIZE(cpuid_hidden_leaves);
-#endif
