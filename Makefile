@@ -383,8 +383,8 @@ $(foreach t,$(TINY:$(T)/%.elf=%),$(eval $(call tiny_rule,$(t))))
 # /* UNIT: path/a.c path/b.c */ (flags of the compiler, too: -DX=y).
 unit_line = $(shell sed -n '2s,^/\* UNIT: *\(.*[^ ]\) *\*/ *$$,\1,p' $(1))
 UNITS    := $(patsubst tests/unit/%.c,%,$(wildcard tests/unit/test_*.c))
-# What tests/unit/test_recorded_*.py run.
-READERS  := read_machine read_cpus
+# No tests themselves: tests and tools run them.
+READERS  := read_machine read_cpus replay_machine
 UNITFLAGS := -std=gnu17 -g -O1 -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 	-Wall -Wextra -Werror -Iinclude -I. -include $(B)/unit/config.h
 

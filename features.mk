@@ -9,7 +9,7 @@ files-SVM             := arch/x86_64/svm/%
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/screen_idle.c
-files-HWCHECK         := vmm/report/hwcheck% kernel/iommu.c
+files-HWCHECK         := vmm/report/hwcheck% kernel/hwdump.c kernel/iommu.c
 files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c

@@ -12,6 +12,7 @@
 #include "kernel/console/console.h"
 #include "kernel/console/gdb_port.h"
 #include "kernel/console/printk.h"
+#include "kernel/console/serial.h"
 #include "kernel/console/screen.h"
 #include "kernel/irq.h"
 #include "kernel/memory/numa.h"
@@ -46,9 +47,18 @@ const struct cmdline *cmdline_of_boot(void)
 	return &cmdline;
 }
 
-unsigned host_check_wanted(bool *stay)
+const struct bootinfo *bootinfo_of_boot(void)
+{
+	return &bootinfo;
+}
+
+unsigned host_check_wanted(bool *stay, bool *dump)
 {
 	*stay = cmdline.check_stay;
+	/* Thousands of lines are nothing for a screen. */
+	*dump = IS_ENABLED(CONFIG_HWCHECK) && cmdline.check_dump && serial_mode() != SERIAL_NONE;
+	if (*dump != cmdline.check_dump)
+		printk_error("check: no serial line: no dump");
 	return cmdline.check;
 }
 

@@ -233,9 +233,17 @@ bool host_pci_info(unsigned i, struct pci_info *out);
 /*
  * Seconds that the command line wants the node to be watched for SMIs in a
  * check that takes the place of the VMs; 0: none is wanted. *stay: the node
- * stays on after it.
+ * stays on after it. *dump: it says all that tools/margay-replay needs.
  */
-unsigned host_check_wanted(bool *stay);
+unsigned host_check_wanted(bool *stay, bool *dump);
+
+/*
+ * What the kernel has of the machine for that, piece by piece, as docs/hardware.md
+ * lists it: a text, and bytes that are valid during the call only (NULL: none).
+ * Boot CPU, before any VM exists.
+ */
+typedef void (*host_dump_item)(const void *data, size_t size, const char *fmt, ...) __printf(3, 4);
+void host_dump(host_dump_item item);
 
 /* What the firmware described, and the IOMMUs say. */
 struct host_platform {

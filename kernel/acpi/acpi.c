@@ -6,6 +6,7 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/printk.h"
+#include "kernel/hwdump.h"
 
 #define TABLE_MAX MIB(16) /* no real table is larger */
 #define EBDA_SEGMENT 0x40e /* BIOS data area: real-mode segment of the extended one */
@@ -46,7 +47,9 @@ static const struct acpi_sdt *map_table(u64 pa, u32 *length)
 		else
 			t = NULL;
 	}
-	if (!t)
+	if (t)
+		hwdump_note(t, *length);
+	else
 		printk_error("acpi: table at %#lx: impossible address or length: ignored", pa);
 	return t;
 }
@@ -72,7 +75,10 @@ static bool scan_area(u64 pa, u64 size, struct rsdp_info *root)
 	const u8 *area = map(pa, size);
 	long at = area ? rsdp_scan(area, size) : -1;
 
-	return at >= 0 && !rsdp_read(area + at, size - (size_t)at, root);
+	if (at < 0 || rsdp_read(area + at, size - (size_t)at, root))
+		return false;
+	hwdump_note(area + at, MIN(size - (size_t)at, sizeof(struct acpi_rsdp)));
+	return true;
 }
 
 /* For loaders that pass no root pointer on a BIOS machine: ACPI 5.2.5.1. */
@@ -93,6 +99,8 @@ static bool find_root(const struct bootinfo *bi, struct rsdp_info *root)
 {
 	const char *reason = bi->has_rsdp ? rsdp_read(&bi->rsdp, sizeof(bi->rsdp), root) : "none from the boot loader";
 
+	if (!reason)
+		hwdump_note(&bi->rsdp, sizeof(bi->rsdp));
 	if (!reason || scan_bios(root))
 		return true;
 	printk_error("acpi: no root pointer (%s): no tables", reason);

@@ -77,4 +77,7 @@ u64 bootinfo_usable(const struct bootinfo *bi);
 
 const char *boot_memory_name(enum boot_memory type);
 
+/* What was parsed at boot; kernel/main.c has it. */
+const struct bootinfo *bootinfo_of_boot(void);
+
 #endif

@@ -107,25 +107,27 @@ static bool parse_screen(struct span value, struct cmdline *out)
 	return parse_seconds(value, "none", PAGE_MAX, &out->screen);
 }
 
-/* check, check=SECONDS, check=stay, check=SECONDS,stay; `value` is what follows the word itself. */
+/* check, or check= with seconds, then stay and dump, each if wanted; `value` is what follows the word itself. */
 static bool parse_check(struct span value, struct cmdline *out)
 {
+	bool stay = false, dump = false, first = true, more = value.n;
 	u64 seconds = CHECK_DEFAULT;
-	bool stay = false, more;
-	struct span part;
 
-	if (value.n) {
-		if (!span_skip(&value, "="))
-			return false;
-		part = span_part(&value, ',', &more);
-		stay = span_is(more ? value : part, "stay");
-		if (more && !stay)
-			return false;
-		if ((more || !stay) && (!whole_number(part, 10, CHECK_MAX, &seconds) || !seconds))
+	if (more && !span_skip(&value, "="))
+		return false;
+	for (; more; first = false) {
+		struct span part = span_part(&value, ',', &more);
+
+		if (span_is(part, "stay") && !stay)
+			stay = true;
+		else if (span_is(part, "dump") && !dump)
+			dump = true;
+		else if (!first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds)
 			return false;
 	}
 	out->check = (u32)seconds;
 	out->check_stay = stay;
+	out->check_dump = dump;
 	return true;
 }
 
@@ -137,7 +139,7 @@ static const struct {
 } words[] = {
 #define WORD(there, name, parse, expected) { (there) ? name : NULL, (there) ? parse : NULL, (there) ? expected : NULL }
 	WORD(IS_ENABLED(CONFIG_HWCHECK), "check", parse_check,
-	     "check, or check= with seconds from 1 to 3600, stay, or both with a comma between"),
+	     "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
 	WORD(true, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
 	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :
 	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),

@@ -3,12 +3,9 @@
 there is read by QEMU's monitor, not by the hypervisor. MSI with several messages, by a tiny guest.
 """
 
-import os
-import re
-import socket
-
 import margay_run
 import node
+import qemu_monitor
 import test_passthrough as passthrough
 import tiny
 
@@ -26,34 +23,9 @@ BAD = [
 ]
 
 
-class Monitor:
-    """QEMU's monitor, which the test has put on a socket."""
-
-    def __init__(self, path):
-        self.socket = socket.socket(socket.AF_UNIX)
-        self.socket.settimeout(300)
-        self.socket.connect(path)
-        self.ask("")
-
-    def ask(self, command):
-        self.socket.sendall(command.encode() + b"\n" if command else b"")
-        answer = b""
-        while not answer.endswith(b"(qemu) "):
-            part = self.socket.recv(4096)
-            assert part, answer
-            answer += part
-        return answer.decode()
-
-    def words(self, address, count):
-        """Words of 32 bits of physical memory, registers included."""
-        lines = re.findall(r"^[0-9a-f]{16}: (.*)$", self.ask("xp /%dxw %#x" % (count, address)).replace("\r", ""), re.M)
-        return [int(word, 16) for line in lines for word in line.split()]
-
-
 def test_garbage(tmp_path):
-    path = os.path.join(tmp_path, "monitor")  # not below build/: the name of a socket has 107 bytes at most
     extra = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("msix"),
-             "-device", "nvme,drive=data,serial=margay,addr=6", "-monitor", "unix:%s,server=on,wait=off" % path]
+             "-device", "nvme,drive=data,serial=margay,addr=6", *qemu_monitor.arguments(tmp_path)]
     iso = node.margay_iso(
         "msix", {"vm0.conf": node.vm_text("qemu", "margay.test=msix margay.table=%#x margay.entries=%s" % (
             TABLE, ",".join(BAD + [GOOD])), memory=passthrough.MEMORY, memory_map="identity", pci="00:06.0", cpus="1")},
@@ -62,7 +34,7 @@ def test_garbage(tmp_path):
     with node.start("msix", "qemu", iso, memory="1G", cpus=2, extra=extra) as running:
         bar = int(running.expect(r"margay-test: bar: (0x[0-9a-f]+)\s")[1], 16)
         running.expect(r"margay-test: control: Enable\+")
-        monitor = Monitor(path)
+        monitor = qemu_monitor.Monitor(tmp_path)
         table = monitor.words(bar + TABLE, 4 * (len(BAD) + 1))
         entries = [table[i:i + 4] for i in range(0, len(table), 4)]
         running.send("\n")

@@ -502,10 +502,15 @@ u64 host_own_bytes(u64 *used)
 	return 0;
 }
 
-unsigned host_check_wanted(bool *stay)
+unsigned host_check_wanted(bool *stay, bool *dump)
 {
+	*dump = false;
 	*stay = false;
 	return 0;
+}
+
+void host_dump(host_dump_item)
+{
 }
 
 void host_platform(struct host_platform *out)

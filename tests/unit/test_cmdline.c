@@ -40,7 +40,7 @@ static void expect_default(void)
 	assert_int_equal(c.gdb_port, 0);
 	assert_int_equal(c.panic, 0);
 	assert_int_equal(c.check, 0);
-	assert_false(c.check_stay);
+	assert_false(c.check_stay || c.check_dump);
 	assert_int_equal(c.screen, CMDLINE_SCREEN_DEFAULT);
 }
 
@@ -126,11 +126,17 @@ static void test_check(void **)
 	static const struct {
 		const char *text;
 		u32 seconds;
-		bool stay;
-	} good[] = { { "check", 10, false }, { "check=1", 1, false }, { "check=3600", 3600, false }, { "check=stay", 10, true },
-		     { "check=5,stay", 5, true }, { "check=5,stay check", 10, false } };
-	static const char *const bad[] = { "check=", "check=0", "check=3601", "check=,stay", "check=5,", "check=5,sta", "check5",
-					   "check,stay", "check=stay,5", "checks", "check=5,stay,", "Check", "check=-1" };
+		bool stay, dump;
+	} good[] = { { "check", 10, false, false }, { "check=1", 1, false, false }, { "check=3600", 3600, false, false },
+		     { "check=stay", 10, true, false }, { "check=5,stay", 5, true, false },
+		     { "check=5,stay check", 10, false, false }, { "check=dump", 10, false, true },
+		     { "check=7,dump", 7, false, true }, { "check=7,stay,dump", 7, true, true },
+		     { "check=dump,stay", 10, true, true }, { "check=dump check", 10, false, false } };
+	static const char *const bad[] = {
+		"check=", "check=0", "check=3601", "check=,stay", "check=5,", "check=5,sta", "check5", "check,stay", "check=stay,5",
+		"checks", "check=5,stay,", "Check", "check=-1", "check=dump,5", "check=dump,dump", "check=stay,stay", "check=5,5",
+		"check=dumps", "check=,", "check=5,dump,stay,dump",
+	};
 
 	assert_int_equal(parse("panic=5"), 0);
 	assert_int_equal(c.check, 0);
@@ -138,6 +144,7 @@ static void test_check(void **)
 		assert_int_equal(parse(good[i].text), 0);
 		assert_int_equal(c.check, good[i].seconds);
 		assert_int_equal(c.check_stay, good[i].stay);
+		assert_int_equal(c.check_dump, good[i].dump);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
 		refuse(bad[i], "expected check, ");

@@ -34,7 +34,7 @@ static struct {
 
 static char log_text[16384];
 static unsigned seconds, this_cpu, drains, started_none, on;
-static bool stay;
+static bool stay, dumped;
 static u64 tsc, gap_at;
 static jmp_buf off;
 
@@ -85,6 +85,12 @@ unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct c
 	(void)host;
 	(void)ctx;
 	return 0;
+}
+
+/* test_hwcheck_dump.c has the real one. */
+void hwcheck_dump(void)
+{
+	host_log("the dump");
 }
 
 void report_node(report_say out)
@@ -216,8 +222,9 @@ bool host_is_x2apic(void)
 	return machine.x2apic_mode;
 }
 
-unsigned host_check_wanted(bool *stays)
+unsigned host_check_wanted(bool *stays, bool *dumps)
 {
+	*dumps = dumped;
 	*stays = stay;
 	return seconds;
 }
@@ -239,7 +246,7 @@ static int reset(void **)
 	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable = machine.counts_smis = true;
 	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, false };
 	seconds = 1;
-	stay = false;
+	stay = dumped = false;
 	return 0;
 }
 
@@ -307,6 +314,16 @@ static void test_all_there(void **)
 	snprintf(result, sizeof(result), "result: able=yes ok=%u missing=0 off=%u unknown=0\n", lines_with("check: ok "),
 		 lines_with("check: off "));
 	expect(result);
+}
+
+/* Behind all else, so that a cut one leaves the report whole; the node goes off after it. */
+static void test_dump(void **)
+{
+	assert_true(check());
+	assert_null(strstr(log_text, "the dump"));
+	dumped = true;
+	assert_true(check());
+	assert_string_equal(strstr(log_text, "unknown=0\n"), "unknown=0\nthe dump\n");
 }
 
 static void test_not_wanted(void **)
@@ -430,6 +447,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_all_there, reset),
+		cmocka_unit_test_setup(test_dump, reset),
 		cmocka_unit_test_setup(test_not_wanted, reset),
 		cmocka_unit_test_setup(test_stay, reset),
 		cmocka_unit_test_setup(test_lacks, reset),

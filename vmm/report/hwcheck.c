@@ -14,6 +14,7 @@
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
 #include "vmm/plan/place.h"
+#include "vmm/report/hwcheck_dump.h"
 #include "vmm/report/hwcheck_proposal.h"
 #include "vmm/report/report.h"
 #include "vmm/service.h"
@@ -339,8 +340,8 @@ static void propose_vm_file(void)
 
 static void hwcheck_start(void)
 {
-	bool stay, able;
-	unsigned seconds = host_check_wanted(&stay);
+	bool stay, dump, able;
+	unsigned seconds = host_check_wanted(&stay, &dump);
 
 	if (!seconds)
 		return;
@@ -357,6 +358,8 @@ static void hwcheck_start(void)
 		propose_vm_file();
 	say("result: able=%s ok=%u missing=%u off=%u unknown=%u", able ? "yes" : "no", counts[OK], counts[MISSING], counts[OFF],
 	    counts[UNKNOWN]);
+	if (dump)
+		hwcheck_dump();
 	monitor_start_none();
 	if (!stay)
 		host_node_poweroff(0, 0);

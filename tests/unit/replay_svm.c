@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* SVM as the recorded CPU offers it: the backend's own judgement. See replay.h. */
+#include "arch/x86_64/cpu/insn.h"
+#include "tests/unit/replay.h"
+
+#define rdmsr replay_rdmsr
+#define cpuid(leaf, subleaf, out) replay_cpuid(leaf, subleaf, out)
+
+#include "arch/x86_64/svm/cpu.c"
+
+void svm_vmsave(u64) /* of run.asm: svm_cpu_on() is not called here */
+{
+	__builtin_trap();
+}
