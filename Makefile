@@ -263,7 +263,7 @@ G     := $(B)/guest
 GUEST := $(G)/vmlinuz $(G)/vmlinux $(G)/initrd
 
 guest: $(GUEST)
-$(GUEST) &: tools/guest-image $(wildcard tests/system/guest/*) | $(B)/.config
+$(GUEST) &: tools/guest-image tools/margay_initrd.py $(wildcard tests/system/guest/*) | $(B)/.config
 	$(Q)tools/guest-image $(G)
 
 # For single tests only, so that the guest itself stays small.
