@@ -3,7 +3,7 @@
 # The one Makefile: configuration, image, ISO, tools, tests. `make help` lists
 # the targets. Everything that is made lies under build/.
 #
-# V=1 shows the commands. MACHINE=qemu|bochs|kvm chooses what `make run` boots.
+# V=1 shows the commands. MACHINE=qemu|bochs|kvm|nested-svm|nested-vtx chooses what `make run` boots.
 
 MAKEFLAGS += -rR --no-print-directory
 ifeq ($(filter -j%,$(MAKEFLAGS)),)
@@ -37,8 +37,10 @@ help:
 	@echo 'make netboot          build/netboot: a directory for TFTP and HTTP, with GRUB for BIOS and UEFI (docs/booting.md)'
 	@echo 'make run              boot it in QEMU, the guest console on this terminal; Ctrl-] leaves'
 	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=: of the node'
+	@echo '                      MACHINE=nested-svm, nested-vtx: on the KVM of a Linux host that QEMU or Bochs emulates'
 	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
+	@echo 'make nested-host      that host, under build/guest'
 	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS'
 	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
@@ -72,7 +74,7 @@ endif
 ifneq ($(filter bench%,$(GOALS)),)
 SETUP_GROUPS += run test bench
 endif
-ifneq ($(filter test test-full tests-built unit mutants,$(GOALS)),)
+ifneq ($(filter test test-full tests-built unit mutants nested-host,$(GOALS))$(filter nested-%,$(MACHINE)),)
 SETUP_GROUPS += run test
 endif
 ifneq ($(filter test-full guest-kernels,$(GOALS)),)
@@ -276,6 +278,14 @@ $(G)/initrd-drivers: $(G)/initrd tools/guest-image tools/guest-module include/ma
 		$(wildcard guest-patches/margay-guest/* $(G)/vmlinuz-backports) | guest-backports
 	$(Q)tools/guest-image --drivers $(G)
 
+# The emulated host of the machines nested-svm and nested-vtx, with this system's QEMU.
+.PHONY: nested-host
+NESTED := $(G)/initrd-nested $(G)/vmlinuz-nested
+nested-host: $(NESTED)
+$(NESTED) &: $(G)/vmlinuz $(G)/vmlinux tools/nested-host $(wildcard tools/nested/*) tools/margay_initrd.py \
+		/usr/bin/qemu-system-x86_64
+	$(Q)tools/nested-host $(G)
+
 # The guest module's source as a Debian package.
 .PHONY: guest-package
 guest-package: | $(B)/.config
@@ -323,15 +333,15 @@ install: $(B)/margay.elf $(B)/margay-check
 # As what, and by what, the node finds its image: FIRMWARE=bios|uefi, MEDIUM=cd|usb|net.
 FIRMWARE ?= bios
 MEDIUM   ?= cd
-RUN_ISO := $(B)/margay$(if $(filter bochs,$(MACHINE)),-bochs).iso
+RUN_ISO := $(B)/margay$(if $(filter bochs nested-vtx,$(MACHINE)),-bochs).iso
 RUN_IMAGE := $(if $(filter net,$(MEDIUM)),$(B)/netboot,$(RUN_ISO))
 CPUS    ?= 1
-MEMORY  ?= $(if $(filter bochs,$(MACHINE)),1G,2G)
+MEMORY  ?= $(if $(filter bochs nested-%,$(MACHINE)),1G,2G)
 
 # margay-run's status when the operator leaves with Ctrl-].
 LEFT    := 9
 
-run: $(if $(filter net,$(MEDIUM)),netboot,$(RUN_ISO))
+run: $(if $(filter net,$(MEDIUM)),netboot,$(RUN_ISO)) $(if $(filter nested-%,$(MACHINE)),nested-host)
 	@mkdir -p $(B)/logs
 	@tools/margay-run --machine $(MACHINE) --firmware $(FIRMWARE) --medium $(MEDIUM) --cpus $(CPUS) --memory $(MEMORY) \
 		--interactive --log $(B)/logs/run-$(MACHINE).log $(RUN_IMAGE) || [ $$? -eq $(LEFT) ]
@@ -419,7 +429,7 @@ PYTEST        := $(PYTHON) -m pytest
 PLUGINS := $(B)/qemu_memory.so $(B)/qemu_code.so
 
 tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
-	$(PLUGINS) $(G)/initrd-drivers
+	$(PLUGINS) $(G)/initrd-drivers $(NESTED)
 
 $(PLUGINS): $(B)/%.so: tests/system/%.c tests/qemu_plugin.h Makefile
 	$(call say,HOSTCC,$@)

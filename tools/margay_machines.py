@@ -11,7 +11,8 @@ import os
 import re
 import shutil
 
-NAMES = ("qemu", "bochs", "kvm")
+NAMES = ("qemu", "bochs", "kvm", "nested-svm", "nested-vtx")
+EMULATOR = {"qemu": "qemu", "bochs": "bochs", "kvm": "kvm", "nested-svm": "qemu", "nested-vtx": "bochs"}  # which of them runs
 FIRMWARE = ("bios", "uefi")
 MEDIA = ("cd", "usb", "disk", "net")
 
@@ -89,14 +90,18 @@ def qemu_medium(image, boot):
     ]
 
 
-def qemu(image, boot, cpus, memory, port, extra, accel):
-    """accel: QEMU's word for the accelerator, with its options."""
+def qemu_arguments(image, boot, cpus, memory, console, extra, accel):
+    """console: QEMU's word for the character device of the first serial port, named console; accel: for the accelerator."""
     return [
-        find("qemu-system-x86_64", "qemu-system-x86"),
         "-name", "margay", "-M", "q35", "-accel", accel, "-cpu", "host" if accel == "kvm" else "max",
         "-m", "%dM" % mebibytes(memory), "-smp", str(cpus), "-no-reboot", "-display", "none", "-monitor", "none",
-        "-chardev", "socket,id=console,host=127.0.0.1,port=%d" % port, "-serial", "chardev:console",
+        "-chardev", console, "-serial", "chardev:console",
     ] + qemu_firmware(boot.firmware) + qemu_medium(image, boot) + list(extra)
+
+
+def qemu(image, boot, cpus, memory, port, extra, accel):
+    return [find("qemu-system-x86_64", "qemu-system-x86")] + qemu_arguments(
+        image, boot, cpus, memory, "socket,id=console,host=127.0.0.1,port=%d" % port, extra, accel)
 
 
 # corei7_haswell_4770: skylake's CPUID leaf 0x15 contradicts its TSC. With

@@ -25,6 +25,7 @@ import threading
 import time
 
 import margay_machines
+import margay_nested
 import qemu_lost
 from margay_machines import MachineError
 
@@ -93,7 +94,9 @@ class Node:
     def __init__(self, image, machine="qemu", cpus=1, memory="1G", log="margay-run.log", timeout=0, extra=(),
                  native=False, interactive=False, echo=None, boot=margay_machines.Boot(), one_thread=False):
         self.machine, self.native, self.echo = machine, native, echo
-        self.bochs_log = log + ".bochs.log" if machine == "bochs" else None
+        self.emulator = margay_machines.EMULATOR[machine]
+        self.bochs_log = log + ".bochs.log" if self.emulator == "bochs" else None
+        self.host_log = log + ".host.log" if machine.startswith("nested-") else None
         self._log_seen = 0
         self._started = time.monotonic()
         self.deadline = self._started + timeout if timeout else float("inf")
@@ -114,15 +117,21 @@ class Node:
         self._directory = tempfile.TemporaryDirectory(prefix="margay-run.")
         self._listener = socket.create_server(("127.0.0.1", 0))
         port = self._listener.getsockname()[1]
-        if machine == "bochs":
-            open(self.bochs_log, "w", encoding="ascii").close()
+        accel = "kvm" if machine == "kvm" else "tcg,thread=single" if one_thread else "tcg"
+        for path in (self.bochs_log, self.host_log):
+            if path:
+                open(path, "w", encoding="ascii").close()
+        if self.host_log:
+            command = margay_nested.command(machine, image, boot, cpus, memory, port, extra, self._directory.name,
+                                            self.host_log, self.bochs_log, interactive, accel)
+        elif machine == "bochs":
             command = margay_machines.bochs(image, boot, cpus, memory, port, extra, self._directory.name,
                                             self.bochs_log, interactive)
         else:
             if machine == "kvm":
                 margay_machines.check_nested_kvm()
-            accel = "kvm" if machine == "kvm" else "tcg,thread=single" if one_thread else "tcg"
             command = margay_machines.qemu(image, boot, cpus, memory, port, extra, accel)
+        if self.emulator != "bochs":
             self.qmp = os.path.join(self._directory.name, "qmp")
             command += ["-qmp", "unix:%s,server=on,wait=off" % self.qmp]
         self._stderr = open(os.path.join(self._directory.name, "stderr"), "w+b")
@@ -164,10 +173,18 @@ class Node:
         if self.bochs_log:
             with open(self.bochs_log, encoding="utf-8", errors="replace") as f:
                 lines += [line for line in f.read().split("\n") if "PANIC" in line]
+        lines += self._host_said().split("\n")
         lines = [line.strip() for line in lines if line.strip()][-3:] or ["no message from it"]
         status = self.process.poll()
         end = "still running" if status is None else "exit status %d" % status if status >= 0 else signal.Signals(-status).name
         return "; ".join(lines + [end] + self._closed_by)
+
+    def _host_said(self):
+        """All that the host of a nested machine has said; nothing on others."""
+        if not self.host_log:
+            return ""
+        with open(self.host_log, encoding="utf-8", errors="replace") as f:
+            return f.read()
 
     def _check_emulator(self):
         """For when the console or the process has ended: raises EmulatorDied, unless it ended well. Bochs does so with 1, too."""
@@ -181,9 +198,9 @@ class Node:
         # What Bochs has said of the machine before it died is the verdict. A bare kernel gives its own status by isa-debug-exit.
         if self._bad_entry() or self._stuck() or self._exits and status is not None and status > 0:
             return
-        if (status is None or status < 0 or status > 0 and self.machine != "bochs") and (self.native or not end_of(self.text)):
+        if (status is None or status < 0 or status > 0 and self.emulator != "bochs") and (self.native or not end_of(self.text)):
             complaint = self._complaint()
-            self._died("%s: %s" % (self.machine, complaint), self.machine == "qemu" and qemu_lost.known(complaint))
+            self._died("%s: %s" % (self.machine, complaint), self.emulator == "qemu" and qemu_lost.known(complaint))
 
     def _died(self, how, known=False):
         """Keeps the log, which the next try would overwrite, as LOG.died."""
@@ -192,7 +209,7 @@ class Node:
 
     def _check_interrupts(self):
         """For when the machine has stood still: raises EmulatorsFault if QEMU is known to be the cause."""
-        lost = self.machine == "qemu" and qemu_lost.lost_interrupt(self.qmp, self.process.pid)
+        lost = self.emulator == "qemu" and qemu_lost.lost_interrupt(self.qmp, self.process.pid)
         if lost:
             self._died(lost, known=True)
 
@@ -220,7 +237,7 @@ class Node:
     def send(self, text):
         """Types text. Slowly on Bochs, whose 16550 has no flow control towards the host."""
         data = text if isinstance(text, bytes) else text.encode()
-        step = 1 if self.machine == "bochs" else len(data)
+        step = 1 if self.emulator == "bochs" else len(data)
         try:
             for i in range(0, len(data), step or 1):
                 self._conn.sendall(data[i : i + step])
@@ -309,6 +326,9 @@ class Node:
                     time.sleep(0.1)
             state = self.poll()
         self.close()
+        complaint = self.host_log and state[0] and margay_nested.host_complaint(self._host_said())
+        if complaint:
+            return Outcome(DIED, complaint)
         return judge(self.text, state[0], state[1], self._bad_entry(), self.native)
 
     def close(self):

@@ -136,7 +136,10 @@ void test_main(void)
 		failed += move(i % 2 ? SECOND : FIRST, i % 2 ? FIRST : SECOND, 0, i + 2);
 	check(failed == 0, "%lu reads found the page where it was no longer", failed);
 	check(*(volatile u64 *)FIRST == MOVES + 2, "the page itself: %#lx", *(volatile u64 *)FIRST);
-	check(move(FIRST, SECOND, NO_FLUSH, 7) != 0, "without a flush the reader must find the page");
+	failed = move(FIRST, SECOND, NO_FLUSH, 7);
+	/* Where KVM runs both by turns on one CPU, that one's TLB is empty after each turn. */
+	if (!on_kvm())
+		check(failed != 0, "without a flush the reader must find the page");
 	stop = true;
 	smp_wait(1);
 	stop = false;

@@ -3,6 +3,7 @@
 
 import re
 
+import margay_machines
 import node
 import tiny
 
@@ -16,7 +17,8 @@ LOG = re.compile(r"margay: |\w+: (vcpu\d+: (CPU|exits)|end=|restart \d|memory:|o
 
 def vm(name, mode, machine="qemu", **keys):
     """The VM file of a tiny guest that behaves as mode says; keys replace or add lines."""
-    lines = {"name": name, "kernel": "behave", "cmdline": "machine=%s mode=%s" % (machine, mode), "memory": "32M",
+    cmdline = "machine=%s mode=%s" % (margay_machines.EMULATOR[machine], mode)
+    lines = {"name": name, "kernel": "behave", "cmdline": cmdline, "memory": "32M",
              "topology": "flat", "debug_exit": "yes"}
     if machine == "bochs":
         # Bochs 3.0 gives a core of one thread two APIC IDs, as if it had two.

@@ -20,12 +20,13 @@ LOGS = os.path.join(BUILD, "logs")
 GUEST = os.path.join(BUILD, "guest")
 
 MACHINES = ("qemu", "bochs")
+NESTED = ("nested-svm", "nested-vtx")  # KVM as the processor, on each of them
 NODE_MEMORY = "1G"
-GUEST_MEMORY = {"qemu": "512M", "bochs": "256M"}
+GUEST_MEMORY = {"qemu": "512M", "bochs": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
 # Bochs takes minutes to decompress a kernel; vmlinux is the same, uncompressed.
-KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux"}
+KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux", "nested-svm": "vmlinuz", "nested-vtx": "vmlinux"}
 # Wall-clock seconds for a boot to userspace and a script there, on a busy machine.
-TIMEOUT = {"qemu": 400, "bochs": 1200}
+TIMEOUT = {"qemu": 400, "bochs": 1200, "nested-svm": 900, "nested-vtx": 3600}
 ENDING = 120  # from the script's last line to the end of the node
 isos = []  # what image() has written in this process; tests/conftest.py removes those of tests that pass
 

@@ -316,11 +316,12 @@ def free_memory(console):
 
 
 @pytest.mark.parametrize("machine, restarts", [
-    ("qemu", 100), pytest.param("qemu", 1000, marks=pytest.mark.full), pytest.param("bochs", 100, marks=pytest.mark.full)])
+    ("qemu", 100), pytest.param("qemu", 1000, marks=pytest.mark.full), pytest.param("bochs", 100, marks=pytest.mark.full),
+    *(pytest.param(machine, 20, marks=pytest.mark.full) for machine in node.NESTED)])
 def test_restarts(machine, restarts):
     """Restarted again and again: not a byte of memory is missing afterwards; a thousand fill the log more than once."""
     vms = {"keep.conf": vm("keep", "tick", machine), "r.conf": vm("r", "once", machine, on_end="restart")}
-    with start("console-restarts-%d" % restarts, machine, vms, 2, timeout=300 + 4 * restarts) as running:
+    with start("console-restarts-%d" % restarts, machine, vms, 2, timeout=node.TIMEOUT[machine] + 4 * restarts) as running:
         running.expect("^r: restart 3")
         console = Console(running)
         console.call()

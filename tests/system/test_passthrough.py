@@ -37,14 +37,14 @@ def sha256(path, size=-1):
         return hashlib.sha256(f.read(size)).hexdigest()
 
 
-def run(name, arguments, keys, cmdline):
+def run(name, arguments, keys, cmdline, machine="qemu"):
     lines = {"memory": MEMORY, "memory_map": "identity", "initrd": "initrd"}
     lines.update(keys)
     iso = node.margay_iso(
-        name, {"vm0.conf": node.vm_text("qemu", cmdline, **lines)},
-        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")},
+        name, {"vm0.conf": node.vm_text(machine, cmdline, **lines)},
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers")},
     )
-    with node.start(name, "qemu", iso, memory="1G", cpus=int(lines.get("cpus", 1)), extra=arguments) as running:
+    with node.start(name, machine, iso, memory="1G", cpus=int(lines.get("cpus", 1)), extra=arguments) as running:
         return node.finish(running)
 
 
@@ -55,14 +55,16 @@ def interrupts(done, action):
     return [sum(column) for column in zip(*counts)]
 
 
-@pytest.mark.parametrize("kind", DEVICES)
-def test_disk(kind):
+@pytest.mark.parametrize("machine, kind", [
+    *(("qemu", kind) for kind in DEVICES),
+    *(pytest.param(machine, "nvme", marks=[pytest.mark.slow, pytest.mark.full]) for machine in node.NESTED)])
+def test_disk(machine, kind):
     arguments, drivers, disk, vectors = DEVICES[kind]
     image = make_disk("pass-" + kind)
     before = sha256(image)
     done = run(
         "pass-" + kind, ["-drive", "if=none,id=data,format=raw,file=" + image] + arguments, {"pci": "00:06.0", "cpus": "2"},
-        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk),
+        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk), machine,
     )
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.facts["sum"].split()[0] == before

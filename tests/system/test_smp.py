@@ -18,6 +18,7 @@ SHAPES = [
     pytest.param("qemu", 4, "2-3,1", [2, 3, 1]),
     pytest.param("qemu", 12, "12", list(range(12)), marks=pytest.mark.full),
     pytest.param("bochs", 2, "2", [0, 1], marks=pytest.mark.slow),
+    *(pytest.param(machine, 2, "2", [0, 1], marks=[pytest.mark.slow, pytest.mark.full]) for machine in node.NESTED),
 ]
 
 

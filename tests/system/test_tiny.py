@@ -11,7 +11,7 @@ import node
 import pytest
 import tiny
 
-NODE_CPUS = {"qemu": 4, "bochs": 2}
+NODE_CPUS = {"qemu": 4, "bochs": 2, "nested-svm": 2, "nested-vtx": 2}
 
 
 def guests_of(machine, several, full):
@@ -20,12 +20,16 @@ def guests_of(machine, several, full):
             and (full or not g.full)]
 
 
+def marks_of(machine, several):
+    marks = [pytest.mark.xdist_group("tiny-%s-%s" % (machine, several))]
+    return marks + [pytest.mark.full] * (machine == "nested-vtx") + [pytest.mark.slow] * (machine in node.NESTED)
+
+
 def cases():
-    for machine in node.MACHINES:
+    for machine in node.MACHINES + node.NESTED:
         for name in tiny.names():
             guest = tiny.Guest(name, machine)
-            marks = [pytest.mark.xdist_group("tiny-%s-%s" % (machine, guest.cpus > 1))]
-            marks += [pytest.mark.full] if guest.full else []
+            marks = marks_of(machine, guest.cpus > 1) + [pytest.mark.full] * guest.full
             if guest.cpus <= NODE_CPUS[machine] and not guest.skipped:
                 yield pytest.param(guest, marks=marks, id="%s-%s" % (name, machine))
 
@@ -54,9 +58,9 @@ def test_guest(runs, guest):
 
 
 def nodes():
-    for machine in node.MACHINES:
+    for machine in node.MACHINES + node.NESTED:
         for several in (False, True):
-            yield pytest.param(machine, several, marks=pytest.mark.xdist_group("tiny-%s-%s" % (machine, several)))
+            yield pytest.param(machine, several, marks=marks_of(machine, several))
 
 
 @pytest.mark.parametrize("machine, several", nodes())

@@ -10,6 +10,7 @@ import glob
 import os
 import re
 
+import margay_machines
 import node
 
 SOURCES = os.path.join(node.TOP, "tests", "guest")
@@ -24,15 +25,17 @@ class Guest:
 
     def __init__(self, name, machine):
         self.name, self.machine = name, machine
+        # Whose quirks the guest meets: those of the emulator below, with KVM between.
+        self.emulator = margay_machines.EMULATOR[machine]
         with open(os.path.join(SOURCES, name + ".c"), encoding="utf-8") as f:
             self._header = f.read().split("*/")[1]  # behind the SPDX line's comment
-        expect = self._one("EXPECT " + machine) or self._one("EXPECT")
+        expect = self._one("EXPECT " + machine) or self._one("EXPECT " + self.emulator) or self._one("EXPECT")
         assert expect, "tests/guest/%s.c: no EXPECT: line" % name
         assert re.fullmatch(r"exit=\d+|end=[a-z0-9-]+", expect), "tests/guest/%s.c: EXPECT: %s" % (name, expect)
         self.end = re.sub(r"^exit=(\d+)$", r"end=exit status=\1", expect)
         self.cpus = int(self._one("CPUS") or 1)
         self.full = self._one("FULL") is not None
-        self.skipped = self._one("NOT ON " + machine)
+        self.skipped = self._one("NOT ON " + machine) or self._one("NOT ON " + self.emulator)
         self.ok = expect != "exit=1"
         self.good = expect == "exit=0" or expect in ("end=poweroff", "end=reset-acpi", "end=reset-kbd", "end=reset-cf9")
 
@@ -45,7 +48,8 @@ class Guest:
         return found[0] if found else None
 
     def cmdline(self):
-        return ("machine=%s cpus=%d %s" % (self.machine, self.cpus, self._one("CMDLINE") or "")).strip()
+        processor = " processor=kvm" if self.machine in node.NESTED else ""
+        return ("machine=%s%s cpus=%d %s" % (self.emulator, processor, self.cpus, self._one("CMDLINE") or "")).strip()
 
     def vm(self, after=None, last=False):
         """Its VM file."""

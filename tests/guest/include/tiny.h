@@ -30,6 +30,8 @@ u64 option_number(const char *key, u64 otherwise);
 /* Which emulator runs us: the option machine=. */
 bool on_bochs(void);
 bool on_qemu(void);
+/* Whether KVM is the node's processor, on that emulator: the option processor=. */
+bool on_kvm(void);
 /* Under Margay, and not on the bare emulator? */
 bool on_margay(void);
 

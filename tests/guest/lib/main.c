@@ -213,6 +213,13 @@ bool on_qemu(void)
 	return machine_is('q');
 }
 
+bool on_kvm(void)
+{
+	const char *p = option("processor");
+
+	return p && *p == 'k';
+}
+
 bool on_margay(void)
 {
 	return cpuid(0x40000000, 0).ebx == 0x6772614d; /* "Marg" */

@@ -1,0 +1,55 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What becomes of a nested machine's arguments, and when its node has ended well, without a machine."""
+
+import margay_machines
+import margay_nested
+import pytest
+
+
+def test_end():
+    """The host's last word, exactly once, is what shows that the node's QEMU ended well."""
+    good = "[    5.0] x\r\nnested: QEMU ended with status 0\r\n[   60.2] reboot: Power down\r\n"
+    assert margay_nested.host_complaint(good) is None
+    assert "QEMU ended with status 1" in margay_nested.host_complaint(good.replace("status 0", "status 1"))
+    assert "no /dev/kvm" in margay_nested.host_complaint("nested: no /dev/kvm\r\n")
+    assert margay_nested.host_complaint("[    5.0] Kernel panic - not syncing\r\n")
+    assert margay_nested.host_complaint("")
+    assert margay_nested.host_complaint(good + good)
+    assert margay_nested.host_complaint(good.replace("status 0", "status 01"))
+    assert margay_nested.host_complaint(good.replace("nested: ", "x nested: "))
+
+
+def test_arguments():
+    text = margay_nested.cmdline("/dev/sr0", margay_machines.Boot(), 2, "256M", ["-device", "igb,addr=6"])
+    host, node = text.split(" -- ")
+    assert "console=ttyS1" in host
+    assert " " not in node
+    words = node.split("@")
+    assert words[0] == "/dev/sr0" and words[-2:] == ["-device", "igb,addr=6"]
+    assert words[words.index("-accel") + 1] == "kvm" and words[words.index("-cpu") + 1] == "host"
+    assert words[words.index("-smp") + 1] == "2" and words[words.index("-m") + 1] == "256M"
+    assert any(word.endswith("file=/dev/sr0") for word in words)
+
+
+@pytest.mark.parametrize("extra", [["a b"], ["a'b"], ["a@b"], ["a" * 2048]])
+def test_what_the_kernels_command_line_cannot_carry(extra):
+    with pytest.raises(margay_machines.MachineError):
+        margay_nested.cmdline("/dev/sr0", margay_machines.Boot(), 1, "256M", extra)
+
+
+def test_drive(tmp_path):
+    whole, odd = tmp_path / "whole", tmp_path / "odd"
+    whole.write_bytes(bytes(margay_nested.GEOMETRY))
+    odd.write_bytes(bytes(512))
+    word = "if=none,id=data,format=raw,file=%s"
+    assert margay_nested.host_drive(["-device", "x,addr=6"]) == (["-device", "x,addr=6"], None)
+    assert margay_nested.host_drive(["-drive", word % whole]) == (["-drive", word % "/dev/sda"], str(whole))
+    for bad in ([word % odd], [word % whole, word % whole]):
+        with pytest.raises(margay_machines.MachineError):
+            margay_nested.host_drive(bad)
+
+
+@pytest.mark.parametrize("boot", [margay_machines.Boot("uefi"), margay_machines.Boot(medium="usb")])
+def test_no_other_media(boot):
+    with pytest.raises(margay_machines.MachineError):
+        margay_nested.command("nested-svm", "x.iso", boot, 1, "256M", 1, [], "", "", None, False, "tcg")
