@@ -21,6 +21,7 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm \
 	vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
+files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c

@@ -22,6 +22,7 @@
 #include "kernel/nmi.h"
 #include "kernel/panic.h"
 #include "kernel/pci/pci_core.h"
+#include "kernel/pci/pci_route.h"
 #include "kernel/percpu.h"
 #include "kernel/poweroff.h"
 #include "kernel/screen_idle.h"
@@ -182,6 +183,8 @@ static void boot_cpu_main(void)
 	pci_init(acpi_mcfg(), &bootinfo);
 	poweroff_init();
 	modules_init(&bootinfo);
+	if (IS_ENABLED(CONFIG_PCI_FACTS))
+		pci_route_facts();
 	clock_refine();
 	print_own_memory(per_cpu);
 	screen_show();

@@ -4,13 +4,17 @@
 
 #include <margay/errno.h>
 #include <margay/host.h>
+#include <margay/string.h>
 #include "kernel/acpi/acpi.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
+#include "kernel/pci/pci_facts.h"
 
 #define MAX_TABLES 64
 #define MAX_ROOTS 32
 #define MAX_BRIDGES 32 /* one behind another */
+#define FACTS "facts:" /* how the names of their boot modules begin */
+#define FACTS_PAGES (ALIGN_UP(sizeof(struct pci_facts), PAGE_SIZE) / PAGE_SIZE)
 
 static struct aml_span body[MAX_TABLES];
 static struct aml_tables tables = { body, 0 };
@@ -21,6 +25,9 @@ static struct {
 	int err;
 	struct aml_pci_route at;
 } routes[HOST_PCI_FUNCTIONS];
+
+/* While a module of facts is looked at; else NULL. */
+static struct pci_facts *facts;
 
 static void add_table(const struct acpi_sdt *t)
 {
@@ -80,7 +87,7 @@ bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size)
 static int name_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count, unsigned from,
 		   struct aml_name *out)
 {
-	int err = 0;
+	int err = root->path.n ? 0 : -ENOENT; /* none: a root that only facts know */
 
 	*out = root->path;
 	for (unsigned i = count; i > from && !err; i--) {
@@ -91,7 +98,21 @@ static int name_of(const struct aml_pci_root *root, const struct pci_function *c
 	return err;
 }
 
-static int find_route(const struct pci_function *f, struct aml_pci_route *out)
+/* What a fact says of the bus behind bridge[from], as in name_of(). */
+static const struct pci_fact *fact_of(const struct aml_pci_root *root, const struct pci_function *const *bridge, unsigned count,
+				      unsigned from, u8 device, u8 pin)
+{
+	struct pci_fact_key of = { root->segment, root->bus, PCI_FACT_ROUTE, .device = device, .pin = pin };
+
+	if (!IS_ENABLED(CONFIG_PCI_FACTS) || !facts || count - from > PCI_FACTS_DEPTH)
+		return NULL;
+	for (unsigned i = count; i > from; i--)
+		of.path[of.depth++] = bridge[i - 1]->address.devfn;
+	return pci_facts_find(facts, &of);
+}
+
+/* *fact: what it is from; NULL: the firmware's tables. */
+static int find_route(const struct pci_function *f, struct aml_pci_route *out, const struct pci_fact **fact)
 {
 	const struct pci_function *bridge[MAX_BRIDGES];
 	u32 interrupt = pci_read(f->address, PCI_REG_INTERRUPT, 4);
@@ -103,8 +124,14 @@ static int find_route(const struct pci_function *f, struct aml_pci_route *out)
 		return -ENXIO;
 	for (unsigned i = 0; root && i <= count; i++) {
 		struct aml_name bus;
-		int err = name_of(root, bridge, count, i, &bus);
+		int err;
 
+		*fact = fact_of(root, bridge, count, i, device, (u8)pin);
+		if (*fact) {
+			*out = (struct aml_pci_route){ (*fact)->value, true };
+			return 0;
+		}
+		err = name_of(root, bridge, count, i, &bus);
 		if (!err)
 			err = aml_pci_route(&tables, &bus, device, (u8)pin, (u8)interrupt, out);
 		/* Pins turn only at a bridge that surely has no table. */
@@ -134,6 +161,7 @@ void pci_route_init(void)
 {
 	const struct acpi_sdt *t = acpi_table("DSDT", 0);
 	const struct pci_function *f;
+	const struct pci_fact *none;
 	unsigned beyond;
 
 	tables.count = 0;
@@ -147,7 +175,123 @@ void pci_route_init(void)
 	for (unsigned i = 0; i < nr_roots; i++)
 		describe(&roots[i]);
 	for (unsigned i = 0; (f = pci_get(i)); i++)
-		routes[i].err = find_route(f, &routes[i].at);
+		routes[i].err = find_route(f, &routes[i].at, &none);
+}
+
+/* ---- facts of a boot module ------------------------------------------------------------- */
+
+/* The root of a fact, which may be the first that is known of it; NULL: one too many. */
+static struct aml_pci_root *root_of(const struct pci_fact *f)
+{
+	for (unsigned i = 0; i < nr_roots; i++)
+		if (roots[i].segment == f->of.segment && roots[i].bus == f->of.bus)
+			return &roots[i];
+	if (nr_roots == MAX_ROOTS)
+		return NULL;
+	roots[nr_roots] = (struct aml_pci_root){ .segment = f->of.segment, .bus = f->of.bus };
+	return &roots[nr_roots++];
+}
+
+/* read: the firmware's tables say the root's windows, which are then all. */
+static bool take_window(const struct aml_window *w, struct aml_pci_root *root, bool read, struct pci_facts_error *err)
+{
+	const struct aml_window *known = root->window;
+
+	for (unsigned i = 0; read && i < root->nr_windows; i++)
+		if (known[i].type == w->type && known[i].first == w->first && known[i].last == w->last)
+			return true;
+	if (!read && root->nr_windows < AML_PCI_WINDOWS) {
+		root->window[root->nr_windows++] = *w;
+		return true;
+	}
+	err->here = known->first == w->first ? w->last : w->first;
+	err->expected = known->first == w->first ? known->last : known->first;
+	return false;
+}
+
+/* False: one contradicts the firmware's tables, or does not fit; some may have been taken. */
+static bool take_facts(struct pci_facts_error *err)
+{
+	const struct pci_function *f;
+	const struct pci_fact *fact;
+	struct aml_pci_route at;
+	u32 read = 0; /* roots whose windows the tables say */
+
+	static_assert(MAX_ROOTS <= 32, "a bit each");
+	for (unsigned i = 0; i < nr_roots; i++)
+		if (roots[i].nr_windows)
+			read |= (u32)BIT(i);
+	for (fact = facts->fact; fact < facts->fact + facts->count; fact++) {
+		struct aml_pci_root *root = root_of(fact);
+
+		err->line = fact->line;
+		err->what = "more roots than fit";
+		if (!root)
+			return false;
+		err->what = "contradicts the firmware's tables";
+		if (fact->of.kind == PCI_FACT_WINDOW && !take_window(&fact->window, root, read & BIT(root - roots), err))
+			return false;
+		if (fact->of.kind != PCI_FACT_PROXIMITY)
+			continue;
+		err->here = fact->value;
+		err->expected = root->proximity;
+		if (root->has_proximity && err->here != err->expected)
+			return false;
+		root->has_proximity = true;
+		root->proximity = fact->value;
+	}
+	for (unsigned i = 0; (f = pci_get(i)); i++) {
+		if (routes[i].err == -ENXIO || find_route(f, &at, &fact))
+			continue;
+		if (routes[i].err) {
+			routes[i].at = at;
+			routes[i].err = 0;
+		} else if (fact && routes[i].at.gsi != at.gsi) {
+			err->line = fact->line;
+			err->here = at.gsi;
+			err->expected = routes[i].at.gsi;
+			return false;
+		}
+	}
+	return true;
+}
+
+void pci_route_facts(void)
+{
+	const struct host_module *m;
+	struct pci_facts_error err;
+
+	for (unsigned i = 0; (m = host_module(i)); i++) {
+		bool taken;
+
+		if (strncmp(m->name, FACTS, strlen(FACTS)) != 0)
+			continue;
+		facts = host_pages_alloc(FACTS_PAGES, -1);
+		if (!facts) {
+			printk_error("%s: no memory to read it: ignored", m->name);
+			return;
+		}
+		taken = pci_facts_parse(m->data, m->size, pci_facts_hash(&tables), facts, &err);
+		if (taken) {
+			taken = take_facts(&err);
+			/* Back to what the tables say. */
+			if (!taken) {
+				facts->count = 0;
+				pci_route_init();
+			}
+		}
+		if (taken)
+			printk("%s: %u facts of this machine", m->name, facts->count);
+		else if (err.here != err.expected)
+			printk_error("%s:%u: %s: %#lx here, %#lx expected: ignored", m->name, err.line, err.what, err.here,
+				     err.expected);
+		else
+			printk_error("%s:%u: %s: ignored", m->name, err.line, err.what);
+		host_pages_free(facts, FACTS_PAGES);
+		facts = NULL;
+		if (taken)
+			return;
+	}
 }
 
 int host_intx_route(unsigned index, struct host_intx *out)

@@ -13,6 +13,12 @@
 /* Finds the roots, and each function's route for host_intx_route() (<margay/host_pci.h>). After ACPI, NUMA and the functions. */
 void pci_route_init(void);
 
+/*
+ * Takes what the first boot module `facts:NAME` says that is of this machine, where the tables do not say it; a line for each
+ * module. After the boot modules, before the first VM.
+ */
+void pci_route_facts(void);
+
 /* The node of a function's root; -1: unknown. */
 int pci_node(const struct pci_function *f);
 

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_route.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /* Routes are found at boot, behind bridges too: what firmware's tables and the functions' registers are later changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <cmocka.h>
@@ -13,6 +15,7 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
+#include "kernel/pci/pci_facts.h"
 #include "kernel/pci/pci_route.h"
 #include "vmm/acpi/aml_build.h"
 
@@ -63,14 +66,34 @@ int numa_node_of_proximity(u32 domain)
 }
 #endif
 
+static char said[256]; /* the last line of an error, where one is expected */
+static bool may_say;
+
 void printk_error(const char *fmt, ...)
 {
-	fail_msg("%s", fmt);
+	va_list ap;
+
+	if (!may_say)
+		fail_msg("%s", fmt);
+	va_start(ap, fmt);
+	vsnprintf(said, sizeof(said), fmt, ap);
+	va_end(ap);
 }
+
+static char told[256]; /* the last other line */
 
 #if IS_ENABLED(CONFIG_BOOT_LOG)
 void printk_debug(const char *, ...)
 {
+}
+
+void printk(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(told, sizeof(told), fmt, ap);
+	va_end(ap);
 }
 #endif
 
@@ -178,11 +201,186 @@ static void test_bridges(void **)
 	assert_int_equal(BEHIND(ADR(0x1c), 0x08, '_', 'P', 'R', 'T', 0x12, 0x02, 0x00), -ENOENT);
 }
 
+/* ---- facts ---- */
+
+static struct host_module module[2];
+static unsigned held; /* pages */
+static bool no_memory;
+
+const struct host_module *host_module(unsigned i)
+{
+	return i < ARRAY_SIZE(module) && module[i].name ? &module[i] : NULL;
+}
+
+void *host_pages_alloc(unsigned count, int)
+{
+	held += no_memory ? 0 : count;
+	return no_memory ? NULL : calloc(count, PAGE_SIZE);
+}
+
+void host_pages_free(void *pages, unsigned count)
+{
+	held -= count;
+	free(pages);
+}
+
+static u64 hash_of_ssdt(void)
+{
+	const struct aml_span body[] = { { ssdt.body, ssdt.head.length - sizeof(ssdt.head) } };
+	const struct aml_span empty[OTHER_TABLES + 1] = { 0 };
+
+	return pci_facts_hash(&(struct aml_tables){ body, 1 }) +
+	       pci_facts_hash(&(struct aml_tables){ empty, ARRAY_SIZE(empty) });
+}
+
+/* A machine of which the tables do not say what is behind its bridge; function 0 is unknown, too. Then its modules. */
+static void with_facts(const char *first, const char *second)
+{
+	static char text[2][512];
+	const char *const given[] = { first, second };
+
+	assert_int_equal(BEHIND(0x14, 0x0b, '_', 'A', 'D', 'R', 0x00, 0xa4, 'R', 'P', 'A', '1'), -ENOENT);
+	pin[0] = 1;
+	pin[3] = 1;
+	pci_route_init();
+	memset(module, 0, sizeof(module));
+	for (unsigned i = 0; i < ARRAY_SIZE(module) && given[i]; i++) {
+		snprintf(text[i], sizeof(text[i]), given[i], hash_of_ssdt());
+		module[i] = (struct host_module){ i ? "facts:b" : "facts:a", "", text[i], strlen(text[i]) };
+	}
+	*said = *told = 0;
+	may_say = true;
+	pci_route_facts();
+	may_say = false;
+	assert_int_equal(held, 0);
+}
+
+static int gsi(unsigned i)
+{
+	struct host_intx at = { 0 };
+	int err = host_intx_route(i, &at);
+
+	if (!err && i != 3)
+		assert_true(at.active_low);
+	return err ? err : (int)at.gsi;
+}
+
+#define OURS "tables = %016lx\n"
+
+static void untouched(void)
+{
+	assert_int_equal(gsi(0), -ENOENT);
+	assert_int_equal(gsi(3), 40);
+	assert_int_equal(gsi(BEHIND_BRIDGE), -ENOENT);
+	assert_int_equal(pci_node(&function[0]), -1);
+	assert_true(pci_in_window(&function[0], false, 0x1000, PAGE_SIZE));
+	assert_string_equal(told, "");
+}
+
+static void test_facts(void **)
+{
+	/* Of a device, of one behind a bridge, and what the tables say, too. */
+	with_facts(OURS "route = 0000:00/6 A 20\nroute = 0000:00/1c.0/2 B 21\nroute = 0000:00/1c A 40\nproximity = 0000:00 1\n"
+		   "window = 0000:00 mem 0x80000000-0x8fffffff\nproximity = 0000:80 2\nend = 6\n", NULL);
+	assert_string_equal(said, "");
+	assert_string_equal(told, "facts:a: 6 facts of this machine");
+	assert_int_equal(gsi(0), 20);
+	assert_int_equal(gsi(1), -ENXIO);
+	assert_int_equal(gsi(2), -ENXIO);
+	assert_int_equal(gsi(3), 40);
+	assert_int_equal(gsi(BEHIND_BRIDGE), 21);
+	assert_int_equal(pci_node(&function[BEHIND_BRIDGE]), 1);
+	assert_true(pci_in_window(&function[0], false, 0x80000000, PAGE_SIZE));
+	assert_false(pci_in_window(&function[0], false, 0x1000, PAGE_SIZE));
+	/* A root that the tables do not have. */
+	assert_int_equal(pci_node(&elsewhere), 2);
+	/* Of other pins, devices, bridges and roots nothing is said. */
+	with_facts(OURS "route = 0000:00/6 B 20\nroute = 0000:00/1c.0/2 A 21\nroute = 0000:00/1c.1/2 B 22\nroute = 0000:00/2 B 23\n"
+		   "route = 0000:05/2 B 24\nroute = 0001:00/6 A 25\nend = 6\n", NULL);
+	assert_int_equal(gsi(0), -ENOENT);
+	assert_int_equal(gsi(BEHIND_BRIDGE), -ENOENT);
+}
+
+static void test_facts_are_refused(void **)
+{
+	with_facts("tables = 0000000000000001\nend = 0\n", NULL);
+	assert_memory_equal(said, "facts:a:1: not of this machine: the hash of its tables: 0x1 here, 0x", 68);
+	untouched();
+	with_facts(OURS "route = 0000:00/6 A 20\n", NULL);
+	assert_string_equal(said, "facts:a:2: cut off: no end: ignored");
+	untouched();
+	/* What the tables say is never another value's; and then nothing of the module is taken. */
+	with_facts(OURS "route = 0000:00/6 A 20\nwindow = 0000:00 mem 0x80000000-0x8fffffff\nproximity = 0000:00 1\n"
+		   "route = 0000:00/1c A 41\nend = 4\n", NULL);
+	assert_string_equal(said, "facts:a:5: contradicts the firmware's tables: 0x29 here, 0x28 expected: ignored");
+	untouched();
+	no_memory = true;
+	with_facts(OURS "end = 0\n", NULL);
+	no_memory = false;
+	assert_string_equal(said, "facts:a: no memory to read it: ignored");
+	untouched();
+	/* The first that fits is taken, whatever was before it or comes after. */
+	with_facts("tables = 1\nend = 0\n", OURS "route = 0000:00/6 A 20\nend = 1\n");
+	assert_string_equal(told, "facts:b: 1 facts of this machine");
+	assert_int_equal(gsi(0), 20);
+	with_facts(OURS "route = 0000:00/6 A 20\nend = 1\n", OURS "route = 0000:00/6 A 21\nend = 1\n");
+	assert_string_equal(said, "");
+	assert_int_equal(gsi(0), 20);
+}
+
+/* A root whose node and windows the tables say. */
+static void test_facts_of_a_known_root(void **)
+{
+	static const struct {
+		const char *facts, *said;
+	} cases[] = {
+		{ OURS "proximity = 0000:00 1\nwindow = 0000:00 mem 0xc0000000-0xc00fffff\nend = 2\n", "" },
+		{ OURS "proximity = 0000:00 2\nend = 1\n",
+		  "facts:a:2: contradicts the firmware's tables: 0x2 here, 0x1 expected: ignored" },
+		{ OURS "window = 0000:00 mem 0xc0000000-0xc01fffff\nend = 1\n",
+		  "facts:a:2: contradicts the firmware's tables: 0xc01fffff here, 0xc00fffff expected: ignored" },
+		{ OURS "window = 0000:00 mem 0xb0000000-0xc00fffff\nend = 1\n",
+		  "facts:a:2: contradicts the firmware's tables: 0xb0000000 here, 0xc0000000 expected: ignored" },
+	};
+	char text[256];
+	struct aml a;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		aml_init(&a, ssdt.body, ROOM);
+		aml_scope(&a, "\\_SB");
+		aml_device(&a, "PCI0");
+		aml_name_eisaid(&a, "_HID", "PNP0A08");
+		aml_name_integer(&a, "_PXM", 1);
+		aml_crs_begin(&a, "_CRS");
+		aml_range(&a, AML_RANGE_MEMORY, true, 0xc0000000, MIB(1));
+		aml_crs_end(&a);
+		aml_end(&a);
+		aml_end(&a);
+		assert_int_equal(aml_error(&a), 0);
+		ssdt.head.length = (u32)(sizeof(ssdt.head) + a.len);
+		pci_route_init();
+		snprintf(text, sizeof(text), cases[i].facts, hash_of_ssdt());
+		memset(module, 0, sizeof(module));
+		module[0] = (struct host_module){ "facts:a", "", text, strlen(text) };
+		*said = 0;
+		may_say = true;
+		pci_route_facts();
+		may_say = false;
+		assert_string_equal(said, cases[i].said);
+		assert_int_equal(pci_node(&function[0]), 1);
+		assert_true(pci_in_window(&function[0], false, 0xc0000000, MIB(1)));
+		assert_false(pci_in_window(&function[0], false, 0xc0100000, PAGE_SIZE));
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_at_boot),
 		cmocka_unit_test(test_bridges),
+		cmocka_unit_test(test_facts),
+		cmocka_unit_test(test_facts_are_refused),
+		cmocka_unit_test(test_facts_of_a_known_root),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
