@@ -80,7 +80,9 @@ def namespace(listing):
 
 
 class Machine:
-    def __init__(self, found):
+    """told: path -> (segment, bus) of all roots, by a Linux on the machine; what it says comes before what AML says."""
+
+    def __init__(self, found, told=None):
         self.names, self.known, self.nodes = {}, {}, {}
         with tempfile.TemporaryDirectory() as folder:
             files = []
@@ -91,6 +93,8 @@ class Machine:
             listing = run(files, FILLS[0], ["find ????"]) if files else None
             if listing:
                 self.evaluate(files, list(namespace(listing[0])))
+        if self.names and told:
+            self.tell(told)
 
     def evaluate(self, files, paths):
         self.names = set(paths)
@@ -115,6 +119,14 @@ class Machine:
         for path, *values in zip(wanted, *per_run):
             if not any(v.failed or v.hardware for v in values) and all(v.value == values[0].value for v in values):
                 self.known[path] = values[0].value
+
+    def tell(self, told):
+        for path in [p[:-5] for p in self.names if p.endswith("._HID")]:
+            values = {"_SEG": told[path][0], "_BBN": told[path][1], "_STA": 15} if path in told else {"_STA": 0}
+            if path not in told and self.known.get(path + "._HID") not in ROOT_IDS:
+                continue
+            self.names |= {"%s.%s" % (path, name) for name in values}
+            self.known.update(("%s.%s" % (path, name), value) for name, value in values.items())
 
     def named(self, evaluation, nodes):
         def resolve(value):

@@ -31,13 +31,17 @@ class Crash(Exception):
     """read_machine did not end well; the sanitizers' words."""
 
 
-def read(program, recording):
-    """What the image's readers say: subject -> value."""
+def read(program, recording, facts=None):
+    """What the image's readers say, with a module of facts: subject -> value."""
     said, functions = {}, recording["functions"]
     with tempfile.TemporaryDirectory() as folder:
         paths = [os.path.join(folder, name) for name in ("tables", "functions")]
         with open(paths[0], "wb") as f:
             f.write(b"".join(bytes.fromhex(data) for _, data in recording["tables"]))
+        if facts:
+            paths.append(os.path.join(folder, "facts"))
+            with open(paths[2], "w", encoding="ascii") as f:
+                f.write(facts)
         for start in range(0, max(len(functions), 1), BATCH):
             part = functions[start:start + BATCH]
             bridges = dict.fromkeys(line for above, _ in part for line in above)
