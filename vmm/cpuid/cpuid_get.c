@@ -2,7 +2,7 @@
 /*
  * Pure module: reads a VM's CPUID table for a vCPU: the leaf asked for, with
  * the parts that follow the vCPU's state (SDM vol. 2, CPUID; XSAVE sizes: SDM
- * vol. 1, 13.4).
+ * vol. 1, 13.4). And which XCR0 and XSS that table allows.
  */
 #include <margay/string.h>
 
