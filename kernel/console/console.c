@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Who shares the serial line, and how their output becomes lines. Users may
+ * Who shares the serial line, who gets what is typed, and how output becomes lines. Users may
  * fill only a small part of the output ring: it keeps the delay of what is
  * typed short, and log lines find room when guests flood. What does not fit
  * stays with its user, who is told when there is room again.
