@@ -459,7 +459,7 @@ class Judge:
         if self.said.probes.get("vmx") != 0 or (edx >> 29 & 1 and 0x10a not in self.msrs):
             return None
         known = self.msrs[0x10a] if edx >> 29 & 1 else 0
-        is_ = " and ".join(name for name, safe, stopped in (("L1 terminal fault", 9, 28), ("data sampling (MDS)", 32, 10))
+        is_ = " and ".join(name for name, safe, stopped in (("L1TF", 9, 28), ("MDS", 32, 10))
                            if not known & safe and not edx >> stopped & 1)
         said = [line.split(" is open to ")[1].split(",")[0] for line in self.said.log]
         self.check("the log", [is_] if is_ else [], said)

@@ -190,9 +190,9 @@ static void test_firmware(void **)
 static void test_open(void **)
 {
 	static const struct { u32 edx; const char *said; } of[] = {
-		{ 0, "open to L1 terminal fault and data sampling (MDS), and" },
-		{ 1u << 28, "open to data sampling (MDS), and" },
-		{ 1u << 10, "open to L1 terminal fault, and" },
+		{ 0, "open to L1TF and MDS, and" },
+		{ 1u << 28, "open to MDS, and" },
+		{ 1u << 10, "open to L1TF, and" },
 		{ 1u << 28 | 1u << 10, NULL },
 	};
 

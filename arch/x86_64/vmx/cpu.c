@@ -200,8 +200,7 @@ static void choose_mitigation(void)
 	mds = vmx_controls.mitigation.mds_open;
 	if (l1tf || mds)
 		host_log("margay: this CPU is open to %s%s%s, and its microcode has no command against it: run only guests "
-			 "that you trust, or update the firmware", l1tf ? "L1 terminal fault" : "", l1tf && mds ? " and " : "",
-			 mds ? "data sampling (MDS)" : "");
+			 "that you trust", l1tf ? "L1TF" : "", l1tf && mds ? " and " : "", mds ? "MDS" : "");
 }
 
 int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f))
