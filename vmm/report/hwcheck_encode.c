@@ -81,7 +81,7 @@ static void put_data(struct dump *d, const u8 *p, size_t size)
 		unsigned n = 1;
 
 		for (unsigned i = 0; i < 8 && at < size; i++) {
-			unsigned back, length = find_match(p, at, size, &back);
+			unsigned back = 0, length = find_match(p, at, size, &back);
 
 			if (length < MATCH_MIN) {
 				group[n++] = p[at++];
