@@ -19,6 +19,9 @@ import record  # noqa: E402
 # Tests that may be tried again in a run because the emulator is known to have failed: more are no accident.
 RETRIES = 2
 
+# Which test an emulator's log is of: a second one would write over it, and beside the first boot from a file that goes.
+owners, shared = {}, []
+
 # The workers of a parallel run inherit it from the first process.
 SEED = int(os.environ.setdefault("MARGAY_SEED", str(random.randrange(10**9))))
 
@@ -60,11 +63,19 @@ def pytest_runtest_call(item):
     """Room on the disk: what a test itself has written goes when it has passed, but for its logs. Hundreds of ISOs are 20 GB."""
     before = len(node.isos)
     outcome = yield
+    item.user_properties += [("log", log) for log in node.logs]
+    node.logs.clear()
     if outcome.excinfo is None:
         for iso in set(node.isos[before:]):
             os.unlink(iso)
         if "tmp_path" in item.fixturenames:
             shutil.rmtree(item.funcargs["tmp_path"], ignore_errors=True)
+
+
+def pytest_runtest_logreport(report):
+    for log in [value for name, value in report.user_properties if name == "log"]:
+        if owners.setdefault(log, report.nodeid) != report.nodeid:
+            shared.append("%s is written by %s and by %s" % (log, owners[log], report.nodeid))
 
 
 def retries(config):
@@ -77,13 +88,15 @@ def pytest_terminal_summary(terminalreporter, config):
     tried = retries(config)
     for report in tried:
         terminalreporter.write_line("the emulator failed, tried again: %s: %s" % (report.nodeid, report.longrepr.reprcrash.message))
+    for line in shared:
+        terminalreporter.write_line("FAILED: " + line)
     if len(tried) > RETRIES:
         terminalreporter.write_line("FAILED: %d tests were tried again, more than %d: no accident" % (len(tried), RETRIES))
 
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish(session, exitstatus):
-    if len(retries(session.config)) > RETRIES and exitstatus == pytest.ExitCode.OK:
+    if (shared or len(retries(session.config)) > RETRIES) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     # pytest calls a run that collected nothing 5; say so in CI's log as well.
     if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:

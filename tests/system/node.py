@@ -28,6 +28,7 @@ KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux", "nested-svm": "vmlinuz", "neste
 # Wall-clock seconds for a boot to userspace and a script there, on a busy machine.
 TIMEOUT = {"qemu": 400, "bochs": 1200, "nested-svm": 900, "nested-vtx": 3600}
 ENDING = 120  # from the script's last line to the end of the node
+logs = []  # those that start() gave; tests/conftest.py asks whose they are
 isos = []  # what image() has written in this process; tests/conftest.py removes those of tests that pass
 
 
@@ -116,7 +117,9 @@ def start(name, machine, iso, **options):
     """A running Node, to be used in a with statement."""
     options.setdefault("memory", NODE_MEMORY)
     options.setdefault("timeout", TIMEOUT[machine])
-    return margay_run.Node(iso, machine, log=os.path.join(LOGS, "%s-%s.log" % (name, machine)), **options)
+    log = os.path.join(LOGS, "%s-%s.log" % (name, machine))
+    logs.append(log)
+    return margay_run.Node(iso, machine, log=log, **options)
 
 
 class Run:

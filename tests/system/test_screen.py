@@ -67,18 +67,18 @@ def test_panic():
     assert any("panic on CPU 0: asked for on the monitor console" in line for line in lines)
 
 
-@pytest.mark.parametrize("words", ["check=1,stay screen=4", "check=1,stay console=none"])
-def test_check_by_pages(words):
+@pytest.mark.parametrize("name, words", [("pages", "check=1,stay screen=4"), ("alone", "check=1,stay console=none")])
+def test_check_by_pages(name, words):
     """Each line of the report was on the screen. Without a serial line nobody has to ask for it; with one, it says what was."""
     seen = []
     vm = monitor_console.vm("a", "once")
-    with start("pages", vm, "behave", words, extra=["-no-shutdown"]) as running:
+    with start(name, vm, "behave", words, extra=["-no-shutdown"]) as running:
         end = time.monotonic() + 200
         # QEMU's monitor comes a moment after its serial port.
         while not os.path.exists(running.qmp) and time.monotonic() < end:
             time.sleep(0.1)
         while time.monotonic() < end and not (seen and any("node: end=idle" in line for line in seen[-1])):
-            lines = screen.shot(running, "screen-pages")
+            lines = screen.shot(running, "screen-" + name)
             if not seen or lines != seen[-1]:
                 seen.append(lines)
             time.sleep(0.5)

@@ -24,7 +24,7 @@ static struct {
 	const void *data; /* a copy */
 	size_t size;
 } items[200];
-static unsigned nr_items, this_cpu, busy_cpu, odd_cpu, long_cpu;
+static unsigned nr_items, this_cpu, busy_cpu, refusing_cpu, odd_cpu, long_cpu;
 static bool hypervisor, intel, with_model;
 static u64 tsc, signature_written;
 static unsigned pages_used;
@@ -131,6 +131,8 @@ int host_cpu_assign(unsigned cpu, struct host_work *work)
 {
 	if (cpu == busy_cpu)
 		return 0; /* and never runs it */
+	if (cpu == refusing_cpu)
+		return -EBUSY;
 	this_cpu = cpu;
 	work->run(work);
 	this_cpu = 0;
@@ -190,7 +192,7 @@ static int setup(void **)
 	for (unsigned i = 0; i < nr_items; i++)
 		free((void *)items[i].data);
 	nr_items = this_cpu = pages_used = 0;
-	busy_cpu = odd_cpu = long_cpu = ~0u;
+	busy_cpu = refusing_cpu = odd_cpu = long_cpu = ~0u;
 	hypervisor = with_model = false;
 	intel = true;
 	signature_written = 0;
@@ -297,9 +299,9 @@ static void test_longer_cpu(void **)
 }
 
 /* It may still write when it wakes up: its record is not freed, and nobody else is asked into it. */
-static void test_silent_cpu(void **)
+static void silent_cpu(unsigned *which)
 {
-	busy_cpu = 2;
+	*which = 2;
 	hwcheck_dump();
 	item_of("cpuid 2 silent");
 	item_of("end");
@@ -309,6 +311,17 @@ static void test_silent_cpu(void **)
 	assert_int_equal(pages_used, RECORD_PAGES);
 	pages_used = 0;
 	free(kept);
+}
+
+static void test_silent_cpu(void **)
+{
+	silent_cpu(&busy_cpu);
+}
+
+/* One that takes no work: what the record says is another's. */
+static void test_refusing_cpu(void **)
+{
+	silent_cpu(&refusing_cpu);
 }
 
 static void test_node(void **)
@@ -334,6 +347,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_other_cpus, setup, finish),
 		cmocka_unit_test_setup_teardown(test_longer_cpu, setup, finish),
 		cmocka_unit_test_setup_teardown(test_silent_cpu, setup, finish),
+		cmocka_unit_test_setup_teardown(test_refusing_cpu, setup, finish),
 		cmocka_unit_test_setup_teardown(test_node, setup, finish),
 	};
 

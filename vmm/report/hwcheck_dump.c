@@ -130,7 +130,7 @@ static bool read_on(unsigned cpu, struct record *r)
 	if (cpu == host_cpu_this())
 		read_cpu(&r->work);
 	else if (host_cpu_assign(cpu, &r->work))
-		return true; /* nobody has the record */
+		return false;
 	while (!__atomic_load_n(&r->done, __ATOMIC_ACQUIRE) && host_tsc() < end)
 		__builtin_ia32_pause();
 	return __atomic_load_n(&r->done, __ATOMIC_ACQUIRE);
