@@ -78,7 +78,7 @@ def judge(text, exited, reason, bad_entry, native):
             return Outcome(VM_FAILED, "%d of %d VMs failed; none that ran ends the node" % (end[2], end[1]))
         return Outcome(NOT_OFF, "all VMs ended, none of them ends the node: on_end = poweroff_node does")
     if end[0] == "reboot":
-        return Outcome(*(OK, "the operator had the node restart") if exited else (NOT_OFF, "the node did not restart"))
+        return Outcome(*(OK, "the node restarted") if exited else (NOT_OFF, "the node did not restart"))
     if end[0] != "poweroff":
         return Outcome(DIED, "unknown end of the node: %s" % end[0])
     if not exited:

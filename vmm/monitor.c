@@ -10,6 +10,7 @@
 #include <margay/string.h>
 
 #include "vmm/debugger.h"
+#include "vmm/follow_up.h"
 #include "vmm/hvm.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
@@ -138,44 +139,35 @@ static void read_configs(void)
 		host_log("margay: no VM file: none of the boot modules has a name that begins with " VM_PREFIX);
 }
 
-static bool ended_well(const struct slot *s)
-{
-	switch (s->last_end) {
-	case VM_END_POWEROFF:
-	case VM_END_RESET_ACPI:
-	case VM_END_RESET_KBD:
-	case VM_END_RESET_CF9:
-	case VM_END_STOPPED:
-		return true;
-	case VM_END_EXIT:
-		return s->last_status == 0;
-	default:
-		return false;
-	}
-}
-
 unsigned monitor_count_failed(void)
 {
 	unsigned failed = 0;
 
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		failed += !monitor_slots[i].config || !ended_well(&monitor_slots[i]);
+		failed += !monitor_slots[i].config || !vm_ended_well(monitor_slots[i].last_end, monitor_slots[i].last_status);
 	return failed;
 }
 
+/* Did the last end of a VM that ran ask for this? */
+static bool asked_for(enum vm_then then)
+{
+	bool asked = false;
+
+	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
+		asked = asked || (s->starts && vm_follow_up(s->config, s->last_end, s->last_status) == then);
+	return asked;
+}
+
 /*
- * Nothing runs any more: the last machine-readable line, and power off if any
- * VM that ran asked for it. One that the operator stopped does not: there is
- * more to be done on this node.
+ * Nothing runs any more: the last machine-readable line, and reboot or power
+ * off if any VM that ran asked for it. One that the operator stopped does not:
+ * there is more to be done on this node.
  */
 static void node_end(void)
 {
-	bool poweroff = false;
-
-	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		poweroff = poweroff || (monitor_slots[i].starts && monitor_slots[i].config->on_end == ON_END_POWEROFF_NODE &&
-					monitor_slots[i].last_end != VM_END_STOPPED);
-	if (poweroff)
+	if (IS_ENABLED(CONFIG_VM_FOLLOW_UP) && asked_for(THEN_REBOOT_NODE))
+		host_node_reboot();
+	if (asked_for(THEN_POWEROFF_NODE))
 		host_node_poweroff(monitor_nr_slots, monitor_count_failed());
 	host_log("margay: node: end=idle vms=%u failed=%u", monitor_nr_slots, monitor_count_failed());
 }
@@ -302,7 +294,7 @@ static void reap(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, reaper);
 	struct vm *vm = s->vm;
-	bool again;
+	bool again, restart;
 
 	s->last_end = vm->end;
 	s->last_status = (u32)vm->exit_status;
@@ -315,9 +307,10 @@ static void reap(struct host_work *work)
 	s->state = ENDING;
 	spin_unlock(&monitor_lock);
 	vm_destroy(vm);
+	restart = vm_follow_up(s->config, s->last_end, s->last_status) == THEN_RESTART &&
+		  (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || vm_may_restart(&s->restarts, s->config));
 	spin_lock(&monitor_lock);
-	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) ||
-		(s->config->on_end == ON_END_RESTART && s->last_end != VM_END_STOPPED);
+	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) || restart;
 	s->again = false;
 	s->state = again ? STARTED : ENDED;
 	spin_unlock(&monitor_lock);
@@ -370,7 +363,7 @@ static bool modules_needed(void)
 	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config &&
 		    (has_operator || (IS_ENABLED(CONFIG_VM_SHARING) && monitor_slots[i].after) ||
-		     monitor_slots[i].config->on_end == ON_END_RESTART))
+		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;
 	return false;
 }

@@ -6,10 +6,10 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/types.h>
+#include "vmm/restart_limit.h"
 #include "vmm/vm_end.h"
 
 struct vm;
-struct vm_config;
 
 #define MONITOR_MAX_VMS (IS_ENABLED(CONFIG_VM_SHARING) ? 64u : 1u)
 #define MONITOR_FILE_MAX 63
@@ -31,6 +31,7 @@ struct slot {
 	unsigned starts;
 	bool again;               /* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
+	struct restarts restarts;
 	struct host_work reaper, starter;
 };
 

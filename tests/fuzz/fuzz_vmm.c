@@ -106,7 +106,7 @@ void world_finish(void)
 	world.finished = true;
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		if (monitor_slots[i].config)
-			monitor_slots[i].config->on_end = ON_END_STOP;
+			memset(monitor_slots[i].config->then, 0, sizeof(monitor_slots[i].config->then));
 		if (monitor_slots[i].vm)
 			vm_end(monitor_slots[i].vm, VM_END_POWEROFF);
 	}
@@ -154,7 +154,7 @@ static void limit_restarts(void)
 {
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config && monitor_slots[i].starts > 2)
-			monitor_slots[i].config->on_end = ON_END_STOP;
+			memset(monitor_slots[i].config->then, 0, sizeof(monitor_slots[i].config->then));
 }
 
 /* Round robin over CPUs that can run; the input switches by world_yield(). */

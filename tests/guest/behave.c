@@ -7,7 +7,8 @@
  * A guest that does what an operator has to cope with: mode=hang stops with
  * interrupts off, three calls deep; mode=flood prints for ever; mode=part
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
- * for ever; mode=crash dies of a triple fault; mode=once says one line and ends.
+ * for ever; mode=crash dies of a triple fault; mode=reset pulses the keyboard
+ * controller's reset line; mode=once says one line and ends.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -88,6 +89,8 @@ void test_main(void)
 		idt_load(NULL, 0);
 		asm volatile("ud2");
 	}
+	if (mode_is("reset"))
+		outb(0x64, 0xfe);
 	if (mode_is("part")) {
 		for (const char *p = "an unfinished line"; *p; p++)
 			outb(0x3f8, (u8)*p);

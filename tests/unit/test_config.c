@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c kernel/span.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -63,7 +63,7 @@ static void whole_file(void **)
 	assert_string_equal(config.cmdline, "console=ttyS0 root=/dev/ram0 a='b c' #not a comment");
 	assert_int_equal(config.cpus, 1);
 	assert_int_equal(config.memory, 12ull << 30);
-	assert_int_equal(config.on_end, ON_END_POWEROFF_NODE);
+	assert_int_equal(config.then[0], THEN_POWEROFF_NODE);
 	assert_int_equal(config.line_kernel, 4);
 	assert_int_equal(config.line_initrd, 5);
 	assert_int_equal(config.line_cpus, 7);
@@ -77,12 +77,12 @@ static void defaults(void **)
 	assert_string_equal(config.initrd, "");
 	assert_string_equal(config.cmdline, "");
 	assert_int_equal(config.cpus, 1);
-	assert_int_equal(config.on_end, ON_END_STOP);
+	assert_int_equal(config.then[0], THEN_STOP);
 	assert_int_equal(config.line_initrd, 0);
 	assert_int_equal(config.line_cpus, 0);
 	assert_int_equal(parse(REQUIRED "cmdline =\n"), 0);
 	assert_int_equal(parse(REQUIRED "on_end = restart\n"), 0);
-	assert_int_equal(config.on_end, ON_END_RESTART);
+	assert_int_equal(config.then[0], THEN_RESTART);
 	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
 	assert_int_equal(parse(REQUIRED "\nclock = freeze\n"), 0);
 	assert_int_equal(config.line_clock, 4);
@@ -90,10 +90,54 @@ static void defaults(void **)
 	assert_int_equal(parse(REQUIRED "clock = follow\n"), 0);
 	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
 	assert_int_equal(parse(REQUIRED "on_end = stop\n"), 0);
-	assert_int_equal(config.on_end, ON_END_STOP);
+	assert_int_equal(config.then[0], THEN_STOP);
 	/* Lines as Windows editors end them. */
 	assert_int_equal(parse("kernel = vmlinuz\r\n\r\nmemory = 512M\r\n"), 0);
 	assert_string_equal(config.kernel, "vmlinuz");
+}
+
+static void what_follows(void **)
+{
+	assert_int_equal(parse(REQUIRED "on_end = reboot_node\n"), 0);
+	for (unsigned i = 0; i < VM_ENDINGS; i++)
+		assert_int_equal(config.then[i], THEN_REBOOT_NODE);
+	assert_int_equal(parse(REQUIRED "on_poweroff = poweroff_node\non_reboot = restart\n"), 0);
+	assert_int_equal(config.then[ENDING_POWEROFF], THEN_POWEROFF_NODE);
+	assert_int_equal(config.then[ENDING_REBOOT], THEN_RESTART);
+	assert_int_equal(config.then[ENDING_CRASH], THEN_STOP);
+	assert_int_equal(config.restart_limit, 0);
+	assert_int_equal(parse(REQUIRED "on_crash = restart\nrestart_limit = 5 in 10m\n"), 0);
+	assert_int_equal(config.then[ENDING_POWEROFF], THEN_STOP);
+	assert_int_equal(config.then[ENDING_CRASH], THEN_RESTART);
+	assert_int_equal(config.restart_limit, 5);
+	assert_int_equal(config.restart_seconds, 600);
+	assert_int_equal(parse(REQUIRED "restart_limit = 1000 in 720h\n"), 0);
+	assert_int_equal(config.restart_seconds, 30 * 24 * 3600);
+	assert_int_equal(parse(REQUIRED "restart_limit = 1 in 1s\n"), 0);
+	assert_int_equal(config.restart_seconds, 1);
+}
+
+static void what_follows_wrong(void **)
+{
+	static const char *const bad[] = {
+		"0 in 10m", "1001 in 10m", "5 in 0m", "5 in 721h", "5 in 43201m", "5 in 10d", "5 in 10", "5 in 10mm", "5in 10m",
+		"5 per 10m", "5", "in 10m", "-1 in 10m", "5 in -1m", "99999999999999999999 in 1m", "5 in 18446744073709551615h",
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		char text[100], expected[200];
+
+		snprintf(text, sizeof(text), "restart_limit = %s\n", bad[i]);
+		snprintf(expected, sizeof(expected), "vm0.conf:1: restart_limit: expected 1 to 1000 restarts in a time of up to "
+			 "30 days, like 5 in 10m, found '%s'", bad[i]);
+		refused(text, expected);
+	}
+	refused(REQUIRED "on_crash = restart\n\non_end = stop\n",
+		"vm0.conf:5: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
+	refused(REQUIRED "on_end = stop\non_reboot = stop\n",
+		"vm0.conf:4: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
+	refused("on_reboot = reboot\n",
+		"vm0.conf:1: on_reboot: expected stop, restart, poweroff_node or reboot_node, found 'reboot'");
 }
 
 static void cpu_lists(void **)
@@ -228,8 +272,8 @@ static void other_values(void **)
 	refused("cpus = 4-4096\n", "vm0.conf:1: cpus: expected CPU numbers up to 4095, found 4096");
 	refused("cpus = 0-18446744073709551615\n",
 		"vm0.conf:1: cpus: expected CPU numbers up to 4095, found 18446744073709551615");
-	refused("on_end = reboot\n", "vm0.conf:1: on_end: expected stop, restart or poweroff_node, found 'reboot'");
-	refused("on_end = sto\n", "vm0.conf:1: on_end: expected stop, restart or poweroff_node, found 'sto'");
+	refused("on_end = reboot\n", "vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'reboot'");
+	refused("on_end = sto\n", "vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'sto'");
 	refused("name = vm 0\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found 'vm 0'");
 	refused("name = ../vm\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found '../vm'");
 	refused("kernel = vmlinuz root=/dev/sda\n",
@@ -237,7 +281,8 @@ static void other_values(void **)
 	refused("kernel = vml\xc3\xafnux\n", "vm0.conf:1: kernel: expected one module name without blanks, found 'vml??nux'");
 	/* A long wrong value is cut in the message. */
 	refused("on_end = 0123456789012345678901234567890123456789012\n",
-		"vm0.conf:1: on_end: expected stop, restart or poweroff_node, found '0123456789012345678901234567890123456789'...");
+		"vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, "
+		"found '0123456789012345678901234567890123456789'...");
 }
 
 static void lengths(void **)
@@ -470,6 +515,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guest_modules), cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
+		cmocka_unit_test(what_follows), cmocka_unit_test(what_follows_wrong),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/report/hwcheck_proposal.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c kernel/span.c */
+/* UNIT: vmm/report/hwcheck_proposal.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
 /* The VM file that the hardware check proposes is one that the strict parser takes, and means the whole node. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -26,7 +26,9 @@ static void propose(const struct vm_config *model, unsigned cpus, unsigned nodes
 	/* All of memory, on all nodes. */
 	assert_int_equal(c.memory, 0);
 	assert_int_equal(c.nr_memory_nodes, 0);
-	assert_int_equal(c.on_end, ON_END_POWEROFF_NODE);
+	assert_int_equal(c.then[ENDING_POWEROFF], THEN_POWEROFF_NODE);
+	assert_int_equal(c.then[ENDING_CRASH], THEN_RESTART);
+	assert_int_equal(c.restart_limit, 5);
 	assert_false(c.pinned);
 }
 

@@ -196,6 +196,8 @@ static int set_cmdline(struct parser *p, struct span v)
 #define SETTER(there, setter) .set = (there) ? (setter) : NULL
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
+#define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
+#define THENS "stop", "restart", "poweroff_node", FOLLOW_UP ? "reboot_node" : NULL
 #define SHARING IS_ENABLED(CONFIG_VM_SHARING)
 
 static const struct key keys[] = {
@@ -211,7 +213,11 @@ static const struct key keys[] = {
 	{ "topology", WORDS(IS_ENABLED(CONFIG_VM_FLAT), flat, "node", "flat") },
 	{ "allow_smt_sharing", WORDS(SHARING, smt_sharing, "no", "yes") },
 	{ "clock", WORDS(IS_ENABLED(CONFIG_VM_PAUSE), clock, "follow", "freeze"), LINE(line_clock) },
-	{ "on_end", WORDS(true, on_end, "stop", "restart", "poweroff_node") },
+	{ "on_end", WORDS(true, then[0], THENS), LINE(line_on_end) },
+	{ "on_poweroff", WORDS(FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
+	{ "on_reboot", WORDS(FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
+	{ "on_crash", WORDS(FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
+	{ "restart_limit", SETTER(FOLLOW_UP, config_set_restart_limit) },
 	{ "pci", SETTER(PCI, config_set_pci), LINE(line_pci) },
 	{ "pci_irq", SETTER(PCI, config_set_pci_irq), LINE(line_facts) },
 	{ "pci_node", SETTER(PCI, config_set_pci_node), LINE(line_facts) },
@@ -317,7 +323,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		return vm_config_error(err, file, 0, "required key 'kernel' is missing: the name of the module to boot");
 	if (!out->line_memory)
 		return vm_config_error(err, file, 0, "required key 'memory' is missing: a size like 512M or 12G");
-	return IS_ENABLED(CONFIG_PASSTHROUGH) ? config_resolve_dma(&p) : 0;
+	return (FOLLOW_UP && config_resolve_ends(&p)) || (PCI && config_resolve_dma(&p)) ? -EINVAL : 0;
 }
 
 static int check_module(const char *file, const char *key, const char *name, unsigned line,

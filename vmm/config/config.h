@@ -31,7 +31,9 @@ enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
 /* How devices reach its memory: not at all, by the host's addresses, or by windows that the guest is told (dma_windows.h). */
 enum vm_dma { VM_DMA_NONE, VM_DMA_IDENTITY, VM_DMA_WINDOW };
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
-enum vm_on_end { ON_END_STOP, ON_END_RESTART, ON_END_POWEROFF_NODE };
+/* How a VM ended, as the VM file tells it apart, and what follows. */
+enum vm_ending { ENDING_POWEROFF, ENDING_REBOOT, ENDING_CRASH, VM_ENDINGS };
+enum vm_then { THEN_STOP, THEN_RESTART, THEN_POWEROFF_NODE, THEN_REBOOT_NODE };
 
 /* Parts of `pci`. */
 #define VM_PCI_MAX 16
@@ -82,7 +84,9 @@ struct vm_config {
 	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
 	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
-	enum vm_on_end on_end;            /* default ON_END_STOP */
+	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
+	unsigned restart_limit;           /* restarts within restart_seconds of the first of them; 0: any number */
+	unsigned restart_seconds;
 	unsigned nr_modules;
 	struct vm_config_module module[VM_MODULES_MAX];
 	unsigned nr_pci;
@@ -92,7 +96,8 @@ struct vm_config {
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci, line_facts, line_dma;
+	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci, line_facts, line_dma,
+		 line_on_end, line_on_one;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

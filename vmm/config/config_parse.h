@@ -31,6 +31,11 @@ int config_word(struct parser *p, const char *key, struct span v, const char *co
 int config_set_cpus(struct parser *p, struct span v);
 int config_set_memory(struct parser *p, struct span v);
 
+/* config_ends.c */
+int config_set_restart_limit(struct parser *p, struct span v);
+/* After all keys: on_end, or the others? Sets these to on_end's. 0, or -EINVAL with the error. */
+int config_resolve_ends(struct parser *p);
+
 /* config_pci.c */
 int config_set_pci(struct parser *p, struct span v);
 int config_set_pci_irq(struct parser *p, struct span v);

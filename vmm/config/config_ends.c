@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: the VM file's keys for what follows an end, by its kind, and for how often a VM may restart. */
+#include <margay/errno.h>
+
+#include "vmm/config/config_parse.h"
+
+#define RESTARTS_MAX 1000
+#define RESTART_SECONDS_MAX (30 * 24 * 3600u)
+
+/* `5 in 10m` */
+int config_set_restart_limit(struct parser *p, struct span v)
+{
+	struct span rest = v;
+	u64 limit, time, unit;
+
+	if (span_number(&rest, 10, &limit) && span_skip(&rest, " in ") && span_number(&rest, 10, &time) && rest.n == 1) {
+		unit = rest.p[0] == 's' ? 1 : rest.p[0] == 'm' ? 60 : rest.p[0] == 'h' ? 3600 : 0;
+		if (limit && limit <= RESTARTS_MAX && time && unit && time <= RESTART_SECONDS_MAX / unit) {
+			p->config->restart_limit = (unsigned)limit;
+			p->config->restart_seconds = (unsigned)(time * unit);
+			return 0;
+		}
+	}
+	return config_wrong(p, "restart_limit", "1 to 1000 restarts in a time of up to 30 days, like 5 in 10m", v);
+}
+
+int config_resolve_ends(struct parser *p)
+{
+	struct vm_config *c = p->config;
+
+	if (!c->line_on_end)
+		return 0;
+	if (c->line_on_one)
+		return vm_config_error(p->err, p->file, MAX(c->line_on_end, c->line_on_one),
+				       "on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
+	c->then[ENDING_REBOOT] = c->then[ENDING_CRASH] = c->then[ENDING_POWEROFF];
+	return 0;
+}

@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See follow_up.h. */
+#include "vmm/follow_up.h"
+
+static enum vm_ending ending(enum vm_end end, u32 status)
+{
+	if (end == VM_END_POWEROFF || (end == VM_END_EXIT && !status))
+		return ENDING_POWEROFF;
+	return end == VM_END_RESET_ACPI || end == VM_END_RESET_KBD || end == VM_END_RESET_CF9 ? ENDING_REBOOT : ENDING_CRASH;
+}
+
+bool vm_ended_well(enum vm_end end, u32 status)
+{
+	return end == VM_END_STOPPED || ending(end, status) != ENDING_CRASH;
+}
+
+enum vm_then vm_follow_up(const struct vm_config *c, enum vm_end end, u32 status)
+{
+	return end == VM_END_STOPPED ? THEN_STOP : c->then[IS_ENABLED(CONFIG_VM_FOLLOW_UP) ? ending(end, status) : 0];
+}
+
+bool vm_ever_restarts(const struct vm_config *c)
+{
+	return c->then[ENDING_POWEROFF] == THEN_RESTART || c->then[ENDING_REBOOT] == THEN_RESTART ||
+	       c->then[ENDING_CRASH] == THEN_RESTART;
+}
