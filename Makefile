@@ -191,10 +191,10 @@ $(O)/%.asm.o: %.asm Makefile
 
 -include $(OBJS:.o=.d)
 
-# As of the last build; VERSION= says something else.
-$(B)/version: FORCE
+# The release that this becomes, and what git says of the tree; VERSION= says something else.
+$(B)/version: VERSION FORCE
 	@mkdir -p $(B)
-	@text='$(or $(VERSION),$(shell git describe --always --dirty --abbrev=12 2>/dev/null),unknown)'; \
+	@git=$$(git describe --always --dirty --abbrev=12 2>/dev/null); text=$(or $(VERSION),$$(cat VERSION)$${git:+-$$git}); \
 	echo "$$text" | cmp -s - $@ || echo "$$text" > $@
 $(O)/kernel/version.o: $(B)/version
 $(O)/kernel/version.o: CFLAGS += -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
@@ -248,10 +248,10 @@ endif
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
 $(B)/margay-check: tools/margay-check.c $(wildcard vmm/config/*.[ch]) kernel/span.c include/margay/span.h \
-		$(B)/unit/config.h Makefile
+		$(B)/unit/config.h $(B)/version Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)
+	$(Q)$(CC) $(HOSTCFLAGS) -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)
 
 $(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid/cpuid_table*.c vmm/cpuid/*.h) \
 		$(B)/unit/config.h Makefile
@@ -329,6 +329,8 @@ install: $(B)/margay.elf $(B)/margay-check
 	$(Q)install -m 755 tools/grub.d/42_margay $(DESTDIR)/etc/grub.d/
 	$(Q)install -m 755 $(B)/margay-check $(DESTDIR)$(PREFIX)/sbin/
 	$(Q)$(STRIP) -s -o $(DESTDIR)/boot/margay/margay.elf $(B)/margay.elf
+	@echo 'installed: $(DESTDIR)/boot/margay/margay.elf, $(DESTDIR)/etc/grub.d/42_margay, $(DESTDIR)$(PREFIX)/sbin/margay-check'
+	@echo 'next: VM files, and the kernels, initrds and modules that they name, into $(DESTDIR)/boot/margay; then update-grub'
 
 # As what, and by what, the node finds its image: FIRMWARE=bios|uefi, MEDIUM=cd|usb|net.
 FIRMWARE ?= bios

@@ -15,11 +15,13 @@
 #define FILE_MAX (1u << 20)
 
 static const char usage[] =
-	"usage: margay-check [--module NAME]... FILE...\n"
+	"usage: margay-check [--modules] [--module NAME]... FILE...\n"
 	"Checks VM files as the hypervisor would read them.\n"
 	"\n"
 	"  --module NAME  a module that the boot loader will load by this name; given at\n"
-	"                 least once, every kernel and initrd must be one of them\n"
+	"                 least once, every kernel, initrd and module must be one of them\n"
+	"  --modules      prints the names of all modules that the files need, a line each\n"
+	"  --version      which Margay this is of\n"
 	"  --help         this text\n"
 	"\n"
 	"Exit status: 0 when all files are right, 1 when one is not, 2 for wrong usage.\n";
@@ -73,7 +75,13 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-static bool check(const char *path, struct modules *modules)
+/* Prints what was asked for: never false. */
+static bool print_module(void *, const char *name)
+{
+	return puts(name) != EOF;
+}
+
+static bool check(const char *path, struct modules *modules, bool list)
 {
 	struct config_error err;
 	struct vm_config config;
@@ -86,6 +94,8 @@ static bool check(const char *path, struct modules *modules)
 	e = vm_config_parse(base_name(path), text, size, &config, &err);
 	if (!e && modules->count)
 		e = vm_config_check_modules(&config, module_exists, modules, &err);
+	if (!e && list)
+		e = vm_config_check_modules(&config, print_module, NULL, &err);
 	if (e)
 		fprintf(stderr, "%s\n", err.text);
 	free(text);
@@ -101,6 +111,7 @@ static int bad_usage(const char *what)
 int main(int argc, char **argv)
 {
 	struct modules modules = { .name = calloc((size_t)argc, sizeof(char *)) };
+	bool list = false;
 	int status = 0, i;
 
 	if (!modules.name)
@@ -109,6 +120,14 @@ int main(int argc, char **argv)
 		if (!strcmp(argv[i], "--help")) {
 			fputs(usage, stdout);
 			goto out;
+		}
+		if (!strcmp(argv[i], "--version")) {
+			puts("margay-check " MARGAY_VERSION);
+			goto out;
+		}
+		if (!strcmp(argv[i], "--modules")) {
+			list = true;
+			continue;
 		}
 		if (strcmp(argv[i], "--module")) {
 			status = bad_usage("unknown option");
@@ -123,7 +142,7 @@ int main(int argc, char **argv)
 	if (i == argc)
 		status = bad_usage("no file given");
 	for (; i < argc; i++)
-		if (!check(argv[i], &modules))
+		if (!check(argv[i], &modules, list))
 			status = 1;
 out:
 	free(modules.name);

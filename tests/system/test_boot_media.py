@@ -107,8 +107,9 @@ def installed(tmp_path_factory):
     boot = os.path.join(root, "boot")
     shutil.copy(node.guest_file("vmlinuz"), os.path.join(boot, "vmlinuz-6.1.0-amd64"))
     shutil.copy(node.guest_file("initrd"), os.path.join(boot, "margay", "initrd"))
+    shutil.copy(node.guest_file("margay-guest.cpio"), os.path.join(boot, "margay"))
     write(os.path.join(boot, "margay", "vm0.conf"),
-          node.vm_text("qemu", GOOD_END, kernel="vmlinuz-6.1.0-amd64", cpus="2"))
+          node.vm_text("qemu", GOOD_END, kernel="vmlinuz-6.1.0-amd64", cpus="2", module="margay-guest.cpio margay.module=1"))
     return root
 
 
@@ -116,6 +117,7 @@ def installed(tmp_path_factory):
 def test_grub_entry_on_disk(installed, tmp_path, firmware):
     entries, complaints = grub_entries(installed)
     assert not complaints
+    assert "/'margay/margay-guest.cpio' 'margay-guest.cpio'\n" in entries
     os.makedirs(os.path.join(installed, "boot", "grub"), exist_ok=True)
     write(os.path.join(installed, "boot", "grub", "grub.cfg"),
           "serial --unit=0 --speed=115200\nterminal_output console serial\nset timeout=0\n" + entries)
@@ -132,13 +134,15 @@ def test_wrong_vm_file_gets_no_entry(tmp_path):
     assert "no VM file in %s" % margay in complaints and "module2" not in entries
     write(os.path.join(margay, "kernel"), "")
     write(os.path.join(margay, "initrd"), "")
-    for name, keys in {"a": {}, "b": {}, "wrong": {"memory": "lots"}, "absent": {"kernel": "nothere"}, "blank it": {}}.items():
+    for name, keys in {"a": {}, "b": {}, "wrong": {"memory": "lots"}, "absent": {"kernel": "nothere"}, "blank it": {},
+                       "lost": {"module": "gone.cpio with words"}}.items():
         write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", **keys))
     entries, complaints = grub_entries(root)
     assert [line.split("'")[1] for line in entries.split("\n") if line.startswith("menuentry")] == [
         "Margay: a.conf", "Margay: b.conf", "Margay: all VMs", "Margay: hardware check"]
     assert "wrong.conf:4: memory" in complaints
     assert "absent.conf: nothere is neither in %s nor in " % margay in complaints
+    assert "lost.conf: gone.cpio is neither in %s nor in " % margay in complaints
     assert "blank it.conf: no menu entry" in complaints
     # The check wants VM files only.
     assert entries.count("module2") == 3 + 3 + 4 + 2 and entries.count(" check\n") == 1

@@ -31,6 +31,22 @@ def test_cpuid_document_is_current():
         assert f.read() == done.stdout, "make docs/cpuid.md"
 
 
+def test_versions_are_alike():
+    with open(os.path.join(node.BUILD, "version"), encoding="ascii") as f:
+        version = f.read().strip()
+    with open(os.path.join(node.TOP, "VERSION"), encoding="ascii") as f:
+        release = f.read().strip()
+    assert re.fullmatch(re.escape(release) + "(-[0-9a-f]{12}(-dirty)?)?", version)
+    with open(os.path.join(node.TOP, "CHANGELOG.md"), encoding="ascii") as f:
+        assert re.findall("^## ([0-9.]+)", f.read(), re.MULTILINE)[0] == release
+    with open(os.path.join(node.BUILD, "margay.elf"), "rb") as f:
+        assert b"\0" + version.encode() + b"\0" in f.read()
+    tools = [os.path.join(node.TOP, "tools", tool) for tool in ("margay-image", "margay-netboot", "margay-run")]
+    for tool in tools + [os.path.join(node.BUILD, "margay-check")]:
+        done = subprocess.run([tool, "--version"], capture_output=True, text=True, check=True)
+        assert done.stdout == "%s %s\n" % (os.path.basename(tool), version)
+
+
 def documented_vm_files():
     """The examples of docs/configuration.md: blocks of indented lines that name a kernel; two files can stand side by side."""
     with open(os.path.join(node.TOP, "docs", "configuration.md"), encoding="utf-8") as f:
