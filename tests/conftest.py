@@ -73,7 +73,7 @@ def pytest_runtest_call(item):
 
 
 def pytest_runtest_logreport(report):
-    for log in [value for name, value in report.user_properties if name == "log"]:
+    for log in [value for name, value in report.user_properties if name == "log" and report.when == "call"]:
         if owners.setdefault(log, report.nodeid) != report.nodeid:
             shared.append("%s is written by %s and by %s" % (log, owners[log], report.nodeid))
 

@@ -109,6 +109,7 @@ class Node:
         self._exits = any("isa-debug-exit" in word for word in extra)
         self._conn = None
         self._ended_at = None
+        self._stays = interactive  # an operator may go on with a node that is idle, and read a panic
         self._reader = None
         if not (os.path.isdir if boot.medium == "net" else os.path.isfile)(image):
             raise MachineError("%s: no such %s" % (image, "directory" if boot.medium == "net" else "file"))
@@ -304,7 +305,7 @@ class Node:
         now = time.monotonic()
         # In lines that have ended: of half a one it is not known yet what it says.
         end = None if self.native else end_of(self.text[-4096 : self.text.rfind("\n") + 1])
-        if end and self._ended_at is None:
+        if end and self._ended_at is None and not (self._stays and end[0] in ("idle", "panic")):
             self._ended_at = now
         if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] in ("poweroff", "reboot") else GRACE_HALT):
             return False, Outcome(NOT_OFF, "the machine stayed on")

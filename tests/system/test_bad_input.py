@@ -81,10 +81,11 @@ def test_no_virtualization(machine, extra):
 
 
 # The second one has no leaf 80000001h: asked for it, it gives leaf 0, where that bit is one of "AuthenticAMD".
-@pytest.mark.parametrize("cpu", ["max,-lm", "pentium3,vendor=AuthenticAMD,level=0,xlevel=0"], ids=["no-bit", "no-leaf"])
-def test_no_long_mode(cpu):
+@pytest.mark.parametrize("lacks, cpu", [("bit", "max,-lm"), ("leaf", "pentium3,vendor=AuthenticAMD,level=0,xlevel=0")])
+def test_no_long_mode(lacks, cpu):
     """Said by the first instructions of all; the CPU halts then."""
-    with node.start("no-long-mode", "qemu", small_iso("no-long-mode", "qemu"), extra=["-cpu", cpu], timeout=300) as running:
+    name = "no-long-mode-" + lacks
+    with node.start(name, "qemu", small_iso(name, "qemu"), extra=["-cpu", cpu], timeout=300) as running:
         running.expect(r"margay: this CPU has no long mode \(CPUID 80000001h EDX bit 29\)\r\n")
 
 

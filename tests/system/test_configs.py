@@ -48,14 +48,14 @@ def enabled(kconf, *names):
     return all(kconf.syms[name].str_value == "y" for name in names)
 
 
-def boot(kconf, elf):
+def boot(name, kconf, elf):
     """A tiny guest runs on the image and ends well; an image on which none could is not booted."""
     if not enabled(kconf, *BOOTABLE):
         return
     guest = tiny.Guest("boot", "qemu")
     modules = {name: tiny.elf(name) for name in ("boot", "triple")}
-    iso = node.margay_iso("variant", {"boot.conf": guest.vm(last=True)}, modules, elf=elf)
-    with node.start("variant", "qemu", iso, memory="256M") as running:
+    iso = node.margay_iso("variant-" + name, {"boot.conf": guest.vm(last=True)}, modules, elf=elf)
+    with node.start("variant-" + name, "qemu", iso, memory="256M") as running:
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.outcome.text
     assert run.has_line("boot: " + guest.end)
@@ -112,7 +112,7 @@ def test_option_off(everything, option):
     assert not own & symbols(elf)
     # One that is off in the default has been booted by all other tests.
     if enabled(configs.load(), option):
-        boot(kconf, elf)
+        boot(option, kconf, elf)
 
 
 def test_one_backend_at_least():
@@ -128,7 +128,7 @@ def test_random(configuration_seed):
         # Some that can be booted, and some without any of that.
         configs.randomize(kconf, seed, BOOTABLE if (seed - configuration_seed) % 2 == 0 else ())
         try:
-            boot(kconf, configs.build(kconf, configs.VARIANTS))
+            boot("random-%d" % (seed - configuration_seed), kconf, configs.build(kconf, configs.VARIANTS))
         except (configs.BuildError, AssertionError) as error:
             pytest.fail("MARGAY_SEED=%d: %s" % (seed, error))
 

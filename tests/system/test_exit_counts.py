@@ -27,7 +27,7 @@ def by_guest(counts):
     return counts["exits"] - sum(counts.get(reason, 0) for reason in ("extint", "nmi"))
 
 
-def two_guests(machine, **options):
+def two_guests(name, machine, **options):
     """One after the other: the one makes MORE exits than the other."""
     guest = tiny.Guest("cpuid_all", machine)
     base = "kernel = cpuid_all\nmemory = 32M\ntopology = flat\ndebug_exit = yes\n"
@@ -36,14 +36,14 @@ def two_guests(machine, **options):
         "many.conf": "name = many\n%scmdline = machine=%s cpus=1 cpuids=%d\nafter = few\non_end = poweroff_node\n"
                      % (base, machine, FEW + MORE),
     }
-    run = tiny.run("exit-counts", machine, [guest], 1, vms, **options)
+    run = tiny.run("exit-counts-" + name, machine, [guest], 1, vms, **options)
     assert run.outcome.status == margay_run.OK, run.outcome.text
     return run, counts_of(run, "few"), counts_of(run, "many")
 
 
 @pytest.mark.parametrize("machine", node.MACHINES)
 def test_each_cpuid_is_one_exit(machine):
-    _, few, many = two_guests(machine)
+    _, few, many = two_guests("cpuid", machine)
     assert many["cpuid"] - few["cpuid"] == MORE
     assert by_guest(many) - by_guest(few) == MORE
 
@@ -55,7 +55,7 @@ def test_as_many_as_the_emulator_counts():
     assert len(vmruns) == 1
     file = os.path.join(node.BUILD, "exit-counts.counts")
     plugin = "%s,out=%s,code=%#x-%#x" % (test_idle.PLUGIN, file, vmruns[0], vmruns[0] + 1)
-    _, few, many = two_guests("qemu", extra=["-plugin", plugin])
+    _, few, many = two_guests("vmrun", "qemu", extra=["-plugin", plugin])
     with open(file, "rb") as f:
         executed = test_idle.COUNTER.unpack(f.read(test_idle.COUNTER.size))[0]
     assert executed == few["exits"] + many["exits"]

@@ -10,8 +10,11 @@ import sys
 import termios
 import time
 
+import margay_run
+import monitor_console
 import node
 import pytest
+import tiny
 
 LEAVE = b"\x1d"
 
@@ -88,6 +91,18 @@ def test_shell(machine):
         os.write(terminal.master, b"poweroff\r")
         assert terminal.wait(patience) == 0, terminal.text[-2000:]
         assert termios.tcgetattr(terminal.slave) == terminal.before
+
+
+def test_idle_node_stays():
+    """The operator can go on with it, until he leaves."""
+    iso = node.margay_iso("shell-idle", {"a.conf": monitor_console.vm("a", "once")}, {"behave": tiny.elf("behave")}, check=False)
+    with Terminal("qemu", iso, "shell-idle-qemu.log") as terminal:
+        for _ in range(2):
+            terminal.expect("\nmargay: node: end=idle ", node.TIMEOUT["qemu"])
+            assert terminal.wait(2 * margay_run.GRACE_HALT) is None
+            os.write(terminal.master, b"\x14vm start a\r")
+        os.write(terminal.master, LEAVE)
+        assert terminal.wait(120) == 9, terminal.text[-2000:]
 
 
 def test_leave_key_and_signal():
