@@ -35,8 +35,9 @@ def add_arguments(parser):
 def split_module(item):
     """(name, path) of a NAME=PATH."""
     name, equals, path = item.partition("=")
-    if not equals or not re.fullmatch(r"[A-Za-z0-9._-]{1,63}", name):
-        raise BootError("--module %s: expected NAME=PATH, the name of letters, digits, '.', '_' and '-'" % item)
+    if not equals or not re.fullmatch(r"(facts:)?[A-Za-z0-9._-]+", name) or len(name) > 63:
+        raise BootError("--module %s: expected NAME=PATH, the name of letters, digits, '.', '_' and '-', "
+                        "or facts: and such a name" % item)
     return name, path
 
 

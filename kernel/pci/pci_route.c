@@ -157,11 +157,22 @@ static void describe(const struct aml_pci_root *root)
 			     root->window[i].first, root->window[i].last);
 }
 
+/* All that the firmware's tables say, and nothing else; returns how many roots there are beyond MAX_ROOTS. */
+static unsigned read_tables(void)
+{
+	const struct pci_function *f;
+	const struct pci_fact *none;
+	unsigned beyond;
+
+	nr_roots = aml_pci_roots(&tables, roots, MAX_ROOTS, &beyond);
+	for (unsigned i = 0; (f = pci_get(i)); i++)
+		routes[i].err = find_route(f, &routes[i].at, &none);
+	return beyond;
+}
+
 void pci_route_init(void)
 {
 	const struct acpi_sdt *t = acpi_table("DSDT", 0);
-	const struct pci_function *f;
-	const struct pci_fact *none;
 	unsigned beyond;
 
 	tables.count = 0;
@@ -169,13 +180,11 @@ void pci_route_init(void)
 		add_table(t);
 	for (unsigned i = 0; (t = acpi_table("SSDT", i)); i++)
 		add_table(t);
-	nr_roots = aml_pci_roots(&tables, roots, MAX_ROOTS, &beyond);
+	beyond = read_tables();
 	if (beyond)
 		printk_error("pci: %u root buses beyond %u are not looked at", beyond, MAX_ROOTS);
 	for (unsigned i = 0; i < nr_roots; i++)
 		describe(&roots[i]);
-	for (unsigned i = 0; (f = pci_get(i)); i++)
-		routes[i].err = find_route(f, &routes[i].at, &none);
 }
 
 /* ---- facts of a boot module ------------------------------------------------------------- */
@@ -195,17 +204,28 @@ static struct aml_pci_root *root_of(const struct pci_fact *f)
 /* read: the firmware's tables say the root's windows, which are then all. */
 static bool take_window(const struct aml_window *w, struct aml_pci_root *root, bool read, struct pci_facts_error *err)
 {
-	const struct aml_window *known = root->window;
+	const struct aml_window *known = NULL; /* that to tell, of its type */
 
-	for (unsigned i = 0; read && i < root->nr_windows; i++)
-		if (known[i].type == w->type && known[i].first == w->first && known[i].last == w->last)
+	for (unsigned i = root->nr_windows; read && i--;) {
+		const struct aml_window *k = &root->window[i];
+
+		if (k->type != w->type)
+			continue;
+		if (k->first == w->first && k->last == w->last)
 			return true;
+		if (!known || known->first != w->first)
+			known = k;
+	}
 	if (!read && root->nr_windows < AML_PCI_WINDOWS) {
 		root->window[root->nr_windows++] = *w;
 		return true;
 	}
-	err->here = known->first == w->first ? w->last : w->first;
-	err->expected = known->first == w->first ? known->last : known->first;
+	err->here = w->first;
+	err->expected = known ? known->first : 0;
+	if (err->here == err->expected && known) {
+		err->here = w->last;
+		err->expected = known->last;
+	}
 	return false;
 }
 
@@ -260,12 +280,15 @@ void pci_route_facts(void)
 {
 	const struct host_module *m;
 	struct pci_facts_error err;
+	bool taken = false;
 
 	for (unsigned i = 0; (m = host_module(i)); i++) {
-		bool taken;
-
 		if (strncmp(m->name, FACTS, strlen(FACTS)) != 0)
 			continue;
+		if (taken) {
+			printk("%s: not looked at: one was taken before it", m->name);
+			continue;
+		}
 		facts = host_pages_alloc(FACTS_PAGES, -1);
 		if (!facts) {
 			printk_error("%s: no memory to read it: ignored", m->name);
@@ -277,7 +300,7 @@ void pci_route_facts(void)
 			/* Back to what the tables say. */
 			if (!taken) {
 				facts->count = 0;
-				pci_route_init();
+				read_tables();
 			}
 		}
 		if (taken)
@@ -289,8 +312,6 @@ void pci_route_facts(void)
 			printk_error("%s:%u: %s: ignored", m->name, err.line, err.what);
 		host_pages_free(facts, FACTS_PAGES);
 		facts = NULL;
-		if (taken)
-			return;
 	}
 }
 

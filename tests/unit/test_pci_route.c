@@ -325,6 +325,7 @@ static void test_facts_are_refused(void **)
 	assert_int_equal(gsi(0), 20);
 	with_facts(OURS "route = 0000:00/6 A 20\nend = 1\n", OURS "route = 0000:00/6 A 21\nend = 1\n");
 	assert_string_equal(said, "");
+	assert_string_equal(told, "facts:b: not looked at: one was taken before it");
 	assert_int_equal(gsi(0), 20);
 }
 
@@ -341,6 +342,11 @@ static void test_facts_of_a_known_root(void **)
 		  "facts:a:2: contradicts the firmware's tables: 0xc01fffff here, 0xc00fffff expected: ignored" },
 		{ OURS "window = 0000:00 mem 0xb0000000-0xc00fffff\nend = 1\n",
 		  "facts:a:2: contradicts the firmware's tables: 0xb0000000 here, 0xc0000000 expected: ignored" },
+		/* What is told is a window of its kind, that with its first address if there is one. */
+		{ OURS "window = 0000:00 mem 0xd0000000-0xd01fffff\nend = 1\n",
+		  "facts:a:2: contradicts the firmware's tables: 0xd01fffff here, 0xd00fffff expected: ignored" },
+		{ OURS "window = 0000:00 io 0xd000-0xdfff\nend = 1\n",
+		  "facts:a:2: contradicts the firmware's tables: 0xd000 here, 0 expected: ignored" },
 	};
 	char text[256];
 	struct aml a;
@@ -352,7 +358,9 @@ static void test_facts_of_a_known_root(void **)
 		aml_name_eisaid(&a, "_HID", "PNP0A08");
 		aml_name_integer(&a, "_PXM", 1);
 		aml_crs_begin(&a, "_CRS");
+		aml_range(&a, AML_RANGE_BUS, true, 0, 16);
 		aml_range(&a, AML_RANGE_MEMORY, true, 0xc0000000, MIB(1));
+		aml_range(&a, AML_RANGE_MEMORY, true, 0xd0000000, MIB(1));
 		aml_crs_end(&a);
 		aml_end(&a);
 		aml_end(&a);
