@@ -43,6 +43,7 @@ help:
 	@echo 'make nested-host      that host, under build/guest'
 	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS'
 	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two'
+	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
 	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only'
@@ -77,7 +78,7 @@ endif
 ifneq ($(filter test test-full tests-built unit mutants nested-host,$(GOALS))$(filter nested-%,$(MACHINE)),)
 SETUP_GROUPS += run test
 endif
-ifneq ($(filter test-full guest-kernels,$(GOALS)),)
+ifneq ($(filter test-full guest-kernels other-kernels,$(GOALS)),)
 SETUP_GROUPS += run full
 endif
 ifneq ($(filter fuzz,$(GOALS)),)
@@ -296,6 +297,11 @@ guest-package: | $(B)/.config
 guest-kernels: $(GUEST)
 	$(Q)tools/guest-kernel $(G) 6.1 6.12
 
+# Kernels of other distributions and releases, for the full tier; ten minutes when they are not there yet.
+.PHONY: other-kernels
+other-kernels: | $(B)/.config
+	$(Q)tools/other-kernels $(G)
+
 # A second kernel for the tests. Without the file, which backports may not have, they are skipped.
 .PHONY: guest-backports
 guest-backports: $(GUEST)
@@ -444,7 +450,7 @@ unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST)
 test: tests-built
 	@$(PYTEST) -n 2 --dist loadgroup tests
 
-test-full: tests-built guest-kernels
+test-full: tests-built guest-kernels other-kernels
 	@$(PYTEST) -n 2 --dist loadgroup --full --record docs/test-full.md tests
 
 fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))

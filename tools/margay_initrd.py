@@ -85,23 +85,32 @@ def expand_modules(directory):
         os.unlink(path)
 
 
-def copy_modules(deb, drivers, root):
-    """Out of a kernel's package these drivers and what they need, into root/RELEASE; returns the release."""
-    with tempfile.TemporaryDirectory(dir=root) as package:
-        if subprocess.run(["dpkg-deb", "-x", deb, package], check=False).returncode != 0:
-            raise InitrdError("cannot unpack %s" % deb)
-        # From Debian 13 on a package has them in /usr/lib, each compressed.
-        if os.path.isdir(os.path.join(package, "usr", "lib", "modules")):
-            os.makedirs(os.path.join(package, "lib"), exist_ok=True)
-            os.rename(os.path.join(package, "usr", "lib", "modules"), os.path.join(package, "lib", "modules"))
-        release = os.listdir(os.path.join(package, "lib", "modules"))[0]
-        modules = os.path.join(package, "lib", "modules", release)
-        expand_modules(modules)
-        depmod(package, release)
-        for path in needed_modules(modules, drivers):
-            os.makedirs(os.path.join(root, release, os.path.dirname(path)), exist_ok=True)
-            shutil.copy(os.path.join(modules, path), os.path.join(root, release, path))
+def take_modules(package, drivers, root):
+    """Of a kernel's package, as unpacked, these drivers and what they need, into root/RELEASE; returns the release."""
+    # From Debian 13 on a package has them in /usr/lib, each compressed.
+    if os.path.isdir(os.path.join(package, "usr", "lib", "modules")):
+        os.makedirs(os.path.join(package, "lib"), exist_ok=True)
+        os.rename(os.path.join(package, "usr", "lib", "modules"), os.path.join(package, "lib", "modules"))
+    release = os.listdir(os.path.join(package, "lib", "modules"))[0]
+    modules = os.path.join(package, "lib", "modules", release)
+    expand_modules(modules)
+    depmod(package, release)
+    for path in needed_modules(modules, drivers):
+        os.makedirs(os.path.join(root, release, os.path.dirname(path)), exist_ok=True)
+        shutil.copy(os.path.join(modules, path), os.path.join(root, release, path))
     return release
+
+
+def unpack(deb, directory):
+    if subprocess.run(["dpkg-deb", "-x", deb, directory], check=False).returncode != 0:
+        raise InitrdError("cannot unpack %s" % deb)
+
+
+def copy_modules(deb, drivers, root):
+    """The same out of the package's file."""
+    with tempfile.TemporaryDirectory(dir=root) as package:
+        unpack(deb, package)
+        return take_modules(package, drivers, root)
 
 
 def depmod(root, release):

@@ -5,6 +5,7 @@ machine, whose report many tests judge."""
 import re
 import time
 
+import kernel_log
 import margay_machines
 import node
 import pytest
@@ -115,21 +116,10 @@ def test_kernel_log_is_there(platform):
     assert re.search(r"tsc: Detected [\d.]+ MHz processor", log)
 
 
-@pytest.mark.parametrize(
-    "bad",
-    [
-        "PAT disabled", "[Uu]nstable", r"calibrat\w+ .*(PIT|HPET|PMTIMER)", "(PIT|HPET|PMTIMER) calibration",
-        "Fast TSC calibration", "hpet", r"(WARNING|BUG|Oops|Call Trace):?", "unchecked MSR access", "soft lockup",
-        "ACPI (BIOS )?(Error|Warning)", r"Firmware Bug", "[Ff]ailed to",
-    ],
-)
+@pytest.mark.parametrize("bad", kernel_log.BAD)
 def test_kernel_log_has_no(platform, bad):
     assert platform.dmesg
-    lines = platform.dmesg
-    # KVM's TSC is not invariant.
-    if platform.machine in node.NESTED:
-        lines = [line for line in lines if "Unstable clock detected, switching default tracing clock" not in line]
-    assert not [line for line in lines if re.search(bad, line)]
+    assert not kernel_log.bad(platform.dmesg, platform.machine, [bad])
 
 
 def test_exit_counts_are_printed(platform):

@@ -1,0 +1,77 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Kernels older and newer than Debian's of today, as their archives have them (tools/other-kernels): all CPUs come up, the log
+has nothing bad, and a disk's contents come through nvme, in memory at the host's addresses and by DMA windows.
+"""
+
+import os
+import re
+
+import kernel_log
+import margay_run
+import node
+import pytest
+import test_dma_windows as windows
+import test_passthrough as passthrough
+import test_smp as smp
+
+pytestmark = pytest.mark.full
+
+
+def path(name, file):
+    return os.path.join("other-" + name, file)
+
+
+KERNELS = [pytest.param(name, marks=pytest.mark.skipif(not os.path.exists(node.guest_file(path(name, "of"))),
+                                                       reason="make other-kernels")) for name in ("5.10", "5.15", "newest")]
+
+
+def check_log(run, name):
+    """It is that kernel's, whose clocksource this returns; what is bad in it: kernel_log.py."""
+    with open(node.guest_file(path(name, "of")), encoding="ascii") as f:
+        release = f.read().split()[0]
+    log = "\n".join(run.dmesg)
+    assert re.search(r"Linux version %s " % re.escape(release), log) and "Hypervisor detected: KVM" in log
+    assert re.search(r"x86/PAT: Configuration \[0-7\]: WB +WC +UC- +UC", log)
+    return re.findall(r"Switched to clocksource (\S+)", log)[-1]
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_smp(name):
+    run = node.run_guest("other-smp-" + name, "qemu", "margay.test=smp", kernel=path(name, "vmlinuz"), vm={"cpus": "4"}, cpus=4)
+    smp.check_cpus(run, "qemu", 4, [0, 1, 2, 3], range(4))
+    # QEMU's TSC is not known to be invariant.
+    assert check_log(run, name) == "kvm-clock"
+    # No kernel wants an MSR of which Margay has never heard.
+    assert len(run.lines(r"^vm0: vcpu\d: .* unknown-msrs=0 ")) == 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", KERNELS)
+def test_smp_on_bochs(name):
+    """VT-x. Flat: Bochs' own CPUID has eight cores in leaf 4, one in leaf 1 and no level in leaf 0xB. 5.15 takes that for threads
+    of one core and starts no second one, and 7.3 warns of it."""
+    run = node.run_guest("other-smp-" + name, "bochs", "margay.test=smp", kernel=path(name, "vmlinux"),
+                         vm={"cpus": "2", "topology": "flat"}, cpus=2)
+    smp.check_cpus(run, "bochs", 2, [0, 1], range(2))
+    assert check_log(run, name) == "tsc"
+
+
+@pytest.mark.parametrize("memory", ["identity", "window"])
+@pytest.mark.parametrize("name", KERNELS)
+def test_nvme(name, memory):
+    """With memory on both nodes of the machine."""
+    keys = {"dma": None, "memory_map": "identity"} if memory == "identity" else {}
+    done, image, before = windows.run(
+        "%s-%s" % (memory, name), "nvme", "no" if keys else "yes", windows.NUMA, kernel=path(name, "vmlinuz"), cpus="0,1",
+        memory="node0:256M,node1:256M", module="drivers",
+        modules={"initrd": node.guest_file("initrd"), "drivers": node.guest_file(path(name, "modules"))}, **keys)
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    windows.check_disk(done, before, image)
+    assert sum(passthrough.interrupts(done, "nvme0q")) > 10, done.lines("^margay-interrupt: ")
+    assert done.dmesg and not kernel_log.bad(done.dmesg, "qemu")
+    if keys:
+        ram = windows.regions(done)
+        assert len(ram) > 1 and all(gpa == hpa for gpa, hpa, _ in ram[1:])
+    else:
+        windows.check_windows(done)
+        assert re.fullmatch("0+1+0+", windows.masters(done)) and not done.lines(windows.SILENT)
