@@ -17,6 +17,7 @@
 #include "kernel/irq.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
+#include "kernel/mitigations.h"
 #include "kernel/modules.h"
 #include "kernel/monitor_start.h"
 #include "kernel/nmi.h"
@@ -175,6 +176,8 @@ static void boot_cpu_main(void)
 	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC",
 	       apic_timer_mode());
 	smp_start();
+	if (IS_ENABLED(CONFIG_MITIGATIONS))
+		mitigations_tell();
 	host_own_bytes(&per_cpu);
 	irq_init();
 	init_console_interrupt();
@@ -205,6 +208,8 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	if (features_init())
 		panic("this CPU cannot run Margay");
 	features_setup_cpu();
+	if (IS_ENABLED(CONFIG_MITIGATIONS))
+		mitigations_init_cpu();
 	printk("CPU: %s, family %#x model %#x stepping %u", cpu_features.brand[0] ? cpu_features.brand : "no name",
 	       cpu_features.family, cpu_features.model, cpu_features.stepping);
 	init_memory(load_base);

@@ -9,6 +9,7 @@
 
 #include <margay/types.h>
 #include "arch/x86_64/cpu/desc.h"
+#include "arch/x86_64/cpu/mitigations.h"
 
 struct host_timer;
 struct host_work;
@@ -40,6 +41,8 @@ struct cpu {
 	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */
+	struct mitigations mitigations; /* its own, constant once it is online */
+	u32 not_forced;          /* what mitigate= wants and this CPU cannot do */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
 	struct cpu_desc desc;
 };

@@ -375,6 +375,8 @@ void monitor_start(void)
 	/* A VM may end on another CPU before the next one here has started. */
 	monitor_get_running();
 	read_configs();
+	if (IS_ENABLED(CONFIG_MITIGATIONS) && IS_ENABLED(CONFIG_VM_SHARING))
+		monitor_refuse_trusted();
 	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
 		(*service)();
 	able = choose_backend();

@@ -163,6 +163,21 @@ static void devices_stop(struct vcpu *vcpu)
 			d[i]->vcpu_stop(vcpu, vcpu->vm->device[i]);
 }
 
+/* What this CPU needs, for this VM. */
+static void take_mitigations(struct vcpu *vcpu)
+{
+	const struct vm *vm = vcpu->vm;
+	struct host_mitigations m = host_mitigations(vcpu->cpu);
+
+	if (vm->config->trusted)
+		return;
+	/* Only who reaches device registers itself finds there what they left in the buffers. */
+	if (m.flags & MIT_VERW_DEVICES && vm->pci)
+		m.flags |= MIT_VERW;
+	vcpu->mitigations = m.flags;
+	vcpu->spec_ctrl = m.spec_ctrl;
+}
+
 /* Backend state and the power-on values of everything that the guest can see. */
 static int prepare(struct vcpu *vcpu)
 {
@@ -170,6 +185,8 @@ static int prepare(struct vcpu *vcpu)
 	const struct stage2 *s = &vm_parts(vm)->stage2;
 	int err;
 
+	if (IS_ENABLED(CONFIG_MITIGATIONS))
+		take_mitigations(vcpu);
 	host_account(&vm->own_bytes);
 	err = hvm->vcpu_create(vcpu);
 	host_account(NULL);

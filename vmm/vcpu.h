@@ -4,6 +4,7 @@
 #define VMM_VCPU_H
 
 #include <margay/host.h>
+#include <margay/mitigations.h>
 #include <margay/types.h>
 #include "vmm/debugger.h"
 #include "vmm/emulate/decode.h"
@@ -55,6 +56,8 @@ struct vcpu {
 	unsigned id;              /* 0-based within the VM */
 	u32 startup;              /* enum vcpu_startup (startup.h), atomic: INIT and SIPI from other vCPUs */
 	bool look;                /* vcpu_look(); atomic */
+	u32 mitigations;          /* MIT_: what its exits and entries do; 0 where its VM is trusted */
+	u32 spec_ctrl;            /* IA32_SPEC_CTRL in root mode, beside MIT_SPEC_CTRL */
 	struct guest_regs regs;
 	u32 apic_id;
 	unsigned cpu;             /* host CPU that runs it */

@@ -166,6 +166,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_MTRRCAP 0xfe
 #define MSR_ARCH_CAPABILITIES 0x10a
 #define MSR_FLUSH_CMD 0x10b
+#define MSR_MCU_OPT_CTRL 0x123
 #define MSR_SYSENTER_CS 0x174
 #define MSR_SYSENTER_ESP 0x175
 #define MSR_SYSENTER_EIP 0x176
@@ -222,6 +223,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_AMD_DC_CFG 0xc0011022
 #define MSR_AMD_DE_CFG 0xc0011029
 #define MSR_AMD_BU_CFG2 0xc001102a
+#define MSR_AMD_BP_CFG 0xc001102e
 #define MSR_KVM_WALL_CLOCK 0x4b564d00
 #define MSR_KVM_SYSTEM_TIME 0x4b564d01
 

@@ -3,6 +3,7 @@
 #include "kernel/boot/cmdline_words.h"
 
 #include <margay/string.h>
+#include "arch/x86_64/cpu/mitigations.h"
 
 #define BAUD_BASE 115200u
 #define PANIC_MAX 86400u
@@ -131,6 +132,11 @@ static bool parse_check(struct span value, struct cmdline *out)
 	return true;
 }
 
+static bool parse_mitigate(struct span value, struct cmdline *out)
+{
+	return mitigations_parse(value, &out->mitigate, &out->mitigate_off);
+}
+
 /* What the command line may say, in the order in which an error lists it. Words of what is not in the image are not known. */
 static const struct {
 	const char *name;
@@ -146,6 +152,8 @@ static const struct {
 	WORD(IS_ENABLED(CONFIG_MONITOR_CONSOLE), "escape=", parse_escape, "^ and a letter other than j and m, or none"),
 	WORD(IS_ENABLED(CONFIG_GDB), "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
 	WORD(IS_ENABLED(CONFIG_BOOT_LOG), "loglevel=", parse_loglevel, "error, info or debug"),
+	WORD(IS_ENABLED(CONFIG_MITIGATIONS), "mitigate=", parse_mitigate,
+	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, ibpb, split"),
 	WORD(IS_ENABLED(CONFIG_SCREEN), "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
 	WORD(true, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, loglevel=, panic=, screen=. VMs: elsewhere. */
+/*
+ * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, loglevel=, mitigate=, panic=, screen=.
+ * VMs: elsewhere.
+ */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
 
@@ -26,6 +29,8 @@ struct cmdline {
 	u32 check; /* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
 	bool check_stay; /* it stays on afterwards */
 	bool check_dump; /* it also prints what a replay of the machine needs */
+	u32 mitigate; /* MIT_ that are forced on */
+	bool mitigate_off; /* none at all */
 	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
 };
 

@@ -13,6 +13,8 @@ import os
 import re
 import subprocess
 
+import vuln_judge
+
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 EAX, EBX, ECX, EDX = range(4)
 REGS = ("EAX", "EBX", "ECX", "EDX")
@@ -156,7 +158,7 @@ class Said:
     def __init__(self, lines):
         self.guest, self.flat, self.on = collections.defaultdict(dict), collections.defaultdict(dict), {}
         self.xsave, self.lacks, self.without, self.log, self.full = {}, [], [], [], False
-        self.probes = {}
+        self.probes, self.bugs = {}, {}
         for line in lines:
             word = line.split()
             if word[0] in ("guest", "flat", "on"):
@@ -172,6 +174,9 @@ class Said:
                 self.entries, self.phys = int(word[1]), int(word[6])
             elif word[0] in ("lacks", "without"):
                 getattr(self, word[0]).append(line.split(" ", 1)[1])
+            elif word[0] == "bugs":
+                self.bugs[int(word[1], 16)] = ({w.rstrip("!") for w in word[4:]}, {w[:-1] for w in word[4:] if w.endswith("!")},
+                                               int(word[2], 16), int(word[3], 16))
             elif word[0] == "full":
                 self.full = True
             else:
@@ -233,6 +238,7 @@ class Judge:
         self.xsave()
         for count, table in self.said.flat.items():
             self.flat(count, table)
+        self.mitigations()
         return self
 
     # ---- features -----------------------------------------------------------
@@ -453,17 +459,11 @@ class Judge:
 
     # ---- openness ------------------------------------------------------------------
 
-    def check_log(self):
-        """What the log must say of L1TF and MDS, and does; None where the dump does not tell."""
-        edx = self.native(self.cpus[0], 7)[EDX]
-        if self.said.probes.get("vmx") != 0 or (edx >> 29 & 1 and 0x10a not in self.msrs):
-            return None
-        known = self.msrs[0x10a] if edx >> 29 & 1 else 0
-        is_ = " and ".join(name for name, safe, stopped in (("L1TF", 9, 28), ("MDS", 32, 10))
-                           if not known & safe and not edx >> stopped & 1)
-        said = [line.split(" is open to ")[1].split(",")[0] for line in self.said.log]
-        self.check("the log", [is_] if is_ else [], said)
-        return is_
+    def mitigations(self):
+        """What each CPU is open to, and what is done, by Linux' rules."""
+        for number, cpu in enumerate(self.cpus):
+            self.values += 4
+            self.wrong += vuln_judge.judge(cpu, self.msrs, self.said.bugs[number])
 
 
 def subsets(mask):

@@ -502,6 +502,15 @@ u64 host_own_bytes(u64 *used)
 	return 0;
 }
 
+struct host_mitigations host_mitigations(unsigned)
+{
+	return fake_host.mitigations;
+}
+
+void host_mitigations_report(void (*)(const char *fmt, ...))
+{
+}
+
 unsigned host_check_wanted(bool *stay, bool *dump)
 {
 	*dump = false;

@@ -9,6 +9,7 @@
 #define TESTS_FAKE_HOST_H
 
 #include <margay/host.h>
+#include <margay/mitigations.h>
 
 #define FAKE_MSRS 32
 #define FAKE_CPUS 4
@@ -43,6 +44,7 @@ struct fake_host {
 	unsigned nr_msrs;
 	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */
 	struct host_cpu_info cpus[FAKE_CPUS];
+	struct host_mitigations mitigations; /* of each CPU */
 	unsigned nr_cpus, this_cpu;
 	unsigned nr_nodes;
 	unsigned kicks[FAKE_CPUS]; /* how many ever */

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/read_cpus_svm.c tests/unit/fake_host.c arch/x86_64/vmx/mitigation.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c */
+/* UNIT: tests/unit/read_cpus_svm.c tests/unit/fake_host.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/span.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c */
 /*
  * No test of its own: what the image makes of the CPUs of recorded machines (tests/machines/cpu_judge.py),
  * in numbers without 0x. On stdin: "machine", then "msr NUMBER VALUE", and for each logical CPU "cpu APIC-ID" and its
  * "leaf LEAF SUBLEAF EAX EBX ECX EDX"; "end" after each machine. Prints what the backends' probes say of it,
- * what the policy allows, and a guest's CPUID on each CPU; leaves of zeros are left out.
+ * what the policy allows, what the CPUs are open to and what is done ("bugs CPU FLAGS SPEC_CTRL", then the
+ * affected, those without microcode with "!"), and a guest's CPUID on each CPU; leaves of zeros are left out.
  */
 #include "tests/unit/fake_vmcs.h"
 #include "tests/unit/fake_host.h"
@@ -12,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "arch/x86_64/cpu/mitigations.h"
 #include "tests/unit/read_cpus.h"
 #include "vmm/cpuid/cpuid_policy.h"
 
@@ -135,6 +137,34 @@ static void build(const struct hvm_caps *caps, unsigned flat)
 		puts("full");
 }
 
+static void native_of(u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	*out = native(leaf, subleaf);
+}
+
+static void show_mitigations(void)
+{
+	struct cpuid_regs l0 = native(0, 0), l7 = native(7, 0);
+	struct mitigation_input in = { .cpuid = native_of };
+	struct mitigations m;
+	u64 signature = 0;
+
+	if (l0.eax >= 7 && l7.edx & BIT(29))
+		in.arch_capabilities = *fake_msr(MSR_ARCH_CAPABILITIES);
+	signature = *fake_msr(MSR_BIOS_SIGN_ID);
+	in.microcode = (u32)(l0.ebx == 0x756e6547 ? signature >> 32 : signature);
+	mitigations_decide(&in, &m);
+	printf("bugs %x %x %x", now, m.flags, m.spec_ctrl);
+	for (unsigned i = 0; i < CPU_BUGS; i++) {
+		char line[96];
+
+		mitigation_line(&m, i, false, line, sizeof(line));
+		if (!strstr(line, ": Not affected"))
+			printf(" %.*s%s", (int)strcspn(line, ":"), line, strstr(line, ": no microcode") ? "!" : "");
+	}
+	puts("");
+}
+
 static void show_machine(void)
 {
 	static const unsigned flat[] = { 1, 2, 6, 64, 200 };
@@ -149,6 +179,7 @@ static void show_machine(void)
 	for (now = 0; now < nr_cpus; now++) {
 		struct cpuid_dynamic dyn = { .apic_id = machine[now].apic_id, .xcr0 = XCR0_X87, .apic_enabled = true };
 
+		show_mitigations();
 		show_all("guest", now, &dyn);
 	}
 	now = 0;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/replay_vmx.c tests/unit/replay_svm.c tests/unit/replay_acpi.c tests/unit/replay_pci.c arch/x86_64/vmx/mitigation.c kernel/iommu.c kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/memory/numa.c kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c kernel/pci/pci_function.c kernel/pci/pciinfo.c kernel/pci/pcicap.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/span.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c vmm/plan/place.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/report/hwcheck_proposal.c vmm/report/report.c */
+/* UNIT: tests/unit/replay_vmx.c tests/unit/replay_svm.c tests/unit/replay_acpi.c tests/unit/replay_pci.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/iommu.c kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/memory/numa.c kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c kernel/pci/pci_function.c kernel/pci/pciinfo.c kernel/pci/pcicap.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/span.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c vmm/plan/place.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/report/hwcheck_proposal.c vmm/report/report.c */
 /*
  * No test of its own: replay_machine FILE is the hardware check on a machine
  * that `check=dump` recorded, for tools/margay-replay, by the image's own
@@ -11,6 +11,7 @@
 
 #include "vmm/report/hwcheck.c"
 
+#include "arch/x86_64/cpu/mitigations.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/s5.h"
 #include "kernel/boot/cmdline.h"
@@ -502,6 +503,34 @@ u64 host_tsc_khz(void)
 bool host_tsc_stable(void)
 {
 	return stable;
+}
+
+static void mitigations_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	replay_cpuid(leaf, subleaf, out);
+}
+
+/* CPU 0's: no CPU's MSRs have been seen to differ. */
+void host_mitigations_report(void (*say)(const char *fmt, ...))
+{
+	struct mitigation_input in = { .cpuid = mitigations_cpuid };
+	struct cpuid_regs l0, l7;
+	struct mitigations m;
+	u64 signature;
+	char line[96];
+
+	replay_cpu = 0;
+	replay_cpuid(0, 0, &l0);
+	replay_cpuid(7, 0, &l7);
+	if (l0.eax >= 7 && l7.edx & BIT(29))
+		(void)host_rdmsr(MSR_ARCH_CAPABILITIES, &in.arch_capabilities);
+	(void)host_rdmsr(MSR_BIOS_SIGN_ID, &signature);
+	in.microcode = (u32)(l0.ebx == 0x756e6547 ? signature >> 32 : signature);
+	mitigations_decide(&in, &m);
+	for (unsigned i = 0; i < CPU_BUGS; i++) {
+		mitigation_line(&m, i, false, line, sizeof(line));
+		say("%s", line);
+	}
 }
 
 unsigned host_check_wanted(bool *stay, bool *dump)

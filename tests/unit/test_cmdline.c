@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/span.c */
+/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/span.c */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "arch/x86_64/cpu/mitigations.h"
 #include "kernel/boot/cmdline.h"
 
 static char last[512];
@@ -199,6 +200,23 @@ static void test_unknown_goes_on(void **)
 	assert_int_equal(c.loglevel, LOGLEVEL_DEBUG);
 }
 
+/* What is forced on, and the whole error where a word is unknown. */
+static void test_mitigate(void **)
+{
+	assert_int_equal(parse(""), 0);
+	assert_true(!c.mitigate && !c.mitigate_off);
+	assert_int_equal(parse("mitigate=off"), 0);
+	assert_true(c.mitigate_off);
+	assert_int_equal(parse("mitigate=verw,bhb"), 0);
+	assert_int_equal(c.mitigate, MIT_VERW | MIT_BHB);
+	assert_false(c.mitigate_off);
+	assert_int_equal(parse("mitigate=spectre"), 1);
+	assert_string_equal(last, "'mitigate=spectre': expected auto, off, or what to force on: spec_ctrl, ibpb_exit, "
+				  "rsb_one, rsb, bhb, thunks, verw, l1d_flush, ibpb, split");
+	assert_int_equal(parse("mitigate=verw,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 1);
+	assert_non_null(strstr(last, "ibpb, split"));
+}
+
 static void test_long_word(void **)
 {
 	char text[1024];
@@ -207,7 +225,7 @@ static void test_long_word(void **)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, loglevel=, screen= or panic="));
+	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, loglevel=, mitigate=, screen= or panic="));
 }
 
 int main(void)
@@ -221,7 +239,7 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),
-		cmocka_unit_test(test_long_word),
+		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_long_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

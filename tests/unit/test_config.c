@@ -252,6 +252,7 @@ static void shape_words(void **)
 	refused("memory_map = x\n", "vm0.conf:1: memory_map: expected auto, offset or identity, found 'x'");
 	refused("topology = true\n", "vm0.conf:1: topology: expected node or flat, found 'true'");
 	refused("remote_memory = yes\n", "vm0.conf:1: remote_memory: expected refuse or allow, found 'yes'");
+	refused("trusted = maybe\n", "vm0.conf:1: trusted: expected no or yes, found 'maybe'");
 	refused("allow_smt_sharing = 1\n", "vm0.conf:1: allow_smt_sharing: expected no or yes, found '1'");
 }
 

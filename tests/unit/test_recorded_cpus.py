@@ -52,8 +52,6 @@ def test_machine(name, msrs):
     assert said.probes == ({"vmx": 0} if msrs and intel else {"vmx": -19, "svm": -19 if intel else 0})
     if msrs and intel:
         assert said.guest[0].get((0xd, 1), (0,))[0] & 8 == 0
-        judged.check_log()
-        assert judged.wrong == []
 
 
 def lose(table, key):
@@ -75,6 +73,10 @@ WRONG = {
     "a control bit": lambda s: setattr(s, "cr4", s.cr4 & ~(1 << 20)),
     "EFER of no use": lambda s: setattr(s, "efer", s.efer | 1 << 13),
     "an XCR0 bit": lambda s: setattr(s, "xcr0", s.xcr0 & ~4),
+    "a bug": lambda s: s.bugs[0][0].discard("mds"),
+    "a bug without microcode": lambda s: s.bugs[0][1].symmetric_difference_update({"mds"}),
+    "something that is done": lambda s: s.bugs.update({0: s.bugs[0][:2] + (s.bugs[0][2] ^ 1 << 7, s.bugs[0][3])}),
+    "IA32_SPEC_CTRL": lambda s: s.bugs.update({0: s.bugs[0][:3] + (2,)}),
     "a table that overflows": lambda s: setattr(s, "full", True),
 }
 

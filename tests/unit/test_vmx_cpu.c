@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/vmx/mitigation.c tests/unit/fake_host.c */
+/* UNIT: tests/unit/fake_host.c */
 /*
  * VT-x as a CPU offers it: the capability MSRs (SDM vol. 3, appendix A) and
  * CPUID of a full machine, then of lesser ones; the firmware's lock. The file
@@ -186,29 +186,6 @@ static void test_firmware(void **)
 	assert_int_equal(probe(), -ENODEV);
 }
 
-/* What a guest could read out of this CPU, and no command stops: said once. */
-static void test_open(void **)
-{
-	static const struct { u32 edx; const char *said; } of[] = {
-		{ 0, "open to L1TF and MDS, and" },
-		{ 1u << 28, "open to MDS, and" },
-		{ 1u << 10, "open to L1TF, and" },
-		{ 1u << 28 | 1u << 10, NULL },
-	};
-
-	for (unsigned i = 0; i < ARRAY_SIZE(of); i++) {
-		leaf7.edx = of[i].edx;
-		fake_host.log[0] = 0;
-		assert_int_equal(probe(), 0);
-		assert_int_equal(probe(), 0);
-		assert_int_equal(teardown(NULL), 0);
-		if (of[i].said)
-			assert_non_null(strstr(fake_host.log, of[i].said));
-		assert_int_equal(strchr(fake_host.log, '\n') == strrchr(fake_host.log, '\n'), 1);
-		assert_int_equal(fake_host.log[0] != 0, of[i].said != NULL);
-	}
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -217,7 +194,6 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_optional_translation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_negotiation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_firmware, setup, teardown),
-		cmocka_unit_test_setup_teardown(test_open, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -316,10 +316,9 @@ static void test_flush(void **)
 {
 	leave(12, 0);
 	assert_int_equal(*fake_msr(0x10b), 0);
-	vmx_controls.mitigation.flush_l1d = vmx_controls.mitigation.verw = true;
+	vcpu.mitigations = MIT_L1D_FLUSH | MIT_VERW;
 	leave(12, 0);
 	assert_int_equal(*fake_msr(0x10b), 1);
-	vmx_controls.mitigation = (struct vmx_mitigation){ 0 };
 }
 
 int main(void)

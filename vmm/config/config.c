@@ -212,6 +212,7 @@ static const struct key keys[] = {
 	{ "remote_memory", WORDS(IS_ENABLED(CONFIG_NUMA), remote_memory, "refuse", "allow") },
 	{ "topology", WORDS(IS_ENABLED(CONFIG_VM_FLAT), flat, "node", "flat") },
 	{ "allow_smt_sharing", WORDS(SHARING, smt_sharing, "no", "yes") },
+	{ "trusted", WORDS(IS_ENABLED(CONFIG_MITIGATIONS), trusted, "no", "yes"), LINE(line_trusted) },
 	{ "clock", WORDS(IS_ENABLED(CONFIG_VM_PAUSE), clock, "follow", "freeze"), LINE(line_clock) },
 	{ "on_end", WORDS(true, then[0], THENS), LINE(line_on_end) },
 	{ "on_poweroff", WORDS(FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },

@@ -7,6 +7,7 @@
  */
 #include <margay/errno.h>
 #include <margay/host.h>
+#include <margay/mitigations.h>
 #include <margay/string.h>
 
 #include "vmm/config/config.h"
@@ -350,6 +351,10 @@ static void hwcheck_start(void)
 	check_cpus_and_memory();
 	say("what costs performance or containment:");
 	check_performance(seconds);
+	if (IS_ENABLED(CONFIG_MITIGATIONS)) {
+		say("what its CPUs are open to by speculation, for guests that are not trusted:");
+		host_mitigations_report(say);
+	}
 	say("the node:");
 	report_node(say);
 	say("its PCI functions:");

@@ -8,20 +8,6 @@
 
 struct cpu_features cpu_features;
 
-static enum cpu_vendor vendor_of(const struct cpuid_regs *r)
-{
-	char id[12];
-
-	memcpy(id, &r->ebx, 4);
-	memcpy(id + 4, &r->edx, 4);
-	memcpy(id + 8, &r->ecx, 4);
-	if (!memcmp(id, "GenuineIntel", 12))
-		return CPU_INTEL;
-	if (!memcmp(id, "AuthenticAMD", 12) || !memcmp(id, "HygonGenuine", 12))
-		return CPU_AMD;
-	return CPU_OTHER;
-}
-
 /* The brand string is padded with blanks on either side (SDM vol. 2, CPUID 80000002H). */
 static void read_brand(struct cpu_features *f)
 {
@@ -40,17 +26,6 @@ static void read_brand(struct cpu_features *f)
 		;
 	memcpy(f->brand, s, n);
 	f->brand[n] = 0;
-}
-
-static void read_model(struct cpu_features *f, u32 eax)
-{
-	f->stepping = eax & 0xf;
-	f->family = eax >> 8 & 0xf;
-	f->model = eax >> 4 & 0xf;
-	if (f->family == 6 || f->family == 15)
-		f->model |= eax >> 12 & 0xf0;
-	if (f->family == 15)
-		f->family += eax >> 20 & 0xff;
 }
 
 /* The deepest C-state with substates enumerated; the hint's bits 7:4 are the state minus 1 (SDM vol. 2, MWAIT). */
@@ -79,15 +54,18 @@ int features_init(void)
 
 	cpuid(0, 0, &r);
 	f->max_basic = r.eax;
-	f->vendor = vendor_of(&r);
+	f->vendor = cpu_vendor(&r);
 	cpuid(0x80000000, 0, &r);
 	f->max_ext = r.eax;
 
 	cpuid(1, 0, &r);
 	ecx1 = r.ecx;
 	edx1 = r.edx;
-	if (IS_ENABLED(CONFIG_BOOT_LOG))
-		read_model(f, r.eax);
+	if (IS_ENABLED(CONFIG_BOOT_LOG)) {
+		f->family = cpu_family(r.eax);
+		f->model = cpu_model(r.eax);
+		f->stepping = r.eax & 0xf;
+	}
 	f->x2apic = ecx1 & BIT(21);
 	f->tsc_deadline = ecx1 & BIT(24);
 	f->xsave = ecx1 & BIT(26);

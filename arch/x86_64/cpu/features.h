@@ -11,6 +11,33 @@
 
 enum cpu_vendor { CPU_INTEL, CPU_AMD, CPU_OTHER };
 
+/* By CPUID leaf 0. */
+static inline enum cpu_vendor cpu_vendor(const struct cpuid_regs *r)
+{
+	if (r->ebx == 0x756e6547 && r->edx == 0x49656e69 && r->ecx == 0x6c65746e) /* GenuineIntel */
+		return CPU_INTEL;
+	if (r->ebx == 0x68747541 && r->edx == 0x69746e65 && r->ecx == 0x444d4163) /* AuthenticAMD */
+		return CPU_AMD;
+	if (r->ebx == 0x6f677948 && r->edx == 0x6e65476e && r->ecx == 0x656e6975) /* HygonGenuine */
+		return CPU_AMD;
+	return CPU_OTHER;
+}
+
+/* By CPUID 1 EAX. */
+static inline u32 cpu_family(u32 eax)
+{
+	u32 family = eax >> 8 & 0xf;
+
+	return family == 15 ? family + (eax >> 20 & 0xff) : family;
+}
+
+static inline u32 cpu_model(u32 eax)
+{
+	u32 family = eax >> 8 & 0xf, model = eax >> 4 & 0xf;
+
+	return family == 6 || family == 15 ? model | (eax >> 12 & 0xf0) : model;
+}
+
 struct cpu_features {
 	enum cpu_vendor vendor; /* Hygon counts as AMD */
 	u32 family, model, stepping;

@@ -184,25 +184,6 @@ static void read_caps(struct hvm_caps *caps, u64 ept_cap)
 				(caps->xsaves ? 0u : PROC2_XSAVES) | (caps->waitpkg ? 0u : PROC2_USER_WAIT));
 }
 
-static void choose_mitigation(void)
-{
-	struct cpuid_regs l0, l7 = { 0 };
-	u64 arch_capabilities = 0;
-	bool l1tf, mds;
-
-	cpuid(0, 0, &l0);
-	if (l0.eax >= 7)
-		cpuid(7, 0, &l7);
-	if (l7.edx & BIT(29))
-		arch_capabilities = rdmsr(MSR_ARCH_CAPABILITIES);
-	vmx_controls.mitigation = vmx_mitigation(l7.edx, arch_capabilities);
-	l1tf = vmx_controls.mitigation.l1tf_open;
-	mds = vmx_controls.mitigation.mds_open;
-	if (l1tf || mds)
-		host_log("margay: this CPU is open to %s%s%s, and its microcode has no command against it: run only guests "
-			 "that you trust", l1tf ? "L1TF" : "", l1tf && mds ? " and " : "", mds ? "MDS" : "");
-}
-
 int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f))
 {
 	unsigned pages = (unsigned)(ALIGN_UP(host_cpu_count() * sizeof(void *), PAGE_SIZE) / PAGE_SIZE);
@@ -232,8 +213,6 @@ int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f)
 	read_caps(caps, ept_cap);
 	if (vmxon_page)
 		return 0;
-	/* The first time: what it has to say is one line. */
-	choose_mitigation();
 	vmxon_page = host_pages_alloc(pages, -1);
 	if (!vmxon_page) {
 		host_no_memory("VT-x");

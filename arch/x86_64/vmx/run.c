@@ -240,13 +240,13 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 }
 
 /* Leaves nothing of the host in the CPU's buffers. What runs after it until the entry touches the guest's data only. */
-static void mitigate(void)
+static void mitigate(const struct vcpu *vcpu)
 {
 	static const u16 selector = SEL_DATA; /* VERW clears buffers only with a memory operand */
 
-	if (vmx_controls.mitigation.flush_l1d)
+	if (vcpu->mitigations & MIT_L1D_FLUSH)
 		wrmsr(MSR_FLUSH_CMD, 1);
-	if (vmx_controls.mitigation.verw)
+	if (vcpu->mitigations & MIT_VERW)
 		asm volatile("verw %0" : : "m"(selector) : "cc");
 }
 
@@ -279,7 +279,8 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 		vmwrite(VMCS_GUEST_RFLAGS, x->rflags = r->rflags);
 	if (unlikely(x->interruptibility & INTERRUPTIBILITY_SHADOW && !r->shadow))
 		vmx_set_interruptibility(x, x->interruptibility & ~(u64)INTERRUPTIBILITY_SHADOW);
-	mitigate();
+	if (IS_ENABLED(CONFIG_MITIGATIONS))
+		mitigate(vcpu);
 	entry = vmx_enter(r, x->launched, vcpu->kick);
 	if (unlikely(entry != VMX_ENTERED)) {
 		not_entered(vcpu, exit, entry);

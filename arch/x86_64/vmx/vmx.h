@@ -3,7 +3,6 @@
 #ifndef VMX_VMX_H
 #define VMX_VMX_H
 
-#include "arch/x86_64/vmx/mitigation.h"
 #include "arch/x86_64/vmx/vmcs.h"
 #include "vmm/vcpu.h"
 
@@ -25,7 +24,6 @@ struct vmx_controls {
 	u32 revision;      /* VMCS revision identifier */
 	u64 cr0_fixed0, cr4_fixed0, cr4_fixed1;
 	bool invept_single;
-	struct vmx_mitigation mitigation;
 };
 extern struct vmx_controls vmx_controls;
 

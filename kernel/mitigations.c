@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What each CPU needs against speculation: decided and set up on it at its start, and told. */
+#include "kernel/mitigations.h"
+
+#include <margay/host.h>
+#include "arch/x86_64/cpu/features.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "kernel/boot/cmdline.h"
+#include "kernel/console/printk.h"
+#include "kernel/percpu.h"
+
+u32 microcode_revision(void)
+{
+	struct cpuid_regs r;
+	u64 value;
+
+	/* SDM vol. 3, 10.11.7.1: CPUID stores it, and only where the register held 0. */
+	if (cpu_features.vendor == CPU_INTEL)
+		(void)host_wrmsr(MSR_BIOS_SIGN_ID, 0);
+	cpuid(1, 0, &r);
+	(void)host_rdmsr(MSR_BIOS_SIGN_ID, &value);
+	return (u32)(cpu_features.vendor == CPU_INTEL ? value >> 32 : value);
+}
+
+/* A register that has none of these bits, or faults, is one of an emulator or of a hypervisor below, which sees to it. */
+static void set_up(const struct mitigations *m)
+{
+	static const struct {
+		u32 flag, msr;
+		u64 set, clear;
+	} registers[] = {
+		{ MIT_AUTO_IBRS, MSR_EFER, EFER_AUTOIBRS, 0 },
+		{ MIT_BP_SPEC_REDUCE, MSR_AMD_BP_CFG, BIT(4), 0 },
+		{ MIT_LFENCE, MSR_AMD_DE_CFG, BIT(1), 0 },
+		{ MIT_ZENBLEED, MSR_AMD_DE_CFG, BIT(9), 0 },
+		{ MIT_MCU_OPT, MSR_MCU_OPT_CTRL, 0, BIT(0) | BIT(4) }, /* RNGDS_MITG_DIS, GDS_MITG_DIS */
+	};
+	u64 value;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(registers); i++)
+		if (m->flags & registers[i].flag && !host_rdmsr(registers[i].msr, &value))
+			(void)host_wrmsr(registers[i].msr, (value | registers[i].set) & ~registers[i].clear);
+	/* VMRUN and #VMEXIT see to it from now on. */
+	if (m->spec_ctrl && !(m->flags & MIT_SPEC_CTRL))
+		(void)host_wrmsr(MSR_SPEC_CTRL, m->spec_ctrl);
+}
+
+void mitigations_init_cpu(void)
+{
+	struct mitigation_input in = { .cpuid = cpuid, .microcode = microcode_revision() };
+	struct cpu *cpu = this_cpu();
+	struct cpuid_regs r = { 0 };
+
+	if (cpu_features.max_basic >= 7)
+		cpuid(7, 0, &r);
+	if (r.edx & BIT(29))
+		(void)host_rdmsr(MSR_ARCH_CAPABILITIES, &in.arch_capabilities);
+	mitigations_decide(&in, &cpu->mitigations);
+	cpu->not_forced = mitigations_force(&cpu->mitigations, cmdline_of_boot()->mitigate, cmdline_of_boot()->mitigate_off);
+	set_up(&cpu->mitigations);
+}
+
+/* The CPU that is vulnerable, or else one that is affected. */
+static bool worst_line(enum cpu_bug bug, char *line, size_t size, bool *affected)
+{
+	const struct cpu *cpu;
+	bool vulnerable = false;
+
+	*affected = false;
+	for (unsigned i = host_cpu_count(); i-- && !vulnerable;) {
+		cpu = cpu_get(i);
+		if (*affected && !(cpu->mitigations.affected & BIT(bug)))
+			continue;
+		*affected = cpu->mitigations.affected & BIT(bug);
+		vulnerable = mitigation_line(&cpu->mitigations, bug, cmdline_of_boot()->mitigate_off, line, size);
+	}
+	return vulnerable;
+}
+
+void mitigations_tell(void)
+{
+	char line[96];
+	bool affected;
+
+	for (unsigned i = 0; i < CPU_BUGS; i++) {
+		if (worst_line(i, line, sizeof(line), &affected))
+			printk_error("%s", line);
+		else if (affected)
+			printk("%s", line);
+	}
+	if (this_cpu()->not_forced)
+		printk_error("command line: mitigate=: this CPU cannot do %s: left out", mitigation_name(this_cpu()->not_forced));
+}
+
+void host_mitigations_report(void (*say)(const char *fmt, ...))
+{
+	char line[96];
+	bool affected;
+
+	for (unsigned i = 0; i < CPU_BUGS; i++) {
+		worst_line(i, line, sizeof(line), &affected);
+		say("%s", line);
+	}
+}
+
+struct host_mitigations host_mitigations(unsigned cpu)
+{
+	const struct mitigations *m = &cpu_get(cpu)->mitigations;
+
+	return (struct host_mitigations){ m->flags, m->spec_ctrl };
+}
