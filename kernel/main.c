@@ -17,6 +17,7 @@
 #include "kernel/irq.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
+#include "kernel/microcode.h"
 #include "kernel/mitigations.h"
 #include "kernel/modules.h"
 #include "kernel/monitor_start.h"
@@ -176,6 +177,8 @@ static void boot_cpu_main(void)
 	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC",
 	       apic_timer_mode());
 	smp_start();
+	if (IS_ENABLED(CONFIG_MICROCODE))
+		microcode_tell();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_tell();
 	host_own_bytes(&per_cpu);
@@ -205,6 +208,9 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	       bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader", bootinfo.efi ? "UEFI" : "BIOS");
 	print_memory_map();
 
+	/* What the CPU can do may be another with it. */
+	if (IS_ENABLED(CONFIG_MICROCODE))
+		microcode_init(&bootinfo);
 	if (features_init())
 		panic("this CPU cannot run Margay");
 	features_setup_cpu();

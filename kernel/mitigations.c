@@ -9,17 +9,17 @@
 #include "kernel/console/printk.h"
 #include "kernel/percpu.h"
 
-u32 microcode_revision(void)
+u32 microcode_revision(enum cpu_vendor vendor)
 {
 	struct cpuid_regs r;
 	u64 value;
 
 	/* SDM vol. 3, 10.11.7.1: CPUID stores it, and only where the register held 0. */
-	if (cpu_features.vendor == CPU_INTEL)
+	if (vendor == CPU_INTEL)
 		(void)host_wrmsr(MSR_BIOS_SIGN_ID, 0);
 	cpuid(1, 0, &r);
 	(void)host_rdmsr(MSR_BIOS_SIGN_ID, &value);
-	return (u32)(cpu_features.vendor == CPU_INTEL ? value >> 32 : value);
+	return (u32)(vendor == CPU_INTEL ? value >> 32 : value);
 }
 
 /* A register that has none of these bits, or faults, is one of an emulator or of a hypervisor below, which sees to it. */
@@ -47,7 +47,7 @@ static void set_up(const struct mitigations *m)
 
 void mitigations_init_cpu(void)
 {
-	struct mitigation_input in = { .cpuid = cpuid, .microcode = microcode_revision() };
+	struct mitigation_input in = { .read_cpuid = cpuid, .microcode = microcode_revision(cpu_features.vendor) };
 	struct cpu *cpu = this_cpu();
 	struct cpuid_regs r = { 0 };
 

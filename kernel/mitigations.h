@@ -3,6 +3,7 @@
 #ifndef KERNEL_MITIGATIONS_H
 #define KERNEL_MITIGATIONS_H
 
+#include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/mitigations.h"
 
 /*
@@ -14,7 +15,7 @@ void mitigations_init_cpu(void);
 /* One line for each thing that a CPU is open to. All CPUs are online. */
 void mitigations_tell(void);
 
-/* The calling CPU's; 0: it does not say. */
-u32 microcode_revision(void);
+/* The calling CPU's revision; 0: it does not say. */
+u32 microcode_revision(enum cpu_vendor vendor);
 
 #endif

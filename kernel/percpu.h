@@ -42,6 +42,7 @@ struct cpu {
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */
 	struct mitigations mitigations; /* its own, constant once it is online */
+	u32 microcode;           /* revision that it has; valid with MICROCODE */
 	u32 not_forced;          /* what mitigate= wants and this CPU cannot do */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
 	struct cpu_desc desc;

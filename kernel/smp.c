@@ -15,6 +15,7 @@
 #include "arch/x86_64/cpu/tsc_sync.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/pmem.h"
+#include "kernel/microcode.h"
 #include "kernel/mitigations.h"
 #include "kernel/percpu.h"
 #include "kernel/time/clock.h"
@@ -86,6 +87,8 @@ static void ap_main(void *arg)
 {
 	trampoline_leave();
 	cpu_load(arg);
+	if (IS_ENABLED(CONFIG_MICROCODE))
+		microcode_init_cpu();
 	features_setup_cpu();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_init_cpu();

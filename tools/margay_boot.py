@@ -33,11 +33,11 @@ def add_arguments(parser):
 
 
 def split_module(item):
-    """(name, path) of a NAME=PATH."""
+    """(name, path) of a NAME=PATH; the hypervisor's own modules have a word before the name."""
     name, equals, path = item.partition("=")
-    if not equals or not re.fullmatch(r"(facts:)?[A-Za-z0-9._-]+", name) or len(name) > 63:
+    if not equals or not re.fullmatch(r"((facts|microcode):)?[A-Za-z0-9._-]+", name) or len(name) > 63:
         raise BootError("--module %s: expected NAME=PATH, the name of letters, digits, '.', '_' and '-', "
-                        "or facts: and such a name" % item)
+                        "or facts: or microcode: and such a name" % item)
     return name, path
 
 

@@ -216,6 +216,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_AMD_SYSCFG 0xc0010010
 #define MSR_AMD_HWCR 0xc0010015
 #define MSR_AMD_NB_CFG 0xc001001f
+#define MSR_AMD_PATCH_LOADER 0xc0010020
 #define MSR_AMD_INT_PENDING 0xc0010055
 #define MSR_AMD_VM_CR 0xc0010114
 #define MSR_AMD_VM_HSAVE_PA 0xc0010117

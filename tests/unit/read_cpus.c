@@ -145,7 +145,7 @@ static void native_of(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 static void show_mitigations(void)
 {
 	struct cpuid_regs l0 = native(0, 0), l7 = native(7, 0);
-	struct mitigation_input in = { .cpuid = native_of };
+	struct mitigation_input in = { .read_cpuid = native_of };
 	struct mitigations m;
 	u64 signature = 0;
 

@@ -513,7 +513,7 @@ static void mitigations_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 /* CPU 0's: no CPU's MSRs have been seen to differ. */
 void host_mitigations_report(void (*say)(const char *fmt, ...))
 {
-	struct mitigation_input in = { .cpuid = mitigations_cpuid };
+	struct mitigation_input in = { .read_cpuid = mitigations_cpuid };
 	struct cpuid_regs l0, l7;
 	struct mitigations m;
 	u64 signature;

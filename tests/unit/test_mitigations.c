@@ -152,7 +152,7 @@ static void read_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *r)
 
 static struct mitigations decide(const struct cpu *of)
 {
-	struct mitigation_input in = { .cpuid = read_cpuid, .arch_capabilities = of->caps, .microcode = of->microcode };
+	struct mitigation_input in = { .read_cpuid = read_cpuid, .arch_capabilities = of->caps, .microcode = of->microcode };
 	struct mitigations m;
 
 	cpu = of;

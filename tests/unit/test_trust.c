@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/trust.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_shape.c kernel/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/trust.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c tests/unit/fake_host.c */
 /* Which VM files are refused for `trusted`. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -136,6 +136,11 @@ static inline void cpu_hlt(void)
 	asm volatile("hlt" : : : "memory");
 }
 
+static inline void cpu_wbinvd(void)
+{
+	asm volatile("wbinvd" : : : "memory");
+}
+
 static inline void cpu_pause(void)
 {
 	asm volatile("pause" : : : "memory");

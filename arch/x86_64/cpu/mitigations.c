@@ -129,37 +129,37 @@ static void read_facts(const struct mitigation_input *in, struct facts *f, struc
 	struct cpuid_regs l0, e0, r = { 0 };
 
 	*f = (struct facts){ .caps = in->arch_capabilities };
-	in->cpuid(0, 0, &l0);
-	in->cpuid(0x80000000, 0, &e0);
+	in->read_cpuid(0, 0, &l0);
+	in->read_cpuid(0x80000000, 0, &e0);
 	f->vendor = cpu_vendor(&l0);
-	in->cpuid(1, 0, &f->l1);
+	in->read_cpuid(1, 0, &f->l1);
 	f->family = cpu_family(f->l1.eax);
 	if (l0.eax >= 7)
-		in->cpuid(7, 0, &f->l7);
+		in->read_cpuid(7, 0, &f->l7);
 	if (f->l7.eax >= 2)
-		in->cpuid(7, 2, &f->l7_2);
+		in->read_cpuid(7, 2, &f->l7_2);
 	if (l0.eax >= 0x1a) {
-		in->cpuid(0x1a, 0, &r);
+		in->read_cpuid(0x1a, 0, &r);
 		f->atom = r.eax >> 24 == 0x20;
 		r.ebx = 0;
 	}
 	if (l0.eax >= 0xb)
-		in->cpuid(0xb, 0, &r); /* logical CPUs of a core */
+		in->read_cpuid(0xb, 0, &r); /* logical CPUs of a core */
 	if (e0.eax >= 0x80000008)
-		in->cpuid(0x80000008, 0, &f->e8);
+		in->read_cpuid(0x80000008, 0, &f->e8);
 	m->smt = (r.ebx & 0xffff) > 1;
 	if (f->vendor != CPU_AMD || e0.eax > 0x8000ffff)
 		return;
 	if (!r.ebx && e0.eax >= 0x8000001e) {
-		in->cpuid(0x8000001e, 0, &r);
+		in->read_cpuid(0x8000001e, 0, &r);
 		m->smt = r.ebx >> 8 & 0xff;
 	}
 	if (e0.eax >= 0x8000000a) {
-		in->cpuid(0x8000000a, 0, &r);
+		in->read_cpuid(0x8000000a, 0, &r);
 		f->virt_spec_ctrl = r.edx & BIT(20);
 	}
 	if (e0.eax >= 0x80000021)
-		in->cpuid(0x80000021, 0, &f->e21);
+		in->read_cpuid(0x80000021, 0, &f->e21);
 }
 
 static const struct row *find_row(const struct facts *f)

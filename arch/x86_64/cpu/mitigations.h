@@ -34,7 +34,7 @@ struct mitigations {
 };
 
 struct mitigation_input {
-	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* this CPU's */
+	void (*read_cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* this CPU's */
 	u64 arch_capabilities; /* MSR 0x10a, 0 where CPUID does not show it */
 	u32 microcode;         /* revision; 0: not known */
 };
