@@ -101,6 +101,21 @@ static void test_intel(void **)
 	update(0x50654, 0x80, 90, 0, 0);
 	assert_null(find(&intel));
 	assert_null(found.start);
+	/* A table of no signatures. */
+	size = 68;
+	memset(file, 0, size);
+	memcpy(file, (const u32[]){ 1, 3, 0, 0x50657, 0, 1, 0, 0, 68 }, 36);
+	put(28, 4);
+	put(32, 72);
+	size = 72;
+	memset(file + 48, 0, 24);
+	checksum(0, 52, 16);
+	assert_null(find(&intel));
+	assert_ptr_equal(found.start, file);
+	put(32, 68);
+	size = 68;
+	checksum(0, 52, 16);
+	assert_string_equal(find(&intel), "its table of signatures is larger than the update");
 	/* The first ones had no sizes. */
 	size = 2048;
 	memset(file, 0, size);
@@ -192,6 +207,7 @@ static void test_amd(void **)
 	assert_int_equal(found.size, 1000);
 	assert_int_equal(found.revision, 7);
 	assert_true(microcode_newer(&amd, 0x80000001, 7));
+	assert_false(microcode_newer(&amd, 7, 7));
 	/* A second container has a table of its own. */
 	container();
 	put(size - 64 + 28, 0xa099);
@@ -202,7 +218,30 @@ static void test_amd(void **)
 	/* What stands behind the table's end is not of it. */
 	assert_null(find(&(struct microcode_cpu){ CPU_AMD, 0xa00f12, 0 }));
 	assert_null(found.start);
+	patch(0, 93, 0);
+	patch(1, 94, 0);
+	assert_null(find(&(struct microcode_cpu){ CPU_AMD, 0xa00f12, 0 }));
+	assert_null(found.start);
 	assert_string_equal(find(&intel), "it is for AMD's CPUs");
+	/* No more than its header. */
+	size = 0;
+	container();
+	at = size + 8;
+	section(1, 64);
+	put(at + 4, 7);
+	put(at + 24, 0xa011);
+	assert_null(find(&amd));
+	assert_ptr_equal(found.start, file + at);
+	/* A table that ends with its last CPU. */
+	size = 0;
+	put(0, 0x00414d44);
+	size = 4;
+	section(0, 16);
+	put(12, 0xa00f11);
+	put(24, 0xa011);
+	at = patch(0xa011, 7, 0);
+	assert_null(find(&amd));
+	assert_ptr_equal(found.start, file + at);
 }
 
 static void test_amd_wrong(void **)

@@ -33,7 +33,7 @@ static struct cpu *fake_this_cpu(void)
 
 static void fake_cpuid(u32 leaf, u32, struct cpuid_regs *r)
 {
-	*r = (struct cpuid_regs){ .eax = state[now].signature };
+	*r = (struct cpuid_regs){ .eax = leaf == 1 ? state[now].signature : 0 };
 	if (!leaf)
 		*r = amd ? (struct cpuid_regs){ 1, 0x68747541, 0x444d4163, 0x69746e65 } :
 			   (struct cpuid_regs){ 1, 0x756e6547, 0x6c65746e, 0x49656e69 };
@@ -174,6 +174,26 @@ static void test_intel(void **)
 	assert_int_equal(cpus[0].microcode + cpus[1].microcode + cpus[2].microcode, 27);
 }
 
+/* The newest of several, whichever comes first; what is behind the last module is none. */
+static void test_newest(void **)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		setup(NULL);
+		give(0, "microcode:a", intel_update(module[0], 0x50657, i ? 9 : 8));
+		give(1, "microcode:b", intel_update(module[1], 0x50657, i ? 8 : 9));
+		microcode_init(&boot);
+		assert_string_equal(log_text, i ? "microcode:a: revision 0x9 in place of 0x5\n" :
+						  "microcode:b: revision 0x9 in place of 0x5\n");
+		assert_int_equal(writes, 1);
+	}
+	setup(NULL);
+	give(0, "microcode:a", intel_update(module[0], 0x50657, 9));
+	give(1, "microcode:b", 5);
+	boot.nr_modules = 1;
+	microcode_init(&boot);
+	assert_null(strstr(log_text, "microcode:b"));
+}
+
 static void test_unlike(void **)
 {
 	give(0, "microcode:a", intel_update(module[0], 0x50657, 9));
@@ -237,7 +257,8 @@ static void test_amd(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_intel, setup), cmocka_unit_test_setup(test_unlike, setup),
+		cmocka_unit_test_setup(test_intel, setup), cmocka_unit_test(test_newest),
+		cmocka_unit_test_setup(test_unlike, setup),
 		cmocka_unit_test_setup(test_refused, setup), cmocka_unit_test_setup(test_not_for_it, setup),
 		cmocka_unit_test_setup(test_amd, setup),
 	};

@@ -170,7 +170,7 @@ static void test_recorded(void **)
 			fail_msg("%s: affected %x open %x flags %x spec_ctrl %x, is %x %x %llx %x", cpus[i].name, m.affected,
 				 m.open, m.flags, m.spec_ctrl, cpus[i].affected, cpus[i].open,
 				 (unsigned long long)cpus[i].flags, cpus[i].spec_ctrl);
-		assert_int_equal(m.amd, cpus[i].vendor == AMD || cpus[i].vendor == HYGON);
+		assert_int_equal(m.done, cpus[i].vendor == AMD || cpus[i].vendor == HYGON ? MIT_DONE_SVM : MIT_DONE_VMX);
 	}
 }
 
@@ -261,6 +261,67 @@ static void test_lines(void **)
 				assert_non_null(strstr(line(&m, bug, false), ": Vulnerable: no microcode"));
 		}
 	}
+	/* What an image with all of it says. */
+	static const struct { const char *cpu; enum cpu_bug bug; const char *said; } all[] = {
+		{ "Skylake-X, updated", BUG_SPECTRE_V2, "spectre_v2: Mitigation: IBRS; RSB filling" },
+		{ "Skylake-X, updated", BUG_RETBLEED, "retbleed: Mitigation: IBRS; RSB filling" },
+		{ "Skylake-X, updated", BUG_MDS, "mds: Mitigation: Clear CPU buffers; SMT vulnerable" },
+		{ "Skylake-X, updated", BUG_TAA, "tsx_async_abort: Mitigation: Clear CPU buffers; SMT vulnerable" },
+		{ "Skylake-X, updated", BUG_MMIO, "mmio_stale_data: Mitigation: Clear CPU buffers; SMT vulnerable" },
+		{ "Skylake-X, updated", BUG_ITLB, "itlb_multihit: Mitigation: Split huge pages" },
+		{ "Skylake-X, as a guest", BUG_MDS, "mds: Mitigation: Clear CPU buffers; SMT vulnerable" },
+		{ "Skylake-X, as a guest", BUG_TAA, "tsx_async_abort: Mitigation: Clear CPU buffers; SMT vulnerable" },
+		{ "Skylake-X, as a guest", BUG_MMIO, "mmio_stale_data: Mitigation: Clear CPU buffers; SMT vulnerable" },
+		{ "Cascade Lake", BUG_SPECTRE_V2, "spectre_v2: Mitigation: Enhanced IBRS" },
+		{ "Cascade Lake", BUG_RETBLEED, "retbleed: Mitigation: Enhanced IBRS" },
+		{ "Cascade Lake", BUG_ITS, "indirect_target_selection: Mitigation: Retpolines; RSB filling" },
+		{ "Cascade Lake", BUG_BHI, "bhi: Mitigation: SW loop" },
+		{ "Broadwell-E", BUG_SPECTRE_V2, "spectre_v2: Mitigation: Retpolines; RSB filling" },
+		{ "Sapphire Rapids", BUG_BHI, "bhi: Mitigation: BHI_DIS_S" },
+		{ "Gracemont", BUG_RFDS, "reg_file_data_sampling: Mitigation: Clear Register File" },
+		{ "Rome", BUG_SPECTRE_V2, "spectre_v2: Mitigation: IBPB on VMEXIT" },
+		{ "Rome", BUG_RETBLEED, "retbleed: Mitigation: IBPB on VMEXIT" },
+		{ "Rome", BUG_SRSO, "spec_rstack_overflow: Mitigation: IBPB on VMEXIT" },
+		{ "Genoa, updated", BUG_SPECTRE_V2, "spectre_v2: Mitigation: Automatic IBRS" },
+		{ "Genoa, updated", BUG_TSA, "tsa: Mitigation: Clear CPU buffers; SMT vulnerable" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++) {
+		m = decide(find(all[i].cpu));
+		m.done = ~0u;
+		assert_string_equal(line(&m, all[i].bug, false), all[i].said);
+		/* Each of its parts counts. */
+		for (unsigned bit = 0; bit < 32; bit++) {
+			m.flags = decide(find(all[i].cpu)).flags & ~(1u << bit);
+			m.done = ~0u;
+			if (strcmp(line(&m, all[i].bug, false), all[i].said)) {
+				m.flags |= 1u << bit;
+				m.done = ~(1u << bit);
+				assert_non_null(strstr(line(&m, all[i].bug, false), ": Vulnerable: not mitigated by this version"));
+			}
+		}
+	}
+	m = decide(find("Sapphire Rapids"));
+	m.done = ~0u;
+	m.flags &= ~(u32)MIT_SPEC_CTRL;
+	assert_non_null(strstr(line(&m, BUG_BHI, false), "Vulnerable"));
+	assert_non_null(strstr(line(&m, BUG_SPECTRE_V2, false), "Vulnerable"));
+	m = decide(find("Cascade Lake"));
+	m.done = ~0u;
+	m.flags &= ~(u32)MIT_RSB;
+	assert_non_null(strstr(line(&m, BUG_ITS, false), "Vulnerable"));
+	m.flags = MIT_RSB;
+	assert_non_null(strstr(line(&m, BUG_ITS, false), "Vulnerable"));
+	m = decide(find("Skylake-X, updated"));
+	m.done = ~0u;
+	for (unsigned i = 0; i < 3; i++) {
+		const u32 parts[] = { MIT_SPEC_CTRL, MIT_SPEC_CTRL_ALWAYS, MIT_RSB };
+
+		m.flags = (MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_RSB) & ~parts[i];
+		assert_non_null(strstr(line(&m, BUG_RETBLEED, false), "Vulnerable"));
+	}
+	m.flags = MIT_EIBRS;
+	assert_non_null(strstr(line(&m, BUG_SPECTRE_V2, false), "Vulnerable"));
 	/* What the image does not do is not told as done. */
 	m = decide(find("Sapphire Rapids"));
 	assert_int_equal(strstr(line(&m, BUG_BHI, false), ": Vulnerable: not mitigated by this version") != NULL,

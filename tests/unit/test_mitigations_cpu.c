@@ -21,6 +21,7 @@ static struct cpu cpus[CPUS];
 static unsigned now, nr_msrs;
 static struct { u32 msr; u64 value; } msrs[MSRS]; /* all that there are */
 static struct { u32 leaf; struct cpuid_regs r; } leaves[8];
+static u64 *signed_intel; /* an Intel CPU's MSR 8BH: CPUID stores the revision where it holds 0 */
 static char log_text[4096];
 static struct cmdline cmdline;
 
@@ -35,6 +36,8 @@ static void fake_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *r)
 	for (unsigned i = 0; i < ARRAY_SIZE(leaves) && !subleaf; i++)
 		if (leaves[i].leaf == leaf)
 			*r = leaves[i].r;
+	if (leaf == 1 && !subleaf && signed_intel && !*signed_intel)
+		*signed_intel = 7ull << 32;
 }
 
 #define this_cpu fake_this_cpu
@@ -149,10 +152,10 @@ static void test_zen2(void **)
 	leaves[4].r.ebx = 0x4f000;
 	leaves[6].r.edx = 1u << 20;
 	add_msr(0x8b, 0x830101c);
-	add_msr(0xc0011029, 0x10);
+	add_msr(0xc0011029, 0x11);
 	add_msr(0x48, 4);
 	init_all();
-	assert_int_equal(*msr(0xc0011029), 0x212);
+	assert_int_equal(*msr(0xc0011029), 0x213);
 	assert_int_equal(*msr(0x48), 2);
 	*msr(0xc0011029) = 0;
 	*msr(0x8b) = 0x8301080;
@@ -176,11 +179,11 @@ static void test_zen5(void **)
 	leaves[4].r.ebx = 0x6004f000;
 	leaves[5].r.eax = 0xd0000104;
 	leaves[7].r.ebx = 0;
-	add_msr(0xc0000080, 0xd00);
+	add_msr(0xc0000080, 0xd01);
 	add_msr(0xc001102e, 1);
 	add_msr(0xc0011029, 0);
 	init_all();
-	assert_int_equal(*msr(0xc0000080), 0x200d00);
+	assert_int_equal(*msr(0xc0000080), 0x200d01);
 	assert_int_equal(*msr(0xc001102e), 0x11);
 	assert_int_equal(*msr(0xc0011029), 0);
 	mitigations_tell();
@@ -199,9 +202,12 @@ static void test_intel(void **)
 	init_all();
 	assert_int_equal(*msr(0x123), 0x2e);
 	/* SDM vol. 3, 10.11.7.1: 0 before CPUID. */
-	assert_int_equal(*msr(0x8b), 0);
-	*msr(0x8b) = 0;
-	assert_int_equal(microcode_revision(CPU_AMD), 0);
+	signed_intel = msr(0x8b);
+	*signed_intel = 5ull << 32;
+	assert_int_equal(microcode_revision(CPU_INTEL), 7);
+	signed_intel = NULL;
+	*msr(0x8b) = 5ull << 32 | 9;
+	assert_int_equal(microcode_revision(CPU_AMD), 9);
 }
 
 static void test_off(void **)
@@ -245,12 +251,21 @@ static void test_several(void **)
 	host_mitigations_report(printk);
 	assert_non_null(strstr(log_text, "\nbhi: Not affected\n"));
 	assert_non_null(strstr(log_text, "\nl1tf: Vulnerable: no microcode\n"));
+	/* The first CPU cannot what the second does. */
+	init_all();
+	leaves[2].r.edx = 0xbc000400;
+	now = 1;
+	mitigations_init_cpu();
+	now = 0;
+	log_text[0] = 0;
+	mitigations_tell();
+	assert_non_null(strstr(log_text, "! l1tf: Vulnerable: no microcode\n"));
 	/* One that only the second CPU has. */
 	cpus[0].mitigations.affected = 0;
 	cpus[1].mitigations.affected = BIT(BUG_L1TF);
 	log_text[0] = 0;
 	mitigations_tell();
-	assert_non_null(strstr(log_text, "! l1tf: Vulnerable"));
+	assert_non_null(strstr(log_text, "l1tf: Mitigation"));
 	assert_null(strstr(log_text, "mds"));
 }
 

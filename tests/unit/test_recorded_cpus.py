@@ -152,3 +152,64 @@ def test_forms_of_dumps():
     assert cpus == [{(0, 0): (0xd, 0x756e6547, 0x6c65746e, 0x49656e69), (4, 0): (0x1c004121, 0x1c0003f, 0x3f, 0),
                      (4, 1): (0x1c004122, 0x1c0003f, 0x3f, 0), (0xd, 0): (7, 0x340, 0x340, 0), (0xd, 2): (0x100, 0x240, 0, 0)}] * 4
     assert msrs == {0x10a: 0xc28fdeb}
+
+
+INTEL = (0x756e6547, 0x6c65746e, 0x49656e69)
+AMD = (0x68747541, 0x444d4163, 0x69746e65)
+
+
+def cpu(vendor, family, model, stepping, **leaves):
+    """A CPU of that signature with AVX and RDRAND, and leaves by names as l7_0."""
+    extended = 0xf if family >= 0xf else family
+    eax = stepping | (model & 15) << 4 | extended << 8 | model >> 4 << 16 | family - extended << 20
+    found = {(0, 0): (0x1a,) + vendor, (1, 0): (eax, 0, 5 << 28, 0), (0x80000000, 0): (0x80000021, 0, 0, 0)}
+    for name, regs in leaves.items():
+        found[tuple(int(n, 16) for n in name[1:].split("_"))] = regs
+    return found
+
+
+def swept(cpus, msrs):
+    said = cpu_judge.read(READER, cpus, msrs)
+    assert len(said.bugs) == len(cpus)
+    wrong = ["%x: %s" % (c[1, 0][0], line) for n, c in enumerate(cpus)
+             for line in cpu_judge.vuln_judge.judge(c, msrs, said.bugs[n])]
+    assert not wrong, "\n".join(wrong)
+
+
+# CPUID 7 and IA32_ARCH_CAPABILITIES: before all microcode; with what came first; with IBRS_ALL; with all that says "not this".
+@pytest.mark.parametrize("edx, caps", ((0, 0), (0x9c000400, 0), (0xbc000600, 0x2000802), (0xbc000600, 0x1700016b),
+                                       (0xbc000600, 1 << 62 | 0xd17e1eb)))
+def test_mitigations_of_all_models(edx, caps):
+    leaves = {"l7_0": (2, 1 << 18, 0, edx), "l7_2": (0, 0, 0, 0), "lb_0": (1, 2, 0, 0)}
+    cpus = [cpu(INTEL, 6, model, 15, **leaves) for model in range(256)]
+    cpus += [cpu(INTEL, 6, model, stepping, **leaves) for model in (0x55, 0x8e, 0x9e, 0xa6) for stepping in range(15)]
+    cpus += [cpu(INTEL, 6, model, 2, **leaves, l1a_0=(0x20000001, 0, 0, 0)) for model in (0x97, 0x9a, 0xb7, 0xba, 0xbe, 0xbf)]
+    cpus += [cpu(AMD, family, model, 1, **leaves) for family in range(0xf, 0x1c) for model in (0, 0x11, 0x2f, 0x44, 0xff)]
+    cpus += [cpu(AMD, 0x17, model, 0, **leaves) for model in range(256)]
+    swept(cpus, {0x10a: caps} if caps else {})
+
+
+# CPUID 80000008 EBX, 80000021 EAX and ECX, 8000000A EDX: each bit that counts alone, and with IBPB.
+@pytest.mark.parametrize("ibpb", (0, 1 << 12))
+def test_mitigations_by_bits_of_amd(ibpb):
+    one = [1 << n for n in range(32)]
+    bits = [(bit, 0, 0, 0) for bit in one] + [(0, bit, 0, 0) for bit in one] + [(0, 0, bit, 0) for bit in one]
+    bits += [(1 << 15, 0, 0, 1 << 20), (1 << 15, 0x10000104, 0, 0), (0, 0, 6, 0), (0, 0xd0000104, 0, 0), (0x40000000, 0x100, 6, 0)]
+    swept([cpu(AMD, family, 0x31, 0, l80000008_0=(0, ebx | ibpb, 0, 0), l80000021_0=(eax, 0, ecx, 0), l8000000a_0=(0, 0, 0, edx),
+               l8000001e_0=(0, 0x100, 0, 0)) for family in (0x15, 0x17, 0x19, 0x1a) for ebx, eax, ecx, edx in bits], {})
+
+
+# What Intel's bits do, one by one, with IBRS and without.
+def test_mitigations_by_bits_of_intel():
+    for bit in range(64):
+        cpus = [cpu(INTEL, 6, model, 7, l7_0=(2, 1 << 11, 0, edx | 1 << bit % 32), l7_2=(0, 0, 0, 1 << bit % 32))
+                for model in (0x55, 0x7e, 0x97) for edx in (0x20000000, 0x24000400)]
+        swept(cpus, {0x10a: 1 << bit | 2 | 1 << 17})
+        swept(cpus, {0x10a: 1 << bit})
+
+
+def test_mitigations_by_microcode():
+    for table in (cpu_judge.vuln_judge.TSA_MICROCODE, cpu_judge.vuln_judge.ZENBLEED_MICROCODE):
+        for (family, model, stepping), revision in table.items():
+            for has in (revision - 1, revision, revision + 1):
+                swept([cpu(AMD, family, model, stepping)], {0x8b: has})

@@ -91,7 +91,6 @@ static const struct {
 
 bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, char *out, size_t size)
 {
-	u32 done = m->amd ? MIT_DONE_SVM : MIT_DONE_VMX;
 	const char *how = NULL;
 
 	if (!(m->affected & BIT(bug))) {
@@ -100,7 +99,7 @@ bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, ch
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(ways) && !how; i++)
 		if (ways[i].bugs & BIT(bug) && (m->flags & ways[i].flags) == ways[i].flags)
-			how = ways[i].flags & ~done ? "" : ways[i].how;
+			how = ways[i].flags & ~m->done ? "" : ways[i].how;
 	if (how && *how && !(m->open & BIT(bug))) {
 		snprintf(out, size, "%s: Mitigation: %s%s", bug_names[bug], how,
 			 m->smt && SMT_BUGS & BIT(bug) ? "; SMT vulnerable" : "");

@@ -68,7 +68,8 @@ static const struct row {
 	{ CPU_INTEL, 6, 0x5e, 0x5e, ANY_STEPPING, SKYLAKE | B(SRBDS), 0 },
 	{ CPU_INTEL, 6, 0x5f, 0x5f, ANY_STEPPING, B(RFDS), GOLDMONT },
 	{ CPU_INTEL, 6, 0x66, 0x66, ANY_STEPPING, B(RETBLEED), 0 },     /* Cannon Lake */
-	{ CPU_INTEL, 6, 0x6a, 0x6c, ANY_STEPPING, B(MMIO) | B(GDS), 0 }, /* Ice Lake servers */
+	{ CPU_INTEL, 6, 0x6a, 0x6a, ANY_STEPPING, B(MMIO) | B(GDS), 0 }, /* Ice Lake servers */
+	{ CPU_INTEL, 6, 0x6c, 0x6c, ANY_STEPPING, B(MMIO) | B(GDS), 0 },
 	{ CPU_INTEL, 6, 0x75, 0x75, ANY_STEPPING, 0, SILVERMONT },
 	{ CPU_INTEL, 6, 0x7a, 0x7a, ANY_STEPPING, B(RFDS), GOLDMONT | BIT(PBRSB) },
 	{ CPU_INTEL, 6, 0x7e, 0x7e, ANY_STEPPING, SKYLAKE | B(SRBDS), 0 }, /* Ice Lake */
@@ -219,12 +220,11 @@ static u32 affected(const struct mitigation_input *in, const struct facts *f)
 	for (unsigned i = 0; i < ARRAY_SIZE(rules); i++)
 		if (rules[i].not)
 			has &= ~rules[i].bugs;
-	has &= ~row->has_not | row->has;
 	if (f->caps & RFDS_CLEAR)
 		has |= B(RFDS);
 	if (f->caps & RFDS_NO)
 		has &= ~B(RFDS);
-	return has;
+	return has & (~row->has_not | row->has);
 }
 
 /* Predicted branches after an exit on Intel, and on CPUs like theirs. */
@@ -330,9 +330,9 @@ void mitigations_decide(const struct mitigation_input *in, struct mitigations *o
 	*out = (struct mitigations){ .can = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_VERW | MIT_SPLIT };
 	read_facts(in, &f, out);
 	has = affected(in, &f);
-	out->amd = f.vendor == CPU_AMD;
+	out->done = f.vendor == CPU_AMD ? MIT_DONE_SVM : MIT_DONE_VMX;
 	out->affected = has & (BIT(CPU_BUGS) - 1);
-	if (out->amd)
+	if (f.vendor == CPU_AMD)
 		decide_amd(&f, has, out);
 	else if (has & B(SPECTRE_V2))
 		decide_intel(&f, has, out);

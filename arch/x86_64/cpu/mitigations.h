@@ -30,7 +30,8 @@ struct mitigations {
 	u32 affected;  /* BIT(enum cpu_bug) */
 	u32 open;      /* of these, those against which the CPU has nothing: its microcode is too old */
 	u32 can;       /* MIT_ that mitigate= may force on it */
-	bool amd, smt; /* smt: its core has another thread */
+	u32 done;      /* MIT_ that this image carries out on CPUs of its vendor */
+	bool smt;      /* its core has another thread */
 };
 
 struct mitigation_input {
