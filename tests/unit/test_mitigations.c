@@ -330,6 +330,8 @@ static void test_lines(void **)
 
 static void test_words(void **)
 {
+	const u32 always = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_VERW | MIT_SPLIT;
+	const u32 registers = MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_IBPB | MIT_IBPB_EXIT;
 	u32 forced = 1;
 	bool off = true;
 	struct mitigations m;
@@ -356,7 +358,17 @@ static void test_words(void **)
 	m = decide(find("Turin"));
 	assert_int_equal(mitigations_force(&m, MIT_L1D_FLUSH | MIT_IBPB_EXIT | MIT_SPEC_CTRL, false), MIT_L1D_FLUSH);
 	m = decide(find("Skylake-X, updated"));
-	assert_int_equal(mitigations_force(&m, forced, false), 0);
+	assert_int_equal(mitigations_force(&m, ~0u, false), ~(u32)(registers | MIT_L1D_FLUSH | always));
+	for (unsigned bit = 14; bit < 17; bit++) {
+		struct cpu c = *find("Milan");
+
+		c.e8_ebx = 1u << bit; /* IBRS, STIBP, and something else */
+		m = decide(&c);
+		assert_int_equal(m.can, bit < 16 ? always | MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS : always);
+		c.e8_ebx |= 1u << 12;
+		m = decide(&c);
+		assert_int_equal(m.can, bit < 16 ? always | registers : always | MIT_IBPB | MIT_IBPB_EXIT);
+	}
 }
 
 int main(void)

@@ -327,7 +327,13 @@ void msr_open_passthrough(struct vcpu *vcpu)
 		if (!shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf, open_if_shown[i].reg, open_if_shown[i].mask))
 			continue;
 		hvm->intercept_msr(vcpu, msr, false, false);
-		/* The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those. */
-		(void)host_wrmsr(msr, msr == MSR_PRED_CMD ? BIT(0) : 0);
+		/*
+		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those. Where exits and
+		 * entries leave IA32_SPEC_CTRL to SVM it is the host's own, else it is the guest's from now on.
+		 */
+		if (msr == MSR_SPEC_CTRL && !(vcpu->mitigations & MIT_SPEC_CTRL))
+			(void)host_wrmsr(msr, vcpu->spec_ctrl);
+		else
+			(void)host_wrmsr(msr, msr == MSR_PRED_CMD ? BIT(0) : 0);
 	}
 }
