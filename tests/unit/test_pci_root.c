@@ -17,6 +17,7 @@
 #include "vmm/pci/vm_pci.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/vdev.h"
+#include "vmm/vm_parts.h"
 
 static unsigned bar_updates, locks;
 static bool locked;
@@ -89,7 +90,7 @@ extern const struct vdev *const __start_vdevs[];
 
 static struct vm_config config;
 static struct vcpu vcpu;
-static struct vm vm;
+static struct vm_parts parts; /* of which every VM is one */
 
 /* Function i of the host, on a bus in the order in which it was found. */
 static void add(unsigned i, u8 bus, u8 devfn, u16 vendor, u16 device, u32 class_code)
@@ -109,13 +110,13 @@ static void add(unsigned i, u8 bus, u8 devfn, u16 vendor, u16 device, u32 class_
 
 static int create(void)
 {
-	memset(&vm, 0, sizeof(vm));
-	strcpy(vm.name, "vm0");
-	vm.config = &config;
-	vcpu.vm = &vm;
-	vm.vcpus[0] = &vcpu;
-	vm.nr_vcpus = 1;
-	return __start_vdevs[0]->create(&vm, &vm.device[0]);
+	memset(&parts, 0, sizeof(parts));
+	strcpy(parts.vm.name, "vm0");
+	parts.vm.config = &config;
+	vcpu.vm = &parts.vm;
+	parts.vm.vcpus[0] = &vcpu;
+	parts.vm.nr_vcpus = 1;
+	return __start_vdevs[0]->create(&parts.vm, &parts.vm.device[0]);
 }
 
 /* Bus 20h comes first, and both have a device 0. The VM gets its network card and one of two functions of 00:03. */
@@ -141,9 +142,9 @@ static int setup(void **)
 
 static int teardown(void **)
 {
-	if (vm.device[0])
-		__start_vdevs[0]->destroy(&vm, vm.device[0]);
-	vm.device[0] = NULL;
+	if (parts.vm.device[0])
+		__start_vdevs[0]->destroy(&parts.vm, parts.vm.device[0]);
+	parts.vm.device[0] = NULL;
 	assert_false(locked);
 	return fake_host.pages_in_use != 0;
 }
@@ -152,13 +153,13 @@ static int teardown(void **)
 
 static u32 by_ports(u8 bus, u8 devfn, u16 offset, unsigned size)
 {
-	guest_out(&vm, 0xcf8, 4, 0x80000000u | (u32)bus << 16 | (u32)devfn << 8 | (offset & 0xfcu));
-	return guest_in(&vm, (u16)(0xcfc + (offset & 3)), size);
+	guest_out(&parts.vm, 0xcf8, 4, 0x80000000u | (u32)bus << 16 | (u32)devfn << 8 | (offset & 0xfcu));
+	return guest_in(&parts.vm, (u16)(0xcfc + (offset & 3)), size);
 }
 
 static u32 by_ecam(u8 bus, u8 devfn, u16 offset, unsigned size)
 {
-	return (u32)guest_load(&vm, 0xb0000000 + ((u64)bus << 20 | (u64)devfn << 12) + offset, size);
+	return (u32)guest_load(&parts.vm, 0xb0000000 + ((u64)bus << 20 | (u64)devfn << 12) + offset, size);
 }
 
 static void check_reads(u32 (*read)(u8 bus, u8 devfn, u16 offset, unsigned size))
@@ -190,17 +191,17 @@ static void test_reads(void **)
 static void test_address_register(void **)
 {
 	assert_int_equal(create(), 0);
-	guest_out(&vm, 0xcf8, 4, 0xffffffff);
-	assert_int_equal(guest_in(&vm, 0xcf8, 4), 0x80fffffc);
-	guest_out(&vm, 0xcf8, 2, 0);
-	guest_out(&vm, 0xcf8, 1, 0);
-	assert_int_equal(guest_in(&vm, 0xcf8, 4), 0x80fffffc);
-	guest_out(&vm, 0xcf8, 4, 0x00200000);
-	assert_int_equal(guest_in(&vm, 0xcfc, 4), 0xffffffff);
-	guest_out(&vm, 0xcfc, 2, 0);
+	guest_out(&parts.vm, 0xcf8, 4, 0xffffffff);
+	assert_int_equal(guest_in(&parts.vm, 0xcf8, 4), 0x80fffffc);
+	guest_out(&parts.vm, 0xcf8, 2, 0);
+	guest_out(&parts.vm, 0xcf8, 1, 0);
+	assert_int_equal(guest_in(&parts.vm, 0xcf8, 4), 0x80fffffc);
+	guest_out(&parts.vm, 0xcf8, 4, 0x00200000);
+	assert_int_equal(guest_in(&parts.vm, 0xcfc, 4), 0xffffffff);
+	guest_out(&parts.vm, 0xcfc, 2, 0);
 	assert_int_equal(locks, 0);
-	guest_out(&vm, 0xcf8, 4, 0x80200000);
-	assert_int_equal(guest_in(&vm, 0xcfc, 4), 0x10411af4);
+	guest_out(&parts.vm, 0xcf8, 4, 0x80200000);
+	assert_int_equal(guest_in(&parts.vm, 0xcfc, 4), 0x10411af4);
 }
 
 /* A write reaches its function and no other, and gives the lock back whatever it was. */
@@ -209,17 +210,17 @@ static void test_writes(void **)
 	assert_int_equal(create(), 0);
 	by_ports(0x20, 0x00, 4, 2);
 	assert_int_equal(bar_updates, 0);
-	guest_out(&vm, 0xcfc, 2, 4); /* bus master */
+	guest_out(&parts.vm, 0xcfc, 2, 4); /* bus master */
 	assert_int_equal(fake_host.pci_config[0][4], 4);
 	assert_int_equal(bar_updates, 1);
 	assert_int_equal(by_ecam(0x20, 0x00, 4, 2), 4);
-	guest_store(&vm, 0xb0000000 + (0x19 << 12) + 4, 2, 6); /* and memory */
+	guest_store(&parts.vm, 0xb0000000 + (0x19 << 12) + 4, 2, 6); /* and memory */
 	assert_int_equal(fake_host.pci_config[3][4], 6);
 	assert_int_equal(bar_updates, 2);
 	assert_int_equal(by_ports(0x00, 0x19, 4, 2), 6);
 	/* Not the VM's: neither the device nor the stand-in. */
-	guest_store(&vm, 0xb0000000 + (0x18 << 12) + 4, 2, 6);
-	guest_store(&vm, 0xb0000000 + 4, 2, 6);
+	guest_store(&parts.vm, 0xb0000000 + (0x18 << 12) + 4, 2, 6);
+	guest_store(&parts.vm, 0xb0000000 + 4, 2, 6);
 	assert_int_equal(fake_host.pci_config[1][4] | fake_host.pci_config[2][4], 0);
 	assert_int_equal(fake_host.pci_config[0][4], 4);
 	assert_false(locked);
@@ -246,9 +247,9 @@ static void test_nodes(void **)
 {
 	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 1 } } };
 	assert_int_equal(create(), 0);
-	assert_int_equal(vm.pci->nr_functions, 2);
-	assert_true(vm.pci->function[0].address.bus == 0x20 && vm.pci->function[0].node == 1);
-	assert_true(vm.pci->function[1].address.bus == 0x00 && vm.pci->function[1].node == -1);
+	assert_int_equal(parts.vm.pci->nr_functions, 2);
+	assert_true(parts.vm.pci->function[0].address.bus == 0x20 && parts.vm.pci->function[0].node == 1);
+	assert_true(parts.vm.pci->function[1].address.bus == 0x00 && parts.vm.pci->function[1].node == -1);
 }
 
 static void refused(const char *line)
@@ -257,7 +258,7 @@ static void refused(const char *line)
 
 	assert_int_equal(create(), -EINVAL);
 	assert_non_null(strstr(fake_host.log, line));
-	assert_null(vm.pci);
+	assert_null(parts.vm.pci);
 	assert_int_equal(fake_host.pages_in_use, before);
 }
 
@@ -281,9 +282,9 @@ static void test_refusals(void **)
 	/* What was refused is nobody's. */
 	config.nr_pci = 1;
 	assert_int_equal(create(), 0);
-	first = vm;
+	first = parts.vm;
 	refused("00:03.1 is vm0's still");
-	vm = first;
+	parts.vm = first;
 }
 
 /* dma = window: a function is silent, and the log says so once, until its guest has said that it uses the windows. */
@@ -294,14 +295,14 @@ static void test_silent(void **)
 	config.dma = VM_DMA_WINDOW;
 	assert_int_equal(create(), 0);
 	by_ports(0x20, 0x00, 4, 2);
-	guest_out(&vm, 0xcfc, 2, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 2);
 	assert_null(strstr(fake_host.log, "silent"));
-	guest_out(&vm, 0xcfc, 2, 6);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
 	assert_int_equal(fake_host.pci_config[0][4], 2);
-	assert_int_equal(guest_in(&vm, 0xcfc, 2), 6);
+	assert_int_equal(guest_in(&parts.vm, 0xcfc, 2), 6);
 	assert_non_null(strstr(fake_host.log, said));
 	by_ports(0x00, 0x19, 4, 2);
-	guest_out(&vm, 0xcfc, 2, 6);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
 	assert_null(strstr(strstr(fake_host.log, said) + strlen(said), "silent"));
 	assert_int_equal(pci_master_confirm(&vcpu, 0x2019, true), -ENODEV);
 	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
@@ -321,11 +322,11 @@ static void test_owner(void **)
 	assert_string_equal(name, "vm0");
 	assert_false(vm_pci_owner(3, name));
 	assert_int_equal(fake_host.pci_taken_back[0], 0);
-	__start_vdevs[0]->destroy(&vm, vm.device[0]);
-	vm.device[0] = NULL;
+	__start_vdevs[0]->destroy(&parts.vm, parts.vm.device[0]);
+	parts.vm.device[0] = NULL;
 	assert_int_equal(fake_host.pci_taken_back[0], 1);
 	assert_false(vm_pci_owner(0, name));
-	assert_null(vm.pci);
+	assert_null(parts.vm.pci);
 }
 
 int main(void)

@@ -28,12 +28,13 @@ static void add_stats(const struct vcpu_stats *s)
 		const struct exit_stat *e = &s->exit[r];
 		struct exit_stat *to = &sum.exit[r];
 
-		if (!e->count)
+		to->count += e->count;
+		if (!e->timed)
 			continue;
-		to->min = to->count ? MIN(to->min, e->min) : e->min;
+		to->min = to->timed ? MIN(to->min, e->min) : e->min;
 		to->max = MAX(to->max, e->max);
 		to->ticks += e->ticks;
-		to->count += e->count;
+		to->timed += e->timed;
 	}
 	for (unsigned v = 0; v < VECTORS; v++)
 		sum.vector[v] += s->vector[v];
@@ -57,13 +58,19 @@ static u64 rate10(u64 count, u64 ticks)
 	return ms ? count * 10000 / ms : 0;
 }
 
+/* What one exit of a reason took that has been timed, in ticks. */
+static u64 mean(const struct exit_stat *e)
+{
+	return e->timed ? e->ticks / e->timed : 0;
+}
+
 static void say_exits(u64 ticks)
 {
 	u64 total = 0, spent = 0;
 
 	for (unsigned r = 0; r < VMEXITS; r++) {
 		total += sum.exit[r].count;
-		spent += sum.exit[r].ticks;
+		spent += mean(&sum.exit[r]) * sum.exit[r].count;
 	}
 	console_say("%-12s %12s %6s %12s %10s %10s %10s", "exits", "count", "share", "per second", "min ns", "mean ns",
 		    "max ns");
@@ -77,7 +84,7 @@ static void say_exits(u64 ticks)
 		console_say("%-12s %12lu %4lu.%lu%% %10lu.%lu %10lu %10lu %10lu", vmexit_name(r),
 			    e->count, (share / 10), (share % 10),
 			    (rate / 10), (rate % 10),
-			    ns(e->min), ns(e->ticks / e->count),
+			    ns(e->min), ns(mean(e)),
 			    ns(e->max));
 	}
 	console_say("%-12s %12lu; %lu ms were spent on them", "all", total,

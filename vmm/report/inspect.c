@@ -108,7 +108,7 @@ static void last_exits(const struct vcpu *vcpu, inspect_line line)
 	for (unsigned n = MIN(s->next, (unsigned)TELEMETRY_LAST); n; n--) {
 		unsigned i = (s->next - n) % TELEMETRY_LAST;
 
-		say("exit -%u: %s, code %#lx, at rip %lx", n, vmexit_name(s->last[i].reason),
+		say("exit -%u: %s, code %#x, at rip %lx", n, vmexit_name(s->last[i].reason),
 		    s->last[i].code, s->last[i].rip);
 	}
 }

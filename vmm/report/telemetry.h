@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Telemetry: what each vCPU's exits were and what they cost, counted from the
- * first day. Written by the vCPU's CPU alone; others may read at any time and
+ * Telemetry: what each vCPU's exits were, counted from the first day, and what
+ * they cost, by samples. Written by the vCPU's CPU alone; others may read at any time and
  * see each counter whole, but not all of one moment.
  */
 #ifndef VMM_TELEMETRY_H
@@ -13,11 +13,13 @@
 struct vcpu;
 
 #define TELEMETRY_LAST 8 /* exits remembered; a power of two */
+/* Of so many exits one is timed: a prime, for what a guest does again and again has many lengths. */
+#define TELEMETRY_SAMPLE 61
 
-/* Exits of one reason; TSC ticks from the exit until it was handled. */
+/* Exits of one reason; TSC ticks from the exit until it was handled, of those that were timed. */
 struct exit_stat {
-	u64 count, ticks;
-	u64 min, max;
+	u64 count, timed;
+	u64 ticks, min, max;
 };
 
 /* Counters; without CONFIG_TELEMETRY they stay 0. */
@@ -28,10 +30,11 @@ struct vcpu_stats {
 	u32 vector[256];  /* of these interrupts */
 	struct {
 		u64 rip;
-		u64 code; /* the vendor's exit code */
+		u32 code; /* the vendor's exit code, its low half */
 		enum vmexit_reason reason;
 	} last[TELEMETRY_LAST];
 	unsigned next;    /* exits ever, modulo 2^32: the next slot of last[] */
+	unsigned sample;  /* which of these is timed next */
 };
 
 /* Counts one; the compiler drops it where telemetry is not in the image. */
@@ -41,17 +44,35 @@ static inline void telemetry_count(u64 *counter)
 		++*counter;
 }
 
-/* An exit at this RIP: notes it, returns when its handling began. */
-static inline u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip)
+/* Is the next exit one that is timed? */
+static inline bool telemetry_due(const struct vcpu_stats *stats)
+{
+	return IS_ENABLED(CONFIG_TELEMETRY) && stats->next == stats->sample;
+}
+
+/* An exit at this RIP: counts and notes it. */
+static inline void telemetry_exit(struct vcpu_stats *stats, enum vmexit_reason reason, u32 code, u64 rip)
 {
 	unsigned i = stats->next % TELEMETRY_LAST;
 
 	if (!IS_ENABLED(CONFIG_TELEMETRY))
-		return 0;
+		return;
 	stats->next++;
 	stats->last[i].rip = rip;
-	stats->last[i].code = exit->raw;
-	stats->last[i].reason = exit->reason;
+	stats->last[i].code = code;
+	stats->last[i].reason = reason;
+	stats->exit[reason].count++;
+}
+
+/* The same; returns when its handling began, or 0 when it is not timed. */
+static inline u64 telemetry_begin(struct vcpu_stats *stats, const struct vmexit *exit, u64 rip)
+{
+	bool due = telemetry_due(stats);
+
+	telemetry_exit(stats, exit->reason, (u32)exit->raw, rip);
+	if (likely(!due))
+		return 0;
+	stats->sample += TELEMETRY_SAMPLE;
 	return __builtin_ia32_rdtsc();
 }
 
@@ -60,16 +81,16 @@ static inline void telemetry_end(struct exit_stat *e, u64 began)
 {
 	u64 ticks;
 
-	if (!IS_ENABLED(CONFIG_TELEMETRY))
+	if (!IS_ENABLED(CONFIG_TELEMETRY) || likely(!began))
 		return;
 	asm("" : "+r"(e)); /* or the compiler computes it anew at each use */
 	ticks = __builtin_ia32_rdtsc() - began;
-	if (unlikely(ticks < e->min || !e->count))
+	if (ticks < e->min || !e->timed)
 		e->min = ticks;
-	if (unlikely(ticks > e->max))
+	if (ticks > e->max)
 		e->max = ticks;
 	e->ticks += ticks;
-	e->count++;
+	e->timed++;
 }
 
 /* An interrupt was injected. */
