@@ -163,13 +163,15 @@ CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=ke
 	$(WARN) -Iinclude -I. -include $(B)/config.h
 # Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
-HOT := $(A)/svm/run $(A)/svm/state $(A)/vmx/run $(A)/vmx/state $(A)/cpu/apic \
+HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state cpu/apic) \
 	$(addprefix kernel/,host nmi pci/msi string time/timer work) \
 	vmm/event vmm/vcpu vmm/cpuid/cpuid_get \
-	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io mmio strings) \
+	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
 	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) $(addprefix vmm/pci/,pci_msi pci_root)
 $(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
+# Jumps through a table are calls of another kind, which a guest could train.
+$(O)/$(A)/svm/lean.o $(O)/$(A)/vmx/lean.o: CFLAGS += -fno-jump-tables
 # A function that calls nothing has no frame; a backtrace from it leaves its caller out.
 $(HOT:%=$(O)/%.o): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-momit-leaf-frame-pointer)
 # Not -Wall: newer versions then warn of every relocation that the entry code needs.
@@ -210,6 +212,10 @@ ifdef CONFIG_SCREEN
 FONT := $(B)/font.o
 $(O)/$(A)/boot/entry.asm.o: NASMFLAGS += -DCONFIG_SCREEN
 endif
+ifdef CONFIG_LEAN_EXITS
+$(O)/$(A)/svm/run.asm.o $(O)/$(A)/vmx/run.asm.o: NASMFLAGS += -DCONFIG_LEAN_EXITS
+endif
+$(O)/$(A)/svm/run.asm.o $(O)/$(A)/vmx/run.asm.o: $(wildcard $(B)/config/lean_exits.h)
 # It asks the loader for a framebuffer, or does not.
 $(O)/$(A)/boot/entry.asm.o: $(wildcard $(B)/config/screen.h)
 

@@ -40,7 +40,8 @@ enum vmexit_reason {
 	VMEXIT_UNKNOWN,     /* .raw: a reason that this version does not know */
 	VMEXIT_KICKED,      /* no exit: a kick came before the entry, which was left out */
 	VMEXIT_REASONS,
-	VMEXITS = VMEXIT_KICKED /* those before it are exits */
+	VMEXITS = VMEXIT_KICKED, /* those before it are exits */
+	VMEXIT_DONE = VMEXIT_REASONS /* the backend has dealt with it by itself (lean.h), and counted it */
 };
 
 struct vmexit {
@@ -165,9 +166,11 @@ struct hvm_ops {
 	void (*vcpu_load)(struct vcpu *vcpu);
 
 	/*
-	 * One entry into the guest. Interrupts off on entry and return. Consumes
-	 * vcpu->event; when the exit cut an event's delivery, vcpu->event holds it
-	 * again. vcpu->regs is current on return.
+	 * One entry into the guest, or several: exits that it deals with by itself
+	 * (lean.h) bring it back only when the vCPU shall look or is kicked.
+	 * Interrupts off on entry and return. Consumes vcpu->event; when the exit
+	 * cut an event's delivery, vcpu->event holds it again. vcpu->regs is
+	 * current on return.
 	 */
 	void (*run)(struct vcpu *vcpu, struct vmexit *exit);
 

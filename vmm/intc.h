@@ -32,8 +32,6 @@ struct intc_ops {
 	const struct vcpu *(*msi_vcpu)(struct vm *vm, u64 address, u32 data);
 	/* Level of a global system interrupt; edge inputs fire on false -> true. */
 	void (*line)(struct vm *vm, unsigned gsi, bool level);
-	/* APIC_BASE MSR, also tested by CPUID (bit 9 of leaf 1 follows EN). */
-	u64 (*apic_base)(struct vcpu *vcpu);
 };
 
 #endif

@@ -30,7 +30,7 @@ static void pio_add(struct vm_ranges *all, struct pio_range range)
 	for (unsigned block = 0; !IS_ENABLED(CONFIG_OPTIMIZE_SIZE) && block < PIO_BLOCKS; block++) {
 		for (i = 0; i < all->nr_pio && all->pio[i].base + (unsigned)all->pio[i].count <= block * PIO_BLOCK; i++)
 			;
-		all->pio_from[block] = (u8)i;
+		all->pio_from[block] = (u8)(i < all->nr_pio && all->pio[i].base < (block + 1) * PIO_BLOCK ? i : PIO_NONE);
 	}
 }
 
@@ -82,6 +82,8 @@ int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *op
 			return range_error(vm, "MSR", first, -EEXIST);
 	if (all->nr_msr == VM_MAX_MSR)
 		return range_error(vm, "MSR", first, -ENOSPC);
+	if (!IS_ENABLED(CONFIG_OPTIMIZE_SIZE) && first == MSR_X2APIC_FIRST)
+		all->x2apic = &all->msr[all->nr_msr];
 	all->msr[all->nr_msr++] = (struct msr_range){ first, last, ops, dev };
 	return 0;
 }

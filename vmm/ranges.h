@@ -25,7 +25,10 @@ struct mmio_ops {
 	void (*write)(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value);
 };
 struct msr_ops {
-	/* 0, or -EFAULT: the guest gets #GP. */
+	/*
+	 * 0, or -EFAULT: the guest gets #GP, nothing was done, and it may be asked again. read() may be called while GS and TR
+	 * are the guest's (arch/x86_64/svm/lean.c): it uses nothing of the CPU that it runs on.
+	 */
 	int (*read)(void *dev, struct vcpu *vcpu, u32 msr, u64 *value);
 	int (*write)(void *dev, struct vcpu *vcpu, u32 msr, u64 value);
 };
@@ -42,6 +45,7 @@ void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 
 #define VM_MAX_PIO 32
 #define PIO_BLOCK 256u /* ports */
+#define PIO_NONE 0xffu
 #define PIO_BLOCKS (0x10000 / PIO_BLOCK)
 #define VM_MAX_MMIO 32
 #define VM_MAX_MSR 16
@@ -65,9 +69,10 @@ struct msr_range {
 struct vm_ranges {
 	unsigned nr_pio, nr_mmio, nr_msr;
 	struct pio_range pio[VM_MAX_PIO]; /* by port */
-	u8 pio_from[PIO_BLOCKS];  /* by block of ports: the first in pio that ends in it or beyond */
+	u8 pio_from[PIO_BLOCKS];  /* by block of ports: the first in pio that has one of it, or PIO_NONE */
 	struct mmio_range mmio[VM_MAX_MMIO];
 	struct msr_range msr[VM_MAX_MSR];
+	const struct msr_range *x2apic; /* of these */
 };
 
 #endif

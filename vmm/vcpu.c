@@ -139,7 +139,8 @@ static void loop(struct vcpu *vcpu)
 	while (look(vcpu))
 		do {
 			hvm->run(vcpu, &exit);
-			vmexit_dispatch(vcpu, &exit);
+			if (!IS_ENABLED(CONFIG_LEAN_EXITS) || likely(exit.reason != VMEXIT_DONE))
+				vmexit_dispatch(vcpu, &exit);
 			if (debugger_on() && unlikely(vcpu->debug.retired))
 				debugger->retired(vcpu);
 		} while (likely(!must_look(vcpu)));

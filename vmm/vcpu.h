@@ -39,6 +39,7 @@ struct decoded {
 		u64 word[2];
 	} key;
 	struct insn insn;
+	enum { PLAIN_UNKNOWN, PLAIN_NOT, PLAIN_MOV } plain; /* vmm/emulate/lean_mmio.c's */
 };
 
 /* What a stage-2 exit says of the access of an instruction with one operand in memory. */
@@ -60,6 +61,7 @@ struct vcpu {
 	u32 spec_ctrl;            /* IA32_SPEC_CTRL in root mode, beside MIT_SPEC_CTRL */
 	struct guest_regs regs;
 	u32 apic_id;
+	u64 apic_base;            /* MSR IA32_APIC_BASE, vmm/dev/lapic.c's; CPUID shows its bit EN */
 	unsigned cpu;             /* host CPU that runs it */
 	const u32 *kick;          /* that CPU's kick word (host_cpu_kick_word()), from before the first entry */
 	u64 stage2_seen;          /* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */

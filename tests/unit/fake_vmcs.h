@@ -44,5 +44,6 @@ static inline void fake_vmcs_reset(void)
 
 #define vmread fake_vmread
 #define vmwrite fake_vmwrite
+#define vmwrite_rip(v) fake_vmwrite(VMCS_GUEST_RIP, v)
 
 #endif

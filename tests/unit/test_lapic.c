@@ -123,7 +123,7 @@ static void test_base_transitions(void **)
 	assert_int_equal(guest_load(vm, 0xfee00030, 4), 0xffffffff);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN), -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page), 0);
-	assert_int_equal(vm->intc->apic_base(vcpu), page);
+	assert_int_equal(vcpu->apic_base, page);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN | APIC_BASE_EXTD), -EFAULT);
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, page | APIC_BASE_EN), 0);
 	assert_int_equal(rd(0x30), 0x00050014);
@@ -312,8 +312,8 @@ static void test_logical_ipis(void **)
 
 static void test_destination_matching(void **)
 {
-	struct vcpu other = { .apic_id = 0x25 };
-	struct lapic l = { .vcpu = &other, .base = APIC_BASE_EN, .dfr = ~0u, .ldr = 0x24000000 };
+	struct vcpu other = { .apic_base = APIC_BASE_EN, .apic_id = 0x25 };
+	struct lapic l = { .vcpu = &other, .dfr = ~0u, .ldr = 0x24000000 };
 	struct apic_msg m = { .dest = 0x25 };
 
 	assert_true(lapic_match(&l, &m));
@@ -343,7 +343,7 @@ static void test_destination_matching(void **)
 	m.dest = 0x24;
 	assert_false(lapic_match(&l, &m));
 	/* x2APIC: cluster 2, bit 5. */
-	l.base |= APIC_BASE_EXTD;
+	other.apic_base |= APIC_BASE_EXTD;
 	m = (struct apic_msg){ .wide = true, .logical = true, .dest = 0x20020 };
 	assert_true(lapic_match(&l, &m));
 	m.dest = 0x30020;

@@ -73,7 +73,8 @@ static int setup(void **)
 	vm.nr_vcpus = 2;
 	for (unsigned i = 0; i < 2; i++) {
 		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .apic_id = i, .cpu = i + 2, .lapic = &lapics[i] };
-		lapics[i] = (struct lapic){ .vcpu = &vcpus[i], .base = APIC_BASE_EN, .svr = LAPIC_SVR_ENABLE };
+		vcpus[i].apic_base = APIC_BASE_EN;
+		lapics[i] = (struct lapic){ .vcpu = &vcpus[i], .svr = LAPIC_SVR_ENABLE };
 		vm.vcpus[i] = &vcpus[i];
 	}
 	function = (struct host_pci_function){ .bar[0] = { 0xfebf0000, 0x4000, 0 } };

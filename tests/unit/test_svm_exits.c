@@ -27,19 +27,24 @@ static struct vcpu vcpu;
 static struct vmexit out;
 static struct vmcb at_entry;  /* what the CPU found */
 static unsigned entries;
+static bool as_unsettled;
+static int dealt_with;       /* by the short way (lean.c) */
 static void (*guest)(void);   /* what it leaves */
 
-void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa)
+int svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, const u32 *word)
 {
 	assert_ptr_equal(regs, &vcpu.regs);
 	assert_int_equal(vmcb_pa, 0x1000);
 	assert_int_equal(host_vmcb_pa, 0x2000);
+	assert_ptr_equal(word, &kick);
 	assert_int_equal(gif, 0);
 	gif = 1;
 	at_entry = vmcb;
 	entries++;
+	as_unsettled = svm.unsettled;
 	if (guest)
 		guest();
+	return dealt_with;
 }
 
 static int setup(void **)
@@ -51,6 +56,7 @@ static int setup(void **)
 	vcpu.kick = &kick;
 	svm_features.nrips = true;
 	kick = entries = 0;
+	dealt_with = SVM_ENTERED;
 	guest = NULL;
 	return 0;
 }
@@ -184,7 +190,9 @@ static void test_registers_both_ways(void **)
 	vcpu.regs.rflags = 0x202;
 	vcpu.regs.shadow = 1;
 	vmcb.tlb_control = 1;
+	vmcb.clean = 0x1f7;
 	leave(0x72, 0, 0);
+	assert_int_equal(at_entry.clean, 0);
 	assert_int_equal(at_entry.rax, 0x1122334455667788ull);
 	assert_int_equal(at_entry.rsp, 0xffffffff82a03f50ull);
 	assert_int_equal(at_entry.rip, 0xffffffff81000000ull);
@@ -237,6 +245,35 @@ static void test_injection(void **)
 	assert_int_equal(vcpu.event.type, HVM_EVENT_INTR);
 	assert_int_equal(vcpu.event.vector, 0xd1);
 	assert_int_equal(vmcb.v_intr & 1 << 8, 0);
+}
+
+/* Exits that were dealt with on the short way: registers as they are now, and nothing more to be done. */
+static void test_dealt_with(void **)
+{
+	dealt_with = SVM_DONE;
+	guest = guest_moves;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_NMI, .vector = 2 };
+	vmcb.exit_int_info = 0x800000d1;
+	leave(0x7c, 1, 0);
+	assert_int_equal(out.reason, VMEXIT_DONE);
+	assert_true(vcpu.regs.rip == 0xffffffff81000003ull && vcpu.regs.rflags == 0x246 &&
+		    vcpu.regs.gpr[GPR_RSP] == 0xffffc90000123458ull);
+	assert_true(vcpu.event.type == HVM_EVENT_NONE && vmcb.event_inj == 0);
+	/* What an entry takes along is known to be forgotten. */
+	assert_true(as_unsettled);
+	vmcb.exit_int_info = 0;
+	leave(0x7c, 1, 0);
+	assert_false(as_unsettled);
+	vmcb.tlb_control = 1;
+	leave(0x7c, 1, 0);
+	assert_true(as_unsettled);
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0xd1 };
+	leave(0x7c, 1, 0);
+	assert_true(as_unsettled);
+	setup(NULL);
+	svm_request_nmi_window(&vcpu);
+	leave(0x7c, 1, 0);
+	assert_true(as_unsettled);
 }
 
 /* EXITINTINFO (15.7.2): what the exit cut short is injected again, INT3 runs again. */
@@ -316,7 +353,8 @@ int main(void)
 		cmocka_unit_test_setup(test_io, setup), cmocka_unit_test_setup(test_nested_fault, setup),
 		cmocka_unit_test_setup(test_exceptions, setup), cmocka_unit_test_setup(test_registers_both_ways, setup),
 		cmocka_unit_test_setup(test_kicked, setup), cmocka_unit_test_setup(test_injection, setup),
-		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_nmi_window, setup),
+		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),
+		cmocka_unit_test_setup(test_nmi_window, setup),
 		cmocka_unit_test_setup(test_step_and_delivery, setup), cmocka_unit_test_setup(test_interrupt_window, setup),
 	};
 

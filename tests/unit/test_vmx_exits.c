@@ -38,7 +38,7 @@ int vmx_enter(struct guest_regs *regs, bool launched, const u32 *word)
 	as_launched = launched;
 	injected = vmcs[INJECT];
 	injected_error = vmcs[INJECT_ERROR];
-	if (entry == VMX_ENTERED) {
+	if (entry == VMX_ENTERED || entry == VMX_ENTRY_DONE) {
 		vmcs[INJECT] &= ~(1ull << 31); /* an exit clears the valid bit (27.2.3) */
 		if (guest)
 			guest();
@@ -253,6 +253,21 @@ static void test_registers_both_ways(void **)
 	assert_int_equal(vmcs[BLOCKING], 8);
 }
 
+/* Exits that were dealt with on the short way: registers as they are now, and nothing more to be done. */
+static void test_dealt_with(void **)
+{
+	entry = VMX_ENTRY_DONE;
+	guest = guest_moves;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_NMI, .vector = 2 };
+	vmcs[CUT] = 0x800000d1;
+	leave(48, 0);
+	assert_int_equal(out.reason, VMEXIT_DONE);
+	assert_true(vcpu.regs.rip == 0xffffffff81000003ull && vcpu.regs.rflags == 0x246 && vcpu.regs.shadow == 1 &&
+		    vcpu.regs.gpr[GPR_RSP] == 0xffffc90000123458ull);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_NONE);
+	assert_true(vmx.launched);
+}
+
 /* Table 25-17. */
 static void test_injection(void **)
 {
@@ -328,7 +343,8 @@ int main(void)
 		cmocka_unit_test_setup(test_control_registers, setup), cmocka_unit_test_setup(test_io, setup),
 		cmocka_unit_test_setup(test_ept_violation, setup), cmocka_unit_test_setup(test_exceptions, setup),
 		cmocka_unit_test_setup(test_registers_both_ways, setup), cmocka_unit_test_setup(test_injection, setup),
-		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_windows, setup),
+		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),
+		cmocka_unit_test_setup(test_windows, setup),
 		cmocka_unit_test_setup(test_flush, setup),
 	};
 

@@ -33,12 +33,17 @@ static void clear_bit(u64 reg[4], u8 vector)
 	__atomic_fetch_and(&reg[vector / 64], ~BIT(vector % 64), __ATOMIC_ACQ_REL);
 }
 
+static bool bit_set(const u64 reg[4], u8 vector)
+{
+	return __atomic_load_n(&reg[vector / 64], __ATOMIC_RELAXED) & BIT(vector % 64);
+}
+
 void lapic_set_irr(struct lapic *l, u8 vector, bool level)
 {
 	/* The trigger mode first: whoever sees the request finds it right. */
 	if (level)
 		set_bit(l->tmr, vector);
-	else
+	else if (unlikely(bit_set(l->tmr, vector)))
 		clear_bit(l->tmr, vector);
 	set_bit(l->irr, vector);
 	vcpu_kick(l->vcpu);
@@ -80,8 +85,8 @@ void lapic_eoi(struct lapic *l)
 
 	if (vector < 0)
 		return;
-	clear_bit(l->isr, vector);
-	if (__atomic_load_n(&l->tmr[vector / 64], __ATOMIC_RELAXED) & BIT(vector % 64))
+	l->isr[vector / 64] &= ~BIT(vector % 64);
+	if (bit_set(l->tmr, (u8)vector))
 		ioapic_eoi(l->vcpu->vm, vector);
 }
 
@@ -125,12 +130,12 @@ static int pending(struct vcpu *vcpu)
 static void accept(struct vcpu *vcpu, u8 vector)
 {
 	clear_bit(vcpu->lapic->irr, vector);
-	set_bit(vcpu->lapic->isr, vector);
+	vcpu->lapic->isr[vector / 64] |= BIT(vector % 64);
 }
 
 static void unaccept(struct vcpu *vcpu, u8 vector)
 {
-	clear_bit(vcpu->lapic->isr, vector);
+	vcpu->lapic->isr[vector / 64] &= ~BIT(vector % 64);
 	set_bit(vcpu->lapic->irr, vector);
 }
 
@@ -149,11 +154,6 @@ static void set_cr8(struct vcpu *vcpu, u64 value)
 	vcpu->lapic->tpr = (value & 0xf) << 4;
 }
 
-static u64 apic_base(struct vcpu *vcpu)
-{
-	return vcpu->lapic->base;
-}
-
 static const struct intc_ops lapic_intc_ops = {
 	.init = init,
 	.pending = pending,
@@ -165,12 +165,11 @@ static const struct intc_ops lapic_intc_ops = {
 	.msi = lapic_msi,
 	.msi_vcpu = IS_ENABLED(CONFIG_PASSTHROUGH) ? lapic_msi_vcpu : NULL,
 	.line = ioapic_line,
-	.apic_base = apic_base,
 };
 
 static int base_msr_read(void *, struct vcpu *vcpu, u32, u64 *value)
 {
-	*value = vcpu->lapic->base;
+	*value = vcpu->apic_base;
 	return 0;
 }
 
@@ -186,8 +185,7 @@ static void tell_move(struct vcpu *vcpu, u64 value)
 static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 {
 	const u64 mode = APIC_BASE_EN | APIC_BASE_EXTD;
-	struct lapic *l = vcpu->lapic;
-	u64 from = l->base & mode, to = value & mode;
+	u64 from = vcpu->apic_base & mode, to = value & mode;
 
 	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE) {
 		if (IS_ENABLED(CONFIG_DUMPS) && (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE)
@@ -199,8 +197,8 @@ static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 	if (from == to)
 		return 0;
 	if (to == 0)
-		lapic_reset_registers(l);
-	l->base = (l->base & ~mode) | to;
+		lapic_reset_registers(vcpu->lapic);
+	vcpu->apic_base = (vcpu->apic_base & ~mode) | to;
 	return 0;
 }
 
@@ -234,17 +232,18 @@ static int lapic_create(struct vm *vm, void **instance)
 		}
 		l->vcpu = vcpu;
 		vcpu->lapic = l;
-		l->base = GUEST_LAPIC_BASE | APIC_BASE_EN | (i == 0 ? APIC_BASE_BSP : 0);
+		vcpu->apic_base = GUEST_LAPIC_BASE | APIC_BASE_EN | (i == 0 ? APIC_BASE_BSP : 0);
 		/* With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as firmware does. */
-		l->base |= vm->wide_ids ? APIC_BASE_EXTD : 0;
+		vcpu->apic_base |= vm->wide_ids ? APIC_BASE_EXTD : 0;
 		lapic_timer_init(l);
 		lapic_reset_registers(l);
 	}
 	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
-	if (!err)
-		err = vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
+	/* What is used most is registered, and found, first. */
 	if (!err)
 		err = vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, &lapic_deadline_ops, NULL);
+	if (!err)
+		err = vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
 	if (!err)
 		err = vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops, NULL);
 	if (err)

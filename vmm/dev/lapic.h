@@ -12,8 +12,7 @@
 #include <margay/host.h>
 #include <margay/x86.h>
 
-struct vcpu;
-struct vm;
+#include "vmm/vcpu.h"
 
 /* Register numbers: MMIO offset / 16, and x2APIC MSR - 0x800 (tables 11-1 and 11-6). */
 enum lapic_reg {
@@ -57,7 +56,6 @@ struct apic_msg {
 
 struct lapic {
 	struct vcpu *vcpu;
-	u64 base; /* APIC_BASE MSR */
 	u64 irr[4], tmr[4]; /* atomic */
 	u64 isr[4];
 	u32 tpr, ldr, dfr, svr;
@@ -76,12 +74,18 @@ struct lapic {
 
 static inline bool lapic_enabled(const struct lapic *l)
 {
-	return l->base & APIC_BASE_EN;
+	return l->vcpu->apic_base & APIC_BASE_EN;
 }
 
 static inline bool lapic_x2apic(const struct lapic *l)
 {
-	return (l->base & (APIC_BASE_EN | APIC_BASE_EXTD)) == (APIC_BASE_EN | APIC_BASE_EXTD);
+	return (l->vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) == (APIC_BASE_EN | APIC_BASE_EXTD);
+}
+
+/* On, and its registers in memory. */
+static inline bool lapic_xapic(const struct vcpu *vcpu)
+{
+	return (vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) == APIC_BASE_EN;
 }
 
 /* lapic.c */

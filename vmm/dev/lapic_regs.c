@@ -145,7 +145,7 @@ static u64 mmio_read(void *, struct vcpu *vcpu, u64 offset, unsigned)
 	struct lapic *l = vcpu->lapic;
 	u32 value = 0;
 
-	if (!lapic_enabled(l) || lapic_x2apic(l))
+	if (!lapic_xapic(vcpu))
 		return ~0ull;
 	if (offset % 16)
 		return 0;
@@ -189,7 +189,7 @@ static void mmio_write(void *, struct vcpu *vcpu, u64 offset, unsigned, u64 valu
 	struct lapic *l = vcpu->lapic;
 	u32 value = (u32)value64;
 
-	if (!lapic_enabled(l) || lapic_x2apic(l) || offset % 16)
+	if (!lapic_xapic(vcpu) || offset % 16)
 		return;
 	switch (offset / 16) {
 	case LAPIC_LDR:

@@ -62,6 +62,7 @@ static noinline int decode_anew(struct decoded *d, const union insn_key *key, en
 {
 	int err = insn_decode(key->bytes, INSN_MAX, mode, &d->insn);
 
+	d->plain = PLAIN_UNKNOWN;
 	d->key = err ? (union insn_key){ 0 } : *key;
 	return err;
 }
@@ -151,8 +152,7 @@ static unsigned plain_length(u32 bytes)
 	return (bytes & 0xff) == 0xf4; /* HLT */
 }
 
-/* The same of the instruction at CS:RIP; 0 also where the decoder must say what is wrong. */
-static unsigned peek_length(struct vcpu *vcpu)
+unsigned emulate_peek_length(struct vcpu *vcpu)
 {
 	struct hvm_context c;
 	struct guest_fault f;
@@ -170,7 +170,7 @@ static unsigned peek_length(struct vcpu *vcpu)
 
 void emulate_skip_unknown(struct vcpu *vcpu)
 {
-	unsigned len = IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ? 0 : peek_length(vcpu);
+	unsigned len = IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ? 0 : emulate_peek_length(vcpu);
 	const struct insn *insn;
 
 	if (len) {

@@ -38,6 +38,8 @@ static inline void emulate_skip(struct vcpu *vcpu, unsigned len)
 
 /* The same for the instruction that made this exit, whose length the CPU did not tell: decodes it. */
 void emulate_skip_unknown(struct vcpu *vcpu);
+/* The length of the instruction at CS:RIP when it is one of those that exit most, without a prefix; 0 where it needs decoding. */
+unsigned emulate_peek_length(struct vcpu *vcpu);
 
 static inline void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exit)
 {
@@ -115,6 +117,9 @@ bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn);
 
 /* Performs the memory access that caused a stage-2 exit. Ends the VM when that is impossible. */
 void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit);
+
+/* IN or OUT at a port; *rax is the guest's. */
+void emulate_port(struct vcpu *vcpu, u16 port, unsigned size, bool in, u64 *rax);
 
 /* Performs IN, OUT, INS or OUTS. */
 void emulate_io(struct vcpu *vcpu, const struct vmexit *exit);

@@ -7,26 +7,11 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vm_parts.h"
 
-/* The range that holds all of the access, and where in it. Another vCPU may move it by vm_set_mmio(): each field is read once. */
-static const struct mmio_range *find_mmio(const struct vm *vm, u64 addr, unsigned size, u64 *offset)
-{
-	const struct vm_ranges *all = &vm_parts(vm)->ranges;
-
-	for (const struct mmio_range *r = all->mmio; r < all->mmio + all->nr_mmio; r++) {
-		u64 length = __atomic_load_n(&r->size, __ATOMIC_ACQUIRE);
-
-		*offset = addr - __atomic_load_n(&r->base, __ATOMIC_ACQUIRE);
-		if (*offset < length)
-			return size <= length - *offset ? r : NULL;
-	}
-	return NULL;
-}
-
 /* An aligned access of 1, 2, 4 or 8 bytes: of the device whose range holds all of it and that takes such, or of nobody. */
 static void access_device(struct vcpu *vcpu, u64 addr, unsigned size, bool write, u64 *value)
 {
 	u64 offset;
-	const struct mmio_range *r = find_mmio(vcpu->vm, addr, size, &offset);
+	const struct mmio_range *r = mmio_find(vcpu->vm, addr, size, &offset);
 
 	if (r && !(r->ops->sizes & size))
 		r = NULL;

@@ -83,20 +83,23 @@ static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *e
 		emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
 }
 
+void emulate_port(struct vcpu *vcpu, u16 port, unsigned size, bool in, u64 *rax)
+{
+	u64 mask = operand_mask[size];
+
+	if (in)
+		*rax = (*rax & ~mask) | (port_in(vcpu, port, size) & mask);
+	else
+		port_out(vcpu, port, size, (u32)(*rax & mask));
+}
+
 void emulate_io(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	unsigned size = exit->io.size;
-	u16 port = exit->io.port;
-	u64 *rax = &vcpu->regs.gpr[GPR_RAX], mask = operand_mask[size];
-
 	if (unlikely(exit->io.string)) {
 		emulate_string_io(vcpu, exit);
 		return;
 	}
-	emulate_watch(vcpu, port, size, WATCH_IO);
-	if (exit->io.in)
-		*rax = (*rax & ~mask) | (port_in(vcpu, port, size) & mask);
-	else
-		port_out(vcpu, port, size, (u32)(*rax & mask));
+	emulate_watch(vcpu, exit->io.port, exit->io.size, WATCH_IO);
+	emulate_port(vcpu, exit->io.port, exit->io.size, exit->io.in, &vcpu->regs.gpr[GPR_RAX]);
 	emulate_skip_exit(vcpu, exit);
 }

@@ -3,7 +3,6 @@
 #include "vmm/emulate/emulate.h"
 #include "vmm/exit/exit.h"
 #include "vmm/hvm.h"
-#include "vmm/intc.h"
 #include "vmm/vm_parts.h"
 
 static void answer(struct vcpu *vcpu, const struct vmexit *exit, const struct cpuid_regs *r)
@@ -25,7 +24,7 @@ static noinline void look_up(struct vcpu *vcpu, const struct vmexit *exit)
 		.cr4 = hvm->get(vcpu, HVM_CR4),
 		.xcr0 = vcpu->xcr0,
 		.xss = vcpu->xss,
-		.apic_enabled = vcpu->vm->intc->apic_base(vcpu) & APIC_BASE_EN,
+		.apic_enabled = vcpu->apic_base & APIC_BASE_EN,
 	};
 
 	cpuid_get(&vm_parts(vcpu->vm)->cpuid, &dyn, (u32)vcpu->regs.gpr[GPR_RAX], (u32)vcpu->regs.gpr[GPR_RCX], &found);

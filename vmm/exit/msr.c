@@ -227,20 +227,10 @@ static const struct msr_rule *find_rule(const struct vm *vm, u32 msr)
 	return NULL;
 }
 
-static const struct msr_range *find_device(const struct vm *vm, u32 msr)
-{
-	const struct vm_ranges *all = &vm_parts(vm)->ranges;
-
-	for (unsigned i = 0; i < all->nr_msr; i++)
-		if (msr - all->msr[i].first <= all->msr[i].last - all->msr[i].first)
-			return &all->msr[i];
-	return NULL;
-}
-
 void exit_rdmsr(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	u32 msr = (u32)vcpu->regs.gpr[GPR_RCX];
-	const struct msr_range *d = find_device(vcpu->vm, msr);
+	const struct msr_range *d = msr_find(vcpu->vm, msr);
 	const struct msr_rule *r = d ? NULL : find_rule(vcpu->vm, msr);
 	u64 value = 0;
 	int err = -EFAULT;
@@ -265,7 +255,7 @@ void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit)
 	u64 *gpr = vcpu->regs.gpr;
 	u32 msr = (u32)gpr[GPR_RCX];
 	u64 value = gpr[GPR_RDX] << 32 | (u32)gpr[GPR_RAX];
-	const struct msr_range *d = find_device(vcpu->vm, msr);
+	const struct msr_range *d = msr_find(vcpu->vm, msr);
 	const struct msr_rule *r = d ? NULL : find_rule(vcpu->vm, msr);
 	int err = -EFAULT;
 

@@ -10,6 +10,7 @@
 #include <margay/string.h>
 
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_fetched.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
 
@@ -71,13 +72,6 @@ static struct paging_mode paging_mode(const struct hvm_context *c)
 	if (!(c->efer & EFER_LMA))
 		return (struct paging_mode){ 8, 3, 9 };
 	return (struct paging_mode){ 8, 4, 9 };
-}
-
-/* Once: another vCPU may change it at any time. */
-static u64 read_entry(const void *entry, u8 size)
-{
-	return size == 8 ? __atomic_load_n((const u64 *)entry, __ATOMIC_RELAXED) :
-			   __atomic_load_n((const u32 *)entry, __ATOMIC_RELAXED);
 }
 
 /* Sets bits in an entry that was `e`; false when it is another one by now, which nobody may touch. */
@@ -172,17 +166,12 @@ int guest_translate(struct vcpu *vcpu, u64 gva, enum guest_access access, gpa_t 
 	return translate(&w, gva, out, f);
 }
 
-/* Does every entry of the path still say what it said? */
 static bool path_holds(const struct guest_path *path)
 {
-	const void *const *entry = path->entry;
-	const u64 *value = path->value;
-
 	if (likely(path->entry_size == 8))
-		return !((read_entry(entry[0], 8) ^ value[0]) | (read_entry(entry[1], 8) ^ value[1]) |
-			 (read_entry(entry[2], 8) ^ value[2]) | (read_entry(entry[3], 8) ^ value[3]));
+		return guest_path_holds(path);
 	for (unsigned i = 0; i < path->levels; i++)
-		if (read_entry(entry[i], 4) != value[i])
+		if (read_entry(path->entry[i], 4) != path->value[i])
 			return false;
 	return true;
 }

@@ -14,7 +14,7 @@ struct vcpu;
 
 #define TELEMETRY_LAST 8 /* exits remembered; a power of two */
 /* Of so many exits one is timed: a prime, for what a guest does again and again has many lengths. */
-#define TELEMETRY_SAMPLE 61
+#define TELEMETRY_SAMPLE 251
 
 /* Exits of one reason; TSC ticks from the exit until it was handled, of those that were timed. */
 struct exit_stat {

@@ -9,9 +9,16 @@ bits 64
 default rel
 section .text
 
-%define GPR(n) rdi + 24 + (n) * 8 ; gpr[16] of struct guest_regs, in encoding order
+%include "cpu/gpr.inc"
 
-; void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa): called with GIF = 0, returns with 1
+; The frame of svm_enter() below the registers that it keeps.
+%define REGS rsp
+%define VMCB_PA rsp + 8
+%define HOST_VMCB_PA rsp + 16
+%define KICK rsp + 24
+%define FRAME 32
+
+; int svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, const u32 *kick): called with GIF = 0, returns with 1
 global svm_enter
 svm_enter:
 	push	rbp
@@ -20,46 +27,55 @@ svm_enter:
 	push	r13
 	push	r14
 	push	r15
-	push	rdx		; host_vmcb_pa
-	push	rdi		; regs
+	push	rcx
+	push	rdx
+	push	rsi
+	push	rdi
+.guest:
 	sti
-	mov	rax, rsi	; VMLOAD, VMRUN and VMSAVE take their address in RAX
+	mov	rax, [VMCB_PA]	; VMLOAD, VMRUN and VMSAVE take their address in RAX
 	vmload
-	mov	rcx, [GPR(1)]
-	mov	rdx, [GPR(2)]
-	mov	rbx, [GPR(3)]
-	mov	rbp, [GPR(5)]
-	mov	rsi, [GPR(6)]
-	mov	r8, [GPR(8)]
-	mov	r9, [GPR(9)]
-	mov	r10, [GPR(10)]
-	mov	r11, [GPR(11)]
-	mov	r12, [GPR(12)]
-	mov	r13, [GPR(13)]
-	mov	r14, [GPR(14)]
-	mov	r15, [GPR(15)]
+.run:
+	LOAD_GPRS
 	mov	rdi, [GPR(7)]
 	vmrun
-	vmsave		; RAX and RSP are the host's again: RAX the VMCB's address
-	xchg	rdi, [rsp]	; regs; the guest's RDI waits on the stack
-	mov	[GPR(1)], rcx
-	mov	[GPR(2)], rdx
-	mov	[GPR(3)], rbx
-	mov	[GPR(5)], rbp
-	mov	[GPR(6)], rsi
-	mov	[GPR(8)], r8
-	mov	[GPR(9)], r9
-	mov	[GPR(10)], r10
-	mov	[GPR(11)], r11
-	mov	[GPR(12)], r12
-	mov	[GPR(13)], r13
-	mov	[GPR(14)], r14
-	mov	[GPR(15)], r15
+	push	rdi		; RAX and RSP are the host's again: RAX the VMCB's address
+	mov	rdi, [REGS + 8]
+	SAVE_GPRS
 	pop	qword [GPR(7)]
-	pop	rax
+%ifdef CONFIG_LEAN_EXITS
+	; With the guest's GS and TR still, and GIF = 0: svm.h.
+	extern	svm_lean
+	lea	rbp, [rsp + FRAME + 40]	; svm_enter's, for a backtrace
+	call	svm_lean
+	mov	rdi, [REGS]
+	test	eax, eax
+	mov	ebx, eax
+	mov	rax, [VMCB_PA]
+	js	.run
+%endif
+	vmsave
+	mov	rax, [HOST_VMCB_PA]
 	vmload
 	cli
 	stgi
+%ifdef CONFIG_LEAN_EXITS
+	extern	svm_lean_host
+	mov	eax, ebx
+	jz	.out
+	call	svm_lean_host
+	test	eax, eax
+	jns	.out
+	clgi
+	mov	eax, 1
+	mov	rcx, [KICK]
+	mov	rdi, [REGS]
+	cmp	dword [rcx], 0
+	je	.guest
+	stgi
+%endif
+.out:
+	add	rsp, FRAME
 	pop	r15
 	pop	r14
 	pop	r13

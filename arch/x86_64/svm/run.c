@@ -245,6 +245,7 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	struct svm_vcpu *s = svm_vcpu(vcpu);
 	struct guest_regs *r = &vcpu->regs;
 	struct vmcb *v = s->vmcb;
+	int done;
 
 	/* An NMI after the test is held back until VMRUN has set GIF again, and ends the guest at once. */
 	asm volatile("clgi" : : : "memory");
@@ -260,7 +261,11 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	v->rip = r->rip;
 	v->rflags = r->rflags;
 	v->int_state = r->shadow;
-	svm_enter(r, s->vmcb_pa, s->host_vmcb_pa);
+	if (IS_ENABLED(CONFIG_LEAN_EXITS)) {
+		v->clean = 0;
+		s->unsettled = s->stepping || s->posted || v->tlb_control || v->event_inj;
+	}
+	done = svm_enter(r, s->vmcb_pa, s->host_vmcb_pa, IS_ENABLED(CONFIG_LEAN_EXITS) ? vcpu->kick : NULL);
 	r->gpr[GPR_RAX] = v->rax;
 	r->gpr[GPR_RSP] = v->rsp;
 	r->rip = v->rip;
@@ -268,6 +273,10 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	r->shadow = v->int_state & SVM_INTR_SHADOW;
 	v->tlb_control = SVM_TLB_KEEP;
 	v->event_inj = 0;
+	if (IS_ENABLED(CONFIG_LEAN_EXITS) && done == SVM_DONE) {
+		exit->reason = VMEXIT_DONE;
+		return;
+	}
 	recover_event(vcpu, v->exit_int_info);
 	if (unlikely(s->posted))
 		take_back(vcpu, s);

@@ -25,6 +25,8 @@ struct svm_vcpu {
 	bool stepping;       /* RFLAGS.TF is ours */
 	bool guest_tf;       /* what it was */
 	bool posted;         /* V_IRQ is an interrupt of the guest, not the request of a window */
+	bool unsettled;      /* the last entry took something along, which is to be forgotten after the exit */
+	u64 next_rip;        /* of the instruction that exited, while svm_lean() deals with it */
 };
 
 /* What the host CPU offers; set by svm_probe(). */
@@ -75,8 +77,20 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit);
 void svm_request_irq_window(struct vcpu *vcpu, bool on);
 void svm_request_nmi_window(struct vcpu *vcpu);
 
-/* run.asm. svm_enter() is called with GIF = 0 and returns with GIF = 1. */
-void svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa);
+/*
+ * run.asm. svm_enter() is called with GIF = 0 and returns with GIF = 1.
+ * SVM_DONE: the exit, or the last of several, has been dealt with by lean.c.
+ */
+enum { SVM_AGAIN = -1, SVM_ENTERED = 0, SVM_HOST = 1, SVM_DONE = 1 };
+int svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, const u32 *kick);
 void svm_vmsave(u64 vmcb_pa);
+
+/*
+ * lean.c, for run.asm: SVM_AGAIN: it is done, enter again; SVM_ENTERED: nothing was done. The first runs with GIF = 0 and
+ * the guest's FS, GS, TR and LDTR in the CPU, and may return SVM_HOST, to be gone on with by the second once these are the
+ * host's and GIF is 1; that may return SVM_DONE: leave.
+ */
+int svm_lean(struct guest_regs *regs);
+int svm_lean_host(struct guest_regs *regs);
 
 #endif

@@ -57,6 +57,12 @@ enum { SVM_EVENT_INTR = 0, SVM_EVENT_NMI = 2, SVM_EVENT_EXCEPTION = 3, SVM_EVENT
 #define SVM_EVENT_EV BIT(11)
 #define SVM_EVENT_V BIT(31)
 
+/*
+ * clean (offset 0x0c0; 15.15.4): what is as the CPU left it. Not V_INTR (bit 3) nor CR2 (9). Where a CPU has no such bits it
+ * ignores them.
+ */
+#define SVM_CLEAN 0x1f7u
+
 enum { SVM_TLB_KEEP = 0, SVM_TLB_FLUSH_ALL = 1 };
 
 /* Exit codes (APM vol. 2, appendix C). */

@@ -8,8 +8,22 @@ bits 64
 default rel
 section .text
 
-%define GPR(n) rdi + 24 + (n) * 8 ; gpr[16] of struct guest_regs, in encoding order
+%include "cpu/gpr.inc"
 %define VMCS_HOST_RSP 0x6c14
+
+; What vmx_enter() returns (vmx.h), and its frame below the registers that it keeps.
+%define ENTRY_FAILED 1
+%define ENTRY_KICKED 2
+%define ENTRY_DONE 3
+%define REGS rsp
+%define KICK rsp + 8
+%define FRAME 16
+
+%macro LOAD_ALL 0
+	mov	rax, [GPR(0)]
+	LOAD_GPRS
+	mov	rdi, [GPR(7)]
+%endmacro
 
 ; int vmx_enter(struct guest_regs *regs, bool launched, const u32 *kick)
 ; From the test of *kick to the entry an NMI sends it to .kicked (nmi_table.h): no kick is lost in between.
@@ -21,6 +35,7 @@ vmx_enter:
 	push	r13
 	push	r14
 	push	r15
+	push	rdx
 	push	rdi
 	mov	eax, VMCS_HOST_RSP
 	vmwrite	rax, rsp
@@ -28,55 +43,54 @@ vmx_enter:
 	cmp	dword [rdx], 0
 	jne	.kicked
 	test	sil, sil	; the loads below leave the flags alone
-	mov	rax, [GPR(0)]
-	mov	rcx, [GPR(1)]
-	mov	rdx, [GPR(2)]
-	mov	rbx, [GPR(3)]
-	mov	rbp, [GPR(5)]
-	mov	rsi, [GPR(6)]
-	mov	r8, [GPR(8)]
-	mov	r9, [GPR(9)]
-	mov	r10, [GPR(10)]
-	mov	r11, [GPR(11)]
-	mov	r12, [GPR(12)]
-	mov	r13, [GPR(13)]
-	mov	r14, [GPR(14)]
-	mov	r15, [GPR(15)]
-	mov	rdi, [GPR(7)]
+	LOAD_ALL
 	jnz	.resume
 	vmlaunch
 	jmp	.failed
 .resume:
 	vmresume
 .failed:
-	pop	rdi
-	mov	eax, 1
+	mov	eax, ENTRY_FAILED
 	jmp	out
 .kicked:
-	pop	rdi
-	mov	eax, 2
+	mov	eax, ENTRY_KICKED
 	jmp	out
+
+%ifdef CONFIG_LEAN_EXITS
+; The same once more, after an exit that vmx_lean() has dealt with.
+again:
+	mov	rdi, [REGS]
+	mov	rdx, [KICK]
+.begin:
+	cmp	dword [rdx], 0
+	jne	.kicked
+	LOAD_ALL
+	vmresume
+.failed:
+	jmp	vmx_enter.failed
+.kicked:
+	mov	eax, ENTRY_DONE
+	jmp	out
+%endif
 
 global vmx_exit_entry
 vmx_exit_entry:
-	xchg	rdi, [rsp]	; regs; the guest's RDI waits on the stack
+	push	rdi
+	mov	rdi, [REGS + 8]
 	mov	[GPR(0)], rax
-	mov	[GPR(1)], rcx
-	mov	[GPR(2)], rdx
-	mov	[GPR(3)], rbx
-	mov	[GPR(5)], rbp
-	mov	[GPR(6)], rsi
-	mov	[GPR(8)], r8
-	mov	[GPR(9)], r9
-	mov	[GPR(10)], r10
-	mov	[GPR(11)], r11
-	mov	[GPR(12)], r12
-	mov	[GPR(13)], r13
-	mov	[GPR(14)], r14
-	mov	[GPR(15)], r15
+	SAVE_GPRS
 	pop	qword [GPR(7)]
+%ifdef CONFIG_LEAN_EXITS
+	extern	vmx_lean
+	lea	rbp, [rsp + FRAME + 40]	; vmx_enter's, for a backtrace
+	call	vmx_lean
+	test	eax, eax
+	js	again
+%else
 	xor	eax, eax
+%endif
 out:
+	add	rsp, FRAME
 	pop	r15
 	pop	r14
 	pop	r13
@@ -87,3 +101,6 @@ out:
 
 section .nmi_table progbits alloc noexec nowrite align=8
 	dq vmx_enter.begin, vmx_enter.failed, vmx_enter.kicked
+%ifdef CONFIG_LEAN_EXITS
+	dq again.begin, again.failed, again.kicked
+%endif

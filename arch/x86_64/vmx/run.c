@@ -206,6 +206,7 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 
 	exit->raw = reason;
 	exit->insn_len = (u8)vmread(VMCS_EXIT_INSN_LEN);
+	recover_event(vcpu);
 	if (likely(reason < ARRAY_SIZE(simple) && simple[reason])) {
 		exit->reason = simple[reason] - 1u;
 		return;
@@ -239,8 +240,7 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 	}
 }
 
-/* Leaves nothing of the host in the CPU's buffers. What runs after it until the entry touches the guest's data only. */
-static void mitigate(const struct vcpu *vcpu)
+void vmx_clear_buffers(const struct vcpu *vcpu)
 {
 	static const u16 selector = SEL_DATA; /* VERW clears buffers only with a memory operand */
 
@@ -279,10 +279,10 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 		vmwrite(VMCS_GUEST_RFLAGS, x->rflags = r->rflags);
 	if (unlikely(x->interruptibility & INTERRUPTIBILITY_SHADOW && !r->shadow))
 		vmx_set_interruptibility(x, x->interruptibility & ~(u64)INTERRUPTIBILITY_SHADOW);
-	if (IS_ENABLED(CONFIG_MITIGATIONS))
-		mitigate(vcpu);
+	if (unlikely(vmx_must_clear(vcpu)))
+		vmx_clear_buffers(vcpu);
 	entry = vmx_enter(r, x->launched, vcpu->kick);
-	if (unlikely(entry != VMX_ENTERED)) {
+	if (unlikely(entry != VMX_ENTERED && (!IS_ENABLED(CONFIG_LEAN_EXITS) || entry != VMX_ENTRY_DONE))) {
 		not_entered(vcpu, exit, entry);
 		return;
 	}
@@ -293,8 +293,10 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 	x->rflags = r->rflags = vmread(VMCS_GUEST_RFLAGS);
 	x->interruptibility = vmread(VMCS_GUEST_INTERRUPTIBILITY);
 	r->shadow = x->interruptibility & INTERRUPTIBILITY_SHADOW;
-	recover_event(vcpu);
-	decode(vcpu, exit);
+	if (IS_ENABLED(CONFIG_LEAN_EXITS) && entry == VMX_ENTRY_DONE)
+		exit->reason = VMEXIT_DONE;
+	else
+		decode(vcpu, exit);
 }
 
 static const struct hvm_ops vmx_ops = {

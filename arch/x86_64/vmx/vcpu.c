@@ -102,7 +102,7 @@ static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 	if (vmx_controls.proc2 & PROC2_XSAVES)
 		vmwrite(VMCS_XSS_EXITING_BITMAP, 0);
 	vmwrite(VMCS_LINK_POINTER, ~0ull);
-	vmwrite(VMCS_CR0_MASK, ~(CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_WP | CR0_AM | CR0_PG));
+	vmwrite(VMCS_CR0_MASK, VMX_CR0_MASK);
 	vmwrite(VMCS_CR4_MASK, ~vm_parts(vcpu->vm)->cpuid.cr4_allowed | CR4_VMXE | CR4_MCE);
 }
 

@@ -6,6 +6,9 @@
 #include "arch/x86_64/vmx/vmcs.h"
 #include "vmm/vcpu.h"
 
+/* Bits of CR0 that are the host's: the guest reads its own from the shadow. */
+#define VMX_CR0_MASK (~(CR0_PE | CR0_MP | CR0_EM | CR0_TS | CR0_ET | CR0_WP | CR0_AM | CR0_PG))
+
 struct vmx_vcpu {
 	void *vmcs;
 	u64 vmcs_pa;
@@ -49,6 +52,12 @@ failed:
 		   vmread(VMCS_INSTRUCTION_ERROR));
 }
 
+/* Of the VMCS that vmread() has just read of: it cannot fail. */
+static inline void vmwrite_rip(u64 rip)
+{
+	asm volatile("vmwrite %1, %0" : : "r"((u64)VMCS_GUEST_RIP), "rm"(rip) : "cc");
+}
+
 /* cpu.c */
 int vmx_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f));
 int vmx_cpu_on(void);
@@ -85,12 +94,26 @@ void vmx_request_irq_window(struct vcpu *vcpu, bool on);
 void vmx_intercept_dr(struct vcpu *vcpu, bool on);
 void vmx_request_nmi_window(struct vcpu *vcpu);
 
+/* Leaves nothing of the host in the CPU's buffers. What runs after it until the entry touches the guest's data only. */
+void vmx_clear_buffers(const struct vcpu *vcpu);
+
+/* Is there anything for it to do? */
+static inline bool vmx_must_clear(const struct vcpu *vcpu)
+{
+	return IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->mitigations & (MIT_L1D_FLUSH | MIT_VERW);
+}
+
 /*
  * run.asm: enters the guest unless *kick is set or an NMI comes first. 0 after
- * an exit, 1 when VMLAUNCH or VMRESUME itself failed, 2 when kicked.
+ * an exit, 1 when VMLAUNCH or VMRESUME itself failed, 2 when kicked. 3: the
+ * exit, or the last of several, has been dealt with by vmx_lean().
  */
-enum { VMX_ENTERED, VMX_ENTRY_FAILED, VMX_ENTRY_KICKED };
+enum { VMX_ENTERED, VMX_ENTRY_FAILED, VMX_ENTRY_KICKED, VMX_ENTRY_DONE };
 int vmx_enter(struct guest_regs *regs, bool launched, const u32 *kick);
 void vmx_exit_entry(void); /* HOST_RIP, not callable */
+
+/* lean.c, for run.asm: VMX_AGAIN: it is done, enter again; VMX_ENTRY_DONE: leave; VMX_ENTERED: nothing was done. */
+#define VMX_AGAIN (-1)
+int vmx_lean(struct guest_regs *regs);
 
 #endif
