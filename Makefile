@@ -215,7 +215,7 @@ endif
 ifdef CONFIG_LEAN_EXITS
 $(O)/$(A)/svm/run.asm.o $(O)/$(A)/vmx/run.asm.o: NASMFLAGS += -DCONFIG_LEAN_EXITS
 endif
-$(O)/$(A)/svm/run.asm.o $(O)/$(A)/vmx/run.asm.o: $(wildcard $(B)/config/lean_exits.h)
+$(O)/$(A)/svm/run.asm.o $(O)/$(A)/vmx/run.asm.o: $(wildcard $(B)/config/lean/exits.h)
 # It asks the loader for a framebuffer, or does not.
 $(O)/$(A)/boot/entry.asm.o: $(wildcard $(B)/config/screen.h)
 
