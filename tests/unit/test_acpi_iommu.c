@@ -22,6 +22,18 @@ static void begin_dmar(void)
 	zeros(10);
 }
 
+static void unit_is(unsigned i, const struct dmar_unit *u)
+{
+	assert_int_equal(d.unit[i].type, u->type);
+	assert_int_equal(d.unit[i].flags, u->flags);
+	assert_int_equal(d.unit[i].segment, u->segment);
+	assert_int_equal(d.unit[i].base, u->base);
+	assert_int_equal(d.unit[i].limit, u->limit);
+	assert_int_equal(d.unit[i].domain, u->domain);
+	assert_int_equal(d.unit[i].first_scope, u->first_scope);
+	assert_int_equal(d.unit[i].nr_scopes, u->nr_scopes);
+}
+
 static void test_dmar(void **)
 {
 	begin_dmar();
@@ -42,8 +54,8 @@ static void test_dmar(void **)
 	put8(2);
 	put(1, 2); /* RMRR */
 	put(24 + 8, 2);
-	put(0, 2);
-	put(0, 2);
+	put(0x101, 2); /* reserved: an ATSR has its flags there */
+	put(7, 2);
 	put(0x7f000000, 8);
 	put(0x7f0fffff, 8);
 	put8(1);
@@ -53,11 +65,18 @@ static void test_dmar(void **)
 	put8(0);
 	put8(0x14);
 	put8(0);
-	put(2, 2); /* ATSR, all ports */
-	put(8, 2);
-	put8(1);
+	put(2, 2); /* ATSR of one root port */
+	put(8 + 8, 2);
+	put8(6);
 	put8(0);
+	put(5, 2);
+	put8(2);
+	put8(8);
 	put(0, 2);
+	put8(0);
+	put8(0x40);
+	put8(3);
+	put8(1);
 	put(3, 2); /* RHSA */
 	put(20, 2);
 	put(0, 4);
@@ -70,21 +89,20 @@ static void test_dmar(void **)
 	assert_int_equal(d.address_width, 46);
 	assert_int_equal(d.flags, 1);
 	assert_int_equal(d.nr_units, 4);
-	assert_int_equal(d.unit[0].type, ACPI_DMAR_DRHD);
-	assert_int_equal(d.unit[0].base, 0xfed90000);
-	assert_int_equal(d.unit[0].segment, 2);
-	assert_int_equal(d.unit[0].nr_scopes, 1);
+	unit_is(0, &(struct dmar_unit){ ACPI_DMAR_DRHD, .flags = 1, .segment = 2, .base = 0xfed90000, .nr_scopes = 1 });
+	unit_is(1, &(struct dmar_unit){ ACPI_DMAR_RMRR, .segment = 7, .base = 0x7f000000, .limit = 0x7f0fffff, .first_scope = 1,
+					.nr_scopes = 1 });
+	unit_is(2, &(struct dmar_unit){ ACPI_DMAR_ATSR, .flags = 6, .segment = 5, .first_scope = 2, .nr_scopes = 1 });
+	unit_is(3, &(struct dmar_unit){ ACPI_DMAR_RHSA, .base = 0xfed90000, .domain = 4, .first_scope = 3 });
+	assert_int_equal(d.nr_scopes, 3);
+	assert_int_equal(d.scope[2].path[0].device, 3);
+	assert_int_equal(d.scope[2].path[0].function, 1);
 	assert_int_equal(d.scope[0].type, 3);
 	assert_int_equal(d.scope[0].enumeration_id, 8);
 	assert_int_equal(d.scope[0].start_bus, 0xf0);
 	assert_int_equal(d.scope[0].depth, 2);
 	assert_int_equal(d.scope[0].path[1].device, 1);
 	assert_int_equal(d.scope[0].path[1].function, 2);
-	assert_int_equal(d.unit[1].base, 0x7f000000);
-	assert_int_equal(d.unit[1].limit, 0x7f0fffff);
-	assert_int_equal(d.unit[1].first_scope, 1);
-	assert_int_equal(d.unit[1].nr_scopes, 1);
-	assert_int_equal(d.unit[3].domain, 4);
 }
 
 static void test_dmar_bad(void **)
@@ -98,20 +116,28 @@ static void test_dmar_bad(void **)
 		finish();
 		assert_non_null(READ(dmar_read, &d));
 	}
-	/* Device scope lengths: 0, odd, a path of nine, past the end. */
-	static const u8 lengths[] = { 0, 5, 6, 7, 9, 24, 255 };
+	static const struct {
+		unsigned room, length; /* of a device scope: bytes there, bytes it says */
+		const char *reason;
+	} scopes[] = {
+		{ 5, 8, "a device scope is cut" },
+		{ 30, 0, "a device scope's length is wrong" }, { 30, 5, "a device scope's length is wrong" },
+		{ 30, 6, "a device scope's length is wrong" }, { 30, 7, "a device scope's length is wrong" },
+		{ 30, 9, "a device scope's path is longer than 8" }, { 30, 24, "a device scope's path is longer than 8" },
+		{ 30, 255, "a device scope's length is wrong" }, { 8, 10, "a device scope's length is wrong" },
+	};
 
-	for (unsigned i = 0; i < ARRAY_SIZE(lengths); i++) {
+	for (unsigned i = 0; i < ARRAY_SIZE(scopes); i++) {
 		begin_dmar();
 		put(0, 2);
-		put(16 + 30, 2);
+		put(16 + scopes[i].room, 2);
 		zeros(4);
 		put(0xfed90000, 8);
 		put8(1);
-		put8(lengths[i]);
-		zeros(28);
+		put8(scopes[i].length);
+		zeros(scopes[i].room - 2);
 		finish();
-		assert_non_null(READ(dmar_read, &d));
+		assert_string_equal(READ(dmar_read, &d), scopes[i].reason);
 	}
 	begin_dmar(); /* a region that ends before it starts */
 	put(1, 2);
