@@ -308,7 +308,11 @@ static void test_foreground_changes(void **)
 	emptied();
 	write_other("login: ");
 	write_text("$ ");
+	drain();
+	outputs = 0;
 	host_console_foreground(&other);
+	/* What it has shown now is on its way, and the screen has heard of it. */
+	assert_true(in_fifo && outputs);
 	write_other("x");
 	write_text("hidden");
 	host_console_foreground(NULL);
