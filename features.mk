@@ -28,6 +28,7 @@ files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c
+files-VM_SHARING      := vmm/trust.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c

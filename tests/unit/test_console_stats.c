@@ -125,6 +125,16 @@ static void test_all(void **)
 	has("interrupts 14, unknown MSRs 3; by vector:\n  0x30: 9  0xec: 5\n");
 }
 
+static void test_not_timed_yet(void **)
+{
+	vcpu[0].stats.exit[VMEXIT_HLT] = (struct exit_stat){ .count = 3 };
+	stats(false, 0);
+	/* Two reasons have names here. */
+	has("other                   3    0.2%          0.0          -          -          -\n");
+	has("all                  1003; 10002 ms were spent on them\n");
+	vcpu[0].stats.exit[VMEXIT_HLT] = (struct exit_stat){ 0 };
+}
+
 static void test_one_vcpu(void **)
 {
 	stats(true, 0);
@@ -182,6 +192,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_all, reset),
+		cmocka_unit_test_setup(test_not_timed_yet, reset),
 		cmocka_unit_test_setup(test_one_vcpu, reset),
 		cmocka_unit_test_setup(test_again, reset),
 		cmocka_unit_test_setup(test_many_vectors, reset),

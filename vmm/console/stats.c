@@ -78,14 +78,17 @@ static void say_exits(u64 ticks)
 		const struct exit_stat *e = &sum.exit[r];
 		u64 share = total ? e->count * 1000 / total : 0, rate = rate10(e->count - shown.count[r], ticks);
 
+		char times[64];
+
 		shown.count[r] = e->count;
 		if (!e->count)
 			continue;
-		console_say("%-12s %12lu %4lu.%lu%% %10lu.%lu %10lu %10lu %10lu", vmexit_name(r),
-			    e->count, (share / 10), (share % 10),
-			    (rate / 10), (rate % 10),
-			    ns(e->min), ns(mean(e)),
-			    ns(e->max));
+		if (e->timed)
+			snprintf(times, sizeof(times), "%10lu %10lu %10lu", ns(e->min), ns(mean(e)), ns(e->max));
+		else
+			snprintf(times, sizeof(times), "%10s %10s %10s", "-", "-", "-");
+		console_say("%-12s %12lu %4lu.%lu%% %10lu.%lu %s", vmexit_name(r), e->count, share / 10, share % 10,
+			    rate / 10, rate % 10, times);
 	}
 	console_say("%-12s %12lu; %lu ms were spent on them", "all", total,
 		    (ns(spent) / 1000000));
