@@ -23,7 +23,6 @@ static struct {
 static unsigned now, writes, flushes;
 static bool amd;
 static u64 address; /* what the last write was */
-static char log_text[2048];
 static u8 module[2][8192] __attribute__((aligned(4096)));
 
 static struct cpu *fake_this_cpu(void)
@@ -49,6 +48,7 @@ static void fake_wbinvd(void)
 #define cpu_wbinvd fake_wbinvd
 #define phys_to_virt(pa) ((void *)&module[(pa) >> 20][(pa) & 0xfffff])
 #include "kernel/microcode.c"
+#include "tests/unit/fake_log.h"
 
 int host_rdmsr(u32 msr, u64 *value)
 {
@@ -82,32 +82,6 @@ unsigned host_cpu_count(void)
 struct cpu *cpu_get(unsigned id)
 {
 	return &cpus[id];
-}
-
-static void note(const char *fmt, va_list ap)
-{
-	size_t n = strlen(log_text);
-
-	vsnprintf(log_text + n, sizeof(log_text) - n - 1, fmt, ap);
-	strcat(log_text, "\n");
-}
-
-void printk(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	note(fmt, ap);
-	va_end(ap);
-}
-
-void printk_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	note(fmt, ap);
-	va_end(ap);
 }
 
 /* An update of 1000 bytes of data for all of Intel's CPUs with that signature. Returns its size. */
@@ -202,8 +176,8 @@ static void test_unlike(void **)
 	state[2].platform = 1ull << 50;
 	start_others();
 	assert_int_equal(writes, 1);
-	assert_non_null(strstr(log_text, "\nCPU 1: microcode revision 0x5, the boot CPU's is 0x9: "));
-	assert_non_null(strstr(log_text, "\nCPU 2: microcode revision 0x5, the boot CPU's is 0x9: "));
+	assert_non_null(strstr(log_text, "\n! CPU 1: microcode revision 0x5, the boot CPU's is 0x9: "));
+	assert_non_null(strstr(log_text, "\n! CPU 2: microcode revision 0x5, the boot CPU's is 0x9: "));
 }
 
 static void test_refused(void **)
@@ -211,7 +185,7 @@ static void test_refused(void **)
 	state[0].takes = 0;
 	give(0, "microcode:a", intel_update(module[0], 0x50657, 9));
 	microcode_init(&boot);
-	assert_string_equal(log_text, "microcode:a: the CPU does not take revision 0x9, it has 0x5\n");
+	assert_string_equal(log_text, "! microcode:a: the CPU does not take revision 0x9, it has 0x5\n");
 	assert_int_equal(cpus[0].microcode, 5);
 	assert_int_equal(writes, 1);
 }
@@ -232,7 +206,7 @@ static void test_not_for_it(void **)
 	boot.module[1].start = 0xffff0000;
 	boot.module[1].end = 0x100000001;
 	microcode_init(&boot);
-	assert_string_equal(log_text, "microcode:high: above 4 GiB: ignored\n");
+	assert_string_equal(log_text, "! microcode:high: above 4 GiB: ignored\n");
 }
 
 static void test_amd(void **)

@@ -22,7 +22,6 @@ static unsigned now, nr_msrs;
 static struct { u32 msr; u64 value; } msrs[MSRS]; /* all that there are */
 static struct { u32 leaf; struct cpuid_regs r; } leaves[8];
 static u64 *signed_intel; /* an Intel CPU's MSR 8BH: CPUID stores the revision where it holds 0 */
-static char log_text[4096];
 static struct cmdline cmdline;
 
 static struct cpu *fake_this_cpu(void)
@@ -43,6 +42,7 @@ static void fake_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *r)
 #define this_cpu fake_this_cpu
 #define cpuid fake_cpuid
 #include "kernel/mitigations.c"
+#include "tests/unit/fake_log.h"
 
 static u64 *msr(u32 number)
 {
@@ -79,33 +79,6 @@ struct cpu *cpu_get(unsigned id)
 const struct cmdline *cmdline_of_boot(void)
 {
 	return &cmdline;
-}
-
-static void note(const char *fmt, va_list ap)
-{
-	size_t n = strlen(log_text);
-
-	vsnprintf(log_text + n, sizeof(log_text) - n - 1, fmt, ap);
-	strcat(log_text, "\n");
-}
-
-void printk(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	note(fmt, ap);
-	va_end(ap);
-}
-
-void printk_error(const char *fmt, ...)
-{
-	va_list ap;
-
-	strcat(log_text, "! ");
-	va_start(ap, fmt);
-	note(fmt, ap);
-	va_end(ap);
 }
 
 static void add_msr(u32 number, u64 value)

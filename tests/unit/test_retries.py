@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is tried again, and that a run says so and has its limit: tests/pytest.ini, tests/conftest.py."""
+"""What fails a run whose tests all passed: too many second tries, two tests with one log (tests/pytest.ini, tests/conftest.py)."""
 
 import os
 import subprocess
@@ -30,8 +30,25 @@ def test_other(error):
 """
 
 
-def run(tmp_path, workers, known, others=""):
-    (tmp_path / "test_it.py").write_text(FILE % (known, others))
+# Each writes these logs, and one of them is tried again.
+LOGGING = """
+import margay_run
+import node
+import pytest
+
+tried = set()
+
+@pytest.mark.parametrize("logs", [%s])
+def test_logs(logs):
+    node.logs.extend(logs.split())
+    if "twice" in logs and "twice" not in tried:
+        tried.add("twice")
+        raise margay_run.EmulatorsFault("it is QEMU's")
+"""
+
+
+def run(tmp_path, workers, known, others="", text=None):
+    (tmp_path / "test_it.py").write_text(text or FILE % (known, others))
     parallel = ["-n", str(workers)] if workers else []
     environment = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     done = subprocess.run(
@@ -64,3 +81,13 @@ def test_anything_else_fails_at_once(tmp_path, error):
     status, lines, text = run(tmp_path, 0, 0, error)
     assert status == 1, text
     assert "1 failed" in lines[-1] and "rerun" not in lines[-1], text
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+@pytest.mark.parametrize("logs, shared", [("'a b', 'c', 'twice twice'", []), ("'a b', 'c', 'd b'", ["b"]), ("'a', 'a'", ["a"])])
+def test_two_tests_of_one_log_fail_the_run(tmp_path, workers, logs, shared):
+    status, lines, text = run(tmp_path, workers, 0, text=LOGGING % logs)
+    assert status == bool(shared), text
+    said = [line for line in lines if " is written by " in line]
+    assert [line.split()[1] for line in said] == shared, text
+    assert "%d passed" % (logs.count(",") + 1) in lines[-1], text

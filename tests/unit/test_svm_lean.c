@@ -7,15 +7,13 @@
 #include "tests/unit/fake_insn.h"
 
 #include "arch/x86_64/svm/lean.c"
+#include "tests/unit/lean_guest.h"
 
 struct svm_features svm_features;
 const struct debugger *debugger;
-static struct vm_parts parts;
-static struct vcpu vcpu;
 static struct svm_vcpu svm;
 static struct vmcb vmcb;
-static unsigned ports, peeked;
-static u64 device_msr;
+static unsigned peeked;
 
 /* What a CPU that does not tell the length stands on. */
 unsigned emulate_peek_length(struct vcpu *v)
@@ -24,78 +22,13 @@ unsigned emulate_peek_length(struct vcpu *v)
 	return peeked;
 }
 
-void emulate_port(struct vcpu *v, u16 port, unsigned size, bool in, u64 *rax)
-{
-	assert_ptr_equal(v, &vcpu);
-	assert_ptr_equal(rax, &vmcb.rax);
-	assert_true(port == 0x3f9 && size == 1 && in);
-	*rax = 0x60;
-	ports++;
-}
-
-static gpa_t accessed;
-static unsigned mmio_len;
-static bool mmio_write;
-
-unsigned lean_mmio(struct vcpu *v, gpa_t addr, bool write)
-{
-	assert_ptr_equal(v, &vcpu);
-	assert_int_equal(v->regs.gpr[GPR_RAX], vmcb.rax);
-	accessed = addr;
-	mmio_write = write;
-	if (mmio_len && !write)
-		v->regs.gpr[GPR_RAX] = 0x14;
-	return mmio_len;
-}
-
-static int msr_read(void *dev, struct vcpu *, u32 msr, u64 *value)
-{
-	assert_ptr_equal(dev, &device_msr);
-	*value = device_msr;
-	return msr == 0x800 ? 0 : -1;
-}
-
-static int msr_write(void *, struct vcpu *v, u32 msr, u64 value)
-{
-	if (msr != 0x800 && msr != 0x801)
-		return -1;
-	device_msr = value;
-	v->look = value == 7; /* as an interrupt to itself */
-	return 0;
-}
-
 static int setup(void **)
 {
-	static const struct msr_ops ops = { .read = msr_read, .write = msr_write };
-	static const struct pio_ops pio;
-	struct vm_ranges *r = &parts.ranges;
-
 	memset(&vmcb, 0, sizeof(vmcb));
 	svm = (struct svm_vcpu){ .vmcb = &vmcb };
 	svm_features.nrips = true;
-	memset(&vcpu, 0, sizeof(vcpu));
-	memset(&parts, 0, sizeof(parts));
-	memset(parts.cpuid.basic_index, CPUID_NONE, sizeof(parts.cpuid.basic_index));
-	memset(parts.cpuid.ext_index, CPUID_NONE, sizeof(parts.cpuid.ext_index));
-	memset(r->pio_from, PIO_NONE, sizeof(r->pio_from));
-	parts.cpuid.basic_index[2] = 1;
-	parts.cpuid.basic_index[1] = 0; /* it depends on the vCPU */
-	parts.cpuid.entry[1] = (struct cpuid_entry){ .plain = true, .regs = { 0xaaaaaaaa, 0xbbbbbbbb, 0xcccccccc, 0xdddddddd } };
-	r->msr[0] = (struct msr_range){ 0x10, 0x10, &ops, &device_msr };
-	r->msr[1] = (struct msr_range){ 0x800, 0x8ff, &ops, &device_msr };
-	r->nr_msr = 2;
-	r->x2apic = &r->msr[1];
-	r->pio[0] = (struct pio_range){ 0x3f8, 8, &pio, NULL };
-	r->nr_pio = 1;
-	r->pio_from[3] = 0;
-	vcpu.vm = &parts.vm;
-	vcpu.hvm = &svm;
-	vcpu.retries = 9;
-	vcpu.stats.next = 1;
-	for (unsigned i = 0; i < GPR_COUNT; i++)
-		vcpu.regs.gpr[i] = 0x1111111100000000ull | i;
+	lean_guest_reset(&svm, &vmcb.rax);
 	vmcb.clean = 0x5a5a;
-	vmcb.rax = vcpu.regs.gpr[GPR_RAX];
 	vmcb.rip = 0xffffffff81000000ull;
 	vmcb.next_rip = vmcb.exit_info2 = vmcb.rip + 2;
 	vmcb.rflags = 0x246;
@@ -107,9 +40,7 @@ static int setup(void **)
 	vmcb.efer = 0x1d01;
 	vmcb.cs.attr = 0xa9b;
 	vcpu.fetched.context = (struct hvm_context){ .cr0 = 0xc0000011, .cr3 = 0x7000, .cr4 = 0x20, .efer = 0xd01 };
-	ports = peeked = mmio_len = 0;
-	accessed = gpa(0);
-	device_msr = 0;
+	peeked = 0;
 	return 0;
 }
 

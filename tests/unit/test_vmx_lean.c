@@ -7,6 +7,7 @@
 #include "tests/unit/fake_vmcs.h"
 
 #include "arch/x86_64/vmx/lean.c"
+#include "tests/unit/lean_guest.h"
 
 enum { CR4_MASK = 0x6002, CR0_SHADOW = 0x6004, CR4_SHADOW = 0x6006, CR0 = 0x6800, CR3 = 0x6802,
        CR4 = 0x6804, EFER = 0x2806, CS_ATTR = 0x4816, ADDRESS = 0x2400,
@@ -16,11 +17,8 @@ enum { CR4_MASK = 0x6002, CR0_SHADOW = 0x6004, CR4_SHADOW = 0x6006, CR0 = 0x6800
 
 struct vmx_controls vmx_controls;
 const struct debugger *debugger;
-static struct vm_parts parts;
-static struct vcpu vcpu;
 static struct vmx_vcpu vmx;
-static unsigned ports, cleared;
-static u64 device_msr;
+static unsigned cleared;
 
 void vmx_clear_buffers(const struct vcpu *v)
 {
@@ -28,71 +26,10 @@ void vmx_clear_buffers(const struct vcpu *v)
 	cleared++;
 }
 
-void emulate_port(struct vcpu *v, u16 port, unsigned size, bool in, u64 *rax)
-{
-	assert_ptr_equal(v, &vcpu);
-	assert_ptr_equal(rax, &vcpu.regs.gpr[GPR_RAX]);
-	assert_true(port == 0x3f9 && size == 1 && in);
-	*rax = 0x60;
-	ports++;
-}
-
-static gpa_t accessed;
-static unsigned mmio_len;
-static bool mmio_write;
-
-unsigned lean_mmio(struct vcpu *v, gpa_t addr, bool write)
-{
-	assert_ptr_equal(v, &vcpu);
-	accessed = addr;
-	mmio_write = write;
-	return mmio_len;
-}
-
-static int msr_read(void *dev, struct vcpu *, u32 msr, u64 *value)
-{
-	assert_ptr_equal(dev, &device_msr);
-	*value = device_msr;
-	return msr == 0x800 ? 0 : -1;
-}
-
-static int msr_write(void *, struct vcpu *v, u32 msr, u64 value)
-{
-	if (msr != 0x800 && msr != 0x801)
-		return -1;
-	device_msr = value;
-	v->look = value == 7; /* as an interrupt to itself */
-	return 0;
-}
-
 static int setup(void **)
 {
-	static const struct msr_ops ops = { .read = msr_read, .write = msr_write };
-	static const struct pio_ops pio;
-	struct vm_ranges *r = &parts.ranges;
-
 	fake_vmcs_reset();
-	memset(&vcpu, 0, sizeof(vcpu));
-	memset(&parts, 0, sizeof(parts));
-	memset(parts.cpuid.basic_index, CPUID_NONE, sizeof(parts.cpuid.basic_index));
-	memset(parts.cpuid.ext_index, CPUID_NONE, sizeof(parts.cpuid.ext_index));
-	memset(r->pio_from, PIO_NONE, sizeof(r->pio_from));
-	parts.cpuid.basic_index[2] = 1;
-	parts.cpuid.basic_index[1] = 0; /* it depends on the vCPU */
-	parts.cpuid.entry[1] = (struct cpuid_entry){ .plain = true, .regs = { 0xaaaaaaaa, 0xbbbbbbbb, 0xcccccccc, 0xdddddddd } };
-	r->msr[0] = (struct msr_range){ 0x10, 0x10, &ops, &device_msr };
-	r->msr[1] = (struct msr_range){ 0x800, 0x8ff, &ops, &device_msr };
-	r->nr_msr = 2;
-	r->x2apic = &r->msr[1];
-	r->pio[0] = (struct pio_range){ 0x3f8, 8, &pio, NULL };
-	r->nr_pio = 1;
-	r->pio_from[3] = 0;
-	vcpu.vm = &parts.vm;
-	vcpu.hvm = &vmx;
-	vcpu.retries = 9;
-	vcpu.stats.next = 1;
-	for (unsigned i = 0; i < GPR_COUNT; i++)
-		vcpu.regs.gpr[i] = 0x1111111100000000ull | i;
+	lean_guest_reset(&vmx, &vcpu.regs.gpr[GPR_RAX]);
 	vmcs[LENGTH] = 2;
 	vmcs[RIP] = 0xffffffff81000000ull;
 	vmcs[RFLAGS] = 0x246;
@@ -106,9 +43,7 @@ static int setup(void **)
 	vmcs[EFER] = 0xd01;
 	vmcs[CS_ATTR] = 0xa09b;
 	vcpu.fetched.context = (struct hvm_context){ .cr0 = 0xe0000011, .cr3 = 0x7000, .cr4 = 0x20, .efer = 0xd01 };
-	ports = cleared = mmio_len = 0;
-	accessed = gpa(0);
-	device_msr = 0;
+	cleared = 0;
 	return 0;
 }
 
