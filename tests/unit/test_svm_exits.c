@@ -18,6 +18,7 @@ asm(".macro clgi\n\tmovb $0, gif(%rip)\n.endm\n"
 #define HVM_BACKEND(ops) static_assert(sizeof(ops), "not linked")
 #include "arch/x86_64/svm/run.c"
 
+struct cpu_features cpu_features;
 struct svm_features svm_features = { .nr_asids = 2, .nrips = true };
 
 static struct vmcb vmcb;
@@ -55,6 +56,7 @@ static int setup(void **)
 	vcpu.hvm = &svm;
 	vcpu.kick = &kick;
 	svm_features.nrips = true;
+	cpu_features.tcg = true;
 	kick = entries = 0;
 	dealt_with = SVM_ENTERED;
 	guest = NULL;
@@ -247,6 +249,33 @@ static void test_injection(void **)
 	assert_int_equal(vmcb.v_intr & 1 << 8, 0);
 }
 
+/* Off TCG an interrupt is an event like any other, and comes back as one. */
+static void test_interrupt_as_event(void **)
+{
+	cpu_features.tcg = false;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0xd1 };
+	vmcb.exit_int_info = 0x800000d1;
+	leave(0x400, 0, 0);
+	assert_true(at_entry.event_inj == 0x800000d1 && !(at_entry.v_intr & 1 << 8) && !svm.posted && !vmcb.event_inj);
+	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0xd1);
+}
+
+/* On the short way, and then flushed for a device's sake by the last ASID: the next entry does it. */
+static void guest_unmaps(void)
+{
+	vmcb.tlb_control = 1;
+}
+
+static void test_flush_asked_by_device(void **)
+{
+	dealt_with = SVM_DONE;
+	guest = guest_unmaps;
+	leave(0x7b, 1, 0);
+	guest = NULL;
+	leave(0x7c, 1, 0);
+	assert_true(at_entry.tlb_control == 1 && as_unsettled);
+}
+
 /* Exits that were dealt with on the short way: registers as they are now, and nothing more to be done. */
 static void test_dealt_with(void **)
 {
@@ -354,6 +383,7 @@ int main(void)
 		cmocka_unit_test_setup(test_exceptions, setup), cmocka_unit_test_setup(test_registers_both_ways, setup),
 		cmocka_unit_test_setup(test_kicked, setup), cmocka_unit_test_setup(test_injection, setup),
 		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),
+		cmocka_unit_test_setup(test_interrupt_as_event, setup), cmocka_unit_test_setup(test_flush_asked_by_device, setup),
 		cmocka_unit_test_setup(test_nmi_window, setup),
 		cmocka_unit_test_setup(test_step_and_delivery, setup), cmocka_unit_test_setup(test_interrupt_window, setup),
 	};

@@ -3,6 +3,7 @@
  * One entry into an SVM guest: event injection (APM vol. 2, 15.20 and 15.21), windows,
  * and the translation of the exit (15.6-15.14, appendix C) into struct vmexit.
  */
+#include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/stage2/stage2.h"
 #include "arch/x86_64/svm/svm.h"
 
@@ -47,9 +48,11 @@ void svm_request_nmi_window(struct vcpu *vcpu)
 }
 
 /*
- * An interrupt is posted as a virtual one (15.21.4), which the guest takes at
+ * On TCG an interrupt is posted as a virtual one (15.21.4), which the guest takes at
  * once, not as an event: TCG delivers an injected interrupt a second time, into
  * a handler with IF = 0, when a time slice of its own ends before the next exception.
+ * KVM on TCG wants events: of a virtual interrupt whose delivery meets a page that KVM
+ * has yet to map, TCG says that it was an exception, and KVM's next VMRUN fails.
  */
 static void post(struct svm_vcpu *s, struct hvm_event *e)
 {
@@ -85,8 +88,12 @@ static void inject(struct vcpu *vcpu, struct svm_vcpu *s)
 	case HVM_EVENT_NONE:
 		return;
 	case HVM_EVENT_INTR:
-		post(s, e);
-		return;
+		if (cpu_features.tcg) {
+			post(s, e);
+			return;
+		}
+		inj |= SVM_EVENT_INTR << SVM_EVENT_TYPE_SHIFT;
+		break;
 	case HVM_EVENT_NMI:
 		inj |= SVM_EVENT_NMI << SVM_EVENT_TYPE_SHIFT;
 		s->nmi_blocked = true;
@@ -271,12 +278,13 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 	r->rip = v->rip;
 	r->rflags = v->rflags;
 	r->shadow = v->int_state & SVM_INTR_SHADOW;
-	v->tlb_control = SVM_TLB_KEEP;
 	v->event_inj = 0;
+	/* Then a device may have asked for a new ASID since: what the entry itself took along is settled. */
 	if (IS_ENABLED(CONFIG_LEAN_EXITS) && done == SVM_DONE) {
 		exit->reason = VMEXIT_DONE;
 		return;
 	}
+	v->tlb_control = SVM_TLB_KEEP;
 	recover_event(vcpu, v->exit_int_info);
 	if (unlikely(s->posted))
 		take_back(vcpu, s);
