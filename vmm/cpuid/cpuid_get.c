@@ -18,9 +18,9 @@
 static unsigned find_leaf(const struct cpuid_table *t, u32 leaf)
 {
 	if (leaf < ARRAY_SIZE(t->basic_index))
-		return t->basic_index[leaf];
+		return cpuid_first(t->basic_index, leaf);
 	if (leaf >= LEAF_EXT && leaf - LEAF_EXT < ARRAY_SIZE(t->ext_index))
-		return t->ext_index[leaf - LEAF_EXT];
+		return cpuid_first(t->ext_index, leaf - LEAF_EXT);
 	for (unsigned i = 0; i < t->count; i++)
 		if (t->entry[i].leaf == leaf)
 			return i;

@@ -83,15 +83,22 @@ struct cpuid_dynamic {
 void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
 		      struct cpuid_regs *out);
 
-/* The same in short for most leaves: those that are shown and plain. NULL: not one of these. */
+/* A leaf's first entry by one of the two indexes, within it even where the check before was mispredicted (Spectre v1). */
+static inline unsigned cpuid_first(const u8 index[64], u32 i)
+{
+	asm("" : "+r"(i)); /* or the compiler, which knows the check, leaves the mask out */
+	return index[i % 64];
+}
+
+/* cpuid_get() in short for most leaves: those that are shown and plain. NULL: not one of these. */
 static inline const struct cpuid_regs *cpuid_policy_plain(const struct cpuid_table *t, u32 leaf)
 {
 	unsigned i = CPUID_NONE;
 
 	if (leaf < ARRAY_SIZE(t->basic_index))
-		i = t->basic_index[leaf];
+		i = cpuid_first(t->basic_index, leaf);
 	else if (leaf - 0x80000000u < ARRAY_SIZE(t->ext_index))
-		i = t->ext_index[leaf - 0x80000000u];
+		i = cpuid_first(t->ext_index, leaf - 0x80000000u);
 	return i != CPUID_NONE && t->entry[i].plain ? &t->entry[i].regs : NULL;
 }
 
