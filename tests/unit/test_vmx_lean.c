@@ -208,8 +208,8 @@ static void test_mmio(void **state)
 		u64 value;
 	} more[] = {
 		{ QUALIFICATION, 0x184 }, { QUALIFICATION, 0x81 }, { QUALIFICATION, 0x1181 }, { CUT, 0x80000b0e }, { DR7, 1 },
-		{ RFLAGS, 0x10100 }, { BLOCKING, 2 }, { CR0, 0x80000030 }, { CR0_SHADOW, 0x80000011 }, { CR4, 0x2061 },
-		{ CR4_SHADOW, 0x60 }, { CR3, 0x8000 }, { EFER, 0x501 }, { SS_ATTR, 0x40f3 }, { CS_ATTR, 0xc09b },
+		{ RFLAGS, 0x10100 }, { BLOCKING, 2 }, { CR0, 0x80000030 }, { CR0, 0x31 }, { CR0, 0x80010031 },
+		{ CR4, 0x2061 }, { CR4_SHADOW, 0x60 }, { CR3, 0x8000 }, { EFER, 0x501 }, { SS_ATTR, 0x40f3 }, { CS_ATTR, 0xc09b },
 	};
 
 	vmcs[QUALIFICATION] = 0x182;
@@ -223,6 +223,11 @@ static void test_mmio(void **state)
 	mmio_len = 2;
 	does(48, VMEXIT_STAGE2);
 	assert_true(!mmio_write && !vmcs_writes[RFLAGS]);
+	setup(state);
+	vmcs[QUALIFICATION] = 0x181;
+	vmcs[CR0] |= 8; /* TS is nothing to who fetches */
+	mmio_len = 2;
+	does(48, VMEXIT_STAGE2);
 	setup(state);
 	vmcs[QUALIFICATION] = 0x181;
 	vmcs[RFLAGS] = 0x10246;

@@ -90,15 +90,19 @@ static noinline int wrmsr_exit(struct vcpu *vcpu)
 	return may(vcpu) && lean_wrmsr(vcpu, vcpu->regs.gpr[GPR_RAX]) ? done(vcpu, VMEXIT_WRMSR, VMX_EXIT_WRMSR) : VMX_ENTERED;
 }
 
+/* What fetching code depends on. All of it is the guest's own: no shadow has another value. */
+#define FETCH_CR0 (CR0_PE | CR0_WP | CR0_PG)
+static_assert(!(FETCH_CR0 & VMX_CR0_MASK), "the guest's bits");
+
 /* As vmx_get_context() has it, is it what vcpu->fetched is of, in 64-bit mode? */
 static inline bool same_context(const struct vcpu *vcpu)
 {
 	const struct hvm_context *c = &vcpu->fetched.context;
-	u32 cr0 = (u32)((vmread(VMCS_GUEST_CR0) & ~VMX_CR0_MASK) | (vmread(VMCS_CR0_SHADOW) & VMX_CR0_MASK));
+	u64 cr0 = (vmread(VMCS_GUEST_CR0) ^ c->cr0) & FETCH_CR0;
 	u64 mask4 = vmread(VMCS_CR4_MASK), cr4 = (vmread(VMCS_GUEST_CR4) & ~mask4) | (vmread(VMCS_CR4_SHADOW) & mask4);
 	u64 cpl = vmread(VMCS_GUEST_ATTR + 2 * SEG_SS) >> SEG_ATTR_DPL_SHIFT & 3, efer = vmread(VMCS_GUEST_EFER);
 
-	return !((cr0 ^ (u32)c->cr0) | (cr4 ^ c->cr4) | (vmread(VMCS_GUEST_CR3) ^ c->cr3) | (efer ^ c->efer) | (cpl ^ c->cpl)) &&
+	return !(cr0 | (cr4 ^ c->cr4) | (vmread(VMCS_GUEST_CR3) ^ c->cr3) | (efer ^ c->efer) | (cpl ^ c->cpl)) &&
 	       efer & EFER_LMA && vmread(VMCS_GUEST_ATTR + 2 * SEG_CS) & SEG_ATTR_L;
 }
 
