@@ -36,10 +36,13 @@ def root(tmp_path):
     """A boot server's directory: default.conf for every node, and special.conf for who asks for it."""
     vm = str(tmp_path / "default.conf")
     write(vm, node.vm_text("qemu", GOOD_END, name="default"))
+    facts = str(tmp_path / "rack.facts")
+    write(facts, "tables = 0\nend = 0\n")
     directory = str(tmp_path / "netboot")
     done = subprocess.run(
         [sys.executable, os.path.join(node.TOP, "tools", "margay-netboot"), "--vm", vm, "-o", directory,
-         "--module", "kernel=" + node.guest_file("vmlinuz"), "--module", "initrd=" + node.guest_file("initrd")],
+         "--module", "kernel=" + node.guest_file("vmlinuz"), "--module", "initrd=" + node.guest_file("initrd"),
+         "--module", "facts:rack=" + facts],
         capture_output=True, text=True, check=False,
     )
     assert done.returncode == 0, done.stdout + done.stderr
@@ -81,10 +84,13 @@ def boots(name, root, firmware, mac, vm, file=None):
 @pytest.mark.parametrize("firmware", ["bios", pytest.param("uefi", marks=pytest.mark.full)])
 def test_own_file_and_http(root, web, firmware):
     port, asked = web
-    own_file(root, NODE_LINES + 'files="(http,10.0.2.2:%d)/margay"\n' % port)
+    own_file(root, NODE_LINES.replace("initrd", "initrd facts:rack") + 'files="(http,10.0.2.2:%d)/margay"\n' % port)
     run = boots("http", root, firmware, OWN, "special")
     assert not run.lines("taking nodes/default.cfg")
-    assert {"/margay/" + f for f in ("margay.elf", "vms/special.conf", "modules/kernel", "modules/initrd")} <= set(asked)
+    # What has a colon in its name is named so in the folder, too.
+    assert run.has_line("margay: facts:rack:1: not of this machine: .*")
+    files = ("margay.elf", "vms/special.conf", "modules/kernel", "modules/initrd", "modules/facts:rack")
+    assert {"/margay/" + f for f in files} <= set(asked)
 
 
 @pytest.mark.parametrize("firmware", ["uefi", pytest.param("bios", marks=pytest.mark.full)])
