@@ -254,8 +254,12 @@ endif
 # A VM file is checked for an image with every feature.
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
-$(B)/margay-check: tools/margay-check.c $(wildcard vmm/config/*.[ch]) kernel/span.c include/margay/span.h \
-		$(B)/unit/config.h $(B)/version Makefile
+CHECKS := $(wildcard vmm/config/*.c) $(addprefix vmm/load/,load_check.c bzimage.c elf.c multiboot.c) \
+	$(wildcard kernel/boot/cmdline*.c) kernel/span.c \
+	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)
+
+$(B)/margay-check: tools/margay-check.c $(CHECKS) $(wildcard $(addsuffix *.h,$(sort $(dir $(CHECKS))))) \
+		include/margay/span.h $(B)/unit/config.h $(B)/version Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)

@@ -7,7 +7,7 @@
 files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
 files-LEAN_EXITS      := arch/x86_64/vmx/lean.c arch/x86_64/svm/lean.c vmm/emulate/lean_mmio.c
-files-MITIGATIONS     := arch/x86_64/cpu/mitigation% kernel/mitigations.c vmm/trust.c
+files-MITIGATIONS     := arch/x86_64/cpu/mitigation% kernel/mitigations.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
@@ -25,10 +25,11 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
+files-BOOT_LOG        := vmm/load/load_check.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c
-files-VM_SHARING      := vmm/trust.c
+files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c

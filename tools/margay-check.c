@@ -1,70 +1,95 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * margay-check: the hypervisor's own VM file parser (vmm/config/config.c) as a
- * command, so that a mistake is found before the node boots. Prints each error
- * in the words that the hypervisor would use.
+ * margay-check: what the hypervisor would refuse, found before a node boots. The judges are the hypervisor's own files: the
+ * VM file's parser (vmm/config/), what looks at kernels (vmm/load/), at microcode, and at the command line (kernel/boot/).
+ * Each error is said in the words that the hypervisor would use.
  */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "vmm/config/config.h"
+#include "arch/x86_64/cpu/microcode.h"
+#include "kernel/boot/cmdline.h"
+#include "vmm/config/config_set.h"
+#include "vmm/load/load_check.h"
 
 /* A VM file is a few lines; whatever is larger was given by mistake. */
 #define FILE_MAX (1u << 20)
 
 static const char usage[] =
-	"usage: margay-check [--modules] [--module NAME]... FILE...\n"
-	"Checks VM files as the hypervisor would read them.\n"
+	"usage: margay-check [OPTION]... FILE...\n"
+	"Checks the VM files of a node as the hypervisor would: each, and all beside each other.\n"
+	"The order of the files is that in which the boot loader will load them.\n"
 	"\n"
-	"  --module NAME  a module that the boot loader will load by this name; given at\n"
-	"                 least once, every kernel, initrd and module must be one of them\n"
-	"  --modules      prints the names of all modules that the files need, a line each\n"
-	"  --version      which Margay this is of\n"
-	"  --help         this text\n"
+	"  --each             the files are of different nodes: not beside each other\n"
+	"  --module NAME=PATH a module that the boot loader will load by this name: given at least\n"
+	"                     once, every kernel, initrd and module must be one of them; what is\n"
+	"                     in the file is checked, too, unless =PATH is left out\n"
+	"  --cmdline TEXT     the hypervisor's command line\n"
+	"  --modules          prints the names of all modules that the files need, a line each\n"
+	"  --version          which Margay this is of\n"
+	"  --help             this text\n"
 	"\n"
-	"Exit status: 0 when all files are right, 1 when one is not, 2 for wrong usage.\n";
+	"Exit status: 0 when all is right, 1 when something is not, 2 for wrong usage.\n";
 
-struct modules {
-	const char **name;
-	unsigned count;
+struct module {
+	const char *name, *path; /* path NULL: only its name is known */
+	char *data;
+	size_t size;
 };
 
-static bool module_exists(void *ctx, const char *name)
-{
-	const struct modules *m = ctx;
+static struct module *modules;
+static unsigned nr_modules;
+static struct vm_config *configs; /* of each file */
+static const struct vm_config **files; /* those of them that are right; NULL where one is not */
+static unsigned nr_files;
+static unsigned errors;
 
-	for (unsigned i = 0; i < m->count; i++)
-		if (!strcmp(m->name[i], name))
-			return true;
-	return false;
+static void say(const char *text)
+{
+	fprintf(stderr, "%s\n", text);
+	errors++;
 }
 
-/* Reads up to FILE_MAX bytes. The caller frees; NULL after an error was printed. */
-static char *read_file(const char *path, size_t *size)
+static void say_of(const char *what, const char *text)
+{
+	fprintf(stderr, "%s: %s\n", what, text);
+	errors++;
+}
+
+/* Reads a file, up to max bytes of it (0: all). The caller frees; NULL after an error was printed. */
+static char *read_file(const char *path, size_t max, size_t *size)
 {
 	FILE *f = fopen(path, "rb");
 	char *buf = NULL;
+	size_t room = 0, got = 0;
 
-	if (!f) {
-		fprintf(stderr, "margay-check: %s: %s\n", path, strerror(errno));
-		return NULL;
-	}
-	buf = malloc(FILE_MAX + 1);
-	if (!buf) {
-		fprintf(stderr, "margay-check: %s: out of memory\n", path);
-		goto out;
-	}
-	*size = fread(buf, 1, FILE_MAX + 1, f);
-	if (ferror(f) || *size > FILE_MAX) {
-		fprintf(stderr, "margay-check: %s: %s\n", path, ferror(f) ? strerror(errno) : "larger than 1M: not a VM file");
-		free(buf);
-		buf = NULL;
-	}
-out:
-	fclose(f);
-	return buf;
+	*size = 0;
+	do {
+		*size += got;
+		if (*size == room) {
+			char *larger = realloc(buf, room + FILE_MAX);
+
+			if (!larger) {
+				errno = ENOMEM;
+				break;
+			}
+			buf = larger;
+			room += FILE_MAX;
+		}
+		errno = f ? 0 : errno;
+		got = f ? fread(buf + *size, 1, room - *size, f) : 0;
+	} while (got && (!max || *size <= max));
+	if (!errno && max && *size > max)
+		errno = EFBIG;
+	if (f)
+		fclose(f);
+	if (!errno)
+		return buf;
+	say_of(path, errno == EFBIG ? "larger than 1M: not a VM file" : strerror(errno));
+	free(buf);
+	return NULL;
 }
 
 /* The hypervisor knows a file by its module name, which has no directory. */
@@ -75,32 +100,160 @@ static const char *base_name(const char *path)
 	return slash ? slash + 1 : path;
 }
 
-/* Prints what was asked for: never false. */
-static bool print_module(void *, const char *name)
+static const struct module *find_module(const char *name)
 {
-	return puts(name) != EOF;
+	for (unsigned i = 0; i < nr_modules; i++)
+		if (!strcmp(modules[i].name, name))
+			return &modules[i];
+	return NULL;
 }
 
-static bool check(const char *path, struct modules *modules, bool list)
+static void check_modules(const struct vm_config *c, bool list)
 {
+	struct vm_config_name name;
 	struct config_error err;
-	struct vm_config config;
-	size_t size = 0;
-	char *text = read_file(path, &size);
-	int e;
+
+	for (unsigned i = 0; vm_config_name(c, i, &name); i++) {
+		const struct module *m = find_module(name.name);
+
+		if (nr_modules && !m)
+			vm_config_error(&err, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
+		else if (!m || !m->data || !load_check(c, &name, m->data, m->size, &err)) {
+			if (list)
+				puts(name.name);
+			continue;
+		}
+		say(err.text);
+	}
+}
+
+static void parse(const char *path, unsigned i)
+{
+	struct vm_config *c = &configs[i];
+	struct config_error err;
+	const char *hint;
+	size_t size;
+	char *text = read_file(path, FILE_MAX, &size);
 
 	if (!text)
-		return false;
-	e = vm_config_parse(base_name(path), text, size, &config, &err);
-	if (!e && modules->count)
-		e = vm_config_check_modules(&config, module_exists, modules, &err);
-	if (!e && list)
-		e = vm_config_check_modules(&config, print_module, NULL, &err);
-	if (e)
-		fprintf(stderr, "%s\n", err.text);
+		return;
+	hint = load_hint(text, size);
+	if (hint)
+		say_of(path, hint);
+	else if (vm_config_parse(base_name(path), text, size, c, &err, say))
+		say(err.text);
+	else
+		files[i] = c;
 	free(text);
-	return !e;
+	if (!c->name[0])
+		snprintf(c->name, sizeof(c->name), "vm%u", i);
 }
+
+/* ---- beside each other ---------------------------------------------------- */
+
+/* Does i wait for the end of k, or of one that does? */
+static bool waits_for(const unsigned *after, unsigned i, unsigned k)
+{
+	while (after[i] != i && i != k)
+		i = after[i];
+	return i == k;
+}
+
+/* The planner's word for it, which it has when the later one starts. */
+static void check_cpus(const unsigned *after, unsigned i)
+{
+	const struct vm_config *c = files[i];
+	struct config_error err;
+
+	for (unsigned k = 0; k < i; k++) {
+		if (!files[k] || !files[k]->pinned || waits_for(after, i, k))
+			continue;
+		for (unsigned n = 0; n < c->cpus; n++)
+			for (unsigned m = 0; m < files[k]->cpus; m++)
+				if (c->cpu[n] == files[k]->cpu[m]) {
+					vm_config_error(&err, c->file, c->line_cpus, "cpus: CPU %u is %s's: give each VM its own, "
+							"or let this one wait for that one's end by after =", c->cpu[n],
+							files[k]->name);
+					say(err.text);
+					return;
+				}
+	}
+}
+
+static void check_together(void)
+{
+	unsigned *after = calloc(nr_files, sizeof(*after));
+	struct config_error err;
+
+	for (unsigned i = 0; after && i < nr_files; i++) {
+		after[i] = i;
+		if (files[i] && vm_config_check_earlier(files, i, &after[i], &err)) {
+			say(err.text);
+			files[i] = NULL;
+		}
+	}
+	for (unsigned i = 0; after && i < nr_files; i++) {
+		if (!files[i])
+			continue;
+		if (files[i]->pinned)
+			check_cpus(after, i);
+		if (vm_config_check_trusted(files, nr_files, i, &err))
+			say(err.text);
+	}
+	free(after);
+}
+
+/* ---- what is no VM's ------------------------------------------------------- */
+
+/* For a CPU of either vendor it must be a file of updates; which one the node will have nobody knows here. */
+static const char *check_microcode(const struct module *m)
+{
+	const struct microcode_cpu intel = { .vendor = CPU_INTEL }, amd = { .vendor = CPU_AMD };
+	struct microcode found;
+	const char *why = microcode_find((const u8 *)m->data, m->size, &intel, &found);
+
+	return why && microcode_find((const u8 *)m->data, m->size, &amd, &found) ?
+		"neither Intel's nor AMD's microcode: give a file as the vendor has it (intel-ucode/..., amd-ucode/...)" : NULL;
+}
+
+/* The hypervisor's own modules, which no VM file names. */
+static void check_own_modules(void)
+{
+	for (unsigned i = 0; i < nr_modules; i++) {
+		const struct module *m = &modules[i];
+		bool microcode = !strncmp(m->name, "microcode:", 10);
+		const char *why = NULL;
+
+		if (m->data && (microcode || !strncmp(m->name, "facts:", 6))) {
+			why = load_hint(m->data, m->size);
+			if (!why && microcode)
+				why = check_microcode(m);
+		}
+		if (why)
+			say_of(m->name, why);
+		if (find_module(m->name) != m)
+			say_of(m->name, "two modules have this name: the second one is not found");
+	}
+}
+
+static void say_cmdline(const char *text)
+{
+	say_of("command line", text);
+}
+
+static void check_cmdline(const char *text)
+{
+	struct cmdline c;
+	bool known = false;
+
+	cmdline_parse(text, &c, say_cmdline);
+	for (unsigned i = 0; i < nr_files; i++)
+		known |= !strcmp(configs[i].name, c.gdb_vm);
+	if (c.gdb_port && !known && nr_files)
+		say_of("command line: gdb= names a VM that no VM file describes", c.gdb_vm);
+}
+
+/* ---- options ----------------------------------------------------------------- */
 
 static int bad_usage(const char *what)
 {
@@ -108,43 +261,67 @@ static int bad_usage(const char *what)
 	return 2;
 }
 
+/* A module's name and path; reads it. */
+static void add_module(char *item)
+{
+	struct module *m = &modules[nr_modules++];
+	char *equals = strchr(item, '=');
+
+	if (equals)
+		*equals = 0;
+	*m = (struct module){ .name = item, .path = equals ? equals + 1 : NULL };
+	if (m->path)
+		m->data = read_file(m->path, 0, &m->size);
+}
+
+static void check_all(char **path, bool each, bool list)
+{
+	for (unsigned i = 0; i < nr_files; i++)
+		parse(path[i], i);
+	for (unsigned i = 0; i < nr_files; i++)
+		if (files[i])
+			check_modules(files[i], list);
+	if (!each)
+		check_together();
+	check_own_modules();
+}
+
 int main(int argc, char **argv)
 {
-	struct modules modules = { .name = calloc((size_t)argc, sizeof(char *)) };
-	bool list = false;
-	int status = 0, i;
+	const char *cmdline = NULL;
+	bool list = false, each = false;
+	int i;
 
-	if (!modules.name)
-		return 2;
+	modules = calloc((size_t)argc, sizeof(*modules));
+	configs = calloc((size_t)argc, sizeof(*configs));
+	files = calloc((size_t)argc, sizeof(*files));
+	if (!modules || !configs || !files)
+		return bad_usage("out of memory");
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
-		if (!strcmp(argv[i], "--help")) {
-			fputs(usage, stdout);
-			goto out;
-		}
-		if (!strcmp(argv[i], "--version")) {
-			puts("margay-check " MARGAY_VERSION);
-			goto out;
-		}
-		if (!strcmp(argv[i], "--modules")) {
+		bool takes = !strcmp(argv[i], "--module") || !strcmp(argv[i], "--cmdline");
+
+		if (!strcmp(argv[i], "--help"))
+			return fputs(usage, stdout) < 0;
+		if (!strcmp(argv[i], "--version"))
+			return puts("margay-check " MARGAY_VERSION) < 0;
+		if (!strcmp(argv[i], "--modules"))
 			list = true;
-			continue;
-		}
-		if (strcmp(argv[i], "--module")) {
-			status = bad_usage("unknown option");
-			goto out;
-		}
-		if (++i == argc) {
-			status = bad_usage("--module needs a name");
-			goto out;
-		}
-		modules.name[modules.count++] = argv[i];
+		else if (!strcmp(argv[i], "--each"))
+			each = true;
+		else if (!takes)
+			return bad_usage("unknown option");
+		else if (i + 1 == argc)
+			return bad_usage(argv[i][2] == 'm' ? "--module needs a name" : "--cmdline needs a text");
+		else if (argv[i++][2] == 'm')
+			add_module(argv[i]);
+		else
+			cmdline = argv[i];
 	}
-	if (i == argc)
-		status = bad_usage("no file given");
-	for (; i < argc; i++)
-		if (!check(argv[i], &modules, list))
-			status = 1;
-out:
-	free(modules.name);
-	return status;
+	nr_files = (unsigned)(argc - i);
+	if (!nr_files && !cmdline)
+		return bad_usage("no file given");
+	check_all(argv + i, each, list);
+	if (cmdline)
+		check_cmdline(cmdline);
+	return errors != 0;
 }

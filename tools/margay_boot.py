@@ -29,7 +29,7 @@ def add_arguments(parser):
     parser.add_argument("--cmdline", default="", help="the hypervisor's command line")
     parser.add_argument("--vm", action="append", default=[], metavar="FILE", help="a VM file; may be repeated")
     parser.add_argument("--module", action="append", default=[], metavar="NAME=PATH", help="a named boot module")
-    parser.add_argument("--no-check", action="store_true", help="do not check the VM files")
+    parser.add_argument("--no-check", action="store_true", help="do not check VM files, kernels and command line")
 
 
 def split_module(item):
@@ -55,17 +55,17 @@ def modules_of(args):
 
 
 def check_vm_files(args):
-    """By the hypervisor's own parser, which prints what is wrong."""
+    """By the hypervisor's own judges of VM files, kernels and the command line, which print all that is wrong."""
     if args.no_check:
         return
     checker = os.path.join(BUILD, "margay-check")
     if not os.access(checker, os.X_OK):
         raise BootError("%s is missing: make" % os.path.relpath(checker))
-    cmd = [checker]
+    cmd = [checker, "--cmdline", args.cmdline]
     for item in args.module:
-        cmd += ["--module", split_module(item)[0]]
+        cmd += ["--module", item]
     if subprocess.run(cmd + args.vm, check=False).returncode != 0:
-        raise BootError("not written: correct the VM file first (--no-check overrides)")
+        raise BootError("not written: correct this first (--no-check overrides)")
 
 
 def install_image(args, target):

@@ -68,22 +68,9 @@ static bool choose_backend(void)
 	return !err;
 }
 
-/* `after = NAME` names the VM of an earlier file, so that no two can wait for each other. */
-static int find_after(struct slot *s)
+static void tell_error(const char *text)
 {
-	const struct vm_config *c = s->config;
-	struct config_error err;
-
-	if (!c->after[0])
-		return 0;
-	for (const struct slot *t = monitor_slots; t < s; t++)
-		if (t->config && !strcmp(t->config->name, c->after))
-			s->after = t;
-	if (s->after)
-		return 0;
-	vm_config_error(&err, s->file, c->line_after, "after = %s: no earlier VM file is of that name", c->after);
-	host_log("margay: %s", err.text);
-	return -EINVAL;
+	host_log("margay: %s", text);
 }
 
 /* Parses one VM file into a slot of its own; a slot without a configuration counts as failed. */
@@ -97,28 +84,13 @@ static void read_config(const struct host_module *m)
 	s->config = host_pages_alloc(1, -1);
 	if (!s->config) {
 		host_no_memory(s->file);
-		monitor_nr_slots++;
-		return;
-	}
-	if (vm_config_parse(s->file, m->data, m->size, s->config, &err)) {
-		host_log("margay: %s", err.text);
-		goto bad;
-	}
-	if (!s->config->name[0])
+	} else if (vm_config_parse(s->file, m->data, m->size, s->config, &err, tell_error)) {
+		tell_error(err.text);
+		host_pages_free(s->config, 1);
+		s->config = NULL;
+	} else if (!s->config->name[0]) {
 		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_SHARING) && i < monitor_nr_slots; i++) {
-		if (monitor_slots[i].config && !strcmp(monitor_slots[i].config->name, s->config->name)) {
-			host_log("margay: %s: the name %s is taken by %s", s->file, s->config->name, monitor_slots[i].file);
-			goto bad;
-		}
 	}
-	if (IS_ENABLED(CONFIG_VM_SHARING) && find_after(s))
-		goto bad;
-	monitor_nr_slots++;
-	return;
-bad:
-	host_pages_free(s->config, 1);
-	s->config = NULL;
 	monitor_nr_slots++;
 }
 
@@ -375,8 +347,8 @@ void monitor_start(void)
 	/* A VM may end on another CPU before the next one here has started. */
 	monitor_get_running();
 	read_configs();
-	if (IS_ENABLED(CONFIG_MITIGATIONS) && IS_ENABLED(CONFIG_VM_SHARING))
-		monitor_refuse_trusted();
+	if (IS_ENABLED(CONFIG_VM_SHARING))
+		monitor_check_together();
 	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
 		(*service)();
 	able = choose_backend();

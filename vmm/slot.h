@@ -44,8 +44,8 @@ extern bool monitor_booted; /* all VMs that could start at boot have been given 
 void monitor_get_running(void);
 void monitor_put_running(void);
 
-/* Refuses trusted VMs where another is not, one line each: their slots lose their configuration. Before any VM is made. */
-void monitor_refuse_trusted(void);
+/* Refuses VM files that cannot stand beside the others, one line each: their slots lose their configuration. Before any VM. */
+void monitor_check_together(void);
 
 /* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */
 void monitor_start_slot(struct slot *s);

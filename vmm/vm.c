@@ -8,6 +8,7 @@
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/debugger.h"
 #include "vmm/hvm.h"
+#include "vmm/load/load_check.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
 #include "vmm/pci/pci_dma.h"
@@ -169,19 +170,24 @@ static const struct host_module *find_module(const char *name)
 	return NULL;
 }
 
-static bool module_exists(void *, const char *name)
-{
-	return find_module(name);
-}
-
-/* What the parser cannot know: which modules there are. */
+/* What the parser cannot know: which modules there are, and the node's clock. */
 static int config_check(struct vm *vm)
 {
+	const struct vm_config *c = vm->config;
+	struct vm_config_name name;
 	struct config_error e;
-	int err = vm_config_check_modules(vm->config, module_exists, NULL, &e);
+	int err = 0;
 
-	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && vm->config->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
-		err = vm_config_error(&e, vm->config->file, vm->config->line_clock,
+	for (unsigned i = 0; !err && vm_config_name(c, i, &name); i++) {
+		const struct host_module *m = find_module(name.name);
+
+		if (!m)
+			err = vm_config_error(&e, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
+		else if (IS_ENABLED(CONFIG_BOOT_LOG))
+			err = load_check(c, &name, m->data, m->size, &e);
+	}
+	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
+		err = vm_config_error(&e, c->file, c->line_clock,
 				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
 	if (err)
 		vm_log(vm, "%s", e.text);
@@ -196,11 +202,12 @@ static int image_load(struct vm *vm)
 
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
 		module[i] = find_module(c->module[i].name);
-	for (const struct loader *const *l = __start_loaders; l < __stop_loaders; l++) {
+	for (const struct loader *const *l = __start_loaders; IS_ENABLED(CONFIG_MULTIBOOT) && l < __stop_loaders; l++) {
 		if (!(*l)->probe(kernel))
 			continue;
 		if (c->initrd[0]) {
-			vm_log(vm, "kernel %s is no Linux kernel and takes no initrd =: name what it wants by module =", c->kernel);
+			vm_refuse(vm, initrd, "kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
+				  c->kernel);
 			return -EINVAL;
 		}
 		return (*l)->load(vm, kernel, module);
@@ -243,8 +250,6 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	mtrr_reset(&parts->mtrr, GPA_HOLE_START, GPA_HOLE_END, hvm_caps.phys_bits);
 	err = place_vm(vm);
 	err = err ? err : stage2_build(vm);
-	if (!err)
-		print_shape(vm);
 	err = err ? err : vcpus_create(vm);
 	err = err ? err : devices_create(vm);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
@@ -254,6 +259,7 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = err ? err : image_load(vm);
 	if (err)
 		goto fail;
+	print_shape(vm);
 	host_account(NULL);
 	*out = vm;
 	return 0;

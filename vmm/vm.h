@@ -73,6 +73,11 @@ int vm_start(struct vm *vm);
 /* Log line with the VM's name in front. */
 #define vm_log(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)
 
+/* Why it is not made: with its VM file and the line there of a key. */
+#define vm_refuse(vm, key, fmt, ...)                                                                            \
+	(!IS_ENABLED(CONFIG_BOOT_LOG) ? vm_log(vm, fmt, ##__VA_ARGS__) :                                        \
+	 vm_log(vm, "%s:%u: " fmt, (vm)->config->file, (vm)->config->line_##key, ##__VA_ARGS__))
+
 /* The same of what is as it should be. */
 #define vm_note(vm, fmt, ...)                                   \
 	do {                                                    \

@@ -137,25 +137,27 @@ static bool parse_mitigate(struct span value, struct cmdline *out)
 	return mitigations_parse(value, &out->mitigate, &out->mitigate_off);
 }
 
-/* What the command line may say, in the order in which an error lists it. Words of what is not in the image are not known. */
+/* What the command line may say, in the order in which an error lists it. What an image has not needs an option. */
 static const struct {
 	const char *name;
-	bool (*parse)(struct span value, struct cmdline *out);
-	const char *expected;
+	bool (*parse)(struct span value, struct cmdline *out); /* NULL: not in this image */
+	const char *expected; /* or the option, with a '!' for CONFIG_ */
 } words[] = {
-#define WORD(there, name, parse, expected) { (there) ? name : NULL, (there) ? parse : NULL, (there) ? expected : NULL }
-	WORD(IS_ENABLED(CONFIG_HWCHECK), "check", parse_check,
+#define WORD(option, name, parse, expected) \
+	{ name, IS_ENABLED(CONFIG_##option) ? parse : NULL, IS_ENABLED(CONFIG_##option) ? expected : "!" #option }
+#define CONFIG_ALWAYS 1
+	WORD(HWCHECK, "check", parse_check,
 	     "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
-	WORD(true, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
+	WORD(ALWAYS, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
 	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :
 	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),
-	WORD(IS_ENABLED(CONFIG_MONITOR_CONSOLE), "escape=", parse_escape, "^ and a letter other than j and m, or none"),
-	WORD(IS_ENABLED(CONFIG_GDB), "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
-	WORD(IS_ENABLED(CONFIG_BOOT_LOG), "loglevel=", parse_loglevel, "error, info or debug"),
-	WORD(IS_ENABLED(CONFIG_MITIGATIONS), "mitigate=", parse_mitigate,
+	WORD(MONITOR_CONSOLE, "escape=", parse_escape, "^ and a letter other than j and m, or none"),
+	WORD(GDB, "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
+	WORD(BOOT_LOG, "loglevel=", parse_loglevel, "error, info or debug"),
+	WORD(MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, ibpb, split"),
-	WORD(IS_ENABLED(CONFIG_SCREEN), "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
-	WORD(true, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
+	WORD(SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
+	WORD(ALWAYS, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD
 };
 
@@ -164,7 +166,7 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes. */
+/* Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes, or an option behind a '!'. */
 static const char *take_word(struct span word, struct cmdline *out, char *list, size_t size)
 {
 	size_t used = 0;
@@ -172,12 +174,11 @@ static const char *take_word(struct span word, struct cmdline *out, char *list, 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		struct span value = word;
 
-		if (!words[i].name)
-			continue;
 		if (span_skip(&value, words[i].name))
-			return words[i].parse(value, out) ? NULL : words[i].expected;
-		used += (size_t)snprintf(list + used, size - used, "%s%s",
-					 !used ? "" : i + 1 < ARRAY_SIZE(words) ? ", " : " or ", words[i].name);
+			return words[i].parse && words[i].parse(value, out) ? NULL : words[i].expected;
+		if (words[i].parse)
+			used += (size_t)snprintf(list + used, size - used, "%s%s",
+						 !used ? "" : i + 1 < ARRAY_SIZE(words) ? ", " : " or ", words[i].name);
 	}
 	return list;
 }
@@ -206,7 +207,8 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 		if (!expected)
 			continue;
 		errors++;
-		snprintf(line, sizeof(line), "'%.*s': expected %s", (int)MIN(word.n, 64u), word.p, expected);
+		snprintf(line, sizeof(line), "'%.*s': %s%s", (int)MIN(word.n, 64u), word.p,
+			 *expected == '!' ? "needs CONFIG_" : "expected ", expected + (*expected == '!'));
 		report(line);
 	}
 }

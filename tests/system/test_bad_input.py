@@ -17,12 +17,13 @@ BAD = {
     "config.conf": ({"memory": "lots"}, r"margay: config\.conf:4: .*memory.*"),
     "key.conf": ({"colour": "red"}, r"margay: key\.conf:6: .*colour.*"),
     "module.conf": ({"name": "module", "initrd": "nothere"}, r"module: module\.conf:2: .*nothere.*"),
-    "notlinux.conf": ({"name": "notlinux", "kernel": "initrd"}, r"notlinux: kernel initrd: .*not a Linux kernel.*"),
+    "notlinux.conf": ({"name": "notlinux", "kernel": "initrd"},
+                      r"notlinux: notlinux\.conf:1: kernel = initrd: .*; give a bzImage or vmlinux.*"),
     "cpu.conf": ({"name": "cpu", "cpus": "7-7"}, r"cpu: cpu\.conf:7: cpus: the machine has CPUs 0-0, found 7"),
     "many.conf": ({"name": "many", "cpus": "2"}, r"many: many\.conf:7: cpus: the machine has 1, found 2"),
     "node.conf": ({"name": "node", "memory": "node3:64M"},
                   r"node: node\.conf:4: memory: the machine has NUMA nodes 0-0, found node3"),
-    "short.conf": ({"name": "short", "kernel": "short"}, r"short: kernel short: .*truncated.*"),
+    "short.conf": ({"name": "short", "kernel": "short"}, r"short: short\.conf:1: kernel = short: .*truncated.*"),
     "large.conf": ({"name": "large", "memory": "64G"}, r"large: large\.conf:4: memory: not enough: node0 65536M of \d+M free.*"),
 }
 
@@ -54,6 +55,15 @@ def test_one_clear_line(bad_run, file):
     assert bad_run.has_line(BAD[file][1])
 
 
+def test_nothing_looks_like_a_start(bad_run):
+    """Of a VM that is refused there are no lines but that one, and that it was not started."""
+    for file, (_, line) in BAD.items():
+        name = file.split(".")[0]
+        told = [text.rstrip("\r") for text in bad_run.lines("^%s: " % name)]
+        assert [text for text in told if not re.fullmatch("%s|%s: not started" % (line, name), text)] == []
+    assert bad_run.lines("good: memory: ")
+
+
 def test_the_good_vm_ran(bad_run):
     assert bad_run.has_line("good: end=poweroff")
     assert bad_run.has_line(r"margay: node: end=poweroff vms=%d failed=%d" % (len(BAD) + 1, len(BAD)))
@@ -64,7 +74,7 @@ def small_iso(name, machine, cmdline=""):
     """A node whose guest kernel is never looked at."""
     return node.margay_iso(
         name, {"vm0.conf": node.vm_text(machine, GOOD_END)},
-        {"kernel": node.guest_file("initrd"), "initrd": node.guest_file("initrd")}, cmdline,
+        {"kernel": node.guest_file("initrd"), "initrd": node.guest_file("initrd")}, cmdline, check=False,
     )
 
 

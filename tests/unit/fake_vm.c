@@ -22,7 +22,8 @@ extern const struct vdev *const __stop_vdevs[] __attribute__((weak));
 
 struct vm *fake_vm_create(u64 memory)
 {
-	static const struct vm_config config;
+	static const struct vm_config config = { .file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3,
+						 .line_cmdline = 4 };
 	struct vm *vm = calloc(1, sizeof(struct vm_parts));
 	struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
 	const struct vdev *const *d = __start_vdevs;

@@ -39,7 +39,7 @@ static inline int plan_text(const char *keys)
 	char text[400];
 
 	snprintf(text, sizeof(text), "kernel = k\n%s", keys);
-	if (vm_config_parse("f", text, strlen(text), &config, &err))
+	if (vm_config_parse("f", text, strlen(text), &config, &err, NULL))
 		fail_msg("%s", err.text);
 	before = host;
 	return plan_vm(&host, &config, &plan, &err);

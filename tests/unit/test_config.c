@@ -25,7 +25,7 @@ static int parse_n(const char *text, size_t size)
 
 	memcpy(copy, text, size);
 	memset(&err, 0, sizeof(err));
-	e = vm_config_parse("vm0.conf", copy, size, &config, &err);
+	e = vm_config_parse("vm0.conf", copy, size, &config, &err, NULL);
 	free(copy);
 	return e;
 }
@@ -318,55 +318,108 @@ static void not_text(void **)
 	refused("kernel = \x1b[2J\n", "vm0.conf:1: expected text, found control character 0x1b");
 	refused("kernel = a\rmemory = 1G\n", "vm0.conf:1: expected text, found control character 0x0d");
 	refused("\xef\xbb\xbfkernel = a\n",
-		"vm0.conf:1: begins with a byte-order mark: save the file as plain text without one");
+		"vm0.conf:1: begins with a byte-order mark: save it without one");
 	/* The name of a file may be anything, too; the message still fits. */
 	memset(&err, 0xaa, sizeof(err));
 	{
-		char name[400];
+		char name[600];
 
 		memset(name, 'x', sizeof(name));
-		name[399] = 0;
-		assert_int_equal(vm_config_parse(name, "cpus = 0", 8, &config, &err), -EINVAL);
+		name[599] = 0;
+		assert_int_equal(vm_config_parse(name, "cpus = 0", 8, &config, &err, NULL), -EINVAL);
 		assert_non_null(memchr(err.text, 0, sizeof(err.text)));
 		assert_non_null(strstr(err.text, "cpus: expected"));
 	}
 }
 
-static bool exists(void *ctx, const char *name)
+/* All that the file names, as KEY NAME LINE. */
+static const char *names(void)
 {
-	return !strcmp(ctx, name);
+	static char all[200];
+	struct vm_config_name name;
+	size_t n = 0;
+
+	all[0] = 0;
+	for (unsigned i = 0; vm_config_name(&config, i, &name); i++)
+		n += (size_t)snprintf(all + n, sizeof(all) - n, "%s %s %u, ", name.key, name.name, name.line);
+	assert_false(vm_config_name(&config, 7, &name));
+	return all;
 }
 
 static void modules(void **)
 {
 	assert_int_equal(parse("memory = 1G\nkernel = k\n"), 0);
-	assert_int_equal(vm_config_check_modules(&config, exists, "k", &err), 0);
-	assert_int_equal(vm_config_check_modules(&config, exists, "other", &err), -EINVAL);
-	assert_string_equal(err.text, "vm0.conf:2: kernel = k: the boot loader gave no module of that name");
+	assert_string_equal(names(), "kernel k 2, ");
 	assert_int_equal(parse("memory = 1G\nkernel = k\ninitrd = i\n"), 0);
-	assert_int_equal(vm_config_check_modules(&config, exists, "k", &err), -EINVAL);
-	assert_string_equal(err.text, "vm0.conf:3: initrd = i: the boot loader gave no module of that name");
+	assert_string_equal(names(), "kernel k 2, initrd i 3, ");
 }
 
-static bool in_list(void *ctx, const char *name)
+static char told[1000];
+
+static void tell(const char *text)
 {
-	return strstr(ctx, name);
+	size_t n = strlen(told);
+
+	snprintf(told + n, sizeof(told) - n, "%s\n", text);
+}
+
+/* All errors of a file: those before the last are told, and one that follows from another is none. */
+static void all_errors(void **)
+{
+	static const char text[] = "kernel =\nmemory = lots\nmemory = 1G\ncolour\nleaf = 3\npci = z\non_end = q\n"
+				   "on_crash = stop\n";
+	static const char wrong_dma[] = REQUIRED "dma = x\npci = 01:00.0\nmemory_map = offset\n";
+	static const char wrong_pci[] = REQUIRED "dma = x\npci = y\npci_irq = z\n";
+	char many[1000] = "";
+
+	assert_int_equal(vm_config_parse("f", text, strlen(text), &config, &err, tell), -EINVAL);
+	assert_string_equal(told, "f:1: kernel: expected a value after '='\n"
+				  "f:2: memory: expected a size with K, M or G, like 512M or 12G, found 'lots'\n"
+				  "f:3: memory: given twice, first in line 2\n"
+				  "f:4: expected 'key = value' or a '#' comment, found 'colour'\n"
+				  "f:5: leaf: expected 4K, 2M or 1G, found '3'\n"
+				  "f:6: pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, "
+				  "found 'z'\n"
+				  "f:7: on_end: expected stop, restart, poweroff_node or reboot_node, found 'q'\n"
+				  "f:8: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others\n");
+	assert_string_equal(err.text, "f:6: pci: devices reach memory by the host's addresses: needs dma = identity or dma = "
+				      "window");
+	told[0] = 0;
+	/* Nothing else is wrong where these are. */
+	assert_int_equal(vm_config_parse("f", wrong_pci, strlen(wrong_pci), &config, &err, tell), -EINVAL);
+	assert_non_null(strstr(told, "f:3: dma: "));
+	assert_non_null(strstr(told, "f:4: pci: "));
+	assert_null(strstr(told, "f:5: "));
+	assert_non_null(strstr(err.text, "f:5: pci_irq: expected"));
+	/* What goes with a word that is wrong is not known. */
+	told[0] = 0;
+	assert_int_equal(vm_config_parse("f", wrong_dma, strlen(wrong_dma), &config, &err, tell), -EINVAL);
+	assert_string_equal(told, "");
+	assert_string_equal(err.text, "f:3: dma: expected identity or window, found 'x'");
+	/* What is no text, or has no end of errors, is not told line by line. */
+	told[0] = 0;
+	assert_int_equal(vm_config_parse("f", "a\n\001\nb\n", 6, &config, &err, tell), -EINVAL);
+	assert_string_equal(told, "f:1: expected 'key = value' or a '#' comment, found 'a'\n");
+	assert_string_equal(err.text, "f:2: expected text, found control character 0x01");
+	for (unsigned i = 0; i < 30; i++)
+		strcat(many, "a\n");
+	told[0] = 0;
+	assert_int_equal(vm_config_parse("f", many, strlen(many), &config, &err, tell), -EINVAL);
+	assert_string_equal(err.text, "f:20: expected 'key = value' or a '#' comment, found 'a'");
+	/* Without anybody to tell, the first. */
+	assert_int_equal(parse(text), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:1: kernel: expected a value after '='");
 }
 
 static void guest_modules(void **)
 {
-	char ctx[] = "vmlinuz a b c d";
-
 	assert_int_equal(parse(REQUIRED "module = a\nmodule =  b  -x y=1  \nmodule = c\nmodule = d\n"), 0);
 	assert_int_equal(config.nr_modules, 4);
 	assert_string_equal(config.module[0].name, "a");
 	assert_string_equal(config.module[0].args, "");
 	assert_string_equal(config.module[1].name, "b");
 	assert_string_equal(config.module[1].args, "-x y=1");
-	assert_int_equal(vm_config_check_modules(&config, in_list, ctx, &err), 0);
-	ctx[12] = 'z';
-	assert_int_equal(vm_config_check_modules(&config, in_list, ctx, &err), -EINVAL);
-	assert_string_equal(err.text, "vm0.conf:5: module = c: the boot loader gave no module of that name");
+	assert_string_equal(names(), "kernel vmlinuz 1, module a 3, module b 4, module c 5, module d 6, ");
 	refused(REQUIRED "module =\n", "vm0.conf:3: module: expected a value after '='");
 	refused(REQUIRED "module = a\nmodule = a\nmodule = a\nmodule = a\nmodule = a\n",
 		"vm0.conf:7: module: expected at most 4 modules");
@@ -516,7 +569,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guest_modules), cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
-		cmocka_unit_test(what_follows), cmocka_unit_test(what_follows_wrong),
+		cmocka_unit_test(what_follows), cmocka_unit_test(what_follows_wrong), cmocka_unit_test(all_errors),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),

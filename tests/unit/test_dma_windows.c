@@ -115,7 +115,7 @@ static int plan_window(const char *keys)
 	char text[200];
 
 	snprintf(text, sizeof(text), "kernel = k\ndma = window\n%s", keys);
-	if (vm_config_parse("f", text, strlen(text), &config, &err))
+	if (vm_config_parse("f", text, strlen(text), &config, &err, NULL))
 		fail_msg("%s", err.text);
 	return plan_vm(&host, &config, &plan, &err);
 }

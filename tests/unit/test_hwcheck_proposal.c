@@ -21,7 +21,7 @@ static void propose(const struct vm_config *model, unsigned cpus, unsigned nodes
 	size_t n = proposal_write(text, model, cpus, nodes);
 
 	assert_int_equal(n, strlen(text));
-	assert_int_equal(vm_config_parse("proposal", text, n, &c, &err), 0);
+	assert_int_equal(vm_config_parse("proposal", text, n, &c, &err, NULL), 0);
 	assert_string_equal(err.text, "");
 	/* All of memory, on all nodes. */
 	assert_int_equal(c.memory, 0);

@@ -116,7 +116,7 @@ static void refused(int err, const char *text)
 	char *end;
 
 	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, ""), err);
-	assert_memory_equal(fake_host.log, "vm0: ", 5);
+	assert_memory_equal(fake_host.log, "vm0: vm0.conf:", 14);
 	assert_non_null(strstr(fake_host.log, text));
 	/* One line. */
 	end = strchr(fake_host.log, '\n');
@@ -264,7 +264,7 @@ static void test_debian_truncated(void **)
 	kernel.size = 600;
 	refused(-ENOEXEC, "vmlinuz: truncated");
 	kernel.size = 3;
-	refused(-ENOEXEC, "vmlinuz: truncated");
+	refused(-ENOEXEC, "vmlinuz: not a Linux kernel image, or truncated");
 }
 
 static void test_debian_small_vm(void **)

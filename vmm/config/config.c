@@ -10,16 +10,20 @@
 
 #define LINE_MAX (VM_CMDLINE_MAX + 256)
 
-/* With a setter, or with the words of which it takes one, whose index is stored; NULL: it is not in this image. */
+/* With a setter, or with the words of which it takes one, whose index is stored, or with what this image lacks for it. */
 struct key {
 	const char *name;
 	union {
 		int (*set)(struct parser *p, struct span value);
 		const char *const *words;
+		const char *needs; /* an option, without CONFIG_ */
 	};
 	u16 line;     /* where struct vm_config has the number of the key's line; 0: nowhere */
-	u16 at, size; /* where it has the index; size 0: the key has a setter */
+	u16 at, size; /* where it has the index; size 0: the key has a setter, at 0 too: it needs the option */
 };
+
+/* Errors of a file that are told; what has so many is no VM file. */
+#define ERRORS_MAX 20
 
 static int error_v(struct config_error *err, const char *file, unsigned line, const char *fmt, va_list ap)
 {
@@ -51,6 +55,9 @@ int config_fail(struct parser *p, const char *fmt, ...)
 {
 	va_list ap;
 
+	if (p->errors++ && IS_ENABLED(CONFIG_BOOT_LOG))
+		p->tell(p->err->text);
+	p->over |= !IS_ENABLED(CONFIG_BOOT_LOG) || !p->tell || p->errors == ERRORS_MAX;
 	va_start(ap, fmt);
 	error_v(p->err, p->file, p->line, fmt, ap);
 	va_end(ap);
@@ -191,41 +198,46 @@ static int set_cmdline(struct parser *p, struct span v)
 	return 0;
 }
 
-#define WORDS(there, field, ...) .words = (there) ? (const char *const[]){ __VA_ARGS__, NULL } : NULL, \
-	.at = offsetof(struct vm_config, field), .size = sizeof(((struct vm_config *)0)->field)
-#define SETTER(there, setter) .set = (there) ? (setter) : NULL
+#define THERE(option) IS_ENABLED(CONFIG_##option)
+#define WORDS_OF(option, text, field, ...) \
+	.words = THERE(option) ? (const char *const[]){ __VA_ARGS__, NULL } : (const void *)(text), \
+	.at = THERE(option) ? offsetof(struct vm_config, field) : 0, \
+	.size = THERE(option) ? sizeof(((struct vm_config *)0)->field) : 0
+#define WORDS(option, ...) WORDS_OF(option, #option, __VA_ARGS__)
+#define SETTER_OF(option, text, setter) .set = THERE(option) ? (setter) : (void *)(text), .at = THERE(option)
+#define SETTER(option, setter) SETTER_OF(option, #option, setter)
 #define LINE(field) .line = offsetof(struct vm_config, field)
+#define CONFIG_ALWAYS 1
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
 #define THENS "stop", "restart", "poweroff_node", FOLLOW_UP ? "reboot_node" : NULL
-#define SHARING IS_ENABLED(CONFIG_VM_SHARING)
 
 static const struct key keys[] = {
-	{ "name", SETTER(true, set_name) },
-	{ "kernel", SETTER(true, set_kernel), LINE(line_kernel) },
-	{ "initrd", SETTER(true, set_initrd), LINE(line_initrd) },
-	{ "cmdline", SETTER(true, set_cmdline) },
-	{ "cpus", SETTER(true, config_set_cpus), LINE(line_cpus) },
-	{ "memory", SETTER(true, config_set_memory), LINE(line_memory) },
-	{ "leaf", WORDS(true, leaf, "4K", "2M", "1G") },
-	{ "memory_map", WORDS(PCI, memory_map, "auto", "offset", "identity") },
-	{ "remote_memory", WORDS(IS_ENABLED(CONFIG_NUMA), remote_memory, "refuse", "allow") },
-	{ "topology", WORDS(IS_ENABLED(CONFIG_VM_FLAT), flat, "node", "flat") },
-	{ "allow_smt_sharing", WORDS(SHARING, smt_sharing, "no", "yes") },
-	{ "trusted", WORDS(IS_ENABLED(CONFIG_MITIGATIONS), trusted, "no", "yes"), LINE(line_trusted) },
-	{ "clock", WORDS(IS_ENABLED(CONFIG_VM_PAUSE), clock, "follow", "freeze"), LINE(line_clock) },
-	{ "on_end", WORDS(true, then[0], THENS), LINE(line_on_end) },
-	{ "on_poweroff", WORDS(FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
-	{ "on_reboot", WORDS(FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
-	{ "on_crash", WORDS(FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
-	{ "restart_limit", SETTER(FOLLOW_UP, config_set_restart_limit) },
-	{ "pci", SETTER(PCI, config_set_pci), LINE(line_pci) },
-	{ "pci_irq", SETTER(PCI, config_set_pci_irq), LINE(line_facts) },
-	{ "pci_node", SETTER(PCI, config_set_pci_node), LINE(line_facts) },
-	{ "dma", SETTER(PCI, config_set_dma), LINE(line_dma) },
-	{ "module", SETTER(IS_ENABLED(CONFIG_VM_MODULES), set_module) },
-	{ "debug_exit", WORDS(IS_ENABLED(CONFIG_VM_DEBUG_EXIT), debug_exit, "no", "yes") },
-	{ "after", SETTER(SHARING, set_after), LINE(line_after) },
+	{ "name", SETTER(ALWAYS, set_name), LINE(line_name) },
+	{ "kernel", SETTER(ALWAYS, set_kernel), LINE(line_kernel) },
+	{ "initrd", SETTER(ALWAYS, set_initrd), LINE(line_initrd) },
+	{ "cmdline", SETTER(ALWAYS, set_cmdline), LINE(line_cmdline) },
+	{ "cpus", SETTER(ALWAYS, config_set_cpus), LINE(line_cpus) },
+	{ "memory", SETTER(ALWAYS, config_set_memory), LINE(line_memory) },
+	{ "leaf", WORDS(ALWAYS, leaf, "4K", "2M", "1G") },
+	{ "memory_map", WORDS(PASSTHROUGH, memory_map, "auto", "offset", "identity") },
+	{ "remote_memory", WORDS(NUMA, remote_memory, "refuse", "allow") },
+	{ "topology", WORDS(VM_FLAT, flat, "node", "flat") },
+	{ "allow_smt_sharing", WORDS(VM_SHARING, smt_sharing, "no", "yes") },
+	{ "trusted", WORDS(MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
+	{ "clock", WORDS_OF(VM_PAUSE, "MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
+	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
+	{ "on_poweroff", WORDS(VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
+	{ "on_reboot", WORDS(VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
+	{ "on_crash", WORDS(VM_FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
+	{ "restart_limit", SETTER(VM_FOLLOW_UP, config_set_restart_limit) },
+	{ "pci", SETTER(PASSTHROUGH, config_set_pci), LINE(line_pci) },
+	{ "pci_irq", SETTER(PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
+	{ "pci_node", SETTER(PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
+	{ "dma", SETTER(PASSTHROUGH, config_set_dma), LINE(line_dma) },
+	{ "module", SETTER_OF(VM_MODULES, "MULTIBOOT", set_module) },
+	{ "debug_exit", WORDS(VM_DEBUG_EXIT, debug_exit, "no", "yes") },
+	{ "after", SETTER(VM_SHARING, set_after), LINE(line_after) },
 };
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
@@ -236,7 +248,7 @@ static bool may_be_empty(const struct key *key)
 
 static int unknown_key(struct parser *p, struct span name)
 {
-	char list[200];
+	char list[300];
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)
@@ -261,13 +273,13 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 			continue;
 		if (seen[i] && keys[i].set != set_module)
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
-		if (!value.n && !may_be_empty(&keys[i]))
-			return config_fail(p, "%s: expected a value after '='", keys[i].name);
-		if (!keys[i].set)
-			return config_fail(p, "%s: this image was built without that feature", keys[i].name);
 		seen[i] = p->line;
 		if (keys[i].line)
 			memcpy((u8 *)p->config + keys[i].line, &p->line, sizeof(p->line));
+		if (!value.n && !may_be_empty(&keys[i]))
+			return config_fail(p, "%s: expected a value after '='", keys[i].name);
+		if (!keys[i].at)
+			return config_fail(p, "%s: needs CONFIG_%s", keys[i].name, keys[i].needs);
 		return keys[i].size ? set_word(p, &keys[i], value) : keys[i].set(p, value);
 	}
 	return unknown_key(p, name);
@@ -285,7 +297,8 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 	for (size_t i = 0; i < line.n; i++) {
 		u8 c = (u8)line.p[i];
 
-		if ((c < ' ' && c != '\t') || c == 0x7f)
+		p->over = (c < ' ' && c != '\t') || c == 0x7f;
+		if (p->over)
 			return config_fail(p, "expected text, found control character 0x%02x", c);
 	}
 	line = span_trim(line);
@@ -299,50 +312,41 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 	return assign(p, name, span_trim(rest), seen);
 }
 
-int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err)
+int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
+		    void (*tell)(const char *text))
 {
-	struct parser p = { .file = file, .config = out, .err = err };
+	struct parser p = { .file = file, .line = 1, .config = out, .err = err, .tell = tell };
 	unsigned seen[ARRAY_SIZE(keys)] = { 0 };
-	size_t pos = 0;
 
 	*out = (struct vm_config){ .file = file, .cpus = 1, .leaf = VM_LEAF_1G };
 	if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
-		return vm_config_error(err, file, 1, "begins with a byte-order mark: save the file as plain text without one");
-	while (pos < size) {
-		size_t end = pos;
-		int e;
-
-		while (end < size && text[end] != '\n')
+		return config_fail(&p, "begins with a byte-order mark: save it without one");
+	for (size_t pos = 0, end; pos < size && !p.over; pos = end + 1, p.line++) {
+		for (end = pos; end < size && text[end] != '\n';)
 			end++;
-		p.line++;
-		e = parse_line(&p, (struct span){ text + pos, end - pos }, seen);
-		if (e)
-			return e;
-		pos = end + 1;
+		parse_line(&p, (struct span){ text + pos, end - pos }, seen);
 	}
-	if (!out->line_kernel)
-		return vm_config_error(err, file, 0, "required key 'kernel' is missing: the name of the module to boot");
-	if (!out->line_memory)
-		return vm_config_error(err, file, 0, "required key 'memory' is missing: a size like 512M or 12G");
-	return (FOLLOW_UP && config_resolve_ends(&p)) || (PCI && config_resolve_dma(&p)) ? -EINVAL : 0;
+	p.line = 0;
+	if (!p.over && !out->line_kernel)
+		config_fail(&p, "required key 'kernel' is missing: the name of the module to boot");
+	if (!p.over && !out->line_memory)
+		config_fail(&p, "required key 'memory' is missing: a size like 512M or 12G");
+	if (FOLLOW_UP && !p.over)
+		config_resolve_ends(&p);
+	if (PCI && !p.over)
+		config_resolve_dma(&p);
+	return p.errors ? -EINVAL : 0;
 }
 
-static int check_module(const char *file, const char *key, const char *name, unsigned line,
-			bool (*exists)(void *ctx, const char *name), void *ctx, struct config_error *err)
+bool vm_config_name(const struct vm_config *c, unsigned i, struct vm_config_name *out)
 {
-	if (exists(ctx, name))
-		return 0;
-	return vm_config_error(err, file, line, "%s = %s: the boot loader gave no module of that name", key, name);
-}
+	unsigned modules = IS_ENABLED(CONFIG_VM_MODULES) ? c->nr_modules : 0;
 
-int vm_config_check_modules(const struct vm_config *config, bool (*exists)(void *ctx, const char *name), void *ctx,
-			    struct config_error *err)
-{
-	int e = check_module(config->file, "kernel", config->kernel, config->line_kernel, exists, ctx, err);
-
-	if (!e && config->initrd[0])
-		e = check_module(config->file, "initrd", config->initrd, config->line_initrd, exists, ctx, err);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && !e && i < config->nr_modules; i++)
-		e = check_module(config->file, "module", config->module[i].name, config->module[i].line, exists, ctx, err);
-	return e;
+	if (!i)
+		*out = (struct vm_config_name){ "kernel", c->kernel, c->line_kernel };
+	else if (i <= modules)
+		*out = (struct vm_config_name){ "module", c->module[i - 1].name, c->module[i - 1].line };
+	else
+		*out = (struct vm_config_name){ "initrd", c->initrd, c->line_initrd };
+	return i <= modules || (i == modules + 1 && c->initrd[0]);
 }

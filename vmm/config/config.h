@@ -97,13 +97,13 @@ struct vm_config {
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
-	unsigned line_kernel, line_initrd, line_cpus, line_clock, line_memory, line_after, line_pci, line_facts, line_dma,
-		 line_on_end, line_on_one, line_trusted;
+	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
+		 line_facts, line_dma, line_on_end, line_on_one, line_trusted;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {
-	char text[256];
+	char text[400];
 };
 
 /* Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL. */
@@ -111,15 +111,19 @@ int vm_config_error(struct config_error *err, const char *file, unsigned line, c
 
 /*
  * Parses `size` bytes of text (no terminator needed). file: its name for
- * messages. 0, or -EINVAL with the first error in *err.
+ * messages. 0, or -EINVAL with the last error in *err, after tell() has been
+ * called with each before it; tell NULL: the first one ends the parsing.
  */
-int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err);
+int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
+		    void (*tell)(const char *text));
 
-/*
- * Do the modules that the VM file names exist? exists() is asked for each;
- * ctx is the caller's. 0, or -EINVAL with the first error in *err.
- */
-int vm_config_check_modules(const struct vm_config *config, bool (*exists)(void *ctx, const char *name), void *ctx,
-			    struct config_error *err);
+/* A boot module that a VM file names. */
+struct vm_config_name { const char *key, *name; unsigned line; };
+
+/* For its key and its name, when there is none. */
+#define VM_CONFIG_NO_MODULE "%s = %s: the boot loader gave no module of that name"
+
+/* The i-th: the kernel first. False past the last. */
+bool vm_config_name(const struct vm_config *config, unsigned i, struct vm_config_name *out);
 
 #endif

@@ -1,7 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: the VM file's keys for what follows an end, by its kind, and for how often a VM may restart. */
-#include <margay/errno.h>
-
 #include "vmm/config/config_parse.h"
 
 #define RESTARTS_MAX 1000
@@ -24,15 +22,13 @@ int config_set_restart_limit(struct parser *p, struct span v)
 	return config_wrong(p, "restart_limit", "1 to 1000 restarts in a time of up to 30 days, like 5 in 10m", v);
 }
 
-int config_resolve_ends(struct parser *p)
+void config_resolve_ends(struct parser *p)
 {
 	struct vm_config *c = p->config;
 
-	if (!c->line_on_end)
-		return 0;
-	if (c->line_on_one)
-		return vm_config_error(p->err, p->file, MAX(c->line_on_end, c->line_on_one),
-				       "on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
-	c->then[ENDING_REBOOT] = c->then[ENDING_CRASH] = c->then[ENDING_POWEROFF];
-	return 0;
+	p->line = MAX(c->line_on_end, c->line_on_one);
+	if (c->line_on_end && c->line_on_one)
+		config_fail(p, "on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
+	else if (c->line_on_end)
+		c->then[ENDING_REBOOT] = c->then[ENDING_CRASH] = c->then[ENDING_POWEROFF];
 }

@@ -15,9 +15,12 @@ struct parser {
 	unsigned line;
 	struct vm_config *config;
 	struct config_error *err;
+	void (*tell)(const char *text); /* takes each error that is not the last; NULL: the first one ends it */
+	unsigned errors;
+	bool over; /* no more are looked for */
 };
 
-/* Both return -EINVAL with the error at the present line. */
+/* Both return -EINVAL with the error at the present line, 0: of the file. */
 int config_fail(struct parser *p, const char *fmt, ...) __printf(2, 3);
 int config_wrong(struct parser *p, const char *key, const char *expected, struct span found);
 
@@ -33,15 +36,15 @@ int config_set_memory(struct parser *p, struct span v);
 
 /* config_ends.c */
 int config_set_restart_limit(struct parser *p, struct span v);
-/* After all keys: on_end, or the others? Sets these to on_end's. 0, or -EINVAL with the error. */
-int config_resolve_ends(struct parser *p);
+/* After all keys: on_end, or the others? Sets these to on_end's. */
+void config_resolve_ends(struct parser *p);
 
 /* config_pci.c */
 int config_set_pci(struct parser *p, struct span v);
 int config_set_pci_irq(struct parser *p, struct span v);
 int config_set_pci_node(struct parser *p, struct span v);
 int config_set_dma(struct parser *p, struct span v);
-/* After all keys: do dma, memory_map and pci go together? Sets what follows from the others. 0, or -EINVAL with the error. */
-int config_resolve_dma(struct parser *p);
+/* After all keys: do dma, memory_map and pci go together? Sets what follows from the others. */
+void config_resolve_dma(struct parser *p);
 
 #endif

@@ -135,26 +135,29 @@ int config_set_dma(struct parser *p, struct span v)
 	unsigned n = 0;
 	int err = config_word(p, "dma", v, words, &n);
 
-	p->config->dma = n ? VM_DMA_WINDOW : VM_DMA_IDENTITY;
+	if (!err)
+		p->config->dma = n ? VM_DMA_WINDOW : VM_DMA_IDENTITY;
 	return err;
 }
 
-int config_resolve_dma(struct parser *p)
+/* The lines of keys tell, not what was made of them: a wrong value has been told already. */
+void config_resolve_dma(struct parser *p)
 {
 	struct vm_config *c = p->config;
 
-	if (!c->nr_pci && (c->pci_irq.count || c->pci_node.count))
-		return vm_config_error(p->err, p->file, c->line_facts, "pci_irq, pci_node: without pci no function has them");
-	if (c->dma == VM_DMA_NONE && c->nr_pci && c->memory_map == VM_MAP_IDENTITY)
+	if (c->dma == VM_DMA_NONE && c->line_pci && c->memory_map == VM_MAP_IDENTITY)
 		c->dma = VM_DMA_IDENTITY;
-	if (c->dma == VM_DMA_NONE && c->nr_pci)
-		return vm_config_error(p->err, p->file, c->line_pci,
-				       "pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
-	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET)
-		return vm_config_error(p->err, p->file, c->line_dma, "dma = identity: needs memory_map = identity, or none");
-	if (c->dma == VM_DMA_WINDOW && c->memory_map == VM_MAP_IDENTITY)
-		return vm_config_error(p->err, p->file, c->line_dma, "dma = window: needs memory_map = offset, or none");
+	p->line = c->line_facts;
+	if (p->line && !c->line_pci)
+		config_fail(p, "pci_irq, pci_node: without pci no function has them");
+	p->line = c->line_pci;
+	if (p->line && !c->line_dma && c->dma == VM_DMA_NONE && !p->over)
+		config_fail(p, "pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
+	p->line = c->line_dma;
+	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET && !p->over)
+		config_fail(p, "dma = identity: needs memory_map = identity, or none");
+	if (c->dma == VM_DMA_WINDOW && c->memory_map == VM_MAP_IDENTITY && !p->over)
+		config_fail(p, "dma = window: needs memory_map = offset, or none");
 	if (c->memory_map == VM_MAP_AUTO && c->dma != VM_DMA_NONE)
 		c->memory_map = c->dma == VM_DMA_IDENTITY ? VM_MAP_IDENTITY : VM_MAP_OFFSET;
-	return 0;
 }

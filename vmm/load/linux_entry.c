@@ -60,12 +60,12 @@ int linux_entry_tables(struct vm *vm, u64 kernel, u64 size)
 	struct tables t = { guest_ptr(vm, gpa(LINUX_ENTRY_TABLES), TABLE_PAGES * PAGE_SIZE), 1 };
 
 	if (!t.page || guest_write(vm, gpa(LINUX_ENTRY_GDT), boot_gdt, sizeof(boot_gdt))) {
-		vm_log(vm, "no RAM below 640 KiB for the kernel's start-up tables");
+		vm_refuse(vm, memory, "no RAM below 640 KiB for the kernel's start-up tables");
 		return -ENOMEM;
 	}
 	memset(t.page, 0, TABLE_PAGES * PAGE_SIZE);
 	if (!map(&t, 0, LINUX_ENTRY_MAPPED) || !map(&t, kernel, kernel + size)) {
-		vm_log(vm, "a kernel of %lu MiB is too large for the start-up tables", size >> 20);
+		vm_refuse(vm, kernel, "a kernel of %lu MiB is too large for the start-up tables", size >> 20);
 		return -E2BIG;
 	}
 	return 0;

@@ -21,15 +21,15 @@
 /* A bad image: what, where, what to do. */
 int load_refuse(const struct linux_load *l, const char *why)
 {
-	vm_log(l->vm, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
-	       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
+	vm_refuse(l->vm, kernel, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
+		  IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
 	return -ENOEXEC;
 }
 
 static int refuse_room(const struct linux_load *l, const char *what, u64 size)
 {
-	vm_log(l->vm, "%s needs %lu KiB in one piece of guest RAM, of which there are %lu MiB in all: raise memory =", what,
-	       (size + 1023) >> 10, gpa_map_size(&vm_parts(l->vm)->map) >> 20);
+	vm_refuse(l->vm, memory, "%s needs %lu KiB in one piece of guest RAM, of which there are %lu MiB in all: raise memory =",
+		  what, (size + 1023) >> 10, gpa_map_size(&vm_parts(l->vm)->map) >> 20);
 	return -ENOMEM;
 }
 
@@ -116,7 +116,7 @@ static int load_initrd(struct linux_load *l, const struct host_module *const *pa
 
 	for (unsigned i = 0; i < parts; i++) {
 		if (!part[i]->size) {
-			vm_log(l->vm, "initrd %s is empty: check the file that the boot loader was given", part[i]->name);
+			vm_refuse(l->vm, initrd, "initrd %s is empty", part[i]->name);
 			return -ENOEXEC;
 		}
 		size = ALIGN_UP(size, ARCHIVE_ALIGN) + part[i]->size;
@@ -141,7 +141,7 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 		if (c->module[i].args[0])
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
 	if ((u32)n > max) {
-		vm_log(l->vm, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
+		vm_refuse(l->vm, cmdline, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
 		return -E2BIG;
 	}
 	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), text, (u64)n + 1);
@@ -184,7 +184,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 	else if (IS_ENABLED(CONFIG_VMLINUX) && elf_is_elf(kernel->data, kernel->size))
 		err = load_vmlinux(&l, kernel);
 	else
-		err = load_refuse(&l, kernel->size < 0x206 ? "truncated: too short for a kernel" : "not a Linux kernel image");
+		err = load_refuse(&l, "not a Linux kernel image, or truncated");
 	for (unsigned i = 0; i < parts; i++)
 		part[i] = module[i];
 	if (initrd)

@@ -51,13 +51,13 @@ static int load_segment(struct vm *vm, const struct host_module *kernel, const s
 	int err;
 
 	if (s->paddr < LOW_END && end > INFO_BASE) {
-		vm_log(vm, "kernel %s: its segment %#lx-%#lx overlaps %#lx-0xfffff, which the loader uses: link it elsewhere",
-		       kernel->name, s->paddr, end - 1, INFO_BASE);
+		vm_refuse(vm, kernel, "kernel %s: its segment %#lx-%#lx overlaps %#lx-0xfffff, which the loader uses: link it "
+			  "elsewhere", kernel->name, s->paddr, end - 1, INFO_BASE);
 		return -ENOEXEC;
 	}
 	if (end > GIB(4) || !guest_ptr(vm, gpa(s->paddr), s->memsz)) {
-		vm_log(vm, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =", kernel->name,
-		       s->paddr, s->memsz >> 10);
+		vm_refuse(vm, memory, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =",
+			  kernel->name, s->paddr, s->memsz >> 10);
 		return -ENOMEM;
 	}
 	err = guest_write(vm, gpa(s->paddr), (const u8 *)kernel->data + s->offset, s->filesz);
@@ -147,7 +147,7 @@ static int load(struct vm *vm, const struct host_module *kernel, const struct ho
 	int err = multiboot_parse(kernel->data, kernel->size, &img, &why);
 
 	if (err) {
-		vm_log(vm, "kernel %s: %s", kernel->name, why);
+		vm_refuse(vm, kernel, "kernel %s: %s", kernel->name, why);
 		return err;
 	}
 	for (unsigned i = 0; !err && i < img.count; i++) {

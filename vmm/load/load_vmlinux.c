@@ -46,7 +46,7 @@ int load_vmlinux(struct linux_load *l, const struct host_module *kernel)
 		int err;
 
 		if (!segment_fits(vm, s)) {
-			vm_log(vm, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =, "
+			vm_refuse(vm, memory, "kernel %s: its segment at %#lx with %lu KiB lies outside guest RAM: raise memory =, "
 			       "or give a bzImage", l->name, s->paddr, s->memsz >> 10);
 			return -ENOMEM;
 		}

@@ -96,8 +96,8 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	if (err < 0) {
 		bool messages = has_messages(f);
 
-		vm_log(vm, "pci: " PCI_FORMAT " is %s its line interrupt: %s", PCI_FORMAT_ARGS(f->address),
-		       messages ? "without" : "of no use without", reason(err));
+		vm_refuse(vm, pci, "pci: " PCI_FORMAT " is %s its line interrupt: %s", PCI_FORMAT_ARGS(f->address),
+			  messages ? "without" : "of no use without", reason(err));
 		return messages ? 0 : -ENODEV;
 	}
 	vm->pci->intx[n].line = (s8)err;

@@ -314,7 +314,7 @@ static void propose(char *text, struct vm_config *config)
 	struct place_trial got = { 0 };
 	struct config_error err;
 
-	if (vm_config_parse("proposal", text, n, config, &err) || place_try(config, &got, &err)) {
+	if (vm_config_parse("proposal", text, n, config, &err, NULL) || place_try(config, &got, &err)) {
 		feature(MISSING, "a VM for the whole node", "%s", err.text);
 		return;
 	}

@@ -1,0 +1,191 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""margay-check, which finds before a node boots what the node would refuse; no emulator."""
+
+import gzip
+import os
+import subprocess
+import sys
+
+import node
+import pytest
+
+GOOD = "kernel = k\nmemory = 512M\n"
+SIZE = "memory: expected a size with K, M or G, like 512M or 12G, found '%s'"
+FUNCTION = "pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, found '%s'"
+LIMIT = "restart_limit: expected 1 to 1000 restarts in a time of up to 30 days, like 5 in 10m, found '%s'"
+CPUS = "cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found '%s'"
+LIST = "cpus: expected a list of CPUs like 1-3,6, found '%s'"
+LINE = "expected 'key = value' or a '#' comment, found '%s'"
+THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
+KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, topology, allow_smt_sharing, trusted, "
+        "clock, on_end, on_poweroff, on_reboot, on_crash, restart_limit, pci, pci_irq, pci_node, dma, module, debug_exit, after")
+KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
+
+# (what stands behind the two lines of a good file, from line 3 on; what is said of it)
+WRONG = [
+    ("cpu = 3", "3: unknown key 'cpu': expected one of " + KEYS), ("cpus 3", "3: " + LINE % "cpus 3"),
+    ("cpus: 3", "3: " + LINE % "cpus: 3"), ("[vm]", "3: " + LINE % "[vm]"), ("; comment", "3: " + LINE % "; comment"),
+    ("initrd =", "3: initrd: expected a value after '='"), ("memory = 1G", "3: memory: given twice, first in line 2"),
+    ("cpus = 0", "3: cpus: expected 1 to 64 vCPUs, found 0"), ("cpus = 65", "3: cpus: expected 1 to 64 vCPUs, found 65"),
+    ("cpus = -1", "3: " + CPUS % "-1"), ("cpus = four", "3: " + CPUS % "four"), ("cpus = 3-1", "3: " + LIST % "3-1"),
+    ("cpus = 1,1", "3: cpus: CPU 1 is named twice"), ("cpus = 1-3,", "3: " + LIST % "1-3,"), ("cpus = 1, 2", "3: " + LIST % "1, 2"),
+    ("cpus = 4096-4096", "3: cpus: expected CPU numbers up to 4095, found 4096"),
+    ("leaf = 2G", "3: leaf: expected 4K, 2M or 1G, found '2G'"),
+    ("memory_map = 1:1", "3: memory_map: expected auto, offset or identity, found '1:1'"),
+    ("remote_memory = yes", "3: remote_memory: expected refuse or allow, found 'yes'"),
+    ("topology = host", "3: topology: expected node or flat, found 'host'"),
+    ("allow_smt_sharing = true", "3: allow_smt_sharing: expected no or yes, found 'true'"),
+    ("trusted = 1", "3: trusted: expected no or yes, found '1'"),
+    ("clock = stop", "3: clock: expected follow or freeze, found 'stop'"),
+    ("on_end = reboot", "3: on_end: " + THEN % "reboot"), ("on_reboot = reset", "3: on_reboot: " + THEN % "reset"),
+    ("on_end = stop\non_reboot = restart",
+     "4: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others"),
+    ("restart_limit = 5", "3: " + LIMIT % "5"), ("restart_limit = 0 in 10m", "3: " + LIMIT % "0 in 10m"),
+    ("restart_limit = 5 in 1d", "3: " + LIMIT % "5 in 1d"),
+    ("pci = eth0\ndma = window", "3: " + FUNCTION % "eth0"), ("pci = 01:20.0\ndma = window", "3: " + FUNCTION % "01:20.0"),
+    ("pci = 01:00.0", "3: pci: devices reach memory by the host's addresses: needs dma = identity or dma = window"),
+    ("pci = 01:00.0\ndma = iommu", "4: dma: expected identity or window, found 'iommu'"),
+    ("pci = 01:00.0\ndma = identity\nmemory_map = offset", "4: dma = identity: needs memory_map = identity, or none"),
+    ("pci_irq = 00:03.0 11", "3: pci_irq, pci_node: without pci no function has them"),
+    ("module =", "3: module: expected a value after '='"), ("module = a\n" * 5, "7: module: expected at most 4 modules"),
+    ("name = my vm", "3: name: expected letters, digits, '-' and '_', found 'my vm'"),
+    ("name = " + "x" * 32, "3: name: expected a name of at most 31 bytes, found 32"),
+    ("after = nobody", "3: after = nobody: no earlier VM file is of that name; the order is the boot loader's"),
+    ("name = a\nafter = a", "4: after = a: no earlier VM file is of that name; the order is the boot loader's"),
+    ("debug_exit = on", "3: debug_exit: expected no or yes, found 'on'"),
+    ("cmdline = a\x07b", "3: expected text, found control character 0x07"),
+    ("cmdline = " + "x" * 2048, "3: cmdline: expected text of at most 2047 bytes, found 2048"),
+    ("initrd = my initrd", "3: initrd: expected one module name without blanks, found 'my initrd'"),
+    # All errors of a file, one line each.
+    ("cpus = x\nleaf = 3\ncolour\non_end = q", "3: " + CPUS % "x", "4: leaf: expected 4K, 2M or 1G, found '3'",
+     "5: " + LINE % "colour", "6: on_end: " + THEN % "q"),
+]
+# (the whole file, what is said)
+WHOLE = [
+    ("", " required key 'kernel' is missing: the name of the module to boot",
+     " required key 'memory' is missing: a size like 512M or 12G"),
+    ("kernal = k\nmemory = 1G\n", "1: unknown key 'kernal': expected one of " + KEYS,
+     " required key 'kernel' is missing: the name of the module to boot"),
+    *(("kernel = k\nmemory = %s\n" % size, "2: " + SIZE % size) for size in ("512", "512MB", "512m", "1T", "50%", "1.5G", '"1G"')),
+    ("kernel = k\nmemory = 31M\n", "2: memory: expected 32M to 65536G, found '31M'"),
+    ("kernel = k\nmemory = 33M\n", "2: memory: expected a multiple of 2M, found '33M'"),
+    ("kernel = k\nmemory = node0:8G,node0:1G\n", "2: memory: node0 is named twice"),
+    ("kernel = k\nmemory = node0=8G\n", "2: memory: expected a part like node0:8G or node0:all, found 'node0=8G'"),
+    ("\ufeff" + GOOD, "1: begins with a byte-order mark: save it without one"),
+]
+WORDS = [
+    ("console=com3", "expected com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted"),
+    ("check=stay,5", "expected check, or check= with seconds from 1 to 3600"), ("quiet", "expected check, console=, "),
+    ("mitigate=spectre", "expected auto, off, or what to force on: spec_ctrl, "), ("panic=5s", "expected halt, or seconds from 1"),
+    ("screen=on", "expected none, or seconds from 1 to 600"), ("escape=^[", "expected ^ and a letter other than j and m, or none"),
+    ("gdb=com5,vm0", "expected com1 to com4"), ("loglevel=7", "expected error, info or debug"),
+]
+
+
+def check(*arguments):
+    """(lines, exit status)"""
+    done = subprocess.run([os.path.join(node.BUILD, "margay-check"), *map(str, arguments)],
+                          capture_output=True, text=True, check=False)
+    assert not done.stdout or not done.stderr
+    return (done.stdout + done.stderr).splitlines(), done.returncode
+
+
+def written(path, content):
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def test_wrong_files(tmp_path):
+    cases = [(GOOD + text + "\n", *said) for text, *said in WRONG] + WHOLE
+    for text, *said in cases:
+        lines, status = check(written(tmp_path / "f.conf", text))
+        assert (lines, status) == (["f.conf:" + line for line in said], 1)
+    assert check(written(tmp_path / "f.conf", GOOD)) == ([], 0)
+
+
+def test_beside_each_other(tmp_path):
+    def vm(name, text):
+        return written(tmp_path / name, GOOD + text)
+
+    a, b = vm("a.conf", "name = a\ncpus = 1-3\n"), vm("b.conf", "name = b\ncpus = 3-4\n")
+    after, third = vm("after.conf", "name = b\nafter = a\ncpus = 3-4\n"), vm("third.conf", "name = c\nafter = a\ncpus = 4-4\n")
+    trusted, number = vm("t.conf", "name = t\ntrusted = yes\n"), vm("n.conf", "name = n\ncpus = 2\n")
+    own = ": give each VM its own, or let this one wait for that one's end by after ="
+    assert check(a, number) == ([], 0)
+    assert check(a, b) == (["b.conf:4: cpus: CPU 3 is a's" + own], 1)
+    assert check("--each", a, b) == ([], 0)
+    assert check(a, after) == ([], 0)
+    assert check(after, a) == (["after.conf:4: after = a: no earlier VM file is of that name; the order is the boot loader's"], 1)
+    # Both wait for the same one, not for each other.
+    assert check(a, after, third) == (["third.conf:5: cpus: CPU 4 is b's" + own], 1)
+    # One that waits for who waits for the first.
+    assert check(a, vm("b.conf", "name = b\nafter = a\ncpus = 5-5\n"), vm("c.conf", "name = c\nafter = b\ncpus = 2-2\n")) == ([], 0)
+    assert check(a, vm("again.conf", "name = a\n")) == (["again.conf:3: name = a: a.conf has that name already: choose another"], 1)
+    assert check(number, vm("vm1.conf", ""), vm("x.conf", "name = vm1\n")) == (
+        ["x.conf:3: name = vm1: vm1.conf has that name already: choose another"], 1)
+    assert check(trusted, number) == (
+        ["t.conf:4: trusted = yes: not beside n.conf, which is not trusted: it could read that one's memory"], 1)
+    assert check(trusted) == ([], 0)
+
+
+@pytest.fixture(name="kernel")
+def fixture_kernel():
+    return node.guest_file("vmlinuz")
+
+
+def test_modules(tmp_path, kernel):
+    vm = written(tmp_path / "vm.conf", "kernel = k\nmemory = 512M\ninitrd = i\n")
+    initrd = node.guest_file("initrd")
+    with open(kernel, "rb") as f:
+        image = f.read()
+    arm = written(tmp_path / "arm", b"MZ" + bytes(0x36) + b"ARM\x64" + bytes(4000))
+    assert check("--module", "k=" + kernel, "--module", "i=" + initrd, vm) == ([], 0)
+    assert check("--module", "k", "--module", "i", vm) == ([], 0)
+    for content, said in ((gzip.compress(image[:100000]), "compressed by gzip: unpack it (gunzip)"),
+                          (image[:len(image) // 2], "truncated: shorter than its header says"),
+                          (arm.read_bytes(), "a kernel for ARM64"),
+                          (b"hello\n" * 500, "not a Linux kernel image, or truncated")):
+        path = written(tmp_path / "k", content)
+        assert check("--module", "k=%s" % path, "--module", "i=" + initrd, vm) == (["vm.conf:" + KERNEL % said], 1)
+    empty = written(tmp_path / "empty", b"")
+    assert check("--module", "k=%s" % arm, "--module", "i=%s" % empty, vm) == (
+        ["vm.conf:" + KERNEL % "a kernel for ARM64", "vm.conf:3: initrd = i: the file is empty"], 1)
+    assert check("--module", "x", vm) == (
+        ["vm.conf:1: kernel = k: the boot loader gave no module of that name",
+         "vm.conf:3: initrd = i: the boot loader gave no module of that name"], 1)
+    assert check("--module", "k", "--module", "i", "--module", "k", vm) == (
+        ["k: two modules have this name: the second one is not found"], 1)
+    assert check("--module", "k=%s" % (tmp_path / "nothere"), "--module", "i", vm) == (
+        ["%s: No such file or directory" % (tmp_path / "nothere")], 1)
+    packed = written(tmp_path / "packed", gzip.compress(b"x"))
+    for own in "microcode:a", "facts:a":
+        assert check("--module", "k", "--module", "i", "--module", "%s=%s" % (own, packed), vm) == (
+            [own + ": compressed by gzip: unpack it (gunzip)"], 1)
+    lines, status = check("--module", "k", "--module", "i", "--module", "microcode:a=" + kernel, vm)
+    assert status == 1 and lines[0].startswith("microcode:a: neither Intel's nor AMD's microcode: ")
+    assert check(written(tmp_path / "packed.conf", packed.read_bytes())) == (
+        ["%s: compressed by gzip: unpack it (gunzip)" % (tmp_path / "packed.conf")], 1)
+
+
+def test_command_line(tmp_path):
+    vm = written(tmp_path / "vm.conf", GOOD + "name = a\n")
+    for word, said in WORDS:
+        lines, status = check("--cmdline", "loglevel=info %s panic=halt" % word, vm)
+        assert status == 1 and len(lines) == 1 and lines[0].startswith("command line: '%s': %s" % (word, said))
+    assert check("--cmdline", "console=com2,9600 check=5,dump gdb=com1,a", vm) == ([], 0)
+    assert check("--cmdline", "gdb=com1,b", vm) == (["command line: gdb= names a VM that no VM file describes: b"], 1)
+    lines, status = check("--cmdline", "quiet splash", vm)
+    assert (len(lines), status) == (2, 1)
+
+
+def test_image_tool_passes_all_on(tmp_path, kernel):
+    """margay-image tells what margay-check does, and writes nothing."""
+    vm = written(tmp_path / "vm.conf", GOOD + "cpus = x\nleaf = 3\n")
+    packed = written(tmp_path / "packed", gzip.compress(b"x"))
+    for arguments, said in ((["--module", "k=" + kernel], 2), (["--module", "k=%s" % packed, "--cmdline", "quiet"], 3)):
+        done = subprocess.run(
+            [sys.executable, os.path.join(node.TOP, "tools", "margay-image"), "--vm", str(vm), *arguments,
+             "-o", str(tmp_path / "x.iso")], capture_output=True, text=True, check=False)
+        assert done.returncode != 0 and len(done.stderr.splitlines()) == said + 1
+        assert done.stderr.endswith("margay-image: not written: correct this first (--no-check overrides)\n")
+        assert not (tmp_path / "x.iso").exists()

@@ -1,0 +1,187 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/load/load_check.c vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
+/* What a VM file names, judged by the files' beginnings: kernels, and what operators take for one. */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/bootparams.h>
+#include "vmm/config/config.h"
+#include "vmm/load/load_check.h"
+
+#define SIZE 8192
+#define GIVE "; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
+
+static u8 file[SIZE];
+static struct vm_config config;
+static struct config_error err;
+
+static void parse(const char *text)
+{
+	assert_int_equal(vm_config_parse("f", text, strlen(text), &config, &err, NULL), 0);
+}
+
+static int setup(void **)
+{
+	memset(file, 0, sizeof(file));
+	parse("kernel = k\ninitrd = i\nmemory = 64M\n");
+	return 0;
+}
+
+/* The i-th file that is named, as a heap copy of its first n bytes. */
+static const char *judge(unsigned i, size_t n)
+{
+	struct vm_config_name name;
+	u8 *copy = malloc(n ? n : 1);
+	int e;
+
+	memcpy(copy, file, n);
+	assert_true(vm_config_name(&config, i, &name));
+	err.text[0] = 0;
+	e = load_check(&config, &name, copy, n, &err);
+	assert_int_equal(e, err.text[0] ? -EINVAL : 0);
+	free(copy);
+	return err.text;
+}
+
+static void make_bzimage(u32 cmdline_size)
+{
+	*(struct linux_setup_header *)(file + 0x1f1) = (struct linux_setup_header){
+		.setup_sects = 2, .syssize = 4096 / 16, .boot_flag = 0xaa55, .jump_opcode = 0xeb, .jump_offset = 0x6a,
+		.header = 0x53726448, .version = 0x20f, .loadflags = 1, .initrd_addr_max = 0x7fffffff,
+		.kernel_alignment = 0x200000, .relocatable_kernel = 1, .xloadflags = 3, .cmdline_size = cmdline_size,
+		.payload_offset = 0x300, .payload_length = 0x800, .pref_address = 0x1000000, .init_size = 0x100000,
+	};
+}
+
+static void test_bzimage(void **)
+{
+	make_bzimage(2047);
+	assert_string_equal(judge(0, SIZE), "");
+	assert_string_equal(judge(0, 4096), "f:1: kernel = k: truncated: shorter than its header says" GIVE);
+	file[0x1f1 + offsetof(struct linux_setup_header, xloadflags)] = 0;
+	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: not a 64-bit kernel" GIVE);
+}
+
+/* As much as this kernel takes, and one character more, which stands behind a module. */
+static void test_cmdline(void **)
+{
+	make_bzimage(14);
+	parse("kernel = k\nmemory = 64M\ncmdline = 0123456789\nmodule = m abc\nmodule = n\n");
+	assert_string_equal(judge(0, SIZE), "");
+	assert_string_equal(judge(1, 0), "");
+	parse("kernel = k\nmemory = 64M\ncmdline = 0123456789\nmodule = m abcd\n");
+	assert_string_equal(judge(0, SIZE), "f:3: cmdline = has 15 characters, with those of module =; kernel k takes at most 14: "
+					    "shorten it");
+	/* The hypervisor's own limit, whatever the kernel's header says. */
+	make_bzimage(~0u);
+	memset(config.cmdline, 'a', VM_CMDLINE_MAX);
+	assert_non_null(strstr(judge(0, SIZE), "has 2052 characters"));
+}
+
+static void test_elf(void **)
+{
+	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 62, 0 };
+
+	memcpy(file, start, sizeof(start));
+	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: not an executable ELF file" GIVE);
+	/* Its program headers: one of 0x100 bytes at 1 MiB. */
+	file[24 + 2] = 0x10; /* e_entry */
+	file[32] = 64;       /* e_phoff */
+	file[54] = 56;
+	file[56] = 1;
+	file[64] = 1;
+	file[64 + 18] = file[64 + 26] = 0x10;
+	file[64 + 33] = file[64 + 41] = 1;
+	assert_string_equal(judge(0, SIZE), "");
+	file[18] = 0xb7;
+	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: a program for ARM64" GIVE);
+	file[18] = 0xf3;
+	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: a program for RISC-V" GIVE);
+	/* The same number in what is no ELF file. */
+	file[0] = 0;
+	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: not a Linux kernel image, or truncated" GIVE);
+	assert_string_equal(judge(0, 0), "f:1: kernel = k: not a Linux kernel image, or truncated" GIVE);
+}
+
+static void test_32_bits(void **)
+{
+	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 1, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 3, 0 };
+
+	memcpy(file, start, sizeof(start));
+	file[24 + 2] = 0x10;
+	file[28] = 52;
+	file[42] = 32;
+	file[44] = 1;
+	file[52] = 1;
+	file[52 + 10] = file[52 + 14] = 0x10;
+	file[52 + 17] = file[52 + 21] = 1;
+	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: a program of 32 bits" GIVE);
+}
+
+static void test_multiboot(void **)
+{
+	const u32 header[] = { 0x1badb002, 0x10000, -(0x1badb002 + 0x10000), 0x100000, 0x100000, 0, 0, 0x100010 };
+	const u32 video[] = { 0x1badb002, 0x10004, -(0x1badb002 + 0x10004), 0x100000, 0x100000, 0, 0, 0x100010 };
+
+	memcpy(file, header, sizeof(header));
+	assert_string_equal(judge(0, SIZE), "f:2: initrd = i: kernel k is no Linux kernel and takes none: name what it wants by "
+					    "module =");
+	parse("kernel = k\nmemory = 64M\n");
+	assert_string_equal(judge(0, SIZE), "");
+	memcpy(file, video, sizeof(video));
+	assert_string_equal(judge(0, SIZE), "f:1: kernel = k: its multiboot header demands a video mode, which a VM does not have");
+}
+
+static void test_others(void **)
+{
+	static const struct {
+		unsigned at;
+		const char *bytes, *is;
+	} other[] = {
+		{ 0, "\x1f\x8b\x08", "compressed by gzip: unpack it (gunzip)" },
+		{ 0, "\xfd" "7zXZ", "compressed by xz: unpack it (unxz)" },
+		{ 0, "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it (unzstd)" },
+		{ 0x38, "ARMd", "a kernel for ARM64" },
+		{ 0x38, "RSC\x05", "a kernel for RISC-V" },
+		{ 4, "zimg", "an EFI program with the compressed kernel of another architecture" },
+		{ 0, "070701", "an archive (cpio), as an initrd is" },
+	};
+	char text[200];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(other); i++) {
+		memset(file, 0, sizeof(file));
+		memcpy(file + other[i].at, other[i].bytes, strlen(other[i].bytes));
+		snprintf(text, sizeof(text), "f:1: kernel = k: %s" GIVE, other[i].is);
+		assert_string_equal(judge(0, SIZE), text);
+		assert_string_equal(load_hint(file, SIZE), other[i].is);
+		assert_null(load_hint(file, other[i].at + 1));
+	}
+	memset(file, 0, sizeof(file));
+	assert_null(load_hint(file, SIZE));
+}
+
+/* An initrd may be anything, compressed by what the guest knows; only nothing is wrong. */
+static void test_initrd(void **)
+{
+	assert_string_equal(judge(1, 100), "");
+	assert_string_equal(judge(1, 0), "f:2: initrd = i: the file is empty");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_bzimage, setup), cmocka_unit_test_setup(test_cmdline, setup),
+		cmocka_unit_test_setup(test_elf, setup), cmocka_unit_test_setup(test_32_bits, setup),
+		cmocka_unit_test_setup(test_multiboot, setup), cmocka_unit_test_setup(test_others, setup),
+		cmocka_unit_test_setup(test_initrd, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: what is wrong with a VM file only beside the others of its node. file[]: in the boot loader's order, NULL where
+ * one is left out. Each returns 0, or -EINVAL with the error in *err. The same judges in the image and in tools/margay-check.
+ */
+#ifndef VMM_CONFIG_SET_H
+#define VMM_CONFIG_SET_H
+
+#include "vmm/config/config.h"
+
+/*
+ * Is the name of file i none of the earlier ones', and is one of these the one for whose end it waits? *after: its index; i
+ * itself: it waits for none. None of the files has an empty name.
+ */
+int vm_config_check_earlier(const struct vm_config *const file[], unsigned i, unsigned *after, struct config_error *err);
+
+/* Is file i, if it is trusted, beside trusted ones only? */
+int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a VM file names, judged by what the files begin with (load_check.h). */
+#include "vmm/load/load_check.h"
+
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/load/bzimage.h"
+#include "vmm/load/elf.h"
+#include "vmm/load/linux_image.h"
+#include "vmm/load/multiboot.h"
+
+#define ELF_MACHINE 0x12 /* where an ELF file says for what it is */
+
+/* What stands where in files that are often taken for a kernel. */
+static const struct {
+	unsigned at;
+	const char *bytes, *is;
+} known[] = {
+	{ 0, "\x1f\x8b", "compressed by gzip: unpack it (gunzip)" },
+	{ 0, "\xfd" "7zXZ", "compressed by xz: unpack it (unxz)" },
+	{ 0, "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it (unzstd)" },
+	{ 0, "070701", "an archive (cpio), as an initrd is" },
+	{ 0x38, "ARM\x64", "a kernel for ARM64" },
+	{ 0x38, "RSC\x05", "a kernel for RISC-V" },
+	{ 4, "zimg", "an EFI program with the compressed kernel of another architecture" },
+	{ 0, "\177ELF\1", "a program of 32 bits" },
+	{ ELF_MACHINE, "\xb7", "a program for ARM64" },
+	{ ELF_MACHINE, "\xf3", "a program for RISC-V" },
+};
+
+const char *load_hint(const void *data, u64 size)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(known); i++) {
+		size_t n = strlen(known[i].bytes);
+
+		if (size >= known[i].at + n && !memcmp((const u8 *)data + known[i].at, known[i].bytes, n) &&
+		    (known[i].at != ELF_MACHINE || elf_is_elf(data, size)))
+			return known[i].is;
+	}
+	return NULL;
+}
+
+/* As Linux gets it: with what stands behind the names of its modules. */
+static int check_cmdline(const struct vm_config *c, u32 max, struct config_error *err)
+{
+	size_t n = strlen(c->cmdline);
+
+	for (unsigned i = 0; i < c->nr_modules; i++)
+		n += c->module[i].args[0] ? 1 + strlen(c->module[i].args) : 0;
+	if (n <= max)
+		return 0;
+	return vm_config_error(err, c->file, c->line_cmdline, "cmdline = has %zu characters, with those of module =; kernel %s "
+			       "takes at most %u: shorten it", n, c->kernel, max);
+}
+
+static int check_kernel(const struct vm_config *c, const void *data, u64 size, struct config_error *err)
+{
+	const char *why, *hint = load_hint(data, size);
+	struct bzimage bz = { .hdr.cmdline_size = LINUX_COMMAND_LINE_MAX };
+	struct elf_image elf;
+	bool bad = hint;
+
+	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(data, size)) {
+		if (c->initrd[0])
+			return vm_config_error(err, c->file, c->line_initrd, "initrd = %s: kernel %s is no Linux kernel and takes "
+					       "none: name what it wants by module =", c->initrd, c->kernel);
+		if (!multiboot_parse(data, size, &elf, &why))
+			return 0;
+		return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s", c->kernel, why);
+	}
+	why = hint ? hint : "not a Linux kernel image, or truncated";
+	if (bzimage_is_linux(data, size))
+		bad = bzimage_parse(data, size, &bz, &why);
+	else if (!hint)
+		bad = !IS_ENABLED(CONFIG_VMLINUX) || !elf_is_elf(data, size) || elf_parse(data, size, &elf, &why);
+	if (!bad)
+		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX), err);
+	return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s; give a bzImage%s of x86-64 Linux%s", c->kernel, why,
+			       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "",
+			       IS_ENABLED(CONFIG_MULTIBOOT) ? ", or a multiboot kernel" : "");
+}
+
+int load_check(const struct vm_config *c, const struct vm_config_name *name, const void *data, u64 size, struct config_error *err)
+{
+	if (name->name == c->kernel)
+		return check_kernel(c, data, size, err);
+	if (size || name->name != c->initrd)
+		return 0;
+	return vm_config_error(err, c->file, name->line, "%s = %s: the file is empty", name->key, name->name);
+}

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The VM files of a node beside each other: which are refused, and who waits for whom. */
+#include "vmm/slot.h"
+
+#include "vmm/config/config_set.h"
+
+static const struct vm_config *file[MONITOR_MAX_VMS];
+
+static void refuse(struct slot *s, const struct config_error *err)
+{
+	host_log("margay: %s", err->text);
+	host_pages_free(s->config, 1);
+	s->config = NULL;
+	file[s - monitor_slots] = NULL;
+	/* As one that failed to start: who waits for its end waits no more. */
+	s->state = OVER;
+}
+
+void monitor_check_together(void)
+{
+	struct config_error err;
+	unsigned after;
+
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		struct slot *s = &monitor_slots[i];
+
+		file[i] = s->config;
+		if (!s->config)
+			continue;
+		if (vm_config_check_earlier(file, i, &after, &err))
+			refuse(s, &err);
+		else if (after != i)
+			s->after = &monitor_slots[after];
+	}
+	for (unsigned i = 0; IS_ENABLED(CONFIG_MITIGATIONS) && i < monitor_nr_slots; i++)
+		if (file[i] && vm_config_check_trusted(file, monitor_nr_slots, i, &err))
+			refuse(&monitor_slots[i], &err);
+}
