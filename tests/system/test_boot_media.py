@@ -132,8 +132,8 @@ def test_wrong_vm_file_gets_no_entry(tmp_path):
     entries, complaints = grub_entries(root)
     assert [line.split("'")[1] for line in entries.split("\n") if line.startswith("menuentry")] == ["Margay: hardware check"]
     assert "no VM file in %s" % margay in complaints and "module2" not in entries
-    write(os.path.join(margay, "kernel"), "")
-    write(os.path.join(margay, "initrd"), "")
+    shutil.copy(node.guest_file("vmlinuz"), os.path.join(margay, "kernel"))
+    write(os.path.join(margay, "initrd"), "070701")
     for name, keys in {"a": {}, "b": {}, "wrong": {"memory": "lots"}, "absent": {"kernel": "nothere"}, "blank it": {},
                        "lost": {"module": "gone.cpio with words"}}.items():
         write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", **keys))
@@ -143,8 +143,53 @@ def test_wrong_vm_file_gets_no_entry(tmp_path):
     assert "wrong.conf:4: memory" in complaints
     assert "absent.conf: nothere is neither in %s nor in " % margay in complaints
     assert "lost.conf: gone.cpio is neither in %s nor in " % margay in complaints
-    assert "blank it.conf: no menu entry" in complaints
-    # The check wants VM files only.
+    assert "blank it.conf: left out: its name may have" in complaints
+    # The check wants VM files only, of kernels and initrds nothing.
     assert entries.count("module2") == 3 + 3 + 4 + 2 and entries.count(" check\n") == 1
     check_syntax = subprocess.run(["grub-script-check"], input=entries, capture_output=True, text=True, check=False)
     assert check_syntax.returncode == 0, check_syntax.stderr
+
+
+def titles(entries):
+    return [line.split("'")[1][len("Margay: "):] for line in entries.split("\n") if line.startswith("menuentry")]
+
+
+def test_grub_entries_are_judged(tmp_path):
+    """Each VM file by itself, with what it names, and all beside each other; and the hypervisor's own files go into every entry."""
+    install(str(tmp_path / "system"))
+    root = str(tmp_path / "a system")
+    os.rename(tmp_path / "system", root)
+    margay = os.path.join(root, "boot", "margay")
+    shutil.copy(node.guest_file("vmlinuz"), os.path.join(margay, "kernel"))
+    write(os.path.join(margay, "initrd"), "070701")
+    for name, keys in {"a": {"name": "a"}, "b": {"name": "b", "after": "a"}}.items():
+        write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", **keys))
+    # An update of Intel's, of the size that all had at first; its words add up to 0.
+    header = [1, 7, 0x01012026, 0x906ea, 0, 1, 1, 0, 0, 0, 0, 0]
+    header[4] = -sum(header) & 0xffffffff
+    update = struct.pack("<12I", *header) + bytes(2000)
+    for folder, *names in (("microcode", "intel.bin", "packed.bin"), ("facts", "node type.txt", "node.txt")):
+        os.makedirs(os.path.join(margay, folder))
+        for name in names:
+            with open(os.path.join(margay, folder, name), "wb") as f:
+                f.write(b"\x1f\x8b" if "packed" in name else update if folder == "microcode" else b"tables = 0\n")
+    entries, complaints = grub_entries(root)
+    # One that waits for another is nothing by itself.
+    assert titles(entries) == ["a.conf", "all VMs", "hardware check"]
+    assert "b.conf:7: after = a: no earlier VM file is of that name" in complaints
+    for line in ("module2 \"$boot\"/'margay/microcode/intel.bin' 'microcode:intel.bin'\n",
+                 "module2 \"$boot\"/'margay/facts/node.txt' 'facts:node.txt'\n"):
+        assert entries.count(line) == 3
+    assert "packed.bin" not in entries and "node type" not in entries
+    assert "microcode:packed.bin: compressed by gzip" in complaints and "node type.txt: left out: its name" in complaints
+    check_syntax = subprocess.run(["grub-script-check"], input=entries, capture_output=True, text=True, check=False)
+    assert check_syntax.returncode == 0, check_syntax.stderr
+    # A trusted one beside one that is not, and a kernel that is none.
+    write(os.path.join(margay, "b.conf"), node.vm_text("qemu", "", name="b", trusted="yes"))
+    entries, complaints = grub_entries(root)
+    assert titles(entries) == ["a.conf", "b.conf", "hardware check"]
+    assert "b.conf:7: trusted = yes: not beside a.conf" in complaints and "no menu entry for all VMs together" in complaints
+    write(os.path.join(margay, "kernel"), "MZ")
+    entries, complaints = grub_entries(root)
+    assert titles(entries) == ["hardware check"]
+    assert "a.conf:1: kernel = kernel: not a Linux kernel image" in complaints
