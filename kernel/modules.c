@@ -42,8 +42,8 @@ static void report_duplicates(void)
 	for (unsigned i = 1; i < count; i++)
 		for (unsigned k = 0; k < i; k++)
 			if (modules[i].name[0] && !strcmp(modules[i].name, modules[k].name)) {
-				printk_error("module %u: the name '%s' was given to module %u already, which is the one used",
-					     i + 1, modules[i].name, k + 1);
+				printk_error("module %u: '%s' is module %u's name: who asks by name gets that one", i + 1,
+					     modules[i].name, k + 1);
 				break;
 			}
 }
