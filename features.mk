@@ -13,6 +13,7 @@ files-CONSOLE         := kernel/console/console.c kernel/console/serial.c driver
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/screen_idle.c
 files-HWCHECK         := vmm/report/hwcheck% kernel/hwdump.c kernel/iommu.c
+files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c

@@ -55,13 +55,16 @@ const struct bootinfo *bootinfo_of_boot(void)
 	return &bootinfo;
 }
 
-unsigned host_check_wanted(bool *stay, bool *dump)
+unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 {
-	*stay = cmdline.check_stay;
 	/* Thousands of lines are nothing for a screen. */
-	*dump = IS_ENABLED(CONFIG_HWCHECK) && cmdline.check_dump && serial_mode() != SERIAL_NONE;
-	if (*dump != cmdline.check_dump)
-		printk_error("check: no serial line: no dump");
+	bool line = IS_ENABLED(CONFIG_HWCHECK) && serial_mode() != SERIAL_NONE;
+
+	*stay = cmdline.check_stay;
+	*dump = line && cmdline.check_dump;
+	*json = line && cmdline.check_json;
+	if (!line && (cmdline.check_dump || cmdline.check_json))
+		printk_error("check: no serial line: no dump, no JSON");
 	return cmdline.check;
 }
 

@@ -233,9 +233,10 @@ bool host_pci_info(unsigned i, struct pci_info *out);
 /*
  * Seconds that the command line wants the node to be watched for SMIs in a
  * check that takes the place of the VMs; 0: none is wanted. *stay: the node
- * stays on after it. *dump: it says all that tools/margay-replay needs.
+ * stays on after it. *dump: it says all that tools/margay-replay needs. *json:
+ * what tools/margay-fleet reads.
  */
-unsigned host_check_wanted(bool *stay, bool *dump);
+unsigned host_check_wanted(bool *stay, bool *dump, bool *json);
 
 /*
  * What the kernel has of the machine for that, piece by piece, as docs/hardware.md

@@ -108,27 +108,28 @@ static bool parse_screen(struct span value, struct cmdline *out)
 	return parse_seconds(value, "none", PAGE_MAX, &out->screen);
 }
 
-/* check, or check= with seconds, then stay and dump, each if wanted; `value` is what follows the word itself. */
+/* check, or check= with seconds, then stay, dump and json, each if wanted; `value` is what follows the word itself. */
 static bool parse_check(struct span value, struct cmdline *out)
 {
-	bool stay = false, dump = false, first = true, more = value.n;
+	struct cmdline c = *out;
+	bool first = true, more = value.n;
 	u64 seconds = CHECK_DEFAULT;
 
+	c.check_stay = c.check_dump = c.check_json = false;
 	if (more && !span_skip(&value, "="))
 		return false;
 	for (; more; first = false) {
 		struct span part = span_part(&value, ',', &more);
+		bool *flag = span_is(part, "stay") ? &c.check_stay : span_is(part, "dump") ? &c.check_dump :
+			     IS_ENABLED(CONFIG_CHECK_JSON) && span_is(part, "json") ? &c.check_json : NULL;
 
-		if (span_is(part, "stay") && !stay)
-			stay = true;
-		else if (span_is(part, "dump") && !dump)
-			dump = true;
-		else if (!first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds)
+		if (flag ? *flag : !first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds)
 			return false;
+		if (flag)
+			*flag = true;
 	}
-	out->check = (u32)seconds;
-	out->check_stay = stay;
-	out->check_dump = dump;
+	c.check = (u32)seconds;
+	*out = c;
 	return true;
 }
 
@@ -147,6 +148,8 @@ static const struct {
 	{ name, IS_ENABLED(CONFIG_##option) ? parse : NULL, IS_ENABLED(CONFIG_##option) ? expected : "!" #option }
 #define CONFIG_ALWAYS 1
 	WORD(HWCHECK, "check", parse_check,
+	     IS_ENABLED(CONFIG_CHECK_JSON) ?
+	     "check, or check= with seconds from 1 to 3600, stay, dump and json, each if wanted, with commas between" :
 	     "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
 	WORD(ALWAYS, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
 	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :

@@ -28,7 +28,7 @@ struct cmdline {
 	u8 escape; /* control character that calls the monitor console; 0: none */
 	u32 check; /* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
 	bool check_stay; /* it stays on afterwards */
-	bool check_dump; /* it also prints what a replay of the machine needs */
+	bool check_dump, check_json; /* it also prints what a replay of the machine needs; a block for machines */
 	u32 mitigate; /* MIT_ that are forced on */
 	bool mitigate_off; /* none at all */
 	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */

@@ -3,7 +3,11 @@
 that it proposes boots Linux as it stands, with all CPUs and all memory.
 """
 
+import csv
+import io
+import os
 import re
+import subprocess
 
 import margay_run
 import monitor_console
@@ -152,6 +156,38 @@ def test_bochs():
     assert report.able and report.state("PCI configuration by ECAM") == "MISSING"
     assert "class 060000  host bridge" in report.device("8086:1237")
     boots("bochs", "bochs", report.proposal(), 1, 1, 1024)
+
+
+def fleet(log, *options):
+    """What tools/margay-fleet makes of a log: its rows."""
+    done = subprocess.run([os.path.join(node.TOP, "tools", "margay-fleet"), "--csv", *options, log],
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+    return list(csv.DictReader(io.StringIO(done.stdout)))
+
+
+@pytest.mark.parametrize("machine", node.MACHINES)
+def test_json(machine):
+    """The block says what the report says, and the MAC addresses that QEMU's cards were given."""
+    devices = ["-device", "e1000e,mac=52:54:00:ab:cd:ef", "-device", "nvme,serial=x"]
+    shape = [numa.Node("0", "256M"), numa.Node("1", "256M")]
+    if machine == "qemu":
+        with numa.Machine("2,sockets=2,cores=1,threads=1", shape) as two:
+            report = check("json", machine, "check=1,json", two.arguments + devices, cpus=2, memory=two.memory)
+    else:
+        report = check("json", machine, "check=1,json", memory="256M")
+    log = os.path.join(node.LOGS, "hwcheck-json-%s.log" % machine)
+    row, = fleet(log)
+    missing = [name for name, (state, _) in report.features.items() if state == "MISSING"]
+    assert row["missing"].split("; ") == missing and row["able"] == "yes"
+    assert row["cpus"] == ("2" if machine == "qemu" else "1") and row["cpu"] in re.search("CPU: .*", report.text)[0]
+    nodes = [int(size) for size in re.findall(r"^check: node \d: (\d+)M for guests", report.text, re.M)]
+    assert [int(size) >> 20 for size in row["by_node"].split()] == nodes and len(nodes) == (2 if machine == "qemu" else 1)
+    functions = fleet(log, "--pci")
+    assert [f["address"] for f in functions] == list(report.pci)
+    assert all(report.pci[f["address"]].startswith("%s  class %s" % (f["id"], f["class"])) for f in functions)
+    assert [f["mac"] for f in functions if f["mac"]] == (["52:54:00:ab:cd:ef"] if machine == "qemu" else [])
+    assert row["macs"] == ("52:54:00:ab:cd:ef" if machine == "qemu" else "")
 
 
 def test_stay():

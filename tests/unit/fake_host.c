@@ -511,9 +511,9 @@ void host_mitigations_report(void (*)(const char *fmt, ...))
 {
 }
 
-unsigned host_check_wanted(bool *stay, bool *dump)
+unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 {
-	*dump = false;
+	*dump = *json = false;
 	*stay = false;
 	return 0;
 }

@@ -533,14 +533,22 @@ void host_mitigations_report(void (*say)(const char *fmt, ...))
 	}
 }
 
-unsigned host_check_wanted(bool *stay, bool *dump)
+unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 {
 	*stay = true;
-	*dump = false;
+	*dump = *json = false;
 	return 1;
 }
 
 void hwcheck_dump(void)
+{
+}
+
+void hwcheck_json_missing(const char *)
+{
+}
+
+void hwcheck_json(bool)
 {
 }
 

@@ -41,7 +41,7 @@ static void expect_default(void)
 	assert_int_equal(c.gdb_port, 0);
 	assert_int_equal(c.panic, 0);
 	assert_int_equal(c.check, 0);
-	assert_false(c.check_stay || c.check_dump);
+	assert_false(c.check_stay || c.check_dump || c.check_json);
 	assert_int_equal(c.screen, CMDLINE_SCREEN_DEFAULT);
 }
 
@@ -132,11 +132,12 @@ static void test_check(void **)
 		     { "check=stay", 10, true, false }, { "check=5,stay", 5, true, false },
 		     { "check=5,stay check", 10, false, false }, { "check=dump", 10, false, true },
 		     { "check=7,dump", 7, false, true }, { "check=7,stay,dump", 7, true, true },
-		     { "check=dump,stay", 10, true, true }, { "check=dump check", 10, false, false } };
+		     { "check=dump,stay", 10, true, true }, { "check=dump check", 10, false, false },
+		     { "check=3,json,stay,dump", 3, true, true }, { "check=json check=stay", 10, true, false } };
 	static const char *const bad[] = {
 		"check=", "check=0", "check=3601", "check=,stay", "check=5,", "check=5,sta", "check5", "check,stay", "check=stay,5",
 		"checks", "check=5,stay,", "Check", "check=-1", "check=dump,5", "check=dump,dump", "check=stay,stay", "check=5,5",
-		"check=dumps", "check=,", "check=5,dump,stay,dump",
+		"check=dumps", "check=,", "check=5,dump,stay,dump", "check=json,json", "check=json,5", "check=jsons",
 	};
 
 	assert_int_equal(parse("panic=5"), 0);
@@ -146,6 +147,7 @@ static void test_check(void **)
 		assert_int_equal(c.check, good[i].seconds);
 		assert_int_equal(c.check_stay, good[i].stay);
 		assert_int_equal(c.check_dump, good[i].dump);
+		assert_int_equal(c.check_json, good[i].seconds == 3);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
 		refuse(bad[i], "expected check, ");

@@ -34,7 +34,7 @@ static struct {
 
 static char log_text[16384];
 static unsigned seconds, this_cpu, drains, started_none, on;
-static bool stay, dumped;
+static bool stay, dumped, json;
 static u64 tsc, gap_at;
 static jmp_buf off;
 
@@ -91,6 +91,21 @@ unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct c
 void hwcheck_dump(void)
 {
 	host_log("the dump");
+}
+
+/* test_hwcheck_json.c has the real ones. */
+static char told_missing[500];
+
+void hwcheck_json_missing(const char *name)
+{
+	size_t n = strlen(told_missing);
+
+	snprintf(told_missing + n, sizeof(told_missing) - n, "%s, ", name);
+}
+
+void hwcheck_json(bool able)
+{
+	host_log("the block: able %d, missing %s", able, told_missing);
 }
 
 void report_node(report_say out)
@@ -227,9 +242,10 @@ void host_mitigations_report(void (*to)(const char *fmt, ...))
 	to("%s", "mds: Not affected");
 }
 
-unsigned host_check_wanted(bool *stays, bool *dumps)
+unsigned host_check_wanted(bool *stays, bool *dumps, bool *jsons)
 {
 	*dumps = dumped;
+	*jsons = json;
 	*stays = stay;
 	return seconds;
 }
@@ -251,7 +267,8 @@ static int reset(void **)
 	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable = machine.counts_smis = true;
 	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, false };
 	seconds = 1;
-	stay = dumped = false;
+	stay = dumped = json = false;
+	told_missing[0] = 0;
 	return 0;
 }
 
@@ -330,6 +347,23 @@ static void test_dump(void **)
 	dumped = true;
 	assert_true(check());
 	assert_string_equal(strstr(log_text, "unknown=0\n"), "unknown=0\nthe dump\n");
+}
+
+/* What is missing is told to the block, by the name in the report, and nothing else is; the dump comes behind it. */
+static void test_json(void **)
+{
+	assert_true(check());
+	assert_null(strstr(log_text, "the block"));
+	json = dumped = true;
+	machine.x2apic_mode = machine.x2apic = false;
+	machine.feature_missing = true;
+	told_missing[0] = 0;
+	assert_true(check());
+	assert_string_equal(strstr(log_text, "unknown=0\n"), "unknown=0\nthe block: able 1, missing x2APIC, \nthe dump\n");
+	machine.find_error = -EIO;
+	told_missing[0] = 0;
+	assert_true(check());
+	assert_non_null(strstr(log_text, "the block: able 0, missing VT-x, needed, x2APIC, \n"));
 }
 
 static void test_not_wanted(void **)
@@ -453,7 +487,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_all_there, reset),
-		cmocka_unit_test_setup(test_dump, reset),
+		cmocka_unit_test_setup(test_dump, reset), cmocka_unit_test_setup(test_json, reset),
 		cmocka_unit_test_setup(test_not_wanted, reset),
 		cmocka_unit_test_setup(test_stay, reset),
 		cmocka_unit_test_setup(test_lacks, reset),

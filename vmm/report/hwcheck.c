@@ -54,6 +54,8 @@ static void feature(enum state state, const char *name, const char *fmt, ...)
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
 	counts[state]++;
+	if (IS_ENABLED(CONFIG_CHECK_JSON) && state == MISSING)
+		hwcheck_json_missing(name);
 	if (text[0])
 		say("%-8s %s: %s", words[state], name, text);
 	else
@@ -341,8 +343,8 @@ static void propose_vm_file(void)
 
 static void hwcheck_start(void)
 {
-	bool stay, dump, able;
-	unsigned seconds = host_check_wanted(&stay, &dump);
+	bool stay, dump, json, able;
+	unsigned seconds = host_check_wanted(&stay, &dump, &json);
 
 	if (!seconds)
 		return;
@@ -363,6 +365,8 @@ static void hwcheck_start(void)
 		propose_vm_file();
 	say("result: able=%s ok=%u missing=%u off=%u unknown=%u", able ? "yes" : "no", counts[OK], counts[MISSING], counts[OFF],
 	    counts[UNKNOWN]);
+	if (IS_ENABLED(CONFIG_CHECK_JSON) && json)
+		hwcheck_json(able);
 	if (dump)
 		hwcheck_dump();
 	monitor_start_none();

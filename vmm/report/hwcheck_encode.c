@@ -8,7 +8,7 @@
 #define MATCH_MIN 3u
 #define MATCH_MAX (MATCH_MIN + 31)
 
-static u32 crc32(u32 crc, const char *text)
+u32 dump_crc(u32 crc, const char *text)
 {
 	for (crc = ~crc; *text; text++) {
 		crc ^= (u8)*text;
@@ -22,7 +22,7 @@ static void put_line(struct dump *d, const char *text)
 {
 	char line[DUMP_TEXT + 16];
 
-	d->crc = crc32(d->crc, text);
+	d->crc = dump_crc(d->crc, text);
 	snprintf(line, sizeof(line), "dump: %s %08x", text, d->crc);
 	d->line(line);
 }

@@ -27,6 +27,9 @@ struct dump {
 	u8 raw[DUMP_RAW];
 };
 
+/* The CRC-32 of what had this one, 0 at first, and of the text behind it. */
+u32 dump_crc(u32 crc, const char *text);
+
 /* Writes an item; data NULL: a text alone. */
 void dump_item(struct dump *d, const void *data, size_t size, const char *fmt, va_list ap) __printf(4, 0);
 
