@@ -36,7 +36,7 @@ help:
 	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md)'
 	@echo 'make netboot          build/netboot: a directory for TFTP and HTTP, with GRUB for BIOS and UEFI (docs/booting.md)'
 	@echo 'make run              boot it in QEMU, the guest console on this terminal; Ctrl-] leaves'
-	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=: of the node'
+	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=, NUMA=: of the node'
 	@echo '                      MACHINE=nested-svm, nested-vtx: on the KVM of a Linux host that QEMU or Bochs emulates'
 	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
@@ -362,6 +362,7 @@ LEFT    := 9
 run: $(if $(filter net,$(MEDIUM)),netboot,$(RUN_ISO)) $(if $(filter nested-%,$(MACHINE)),nested-host)
 	@mkdir -p $(B)/logs
 	@tools/margay-run --machine $(MACHINE) --firmware $(FIRMWARE) --medium $(MEDIUM) --cpus $(CPUS) --memory $(MEMORY) \
+		$(if $(NUMA),--numa $(NUMA)) \
 		--interactive --log $(B)/logs/run-$(MACHINE).log $(RUN_IMAGE) || [ $$? -eq $(LEFT) ]
 
 # ---- tiny guests -------------------------------------------------------------

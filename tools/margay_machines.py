@@ -99,6 +99,27 @@ def qemu_arguments(image, boot, cpus, memory, console, extra, accel):
     ] + qemu_firmware(boot.firmware) + qemu_medium(image, boot) + list(extra)
 
 
+def numa_arguments(machine, nodes, cpus, memory):
+    """QEMU's for a machine of so many NUMA nodes: a socket each, CPUs and memory in equal parts, distances as of two sockets."""
+    if machine not in ("qemu", "kvm"):
+        raise MachineError("--numa %d: the machine %s has one NUMA node: use qemu or kvm" % (nodes, machine))
+    if not 1 <= nodes <= 8:
+        raise MachineError("--numa %d: expected 1 to 8 nodes" % nodes)
+    if cpus % nodes:
+        raise MachineError("--numa %d: expected --cpus with a multiple of %d, so that each node has as many, found %d"
+                           % (nodes, nodes, cpus))
+    part, rest = divmod(mebibytes(memory), nodes)
+    each = cpus // nodes
+    arguments = ["-smp", "%d,sockets=%d,cores=%d,threads=1" % (cpus, nodes, each)]
+    for n in range(nodes):
+        arguments += ["-object", "memory-backend-ram,id=numa%d,size=%dM" % (n, part + (rest if n == 0 else 0)),
+                      "-numa", "node,nodeid=%d,cpus=%d-%d,memdev=numa%d" % (n, n * each, (n + 1) * each - 1, n)]
+    for n in range(nodes):
+        for other in range(n):
+            arguments += ["-numa", "dist,src=%d,dst=%d,val=21" % (n, other)]
+    return arguments
+
+
 def qemu(image, boot, cpus, memory, port, extra, accel):
     return [find("qemu-system-x86_64", "qemu-system-x86")] + qemu_arguments(
         image, boot, cpus, memory, "socket,id=console,host=127.0.0.1,port=%d" % port, extra, accel)

@@ -190,6 +190,28 @@ def test_json(machine):
     assert row["macs"] == ("52:54:00:ab:cd:ef" if machine == "qemu" else "")
 
 
+def margay_run_command(*arguments):
+    done = subprocess.run([os.path.join(node.TOP, "tools", "margay-run"), *arguments], capture_output=True, text=True, check=False)
+    return done.returncode, done.stdout.replace("\r", ""), done.stderr
+
+
+def test_run_with_numa_nodes():
+    """margay-run --numa: nodes, each with its part of CPUs and memory, and their distances."""
+    iso = node.margay_iso("hwcheck-numa", {"vm0.conf": node.vm_text("qemu", "")}, {}, "check=1", check=False)
+    log = os.path.join(node.LOGS, "hwcheck-numa-qemu.log")
+    node.logs.append(log)
+    status, out, err = margay_run_command("--numa", "2", "--cpus", "4", "--memory", "513M", "--timeout", "300", "--log", log, iso)
+    assert (status, err) == (0, "")
+    assert re.search("^check: ok +NUMA layout: 2 nodes$", out, re.M) and re.search("^check: ok +NUMA distances$", out, re.M)
+    assert re.findall(r"^check: cpu (\d) .* node (\d)", out, re.M) == [("0", "0"), ("1", "0"), ("2", "1"), ("3", "1")]
+    for arguments, said in (
+        (["--numa", "2", "--cpus", "3"], "expected --cpus with a multiple of 2, so that each node has as many, found 3"),
+        (["--numa", "0"], "expected 1 to 8 nodes"), (["--numa", "2", "--cpus", "2", "--machine", "bochs"], "use qemu or kvm"),
+    ):
+        status, _, err = margay_run_command(*arguments, "--log", log + ".bad", iso)
+        assert status == margay_run.NO_MACHINE and "margay-run: --numa" in err and said in err
+
+
 def test_stay():
     """The node stays on for the operator: the VM waits for a command; the console's list is the report's."""
     vm = monitor_console.vm("a", "tick")
