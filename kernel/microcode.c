@@ -8,7 +8,6 @@
 #include "arch/x86_64/cpu/microcode.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/printk.h"
-#include "kernel/mitigations.h"
 #include "kernel/percpu.h"
 
 #define PREFIX "microcode:"
@@ -35,12 +34,22 @@ static struct microcode_cpu this_kind(void)
 	return kind;
 }
 
-/* Gives the CPU the update, if that is newer than what it has. Returns the revision that it has then. */
+/*
+ * Does it still want the update? On AMD a core's second thread reads the revision that the first has loaded, but part of the
+ * update is a thread's own: only a newer one is left.
+ */
+static bool wants_update(u32 has)
+{
+	return update.start && (like.vendor == CPU_AMD ? !microcode_newer(&like, has, update.revision) :
+							 microcode_newer(&like, update.revision, has));
+}
+
+/* Gives the CPU the update, if it wants it. Returns the revision that it has then. */
 static u32 load(void)
 {
 	u32 before = microcode_revision(like.vendor);
 
-	if (!update.start || !microcode_newer(&like, update.revision, before))
+	if (!wants_update(before))
 		return before;
 	/* An update may change what the caches hold of the microcode's own data. */
 	cpu_wbinvd();
@@ -48,6 +57,11 @@ static u32 load(void)
 		(void)host_wrmsr(MSR_BIOS_UPDT_TRIG, (u64)update.start + MICROCODE_HEADER);
 	else
 		(void)host_wrmsr(MSR_AMD_PATCH_LOADER, (u64)update.start);
+	/* Zen and Zen 2 read the patch through a translation that makes all slow while it stays. */
+	if (cpu_family(like.signature) == 0x17) {
+		invlpg(update.start);
+		invlpg(update.start + update.size - 1);
+	}
 	return microcode_revision(like.vendor);
 }
 

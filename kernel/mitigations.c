@@ -5,22 +5,10 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/microcode.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/percpu.h"
-
-u32 microcode_revision(enum cpu_vendor vendor)
-{
-	struct cpuid_regs r;
-	u64 value;
-
-	/* SDM vol. 3, 10.11.7.1: CPUID stores it, and only where the register held 0. */
-	if (vendor == CPU_INTEL)
-		(void)host_wrmsr(MSR_BIOS_SIGN_ID, 0);
-	cpuid(1, 0, &r);
-	(void)host_rdmsr(MSR_BIOS_SIGN_ID, &value);
-	return (u32)(vendor == CPU_INTEL ? value >> 32 : value);
-}
 
 /* A register that has none of these bits, or faults, is one of an emulator or of a hypervisor below, which sees to it. */
 static void set_up(const struct mitigations *m)
@@ -81,6 +69,7 @@ void mitigations_tell(void)
 {
 	char line[96];
 	bool affected;
+	u32 not_forced = 0;
 
 	for (unsigned i = 0; i < CPU_BUGS; i++) {
 		if (worst_line(i, line, sizeof(line), &affected))
@@ -88,8 +77,10 @@ void mitigations_tell(void)
 		else if (affected)
 			printk("%s", line);
 	}
-	if (this_cpu()->not_forced)
-		printk_error("command line: mitigate=: this CPU cannot do %s: left out", mitigation_name(this_cpu()->not_forced));
+	for (unsigned i = 0; i < host_cpu_count(); i++)
+		not_forced |= cpu_get(i)->not_forced;
+	if (not_forced)
+		printk_error("command line: mitigate=: a CPU cannot do %s: left out there", mitigation_name(not_forced));
 }
 
 void host_mitigations_report(void (*say)(const char *fmt, ...))

@@ -15,7 +15,4 @@ void mitigations_init_cpu(void);
 /* One line for each thing that a CPU is open to. All CPUs are online. */
 void mitigations_tell(void);
 
-/* The calling CPU's revision; 0: it does not say. */
-u32 microcode_revision(enum cpu_vendor vendor);
-
 #endif

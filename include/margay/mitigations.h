@@ -17,8 +17,6 @@
 /* Before each entry, last: */
 #define MIT_VERW BIT(7)
 #define MIT_L1D_FLUSH BIT(8)        /* IA32_FLUSH_CMD.L1D_FLUSH; does what VERW does, too */
-/* When a CPU gets another VM: */
-#define MIT_IBPB BIT(9)
 /* In second-level tables: */
 #define MIT_SPLIT BIT(10)           /* leaves of more than 4 KiB are not executable, and split where the guest executes */
 /* MIT_VERW for VMs that have PCI functions; vcpu->mitigations has it resolved. */

@@ -158,7 +158,7 @@ static const struct {
 	WORD(GDB, "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
 	WORD(BOOT_LOG, "loglevel=", parse_loglevel, "error, info or debug"),
 	WORD(MITIGATIONS, "mitigate=", parse_mitigate,
-	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, ibpb, split"),
+	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, split"),
 	WORD(SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
 	WORD(ALWAYS, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD

@@ -189,7 +189,7 @@ def done(c, bugs):
         reduce = "srso" in bugs and c.bit(0x80000021, EAX, 31)
         returns = bugs & ({"retbleed"} if reduce else {"retbleed", "srso"})
         ibpb = c.bit(0x80000008, EBX, 12)
-        does |= ({"bp_spec_reduce"} if reduce else set()) | ({"auto_ibrs"} if c.auto else set()) | ({"ibpb"} if ibpb else set())
+        does |= ({"bp_spec_reduce"} if reduce else set()) | ({"auto_ibrs"} if c.auto else set())
         if returns and ibpb:
             does |= {"ibpb_exit"} | (set() if c.bit(0x80000008, EBX, 30) else {"rsb"})
         elif not c.auto:
@@ -200,7 +200,6 @@ def done(c, bugs):
         if not c.bit(0x80000021, EAX, 2) and c.family >= 0x10 and c.family != 0x11:
             does.add("lfence")
     elif "v2" in bugs:
-        does |= {"ibpb"} if c.bit(7, EDX, 26) else set()
         if c.eibrs:
             spec = 1
             does |= {"spec_ctrl", "eibrs"} | ({"rsb_one"} if "pbrsb" in bugs and "its" not in bugs else set())

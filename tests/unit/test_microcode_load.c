@@ -20,9 +20,10 @@ static struct {
 	u32 signature, revision, takes; /* takes: the revision that an update brings, whatever it says; 0: none */
 	u64 platform;
 } state[CPUS];
-static unsigned now, writes, flushes;
+static unsigned now, writes, flushes, invalidations;
 static bool amd;
 static u64 address; /* what the last write was */
+static size_t patch_size;
 static u8 module[2][8192] __attribute__((aligned(4096)));
 
 static struct cpu *fake_this_cpu(void)
@@ -43,6 +44,14 @@ static void fake_wbinvd(void)
 	flushes++;
 }
 
+/* The patch's first page, then its last, behind the write. */
+static void fake_invlpg(const void *va)
+{
+	assert_ptr_equal(va, (const u8 *)address + (invalidations % 2 ? patch_size - 1 : 0));
+	assert_int_equal(writes, invalidations++ / 2 + 1);
+}
+
+#define invlpg fake_invlpg
 #define this_cpu fake_this_cpu
 #define cpuid fake_cpuid
 #define cpu_wbinvd fake_wbinvd
@@ -117,7 +126,7 @@ static int setup(void **)
 	}
 	amd = false;
 	log_text[0] = 0;
-	now = writes = flushes = 0;
+	now = writes = flushes = invalidations = 0;
 	return 0;
 }
 
@@ -209,23 +218,45 @@ static void test_not_for_it(void **)
 	assert_string_equal(log_text, "! microcode:high: above 4 GiB: ignored\n");
 }
 
-static void test_amd(void **)
+/* A file with one patch, of so many bytes, for CPUs with that signature. */
+static void amd_file(u32 signature, u32 size)
 {
-	const u32 head[] = { 0x00414d44, 0, 32, 0xa00f11, 0, 0, 0xa011, 0, 0, 0, 0, 1, 128 };
+	const u32 head[] = { 0x00414d44, 0, 32, signature, 0, 0, 0xa011, 0, 0, 0, 0, 1, size };
 
 	amd = true;
+	patch_size = size;
 	for (unsigned i = 0; i < CPUS; i++)
-		state[i].signature = 0xa00f11;
+		state[i].signature = signature;
 	memset(module[0], 0, sizeof(module[0]));
 	memcpy(module[0], head, sizeof(head));
 	memcpy(module[0] + 52 + 4, (const u32[]){ 9 }, 4);
 	memcpy(module[0] + 52 + 24, (const u32[]){ 0xa011 }, 4);
-	give(0, "microcode:amd", 52 + 128);
+	give(0, "microcode:amd", 52 + size);
 	microcode_init(&boot);
+}
+
+/* Each thread gets it, also one that reads the revision that its sibling has brought; none that has a newer one. */
+static void test_amd(void **)
+{
+	amd_file(0xa00f11, 128);
 	assert_int_equal(address, (u64)module[0] + 48);
 	assert_string_equal(log_text, "microcode:amd: revision 0x9 in place of 0x5\n");
+	state[2].revision = 9;
 	start_others();
 	assert_int_equal(writes, 3);
+	assert_int_equal(invalidations, 0);
+	state[now = 1].revision = 10;
+	microcode_init_cpu();
+	assert_int_equal(writes, 3);
+	assert_int_equal(cpus[1].microcode, 10);
+}
+
+static void test_zen(void **)
+{
+	amd_file(0x800f12, 4080);
+	start_others();
+	assert_int_equal(writes, 3);
+	assert_int_equal(invalidations, 6);
 }
 
 int main(void)
@@ -234,7 +265,7 @@ int main(void)
 		cmocka_unit_test_setup(test_intel, setup), cmocka_unit_test(test_newest),
 		cmocka_unit_test_setup(test_unlike, setup),
 		cmocka_unit_test_setup(test_refused, setup), cmocka_unit_test_setup(test_not_for_it, setup),
-		cmocka_unit_test_setup(test_amd, setup),
+		cmocka_unit_test_setup(test_amd, setup), cmocka_unit_test_setup(test_zen, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

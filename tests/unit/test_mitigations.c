@@ -49,43 +49,43 @@ static const struct cpu {
 	/* The same by what Intel documents of newer microcode: RSBA, TSX_CTRL, FB_CLEAR, GDS_CTRL. */
 	{ "Skylake-X, updated", INTEL, 0x50654, 0x50000000, 0x40800, MICROCODE_INTEL, 0, 2, 0, 0, 0, 0, 0, 0x2020084, 0x2007006,
 	  SPECTRE_V2 | RETBLEED | MDS | TAA | MMIO | L1TF | GDS | ITLB, 0,
-	  MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_RSB | MIT_IBPB | MIT_SPLIT | MIT_L1D_FLUSH | MIT_MCU_OPT, 1 },
+	  MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_RSB | MIT_SPLIT | MIT_L1D_FLUSH | MIT_MCU_OPT, 1 },
 	/* Under a hypervisor that flushes: SKIP_L1DFL_VMENTRY. It may be on any CPU. */
 	{ "Skylake-X, as a guest", INTEL, 0x50654, 0xd0000000, 0x40800, MICROCODE_INTEL, 0, 2, 0, 0, 0, 0, 0, 0x202008c, 0x2007006,
 	  SPECTRE_V2 | RETBLEED | ITS | MDS | TAA | MMIO | GDS | ITLB, 0,
-	  MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_RSB | MIT_IBPB | MIT_SPLIT | MIT_VERW | MIT_MCU_OPT, 1 },
+	  MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_RSB | MIT_SPLIT | MIT_VERW | MIT_MCU_OPT, 1 },
 	{ "Cascade Lake", INTEL, 0x50657, 0x50000000, 0x40800, MICROCODE_INTEL, 0, 2, 0, 0, 0, 0, 0, 0x2b, 0x500001c,
 	  SPECTRE_V2 | BHI | RETBLEED | ITS | TAA | MMIO | GDS | ITLB, TAA | MMIO | GDS,
-	  MIT_BHB | MIT_EIBRS | MIT_IBPB | MIT_RSB | MIT_SPEC_CTRL | MIT_SPLIT | MIT_THUNKS, 1 },
+	  MIT_BHB | MIT_EIBRS | MIT_RSB | MIT_SPEC_CTRL | MIT_SPLIT | MIT_THUNKS, 1 },
 	{ "Knights Landing", INTEL, 0x50671, 0x50000000, 0x40000, 0, 0, 4, 0, 0, 0, 0, 0, 0, 0,
 	  SPECTRE_V2 | MDS | MMIO, MDS | MMIO,
 	  MIT_RSB | MIT_THUNKS, 0 },
 	{ "Goldmont Plus", INTEL, 0x706a8, 0x40000000, 0x40000, 0xac000400, 0, 1, 0, 0, 0, 0, 0, 0x6b, 0x16,
 	  SPECTRE_V2 | BHI | RFDS, RFDS,
-	  MIT_BHB | MIT_EIBRS | MIT_IBPB | MIT_SPEC_CTRL, 1 },
+	  MIT_BHB | MIT_EIBRS | MIT_SPEC_CTRL, 1 },
 	{ "Elkhart Lake", INTEL, 0x90661, 0x40000000, 0x40000, MICROCODE_INTEL, 0, 1, 0x20000000, 0, 0, 0, 0, 0x6b, 0x11,
 	  SPECTRE_V2 | BHI | MMIO | RFDS | SRBDS, MMIO | RFDS | SRBDS,
-	  MIT_BHB | MIT_EIBRS | MIT_IBPB | MIT_SPEC_CTRL, 1 },
+	  MIT_BHB | MIT_EIBRS | MIT_SPEC_CTRL, 1 },
 	{ "Ice Lake-SP", INTEL, 0x606a6, 0x50000000, 0x40800, MICROCODE_INTEL, 0, 2, 0, 0, 0, 0, 0, 0x1eb, 0xd000280,
 	  SPECTRE_V2 | BHI | MMIO | GDS, MMIO | GDS,
-	  MIT_BHB | MIT_EIBRS | MIT_IBPB | MIT_RSB_ONE | MIT_SPEC_CTRL, 1 },
+	  MIT_BHB | MIT_EIBRS | MIT_RSB_ONE | MIT_SPEC_CTRL, 1 },
 	/* FB_CLEAR, PBRSB_NO, GDS_CTRL: only devices need VERW. */
 	{ "Ice Lake-SP, updated", INTEL, 0x606a6, 0x50000000, 0x40800, MICROCODE_INTEL, 0, 2, 0, 0, 0, 0, 0, 0x30201eb, 0xd0003a5,
 	  SPECTRE_V2 | BHI | MMIO | GDS, 0,
-	  MIT_BHB | MIT_EIBRS | MIT_IBPB | MIT_SPEC_CTRL | MIT_VERW_DEVICES | MIT_MCU_OPT, 1 },
+	  MIT_BHB | MIT_EIBRS | MIT_SPEC_CTRL | MIT_VERW_DEVICES | MIT_MCU_OPT, 1 },
 	{ "Sapphire Rapids", INTEL, 0x806f8, 0x50000000, 0x40800, MICROCODE_INTEL, 0x17, 2, 0, 0, 0, 0, 0, 0x28fdeb, 0x2b000390,
 	  SPECTRE_V2 | BHI, 0,
-	  MIT_BHI_DIS_S | MIT_EIBRS | MIT_IBPB | MIT_RSB_ONE | MIT_SPEC_CTRL, 0x401 },
+	  MIT_BHI_DIS_S | MIT_EIBRS | MIT_RSB_ONE | MIT_SPEC_CTRL, 0x401 },
 	{ "Alder Lake", INTEL, 0x90672, 0x50000000, 0x40000, MICROCODE_INTEL, 0, 2, 0x40000001, 0, 0, 0, 0, 0xd6b, 0x12,
 	  SPECTRE_V2 | BHI, 0,
-	  MIT_BHB | MIT_EIBRS | MIT_IBPB | MIT_RSB_ONE | MIT_SPEC_CTRL, 1 },
+	  MIT_BHB | MIT_EIBRS | MIT_RSB_ONE | MIT_SPEC_CTRL, 1 },
 	/* Its other cores, which alone have RFDS, with RFDS_CLEAR. */
 	{ "Gracemont", INTEL, 0x90672, 0x50000000, 0x40000, MICROCODE_INTEL, 0, 1, 0x20000001, 0, 0, 0, 0, 0x10000d6b, 0x12,
 	  SPECTRE_V2 | BHI | RFDS, 0,
-	  MIT_BHB | MIT_EIBRS | MIT_IBPB | MIT_RSB_ONE | MIT_SPEC_CTRL | MIT_VERW, 1 },
+	  MIT_BHB | MIT_EIBRS | MIT_RSB_ONE | MIT_SPEC_CTRL | MIT_VERW, 1 },
 	{ "Granite Rapids", INTEL, 0xa06d1, 0x50000000, 0x40800, MICROCODE_INTEL, 0x3f, 2, 0x40000002, 0, 0, 0, 0, 0x2da9fdeb,
 	  0x10001d0, SPECTRE_V2 | BHI, 0,
-	  MIT_BHI_DIS_S | MIT_EIBRS | MIT_IBPB | MIT_SPEC_CTRL, 0x401 },
+	  MIT_BHI_DIS_S | MIT_EIBRS | MIT_SPEC_CTRL, 0x401 },
 	{ "Piledriver", AMD, 0x600f20, 0x10000000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x600081f,
 	  SPECTRE_V2 | RETBLEED, RETBLEED,
 	  MIT_LFENCE | MIT_RSB | MIT_THUNKS, 0 },
@@ -94,27 +94,27 @@ static const struct cpu {
 	  MIT_LFENCE | MIT_RSB | MIT_THUNKS, 0 },
 	{ "Rome", AMD, 0x830f10, 0x50000000, 0x40000, 0, 0, 2, 0, 0x4f000, 0, 0, 0x100000, 0, 0x830101c,
 	  SPECTRE_V2 | RETBLEED | SRSO | ZENBLEED, 0,
-	  MIT_IBPB | MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB | MIT_ZENBLEED, 2 },
+	  MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB | MIT_ZENBLEED, 2 },
 	/* Without SVM's own switch of IA32_SPEC_CTRL; microcode that ends Zenbleed. */
 	{ "Rome, updated", AMD, 0x830f10, 0x50000000, 0x40000, 0, 0, 2, 0, 0x4f000, 0, 0, 0, 0, 0x830107c,
 	  SPECTRE_V2 | RETBLEED | SRSO, 0,
-	  MIT_IBPB | MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB | MIT_SPEC_CTRL, 2 },
+	  MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB | MIT_SPEC_CTRL, 2 },
 	{ "Milan", AMD, 0xa00f11, 0x50000000, 0x40000, 0, 0, 2, 0, 0x4f000, 4, 0, 0x100000, 0, 0xa001119,
 	  SPECTRE_V2 | SRSO | TSA, SRSO | TSA,
-	  MIT_IBPB | MIT_IBPB_EXIT | MIT_RSB, 2 },
+	  MIT_IBPB_EXIT | MIT_RSB, 2 },
 	{ "Genoa", AMD, 0xa10f11, 0x50000000, 0x40000, 0, 0, 2, 0, 0x6004f000, 0x104, 0, 0x100000, 0, 0xa101111,
 	  SPECTRE_V2 | SRSO | TSA, SRSO | TSA,
-	  MIT_AUTO_IBRS | MIT_IBPB | MIT_IBPB_EXIT, 2 },
+	  MIT_AUTO_IBRS | MIT_IBPB_EXIT, 2 },
 	/* IBPB_BRTYPE, and microcode that has VERW do something. */
 	{ "Genoa, updated", AMD, 0xa10f11, 0x50000000, 0x40000, 0, 0, 2, 0, 0x6004f000, 0x10000104, 0, 0x100000, 0, 0xa10114c,
 	  SPECTRE_V2 | SRSO | TSA, 0,
-	  MIT_AUTO_IBRS | MIT_IBPB | MIT_IBPB_EXIT | MIT_VERW, 2 },
+	  MIT_AUTO_IBRS | MIT_IBPB_EXIT | MIT_VERW, 2 },
 	{ "Turin", AMD, 0xb10f10, 0x50000000, 0x40000, 0, 0, 1, 0, 0x6004f000, 0xd0000104, 0, 0x100000, 0, 0xb101021,
 	  SPECTRE_V2 | SRSO, 0,
-	  MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE | MIT_IBPB, 0 },
+	  MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE, 0 },
 	{ "Dhyana", HYGON, 0x900f22, 0x50000000, 0x40000, 0, 0, 0, 0, 0x1000, 0, 0, 0, 0, 0x80901047,
 	  SPECTRE_V2 | RETBLEED | SRSO, 0,
-	  MIT_IBPB | MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB, 0 },
+	  MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB, 0 },
 	{ "KX-5000", ZHAOXIN, 0x107b0, 0x50000000, 0x40000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	  MDS | L1TF | ITLB, MDS | L1TF,
 	  MIT_SPLIT, 0 },
@@ -208,7 +208,7 @@ static void test_immunity(void **)
 	c.e21_eax |= 1u << 29;
 	assert_int_equal(decide(&c).affected, SPECTRE_V2);
 	/* Then nothing is left of what IBPB is for. */
-	assert_int_equal(decide(&c).flags, MIT_THUNKS | MIT_RSB | MIT_IBPB);
+	assert_int_equal(decide(&c).flags, MIT_THUNKS | MIT_RSB);
 	c = *find("Rome");
 	c.e8_ebx |= 1u << 29; /* BTC_NO */
 	assert_false(decide(&c).affected & RETBLEED);
@@ -331,7 +331,7 @@ static void test_lines(void **)
 static void test_words(void **)
 {
 	const u32 always = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_VERW | MIT_SPLIT;
-	const u32 registers = MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_IBPB | MIT_IBPB_EXIT;
+	const u32 registers = MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_IBPB_EXIT;
 	u32 forced = 1;
 	bool off = true;
 	struct mitigations m;
@@ -367,7 +367,7 @@ static void test_words(void **)
 		assert_int_equal(m.can, bit < 16 ? always | MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS : always);
 		c.e8_ebx |= 1u << 12;
 		m = decide(&c);
-		assert_int_equal(m.can, bit < 16 ? always | registers : always | MIT_IBPB | MIT_IBPB_EXIT);
+		assert_int_equal(m.can, bit < 16 ? always | registers : always | MIT_IBPB_EXIT);
 	}
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Pure module: finds a CPU's update in a file of the vendors': one or more of Intel's updates (SDM vol. 3, 10.11.1), or of AMD's
- * containers, each a table of equivalent CPUs and their patches. The file may be anything.
+ * containers, each a table of equivalent CPUs and their patches. The file may be anything. microcode_revision() is not pure.
  */
 #ifndef ARCH_CPU_MICROCODE_H
 #define ARCH_CPU_MICROCODE_H
@@ -27,5 +27,8 @@ const char *microcode_find(const u8 *file, size_t size, const struct microcode_c
 
 /* Is a newer than b? Intel's revisions are signed, of test updates below 0. */
 bool microcode_newer(const struct microcode_cpu *cpu, u32 a, u32 b);
+
+/* The calling CPU's revision; 0: it does not say. */
+u32 microcode_revision(enum cpu_vendor vendor);
 
 #endif

@@ -18,7 +18,6 @@ static const struct {
 	{ "thunks", MIT_THUNKS },
 	{ "verw", MIT_VERW },
 	{ "l1d_flush", MIT_L1D_FLUSH },
-	{ "ibpb", MIT_IBPB },
 	{ "split", MIT_SPLIT },
 };
 

@@ -254,7 +254,7 @@ static void decide_intel(const struct facts *f, u32 has, struct mitigations *m)
 		m->flags |= MIT_THUNKS | MIT_RSB;
 		m->open |= B(RETBLEED);
 	}
-	m->can |= ibrs ? MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_IBPB | MIT_IBPB_EXIT : 0;
+	m->can |= ibrs ? MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_IBPB_EXIT : 0;
 }
 
 /*
@@ -285,7 +285,7 @@ static void decide_amd(const struct facts *f, u32 has, struct mitigations *m)
 	/* Always serializing, or by the MSR, which these have. */
 	if (!(f->e21.eax & BIT(2)) && f->family >= 0x10 && f->family != 0x11)
 		m->flags |= MIT_LFENCE;
-	m->can |= ibpb ? MIT_IBPB | MIT_IBPB_EXIT : 0;
+	m->can |= ibpb ? MIT_IBPB_EXIT : 0;
 	m->can |= f->e8.ebx & (BIT(14) | BIT(15)) ? MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS : 0;
 }
 
@@ -338,5 +338,4 @@ void mitigations_decide(const struct mitigation_input *in, struct mitigations *o
 		decide_intel(&f, has, out);
 	out->open &= out->affected;
 	decide_data(in, &f, has, out);
-	out->flags |= out->can & MIT_IBPB;
 }

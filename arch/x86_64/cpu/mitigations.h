@@ -12,7 +12,7 @@
 #include <margay/x86.h>
 
 /* What this image carries out. Whatever else a CPU needs is told as vulnerable: an exit path that does more adds it here. */
-#define MIT_DONE_ALWAYS (MIT_IBPB | MIT_EIBRS | MIT_BHI_DIS_S | MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE | MIT_LFENCE | MIT_ZENBLEED | \
+#define MIT_DONE_ALWAYS (MIT_EIBRS | MIT_BHI_DIS_S | MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE | MIT_LFENCE | MIT_ZENBLEED | \
 			 MIT_MCU_OPT)
 #define MIT_DONE_VMX (MIT_DONE_ALWAYS | MIT_VERW | MIT_VERW_DEVICES | MIT_L1D_FLUSH)
 #define MIT_DONE_SVM MIT_DONE_ALWAYS
