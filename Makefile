@@ -149,7 +149,8 @@ SMALL    := -Oz -fno-jump-tables -fno-if-conversion -fno-inline-functions-called
 	-fno-forward-propagate -fno-partial-inlining -fno-caller-saves -fno-optimize-sibling-calls -fno-move-loop-stores \
 	-fmerge-all-constants -fshort-enums -flto=1 -flto-partition=one
 OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),$(SMALL),$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
-	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer)
+	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer) \
+	$(if $(CONFIG_MITIGATIONS),-mindirect-branch=thunk-extern -mindirect-branch-register -fno-jump-tables)
 # Objects by what they were compiled with: the flags here, of which the folder's name is a digest, the options that they
 # mention by tools/fixdep.
 O    := $(B)/obj/$(firstword $(shell echo '$(strip $(OPTIMIZE))' | sha1sum))
@@ -187,10 +188,11 @@ $(O)/%.o: %.c Makefile
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(CFLAGS) -MMD -c -o $@ $< && tools/fixdep $(@:.o=.d) $(B)
 
+# -MD of NASM 2.16 forgets what a file takes in.
 $(O)/%.asm.o: %.asm Makefile
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) $(NASMFLAGS) -MD $(@:.o=.d) -MQ $@ -MP -o $@ $<
+	$(Q)$(NASM) $(NASMFLAGS) -M -MF $(@:.o=.d) -MQ $@ -MP $< && $(NASM) $(NASMFLAGS) -o $@ $<
 
 -include $(OBJS:.o=.d)
 
@@ -212,10 +214,11 @@ ifdef CONFIG_SCREEN
 FONT := $(B)/font.o
 $(O)/$(A)/boot/entry.asm.o: NASMFLAGS += -DCONFIG_SCREEN
 endif
+WORLD := $(foreach d,svm vmx,$(O)/$(A)/$(d)/run.asm.o $(O)/$(A)/$(d)/run_clean.asm.o)
 ifdef CONFIG_LEAN_EXITS
-$(O)/$(A)/svm/run.asm.o $(O)/$(A)/vmx/run.asm.o: NASMFLAGS += -DCONFIG_LEAN_EXITS
+$(WORLD): NASMFLAGS += -DCONFIG_LEAN_EXITS
 endif
-$(O)/$(A)/svm/run.asm.o $(O)/$(A)/vmx/run.asm.o: $(wildcard $(B)/config/lean/exits.h)
+$(WORLD): $(wildcard $(B)/config/lean/exits.h)
 # It asks the loader for a framebuffer, or does not.
 $(O)/$(A)/boot/entry.asm.o: $(wildcard $(B)/config/screen.h)
 
@@ -387,7 +390,8 @@ $(T)/%.c.o: tests/guest/%.c Makefile
 $(T)/%.asm.o: tests/guest/%.asm Makefile
 	$(call say,NASM,$<)
 	@mkdir -p $(@D)
-	$(Q)$(NASM) $(NASMFLAGS) -Itests/guest/include/ -MD $(@:.o=.d) -MQ $@ -MP -o $@ $<
+	$(Q)$(NASM) $(NASMFLAGS) -Itests/guest/include/ -M -MF $(@:.o=.d) -MQ $@ -MP $< && \
+		$(NASM) $(NASMFLAGS) -Itests/guest/include/ -o $@ $<
 
 # The runtime's main.c knows its guest's name.
 $(T)/%.main.o: tests/guest/lib/main.c Makefile

@@ -6,9 +6,13 @@
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/microcode.h"
+#include "arch/x86_64/cpu/paging.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/percpu.h"
+
+#define THUNK_SIZE 32
+#define THUNK_PLAIN 24 /* where its plain jump is */
 
 /* A register that has none of these bits, or faults, is one of an emulator or of a hypervisor below, which sees to it. */
 static void set_up(const struct mitigations *m)
@@ -33,6 +37,28 @@ static void set_up(const struct mitigations *m)
 		(void)host_wrmsr(MSR_SPEC_CTRL, m->spec_ctrl);
 }
 
+/*
+ * Retpolines or not is the whole image's matter (thunks.asm), and the boot CPU's word. It is alone then, and what comes next
+ * serializes.
+ */
+static void choose_thunks(struct mitigations *m)
+{
+	extern u8 indirect_thunks[15][THUNK_SIZE];
+	static bool plain;
+
+	if (this_cpu()->id == 0) {
+		u8 *thunk = phys_to_virt(virt_to_phys(indirect_thunks));
+		struct cpuid_regs r;
+
+		plain = !(m->flags & MIT_THUNKS);
+		for (unsigned i = 0; i < ARRAY_SIZE(indirect_thunks) && plain; i++)
+			memcpy(thunk + i * THUNK_SIZE, thunk + i * THUNK_SIZE + THUNK_PLAIN, THUNK_SIZE - THUNK_PLAIN);
+		cpuid(0, 0, &r);
+	}
+	if (plain)
+		m->done &= ~MIT_THUNKS;
+}
+
 void mitigations_init_cpu(void)
 {
 	struct mitigation_input in = { .read_cpuid = cpuid, .microcode = microcode_revision(cpu_features.vendor) };
@@ -45,6 +71,7 @@ void mitigations_init_cpu(void)
 		(void)host_rdmsr(MSR_ARCH_CAPABILITIES, &in.arch_capabilities);
 	mitigations_decide(&in, &cpu->mitigations);
 	cpu->not_forced = mitigations_force(&cpu->mitigations, cmdline_of_boot()->mitigate, cmdline_of_boot()->mitigate_off);
+	choose_thunks(&cpu->mitigations);
 	set_up(&cpu->mitigations);
 }
 

@@ -57,8 +57,9 @@ struct vcpu {
 	unsigned id;              /* 0-based within the VM */
 	u32 startup;              /* enum vcpu_startup (startup.h), atomic: INIT and SIPI from other vCPUs */
 	bool look;                /* vcpu_look(); atomic */
-	u32 mitigations;          /* MIT_: what its exits and entries do; 0 where its VM is trusted */
-	u32 spec_ctrl;            /* IA32_SPEC_CTRL in root mode, beside MIT_SPEC_CTRL */
+	u32 mitigations __aligned(16); /* MIT_: what its exits and entries do; 0 where its VM is trusted */
+	u32 spec_ctrl;            /* IA32_SPEC_CTRL in root mode, beside MIT_SPEC_CTRL; */
+	u32 guest_spec_ctrl;      /* the guest's, outside of it */
 	struct guest_regs regs;
 	u32 apic_id;
 	u64 apic_base;            /* MSR IA32_APIC_BASE, vmm/dev/lapic.c's; CPUID shows its bit EN */
@@ -85,6 +86,14 @@ struct vcpu {
 	struct vcpu_stats stats;
 	struct host_work work;
 };
+static_assert(offsetof(struct vcpu, regs) - offsetof(struct vcpu, mitigations) == 16 &&
+	      offsetof(struct vcpu, regs) - offsetof(struct vcpu, guest_spec_ctrl) == 8, "cpu/clean.inc");
+
+/* Are its exits and entries those of run_clean.asm? */
+static inline bool vcpu_is_cleaned(const struct vcpu *vcpu)
+{
+	return IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->mitigations & MIT_SWITCH;
+}
 
 /* One vCPU for the CPU that the VM has for it (vm->host_cpu), on its node. NULL when there is no memory. */
 struct vcpu *vcpu_create(struct vm *vm, unsigned id);

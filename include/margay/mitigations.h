@@ -17,6 +17,8 @@
 /* Before each entry, last: */
 #define MIT_VERW BIT(7)
 #define MIT_L1D_FLUSH BIT(8)        /* IA32_FLUSH_CMD.L1D_FLUSH; does what VERW does, too */
+/* Any of these wants a world switch of its own: */
+#define MIT_SWITCH (MIT_SPEC_CTRL | MIT_IBPB_EXIT | MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_VERW | MIT_L1D_FLUSH)
 /* In second-level tables: */
 #define MIT_SPLIT BIT(10)           /* leaves of more than 4 KiB are not executable, and split where the guest executes */
 /* MIT_VERW for VMs that have PCI functions; vcpu->mitigations has it resolved. */

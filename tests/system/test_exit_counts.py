@@ -27,10 +27,10 @@ def by_guest(counts):
     return counts["exits"] - sum(counts.get(reason, 0) for reason in ("extint", "nmi"))
 
 
-def two_guests(name, machine, **options):
-    """One after the other: the one makes MORE exits than the other."""
+def two_guests(name, machine, key="", **options):
+    """One after the other: the one makes MORE exits than the other. key: a line for both VM files."""
     guest = tiny.Guest("cpuid_all", machine)
-    base = "kernel = cpuid_all\nmemory = 32M\ntopology = flat\ndebug_exit = yes\n"
+    base = "kernel = cpuid_all\nmemory = 32M\ntopology = flat\ndebug_exit = yes\n" + key
     vms = {
         "few.conf": "name = few\n%scmdline = machine=%s cpus=1 cpuids=%d\n" % (base, machine, FEW),
         "many.conf": "name = many\n%scmdline = machine=%s cpus=1 cpuids=%d\nafter = few\non_end = poweroff_node\n"
@@ -48,14 +48,18 @@ def test_each_cpuid_is_one_exit(machine):
     assert by_guest(many) - by_guest(few) == MORE
 
 
-def test_as_many_as_the_emulator_counts():
-    """QEMU's plugin (qemu_code.c) counts executed VMRUNs: each ends by one exit, and nothing else does."""
+@pytest.mark.parametrize("trusted", (False, True))
+def test_as_many_as_the_emulator_counts(trusted):
+    """QEMU's plugin (qemu_code.c) counts executed VMRUNs: each ends by one exit, and nothing else does. Those who are trusted
+    have one of their own, behind which nothing is cleaned (test_clean_exit.py)."""
     code = subprocess.run(["objdump", "-d", os.path.join(node.BUILD, "margay.elf")], capture_output=True, text=True, check=True)
-    vmruns = [int(at, 16) for at in re.findall(r"^([0-9a-f]+):.*\tvmrun\b", code.stdout, re.MULTILINE)]
-    assert len(vmruns) == 1
-    file = os.path.join(node.BUILD, "exit-counts.counts")
-    plugin = "%s,out=%s,code=%#x-%#x" % (test_idle.PLUGIN, file, vmruns[0], vmruns[0] + 1)
-    _, few, many = two_guests("vmrun", "qemu", extra=["-plugin", plugin])
+    vmruns = dict(re.findall(r"^[0-9a-f]+ <(svm_enter\w*)[.>][^<]*^([0-9a-f]+):.*\tvmrun\b", code.stdout, re.MULTILINE))
+    assert len(vmruns) == 2
+    at = int(vmruns["svm_enter" if trusted else "svm_enter_clean"], 16)
+    name = "vmrun-trusted" if trusted else "vmrun"
+    file = os.path.join(node.BUILD, "exit-counts-%s.counts" % name)
+    plugin = "%s,out=%s,code=%#x-%#x" % (test_idle.PLUGIN, file, at, at + 1)
+    _, few, many = two_guests(name, "qemu", "trusted = yes\n" if trusted else "", extra=["-plugin", plugin])
     with open(file, "rb") as f:
         executed = test_idle.COUNTER.unpack(f.read(test_idle.COUNTER.size))[0]
     assert executed == few["exits"] + many["exits"]

@@ -11,6 +11,7 @@
 
 #include "kernel/percpu.h"
 #include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
 
 #define CPUS 2
 #define MSRS 8
@@ -39,6 +40,17 @@ static void fake_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *r)
 		*signed_intel = 7ull << 32;
 }
 
+u8 indirect_thunks[15][32]; /* each byte is its number */
+
+/* Through the direct map: the image's own text cannot be written. */
+static void *alias(const void *va)
+{
+	assert_ptr_equal(va, indirect_thunks);
+	return indirect_thunks;
+}
+
+#define virt_to_phys(va) (u64)(va)
+#define phys_to_virt(pa) alias((const void *)(pa))
 #define this_cpu fake_this_cpu
 #define cpuid fake_cpuid
 #include "arch/x86_64/cpu/microcode_revision.c"
@@ -96,6 +108,9 @@ static void start(bool amd, u32 signature)
 	cmdline = (struct cmdline){ 0 };
 	nr_msrs = now = 0;
 	log_text[0] = 0;
+	cpus[1].id = 1;
+	for (unsigned i = 0; i < sizeof(indirect_thunks); i++)
+		((u8 *)indirect_thunks)[i] = (u8)i;
 	leaves[0].r = amd ? (struct cpuid_regs){ 7, 0x68747541, 0x444d4163, 0x69746e65 } :
 			    (struct cpuid_regs){ 7, 0x756e6547, 0x6c65746e, 0x49656e69 };
 	leaves[1].leaf = 1;
@@ -243,11 +258,38 @@ static void test_several(void **)
 	assert_null(strstr(log_text, "mds"));
 }
 
+/* Where the boot CPU needs no retpolines, all thunks are plain jumps, and a CPU that does is vulnerable. */
+static void test_thunks(void **)
+{
+	start(true, 0xb10f10);
+	leaves[5].r.eax = 0x104; /* Automatic IBRS, LFENCE */
+	now = 1;
+	mitigations_init_cpu(); /* says nothing of the image */
+	assert_int_equal(indirect_thunks[0][0], 0);
+	now = 0;
+	mitigations_init_cpu();
+	for (unsigned i = 0; i < sizeof(indirect_thunks); i++)
+		assert_int_equal(indirect_thunks[i / 32][i % 32], (u8)(i % 32 < 8 ? i + 24 : i));
+	leaves[5].r.eax = 4;
+	now = 1;
+	mitigations_init_cpu();
+	now = 0;
+	mitigations_tell();
+	assert_non_null(strstr(log_text, "! spectre_v2: Vulnerable: not mitigated by this version\n"));
+	start(true, 0xb10f10);
+	leaves[5].r.eax = 4;
+	mitigations_init_cpu(); /* the boot CPU comes first */
+	init_all();
+	assert_int_equal(indirect_thunks[0][0], 0);
+	mitigations_tell();
+	assert_non_null(strstr(log_text, "spectre_v2: Mitigation: Retpolines; RSB filling\n"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_zen2), cmocka_unit_test(test_zen5), cmocka_unit_test(test_intel), cmocka_unit_test(test_off),
-		cmocka_unit_test(test_several),
+		cmocka_unit_test(test_several), cmocka_unit_test(test_thunks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,7 +27,7 @@ static u32 kick;
 static struct vcpu vcpu;
 static struct vmexit out;
 static struct vmcb at_entry;  /* what the CPU found */
-static unsigned entries;
+static unsigned entries, clean_entries;
 static bool as_unsettled;
 static int dealt_with;       /* by the short way (lean.c) */
 static void (*guest)(void);   /* what it leaves */
@@ -48,6 +48,12 @@ int svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, const u32 
 	return dealt_with;
 }
 
+int svm_enter_clean(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, const u32 *word)
+{
+	clean_entries++;
+	return svm_enter(regs, vmcb_pa, host_vmcb_pa, word);
+}
+
 static int setup(void **)
 {
 	memset(&vmcb, 0, sizeof(vmcb));
@@ -57,7 +63,7 @@ static int setup(void **)
 	vcpu.kick = &kick;
 	svm_features.nrips = true;
 	cpu_features.tcg = true;
-	kick = entries = 0;
+	kick = entries = clean_entries = 0;
 	dealt_with = SVM_ENTERED;
 	guest = NULL;
 	return 0;
@@ -375,6 +381,17 @@ static void test_interrupt_window(void **)
 	assert_int_equal(vmcb.intercept_misc1, 0);
 }
 
+/* Whatever is done at exits or entries is done by the other switch, and nothing else brings that. */
+static void test_clean(void **)
+{
+	for (unsigned bit = 0; bit < 32; bit++) {
+		vcpu.mitigations = 1u << bit;
+		clean_entries = 0;
+		leave(0x72, 0, 0);
+		assert_int_equal(clean_entries, bit != 1 && bit != 6 && bit < 9);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -386,6 +403,7 @@ int main(void)
 		cmocka_unit_test_setup(test_interrupt_as_event, setup), cmocka_unit_test_setup(test_flush_asked_by_device, setup),
 		cmocka_unit_test_setup(test_nmi_window, setup),
 		cmocka_unit_test_setup(test_step_and_delivery, setup), cmocka_unit_test_setup(test_interrupt_window, setup),
+		cmocka_unit_test_setup(test_clean, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -25,6 +25,7 @@ asm(".globl nmi_table_start, nmi_table_end, ex_table_start, ex_table_end\n"
 
 #include "arch/x86_64/cpu/trap.c"
 
+const u8 trap_nmi_entry[1];
 const u8 trap_stubs[4 * 72], trap_device_stubs[12 * 72]; /* of 16 vectors in 72 bytes, as trap_stubs.inc has them */
 
 static jmp_buf reported;
@@ -116,14 +117,14 @@ static void test_fixups(void **)
 	assert_string_equal(report, "exception");
 }
 
-/* Each gate leads to its vector's stub: 0 to 0x2f and 0xf0 to 0xff in trap.asm, the rest in trap_device.asm. */
+/* Each gate leads to its vector's stub: 0 to 0x2f and 0xf0 to 0xff in trap.asm but for the NMI's, the rest in trap_device.asm. */
 static void test_gates(void **)
 {
 	trap_init();
 	for (unsigned v = 0; v < 256; v++) {
 		bool device = v >= 0x30 && v < 0xf0;
 		unsigned n = device ? v - 0x30 : v >= 0xf0 ? v - 0xc0 : v;
-		const u8 *stub = (device ? trap_device_stubs : trap_stubs) + n / 16 * 72 + n % 16 * 4;
+		const u8 *stub = v == 2 ? trap_nmi_entry : (device ? trap_device_stubs : trap_stubs) + n / 16 * 72 + n % 16 * 4;
 
 		assert_int_equal((u64)idt[v].offset_high << 32 | (u64)idt[v].offset_mid << 16 | idt[v].offset_low, stub);
 		assert_true(idt[v].attr == 0x8e && idt[v].ist == 0 && idt[v].selector == SEL_CODE);

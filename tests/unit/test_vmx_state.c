@@ -45,6 +45,10 @@ u64 desc_idt_base(void)
 	return 0x300;
 }
 
+void vmx_exit_clean(void)
+{
+}
+
 void vmx_exit_entry(void)
 {
 }
@@ -137,6 +141,10 @@ static void test_load(void **)
 	assert_int_equal(vmcs[0x6c0c], 0x200);
 	assert_int_equal(vmcs[0x6c0e], 0x300);
 	assert_int_equal(vmcs[0x6c16], (uintptr_t)vmx_exit_entry);
+	vcpu.mitigations = MIT_RSB;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x6c16], (uintptr_t)vmx_exit_clean);
+	vcpu.mitigations = 0;
 }
 
 /* A bit for each port; for MSRs reads of the low and of the high ones, then writes (25.6.4, 25.6.9). */

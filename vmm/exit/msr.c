@@ -318,12 +318,9 @@ void msr_open_passthrough(struct vcpu *vcpu)
 			continue;
 		hvm->intercept_msr(vcpu, msr, false, false);
 		/*
-		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those. Where exits and
-		 * entries leave IA32_SPEC_CTRL to SVM it is the host's own, else it is the guest's from now on.
+		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those. IA32_SPEC_CTRL is
+		 * the host's own here where exits and entries switch it, else the guest's from now on.
 		 */
-		if (msr == MSR_SPEC_CTRL && !(vcpu->mitigations & MIT_SPEC_CTRL))
-			(void)host_wrmsr(msr, vcpu->spec_ctrl);
-		else
-			(void)host_wrmsr(msr, msr == MSR_PRED_CMD ? BIT(0) : 0);
+		(void)host_wrmsr(msr, msr == MSR_SPEC_CTRL ? vcpu->spec_ctrl : msr == MSR_PRED_CMD ? BIT(0) : 0);
 	}
 }

@@ -330,7 +330,7 @@ void mitigations_decide(const struct mitigation_input *in, struct mitigations *o
 	*out = (struct mitigations){ .can = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_VERW | MIT_SPLIT };
 	read_facts(in, &f, out);
 	has = affected(in, &f);
-	out->done = f.vendor == CPU_AMD ? MIT_DONE_SVM : MIT_DONE_VMX;
+	out->done = MIT_DONE;
 	out->affected = has & (BIT(CPU_BUGS) - 1);
 	if (f.vendor == CPU_AMD)
 		decide_amd(&f, has, out);

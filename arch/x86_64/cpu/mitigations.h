@@ -12,10 +12,8 @@
 #include <margay/x86.h>
 
 /* What this image carries out. Whatever else a CPU needs is told as vulnerable: an exit path that does more adds it here. */
-#define MIT_DONE_ALWAYS (MIT_EIBRS | MIT_BHI_DIS_S | MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE | MIT_LFENCE | MIT_ZENBLEED | \
-			 MIT_MCU_OPT)
-#define MIT_DONE_VMX (MIT_DONE_ALWAYS | MIT_VERW | MIT_VERW_DEVICES | MIT_L1D_FLUSH)
-#define MIT_DONE_SVM MIT_DONE_ALWAYS
+#define MIT_DONE (MIT_SWITCH | MIT_SPEC_CTRL_ALWAYS | MIT_THUNKS | MIT_VERW_DEVICES | MIT_EIBRS | MIT_BHI_DIS_S | MIT_AUTO_IBRS | \
+		  MIT_BP_SPEC_REDUCE | MIT_LFENCE | MIT_ZENBLEED | MIT_MCU_OPT)
 
 /* As Linux names the files in /sys/devices/system/cpu/vulnerabilities, as far as there is one. */
 enum cpu_bug {
@@ -30,7 +28,7 @@ struct mitigations {
 	u32 affected;  /* BIT(enum cpu_bug) */
 	u32 open;      /* of these, those against which the CPU has nothing: its microcode is too old */
 	u32 can;       /* MIT_ that mitigate= may force on it */
-	u32 done;      /* MIT_ that this image carries out on CPUs of its vendor */
+	u32 done;      /* MIT_ that this image carries out */
 	bool smt;      /* its core has another thread */
 };
 

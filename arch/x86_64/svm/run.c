@@ -272,7 +272,10 @@ void svm_run(struct vcpu *vcpu, struct vmexit *exit)
 		v->clean = 0;
 		s->unsettled = s->stepping || s->posted || v->tlb_control || v->event_inj;
 	}
-	done = svm_enter(r, s->vmcb_pa, s->host_vmcb_pa, IS_ENABLED(CONFIG_LEAN_EXITS) ? vcpu->kick : NULL);
+	if (vcpu_is_cleaned(vcpu))
+		done = svm_enter_clean(r, s->vmcb_pa, s->host_vmcb_pa, vcpu->kick);
+	else
+		done = svm_enter(r, s->vmcb_pa, s->host_vmcb_pa, IS_ENABLED(CONFIG_LEAN_EXITS) ? vcpu->kick : NULL);
 	r->gpr[GPR_RAX] = v->rax;
 	r->gpr[GPR_RSP] = v->rsp;
 	r->rip = v->rip;

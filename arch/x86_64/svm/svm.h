@@ -80,9 +80,11 @@ void svm_request_nmi_window(struct vcpu *vcpu);
 /*
  * run.asm. svm_enter() is called with GIF = 0 and returns with GIF = 1.
  * SVM_DONE: the exit, or the last of several, has been dealt with by lean.c.
+ * run_clean.asm: the same for vcpu_is_cleaned().
  */
 enum { SVM_AGAIN = -1, SVM_ENTERED = 0, SVM_HOST = 1, SVM_DONE = 1 };
 int svm_enter(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, const u32 *kick);
+int svm_enter_clean(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, const u32 *kick);
 void svm_vmsave(u64 vmcb_pa);
 
 /*

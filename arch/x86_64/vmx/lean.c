@@ -20,21 +20,13 @@ static inline bool may(struct vcpu *vcpu)
 	return may_unless(vcpu, vmread(VMCS_GUEST_RFLAGS));
 }
 
-static noinline int clear_buffers(const struct vcpu *vcpu)
-{
-	vmx_clear_buffers(vcpu);
-	return VMX_AGAIN;
-}
-
 static inline int done_at(struct vcpu *vcpu, u64 len, enum vmexit_reason reason, u32 code)
 {
 	u64 rip = vcpu->regs.rip;
 
 	vmwrite_rip(rip + len);
 	lean_done(vcpu, reason, code, rip);
-	if (lean_must_look(vcpu))
-		return VMX_ENTRY_DONE;
-	return unlikely(vmx_must_clear(vcpu)) ? clear_buffers(vcpu) : VMX_AGAIN;
+	return lean_must_look(vcpu) ? VMX_ENTRY_DONE : VMX_AGAIN;
 }
 
 static inline int done(struct vcpu *vcpu, enum vmexit_reason reason, u32 code)

@@ -240,16 +240,6 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 	}
 }
 
-void vmx_clear_buffers(const struct vcpu *vcpu)
-{
-	static const u16 selector = SEL_DATA; /* VERW clears buffers only with a memory operand */
-
-	if (vcpu->mitigations & MIT_L1D_FLUSH)
-		wrmsr(MSR_FLUSH_CMD, 1);
-	if (vcpu->mitigations & MIT_VERW)
-		asm volatile("verw %0" : : "m"(selector) : "cc");
-}
-
 static void not_entered(struct vcpu *vcpu, struct vmexit *exit, int entry)
 {
 	if (entry == VMX_ENTRY_FAILED) {
@@ -279,9 +269,10 @@ void vmx_run(struct vcpu *vcpu, struct vmexit *exit)
 		vmwrite(VMCS_GUEST_RFLAGS, x->rflags = r->rflags);
 	if (unlikely(x->interruptibility & INTERRUPTIBILITY_SHADOW && !r->shadow))
 		vmx_set_interruptibility(x, x->interruptibility & ~(u64)INTERRUPTIBILITY_SHADOW);
-	if (unlikely(vmx_must_clear(vcpu)))
-		vmx_clear_buffers(vcpu);
-	entry = vmx_enter(r, x->launched, vcpu->kick);
+	if (vcpu_is_cleaned(vcpu))
+		entry = vmx_enter_clean(r, x->launched, vcpu->kick);
+	else
+		entry = vmx_enter(r, x->launched, vcpu->kick);
 	if (unlikely(entry != VMX_ENTERED && (!IS_ENABLED(CONFIG_LEAN_EXITS) || entry != VMX_ENTRY_DONE))) {
 		not_entered(vcpu, exit, entry);
 		return;

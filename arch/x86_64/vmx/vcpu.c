@@ -106,7 +106,7 @@ static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 	vmwrite(VMCS_CR4_MASK, ~vm_parts(vcpu->vm)->cpuid.cr4_allowed | CR4_VMXE | CR4_MCE);
 }
 
-static void write_host_state(void)
+static void write_host_state(const struct vcpu *vcpu)
 {
 	vmwrite(VMCS_HOST_CR0, read_cr0());
 	vmwrite(VMCS_HOST_CR3, read_cr3());
@@ -128,7 +128,7 @@ static void write_host_state(void)
 	vmwrite(VMCS_HOST_SYSENTER_CS, 0);
 	vmwrite(VMCS_HOST_SYSENTER_ESP, 0);
 	vmwrite(VMCS_HOST_SYSENTER_EIP, 0);
-	vmwrite(VMCS_HOST_RIP, (u64)(uintptr_t)vmx_exit_entry);
+	vmwrite(VMCS_HOST_RIP, (u64)(uintptr_t)(vcpu_is_cleaned(vcpu) ? vmx_exit_clean : vmx_exit_entry));
 }
 
 void vmx_vcpu_load(struct vcpu *vcpu)
@@ -137,7 +137,7 @@ void vmx_vcpu_load(struct vcpu *vcpu)
 
 	asm goto("vmptrld %0\n\tjna %l[failed]" : : "m"(x->vmcs_pa) : "cc", "memory" : failed);
 	write_controls(vcpu, x);
-	write_host_state();
+	write_host_state(vcpu);
 	vmx_flush_stage2(vcpu);
 	vmx_flush_linear(vcpu);
 	return;

@@ -94,23 +94,15 @@ void vmx_request_irq_window(struct vcpu *vcpu, bool on);
 void vmx_intercept_dr(struct vcpu *vcpu, bool on);
 void vmx_request_nmi_window(struct vcpu *vcpu);
 
-/* Leaves nothing of the host in the CPU's buffers. What runs after it until the entry touches the guest's data only. */
-void vmx_clear_buffers(const struct vcpu *vcpu);
-
-/* Is there anything for it to do? */
-static inline bool vmx_must_clear(const struct vcpu *vcpu)
-{
-	return IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->mitigations & (MIT_L1D_FLUSH | MIT_VERW);
-}
-
 /*
  * run.asm: enters the guest unless *kick is set or an NMI comes first. 0 after
  * an exit, 1 when VMLAUNCH or VMRESUME itself failed, 2 when kicked. 3: the
- * exit, or the last of several, has been dealt with by vmx_lean().
+ * exit, or the last of several, has been dealt with by vmx_lean(). run_clean.asm: the same for vcpu_is_cleaned().
  */
 enum { VMX_ENTERED, VMX_ENTRY_FAILED, VMX_ENTRY_KICKED, VMX_ENTRY_DONE };
 int vmx_enter(struct guest_regs *regs, bool launched, const u32 *kick);
-void vmx_exit_entry(void); /* HOST_RIP, not callable */
+int vmx_enter_clean(struct guest_regs *regs, bool launched, const u32 *kick);
+void vmx_exit_entry(void), vmx_exit_clean(void); /* HOST_RIP, not callable */
 
 /* lean.c, for run.asm: VMX_AGAIN: it is done, enter again; VMX_ENTRY_DONE: leave; VMX_ENTERED: nothing was done. */
 #define VMX_AGAIN (-1)
