@@ -8,7 +8,7 @@ files-VMX             := arch/x86_64/vmx/%
 files-SVM             := arch/x86_64/svm/%
 files-LEAN_EXITS      := arch/x86_64/vmx/lean.c arch/x86_64/svm/lean.c vmm/emulate/lean_mmio.c
 files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm \
-	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c
+	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \

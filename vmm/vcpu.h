@@ -76,6 +76,7 @@ struct vcpu {
 	bool irq_window;          /* requested of the backend */
 	s64 tsc_offset;           /* the VM's, as in force for this vCPU */
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
+	u64 wbinvd_after;         /* host TSC */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct guest_path fetched;
 	struct decoded decoded[INSNS_DECODED];

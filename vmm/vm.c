@@ -11,6 +11,7 @@
 #include "vmm/load/load_check.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
+#include "vmm/memory/split.h"
 #include "vmm/pci/pci_dma.h"
 #include "vmm/plan/place.h"
 #include "vmm/vcpu.h"
@@ -84,6 +85,7 @@ static int stage2_build(struct vm *vm)
 	enum stage2_leaf leaf = MIN((enum stage2_leaf)vm->config->leaf, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
 	int err = stage2_init(&parts->stage2, hvm->stage2_format, &s2_mem, leaf);
 
+	parts->stage2.small_exec = IS_ENABLED(CONFIG_MITIGATIONS) && vm_splits(vm);
 	for (unsigned i = 0; !err && i < parts->map.count; i++) {
 		const struct gpa_region *r = &parts->map.region[i];
 

@@ -27,16 +27,20 @@ def by_guest(counts):
     return counts["exits"] - sum(counts.get(reason, 0) for reason in ("extint", "nmi"))
 
 
-def two_guests(name, machine, key="", **options):
-    """One after the other: the one makes MORE exits than the other. key: a line for both VM files."""
-    guest = tiny.Guest("cpuid_all", machine)
+def vms_of(machine, key="", after=None):
+    """Two VM files, behind the VM `after`."""
     base = "kernel = cpuid_all\nmemory = 32M\ntopology = flat\ndebug_exit = yes\n" + key
-    vms = {
-        "few.conf": "name = few\n%scmdline = machine=%s cpus=1 cpuids=%d\n" % (base, machine, FEW),
+    few = "after = %s\n" % after if after else ""
+    return {
+        "few.conf": "name = few\n%scmdline = machine=%s cpus=1 cpuids=%d\n%s" % (base, machine, FEW, few),
         "many.conf": "name = many\n%scmdline = machine=%s cpus=1 cpuids=%d\nafter = few\non_end = poweroff_node\n"
                      % (base, machine, FEW + MORE),
     }
-    run = tiny.run("exit-counts-" + name, machine, [guest], 1, vms, **options)
+
+
+def two_guests(name, machine, key="", **options):
+    """One after the other: the one makes MORE exits than the other. key: a line for both VM files."""
+    run = tiny.run("exit-counts-" + name, machine, None, 1, vms_of(machine, key), **options)
     assert run.outcome.status == margay_run.OK, run.outcome.text
     return run, counts_of(run, "few"), counts_of(run, "many")
 

@@ -68,16 +68,16 @@ def elf(name):
     return os.path.join(BUILT, name + ".elf")
 
 
-def run(name, machine, guests, cpus, vms=None, image=None, **options):
+def run(name, machine, guests, cpus, vms=None, image=None, cmdline="", **options):
     """Boots a node with these guests, each after the one before. vms: VM files of one's own instead; image: another
-    image than build/margay.elf. Returns a node.Run."""
+    image than build/margay.elf; cmdline: the hypervisor's. Returns a node.Run."""
     if vms is None:
         vms = {}
         for number, guest in enumerate(guests):
             vms[guest.name + ".conf"] = guest.vm(guests[number - 1].name if number else None, number == len(guests) - 1)
     assert len(vms) <= MOST
     modules = {n: elf(n) for n in names() if any(re.search(r"^(kernel|module) = %s\b" % n, v, re.M) for v in vms.values())}
-    iso = node.margay_iso("%s-%s" % (name, machine), vms, modules, elf=image)
+    iso = node.margay_iso("%s-%s" % (name, machine), vms, modules, cmdline, elf=image)
     with node.start(name, machine, iso, cpus=cpus, memory="256M", **options) as running:
         return node.Run(running, running.wait())
 

@@ -12,6 +12,7 @@
 #include <margay/errno.h>
 #include "tests/unit/fake_strings.h"
 #include "vmm/hvm.h"
+#include "vmm/vm.h"
 
 #define GVA 0x10000ull
 #define MIDDLE 4096 /* of the memory; a 16-bit index reaches that far */
@@ -65,6 +66,14 @@ int emulate_string_move(struct vcpu *, const struct insn *)
 {
 	fail_msg("no string instruction is in these tests");
 	return -EINVAL;
+}
+
+static bool may_execute;
+
+bool vm_execute(struct vcpu *v, gpa_t gpa)
+{
+	assert_true(v == &vcpu && gpa.v == 0x5678);
+	return may_execute;
 }
 
 void emulate_give_up(struct vcpu *, const char *)
@@ -193,11 +202,32 @@ static void test_moves(void **)
 	}
 }
 
+/* A fetch that is let go on another time; one of page tables never is. */
+static void test_fetch(void **)
+{
+	struct vmexit exit = { .reason = VMEXIT_STAGE2, .stage2 = { .gpa = gpa(0x5678), .exec = true } };
+	static struct vm vm;
+
+	vcpu.vm = &vm;
+	vcpu.regs.rip = 0x1000;
+	may_execute = true;
+	emulate_mmio(&vcpu, &exit);
+	assert_false(gave_up);
+	exit.stage2.walk = true;
+	emulate_mmio(&vcpu, &exit);
+	assert_true(gave_up);
+	gave_up = exit.stage2.walk = may_execute = false;
+	emulate_mmio(&vcpu, &exit);
+	assert_true(gave_up);
+	assert_int_equal(vcpu.regs.rip, 0x1000);
+	gave_up = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_bits),
+		cmocka_unit_test(test_bits), cmocka_unit_test(test_fetch),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,7 +327,7 @@ static void test_lines(void **)
 	assert_string_equal(line(&m, BUG_BHI, false), "bhi: Mitigation: BHI_DIS_S");
 	m = decide(find("Westmere-EP"));
 	assert_string_equal(line(&m, BUG_SPECTRE_V2, false), "spectre_v2: Mitigation: Retpolines; RSB filling");
-	assert_string_equal(line(&m, BUG_ITLB, false), "itlb_multihit: Vulnerable: not mitigated by this version");
+	assert_string_equal(line(&m, BUG_ITLB, false), "itlb_multihit: Mitigation: Split huge pages");
 }
 
 static void test_words(void **)

@@ -177,6 +177,52 @@ static void unmap_splits(void **)
 	finish(&s);
 }
 
+/* Of 1 GiB, 2 MiB and 4 KiB only the last is executable, until the guest fetches from it. */
+static void small_exec(void **)
+{
+	static const struct stage2_format *const fmt[] = { &ept_format, &npt_format };
+	static const struct {
+		u64 gpa;
+		unsigned leaf, prot;
+	} after[] = {
+		{ MIB(4) - 1, LEAF_2M, STAGE2_R | STAGE2_W }, { MIB(4), LEAF_4K, STAGE2_RWX }, { MIB(6) - 1, LEAF_4K, STAGE2_RWX },
+		{ MIB(6), LEAF_2M, STAGE2_R | STAGE2_W }, { GIB(1), LEAF_2M, STAGE2_R | STAGE2_W },
+		{ GIB(1) + MIB(2), LEAF_4K, STAGE2_RWX },
+	};
+	struct stage2_mapping m;
+	struct stage2 s;
+
+	for (unsigned f = 0; f < ARRAY_SIZE(fmt); f++) {
+		init(&s, fmt[f], LEAF_1G);
+		s.small_exec = true;
+		assert_int_equal(stage2_map(&s, 0, GIB(4), GIB(1) + MIB(2) + KIB(4), STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(stage2_lookup(&s, MIB(5), &m), 0);
+		assert_true(m.leaf == LEAF_1G && m.prot == (STAGE2_R | STAGE2_W));
+		budget = 1; /* for two tables */
+		assert_int_equal(stage2_execute(&s, MIB(5)), -ENOMEM);
+		budget = 1;
+		assert_int_equal(stage2_execute(&s, MIB(5)), 0);
+		for (unsigned i = 0; i < ARRAY_SIZE(after); i++) {
+			assert_int_equal(stage2_lookup(&s, after[i].gpa, &m), 0);
+			assert_int_equal(m.leaf, after[i].leaf);
+			assert_int_equal(m.prot, after[i].prot);
+			assert_true(m.hpa == GIB(4) + after[i].gpa && m.type == MEMTYPE_WB);
+		}
+		assert_int_equal(s.leaves[LEAF_4K], 513);
+		/* What a cut has split is so small that it may be executed, once it is. */
+		budget = 9;
+		assert_int_equal(stage2_unmap(&s, GIB(1), KIB(4)), 0);
+		assert_int_equal(stage2_lookup(&s, GIB(1) + KIB(8), &m), 0);
+		assert_int_equal(m.prot, STAGE2_R | STAGE2_W);
+		assert_int_equal(stage2_execute(&s, GIB(1) + KIB(8)), 0);
+		assert_int_equal(stage2_lookup(&s, GIB(1) + KIB(8), &m), 0);
+		assert_int_equal(m.prot, STAGE2_RWX);
+		assert_int_equal(stage2_execute(&s, GIB(1)), -ENOENT);
+		assert_int_equal(stage2_execute(&s, GIB(512)), -ENOENT);
+		finish(&s);
+	}
+}
+
 static void out_of_memory(void **)
 {
 	for (int pages = 0; pages < 6; pages++) {
@@ -238,6 +284,7 @@ int main(void)
 		cmocka_unit_test_setup(leaf_bits, setup),          cmocka_unit_test_setup(round_trip, setup),
 		cmocka_unit_test_setup(largest_leaves, setup),     cmocka_unit_test_setup(congruence_decides, setup),
 		cmocka_unit_test_setup(bad_ranges, setup),         cmocka_unit_test_setup(unmap_splits, setup),
+		cmocka_unit_test_setup(small_exec, setup),
 		cmocka_unit_test_setup(out_of_memory, setup),      cmocka_unit_test_setup(random_against_model, setup),
 	};
 

@@ -8,6 +8,7 @@
 
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
+#include "vmm/memory/split.h"
 #include "vmm/vm.h"
 
 /* MOV, MOVNTI, MOVZX, MOVSX, XCHG. */
@@ -74,6 +75,8 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	const struct insn *insn;
 	int err;
 
+	if (IS_ENABLED(CONFIG_MITIGATIONS) && exit->stage2.exec && !exit->stage2.walk && vm_execute(vcpu, exit->stage2.gpa))
+		return;
 	if (exit->stage2.exec || exit->stage2.walk) {
 		vm_log(vcpu->vm, "vcpu%u: %s at GPA %#lx, where there is no RAM", vcpu->id,
 		       exit->stage2.exec ? "instruction fetch" : "page table", exit->stage2.gpa.v);

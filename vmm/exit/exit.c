@@ -67,7 +67,16 @@ static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		return;
 	}
-	host_wbinvd();
+	/*
+	 * Memory is coherent but for a device whose DMA may not be. It slows all down who share a cache with this CPU: ten times a
+	 * second, and until then the guest stays on the instruction.
+	 */
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->vm->pci) {
+		if (host_tsc() < vcpu->wbinvd_after)
+			return;
+		vcpu->wbinvd_after = host_tsc() + host_tsc_khz() * 100;
+		host_wbinvd();
+	}
 	emulate_skip_exit(vcpu, exit);
 }
 

@@ -12,8 +12,8 @@
 #include <margay/x86.h>
 
 /* What this image carries out. Whatever else a CPU needs is told as vulnerable: an exit path that does more adds it here. */
-#define MIT_DONE (MIT_SWITCH | MIT_SPEC_CTRL_ALWAYS | MIT_THUNKS | MIT_VERW_DEVICES | MIT_EIBRS | MIT_BHI_DIS_S | MIT_AUTO_IBRS | \
-		  MIT_BP_SPEC_REDUCE | MIT_LFENCE | MIT_ZENBLEED | MIT_MCU_OPT)
+#define MIT_DONE (MIT_SWITCH | MIT_SPEC_CTRL_ALWAYS | MIT_THUNKS | MIT_SPLIT | MIT_VERW_DEVICES | MIT_EIBRS | MIT_BHI_DIS_S | \
+		  MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE | MIT_LFENCE | MIT_ZENBLEED | MIT_MCU_OPT)
 
 /* As Linux names the files in /sys/devices/system/cpu/vulnerabilities, as far as there is one. */
 enum cpu_bug {

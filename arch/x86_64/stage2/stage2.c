@@ -134,7 +134,7 @@ int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum
 
 		while (level > LEAF_4K && (!IS_ALIGNED(gpa | hpa, LEVEL_SIZE(level)) || size < LEVEL_SIZE(level)))
 			level--;
-		err = map_leaf(s, gpa, level, s->fmt->leaf(hpa, level, prot, type));
+		err = map_leaf(s, gpa, level, s->fmt->leaf(hpa, level, level && s->small_exec ? prot & ~STAGE2_X : prot, type));
 		if (err)
 			return err;
 		gpa += LEVEL_SIZE(level);
@@ -144,15 +144,15 @@ int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum
 	return 0;
 }
 
-/* Replaces a large leaf by a table of the next smaller size that maps the same. */
-static int split(struct stage2 *s, u64 *e, unsigned level)
+/* Replaces a large leaf by a table of the next smaller size that maps the same, with more rights. */
+static int split(struct stage2 *s, u64 *e, unsigned level, unsigned more)
 {
 	u64 *t = table_alloc(s);
 
 	if (!t)
 		return -ENOMEM;
 	for (unsigned i = 0; i < ENTRIES; i++)
-		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1, s->fmt->prot(*e),
+		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1, s->fmt->prot(*e) | more,
 				    s->fmt->type(*e));
 	set_entry(e, s->fmt->table(s->mem->to_hpa(t)));
 	s->leaves[level]--;
@@ -187,7 +187,7 @@ static int unmap_table(struct stage2 *s, u64 *table, unsigned level, u64 gpa, u6
 				gpa = next;
 				continue;
 			}
-			err = split(s, e, level);
+			err = split(s, e, level, 0);
 			if (err)
 				return err;
 		}
@@ -210,6 +210,25 @@ int stage2_unmap(struct stage2 *s, u64 gpa, u64 size)
 	if (!range_ok(gpa, size))
 		return -EINVAL;
 	return unmap_table(s, s->root, STAGE2_LEVELS - 1, gpa, gpa + size);
+}
+
+int stage2_execute(struct stage2 *s, u64 gpa)
+{
+	u64 *table = s->root;
+
+	for (unsigned level = STAGE2_LEVELS - 1;; level--) {
+		u64 *e = &table[gpa >> LEVEL_SHIFT(level) & (ENTRIES - 1)];
+
+		if (!s->fmt->present(*e))
+			return -ENOENT;
+		if (level == LEAF_4K) {
+			set_entry(e, s->fmt->leaf(leaf_hpa(*e, level), level, s->fmt->prot(*e) | STAGE2_X, s->fmt->type(*e)));
+			return 0;
+		}
+		if (is_leaf(*e, level) && split(s, e, level, level == LEAF_2M ? STAGE2_X : 0))
+			return -ENOMEM;
+		table = child(s, *e);
+	}
 }
 
 u64 stage2_root(const struct stage2 *s)

@@ -40,6 +40,7 @@ struct stage2 {
 	const struct stage2_format *fmt;
 	const struct stage2_mem *mem;
 	enum stage2_leaf max_leaf;
+	bool small_exec;         /* stage2_map() makes no leaf of more than 4 KiB executable: after stage2_init() */
 	u64 *root;
 	u64 *retired;            /* tables taken out, linked by their first entry, until stage2_reap() */
 	unsigned tables;         /* pages in use, the root and retired ones included */
@@ -66,6 +67,12 @@ int stage2_map(struct stage2 *s, u64 gpa, u64 hpa, u64 size, unsigned prot, enum
  * when a split needs a table.
  */
 int stage2_unmap(struct stage2 *s, u64 gpa, u64 size);
+
+/*
+ * With small_exec: splits the leaf that holds gpa down to 4 KiB; these are executable, all of its 2 MiB. Translations
+ * that are cached stay right but for that. 0; -ENOENT; -ENOMEM.
+ */
+int stage2_execute(struct stage2 *s, u64 gpa);
 
 /* Frees the retired tables. Every CPU has dropped its cached translations since (SDM vol. 3, 29.4.3.3; APM vol. 2, 15.16). */
 void stage2_reap(struct stage2 *s);

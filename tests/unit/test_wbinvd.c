@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: */
+/* When a guest's WBINVD or INVD is the CPU's, and when the guest may go on. The file of the exits' handlers is included. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include "vmm/exit/exit.c"
+
+static struct vm vm;
+static struct vcpu vcpu = { .vm = &vm };
+static unsigned flushes, skips, faults;
+static u64 tsc;
+static u32 ss;
+
+void host_wbinvd(void)
+{
+	flushes++;
+}
+
+u64 host_tsc(void)
+{
+	return tsc;
+}
+
+u64 host_tsc_khz(void)
+{
+	return 1000;
+}
+
+void emulate_skip_slowly(struct vcpu *v, u64 rip)
+{
+	v->regs.rip = rip;
+}
+
+void emulate_skip_unknown(struct vcpu *)
+{
+	fail();
+}
+
+void vcpu_raise_error(struct vcpu *, u8 vector, u32)
+{
+	assert_int_equal(vector, VEC_GP);
+	faults++;
+}
+
+static void get_segment(struct vcpu *, enum seg, struct segment *out)
+{
+	out->attr = ss;
+}
+
+static const struct hvm_ops ops = { .get_segment = get_segment };
+const struct hvm_ops *hvm = &ops;
+const struct debugger *debugger;
+
+/* Nobody calls the rest of it. */
+#define NONE(name) void name(struct vcpu *, const struct vmexit *) { fail(); }
+NONE(emulate_io) NONE(emulate_mmio) NONE(exit_cpuid) NONE(exit_cr) NONE(exit_hypercall) NONE(exit_rdmsr) NONE(exit_wrmsr)
+NONE(exit_xsetbv)
+void emulate_give_up(struct vcpu *, const char *) { fail(); }
+void host_interrupt_window(void) { fail(); }
+void host_log(const char *, ...) { fail(); }
+void vcpu_raise(struct vcpu *, u8) { fail(); }
+void vm_end(struct vm *, enum vm_end) { fail(); }
+
+static void leave(void)
+{
+	const struct vmexit exit = { .reason = VMEXIT_WBINVD, .insn_len = 2 };
+
+	vcpu.regs.rip = 0x1000;
+	vmexit_handlers[VMEXIT_WBINVD](&vcpu, &exit);
+	skips += vcpu.regs.rip == 0x1002;
+	assert_true(vcpu.regs.rip == 0x1002 || vcpu.regs.rip == 0x1000);
+}
+
+static void test_privilege(void **)
+{
+	ss = 3 << SEG_ATTR_DPL_SHIFT;
+	leave();
+	assert_true(faults == 1 && !flushes && !skips);
+	ss = 0;
+}
+
+/* Nothing of its memory is incoherent. */
+static void test_without_devices(void **)
+{
+	for (unsigned i = 1; i < 10; i++) {
+		leave();
+		assert_true(!flushes && skips == i);
+	}
+}
+
+/* A tenth of a second is 100,000 ticks. */
+static void test_with_devices(void **)
+{
+	vm.pci = (void *)&vm;
+	skips = 0;
+	tsc = 5;
+	leave();
+	assert_true(flushes == 1 && skips == 1);
+	for (tsc = 6; tsc < 100005; tsc += 3333) {
+		leave();
+		assert_true(flushes == 1 && skips == 1);
+	}
+	tsc = 100004;
+	leave();
+	assert_true(flushes == 1 && skips == 1);
+	tsc = 100005;
+	leave();
+	assert_true(flushes == 2 && skips == 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_privilege), cmocka_unit_test(test_without_devices), cmocka_unit_test(test_with_devices),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
