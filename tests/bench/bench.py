@@ -24,12 +24,13 @@ import npb  # noqa: E402
 import report  # noqa: E402
 import systems  # noqa: E402
 import walk  # noqa: E402
+import test_mitigations as forced  # noqa: E402
 
 LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory")  # loops.sh
 LOADS = ("cpuid", "idle", "compute", "fork", "switch", "timer", "console")  # loads.sh
 CONTROL = "control: one CPUID"
 PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
-UNMITIGATED = ("exits", "ipi")  # the parts that ask KVM with mitigations=off, too: Margay has none on SVM
+UNMITIGATED = ("exits", "ipi")  # the parts that ask KVM with mitigations=off, too: Margay's VMs are trusted
 RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
 IPI_LOOPS, IPI_TIMEOUT = 200, 400
@@ -380,13 +381,13 @@ def part_memory(system):
         yield row("a VM beyond its RAM", facts["host-available"] - facts["host-least"] - (int(systems.GUEST_MEMORY[:-1]) << 10))
 
 
-def exit_ticks(part, machine, system, metric):
-    """What an exit takes by the ticks of the guest's TSC."""
-    text = systems.tiny_guest(machine, system, "exit_costs", "loops=%d" % EXIT_LOOPS)
+def exit_ticks(part, machine, system, metric, after="", **options):
+    """What an exit takes by the ticks of the guest's TSC; after: what the tests' names end with."""
+    text = systems.tiny_guest(machine, system, "exit_costs", "loops=%d" % EXIT_LOOPS, **options)
     ticks = {name: int(n) for name, n in re.findall(r"exit-cost: (\S+) loops=%d ticks=(\d+)" % EXIT_LOOPS, text)}
     loop = ticks.pop("loop")
     for name, value in ticks.items():
-        yield dict(part=part, test=name, system=system, metric=metric, value=round((value - loop) / EXIT_LOOPS, 1))
+        yield dict(part=part, test=name + after, system=system, metric=metric, value=round((value - loop) / EXIT_LOOPS, 1))
 
 
 def part_exits_vtx(system):
@@ -395,6 +396,15 @@ def part_exits_vtx(system):
         yield from exit_ticks("exits-vtx", "bochs", system, "instructions")
     for name, value in KVM_ON_BOCHS.items() if system == "kvm" else ():
         yield dict(part="exits-vtx", test=name, system=system, metric="instructions", value=value)
+
+
+def part_mitigations(system):
+    """The same on a model that has all their registers, for a guest that is not trusted: without any, as the CPU needs, and with
+    each forced on beside that."""
+    words = ["off", "auto"] + [word for machine, word in forced.WORDS if machine == "bochs"]
+    for word in words if system == "margay" else ():
+        yield from exit_ticks("mitigations", "bochs", system, "instructions", ", mitigate=" + word, log=word + "-", trusted=False,
+                              cmdline="mitigate=" + word, extra=[forced.MODEL % 1])
 
 
 def part_exits_kvm(system):
@@ -423,8 +433,9 @@ def part_walk(sizes, system):
             yield from walk.rows("%s, %s" % (section, name), system, counted)
 
 
-PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "ipi": part_ipi, "rates": part_rates, "rates-vtx": part_rates_vtx,
-         "noise": part_noise, "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory,
+PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "mitigations": part_mitigations, "ipi": part_ipi,
+         "rates": part_rates, "rates-vtx": part_rates_vtx, "noise": part_noise, "boot": part_boot, "workloads": part_workloads,
+         "hpcc": part_hpcc, "memory": part_memory,
          "walk": part_walk, "dma": part_dma, "devices": part_devices}
 
 

@@ -15,7 +15,7 @@ T97 = (21.205, 5.643, 3.896, 3.298, 3.003, 2.829, 2.715, 2.634, 2.574)
 MOST_RUNS = len(T97) + 1
 
 # part, test, metric: the most that Margay's value may be, as a ratio to another system's. For exits that is KVM with
-# mitigations=off, as Margay has none on SVM.
+# mitigations=off, as Margay's VMs are trusted.
 GOALS = [
     ("exits", "cpuid", "instructions", "kvm-off", 0.2),
     ("exits", "hypercall", "instructions", "kvm-off", 0.2),

@@ -300,14 +300,14 @@ def plugin(name):
 def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments="", vm_lines=""):
     """
     Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus are
-    the guest's, vm_memory and vm_lines a Margay VM's, peer_arguments are added to those of KVM's QEMU.
+    the guest's, vm_memory and vm_lines a Margay VM's, which is trusted, peer_arguments are added to those of KVM's QEMU.
     """
     if system == "native":
         return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
     if system == "margay":
         modules = {"kernel": kernel, **({"initrd": initrd} if initrd else {})}
         vm = "kernel = kernel\ncmdline = %s\ncpus = %d\nmemory = %s\non_end = poweroff_node\n" % (cmdline, cpus, vm_memory)
-        vm += vm_lines
+        vm += "trusted = yes\n" + vm_lines
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
         return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules), "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")
@@ -370,21 +370,22 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     return Counts(counts), text
 
 
-def tiny_guest(machine, system, name, options):
+def tiny_guest(machine, system, name, options, log="", trusted=True, **more):
     """
     The console of a tiny guest where no plugin counts: on Bochs (VT-x), whose TSC counts instructions, and on nested KVM,
-    where it counts cycles.
+    where it counts cycles. log: what its log's name begins with; more: of tiny.run().
     """
-    log = "bench-%s-%s-%s" % (name, machine, system)
+    log = "bench-%s%s-%s-%s" % (log, name, machine, system)
     options = "machine=%s cpus=1 %s" % ("bochs" if machine == "bochs" else "qemu", options)
     vm = "kernel = %s\ncmdline = %s\nmemory = 32M\ndebug_exit = yes\non_end = poweroff_node\n" % (name, options)
+    vm += "trusted = yes\n" if trusted else ""
     try:
         if system == "native":
             iso = node.image(log, "--linux", tiny.elf(name), "--cmdline", options)
             with node.start(log, machine, iso, native=True, memory="256M") as running:
                 run_ = node.Run(running, running.wait())
         else:
-            run_ = tiny.run(log, machine, None, 1, {"vm0.conf": vm})
+            run_ = tiny.run(log, machine, None, 1, {"vm0.conf": vm}, **more)
     except margay_run.EmulatorDied as died:
         raise BenchError("%s on %s, %s: %s" % (name, machine, system, died)) from None
     if "tiny: %s: ok" % name not in run_.text:
