@@ -79,10 +79,33 @@ static void one(u32 msr)
 		check(false, "MSR %#x was %#lx, is %#lx", msr, old, now);
 }
 
+/* IA32_SPEC_CTRL, which exits may switch: IBRS, STIBP, both, and none, across exits of several kinds. */
+static void test_spec_ctrl(void)
+{
+	u64 value;
+
+	if (read(0x48, &value) != NO_TRAP)
+		return;
+	check(!value, "IA32_SPEC_CTRL begins with 0, not %#lx", value);
+	for (u64 bits = 4; bits--;) {
+		check(try_wrmsr(0x48, bits) == NO_TRAP, "IA32_SPEC_CTRL takes %#lx", bits);
+		for (unsigned i = 0; i < 300; i++) {
+			(void)cpuid(0, 0);
+			(void)inb(0x4d0);
+			if (read(0x48, &value) != NO_TRAP || value != bits) {
+				check(false, "IA32_SPEC_CTRL was %#lx, is %#lx after exit %u", bits, value, i);
+				return;
+			}
+		}
+	}
+	print("tiny: msr: IA32_SPEC_CTRL");
+}
+
 void test_main(void)
 {
 	u64 value;
 
+	test_spec_ctrl();
 	for (unsigned i = 0; i < ARRAY_SIZE(ranges); i++)
 		for (u32 msr = ranges[i].first;; msr++) {
 			one(msr);
