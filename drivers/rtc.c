@@ -3,30 +3,16 @@
 #include "drivers/rtc.h"
 
 #include <margay/errno.h>
+#include <margay/rtc.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "drivers/rtc_time.h"
 #include "kernel/console/printk.h"
 
-#define CMOS_INDEX 0x70
-#define CMOS_DATA 0x71
-#define STATUS_A_UIP BIT(7)
 #define TRIES 10
 /* An update takes 2 ms at most; a port access about 1 us, much less on an emulator. */
 #define UIP_POLLS 100000
 
-enum cmos_reg {
-	CMOS_SECOND = 0,
-	CMOS_MINUTE = 2,
-	CMOS_HOUR = 4,
-	CMOS_DAY = 7,
-	CMOS_MONTH = 8,
-	CMOS_YEAR = 9,
-	CMOS_STATUS_A = 10,
-	CMOS_STATUS_B = 11,
-};
-
-/* Bit 7 of the index masks NMI on old chipsets: it stays 0. */
+/* NMIs stay on: bit 7 of the index is 0. */
 static u8 cmos_read(u8 reg)
 {
 	outb(CMOS_INDEX, reg & 0x7f);
@@ -74,6 +60,6 @@ int rtc_read(u8 century, u64 *seconds)
 			return 0;
 		break;
 	}
-	printk_error("rtc: the CMOS clock shows no valid time; the wall clock starts at 1970-01-01");
+	printk_error("rtc: the CMOS clock shows no valid time: 1970-01-01 is taken");
 	return -ENODEV;
 }

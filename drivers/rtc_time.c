@@ -1,12 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: from the CMOS clock's registers to a time (MC146818A data sheet, "Time, calendar, and alarm"). */
-#include "drivers/rtc_time.h"
+#include <margay/rtc.h>
 
 #include <margay/errno.h>
-
-#define STATUS_B_24H BIT(1)
-#define STATUS_B_BINARY BIT(2)
-#define HOUR_PM BIT(7)
 
 /* False when it is no BCD. */
 static bool decode(u8 raw, bool binary, unsigned *out)
@@ -18,7 +14,7 @@ static bool decode(u8 raw, bool binary, unsigned *out)
 }
 
 /* Days from 1970-01-01 to a date of the Gregorian calendar, with the year taken to begin in March: leap days come last. */
-static u64 days_to(unsigned year, unsigned month, unsigned day)
+u64 rtc_days_to(unsigned year, unsigned month, unsigned day)
 {
 	unsigned y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
 
@@ -50,8 +46,8 @@ int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
 		y += y < 70 ? 2000 : 1900;
 	if (s > 59 || min > 59 || h > 23 || mon < 1 || mon > 12 || y < 1970 || d < 1)
 		return -EINVAL;
-	days = days_to(y, mon, d);
-	if (days >= (mon < 12 ? days_to(y, mon + 1, 1) : days_to(y + 1, 1, 1)))
+	days = rtc_days_to(y, mon, d);
+	if (days >= (mon < 12 ? rtc_days_to(y, mon + 1, 1) : rtc_days_to(y + 1, 1, 1)))
 		return -EINVAL;
 	*seconds = ((days * 24 + h) * 60 + min) * 60 + s;
 	return 0;

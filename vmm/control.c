@@ -75,7 +75,12 @@ const char *monitor_state_name(const struct monitor_vm *info)
 		[MONITOR_VM_CHANGING] = "changing", [MONITOR_VM_RUNNING] = "running", [MONITOR_VM_PAUSED] = "paused",
 	};
 
-	return info->state == MONITOR_VM_OVER && info->starts ? vm_end_name(info->last_end) : names[info->state];
+	if (info->state != MONITOR_VM_OVER || !info->starts)
+		return names[info->state];
+	/* A kernel that cannot even say so any more has panicked, too. */
+	if (IS_ENABLED(CONFIG_VM_PVPANIC) && info->last_end == VM_END_TRIPLE_FAULT)
+		return vm_end_name(VM_END_PANICKED);
+	return vm_end_name(info->last_end);
 }
 
 /* One line per VM for a panic: without the lock, whose holder has stopped. */

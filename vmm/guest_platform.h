@@ -41,6 +41,15 @@
 #define GUEST_RESET_PORT 0x602
 #define GUEST_ACPI_PORTS 3
 #define GUEST_RESET_VALUE 0x06
+/* The panic port, where QEMU has it; where the CMOS clock has the century. */
+#define GUEST_PVPANIC_PORT 0x505
+#define GUEST_RTC_CENTURY 0x32
+/* The watchdog: bytes RUN, FEED and STATUS (bit 0 each), words COUNT and LEFT, in ticks. */
+#define GUEST_WATCHDOG_PORT 0x610
+#define GUEST_WATCHDOG_TICK_MS 100
+#define GUEST_WATCHDOG_MAX 0xffff
+enum { GUEST_WATCHDOG_RUN, GUEST_WATCHDOG_FEED, GUEST_WATCHDOG_COUNT, GUEST_WATCHDOG_LEFT = 4, GUEST_WATCHDOG_STATUS = 6,
+       GUEST_WATCHDOG_PORTS = 8 };
 /* F000:FFF0, in RAM that the e820 map does not report. */
 #define GUEST_RESET_VECTOR 0xffff0
 #define ACPI_S5_TYPE 5

@@ -28,7 +28,8 @@ extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 static const char *const end_name[] = {
 	[VM_RUNNING] = "running", [VM_END_POWEROFF] = "poweroff", [VM_END_RESET_ACPI] = "reset-acpi",
 	[VM_END_RESET_KBD] = "reset-kbd", [VM_END_RESET_CF9] = "reset-cf9", [VM_END_TRIPLE_FAULT] = "triple-fault",
-	[VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash", [VM_END_STOPPED] = "stopped",
+	[VM_END_PANICKED] = "panicked", [VM_END_WATCHDOG] = "watchdog", [VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash",
+	[VM_END_STOPPED] = "stopped",
 };
 
 const char *vm_end_name(enum vm_end why)

@@ -15,6 +15,8 @@ enum vm_end {
 	VM_END_RESET_KBD,    /* keyboard controller, port 0x64 */
 	VM_END_RESET_CF9,    /* port 0xcf9 */
 	VM_END_TRIPLE_FAULT,
+	VM_END_PANICKED,     /* its kernel said so at the panic port */
+	VM_END_WATCHDOG,
 	VM_END_EXIT,         /* by the debug-exit port, with vm->exit_status */
 	VM_END_STOPPED,      /* by the operator */
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */

@@ -9,7 +9,7 @@
 #include <time.h>
 
 #include "arch/x86_64/cpu/tsc.h"
-#include "drivers/rtc_time.h"
+#include <margay/rtc.h>
 #include "tests/fuzz/fuzz.h"
 #include "vmm/pvclock_scale.h"
 

@@ -244,12 +244,13 @@ static void exit_msr(struct vcpu *vcpu, struct fuzz_in *in)
 
 static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit *exit, struct fuzz_in *in)
 {
-	static const u16 ports[] = { GUEST_UART_PORT, 0x64, 0xcf9, GUEST_SLEEP_CONTROL_PORT, 0xf4, 0x80, 0xfff8, 0x5f0 };
+	static const u16 ports[] = { GUEST_UART_PORT, 0x64, 0xcf9, GUEST_SLEEP_CONTROL_PORT, 0xf4, 0x80, 0xfff8, 0x5f0,
+				     0x70, GUEST_PVPANIC_PORT, GUEST_WATCHDOG_PORT, 0xcf8, 0xcfc, 0x70, GUEST_WATCHDOG_PORT, 0x71 };
 	static const struct bytes strings[] = { I(0x6c), I(0x6d), I(0x6e), I(0x6f), I(0xf3, 0x6c), I(0xf3, 0x6d), I(0xf3, 0x6e),
 						I(0x66, 0x6f) };
 	u8 how = fuzz_u8(in), more = fuzz_u8(in);
 
-	exit->io.port = how & 0x80 ? (u16)(more << 8 | fuzz_u8(in)) : (u16)(ports[how & 7] + (more & 7));
+	exit->io.port = how & 0x80 ? (u16)(more << 8 | fuzz_u8(in)) : (u16)(ports[(how & 7) | (how >> 3 & 8)] + (more & 7));
 	exit->io.size = (u8)(1u << (more >> 3 & 3) % 3);
 	exit->io.in = how & 8;
 	exit->io.string = how & 16;

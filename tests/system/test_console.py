@@ -395,7 +395,7 @@ def test_six_vms(machine):
     # It loops with interrupts off, so that whatever reaches its CPU is an exit: nothing did. The pause of `hang` was one.
     assert after["still"] == before["still"]
     assert kicked["nmi"] == 1
-    assert states == ["running", "exit", "triple-fault", "paused", "running", "running", "running"]
+    assert states == ["running", "exit", "panicked", "paused", "running", "running", "running"]
     # The death of a guest is explained.
     text = running.text.replace("\r", "")
     assert re.search(r"^crash: vcpu0: triple fault at RIP 0x\w+$", text, re.MULTILINE)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
 #include <errno.h>
 #include <setjmp.h>
@@ -104,7 +104,8 @@ static void test_fadt(void **)
 	f = find("FACP");
 	assert_int_equal(f->header.revision, 6);
 	assert_int_equal(f->header.length, 276);
-	assert_int_equal(f->iapc_boot_arch, 0x24);
+	assert_int_equal(f->iapc_boot_arch, 0x04);
+	assert_int_equal(f->century, 0x32);
 	assert_true(f->flags & 1 << 20);
 	assert_true(f->flags & 1 << 10);
 	assert_int_equal(f->reset_reg.space_id, 1);
@@ -335,6 +336,12 @@ static void test_iasl(void **)
 	assert_int_equal(shell("grep -q 'EisaId (\"PNP0501\")' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -q '0x00000004,' DSDT.dsl && grep -q '0x03F8,' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -A 7 -F 'Name (\\_S5, Package (0x04)' DSDT.dsl | grep -q '0x05'"), 0);
+	/* The panic port and the CMOS clock; the watchdog (test_watchdog.c has its registers). */
+	assert_int_equal(shell("grep -A 20 'Device (PEVT)' DSDT.dsl | tr -d ' \n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
+		"Name(_HID,\"QEMU0001\").*IO(Decode16,0x0505,0x0505,0x01,0x01,)'"), 0);
+	assert_int_equal(shell("grep -A 20 'Device (RTC0)' DSDT.dsl | tr -d ' \n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
+		"Name(_HID,EisaId(\"PNP0B00\").*IO(Decode16,0x0070,0x0070,0x01,0x02,)'"), 0);
+	assert_int_equal(shell("test $(grep -c 'Watchdog Action :' WDAT.dsl) = 10 && grep -q 'Enabled : 1' WDAT.dsl"), 0);
 	/* The PCI roots: which bus, what they pass on, and who claims the ECAM. */
 	assert_int_equal(shell("test $(grep -c 'EisaId (\"PNP0A08\")' DSDT.dsl) = 2"), 0);
 	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_BBN, 0xAF)'"), 0);

@@ -53,6 +53,8 @@ static void test_ends(void **)
 		{ VM_END_RESET_CF9, 0, THEN_RESTART, true },
 		{ VM_END_TRIPLE_FAULT, 0, THEN_REBOOT_NODE, false },
 		{ VM_END_CRASH, 0, THEN_REBOOT_NODE, false },
+		{ VM_END_PANICKED, 0, THEN_REBOOT_NODE, false },
+		{ VM_END_WATCHDOG, 0, THEN_REBOOT_NODE, false },
 		{ VM_END_EXIT, 0, THEN_POWEROFF_NODE, true },
 		{ VM_END_EXIT, 1, THEN_REBOOT_NODE, false },
 		{ VM_END_STOPPED, 0, THEN_STOP, true },

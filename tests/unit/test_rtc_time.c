@@ -11,7 +11,7 @@
 #include <time.h>
 #include <cmocka.h>
 
-#include "drivers/rtc_time.h"
+#include <margay/rtc.h>
 
 #define H24 0x02
 #define BINARY 0x04

@@ -9,7 +9,7 @@
 #include "vmm/acpi/aml_build.h"
 #include "vmm/guest_platform.h"
 
-#define MAX_TABLES 5 /* what the XSDT points to */
+#define MAX_TABLES 6 /* what the XSDT points to */
 #define PROFILE_ENTERPRISE_SERVER 4
 #define FIRST_X2APIC_ID 255 /* 255 is the xAPIC broadcast ID */
 
@@ -93,29 +93,34 @@ static const u8 uart[] = {
 	0x79, 0x00,
 };
 
-static int build_dsdt(struct builder *b, u64 *dsdt)
+static void put_dsdt(struct aml *a, const struct acpi_guest *in)
+{
+	if (in->power)
+		aml_bytes(a, s5, sizeof(s5));
+	if (in->uart)
+		aml_bytes(a, uart, sizeof(uart));
+	if (IS_ENABLED(CONFIG_VM_ACPI_DEVICES))
+		acpi_put_devices(a);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		acpi_put_pci(a, in);
+}
+
+/* A table whose content the encoder writes. */
+static int encode(struct builder *b, const char *signature, u8 revision, void (*put)(struct aml *a, const struct acpi_guest *in),
+		  struct acpi_sdt **out)
 {
 	struct acpi_sdt *h = take_bytes(b, sizeof(*h));
 	struct aml a;
-	int err;
 
 	if (!h)
 		return -ENOSPC;
 	aml_init(&a, h + 1, b->size - b->used);
-	if (b->in->power)
-		aml_bytes(&a, s5, sizeof(s5));
-	if (b->in->uart)
-		aml_bytes(&a, uart, sizeof(uart));
-	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		acpi_put_pci(&a, b->in);
-	err = aml_error(&a);
-	if (err)
-		return err;
+	put(&a, b->in);
 	b->used += a.len;
-	fill_header(h, "DSDT", 2, sizeof(*h) + a.len);
+	fill_header(h, signature, revision, sizeof(*h) + a.len);
 	h->checksum = checksum(h, h->length);
-	*dsdt = gpa_of(b, h);
-	return 0;
+	*out = h;
+	return aml_error(&a);
 }
 
 static struct acpi_gas io_byte(u16 port)
@@ -125,7 +130,7 @@ static struct acpi_gas io_byte(u16 port)
 	};
 }
 
-static int build_fadt(struct builder *b, u64 dsdt)
+static int build_fadt(struct builder *b, const struct acpi_sdt *dsdt)
 {
 	struct acpi_fadt *f = take_bytes(b, sizeof(*f));
 
@@ -134,7 +139,8 @@ static int build_fadt(struct builder *b, u64 dsdt)
 	fill_header(&f->header, "FACP", 6, sizeof(*f));
 	f->minor_version = 4;
 	f->preferred_pm_profile = PROFILE_ENTERPRISE_SERVER;
-	f->iapc_boot_arch = ACPI_BOOT_NO_VGA | ACPI_BOOT_NO_CMOS_RTC;
+	f->iapc_boot_arch = ACPI_BOOT_NO_VGA | (IS_ENABLED(CONFIG_VM_RTC) ? 0 : ACPI_BOOT_NO_CMOS_RTC);
+	f->century = IS_ENABLED(CONFIG_VM_RTC) ? GUEST_RTC_CENTURY : 0;
 	f->flags = ACPI_FADT_WBINVD | ACPI_FADT_PWR_BUTTON | ACPI_FADT_SLP_BUTTON | ACPI_FADT_HEADLESS | ACPI_FADT_HW_REDUCED;
 	if (b->in->power) {
 		f->flags |= ACPI_FADT_RESET_REG_SUP;
@@ -143,7 +149,7 @@ static int build_fadt(struct builder *b, u64 dsdt)
 		f->sleep_control_reg = io_byte(GUEST_SLEEP_CONTROL_PORT);
 		f->sleep_status_reg = io_byte(GUEST_SLEEP_STATUS_PORT);
 	}
-	f->x_dsdt = dsdt;
+	f->x_dsdt = gpa_of(b, dsdt);
 	memcpy(&f->hypervisor_vendor_id, "Margay\0", 8);
 	finish(b, &f->header);
 	return 0;
@@ -308,19 +314,24 @@ static bool input_valid(const struct acpi_guest *in)
 int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp, size_t *used)
 {
 	struct builder b = { .in = in, .buf = buf, .gpa = gpa_base, .size = size };
-	u64 dsdt = 0;
+	struct acpi_sdt *t = NULL;
 	int err;
 
 	if (!input_valid(in) || !IS_ALIGNED(gpa_base, 16))
 		return -EINVAL;
-	err = build_dsdt(&b, &dsdt);
-	err = err ? err : build_fadt(&b, dsdt);
+	err = encode(&b, "DSDT", 2, put_dsdt, &t);
+	err = err ? err : build_fadt(&b, t);
 	err = err ? err : build_madt(&b);
 	if (IS_ENABLED(CONFIG_NUMA)) {
 		err = err ? err : build_srat(&b);
 		err = err ? err : build_slit(&b);
 	}
 	err = err ? err : build_mcfg(&b);
+	if (IS_ENABLED(CONFIG_VM_WATCHDOG) && !err) {
+		err = encode(&b, "WDAT", 1, acpi_put_wdat, &t);
+		if (!err)
+			finish(&b, t);
+	}
 	err = err ? err : build_roots(&b, rsdp);
 	if (!err && used)
 		*used = b.used;

@@ -1,0 +1,80 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the guest's ACPI tables say of devices beside the console: nodes of the DSDT as iasl encodes them, and the table WDAT. */
+#include "vmm/acpi/acpi_build.h"
+
+#include <margay/acpi.h>
+#include <margay/rtc.h>
+
+#include "vmm/acpi/aml_build.h"
+#include "vmm/guest_platform.h"
+
+/* IO (Decode16, port, port, 1, count), a resource template's only descriptor. */
+#define IO_ONLY(port, count) 0x11, 0x0d, 0x0a, 0x0a, 0x47, 0x01, (port) & 0xff, (port) >> 8, (port) & 0xff, (port) >> 8, 0x01, \
+	(count), 0x79, 0x00
+
+static const u8 pvpanic[] = {
+	/* Scope (\_SB) { Device (PEVT) { */
+	0x10, 0x2f, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x27, 'P', 'E', 'V', 'T',
+	/* Name (_HID, "QEMU0001") Name (_CRS, ...) */
+	0x08, '_', 'H', 'I', 'D', 0x0d, 'Q', 'E', 'M', 'U', '0', '0', '0', '1', 0x00,
+	0x08, '_', 'C', 'R', 'S', IO_ONLY(GUEST_PVPANIC_PORT, 1),
+};
+
+static const u8 rtc[] = {
+	/* Scope (\_SB) { Device (RTC0) { */
+	0x10, 0x2a, '\\', '_', 'S', 'B', '_', 0x5b, 0x82, 0x22, 'R', 'T', 'C', '0',
+	/* Name (_HID, EisaId ("PNP0B00")) Name (_CRS, ...) */
+	0x08, '_', 'H', 'I', 'D', 0x0c, 0x41, 0xd0, 0x0b, 0x00,
+	0x08, '_', 'C', 'R', 'S', IO_ONLY(CMOS_INDEX, 2),
+};
+
+void acpi_put_devices(struct aml *a)
+{
+	if (IS_ENABLED(CONFIG_VM_PVPANIC))
+		aml_bytes(a, pvpanic, sizeof(pvpanic));
+	if (IS_ENABLED(CONFIG_VM_RTC))
+		aml_bytes(a, rtc, sizeof(rtc));
+}
+
+/* Actions and instructions of Microsoft's "Hardware Watchdog Timers Design Specification", 3.3 and 3.4. */
+enum { RESET = 0x01, GET_LEFT = 0x04, GET_COUNT = 0x05, SET_COUNT = 0x06, IS_RUNNING = 0x08, START = 0x09, IS_STOPPED = 0x0a,
+       STOP = 0x0b, GET_STATUS = 0x20, SET_STATUS = 0x21 };
+enum { READ_VALUE, READ_COUNTDOWN, WRITE_VALUE, WRITE_COUNTDOWN };
+#define WDAT_ENABLED 1
+#define WDAT_ENTRY 24
+
+static const struct {
+	u8 action, instruction, reg, value;
+} step[] = {
+	{ RESET, WRITE_VALUE, GUEST_WATCHDOG_FEED, 1 },
+	{ GET_LEFT, READ_COUNTDOWN, GUEST_WATCHDOG_LEFT, 0 },
+	{ GET_COUNT, READ_COUNTDOWN, GUEST_WATCHDOG_COUNT, 0 },
+	{ SET_COUNT, WRITE_COUNTDOWN, GUEST_WATCHDOG_COUNT, 0 },
+	{ IS_RUNNING, READ_VALUE, GUEST_WATCHDOG_RUN, 1 },
+	{ START, WRITE_VALUE, GUEST_WATCHDOG_RUN, 1 },
+	{ IS_STOPPED, READ_VALUE, GUEST_WATCHDOG_RUN, 0 },
+	{ STOP, WRITE_VALUE, GUEST_WATCHDOG_RUN, 0 },
+	{ GET_STATUS, READ_VALUE, GUEST_WATCHDOG_STATUS, 1 },
+	{ SET_STATUS, WRITE_VALUE, GUEST_WATCHDOG_STATUS, 1 },
+};
+
+void acpi_put_wdat(struct aml *a, const struct acpi_guest *)
+{
+	aml_put(a, 32, 4);                     /* from here to the entries */
+	aml_put(a, 0xffffff00ff, 8);           /* no PCI function */
+	aml_put(a, GUEST_WATCHDOG_TICK_MS, 4);
+	aml_put(a, GUEST_WATCHDOG_MAX, 4);
+	aml_put(a, 1, 4);                      /* the least count */
+	aml_put(a, WDAT_ENABLED, 4);
+	aml_put(a, ARRAY_SIZE(step), 4);
+	for (unsigned i = 0; i < ARRAY_SIZE(step); i++) {
+		bool word = step[i].instruction == READ_COUNTDOWN || step[i].instruction == WRITE_COUNTDOWN;
+
+		aml_put(a, step[i].action, 1);
+		aml_put(a, step[i].instruction, 3);
+		aml_put(a, ACPI_SPACE_IO | (word ? 16 : 8) << 8 | (u32)(word ? ACPI_ACCESS_WORD : ACPI_ACCESS_BYTE) << 24, 4);
+		aml_put(a, GUEST_WATCHDOG_PORT + step[i].reg, 8);
+		aml_put(a, step[i].value, 4);
+		aml_put(a, word ? 0xffff : 1, 4);
+	}
+}
