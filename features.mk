@@ -41,6 +41,7 @@ files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
 files-VM_PVPANIC      := vmm/dev/pvpanic.c
 files-VM_RTC          := vmm/dev/rtc.c
+files-VM_POLL_CONTROL := vmm/dev/poll_control.c
 files-VM_WATCHDOG     := vmm/dev/watchdog.c
 files-VM_ACPI_DEVICES := vmm/acpi/acpi_devices.c
 files-VMLINUX         := vmm/load/load_vmlinux.c

@@ -227,6 +227,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_AMD_BP_CFG 0xc001102e
 #define MSR_KVM_WALL_CLOCK 0x4b564d00
 #define MSR_KVM_SYSTEM_TIME 0x4b564d01
+#define MSR_KVM_POLL_CONTROL 0x4b564d05
 
 #define APIC_BASE_BSP BIT(8)
 #define APIC_BASE_EXTD BIT(10)

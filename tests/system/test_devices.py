@@ -59,3 +59,7 @@ def test_watchdog(devices):
 
 def test_panic_port(devices):
     assert devices.facts["pvpanic"] == "3"
+
+
+def test_no_error_lines(devices):
+    assert devices.facts["rtc"] and not devices.lines("^margay-err: ")

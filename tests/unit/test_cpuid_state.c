@@ -124,18 +124,18 @@ static void hypervisor_leaves(void **)
 	r = get(0x40000100, 0);
 	assert_int_equal(r.eax, 0x40000101);
 	assert_memory_equal(&r.ebx, "KVMKVMKVM\0\0\0", 12);
-	expect(0x40000101, 0, 0x01000008, 0, 0, 1);
+	expect(0x40000101, 0, 0x01001008, 0, 0, 1);
 	/* Where Linux looks for other signatures there is nothing, on Intel too. */
 	expect(0x40000200, 0, 0, 0, 0, 0);
 	expect(0x4000ff00, 0, 0, 0, 0, 0);
 	assert_int_equal(build_with(SKYLAKE, &all_caps, false), 0);
-	expect(0x40000101, 0, 8, 0, 0, 1);
+	expect(0x40000101, 0, 0x1008, 0, 0, 1);
 	expect(0x80000007, 0, 0, 0, 0, 0);
 	/* A TSC that may stand still is one clock, but not invariant. */
 	clock_freezes = true;
 	build(SKYLAKE);
 	clock_freezes = false;
-	expect(0x40000101, 0, 0x01000008, 0, 0, 1);
+	expect(0x40000101, 0, 0x01001008, 0, 0, 1);
 	expect(0x80000007, 0, 0, 0, 0, 0);
 	build(SKYLAKE);
 	expect(0x80000007, 0, 0, 0, 0, 0x100);

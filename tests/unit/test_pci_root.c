@@ -312,6 +312,19 @@ static void test_silent(void **)
 	assert_int_equal(fake_host.pci_config[0][4], 2);
 }
 
+/* A VM without functions: kernels find configuration space with the host bridge in it, and ACPI hears of nothing. */
+static void test_none(void **)
+{
+	config.nr_pci = 0;
+	assert_int_equal(create(), 0);
+	assert_null(parts.vm.pci);
+	assert_int_equal(by_ports(0, 0, 0, 4), 0x29c08086);
+	assert_int_equal(by_ports(0, 0, 8, 4) >> 16, 0x0600);
+	assert_int_equal(by_ports(0, 0x19, 0, 4), ~0u);
+	assert_int_equal(by_ports(0x20, 0, 0, 4), ~0u);
+	assert_int_equal(by_ecam(0, 0, 0, 4), ~0u);
+}
+
 static void test_owner(void **)
 {
 	char name[VM_NAME_MAX + 1] = "";
@@ -337,6 +350,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stand_ins, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_nodes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pvclock_scale.c vmm/dev/pvclock.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/pvclock_scale.c vmm/dev/pvclock.c vmm/dev/poll_control.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
 /* The paravirtual clock: scale arithmetic, and the MSRs as a guest uses them. */
 #include <errno.h>
 #include <math.h>
@@ -13,6 +13,7 @@
 #include "tests/unit/fake_vm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pvclock_scale.h"
+#include "vmm/vcpu.h"
 
 static const u64 rates[] = { 1, 999, 1000, 50000, 999999, 1000000, 1000001, 2095078, 2600000, 3312000, 4200000, 8000000,
 			     0x7fffffff };
@@ -163,6 +164,39 @@ static void test_hostile(void **)
 	assert_int_equal(guest_wrmsr(vm, 0x4b564d01, 0x1fffe5), -EFAULT);
 }
 
+/* Of each vCPU its own bit, set at first; nothing but that bit can be written. */
+static void test_poll_control(void **)
+{
+	struct vcpu second = { .vm = vm, .id = 1 }, *first = vm->vcpus[0];
+	u64 value;
+
+	assert_int_equal(guest_rdmsr(vm, 0x4b564d05, &value), 0);
+	assert_int_equal(value, 1);
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d05, 2), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d05, 1ull << 32), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d05, 0), 0);
+	assert_int_equal(guest_rdmsr(vm, 0x4b564d05, &value), 0);
+	assert_int_equal(value, 0);
+	vm->vcpus[0] = &second;
+	assert_int_equal(guest_rdmsr(vm, 0x4b564d05, &value), 0);
+	assert_int_equal(value, 1);
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d05, 0), 0);
+	vm->vcpus[0] = first;
+	assert_int_equal(guest_wrmsr(vm, 0x4b564d05, 1), 0);
+	assert_int_equal(guest_rdmsr(vm, 0x4b564d05, &value), 0);
+	assert_int_equal(value, 1);
+	vm->vcpus[0] = &second;
+	assert_int_equal(guest_rdmsr(vm, 0x4b564d05, &value), 0);
+	assert_int_equal(value, 0);
+	vm->vcpus[0] = first;
+	fake_vm_destroy(vm);
+	vm = fake_vm_create(MIB(2));
+	vm->vcpus[0]->id = 1;
+	assert_int_equal(guest_rdmsr(vm, 0x4b564d05, &value), 0);
+	assert_int_equal(value, 1);
+	vm->vcpus[0]->id = 0;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -173,6 +207,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_unstable, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wall_clock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_poll_control, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -26,6 +26,7 @@
 
 /* KVM's feature leaf (Linux, Documentation/virt/kvm/x86/cpuid.rst). */
 #define KVM_FEATURE_CLOCKSOURCE2 BIT(3)
+#define KVM_FEATURE_POLL_CONTROL (IS_ENABLED(CONFIG_VM_POLL_CONTROL) ? BIT(12) : 0)
 #define KVM_FEATURE_MSI_EXT_DEST_ID BIT(15)
 #define KVM_FEATURE_CLOCKSOURCE_STABLE BIT(24)
 #define KVM_HINTS_REALTIME BIT(0)
@@ -251,7 +252,7 @@ static void leaf_timing(struct build *b, u32 leaf)
 static void leaf_kvm(struct build *b, u32 leaf)
 {
 	struct cpuid_regs r = { .eax = LEAF_KVM + 1 };
-	u64 clock = KVM_FEATURE_CLOCKSOURCE2 | (b->in->tsc_stable ? KVM_FEATURE_CLOCKSOURCE_STABLE : 0);
+	u64 clock = KVM_FEATURE_CLOCKSOURCE2 | KVM_FEATURE_POLL_CONTROL | (b->in->tsc_stable ? KVM_FEATURE_CLOCKSOURCE_STABLE : 0);
 	u64 eax = (b->in->pvclock ? clock : 0) | (b->in->ext_dest_id ? KVM_FEATURE_MSI_EXT_DEST_ID : 0);
 
 	memcpy(&r.ebx, "KVMK", 4);

@@ -262,8 +262,6 @@ static void root_destroy(struct vm *vm, void *instance)
 {
 	struct root *r = instance;
 
-	if (!r)
-		return;
 	for (unsigned i = 0; i < r->pci.nr_functions; i++) {
 		const struct host_pci_function *f = &r->pci.function[i];
 		struct pci_device *d = r->pci.device[i];
@@ -293,15 +291,14 @@ static int root_create(struct vm *vm, void **instance)
 	int err;
 
 	*instance = NULL;
-	if (!vm->config->nr_pci)
-		return 0;
 	r = host_pages_alloc(PAGES_OF(struct root), -1);
 	if (!r) {
 		vm_log(vm, "no memory for its PCI functions");
 		return -ENOMEM;
 	}
-	vm->pci = &r->pci;
-	r->pci.ecam = host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
+	/* Without functions there is no root in ACPI, but a place where kernels look for one. */
+	vm->pci = vm->config->nr_pci ? &r->pci : NULL;
+	r->pci.ecam = vm->pci && host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
 	err = pci_assign(vm, &r->pci);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
@@ -324,7 +321,7 @@ static void root_vcpu_start(struct vcpu *vcpu, void *instance)
 {
 	const struct root *r = instance;
 
-	for (unsigned i = 0; r && i < r->pci.nr_functions; i++)
+	for (unsigned i = 0; i < r->pci.nr_functions; i++)
 		pci_bars_open_ports(vcpu, r->pci.device[i]);
 }
 
