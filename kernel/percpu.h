@@ -30,6 +30,7 @@ struct cpu {
 	int node;                /* NUMA node, dense */
 	bool online;             /* running the work loop or about to */
 	bool looping;            /* past its boot code: what it is given begins by itself; atomic */
+	bool closed;             /* its local APIC is a guest's: IF stays 0, only NMIs wake it; only this CPU touches it */
 	u32 kick;                /* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
 	struct host_work *work;  /* current or next work item; atomic, owned by the CPU until it is NULL again */
 	bool working;            /* inside an item's run(); only this CPU touches it */
@@ -56,6 +57,9 @@ static inline struct cpu *this_cpu(void)
 	asm volatile("mov %%gs:0, %0" : "=r"(c));
 	return c;
 }
+
+/* Is the local APIC of this CPU a guest's? */
+#define cpu_closed(cpu) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (cpu)->closed)
 
 /* Gives the boot CPU its per-CPU data and descriptor tables: the first thing that runs in C. */
 void cpu_init_boot(void);

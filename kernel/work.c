@@ -68,7 +68,7 @@ const u32 *host_cpu_kick_word(void)
 
 void host_interrupt_window(void)
 {
-	trap_window();
+	cpu_closed(this_cpu()) ? (void)0 : trap_window();
 	nmi_look();
 	timer_run_due();
 }
@@ -82,7 +82,7 @@ static void wait_for_wakeup(bool deep)
 	if (deep && cpu_features.mwait && cpu_features.arat && !cpu_features.tcg)
 		idle_mwait(&cpu->kick, cpu_features.mwait_hint);
 	else
-		idle_hlt(&cpu->kick);
+		(cpu_closed(cpu) ? idle_nmi : idle_hlt)(&cpu->kick);
 	/* Cleared before the caller looks again: a kick from here on makes the next wait return. */
 	__atomic_exchange_n(&cpu->kick, 0, __ATOMIC_SEQ_CST);
 	/* A CPU that is kicked all the time did not open interrupts above. */

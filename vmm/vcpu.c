@@ -277,7 +277,7 @@ static int assign(struct vcpu *vcpu)
 
 int vm_start(struct vm *vm)
 {
-	vm->tsc_offset = -(s64)host_tsc();
+	vm->tsc_offset = vm_direct(vm) ? 0 : -(s64)host_tsc();
 	/* One count is this function's own: the VM cannot be taken down while it hands out CPUs. */
 	__atomic_store_n(&vm->live_vcpus, 1, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {

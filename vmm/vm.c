@@ -123,6 +123,7 @@ static int cpuid_build(struct vm *vm)
 		.caps = &hvm_caps,
 		.nr_vcpus = vm->nr_vcpus,
 		.flat = vm->config->flat,
+		.direct = vm_direct(vm),
 		.ext_dest_id = vm->wide_ids,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
@@ -192,7 +193,7 @@ static int config_check(struct vm *vm)
 	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
 		err = vm_config_error(&e, c->file, c->line_clock,
 				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
-	if (err)
+	if (err || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (err = direct_check(vm, &e))))
 		vm_log(vm, "%s", e.text);
 	return err;
 }

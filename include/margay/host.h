@@ -175,6 +175,22 @@ bool host_cpu_kicked(void);
  */
 const u32 *host_cpu_kick_word(void);
 
+/* ---- a CPU whose local APIC is a guest's: in images with DIRECT_INTERRUPTS -- */
+
+/*
+ * The calling CPU's local APIC becomes the guest's that will run here, in
+ * x2APIC mode, as after a reset; then the LWK's again. Between the two no timer
+ * can be armed here, host_interrupt_window() takes no interrupts and
+ * host_cpu_wait() ends by kicks and NMIs only. LINT0, LINT1, the thermal and
+ * the performance entry stay as they are. Interrupts off.
+ */
+void host_apic_give(void);
+void host_apic_take_back(void);
+/* Between the two: as after a reset once more, with nothing pending. */
+void host_apic_reset(void);
+/* Sends a fixed interrupt to a CPU, itself or another, that is a guest's now: what is sent too late comes to the LWK. */
+void host_apic_interrupt(unsigned cpu, u8 vector);
+
 /* ---- CPU instructions that the fake host replaces --------------------- */
 
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);

@@ -12,7 +12,7 @@ static void program(struct cpu *cpu)
 {
 	u64 want = cpu->timers ? cpu->timers->deadline : 0;
 
-	if (want == cpu->timer_programmed)
+	if (want == cpu->timer_programmed || cpu_closed(cpu))
 		return;
 	cpu->timer_programmed = want;
 	if (want)

@@ -230,7 +230,8 @@ static void make_function(void)
 
 static void make_host(struct fuzz_in *in)
 {
-	static const u32 msrs[] = { MSR_ARCH_CAPABILITIES, MSR_PLATFORM_ID, MSR_XSS, MSR_SPEC_CTRL, MSR_PRED_CMD, MSR_XFD };
+	static const u32 msrs[] = { MSR_ARCH_CAPABILITIES, MSR_PLATFORM_ID, MSR_XSS, MSR_SPEC_CTRL, MSR_PRED_CMD, MSR_XFD,
+				    MSR_X2APIC_FIRST + 0xf };
 	u8 shape = fuzz_u8(in), memory = fuzz_u8(in);
 
 	fake_host_reset();
@@ -330,7 +331,8 @@ static void make_modules(struct fuzz_in *in)
 	static const char *const more[] = {
 		"", "topology = flat\n", "leaf = 2M\n", "leaf = 4K\n", "remote_memory = allow\n", "allow_smt_sharing = yes\n",
 		"cmdline = console=ttyS0\n", "name = vm0\n", "clock = freeze\n", "debug_exit = yes\n", "memory_map = identity\n",
-		"memory_map = offset\n", "after = vm1\n", "module = initrd with words\n", "debug_exit = yes\nclock = freeze\n",
+		"memory_map = offset\n", "after = vm1\ninterrupts = direct\n", "module = initrd with words\ninterrupts = direct\n",
+		"debug_exit = yes\nclock = freeze\n",
 		"topology = flat\nclock = freeze\n",
 	};
 	static const char *const pci[] = {

@@ -14,25 +14,27 @@
 #include "tiny.h"
 
 #define VECTOR 0x40
-#define PERIOD 20000 /* of the APIC timer's input clock, divided by 1 */
+#define PERIOD 20000 /* of the APIC timer's input clock, divided by 1; or period= */
 
 static volatile u64 ticks;
+static u32 period;
 
 static void on_tick(struct trap_frame *f)
 {
 	(void)f;
 	ticks++;
 	apic_write(APIC_EOI, 0);
-	apic_write(APIC_TIMER_INIT, PERIOD);
+	apic_write(APIC_TIMER_INIT, period);
 }
 
 static void tick(void)
 {
+	period = (u32)option_number("period", PERIOD);
 	apic_enable();
 	trap_handlers[VECTOR] = on_tick;
 	apic_write(APIC_TIMER_DIVIDE, 0xb);
 	apic_write(APIC_LVT_TIMER, VECTOR);
-	apic_write(APIC_TIMER_INIT, PERIOD);
+	apic_write(APIC_TIMER_INIT, period);
 	for (u64 said = 0;;) {
 		asm volatile("sti; hlt; cli" : : : "memory");
 		if (ticks - said >= 50) {

@@ -196,9 +196,12 @@ static void logical_x2apic(void)
 	wrmsr(0x83f, VECTOR);
 	for (unsigned t = 0; t < PATIENCE && rdmsr(0x820 + VECTOR / 32) & BIT(VECTOR % 32); t++)
 		cpu_relax();
-	wrmsr(0x83f, 3);
-	check(esr() == BIT(5), "SELF IPI of an illegal vector");
-	check(try_wrmsr(0x83f, 0x100) == VEC_GP, "SELF IPI's reserved bits");
+	/* With interrupts = direct this register is the CPU's own, the ESR is not, and QEMU does not know reserved bits. */
+	if (!option_number("direct", 0)) {
+		wrmsr(0x83f, 3);
+		check(esr() == BIT(5), "SELF IPI of an illegal vector");
+		check(try_wrmsr(0x83f, 0x100) == VEC_GP, "SELF IPI's reserved bits");
+	}
 	check(try_wrmsr(0x830, BIT(20)) == VEC_GP, "the ICR's reserved bits");
 }
 
@@ -237,8 +240,10 @@ void test_main(void)
 	trap_handlers[LOWEST_VECTOR] = on_lowest;
 	trap_handlers[VEC_NMI] = on_nmi;
 	listen_all();
-	in_both_modes(false);
-	logical_xapic();
+	if (!x2apic_on()) {
+		in_both_modes(false);
+		logical_xapic();
+	}
 	if (cpuid(1, 0).ecx & BIT(21)) {
 		run_all(to_x2apic, NULL);
 		in_both_modes(true);

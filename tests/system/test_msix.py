@@ -5,6 +5,7 @@ there is read by QEMU's monitor, not by the hypervisor. MSI with several message
 
 import margay_run
 import node
+import pytest
 import qemu_monitor
 import test_passthrough as passthrough
 import tiny
@@ -23,15 +24,18 @@ BAD = [
 ]
 
 
-def test_garbage(tmp_path):
-    extra = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("msix"),
+@pytest.mark.parametrize("interrupts", ["emulated", "direct"])
+def test_garbage(tmp_path, interrupts):
+    name = "msix" if interrupts == "emulated" else "msix-direct"
+    extra = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk(name),
              "-device", "nvme,drive=data,serial=margay,addr=6", *qemu_monitor.arguments(tmp_path)]
     iso = node.margay_iso(
-        "msix", {"vm0.conf": node.vm_text("qemu", "margay.test=msix margay.table=%#x margay.entries=%s" % (
-            TABLE, ",".join(BAD + [GOOD])), memory=passthrough.MEMORY, memory_map="identity", pci="00:06.0", cpus="1")},
+        name, {"vm0.conf": node.vm_text("qemu", "margay.test=msix margay.table=%#x margay.entries=%s" % (
+            TABLE, ",".join(BAD + [GOOD])), memory=passthrough.MEMORY, memory_map="identity", pci="00:06.0", cpus="1",
+            interrupts=interrupts)},
         {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers")},
     )
-    with node.start("msix", "qemu", iso, memory="1G", cpus=2, extra=extra) as running:
+    with node.start(name, "qemu", iso, memory="1G", cpus=2, extra=extra) as running:
         bar = int(running.expect(r"margay-test: bar: (0x[0-9a-f]+)\s")[1], 16)
         running.expect(r"margay-test: control: Enable\+")
         monitor = qemu_monitor.Monitor(tmp_path)
@@ -46,10 +50,10 @@ def test_garbage(tmp_path):
     assert len(entries) == len(BAD) + 1
     for entry in entries[:-1]:
         assert entry == [0, 0, 0, 1], entries
-    # The good one stands there as the host's: fixed delivery to the VM's CPU 0, one of the host's vectors.
+    # The good one stands there as the host's: fixed delivery to the VM's CPU 0, one of the host's vectors, or the guest's own.
     address, high, data, control = entries[-1]
     assert (address & ~0xFF000, high, data & ~0xFF, control) == (0xFEE00000, 0, 0, 0), entries
-    assert address >> 12 & 0xFF == 0 and 0x30 <= data < 0xE0, entries
+    assert address >> 12 & 0xFF == 0 and (data == 0x41 if interrupts == "direct" else 0x30 <= data < 0xE0), entries
 
 
 def run_msi(name, device):

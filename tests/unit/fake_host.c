@@ -185,6 +185,37 @@ void *host_hpa_to_virt(hpa_t pa)
 	return (void *)(uintptr_t)pa.v;
 }
 
+/* ---- local APICs that are guests' ---- */
+
+void host_apic_give(void)
+{
+	if (fake_host.given[fake_host.this_cpu])
+		abort();
+	fake_host.given[fake_host.this_cpu] = true;
+}
+
+void host_apic_reset(void)
+{
+	if (!fake_host.given[fake_host.this_cpu])
+		abort();
+	fake_host.apic_resets++;
+}
+
+void host_apic_take_back(void)
+{
+	if (!fake_host.given[fake_host.this_cpu])
+		abort();
+	fake_host.given[fake_host.this_cpu] = false;
+}
+
+void host_apic_interrupt(unsigned cpu, u8 vector)
+{
+	if (!fake_host.given[cpu])
+		abort();
+	fake_host.sent[fake_host.nr_sent % ARRAY_SIZE(fake_host.sent)].cpu = cpu;
+	fake_host.sent[fake_host.nr_sent++ % ARRAY_SIZE(fake_host.sent)].vector = vector;
+}
+
 /* ---- modules ---- */
 
 const struct host_module *host_module(unsigned i)

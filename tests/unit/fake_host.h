@@ -68,6 +68,10 @@ struct fake_host {
 		void *arg;
 		bool open, others;   /* others: not to be had */
 	} intx[FAKE_LINES];
+	bool given[FAKE_CPUS];   /* whose local APIC is a guest's */
+	unsigned apic_resets;
+	struct { unsigned cpu; u8 vector; } sent[64]; /* to guests' own APICs, in order */
+	unsigned nr_sent;
 	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
 	struct {
 		void (*fn)(void *arg, unsigned n);

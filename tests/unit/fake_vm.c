@@ -11,6 +11,8 @@
 
 #include <cmocka.h>
 
+#include "vmm/hvm.h"
+#include "vmm/pci/pci_dma.h"
 #include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
@@ -20,21 +22,39 @@
 extern const struct vdev *const __start_vdevs[] __attribute__((weak));
 extern const struct vdev *const __stop_vdevs[] __attribute__((weak));
 
+__attribute__((weak)) void pci_silence(struct vcpu *)
+{
+	fail();
+}
+
+unsigned fake_vm_vcpus;
+u32 fake_vm_apic_id[FAKE_CPUS];
+bool fake_vm_direct;
+
+/* A test that has a backend defines its own. */
+const struct hvm_ops *hvm __attribute__((weak));
+
 struct vm *fake_vm_create(u64 memory)
 {
 	static const struct vm_config config = { .file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3,
 						 .line_cmdline = 4 };
 	struct vm *vm = calloc(1, sizeof(struct vm_parts));
-	struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
 	const struct vdev *const *d = __start_vdevs;
 
 	assert_non_null(vm);
-	assert_non_null(vcpu);
 	strcpy(vm->name, "vm0");
 	vm->config = &config;
-	vcpu->vm = vm;
-	vm->vcpus[0] = vcpu;
-	vm->nr_vcpus = 1;
+	vm->direct = fake_vm_direct;
+	vm->nr_vcpus = fake_vm_vcpus ? fake_vm_vcpus : 1;
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
+
+		assert_non_null(vcpu);
+		vcpu->vm = vm;
+		vcpu->id = vcpu->cpu = i;
+		vcpu->apic_id = fake_vm_vcpus ? fake_vm_apic_id[i] : 0;
+		vm->vcpus[i] = vcpu;
+	}
 	if (memory) {
 		const struct host_extent_request req = { .size = memory, .node = -1 };
 
@@ -44,24 +64,33 @@ struct vm *fake_vm_create(u64 memory)
 	}
 	for (; d != __stop_vdevs; d++, vm->nr_devices++)
 		assert_int_equal((*d)->create(vm, &vm->device[vm->nr_devices]), 0);
-	for (unsigned i = 0; i < vm->nr_devices; i++)
-		if (__start_vdevs[i]->vcpu_start)
-			__start_vdevs[i]->vcpu_start(vcpu, vm->device[i]);
+	for (unsigned v = 0; v < vm->nr_vcpus; v++) {
+		fake_host.this_cpu = v;
+		for (unsigned i = 0; i < vm->nr_devices; i++)
+			if (__start_vdevs[i]->vcpu_start)
+				__start_vdevs[i]->vcpu_start(vm->vcpus[v], vm->device[i]);
+	}
+	fake_host.this_cpu = 0;
 	return vm;
 }
 
 void fake_vm_destroy(struct vm *vm)
 {
-	for (unsigned i = 0; i < vm->nr_devices; i++)
-		if (__start_vdevs[i]->vcpu_stop)
-			__start_vdevs[i]->vcpu_stop(vm->vcpus[0], vm->device[i]);
+	for (unsigned v = 0; v < vm->nr_vcpus; v++) {
+		fake_host.this_cpu = v;
+		for (unsigned i = 0; i < vm->nr_devices; i++)
+			if (__start_vdevs[i]->vcpu_stop)
+				__start_vdevs[i]->vcpu_stop(vm->vcpus[v], vm->device[i]);
+	}
+	fake_host.this_cpu = 0;
 	assert_null(fake_host.timers);
 	while (vm->nr_devices--)
 		__start_vdevs[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
 	if (vm->nr_extents)
 		host_extent_free(&vm->extent[0]);
 	assert_int_equal(fake_host.pages_in_use, 0);
-	free(vm->vcpus[0]);
+	for (unsigned v = 0; v < vm->nr_vcpus; v++)
+		free(vm->vcpus[v]);
 	free(vm);
 }
 

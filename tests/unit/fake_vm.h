@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * A virtual machine without a backend, for device and loader tests: RAM, one
- * vCPU, and the devices that are linked in; the test plays the guest. Stands
+ * vCPU unless told otherwise, and the devices that are linked in; the test plays the guest. Stands
  * in for vmm/vm.c and vmm/vcpu.c (do not link both).
  */
 #ifndef TESTS_FAKE_VM_H
@@ -9,6 +9,11 @@
 
 #include "tests/unit/fake_host.h"
 #include "vmm/vm.h"
+
+/* Of the next VM, set before it is made: the vCPUs' APIC IDs, one vCPU each (0: one of ID 0); vm->direct. */
+extern unsigned fake_vm_vcpus;
+extern u32 fake_vm_apic_id[FAKE_CPUS];
+extern bool fake_vm_direct;
 
 /* A VM of `memory` bytes at GPA 0 (0: none) with all linked devices created and started. Fails the test if one does. */
 struct vm *fake_vm_create(u64 memory);

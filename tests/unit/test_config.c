@@ -89,6 +89,14 @@ static void defaults(void **)
 	assert_int_equal(config.clock, VM_CLOCK_FREEZE);
 	assert_int_equal(parse(REQUIRED "clock = follow\n"), 0);
 	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
+	assert_int_equal(config.interrupts, VM_INTERRUPTS_AUTO);
+	assert_int_equal(parse(REQUIRED "\ninterrupts = direct\n"), 0);
+	assert_int_equal(config.interrupts, VM_INTERRUPTS_DIRECT);
+	assert_int_equal(config.line_direct, 4);
+	assert_int_equal(parse(REQUIRED "interrupts = emulated\n"), 0);
+	assert_int_equal(config.interrupts, VM_INTERRUPTS_EMULATED);
+	assert_int_equal(parse(REQUIRED "interrupts = auto\n"), 0);
+	assert_int_equal(config.interrupts, VM_INTERRUPTS_AUTO);
 	assert_int_equal(parse(REQUIRED "on_end = stop\n"), 0);
 	assert_int_equal(config.then[0], THEN_STOP);
 	/* Lines as Windows editors end them. */

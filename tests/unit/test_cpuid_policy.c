@@ -271,6 +271,37 @@ static void no_lmsle(void **)
 	assert_int_equal(get(0x80000008, 0).ebx & B(20), 0);
 }
 
+/* The local APIC is the CPU's own: its timer as it is, and no clock of the monitor's. */
+static void direct_interrupts(void **)
+{
+	bool some[2] = { false, false };
+
+	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
+		struct cpuid_input in = {
+			.host = recorded, .ctx = (void *)&machines[m], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
+			.direct = true,
+		};
+		struct cpuid_regs l1, l6 = { 0 };
+
+		dyn = (struct cpuid_dynamic){ .apic_enabled = true, .xcr0 = 1 };
+		assert_int_equal(cpuid_policy_build(&in, &table), 0);
+		recorded(in.ctx, 1, 0, &l1);
+		recorded(in.ctx, 6, 0, &l6);
+		assert_int_equal(get(1, 0).ecx & TSC_DEADLINE, l1.ecx & TSC_DEADLINE);
+		assert_int_equal(get(6, 0).eax, l6.eax & B(2));
+		some[!(l1.ecx & TSC_DEADLINE)] = true;
+		assert_int_equal(get(0x15, 0).ecx == 1000000, false);
+		expect(0x40000010, 0, 2994375, 0, 0, 0);
+		assert_int_equal(get(0x40000101, 0).edx, 0);
+		in.direct = false;
+		assert_int_equal(cpuid_policy_build(&in, &table), 0);
+		expect(0x40000010, 0, 2994375, 1000, 0, 0);
+		assert_int_equal(get(0x40000101, 0).edx, 1);
+		assert_true(get(1, 0).ecx & TSC_DEADLINE && get(6, 0).eax & B(2));
+	}
+	assert_true(some[0] && some[1]);
+}
+
 static void build_flat(unsigned machine, unsigned nr_vcpus)
 {
 	struct cpuid_input in = {
@@ -425,6 +456,7 @@ int main(void)
 		cmocka_unit_test(cores_of_their_own),
 		cmocka_unit_test(no_lmsle),
 		cmocka_unit_test(topology_flat),
+		cmocka_unit_test(direct_interrupts),
 		cmocka_unit_test(every_difference_has_a_reason),
 		cmocka_unit_test(rows_are_sane),
 		cmocka_unit_test(table_is_sorted),

@@ -174,6 +174,48 @@ static void test_msix(void **)
 	assert_int_equal(host_pci_read(0, MSIX, 4), 0xc0000011 | (ENTRIES - 1) << 16);
 }
 
+/* interrupts = direct: the device has the guest's own vector and CPU, edge and fixed, and the host no vector for it. */
+static void test_direct(void **)
+{
+	u32 *e = &registers[64 * 4], control;
+
+	vm.direct = true;
+	vcpus[1].apic_id = 0x21;
+	write_entry(64, 0xfee21008, 0xc210, 0);
+	assert_int_equal(e[3], 1); /* a delivery mode that is none */
+	write_entry(64, 0xfee21008, 0xc110, 0);
+	assert_int_equal(e[0], 0xfee21000);
+	assert_int_equal(e[1], 0);
+	assert_int_equal(e[2], 0x10);
+	assert_int_equal(e[3], 0);
+	write_entry(64, 0xfee00000, 0xff, 0);
+	assert_int_equal(e[0], 0xfee00000);
+	assert_int_equal(e[2], 0xff);
+	assert_int_equal(e[3], 0);
+	/* Somebody else's CPU, vectors below 16, and an ID that no message reaches. */
+	write_entry(64, 0xfee22000, 0x41, 0);
+	assert_int_equal(e[3], 1);
+	write_entry(64, 0xfee00000, 0x0f, 0);
+	assert_int_equal(e[3], 1);
+	write_entry(64, 0xfee00000, 0x41, 0);
+	assert_int_equal(e[3], 0);
+	vcpus[0].apic_id = 0xff;
+	write_entry(64, 0xfeeff000, 0x41, 0);
+	assert_int_equal(e[3], 1);
+	/* Four messages of MSI, which differ in the low bits. */
+	pci_config_write(&dev.config, MSI + 4, 4, 0xfee21000);
+	pci_config_write(&dev.config, MSI + 12, 2, 0x65);
+	pci_config_write(&dev.config, MSI + 2, 2, 0x21);
+	pci_msi_update(&dev);
+	assert_int_equal(host_pci_read(0, MSI + 4, 4), 0xfee21000);
+	assert_int_equal(host_pci_read(0, MSI + 12, 2), 0x64);
+	control = host_pci_read(0, MSI + 2, 2);
+	assert_int_equal(control & 0x71, 0x21);
+	for (unsigned i = 0; i < FAKE_VECTORS; i++)
+		assert_null(fake_host.vector[i].fn);
+	assert_int_equal(taken, 0);
+}
+
 /* Nothing of it may reach the device, whose entry stays masked. */
 static void test_garbage(void **)
 {
@@ -357,6 +399,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_msix, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi_32, setup, teardown),

@@ -13,6 +13,7 @@
 
 #include <margay/errno.h>
 #include "tests/unit/fake_vm.h"
+#include "vmm/pci/pci_dma.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/memory/shootdown.h"
@@ -325,6 +326,28 @@ static void test_none(void **)
 	assert_int_equal(by_ecam(0, 0, 0, 4), ~0u);
 }
 
+/* A VM that has ended: whatever its guest still does, on another vCPU, its functions stay silent. */
+static void test_ended(void **)
+{
+	config.dma = VM_DMA_IDENTITY;
+	assert_int_equal(create(), 0);
+	by_ports(0x20, 0x00, 4, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
+	assert_int_equal(fake_host.pci_config[0][4], 6);
+	parts.vm.end = VM_END_STOPPED;
+	pci_silence(&vcpu);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+	guest_out(&parts.vm, 0xcfc, 2, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
+	assert_int_equal(guest_in(&parts.vm, 0xcfc, 2), 6);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+	pci_silence(&vcpu);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+	parts.vm.end = VM_RUNNING;
+}
+
 static void test_owner(void **)
 {
 	char name[VM_NAME_MAX + 1] = "";
@@ -354,6 +377,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

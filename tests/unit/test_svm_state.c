@@ -89,6 +89,24 @@ static void test_controls(void **)
 	assert_int_equal(svm_vcpu(&vcpu)->host_vmcb_pa, 0x7000);
 }
 
+/* interrupts = direct: INTR, HLT and CR8 are the guest's, and IF means the CPU's own interrupts; all else as ever. */
+static void test_direct(void **)
+{
+	u64 misc1 = field_of(0x00c, 4);
+
+	parts.vm.direct = true;
+	svm_vcpu_load(&vcpu);
+	parts.vm.direct = false;
+	assert_int_equal(field_of(0x00c, 4), misc1 & ~(u64)(1u << 0 | 1u << 24));
+	assert_int_equal(field_of(0x002, 2), 1 << 0 | 1 << 4);
+	assert_int_equal(field_of(0x060, 8), 0);
+	svm_set(&vcpu, HVM_CR0, CR0_PE);
+	svm_set(&vcpu, HVM_CR4, CR4_MCE);
+	assert_int_equal(field_of(0x000, 2), 0);
+	svm_set(&vcpu, HVM_CR0, CR0_PE | CR0_CD);
+	assert_int_equal(field_of(0x000, 2), 1);
+}
+
 /* A bit for each port; two for each MSR of three ranges, reads first (15.10, 15.11). */
 static void test_permissions(void **)
 {
@@ -209,6 +227,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_controls, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shadowed, setup, teardown),

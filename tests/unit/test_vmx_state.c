@@ -147,6 +147,21 @@ static void test_load(void **)
 	vcpu.mitigations = 0;
 }
 
+/* interrupts = direct: external interrupts, HLT and CR8 are the guest's; all else as ever. */
+static void test_direct(void **)
+{
+	vmx_controls.pin = 0x29;
+	vmx_controls.proc = 1 << 7 | 1 << 19 | 1 << 20 | 0xa0000000;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x4000], 0x29);
+	assert_int_equal(vmcs[0x4002], vmx_controls.proc);
+	parts.vm.direct = true;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x4000], 0x28);
+	assert_int_equal(vmcs[0x4002], 0xa0000000);
+	assert_int_equal(vmx_vcpu(&vcpu)->proc_controls, 0xa0000000);
+}
+
 /* A bit for each port; for MSRs reads of the low and of the high ones, then writes (25.6.4, 25.6.9). */
 static void test_permissions(void **)
 {
@@ -278,6 +293,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_create, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_load, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shadowed, setup, teardown),

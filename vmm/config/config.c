@@ -226,6 +226,7 @@ static const struct key keys[] = {
 	{ "allow_smt_sharing", WORDS(VM_SHARING, smt_sharing, "no", "yes") },
 	{ "trusted", WORDS(MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
 	{ "clock", WORDS_OF(VM_PAUSE, "MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
+	{ "interrupts", WORDS(DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
 	{ "on_poweroff", WORDS(VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
 	{ "on_reboot", WORDS(VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },

@@ -30,6 +30,7 @@ enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
 /* How devices reach its memory: not at all, by the host's addresses, or by windows that the guest is told (dma_windows.h). */
 enum vm_dma { VM_DMA_NONE, VM_DMA_IDENTITY, VM_DMA_WINDOW };
+enum vm_interrupts { VM_INTERRUPTS_AUTO, VM_INTERRUPTS_DIRECT, VM_INTERRUPTS_EMULATED };
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
 /* How a VM ended, as the VM file tells it apart, and what follows. */
 enum vm_ending { ENDING_POWEROFF, ENDING_REBOOT, ENDING_CRASH, VM_ENDINGS };
@@ -84,6 +85,7 @@ struct vm_config {
 	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
 	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
+	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
 	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
 	unsigned restart_limit;           /* restarts within restart_seconds of the first of them; 0: any number */
 	unsigned restart_seconds;
@@ -98,7 +100,7 @@ struct vm_config {
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
-		 line_facts, line_dma, line_on_end, line_on_one, line_trusted;
+		 line_facts, line_dma, line_on_end, line_on_one, line_trusted, line_direct;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

@@ -96,6 +96,8 @@ static bool need_met(const struct build *b, u8 need)
 		return b->in->tsc_stable && !b->in->tsc_freezes;
 	case NEED_AMD:
 		return b->amd;
+	case NEED_VIRTUAL_TIMER:
+		return !b->in->direct;
 	}
 	return false;
 }
@@ -111,7 +113,7 @@ static const u32 xstate_needed[] = {
 static bool row_shown(const struct build *b, const struct cpuid_row *row, u32 host_reg)
 {
 	if (row->rule == FORCE)
-		return need_met(b, row->need);
+		return need_met(b, row->need) || (row->need == NEED_VIRTUAL_TIMER && host_reg >> row->bit & 1);
 	return row->rule == SHOW && host_reg >> row->bit & 1 && need_met(b, row->need) &&
 	       !(xstate_needed[row->xstate] & ~b->t->xcr0_allowed) && (row->ext || !(row->control & ~b->in->caps->cr4_allowed));
 }
@@ -206,7 +208,7 @@ static void leaf_xsave(struct build *b, u32 leaf)
 /* The APIC timer runs from this crystal, so that the two clocks are one ratio apart (vmm/guest_platform.h). */
 static void leaf_tsc(struct build *b, u32 leaf)
 {
-	if (b->intel)
+	if (b->intel && !b->in->direct)
 		add_leaf(b, leaf, 0, false,
 		    (struct cpuid_regs){ .eax = LAPIC_TIMER_HZ / 1000, .ebx = (u32)b->in->tsc_khz, .ecx = LAPIC_TIMER_HZ });
 }
@@ -246,7 +248,8 @@ static void leaf_hypervisor(struct build *b, u32 leaf)
 
 static void leaf_timing(struct build *b, u32 leaf)
 {
-	add_leaf(b, leaf, 0, false, (struct cpuid_regs){ .eax = (u32)b->in->tsc_khz, .ebx = LAPIC_TIMER_HZ / 1000 });
+	add_leaf(b, leaf, 0, false,
+		 (struct cpuid_regs){ .eax = (u32)b->in->tsc_khz, .ebx = b->in->direct ? 0 : LAPIC_TIMER_HZ / 1000 });
 }
 
 static void leaf_kvm(struct build *b, u32 leaf)
@@ -259,7 +262,7 @@ static void leaf_kvm(struct build *b, u32 leaf)
 	memcpy(&r.ecx, "VMKV", 4);
 	memcpy(&r.edx, "M\0\0\0", 4);
 	add_leaf(b, leaf, 0, false, r);
-	add_leaf(b, leaf + 1, 0, false, (struct cpuid_regs){ .eax = (u32)eax, .edx = KVM_HINTS_REALTIME });
+	add_leaf(b, leaf + 1, 0, false, (struct cpuid_regs){ .eax = (u32)eax, .edx = b->in->direct ? 0 : KVM_HINTS_REALTIME });
 }
 
 /* Bits that AMD repeats from leaf 1 EDX; bit 9 of both is dynamic. Intel's are 0. */

@@ -7,7 +7,7 @@
 
 /* Reasons that several rows share. */
 #define R_DS "the debug store would write to host memory past stage 2"
-#define R_LAPIC "the virtual APIC provides it on every CPU"
+#define R_LAPIC "the virtual APIC provides it on every CPU; with `interrupts = direct` as the CPU has it"
 #define R_SGX "enclave memory is not given to guests"
 #define R_CET "its shadow-stack and branch-tracking state is not switched"
 #define R_MSR "its MSR is not offered"
@@ -42,7 +42,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 1, 0, CPUID_ECX, 21, FORCE, .name = TEXT("x2apic"), .reason = TEXT(R_LAPIC) },
 	{ 1, 0, CPUID_ECX, 22, SHOW, .name = TEXT("movbe") },
 	{ 1, 0, CPUID_ECX, 23, SHOW, .name = TEXT("popcnt") },
-	{ 1, 0, CPUID_ECX, 24, FORCE, .name = TEXT("tsc_deadline_timer"), .reason = TEXT(R_LAPIC) },
+	{ 1, 0, CPUID_ECX, 24, FORCE, .name = TEXT("tsc_deadline_timer"), .need = NEED_VIRTUAL_TIMER, .reason = TEXT(R_LAPIC) },
 	{ 1, 0, CPUID_ECX, 25, SHOW, .name = TEXT("aes") },
 	{ 1, 0, CPUID_ECX, 26, SHOW, .name = TEXT("xsave"), .control = CR4_OSXSAVE },
 	{ 1, 0, CPUID_ECX, 27, DYNAMIC, .name = TEXT("osxsave"), .reason = TEXT("mirrors CR4.OSXSAVE") },
@@ -82,7 +82,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 
 	/* leaf 6: thermal and power management */
 	HIDDEN(6, 0, CPUID_EAX, 0, "dtherm", R_POWER) HIDDEN(6, 0, CPUID_EAX, 1, "ida", R_POWER)
-	{ 6, 0, CPUID_EAX, 2, FORCE, .name = TEXT("arat"), .reason = TEXT("the virtual APIC timer never stops") },
+	{ 6, 0, CPUID_EAX, 2, FORCE, .name = TEXT("arat"), .need = NEED_VIRTUAL_TIMER, .reason = TEXT(R_LAPIC) },
 	HIDDEN(6, 0, CPUID_EAX, 4, "pln", R_POWER) HIDDEN(6, 0, CPUID_EAX, 5, "ecmd", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 6, "pts", R_POWER) HIDDEN(6, 0, CPUID_EAX, 7, "hwp", R_POWER)
 	HIDDEN(6, 0, CPUID_EAX, 8, "hwp_notify", R_POWER) HIDDEN(6, 0, CPUID_EAX, 9, "hwp_act_window", R_POWER)

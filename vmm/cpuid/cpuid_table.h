@@ -31,6 +31,7 @@ enum cpuid_need {
 	NEED_ARCH_CAPABILITIES,
 	NEED_STABLE_TSC,
 	NEED_AMD, /* or Hygon */
+	NEED_VIRTUAL_TIMER, /* FORCE, but where the APIC timer is the CPU's own: then as SHOW */
 };
 
 /* What only the documents and tests read is no part of the image, which is compiled freestanding. */

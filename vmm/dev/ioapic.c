@@ -46,7 +46,7 @@ static void fire(struct ioapic *io, unsigned pin)
 		.delivery = rte >> 8 & 7,
 	};
 
-	if (lapic_deliver(io->vm, NULL, &msg) && msg.level)
+	if (lapic_deliver(io->vm, NULL, &msg) && msg.level && !vm_direct(io->vm))
 		io->rte[pin] |= RTE_REMOTE_IRR;
 }
 

@@ -12,8 +12,7 @@
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
 
-/* The highest vector that is set, or -1. */
-static int highest(const u64 reg[4])
+int lapic_highest(const u64 reg[4])
 {
 	for (int i = 3; i >= 0; i--) {
 		u64 word = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
@@ -41,6 +40,8 @@ static bool bit_set(const u64 reg[4], u8 vector)
 void lapic_set_irr(struct lapic *l, u8 vector, bool level)
 {
 	/* The trigger mode first: whoever sees the request finds it right. */
+	if (vm_direct(l->vcpu->vm))
+		return lapic_direct_send(l, vector);
 	if (level)
 		set_bit(l->tmr, vector);
 	else if (unlikely(bit_set(l->tmr, vector)))
@@ -73,7 +74,7 @@ void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt)
 
 u8 lapic_ppr(const struct lapic *l)
 {
-	int in_service = highest(l->isr);
+	int in_service = lapic_highest(l->isr);
 	u8 isr_class = in_service < 0 ? 0 : in_service & 0xf0;
 
 	return (l->tpr & 0xf0) >= isr_class ? (u8)l->tpr : isr_class;
@@ -81,7 +82,7 @@ u8 lapic_ppr(const struct lapic *l)
 
 void lapic_eoi(struct lapic *l)
 {
-	int vector = highest(l->isr);
+	int vector = lapic_highest(l->isr);
 
 	if (vector < 0)
 		return;
@@ -90,8 +91,10 @@ void lapic_eoi(struct lapic *l)
 		ioapic_eoi(l->vcpu->vm, vector);
 }
 
-void lapic_reset_registers(struct lapic *l)
+void lapic_reset_registers(struct vcpu *vcpu)
 {
+	struct lapic *l = vcpu->lapic;
+
 	lapic_timer_stop(l);
 	for (unsigned i = 0; i < 4; i++) {
 		__atomic_store_n(&l->irr[i], 0, __ATOMIC_RELAXED);
@@ -102,8 +105,7 @@ void lapic_reset_registers(struct lapic *l)
 	__atomic_store_n(&l->esr_pending, 0, __ATOMIC_RELAXED);
 	l->dfr = ~0u;
 	l->svr = 0xff;
-	l->icr = 0;
-	l->initial_count = l->divide = 0;
+	l->icr = l->initial_count = l->divide = 0;
 	for (unsigned i = 0; i < LAPIC_LVT_COUNT; i++)
 		l->lvt[i] = LAPIC_LVT_MASKED;
 }
@@ -123,7 +125,7 @@ static int pending(struct vcpu *vcpu)
 
 	if (!waiting(vcpu) || !lapic_enabled(l))
 		return -1;
-	vector = highest(l->irr);
+	vector = lapic_highest(l->irr);
 	return (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
 }
 
@@ -139,11 +141,6 @@ static void unaccept(struct vcpu *vcpu, u8 vector)
 	set_bit(vcpu->lapic->irr, vector);
 }
 
-static void init(struct vcpu *vcpu)
-{
-	lapic_reset_registers(vcpu->lapic);
-}
-
 static u64 get_cr8(struct vcpu *vcpu)
 {
 	return vcpu->lapic->tpr >> 4;
@@ -155,7 +152,7 @@ static void set_cr8(struct vcpu *vcpu, u64 value)
 }
 
 static const struct intc_ops lapic_intc_ops = {
-	.init = init,
+	.init = lapic_reset_registers,
 	.pending = pending,
 	.waiting = waiting,
 	.accept = accept,
@@ -194,10 +191,8 @@ static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 	}
 	if (to == APIC_BASE_EXTD || (from == 0 && to == mode) || (from == mode && to == APIC_BASE_EN))
 		return -EFAULT;
-	if (from == to)
-		return 0;
 	if (to == 0)
-		lapic_reset_registers(vcpu->lapic);
+		lapic_reset_registers(vcpu);
 	vcpu->apic_base = (vcpu->apic_base & ~mode) | to;
 	return 0;
 }
@@ -218,8 +213,9 @@ static void lapic_destroy(struct vm *vm, void *)
 
 static_assert(sizeof(struct lapic) <= PAGE_SIZE, "one page per vCPU");
 
-static int lapic_create(struct vm *vm, void **instance)
+static int lapic_create(struct vm *vm, void **)
 {
+	bool direct = vm_direct(vm);
 	int err;
 
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
@@ -234,22 +230,18 @@ static int lapic_create(struct vm *vm, void **instance)
 		vcpu->lapic = l;
 		vcpu->apic_base = GUEST_LAPIC_BASE | APIC_BASE_EN | (i == 0 ? APIC_BASE_BSP : 0);
 		/* With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as firmware does. */
-		vcpu->apic_base |= vm->wide_ids ? APIC_BASE_EXTD : 0;
+		vcpu->apic_base |= vm->wide_ids || direct ? APIC_BASE_EXTD : 0;
 		lapic_timer_init(l);
-		lapic_reset_registers(l);
+		lapic_reset_registers(vcpu);
 	}
 	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
 	/* What is used most is registered, and found, first. */
-	if (!err)
-		err = vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, &lapic_deadline_ops, NULL);
-	if (!err)
-		err = vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
-	if (!err)
-		err = vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops, NULL);
+	err = err || direct ? err : vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, &lapic_deadline_ops, NULL);
+	err = err ? err : vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, direct ? &lapic_direct_base_ops : &base_msr_ops, NULL);
+	err = err ? err : vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, direct ? &lapic_own_ops : &lapic_x2apic_ops, NULL);
 	if (err)
 		goto fail;
-	vm->intc = &lapic_intc_ops;
-	*instance = NULL;
+	vm->intc = direct ? &lapic_direct_intc_ops : &lapic_intc_ops;
 	return 0;
 fail:
 	lapic_destroy(vm, NULL);

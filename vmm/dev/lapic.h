@@ -10,6 +10,7 @@
 #define VMM_DEV_LAPIC_H
 
 #include <margay/host.h>
+#include <margay/spinlock.h>
 #include <margay/x86.h>
 
 #include "vmm/vcpu.h"
@@ -69,6 +70,8 @@ struct lapic {
 	u64 deadline;     /* guest TSC; 0: disarmed */
 	struct host_timer timer;
 	bool timer_frozen; /* was armed when the VM was paused */
+	struct spinlock door; /* guards `open` */
+	bool open;         /* its CPU's APIC is the guest's: lapic_direct_send() may send to it */
 	bool move_told;    /* of vCPU 0: that the VM's guest wants its page elsewhere; atomic */
 };
 
@@ -89,6 +92,8 @@ static inline bool lapic_xapic(const struct vcpu *vcpu)
 }
 
 /* lapic.c */
+/* The highest vector that is set, or -1. */
+int lapic_highest(const u64 reg[4]);
 /* Sets the vector in IRR, with its trigger mode, and makes the vCPU look. Any CPU. */
 void lapic_set_irr(struct lapic *l, u8 vector, bool level);
 /* Records errors and raises the error LVT for the first new one. Any CPU. */
@@ -100,7 +105,7 @@ u8 lapic_ppr(const struct lapic *l);
 /* End of interrupt: retires the highest in-service vector. */
 void lapic_eoi(struct lapic *l);
 /* Power-up state of all registers but APIC_BASE and the ID; stops the timer. Own CPU. */
-void lapic_reset_registers(struct lapic *l);
+void lapic_reset_registers(struct vcpu *vcpu);
 
 /* lapic_regs.c: the two register interfaces. */
 extern const struct mmio_ops lapic_mmio_ops;
@@ -116,6 +121,12 @@ void lapic_timer_set_lvt(struct lapic *l, u32 lvt);
 /* struct vdev's vcpu_pause(): where the guest's TSC stands still, the timer does. */
 void lapic_timer_pause(struct vcpu *vcpu, void *instance, bool paused);
 u32 lapic_timer_current(const struct lapic *l);
+
+/* lapic_direct.c: of a VM that owns its CPUs' local APICs (vm_direct()). */
+extern const struct msr_ops lapic_own_ops, lapic_direct_base_ops;
+extern const struct intc_ops lapic_direct_intc_ops;
+/* Sends the vector to the vCPU's own APIC. Any CPU. */
+void lapic_direct_send(struct lapic *l, u8 vector);
 
 /* lapic_ipi.c */
 /* Does the message's destination name this APIC? (11.6.2; shorthands not looked at) */

@@ -16,4 +16,7 @@ void dma_destroy(struct vm *vm);
 s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi);
 s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on);
 
+/* pci_master.c: the VM has ended, and none of its functions sends anything any more, whatever its other vCPUs do. vCPU's CPU. */
+void pci_silence(struct vcpu *vcpu);
+
 #endif

@@ -49,7 +49,7 @@ static const char *reason(int err)
 	case -EBUSY:
 		return "it is another VM's or the host's own, too";
 	default:
-		return "no I/O APIC, or no vector, is there for it";
+		return "no I/O APIC, or no vector, is there for it, or interrupts = direct is";
 	}
 }
 
@@ -92,7 +92,7 @@ int pci_intx_create(struct vm *vm, unsigned n)
 		return 0;
 	vm->pci->intx[n].pin = (u8)(host_pci_read(f->index, PCI_REG_INTERRUPT_PIN, 1) - 1);
 	if (!err)
-		err = IS_ENABLED(CONFIG_VM_IOAPIC) ? take_line(vm, &at) : -ENODEV;
+		err = IS_ENABLED(CONFIG_VM_IOAPIC) && !vm_direct(vm) ? take_line(vm, &at) : -ENODEV;
 	if (err < 0) {
 		bool messages = has_messages(f);
 

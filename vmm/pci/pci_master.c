@@ -7,6 +7,7 @@
 #include <margay/errno.h>
 
 #include "vmm/memory/shootdown.h"
+#include "vmm/pci/pci_dma.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 
@@ -18,11 +19,24 @@ int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)
 		if (pci->function[i].address.bus != bdf >> 8 || pci->function[i].address.devfn != (bdf & 0xff))
 			continue;
 		vm_stage2_lock(vcpu);
-		pci_config_gate_master(&pci->device[i]->config, !on);
+		pci_config_gate_master(&pci->device[i]->config, !on || vcpu->vm->end != VM_RUNNING);
 		vm_stage2_unlock(vcpu->vm);
 		return 0;
 	}
 	return -ENODEV;
+}
+
+void pci_silence(struct vcpu *vcpu)
+{
+	struct vm_pci *pci = vcpu->vm->pci;
+
+	vm_stage2_lock(vcpu);
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
+		pci_config_gate_master(&pci->device[i]->config, true);
+		/* The answer comes behind messages that were under way (PCI Express Base 5.0, 2.4.1). */
+		(void)host_pci_read(pci->function[i].index, PCI_REG_COMMAND, 2);
+	}
+	vm_stage2_unlock(vcpu->vm);
 }
 
 void pci_master_create(struct pci_device *d)

@@ -14,6 +14,8 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
+#define MESSAGE_ADDRESS 0xfee00000u
+#define XAPIC_BROADCAST 255 /* no message reaches this and higher IDs without interrupt remapping */
 #define MSIX_ENABLES (u32)(PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL)
 
 static u32 config_read(const struct pci_device *d, u32 offset, unsigned size)
@@ -77,6 +79,12 @@ static bool arm(struct pci_vector *v, unsigned count)
 
 	if (!to)
 		return false;
+	/* The CPU's local APIC is the guest's: its own vector, and nothing of the host's. */
+	if (vm_direct(vm)) {
+		v->msi.address = MESSAGE_ADDRESS | to->apic_id << 12;
+		v->msi.data = (u8)v->data;
+		return to->apic_id < XAPIC_BROADCAST;
+	}
 	if (v->msi.count != count || v->msi.cpu != to->cpu) {
 		if (alloc(vm, to->cpu, count, v, &new)) {
 			/* Once: the guest may try for ever. */

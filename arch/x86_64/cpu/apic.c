@@ -30,19 +30,21 @@ enum apic_reg {
 #define CALIBRATION_MS 10
 #define CALIBRATION_SAMPLES 8
 
-static bool x2apic;
+static bool all_x2apic;
+/* Of the calling CPU. */
+#define in_x2apic (all_x2apic || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && apic_mixed && rdmsr(MSR_APIC_BASE) & APIC_BASE_EXTD))
 static volatile u8 *page; /* xAPIC registers */
 static bool use_deadline;
 static u64 tsc_rate_khz, count_rate_khz; /* one-shot mode: both rates */
 
 static u32 reg_read(enum apic_reg reg)
 {
-	return x2apic ? (u32)rdmsr(MSR_X2APIC_FIRST + reg / 16) : mmio_read32(page + reg);
+	return in_x2apic ? (u32)rdmsr(MSR_X2APIC_FIRST + reg / 16) : mmio_read32(page + reg);
 }
 
 static void reg_write(enum apic_reg reg, u32 value)
 {
-	if (x2apic)
+	if (in_x2apic)
 		wrmsr(MSR_X2APIC_FIRST + reg / 16, value);
 	else
 		mmio_write32(page + reg, value);
@@ -70,7 +72,7 @@ void apic_init_cpu(void)
 
 	/* From disabled to x2APIC only by way of xAPIC (SDM vol. 3, 11.12.5). */
 	wrmsr(MSR_APIC_BASE, base);
-	if (x2apic)
+	if (all_x2apic)
 		wrmsr(MSR_APIC_BASE, base | APIC_BASE_EXTD);
 	max_lvt = reg_read(APIC_VERSION) >> 16 & 0xff;
 	reg_write(APIC_LVT_TIMER, LVT_MASKED | VECTOR_TIMER);
@@ -98,9 +100,9 @@ int apic_init(u32 highest_id)
 	 * does not take WRMSR for I/O. What firmware switched on stays on, and an
 	 * ID that xAPIC mode cannot name has no other way.
 	 */
-	x2apic = cpu_features.x2apic &&
-		 (!cpu_features.tcg || base & APIC_BASE_EXTD || highest_id >= XAPIC_BROADCAST);
-	if (!x2apic) {
+	all_x2apic = cpu_features.x2apic &&
+		     (!cpu_features.tcg || base & APIC_BASE_EXTD || highest_id >= XAPIC_BROADCAST);
+	if (!all_x2apic) {
 		page = mmio_map(base & PTE_ADDR, PAGE_SIZE);
 		if (!page)
 			return -ENODEV;
@@ -111,14 +113,14 @@ int apic_init(u32 highest_id)
 
 bool host_is_x2apic(void)
 {
-	return x2apic;
+	return all_x2apic;
 }
 
 u32 apic_id(void)
 {
 	u32 id = reg_read(APIC_ID);
 
-	return x2apic ? id : id >> 24;
+	return in_x2apic ? id : id >> 24;
 }
 
 void apic_eoi(void)
@@ -126,9 +128,9 @@ void apic_eoi(void)
 	reg_write(APIC_EOI, 0);
 }
 
-static void send(u32 dest, u32 command)
+void apic_send(u32 dest, u32 command)
 {
-	if (x2apic) {
+	if (in_x2apic) {
 		/* An x2APIC write orders nothing by itself (SDM vol. 3, 11.12.3): what the target shall find comes first. */
 		asm volatile("mfence; lfence" : : : "memory");
 		wrmsr(MSR_X2APIC_FIRST + APIC_ICR_LOW / 16, (u64)dest << 32 | command);
@@ -142,22 +144,22 @@ static void send(u32 dest, u32 command)
 
 void apic_send_nmi(u32 dest)
 {
-	send(dest, ICR_ASSERT | ICR_NMI);
+	apic_send(dest, ICR_ASSERT | ICR_NMI);
 }
 
 bool apic_can_reach(u32 dest)
 {
-	return x2apic || dest < XAPIC_BROADCAST;
+	return in_x2apic || dest < XAPIC_BROADCAST;
 }
 
 void apic_send_init(u32 dest)
 {
-	send(dest, ICR_ASSERT | ICR_INIT);
+	apic_send(dest, ICR_ASSERT | ICR_INIT);
 }
 
 void apic_send_startup(u32 dest, u8 page_number)
 {
-	send(dest, ICR_ASSERT | ICR_STARTUP | page_number);
+	apic_send(dest, ICR_ASSERT | ICR_STARTUP | page_number);
 }
 
 /* The counter and the TSC at one moment: the tightest of a few readings, so that an SMI spoils none. */

@@ -24,6 +24,18 @@ void apic_eoi(void);
 /* NMI to one CPU, physical destination. Waits only until the APIC has accepted the command. */
 void apic_send_nmi(u32 dest);
 
+/* Sends what the low half of an ICR says to one CPU, physical destination. Waits only until the APIC has accepted the command. */
+void apic_send(u32 dest, u32 command);
+
+/*
+ * In images with DIRECT_INTERRUPTS. The calling CPU's local APIC becomes as after a reset, but for its x2APIC
+ * mode: for a guest, or before apic_init_cpu(). Interrupts stay off; nothing is
+ * left pending or in service, but what is sent meanwhile.
+ */
+void apic_give(u64 tsc_khz);
+/* Some CPU is in x2APIC mode though apic_init() did not choose it. */
+extern bool apic_mixed;
+
 /* False for an APIC ID that physical destinations cannot name in the current mode (SDM vol. 3, 11.6.2.1). */
 bool apic_can_reach(u32 dest);
 /* INIT: the CPU waits for a startup IPI, whose `page` is the number of the 4 KiB page where it begins. */

@@ -10,10 +10,12 @@
 #include <margay/types.h>
 
 /*
- * Both: called with interrupts off; return at once when *word is not 0, else
+ * All: called with interrupts off; return at once when *word is not 0, else
  * sleep until an interrupt or NMI has been taken; return with interrupts off.
  */
 void idle_hlt(const u32 *word);
+/* The same, but interrupts stay off: an NMI alone ends it. In images with DIRECT_INTERRUPTS. */
+void idle_nmi(const u32 *word);
 /* MWAIT on *word with C-state hint; wakes when *word is written, too. Needs cpu_features.mwait. */
 void idle_mwait(const u32 *word, u32 hint);
 

@@ -61,7 +61,8 @@ static void set_shadowed(struct svm_vcpu *s, enum hvm_reg reg, u64 value)
 		s->vmcb->cr4 = value | CR4_MCE;
 	}
 	/* TCG looks at CR0's bit for a read of any: a hidden CR4 bit takes both. */
-	s->vmcb->intercept_cr_read = (u16)(BIT(8) | (s->cr0_cache || !s->cr4_mce ? BIT(0) : 0) | (s->cr4_mce ? 0 : BIT(4)));
+	s->vmcb->intercept_cr_read = (u16)((s->vmcb->v_intr & SVM_V_INTR_MASKING ? BIT(8) : 0) |
+					   (s->cr0_cache || !s->cr4_mce ? BIT(0) : 0) | (s->cr4_mce ? 0 : BIT(4)));
 }
 
 void svm_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)

@@ -57,14 +57,14 @@ void svm_vcpu_load(struct vcpu *vcpu)
 	struct vmcb *v = s->vmcb;
 
 	s->host_vmcb_pa = svm_host_vmcb();
-	v->intercept_cr_write = BIT(0) | BIT(4) | BIT(8);
+	v->intercept_cr_write = BIT(0) | BIT(4) | (vm_direct(vcpu->vm) ? 0 : BIT(8));
 	svm_intercept_exceptions(vcpu, 0);
 	svm_intercept_dr(vcpu, false);
-	v->intercept_misc1 = misc1;
+	v->intercept_misc1 = vm_direct(vcpu->vm) ? misc1 & ~(SVM_INTERCEPT_INTR | SVM_INTERCEPT_HLT) : misc1;
 	v->intercept_misc2 = misc2;
 	v->iopm_base = host_virt_to_hpa(s->iopm).v;
 	v->msrpm_base = host_virt_to_hpa(s->msrpm).v;
-	v->v_intr = SVM_V_INTR_MASKING;
+	v->v_intr = vm_direct(vcpu->vm) ? 0 : SVM_V_INTR_MASKING;
 	v->np_control = SVM_NP_ENABLE;
 	v->n_cr3 = stage2_root(&vm_parts(vcpu->vm)->stage2);
 	svm_new_asid(v);

@@ -109,7 +109,7 @@ enum { /* primary processor-based, table 25-6 */
 	PROC_CR3_LOAD_EXITING = 1u << 15,
 	PROC_CR3_STORE_EXITING = 1u << 16,
 	PROC_CR8_LOAD_EXITING = 1u << 19,
-	PROC_CR8_STORE_EXITING = 1u << 20,
+	PROC_CR8_STORE_EXITING = 1u << 20, PROC_CR8_EXITING = 3u << 19 /* both */,
 	PROC_NMI_WINDOW = 1u << 22,
 	PROC_MOV_DR_EXITING = 1u << 23,
 	PROC_IO_BITMAPS = 1u << 25,

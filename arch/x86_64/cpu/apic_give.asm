@@ -1,0 +1,55 @@
+; SPDX-License-Identifier: GPL-2.0-only
+;
+; A CPU whose local APIC is a guest's: its sleep, and the stubs that throw away what is left in that APIC (apic_give.c).
+
+%define MSR_X2APIC_EOI 0x80b
+%define MSR_MCG_STATUS 0x17a
+%define MCG_STATUS_MCIP 4
+
+section .text
+global idle_nmi, apic_drop, apic_drop_18
+extern trap_stubs
+
+; void idle_nmi(const u32 *word): idle.h
+idle_nmi:
+.begin:
+	cmp dword [rdi], 0
+	jne .end
+	hlt
+.end:
+	ret
+
+%macro SAVE 0
+	push rax
+	push rcx
+	push rdx
+%endmacro
+%macro RESTORE 0
+	pop rdx
+	pop rcx
+	pop rax
+%endmacro
+
+; Any vector that the APIC delivers, whatever exception has the same number: nothing but its end.
+align 16
+apic_drop:
+	SAVE
+	mov ecx, MSR_X2APIC_EOI
+	xor eax, eax
+	xor edx, edx
+	wrmsr
+	RESTORE
+	iretq
+
+; Vector 18 is a machine check where the CPU says that one is in progress (SDM vol. 3, 16.3.1.2).
+apic_drop_18:
+	SAVE
+	mov ecx, MSR_MCG_STATUS
+	rdmsr
+	test al, MCG_STATUS_MCIP
+	RESTORE
+	jz apic_drop
+	jmp trap_stubs + 18 * 4 + 8 ; trap.c, stub()
+
+section .nmi_table progbits alloc noexec nowrite align=8
+	dq idle_nmi.begin, idle_nmi.end, idle_nmi.end

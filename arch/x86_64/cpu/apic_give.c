@@ -1,0 +1,111 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The local APIC as it changes hands between the LWK and a guest that owns it
+ * in x2APIC mode: registers at their reset values, nothing pending, nothing in
+ * service (SDM vol. 3, 11.4.7 and 11.12.5). What belongs to the machine, not to
+ * a program, stays the LWK's: LINT0, LINT1, thermal and performance entries.
+ */
+#include <margay/string.h>
+
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "arch/x86_64/cpu/tsc.h"
+
+/* x2APIC MSRs (table 11-6). */
+enum {
+	X2_TPR = 0x808, X2_EOI = 0x80b, X2_SVR = 0x80f, X2_ISR = 0x810, X2_IRR = 0x820, X2_ESR = 0x828,
+	X2_LVT_TIMER = 0x832, X2_LVT_ERROR = 0x837, X2_TIMER_INITIAL = 0x838, X2_TIMER_DIVIDE = 0x83e,
+};
+#define SVR_RESET 0xffu
+#define SVR_ENABLE BIT(8)
+#define LVT_MASKED BIT(16)
+#define GATES 256
+/* Rounds of taking what is pending; all of one takes one, unless somebody goes on sending. */
+#define ROUNDS 1000
+/* Until a message that another CPU has sent to this one before has come: there is no sign of it in x2APIC mode. */
+#define ARRIVAL_US 50
+
+bool apic_mixed;
+
+extern const u8 apic_drop[], apic_drop_18[];
+
+struct idt_pointer {
+	u16 limit;
+	u64 base;
+} __packed;
+
+/* As the CPU's IDT (SDM vol. 3, figure 6-8), but for where its gates lead. */
+struct gate {
+	u16 offset_low;
+	u8 same[4];
+	u16 offset_mid;
+	u32 offset_high;
+	u32 reserved;
+} __packed;
+static_assert(sizeof(struct gate) == 16, "SDM vol. 3, figure 6-8");
+
+static void lead(struct gate *g, const u8 *to)
+{
+	u64 entry = (u64)to;
+
+	g->offset_low = (u16)entry;
+	g->offset_mid = (u16)(entry >> 16);
+	g->offset_high = (u32)(entry >> 32);
+}
+
+static bool is_busy(u32 first)
+{
+	for (u32 i = 0; i < 8; i++)
+		if (rdmsr(first + i))
+			return true;
+	return false;
+}
+
+/*
+ * Takes all that is pending by an IDT of its own, in which only NMI and machine
+ * check mean something: a guest may have left itself any vector, of exceptions
+ * of the LWK and of devices too. The only place where IF is 1 on such a CPU.
+ */
+static void drain(void)
+{
+	struct gate gates[GATES];
+	struct idt_pointer idt, own = { sizeof(gates) - 1, (u64)gates };
+
+	asm volatile("sidt %0" : "=m"(idt));
+	memcpy(gates, (const void *)idt.base, sizeof(gates));
+	for (unsigned v = 0; v < GATES; v++)
+		if (v != VEC_NMI)
+			lead(&gates[v], v == VEC_MC ? apic_drop_18 : apic_drop);
+	wrmsr(X2_TPR, 0);
+	wrmsr(X2_SVR, SVR_ENABLE | SVR_RESET);
+	for (unsigned i = 0; i < ROUNDS && (is_busy(X2_ISR) || is_busy(X2_IRR)); i++) {
+		for (unsigned k = 0; k < GATES && is_busy(X2_ISR); k++)
+			wrmsr(X2_EOI, 0);
+		asm volatile("lidt %0; sti; nop; cli; lidt %1" : : "m"(own), "m"(idt) : "memory");
+	}
+}
+
+void apic_give(u64 tsc_khz)
+{
+	u64 base = rdmsr(MSR_APIC_BASE), start;
+
+	/* The LWK leaves xAPIC mode on under QEMU's TCG. */
+	if (!(base & APIC_BASE_EXTD)) {
+		apic_mixed = true;
+		wrmsr(MSR_APIC_BASE, base | APIC_BASE_EN | APIC_BASE_EXTD);
+	}
+	start = rdtsc();
+	apic_timer_stop();
+	wrmsr(X2_TIMER_INITIAL, 0);
+	wrmsr(X2_LVT_TIMER, LVT_MASKED);
+	wrmsr(X2_LVT_ERROR, LVT_MASKED);
+	wrmsr(X2_TIMER_DIVIDE, 0);
+	drain();
+	while (rdtsc() - start < tsc_khz * ARRIVAL_US / 1000)
+		cpu_pause();
+	drain();
+	wrmsr(X2_ESR, 0);
+	wrmsr(X2_ESR, 0);
+	wrmsr(X2_SVR, SVR_RESET);
+}

@@ -1,0 +1,184 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""interrupts = direct: guests that own the local APICs of their CPUs. What they do by that, what they cannot do, what they
+leave; and that no interrupt makes an exit, by telemetry and by the emulator."""
+
+import re
+
+import margay_run
+import node
+import pytest
+import qemu_monitor
+import test_passthrough as passthrough
+import tiny
+from monitor_console import Console, start, vm
+
+# SVM: exit codes (APM vol. 2, appendix C), intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (appendix B).
+INTR, HLT, VMMCALL = 0x60, 0x78, 0x81
+INTERCEPT_INTR, INTERCEPT_HLT, V_INTR_MASKING = 1 << 0, 1 << 24, 1 << 24
+DIRECT = "vm%d: interrupts: direct"
+CONSOLE_VM = {"interrupts": "direct", "topology": "node", "allow_smt_sharing": "no"}
+
+
+def counts_of(run, vm_name, vcpus):
+    """By vCPU: {reason: how many}."""
+    lines = re.findall(r"^%s: vcpu\d+: (exits=.*)$" % vm_name, run.text, re.MULTILINE)
+    assert len(lines) == vcpus, run.text[-4000:]
+    return [{reason: int(n) for reason, n in re.findall(r"([a-z0-9-]+)=(\d+)", line)} for line in lines]
+
+
+def check_no_interrupt_exits(run, vm_name, vcpus):
+    for counts in counts_of(run, vm_name, vcpus):
+        assert counts["exits"] > 10 and not {"extint", "hlt", "irq-window"} & counts.keys(), counts
+        assert counts["injected"] == 0, counts
+
+
+def guest_vm(guest, name, after=None, direct=True, **keys):
+    lines = {"name": name, "kernel": guest.name, "cmdline": guest.cmdline() + " direct=%d" % direct, "memory": tiny.MEMORY,
+             "cpus": guest.cpus, "debug_exit": "yes", "interrupts": "direct" if direct else "emulated"}
+    lines.update({} if direct else {"topology": "flat"}, **keys)
+    lines.update({"after": after} if after else {})
+    return "".join("%s = %s\n" % item for item in lines.items())
+
+
+def test_tiny_guests():
+    """What a guest can do, and what it leaves: twice the same, then another's IPIs, then the monitor's APIC on these CPUs; and
+    beside all of them one whose IPIs are counted, too."""
+    direct, ipi = (tiny.Guest(name, "qemu") for name in ("direct", "ipi"))
+    vms = {
+        "a.conf": guest_vm(direct, "a"), "b.conf": guest_vm(direct, "b", "a"), "c.conf": guest_vm(ipi, "c", "b"),
+        "d.conf": guest_vm(ipi, "d", "c", False, on_end="poweroff_node"), "witness.conf": guest_vm(ipi, "witness", None, False),
+    }
+    run = tiny.run("direct-tiny", "qemu", None, 4, vms)
+    assert run.outcome.status == margay_run.OK, run.text[-6000:]
+    assert run.has_line("margay: node: end=poweroff vms=5 failed=0")
+    assert not re.search("unexpected interrupt|tiny: failed", run.text), run.text[-6000:]
+    assert len(re.findall(r"tiny: (?:direct|ipi): ok checks=\d+", run.text)) == 5
+    for name in "abc":
+        check_no_interrupt_exits(run, name, 2)
+        assert run.has_line(name + ": interrupts: direct")
+    assert any("irq-window" in counts or counts["injected"] for counts in counts_of(run, "d", 2))
+
+
+def test_linux_beside_an_emulated_one():
+    """Debian's kernel with 2 CPUs of its own beside one with the monitor's APIC: both do the same work."""
+    text = node.vm_text("qemu", "margay.test=smp", cpus="2-3", name="vm0", interrupts="direct", on_end="stop", memory="256M")
+    other = node.vm_text("qemu", "margay.test=smp", cpus="0-1", name="vm1", memory="256M", after=None)
+    iso = node.margay_iso("direct-mixed", {"vm0.conf": text, "vm1.conf": other},
+                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+    with node.start("direct-mixed", "qemu", iso, cpus=4) as running:
+        run = node.Run(running, running.wait())
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line(DIRECT % 0) and not run.has_line(DIRECT % 1)
+    check_no_interrupt_exits(run, "vm0", 2)
+    for counts in counts_of(run, "vm1", 2):
+        assert counts["extint"] > 100
+    for one in run.of("vm1"):
+        assert one.facts["cpus"] == "2" and one.facts["lines"].split() == ["20000"]
+
+
+@pytest.mark.parametrize("cpus", [1, pytest.param(4, marks=pytest.mark.full)])
+def test_linux(cpus, tmp_path):
+    """QEMU's log has every exit, and its memory the control block: no interrupt and no HLT is intercepted, and none exits."""
+    log = tmp_path / "exits"
+    extra = ["-d", "in_asm", "-dfilter", "0x0..0x0", "-D", str(log)] + qemu_monitor.arguments(tmp_path)
+    iso = node.margay_iso(
+        "direct-linux-%d" % cpus,
+        {"vm0.conf": node.vm_text("qemu", "margay.test=smp", cpus=cpus, interrupts="direct")},
+        {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+    with node.start("direct-linux-%d" % cpus, "qemu", iso, cpus=cpus, extra=extra) as running:
+        running.expect(r"^margay-test: cpus: ")
+        vmcb = int(re.search(r"vmrun! ([0-9a-f]+)", log.read_text(errors="replace"))[1], 16)
+        monitor = qemu_monitor.Monitor(tmp_path)
+        intercepts, masking = monitor.words(vmcb + 0xc, 1)[0], monitor.words(vmcb + 0x60, 1)[0]
+        run = node.finish(running)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert not intercepts & (INTERCEPT_INTR | INTERCEPT_HLT) and intercepts and not masking & V_INTR_MASKING
+    codes = re.findall(r"vmexit\(([0-9a-f]+), ", log.read_text(errors="replace"))
+    assert len(codes) == sum(counts["exits"] for counts in counts_of(run, "vm0", cpus))
+    assert not {INTR, HLT} & {int(code, 16) for code in codes}
+    check_no_interrupt_exits(run, "vm0", cpus)
+    assert run.facts["cpus"] == str(cpus)
+    timer = re.search(r"^margay-interrupts: LOC: +(\d+)", run.text, re.MULTILINE)
+    assert int(timer[1]) > 100
+
+
+@pytest.mark.slow
+def test_linux_on_vt_x():
+    """One CPU, whose timer has a TSC deadline."""
+    run = node.run_guest("direct-vtx", "bochs", "margay.test=smp", vm={"interrupts": "direct"})
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    check_no_interrupt_exits(run, "vm0", 1)
+    assert run.has_line("vm0: interrupts: direct") and run.facts["lines"].split() == ["20000"]
+
+
+def test_disk():
+    """A real device's interrupts, by MSI-X, are none of them an exit."""
+    image = passthrough.make_disk("direct")
+    before = passthrough.sha256(image)
+    done = passthrough.run(
+        "direct-disk", ["-drive", "if=none,id=data,format=raw,file=" + image, "-device", "nvme,drive=data,serial=margay,addr=6"],
+        {"pci": "00:06.0", "cpus": "2", "interrupts": "direct"}, "margay.test=pci margay.drivers=nvme margay.disk=nvme0n1")
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.facts["sum"].split()[0] == before
+    assert passthrough.sha256(image, 4 << 20) == done.facts["wrote"].split()[0] == done.facts["read"].split()[0]
+    assert sum(passthrough.interrupts(done, "nvme0q")) > 10, done.lines("^margay-interrupt: ")
+    assert done.has_line(DIRECT % 0) and not re.search("unexpected interrupt", done.text)
+    check_no_interrupt_exits(done, "vm0", 2)
+
+
+def test_refused():
+    """Each reason, with file and line; what is not refused starts."""
+    wrong = {
+        "flat": ("topology = flat\n", "topology = flat"), "freeze": ("clock = freeze\n", "clock = freeze"),
+        "shared": ("allow_smt_sharing = yes\n", "allow_smt_sharing"), "word": (None, "expected auto, direct or emulated"),
+    }
+    base = "kernel = behave\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=once\n"
+    vms = {name + ".conf": "name = %s\n%sinterrupts = %s\n%s" % (name, base, "direct" if more else "never", more or "")
+           for name, (more, _) in wrong.items()}
+    vms["good.conf"] = "name = good\n%sinterrupts = auto\non_end = poweroff_node\n" % base
+    iso = node.margay_iso("direct-refused", vms, {"behave": tiny.elf("behave")}, check=False)
+    with node.start("direct-refused", "qemu", iso, cpus=1, memory="256M") as running:
+        run = node.Run(running, running.wait())
+    for name, (_, reason) in wrong.items():
+        assert run.lines(r"^\w+: %s\.conf:6: interrupts.*%s" % (name, reason)), run.text[-3000:]
+    assert run.has_line("margay: node: end=poweroff vms=5 failed=4") and not run.lines("interrupts: direct")
+
+
+def test_no_x2apic():
+    text = "name = a\nkernel = behave\nmemory = 32M\ninterrupts = direct\n"
+    good = vm("b", "once", on_end="poweroff_node")
+    iso = node.margay_iso("direct-no-x2apic", {"a.conf": text, "b.conf": good}, {"behave": tiny.elf("behave")})
+    with node.start("direct-no-x2apic", "qemu", iso, cpus=1, memory="256M", extra=["-cpu", "max,-x2apic"]) as running:
+        run = node.Run(running, running.wait())
+    assert run.has_line("a: a.conf:4: interrupts = direct: the CPUs have no x2APIC mode: use emulated")
+    assert run.has_line("margay: node: end=poweroff vms=2 failed=1")
+
+
+def test_operator():
+    """A guest that hangs with interrupts off, one that ticks, one that sleeps: paused, looked at, stopped, started again, by NMIs
+    alone; the node's only other CPU has a VM with the monitor's APIC."""
+    vms = {"a.conf": vm("a", "hang", **CONSOLE_VM), "b.conf": vm("b", "tick", cmdline="machine=qemu mode=tick period=20000000",
+                                                                 **CONSOLE_VM), "c.conf": vm("c", "tick")}
+    with start("direct-operator", "qemu", vms, 3) as running:
+        running.expect(r"behave: hangs at (\w+) ")
+        console = Console(running)
+        console.call()
+        for name in "ab":
+            assert console.answer("vm pause " + name) == [name + ": paused"]
+            assert console.state(name) == "paused"
+            paused = console.exits(name)
+            assert console.exits(name) == paused, "a paused guest runs"
+            assert console.answer("vm resume " + name) == [name + ": running"]
+        assert re.search(r"^runs, CPU 0, rip ", "\n".join(console.answer("regs a", until="^exit -1:")), re.MULTILINE)
+        running.expect(r"^\[b\] behave: ticks=\d+")
+        for name in "ab":
+            assert not {"extint", "hlt"} & console.exits(name).keys()
+        for _ in range(5):
+            for name in "ab":
+                assert console.answer("vm stop " + name) == [name + ": stops"]
+                console.settle(name)
+                assert console.state(name) == "stopped"
+                console.answer("vm start " + name)
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+    assert not re.search("unexpected interrupt", running.text)

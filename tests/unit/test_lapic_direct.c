@@ -1,0 +1,324 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_direct.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
+/*
+ * A guest that owns its CPUs' local APICs: which registers it reaches itself,
+ * what the monitor makes of the others (SDM vol. 3, 11.12), and to whom an ICR's
+ * message goes. Three vCPUs with APIC IDs 2, 3 and 0x21: others of both clusters
+ * are not the VM's.
+ */
+#include <errno.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <cmocka.h>
+
+#include "tests/unit/fake_vm.h"
+#include "vmm/dev/lapic.h"
+#include "vmm/guest_platform.h"
+#include "vmm/hvm.h"
+#include "vmm/intc.h"
+#include "vmm/ranges.h"
+#include "vmm/startup.h"
+#include "vmm/vdev.h"
+
+#define ICR 0x830
+#define SVR 0x80f
+#define ALL 7u /* vCPUs */
+
+static struct vm *vm;
+static bool reads[3][0x1000], writes[3][0x1000]; /* that do not exit */
+
+static void intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write)
+{
+	assert_true(msr < 0x1000);
+	reads[vcpu->id][msr] = !read;
+	writes[vcpu->id][msr] = !write;
+}
+
+static const struct hvm_ops ops = { .intercept_msr = intercept_msr };
+const struct hvm_ops *hvm = &ops;
+
+static bool deadline;
+
+static void host_leaf(u32 leaf, u32, struct cpuid_regs *out)
+{
+	*out = (struct cpuid_regs){ .ecx = leaf == 1 && deadline ? (u32)BIT(24) : 0 };
+}
+
+static int setup(void **)
+{
+	fake_host_reset();
+	memset(reads, 0, sizeof(reads));
+	memset(writes, 0, sizeof(writes));
+	fake_host.nr_cpus = fake_vm_vcpus = 3;
+	fake_host.cpuid = host_leaf;
+	fake_host.msrs[0].msr = SVR;
+	fake_host.msrs[1].msr = 0x808;
+	fake_host.nr_msrs = 2;
+	fake_vm_apic_id[0] = 2;
+	fake_vm_apic_id[1] = 3;
+	fake_vm_apic_id[2] = 0x21;
+	fake_vm_direct = true;
+	vm = fake_vm_create(0);
+	for (unsigned i = 0; i < 3; i++)
+		assert_int_equal(lapic_own_ops.write(NULL, vm->vcpus[i], SVR, 0x1ff), 0);
+	return 0;
+}
+
+static int teardown(void **)
+{
+	fake_vm_destroy(vm);
+	for (unsigned i = 0; i < 3; i++)
+		assert_false(fake_host.given[i]);
+	return 0;
+}
+
+static int write_by(unsigned vcpu, u32 msr, u64 value)
+{
+	return lapic_own_ops.write(NULL, vm->vcpus[vcpu], msr, value);
+}
+
+/* Which CPUs got `vector`, as a set; each one interrupt, and no other. */
+static u32 who_got(u8 vector)
+{
+	u32 set = 0;
+
+	for (unsigned i = 0; i < fake_host.nr_sent; i++) {
+		assert_int_equal(fake_host.sent[i].vector, vector);
+		assert_false(set & BIT(fake_host.sent[i].cpu));
+		set |= 1u << fake_host.sent[i].cpu;
+	}
+	fake_host.nr_sent = 0;
+	return set;
+}
+
+static u32 send_by(unsigned vcpu, u32 dest, u32 low)
+{
+	assert_int_equal(write_by(vcpu, ICR, (u64)dest << 32 | low), 0);
+	return who_got((u8)low);
+}
+
+/* By the names of SDM vol. 3, table 11-6; everything else, 0x840 to 0x8ff included, exits. */
+static void test_own_registers(void **)
+{
+	for (unsigned v = 0; v < 3; v++)
+		for (u32 msr = 0; msr < 0x1000; msr++) {
+			bool state = msr >= 0x810 && msr <= 0x827;
+			bool r = msr == 0x802 || msr == 0x808 || msr == 0x80a || msr == 0x80d || state || msr == 0x832 ||
+				 msr == 0x838 || msr == 0x839 || msr == 0x83e;
+			bool w = msr == 0x808 || msr == 0x80b || msr == 0x832 || msr == 0x838 || msr == 0x83e || msr == 0x83f;
+
+			assert_int_equal(reads[v][msr], r);
+			assert_int_equal(writes[v][msr], w);
+		}
+}
+
+/* The CPU's own timer has a deadline, or nothing has. */
+static void test_deadline(void **)
+{
+	u64 value;
+
+	assert_int_equal(guest_rdmsr(vm, MSR_TSC_DEADLINE, &value), -EFAULT);
+	fake_vm_destroy(vm);
+	deadline = true;
+	vm = fake_vm_create(0);
+	deadline = false;
+	for (unsigned v = 0; v < 3; v++)
+		assert_true(reads[v][MSR_TSC_DEADLINE] && writes[v][MSR_TSC_DEADLINE]);
+}
+
+static void test_fixed(void **)
+{
+	assert_int_equal(send_by(0, 2, 0x4041), 1);
+	assert_int_equal(send_by(0, 3, 0x4041), 2);
+	assert_int_equal(send_by(1, 0x21, 0x4010), 4);
+	assert_int_equal(send_by(1, 0x21, 0x40ff), 4);
+	for (u32 dest = 0; dest < 0x400; dest++)
+		if (dest != 2 && dest != 3 && dest != 0x21)
+			assert_int_equal(send_by(0, dest, 0x4041), 0);
+	assert_int_equal(send_by(2, ~0u, 0x4041), ALL);
+	/* Shorthands: self, all, all but self. */
+	assert_int_equal(send_by(1, 0, 0x44041), 2);
+	assert_int_equal(send_by(1, 0, 0x84041), ALL);
+	assert_int_equal(send_by(1, 0, 0xc4041), 5);
+	/* Below 16 is an error of the sender's; an APIC that is off takes none. */
+	assert_int_equal(send_by(0, 3, 0x400f), 0);
+	assert_int_equal(vm->vcpus[0]->lapic->esr_pending, BIT(5));
+	assert_int_equal(write_by(1, SVR, 0xff), 0);
+	assert_int_equal(send_by(0, ~0u, 0x4041), 5);
+}
+
+/* Cluster 0 has IDs 0 to 15, cluster 2 0x20 to 0x2f: of each set those are reached that are the VM's. */
+static void test_logical(void **)
+{
+	for (u32 set = 0; set < 0x10000; set++) {
+		assert_int_equal(send_by(0, set, 0x4841), set >> 2 & 3);
+		if (set % 7 == 0) {
+			assert_int_equal(send_by(0, 2 << 16 | set, 0x4841), set >> 1 & 1 ? 4 : 0);
+			assert_int_equal(send_by(0, 1 << 16 | set, 0x4841), 0);
+		}
+	}
+	assert_int_equal(send_by(0, ~0u, 0x4841), ALL);
+	/* Lowest priority: one of them. */
+	assert_int_equal(__builtin_popcount(send_by(0, 0xffff, 0x4941)), 1);
+	assert_int_equal(send_by(0, 0xfff3, 0x4941), 0);
+}
+
+/* NMI, INIT and SIPI are never messages of the CPU's; SMI, ExtINT and what is reserved are none at all. */
+static void test_other_modes(void **)
+{
+	assert_int_equal(send_by(0, 3, 0x4400), 0);
+	assert_true(vm->vcpus[1]->nmi_pending && !vm->vcpus[0]->nmi_pending && !vm->vcpus[2]->nmi_pending);
+	assert_int_equal(fake_host.kicks[1], 1);
+	assert_int_equal(send_by(0, 4, 0x4400), 0);
+	fake_startup = ~0u;
+	assert_int_equal(send_by(0, 4, 0x4500), 0);
+	assert_int_equal(fake_startup, ~0u);
+	assert_int_equal(send_by(0, 0x21, 0x4500), 0);
+	assert_int_equal(fake_startup, STARTUP_INIT);
+	assert_int_equal(send_by(0, 0x21, 0x4698), 0);
+	assert_int_equal(fake_startup, STARTUP_SIPI | 0x98);
+	for (u32 mode = 0; mode < 8; mode++)
+		if (mode == 2 || mode == 3 || mode == 7)
+			assert_int_equal(send_by(0, ~0u, 0x4041 | mode << 8), 0);
+	assert_int_equal(fake_host.kicks[0] + fake_host.kicks[2], 0);
+	assert_int_equal(write_by(0, ICR, BIT(20)), -EFAULT);
+}
+
+/* SVR is the CPU's, but for bit 12; the rest of these is the monitor's and reaches nothing. */
+static void test_filtered_registers(void **)
+{
+	static const u32 lvts[] = { 0x833, 0x834, 0x835, 0x836, 0x837 };
+	u64 value;
+
+	assert_int_equal(write_by(0, SVR, 0x1a5), 0);
+	assert_int_equal(fake_host.msrs[0].value, 0x1a5);
+	assert_int_equal(write_by(0, SVR, 0x11ff), -EFAULT);
+	assert_int_equal(fake_host.msrs[0].value, 0x1a5);
+	for (unsigned i = 0; i < ARRAY_SIZE(lvts); i++) {
+		u32 entry = lvts[i] == 0x837 ? 0x55 : 0x455;
+
+		assert_int_equal(write_by(0, lvts[i], entry), 0);
+		assert_int_equal(guest_rdmsr(vm, lvts[i], &value), 0);
+		assert_int_equal(value, entry);
+	}
+	assert_int_equal(fake_host.msrs[0].value, 0x1a5);
+	assert_int_equal(guest_rdmsr(vm, 0x803, &value), 0);
+	assert_int_equal(value, 0x50014);
+	assert_int_equal(write_by(0, 0x840, 0), -EFAULT);
+}
+
+static void test_base(void **)
+{
+	const u64 on = GUEST_LAPIC_BASE | APIC_BASE_EN | APIC_BASE_EXTD | APIC_BASE_BSP;
+	u64 value;
+
+	assert_int_equal(guest_rdmsr(vm, MSR_APIC_BASE, &value), 0);
+	assert_int_equal(value, on);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on), 0);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on & ~APIC_BASE_BSP), 0);
+	assert_string_equal(fake_host.log, "");
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on & ~APIC_BASE_EXTD), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on & ~(APIC_BASE_EXTD | APIC_BASE_EN)), -EFAULT);
+	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, on + 0x1000), -EFAULT);
+	assert_int_equal(guest_rdmsr(vm, MSR_APIC_BASE, &value), 0);
+	assert_int_equal(value, on);
+	assert_non_null(strstr(fake_host.log, "vcpu0: IA32_APIC_BASE = 0xfee00900: #GP"));
+}
+
+/* A device's message and an input of the I/O APIC are interrupts of the CPU's; level or edge, none waits for an EOI. */
+static void test_devices(void **)
+{
+	lapic_msi(vm, 0xfee03000, 0x61);
+	assert_int_equal(who_got(0x61), 2);
+	lapic_msi(vm, 0xfee04000, 0x61);
+	assert_int_equal(who_got(0x61), 0);
+	for (unsigned level = 0; level < 2; level++) {
+		guest_store(vm, GUEST_IOAPIC_BASE, 4, 0x19);
+		guest_store(vm, GUEST_IOAPIC_BASE + 0x10, 4, 0x21u << 24);
+		guest_store(vm, GUEST_IOAPIC_BASE, 4, 0x18);
+		guest_store(vm, GUEST_IOAPIC_BASE + 0x10, 4, 0x71 | level << 15);
+		for (unsigned i = 0; i < 3; i++) {
+			vm->intc->line(vm, 4, true);
+			assert_int_equal(who_got(0x71), 4);
+			vm->intc->line(vm, 4, false);
+		}
+	}
+}
+
+/* What was taken from the CPU and not delivered: first of all once more, whatever the priorities; of several the highest. */
+static void test_given_back(void **)
+{
+	const struct intc_ops *intc = vm->intc;
+	struct vcpu *vcpu = vm->vcpus[0];
+
+	vcpu->lapic->tpr = 0xff;
+	assert_int_equal(intc->pending(vcpu), -1);
+	assert_false(intc->waiting(vcpu));
+	intc->unaccept(vcpu, 0x31);
+	intc->unaccept(vcpu, 0xe7);
+	assert_true(intc->waiting(vcpu));
+	assert_int_equal(intc->pending(vcpu), 0xe7);
+	intc->accept(vcpu, 0xe7);
+	assert_int_equal(intc->pending(vcpu), 0x31);
+	intc->accept(vcpu, 0x31);
+	assert_false(intc->waiting(vcpu));
+	assert_int_equal(fake_host.nr_sent, 0);
+}
+
+static void test_init(void **)
+{
+	struct vcpu *vcpu = vm->vcpus[0];
+
+	vm->intc->unaccept(vcpu, 0x31);
+	vm->intc->init(vcpu);
+	assert_int_equal(fake_host.apic_resets, 1);
+	assert_false(vm->intc->waiting(vcpu));
+	assert_int_equal(vcpu->lapic->svr, 0xff);
+	assert_true(vcpu->apic_base & APIC_BASE_EXTD);
+	assert_int_equal(send_by(1, 2, 0x4041), 0);
+}
+
+/* CR8, where another intercept takes it along, is the CPU's TPR. */
+static void test_cr8(void **)
+{
+	fake_host.msrs[1].value = 0x5f;
+	assert_int_equal(vm->intc->get_cr8(vm->vcpus[0]), 5);
+	vm->intc->set_cr8(vm->vcpus[0], 9);
+	assert_int_equal(fake_host.msrs[1].value, 0x90);
+}
+
+/* Nothing is sent to a CPU before it is the guest's, nor any more: the fake would abort. */
+static void test_not_there(void **)
+{
+	extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+	for (const struct vdev *const *d = __start_vdevs; d < __stop_vdevs; d++)
+		if ((*d)->vcpu_stop)
+			(*d)->vcpu_stop(vm->vcpus[0], vm->device[d - __start_vdevs]);
+	assert_false(fake_host.given[0]);
+	assert_int_equal(send_by(1, ~0u, 0x4041), 6);
+	host_apic_give();
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_own_registers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_deadline, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fixed, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_other_modes, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_filtered_registers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_base, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_devices, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_given_back, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_init, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_cr8, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_there, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
