@@ -103,7 +103,7 @@ def code_lines(path):
     """Lines of a source or header that are neither blank nor comment."""
     with open(os.path.join(TOP, path), encoding="utf-8") as f:
         text = f.read()
-    comment = r"(;[^\n]*)" if path.endswith(".asm") else r"(/\*.*?\*/)"
+    comment = r"(;[^\n]*)" if path.endswith((".asm", ".inc")) else r"(/\*.*?\*/)"
     text = re.sub(r'"(?:\\.|[^"\\\n])*"|' + comment, lambda m: "" if m[1] else m[0], text, flags=re.DOTALL)
     return sum(1 for line in text.split("\n") if line.strip())
 
@@ -118,9 +118,9 @@ def image_lines(elf):
     return sum(code_lines(source) for source in sources(elf))
 
 
-def header_lines():
+def header_lines(kind="h"):
     return sum(code_lines(os.path.relpath(header, TOP)) for top in ("arch", "drivers", "include", "kernel", "vmm")
-               for header in glob.glob(os.path.join(TOP, top, "**", "*.h"), recursive=True))
+               for header in glob.glob(os.path.join(TOP, top, "**", "*." + kind), recursive=True))
 
 
 def first_line(*command):
@@ -134,8 +134,9 @@ def sizes():
     yield "Made by `make sizes` at commit %s with %s." % (first_line("git", "describe", "--always", "--dirty"),
                                                           first_line("gcc", "--version"))
     yield "Bytes that a loader reads from margay.elf, bytes of state that it clears (bss), and lines of code, neither blank nor"
-    yield "comment, in the .c and .asm files that the image is made of. Headers have %d lines in all, the limit is %d." % (
+    yield "comment, in the .c and .asm files that the image is made of. Headers have %d lines in all, the limit is %d;" % (
         header_lines(), HEADER_LINES)
+    yield "what .asm files take in, .inc, has %d, and no limit." % header_lines("inc")
     yield ""
     yield "| image | read | limit | cleared | lines | limit |"
     yield "|---|--:|--:|--:|--:|--:|"
