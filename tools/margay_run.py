@@ -76,7 +76,8 @@ def judge(text, exited, reason, bad_entry, native):
     if end[0] == "idle":
         if end[2] or not end[1]:
             return Outcome(VM_FAILED, "%d of %d VMs failed; none that ran ends the node" % (end[2], end[1]))
-        return Outcome(NOT_OFF, "all VMs ended, none of them ends the node: on_end = poweroff_node does")
+        return Outcome(NOT_OFF, "all VMs ended, and what their files say of such an end (on_end, on_poweroff, on_reboot, "
+                       "on_crash, restart_limit) is not to end the node: poweroff_node does")
     if end[0] == "reboot":
         return Outcome(*(OK, "the node restarted") if exited else (NOT_OFF, "the node did not restart"))
     if end[0] != "poweroff":

@@ -145,12 +145,12 @@ int monitor_vm_start(unsigned i)
 		return err;
 	spin_lock(&monitor_lock);
 	ends = s->state == ENDING || s->state == ENDED || (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
-	if (s->state == STARTED && !ends) {
+	if (s->state == STARTED && !ends)
 		err = -EBUSY;
-	} else if (!ends) {
+	else if (!ends)
 		s->state = STARTED;
+	if (!err)
 		s->restarts.count = 0;
-	}
 	s->again = ends || (err && s->again);
 	s->stopped = s->stopped && err;
 	spin_unlock(&monitor_lock);

@@ -266,7 +266,7 @@ static void reap(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, reaper);
 	struct vm *vm = s->vm;
-	bool again, restart;
+	bool again;
 
 	s->last_end = vm->end;
 	s->last_status = (u32)vm->exit_status;
@@ -279,10 +279,11 @@ static void reap(struct host_work *work)
 	s->state = ENDING;
 	spin_unlock(&monitor_lock);
 	vm_destroy(vm);
-	restart = vm_follow_up(s->config, s->last_end, s->last_status) == THEN_RESTART &&
-		  (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || vm_may_restart(&s->restarts, s->config));
 	spin_lock(&monitor_lock);
-	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) || restart;
+	/* The operator's start, until here, comes before the limit: it is none of the restarts that count. */
+	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) ||
+		(vm_follow_up(s->config, s->last_end, s->last_status) == THEN_RESTART &&
+		 (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || vm_may_restart(&s->restarts, s->config)));
 	s->again = false;
 	s->state = again ? STARTED : ENDED;
 	spin_unlock(&monitor_lock);

@@ -5,7 +5,7 @@
 
 #include "vmm/config/config.h"
 
-/* Of one VM: zeroed at first, and where the count is to begin anew. Its reaper's. */
+/* Of one VM: zeroed at first, and where the count is to begin anew. Guarded by monitor_lock. */
 struct restarts {
 	u64 since; /* host TSC of the first that counts */
 	u32 count;

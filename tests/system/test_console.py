@@ -202,6 +202,24 @@ def test_started_in_its_end():
     assert outcome.status == margay_run.OK, outcome.text
 
 
+def test_started_beyond_its_limit():
+    """The operator's start meets a VM that has ended as often as its file allows: it starts, and its restarts count anew."""
+    vms = {"keep.conf": vm("keep", "tick", cpus="0-0"),
+           "a.conf": vm("a", "reset", cpus="1-1", memory="320M", on_reboot="restart", restart_limit="1 in 10h")}
+    with start("console-limit", "qemu", vms, 2) as running:
+        running.expect(r"^a: restart 1\r")
+        console = Console(running)
+        console.call()
+        running.expect(r"^a: end=reset-kbd\r")
+        running.send("vm start a\r")
+        running.expect(r"^a: restart_limit = 1 in 36000s is reached: it stays down\r")
+        console.settle("a")
+        outcome = console.end()
+    said = re.findall(r"^a: (restart \d|end=|restart_limit)", running.text, re.MULTILINE)
+    assert said == ["end=", "restart 1", "end=", "restart 2", "end=", "restart 3", "end=", "restart_limit"]
+    assert outcome.status == margay_run.OK, outcome.text
+
+
 ROW = re.compile(r"([a-z0-9-]+) +(\d+) +(\d+\.\d)% +(\d+\.\d) +(\d+|-) +(\d+|-) +(\d+|-)")
 
 
