@@ -155,11 +155,11 @@ static __attribute__((noreturn)) void halt(const char *what)
 	}
 }
 
-void host_node_poweroff(unsigned vms, unsigned failed)
+void host_node_poweroff(const char *vms)
 {
 	clock_report();
 	/* at the level that no command line hides: margay-run and scripts look for this line */
-	printk_error("node: end=poweroff vms=%u failed=%u", vms, failed);
+	printk_error("node: end=poweroff %s", vms);
 	host_console_drain();
 	screen_last_page();
 	if (has_s5 && (pm1a.width || sleep_control.width)) {

@@ -8,9 +8,10 @@ tools/margay-run is the command line of this module; the tests use class Node:
         node.send("poweroff\\n")
         outcome = node.wait()
 
-The hypervisor's last line, "margay: node: end=poweroff vms=N failed=N" (or
-end=idle, end=reboot, end=panic), is what is judged; together with whether the machine then really powered itself off,
-and with Bochs' log, where a failed VM entry shows.
+The hypervisor's last line, "margay: node: end=poweroff vms=N failed=N" (with
+running=N and unstarted=N where there are such VMs; or end=idle, end=reboot,
+end=panic), is what is judged; together with whether the machine then really
+powered itself off, and with Bochs' log, where a failed VM entry shows.
 """
 
 import collections
@@ -33,8 +34,10 @@ from margay_machines import MachineError
 OK, VM_FAILED, USAGE, PANIC, TIMEOUT, DIED, NOT_OFF, BAD_ENTRY, NO_MACHINE, LEFT = range(10)
 
 Outcome = collections.namedtuple("Outcome", "status text")
+End = collections.namedtuple("End", "how vms failed running unstarted")
 
-END_LINE = re.compile(r"^margay: node: end=(\w+)(?: vms=(\d+) failed=(\d+))?\s*$", re.MULTILINE)
+END_LINE = re.compile(r"^margay: node: end=(\w+)(?: vms=(\d+) failed=(\d+)(?: running=(\d+))?(?: unstarted=(\d+))?)?\s*$",
+                      re.MULTILINE)
 BOCHS_BAD_ENTRY = re.compile(r"VMFAIL|VMABORT|VMENTER FAIL")
 BOCHS_STUCK = "3rd (13) exception with no resolution"
 STARTING = 120.0  # seconds until the emulator connects its serial port, on a busy machine
@@ -55,11 +58,11 @@ class EmulatorsFault(EmulatorDied):
 
 
 def end_of(text):
-    """(end, vms, failed) of the last machine-readable line, or None."""
+    """The last machine-readable line as an End, or None."""
     last = None
     for last in END_LINE.finditer(text):
         pass
-    return last and (last[1], int(last[2] or 0), int(last[3] or 0))
+    return last and End(last[1], *(int(n or 0) for n in last.groups()[1:]))
 
 
 def judge(text, exited, reason, bad_entry, native):
@@ -69,24 +72,27 @@ def judge(text, exited, reason, bad_entry, native):
     if native:
         return Outcome(OK, "the machine powered off") if exited else reason
     end = end_of(text)
-    if end and end[0] == "panic":
+    if end and end.how == "panic":
         return Outcome(PANIC, "the node panicked: see the log")
     if end is None:
         return reason or Outcome(DIED, "the emulator ended without the node's last line")
-    if end[0] == "idle":
-        if end[2] or not end[1]:
-            return Outcome(VM_FAILED, "%d of %d VMs failed; none that ran ends the node" % (end[2], end[1]))
+    if end.how == "idle":
+        if end.failed or not end.vms:
+            return Outcome(VM_FAILED, "%d of %d VMs failed; none that ran ends the node" % (end.failed, end.vms))
+        if end.unstarted == end.vms:
+            return Outcome(NOT_OFF, "no VM was told to start, and the node stays on for its operator")
         return Outcome(NOT_OFF, "all VMs ended, and what their files say of such an end (on_end, on_poweroff, on_reboot, "
                        "on_crash, restart_limit) is not to end the node: poweroff_node does")
-    if end[0] == "reboot":
+    if end.how == "reboot":
         return Outcome(*(OK, "the node restarted") if exited else (NOT_OFF, "the node did not restart"))
-    if end[0] != "poweroff":
-        return Outcome(DIED, "unknown end of the node: %s" % end[0])
+    if end.how != "poweroff":
+        return Outcome(DIED, "unknown end of the node: %s" % end.how)
     if not exited:
         return Outcome(NOT_OFF, "the node said that it powers off, but the machine stayed on")
-    if end[2]:
-        return Outcome(VM_FAILED, "%d of %d VMs failed" % (end[2], end[1]))
-    return Outcome(OK, "%d VMs, none failed" % end[1])
+    others = "".join("; %d %s" % (n, what) for n, what in ((end.running, "still ran"), (end.unstarted, "never started")) if n)
+    if end.failed:
+        return Outcome(VM_FAILED, "%d of %d VMs failed%s" % (end.failed, end.vms, others))
+    return Outcome(OK, "%d VMs, none failed%s" % (end.vms, others))
 
 
 class Node:
@@ -306,9 +312,9 @@ class Node:
         now = time.monotonic()
         # In lines that have ended: of half a one it is not known yet what it says.
         end = None if self.native else end_of(self.text[-4096 : self.text.rfind("\n") + 1])
-        if end and self._ended_at is None and not (self._stays and end[0] in ("idle", "panic")):
+        if end and self._ended_at is None and not (self._stays and end.how in ("idle", "panic")):
             self._ended_at = now
-        if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end[0] in ("poweroff", "reboot") else GRACE_HALT):
+        if self._ended_at and now - self._ended_at > (GRACE_OFF if end and end.how in ("poweroff", "reboot") else GRACE_HALT):
             return False, Outcome(NOT_OFF, "the machine stayed on")
         if now > self.deadline:
             self._check_interrupts()

@@ -186,7 +186,10 @@ int monitor_vm_stop(unsigned i, bool again)
 
 void monitor_node_end(bool reboot)
 {
+	char text[MONITOR_SUM];
+
 	if (reboot)
 		host_node_reboot();
-	host_node_poweroff(monitor_nr_slots, monitor_count_failed());
+	monitor_sum_up(text);
+	host_node_poweroff(text);
 }

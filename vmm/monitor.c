@@ -111,39 +111,6 @@ static void read_configs(void)
 		host_log("margay: no VM file: none of the boot modules has a name that begins with " VM_PREFIX);
 }
 
-unsigned monitor_count_failed(void)
-{
-	unsigned failed = 0;
-
-	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		failed += !monitor_slots[i].config || !vm_ended_well(monitor_slots[i].last_end, monitor_slots[i].last_status);
-	return failed;
-}
-
-/* Did the last end of a VM that ran ask for this? */
-static bool asked_for(enum vm_then then)
-{
-	bool asked = false;
-
-	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
-		asked = asked || (s->starts && vm_follow_up(s->config, s->last_end, s->last_status) == then);
-	return asked;
-}
-
-/*
- * Nothing runs any more: the last machine-readable line, and reboot or power
- * off if any VM that ran asked for it. One that the operator stopped does not:
- * there is more to be done on this node.
- */
-static void node_end(void)
-{
-	if (IS_ENABLED(CONFIG_VM_FOLLOW_UP) && asked_for(THEN_REBOOT_NODE))
-		host_node_reboot();
-	if (asked_for(THEN_POWEROFF_NODE))
-		host_node_poweroff(monitor_nr_slots, monitor_count_failed());
-	host_log("margay: node: end=idle vms=%u failed=%u", monitor_nr_slots, monitor_count_failed());
-}
-
 /* One running VM less, or one less who holds off the node's end. The last one ends the node. */
 void monitor_put_running(void)
 {
@@ -155,7 +122,7 @@ void monitor_put_running(void)
 	spin_unlock(&monitor_lock);
 	if (!last)
 		return;
-	node_end();
+	monitor_node_over();
 	if (!IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		return;
 	spin_lock(&monitor_lock);

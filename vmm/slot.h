@@ -50,7 +50,17 @@ void monitor_check_together(void);
 /* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */
 void monitor_start_slot(struct slot *s);
 
-/* VMs that did not end well or never started. */
-unsigned monitor_count_failed(void);
+/*
+ * What the node's last line says of the VMs (docs/architecture.md): how many there are and how many have failed; how many
+ * still run, and how many nobody has told to start, where there are any.
+ */
+#define MONITOR_SUM 64
+void monitor_sum_up(char text[MONITOR_SUM]);
+
+/*
+ * Nothing runs any more: the last machine-readable line, and reboot or power off if any VM that ran asked for it. One that
+ * the operator stopped does not: there is more to be done on this node.
+ */
+void monitor_node_over(void);
 
 #endif

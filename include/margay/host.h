@@ -304,9 +304,9 @@ void host_log_last(unsigned lines, void (*fn)(const char *text));
 
 /*
  * Ends the node: prints the machine-readable last line, drains the console and
- * powers off. failed: how many VMs did not end well or never started.
+ * powers off. vms: what that line says of the VMs, "vms=1 failed=0" and so on.
  */
-void host_node_poweroff(unsigned vms, unsigned failed) __attribute__((noreturn));
+void host_node_poweroff(const char *vms) __attribute__((noreturn));
 
 /* Prints "end=reboot" as the last line, drains the console and restarts the machine. */
 void host_node_reboot(void) __attribute__((noreturn));

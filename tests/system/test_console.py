@@ -120,6 +120,22 @@ def test_commands(machine):
     assert run.has_line("margay: node: end=poweroff vms=5 failed=2")
 
 
+@pytest.mark.parametrize("machine, crash", [("qemu", False), ("qemu", True), ("bochs", True)])
+def test_counts_at_the_end(machine, crash):
+    """A node that is switched off: what runs, and what waits for it, has not failed; what crashed has."""
+    vms = {"a.conf": vm("a", "tick", machine), "next.conf": vm("next", "once", machine, after="a"),
+           "b.conf": vm("b", "crash" if crash else "once", machine)}
+    with start("console-counts-%d" % crash, machine, vms, 3) as running:
+        running.expect("^b: end=")
+        console = Console(running)
+        console.call()
+        console.settle("b")
+        running.send("poweroff now\r")
+        outcome = running.wait()
+    assert re.search(r"^margay: node: end=poweroff vms=3 failed=%d running=1 unstarted=1\r" % crash, running.text, re.MULTILINE)
+    assert outcome.status == (margay_run.VM_FAILED if crash else margay_run.OK), outcome.text
+
+
 @pytest.mark.parametrize("cpu, first", [(1, "a"), pytest.param(2, "b", marks=pytest.mark.full)])
 def test_starts_at_once(cpu, first):
     """

@@ -65,3 +65,9 @@ def test_panic_is_no_good_end():
     assert judge("x" + ok, True, None, None, False).status == margay_run.DIED
     assert judge(ok + ok.replace("failed=0", "failed=1"), True, None, None, False).status == margay_run.VM_FAILED
     assert judge("margay: node: end=idle vms=1 failed=0\n", False, None, None, False).status == margay_run.NOT_OFF
+    stays = judge("margay: node: end=idle vms=2 failed=0 unstarted=2\r\n", False, None, None, False)
+    assert stays == (margay_run.NOT_OFF, "no VM was told to start, and the node stays on for its operator")
+    ran = judge("margay: node: end=poweroff vms=3 failed=0 running=1 unstarted=2\r\n", True, None, None, False)
+    assert ran == (margay_run.OK, "3 VMs, none failed; 1 still ran; 2 never started")
+    failed = judge("margay: node: end=poweroff vms=3 failed=1 running=2\r\n", True, None, None, False)
+    assert failed == (margay_run.VM_FAILED, "1 of 3 VMs failed; 2 still ran")

@@ -217,7 +217,7 @@ def test_stay():
     vm = monitor_console.vm("a", "tick")
     with monitor_console.start("hwcheck-stay", "qemu", {"a.conf": vm}, 2, "check=1,stay") as running:
         running.expect("^check: result: able=yes")
-        running.expect(r"^margay: node: end=idle vms=1 failed=1\r")
+        running.expect(r"^margay: node: end=idle vms=1 failed=0 unstarted=1\r")
         console = monitor_console.Console(running)
         console.call()
         assert console.state("a") == "not-started"

@@ -49,7 +49,7 @@ def test_uefi_guest_runs():
         console = monitor_console.Console(running)
         console.call()
         running.send("poweroff now\r")
-        running.expect(r"^margay: node: end=poweroff vms=1 failed=\d\r")
+        running.expect(r"^margay: node: end=poweroff vms=1 failed=0 running=1\r")
         lines = screen.is_the_log(running, "screen-uefi")
     assert any(line.startswith("margay: node: end=poweroff") for line in lines)
 

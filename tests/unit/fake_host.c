@@ -567,11 +567,11 @@ void host_console_drain(void)
 {
 }
 
-void host_node_poweroff(unsigned vms, unsigned failed)
+void host_node_poweroff(const char *vms)
 {
 	if (fake_host.poweroff)
 		fake_host.poweroff();
-	fprintf(stderr, "host_node_poweroff(%u, %u)\n", vms, failed);
+	fprintf(stderr, "host_node_poweroff(%s)\n", vms);
 	abort();
 }
 

@@ -371,6 +371,6 @@ static void hwcheck_start(void)
 		hwcheck_dump();
 	monitor_start_none();
 	if (!stay)
-		host_node_poweroff(0, 0);
+		host_node_poweroff("vms=0 failed=0");
 }
 MONITOR_SERVICE(hwcheck_start);

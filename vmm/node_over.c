@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What comes of the node when no VM runs any more, and what its last line says of them. */
+#include <margay/string.h>
+
+#include "vmm/follow_up.h"
+#include "vmm/hvm.h"
+#include "vmm/slot.h"
+
+void monitor_sum_up(char text[MONITOR_SUM])
+{
+	unsigned failed = 0, running = 0, unstarted = 0;
+	int n;
+
+	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
+		if (IS_ENABLED(CONFIG_REPORT) && s->config && s->state == STARTED)
+			running++;
+		else if (IS_ENABLED(CONFIG_REPORT) && s->config && !s->last_end && (hvm || s->state == OVER))
+			unstarted++;
+		else
+			failed += !s->config || !vm_ended_well(s->last_end, s->last_status);
+	}
+	n = snprintf(text, MONITOR_SUM, "vms=%u failed=%u", monitor_nr_slots, failed);
+	if (running)
+		n += snprintf(text + n, MONITOR_SUM - (size_t)n, " running=%u", running);
+	if (unstarted)
+		snprintf(text + n, MONITOR_SUM - (size_t)n, " unstarted=%u", unstarted);
+}
+
+/* Did the last end of a VM that ran ask for this? */
+static bool asked_for(enum vm_then then)
+{
+	bool asked = false;
+
+	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
+		asked = asked || (s->starts && vm_follow_up(s->config, s->last_end, s->last_status) == then);
+	return asked;
+}
+
+void monitor_node_over(void)
+{
+	char text[MONITOR_SUM];
+
+	if (IS_ENABLED(CONFIG_VM_FOLLOW_UP) && asked_for(THEN_REBOOT_NODE))
+		host_node_reboot();
+	monitor_sum_up(text);
+	if (asked_for(THEN_POWEROFF_NODE))
+		host_node_poweroff(text);
+	host_log("margay: node: end=idle %s", text);
+}
