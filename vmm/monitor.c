@@ -30,7 +30,7 @@ struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 bool monitor_booted;
 static unsigned nr_running, nr_ending; /* under monitor_lock, too; those that end the node or say that it is idle */
-static bool has_operator;
+static void (*operator_gone)(const char *name); /* NULL: there is no operator */
 
 /* A boot says only what keeps it from running VMs. */
 static void tell_missing(const struct hvm_feature *f)
@@ -233,7 +233,8 @@ static void reap(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, reaper);
 	struct vm *vm = s->vm;
-	bool again;
+	bool again, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
+				 host_console_get_foreground() == vm->console;
 
 	s->last_end = vm->end;
 	s->last_status = (u32)vm->exit_status;
@@ -267,6 +268,8 @@ static void reap(struct host_work *work)
 	/* Its CPUs may be another's by now. */
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", s->config->name);
+	else if (foreground && operator_gone)
+		operator_gone(s->config->name);
 }
 
 void monitor_vm_ended(struct vm *vm)
@@ -292,9 +295,9 @@ const struct vm_config *monitor_first_config(void)
 	return NULL;
 }
 
-void monitor_operator(void)
+void monitor_operator(void (*gone)(const char *name))
 {
-	has_operator = true;
+	operator_gone = gone;
 }
 
 /* Will a VM be made of the modules later? */
@@ -302,7 +305,7 @@ static bool modules_needed(void)
 {
 	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config &&
-		    (has_operator || (IS_ENABLED(CONFIG_VM_SHARING) && monitor_slots[i].after) ||
+		    (operator_gone || (IS_ENABLED(CONFIG_VM_SHARING) && monitor_slots[i].after) ||
 		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;
 	return false;

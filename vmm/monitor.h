@@ -25,8 +25,11 @@ int monitor_find_backend(void (*tell)(const struct hvm_feature *f));
 /* For a service: no VM starts but by the operator's command. */
 void monitor_start_none(void);
 
-/* For a service by which VMs can be started at any time: the boot modules stay in memory for that. */
-void monitor_operator(void);
+/*
+ * For a service by which VMs can be started at any time: the boot modules stay in memory for that. gone() is called, on any
+ * CPU, when a VM that had the console's foreground is over for good and the node stays on.
+ */
+void monitor_operator(void (*gone)(const char *name));
 
 /* Of the first VM file that was understood; NULL: there is none. */
 const struct vm_config *monitor_first_config(void);

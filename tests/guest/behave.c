@@ -8,7 +8,8 @@
  * interrupts off, three calls deep; mode=flood prints for ever; mode=part
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
  * for ever; mode=crash dies of a triple fault; mode=reset pulses the keyboard
- * controller's reset line; mode=once says one line and ends.
+ * controller's reset line; mode=keys says what is typed; mode=once says one
+ * line and ends.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -87,6 +88,9 @@ void test_main(void)
 		print("flood %lu of a guest that never stops to say what nobody wants to know", n);
 	if (mode_is("tick"))
 		tick();
+	while (mode_is("keys"))
+		if (inb(0x3fd) & 1)
+			print("behave: key %x", inb(0x3f8));
 	if (mode_is("crash")) {
 		idt_load(NULL, 0);
 		asm volatile("ud2");

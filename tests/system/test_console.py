@@ -8,7 +8,7 @@ import margay_run
 import node
 import pytest
 import tiny
-from monitor_console import Console, start, vm
+from monitor_console import ESCAPE, Console, start, vm
 
 with open(os.path.join(node.TOP, "docs", "operating.md"), encoding="utf-8") as f:
     OPERATING = f.read()
@@ -118,6 +118,30 @@ def test_commands(machine):
     run = node.Run(running, outcome)
     assert run.has_line(r"margay: bad\.conf:1: .*colour.*")
     assert run.has_line("margay: node: end=poweroff vms=5 failed=2")
+
+
+@BOTH
+def test_foreground(machine):
+    """Whose line it is: said where it changes hands and when its VM is over, shown by the list; the guest gets the key, too."""
+    vms = {"a.conf": vm("a", "once", machine), "b.conf": vm("b", "keys", machine)}
+    with start("console-foreground", machine, vms, 3) as running:
+        running.expect(r"^margay: console: a had this line and is over: \^T calls the monitor console, where vm start a starts it "
+                       r"again and vm console NAME goes to another\r")
+        console = Console(running)
+        console.call()
+        assert not [line for line in console.answer("vm list") if "foreground" in line]
+        running.send("vm console b\r")
+        running.expect(r"^Console of b: \^T calls the monitor console, \^T\^T sends it \^T\.\r")
+        running.send("x")
+        running.expect("^behave: key 78\r")
+        running.send(ESCAPE + ESCAPE + "y")
+        running.expect(r"^Monitor console: help lists the commands, \^T goes back to b\.\r")
+        running.expect("^behave: key 14\r\nbehave: key 79\r")
+        console.call()
+        assert [line.split()[0] for line in console.answer("vm list") if line.endswith("  foreground")] == ["b"]
+        outcome = console.end()
+    assert running.text.count("had this line") == 1 and running.text.count("behave: key 14") == 1
+    assert outcome.status == margay_run.OK, outcome.text
 
 
 @pytest.mark.parametrize("machine, crash", [("qemu", False), ("qemu", True), ("bochs", True)])

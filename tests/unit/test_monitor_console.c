@@ -23,16 +23,18 @@
 #include "vmm/service.h"
 
 #define ESCAPE "\x14"
+#define BANNER(name) "Console of " name ": ^T calls the monitor console, ^T^T sends it ^T.\r\n"
 
 extern void (*const __start_monitor_services[])(void);
 
 static struct vm vms[2];
 static struct vcpu vcpus[2];
 static bool runs[2], held;
+static enum monitor_vm_state state[2] = { MONITOR_VM_RUNNING, MONITOR_VM_RUNNING };
 static int result;            /* of what is asked for */
 static char asked[64];        /* the last request */
 static void (*called)(struct vcpu *vcpu);
-static unsigned operators;
+static void (*gone)(const char *name);
 static char typed[2][64];     /* what the guests get */
 static struct host_console consoles[2];
 
@@ -68,7 +70,8 @@ void monitor_vm_info(unsigned i, struct monitor_vm *out)
 {
 	static const struct vm_config config;
 
-	*out = (struct monitor_vm){ .file = "vm.conf", .config = &config, .cpus = i ? 3 : 0, .memory = i ? MIB(512) : 0,
+	*out = (struct monitor_vm){ .file = "vm.conf", .config = &config, .state = state[i],
+				    .cpus = i ? 3 : 0, .memory = i ? MIB(512) : 0,
 				    .starts = 7 };
 }
 
@@ -113,9 +116,9 @@ void monitor_node_end(bool)
 	__builtin_unreachable();
 }
 
-void monitor_operator(void)
+void monitor_operator(void (*fn)(const char *name))
 {
-	operators++;
+	gone = fn;
 }
 
 int vm_pause(struct vm *vm)
@@ -206,7 +209,7 @@ static void test_start(void **)
 	vcpus[1] = (struct vcpu){ .vm = &vms[1], .id = 1 };
 	vms[1].nr_vcpus = 2;
 	__start_monitor_services[0]();
-	assert_int_equal(operators, 1);
+	assert_non_null(gone);
 	assert_non_null(strstr(fake_host.log, "console: ^T calls the monitor console"));
 	/* The line is nobody's until a VM starts: the first one gets it. */
 	assert_null(fake_host.console);
@@ -222,33 +225,52 @@ static void test_first_vm_has_the_line(void **)
 	fake_host_type("root\r");
 	assert_string_equal(typed[0], "root\r");
 	fake_host_type(ESCAPE);
-	assert_string_equal(output(), "\r\nMonitor console: help lists the commands, ^T goes back to the guest.\r\nmargay> ");
+	assert_string_equal(output(), "\r\nMonitor console: help lists the commands, ^T goes back to vm0.\r\nmargay> ");
 	fake_host_type("ab");
 	assert_string_equal(typed[0], "root\r");
 	assert_string_equal(output(), "ab");
 	fake_host_type(ESCAPE);
+	assert_string_equal(output(), "\r\n" BANNER("vm0"));
 	assert_ptr_equal(fake_host.console, &consoles[0]);
 	fake_host_type("z");
 	assert_string_equal(typed[0], "root\rz");
+	/* Twice in a row it is the guest's, once only. */
+	fake_host_type(ESCAPE ESCAPE);
+	assert_string_equal(typed[0], "root\rz" ESCAPE);
+	assert_ptr_equal(fake_host.console, &consoles[0]);
 }
 
 /* vm console gives it to another, to which the escape key then leads back. */
 static void test_other_vm(void **)
 {
-	fake_host_type(ESCAPE "\x15vm console vm1\r");
+	fake_host_type(ESCAPE "\x15vm console vm1");
+	output();
+	fake_host_type("\r");
+	assert_string_equal(output(), "\r\n" BANNER("vm1"));
 	assert_ptr_equal(fake_host.console, &consoles[1]);
-	fake_host_type("y" ESCAPE ESCAPE "Y");
+	fake_host_type("y" ESCAPE " " ESCAPE "Y");
 	assert_string_equal(typed[1], "yY");
-	/* When that one is gone, to the first that runs; when none does, nowhere. */
+	/* When that one is gone, to the first that runs, for which no key was meant; when none does, nowhere. */
 	fake_host_type(ESCAPE);
 	runs[1] = false;
 	fake_host_type(ESCAPE);
 	assert_ptr_equal(fake_host.console, &consoles[0]);
+	assert_string_equal(typed[0], "root\rz" ESCAPE);
+	/* Over while it has the line: said, unless the line is another's by then. */
+	gone("vm0");
+	assert_null(strstr(fake_host.log, "vm0 had this line"));
 	runs[0] = false;
-	fake_host_type(ESCAPE);
+	host_console_remove(&consoles[0]);
+	gone("vm0");
+	assert_non_null(strstr(fake_host.log, "margay: console: vm0 had this line and is over: ^T calls the monitor console, where "
+					      "vm start vm0 starts it again and vm console NAME goes to another\n"));
 	output();
 	fake_host_type(ESCAPE);
-	assert_string_equal(output(), "\r\nNo VM runs that has a console.\r\nmargay> ");
+	assert_string_equal(output(), "\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives "
+				      "it to one.\r\nmargay> ");
+	fake_host_type(ESCAPE);
+	assert_string_equal(output(), "\r\nNo VM runs that has a console: vm list shows what there is, vm start NAME starts "
+				      "one.\r\nmargay> ");
 	answer("vm console vm0", "vm0 does not run, or has no UART");
 }
 
@@ -283,8 +305,12 @@ static void test_answers(void **)
 		answer(cases[i].line, cases[i].text);
 		assert_string_equal(asked, cases[i].request);
 	}
-	answer("vm", "vm0              waiting      vCPUs all memory all  starts 7  file vm.conf\r\n"
+	answer("vm", "vm0              waiting      vCPUs all memory all  starts 7  file vm.conf  foreground\r\n"
 		     "vm1              running      vCPUs 3   memory 512M  starts 7  file vm.conf");
+	/* It is over meanwhile: the key leads elsewhere. */
+	state[0] = MONITOR_VM_OVER;
+	fake_host_type("vm list\r");
+	assert_null(strstr(output(), "foreground"));
 }
 
 /* The answer comes from the vCPU's CPU: until then there is no prompt, and no key is taken. */

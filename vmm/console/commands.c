@@ -25,8 +25,9 @@ static void command_list(const struct command_args *)
 			snprintf(cpus, sizeof(cpus), "%u", info.cpus);
 		if (info.memory || !info.config)
 			snprintf(memory, sizeof(memory), "%luM", (info.memory >> 20));
-		console_say("%-16s %-12s vCPUs %-3s memory %s  starts %u  file %s", monitor_vm_name(i),
-			    monitor_state_name(&info), cpus, memory, info.starts, info.file);
+		console_say("%-16s %-12s vCPUs %-3s memory %s  starts %u  file %s%s", monitor_vm_name(i),
+			    monitor_state_name(&info), cpus, memory, info.starts, info.file,
+			    info.state >= MONITOR_VM_RUNNING && console_leads_to(i) ? "  foreground" : "");
 	}
 }
 

@@ -21,6 +21,7 @@ static u8 escape_key;
 static struct editor editor;    /* the console's CPU only */
 static unsigned came_from = NO_VM; /* the VM that had the line before */
 static bool active;             /* has the line */
+static bool fresh;              /* ... and nothing was typed since */
 static bool deferred;           /* the last command's answer comes later */
 static bool later;              /* and has not come yet; atomic */
 
@@ -123,8 +124,16 @@ static unsigned find_foreground(const struct host_console *who)
 int console_show_vm(unsigned i)
 {
 	struct vm *vm = monitor_vm_hold(i);
-	int err = vm && vm->console ? host_console_foreground(vm->console) : -ENODEV;
+	int err = -ENODEV;
 
+	if (vm && vm->console) {
+		console_say("Console of %s: ^%c calls the monitor console, ^%c^%c sends it ^%c.", vm->name, escape_key + '@',
+			    escape_key + '@', escape_key + '@', escape_key + '@');
+		err = host_console_foreground(vm->console);
+		/* Called twice in a row: the key was meant for the guest. */
+		if (!err && fresh && i == came_from)
+			vm->console->rx(vm->console, escape_key);
+	}
 	monitor_vm_release();
 	if (!err) {
 		active = false;
@@ -133,15 +142,25 @@ int console_show_vm(unsigned i)
 	return err;
 }
 
+bool console_leads_to(unsigned i)
+{
+	return i == came_from;
+}
+
 static void enter(void)
 {
 	unsigned vm = find_foreground(host_console_get_foreground());
 
 	if (vm != NO_VM)
 		came_from = vm;
-	active = true;
+	active = fresh = true;
 	host_console_foreground(&con);
-	console_say("\r\nMonitor console: help lists the commands, ^%c goes back to the guest.", escape_key + '@');
+	if (vm != NO_VM)
+		console_say("\r\nMonitor console: help lists the commands, ^%c goes back to %s.", escape_key + '@',
+			    monitor_vm_name(vm));
+	else
+		console_say("\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives it to "
+			    "one.");
 	if (!__atomic_load_n(&later, __ATOMIC_ACQUIRE))
 		prompt();
 }
@@ -155,7 +174,7 @@ static void leave(void)
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
 		if (!console_show_vm(i))
 			return;
-	console_say("No VM runs that has a console.");
+	console_say("No VM runs that has a console: vm list shows what there is, vm start NAME starts one.");
 	prompt();
 }
 
@@ -203,6 +222,7 @@ static void rx(struct host_console *, u8 byte)
 			enter();
 		return;
 	}
+	fresh = false;
 	/* Nothing is typed ahead into an answer that is still to come. */
 	if (__atomic_load_n(&later, __ATOMIC_ACQUIRE))
 		return;
@@ -229,6 +249,13 @@ static void tx_room(struct host_console *)
 	con.cut = false;
 }
 
+static void gone(const char *name)
+{
+	if (!host_console_get_foreground())
+		host_log("margay: console: %s had this line and is over: ^%c calls the monitor console, where vm start %s starts "
+			 "it again and vm console NAME goes to another", name, escape_key + '@', name);
+}
+
 static void console_start(void)
 {
 	con = (struct host_console){ .name = "margay", .rx = rx, .tx_room = tx_room };
@@ -245,7 +272,7 @@ static void console_start(void)
 	host_console_add(&con);
 	/* The first VM that starts gets the line. */
 	host_console_foreground(NULL);
-	monitor_operator();
+	monitor_operator(gone);
 	host_log("margay: console: ^%c calls the monitor console", escape_key + '@');
 }
 MONITOR_SERVICE(console_start);

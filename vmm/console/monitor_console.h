@@ -19,8 +19,11 @@ void console_say(const char *fmt, ...) __printf(1, 2);
 void console_answer_later(bool yes);
 void console_answered(void);
 
-/* Gives the serial line to a VM's console. 0, -ENODEV when it does not run or has no UART. */
+/* Gives the serial line to a VM's console, and says so. 0, -ENODEV when it does not run or has no UART. */
 int console_show_vm(unsigned i);
+
+/* Does the escape key lead from the monitor console to this VM, if it runs? */
+bool console_leads_to(unsigned i);
 
 /* The table of commands (commands.c). */
 extern const struct command console_commands[];
