@@ -31,33 +31,39 @@ DEFCONFIGS := $(wildcard configs/*_defconfig)
 all: $(B)/margay.elf $(B)/margay-check
 
 help:
-	@echo 'make                  the image, build/margay.elf (multiboot2), and build/margay-check'
+	@echo 'Times: on two cores, the first time; downloads come on top. What takes long says how far it is.'
+	@echo 'make                  the image, build/margay.elf (multiboot2), and build/margay-check (a minute)'
 	@echo 'make iso              build/margay.iso: the image with one Debian guest, for a CD, a USB stick or an emulator'
-	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md)'
-	@echo 'make netboot          build/netboot: a directory for TFTP and HTTP, with GRUB for BIOS and UEFI (docs/booting.md)'
-	@echo 'make run              boot it in QEMU, the guest console on this terminal; Ctrl-] leaves'
+	@echo '                      (two minutes)'
+	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md;'
+	@echo '                      seconds when the image is made)'
+	@echo 'make netboot          build/netboot: a directory for TFTP and HTTP, with GRUB for BIOS and UEFI (docs/booting.md;'
+	@echo '                      two minutes)'
+	@echo 'make run              boot it in QEMU, the guest console on this terminal; Ctrl-] leaves (the prompt'
+	@echo '                      comes within a minute, on Bochs and nested KVM within six)'
 	@echo '                      MACHINE=bochs: on Bochs (VT-x); MACHINE=kvm: on nested KVM; CPUS=, MEMORY=, NUMA=: of the node'
 	@echo '                      MACHINE=nested-svm, nested-vtx: on the KVM of a Linux host that QEMU or Bochs emulates'
 	@echo '                      FIRMWARE=uefi; MEDIUM=usb or net: how it boots, in QEMU'
-	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd'
-	@echo 'make nested-host      that host, under build/guest'
-	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS'
-	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two'
+	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd (a minute)'
+	@echo 'make nested-host      that host, under build/guest (a minute)'
+	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS (seconds)'
+	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two (half an hour)'
 	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'
-	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them'
+	@echo '                      (ten minutes)'
+	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them (40 minutes)'
 	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
-	@echo 'make unit             build and run the unit tests only'
-	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest'
-	@echo 'make bench            native, Margay and KVM by instructions; parts of it: bench-exits, -exits-vtx, -ipi, -rates,'
+	@echo 'make unit             build and run the unit tests only (ten minutes, then two)'
+	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest (half a minute)'
+	@echo 'make bench            native, Margay and KVM by instructions (hours): bench-exits, -exits-vtx, -ipi, -rates,'
 	@echo '                      -rates-vtx, -mitigations, -noise, -boot, -workloads, -hpcc, -memory, -walk, -dma, -devices;'
 	@echo '                      bench-npb NPB=CLONE: the NAS Parallel Benchmarks of your clone (docs/performance.md)'
-	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60); FUZZ=name: that one only;'
+	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60; all: half an hour); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
 	@echo 'make mutants          which of 100 single bugs the tests see (hours); SEED=N: other ones, MUTANTS= of them'
-	@echo 'make check            layer rules, conventions of the source, generated documents'
+	@echo 'make check            layer rules, conventions of the source, generated documents (seconds)'
 	@echo 'make docs/cpuid.md    write the list of CPU features that guests do not see, from the tables that decide it'
-	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md'
-	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves'
+	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md (ten minutes or more)'
+	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves (minutes)'
 	@echo 'make menuconfig       choose the features of the image'
 	@echo 'make <name>_defconfig start from configs/<name>_defconfig:' $(patsubst configs/%_defconfig,%,$(DEFCONFIGS))
 	@echo 'make savedefconfig    write the choice as build/defconfig, minimal'
@@ -426,6 +432,7 @@ define unit_rules
 $(1)_FLAGS := $(filter-out -l%,$(filter -%,$(2)))
 $(1)_OBJS := $(patsubst %.c,$(B)/unit/$(1).d/%.o,tests/unit/$(1).c $(filter %.c,$(2)))
 $(B)/unit/$(1).d/%.o: %.c $(B)/unit/config.h Makefile
+	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$(CC) $(UNITFLAGS) $$($(1)_FLAGS) -MMD -MP -c -o $$@ $$<
 $(B)/unit/$(1): $$($(1)_OBJS)

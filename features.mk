@@ -15,7 +15,7 @@ files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c k
 	kernel/console/screen_text.c kernel/screen_idle.c
 files-HWCHECK         := vmm/report/hwcheck% kernel/hwdump.c kernel/iommu.c
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
-files-REPORT          := vmm/report/report.c vmm/pci/pci_report.c
+files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
 files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c vmm/pci/pci_fitness.c \

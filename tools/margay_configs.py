@@ -127,6 +127,17 @@ def first_line(*command):
     return subprocess.run(command, cwd=TOP, capture_output=True, text=True, check=True).stdout.split("\n")[0]
 
 
+def progress(what, steps):
+    """A generator that says, for whoever waits, which of the steps begins whose name it is sent. Standard output is the table's."""
+    def say():
+        for number in range(1, steps + 1):
+            print("%s: %d of %d: %s" % (what, number, steps, (yield)), file=sys.stderr, flush=True)
+        yield
+    begun = say()
+    next(begun)
+    return begun
+
+
 def sizes():
     """The lines of the table: the named images, then what each option adds to the default one."""
     yield "# Sizes of the image"
@@ -140,7 +151,10 @@ def sizes():
     yield ""
     yield "| image | read | limit | cleared | lines | limit |"
     yield "|---|--:|--:|--:|--:|--:|"
+    switched = options(load()) + [load().syms["OPTIMIZE_SIZE"]]
+    step = progress("sizes", len(NAMED) + 2 * len(switched))
     for name in NAMED:
+        step.send(name + "_defconfig")
         elf = build(load(name), os.path.join(CONFIGS, name))
         (loaded, cleared), lines = image_size(elf), image_lines(elf)
         yield "| %s | %d | %s | %d | %d | %s |" % (name, loaded, LIMIT.get(name, "-"), cleared, lines, LINES.get(name, "-"))
@@ -150,9 +164,10 @@ def sizes():
     yield ""
     yield "| option | read | cleared | lines of files of its own |"
     yield "|---|--:|--:|--:|"
-    for symbol in options(load()) + [load().syms["OPTIMIZE_SIZE"]]:
+    for symbol in switched:
         size = {}
         for value in ("y", "n"):
+            step.send("CONFIG_%s=%s" % (symbol.name, value))
             kconf = load()
             kconf.syms[symbol.name].set_value(value)
             elf = build(kconf, VARIANTS)

@@ -51,6 +51,7 @@ struct monitor_vm {
 	u64 memory;    /* the same, in bytes */
 	enum vm_end last_end; /* of the last run, if it has ended */
 	unsigned starts;
+	u64 up; /* TSC ticks since its start; 0: it does not run */
 };
 
 /* The VMs by their files, in the order of the boot modules; none is added later. */

@@ -31,6 +31,7 @@ $(3)_$(1)_OBJS := $(patsubst %.c,$(B)/$(3)/$(1).d/%.o,tests/fuzz/$(1).c $(call f
 	$(if $(filter fuzz,$(3)),,tests/fuzz/replay.c))
 # Only what is tested guides the fuzzer, not the target's own checks.
 $(B)/$(3)/$(1).d/%.o: %.c $(B)/unit/config.h Makefile
+	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$($(3)_cc) $(if $(filter fuzz,$(3)),$$(if $$(filter tests/%,$$<),,$$(FUZZ_GUIDE))) $$(FUZZFLAGS) \
 		$$($(3)_$(1)_FLAGS) -MMD -MP -c -o $$@ $$<

@@ -149,6 +149,31 @@ def test_size(named):
     assert 10000 < lines <= configs.LINES.get(name, lines), "%s: %d lines, the limit is %d" % (name, lines, configs.LINES[name])
 
 
+def test_sizes_progress(monkeypatch, capsys):
+    """`make sizes` says which of its builds begins, each and all of them, and its table stays clean."""
+    for name, value in (("build", "x"), ("image_size", (3, 2)), ("image_lines", 1)):
+        monkeypatch.setattr(configs, name, lambda *_, value=value: value)
+    table = list(configs.sizes())
+    said = capsys.readouterr().err.splitlines()
+    total = len(said)
+    assert [line.split(": ")[1] for line in said] == ["%d of %d" % (n + 1, total) for n in range(total)]
+    assert said[0] == "sizes: 1 of %d: default_defconfig" % total and "sizes: 4 of %d: CONFIG_SVM=y" % total in said
+    assert total == 3 + 2 * sum(line.startswith("| `CONFIG_") for line in table) and not any("sizes:" in line for line in table)
+
+
+# What takes more than some seconds, as make help has it.
+LONG = ("the", "iso", "guest", "nested-host", "guest-kernels", "other-kernels", "test", "test-full", "unit", "tiny", "bench",
+        "fuzz", "mutants", "sizes", "setup", "netboot", "run", "install")
+
+
+def test_help_says_how_long():
+    done = subprocess.run(["make", "help"], cwd=configs.TOP, capture_output=True, text=True, check=True)
+    lines = re.split(r"\n(?=make)", done.stdout)[1:]
+    texts = {re.match(r"make *(\S*)", line)[1]: line for line in lines}
+    for name in LONG:
+        assert re.search(r"\b(seconds|minutes?|hours?|FUZZ_SECONDS)\b", texts[name]), name
+
+
 def test_lines(tmp_path):
     """What is counted, and that there are not too many in headers."""
     c, asm = tmp_path / "lines.c", tmp_path / "lines.asm"

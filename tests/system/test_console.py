@@ -363,6 +363,44 @@ def test_flood(machine):
     assert others == list(range(50, 50 * len(others) + 1, 50))
 
 
+NODE = re.compile(r"node 0: (\d+)M for guests, free (\d+)M \((\d+) bytes\), largest piece (\d+)M"
+                  r"(?:\n    (\d+)M taken, (\d+)M kept)?")
+
+
+def memory(console):
+    """What `node` says of it: the node's line, and {VM: MiB}."""
+    lines = console.answer("node")
+    at = next(i for i, line in enumerate(lines) if line.startswith("node 0: "))
+    taken = {name: int(size) for size, name in re.findall(r"^ +(\d+)M (\S+)$", "\n".join(lines), re.MULTILINE)}
+    return [int(n or 0) for n in NODE.match("\n".join(lines[at:])).groups()], taken
+
+
+@BOTH
+def test_adds_up(machine):
+    """What the node has for guests is taken by whom it says, free or kept; the list says what each VM has, and since when."""
+    vms = {"a.conf": vm("a", "tick", machine, cpus="2", memory="64M"), "b.conf": vm("b", "once", machine)}
+    with start("console-adds-up", machine, vms, 3) as running:
+        running.expect("^b: end=")
+        console = Console(running)
+        console.call()
+        console.settle("b")
+        (total, free, exact, largest, taken, kept), by = memory(console)
+        assert total == free + taken + kept and free == exact >> 20 and 0 < largest <= free and kept < 64
+        assert (taken, by) == (64, {"a": 64})
+        row = r"^%s +%s +vCPUs %d +memory %dM +up (-|(?:\d+m)?\d+s) +starts 1  file %s\.conf(  foreground)?$"
+        listed = console.answer("vm list")
+        assert re.match(row % ("b", "exit", 1, 32, "b"), listed[1])[1] == "-"
+        first = re.match(row % ("a", "running", 2, 64, "a"), listed[0])
+        assert first[1] != "-" and first[2]
+        assert console.answer("vm stop a") == ["a: stops"]
+        console.settle("a")
+        after, nobody = memory(console)
+        assert (after[0], after[1], after[4], nobody) == (total, free + 64, 0, {}) and after[5] == kept
+        assert re.match(row % ("a", "stopped", 2, 64, "a"), console.answer("vm list")[0])[1] == "-"
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+
+
 def stop(console, name):
     """One that is restarted all the time as well, which seldom runs when it is told to."""
     assert console.answer("vm stop " + name) == [name + ": stops"]

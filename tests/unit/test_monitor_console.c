@@ -37,6 +37,7 @@ static void (*called)(struct vcpu *vcpu);
 static void (*gone)(const char *name);
 static char typed[2][64];     /* what the guests get */
 static struct host_console consoles[2];
+static u64 up_seconds;
 
 static void guest_rx(struct host_console *con, u8 byte)
 {
@@ -72,7 +73,7 @@ void monitor_vm_info(unsigned i, struct monitor_vm *out)
 
 	*out = (struct monitor_vm){ .file = "vm.conf", .config = &config, .state = state[i],
 				    .cpus = i ? 3 : 0, .memory = i ? MIB(512) : 0,
-				    .starts = 7 };
+				    .starts = 7, .up = i ? up_seconds * 1000 * host_tsc_khz() : 0 };
 }
 
 const char *monitor_state_name(const struct monitor_vm *info)
@@ -297,6 +298,10 @@ static void test_answers(void **)
 		{ 0, "poweroff", "", "VMs run: stop them first, or: poweroff now" },
 		{ 0, "reboot", "", "VMs run: stop them first, or: reboot now" },
 	};
+	static const struct { u64 seconds; const char *text; } ups[] = {
+		{ 1, "1s" }, { 59, "59s" }, { 60, "1m0s" }, { 3599, "59m59s" }, { 3600, "1h0m" }, { 86399, "23h59m" },
+		{ 86400, "1d0h" }, { 10 * 86400 + 7300, "10d2h" },
+	};
 
 	runs[1] = true;
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
@@ -305,8 +310,15 @@ static void test_answers(void **)
 		answer(cases[i].line, cases[i].text);
 		assert_string_equal(asked, cases[i].request);
 	}
-	answer("vm", "vm0              waiting      vCPUs all memory all  starts 7  file vm.conf  foreground\r\n"
-		     "vm1              running      vCPUs 3   memory 512M  starts 7  file vm.conf");
+	for (unsigned i = 0; i < ARRAY_SIZE(ups); i++) {
+		char expected[256];
+
+		up_seconds = ups[i].seconds;
+		snprintf(expected, sizeof(expected),
+			 "vm0              waiting      vCPUs all memory all     up -      starts 7  file vm.conf  foreground\r\n"
+			 "vm1              running      vCPUs 3   memory 512M    up %-6s starts 7  file vm.conf", ups[i].text);
+		answer("vm", expected);
+	}
 	/* It is over meanwhile: the key leads elsewhere. */
 	state[0] = MONITOR_VM_OVER;
 	fake_host_type("vm list\r");

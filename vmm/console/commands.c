@@ -12,12 +12,27 @@
 #define LOG_LINES 20
 #define NAME(args) monitor_vm_name((args)->vm)
 
+/* Its two largest units. */
+static void say_time(char *text, size_t n, u64 seconds)
+{
+	static const struct { u64 seconds; char letter; } unit[] = { { 86400, 'd' }, { 3600, 'h' }, { 60, 'm' }, { 1, 's' } };
+	unsigned i = 0;
+
+	while (i < 3 && seconds < unit[i].seconds)
+		i++;
+	if (i == 3)
+		snprintf(text, n, "%lus", seconds);
+	else
+		snprintf(text, n, "%lu%c%lu%c", seconds / unit[i].seconds, unit[i].letter,
+			 seconds % unit[i].seconds / unit[i + 1].seconds, unit[i + 1].letter);
+}
+
 static void command_list(const struct command_args *)
 {
 	if (!monitor_vm_count())
 		console_say("no VM: none of the boot modules is a VM file");
 	for (unsigned i = 0; i < monitor_vm_count(); i++) {
-		char cpus[12] = "all", memory[24] = "all";
+		char cpus[12] = "all", memory[24] = "all", up[48] = "-";
 		struct monitor_vm info;
 
 		monitor_vm_info(i, &info);
@@ -25,8 +40,10 @@ static void command_list(const struct command_args *)
 			snprintf(cpus, sizeof(cpus), "%u", info.cpus);
 		if (info.memory || !info.config)
 			snprintf(memory, sizeof(memory), "%luM", (info.memory >> 20));
-		console_say("%-16s %-12s vCPUs %-3s memory %s  starts %u  file %s%s", monitor_vm_name(i),
-			    monitor_state_name(&info), cpus, memory, info.starts, info.file,
+		if (info.up)
+			say_time(up, sizeof(up), info.up / host_tsc_khz() / 1000);
+		console_say("%-16s %-12s vCPUs %-3s memory %-7s up %-6s starts %u  file %s%s", monitor_vm_name(i),
+			    monitor_state_name(&info), cpus, memory, up, info.starts, info.file,
 			    info.state >= MONITOR_VM_RUNNING && console_leads_to(i) ? "  foreground" : "");
 	}
 }

@@ -23,8 +23,8 @@ struct scratch {
 
 #define SCRATCH_PAGES (unsigned)(ALIGN_UP(sizeof(struct scratch), PAGE_SIZE) / PAGE_SIZE)
 
-static struct spinlock lock; /* guards owner[] and the order of plan and taking */
-static const struct vm *owner[PLAN_CPUS];
+struct spinlock place_lock; /* guards place_owners[] and the order of plan and taking */
+const struct vm *place_owners[PLAN_CPUS];
 
 static void read_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
@@ -41,7 +41,8 @@ static void survey(struct plan_host *h)
 	for (unsigned i = 0; i < PLAN_CPUS && (info = host_cpu_info(i)); i++, h->nr_cpus++)
 		h->cpu[i] = (struct plan_cpu){
 			.apic_id = info->apic_id, .node = (u16)info->node, .online = info->online,
-			.owner = owner[i] ? owner[i]->name : NULL, .shares = owner[i] && owner[i]->config->smt_sharing,
+			.owner = place_owners[i] ? place_owners[i]->name : NULL,
+			.shares = place_owners[i] && place_owners[i]->config->smt_sharing,
 		};
 	h->nr_nodes = MIN(host_node_count(), PLAN_NODES);
 	for (unsigned i = 0; i < h->nr_nodes; i++) {
@@ -94,13 +95,13 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	vm->nr_host_cpus = s->plan.nr_cpus;
 	memcpy(vm->host_cpu, s->plan.cpu, sizeof(vm->host_cpu));
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
-		owner[vm->host_cpu[i]] = vm;
+		place_owners[vm->host_cpu[i]] = vm;
 	return 0;
 }
 
 static bool unowned(unsigned cpu)
 {
-	return cpu < PLAN_CPUS && !__atomic_load_n(&owner[cpu], __ATOMIC_RELAXED);
+	return cpu < PLAN_CPUS && !__atomic_load_n(&place_owners[cpu], __ATOMIC_RELAXED);
 }
 
 int place_vm(struct vm *vm)
@@ -111,10 +112,10 @@ int place_vm(struct vm *vm)
 
 	if (!s)
 		return host_no_memory(vm->name);
-	spin_lock(&lock);
+	spin_lock(&place_lock);
 	for (unsigned i = 0; e == -EAGAIN && i < TRIES; i++)
 		e = plan_and_take(vm, s, &err);
-	spin_unlock(&lock);
+	spin_unlock(&place_lock);
 	host_pages_free(s, SCRATCH_PAGES);
 	if (e)
 		vm_log(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
@@ -149,22 +150,10 @@ void unplace_vm(struct vm *vm)
 	if (vm->quarantined)
 		vm->nr_extents = 0; /* for ever: a device may write there */
 	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
-	spin_lock(&lock);
+	spin_lock(&place_lock);
 	free_extents(vm);
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
-		owner[vm->host_cpu[i]] = NULL;
+		place_owners[vm->host_cpu[i]] = NULL;
 	vm->nr_host_cpus = 0;
-	spin_unlock(&lock);
-}
-
-bool place_owner(unsigned cpu, char *name)
-{
-	const struct vm *vm;
-
-	spin_lock(&lock);
-	vm = cpu < PLAN_CPUS ? owner[cpu] : NULL;
-	if (vm)
-		memcpy(name, vm->name, sizeof(vm->name));
-	spin_unlock(&lock);
-	return vm;
+	spin_unlock(&place_lock);
 }

@@ -3,7 +3,9 @@
 #ifndef VMM_PLACE_H
 #define VMM_PLACE_H
 
+#include <margay/spinlock.h>
 #include <margay/types.h>
+#include "vmm/plan/plan.h"
 
 struct config_error;
 struct vm;
@@ -28,7 +30,14 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 /* Zeroes the VM's memory and gives it and its CPUs back. No vCPU runs. Does nothing for a VM that has no place. */
 void unplace_vm(struct vm *vm);
 
-/* Has a VM the CPU? Its name then, VM_NAME_MAX + 1 bytes. */
+/* Has a VM the CPU? Its name then, VM_NAME_MAX + 1 bytes. Any CPU. */
 bool place_owner(unsigned cpu, char *name);
+
+/* Bytes of guest memory on a NUMA node that the VM has whose first CPU this is, and its name as above; 0: none. Any CPU. */
+u64 place_memory(unsigned cpu, unsigned node, char *name);
+
+/* place.c's and place_report.c's: who has each CPU, under the lock. */
+extern struct spinlock place_lock;
+extern const struct vm *place_owners[PLAN_CPUS];
 
 #endif

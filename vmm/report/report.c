@@ -10,10 +10,30 @@
 #include "vmm/pci/pci_report.h"
 #include "vmm/plan/place.h"
 
+/* It adds up: each VM's part, what is free, and the rest, which is the hypervisor's and that of the boot modules. */
+static void report_memory(report_say say, unsigned node)
+{
+	u64 total = host_node_memory(node), largest, free = host_mem_free((int)node, &largest), taken = 0;
+	char name[VM_NAME_MAX + 1];
+
+	for (unsigned i = 0; host_cpu_info(i); i++)
+		taken += place_memory(i, node, name);
+	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total >> 20, free >> 20, free,
+	    largest >> 20);
+	if (free < total)
+		say("    %luM taken, %luM kept", taken >> 20, (total - free - taken) >> 20);
+	for (unsigned i = 0; taken && host_cpu_info(i); i++) {
+		u64 size = place_memory(i, node, name);
+
+		if (size)
+			say("    %luM %s", size >> 20, name);
+	}
+}
+
 void report_node(report_say say)
 {
 	const struct host_cpu_info *cpu;
-	u64 largest, free, own, used;
+	u64 own, used;
 
 	say("Margay %s", host_version());
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
@@ -22,12 +42,8 @@ void report_node(report_say say)
 		say("cpu %-3u APIC ID %-4u node %d  %-8s %s", i, cpu->apic_id, cpu->node,
 		    cpu->online ? "online" : "OFFLINE", place_owner(i, owner) ? owner : "free");
 	}
-	for (unsigned n = 0; n < host_node_count(); n++) {
-		free = host_mem_free((int)n, &largest);
-		say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", n,
-		    (host_node_memory(n) >> 20), (free >> 20),
-		    free, (largest >> 20));
-	}
+	for (unsigned n = 0; n < host_node_count(); n++)
+		report_memory(say, n);
 	own = host_own_bytes(&used);
 	say("hypervisor: %luK in pages of its own, %lu bytes of these in use", (own >> 10),
 	    used);
