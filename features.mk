@@ -11,9 +11,10 @@ files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_r
 	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
+files-PLAIN_LINES     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/screen_idle.c
-files-HWCHECK         := vmm/report/hwcheck% kernel/hwdump.c kernel/iommu.c
+files-HWCHECK         := vmm/check_only.c vmm/report/hwcheck% kernel/hwdump.c kernel/iommu.c
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c

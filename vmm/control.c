@@ -136,6 +136,17 @@ static bool hand_out(struct host_work *work)
 	return false;
 }
 
+bool monitor_asked_again(struct slot *s)
+{
+	bool wanted;
+
+	spin_lock(&monitor_lock);
+	wanted = s->again;
+	s->again = false;
+	spin_unlock(&monitor_lock);
+	return wanted;
+}
+
 int monitor_vm_start(unsigned i)
 {
 	struct slot *s = &monitor_slots[i];

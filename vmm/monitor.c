@@ -163,20 +163,6 @@ static void set_vm(struct slot *s, struct vm *vm)
 	spin_unlock(&monitor_lock);
 }
 
-/* Has the operator asked for its start meanwhile? Forgets it. */
-static bool asked_again(struct slot *s)
-{
-	bool wanted = false;
-
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE)) {
-		spin_lock(&monitor_lock);
-		wanted = s->again;
-		s->again = false;
-		spin_unlock(&monitor_lock);
-	}
-	return wanted;
-}
-
 void monitor_start_slot(struct slot *s)
 {
 	struct vm *vm;
@@ -195,7 +181,7 @@ void monitor_start_slot(struct slot *s)
 		stopped = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->end == VM_END_STOPPED;
 		set_vm(s, NULL);
 		vm_destroy(vm);
-		if (asked_again(s)) {
+		if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_asked_again(s)) {
 			/* In this order: the node is not idle in between. */
 			monitor_start_slot(s);
 			monitor_put_running();
@@ -266,7 +252,7 @@ static void reap(struct host_work *work)
 	/* Only now: who sees it over may power the node off, which says that it is idle before. */
 	set_state(s, OVER);
 	/* Its CPUs may be another's by now. */
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", s->config->name);
 	else if (foreground && operator_gone)
 		operator_gone(s->config->name);
@@ -279,20 +265,6 @@ void monitor_vm_ended(struct vm *vm)
 	s->reaper = (struct host_work){ .name = "reaper", .run = reap };
 	if (host_cpu_assign(host_cpu_this(), &s->reaper))
 		host_panic("%s: its CPU took another work item while it ran", vm->name);
-}
-
-void monitor_start_none(void)
-{
-	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
-		s->state = OVER;
-}
-
-const struct vm_config *monitor_first_config(void)
-{
-	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
-		if (s->config)
-			return s->config;
-	return NULL;
 }
 
 void monitor_operator(void (*gone)(const char *name))

@@ -50,6 +50,9 @@ void monitor_check_together(void);
 /* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */
 void monitor_start_slot(struct slot *s);
 
+/* control.c's, in images with MONITOR_CONSOLE. Has the operator asked for the VM's start meanwhile? Forgets it. */
+bool monitor_asked_again(struct slot *s);
+
 /*
  * What the node's last line says of the VMs (docs/architecture.md): how many there are and how many have failed; how many
  * still run, and how many nobody has told to start, where there are any.

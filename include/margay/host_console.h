@@ -21,6 +21,7 @@ struct host_console {
 	bool waits;    /* tx_room() is owed */
 	bool full;     /* for a write that was short */
 	bool cut;      /* another's line has cut an unfinished one in two; tx_room() follows, the user resets it */
+	u32 others;    /* others' lines while it had the foreground, modulo 2^32; may be read at any time */
 	u16 length;    /* of the line that it has begun in the background */
 	u8 line[HOST_CONSOLE_LINE];
 };

@@ -9,6 +9,7 @@
 
 #include <margay/errno.h>
 #include <margay/string.h>
+#include "kernel/console/plain.h"
 #include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
@@ -40,6 +41,8 @@ static void owe_room(struct host_console *user)
 /* Whatever follows begins a line. Who had begun one is told when the line has come to rest. */
 static void end_line(void)
 {
+	if (IS_ENABLED(CONFIG_PLAIN_LINES) && foreground)
+		foreground->others++;
 	if (!mid_line)
 		return;
 	serial_text("\r\n", 2);
@@ -218,6 +221,8 @@ static void put_held(struct host_console *user)
 	serial_put('[');
 	serial_text(user->name, strnlen(user->name, HOST_CONSOLE_NAME));
 	serial_text("] ", 2);
+	if (IS_ENABLED(CONFIG_PLAIN_LINES))
+		user->length = (u16)plain_text(user->line, user->length);
 	serial_text((const char *)user->line, user->length);
 	serial_text("\r\n", 2);
 	user->length = 0;
@@ -316,7 +321,7 @@ static void hold(struct host_console *user, u8 byte)
 	if (byte == '\n' || user->length == sizeof(user->line))
 		put_held(user);
 	if (byte != '\n' && byte != '\r')
-		user->line[user->length++] = (byte < 0x20 && byte != '\t') || byte == 0x7f ? '?' : byte;
+		user->line[user->length++] = byte;
 }
 
 /* While others wait for room nobody overtakes them, however often it asks. */

@@ -8,8 +8,8 @@
  * interrupts off, three calls deep; mode=flood prints for ever; mode=part
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
  * for ever; mode=crash dies of a triple fault; mode=reset pulses the keyboard
- * controller's reset line; mode=keys says what is typed; mode=once says one
- * line and ends.
+ * controller's reset line; mode=keys says what is typed; mode=wild says lines
+ * that a terminal would obey, and waits; mode=once says one line and ends.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -88,6 +88,11 @@ void test_main(void)
 		print("flood %lu of a guest that never stops to say what nobody wants to know", n);
 	if (mode_is("tick"))
 		tick();
+	if (mode_is("wild")) {
+		print("\x1b[2J\x1b[1;31mred\x1b[0m \x9b""7m \xff\xfe\a\b K\xc3\xa4se");
+		for (;;)
+			asm volatile("hlt");
+	}
 	while (mode_is("keys"))
 		if (inb(0x3fd) & 1)
 			print("behave: key %x", inb(0x3f8));

@@ -8,7 +8,7 @@ import margay_run
 import node
 import pytest
 import tiny
-from monitor_console import ESCAPE, Console, start, vm
+from monitor_console import ESCAPE, PROMPT, Console, start, vm
 
 with open(os.path.join(node.TOP, "docs", "operating.md"), encoding="utf-8") as f:
     OPERATING = f.read()
@@ -361,6 +361,35 @@ def test_flood(machine):
     assert len(numbers) > 100 and len(gaps) <= 1, gaps
     others = [int(n) for n in re.findall(r"^\[b\] behave: ticks=(\d+)$", text, re.MULTILINE)]
     assert others == list(range(50, 50 * len(others) + 1, 50))
+
+
+@BOTH
+def test_line_among_others(machine):
+    """What others say neither repeats the line that is being typed, nor does to the terminal what it asks for."""
+    vms = {"a.conf": vm("a", "part", machine), "b.conf": vm("b", "tick", machine), "w.conf": vm("w", "wild", machine)}
+    with start("console-among", machine, vms, 4) as running:
+        running.expect(r"^\[w\] red \?7m \?\?\?\? Käse\r")
+        console = Console(running)
+        console.call()
+        begin = len(running.text)
+        running.send("vm li")
+        # One comes in less than a second; each of the five keys may have been cut from the next.
+        for _ in range(9):
+            running.expect(r"^\[b\] behave: ticks=\d+\r")
+        assert running.text[begin:].count(PROMPT) <= 5, running.text[begin:]
+        # With a key it comes back, and still is what was typed.
+        running.send("st\r")
+        running.expect("^a +running ")
+        assert console.answer("vm pause b") == ["b: paused"]
+        # Cut by the lines of a VM's start, and then there are no more.
+        running.send("vm restart w\r")
+        running.send("stat")
+        running.expect(r"^\[w\] red ")
+        running.expect("^" + PROMPT + "stat", prompt=True)
+        running.send("\x03")
+        outcome = console.end()
+    assert b"\x1b[1;31m" not in running.text.encode() and "\x9b" not in running.text
+    assert outcome.status == margay_run.OK, outcome.text
 
 
 NODE = re.compile(r"node 0: (\d+)M for guests, free (\d+)M \((\d+) bytes\), largest piece (\d+)M"

@@ -78,6 +78,10 @@ def boots(name, root, firmware, mac, vm, file=None):
     assert run.has_line(".*margay: Margay .*, loaded at 0x[0-9a-f]+ by GRUB .*, firmware " + firmware.upper())
     assert run.has_line(vm + ": end=poweroff")
     assert run.has_line("margay: node: end=poweroff vms=1 failed=0")
+    # Nothing went wrong, and nothing is said as if it had, or twice: the firmware's console may be the serial line.
+    before = run.text[:run.text.index("margay: Margay ")]
+    assert "error" not in before, before
+    assert before.count("margay netboot: nodes/") == 1, before
     return run
 
 
@@ -98,7 +102,8 @@ def test_default(root, firmware):
     """Another node's file is of no concern."""
     own_file(root, NODE_LINES)
     run = boots("default", root, firmware, OTHER, "default")
-    assert run.lines("margay netboot: no nodes/%s.cfg: taking nodes/default.cfg" % OTHER.replace(":", "-"))
+    said = "margay netboot: no nodes/%s.cfg: taking nodes/default.cfg" % OTHER.replace(":", "-")
+    assert len(run.lines(said)) == 1, run.text[:2000]
 
 
 @pytest.mark.full

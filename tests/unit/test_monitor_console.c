@@ -345,11 +345,57 @@ static void test_registers(void **)
 	answer("regs vm0", "vm0 does not run");
 }
 
+/* Others' lines have cut the line that is being typed: it comes again when they pause, or with the next key, and once. */
+static void test_cut(void **)
+{
+	struct host_console *con;
+	u64 ms = host_tsc_khz(), now = fake_host.tsc;
+
+	fake_host_type("vm li");
+	con = fake_host.console;
+	output();
+	for (unsigned i = 0; i < 10; i++) {
+		con->cut = !i; /* the others find no line to cut */
+		con->others++;
+		if (!i)
+			con->tx_room(con);
+		fake_host_advance(now += 1500 * ms);
+	}
+	assert_string_equal(output(), "");
+	fake_host_advance(now += 500 * ms);
+	assert_string_equal(output(), "");
+	fake_host_advance(now += 3000 * ms);
+	assert_string_equal(output(), "margay> vm li");
+	fake_host_advance(now += 10000 * ms);
+	assert_string_equal(output(), "");
+	/* A key does not wait; also when nobody has been told yet. */
+	for (unsigned told = 0; told < 2; told++) {
+		con->cut = true;
+		con->others++;
+		if (told)
+			con->tx_room(con);
+		fake_host_type("s");
+		assert_string_equal(output(), told ? "margay> vm liss" : "margay> vm lis");
+		con->tx_room(con);
+		fake_host_advance(now += 10000 * ms);
+		assert_string_equal(output(), "");
+	}
+	/* Who has left is not written to; who comes back has a new line. */
+	con->cut = true;
+	con->tx_room(con);
+	runs[0] = true;
+	host_console_add(&consoles[0]);
+	fake_host_type(ESCAPE);
+	output();
+	fake_host_advance(now += 10000 * ms);
+	assert_string_equal(output(), "");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start), cmocka_unit_test(test_first_vm_has_the_line), cmocka_unit_test(test_other_vm),
-		cmocka_unit_test(test_answers), cmocka_unit_test(test_registers),
+		cmocka_unit_test(test_answers), cmocka_unit_test(test_registers), cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,6 +15,8 @@
 /* Kept free for echo, prompts and the line that says what is missing. */
 #define RESERVE 2048u
 #define NO_VM ~0u
+/* Without a line of others, before one that they have cut is shown again. */
+#define QUIET_MS 2000u
 
 static struct host_console con;
 static u8 escape_key;
@@ -22,6 +24,8 @@ static struct editor editor;    /* the console's CPU only */
 static unsigned came_from = NO_VM; /* the VM that had the line before */
 static bool active;             /* has the line */
 static bool fresh;              /* ... and nothing was typed since */
+static struct host_timer redraw; /* armed: the line that is being typed does not stand at the end of the output */
+static unsigned others_seen;    /* when it was armed */
 static bool deferred;           /* the last command's answer comes later */
 static bool later;              /* and has not come yet; atomic */
 
@@ -213,8 +217,24 @@ static void complete(void)
 	editor_insert(&editor, insert);
 }
 
+/* Not under each line of theirs: when there has been none for a while. */
+static void show_when_quiet(struct host_timer *timer)
+{
+	if (timer && con.others == others_seen) {
+		if (active && !__atomic_load_n(&later, __ATOMIC_ACQUIRE))
+			editor_show(&editor);
+		return;
+	}
+	others_seen = con.others;
+	host_timer_arm(&redraw, host_tsc() + QUIET_MS * host_tsc_khz());
+}
+
 static void rx(struct host_console *, u8 byte)
 {
+	bool cut = redraw.armed || con.cut;
+
+	con.cut = false;
+	host_timer_cancel(&redraw);
 	if (byte == escape_key) {
 		if (active)
 			leave();
@@ -226,6 +246,8 @@ static void rx(struct host_console *, u8 byte)
 	/* Nothing is typed ahead into an answer that is still to come. */
 	if (__atomic_load_n(&later, __ATOMIC_ACQUIRE))
 		return;
+	if (cut)
+		editor_show(&editor);
 	switch (editor_feed(&editor, byte)) {
 	case EDITOR_LINE:
 		run_line(editor.text);
@@ -243,9 +265,8 @@ static void tx_room(struct host_console *)
 	spin_lock(&lock);
 	flush();
 	spin_unlock(&lock);
-	/* Behind the lines that came between. */
 	if (con.cut && active && !__atomic_load_n(&later, __ATOMIC_ACQUIRE))
-		editor_show(&editor);
+		show_when_quiet(NULL);
 	con.cut = false;
 }
 
@@ -269,6 +290,7 @@ static void console_start(void)
 		return;
 	editor.prompt = "margay> ";
 	editor.echo = echo;
+	redraw.fn = show_when_quiet;
 	host_console_add(&con);
 	/* The first VM that starts gets the line. */
 	host_console_foreground(NULL);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See plain.h. */
+#include "kernel/console/plain.h"
+
+#define BELL 7
+#define ESC 27
+
+static bool within(u8 byte, u8 first, u8 last)
+{
+	return byte >= first && byte <= last;
+}
+
+/* How many bytes the sequence takes that begins with ESC: ECMA-48 5.3-5.6, ECMA-35 13.2. */
+static unsigned sequence(const u8 *s, unsigned n)
+{
+	unsigned i = 1;
+
+	if (n > 1 && s[1] == '[') {
+		for (i = 2; i < n && within(s[i], 0x20, 0x3f); i++)
+			;
+	} else if (n > 1 && (s[1] == ']' || s[1] == 'P' || within(s[1], 'X', 'X') || within(s[1], '^', '_'))) {
+		for (i = 2; i < n && s[i] != BELL && s[i] != ESC; i++)
+			;
+		/* ESC \ ends it; another one begins the next. */
+		return i < n && s[i] == ESC && (i + 1 == n || s[i + 1] != '\\') ? i : i + 1 + (i < n && s[i] == ESC);
+	} else {
+		while (i < n && within(s[i], 0x20, 0x2f))
+			i++;
+	}
+	/* The final byte; a control is none. */
+	return i + (i < n && within(s[i], 0x30, 0x7e));
+}
+
+/* Bytes of a character of more than one: well-formed UTF-8 (Unicode, table 3-7) without the controls U+0080-U+009F; else 0. */
+static unsigned utf8(const u8 *s, unsigned n)
+{
+	unsigned size = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
+	u8 first = s[0] == 0xc2 || s[0] == 0xe0 ? 0xa0 : s[0] == 0xf0 ? 0x90 : 0x80;
+	u8 last = s[0] == 0xed ? 0x9f : s[0] == 0xf4 ? 0x8f : 0xbf;
+
+	if (!within(s[0], 0xc2, 0xf4) || size > n || !within(s[1], first, last))
+		return 0;
+	for (unsigned i = 2; i < size; i++)
+		if (!within(s[i], 0x80, 0xbf))
+			return 0;
+	return size;
+}
+
+unsigned plain_text(u8 *line, unsigned n)
+{
+	unsigned out = 0, taken;
+
+	for (unsigned i = 0; i < n; i += taken) {
+		unsigned kept = 1;
+
+		taken = 1;
+		if (line[i] == ESC) {
+			taken = sequence(line + i, n - i);
+			kept = 0;
+		} else if (line[i] >= 0x80 && utf8(line + i, n - i)) {
+			taken = kept = utf8(line + i, n - i);
+		} else if (line[i] != '\t' && !within(line[i], 0x20, 0x7e)) {
+			line[i] = '?';
+		}
+		for (unsigned k = 0; k < kept; k++)
+			line[out++] = line[i + k];
+	}
+	return MIN(out, n);
+}
