@@ -38,6 +38,7 @@ files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
+files-VM_LOG          := vmm/output_log.c vmm/config/config_console.c
 files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock_scale.c
 files-VM_POWER        := vmm/dev/acpi_pm.c
 files-VM_LEGACY_RESET := vmm/dev/legacy.c

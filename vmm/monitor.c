@@ -12,6 +12,7 @@
 #include "vmm/debugger.h"
 #include "vmm/follow_up.h"
 #include "vmm/hvm.h"
+#include "vmm/output_log.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
 
@@ -165,10 +166,14 @@ static void set_vm(struct slot *s, struct vm *vm)
 
 void monitor_start_slot(struct slot *s)
 {
-	struct vm *vm;
-	int err = vm_create(s->config, (unsigned)(s - monitor_slots), &vm);
+	unsigned id = (unsigned)(s - monitor_slots);
 	bool stopped = false;
+	struct vm *vm;
+	int err;
 
+	if (IS_ENABLED(CONFIG_VM_LOG))
+		output_log_start(id, s->config);
+	err = vm_create(s->config, id, &vm);
 	if (!err) {
 		monitor_get_running();
 		s->starts++;

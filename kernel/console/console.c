@@ -9,7 +9,6 @@
 
 #include <margay/errno.h>
 #include <margay/string.h>
-#include "kernel/console/plain.h"
 #include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
@@ -222,7 +221,7 @@ static void put_held(struct host_console *user)
 	serial_text(user->name, strnlen(user->name, HOST_CONSOLE_NAME));
 	serial_text("] ", 2);
 	if (IS_ENABLED(CONFIG_PLAIN_LINES))
-		user->length = (u16)plain_text(user->line, user->length);
+		user->length = (u16)host_plain_text(user->line, user->length);
 	serial_text((const char *)user->line, user->length);
 	serial_text("\r\n", 2);
 	user->length = 0;

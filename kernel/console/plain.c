@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See plain.h. */
-#include "kernel/console/plain.h"
+/* Pure module: what may stand among others' lines on a terminal: host_plain_text(). */
+#include <margay/host_console.h>
 
 #define BELL 7
 #define ESC 27
@@ -46,7 +46,7 @@ static unsigned utf8(const u8 *s, unsigned n)
 	return size;
 }
 
-unsigned plain_text(u8 *line, unsigned n)
+unsigned host_plain_text(u8 *line, unsigned n)
 {
 	unsigned out = 0, taken;
 

@@ -85,8 +85,8 @@ def test_commands(machine):
         assert [line.split()[:2] for line in listed] == [
             ["a", "running"], ["b", "running"], ["once", "exit"], ["twin.conf", "bad-file"], ["bad.conf", "bad-file"]]
         helped = console.answer("help")
-        for command in ("vm start", "vm stop", "vm pause", "vm resume", "vm restart", "vm console", "stats", "node", "pci",
-                        "regs", "log", "poweroff"):
+        for command in ("vm start", "vm stop", "vm log", "vm pause", "vm resume", "vm restart", "vm console", "stats", "node",
+                        "pci", "regs", "log", "poweroff"):
             assert any(line.startswith(command + " ") for line in helped), command
         for name in [line[:13].strip() for line in helped[:-1]]:
             assert "`%s" % name in OPERATING or "> %s" % name in OPERATING, "docs/operating.md: " + name
@@ -390,6 +390,32 @@ def test_line_among_others(machine):
         outcome = console.end()
     assert b"\x1b[1;31m" not in running.text.encode() and "\x9b" not in running.text
     assert outcome.status == margay_run.OK, outcome.text
+
+
+@BOTH
+def test_output_is_kept(machine):
+    """Of a VM that is over, across its restarts, and of one that runs, without what a terminal obeys; of one that wants it not."""
+    vms = {"a.conf": vm("a", "tick", machine), "crash.conf": vm("crash", "crash", machine), "w.conf": vm("w", "wild", machine),
+           "no.conf": vm("no", "once", machine, console_log="0")}
+    with start("console-log", machine, vms, 4) as running:
+        for name in ("crash", "no"):
+            running.expect("^%s: end=" % name)
+        console = Console(running)
+        console.call()
+        console.settle("crash")
+        running.expect(r"^\[a\] behave: ticks=\d+\r")
+        assert console.answer("vm log crash") == ["behave: begins"]
+        running.send("vm start crash\r")
+        running.expect("^crash: end=")
+        console.settle("crash")
+        assert console.answer("vm log crash") == ["behave: begins", "--- starts again ---", "behave: begins"]
+        assert console.answer("vm log crash 1") == ["behave: begins"]
+        assert console.answer("vm log w")[-1] == "red ?7m ???? Käse"
+        ticks = [line for line in console.answer("vm log a 1000") if line.startswith("behave: ticks=")]
+        assert [int(line[14:]) for line in ticks] == list(range(50, 50 * len(ticks) + 1, 50)) and ticks
+        assert console.answer("vm log no") == ["no: nothing of its output is kept: it never ran, or console_log = 0"]
+        outcome = console.end()
+    assert outcome.status == margay_run.VM_FAILED, outcome.text
 
 
 NODE = re.compile(r"node 0: (\d+)M for guests, free (\d+)M \((\d+) bytes\), largest piece (\d+)M"

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,6 +123,33 @@ static void what_follows(void **)
 	assert_int_equal(config.restart_seconds, 30 * 24 * 3600);
 	assert_int_equal(parse(REQUIRED "restart_limit = 1 in 1s\n"), 0);
 	assert_int_equal(config.restart_seconds, 1);
+}
+
+static void console_log(void **)
+{
+	static const char *const bad[] = { "64", "0K", "4", "2K", "6K", "16388K", "17M", "1G", "64KB", "K", "-4K", "4 K",
+					   "18014398509481988K", "18446744073709551616K" };
+	static const struct { const char *text; unsigned kib; } good[] = {
+		{ "0", 0 }, { "4K", 4 }, { "64K", 64 }, { "1M", 1024 }, { "16M", 16384 }, { "16384K", 16384 },
+	};
+
+	assert_int_equal(parse(REQUIRED), 0);
+	assert_int_equal(config.console_log, 64);
+	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
+		char text[100];
+
+		snprintf(text, sizeof(text), REQUIRED "console_log = %s\n", good[i].text);
+		assert_int_equal(parse(text), 0);
+		assert_int_equal(config.console_log, good[i].kib);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		char text[100], expected[200];
+
+		snprintf(text, sizeof(text), "console_log = %s\n", bad[i]);
+		snprintf(expected, sizeof(expected), "vm0.conf:1: console_log: expected 0, or 4K to 16M in steps of 4K, found '%s'",
+			 bad[i]);
+		refused(text, expected);
+	}
 }
 
 static void what_follows_wrong(void **)
@@ -577,7 +604,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(guest_modules), cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
-		cmocka_unit_test(what_follows), cmocka_unit_test(what_follows_wrong), cmocka_unit_test(all_errors),
+		cmocka_unit_test(what_follows), cmocka_unit_test(console_log), cmocka_unit_test(what_follows_wrong),
+		cmocka_unit_test(all_errors),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),

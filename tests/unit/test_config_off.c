@@ -5,6 +5,7 @@
 #undef CONFIG_VM_SHARING
 #undef CONFIG_VM_PAUSE
 #undef CONFIG_VM_FOLLOW_UP
+#undef CONFIG_VM_LOG
 #undef CONFIG_VM_MODULES
 #undef CONFIG_PASSTHROUGH
 #undef CONFIG_GDB
@@ -40,6 +41,7 @@ static void test_keys(void **)
 		{ "clock = freeze", "f:3: clock: needs CONFIG_MONITOR_CONSOLE" },
 		{ "on_crash = stop", "f:3: on_crash: needs CONFIG_VM_FOLLOW_UP" },
 		{ "restart_limit = 5 in 10m", "f:3: restart_limit: needs CONFIG_VM_FOLLOW_UP" },
+		{ "console_log = 0", "f:3: console_log: needs CONFIG_VM_LOG" },
 		{ "module = a", "f:3: module: needs CONFIG_MULTIBOOT" },
 		{ "pci = 01:00.0", "f:3: pci: needs CONFIG_PASSTHROUGH" },
 		{ "memory_map = identity", "f:3: memory_map: needs CONFIG_PASSTHROUGH" },

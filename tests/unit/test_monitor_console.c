@@ -19,6 +19,7 @@
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/monitor.h"
+#include "vmm/output_log.h"
 #include "vmm/report/report.h"
 #include "vmm/service.h"
 
@@ -168,6 +169,16 @@ void host_log_last(unsigned lines, void (*fn)(const char *text))
 	fn(text);
 }
 
+bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
+{
+	char text[32];
+
+	snprintf(text, sizeof(text), "%u of %u", lines, id);
+	if (runs[id])
+		say(text);
+	return runs[id];
+}
+
 void command_stats(const struct command_args *)
 {
 }
@@ -293,6 +304,9 @@ static void test_answers(void **)
 		{ 0, "vm pause vm0", "", "vm0 does not run" },
 		{ 0, "log", "", "20 lines" },
 		{ 0, "log 3", "", "3 lines" },
+		{ 0, "vm log vm1", "", "20 of 1" },
+		{ 0, "vm log vm1 7", "", "7 of 1" },
+		{ 0, "vm log vm0", "", "vm0: nothing of its output is kept: it never ran, or console_log = 0" },
 		{ 0, "node", "", "cpu 0" },
 		{ 0, "pci", "", "00:00.0" },
 		{ 0, "poweroff", "", "VMs run: stop them first, or: poweroff now" },

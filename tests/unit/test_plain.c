@@ -10,7 +10,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/console/plain.h"
+#include <margay/host_console.h>
 
 /* Each line in memory of its own, so that nothing behind it is read. */
 static void check(const char *in, const char *expected)
@@ -20,7 +20,7 @@ static void check(const char *in, const char *expected)
 	char text[300];
 
 	memcpy(line, in, n);
-	snprintf(text, sizeof(text), "%.*s", (int)plain_text(line, (unsigned)n), (const char *)line);
+	snprintf(text, sizeof(text), "%.*s", (int)host_plain_text(line, (unsigned)n), (const char *)line);
 	assert_string_equal(text, expected);
 	free(line);
 }

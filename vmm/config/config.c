@@ -232,6 +232,7 @@ static const struct key keys[] = {
 	{ "on_reboot", WORDS(VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
 	{ "on_crash", WORDS(VM_FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
 	{ "restart_limit", SETTER(VM_FOLLOW_UP, config_set_restart_limit) },
+	{ "console_log", SETTER(VM_LOG, config_set_console_log) },
 	{ "pci", SETTER(PASSTHROUGH, config_set_pci), LINE(line_pci) },
 	{ "pci_irq", SETTER(PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
 	{ "pci_node", SETTER(PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
@@ -319,7 +320,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 	struct parser p = { .file = file, .line = 1, .config = out, .err = err, .tell = tell };
 	unsigned seen[ARRAY_SIZE(keys)] = { 0 };
 
-	*out = (struct vm_config){ .file = file, .cpus = 1, .leaf = VM_LEAF_1G };
+	*out = (struct vm_config){ .file = file, .cpus = 1, .leaf = VM_LEAF_1G, .console_log = 64 };
 	if (size >= 3 && !memcmp(text, "\xef\xbb\xbf", 3))
 		return config_fail(&p, "begins with a byte-order mark: save it without one");
 	for (size_t pos = 0, end; pos < size && !p.over; pos = end + 1, p.line++) {

@@ -39,6 +39,9 @@ int config_set_restart_limit(struct parser *p, struct span v);
 /* After all keys: on_end, or the others? Sets these to on_end's. */
 void config_resolve_ends(struct parser *p);
 
+/* config_console.c */
+int config_set_console_log(struct parser *p, struct span v);
+
 /* config_pci.c */
 int config_set_pci(struct parser *p, struct span v);
 int config_set_pci_irq(struct parser *p, struct span v);

@@ -5,6 +5,7 @@
 
 #include "vmm/console/monitor_console.h"
 #include "vmm/monitor.h"
+#include "vmm/output_log.h"
 #include "vmm/pause.h"
 #include "vmm/report/inspect.h"
 #include "vmm/report/report.h"
@@ -172,6 +173,13 @@ static void command_log(const struct command_args *args)
 	host_log_last(args->has_number ? args->number : LOG_LINES, say_log);
 }
 
+static void command_vm_log(const struct command_args *args)
+{
+	if (!IS_ENABLED(CONFIG_VM_LOG) ||
+	    !output_log_last(args->vm, args->has_number ? args->number : LOG_LINES, say_log))
+		console_say("%s: nothing of its output is kept: it never ran, or console_log = 0", NAME(args));
+}
+
 static void end_idle_node(bool reboot)
 {
 	if (monitor_idle())
@@ -226,6 +234,7 @@ const struct command console_commands[] = {
 	{ "vm", "", "", "as vm list", command_list },
 	{ "vm console", "V", "VM", "gives this line to the VM's console", command_console },
 	{ "vm list", "", "", "the VMs and their states", command_list },
+	{ "vm log", "Vn", "VM [LINES]", "the last lines of its console (20), also when it is over", command_vm_log },
 	{ "vm pause", "V", "VM", "keeps its vCPUs out of the guest", command_pause },
 	{ "vm restart", "V", "VM", "stops it and starts it again", command_restart },
 	{ "vm resume", "V", "VM", "lets it go on", command_resume },

@@ -7,6 +7,7 @@
  */
 #include "vmm/intc.h"
 #include "vmm/guest_platform.h"
+#include "vmm/output_log.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
@@ -134,6 +135,8 @@ static void tx_flush(struct uart *u)
 	if (!u->tx_count)
 		return;
 	sent = host_console_write(&u->con, u->tx, u->tx_count);
+	if (IS_ENABLED(CONFIG_VM_LOG))
+		output_log_put(u->vm->id, u->tx, sent);
 	if (sent < u->tx_count) {
 		u->tx_count -= sent;
 		for (unsigned i = 0; i < u->tx_count; i++)

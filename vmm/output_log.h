@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The last that guests wrote to their consoles, by VM file (slot): of all runs, also when the VM is over. Only in images with
+ * VM_LOG. Any CPU.
+ */
+#ifndef VMM_OUTPUT_LOG_H
+#define VMM_OUTPUT_LOG_H
+
+#include <margay/types.h>
+
+struct vm_config;
+
+/* A run begins: takes the memory that `console_log` says, if that is not there yet; without it a line says that nothing is kept. */
+void output_log_start(unsigned id, const struct vm_config *config);
+
+void output_log_put(unsigned id, const u8 *bytes, size_t n);
+
+/* say() gets the last lines, oldest first, as text for any terminal, in pieces of 240 bytes at most. False: nothing is kept. */
+bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text));
+
+#endif
