@@ -175,6 +175,8 @@ static void boot_cpu_main(void)
 
 	trap_use_ist();
 	clock_init();
+	if (IS_ENABLED(CONFIG_LOG_TIME))
+		log_time_tell();
 	apic_timer_init(host_tsc_khz());
 	timer_init();
 	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC",

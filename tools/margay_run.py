@@ -14,6 +14,7 @@ end=panic), is what is judged; together with whether the machine then really
 powered itself off, and with Bochs' log, where a failed VM entry shows.
 """
 
+import codecs
 import collections
 import os
 import re
@@ -43,6 +44,36 @@ BOCHS_STUCK = "3rd (13) exception with no resolution"
 STARTING = 120.0  # seconds until the emulator connects its serial port, on a busy machine
 GRACE_OFF = 60.0  # from the last line, or the console's end, to the end of the emulator
 GRACE_HALT = 2.0  # a panicked or idle node stays on: this long for the rest of its output
+
+
+class Lines:
+    """What a console says, in pieces as they come, without the time in front of each line of the node's log: `[    1.234] `."""
+
+    CLEARS = r"((?:\x1b\[[0-9;?=]*[A-Za-z])*)"  # firmware and GRUB, in front of the first line
+    TIME = re.compile(CLEARS + r"\[ *\d+\.\d{3}\] ")
+    BEGUN = re.compile(CLEARS + r"(\x1b(\[[0-9;?=]*)?|\[ *(\d+(\.\d{0,3}|\.\d{3}\])?)?)?")
+
+    def __init__(self):
+        self._held = ""  # may become a time
+        self._begins = True  # what follows begins a line
+
+    def take(self, data, last=False):
+        """The text to be added; last: nothing follows."""
+        lines, out = (self._held + data).split("\n"), []
+        self._held = ""
+        for number, line in enumerate(lines):
+            if number:
+                out.append("\n")
+                self._begins = True
+            if self._begins and line:
+                time_of = self.TIME.match(line)
+                if not time_of and not last and number == len(lines) - 1 and self.BEGUN.fullmatch(line):
+                    self._held = line
+                    continue
+                line = time_of[1] + line[time_of.end():] if time_of else line
+                self._begins = False
+            out.append(line)
+        return "".join(out)
 
 
 class NodeError(Exception):
@@ -107,7 +138,9 @@ class Node:
         self._log_seen = 0
         self._started = time.monotonic()
         self.deadline = self._started + timeout if timeout else float("inf")
-        self.text = ""  # all that the console said
+        self.text, self.raw = "", ""  # all that the console said, without and with the times of the node's log
+        self._lines = Lines()
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")  # a character may come in pieces
         self._changed = threading.Condition()
         self._taken = 0  # up to where expect() has matched
         self._closed = False  # the console's end was read
@@ -235,7 +268,9 @@ class Node:
                     self.echo.write(data)
                     self.echo.flush()
             with self._changed:
-                self.text += data.decode("utf-8", errors="replace")
+                said = self._decoder.decode(data, not data)
+                self.raw += said
+                self.text += self._lines.take(said, not data)
                 if not data:
                     self._closed, self._closed_at = True, time.monotonic()
                 self._changed.notify_all()

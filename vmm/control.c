@@ -136,6 +136,24 @@ static bool hand_out(struct host_work *work)
 	return false;
 }
 
+static void (*operator_gone)(const char *name); /* NULL: there is no operator */
+
+void monitor_operator(void (*gone)(const char *name))
+{
+	operator_gone = gone;
+}
+
+bool monitor_has_operator(void)
+{
+	return operator_gone;
+}
+
+void monitor_foreground_over(const char *name)
+{
+	if (operator_gone)
+		operator_gone(name);
+}
+
 bool monitor_asked_again(struct slot *s)
 {
 	bool wanted;

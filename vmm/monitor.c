@@ -31,7 +31,6 @@ struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 bool monitor_booted;
 static unsigned nr_running, nr_ending; /* under monitor_lock, too; those that end the node or say that it is idle */
-static void (*operator_gone)(const char *name); /* NULL: there is no operator */
 
 /* A boot says only what keeps it from running VMs. */
 static void tell_missing(const struct hvm_feature *f)
@@ -259,8 +258,8 @@ static void reap(struct host_work *work)
 	/* Its CPUs may be another's by now. */
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", s->config->name);
-	else if (foreground && operator_gone)
-		operator_gone(s->config->name);
+	else if (foreground)
+		monitor_foreground_over(s->config->name);
 }
 
 void monitor_vm_ended(struct vm *vm)
@@ -272,17 +271,13 @@ void monitor_vm_ended(struct vm *vm)
 		host_panic("%s: its CPU took another work item while it ran", vm->name);
 }
 
-void monitor_operator(void (*gone)(const char *name))
-{
-	operator_gone = gone;
-}
-
 /* Will a VM be made of the modules later? */
 static bool modules_needed(void)
 {
 	for (unsigned i = 0; hvm && i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config &&
-		    (operator_gone || (IS_ENABLED(CONFIG_VM_SHARING) && monitor_slots[i].after) ||
+		    ((IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_has_operator()) ||
+		     (IS_ENABLED(CONFIG_VM_SHARING) && monitor_slots[i].after) ||
 		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;
 	return false;

@@ -52,6 +52,9 @@ void monitor_start_slot(struct slot *s);
 
 /* control.c's, in images with MONITOR_CONSOLE. Has the operator asked for the VM's start meanwhile? Forgets it. */
 bool monitor_asked_again(struct slot *s);
+/* The same file's: monitor_operator() has been called; tells the operator that the VM, which had the foreground, is over. */
+bool monitor_has_operator(void);
+void monitor_foreground_over(const char *name);
 
 /*
  * What the node's last line says of the VMs (docs/architecture.md): how many there are and how many have failed; how many

@@ -51,10 +51,11 @@ static void emit(enum loglevel level, char *text, size_t n)
 static __printf(3, 0) void log_from(enum loglevel level, const char *source, const char *fmt, va_list ap)
 {
 	char text[HOST_LOG_LINE + 1];
-	size_t n = strlen(source);
+	size_t n = IS_ENABLED(CONFIG_LOG_TIME) ? log_time(text, sizeof(text)) : 0;
 	int more;
 
-	memcpy(text, source, n);
+	memcpy(text + n, source, strlen(source));
+	n += strlen(source);
 	more = vsnprintf(text + n, sizeof(text) - n, fmt, ap);
 	if (more > 0)
 		n = MIN(n + (size_t)more, sizeof(text) - 1);
@@ -139,19 +140,6 @@ void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *tex
 		text[n] = 0;
 		fn(level == '0' ? LOGLEVEL_ERROR : level == '1' ? LOGLEVEL_INFO : LOGLEVEL_DEBUG, text, n);
 	}
-}
-
-static void (*log_last)(const char *text);
-
-static void pass_log_line(enum loglevel, const char *text, size_t)
-{
-	log_last(text);
-}
-
-void host_log_last(unsigned lines, void (*fn)(const char *text))
-{
-	log_last = fn;
-	printk_last(lines, pass_log_line);
 }
 
 static void replay_line(enum loglevel level, const char *text, size_t n)

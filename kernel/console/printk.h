@@ -48,4 +48,11 @@ void printk_replay(void);
  */
 void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length));
 
+/*
+ * Only in images with LOG_TIME: puts the time since the first line, "[    1.234] ", where a line begins, and returns its
+ * length, which is less than size (32 or more); 0.000 until the clock's rate is known. tell: one line with the wall clock's.
+ */
+size_t log_time(char *text, size_t size);
+void log_time_tell(void);
+
 #endif

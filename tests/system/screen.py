@@ -57,7 +57,12 @@ def shot(running, name):
     path = os.path.join(node.LOGS, name + ".ppm")
     with qemu_lost.Monitor(running.qmp) as monitor:
         monitor.ask("screendump", filename=path)
-    return read_text(path)
+    return [without_time(line) for line in read_text(path)]
+
+
+def without_time(line):
+    """As the text of a node has it; on the screen the line is broken with it."""
+    return re.sub(r"^\[ *\d+\.\d{3}\] ", "", line)
 
 
 def geometry(running):
@@ -69,12 +74,12 @@ def geometry(running):
 
 def expected(text, columns, rows):
     """What a terminal of this size shows of the serial line's text: its last lines."""
-    begin = text.index("margay: Margay ")
+    begin = text.index("[    0.000] margay: Margay ")
     lines = []
     for line in text[begin:].replace("\r", "").split("\n"):
         lines += [line[i : i + columns] for i in range(0, len(line), columns)] or [""]
     lines += [""] * (rows - len(lines))
-    return [line.ljust(columns) for line in lines[-rows:]]
+    return [without_time(line.ljust(columns)) for line in lines[-rows:]]
 
 
 def wait_until(running, name, seconds, shows):
@@ -90,7 +95,7 @@ def wait_until(running, name, seconds, shows):
 def is_the_log(running, name, seconds=60):
     """The screen shows exactly the end of what the serial line had, which stands still by now."""
     size = geometry(running)
-    lines = wait_until(running, name, seconds, lambda lines: lines == expected(running.text, *size))
-    assert lines == expected(running.text, *size)
+    lines = wait_until(running, name, seconds, lambda lines: lines == expected(running.raw, *size))
+    assert lines == expected(running.raw, *size)
     assert UNKNOWN not in "".join(lines)
     return lines

@@ -1,8 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The monitor console and several VMs on one node: an operator's day, and what he must not have to fear."""
 
+import calendar
 import os
 import re
+import time
 
 import margay_run
 import node
@@ -418,6 +420,28 @@ def test_output_is_kept(machine):
     assert outcome.status == margay_run.VM_FAILED, outcome.text
 
 
+@BOTH
+def test_times(machine):
+    """In front of each line of the log, never less than before, at the pace of the world outside; the machine's date, once."""
+    with start("console-times", machine, {"a.conf": vm("a", "tick", machine)}, 2) as running:
+        running.expect("^behave: ticks=100\r")
+        console = Console(running)
+        console.call()
+        raw = running.raw[running.raw.index("margay: Margay "):].replace("\r", "")
+        shown = console.answer("log 3", log=True)
+        outcome = console.end()
+    lines = re.findall(r"^(.*?)((?:margay|a): .*)$", raw, re.MULTILINE)
+    stamped = [float(re.fullmatch(r"\[ *(\d+\.\d{3})\] ", at)[1])
+               for at, line in lines if not line.startswith("margay: Margay ")]
+    assert len(stamped) > 10 and stamped == sorted(stamped) and 0 < stamped[-1] < 3600, lines
+    assert len(shown) == 3 and all(re.match("(margay|a): ", line) for line in shown)
+    clocks = re.findall(r"^\[ *\d+\.\d{3}\] margay: clock: (\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) UTC$", raw, re.MULTILINE)
+    seen = [calendar.timegm(time.strptime(clock, "%Y-%m-%d %H:%M:%S")) for clock in clocks]
+    began = {"qemu": time.time(), "bochs": 1000000000}[machine]  # Bochs' time0
+    assert len(seen) == 1 and abs(seen[0] - began) < 600, clocks
+    assert outcome.status == margay_run.OK, outcome.text
+
+
 NODE = re.compile(r"node 0: (\d+)M for guests, free (\d+)M \((\d+) bytes\), largest piece (\d+)M"
                   r"(?:\n    (\d+)M taken, (\d+)M kept)?")
 
@@ -581,6 +605,6 @@ def test_panic(word, restarts, machine):
             assert log.read().count("reset of 'serial' plugin device") == 1 + restarts
     report = text[text.index("margay: panic on CPU 0: asked for on the monitor console"):]
     assert re.search(r"^margay:   from \w{16} command_panic\+0x\w+$", report, re.MULTILINE)
-    assert re.search(r"^log: once: end=exit status=0$", text, re.MULTILINE)
+    assert re.search(r"^log: \[ *\d+\.\d{3}\] once: end=exit status=0$", text, re.MULTILINE)
     for line in ("a: state=running starts=1", "b: state=paused starts=1", "once: state=exit starts=1"):
         assert re.search("^%s$" % line, report, re.MULTILINE)

@@ -50,6 +50,19 @@ def test_lost_interrupt():
             running.expect("^never", 20)
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 7, 11, 1000])
+def test_times_are_taken_away(size):
+    """In whatever pieces the text comes; and nothing else is."""
+    said = ("GRUB\r\n\x1b[2J\x1b[1;1H[    0.000] margay: Margay\r\n[    0.000000] Linux\r\n[vm1] [    1.234] x\r\n"
+            "[12345.678] vm0: end=poweroff\r\n\r\n"
+            "[ 1.5] [  OK  ] Started\r\n  [    1.234] \r\n[    1.2345] y\r\nguest# [    1.234] z\n[    9.876] last\r\n[    1.23")
+    lines = margay_run.Lines()
+    got = "".join(lines.take(said[at:at + size]) for at in range(0, len(said), size))
+    clean = said.replace("[    0.000] m", "m").replace("[12345.678] ", "").replace("[    9.876] ", "")
+    assert got == clean[:-len("[    1.23")]
+    assert got + lines.take("", last=True) == clean
+
+
 def test_panic_is_no_good_end():
     """What margay-run makes of last lines, without a machine."""
     judge = margay_run.judge

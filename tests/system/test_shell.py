@@ -98,7 +98,7 @@ def test_idle_node_stays():
     iso = node.margay_iso("shell-idle", {"a.conf": monitor_console.vm("a", "once")}, {"behave": tiny.elf("behave")}, check=False)
     with Terminal("qemu", iso, "shell-idle-qemu.log") as terminal:
         for _ in range(2):
-            terminal.expect("\nmargay: node: end=idle ", node.TIMEOUT["qemu"])
+            terminal.expect(r"\n\[ *\d+\.\d{3}\] margay: node: end=idle ", node.TIMEOUT["qemu"])
             assert terminal.wait(2 * margay_run.GRACE_HALT) is None
             os.write(terminal.master, b"\x14vm start a\r")
         os.write(terminal.master, LEAVE)

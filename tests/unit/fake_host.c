@@ -567,6 +567,10 @@ void host_console_drain(void)
 {
 }
 
+void host_log_times(bool)
+{
+}
+
 void host_node_poweroff(const char *vms)
 {
 	if (fake_host.poweroff)

@@ -24,6 +24,11 @@ void *mmio_map_type(u64, u64, bool)
 	return NULL;
 }
 
+size_t log_time(char *, size_t)
+{
+	return 0;
+}
+
 static unsigned outputs, shows;
 static bool screen_panics;
 

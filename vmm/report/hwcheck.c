@@ -297,6 +297,13 @@ static void check_performance(unsigned seconds)
 
 /* ---- the proposal ------------------------------------------------------------------ */
 
+/* Not in front of what is copied, or read by tools. */
+static void times(bool on)
+{
+	if (IS_ENABLED(CONFIG_LOG_TIME))
+		host_log_times(on);
+}
+
 /* Its lines are printed bare, to be copied as they are: none that the log would cut. */
 static void print_file(char *text)
 {
@@ -322,9 +329,11 @@ static void propose(char *text, struct vm_config *config)
 	}
 	feature(OK, "a VM for the whole node", "%u CPUs, %luM on %u node%s; its VM file:", got.cpus,
 		(got.memory >> 20), got.nodes, got.nodes == 1 ? "" : "s");
+	times(false);
 	host_log("# VM file by Margay's hardware check");
 	print_file(text);
 	host_log("# end of the VM file");
+	times(true);
 }
 
 static void propose_vm_file(void)
@@ -365,10 +374,12 @@ static void hwcheck_start(void)
 		propose_vm_file();
 	say("result: able=%s ok=%u missing=%u off=%u unknown=%u", able ? "yes" : "no", counts[OK], counts[MISSING], counts[OFF],
 	    counts[UNKNOWN]);
+	times(false);
 	if (IS_ENABLED(CONFIG_CHECK_JSON) && json)
 		hwcheck_json(able);
 	if (dump)
 		hwcheck_dump();
+	times(true);
 	monitor_start_none();
 	if (!stay)
 		host_node_poweroff("vms=0 failed=0");

@@ -1,0 +1,40 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The time in front of each line of the log (printk.h). */
+#include <margay/host.h>
+#include <margay/string.h>
+#include "kernel/console/printk.h"
+
+static bool off; /* the boot CPU's, while no other runs */
+
+void host_log_times(bool on)
+{
+	off = !on;
+}
+
+size_t log_time(char *text, size_t size)
+{
+	static u64 first;
+	u64 now = host_tsc(), khz = host_tsc_khz(), ms;
+
+	if (!first)
+		first = now;
+	if (off)
+		return 0;
+	/* Another CPU's TSC may be a little behind. */
+	ms = khz && now > first ? (now - first) / khz : 0;
+	return (size_t)snprintf(text, size, "[%5lu.%03lu] ", ms / 1000, ms % 1000);
+}
+
+/* By the Gregorian calendar, with years that begin in March: leap days come last. */
+void log_time_tell(void)
+{
+	u64 tsc, s = host_wall_clock(&tsc) / 1000000000, days = s / 86400 + 719468, of_era = days % 146097;
+	u64 year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
+	u64 day = of_era - (365 * year + year / 4 - year / 100), month = (5 * day + 2) / 153;
+
+	if (s / 86400)
+		printk("clock: %lu-%02lu-%02lu %02lu:%02lu:%02lu UTC", days / 146097 * 400 + year + (month > 9),
+		       month > 9 ? month - 9 : month + 3, day - (153 * month + 2) / 5 + 1, s / 3600 % 24, s / 60 % 60, s % 60);
+	else
+		printk("clock: the machine's shows no date");
+}
