@@ -12,6 +12,7 @@ files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_r
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
 files-LOG_TIME        := kernel/console/log_time.c
+files-LOG_KEEP        := kernel/log_keep.c
 files-PLAIN_LINES     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/screen_idle.c

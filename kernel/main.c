@@ -174,6 +174,8 @@ static void boot_cpu_main(void)
 	u64 per_cpu;
 
 	trap_use_ist();
+	if (IS_ENABLED(CONFIG_LOG_KEEP))
+		log_keep();
 	clock_init();
 	if (IS_ENABLED(CONFIG_LOG_TIME))
 		log_time_tell();

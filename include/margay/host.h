@@ -303,6 +303,8 @@ int host_no_memory(const char *who);
 
 /* Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. */
 void host_log_last(unsigned lines, void (*fn)(const char *text));
+/* The same of the boot before this one, only in images with LOG_KEEP. False: nothing of it is left. */
+bool host_log_before(unsigned lines, void (*fn)(const char *text));
 
 /*
  * Ends the node: prints the machine-readable last line, drains the console and

@@ -42,6 +42,8 @@ static void emit(enum loglevel level, char *text, size_t n)
 	for (size_t i = 0; i < n; i++)
 		store(text[i]);
 	store('\n');
+	if (IS_ENABLED(CONFIG_LOG_KEEP))
+		log_keep_add(text, n);
 	if (locked)
 		spin_unlock(&ring_lock);
 	if (level <= shown)

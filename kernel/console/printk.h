@@ -55,4 +55,13 @@ void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *tex
 size_t log_time(char *text, size_t size);
 void log_time_tell(void);
 
+/*
+ * Only in images with LOG_KEEP (kernel/log_keep.c): the log's lines also go to a part of the image that no loader writes to,
+ * with a magic number and a checksum, so that the next boot finds them if the machine was reset and not switched off. keep:
+ * looks for those of the boot before, says so, and begins; boot CPU, when pages can be had. add: one line, without newline;
+ * with the ring's lock.
+ */
+void log_keep(void);
+void log_keep_add(const char *text, size_t n);
+
 #endif

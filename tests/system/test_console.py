@@ -6,9 +6,11 @@ import os
 import re
 import time
 
+import margay_machines
 import margay_run
 import node
 import pytest
+import qemu_lost
 import tiny
 from monitor_console import ESCAPE, PROMPT, Console, start, vm
 
@@ -418,6 +420,35 @@ def test_output_is_kept(machine):
         assert console.answer("vm log no") == ["no: nothing of its output is kept: it never ran, or console_log = 0"]
         outcome = console.end()
     assert outcome.status == margay_run.VM_FAILED, outcome.text
+
+
+@pytest.mark.parametrize("firmware", ["bios", "uefi"])
+def test_log_survives_a_reset(firmware):
+    """By the machine's reset button, in the middle of what the node does, and by a reboot: the next boot has the log, all of it."""
+    with start("console-reset-" + firmware, "qemu", {"a.conf": vm("a", "tick")}, 2, "loglevel=debug",
+               boot=margay_machines.Boot(firmware)) as running:
+        running.expect("^behave: ticks=50")
+        assert "of the boot before" not in running.text
+        console = Console(running)
+        console.call()
+        assert console.answer("log before")[0].startswith("nothing is left of the log of the boot before: ")
+        first = console.answer("log 100000", log=True)
+        # Without an operation of the hypervisor's, and though -no-reboot is among QEMU's arguments.
+        with qemu_lost.Monitor(running.qmp) as monitor:
+            monitor.ask("set-action", reboot="reset")
+            monitor.ask("system_reset")
+        running.expect(r"^margay: log: %d lines of the boot before this one are left: log before shows them\r" % len(first))
+        running.expect("^behave: ticks=50")
+        console.call()
+        assert console.answer("log before 100000", log=True) == first
+        assert console.answer("log before 2", log=True) == first[-2:]
+        running.send("reboot now\r")
+        running.expect(r"^margay: node: end=reboot\r")
+        running.expect("^behave: ticks=50")
+        console.call()
+        assert console.answer("log before 1", log=True) == ["margay: node: end?reboot"]
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
 
 
 @BOTH

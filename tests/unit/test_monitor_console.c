@@ -169,6 +169,14 @@ void host_log_last(unsigned lines, void (*fn)(const char *text))
 	fn(text);
 }
 
+/* Four are left. */
+bool host_log_before(unsigned lines, void (*fn)(const char *text))
+{
+	if (lines <= 4)
+		host_log_last(lines, fn);
+	return lines <= 4;
+}
+
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 {
 	char text[32];
@@ -304,6 +312,9 @@ static void test_answers(void **)
 		{ 0, "vm pause vm0", "", "vm0 does not run" },
 		{ 0, "log", "", "20 lines" },
 		{ 0, "log 3", "", "3 lines" },
+		{ 0, "log before 4", "", "4 lines" },
+		{ 0, "log before", "",
+		  "nothing is left of the log of the boot before: the machine was switched off, or its memory written to" },
 		{ 0, "vm log vm1", "", "20 of 1" },
 		{ 0, "vm log vm1 7", "", "7 of 1" },
 		{ 0, "vm log vm0", "", "vm0: nothing of its output is kept: it never ran, or console_log = 0" },

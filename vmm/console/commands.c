@@ -173,6 +173,13 @@ static void command_log(const struct command_args *args)
 	host_log_last(args->has_number ? args->number : LOG_LINES, say_log);
 }
 
+static void command_log_before(const struct command_args *args)
+{
+	if (!IS_ENABLED(CONFIG_LOG_KEEP) || !host_log_before(args->has_number ? args->number : LOG_LINES, say_log))
+		console_say("nothing is left of the log of the boot before: the machine was switched off, or its memory written "
+			    "to");
+}
+
 static void command_vm_log(const struct command_args *args)
 {
 	if (!IS_ENABLED(CONFIG_VM_LOG) ||
@@ -222,6 +229,7 @@ static void command_help(const struct command_args *)
 const struct command console_commands[] = {
 	{ "help", "", "", "this list", command_help },
 	{ "log", "n", "[LINES]", "the last lines of the log (20)", command_log },
+	{ "log before", "n", "[LINES]", "... of the boot before, if the machine was only reset", command_log_before },
 	{ "node", "", "", "CPUs and their owners, memory of each NUMA node", command_node },
 	{ "panic now", "", "", "crashes the hypervisor, to see what happens then", command_panic },
 	{ "pci", "", "", "the PCI functions of the node", command_pci },
