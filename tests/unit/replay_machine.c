@@ -556,6 +556,8 @@ void hwdump_note(const void *, size_t)
 {
 }
 
+bool monitor_booted;
+
 void host_log_times(bool)
 {
 }
