@@ -34,7 +34,7 @@ static struct acpi_guest input(unsigned nr_cpus, u32 first_id)
 		cpus[i] = (struct acpi_guest_cpu){ first_id + i, i % 3 };
 	return (struct acpi_guest){
 		.cpus = cpus, .nr_cpus = nr_cpus, .memory = memory, .nr_memory = ARRAY_SIZE(memory),
-		.nr_nodes = 3, .distances = distances, .uart = true, .ioapic = true, .power = true,
+		.nr_nodes = 3, .distances = distances, .uart = true, .ioapic = true, .power = true, .watchdog = true,
 	};
 }
 
@@ -130,11 +130,14 @@ static void test_absent_devices(void **)
 	struct acpi_guest in = input(1, 0);
 	const struct acpi_fadt *f;
 	const struct acpi_madt *m;
+	u32 length;
 
 	build(&in);
 	assert_true(dsdt_names("_S5_") && dsdt_names("COM0"));
-	in.power = in.uart = in.ioapic = false;
+	length = xsdt()->header.length;
+	in.power = in.uart = in.ioapic = in.watchdog = false;
 	build(&in);
+	assert_int_equal(xsdt()->header.length, length - 8); /* WDAT's */
 	assert_false(dsdt_names("_S5_") || dsdt_names("COM0"));
 	f = find("FACP");
 	assert_false(f->flags & 1 << 10);

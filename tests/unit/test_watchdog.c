@@ -233,6 +233,21 @@ static void test_odd_accesses(void **)
 	assert_int_equal(guest_in(vm, 0x614, 2), 65535);
 }
 
+/* Whose CPUs' timers are the guest's has none, and nothing that pauses or ends it minds. */
+static void test_direct(void **)
+{
+	const struct vdev *d = __start_vdevs[0];
+
+	fake_vm_destroy(vm);
+	fake_vm_direct = true;
+	vm = fake_vm_create(0);
+	fake_vm_direct = false;
+	assert_null(pio_find(vm, 0x610));
+	d->vcpu_pause(vm->vcpus[0], vm->device[0], true);
+	d->vcpu_pause(vm->vcpus[0], vm->device[0], false);
+	d->vcpu_stop(vm->vcpus[0], vm->device[0]);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -244,6 +259,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pause, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ends_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_odd_accesses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -327,7 +327,7 @@ int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size
 		err = err ? err : build_slit(&b);
 	}
 	err = err ? err : build_mcfg(&b);
-	if (IS_ENABLED(CONFIG_VM_WATCHDOG) && !err) {
+	if (IS_ENABLED(CONFIG_VM_WATCHDOG) && in->watchdog && !err) {
 		err = encode(&b, "WDAT", 1, acpi_put_wdat, &t);
 		if (!err)
 			finish(&b, t);

@@ -59,7 +59,7 @@ struct acpi_guest {
 	bool ecam; /* of buses 0 to ecam_last_bus at ecam_base */
 	u8 ecam_last_bus;
 	u64 ecam_base;
-	bool uart, ioapic, power; /* vmm/dev/uart16550.c, ioapic.c and acpi_pm.c are there */
+	bool uart, ioapic, power, watchdog; /* vmm/dev/uart16550.c, ioapic.c, acpi_pm.c and watchdog.c are there */
 };
 
 /*

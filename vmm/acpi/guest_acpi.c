@@ -179,6 +179,7 @@ int guest_acpi_build(struct vm *vm)
 	c->guest.uart = pio_find(vm, GUEST_UART_PORT);
 	c->guest.ioapic = vm->ioapic;
 	c->guest.power = pio_find(vm, GUEST_SLEEP_CONTROL_PORT);
+	c->guest.watchdog = pio_find(vm, GUEST_WATCHDOG_PORT);
 	if (IS_ENABLED(CONFIG_NUMA)) {
 		number_nodes(c, vm);
 		collect_memory(c, &vm_parts(vm)->map);

@@ -104,6 +104,8 @@ static void watchdog_pause(struct vcpu *vcpu, void *instance, bool paused)
 {
 	struct watchdog *w = instance;
 
+	if (!w)
+		return;
 	spin_lock(&w->lock);
 	host_timer_cancel(&w->feeder[vcpu->id].timer);
 	if (!paused && w->deadline)
@@ -115,16 +117,21 @@ static void watchdog_stop(struct vcpu *vcpu, void *instance)
 {
 	struct watchdog *w = instance;
 
-	host_timer_cancel(&w->feeder[vcpu->id].timer);
+	if (w)
+		host_timer_cancel(&w->feeder[vcpu->id].timer);
 }
 
 static_assert(sizeof(struct watchdog) <= PAGE_SIZE, "one page");
 
 static int watchdog_create(struct vm *vm, void **instance)
 {
-	struct watchdog *w = host_pages_alloc(1, -1);
+	struct watchdog *w;
 	int err;
 
+	/* Where the timers are the guest's, nothing would bite. */
+	if (vm_direct(vm))
+		return 0;
+	w = host_pages_alloc(1, -1);
 	if (!w)
 		return host_no_memory(vm->name);
 	w->count = GUEST_WATCHDOG_MAX;
@@ -138,7 +145,8 @@ static int watchdog_create(struct vm *vm, void **instance)
 
 static void watchdog_destroy(struct vm *, void *instance)
 {
-	host_pages_free(instance, 1);
+	if (instance)
+		host_pages_free(instance, 1);
 }
 
 static const struct vdev watchdog_vdev = {
