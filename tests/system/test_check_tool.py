@@ -18,7 +18,8 @@ LIST = "cpus: expected a list of CPUs like 1-3,6, found '%s'"
 LINE = "expected 'key = value' or a '#' comment, found '%s'"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, topology, allow_smt_sharing, trusted, "
-        "clock, on_end, on_poweroff, on_reboot, on_crash, restart_limit, pci, pci_irq, pci_node, dma, module, debug_exit, after")
+        "clock, interrupts, on_end, on_poweroff, on_reboot, on_crash, restart_limit, console_log, pci, pci_irq, pci_node, dma, "
+        "module, debug_exit, after")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
 # (what stands behind the two lines of a good file, from line 3 on; what is said of it)
