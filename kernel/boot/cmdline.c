@@ -142,24 +142,24 @@ static bool parse_mitigate(struct span value, struct cmdline *out)
 static const struct {
 	const char *name;
 	bool (*parse)(struct span value, struct cmdline *out); /* NULL: not in this image */
-	const char *expected; /* or the option, with a '!' for CONFIG_ */
+	const char *expected; /* or the option, behind a '!' */
 } words[] = {
 #define WORD(option, name, parse, expected) \
-	{ name, IS_ENABLED(CONFIG_##option) ? parse : NULL, IS_ENABLED(CONFIG_##option) ? expected : "!" #option }
-#define CONFIG_ALWAYS 1
-	WORD(HWCHECK, "check", parse_check,
+	{ name, IS_ENABLED(option) ? parse : NULL, IS_ENABLED(option) ? expected : "!" #option }
+#define ALWAYS 1
+	WORD(CONFIG_HWCHECK, "check", parse_check,
 	     IS_ENABLED(CONFIG_CHECK_JSON) ?
 	     "check, or check= with seconds from 1 to 3600, stay, dump and json, each if wanted, with commas between" :
 	     "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
 	WORD(ALWAYS, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
 	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :
 	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),
-	WORD(MONITOR_CONSOLE, "escape=", parse_escape, "^ and a letter other than j and m, or none"),
-	WORD(GDB, "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
-	WORD(BOOT_LOG, "loglevel=", parse_loglevel, "error, info or debug"),
-	WORD(MITIGATIONS, "mitigate=", parse_mitigate,
+	WORD(CONFIG_MONITOR_CONSOLE, "escape=", parse_escape, "^ and a letter other than j and m, or none"),
+	WORD(CONFIG_GDB, "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
+	WORD(CONFIG_BOOT_LOG, "loglevel=", parse_loglevel, "error, info or debug"),
+	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, split"),
-	WORD(SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
+	WORD(CONFIG_SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
 	WORD(ALWAYS, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD
 };
@@ -211,7 +211,7 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 			continue;
 		errors++;
 		snprintf(line, sizeof(line), "'%.*s': %s%s", (int)MIN(word.n, 64u), word.p,
-			 *expected == '!' ? "needs CONFIG_" : "expected ", expected + (*expected == '!'));
+			 *expected == '!' ? "needs " : "expected ", expected + (*expected == '!'));
 		report(line);
 	}
 }

@@ -202,6 +202,7 @@ def test_run_with_numa_nodes():
     node.logs.append(log)
     status, out, err = margay_run_command("--numa", "2", "--cpus", "4", "--memory", "513M", "--timeout", "300", "--log", log, iso)
     assert (status, err) == (0, "")
+    out = margay_run.Lines().take(out, last=True)
     assert re.search("^check: ok +NUMA layout: 2 nodes$", out, re.M) and re.search("^check: ok +NUMA distances$", out, re.M)
     assert re.findall(r"^check: cpu (\d) .* node (\d)", out, re.M) == [("0", "0"), ("1", "0"), ("2", "1"), ("3", "1")]
     for arguments, said in (

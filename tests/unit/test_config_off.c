@@ -13,7 +13,7 @@
 #undef CONFIG_MITIGATIONS
 
 #include "kernel/boot/cmdline.c"
-#undef CONFIG_ALWAYS
+#undef ALWAYS
 #define blank config_blank
 #include "vmm/config/config.c"
 #include "vmm/follow_up.c"

@@ -16,7 +16,7 @@ struct key {
 	union {
 		int (*set)(struct parser *p, struct span value);
 		const char *const *words;
-		const char *needs; /* an option, without CONFIG_ */
+		const char *needs; /* the option */
 	};
 	u16 line;     /* where struct vm_config has the number of the key's line; 0: nowhere */
 	u16 at, size; /* where it has the index; size 0: the key has a setter, at 0 too: it needs the option */
@@ -198,16 +198,16 @@ static int set_cmdline(struct parser *p, struct span v)
 	return 0;
 }
 
-#define THERE(option) IS_ENABLED(CONFIG_##option)
+/* Options are written out here: tools/fixdep looks for their names. */
+#define ALWAYS 1
 #define WORDS_OF(option, text, field, ...) \
-	.words = THERE(option) ? (const char *const[]){ __VA_ARGS__, NULL } : (const void *)(text), \
-	.at = THERE(option) ? offsetof(struct vm_config, field) : 0, \
-	.size = THERE(option) ? sizeof(((struct vm_config *)0)->field) : 0
+	.words = IS_ENABLED(option) ? (const char *const[]){ __VA_ARGS__, NULL } : (const void *)(text), \
+	.at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0, \
+	.size = IS_ENABLED(option) ? sizeof(((struct vm_config *)0)->field) : 0
 #define WORDS(option, ...) WORDS_OF(option, #option, __VA_ARGS__)
-#define SETTER_OF(option, text, setter) .set = THERE(option) ? (setter) : (void *)(text), .at = THERE(option)
+#define SETTER_OF(option, text, setter) .set = IS_ENABLED(option) ? (setter) : (void *)(text), .at = IS_ENABLED(option)
 #define SETTER(option, setter) SETTER_OF(option, #option, setter)
 #define LINE(field) .line = offsetof(struct vm_config, field)
-#define CONFIG_ALWAYS 1
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
 #define THENS "stop", "restart", "poweroff_node", FOLLOW_UP ? "reboot_node" : NULL
@@ -220,26 +220,26 @@ static const struct key keys[] = {
 	{ "cpus", SETTER(ALWAYS, config_set_cpus), LINE(line_cpus) },
 	{ "memory", SETTER(ALWAYS, config_set_memory), LINE(line_memory) },
 	{ "leaf", WORDS(ALWAYS, leaf, "4K", "2M", "1G") },
-	{ "memory_map", WORDS(PASSTHROUGH, memory_map, "auto", "offset", "identity") },
-	{ "remote_memory", WORDS(NUMA, remote_memory, "refuse", "allow") },
-	{ "topology", WORDS(VM_FLAT, flat, "node", "flat") },
-	{ "allow_smt_sharing", WORDS(VM_SHARING, smt_sharing, "no", "yes") },
-	{ "trusted", WORDS(MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
-	{ "clock", WORDS_OF(VM_PAUSE, "MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
-	{ "interrupts", WORDS(DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
+	{ "memory_map", WORDS(CONFIG_PASSTHROUGH, memory_map, "auto", "offset", "identity") },
+	{ "remote_memory", WORDS(CONFIG_NUMA, remote_memory, "refuse", "allow") },
+	{ "topology", WORDS(CONFIG_VM_FLAT, flat, "node", "flat") },
+	{ "allow_smt_sharing", WORDS(CONFIG_VM_SHARING, smt_sharing, "no", "yes") },
+	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
+	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
+	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
-	{ "on_poweroff", WORDS(VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
-	{ "on_reboot", WORDS(VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
-	{ "on_crash", WORDS(VM_FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
-	{ "restart_limit", SETTER(VM_FOLLOW_UP, config_set_restart_limit) },
-	{ "console_log", SETTER(VM_LOG, config_set_console_log) },
-	{ "pci", SETTER(PASSTHROUGH, config_set_pci), LINE(line_pci) },
-	{ "pci_irq", SETTER(PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
-	{ "pci_node", SETTER(PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
-	{ "dma", SETTER(PASSTHROUGH, config_set_dma), LINE(line_dma) },
-	{ "module", SETTER_OF(VM_MODULES, "MULTIBOOT", set_module) },
-	{ "debug_exit", WORDS(VM_DEBUG_EXIT, debug_exit, "no", "yes") },
-	{ "after", SETTER(VM_SHARING, set_after), LINE(line_after) },
+	{ "on_poweroff", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
+	{ "on_reboot", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
+	{ "on_crash", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
+	{ "restart_limit", SETTER(CONFIG_VM_FOLLOW_UP, config_set_restart_limit) },
+	{ "console_log", SETTER(CONFIG_VM_LOG, config_set_console_log) },
+	{ "pci", SETTER(CONFIG_PASSTHROUGH, config_set_pci), LINE(line_pci) },
+	{ "pci_irq", SETTER(CONFIG_PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
+	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
+	{ "dma", SETTER(CONFIG_PASSTHROUGH, config_set_dma), LINE(line_dma) },
+	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_MULTIBOOT", set_module) },
+	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
+	{ "after", SETTER(CONFIG_VM_SHARING, set_after), LINE(line_after) },
 };
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
@@ -281,7 +281,7 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 		if (!value.n && !may_be_empty(&keys[i]))
 			return config_fail(p, "%s: expected a value after '='", keys[i].name);
 		if (!keys[i].at)
-			return config_fail(p, "%s: needs CONFIG_%s", keys[i].name, keys[i].needs);
+			return config_fail(p, "%s: needs %s", keys[i].name, keys[i].needs);
 		return keys[i].size ? set_word(p, &keys[i], value) : keys[i].set(p, value);
 	}
 	return unknown_key(p, name);
