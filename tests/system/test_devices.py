@@ -6,7 +6,11 @@ import re
 import node
 import pytest
 
-MACHINES = ["qemu", pytest.param("bochs", marks=[pytest.mark.full, pytest.mark.slow])]
+# One run for all tests of a machine: by one worker.
+MACHINES = [
+    pytest.param("qemu", marks=pytest.mark.xdist_group("devices-qemu")),
+    pytest.param("bochs", marks=[pytest.mark.xdist_group("devices-bochs"), pytest.mark.full, pytest.mark.slow]),
+]
 
 
 def boot(name, machine, initrd="initrd-drivers", **keys):
