@@ -45,6 +45,7 @@ static void load(const char *word, unsigned long flags)
 	must("load", syscall(SYS_kexec_file_load, kernel, initrd, (unsigned long)n + 1, text, flags));
 	printf("kexec: loaded\n");
 	fflush(stdout);
+	tcdrain(1); /* a panic does not wait for the UART */
 }
 
 /* The memory of the kernel that panicked, as an ELF file: its first word, and how large it is. */
