@@ -84,7 +84,8 @@ def test_edges_of_trapped_registers(dma):
     iso = node.margay_iso("pci-edges-" + dma, vms, {"pci_edges": tiny.elf("pci_edges")})
     with node.start("pci-edges-" + dma, "qemu", iso, cpus=2, memory="256M", timeout=300,
                     extra=drive + passthrough.DEVICES["nvme"][0] + other) as running:
-        running.expect(r"^(\[witness\] )?witness: looks")
+        running.expect(r"^(\[witness\] )?witness: waits")
+        running.send("a")
         running.expect("^attacker: end=.*\n")
         console = monitor_console.Console(running)
         console.call()
