@@ -145,12 +145,10 @@ static void end(void)
 /* A return address (after = 1) may lie behind the function that called: what does not return is called last. */
 static void show_address(const char *what, u64 addr, unsigned after)
 {
-	const char *name = NULL;
+	char name[SYMBOL_NAME];
 	u64 offset;
 
-	if (IS_ENABLED(CONFIG_SYMBOLS))
-		name = symbol_find(addr - after, &offset);
-	if (name)
+	if (IS_ENABLED(CONFIG_SYMBOLS) && symbol_find(addr - after, name, &offset))
 		printk_error("  %s %016lx %s+%#lx", what, addr, name, offset + after);
 	else
 		printk_error("  %s %016lx", what, addr);

@@ -2,30 +2,49 @@
 /* Looks an address up in the table that tools/mksyms appends to the image (CONFIG_SYMBOLS). */
 #include "kernel/symbols.h"
 
-#include <margay/string.h>
+#define PAIR 0x80u /* the first code that stands for two */
 
 /*
- * For each function, sorted: two bytes, how far it lies behind the one before
- * (the first: behind the image's start), and its name with a final 0. Empty in
- * the first of the two link passes.
+ * First what codes from PAIR on stand for, two codes each. Then for each function, sorted: how far it lies behind the one
+ * before (the first: behind the image's start), seven bits a byte, the high ones first, bit 7 in all bytes but the last;
+ * the number of its name's codes, and these. Empty in the first of the two link passes.
  */
 extern const u8 symtab_start[], symtab_end[], image_start[], text_end[];
 
-const char *symbol_find(u64 addr, u64 *offset)
+/* Nested a few deep, and never longer than a name may be: mksyms sees to it. */
+static char *expand(char *to, u8 code)
 {
-	const char *found = NULL;
+	const u8 *pair = &symtab_start[(code - PAIR) * 2];
+
+	if (code >= PAIR)
+		return expand(expand(to, pair[0]), pair[1]);
+	*to = (char)code;
+	return to + 1;
+}
+
+bool symbol_find(u64 addr, char name[SYMBOL_NAME], u64 *offset)
+{
+	const u8 *found = NULL;
 	u64 at = (u64)image_start;
 
-	if (addr >= (u64)text_end)
-		return NULL;
-	for (const u8 *p = symtab_start; p < symtab_end; p = (const u8 *)found + strlen(found) + 1) {
-		u64 next = at + p[0] + (p[1] << 8);
+	if (addr - at >= (u64)(text_end - image_start))
+		return false;
+	for (const u8 *p = symtab_start + PAIR * 2; p < symtab_end; p += 1 + *p) {
+		u64 distance = 0;
 
-		if (next > addr)
+		do
+			distance = distance << 7 | (*p & 0x7f);
+		while (*p++ & 0x80);
+		if (distance > addr - at)
 			break;
-		at = next;
-		found = (const char *)p + 2;
+		at += distance;
+		found = p;
 	}
+	if (!found)
+		return false;
+	for (const u8 *code = found + 1; code <= found + *found; code++)
+		name = expand(name, *code);
+	*name = 0;
 	*offset = addr - at;
-	return found;
+	return true;
 }

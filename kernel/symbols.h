@@ -5,7 +5,9 @@
 
 #include <margay/types.h>
 
-/* Name of the function that holds addr and the offset in it; NULL when unknown. */
-const char *symbol_find(u64 addr, u64 *offset);
+#define SYMBOL_NAME 64 /* with its final 0; also in mksyms */
+
+/* Name of the function that holds addr and the offset in it; false when unknown. */
+bool symbol_find(u64 addr, char name[SYMBOL_NAME], u64 *offset);
 
 #endif

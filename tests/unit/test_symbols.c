@@ -11,15 +11,20 @@
 
 #include "kernel/symbols.h"
 
-/* An image whose first function starts 4 bytes behind its start, the next 0x123 and 0x8001 bytes further. */
+/*
+ * An image whose first function starts 4 bytes behind its start, the next 0x163 and 0x8001 bytes further. Code 0x80 stands
+ * for "en", 0x81 for that and "try"'s code, 0xff for "st".
+ */
 asm("	.data\n"
     "	.globl image_start, text_end, symtab_start, symtab_end\n"
     "image_start:	.skip 0x9000\n"
     "text_end:\n"
     "symtab_start:\n"
-    "	.short 4\n	.asciz \"entry\"\n"
-    "	.short 0x123\n	.asciz \"f\"\n"
-    "	.short 0x8001\n	.asciz \"last\"\n"
+    "	.ascii \"en\"\n	.byte 0x80, 0x82\n	.ascii \"t\"\n	.byte 0x83\n	.ascii \"ry\"\n"
+    "	.skip 123 * 2\n	.ascii \"st\"\n"
+    "	.byte 4, 1, 0x81\n"
+    "	.byte 0x82, 0x63, 1\n	.ascii \"f\"\n"
+    "	.byte 0x82, 0x80, 0x01, 3\n	.ascii \"la\"\n	.byte 0xff\n"
     "symtab_end:\n"
     "	.text\n");
 
@@ -27,30 +32,38 @@ extern const u8 image_start[];
 
 static void expect(u64 at, const char *name, u64 offset)
 {
-	u64 found = ~0ull;
+	char found[SYMBOL_NAME];
+	u64 behind = ~0ull;
 
-	assert_string_equal(symbol_find((u64)image_start + at, &found), name);
-	assert_int_equal(found, offset);
+	assert_true(symbol_find((u64)image_start + at, found, &behind));
+	assert_string_equal(found, name);
+	assert_int_equal(behind, offset);
 }
 
 static void finds(void **)
 {
 	expect(4, "entry", 0);
-	expect(0x126, "entry", 0x122);
-	expect(0x127, "f", 0);
-	expect(0x8127, "f", 0x8000);
-	expect(0x8128, "last", 0);
-	expect(0x8fff, "last", 0xed7);
+	expect(0x166, "entry", 0x162);
+	expect(0x167, "f", 0);
+	expect(0x8167, "f", 0x8000);
+	expect(0x8168, "last", 0);
+	expect(0x8fff, "last", 0xe97);
+}
+
+static void unknown(u64 at)
+{
+	char found[SYMBOL_NAME];
+	u64 behind;
+
+	assert_false(symbol_find((u64)image_start + at, found, &behind));
 }
 
 static void outside(void **)
 {
-	u64 offset;
-
-	assert_null(symbol_find((u64)image_start - 1, &offset));
-	assert_null(symbol_find((u64)image_start, &offset));
-	assert_null(symbol_find((u64)image_start + 3, &offset));
-	assert_null(symbol_find((u64)image_start + 0x9000, &offset));
+	unknown(-1ull);
+	unknown(0);
+	unknown(3);
+	unknown(0x9000);
 }
 
 int main(void)
