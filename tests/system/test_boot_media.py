@@ -144,6 +144,8 @@ def test_wrong_vm_file_gets_no_entry(tmp_path):
     assert "absent.conf: nothere is neither in %s nor in " % margay in complaints
     assert "lost.conf: gone.cpio is neither in %s nor in " % margay in complaints
     assert "blank it.conf: left out: its name may have" in complaints
+    # A file that is wrong is there all the same.
+    assert "no VM file" not in complaints
     # The check wants VM files only, of kernels and initrds nothing.
     assert entries.count("module2") == 3 + 3 + 4 + 2 and entries.count(" check\n") == 1
     check_syntax = subprocess.run(["grub-script-check"], input=entries, capture_output=True, text=True, check=False)
@@ -162,7 +164,7 @@ def test_grub_entries_are_judged(tmp_path):
     margay = os.path.join(root, "boot", "margay")
     shutil.copy(node.guest_file("vmlinuz"), os.path.join(margay, "kernel"))
     write(os.path.join(margay, "initrd"), "070701")
-    for name, keys in {"a": {"name": "a"}, "b": {"name": "b", "after": "a"}}.items():
+    for name, keys in {"a": {"name": "a"}, "b": {"name": "b", "after": "a"}, ".old": {"name": "c"}}.items():
         write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", **keys))
     # An update of Intel's, of the size that all had at first; its words add up to 0.
     header = [1, 7, 0x01012026, 0x906ea, 0, 1, 1, 0, 0, 0, 0, 0]
@@ -192,4 +194,43 @@ def test_grub_entries_are_judged(tmp_path):
     write(os.path.join(margay, "kernel"), "MZ")
     entries, complaints = grub_entries(root)
     assert titles(entries) == ["hardware check"]
-    assert "a.conf:1: kernel = kernel: not a Linux kernel image" in complaints
+    # Each VM's own fault is told once, though it keeps the entry for all away, too.
+    assert complaints.count("a.conf:1: kernel = kernel: not a Linux kernel image") == 1
+    for name in "ab":
+        write(os.path.join(margay, name + ".conf"), "nonsense\n")
+    entries, complaints = grub_entries(root)
+    assert titles(entries) == ["hardware check"] and "no VM file" not in complaints
+
+
+def test_grub_entries_of_links(tmp_path):
+    """/boot/margay and what is in it may be links, as /boot is on another disk; one that leads nowhere is missed."""
+    install(str(tmp_path))
+    boot, there = str(tmp_path / "boot"), str(tmp_path / "there")
+    os.makedirs(os.path.join(boot, "margay", "facts"))
+    shutil.copy(node.guest_file("vmlinuz"), os.path.join(boot, "margay", "kernel"))
+    write(os.path.join(boot, "margay", "initrd"), "070701")
+    write(os.path.join(boot, "real"), node.vm_text("qemu", "", name="a"))
+    write(os.path.join(boot, "table"), "tables = 0\nend = 0\n")
+    for name, target in (("a.conf", "real"), ("b.conf", "gone"), ("facts/node.txt", "table")):
+        os.symlink(os.path.join(boot, target), os.path.join(boot, "margay", name))
+    os.rename(os.path.join(boot, "margay"), there)
+    os.symlink(there, os.path.join(boot, "margay"))
+    entries, complaints = grub_entries(str(tmp_path))
+    assert titles(entries) == ["a.conf", "hardware check"] and entries.count("facts:node.txt") == 2
+    assert "b.conf: No such file or directory" in complaints and "b.conf: no menu entry" in complaints
+
+
+def test_grub_command_line(tmp_path, monkeypatch):
+    """Judged beside the VM files: gdb= names one of them."""
+    install(str(tmp_path))
+    margay = os.path.join(tmp_path, "boot", "margay")
+    shutil.copy(node.guest_file("vmlinuz"), os.path.join(margay, "kernel"))
+    write(os.path.join(margay, "initrd"), "070701")
+    for name in "ab":
+        write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", name=name))
+    for words, wrong in (("gdb=com2,b", False), ("gdb=com2,c", True), ("quiet", True)):
+        monkeypatch.setenv("GRUB_CMDLINE_MARGAY", words)
+        entries, complaints = grub_entries(str(tmp_path))
+        assert titles(entries) == ["a.conf", "b.conf", "all VMs", "hardware check"]
+        assert complaints.count("42_margay: GRUB_CMDLINE_MARGAY has words that the hypervisor will not understand\n") == wrong
+        assert complaints.count("command line") == wrong
