@@ -112,13 +112,14 @@ static void check_modules(const struct vm_config *c, bool list)
 {
 	struct vm_config_name name;
 	struct config_error err;
+	bool is_linux = false; /* not known: only the kernel's name is given */
 
 	for (unsigned i = 0; vm_config_name(c, i, &name); i++) {
 		const struct module *m = find_module(name.name);
 
 		if (nr_modules && !m)
 			vm_config_error(&err, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
-		else if (!m || !m->data || !load_check(c, &name, m->data, m->size, &err)) {
+		else if (!m || !m->data || !load_check(c, &name, m->data, m->size, &is_linux, &err)) {
 			if (list)
 				puts(name.name);
 			continue;

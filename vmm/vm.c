@@ -180,6 +180,7 @@ static int config_check(struct vm *vm)
 	const struct vm_config *c = vm->config;
 	struct vm_config_name name;
 	struct config_error e;
+	bool is_linux;
 	int err = 0;
 
 	for (unsigned i = 0; !err && vm_config_name(c, i, &name); i++) {
@@ -188,7 +189,7 @@ static int config_check(struct vm *vm)
 		if (!m)
 			err = vm_config_error(&e, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
 		else if (IS_ENABLED(CONFIG_BOOT_LOG))
-			err = load_check(c, &name, m->data, m->size, &e);
+			err = load_check(c, &name, m->data, m->size, &is_linux, &e);
 	}
 	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
 		err = vm_config_error(&e, c->file, c->line_clock,
@@ -210,8 +211,9 @@ static int image_load(struct vm *vm)
 		if (!(*l)->probe(kernel))
 			continue;
 		if (c->initrd[0]) {
-			vm_refuse(vm, initrd, "kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
-				  c->kernel);
+			if (!IS_ENABLED(CONFIG_BOOT_LOG))
+				vm_log(vm, "kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
+				       c->kernel);
 			return -EINVAL;
 		}
 		return (*l)->load(vm, kernel, module);

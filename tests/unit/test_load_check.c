@@ -21,6 +21,7 @@
 static u8 file[SIZE];
 static struct vm_config config;
 static struct config_error err;
+static bool is_linux; /* what was found of the kernel */
 
 static void parse(const char *text)
 {
@@ -44,7 +45,7 @@ static const char *judge(unsigned i, size_t n)
 	memcpy(copy, file, n);
 	assert_true(vm_config_name(&config, i, &name));
 	err.text[0] = 0;
-	e = load_check(&config, &name, copy, n, &err);
+	e = load_check(&config, &name, copy, n, &is_linux, &err);
 	assert_int_equal(e, err.text[0] ? -EINVAL : 0);
 	free(copy);
 	return err.text;
@@ -75,7 +76,7 @@ static void test_cmdline(void **)
 	make_bzimage(14);
 	parse("kernel = k\nmemory = 64M\ncmdline = 0123456789\nmodule = m abc\nmodule = n\n");
 	assert_string_equal(judge(0, SIZE), "");
-	assert_string_equal(judge(1, 0), "");
+	assert_string_equal(judge(1, 1), "");
 	parse("kernel = k\nmemory = 64M\ncmdline = 0123456789\nmodule = m abcd\n");
 	assert_string_equal(judge(0, SIZE), "f:3: cmdline = has 15 characters, with those of module =; kernel k takes at most 14: "
 					    "shorten it");
@@ -167,11 +168,24 @@ static void test_others(void **)
 	assert_null(load_hint(file, SIZE));
 }
 
-/* An initrd may be anything, compressed by what the guest knows; only nothing is wrong. */
+/* An initrd may be anything, compressed by what the guest knows; only nothing is wrong. A module of Linux is one, too. */
 static void test_initrd(void **)
 {
+	const u32 multiboot[] = { 0x1badb002, 0x10000, -(0x1badb002 + 0x10000), 0x100000, 0x100000, 0, 0, 0x100010 };
+
 	assert_string_equal(judge(1, 100), "");
 	assert_string_equal(judge(1, 0), "f:2: initrd = i: the file is empty");
+	parse("kernel = k\nmemory = 64M\nmodule = m\nmodule = n words\n");
+	make_bzimage(2047);
+	assert_string_equal(judge(0, SIZE), "");
+	assert_string_equal(judge(1, 1), "");
+	assert_string_equal(judge(2, 0), "f:4: module = n: the file is empty");
+	/* Be it a damaged one. */
+	assert_string_not_equal(judge(0, 4096), "");
+	assert_string_equal(judge(1, 0), "f:3: module = m: the file is empty");
+	memcpy(file, multiboot, sizeof(multiboot));
+	assert_string_equal(judge(0, SIZE), "");
+	assert_string_equal(judge(1, 0), "");
 }
 
 int main(void)

@@ -111,6 +111,13 @@ static u64 u64_at(u64 addr)
 	return v;
 }
 
+/* What load_check() finds before: it has said why. */
+static void refused_again(int err, const struct host_module *with, const char *cmdline)
+{
+	assert_int_equal(load_linux(vm, &kernel, NULL, with, cmdline), err);
+	assert_string_equal(fake_host.log, "");
+}
+
 static void refused(int err, const char *text)
 {
 	char *end;
@@ -260,11 +267,11 @@ static void test_debian_truncated(void **)
 	new_vm(MIB(256));
 	read_kernel("vmlinuz");
 	kernel.size /= 2;
-	refused(-ENOEXEC, "vmlinuz: truncated");
+	refused_again(-ENOEXEC, NULL, "");
 	kernel.size = 600;
-	refused(-ENOEXEC, "vmlinuz: truncated");
+	refused_again(-ENOEXEC, NULL, "");
 	kernel.size = 3;
-	refused(-ENOEXEC, "vmlinuz: not a Linux kernel image, or truncated");
+	refused_again(-ENOEXEC, NULL, "");
 }
 
 static void test_debian_small_vm(void **)
@@ -313,7 +320,7 @@ static void test_hostile_bzimage(void **)
 	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, ""), 0);
 	assert_true(vm->entry_rip >= 0x100000);
 	memset((void *)kernel.data, 0x90, kernel.size);
-	refused(-ENOEXEC, "not a Linux kernel image");
+	refused_again(-ENOEXEC, NULL, "");
 }
 
 static void test_command_line_limits(void **)
@@ -329,12 +336,10 @@ static void test_command_line_limits(void **)
 	check_handover(line);
 	line[2047] = 'a';
 	line[2048] = 0;
-	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, line), -E2BIG);
-	assert_non_null(strstr(fake_host.log, "2048 characters"));
+	refused_again(-E2BIG, NULL, line);
 	h->cmdline_size = 255;
 	line[256] = 0;
-	assert_int_equal(load_linux(vm, &kernel, NULL, NULL, line), -E2BIG);
-	assert_non_null(strstr(fake_host.log, "at most 255"));
+	refused_again(-E2BIG, NULL, line);
 }
 
 static void test_initrd_placement(void **)
@@ -360,8 +365,9 @@ static void test_initrd_placement(void **)
 	initrd.size = MIB(16);
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), -ENOMEM);
 	assert_non_null(strstr(fake_host.log, "initrd"));
+	fake_host.log[0] = 0;
 	initrd.size = 0;
-	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, ""), -ENOEXEC);
+	refused_again(-ENOEXEC, &initrd, "");
 }
 
 /* An ELF file whose segments aim at the loader's own tables, outside RAM, at the end of the address space. */

@@ -54,14 +54,14 @@ static int check_cmdline(const struct vm_config *c, u32 max, struct config_error
 			       "takes at most %u: shorten it", n, c->kernel, max);
 }
 
-static int check_kernel(const struct vm_config *c, const void *data, u64 size, struct config_error *err)
+static int check_kernel(const struct vm_config *c, const void *data, u64 size, bool is_linux, struct config_error *err)
 {
 	const char *why, *hint = load_hint(data, size);
 	struct bzimage bz = { .hdr.cmdline_size = LINUX_COMMAND_LINE_MAX };
 	struct elf_image elf;
 	bool bad = hint;
 
-	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(data, size)) {
+	if (!is_linux) {
 		if (c->initrd[0])
 			return vm_config_error(err, c->file, c->line_initrd, "initrd = %s: kernel %s is no Linux kernel and takes "
 					       "none: name what it wants by module =", c->initrd, c->kernel);
@@ -81,11 +81,15 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, s
 			       IS_ENABLED(CONFIG_MULTIBOOT) ? ", or a multiboot kernel" : "");
 }
 
-int load_check(const struct vm_config *c, const struct vm_config_name *name, const void *data, u64 size, struct config_error *err)
+int load_check(const struct vm_config *c, const struct vm_config_name *name, const void *data, u64 size, bool *is_linux,
+	       struct config_error *err)
 {
-	if (name->name == c->kernel)
-		return check_kernel(c, data, size, err);
-	if (size || name->name != c->initrd)
+	if (name->name == c->kernel) {
+		*is_linux = !IS_ENABLED(CONFIG_MULTIBOOT) || !multiboot_is_kernel(data, size);
+		return check_kernel(c, data, size, *is_linux, err);
+	}
+	/* A multiboot kernel may take a module for its name alone. */
+	if (size || (name->name != c->initrd && !*is_linux))
 		return 0;
 	return vm_config_error(err, c->file, name->line, "%s = %s: the file is empty", name->key, name->name);
 }

@@ -18,11 +18,12 @@
 #define INITRD_MAX_OLD 0x37ffffffull /* for a kernel that does not say */
 #define ARCHIVE_ALIGN 4 /* of a cpio's headers: Documentation/driver-api/early-userspace/buffer-format.rst */
 
-/* A bad image: what, where, what to do. */
+/* A bad image: what, and what to do. With BOOT_LOG load_check() has said that, here as elsewhere. */
 int load_refuse(const struct linux_load *l, const char *why)
 {
-	vm_refuse(l->vm, kernel, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
-		  IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
+	if (!IS_ENABLED(CONFIG_BOOT_LOG))
+		vm_log(l->vm, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
+		       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
 	return -ENOEXEC;
 }
 
@@ -116,7 +117,8 @@ static int load_initrd(struct linux_load *l, const struct host_module *const *pa
 
 	for (unsigned i = 0; i < parts; i++) {
 		if (!part[i]->size) {
-			vm_refuse(l->vm, initrd, "initrd %s is empty", part[i]->name);
+			if (!IS_ENABLED(CONFIG_BOOT_LOG))
+				vm_log(l->vm, "%s is empty", part[i]->name);
 			return -ENOEXEC;
 		}
 		size = ALIGN_UP(size, ARCHIVE_ALIGN) + part[i]->size;
@@ -141,7 +143,8 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 		if (c->module[i].args[0])
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
 	if ((u32)n > max) {
-		vm_refuse(l->vm, cmdline, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
+		if (!IS_ENABLED(CONFIG_BOOT_LOG))
+			vm_log(l->vm, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
 		return -E2BIG;
 	}
 	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), text, (u64)n + 1);

@@ -147,7 +147,8 @@ static int load(struct vm *vm, const struct host_module *kernel, const struct ho
 	int err = multiboot_parse(kernel->data, kernel->size, &img, &why);
 
 	if (err) {
-		vm_refuse(vm, kernel, "kernel %s: %s", kernel->name, why);
+		if (!IS_ENABLED(CONFIG_BOOT_LOG))
+			vm_log(vm, "kernel %s: %s", kernel->name, why);
 		return err;
 	}
 	for (unsigned i = 0; !err && i < img.count; i++) {
