@@ -97,6 +97,14 @@ static void defaults(void **)
 	assert_int_equal(config.interrupts, VM_INTERRUPTS_EMULATED);
 	assert_int_equal(parse(REQUIRED "interrupts = auto\n"), 0);
 	assert_int_equal(config.interrupts, VM_INTERRUPTS_AUTO);
+	/* What cannot be beside direct, whatever the order; emulated is beside all. */
+	refused(REQUIRED "topology = flat\ninterrupts = direct\n",
+		"vm0.conf:4: interrupts = direct: topology = flat has other APIC IDs than the CPUs: use emulated");
+	refused(REQUIRED "interrupts = direct\nclock = freeze\n",
+		"vm0.conf:3: interrupts = direct: clock = freeze cannot stop the CPUs' own timers: use emulated");
+	refused(REQUIRED "interrupts = direct\nallow_smt_sharing = yes\n",
+		"vm0.conf:3: interrupts = direct: allow_smt_sharing lets others use its cores: use emulated");
+	assert_int_equal(parse(REQUIRED "interrupts = emulated\ntopology = flat\nclock = freeze\nallow_smt_sharing = yes\n"), 0);
 	assert_int_equal(parse(REQUIRED "on_end = stop\n"), 0);
 	assert_int_equal(config.then[0], THEN_STOP);
 	/* Lines as Windows editors end them. */

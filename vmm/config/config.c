@@ -314,6 +314,22 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 	return assign(p, name, span_trim(rest), seen);
 }
 
+/* interrupts = direct: what cannot be had with the CPUs' own APICs. */
+static void resolve_direct(struct parser *p)
+{
+	const struct vm_config *c = p->config;
+	const char *const why[] = {
+		c->flat ? "topology = flat has other APIC IDs than the CPUs" : NULL,
+		c->clock == VM_CLOCK_FREEZE ? "clock = freeze cannot stop the CPUs' own timers" : NULL,
+		c->smt_sharing ? "allow_smt_sharing lets others use its cores" : NULL,
+	};
+
+	p->line = c->line_direct;
+	for (unsigned i = 0; c->interrupts == VM_INTERRUPTS_DIRECT && i < ARRAY_SIZE(why); i++)
+		if (why[i] && !p->over)
+			config_fail(p, "interrupts = direct: %s: use emulated", why[i]);
+}
+
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
 		    void (*tell)(const char *text))
 {
@@ -337,6 +353,8 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		config_resolve_ends(&p);
 	if (PCI && !p.over)
 		config_resolve_dma(&p);
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
+		resolve_direct(&p);
 	return p.errors ? -EINVAL : 0;
 }
 
