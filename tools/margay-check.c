@@ -184,11 +184,13 @@ static void check_cpus(const unsigned *after, unsigned i)
 static void check_together(void)
 {
 	unsigned *after = calloc(nr_files, sizeof(*after));
+	const char **name = calloc(nr_files, sizeof(*name));
 	struct config_error err;
 
-	for (unsigned i = 0; after && i < nr_files; i++) {
+	for (unsigned i = 0; after && name && i < nr_files; i++) {
 		after[i] = i;
-		if (files[i] && vm_config_check_earlier(files, i, &after[i], &err)) {
+		name[i] = configs[i].name;
+		if (files[i] && vm_config_check_earlier(files, name, i, &after[i], &err)) {
 			say(err.text);
 			files[i] = NULL;
 		}
@@ -202,6 +204,7 @@ static void check_together(void)
 			say(err.text);
 	}
 	free(after);
+	free(name);
 }
 
 /* ---- what is no VM's ------------------------------------------------------- */

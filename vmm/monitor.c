@@ -86,11 +86,16 @@ static void read_config(const struct host_module *m)
 		host_no_memory(s->file);
 	} else if (vm_config_parse(s->file, m->data, m->size, s->config, &err, tell_error)) {
 		tell_error(err.text);
-		host_pages_free(s->config, 1);
-		s->config = NULL;
-	} else if (!s->config->name[0]) {
-		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
+		/* Who waits for its end waits no more: monitor_check_together() needs its name once again. */
+		if (IS_ENABLED(CONFIG_VM_SHARING)) {
+			s->state = OVER;
+		} else {
+			host_pages_free(s->config, 1);
+			s->config = NULL;
+		}
 	}
+	if (s->config && !s->config->name[0])
+		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
 	monitor_nr_slots++;
 }
 

@@ -44,7 +44,7 @@ extern bool monitor_booted; /* all VMs that could start at boot have been given 
 void monitor_get_running(void);
 void monitor_put_running(void);
 
-/* Refuses VM files that cannot stand beside the others, one line each: their slots lose their configuration. Before any VM. */
+/* Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose their configuration. */
 void monitor_check_together(void);
 
 /* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */

@@ -5,12 +5,11 @@
 #include "vmm/config/config_set.h"
 
 static const struct vm_config *file[MONITOR_MAX_VMS];
+static const char *name[MONITOR_MAX_VMS];
 
 static void refuse(struct slot *s, const struct config_error *err)
 {
 	host_log("margay: %s", err->text);
-	host_pages_free(s->config, 1);
-	s->config = NULL;
 	file[s - monitor_slots] = NULL;
 	/* As one that failed to start: who waits for its end waits no more. */
 	s->state = OVER;
@@ -24,10 +23,11 @@ void monitor_check_together(void)
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		struct slot *s = &monitor_slots[i];
 
-		file[i] = s->config;
-		if (!s->config)
+		file[i] = s->state == OVER ? NULL : s->config;
+		name[i] = s->config ? s->config->name : "";
+		if (!file[i])
 			continue;
-		if (vm_config_check_earlier(file, i, &after, &err))
+		if (vm_config_check_earlier(file, name, i, &after, &err))
 			refuse(s, &err);
 		else if (after != i)
 			s->after = &monitor_slots[after];
@@ -35,4 +35,10 @@ void monitor_check_together(void)
 	for (unsigned i = 0; IS_ENABLED(CONFIG_MITIGATIONS) && i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_trusted(file, monitor_nr_slots, i, &err))
 			refuse(&monitor_slots[i], &err);
+	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
+		if (s->state != OVER || !s->config)
+			continue;
+		host_pages_free(s->config, 1);
+		s->config = NULL;
+	}
 }

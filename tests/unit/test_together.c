@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/together.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c tests/unit/fake_host.c */
 /* VM files beside each other: which are refused for `trusted`, for their name, for `after`; who waits for whom. */
+#include <errno.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +71,7 @@ static void test_beside(void **)
 	assert_non_null(strstr(fake_host.log, "\nmargay: 2.conf:3: trusted = yes: not beside 0.conf"));
 }
 
-/* A file of one word and two letters for each VM: its name, and the one after which it comes, or '-'. */
+/* Two letters for each VM file: its name, in capitals where it is not understood, and the one after which it comes, or '-'. */
 static void boot(const char *vms)
 {
 	fake_host_reset();
@@ -80,13 +81,15 @@ static void boot(const char *vms)
 		const char *vm = vms + 2 * monitor_nr_slots;
 		struct config_error err;
 		char text[100];
-		int n = snprintf(text, sizeof(text), "name = %c\nkernel = k\nmemory = 64M\n", *vm);
+		bool good = *vm >= 'a';
+		int n = snprintf(text, sizeof(text), "name = %c\nkernel = k\n%s", *vm | 0x20, good ? "memory = 64M\n" : "");
 
 		if (vm[1] != '-')
 			snprintf(text + n, sizeof(text) - (size_t)n, "after = %c\n", vm[1]);
 		snprintf(s->file, sizeof(s->file), "%u.conf", monitor_nr_slots);
 		s->config = host_pages_alloc(1, -1);
-		assert_int_equal(vm_config_parse(s->file, text, strlen(text), s->config, &err, NULL), 0);
+		assert_int_equal(vm_config_parse(s->file, text, strlen(text), s->config, &err, NULL), good ? 0 : -EINVAL);
+		s->state = good ? WAITING : OVER;
 	}
 	monitor_check_together();
 }
@@ -119,15 +122,29 @@ static void test_after(void **)
 	assert_ptr_equal(monitor_slots[3].after, &monitor_slots[1]);
 	assert_ptr_equal(monitor_slots[4].after, &monitor_slots[2]);
 	done();
-	/* Later ones, itself, and who was refused are none. */
+	/* Later ones and itself are none; who was refused, or not understood, is as one that could not start. */
 	boot("abb-ccb-dc");
 	assert_string_equal(fake_host.log, "margay: 0.conf:4: after = b: no earlier VM file is of that name; the order is the boot "
 					   "loader's\n"
 					   "margay: 2.conf:4: after = c: no earlier VM file is of that name; the order is the boot "
 					   "loader's\n"
-					   "margay: 3.conf:1: name = b: 1.conf has that name already: choose another\n"
-					   "margay: 4.conf:4: after = c: no earlier VM file is of that name; the order is the boot "
-					   "loader's\n");
+					   "margay: 3.conf:1: name = b: 1.conf has that name already: choose another\n");
+	assert_non_null(monitor_slots[4].config);
+	assert_ptr_equal(monitor_slots[4].after, &monitor_slots[2]);
+	done();
+	boot("A-ba");
+	assert_string_equal(fake_host.log, "");
+	assert_null(monitor_slots[0].config);
+	assert_int_equal(monitor_slots[0].state, OVER);
+	assert_ptr_equal(monitor_slots[1].after, &monitor_slots[0]);
+	done();
+	/* One that can start comes before one of the same name that cannot, and is no second one of that name. */
+	boot("A-a-baA-");
+	assert_string_equal(fake_host.log, "");
+	assert_ptr_equal(monitor_slots[2].after, &monitor_slots[1]);
+	done();
+	boot("a-A-ba");
+	assert_ptr_equal(monitor_slots[2].after, &monitor_slots[0]);
 	done();
 }
 

@@ -4,27 +4,22 @@
 
 #include <margay/string.h>
 
-static const struct vm_config *named(const struct vm_config *const file[], unsigned count, const char *name)
+int vm_config_check_earlier(const struct vm_config *const file[], const char *const name[], unsigned i, unsigned *after,
+			    struct config_error *err)
 {
-	for (unsigned i = 0; i < count; i++)
-		if (file[i] && !strcmp(file[i]->name, name))
-			return file[i];
-	return NULL;
-}
-
-int vm_config_check_earlier(const struct vm_config *const file[], unsigned i, unsigned *after, struct config_error *err)
-{
-	const struct vm_config *c = file[i], *twin = named(file, i, c->name), *first = named(file, i, c->after);
+	const struct vm_config *c = file[i];
 
 	*after = i;
-	if (twin)
-		return vm_config_error(err, c->file, c->line_name, "name = %s: %s has that name already: choose another", c->name,
-				       twin->file);
-	if (c->after[0] && !first)
+	for (unsigned k = 0; k < i; k++) {
+		if (file[k] && !strcmp(name[k], c->name))
+			return vm_config_error(err, c->file, c->line_name, "name = %s: %s has that name already: choose another",
+					       c->name, file[k]->file);
+		if (c->after[0] && !strcmp(name[k], c->after) && (file[k] || *after == i))
+			*after = k;
+	}
+	if (c->after[0] && *after == i)
 		return vm_config_error(err, c->file, c->line_after, "after = %s: no earlier VM file is of that name; the order is "
 				       "the boot loader's", c->after);
-	while (first && file[*after] != first)
-		--*after;
 	return 0;
 }
 

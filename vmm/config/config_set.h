@@ -10,9 +10,10 @@
 
 /*
  * Is the name of file i none of the earlier ones', and is one of these the one for whose end it waits? *after: its index; i
- * itself: it waits for none. None of the files has an empty name.
+ * itself: it waits for none. name[]: of each, left out or not: one that could not start is one for whose end nobody waits long.
  */
-int vm_config_check_earlier(const struct vm_config *const file[], unsigned i, unsigned *after, struct config_error *err);
+int vm_config_check_earlier(const struct vm_config *const file[], const char *const name[], unsigned i, unsigned *after,
+			    struct config_error *err);
 
 /* Is file i, if it is trusted, beside trusted ones only? */
 int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err);
