@@ -200,7 +200,7 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 		while (blank(*text))
 			text++;
 		if (!*text)
-			return errors;
+			break;
 		word.p = text;
 		while (*text && !blank(*text))
 			text++;
@@ -214,4 +214,11 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 			 *expected == '!' ? "needs " : "expected ", expected + (*expected == '!'));
 		report(line);
 	}
+	/* Whatever their order. */
+	if (IS_ENABLED(CONFIG_GDB) && out->console == CMDLINE_CONSOLE_PORT && out->gdb_port == out->console_address) {
+		out->gdb_port = 0;
+		errors++;
+		report("gdb=: its port is the console's: choose another");
+	}
+	return errors;
 }

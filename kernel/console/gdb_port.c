@@ -27,10 +27,6 @@ void gdb_port_init(const struct cmdline *cmdline)
 {
 	if (!cmdline->gdb_port)
 		return;
-	if (cmdline->console == CMDLINE_CONSOLE_PORT && cmdline->console_address == cmdline->gdb_port) {
-		printk_error("command line: gdb=: port %#x is the console's", cmdline->gdb_port);
-		return;
-	}
 	uart.port = cmdline->gdb_port;
 	if (uart8250_init(&uart, cmdline->gdb_baud)) {
 		printk_error("command line: gdb=: no serial port at %#x (its registers do not answer)", cmdline->gdb_port);

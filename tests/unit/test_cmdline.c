@@ -88,6 +88,17 @@ static void test_gdb(void **)
 	assert_int_equal(c.gdb_irq, 4);
 	assert_int_equal(c.gdb_baud, 9600);
 	assert_string_equal(c.gdb_vm, "a234567890123456789012345678901");
+	/* Not the console's port, whichever word comes first; com1 is the console without a word. */
+	assert_int_equal(parse("console=com2 gdb=com1,a"), 0);
+	assert_int_equal(parse("console=none gdb=com1,a"), 0);
+	assert_int_equal(parse("console=mmio:0x3f8 gdb=com1,a"), 0);
+	for (unsigned i = 0; i < 3; i++) {
+		static const char *const same[] = { "gdb=com1,a", "gdb=com2,a console=com2", "console=0x3e8 gdb=com3,9600,a" };
+
+		assert_int_equal(parse(same[i]), 1);
+		assert_string_equal(last, "gdb=: its port is the console's: choose another");
+		assert_int_equal(c.gdb_port, 0);
+	}
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)
 		refuse(bad[i], "expected com1 to com4");
 }
