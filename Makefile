@@ -264,7 +264,7 @@ endif
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
 CHECKS := $(wildcard vmm/config/*.c) $(addprefix vmm/load/,load_check.c bzimage.c elf.c multiboot.c) \
-	$(wildcard kernel/boot/cmdline*.c) kernel/span.c \
+	$(wildcard kernel/boot/cmdline*.c) kernel/span.c kernel/pci/pci_facts.c \
 	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)
 
 $(B)/margay-check: tools/margay-check.c $(CHECKS) $(wildcard $(addsuffix *.h,$(sort $(dir $(CHECKS))))) \

@@ -5,12 +5,16 @@
  * Each error is said in the words that the hypervisor would use.
  */
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "arch/x86_64/cpu/microcode.h"
+#include "kernel/boot/bootinfo.h"
 #include "kernel/boot/cmdline.h"
+#include "kernel/pci/pci_facts.h"
 #include "vmm/config/config_set.h"
 #include "vmm/load/load_check.h"
 
@@ -26,6 +30,7 @@ static const char usage[] =
 	"  --module NAME=PATH a module that the boot loader will load by this name: given at least\n"
 	"                     once, every kernel, initrd and module must be one of them; what is\n"
 	"                     in the file is checked, too, unless =PATH is left out\n"
+	"  --no-others        the boot loader will load no others, be it that none is given\n"
 	"  --cmdline TEXT     the hypervisor's command line\n"
 	"  --modules          prints the names of all modules that the files need, a line each\n"
 	"  --version          which Margay this is of\n"
@@ -41,6 +46,7 @@ struct module {
 
 static struct module *modules;
 static unsigned nr_modules;
+static bool all_given; /* of the modules */
 static struct vm_config *configs; /* of each file */
 static const struct vm_config **files; /* those of them that are right; NULL where one is not */
 static unsigned nr_files;
@@ -117,7 +123,7 @@ static void check_modules(const struct vm_config *c, bool list)
 	for (unsigned i = 0; vm_config_name(c, i, &name); i++) {
 		const struct module *m = find_module(name.name);
 
-		if (nr_modules && !m)
+		if (all_given && !m)
 			vm_config_error(&err, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
 		else if (!m || !m->data || !load_check(c, &name, m->data, m->size, &is_linux, &err)) {
 			if (list)
@@ -220,18 +226,51 @@ static const char *check_microcode(const struct module *m)
 		"neither Intel's nor AMD's microcode: give a file as the vendor has it (intel-ucode/..., amd-ucode/...)" : NULL;
 }
 
+/* Facts of a type of node: all but whether the node will be of that type, which the hash in the file says. */
+static bool facts_right(const struct module *m, struct pci_facts_error *err)
+{
+	static struct pci_facts facts;
+	struct pci_facts_error of_hash;
+
+	if (pci_facts_parse(m->data, m->size, 0, &facts, &of_hash))
+		return true;
+	if (pci_facts_parse(m->data, m->size, of_hash.here, &facts, err))
+		return true;
+	/* It was not the hash. */
+	if (err->line <= of_hash.line)
+		*err = of_hash;
+	return false;
+}
+
+static void check_facts(const struct module *m)
+{
+	struct pci_facts_error err;
+	char text[200];
+
+	if (facts_right(m, &err))
+		return;
+	if (err.here != err.expected)
+		snprintf(text, sizeof(text), "%s:%u: %s: %#" PRIx64 " here, %#" PRIx64 " expected", m->name, err.line, err.what,
+			 err.here, err.expected);
+	else
+		snprintf(text, sizeof(text), "%s:%u: %s", m->name, err.line, err.what);
+	say(text);
+}
+
 /* The hypervisor's own modules, which no VM file names. */
 static void check_own_modules(void)
 {
 	for (unsigned i = 0; i < nr_modules; i++) {
 		const struct module *m = &modules[i];
-		bool microcode = !strncmp(m->name, "microcode:", 10);
+		bool microcode = !strncmp(m->name, "microcode:", 10), facts = !strncmp(m->name, "facts:", 6);
 		const char *why = NULL;
 
-		if (m->data && (microcode || !strncmp(m->name, "facts:", 6))) {
+		if (m->data && (microcode || facts)) {
 			why = load_hint(m->data, m->size);
 			if (!why && microcode)
 				why = check_microcode(m);
+			if (!why && facts)
+				check_facts(m);
 		}
 		if (why)
 			say_of(m->name, why);
@@ -265,12 +304,17 @@ static int bad_usage(const char *what)
 	return 2;
 }
 
-/* A module's name and path; reads it. */
+/* A module's name and path; reads it. Both may have a '=': of several the first counts behind which a file's path stands. */
 static void add_module(char *item)
 {
 	struct module *m = &modules[nr_modules++];
 	char *equals = strchr(item, '=');
 
+	for (char *e = equals; e; e = strchr(e + 1, '='))
+		if (!access(e + 1, F_OK)) {
+			equals = e;
+			break;
+		}
 	if (equals)
 		*equals = 0;
 	*m = (struct module){ .name = item, .path = equals ? equals + 1 : NULL };
@@ -288,6 +332,12 @@ static void check_all(char **path, bool each, bool list)
 	if (!each)
 		check_together();
 	check_own_modules();
+	/* At least a kernel comes beside the VM files. */
+	if (!each && nr_files + MAX(nr_modules, 1u) > BOOTINFO_MODULES) {
+		fprintf(stderr, "%u VM files and %u more modules: the hypervisor takes %u in all\n", nr_files, MAX(nr_modules, 1u),
+			BOOTINFO_MODULES);
+		errors++;
+	}
 }
 
 int main(int argc, char **argv)
@@ -312,15 +362,20 @@ int main(int argc, char **argv)
 			list = true;
 		else if (!strcmp(argv[i], "--each"))
 			each = true;
+		else if (!strcmp(argv[i], "--no-others"))
+			all_given = true;
 		else if (!takes)
 			return bad_usage("unknown option");
 		else if (i + 1 == argc)
 			return bad_usage(argv[i][2] == 'm' ? "--module needs a name" : "--cmdline needs a text");
-		else if (argv[i++][2] == 'm')
+		else if (argv[i++][2] == 'm' && !strncmp(argv[i], "vm:", 3))
+			return bad_usage("a VM file is given without --module");
+		else if (argv[i - 1][2] == 'm')
 			add_module(argv[i]);
 		else
 			cmdline = argv[i];
 	}
+	all_given |= nr_modules > 0;
 	nr_files = (unsigned)(argc - i);
 	if (!nr_files && !cmdline)
 		return bad_usage("no file given");

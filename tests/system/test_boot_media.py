@@ -174,7 +174,7 @@ def test_grub_entries_are_judged(tmp_path):
         os.makedirs(os.path.join(margay, folder))
         for name in names:
             with open(os.path.join(margay, folder, name), "wb") as f:
-                f.write(b"\x1f\x8b" if "packed" in name else update if folder == "microcode" else b"tables = 0\n")
+                f.write(b"\x1f\x8b" if "packed" in name else update if folder == "microcode" else b"tables = 0\nend = 0\n")
     entries, complaints = grub_entries(root)
     # One that waits for another is nothing by itself.
     assert titles(entries) == ["a.conf", "all VMs", "hardware check"]

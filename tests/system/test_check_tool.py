@@ -16,6 +16,7 @@ LIMIT = "restart_limit: expected 1 to 1000 restarts in a time of up to 30 days, 
 CPUS = "cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found '%s'"
 LIST = "cpus: expected a list of CPUs like 1-3,6, found '%s'"
 LINE = "expected 'key = value' or a '#' comment, found '%s'"
+DIRECT = "interrupts = direct: %s: use emulated"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, topology, allow_smt_sharing, trusted, "
         "clock, interrupts, on_end, on_poweroff, on_reboot, on_crash, restart_limit, console_log, pci, pci_irq, pci_node, dma, "
@@ -38,6 +39,10 @@ WRONG = [
     ("allow_smt_sharing = true", "3: allow_smt_sharing: expected no or yes, found 'true'"),
     ("trusted = 1", "3: trusted: expected no or yes, found '1'"),
     ("clock = stop", "3: clock: expected follow or freeze, found 'stop'"),
+    ("interrupts = direct\nclock = freeze\ntopology = flat\nallow_smt_sharing = yes",
+     *("3: " + DIRECT % why for why in (
+         "topology = flat has other APIC IDs than the CPUs", "clock = freeze cannot stop the CPUs' own timers",
+         "allow_smt_sharing lets others use its cores"))),
     ("on_end = reboot", "3: on_end: " + THEN % "reboot"), ("on_reboot = reset", "3: on_reboot: " + THEN % "reset"),
     ("on_end = stop\non_reboot = restart",
      "4: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others"),
@@ -117,6 +122,10 @@ def test_beside_each_other(tmp_path):
     assert check("--each", a, b) == ([], 0)
     assert check(a, after) == ([], 0)
     assert check(after, a) == (["after.conf:4: after = a: no earlier VM file is of that name; the order is the boot loader's"], 1)
+    # One that waits for what is wrong, or could not be read so far, is right: a node starts it at once.
+    wrong = vm("wrong.conf", "name = a\ncpus = x\n")
+    assert check(wrong, after) == (["wrong.conf:4: " + CPUS % "x"], 1)
+    assert check(wrong, a, after) == (["wrong.conf:4: " + CPUS % "x"], 1)
     # Both wait for the same one, not for each other.
     assert check(a, after, third) == (["third.conf:5: cpus: CPU 4 is b's" + own], 1)
     # One that waits for who waits for the first.
@@ -127,6 +136,33 @@ def test_beside_each_other(tmp_path):
     assert check(trusted, number) == (
         ["t.conf:4: trusted = yes: not beside n.conf, which is not trusted: it could read that one's memory"], 1)
     assert check(trusted) == ([], 0)
+
+
+def test_too_many(tmp_path):
+    """A node takes 64 boot modules, VM files and kernels; of several nodes any number of files."""
+    files = [written(tmp_path / ("%02d.conf" % i), GOOD) for i in range(64)]
+    assert check(*files[:63]) == ([], 0)
+    assert check(*files) == (["64 VM files and 1 more modules: the hypervisor takes 64 in all"], 1)
+    assert check("--each", *files) == ([], 0)
+    modules = ["--module", "k", "--module", "i"]
+    assert check(*modules, *files[:62]) == ([], 0)
+    assert check(*modules, *files[:63]) == (["63 VM files and 2 more modules: the hypervisor takes 64 in all"], 1)
+
+
+def test_usage(tmp_path):
+    vm = written(tmp_path / "vm.conf", GOOD)
+    for arguments, said in ((("--nonsense", vm), "unknown option"), (("--module",), "--module needs a name"),
+                            (("--cmdline",), "--cmdline needs a text"), ((), "no file given"), (("--each",), "no file given"),
+                            (("--module", "vm:vm.conf=%s" % vm, vm), "a VM file is given without --module")):
+        lines, status = check(*arguments)
+        assert (lines[0], status) == ("margay-check: " + said, 2) and lines[1].startswith("usage: margay-check ")
+    for option, said in (("--help", "usage: margay-check "), ("--version", "margay-check 0.")):
+        lines, status = check(option)
+        assert lines[0].startswith(said) and status == 0
+    # What is no VM file is not read whole.
+    large = written(tmp_path / "large.conf", GOOD + "#" * (1 << 20))
+    assert check(large) == (["%s: larger than 1M: not a VM file" % large], 1)
+    assert check(written(large, GOOD + "#" * ((1 << 20) - len(GOOD) - 1) + "\n"))[0][0].startswith("large.conf:3: expected a line")
 
 
 @pytest.fixture(name="kernel")
@@ -154,6 +190,18 @@ def test_modules(tmp_path, kernel):
     assert check("--module", "x", vm) == (
         ["vm.conf:1: kernel = k: the boot loader gave no module of that name",
          "vm.conf:3: initrd = i: the boot loader gave no module of that name"], 1)
+    assert check("--no-others", vm) == (
+        ["vm.conf:1: kernel = k: the boot loader gave no module of that name",
+         "vm.conf:3: initrd = i: the boot loader gave no module of that name"], 1)
+    assert check(vm) == ([], 0)
+    more = written(tmp_path / "more.conf", GOOD + "\nmodule = i\n")
+    assert check("--module", "k=" + kernel, "--module", "i=%s" % empty, more) == (["more.conf:4: module = i: the file is empty"], 1)
+    assert check("--module", "k", "--module", "i=%s" % empty, more) == ([], 0)
+    # A '=' may be in the name or in the path.
+    there = written(tmp_path / "a=b", image)
+    odd = written(tmp_path / "odd.conf", "kernel = a=b\nmemory = 512M\n")
+    assert check("--module", "a=b=%s" % there, odd) == ([], 0)
+    assert check("--module", "k=%s" % there, "--module", "i", vm) == ([], 0)
     assert check("--module", "k", "--module", "i", "--module", "k", vm) == (
         ["k: two modules have this name: the second one is not found"], 1)
     assert check("--module", "k=%s" % (tmp_path / "nothere"), "--module", "i", vm) == (
@@ -162,6 +210,15 @@ def test_modules(tmp_path, kernel):
     for own in "microcode:a", "facts:a":
         assert check("--module", "k", "--module", "i", "--module", "%s=%s" % (own, packed), vm) == (
             [own + ": compressed by gzip: unpack it (gunzip)"], 1)
+    for text, said in (("tables = 12ab\nproximity = 0000:80 1\nend = 1\n", None), ("tables = 0\nend = 0\n", None),
+                       ("hello\n", "1: expected tables = and a hash"), ("", "0: cut off: no end"),
+                       ("tables = 12ab\nproximity = 0000:80 1\n", "2: cut off: no end"),
+                       ("tables = 0\nend = 3\n", "2: cut off: number of facts: 0x3 here, 0 expected"),
+                       ("tables = 12ab\nend = 3\n", "2: cut off: number of facts: 0x3 here, 0 expected"),
+                       ("tables = 12ab\nroute = x\nend = 1\n", "2: route = 0000:00/1c.0/0 A 16")):
+        facts = written(tmp_path / "facts", text)
+        assert check("--module", "k", "--module", "i", "--module", "facts:a=%s" % facts, vm) == (
+            ([], 0) if not said else (["facts:a:" + said], 1))
     lines, status = check("--module", "k", "--module", "i", "--module", "microcode:a=" + kernel, vm)
     assert status == 1 and lines[0].startswith("microcode:a: neither Intel's nor AMD's microcode: ")
     assert check(written(tmp_path / "packed.conf", packed.read_bytes())) == (
@@ -174,16 +231,26 @@ def test_command_line(tmp_path):
         lines, status = check("--cmdline", "loglevel=info %s panic=halt" % word, vm)
         assert status == 1 and len(lines) == 1 and lines[0].startswith("command line: '%s': %s" % (word, said))
     assert check("--cmdline", "console=com2,9600 check=5,dump gdb=com1,a", vm) == ([], 0)
-    assert check("--cmdline", "gdb=com1,b", vm) == (["command line: gdb= names a VM that no VM file describes: b"], 1)
+    assert check("--cmdline", "gdb=com2,b", vm) == (["command line: gdb= names a VM that no VM file describes: b"], 1)
+    assert check("--cmdline", "gdb=com1,a", vm) == (["command line: gdb=: its port is the console's: choose another"], 1)
     lines, status = check("--cmdline", "quiet splash", vm)
     assert (len(lines), status) == (2, 1)
+
+
+def test_image_tool_wants_all_modules(tmp_path):
+    vm = written(tmp_path / "vm.conf", GOOD)
+    for tool, out in ("margay-image", "x.iso"), ("margay-netboot", "x"):
+        done = subprocess.run([sys.executable, os.path.join(node.TOP, "tools", tool), "--vm", str(vm), "-o", str(tmp_path / out)],
+                              capture_output=True, text=True, check=False)
+        assert done.returncode != 0 and not (tmp_path / out).exists()
+        assert done.stderr.splitlines()[0] == "vm.conf:1: kernel = k: the boot loader gave no module of that name"
 
 
 def test_image_tool_passes_all_on(tmp_path, kernel):
     """margay-image tells what margay-check does, and writes nothing."""
     vm = written(tmp_path / "vm.conf", GOOD + "cpus = x\nleaf = 3\n")
     packed = written(tmp_path / "packed", gzip.compress(b"x"))
-    for arguments, said in ((["--module", "k=" + kernel], 2), (["--module", "k=%s" % packed, "--cmdline", "quiet"], 3)):
+    for arguments, said in ((["--module", "k=" + kernel], 2), ([], 2), (["--module", "k=%s" % packed, "--cmdline", "quiet"], 3)):
         done = subprocess.run(
             [sys.executable, os.path.join(node.TOP, "tools", "margay-image"), "--vm", str(vm), *arguments,
              "-o", str(tmp_path / "x.iso")], capture_output=True, text=True, check=False)
