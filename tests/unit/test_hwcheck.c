@@ -32,7 +32,8 @@ static struct {
 	struct vm_config *model;
 } machine;
 
-static char log_text[16384];
+static char log_text[16384], bare[16384]; /* all of it; the lines without times, which are copied or read by tools */
+static bool times_off;
 static unsigned seconds, this_cpu, drains, started_none, on;
 static bool stay, dumped, json;
 static u64 tsc, gap_at;
@@ -127,6 +128,8 @@ void host_log(const char *fmt, ...)
 	vsnprintf(log_text + n, sizeof(log_text) - n - 1, fmt, ap);
 	va_end(ap);
 	strcat(log_text, "\n");
+	if (times_off)
+		strcat(bare, log_text + n);
 }
 
 void host_console_drain(void)
@@ -250,8 +253,9 @@ unsigned host_check_wanted(bool *stays, bool *dumps, bool *jsons)
 	return seconds;
 }
 
-void host_log_times(bool)
+void host_log_times(bool wanted)
 {
+	times_off = !wanted;
 }
 
 void host_node_poweroff(const char *vms)
@@ -278,7 +282,7 @@ static int reset(void **)
 /* Runs the check; true when the node was powered off. */
 static bool check(void)
 {
-	log_text[0] = 0;
+	log_text[0] = bare[0] = 0;
 	drains = started_none = this_cpu = 0;
 	tsc = 0;
 	gap_at = 500000000;
@@ -316,6 +320,7 @@ static unsigned missing(void)
 
 static void test_all_there(void **)
 {
+	static const char first[] = "# VM file by Margay's hardware check\n", last[] = "\n# end of the VM file\n";
 	const char *order[] = { "VT-x, needed", "virtualization on each CPU: turned on and off on 3 of 3", "CPUs: 3 of 3",
 				"what costs performance", "VT-x, good to have", "x2APIC: in use", "IOMMU: VT-d, 2 units",
 				"SMIs: none in 1 s", "open to by speculation",
@@ -335,6 +340,11 @@ static void test_all_there(void **)
 	assert_int_equal(missing(), 0);
 	assert_int_equal(started_none, 1);
 	assert_int_equal(on, 0);
+	/* Only the VM file is without times. */
+	assert_memory_equal(bare, first, strlen(first));
+	assert_string_equal(bare + strlen(bare) - strlen(last), last);
+	assert_null(strstr(bare, "check: "));
+	assert_false(times_off);
 	/* Each line waits for the serial line. */
 	assert_int_equal(drains + 2, lines_with("")); /* the two around the VM file are followed by others */
 	snprintf(result, sizeof(result), "result: able=yes ok=%u missing=0 off=%u unknown=0\n", lines_with("check: ok "),
@@ -350,6 +360,8 @@ static void test_dump(void **)
 	dumped = true;
 	assert_true(check());
 	assert_string_equal(strstr(log_text, "unknown=0\n"), "unknown=0\nthe dump\n");
+	assert_non_null(strstr(bare, "# end of the VM file\nthe dump\n"));
+	assert_false(times_off);
 }
 
 /* What is missing is told to the block, by the name in the report, and nothing else is; the dump comes behind it. */
@@ -363,6 +375,7 @@ static void test_json(void **)
 	told_missing[0] = 0;
 	assert_true(check());
 	assert_string_equal(strstr(log_text, "unknown=0\n"), "unknown=0\nthe block: able 1, missing x2APIC, \nthe dump\n");
+	assert_non_null(strstr(bare, "# end of the VM file\nthe block: able 1, missing x2APIC, \nthe dump\n"));
 	machine.find_error = -EIO;
 	told_missing[0] = 0;
 	assert_true(check());

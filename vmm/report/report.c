@@ -11,19 +11,23 @@
 #include "vmm/plan/place.h"
 #include "vmm/slot.h"
 
-/* It adds up: each VM's part, what is free, and the rest, which is the hypervisor's and that of the boot modules. */
+/*
+ * It adds up, in MiB: each VM's part, what is free, and the rest, which is the hypervisor's and that of the boot modules. A VM
+ * that another CPU makes or unmakes meanwhile may be in none or in two of these.
+ */
 static void report_memory(report_say say, unsigned node)
 {
-	u64 total = host_node_memory(node), largest, free = host_mem_free((int)node, &largest), taken = 0;
+	u64 total = host_node_memory(node) >> 20, largest, free = host_mem_free((int)node, &largest), taken = 0, used;
 	char name[VM_NAME_MAX + 1];
 
 	for (unsigned i = 0; host_cpu_info(i); i++)
-		taken += place_memory(i, node, name);
-	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total >> 20, free >> 20, free,
+		taken += place_memory(i, node, name) >> 20;
+	used = total - MIN(free >> 20, total);
+	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total, free >> 20, free,
 	    largest >> 20);
 	/* The hardware check's report is compared by tools/margay-replay, which knows of no module. */
-	if (free < total && monitor_booted)
-		say("    %luM taken, %luM kept", taken >> 20, (total - free - taken) >> 20);
+	if (used && monitor_booted)
+		say("    %luM taken, %luM kept", taken, used - MIN(taken, used));
 	for (unsigned i = 0; taken && host_cpu_info(i); i++) {
 		u64 size = place_memory(i, node, name);
 
