@@ -64,18 +64,24 @@ def test_csv(tmp_path):
 def test_bad_logs(tmp_path):
     """One clear line each, and the good ones' rows all the same."""
     good = block(NODE)
+    deep = "[" * 100000
+    deep = "json: begin\njson: %s\njson: end %08x\n" % (deep, zlib.crc32(deep.encode()))
     lines = good.splitlines(keepends=True)
     logs = {
         "good.log": good, "none.log": "margay: nothing\n", "empty.log": "", "cut.log": "".join(lines[:4]),
         "begun.log": lines[0], "lost.log": "".join(lines[:2] + lines[3:]), "flipped.log": good.replace("A CPU", "A CPV"),
         "endless.log": "".join(lines[1:]), "old.log": block({"margay": "0.3"}), "list.log": block([1]),
-        "kinds.log": block(dict(NODE, memory=["1G"])),
-        # The last whole one counts, whatever comes behind it.
+        "kinds.log": block(dict(NODE, memory=["1G"])), "huge.log": block(dict(NODE, memory=[10**400])),
+        "less.log": block(dict(NODE, memory=[-1])), "cpus.log": block(dict(NODE, cpus=10**30)), "deep.log": deep,
+        "esc.log": block({"margay": "\x1b[2J\n"}),
+        # The last whole one counts, whatever comes behind it, but not in silence.
         "twice.log": good + block(dict(NODE, cpu="Later")), "later.log": good + "".join(lines[:3]),
+        "mended.log": "".join(lines[:3]) + good,
     }
     rows, complaints, status = fleet(tmp_path, logs, "--csv")
     assert status == 1
-    assert [(row["node"], row["cpu"]) for row in rows] == [("good", "A CPU"), ("twice", "Later"), ("later", "A CPU")]
+    assert [(row["node"], row["cpu"]) for row in rows] == [("good", "A CPU"), ("twice", "Later"), ("later", "A CPU"),
+                                                        ("mended", "A CPU")]
     assert complaints == ["margay-fleet: " + line for line in (
         "none.log: it has no such block: boot the node with check=json",
         "empty.log: it has no such block: boot the node with check=json",
@@ -87,9 +93,50 @@ def test_bad_logs(tmp_path):
         "old.log: the block is of another version of Margay than this tool: 0.3",
         "list.log: the block is no object",
         "kinds.log: the block is of another version of Margay than this tool: 0.2-x",
+        "huge.log: the block is of another version of Margay than this tool: 0.2-x",
+        "less.log: the block is of another version of Margay than this tool: 0.2-x",
+        "cpus.log: the block is of another version of Margay than this tool: 0.2-x",
+        "deep.log: the block is no JSON: nested too deeply: take the log again",
+        "esc.log: the block is of another version of Margay than this tool: ?[2J?",
+        "later.log: behind a whole block another one: the block is cut off behind its line 2; the row is of the whole one",
     )]
     _, complaints, status = fleet(tmp_path, {"good.log": good}, str(tmp_path / "nothere.log"))
     assert (complaints, status) == (["margay-fleet: nothere.log: No such file or directory"], 1)
+
+
+def test_texts_are_harmless(tmp_path):
+    """What a log says reaches a terminal, and a table of lines."""
+    logs = {"a.log": block(dict(NODE, cpu="A\x1b]0;x\x07\nCPU \ud800 \u00e9", microcode="\t1"))}
+    lines, complaints, status = fleet(tmp_path, logs)
+    assert (complaints, status) == ([], 0) and len(lines) == 2 and "A?]0;x??CPU ? ?" in lines[1] and "  ?1  " in lines[1]
+    rows, _, _ = fleet(tmp_path, logs, "--csv")
+    assert rows[0]["cpu"] == "A?]0;x??CPU ? ?"
+
+
+def test_blanks_behind_lines(tmp_path):
+    whole = json.dumps(NODE, separators=(",", ":"))
+    assert whole[59] != " "
+    parts = ["begin", whole[:60], whole[60:], "end %08x" % zlib.crc32(whole.encode())]
+    filled = "".join("json: %s       \r\n" % part for part in parts)
+    rows, complaints, status = fleet(tmp_path, {"a.log": filled}, "--csv")
+    assert (complaints, status, rows[0]["cpu"]) == ([], 0, "A CPU")
+
+
+def test_names(tmp_path):
+    """Logs of one name in folders are told apart."""
+    for folder in ("n1", "n2", "n3"):
+        (tmp_path / folder).mkdir()
+    rows, _, _ = fleet(tmp_path, {"n1/console.log": block(NODE), "n2/console.log": block(NODE), "n3/x.log": block(NODE)}, "--csv")
+    assert [row["node"] for row in rows] == ["n1/console", "n2/console", "x"]
+
+
+def test_closed_pipe(tmp_path):
+    (tmp_path / "a.log").write_text(block(NODE))
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run([sys.executable, TOOL, str(tmp_path / "a.log")], stdout=write, stderr=subprocess.PIPE, check=False)
+    os.close(write)
+    assert (done.stderr, done.returncode) == (b"", 1)
 
 
 def test_any_damage(tmp_path):
