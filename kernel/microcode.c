@@ -137,6 +137,6 @@ void microcode_tell(void)
 
 	for (unsigned i = 0; i < host_cpu_count(); i++)
 		if (cpu_get(i)->microcode != boot)
-			printk_error("CPU %u: microcode revision %#x, the boot CPU's is %#x: what is said of one may not hold "
-				     "for the other", i, cpu_get(i)->microcode, boot);
+			printk_error("CPU %u: microcode revision %#x, the boot CPU's is %#x: reports may not hold for both",
+				     i, cpu_get(i)->microcode, boot);
 }

@@ -63,8 +63,7 @@ static bool choose_backend(void)
 	if (!err && IS_ENABLED(CONFIG_BOOT_LOG))
 		host_log("margay: virtualization: %s", hvm->name);
 	else if (err == -ENODEV)
-		host_log("margay: no virtualization: CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 "
-			 "ECX bit 2) that this image supports");
+		host_log("margay: no virtualization: %s that this image supports", MONITOR_NO_BACKEND);
 	return !err;
 }
 
@@ -113,7 +112,7 @@ static void read_configs(void)
 			read_config(m);
 	}
 	if (!monitor_nr_slots)
-		host_log("margay: no VM file: none of the boot modules has a name that begins with " VM_PREFIX);
+		host_log("margay: no VM file: no boot module is named " VM_PREFIX "...");
 }
 
 /* One running VM less, or one less who holds off the node's end. The last one ends the node. */

@@ -21,6 +21,8 @@ void monitor_start(void);
  * again, if no VM runs.
  */
 int monitor_find_backend(void (*tell)(const struct hvm_feature *f));
+/* What -ENODEV means. */
+#define MONITOR_NO_BACKEND "CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 ECX bit 2)"
 
 /* For a service: no VM starts but by the operator's command. */
 void monitor_start_none(void);

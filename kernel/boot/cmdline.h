@@ -22,13 +22,12 @@ struct cmdline {
 	enum loglevel loglevel;
 	u32 panic; /* seconds from a panic to the restart of the node; 0: it halts */
 	u16 gdb_port; /* where gdb debugs a guest; 0: nowhere */
-	u32 gdb_baud;
-	u8 gdb_irq; /* the port's ISA interrupt */
+	u32 gdb_baud, gdb_irq; /* the port's speed and ISA interrupt */
 	char gdb_vm[32];
 	u8 escape; /* control character that calls the monitor console; 0: none */
 	u32 check; /* the node is checked instead of starting VMs, and listens for SMIs so many seconds; 0: no */
-	bool check_stay; /* it stays on afterwards */
-	bool check_dump, check_json; /* it also prints what a replay of the machine needs; a block for machines */
+	/* It stays on afterwards; it also prints what a replay of the machine needs; a block for machines. */
+	bool check_stay, check_dump, check_json;
 	u32 mitigate; /* MIT_ that are forced on */
 	bool mitigate_off; /* none at all */
 	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */

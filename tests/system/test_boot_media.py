@@ -183,7 +183,7 @@ def test_grub_entries_are_judged(tmp_path):
                  "module2 \"$boot\"/'margay/facts/node.txt' 'facts:node.txt'\n"):
         assert entries.count(line) == 3
     assert "packed.bin" not in entries and "node type" not in entries
-    assert "microcode:packed.bin: compressed by gzip" in complaints and "node type.txt: left out: its name" in complaints
+    assert "microcode:packed.bin: compressed: gunzip it" in complaints and "node type.txt: left out: its name" in complaints
     check_syntax = subprocess.run(["grub-script-check"], input=entries, capture_output=True, text=True, check=False)
     assert check_syntax.returncode == 0, check_syntax.stderr
     # A trusted one beside one that is not, and a kernel that is none.

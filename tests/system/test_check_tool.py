@@ -45,11 +45,11 @@ WRONG = [
          "allow_smt_sharing lets others use its cores"))),
     ("on_end = reboot", "3: on_end: " + THEN % "reboot"), ("on_reboot = reset", "3: on_reboot: " + THEN % "reset"),
     ("on_end = stop\non_reboot = restart",
-     "4: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others"),
+     "4: on_end: not beside on_poweroff, on_reboot or on_crash"),
     ("restart_limit = 5", "3: " + LIMIT % "5"), ("restart_limit = 0 in 10m", "3: " + LIMIT % "0 in 10m"),
     ("restart_limit = 5 in 1d", "3: " + LIMIT % "5 in 1d"),
     ("pci = eth0\ndma = window", "3: " + FUNCTION % "eth0"), ("pci = 01:20.0\ndma = window", "3: " + FUNCTION % "01:20.0"),
-    ("pci = 01:00.0", "3: pci: devices reach memory by the host's addresses: needs dma = identity or dma = window"),
+    ("pci = 01:00.0", "3: pci: needs dma = identity or dma = window"),
     ("pci = 01:00.0\ndma = iommu", "4: dma: expected identity or window, found 'iommu'"),
     ("pci = 01:00.0\ndma = identity\nmemory_map = offset", "4: dma = identity: needs memory_map = identity, or none"),
     ("pci_irq = 00:03.0 11", "3: pci_irq, pci_node: without pci no function has them"),
@@ -178,7 +178,7 @@ def test_modules(tmp_path, kernel):
     arm = written(tmp_path / "arm", b"MZ" + bytes(0x36) + b"ARM\x64" + bytes(4000))
     assert check("--module", "k=" + kernel, "--module", "i=" + initrd, vm) == ([], 0)
     assert check("--module", "k", "--module", "i", vm) == ([], 0)
-    for content, said in ((gzip.compress(image[:100000]), "compressed by gzip: unpack it (gunzip)"),
+    for content, said in ((gzip.compress(image[:100000]), "compressed: gunzip it"),
                           (image[:len(image) // 2], "truncated: shorter than its header says"),
                           (arm.read_bytes(), "a kernel for ARM64"),
                           (b"hello\n" * 500, "not a Linux kernel image, or truncated")):
@@ -209,7 +209,7 @@ def test_modules(tmp_path, kernel):
     packed = written(tmp_path / "packed", gzip.compress(b"x"))
     for own in "microcode:a", "facts:a":
         assert check("--module", "k", "--module", "i", "--module", "%s=%s" % (own, packed), vm) == (
-            [own + ": compressed by gzip: unpack it (gunzip)"], 1)
+            [own + ": compressed: gunzip it"], 1)
     for text, said in (("tables = 12ab\nproximity = 0000:80 1\nend = 1\n", None), ("tables = 0\nend = 0\n", None),
                        ("hello\n", "1: expected tables = and a hash"), ("", "0: cut off: no end"),
                        ("tables = 12ab\nproximity = 0000:80 1\n", "2: cut off: no end"),
@@ -222,7 +222,7 @@ def test_modules(tmp_path, kernel):
     lines, status = check("--module", "k", "--module", "i", "--module", "microcode:a=" + kernel, vm)
     assert status == 1 and lines[0].startswith("microcode:a: neither Intel's nor AMD's microcode: ")
     assert check(written(tmp_path / "packed.conf", packed.read_bytes())) == (
-        ["%s: compressed by gzip: unpack it (gunzip)" % (tmp_path / "packed.conf")], 1)
+        ["%s: compressed: gunzip it" % (tmp_path / "packed.conf")], 1)
 
 
 def test_command_line(tmp_path):

@@ -54,8 +54,8 @@ def test_two_vms_with_host_addresses():
         parts = memory_of(done, vm)
         assert parts[0][2] == 0 and len(parts) == 2
         assert all(gpa == hpa and on == where and (hpa >= 4 << 30) == (where == 1) for _, on, gpa, hpa in parts[1:])
-    assert done.has_line(r"sibling: sibling\.conf:\d+: cpus: CPU 1 is a thread of the core of CPU 0, which is low's: "
-                         r"allow_smt_sharing = yes in both VM files allows that")
+    assert done.has_line(r"sibling: sibling\.conf:\d+: cpus: CPU 1 is a thread of CPU 0's core, which is low's: "
+                         r"both need allow_smt_sharing = yes")
     assert done.has_line(r"taken: taken\.conf:\d+: cpus: CPU 0 is low's")
     # Both nodes together have it, the CPU's own has not: what is free where.
     assert done.has_line(r"remote: remote\.conf:\d+: memory: not enough: node0 1\d\d\dM free.*; node1 1536M of \d+M free.*")

@@ -176,9 +176,9 @@ static void what_follows_wrong(void **)
 		refused(text, expected);
 	}
 	refused(REQUIRED "on_crash = restart\n\non_end = stop\n",
-		"vm0.conf:5: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
+		"vm0.conf:5: on_end: not beside on_poweroff, on_reboot or on_crash");
 	refused(REQUIRED "on_end = stop\non_reboot = stop\n",
-		"vm0.conf:4: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
+		"vm0.conf:4: on_end: not beside on_poweroff, on_reboot or on_crash");
 	refused("on_reboot = reboot\n",
 		"vm0.conf:1: on_reboot: expected stop, restart, poweroff_node or reboot_node, found 'reboot'");
 }
@@ -424,9 +424,8 @@ static void all_errors(void **)
 				  "f:6: pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, "
 				  "found 'z'\n"
 				  "f:7: on_end: expected stop, restart, poweroff_node or reboot_node, found 'q'\n"
-				  "f:8: on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others\n");
-	assert_string_equal(err.text, "f:6: pci: devices reach memory by the host's addresses: needs dma = identity or dma = "
-				      "window");
+				  "f:8: on_end: not beside on_poweroff, on_reboot or on_crash\n");
+	assert_string_equal(err.text, "f:6: pci: needs dma = identity or dma = window");
 	told[0] = 0;
 	/* Nothing else is wrong where these are. */
 	assert_int_equal(vm_config_parse("f", wrong_pci, strlen(wrong_pci), &config, &err, tell), -EINVAL);
@@ -503,9 +502,9 @@ static void pci_functions(void **)
 	assert_int_equal(config.pci[3].address.devfn, 0);
 	/* Devices know host addresses only. */
 	refused(REQUIRED "pci = 01:00.0\n",
-		"vm0.conf:3: pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
+		"vm0.conf:3: pci: needs dma = identity or dma = window");
 	refused(REQUIRED "memory_map = offset\npci = 01:00.0\n",
-		"vm0.conf:4: pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
+		"vm0.conf:4: pci: needs dma = identity or dma = window");
 #define UNKNOWN(lines, found) \
 	refused("pci = " lines "\n", "vm0.conf:1: pci: expected an address like 01:00.0, class:0107, or vendor and device like " \
 		"8086:10d3, found '" found "'")

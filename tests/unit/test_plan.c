@@ -123,8 +123,8 @@ static void threads_of_a_core(void **)
 	CPUS(1);
 	threads_machine();
 	host.cpu[0].owner = "vm0";
-	refused("cpus = 4-4\nmemory = 2G\n", "f:2: cpus: CPU 4 is a thread of the core of CPU 0, which is vm0's: "
-					     "allow_smt_sharing = yes in both VM files allows that");
+	refused("cpus = 4-4\nmemory = 2G\n", "f:2: cpus: CPU 4 is a thread of CPU 0's core, which is vm0's: "
+					     "both need allow_smt_sharing = yes");
 	refused("cpus = 7\nmemory = 2G\n",
 		"f:2: cpus: 7 wanted, free are node0 2, node1 4; 2 belong to other VMs or share a core with theirs");
 	/* Both must allow it. */

@@ -87,8 +87,7 @@ struct vm_config {
 	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
 	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
-	unsigned restart_limit;           /* restarts within restart_seconds of the first of them; 0: any number */
-	unsigned restart_seconds;
+	unsigned restart_limit, restart_seconds; /* restarts within so much of the first of them; 0: any number */
 	unsigned console_log;             /* KiB of the guest's output that are kept, a multiple of 4; 0: nothing */
 	unsigned nr_modules;
 	struct vm_config_module module[VM_MODULES_MAX];

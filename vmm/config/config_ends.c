@@ -28,7 +28,7 @@ void config_resolve_ends(struct parser *p)
 
 	p->line = MAX(c->line_on_end, c->line_on_one);
 	if (c->line_on_end && c->line_on_one)
-		config_fail(p, "on_end is the short form for on_poweroff, on_reboot and on_crash: one or the others");
+		config_fail(p, "on_end: not beside on_poweroff, on_reboot or on_crash");
 	else if (c->line_on_end)
 		c->then[ENDING_REBOOT] = c->then[ENDING_CRASH] = c->then[ENDING_POWEROFF];
 }

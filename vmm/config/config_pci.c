@@ -152,7 +152,7 @@ void config_resolve_dma(struct parser *p)
 		config_fail(p, "pci_irq, pci_node: without pci no function has them");
 	p->line = c->line_pci;
 	if (p->line && !c->line_dma && c->dma == VM_DMA_NONE && !p->over)
-		config_fail(p, "pci: devices reach memory by the host's addresses: needs dma = identity or dma = window");
+		config_fail(p, "pci: needs dma = identity or dma = window");
 	p->line = c->line_dma;
 	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET && !p->over)
 		config_fail(p, "dma = identity: needs memory_map = identity, or none");

@@ -17,13 +17,13 @@ static const struct {
 	unsigned at;
 	const char *bytes, *is;
 } known[] = {
-	{ 0, "\x1f\x8b", "compressed by gzip: unpack it (gunzip)" },
-	{ 0, "\xfd" "7zXZ", "compressed by xz: unpack it (unxz)" },
-	{ 0, "\x28\xb5\x2f\xfd", "compressed by zstd: unpack it (unzstd)" },
+	{ 0, "\x1f\x8b", "compressed: gunzip it" },
+	{ 0, "\xfd" "7zXZ", "compressed: unxz it" },
+	{ 0, "\x28\xb5\x2f\xfd", "compressed: unzstd it" },
 	{ 0, "070701", "an archive (cpio), as an initrd is" },
 	{ 0x38, "ARM\x64", "a kernel for ARM64" },
 	{ 0x38, "RSC\x05", "a kernel for RISC-V" },
-	{ 4, "zimg", "an EFI program with the compressed kernel of another architecture" },
+	{ 4, "zimg", "a kernel of another architecture" },
 	{ 0, "\177ELF\1", "a program of 32 bits" },
 	{ ELF_MACHINE, "\xb7", "a program for ARM64" },
 	{ ELF_MACHINE, "\xf3", "a program for RISC-V" },
@@ -50,8 +50,8 @@ static int check_cmdline(const struct vm_config *c, u32 max, struct config_error
 		n += c->module[i].args[0] ? 1 + strlen(c->module[i].args) : 0;
 	if (n <= max)
 		return 0;
-	return vm_config_error(err, c->file, c->line_cmdline, "cmdline = has %zu characters, with those of module =; kernel %s "
-			       "takes at most %u: shorten it", n, c->kernel, max);
+	return vm_config_error(err, c->file, c->line_cmdline, "cmdline: %zu characters with those of module =; kernel %s takes "
+			       "%u", n, c->kernel, max);
 }
 
 static int check_kernel(const struct vm_config *c, const void *data, u64 size, bool is_linux, struct config_error *err)

@@ -34,8 +34,8 @@ static int refuse_cpu(const struct plan_host *h, const struct vm_config *c, unsi
 	if (by == (int)cpu)
 		return vm_config_error(err, c->file, c->line_cpus, "cpus: CPU %u is %s's", cpu, h->cpu[cpu].owner);
 	return vm_config_error(err, c->file, c->line_cpus,
-			       "cpus: CPU %u is a thread of the core of CPU %d, which is %s's: allow_smt_sharing = yes in both "
-			       "VM files allows that", cpu, by, h->cpu[by].owner);
+			       "cpus: CPU %u is a thread of CPU %d's core, which is %s's: both need allow_smt_sharing = yes", cpu,
+			       by, h->cpu[by].owner);
 }
 
 static int choose_pinned(struct plan_host *h, const struct vm_config *c, struct plan *p, struct config_error *err)

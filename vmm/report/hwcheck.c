@@ -151,8 +151,8 @@ static bool check_virtualization(void)
 	wanted_required = true;
 	err = monitor_find_backend(tell);
 	if (err == -ENODEV)
-		feature(MISSING, "virtualization", "CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 ECX "
-			"bit 2): enable VT-x, SVM or \"virtualization\" in the setup; no VM can run");
+		feature(MISSING, "virtualization", "%s: enable VT-x, SVM or \"virtualization\" in the setup; no VM can run",
+			MONITOR_NO_BACKEND);
 	return !err && check_each_cpu();
 }
 
@@ -357,7 +357,7 @@ static void hwcheck_start(void)
 
 	if (!seconds)
 		return;
-	say("hardware check: no VM starts; ok, MISSING, off (not needed) or unknown, and what to do");
+	say("hardware check: no VM starts; off: not needed");
 	able = check_virtualization();
 	check_cpus_and_memory();
 	say("what costs performance or containment:");
