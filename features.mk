@@ -49,6 +49,7 @@ files-VM_PVPANIC      := vmm/dev/pvpanic.c
 files-VM_RTC          := vmm/dev/rtc.c
 files-VM_POLL_CONTROL := vmm/dev/poll_control.c
 files-VM_WATCHDOG     := vmm/dev/watchdog.c
+files-VM_COUNTERS     := vmm/dev/counters.c
 files-VM_ACPI_DEVICES := vmm/acpi/acpi_devices.c
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c

@@ -11,7 +11,7 @@ static const struct {
 	{ 3, "processor serial number", "a VM has none" },
 	{ 5, "MONITOR/MWAIT", R_MWAIT },
 	{ 9, "direct cache access", R_FIRMWARE },
-	{ 0xa, "architectural performance monitoring", R_PMU },
+	{ 0xa, "architectural performance monitoring", "with `counters = yes` version 2 of it, else nothing" },
 	{ 0xf, "resource director monitoring", R_RDT },
 	{ 0x10, "resource director allocation", R_RDT },
 	{ 0x12, "SGX", "enclave memory is not given to guests" },

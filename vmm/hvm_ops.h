@@ -31,7 +31,7 @@ enum vmexit_reason {
 	VMEXIT_WBINVD,      /* WBINVD or INVD */
 	VMEXIT_VIRT_INSN,   /* an instruction of VMX or SVM itself, or SMX: #UD */
 	VMEXIT_MWAIT,       /* MONITOR or MWAIT, hidden from the guest: #UD */
-	VMEXIT_RDPMC,       /* performance counters are hidden: #GP */
+	VMEXIT_RDPMC,       /* the guest has no performance counters: #GP */
 	VMEXIT_TASK_SWITCH,
 	VMEXIT_TRIPLE_FAULT,
 	VMEXIT_DR,          /* MOV to or from a debug register: decode it */
@@ -130,6 +130,7 @@ struct hvm_caps {
 	bool insn_len;       /* exits carry the instruction length */
 	bool rdtscp, invpcid, xsaves, waitpkg; /* usable in the guest: CPUID policy */
 	bool pcid;           /* CR4.PCIDE may be set by the guest */
+	bool counters;       /* performance counters can count for the guest alone */
 	u64 cr4_allowed;     /* CR4 bits that hardware lets a guest set */
 };
 
@@ -194,6 +195,11 @@ struct hvm_ops {
 	void (*intercept_exceptions)(struct vcpu *vcpu, u32 vectors);
 	/* Whether the guest's MOV to and from debug registers exits. Not after vcpu_load(). */
 	void (*intercept_dr)(struct vcpu *vcpu, bool on);
+	/*
+	 * The guest may read counters by RDPMC, and, on VT-x, those in `global` (IA32_PERF_GLOBAL_CTRL; SDM vol. 3, 20.2.2)
+	 * count while it runs. Neither after vcpu_load(). Where caps.counters.
+	 */
+	void (*set_counters)(struct vcpu *vcpu, u64 global);
 	/* Guest TSC = host TSC + offset. */
 	void (*set_tsc_offset)(struct vcpu *vcpu, s64 offset);
 	/* Drops cached stage-2 translations of the vCPU's VM on the calling CPU. */

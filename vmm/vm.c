@@ -129,6 +129,8 @@ static int cpuid_build(struct vm *vm)
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
 		.pvclock = has_msr(&vm_parts(vm)->ranges, MSR_KVM_SYSTEM_TIME),
+		.counters = IS_ENABLED(CONFIG_VM_COUNTERS) && (has_msr(&vm_parts(vm)->ranges, MSR_PERF_SELECT0) ||
+							       has_msr(&vm_parts(vm)->ranges, MSR_AMD_CORE_SELECT0)),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 

@@ -191,6 +191,12 @@ void host_apic_reset(void);
 /* Sends a fixed interrupt to a CPU, itself or another, that is a guest's now: what is sent too late comes to the LWK. */
 void host_apic_interrupt(unsigned cpu, u8 vector);
 
+/*
+ * From now on the overflow of a performance counter of the calling CPU comes at a vector of it (host_msi_alloc()); 0: not at
+ * all. To be said again after each: the APIC of some CPUs masks it then. In images with VM_COUNTERS.
+ */
+void host_counter_interrupt(u8 vector);
+
 /* ---- CPU instructions that the fake host replaces --------------------- */
 
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);

@@ -172,6 +172,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_SYSENTER_EIP 0x176
 #define MSR_MCG_CAP 0x179
 #define MSR_MCG_STATUS 0x17a
+#define MSR_PERF_SELECT0 0x186
 #define MSR_MISC_ENABLE 0x1a0
 #define MSR_DEBUGCTL 0x1d9
 #define MSR_MTRR_PHYSBASE0 0x200
@@ -212,6 +213,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_GS_BASE 0xc0000101
 #define MSR_KERNEL_GS_BASE 0xc0000102
 #define MSR_TSC_AUX 0xc0000103
+#define MSR_AMD_CORE_SELECT0 0xc0010200 /* its counter is the next one */
 #define MSR_AMD_PERF_CTL0 0xc0010000 /* to PERF_CTL3, then PERF_CTR0 to PERF_CTR3 */
 #define MSR_AMD_SYSCFG 0xc0010010
 #define MSR_AMD_HWCR 0xc0010015

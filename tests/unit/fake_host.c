@@ -341,6 +341,11 @@ int host_wrmsr(u32 msr, u64 value)
 	return 0;
 }
 
+void host_counter_interrupt(u8 vector)
+{
+	fake_host.counter_vector[fake_host.this_cpu] = vector;
+}
+
 int host_xsetbv(u32 xcr, u64 value)
 {
 	return xcr == 0 && value & XCR0_X87 ? 0 : -EFAULT;

@@ -40,6 +40,7 @@ struct fake_host {
 	bool output_short;       /* the last write was short: tx_room() is owed */
 	struct host_module modules[8];
 	unsigned nr_modules;
+	u8 counter_vector[FAKE_CPUS]; /* as told last */
 	struct { u32 msr; u64 value; } msrs[FAKE_MSRS]; /* readable and writable MSRs; others fault */
 	unsigned nr_msrs;
 	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */

@@ -29,20 +29,21 @@ __attribute__((weak)) void pci_silence(struct vcpu *)
 
 unsigned fake_vm_vcpus;
 u32 fake_vm_apic_id[FAKE_CPUS];
-bool fake_vm_direct;
+bool fake_vm_direct, fake_vm_counters;
 
 /* A test that has a backend defines its own. */
 const struct hvm_ops *hvm __attribute__((weak));
 
 struct vm *fake_vm_create(u64 memory)
 {
-	static const struct vm_config config = { .file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3,
-						 .line_cmdline = 4 };
+	static struct vm_config config = { .file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3,
+					   .line_cmdline = 4 };
 	struct vm *vm = calloc(1, sizeof(struct vm_parts));
 	const struct vdev *const *d = __start_vdevs;
 
 	assert_non_null(vm);
 	strcpy(vm->name, "vm0");
+	config.counters = fake_vm_counters;
 	vm->config = &config;
 	vm->direct = fake_vm_direct;
 	vm->nr_vcpus = fake_vm_vcpus ? fake_vm_vcpus : 1;

@@ -105,6 +105,14 @@ static void defaults(void **)
 	refused(REQUIRED "interrupts = direct\nallow_smt_sharing = yes\n",
 		"vm0.conf:3: interrupts = direct: allow_smt_sharing lets others use its cores: use emulated");
 	assert_int_equal(parse(REQUIRED "interrupts = emulated\ntopology = flat\nclock = freeze\nallow_smt_sharing = yes\n"), 0);
+	assert_false(config.counters);
+	assert_int_equal(parse(REQUIRED "counters = yes\n"), 0);
+	assert_true(config.counters);
+	refused(REQUIRED "counters = yes\ninterrupts = direct\n",
+		"vm0.conf:3: counters = yes: not with interrupts = direct, which leaves them no interrupt");
+	refused(REQUIRED "allow_smt_sharing = yes\ncounters = yes\n",
+		"vm0.conf:4: counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
+	assert_int_equal(parse(REQUIRED "counters = no\ninterrupts = direct\n"), 0);
 	assert_int_equal(parse(REQUIRED "on_end = stop\n"), 0);
 	assert_int_equal(config.then[0], THEN_STOP);
 	/* Lines as Windows editors end them. */

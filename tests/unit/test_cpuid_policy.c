@@ -5,6 +5,7 @@
  * with the bits that docs/cpuid.md's list names taken off or put in by number.
  */
 #include "cpuid_machines.h"
+#include "vmm/counters.h"
 
 /* Leaf 1 ECX that each Intel recording loses: dtes64 monitor ds_cpl vmx smx est tm2 sdbg xtpr pdcm dca. */
 #define INTEL_1_ECX (B(2) | B(3) | B(4) | B(5) | B(6) | B(7) | B(8) | B(11) | B(14) | B(15) | B(18))
@@ -302,6 +303,50 @@ static void direct_interrupts(void **)
 	assert_true(some[0] && some[1]);
 }
 
+/* counters = yes: Intel's by version 2, with the machine's own numbers and widths; AMD's by their bit alone. */
+static void counters(void **)
+{
+	bool some = false;
+
+	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
+		struct cpuid_input in = {
+			.host = recorded, .ctx = (void *)&machines[m], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
+			.counters = true,
+		};
+		struct cpuid_regs a = { 0 }, ext;
+
+		dyn = (struct cpuid_dynamic){ .apic_enabled = true, .xcr0 = 1 };
+		assert_int_equal(cpuid_policy_build(&in, &table), 0);
+		recorded(in.ctx, 0xa, 0, &a);
+		if ((a.eax & 0xff) >= 2)
+			expect(0xa, 0, (a.eax & ~0xffu) | 2, a.ebx, 0, (a.edx & 0x1fe0) | ((a.edx & 31) > 3 ? 3 : a.edx & 31));
+		else
+			expect(0xa, 0, 0, 0, 0, 0);
+		recorded(in.ctx, 0x80000001, 0, &ext);
+		assert_int_equal(get(0x80000001, 0).ecx & B(23), ext.ecx & B(23));
+		some = some || ext.ecx & B(23);
+		in.counters = false;
+		assert_int_equal(cpuid_policy_build(&in, &table), 0);
+		expect(0xa, 0, 0, 0, 0, 0);
+		assert_int_equal(get(0x80000001, 0).ecx & B(23), 0);
+	}
+	assert_true(some);
+}
+
+/* Which counters leaf 0xA offers, by words made up: version, number, fixed ones. */
+static void counters_offered(void **)
+{
+	static const struct { u32 eax, edx; u8 general, fixed; } of[] = {
+		{ 0x07300401, 0x603, 0, 0 }, { 0x07300402, 0x603, 4, 3 }, { 0x08301005, 0x8604, 8, 3 }, { 0x07300803, 0x602, 8, 2 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(of); i++) {
+		struct counters c = counters_told(&(struct cpuid_regs){ .eax = of[i].eax, .edx = of[i].edx });
+
+		assert_true(c.general == of[i].general && c.fixed == of[i].fixed && !c.amd);
+	}
+}
+
 static void build_flat(unsigned machine, unsigned nr_vcpus)
 {
 	struct cpuid_input in = {
@@ -456,7 +501,7 @@ int main(void)
 		cmocka_unit_test(cores_of_their_own),
 		cmocka_unit_test(no_lmsle),
 		cmocka_unit_test(topology_flat),
-		cmocka_unit_test(direct_interrupts),
+		cmocka_unit_test(direct_interrupts), cmocka_unit_test(counters), cmocka_unit_test(counters_offered),
 		cmocka_unit_test(every_difference_has_a_reason),
 		cmocka_unit_test(rows_are_sane),
 		cmocka_unit_test(table_is_sorted),

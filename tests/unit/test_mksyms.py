@@ -44,7 +44,8 @@ def unpack(data):
 
 def test_all_names_come_back(tmp_path):
     some = random.Random(1)
-    functions = [(some.choice([1, 16, 127, 128, 300, 16383, 16384, 40000]), f"{'_'.join(some.choices(WORDS, k=4))}_{n}") for n in range(600)]
+    distances = [1, 16, 127, 128, 300, 16383, 16384, 40000]
+    functions = [(some.choice(distances), f"{'_'.join(some.choices(WORDS, k=4))}_{n}") for n in range(600)]
     packed = table(tmp_path, functions)
     assert unpack(packed) == functions
     assert len(packed) < sum(3 + len(name) for _, name in functions) // 2

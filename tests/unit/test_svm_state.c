@@ -134,6 +134,13 @@ static void test_permissions(void **)
 	assert_int_equal(msr[0x800], 0xff);
 }
 
+static void test_counters(void **)
+{
+	svm_vcpu(&vcpu)->vmcb->intercept_misc1 = ~0u;
+	svm_set_counters(&vcpu, 0);
+	assert_int_equal(svm_vcpu(&vcpu)->vmcb->intercept_misc1, ~BIT(15) & ~0u);
+}
+
 static void test_registers(void **)
 {
 	static const struct { enum hvm_reg reg; unsigned offset; } fields[] = {
@@ -229,6 +236,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_controls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shadowed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_segments, setup, teardown),

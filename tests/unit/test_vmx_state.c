@@ -181,6 +181,23 @@ static void test_permissions(void **)
 	assert_true(msr[0x22] == 0xff && msr[0x822] == 0xff && msr[0x422] == 0xff && msr[0xc22] == 0xff);
 }
 
+/* Loaded at entries and, as 0, at exits, from now on: also when the guest changes its mode. RDPMC does not exit. */
+static void test_counters(void **)
+{
+	vmx_controls.proc |= 1u << 11;
+	vmx_vcpu_load(&vcpu);
+	assert_true(!(vmcs[0x400c] & BIT(12)) && !(vmcs[0x4012] & BIT(13)) && vmcs[0x4002] & BIT(11));
+	vmcs[0x2c04] = 5;
+	vmx_set_counters(&vcpu, 0x700000003);
+	assert_int_equal(vmcs[0x400c], 0x200 | BIT(12));
+	assert_int_equal(vmcs[0x4012], 4 | BIT(13));
+	assert_true(vmcs[0x2808] == 0x700000003 && vmcs[0x2c04] == 0 && !(vmcs[0x4002] & BIT(11)));
+	vmx_set(&vcpu, HVM_EFER, 0xd01);
+	assert_int_equal(vmcs[0x4012], 0x204 | BIT(13));
+	vmx_set(&vcpu, HVM_EFER, 0x901);
+	assert_int_equal(vmcs[0x4012], 4 | BIT(13));
+}
+
 static void test_registers(void **)
 {
 	static const struct { enum hvm_reg reg; unsigned field; } fields[] = {
@@ -211,6 +228,7 @@ static void test_registers(void **)
 	assert_int_equal(vmx_get(&vcpu, HVM_NMI_BLOCKED), 1);
 	vmx_set(&vcpu, HVM_NMI_BLOCKED, 0);
 	assert_int_equal(vmcs[0x4824], 0);
+	vmx_vcpu_load(&vcpu);
 	/* Long mode is active: the entry control "IA-32e mode guest" goes with it. */
 	vmx_set(&vcpu, HVM_EFER, 0xd01);
 	assert_int_equal(vmcs[0x2806], 0xd01);
@@ -295,6 +313,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_load, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_shadowed, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_directory_pointers, setup, teardown),

@@ -227,6 +227,7 @@ static const struct key keys[] = {
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
 	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
 	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
+	{ "counters", WORDS(CONFIG_VM_COUNTERS, counters, "no", "yes"), LINE(line_counters) },
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
 	{ "on_poweroff", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
 	{ "on_reboot", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
@@ -314,6 +315,18 @@ static int parse_line(struct parser *p, struct span line, unsigned *seen)
 	return assign(p, name, span_trim(rest), seen);
 }
 
+/* counters = yes: what cannot be had with it. */
+static void resolve_counters(struct parser *p)
+{
+	const struct vm_config *c = p->config;
+
+	p->line = c->line_counters;
+	if (c->counters && c->interrupts == VM_INTERRUPTS_DIRECT)
+		config_fail(p, "counters = yes: not with interrupts = direct, which leaves them no interrupt");
+	if (c->counters && c->smt_sharing && !p->over)
+		config_fail(p, "counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
+}
+
 /* interrupts = direct: what cannot be had with the CPUs' own APICs. */
 static void resolve_direct(struct parser *p)
 {
@@ -355,6 +368,8 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		config_resolve_dma(&p);
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		resolve_direct(&p);
+	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p.over)
+		resolve_counters(&p);
 	return p.errors ? -EINVAL : 0;
 }
 

@@ -86,6 +86,7 @@ struct vm_config {
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
 	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
+	bool counters;                    /* the CPUs' performance counters are the guest's; default false */
 	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
 	unsigned restart_limit, restart_seconds; /* restarts within so much of the first of them; 0: any number */
 	unsigned console_log;             /* KiB of the guest's output that are kept, a multiple of 4; 0: nothing */
@@ -100,7 +101,8 @@ struct vm_config {
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
-		 line_facts, line_dma, line_on_end, line_on_one, line_trusted, line_direct;
+		 line_facts, line_dma, line_on_end, line_on_one, line_trusted, line_direct,
+		 line_counters;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

@@ -9,6 +9,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
+#include "vmm/counters.h"
 #include "vmm/cpuid/cpuid_table.h"
 #include "vmm/hvm_ops.h"
 #include "vmm/guest_platform.h"
@@ -96,6 +97,8 @@ static bool need_met(const struct build *b, u8 need)
 		return b->in->tsc_stable && !b->in->tsc_freezes;
 	case NEED_AMD:
 		return b->amd;
+	case NEED_COUNTERS:
+		return b->in->counters;
 	case NEED_VIRTUAL_TIMER:
 		return !b->in->direct;
 	}
@@ -175,6 +178,16 @@ static void leaf_structured(struct build *b, u32 leaf)
 			r.eax = max;
 		add_leaf(b, leaf, i, true, r);
 	}
+}
+
+static void leaf_counters(struct build *b, u32 leaf)
+{
+	struct cpuid_regs r = host(b, leaf, 0);
+	struct counters c = counters_told(&r);
+
+	if (IS_ENABLED(CONFIG_VM_COUNTERS) && b->in->counters && c.general)
+		add_leaf(b, leaf, 0, false, (struct cpuid_regs){ .eax = (r.eax & 0xffff0000) | c.general << 8 | 2u,
+			 .ebx = r.ebx, .edx = (r.edx & 0x1fe0) | c.fixed });
 }
 
 /* Leaves 0xB and 0x1F: the x2APIC ID is dynamic. Without a first level they are not there. */
@@ -300,7 +313,8 @@ static const struct {
 	void (*build)(struct build *b, u32 leaf);
 } leaves[] = {
 	{ 0, leaf_vendor },       { 1, leaf_version },     { 2, leaf_own },        { 4, leaf_own },
-	{ 6, leaf_features },     { 7, leaf_structured },  { 0xb, leaf_topology }, { 0xd, leaf_xsave },
+	{ 6, leaf_features },     { 7, leaf_structured },  { 0xa, leaf_counters },  { 0xb, leaf_topology },
+	{ 0xd, leaf_xsave },
 	{ 0x15, leaf_tsc },       { 0x16, leaf_own },      { 0x18, leaf_own },     { 0x1a, leaf_own },
 	{ 0x1d, leaf_tile },      { 0x1e, leaf_first },    { 0x1f, leaf_topology }, { 0x24, leaf_first },
 	{ LEAF_HYPERVISOR, leaf_hypervisor }, { LEAF_HYPERVISOR_TIMING, leaf_timing }, { LEAF_KVM, leaf_kvm },

@@ -31,6 +31,7 @@ enum cpuid_need {
 	NEED_ARCH_CAPABILITIES,
 	NEED_STABLE_TSC,
 	NEED_AMD, /* or Hygon */
+	NEED_COUNTERS,
 	NEED_VIRTUAL_TIMER, /* FORCE, but where the APIC timer is the CPU's own: then as SHOW */
 };
 
@@ -78,7 +79,7 @@ static inline u32 cpuid_row_leaf(const struct cpuid_row *row)
 #endif
 
 /* Reasons that rows of several files share. */
-#define R_PMU "performance monitoring is not virtualized"
+#define R_PMU "guests have plain performance counters at most"
 #define R_POWER "power, frequency and heat are the host's"
 #define R_MWAIT "an idle guest must leave its CPU to the monitor"
 #define R_NESTED "no nested virtualization"

@@ -32,7 +32,8 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 19, "nodeid_msr", "the NUMA node comes from the ACPI tables")
 	{ EXT(0x1), 0, CPUID_ECX, 21, SHOW, .name = TEXT("tbm") },
 	{ EXT(0x1), 0, CPUID_ECX, 22, SHOW, .name = TEXT("topoext") },
-	HIDDEN(EXT(0x1), 0, CPUID_ECX, 23, "perfctr_core", R_PMU)
+	{ EXT(0x1), 0, CPUID_ECX, 23, SHOW, .name = TEXT("perfctr_core"), .reason = TEXT("with `counters = yes`"),
+	  .need = NEED_COUNTERS },
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 24, "perfctr_nb", R_PMU)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 25, "stream_perf_mon", R_PMU)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 26, "bpext", "breakpoint address masks are not switched")

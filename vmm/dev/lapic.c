@@ -66,7 +66,9 @@ void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt)
 
 	if (!lapic_enabled(l) || entry & LAPIC_LVT_MASKED)
 		return;
-	if (vector < LAPIC_FIRST_VECTOR)
+	if (IS_ENABLED(CONFIG_VM_COUNTERS) && (entry >> 8 & 7) == APIC_NMI)
+		lapic_nmi(l);
+	else if (vector < LAPIC_FIRST_VECTOR)
 		lapic_error(l, LAPIC_ESR_RECEIVE_ILLEGAL);
 	else
 		lapic_set_irr(l, vector, false);

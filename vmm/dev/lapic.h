@@ -133,6 +133,8 @@ void lapic_direct_send(struct lapic *l, u8 vector);
 bool lapic_match(const struct lapic *l, const struct apic_msg *msg);
 /* Delivers a message; src: the sending APIC or NULL for a device. True when some APIC took it. Any CPU. */
 bool lapic_deliver(struct vm *vm, struct lapic *src, const struct apic_msg *msg);
+/* An NMI for the vCPU. Any CPU. */
+void lapic_nmi(struct lapic *l);
 /* Sends what an ICR value says (11.6.1). */
 void lapic_send_icr(struct lapic *l, u64 icr);
 /* Sends to itself by the self-IPI register (11.12.11). */

@@ -59,6 +59,12 @@ static bool matches(const struct lapic *l, const struct lapic *src, const struct
 	}
 }
 
+void lapic_nmi(struct lapic *l)
+{
+	__atomic_store_n(&l->vcpu->nmi_pending, true, __ATOMIC_RELEASE);
+	vcpu_kick(l->vcpu);
+}
+
 /* One APIC takes the message. */
 static bool take_message(struct lapic *l, const struct apic_msg *msg)
 {
@@ -74,8 +80,7 @@ static bool take_message(struct lapic *l, const struct apic_msg *msg)
 		lapic_set_irr(l, msg->vector, msg->level);
 		return true;
 	case APIC_NMI:
-		__atomic_store_n(&l->vcpu->nmi_pending, true, __ATOMIC_RELEASE);
-		vcpu_kick(l->vcpu);
+		lapic_nmi(l);
 		return true;
 	case APIC_INIT:
 		vcpu_init_ipi(l->vcpu);

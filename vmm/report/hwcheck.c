@@ -357,7 +357,7 @@ static void hwcheck_start(void)
 
 	if (!seconds)
 		return;
-	say("hardware check: no VM starts; off: not needed");
+	say("hardware check: no VM starts; ok, MISSING, off (not needed) or unknown, and what to do");
 	able = check_virtualization();
 	check_cpus_and_memory();
 	say("what costs performance or containment:");

@@ -116,6 +116,11 @@ bool host_is_x2apic(void)
 	return all_x2apic;
 }
 
+void host_counter_interrupt(u8 vector)
+{
+	reg_write(APIC_LVT_PMC, vector ? vector : LVT_MASKED);
+}
+
 u32 apic_id(void)
 {
 	u32 id = reg_read(APIC_ID);

@@ -53,6 +53,7 @@ static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
 		.stage2_1g = ext.edx & CPUID_1G_EDX,
 		.phys_bits = (u8)MIN(size.eax & 0xff, 48),
 		.insn_len = svm_features.nrips,
+		.counters = true,
 		.rdtscp = ext.edx & CPUID_RDTSCP_EDX,
 		.invpcid = l7.ebx & BIT(10),
 		.xsaves = l1.ecx & BIT(26) && ld.eax & BIT(3),

@@ -69,6 +69,7 @@ void svm_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write);
 void svm_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on);
 void svm_intercept_exceptions(struct vcpu *vcpu, u32 vectors);
 void svm_intercept_dr(struct vcpu *vcpu, bool on);
+void svm_set_counters(struct vcpu *vcpu, u64 global);
 void svm_set_tsc_offset(struct vcpu *vcpu, s64 offset);
 void svm_flush_stage2(struct vcpu *vcpu);
 

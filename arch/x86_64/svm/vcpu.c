@@ -119,6 +119,11 @@ void svm_intercept_dr(struct vcpu *vcpu, bool on)
 	v->intercept_dr_read = v->intercept_dr_write = on ? 0xffff : 0;
 }
 
+void svm_set_counters(struct vcpu *vcpu, u64)
+{
+	svm_vcpu(vcpu)->vmcb->intercept_misc1 &= ~SVM_INTERCEPT_RDPMC;
+}
+
 void svm_set_tsc_offset(struct vcpu *vcpu, s64 offset)
 {
 	svm_vcpu(vcpu)->vmcb->tsc_offset = (u64)offset;

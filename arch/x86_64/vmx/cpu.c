@@ -177,6 +177,8 @@ static void read_caps(struct hvm_caps *caps, u64 ept_cap)
 		.xsaves = vmx_controls.proc2 & PROC2_XSAVES && ld.eax & BIT(3),
 		.waitpkg = vmx_controls.proc2 & PROC2_USER_WAIT && l7.ecx & BIT(5),
 		.pcid = l1.ecx & BIT(17),
+		.counters = rdmsr(MSR_VMX_EXIT_CTLS) >> 32 & EXIT_LOAD_COUNTERS &&
+			    rdmsr(MSR_VMX_ENTRY_CTLS) >> 32 & ENTRY_LOAD_COUNTERS,
 		.cr4_allowed = vmx_controls.cr4_fixed1 & ~CR4_VMXE,
 	};
 	/* The optional controls of instructions that the CPU does not have stay off. */

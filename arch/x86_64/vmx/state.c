@@ -99,7 +99,7 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		break;
 	case HVM_EFER:
 		vmwrite(VMCS_GUEST_EFER, value);
-		x->entry_controls = value & EFER_LMA ? vmx_controls.entry | ENTRY_IA32E_GUEST : vmx_controls.entry;
+		x->entry_controls = (x->entry_controls & ~(u32)ENTRY_IA32E_GUEST) | (value & EFER_LMA ? ENTRY_IA32E_GUEST : 0u);
 		vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
 		break;
 	case HVM_CR2:

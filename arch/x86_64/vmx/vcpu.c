@@ -173,6 +173,19 @@ void vmx_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on)
 	}
 }
 
+void vmx_set_counters(struct vcpu *vcpu, u64 global)
+{
+	struct vmx_vcpu *x = vmx_vcpu(vcpu);
+
+	x->proc_controls &= ~(u32)PROC_RDPMC_EXITING;
+	x->entry_controls |= ENTRY_LOAD_COUNTERS;
+	vmwrite(VMCS_PROC_CONTROLS, x->proc_controls);
+	vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
+	vmwrite(VMCS_EXIT_CONTROLS, vmx_controls.exit | EXIT_LOAD_COUNTERS);
+	vmwrite(VMCS_HOST_COUNTERS, 0);
+	vmwrite(VMCS_GUEST_COUNTERS, global);
+}
+
 void vmx_set_tsc_offset(struct vcpu *, s64 offset)
 {
 	vmwrite(VMCS_TSC_OFFSET, (u64)offset);

@@ -30,9 +30,11 @@ enum vmcs_field {
 	VMCS_GUEST_DEBUGCTL = 0x2802,
 	VMCS_GUEST_PAT = 0x2804,
 	VMCS_GUEST_EFER = 0x2806,
+	VMCS_GUEST_COUNTERS = 0x2808, /* IA32_PERF_GLOBAL_CTRL */
 	VMCS_GUEST_PDPTE0 = 0x280a, /* + 2 * n */
 	VMCS_HOST_PAT = 0x2c00,
 	VMCS_HOST_EFER = 0x2c02,
+	VMCS_HOST_COUNTERS = 0x2c04,
 
 	VMCS_PIN_CONTROLS = 0x4000,
 	VMCS_PROC_CONTROLS = 0x4002,
@@ -131,6 +133,7 @@ enum { /* VM-exit, table 25-13 */
 	EXIT_SAVE_DEBUG = 1u << 2,
 	EXIT_HOST_64 = 1u << 9,
 	EXIT_SAVE_PAT = 1u << 18,
+	EXIT_LOAD_COUNTERS = 1u << 12,
 	EXIT_LOAD_PAT = 1u << 19,
 	EXIT_SAVE_EFER = 1u << 20,
 	EXIT_LOAD_EFER = 1u << 21,
@@ -138,6 +141,7 @@ enum { /* VM-exit, table 25-13 */
 enum { /* VM-entry, table 25-15 */
 	ENTRY_LOAD_DEBUG = 1u << 2,
 	ENTRY_IA32E_GUEST = 1u << 9,
+	ENTRY_LOAD_COUNTERS = 1u << 13,
 	ENTRY_LOAD_PAT = 1u << 14,
 	ENTRY_LOAD_EFER = 1u << 15,
 };

@@ -70,6 +70,7 @@ void vmx_vcpu_load(struct vcpu *vcpu);
 void vmx_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write);
 void vmx_intercept_exceptions(struct vcpu *vcpu, u32 vectors);
 void vmx_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on);
+void vmx_set_counters(struct vcpu *vcpu, u64 global);
 void vmx_set_tsc_offset(struct vcpu *vcpu, s64 offset);
 void vmx_flush_stage2(struct vcpu *vcpu);
 /* Drops the vCPU's own linear translations on the calling CPU. */
