@@ -25,8 +25,6 @@ static_assert(sizeof(struct acpi_gas) == 12, "GAS");
 #define ACPI_SPACE_PCI_CONFIG 2
 #define ACPI_ACCESS_BYTE 1
 #define ACPI_ACCESS_WORD 2
-#define ACPI_ACCESS_DWORD 3
-#define ACPI_ACCESS_QWORD 4
 
 /* Root System Description Pointer, ACPI 5.2.5.3. Revision 0 ends after rsdt_address. */
 struct acpi_rsdp {
@@ -140,16 +138,10 @@ static_assert(offsetof(struct acpi_fadt, sleep_control_reg) == 244, "FADT SLEEP_
 #define ACPI_FADT_TMR_VAL_EXT BIT(8)
 #define ACPI_FADT_RESET_REG_SUP BIT(10)
 #define ACPI_FADT_HEADLESS BIT(12)
-#define ACPI_FADT_FORCE_APIC_PHYSICAL BIT(19)
 #define ACPI_FADT_HW_REDUCED BIT(20)
-#define ACPI_FADT_LOW_POWER_S0 BIT(21)
 
 /* FADT IAPC_BOOT_ARCH, ACPI table 5.11. */
-#define ACPI_BOOT_LEGACY_DEVICES BIT(0)
-#define ACPI_BOOT_8042 BIT(1)
 #define ACPI_BOOT_NO_VGA BIT(2)
-#define ACPI_BOOT_NO_MSI BIT(3)
-#define ACPI_BOOT_NO_ASPM BIT(4)
 #define ACPI_BOOT_NO_CMOS_RTC BIT(5)
 
 /* PM1 control register, ACPI table 4.16, and SLEEP_CONTROL_REG, table 4.20. */
@@ -193,7 +185,6 @@ struct acpi_madt_lapic {
 } __packed;
 static_assert(sizeof(struct acpi_madt_lapic) == 8, "MADT type 0");
 #define ACPI_MADT_ENABLED BIT(0)
-#define ACPI_MADT_ONLINE_CAPABLE BIT(1)
 
 struct acpi_madt_ioapic {
 	struct acpi_sub sub;
@@ -215,10 +206,8 @@ static_assert(sizeof(struct acpi_madt_int_override) == 10, "MADT type 2");
 
 /* MPS INTI flags, ACPI table 5.26. */
 #define ACPI_INTI_POLARITY 0x3
-#define ACPI_INTI_ACTIVE_HIGH 0x1
 #define ACPI_INTI_ACTIVE_LOW 0x3
 #define ACPI_INTI_TRIGGER 0xc
-#define ACPI_INTI_EDGE 0x4
 #define ACPI_INTI_LEVEL 0xc
 
 struct acpi_madt_lapic_nmi {
@@ -298,8 +287,6 @@ struct acpi_srat_x2apic {
 } __packed;
 static_assert(sizeof(struct acpi_srat_x2apic) == 24, "SRAT type 2");
 #define ACPI_SRAT_ENABLED BIT(0)
-#define ACPI_SRAT_HOT_PLUGGABLE BIT(1)
-#define ACPI_SRAT_NON_VOLATILE BIT(2)
 
 /* System Locality Information Table, ACPI 5.2.17: a matrix of count * count bytes. */
 struct acpi_slit {

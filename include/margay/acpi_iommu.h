@@ -18,7 +18,6 @@ struct acpi_dmar {
 static_assert(sizeof(struct acpi_dmar) == 48, "DMAR");
 #define ACPI_DMAR_INTR_REMAP BIT(0)
 #define ACPI_DMAR_X2APIC_OPT_OUT BIT(1)
-#define ACPI_DMAR_DMA_CTRL_OPT_IN BIT(2)
 
 /* Type and length in front of each remapping structure, VT-d 8.2. */
 struct acpi_dmar_sub {
@@ -55,7 +54,6 @@ struct acpi_dmar_drhd {
 	u64 base;
 } __packed; /* then device scopes */
 static_assert(sizeof(struct acpi_dmar_drhd) == 16, "DRHD");
-#define ACPI_DRHD_INCLUDE_PCI_ALL BIT(0)
 
 struct acpi_dmar_rmrr {
 	struct acpi_dmar_sub sub;
@@ -103,7 +101,6 @@ enum acpi_ivrs_type {
 	ACPI_IVHD_11H = 0x11,
 	ACPI_IVHD_40H = 0x40,
 	ACPI_IVMD_ALL = 0x20,
-	ACPI_IVMD_SELECT = 0x21,
 	ACPI_IVMD_RANGE = 0x22,
 };
 

@@ -33,7 +33,6 @@ struct segment {
 #define SEG_ATTR_S BIT(4)
 #define SEG_ATTR_DPL_SHIFT 5
 #define SEG_ATTR_P BIT(7)
-#define SEG_ATTR_AVL BIT(12)
 #define SEG_ATTR_L BIT(13)
 #define SEG_ATTR_DB BIT(14)
 #define SEG_ATTR_G BIT(15)
@@ -72,7 +71,6 @@ struct desc_table {
 #define CR4_UMIP BIT(11)
 #define CR4_LA57 BIT(12)
 #define CR4_VMXE BIT(13)
-#define CR4_SMXE BIT(14)
 #define CR4_FSGSBASE BIT(16)
 #define CR4_PCIDE BIT(17)
 #define CR4_OSXSAVE BIT(18)
@@ -80,10 +78,6 @@ struct desc_table {
 #define CR4_SMAP BIT(21)
 #define CR4_PKE BIT(22)
 #define CR4_CET BIT(23)
-#define CR4_PKS BIT(24)
-#define CR4_UINTR BIT(25)
-#define CR4_LASS BIT(27)
-#define CR4_LAM_SUP BIT(28)
 
 #define EFER_SCE BIT(0)
 #define EFER_LME BIT(8)
@@ -108,7 +102,6 @@ struct desc_table {
 #define RFLAGS_IOPL (3ull << 12)
 #define RFLAGS_NT BIT(14)
 #define RFLAGS_RF BIT(16)
-#define RFLAGS_VM BIT(17)
 #define RFLAGS_AC BIT(18)
 
 enum vector {
@@ -121,7 +114,6 @@ enum vector {
 #define PFERR_P BIT(0)
 #define PFERR_W BIT(1)
 #define PFERR_U BIT(2)
-#define PFERR_RSVD BIT(3)
 #define PFERR_I BIT(4)
 
 /* DR6 and DR7 (SDM vol. 3, 18.2.3 and 18.2.4) */
@@ -148,7 +140,6 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define PTE_D BIT(6)
 #define PTE_PS BIT(7)
 #define PTE_PAT BIT(7) /* of a 4 KiB leaf; bit 12 of a larger one */
-#define PTE_G BIT(8)
 #define PTE_NX BIT(63)
 #define PTE_ADDR 0x000ffffffffff000ull
 
@@ -243,8 +234,6 @@ enum memtype { MEMTYPE_UC = 0, MEMTYPE_WC = 1, MEMTYPE_WT = 4, MEMTYPE_WP = 5, M
 #define XCR0_X87 BIT(0)
 #define XCR0_SSE BIT(1)
 #define XCR0_AVX BIT(2)
-#define XCR0_BNDREGS BIT(3)
-#define XCR0_BNDCSR BIT(4)
 #define XCR0_OPMASK BIT(5)
 #define XCR0_ZMM_HI256 BIT(6)
 #define XCR0_HI16_ZMM BIT(7)

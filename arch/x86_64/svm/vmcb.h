@@ -67,7 +67,6 @@ enum { SVM_TLB_KEEP = 0, SVM_TLB_FLUSH_ALL = 1 };
 
 /* Exit codes (APM vol. 2, appendix C). */
 enum {
-	SVM_EXIT_CR_READ = 0x00,
 	SVM_EXIT_CR_WRITE = 0x10,
 	SVM_EXIT_DR_READ = 0x20,
 	SVM_EXIT_DR_WRITE = 0x30,
