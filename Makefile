@@ -176,7 +176,7 @@ HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state c
 	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
 	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
 	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) $(addprefix vmm/pci/,pci_msi pci_root)
-$(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Os)
+$(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-Oz)
 # Jumps through a table are calls of another kind, which a guest could train.
 $(O)/$(A)/svm/lean.o $(O)/$(A)/vmx/lean.o: CFLAGS += -fno-jump-tables
 # A function that calls nothing has no frame; a backtrace from it leaves its caller out.
