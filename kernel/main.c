@@ -196,6 +196,8 @@ static void boot_cpu_main(void)
 	pci_init(acpi_mcfg(), &bootinfo);
 	poweroff_init();
 	modules_init(&bootinfo);
+	if (IS_ENABLED(CONFIG_SMBIOS))
+		smbios_init(&bootinfo);
 	if (IS_ENABLED(CONFIG_PCI_FACTS))
 		pci_route_facts();
 	clock_refine();

@@ -245,6 +245,11 @@ void host_timer_arm(struct host_timer *timer, u64 tsc_deadline);
 /* Disarms. Only from the CPU that armed it. No effect when not armed. Interrupts off. */
 void host_timer_cancel(struct host_timer *timer);
 
+/* ---- SMBIOS --------------------------------------------------------------- */
+
+/* Only in images with SMBIOS: the node's structures as firmware has them, hence maybe wrong; they stay. NULL: none. */
+const void *host_smbios(u32 *size);
+
 /* ---- PCI ------------------------------------------------------------------ */
 
 /* Only in images with PCI. The i-th function of the machine, in address order, used or not; false past the last. Any CPU. */

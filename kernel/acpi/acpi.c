@@ -26,8 +26,7 @@ static struct dmar_info dmar;
 static struct ivrs_info ivrs;
 static bool has_madt, has_srat, has_slit, has_mcfg, has_fadt, has_hpet, has_dmar, has_ivrs;
 
-/* A view of firmware memory, or NULL where there can be none. */
-static const void *map(u64 pa, u64 size)
+const void *firmware_map(u64 pa, u64 size)
 {
 	if (!pa || pa >= DIRECT_MAP_SIZE || size > DIRECT_MAP_SIZE - pa)
 		return NULL;
@@ -38,12 +37,12 @@ static const void *map(u64 pa, u64 size)
 /* Maps a whole table; *length: what its header says. NULL (logged) when that is impossible. */
 static const struct acpi_sdt *map_table(u64 pa, u32 *length)
 {
-	const struct acpi_sdt *t = map(pa, sizeof(*t));
+	const struct acpi_sdt *t = firmware_map(pa, sizeof(*t));
 
 	if (t) {
 		*length = t->length;
 		if (*length >= sizeof(*t) && *length <= TABLE_MAX)
-			t = map(pa, *length);
+			t = firmware_map(pa, *length);
 		else
 			t = NULL;
 	}
@@ -72,7 +71,7 @@ static void add_table(u64 pa)
 
 static bool scan_area(u64 pa, u64 size, struct rsdp_info *root)
 {
-	const u8 *area = map(pa, size);
+	const u8 *area = firmware_map(pa, size);
 	long at = area ? rsdp_scan(area, size) : -1;
 
 	if (at < 0 || rsdp_read(area + at, size - (size_t)at, root))

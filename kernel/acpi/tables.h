@@ -17,6 +17,12 @@ bool acpi_checksum_ok(const void *table, size_t size);
 /* Checks a table's header: signature, length within [min, size], checksum. */
 const char *acpi_check_header(const void *table, size_t size, const char signature[4], size_t min);
 
+/*
+ * smbios.c: looks for a good entry point on 16-byte boundaries. False: there is none. *table: the structures' physical address;
+ * *length: their bytes, or at most so many.
+ */
+bool smbios_entry(const void *memory, size_t size, u64 *table, u32 *length);
+
 /* rsdp.c */
 struct rsdp_info {
 	u64 table;     /* physical address of the XSDT or RSDT */

@@ -278,8 +278,11 @@ static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct booti
 	case MB2_EFI_MMAP:
 		*efi_mmap = tag;
 		return NULL;
-	case MB2_EFI32:
 	case MB2_EFI64:
+		if (IS_ENABLED(CONFIG_SMBIOS) && h.size >= sizeof(h) + sizeof(out->efi_table))
+			memcpy(&out->efi_table, tag + sizeof(h), sizeof(out->efi_table));
+		__attribute__((fallthrough));
+	case MB2_EFI32:
 		out->efi = true;
 		return NULL;
 	case MB2_EFI_BOOT_SERVICES:
@@ -307,14 +310,14 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out)
 	memset(out, 0, sizeof(*out));
 	mmap.count = 0;
 	if (limit < sizeof(head))
-		return "the information structure is out of reach";
+		return "out of reach";
 	memcpy(&head, base, sizeof(head));
 	if (head.total_size > limit)
-		return "the information structure is longer than can be read";
+		return "longer than can be read";
 
 	for (;;) {
 		if (at + sizeof(h) > head.total_size)
-			return "the information structure has no end tag";
+			return "no end tag";
 		memcpy(&h, base + at, sizeof(h));
 		if (h.size < sizeof(h) || h.size > head.total_size - at)
 			return "a tag's length is wrong";

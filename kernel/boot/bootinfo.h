@@ -59,6 +59,7 @@ struct bootinfo {
 	bool has_rsdp;
 	struct acpi_rsdp rsdp; /* the newest copy given; not verified; rev 0: 20 bytes, the rest 0 */
 	bool efi;              /* loaded by an EFI firmware */
+	u64 efi_table;         /* physical address of its system table, of 64 bits; 0: not known */
 	struct boot_framebuffer framebuffer; /* only with CONFIG_SCREEN */
 };
 

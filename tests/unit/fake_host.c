@@ -310,6 +310,12 @@ void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 		fake_host.cpuid(leaf, subleaf, out);
 }
 
+const void *host_smbios(u32 *size)
+{
+	*size = fake_host.smbios_size;
+	return fake_host.smbios;
+}
+
 u64 host_tsc(void)
 {
 	return fake_host.tsc += fake_host.tsc_step;

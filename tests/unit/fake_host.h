@@ -44,6 +44,8 @@ struct fake_host {
 	struct { u32 msr; u64 value; } msrs[FAKE_MSRS]; /* readable and writable MSRs; others fault */
 	unsigned nr_msrs;
 	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */
+	const void *smbios; /* the node's table */
+	u32 smbios_size;
 	struct host_cpu_info cpus[FAKE_CPUS];
 	struct host_mitigations mitigations; /* of each CPU */
 	unsigned nr_cpus, this_cpu;

@@ -478,6 +478,17 @@ static void guest_modules(void **)
 	assert_string_equal(err.text, "vm0.conf:3: module: expected arguments of at most 127 bytes, found 128");
 }
 
+static void dmi(void **)
+{
+	assert_int_equal(parse(REQUIRED), 0);
+	assert_false(config.dmi_node);
+	assert_int_equal(parse(REQUIRED "dmi = node\n"), 0);
+	assert_true(config.dmi_node);
+	assert_int_equal(parse(REQUIRED "dmi = none\n"), 0);
+	assert_false(config.dmi_node);
+	refused(REQUIRED "dmi = yes\n", "vm0.conf:3: dmi: expected none or node, found 'yes'");
+}
+
 static void debug_exit_and_after(void **)
 {
 	assert_int_equal(parse(REQUIRED "debug_exit = yes\nafter = vm-1\n"), 0);
@@ -617,7 +628,8 @@ static void dma(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guest_modules), cmocka_unit_test(debug_exit_and_after),
+		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi),
+		cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(what_follows), cmocka_unit_test(console_log), cmocka_unit_test(what_follows_wrong),
 		cmocka_unit_test(all_errors),

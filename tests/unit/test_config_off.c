@@ -11,6 +11,7 @@
 #undef CONFIG_GDB
 #undef CONFIG_SCREEN
 #undef CONFIG_MITIGATIONS
+#undef CONFIG_SMBIOS
 
 #include "kernel/boot/cmdline.c"
 #undef ALWAYS
@@ -45,6 +46,7 @@ static void test_keys(void **)
 		{ "module = a", "f:3: module: needs CONFIG_MULTIBOOT" },
 		{ "pci = 01:00.0", "f:3: pci: needs CONFIG_PASSTHROUGH" },
 		{ "memory_map = identity", "f:3: memory_map: needs CONFIG_PASSTHROUGH" },
+		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
 	};
 	char text[200];

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/guest_acpi.c vmm/acpi/acpi_build.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c kernel/span.c */
+/* UNIT: vmm/acpi/guest_acpi.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c kernel/acpi/smbios.c vmm/acpi/acpi_build.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c kernel/span.c */
 /*
  * What a VM's tables say of the host's NUMA nodes: a VM on nodes 1, 2 and 4 of
  * five, whose distances differ there and back; our own readers read them.

@@ -71,11 +71,20 @@ struct acpi_guest {
 int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp, size_t *used);
 
 struct aml;
+struct vm;
 
 /* acpi_pci.c: the root buses and the ECAM, for the DSDT. */
 void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
 /* acpi_devices.c: the nodes of the image's other devices, for the DSDT, and what WDAT has behind its header. */
 void acpi_put_devices(struct aml *a);
 void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
+
+/*
+ * guest_smbios.c, not pure, with CONFIG_SMBIOS: the VM's SMBIOS tables, behind `used` bytes of ACPI tables, and their entry point
+ * in the last 64 KiB below 1 MiB. 0; -ENOSPC: they do not fit.
+ */
+int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
+/* uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's order of bytes. */
+void uuid_of_name(const u8 space[16], const char *name, u8 out[16]);
 
 #endif

@@ -163,6 +163,7 @@ int guest_acpi_build(struct vm *vm)
 	void *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE), GUEST_ACPI_SIZE);
 	struct collected *c;
 	u64 rsdp = 0;
+	size_t used;
 	int err;
 
 	if (!area) {
@@ -182,11 +183,12 @@ int guest_acpi_build(struct vm *vm)
 	c->guest.watchdog = pio_find(vm, GUEST_WATCHDOG_PORT);
 	if (IS_ENABLED(CONFIG_NUMA)) {
 		number_nodes(c, vm);
-		collect_memory(c, &vm_parts(vm)->map);
 		collect_distances(c);
 	} else {
 		c->guest.nr_nodes = 1;
 	}
+	if (IS_ENABLED(CONFIG_NUMA) || IS_ENABLED(CONFIG_SMBIOS))
+		collect_memory(c, &vm_parts(vm)->map);
 	collect_cpus(c, vm);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
 		collect_pci(c, vm->pci);
@@ -194,7 +196,9 @@ int guest_acpi_build(struct vm *vm)
 		c->guest.dma = vm->windows->window;
 		c->guest.nr_dma = vm->windows->count;
 	}
-	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, NULL);
+	err = acpi_build(&c->guest, GUEST_ACPI_BASE, area, GUEST_ACPI_SIZE, &rsdp, IS_ENABLED(CONFIG_SMBIOS) ? &used : NULL);
+	if (IS_ENABLED(CONFIG_SMBIOS))
+		err = err ? err : guest_smbios_build(vm, &c->guest, used);
 	if (err)
 		vm_log(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);
 	else

@@ -239,6 +239,7 @@ static const struct key keys[] = {
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
 	{ "dma", SETTER(CONFIG_PASSTHROUGH, config_set_dma), LINE(line_dma) },
 	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_MULTIBOOT", set_module) },
+	{ "dmi", WORDS(CONFIG_SMBIOS, dmi_node, "none", "node") },
 	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
 	{ "after", SETTER(CONFIG_VM_SHARING, set_after), LINE(line_after) },
 };

@@ -97,6 +97,7 @@ struct vm_config {
 	struct vm_config_pci_facts pci_irq;  /* which input of the I/O APICs its interrupt pin leads to */
 	struct vm_config_pci_facts pci_node; /* the host's node of its bus; one for all of a bus */
 	bool trusted;                     /* its guest may read all that the host holds: no mitigations; default false */
+	bool dmi_node;                    /* the guest sees maker and serial numbers of the node; default false */
 	bool debug_exit;                  /* the guest may end itself by port 0xf4; default no */
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
