@@ -8,9 +8,11 @@
  * that does not wait: the tests with one late vCPU do not.
  */
 #include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdlib.h>
+#include <time.h>
 #include <cmocka.h>
 
 #include <margay/errno.h>
@@ -299,6 +301,47 @@ static void absent_are_not_waited_for(void **)
 	stage2_destroy(&parts.stage2);
 }
 
+static void *take_lock(void *vcpu)
+{
+	vm_stage2_lock(vcpu);
+	vm_stage2_unlock(&parts.vm);
+	return NULL;
+}
+
+static u64 cpu_ns(clockid_t clock)
+{
+	struct timespec t;
+
+	assert_int_equal(clock_gettime(clock, &t), 0);
+	return (u64)t.tv_sec * 1000000000 + (u64)t.tv_nsec;
+}
+
+/* Who has left stays absent, however long it had to wait for the lock while others took mappings away. */
+static void absent_waits_for_the_lock(void **)
+{
+	pthread_t thread;
+	clockid_t clock;
+
+	never = true;
+	late = 1;
+	setup_joined();
+	shootdown_leave(&vcpus[1]);
+	vm_stage2_lock(&vcpus[0]);
+	while_waiting = others_answer;
+	assert_int_equal(vm_unmap(&vcpus[0], gpa(0), PAGE_SIZE), 0);
+	assert_int_equal(pthread_create(&thread, NULL, take_lock, &vcpus[1]), 0);
+	/* It does nothing but to wait for the lock: of that it has done its share by then. */
+	assert_int_equal(pthread_getcpuclockid(thread, &clock), 0);
+	while (cpu_ns(clock) < 5000000)
+		sched_yield();
+	vm_stage2_unlock(&parts.vm);
+	assert_int_equal(pthread_join(thread, NULL), 0);
+	assert_true(vcpus[1].stage2_seen == STAGE2_ABSENT);
+	polls = 0;
+	assert_true(unmap_ends(1));
+	stage2_destroy(&parts.stage2);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -307,6 +350,7 @@ int main(void)
 		cmocka_unit_test(no_stale_access),
 		cmocka_unit_test(without_flush_it_fails),
 		cmocka_unit_test(absent_are_not_waited_for),
+		cmocka_unit_test(absent_waits_for_the_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,9 +29,10 @@ void shootdown_flush(struct vcpu *vcpu)
 
 void vm_stage2_lock(struct vcpu *vcpu)
 {
-	/* Its holder may wait for this vCPU. */
+	/* Its holder may wait for this vCPU, unless that has left: a note would say for ever that it is there. */
 	while (!spin_trylock(&vcpu->vm->stage2_lock)) {
-		shootdown_note(vcpu);
+		if (vcpu->stage2_seen != STAGE2_ABSENT)
+			shootdown_note(vcpu);
 		__builtin_ia32_pause();
 	}
 }

@@ -39,8 +39,8 @@ static inline void shootdown_note(struct vcpu *vcpu)
 /*
  * The lock of the VM's second-level tables once its vCPUs run; to be held over
  * a device's own record of what it has mapped, too. `vcpu` is the caller's own,
- * in an exit. While it waits it takes part in others' changes: the caller holds
- * no other lock and no pointer to guest memory.
+ * in an exit or behind shootdown_leave(). While it waits in an exit it takes part
+ * in others' changes: the caller holds no other lock and no pointer to guest memory.
  */
 void vm_stage2_lock(struct vcpu *vcpu);
 void vm_stage2_unlock(struct vm *vm);
