@@ -40,7 +40,7 @@ static void get_size(const struct slot *s, struct monitor_vm *out)
 
 	out->cpus = vm ? vm->nr_host_cpus : s->config->cpus;
 	out->memory = vm ? 0 : wanted_memory(s->config);
-	out->up = vm ? vm_guest_tsc(vm, host_tsc()) : 0;
+	out->up = vm ? host_tsc() - vm->started_at : 0;
 	for (unsigned i = 0; vm && i < vm->nr_extents; i++)
 		out->memory += vm->extent[i].size;
 }

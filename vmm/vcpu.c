@@ -277,7 +277,8 @@ static int assign(struct vcpu *vcpu)
 
 int vm_start(struct vm *vm)
 {
-	vm->tsc_offset = vm_direct(vm) ? 0 : -(s64)host_tsc();
+	vm->started_at = host_tsc();
+	vm->tsc_offset = vm_direct(vm) ? 0 : -(s64)vm->started_at;
 	/* One count is this function's own: the VM cannot be taken down while it hands out CPUs. */
 	__atomic_store_n(&vm->live_vcpus, 1, __ATOMIC_RELEASE);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {

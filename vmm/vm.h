@@ -36,6 +36,7 @@ struct vm {
 	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	unsigned ready;           /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;
+	u64 started_at;           /* host TSC */
 	u64 stage2_count;         /* times that something was taken out of stage2; atomic */
 	char name[VM_NAME_MAX + 1];
 	struct vcpu *vcpus[VM_MAX_VCPUS];

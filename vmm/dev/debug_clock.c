@@ -2,7 +2,7 @@
 /*
  * Only in images with DEBUG_CLOCK: lets a test in the guest compare its clocks
  * with the node's reference clock, which the LWK reads for it then and there,
- * and stop its own VM for a while. Ports of 32 bits:
+ * and stop its own VM for a while; not with interrupts = direct. Ports of 32 bits:
  *   0x5f0  read: takes the reference's time; the low half of it, ns
  *   0x5f4  read: the high half of what was taken last
  *   0x5f8  write: the VM is paused for so many milliseconds
@@ -49,9 +49,13 @@ static const struct pio_ops debug_clock_ops = { .sizes = 4, .read = debug_clock_
 
 static int debug_clock_create(struct vm *vm, void **instance)
 {
-	struct debug_clock *d = host_pages_alloc(1, -1);
+	struct debug_clock *d;
 	int err;
 
+	/* Where the timers are the guest's, nothing would end a pause. */
+	if (vm_direct(vm))
+		return 0;
+	d = host_pages_alloc(1, -1);
 	if (!d)
 		return host_no_memory(vm->name);
 	err = vm_register_pio(vm, DEBUG_CLOCK_PORT, DEBUG_CLOCK_PORTS, &debug_clock_ops, d);
@@ -67,14 +71,15 @@ static int debug_clock_create(struct vm *vm, void **instance)
 
 static void debug_clock_destroy(struct vm *, void *instance)
 {
-	host_pages_free(instance, 1);
+	if (instance)
+		host_pages_free(instance, 1);
 }
 
 static void debug_clock_stop(struct vcpu *vcpu, void *instance)
 {
 	struct debug_clock *d = instance;
 
-	if (d->timer.cpu == vcpu->cpu)
+	if (d && d->timer.cpu == vcpu->cpu)
 		host_timer_cancel(&d->timer);
 }
 
