@@ -13,7 +13,7 @@ import tiny
 from monitor_console import Console, start, vm
 
 # SVM: exit codes (APM vol. 2, appendix C), intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (appendix B).
-INTR, HLT, VMMCALL = 0x60, 0x78, 0x81
+INTR, HLT = 0x60, 0x78
 INTERCEPT_INTR, INTERCEPT_HLT, V_INTR_MASKING = 1 << 0, 1 << 24, 1 << 24
 DIRECT = "vm%d: interrupts: direct"
 CONSOLE_VM = {"interrupts": "direct", "topology": "node", "allow_smt_sharing": "no"}

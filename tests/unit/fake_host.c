@@ -210,6 +210,8 @@ void host_apic_take_back(void)
 
 void host_apic_interrupt(unsigned cpu, u8 vector)
 {
+	if (fake_host.sending)
+		fake_host.sending();
 	if (!fake_host.given[cpu])
 		abort();
 	fake_host.sent[fake_host.nr_sent % ARRAY_SIZE(fake_host.sent)].cpu = cpu;

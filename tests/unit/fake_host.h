@@ -75,6 +75,7 @@ struct fake_host {
 	unsigned apic_resets;
 	struct { unsigned cpu; u8 vector; } sent[64]; /* to guests' own APICs, in order */
 	unsigned nr_sent;
+	void (*sending)(void);   /* host_apic_interrupt(), before it looks whose that APIC is; NULL: nothing */
 	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
 	struct {
 		void (*fn)(void *arg, unsigned n);

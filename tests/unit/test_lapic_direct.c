@@ -7,6 +7,8 @@
  * are not the VM's.
  */
 #include <errno.h>
+#include <pthread.h>
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -25,6 +27,7 @@
 
 #define ICR 0x830
 #define SVR 0x80f
+#define TIMER 0x832
 #define ALL 7u /* vCPUs */
 
 static struct vm *vm;
@@ -69,14 +72,15 @@ static int setup(void **)
 	fake_host.cpuid = host_leaf;
 	fake_host.msrs[0].msr = SVR;
 	fake_host.msrs[1].msr = 0x808;
-	fake_host.nr_msrs = 2;
+	fake_host.msrs[2].msr = TIMER;
+	fake_host.nr_msrs = 3;
 	fake_vm_apic_id[0] = 2;
 	fake_vm_apic_id[1] = 3;
 	fake_vm_apic_id[2] = 0x21;
 	fake_vm_direct = true;
 	vm = fake_vm_create(0);
 	for (unsigned i = 0; i < 3; i++)
-		assert_int_equal(lapic_own_ops.write(NULL, vm->vcpus[i], SVR, 0x1ff), 0);
+		assert_int_equal(lapic_x2apic_ops.write(NULL, vm->vcpus[i], SVR, 0x1ff), 0);
 	return 0;
 }
 
@@ -90,7 +94,7 @@ static int teardown(void **)
 
 static int write_by(unsigned vcpu, u32 msr, u64 value)
 {
-	return lapic_own_ops.write(NULL, vm->vcpus[vcpu], msr, value);
+	return lapic_x2apic_ops.write(NULL, vm->vcpus[vcpu], msr, value);
 }
 
 /* Which CPUs got `vector`, as a set; each one interrupt, and no other. */
@@ -121,7 +125,7 @@ static void test_own_registers(void **)
 			bool state = msr >= 0x810 && msr <= 0x827;
 			bool r = msr == 0x802 || msr == 0x808 || msr == 0x80a || msr == 0x80d || state || msr == 0x832 ||
 				 msr == 0x838 || msr == 0x839 || msr == 0x83e;
-			bool w = msr == 0x808 || msr == 0x80b || msr == 0x832 || msr == 0x838 || msr == 0x83e || msr == 0x83f;
+			bool w = msr == 0x808 || msr == 0x80b || msr == 0x838 || msr == 0x83e || msr == 0x83f;
 
 			assert_int_equal(reads[v][msr], r);
 			assert_int_equal(writes[v][msr], w);
@@ -198,6 +202,37 @@ static void test_other_modes(void **)
 			assert_int_equal(send_by(0, ~0u, 0x4041 | mode << 8), 0);
 	assert_int_equal(fake_host.kicks[0] + fake_host.kicks[2], 0);
 	assert_int_equal(write_by(0, ICR, BIT(20)), -EFAULT);
+}
+
+/* The timer's entry is the CPU's, but for delivery modes: an SMI or NMI would be the hypervisor's (0x832; figure 11-8). */
+static void test_timer_entry(void **)
+{
+	static const u32 good[] = { 0x10000, 0x55, 0x20055, 0x40055, 0x710ff };
+	u64 value;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
+		assert_int_equal(write_by(0, TIMER, good[i]), 0);
+		assert_int_equal(fake_host.msrs[2].value, good[i]);
+	}
+	for (unsigned bit = 0; bit < 64; bit++)
+		if (!(0x710ffull >> bit & 1)) {
+			assert_int_equal(write_by(0, TIMER, 0x10055 | BIT(bit)), -EFAULT);
+			assert_int_equal(fake_host.msrs[2].value, 0x710ff);
+		}
+	/* One that the CPU has no deadline for. */
+	fake_host.nr_msrs = 2;
+	assert_int_equal(write_by(0, TIMER, 0x40055), -EFAULT);
+	assert_int_equal(guest_rdmsr(vm, TIMER, &value), 0);
+	assert_int_equal(value, 0x700ff);
+}
+
+/* What the CPU refuses has not been written for anybody. */
+static void test_refused_svr(void **)
+{
+	fake_host.nr_msrs = 0;
+	assert_int_equal(write_by(0, SVR, 0x2ff), -EFAULT);
+	assert_int_equal(vm->vcpus[0]->lapic->svr, 0x1ff);
+	assert_int_equal(send_by(1, 2, 0x4041), 1);
 }
 
 /* SVR is the CPU's, but for bit 12; the rest of these is the monitor's and reaches nothing. */
@@ -309,6 +344,60 @@ static void test_cr8(void **)
 	assert_int_equal(fake_host.msrs[1].value, 0x90);
 }
 
+static unsigned silenced;
+
+void pci_silence(struct vcpu *vcpu)
+{
+	assert_true(fake_host.given[vcpu->cpu]);
+	silenced |= 1u << vcpu->id;
+}
+
+/* Each vCPU silences what could interrupt it, while its CPU's APIC still takes it for the guest; not without functions. */
+static void test_silenced(void **)
+{
+	static char functions;
+
+	silenced = 0;
+	fake_vm_destroy(vm);
+	assert_int_equal(silenced, 0);
+	vm = fake_vm_create(0);
+	vm->pci = (void *)&functions;
+	fake_vm_destroy(vm);
+	assert_int_equal(silenced, ALL);
+	vm = fake_vm_create(0);
+}
+
+static void yield(void)
+{
+	sched_yield();
+}
+
+static void *send_all(void *stop)
+{
+	while (!__atomic_load_n((bool *)stop, __ATOMIC_ACQUIRE))
+		lapic_direct_send(vm->vcpus[1]->lapic, 0x41);
+	return NULL;
+}
+
+/* Nothing is sent to a CPU that goes back in this moment: the fake would abort. */
+static void test_door(void **)
+{
+	struct vcpu *vcpu = vm->vcpus[1];
+	bool stop = false;
+	pthread_t sender;
+
+	fake_host.this_cpu = 1;
+	fake_host.sending = yield;
+	assert_int_equal(pthread_create(&sender, NULL, send_all, &stop), 0);
+	for (unsigned i = 0; i < 200 || __atomic_load_n(&fake_host.nr_sent, __ATOMIC_RELAXED) < 100; i++) {
+		lapic_direct_stop(vcpu);
+		lapic_direct_start(vcpu, NULL);
+	}
+	__atomic_store_n(&stop, true, __ATOMIC_RELEASE);
+	assert_int_equal(pthread_join(sender, NULL), 0);
+	fake_host.this_cpu = 0;
+}
+
 /* Nothing is sent to a CPU before it is the guest's, nor any more: the fake would abort. */
 static void test_not_there(void **)
 {
@@ -331,12 +420,16 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_logical, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_other_modes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_filtered_registers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_timer_entry, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused_svr, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_base, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_devices, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_debug_clock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_given_back, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_init, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_cr8, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_silenced, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_door, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_there, setup, teardown),
 	};
 

@@ -128,7 +128,8 @@ static int pending(struct vcpu *vcpu)
 	if (!waiting(vcpu) || !lapic_enabled(l))
 		return -1;
 	vector = lapic_highest(l->irr);
-	return (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
+	/* Of a CPU's own APIC IRR holds only what was in service there and could not be delivered. */
+	return vm_direct(vcpu->vm) || (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
 }
 
 static void accept(struct vcpu *vcpu, u8 vector)
@@ -143,18 +144,32 @@ static void unaccept(struct vcpu *vcpu, u8 vector)
 	set_bit(vcpu->lapic->irr, vector);
 }
 
+/* Where the APIC is the CPU's own, CR8 exits only beside another intercept. */
 static u64 get_cr8(struct vcpu *vcpu)
 {
-	return vcpu->lapic->tpr >> 4;
+	u64 tpr = vcpu->lapic->tpr;
+
+	if (vm_direct(vcpu->vm))
+		host_rdmsr(MSR_X2APIC_FIRST + LAPIC_TPR, &tpr);
+	return tpr >> 4;
 }
 
 static void set_cr8(struct vcpu *vcpu, u64 value)
 {
 	vcpu->lapic->tpr = (value & 0xf) << 4;
+	if (vm_direct(vcpu->vm))
+		host_wrmsr(MSR_X2APIC_FIRST + LAPIC_TPR, vcpu->lapic->tpr);
+}
+
+static void init(struct vcpu *vcpu)
+{
+	lapic_reset_registers(vcpu);
+	if (vm_direct(vcpu->vm))
+		host_apic_reset();
 }
 
 static const struct intc_ops lapic_intc_ops = {
-	.init = lapic_reset_registers,
+	.init = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? init : lapic_reset_registers,
 	.pending = pending,
 	.waiting = waiting,
 	.accept = accept,
@@ -176,18 +191,21 @@ static int base_msr_read(void *, struct vcpu *vcpu, u32, u64 *value)
 static void tell_move(struct vcpu *vcpu, u64 value)
 {
 	if (!__atomic_exchange_n(&vcpu->vm->vcpus[0]->lapic->move_told, true, __ATOMIC_RELAXED))
-		vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#lx: #GP, for the local APIC stays at %#lx", vcpu->id,
-		       value, GUEST_LAPIC_BASE);
+		vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#lx: #GP, for the local APIC stays at %#lx%s", vcpu->id,
+		       value, GUEST_LAPIC_BASE, vm_direct(vcpu->vm) ? " in x2APIC mode" : "");
 }
 
-/* The legal mode changes: SDM vol. 3, figure 11-27. The page stays where it is; BSP is hardware's to say. */
+/*
+ * The legal mode changes: SDM vol. 3, figure 11-27. The page stays where it is; BSP is hardware's to say. A CPU's own APIC stays
+ * as it is, too: a kick between the two halves of an xAPIC's ICR would change the guest's.
+ */
 static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 {
 	const u64 mode = APIC_BASE_EN | APIC_BASE_EXTD;
 	u64 from = vcpu->apic_base & mode, to = value & mode;
 
-	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE) {
-		if (IS_ENABLED(CONFIG_DUMPS) && (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE)
+	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE || (vm_direct(vcpu->vm) && to != mode)) {
+		if (IS_ENABLED(CONFIG_DUMPS) && (vm_direct(vcpu->vm) || (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE))
 			tell_move(vcpu, value);
 		return -EFAULT;
 	}
@@ -239,11 +257,11 @@ static int lapic_create(struct vm *vm, void **)
 	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
 	/* What is used most is registered, and found, first. */
 	err = err || direct ? err : vm_register_msr(vm, MSR_TSC_DEADLINE, MSR_TSC_DEADLINE, &lapic_deadline_ops, NULL);
-	err = err ? err : vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, direct ? &lapic_direct_base_ops : &base_msr_ops, NULL);
-	err = err ? err : vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, direct ? &lapic_own_ops : &lapic_x2apic_ops, NULL);
+	err = err ? err : vm_register_msr(vm, MSR_APIC_BASE, MSR_APIC_BASE, &base_msr_ops, NULL);
+	err = err ? err : vm_register_msr(vm, MSR_X2APIC_FIRST, MSR_X2APIC_LAST, &lapic_x2apic_ops, NULL);
 	if (err)
 		goto fail;
-	vm->intc = direct ? &lapic_direct_intc_ops : &lapic_intc_ops;
+	vm->intc = &lapic_intc_ops;
 	return 0;
 fail:
 	lapic_destroy(vm, NULL);
@@ -253,12 +271,15 @@ fail:
 static void lapic_vcpu_stop(struct vcpu *vcpu, void *)
 {
 	lapic_timer_stop(vcpu->lapic);
+	if (vm_direct(vcpu->vm))
+		lapic_direct_stop(vcpu);
 }
 
 static const struct vdev lapic_vdev = {
 	.name = "lapic",
 	.create = lapic_create,
 	.destroy = lapic_destroy,
+	.vcpu_start = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_start : NULL,
 	.vcpu_stop = lapic_vcpu_stop,
 	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? lapic_timer_pause : NULL,
 };

@@ -123,8 +123,11 @@ void lapic_timer_pause(struct vcpu *vcpu, void *instance, bool paused);
 u32 lapic_timer_current(const struct lapic *l);
 
 /* lapic_direct.c: of a VM that owns its CPUs' local APICs (vm_direct()). */
-extern const struct msr_ops lapic_own_ops, lapic_direct_base_ops;
-extern const struct intc_ops lapic_direct_intc_ops;
+/* struct vdev's vcpu_start(), for any VM, and vcpu_stop(), for these: the CPU's APIC becomes the guest's, then the LWK's again. */
+void lapic_direct_start(struct vcpu *vcpu, void *instance);
+void lapic_direct_stop(struct vcpu *vcpu);
+/* A value that the guest may write to a register: gives it to the CPU, too, where that has it. 0; -EFAULT where it raises #GP. */
+int lapic_direct_write(u32 reg, u64 value);
 /* Sends the vector to the vCPU's own APIC. Any CPU. */
 void lapic_direct_send(struct lapic *l, u8 vector);
 

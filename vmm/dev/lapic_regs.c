@@ -7,6 +7,7 @@
 #include "vmm/dev/lapic.h"
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm.h"
 
 /* Version 14H; six LVT entries; no directed EOI (11.4.8). */
 #define LAPIC_VERSION_VALUE (0x14u | (LAPIC_LVT_COUNT - 1) << 16)
@@ -276,6 +277,8 @@ static int x2apic_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 	u64 mask;
 
 	if (!lapic_x2apic(l) || x2apic_writable(reg, &mask) || value & ~mask)
+		return -EFAULT;
+	if (vm_direct(vcpu->vm) && lapic_direct_write(reg, value))
 		return -EFAULT;
 	switch (reg) {
 	case LAPIC_ICR:
