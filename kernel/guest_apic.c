@@ -9,26 +9,45 @@
 #include "kernel/percpu.h"
 #include "kernel/time/timer.h"
 
+/* x2APIC registers (SDM vol. 3, table 11-6). */
+enum { SVR = 0x0f, LVT_LINT1 = 0x36 };
 #define ICR_ASSERT BIT(14) /* as in apic.c; delivery mode 0 is fixed */
 
 void host_apic_give(void)
 {
+	struct cpu *cpu = this_cpu();
+
 	host_interrupt_window();
-	this_cpu()->closed = true;
-	apic_give(host_tsc_khz());
+	cpu->closed = true;
+	cpu->lint1 = apic_give();
 }
 
 void host_apic_reset(void)
 {
-	apic_give(host_tsc_khz());
+	apic_give();
+}
+
+/* An APIC that is off has masked all entries of its LVT, and keeps them so when it is on again (SDM vol. 3, 11.4.7.2). */
+static void restore_lint1(void)
+{
+	host_wrmsr(MSR_X2APIC_FIRST + LVT_LINT1, this_cpu()->lint1);
+}
+
+int host_apic_svr(u64 value)
+{
+	int err = host_wrmsr(MSR_X2APIC_FIRST + SVR, value);
+
+	restore_lint1();
+	return err;
 }
 
 void host_apic_take_back(void)
 {
 	struct cpu *cpu = this_cpu();
 
-	apic_give(host_tsc_khz());
+	apic_give();
 	apic_init_cpu();
+	restore_lint1();
 	apic_timer_init_cpu();
 	cpu->closed = false;
 	/* What somebody has armed meanwhile. */

@@ -45,6 +45,7 @@ struct cpu {
 	struct mitigations mitigations; /* its own, constant once it is online */
 	u32 microcode;           /* revision that it has; valid with MICROCODE */
 	u32 not_forced;          /* what mitigate= wants and this CPU cannot do */
+	u32 lint1;               /* of a CPU that is closed: that entry of the LVT as the LWK had it */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
 	struct cpu_desc desc;
 };

@@ -181,11 +181,13 @@ const u32 *host_cpu_kick_word(void);
  * The calling CPU's local APIC becomes the guest's that will run here, in
  * x2APIC mode, as after a reset; then the LWK's again. Between the two no timer
  * can be armed here, host_interrupt_window() takes no interrupts and
- * host_cpu_wait() ends by kicks and NMIs only. LINT0, LINT1, the thermal and
- * the performance entry stay as they are. Interrupts off.
+ * host_cpu_wait() ends by kicks and NMIs only. LINT0, the thermal and the
+ * performance entry stay as they are, LINT1 while SVR has the APIC on. Interrupts off.
  */
 void host_apic_give(void);
 void host_apic_take_back(void);
+/* Between the two: writes SVR. 0, or -EFAULT where the CPU raises #GP. */
+int host_apic_svr(u64 value);
 /* Between the two: as after a reset once more, with nothing pending. */
 void host_apic_reset(void);
 /* Sends a fixed interrupt to a CPU, itself or another, that is a guest's now: what is sent too late comes to the LWK. */

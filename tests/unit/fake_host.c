@@ -201,6 +201,13 @@ void host_apic_reset(void)
 	fake_host.apic_resets++;
 }
 
+int host_apic_svr(u64 value)
+{
+	if (!fake_host.given[fake_host.this_cpu])
+		abort();
+	return host_wrmsr(0x80f, value);
+}
+
 void host_apic_take_back(void)
 {
 	if (!fake_host.given[fake_host.this_cpu])

@@ -55,7 +55,7 @@ static void set_open(struct lapic *l, bool open)
 
 int lapic_direct_write(u32 reg, u64 value)
 {
-	return reg == LAPIC_SVR || reg == LAPIC_LVT_TIMER ? host_wrmsr(X2(reg), value) : 0;
+	return reg == LAPIC_SVR ? host_apic_svr(value) : reg == LAPIC_LVT_TIMER ? host_wrmsr(X2(reg), value) : 0;
 }
 
 void lapic_direct_start(struct vcpu *vcpu, void *)

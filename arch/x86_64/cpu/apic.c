@@ -35,7 +35,8 @@ static bool all_x2apic;
 #define in_x2apic (all_x2apic || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && apic_mixed && rdmsr(MSR_APIC_BASE) & APIC_BASE_EXTD))
 static volatile u8 *page; /* xAPIC registers */
 static bool use_deadline;
-static u64 tsc_rate_khz, count_rate_khz; /* one-shot mode: both rates */
+u64 apic_tsc_khz;
+static u64 count_rate_khz; /* one-shot mode */
 
 static u32 reg_read(enum apic_reg reg)
 {
@@ -195,18 +196,18 @@ static void measure_count_rate(void)
 	reg_write(APIC_TIMER_DIVIDE, DIVIDE_BY_1);
 	reg_write(APIC_TIMER_INITIAL, 0xffffffff);
 	first = sample_count(&start);
-	while (rdtsc() - start < tsc_rate_khz * CALIBRATION_MS)
+	while (rdtsc() - start < apic_tsc_khz * CALIBRATION_MS)
 		cpu_pause();
 	last = sample_count(&end);
 	reg_write(APIC_TIMER_INITIAL, 0);
-	count_rate_khz = (u64)(first - last) * tsc_rate_khz / (end - start);
+	count_rate_khz = (u64)(first - last) * apic_tsc_khz / (end - start);
 	if (!count_rate_khz)
 		upcall_panic("local APIC: the timer does not count");
 }
 
 void apic_timer_init(u64 tsc_khz)
 {
-	tsc_rate_khz = tsc_khz;
+	apic_tsc_khz = tsc_khz;
 	use_deadline = cpu_features.tsc_deadline;
 	if (!use_deadline)
 		measure_count_rate();
@@ -234,9 +235,9 @@ void apic_timer_arm(u64 deadline)
 	}
 	now = rdtsc();
 	delta = deadline > now ? deadline - now : 0;
-	longest = 0xffffffffull * tsc_rate_khz / count_rate_khz;
+	longest = 0xffffffffull * apic_tsc_khz / count_rate_khz;
 	delta = MIN(delta, MIN(longest, ~0ull / count_rate_khz - 1));
-	reg_write(APIC_TIMER_INITIAL, (u32)MIN(delta * count_rate_khz / tsc_rate_khz + 1, 0xffffffffull));
+	reg_write(APIC_TIMER_INITIAL, (u32)MIN(delta * count_rate_khz / apic_tsc_khz + 1, 0xffffffffull));
 }
 
 void apic_timer_stop(void)

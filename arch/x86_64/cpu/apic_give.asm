@@ -8,7 +8,7 @@
 
 section .text
 global idle_nmi, apic_drop, apic_drop_18
-extern trap_stubs
+extern trap_stubs, apic_idt
 
 ; void idle_nmi(const u32 *word): idle.h
 idle_nmi:
@@ -49,6 +49,7 @@ apic_drop_18:
 	test al, MCG_STATUS_MCIP
 	RESTORE
 	jz apic_drop
+	lidt [rel apic_idt] ; its report reads MSRs that may not be there: #GP is an exception again
 	jmp trap_stubs + 18 * 4 + 8 ; trap.c, stub()
 
 section .nmi_table progbits alloc noexec nowrite align=8

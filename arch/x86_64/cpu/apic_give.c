@@ -3,7 +3,8 @@
  * The local APIC as it changes hands between the LWK and a guest that owns it
  * in x2APIC mode: registers at their reset values, nothing pending, nothing in
  * service (SDM vol. 3, 11.4.7 and 11.12.5). What belongs to the machine, not to
- * a program, stays the LWK's: LINT0, LINT1, thermal and performance entries.
+ * a program, stays the LWK's: of the LVT all but the timer's entry, and ESR,
+ * which nobody reads. LINT1 is the only one of these that is not masked anyhow.
  */
 #include <margay/string.h>
 
@@ -14,12 +15,13 @@
 
 /* x2APIC MSRs (table 11-6). */
 enum {
-	X2_TPR = 0x808, X2_EOI = 0x80b, X2_SVR = 0x80f, X2_ISR = 0x810, X2_IRR = 0x820, X2_ESR = 0x828,
-	X2_LVT_TIMER = 0x832, X2_LVT_ERROR = 0x837, X2_TIMER_INITIAL = 0x838, X2_TIMER_DIVIDE = 0x83e,
+	X2_TPR = 0x808, X2_EOI = 0x80b, X2_SVR = 0x80f, X2_ISR = 0x810, X2_IRR = 0x820,
+	X2_LVT_TIMER = 0x832, X2_LVT_LINT1 = 0x836, X2_TIMER_INITIAL = 0x838, X2_TIMER_DIVIDE = 0x83e,
 };
 #define SVR_RESET 0xffu
 #define SVR_ENABLE BIT(8)
 #define LVT_MASKED BIT(16)
+#define LVT_STATUS 0x5000u /* delivery status and remote IRR, which nobody writes */
 #define GATES 256
 /* Rounds of taking what is pending; all of one takes one, unless somebody goes on sending. */
 #define ROUNDS 1000
@@ -33,7 +35,7 @@ extern const u8 apic_drop[], apic_drop_18[];
 struct idt_pointer {
 	u16 limit;
 	u64 base;
-} __packed;
+} __packed apic_idt; /* the LWK's, for drain() and apic_drop_18 */
 
 /* As the CPU's IDT (SDM vol. 3, figure 6-8), but for where its gates lead. */
 struct gate {
@@ -70,10 +72,10 @@ static bool is_busy(u32 first)
 static void drain(void)
 {
 	struct gate gates[GATES];
-	struct idt_pointer idt, own = { sizeof(gates) - 1, (u64)gates };
+	struct idt_pointer own = { sizeof(gates) - 1, (u64)gates };
 
-	asm volatile("sidt %0" : "=m"(idt));
-	memcpy(gates, (const void *)idt.base, sizeof(gates));
+	asm volatile("sidt %0" : "=m"(apic_idt));
+	memcpy(gates, (const void *)apic_idt.base, sizeof(gates));
 	for (unsigned v = 0; v < GATES; v++)
 		if (v != VEC_NMI)
 			lead(&gates[v], v == VEC_MC ? apic_drop_18 : apic_drop);
@@ -82,30 +84,29 @@ static void drain(void)
 	for (unsigned i = 0; i < ROUNDS && (is_busy(X2_ISR) || is_busy(X2_IRR)); i++) {
 		for (unsigned k = 0; k < GATES && is_busy(X2_ISR); k++)
 			wrmsr(X2_EOI, 0);
-		asm volatile("lidt %0; sti; nop; cli; lidt %1" : : "m"(own), "m"(idt) : "memory");
+		asm volatile("lidt %0; sti; nop; cli; lidt %1" : : "m"(own), "m"(apic_idt) : "memory");
 	}
 }
 
-void apic_give(u64 tsc_khz)
+u32 apic_give(void)
 {
 	u64 base = rdmsr(MSR_APIC_BASE), start;
+	u32 lint1;
 
 	/* The LWK leaves xAPIC mode on under QEMU's TCG. */
 	if (!(base & APIC_BASE_EXTD)) {
 		apic_mixed = true;
 		wrmsr(MSR_APIC_BASE, base | APIC_BASE_EN | APIC_BASE_EXTD);
 	}
+	lint1 = rdmsr(X2_LVT_LINT1) & ~LVT_STATUS;
 	start = rdtsc();
 	apic_timer_stop();
 	wrmsr(X2_TIMER_INITIAL, 0);
 	wrmsr(X2_LVT_TIMER, LVT_MASKED);
-	wrmsr(X2_LVT_ERROR, LVT_MASKED);
 	wrmsr(X2_TIMER_DIVIDE, 0);
-	drain();
-	while (rdtsc() - start < tsc_khz * ARRIVAL_US / 1000)
+	while (rdtsc() - start < apic_tsc_khz * ARRIVAL_US / 1000)
 		cpu_pause();
 	drain();
-	wrmsr(X2_ESR, 0);
-	wrmsr(X2_ESR, 0);
 	wrmsr(X2_SVR, SVR_RESET);
+	return lint1;
 }

@@ -1,0 +1,380 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: -D_GNU_SOURCE */
+/*
+ * A local APIC as it changes hands: a model of one in x2APIC mode (SDM vol. 3,
+ * 11.4.7, 11.8 and 11.12), in which a guest has left what it could. Interrupts
+ * come by the gates that the CPU has loaded, and only while IF is 1.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/host.h>
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "kernel/percpu.h"
+#include "kernel/time/timer.h"
+
+enum { TPR = 0x808, EOI = 0x80b, SVR_MSR = 0x80f, ISR = 0x810, IRR = 0x820, TIMER = 0x832, LINT0 = 0x835, LINT1 = 0x836,
+       INITIAL = 0x838, DIVIDE = 0x83e };
+#define KHZ 2000000u
+#define MASKED 0x10000u
+#define OFF 0xffu
+#define OUR_SVR 0x1ffu
+
+static struct {
+	u64 base, tpr, svr, lvt[6], initial, divide, deadline;
+	bool irr[256], isr[256];
+	const void *idt;          /* the LWK's is `real` */
+	unsigned taken, foreign;  /* interrupts; by gates that the LWK's do not lead to */
+	u64 tsc, late_at;         /* a message arrives then: on its way since before; 0: none */
+	bool floods;              /* somebody goes on sending */
+	bool refuses;             /* #GP for SVR */
+} apic;
+static struct cpu the_cpu;
+static u8 real[256][16];
+static unsigned windows, due;
+
+const u8 apic_drop[16], apic_drop_18[16];
+u64 apic_tsc_khz = KHZ;
+
+static unsigned highest(const bool *reg)
+{
+	unsigned v = 255;
+
+	while (v && !reg[v])
+		v--;
+	return v;
+}
+
+static u64 word(const bool *reg, u32 i)
+{
+	u64 value = 0;
+
+	for (unsigned b = 0; b < 32; b++)
+		value |= (u64)reg[i * 32 + b] << b;
+	return value;
+}
+
+/* Time goes on; what was under way arrives. A timer that nobody has stopped has come to its end, too. */
+static u64 model_rdtsc(void)
+{
+	apic.tsc += 1000;
+	if (apic.late_at && apic.tsc >= apic.late_at) {
+		apic.irr[0x77] = true;
+		apic.late_at = 0;
+	}
+	if ((apic.initial || apic.deadline) && !(apic.lvt[0] & MASKED))
+		apic.irr[apic.lvt[0] & 0xff] = true;
+	return apic.tsc;
+}
+
+static u64 model_rdmsr(u32 msr)
+{
+	switch (msr) {
+	case MSR_APIC_BASE:
+		return apic.base;
+	case ISR ... ISR + 7:
+		return word(apic.isr, msr - ISR);
+	case IRR ... IRR + 7:
+		return word(apic.irr, msr - IRR);
+	}
+	assert_true(apic.base & APIC_BASE_EXTD);
+	assert_in_range(msr, TIMER, 0x837);
+	return apic.lvt[msr - TIMER];
+}
+
+static void model_wrmsr(u32 msr, u64 value)
+{
+	if (msr == MSR_APIC_BASE) {
+		apic.base = value;
+		return;
+	}
+	assert_true(apic.base & APIC_BASE_EXTD);
+	switch (msr) {
+	case TPR:
+		apic.tpr = value;
+		break;
+	case EOI:
+		apic.isr[highest(apic.isr)] = false;
+		break;
+	case SVR_MSR:
+		apic.svr = value;
+		/* 11.4.7.2 */
+		for (unsigned i = 0; i < 6 && !(value & 0x100); i++)
+			apic.lvt[i] |= MASKED;
+		break;
+	case TIMER ... 0x837:
+		apic.lvt[msr - TIMER] = value | (apic.svr & 0x100 ? 0 : MASKED);
+		break;
+	case INITIAL:
+		apic.initial = value;
+		break;
+	case DIVIDE:
+		apic.divide = value;
+		break;
+	default:
+		fail_msg("WRMSR %#x", msr);
+	}
+}
+
+struct pointer {
+	u16 limit;
+	u64 base;
+} __packed;
+
+/* Where a gate leads (SDM vol. 3, figure 6-8). */
+static const u8 *gate_of(const void *idt, unsigned v)
+{
+	const u8 *g = (const u8 *)idt + v * 16;
+	u16 low, mid;
+	u32 high;
+
+	memcpy(&low, g, 2);
+	memcpy(&mid, g + 6, 2);
+	memcpy(&high, g + 8, 4);
+	return (const u8 *)((u64)high << 32 | (u64)mid << 16 | low);
+}
+
+/* STI, NOP, CLI: all comes that is above PPR, each by its gate, whose stub writes EOI. */
+static void window(void)
+{
+	for (unsigned v = highest(apic.irr); v >= 16; v = highest(apic.irr)) {
+		unsigned in_service = highest(apic.isr), ppr = MAX((unsigned)apic.tpr, in_service) & 0xf0;
+
+		if (!(apic.svr & 0x100) || (v & 0xf0) <= ppr)
+			break;
+		apic.irr[v] = false;
+		apic.taken++;
+		if (gate_of(apic.idt, v) != (v == 18 ? apic_drop_18 : apic_drop))
+			apic.foreign++;
+		if (apic.floods) {
+			apic.irr[v] = apic.isr[v] = true;
+			break;
+		}
+	}
+}
+
+static void model_asm(const char *text, struct pointer *of_the_lwk, const struct pointer *own)
+{
+	if (strstr(text, "sidt")) {
+		*of_the_lwk = (struct pointer){ sizeof(real) - 1, (u64)real };
+		return;
+	}
+	assert_non_null(strstr(text, "lidt %0; sti; nop; cli; lidt %1"));
+	assert_int_equal(own->limit, sizeof(real) - 1);
+	assert_ptr_equal((void *)of_the_lwk->base, real);
+	apic.idt = (void *)own->base;
+	/* These two are the CPU's, whatever the APIC has. */
+	assert_ptr_equal(gate_of(apic.idt, VEC_NMI), gate_of(real, VEC_NMI));
+	assert_ptr_equal(gate_of(apic.idt, VEC_MC), apic_drop_18);
+	window();
+	apic.idt = real;
+}
+
+#define asm
+#define volatile(...) model_asm(#__VA_ARGS__, (void *)&apic_idt, (void *)&own)
+#define rdmsr model_rdmsr
+#define wrmsr model_wrmsr
+#define rdtsc model_rdtsc
+#define this_cpu() (&the_cpu)
+#include "arch/x86_64/cpu/apic_give.c"
+#include "kernel/guest_apic.c"
+#undef asm
+#undef volatile
+
+void apic_timer_stop(void)
+{
+	apic.deadline = 0;
+}
+
+void apic_init_cpu(void)
+{
+	assert_true(!apic.initial && apic.svr == OFF);
+	model_wrmsr(SVR_MSR, OUR_SVR);
+	model_wrmsr(TPR, 0);
+}
+
+void apic_timer_init_cpu(void)
+{
+	assert_int_equal(apic.svr, OUR_SVR);
+	model_wrmsr(TIMER, VECTOR_TIMER);
+}
+
+/* Between the two the APIC is nobody's but the LWK's again, with its timer. */
+void timer_run_due(void)
+{
+	assert_true(!the_cpu.closed && !the_cpu.timer_programmed && apic.lvt[0] == VECTOR_TIMER);
+	due++;
+}
+
+void host_interrupt_window(void)
+{
+	assert_true(!the_cpu.closed && apic.svr == OUR_SVR);
+	windows++;
+}
+
+int host_wrmsr(u32 msr, u64 value)
+{
+	/* Some bits cannot be written (11.12.1.2). */
+	if ((msr == SVR_MSR && apic.refuses) || (msr == LINT1 && value & 0x5000))
+		return -1;
+	model_wrmsr(msr, value);
+	return 0;
+}
+
+u64 host_tsc_khz(void)
+{
+	return KHZ;
+}
+
+void apic_send(u32, u32)
+{
+	fail();
+}
+
+struct cpu *cpu_get(unsigned)
+{
+	return &the_cpu;
+}
+
+/* The LWK's APIC, as the boot CPU's firmware has left LINT1: NMI, not masked. */
+static int setup(void **)
+{
+	memset(&apic, 0, sizeof(apic));
+	memset(&the_cpu, 0, sizeof(the_cpu));
+	for (unsigned v = 0; v < 256; v++)
+		real[v][0] = (u8)v;
+	apic.base = 0xfee00000 | APIC_BASE_EN;
+	apic.svr = OUR_SVR;
+	apic.idt = real;
+	apic.divide = 0xb;
+	apic.initial = 1000;
+	for (unsigned i = 0; i < 6; i++)
+		apic.lvt[i] = MASKED;
+	apic.lvt[0] = VECTOR_TIMER;
+	apic.lvt[LINT1 - TIMER] = 0x400;
+	windows = due = 0;
+	return 0;
+}
+
+/* All that a guest can leave. */
+static void fill(void)
+{
+	for (unsigned v = 16; v < 256; v++)
+		apic.irr[v] = true;
+	for (unsigned v = 0x31; v < 256; v += 16)
+		apic.isr[v] = true;
+	apic.tpr = 0xff;
+	apic.svr = OFF;
+	apic.divide = 0xb;
+	apic.initial = 50000;
+	apic.deadline = 1;
+	apic.lvt[0] = 0x20000 | 18;
+}
+
+static void at_reset(void)
+{
+	for (unsigned v = 0; v < 256; v++)
+		assert_false(apic.irr[v] || apic.isr[v]);
+	assert_true(apic.base & APIC_BASE_EXTD);
+	assert_true(!apic.tpr && !apic.initial && !apic.divide && !apic.deadline && apic.svr == OFF);
+	assert_int_equal(apic.lvt[0], MASKED);
+	assert_int_equal(apic.foreign, 0);
+	assert_ptr_equal(apic.idt, real);
+}
+
+static void test_give(void **)
+{
+	host_apic_give();
+	assert_true(the_cpu.closed && windows == 1);
+	at_reset();
+	fill();
+	host_apic_reset();
+	at_reset();
+	assert_true(the_cpu.closed && windows == 1);
+	assert_in_range(apic.taken, 240, 260);
+}
+
+static void test_take_back(void **)
+{
+	host_apic_give();
+	fill();
+	the_cpu.timer_programmed = 5;
+	host_apic_take_back();
+	assert_int_equal(due, 1);
+	assert_int_equal(windows, 1);
+	for (unsigned v = 0; v < 256; v++)
+		assert_false(apic.irr[v] || apic.isr[v]);
+}
+
+/* A message that another CPU has sent before comes up to 50 us after it was sent: it is waited for. */
+static void test_late(void **)
+{
+	host_apic_give();
+	apic.late_at = apic.tsc + KHZ * 49 / 1000;
+	host_apic_take_back();
+	assert_false(apic.late_at || apic.irr[0x77] || apic.isr[0x77]);
+}
+
+/* One who does not stop sending does not keep the CPU for ever. */
+static void test_flood(void **)
+{
+	apic.irr[0x77] = apic.floods = true;
+	host_apic_give();
+	assert_in_range(apic.taken, 500, 5000);
+}
+
+/* LINT1, by which the platform's NMIs come, is masked with the APIC off (11.4.7.2), and only then. */
+static void test_lint1(void **)
+{
+	apic.lvt[LINT1 - TIMER] |= 0x5000;
+	host_apic_give();
+	assert_int_equal(host_apic_svr(0x1ff), 0);
+	assert_int_equal(apic.lvt[LINT1 - TIMER], 0x400);
+	assert_int_equal(host_apic_svr(0xff), 0);
+	assert_int_equal(apic.lvt[LINT1 - TIMER], MASKED | 0x400);
+	assert_int_equal(host_apic_svr(0x133), 0);
+	assert_int_equal(apic.lvt[LINT1 - TIMER], 0x400);
+	assert_int_equal(apic.svr, 0x133);
+	host_apic_reset();
+	apic.refuses = true;
+	assert_int_equal(host_apic_svr(0x3ff), -1);
+	apic.refuses = false;
+	host_apic_take_back();
+	assert_int_equal(apic.lvt[LINT1 - TIMER], 0x400);
+	assert_int_equal(apic.lvt[LINT0 - TIMER], MASKED);
+	/* And for the next guest. */
+	host_apic_give();
+	assert_int_equal(host_apic_svr(0x1ff), 0);
+	assert_int_equal(apic.lvt[LINT1 - TIMER], 0x400);
+}
+
+/* Where it was masked it stays so: other CPUs than the boot CPU. */
+static void test_lint1_masked(void **)
+{
+	apic.lvt[LINT1 - TIMER] = MASKED;
+	host_apic_give();
+	host_apic_svr(0x1ff);
+	assert_int_equal(apic.lvt[LINT1 - TIMER], MASKED);
+	host_apic_take_back();
+	assert_int_equal(apic.lvt[LINT1 - TIMER], MASKED);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_give, setup),
+		cmocka_unit_test_setup(test_take_back, setup),
+		cmocka_unit_test_setup(test_late, setup),
+		cmocka_unit_test_setup(test_flood, setup),
+		cmocka_unit_test_setup(test_lint1, setup),
+		cmocka_unit_test_setup(test_lint1_masked, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
