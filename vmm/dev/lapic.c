@@ -12,7 +12,8 @@
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
 
-int lapic_highest(const u64 reg[4])
+/* The highest vector that is set, or -1. */
+static int highest(const u64 reg[4])
 {
 	for (int i = 3; i >= 0; i--) {
 		u64 word = __atomic_load_n(&reg[i], __ATOMIC_RELAXED);
@@ -76,7 +77,7 @@ void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt)
 
 u8 lapic_ppr(const struct lapic *l)
 {
-	int in_service = lapic_highest(l->isr);
+	int in_service = highest(l->isr);
 	u8 isr_class = in_service < 0 ? 0 : in_service & 0xf0;
 
 	return (l->tpr & 0xf0) >= isr_class ? (u8)l->tpr : isr_class;
@@ -84,7 +85,7 @@ u8 lapic_ppr(const struct lapic *l)
 
 void lapic_eoi(struct lapic *l)
 {
-	int vector = lapic_highest(l->isr);
+	int vector = highest(l->isr);
 
 	if (vector < 0)
 		return;
@@ -93,7 +94,8 @@ void lapic_eoi(struct lapic *l)
 		ioapic_eoi(l->vcpu->vm, vector);
 }
 
-void lapic_reset_registers(struct vcpu *vcpu)
+/* Power-up state of all registers but APIC_BASE and the ID; stops the timer. Own CPU. */
+static void reset_registers(struct vcpu *vcpu)
 {
 	struct lapic *l = vcpu->lapic;
 
@@ -127,7 +129,7 @@ static int pending(struct vcpu *vcpu)
 
 	if (!waiting(vcpu) || !lapic_enabled(l))
 		return -1;
-	vector = lapic_highest(l->irr);
+	vector = highest(l->irr);
 	/* Of a CPU's own APIC IRR holds only what was in service there and could not be delivered. */
 	return vm_direct(vcpu->vm) || (vector & 0xf0) > (lapic_ppr(l) & 0xf0) ? vector : -1;
 }
@@ -163,13 +165,13 @@ static void set_cr8(struct vcpu *vcpu, u64 value)
 
 static void init(struct vcpu *vcpu)
 {
-	lapic_reset_registers(vcpu);
+	reset_registers(vcpu);
 	if (vm_direct(vcpu->vm))
 		host_apic_reset();
 }
 
 static const struct intc_ops lapic_intc_ops = {
-	.init = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? init : lapic_reset_registers,
+	.init = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? init : reset_registers,
 	.pending = pending,
 	.waiting = waiting,
 	.accept = accept,
@@ -212,7 +214,7 @@ static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 	if (to == APIC_BASE_EXTD || (from == 0 && to == mode) || (from == mode && to == APIC_BASE_EN))
 		return -EFAULT;
 	if (to == 0)
-		lapic_reset_registers(vcpu);
+		reset_registers(vcpu);
 	vcpu->apic_base = (vcpu->apic_base & ~mode) | to;
 	return 0;
 }
@@ -252,7 +254,7 @@ static int lapic_create(struct vm *vm, void **)
 		/* With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as firmware does. */
 		vcpu->apic_base |= vm->wide_ids || direct ? APIC_BASE_EXTD : 0;
 		lapic_timer_init(l);
-		lapic_reset_registers(vcpu);
+		reset_registers(vcpu);
 	}
 	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
 	/* What is used most is registered, and found, first. */

@@ -85,15 +85,7 @@ static inline bool lapic_x2apic(const struct lapic *l)
 	return (l->vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) == (APIC_BASE_EN | APIC_BASE_EXTD);
 }
 
-/* On, and its registers in memory. */
-static inline bool lapic_xapic(const struct vcpu *vcpu)
-{
-	return (vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) == APIC_BASE_EN;
-}
-
 /* lapic.c */
-/* The highest vector that is set, or -1. */
-int lapic_highest(const u64 reg[4]);
 /* Sets the vector in IRR, with its trigger mode, and makes the vCPU look. Any CPU. */
 void lapic_set_irr(struct lapic *l, u8 vector, bool level);
 /* Records errors and raises the error LVT for the first new one. Any CPU. */
@@ -104,8 +96,6 @@ void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt);
 u8 lapic_ppr(const struct lapic *l);
 /* End of interrupt: retires the highest in-service vector. */
 void lapic_eoi(struct lapic *l);
-/* Power-up state of all registers but APIC_BASE and the ID; stops the timer. Own CPU. */
-void lapic_reset_registers(struct vcpu *vcpu);
 
 /* lapic_regs.c: the two register interfaces. */
 extern const struct mmio_ops lapic_mmio_ops;

@@ -140,13 +140,19 @@ static bool write_common(struct lapic *l, u32 reg, u32 value)
 	return true;
 }
 
+/* On, and its registers in memory. */
+static bool in_xapic(const struct vcpu *vcpu)
+{
+	return (vcpu->apic_base & (APIC_BASE_EN | APIC_BASE_EXTD)) == APIC_BASE_EN;
+}
+
 /* The xAPIC page answers in xAPIC mode only; aligned 32-bit accesses only are defined. */
 static u64 mmio_read(void *, struct vcpu *vcpu, u64 offset, unsigned)
 {
 	struct lapic *l = vcpu->lapic;
 	u32 value = 0;
 
-	if (!lapic_xapic(vcpu))
+	if (!in_xapic(vcpu))
 		return ~0ull;
 	if (offset % 16)
 		return 0;
@@ -190,7 +196,7 @@ static void mmio_write(void *, struct vcpu *vcpu, u64 offset, unsigned, u64 valu
 	struct lapic *l = vcpu->lapic;
 	u32 value = (u32)value64;
 
-	if (!lapic_xapic(vcpu) || offset % 16)
+	if (!in_xapic(vcpu) || offset % 16)
 		return;
 	switch (offset / 16) {
 	case LAPIC_LDR:
