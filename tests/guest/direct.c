@@ -58,6 +58,7 @@ static void at_reset(void *)
 	      "CPU %u: the timer is off", this_cpu()->id);
 	check(!rdmsr(X2(APIC_TPR)) && !read_cr8(), "CPU %u: TPR", this_cpu()->id);
 	check(rdmsr(X2(APIC_ICR)) == 0 || this_cpu()->id == 0, "CPU %u: ICR", this_cpu()->id);
+	/* All but the timer's are the monitor's. */
 	for (u32 lvt = APIC_LVT_TIMER; lvt <= APIC_LVT_ERROR; lvt += 0x10)
 		check(rdmsr(X2(lvt)) == 0x10000, "CPU %u: LVT %#x", this_cpu()->id, lvt);
 }

@@ -58,6 +58,7 @@ struct fake_host {
 	unsigned nr_pci;
 	const char *pci_problem[FAKE_FUNCTIONS]; /* as in struct pci_info */
 	u8 pci_config[FAKE_FUNCTIONS][4096]; /* plain memory: what is written is read */
+	bool pci_posted[FAKE_FUNCTIONS]; /* nothing was read since the last write */
 	struct pci_cap pci_cap[FAKE_FUNCTIONS][8];
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
 	unsigned pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */

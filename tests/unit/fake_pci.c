@@ -35,12 +35,14 @@ u32 host_pci_read(unsigned i, u16 offset, unsigned size)
 {
 	u32 value = 0;
 
+	fake_host.pci_posted[i] = false;
 	memcpy(&value, &fake_host.pci_config[i][offset], size);
 	return value;
 }
 
 void host_pci_write(unsigned i, u16 offset, unsigned size, u32 value)
 {
+	fake_host.pci_posted[i] = true;
 	memcpy(&fake_host.pci_config[i][offset], &value, size);
 }
 
