@@ -21,7 +21,8 @@ KERNEL = {"nested-svm": os.path.join(GUEST, "vmlinuz"), "nested-vtx": os.path.jo
 HOST_MEMORY = 512  # MiB beside the node's: kernel, initrd, QEMU
 # Mitigations cost instructions that nobody here measures. The emulators' TSC is one for all CPUs; a watchdog that a busy
 # machine has delayed would say otherwise.
-CMDLINE = "console=ttyS1,115200 panic=-1 mitigations=off tsc=reliable"
+# init.sh writes to the I/O APIC, and the HPET, where it is used, has the PIT's interrupt.
+CMDLINE = "console=ttyS1,115200 panic=-1 mitigations=off tsc=reliable iomem=relaxed hpet=disable"
 DATA = "/dev/sda"
 HEADS, SECTORS = 16, 32  # of a drive of Bochs', whose capacity is whole cylinders
 GEOMETRY = HEADS * SECTORS * 512
