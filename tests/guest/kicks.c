@@ -3,6 +3,7 @@
  * EXPECT: exit=0
  * CPUS: 2
  * CMDLINE: kicks=300 flushes=500
+ * NOT ON nested-vtx: as nmi.c
  *
  * Kicks, none lost: each interrupt, NMI and second-level flush from CPU 0 makes
  * the hypervisor kick CPU 1 out of whatever it does, and the next one follows

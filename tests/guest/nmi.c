@@ -2,6 +2,7 @@
 /*
  * EXPECT: exit=0
  * CPUS: 2
+ * NOT ON nested-vtx: Bochs hands the blocking of virtual NMIs from one vCPU of a CPU to the next (docs/testing.md)
  *
  * NMIs to oneself: taken once each, in both rings; one that comes while another
  * is handled waits for the IRET; one ends HLT with interrupts off.
