@@ -18,6 +18,7 @@
 
 /* A boot module whose name begins so is a VM file. */
 #define VM_PREFIX "vm:"
+#define LAST_WORDS 40 /* lines of a guest that ended badly: Linux says some 30 at a panic */
 
 const struct hvm_ops *hvm;
 struct hvm_caps hvm_caps;
@@ -236,6 +237,8 @@ static void reap(struct host_work *work)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);
 	else
 		host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
+	if (IS_ENABLED(CONFIG_VM_LOG) && !vm_ended_well(s->last_end, s->last_status))
+		output_log_last(vm->id, LAST_WORDS, NULL);
 	spin_lock(&monitor_lock);
 	s->vm = NULL;
 	s->state = ENDING;

@@ -13,6 +13,7 @@ static struct ring {
 	struct spinlock lock; /* guards head and what is in it */
 	u8 *data;             /* set once; NULL: nothing is kept */
 	u64 size, head;       /* bytes; how many were ever put in */
+	const char *name;     /* the VM's */
 } rings[MONITOR_MAX_VMS];
 
 static u64 oldest(const struct ring *r)
@@ -34,6 +35,7 @@ void output_log_start(unsigned id, const struct vm_config *config)
 		output_log_put(id, (const u8 *)next, sizeof(next) - 1);
 		return;
 	}
+	r->name = config->name;
 	r->size = config->console_log * 1024ull;
 	if (r->size)
 		r->data = host_pages_alloc((unsigned)(r->size / PAGE_SIZE), -1);
@@ -88,7 +90,10 @@ bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 		if (at > end)
 			break;
 		line[host_plain_text(line, n)] = 0;
-		say((const char *)line);
+		if (say)
+			say((const char *)line);
+		else
+			host_log_quiet("%s: > %s", r->name, (const char *)line);
 	}
 	return true;
 }

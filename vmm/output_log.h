@@ -15,7 +15,10 @@ void output_log_start(unsigned id, const struct vm_config *config);
 
 void output_log_put(unsigned id, const u8 *bytes, size_t n);
 
-/* say() gets the last lines, oldest first, as text for any terminal, in pieces of 240 bytes at most. False: nothing is kept. */
+/*
+ * say() gets the last lines, oldest first, as text for any terminal, in pieces of 240 bytes at most; NULL: the node's log
+ * gets them behind "NAME: > ", and the line, which has had most of them, does not. False: nothing is kept.
+ */
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text));
 
 #endif

@@ -308,6 +308,8 @@ void host_debug_send(const u8 *bytes, unsigned n);
  * ("vm0: ..."). Never mixes with another line or with guest output.
  */
 void host_log(const char *fmt, ...) __printf(1, 2);
+/* The same for the log alone; with loglevel=debug on the line, too. */
+void host_log_quiet(const char *fmt, ...) __printf(1, 2);
 /* Only in images with LOG_TIME: whether lines begin with the time, as at first. Not what is read by tools, or copied. Boot CPU. */
 void host_log_times(bool on);
 /* The one line for all that `who` could not have of the hypervisor's own memory. -ENOMEM. */

@@ -74,6 +74,15 @@ void host_log(const char *fmt, ...)
 	va_end(ap);
 }
 
+void host_log_quiet(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	log_from(LOGLEVEL_DEBUG, "", fmt, ap);
+	va_end(ap);
+}
+
 void vprintk_error(const char *fmt, va_list ap)
 {
 	log_from(LOGLEVEL_ERROR, "margay: ", fmt, ap);

@@ -18,7 +18,7 @@ def boot(name, machine, initrd="initrd-drivers", **keys):
     vm.update(keys)
     iso = node.margay_iso(
         "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "margay.test=devices", **vm)},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file(initrd)})
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file(initrd)}, cmdline="loglevel=debug")
     with node.start(name, machine, iso) as running:
         return node.finish(running)
 
@@ -36,8 +36,14 @@ def test_ends(devices):
         "vm0: end=panicked", "vm0: restart 2", "vm0: end=reset-acpi"]
     # Which vCPU it was, and where.
     assert devices.has_line(r"vm0: vcpu0: rax \w{16}  rcx .*")
-    panics = [match.start() for match in re.finditer("Kernel panic - not syncing: sysrq triggered crash", devices.text)]
-    assert len(panics) == 2 and panics[0] < devices.text.index("vm0: end=panicked") < panics[1]
+    said = "Kernel panic - not syncing: sysrq triggered crash"
+    panics = [match.start() for match in re.finditer(r"^(?!vm0).*" + said, devices.text, re.MULTILINE)]
+    end = devices.text.index("vm0: end=panicked")
+    assert len(panics) == 2 and panics[0] < end < panics[1]
+    # The last that its kernel said stands in the node's log, behind that of how it ended; of a guest that ended well nothing does.
+    last = [match.start() for match in re.finditer("^vm0: > .*" + said, devices.text, re.MULTILINE)]
+    assert len(last) == 1 and end < last[0] < devices.text.index("vm0: restart 2")
+    assert "vm0: > margay-test: starves" in devices.text and devices.text.rindex("vm0: > ") < devices.text.index("vm0: restart 2")
 
 
 def test_clock(devices):

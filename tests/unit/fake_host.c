@@ -484,6 +484,18 @@ void host_log(const char *fmt, ...)
 	snprintf(fake_host.log + n, sizeof(fake_host.log) - n, "\n");
 }
 
+/* In the same text: what the line has not is marked. */
+void host_log_quiet(const char *fmt, ...)
+{
+	char line[512];
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(line, sizeof(line), fmt, ap);
+	va_end(ap);
+	host_log("(quiet) %s", line);
+}
+
 void host_console_add(struct host_console *con)
 {
 	if (!fake_host.console)

@@ -15,9 +15,11 @@
 #include "kernel/console/console.h"
 
 static char said[200000];
+static unsigned shown_lines;
 
 void console_log(const char *, size_t)
 {
+	shown_lines++;
 }
 
 void *host_pages_alloc(unsigned count, int)
@@ -78,6 +80,21 @@ static void test_lines(void **)
 	memset(&area, 0, sizeof(area));
 	boot();
 	assert_null(last(1));
+}
+
+/* What the log alone has is kept, too, and is on the line only with loglevel=debug. */
+static void test_quiet(void **)
+{
+	unsigned before_it = shown_lines;
+
+	host_log_quiet("%s: > %s", "vm0", "its last");
+	assert_int_equal(shown_lines, before_it);
+	printk_set_level(LOGLEVEL_DEBUG);
+	host_log_quiet("vm0: > %u", 2);
+	assert_int_equal(shown_lines, before_it + 1);
+	printk_set_level(LOGLEVEL_INFO);
+	boot();
+	assert_string_equal(last(2), "vm0: > its last|vm0: > 2|");
 }
 
 static void test_full(void **)
@@ -143,7 +160,8 @@ static void test_hostile(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_lines, reset), cmocka_unit_test_setup(test_full, reset),
+		cmocka_unit_test_setup(test_lines, reset), cmocka_unit_test_setup(test_quiet, reset),
+		cmocka_unit_test_setup(test_full, reset),
 		cmocka_unit_test_setup(test_changed, reset), cmocka_unit_test_setup(test_hostile, reset),
 	};
 

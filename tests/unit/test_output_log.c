@@ -114,10 +114,23 @@ static void test_without(void **)
 	assert_string_equal(fake_host.log, "c: console_log: no memory for 16384 KiB: its output is not kept\n");
 }
 
+/* Of a guest that ended badly the node's log gets them, in the same words. */
+static void test_into_the_log(void **)
+{
+	static struct vm_config config = { .name = "d", .console_log = 4 };
+
+	output_log_start(3, &config);
+	put(3, "one\ntwo\r\n\x1b[31mthree: end=");
+	assert_true(output_log_last(3, 2, NULL));
+	assert_string_equal(fake_host.log, "(quiet) d: > two\n(quiet) d: > three: end=\n");
+	assert_false(output_log_last(4, 2, NULL));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_lines), cmocka_unit_test(test_full), cmocka_unit_test_setup(test_without, reset),
+		cmocka_unit_test_setup(test_into_the_log, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
