@@ -50,6 +50,7 @@ help:
 	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two (half an hour)'
 	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'
 	@echo '                      (ten minutes)'
+	@echo 'make guest-debian     a Debian system on a disk, for the full tier: downloads it (three minutes)'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them (40 minutes)'
 	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only (ten minutes, then two)'
@@ -84,7 +85,7 @@ endif
 ifneq ($(filter test test-full tests-built unit mutants nested-host,$(GOALS))$(filter nested-%,$(MACHINE)),)
 SETUP_GROUPS += run test
 endif
-ifneq ($(filter test-full guest-kernels other-kernels,$(GOALS)),)
+ifneq ($(filter test-full guest-kernels other-kernels guest-debian,$(GOALS)),)
 SETUP_GROUPS += run full
 endif
 ifneq ($(filter fuzz,$(GOALS)),)
@@ -321,6 +322,11 @@ guest-kernels: $(GUEST)
 other-kernels: | $(B)/.config
 	$(Q)tools/other-kernels $(G)
 
+# A system as others install it, for the full tier; three minutes when it is not there yet.
+.PHONY: guest-debian
+guest-debian: | $(B)/.config
+	$(Q)tools/guest-debian $(G)
+
 # A second kernel for the tests. Without the file, which backports may not have, they are skipped.
 .PHONY: guest-backports
 guest-backports: $(GUEST)
@@ -472,7 +478,7 @@ unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST)
 test: tests-built
 	@$(PYTEST) -n 2 --dist loadgroup tests
 
-test-full: tests-built guest-kernels other-kernels
+test-full: tests-built guest-kernels other-kernels guest-debian
 	@$(PYTEST) -n 2 --dist loadgroup --full --record docs/test-full.md tests
 
 fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
