@@ -10,7 +10,7 @@
 #define MIT_SPEC_CTRL_ALWAYS BIT(1) /* beside MIT_SPEC_CTRL: also where equal: a write of IBRS covers what was before it */
 #define MIT_IBPB_EXIT BIT(2)        /* IA32_PRED_CMD.IBPB */
 #define MIT_RSB_ONE BIT(3)          /* one CALL that is not returned from, then LFENCE */
-#define MIT_RSB BIT(4)              /* 32 of them, then LFENCE */
+#define MIT_RSB BIT(4)              /* 33 of them, then LFENCE */
 #define MIT_BHB BIT(5)              /* Intel's sequence that clears the branch history, the long one (for Alder Lake and later) */
 /* In all of the image: */
 #define MIT_THUNKS BIT(6)           /* indirect branches by retpolines */

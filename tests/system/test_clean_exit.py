@@ -79,9 +79,9 @@ def test_exit(code, vendor):
     seen, bad = code.walk(start, {stuffed})
     assert bad == []
     assert all(start <= at < stuffed for at in seen)
-    # 32 entries lead to an INT3 each, and what was skipped by a wrong prediction ends at the LFENCE.
+    # Each entry leads to an INT3, and what was skipped by a wrong prediction ends at the LFENCE.
     calls = [at for at in seen if code.insn[at][0] == "call"]
-    assert len(calls) == 32 and all(code.insn[code.next[at]][0] == "int3" for at in calls)
+    assert len(calls) == 5 and all(code.insn[code.next[at]][0] == "int3" for at in calls)
     assert code.insn[before(code, stuffed)][0] == "lfence" and before(code, stuffed) in seen
     # Then the branch history, with RETs of its own.
     seen, bad = code.walk(stuffed, {clean}, (stuffed, clean))
@@ -122,7 +122,7 @@ def test_entry(code, start, entries):
     ends = {at for at, (name, _) in code.insn.items() if name in entries}
     seen, bad = code.walk(code.symbol[start], ends)
     assert bad == [] and len(seen) > 20
-    assert sum(code.insn[at][0] == "verw" for at in seen) == len(entries)
+    assert sum(code.insn[at][0] == "verw" for at in seen) == 1
 
 
 def test_nmi(code):
