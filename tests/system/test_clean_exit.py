@@ -7,37 +7,20 @@ NMI meets in between.
 import os
 import re
 import shutil
-import subprocess
 import sys
 
+import image_code
 import node
 import pytest
 
 sys.path.insert(0, os.path.join(node.TOP, "tests", "machines"))
 import vuln_judge  # noqa: E402
 
-ELF = os.path.join(node.BUILD, "margay.elf")
 
-
-def output(*command):
-    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
-
-
-class Code:
-    """{address: (length, mnemonic, operands)} of an image, and the addresses of its symbols."""
-
-    def __init__(self, elf=ELF):
-        text = output("objdump", "-Dwj.text", "--no-show-raw-insn", elf)
-        found = re.findall(r"^([0-9a-f]{16}):\t(?:(?:cs|ds|notrack|rex\S*) )*(\S+) *([^#\n]*)", text, re.MULTILINE)
-        self.insn = {int(at, 16): (name, operands.strip()) for at, name, operands in found}
-        order = sorted(self.insn)
-        self.next = dict(zip(order, order[1:]))
-        names = output("nm", elf)
-        self.symbol = {name: int(at, 16) for at, name in re.findall(r"^([0-9a-f]{16}) . (\S+)$", names, re.MULTILINE)}
-
-    def walk(self, start, ends, returns=()):
+class Code(image_code.Code):
+    def walk(self, start, ends, returns=(), iretq=False):
         """All that may be executed from there, by right or wrong predictions of branches with one target, until one of `ends`;
-        whatever must not be met. A RET in the range `returns` goes back to its CALL."""
+        whatever must not be met. A RET in the range `returns` goes back to its CALL; IRETQ may end it only if asked for."""
         seen, todo, bad = set(), [start], []
         while todo:
             at = todo.pop()
@@ -48,13 +31,14 @@ class Code:
             target = re.match(r"([0-9a-f]+) <", operands)
             if name.startswith("ret") and returns and returns[0] <= at < returns[1]:
                 continue
-            if name.startswith(("ret", "lret", "sys", "int ")) or operands.startswith("*") or name == "hlt":
-                bad.append("%#x: %s %s" % (at, name, operands))
-            elif name in ("int3", "iretq", "ud2"):
+            if name.startswith(("ret", "lret", "sys", "int ", "iret")) or operands.startswith("*") or name == "hlt":
+                if not iretq or name != "iretq":
+                    bad.append("%#x: %s %s" % (at, name, operands))
+            elif name in ("int3", "ud2"):
                 continue
             elif target:
                 todo.append(int(target[1], 16))
-                if name.startswith("j") and name != "jmp":
+                if name.startswith(("j", "loop")) and name != "jmp":
                     todo.append(self.next[at])
                 # Back from a CALL comes only who may RET.
                 elif name == "call" and returns:
@@ -93,20 +77,20 @@ def test_exit(code, vendor):
 
 @pytest.mark.parametrize("vendor", ("vmx", "svm"))
 @pytest.mark.parametrize("where", ("start", "fence"))
-@pytest.mark.parametrize("planted", (b"\xc3", b"\xff\xe0", b"\xff\xd0"))
-def test_control(code, vendor, where, planted, tmp_path):
-    """A RET, a JMP or a CALL by RAX, at the exit or in place of the LFENCE."""
+@pytest.mark.parametrize("planted, found", ((b"\xc3", 0), (b"\xf3\xc3", 0), (b"\xf2\xc3", 0), (b"\x48\xcf", 0), (b"\xff\xe0", 0),
+                                            (b"\xff\xd0", 0), (b"\xe2\xfe\xc3", 2)))
+def test_control(code, vendor, where, planted, found, tmp_path):
+    """A RET, also with a prefix, an IRETQ, a JMP or a CALL by RAX, a RET behind a LOOP, at the exit or in place of the LFENCE."""
     elf = str(tmp_path / "margay.elf")
-    shutil.copy(ELF, elf)
+    shutil.copy(image_code.ELF, elf)
     stuffed = code.symbol[vendor + "_stuffed"]
     at = code.symbol[vendor + "_exit_clean"] if where == "start" else before(code, stuffed)
-    header = output("readelf", "-SW", elf)
-    address, offset = (int(v, 16) for v in re.search(r" \.text +PROGBITS +(\w+) (\w+)", header).groups())
+    address, offset, _ = code.parts[0]
     with open(elf, "r+b") as f:
         f.seek(at - address + offset)
         f.write(planted.ljust(3, b"\x90"))
     _, bad = Code(elf).walk(code.symbol[vendor + "_exit_clean"], {stuffed})
-    assert len(bad) == 1 and bad[0].startswith("%#x: " % at)
+    assert len(bad) == 1 and bad[0].startswith("%#x: " % (at + found))
 
 
 def test_control_plain_exit(code):
@@ -128,7 +112,7 @@ def test_entry(code, start, entries):
 def test_nmi(code):
     """Before the exit is clean an NMI is noted, no more; the others come to the common stubs behind an LFENCE."""
     stub = code.symbol["trap_stubs"] + 8
-    seen, bad = code.walk(code.symbol["trap_nmi_entry"], {stub})
+    seen, bad = code.walk(code.symbol["trap_nmi_entry"], {stub}, iretq=True)
     assert bad == []
     assert not any(code.insn[at][0] == "call" for at in seen)
     assert [code.insn[before(code, at)][0] for at in seen if code.insn[at][1].startswith("%x <" % stub)] == ["lfence"]
