@@ -19,6 +19,8 @@ LAYERS = (
     ("svm", r"arch/x86_64/svm/"), ("kernel", r"kernel/"), ("drivers", r"drivers/"), ("vmm/pci", r"vmm/pci/"),
     ("vmm/dev", r"vmm/dev/"), ("vmm", r"vmm/"),
 )
+# Where NASM looks for what is included.
+INCLUDED = "arch/x86_64/"
 HEAD = re.compile(r"@ (\S+) (.+) (\S+):(\S*) (\d+)")
 
 
@@ -45,11 +47,21 @@ class Compiler:
         done = subprocess.run(["make", "-n", "-B", "V=1", "VERSION=mutant", "all"], cwd=top, capture_output=True, text=True,
                               check=True, env=environment(top))
         found = re.findall(r"^((?:gcc|nasm) .*) -o (\S+\.o) (\S+\.(?:c|asm))(?: |$)", done.stdout, re.MULTILINE)
-        self.commands = {file: command for command, output, file in found if layer_of(file)}
+        # NASM's line has two commands: the first makes the dependencies.
+        self.commands = {file: command.rsplit("&& ", 1)[-1] for command, output, file in found if layer_of(file)}
         self.originals = {}
+        self.users = {}  # {included file: [those that are assembled with it]}
+        for file in filter(lambda file: file.endswith(".asm"), self.commands):
+            for included in self.included(file):
+                self.users.setdefault(included, []).append(file)
+
+    def included(self, file):
+        for name in re.findall(r'^%include "(\S+)"', self.read(file), re.MULTILINE):
+            yield INCLUDED + name
+            yield from self.included(INCLUDED + name)
 
     def files(self):
-        return sorted(self.commands)
+        return sorted([*self.commands, *self.users])
 
     def read(self, file):
         with open(os.path.join(self.top, file), encoding="utf-8") as f:
@@ -58,6 +70,16 @@ class Compiler:
     def object(self, file, text):
         """The object, without debug information; None when it does not compile."""
         scratch = os.path.join(self.top, "build", "mutants")
+        if file in self.users:
+            name = os.path.join(scratch, "included", os.path.relpath(file, INCLUDED))
+            os.makedirs(os.path.dirname(name), exist_ok=True)
+            with open(name, "w", encoding="utf-8") as f:
+                f.write(text)
+            try:
+                made = [self.object(user, self.read(user)) for user in self.users[file]]
+            finally:
+                os.remove(name)
+            return None if None in made else b"".join(made)
         os.makedirs(scratch, exist_ok=True)
         name = os.path.join(scratch, "drawn." + file.rsplit(".", 1)[1])
         with open(name, "w", encoding="utf-8") as f:
@@ -65,6 +87,8 @@ class Compiler:
         words = [w for w in shlex.split(self.commands[file].split(" -MD ")[0]) if w not in ("-g", "-MMD")]
         if words[0] == "gcc":
             words += ["-iquote", os.path.dirname(file)]
+        else:
+            words[1:1] = ["-I" + os.path.join(scratch, "included") + "/"]
         done = subprocess.run([*words, "-o", name + ".o", name], cwd=self.top, capture_output=True, check=False)
         if done.returncode:
             return None

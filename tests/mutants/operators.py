@@ -192,4 +192,4 @@ def asm_edits(text):
 
 
 def edits(file, text):
-    return asm_edits(text) if file.endswith(".asm") else c_edits(text)
+    return asm_edits(text) if file.endswith((".asm", ".inc")) else c_edits(text)

@@ -80,8 +80,8 @@ def bare(text):
 
 def scopes(file, text):
     """A function from a position to the scope's name."""
-    if file.endswith(".asm"):
-        marks = [(m.start(), m[1]) for m in re.finditer(r"^(\w+):", text, re.MULTILINE)]
+    if file.endswith((".asm", ".inc")):
+        marks = [(m.start(), m[1] or m[2]) for m in re.finditer(r"^(?:(\w+):|%macro\s+(\w+))", text, re.MULTILINE)]
     else:
         marks = [(t.start, t.scope) for t in tokens(text)]
     places = [start for start, name in marks]

@@ -44,7 +44,7 @@ class Tree:
         for file in first + sorted(os.path.relpath(os.path.join(folder, name), self.path)
                                    for top in ("arch", "kernel", "drivers", "vmm")
                                    for folder, _, names in os.walk(os.path.join(self.path, top))
-                                   for name in names if name.endswith((".c", ".asm"))):
+                                   for name in names if name.endswith((".c", ".asm", ".inc"))):
             with open(os.path.join(self.path, file), encoding="utf-8") as f:
                 text = f.read()
             if source.apply(mutant._replace(file=file), text) is not None:

@@ -35,6 +35,7 @@ static int other(u64 a, int b)
 #define JUMP "jmp 1b"
 static const int table[] = { 5 };
 """
+INC = "%macro WORK 1\n\tmov\tecx, %1\n%endmacro\nENTER:\n\tWORK\t3\n\tmov\tecx, %1\n"
 ASM = "start:\n\tmov\teax, 1 << 3\t; 4\n\tjz\tstart\nlast:\n\tret\n\tdd 9\n"
 
 
@@ -105,6 +106,34 @@ def test_bugs_of_assembly(operator, old, new):
     assert not [f for f in found if f[2].endswith("; 5")]
 
 
+def test_bugs_of_included_assembly():
+    assert ("lost statement", "WORK\t3", "") in changed("f.inc", INC)
+    at = INC.index("mov")
+    m = source.mutant("svm", "f.inc", INC, "lost statement", at, at + len("mov\tecx, %1"), "")
+    assert (m.scope, m.nth) == ("WORK", 0) and source.apply(m, INC).count("mov") == 1
+    assert source.scopes("f.inc", INC)(INC.rindex("mov")) == "ENTER"
+
+
+def test_compiles_included_assembly(tmp_path, monkeypatch):
+    """By all that are assembled with it, and only for the one question."""
+    (tmp_path / "arch/x86_64/x").mkdir(parents=True)
+    for name, text in (("w.inc", "\tmov eax, 1 ; one\n"), ("v.inc", '%include "x/w.inc"\n'),
+                       ("a.asm", '%include "x/v.inc"\n\tret\n'), ("b.asm", '%include "x/w.inc"\n')):
+        (tmp_path / "arch/x86_64/x" / name).write_text(text)
+    (tmp_path / "Makefile").write_text("all:\n" + "".join(
+        "\tnasm -f elf64 -Iarch/x86_64/ -M -MF d {0} && nasm -f elf64 -Iarch/x86_64/ -o {0}.o {0}\n".format("arch/x86_64/x/" + f)
+        for f in ("a.asm", "b.asm")))
+    monkeypatch.setattr(draw, "LAYERS", (("x", "arch/x86_64/x/"),))
+    compiler = draw.Compiler(str(tmp_path))
+    inc = "arch/x86_64/x/w.inc"
+    assert compiler.files() == ["arch/x86_64/x/" + f for f in ("a.asm", "b.asm", "v.inc", "w.inc")]
+    assert len(compiler.users[inc]) == 2
+    made = compiler.differs(inc, "\tmov eax, 2\n")
+    assert made.count(b"\xb8\2\0\0\0") == 2 and compiler.originals[inc].count(b"\xb8\1\0\0\0") == 2
+    assert compiler.differs(inc, "\tmov eax, 1\n") is None and compiler.differs(inc, "\tmov\n") is None
+    assert compiler.object("arch/x86_64/x/b.asm", compiler.read("arch/x86_64/x/b.asm")).count(b"\xb8\1\0\0\0") == 1
+
+
 def test_found_again_by_its_text():
     start = C.rindex("g(a, b)")
     m = source.mutant("vmm", "f.c", C, "lost statement", start, start + len("g(a, b);"), ";")
@@ -169,7 +198,9 @@ def test_steps():
     found = steps.machine_steps("vmm", files)
     assert found[0] == "boot qemu" and found[-1] == "test_zeroing"
     assert "test_tiny bochs" in found and "test_configs" not in found and "test_tiny" not in found
-    assert {step.split()[1] for step in steps.machine_steps("vmx", files)} == {"bochs"}
+    for layer in "vmx", "svm":
+        found = steps.machine_steps(layer, files)
+        assert found[:2] == list(steps.BUILT) and {step.split()[1] for step in found[2:]} == {steps.ONLY[layer]}
     assert tree.names(["vmm/?*.c", "!vmm/vm.c"], "vmm/vcpu.c") and not tree.names(["vmm/?*.c", "!vmm/vm.c"], "vmm/vm.c")
     assert not tree.names(["vmm/?*.c", "-DX"], "vmm/dev/exit.c")
     here = tree.Tree.__new__(tree.Tree)
