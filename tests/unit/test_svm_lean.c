@@ -14,6 +14,7 @@ const struct debugger *debugger;
 static struct svm_vcpu svm;
 static struct vmcb vmcb;
 static unsigned peeked;
+static bool hosted, flushes; /* with the host's registers; and what it does there takes a new ASID */
 
 /* What a CPU that does not tell the length stands on. */
 unsigned emulate_peek_length(struct vcpu *v)
@@ -41,11 +42,11 @@ static int setup(void **)
 	vmcb.cs.attr = 0xa9b;
 	vcpu.fetched.context = (struct hvm_context){ .cr0 = 0xc0000011, .cr3 = 0x7000, .cr4 = 0x20, .efer = 0xd01 };
 	peeked = 0;
+	flushes = false;
 	return 0;
 }
 
 /* As run.asm does: what wants the host's registers goes on with them. */
-static bool hosted;
 static int leave(u64 code, u64 info)
 {
 	int found;
@@ -54,6 +55,8 @@ static int leave(u64 code, u64 info)
 	vmcb.exit_info1 = info;
 	found = svm_lean(&vcpu.regs);
 	hosted = found == SVM_HOST;
+	if (hosted && flushes)
+		vmcb.tlb_control = 1;
 	return hosted ? svm_lean_host(&vcpu.regs) : found;
 }
 
@@ -200,6 +203,23 @@ static void test_settled(void **state)
 	vmcb.v_intr = 1 << 8;
 	does(0x81, 0, VMEXIT_HYPERCALL);
 	assert_int_equal(vmcb.v_intr, 1 << 8);
+}
+
+/* Who waits for the lock of the second-level tables takes a new ASID; when these run out, one entry flushes all, and no other. */
+static void test_flush(void **state)
+{
+	vcpu.regs.gpr[GPR_RCX] = 0x800;
+	flushes = true;
+	does(0x7c, 1, VMEXIT_WRMSR);
+	assert_true(hosted && vmcb.tlb_control == 1 && svm.unsettled);
+	vmcb.next_rip = vmcb.rip + 2;
+	flushes = false;
+	assert_int_equal(leave(0x81, 0), SVM_AGAIN);
+	assert_true(!vmcb.tlb_control && !svm.unsettled);
+	setup(state);
+	vcpu.regs.gpr[GPR_RCX] = 0x800;
+	does(0x7c, 1, VMEXIT_WRMSR);
+	assert_false(svm.unsettled);
 }
 
 static void test_msr(void **state)
@@ -369,9 +389,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_cpuid, setup), cmocka_unit_test_setup(test_cpuid_not, setup),
 		cmocka_unit_test_setup(test_steps, setup), cmocka_unit_test_setup(test_peek, setup),
-		cmocka_unit_test_setup(test_settled, setup), cmocka_unit_test_setup(test_msr, setup),
-		cmocka_unit_test_setup(test_port, setup), cmocka_unit_test_setup(test_hypercall, setup),
-		cmocka_unit_test_setup(test_mmio, setup), cmocka_unit_test_setup(test_others, setup),
+		cmocka_unit_test_setup(test_settled, setup), cmocka_unit_test_setup(test_flush, setup),
+		cmocka_unit_test_setup(test_msr, setup), cmocka_unit_test_setup(test_port, setup),
+		cmocka_unit_test_setup(test_hypercall, setup), cmocka_unit_test_setup(test_mmio, setup),
+		cmocka_unit_test_setup(test_others, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
