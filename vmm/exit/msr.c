@@ -307,20 +307,34 @@ static const struct {
 	{ MSR_UMWAIT_CONTROL, 7, 0, ECX, BIT(5) }, /* WAITPKG */
 };
 
+/*
+ * IA32_SPEC_CTRL is root mode's here where exits and entries switch it, or VMRUN does and it keeps its bits on in the guest, too.
+ * Else it is the guest's from now on.
+ */
+static u32 first_spec_ctrl(const struct vcpu *vcpu)
+{
+	struct host_mitigations m = host_mitigations(vcpu->cpu);
+
+	return vcpu->vm->config->trusted && m.flags & MIT_SPEC_CTRL ? 0 : m.spec_ctrl;
+}
+
 void msr_open_passthrough(struct vcpu *vcpu)
 {
+	u32 spec_ctrl = IS_ENABLED(CONFIG_MITIGATIONS) ? first_spec_ctrl(vcpu) : 0;
+
 	for (unsigned i = 0; i < ARRAY_SIZE(always_open); i++)
 		hvm->intercept_msr(vcpu, always_open[i], false, false);
 	for (unsigned i = 0; i < ARRAY_SIZE(open_if_shown); i++) {
 		u32 msr = open_if_shown[i].msr;
 
-		if (!shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf, open_if_shown[i].reg, open_if_shown[i].mask))
+		if (shown(vcpu, open_if_shown[i].leaf, open_if_shown[i].subleaf, open_if_shown[i].reg, open_if_shown[i].mask))
+			hvm->intercept_msr(vcpu, msr, false, false);
+		else if (msr != MSR_PRED_CMD)
 			continue;
-		hvm->intercept_msr(vcpu, msr, false, false);
 		/*
-		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those. IA32_SPEC_CTRL is
-		 * the host's own here where exits and entries switch it, else the guest's from now on.
+		 * The CPU may hold an earlier VM's values, and its branch predictions: an IBPB ends those, whatever this guest is
+		 * shown, and faults where the CPU has none.
 		 */
-		(void)host_wrmsr(msr, msr == MSR_SPEC_CTRL ? vcpu->spec_ctrl : msr == MSR_PRED_CMD ? BIT(0) : 0);
+		(void)host_wrmsr(msr, msr == MSR_SPEC_CTRL ? spec_ctrl : msr == MSR_PRED_CMD ? BIT(0) : 0);
 	}
 }

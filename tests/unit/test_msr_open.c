@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: */
+/* What a CPU's registers get when it gets a vCPU, and which the guest may use. The file is included. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <margay/string.h>
+
+#include "vmm/exit/msr.c"
+
+static unsigned opened, barriers;
+static bool shows;
+static u64 spec_ctrl, xfd;
+static struct host_mitigations of_cpu;
+static struct vm_config config;
+static struct vm_parts parts = { .vm = { .config = &config } };
+static struct vcpu vcpu = { .vm = &parts.vm, .cpu = 7 };
+struct hvm_caps hvm_caps;
+
+static void intercept(struct vcpu *, u32 msr, bool read, bool write)
+{
+	assert_false(read || write);
+	opened += msr == MSR_SPEC_CTRL || msr == MSR_PRED_CMD;
+}
+
+static const struct hvm_ops ops = { .intercept_msr = intercept };
+const struct hvm_ops *hvm = &ops;
+
+void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *, u32, u32, struct cpuid_regs *out)
+{
+	assert_ptr_equal(t, &parts.cpuid);
+	memset(out, shows ? 0xff : 0, sizeof(*out));
+}
+
+struct host_mitigations host_mitigations(unsigned cpu)
+{
+	assert_int_equal(cpu, 7);
+	return of_cpu;
+}
+
+int host_wrmsr(u32 msr, u64 value)
+{
+	if (msr == MSR_SPEC_CTRL)
+		spec_ctrl = value;
+	else if (msr == MSR_XFD)
+		xfd = value;
+	else if (msr == MSR_PRED_CMD)
+		barriers += value & 1;
+	return 0;
+}
+
+int host_rdmsr(u32, u64 *)
+{
+	fail();
+	return -EFAULT;
+}
+
+u64 host_tsc(void)
+{
+	fail();
+	return 0;
+}
+
+int mtrr_read(const struct mtrr_state *, u32, u64 *)
+{
+	fail();
+	return -EFAULT;
+}
+
+int mtrr_write(struct mtrr_state *, u32, u64, unsigned)
+{
+	fail();
+	return -EFAULT;
+}
+
+bool pat_valid(u64)
+{
+	fail();
+	return false;
+}
+
+void emulate_skip_slowly(struct vcpu *, u64)
+{
+	fail();
+}
+
+void emulate_skip_unknown(struct vcpu *)
+{
+	fail();
+}
+
+void vcpu_raise_error(struct vcpu *, u8, u32)
+{
+	fail();
+}
+
+static void starts(bool trusted, u32 flags, u32 of_root)
+{
+	config.trusted = trusted;
+	of_cpu = (struct host_mitigations){ flags, of_root };
+	opened = barriers = 0;
+	spec_ctrl = xfd = 0x55;
+	msr_open_passthrough(&vcpu);
+}
+
+/* An earlier guest's predictions are none of this one's, whether or not it may do the same itself. */
+static void test_barrier(void **)
+{
+	for (unsigned trusted = 0; trusted < 2; trusted++) {
+		shows = false;
+		starts(trusted, 0, 0);
+		assert_true(barriers && opened == 0 && spec_ctrl == 0x55 && xfd == 0x55);
+		shows = true;
+		starts(trusted, 0, 0);
+		assert_true(barriers && opened == 4 && spec_ctrl == 0 && xfd == 0);
+	}
+}
+
+/* Root mode's value where exits switch it, which those of a trusted guest do not; or where VMRUN does, for all. */
+static void test_spec_ctrl(void **)
+{
+	shows = true;
+	starts(false, MIT_SPEC_CTRL, 0x401);
+	assert_int_equal(spec_ctrl, 0x401);
+	starts(true, MIT_SPEC_CTRL, 0x401);
+	assert_int_equal(spec_ctrl, 0);
+	for (unsigned trusted = 0; trusted < 2; trusted++) {
+		starts(trusted, MIT_VERW, 2);
+		assert_int_equal(spec_ctrl, 2);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_spec_ctrl),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
