@@ -38,6 +38,7 @@ enum vmexit_reason {
 	VMEXIT_INIT,        /* a physical INIT arrived */
 	VMEXIT_ENTRY_FAILED, /* .raw: the CPU refused the guest state */
 	VMEXIT_UNKNOWN,     /* .raw: a reason that this version does not know */
+	VMEXIT_BUS_LOCK,    /* the bus was locked, or (SVM) would be: vcpu->bus_locked */
 	VMEXIT_KICKED,      /* no exit: a kick came before the entry, which was left out */
 	VMEXIT_REASONS,
 	VMEXITS = VMEXIT_KICKED, /* those before it are exits */

@@ -111,6 +111,11 @@ static noinline bool look(struct vcpu *vcpu)
 			startup_step(vcpu);
 			continue;
 		}
+		if (IS_ENABLED(CONFIG_MITIGATIONS) && unlikely(vcpu->bus_locked)) {
+			vcpu->bus_locked = !exit_may_disturb(vcpu);
+			host_interrupt_window();
+			continue;
+		}
 		if (debugger_on() && unlikely(vcpu->debug.work) && !debugger->enter(vcpu))
 			continue;
 		if (vcpu->halted) {

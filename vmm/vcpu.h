@@ -68,6 +68,7 @@ struct vcpu {
 	u64 stage2_seen;          /* vmm/memory/shootdown.c: the vm->stage2_count that it has flushed for; atomic */
 	bool halted;              /* in HLT: waits for an event */
 	bool nmi_pending;
+	bool bus_locked;          /* not to be entered before exit_may_disturb() */
 	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
 	u32 retries;              /* emulate_again() */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
@@ -76,7 +77,7 @@ struct vcpu {
 	bool irq_window;          /* requested of the backend */
 	s64 tsc_offset;           /* the VM's, as in force for this vCPU */
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
-	u64 wbinvd_after;         /* host TSC */
+	u64 disturb_after;        /* exit_may_disturb(): host TSC */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	struct guest_path fetched;
 	struct decoded decoded[INSNS_DECODED];

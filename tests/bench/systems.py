@@ -278,8 +278,8 @@ def telemetry_place():
     """Where qemu_count.c finds the counters of the first VM's vCPU 0: its argument `stats`."""
     text = run(["gdb", "-batch", "-nx", "-ex",
                 r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
-                r' &((struct vcpu *)0)->stats, sizeof(struct exit_stat), (long)VMEXITS,'
-                r' &((struct vcpu_stats *)0)->injected', IMAGE]).decode()
+                r' &((struct vcpu *)0)->stats.exit, sizeof(struct exit_stat), (long)VMEXITS,'
+                r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit', IMAGE]).decode()
     if not re.fullmatch(r"0x[0-9a-f]+(:0x[0-9a-f]+){5}", text):
         raise BenchError("gdb does not find Margay's counters: " + text)
     return text

@@ -138,12 +138,14 @@ static void check_windows(struct vcpu *vcpu, const struct fake_vcpu *f)
 }
 
 /* A vCPU that nobody has kicked has nothing left to do outside of the guest. */
-static void check_may_enter(const struct vcpu *vcpu)
+static void check_may_enter(const struct vcpu *vcpu, const struct fake_vcpu *f)
 {
 	const struct vm *vm = vcpu->vm;
 
 	CHECK(vm->end == VM_RUNNING && !vm_paused(vm) && vcpu->startup == STARTUP_RUN && !vcpu->halted && !vcpu->call);
 	CHECK(vcpu->stage2_seen == vm->stage2_count);
+	/* Behind a bus lock: it has asked whether it may, since, and been told so. */
+	CHECK(!vcpu->bus_locked && vcpu->disturb_after >= f->disturb_from);
 }
 
 /* ---- the operations ---- */
@@ -210,13 +212,15 @@ static void run(struct vcpu *vcpu, struct vmexit *exit)
 	check_registers(vcpu, f);
 	check_segments(f);
 	check_windows(vcpu, f);
-	check_may_enter(vcpu);
+	check_may_enter(vcpu, f);
 	f->entered = vcpu->event;
 	vcpu->event.type = HVM_EVENT_NONE;
 	if (f->entered.type == HVM_EVENT_NMI)
 		f->reg[HVM_NMI_BLOCKED] = 1;
 	fake_hvm.guest(vcpu, f, exit);
 	CHECK(fake_hvm.vcpu[fake_host.this_cpu] == vcpu && exit->reason < VMEXIT_REASONS);
+	if (exit->reason == VMEXIT_BUS_LOCK)
+		f->disturb_from = vcpu->disturb_after + 1;
 }
 
 static u64 get(struct vcpu *vcpu, enum hvm_reg reg)

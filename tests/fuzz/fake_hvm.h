@@ -17,6 +17,7 @@ struct fake_vcpu {
 	u64 pdptes[4];           /* as loaded with CR0, CR3 or CR4 under PAE paging */
 	bool irq_window, nmi_window;
 	struct hvm_event entered; /* what the last entry delivered */
+	u64 disturb_from;        /* vcpu->disturb_after that comes before the next entry */
 };
 
 struct fake_hvm {

@@ -336,7 +336,7 @@ static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exi
 {
 	bool can_take = vcpu->regs.rflags & RFLAGS_IF && !vcpu->regs.shadow;
 
-	exit->reason = op % VMEXITS;
+	exit->reason = op == 0x9f ? VMEXIT_BUS_LOCK : op % VMEXIT_BUS_LOCK;
 	exit->raw = op;
 	switch (exit->reason) {
 	case VMEXIT_IRQ_WINDOW:

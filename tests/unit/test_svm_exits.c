@@ -94,6 +94,7 @@ static const struct {
 	{ 0x82, VMEXIT_VIRT_INSN },    { 0x83, VMEXIT_VIRT_INSN },    { 0x84, VMEXIT_VIRT_INSN },   { 0x85, VMEXIT_VIRT_INSN },
 	{ 0x86, VMEXIT_VIRT_INSN },    { 0x87, VMEXIT_UNKNOWN },      { 0x88, VMEXIT_UNKNOWN },     { 0x89, VMEXIT_WBINVD },
 	{ 0x8a, VMEXIT_MWAIT },        { 0x8b, VMEXIT_MWAIT },        { 0x8c, VMEXIT_UNKNOWN },     { 0x8d, VMEXIT_XSETBV },
+	{ 0xa4, VMEXIT_UNKNOWN },      { 0xa5, VMEXIT_BUS_LOCK },     { 0xa6, VMEXIT_UNKNOWN },
 	{ 0x8f, VMEXIT_UNKNOWN },      { 0x90, VMEXIT_UNKNOWN },      { 0x401, VMEXIT_UNKNOWN },    { 0x403, VMEXIT_UNKNOWN },
 	{ ~0ull, VMEXIT_ENTRY_FAILED }, { 0xffffffff, VMEXIT_ENTRY_FAILED },
 };
@@ -106,6 +107,15 @@ static void test_codes(void **)
 			fail_msg("exit %#lx: reason %u", codes[i].code, out.reason);
 		assert_int_equal(out.raw, codes[i].code);
 	}
+}
+
+/* The instruction has not been done; the next entry does one. */
+static void test_bus_lock(void **)
+{
+	leave(0x72, 0, 0);
+	assert_int_equal(vmcb.bus_lock_counter, 0);
+	leave(0xa5, 0, 0);
+	assert_int_equal(vmcb.bus_lock_counter, 1);
 }
 
 /* CR0 to CR15 read and written, the same of the debug registers. */
@@ -401,7 +411,7 @@ int main(void)
 		cmocka_unit_test_setup(test_kicked, setup), cmocka_unit_test_setup(test_injection, setup),
 		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),
 		cmocka_unit_test_setup(test_interrupt_as_event, setup), cmocka_unit_test_setup(test_flush_asked_by_device, setup),
-		cmocka_unit_test_setup(test_nmi_window, setup),
+		cmocka_unit_test_setup(test_nmi_window, setup), cmocka_unit_test_setup(test_bus_lock, setup),
 		cmocka_unit_test_setup(test_step_and_delivery, setup), cmocka_unit_test_setup(test_interrupt_window, setup),
 		cmocka_unit_test_setup(test_clean, setup),
 	};

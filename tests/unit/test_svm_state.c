@@ -22,6 +22,7 @@ static const struct hvm_ops ops = {
 };
 const struct hvm_ops *hvm = &ops;
 
+static struct vm_config config;
 static struct vm_parts parts;
 static struct vcpu vcpu;
 static u8 *bytes; /* the VMCB */
@@ -57,6 +58,7 @@ static int setup(void **)
 	memset(&fake_cpu, 0, sizeof(fake_cpu));
 	memset(&vcpu, 0, sizeof(vcpu));
 	asids = 0;
+	parts.vm.config = &config;
 	vcpu.vm = &parts.vm;
 	assert_int_equal(svm_vcpu_create(&vcpu), 0);
 	bytes = (u8 *)svm_vcpu(&vcpu)->vmcb;
@@ -105,6 +107,21 @@ static void test_direct(void **)
 	assert_int_equal(field_of(0x000, 2), 0);
 	svm_set(&vcpu, HVM_CR0, CR0_PE | CR0_CD);
 	assert_int_equal(field_of(0x000, 2), 1);
+}
+
+/* A bus lock exits where the CPU can, and nobody trusts the VM. */
+static void test_bus_lock(void **)
+{
+	assert_int_equal(field_of(0x014, 4), 0);
+	svm_features.bus_lock = true;
+	config.trusted = true;
+	svm_vcpu_load(&vcpu);
+	assert_int_equal(field_of(0x014, 4), 0);
+	config.trusted = false;
+	svm_vcpu_load(&vcpu);
+	assert_int_equal(field_of(0x014, 4), 1 << 5);
+	assert_int_equal(field_of(0x120, 2), 0);
+	svm_features.bus_lock = false;
 }
 
 /* A bit for each port; two for each MSR of three ranges, reads first (15.10, 15.11). */
@@ -235,6 +252,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_controls, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bus_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),

@@ -87,7 +87,7 @@ static void test_full(void **)
 	assert_int_equal(vmx_controls.pin, 1 << 0 | 1 << 3 | 1 << 5);
 	assert_int_equal(vmx_controls.proc, 1u << 3 | 1u << 7 | 1u << 10 | 1u << 11 | 1u << 19 | 1u << 20 | 1u << 25 |
 						    1u << 28 | 1u << 29 | 1u << 31);
-	assert_int_equal(vmx_controls.proc2, 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 20 | 1 << 26);
+	assert_int_equal(vmx_controls.proc2, 1 << 1 | 1 << 3 | 1 << 5 | 1 << 6 | 1 << 7 | 1 << 12 | 1 << 20 | 1 << 26 | 1 << 30);
 	assert_int_equal(vmx_controls.exit, 1 << 2 | 1 << 9 | 1 << 18 | 1 << 19 | 1 << 20 | 1 << 21);
 	assert_int_equal(vmx_controls.entry, 1 << 2 | 1 << 14 | 1 << 15);
 	assert_true(vmx_controls.invept_single);
@@ -122,6 +122,15 @@ static void test_optional_instructions(void **)
 		assert_int_equal(vmx_controls.proc2, all & ~optional[i].control);
 		*fake_msr(0x48b) |= (u64)optional[i].control << 32;
 	}
+}
+
+/* Bus locks exit where they can, and what cannot runs all the same. */
+static void test_no_bus_locks(void **)
+{
+	*fake_msr(0x48b) &= ~(1ull << 62);
+	assert_int_equal(probe(), 0);
+	assert_int_equal(off, 1);
+	assert_int_equal(vmx_controls.proc2 & 1u << 30, 0);
 }
 
 /* A CPU without INVVPID of one context gets no VPID, one without 1 GiB pages no such leaves. */
@@ -191,6 +200,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_full, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_optional_instructions, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_bus_locks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_optional_translation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_negotiation, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_firmware, setup, teardown),

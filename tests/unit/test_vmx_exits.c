@@ -105,6 +105,7 @@ static const struct {
 	{ 46, VMEXIT_UNKNOWN },    { 47, VMEXIT_UNKNOWN },     { 49, VMEXIT_UNKNOWN },   { 50, VMEXIT_VIRT_INSN },
 	{ 51, VMEXIT_UNKNOWN },    { 52, VMEXIT_UNKNOWN },     { 53, VMEXIT_VIRT_INSN }, { 54, VMEXIT_WBINVD },
 	{ 55, VMEXIT_XSETBV },     { 56, VMEXIT_UNKNOWN },     { 63, VMEXIT_UNKNOWN },   { 64, VMEXIT_UNKNOWN },
+	{ 73, VMEXIT_UNKNOWN },    { 74, VMEXIT_BUS_LOCK },    { 75, VMEXIT_UNKNOWN },
 	{ 1u << 31 | 33, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 34, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 41, VMEXIT_ENTRY_FAILED },
 };
 
@@ -117,6 +118,21 @@ static void test_reasons(void **)
 			fail_msg("exit %#x: reason %u", reasons[i].reason, out.reason);
 		assert_int_equal(out.raw, reasons[i].reason);
 		assert_int_equal(out.insn_len, 5);
+	}
+}
+
+/* Bit 26 of whatever exit: a bus lock came before it, and counts, too. */
+static void test_bus_lock(void **)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(reasons); i++) {
+		vcpu.bus_locked = vcpu.look = false;
+		leave(reasons[i].reason, 0);
+		assert_true(!vcpu.bus_locked && !vcpu.look);
+		leave(1u << 26 | reasons[i].reason, 0);
+		assert_int_equal(out.reason, reasons[i].is);
+		assert_int_equal(out.raw, 1u << 26 | reasons[i].reason);
+		/* An entry that failed has run nothing. */
+		assert_true(vcpu.bus_locked == !(reasons[i].reason >> 31) && vcpu.look == vcpu.bus_locked);
 	}
 }
 
@@ -348,6 +364,7 @@ static void test_clean(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_bus_lock, setup),
 		cmocka_unit_test_setup(test_reasons, setup), cmocka_unit_test_setup(test_not_entered, setup),
 		cmocka_unit_test_setup(test_control_registers, setup), cmocka_unit_test_setup(test_io, setup),
 		cmocka_unit_test_setup(test_ept_violation, setup), cmocka_unit_test_setup(test_exceptions, setup),

@@ -21,6 +21,7 @@ static const struct hvm_ops ops = {
 };
 const struct hvm_ops *hvm = &ops;
 
+static struct vm_config config;
 static struct vm_parts parts;
 static struct vcpu vcpu;
 
@@ -66,6 +67,8 @@ static int setup(void **)
 	fake_vmcs_reset();
 	memset(&vcpu, 0, sizeof(vcpu));
 	memset(&parts, 0, sizeof(parts));
+	memset(&config, 0, sizeof(config));
+	parts.vm.config = &config;
 	parts.cpuid.cr4_allowed = 0x7ff;
 	vcpu.vm = &parts.vm;
 	vmx_controls = (struct vmx_controls){ .pin = 0x29, .proc = 0xa0000000, .proc2 = PROC2_VPID | PROC2_EPT, .exit = 0x200,
@@ -102,6 +105,17 @@ static void test_create(void **)
 		assert_int_equal(fake_host.pages_in_use, before);
 		assert_null(other.hvm);
 	}
+}
+
+/* Bit 30: not for one that is trusted. */
+static void test_bus_lock(void **)
+{
+	vmx_controls.proc2 = 1u << 30 | 1u << 1;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x401e], 1u << 30 | 1u << 1);
+	config.trusted = true;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x401e], 1u << 1);
 }
 
 static void test_load(void **)
@@ -312,6 +326,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_create, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_load, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bus_lock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_permissions, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_counters, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),

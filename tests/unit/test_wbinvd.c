@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* When a guest's WBINVD or INVD is the CPU's, and when the guest may go on. The file of the exits' handlers is included. */
+/*
+ * When a guest's WBINVD or INVD is the CPU's, and when the guest may go on, as behind a bus lock. The file of the exits' handlers
+ * is included.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -112,10 +115,25 @@ static void test_with_devices(void **)
 	assert_true(flushes == 2 && skips == 2);
 }
 
+/* It waits for the same tenth of a second: the loop (vcpu.c) asks until it may. */
+static void test_bus_lock(void **)
+{
+	vcpu.regs.rip = 0x1000;
+	vmexit_handlers[VMEXIT_BUS_LOCK](&vcpu, &(struct vmexit){ .reason = VMEXIT_BUS_LOCK, .insn_len = 2 });
+	assert_true(vcpu.bus_locked && vcpu.look && vcpu.regs.rip == 0x1000);
+	tsc = vcpu.disturb_after - 1;
+	assert_false(exit_may_disturb(&vcpu));
+	tsc++;
+	assert_true(exit_may_disturb(&vcpu));
+	assert_false(exit_may_disturb(&vcpu));
+	assert_int_equal(vcpu.disturb_after, tsc + 100000);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_privilege), cmocka_unit_test(test_without_devices), cmocka_unit_test(test_with_devices),
+		cmocka_unit_test(test_bus_lock),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -56,6 +56,16 @@ static void exit_hlt(struct vcpu *vcpu, const struct vmexit *exit)
 	vcpu_look(vcpu);
 }
 
+noinline bool exit_may_disturb(struct vcpu *vcpu)
+{
+	u64 now = host_tsc();
+
+	if (now < vcpu->disturb_after)
+		return false;
+	vcpu->disturb_after = now + host_tsc_khz() * 100;
+	return true;
+}
+
 /* INVD would throw away the host's dirty lines too, so both write back. */
 static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 {
@@ -67,17 +77,20 @@ static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 		vcpu_raise_error(vcpu, VEC_GP, 0);
 		return;
 	}
-	/*
-	 * Memory is coherent but for a device whose DMA may not be. It slows all down who share a cache with this CPU: ten times a
-	 * second, and until then the guest stays on the instruction.
-	 */
+	/* Memory is coherent but for a device whose DMA may not be. Until it may the guest stays on the instruction. */
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->vm->pci) {
-		if (host_tsc() < vcpu->wbinvd_after)
+		if (!exit_may_disturb(vcpu))
 			return;
-		vcpu->wbinvd_after = host_tsc() + host_tsc_khz() * 100;
 		host_wbinvd();
 	}
 	emulate_skip_exit(vcpu, exit);
+}
+
+/* On VT-x it has been done; on SVM the guest stands on the instruction, which does it once. Either way it has to wait. */
+static void exit_bus_lock(struct vcpu *vcpu, const struct vmexit *)
+{
+	vcpu->bus_locked = true;
+	vcpu_look(vcpu);
 }
 
 /* Instructions whose CPUID bit is hidden. */
@@ -93,7 +106,7 @@ static void exit_rdpmc(struct vcpu *vcpu, const struct vmexit *)
 
 static void exit_task_switch(struct vcpu *vcpu, const struct vmexit *)
 {
-	emulate_give_up(vcpu, "hardware task switch, which Margay does not emulate");
+	emulate_give_up(vcpu, "hardware task switch: not emulated");
 }
 
 static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *)
@@ -148,5 +161,6 @@ const vmexit_handler vmexit_handlers[VMEXIT_REASONS] = {
 	[VMEXIT_INIT] = exit_nothing,
 	[VMEXIT_ENTRY_FAILED] = exit_fatal,
 	[VMEXIT_UNKNOWN] = exit_fatal,
+	[VMEXIT_BUS_LOCK] = IS_ENABLED(CONFIG_MITIGATIONS) ? exit_bus_lock : exit_nothing,
 	[VMEXIT_KICKED] = exit_extint, /* as an NMI */
 };

@@ -19,6 +19,12 @@ static inline void vmexit_dispatch(struct vcpu *vcpu, const struct vmexit *exit)
 	telemetry_end(stat, began);
 }
 
+/*
+ * May the vCPU slow down all others who share its caches or buses, now? Ten times a second: true is the answer for the next
+ * tenth. On its CPU.
+ */
+bool exit_may_disturb(struct vcpu *vcpu);
+
 /* CPUID and XSETBV (vmm/exit/cpuid.c). */
 void exit_cpuid(struct vcpu *vcpu, const struct vmexit *exit);
 void exit_xsetbv(struct vcpu *vcpu, const struct vmexit *exit);

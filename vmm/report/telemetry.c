@@ -14,7 +14,7 @@ static const char *const reason_name[VMEXIT_REASONS] = {
 	[VMEXIT_WBINVD] = "wbinvd", [VMEXIT_VIRT_INSN] = "virt-insn", [VMEXIT_MWAIT] = "mwait",
 	[VMEXIT_RDPMC] = "rdpmc", [VMEXIT_TASK_SWITCH] = "task-switch", [VMEXIT_TRIPLE_FAULT] = "triple-fault",
 	[VMEXIT_DR] = "dr", [VMEXIT_INIT] = "init", [VMEXIT_ENTRY_FAILED] = "entry-failed", [VMEXIT_UNKNOWN] = "unknown",
-	[VMEXIT_KICKED] = "kicked",
+	[VMEXIT_BUS_LOCK] = "bus-lock", [VMEXIT_KICKED] = "kicked",
 };
 
 const char *vmexit_name(enum vmexit_reason reason)

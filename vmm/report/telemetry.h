@@ -24,10 +24,6 @@ struct exit_stat {
 
 /* Counters; without CONFIG_TELEMETRY they stay 0. */
 struct vcpu_stats {
-	struct exit_stat exit[VMEXIT_REASONS]; /* beyond VMEXITS: entries that were left out */
-	u64 injected;     /* external interrupts injected */
-	u64 unknown_msrs; /* accesses that got #GP for want of a rule */
-	u32 vector[256];  /* of these interrupts */
 	struct {
 		u64 rip;
 		u32 code; /* the vendor's exit code, its low half */
@@ -35,6 +31,10 @@ struct vcpu_stats {
 	} last[TELEMETRY_LAST];
 	unsigned next;    /* exits ever, modulo 2^32: the next slot of last[] */
 	unsigned sample;  /* which of these is timed next */
+	struct exit_stat exit[VMEXIT_REASONS]; /* beyond VMEXITS: entries that were left out */
+	u64 injected;     /* external interrupts injected */
+	u64 unknown_msrs; /* accesses that got #GP for want of a rule */
+	u32 vector[256];  /* of these interrupts */
 };
 
 /* Counts one; the compiler drops it where telemetry is not in the image. */

@@ -15,6 +15,7 @@
 #define CPUID_RDTSCP_EDX BIT(27)
 #define SVM_EDX_NP BIT(0)
 #define SVM_EDX_NRIPS BIT(3)
+#define SVM_EDX_BUS_LOCK BIT(29)
 #define VM_CR_LOCK BIT(3)
 #define VM_CR_SVMDIS BIT(4)
 
@@ -48,7 +49,10 @@ static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
 	cpuid(1, 0, &l1);
 	cpuid(7, 0, &l7);
 	cpuid(0xd, 1, &ld);
-	svm_features = (struct svm_features){ .nr_asids = svm->ebx, .nrips = svm->edx & SVM_EDX_NRIPS };
+	svm_features = (struct svm_features){
+		.nr_asids = svm->ebx, .nrips = svm->edx & SVM_EDX_NRIPS,
+		.bus_lock = IS_ENABLED(CONFIG_MITIGATIONS) && svm->edx & SVM_EDX_BUS_LOCK,
+	};
 	*caps = (struct hvm_caps){
 		.stage2_1g = ext.edx & CPUID_1G_EDX,
 		.phys_bits = (u8)MIN(size.eax & 0xff, 48),

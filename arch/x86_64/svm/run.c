@@ -233,6 +233,10 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 		exit->reason = VMEXIT_DR;
 	} else if (code < SVM_EXIT_CR_WRITE + 16) {
 		decode_cr(exit, code & 15, code >= SVM_EXIT_CR_WRITE);
+	} else if (IS_ENABLED(CONFIG_MITIGATIONS) && code == SVM_EXIT_BUS_LOCK) {
+		/* The CPU has left the instruction undone. */
+		v->bus_lock_counter = 1;
+		exit->reason = VMEXIT_BUS_LOCK;
 	} else if (code == SVM_EXIT_SWINT) {
 		exit->reason = VMEXIT_EXCEPTION;
 		exit->exception.vector = VEC_BP;

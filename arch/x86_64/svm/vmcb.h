@@ -27,16 +27,15 @@ enum {
 enum {
 	SVM_INTERCEPT_VMRUN = 1u << 0,
 	SVM_INTERCEPT_VMMCALL = 1u << 1,
-	SVM_INTERCEPT_VMLOAD = 1u << 2,
-	SVM_INTERCEPT_VMSAVE = 1u << 3,
-	SVM_INTERCEPT_STGI = 1u << 4,
-	SVM_INTERCEPT_CLGI = 1u << 5,
+	SVM_INTERCEPT_VMLOAD = 1u << 2, SVM_INTERCEPT_VMSAVE = 1u << 3,
+	SVM_INTERCEPT_STGI = 1u << 4, SVM_INTERCEPT_CLGI = 1u << 5,
 	SVM_INTERCEPT_SKINIT = 1u << 6,
 	SVM_INTERCEPT_WBINVD = 1u << 9,
-	SVM_INTERCEPT_MONITOR = 1u << 10,
-	SVM_INTERCEPT_MWAIT = 1u << 11,
+	SVM_INTERCEPT_MONITOR = 1u << 10, SVM_INTERCEPT_MWAIT = 1u << 11,
 	SVM_INTERCEPT_XSETBV = 1u << 13,
 };
+
+#define SVM_INTERCEPT_BUS_LOCK BIT(5) /* intercept_misc3 (offset 0x014) */
 
 /* v_intr (offset 0x060) */
 #define SVM_V_IRQ BIT(8)
@@ -71,8 +70,7 @@ enum {
 	SVM_EXIT_DR_READ = 0x20,
 	SVM_EXIT_DR_WRITE = 0x30,
 	SVM_EXIT_EXCEPTION = 0x40,
-	SVM_EXIT_INTR = 0x60,
-	SVM_EXIT_NMI = 0x61,
+	SVM_EXIT_INTR = 0x60, SVM_EXIT_NMI = 0x61,
 	SVM_EXIT_INIT = 0x63,
 	SVM_EXIT_VINTR = 0x64,
 	SVM_EXIT_RDPMC = 0x6f,
@@ -89,9 +87,8 @@ enum {
 	SVM_EXIT_VMMCALL = 0x81,
 	SVM_EXIT_SKINIT = 0x86,
 	SVM_EXIT_WBINVD = 0x89,
-	SVM_EXIT_MONITOR = 0x8a,
-	SVM_EXIT_MWAIT = 0x8b,
-	SVM_EXIT_XSETBV = 0x8d,
+	SVM_EXIT_MONITOR = 0x8a, SVM_EXIT_MWAIT = 0x8b,
+	SVM_EXIT_XSETBV = 0x8d, SVM_EXIT_BUS_LOCK = 0xa5,
 	SVM_EXIT_NPF = 0x400,
 };
 #define SVM_EXIT_INVALID (~0ull)
@@ -135,7 +132,9 @@ struct vmcb {
 	u64 lbr_control;
 	u64 clean;
 	u64 next_rip;
-	u8 reserved4[0x400 - 0xd0];
+	u8 reserved4[0x120 - 0xd0];
+	u16 bus_lock_counter; /* how many are done before the exit */
+	u8 reserved13[0x400 - 0x122];
 
 	/* State save area, offset 0x400. */
 	struct vmcb_segment es, cs, ss, ds, fs, gs, gdtr, ldtr, idtr, tr;
@@ -162,6 +161,7 @@ static_assert(offsetof(struct vmcb, exit_code) == 0x70, "table B-1");
 static_assert(offsetof(struct vmcb, np_control) == 0x90, "table B-1");
 static_assert(offsetof(struct vmcb, event_inj) == 0xa8, "table B-1");
 static_assert(offsetof(struct vmcb, next_rip) == 0xc8, "table B-1");
+static_assert(offsetof(struct vmcb, bus_lock_counter) == 0x120, "table B-1");
 static_assert(offsetof(struct vmcb, es) == 0x400, "table B-2");
 static_assert(offsetof(struct vmcb, cpl) == 0x4cb, "table B-2");
 static_assert(offsetof(struct vmcb, efer) == 0x4d0, "table B-2");

@@ -72,6 +72,9 @@ static const struct control proc2[] = {
 	{ PROC2_INVPCID, OPTIONAL NAME("enable INVPCID") },
 	{ PROC2_XSAVES, OPTIONAL NAME("enable XSAVES/XRSTORS") },
 	{ PROC2_USER_WAIT, OPTIONAL NAME("enable user wait and pause") },
+#if IS_ENABLED(CONFIG_MITIGATIONS)
+	{ PROC2_BUS_LOCK, OPTIONAL NAME("VMM bus-lock detection") },
+#endif
 };
 static const struct control exit_controls[] = {
 	{ EXIT_SAVE_DEBUG, REQUIRED NAME("save debug controls") },

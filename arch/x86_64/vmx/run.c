@@ -202,17 +202,22 @@ static const u8 simple[64] = {
 
 static void decode(struct vcpu *vcpu, struct vmexit *exit)
 {
-	u32 reason = (u32)vmread(VMCS_EXIT_REASON);
+	u32 raw = (u32)vmread(VMCS_EXIT_REASON);
+	u16 reason = (u16)raw;
 
-	exit->raw = reason;
+	exit->raw = raw;
 	exit->insn_len = (u8)vmread(VMCS_EXIT_INSN_LEN);
 	recover_event(vcpu);
-	if (likely(reason < ARRAY_SIZE(simple) && simple[reason])) {
-		exit->reason = simple[reason] - 1u;
+	if (unlikely(raw & VMX_EXIT_ENTRY_FAILED)) {
+		exit->reason = VMEXIT_ENTRY_FAILED;
 		return;
 	}
-	if (unlikely(reason & VMX_EXIT_ENTRY_FAILED)) {
-		exit->reason = VMEXIT_ENTRY_FAILED;
+	if (IS_ENABLED(CONFIG_MITIGATIONS) && unlikely(raw & VMX_EXIT_BUS_LOCKED)) {
+		vcpu->bus_locked = true;
+		vcpu_look(vcpu);
+	}
+	if (likely(reason < ARRAY_SIZE(simple) && simple[reason])) {
+		exit->reason = simple[reason] - 1u;
 		return;
 	}
 	switch (reason) {
@@ -236,7 +241,7 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 		exit->reason = VMEXIT_NMI_WINDOW;
 		break;
 	default:
-		exit->reason = VMEXIT_UNKNOWN;
+		exit->reason = IS_ENABLED(CONFIG_MITIGATIONS) && reason == VMX_EXIT_BUS_LOCK ? VMEXIT_BUS_LOCK : VMEXIT_UNKNOWN;
 	}
 }
 

@@ -82,7 +82,8 @@ static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 	x->entry_controls = vmx_controls.entry;
 	vmwrite(VMCS_PIN_CONTROLS, vmx_controls.pin & ~(vm_direct(vcpu->vm) ? PIN_EXTINT_EXITING : 0u));
 	vmwrite(VMCS_PROC_CONTROLS, x->proc_controls);
-	vmwrite(VMCS_PROC_CONTROLS2, vmx_controls.proc2);
+	vmwrite(VMCS_PROC_CONTROLS2, IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->vm->config->trusted ?
+		vmx_controls.proc2 & ~(u32)PROC2_BUS_LOCK : vmx_controls.proc2);
 	vmwrite(VMCS_EXIT_CONTROLS, vmx_controls.exit);
 	vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
 	vmx_intercept_exceptions(vcpu, 0);

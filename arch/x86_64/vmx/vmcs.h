@@ -127,7 +127,7 @@ enum { /* secondary processor-based, table 25-7 */
 	PROC2_UNRESTRICTED_GUEST = 1u << 7,
 	PROC2_INVPCID = 1u << 12,
 	PROC2_XSAVES = 1u << 20,
-	PROC2_USER_WAIT = 1u << 26,
+	PROC2_USER_WAIT = 1u << 26, PROC2_BUS_LOCK = 1u << 30,
 };
 enum { /* VM-exit, table 25-13 */
 	EXIT_SAVE_DEBUG = 1u << 2,
@@ -168,8 +168,7 @@ enum vmx_exit_reason {
 	VMX_EXIT_EXTINT = 1,
 	VMX_EXIT_TRIPLE_FAULT = 2,
 	VMX_EXIT_INIT = 3,
-	VMX_EXIT_IRQ_WINDOW = 7,
-	VMX_EXIT_NMI_WINDOW = 8,
+	VMX_EXIT_IRQ_WINDOW = 7, VMX_EXIT_NMI_WINDOW = 8,
 	VMX_EXIT_TASK_SWITCH = 9,
 	VMX_EXIT_CPUID = 10,
 	VMX_EXIT_GETSEC = 11,
@@ -177,21 +176,19 @@ enum vmx_exit_reason {
 	VMX_EXIT_INVD = 13,
 	VMX_EXIT_RDPMC = 15,
 	VMX_EXIT_VMCALL = 18,
-	VMX_EXIT_VMCLEAR = 19,
-	VMX_EXIT_VMXON = 27,
+	VMX_EXIT_VMCLEAR = 19, VMX_EXIT_VMXON = 27,
 	VMX_EXIT_CR = 28,
 	VMX_EXIT_DR = 29,
 	VMX_EXIT_IO = 30,
-	VMX_EXIT_RDMSR = 31,
-	VMX_EXIT_WRMSR = 32,
-	VMX_EXIT_MWAIT = 36,
-	VMX_EXIT_MONITOR = 39,
+	VMX_EXIT_RDMSR = 31, VMX_EXIT_WRMSR = 32,
+	VMX_EXIT_MWAIT = 36, VMX_EXIT_MONITOR = 39,
 	VMX_EXIT_EPT_VIOLATION = 48,
-	VMX_EXIT_INVEPT = 50,
-	VMX_EXIT_INVVPID = 53,
+	VMX_EXIT_INVEPT = 50, VMX_EXIT_INVVPID = 53,
 	VMX_EXIT_WBINVD = 54,
-	VMX_EXIT_XSETBV = 55,
+	VMX_EXIT_XSETBV = 55, VMX_EXIT_BUS_LOCK = 74,
 };
-#define VMX_EXIT_ENTRY_FAILED BIT(31) /* in the exit reason */
+/* Beside the exit reason (28.2.1): the bus was locked before it, which it may not be about; the entry failed. */
+#define VMX_EXIT_BUS_LOCKED BIT(26)
+#define VMX_EXIT_ENTRY_FAILED BIT(31)
 
 #endif
