@@ -30,6 +30,38 @@ static void test_reset_values(void **)
 	assert_int_equal(pending(), -1);
 }
 
+/* Each register is its own: no two have the same value, and in both modes (table 11-1, 11.12.1.2). */
+static void test_registers_apart(void **)
+{
+	static const u16 at[] = { 0x80, 0xf0, 0x280, 0x320, 0x330, 0x340, 0x350, 0x360, 0x370, 0x380, 0x3e0 };
+	struct lapic *l = vcpu->lapic;
+	u64 value;
+
+	for (unsigned i = 0; i < 4; i++) {
+		l->isr[i] = (0x5101ull + 2 * i) << 32 | (0x5100 + 2 * i);
+		l->tmr[i] = (0x5201ull + 2 * i) << 32 | (0x5200 + 2 * i);
+		l->irr[i] = (0x5301ull + 2 * i) << 32 | (0x5300 + 2 * i);
+	}
+	l->tpr = 0x5400;
+	l->svr = 0x5401;
+	l->esr = 0x5402;
+	for (unsigned i = 0; i < LAPIC_LVT_COUNT; i++)
+		l->lvt[i] = 0x5403 + i;
+	l->initial_count = 0x5409;
+	l->divide = 0x540a;
+	for (unsigned x2apic = 0; x2apic < 2; x2apic++) {
+		for (unsigned i = 0; i < 24; i++) {
+			assert_int_equal(guest_rdmsr(vm, 0x810 + i, &value), x2apic ? 0 : -EFAULT);
+			assert_int_equal(x2apic ? value : rd(0x100 + 16 * i), 0x5100 + (i / 8 << 8) + i % 8);
+		}
+		for (unsigned i = 0; i < ARRAY_SIZE(at); i++) {
+			assert_int_equal(guest_rdmsr(vm, 0x800 + at[i] / 16, &value), x2apic ? 0 : -EFAULT);
+			assert_int_equal(x2apic ? value : rd(at[i]), 0x5400 + i);
+		}
+		go_x2apic();
+	}
+}
+
 static void test_xapic_access_sizes(void **)
 {
 	enable();
@@ -358,6 +390,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_reset_values, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_registers_apart, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_xapic_access_sizes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_software_disable_masks_lvts, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_priority_and_eoi, setup, teardown),

@@ -109,6 +109,7 @@ static void reset_registers(struct vcpu *vcpu)
 	__atomic_store_n(&l->esr_pending, 0, __ATOMIC_RELAXED);
 	l->dfr = ~0u;
 	l->svr = 0xff;
+	l->version = LAPIC_VERSION_VALUE;
 	l->icr = l->initial_count = l->divide = 0;
 	for (unsigned i = 0; i < LAPIC_LVT_COUNT; i++)
 		l->lvt[i] = LAPIC_LVT_MASKED;

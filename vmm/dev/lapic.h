@@ -26,6 +26,8 @@ enum lapic_reg {
 	LAPIC_TIMER_INITIAL = 0x38, LAPIC_TIMER_CURRENT = 0x39, LAPIC_TIMER_DIVIDE = 0x3e, LAPIC_SELF_IPI = 0x3f,
 };
 #define LAPIC_LVT_COUNT 6
+/* Version 14H; six LVT entries; no directed EOI (SDM vol. 3, 11.4.8). */
+#define LAPIC_VERSION_VALUE (0x14u | (LAPIC_LVT_COUNT - 1) << 16)
 #define LAPIC_LVT(reg) ((reg) - LAPIC_LVT_TIMER)
 
 #define LAPIC_SVR_ENABLE BIT(8)
@@ -59,7 +61,7 @@ struct lapic {
 	struct vcpu *vcpu;
 	u64 irr[4], tmr[4]; /* atomic */
 	u64 isr[4];
-	u32 tpr, ldr, dfr, svr;
+	u32 tpr, ldr, dfr, svr, version;
 	u32 esr;         /* what the guest reads */
 	u32 esr_pending; /* atomic: errors since its last ESR write */
 	u64 icr;

@@ -9,9 +9,6 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
-/* Version 14H; six LVT entries; no directed EOI (11.4.8). */
-#define LAPIC_VERSION_VALUE (0x14u | (LAPIC_LVT_COUNT - 1) << 16)
-
 #define LAPIC_ICR_LOW_MASK 0x000ccfffu /* vector, modes, level, trigger, shorthand */
 #define LAPIC_DFR_ONES 0x0fffffffu
 
@@ -25,11 +22,19 @@ static const u32 lvt_mask[LAPIC_LVT_COUNT] = {
 	[LAPIC_LVT(LAPIC_LVT_ERROR)] = 0x100ff,
 };
 
-/* 32 bits of a 256-bit register. */
-static u32 vector_word(const u64 reg[4], unsigned i)
-{
-	return (u32)(__atomic_load_n(&reg[i / 2], __ATOMIC_RELAXED) >> (i % 2 * 32));
-}
+/*
+ * Registers that are 32 bits of struct lapic, and read as they are: which of these, or 0. A switch would be a dozen compares,
+ * as the image has no jump tables (thunks.asm).
+ */
+#define AT(field) (u8)(offsetof(struct lapic, field) / 4)
+#define SIX_AT(field) AT(field), AT(field) + 1, AT(field) + 2, AT(field) + 3, AT(field) + 4, AT(field) + 5
+#define EIGHT_AT(field) SIX_AT(field), AT(field) + 6, AT(field) + 7
+static const u8 stored[] = {
+	[LAPIC_VERSION] = AT(version), [LAPIC_TPR] = AT(tpr), [LAPIC_SVR] = AT(svr),
+	[LAPIC_ISR] = EIGHT_AT(isr), [LAPIC_TMR] = EIGHT_AT(tmr), [LAPIC_IRR] = EIGHT_AT(irr),
+	[LAPIC_ESR] = AT(esr), [LAPIC_LVT_TIMER] = SIX_AT(lvt),
+	[LAPIC_TIMER_INITIAL] = AT(initial_count), [LAPIC_TIMER_DIVIDE] = AT(divide),
+};
 
 static u32 read_ldr(const struct lapic *l)
 {
@@ -38,52 +43,31 @@ static u32 read_ldr(const struct lapic *l)
 	return lapic_x2apic(l) ? id >> 4 << 16 | 1u << (id & 15) : l->ldr;
 }
 
-/* Registers that both modes read alike. False: there is none of that number. */
-static bool read_common(const struct lapic *l, u32 reg, u32 *value)
+/* The others. False: there is none of that number. */
+static bool read_computed(const struct lapic *l, u32 reg, u32 *value)
 {
 	switch (reg) {
-	case LAPIC_VERSION:
-		*value = LAPIC_VERSION_VALUE;
-		break;
-	case LAPIC_TPR:
-		*value = l->tpr;
-		break;
 	case LAPIC_PPR:
 		*value = lapic_ppr(l);
 		break;
 	case LAPIC_LDR:
 		*value = read_ldr(l);
 		break;
-	case LAPIC_SVR:
-		*value = l->svr;
-		break;
-	case LAPIC_ISR ... LAPIC_ISR + 7:
-		*value = vector_word(l->isr, reg - LAPIC_ISR);
-		break;
-	case LAPIC_TMR ... LAPIC_TMR + 7:
-		*value = vector_word(l->tmr, reg - LAPIC_TMR);
-		break;
-	case LAPIC_IRR ... LAPIC_IRR + 7:
-		*value = vector_word(l->irr, reg - LAPIC_IRR);
-		break;
-	case LAPIC_ESR:
-		*value = l->esr;
-		break;
-	case LAPIC_LVT_TIMER ... LAPIC_LVT_ERROR:
-		*value = l->lvt[LAPIC_LVT(reg)];
-		break;
-	case LAPIC_TIMER_INITIAL:
-		*value = l->initial_count;
-		break;
 	case LAPIC_TIMER_CURRENT:
 		*value = lapic_timer_current(l);
-		break;
-	case LAPIC_TIMER_DIVIDE:
-		*value = l->divide;
 		break;
 	default:
 		return false;
 	}
+	return true;
+}
+
+/* Registers that both modes read alike. */
+static inline bool read_common(const struct lapic *l, u32 reg, u32 *value)
+{
+	if (reg >= ARRAY_SIZE(stored) || !stored[reg])
+		return read_computed(l, reg, value);
+	*value = __atomic_load_n((const u32 *)l + stored[reg], __ATOMIC_RELAXED);
 	return true;
 }
 
@@ -156,6 +140,8 @@ static u64 mmio_read(void *, struct vcpu *vcpu, u64 offset, unsigned)
 		return ~0ull;
 	if (offset % 16)
 		return 0;
+	if (read_common(l, offset / 16, &value))
+		return value;
 	switch (offset / 16) {
 	case LAPIC_ID:
 		return vcpu->apic_id << 24;
@@ -170,9 +156,8 @@ static u64 mmio_read(void *, struct vcpu *vcpu, u64 offset, unsigned)
 	case LAPIC_ICR_HIGH:
 		return l->icr >> 32;
 	}
-	if (!read_common(l, offset / 16, &value))
-		lapic_error(l, LAPIC_ESR_ILLEGAL_REGISTER);
-	return value;
+	lapic_error(l, LAPIC_ESR_ILLEGAL_REGISTER);
+	return 0;
 }
 
 static bool xapic_read_only(u64 reg)
