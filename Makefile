@@ -56,7 +56,8 @@ help:
 	@echo 'make unit             build and run the unit tests only (ten minutes, then two)'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest (half a minute)'
 	@echo 'make bench            native, Margay and KVM by instructions (hours): bench-exits, -exits-vtx, -ipi, -rates,'
-	@echo '                      -rates-vtx, -mitigations, -noise, -boot, -workloads, -hpcc, -memory, -walk, -dma, -devices;'
+	@echo '                      -rates-vtx, -mitigations, -mitigations-vtx, -noise, -boot, -workloads, -hpcc, -memory, -walk,'
+	@echo '                      -dma, -devices;'
 	@echo '                      bench-npb NPB=CLONE: the NAS Parallel Benchmarks of your clone (docs/performance.md)'
 	@echo 'make fuzz             run each fuzz target for FUZZ_SECONDS (60; all: half an hour); FUZZ=name: that one only;'
 	@echo '                      RECORD=1: add the executions to docs/fuzzing.md'
@@ -491,7 +492,8 @@ mutants: tests-built
 
 # bench, or one part of it. BENCH= passes further options, NPB= names a clone of the NAS Parallel Benchmarks.
 BENCHES := bench bench-exits bench-exits-vtx bench-exits-kvm bench-ipi bench-rates bench-noise bench-boot bench-workloads
-BENCHES += bench-mitigations bench-rates-vtx bench-hpcc bench-memory bench-walk bench-dma bench-devices bench-npb
+BENCHES += bench-mitigations bench-mitigations-vtx bench-rates-vtx bench-hpcc bench-memory bench-walk bench-dma
+BENCHES += bench-devices bench-npb
 .PHONY: $(BENCHES)
 bench bench-noise: guest-rt
 $(BENCHES): all $(GUEST) $(TINY) $(G)/initrd-drivers

@@ -30,7 +30,7 @@ LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory")  # loops.sh
 LOADS = ("cpuid", "idle", "compute", "fork", "switch", "timer", "console")  # loads.sh
 CONTROL = "control: one CPUID"
 PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
-UNMITIGATED = ("exits", "ipi")  # the parts that ask KVM with mitigations=off, too: Margay's VMs are trusted
+UNMITIGATED = ("exits", "mitigations", "ipi")  # the parts that ask KVM with mitigations=off, too, as Margay has none there
 RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
 IPI_LOOPS, IPI_TIMEOUT = 200, 400
@@ -268,22 +268,28 @@ def part_npb(clone, size, system):
 
 def part_exits(system):
     """The tiny guest exit_costs; what its empty loop takes is subtracted."""
-    options = "machine=qemu cpus=1 loops=%d" % EXIT_LOOPS
-    counts, text = systems.measure(system, "exits", systems.TOP + "/build/tests-guest/exit_costs.elf", None, options,
-                                   done="tiny: exit_costs: ok")
+    yield from exit_counts("exits", system)
+
+
+def exit_counts(part, system, after="", **options):
+    """What an exit takes as the emulator counts; after: what the tests' names end with; options: of systems.measure()."""
+    log, guest = re.sub(r"\W+", "-", part + after), systems.TOP + "/build/tests-guest/exit_costs.elf"
+    counts, text = systems.measure(system, log, guest, None, "machine=qemu cpus=1 loops=%d" % EXIT_LOOPS,
+                                   done="tiny: exit_costs: ok", **options)
     names = re.findall(r"^exit-cost: (\S+) loops=%d " % EXIT_LOOPS, text, re.MULTILINE)
     pairs = counts.pairs()
     if len(names) != len(pairs) or names[0] != "loop":
         raise systems.BenchError("exit_costs: %d stretches between markers, %d named" % (len(pairs), len(names)))
-    yield from whole_run("exits", system, counts, text)
+    for row in whole_run(part, system, counts, text):
+        yield dict(row, test=row["test"] + after)
     loop = pairs[0]["total"]
     for name, counted in zip(names[1:], pairs[1:]):
         for metric, value in (("instructions", counted["total"] - loop), ("exits", counted["vmruns"])):
-            yield dict(part="exits", test=name, system=system, metric=metric, value=round(value / EXIT_LOOPS, 1))
-        for function in counted.functions() if system == "margay" else ():
+            yield dict(part=part, test=name + after, system=system, metric=metric, value=round(value / EXIT_LOOPS, 1))
+        for function in counted.functions() if system == "margay" and part == "exits" else ():
             each = round((counted[function] - pairs[0].get(function, 0)) / EXIT_LOOPS, 1)
             if each >= 1:
-                yield dict(part="exits", test=name, system=system, metric=report.IN + function, value=each)
+                yield dict(part=part, test=name, system=system, metric=report.IN + function, value=each)
 
 
 def part_ipi(system):
@@ -398,13 +404,23 @@ def part_exits_vtx(system):
         yield dict(part="exits-vtx", test=name, system=system, metric="instructions", value=value)
 
 
+def mitigations(machine):
+    """What is told to Margay: none, what the CPU needs, and each beside that."""
+    return ["off", "auto"] + [word for where, word in forced.WORDS if where == machine]
+
+
 def part_mitigations(system):
-    """The same on a model that has all their registers, for a guest that is not trusted: without any, as the CPU needs, and with
-    each forced on beside that."""
-    words = ["off", "auto"] + [word for machine, word in forced.WORDS if machine == "bochs"]
-    for word in words if system == "margay" else ():
-        yield from exit_ticks("mitigations", "bochs", system, "instructions", ", mitigate=" + word, log=word + "-", trusted=False,
-                              cmdline="mitigate=" + word, extra=[forced.MODEL % 1])
+    """The same for a guest that is not trusted, beside KVM as it comes, which does what its host's CPU needs, and with none."""
+    for word in {"native": [], "margay": mitigations("qemu"), "kvm": ["auto"], "kvm-off": ["off"]}[system]:
+        yield from exit_counts("mitigations", system, ", mitigate=" + word, **(
+            {"trusted": False, "hypervisor": "mitigate=" + word} if system == "margay" else {}))
+
+
+def part_mitigations_vtx(system):
+    """The same on a model of Bochs that has all their registers."""
+    for word in mitigations("bochs") if system == "margay" else ():
+        yield from exit_ticks("mitigations-vtx", "bochs", system, "instructions", ", mitigate=" + word, log=word + "-",
+                              trusted=False, cmdline="mitigate=" + word, extra=[forced.MODEL % 1])
 
 
 def part_exits_kvm(system):
@@ -433,9 +449,9 @@ def part_walk(sizes, system):
             yield from walk.rows("%s, %s" % (section, name), system, counted)
 
 
-PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "mitigations": part_mitigations, "ipi": part_ipi,
-         "rates": part_rates, "rates-vtx": part_rates_vtx, "noise": part_noise, "boot": part_boot, "workloads": part_workloads,
-         "hpcc": part_hpcc, "memory": part_memory,
+PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "mitigations": part_mitigations,
+         "mitigations-vtx": part_mitigations_vtx, "ipi": part_ipi, "rates": part_rates, "rates-vtx": part_rates_vtx,
+         "noise": part_noise, "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory,
          "walk": part_walk, "dma": part_dma, "devices": part_devices}
 
 

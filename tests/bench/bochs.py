@@ -162,7 +162,7 @@ def measure(name, initrd, cmdline):
     with Machine(name, iso, node.NODE_MEMORY) as machine:
         found = list(machine.stops())
         with open(machine.console, encoding="utf-8", errors="replace") as f:
-            text = f.read().replace("\r", "")
+            text = systems.margay_run.Lines().take(f.read().replace("\r", ""), True)
         complaint = machine.counts.complaint or (None if "margay-test: done" in text else "no 'margay-test: done'")
         if complaint:
             raise systems.BenchError("%s: %s: %s" % (name, complaint, machine.console))

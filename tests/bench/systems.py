@@ -297,19 +297,21 @@ def plugin(name):
         BUILD, counts, symbols, address["image_start"], address["image_end"], KERNEL_START), counts
 
 
-def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments="", vm_lines=""):
+def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments="", vm_lines="", trusted=True,
+         hypervisor=""):
     """
     Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus are
-    the guest's, vm_memory and vm_lines a Margay VM's, which is trusted, peer_arguments are added to those of KVM's QEMU.
+    the guest's, vm_memory, vm_lines and trusted a Margay VM's, hypervisor is Margay's own command line, peer_arguments are added
+    to those of KVM's QEMU.
     """
     if system == "native":
         return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
     if system == "margay":
         modules = {"kernel": kernel, **({"initrd": initrd} if initrd else {})}
         vm = "kernel = kernel\ncmdline = %s\ncpus = %d\nmemory = %s\non_end = poweroff_node\n" % (cmdline, cpus, vm_memory)
-        vm += "trusted = yes\n" + vm_lines
+        vm += ("trusted = yes\n" if trusted else "") + vm_lines
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
-        return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules), "-boot", "d"]
+        return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules, hypervisor), "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")
     with tempfile.TemporaryDirectory() as root:
         copy_into(root, "peer/kernel", kernel)
@@ -363,7 +365,7 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     text = ""
     if os.path.exists(log):
         with open(log, encoding="utf-8", errors="replace") as f:
-            text = f.read().replace("\r", "")
+            text = margay_run.Lines().take(f.read().replace("\r", ""), True)
     if done not in text:
         raise BenchError("%s: no '%s' on the console: %s; QEMU ended with status %d: %s" % (
             name, done, log, status, said.strip()[-500:]))

@@ -6,6 +6,9 @@ export PATH=$PATH:/usr/bin
 for module in irqbypass kvm ccp kvm-amd; do
 	insmod /peer/$module.ko || echo "margay-test: failed: insmod $module"
 done
+for bug in /sys/devices/system/cpu/vulnerabilities/*; do
+	echo "margay-test: ${bug##*/}: $(cat "$bug")"
+done
 cd /peer
 eval "set -- $(cat arguments)"
 available() { awk '/^MemAvailable/ { print $2 }' /proc/meminfo; }
