@@ -121,7 +121,7 @@ static void begin(void)
 	printk_panic();
 	console_panic();
 	if (IS_ENABLED(CONFIG_DUMPS))
-		printk_last(LOG_LINES, show_log_line);
+		printk_last(&printk_log, LOG_LINES, show_log_line);
 }
 
 static void end(void) __attribute__((noreturn));

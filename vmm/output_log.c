@@ -58,7 +58,9 @@ void output_log_put(unsigned id, const u8 *bytes, size_t n)
 /* The beginning of the last lines up to `end`, which is not behind a newline. */
 static u64 find_lines(const struct ring *r, u64 end, unsigned lines)
 {
-	while (end > oldest(r) && (byte_at(r, end - 1) != '\n' || --lines))
+	u64 stop = MAX(oldest(r), end - MIN(end, (u64)OUTPUT_LOG_LAST));
+
+	while (end > stop && (byte_at(r, end - 1) != '\n' || --lines))
 		end--;
 	return end;
 }
@@ -71,10 +73,10 @@ bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 
 	if (!r->data)
 		return false;
-	spin_lock(&r->lock);
-	end = r->head - (r->head && byte_at(r, r->head - 1) == '\n');
+	/* Without the lock, for which its guest would wait: a beginning that is written over meanwhile is no longer said below. */
+	end = __atomic_load_n(&r->head, __ATOMIC_ACQUIRE);
+	end -= end && byte_at(r, end - 1) == '\n';
 	at = lines ? find_lines(r, end, lines) : end;
-	spin_unlock(&r->lock);
 	while (at < end) {
 		unsigned n = 0;
 		u8 byte = 0;

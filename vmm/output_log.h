@@ -15,9 +15,11 @@ void output_log_start(unsigned id, const struct vm_config *config);
 
 void output_log_put(unsigned id, const u8 *bytes, size_t n);
 
+#define OUTPUT_LOG_LAST KIB(64) /* more than the monitor console has room for */
 /*
- * say() gets the last lines, oldest first, as text for any terminal, in pieces of 240 bytes at most; NULL: the node's log
- * gets them behind "NAME: > ", and the line, which has had most of them, does not. False: nothing is kept.
+ * say() gets the last lines, oldest first, of OUTPUT_LOG_LAST bytes at most, as text for any terminal, in pieces of 240 bytes
+ * at most; NULL: the node's log gets them behind "NAME: > ", and the line, which has had most of them, does not. False:
+ * nothing is kept.
  */
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text));
 

@@ -316,10 +316,11 @@ void host_log_times(bool on);
 int host_no_memory(const char *who);
 #define HOST_LOG_LINE 511 /* characters of a line; what is longer is cut */
 
-/* Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. */
-void host_log_last(unsigned lines, void (*fn)(const char *text));
-/* The same of the boot before this one, only in images with LOG_KEEP. False: nothing of it is left. */
-bool host_log_before(unsigned lines, void (*fn)(const char *text));
+/*
+ * Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. boot: 0, or 1 for the
+ * boot before this one, only in images with LOG_KEEP. False: nothing of it is left.
+ */
+bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text));
 
 /*
  * Ends the node: prints the machine-readable last line, drains the console and

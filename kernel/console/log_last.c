@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The last lines of the log, for the operator. */
+/* The last lines of the log, this boot's or the one's before, for the operator. */
 #include <margay/host.h>
 #include "kernel/console/printk.h"
 
@@ -10,8 +10,12 @@ static void pass_log_line(enum loglevel, const char *text, size_t)
 	log_last(text);
 }
 
-void host_log_last(unsigned lines, void (*fn)(const char *text))
+bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text))
 {
+	const struct log_ring *log = IS_ENABLED(CONFIG_LOG_KEEP) && boot ? log_before : &printk_log;
+
 	log_last = fn;
-	printk_last(lines, pass_log_line);
+	if (log)
+		printk_last(log, lines, pass_log_line);
+	return log;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The log ring. Each record: one byte of level ('0' + enum loglevel), the text, a newline. */
+/* The ring of the log, and who is shown its lines. */
 #include "kernel/console/printk.h"
 
 #include <margay/host.h>
@@ -9,9 +9,8 @@
 /* Long enough for any holder that still runs; one that does not (interrupted by #MC) must not silence the log. */
 #define LOCK_TRIES 1000000u
 
-static struct spinlock ring_lock; /* guards ring, head */
-static char ring[PRINTK_RING];
-static u64 head; /* bytes ever written */
+static struct spinlock ring_lock; /* guards this */
+struct log_ring printk_log;
 static enum loglevel shown = LOGLEVEL_INFO;
 
 static bool lock_ring(void)
@@ -26,7 +25,7 @@ static bool lock_ring(void)
 
 static void store(char c)
 {
-	ring[head++ % PRINTK_RING] = c;
+	printk_log.text[printk_log.head++ % PRINTK_RING] = c;
 }
 
 static void emit(enum loglevel level, char *text, size_t n)
@@ -43,7 +42,7 @@ static void emit(enum loglevel level, char *text, size_t n)
 		store(text[i]);
 	store('\n');
 	if (IS_ENABLED(CONFIG_LOG_KEEP))
-		log_keep_add(text, n);
+		log_keep_add(level, text, n);
 	if (locked)
 		spin_unlock(&ring_lock);
 	if (level <= shown)
@@ -127,25 +126,25 @@ void printk_panic(void)
 	spin_unlock(&ring_lock);
 }
 
-void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length))
+void printk_last(const struct log_ring *log, unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length))
 {
-	u64 end = head, oldest = end > PRINTK_RING ? end - PRINTK_RING : 0, at = end;
+	u64 end = log->head, oldest = end > PRINTK_RING ? end - PRINTK_RING : 0, at = end;
 	unsigned seen = 0;
 
 	/* Back to the newline before the first wanted line; the ring's oldest line may be cut and is left out then. */
 	while (at > oldest) {
-		if (ring[(at - 1) % PRINTK_RING] == '\n' && seen++ == lines)
+		if (log->text[(at - 1) % PRINTK_RING] == '\n' && seen++ == lines)
 			break;
 		at--;
 	}
 	if (at == oldest && oldest > 0)
-		while (at < end && ring[at++ % PRINTK_RING] != '\n')
+		while (at < end && log->text[at++ % PRINTK_RING] != '\n')
 			;
 	while (at < end) {
-		char text[HOST_LOG_LINE + 1], level = ring[at++ % PRINTK_RING], c;
+		char text[HOST_LOG_LINE + 1], level = log->text[at++ % PRINTK_RING], c;
 		size_t n = 0;
 
-		while (at < end && (c = ring[at++ % PRINTK_RING]) != '\n')
+		while (at < end && (c = log->text[at++ % PRINTK_RING]) != '\n')
 			if (n < sizeof(text) - 1)
 				text[n++] = c;
 		text[n] = 0;
@@ -161,5 +160,5 @@ static void replay_line(enum loglevel level, const char *text, size_t n)
 
 void printk_replay(void)
 {
-	printk_last(~0u, replay_line);
+	printk_last(&printk_log, ~0u, replay_line);
 }

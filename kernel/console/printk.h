@@ -40,13 +40,18 @@ void printk_panic(void);
 /* Shows the whole ring on the console, for a console that has just been found. */
 void printk_replay(void);
 
+/* Records: one byte of level ('0' + enum loglevel), the text, a newline. */
+struct log_ring {
+	char text[PRINTK_RING];
+	u64 head; /* bytes ever written */
+};
+extern struct log_ring printk_log;
+
 /*
- * Calls fn for each of the last `lines` lines of the ring, oldest first. For
- * panic; takes no lock, so a line that is
- * being written may be missing or cut. The text is NUL-terminated, without a
- * newline, and valid during the call only.
+ * Calls fn for each of a ring's last lines, oldest first. Takes no lock: a line that is being written may be missing or cut.
+ * The text is NUL-terminated, without a newline, and valid during the call only.
  */
-void printk_last(unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length));
+void printk_last(const struct log_ring *log, unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length));
 
 /*
  * Only in images with LOG_TIME: puts the time since the first line, "[    1.234] ", where a line begins, and returns its
@@ -57,11 +62,11 @@ void log_time_tell(void);
 
 /*
  * Only in images with LOG_KEEP (kernel/log_keep.c): the log's lines also go to a part of the image that no loader writes to,
- * with a magic number and a checksum, so that the next boot finds them if the machine was reset and not switched off. keep:
- * looks for those of the boot before, says so, and begins; boot CPU, when pages can be had. add: one line, without newline;
- * with the ring's lock.
+ * with a checksum, so that the next boot finds them if the machine was reset and not switched off. keep: looks for those of
+ * the boot before, says so, and begins; boot CPU, when pages can be had. add: one line, without newline; with the ring's lock.
  */
 void log_keep(void);
-void log_keep_add(const char *text, size_t n);
+void log_keep_add(enum loglevel level, const char *text, size_t n);
+extern struct log_ring *log_before; /* NULL: nothing of it is left */
 
 #endif

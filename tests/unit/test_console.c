@@ -24,7 +24,7 @@ void *mmio_map_type(u64, u64, bool)
 	return NULL;
 }
 
-void log_keep_add(const char *, size_t)
+void log_keep_add(enum loglevel, const char *, size_t)
 {
 }
 
@@ -541,13 +541,13 @@ static void test_ring(void **)
 	char longer[2000];
 
 	nr_last = 0;
-	printk_last(3, on_last);
+	printk_last(&printk_log, 3, on_last);
 	assert_int_equal(nr_last, 3);
 	printk_set_level(LOGLEVEL_ERROR);
 	for (unsigned i = 0; i < 5000; i++)
 		printk("line %u %s", i, "0123456789012345678901234567890123456789");
 	nr_last = 0;
-	printk_last(~0u, on_last);
+	printk_last(&printk_log, ~0u, on_last);
 	/* 65536 bytes of lines of 60 bytes (and the level and the newline), the oldest one cut and left out. */
 	assert_in_range(nr_last, 1050, 1092);
 	assert_string_equal(last_text, "margay: line 4999 0123456789012345678901234567890123456789");
@@ -555,10 +555,10 @@ static void test_ring(void **)
 	longer[sizeof(longer) - 1] = 0;
 	printk_debug("%s", longer);
 	nr_last = 0;
-	printk_last(1, on_last);
+	printk_last(&printk_log, 1, on_last);
 	assert_int_equal(nr_last, 1);
 	assert_int_equal(strlen(last_text), HOST_LOG_LINE);
-	printk_last(0, on_last);
+	printk_last(&printk_log, 0, on_last);
 	assert_int_equal(nr_last, 1);
 }
 

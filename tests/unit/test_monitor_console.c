@@ -10,6 +10,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -161,20 +162,22 @@ void report_pci(report_say say)
 	say("00:00.0");
 }
 
-void host_log_last(unsigned lines, void (*fn)(const char *text))
+/* Of the boot before, four lines are left. Many lines are numbered, and of many lengths. */
+bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text))
 {
-	char text[32];
+	char text[HOST_LOG_LINE + 1];
 
-	snprintf(text, sizeof(text), "%u lines", lines);
-	fn(text);
-}
-
-/* Four are left. */
-bool host_log_before(unsigned lines, void (*fn)(const char *text))
-{
-	if (lines <= 4)
-		host_log_last(lines, fn);
-	return lines <= 4;
+	if (boot && lines > 4)
+		return false;
+	for (unsigned i = 0; lines > 100 && i < lines; i++) {
+		snprintf(text, sizeof(text), "%0*u|", i % 10 ? 40 : HOST_LOG_LINE - 1, i);
+		fn(text);
+	}
+	if (lines <= 100) {
+		snprintf(text, sizeof(text), "%u lines", lines);
+		fn(text);
+	}
+	return true;
 }
 
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
@@ -191,11 +194,12 @@ void command_stats(const struct command_args *)
 {
 }
 
+static size_t before;
+
 /* What has come out since the last call. */
 static const char *output(void)
 {
-	static char text[8192];
-	static size_t before;
+	static char text[sizeof(fake_host.output) + 1];
 
 	assert_true(fake_host.output_len - before < sizeof(text));
 	memcpy(text, fake_host.output + before, fake_host.output_len - before);
@@ -350,6 +354,49 @@ static void test_answers(void **)
 	assert_null(strstr(output(), "foreground"));
 }
 
+/* The line takes what it has not taken before. */
+static const char *drained(void)
+{
+	fake_host.output_len = before = 0;
+	fake_host_drain(~0ul);
+	return output();
+}
+
+/* More than the line takes at once: the last lines come, whole and in their order, and what is missing is said. */
+static void test_long_answer(void **)
+{
+	static const char begins[] = "log 3000\r\n(older lines do not fit)\r\n";
+	const char *text;
+	unsigned first;
+
+	fake_host.output_room = 0;
+	fake_host_type("log 3000\r");
+	text = drained();
+	assert_int_equal(strncmp(text, begins, strlen(begins)), 0);
+	text += strlen(begins);
+	first = (unsigned)strtoul(text, NULL, 10);
+	assert_in_range(first, 2250, 2400); /* 60 KiB are 668 lines of 40 or 511 characters, and two more each */
+	for (unsigned i = first; i < 3000; i++) {
+		assert_int_equal(strtoul(text, NULL, 10), i);
+		text = strchr(text, '|');
+		assert_non_null(text);
+		assert_int_equal(strncmp(text, "|\r\n", 3), 0);
+		text += 3;
+	}
+	assert_string_equal(text, "margay> ");
+	/* Of a second one nothing fits; the prompt does. */
+	fake_host.output_room = 0;
+	fake_host_type("log 3000\rlog 3000\r");
+	text = strstr(drained(), "2999|");
+	assert_string_equal(text, "2999|\r\nmargay> log 3000\r\n(older lines do not fit)\r\nmargay> ");
+	/* Just what there is room for. */
+	fake_host.output_room = 0;
+	fake_host_type("log 101\r");
+	text = drained();
+	assert_int_equal(strtoul(text + strlen("log 101\r\n"), NULL, 10), 0);
+	assert_null(strstr(text, "fit"));
+}
+
 /* The answer comes from the vCPU's CPU: until then there is no prompt, and no key is taken. */
 static void test_registers(void **)
 {
@@ -405,6 +452,24 @@ static void test_cut(void **)
 		fake_host_advance(now += 10000 * ms);
 		assert_string_equal(output(), "");
 	}
+	/* Also when the others have written nothing since it was seen last. */
+	con->cut = true;
+	con->tx_room(con);
+	assert_string_equal(output(), "");
+	fake_host_advance(now += 2000 * ms);
+	assert_string_equal(output(), "margay> vm liss");
+	/* Not while an answer is to come, which ends in a prompt. */
+	result = 0;
+	fake_host_type("\x15regs vm1 1\r");
+	output();
+	con->cut = true;
+	con->tx_room(con);
+	fake_host_advance(now += 10000 * ms);
+	assert_string_equal(output(), "");
+	called(&vcpus[1]);
+	assert_string_equal(output(), "vm1: vcpu1:\r\nRIP ffffffff81000000\r\nmargay> ");
+	fake_host_type("x");
+	output();
 	/* Who has left is not written to; who comes back has a new line. */
 	con->cut = true;
 	con->tx_room(con);
@@ -414,13 +479,18 @@ static void test_cut(void **)
 	output();
 	fake_host_advance(now += 10000 * ms);
 	assert_string_equal(output(), "");
+	con->cut = true;
+	con->tx_room(con);
+	fake_host_advance(now += 10000 * ms);
+	assert_string_equal(output(), "");
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start), cmocka_unit_test(test_first_vm_has_the_line), cmocka_unit_test(test_other_vm),
-		cmocka_unit_test(test_answers), cmocka_unit_test(test_registers), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_answers), cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -99,6 +99,22 @@ static void test_full(void **)
 	assert_string_equal(last(0, 1), expected);
 }
 
+/* Of a large ring, no more than an operator's line takes; the last of it. */
+static void test_large(void **)
+{
+	static struct vm_config large = { .name = "d", .console_log = 256 };
+	char line[64];
+
+	output_log_start(3, &large);
+	for (unsigned i = 0; i < 20000; i++) {
+		snprintf(line, sizeof(line), "line %05u\n", i);
+		put(3, line);
+	}
+	last(3, ~0u);
+	assert_int_equal(nr_said, OUTPUT_LOG_LAST / 11 + 1);
+	assert_string_equal(last(3, 2), "line 19998|line 19999|");
+}
+
 static void test_without(void **)
 {
 	static struct vm_config none = { .name = "b", .console_log = 0 }, much = { .name = "c", .console_log = 16384 };
@@ -129,8 +145,8 @@ static void test_into_the_log(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_lines), cmocka_unit_test(test_full), cmocka_unit_test_setup(test_without, reset),
-		cmocka_unit_test_setup(test_into_the_log, reset),
+		cmocka_unit_test(test_lines), cmocka_unit_test(test_full), cmocka_unit_test(test_large),
+		cmocka_unit_test_setup(test_without, reset), cmocka_unit_test_setup(test_into_the_log, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

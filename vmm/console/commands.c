@@ -163,27 +163,48 @@ static void command_pci(const struct command_args *)
 	report_pci(console_say);
 }
 
-static void say_log(const char *text)
+static long excess; /* bytes that do not fit: of the first lines, for the last ones are what is asked for */
+
+static void measure(const char *text)
 {
-	console_say("%s", text);
+	excess += (long)strlen(text) + 2;
+}
+
+static void say_fitting(const char *text)
+{
+	if (excess <= 0) {
+		console_say("%s", text);
+		return;
+	}
+	excess -= (long)strlen(text) + 2;
+	if (excess <= 0)
+		console_say("(older lines do not fit)");
+}
+
+static bool say_last(bool (*last)(unsigned which, unsigned lines, void (*say)(const char *text)), unsigned which,
+		     const struct command_args *args)
+{
+	unsigned lines = args->has_number ? args->number : LOG_LINES;
+
+	excess = -console_room();
+	return last(which, lines, measure) && last(which, lines, say_fitting);
 }
 
 static void command_log(const struct command_args *args)
 {
-	host_log_last(args->has_number ? args->number : LOG_LINES, say_log);
+	say_last(host_log_last, 0, args);
 }
 
 static void command_log_before(const struct command_args *args)
 {
-	if (!IS_ENABLED(CONFIG_LOG_KEEP) || !host_log_before(args->has_number ? args->number : LOG_LINES, say_log))
+	if (!IS_ENABLED(CONFIG_LOG_KEEP) || !say_last(host_log_last, 1, args))
 		console_say("nothing is left of the log of the boot before: the machine was switched off, or its memory written "
 			    "to");
 }
 
 static void command_vm_log(const struct command_args *args)
 {
-	if (!IS_ENABLED(CONFIG_VM_LOG) ||
-	    !output_log_last(args->vm, args->has_number ? args->number : LOG_LINES, say_log))
+	if (!IS_ENABLED(CONFIG_VM_LOG) || !say_last(output_log_last, args->vm, args))
 		console_say("%s: nothing of its output is kept: it never ran, or console_log = 0", NAME(args));
 }
 

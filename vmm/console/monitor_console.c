@@ -68,12 +68,12 @@ static void echo(const char *text, size_t n)
 
 void console_say(const char *fmt, ...)
 {
-	char text[256];
+	char text[HOST_LOG_LINE + 2]; /* with a newline of two */
 	size_t n;
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text) - 2, fmt, ap);
+	vsnprintf(text, HOST_LOG_LINE + 1, fmt, ap);
 	va_end(ap);
 	n = strlen(text);
 	memcpy(text + n, "\r\n", 2);
@@ -81,6 +81,11 @@ void console_say(const char *fmt, ...)
 	put(text, n + 2, RESERVE);
 	flush();
 	spin_unlock(&lock);
+}
+
+long console_room(void)
+{
+	return (long)(BUFFER - 2 * RESERVE - MIN(head - tail, BUFFER - 2 * RESERVE));
 }
 
 static void prompt(void)
@@ -217,12 +222,11 @@ static void complete(void)
 	editor_insert(&editor, insert);
 }
 
-/* Not under each line of theirs: when there has been none for a while. */
+/* Not under each line of theirs: when there has been none for a while. Keys, which may change who has the line, disarm it. */
 static void show_when_quiet(struct host_timer *timer)
 {
 	if (timer && con.others == others_seen) {
-		if (active && !__atomic_load_n(&later, __ATOMIC_ACQUIRE))
-			editor_show(&editor);
+		editor_show(&editor);
 		return;
 	}
 	others_seen = con.others;

@@ -11,6 +11,8 @@
 
 /* A line of a command's answer; any CPU. The line is slow: what does not fit into the buffer is counted and said. */
 void console_say(const char *fmt, ...) __printf(1, 2);
+/* How many bytes of lines fit now, each with two more, and some are to spare. The console's CPU. */
+long console_room(void);
 
 /*
  * The command's answer comes later, from a vCPU's CPU: its prompt is held

@@ -141,6 +141,11 @@ static inline void cpu_wbinvd(void)
 	asm volatile("wbinvd" : : : "memory");
 }
 
+static inline void cpu_clflush(const void *p)
+{
+	asm volatile("clflush %0" : : "m"(*(const u8 *)p) : "memory");
+}
+
 static inline void cpu_pause(void)
 {
 	asm volatile("pause" : : : "memory");
