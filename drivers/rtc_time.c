@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: from the CMOS clock's registers to a time (MC146818A data sheet, "Time, calendar, and alarm"). */
+/* Pure module: from the CMOS clock's registers to a time, and a day's date (MC146818A data sheet, "Time, calendar, and alarm"). */
 #include <margay/rtc.h>
 
 #include <margay/errno.h>
@@ -13,12 +13,26 @@ static bool decode(u8 raw, bool binary, unsigned *out)
 	return true;
 }
 
-/* Days from 1970-01-01 to a date of the Gregorian calendar, with the year taken to begin in March: leap days come last. */
-u64 rtc_days_to(unsigned year, unsigned month, unsigned day)
+/*
+ * Days from 1970-01-01 to a date of the Gregorian calendar, with the year taken to begin in March: leap days come last. Month 13
+ * is the next January.
+ */
+static u64 days_to(unsigned year, unsigned month, unsigned day)
 {
 	unsigned y = month > 2 ? year : year - 1, m = month > 2 ? month - 3 : month + 9;
 
 	return y * 365ull + y / 4 - y / 100 + y / 400 + (m * 153 + 2) / 5 + day - 719469;
+}
+
+struct rtc_date rtc_date(u64 days)
+{
+	unsigned year = 1970 + (unsigned)(days / 366), month = 1;
+
+	while (days_to(year + 1, 1, 1) <= days)
+		year++;
+	while (days_to(year, month + 1, 1) <= days)
+		month++;
+	return (struct rtc_date){ year, month, (unsigned)(days - days_to(year, month, 1)) + 1 };
 }
 
 int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
@@ -46,8 +60,8 @@ int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds)
 		y += y < 70 ? 2000 : 1900;
 	if (s > 59 || min > 59 || h > 23 || mon < 1 || mon > 12 || y < 1970 || d < 1)
 		return -EINVAL;
-	days = rtc_days_to(y, mon, d);
-	if (days >= (mon < 12 ? rtc_days_to(y, mon + 1, 1) : rtc_days_to(y + 1, 1, 1)))
+	days = days_to(y, mon, d);
+	if (days >= days_to(y, mon + 1, 1))
 		return -EINVAL;
 	*seconds = ((days * 24 + h) * 60 + min) * 60 + s;
 	return 0;

@@ -37,13 +37,14 @@ const char *vm_end_name(enum vm_end why)
 	return end_name[why];
 }
 
-void vm_end(struct vm *vm, enum vm_end why)
+bool vm_end(struct vm *vm, enum vm_end why)
 {
 	enum vm_end none = VM_RUNNING;
+	bool first = __atomic_compare_exchange_n(&vm->end, &none, why, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 
-	__atomic_compare_exchange_n(&vm->end, &none, why, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_kick(vm->vcpus[i]);
+	return first;
 }
 
 void vm_exit(struct vm *vm, u32 status)
@@ -159,9 +160,9 @@ static int devices_create(struct vm *vm)
 		if (i == VM_MAX_DEVICES)
 			return -ENOSPC;
 		err = d[i]->create(vm, &vm->device[i]);
+		vm->nr_devices += !err || !d[i]->destroy;
 		if (err)
 			return err;
-		vm->nr_devices = i + 1;
 	}
 	return 0;
 }
@@ -283,8 +284,14 @@ void vm_destroy(struct vm *vm)
 
 	if (debugger_on())
 		debugger->vm_ended(vm);
-	while (vm->nr_devices--)
-		d[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
+	while (vm->nr_devices--) {
+		void *instance = vm->device[vm->nr_devices];
+
+		if (d[vm->nr_devices]->destroy)
+			d[vm->nr_devices]->destroy(vm, instance);
+		else if (instance)
+			host_pages_free(instance, 1);
+	}
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_destroy(vm->vcpus[i]);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))

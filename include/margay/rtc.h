@@ -28,7 +28,7 @@ struct rtc_registers {
  * -EINVAL: not a date. Without a century register years 70-99 are 19xx.
  */
 int rtc_to_seconds(const struct rtc_registers *r, u64 *seconds);
-/* Days from 1970-01-01 to a date of the Gregorian calendar. */
-u64 rtc_days_to(unsigned year, unsigned month, unsigned day);
+/* Of the Gregorian calendar, so many days behind 1970-01-01. */
+struct rtc_date { unsigned year, month, day; } rtc_date(u64 days);
 
 #endif

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The time in front of each line of the log (printk.h). */
 #include <margay/host.h>
+#include <margay/rtc.h>
 #include <margay/string.h>
 #include "kernel/console/printk.h"
 
@@ -25,16 +26,14 @@ size_t log_time(char *text, size_t size)
 	return (size_t)snprintf(text, size, "[%5lu.%03lu] ", ms / 1000, ms % 1000);
 }
 
-/* By the Gregorian calendar, with years that begin in March: leap days come last. */
 void log_time_tell(void)
 {
-	u64 tsc, s = host_wall_clock(&tsc) / 1000000000, days = s / 86400 + 719468, of_era = days % 146097;
-	u64 year = (of_era - of_era / 1460 + of_era / 36524 - of_era / 146096) / 365;
-	u64 day = of_era - (365 * year + year / 4 - year / 100), month = (5 * day + 2) / 153;
+	u64 tsc, s = host_wall_clock(&tsc) / 1000000000;
+	struct rtc_date date = rtc_date(s / 86400);
 
 	if (s / 86400)
-		printk("clock: %lu-%02lu-%02lu %02lu:%02lu:%02lu UTC", days / 146097 * 400 + year + (month > 9),
-		       month > 9 ? month - 9 : month + 3, day - (153 * month + 2) / 5 + 1, s / 3600 % 24, s / 60 % 60, s % 60);
+		printk("clock: %u-%02u-%02u %02lu:%02lu:%02lu UTC", date.year, date.month, date.day, s / 3600 % 24, s / 60 % 60,
+		       s % 60);
 	else
 		printk("clock: the machine's shows no date");
 }

@@ -85,8 +85,12 @@ void fake_vm_destroy(struct vm *vm)
 	}
 	fake_host.this_cpu = 0;
 	assert_null(fake_host.timers);
-	while (vm->nr_devices--)
-		__start_vdevs[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
+	while (vm->nr_devices--) {
+		if (__start_vdevs[vm->nr_devices]->destroy)
+			__start_vdevs[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
+		else if (vm->device[vm->nr_devices])
+			host_pages_free(vm->device[vm->nr_devices], 1);
+	}
 	if (vm->nr_extents)
 		host_extent_free(&vm->extent[0]);
 	assert_int_equal(fake_host.pages_in_use, 0);
@@ -97,10 +101,13 @@ void fake_vm_destroy(struct vm *vm)
 
 /* ---- what the devices ask of the core ---- */
 
-void vm_end(struct vm *vm, enum vm_end why)
+bool vm_end(struct vm *vm, enum vm_end why)
 {
-	if (vm->end == VM_RUNNING)
+	bool first = vm->end == VM_RUNNING;
+
+	if (first)
 		vm->end = why;
+	return first;
 }
 
 void vcpu_kick(struct vcpu *vcpu)

@@ -77,9 +77,9 @@ bool vm_execute(struct vcpu *, gpa_t)
 	return false;
 }
 
-void vm_end(struct vm *, enum vm_end)
+bool vm_end(struct vm *, enum vm_end)
 {
-	died = true;
+	return died = true;
 }
 
 void host_log(const char *, ...)

@@ -98,10 +98,11 @@ static const struct intc_ops intc = {
 static struct vm vm;
 static struct vcpu vcpu;
 
-void vm_end(struct vm *v, enum vm_end why)
+bool vm_end(struct vm *v, enum vm_end why)
 {
 	if (v->end == VM_RUNNING)
 		v->end = why;
+	return true;
 }
 
 void vcpu_kick(struct vcpu *v)

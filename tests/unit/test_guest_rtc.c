@@ -216,6 +216,19 @@ static void test_divider(void **)
 	assert_int_equal(shown(), 1000000001);
 }
 
+/* The divider alone stops the registers at the time that it was, and sets them going again. */
+static void test_divider_alone(void **)
+{
+	fake_host.tsc = 10 * SECOND;
+	put(10, 0x76);
+	assert_int_equal(shown(), START + 10);
+	fake_host.tsc = 20 * SECOND;
+	assert_int_equal(shown(), START + 10);
+	put(10, 0x26);
+	fake_host.tsc += SECOND / 2;
+	assert_int_equal(shown(), START + 11);
+}
+
 /* Of one register at a time, with the clock running. */
 static void test_single(void **)
 {
@@ -294,7 +307,7 @@ static void test_own(void **)
 	assert_int_equal(__start_vdevs[0]->create(vm, &vm->device[0]), 0);
 	assert_int_equal(shown(), START + 3);
 	write_time(1100000000);
-	__start_vdevs[0]->destroy(vm, vm->device[0]);
+	host_pages_free(vm->device[0], 1);
 	free(parts);
 	vm = first;
 	assert_int_equal(shown(), 1000000003);
@@ -308,6 +321,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_update, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_set, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_divider, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_divider_alone, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_single, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_formats, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_memory, setup, teardown),

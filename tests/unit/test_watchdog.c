@@ -119,6 +119,10 @@ static void test_bites(void **)
 	assert_int_equal(act(vcpu, LEFT, 0), 50);
 	fake_host_advance(4950 * MS);
 	assert_int_equal(act(vcpu, LEFT, 0), 0);
+	/* Its time is over, and its timer has not fired yet. */
+	fake_host.tsc += 1000 * MS;
+	assert_int_equal(act(vcpu, LEFT, 0), 0);
+	fake_host.tsc -= 1000 * MS;
 	act(vcpu, RESET, 0);
 	fake_host_advance(4950 * MS + 4999 * MS);
 	assert_int_equal(vm->end, VM_RUNNING);

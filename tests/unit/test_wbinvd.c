@@ -66,7 +66,7 @@ void emulate_give_up(struct vcpu *, const char *) { fail(); }
 void host_interrupt_window(void) { fail(); }
 void host_log(const char *, ...) { fail(); }
 void vcpu_raise(struct vcpu *, u8) { fail(); }
-void vm_end(struct vm *, enum vm_end) { fail(); }
+bool vm_end(struct vm *, enum vm_end) { fail(); return false; }
 
 static void leave(void)
 {

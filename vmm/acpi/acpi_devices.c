@@ -60,13 +60,14 @@ static const struct {
 
 void acpi_put_wdat(struct aml *a, const struct acpi_guest *)
 {
-	aml_put(a, 32, 4);                     /* from here to the entries */
-	aml_put(a, 0xffffff00ff, 8);           /* no PCI function */
-	aml_put(a, GUEST_WATCHDOG_TICK_MS, 4);
-	aml_put(a, GUEST_WATCHDOG_MAX, 4);
-	aml_put(a, 1, 4);                      /* the least count */
-	aml_put(a, WDAT_ENABLED, 4);
-	aml_put(a, ARRAY_SIZE(step), 4);
+	/* Its length from here to the entries, no PCI function, the ticks, the most and the least count. */
+	static const u32 head[] = {
+		32, 0xffff00ff, 0xff, GUEST_WATCHDOG_TICK_MS, GUEST_WATCHDOG_MAX, 1, WDAT_ENABLED, ARRAY_SIZE(step),
+	};
+
+	static_assert(sizeof(head) == 32, "its first word");
+	for (unsigned i = 0; i < ARRAY_SIZE(head); i++)
+		aml_put(a, head[i], 4);
 	for (unsigned i = 0; i < ARRAY_SIZE(step); i++) {
 		bool word = step[i].instruction == READ_COUNTDOWN || step[i].instruction == WRITE_COUNTDOWN;
 

@@ -48,16 +48,11 @@ static void write_reset_vector(struct vm *vm)
 	(void)guest_write(vm, gpa(GUEST_RESET_VECTOR), code, sizeof(code));
 }
 
-static int acpi_pm_create(struct vm *vm, void **instance)
+static int acpi_pm_create(struct vm *vm, void **)
 {
-	*instance = NULL;
 	write_reset_vector(vm);
 	return vm_register_pio(vm, GUEST_SLEEP_CONTROL_PORT, GUEST_ACPI_PORTS, &acpi_pm_ops, NULL);
 }
 
-static void acpi_pm_destroy(struct vm *, void *)
-{
-}
-
-static const struct vdev acpi_pm_vdev = { .name = "acpi-pm", .create = acpi_pm_create, .destroy = acpi_pm_destroy };
+static const struct vdev acpi_pm_vdev = { .name = "acpi-pm", .create = acpi_pm_create };
 VDEV(acpi_pm_vdev);

@@ -50,29 +50,16 @@ static const struct pio_ops debug_clock_ops = { .sizes = 4, .read = debug_clock_
 static int debug_clock_create(struct vm *vm, void **instance)
 {
 	struct debug_clock *d;
-	int err;
 
 	/* Where the timers are the guest's, nothing would end a pause. */
 	if (vm_direct(vm))
 		return 0;
-	d = host_pages_alloc(1, -1);
+	d = *instance = host_pages_alloc(1, -1);
 	if (!d)
 		return host_no_memory(vm->name);
-	err = vm_register_pio(vm, DEBUG_CLOCK_PORT, DEBUG_CLOCK_PORTS, &debug_clock_ops, d);
-	if (err) {
-		host_pages_free(d, 1);
-		return err;
-	}
 	d->vm = vm;
 	d->timer.fn = pause_over;
-	*instance = d;
-	return 0;
-}
-
-static void debug_clock_destroy(struct vm *, void *instance)
-{
-	if (instance)
-		host_pages_free(instance, 1);
+	return vm_register_pio(vm, DEBUG_CLOCK_PORT, DEBUG_CLOCK_PORTS, &debug_clock_ops, d);
 }
 
 static void debug_clock_stop(struct vcpu *vcpu, void *instance)
@@ -86,7 +73,6 @@ static void debug_clock_stop(struct vcpu *vcpu, void *instance)
 static const struct vdev debug_clock_vdev = {
 	.name = "debug-clock",
 	.create = debug_clock_create,
-	.destroy = debug_clock_destroy,
 	.vcpu_stop = debug_clock_stop,
 };
 VDEV(debug_clock_vdev);

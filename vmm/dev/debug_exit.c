@@ -26,19 +26,14 @@ static void debug_exit_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u3
 
 static const struct pio_ops debug_exit_ops = { .sizes = 1 | 2 | 4, .read = debug_exit_read, .write = debug_exit_write };
 
-static int debug_exit_create(struct vm *vm, void **instance)
+static int debug_exit_create(struct vm *vm, void **)
 {
-	*instance = NULL;
 	if (!vm->config->debug_exit)
 		return 0;
 	return vm_register_pio(vm, DEBUG_EXIT_PORT, DEBUG_EXIT_PORTS, &debug_exit_ops, NULL);
 }
 
-static void debug_exit_destroy(struct vm *, void *)
-{
-}
-
 static const struct vdev debug_exit_vdev = {
-	.name = "debug-exit", .create = debug_exit_create, .destroy = debug_exit_destroy,
+	.name = "debug-exit", .create = debug_exit_create,
 };
 VDEV(debug_exit_vdev);

@@ -26,21 +26,16 @@ static const struct pio_ops debug_fault_ops = {
 	.sizes = 1 | 2 | 4, .read = debug_fault_read, .write = debug_fault_write,
 };
 
-static int debug_fault_create(struct vm *vm, void **instance)
+static int debug_fault_create(struct vm *vm, void **)
 {
 	/* Where the machine has its own, too; what is mapped next does not lie behind it. */
 	volatile void *page = host_mmio_map(hpa(GUEST_LAPIC_BASE), PAGE_SIZE);
 	volatile void *next = host_mmio_map(hpa(GUEST_IOAPIC_BASE), PAGE_SIZE);
 
-	*instance = NULL;
 	return page && next ? vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) : -ENOMEM;
 }
 
-static void debug_fault_destroy(struct vm *, void *)
-{
-}
-
 static const struct vdev debug_fault_vdev = {
-	.name = "debug-fault", .create = debug_fault_create, .destroy = debug_fault_destroy,
+	.name = "debug-fault", .create = debug_fault_create,
 };
 VDEV(debug_fault_vdev);

@@ -84,7 +84,6 @@ static int window_create(struct vm *vm, void **instance)
 	struct window *w;
 	int err = -ENOMEM;
 
-	*instance = NULL;
 	if (!vm->config->debug_exit)
 		return 0;
 	w = host_pages_alloc(1, -1);

@@ -51,17 +51,12 @@ static void rst_cnt_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 
 static const struct pio_ops rst_cnt_ops = { .sizes = 1, .read = rst_cnt_read, .write = rst_cnt_write };
 
-static int legacy_create(struct vm *vm, void **instance)
+static int legacy_create(struct vm *vm, void **)
 {
 	int err = vm_register_pio(vm, KBD_STATUS_PORT, 1, &kbd_ops, NULL);
 
-	*instance = NULL;
 	return err ? err : vm_register_pio(vm, RST_CNT_PORT, 1, &rst_cnt_ops, NULL);
 }
 
-static void legacy_destroy(struct vm *, void *)
-{
-}
-
-static const struct vdev legacy_vdev = { .name = "legacy", .create = legacy_create, .destroy = legacy_destroy };
+static const struct vdev legacy_vdev = { .name = "legacy", .create = legacy_create };
 VDEV(legacy_vdev);

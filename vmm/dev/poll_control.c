@@ -33,16 +33,11 @@ static int poll_write(void *, struct vcpu *vcpu, u32, u64 value)
 
 static const struct msr_ops poll_ops = { .read = poll_read, .write = poll_write };
 
-static int poll_create(struct vm *vm, void **instance)
+static int poll_create(struct vm *vm, void **)
 {
-	*instance = NULL;
 	off[vm->id] = 0;
 	return vm_register_msr(vm, MSR_KVM_POLL_CONTROL, MSR_KVM_POLL_CONTROL, &poll_ops, NULL);
 }
 
-static void poll_destroy(struct vm *, void *)
-{
-}
-
-static const struct vdev poll_vdev = { .name = "poll-control", .create = poll_create, .destroy = poll_destroy };
+static const struct vdev poll_vdev = { .name = "poll-control", .create = poll_create };
 VDEV(poll_vdev);

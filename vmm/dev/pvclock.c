@@ -112,24 +112,12 @@ static_assert(MSR_KVM_SYSTEM_TIME == MSR_KVM_WALL_CLOCK + 1, "one range");
 
 static int pvclock_create(struct vm *vm, void **instance)
 {
-	struct pvclock *p = host_pages_alloc(1, -1);
-	int err;
+	struct pvclock *p = *instance = host_pages_alloc(1, -1);
 
 	if (!p)
 		return host_no_memory(vm->name);
 	pvclock_scale(host_tsc_khz(), &p->mul, &p->shift);
-	err = vm_register_msr(vm, MSR_KVM_WALL_CLOCK, MSR_KVM_SYSTEM_TIME, &pvclock_msr_ops, p);
-	if (err) {
-		host_pages_free(p, 1);
-		return err;
-	}
-	*instance = p;
-	return 0;
-}
-
-static void pvclock_destroy(struct vm *, void *instance)
-{
-	host_pages_free(instance, 1);
+	return vm_register_msr(vm, MSR_KVM_WALL_CLOCK, MSR_KVM_SYSTEM_TIME, &pvclock_msr_ops, p);
 }
 
 /* The guest's TSC starts with the VM: only now is its zero known. */
@@ -160,7 +148,6 @@ static void pvclock_vcpu_pause(struct vcpu *vcpu, void *instance, bool paused)
 static const struct vdev pvclock_vdev = {
 	.name = "pvclock",
 	.create = pvclock_create,
-	.destroy = pvclock_destroy,
 	.vcpu_start = pvclock_vcpu_start,
 	.vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? pvclock_vcpu_pause : NULL,
 };

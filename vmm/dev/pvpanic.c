@@ -32,16 +32,11 @@ static void pvpanic_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 
 static const struct pio_ops pvpanic_ops = { .sizes = 1, .read = pvpanic_read, .write = pvpanic_write };
 
-static int pvpanic_create(struct vm *vm, void **instance)
+static int pvpanic_create(struct vm *vm, void **)
 {
-	*instance = NULL;
 	told[vm->id] = false;
 	return vm_register_pio(vm, GUEST_PVPANIC_PORT, 1, &pvpanic_ops, NULL);
 }
 
-static void pvpanic_destroy(struct vm *, void *)
-{
-}
-
-static const struct vdev pvpanic_vdev = { .name = "pvpanic", .create = pvpanic_create, .destroy = pvpanic_destroy };
+static const struct vdev pvpanic_vdev = { .name = "pvpanic", .create = pvpanic_create };
 VDEV(pvpanic_vdev);

@@ -56,21 +56,17 @@ static u8 encode(const struct rtc *r, u64 value)
 static void put_time(struct rtc *r, u64 seconds)
 {
 	u64 days = seconds / 86400, hour = seconds / 3600 % 24;
-	unsigned year = 1970 + (unsigned)(days / 366), month = 1;
+	struct rtc_date date = rtc_date(days);
 	bool half = !(r->reg[CMOS_STATUS_B] & STATUS_B_24H);
 
-	while (rtc_days_to(year + 1, 1, 1) <= days)
-		year++;
-	while (month < 12 && rtc_days_to(year, month + 1, 1) <= days)
-		month++;
 	r->reg[CMOS_SECOND] = encode(r, seconds % 60);
 	r->reg[CMOS_MINUTE] = encode(r, seconds / 60 % 60);
 	r->reg[CMOS_HOUR] = encode(r, half ? (hour + 11) % 12 + 1 : hour) | (half && hour >= 12 ? HOUR_PM : 0);
 	r->reg[CMOS_WEEKDAY] = encode(r, (days + 4) % 7 + 1); /* Sunday is 1 */
-	r->reg[CMOS_DAY] = encode(r, days - rtc_days_to(year, month, 1) + 1);
-	r->reg[CMOS_MONTH] = encode(r, month);
-	r->reg[CMOS_YEAR] = encode(r, year % 100);
-	r->reg[GUEST_RTC_CENTURY] = encode(r, year / 100);
+	r->reg[CMOS_DAY] = encode(r, date.day);
+	r->reg[CMOS_MONTH] = encode(r, date.month);
+	r->reg[CMOS_YEAR] = encode(r, date.year % 100);
+	r->reg[GUEST_RTC_CENTURY] = encode(r, date.year / 100);
 }
 
 /* The clock goes on from what the registers say; where that is no date it goes on as if nothing had been written. */
@@ -150,8 +146,7 @@ static_assert(CMOS_DATA == CMOS_INDEX + 1, "one range");
 
 static int rtc_create(struct vm *vm, void **instance)
 {
-	struct rtc *r = host_pages_alloc(1, -1);
-	int err;
+	struct rtc *r = *instance = host_pages_alloc(1, -1);
 
 	if (!r)
 		return host_no_memory(vm->name);
@@ -159,18 +154,8 @@ static int rtc_create(struct vm *vm, void **instance)
 	r->reg[CMOS_STATUS_A] = DIVIDER_RUNS | RATE_1024_HZ;
 	r->reg[CMOS_STATUS_B] = STATUS_B_24H;
 	r->reg[CMOS_STATUS_D] = 0x80; /* the battery is good */
-	err = vm_register_pio(vm, CMOS_INDEX, 2, &rtc_ops, r);
-	if (err)
-		host_pages_free(r, 1);
-	else
-		*instance = r;
-	return err;
+	return vm_register_pio(vm, CMOS_INDEX, 2, &rtc_ops, r);
 }
 
-static void rtc_destroy(struct vm *, void *instance)
-{
-	host_pages_free(instance, 1);
-}
-
-static const struct vdev rtc_vdev = { .name = "rtc", .create = rtc_create, .destroy = rtc_destroy };
+static const struct vdev rtc_vdev = { .name = "rtc", .create = rtc_create };
 VDEV(rtc_vdev);

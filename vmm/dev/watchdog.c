@@ -41,11 +41,11 @@ static void timer_fired(struct host_timer *timer)
 	spin_lock(&f->of->lock);
 	bites = f->of->deadline && host_tsc() >= f->of->deadline;
 	spin_unlock(&f->of->lock);
-	if (!bites || vm->end != VM_RUNNING)
+	if (!bites || !vm_end(vm, VM_END_WATCHDOG))
 		return;
+	f->vcpu->died = true;
 	bitten[vm->id] = true;
 	vm_log(vm, "its watchdog was not fed for %u.%u s", f->of->count / TICKS_PER_S, f->of->count % TICKS_PER_S);
-	vcpu_die(f->vcpu, VM_END_WATCHDOG);
 }
 
 static void feed(struct watchdog *w, struct vcpu *vcpu)
@@ -126,31 +126,19 @@ static_assert(sizeof(struct watchdog) <= PAGE_SIZE, "one page");
 static int watchdog_create(struct vm *vm, void **instance)
 {
 	struct watchdog *w;
-	int err;
 
 	/* Where the timers are the guest's, nothing would bite. */
 	if (vm_direct(vm))
 		return 0;
-	w = host_pages_alloc(1, -1);
+	w = *instance = host_pages_alloc(1, -1);
 	if (!w)
 		return host_no_memory(vm->name);
 	w->count = GUEST_WATCHDOG_MAX;
-	err = vm_register_pio(vm, GUEST_WATCHDOG_PORT, GUEST_WATCHDOG_PORTS, &watchdog_ops, w);
-	if (err)
-		host_pages_free(w, 1);
-	else
-		*instance = w;
-	return err;
-}
-
-static void watchdog_destroy(struct vm *, void *instance)
-{
-	if (instance)
-		host_pages_free(instance, 1);
+	return vm_register_pio(vm, GUEST_WATCHDOG_PORT, GUEST_WATCHDOG_PORTS, &watchdog_ops, w);
 }
 
 static const struct vdev watchdog_vdev = {
-	.name = "watchdog", .create = watchdog_create, .destroy = watchdog_destroy,
+	.name = "watchdog", .create = watchdog_create,
 	.vcpu_stop = watchdog_stop, .vcpu_pause = watchdog_pause,
 };
 VDEV(watchdog_vdev);

@@ -290,7 +290,6 @@ static int root_create(struct vm *vm, void **instance)
 	struct root *r;
 	int err;
 
-	*instance = NULL;
 	r = host_pages_alloc(PAGES_OF(struct root), -1);
 	if (!r) {
 		vm_log(vm, "no memory for its PCI functions");
