@@ -18,7 +18,7 @@ static unsigned sequence(const u8 *s, unsigned n)
 	if (n > 1 && s[1] == '[') {
 		for (i = 2; i < n && within(s[i], 0x20, 0x3f); i++)
 			;
-	} else if (n > 1 && (s[1] == ']' || s[1] == 'P' || within(s[1], 'X', 'X') || within(s[1], '^', '_'))) {
+	} else if (n > 1 && (s[1] == ']' || s[1] == 'P' || s[1] == 'X' || within(s[1], '^', '_'))) {
 		for (i = 2; i < n && s[i] != BELL && s[i] != ESC; i++)
 			;
 		/* ESC \ ends it; another one begins the next. */
@@ -31,7 +31,10 @@ static unsigned sequence(const u8 *s, unsigned n)
 	return i + (i < n && within(s[i], 0x30, 0x7e));
 }
 
-/* Bytes of a character of more than one: well-formed UTF-8 (Unicode, table 3-7) without the controls U+0080-U+009F; else 0. */
+/*
+ * Bytes of a character of more than one: well-formed UTF-8 (Unicode, table 3-7), but neither one of the controls U+0080-U+009F
+ * nor one that turns the text behind it round, U+202A-U+202E and U+2066-U+2069 (Unicode, annex 9); else 0.
+ */
 static unsigned utf8(const u8 *s, unsigned n)
 {
 	unsigned size = s[0] >= 0xf0 ? 4 : s[0] >= 0xe0 ? 3 : 2;
@@ -43,6 +46,8 @@ static unsigned utf8(const u8 *s, unsigned n)
 	for (unsigned i = 2; i < size; i++)
 		if (!within(s[i], 0x80, 0xbf))
 			return 0;
+	if (s[0] == 0xe2 && (s[1] == 0x80 ? within(s[2], 0xaa, 0xae) : s[1] == 0x81 && within(s[2], 0xa6, 0xa9)))
+		return 0;
 	return size;
 }
 
@@ -51,19 +56,17 @@ unsigned host_plain_text(u8 *line, unsigned n)
 	unsigned out = 0, taken;
 
 	for (unsigned i = 0; i < n; i += taken) {
-		unsigned kept = 1;
-
-		taken = 1;
 		if (line[i] == ESC) {
 			taken = sequence(line + i, n - i);
-			kept = 0;
-		} else if (line[i] >= 0x80 && utf8(line + i, n - i)) {
-			taken = kept = utf8(line + i, n - i);
-		} else if (line[i] != '\t' && !within(line[i], 0x20, 0x7e)) {
-			line[i] = '?';
+			continue;
 		}
-		for (unsigned k = 0; k < kept; k++)
+		taken = line[i] >= 0x80 ? utf8(line + i, n - i) : line[i] == '\t' || within(line[i], 0x20, 0x7e);
+		if (!taken) {
+			line[i] = '?';
+			taken = 1;
+		}
+		for (unsigned k = 0; k < taken; k++)
 			line[out++] = line[i + k];
 	}
-	return MIN(out, n);
+	return out;
 }
