@@ -15,13 +15,13 @@ struct vm;
 struct vdev {
 	const char *name;
 	/*
-	 * Makes the instance, registers its ranges, stores it in *instance (NULL before). 0 or
-	 * -errno (printed). vCPU structures exist, their backend state may not.
+	 * Makes the instance, stores it in *instance (NULL before), registers its ranges. 0 or -errno (printed). vCPU
+	 * structures exist, their backend state may not.
 	 */
 	int (*create)(struct vm *vm, void **instance);
 	/*
-	 * Frees everything; also called for a VM that never ran. Timers are disarmed on the vCPU's CPU before. NULL: the
-	 * instance is one page or NULL, and freed by the core, also when create() failed.
+	 * Frees everything; also called for a VM that never ran, and for what create() has left when it failed. Timers are
+	 * disarmed on the vCPU's CPU before. NULL: the instance is one page, or none.
 	 */
 	void (*destroy)(struct vm *vm, void *instance);
 	/* On the vCPU's own CPU, before its first entry and after its last (arm nothing, disarm timers). May be NULL. */

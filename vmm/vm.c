@@ -159,8 +159,8 @@ static int devices_create(struct vm *vm)
 
 		if (i == VM_MAX_DEVICES)
 			return -ENOSPC;
+		vm->nr_devices = i + 1;
 		err = d[i]->create(vm, &vm->device[i]);
-		vm->nr_devices += !err || !d[i]->destroy;
 		if (err)
 			return err;
 	}
@@ -289,7 +289,7 @@ void vm_destroy(struct vm *vm)
 
 		if (d[vm->nr_devices]->destroy)
 			d[vm->nr_devices]->destroy(vm, instance);
-		else if (instance)
+		else
 			host_pages_free(instance, 1);
 	}
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)

@@ -88,7 +88,7 @@ void fake_vm_destroy(struct vm *vm)
 	while (vm->nr_devices--) {
 		if (__start_vdevs[vm->nr_devices]->destroy)
 			__start_vdevs[vm->nr_devices]->destroy(vm, vm->device[vm->nr_devices]);
-		else if (vm->device[vm->nr_devices])
+		else
 			host_pages_free(vm->device[vm->nr_devices], 1);
 	}
 	if (vm->nr_extents)

@@ -109,15 +109,26 @@ static void add(unsigned i, u8 bus, u8 devfn, u16 vendor, u16 device, u32 class_
 	fake_host.nr_pci = i + 1;
 }
 
+static void destroy(void)
+{
+	__start_vdevs[0]->destroy(&parts.vm, parts.vm.device[0]);
+	parts.vm.device[0] = NULL;
+}
+
 static int create(void)
 {
+	int err;
+
 	memset(&parts, 0, sizeof(parts));
 	strcpy(parts.vm.name, "vm0");
 	parts.vm.config = &config;
 	vcpu.vm = &parts.vm;
 	parts.vm.vcpus[0] = &vcpu;
 	parts.vm.nr_vcpus = 1;
-	return __start_vdevs[0]->create(&parts.vm, &parts.vm.device[0]);
+	err = __start_vdevs[0]->create(&parts.vm, &parts.vm.device[0]);
+	if (err)
+		destroy();
+	return err;
 }
 
 /* Bus 20h comes first, and both have a device 0. The VM gets its network card and one of two functions of 00:03. */
@@ -143,9 +154,7 @@ static int setup(void **)
 
 static int teardown(void **)
 {
-	if (parts.vm.device[0])
-		__start_vdevs[0]->destroy(&parts.vm, parts.vm.device[0]);
-	parts.vm.device[0] = NULL;
+	destroy();
 	assert_false(locked);
 	return fake_host.pages_in_use != 0;
 }
@@ -360,8 +369,7 @@ static void test_owner(void **)
 	assert_string_equal(name, "vm0");
 	assert_false(vm_pci_owner(3, name));
 	assert_int_equal(fake_host.pci_taken_back[0], 0);
-	__start_vdevs[0]->destroy(&parts.vm, parts.vm.device[0]);
-	parts.vm.device[0] = NULL;
+	destroy();
 	assert_int_equal(fake_host.pci_taken_back[0], 1);
 	assert_false(vm_pci_owner(0, name));
 	assert_null(parts.vm.pci);

@@ -74,30 +74,22 @@ static void window_destroy(struct vm *, void *instance)
 
 	if (!w)
 		return;
-	if (w->page)
-		host_pages_free(w->page, 1);
+	host_pages_free(w->page, 1);
 	host_pages_free(w, 1);
 }
 
 static int window_create(struct vm *vm, void **instance)
 {
 	struct window *w;
-	int err = -ENOMEM;
 
 	if (!vm->config->debug_exit)
 		return 0;
-	w = host_pages_alloc(1, -1);
+	w = *instance = host_pages_alloc(1, -1);
 	if (w)
 		w->page = host_pages_alloc(1, -1);
-	if (w && w->page)
-		err = vm_register_pio(vm, WINDOW_PORT, WINDOW_PORTS, &window_ops, w);
-	else
-		vm_log(vm, "no memory for the debug window");
-	if (err)
-		window_destroy(vm, w);
-	else
-		*instance = w;
-	return err;
+	if (!w || !w->page)
+		return host_no_memory(vm->name);
+	return vm_register_pio(vm, WINDOW_PORT, WINDOW_PORTS, &window_ops, w);
 }
 
 static const struct vdev window_vdev = { .name = "debug-window", .create = window_create, .destroy = window_destroy };

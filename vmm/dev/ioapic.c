@@ -179,8 +179,7 @@ static_assert(sizeof(struct ioapic) <= PAGE_SIZE, "one page");
 
 static int ioapic_create(struct vm *vm, void **instance)
 {
-	struct ioapic *io = host_pages_alloc(1, -1);
-	int err;
+	struct ioapic *io = *instance = host_pages_alloc(1, -1);
 
 	if (!io)
 		return host_no_memory(vm->name);
@@ -188,14 +187,8 @@ static int ioapic_create(struct vm *vm, void **instance)
 	io->id = GUEST_IOAPIC_ID;
 	for (unsigned pin = 0; pin < GUEST_IOAPIC_PINS; pin++)
 		io->rte[pin] = RTE_MASKED;
-	err = vm_register_mmio(vm, gpa(GUEST_IOAPIC_BASE), GUEST_IOAPIC_SIZE, &ioapic_mmio_ops, io);
-	if (err) {
-		host_pages_free(io, 1);
-		return err;
-	}
 	vm->ioapic = io;
-	*instance = io;
-	return 0;
+	return vm_register_mmio(vm, gpa(GUEST_IOAPIC_BASE), GUEST_IOAPIC_SIZE, &ioapic_mmio_ops, io);
 }
 
 static void ioapic_destroy(struct vm *vm, void *instance)

@@ -307,7 +307,7 @@ static_assert(sizeof(struct uart) <= PAGE_SIZE, "one page");
 
 static int uart_create(struct vm *vm, void **instance)
 {
-	struct uart *u = host_pages_alloc(1, -1);
+	struct uart *u = *instance = host_pages_alloc(1, -1);
 	int err;
 
 	if (!u)
@@ -318,24 +318,22 @@ static int uart_create(struct vm *vm, void **instance)
 	u->con.tx_room = console_tx_room;
 	u->dll = 1; /* 115200 */
 	err = vm_register_pio(vm, GUEST_UART_PORT, GUEST_UART_PORTS, &uart_pio_ops, u);
-	if (err) {
-		host_pages_free(u, 1);
+	if (err)
 		return err;
-	}
 	/* Here, and not when a vCPU starts: of the VMs that boot together the first one has the operator's line. */
 	host_console_add(&u->con);
 	vm->console = &u->con;
-	*instance = u;
 	return 0;
 }
 
 static void uart_destroy(struct vm *vm, void *instance)
 {
-	struct uart *u = instance;
+	struct host_console *con = vm->console;
 
 	vm->console = NULL;
-	host_console_remove(&u->con);
-	host_pages_free(u, 1);
+	if (con)
+		host_console_remove(con);
+	host_pages_free(instance, 1);
 }
 
 static void set_live(struct vcpu *vcpu, struct uart *u, bool live)

@@ -262,6 +262,8 @@ static void root_destroy(struct vm *vm, void *instance)
 {
 	struct root *r = instance;
 
+	if (!r)
+		return;
 	for (unsigned i = 0; i < r->pci.nr_functions; i++) {
 		const struct host_pci_function *f = &r->pci.function[i];
 		struct pci_device *d = r->pci.device[i];
@@ -287,10 +289,9 @@ static void root_destroy(struct vm *vm, void *instance)
 
 static int root_create(struct vm *vm, void **instance)
 {
-	struct root *r;
+	struct root *r = *instance = host_pages_alloc(PAGES_OF(struct root), -1);
 	int err;
 
-	r = host_pages_alloc(PAGES_OF(struct root), -1);
 	if (!r) {
 		vm_log(vm, "no memory for its PCI functions");
 		return -ENOMEM;
@@ -305,14 +306,11 @@ static int root_create(struct vm *vm, void **instance)
 		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, r);
 	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
 		err = create_device(vm, r, i);
-	if (err) {
-		root_destroy(vm, r);
+	if (err)
 		return err;
-	}
 	add_stub(r, 0, 0, true);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
 		add_stub(r, r->pci.function[i].address.bus, r->pci.function[i].address.devfn & 0xf8, false);
-	*instance = r;
 	return 0;
 }
 
