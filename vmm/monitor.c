@@ -258,14 +258,14 @@ static void reap(struct host_work *work)
 	}
 	start_ready();
 	monitor_put_running();
-	if (again)
-		return;
 	/* Only now: who sees it over may power the node off, which says that it is idle before. */
-	set_state(s, OVER);
+	if (!again)
+		set_state(s, OVER);
 	/* Its CPUs may be another's by now. */
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_asked_again(s) && monitor_vm_start((unsigned)(s - monitor_slots)))
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && !again && monitor_asked_again(s) &&
+	    monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", s->config->name);
-	else if (foreground)
+	if (foreground && s->state == OVER)
 		monitor_foreground_over(s->config->name);
 }
 

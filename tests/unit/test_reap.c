@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: tests/unit/fake_host.c vmm/follow_up.c */
+/* What follows a VM's end: whether it starts again, what its slot is then, and what an operator is told. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+
+#include "tests/unit/fake_host.h"
+#include "vmm/monitor.c"
+#include "vmm/service.h"
+
+/* Of the boot, which is not tested here. */
+void monitor_check_together(void)
+{
+}
+
+int vm_config_parse(const char *, const char *, size_t, struct vm_config *, struct config_error *, void (*)(const char *))
+{
+	return -EINVAL;
+}
+
+static void no_service(void)
+{
+}
+MONITOR_SERVICE(no_service);
+static const struct hvm_ops *const no_backend __used __section("hvm_backends");
+
+static struct vm vm;
+static struct vm_config config = { .name = "a", .then = { [ENDING_REBOOT] = THEN_RESTART } };
+static struct host_console console;
+static struct slot *const slot = &monitor_slots[0];
+static unsigned destroyed, nodes_over, told_over;
+static bool makes, starts, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
+
+int vm_create(const struct vm_config *, unsigned, struct vm **out)
+{
+	*out = &vm;
+	return makes ? 0 : -ENOMEM;
+}
+
+int vm_start(struct vm *)
+{
+	return starts ? 0 : -EBUSY;
+}
+
+void vm_destroy(struct vm *)
+{
+	destroyed++;
+}
+
+bool vm_end(struct vm *, enum vm_end)
+{
+	fail();
+	return false;
+}
+
+const char *vm_end_name(enum vm_end why)
+{
+	return why == VM_END_RESET_ACPI ? "reset-acpi" : "poweroff";
+}
+
+bool vm_may_restart(struct restarts *, const struct vm_config *)
+{
+	return true;
+}
+
+void output_log_start(unsigned, const struct vm_config *)
+{
+}
+
+void monitor_node_over(void)
+{
+	nodes_over++;
+}
+
+bool monitor_has_operator(void)
+{
+	return true;
+}
+
+bool monitor_asked_again(struct slot *)
+{
+	bool was = asked;
+
+	asked = false;
+	return was;
+}
+
+int monitor_vm_start(unsigned i)
+{
+	assert_int_equal(monitor_slots[i].state, OVER);
+	if (!starts)
+		return -ENOSPC;
+	monitor_slots[i].state = STARTED;
+	return 0;
+}
+
+void monitor_foreground_over(const char *name)
+{
+	assert_string_equal(name, "a");
+	told_over++;
+}
+
+/* It ends so, having had the line or not. What the log says. */
+static const char *ends(enum vm_end why, bool foreground)
+{
+	fake_host_reset();
+	fake_host.console = foreground ? &console : NULL;
+	vm = (struct vm){ .end = why, .console = &console };
+	*slot = (struct slot){ .config = &config, .vm = &vm, .state = STARTED, .starts = 1 };
+	monitor_nr_slots = 1;
+	destroyed = nodes_over = told_over = 0;
+	monitor_get_running();
+	reap(&slot->reaper);
+	assert_true(monitor_idle() || slot->state == STARTED);
+	if (slot->state == STARTED && slot->vm)
+		nr_running = 0;
+	return fake_host.log;
+}
+
+static void test_over(void **)
+{
+	for (unsigned foreground = 0; foreground < 2; foreground++) {
+		assert_string_equal(ends(VM_END_POWEROFF, foreground), "a: end=poweroff\n");
+		assert_int_equal(slot->state, OVER);
+		assert_int_equal(told_over, foreground);
+		assert_true(destroyed == 1 && nodes_over == 1 && !slot->vm);
+	}
+}
+
+static void test_restarts(void **)
+{
+	makes = starts = asked = true;
+	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: restart 1\n");
+	assert_true(slot->state == STARTED && slot->vm == &vm && slot->starts == 2 && !nodes_over && !told_over);
+	assert_true(asked); /* that is for the end to come */
+	asked = false;
+}
+
+/* The operator learns how to go on also when what failed was its restart. */
+static void test_restart_fails(void **)
+{
+	for (unsigned i = 0; i < 4; i++) {
+		makes = i & 1;
+		starts = false;
+		assert_string_equal(ends(VM_END_RESET_ACPI, i & 2), "a: end=reset-acpi\na: restart 1\na: not started\n");
+		assert_int_equal(slot->state, OVER);
+		assert_int_equal(told_over, i >> 1);
+		assert_int_equal(nodes_over, 1);
+	}
+}
+
+/* Between ENDED and OVER the operator has asked for it. */
+static void test_asked(void **)
+{
+	for (starts = false;; starts = true) {
+		asked = true;
+		ends(VM_END_POWEROFF, true);
+		assert_int_equal(slot->state, starts ? STARTED : OVER);
+		assert_int_equal(told_over, !starts);
+		assert_int_equal(strstr(fake_host.log, "a: not started\n") != NULL, !starts);
+		if (starts)
+			break;
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_over), cmocka_unit_test(test_restarts), cmocka_unit_test(test_restart_fails),
+		cmocka_unit_test(test_asked),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
