@@ -39,7 +39,7 @@ bool smbios_entry(const void *memory, size_t size, u64 *table, u32 *length)
 
 const u8 *smbios_find(const void *table, size_t size, u8 type, unsigned n, const u8 **end)
 {
-	const u8 *p = table, *stop = p + size;
+	const u8 *p = table, *stop = size ? p + size : p; /* NULL and 0 where there is none */
 
 	while (stop - p >= HEADER && p[1] >= HEADER && p[1] <= stop - p - 2) {
 		const u8 *z = p + p[1];

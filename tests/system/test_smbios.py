@@ -23,7 +23,7 @@ STRINGS = {
     "type=2,product=": ("board_name", "BoardModel"), "type=2,serial=": ("board_serial", "BOARD-SERIAL"),
     "type=2,asset=": ("board_asset_tag", "BOARD-TAG"), "type=3,manufacturer=": ("chassis_vendor", "ChassisMaker"),
     "type=3,serial=": ("chassis_serial", "CHASSIS-SERIAL"), "type=3,asset=": ("chassis_asset_tag", "CHASSIS-TAG"),
-    "type=4,manufacturer=": ("Processor", "CpuMaker"), "type=4,version=": ("Processor", "CpuModel"),
+    "type=4,manufacturer=": ("Processor Information", "CpuMaker"), "type=4,version=": ("Processor Information", "CpuModel"),
     "type=4,serial=": (None, "CPU-SERIAL"), "type=17,manufacturer=": ("Memory Device", "DimmMaker"),
     "type=17,part=": ("Memory Device", "DIMM-PART"), "type=17,serial=": (None, "DIMM-SERIAL"),
 }
@@ -66,7 +66,7 @@ class Guest:
 
     def check_platform(self, cores, threads, memory):
         """cores, threads: by socket; memory: MB by NUMA node."""
-        assert [(p["Core Count"], p["Thread Count"], p["Socket Designation"]) for p in self.all("Processor")] == [
+        assert [(p["Core Count"], p["Thread Count"], p["Socket Designation"]) for p in self.all("Processor Information")] == [
             (str(c), str(t), "CPU %d" % i) for i, (c, t) in enumerate(zip(cores, threads))]
         assert [(d["Size"], d["Locator"]) for d in self.all("Memory Device")] == [
             ("%d MB" % m, "RAM %d" % i) for i, m in enumerate(memory)]

@@ -10,11 +10,13 @@
 
 #define LINE_MAX (VM_CMDLINE_MAX + 256)
 
+typedef int setter(struct parser *p, struct span value);
+
 /* With a setter, or with the words of which it takes one, whose index is stored, or with what this image lacks for it. */
 struct key {
 	const char *name;
 	union {
-		int (*set)(struct parser *p, struct span value);
+		setter *set;
 		const char *const *words;
 		const char *needs; /* the option */
 	};
@@ -205,8 +207,8 @@ static int set_cmdline(struct parser *p, struct span v)
 	.at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0, \
 	.size = IS_ENABLED(option) ? sizeof(((struct vm_config *)0)->field) : 0
 #define WORDS(option, ...) WORDS_OF(option, #option, __VA_ARGS__)
-#define SETTER_OF(option, text, setter) .set = IS_ENABLED(option) ? (setter) : (void *)(text), .at = IS_ENABLED(option)
-#define SETTER(option, setter) SETTER_OF(option, #option, setter)
+#define SETTER_OF(option, text, fn) .set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text), .at = IS_ENABLED(option)
+#define SETTER(option, fn) SETTER_OF(option, #option, fn)
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
