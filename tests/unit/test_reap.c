@@ -35,7 +35,7 @@ static struct vm vm;
 static struct vm_config config = { .name = "a", .then = { [ENDING_REBOOT] = THEN_RESTART } };
 static struct host_console console;
 static struct slot *const slot = &monitor_slots[0];
-static unsigned destroyed, nodes_over, told_over;
+static unsigned destroyed, nodes_over, told_over, last_words;
 static bool makes, starts, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
 
 int vm_create(const struct vm_config *, unsigned, struct vm **out)
@@ -72,6 +72,14 @@ bool vm_may_restart(struct restarts *, const struct vm_config *)
 
 void output_log_start(unsigned, const struct vm_config *)
 {
+}
+
+/* Behind the line of the end, and while the VM is there. */
+bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
+{
+	assert_true(id == vm.id && lines >= 12 && !say && !destroyed && strstr(fake_host.log, ": end="));
+	last_words++;
+	return true;
 }
 
 void monitor_node_over(void)
@@ -112,10 +120,10 @@ static const char *ends(enum vm_end why, bool foreground)
 {
 	fake_host_reset();
 	fake_host.console = foreground ? &console : NULL;
-	vm = (struct vm){ .end = why, .console = &console };
+	vm = (struct vm){ .id = 3, .end = why, .console = &console };
 	*slot = (struct slot){ .config = &config, .vm = &vm, .state = STARTED, .starts = 1 };
 	monitor_nr_slots = 1;
-	destroyed = nodes_over = told_over = 0;
+	destroyed = nodes_over = told_over = last_words = 0;
 	monitor_get_running();
 	reap(&slot->reaper);
 	assert_true(monitor_idle() || slot->state == STARTED);
@@ -132,6 +140,17 @@ static void test_over(void **)
 		assert_int_equal(told_over, foreground);
 		assert_true(destroyed == 1 && nodes_over == 1 && !slot->vm);
 	}
+}
+
+/* A guest that ended badly leaves its last lines in the log. */
+static void test_last_words(void **)
+{
+	ends(VM_END_POWEROFF, false);
+	assert_int_equal(last_words, 0);
+	ends(VM_END_PANICKED, false);
+	assert_int_equal(last_words, 1);
+	ends(VM_END_WATCHDOG, false);
+	assert_int_equal(last_words, 1);
 }
 
 static void test_restarts(void **)
@@ -173,8 +192,8 @@ static void test_asked(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_over), cmocka_unit_test(test_restarts), cmocka_unit_test(test_restart_fails),
-		cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_over), cmocka_unit_test(test_last_words), cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
