@@ -183,7 +183,7 @@ static int config_check(struct vm *vm)
 	const struct vm_config *c = vm->config;
 	struct vm_config_name name;
 	struct config_error e;
-	bool is_linux;
+	bool is_linux = false;
 	int err = 0;
 
 	for (unsigned i = 0; !err && vm_config_name(c, i, &name); i++) {
