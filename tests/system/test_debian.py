@@ -135,8 +135,8 @@ def test_well(bare):
     assert outcome.status == margay_run.OK, outcome.text
     guest, machine = collections.Counter(log), collections.Counter(bare)
     explained = differences()
-    assert unexplained((guest - machine).elements(), explained["guest"]) == ([], [])
-    assert unexplained((machine - guest).elements(), explained["bare"]) == ([], [])
+    assert unexplained([*(guest - machine).elements()], explained["guest"]) == ([], [])
+    assert unexplained([*(machine - guest).elements()], explained["bare"]) == ([], [])
 
 
 def test_a_life():
