@@ -145,7 +145,7 @@ static void test_intel_registers(void **)
 /* The third and fourth are not there. */
 static void test_two_fixed(void **)
 {
-	has_msrs(0x38d, 0x38d);
+	has_msrs(0x38d, 0x38f);
 	leaf_a = (struct cpuid_regs){ 0x07300402, 0, 0, 0x602 };
 	vm = fake_vm_create(0);
 	assert_true(open_to(0, 0x30a, true) && !open_to(0, 0x30b, false));
@@ -278,12 +278,14 @@ static void none(const char *said)
 
 static void test_old(void **)
 {
+	has_msrs(0x38f, 0x38f);
 	leaf_a.eax = 0x07300401;
 	none(NONE);
 }
 
 static void test_no_leaf(void **)
 {
+	has_msrs(0x38f, 0x38f);
 	leaf_a = (struct cpuid_regs){ 0x08300405, 0, 0xf, 0x8604 };
 	highest = 9;
 	none(NONE);
@@ -291,6 +293,7 @@ static void test_no_leaf(void **)
 
 static void test_hybrid(void **)
 {
+	has_msrs(0x38f, 0x38f);
 	leaf_a = (struct cpuid_regs){ 0x08300405, 0, 0xf, 0x8604 };
 	leaf_7.edx = BIT(15);
 	none(NONE);
@@ -298,13 +301,29 @@ static void test_hybrid(void **)
 
 static void test_no_control(void **)
 {
+	has_msrs(0x38f, 0x38f);
 	leaf_a = (struct cpuid_regs){ 0x08300405, 0, 0xf, 0x8604 };
 	hvm_caps.counters = false;
 	none(NONE);
 }
 
+/* CPUID tells of registers that are not there. */
+static void test_no_msrs(void **)
+{
+	leaf_a = (struct cpuid_regs){ 0x08300405, 0, 0xf, 0x8604 };
+	none(NONE);
+}
+
+static void test_no_msrs_amd(void **)
+{
+	leaf_ext.ecx = 1u << 23;
+	has_msrs(0x38f, 0x38f);
+	none(NONE);
+}
+
 static void test_not_wanted(void **)
 {
+	has_msrs(0x38f, 0x38f);
 	leaf_a = (struct cpuid_regs){ 0x08300405, 0, 0xf, 0x8604 };
 	fake_vm_counters = false;
 	none("");
@@ -316,7 +335,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_intel_registers), TEST(test_two_fixed), TEST(test_intel_reset), TEST(test_intel_select),
 		TEST(test_intel_global), TEST(test_amd), TEST(test_overflow), TEST(test_overflow_amd), TEST(test_old),
-		TEST(test_no_leaf), TEST(test_hybrid), TEST(test_no_control), TEST(test_not_wanted),
+		TEST(test_no_leaf), TEST(test_hybrid), TEST(test_no_control), TEST(test_no_msrs),
+		TEST(test_no_msrs_amd), TEST(test_not_wanted),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

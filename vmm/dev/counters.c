@@ -164,12 +164,14 @@ static int counters_create(struct vm *vm, void **instance)
 {
 	struct counters c;
 	struct own *own;
+	u64 told;
 	int err = 0;
 
 	if (!vm->config->counters)
 		return 0;
 	c = find();
-	if (!hvm_caps.counters || !(c.general || c.amd)) {
+	/* A CPU below another hypervisor, or Bochs', may tell of registers that it has not. */
+	if (!hvm_caps.counters || !(c.general || c.amd) || host_rdmsr(c.amd ? MSR_AMD_CORE_SELECT0 : MSR_GLOBAL_CONTROL, &told)) {
 		vm_log(vm, "counters = yes: the CPUs have none that a guest can own: it has none");
 		return 0;
 	}
