@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_say.h"
+
 #include <margay/host.h>
 #include "vmm/console/monitor_console.h"
 #include "vmm/hvm_ops.h"
@@ -20,7 +22,6 @@
 #define KHZ 2500000ull
 #define SECOND (KHZ * 1000)
 
-static char text[8192];
 static u64 now;
 static struct vcpu vcpu[2];
 /* Its guest has the CPU's TSC, which the VM's start is not the beginning of. */
@@ -30,13 +31,11 @@ static unsigned starts;
 
 void console_say(const char *fmt, ...)
 {
-	size_t n = strlen(text);
 	va_list ap;
 
 	va_start(ap, fmt);
-	n += (size_t)vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	say_line(fmt, ap);
 	va_end(ap);
-	snprintf(text + n, sizeof(text) - n, "\n");
 }
 
 u64 host_tsc(void)
@@ -82,15 +81,15 @@ void monitor_vm_release(void)
 
 static void has(const char *line)
 {
-	if (!strstr(text, line))
-		fail_msg("no \"%s\" in:\n%s", line, text);
+	if (!strstr(said, line))
+		fail_msg("no \"%s\" in:\n%s", line, said);
 }
 
 static void stats(bool has_vcpu, u32 number)
 {
 	const struct command_args args = { .vm = 0, .has_vm = true, .has_number = has_vcpu, .number = number };
 
-	text[0] = 0;
+	said[0] = 0;
 	command_stats(&args);
 }
 
@@ -142,7 +141,7 @@ static void test_one_vcpu(void **)
 	has("vm0: one vCPU, 2 vCPUs, up 100 s");
 	has("cpuid                 600  100.0%          6.0       1000       2000   10000000\n");
 	has("  0x30: 7\n");
-	assert_null(strstr(text, "io  "));
+	assert_null(strstr(said, "io  "));
 	stats(true, 2);
 	has("vm0 has vCPUs 0-1\n");
 }
@@ -183,10 +182,10 @@ static void test_nothing_runs(void **)
 {
 	runs = false;
 	stats(false, 0);
-	assert_string_equal(text, "vm0 does not run\n");
-	text[0] = 0;
+	assert_string_equal(said, "vm0 does not run\n");
+	said[0] = 0;
 	command_stats(&(struct command_args){ 0 });
-	assert_string_equal(text, "no VM runs\n");
+	assert_string_equal(said, "no VM runs\n");
 }
 
 int main(void)

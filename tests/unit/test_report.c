@@ -9,6 +9,8 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_say.h"
+
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/pci_report.h"
 #include "vmm/pci/vm_pci.h"
@@ -18,7 +20,6 @@
 
 bool monitor_booted = true;
 static u64 total, free_memory, vm_memory;
-static char text[1000];
 
 u64 host_node_memory(unsigned)
 {
@@ -94,13 +95,11 @@ bool vm_pci_owner(unsigned, char[VM_NAME_MAX + 1])
 
 static void say(const char *fmt, ...)
 {
-	size_t n = strlen(text);
 	va_list ap;
 
 	va_start(ap, fmt);
-	n += (size_t)vsnprintf(text + n, sizeof(text) - n, fmt, ap);
+	say_line(fmt, ap);
 	va_end(ap);
-	snprintf(text + n, sizeof(text) - n, "\n");
 }
 
 static void expect(u64 all, u64 not_used, u64 of_vm, const char *lines)
@@ -108,10 +107,10 @@ static void expect(u64 all, u64 not_used, u64 of_vm, const char *lines)
 	total = all;
 	free_memory = not_used;
 	vm_memory = of_vm;
-	text[0] = 0;
+	said[0] = 0;
 	report_node(say);
-	if (!strstr(text, lines))
-		fail_msg("not \"%s\" but:\n%s", lines, text);
+	if (!strstr(said, lines))
+		fail_msg("not \"%s\" but:\n%s", lines, said);
 }
 
 static void test_adds_up(void **)

@@ -162,7 +162,9 @@ static int write_xss(struct vcpu *vcpu, u32 msr, u64 value)
 /* Fast strings on, and what counters there are; branch trace and precise events unavailable (SDM vol. 4, table 2-2). */
 static int read_misc_enable(struct vcpu *vcpu, u32, u64 *value)
 {
-	*value = BIT(0) | BIT(11) | BIT(12) | (IS_ENABLED(CONFIG_VM_COUNTERS) && vcpu->vm->config->counters ? BIT(7) : 0);
+	*value = BIT(0) | BIT(11) | BIT(12);
+	if (IS_ENABLED(CONFIG_VM_COUNTERS) && cpuid_policy_plain(&vm_parts(vcpu->vm)->cpuid, 0xa))
+		*value |= BIT(7);
 	return 0;
 }
 
