@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Every tiny guest of tests/guest on both emulators: one node with the guests
-of one vCPU, one with the others, each guest a VM that starts when the one
-before has ended.
+"""Every tiny guest of tests/guest on each machine: nodes with the guests of one
+vCPU, nodes with the others, each guest a VM that starts when the one before
+has ended.
 """
 
 import re
@@ -36,23 +36,24 @@ def cases():
 
 @pytest.fixture(scope="module")
 def runs(request):
-    """A run per machine and kind of node, made when first asked for."""
+    """The runs of a machine and a kind of node, each with its guests, made when first asked for."""
     made = {}
 
-    def run_of(machine, several):
+    def runs_of(machine, several):
         key = machine, several
         if key not in made:
             guests = guests_of(machine, several, request.config.getoption("--full"))
-            name = "tiny-several" if several else "tiny-one"
-            made[key] = guests, tiny.run(name, machine, guests, NODE_CPUS[machine] if several else 1)
+            name, cpus = ("several", NODE_CPUS[machine]) if several else ("one", 1)
+            shares = [guests[first:first + tiny.MOST] for first in range(0, len(guests), tiny.MOST)]
+            made[key] = [(g, tiny.run("tiny-%s-%d" % (name, n), machine, g, cpus)) for n, g in enumerate(shares)]
         return made[key]
 
-    return run_of
+    return runs_of
 
 
 @pytest.mark.parametrize("guest", cases())
 def test_guest(runs, guest):
-    run = runs(guest.machine, guest.cpus > 1)[1]
+    run = next(run for guests, run in runs(guest.machine, guest.cpus > 1) if guest.name in [g.name for g in guests])
     text = tiny.part(guest, run.text)
     assert tiny.judge(guest, text) == [], text[-4000:] or run.outcome.text
 
@@ -65,11 +66,11 @@ def nodes():
 
 @pytest.mark.parametrize("machine, several", nodes())
 def test_node(runs, machine, several):
-    """The node came to its end, and says rightly how many of its VMs ended well."""
-    guests, run = runs(machine, several)
-    failed = sum(1 for g in guests if not g.good)
-    assert run.outcome.status == (margay_run.VM_FAILED if failed else margay_run.OK), run.outcome.text
-    assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(guests), failed))
+    """Each node came to its end, and says rightly how many of its VMs ended well."""
+    for guests, run in runs(machine, several):
+        failed = sum(1 for g in guests if not g.good)
+        assert run.outcome.status == (margay_run.VM_FAILED if failed else margay_run.OK), run.outcome.text
+        assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(guests), failed))
 
 
 def alone(name, machine, cpus, cmdline="", **options):
