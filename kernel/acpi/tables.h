@@ -104,7 +104,7 @@ const char *slit_read(const void *table, size_t size, struct slit_info *out);
 #define MCFG_MAX 64
 struct mcfg_info {
 	unsigned count;
-	struct {
+	struct mcfg_entry {
 		u64 base; /* of bus 0 */
 		u16 segment;
 		u8 bus_start, bus_end; /* inclusive */

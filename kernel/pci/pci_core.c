@@ -17,44 +17,21 @@
 #include "kernel/pci/pci_route.h"
 #include "kernel/pci/pciinfo.h"
 
-#define MAX_MAPPED 128  /* buses with functions whose ECAM is mapped; the rest lack extended space */
 #define CONFIG_NONE 0xffffffffu
 
 static struct spinlock config_lock; /* guards the address/data port pair */
 static const struct mcfg_info *ecam;
-static struct {
-	u16 segment;
-	u8 bus;
-	volatile u8 *base;
-} mapped[MAX_MAPPED];
-static unsigned nr_mapped;
+static volatile u8 *window[MCFG_MAX]; /* of each entry, from its first bus on; NULL: not mapped */
 static struct pci_function functions[HOST_PCI_FUNCTIONS];
 static unsigned nr_functions, dropped;
 
-static volatile u8 *find_mapped(u16 segment, u8 bus)
+static volatile u8 *bus_window(u16 segment, u8 bus)
 {
-	for (unsigned i = 0; i < nr_mapped; i++)
-		if (mapped[i].segment == segment && mapped[i].bus == bus)
-			return mapped[i].base;
-	return NULL;
-}
+	for (unsigned i = 0; ecam && i < ecam->count; i++) {
+		const struct mcfg_entry *e = &ecam->entry[i];
 
-static volatile u8 *map_bus(u16 segment, u8 bus)
-{
-	volatile u8 *base = find_mapped(segment, bus);
-
-	if (base || !ecam || nr_mapped == MAX_MAPPED)
-		return base;
-	for (unsigned i = 0; i < ecam->count; i++) {
-		if (ecam->entry[i].segment != segment || bus < ecam->entry[i].bus_start || bus > ecam->entry[i].bus_end)
-			continue;
-		base = mmio_map(ecam->entry[i].base + bus * PCI_ECAM_BUS_SIZE, PCI_ECAM_BUS_SIZE);
-		if (!base)
-			return NULL;
-		mapped[nr_mapped].segment = segment;
-		mapped[nr_mapped].bus = bus;
-		mapped[nr_mapped++].base = base;
-		return base;
+		if (window[i] && e->segment == segment && bus >= e->bus_start && bus <= e->bus_end)
+			return window[i] + (bus - e->bus_start) * PCI_ECAM_BUS_SIZE;
 	}
 	return NULL;
 }
@@ -71,7 +48,7 @@ static bool valid(u16 offset, unsigned size)
 
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
-	volatile u8 *base = find_mapped(a.segment, a.bus);
+	volatile u8 *base = bus_window(a.segment, a.bus);
 	u32 value = CONFIG_NONE;
 
 	if (!valid(offset, size))
@@ -96,7 +73,7 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 
 void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 {
-	volatile u8 *base = find_mapped(a.segment, a.bus);
+	volatile u8 *base = bus_window(a.segment, a.bus);
 
 	if (!valid(offset, size))
 		return;
@@ -172,7 +149,7 @@ static bool probe(struct pci_address a, bool *multi)
 		f->subordinate_bus = (u8)(buses >> 16);
 	}
 	reader = (struct pcicap_reader){ read_for_walk, f, false };
-	f->extended = map_bus(a.segment, a.bus) && pcicap_find(&reader, PCI_CAP_EXP, false) &&
+	f->extended = bus_window(a.segment, a.bus) && pcicap_find(&reader, PCI_CAP_EXP, false) &&
 		      pci_read(a, PCI_STANDARD_END, 4) != CONFIG_NONE;
 	describe(f);
 	if (IS_ENABLED(CONFIG_PCI_INFO)) {
@@ -198,28 +175,55 @@ static void scan_bus(u16 segment, u8 bus)
 	}
 }
 
+/* Firmware may tell of an ECAM that is not there: does it show what mechanism 1 does? */
+static bool shows_bus(volatile u8 *base, u8 bus)
+{
+	for (unsigned device = 0; device < 32; device++) {
+		struct pci_address a = { 0, bus, PCI_DEVFN(device, 0) };
+		u32 id = pci_read(a, PCI_REG_ID, 4);
+
+		if (id != CONFIG_NONE)
+			return host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT), 4) == id;
+	}
+	return true;
+}
+
+static void map_windows(void)
+{
+	for (unsigned i = 0; ecam && i < ecam->count; i++) {
+		const struct mcfg_entry *e = &ecam->entry[i];
+		u64 base = e->base + e->bus_start * PCI_ECAM_BUS_SIZE;
+		volatile u8 *va = mmio_map(base, (e->bus_end - e->bus_start + 1u) * PCI_ECAM_BUS_SIZE);
+
+		if (va && (e->segment || shows_bus(va, e->bus_start)))
+			window[i] = va;
+		else
+			printk_error("pci: segment %u, buses %02x-%02x: the MCFG's ECAM at %#lx %s: %s", e->segment, e->bus_start,
+				     e->bus_end, base, va ? "shows others than mechanism 1" : "cannot be mapped", e->segment ?
+				     "functions there are not found, and their DMA stays on" : "mechanism 1 is used");
+	}
+}
+
 /* Segment 0 is reachable by mechanism 1 whatever the MCFG says; the others only where it says. */
 static void scan_other_segments(void)
 {
-	for (unsigned i = 0; ecam && i < ecam->count; i++) {
-		if (!ecam->entry[i].segment)
-			continue;
+	for (unsigned i = 0; ecam && i < ecam->count; i++)
 		for (unsigned bus = ecam->entry[i].bus_start; bus <= ecam->entry[i].bus_end; bus++)
-			if (map_bus(ecam->entry[i].segment, (u8)bus))
+			if (ecam->entry[i].segment)
 				scan_bus(ecam->entry[i].segment, (u8)bus);
-	}
 }
 
 void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 {
 	ecam = mcfg;
+	map_windows();
 	pci_place_init(mcfg, bi);
 	for (unsigned bus = 0; bus < 256; bus++)
 		scan_bus(0, (u8)bus);
 	scan_other_segments();
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		pci_route_init();
-	printk("pci: %u functions, configuration by %s", nr_functions, nr_mapped ? "ECAM" : "mechanism 1");
+	printk("pci: %u functions, configuration by %s", nr_functions, pci_has_ecam() ? "ECAM" : "mechanism 1");
 	if (dropped)
 		printk_error("pci: %u functions beyond %u are not used", dropped, HOST_PCI_FUNCTIONS);
 }
@@ -263,5 +267,8 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 
 bool pci_has_ecam(void)
 {
-	return nr_mapped != 0;
+	for (unsigned i = 0; ecam && i < ecam->count; i++)
+		if (window[i])
+			return true;
+	return false;
 }

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c */
+/* The scan, over ports and ECAMs of which the MCFG tells the truth, too much, or nothing. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/host.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "kernel/console/printk.h"
+#include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_route.h"
+#include "tests/unit/fake_say.h"
+
+#define COOKIE 0x1000000000000ull /* of an address in an ECAM as a pointer, which nobody follows */
+#define WINDOWS 8
+
+/* A machine's functions; all are of one vendor, their device IDs number them. */
+static const struct pci_address machine[] = {
+	{ 0, 0, PCI_DEVFN(0, 0) }, { 0, 0, PCI_DEVFN(3, 0) }, { 0, 0, PCI_DEVFN(3, 5) }, { 0, 0x80, PCI_DEVFN(1, 0) },
+	{ 1, 0x20, PCI_DEVFN(0, 0) }, { 1, 0xc0, PCI_DEVFN(0, 0) }, { 1, 0xff, PCI_DEVFN(31, 7) }, { 1, 0xff, PCI_DEVFN(31, 0) },
+	{ 7, 0x40, PCI_DEVFN(2, 0) },
+};
+
+static u32 port_address;
+static unsigned quiet;                  /* functions that were made quiet, a bit each */
+static struct { u64 pa, size; } windows[WINDOWS];
+static unsigned nr_windows, refused;    /* refused: the mapping that fails, from 1 on */
+static u64 absent;                      /* an ECAM that is not there, by its address */
+static struct mcfg_info mcfg;
+
+static u32 config_of(struct pci_address a, u16 offset)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(machine); i++) {
+		if (machine[i].segment != a.segment || machine[i].bus != a.bus || machine[i].devfn != a.devfn)
+			continue;
+		if (offset == PCI_REG_ID)
+			return 0x1af4 | (i + 1) << 16;
+		return offset == PCI_REG_HEADER ? PCI_HEADER_MULTI : 0;
+	}
+	return 0xffffffff;
+}
+
+static u32 port_read(u16 port)
+{
+	struct pci_address a = { 0, (u8)(port_address >> 16), (u8)(port_address >> 8) };
+
+	return config_of(a, (u16)((port_address & 0xfc) | (port & 3)));
+}
+
+static void port_write(u16 port, u32 value)
+{
+	if (port == PCI_CONFIG_ADDRESS)
+		port_address = value;
+}
+
+#define outl(port, value) port_write(port, value)
+#define outw(port, value) port_write(port, value)
+#define outb(port, value) port_write(port, value)
+#define inl(port) port_read(port)
+#define inw(port) (u16)port_read(port)
+#define inb(port) (u8)port_read(port)
+
+void *mmio_map_type(u64 pa, u64 size, bool)
+{
+	assert_true(nr_windows < WINDOWS);
+	windows[nr_windows].pa = pa;
+	windows[nr_windows++].size = size;
+	return nr_windows == refused ? NULL : (void *)(COOKIE + pa);
+}
+
+u64 host_mmio_read(const volatile void *reg, unsigned size)
+{
+	u64 pa = (u64)reg - COOKIE;
+	bool inside = false;
+
+	assert_int_equal(size, 4);
+	for (unsigned i = 0; i < nr_windows; i++)
+		inside |= pa >= windows[i].pa && pa - windows[i].pa < windows[i].size;
+	assert_true(inside);
+	for (unsigned i = 0; i < mcfg.count; i++) {
+		u64 at = pa - mcfg.entry[i].base;
+		struct pci_address a = { mcfg.entry[i].segment, (u8)(at >> 20), (u8)(at >> 12) };
+
+		if (pa >= mcfg.entry[i].base && at >> 20 <= mcfg.entry[i].bus_end)
+			return mcfg.entry[i].base == absent ? 0xffffffff : config_of(a, (u16)(at & 0xfff));
+	}
+	fail();
+	return 0;
+}
+
+/* Of BARs, which none of these has. */
+void host_mmio_write(volatile void *, unsigned, u64)
+{
+}
+
+void pci_keep_quiet(const struct pci_function *f)
+{
+	quiet |= 1u << (f->id.device - 1);
+}
+
+void printk(const char *, ...)
+{
+}
+
+void printk_debug(const char *, ...)
+{
+}
+
+void printk_error(const char *fmt, ...)
+{
+	va_list ap;
+
+	va_start(ap, fmt);
+	say_line(fmt, ap);
+	va_end(ap);
+}
+
+void pci_place_init(const struct mcfg_info *, const struct bootinfo *)
+{
+}
+
+void pci_route_init(void)
+{
+}
+
+/* Of host_pci_info(), which nobody calls here. */
+int pci_node(const struct pci_function *)
+{
+	fail();
+	return -1;
+}
+
+int host_intx_route(unsigned, struct host_intx *)
+{
+	fail();
+	return -1;
+}
+
+struct pci_address pci_group(const struct pci_function *f)
+{
+	fail();
+	return f->address;
+}
+
+const char *pci_misplaced(const struct pci_function *)
+{
+	fail();
+	return NULL;
+}
+
+#include "kernel/pci/pci_core.c"
+
+static void add(u64 base, u16 segment, u8 first, u8 last)
+{
+	mcfg.entry[mcfg.count++] = (struct mcfg_entry){ base, segment, first, last };
+}
+
+static void scan(void)
+{
+	memset(window, 0, sizeof(window));
+	nr_functions = dropped = nr_windows = quiet = 0;
+	said[0] = 0;
+	pci_init(&mcfg, NULL);
+}
+
+static int begin(void **)
+{
+	memset(&mcfg, 0, sizeof(mcfg));
+	refused = 0;
+	absent = 0;
+	return 0;
+}
+
+#define SEGMENT_0 0x00fu
+#define SEGMENT_1 0x0f0u
+#define SEGMENT_7 0x100u
+
+/* Buses without a function, 255 of segment 0 among them, cost no room that others need. */
+static void test_each_bus_of_each_segment(void **)
+{
+	add(0xb0000000, 0, 0, 0xff);
+	add(0x4000000000, 1, 0x20, 0xff);
+	add(0x5000000000, 7, 0x40, 0x40);
+	scan();
+	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1 | SEGMENT_7);
+	assert_int_equal(nr_functions, ARRAY_SIZE(machine));
+	assert_true(pci_has_ecam());
+	assert_string_equal(said, "");
+	assert_int_equal(nr_windows, 3);
+	assert_int_equal(windows[1].pa, 0x4002000000);
+	assert_int_equal(windows[1].size, 0xe0 * MIB(1));
+	assert_int_equal(windows[2].pa, 0x5004000000);
+	assert_int_equal(windows[2].size, MIB(1));
+	/* Beyond an entry's buses there is nothing, in front of them either. */
+	assert_int_equal(pci_read((struct pci_address){ 7, 0x41, 0x10 }, 0, 4), 0xffffffff);
+	assert_int_equal(pci_read((struct pci_address){ 1, 0x1f, 0 }, 0, 4), 0xffffffff);
+	assert_int_equal(pci_read((struct pci_address){ 1, 0xc0, 0 }, 0, 4), 0x00061af4);
+}
+
+static void test_segment_0_without_ecam(void **)
+{
+	scan();
+	assert_int_equal(quiet, SEGMENT_0);
+	assert_false(pci_has_ecam());
+	assert_string_equal(said, "");
+}
+
+static void test_what_cannot_be_mapped_is_said(void **)
+{
+	add(0xb0000000, 0, 0, 0xff);
+	add(0x4000000000, 1, 0x20, 0xff);
+	add(0x5000000000, 7, 0, 0xff);
+	refused = 2;
+	scan();
+	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_7);
+	assert_string_equal(said, "pci: segment 1, buses 20-ff: the MCFG's ECAM at 0x4002000000 cannot be mapped: functions there "
+				  "are not found, and their DMA stays on\n");
+	refused = 1;
+	scan();
+	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1 | SEGMENT_7);
+	assert_string_equal(said, "pci: segment 0, buses 00-ff: the MCFG's ECAM at 0xb0000000 cannot be mapped: "
+				  "mechanism 1 is used\n");
+}
+
+static void test_an_ecam_that_is_not_there(void **)
+{
+	add(0xb0000000, 0, 0x80, 0xff);
+	absent = 0xb0000000;
+	scan();
+	assert_int_equal(quiet, SEGMENT_0);
+	assert_false(pci_has_ecam());
+	assert_string_equal(said, "pci: segment 0, buses 80-ff: the MCFG's ECAM at 0xb8000000 shows others than mechanism 1: "
+				  "mechanism 1 is used\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_each_bus_of_each_segment, begin),
+		cmocka_unit_test_setup(test_segment_0_without_ecam, begin),
+		cmocka_unit_test_setup(test_what_cannot_be_mapped_is_said, begin),
+		cmocka_unit_test_setup(test_an_ecam_that_is_not_there, begin),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
