@@ -98,11 +98,9 @@ static void ap_main(void *arg)
 	work_loop();
 }
 
+/* The CPU has taken an INIT, and so have those given up before, which may have read and written these until then. */
 static bool wake(struct cpu *cpu)
 {
-	apic_send_init(cpu->apic_id);
-	delay(INIT_DELAY_US);
-	/* Only now: until it took that INIT, a CPU given up before may still have read and written these. */
 	__atomic_store_n(&turn, 0, __ATOMIC_RELEASE);
 	trampoline_aim(cpu->stack[0].top, ap_main, cpu);
 	apic_send_startup(cpu->apic_id, trampoline_page());
@@ -198,6 +196,7 @@ static int start_cpu(struct cpu *cpu)
 	if (!wake(cpu) || !talk_to(cpu)) {
 		/* Whatever it is doing, it waits for a startup IPI from now on and no longer uses the trampoline. */
 		apic_send_init(cpu->apic_id);
+		delay(INIT_DELAY_US);
 		return leave_out(cpu, "it does not answer INIT and two startup IPIs");
 	}
 	__atomic_store_n(&cpu->online, true, __ATOMIC_RELEASE);
@@ -208,6 +207,11 @@ static void start_all(void)
 {
 	unsigned end = cpu_count();
 
+	/* One wait for all: it would be half a minute with 3,000 CPUs. */
+	for (unsigned id = 1; id < end; id++)
+		if (apic_can_reach(cpu_get(id)->apic_id))
+			apic_send_init(cpu_get(id)->apic_id);
+	delay(INIT_DELAY_US);
 	for (unsigned id = 1; id < end;) {
 		if (start_cpu(cpu_get(id))) {
 			cpu_put_last(id);

@@ -80,8 +80,7 @@ static void read_config(const struct host_module *m)
 	struct config_error err;
 
 	snprintf(s->file, sizeof(s->file), "%s", m->name + strlen(VM_PREFIX));
-	static_assert(sizeof(struct vm_config) <= PAGE_SIZE, "one page each");
-	s->config = host_pages_alloc(1, -1);
+	s->config = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
 	if (!s->config) {
 		host_no_memory(s->file);
 	} else if (vm_config_parse(s->file, m->data, m->size, s->config, &err, tell_error)) {
@@ -90,7 +89,7 @@ static void read_config(const struct host_module *m)
 		if (IS_ENABLED(CONFIG_VM_SHARING)) {
 			s->state = OVER;
 		} else {
-			host_pages_free(s->config, 1);
+			host_pages_free(s->config, SLOT_CONFIG_PAGES);
 			s->config = NULL;
 		}
 	}

@@ -11,6 +11,7 @@
 
 struct vm;
 
+#define SLOT_CONFIG_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm_config), PAGE_SIZE) / PAGE_SIZE)
 #define MONITOR_MAX_VMS (IS_ENABLED(CONFIG_VM_SHARING) ? 64u : 1u)
 #define MONITOR_FILE_MAX 63
 

@@ -38,7 +38,7 @@ void monitor_check_together(void)
 	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
 		if (s->state != OVER || !s->config)
 			continue;
-		host_pages_free(s->config, 1);
+		host_pages_free(s->config, SLOT_CONFIG_PAGES);
 		s->config = NULL;
 	}
 }

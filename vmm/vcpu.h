@@ -79,6 +79,8 @@ struct vcpu {
 	u64 tsc_adjust;           /* virtual IA32_TSC_ADJUST */
 	u64 disturb_after;        /* exit_may_disturb(): host TSC */
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
+	u32 kvm_time_version;     /* of what it points to */
+	bool poll_off;            /* MSR 0x4b564d05 as written, the other way round */
 	struct guest_path fetched;
 	struct decoded decoded[INSNS_DECODED];
 	struct exit_access access; /* valid while that instruction is carried out */

@@ -42,7 +42,7 @@ struct xsdt_info {
 const char *xsdt_read(const void *table, size_t size, bool is_xsdt, struct xsdt_info *out);
 
 /* madt.c */
-#define MADT_MAX_CPUS 1024
+#define MADT_MAX_CPUS 4096
 #define MADT_MAX_IOAPICS 64
 #define MADT_MAX_NMIS 16
 struct madt_info {
@@ -76,7 +76,7 @@ struct madt_info {
 const char *madt_read(const void *table, size_t size, struct madt_info *out);
 
 /* srat.c: enabled entries only. */
-#define SRAT_MAX_CPUS 1024
+#define SRAT_MAX_CPUS 4096
 #define SRAT_MAX_MEMORY 256
 struct srat_info {
 	unsigned nr_cpus;

@@ -65,7 +65,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(c.nr_memory_nodes <= VM_MEMORY_NODES && (!c.memory || !c.nr_memory_nodes));
 	CHECK(c.cpus <= VM_CPUS_MAX && (c.cpus || !c.pinned));
 	for (unsigned i = 0; c.pinned && i < c.cpus; i++) {
-		CHECK(c.cpu[i] <= VM_CPU_NUMBER_MAX);
+		CHECK(c.cpu[i] <= VM_CPUS_MAX - 1);
 		for (unsigned k = 0; k < i; k++)
 			CHECK(c.cpu[i] != c.cpu[k]);
 	}

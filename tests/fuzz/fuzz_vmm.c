@@ -366,7 +366,7 @@ static void check_end(void)
 		CHECK(!monitor_slots[i].vm);
 		configs += monitor_slots[i].config != NULL;
 		if (monitor_slots[i].config)
-			host_pages_free(monitor_slots[i].config, 1);
+			host_pages_free(monitor_slots[i].config, SLOT_CONFIG_PAGES);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(rings); i++)
 		if (rings[i].data)

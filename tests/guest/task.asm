@@ -12,10 +12,10 @@ bits 32
 global task_switch, task_second
 task_switch:				; SEL_FREE: this task, SEL_FREE + 8: the second
 	push	ebx
-	mov	eax, 0x150
+	mov	eax, 0x50
 	ltr	ax
 	mov	ebx, 7
-	call	0x158:0
+	call	0x58:0
 	mov	eax, ebx
 	pop	ebx
 	ret

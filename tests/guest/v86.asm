@@ -39,7 +39,7 @@ v86_enter:
 	or	eax, 0x80000000
 	mov	cr0, eax
 	lidt	[v86_idt_pointer]
-	mov	eax, 0x150
+	mov	eax, 0x50
 	ltr	ax
 	push	dword 0			; GS, FS
 	push	dword 0

@@ -28,7 +28,7 @@ WRONG = [
     ("cpu = 3", "3: unknown key 'cpu': expected one of " + KEYS), ("cpus 3", "3: " + LINE % "cpus 3"),
     ("cpus: 3", "3: " + LINE % "cpus: 3"), ("[vm]", "3: " + LINE % "[vm]"), ("; comment", "3: " + LINE % "; comment"),
     ("initrd =", "3: initrd: expected a value after '='"), ("memory = 1G", "3: memory: given twice, first in line 2"),
-    ("cpus = 0", "3: cpus: expected 1 to 64 vCPUs, found 0"), ("cpus = 65", "3: cpus: expected 1 to 64 vCPUs, found 65"),
+    ("cpus = 0", "3: cpus: expected 1 to 4096 vCPUs, found 0"), ("cpus = 4097", "3: cpus: expected 1 to 4096 vCPUs, found 4097"),
     ("cpus = -1", "3: " + CPUS % "-1"), ("cpus = four", "3: " + CPUS % "four"), ("cpus = 3-1", "3: " + LIST % "3-1"),
     ("cpus = 1,1", "3: cpus: CPU 1 is named twice"), ("cpus = 1-3,", "3: " + LIST % "1-3,"), ("cpus = 1, 2", "3: " + LIST % "1, 2"),
     ("cpus = 4096-4096", "3: cpus: expected CPU numbers up to 4095, found 4096"),

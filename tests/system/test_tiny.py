@@ -90,6 +90,11 @@ def test_ipis_of_other_vm_sizes(machine, cpus):
     alone("ipi", machine, cpus)
 
 
+@pytest.mark.full
+def test_a_vm_of_160_cpus():
+    alone("smp", "qemu", 160, timeout=3000)
+
+
 # What makes a kick cheapest on each. On one thread of QEMU a flush costs a quarter of a millisecond, on two that wait for each
 # other, on a busy machine, much more. Bochs would log each NMI.
 KICKS = {

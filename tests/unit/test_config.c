@@ -309,8 +309,8 @@ static void shape_words(void **)
 
 static void other_values(void **)
 {
-	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 0");
-	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 64 vCPUs, found 4294967297");
+	refused("cpus = 0\n", "vm0.conf:1: cpus: expected 1 to 4096 vCPUs, found 0");
+	refused("cpus = 4294967297\n", "vm0.conf:1: cpus: expected 1 to 4096 vCPUs, found 4294967297");
 	refused("cpus = two\n",
 		"vm0.conf:1: cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found 'two'");
 	refused("cpus = 1 # all of them\n",
@@ -320,7 +320,7 @@ static void other_values(void **)
 	refused("cpus = 1,,2\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,,2'");
 	refused("cpus = 1,\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,'");
 	refused("cpus = 1-3,2\n", "vm0.conf:1: cpus: CPU 2 is named twice");
-	refused("cpus = 0-64\n", "vm0.conf:1: cpus: expected at most 64 CPUs");
+	refused("cpus = 0-4096\n", "vm0.conf:1: cpus: expected CPU numbers up to 4095, found 4096");
 	refused("cpus = 4-4096\n", "vm0.conf:1: cpus: expected CPU numbers up to 4095, found 4096");
 	refused("cpus = 0-18446744073709551615\n",
 		"vm0.conf:1: cpus: expected CPU numbers up to 4095, found 18446744073709551615");

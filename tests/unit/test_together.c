@@ -33,7 +33,7 @@ static const char *left(const char *files)
 		snprintf(s->file, sizeof(s->file), "%u.conf", monitor_nr_slots);
 		if (files[monitor_nr_slots] == 'x')
 			continue;
-		s->config = host_pages_alloc(1, -1);
+		s->config = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
 		assert_int_equal(vm_config_parse(s->file, text, strlen(text), s->config, &err, NULL), 0);
 		snprintf(s->config->name, sizeof(s->config->name), "vm%u", monitor_nr_slots);
 	}
@@ -45,7 +45,7 @@ static const char *left(const char *files)
 		is[i] = !s->config ? 'x' : s->config->trusted ? 't' : '-';
 		assert_int_equal(s->state, files[i] == 't' && is[i] == 'x' ? OVER : WAITING);
 		if (s->config)
-			host_pages_free(s->config, 1);
+			host_pages_free(s->config, SLOT_CONFIG_PAGES);
 	}
 	assert_int_equal(fake_host.pages_in_use, 0);
 	return is;
@@ -87,7 +87,7 @@ static void boot(const char *vms)
 		if (vm[1] != '-')
 			snprintf(text + n, sizeof(text) - (size_t)n, "after = %c\n", vm[1]);
 		snprintf(s->file, sizeof(s->file), "%u.conf", monitor_nr_slots);
-		s->config = host_pages_alloc(1, -1);
+		s->config = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
 		assert_int_equal(vm_config_parse(s->file, text, strlen(text), s->config, &err, NULL), good ? 0 : -EINVAL);
 		s->state = good ? WAITING : OVER;
 	}
@@ -98,7 +98,7 @@ static void done(void)
 {
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		if (monitor_slots[i].config)
-			host_pages_free(monitor_slots[i].config, 1);
+			host_pages_free(monitor_slots[i].config, SLOT_CONFIG_PAGES);
 	assert_int_equal(fake_host.pages_in_use, 0);
 }
 

@@ -10,8 +10,7 @@
 #include <margay/pci.h>
 
 /* vCPUs of one VM. */
-#define VM_CPUS_MAX 64
-#define VM_CPU_NUMBER_MAX 4095
+#define VM_CPUS_MAX 4096 /* as many as the MADT may name */
 /* Nodes that `memory` can name. */
 #define VM_MEMORY_NODES 16
 #define VM_NODE_NUMBER_MAX 63

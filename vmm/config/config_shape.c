@@ -20,15 +20,12 @@ static int add_cpus(struct parser *p, u64 first, u64 last)
 {
 	struct vm_config *c = p->config;
 
-	if (last > VM_CPU_NUMBER_MAX)
-		return config_fail(p, "cpus: expected CPU numbers up to %u, found %lu", VM_CPU_NUMBER_MAX,
-				   last);
+	if (last >= VM_CPUS_MAX)
+		return config_fail(p, "cpus: expected CPU numbers up to %u, found %lu", VM_CPUS_MAX - 1, last);
 	for (u64 cpu = first; cpu <= last; cpu++) {
 		for (unsigned i = 0; i < c->cpus; i++)
 			if (c->cpu[i] == cpu)
 				return config_fail(p, "cpus: CPU %lu is named twice", cpu);
-		if (c->cpus == VM_CPUS_MAX)
-			return config_fail(p, "cpus: expected at most %u CPUs", VM_CPUS_MAX);
 		c->cpu[c->cpus++] = (u16)cpu;
 	}
 	return 0;

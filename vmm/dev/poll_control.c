@@ -11,12 +11,9 @@
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
 
-static u64 off[MONITOR_MAX_VMS]; /* by VM: bit of each vCPU; atomic */
-static_assert(VM_MAX_VCPUS <= 64, "one word");
-
 static int poll_read(void *, struct vcpu *vcpu, u32, u64 *value)
 {
-	*value = !(__atomic_load_n(&off[vcpu->vm->id], __ATOMIC_RELAXED) & BIT(vcpu->id));
+	*value = !vcpu->poll_off;
 	return 0;
 }
 
@@ -24,10 +21,7 @@ static int poll_write(void *, struct vcpu *vcpu, u32, u64 value)
 {
 	if (value > 1)
 		return -EFAULT;
-	if (value)
-		__atomic_fetch_and(&off[vcpu->vm->id], ~BIT(vcpu->id), __ATOMIC_RELAXED);
-	else
-		__atomic_fetch_or(&off[vcpu->vm->id], BIT(vcpu->id), __ATOMIC_RELAXED);
+	vcpu->poll_off = !value;
 	return 0;
 }
 
@@ -35,7 +29,6 @@ static const struct msr_ops poll_ops = { .read = poll_read, .write = poll_write 
 
 static int poll_create(struct vm *vm, void **)
 {
-	off[vm->id] = 0;
 	return vm_register_msr(vm, MSR_KVM_POLL_CONTROL, MSR_KVM_POLL_CONTROL, &poll_ops, NULL);
 }
 

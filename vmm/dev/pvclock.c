@@ -21,7 +21,6 @@ struct pvclock {
 	u64 wall_msr;
 	u32 mul;
 	s8 shift;
-	u32 version[VM_MAX_VCPUS];
 };
 
 static u64 guest_ns(const struct pvclock *p, const struct vm *vm, u64 host_tsc_value)
@@ -30,15 +29,15 @@ static u64 guest_ns(const struct pvclock *p, const struct vm *vm, u64 host_tsc_v
 }
 
 /* The version protocol: odd, the fields, even. */
-static void begin_write(struct pvclock *p, struct vcpu *vcpu, struct pvclock_time *t)
+static void begin_write(struct vcpu *vcpu, struct pvclock_time *t)
 {
-	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELAXED);
+	__atomic_store_n(&t->version, ++vcpu->kvm_time_version, __ATOMIC_RELAXED);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 }
 
-static void end_write(struct pvclock *p, struct vcpu *vcpu, struct pvclock_time *t)
+static void end_write(struct vcpu *vcpu, struct pvclock_time *t)
 {
-	__atomic_store_n(&t->version, ++p->version[vcpu->id], __ATOMIC_RELEASE);
+	__atomic_store_n(&t->version, ++vcpu->kvm_time_version, __ATOMIC_RELEASE);
 }
 
 static int write_time(struct pvclock *p, struct vcpu *vcpu, u64 addr)
@@ -53,13 +52,13 @@ static int write_time(struct pvclock *p, struct vcpu *vcpu, u64 addr)
 		ns = host_wall_clock(&now) - p->wall_at_start;
 		now = vm_guest_tsc(vcpu->vm, now);
 	}
-	begin_write(p, vcpu, t);
+	begin_write(vcpu, t);
 	t->tsc_timestamp = now;
 	t->system_time = ns;
 	t->mul = p->mul;
 	t->shift = p->shift;
 	t->flags = stable ? PVCLOCK_TSC_STABLE : 0;
-	end_write(p, vcpu, t);
+	end_write(vcpu, t);
 	return 0;
 }
 
@@ -133,16 +132,15 @@ static void pvclock_vcpu_start(struct vcpu *vcpu, void *instance)
 }
 
 /* The time goes on as published; only the flag is new. */
-static void pvclock_vcpu_pause(struct vcpu *vcpu, void *instance, bool paused)
+static void pvclock_vcpu_pause(struct vcpu *vcpu, void *, bool paused)
 {
-	struct pvclock *p = instance;
 	struct pvclock_time *t = guest_ptr(vcpu->vm, gpa(vcpu->kvm_system_time & ~PVCLOCK_ENABLE), sizeof(*t));
 
 	if (paused || !(vcpu->kvm_system_time & PVCLOCK_ENABLE) || !t)
 		return;
-	begin_write(p, vcpu, t);
+	begin_write(vcpu, t);
 	t->flags |= PVCLOCK_GUEST_STOPPED;
-	end_write(p, vcpu, t);
+	end_write(vcpu, t);
 }
 
 static const struct vdev pvclock_vdev = {

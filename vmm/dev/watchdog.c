@@ -22,7 +22,7 @@ struct watchdog {
 		struct host_timer timer;
 		struct vcpu *vcpu;
 		struct watchdog *of;
-	} feeder[VM_MAX_VCPUS];
+	} feeder[];           /* by vCPU */
 };
 
 static bool bitten[MONITOR_MAX_VMS]; /* by VM: its last end, or one before, was a bite of which its guest has not taken note */
@@ -121,7 +121,15 @@ static void watchdog_stop(struct vcpu *vcpu, void *instance)
 		host_timer_cancel(&w->feeder[vcpu->id].timer);
 }
 
-static_assert(sizeof(struct watchdog) <= PAGE_SIZE, "one page");
+static unsigned pages(const struct vm *vm)
+{
+	return (unsigned)(ALIGN_UP(sizeof(struct watchdog) + vm->nr_vcpus * sizeof(struct feeder), PAGE_SIZE) / PAGE_SIZE);
+}
+
+static void watchdog_destroy(struct vm *vm, void *instance)
+{
+	host_pages_free(instance, pages(vm));
+}
 
 static int watchdog_create(struct vm *vm, void **instance)
 {
@@ -130,7 +138,7 @@ static int watchdog_create(struct vm *vm, void **instance)
 	/* Where the timers are the guest's, nothing would bite. */
 	if (vm_direct(vm))
 		return 0;
-	w = *instance = host_pages_alloc(1, -1);
+	w = *instance = host_pages_alloc(pages(vm), -1);
 	if (!w)
 		return host_no_memory(vm->name);
 	w->count = GUEST_WATCHDOG_MAX;
@@ -138,7 +146,7 @@ static int watchdog_create(struct vm *vm, void **instance)
 }
 
 static const struct vdev watchdog_vdev = {
-	.name = "watchdog", .create = watchdog_create,
+	.name = "watchdog", .create = watchdog_create, .destroy = watchdog_destroy,
 	.vcpu_stop = watchdog_stop, .vcpu_pause = watchdog_pause,
 };
 VDEV(watchdog_vdev);

@@ -215,9 +215,10 @@ static unsigned resume(struct call *c, const u8 *action)
 /* Of the actions that name a thread the first counts. */
 static unsigned vcont(struct call *c)
 {
-	u8 action[VM_CPUS_MAX] = { GDB_HOLD };
+	static u8 action[VM_CPUS_MAX]; /* under the session's lock */
 	bool any = false;
 
+	memset(action, GDB_HOLD, sizeof(action));
 	while (skip(c, ";")) {
 		char letter = c->p < c->end ? *c->p++ : 0;
 		u64 signal, who = 0;
@@ -243,7 +244,7 @@ static unsigned vcont(struct call *c)
 /* The old commands: this thread, the others go on. */
 static unsigned run_request(struct call *c, char letter, unsigned self)
 {
-	u8 action[VM_CPUS_MAX];
+	static u8 action[VM_CPUS_MAX]; /* under the session's lock */
 
 	memset(action, GDB_CONTINUE, sizeof(action));
 	action[self] = (u8)action_of(letter);

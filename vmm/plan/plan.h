@@ -12,7 +12,7 @@
 #include "vmm/config/config.h"
 #include "vmm/memory/gpa_map.h"
 
-#define PLAN_CPUS 1024
+#define PLAN_CPUS VM_CPUS_MAX
 #define PLAN_NODES (IS_ENABLED(CONFIG_NUMA) ? 64 : 1)
 #define PLAN_PIECES 512
 #define PLAN_EXTENTS 16

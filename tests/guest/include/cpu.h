@@ -16,14 +16,14 @@ typedef int64_t s64;
 #define BIT(n) (1ull << (n))
 #define ARRAY_SIZE(a) (sizeof(a) / sizeof((a)[0]))
 #define PAGE_SIZE 4096ull
-#define MAX_CPUS 16
+#define MAX_CPUS 192
 
 /* Selectors of lib/start.asm's GDT. */
 enum {
 	SEL_CODE64 = 0x08, SEL_DATA = 0x10, SEL_CODE32 = 0x18, SEL_CODE16 = 0x20, SEL_DATA16 = 0x28,
 	SEL_USER_CODE32 = 0x30, SEL_USER_DATA = 0x38, SEL_USER_CODE64 = 0x40, SEL_USER_CODE16 = 0x48,
-	SEL_TSS = 0x50,  /* + 16 * CPU */
-	SEL_FREE = 0x150, /* four entries that the runtime does not use */
+	SEL_TSS = 0x70,  /* + 16 * CPU */
+	SEL_FREE = 0x50, /* four entries that the runtime does not use */
 };
 extern u64 gdt[];
 

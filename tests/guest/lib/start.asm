@@ -28,8 +28,8 @@ gdt:
 	dq	0x00cff3000000ffff	; 38 ring 3, flat data
 	dq	0x00affb000000ffff	; 40 ring 3, 64-bit code
 	dq	0x0000fb000000ffff	; 48 ring 3, 16-bit code
-	times 2 * 16 dq 0		; 50 one TSS per CPU
-	times 4 dq 0			; 150 for the guest itself
+	times 4 dq 0			; 50 for the guest itself
+	times 2 * 192 dq 0		; 70 one TSS per CPU: MAX_CPUS
 gdt_end:
 global gdt_pointer
 gdt_pointer:
