@@ -1,23 +1,38 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Whether a VM may own the local APICs of its CPUs (interrupts = direct): what the VM file's parser cannot know of it. */
+/* Whether a VM owns the local APICs of its CPUs (interrupts = direct, auto): what is to be known of the node. */
 #include <margay/errno.h>
 
+#include "vmm/debugger.h"
+#include "vmm/load/multiboot.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/vm.h"
 
 #define CPUID_1_ECX_X2APIC BIT(21)
 
-int direct_check(struct vm *vm, struct config_error *err)
+int direct_decide(struct vm *vm, const struct host_module *kernel)
 {
 	const struct vm_config *c = vm->config;
+	unsigned facts = vm->wide_ids ? DIRECT_WIDE_IDS : 0, row = 0;
 	struct cpuid_regs r;
+	const char *why;
 
-	if (c->interrupts != VM_INTERRUPTS_DIRECT)
+	if (c->interrupts == VM_INTERRUPTS_EMULATED)
 		return 0;
 	host_cpuid(1, 0, &r);
 	if (!(r.ecx & CPUID_1_ECX_X2APIC))
-		return vm_config_error(err, c->file, c->line_direct, "interrupts = direct: the CPUs have no x2APIC mode: use "
-				       "emulated");
-	vm->direct = true;
-	vm_note(vm, "interrupts: direct");
+		facts |= DIRECT_NO_X2APIC;
+	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(kernel->data, kernel->size))
+		facts |= DIRECT_MULTIBOOT;
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm_pci_line_only(c))
+		facts |= DIRECT_LINE;
+	if (debugger_on())
+		facts |= DIRECT_GDB;
+	why = vm_config_not_direct(c, facts, &row);
+	if (why && c->interrupts == VM_INTERRUPTS_DIRECT) {
+		vm_refuse(vm, direct, VM_CONFIG_NOT_DIRECT, why);
+		return -EINVAL;
+	}
+	vm->direct = !why;
+	vm->not_direct = why;
 	return 0;
 }

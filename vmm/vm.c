@@ -197,7 +197,7 @@ static int config_check(struct vm *vm)
 	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
 		err = vm_config_error(&e, c->file, c->line_clock,
 				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
-	if (err || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (err = direct_check(vm, &e))))
+	if (err)
 		vm_log(vm, "%s", e.text);
 	return err;
 }
@@ -235,6 +235,8 @@ static void print_shape(const struct vm *vm)
 		vm_note(vm, "memory: %luM on node %d: %#lx is at %#lx", r->size >> 20, r->node,
 		       r->gpa, r->hpa);
 	}
+	if (vm_direct(vm) || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && vm->not_direct))
+		vm_note(vm, "interrupts: %s%s", vm->direct ? "direct" : "emulated: ", vm->direct ? "" : vm->not_direct);
 	vm_note(vm, "%s: %lu 1G, %lu 2M, %lu 4K leaves, %u tables", s->fmt->name, s->leaves[LEAF_1G],
 	       s->leaves[LEAF_2M], s->leaves[LEAF_4K], s->tables);
 }
@@ -260,6 +262,8 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = place_vm(vm);
 	err = err ? err : stage2_build(vm);
 	err = err ? err : vcpus_create(vm);
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
+		err = err ? err : direct_decide(vm, find_module(config->kernel));
 	err = err ? err : devices_create(vm);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		err = err ? err : dma_create(vm);

@@ -33,6 +33,7 @@ struct vm {
 	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
+	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
 	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	unsigned ready;           /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;
@@ -75,8 +76,8 @@ int vm_start(struct vm *vm);
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)
 
-/* direct.c: may it, as its VM file wants? Sets vm->direct. 0, or -EINVAL with the error. */
-int direct_check(struct vm *vm, struct config_error *err);
+/* direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, not_direct. 0; -EINVAL, printed. */
+int direct_decide(struct vm *vm, const struct host_module *kernel);
 
 /* Log line with the VM's name in front. */
 #define vm_log(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)

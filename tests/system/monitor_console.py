@@ -12,7 +12,7 @@ PROMPT = "margay> "
 # Prompt and echo, guests in the background; log lines of VMs.
 OTHERS = re.compile(PROMPT + r"|\[\w+\] ")
 ANSWER = 120  # seconds for one, on a busy machine
-LOG = re.compile(r"margay: |\w+: (vcpu\d+: (CPU|exits)|end=|restart \d|memory:|own memory:|NPT:|EPT:)")
+LOG = re.compile(r"margay: |\w+: (vcpu\d+: (CPU|exits)|end=|restart \d|interrupts: |memory:|own memory:|NPT:|EPT:)")
 
 
 def vm(name, mode, machine="qemu", **keys):

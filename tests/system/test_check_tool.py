@@ -19,8 +19,8 @@ LINE = "expected 'key = value' or a '#' comment, found '%s'"
 DIRECT = "interrupts = direct: %s: use emulated"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, topology, allow_smt_sharing, trusted, "
-        "clock, interrupts, counters, on_end, on_poweroff, on_reboot, on_crash, restart_limit, console_log, pci, pci_irq, "
-        "pci_node, dma, module, dmi, debug_exit, after")
+        "clock, interrupts, watchdog, counters, on_end, on_poweroff, on_reboot, on_crash, restart_limit, console_log, pci, "
+        "pci_irq, pci_node, dma, module, dmi, debug_exit, after")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
 # (what stands behind the two lines of a good file, from line 3 on; what is said of it)
@@ -39,6 +39,8 @@ WRONG = [
     ("allow_smt_sharing = true", "3: allow_smt_sharing: expected no or yes, found 'true'"),
     ("trusted = 1", "3: trusted: expected no or yes, found '1'"),
     ("clock = stop", "3: clock: expected follow or freeze, found 'stop'"),
+    ("interrupts = direct\ncmdline = ro nox2apic\ncounters = yes", "3: " + DIRECT % "counters = yes would have no interrupt",
+     "3: " + DIRECT % "cmdline has nox2apic"), ("watchdog = maybe", "3: watchdog: expected yes or no, found 'maybe'"),
     ("interrupts = direct\nclock = freeze\ntopology = flat\nallow_smt_sharing = yes",
      *("3: " + DIRECT % why for why in (
          "topology = flat has other APIC IDs than the CPUs", "clock = freeze cannot stop the CPUs' own timers",

@@ -57,6 +57,8 @@ struct fake_host {
 	struct host_pci_function pci[FAKE_FUNCTIONS];
 	unsigned nr_pci;
 	const char *pci_problem[FAKE_FUNCTIONS]; /* as in struct pci_info */
+	u8 pci_pin[FAKE_FUNCTIONS], pci_msi[FAKE_FUNCTIONS]; /* as in struct pci_info */
+	bool pci_no_msix[FAKE_FUNCTIONS];
 	u8 pci_config[FAKE_FUNCTIONS][4096]; /* plain memory: what is written is read */
 	bool pci_posted[FAKE_FUNCTIONS]; /* nothing was read since the last write */
 	struct pci_cap pci_cap[FAKE_FUNCTIONS][8];

@@ -26,7 +26,8 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	if (i >= fake_host.nr_pci)
 		return false;
 	*out = (struct pci_info){
-		.address = f->address, .id = f->id, .msix = 1, .problem = fake_host.pci_problem[i],
+		.address = f->address, .id = f->id, .pin = fake_host.pci_pin[i], .msi = fake_host.pci_msi[i],
+		.msix = !fake_host.pci_no_msix[i], .problem = fake_host.pci_problem[i],
 	};
 	return true;
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -109,7 +109,13 @@ static void defaults(void **)
 	assert_int_equal(parse(REQUIRED "counters = yes\n"), 0);
 	assert_true(config.counters);
 	refused(REQUIRED "counters = yes\ninterrupts = direct\n",
-		"vm0.conf:3: counters = yes: not with interrupts = direct, which leaves them no interrupt");
+		"vm0.conf:4: interrupts = direct: counters = yes would have no interrupt: use emulated");
+	refused(REQUIRED "interrupts = direct\ncmdline = quiet nox2apic\n",
+		"vm0.conf:3: interrupts = direct: cmdline has nox2apic: use emulated");
+	assert_int_equal(parse(REQUIRED "watchdog = yes\ninterrupts = direct\n"), 0);
+	assert_false(config.no_watchdog);
+	assert_int_equal(parse(REQUIRED "watchdog = no\n"), 0);
+	assert_true(config.no_watchdog);
 	refused(REQUIRED "allow_smt_sharing = yes\ncounters = yes\n",
 		"vm0.conf:4: counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
 	assert_int_equal(parse(REQUIRED "counters = no\ninterrupts = direct\n"), 0);
@@ -118,6 +124,71 @@ static void defaults(void **)
 	/* Lines as Windows editors end them. */
 	assert_int_equal(parse("kernel = vmlinuz\r\n\r\nmemory = 512M\r\n"), 0);
 	assert_string_equal(config.kernel, "vmlinuz");
+}
+
+/*
+ * interrupts: each reason for which it is not direct, alone and in its row; asked: does it refuse direct, too? What the VM file
+ * says comes first, and what the parser cannot know does not count with it.
+ */
+static void not_direct(void **)
+{
+	static const struct {
+		const char *text;
+		unsigned facts;
+		bool asked;
+		const char *why;
+	} cases[] = {
+		{ "topology = flat\n", 0, true, "topology = flat has other APIC IDs than the CPUs" },
+		{ "clock = freeze\n", 0, true, "clock = freeze cannot stop the CPUs' own timers" },
+		{ "allow_smt_sharing = yes\n", 0, true, "allow_smt_sharing lets others use its cores" },
+		{ "counters = yes\n", 0, true, "counters = yes would have no interrupt" },
+		{ "cmdline = nox2apic\n", 0, true, "cmdline has nox2apic" },
+		{ "cmdline = nox2apic quiet\n", 0, true, "cmdline has nox2apic" },
+		{ "cmdline = quiet nox2apic ro\n", 0, true, "cmdline has nox2apic" },
+		{ "cmdline = nox2apicx xnox2apic a=nox2apic\n", 0, false, NULL },
+		{ "", DIRECT_NO_X2APIC, true, "the CPUs have no x2APIC mode" },
+		{ "", DIRECT_WIDE_IDS, true, NULL },
+		{ "pci = 01:00.0\ndma = identity\n", DIRECT_WIDE_IDS, true,
+		  "devices do not reach all of its CPUs, by their APIC IDs" },
+		{ "pci = 01:00.0\ndma = identity\n", 0, true, NULL },
+		{ "", DIRECT_MULTIBOOT, false, "a multiboot kernel gets its local APIC in xAPIC mode" },
+		{ "", DIRECT_LINE, false, "a function of pci = has nothing but a line interrupt" },
+		{ "", DIRECT_GDB, false, "gdb cannot step its CPUs without interrupts" },
+	};
+	const unsigned all = DIRECT_NO_X2APIC | DIRECT_WIDE_IDS | DIRECT_MULTIBOOT | DIRECT_LINE | DIRECT_GDB;
+	char text[400];
+	unsigned row;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		const char *why = cases[i].why, *refused = cases[i].asked ? why : NULL;
+
+		snprintf(text, sizeof(text), REQUIRED "watchdog = no\n%s", cases[i].text);
+		assert_int_equal(parse(text), 0);
+		row = 0;
+		if (why)
+			assert_string_equal(vm_config_not_direct(&config, cases[i].facts, &row), why);
+		assert_null(vm_config_not_direct(&config, cases[i].facts, &row));
+		config.interrupts = VM_INTERRUPTS_DIRECT;
+		row = 0;
+		if (refused)
+			assert_string_equal(vm_config_not_direct(&config, cases[i].facts, &row), refused);
+		assert_null(vm_config_not_direct(&config, cases[i].facts, &row));
+	}
+	/* All at once: as many as there are, and the same ones behind each other in each call. */
+	assert_int_equal(parse(REQUIRED "topology = flat\nclock = freeze\nallow_smt_sharing = yes\ncounters = no\n"
+			       "cmdline = nox2apic\npci = 01:00.0\ndma = identity\n"), 0);
+	row = 0;
+	for (unsigned i = 0; i < 10; i++)
+		assert_non_null(vm_config_not_direct(&config, all, &row));
+	assert_null(vm_config_not_direct(&config, all, &row));
+	/* A watchdog, which every VM has, is none of direct's: who asks for that has none. */
+	assert_int_equal(parse(REQUIRED), 0);
+	row = 0;
+	assert_string_equal(vm_config_not_direct(&config, 0, &row),
+			    "its watchdog needs a timer of the hypervisor's (watchdog = no)");
+	config.interrupts = VM_INTERRUPTS_DIRECT;
+	row = 0;
+	assert_null(vm_config_not_direct(&config, 0, &row));
 }
 
 static void what_follows(void **)
@@ -631,6 +702,7 @@ int main(void)
 		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi),
 		cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
+		cmocka_unit_test(not_direct),
 		cmocka_unit_test(what_follows), cmocka_unit_test(console_log), cmocka_unit_test(what_follows_wrong),
 		cmocka_unit_test(all_errors),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),

@@ -252,6 +252,20 @@ static void test_direct(void **)
 	d->vcpu_stop(vm->vcpus[0], vm->device[0]);
 }
 
+/* Nor has one whose VM file says so. */
+static void test_none(void **)
+{
+	struct vm_config none = { .no_watchdog = true };
+	void *instance = NULL;
+
+	fake_vm_destroy(vm);
+	vm = fake_vm_create(0);
+	vm_parts(vm)->ranges = (struct vm_ranges){ 0 };
+	vm->config = &none;
+	assert_int_equal(__start_vdevs[0]->create(vm, &instance), 0);
+	assert_true(!instance && !pio_find(vm, 0x610));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -264,6 +278,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_ends_first, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_odd_accesses, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_none, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

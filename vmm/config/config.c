@@ -229,6 +229,7 @@ static const struct key keys[] = {
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
 	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
 	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
+	{ "watchdog", WORDS(CONFIG_VM_WATCHDOG, no_watchdog, "yes", "no") },
 	{ "counters", WORDS(CONFIG_VM_COUNTERS, counters, "no", "yes"), LINE(line_counters) },
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
 	{ "on_poweroff", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
@@ -324,26 +325,19 @@ static void resolve_counters(struct parser *p)
 	const struct vm_config *c = p->config;
 
 	p->line = c->line_counters;
-	if (c->counters && c->interrupts == VM_INTERRUPTS_DIRECT)
-		config_fail(p, "counters = yes: not with interrupts = direct, which leaves them no interrupt");
-	if (c->counters && c->smt_sharing && !p->over)
+	if (c->counters && c->smt_sharing)
 		config_fail(p, "counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
 }
 
-/* interrupts = direct: what cannot be had with the CPUs' own APICs. */
+/* interrupts = direct: all that keeps it from being had. */
 static void resolve_direct(struct parser *p)
 {
-	const struct vm_config *c = p->config;
-	const char *const why[] = {
-		c->flat ? "topology = flat has other APIC IDs than the CPUs" : NULL,
-		c->clock == VM_CLOCK_FREEZE ? "clock = freeze cannot stop the CPUs' own timers" : NULL,
-		c->smt_sharing ? "allow_smt_sharing lets others use its cores" : NULL,
-	};
+	const char *why;
+	unsigned row = 0;
 
-	p->line = c->line_direct;
-	for (unsigned i = 0; c->interrupts == VM_INTERRUPTS_DIRECT && i < ARRAY_SIZE(why); i++)
-		if (why[i] && !p->over)
-			config_fail(p, "interrupts = direct: %s: use emulated", why[i]);
+	p->line = p->config->line_direct;
+	while (p->config->interrupts == VM_INTERRUPTS_DIRECT && !p->over && (why = vm_config_not_direct(p->config, 0, &row)))
+		config_fail(p, VM_CONFIG_NOT_DIRECT, why);
 }
 
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,

@@ -85,6 +85,7 @@ struct vm_config {
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
 	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
+	bool no_watchdog;                 /* the guest has none; default false */
 	bool counters;                    /* the CPUs' performance counters are the guest's; default false */
 	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
 	unsigned restart_limit, restart_seconds; /* restarts within so much of the first of them; 0: any number */
@@ -120,6 +121,12 @@ int vm_config_error(struct config_error *err, const char *file, unsigned line, c
  */
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
 		    void (*tell)(const char *text));
+
+/* What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not, beside its VM file. */
+enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_LINE = 8, DIRECT_GDB = 16 };
+#define VM_CONFIG_NOT_DIRECT "interrupts = direct: %s: use emulated"
+/* config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is left. facts: of these. */
+const char *vm_config_not_direct(const struct vm_config *config, unsigned facts, unsigned *row);
 
 /* A boot module that a VM file names. */
 struct vm_config_name { const char *key, *name; unsigned line; };

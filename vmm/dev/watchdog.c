@@ -136,7 +136,7 @@ static int watchdog_create(struct vm *vm, void **instance)
 	struct watchdog *w;
 
 	/* Where the timers are the guest's, nothing would bite. */
-	if (vm_direct(vm))
+	if (vm_direct(vm) || vm->config->no_watchdog)
 		return 0;
 	w = *instance = host_pages_alloc(pages(vm), -1);
 	if (!w)

@@ -125,6 +125,18 @@ static int place(struct vm *vm, struct vm_pci *pci)
 	return 0;
 }
 
+bool vm_pci_line_only(const struct vm_config *c)
+{
+	struct host_pci_function f;
+	struct pci_info info;
+
+	for (unsigned n = 0; n < c->nr_pci; n++)
+		for (unsigned i = 0; host_pci_function(i, &f); i++)
+			if (matches(&c->pci[n], &f) && host_pci_info(i, &info) && info.pin && !info.msi && !info.msix)
+				return true;
+	return false;
+}
+
 int pci_assign(struct vm *vm, struct vm_pci *pci)
 {
 	const struct vm_config *c = vm->config;

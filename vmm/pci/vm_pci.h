@@ -32,6 +32,8 @@ struct vm_pci {
 	} intx[VM_PCI_FUNCTIONS]; /* by function */
 };
 
+bool vm_pci_line_only(const struct vm_config *config); /* pci_assign.c: has one of its functions nothing but a line interrupt? */
+
 /* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
 bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);

@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/direct.c vmm/config/config_direct.c vmm/load/multiboot.c vmm/load/elf.c vmm/pci/pci_assign.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/*
+ * interrupts = direct, auto, emulated: what is asked of the node, and what is said. The reasons themselves are test_config.c's.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "tests/unit/fake_host.h"
+#include "vmm/debugger.h"
+#include "vmm/load/multiboot.h"
+#include "vmm/vm.h"
+
+#define MULTIBOOT_MAGIC 0x1badb002u
+
+const struct debugger *debugger;
+static const struct debugger gdb;
+
+static struct vm_config config;
+static struct vm vm;
+static u32 multiboot[] = { MULTIBOOT_MAGIC, 0, -MULTIBOOT_MAGIC };
+static struct host_module kernel;
+static bool x2apic;
+
+static void cpuid(u32 leaf, u32, struct cpuid_regs *out)
+{
+	out->ecx = leaf == 1 ? x2apic ? BIT(21) : ~(u32)BIT(21) : 0;
+}
+
+/* A node that can, a VM file that asks for a disk, and one that forbids nothing. */
+static int setup(void **)
+{
+	fake_host_reset();
+	fake_host.cpuid = cpuid;
+	fake_host.nr_pci = 2;
+	fake_host.pci[1].id = (struct pci_id){ 0x8086, 0x10d3, 0x020000 };
+	x2apic = true;
+	config = (struct vm_config){ .file = "f", .line_direct = 7, .no_watchdog = true, .nr_pci = 1,
+				     .pci = { { .by = VM_PCI_ID, .vendor = 0x8086, .device = 0x10d3 } } };
+	vm = (struct vm){ .config = &config, .name = "vm0" };
+	kernel = (struct host_module){ .name = "k", .data = "no kernel of multiboot's", .size = 24 };
+	return 0;
+}
+
+/* Of auto: direct, or emulated and why. */
+static void automatic(const char *why)
+{
+	fake_host.log[0] = 0;
+	config.interrupts = VM_INTERRUPTS_AUTO;
+	vm.direct = false;
+	vm.not_direct = NULL;
+	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_int_equal(vm.direct, !why);
+	assert_true(!vm.not_direct == !why);
+	if (why)
+		assert_string_equal(vm.not_direct, why);
+	assert_string_equal(fake_host.log, "");
+}
+
+static void refused(const char *why)
+{
+	char text[200];
+
+	snprintf(text, sizeof(text), "vm0: f:7: interrupts = direct: %s: use emulated\n", why);
+	fake_host.log[0] = 0;
+	config.interrupts = VM_INTERRUPTS_DIRECT;
+	vm.direct = false;
+	assert_int_equal(direct_decide(&vm, &kernel), -EINVAL);
+	assert_false(vm.direct);
+	assert_string_equal(fake_host.log, text);
+}
+
+static void test_words(void **)
+{
+	automatic(NULL);
+	config.interrupts = VM_INTERRUPTS_EMULATED;
+	vm.direct = false;
+	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_true(!vm.direct && !vm.not_direct);
+	config.interrupts = VM_INTERRUPTS_DIRECT;
+	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_true(vm.direct && !vm.not_direct);
+	config.clock = VM_CLOCK_FREEZE;
+	automatic("clock = freeze cannot stop the CPUs' own timers");
+}
+
+static void test_node(void **)
+{
+	x2apic = false;
+	automatic("the CPUs have no x2APIC mode");
+	refused("the CPUs have no x2APIC mode");
+	x2apic = vm.wide_ids = true;
+	automatic("devices do not reach all of its CPUs, by their APIC IDs");
+	refused("devices do not reach all of its CPUs, by their APIC IDs");
+	config.nr_pci = 0;
+	automatic(NULL);
+}
+
+static void test_kernel(void **)
+{
+	kernel.data = multiboot;
+	kernel.size = sizeof(multiboot);
+	automatic("a multiboot kernel gets its local APIC in xAPIC mode");
+	config.interrupts = VM_INTERRUPTS_DIRECT;
+	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_true(vm.direct);
+}
+
+static void test_gdb(void **)
+{
+	debugger = &gdb;
+	automatic("gdb cannot step its CPUs without interrupts");
+	debugger = NULL;
+	automatic(NULL);
+}
+
+/* A pin alone; beside messages of either kind, or another's, it does not matter. */
+static void test_lines(void **)
+{
+	fake_host.pci_no_msix[0] = true;
+	fake_host.pci_pin[0] = fake_host.pci_pin[1] = 1;
+	automatic(NULL);
+	fake_host.pci_no_msix[1] = true;
+	automatic("a function of pci = has nothing but a line interrupt");
+	fake_host.pci_msi[1] = 1;
+	automatic(NULL);
+	fake_host.pci_msi[1] = fake_host.pci_pin[1] = 0;
+	automatic(NULL);
+	fake_host.pci_pin[1] = 1;
+	config.pci[0].device++;
+	automatic(NULL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_words, setup), cmocka_unit_test_setup(test_node, setup),
+		cmocka_unit_test_setup(test_kernel, setup), cmocka_unit_test_setup(test_lines, setup),
+		cmocka_unit_test_setup(test_gdb, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

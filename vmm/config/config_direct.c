@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: may a VM own the local APICs of its CPUs (interrupts =)? One table for all who ask: the parser, which knows the VM
+ * file, and direct.c, which knows the node as well.
+ */
+#include <margay/span.h>
+
+#include "vmm/config/config.h"
+
+/* Is it a word of the guest kernel's command line? */
+static bool has_word(const char *cmdline, const char *word)
+{
+	struct span rest = span_of(cmdline);
+	bool found = false, more = true;
+
+	while (more && !found)
+		found = span_is(span_part(&rest, ' ', &more), word);
+	return found;
+}
+
+const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsigned *row)
+{
+	const bool asked = c->interrupts == VM_INTERRUPTS_DIRECT, watchdog = IS_ENABLED(CONFIG_VM_WATCHDOG) && !c->no_watchdog;
+	const struct {
+		bool is;
+		const char *why;
+	} rows[] = {
+		{ c->flat, "topology = flat has other APIC IDs than the CPUs" },
+		{ c->clock == VM_CLOCK_FREEZE, "clock = freeze cannot stop the CPUs' own timers" },
+		{ c->smt_sharing, "allow_smt_sharing lets others use its cores" },
+		{ c->counters, "counters = yes would have no interrupt" },
+		{ has_word(c->cmdline, "nox2apic"), "cmdline has nox2apic" },
+		{ facts & DIRECT_NO_X2APIC, "the CPUs have no x2APIC mode" },
+		{ facts & DIRECT_WIDE_IDS && c->nr_pci, "devices do not reach all of its CPUs, by their APIC IDs" },
+		/* What a guest would miss, and who asks for direct does without. */
+		{ facts & DIRECT_MULTIBOOT && !asked, "a multiboot kernel gets its local APIC in xAPIC mode" },
+		{ facts & DIRECT_LINE && !asked, "a function of pci = has nothing but a line interrupt" },
+		{ facts & DIRECT_GDB && !asked, "gdb cannot step its CPUs without interrupts" },
+		{ watchdog && !asked, "its watchdog needs a timer of the hypervisor's (watchdog = no)" },
+	};
+
+	while (*row < ARRAY_SIZE(rows))
+		if (rows[(*row)++].is)
+			return rows[*row - 1].why;
+	return NULL;
+}
