@@ -15,6 +15,7 @@ from monitor_console import Console, start, vm
 # SVM: exit codes (APM vol. 2, appendix C), intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (appendix B).
 INTR, HLT = 0x60, 0x78
 INTERCEPT_INTR, INTERCEPT_HLT, V_INTR_MASKING = 1 << 0, 1 << 24, 1 << 24
+BOCHS_MHZ = 50  # ips of tools/margay_machines.py: its TSC, and what its APIC timers count
 DIRECT = "vm%d: interrupts: direct"
 CONSOLE_VM = {"interrupts": "direct", "topology": "node", "allow_smt_sharing": "no"}
 
@@ -118,6 +119,19 @@ def test_linux_on_vt_x():
     assert run.outcome.status == margay_run.OK, run.outcome.text
     check_no_interrupt_exits(run, "vm0", 1)
     assert run.has_line("vm0: interrupts: direct") and run.facts["lines"].split() == ["20000"]
+
+
+@pytest.mark.slow
+@pytest.mark.full
+def test_timer_rate():
+    """Linux without a TSC deadline finds the rate of its CPU's APIC timer by the TSC, to 100 ppm. Bochs' counts its `ips`; QEMU's
+    runs by the build host's time, which the reading of it costs, too."""
+    run = node.run_guest("direct-rate", "bochs", "margay.test=smp apic=verbose lapic=notscdeadline", vm={"interrupts": "direct"})
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line("vm0: interrupts: direct")
+    check_no_interrupt_exits(run, "vm0", 1)
+    mhz = [float(found) for line in run.dmesg for found in re.findall(r"host bus clock speed is (\d+\.\d+) MHz", line)]
+    assert len(mhz) == 1 and abs(mhz[0] - BOCHS_MHZ) <= BOCHS_MHZ * 1e-4, mhz
 
 
 def test_disk():
