@@ -141,7 +141,7 @@ savedefconfig: $(B)/.config
 # ---- the image --------------------------------------------------------------
 
 A    := arch/x86_64
-DIRS := $(addprefix $(A)/,boot cpu stage2 vmx svm) drivers kernel $(wildcard kernel/*/) vmm $(wildcard vmm/*/)
+DIRS := $(addprefix $(A)/,boot cpu iommu stage2 vmx svm) drivers kernel $(wildcard kernel/*/) vmm $(wildcard vmm/*/)
 DIRS := $(DIRS:%/=%)
 
 include features.mk

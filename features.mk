@@ -16,7 +16,7 @@ files-LOG_KEEP        := kernel/log_keep.c
 files-PLAIN_LINES     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/screen_idle.c
-files-HWCHECK         := vmm/check_only.c vmm/report/hwcheck% kernel/hwdump.c kernel/iommu.c
+files-HWCHECK         := vmm/check_only.c vmm/report/hwcheck% kernel/hwdump.c kernel/iommu/iommu_describe.c
 files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
@@ -29,6 +29,8 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm \
 	vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
+files-IOMMU           := arch/x86_64/iommu/% kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
+	kernel/iommu/dmar_scope.c vmm/pci/pci_iommu.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c

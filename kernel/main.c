@@ -14,6 +14,7 @@
 #include "kernel/console/printk.h"
 #include "kernel/console/serial.h"
 #include "kernel/console/screen.h"
+#include "kernel/iommu/iommu.h"
 #include "kernel/irq.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
@@ -68,12 +69,6 @@ unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 	return cmdline.check;
 }
 
-static void start_console(void)
-{
-	/* It has said so where there is none; the boot goes on, the log stays in memory. */
-	(void)console_init(&cmdline);
-}
-
 static void read_boot_info(u64 mbi_phys)
 {
 	const char *error = bootinfo_parse(phys_to_virt(mbi_phys), BOOT_MAP_SIZE - mbi_phys, &bootinfo);
@@ -81,9 +76,9 @@ static void read_boot_info(u64 mbi_phys)
 	cmdline_parse(error ? "" : bootinfo.cmdline, &cmdline, report_cmdline);
 	printk_set_level(cmdline.loglevel);
 	panic_set_reboot(cmdline.panic);
-	/* A port works at once; registers in memory need the final page tables. */
+	/* A port works at once; registers in memory need the final page tables. Where there is none the log stays in memory. */
 	if (!cmdline_console_mmio(&cmdline))
-		start_console();
+		(void)console_init(&cmdline);
 	if (error)
 		panic("boot information: %s", error);
 }
@@ -115,7 +110,7 @@ static void init_memory(u64 load_base)
 		panic("no usable memory map");
 	paging_init(ram, count);
 	if (cmdline_console_mmio(&cmdline))
-		start_console();
+		(void)console_init(&cmdline);
 	screen_init(&bootinfo, &cmdline);
 }
 
@@ -159,8 +154,8 @@ static void init_console_interrupt(void)
 static void print_own_memory(u64 per_cpu)
 {
 	extern const u8 image_start[], image_end[];
-	u64 image = ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE), tables = pmem_early_bytes(), used;
-	u64 held = host_own_bytes(&used);
+	u64 image = ALIGN_UP((u64)(image_end - image_start), PAGE_SIZE), tables = pmem_early_bytes();
+	u64 used, held = host_own_bytes(&used);
 
 	printk("own memory: image %lu KiB, page tables %lu KiB, %u CPUs %lu KiB, other %lu KiB; held in all %lu KiB; "
 	       "boot modules %lu KiB apart", image >> 10, tables >> 10, cpu_count(), per_cpu >> 10,
@@ -189,11 +184,13 @@ static void boot_cpu_main(void)
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_tell();
 	host_own_bytes(&per_cpu);
+	/* Before anything interrupts: firmware may have left an IOMMU on that would drop it. */
+	pci_init(acpi_mcfg(), &bootinfo);
+	iommu_init();
 	irq_init();
 	init_console_interrupt();
 	if (IS_ENABLED(CONFIG_GDB))
 		gdb_port_init(&cmdline);
-	pci_init(acpi_mcfg(), &bootinfo);
 	poweroff_init();
 	modules_init(&bootinfo);
 	if (IS_ENABLED(CONFIG_SMBIOS))

@@ -16,7 +16,7 @@
 #define NMI_SC_CLEAR_SERR BIT(2)
 #define NMI_SC_KEPT 0x03u /* timer gate and speaker */
 
-#define DEVICES 2
+#define DEVICES (2 + IS_ENABLED(CONFIG_IOMMU))
 
 static bool (*device[DEVICES])(void);
 
@@ -29,7 +29,7 @@ int nmi_request_isa(unsigned irq, bool (*fn)(void))
 		if (++i == DEVICES)
 			return -ENOSPC;
 	__atomic_store_n(&device[i], fn, __ATOMIC_RELEASE);
-	err = irq_route_isa_nmi(irq);
+	err = IS_ENABLED(CONFIG_IOMMU) && irq == NMI_MESSAGE ? 0 : irq_route_isa_nmi(irq);
 	if (err)
 		__atomic_store_n(&device[i], NULL, __ATOMIC_RELEASE);
 	return err;

@@ -10,9 +10,11 @@
 
 #include <margay/types.h>
 
+#define NMI_MESSAGE (~0u) /* no ISA interrupt: the device is told itself what to send to the boot CPU; only with CONFIG_IOMMU */
+
 /*
  * Routes an ISA interrupt as NMI to the boot CPU; two devices at most can
- * have that. fn runs in this CPU's interrupt windows after any NMI, leaves the line
+ * have that, and one by message. fn runs in this CPU's interrupt windows after any NMI, leaves the line
  * low, and says whether its device had asked. 0 or -errno (logged).
  */
 int nmi_request_isa(unsigned irq, bool (*fn)(void));

@@ -234,7 +234,7 @@ static ssize_t vm_show(struct kobject *kobj, struct kobj_attribute *attr, char *
 
 static ssize_t dma_show(struct kobject *kobj, struct kobj_attribute *attr, char *buf)
 {
-	static const char *const name[] = { "none", "identity", "window" };
+	static const char *const name[] = { "none", "identity", "window", "iommu" };
 
 	return sysfs_emit(buf, "%s\n", info->dma < ARRAY_SIZE(name) ? name[info->dma] : "unknown");
 }

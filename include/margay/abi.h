@@ -48,7 +48,7 @@ struct margay_dma_window {
 	uint64_t gpa, hpa, length;
 };
 
-enum margay_dma { MARGAY_DMA_NONE, MARGAY_DMA_IDENTITY, MARGAY_DMA_WINDOW };
+enum margay_dma { MARGAY_DMA_NONE, MARGAY_DMA_IDENTITY, MARGAY_DMA_WINDOW, MARGAY_DMA_IOMMU };
 
 struct margay_info {
 	uint32_t abi;        /* MARGAY_ABI_VERSION */

@@ -93,4 +93,29 @@ void host_intx_open(u32 gsi);
 /* Masks it and gives it back; fn does not run any more when it returns. */
 void host_intx_release(u32 gsi);
 
+/* ---- IOMMU: only in images with IOMMU ------------------------------------- */
+
+/* Memory that functions of one VM reach, and by which addresses. */
+struct host_iommu;
+
+/* Do IOMMUs stand between the functions and memory? Each function that is not attached reaches nothing then. */
+bool host_iommu_on(void);
+
+/* Why no VM may have function `index` while they do, to end a sentence about it; NULL: nothing. */
+const char *host_iommu_unfit(unsigned index);
+
+/* Makes one that reaches nothing; who is named by faults, and stays as long. 0; -ENOMEM; -ENOSPC: the IOMMUs hold no more. */
+int host_iommu_create(const char *who, struct host_iommu **out);
+/*
+ * Before the first function is attached: `at`, as functions say it, is pa; both 4 KiB aligned. 0; -EINVAL: not so, or over what
+ * are interrupts; -ERANGE: beyond the IOMMUs' address bits; -EEXIST; -ENOMEM.
+ */
+int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size);
+/* For a function that is quiet. 0; -ENOMEM; -EIO: its IOMMU does not answer. */
+int host_iommu_attach(struct host_iommu *d, unsigned index);
+/* It reaches nothing any more, and what it has sent has come, or never will. 0; -EIO: its IOMMU does not answer. */
+int host_iommu_detach(unsigned index);
+/* When no function is attached any more. NULL: does nothing. */
+void host_iommu_destroy(struct host_iommu *d);
+
 #endif

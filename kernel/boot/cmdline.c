@@ -156,6 +156,7 @@ static const struct {
 	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),
 	WORD(CONFIG_MONITOR_CONSOLE, "escape=", parse_escape, "^ and a letter other than j and m, or none"),
 	WORD(CONFIG_GDB, "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
+	WORD(CONFIG_IOMMU, "iommu=", cmdline_iommu, "off"),
 	WORD(CONFIG_BOOT_LOG, "loglevel=", parse_loglevel, "error, info or debug"),
 	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, split"),
@@ -193,7 +194,7 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT,
 				 .screen = CMDLINE_SCREEN_DEFAULT };
 	for (;;) {
-		char line[192], list[80];
+		char line[192], list[88];
 		const char *expected;
 		struct span word;
 

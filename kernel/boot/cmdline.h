@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, loglevel=, mitigate=, panic=, screen=.
- * VMs: elsewhere.
+ * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, panic=,
+ * screen=. VMs: elsewhere.
  */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
@@ -30,6 +30,7 @@ struct cmdline {
 	bool check_stay, check_dump, check_json;
 	u32 mitigate; /* MIT_ that are forced on */
 	bool mitigate_off; /* none at all */
+	bool iommu_off; /* as if the node had none */
 	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
 };
 

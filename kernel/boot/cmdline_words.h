@@ -12,4 +12,7 @@ bool cmdline_baud(struct span text, u32 *out);
 /* Only with CONFIG_GDB: what is behind gdb=; *out is changed only when it is right. */
 bool cmdline_gdb(struct span value, struct cmdline *out);
 
+/* Only with CONFIG_IOMMU: the same of what is behind iommu=. */
+bool cmdline_iommu(struct span value, struct cmdline *out);
+
 #endif

@@ -46,6 +46,9 @@ const char *pci_misplaced(const struct pci_function *f);
  */
 struct pci_address pci_group(const struct pci_function *f);
 
+/* Is there a bridge to conventional PCI above it? What passes that has the bridge's requester ID, or none of its own. */
+bool pci_conventional(const struct pci_function *f);
+
 /* Does an ECAM of the MCFG reach any function? */
 bool pci_has_ecam(void);
 

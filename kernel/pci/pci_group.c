@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h. */
+/* Which functions an IOMMU cannot keep apart: pci_group() and pci_conventional() in pci_core.h. */
 #include "kernel/pci/pci_function.h"
 
 static bool isolates(const struct pci_function *f)
@@ -37,6 +37,18 @@ static bool is_upstream(const struct pci_function *f)
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
 
 	return exp && PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) == PCIE_UPSTREAM;
+}
+
+bool pci_conventional(const struct pci_function *f)
+{
+	for (f = bridge_of(f); f; f = bridge_of(f)) {
+		u16 exp = pci_find_cap(f, PCI_CAP_EXP);
+		unsigned type = exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) : PCIE_TO_PCI;
+
+		if (type == PCIE_TO_PCI || type == PCI_TO_PCIE)
+			return true;
+	}
+	return false;
 }
 
 struct pci_address pci_group(const struct pci_function *f)

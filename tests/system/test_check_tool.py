@@ -51,8 +51,8 @@ WRONG = [
     ("restart_limit = 5", "3: " + LIMIT % "5"), ("restart_limit = 0 in 10m", "3: " + LIMIT % "0 in 10m"),
     ("restart_limit = 5 in 1d", "3: " + LIMIT % "5 in 1d"),
     ("pci = eth0\ndma = window", "3: " + FUNCTION % "eth0"), ("pci = 01:20.0\ndma = window", "3: " + FUNCTION % "01:20.0"),
-    ("pci = 01:00.0", "3: pci: needs dma = identity or dma = window"),
-    ("pci = 01:00.0\ndma = iommu", "4: dma: expected identity or window, found 'iommu'"),
+    ("pci = 01:00.0", "3: pci: needs dma = identity, window or iommu"),
+    ("pci = 01:00.0\ndma = vfio", "4: dma: expected identity, window or iommu, found 'vfio'"),
     ("pci = 01:00.0\ndma = identity\nmemory_map = offset", "4: dma = identity: needs memory_map = identity, or none"),
     ("pci_irq = 00:03.0 11", "3: pci_irq, pci_node: without pci no function has them"),
     ("module =", "3: module: expected a value after '='"), ("module = a\n" * 5, "7: module: expected at most 4 modules"),
@@ -87,6 +87,7 @@ WORDS = [
     ("mitigate=spectre", "expected auto, off, or what to force on: spec_ctrl, "), ("panic=5s", "expected halt, or seconds from 1"),
     ("screen=on", "expected none, or seconds from 1 to 600"), ("escape=^[", "expected ^ and a letter other than j and m, or none"),
     ("gdb=com5,vm0", "expected com1 to com4"), ("loglevel=7", "expected error, info or debug"),
+    ("iommu=on", "expected off"),
 ]
 
 

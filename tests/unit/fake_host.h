@@ -63,6 +63,8 @@ struct fake_host {
 	bool pci_posted[FAKE_FUNCTIONS]; /* nothing was read since the last write */
 	struct pci_cap pci_cap[FAKE_FUNCTIONS][8];
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
+	int take_back_says;
+	struct pci_address pci_group[FAKE_FUNCTIONS]; /* 0: its own */
 	unsigned pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
 	struct {
 		struct host_intx at;
@@ -79,6 +81,10 @@ struct fake_host {
 	struct { unsigned cpu; u8 vector; } sent[64]; /* to guests' own APICs, in order */
 	unsigned nr_sent;
 	void (*sending)(void);   /* host_apic_interrupt(), before it looks whose that APIC is; NULL: nothing */
+	bool iommu;              /* there is one */
+	int iommu_error;         /* what the next call that can fail says, once */
+	const char *iommu_unfit[FAKE_FUNCTIONS];
+	char iommu_log[512];     /* what was asked of it, in order */
 	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
 	struct {
 		void (*fn)(void *arg, unsigned n);

@@ -3,6 +3,8 @@
 #include "tests/unit/fake_host.h"
 
 #include <margay/errno.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,7 +30,10 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	*out = (struct pci_info){
 		.address = f->address, .id = f->id, .pin = fake_host.pci_pin[i], .msi = fake_host.pci_msi[i],
 		.msix = !fake_host.pci_no_msix[i], .problem = fake_host.pci_problem[i],
+		.group = fake_host.pci_group[i],
 	};
+	if (!out->group.devfn)
+		out->group = f->address;
 	return true;
 }
 
@@ -74,7 +79,7 @@ int host_pci_reset(unsigned i)
 int host_pci_take_back(unsigned i)
 {
 	fake_host.pci_taken_back[i]++;
-	return 0;
+	return fake_host.take_back_says;
 }
 
 bool host_pci_ecam(u64 *base, u8 *last_bus)
@@ -111,6 +116,61 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 {
 	check_access(reg, size);
 	memcpy((void *)reg, &value, size);
+}
+
+/* ---- IOMMU ---- */
+
+bool host_iommu_on(void)
+{
+	return fake_host.iommu;
+}
+
+const char *host_iommu_unfit(unsigned i)
+{
+	return fake_host.iommu_unfit[i];
+}
+
+static int iommu_asked(int fails, const char *fmt, ...)
+{
+	size_t used = strlen(fake_host.iommu_log);
+	int err = fake_host.iommu_error == fails ? fails : 0;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(fake_host.iommu_log + used, sizeof(fake_host.iommu_log) - used, fmt, ap);
+	va_end(ap);
+	fake_host.iommu_error = err ? 0 : fake_host.iommu_error;
+	return err;
+}
+
+/* Which error tells which call fails. */
+int host_iommu_create(const char *who, struct host_iommu **out)
+{
+	int err = iommu_asked(-ENOSPC, "create %s;", who);
+
+	*out = err ? NULL : (struct host_iommu *)&fake_host;
+	return err;
+}
+
+int host_iommu_map(struct host_iommu *, u64 at, hpa_t pa, u64 size)
+{
+	return iommu_asked(-ERANGE, " %#llx is %#llx+%#llx;", (unsigned long long)at, (unsigned long long)pa.v,
+			   (unsigned long long)size);
+}
+
+int host_iommu_attach(struct host_iommu *, unsigned i)
+{
+	return iommu_asked(-EIO, " attach %u;", i);
+}
+
+int host_iommu_detach(unsigned i)
+{
+	return iommu_asked(-ENXIO, " detach %u after %u;", i, fake_host.pci_taken_back[i]);
+}
+
+void host_iommu_destroy(struct host_iommu *d)
+{
+	iommu_asked(1, d ? " destroy;" : "");
 }
 
 /* ---- interrupts ---- */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/span.c */
+/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/boot/cmdline_iommu.c kernel/span.c */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -214,6 +214,18 @@ static void test_unknown_goes_on(void **)
 }
 
 /* What is forced on, and the whole error where a word is unknown. */
+static void test_iommu(void **)
+{
+	assert_int_equal(parse(""), 0);
+	assert_false(c.iommu_off);
+	assert_int_equal(parse("iommu=off"), 0);
+	assert_true(c.iommu_off);
+	refuse("iommu=on", "expected off");
+	assert_false(c.iommu_off);
+	assert_int_equal(parse("iommu=off iommu=on"), 1);
+	assert_true(c.iommu_off);
+}
+
 static void test_mitigate(void **)
 {
 	assert_int_equal(parse(""), 0);
@@ -238,7 +250,7 @@ static void test_long_word(void **)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, loglevel=, mitigate=, screen= or panic="));
+	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen= or panic="));
 }
 
 int main(void)
@@ -252,7 +264,7 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),
-		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_long_word),
+		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_iommu), cmocka_unit_test(test_long_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

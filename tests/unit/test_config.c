@@ -504,7 +504,7 @@ static void all_errors(void **)
 				  "found 'z'\n"
 				  "f:7: on_end: expected stop, restart, poweroff_node or reboot_node, found 'q'\n"
 				  "f:8: on_end: not beside on_poweroff, on_reboot or on_crash\n");
-	assert_string_equal(err.text, "f:6: pci: needs dma = identity or dma = window");
+	assert_string_equal(err.text, "f:6: pci: needs dma = identity, window or iommu");
 	told[0] = 0;
 	/* Nothing else is wrong where these are. */
 	assert_int_equal(vm_config_parse("f", wrong_pci, strlen(wrong_pci), &config, &err, tell), -EINVAL);
@@ -516,7 +516,7 @@ static void all_errors(void **)
 	told[0] = 0;
 	assert_int_equal(vm_config_parse("f", wrong_dma, strlen(wrong_dma), &config, &err, tell), -EINVAL);
 	assert_string_equal(told, "");
-	assert_string_equal(err.text, "f:3: dma: expected identity or window, found 'x'");
+	assert_string_equal(err.text, "f:3: dma: expected identity, window or iommu, found 'x'");
 	/* What is no text, or has no end of errors, is not told line by line. */
 	told[0] = 0;
 	assert_int_equal(vm_config_parse("f", "a\n\001\nb\n", 6, &config, &err, tell), -EINVAL);
@@ -592,9 +592,9 @@ static void pci_functions(void **)
 	assert_int_equal(config.pci[3].address.devfn, 0);
 	/* Devices know host addresses only. */
 	refused(REQUIRED "pci = 01:00.0\n",
-		"vm0.conf:3: pci: needs dma = identity or dma = window");
+		"vm0.conf:3: pci: needs dma = identity, window or iommu");
 	refused(REQUIRED "memory_map = offset\npci = 01:00.0\n",
-		"vm0.conf:4: pci: needs dma = identity or dma = window");
+		"vm0.conf:4: pci: needs dma = identity, window or iommu");
 #define UNKNOWN(lines, found) \
 	refused("pci = " lines "\n", "vm0.conf:1: pci: expected an address like 01:00.0, class:0107, or vendor and device like " \
 		"8086:10d3, found '" found "'")
@@ -679,6 +679,7 @@ static void dma(void **)
 		{ "dma = identity\nmemory_map = auto\npci = 8086:10d3\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
 		{ "dma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
 		{ "pci = 8086:10d3\nmemory_map = offset\ndma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
+		{ "pci = 8086:10d3\ndma = iommu\n", VM_DMA_IOMMU, VM_MAP_OFFSET },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
@@ -689,7 +690,9 @@ static void dma(void **)
 		assert_int_equal(config.dma, good[i].dma);
 		assert_int_equal(config.memory_map, good[i].map);
 	}
-	refused("dma = iommu\n", "vm0.conf:1: dma: expected identity or window, found 'iommu'");
+	refused("dma = vfio\n", "vm0.conf:1: dma: expected identity, window or iommu, found 'vfio'");
+	refused(REQUIRED "dma = iommu\nmemory_map = identity\n",
+		"vm0.conf:3: dma = iommu: needs memory_map = offset, or none");
 	refused(REQUIRED "memory_map = offset\ndma = identity\n",
 		"vm0.conf:4: dma = identity: needs memory_map = identity, or none");
 	refused(REQUIRED "dma = window\nmemory_map = identity\n",

@@ -9,6 +9,7 @@
 #undef CONFIG_VM_MODULES
 #undef CONFIG_PASSTHROUGH
 #undef CONFIG_GDB
+#undef CONFIG_IOMMU
 #undef CONFIG_SCREEN
 #undef CONFIG_MITIGATIONS
 #undef CONFIG_SMBIOS
@@ -78,6 +79,8 @@ static void test_words(void **)
 	assert_string_equal(last, "'screen=none': needs CONFIG_SCREEN");
 	assert_int_equal(cmdline_parse("mitigate=off", &c, report), 1);
 	assert_string_equal(last, "'mitigate=off': needs CONFIG_MITIGATIONS");
+	assert_int_equal(cmdline_parse("iommu=off", &c, report), 1);
+	assert_string_equal(last, "'iommu=off': needs CONFIG_IOMMU");
 	assert_int_equal(cmdline_parse("screens", &c, report), 1);
 	assert_string_equal(last, "'screens': expected check, console=, escape=, loglevel= or panic=");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_root.c vmm/pci/pci_assign.c vmm/pci/pci_master.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_fitness.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/pci/pci_root.c vmm/pci/pci_assign.c vmm/pci/pci_iommu.c vmm/pci/pci_master.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_fitness.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
 /*
  * A guest's configuration space by both mechanisms (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express, ECAM) on a machine with two
  * buses that have the same device numbers: each access reaches its function, stand-ins are of the right one, and the lock
@@ -115,13 +115,17 @@ static void destroy(void)
 	parts.vm.device[0] = NULL;
 }
 
+static struct gpa_map map; /* of the next VM */
+static const struct vm_config *whose;
+
 static int create(void)
 {
 	int err;
 
 	memset(&parts, 0, sizeof(parts));
 	strcpy(parts.vm.name, "vm0");
-	parts.vm.config = &config;
+	parts.vm.config = whose;
+	parts.map = map;
 	vcpu.vm = &parts.vm;
 	parts.vm.vcpus[0] = &vcpu;
 	parts.vm.nr_vcpus = 1;
@@ -149,6 +153,8 @@ static int setup(void **)
 	};
 	config.file = "vm0.conf";
 	config.line_pci = 7;
+	whose = &config;
+	map.count = 0;
 	return 0;
 }
 
@@ -375,6 +381,94 @@ static void test_owner(void **)
 	assert_null(parts.vm.pci);
 }
 
+static void expect_iommu(const char *log)
+{
+	assert_string_equal(fake_host.iommu_log, log);
+	fake_host.iommu_log[0] = '\0';
+}
+
+/* Each function reaches the VM's memory as its guest names it, and nothing once it is quiet; only then is that memory another's. */
+static void test_iommu(void **)
+{
+	static const enum vm_dma modes[] = { VM_DMA_IOMMU, VM_DMA_IDENTITY, VM_DMA_WINDOW };
+
+	fake_host.iommu = true;
+	map = (struct gpa_map){ .count = 2, .region = {
+		{ .gpa = 0, .hpa = 0x1000000, .size = 0x100000 }, { .gpa = 0x100000, .hpa = 0x5000000, .size = 0x800000 },
+	} };
+	for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+		config.dma = modes[i];
+		memset(fake_host.pci_taken_back, 0, sizeof(fake_host.pci_taken_back));
+		assert_int_equal(create(), 0);
+		expect_iommu(modes[i] == VM_DMA_WINDOW ?
+			     "create vm0; 0x1000000 is 0x1000000+0x100000; 0x5000000 is 0x5000000+0x800000; attach 0; attach 3;" :
+			     "create vm0; 0 is 0x1000000+0x100000; 0x100000 is 0x5000000+0x800000; attach 0; attach 3;");
+		destroy();
+		expect_iommu(" detach 0 after 1; detach 3 after 1; destroy;");
+		assert_false(parts.vm.quarantined);
+	}
+	/* What does not stop is nobody's any more, but reaches nothing; only if that failed, too, the memory is lost. */
+	fake_host.take_back_says = -EIO;
+	config.nr_pci = 1;
+	assert_int_equal(create(), 0);
+	destroy();
+	assert_false(parts.vm.quarantined);
+	assert_non_null(strstr(fake_host.log, "does not stop: it is not used any more\n"));
+	refused("is vm0's still: it did not stop");
+	config.pci[0] = config.pci[1];
+	fake_host.iommu_log[0] = '\0';
+	assert_int_equal(create(), 0);
+	fake_host.iommu_error = -ENXIO;
+	destroy();
+	assert_true(parts.vm.quarantined);
+	assert_non_null(strstr(fake_host.log, "does not stop: it and the VM's memory are not used any more\n"));
+	/* The unit may still look at its tables. */
+	assert_null(strstr(fake_host.iommu_log, "destroy"));
+}
+
+static void test_iommu_refuses(void **)
+{
+	static const struct config_line { int error; const char *line; } errors[] = {
+		{ -ENOSPC, "vm0.conf:7: pci: its IOMMUs hold no more VMs\n" },
+		{ -ERANGE, "vm0.conf:7: pci: its memory ends beyond the address bits of the IOMMUs\n" },
+		{ -EIO, "vm0.conf:7: pci: the IOMMU of one of its functions does not work\n" },
+	};
+	static struct vm_config other;
+	static struct vm_parts first;
+
+	config.dma = VM_DMA_IOMMU;
+	refused("vm0.conf:7: pci: dma = iommu: the node has no IOMMU, none that Margay knows, or it is off (iommu=off)\n");
+	assert_string_equal(fake_host.iommu_log, "");
+	fake_host.iommu = true;
+	map.count = 1;
+	for (unsigned i = 0; i < ARRAY_SIZE(errors); i++) {
+		fake_host.iommu_error = errors[i].error;
+		refused(errors[i].line);
+	}
+	fake_host.iommu_unfit[0] = "its IOMMU does not work";
+	refused("vm0.conf:7: pci: 20:00.0 cannot be passed through: its IOMMU does not work\n");
+	fake_host.iommu_unfit[0] = NULL;
+	/* Two functions of one group are one VM's; without an IOMMU nobody asks. */
+	fake_host.pci_group[0] = fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x19 };
+	assert_int_equal(create(), 0);
+	destroy();
+	other = config;
+	strcpy(other.name, "vm1");
+	other.nr_pci = 1;
+	whose = &other;
+	assert_int_equal(create(), 0);
+	first = parts;
+	config.pci[0] = config.pci[1];
+	config.nr_pci = 1;
+	whose = &config;
+	refused("pci: 00:03.1 and 20:00.0 cannot be kept apart (no ACS), and that is vm1's\n");
+	fake_host.iommu = false;
+	config.dma = VM_DMA_IDENTITY;
+	assert_int_equal(create(), 0);
+	destroy();
+	parts = first;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -388,6 +482,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_iommu_refuses, setup, teardown),
+		/* The last: its functions stay its VM's. */
+		cmocka_unit_test_setup_teardown(test_iommu, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -27,8 +27,8 @@
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
-/* How devices reach its memory: not at all, by the host's addresses, or by windows that the guest is told (dma_windows.h). */
-enum vm_dma { VM_DMA_NONE, VM_DMA_IDENTITY, VM_DMA_WINDOW };
+/* How devices reach its memory: not at all, by the host's addresses, by windows of which its guest is told, as CPUs do. */
+enum vm_dma { VM_DMA_NONE, VM_DMA_IDENTITY, VM_DMA_WINDOW, VM_DMA_IOMMU };
 enum vm_interrupts { VM_INTERRUPTS_AUTO, VM_INTERRUPTS_DIRECT, VM_INTERRUPTS_EMULATED };
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
 /* How a VM ended, as the VM file tells it apart, and what follows. */

@@ -131,12 +131,12 @@ int config_set_pci_node(struct parser *p, struct span v)
 
 int config_set_dma(struct parser *p, struct span v)
 {
-	static const char *const words[] = { "identity", "window", NULL };
+	static const char *const words[] = { "identity", "window", IS_ENABLED(CONFIG_IOMMU) ? "iommu" : NULL, NULL };
 	unsigned n = 0;
 	int err = config_word(p, "dma", v, words, &n);
 
 	if (!err)
-		p->config->dma = n ? VM_DMA_WINDOW : VM_DMA_IDENTITY;
+		p->config->dma = VM_DMA_IDENTITY + n;
 	return err;
 }
 
@@ -152,12 +152,12 @@ void config_resolve_dma(struct parser *p)
 		config_fail(p, "pci_irq, pci_node: without pci no function has them");
 	p->line = c->line_pci;
 	if (p->line && !c->line_dma && c->dma == VM_DMA_NONE && !p->over)
-		config_fail(p, "pci: needs dma = identity or dma = window");
+		config_fail(p, "pci: needs dma = identity%s", IS_ENABLED(CONFIG_IOMMU) ? ", window or iommu" : " or window");
 	p->line = c->line_dma;
 	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET && !p->over)
 		config_fail(p, "dma = identity: needs memory_map = identity, or none");
-	if (c->dma == VM_DMA_WINDOW && c->memory_map == VM_MAP_IDENTITY && !p->over)
-		config_fail(p, "dma = window: needs memory_map = offset, or none");
+	if (c->dma > VM_DMA_IDENTITY && c->memory_map == VM_MAP_IDENTITY && !p->over)
+		config_fail(p, "dma = %s: needs memory_map = offset, or none", c->dma == VM_DMA_WINDOW ? "window" : "iommu");
 	if (c->memory_map == VM_MAP_AUTO && c->dma != VM_DMA_NONE)
 		c->memory_map = c->dma == VM_DMA_IDENTITY ? VM_MAP_IDENTITY : VM_MAP_OFFSET;
 }

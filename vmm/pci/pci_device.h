@@ -82,6 +82,14 @@ void pci_bars_update(struct vcpu *vcpu, struct pci_device *d);
 /* Opens the I/O BARs' ports to a vCPU, on its CPU. */
 void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d);
 
+/* pci_iommu.c, only in images with IOMMU */
+/* Confines the VM's functions to its memory, where the node has IOMMUs. 0 or -errno, printed. */
+int pci_iommu_create(struct vm *vm, struct vm_pci *pci);
+/* Function n reaches none of it any more. False: it may, if it was not made quiet. */
+bool pci_iommu_block(struct vm_pci *pci, unsigned n);
+/* After that, of all. */
+void pci_iommu_destroy(struct vm_pci *pci);
+
 /* pci_master.c */
 /* Keeps the function silent where its VM has windows, until pci_master_confirm(). */
 void pci_master_create(struct pci_device *d);

@@ -16,7 +16,8 @@
 
 static_assert(sizeof(struct margay_info) <= PAGE_SIZE, "the guest gives one page");
 static_assert(sizeof(((struct margay_info *)0)->vm) == VM_NAME_MAX + 1, "a name is ended");
-static_assert((int)MARGAY_DMA_WINDOW == VM_DMA_WINDOW && (int)MARGAY_DMA_IDENTITY == VM_DMA_IDENTITY, "the file's are the ABI's");
+static_assert((int)MARGAY_DMA_WINDOW == VM_DMA_WINDOW && (int)MARGAY_DMA_IDENTITY == VM_DMA_IDENTITY &&
+	      (int)MARGAY_DMA_IOMMU == VM_DMA_IOMMU, "the file's are the ABI's");
 
 s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi)
 {

@@ -267,21 +267,22 @@ static void root_destroy(struct vm *vm, void *instance)
 	for (unsigned i = 0; i < r->pci.nr_functions; i++) {
 		const struct host_pci_function *f = &r->pci.function[i];
 		struct pci_device *d = r->pci.device[i];
-		bool obeys = true;
-
 		/* Before anything of the VM's is given to others. */
-		if (host_pci_take_back(f->index)) {
-			vm_log(vm, "pci: " PCI_FORMAT " does not stop: it and the VM's memory are not used any more",
-			       PCI_FORMAT_ARGS(f->address));
-			vm->quarantined = true;
-			obeys = false;
-		}
+		bool obeys = !host_pci_take_back(f->index);
+		bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(&r->pci, i);
+
+		if (!obeys)
+			vm_log(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
+			       blocked ? "is" : "and the VM's memory are");
+		vm->quarantined = vm->quarantined || (!obeys && !blocked);
 		if (d)
 			pci_msi_destroy(d);
 		host_pages_free(d, PAGES_OF(struct pci_device));
 		if (obeys)
 			pci_release(f);
 	}
+	if (IS_ENABLED(CONFIG_IOMMU))
+		pci_iommu_destroy(&r->pci);
 	pci_intx_destroy(&r->pci);
 	vm->pci = NULL;
 	host_pages_free(r, PAGES_OF(struct root));
@@ -300,6 +301,8 @@ static int root_create(struct vm *vm, void **instance)
 	vm->pci = vm->config->nr_pci ? &r->pci : NULL;
 	r->pci.ecam = vm->pci && host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
 	err = pci_assign(vm, &r->pci);
+	if (IS_ENABLED(CONFIG_IOMMU))
+		err = err ? err : pci_iommu_create(vm, &r->pci);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
 	if (!err && r->pci.ecam)

@@ -18,6 +18,10 @@ struct vm_pci {
 	unsigned nr_functions;
 	struct host_pci_function function[VM_PCI_FUNCTIONS];
 	struct pci_device *device[VM_PCI_FUNCTIONS]; /* pci_device.h */
+	/* Only in images with IOMMU. */
+	struct host_iommu *iommu; /* what its functions reach; NULL: everything */
+	unsigned attached;        /* so many of them are, from the first on */
+	bool stuck;               /* one could not be detached */
 	bool told; /* that functions wait for their guest to confirm its DMA windows */
 	/* Line interrupts: line n is the guest's interrupt GUEST_INTX_GSI + n. */
 	unsigned nr_lines;

@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Intel VT-d: DMA remapping in legacy mode (root and context tables, second-level page tables of four levels), queued
+ * invalidation, fault records. Intel Virtualization Technology for Directed I/O 4.0.
+ */
+#include <margay/errno.h>
+#include <margay/host.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/iommu/iommu_ops.h"
+#include "arch/x86_64/iommu/vtd.h"
+
+#define PATIENCE_MS 1000 /* far more than any command takes */
+#define CACHE_LINE 64
+#define QUEUE_SIZE PAGE_SIZE
+
+static const char no_answer[] = "does not answer";
+
+/* ---- page tables (9.8): no rights in an entry, no mapping; all is write-back memory ------------- */
+
+static u64 vtd_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype)
+{
+	return hpa | (prot & STAGE2_R ? VTD_R : 0) | (prot & STAGE2_W ? VTD_W : 0) | (size == LEAF_4K ? 0 : VTD_LARGE);
+}
+
+static u64 vtd_table(u64 hpa)
+{
+	return hpa | VTD_R | VTD_W;
+}
+
+static bool vtd_present(u64 e)
+{
+	return e & (VTD_R | VTD_W);
+}
+
+static unsigned vtd_prot(u64 e)
+{
+	return (e & VTD_R ? STAGE2_R : 0) | (e & VTD_W ? STAGE2_W : 0);
+}
+
+static enum memtype vtd_type(u64)
+{
+	return MEMTYPE_WB;
+}
+
+static const struct stage2_format vtd_format = {
+	.name = "VT-d", .leaf = vtd_leaf, .table = vtd_table, .present = vtd_present, .prot = vtd_prot, .type = vtd_type,
+};
+
+/* ---- registers -------------------------------------------------------------------------- */
+
+static u32 read32(const struct iommu_unit *u, unsigned reg)
+{
+	return (u32)host_mmio_read(u->regs + reg, 4);
+}
+
+static u64 read64(const struct iommu_unit *u, unsigned reg)
+{
+	return host_mmio_read(u->regs + reg, 8);
+}
+
+static void write32(struct iommu_unit *u, unsigned reg, u32 value)
+{
+	host_mmio_write(u->regs + reg, 4, value);
+}
+
+static void write64(struct iommu_unit *u, unsigned reg, u64 value)
+{
+	host_mmio_write(u->regs + reg, 8, value);
+}
+
+/* Waits until these bits are so. False: they never are. */
+static bool wait_for(const struct iommu_unit *u, unsigned reg, u32 bits, u32 want)
+{
+	u64 start = host_tsc(), patience = PATIENCE_MS * host_tsc_khz();
+
+	while ((read32(u, reg) & bits) != want)
+		if (host_tsc() - start > patience)
+			return false;
+	return true;
+}
+
+/* One command at a time, with the status that it leaves (11.4.4.1). */
+static bool command(struct iommu_unit *u, u32 bit, bool on, u32 want)
+{
+	u32 kept = read32(u, VTD_GSTS) & VTD_KEPT & ~bit;
+
+	write32(u, VTD_GCMD, on ? kept | bit : kept);
+	return wait_for(u, VTD_GSTS, bit, want);
+}
+
+static bool switch_off(struct iommu_unit *u, u32 bit)
+{
+	return !(read32(u, VTD_GSTS) & bit) || command(u, bit, false, 0);
+}
+
+/* Pre-boot protection: memory that no device reaches, whatever the tables say (11.4.8.1). */
+static bool open_protected(struct iommu_unit *u)
+{
+	if (!(u->cap & VTD_CAP_PMR) || !(read32(u, VTD_PMEN) & VTD_PMEN_ENABLE))
+		return true;
+	write32(u, VTD_PMEN, 0);
+	return wait_for(u, VTD_PMEN, VTD_PMEN_STATUS, 0);
+}
+
+/* ---- tables and their invalidation ---------------------------------------------------------- */
+
+/* What the unit does not see in the CPUs' caches goes to memory. */
+static void written(const struct iommu_unit *u, const void *from, size_t size)
+{
+	for (size_t at = 0; !u->coherent && at < size; at += CACHE_LINE)
+		cpu_clflush((const u8 *)from + at);
+}
+
+static void put(const struct iommu_unit *u, u64 *entry, u64 value)
+{
+	__atomic_store_n(entry, value, __ATOMIC_RELEASE);
+	written(u, entry, sizeof(*entry));
+}
+
+static void queue(struct iommu_unit *u, u64 low, u64 high)
+{
+	u->queue[u->tail / 8] = low;
+	u->queue[u->tail / 8 + 1] = high;
+	u->tail = (u->tail + 16) % QUEUE_SIZE;
+}
+
+/*
+ * Drops what the unit has of context entries, and of a domain's page tables (0: of all), and waits; with that all that was
+ * translated by them has reached memory. The status is the first word behind the queue. Entries that were not present count,
+ * too: units in caching mode keep them (6.1).
+ */
+static bool flush(struct iommu_unit *u, unsigned domain)
+{
+	volatile u32 *status = (volatile u32 *)((u8 *)u->queue + QUEUE_SIZE);
+	u64 start = host_tsc(), patience = PATIENCE_MS * host_tsc_khz(), drain = VTD_CAP_DRAIN(u->cap) << VTD_INV_DRAIN_SHIFT;
+
+	/* Old chipsets: what was written to tables may stand in a buffer (6.8). */
+	if (u->cap & VTD_CAP_RWBF && !command(u, VTD_WBF, true, 0))
+		return false;
+	queue(u, VTD_INV_CONTEXT | VTD_INV_GLOBAL, 0);
+	queue(u, VTD_INV_IOTLB | drain | (domain ? VTD_INV_DOMAIN | (u64)domain << VTD_INV_DOMAIN_SHIFT : VTD_INV_GLOBAL), 0);
+	queue(u, VTD_INV_WAIT | VTD_WAIT_STATUS | VTD_WAIT_FENCE | (u64)++u->waits << 32, host_virt_to_hpa((void *)status).v);
+	write64(u, VTD_IQT, u->tail);
+	while (*status != u->waits)
+		if (read32(u, VTD_FSTS) & VTD_FSTS_QUEUE || host_tsc() - start > patience)
+			return false;
+	return true;
+}
+
+static bool flush_or_break(struct iommu_unit *u, unsigned domain)
+{
+	if (!u->broken && !flush(u, domain))
+		u->broken = no_answer;
+	return !u->broken;
+}
+
+/* The context entry of a function, in a table of its bus' that is made when first asked for. NULL: no memory. */
+static u64 *context(struct iommu_unit *u, u16 bdf)
+{
+	u64 *bus = &u->root[(bdf >> 8) * 2], *table;
+
+	if (!(*bus & VTD_PRESENT)) {
+		table = host_pages_alloc(1, -1);
+		if (!table)
+			return NULL;
+		written(u, table, PAGE_SIZE);
+		put(u, bus, host_virt_to_hpa(table).v | VTD_PRESENT);
+	}
+	table = host_hpa_to_virt(hpa(*bus & PTE_ADDR));
+	return &table[(bdf & 0xff) * 2];
+}
+
+static int vtd_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
+{
+	u64 *e = context(u, bdf);
+	unsigned old;
+
+	if (!e)
+		return -ENOMEM;
+	old = (unsigned)(e[1] >> VTD_CONTEXT_DOMAIN_SHIFT & 0xffff);
+	put(u, &e[0], 0);
+	put(u, &e[1], domain ? VTD_CONTEXT_4_LEVELS | (u64)domain << VTD_CONTEXT_DOMAIN_SHIFT : 0);
+	if (domain)
+		put(u, &e[0], root | VTD_PRESENT);
+	return flush_or_break(u, domain ? domain : old) ? 0 : -EIO;
+}
+
+/* ---- faults -------------------------------------------------------------------------------- */
+
+/* Counts a function's faults where hardware does not look, and has it note no more when they are enough. */
+static unsigned count_fault(struct iommu_unit *u, u16 bdf)
+{
+	u64 *e = context(u, bdf);
+	unsigned count = e ? (e[1] >> VTD_CONTEXT_COUNT_SHIFT & VTD_CONTEXT_COUNT) + 1 : 1;
+
+	if (!e || count > IOMMU_REPORTS)
+		return count;
+	put(u, &e[1], e[1] + BIT(VTD_CONTEXT_COUNT_SHIFT));
+	if (count == IOMMU_REPORTS) {
+		put(u, &e[0], e[0] | VTD_CONTEXT_FPD);
+		flush_or_break(u, 0);
+	}
+	return count;
+}
+
+static bool vtd_fault(struct iommu_unit *u, struct iommu_fault *out)
+{
+	/* Asked at each NMI of the boot CPU: one register then. */
+	if (!(read32(u, VTD_FSTS) & VTD_FSTS_FAULT))
+		return false;
+	for (unsigned n = 0; n < VTD_CAP_NFR(u->cap); n++) {
+		unsigned at = (unsigned)VTD_CAP_FRO(u->cap) + n * 16;
+		u64 high = read64(u, at + 8);
+
+		if (!(high & VTD_FRCD_VALID))
+			continue;
+		*out = (struct iommu_fault){
+			.bdf = (u16)high, .write = !(high & VTD_FRCD_READ), .reason = (u8)(high >> 32),
+			.address = read64(u, at) & ~(PAGE_SIZE - 1),
+		};
+		write32(u, at + 12, VTD_FRCD_CLEAR);
+		out->count = count_fault(u, out->bdf);
+		return true;
+	}
+	/* The queue's errors stay: a unit with these is broken. */
+	write32(u, VTD_FSTS, VTD_FSTS_CLEAR & ~VTD_FSTS_QUEUE);
+	return false;
+}
+
+/* ---- start ---------------------------------------------------------------------------------- */
+
+static const char *judge(struct iommu_unit *u, u64 ecap)
+{
+	if (!u->cap || u->cap == ~0ull)
+		return no_answer;
+	if (!(ecap & VTD_ECAP_QI))
+		return "has no queued invalidation";
+	return u->cap & VTD_CAP_SAGAW_4 ? NULL : "has no page tables of four levels";
+}
+
+/* Finds the registers. */
+static bool map(struct iommu_unit *u)
+{
+	if (!u->regs)
+		u->regs = host_mmio_map(hpa(u->base), VTD_REGISTERS);
+	if (u->regs)
+		u->cap = read64(u, VTD_CAP);
+	return u->regs;
+}
+
+static const char *vtd_start(struct iommu_unit *u)
+{
+	const char *why;
+	u64 ecap;
+
+	if (!map(u))
+		return "has registers where none can be";
+	ecap = read64(u, VTD_ECAP);
+	why = judge(u, ecap);
+	if (why)
+		return why;
+	u->bits = MIN((unsigned)VTD_CAP_MGAW(u->cap), 48u);
+	u->domains = 1u << (4 + 2 * MIN(VTD_CAP_ND(u->cap), 6u));
+	u->max_leaf = !(u->cap & VTD_CAP_2M) ? LEAF_4K : u->cap & VTD_CAP_1G ? LEAF_1G : LEAF_2M;
+	u->coherent = ecap & VTD_ECAP_C;
+	u->root = host_pages_alloc(1, -1);
+	u->queue = host_pages_alloc(2, -1);
+	if (!u->root || !u->queue)
+		return "finds no memory for its tables";
+	written(u, u->root, PAGE_SIZE);
+	/* Nothing of the firmware's may be told to us or go on with a queue of its own; its translation still works. */
+	write32(u, VTD_FECTL, VTD_FECTL_MASK);
+	if (!switch_off(u, VTD_IRE) || (read32(u, VTD_GSTS) & VTD_QIE && !wait_for(u, VTD_IQH, ~0u, read32(u, VTD_IQT))) ||
+	    !switch_off(u, VTD_QIE) || !switch_off(u, VTD_EAFL))
+		return no_answer;
+	write32(u, VTD_FSTS, VTD_FSTS_CLEAR);
+	write64(u, VTD_IQT, 0);
+	write64(u, VTD_IQA, host_virt_to_hpa(u->queue).v);
+	return command(u, VTD_QIE, true, VTD_QIE) ? NULL : no_answer;
+}
+
+static const char *vtd_enable(struct iommu_unit *u, u32 address, u32 data)
+{
+	/* What was noted before is not ours to tell. */
+	for (unsigned n = 0; n < VTD_CAP_NFR(u->cap); n++)
+		write32(u, (unsigned)VTD_CAP_FRO(u->cap) + n * 16 + 12, VTD_FRCD_CLEAR);
+	/* From the firmware's tables to ours without a moment between, but where they are of another kind (11.4.5). */
+	if (read64(u, VTD_RTADDR) & VTD_RTADDR_MODE && !switch_off(u, VTD_TE))
+		return no_answer;
+	write64(u, VTD_RTADDR, host_virt_to_hpa(u->root).v);
+	if (!command(u, VTD_SRTP, true, VTD_SRTP) || !flush_or_break(u, 0) || !command(u, VTD_TE, true, VTD_TE) ||
+	    !open_protected(u))
+		return no_answer;
+	if (address) {
+		write32(u, VTD_FEDATA, data);
+		write32(u, VTD_FEADDR, address);
+		write32(u, VTD_FEUADDR, 0);
+		write32(u, VTD_FECTL, 0);
+	}
+	return NULL;
+}
+
+static void vtd_off(struct iommu_unit *u)
+{
+	if (!map(u) || !u->cap || u->cap == ~0ull)
+		return;
+	switch_off(u, VTD_IRE);
+	switch_off(u, VTD_TE);
+	open_protected(u);
+}
+
+const struct iommu_ops vtd_ops = {
+	.name = "VT-d", .format = &vtd_format, .start = vtd_start, .enable = vtd_enable, .off = vtd_off, .set = vtd_set,
+	.fault = vtd_fault,
+};
