@@ -17,23 +17,27 @@ UNIT = {"plain": ["-device", "intel-iommu"], "caching": ["-device", "intel-iommu
 ON = "margay: iommu: VT-d, 1 of 1 units in use: DMA contained, interrupts not"
 
 
+def image():
+    return node.variant("iommu", "IOMMU=y")
+
+
 @pytest.mark.parametrize("dma, unit", [("iommu", "plain"), ("iommu", "caching"), ("identity", "plain")])
 def test_disk(dma, unit):
     """What the guest reads and writes is what the file behind the disk has; Debian's kernel and driver as they are."""
     arguments, drivers, disk, _ = passthrough.DEVICES["nvme"]
     name = "iommu-%s-%s" % (dma, unit)
-    image = passthrough.make_disk(name)
-    before = passthrough.sha256(image)
+    file = passthrough.make_disk(name)
+    before = passthrough.sha256(file)
     done = passthrough.run(
-        name, UNIT[unit] + ["-drive", "if=none,id=data,format=raw,file=" + image] + arguments,
+        name, UNIT[unit] + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments,
         {"pci": "00:06.0", "cpus": "2", "memory_map": None, "dma": dma},
-        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk),
+        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk), elf=image(),
     )
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.has_line(ON)
     assert done.facts["sum"].split()[0] == before
     assert done.facts["read"].split()[0] == done.facts["wrote"].split()[0]
-    assert passthrough.sha256(image, 4 << 20) == done.facts["wrote"].split()[0]
+    assert passthrough.sha256(file, 4 << 20) == done.facts["wrote"].split()[0]
     assert done.lines("DMA blocked") == []
     # From 0 on, and not at the host's 0; or where the host has it.
     guest, host = re.search(r"^vm0: memory: .*: (\S+) is at (\S+)$", done.text, re.M).groups()
@@ -51,7 +55,7 @@ def rogue(name, folder, dma, extra, times=1, words=""):
     """edu writes to AT and reads READ for a guest that has neither. Whether QEMU finds it at AT, what was read, the run."""
     text = tiny.Guest("rogue", "qemu").vm(last=True) + "dma = %s\n" % dma
     text = text.replace("cmdline = ", "cmdline = at=%d read=%d times=%d " % (AT, READ, times))
-    iso = node.margay_iso(name, {"rogue.conf": text}, {"rogue": tiny.elf("rogue")}, words)
+    iso = node.margay_iso(name, {"rogue.conf": text}, {"rogue": tiny.elf("rogue")}, words, elf=image())
     extra = extra + pci_hostile.EDU + qemu_monitor.arguments(folder)
     extra += ["-device", "loader,addr=%#x,data=%#x,data-len=8" % (READ, SECRET)]
     with node.start(name, "qemu", iso, memory="256M", extra=extra) as running:
@@ -98,6 +102,6 @@ def test_rogue_storm(tmp_path):
 def test_none():
     """dma = iommu where there is none: one line, with file and line."""
     text = tiny.Guest("rogue", "qemu").vm(last=True) + "dma = iommu\n"
-    run = tiny.run("iommu-none", "qemu", None, 1, {"rogue.conf": text}, extra=pci_hostile.EDU)
+    run = tiny.run("iommu-none", "qemu", None, 1, {"rogue.conf": text}, image=image(), extra=pci_hostile.EDU)
     assert run.has_line(r"rogue: rogue\.conf:\d+: pci: dma = iommu: the node has no IOMMU, none that Margay knows, or it is off "
                         r"\(iommu=off\)"), run.text[-2000:]

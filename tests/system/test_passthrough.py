@@ -37,12 +37,12 @@ def sha256(path, size=-1):
         return hashlib.sha256(f.read(size)).hexdigest()
 
 
-def run(name, arguments, keys, cmdline, machine="qemu"):
+def run(name, arguments, keys, cmdline, machine="qemu", elf=None):
     lines = {"memory": MEMORY, "memory_map": "identity", "initrd": "initrd"}
     lines.update(keys)
     iso = node.margay_iso(
         name, {"vm0.conf": node.vm_text(machine, cmdline, **lines)},
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers")},
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers")}, elf=elf,
     )
     with node.start(name, machine, iso, memory="1G", cpus=int(lines.get("cpus", 1)), extra=arguments) as running:
         return node.finish(running)
