@@ -3,6 +3,7 @@
 
 import glob
 import os
+import struct
 import sys
 
 import pytest
@@ -12,6 +13,7 @@ BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 MACHINES = os.path.join(TOP, "tests", "machines")
 sys.path.insert(0, MACHINES)
 
+import acpica  # noqa: E402
 import facts  # noqa: E402
 import judge  # noqa: E402
 
@@ -144,3 +146,16 @@ def test_join(tmp_path):
 def test_a_module_has_its_limit():
     with pytest.raises(ValueError):
         facts.module({("proximity", "%04x:00" % i): "1" for i in range(facts.LIMIT + 1)}, [], "test")
+
+
+@pytest.mark.parametrize("breaks", [0, 1, acpica.BREAKS])
+def test_a_break_point_is_gone_over(breaks, tmp_path):
+    """Real firmware has left some; acpiexec waits at each, and asked for the next value it says nothing."""
+    method = b"MAIN\0" + b"\xcc" * breaks + b"\xa4\x0a\x05"
+    code = bytes([0x14, len(method) + 1]) + method + b"\x08LAST\x0a\x07"
+    table = bytearray(struct.pack("<4sIBB6s8sI4sI", b"DSDT", 36 + len(code), 2, 0, b"MARGAY", b"TEST", 1, b"TEST", 1) + code)
+    table[9] = -sum(table) & 0xff
+    path = tmp_path / "dsdt.aml"
+    path.write_bytes(table)
+    said = acpica.run([str(path)], acpica.FILLS[0], ["evaluate \\MAIN", "evaluate \\LAST"])
+    assert [acpica.Evaluation(text).value for text in said[:2]] == [5, 7]
