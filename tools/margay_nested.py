@@ -24,6 +24,10 @@ HOST_MEMORY = 512  # MiB beside the node's: kernel, initrd, QEMU
 # init.sh writes to the I/O APIC, and the HPET, where it is used, has the PIT's interrupt.
 CMDLINE = "console=ttyS1,115200 panic=-1 mitigations=off tsc=reliable iomem=relaxed hpet=disable"
 DATA = "/dev/sda"
+# Time in the emulators is instructions, whatever else the build host does: an exit of the node's guest is some 30,000 of them, and
+# with all timers that much further apart a guest has time left between two ticks.
+ICOUNT = "shift=0,sleep=off"  # 1,000 million a second; idle time is skipped
+IPS = 500000000
 HEADS, SECTORS = 16, 32  # of a drive of Bochs', whose capacity is whole cylinders
 GEOMETRY = HEADS * SECTORS * 512
 END = re.compile(r"^nested: (.*?)\r?$", re.MULTILINE)
@@ -82,7 +86,8 @@ def command(machine, image, boot, cpus, memory, port, extra, directory, log, boc
             "-append", cmdline("/dev/sr0", boot, cpus, memory, extra),
             "-drive", "if=none,id=medium,format=raw,media=cdrom,file=" + image.replace(",", ",,"),
             "-device", "ide-cd,drive=medium",
-        ] + (["-drive", "if=ide,index=0,format=raw,file=" + drive.replace(",", ",,")] if drive else [])
+        ] + ([] if interactive else ["-icount", ICOUNT]) + (
+            ["-drive", "if=ide,index=0,format=raw,file=" + drive.replace(",", ",,")] if drive else [])
     iso = os.path.join(directory, "host.iso")
     made = subprocess.run(
         [sys.executable, os.path.join(TOP, "tools", "margay-image"), "--linux", KERNEL[machine], "--initrd", INITRD,
@@ -93,7 +98,7 @@ def command(machine, image, boot, cpus, memory, port, extra, directory, log, boc
         os.path.abspath(drive), os.path.getsize(drive) // GEOMETRY, HEADS, SECTORS)] if drive else []
     return margay_machines.bochs(iso, margay_machines.Boot(), 1, host_memory, port, disk + [
         # The host's kernel reads MSRs that Bochs has not, at each exit; and its own exits fill a log by the gigabyte.
-        "cpu: ignore_bad_msrs=1", "error: action=ignore", "info: action=ignore",
+        "cpu: ignore_bad_msrs=1, ips=%d" % IPS, "error: action=ignore", "info: action=ignore",
         "ata1: enabled=1, ioaddr1=0x170, ioaddr2=0x370, irq=15",
         'ata1-master: type=cdrom, path="%s", status=inserted' % os.path.abspath(image),
         'com2: enabled=1, mode=file, dev="%s"' % os.path.abspath(log),

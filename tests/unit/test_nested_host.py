@@ -37,6 +37,22 @@ def test_what_the_kernels_command_line_cannot_carry(extra):
         margay_nested.cmdline("/dev/sr0", margay_machines.Boot(), 1, "256M", extra)
 
 
+def test_time_is_instructions(tmp_path, monkeypatch):
+    """Whatever else the build host does; only a person at the console gets a machine by the clock on the wall."""
+    kernels = {name: str(tmp_path / name) for name in margay_nested.KERNEL}
+    monkeypatch.setattr(margay_nested, "KERNEL", kernels)
+    monkeypatch.setattr(margay_nested, "INITRD", kernels["nested-svm"])
+    monkeypatch.setattr(margay_machines, "find", lambda program, package: program)
+    (tmp_path / "nested-svm").write_bytes(b"")
+
+    def words(interactive):
+        return margay_nested.command("nested-svm", "x.iso", margay_machines.Boot(), 1, "256M", 1, [], str(tmp_path), "", None,
+                                     interactive, "tcg")
+
+    assert words(False)[words(False).index("-icount") + 1] == margay_nested.ICOUNT
+    assert "-icount" not in words(True)
+
+
 def test_drive(tmp_path):
     whole, odd = tmp_path / "whole", tmp_path / "odd"
     whole.write_bytes(bytes(margay_nested.GEOMETRY))
