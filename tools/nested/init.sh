@@ -61,6 +61,8 @@ done
 printf '#!/bin/sh\nexec cat /dev/sda\n' > /bin/fetch
 printf '#!/bin/sh\nexec cat > /dev/sda\n' > /bin/store
 chmod +x /bin/fetch /bin/store
+# QEMU talks to them over it.
+ip link set lo up || end "no lo"
 # Each byte as it is: QEMU switches the processing of output on again, so that of line ends must be off by itself.
 stty -F /dev/ttyS0 raw -onlcr -echo 115200
 
