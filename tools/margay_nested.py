@@ -24,9 +24,8 @@ HOST_MEMORY = 512  # MiB beside the node's: kernel, initrd, QEMU
 # init.sh writes to the I/O APIC, and the HPET, where it is used, has the PIT's interrupt.
 CMDLINE = "console=ttyS1,115200 panic=-1 mitigations=off tsc=reliable iomem=relaxed hpet=disable"
 DATA = "/dev/sda"
-# Time in the emulators is instructions, whatever else the build host does: an exit of the node's guest is some 30,000 of them, and
-# with all timers that much further apart a guest has time left between two ticks.
-ICOUNT = "shift=0,sleep=off"  # 1,000 million a second; idle time is skipped
+# Bochs' time is instructions. An exit of the node's guest is some 38,000 of them: at Bochs' usual 50 million a second two vCPUs
+# with 250 ticks each would have no time left between these.
 IPS = 500000000
 HEADS, SECTORS = 16, 32  # of a drive of Bochs', whose capacity is whole cylinders
 GEOMETRY = HEADS * SECTORS * 512
@@ -67,8 +66,8 @@ def cmdline(drive, boot, cpus, memory, extra):
     return text
 
 
-def command(machine, image, boot, cpus, memory, port, extra, directory, log, bochs_log, interactive, accel):
-    """As margay_machines.qemu() and bochs(); extra is the node's QEMU's. log: of the host."""
+def command(machine, image, boot, cpus, memory, port, extra, directory, log, bochs_log, interactive, accel, host=()):
+    """As margay_machines.qemu() and bochs(); extra is the node's QEMU's, host that of the QEMU below. log: of the host."""
     if (boot.firmware, boot.medium) != ("bios", "cd"):
         raise MachineError("machine %s has no %s with a %s: only a BIOS and a CD" % (machine, boot.firmware, boot.medium))
     for path in (KERNEL[machine], INITRD):
@@ -86,8 +85,7 @@ def command(machine, image, boot, cpus, memory, port, extra, directory, log, boc
             "-append", cmdline("/dev/sr0", boot, cpus, memory, extra),
             "-drive", "if=none,id=medium,format=raw,media=cdrom,file=" + image.replace(",", ",,"),
             "-device", "ide-cd,drive=medium",
-        ] + ([] if interactive else ["-icount", ICOUNT]) + (
-            ["-drive", "if=ide,index=0,format=raw,file=" + drive.replace(",", ",,")] if drive else [])
+        ] + (["-drive", "if=ide,index=0,format=raw,file=" + drive.replace(",", ",,")] if drive else []) + list(host)
     iso = os.path.join(directory, "host.iso")
     made = subprocess.run(
         [sys.executable, os.path.join(TOP, "tools", "margay-image"), "--linux", KERNEL[machine], "--initrd", INITRD,

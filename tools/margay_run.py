@@ -130,7 +130,7 @@ class Node:
     """One emulated machine. Use it in a with statement: the emulator never outlives it."""
 
     def __init__(self, image, machine="qemu", cpus=1, memory="1G", log="margay-run.log", timeout=0, extra=(),
-                 native=False, interactive=False, echo=None, boot=margay_machines.Boot(), one_thread=False):
+                 native=False, interactive=False, echo=None, boot=margay_machines.Boot(), one_thread=False, host=()):
         self.machine, self.native, self.echo = machine, native, echo
         self.emulator = margay_machines.EMULATOR[machine]
         self.bochs_log = log + ".bochs.log" if self.emulator == "bochs" else None
@@ -164,7 +164,7 @@ class Node:
                 open(path, "w", encoding="ascii").close()
         if self.host_log:
             command = margay_nested.command(machine, image, boot, cpus, memory, port, extra, self._directory.name,
-                                            self.host_log, self.bochs_log, interactive, accel)
+                                            self.host_log, self.bochs_log, interactive, accel, host)
         elif machine == "bochs":
             command = margay_machines.bochs(image, boot, cpus, memory, port, extra, self._directory.name,
                                             self.bochs_log, interactive)

@@ -2,7 +2,7 @@
 /*
  * EXPECT: exit=0
  * CMDLINE: seed=20261121 rounds=4000
- * NOT ON nested-vtx: an exit takes KVM on Bochs 760 us: timers of 20 us, which it makes, leave the guest no time between two
+ * NOT ON nested-vtx: an exit takes KVM on Bochs 76 us: timers of 20 us, which it makes, leave the guest no time between two
  *
  * The local APIC and the I/O APIC at random: every offset and width of the two
  * pages and every x2APIC MSR, with interrupts on. Only an INIT to this CPU is
