@@ -6,6 +6,7 @@
 #include <margay/host.h>
 
 #include "arch/x86_64/cpu/apic.h"
+#include "kernel/nmi.h"
 #include "kernel/percpu.h"
 #include "kernel/time/timer.h"
 
@@ -13,12 +14,22 @@
 enum { SVR = 0x0f, LVT_LINT1 = 0x36 };
 #define ICR_ASSERT BIT(14) /* as in apic.c; delivery mode 0 is fixed */
 
+void guest_apic_nmi(void)
+{
+	struct cpu *cpu = this_cpu();
+
+	cpu->nmi_foreign = false;
+	if (cpu->closed && cpu->work->nmi)
+		cpu->work->nmi(cpu->work);
+}
+
 void host_apic_give(void)
 {
 	struct cpu *cpu = this_cpu();
 
 	host_interrupt_window();
 	cpu->closed = true;
+	cpu->nmi_foreign = false;
 	cpu->lint1 = apic_give();
 }
 

@@ -40,6 +40,9 @@ void nmi_taken(void)
 	struct cpu *cpu = this_cpu();
 
 	cpu->nmi_count++;
+	/* Of two kicks at once the second's NMI may come alone: then there is the word of them. */
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && !__atomic_exchange_n(&cpu->kick_due, false, __ATOMIC_SEQ_CST))
+		cpu->nmi_foreign |= !__atomic_load_n(&cpu->kick, __ATOMIC_RELAXED);
 	/* The device's NMI may have met a kick's: the word of the boot CPU says nothing. */
 	if (cpu->id == 0 || !__atomic_load_n(&cpu->kick, __ATOMIC_RELAXED)) {
 		cpu->nmi_noted = true;
@@ -85,8 +88,13 @@ void nmi_look(void)
 	/* An NMI from here on is noted again. */
 	__atomic_store_n(&cpu->nmi_noted, false, __ATOMIC_SEQ_CST);
 	/* The platform's NMIs come to the boot CPU (LINT1), the devices' too. */
-	if (cpu->id == 0 && (devices() || platform()))
+	if (cpu->id == 0 && (devices() || platform())) {
+		/* Those that came meanwhile, too. */
+		cpu->nmi_foreign &= !IS_ENABLED(CONFIG_DIRECT_INTERRUPTS);
 		return;
+	}
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && cpu->nmi_foreign)
+		guest_apic_nmi();
 	/* A kick whose word was seen before its NMI came, a device's when another CPU served it, or nobody's. */
 	cpu->nmi_stray++;
 }

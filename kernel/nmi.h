@@ -25,4 +25,7 @@ void nmi_taken(void);
 /* In a window: what the NMIs since the last one were. Interrupts off. */
 void nmi_look(void);
 
+/* guest_apic.c: the work item of a CPU whose local APIC is a guest's gets an NMI that no kick has sent. In a window. */
+void guest_apic_nmi(void);
+
 #endif

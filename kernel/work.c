@@ -44,6 +44,8 @@ void host_cpu_kick(unsigned id)
 	 * as far, and the CPU may be in guest mode, where it sees NMIs only.
 	 */
 	__atomic_store_n(&cpu->kick, 1, __ATOMIC_SEQ_CST);
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && cpu != this_cpu())
+		__atomic_store_n(&cpu->kick_due, true, __ATOMIC_SEQ_CST);
 	if (cpu != this_cpu())
 		apic_send_nmi(cpu->apic_id);
 }

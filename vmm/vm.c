@@ -96,7 +96,7 @@ static int stage2_build(struct vm *vm)
 	if (err == -ENOMEM)
 		return host_no_memory(vm->name);
 	if (err)
-		vm_log(vm, "cannot build %s tables: internal map error", hvm->stage2_format->name);
+		vm_log(vm, "%s tables: internal map error", hvm->stage2_format->name);
 	return err;
 }
 

@@ -34,6 +34,7 @@ struct vm {
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
 	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
+	u32 icrs_open;            /* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
 	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	unsigned ready;           /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;

@@ -126,6 +126,7 @@ const struct host_cpu_info *host_cpu_info(unsigned cpu);
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
+	void (*nmi)(struct host_work *work); /* a closed CPU has had an NMI that nobody here has sent; may be NULL */
 	void (*fault)(struct host_work *work); /* run() has met device registers that are not there, and goes on; NULL: panic */
 };
 

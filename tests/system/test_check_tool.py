@@ -19,7 +19,7 @@ LINE = "expected 'key = value' or a '#' comment, found '%s'"
 DIRECT = "interrupts = direct: %s: use emulated"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, topology, allow_smt_sharing, trusted, "
-        "clock, interrupts, watchdog, counters, on_end, on_poweroff, on_reboot, on_crash, restart_limit, console_log, pci, "
+        "clock, interrupts, ipi, watchdog, counters, on_end, on_poweroff, on_reboot, on_crash, restart_limit, console_log, pci, "
         "pci_irq, pci_node, dma, module, dmi, debug_exit, after")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
@@ -45,6 +45,8 @@ WRONG = [
      *("3: " + DIRECT % why for why in (
          "topology = flat has other APIC IDs than the CPUs", "clock = freeze cannot stop the CPUs' own timers",
          "allow_smt_sharing lets others use its cores"))),
+    ("ipi = direct", "3: ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own"),
+    ("ipi = open", "3: ipi: expected filtered or direct, found 'open'"),
     ("on_end = reboot", "3: on_end: " + THEN % "reboot"), ("on_reboot = reset", "3: on_reboot: " + THEN % "reset"),
     ("on_end = stop\non_reboot = restart",
      "4: on_end: not beside on_poweroff, on_reboot or on_crash"),

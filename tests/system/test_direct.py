@@ -67,6 +67,48 @@ def test_tiny_guests():
     assert any("irq-window" in counts or counts["injected"] for counts in counts_of(run, "d", 2))
 
 
+def icr_vm(ipi, ipis, after=None, name=None, **keys):
+    return guest_vm(tiny.Guest("icr", "qemu"), name or ipi, after, ipi=ipi, **keys).replace(" direct=1", " ipis=%d" % ipis)
+
+
+def check_ipis(run, ipis):
+    """With filtered ICRs each message is an exit; with direct ones one by each CPU is, once all have started."""
+    assert not re.search("unexpected interrupt|tiny: failed", run.text), run.text[-6000:]
+    assert run.lines("direct: ipi: direct$") and not run.lines("filtered: ipi: direct$")
+    filtered, direct = (sorted(counts_of(run, name, 2), key=lambda counts: -counts["wrmsr"]) for name in ("filtered", "direct"))
+    for vcpu, sent in ((0, 2 * ipis + 50), (1, ipis + 50)):
+        assert sent <= filtered[vcpu]["wrmsr"] < sent + 100, filtered
+    for name in ("filtered", "direct"):
+        check_no_interrupt_exits(run, name, 2)
+    return filtered, direct
+
+
+def test_ipis():
+    """Twice direct, before and behind filtered: what is open for one VM is closed for the next."""
+    ipis = 2000
+    vms = {"a.conf": icr_vm("direct", ipis), "b.conf": icr_vm("filtered", ipis, "direct"),
+           "c.conf": icr_vm("direct", ipis, "filtered", name="again", on_end="poweroff_node"),
+           "d.conf": icr_vm("direct", ipis, "again", name="part", cpus=1)}
+    run = tiny.run("direct-ipis", "qemu", None, 2, vms)
+    assert run.has_line("part: d.conf:8: ipi = direct: it has 1 of the node's 2 CPUs, and could send to all: use filtered")
+    assert run.has_line("margay: node: end=poweroff vms=4 failed=1")
+    filtered, direct = check_ipis(run, ipis)
+    for counts in direct + counts_of(run, "again", 2):
+        assert counts["wrmsr"] < 50 and counts["exits"] < 600, (filtered, direct)
+
+
+@pytest.mark.slow
+def test_ipis_on_vt_x():
+    """The same."""
+    ipis = 1000
+    vms = {"a.conf": icr_vm("direct", ipis, cmdline="machine=bochs cpus=2 ipis=%d" % ipis),
+           "b.conf": icr_vm("filtered", ipis, "direct", cmdline="machine=bochs cpus=2 ipis=%d" % ipis, on_end="poweroff_node")}
+    run = tiny.run("direct-ipis-vtx", "bochs", None, 2, vms)
+    assert run.has_line("margay: node: end=poweroff vms=2 failed=0")
+    _, direct = check_ipis(run, ipis)
+    assert all(counts["wrmsr"] < 50 and counts["exits"] < 600 for counts in direct), direct
+
+
 def test_linux_beside_an_emulated_one():
     """Debian's kernel with 2 CPUs of its own beside one with the monitor's APIC: both do the same work."""
     text = node.vm_text("qemu", "margay.test=smp", cpus="2-3", name="vm0", interrupts="direct", on_end="stop", memory="256M")

@@ -27,9 +27,31 @@ __attribute__((weak)) void pci_silence(struct vcpu *)
 	fail();
 }
 
+/* Of ipi = direct: a test of that has its own. */
+__attribute__((weak)) int vcpu_call(struct vcpu *, void (*)(struct vcpu *))
+{
+	fail();
+	return 0;
+}
+
+__attribute__((weak)) void vcpu_serve_call(struct vcpu *)
+{
+	fail();
+}
+
+__attribute__((weak)) void vcpu_nmi(struct host_work *)
+{
+	fail();
+}
+
+__attribute__((weak)) void direct_take_init(struct vcpu *)
+{
+	fail();
+}
+
 unsigned fake_vm_vcpus;
 u32 fake_vm_apic_id[FAKE_CPUS];
-bool fake_vm_direct, fake_vm_counters;
+bool fake_vm_direct, fake_vm_ipi_direct, fake_vm_counters;
 
 /* A test that has a backend defines its own. */
 const struct hvm_ops *hvm __attribute__((weak));
@@ -44,6 +66,7 @@ struct vm *fake_vm_create(u64 memory)
 	assert_non_null(vm);
 	strcpy(vm->name, "vm0");
 	config.counters = fake_vm_counters;
+	config.ipi_direct = fake_vm_ipi_direct;
 	vm->config = &config;
 	vm->direct = fake_vm_direct;
 	vm->nr_vcpus = fake_vm_vcpus ? fake_vm_vcpus : 1;

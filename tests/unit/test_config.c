@@ -105,6 +105,19 @@ static void defaults(void **)
 	refused(REQUIRED "interrupts = direct\nallow_smt_sharing = yes\n",
 		"vm0.conf:3: interrupts = direct: allow_smt_sharing lets others use its cores: use emulated");
 	assert_int_equal(parse(REQUIRED "interrupts = emulated\ntopology = flat\nclock = freeze\nallow_smt_sharing = yes\n"), 0);
+	/* The ICR is the guest's where the APICs are. */
+	assert_false(config.ipi_direct);
+	assert_int_equal(parse(REQUIRED "ipi = direct\ninterrupts = direct\n"), 0);
+	assert_true(config.ipi_direct);
+	assert_int_equal(config.line_ipi, 3);
+	assert_int_equal(parse(REQUIRED "interrupts = direct\nipi = filtered\n"), 0);
+	assert_false(config.ipi_direct);
+	assert_int_equal(parse(REQUIRED "ipi = filtered\n"), 0);
+	refused(REQUIRED "interrupts = direct\nipi = yes\n", "vm0.conf:4: ipi: expected filtered or direct, found 'yes'");
+	refused(REQUIRED "ipi = direct\ninterrupts = emulated\n",
+		"vm0.conf:3: ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
+	refused(REQUIRED "interrupts = auto\nipi = direct\n",
+		"vm0.conf:4: ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
 	assert_false(config.counters);
 	assert_int_equal(parse(REQUIRED "counters = yes\n"), 0);
 	assert_true(config.counters);

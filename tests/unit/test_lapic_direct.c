@@ -33,9 +33,17 @@
 static struct vm *vm;
 static bool reads[3][0x1000], writes[3][0x1000]; /* that do not exit */
 
+static unsigned opened; /* how often an ICR was */
+static void (*opening)(void);
+
 static void intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write)
 {
 	assert_true(msr < 0x1000);
+	if (msr == ICR && !write) {
+		opened++;
+		if (opening)
+			opening();
+	}
 	reads[vcpu->id][msr] = !read;
 	writes[vcpu->id][msr] = !write;
 }
@@ -56,6 +64,42 @@ int vm_resume(struct vm *)
 	return 0;
 }
 
+/* By those that have it: how often each has been called, and serves others meanwhile. */
+static unsigned calls[3], busy, served, inits_taken;
+
+int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *))
+{
+	unsigned here = fake_host.this_cpu;
+
+	if (busy) {
+		busy--;
+		return -EBUSY;
+	}
+	calls[vcpu->id]++;
+	fake_host.this_cpu = vcpu->cpu;
+	fn(vcpu);
+	fake_host.this_cpu = here;
+	return 0;
+}
+
+void vcpu_serve_call(struct vcpu *vcpu)
+{
+	assert_int_equal(vcpu->cpu, fake_host.this_cpu);
+	served++;
+}
+
+void vcpu_nmi(struct host_work *)
+{
+}
+
+/* When nobody sends any more, and what was sent has come: host_apic_take_back() waits for it. */
+void direct_take_init(struct vcpu *vcpu)
+{
+	assert_false(vm->icrs_open || fake_host.given[vcpu->cpu]);
+	/* Of all CPUs there is one here: the first one's. */
+	assert_true(inits_taken++ || fake_host.msrs[4].value == 0x1a);
+}
+
 static bool deadline;
 
 static void host_leaf(u32 leaf, u32, struct cpuid_regs *out)
@@ -73,10 +117,16 @@ static int setup(void **)
 	fake_host.msrs[0].msr = SVR;
 	fake_host.msrs[1].msr = 0x808;
 	fake_host.msrs[2].msr = TIMER;
-	fake_host.nr_msrs = 3;
 	fake_vm_apic_id[0] = 2;
 	fake_vm_apic_id[1] = 3;
 	fake_vm_apic_id[2] = 0x21;
+	fake_host.msrs[3].msr = ICR;
+	fake_host.msrs[4].msr = MSR_AMD_VM_CR;
+	fake_host.msrs[4].value = 0x18;
+	fake_host.nr_msrs = 5;
+	opened = busy = served = inits_taken = 0;
+	opening = NULL;
+	memset(calls, 0, sizeof(calls));
 	fake_vm_direct = true;
 	vm = fake_vm_create(0);
 	for (unsigned i = 0; i < 3; i++)
@@ -84,8 +134,24 @@ static int setup(void **)
 	return 0;
 }
 
+static int ipi_setup(void **state)
+{
+	int err;
+
+	fake_vm_ipi_direct = true;
+	err = setup(state);
+	fake_vm_ipi_direct = false;
+	return err;
+}
+
 static int teardown(void **)
 {
+	/* All leave their guest before the first one stops. */
+	for (unsigned i = 0; i < 3; i++)
+		if (vm->vcpus[i]->lapic->icr_open) {
+			vm->vcpus[i]->lapic->icr_open = false;
+			vm->icrs_open--;
+		}
 	fake_vm_destroy(vm);
 	for (unsigned i = 0; i < 3; i++)
 		assert_false(fake_host.given[i]);
@@ -411,6 +477,141 @@ static void test_not_there(void **)
 	host_apic_give();
 }
 
+static bool is_open(unsigned v)
+{
+	assert_int_equal(reads[v][ICR], writes[v][ICR]);
+	return writes[v][ICR];
+}
+
+static void open_all(void)
+{
+	for (unsigned v = 0; v < 3; v++)
+		assert_int_equal(send_by(v, 2, 0x4041), 1);
+	assert_true(is_open(0) && is_open(1) && is_open(2) && vm->icrs_open == 3);
+}
+
+/* ipi = direct: only by a message that interrupts, of the vCPU's own, and when all have started. */
+static void test_icr_opens(void **)
+{
+	vm->vcpus[1]->startup = STARTUP_WAIT;
+	vm->vcpus[2]->startup = STARTUP_INIT;
+	assert_int_equal(send_by(0, 2, 0x4041), 1);
+	vm->vcpus[1]->startup = STARTUP_RUN;
+	assert_int_equal(send_by(0, 2, 0x4041), 1);
+	vm->vcpus[2]->startup = STARTUP_SIPI | 8;
+	assert_int_equal(send_by(1, 2, 0x4041), 1);
+	assert_int_equal(opened, 0);
+	vm->vcpus[2]->startup = STARTUP_RUN;
+	/* Not by those that are more than an interrupt, nor by another register. */
+	for (u32 mode = 4; mode < 7; mode++)
+		assert_int_equal(send_by(0, 3, 0x4000 | mode << 8), 0);
+	assert_int_equal(write_by(0, SVR, 0x1ff), 0);
+	assert_int_equal(opened, 0);
+	assert_int_equal(send_by(1, 0x21, 0x4041), 4);
+	assert_true(!is_open(0) && is_open(1) && !is_open(2) && vm->icrs_open == 1);
+	assert_int_equal(send_by(1, 0x21, 0x4041), 4);
+	assert_int_equal(opened, 1);
+	open_all();
+}
+
+/* Without it never. */
+static void test_icr_filtered(void **)
+{
+	for (unsigned i = 0; i < 100; i++)
+		assert_int_equal(send_by(i % 3, ~0u, 0x4041), ALL);
+	vm->intc->init(vm->vcpus[1]);
+	assert_int_equal(opened + vm->icrs_open + calls[0] + calls[2], 0);
+}
+
+static void init_comes(void)
+{
+	vm->vcpus[2]->startup = STARTUP_INIT;
+}
+
+/* An INIT while it opens: its taker may have looked already who is open. */
+static void test_icr_opens_too_late(void **)
+{
+	opening = init_comes;
+	assert_int_equal(send_by(0, 2, 0x4041), 1);
+	assert_int_equal(opened, 1);
+	assert_true(!is_open(0) && !vm->icrs_open);
+}
+
+static void test_icr_closes(void **)
+{
+	open_all();
+	fake_host.this_cpu = 1;
+	vm->vcpus[1]->startup = STARTUP_INIT;
+	busy = 2;
+	vm->intc->init(vm->vcpus[1]);
+	fake_host.this_cpu = 0;
+	assert_true(!is_open(0) && !is_open(1) && !is_open(2) && !vm->icrs_open);
+	assert_true(served == 2 && calls[0] == 1 && !calls[1] && calls[2] == 1 && fake_host.apic_resets == 1);
+	assert_int_equal(send_by(0, 2, 0x4041), 1);
+	assert_true(!is_open(0));
+	/* No second time. */
+	vm->intc->init(vm->vcpus[1]);
+	assert_int_equal(calls[0] + calls[2], 2);
+}
+
+/* The SIPI that a CPU with virtualization on has not taken is sent again; nothing else is. */
+static void test_sipi_again(void **)
+{
+	for (u32 mode = 0; mode < 8; mode++) {
+		vm->vcpus[1]->startup = STARTUP_RUN;
+		open_all();
+		fake_host.msrs[3].value = 3ull << 32 | 0x4098 | mode << 8;
+		fake_startup = ~0u;
+		vm->vcpus[1]->startup = STARTUP_INIT;
+		fake_host.this_cpu = 1;
+		vm->intc->init(vm->vcpus[1]);
+		fake_host.this_cpu = 0;
+		assert_int_equal(fake_startup, mode == 6 ? STARTUP_SIPI | 0x98 : ~0u);
+		assert_int_equal(fake_host.nr_sent, 0);
+		assert_false(vm->vcpus[1]->nmi_pending);
+		assert_int_equal(write_by(1, SVR, 0x1ff), 0);
+	}
+}
+
+static unsigned windows;
+
+/* Another vCPU leaves its guest in each window of the one that waits. */
+static void leave(struct host_timer *t)
+{
+	assert_true(fake_host.given[0] && !vm->vcpus[0]->lapic->open && !vm->vcpus[0]->lapic->icr_open);
+	assert_int_equal(vm->icrs_open, 2 - windows);
+	windows++;
+	vm->vcpus[windows]->lapic->icr_open = false;
+	vm->icrs_open--;
+	if (windows < 2)
+		host_timer_arm(t, 0);
+}
+
+/* A CPU is given back when all have stopped sending. */
+static void test_stop_waits(void **)
+{
+	struct host_timer timer = { .fn = leave };
+
+	open_all();
+	windows = 0;
+	host_timer_arm(&timer, 0);
+	lapic_direct_stop(vm->vcpus[0]);
+	assert_int_equal(windows, 2);
+	assert_true(inits_taken == 1 && !fake_host.given[0]);
+	assert_int_equal(fake_host.msrs[4].value, 0x18);
+	host_apic_give();
+}
+
+/* All CPUs of the node, started or not. */
+static void test_icr_refused(void **)
+{
+	assert_int_equal(lapic_direct_check(vm), 0);
+	fake_host.nr_cpus = 4;
+	fake_host.cpus[3].online = false;
+	assert_int_equal(lapic_direct_check(vm), -EINVAL);
+	assert_non_null(strstr(fake_host.log, "ipi = direct: it has 3 of the node's 4 CPUs"));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -431,6 +632,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_silenced, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_door, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_not_there, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_icr_opens, ipi_setup, teardown),
+		cmocka_unit_test_setup_teardown(test_icr_filtered, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_icr_opens_too_late, ipi_setup, teardown),
+		cmocka_unit_test_setup_teardown(test_icr_closes, ipi_setup, teardown),
+		cmocka_unit_test_setup_teardown(test_sipi_again, ipi_setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop_waits, ipi_setup, teardown),
+		cmocka_unit_test_setup_teardown(test_icr_refused, ipi_setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -61,7 +61,7 @@ const struct debugger *debugger;
 /* Nobody calls the rest of it. */
 #define NONE(name) void name(struct vcpu *, const struct vmexit *) { fail(); }
 NONE(emulate_io) NONE(emulate_mmio) NONE(exit_cpuid) NONE(exit_cr) NONE(exit_hypercall) NONE(exit_rdmsr) NONE(exit_wrmsr)
-NONE(exit_xsetbv)
+NONE(exit_xsetbv) NONE(exit_init)
 void emulate_give_up(struct vcpu *, const char *) { fail(); }
 void host_interrupt_window(void) { fail(); }
 void host_log(const char *, ...) { fail(); }

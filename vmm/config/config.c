@@ -229,6 +229,7 @@ static const struct key keys[] = {
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
 	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
 	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
+	{ "ipi", WORDS(CONFIG_DIRECT_INTERRUPTS, ipi_direct, "filtered", "direct"), LINE(line_ipi) },
 	{ "watchdog", WORDS(CONFIG_VM_WATCHDOG, no_watchdog, "yes", "no") },
 	{ "counters", WORDS(CONFIG_VM_COUNTERS, counters, "no", "yes"), LINE(line_counters) },
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
@@ -329,17 +330,6 @@ static void resolve_counters(struct parser *p)
 		config_fail(p, "counters = yes: not with allow_smt_sharing = yes, which lets others use its cores");
 }
 
-/* interrupts = direct: all that keeps it from being had. */
-static void resolve_direct(struct parser *p)
-{
-	const char *why;
-	unsigned row = 0;
-
-	p->line = p->config->line_direct;
-	while (p->config->interrupts == VM_INTERRUPTS_DIRECT && !p->over && (why = vm_config_not_direct(p->config, 0, &row)))
-		config_fail(p, VM_CONFIG_NOT_DIRECT, why);
-}
-
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
 		    void (*tell)(const char *text))
 {
@@ -364,7 +354,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 	if (PCI && !p.over)
 		config_resolve_dma(&p);
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-		resolve_direct(&p);
+		config_resolve_direct(&p);
 	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p.over)
 		resolve_counters(&p);
 	return p.errors ? -EINVAL : 0;

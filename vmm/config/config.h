@@ -85,6 +85,7 @@ struct vm_config {
 	bool smt_sharing;                 /* other VMs may run on its cores' other threads; default false */
 	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
+	bool ipi_direct;                  /* its guest sends by the CPUs' own ICR; default false */
 	bool no_watchdog;                 /* the guest has none; default false */
 	bool counters;                    /* the CPUs' performance counters are the guest's; default false */
 	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
@@ -103,7 +104,7 @@ struct vm_config {
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
 		 line_facts, line_dma, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_counters;
+		 line_ipi, line_counters;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

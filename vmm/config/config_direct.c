@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: may a VM own the local APICs of its CPUs (interrupts =)? One table for all who ask: the parser, which knows the VM
- * file, and direct.c, which knows the node as well.
+ * Pure module: may a VM own the local APICs of its CPUs (interrupts =), and send by them (ipi =)? One table for all who ask: the
+ * parser, which knows the VM file, and direct.c, which knows the node as well.
  */
 #include <margay/span.h>
 
-#include "vmm/config/config.h"
+#include "vmm/config/config_parse.h"
 
 /* Is it a word of the guest kernel's command line? */
 static bool has_word(const char *cmdline, const char *word)
@@ -43,4 +43,19 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 		if (rows[(*row)++].is)
 			return rows[*row - 1].why;
 	return NULL;
+}
+
+/* interrupts = direct: all that keeps it from being had. */
+void config_resolve_direct(struct parser *p)
+{
+	const struct vm_config *c = p->config;
+	const char *why;
+	unsigned row = 0;
+
+	p->line = c->line_direct;
+	while (c->interrupts == VM_INTERRUPTS_DIRECT && !p->over && (why = vm_config_not_direct(c, 0, &row)))
+		config_fail(p, VM_CONFIG_NOT_DIRECT, why);
+	p->line = c->line_ipi;
+	if (c->ipi_direct && c->interrupts != VM_INTERRUPTS_DIRECT && !p->over)
+		config_fail(p, "ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
 }

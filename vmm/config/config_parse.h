@@ -42,6 +42,9 @@ void config_resolve_ends(struct parser *p);
 /* config_console.c */
 int config_set_console_log(struct parser *p, struct span v);
 
+/* config_direct.c. After all keys: does what they say go with interrupts and ipi? */
+void config_resolve_direct(struct parser *p);
+
 /* config_pci.c */
 int config_set_pci(struct parser *p, struct span v);
 int config_set_pci_irq(struct parser *p, struct span v);

@@ -94,8 +94,7 @@ void lapic_eoi(struct lapic *l)
 		ioapic_eoi(l->vcpu->vm, vector);
 }
 
-/* Power-up state of all registers but APIC_BASE and the ID; stops the timer. Own CPU. */
-static void reset_registers(struct vcpu *vcpu)
+void lapic_reset(struct vcpu *vcpu)
 {
 	struct lapic *l = vcpu->lapic;
 
@@ -164,15 +163,8 @@ static void set_cr8(struct vcpu *vcpu, u64 value)
 		host_wrmsr(MSR_X2APIC_FIRST + LAPIC_TPR, vcpu->lapic->tpr);
 }
 
-static void init(struct vcpu *vcpu)
-{
-	reset_registers(vcpu);
-	if (vm_direct(vcpu->vm))
-		host_apic_reset();
-}
-
 static const struct intc_ops lapic_intc_ops = {
-	.init = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? init : reset_registers,
+	.init = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_init : lapic_reset,
 	.pending = pending,
 	.waiting = waiting,
 	.accept = accept,
@@ -215,7 +207,7 @@ static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 	if (to == APIC_BASE_EXTD || (from == 0 && to == mode) || (from == mode && to == APIC_BASE_EN))
 		return -EFAULT;
 	if (to == 0)
-		reset_registers(vcpu);
+		lapic_reset(vcpu);
 	vcpu->apic_base = (vcpu->apic_base & ~mode) | to;
 	return 0;
 }
@@ -255,7 +247,7 @@ static int lapic_create(struct vm *vm, void **)
 		/* With one ID that xAPIC mode cannot hold all are handed over in x2APIC mode, as firmware does. */
 		vcpu->apic_base |= vm->wide_ids || direct ? APIC_BASE_EXTD : 0;
 		lapic_timer_init(l);
-		reset_registers(vcpu);
+		lapic_reset(vcpu);
 	}
 	err = vm_register_mmio(vm, gpa(GUEST_LAPIC_BASE), GUEST_LAPIC_SIZE, &lapic_mmio_ops, NULL);
 	/* What is used most is registered, and found, first. */
@@ -265,7 +257,7 @@ static int lapic_create(struct vm *vm, void **)
 	if (err)
 		goto fail;
 	vm->intc = &lapic_intc_ops;
-	return 0;
+	return IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) ? lapic_direct_check(vm) : 0;
 fail:
 	lapic_destroy(vm, NULL);
 	return err;

@@ -74,6 +74,7 @@ struct lapic {
 	bool timer_frozen; /* was armed when the VM was paused */
 	struct spinlock door; /* guards `open` */
 	bool open;         /* its CPU's APIC is the guest's: lapic_direct_send() may send to it */
+	bool icr_open;     /* ... and so is its ICR, counted in vm->icrs_open; its own CPU's */
 	bool move_told;    /* of vCPU 0: that the VM's guest wants its page elsewhere; atomic */
 };
 
@@ -94,6 +95,8 @@ void lapic_set_irr(struct lapic *l, u8 vector, bool level);
 void lapic_error(struct lapic *l, u32 esr_bits);
 /* Delivers an LVT's interrupt unless it is masked. */
 void lapic_lvt_deliver(struct lapic *l, enum lapic_reg lvt);
+/* Power-up state of all registers but APIC_BASE and the ID; stops the timer. Own CPU. */
+void lapic_reset(struct vcpu *vcpu);
 /* Processor priority (11.8.3.1). */
 u8 lapic_ppr(const struct lapic *l);
 /* End of interrupt: retires the highest in-service vector. */
@@ -119,7 +122,11 @@ u32 lapic_timer_current(const struct lapic *l);
 void lapic_direct_start(struct vcpu *vcpu, void *instance);
 void lapic_direct_stop(struct vcpu *vcpu);
 /* A value that the guest may write to a register: gives it to the CPU, too, where that has it. 0; -EFAULT where it raises #GP. */
-int lapic_direct_write(u32 reg, u64 value);
+int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value);
+/* May its guest send by itself, as the VM file says? Any VM, once it has its CPUs. 0, or -EINVAL (printed). */
+int lapic_direct_check(const struct vm *vm);
+/* struct intc_ops' init(), for any VM. */
+void lapic_direct_init(struct vcpu *vcpu);
 /* Sends the vector to the vCPU's own APIC. Any CPU. */
 void lapic_direct_send(struct lapic *l, u8 vector);
 

@@ -3,18 +3,22 @@
  * A guest that owns the local APICs of its CPUs (interrupts = direct). Its
  * x2APIC registers are the CPU's own, but for those by which it could reach
  * what is not its: the ICR, whose messages lapic_ipi.c decodes and sends on one
- * by one to the VM's own CPUs; APIC_BASE; writes of SVR and of the timer's entry;
- * and the entries of LINT0, LINT1, thermal sensor, performance counters and
+ * by one to the VM's own CPUs, unless there are no others (ipi = direct);
+ * APIC_BASE; writes of SVR and of the timer's entry; and the entries of LINT0, LINT1, thermal sensor, performance counters and
  * errors, which are virtual, for the pins and the causes are the LWK's. What a
  * device of the monitor sends is an interrupt of the CPU's own as well.
  */
+#include <margay/errno.h>
+
 #include "vmm/dev/lapic.h"
 #include "vmm/hvm.h"
 #include "vmm/pci/pci_dma.h"
+#include "vmm/startup.h"
 #include "vmm/vm.h"
 
 #define X2(reg) (MSR_X2APIC_FIRST + (reg))
 #define CPUID_1_ECX_DEADLINE BIT(24)
+#define VM_CR_R_INIT BIT(1)
 
 /*
  * Registers that the guest reads and writes itself; a CPU raises #GP for reserved bits by itself. Not so all of them for the
@@ -53,9 +57,99 @@ static void set_open(struct lapic *l, bool open)
 	spin_unlock(&l->door);
 }
 
-int lapic_direct_write(u32 reg, u64 value)
+/* ---- the ICR, where it is the guest's, too (ipi = direct) ---------------------- */
+
+int lapic_direct_check(const struct vm *vm)
 {
+	unsigned all = 0;
+
+	if (!vm->config->ipi_direct)
+		return 0;
+	/* One that has not started would run what a guest's SIPI says. */
+	while (host_cpu_info(all))
+		all++;
+	if (vm->nr_vcpus < all) {
+		vm_refuse(vm, ipi, "ipi = direct: it has %u of the node's %u CPUs, and could send to all: use filtered",
+			  vm->nr_vcpus, all);
+		return -EINVAL;
+	}
+	vm_note(vm, "ipi: direct");
+	return 0;
+}
+
+static void set_icr(struct vcpu *vcpu, bool open)
+{
+	hvm->intercept_msr(vcpu, X2(LAPIC_ICR), !open, !open);
+	vcpu->lapic->icr_open = open;
+	__atomic_add_fetch(&vcpu->vm->icrs_open, open ? 1 : -1u, __ATOMIC_SEQ_CST);
+}
+
+static bool all_started(const struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		if (__atomic_load_n(&vm->vcpus[i]->startup, __ATOMIC_SEQ_CST) != STARTUP_RUN)
+			return false;
+	return true;
+}
+
+/* Before an interrupt is sent for the guest: the next ones it sends itself. */
+static void open_icr(struct vcpu *vcpu)
+{
+	if (!all_started(vcpu->vm))
+		return;
+	set_icr(vcpu, true);
+	/* To whom INIT is sent has that stored first, and then looks which are open. */
+	if (!all_started(vcpu->vm))
+		set_icr(vcpu, false);
+}
+
+/* Before an INIT is carried out. On the CPU that has it. */
+static void close_icr(struct vcpu *vcpu)
+{
+	struct lapic *l = vcpu->lapic;
+
+	if (!l->icr_open)
+		return;
+	set_icr(vcpu, false);
+	/* No CPU takes a SIPI while it has virtualization on. The last message may be one that goes with the INIT. */
+	host_rdmsr(X2(LAPIC_ICR), &l->icr);
+	if ((l->icr >> 8 & 7) == APIC_SIPI)
+		lapic_send_icr(l, l->icr);
+}
+
+void lapic_direct_init(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+
+	lapic_reset(vcpu);
+	if (!vm_direct(vm))
+		return;
+	close_icr(vcpu);
+	for (unsigned i = 0; __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST) && i < vm->nr_vcpus; i++)
+		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY)
+			vcpu_serve_call(vcpu);
+	host_apic_reset();
+}
+
+/* ---- registers, and the APIC as a whole ---------------------------------------- */
+
+int lapic_direct_write(struct vcpu *vcpu, u32 reg, u64 value)
+{
+	if (reg == LAPIC_ICR && vcpu->vm->config->ipi_direct && (value >> 8 & 7) == APIC_FIXED && !vcpu->lapic->icr_open)
+		open_icr(vcpu);
 	return reg == LAPIC_SVR ? host_apic_svr(value) : reg == LAPIC_LVT_TIMER ? host_wrmsr(X2(reg), value) : 0;
+}
+
+/*
+ * AMD's CPUs keep an INIT that a guest has sent for the host, whom it would end: it shall be an exception there, which trap.c
+ * takes (APM vol. 2, 15.30.1).
+ */
+static void redirect_init(bool on)
+{
+	u64 vm_cr;
+
+	if (!host_rdmsr(MSR_AMD_VM_CR, &vm_cr))
+		host_wrmsr(MSR_AMD_VM_CR, on ? vm_cr | VM_CR_R_INIT : vm_cr & ~VM_CR_R_INIT);
 }
 
 void lapic_direct_start(struct vcpu *vcpu, void *)
@@ -70,14 +164,29 @@ void lapic_direct_start(struct vcpu *vcpu, void *)
 	for (unsigned i = 0; i < ARRAY_SIZE(own); i++)
 		for (u32 reg = own[i].first; reg <= own[i].last; reg++)
 			hvm->intercept_msr(vcpu, X2(reg), !own[i].read, !own[i].write);
+	if (vcpu->vm->config->ipi_direct) {
+		vcpu->work.nmi = vcpu_nmi;
+		redirect_init(true);
+	}
 	host_apic_give();
 	set_open(vcpu->lapic, true);
 }
 
 void lapic_direct_stop(struct vcpu *vcpu)
 {
+	struct vm *vm = vcpu->vm;
+
 	set_open(vcpu->lapic, false);
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->vm->pci)
+	if (vcpu->lapic->icr_open)
+		set_icr(vcpu, false);
+	/* No CPU goes back before the last one has stopped sending. */
+	while (__atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST))
+		host_interrupt_window();
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
 		pci_silence(vcpu);
 	host_apic_take_back();
+	if (vm->config->ipi_direct) {
+		direct_take_init(vcpu);
+		redirect_init(false);
+	}
 }

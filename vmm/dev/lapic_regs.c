@@ -269,7 +269,7 @@ static int x2apic_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 
 	if (!lapic_x2apic(l) || x2apic_writable(reg, &mask) || value & ~mask)
 		return -EFAULT;
-	if (vm_direct(vcpu->vm) && lapic_direct_write(reg, value))
+	if (vm_direct(vcpu->vm) && lapic_direct_write(vcpu, reg, value))
 		return -EFAULT;
 	switch (reg) {
 	case LAPIC_ICR:

@@ -5,9 +5,10 @@
 %define MSR_X2APIC_EOI 0x80b
 %define MSR_MCG_STATUS 0x17a
 %define MCG_STATUS_MCIP 4
+%define SX_INIT 1
 
 section .text
-global idle_nmi, apic_drop, apic_drop_18
+global idle_nmi, apic_drop, apic_drop_18, apic_drop_30
 extern trap_stubs, apic_idt
 
 ; void idle_nmi(const u32 *word): idle.h
@@ -51,6 +52,13 @@ apic_drop_18:
 	jz apic_drop
 	lidt [rel apic_idt] ; its report reads MSRs that may not be there: #GP is an exception again
 	jmp trap_stubs + 18 * 4 + 8 ; trap.c, stub()
+
+; Vector 30 is #SX where an error code lies on the stack, that of an INIT (APM vol. 2, 15.28); else RIP does.
+apic_drop_30:
+	cmp qword [rsp], SX_INIT
+	jne apic_drop
+	add rsp, 8
+	iretq
 
 section .nmi_table progbits alloc noexec nowrite align=8
 	dq idle_nmi.begin, idle_nmi.end, idle_nmi.end

@@ -30,7 +30,7 @@ enum {
 
 bool apic_mixed;
 
-extern const u8 apic_drop[], apic_drop_18[];
+extern const u8 apic_drop[], apic_drop_18[], apic_drop_30[];
 
 struct idt_pointer {
 	u16 limit;
@@ -78,7 +78,7 @@ static void drain(void)
 	memcpy(gates, (const void *)apic_idt.base, sizeof(gates));
 	for (unsigned v = 0; v < GATES; v++)
 		if (v != VEC_NMI)
-			lead(&gates[v], v == VEC_MC ? apic_drop_18 : apic_drop);
+			lead(&gates[v], v == VEC_MC ? apic_drop_18 : v == VEC_SX ? apic_drop_30 : apic_drop);
 	wrmsr(X2_TPR, 0);
 	wrmsr(X2_SVR, SVR_ENABLE | SVR_RESET);
 	for (unsigned i = 0; i < ROUNDS && (is_busy(X2_ISR) || is_busy(X2_IRR)); i++) {

@@ -140,7 +140,7 @@ static void unexpected_interrupt(unsigned vector)
 
 	if (!__atomic_exchange_n(&said[vector], true, __ATOMIC_RELAXED))
 		upcall_log(IS_ENABLED(CONFIG_PASSTHROUGH) ? "unexpected interrupt at vector %#x" :
-			   "unexpected interrupt at vector %#x (0xf1 is any from 0x30 to 0xef)", vector);
+			   "unexpected interrupt at vector %#x (0xf1: 0x30 to 0xef)", vector);
 }
 
 static void interrupt(unsigned vector)
@@ -196,6 +196,11 @@ void trap_dispatch(struct trap_frame *frame)
 			report_machine_check();
 		break;
 	case VEC_DF:
+		break;
+	case VEC_SX:
+		/* An INIT that a guest has sent by its own ICR (APM vol. 2, 15.28). */
+		if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && frame->error == SX_INIT)
+			return;
 		break;
 	default:
 		fixup = extable_find(frame->rip);

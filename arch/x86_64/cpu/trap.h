@@ -16,6 +16,7 @@ struct trap_frame {
 	u64 rip, cs, rflags, rsp, ss;
 };
 static_assert(sizeof(struct trap_frame) == 22 * 8, "pushes in trap.asm");
+#define SX_INIT 1 /* error code of #SX: an INIT (APM vol. 2, 15.28) */
 
 /* Interrupt vectors of the host. */
 #define VECTOR_LEGACY 0x20   /* .. 0x2f: the masked 8259s, for spurious ones */
