@@ -36,7 +36,7 @@ files-BOOT_LOG        := vmm/load/load_check.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm kernel/guest_apic.c vmm/direct.c \
-	vmm/config/config_direct.c vmm/dev/lapic_direct.c
+	vmm/direct_messages.c vmm/config/config_direct.c vmm/dev/lapic_direct.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c

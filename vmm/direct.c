@@ -1,17 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/*
- * Whether a VM owns the local APICs of its CPUs (interrupts = direct, auto): what is to be known of the node; and what comes by
- * messages that its guest sends by itself (ipi = direct): INIT and NMI.
- */
+/* Whether a VM owns the local APICs of its CPUs (interrupts = direct, auto): what is to be known of the node. */
 #include <margay/errno.h>
 
 #include "vmm/debugger.h"
-#include "vmm/exit/exit.h"
-#include "vmm/hvm.h"
 #include "vmm/load/multiboot.h"
 #include "vmm/pci/vm_pci.h"
-#include "vmm/power_on.h"
-#include "vmm/startup.h"
 #include "vmm/vm.h"
 
 #define CPUID_1_ECX_X2APIC BIT(21)
@@ -42,36 +35,4 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 	vm->direct = !why;
 	vm->not_direct = why;
 	return 0;
-}
-
-void exit_init(struct vcpu *vcpu, const struct vmexit *)
-{
-	/* One that was pending before the first instruction behind a SIPI is older than that. */
-	if (vcpu->regs.rip && __atomic_load_n(&vcpu->vm->icrs_open, __ATOMIC_RELAXED))
-		vcpu_init_ipi(vcpu);
-}
-
-void direct_take_init(struct vcpu *vcpu)
-{
-	struct vmexit exit;
-
-	/* VT-x keeps one till the next entry, or till VMXOFF, where it would restart the CPU (SDM vol. 3, 23.8). */
-	vcpu_power_on(vcpu);
-	vcpu->event.type = HVM_EVENT_NONE;
-	do {
-		if (host_cpu_kicked())
-			host_interrupt_window();
-		hvm->request_nmi_window(vcpu);
-		hvm->run(vcpu, &exit);
-	} while (exit.reason == VMEXIT_KICKED);
-}
-
-void vcpu_nmi(struct host_work *work)
-{
-	struct vcpu *vcpu = container_of(work, struct vcpu, work);
-
-	if (!vcpu->vm->icrs_open)
-		return;
-	vcpu->nmi_pending = true;
-	vcpu_look(vcpu);
 }
