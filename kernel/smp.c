@@ -190,7 +190,7 @@ static int leave_out(const struct cpu *cpu, const char *why)
 static int start_cpu(struct cpu *cpu)
 {
 	if (!apic_can_reach(cpu->apic_id))
-		return leave_out(cpu, "the boot CPU has no x2APIC mode, and xAPIC mode reaches IDs up to 254");
+		return leave_out(cpu, "without x2APIC mode the boot CPU reaches IDs up to 254");
 	if (cpu_alloc_stacks(cpu))
 		return leave_out(cpu, "no memory for its stacks");
 	if (!wake(cpu) || !talk_to(cpu)) {

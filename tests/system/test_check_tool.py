@@ -31,7 +31,7 @@ WRONG = [
     ("cpus = 0", "3: cpus: expected 1 to 4096 vCPUs, found 0"), ("cpus = 4097", "3: cpus: expected 1 to 4096 vCPUs, found 4097"),
     ("cpus = -1", "3: " + CPUS % "-1"), ("cpus = four", "3: " + CPUS % "four"), ("cpus = 3-1", "3: " + LIST % "3-1"),
     ("cpus = 1,1", "3: cpus: CPU 1 is named twice"), ("cpus = 1-3,", "3: " + LIST % "1-3,"), ("cpus = 1, 2", "3: " + LIST % "1, 2"),
-    ("cpus = 4096-4096", "3: cpus: expected CPU numbers up to 4095, found 4096"),
+    ("cpus = 4096-4096", "3: cpus: expected numbers up to 4095, found 4096"),
     ("leaf = 2G", "3: leaf: expected 4K, 2M or 1G, found '2G'"),
     ("memory_map = 1:1", "3: memory_map: expected auto, offset or identity, found '1:1'"),
     ("remote_memory = yes", "3: remote_memory: expected refuse or allow, found 'yes'"),

@@ -404,10 +404,10 @@ static void other_values(void **)
 	refused("cpus = 1,,2\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,,2'");
 	refused("cpus = 1,\n", "vm0.conf:1: cpus: expected a list of CPUs like 1-3,6, found '1,'");
 	refused("cpus = 1-3,2\n", "vm0.conf:1: cpus: CPU 2 is named twice");
-	refused("cpus = 0-4096\n", "vm0.conf:1: cpus: expected CPU numbers up to 4095, found 4096");
-	refused("cpus = 4-4096\n", "vm0.conf:1: cpus: expected CPU numbers up to 4095, found 4096");
+	refused("cpus = 0-4096\n", "vm0.conf:1: cpus: expected numbers up to 4095, found 4096");
+	refused("cpus = 4-4096\n", "vm0.conf:1: cpus: expected numbers up to 4095, found 4096");
 	refused("cpus = 0-18446744073709551615\n",
-		"vm0.conf:1: cpus: expected CPU numbers up to 4095, found 18446744073709551615");
+		"vm0.conf:1: cpus: expected numbers up to 4095, found 18446744073709551615");
 	refused("on_end = reboot\n", "vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'reboot'");
 	refused("on_end = sto\n", "vm0.conf:1: on_end: expected stop, restart, poweroff_node or reboot_node, found 'sto'");
 	refused("name = vm 0\n", "vm0.conf:1: name: expected letters, digits, '-' and '_', found 'vm 0'");

@@ -21,7 +21,7 @@ static int add_cpus(struct parser *p, u64 first, u64 last)
 	struct vm_config *c = p->config;
 
 	if (last >= VM_CPUS_MAX)
-		return config_fail(p, "cpus: expected CPU numbers up to %u, found %lu", VM_CPUS_MAX - 1, last);
+		return config_fail(p, "cpus: expected numbers up to %u, found %lu", VM_CPUS_MAX - 1, last);
 	for (u64 cpu = first; cpu <= last; cpu++) {
 		for (unsigned i = 0; i < c->cpus; i++)
 			if (c->cpu[i] == cpu)
