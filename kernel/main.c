@@ -184,10 +184,10 @@ static void boot_cpu_main(void)
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_tell();
 	host_own_bytes(&per_cpu);
-	/* Before anything interrupts: firmware may have left an IOMMU on that would drop it. */
-	pci_init(acpi_mcfg(), &bootinfo);
-	iommu_init();
 	irq_init();
+	pci_init(acpi_mcfg(), &bootinfo);
+	/* Before anything interrupts: firmware may have left an IOMMU on that would drop it. */
+	iommu_init();
 	init_console_interrupt();
 	if (IS_ENABLED(CONFIG_GDB))
 		gdb_port_init(&cmdline);

@@ -55,8 +55,8 @@ enum { GUEST_WATCHDOG_RUN, GUEST_WATCHDOG_FEED, GUEST_WATCHDOG_COUNT, GUEST_WATC
 #define ACPI_S5_TYPE 5
 
 /*
- * The guest's ACPI tables: the last 256 KiB of its low RAM, which 4,096
- * CPUs need, reported as e820 type 3. KASLR may move a kernel over any usable RAM, but never over this.
+ * The guest's ACPI tables: the last 256 KiB of its low RAM, which 4,096 CPUs need, reported as e820 type 3. KASLR may move a
+ * kernel over any usable RAM, but never over this.
  */
 #define GUEST_ACPI_BASE 0x60000ul
 #define GUEST_ACPI_SIZE 0x40000ul

@@ -23,7 +23,7 @@ enum slot_state { WAITING, STARTED, ENDING, ENDED, OVER };
 
 struct slot {
 	char file[MONITOR_FILE_MAX + 1];
-	struct vm_config *config; /* one page; NULL when the file was not understood */
+	struct vm_config *config; /* SLOT_CONFIG_PAGES; NULL when the file was not understood */
 	struct vm *vm;            /* NULL: not running; guarded by monitor_lock once CPUs run VMs */
 	enum slot_state state;    /* guarded by monitor_lock */
 	const struct slot *after; /* starts when that one is over; NULL: at once */

@@ -76,6 +76,9 @@ enum pci_ext_cap_id {
  * these << 16.
  */
 
+/* ACS 6.12: source validation, request and completion redirect, upstream forwarding, as capabilities and as control. */
+enum { PCI_ACS_CAPABILITIES = 4, PCI_ACS_CONTROL = 6, PCI_ACS_ISOLATION = 0x1d };
+
 /* PM 3.2. */
 enum { PCI_PM_CONTROL = 4, PCI_PM_STATE = 3, PCI_PM_NO_SOFT_RESET = BIT(3) };
 

@@ -9,7 +9,7 @@ static const char *add_cpu(struct srat_info *s, u32 apic_id, u32 domain, u32 fla
 	if (!(flags & ACPI_SRAT_ENABLED))
 		return NULL;
 	if (s->nr_cpus == SRAT_MAX_CPUS)
-		return "more than 1024 processors";
+		return "more than 4096 processors";
 	s->cpu[s->nr_cpus].apic_id = apic_id;
 	s->cpu[s->nr_cpus].domain = domain;
 	s->nr_cpus++;

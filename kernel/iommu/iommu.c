@@ -141,7 +141,7 @@ int host_iommu_create(const char *owner, struct host_iommu **out)
 		d->id = id;
 	}
 	spin_unlock(&lock);
-	*out = d;
+	*out = d->id ? d : NULL;
 	if (d->id)
 		return 0;
 	host_iommu_destroy(d);
@@ -343,6 +343,8 @@ void iommu_init(void)
 		printk("iommu: %s: DMA is not contained", count ? "off by the command line" : "the DMAR names no unit");
 		return;
 	}
+	for (unsigned i = 0; pci_get(i); i++)
+		pci_isolate(pci_get(i));
 	keep_reserved(d);
 	for (unsigned i = 0; i < d->nr_units; i++)
 		good += units[i].base && enable(&units[i]);

@@ -79,7 +79,9 @@ static void borrow(struct job *job, struct item *item, unsigned n)
 		lacking |= BIT(job->extent[i].node) & ~job->nodes;
 	/* The job says who does what before anybody begins. */
 	for (int begin = 0; begin < 2; begin++) {
-		for (unsigned i = 0; lacking && i < host_cpu_count(); i++) {
+		unsigned left = n;
+
+		for (unsigned i = 0; lacking && left && i < host_cpu_count(); i++) {
 			const struct cpu *cpu = cpu_get(i);
 
 			/*
@@ -89,10 +91,11 @@ static void borrow(struct job *job, struct item *item, unsigned n)
 			if (!(BIT(cpu->node) & lacking) || cpu == this_cpu() || !job->unowned(i) ||
 			    !__atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE))
 				continue;
+			left--;
 			if (!begin)
 				job->nodes |= BIT(cpu->node);
-			else if (n)
-				hand_out(job, &item[--n], i, true);
+			else
+				hand_out(job, &item[left], i, true);
 		}
 	}
 }
@@ -102,19 +105,24 @@ void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, 
 {
 	struct job job = { .extent = e, .count = count, .unowned = unowned };
 	struct item item[CPUS];
+	u16 chosen[CPUS];
 	u64 patience = rdtsc() + PATIENCE_MS * host_tsc_khz();
+	const unsigned all = nr_cpus;
 	bool own = false;
 
-	nr_cpus = MIN(nr_cpus, CPUS);
-	for (unsigned i = 0; i < nr_cpus; i++)
-		job.nodes |= BIT(cpu_get(cpu[i])->node);
+	nr_cpus = MIN(all, CPUS);
+	/* Of more than that some of each node. */
+	for (unsigned i = 0; i < nr_cpus; i++) {
+		chosen[i] = cpu[i * all / nr_cpus];
+		job.nodes |= BIT(cpu_get(chosen[i])->node);
+	}
 	if (IS_ENABLED(CONFIG_NUMA))
 		borrow(&job, item + nr_cpus, CPUS - nr_cpus);
 	for (unsigned i = 0; i < nr_cpus; i++) {
-		if (cpu[i] == this_cpu()->id)
+		if (chosen[i] == this_cpu()->id)
 			own = true;
 		else
-			while (hand_out(&job, &item[i], cpu[i], false) == -EBUSY && rdtsc() < patience)
+			while (hand_out(&job, &item[i], chosen[i], false) == -EBUSY && rdtsc() < patience)
 				cpu_pause();
 	}
 	if (own)

@@ -46,19 +46,11 @@ static bool valid(u16 offset, unsigned size)
 	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) && offset < PCI_EXTENDED_END;
 }
 
-u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+/* By mechanism 1. */
+static u32 port_read(struct pci_address a, u16 offset, unsigned size)
 {
-	volatile u8 *base = bus_window(a.segment, a.bus);
-	u32 value = CONFIG_NONE;
+	u32 value;
 
-	if (!valid(offset, size))
-		return CONFIG_NONE;
-	if (base) {
-		base += (u32)a.devfn << PCI_ECAM_SHIFT | offset;
-		return (u32)host_mmio_read(base, size);
-	}
-	if (a.segment || offset >= PCI_STANDARD_END)
-		return CONFIG_NONE;
 	spin_lock(&config_lock);
 	outl(PCI_CONFIG_ADDRESS, address_of(a, offset));
 	if (size == 1)
@@ -69,6 +61,17 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		value = inl(PCI_CONFIG_DATA);
 	spin_unlock(&config_lock);
 	return value;
+}
+
+u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+{
+	volatile u8 *base = bus_window(a.segment, a.bus);
+
+	if (!valid(offset, size))
+		return CONFIG_NONE;
+	if (base)
+		return (u32)host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT | offset), size);
+	return a.segment || offset >= PCI_STANDARD_END ? CONFIG_NONE : port_read(a, offset, size);
 }
 
 void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
@@ -124,7 +127,8 @@ static void describe(struct pci_function *f)
 /* Adds the function if there is one; *multi: its device may have more. */
 static bool probe(struct pci_address a, bool *multi)
 {
-	u32 id = pci_read(a, PCI_REG_ID, 4), header;
+	/* By ECAM other devices may answer where firmware tells of more buses than there are. */
+	u32 id = a.segment ? pci_read(a, PCI_REG_ID, 4) : port_read(a, PCI_REG_ID, 4), header;
 	struct pci_function spare, *f;
 	struct pcicap_reader reader;
 
@@ -180,7 +184,7 @@ static bool shows_bus(volatile u8 *base, u8 bus)
 {
 	for (unsigned device = 0; device < 32; device++) {
 		struct pci_address a = { 0, bus, PCI_DEVFN(device, 0) };
-		u32 id = pci_read(a, PCI_REG_ID, 4);
+		u32 id = port_read(a, PCI_REG_ID, 4);
 
 		if (id != CONFIG_NONE)
 			return host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT), 4) == id;
@@ -267,8 +271,5 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 
 bool pci_has_ecam(void)
 {
-	for (unsigned i = 0; ecam && i < ecam->count; i++)
-		if (window[i])
-			return true;
-	return false;
+	return bus_window(functions[0].address.segment, functions[0].address.bus);
 }

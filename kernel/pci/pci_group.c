@@ -7,6 +7,15 @@ static bool isolates(const struct pci_function *f)
 	return pci_find_extended_cap(f, PCI_EXT_CAP_ACS);
 }
 
+void pci_isolate(const struct pci_function *f)
+{
+	u16 acs = pci_find_extended_cap(f, PCI_EXT_CAP_ACS);
+
+	if (acs)
+		pci_change16(f, (u16)(acs + PCI_ACS_CONTROL), 0,
+			     pci_read(f->address, (u16)(acs + PCI_ACS_CAPABILITIES), 2) & PCI_ACS_ISOLATION);
+}
+
 /* The bridge above; its own bus has a lower number, or firmware's numbers go in circles. */
 static const struct pci_function *bridge_of(const struct pci_function *f)
 {

@@ -76,6 +76,8 @@ int host_pci_reset(unsigned index)
 		pci_delay_ms(1);
 	for (unsigned i = 0; i < nr_kept; i++)
 		pci_write(f->address, exp + exp_kept[i], 2, kept[i]);
+	if (IS_ENABLED(CONFIG_IOMMU))
+		pci_isolate(f);
 	for (u16 at = PCI_REG_HEADER; at <= PCI_REG_INTERRUPT; at += 4)
 		pci_write(f->address, at, 4, header[at / 4]);
 	pci_write(f->address, PCI_REG_COMMAND, 2, PCI_COMMAND_NO_INTX);

@@ -37,7 +37,7 @@ static void check_memory(const u32 *info)
 	check(p == end, "the memory map ends where its length says");
 	check(acpi, "the ACPI tables are in the memory map");
 	check(info[2] == above >> 10 && above > 30 << 20, "mem_upper %u KiB, %lu bytes above 1 MiB", info[2], above);
-	check(info[1] >= 512 && info[1] <= 640, "mem_lower %u KiB", info[1]);
+	check(info[1] >= 256 && info[1] <= 640, "mem_lower %u KiB", info[1]);
 	check(ram < 32 << 20 && ram > 31 << 20, "%lu bytes of RAM", ram);
 }
 

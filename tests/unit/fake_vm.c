@@ -39,6 +39,11 @@ __attribute__((weak)) void vcpu_serve_call(struct vcpu *)
 	fail();
 }
 
+__attribute__((weak)) void shootdown_flush(struct vcpu *vcpu)
+{
+	vcpu->stage2_seen = vcpu->vm->stage2_count;
+}
+
 __attribute__((weak)) void vcpu_nmi(struct host_work *)
 {
 	fail();

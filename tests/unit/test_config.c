@@ -157,6 +157,7 @@ static void not_direct(void **)
 		{ "counters = yes\n", 0, true, "counters = yes would have no interrupt" },
 		{ "cmdline = nox2apic\n", 0, true, "cmdline has nox2apic" },
 		{ "cmdline = nox2apic quiet\n", 0, true, "cmdline has nox2apic" },
+		{ "module = a x\nmodule = b y nox2apic\n", 0, true, "cmdline has nox2apic" },
 		{ "cmdline = quiet nox2apic ro\n", 0, true, "cmdline has nox2apic" },
 		{ "cmdline = nox2apicx xnox2apic a=nox2apic\n", 0, false, NULL },
 		{ "", DIRECT_NO_X2APIC, true, "the CPUs have no x2APIC mode" },

@@ -133,6 +133,8 @@ static void check_types(const char *expected)
 	assert_string_equal(s + 1, expected);
 }
 
+static unsigned package_bits;
+
 static void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	static const char name[48] = "A CPU of the tests";
@@ -142,7 +144,8 @@ static void cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 	else if (leaf == 1)
 		*out = (struct cpuid_regs){ .eax = 0x306f2, .edx = 0xbfebfbff };
 	else if (leaf == 0xb && subleaf < 2)
-		*out = (struct cpuid_regs){ .eax = subleaf ? 4 : 1, .ebx = subleaf ? 8 : 2, .ecx = subleaf ? 0x201 : 0x100 };
+		*out = (struct cpuid_regs){ .eax = subleaf ? package_bits : 1, .ebx = subleaf ? 8 : 2,
+					    .ecx = subleaf ? 0x201 : 0x100 };
 	else if (leaf >= 0x80000002 && leaf <= 0x80000004)
 		memcpy(out, name + (leaf - 0x80000002) * 16, 16);
 }
@@ -151,6 +154,7 @@ static int setup(void **)
 {
 	fake_host_reset();
 	fake_host.cpuid = cpuid;
+	package_bits = 4;
 	fake_host.tsc_khz = 2500999;
 	vm = fake_vm_create(MIB(32));
 	config = (struct vm_config){ .file = "vm0.conf" };
@@ -370,6 +374,26 @@ static void test_full(void **)
 	build(node_table, NODE_SIZE);
 }
 
+/* As many CPUs as a VM may have, behind an MADT and an SRAT of so many. */
+static void test_4096_cpus(void **)
+{
+	static struct acpi_guest_cpu many[4096];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(many); i++)
+		many[i].apic_id = i;
+	package_bits = 9;
+	in.cpus = many;
+	in.nr_cpus = ARRAY_SIZE(many);
+	assert_int_equal(guest_smbios_build(vm, &in, KIB(160)), 0);
+	build(NULL, 0);
+	for (unsigned i = 0; i < 8; i++) {
+		assert_int_equal(get(4, i)[0x23] & get(4, i)[0x24] & get(4, i)[0x25], 255);
+		assert_int_equal(smbios_le(get(4, i) + 0x2a, 2), 256);
+		assert_int_equal(smbios_le(get(4, i) + 0x2c, 2), 256);
+		assert_int_equal(smbios_le(get(4, i) + 0x2e, 2), 512);
+	}
+}
+
 /* Each byte of the node's table in turn is another, and it ends anywhere: what the guest has is whole. */
 static void test_broken(void **)
 {
@@ -393,7 +417,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		CASE(test_own), CASE(test_node), CASE(test_uuid), CASE(test_no_node), CASE(test_flat), CASE(test_nameless),
-		CASE(test_large), CASE(test_odd), CASE(test_full), CASE(test_broken),
+		CASE(test_large), CASE(test_odd), CASE(test_full), CASE(test_4096_cpus), CASE(test_broken),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -15,10 +15,10 @@
 static char text[PROPOSAL_MAX];
 static struct vm_config c;
 
-static void propose(const struct vm_config *model, unsigned cpus, unsigned nodes)
+static void propose(const struct vm_config *model, unsigned nodes)
 {
 	struct config_error err = { "" };
-	size_t n = proposal_write(text, model, cpus, nodes);
+	size_t n = proposal_write(text, model, nodes);
 
 	assert_int_equal(n, strlen(text));
 	assert_int_equal(vm_config_parse("proposal", text, n, &c, &err, NULL), 0);
@@ -34,31 +34,22 @@ static void propose(const struct vm_config *model, unsigned cpus, unsigned nodes
 
 static void test_without_model(void **)
 {
-	propose(NULL, 4, 1);
+	propose(NULL, 1);
 	assert_string_equal(c.kernel, "vmlinuz");
 	assert_string_equal(c.initrd, "initrd");
 	assert_string_equal(c.cmdline, "console=ttyS0");
 	assert_int_equal(c.cpus, 0);
-	propose(NULL, 4, 2);
+	propose(NULL, 2);
 	assert_string_equal(c.cmdline, "console=ttyS0");
-	propose(NULL, 4, 3);
+	propose(NULL, 3);
 	assert_string_equal(c.cmdline, "console=ttyS0 tsc=reliable");
-}
-
-/* `cpus = all` is refused where there are more than a VM may have. */
-static void test_many_cpus(void **)
-{
-	propose(NULL, VM_CPUS_MAX, 1);
-	assert_int_equal(c.cpus, 0);
-	propose(NULL, VM_CPUS_MAX + 1, 1);
-	assert_int_equal(c.cpus, VM_CPUS_MAX);
 }
 
 static void test_model(void **)
 {
 	struct vm_config model = { .kernel = "k", .cpus = 1, .memory = MIB(512), .cmdline = "root=/dev/ram0 quiet" };
 
-	propose(&model, 4, 4);
+	propose(&model, 4);
 	assert_string_equal(c.kernel, "k");
 	assert_string_equal(c.initrd, "");
 	assert_string_equal(c.cmdline, "root=/dev/ram0 quiet");
@@ -66,12 +57,12 @@ static void test_model(void **)
 	memset(model.cmdline, 'x', VM_CMDLINE_MAX);
 	memset(model.kernel, 'k', VM_MODULE_MAX);
 	memset(model.initrd, 'i', VM_MODULE_MAX);
-	propose(&model, 100, 64);
+	propose(&model, 64);
 	assert_string_equal(c.cmdline, model.cmdline);
 	assert_string_equal(c.kernel, model.kernel);
 	assert_string_equal(c.initrd, model.initrd);
 	model.cmdline[0] = 0;
-	propose(&model, 1, 1);
+	propose(&model, 1);
 	assert_string_equal(c.cmdline, "");
 }
 
@@ -79,7 +70,6 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_without_model),
-		cmocka_unit_test(test_many_cpus),
 		cmocka_unit_test(test_model),
 	};
 

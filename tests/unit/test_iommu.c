@@ -49,11 +49,16 @@ static struct cpu boot_cpu;
 static bool (*nmi)(void);
 static char lines[2000];
 static struct { u64 base; u16 bdf; unsigned domain; u64 root; } told[32]; /* what the driver was told, in order */
-static unsigned nr_told, enabled, switched_off;
+static unsigned nr_told, enabled, switched_off, isolated;
 static const char *start_says[2], *enable_says[2];
 static int set_says;
 static struct iommu_fault fault[300];
 static unsigned nr_faults;
+
+void pci_isolate(const struct pci_function *)
+{
+	isolated++;
+}
 static u32 message;
 
 /* ---- the kernel ---- */
@@ -329,7 +334,12 @@ static void test_reserved(void **)
 	add_unit(ACPI_DMAR_RMRR, RMRR_BASE, 0, ~0ull);
 	add_unit(ACPI_DMAR_RMRR, GIB(8), 0, GIB(9) + 0xfff);
 	enable_says[0] = "lies";
+	isolated = 0;
 	iommu_init();
+	while (pci_get(n))
+		n++;
+	assert_int_equal(isolated, n);
+	n = 0;
 	expect("iommu: DMAR: memory reserved at 0x7efff000-0x7f000fff cannot be right: ignored\n"
 	       "iommu: DMAR: memory reserved at 0x7f000000-0xffffffffffffffff cannot be right: ignored\n"
 	       "iommu: DMAR: memory reserved at 0x200000000-0x240000fff cannot be right: ignored\n"

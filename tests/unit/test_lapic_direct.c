@@ -65,7 +65,7 @@ int vm_resume(struct vm *)
 }
 
 /* By those that have it: how often each has been called, and serves others meanwhile. */
-static unsigned calls[3], busy, served, inits_taken;
+static unsigned calls[3], busy, served, flushed, inits_taken;
 
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *))
 {
@@ -86,6 +86,12 @@ void vcpu_serve_call(struct vcpu *vcpu)
 {
 	assert_int_equal(vcpu->cpu, fake_host.this_cpu);
 	served++;
+}
+
+void shootdown_flush(struct vcpu *vcpu)
+{
+	vcpu->stage2_seen = vcpu->vm->stage2_count;
+	flushed++;
 }
 
 void vcpu_nmi(struct host_work *)
@@ -124,7 +130,7 @@ static int setup(void **)
 	fake_host.msrs[4].msr = MSR_AMD_VM_CR;
 	fake_host.msrs[4].value = 0x18;
 	fake_host.nr_msrs = 5;
-	opened = busy = served = inits_taken = 0;
+	opened = busy = served = flushed = inits_taken = 0;
 	opening = NULL;
 	memset(calls, 0, sizeof(calls));
 	fake_vm_direct = true;
@@ -543,7 +549,10 @@ static void test_icr_closes(void **)
 	fake_host.this_cpu = 1;
 	vm->vcpus[1]->startup = STARTUP_INIT;
 	busy = 2;
+	/* Another's flush waits for this one meanwhile. */
+	vm->stage2_count++;
 	vm->intc->init(vm->vcpus[1]);
+	assert_int_equal(flushed, 1);
 	fake_host.this_cpu = 0;
 	assert_true(!is_open(0) && !is_open(1) && !is_open(2) && !vm->icrs_open);
 	assert_true(served == 2 && calls[0] == 1 && !calls[1] && calls[2] == 1 && fake_host.apic_resets == 1);

@@ -13,6 +13,7 @@
 
 #include <margay/bootparams.h>
 #include "tests/unit/fake_vm.h"
+#include "vmm/guest_platform.h"
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/hvm.h"
 #include "vmm/load/load_linux.h"
@@ -157,7 +158,7 @@ static void check_handover(const char *cmdline)
 		acpi |= e.type == 3 && e.addr <= vm->rsdp.v && e.addr + e.size > vm->rsdp.v;
 		low |= e.type == 1 && e.addr == 0;
 		/* Nothing usable where the tables are, nor where a PC has its ROMs. */
-		assert_true(e.type != 1 || e.addr + e.size <= 0x90000 || e.addr >= 0x100000);
+		assert_true(e.type != 1 || e.addr + e.size <= GUEST_ACPI_BASE || e.addr >= 0x100000);
 	}
 	assert_true(acpi);
 	assert_true(low);

@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_vm.h"
+#include "vmm/guest_platform.h"
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/hvm.h"
 #include "vmm/load/loader.h"
@@ -203,6 +204,8 @@ static void test_placed(void **)
 	assert_int_equal(map[0].size, 20);
 	assert_int_equal(map[0].length, info->mem_lower << 10);
 	assert_int_equal(map[1].type, 3);
+	assert_true(map[1].addr <= GUEST_ACPI_BASE && map[1].addr + map[1].length == 0xa0000);
+	assert_true(vm->entry_info >= map[1].addr && vm->entry_info < GUEST_ACPI_BASE);
 	assert_true(map[2].addr == 0x100000 && map[2].length == MIB(31) && map[2].type == 1);
 	/* The RSDP's copy, where a BIOS area is searched. */
 	assert_memory_equal(text_at(0xf0000), "RSD PTR ", 8);
@@ -233,9 +236,9 @@ static void test_no_room(void **)
 	make_file(0x100, BIT(16) | 3, 0x100100, 0x100040, 0x101040, ~0u, 0x100200);
 	assert_int_equal(load(), -ENOMEM);
 	/* Not over what the loader itself puts there. */
-	make_file(0x100, BIT(16) | 3, 0x8d100, 0x8d040, 0x8e041, 0, 0x8d200);
+	make_file(0x100, BIT(16) | 3, 0x5d100, 0x5d040, 0x5e041, 0, 0x5d200);
 	assert_int_equal(load(), -ENOEXEC);
-	make_file(0x100, BIT(16) | 3, 0x8d0c0, 0x8d000, 0x8e000, 0, 0x8d200);
+	make_file(0x100, BIT(16) | 3, 0x5d0c0, 0x5d000, 0x5e000, 0, 0x5d200);
 	assert_int_equal(load(), 0);
 	make_file(0x100, BIT(16) | 3, 0x100100, 0x100040, 0x101040, 0x103000, 0x100200);
 	first.size = MIB(31); /* refused before a byte of it is read */

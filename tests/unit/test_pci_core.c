@@ -31,6 +31,7 @@ static unsigned quiet;                  /* functions that were made quiet, a bit
 static struct { u64 pa, size; } windows[WINDOWS];
 static unsigned nr_windows, refused;    /* refused: the mapping that fails, from 1 on */
 static u64 absent;                      /* an ECAM that is not there, by its address */
+static bool garbage;                    /* segment 0 has no buses from 0x90 on, and registers of something where they would be */
 static struct mcfg_info mcfg;
 
 static u32 config_of(struct pci_address a, u16 offset)
@@ -45,25 +46,25 @@ static u32 config_of(struct pci_address a, u16 offset)
 	return 0xffffffff;
 }
 
-static u32 port_read(u16 port)
+static u32 in_port(u16 port)
 {
 	struct pci_address a = { 0, (u8)(port_address >> 16), (u8)(port_address >> 8) };
 
 	return config_of(a, (u16)((port_address & 0xfc) | (port & 3)));
 }
 
-static void port_write(u16 port, u32 value)
+static void out_port(u16 port, u32 value)
 {
 	if (port == PCI_CONFIG_ADDRESS)
 		port_address = value;
 }
 
-#define outl(port, value) port_write(port, value)
-#define outw(port, value) port_write(port, value)
-#define outb(port, value) port_write(port, value)
-#define inl(port) port_read(port)
-#define inw(port) (u16)port_read(port)
-#define inb(port) (u8)port_read(port)
+#define outl(port, value) out_port(port, value)
+#define outw(port, value) out_port(port, value)
+#define outb(port, value) out_port(port, value)
+#define inl(port) in_port(port)
+#define inw(port) (u16)in_port(port)
+#define inb(port) (u8)in_port(port)
 
 void *mmio_map_type(u64 pa, u64 size, bool)
 {
@@ -86,6 +87,8 @@ u64 host_mmio_read(const volatile void *reg, unsigned size)
 		u64 at = pa - mcfg.entry[i].base;
 		struct pci_address a = { mcfg.entry[i].segment, (u8)(at >> 20), (u8)(at >> 12) };
 
+		if (garbage && !a.segment && a.bus >= 0x90)
+			return 0x00801234;
 		if (pa >= mcfg.entry[i].base && at >> 20 <= mcfg.entry[i].bus_end)
 			return mcfg.entry[i].base == absent ? 0xffffffff : config_of(a, (u16)(at & 0xfff));
 	}
@@ -173,6 +176,7 @@ static int begin(void **)
 	memset(&mcfg, 0, sizeof(mcfg));
 	refused = 0;
 	absent = 0;
+	garbage = false;
 	return 0;
 }
 
@@ -210,6 +214,26 @@ static void test_segment_0_without_ecam(void **)
 	assert_string_equal(said, "");
 }
 
+static void test_more_buses_than_there_are(void **)
+{
+	add(0xb0000000, 0, 0, 0xff);
+	garbage = true;
+	scan();
+	assert_int_equal(quiet, SEGMENT_0);
+	assert_int_equal(nr_functions, 4);
+	assert_true(pci_has_ecam());
+	assert_string_equal(said, "");
+}
+
+/* The hardware check is about segment 0's. */
+static void test_segment_1_alone(void **)
+{
+	add(0x4000000000, 1, 0x20, 0xff);
+	scan();
+	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1);
+	assert_false(pci_has_ecam());
+}
+
 static void test_what_cannot_be_mapped_is_said(void **)
 {
 	add(0xb0000000, 0, 0, 0xff);
@@ -243,6 +267,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_each_bus_of_each_segment, begin),
 		cmocka_unit_test_setup(test_segment_0_without_ecam, begin),
+		cmocka_unit_test_setup(test_more_buses_than_there_are, begin),
+		cmocka_unit_test_setup(test_segment_1_alone, begin),
 		cmocka_unit_test_setup(test_what_cannot_be_mapped_is_said, begin),
 		cmocka_unit_test_setup(test_an_ecam_that_is_not_there, begin),
 	};

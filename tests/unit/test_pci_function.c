@@ -56,6 +56,15 @@ static void lose(void)
 	away = away_after;
 }
 
+/* What redirects its requests to an IOMMU is lost by a reset, too. */
+static unsigned isolated;
+
+void pci_isolate(const struct pci_function *g)
+{
+	assert_ptr_equal(g, &f);
+	isolated = resets;
+}
+
 /* Memory that was a VM's before or will be, in whole. */
 static u64 yielded;
 
@@ -212,6 +221,7 @@ static void take_back(void)
 	assert_int_equal(host_pci_take_back(0), 0);
 	assert_int_equal(yielded, 0xfebc0000 + 0x20000 + 0x380000000000 + 0x1000);
 	assert_int_equal(resets, 1);
+	assert_int_equal(isolated, 1);
 	is_quiet();
 	is_restored();
 	assert_int_equal(get(4, 2), 0x0403); /* decoding as it was */

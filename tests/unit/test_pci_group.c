@@ -45,8 +45,22 @@ u16 pci_find_cap(const struct pci_function *, u16 id)
 
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
-	assert_true(offset == 0x42 && size == 2);
+	assert_int_equal(size, 2);
+	if (offset == 0x104)
+		return 0x5f;
+	assert_int_equal(offset, 0x42);
 	return (a.bus == 2 ? PCIE_UPSTREAM : a.bus == 3 ? PCIE_DOWNSTREAM : PCIE_ROOT_PORT) << 4 | 2;
+}
+
+static unsigned changes;
+
+void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
+{
+	assert_ptr_equal(f, &function[1]);
+	assert_int_equal(offset, 0x106);
+	assert_int_equal(clear, 0);
+	assert_int_equal(set, 0x1d);
+	changes++;
 }
 
 /* The index of the function by which the group of function i goes. */
@@ -103,9 +117,20 @@ static void test_circles(void **)
 	function[9].secondary_bus = 3;
 }
 
+/* Only what redirects to the IOMMU is switched on, where there is ACS. */
+static void test_isolate(void **)
+{
+	acs = BIT(1);
+	for (unsigned i = 0; i < ARRAY_SIZE(function); i++)
+		pci_isolate(&function[i]);
+	assert_int_equal(changes, 1);
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_groups), cmocka_unit_test(test_circles) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_isolate),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -136,11 +136,13 @@ static u8 label(struct tables *t, const char *what, unsigned n)
 	return text(t, s);
 }
 
-/* Bits of an APIC ID below those of the package. */
-static unsigned package_shift(void)
+/* Bits of an APIC ID below those of the package; a flat VM is one. */
+static unsigned package_shift(bool flat)
 {
 	struct cpuid_regs r;
 
+	if (flat)
+		return 31;
 	host_cpuid(0xb, 1, &r);
 	if (r.ebx && (r.ecx >> 8 & 0xff) == 2)
 		return r.eax & 31;
@@ -180,7 +182,7 @@ static bool first(const struct acpi_guest *in, unsigned cpu, unsigned shift)
 /* One for each package: its cores and threads that the guest has. */
 static void put_cpus(struct tables *t, const struct acpi_guest *in, bool flat)
 {
-	unsigned package = flat ? 31 : package_shift(), core = flat ? 0 : cpuid_smt_shift(read_cpuid, NULL);
+	unsigned package = package_shift(flat), core = flat ? 0 : cpuid_smt_shift(read_cpuid, NULL);
 	unsigned number = 0;
 
 	for (unsigned i = 0; i < in->nr_cpus; i++) {
@@ -198,8 +200,11 @@ static void put_cpus(struct tables *t, const struct acpi_guest *in, bool flat)
 		p[4] = label(t, "CPU", number++);
 		if (!p[0x10])
 			describe_cpu(t, p);
-		p[0x23] = p[0x24] = p[0x2a] = p[0x2c] = (u8)cores;
-		p[0x25] = p[0x2e] = (u8)threads;
+		p[0x23] = p[0x24] = (u8)MIN(cores, 255u);
+		p[0x25] = (u8)MIN(threads, 255u);
+		memcpy(p + 0x2a, &cores, 2);
+		memcpy(p + 0x2c, &cores, 2);
+		memcpy(p + 0x2e, &threads, 2);
 	}
 }
 
@@ -270,10 +275,12 @@ int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used)
 {
 	u64 start = ALIGN_UP(used, 16), room = GUEST_ACPI_SIZE - start;
 	u8 *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE + start), room), entry[ENTRY_SIZE] = "_SM3_\0\x18\x03\0\0\x01", sum = 0;
-	u32 length;
+	u32 length, packages = 0, package = package_shift(vm->config->flat);
 	struct tables t = { .end = area - 2 };
 
-	if ((8 + in->nr_cpus + in->nr_nodes + in->nr_memory) * STRUCTURE_MAX > room)
+	for (unsigned i = 0; i < in->nr_cpus; i++)
+		packages += first(in, i, package);
+	if ((8 + packages + in->nr_nodes + in->nr_memory) * STRUCTURE_MAX > room)
 		return -ENOSPC;
 	if (vm->config->dmi_node) {
 		t.node = host_smbios(&t.node_size);

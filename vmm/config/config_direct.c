@@ -18,6 +18,16 @@ static bool has_word(const char *cmdline, const char *word)
 	return found;
 }
 
+/* A module's arguments become the kernel's, too. */
+static bool wants_xapic(const struct vm_config *c)
+{
+	bool found = has_word(c->cmdline, "nox2apic");
+
+	for (unsigned i = 0; i < c->nr_modules && !found; i++)
+		found = has_word(c->module[i].args, "nox2apic");
+	return found;
+}
+
 const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsigned *row)
 {
 	const bool asked = c->interrupts == VM_INTERRUPTS_DIRECT, watchdog = IS_ENABLED(CONFIG_VM_WATCHDOG) && !c->no_watchdog;
@@ -29,7 +39,7 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 		{ c->clock == VM_CLOCK_FREEZE, "clock = freeze cannot stop the CPUs' own timers" },
 		{ c->smt_sharing, "allow_smt_sharing lets others use its cores" },
 		{ c->counters, "counters = yes would have no interrupt" },
-		{ has_word(c->cmdline, "nox2apic"), "cmdline has nox2apic" },
+		{ wants_xapic(c), "cmdline has nox2apic" },
 		{ facts & DIRECT_NO_X2APIC, "the CPUs have no x2APIC mode" },
 		{ facts & DIRECT_WIDE_IDS && c->nr_pci, "devices do not reach all of its CPUs, by their APIC IDs" },
 		/* What a guest would miss, and who asks for direct does without. */

@@ -73,7 +73,7 @@ void cpuid_flatten(struct cpuid_regs *r, u32 leaf, u32 subleaf, unsigned nr_vcpu
 		break;
 	case 0x80000008:
 		if (r->ecx)
-			r->ecx = (nr_vcpus - 1) | width << 12;
+			r->ecx = MIN(nr_vcpus - 1, 0xffu) | width << 12;
 		break;
 	case 0x8000001d:
 		r->eax = r->eax & 0x1f ? with(r->eax, 14, 12, shared ? nr_vcpus - 1 : 0) : 0;

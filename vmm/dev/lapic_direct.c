@@ -12,6 +12,7 @@
 
 #include "vmm/dev/lapic.h"
 #include "vmm/hvm.h"
+#include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci_dma.h"
 #include "vmm/startup.h"
 #include "vmm/vm.h"
@@ -126,8 +127,11 @@ void lapic_direct_init(struct vcpu *vcpu)
 		return;
 	close_icr(vcpu);
 	for (unsigned i = 0; __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST) && i < vm->nr_vcpus; i++)
-		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY)
+		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY) {
+			/* Its owner may be waiting for this one: for a call to be taken, or for a flush. */
 			vcpu_serve_call(vcpu);
+			shootdown_note(vcpu);
+		}
 	host_apic_reset();
 }
 

@@ -35,7 +35,7 @@ void exit_wrmsr(struct vcpu *vcpu, const struct vmexit *exit);
 /* Opens the MSRs that the guest may use without exits, cleared of an earlier VM's values; once per vCPU after its creation. */
 void msr_open_passthrough(struct vcpu *vcpu);
 
-/* An INIT of the guest's own (vmm/direct.c). */
+/* An INIT of the guest's own (vmm/direct_messages.c). */
 void exit_init(struct vcpu *vcpu, const struct vmexit *exit);
 
 /* Control-register accesses (vmm/exit/cr.c). */

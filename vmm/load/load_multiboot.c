@@ -3,7 +3,7 @@
  * The multiboot loader, for research and test kernels: places the image, its
  * modules and the boot information (Multiboot Specification 0.6.96, 3.2, 3.3).
  *
- * Guest RAM that it uses: 0x8e000-0x8ffff the boot information, GUEST_ACPI_BASE
+ * Guest RAM that it uses: INFO_BASE the boot information, behind it at GUEST_ACPI_BASE
  * the ACPI tables, and modules from the end of the kernel on. A copy of the
  * RSDP lies at 0xf0000, where a BIOS has it (ACPI 6.4, 5.2.5.1).
  */
@@ -18,8 +18,8 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
 
-#define INFO_BASE 0x8e000ul
-#define INFO_SIZE (GUEST_ACPI_BASE - INFO_BASE)
+#define INFO_SIZE 0x2000ul
+#define INFO_BASE (GUEST_ACPI_BASE - INFO_SIZE)
 #define RSDP_COPY 0xf0000ull
 #define RSDP_SIZE 36u
 #define LOW_END 0x100000ul /* what BIOS data and ROMs are on a PC ends here */

@@ -210,9 +210,6 @@ int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, stru
 		cpus[h->cpu[i].node]++;
 		if (pinned(c))
 			continue;
-		if (p->nr_cpus == VM_CPUS_MAX)
-			return vm_config_error(err, c->file, c->line_cpus,
-					       "cpus: more than %u are free: expected at most that many", VM_CPUS_MAX);
 		p->cpu[p->nr_cpus++] = (u16)i;
 	}
 	plan_demand(h, c, cpus, demand);

@@ -319,7 +319,7 @@ static void print_file(char *text)
 
 static void propose(char *text, struct vm_config *config)
 {
-	size_t n = proposal_write(text, monitor_first_config(), host_cpu_count(), host_node_count());
+	size_t n = proposal_write(text, monitor_first_config(), host_node_count());
 	struct place_trial got = { 0 };
 	struct config_error err;
 

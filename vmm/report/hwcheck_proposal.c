@@ -17,7 +17,7 @@ static void add_text(char *text, const char *fmt, ...)
 	va_end(ap);
 }
 
-size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, unsigned cpus_online, unsigned nodes)
+size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, unsigned nodes)
 {
 	static_assert(PROPOSAL_MAX > VM_CMDLINE_MAX + 2 * VM_MODULE_MAX + 512, "room for all");
 	text[0] = 0;
@@ -32,10 +32,7 @@ size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, un
 		add_text(text, "cmdline = %s\n", model->cmdline);
 	else if (!model)
 		add_text(text, "cmdline = console=ttyS0%s\n", nodes > 2 ? " tsc=reliable" : "");
-	if (cpus_online > VM_CPUS_MAX)
-		add_text(text, "cpus = %u\n", VM_CPUS_MAX);
-	else
-		add_text(text, "cpus = all\n");
+	add_text(text, "cpus = all\n");
 	add_text(text, "memory = all\n");
 	add_text(text, IS_ENABLED(CONFIG_VM_FOLLOW_UP) ?
 		 "on_poweroff = poweroff_node\non_reboot = restart\non_crash = restart\nrestart_limit = 5 in 10m\n" :

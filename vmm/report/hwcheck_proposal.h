@@ -14,6 +14,6 @@ struct vm_config;
  * and command line are those of *model; NULL: names to be replaced. nodes: NUMA
  * nodes of the machine. Returns its length.
  */
-size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, unsigned cpus_online, unsigned nodes);
+size_t proposal_write(char text[PROPOSAL_MAX], const struct vm_config *model, unsigned nodes);
 
 #endif
