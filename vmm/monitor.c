@@ -18,7 +18,7 @@
 
 /* A boot module whose name begins so is a VM file. */
 #define VM_PREFIX "vm:"
-#define LAST_WORDS 40 /* lines of a guest that ended badly: a panic of Linux is some 38, the reason first */
+#define LAST_WORDS 60 /* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
 
 const struct hvm_ops *hvm;
 struct hvm_caps hvm_caps;
