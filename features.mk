@@ -21,24 +21,28 @@ files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
-files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c vmm/pci/pci_fitness.c \
-	vmm/pci/pci_report.c
-files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm \
+files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_flr.c \
+	kernel/pci/pci_usb.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c
+files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_line.c \
 	kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
 	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_reset.c kernel/pci/pci_route.c \
 	vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
-files-IOMMU           := arch/x86_64/iommu/% kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
-	kernel/iommu/dmar_scope.c vmm/pci/pci_iommu.c
+files-IOMMU           := arch/x86_64/iommu/% kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/pci/pci_acs.c \
+	kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c vmm/pci/pci_iommu.c
+files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c
+files-LOST_CPUS       := kernel/cpu_lost.c vmm/lost_cpus.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
-files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm kernel/guest_apic.c vmm/direct.c \
+files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c kernel/alarm.c \
+	kernel/guest_apic.c vmm/direct.c \
 	vmm/direct_messages.c vmm/config/config_direct.c vmm/dev/lapic_direct.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
+files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
@@ -58,6 +62,7 @@ files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
 files-MONITOR_CONSOLE := kernel/console/log_last.c vmm/console/% vmm/control.c
+files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c
 files-DUMPS           := vmm/report/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c
 files-VM_PAUSE        := vmm/pause.c

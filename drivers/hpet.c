@@ -17,7 +17,7 @@
 #define PERIOD_MAX 100000000u /* 100 ns, the specification's limit */
 #define PERIOD_MIN 1000000u   /* 1 ns: no such thing exists, and the calibration would overflow */
 
-static volatile u8 *registers;
+volatile u8 *hpet_registers;
 static u64 mask;
 static u32 period_fs;
 
@@ -34,27 +34,25 @@ int hpet_init(const struct hpet_info *info)
 	cap = mmio_read64(r + HPET_CAPABILITIES);
 	period_fs = (u32)(cap >> 32);
 	if (period_fs < PERIOD_MIN || period_fs > PERIOD_MAX) {
-		printk_error("hpet at %#lx: impossible period of %u fs: not used", info->base,
-			     period_fs);
+		printk_error("hpet at %#lx: impossible period of %u fs: not used", info->base, period_fs);
 		return -ENODEV;
 	}
 	mask = cap & CAP_COUNT_SIZE ? ~0ull : 0xffffffffull;
 	/* Legacy replacement would send its timer interrupts in the PIT's and the RTC's place. */
-	mmio_write64(r + HPET_CONFIGURATION,
-		     (mmio_read64(r + HPET_CONFIGURATION) | CFG_ENABLE) & ~CFG_LEGACY_REPLACEMENT);
-	registers = r;
+	mmio_write64(r + HPET_CONFIGURATION, (mmio_read64(r + HPET_CONFIGURATION) | CFG_ENABLE) & ~CFG_LEGACY_REPLACEMENT);
+	hpet_registers = r;
 	return 0;
 }
 
 bool hpet_present(void)
 {
-	return registers != NULL;
+	return hpet_registers != NULL;
 }
 
 u64 hpet_read(void)
 {
 	/* A 32-bit counter must not be read by a 64-bit access: it may be cut in two on the way. */
-	return mask == ~0ull ? mmio_read64(registers + HPET_COUNTER) : mmio_read32(registers + HPET_COUNTER);
+	return mask == ~0ull ? mmio_read64(hpet_registers + HPET_COUNTER) : mmio_read32(hpet_registers + HPET_COUNTER);
 }
 
 u64 hpet_mask(void)

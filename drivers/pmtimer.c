@@ -12,7 +12,7 @@ static u32 mask;
 
 int pmtimer_init(const struct fadt_info *info)
 {
-	u32 first;
+	u64 first;
 
 	if (!info || !info->pm_tmr.address)
 		return -ENODEV;
@@ -39,7 +39,7 @@ bool pmtimer_present(void)
 	return port || mmio;
 }
 
-u32 pmtimer_read(void)
+u64 pmtimer_read(void)
 {
 	return (mmio ? mmio_read32(mmio) : inl(port)) & mask;
 }

@@ -12,8 +12,8 @@
 int pmtimer_init(const struct fadt_info *info);
 
 bool pmtimer_present(void);
-/* The counter; only the bits of pmtimer_mask() count. Only when present. */
-u32 pmtimer_read(void);
+/* The counter, as a struct tsc_reference reads it; only the bits of pmtimer_mask() count. Only when present. */
+u64 pmtimer_read(void);
 u32 pmtimer_mask(void);
 
 #endif

@@ -125,8 +125,9 @@ unsigned host_cpu_count(void)
 {
 	unsigned count = 0;
 
+	/* One in between may be lost. */
 	for (unsigned i = 0; i < nr_cpus; i++)
-		count += __atomic_load_n(&cpu_get(i)->online, __ATOMIC_ACQUIRE);
+		count = __atomic_load_n(&cpu_get(i)->online, __ATOMIC_ACQUIRE) ? i + 1 : count;
 	return count;
 }
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * CPUs whose local APIC is a guest's (interrupts = direct): as long as it is,
- * the LWK has no timer there and takes no interrupt, and only NMIs wake it.
+ * the LWK takes no interrupt there, and only NMIs wake it, the alarm's, too.
  */
 #include <margay/host.h>
 
@@ -31,6 +31,8 @@ void host_apic_give(void)
 	cpu->closed = true;
 	cpu->nmi_foreign = false;
 	cpu->lint1 = apic_give();
+	/* What somebody has armed before. */
+	timer_run_due();
 }
 
 void host_apic_reset(void)
@@ -60,6 +62,7 @@ void host_apic_take_back(void)
 	apic_init_cpu();
 	restore_lint1();
 	apic_timer_init_cpu();
+	alarm_set(0);
 	cpu->closed = false;
 	/* What somebody has armed meanwhile. */
 	cpu->timer_programmed = 0;

@@ -28,9 +28,7 @@ int irq_route_isa_nmi(unsigned irq)
 	if (!madt || irq >= ARRAY_SIZE(madt->isa))
 		return -ENODEV;
 	err = ioapic_route_nmi(madt->isa[irq].gsi, apic, (madt->isa[irq].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
-	if (err == -ENODEV)
-		printk_error("interrupt %u: no I/O APIC has this input", madt->isa[irq].gsi);
-	else if (err)
-		printk_error("interrupt %u: cannot reach APIC ID %u without interrupt remapping", madt->isa[irq].gsi, apic);
+	if (err)
+		printk_error("interrupt %u: no I/O APIC leads it to APIC ID %u", madt->isa[irq].gsi, apic);
 	return err;
 }

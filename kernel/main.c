@@ -16,6 +16,7 @@
 #include "kernel/console/screen.h"
 #include "kernel/iommu/iommu.h"
 #include "kernel/irq.h"
+#include "kernel/mce.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/microcode.h"
@@ -90,6 +91,8 @@ static void print_memory_map(void)
 
 		printk("memory %012lx-%012lx %s", r->start, r->end - 1, boot_memory_name(r->type));
 	}
+	if (bootinfo.left_out)
+		printk_error("memory: the firmware's map has %u pieces too many: not used", bootinfo.left_out);
 	printk("memory: %lu MiB usable", bootinfo_usable(&bootinfo) >> 20);
 }
 
@@ -136,6 +139,18 @@ static u32 highest_apic_id(void)
 	return highest;
 }
 
+/* The platform's NMIs come to the boot CPU alone, which looks where they are from: another's would only disturb its guest. */
+static void init_local_nmis(void)
+{
+	const struct madt_info *madt = acpi_madt();
+
+	for (unsigned i = 0; madt && i < madt->nr_nmis; i++)
+		for (unsigned k = 0; k < madt->nr_cpus; k++)
+			if (madt->cpu[k].apic_id == apic_id() && (madt->nmi[i].all || madt->nmi[i].uid == madt->cpu[k].uid))
+				apic_local_nmi(madt->nmi[i].lint,
+					       (madt->nmi[i].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
+}
+
 /* A console without an interrupt stays polled: output works, input does not. */
 static void init_console_interrupt(void)
 {
@@ -163,12 +178,13 @@ static void print_own_memory(u64 per_cpu)
 }
 
 /* The rest of the way, on the boot CPU's guarded stack. */
-static void boot_cpu_main(void) __attribute__((noreturn, used));
-static void boot_cpu_main(void)
+static __attribute__((noreturn, used)) void boot_cpu_main(void)
 {
 	u64 per_cpu;
 
 	trap_use_ist();
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		mce_init_cpu();
 	if (IS_ENABLED(CONFIG_LOG_KEEP))
 		log_keep();
 	clock_init();
@@ -176,8 +192,7 @@ static void boot_cpu_main(void)
 		log_time_tell();
 	apic_timer_init(host_tsc_khz());
 	timer_init();
-	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC",
-	       apic_timer_mode());
+	printk("CPU 0: APIC ID %u, %s, timer %s", this_cpu()->apic_id, host_is_x2apic() ? "x2APIC" : "xAPIC", apic_timer_mode());
 	smp_start();
 	if (IS_ENABLED(CONFIG_MICROCODE))
 		microcode_tell();
@@ -197,6 +212,8 @@ static void boot_cpu_main(void)
 		smbios_init(&bootinfo);
 	if (IS_ENABLED(CONFIG_PCI_FACTS))
 		pci_route_facts();
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
+		alarm_init();
 	clock_refine();
 	print_own_memory(per_cpu);
 	screen_show();
@@ -229,6 +246,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	init_numa();
 	if (apic_init(highest_apic_id()))
 		panic("no local APIC");
+	init_local_nmis();
 	cpu_init_all();
 	cpu_report_srat();
 	if (cpu_alloc_stacks(this_cpu()))

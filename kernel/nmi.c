@@ -4,8 +4,10 @@
 
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
+#include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/irq.h"
+#include "kernel/panic.h"
 #include "kernel/percpu.h"
 
 /* NMI status and control of a PC: Intel ICH9 data sheet, 13.7.1. */
@@ -16,7 +18,7 @@
 #define NMI_SC_CLEAR_SERR BIT(2)
 #define NMI_SC_KEPT 0x03u /* timer gate and speaker */
 
-#define DEVICES (2 + IS_ENABLED(CONFIG_IOMMU))
+#define DEVICES (2 + IS_ENABLED(CONFIG_IOMMU) + IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 
 static bool (*device[DEVICES])(void);
 
@@ -29,7 +31,7 @@ int nmi_request_isa(unsigned irq, bool (*fn)(void))
 		if (++i == DEVICES)
 			return -ENOSPC;
 	__atomic_store_n(&device[i], fn, __ATOMIC_RELEASE);
-	err = IS_ENABLED(CONFIG_IOMMU) && irq == NMI_MESSAGE ? 0 : irq_route_isa_nmi(irq);
+	err = DEVICES > 2 && irq == NMI_MESSAGE ? 0 : irq_route_isa_nmi(irq);
 	if (err)
 		__atomic_store_n(&device[i], NULL, __ATOMIC_RELEASE);
 	return err;
@@ -38,13 +40,15 @@ int nmi_request_isa(unsigned irq, bool (*fn)(void))
 void nmi_taken(void)
 {
 	struct cpu *cpu = this_cpu();
+	bool sent = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && __atomic_exchange_n(&cpu->kick_due, false, __ATOMIC_SEQ_CST);
+	bool kicked = __atomic_load_n(&cpu->kick, __ATOMIC_RELAXED);
 
 	cpu->nmi_count++;
 	/* Of two kicks at once the second's NMI may come alone: then there is the word of them. */
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && !__atomic_exchange_n(&cpu->kick_due, false, __ATOMIC_SEQ_CST))
-		cpu->nmi_foreign |= !__atomic_load_n(&cpu->kick, __ATOMIC_RELAXED);
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && !sent && !kicked)
+		cpu->nmi_foreign = true;
 	/* The device's NMI may have met a kick's: the word of the boot CPU says nothing. */
-	if (cpu->id == 0 || !__atomic_load_n(&cpu->kick, __ATOMIC_RELAXED)) {
+	if (cpu->id == 0 || !kicked) {
 		cpu->nmi_noted = true;
 		__atomic_store_n(&cpu->kick, 1, __ATOMIC_RELAXED);
 	}
@@ -63,6 +67,8 @@ static bool platform(void)
 		     cause & NMI_SC_SERR ? " system error (SERR#)" : "", cause & NMI_SC_IOCHK ? " I/O channel check" : "");
 	outb(NMI_SC, (u8)((status & NMI_SC_KEPT) | clear));
 	outb(NMI_SC, status & NMI_SC_KEPT);
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && cmdline_of_boot()->nmi_panic)
+		panic("nmi=panic");
 	return true;
 }
 

@@ -10,11 +10,11 @@
 
 #include <margay/types.h>
 
-#define NMI_MESSAGE (~0u) /* no ISA interrupt: the device is told itself what to send to the boot CPU; only with CONFIG_IOMMU */
+#define NMI_MESSAGE (~0u) /* no ISA interrupt: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
 
 /*
  * Routes an ISA interrupt as NMI to the boot CPU; two devices at most can
- * have that, and one by message. fn runs in this CPU's interrupt windows after any NMI, leaves the line
+ * have that, and those of NMI_MESSAGE. fn runs in this CPU's interrupt windows after any NMI, leaves the line
  * low, and says whether its device had asked. 0 or -errno (logged).
  */
 int nmi_request_isa(unsigned irq, bool (*fn)(void));

@@ -5,6 +5,7 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
+#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
 #include "kernel/panic.h"
@@ -22,8 +23,7 @@ static void (*report)(void);
 static unsigned reboot_seconds;
 static u32 panicking; /* index + 1 of the CPU that panics */
 
-static void halt(void) __attribute__((noreturn));
-static void halt(void)
+static __attribute__((noreturn)) void halt(void)
 {
 	for (;;) {
 		cpu_cli();
@@ -39,8 +39,7 @@ static void show_log_line(enum loglevel level, const char *text, size_t length)
 	console_log(line, MIN((size_t)n, sizeof(line) - 1));
 }
 
-static void halt_offline(void) __attribute__((noreturn));
-static void halt_offline(void)
+static __attribute__((noreturn)) void halt_offline(void)
 {
 	__atomic_store_n(&this_cpu()->online, false, __ATOMIC_RELEASE);
 	halt();
@@ -93,8 +92,7 @@ static void wait_seconds(unsigned seconds)
 static void end(void) __attribute__((noreturn));
 
 /* The report itself has failed: what it has not printed yet is left out. */
-static void panic_again(void) __attribute__((noreturn));
-static void panic_again(void)
+static __attribute__((noreturn)) void panic_again(void)
 {
 	static bool again;
 
@@ -124,7 +122,6 @@ static void begin(void)
 		printk_last(&printk_log, LOG_LINES, show_log_line);
 }
 
-static void end(void) __attribute__((noreturn));
 static void end(void)
 {
 	/* Once: a bug in it comes back here. */
@@ -203,13 +200,9 @@ void panic(const char *fmt, ...)
 	vpanic(fmt, ap);
 }
 
-void host_panic(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vpanic(fmt, ap);
-}
+/* By the names that the monitor and the CPU layer have for it. */
+void host_panic(const char *fmt, ...) __attribute__((alias("panic")));
+void upcall_panic(const char *fmt, ...) __attribute__((alias("panic")));
 
 void panic_trap(const struct trap_frame *f, const char *what)
 {

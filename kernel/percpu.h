@@ -38,9 +38,11 @@ struct cpu {
 	s64 tsc_ahead;           /* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
 	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
+	u64 alarm;               /* when to kick it, by the boot CPU's TSC; 0: not; kernel/alarm.c's */
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
 	bool kick_due;           /* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */
 	bool nmi_foreign;        /* an NMI was taken that no kick had sent; this CPU and its NMI handler */
+	u64 mce_looked;          /* TSC; only this CPU touches it */
 	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */

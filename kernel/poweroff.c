@@ -53,14 +53,10 @@ static u16 read_register(const struct fixed_register *r)
 
 static void write_register(const struct fixed_register *r, u16 value)
 {
-	if (r->mmio && r->width == 1)
-		*r->mmio = (u8)value;
-	else if (r->mmio)
-		*(volatile u16 *)r->mmio = value;
-	else if (r->width == 1)
-		outb(r->port, (u8)value);
+	if (r->mmio)
+		r->width == 1 ? (void)(*r->mmio = (u8)value) : (void)(*(volatile u16 *)r->mmio = value);
 	else
-		outw(r->port, value);
+		r->width == 1 ? outb(r->port, (u8)value) : outw(r->port, value);
 }
 
 static bool find_s5(void)
@@ -89,12 +85,32 @@ static const char *find_registers(const struct fadt_info *fadt)
 	return pm1a.width || sleep_control.width ? NULL : "the FADT names no register for it";
 }
 
+/*
+ * PM1 control means nothing before firmware has handed the chipset over (ACPI 4.8.2.5), and what the chipset tells of comes as SMIs
+ * that take all CPUs from their guests.
+ */
+static void enable_acpi(void)
+{
+	const struct fadt_info *fadt = acpi_fadt();
+
+	if (!pm1a.width || !fadt->smi_cmd || fadt->smi_cmd > 0xffff || !fadt->acpi_enable || read_register(&pm1a) & ACPI_PM1_SCI_EN)
+		return;
+	outb((u16)fadt->smi_cmd, fadt->acpi_enable);
+	for (unsigned i = 0; i < OBEY_POLLS && !(read_register(&pm1a) & ACPI_PM1_SCI_EN); i++)
+		inb(RESET_CONTROL_CF9);
+	if (read_register(&pm1a) & ACPI_PM1_SCI_EN)
+		printk("acpi: switched on: firmware had left it off");
+	else
+		printk_error("acpi: firmware does not switch it on: poweroff may not work");
+}
+
 void poweroff_init(void)
 {
 	const char *missing = find_registers(acpi_fadt());
 
 	if (missing)
 		printk_error("poweroff: %s: the node will halt instead", missing);
+	enable_acpi();
 }
 
 static void wait_for_effect(void)
@@ -103,18 +119,6 @@ static void wait_for_effect(void)
 		inb(RESET_CONTROL_CF9); /* an access to the chipset takes about 1 us, a pause only some ns */
 		cpu_pause();
 	}
-}
-
-/* PM1 control means nothing before firmware has handed the chipset over: ACPI 4.8.2.5. */
-static void enable_acpi(void)
-{
-	const struct fadt_info *fadt = acpi_fadt();
-
-	if (!fadt->smi_cmd || fadt->smi_cmd > 0xffff || !fadt->acpi_enable || read_register(&pm1a) & ACPI_PM1_SCI_EN)
-		return;
-	outb((u16)fadt->smi_cmd, fadt->acpi_enable);
-	for (unsigned i = 0; i < OBEY_POLLS && !(read_register(&pm1a) & ACPI_PM1_SCI_EN); i++)
-		cpu_pause();
 }
 
 static u16 pm1_value(const struct fixed_register *r, u8 type)
@@ -133,7 +137,6 @@ static void enter_s5(void)
 		write_register(&sleep_control, (u16)(s5.slp_typa << ACPI_SLEEP_SLP_TYP_SHIFT | ACPI_SLEEP_SLP_EN));
 		return;
 	}
-	enable_acpi();
 	a = pm1_value(&pm1a, s5.slp_typa);
 	write_register(&pm1a, a);
 	if (pm1b.width) {

@@ -38,8 +38,3 @@ bool screen_idle_draw(void)
 {
 	return screen_idle(wanted);
 }
-
-void screen_idle_pass_on(void)
-{
-	screen_idle_ends();
-}

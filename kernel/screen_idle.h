@@ -12,9 +12,6 @@ void screen_idle_start(void);
 /* By a CPU without work: draws, until it is given some. False: nothing to draw. */
 bool screen_idle_draw(void);
 
-/* By a CPU that was given work, before it begins. */
-void screen_idle_pass_on(void);
-
 #else
 static inline void screen_idle_start(void)
 {
@@ -23,10 +20,6 @@ static inline void screen_idle_start(void)
 static inline bool screen_idle_draw(void)
 {
 	return false;
-}
-
-static inline void screen_idle_pass_on(void)
-{
 }
 #endif
 

@@ -14,6 +14,7 @@
 #include "arch/x86_64/cpu/trampoline.h"
 #include "arch/x86_64/cpu/tsc_sync.h"
 #include "kernel/console/printk.h"
+#include "kernel/mce.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/microcode.h"
 #include "kernel/mitigations.h"
@@ -95,6 +96,8 @@ static void ap_main(void *arg)
 	apic_init_cpu();
 	apic_timer_init_cpu();
 	answer_boot_cpu();
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		mce_init_cpu();
 	work_loop();
 }
 

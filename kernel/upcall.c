@@ -11,23 +11,6 @@
 #include "kernel/percpu.h"
 #include "kernel/upcall.h"
 
-void upcall_log(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vprintk_error(fmt, ap);
-	va_end(ap);
-}
-
-void upcall_panic(const char *fmt, ...)
-{
-	va_list ap;
-
-	va_start(ap, fmt);
-	vpanic(fmt, ap);
-}
-
 void upcall_trap(const struct trap_frame *frame, const char *what)
 {
 	panic_trap(frame, what);
@@ -45,7 +28,7 @@ void upcall_device_fault(const volatile void *reg)
 
 	if (!cpu->working || !cpu->work->fault)
 		panic("no device registers at %#lx", (u64)reg);
-	cpu->work->fault(cpu->work);
+	cpu->work->fault(cpu->work, HOST_NO_DEVICE);
 }
 
 static bool use_pool;

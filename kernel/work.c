@@ -6,6 +6,8 @@
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/idle.h"
 #include "arch/x86_64/cpu/trap.h"
+#include "kernel/console/screen.h"
+#include "kernel/mce.h"
 #include "kernel/nmi.h"
 #include "kernel/percpu.h"
 #include "kernel/screen_idle.h"
@@ -72,6 +74,8 @@ void host_interrupt_window(void)
 {
 	cpu_closed(this_cpu()) ? (void)0 : trap_window();
 	nmi_look();
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		mce_look();
 	timer_run_due();
 }
 
@@ -109,7 +113,7 @@ void work_loop(void)
 				wait_for_wakeup(true);
 			continue;
 		}
-		screen_idle_pass_on();
+		screen_idle_ends();
 		cpu->working = true;
 		work->run(work);
 		cpu->working = false;

@@ -12,7 +12,8 @@
 static const char intro[] =
 	"# CPUID: what a guest sees\n"
 	"\n"
-	"Printed by `tools/cpuid-list.c` from `vmm/cpuid/cpuid_table.c` and `vmm/cpuid/cpuid_table_ext.c`; do not edit.\n"
+	"Printed by `tools/cpuid-list.c` from `vmm/cpuid/cpuid_table.c`, `vmm/cpuid/cpuid_table_ext.c` and\n"
+	"`tools/cpuid-differences.c`; do not edit.\n"
 	"\n"
 	"A guest's CPUID is the host's, but for the lines below and for bits that the tables do not name: a bit that a\n"
 	"future CPU brings is hidden until somebody has thought about it. Physical address bits are at most what stage 2\n"

@@ -24,10 +24,10 @@ CONFIGS = os.path.join(BUILD, "configs")
 VARIANTS = os.path.join(CONFIGS, "variants")
 NAMED = ("default", "tiny", "debug")
 # What a loader may have to read from margay.elf, in bytes.
-LIMIT = {"default": 300 << 10, "tiny": 96 << 10, "debug": 360 << 10}
+LIMIT = {"default": 300 << 10, "tiny": 96 << 10, "debug": 384 << 10}
 # Lines of code, .c and .asm, that an image is made of; its headers are counted for all together.
 LINES = {"default": 27000, "tiny": 15000}
-HEADER_LINES = 5700
+HEADER_LINES = 6000
 
 
 class BuildError(Exception):

@@ -37,6 +37,10 @@ def mebibytes(size):
     return int(match[1]) << (10 if match[2] == "G" else 0)
 
 
+TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+NEWER_QEMU = os.path.join(TOP, "build", "qemu-11.1", "qemu-system-x86_64")
+
+
 def find(program, package):
     path = shutil.which(program)
     if path is None:
@@ -121,7 +125,13 @@ def numa_arguments(machine, nodes, cpus, memory):
 
 
 def qemu(image, boot, cpus, memory, port, extra, accel):
-    return [find("qemu-system-x86_64", "qemu-system-x86")] + qemu_arguments(
+    program = find("qemu-system-x86_64", "qemu-system-x86")
+    # Before 11.1 no interrupt passes QEMU's AMD IOMMU.
+    if any(word.startswith("amd-iommu") for word in extra):
+        program = NEWER_QEMU
+        if not os.path.exists(program):
+            raise MachineError("%s is missing: make newer-qemu" % program)
+    return [program] + qemu_arguments(
         image, boot, cpus, memory, "socket,id=console,host=127.0.0.1,port=%d" % port, extra, accel)
 
 

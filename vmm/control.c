@@ -205,6 +205,8 @@ int monitor_vm_stop(unsigned i, bool again)
 
 	if (vm)
 		vm_end(vm, VM_END_STOPPED);
+	else if (IS_ENABLED(CONFIG_LOST_CPUS))
+		vm_stop_again(s, hand_out);
 	/* One that ends and is restarted all the time has seldom a vCPU to stop, or has just ended by itself. */
 	starts = !again && (s->again || s->state == STARTED || s->state == ENDING) && (!vm || vm->end != VM_END_STOPPED);
 	s->stopped = s->stopped || starts;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Whether a VM owns the local APICs of its CPUs (interrupts = direct, auto): what is to be known of the node. */
 #include <margay/errno.h>
+#include <margay/host.h>
 
 #include "vmm/debugger.h"
 #include "vmm/load/multiboot.h"
-#include "vmm/pci/vm_pci.h"
 #include "vmm/vm.h"
 
 #define CPUID_1_ECX_X2APIC BIT(21)
@@ -12,7 +12,8 @@
 int direct_decide(struct vm *vm, const struct host_module *kernel)
 {
 	const struct vm_config *c = vm->config;
-	unsigned facts = vm->wide_ids ? DIRECT_WIDE_IDS : 0, row = 0;
+	bool reached = !vm->wide_ids || (IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide());
+	unsigned facts = reached ? 0 : DIRECT_WIDE_IDS, row = 0;
 	struct cpuid_regs r;
 	const char *why;
 
@@ -23,10 +24,10 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 		facts |= DIRECT_NO_X2APIC;
 	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(kernel->data, kernel->size))
 		facts |= DIRECT_MULTIBOOT;
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm_pci_line_only(c))
-		facts |= DIRECT_LINE;
 	if (debugger_on())
 		facts |= DIRECT_GDB;
+	if (!host_alarm())
+		facts |= DIRECT_NO_ALARM;
 	why = vm_config_not_direct(c, facts, &row);
 	if (why && c->interrupts == VM_INTERRUPTS_DIRECT) {
 		vm_refuse(vm, direct, VM_CONFIG_NOT_DIRECT, why);

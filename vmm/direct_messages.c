@@ -8,8 +8,8 @@
 
 void exit_init(struct vcpu *vcpu, const struct vmexit *)
 {
-	/* One that was pending before the first instruction behind a SIPI is older than that. Another INIT may have closed all. */
-	if (vcpu->regs.rip && vcpu->vm->config->ipi_direct)
+	/* One that was pending before the first instruction behind a SIPI is older than that. */
+	if (vcpu->regs.rip && __atomic_load_n(&vcpu->vm->icrs_used, __ATOMIC_RELAXED))
 		vcpu_init_ipi(vcpu);
 }
 
@@ -32,7 +32,7 @@ void vcpu_nmi(struct host_work *work)
 {
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
-	if (!vcpu->vm->config->ipi_direct)
+	if (!__atomic_load_n(&vcpu->vm->icrs_used, __ATOMIC_RELAXED))
 		return;
 	vcpu->nmi_pending = true;
 	vcpu_look(vcpu);

@@ -15,7 +15,7 @@ struct stage2_format;
 
 enum vmexit_reason {
 	VMEXIT_EXTINT,      /* a physical interrupt is pending */
-	VMEXIT_NMI,         /* a physical NMI was taken */
+	VMEXIT_NMI,         /* a physical NMI was taken, or a machine check */
 	VMEXIT_IRQ_WINDOW,  /* the guest can take an interrupt now */
 	VMEXIT_NMI_WINDOW,  /* the guest can take an NMI now */
 	VMEXIT_EXCEPTION,   /* .exception; a machine check never: the backend hands it to the host */
@@ -205,7 +205,7 @@ struct hvm_ops {
 	void (*set_tsc_offset)(struct vcpu *vcpu, s64 offset);
 	/* Drops cached stage-2 translations of the vCPU's VM on the calling CPU. */
 	void (*flush_stage2)(struct vcpu *vcpu);
-	/* Prints the control block, for a failed entry or a crash. */
+	/* Prints the control block but for the segments, for a failed entry or a crash. */
 	void (*dump)(struct vcpu *vcpu);
 };
 
@@ -218,6 +218,17 @@ struct hvm_ops {
  * names (SDM vol. 3, 4.4.1), zeros where they are not RAM.
  */
 void vcpu_read_pdptes(struct vcpu *vcpu, u64 cr3, u64 pdptes[4]);
+
+/* For the backends: intercept_io() in a map with a bit for each port, the same on both. */
+static inline void hvm_set_ports(u8 *map, u16 port, unsigned count, bool on)
+{
+	for (unsigned p = port; p < port + count && p < 0x10000; p++) {
+		if (on)
+			map[p / 8] |= (u8)(1u << p % 8);
+		else
+			map[p / 8] &= (u8)~(1u << p % 8);
+	}
+}
 
 /* The backends that are compiled in register themselves here (linker section). */
 #define HVM_BACKEND(ops) \

@@ -242,7 +242,7 @@ static void reap(struct host_work *work)
 	s->vm = NULL;
 	s->state = ENDING;
 	spin_unlock(&monitor_lock);
-	vm_destroy(vm);
+	IS_ENABLED(CONFIG_LOST_CPUS) && vm->abandoned ? vm_abandon(vm) : vm_destroy(vm);
 	spin_lock(&monitor_lock);
 	/* The operator's start, until here, comes before the limit: it is none of the restarts that count. */
 	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) ||

@@ -6,11 +6,6 @@
 
 #include "vmm/vm_parts.h"
 
-static bool overlap(u64 a, u64 a_size, u64 b, u64 b_size)
-{
-	return a < b + b_size && b < a + a_size;
-}
-
 static int range_error(struct vm *vm, const char *kind, u64 base, int err)
 {
 	vm_log(vm, "%s range at %#lx: %s", kind, base,
@@ -39,7 +34,7 @@ int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *op
 	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
 	for (unsigned i = 0; i < all->nr_pio; i++)
-		if (overlap(base, count, all->pio[i].base, all->pio[i].count))
+		if (ranges_meet(base, count, all->pio[i].base, all->pio[i].count))
 			return range_error(vm, "port", base, -EEXIST);
 	if (all->nr_pio == VM_MAX_PIO)
 		return range_error(vm, "port", base, -ENOSPC);
@@ -52,7 +47,7 @@ int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops 
 	struct vm_ranges *all = &vm_parts(vm)->ranges;
 
 	for (unsigned i = 0; i < all->nr_mmio; i++)
-		if (overlap(base.v, size, all->mmio[i].base, all->mmio[i].size))
+		if (ranges_meet(base.v, size, all->mmio[i].base, all->mmio[i].size))
 			return range_error(vm, "MMIO", base.v, -EEXIST);
 	if (all->nr_mmio == VM_MAX_MMIO)
 		return range_error(vm, "MMIO", base.v, -ENOSPC);

@@ -51,6 +51,12 @@ void monitor_check_together(void);
 /* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */
 void monitor_start_slot(struct slot *s);
 
+/*
+ * In images with LOST_CPUS, monitor_lock held: the operator has stopped the VM once more. Where nobody waits for its vCPUs, a
+ * CPU does to which hand_out() gives the work.
+ */
+void vm_stop_again(struct slot *s, bool (*hand_out)(struct host_work *work));
+
 /* control.c's, in images with MONITOR_CONSOLE. Has the operator asked for the VM's start meanwhile? Forgets it. */
 bool monitor_asked_again(struct slot *s);
 /* The same file's: monitor_operator() has been called; tells the operator that the VM, which had the foreground, is over. */

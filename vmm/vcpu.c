@@ -5,6 +5,7 @@
  * loop does nothing.
  */
 #include <margay/errno.h>
+#include <margay/host_rdt.h>
 
 #include "vmm/debugger.h"
 #include "vmm/exit/exit.h"
@@ -91,6 +92,12 @@ static bool running(const struct vm *vm)
 	return __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING;
 }
 
+/* Is the local APIC of one of its CPUs still the LWK's? The guest's devices would reach it. */
+static bool preparing(const struct vm *vm)
+{
+	return running(vm) && __atomic_load_n(&vm->ready, __ATOMIC_ACQUIRE) < vm->nr_vcpus;
+}
+
 /* All that may keep the vCPU from the guest, and the events that it takes along. False: its VM has ended. */
 static noinline bool look(struct vcpu *vcpu)
 {
@@ -151,22 +158,16 @@ static void loop(struct vcpu *vcpu)
 		} while (likely(!must_look(vcpu)));
 }
 
-static void devices_start(struct vcpu *vcpu)
+static void tell_devices(struct vcpu *vcpu, bool starts)
 {
 	const struct vdev *const *d = __start_vdevs;
 
-	for (unsigned i = 0; &d[i] < __stop_vdevs; i++)
-		if (d[i]->vcpu_start)
-			d[i]->vcpu_start(vcpu, vcpu->vm->device[i]);
-}
+	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
+		void (*fn)(struct vcpu *vcpu, void *instance) = starts ? d[i]->vcpu_start : d[i]->vcpu_stop;
 
-static void devices_stop(struct vcpu *vcpu)
-{
-	const struct vdev *const *d = __start_vdevs;
-
-	for (unsigned i = 0; &d[i] < __stop_vdevs; i++)
-		if (d[i]->vcpu_stop)
-			d[i]->vcpu_stop(vcpu, vcpu->vm->device[i]);
+		if (fn)
+			fn(vcpu, vcpu->vm->device[i]);
+	}
 }
 
 /* What this CPU needs, for this VM. */
@@ -208,7 +209,7 @@ static int prepare(struct vcpu *vcpu)
 		vm->entry_state(vm, vcpu);
 	host_fpu_reset(vm_parts(vm)->cpuid.xcr0_allowed);
 	vcpu->xcr0 = XCR0_X87;
-	devices_start(vcpu);
+	tell_devices(vcpu, true);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
 		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables",
 			(vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
@@ -221,6 +222,8 @@ static void vcpu_work(struct host_work *work)
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 	struct vm *vm = vcpu->vm;
 
+	if (IS_ENABLED(CONFIG_VM_RDT))
+		host_rdt_enter(vm);
 	if (hvm->cpu_on()) {
 		vm_end(vm, VM_END_CRASH);
 	} else {
@@ -228,7 +231,7 @@ static void vcpu_work(struct host_work *work)
 			vm_end(vm, VM_END_CRASH);
 		} else {
 			/* Until each vCPU has its CPU, which may take as long as others keep it; this one may be the console's. */
-			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE))
+			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE) || (vm_direct(vm) && preparing(vm)))
 				host_interrupt_window();
 			serve_call(vcpu, NULL);
 			shootdown_join(vcpu);
@@ -237,22 +240,32 @@ static void vcpu_work(struct host_work *work)
 			serve_call(vcpu, gone);
 			if (IS_ENABLED(CONFIG_DUMPS) && vcpu->died)
 				inspect_log(vcpu);
-			devices_stop(vcpu);
+			tell_devices(vcpu, false);
 			if (IS_ENABLED(CONFIG_TELEMETRY))
 				telemetry_print(vcpu);
 			hvm->vcpu_destroy(vcpu);
 		}
 		hvm->cpu_off();
 	}
-	if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0)
+	if (IS_ENABLED(CONFIG_VM_RDT))
+		host_rdt_leave(vm);
+	if (IS_ENABLED(CONFIG_LOST_CPUS))
+		vcpu_leave(vcpu);
+	else if (__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) == 0)
 		monitor_vm_ended(vm);
 }
 
-/* What its guest has led us to is nobody's: a barrier behind all checks of addresses. */
-static void vcpu_fault(struct host_work *work)
+/* What its guest has led us to is nobody's: a barrier behind all checks of addresses. Or the machine's, which has lost it. */
+static void vcpu_fault(struct host_work *work, enum host_fault why)
 {
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
+	if (why == HOST_MACHINE_CHECK) {
+		vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
+		/* Nothing of it is shown: that might be the same memory. */
+		vm_end(vcpu->vm, VM_END_MACHINE_CHECK);
+		return;
+	}
 	vm_log(vcpu->vm, "vcpu%u: the hypervisor has met device registers that are not there: a defect of its own", vcpu->id);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
@@ -282,18 +295,23 @@ static int assign(struct vcpu *vcpu)
 
 int vm_start(struct vm *vm)
 {
+	unsigned i;
+
 	vm->started_at = host_tsc();
 	vm->tsc_offset = vm_direct(vm) ? 0 : -(s64)vm->started_at;
 	/* One count is this function's own: the VM cannot be taken down while it hands out CPUs. */
 	__atomic_store_n(&vm->live_vcpus, 1, __ATOMIC_RELEASE);
-	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+	for (i = 0; i < vm->nr_vcpus; i++) {
 		__atomic_add_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
+		vm->vcpus[i]->live = true;
 		if (assign(vm->vcpus[i])) {
+			vm->vcpus[i]->live = false;
 			__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
 			vm_end(vm, VM_END_CRASH);
 			break;
 		}
 	}
 	__atomic_store_n(&vm->started, true, __ATOMIC_RELEASE);
-	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) ? 0 : -EBUSY;
+	/* Where there is somebody who waits for all, he has it taken down as soon as this is 0. */
+	return __atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL) || (IS_ENABLED(CONFIG_LOST_CPUS) && i) ? 0 : -EBUSY;
 }

@@ -85,6 +85,7 @@ struct vcpu {
 	struct decoded decoded[INSNS_DECODED];
 	struct exit_access access; /* valid while that instruction is carried out */
 	struct vcpu_debug debug;
+	bool live;                /* its CPU is the VM's: from its assignment until it has left; atomic */
 	bool died;                /* it could not go on: vcpu_die(), and the watchdog */
 	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
 	struct vcpu_stats stats;

@@ -28,8 +28,10 @@ extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 static const char *const end_name[] = {
 	[VM_RUNNING] = "running", [VM_END_POWEROFF] = "poweroff", [VM_END_RESET_ACPI] = "reset-acpi",
 	[VM_END_RESET_KBD] = "reset-kbd", [VM_END_RESET_CF9] = "reset-cf9", [VM_END_TRIPLE_FAULT] = "triple-fault",
-	[VM_END_PANICKED] = "panicked", [VM_END_WATCHDOG] = "watchdog", [VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash",
-	[VM_END_STOPPED] = "stopped",
+	[VM_END_PANICKED] = "panicked", [VM_END_WATCHDOG] = "watchdog",
+	[VM_END_MACHINE_CHECK] = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? "machine-check" : NULL,
+	[VM_END_FAULT] = IS_ENABLED(CONFIG_IOMMU) ? "blocked" : NULL,
+	[VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash", [VM_END_STOPPED] = "stopped",
 };
 
 const char *vm_end_name(enum vm_end why)
@@ -57,35 +59,13 @@ void vm_exit(struct vm *vm, u32 status)
 
 /* ---- second-level tables ----------------------------------------------------- */
 
-static void *s2_alloc(void)
-{
-	return host_pages_alloc(1, -1);
-}
-
-static void s2_free(void *page)
-{
-	host_pages_free(page, 1);
-}
-
-static u64 s2_to_hpa(const void *page)
-{
-	return host_virt_to_hpa(page).v;
-}
-
-static void *s2_to_virt(u64 pa)
-{
-	return host_hpa_to_virt(hpa(pa));
-}
-
-static const struct stage2_mem s2_mem = { s2_alloc, s2_free, s2_to_hpa, s2_to_virt };
-
 static_assert((int)VM_LEAF_4K == LEAF_4K && (int)VM_LEAF_2M == LEAF_2M && (int)VM_LEAF_1G == LEAF_1G, "the same order");
 
 static int stage2_build(struct vm *vm)
 {
 	struct vm_parts *parts = vm_parts(vm);
 	enum stage2_leaf leaf = MIN((enum stage2_leaf)vm->config->leaf, hvm_caps.stage2_1g ? LEAF_1G : LEAF_2M);
-	int err = stage2_init(&parts->stage2, hvm->stage2_format, &s2_mem, leaf);
+	int err = stage2_init(&parts->stage2, hvm->stage2_format, &stage2_host_pages, leaf);
 
 	parts->stage2.small_exec = IS_ENABLED(CONFIG_MITIGATIONS) && vm_splits(vm);
 	for (unsigned i = 0; !err && i < parts->map.count; i++) {
@@ -102,25 +82,11 @@ static int stage2_build(struct vm *vm)
 
 /* ---- the parts in order --------------------------------------------------------- */
 
-static void read_host_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
-{
-	host_cpuid(leaf, subleaf, out);
-}
-
-/* Has a device registered this MSR, or (pio_find()) port? What the guest is told of its platform follows from it. */
-static bool has_msr(const struct vm_ranges *all, u32 msr)
-{
-	for (unsigned i = 0; i < all->nr_msr; i++)
-		if (msr >= all->msr[i].first && msr <= all->msr[i].last)
-			return true;
-	return false;
-}
-
 static int cpuid_build(struct vm *vm)
 {
 	u64 ignored;
 	struct cpuid_input in = {
-		.host = read_host_cpuid,
+		.host = host_cpuid_for,
 		.caps = &hvm_caps,
 		.nr_vcpus = vm->nr_vcpus,
 		.flat = vm->config->flat,
@@ -129,9 +95,9 @@ static int cpuid_build(struct vm *vm)
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
-		.pvclock = has_msr(&vm_parts(vm)->ranges, MSR_KVM_SYSTEM_TIME),
-		.counters = IS_ENABLED(CONFIG_VM_COUNTERS) && (has_msr(&vm_parts(vm)->ranges, MSR_PERF_SELECT0) ||
-							       has_msr(&vm_parts(vm)->ranges, MSR_AMD_CORE_SELECT0)),
+		.pvclock = msr_find(vm, MSR_KVM_SYSTEM_TIME),
+		.counters = IS_ENABLED(CONFIG_VM_COUNTERS) && (msr_find(vm, MSR_PERF_SELECT0) ||
+							       msr_find(vm, MSR_AMD_CORE_SELECT0)),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,
 	};
 

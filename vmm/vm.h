@@ -34,8 +34,11 @@ struct vm {
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
 	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
+	bool icrs_used;           /* one was open once: INIT and NMI may be its guest's; atomic */
 	u32 icrs_open;            /* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
 	bool quarantined;         /* a device may still write to its memory: that is not given back */
+	bool leaving;             /* somebody waits for its vCPUs to leave, and has it taken down; atomic */
+	bool abandoned;           /* vm_wait_empty() has given up vCPUs */
 	unsigned ready;           /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;
 	u64 started_at;           /* host TSC */
@@ -73,6 +76,18 @@ void vm_destroy(struct vm *vm);
  * they leave at once, and the last one reports the VM's end.
  */
 int vm_start(struct vm *vm);
+
+/* ---- lost_cpus.c, in images with LOST_CPUS: CPUs that do not answer a kick ----- */
+
+/* How long any exit may take: a CPU that has not answered by then never will. */
+#define VM_ANSWER_SECONDS (IS_ENABLED(CONFIG_DEBUG_FAULT) ? 2u : 20u)
+
+/* The last that a vCPU does of its VM, on its CPU: the first one waits for the others, and gives up those who do not come. */
+void vcpu_leave(struct vcpu *vcpu);
+/* Ends the VM, whose vCPU did not answer a kick for that long: what becomes of its CPU is seen when all others have left. */
+void vcpu_no_answer(struct vcpu *vcpu);
+/* Instead of taking a VM down of which CPUs were given up: these may still use, and write to, all that it has. */
+void vm_abandon(struct vm *vm);
 
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)

@@ -17,8 +17,10 @@ enum vm_end {
 	VM_END_TRIPLE_FAULT,
 	VM_END_PANICKED,     /* its kernel said so at the panic port */
 	VM_END_WATCHDOG,
+	VM_END_MACHINE_CHECK, /* it has used memory that the machine has lost */
 	VM_END_EXIT,         /* by the debug-exit port, with vm->exit_status */
 	VM_END_STOPPED,      /* by the operator */
+	VM_END_FAULT,        /* the IOMMU blocked a function of it, and its VM file wants that: only in images with IOMMU */
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
 };
 

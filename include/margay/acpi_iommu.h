@@ -18,6 +18,7 @@ struct acpi_dmar {
 static_assert(sizeof(struct acpi_dmar) == 48, "DMAR");
 #define ACPI_DMAR_INTR_REMAP BIT(0)
 #define ACPI_DMAR_X2APIC_OPT_OUT BIT(1)
+#define ACPI_DMAR_PCI_ALL BIT(0) /* of a unit: it has what no other names */
 
 /* Type and length in front of each remapping structure, VT-d 8.2. */
 struct acpi_dmar_sub {

@@ -35,6 +35,7 @@ struct host_extent {
 	hpa_t base;
 	u64 size; /* bytes, a multiple of PAGE_SIZE_2M unless a smaller align was asked for */
 	int node;
+	bool zero; /* nothing else is in it */
 };
 
 /* A constraint record: what the caller needs of an extent. */
@@ -47,22 +48,25 @@ struct host_extent_request {
 };
 
 /*
- * Takes an extent, whatever is in it. 0, or -ENOMEM (nothing printed: the
+ * Takes an extent, whatever is in it; out->zero: it was zero when it was given
+ * back, and nobody has had it since. 0, or -ENOMEM (nothing printed: the
  * caller knows what it is for).
  */
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out);
+/* Gives it back. e->zero must be true only of what nobody has written to since it was zeroed. */
 void host_extent_free(const struct host_extent *e);
 
 #define HOST_ZERO_MAX 16 /* extents in one call */
 
 /*
- * Zeroes extents, each by those of the CPUs that are on its node, in parallel;
- * back when it is done. The CPUs are the caller's to use: idle, or its own. One
- * that is not, or has work, does nothing, and the calling CPU does its part.
- * Where none of them is on an extent's node, CPUs there for which unowned() is
- * true do it, and stop within some 10 ms when it no longer is; where there are
- * none of these either, all of cpu[]. unowned(): called on any CPU. In images
- * without PARALLEL_ZERO the calling CPU does it all.
+ * Zeroes extents that are not zero, each by those of the CPUs that are on its
+ * node and by CPUs there for which unowned() is true, in parallel; back when it
+ * is done. The CPUs are the caller's to use: idle, or its own. One that is not,
+ * or has work, does nothing, and the calling CPU does its part. The others stop
+ * within some 10 ms when unowned() is true no longer. Where no CPU is on an
+ * extent's node, all of cpu[] do it. At most 64 CPUs take part, of each node
+ * some. unowned(): called on any CPU. In images without PARALLEL_ZERO the
+ * calling CPU does it all.
  */
 void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
 		       bool (*unowned)(unsigned cpu));
@@ -113,21 +117,35 @@ struct host_cpu_info {
 	bool online;
 };
 
-/* CPUs that run, numbered densely from 0: each can be given work. */
+/* Errors of the machine (machine checks) that were told since boot: corrected ones, and *lost, the others. */
+u64 host_machine_checks(u64 *lost);
+
+/* CPUs that run, numbered densely from 0: each can be given work, but host_cpu_lost(). */
 unsigned host_cpu_count(void);
 unsigned host_cpu_this(void);
 /* NULL when there is no such CPU; one that did not start has a number above the others and is not online. */
 const struct host_cpu_info *host_cpu_info(unsigned cpu);
 
 /*
+ * In images with LOST_CPUS: the CPU does not answer. It gets neither work nor kicks any more and counts as one that did not
+ * start, but keeps its number. Any CPU.
+ */
+void host_cpu_lost(unsigned cpu);
+
+/*
  * One piece of work that owns a CPU until run() returns; a vCPU is one kind.
  * run() is entered with interrupts off, on the CPU's own stack, and returns so.
  */
+enum host_fault {
+	HOST_NO_DEVICE,     /* device registers that are not there */
+	HOST_MACHINE_CHECK, /* the guest has used memory that the machine has lost */
+};
+
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
 	void (*nmi)(struct host_work *work); /* a closed CPU has had an NMI that nobody here has sent; may be NULL */
-	void (*fault)(struct host_work *work); /* run() has met device registers that are not there, and goes on; NULL: panic */
+	void (*fault)(struct host_work *work, enum host_fault why); /* run() has met that, and goes on; NULL: panic */
 };
 
 /*
@@ -180,13 +198,15 @@ const u32 *host_cpu_kick_word(void);
 
 /*
  * The calling CPU's local APIC becomes the guest's that will run here, in
- * x2APIC mode, as after a reset; then the LWK's again. Between the two no timer
- * can be armed here, host_interrupt_window() takes no interrupts and
+ * x2APIC mode, as after a reset; then the LWK's again. Between the two timers
+ * fire here only where there is host_alarm(), host_interrupt_window() takes no interrupts and
  * host_cpu_wait() ends by kicks and NMIs only. LINT0, the thermal and the
  * performance entry stay as they are, LINT1 while SVR has the APIC on. Interrupts off.
  */
 void host_apic_give(void);
 void host_apic_take_back(void);
+/* Has the node a timer for such CPUs? The same from the first VM on. */
+bool host_alarm(void);
 /* Between the two: writes SVR. 0, or -EFAULT where the CPU raises #GP. */
 int host_apic_svr(u64 value);
 /* Between the two: as after a reset once more, with nothing pending. */
@@ -203,6 +223,12 @@ void host_counter_interrupt(u8 vector);
 /* ---- CPU instructions that the fake host replaces --------------------- */
 
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);
+/* The same, for what reads some machine's CPUID by a function with a context (cpuid_host_fn). */
+static inline void host_cpuid_for(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
+{
+	host_cpuid(leaf, subleaf, out);
+}
+
 u64 host_tsc(void);
 /* 0, or -EFAULT where the CPU raises #GP; *value is 0 then. */
 int host_rdmsr(u32 msr, u64 *value);

@@ -37,7 +37,7 @@ unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 int host_pci_take_back(unsigned index);
 
 /*
- * Resets the function for its guest, which takes 100 ms, or up to 1.5 s: addresses, and what
+ * Resets the function for its guest, which takes 100 ms, or as long as the device needs, up to a minute: addresses, and what
  * belongs to the path, are there again; the rest is as after a reset, but that
  * line interrupts stay off. 0; -ENODEV: it has no reset, and is just quiet; -EIO: it does not come back, or does not obey.
  */
@@ -58,7 +58,7 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value);
 
 /* Vectors of one CPU, and the message that makes a device interrupt at the first; the data of the next is one more. */
 struct host_msi {
-	u16 cpu;
+	u16 cpu, unit, source, entry, entries; /* all but cpu: host_iommu_message()'s, entries of a unit; entries 0: none */
 	u8 first, count; /* count 0: none */
 	u32 address, data;
 };
@@ -67,10 +67,10 @@ struct host_msi {
  * Takes `count` vectors, a power of two up to 32, aligned to it. fn(arg, n) runs
  * on that CPU in its interrupt windows for each interrupt at the n-th; it must
  * not take or give vectors. 0; -ENOSPC; -ENOMEM; -ERANGE: no message reaches a
- * CPU of this APIC ID without interrupt remapping.
+ * CPU of this APIC ID.
  */
 int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out);
-/* Gives them back; fn does not run any more when it returns, what comes late is dropped. Does nothing where count is 0. */
+/* Gives them back, and its entries; fn does not run any more when it returns, what comes late is dropped. Not where it has none. */
 void host_msi_free(struct host_msi *msi);
 
 /* A line interrupt: an input of the machine's I/O APICs, level-triggered. */
@@ -85,11 +85,18 @@ int host_intx_route(unsigned index, struct host_intx *out);
 /*
  * Takes the line, masked. fn(arg, 0) runs as host_msi_alloc()'s, with the line
  * masked until host_intx_open(). 0; -EBUSY: somebody has it, or the host itself;
- * -ENODEV: there is no such input; or as host_msi_alloc().
+ * -ENODEV: there is no such input; or as host_msi_alloc(). Without fn it is host_intx_lead()'s alone.
  */
 int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *arg, unsigned n), void *arg);
 /* Lets the next interrupt of a taken line come: at once, while it is asserted. Any CPU. */
 void host_intx_open(u32 gsi);
+/*
+ * Its interrupts are that vector of a CPU whose APIC is a guest's, by APIC ID, and end by that one's EOI; vector 0: masked.
+ * Any CPU, one at a time.
+ */
+void host_intx_lead(const struct host_intx *line, u32 apic_id, u8 vector);
+/* Has a CPU one that it has not ended? end: it is ended first; while the line is asserted the next one comes. As the above. */
+bool host_intx_in_service(u32 gsi, bool end);
 /* Masks it and gives it back; fn does not run any more when it returns. */
 void host_intx_release(u32 gsi);
 
@@ -104,8 +111,19 @@ bool host_iommu_on(void);
 /* Why no VM may have function `index` while they do, to end a sentence about it; NULL: nothing. */
 const char *host_iommu_unfit(unsigned index);
 
-/* Makes one that reaches nothing; who is named by faults, and stays as long. 0; -ENOMEM; -ENOSPC: the IOMMUs hold no more. */
-int host_iommu_create(const char *who, struct host_iommu **out);
+/* Whose functions they are. It stays as long as what is made for it. */
+struct host_iommu_user {
+	const char *name, *mode; /* for lines; mode: how they reach memory */
+	/*
+	 * Function `index` was blocked. On the boot CPU, in a window, and under a lock: it just takes note. storm: by interrupts,
+	 * of which there will be more until the function is no bus master any more. NULL: nobody wants to know.
+	 */
+	void (*blocked)(void *arg, unsigned index, bool storm);
+	void *arg;
+};
+
+/* Makes one that reaches nothing. 0; -ENOMEM; -ENOSPC: the IOMMUs hold no more. */
+int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out);
 /*
  * Before the first function is attached: `at`, as functions say it, is pa; both 4 KiB aligned. 0; -EINVAL: not so, or over what
  * are interrupts; -ERANGE: beyond the IOMMUs' address bits; -EEXIST; -ENOMEM.
@@ -117,5 +135,25 @@ int host_iommu_attach(struct host_iommu *d, unsigned index);
 int host_iommu_detach(unsigned index);
 /* When no function is attached any more. NULL: does nothing. */
 void host_iommu_destroy(struct host_iommu *d);
+
+/* What function `index` reaches, and what of it was blocked since it was attached, as far as it was noted. False: no IOMMU. */
+struct host_iommu_state {
+	unsigned domain;  /* 0: it reaches nothing */
+	const char *mode; /* its user's */
+	u64 dma, interrupts;
+};
+bool host_iommu_state(unsigned index, struct host_iommu_state *out);
+
+/* Do interrupts of devices reach CPUs with APIC IDs above 254? */
+bool host_iommu_wide(void);
+/*
+ * Where IOMMUs remap interrupts: lets function `index` interrupt msi->cpu at `count` vectors from msi->first on, a power of two
+ * up to 32, and makes address and data the message for it. 0, also where they do not; -ENOSPC; -EIO: its IOMMU does not answer.
+ */
+int host_iommu_message(unsigned index, unsigned count, struct host_msi *msi);
+/* The message is worth nothing any more, and what was sent by it has come. Where there are no entries: nothing. */
+void host_iommu_forget(struct host_msi *msi);
+/* The same of a line interrupt's input, which is masked. */
+void host_iommu_close(u32 gsi);
 
 #endif

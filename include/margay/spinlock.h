@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Ticketless test-and-set spinlock. Root mode runs with interrupts off
- * wherever a lock is held, so there is no irqsave variant. A lock's
- * declaration names what it guards.
+ * Ticket lock: whoever waits gets it in the order of arrival, so that no CPU of
+ * a far socket starves. Root mode runs with interrupts off wherever a lock is
+ * held, so there is no irqsave variant. A lock's declaration names what it
+ * guards.
  */
 #ifndef MARGAY_SPINLOCK_H
 #define MARGAY_SPINLOCK_H
@@ -10,35 +11,45 @@
 #include <margay/types.h>
 
 struct spinlock {
-	u32 locked;
+	union {
+		struct {
+			u16 next;  /* ticket that the next one who comes draws */
+			u16 owner; /* ticket whose turn it is; the same as next: nobody has the lock */
+		};
+		u32 both;
+	};
 };
 
-/* kernel/spinlock.c: the same, not inline. */
+/* kernel/spinlock.c, for the image: the same, not inline. */
 void spin_lock_call(struct spinlock *l);
 
 static inline void spin_lock_inline(struct spinlock *l)
 {
-	while (__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE))
-		while (__atomic_load_n(&l->locked, __ATOMIC_RELAXED))
-			__builtin_ia32_pause();
+	u16 ticket = __atomic_fetch_add(&l->next, 1, __ATOMIC_RELAXED);
+
+	while (__atomic_load_n(&l->owner, __ATOMIC_ACQUIRE) != ticket)
+		__builtin_ia32_pause();
 }
 
 static inline void spin_lock(struct spinlock *l)
 {
-	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE))
-		spin_lock_call(l);
-	else
-		spin_lock_inline(l);
+	__STDC_HOSTED__ ? spin_lock_inline(l) : spin_lock_call(l);
 }
 
+/* Takes the lock where nobody has it and nobody waits for it. */
 static inline bool spin_trylock(struct spinlock *l)
 {
-	return !__atomic_exchange_n(&l->locked, 1, __ATOMIC_ACQUIRE);
+	struct spinlock seen = { .both = __atomic_load_n(&l->both, __ATOMIC_RELAXED) }, taken = seen;
+
+	taken.next++;
+	return seen.next == seen.owner && __atomic_compare_exchange_n(&l->both, &seen.both, taken.both, false, __ATOMIC_ACQUIRE,
+								      __ATOMIC_RELAXED);
 }
 
 static inline void spin_unlock(struct spinlock *l)
 {
-	__atomic_store_n(&l->locked, 0, __ATOMIC_RELEASE);
+	/* Only the holder writes it: one instruction, and the CPU's stores are seen in order. */
+	asm volatile("incw %0" : "+m"(l->owner) : : "memory");
 }
 
 #endif

@@ -60,6 +60,12 @@ static inline gpa_t gpa(u64 v)
 #define ALIGN_DOWN(x, align) ((x) & ~((u64)(align) - 1))
 #define IS_ALIGNED(x, align) (((x) & ((u64)(align) - 1)) == 0)
 
+/* Do [a, a + a_size) and [b, b + b_size) share a byte? Neither may wrap. */
+static inline bool ranges_meet(u64 a, u64 a_size, u64 b, u64 b_size)
+{
+	return a < b + b_size && b < a + a_size;
+}
+
 #define MIN(a, b) ((a) < (b) ? (a) : (b))
 #define MAX(a, b) ((a) > (b) ? (a) : (b))
 

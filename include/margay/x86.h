@@ -163,6 +163,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_SYSENTER_EIP 0x176
 #define MSR_MCG_CAP 0x179
 #define MSR_MCG_STATUS 0x17a
+#define MSR_MCG_CTL 0x17b
 #define MSR_PERF_SELECT0 0x186
 #define MSR_MISC_ENABLE 0x1a0
 #define MSR_DEBUGCTL 0x1d9
@@ -175,6 +176,12 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_PAT 0x277
 #define MSR_MTRR_DEF_TYPE 0x2ff
 #define MSR_MC0_CTL 0x400
+#define MSR_MCG_EXT_CTL 0x4d0
+#define MSR_SMCA_MC0 0xc0002000
+#define MSR_L3_QOS_CFG 0xc81
+#define MSR_PQR_ASSOC 0xc8f
+#define MSR_L3_MASK 0xc90
+#define MSR_MBA_THROTTLE 0xd50
 #define MSR_VMX_BASIC 0x480
 #define MSR_VMX_PINBASED_CTLS 0x481
 #define MSR_VMX_PROCBASED_CTLS 0x482

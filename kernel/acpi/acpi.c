@@ -64,8 +64,7 @@ static void add_table(u64 pa)
 		printk_error("acpi: table %.4s at %#lx: wrong checksum: ignored", t->signature, pa);
 		return;
 	}
-	printk_debug("acpi: %.4s at %#lx, %u bytes, revision %u", t->signature, pa, length,
-		     t->revision);
+	printk_debug("acpi: %.4s at %#lx, %u bytes, revision %u", t->signature, pa, length, t->revision);
 	tables[nr_tables++] = t;
 }
 

@@ -41,16 +41,6 @@ static bool same(const struct aml_name *a, const struct aml_name *b)
 
 static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope, unsigned depth);
 
-static bool skip_bytes(struct aml_span *s, unsigned n)
-{
-	u8 byte;
-
-	while (n--)
-		if (!aml_take(s, &byte))
-			return false;
-	return true;
-}
-
 /* Scope, device and their like: a package that begins with a name and `skipped` bytes. */
 static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *scope, unsigned skipped, unsigned depth)
 {
@@ -59,7 +49,7 @@ static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *sco
 
 	if (!aml_take_package(s, &inner))
 		return false;
-	if (aml_take_name(&inner, &name) && skip_bytes(&inner, skipped) && resolve(scope, &name, &path))
+	if (aml_take_name(&inner, &name) && aml_skip(&inner, skipped) && resolve(scope, &name, &path))
 		walk_list(w, inner, &path, depth + 1);
 	else
 		w->cut = true;
@@ -136,7 +126,7 @@ static bool skip_form(struct aml_span *s, const char *form)
 			ok = aml_take_package(s, &inner);
 			break;
 		default:
-			ok = skip_bytes(s, 1);
+			ok = aml_skip(s, 1);
 		}
 	}
 	return ok;

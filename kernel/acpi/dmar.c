@@ -34,58 +34,60 @@ static const char *read_scopes(const u8 *p, size_t size, struct dmar_info *d, st
 	return NULL;
 }
 
-static const char *read_unit(const u8 *p, struct acpi_dmar_sub sub, struct dmar_info *d)
+static const char *read_unit(const u8 *p, size_t size, void *ctx)
 {
-	struct dmar_unit unit = { .type = sub.type };
-	struct acpi_dmar_drhd drhd;
-	struct acpi_dmar_rmrr rmrr;
-	struct acpi_dmar_atsr atsr;
-	struct acpi_dmar_rhsa rhsa;
+	union {
+		struct acpi_dmar_sub sub;
+		struct acpi_dmar_drhd drhd;
+		struct acpi_dmar_rmrr rmrr;
+		struct acpi_dmar_atsr atsr;
+		struct acpi_dmar_rhsa rhsa;
+	} u;
+	static const u8 known[] = { /* the sizes of those */
+		[ACPI_DMAR_DRHD] = sizeof(u.drhd), [ACPI_DMAR_RMRR] = sizeof(u.rmrr), [ACPI_DMAR_ATSR] = sizeof(u.atsr),
+		[ACPI_DMAR_RHSA] = sizeof(u.rhsa),
+	};
+	struct dmar_info *d = ctx;
+	struct dmar_unit unit = { 0 };
 	size_t fixed;
 	const char *reason;
 
-	switch (sub.type) {
-	case ACPI_DMAR_DRHD: fixed = sizeof(drhd); break;
-	case ACPI_DMAR_RMRR: fixed = sizeof(rmrr); break;
-	case ACPI_DMAR_ATSR: fixed = sizeof(atsr); break;
-	case ACPI_DMAR_RHSA: fixed = sizeof(rhsa); break;
-	default: return NULL; /* newer kinds name nothing that must be obeyed */
-	}
-	if (sub.length < fixed)
+	memcpy(&u.sub, p, sizeof(u.sub));
+	if (u.sub.type >= ARRAY_SIZE(known))
+		return NULL; /* newer kinds name nothing that must be obeyed */
+	unit.type = u.sub.type;
+	fixed = known[unit.type];
+	if (size < fixed)
 		return "a structure is too short";
 	if (d->nr_units == DMAR_MAX_UNITS)
 		return "more than 64 structures";
-
-	switch (sub.type) {
+	memcpy(&u, p, fixed);
+	switch (unit.type) {
 	case ACPI_DMAR_DRHD:
-		memcpy(&drhd, p, sizeof(drhd));
-		if (!drhd.base || !IS_ALIGNED(drhd.base, PAGE_SIZE))
+		if (!u.drhd.base || !IS_ALIGNED(u.drhd.base, PAGE_SIZE))
 			return "a remapping unit's base address is impossible";
-		unit.flags = drhd.flags;
-		unit.segment = drhd.segment;
-		unit.base = drhd.base;
+		unit.flags = u.drhd.flags;
+		unit.segment = u.drhd.segment;
+		unit.base = u.drhd.base;
 		break;
 	case ACPI_DMAR_RMRR:
-		memcpy(&rmrr, p, sizeof(rmrr));
-		if (rmrr.limit < rmrr.base)
+		if (u.rmrr.limit < u.rmrr.base)
 			return "a reserved region ends before it starts";
-		unit.segment = rmrr.segment;
-		unit.base = rmrr.base;
-		unit.limit = rmrr.limit;
+		unit.segment = u.rmrr.segment;
+		unit.base = u.rmrr.base;
+		unit.limit = u.rmrr.limit;
 		break;
 	case ACPI_DMAR_ATSR:
-		memcpy(&atsr, p, sizeof(atsr));
-		unit.flags = atsr.flags;
-		unit.segment = atsr.segment;
+		unit.flags = u.atsr.flags;
+		unit.segment = u.atsr.segment;
 		break;
 	default:
-		memcpy(&rhsa, p, sizeof(rhsa));
-		unit.base = rhsa.base;
-		unit.domain = rhsa.domain;
-		fixed = sub.length; /* no device scopes follow */
+		unit.base = u.rhsa.base;
+		unit.domain = u.rhsa.domain;
+		fixed = size; /* no device scopes follow */
 		break;
 	}
-	reason = read_scopes(p + fixed, sub.length - fixed, d, &unit);
+	reason = read_scopes(p + fixed, size - fixed, d, &unit);
 	if (reason)
 		return reason;
 	d->unit[d->nr_units++] = unit;
@@ -94,31 +96,15 @@ static const char *read_unit(const u8 *p, struct acpi_dmar_sub sub, struct dmar_
 
 const char *dmar_read(const void *table, size_t size, struct dmar_info *out)
 {
-	const u8 *p = table;
 	struct acpi_dmar dmar;
-	const char *reason = acpi_check_header(table, size, "DMAR", sizeof(dmar));
+	const char *reason = acpi_read_fixed(table, size, "DMAR", &dmar, sizeof(dmar));
 
 	if (reason)
 		return reason;
-	memcpy(&dmar, table, sizeof(dmar));
 	memset(out, 0, sizeof(*out));
 	if (dmar.host_address_width > 63)
 		return "the host address width is impossible";
 	out->address_width = (u8)(dmar.host_address_width + 1);
 	out->flags = dmar.flags;
-	for (size_t at = sizeof(dmar); at < dmar.header.length;) {
-		size_t left = dmar.header.length - at;
-		struct acpi_dmar_sub sub;
-
-		if (left < sizeof(sub))
-			return "a structure is cut";
-		memcpy(&sub, p + at, sizeof(sub));
-		if (sub.length < sizeof(sub) || sub.length > left)
-			return "a structure's length is wrong";
-		reason = read_unit(p + at, sub, out);
-		if (reason)
-			return reason;
-		at += sub.length;
-	}
-	return NULL;
+	return acpi_read_entries(table, sizeof(dmar), dmar.header.length, sizeof(struct acpi_dmar_sub), read_unit, out);
 }

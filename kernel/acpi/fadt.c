@@ -17,20 +17,15 @@ static struct acpi_gas pick(struct acpi_gas x, u32 port, u8 length)
 const char *fadt_read(const void *table, size_t size, struct fadt_info *out)
 {
 	struct acpi_fadt f = { 0 };
-	struct acpi_sdt h;
-	const char *reason = acpi_check_header(table, size, "FACP", ACPI_FADT_V1_SIZE);
+	const char *reason = acpi_read_fixed(table, size, "FACP", &f, ACPI_FADT_V1_SIZE);
 
 	if (reason)
 		return reason;
-	memcpy(&h, table, sizeof(h));
-	memcpy(&f, table, MIN((size_t)h.length, sizeof(f)));
+	memcpy(&f, table, MIN((size_t)f.header.length, sizeof(f)));
 
 	*out = (struct fadt_info){
-		.flags = f.flags,
-		.boot_arch = f.iapc_boot_arch,
-		.century = f.century,
-		.dsdt = f.x_dsdt ? f.x_dsdt : f.dsdt,
-		.sleep_control = f.sleep_control_reg,
+		.flags = f.flags, .boot_arch = f.iapc_boot_arch, .century = f.century,
+		.dsdt = f.x_dsdt ? f.x_dsdt : f.dsdt, .sleep_control = f.sleep_control_reg,
 		.sleep_status = f.sleep_status_reg,
 	};
 	if (f.flags & ACPI_FADT_RESET_REG_SUP) {

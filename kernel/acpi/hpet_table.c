@@ -7,11 +7,10 @@
 const char *hpet_table_read(const void *table, size_t size, struct hpet_info *out)
 {
 	struct acpi_hpet hpet;
-	const char *reason = acpi_check_header(table, size, "HPET", sizeof(hpet));
+	const char *reason = acpi_read_fixed(table, size, "HPET", &hpet, sizeof(hpet));
 
 	if (reason)
 		return reason;
-	memcpy(&hpet, table, sizeof(hpet));
 	if (hpet.base.space_id != ACPI_SPACE_MEMORY)
 		return "its registers are not in memory";
 	if (!hpet.base.address || hpet.base.address >= BIT(52) || !IS_ALIGNED(hpet.base.address, 8))

@@ -47,15 +47,12 @@ static const char *read_ivhd(const u8 *table, size_t at, struct acpi_ivrs_sub su
 	if (i == IVRS_MAX_IOMMUS)
 		return "more than 64 IOMMUs";
 	out->nr_iommus = MAX(out->nr_iommus, i + 1);
-	out->iommu[i].type = sub.type;
-	out->iommu[i].flags = sub.flags;
-	out->iommu[i].device_id = h.ivhd.device_id;
-	out->iommu[i].capability = h.ivhd.capability_offset;
-	out->iommu[i].segment = h.ivhd.segment;
-	out->iommu[i].base = h.ivhd.base;
-	out->iommu[i].efr = h.efr;
-	out->iommu[i].entries_offset = (u32)(at + fixed);
-	out->iommu[i].entries_size = (u32)(sub.length - fixed);
+	out->iommu[i] = (struct ivrs_iommu){
+		.type = sub.type, .flags = sub.flags,
+		.device_id = h.ivhd.device_id, .capability = h.ivhd.capability_offset, .segment = h.ivhd.segment,
+		.base = h.ivhd.base, .efr = h.efr,
+		.entries_offset = (u32)(at + fixed), .entries_size = (u32)(sub.length - fixed),
+	};
 	return NULL;
 }
 
@@ -75,14 +72,10 @@ static const char *read_ivmd(const u8 *p, struct acpi_ivrs_sub sub, struct ivrs_
 	last = sub.type == ACPI_IVMD_ALL ? 0xffff : sub.type == ACPI_IVMD_RANGE ? m.auxiliary : m.device_id;
 	if (last < first)
 		return "a memory block's device range ends before it starts";
-	out->memory[out->nr_memory].type = sub.type;
-	out->memory[out->nr_memory].flags = sub.flags;
-	out->memory[out->nr_memory].first = first;
-	out->memory[out->nr_memory].last = last;
-	out->memory[out->nr_memory].segment = m.segment;
-	out->memory[out->nr_memory].base = m.base;
-	out->memory[out->nr_memory].size = m.size;
-	out->nr_memory++;
+	out->memory[out->nr_memory++] = (struct ivrs_memory){
+		.type = sub.type, .flags = sub.flags, .first = first, .last = last,
+		.segment = m.segment, .base = m.base, .size = m.size,
+	};
 	return NULL;
 }
 
@@ -90,11 +83,10 @@ const char *ivrs_read(const void *table, size_t size, struct ivrs_info *out)
 {
 	const u8 *p = table;
 	struct acpi_ivrs ivrs;
-	const char *reason = acpi_check_header(table, size, "IVRS", sizeof(ivrs));
+	const char *reason = acpi_read_fixed(table, size, "IVRS", &ivrs, sizeof(ivrs));
 
 	if (reason)
 		return reason;
-	memcpy(&ivrs, table, sizeof(ivrs));
 	memset(out, 0, sizeof(*out));
 	out->iv_info = ivrs.iv_info;
 	for (size_t at = sizeof(ivrs); at < ivrs.header.length;) {

@@ -16,9 +16,7 @@ static void add_cpu(struct madt_info *m, u32 apic_id, u32 uid, u32 flags)
 		m->dropped_cpus++;
 		return;
 	}
-	m->cpu[m->nr_cpus].apic_id = apic_id;
-	m->cpu[m->nr_cpus].uid = uid;
-	m->nr_cpus++;
+	m->cpu[m->nr_cpus++] = (struct madt_cpu){ .apic_id = apic_id, .uid = uid };
 }
 
 static void add_nmi(struct madt_info *m, bool all, u32 uid, u8 lint, u16 flags)
@@ -26,85 +24,67 @@ static void add_nmi(struct madt_info *m, bool all, u32 uid, u8 lint, u16 flags)
 	/* There are only LINT0 and LINT1. Some machines list each processor: the first ones say what all do. */
 	if (lint > 1 || m->nr_nmis == MADT_MAX_NMIS)
 		return;
-	m->nmi[m->nr_nmis].all = all;
-	m->nmi[m->nr_nmis].uid = uid;
-	m->nmi[m->nr_nmis].lint = lint;
-	m->nmi[m->nr_nmis].flags = flags;
-	m->nr_nmis++;
+	m->nmi[m->nr_nmis++] = (struct madt_nmi){ .all = all, .uid = uid, .lint = lint, .flags = flags };
 }
 
 static const char *add_ioapic(struct madt_info *m, const struct acpi_madt_ioapic *e)
 {
 	if (m->nr_ioapics == MADT_MAX_IOAPICS)
 		return "more than 64 I/O APICs";
-	m->ioapic[m->nr_ioapics].id = e->id;
-	m->ioapic[m->nr_ioapics].gsi_base = e->gsi_base;
-	m->ioapic[m->nr_ioapics].address = e->address;
-	m->nr_ioapics++;
+	m->ioapic[m->nr_ioapics++] = (struct madt_ioapic){ .id = e->id, .gsi_base = e->gsi_base, .address = e->address };
 	return NULL;
 }
 
-/* Copies an entry out; false when it is too short. */
-static bool copy(void *entry, size_t want, const u8 *p, size_t size)
+static const char *read_entry(const u8 *p, size_t size, void *ctx)
 {
+	struct madt_info *m = ctx;
+	union {
+		struct acpi_madt_lapic lapic;
+		struct acpi_madt_ioapic ioapic;
+		struct acpi_madt_int_override override;
+		struct acpi_madt_lapic_nmi nmi;
+		struct acpi_madt_lapic_address address;
+		struct acpi_madt_x2apic x2apic;
+		struct acpi_madt_x2apic_nmi x2apic_nmi;
+	} e;
+	static const u8 known[] = { /* the sizes of those */
+		[ACPI_MADT_LAPIC] = sizeof(e.lapic), [ACPI_MADT_IOAPIC] = sizeof(e.ioapic),
+		[ACPI_MADT_INT_OVERRIDE] = sizeof(e.override), [ACPI_MADT_LAPIC_NMI] = sizeof(e.nmi),
+		[ACPI_MADT_LAPIC_ADDRESS] = sizeof(e.address), [ACPI_MADT_X2APIC] = sizeof(e.x2apic),
+		[ACPI_MADT_X2APIC_NMI] = sizeof(e.x2apic_nmi),
+	};
+	size_t want = p[0] < ARRAY_SIZE(known) ? known[p[0]] : 0;
+
 	if (size < want)
-		return false;
-	memcpy(entry, p, want);
-	return true;
-}
-
-static const char *read_entry(const u8 *p, size_t size, struct madt_info *m)
-{
-	static const char too_short[] = "an entry is too short";
-	struct acpi_madt_lapic lapic;
-	struct acpi_madt_ioapic ioapic;
-	struct acpi_madt_int_override override;
-	struct acpi_madt_lapic_nmi nmi;
-	struct acpi_madt_lapic_address address;
-	struct acpi_madt_x2apic x2apic;
-	struct acpi_madt_x2apic_nmi x2apic_nmi;
-
+		return "an entry is too short";
+	memcpy(&e, p, want);
 	switch (p[0]) {
 	case ACPI_MADT_LAPIC:
-		if (!copy(&lapic, sizeof(lapic), p, size))
-			return too_short;
 		/* 0xff is the broadcast ID: a slot without a processor. */
-		if (lapic.apic_id != 0xff)
-			add_cpu(m, lapic.apic_id, lapic.uid, lapic.flags);
+		if (e.lapic.apic_id != 0xff)
+			add_cpu(m, e.lapic.apic_id, e.lapic.uid, e.lapic.flags);
 		return NULL;
 	case ACPI_MADT_X2APIC:
-		if (!copy(&x2apic, sizeof(x2apic), p, size))
-			return too_short;
-		if (x2apic.apic_id != 0xffffffff)
-			add_cpu(m, x2apic.apic_id, x2apic.uid, x2apic.flags);
+		if (e.x2apic.apic_id != 0xffffffff)
+			add_cpu(m, e.x2apic.apic_id, e.x2apic.uid, e.x2apic.flags);
 		return NULL;
 	case ACPI_MADT_IOAPIC:
-		if (!copy(&ioapic, sizeof(ioapic), p, size))
-			return too_short;
-		return add_ioapic(m, &ioapic);
+		return add_ioapic(m, &e.ioapic);
 	case ACPI_MADT_INT_OVERRIDE:
-		if (!copy(&override, sizeof(override), p, size))
-			return too_short;
 		/* Anything but ISA's sixteen is undefined: of no use, but no reason to lose the processors. */
-		if (override.bus != 0 || override.source >= ARRAY_SIZE(m->isa))
+		if (e.override.bus != 0 || e.override.source >= ARRAY_SIZE(m->isa))
 			return NULL;
-		m->isa[override.source].gsi = override.gsi;
-		m->isa[override.source].flags = override.flags;
+		m->isa[e.override.source].gsi = e.override.gsi;
+		m->isa[e.override.source].flags = e.override.flags;
 		return NULL;
 	case ACPI_MADT_LAPIC_NMI:
-		if (!copy(&nmi, sizeof(nmi), p, size))
-			return too_short;
-		add_nmi(m, nmi.uid == 0xff, nmi.uid, nmi.lint, nmi.flags);
+		add_nmi(m, e.nmi.uid == 0xff, e.nmi.uid, e.nmi.lint, e.nmi.flags);
 		return NULL;
 	case ACPI_MADT_X2APIC_NMI:
-		if (!copy(&x2apic_nmi, sizeof(x2apic_nmi), p, size))
-			return too_short;
-		add_nmi(m, x2apic_nmi.uid == 0xffffffff, x2apic_nmi.uid, x2apic_nmi.lint, x2apic_nmi.flags);
+		add_nmi(m, e.x2apic_nmi.uid == 0xffffffff, e.x2apic_nmi.uid, e.x2apic_nmi.lint, e.x2apic_nmi.flags);
 		return NULL;
 	case ACPI_MADT_LAPIC_ADDRESS:
-		if (!copy(&address, sizeof(address), p, size))
-			return too_short;
-		m->lapic_address = address.address;
+		m->lapic_address = e.address.address;
 		return NULL;
 	default:
 		return NULL;
@@ -113,28 +93,16 @@ static const char *read_entry(const u8 *p, size_t size, struct madt_info *m)
 
 const char *madt_read(const void *table, size_t size, struct madt_info *out)
 {
-	const u8 *p = table;
 	struct acpi_madt madt;
-	const char *reason = acpi_check_header(table, size, "APIC", sizeof(madt));
+	const char *reason = acpi_read_fixed(table, size, "APIC", &madt, sizeof(madt));
 
 	if (reason)
 		return reason;
-	memcpy(&madt, table, sizeof(madt));
 	memset(out, 0, sizeof(*out));
 	out->lapic_address = madt.lapic_address;
 	out->pcat_compat = madt.flags & ACPI_MADT_PCAT_COMPAT;
 	for (unsigned i = 0; i < ARRAY_SIZE(out->isa); i++)
 		out->isa[i].gsi = i;
-
-	for (size_t at = sizeof(madt); at < madt.header.length;) {
-		size_t left = madt.header.length - at;
-
-		if (left < sizeof(struct acpi_sub) || p[at + 1] < sizeof(struct acpi_sub) || p[at + 1] > left)
-			return "an entry's length is wrong";
-		reason = read_entry(p + at, p[at + 1], out);
-		if (reason)
-			return reason;
-		at += p[at + 1];
-	}
-	return out->nr_cpus ? NULL : "it names no enabled processor";
+	reason = acpi_read_entries(table, sizeof(madt), madt.header.length, sizeof(struct acpi_sub), read_entry, out);
+	return reason || out->nr_cpus ? reason : "it names no enabled processor";
 }

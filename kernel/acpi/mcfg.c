@@ -8,11 +8,10 @@
 const char *mcfg_read(const void *table, size_t size, struct mcfg_info *out)
 {
 	struct acpi_mcfg mcfg;
-	const char *reason = acpi_check_header(table, size, "MCFG", sizeof(mcfg));
+	const char *reason = acpi_read_fixed(table, size, "MCFG", &mcfg, sizeof(mcfg));
 
 	if (reason)
 		return reason;
-	memcpy(&mcfg, table, sizeof(mcfg));
 	*out = (struct mcfg_info){ 0 };
 	for (size_t at = sizeof(mcfg); at + sizeof(struct acpi_mcfg_entry) <= mcfg.header.length;
 	     at += sizeof(struct acpi_mcfg_entry)) {
@@ -25,11 +24,9 @@ const char *mcfg_read(const void *table, size_t size, struct mcfg_info *out)
 			return "a base address is not 1 MiB aligned";
 		if (out->count == MCFG_MAX)
 			return "more than 64 entries";
-		out->entry[out->count].base = e.base;
-		out->entry[out->count].segment = e.segment;
-		out->entry[out->count].bus_start = e.bus_start;
-		out->entry[out->count].bus_end = e.bus_end;
-		out->count++;
+		out->entry[out->count++] = (struct mcfg_entry){
+			.base = e.base, .segment = e.segment, .bus_start = e.bus_start, .bus_end = e.bus_end,
+		};
 	}
 	return out->count ? NULL : "it has no entry";
 }

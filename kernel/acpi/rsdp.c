@@ -14,7 +14,7 @@ bool acpi_checksum_ok(const void *table, size_t size)
 	return sum == 0;
 }
 
-const char *acpi_check_header(const void *table, size_t size, const char signature[4], size_t min)
+const char *acpi_read_fixed(const void *table, size_t size, const char signature[4], void *fixed, size_t min)
 {
 	struct acpi_sdt h;
 
@@ -29,7 +29,27 @@ const char *acpi_check_header(const void *table, size_t size, const char signatu
 		return "longer than the memory it is in";
 	if (!acpi_checksum_ok(table, h.length))
 		return "wrong checksum";
+	memcpy(fixed, table, min);
 	return NULL;
+}
+
+const char *acpi_read_entries(const void *table, size_t at, size_t end, size_t head,
+			      const char *(*read)(const u8 *entry, size_t size, void *ctx), void *ctx)
+{
+	const char *reason = NULL;
+
+	while (!reason && at < end) {
+		const u8 *entry = (const u8 *)table + at;
+		size_t left = end - at, size = 0;
+
+		if (left >= head)
+			size = head == 2 ? entry[1] : entry[2] | (size_t)entry[3] << 8;
+		if (size < head || size > left)
+			return "an entry's length is wrong";
+		reason = read(entry, size, ctx);
+		at += size;
+	}
+	return reason;
 }
 
 const char *rsdp_read(const void *rsdp, size_t size, struct rsdp_info *out)

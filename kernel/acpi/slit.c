@@ -7,11 +7,10 @@
 const char *slit_read(const void *table, size_t size, struct slit_info *out)
 {
 	struct acpi_slit slit;
-	const char *reason = acpi_check_header(table, size, "SLIT", sizeof(slit));
+	const char *reason = acpi_read_fixed(table, size, "SLIT", &slit, sizeof(slit));
 
 	if (reason)
 		return reason;
-	memcpy(&slit, table, sizeof(slit));
 	if (!slit.count)
 		return "it has no localities";
 	if (slit.count > SLIT_MAX)

@@ -14,8 +14,15 @@
 /* True when the bytes sum up to 0 (ACPI 5.2.2). */
 bool acpi_checksum_ok(const void *table, size_t size);
 
-/* Checks a table's header: signature, length within [min, size], checksum. */
-const char *acpi_check_header(const void *table, size_t size, const char signature[4], size_t min);
+/* Checks a table's header: signature, length within [min, size], checksum. Copies out the `min` bytes that any such table has. */
+const char *acpi_read_fixed(const void *table, size_t size, const char signature[4], void *fixed, size_t min);
+
+/*
+ * Calls read() for each entry of a table, from offset `at` to its end `end`, that has its length, head included, in byte 1 (head =
+ * 2: struct acpi_sub) or in bytes 2 and 3 (head = 4), until one returns what is wrong, which is returned.
+ */
+const char *acpi_read_entries(const void *table, size_t at, size_t end, size_t head,
+			      const char *(*read)(const u8 *entry, size_t size, void *ctx), void *ctx);
 
 /*
  * smbios.c: looks for a good entry point on 16-byte boundaries. False: there is none. *table: the structures' physical address;
@@ -49,13 +56,13 @@ struct madt_info {
 	u64 lapic_address;
 	bool pcat_compat; /* has 8259s, to be masked */
 	unsigned nr_cpus; /* the enabled ones, as listed; an APIC ID occurs once */
-	struct {
+	struct madt_cpu {
 		u32 apic_id;
 		u32 uid;
 	} cpu[MADT_MAX_CPUS];
 	unsigned dropped_cpus; /* beyond MADT_MAX_CPUS */
 	unsigned nr_ioapics;
-	struct {
+	struct madt_ioapic {
 		u8 id;
 		u32 gsi_base;
 		u64 address;
@@ -66,7 +73,7 @@ struct madt_info {
 		u16 flags;
 	} isa[16];
 	unsigned nr_nmis; /* local interrupt inputs that are NMI */
-	struct {
+	struct madt_nmi {
 		bool all;
 		u32 uid;
 		u8 lint;
@@ -79,13 +86,14 @@ const char *madt_read(const void *table, size_t size, struct madt_info *out);
 #define SRAT_MAX_CPUS 4096
 #define SRAT_MAX_MEMORY 256
 struct srat_info {
+	u8 revision; /* of the table */
 	unsigned nr_cpus;
-	struct {
+	struct srat_cpu {
 		u32 apic_id;
 		u32 domain;
 	} cpu[SRAT_MAX_CPUS];
 	unsigned nr_memory;
-	struct {
+	struct srat_memory {
 		u64 base, size;
 		u32 domain;
 	} memory[SRAT_MAX_MEMORY];
@@ -139,12 +147,15 @@ const char *hpet_table_read(const void *table, size_t size, struct hpet_info *ou
 #define DMAR_MAX_SCOPES 256
 #define DMAR_MAX_PATH 8
 struct dmar_scope {
-	u8 type; /* as in struct acpi_dmar_scope */
+	u16 type; /* DMAR_SCOPE_* */
 	u8 enumeration_id;
 	u8 start_bus;
 	u8 depth;
 	struct acpi_dmar_path path[DMAR_MAX_PATH];
+	u16 first, last; /* those below: requester IDs */
 };
+/* As in struct acpi_dmar_scope; the last two are no table's, but what kernel/iommu/ivrs_units.c makes of an IVRS. */
+enum { DMAR_SCOPE_ENDPOINT = 1, DMAR_SCOPE_BRIDGE, DMAR_SCOPE_IOAPIC, DMAR_SCOPE_HPET, DMAR_SCOPE_RANGE = 0x100, DMAR_SCOPE_ALIAS };
 struct dmar_unit {
 	u16 type; /* enum acpi_dmar_type */
 	u8 flags;
@@ -153,6 +164,8 @@ struct dmar_unit {
 	u64 limit;   /* RMRR: last byte */
 	u32 domain;  /* RHSA: proximity */
 	unsigned first_scope, nr_scopes;
+	u16 function; /* of an IVRS: the unit's own requester ID; its links by IVHD flags */
+	u8 hints;
 };
 struct dmar_info {
 	u8 address_width; /* bits */
@@ -170,7 +183,7 @@ const char *dmar_read(const void *table, size_t size, struct dmar_info *out);
 struct ivrs_info {
 	u32 iv_info;
 	unsigned nr_iommus; /* one per IOMMU: of its blocks the one with the highest type */
-	struct {
+	struct ivrs_iommu {
 		u8 type, flags;
 		u16 device_id, capability, segment;
 		u64 base;
@@ -178,7 +191,7 @@ struct ivrs_info {
 		u32 entries_offset, entries_size; /* device entries, within the table; their lengths are checked */
 	} iommu[IVRS_MAX_IOMMUS];
 	unsigned nr_memory;
-	struct {
+	struct ivrs_memory {
 		u8 type, flags;
 		u16 first, last; /* device IDs */
 		u16 segment;

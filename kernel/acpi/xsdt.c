@@ -9,11 +9,10 @@ const char *xsdt_read(const void *table, size_t size, bool is_xsdt, struct xsdt_
 	const u8 *p = table;
 	size_t width = is_xsdt ? 8 : 4;
 	struct acpi_sdt h;
-	const char *reason = acpi_check_header(table, size, is_xsdt ? "XSDT" : "RSDT", sizeof(h));
+	const char *reason = acpi_read_fixed(table, size, is_xsdt ? "XSDT" : "RSDT", &h, sizeof(h));
 
 	if (reason)
 		return reason;
-	memcpy(&h, table, sizeof(h));
 	*out = (struct xsdt_info){ 0 };
 	for (size_t at = sizeof(h); at + width <= h.length; at += width) {
 		u64 address = 0;

@@ -71,16 +71,16 @@ static_assert(sizeof(struct efi_memory_descriptor) == 40, "EFI memory descriptor
 
 /* The map as the firmware gave it, before overlaps are resolved. */
 struct raw_map {
-	unsigned count;
+	unsigned count, left_out;
 	struct boot_range range[RAW_MAX];
 };
 
-static const char *raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_memory type)
+static void raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_memory type)
 {
 	u64 end = length > PHYS_LIMIT || base + length > PHYS_LIMIT ? PHYS_LIMIT : base + length;
 
 	if (base >= PHYS_LIMIT)
-		return NULL;
+		return;
 	/* A page counts as usable only when all of it is. */
 	if (type == BOOT_MEMORY_USABLE) {
 		base = ALIGN_UP(base, PAGE_SIZE);
@@ -90,81 +90,61 @@ static const char *raw_add(struct raw_map *raw, u64 base, u64 length, enum boot_
 		end = ALIGN_UP(end, PAGE_SIZE);
 	}
 	if (base >= end || !length)
-		return NULL;
+		return;
 	/* UEFI gives what is one for us in many pieces. */
 	if (raw->count && raw->range[raw->count - 1].end == base && raw->range[raw->count - 1].type == type) {
 		raw->range[raw->count - 1].end = end;
-		return NULL;
+		return;
 	}
-	if (raw->count == RAW_MAX)
-		return "the memory map has too many entries";
-	raw->range[raw->count++] = (struct boot_range){ base, end, type };
-	return NULL;
+	if (raw->count < RAW_MAX) {
+		raw->range[raw->count++] = (struct boot_range){ base, end, type };
+		return;
+	}
+	raw->left_out++;
+	/* What this one would have made unusable is left out with it: its piece is empty then. */
+	for (struct boot_range *r = raw->range; type != BOOT_MEMORY_USABLE && r < raw->range + raw->count; r++)
+		if (r->type == BOOT_MEMORY_USABLE && r->start < end && base < r->end)
+			r->end = r->start;
 }
 
-static enum boot_memory mmap_type(u32 type)
+/* A type of the loader's map, or of the EFI one: what is free once the boot services have ended (UEFI 2.10, table 7.10). */
+static enum boot_memory type_of(u32 type, bool efi)
 {
-	switch (type) {
-	case 1: return BOOT_MEMORY_USABLE;
-	case 3: return BOOT_MEMORY_ACPI;
-	case 4: return BOOT_MEMORY_NVS;
-	case 5: return BOOT_MEMORY_BAD;
-	default: return BOOT_MEMORY_RESERVED;
-	}
+	static const u8 loader[] = {
+		[1] = BOOT_MEMORY_USABLE, [3] = BOOT_MEMORY_ACPI, [4] = BOOT_MEMORY_NVS, [5] = BOOT_MEMORY_BAD,
+	};
+	static const u8 uefi[] = {
+		[1 ... 4] = BOOT_MEMORY_USABLE, [7] = BOOT_MEMORY_USABLE, [8] = BOOT_MEMORY_BAD, [9] = BOOT_MEMORY_ACPI,
+		[10] = BOOT_MEMORY_NVS,
+	};
+	u8 known = efi ? (type < ARRAY_SIZE(uefi) ? uefi[type] : 0) : type < ARRAY_SIZE(loader) ? loader[type] : 0;
+
+	return known ? (enum boot_memory)known : BOOT_MEMORY_RESERVED;
 }
 
-static const char *read_mmap(const u8 *tag, u32 size, struct raw_map *raw)
+/* The loader's map, or the EFI one, which has the same head: its descriptors' size and version. */
+static const char *read_mmap(const u8 *tag, u32 size, bool efi, struct raw_map *raw)
 {
 	struct mb2_mmap m;
-	const char *reason;
 
 	if (size < sizeof(m))
 		return "the memory map tag is too short";
 	memcpy(&m, tag, sizeof(m));
-	if (m.entry_size < sizeof(struct mb2_mmap_entry) || m.entry_size > size)
+	if (m.entry_size < (efi ? sizeof(struct efi_memory_descriptor) : sizeof(struct mb2_mmap_entry)) || m.entry_size > size)
 		return "the memory map's entry size is wrong";
 	for (u64 at = sizeof(m); at + m.entry_size <= size; at += m.entry_size) {
+		struct efi_memory_descriptor d;
 		struct mb2_mmap_entry e;
 
-		memcpy(&e, tag + at, sizeof(e));
-		reason = raw_add(raw, e.base, e.length, mmap_type(e.type));
-		if (reason)
-			return reason;
-	}
-	return NULL;
-}
-
-/* What is free once the boot services have ended: UEFI 2.10, table 7.10. */
-static enum boot_memory efi_type(u32 type)
-{
-	switch (type) {
-	case 1: case 2: case 3: case 4: case 7: return BOOT_MEMORY_USABLE;
-	case 8: return BOOT_MEMORY_BAD;
-	case 9: return BOOT_MEMORY_ACPI;
-	case 10: return BOOT_MEMORY_NVS;
-	default: return BOOT_MEMORY_RESERVED;
-	}
-}
-
-static const char *read_efi_mmap(const u8 *tag, u32 size, struct raw_map *raw)
-{
-	struct mb2_mmap m; /* same head: descriptor size and version */
-	const char *reason;
-
-	if (size < sizeof(m))
-		return "the EFI memory map tag is too short";
-	memcpy(&m, tag, sizeof(m));
-	if (m.entry_size < sizeof(struct efi_memory_descriptor) || m.entry_size > size)
-		return "the EFI memory map's descriptor size is wrong";
-	for (u64 at = sizeof(m); at + m.entry_size <= size; at += m.entry_size) {
-		struct efi_memory_descriptor d;
-
+		if (!efi) {
+			memcpy(&e, tag + at, sizeof(e));
+			raw_add(raw, e.base, e.length, type_of(e.type, false));
+			continue;
+		}
 		memcpy(&d, tag + at, sizeof(d));
 		if (d.pages > PHYS_LIMIT >> PAGE_SHIFT)
 			return "the EFI memory map has an impossible length";
-		reason = raw_add(raw, d.physical_start, d.pages << PAGE_SHIFT, efi_type(d.type));
-		if (reason)
-			return reason;
+		raw_add(raw, d.physical_start, d.pages << PAGE_SHIFT, type_of(d.type, true));
 	}
 	return NULL;
 }
@@ -182,7 +162,7 @@ static void sort(u64 *v, unsigned n)
 }
 
 /* Cuts the address space at every boundary; in each piece the strongest type wins. */
-static const char *normalise(const struct raw_map *raw, u64 *edge, struct bootinfo *out)
+static void normalise(const struct raw_map *raw, u64 *edge, struct bootinfo *out)
 {
 	unsigned n = 0;
 
@@ -205,10 +185,10 @@ static const char *normalise(const struct raw_map *raw, u64 *edge, struct bootin
 			continue;
 		}
 		if (out->nr_ranges == BOOTINFO_RANGES)
-			return "the memory map has too many pieces";
-		out->range[out->nr_ranges++] = (struct boot_range){ edge[i], edge[i + 1], type };
+			out->left_out++;
+		else
+			out->range[out->nr_ranges++] = (struct boot_range){ edge[i], edge[i + 1], type };
 	}
-	return NULL;
 }
 
 /* Copies the NUL-terminated text in tag[from, size). */
@@ -270,7 +250,7 @@ static const char *read_tag(const u8 *tag, struct mb2_tag_header h, struct booti
 	case MB2_MODULE:
 		return read_module(tag, h.size, out);
 	case MB2_MMAP:
-		return read_mmap(tag, h.size, mmap);
+		return read_mmap(tag, h.size, false, mmap);
 	case MB2_FRAMEBUFFER:
 		if (IS_ENABLED(CONFIG_SCREEN))
 			bootinfo_framebuffer(tag, h.size, &out->framebuffer);
@@ -308,7 +288,7 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out)
 	u64 at = sizeof(head);
 
 	memset(out, 0, sizeof(*out));
-	mmap.count = 0;
+	mmap.count = mmap.left_out = 0;
 	if (limit < sizeof(head))
 		return "out of reach";
 	memcpy(&head, base, sizeof(head));
@@ -331,13 +311,12 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out)
 	/* The loader's own map is made from the firmware's; the EFI one is for loaders that give no other. */
 	if (!mmap.count && efi_mmap) {
 		memcpy(&h, efi_mmap, sizeof(h));
-		reason = read_efi_mmap(efi_mmap, h.size, &mmap);
+		reason = read_mmap(efi_mmap, h.size, true, &mmap);
 		if (reason)
 			return reason;
 	}
-	reason = normalise(&mmap, edge, out);
-	if (reason)
-		return reason;
+	out->left_out = mmap.left_out;
+	normalise(&mmap, edge, out);
 	if (!bootinfo_usable(out))
 		return "there is no usable memory in the memory map";
 	return NULL;

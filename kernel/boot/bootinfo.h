@@ -12,7 +12,7 @@
 
 #define MULTIBOOT2_LOADER_MAGIC 0x36d76289u /* in EAX at entry */
 
-#define BOOTINFO_RANGES 256
+#define BOOTINFO_RANGES 1024
 #define BOOTINFO_MODULES 64
 #define BOOTINFO_CMDLINE 1024
 #define BOOTINFO_MODULE_STRING 256
@@ -50,7 +50,7 @@ struct boot_framebuffer {
 };
 
 struct bootinfo {
-	unsigned nr_ranges;
+	unsigned nr_ranges, left_out; /* pieces of the firmware's map that were too many: not used */
 	struct boot_range range[BOOTINFO_RANGES]; /* sorted, no overlaps, no two adjacent ones of one type */
 	unsigned nr_modules;
 	struct boot_module module[BOOTINFO_MODULES]; /* in boot order */

@@ -25,17 +25,11 @@ void bootinfo_framebuffer(const void *tag, u32 size, struct boot_framebuffer *ou
 	if (size < sizeof(f))
 		return;
 	memcpy(&f, tag, sizeof(f));
-	if (f.type >= ARRAY_SIZE(types))
+	if (f.type >= ARRAY_SIZE(types) || (types[f.type] == BOOT_SCREEN_RGB && size < sizeof(f) + sizeof(out->color)))
 		return;
-	if (types[f.type] == BOOT_SCREEN_RGB) {
-		if (size < sizeof(f) + sizeof(out->color))
-			return;
+	*out = (struct boot_framebuffer){
+		.type = types[f.type], .address = f.address, .pitch = f.pitch, .width = f.width, .height = f.height, .bpp = f.bpp,
+	};
+	if (out->type == BOOT_SCREEN_RGB)
 		memcpy(out->color, (const u8 *)tag + sizeof(f), sizeof(out->color));
-	}
-	out->type = types[f.type];
-	out->address = f.address;
-	out->pitch = f.pitch;
-	out->width = f.width;
-	out->height = f.height;
-	out->bpp = f.bpp;
 }

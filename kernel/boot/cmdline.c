@@ -58,15 +58,14 @@ static bool parse_console(struct span value, struct cmdline *out)
 
 static bool parse_loglevel(struct span value, struct cmdline *out)
 {
-	if (span_is(value, "error"))
-		out->loglevel = LOGLEVEL_ERROR;
-	else if (span_is(value, "info"))
-		out->loglevel = LOGLEVEL_INFO;
-	else if (span_is(value, "debug"))
-		out->loglevel = LOGLEVEL_DEBUG;
-	else
-		return false;
-	return true;
+	static const char *const levels[] = { [LOGLEVEL_ERROR] = "error", [LOGLEVEL_INFO] = "info", [LOGLEVEL_DEBUG] = "debug" };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(levels); i++)
+		if (span_is(value, levels[i])) {
+			out->loglevel = i;
+			return true;
+		}
+	return false;
 }
 
 /* ^A to ^Z but for those that a line ends with, or none. */
@@ -101,6 +100,12 @@ static bool parse_seconds(struct span value, const char *none, u64 max, u32 *out
 static bool parse_panic(struct span value, struct cmdline *out)
 {
 	return parse_seconds(value, "halt", PANIC_MAX, &out->panic);
+}
+
+static bool parse_nmi(struct span value, struct cmdline *out)
+{
+	out->nmi_panic = span_is(value, "panic");
+	return out->nmi_panic || span_is(value, "report");
 }
 
 static bool parse_screen(struct span value, struct cmdline *out)
@@ -161,6 +166,7 @@ static const struct {
 	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, split"),
 	WORD(CONFIG_SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
+	WORD(CONFIG_MACHINE_CHECKS, "nmi=", parse_nmi, "report or panic"),
 	WORD(ALWAYS, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD
 };
@@ -194,7 +200,7 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT,
 				 .screen = CMDLINE_SCREEN_DEFAULT };
 	for (;;) {
-		char line[192], list[88];
+		char line[192], list[96];
 		const char *expected;
 		struct span word;
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, panic=,
+ * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, nmi=, panic=,
  * screen=. VMs: elsewhere.
  */
 #ifndef KERNEL_CMDLINE_H
@@ -30,6 +30,7 @@ struct cmdline {
 	bool check_stay, check_dump, check_json;
 	u32 mitigate; /* MIT_ that are forced on */
 	bool mitigate_off; /* none at all */
+	bool nmi_panic; /* an NMI by which the machine reports an error ends the node */
 	bool iommu_off; /* as if the node had none */
 	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
 };

@@ -90,9 +90,8 @@ int console_init(const struct cmdline *cmdline)
 		return 0;
 	err = serial_init(cmdline);
 	if (err)
-		printk_error("console: no serial port at %s%#lx (its registers do not answer): going on without console, "
-			     "set console= on the command line", cmdline_console_mmio(cmdline) ? "mmio:" : "port ",
-			     cmdline->console_address);
+		printk_error("console: no serial port answers at %s%#lx: set console= on the command line",
+			     cmdline_console_mmio(cmdline) ? "mmio:" : "port ", cmdline->console_address);
 	else
 		printk_replay();
 	return err;

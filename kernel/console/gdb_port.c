@@ -29,7 +29,7 @@ void gdb_port_init(const struct cmdline *cmdline)
 		return;
 	uart.port = cmdline->gdb_port;
 	if (uart8250_init(&uart, cmdline->gdb_baud)) {
-		printk_error("command line: gdb=: no serial port at %#x (its registers do not answer)", cmdline->gdb_port);
+		printk_error("command line: gdb=: nothing answers at %#x", cmdline->gdb_port);
 		return;
 	}
 	irq = cmdline->gdb_irq;

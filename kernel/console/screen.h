@@ -73,6 +73,10 @@ static inline void screen_yield(u64, u64)
 {
 }
 
+static inline void screen_idle_ends(void)
+{
+}
+
 static inline void screen_panic(void)
 {
 }

@@ -1,39 +1,81 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions a structure of the DMAR is about: VT-d 4.0, 8.3 (DRHD), 8.3.1 (device scopes), 8.4 (RMRR). */
+/* Which functions and I/O APICs a structure of the DMAR is about: VT-d 4.0, 8.3 (DRHD), 8.3.1 (device scopes), 8.4 (RMRR). */
 #include "kernel/iommu/iommu.h"
 
-#define INCLUDE_PCI_ALL BIT(0)
-#define SCOPE_ENDPOINT 1
-#define SCOPE_BRIDGE 2
-
-/* What a scope's path leads to; bridges on the way have the bus numbers that firmware gave them. NULL: there is none such. */
-static const struct pci_function *named(u16 segment, const struct dmar_scope *s)
+static const struct pci_function *find(const struct pci_address *a)
 {
-	const struct pci_function *f = NULL;
-	struct pci_address a = { segment, s->start_bus, 0 };
+	const struct pci_function *f;
 
-	for (unsigned hop = 0; hop < s->depth; hop++) {
-		a.bus = f ? f->secondary_bus : a.bus;
-		a.devfn = PCI_DEVFN(s->path[hop].device, s->path[hop].function);
-		for (unsigned i = 0; (f = pci_get(i)) && !pci_same_address(&f->address, &a); i++)
-			;
-		if (!f)
-			return NULL;
-	}
+	for (unsigned i = 0; (f = pci_get(i)) && !pci_same_address(&f->address, a); i++)
+		;
 	return f;
+}
+
+/* Where a scope's path leads to; bridges on the way have the bus numbers that firmware gave them. False: one is not there. */
+static bool leads_to(u16 segment, const struct dmar_scope *s, struct pci_address *a)
+{
+	*a = (struct pci_address){ segment, s->start_bus, 0 };
+	for (unsigned hop = 0; hop < s->depth; hop++) {
+		const struct pci_function *f = hop ? find(a) : NULL;
+
+		if (hop && !f)
+			return false;
+		a->bus = f ? f->secondary_bus : a->bus;
+		a->devfn = PCI_DEVFN(s->path[hop].device, s->path[hop].function);
+	}
+	return true;
 }
 
 bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const struct pci_function *f)
 {
+	u16 bdf = (u16)(f->address.bus << 8 | f->address.devfn);
+
 	for (unsigned i = 0; u->segment == f->address.segment && i < u->nr_scopes; i++) {
 		const struct dmar_scope *s = &d->scope[u->first_scope + i];
-		const struct pci_function *n = s->type == SCOPE_ENDPOINT || s->type == SCOPE_BRIDGE ? named(u->segment, s) : NULL;
+		const struct pci_function *n = NULL;
+		struct pci_address a;
 
-		if (n && (n == f || (s->type == SCOPE_BRIDGE && n->header_type == PCI_HEADER_BRIDGE &&
+		if ((s->type == DMAR_SCOPE_ENDPOINT || s->type == DMAR_SCOPE_BRIDGE) && leads_to(u->segment, s, &a))
+			n = find(&a);
+
+		if (n && (n == f || (s->type == DMAR_SCOPE_BRIDGE && n->header_type == PCI_HEADER_BRIDGE &&
 				     f->address.bus >= n->secondary_bus && f->address.bus <= n->subordinate_bus)))
+			return true;
+		if (s->type >= DMAR_SCOPE_RANGE && s->first <= bdf && bdf <= s->last)
 			return true;
 	}
 	return false;
+}
+
+bool dmar_shares(const struct dmar_info *d, const struct pci_function *f)
+{
+	u16 bdf = (u16)(f->address.bus << 8 | f->address.devfn);
+
+	for (unsigned i = 0; i < d->nr_units; i++)
+		for (unsigned n = 0; d->unit[i].segment == f->address.segment && n < d->unit[i].nr_scopes; n++) {
+			const struct dmar_scope *s = &d->scope[d->unit[i].first_scope + n];
+
+			if ((s->type == DMAR_SCOPE_ALIAS || s->type == DMAR_SCOPE_IOAPIC || s->type == DMAR_SCOPE_HPET) &&
+			    s->first <= bdf && bdf <= s->last && s->last)
+				return true;
+		}
+	return false;
+}
+
+int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source)
+{
+	for (unsigned i = 0; i < d->nr_units; i++)
+		for (unsigned n = 0; d->unit[i].type == ACPI_DMAR_DRHD && n < d->unit[i].nr_scopes; n++) {
+			const struct dmar_scope *s = &d->scope[d->unit[i].first_scope + n];
+			struct pci_address a;
+
+			/* As a function it may be hidden. */
+			if (s->type != DMAR_SCOPE_IOAPIC || s->enumeration_id != id || !leads_to(d->unit[i].segment, s, &a))
+				continue;
+			*source = (u16)(a.bus << 8 | a.devfn);
+			return (int)i;
+		}
+	return -1;
 }
 
 int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f)
@@ -47,7 +89,7 @@ int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f)
 			continue;
 		if (dmar_names(d, u, f))
 			return (int)i;
-		if (u->flags & INCLUDE_PCI_ALL && rest < 0)
+		if (u->flags & ACPI_DMAR_PCI_ALL && rest < 0)
 			rest = (int)i;
 	}
 	return rest;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See iommu.h. DMAR: VT-d 4.0, chapter 8; what is said of units holds for both vendors. */
+/* See iommu.h. DMAR: VT-d 4.0, chapter 8, by which an IVRS is read, too (ivrs_units.c). */
 #include "kernel/iommu/iommu.h"
 
 #include <margay/errno.h>
@@ -9,7 +9,6 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
-#include "kernel/nmi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/percpu.h"
 
@@ -18,47 +17,37 @@
 #define MESSAGE_END 0xfeefffffu
 #define MESSAGE_NMI 0x400u /* delivery mode of its data */
 #define HIGHEST_ID 254     /* without interrupt remapping */
-#define AT_ONCE 256        /* faults that are looked at in one window */
 #define DOMAINS 64
 
-/* What the functions of a VM reach, or those of the firmware's RMRRs. */
-struct host_iommu {
-	struct stage2 tables;
-	const char *owner;
-	unsigned id;
-};
 #define DOMAIN_PAGES (unsigned)(ALIGN_UP(sizeof(struct host_iommu), PAGE_SIZE) / PAGE_SIZE)
 
-static const struct iommu_ops *ops; /* NULL: the node has none that is used */
-static struct iommu_unit units[DMAR_MAX_UNITS]; /* by the DMAR's index */
-static struct spinlock lock; /* guards the units, domains_used and domain_of[] */
+const struct iommu_ops *iommu_ops; /* NULL: the node has none that is used */
+const struct dmar_info *iommu_table;
+struct iommu_unit iommu_units[DMAR_MAX_UNITS]; /* by the DMAR's index */
+struct spinlock iommu_lock; /* guards the units, their entries and faults, domains_used and domain_of[] */
 static u64 domains_used = 1; /* 0 is none, and what units in caching mode keep of functions without (VT-d 4.0, 6.1) */
 static struct host_iommu *domain_of[HOST_PCI_FUNCTIONS]; /* NULL: blocked */
 static struct host_iommu *reserved;
+static const struct host_iommu_user firmware = { .name = "the firmware", .mode = "the firmware's (RMRR)" };
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
-static struct iommu_unit *unit_of(const struct pci_function *f)
+struct iommu_unit *iommu_unit_of(const struct pci_function *f)
 {
-	int i = dmar_unit_of(acpi_dmar(), f);
+	int i = dmar_unit_of(iommu_table, f);
 
-	return i < 0 ? NULL : &units[i];
-}
-
-static u16 bdf_of(const struct pci_function *f)
-{
-	return (u16)(f->address.bus << 8 | f->address.devfn);
+	return i < 0 ? NULL : &iommu_units[i];
 }
 
 bool host_iommu_on(void)
 {
-	return ops;
+	return iommu_ops;
 }
 
 /* Does the firmware want memory of its own for it? */
 static bool has_reserved(const struct pci_function *f)
 {
-	const struct dmar_info *d = acpi_dmar();
+	const struct dmar_info *d = iommu_table;
 
 	for (unsigned i = 0; i < d->nr_units; i++)
 		if (d->unit[i].type == ACPI_DMAR_RMRR && dmar_names(d, &d->unit[i], f))
@@ -71,55 +60,35 @@ const char *host_iommu_unfit(unsigned index)
 	const struct pci_function *f = pci_get(index);
 	const struct iommu_unit *u;
 
-	if (!ops)
+	if (!iommu_ops)
 		return NULL;
-	u = unit_of(f);
+	u = iommu_unit_of(f);
 	if (!u || u->broken)
 		return u ? "its IOMMU does not work" : "the firmware names no IOMMU for it";
 	if (pci_conventional(f))
 		return "behind a bridge to conventional PCI, where an IOMMU cannot tell who sends";
-	return has_reserved(f) ? "the firmware uses it too, by memory reserved for it (RMRR)" : NULL;
+	if (dmar_shares(iommu_table, f))
+		return "it sends by another's requester ID, or an I/O APIC by its";
+	return has_reserved(f) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
 }
 
 /* ---- domains -------------------------------------------------------------------------------- */
-
-static void *table_alloc(void)
-{
-	return host_pages_alloc(1, -1);
-}
-
-static void table_free(void *page)
-{
-	host_pages_free(page, 1);
-}
-
-static u64 table_to_hpa(const void *page)
-{
-	return host_virt_to_hpa(page).v;
-}
-
-static void *table_to_virt(u64 pa)
-{
-	return host_hpa_to_virt(hpa(pa));
-}
-
-static const struct stage2_mem table_mem = { table_alloc, table_free, table_to_hpa, table_to_virt };
 
 /* What all units that work can do, for a VM's functions may be below several. */
 static void common(struct iommu_unit *out)
 {
 	*out = (struct iommu_unit){ .max_leaf = LEAF_1G, .bits = 48, .domains = DOMAINS, .coherent = true };
-	for (unsigned i = 0; i < ARRAY_SIZE(units); i++) {
-		if (!units[i].base || units[i].broken)
+	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++) {
+		if (!iommu_units[i].base || iommu_units[i].broken)
 			continue;
-		out->max_leaf = MIN(out->max_leaf, units[i].max_leaf);
-		out->bits = MIN(out->bits, units[i].bits);
-		out->domains = MIN(out->domains, units[i].domains);
-		out->coherent = out->coherent && units[i].coherent;
+		out->max_leaf = MIN(out->max_leaf, iommu_units[i].max_leaf);
+		out->bits = MIN(out->bits, iommu_units[i].bits);
+		out->domains = MIN(out->domains, iommu_units[i].domains);
+		out->coherent = out->coherent && iommu_units[i].coherent;
 	}
 }
 
-int host_iommu_create(const char *owner, struct host_iommu **out)
+int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out)
 {
 	struct host_iommu *d = host_pages_alloc(DOMAIN_PAGES, -1);
 	struct iommu_unit all;
@@ -128,19 +97,19 @@ int host_iommu_create(const char *owner, struct host_iommu **out)
 	if (!d)
 		return -ENOMEM;
 	common(&all);
-	if (stage2_init(&d->tables, ops->format, &table_mem, all.max_leaf)) {
+	if (stage2_init(&d->tables, iommu_ops->format, &stage2_host_pages, all.max_leaf)) {
 		host_pages_free(d, DOMAIN_PAGES);
 		return -ENOMEM;
 	}
-	d->owner = owner;
-	spin_lock(&lock);
+	d->user = user;
+	spin_lock(&iommu_lock);
 	while (id < all.domains && domains_used & BIT(id))
 		id++;
 	if (id < all.domains) {
 		domains_used |= BIT(id);
 		d->id = id;
 	}
-	spin_unlock(&lock);
+	spin_unlock(&iommu_lock);
 	*out = d->id ? d : NULL;
 	if (d->id)
 		return 0;
@@ -152,9 +121,9 @@ void host_iommu_destroy(struct host_iommu *d)
 {
 	if (!d)
 		return;
-	spin_lock(&lock);
+	spin_lock(&iommu_lock);
 	domains_used &= ~(d->id ? BIT(d->id) : 0);
-	spin_unlock(&lock);
+	spin_unlock(&iommu_lock);
 	stage2_destroy(&d->tables);
 	host_pages_free(d, DOMAIN_PAGES);
 }
@@ -179,76 +148,56 @@ static void write_back(const struct stage2 *s, const u64 *table, unsigned level)
 		if (!(i % 8))
 			cpu_clflush(&table[i]);
 		if (level && s->fmt->present(table[i]) && !(table[i] & PTE_PS))
-			write_back(s, table_to_virt(table[i] & PTE_ADDR), level - 1);
+			write_back(s, s->mem->to_virt(table[i] & PTE_ADDR), level - 1);
 	}
+}
+
+void iommu_tell_broken(const struct iommu_unit *u)
+{
+	printk_error("iommu: the unit at %#lx does not answer any more: its functions are given to no VM", u->base);
 }
 
 /* Under the lock, but at boot. */
 static int set(unsigned index, struct host_iommu *d)
 {
 	const struct pci_function *f = pci_get(index);
-	struct iommu_unit *u = unit_of(f);
+	struct iommu_unit *u = iommu_unit_of(f);
 	int err;
 
 	if (!u || u->broken)
 		return -EIO;
 	if (d && !u->coherent)
 		write_back(&d->tables, d->tables.root, STAGE2_LEVELS - 1);
-	err = ops->set(u, bdf_of(f), d ? d->id : 0, d ? stage2_root(&d->tables) : 0);
+	err = iommu_ops->set(u, iommu_bdf(f), d ? d->id : 0, d ? stage2_root(&d->tables) : 0);
 	if (err == -EIO)
-		printk_error("iommu: the unit at %#lx does not answer any more: its functions are given to no VM", u->base);
-	if (!err)
-		domain_of[index] = d;
-	return err;
+		iommu_tell_broken(u);
+	if (err)
+		return err;
+	domain_of[index] = d;
+	/* What the last one did stays to be seen until there is a next. */
+	if (d)
+		iommu_faults_forget(index);
+	return 0;
+}
+
+struct host_iommu *iommu_domain_of(unsigned index)
+{
+	return domain_of[index];
 }
 
 int host_iommu_attach(struct host_iommu *d, unsigned index)
 {
 	int err;
 
-	spin_lock(&lock);
+	spin_lock(&iommu_lock);
 	err = set(index, d);
-	spin_unlock(&lock);
+	spin_unlock(&iommu_lock);
 	return err;
 }
 
 int host_iommu_detach(unsigned index)
 {
 	return host_iommu_attach(NULL, index);
-}
-
-/* ---- faults ----------------------------------------------------------------------------------- */
-
-static void report(const struct iommu_fault *f)
-{
-	const char *owner = NULL, *more = "";
-	const struct pci_function *p;
-
-	for (unsigned i = 0; (p = pci_get(i)) && !owner; i++)
-		if (!p->address.segment && bdf_of(p) == f->bdf && domain_of[i])
-			owner = domain_of[i]->owner;
-	if (f->count == IOMMU_REPORTS)
-		more = "; more of it is not reported";
-	if (f->count <= IOMMU_REPORTS)
-		printk_error("iommu: %02x:%02x.%u, %s%s: DMA blocked: %s %#lx, reason %u%s", f->bdf >> 8, PCI_DEVICE(f->bdf & 0xff),
-			     PCI_FUNCTION(f->bdf), owner ? "of " : "", owner ? owner : "nobody's", f->write ? "writes to" :
-			     "reads from", f->address, f->reason, more);
-}
-
-/* On the boot CPU, after an NMI. What is left of a storm is silent until the next one: no unit tells a fault behind another. */
-static bool look(void)
-{
-	struct iommu_fault f;
-	bool any = false;
-
-	spin_lock(&lock);
-	for (unsigned i = 0; i < ARRAY_SIZE(units); i++)
-		for (unsigned n = 0; units[i].base && !units[i].broken && n < AT_ONCE && ops->fault(&units[i], &f); n++) {
-			report(&f);
-			any = true;
-		}
-	spin_unlock(&lock);
-	return any;
 }
 
 /* ---- boot -------------------------------------------------------------------------------------- */
@@ -261,6 +210,11 @@ static bool is_memory(u64 from, u64 to)
 		if (bi->range[i].type == BOOT_MEMORY_USABLE && bi->range[i].start < to && from < bi->range[i].end)
 			return true;
 	return false;
+}
+
+static const char *table_name(void)
+{
+	return acpi_dmar() ? "DMAR" : "IVRS";
 }
 
 /* Maps an RMRR for the firmware's functions; two may overlap. */
@@ -285,69 +239,113 @@ static void keep_reserved(const struct dmar_info *d)
 
 		if (d->unit[i].type != ACPI_DMAR_RMRR)
 			continue;
-		if (!reserved && host_iommu_create("the firmware", &reserved))
+		if (!reserved && host_iommu_create(&firmware, &reserved))
 			return;
 		if (to <= from || to - from > RESERVED_MAX || is_memory(from, to) || reserve(from, to))
-			printk_error("iommu: DMAR: memory reserved at %#lx-%#lx cannot be right: ignored", d->unit[i].base,
-				     d->unit[i].limit);
+			printk_error("iommu: %s: memory reserved at %#lx-%#lx cannot be right: ignored", table_name(),
+				     d->unit[i].base, d->unit[i].limit);
 	}
 	for (unsigned i = 0; (f = pci_get(i)); i++)
 		if (reserved && has_reserved(f))
 			set(i, reserved);
 }
 
-/* A unit that lies is out of use, with a line. */
-static void start(struct iommu_unit *u, u64 base, bool off)
+/* Two drivers of one unit would be worse than none. */
+static bool is_twice(const struct iommu_unit *u)
 {
-	u->base = base;
-	if (is_memory(base, base + PAGE_SIZE))
+	for (const struct iommu_unit *o = iommu_units; o < u; o++)
+		if (o->base == u->base)
+			return true;
+	return false;
+}
+
+/* A unit that lies is out of use, with a line. */
+static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
+{
+	const struct pci_function *f;
+
+	u->base = says->base;
+	u->function = -1;
+	u->hints = says->hints;
+	for (unsigned i = 0; (f = pci_get(i)); i++)
+		if (iommu_bdf(f) == says->function && f->address.segment == says->segment)
+			u->function = (int)i;
+	if (is_memory(u->base, u->base + PAGE_SIZE))
 		u->broken = "has its registers in memory";
+	else if (is_twice(u))
+		u->broken = "is named twice";
 	else if (off)
-		ops->off(u);
+		iommu_ops->off(u);
+	else if (!says->nr_scopes && !(says->flags & ACPI_DMAR_PCI_ALL))
+		u->broken = "has no function by the DMAR";
 	else
-		u->broken = ops->start(u);
+		u->broken = iommu_ops->start(u);
+}
+
+/* As the console's interrupt: no guest can hold it off. 0: no message reaches the boot CPU. */
+static u32 message_address(void)
+{
+	u32 id = cpu_get(0)->apic_id;
+
+	return id <= HIGHEST_ID ? MESSAGE_ADDRESS | id << 12 : 0;
 }
 
 static bool enable(struct iommu_unit *u)
 {
-	/* As the console's interrupt: no guest can hold it off. */
-	u32 id = cpu_get(0)->apic_id;
-
 	if (!u->broken)
-		u->broken = ops->enable(u, id <= HIGHEST_ID ? MESSAGE_ADDRESS | id << 12 : 0, MESSAGE_NMI);
+		u->broken = iommu_ops->enable(u, message_address(), MESSAGE_NMI);
 	if (u->broken)
 		printk_error("iommu: the unit at %#lx %s: its functions are given to no VM", u->base, u->broken);
 	return !u->broken;
 }
 
+/* The DMAR, or an IVRS as one. NULL: there is neither that is used. */
+static const struct dmar_info *find_table(void)
+{
+	static struct dmar_info ivrs;
+	const char *why = NULL;
+
+	if (acpi_dmar() || !acpi_ivrs())
+		return acpi_dmar();
+	if (IS_ENABLED(CONFIG_AMD_VI))
+		why = ivrs_units(acpi_ivrs(), (const u8 *)acpi_table("IVRS", 0), &ivrs);
+	if (IS_ENABLED(CONFIG_AMD_VI) && !why)
+		return &ivrs;
+	printk("iommu: AMD-Vi is not used%s%s: DMA is not contained", why ? ": IVRS: " : "", why ? why : "");
+	return NULL;
+}
+
 void iommu_init(void)
 {
-	const struct dmar_info *d = acpi_dmar();
+	const struct dmar_info *d = find_table();
 	const struct cmdline *c = cmdline_of_boot();
 	unsigned count = 0, good = 0;
+	const char *why;
 
-	if (acpi_ivrs())
-		printk("iommu: AMD-Vi is not used: DMA is not contained");
 	/* A check only looks. */
 	if (!d || c->check)
 		return;
-	ops = &vtd_ops;
+	iommu_ops = IS_ENABLED(CONFIG_AMD_VI) && d != acpi_dmar() ? &amdvi_ops : &vtd_ops;
+	iommu_table = d;
 	for (unsigned i = 0; i < d->nr_units; i++) {
 		if (d->unit[i].type != ACPI_DMAR_DRHD)
 			continue;
-		start(&units[i], d->unit[i].base, c->iommu_off);
+		start(&iommu_units[i], &d->unit[i], c->iommu_off);
 		count++;
 	}
 	if (!count || c->iommu_off) {
-		ops = NULL;
-		printk("iommu: %s: DMA is not contained", count ? "off by the command line" : "the DMAR names no unit");
+		iommu_ops = NULL;
+		printk("iommu: %s: DMA is not contained", count ? "off by the command line" : "the firmware's table names no unit");
 		return;
 	}
 	for (unsigned i = 0; pci_get(i); i++)
 		pci_isolate(pci_get(i));
 	keep_reserved(d);
 	for (unsigned i = 0; i < d->nr_units; i++)
-		good += units[i].base && enable(&units[i]);
-	if (good && !nmi_request_isa(NMI_MESSAGE, look))
-		printk("iommu: %s, %u of %u units in use: DMA contained, interrupts not", ops->name, good, count);
+		good += iommu_units[i].base && enable(&iommu_units[i]);
+	if (!good || iommu_faults_init(message_address()))
+		return;
+	why = iommu_remap();
+	printk("iommu: %s, %u of %u units in use: DMA %s%s", iommu_ops->name, good, count,
+	       why ? "contained, interrupts not: " : "and interrupts contained", why ? why : "");
 }

@@ -6,6 +6,7 @@
 #ifndef KERNEL_IOMMU_H
 #define KERNEL_IOMMU_H
 
+#include <margay/host.h>
 #include "arch/x86_64/iommu/iommu_ops.h"
 #include "kernel/acpi/tables.h"
 #include "kernel/pci/pci_core.h"
@@ -22,9 +23,56 @@ static inline void iommu_init(void)
 }
 #endif
 
+/* What the functions of a VM reach, or those of the firmware's RMRRs. */
+struct host_iommu {
+	struct stage2 tables;
+	const struct host_iommu_user *user;
+	unsigned id;
+};
+
+/* The requester ID of its accesses. */
+static inline u16 iommu_bdf(const struct pci_function *f)
+{
+	return (u16)(f->address.bus << 8 | f->address.devfn);
+}
+
+/* iommu.c; guarded by the lock but at boot: */
+extern const struct iommu_ops *iommu_ops; /* NULL: the node has none that is used */
+extern struct iommu_unit iommu_units[DMAR_MAX_UNITS]; /* by the DMAR's index; without a base: there is none */
+extern struct spinlock iommu_lock;
+extern const struct dmar_info *iommu_table; /* the DMAR, or what ivrs_units() makes of an IVRS */
+/* The unit that is responsible for a function, or NULL. */
+struct iommu_unit *iommu_unit_of(const struct pci_function *f);
+
+/* The domain that a function of the machine has, by its index; NULL: blocked. */
+struct host_iommu *iommu_domain_of(unsigned index);
+/* Logs that a unit has stopped answering. */
+void iommu_tell_broken(const struct iommu_unit *u);
+
+/* faults.c: hears of what is blocked from now on. told: units do so by NMI. 0 or -errno (logged). */
+int iommu_faults_init(bool told);
+/* Under the lock: function `index` begins anew. */
+void iommu_faults_forget(unsigned index);
+
+/*
+ * interrupts.c: lets no interrupt of a function or an I/O APIC pass but by entries, if units can do that for all of them. Before
+ * any is let through: all are masked yet. NULL, or why not.
+ */
+const char *iommu_remap(void);
+
 /* dmar_scope.c: does a structure of the DMAR (a DRHD, an RMRR) name the function, or a bridge above it? */
 bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const struct pci_function *f);
+/* dmar_scope.c: does firmware say that it sends by another's requester ID, or an I/O APIC by its? Of an IVRS. */
+bool dmar_shares(const struct dmar_info *d, const struct pci_function *f);
 /* dmar_scope.c: index of the DRHD that is responsible for a function; -1: none. */
 int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f);
+/* dmar_scope.c: the same for the I/O APIC of this ID, and the requester ID of its interrupts. */
+int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source);
+
+/*
+ * ivrs_units.c: what an IVRS, of which iv has been read, says: its units as DRHDs, its memory blocks as RMRRs. NULL, or why not.
+ * Only in images with AMD_VI.
+ */
+const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_info *out);
 
 #endif

@@ -138,8 +138,7 @@ int extent_take(struct extent_list *list, const struct extent_constraint *c, u64
 
 		if ((c->node >= 0 && r->node != (unsigned)c->node) || !place(r->start, r->end, c, &at))
 			continue;
-		if (best == EXTENT_MAX || c->policy == EXTENT_TOP ||
-		    size < list->range[best].end - list->range[best].start) {
+		if (best == EXTENT_MAX || c->policy == EXTENT_TOP || size < list->range[best].end - list->range[best].start) {
 			best = i;
 			best_at = at;
 		}

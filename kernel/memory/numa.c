@@ -6,25 +6,22 @@
 
 static unsigned nr_nodes = 1;
 static u32 domain_of[NUMA_MAX_NODES];
-static u8 distances[NUMA_MAX_NODES][NUMA_MAX_NODES];
+static const struct slit_info *distances; /* NULL: not told */
+static const struct srat_info *processors; /* likewise */
 
 static unsigned nr_ranges;
-static struct {
+static struct range {
 	u64 start, end;
 	unsigned node;
 } ranges[SRAT_MAX_MEMORY];
 
-static unsigned nr_apics;
-static struct {
-	u32 apic_id;
-	unsigned node;
-} apics[SRAT_MAX_CPUS];
-
 static void reset(void)
 {
 	nr_nodes = 1;
-	nr_ranges = nr_apics = 0;
+	nr_ranges = 0;
 	domain_of[0] = 0;
+	distances = NULL;
+	processors = NULL;
 }
 
 /* Keeps domain_of[] sorted; false when there are too many. */
@@ -50,9 +47,7 @@ static void add_range(u64 start, u64 end, unsigned node)
 
 	for (; i > 0 && ranges[i - 1].start > start; i--)
 		ranges[i] = ranges[i - 1];
-	ranges[i].start = start;
-	ranges[i].end = end;
-	ranges[i].node = node;
+	ranges[i] = (struct range){ start, end, node };
 }
 
 static const char *use_srat(const struct srat_info *srat)
@@ -81,11 +76,7 @@ static const char *use_srat(const struct srat_info *srat)
 		for (unsigned k = 0; k < i; k++)
 			if (srat->cpu[i].apic_id == srat->cpu[k].apic_id && srat->cpu[i].domain != srat->cpu[k].domain)
 				return "SRAT: a processor is in two proximity domains";
-	for (unsigned i = 0; i < srat->nr_cpus; i++) {
-		apics[i].apic_id = srat->cpu[i].apic_id;
-		apics[i].node = (unsigned)numa_node_of_proximity(srat->cpu[i].domain);
-	}
-	nr_apics = srat->nr_cpus;
+	processors = srat;
 	return NULL;
 }
 
@@ -94,9 +85,7 @@ static const char *use_slit(const struct slit_info *slit)
 	for (unsigned i = 0; i < nr_nodes; i++)
 		if (domain_of[i] >= slit->count)
 			return "SLIT: it does not cover all proximity domains of the SRAT";
-	for (unsigned i = 0; i < nr_nodes; i++)
-		for (unsigned k = 0; k < nr_nodes; k++)
-			distances[i][k] = slit->distance[domain_of[i] * slit->count + domain_of[k]];
+	distances = slit;
 	return NULL;
 }
 
@@ -112,9 +101,6 @@ const char *numa_init(const struct srat_info *srat, const struct slit_info *slit
 		reset();
 		return reason;
 	}
-	for (unsigned i = 0; i < nr_nodes; i++)
-		for (unsigned k = 0; k < nr_nodes; k++)
-			distances[i][k] = i == k ? NUMA_LOCAL_DISTANCE : NUMA_REMOTE_DISTANCE;
 	return slit ? use_slit(slit) : NULL;
 }
 
@@ -133,17 +119,17 @@ unsigned numa_node_of_address(u64 pa)
 
 unsigned numa_node_of_apic_id(u32 apic_id)
 {
-	for (unsigned i = 0; i < nr_apics; i++)
-		if (apics[i].apic_id == apic_id)
-			return apics[i].node;
+	for (unsigned i = 0; processors && i < processors->nr_cpus; i++)
+		if (processors->cpu[i].apic_id == apic_id)
+			return (unsigned)numa_node_of_proximity(processors->cpu[i].domain);
 	return 0;
 }
 
 bool numa_apic_id(unsigned i, u32 *apic_id)
 {
-	if (i >= nr_apics)
+	if (!processors || i >= processors->nr_cpus)
 		return false;
-	*apic_id = apics[i].apic_id;
+	*apic_id = processors->cpu[i].apic_id;
 	return true;
 }
 
@@ -157,9 +143,11 @@ int numa_node_of_proximity(u32 domain)
 
 u8 numa_distance(unsigned from, unsigned to)
 {
-	if (from >= nr_nodes || to >= nr_nodes)
+	if (from == to && from < nr_nodes)
+		return NUMA_LOCAL_DISTANCE;
+	if (!distances || from >= nr_nodes || to >= nr_nodes)
 		return NUMA_REMOTE_DISTANCE;
-	return from == to ? NUMA_LOCAL_DISTANCE : distances[from][to];
+	return distances->distance[domain_of[from] * distances->count + domain_of[to]];
 }
 
 bool numa_memory(unsigned i, u64 *start, u64 *end, unsigned *node)

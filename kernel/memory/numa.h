@@ -17,7 +17,7 @@
 #if IS_ENABLED(CONFIG_NUMA)
 /*
  * Either may be NULL. Returns NULL, or why a table was not used: a bad SRAT
- * leaves one node, a bad SLIT the distances 10 and 20.
+ * leaves one node, a bad SLIT the distances 10 and 20. Both stay in use.
  */
 const char *numa_init(const struct srat_info *srat, const struct slit_info *slit);
 

@@ -1,9 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Physical memory. Guests get extents straight from the free list (extent.h);
- * the LWK's small pages come out of 512 KiB chunks of that list, whose first page
- * holds the chunk's bitmap. A chunk without pages in use goes back at once, so
- * after any balanced sequence exactly as much is free as before it.
+ * Physical memory. Guests get extents straight from the free list (extent.h); the LWK's small pages come out of 512 KiB chunks of
+ * that list, whose first page holds the chunk's bitmap. A chunk without pages in use goes back at once, so after any balanced
+ * sequence exactly as much is free as before it.
  */
 #include "kernel/memory/pmem.h"
 
@@ -13,6 +12,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/extent.h"
+#include "kernel/memory/lost.h"
 #include "kernel/memory/numa.h"
 #include "kernel/panic.h"
 
@@ -39,11 +39,10 @@ static_assert(sizeof(struct chunk) <= PAGE_SIZE, "chunk header");
 
 static struct spinlock pmem_lock; /* guards everything below */
 static struct extent_list free_list;
+static struct extent_list zeros; /* pieces of it that hold nothing else; not all need stand here */
+static bool took_zeros;          /* take()'s last */
 static struct chunk *chunks;
-static u64 pool_bytes;
-static u64 early_next, early_end;
-static u64 low_page;
-static u64 used_bytes, early_bytes;
+static u64 pool_bytes, used_bytes, early_bytes, early_next, early_end, low_page;
 static u64 node_bytes[NUMA_MAX_NODES]; /* as pmem_start() found them; not guarded */
 
 /* The lowest one: the extended BIOS data area, which not every memory map leaves out, is at the other end. */
@@ -68,8 +67,7 @@ int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end)
 	if (!err)
 		err = extent_remove(&free_list, ALIGN_DOWN(image_start, PAGE_SIZE), ALIGN_UP(image_end, PAGE_SIZE));
 	for (unsigned i = 0; i < bi->nr_modules && !err; i++)
-		err = extent_remove(&free_list, ALIGN_DOWN(bi->module[i].start, PAGE_SIZE),
-				    ALIGN_UP(bi->module[i].end, PAGE_SIZE));
+		err = extent_remove(&free_list, ALIGN_DOWN(bi->module[i].start, PAGE_SIZE), ALIGN_UP(bi->module[i].end, PAGE_SIZE));
 	if (!err) {
 		low_page = find_low_page();
 		err = extent_remove(&free_list, 0, LOW_LIMIT);
@@ -124,8 +122,7 @@ u64 pmem_low_page(void)
 void pmem_start(void)
 {
 	if (early_next != early_end && extent_add(&free_list, early_next, early_end, 0))
-		printk_error("memory: %#lx-%#lx is lost: more than %u pieces", early_next,
-			     early_end - 1, EXTENT_MAX);
+		printk_error("memory: %#lx-%#lx is lost: more than %u pieces", early_next, early_end - 1, EXTENT_MAX);
 	assign_nodes(0, ~0ull);
 	for (unsigned node = 0; node < numa_node_count(); node++)
 		node_bytes[node] = extent_free_bytes(&free_list, (int)node, PAGE_SIZE_2M, NULL);
@@ -148,11 +145,34 @@ static void mark(struct chunk *c, unsigned first, unsigned count, bool used)
 {
 	for (unsigned i = first; i < first + count; i++) {
 		if (!!(c->bitmap[i / 64] & BIT(i % 64)) == used)
-			panic("memory: page %#lx is %s already", (virt_to_phys(c) + i * PAGE_SIZE),
-			      used ? "in use" : "free");
+			panic("memory: page %#lx is %s already", (virt_to_phys(c) + i * PAGE_SIZE), used ? "in use" : "free");
 		c->bitmap[i / 64] ^= BIT(i % 64);
 	}
 	c->used += used ? count : -count;
+}
+
+/* What is taken out is zero no longer. True: all of it was. */
+static bool forget_zeros(u64 start, u64 end)
+{
+	bool all = false;
+
+	for (unsigned i = 0; i < zeros.count; i++)
+		all = all || (zeros.range[i].start <= start && end <= zeros.range[i].end);
+	if (extent_remove(&zeros, start, end))
+		zeros.count = 0;
+	return all;
+}
+
+/* Out of the free list, but for pages that the machine has lost meanwhile. */
+static int take(const struct extent_constraint *c, u64 *start, unsigned *node)
+{
+	int err;
+
+	for (u64 at = 0; IS_ENABLED(CONFIG_MACHINE_CHECKS) && (at = memory_lost_in(at, ~0ull)) != ~0ull; at += PAGE_SIZE)
+		extent_remove(&free_list, at, at + PAGE_SIZE);
+	err = extent_take(&free_list, c, start, node);
+	took_zeros = IS_ENABLED(CONFIG_PARALLEL_ZERO) && !err && forget_zeros(*start, *start + c->size);
+	return err;
 }
 
 static struct chunk *new_chunk(int node)
@@ -163,7 +183,7 @@ static struct chunk *new_chunk(int node)
 	unsigned on;
 	u64 pa;
 
-	if (extent_take(&free_list, &e, &pa, &on))
+	if (take(&e, &pa, &on))
 		return NULL;
 	c = phys_to_virt(pa);
 	memset(c, 0, sizeof(*c));
@@ -223,7 +243,7 @@ static void *take_large(unsigned count, int node)
 	unsigned on;
 	u64 pa;
 
-	if (extent_take(&free_list, &e, &pa, &on))
+	if (take(&e, &pa, &on))
 		return NULL;
 	pool_bytes += e.size;
 	return phys_to_virt(pa);
@@ -274,18 +294,18 @@ void pmem_pages_free(void *pages, unsigned count)
 static int take_extent(const struct host_extent_request *req, u64 align, enum extent_policy policy, struct host_extent *out)
 {
 	struct extent_constraint c = {
-		.size = ALIGN_UP(req->size, PAGE_SIZE),
-		.align = align,
-		.node = req->node,
-		.min_addr = req->min_addr,
-		.max_addr = req->max_addr,
-		.policy = policy,
+		.size = ALIGN_UP(req->size, PAGE_SIZE), .align = align, .node = req->node, .min_addr = req->min_addr,
+		.max_addr = req->max_addr, .policy = policy,
 	};
 	unsigned node;
 	int err;
 
+	/* Cannot be there, and would wrap when rounded. */
+	if (req->size > BIT(52))
+		return -ENOMEM;
 	spin_lock(&pmem_lock);
-	err = extent_take(&free_list, &c, &out->base.v, &node);
+	err = take(&c, &out->base.v, &node);
+	out->zero = took_zeros;
 	spin_unlock(&pmem_lock);
 	out->size = c.size;
 	out->node = (int)node;
@@ -294,23 +314,13 @@ static int take_extent(const struct host_extent_request *req, u64 align, enum ex
 
 int host_extent_alloc(const struct host_extent_request *req, struct host_extent *out)
 {
-	u64 align = req->align;
-	int err = -ENOMEM;
-
-	/* Cannot be there, and would wrap when rounded. */
-	if (req->size > BIT(52))
-		return -ENOMEM;
-	if (!align && req->size >= PAGE_SIZE_1G)
-		err = take_extent(req, PAGE_SIZE_1G, EXTENT_BEST_FIT, out);
-	if (err == -ENOMEM)
-		err = take_extent(req, align ? align : PAGE_SIZE_2M, EXTENT_BEST_FIT, out);
-	return err;
+	if (!req->align && req->size >= PAGE_SIZE_1G && !take_extent(req, PAGE_SIZE_1G, EXTENT_BEST_FIT, out))
+		return 0;
+	return take_extent(req, req->align ? req->align : PAGE_SIZE_2M, EXTENT_BEST_FIT, out);
 }
 
 int pmem_extent_alloc_top(const struct host_extent_request *req, struct host_extent *out)
 {
-	if (req->size > BIT(52))
-		return -ENOMEM;
 	return take_extent(req, req->align ? req->align : PAGE_SIZE_2M, EXTENT_TOP, out);
 }
 
@@ -320,10 +330,11 @@ void host_extent_free(const struct host_extent *e)
 
 	spin_lock(&pmem_lock);
 	err = extent_put(&free_list, e->base.v, e->size, (unsigned)e->node);
+	if (IS_ENABLED(CONFIG_PARALLEL_ZERO) && e->zero)
+		extent_add(&zeros, e->base.v, e->base.v + e->size, (unsigned)e->node);
 	spin_unlock(&pmem_lock);
 	if (err)
-		panic("memory: extent %#lx, %#lx bytes, is free twice", e->base.v,
-		      e->size);
+		panic("memory: extent %#lx, %#lx bytes, is free twice", e->base.v, e->size);
 }
 
 void pmem_release(u64 start, u64 end)
@@ -334,8 +345,7 @@ void pmem_release(u64 start, u64 end)
 		return;
 	spin_lock(&pmem_lock);
 	if (extent_put(&free_list, start, end - start, numa_node_of_address(start)))
-		printk_error("memory: %#lx-%#lx cannot be given back", start,
-			     end - 1);
+		printk_error("memory: %#lx-%#lx cannot be given back", start, end - 1);
 	assign_nodes(start, end);
 	spin_unlock(&pmem_lock);
 }
@@ -360,7 +370,7 @@ bool host_mem_piece(unsigned i, struct host_extent *out)
 		u64 start = ALIGN_UP(r->start, PAGE_SIZE_2M), end = ALIGN_DOWN(r->end, PAGE_SIZE_2M);
 
 		if (start < end && !i--) {
-			*out = (struct host_extent){ hpa(start), end - start, (int)r->node };
+			*out = (struct host_extent){ .base = hpa(start), .size = end - start, .node = (int)r->node };
 			found = true;
 		}
 	}

@@ -1,12 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Zeroing guest memory: by the CPUs of its own node, or by the one that asks. */
 #include <margay/host.h>
-#include <margay/string.h>
-#include "arch/x86_64/cpu/paging.h"
 #include "kernel/memory/zero_parallel.h"
 
-void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
-		       bool (*unowned)(unsigned cpu))
+void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus, bool (*unowned)(unsigned cpu))
 {
 	if (IS_ENABLED(CONFIG_PARALLEL_ZERO)) {
 		zero_parallel(e, count, cpu, nr_cpus, unowned);
@@ -14,7 +11,7 @@ void host_extents_zero(const struct host_extent *e, unsigned count, const u16 *c
 	}
 	for (unsigned i = 0; i < count; i++) {
 		for (u64 at = 0; at < e[i].size; at += PAGE_SIZE_2M) {
-			memset(phys_to_virt(e[i].base.v + at), 0, MIN(PAGE_SIZE_2M, e[i].size - at));
+			zero_memory(e[i].base.v + at, e[i].base.v + MIN(at + PAGE_SIZE_2M, e[i].size));
 			host_interrupt_window();
 		}
 	}

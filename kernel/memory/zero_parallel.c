@@ -3,12 +3,11 @@
 #include "kernel/memory/zero_parallel.h"
 
 #include <margay/errno.h>
-#include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/cpu/paging.h"
 #include "kernel/percpu.h"
 
-#define STEP MIB(32)
+/* A CPU that is lent comes back after one: within 10 ms with 1 GB/s, which is a slow one. */
+#define STEP MIB(8)
 /* A CPU may still be on the last instructions of the work item before, or lent for another VM's memory. */
 #define PATIENCE_MS 100
 #define CPUS 64
@@ -37,10 +36,10 @@ static void take_part(struct job *job, bool all, bool lent)
 		const struct host_extent *e = &job->extent[i];
 		u64 at;
 
-		if (!all && e->node != (int)node && job->nodes & BIT(e->node))
+		if (e->zero || (!all && e->node != (int)node && job->nodes & BIT(e->node)))
 			continue;
 		while ((at = __atomic_fetch_add(&job->next[i], STEP, __ATOMIC_RELAXED)) < e->size) {
-			memset(phys_to_virt(e->base.v + at), 0, MIN(STEP, e->size - at));
+			zero_memory(e->base.v + at, e->base.v + MIN(at + STEP, e->size));
 			host_interrupt_window();
 			if (lent && !job->unowned(this_cpu()->id))
 				return;
@@ -70,38 +69,48 @@ static int hand_out(struct job *job, struct item *item, unsigned cpu, bool lent)
 	return err;
 }
 
-/* For the nodes where the job has memory and no CPU: those that nobody owns. */
+/* Those that nobody owns, on the nodes where there is something to do; each node has the same part of the n items. */
 static void borrow(struct job *job, struct item *item, unsigned n)
 {
-	u64 lacking = 0;
+	u64 wanted = 0;
+	unsigned nodes = 0;
 
-	for (unsigned i = 0; i < job->count; i++)
-		lacking |= BIT(job->extent[i].node) & ~job->nodes;
+	/* Where many of the caller's own take part their node needs no more. */
+	for (unsigned i = 0; i < job->count; i++) {
+		u64 node = BIT(job->extent[i].node);
+
+		if (job->extent[i].zero || wanted & node || (n < CPUS / 2 && job->nodes & node))
+			continue;
+		wanted |= node;
+		nodes++;
+	}
 	/* The job says who does what before anybody begins. */
 	for (int begin = 0; begin < 2; begin++) {
-		unsigned left = n;
+		unsigned taken = 0;
 
-		for (unsigned i = 0; lacking && left && i < host_cpu_count(); i++) {
-			const struct cpu *cpu = cpu_get(i);
+		for (u64 rest = wanted; rest; rest &= rest - 1) {
+			unsigned end = taken + n / nodes;
 
-			/*
-			 * The boot code is no work item: what it or another CPU gave its CPU would wait behind it, and
-			 * keep a VM off that CPU which the boot code starts there.
-			 */
-			if (!(BIT(cpu->node) & lacking) || cpu == this_cpu() || !job->unowned(i) ||
-			    !__atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE))
-				continue;
-			left--;
-			if (!begin)
+			for (unsigned i = 0; taken < end && i < host_cpu_count(); i++) {
+				const struct cpu *cpu = cpu_get(i);
+
+				/*
+				 * The boot code is no work item: what it or another CPU gave its CPU would wait behind it, and
+				 * keep a VM off that CPU which the boot code starts there.
+				 */
+				if (cpu->node != __builtin_ctzll(rest) || cpu == this_cpu() || !job->unowned(i) ||
+				    !__atomic_load_n(&cpu->looping, __ATOMIC_ACQUIRE))
+					continue;
 				job->nodes |= BIT(cpu->node);
-			else
-				hand_out(job, &item[left], i, true);
+				if (begin)
+					hand_out(job, &item[taken], i, true);
+				taken++;
+			}
 		}
 	}
 }
 
-void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
-		   bool (*unowned)(unsigned cpu))
+void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus, bool (*unowned)(unsigned cpu))
 {
 	struct job job = { .extent = e, .count = count, .unowned = unowned };
 	struct item item[CPUS];
@@ -116,8 +125,7 @@ void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, 
 		chosen[i] = cpu[i * all / nr_cpus];
 		job.nodes |= BIT(cpu_get(chosen[i])->node);
 	}
-	if (IS_ENABLED(CONFIG_NUMA))
-		borrow(&job, item + nr_cpus, CPUS - nr_cpus);
+	borrow(&job, item + nr_cpus, CPUS - nr_cpus);
 	for (unsigned i = 0; i < nr_cpus; i++) {
 		if (chosen[i] == this_cpu()->id)
 			own = true;

@@ -1,11 +1,24 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* host_extents_zero() as work items of several CPUs. */
+/* host_extents_zero() as work items of several CPUs, and what both ways have in common. */
 #ifndef KERNEL_ZERO_PARALLEL_H
 #define KERNEL_ZERO_PARALLEL_H
 
 #include <margay/host.h>
+#include <margay/string.h>
+#include "arch/x86_64/cpu/paging.h"
+#include "kernel/memory/lost.h"
 
 void zero_parallel(const struct host_extent *e, unsigned count, const u16 *cpu, unsigned nr_cpus,
 		   bool (*unowned)(unsigned cpu));
+
+static inline void zero_memory(u64 from, u64 to)
+{
+	while (from < to) {
+		u64 lost = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? memory_lost_in(from, to) : to;
+
+		memset(phys_to_virt(from), 0, lost - from);
+		from = lost + PAGE_SIZE;
+	}
+}
 
 #endif

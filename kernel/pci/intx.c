@@ -2,13 +2,15 @@
 /*
  * Line interrupts for devices of VMs: inputs of the I/O APICs, level-triggered,
  * each taken by one user. An input is masked from an interrupt on until its
- * user opens it again, so that a line that stays asserted interrupts once.
+ * user opens it again, so that a line that stays asserted interrupts once; or
+ * it leads to the CPUs' own APICs, whose EOI ends it.
  * 82093AA data sheet, 3.2.4.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/ioapic.h"
+#include "kernel/percpu.h"
 
 #define MAX_LINES 64
 
@@ -63,9 +65,10 @@ int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *
 		return err;
 	l->fn = fn;
 	l->arg = arg;
-	err = host_msi_alloc(cpu, 1, interrupt, l, &l->vector);
+	if (fn)
+		err = host_msi_alloc(cpu, 1, interrupt, l, &l->vector);
 	if (!err)
-		err = ioapic_route_level(line->gsi, l->vector.address >> 12 & 0xff, (u8)l->vector.data, line->active_low);
+		err = ioapic_route_level(line->gsi, cpu_get(cpu)->apic_id, (u8)l->vector.data, line->active_low);
 	if (err) {
 		host_msi_free(&l->vector);
 		l->taken = false;
@@ -75,7 +78,22 @@ int host_intx_take(const struct host_intx *line, unsigned cpu, void (*fn)(void *
 
 void host_intx_open(u32 gsi)
 {
+	/* AMD-Vi: what the CPU ended has another vector than the I/O APIC waits for, or came as an edge. */
+	if (IS_ENABLED(CONFIG_AMD_VI))
+		ioapic_in_service(gsi, true);
 	ioapic_mask(gsi, false);
+}
+
+void host_intx_lead(const struct host_intx *line, u32 apic_id, u8 vector)
+{
+	ioapic_mask(line->gsi, true);
+	if (vector && !ioapic_route_level(line->gsi, apic_id, vector, line->active_low))
+		ioapic_mask(line->gsi, false);
+}
+
+bool host_intx_in_service(u32 gsi, bool end)
+{
+	return ioapic_in_service(gsi, end);
 }
 
 void host_intx_release(u32 gsi)
@@ -89,6 +107,8 @@ void host_intx_release(u32 gsi)
 	if (!l)
 		return;
 	ioapic_mask(gsi, true);
+	if (IS_ENABLED(CONFIG_IOMMU))
+		host_iommu_close(gsi);
 	host_msi_free(&l->vector);
 	__atomic_store_n(&l->taken, false, __ATOMIC_RELEASE);
 }

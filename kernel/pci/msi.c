@@ -75,7 +75,7 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 	struct table *t;
 	int err = -ENOSPC;
 
-	if (!c || c->apic_id > HIGHEST_ID)
+	if (!c || (c->apic_id > HIGHEST_ID && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide())))
 		return -ERANGE;
 	t = table_of(cpu);
 	if (!t)
@@ -86,7 +86,8 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 			continue;
 		for (unsigned n = 0; n < count; n++)
 			t->slot[v - VECTOR_FIRST + n] = (struct slot){ fn, arg, n };
-		*out = (struct host_msi){ (u16)cpu, (u8)v, (u8)count, MESSAGE_ADDRESS | c->apic_id << 12, v };
+		*out = (struct host_msi){ .cpu = (u16)cpu, .first = (u8)v, .count = (u8)count, .data = v };
+		out->address = MESSAGE_ADDRESS | c->apic_id << 12;
 		err = 0;
 	}
 	spin_unlock(&t->lock);
@@ -97,6 +98,8 @@ void host_msi_free(struct host_msi *v)
 {
 	struct table *t = v->count ? tables[v->cpu] : NULL;
 
+	if (IS_ENABLED(CONFIG_IOMMU))
+		host_iommu_forget(v);
 	if (!t)
 		return;
 	spin_lock(&t->lock);

@@ -25,15 +25,21 @@ static volatile u8 *window[MCFG_MAX]; /* of each entry, from its first bus on; N
 static struct pci_function functions[HOST_PCI_FUNCTIONS];
 static unsigned nr_functions, dropped;
 
+/* The entry by which a bus is reached; -1: none. */
+static int window_of(u16 segment, u8 bus)
+{
+	for (unsigned i = 0; ecam && i < ecam->count; i++)
+		if (window[i] && ecam->entry[i].segment == segment && bus >= ecam->entry[i].bus_start &&
+		    bus <= ecam->entry[i].bus_end)
+			return (int)i;
+	return -1;
+}
+
 static volatile u8 *bus_window(u16 segment, u8 bus)
 {
-	for (unsigned i = 0; ecam && i < ecam->count; i++) {
-		const struct mcfg_entry *e = &ecam->entry[i];
+	int i = window_of(segment, bus);
 
-		if (window[i] && e->segment == segment && bus >= e->bus_start && bus <= e->bus_end)
-			return window[i] + (bus - e->bus_start) * PCI_ECAM_BUS_SIZE;
-	}
-	return NULL;
+	return i < 0 ? NULL : window[i] + (bus - ecam->entry[i].bus_start) * PCI_ECAM_BUS_SIZE;
 }
 
 static u32 address_of(struct pci_address a, u16 offset)
@@ -46,19 +52,17 @@ static bool valid(u16 offset, unsigned size)
 	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) && offset < PCI_EXTENDED_END;
 }
 
-/* By mechanism 1. */
-static u32 port_read(struct pci_address a, u16 offset, unsigned size)
+/* By mechanism 1. What is written comes back. */
+static u32 by_port(struct pci_address a, u16 offset, unsigned size, bool write, u32 value)
 {
-	u32 value;
+	u16 port = (u16)(PCI_CONFIG_DATA + (offset & 3));
 
 	spin_lock(&config_lock);
 	outl(PCI_CONFIG_ADDRESS, address_of(a, offset));
-	if (size == 1)
-		value = inb((u16)(PCI_CONFIG_DATA + (offset & 3)));
-	else if (size == 2)
-		value = inw((u16)(PCI_CONFIG_DATA + (offset & 2)));
+	if (write)
+		size == 1 ? outb(port, (u8)value) : size == 2 ? outw(port, (u16)value) : outl(port, value);
 	else
-		value = inl(PCI_CONFIG_DATA);
+		value = size == 1 ? inb(port) : size == 2 ? inw(port) : inl(port);
 	spin_unlock(&config_lock);
 	return value;
 }
@@ -71,7 +75,7 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		return CONFIG_NONE;
 	if (base)
 		return (u32)host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT | offset), size);
-	return a.segment || offset >= PCI_STANDARD_END ? CONFIG_NONE : port_read(a, offset, size);
+	return a.segment || offset >= PCI_STANDARD_END ? CONFIG_NONE : by_port(a, offset, size, false, 0);
 }
 
 void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
@@ -80,29 +84,10 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 
 	if (!valid(offset, size))
 		return;
-	if (base) {
-		base += (u32)a.devfn << PCI_ECAM_SHIFT | offset;
-		host_mmio_write(base, size, value);
-		return;
-	}
-	if (a.segment || offset >= PCI_STANDARD_END)
-		return;
-	spin_lock(&config_lock);
-	outl(PCI_CONFIG_ADDRESS, address_of(a, offset));
-	if (size == 1)
-		outb((u16)(PCI_CONFIG_DATA + (offset & 3)), (u8)value);
-	else if (size == 2)
-		outw((u16)(PCI_CONFIG_DATA + (offset & 2)), (u16)value);
-	else
-		outl(PCI_CONFIG_DATA, value);
-	spin_unlock(&config_lock);
-}
-
-static u32 read_for_walk(void *ctx, u16 offset)
-{
-	const struct pci_function *f = ctx;
-
-	return pci_read(f->address, offset, 4);
+	if (base)
+		host_mmio_write(base + ((u32)a.devfn << PCI_ECAM_SHIFT | offset), size, value);
+	else if (!a.segment && offset < PCI_STANDARD_END)
+		by_port(a, offset, size, true, value);
 }
 
 static void write_for_sizes(void *ctx, u16 offset, u32 value)
@@ -112,11 +97,10 @@ static void write_for_sizes(void *ctx, u16 offset, u32 value)
 	pci_write(f->address, offset, 4, value);
 }
 
-static void describe(struct pci_function *f)
+static void describe(const struct pci_function *f)
 {
-	const struct pcicap_reader reader = { read_for_walk, f, f->extended };
 	const char *problem;
-	unsigned n = pcicap_walk(&reader, NULL, 0, &problem);
+	unsigned n = pci_capabilities(f, NULL, 0, &problem);
 
 	printk_debug("pci " PCI_FULL_FORMAT ": %04x:%04x class %06x, %u capabilities", PCI_FULL_FORMAT_ARGS(f->address),
 		     f->id.vendor, f->id.device, f->id.class_code, n);
@@ -128,7 +112,7 @@ static void describe(struct pci_function *f)
 static bool probe(struct pci_address a, bool *multi)
 {
 	/* By ECAM other devices may answer where firmware tells of more buses than there are. */
-	u32 id = a.segment ? pci_read(a, PCI_REG_ID, 4) : port_read(a, PCI_REG_ID, 4), header;
+	u32 id = a.segment ? pci_read(a, PCI_REG_ID, 4) : by_port(a, PCI_REG_ID, 4, false, 0), header;
 	struct pci_function spare, *f;
 	struct pcicap_reader reader;
 
@@ -152,12 +136,11 @@ static bool probe(struct pci_address a, bool *multi)
 		f->secondary_bus = (u8)(buses >> 8);
 		f->subordinate_bus = (u8)(buses >> 16);
 	}
-	reader = (struct pcicap_reader){ read_for_walk, f, false };
-	f->extended = bus_window(a.segment, a.bus) && pcicap_find(&reader, PCI_CAP_EXP, false) &&
+	f->extended = bus_window(a.segment, a.bus) && pci_find_cap(f, PCI_CAP_EXP) &&
 		      pci_read(a, PCI_STANDARD_END, 4) != CONFIG_NONE;
 	describe(f);
 	if (IS_ENABLED(CONFIG_PCI_INFO)) {
-		reader.extended = f->extended;
+		reader = pci_reader(f);
 		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->id.class_code, f->bar);
 	}
 	pci_keep_quiet(f);
@@ -184,7 +167,7 @@ static bool shows_bus(volatile u8 *base, u8 bus)
 {
 	for (unsigned device = 0; device < 32; device++) {
 		struct pci_address a = { 0, bus, PCI_DEVFN(device, 0) };
-		u32 id = port_read(a, PCI_REG_ID, 4);
+		u32 id = by_port(a, PCI_REG_ID, 4, false, 0);
 
 		if (id != CONFIG_NONE)
 			return host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT), 4) == id;
@@ -213,7 +196,8 @@ static void scan_other_segments(void)
 {
 	for (unsigned i = 0; ecam && i < ecam->count; i++)
 		for (unsigned bus = ecam->entry[i].bus_start; bus <= ecam->entry[i].bus_end; bus++)
-			if (ecam->entry[i].segment)
+			/* Of a bus that two entries name one counts: a function is not listed twice, for two VMs. */
+			if (ecam->entry[i].segment && window_of(ecam->entry[i].segment, (u8)bus) == (int)i)
 				scan_bus(ecam->entry[i].segment, (u8)bus);
 }
 
@@ -255,7 +239,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 
 	if (!IS_ENABLED(CONFIG_PCI_INFO) || !f)
 		return false;
-	reader = (struct pcicap_reader){ read_for_walk, &functions[i], f->extended };
+	reader = pci_reader(f);
 	*out = (struct pci_info){
 		.address = f->address, .id = f->id, .group = pci_group(f), .header_type = f->header_type,
 		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
@@ -264,6 +248,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 		add_place(i, out);
 	memcpy(out->bar, f->bar, sizeof(out->bar));
 	pciinfo_read(&reader, out);
+	out->flr = out->flr && pci_flr_ms(&out->id);
 	if (!out->problem)
 		out->problem = pci_misplaced(f);
 	return true;

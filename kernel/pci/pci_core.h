@@ -39,6 +39,9 @@ const struct pci_function *pci_get(unsigned i);
 /* What is wrong with where its BARs lie, in words; NULL: nothing. */
 const char *pci_misplaced(const struct pci_function *f);
 
+/* The bridge above, or NULL; its own bus has a lower number, or firmware's numbers go in circles. */
+const struct pci_function *pci_bridge_of(const struct pci_function *f);
+
 /*
  * Names the group of functions that an IOMMU cannot keep apart, by the one nearest the root: what one of them sends may reach
  * another without passing the IOMMU, where neither a multi-function device nor a bridge on the way has ACS (PCI Express Base
@@ -49,7 +52,7 @@ struct pci_address pci_group(const struct pci_function *f);
 /* Is there a bridge to conventional PCI above it? What passes that has the bridge's requester ID, or none of its own. */
 bool pci_conventional(const struct pci_function *f);
 
-/* Does an ECAM of the MCFG reach any function? */
+/* Does an ECAM of the MCFG reach the first function, and with it segment 0? */
 bool pci_has_ecam(void);
 
 /* Aligned accesses of 1, 2 or 4 bytes; what is out of reach reads as all ones, writes to it are dropped. */

@@ -16,28 +16,28 @@ static u32 read_dword(void *ctx, u16 offset)
 	return pci_read(f->address, offset, 4);
 }
 
-static struct pcicap_reader reader_of(const struct pci_function *f)
+struct pcicap_reader pci_reader(const struct pci_function *f)
 {
 	return (struct pcicap_reader){ read_dword, (void *)(uintptr_t)f, f->extended };
 }
 
 unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
 {
-	const struct pcicap_reader reader = reader_of(f);
+	const struct pcicap_reader reader = pci_reader(f);
 
 	return pcicap_walk(&reader, cap, max, problem);
 }
 
 u16 pci_find_cap(const struct pci_function *f, u16 id)
 {
-	const struct pcicap_reader reader = reader_of(f);
+	const struct pcicap_reader reader = pci_reader(f);
 
 	return pcicap_find(&reader, id, false);
 }
 
 u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 {
-	const struct pcicap_reader reader = reader_of(f);
+	const struct pcicap_reader reader = pci_reader(f);
 
 	return pcicap_find(&reader, id, true);
 }
@@ -108,6 +108,8 @@ void pci_keep_quiet(const struct pci_function *f)
 
 	if (f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->id.class_code))
 		return;
+	if (IS_ENABLED(CONFIG_PCI_INFO) && f->id.class_code >> 8 == PCI_CLASS_USB)
+		pci_take_usb(f);
 	if (base == PCI_BASE_CLASS_DISPLAY)
 		mask_interrupts(f);
 	else if (pci_quiet(f))

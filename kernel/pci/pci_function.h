@@ -11,7 +11,7 @@
 #include "kernel/pci/pcicap.h"
 
 /*
- * At boot, for each function: neither bus mastering, which firmware may have
+ * At boot, for each function: a USB controller is taken from firmware first; then neither bus mastering, which firmware may have
  * left on for memory that is another's now, nor interrupts. Left alone are
  * bridges and system devices (an IOMMU, an interrupt controller), which work
  * for the others; of a display only the interrupts are masked, for its picture may come
@@ -25,6 +25,9 @@ void pci_keep_quiet(const struct pci_function *f);
  */
 int pci_quiet(const struct pci_function *f);
 
+/* For those who read its capabilities; valid as long as the function is. */
+struct pcicap_reader pci_reader(const struct pci_function *f);
+
 /* Fills cap[] as pcicap_walk() does. */
 unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem);
 
@@ -34,13 +37,22 @@ u16 pci_find_cap(const struct pci_function *f, u16 id);
 /* The same of an extended one. */
 u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
 
-/* pci_group.c: what the function sends to others goes by the IOMMU, as far as its ACS can do that. Again after a reset. */
+/* pci_acs.c: what the function sends to others goes by the IOMMU, as far as its ACS can do that. Again after a reset. */
 void pci_isolate(const struct pci_function *f);
 
 /* Clears and sets bits of a 16-bit register, which is written only if that changes it. */
 void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
 
+/*
+ * pci_usb.c: takes a USB controller from the firmware's SMM, at boot, before it is made quiet. Waits up to a second for firmware
+ * that does not let go of it, and says so.
+ */
+void pci_take_usb(const struct pci_function *f);
+
 void pci_delay_ms(unsigned ms);
+
+/* pci_flr.c: how long to wait after a function level reset, in milliseconds; 0: though announced, it must not be used. */
+unsigned pci_flr_ms(const struct pci_id *id);
 
 /* What BARs may lie over (pci_misplaced()); both stay where they are. */
 #if IS_ENABLED(CONFIG_PCI_INFO)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions an IOMMU cannot keep apart: pci_group() and pci_conventional() in pci_core.h. */
+/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h. */
 #include "kernel/pci/pci_function.h"
 
 static bool isolates(const struct pci_function *f)
@@ -7,17 +7,7 @@ static bool isolates(const struct pci_function *f)
 	return pci_find_extended_cap(f, PCI_EXT_CAP_ACS);
 }
 
-void pci_isolate(const struct pci_function *f)
-{
-	u16 acs = pci_find_extended_cap(f, PCI_EXT_CAP_ACS);
-
-	if (acs)
-		pci_change16(f, (u16)(acs + PCI_ACS_CONTROL), 0,
-			     pci_read(f->address, (u16)(acs + PCI_ACS_CAPABILITIES), 2) & PCI_ACS_ISOLATION);
-}
-
-/* The bridge above; its own bus has a lower number, or firmware's numbers go in circles. */
-static const struct pci_function *bridge_of(const struct pci_function *f)
+const struct pci_function *pci_bridge_of(const struct pci_function *f)
 {
 	const struct pci_function *b;
 
@@ -48,25 +38,13 @@ static bool is_upstream(const struct pci_function *f)
 	return exp && PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) == PCIE_UPSTREAM;
 }
 
-bool pci_conventional(const struct pci_function *f)
-{
-	for (f = bridge_of(f); f; f = bridge_of(f)) {
-		u16 exp = pci_find_cap(f, PCI_CAP_EXP);
-		unsigned type = exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) : PCIE_TO_PCI;
-
-		if (type == PCIE_TO_PCI || type == PCI_TO_PCIE)
-			return true;
-	}
-	return false;
-}
-
 struct pci_address pci_group(const struct pci_function *f)
 {
 	const struct pci_function *top = first_of_device(f);
 	bool apart = false; /* by the bridge just below */
 
 	/* All the way to the root: a port without ACS may send back what one below it has passed on to be looked at. */
-	for (f = bridge_of(f); f; f = bridge_of(f)) {
+	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f)) {
 		bool isolating = isolates(f);
 
 		if (!isolating && !(apart && is_upstream(f)))

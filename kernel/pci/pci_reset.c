@@ -5,24 +5,28 @@
  */
 #include <margay/errno.h>
 #include <margay/host.h>
+#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/pci/pci_function.h"
 
-#define FLR_MS 100
 #define D3_MS 10
-#define READY_MS 1000
+/* No standard says how long a device may take in the end: a minute is what some need that start firmware of their own. */
+#define READY_S 60
+#define TELL_S 10
 
-/* Resets it and waits. False: it has no reset. */
+/* Resets it and waits for as long as each must. False: it has no reset. */
 static bool run_reset(const struct pci_function *f)
 {
-	u16 exp = pci_find_cap(f, PCI_CAP_EXP), af = pci_find_cap(f, PCI_CAP_AF), pm = pci_find_cap(f, PCI_CAP_PM);
+	unsigned flr_ms = pci_flr_ms(&f->id);
+	u16 exp = flr_ms ? pci_find_cap(f, PCI_CAP_EXP) : 0, af = flr_ms ? pci_find_cap(f, PCI_CAP_AF) : 0;
+	u16 pm = pci_find_cap(f, PCI_CAP_PM);
 
 	if (exp && pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR) {
 		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR);
-		pci_delay_ms(FLR_MS);
+		pci_delay_ms(flr_ms);
 	} else if (af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR) {
 		pci_write(f->address, (u16)(af + PCI_AF_CONTROL), 1, PCI_AF_START_FLR);
-		pci_delay_ms(FLR_MS);
+		pci_delay_ms(flr_ms);
 	} else if (pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET)) {
 		pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE);
 		pci_delay_ms(D3_MS);
@@ -30,6 +34,25 @@ static bool run_reset(const struct pci_function *f)
 		pci_delay_ms(D3_MS);
 	} else {
 		return false;
+	}
+	return true;
+}
+
+/*
+ * It may ask for more time (PCI Express 2.3.1, Configuration Request Retry), for which it reads as another and writes would be
+ * lost. False: it does not come back. free: this CPU may do other things meanwhile.
+ */
+static bool wait_ready(const struct pci_function *f, u32 id, bool free)
+{
+	for (unsigned ms = 0; pci_read(f->address, PCI_REG_ID, 4) != id; ms++) {
+		if (ms && ms % (TELL_S * 1000) == 0)
+			printk_error("pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u",
+				     PCI_FULL_FORMAT_ARGS(f->address), ms / 1000, READY_S);
+		if (ms == READY_S * 1000)
+			return false;
+		pci_delay_ms(1);
+		if (free)
+			host_interrupt_window();
 	}
 	return true;
 }
@@ -47,10 +70,9 @@ static void put_bars(const struct pci_function *f, u32 header[16])
 	header[PCI_REG_ROM / 4] = (header[PCI_REG_ROM / 4] & PCI_ROM_FLAGS) | (u32)f->bar[PCI_ROM_BAR].base;
 }
 
-int host_pci_reset(unsigned index)
+static int reset(const struct pci_function *f, bool free)
 {
 	static const u8 exp_kept[] = { PCI_EXP_DEVICE_CONTROL, PCI_EXP_LINK_CONTROL, PCI_EXP_DEVICE_CONTROL2 };
-	const struct pci_function *f = pci_get(index);
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), kept[ARRAY_SIZE(exp_kept)] = { 0 };
 	unsigned nr_kept = exp ? ARRAY_SIZE(exp_kept) : 0;
 	u32 header[16];
@@ -71,9 +93,8 @@ int host_pci_reset(unsigned index)
 		kept[i] = (u16)pci_read(f->address, exp + exp_kept[i], 2);
 	if (!run_reset(f))
 		return -ENODEV;
-	/* It may ask for more time (PCI Express 2.3.1, Configuration Request Retry), for which writes would be lost. */
-	for (unsigned ms = 0; pci_read(f->address, PCI_REG_ID, 4) != header[0] && ms < READY_MS; ms++)
-		pci_delay_ms(1);
+	if (!wait_ready(f, header[0], free))
+		return -EIO;
 	for (unsigned i = 0; i < nr_kept; i++)
 		pci_write(f->address, exp + exp_kept[i], 2, kept[i]);
 	if (IS_ENABLED(CONFIG_IOMMU))
@@ -84,11 +105,16 @@ int host_pci_reset(unsigned index)
 	return pci_quiet(f);
 }
 
+int host_pci_reset(unsigned index)
+{
+	return reset(pci_get(index), false);
+}
+
 int host_pci_take_back(unsigned index)
 {
 	const struct pci_function *f = pci_get(index);
 	u32 decode = pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
-	int err = host_pci_reset(index);
+	int err = reset(f, true);
 
 	/* A reset ends what did not end by itself; without one it must. */
 	if (err == -ENODEV)

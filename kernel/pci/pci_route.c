@@ -41,21 +41,14 @@ static void add_table(const struct acpi_sdt *t)
 static const struct aml_pci_root *climb(const struct pci_function *f, const struct pci_function *bridge[MAX_BRIDGES],
 					unsigned *count)
 {
-	u8 bus = f->address.bus;
-	const struct pci_function *b;
+	const struct pci_function *b = pci_bridge_of(f);
 
-	*count = 0;
-	for (unsigned i = 0; (b = pci_get(i)) && *count < MAX_BRIDGES;) {
-		i++;
-		if (b->header_type != PCI_HEADER_BRIDGE || b->address.segment != f->address.segment ||
-		    b->secondary_bus != bus || b->address.bus >= bus)
-			continue;
+	for (*count = 0; b && *count < MAX_BRIDGES; b = pci_bridge_of(f)) {
 		bridge[(*count)++] = b;
-		bus = b->address.bus;
-		i = 0;
+		f = b;
 	}
 	for (unsigned i = 0; i < nr_roots; i++)
-		if (roots[i].segment == f->address.segment && roots[i].bus == bus)
+		if (roots[i].segment == f->address.segment && roots[i].bus == f->address.bus)
 			return &roots[i];
 	return NULL;
 }

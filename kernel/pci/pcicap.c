@@ -20,57 +20,38 @@ static bool visit(struct visited *v, u16 offset)
 /* Called for each capability; false ends the walk. */
 typedef bool (*cap_fn)(void *ctx, const struct pci_cap *cap);
 
-static const char *walk_standard(const struct pcicap_reader *r, cap_fn fn, void *ctx)
+/* One of the two lists. */
+static const char *walk(const struct pcicap_reader *r, bool extended, cap_fn fn, void *ctx)
 {
-	struct visited v = { 0 };
-	u16 at;
-
-	if (!(r->read32(r->ctx, PCI_REG_COMMAND) >> 16 & PCI_STATUS_CAPABILITIES))
-		return NULL;
-	at = r->read32(r->ctx, PCI_REG_CAPABILITIES) & 0xfc;
-	while (at) {
-		struct pci_cap cap = { .offset = at };
-		u32 head;
-
-		if (at < PCI_HEADER_END || at >= PCI_STANDARD_END)
-			return "a capability pointer leads out of the list's space";
-		if (!visit(&v, at))
-			return "the capability list loops";
-		head = r->read32(r->ctx, at);
-		if (head == 0xffffffff)
-			return "a capability does not answer";
-		cap.id = head & 0xff;
-		if (!fn(ctx, &cap))
-			return NULL;
-		at = (head >> 8) & 0xfc;
-	}
-	return NULL;
-}
-
-static const char *walk_extended(const struct pcicap_reader *r, cap_fn fn, void *ctx)
-{
+	u16 first = extended ? PCI_STANDARD_END : PCI_HEADER_END, end = extended ? PCI_EXTENDED_END : PCI_STANDARD_END;
 	struct visited v = { 0 };
 	u16 at = PCI_STANDARD_END;
 
+	if (!extended) {
+		bool any = r->read32(r->ctx, PCI_REG_COMMAND) >> 16 & PCI_STATUS_CAPABILITIES;
+
+		at = any ? r->read32(r->ctx, PCI_REG_CAPABILITIES) & 0xfc : 0;
+	}
 	while (at) {
-		struct pci_cap cap = { .offset = at, .extended = true };
+		struct pci_cap cap = { .offset = at, .extended = extended };
 		u32 head;
 
-		if (at < PCI_STANDARD_END)
-			return "an extended capability pointer leads out of the list's space";
+		if (at < first || at >= end)
+			return extended ? "an extended capability pointer leads out of the list's space" :
+					  "a capability pointer leads out of the list's space";
 		if (!visit(&v, at))
-			return "the extended capability list loops";
+			return extended ? "the extended capability list loops" : "the capability list loops";
 		head = r->read32(r->ctx, at);
 		/* No extended capabilities: all zeros, or no extended space at all (PCI Express 7.6.1). */
 		if (at == PCI_STANDARD_END && (head == 0 || head == 0xffffffff))
 			return NULL;
 		if (head == 0xffffffff)
-			return "an extended capability does not answer";
-		cap.id = head & 0xffff;
-		/* ID 0 is a place holder that a list may start with. */
-		if (cap.id && !fn(ctx, &cap))
+			return extended ? "an extended capability does not answer" : "a capability does not answer";
+		cap.id = extended ? head & 0xffff : head & 0xff;
+		/* ID 0 is a place holder that an extended list may start with. */
+		if ((cap.id || !extended) && !fn(ctx, &cap))
 			return NULL;
-		at = (head >> 20) & 0xffc;
+		at = extended ? head >> 20 & 0xffc : head >> 8 & 0xfc;
 	}
 	return NULL;
 }
@@ -93,10 +74,10 @@ static bool collect_one(void *ctx, const struct pci_cap *cap)
 unsigned pcicap_walk(const struct pcicap_reader *r, struct pci_cap *cap, unsigned max, const char **problem)
 {
 	struct collect c = { cap, 0, max };
-	const char *standard = walk_standard(r, collect_one, &c), *extended = NULL;
+	const char *standard = walk(r, false, collect_one, &c), *extended = NULL;
 
 	if (r->extended)
-		extended = walk_extended(r, collect_one, &c);
+		extended = walk(r, true, collect_one, &c);
 	if (problem)
 		*problem = standard ? standard : extended;
 	return c.count;
@@ -120,9 +101,7 @@ u16 pcicap_find(const struct pcicap_reader *r, u16 id, bool extended)
 {
 	struct find f = { id, 0 };
 
-	if (!extended)
-		walk_standard(r, find_one, &f);
-	else if (r->extended)
-		walk_extended(r, find_one, &f);
+	if (r->extended || !extended)
+		walk(r, extended, find_one, &f);
 	return f.offset;
 }

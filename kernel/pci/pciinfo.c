@@ -99,23 +99,13 @@ static void read_standard(const struct pcicap_reader *r, u16 id, u16 at, struct 
 
 static void read_extended(const struct pcicap_reader *r, u16 id, u16 at, struct pci_info *out)
 {
-	switch (id) {
-	case PCI_EXT_CAP_ACS:
-		out->acs = true;
-		break;
-	case PCI_EXT_CAP_ATS:
-		out->ats = true;
-		break;
-	case PCI_EXT_CAP_PRI:
-		out->pri = true;
-		break;
-	case PCI_EXT_CAP_PASID:
-		out->pasid = true;
-		break;
-	case PCI_EXT_CAP_SRIOV:
+	out->acs = out->acs || id == PCI_EXT_CAP_ACS;
+	out->ats = out->ats || id == PCI_EXT_CAP_ATS;
+	out->pri = out->pri || id == PCI_EXT_CAP_PRI;
+	out->pasid = out->pasid || id == PCI_EXT_CAP_PASID;
+	if (id == PCI_EXT_CAP_SRIOV) {
 		out->vfs = get(r, at + PCI_SRIOV_VFS) >> 16;
 		out->vfs_on = get(r, at + PCI_SRIOV_CONTROL) & PCI_SRIOV_ENABLE ? get(r, at + PCI_SRIOV_NUM_VFS) & 0xffff : 0;
-		break;
 	}
 }
 

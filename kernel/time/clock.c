@@ -34,11 +34,6 @@ static struct tsc_moment start;
 static struct tsc_rate coarse;
 static u64 boot_tsc, boot_seconds; /* the wall clock said boot_seconds when the TSC was boot_tsc */
 
-static u64 read_pmtimer(void)
-{
-	return pmtimer_read();
-}
-
 static bool try_reference(struct tsc_reference candidate)
 {
 	tsc_read_moment(&candidate, &start);
@@ -57,7 +52,7 @@ static void measure_coarse(void)
 								     hpet_mask(), hpet_read }))
 		return;
 	if (pmtimer_present())
-		try_reference((struct tsc_reference){ "ACPI PM timer", PMTIMER_HZ * 1000ull, pmtimer_mask(), read_pmtimer });
+		try_reference((struct tsc_reference){ "ACPI PM timer", PMTIMER_HZ * 1000ull, pmtimer_mask(), pmtimer_read });
 }
 
 static void set_rate(u64 hz)
@@ -75,7 +70,7 @@ void clock_init(void)
 	measure_coarse();
 	set_rate(tsc_choose_hz(enumerated, &coarse));
 	if (!tsc_hz)
-		panic("no way to find the TSC's rate: CPUID 15h is incomplete, and there is neither HPET nor ACPI PM timer");
+		panic("no way to find the TSC's rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
 	boot_tsc = rdtsc();
 	if (rtc_read(fadt ? fadt->century : 0, &boot_seconds))
 		boot_seconds = 0;

@@ -12,6 +12,8 @@ static void program(struct cpu *cpu)
 {
 	u64 want = cpu->timers ? cpu->timers->deadline : 0;
 
+	if (cpu_closed(cpu))
+		alarm_set(want);
 	if (want == cpu->timer_programmed || cpu_closed(cpu))
 		return;
 	cpu->timer_programmed = want;

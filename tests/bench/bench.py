@@ -29,13 +29,18 @@ import test_mitigations as forced  # noqa: E402
 LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory")  # loops.sh
 LOADS = ("cpuid", "idle", "compute", "fork", "switch", "timer", "console")  # loads.sh
 CONTROL = "control: one CPUID"
+# The part direct: a minute by a clock that takes 16 ns an instruction; vCPUs, and their `ipi =`.
+DIRECT_LOADS = ("cpuid", "idle", "compute", "switch", "timer", "fork")
+DIRECT_WINDOW, DIRECT_SHIFT = 60000, 4
+DIRECT_VMS = ((1, "filtered"), (4, "filtered"), (4, "direct"))
 PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
 UNMITIGATED = ("exits", "mitigations", "ipi")  # the parts that ask KVM with mitigations=off, too, as Margay has none there
 RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
 IPI_LOOPS, IPI_TIMEOUT = 200, 400
 DMA_READS, DMA_LOOPS, REGISTRATIONS = 8000, 10000, 100
-DMA_MODES = {"native": ("native",), "margay": ("identity", "window"), "kvm": ()}  # KVM's guest would need an IOMMU
+# KVM's guest would need an IOMMU.
+DMA_MODES = {"native": ("native",), "margay": ("identity", "window"), "direct": ("identity", "window"), "kvm": ()}
 BOUNCED = "swiotlb=force"
 DEVICES = ("read from nvme", "write to nvme", "TCP from igb to e1000e", "TCP from e1000e to igb")  # devices.sh
 DEVICES_MEGABYTES = 64
@@ -56,7 +61,7 @@ LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
 KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3074}
 TELEMETRY = re.compile(r"^vm0: vcpu\d+: exits=(\d+)", re.MULTILINE)
 # The machine of the memory part; the KVM host, whose guest has systems.GUEST_MEMORY, needs more.
-MEMORY = {"native": "1G", "margay": "1G", "kvm": "2G"}
+MEMORY = {"native": "1G", "margay": "1G", "direct": "1G", "kvm": "2G"}
 OWN = re.compile(r"^margay: own memory: .* held in all (\d+) KiB; boot modules (\d+) KiB apart$"
                  r".*^vm0: own memory: (\d+) KiB, and (\d+) KiB of tables", re.MULTILINE | re.DOTALL)
 
@@ -65,7 +70,7 @@ def rows(part, test, system, counts):
     """The results of one stretch of execution."""
     yield dict(part=part, test=test, system=system, metric="instructions", value=counts["total"])
     yield dict(part=part, test=test, system=system, metric="exits", value=counts["vmruns"])
-    if system == "margay":
+    if system in systems.INTERRUPTS:
         yield dict(part=part, test=test, system=system, metric="in-hypervisor", value=counts["image"])
     if system != "native" and "guest" in counts:
         yield dict(part=part, test=test, system=system, metric="outside of the guest, ppm",
@@ -80,12 +85,14 @@ def whole(part, system, exits, text):
 
 def whole_run(part, system, counts, text):
     """The same where the emulator counts executed VMRUNs."""
-    if system == "margay":
+    if system in systems.INTERRUPTS:
         yield from whole(part, system, counts.last("end", 0)["vmruns"], text)
 
 
-def linux(system, script, initrd=systems.BUILD + "/initrd", name=None, **options):
-    return systems.measure(system, name or script, systems.GUEST + "/vmlinuz", initrd, LINUX + script, **options)
+def linux(system, script, initrd=systems.BUILD + "/initrd", name=None, kernel="vmlinuz", **options):
+    if system == "direct":
+        options["alone"] = [int(address, 16) for address in entries("x2apic-read", kernel)]
+    return systems.measure(system, name or script, os.path.join(systems.GUEST, kernel), initrd, LINUX + script, **options)
 
 
 def part_boot(system):
@@ -93,7 +100,7 @@ def part_boot(system):
     yield from rows("boot", "kernel to userspace", system,
                     systems.difference(counts.last("at", systems.KERNEL_START), counts.last("marker", 1)))
     yield from whole_run("boot", system, counts, text)
-    if system == "margay":
+    if system in systems.INTERRUPTS:
         own = counts.last("at", systems.KERNEL_START)
         yield dict(part="boot", test="the LWK itself", system=system, metric="instructions", value=own["image"])
         yield dict(part="boot", test="the LWK itself, without zeroing", system=system, metric="instructions",
@@ -107,14 +114,15 @@ def part_workloads(system):
     yield from whole_run("workloads", system, counts, text)
 
 
-def entries(kind="interrupt"):
+def entries(kind="interrupt", kernel="vmlinuz"):
     """Where the guest's kernel is entered for these: asked of it once, as nokaslr puts it at the same place each time."""
-    path = os.path.join(systems.BUILD, "kernel-entries")
+    path = os.path.join(systems.BUILD, "entries-" + kernel)
     pattern = r"^margay-test: entry: %s (\w+)$"
-    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(systems.GUEST + "/vmlinuz"):
-        text = linux("native", "entries")[1]
-        found = [len(re.findall(pattern % k, text, re.MULTILINE)) for k in ("interrupt", "page-fault")]
-        if found[0] < 10 or found[1] != 1:
+    if not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, (
+            os.path.join(systems.GUEST, kernel), systems.HERE + "/guest/entries.sh"))):
+        text = linux("native", "entries", kernel=kernel)[1]
+        found = [len(re.findall(pattern % k, text, re.MULTILINE)) for k in ("interrupt", "page-fault", "x2apic-read")]
+        if found[0] < 10 or found[1] != 1 or not found[2]:
             raise systems.BenchError("the kernel does not name its entries: %s" % text[-500:])
         with open(path, "w", encoding="ascii") as f:
             f.write(text)
@@ -129,7 +137,8 @@ def loads_words(loads, window):
 
 def load_test(load, window):
     """The name of a load's test."""
-    return CONTROL if load == "cpuid" else "%s, %s" % ("a second" if window == 1000 else "%d ms" % window, load)
+    span = {1000: "a second", DIRECT_WINDOW: "a minute"}.get(window, "%d ms" % window)
+    return CONTROL if load == "cpuid" else "%s, %s" % (span, load)
 
 
 def part_rates(loads, window, system):
@@ -137,16 +146,37 @@ def part_rates(loads, window, system):
     What a second of each load causes. Margay's own counters are read out of its memory by the emulator, at the markers
     between which it counts VMRUNs and the entries of the guest's handlers.
     """
-    counts, text = systems.measure(system, "rates", systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd",
-                                   LINUX + loads_words(loads, window), interrupts=entries())
+    counts, text = linux(system, loads_words(loads, window), name="rates", interrupts=entries())
     yield from whole_run("rates", system, counts, text)
     for load, counted in zip(loads, counts.pairs(), strict=True):
         test = load_test(load, window)
         values = [("exits", counted["vmruns"]), ("interrupts", counted["interrupts"])]
-        if system == "margay":
+        if system in systems.INTERRUPTS:
             values += [("exits by telemetry", counted["telemetry"]), ("interrupts by telemetry", counted["injected"])]
+        if system == "direct":
+            # None is Margay's to inject.
+            values[-1] = ("injected", counted["injected"])
         for metric, value in values:
             yield dict(part="rates", test=test, system=system, metric=metric, value=value)
+
+
+def part_direct(system):
+    """
+    What exits in a minute of each load where the guest owns its CPUs' local APICs, by the emulator's VMRUNs and by telemetry; of
+    these the CPUIDs; and the messages between CPUs that were taken, or with one CPU all interrupts.
+    """
+    for cpus, ipi in DIRECT_VMS if system == "direct" else ():
+        words = loads_words(DIRECT_LOADS, DIRECT_WINDOW) + (" margay.every=1" if cpus > 1 else "")
+        counts, text = linux(system, words, name="direct-%d-%s" % (cpus, ipi), cpus=cpus, shift=DIRECT_SHIFT, events=True,
+                             interrupts=entries("message" if cpus > 1 else "interrupt"), vm_lines="ipi = %s\n" % ipi)
+        after = ", %d vCPU%s, ipi = %s" % (cpus, "s" if cpus > 1 else "", ipi)
+        for row in whole_run("direct", system, counts, text):
+            yield dict(row, test=row["test"] + after)
+        for load, counted in zip(DIRECT_LOADS, counts.pairs(), strict=True):
+            for metric, name in (("exits", "vmruns"), ("exits by telemetry", "telemetry"), ("CPUIDs", "cpuids"),
+                                 ("messages" if cpus > 1 else "interrupts", "interrupts"), ("injected", "injected")):
+                yield dict(part="direct", test=load_test(load, DIRECT_WINDOW) + after, system=system, metric=metric,
+                           value=counted[name])
 
 
 def part_rates_vtx(loads, window, system):
@@ -181,7 +211,7 @@ def part_noise(system):
     text = systems.measure(system, "noise-tiny", systems.TOP + "/build/tests-guest/noise.elf", None,
                            "machine=qemu " + options % (SECOND["qemu"], SECOND["qemu"]), done="tiny: noise: ok")[1]
     yield from noise_rows("tiny guest", system, text, SECOND["qemu"])
-    if system != "kvm":
+    if "kvm" not in system:
         text = systems.tiny_guest("bochs", system, "noise", options % (SECOND["bochs"], SECOND["bochs"]))
         yield from noise_rows("tiny guest on Bochs", system, text, SECOND["bochs"])
     text = linux(system, "noise", systems.noise_initrd())[1]
@@ -208,7 +238,7 @@ def part_noise(system):
 
 def rtla_rows(system):
     """What the tracers osnoise and timerlat say of Debian's PREEMPT_RT kernel; the others of Debian's have none."""
-    text = systems.measure(system, "rtla", os.path.join(systems.GUEST, "vmlinuz-rt"), systems.noise_initrd(), LINUX + "rtla")[1]
+    text = linux(system, "rtla", systems.noise_initrd(), kernel="vmlinuz-rt")[1]
 
     def table(tracer, before, names, lengths):
         found = re.findall(r"^margay-test: %s: +0 #([1-9]\d*)((?:[ |]+[\d.]+)+)[ |]*$" % tracer, text, re.MULTILINE)
@@ -313,9 +343,8 @@ def part_ipi(system):
 
 def with_devices(system, mode, name, words, initrd, devices, **options):
     """Linux with PCI functions, {address: QEMU's arguments}: natively, or passed through with `dma =` that mode."""
-    counts, text = systems.measure(system, "%s-%s" % (name, mode), systems.GUEST + "/vmlinuz", initrd, LINUX + words,
-                                   devices=sum(devices.values(), []),
-                                   vm_lines="pci = %s\ndma = %s\n" % (", ".join(devices), mode), **options)
+    counts, text = linux(system, words, initrd, "%s-%s" % (name, mode), devices=sum(devices.values(), []),
+                         vm_lines="pci = %s\ndma = %s\n" % (", ".join(devices), mode), **options)
     if "margay-test: dma: " + mode not in text:
         raise systems.BenchError("%s, %s: the guest does not say that its mode is %s" % (name, system, mode))
     return counts, text
@@ -371,12 +400,11 @@ def part_memory(system):
     def row(test, value):
         return dict(part="memory", test=test, system=system, metric="KiB", value=value)
 
-    text = systems.measure(system, "memory", systems.GUEST + "/vmlinuz", systems.BUILD + "/initrd", LINUX + "memory",
-                           memory=MEMORY[system], vm_memory="all", peer_arguments=systems.PREALLOC)[1]
+    text = linux(system, "memory", memory=MEMORY[system], vm_memory="all", peer_arguments=systems.PREALLOC)[1]
     facts = {key: int(value) for key, value in re.findall(r"^margay-test: ([a-z-]+): (\d+)$", text, re.MULTILINE)}
     if system != "kvm":
         yield row("RAM that Linux finds on 1 GiB", facts["present"])
-    if system == "margay":
+    if system in systems.INTERRUPTS:
         held, modules, vm, tables = map(int, OWN.search(text).groups())
         yield row("boot modules, kept for a restart", modules)
         yield row("hypervisor or host", held)
@@ -411,7 +439,7 @@ def mitigations(machine):
 
 def part_mitigations(system):
     """The same for a guest that is not trusted, beside KVM as it comes, which does what its host's CPU needs, and with none."""
-    for word in {"native": [], "margay": mitigations("qemu"), "kvm": ["auto"], "kvm-off": ["off"]}[system]:
+    for word in {"margay": mitigations("qemu"), "kvm": ["auto"], "kvm-off": ["off"]}.get(system, []):
         yield from exit_counts("mitigations", system, ", mitigate=" + word, **(
             {"trusted": False, "hypervisor": "mitigate=" + word} if system == "margay" else {}))
 
@@ -450,7 +478,8 @@ def part_walk(sizes, system):
 
 
 PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "mitigations": part_mitigations,
-         "mitigations-vtx": part_mitigations_vtx, "ipi": part_ipi, "rates": part_rates, "rates-vtx": part_rates_vtx,
+         "mitigations-vtx": part_mitigations_vtx, "ipi": part_ipi, "rates": part_rates, "direct": part_direct,
+         "rates-vtx": part_rates_vtx,
          "noise": part_noise, "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory,
          "walk": part_walk, "dma": part_dma, "devices": part_devices}
 

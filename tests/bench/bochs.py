@@ -136,7 +136,7 @@ class Machine:
 
     def telemetry(self):
         """Margay's counts of the first VM's vCPU 0: (exits, interrupts injected); None before there is one."""
-        pointer, to_vcpu, to_stats, size, count, injected = (int(n, 0) for n in systems.telemetry_place().split(":"))
+        pointer, to_vcpu, to_stats, size, count, injected, _ = (int(n, 0) for n in systems.telemetry_place().split(":"))
         [vm] = self._memory(pointer)
         [vcpu] = self._memory(vm + to_vcpu)
         words = self._memory(vcpu + to_stats, size // 8 * count)
@@ -157,7 +157,7 @@ class Machine:
 def measure(name, initrd, cmdline):
     """One VM of Debian's kernel, to its end: (what was counted at each stop, the exits of the whole run, the console's text)."""
     node = systems.node
-    iso = node.margay_iso("bench-" + name, {"vm0.conf": node.vm_text("bochs", cmdline)},
+    iso = node.margay_iso("bench-" + name, {"vm0.conf": node.vm_text("bochs", cmdline, interrupts="emulated")},
                           {"kernel": node.guest_file("vmlinux"), "initrd": initrd})
     with Machine(name, iso, node.NODE_MEMORY) as machine:
         found = list(machine.stops())

@@ -5,7 +5,7 @@
  * image) by function, and VMRUNs, at every marker that the code executes.
  *
  *   -plugin qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,at=ADDR]...
- *           [,interrupt=ADDR]...[,stats=ADDR:VCPU:STATS:NEXT:N:INJECTED][,cpus=N]
+ *           [,interrupt=ADDR]...[,stats=ADDR:VCPU:STATS:NEXT:N:INJECTED:CPUID][,cpus=N[,events]]
  *
  * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its
  * number, which means nothing to any CPU (marker.h). `at` makes a marker of an
@@ -13,9 +13,11 @@
  * entered for interrupts, which are counted so. Each VMRUN is followed by the
  * guest's instructions, up to the one behind it. `stats` is where Margay's own
  * counters lie (bench.py: telemetry_place()): they are read out of memory at
- * each VMRUN, so that they are of the moment to which VMRUNs are counted. With `cpus`, for a machine of several
+ * each VMRUN, so that they are of the moment to which VMRUNs are counted, of
+ * all vCPUs where there are as many as CPUs. With `cpus`, for a machine of several
  * CPUs, it counts each one's instructions apart and none by function: slowly, by
- * a call for each, as QEMU 10.0's inline counters crash there.
+ * a call for each, as QEMU 10.0's inline counters crash there. With `events`, too,
+ * no instructions but VMRUNs and those that interrupts begin with.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -63,14 +65,18 @@ static uint64_t image_lo, image_hi;
 static uint64_t vmrun_at;           /* where the last VMRUN was found: behind it the host goes on */
 static bool in_guest;
 static uint64_t entered, guest;     /* all instructions when the guest was entered; the guest's before that */
-/* Where the counters lie: *(*pointer + to_vcpu) + to_stats, nr of them, next to each other; that of injected interrupts. */
+/*
+ * Where the counters lie: *(*pointer + to_vcpu) + to_stats, nr of them, next to each other; that of injected interrupts; and which
+ * of those nr is of CPUIDs.
+ */
 static struct {
-	uint64_t pointer, to_vcpu, to_stats, next, nr, injected;
+	uint64_t pointer, to_vcpu, to_stats, next, nr, injected, cpuid;
 } stats;
-static uint64_t telemetry, injected;
+static uint64_t telemetry, injected, cpuids;
 static struct byte_array *bytes;
 static struct qemu_plugin_scoreboard *score;
 static unsigned cpus; /* 0: one, counted inline */
+static bool events;
 static uint64_t by_cpu[MAX_CPUS][FUNCTIONS];
 static FILE *out;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -96,11 +102,11 @@ static void print_counters(const char *what, uint64_t value)
 	pthread_mutex_lock(&lock);
 	fprintf(out, "%s %#" PRIx64 " total %" PRIu64 " image %" PRIu64 " vmruns %" PRIu64, what, value, sum(TOTAL), sum(IMAGE),
 		sum(VMRUNS));
+	fprintf(out, " interrupts %" PRIu64, sum(INTERRUPTS));
 	if (!cpus)
-		fprintf(out, " guest %" PRIu64 " interrupts %" PRIu64, guest + (in_guest ? sum(TOTAL) - entered : 0),
-			sum(INTERRUPTS));
+		fprintf(out, " guest %" PRIu64, guest + (in_guest ? sum(TOTAL) - entered : 0));
 	if (stats.pointer)
-		fprintf(out, " telemetry %" PRIu64 " injected %" PRIu64, telemetry, injected);
+		fprintf(out, " telemetry %" PRIu64 " injected %" PRIu64 " cpuids %" PRIu64, telemetry, injected, cpuids);
 	for (unsigned i = 0; i < cpus; i++)
 		fprintf(out, " total%u %" PRIu64, i, by_cpu[i][TOTAL]);
 	fputc('\n', out);
@@ -138,15 +144,19 @@ static uint64_t read_u64(uint64_t address)
 /* Margay's image is executing: its counters are where it sees them. */
 static void read_stats(void)
 {
-	uint64_t vm = read_u64(stats.pointer), at;
+	uint64_t vm = read_u64(stats.pointer);
 
 	if (!vm)
 		return;
-	at = read_u64(vm + stats.to_vcpu) + stats.to_stats;
-	telemetry = 0;
-	for (unsigned i = 0; i < stats.nr; i++)
-		telemetry += read_u64(at + i * stats.next);
-	injected = read_u64(at + stats.injected);
+	telemetry = injected = cpuids = 0;
+	for (unsigned vcpu = 0; vcpu < (cpus ? cpus : 1); vcpu++) {
+		uint64_t at = read_u64(vm + stats.to_vcpu + vcpu * sizeof(uint64_t)) + stats.to_stats;
+
+		for (unsigned i = 0; i < stats.nr; i++)
+			telemetry += read_u64(at + i * stats.next);
+		injected += read_u64(at + stats.injected);
+		cpuids += read_u64(at + stats.cpuid * stats.next);
+	}
 }
 
 static void vmrun_executed(unsigned vcpu, void *data)
@@ -210,8 +220,9 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		uint8_t byte[INSTRUCTION_BYTES] = { 0 };
 
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
-		count(insn, TOTAL);
-		if (address >= image_lo && address < image_hi) {
+		if (!events)
+			count(insn, TOTAL);
+		if (!events && address >= image_lo && address < image_hi) {
 			int f = find_function(address);
 
 			count(insn, IMAGE);
@@ -226,7 +237,7 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		if (is_vmrun(byte)) {
 			count(insn, VMRUNS);
 			vmrun_at = address;
-			if (!cpus)
+			if (!cpus || stats.pointer)
 				qemu_plugin_register_vcpu_insn_exec_cb(insn, vmrun_executed, FLAGS_NO_REGS, NULL);
 		}
 		if (is_marker(byte))
@@ -292,8 +303,11 @@ static int argument(const char *name, const char *value)
 	} else if (!strcmp(name, "interrupt") && nr_interrupts < MAX_INTERRUPTS) {
 		interrupt[nr_interrupts++] = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "stats")) {
-		return sscanf(value, "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64, &stats.pointer,
-			      &stats.to_vcpu, &stats.to_stats, &stats.next, &stats.nr, &stats.injected) == 6 ? 0 : -1;
+		return sscanf(value, "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64,
+			      &stats.pointer, &stats.to_vcpu, &stats.to_stats, &stats.next, &stats.nr, &stats.injected,
+			      &stats.cpuid) == 7 ? 0 : -1;
+	} else if (!strcmp(name, "events")) {
+		events = true;
 	} else if (!strcmp(name, "cpus")) {
 		cpus = (unsigned)strtoul(value, NULL, 0);
 		return cpus >= 1 && cpus <= MAX_CPUS ? 0 : -1;

@@ -28,9 +28,10 @@ import npb  # noqa: E402
 import tiny  # noqa: E402
 from emulate import BenchError, emulate  # noqa: E402
 
-SYSTEMS = ("native", "margay", "kvm", "kvm-off")
+SYSTEMS = ("native", "margay", "direct", "kvm", "kvm-off")
+INTERRUPTS = {"margay": "emulated", "direct": "direct"}  # Margay's two, and their `interrupts =`
 GUEST_MEMORY = "512M"
-NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "kvm": "2G", "kvm-off": "2G"}
+NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "direct": "1G", "kvm": "2G", "kvm-off": "2G"}
 PREALLOC = " -mem-prealloc"  # a further argument of the peer, by which kvm.sh knows that memory is measured
 KERNEL_START = 0x1000000  # where nokaslr puts Debian's kernel, entered there before paging
 TIMEOUT = 1800
@@ -50,7 +51,8 @@ HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun")
 RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", LIB + "/libibverbs/librxe-*.so")
 # pthread_exit loads libgcc_s by name.
 NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla", LIB + "/libgcc_s.so.1")
-COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected")  # of qemu_count.c; others are functions
+# Of qemu_count.c; others are functions.
+COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected", "cpuids")
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
 
 
@@ -275,12 +277,13 @@ def difference(start, end):
 
 
 def telemetry_place():
-    """Where qemu_count.c finds the counters of the first VM's vCPU 0: its argument `stats`."""
+    """Where qemu_count.c finds the counters of the first VM's vCPUs: its argument `stats`."""
     text = run(["gdb", "-batch", "-nx", "-ex",
-                r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
+                r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
                 r' &((struct vcpu *)0)->stats.exit, sizeof(struct exit_stat), (long)VMEXITS,'
-                r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit', IMAGE]).decode()
-    if not re.fullmatch(r"0x[0-9a-f]+(:0x[0-9a-f]+){5}", text):
+                r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit, (long)VMEXIT_CPUID',
+                IMAGE]).decode()
+    if not re.fullmatch(r"0x[0-9a-f]+(:(0x)?[0-9a-f]+){6}", text):
         raise BenchError("gdb does not find Margay's counters: " + text)
     return text
 
@@ -306,9 +309,10 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
     """
     if system == "native":
         return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
-    if system == "margay":
+    if system in INTERRUPTS:
         modules = {"kernel": kernel, **({"initrd": initrd} if initrd else {})}
-        vm = "kernel = kernel\ncmdline = %s\ncpus = %d\nmemory = %s\non_end = poweroff_node\n" % (cmdline, cpus, vm_memory)
+        vm = "kernel = kernel\ncmdline = %s\ncpus = %d\nmemory = %s\ninterrupts = %s\non_end = poweroff_node\n" % (
+            cmdline, cpus, vm_memory, INTERRUPTS[system])
         vm += ("trusted = yes\n" if trusted else "") + vm_lines
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
         return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules, hypervisor), "-boot", "d"]
@@ -340,28 +344,30 @@ def walk_plugin(counts, ram, memory):
 
 
 def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
-            timeout=TIMEOUT, devices=(), walks=None, **options):
+            timeout=TIMEOUT, devices=(), walks=None, alone=(), shift=0, events=False, **options):
     """
     One run to its end: (Counts, the console's text). memory, devices: of the node; interrupts: where the kernel is entered for
-    them; walks: a file for the memory, where page walks are counted instead; options: of boot().
+    them; walks: a file for the memory, where page walks are counted instead; alone: where it reads the APIC timer's count, of
+    emulate(); shift: an instruction is so many times doubled a nanosecond; events: count VMRUNs and interrupts only; options: of
+    boot().
     """
     name = "%s-%s" % (name, system)
     machine_cpus = cpus + 1 if cpus > 1 and "kvm" in system else cpus  # one for all but the vCPUs: kvm.sh
     log = os.path.join(BUILD, name + ".log")
     plug, counts = plugin(name)
-    if cpus > 1:
-        plug += ",cpus=%d" % machine_cpus
-    elif system == "margay":
+    if cpus > 1 or events:
+        plug += ",cpus=%d" % machine_cpus + (",events=1" if events else "")
+    if system in INTERRUPTS and (cpus == 1 or events):
         plug += ",stats=" + telemetry_place()
     plug += "".join(",interrupt=0x" + address for address in interrupts)
     memory = memory or NODE_MEMORY[system]
     plugs = walk_plugin(counts, walks, memory) if walks else ["-plugin", plug]
     command = [
-        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=0,sleep=off", "-cpu", "max",
+        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=%d,sleep=off" % shift, "-cpu", "max",
         "-smp", str(machine_cpus), "-m", memory, "-display", "none", "-no-reboot", "-nic", "none",
         "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4",
     ] + plugs + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
-    status, said = emulate(system, name, command, timeout, (log, counts))
+    status, said = emulate(system, name, command, timeout, (log, counts), alone if system == "direct" else ())
     text = ""
     if os.path.exists(log):
         with open(log, encoding="utf-8", errors="replace") as f:
@@ -379,7 +385,8 @@ def tiny_guest(machine, system, name, options, log="", trusted=True, **more):
     """
     log = "bench-%s%s-%s-%s" % (log, name, machine, system)
     options = "machine=%s cpus=1 %s" % ("bochs" if machine == "bochs" else "qemu", options)
-    vm = "kernel = %s\ncmdline = %s\nmemory = 32M\ndebug_exit = yes\non_end = poweroff_node\n" % (name, options)
+    vm = "kernel = %s\ncmdline = %s\nmemory = 32M\ndebug_exit = yes\non_end = poweroff_node\ninterrupts = %s\n" % (
+        name, options, INTERRUPTS.get(system, "auto"))
     vm += "trusted = yes\n" if trusted else ""
     try:
         if system == "native":

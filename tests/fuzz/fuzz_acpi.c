@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/acpi/s5.c kernel/acpi/aml.c kernel/acpi/aml_terms.c */
+/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c kernel/acpi/s5.c kernel/acpi/aml.c kernel/acpi/aml_terms.c */
 /* FUZZ: -max_len=400 */
 /*
  * Fuzzes the readers of the firmware's ACPI tables. Byte 0 chooses the reader,
@@ -10,6 +10,7 @@
  */
 #include "kernel/acpi/s5.h"
 #include "kernel/acpi/tables.h"
+#include "kernel/iommu/iommu.h"
 #include "tests/fuzz/fuzz.h"
 
 #define ROOM 24576
@@ -124,6 +125,7 @@ static void dmar(const u8 *t, size_t size)
 static void ivrs(const u8 *t, size_t size)
 {
 	static struct ivrs_info v;
+	static struct dmar_info d;
 
 	if (ivrs_read(t, size, &v))
 		return;
@@ -143,6 +145,11 @@ static void ivrs(const u8 *t, size_t size)
 	}
 	for (unsigned i = 0; i < v.nr_memory; i++)
 		CHECK(v.memory[i].first <= v.memory[i].last && v.memory[i].base + v.memory[i].size >= v.memory[i].base);
+	if (ivrs_units(&v, t, &d))
+		return;
+	CHECK(d.nr_units <= DMAR_MAX_UNITS && d.nr_scopes <= DMAR_MAX_SCOPES);
+	for (unsigned i = 0; i < d.nr_units; i++)
+		CHECK(d.unit[i].first_scope + d.unit[i].nr_scopes <= d.nr_scopes);
 }
 
 static void mcfg(const u8 *t, size_t size)

@@ -16,12 +16,13 @@
 static void bzimage(const u8 *file, size_t size)
 {
 	struct bzimage b;
-	const char *why = NULL;
+	const char *why;
 
 	if (!bzimage_is_linux(file, size))
 		return;
-	if (bzimage_parse(file, size, &b, &why)) {
-		CHECK(why && *why);
+	why = bzimage_parse(file, size, &b);
+	if (why) {
+		CHECK(*why);
 		return;
 	}
 	CHECK(b.offset < size && b.size <= size - b.offset && b.size > LINUX_ENTRY64_OFFSET && b.memory >= b.size);
@@ -47,12 +48,13 @@ static void check_segments(const struct elf_image *e, size_t size)
 static void elf(const u8 *file, size_t size)
 {
 	struct elf_image e;
-	const char *why = NULL;
+	const char *why;
 
 	if (!elf_is_elf(file, size))
 		return;
-	if (elf_parse(file, size, &e, &why))
-		CHECK(why && *why);
+	why = elf_parse(file, size, &e);
+	if (why)
+		CHECK(*why);
 	else
 		check_segments(&e, size);
 }
@@ -60,12 +62,13 @@ static void elf(const u8 *file, size_t size)
 static void multiboot(const u8 *file, size_t size)
 {
 	struct elf_image e;
-	const char *why = NULL;
+	const char *why;
 
 	if (!multiboot_is_kernel(file, size))
 		return;
-	if (multiboot_parse(file, size, &e, &why))
-		CHECK(why && *why);
+	why = multiboot_parse(file, size, &e);
+	if (why)
+		CHECK(*why);
 	else
 		check_segments(&e, size);
 }

@@ -113,6 +113,9 @@ static void all_pairs(const char *name, int (*set)(u64 v), u64 (*get)(void), boo
 }
 
 static int set_cr0(u64 v) { return try_write_cr0(v); }
+
+/* KVM keeps ET set, but shows a guest's guest that clears it what it wrote, if the hypervisor between owns nothing of that. */
+static u64 get_cr0(void) { return read_cr0() | (on_kvm() && on_bochs() ? CR0_ET : 0); }
 static int set_cr4(u64 v) { return try_write_cr4(v); }
 
 static u64 efer_all;
@@ -267,7 +270,8 @@ static void test_smsw(void)
 		smsw_memory(now);
 		smsw_pages(now, first, second);
 		check(user_run(smsw_user, (void *)now) == NO_TRAP, "ring 3 came to its end");
-		if (!shown(7, 2, 2))
+		/* KVM shows UMIP on CPUs without it, too, by exits of the instructions, which SMSW has not. */
+		if (!shown(7, 2, 2) || (on_kvm() && on_bochs()))
 			continue;
 		write_cr4(read_cr4() | CR4_UMIP);
 		smsw_registers(now);
@@ -286,7 +290,7 @@ void test_main(void)
 	cr4_all = cr4_allowed();
 	print("tiny: control_regs: CR4 bits shown %#lx", cr4_all);
 	all_pairs("CR4", set_cr4, read_cr4, expect_cr4);
-	all_pairs("CR0", set_cr0, read_cr0, expect_cr0);
+	all_pairs("CR0", set_cr0, get_cr0, expect_cr0);
 	efer_all = EFER_LME | EFER_LMA | 1 | (shown(0x80000001, 3, 20) ? BIT(11) : 0);
 	if (is_amd())
 		efer_all |= (shown(0x80000001, 3, 25) ? BIT(14) : 0) | (shown(0x80000001, 2, 17) ? BIT(15) : 0) |

@@ -11,7 +11,7 @@
  * with that, and Bochs' exit for ever.
  */
 #include "apic.h"
-#include "tiny.h"
+#include "listen.h"
 
 #define PING 0x51
 #define PONG 0x61
@@ -19,7 +19,6 @@
 #define PATIENCE 100000000
 
 static volatile u32 pings, pongs, own, nmis[MAX_CPUS];
-static volatile bool stop, listening;
 
 /* Nothing but the register: apic.h's looks at the mode, which is an exit. */
 static void send(u32 dest, u32 icr)
@@ -57,50 +56,19 @@ static bool right(void)
 	return nmis[0] > 0 && nmis[0] <= 50 && nmis[1] == 50;
 }
 
-static bool reaches(volatile u32 *count, u32 want)
-{
-	for (unsigned i = 0; i < PATIENCE && *count < want; i++)
-		cpu_relax();
-	return *count == want;
-}
-
-static void listen(void *)
-{
-	irq_on();
-	listening = true;
-	while (!stop)
-		cpu_relax();
-	irq_off();
-	listening = false;
-}
-
-static void start_listening(void)
-{
-	stop = false;
-	smp_run(1, listen, NULL);
-	while (!listening)
-		cpu_relax();
-	irq_on();
-}
-
-static void stop_listening(void)
-{
-	stop = true;
-	smp_wait(1);
-	irq_off();
-}
-
 static void to_and_fro(u32 count)
 {
 	u32 ping = pings, pong = pongs;
 
 	start_listening();
+	irq_on();
 	for (u32 i = 1; i <= count; i++) {
 		send(1, PING | ICR_ASSERT);
-		if (!reaches(&pongs, pong + i))
+		if (!reaches(&pongs, pong + i, PATIENCE))
 			break;
 	}
 	stop_listening();
+	irq_off();
 	check(pings == ping + count && pongs == pong + count, "%u interrupts there and %u back, of %u", pings - ping, pongs - pong,
 	      count);
 }
@@ -110,7 +78,7 @@ static void to_itself(u32 count)
 	irq_on();
 	for (u32 i = 1; i <= count; i++) {
 		send(0, OWN | ICR_SELF | ICR_ASSERT);
-		if (!reaches(&own, i))
+		if (!reaches(&own, i, PATIENCE))
 			break;
 	}
 	irq_off();

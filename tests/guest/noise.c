@@ -23,12 +23,16 @@
 #define COUNTS 1000000 /* of the APIC's timer, to see how fast it is */
 
 static volatile unsigned interrupts;
+static bool x2apic; /* asked once: RDMSR of APIC_BASE, by which apic_write() asks each time, is an exit */
 
 static void interrupt(struct trap_frame *f)
 {
 	(void)f;
 	interrupts++;
-	apic_write(APIC_EOI, 0);
+	if (x2apic)
+		wrmsr(0x80b, 0);
+	else
+		*(volatile u32 *)(LAPIC_BASE + APIC_EOI) = 0;
 }
 
 static void start_timer(u64 ticks)
@@ -37,10 +41,12 @@ static void start_timer(u64 ticks)
 
 	trap_handlers[VECTOR] = interrupt;
 	apic_write(APIC_TIMER_DIVIDE, 0xb);
-	apic_write(APIC_LVT_TIMER, BIT(16) | VECTOR);
+	apic_write(APIC_LVT_TIMER, VECTOR);
+	interrupts = 0;
 	start = rdtsc();
 	apic_write(APIC_TIMER_INIT, COUNTS);
-	while (apic_read(APIC_TIMER_NOW))
+	/* Not by the count: under -icount QEMU ends where it is read by an MSR (tests/bench/emulate.py). */
+	while (!interrupts)
 		;
 	apic_write(APIC_LVT_TIMER, PERIODIC | VECTOR);
 	apic_write(APIC_TIMER_INIT, (u32)(ticks * COUNTS / (rdtsc() - start)));
@@ -99,6 +105,7 @@ void test_main(void)
 	/* A BIOS leaves the PIT's interrupt open. */
 	outb(0x21, 0xff);
 	outb(0xa1, 0xff);
+	x2apic = x2apic_on();
 	apic_enable();
 	irq_on();
 	detours(0, span);

@@ -168,7 +168,7 @@ static void edu_works(u32 bdf, u32 bar)
 		pci_write(bdf, at, 0);
 	pci_write(bdf, 0x10, bar);
 	pci_write(bdf, msi, 0);
-	pci_write(bdf, msi + 4, (u32)LAPIC_BASE | apic_read(APIC_ID) >> 24 << 12);
+	pci_write(bdf, msi + 4, (u32)LAPIC_BASE | apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) << 12);
 	pci_write(bdf, msi + 8, 0);
 	pci_write(bdf, msi + 12, VECTOR);
 	pci_write(bdf, msi, 1u << 16);

@@ -13,8 +13,10 @@
 #include "tiny.h"
 
 #define VECTOR 0x72
-#define COUNT 2000 /* of a clock of 1 MHz (CPUID 0x40000010 EBX, in kHz) */
-#define PERIODS 25
+/* Of a clock of 1 MHz (CPUID 0x40000010 EBX, in kHz). On KVM the host's own interrupts come up to 4 ms late (testing.md). */
+#define COUNT 2000
+#define COUNT_ON_KVM 20000
+#define PERIODS 50 /* by then the console has said all of the start: its NMIs would let the host take a tick in time */
 #define STOPS 5
 #define MASKED BIT(16)
 #define PERIODIC BIT(17)
@@ -90,10 +92,11 @@ static void stop(u64 periods, u64 ms, u64 pending)
 void test_main(void)
 {
 	struct cpuid rate = cpuid(0x40000010, 0);
-	bool slow;
+	bool kvm = on_kvm(), late_by_two = on_bochs() && !kvm, slow;
+	u32 count = kvm ? COUNT_ON_KVM : COUNT;
 	u64 ms = option_number("pause", 0), exact = option_number("exact", on_bochs()), end;
 
-	period = (u64)COUNT * rate.eax / (rate.ebx ? rate.ebx : 1);
+	period = (u64)count * rate.eax / (rate.ebx ? rate.ebx : 1);
 	if (!check(period, "no rate in CPUID 0x40000010"))
 		return;
 	apic_enable();
@@ -106,7 +109,7 @@ void test_main(void)
 		irq_off();
 		ticks = early = 0; /* of a first try that took too long */
 		start = rdtsc();
-		apic_write(APIC_TIMER_INIT, COUNT);
+		apic_write(APIC_TIMER_INIT, count);
 		slow = rdtsc() - start > period / 8;
 		apic_write(APIC_LVT_TIMER, PERIODIC | VECTOR);
 	} while (slow || rdtsc() - start > period / 2);
@@ -115,10 +118,10 @@ void test_main(void)
 	 * One tick is pending when interrupts come on. A second one comes behind it
 	 * where the host's own timer was late: by chance on a busy build host; on
 	 * Bochs each time, since after an entry with IF = 0 no interrupt ends the
-	 * guest there before it sets IF.
+	 * guest there before it sets IF; to KVM's host an NMI comes each 4 ms.
 	 */
 	for (u64 i = 1; i <= STOPS; i++)
-		stop(2 * i, 0, exact && !on_bochs() ? 1 : 2);
+		stop(2 * i, 0, exact && !late_by_two ? 1 : 2);
 	for (u64 i = 0; ms && i < STOPS; i++)
 		stop(0, ms, exact ? 1 : 2);
 	end = quiet();

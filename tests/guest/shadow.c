@@ -29,6 +29,8 @@ static void on_nmi(struct trap_frame *f)
 	nmis++;
 }
 
+#define X2APIC_ICR 0x830
+
 /* Its own interrupt pending, IF = 0: then `text`, whose instruction that may still run stands between 1: and 2:. */
 #define PENDING(text, inputs, ...)                                                                      \
 	({                                                                                              \
@@ -46,6 +48,8 @@ static void at_label(const char *name, u64 want)
 
 void test_main(void)
 {
+	bool x2apic = x2apic_on();
+
 	trap_handlers[VECTOR] = on_interrupt;
 	trap_handlers[VEC_NMI] = on_nmi;
 	apic_enable();
@@ -69,11 +73,18 @@ void test_main(void)
 	check(taken == 1, "STI; MOV SS: %u", taken);
 	/* An NMI to itself in the shadow of MOV SS. */
 	nmis = 0;
-	asm volatile("mov %%ss, %%eax; mov %%eax, %%ss\n\tmov %0, (%1)\n\tnop; nop" : : "r"(ICR_NMI | ICR_ASSERT),
-		     "r"(LAPIC_BASE + APIC_ICR) : "rax", "memory");
+	if (x2apic)
+		asm volatile("mov %%ss, %%ebx; mov %%ebx, %%ss\n\twrmsr\n\tnop; nop" : : "a"(ICR_NMI | ICR_ASSERT), "d"(0),
+			     "c"(X2APIC_ICR) : "rbx", "memory");
+	else
+		asm volatile("mov %%ss, %%eax; mov %%eax, %%ss\n\tmov %0, (%1)\n\tnop; nop" : : "r"(ICR_NMI | ICR_ASSERT),
+			     "r"(LAPIC_BASE + APIC_ICR) : "rax", "memory");
 	check(nmis == 1, "%u NMIs", nmis);
 	/* An NMI and an interrupt at once. */
 	nmis = 0;
-	PENDING("sti\n1:\tmovl $0x4400, (%%rdi)\n2:\tnop; nop; nop", O("D"(LAPIC_BASE + APIC_ICR)));
+	if (x2apic)
+		PENDING("sti\n1:\twrmsr\n2:\tnop; nop; nop", O("a"(ICR_NMI | ICR_ASSERT), "c"(X2APIC_ICR), "d"(0)));
+	else
+		PENDING("sti\n1:\tmovl $0x4400, (%%rdi)\n2:\tnop; nop; nop", O("D"(LAPIC_BASE + APIC_ICR)));
 	check(nmis == 1 && taken == 1, "%u NMIs, %u interrupts", nmis, taken);
 }

@@ -70,6 +70,8 @@ void test_main(void)
 		wrmsr(0x175, (u64)(cpus[0].trap_stack + sizeof(cpus[0].trap_stack)));
 		wrmsr(0x176, (u64)sysenter_entry);
 		check(user_run(sysenter, NULL) == NO_TRAP, "ring 3 came to its end");
-		check(try_wrmsr(0x175, odd) == VEC_GP, "SYSENTER_ESP must be canonical");
+		/* KVM makes it canonical, as AMD's CPUs do not mind. */
+		if (!on_kvm())
+			check(try_wrmsr(0x175, odd) == VEC_GP, "SYSENTER_ESP must be canonical");
 	}
 }

@@ -125,5 +125,6 @@ void test_main(void)
 	RUN(ins, 0, NO_TRAP);
 	check(v86_eax == ~0u || !on_margay(), "REP INSB: %#x", v86_eax);
 	RUN(mmio, 0, NO_TRAP);
-	check(v86_eax == version, "the local APIC's version: %#x, not %#x", v86_eax, version);
+	/* In x2APIC mode nothing is there. */
+	check(v86_eax == version || (x2apic_on() && v86_eax == ~0u), "the local APIC's version: %#x, not %#x", v86_eax, version);
 }

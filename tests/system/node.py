@@ -29,6 +29,7 @@ KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux", "nested-svm": "vmlinuz", "neste
 TIMEOUT = {"qemu": 400, "bochs": 1200, "nested-svm": 900, "nested-vtx": 3600}
 ENDING = 120  # from the script's last line to the end of the node
 logs = []  # those that start() gave; tests/conftest.py asks whose they are
+made_of = {}  # by ISO: the VM files in it, the hypervisor's command line, another image than build/margay.elf
 isos = []  # what image() has written in this process; tests/conftest.py removes those of tests that pass
 
 
@@ -97,7 +98,9 @@ def margay_iso(name, vms, modules, cmdline="", check=True, elf=None, acpi=()):
         arguments += ["--vm", path]
     for module, path in modules.items():
         arguments += ["--module", "%s=%s" % (module, path)]
-    return image(name, *arguments, *acpi_arguments(name, acpi))
+    iso = image(name, *arguments, *acpi_arguments(name, acpi))
+    made_of[iso] = (list(vms.values()), cmdline, elf)
+    return iso
 
 
 def acpi_arguments(name, tables):
@@ -119,7 +122,10 @@ def start(name, machine, iso, **options):
     options.setdefault("timeout", TIMEOUT[machine])
     log = os.path.join(LOGS, "%s-%s.log" % (name, machine))
     logs.append(log)
-    return margay_run.Node(iso, machine, log=log, **options)
+    node = margay_run.Node(iso, machine, log=log, **options)
+    vms, words, elf = made_of.get(iso, ((), "", None))
+    node.made_of = (vms, " ".join([words, *options.get("extra", ())]), elf, machine in NESTED)
+    return node
 
 
 class Run:
@@ -153,11 +159,38 @@ class Run:
         return [line for line in self.text.split("\n") if re.search(pattern, line)]
 
 
+# What makes interrupts = auto emulated in the VM file, or in what the machine is started with; vmm/config/config_direct.c has all.
+EMULATED_BY = ("topology = flat", "clock = freeze", "allow_smt_sharing = yes", "counters = yes", "nox2apic", "hpet=off", "-x2apic")
+# What a guest with its CPUs' own local APICs has no exit for, and what is never injected into it.
+INTERRUPT_EXIT = re.compile(r" (?:extint|hlt|irq-window)=| injected=[1-9]")
+
+
+def check_modes(run, vms=(), words="", image=None, nested=False):
+    """Who said that it has its CPUs' own local APICs made no exit by an interrupt. vms: the VM files; the only one has them, unless
+    it forbids that, or what the machine was started with (words), or the image has other options, or the emulated host of a nested
+    machine was too busy for the HPET's NMIs."""
+    for vm in set(re.findall(r"^(\w+): interrupts: direct$", run.text, re.MULTILINE)):
+        wrong = [line for line in run.lines(r"^%s: vcpu\d+: exits=" % vm) if INTERRUPT_EXIT.search(line)]
+        assert not wrong, wrong
+    said = set(re.findall(r"^\w+: interrupts: (direct|emulated: .*)$", run.text, re.MULTILINE))
+    if len(vms) != 1 or (image and not said):
+        return
+    text = "".join(vms)
+    if "interrupts = emulated" in text:
+        assert not said
+    else:
+        emulated = [word for word in EMULATED_BY if word in text + words]
+        emulated += ["no HPET"] if nested and not run.lines("^margay: HPET: timer") else []
+        assert len(said) == 1 and (said == {"direct"}) == (not emulated), (emulated, said)
+
+
 def finish(node):
     """Waits for the guest's script, then not long for the end: a guest that cannot end fails soon."""
     node.expect(r"^margay-test: done\r?$")
     node.hurry(ENDING)
-    return Run(node, node.wait())
+    run = Run(node, node.wait())
+    check_modes(run, *node.made_of)
+    return run
 
 
 def run_guest(name, machine, cmdline, kernel=None, vm=None, elf=None, acpi=(), initrd="initrd", **options):

@@ -101,6 +101,17 @@ def test_goals():
     assert judge(measured(SENDER, kvm=9999, margay=201)) == [] == judge(measured(BOOT, native=1000))
 
 
+def test_goals_of_direct():
+    """Beside the emulated one's, and of a system alone."""
+    ipi, idle = ("exits", "self-ipi", "instructions"), ("direct", "a minute, idle, 1 vCPU, ipi = filtered", "exits")
+    assert judge(measured(ipi, native=68, margay=1317, direct=68)) == [(ipi[1], True)]
+    assert judge(measured(ipi, native=68, margay=68, direct=69)) == [(ipi[1], False)]
+    assert judge(measured(idle, direct=0)) == [(idle[1], True)] and judge(measured(idle, direct=1)) == [(idle[1], False)]
+    others = measured((*idle[:2], "injected"), direct=0)
+    assert judge(others) == [] and len(list(report.missing(report.table(others)))) == 8
+    assert len(list(report.missing(report.table(others + measured(idle, direct=3))))) == 7
+
+
 def test_goals_by_the_interval():
     # t * deviation / sqrt(3) = 3.258 of KVM's mean.
     kvm = [999, 1000, 1001]

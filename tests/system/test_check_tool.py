@@ -18,9 +18,9 @@ LIST = "cpus: expected a list of CPUs like 1-3,6, found '%s'"
 LINE = "expected 'key = value' or a '#' comment, found '%s'"
 DIRECT = "interrupts = direct: %s: use emulated"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
-KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, topology, allow_smt_sharing, trusted, "
-        "clock, interrupts, ipi, watchdog, counters, on_end, on_poweroff, on_reboot, on_crash, restart_limit, console_log, pci, "
-        "pci_irq, pci_node, dma, module, dmi, debug_exit, after")
+KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, cache, bandwidth, topology, "
+        "allow_smt_sharing, trusted, clock, interrupts, ipi, watchdog, counters, on_end, on_poweroff, on_reboot, "
+        "on_crash, restart_limit, console_log, pci, pci_irq, pci_node, dma, on_fault, module, dmi, debug_exit, after")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
 # (what stands behind the two lines of a good file, from line 3 on; what is said of it)
@@ -53,8 +53,7 @@ WRONG = [
     ("restart_limit = 5", "3: " + LIMIT % "5"), ("restart_limit = 0 in 10m", "3: " + LIMIT % "0 in 10m"),
     ("restart_limit = 5 in 1d", "3: " + LIMIT % "5 in 1d"),
     ("pci = eth0\ndma = window", "3: " + FUNCTION % "eth0"), ("pci = 01:20.0\ndma = window", "3: " + FUNCTION % "01:20.0"),
-    ("pci = 01:00.0", "3: pci: needs dma = identity, window or iommu"),
-    ("pci = 01:00.0\ndma = vfio", "4: dma: expected identity, window or iommu, found 'vfio'"),
+    ("pci = 01:00.0\ndma = vfio", "4: dma: expected identity, window, iommu or auto, found 'vfio'"),
     ("pci = 01:00.0\ndma = identity\nmemory_map = offset", "4: dma = identity: needs memory_map = identity, or none"),
     ("pci_irq = 00:03.0 11", "3: pci_irq, pci_node: without pci no function has them"),
     ("module =", "3: module: expected a value after '='"), ("module = a\n" * 5, "7: module: expected at most 4 modules"),

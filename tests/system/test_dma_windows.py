@@ -182,12 +182,13 @@ def test_bind_again():
     assert len(done.lines(SILENT)) == 1
 
 
+@pytest.mark.parametrize("direct", [False, True], ids=["emulated", "direct"])
 @pytest.mark.parametrize("machine", node.MACHINES)
-def test_hypercalls(machine):
+def test_hypercalls(machine, direct):
     """Of a guest without functions: the table by the rules, and garbage."""
     guest = tiny.Guest("dma", machine)
-    done = tiny.run("dma", machine, None, 1, {"dma.conf": guest.vm(last=True)})
-    assert tiny.judge(guest, done.text) == [], done.text[-4000:] or done.outcome.text
+    done = tiny.run("dma" + "-direct" * direct, machine, None, 1, {"dma.conf": guest.vm(last=True, direct=direct)})
+    assert tiny.judge(guest, done.text) + tiny.judge_mode(guest, done.text, direct) == [], done.text[-4000:] or done.outcome.text
     assert done.outcome.status == margay_run.OK, done.outcome.text
 
 

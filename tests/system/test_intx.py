@@ -15,14 +15,20 @@ import threading
 
 import lspci
 import margay_run
+import monitor_console
 import node
 import numa
 import pytest
+import test_direct
 import test_passthrough as passthrough
+import tiny
 
 SENT = 2 << 20
 # e1000 (82540EM) has neither MSI nor MSI-X. On q35 the pins of devices 6 and 0xa are one line: GSI 22.
 CARD = ["-device", "e1000,netdev=net0,addr=6"]
+LINE_CARD = ["-nic", "none", "-device", "e1000,addr=6"]
+# Of the card in slot 1 of Bochs: its input, and that of the PIRQ below, which nobody has open.
+BOCHS_INPUT, BOCHS_PIRQ = 9, 17
 DISK = ["-device", "ich9-ahci,id=sata,addr=a", "-device", "ide-hd,drive=data,bus=sata.0"]
 
 
@@ -48,13 +54,15 @@ def lines_of(done, action):
     return found
 
 
-def test_shared_line():
-    arguments, down, up = network("intx")
-    image = passthrough.make_disk("intx")
+@pytest.mark.parametrize("mode", ["emulated", "direct"])
+def test_shared_line(mode):
+    name = "intx-" + mode
+    arguments, down, up = network(name)
+    image = passthrough.make_disk(name)
     before = passthrough.sha256(image)
     done = passthrough.run(
-        "intx", arguments + ["-drive", "if=none,id=data,format=raw,file=" + image] + CARD + DISK,
-        {"pci": "00:06.0, 00:0a.0", "cpus": "2"},
+        name, arguments + ["-drive", "if=none,id=data,format=raw,file=" + image] + CARD + DISK,
+        {"pci": "00:06.0, 00:0a.0", "cpus": "2", "interrupts": mode},
         "pci=nomsi margay.test=pci margay.drivers=e1000,ahci,sd_mod margay.disk=sda margay.net=eth0",
     )
     assert done.outcome.status == margay_run.OK, done.outcome.text
@@ -65,8 +73,120 @@ def test_shared_line():
     card, disk = lines_of(done, "eth0"), lines_of(done, "ahci")
     assert card == disk and len(card) == 1, done.lines("^margay-interrupt: ")
     assert min(card.values()) > 100
+    if mode == "direct":
+        test_direct.check_no_interrupt_exits(done, "vm0", 2)
     # Nothing was lost on the way, nor came unasked for.
     assert not done.lines("nobody cared|Disabling IRQ|transmit queue .* timed out|qc timeout")
+
+
+def line_vm(name, words="", after=None, direct=True, machine="qemu", **keys):
+    """The VM file of the tiny guest line."""
+    guest = tiny.Guest("line", machine)
+    lines = {"interrupts": "direct" if direct else "emulated", **keys}
+    lines.update({} if direct else {"topology": "flat"}, **({"after": after} if after else {}))
+    text = guest.vm().replace("name = line", "name = " + name).replace("topology = flat\n", "")
+    return text.replace("cmdline = ", "cmdline = direct=%d %s " % (direct, words)) + "".join("%s = %s\n" % i for i in lines.items())
+
+
+def check_lines(run):
+    """What the guest says: each interrupt once, whatever the count, and no exit for any."""
+    assert run.outcome.status == margay_run.OK, run.text[-6000:]
+    assert run.has_line("margay: node: end=poweroff vms=3 failed=0"), run.text[-6000:]
+    seen = []
+    for name in "few", "many":
+        test_direct.check_no_interrupt_exits(run, name, 2)
+        assert run.has_line(name + ": interrupts: direct")
+        # But for what the console takes.
+        seen.append([{reason: n for reason, n in counts.items() if reason not in ("exits", "io", "nmi", "kicked")}
+                     for counts in test_direct.counts_of(run, name, 2)])
+    assert seen[0] == seen[1]
+    return sum(counts["exits"] for counts in test_direct.counts_of(run, "emulated", 2))
+
+
+def test_vectors():
+    """One by one, on both CPUs, by all destinations; none of them an exit where the guest's entry is the machine's, and the same
+    guest where it is not."""
+    run = tiny.run("intx-vectors", "qemu", None, 2, {
+        "a.conf": line_vm("few", "count=10"), "b.conf": line_vm("many", "count=200", "few"),
+        "c.conf": line_vm("emulated", "count=200", "many", False, on_end="poweroff_node")}, extra=LINE_CARD)
+    assert check_lines(run) > 2 * 800
+
+
+def sent_again(log):
+    """How often Bochs' I/O APIC had the card's line asserted and open when another input rose: what it has sent again at most."""
+    line, opened, times = False, False, 0
+    for text in log:
+        if found := re.search(r"set_irq_level\(\): INTIN(\d+): level=(\d)", text):
+            if int(found[1]) == BOCHS_INPUT:
+                line = found[2] == "1"
+            elif int(found[1]) != BOCHS_PIRQ:
+                times += line and opened and found[2] == "1"
+        elif found := re.search(r"now entry\[%d\] is .*masked=(\d)" % BOCHS_INPUT, text):
+            opened = found[1] == "0"
+    return times
+
+
+def test_vectors_on_vt_x():
+    """The same; what Bochs sends twice comes twice, by its own log (tests/guest/line.c)."""
+    run = tiny.run("intx-vectors", "bochs", None, 2, {
+        "a.conf": line_vm("few", "count=10", machine="bochs"), "b.conf": line_vm("many", "count=300", "few", machine="bochs"),
+        "c.conf": line_vm("emulated", "count=300", "many", False, "bochs", on_end="poweroff_node")},
+                   extra=["pci: enabled=1, chipset=i440fx, slot1=e1000", "e1000: enabled=1, mac=52:54:00:12:34:56, ethmod=null",
+                          "debug: action=ignore, IOAPIC=report"])
+    assert check_lines(run) > 2 * 1200
+    with open(os.path.join(node.LOGS, "intx-vectors-bochs.log.bochs.log"), encoding="utf-8", errors="replace") as log:
+        again = sent_again(log)
+    repeated = [int(n) for n in re.findall(r"^line: repeated=(\d+)$", run.text, re.MULTILINE)]
+    assert len(repeated) == 3 and sum(repeated) <= again < 20, (repeated, again)
+
+
+def test_left_over():
+    """VMs that end with the line asserted, their interrupt in service or pending, on each of their CPUs: the next ones there, with
+    that function and without, direct and emulated, find nothing of it; nor does another VM beside them."""
+    ends = ("handler0", "at=0"), ("handler1", "at=1"), ("pending0", "at=0 late=1"), ("pending1", "at=1 late=1")
+    vms, before = {}, None
+    for name, words in ends:
+        vms[name + ".conf"] = line_vm(name, "mode=die " + words, before)
+        vms[name + "-after.conf"] = line_vm(name + "-after", "mode=after", name)
+        before = name + "-after"
+    vms["last.conf"] = line_vm("last", "mode=die", before)
+    direct, ipi = (tiny.Guest(name, "qemu") for name in ("direct", "ipi"))
+    vms["y.conf"] = test_direct.guest_vm(direct, "y", "last")
+    vms["z.conf"] = test_direct.guest_vm(ipi, "z", "y", False, on_end="poweroff_node")
+    vms["witness.conf"] = test_direct.guest_vm(ipi, "witness", None, False)
+    run = tiny.run("intx-left", "qemu", None, 4, vms, extra=LINE_CARD)
+    assert run.outcome.status == margay_run.OK, run.text[-6000:]
+    assert run.has_line("margay: node: end=poweroff vms=%d failed=0" % len(vms)), run.text[-6000:]
+    assert not re.search("unexpected interrupt|tiny: failed", run.text), run.text[-6000:]
+    assert len(re.findall(r"^tiny: line: ok ", run.text, re.MULTILINE)) == 9
+
+
+def test_storm():
+    """A guest that leaves the line asserted: it is paused, looked at, stopped and started again all the same."""
+    iso = node.margay_iso("intx-storm", {
+        "a.conf": line_vm("a", "mode=storm"), "b.conf": monitor_console.vm("b", "tick")},
+        {"line": tiny.elf("line"), "behave": tiny.elf("behave")})
+    with node.start("intx-storm", "qemu", iso, cpus=3, memory="256M", extra=LINE_CARD) as running:
+        running.expect(r"line: storm")
+        console = monitor_console.Console(running)
+        console.call()
+        for _ in range(3):
+            assert console.answer("vm pause a") == ["a: paused"]
+            assert console.state("a") == "paused"
+            paused = console.exits("a")
+            assert console.exits("a") == paused, "a paused guest runs"
+            assert console.answer("vm resume a") == ["a: running"]
+            running.expect(r"line: storm")
+            assert re.search(r"^runs, CPU 0, rip ", "\n".join(console.answer("regs a", until="^exit -1:")), re.MULTILINE)
+            assert console.answer("vm stop a") == ["a: stops"]
+            console.settle("a")
+            assert console.state("a") == "stopped"
+            console.answer("vm start a")
+            running.expect(r"line: storm")
+        running.expect(r"^\[b\] behave: ticks=\d+")
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+    assert not re.search("unexpected interrupt", running.text)
 
 
 def test_refused():
@@ -194,3 +314,11 @@ class Bochs:
 @pytest.mark.full
 def test_bochs():
     Bochs("intx", "", memory_map="identity").check()
+
+
+@pytest.mark.full
+def test_bochs_direct():
+    run = Bochs("intx-direct", "", memory_map="identity", interrupts="direct")
+    run.check()
+    assert run.done.has_line("vm0: interrupts: direct")
+    test_direct.check_no_interrupt_exits(run.done, "vm0", 1)

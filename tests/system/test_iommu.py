@@ -3,9 +3,11 @@
 no memory."""
 
 import re
+import struct
 
 import margay_run
 import node
+import numa
 import pytest
 import qemu_monitor
 import test_passthrough as passthrough
@@ -14,14 +16,17 @@ import tiny
 
 # It comes before the devices that it stands in front of. With caching mode also what was not there must be invalidated.
 UNIT = {"plain": ["-device", "intel-iommu"], "caching": ["-device", "intel-iommu,caching-mode=on"]}
-ON = "margay: iommu: VT-d, 1 of 1 units in use: DMA contained, interrupts not"
+ON = "margay: iommu: VT-d, 1 of 1 units in use: DMA and interrupts contained"
+
+
+FAR = 0xe000000000  # where SeaBIOS puts a BAR of 64 GiB
 
 
 def image():
     return node.variant("iommu", "IOMMU=y")
 
 
-@pytest.mark.parametrize("dma, unit", [("iommu", "plain"), ("iommu", "caching"), ("identity", "plain")])
+@pytest.mark.parametrize("dma, unit", [("iommu", "plain"), ("auto", "caching"), ("identity", "plain"), ("window", "caching")])
 def test_disk(dma, unit):
     """What the guest reads and writes is what the file behind the disk has; Debian's kernel and driver as they are."""
     arguments, drivers, disk, _ = passthrough.DEVICES["nvme"]
@@ -31,7 +36,7 @@ def test_disk(dma, unit):
     done = passthrough.run(
         name, UNIT[unit] + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments,
         {"pci": "00:06.0", "cpus": "2", "memory_map": None, "dma": dma},
-        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk), elf=image(),
+        "margay.test=pci margay.drivers=%s margay.disk=%s margay.guest=yes" % (drivers, disk), elf=image(),
     )
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.has_line(ON)
@@ -41,7 +46,7 @@ def test_disk(dma, unit):
     assert done.lines("DMA blocked") == []
     # From 0 on, and not at the host's 0; or where the host has it.
     guest, host = re.search(r"^vm0: memory: .*: (\S+) is at (\S+)$", done.text, re.M).groups()
-    assert guest == "0" and host != "0" if dma == "iommu" else any(
+    assert guest == "0" and host != "0" if dma != "identity" else any(
         at == to for at, to in re.findall(r"^vm0: memory: .*: (\S+) is at (\S+)$", done.text, re.M))
 
 
@@ -99,9 +104,71 @@ def test_rogue_storm(tmp_path):
     assert len(blocked(run)) == 8 and blocked(run)[-1].endswith("; more of it is not reported"), blocked(run)
 
 
+@pytest.mark.parametrize("dma", ["iommu", "identity"])
+def test_taken_over(dma):
+    """VMs end, by themselves and by a triple fault, while the device writes to their memory; the next VM has both."""
+    run = pci_hostile.kill_under_dma("iommu-kill-" + dma, 3, extra=UNIT["caching"], elf=image(),
+                                     change=("memory_map = identity", "dma = " + dma))
+    pci_hostile.check_killed(run, 3)
+    assert blocked(run) == []
+
+
+@pytest.mark.parametrize("dma, own", [("iommu", True), ("identity", True), ("iommu", False)])
+def test_registers_of_others(tmp_path, dma, own):
+    """A function writes to the registers of another of its VM's, 64 GiB of them; and not to those of another VM's."""
+    name = "iommu-p2p-%s-%s" % (dma, "own" if own else "others")
+    file = str(tmp_path / "memory")
+    with open(file, "wb") as f:
+        f.truncate(64 << 30)
+    extra = UNIT["caching"] + ["-device", "edu,addr=9,dma_mask=0xffffffffffffffff", "-device", "ivshmem-plain,memdev=far,addr=a",
+                               "-object", "memory-backend-file,id=far,size=64G,share=on,mem-path=" + file]
+    guest = tiny.Guest("p2p", "qemu")
+    text = guest.vm(last=own) + "dma = %s\n" % dma
+    vms = {"p2p.conf": text.replace("pci = 1234:11e8\n", "pci = 1234:11e8, 1af4:1110\n")}
+    if not own:
+        keeper = tiny.Guest("hypercall", "qemu").vm().replace("name = hypercall", "name = keeper").replace(
+            "cpus = 1\n", "cpus = 1-1\n") + "pci = 1af4:1110\ndma = iommu\n"
+        text = text.replace("cmdline = ", "cmdline = to=%d " % FAR) + "on_end = poweroff_node\n"
+        vms = {"keeper.conf": keeper, "p2p.conf": text}
+    run = tiny.run(name, "qemu", None, 2, vms, image=image(), extra=extra)
+    # Its lines have its name in front where it is not the first that has the serial line.
+    assert tiny.judge(guest, re.sub(r"^\[p2p\] ", "", run.text, flags=re.MULTILINE)) == [], run.text[-4000:]
+    at = int(re.search(r"p2p: wrote to (\w+)", run.text)[1], 16)
+    with open(file, "rb") as f:
+        found = f.read(4096)
+    assert found == (PATTERN * 512 if own else bytes(4096))
+    assert at == FAR
+    assert blocked(run) == ([] if own else ["margay: iommu: 00:09.0, of p2p: DMA blocked: writes to %#x, reason 5" % at])
+    assert run.has_line("p2p: pci: DMA between 00:09.0 and 00:0a.0 passes the root complex, if that lets it") == own
+
+
+def drhd(base, flags, scopes=b""):
+    """A remapping unit of a DMAR (VT-d 4.0, 8.3)."""
+    return struct.pack("<HHBBHQ", 0, 16 + len(scopes), flags, 0, 0, base) + scopes
+
+
+def test_lies():
+    """A DMAR whose units are not there: a line each, nothing of the node is given to anyone, and the rest of the node works."""
+    edu = struct.pack("<BBHBBBB", 1, 8, 0, 0, 0, 9, 0)
+    units = drhd(0xfed90000, 0, edu) + drhd(0x1000000, 0, edu) + drhd(0xfed91000, 0) + drhd(0x7fffffffffff000, 1)
+    table = numa.acpi_table(b"DMAR", 1, struct.pack("<BB10x", 38, 0) + units)
+    guest = tiny.Guest("hypercall", "qemu")
+    rogue = tiny.Guest("rogue", "qemu").vm() + "dma = iommu\n"
+    iso = node.margay_iso("iommu-lies", {"rogue.conf": rogue, "hypercall.conf": guest.vm(last=True)},
+                          {name: tiny.elf(name) for name in ("rogue", "hypercall")}, elf=image(), acpi=[table])
+    with node.start("iommu-lies", "qemu", iso, memory="256M", timeout=60, extra=pci_hostile.EDU) as running:
+        run = node.Run(running, running.wait())
+    assert run.lines("iommu: the unit at ") == [
+        "margay: iommu: the unit at %#x %s: its functions are given to no VM" % unit for unit in (
+            (0xfed90000, "does not answer"), (0x1000000, "has its registers in memory"),
+            (0xfed91000, "has no function by the DMAR"), (0x7fffffffffff000, "has registers where none can be"))]
+    assert run.has_line(r"rogue: rogue\.conf:\d+: pci: 00:09\.0 cannot be passed through: its IOMMU does not work"), run.text
+    assert tiny.judge(guest, run.text) == [] and run.has_line("margay: node: end=poweroff vms=2 failed=1"), run.text[-4000:]
+
+
 def test_none():
-    """dma = iommu where there is none: one line, with file and line."""
-    text = tiny.Guest("rogue", "qemu").vm(last=True) + "dma = iommu\n"
+    """Where there is none and the operator has not chosen what needs none: one line, with file and line."""
+    text = tiny.Guest("rogue", "qemu").vm(last=True)
     run = tiny.run("iommu-none", "qemu", None, 1, {"rogue.conf": text}, image=image(), extra=pci_hostile.EDU)
-    assert run.has_line(r"rogue: rogue\.conf:\d+: pci: dma = iommu: the node has no IOMMU, none that Margay knows, or it is off "
-                        r"\(iommu=off\)"), run.text[-2000:]
+    assert run.has_line(r"rogue: rogue\.conf:\d+: pci: the node has no IOMMU, none that Margay knows, or it is off "
+                        r"\(iommu=off\): dma = identity or window needs none"), run.text[-2000:]

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The paper's machine: two nodes of six cores, a guest of 16 GiB over both. Needs as much free memory here."""
+"""The paper's machine: two nodes of six cores, a guest of 16 GiB over both. Needs as much free memory here. And nodes of more CPUs
+than a word has bits."""
 
+import os
 import re
 
 import margay_run
 import node
 import numa
 import pytest
+import test_smp
+import tiny
 
 SMP = "12,sockets=2,cores=6,threads=1"
 
@@ -35,3 +39,41 @@ def test_two_nodes_of_six_cores_and_16_gib():
     for number, (cpus, distances) in enumerate((("0-5", "10 21"), ("6-11", "21 10"))):
         line = run.lines(r"^margay-test: nodes: %d: cpus %s distance %s \d+ MiB" % (number, cpus, distances))
         assert len(line) == 1 and 7800 < int(line[0].split()[-2]) <= 8192
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_72_vcpus():
+    """Linux, on two sockets: each runs, is interrupted, and has a say in a backtrace of all."""
+    run = node.run_guest("smp-72", "qemu", "margay.test=smp", vm={"cpus": "all", "memory": "2G"}, memory="3G",
+                         cpus="72,sockets=2,cores=36,threads=1", timeout=3000)
+    # By 36 cores in a socket the second one's IDs begin at 64.
+    test_smp.check_cpus(run, "qemu", 72, list(range(72)), [*range(36), *range(64, 100)])
+
+
+@pytest.mark.full
+def test_160_vcpus():
+    """A tiny guest: INIT and SIPI to each, its own exceptions, a function there."""
+    guest = tiny.Guest("smp", "qemu")
+    guest.cpus = 160
+    run = tiny.run("smp-160", "qemu", [guest], 160, timeout=1200)
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert tiny.judge(guest, run.text) == [] and run.has_line("margay: CPUs: 160 online of 160")
+    assert all(run.has_line(r"smp: vcpu%d: CPU %d, APIC ID %d, node 0" % (n, n, n)) for n in range(160))
+
+
+def start_ms(cpus):
+    """From the boot CPU's local APIC to the last CPU's answer, by a clock that counts instructions: a million are a millisecond."""
+    run = tiny.run("start-%d" % cpus, "qemu", [tiny.Guest("ports", "qemu")], cpus, extra=["-icount", "shift=0,sleep=off"])
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    with open(os.path.join(node.LOGS, "start-%d-qemu.log" % cpus), encoding="utf-8", errors="replace") as f:
+        text = f.read()
+    first, last = (re.search(r"\[ *(\d+)\.(\d{3})\] margay: " + line, text) for line in
+                   ("CPU 0: APIC ID 0", "CPUs: %d online of %d" % (cpus, cpus)))
+    return int(last[1] + last[2]) - int(first[1] + first[2])
+
+
+def test_all_cpus_start_at_once():
+    """What the hypervisor waits for, it waits for of all: 64 CPUs take at most a tenth longer than 8."""
+    few, many = start_ms(8), start_ms(64)
+    assert 10 <= few and many <= few * 1.1, (few, many)

@@ -8,12 +8,15 @@ import node
 import pytest
 import test_dma_windows as windows
 import test_intx as intx
+import test_iommu as iommu
 import test_passthrough as passthrough
 import tiny
 
 SLOW = [pytest.mark.slow, pytest.mark.full]
 # The other end is programs of the node's host: what is on its disk comes, what goes out is written there.
 NETWORK = "user,id=net0,restrict=on,guestfwd=tcp:10.0.2.100:80-cmd:/bin/fetch,guestfwd=tcp:10.0.2.101:80-cmd:/bin/store"
+# Interrupts are remapped where the node's QEMU has the I/O APIC, not KVM.
+SPLIT = ["-machine", "kernel-irqchip=split"]
 
 
 @pytest.mark.full
@@ -45,3 +48,22 @@ def test_card(machine):
     assert done.facts["down"].split()[0] == before
     assert done.facts["up"].split()[0] == passthrough.sha256(disk, intx.SENT)
     assert sum(passthrough.interrupts(done, "eth0")) > 10, done.lines("^margay-interrupt: ")
+
+
+@pytest.mark.parametrize("machine", [pytest.param(machine, marks=SLOW) for machine in node.NESTED])
+def test_disk_behind_vtd(machine):
+    """Two vCPUs, nvme with MSI-X, and the VT-d that QEMU has for any CPU: an unmodified guest with memory anywhere."""
+    arguments, drivers, disk, vectors = passthrough.DEVICES["nvme"]
+    file = passthrough.make_disk("nested-vtd-" + machine)
+    before = passthrough.sha256(file)
+    done = passthrough.run(
+        "nested-vtd", SPLIT + iommu.UNIT["plain"] + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments,
+        {"pci": "00:06.0", "cpus": "2", "memory_map": None, "dma": "iommu"},
+        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk), machine, elf=iommu.image())
+    assert done.outcome.status == margay_run.OK, done.outcome.text
+    assert done.has_line(iommu.ON)
+    assert done.facts["sum"].split()[0] == before
+    assert done.facts["read"].split()[0] == done.facts["wrote"].split()[0]
+    assert passthrough.sha256(file, 4 << 20) == done.facts["wrote"].split()[0]
+    assert sum(passthrough.interrupts(done, vectors)) > 10, done.lines("^margay-interrupt: ")
+    assert done.lines("DMA blocked") == []

@@ -19,31 +19,30 @@ EDU = ["-device", "edu,addr=9,dma_mask=0xffffffff"]
 ICOUNT = ["-icount", "shift=2,sleep=off"]
 
 
-def kill_under_dma(name, pairs, words=""):
+def kill_under_dma(name, pairs, words="", extra=(), elf=None, change=("", "")):
     """So often: a VM ends, by itself or by a triple fault, while edu writes to its memory; the next VM has that memory.
-    words: more for the one that looks at it."""
+    words: more for the one that looks at it; change: what to replace in the VM files, and by what."""
     vms, before = {}, None
     guest = tiny.Guest("dma_flight", "qemu")
     for n in range(pairs):
         for role, more in ("victim", "triple=%d" % (n & 1)), ("checker", words):
-            text = guest.vm(before, last=(n, role) == (pairs - 1, "checker"))
+            text = guest.vm(before, last=(n, role) == (pairs - 1, "checker")).replace(*change)
             before = "%s%d" % (role, n)
             vms[before + ".conf"] = text.replace("name = dma_flight", "name = " + before).replace(
                 "cmdline = ", "cmdline = %s=1 %s " % (role, more))
-    run = tiny.run(name, "qemu", None, 1, vms, extra=EDU + ICOUNT)
+    run = tiny.run(name, "qemu", None, 1, vms, image=elf, extra=[*extra, *EDU, *ICOUNT])
     # What was begun in one VM was due in the next.
     assert len(run.lines("^checker: under way at first: 1, after [0-9]+ looks: 0$")) == pairs, run.text[-4000:]
     return run
 
 
-def check_killed(name, pairs):
-    run = kill_under_dma(name, pairs)
+def check_killed(run, pairs):
     assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (2 * pairs, pairs // 2)), run.text[-4000:]
     assert len(run.lines("^tiny: dma_flight: ok ")) == 2 * pairs, run.text[-4000:]
 
 
 def test_killed_under_dma():
-    check_killed("pci-kill", 10)
+    check_killed(kill_under_dma("pci-kill", 10), 10)
 
 
 def test_killed_under_dma_control():
@@ -56,16 +55,18 @@ def test_killed_under_dma_control():
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(14))
 def test_killed_under_dma_often(part):
-    check_killed("pci-kill-%d" % part, 15)
+    check_killed(kill_under_dma("pci-kill-%d" % part, 15), 15)
 
 
-def test_random_configuration_space():
+@pytest.mark.parametrize("direct", [False, True], ids=["emulated", "direct"])
+def test_random_configuration_space(direct):
     """A guest that writes anything to every register, and moves BARs onto everything."""
     arguments = passthrough.DEVICES["nvme"][0]
-    drive = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk("pci-random")]
+    name = "pci-random" + "-direct" * direct
+    drive = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk(name)]
     guest = tiny.Guest("pci_random", "qemu")
-    run = tiny.run("pci-random", "qemu", None, 1, {"pci_random.conf": guest.vm(last=True)}, extra=EDU + drive + arguments)
-    assert tiny.judge(guest, run.text) == [], run.text[-4000:]
+    run = tiny.run(name, "qemu", None, 1, {"pci_random.conf": guest.vm(last=True, direct=direct)}, extra=EDU + drive + arguments)
+    assert tiny.judge(guest, run.text) + tiny.judge_mode(guest, run.text, direct) == [], run.text[-4000:]
     assert run.outcome.status == margay_run.OK, run.outcome.text
 
 

@@ -14,6 +14,7 @@ import margay_machines
 import monitor_console
 import node
 import pytest
+import qemu_lost
 import screen
 import tiny
 
@@ -74,9 +75,13 @@ def test_check_by_pages(name, words):
     vm = monitor_console.vm("a", "once")
     with start(name, vm, "behave", words, extra=["-no-shutdown"]) as running:
         end = time.monotonic() + 200
-        # QEMU's monitor comes a moment after its serial port.
-        while not os.path.exists(running.qmp) and time.monotonic() < end:
-            time.sleep(0.1)
+        # QEMU's monitor comes a moment after its serial port, and its socket's name a moment before it answers.
+        while time.monotonic() < end:
+            try:
+                with qemu_lost.Monitor(running.qmp):
+                    break
+            except (FileNotFoundError, ConnectionRefusedError):
+                time.sleep(0.1)
         while time.monotonic() < end and not (seen and any("node: end=idle" in line for line in seen[-1])):
             lines = screen.shot(running, "screen-" + name)
             if not seen or lines != seen[-1]:

@@ -4,6 +4,8 @@ vCPU, nodes with the others, each guest a VM that starts when the one before
 has ended.
 """
 
+import itertools
+import os
 import re
 
 import margay_run
@@ -14,24 +16,31 @@ import tiny
 NODE_CPUS = {"qemu": 4, "bochs": 2, "nested-svm": 2, "nested-vtx": 2}
 
 
-def guests_of(machine, several, full):
+MODES = {False: "", True: "-direct"}
+
+
+def runs_here(guest, direct):
+    return guest.cpus <= NODE_CPUS[guest.machine] and not guest.skipped and not (direct and guest.direct != "yes")
+
+
+def guests_of(machine, several, full, direct=False):
     found = [tiny.Guest(n, machine) for n in tiny.names()]
-    return [g for g in found if g.cpus <= NODE_CPUS[machine] and (g.cpus > 1) == several and not g.skipped
-            and (full or not g.full)]
+    return [g for g in found if runs_here(g, direct) and (g.cpus > 1) == several and (full or not g.full)]
 
 
-def marks_of(machine, several):
-    marks = [pytest.mark.xdist_group("tiny-%s-%s" % (machine, several))]
-    return marks + [pytest.mark.full] * (machine == "nested-vtx") + [pytest.mark.slow] * (machine in node.NESTED)
+def marks_of(machine, several, direct):
+    marks = [pytest.mark.xdist_group("tiny-%s-%s%s" % (machine, several, MODES[direct]))]
+    full = machine == "nested-vtx" or (machine == "nested-svm" and direct)
+    return marks + [pytest.mark.full] * full + [pytest.mark.slow] * (machine in node.NESTED)
 
 
 def cases():
     for machine in node.MACHINES + node.NESTED:
-        for name in tiny.names():
+        for name, direct in itertools.product(tiny.names(), MODES):
             guest = tiny.Guest(name, machine)
-            marks = marks_of(machine, guest.cpus > 1) + [pytest.mark.full] * guest.full
-            if guest.cpus <= NODE_CPUS[machine] and not guest.skipped:
-                yield pytest.param(guest, marks=marks, id="%s-%s" % (name, machine))
+            marks = marks_of(machine, guest.cpus > 1, direct) + [pytest.mark.full] * guest.full
+            if runs_here(guest, direct):
+                yield pytest.param(guest, direct, marks=marks, id="%s-%s%s" % (name, machine, MODES[direct]))
 
 
 @pytest.fixture(scope="module")
@@ -39,38 +48,53 @@ def runs(request):
     """The runs of a machine and a kind of node, each with its guests, made when first asked for."""
     made = {}
 
-    def runs_of(machine, several):
-        key = machine, several
+    def runs_of(machine, several, direct):
+        key = machine, several, direct
         if key not in made:
-            guests = guests_of(machine, several, request.config.getoption("--full"))
+            guests = guests_of(machine, several, request.config.getoption("--full"), direct)
             name, cpus = ("several", NODE_CPUS[machine]) if several else ("one", 1)
             shares = [guests[first:first + tiny.MOST] for first in range(0, len(guests), tiny.MOST)]
-            made[key] = [(g, tiny.run("tiny-%s-%d" % (name, n), machine, g, cpus)) for n, g in enumerate(shares)]
+            made[key] = [(g, tiny.run("tiny-%s%s-%d" % (name, MODES[direct], n), machine, g, cpus, direct=direct))
+                         for n, g in enumerate(shares)]
         return made[key]
 
     return runs_of
 
 
-@pytest.mark.parametrize("guest", cases())
-def test_guest(runs, guest):
-    run = next(run for guests, run in runs(guest.machine, guest.cpus > 1) if guest.name in [g.name for g in guests])
+@pytest.mark.parametrize("guest, direct", cases())
+def test_guest(runs, guest, direct):
+    run = next(run for guests, run in runs(guest.machine, guest.cpus > 1, direct) if guest.name in [g.name for g in guests])
     text = tiny.part(guest, run.text)
-    assert tiny.judge(guest, text) == [], text[-4000:] or run.outcome.text
+    assert tiny.judge(guest, text) + tiny.judge_mode(guest, text, direct) == [], text[-4000:] or run.outcome.text
 
 
 def nodes():
     for machine in node.MACHINES + node.NESTED:
-        for several in (False, True):
-            yield pytest.param(machine, several, marks=marks_of(machine, several))
+        for several, direct in itertools.product((False, True), MODES):
+            yield pytest.param(machine, several, direct, marks=marks_of(machine, several, direct),
+                               id="%s-%s%s" % (machine, several, MODES[direct]))
 
 
-@pytest.mark.parametrize("machine, several", nodes())
-def test_node(runs, machine, several):
+@pytest.mark.parametrize("machine, several, direct", nodes())
+def test_node(runs, machine, several, direct):
     """Each node came to its end, and says rightly how many of its VMs ended well."""
-    for guests, run in runs(machine, several):
+    for guests, run in runs(machine, several, direct):
         failed = sum(1 for g in guests if not g.good)
         assert run.outcome.status == (margay_run.VM_FAILED if failed else margay_run.OK), run.outcome.text
         assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(guests), failed))
+
+
+def test_direct_table():
+    """None is on neither side: each runs with interrupts = direct, here or by the test that is named, or a reason says why not."""
+    table = tiny.direct_table()
+    assert sorted(table) == tiny.names()
+    for name, (how, reason) in table.items():
+        if how.startswith("test_"):
+            with open(os.path.join(os.path.dirname(__file__), how + ".py"), encoding="utf-8") as f:
+                text = f.read()
+            assert re.search(r"""["']%s["']""" % name, text) and "direct" in text, (name, how, reason)
+        # Who runs on no machine by itself cannot say yes.
+        assert how != "yes" or any(not tiny.Guest(name, machine).skipped for machine in node.MACHINES), name
 
 
 def alone(name, machine, cpus, cmdline="", **options):

@@ -76,9 +76,10 @@ def check_memory(done, machine):
     return left
 
 
-@pytest.mark.parametrize("cpus", ["all", "0-1"])
+@pytest.mark.parametrize("cpus", ["all", "0-1", "0-0"])
 def test_zeroed_by_the_cpus_of_its_node(cpus):
-    """They are the VM's own; on a node where it has none, those that are nobody's."""
+    """They are the VM's own, and on all its memory's nodes those that are nobody's; what the first VM has left zero is not stored
+    again for the second."""
     done, counted, turns, left = run("zeroing-" + cpus, cpus)
     # Both found their memory zero, and filled it.
     assert re.findall(r"^tiny: ram: (ok|FAILED)", done.text, re.MULTILINE) == ["ok", "ok"]
@@ -87,9 +88,11 @@ def test_zeroed_by_the_cpus_of_its_node(cpus):
     assert min(left) > 100
     for where, own in enumerate(((0, 1), (2, 3))):
         stored = {cpu: counted[cpu, where].stored_bytes if (cpu, where) in counted else 0 for cpu in range(4)}
-        # Two VMs, before and after; and little else, on whatever CPU.
-        assert 4 * 256 * MIB <= sum(stored.values()) < 4 * 256 * MIB + 32 * MIB
-        assert sum(stored[cpu] for cpu in own) >= 0.99 * sum(stored.values())
+        # Two VMs, before the first and after both; and little else, on whatever CPU.
+        assert 3 * 256 * MIB <= sum(stored.values()) < 3 * 256 * MIB + 32 * MIB
+        # Over 99 % of the zeros.
+        here = sum(stored[cpu] for cpu in own)
+        assert here >= 0.99 * 3 * 256 * MIB and sum(stored.values()) - here < 16 * MIB
         assert all(stored[cpu] >= 0.1 * sum(stored.values()) for cpu in own)
     # One after the other they would begin a page in turn once for each of 64 steps. On one CPU of the build host, which they
     # may have got between them, it is as often as its scheduler changes from one to the other.
@@ -103,4 +106,4 @@ def test_control_without_a_cpu_there():
     assert re.findall(r"^(?:\[one\] |\[two\] )?tiny: ram: (ok|FAILED)", done.text, re.MULTILINE) == ["ok", "ok"]
     assert min(left) > 100
     afar = sum(counted[cpu, 1].stored_bytes for cpu in (0, 1))
-    assert afar >= 0.99 * 4 * 256 * MIB
+    assert afar >= 0.99 * 3 * 256 * MIB

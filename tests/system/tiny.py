@@ -6,6 +6,7 @@ end; tests/guest/README.md explains the lines. Nothing a guest leaves unsaid is
 taken for good: judge() wants its result line and its end, each exactly once.
 """
 
+import functools
 import glob
 import os
 import re
@@ -16,6 +17,8 @@ import node
 SOURCES = os.path.join(node.TOP, "tests", "guest")
 BUILT = os.path.join(node.BUILD, "tests-guest")
 MEMORY = "32M"
+# How each guest runs with interrupts = direct: `name: yes`, `name: TEST: reason`, where TEST.py runs it so, `name: no: reason`.
+DIRECT_TABLE = os.path.join(SOURCES, "direct-mode")
 # Boot modules are limited: a VM file and a kernel for each guest.
 MOST = 32
 
@@ -37,6 +40,7 @@ class Guest:
         self.full = self._one("FULL") is not None
         self.skipped = self._one("NOT ON " + machine) or self._one("NOT ON " + self.emulator)
         self.ok = expect != "exit=1"
+        self.direct, self.direct_reason = direct_table().get(name, ("missing", None))
         self.good = expect == "exit=0" or expect in ("end=poweroff", "end=reset-acpi", "end=reset-kbd", "end=reset-cf9")
 
     def _all(self, key):
@@ -51,13 +55,29 @@ class Guest:
         processor = " processor=kvm" if self.machine in node.NESTED else ""
         return ("machine=%s%s cpus=%d %s" % (self.emulator, processor, self.cpus, self._one("CMDLINE") or "")).strip()
 
-    def vm(self, after=None, last=False):
+    def vm(self, after=None, last=False, direct=False):
         """Its VM file."""
-        lines = ["name = " + self.name, "kernel = " + self.name, "cmdline = " + self.cmdline(), "memory = " + MEMORY,
-                 "cpus = %d" % self.cpus, "topology = flat", "debug_exit = yes"] + self._all("VM")
+        lines = ["name = " + self.name, "kernel = " + self.name, "cmdline = " + self.cmdline() + " direct=1" * direct,
+                 "memory = " + MEMORY, "cpus = %d" % self.cpus, "debug_exit = yes",
+                 "interrupts = direct" if direct else "topology = flat"]
+        lines += self._all("VM")
         lines += ["after = " + after] if after else []
         lines += ["on_end = poweroff_node"] if last else []
         return "\n".join(lines) + "\n"
+
+
+@functools.cache
+def direct_table():
+    """{guest: (yes, no or the test that runs it so, reason)}. test_direct_table() wants one for each."""
+    table = {}
+    with open(DIRECT_TABLE, encoding="utf-8") as f:
+        for line in f:
+            if line.startswith("#") or not line.strip():
+                continue
+            found = re.fullmatch(r"(\w+): (?:(yes)|(no|test_\w+): (\S.*\S))\n", line)
+            assert found and found[1] not in table, "tests/guest/direct-mode: " + line
+            table[found[1]] = (found[2] or found[3], found[4])
+    return table
 
 
 def names():
@@ -68,13 +88,14 @@ def elf(name):
     return os.path.join(BUILT, name + ".elf")
 
 
-def run(name, machine, guests, cpus, vms=None, image=None, cmdline="", **options):
+def run(name, machine, guests, cpus, vms=None, image=None, cmdline="", direct=False, **options):
     """Boots a node with these guests, each after the one before. vms: VM files of one's own instead; image: another
     image than build/margay.elf; cmdline: the hypervisor's. Returns a node.Run."""
     if vms is None:
         vms = {}
         for number, guest in enumerate(guests):
-            vms[guest.name + ".conf"] = guest.vm(guests[number - 1].name if number else None, number == len(guests) - 1)
+            last = number == len(guests) - 1
+            vms[guest.name + ".conf"] = guest.vm(guests[number - 1].name if number else None, last, direct)
     assert len(vms) <= MOST
     modules = {n: elf(n) for n in names() if any(re.search(r"^(kernel|module) = %s\b" % n, v, re.M) for v in vms.values())}
     iso = node.margay_iso("%s-%s" % (name, machine), vms, modules, cmdline, elf=image)
@@ -92,6 +113,15 @@ def judge(guest, text):
     if ends != [guest.end]:
         wrong.append("ended %s, expected %s" % (ends, guest.end))
     return wrong
+
+
+def judge_mode(guest, text, direct):
+    """What is wrong with whose APICs it had, by its line and by its exits."""
+    lines = re.findall(r"^%s: interrupts: (\w+)" % guest.name, text, re.MULTILINE)
+    wrong = [] if lines == ["direct" if direct else "emulated"] else ["interrupts: %s" % lines]
+    counts = re.findall(r"^%s: vcpu\d+: (exits=.*)$" % guest.name, text, re.MULTILINE)
+    wrong += [] if len(counts) == guest.cpus else ["telemetry of %d vCPUs" % len(counts)]
+    return wrong + [line for line in counts if direct and node.INTERRUPT_EXIT.search(line)]
 
 
 def part(guest, text):

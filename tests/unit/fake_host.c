@@ -278,6 +278,13 @@ void host_cpu_kick(unsigned cpu)
 void host_interrupt_window(void)
 {
 	fake_host_window();
+	if (fake_host.window)
+		fake_host.window();
+}
+
+void host_cpu_lost(unsigned)
+{
+	abort();
 }
 
 bool host_cpu_kicked(void)
@@ -390,6 +397,11 @@ u64 host_wall_clock(u64 *tsc)
 {
 	*tsc = fake_host.tsc;
 	return fake_host.wall_ns + (u64)((unsigned __int128)fake_host.tsc * 1000000 / fake_host.tsc_khz);
+}
+
+bool host_alarm(void)
+{
+	return !fake_host.no_alarm;
 }
 
 void host_timer_cancel(struct host_timer *timer)
@@ -557,6 +569,28 @@ void fake_host_drain(size_t room)
 const char *host_version(void)
 {
 	return "fake";
+}
+
+u64 host_machine_checks(u64 *lost)
+{
+	return *lost = 0;
+}
+
+bool host_rdt_take(const void *, const struct host_rdt_wish *, const u16 *, unsigned, char *)
+{
+	return true;
+}
+
+void host_rdt_free(const void *)
+{
+}
+
+void host_rdt_enter(const void *)
+{
+}
+
+void host_rdt_leave(const void *)
+{
 }
 
 u64 host_own_bytes(u64 *used)

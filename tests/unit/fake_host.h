@@ -9,6 +9,7 @@
 #define TESTS_FAKE_HOST_H
 
 #include <margay/host.h>
+#include <margay/host_rdt.h>
 #include <margay/mitigations.h>
 
 #define FAKE_MSRS 32
@@ -20,6 +21,7 @@
 #define FAKE_FUNCTIONS 4
 #define FAKE_REGISTERS 0x10000
 #define FAKE_VECTORS 64
+#define FAKE_ENTRIES 96
 #define FAKE_LINES 32
 
 struct fake_host {
@@ -34,6 +36,7 @@ struct fake_host {
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
 	struct host_timer *timers; /* armed */
+	bool no_alarm;             /* none for CPUs whose local APIC is a guest's */
 	struct host_console *console, *escape; /* has the foreground; gets the escape key */
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
@@ -63,18 +66,23 @@ struct fake_host {
 	bool pci_posted[FAKE_FUNCTIONS]; /* nothing was read since the last write */
 	struct pci_cap pci_cap[FAKE_FUNCTIONS][8];
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
-	int take_back_says;
+	int take_back_says, reset_says;
 	struct pci_address pci_group[FAKE_FUNCTIONS]; /* 0: its own */
 	unsigned pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
 	struct {
 		struct host_intx at;
 		int err;             /* what host_intx_route() says */
 	} pci_route[FAKE_FUNCTIONS];
-	/* Inputs of the I/O APICs, by number: taken where fn is set. */
+	/* Inputs of the I/O APICs, by number. */
 	struct {
 		void (*fn)(void *arg, unsigned n);
 		void *arg;
-		bool open, others;   /* others: not to be had */
+		bool taken, open, others; /* others: not to be had */
+		/* Where it leads without fn, and how often that was said; vector 0: nowhere. */
+		u32 apic;
+		u8 vector;
+		bool in_service;
+		unsigned led, ended;
 	} intx[FAKE_LINES];
 	bool given[FAKE_CPUS];   /* whose local APIC is a guest's */
 	unsigned apic_resets;
@@ -84,7 +92,14 @@ struct fake_host {
 	bool iommu;              /* there is one */
 	int iommu_error;         /* what the next call that can fail says, once */
 	const char *iommu_unfit[FAKE_FUNCTIONS];
+	const struct host_iommu_user *iommu_user; /* of the last one made */
+	struct host_iommu_state iommu_state; /* of each function, but for the domain, which follows their numbers */
 	char iommu_log[512];     /* what was asked of it, in order */
+	bool remaps, wide;       /* interrupts; with APIC IDs above 254, too */
+	struct {
+		bool used;
+		unsigned index, cpu, vector;
+	} entry[FAKE_ENTRIES];   /* of interrupts, by the number in a message */
 	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
 	struct {
 		void (*fn)(void *arg, unsigned n);
@@ -92,6 +107,7 @@ struct fake_host {
 		unsigned cpu, n;
 	} vector[FAKE_VECTORS]; /* taken where fn is set */
 	void (*wait)(void);      /* host_cpu_wait(); NULL: time goes on to the next timer */
+	void (*window)(void);    /* host_interrupt_window(), once timers have run; NULL: nothing */
 	void (*poweroff)(void);  /* host_node_poweroff(), does not return; NULL: abort() */
 	bool quiet;              /* lines are made, and thrown away */
 	char log[8192];          /* all lines, each ended by '\n' */

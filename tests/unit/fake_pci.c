@@ -73,7 +73,7 @@ unsigned host_pci_caps(unsigned i, struct pci_cap *cap, unsigned max)
 int host_pci_reset(unsigned i)
 {
 	fake_host.pci_reset[i]++;
-	return 0;
+	return fake_host.reset_says;
 }
 
 int host_pci_take_back(unsigned i)
@@ -144,9 +144,11 @@ static int iommu_asked(int fails, const char *fmt, ...)
 }
 
 /* Which error tells which call fails. */
-int host_iommu_create(const char *who, struct host_iommu **out)
+int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out)
 {
-	int err = iommu_asked(-ENOSPC, "create %s;", who);
+	int err = iommu_asked(-ENOSPC, "create %s;", user->name);
+
+	fake_host.iommu_user = err ? NULL : user;
 
 	*out = err ? NULL : (struct host_iommu *)&fake_host;
 	return err;
@@ -168,12 +170,57 @@ int host_iommu_detach(unsigned i)
 	return iommu_asked(-ENXIO, " detach %u after %u;", i, fake_host.pci_taken_back[i]);
 }
 
+bool host_iommu_state(unsigned i, struct host_iommu_state *out)
+{
+	*out = fake_host.iommu_state;
+	out->domain += out->domain ? i : 0;
+	return fake_host.iommu;
+}
+
 void host_iommu_destroy(struct host_iommu *d)
 {
 	iommu_asked(1, d ? " destroy;" : "");
 }
 
 /* ---- interrupts ---- */
+
+bool host_iommu_wide(void)
+{
+	return fake_host.wide;
+}
+
+int host_iommu_message(unsigned index, unsigned count, struct host_msi *msi)
+{
+	if (!fake_host.remaps)
+		return 0;
+	for (unsigned e = 0; e + count <= FAKE_ENTRIES; e += count) {
+		unsigned n = 0;
+
+		while (n < count && !fake_host.entry[e + n].used)
+			n++;
+		if (n < count)
+			continue;
+		for (n = 0; n < count; n++) {
+			fake_host.entry[e + n].used = true;
+			fake_host.entry[e + n].index = index;
+			fake_host.entry[e + n].cpu = msi->cpu;
+			fake_host.entry[e + n].vector = msi->first + n;
+		}
+		msi->entry = (u16)e;
+		msi->entries = (u8)count;
+		msi->address = 0xfee00010 | e << 5 | (count > 1 ? 8 : 0);
+		msi->data = 0;
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void host_iommu_forget(struct host_msi *msi)
+{
+	for (unsigned n = 0; n < msi->entries; n++)
+		fake_host.entry[msi->entry + n].used = false;
+	msi->entries = 0;
+}
 
 int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned n), void *arg, struct host_msi *out)
 {
@@ -190,7 +237,9 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 			fake_host.vector[v + n].cpu = cpu;
 			fake_host.vector[v + n].n = n;
 		}
-		*out = (struct host_msi){ (u16)cpu, (u8)v, (u8)count, 0xfee00000 | cpu << 12, v };
+		*out = (struct host_msi){
+			.cpu = (u16)cpu, .first = (u8)v, .count = (u8)count, .address = 0xfee00000 | cpu << 12, .data = v,
+		};
 		return 0;
 	}
 	return -ENOSPC;
@@ -198,6 +247,7 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 
 void host_msi_free(struct host_msi *msi)
 {
+	host_iommu_forget(msi);
 	for (unsigned n = 0; n < msi->count; n++)
 		fake_host.vector[msi->first + n].fn = NULL;
 	msi->count = 0;
@@ -213,8 +263,9 @@ int host_intx_take(const struct host_intx *line, unsigned, void (*fn)(void *arg,
 {
 	if (line->gsi >= FAKE_LINES)
 		return -ENODEV;
-	if (fake_host.intx[line->gsi].fn || fake_host.intx[line->gsi].others)
+	if (fake_host.intx[line->gsi].taken || fake_host.intx[line->gsi].others)
 		return -EBUSY;
+	fake_host.intx[line->gsi].taken = true;
 	fake_host.intx[line->gsi].fn = fn;
 	fake_host.intx[line->gsi].arg = arg;
 	return 0;
@@ -222,11 +273,28 @@ int host_intx_take(const struct host_intx *line, unsigned, void (*fn)(void *arg,
 
 void host_intx_open(u32 gsi)
 {
+	if (!fake_host.intx[gsi].fn)
+		abort();
 	fake_host.intx[gsi].open = true;
 }
 
 void host_intx_release(u32 gsi)
 {
 	fake_host.intx[gsi].fn = NULL;
-	fake_host.intx[gsi].open = false;
+	fake_host.intx[gsi].taken = fake_host.intx[gsi].open = false;
+}
+
+void host_intx_lead(const struct host_intx *line, u32 apic, u8 vector)
+{
+	if (!fake_host.intx[line->gsi].taken || fake_host.intx[line->gsi].fn)
+		abort();
+	fake_host.intx[line->gsi].apic = apic;
+	fake_host.intx[line->gsi].vector = vector;
+	fake_host.intx[line->gsi].led++;
+}
+
+bool host_intx_in_service(u32 gsi, bool end)
+{
+	fake_host.intx[gsi].ended += end;
+	return fake_host.intx[gsi].in_service &= !end;
 }

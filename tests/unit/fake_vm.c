@@ -13,6 +13,7 @@
 
 #include "vmm/hvm.h"
 #include "vmm/pci/pci_dma.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
@@ -25,6 +26,23 @@ extern const struct vdev *const __stop_vdevs[] __attribute__((weak));
 __attribute__((weak)) void pci_silence(struct vcpu *)
 {
 	fail();
+}
+
+/* Of VMs with functions. */
+__attribute__((weak)) void pci_intx_end(struct vm_pci *, unsigned, u32 *)
+{
+	fail();
+}
+
+__attribute__((weak)) void pci_intx_lead(struct vm_pci *, unsigned, u64)
+{
+	fail();
+}
+
+__attribute__((weak)) bool pci_intx_in_service(struct vm_pci *, unsigned, bool)
+{
+	fail();
+	return false;
 }
 
 /* Of ipi = direct: a test of that has its own. */

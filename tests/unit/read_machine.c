@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/span.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c */
+/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_group.c kernel/pci/pci_facts.c kernel/span.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c */
 /*
  * No test of its own: what the readers of the image make of one recorded machine
  * (tests/machines). read_machine TABLES FUNCTIONS [FACTS]. TABLES: its ACPI tables, one behind another. FACTS: a module
@@ -19,6 +19,7 @@
 #include "kernel/acpi/s5.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
+#include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
 
 #define MAX_TABLES 128
@@ -44,6 +45,21 @@ const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
 const struct pci_function *pci_get(unsigned i)
 {
 	return i < nr_functions ? &function[i] : NULL;
+}
+
+/* Of the groups, which nobody asks for here. */
+u16 pci_find_cap(const struct pci_function *, u16)
+{
+	return 0;
+}
+
+u16 pci_find_extended_cap(const struct pci_function *, u16)
+{
+	return 0;
+}
+
+void pci_change16(const struct pci_function *, u16, u16, u16)
+{
 }
 
 /* A bridge may be where one of the functions is that stand for its bus' devices: it has no pin. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/replay_vmx.c tests/unit/replay_svm.c tests/unit/replay_acpi.c tests/unit/replay_pci.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/iommu/iommu_describe.c kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/memory/numa.c kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c kernel/pci/pci_function.c kernel/pci/pciinfo.c kernel/pci/pcicap.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/span.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c vmm/plan/place.c vmm/plan/place_report.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/report/hwcheck_proposal.c vmm/report/report.c */
+/* UNIT: tests/unit/replay_vmx.c tests/unit/replay_svm.c tests/unit/replay_acpi.c tests/unit/replay_pci.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/iommu/iommu_describe.c kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/memory/numa.c kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c kernel/pci/pci_function.c kernel/pci/pci_flr.c kernel/pci/pci_usb.c kernel/pci/pciinfo.c kernel/pci/pcicap.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/span.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c vmm/plan/place.c vmm/plan/place_report.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/report/hwcheck_proposal.c vmm/report/report.c */
 /*
  * No test of its own: replay_machine FILE is the hardware check on a machine
  * that `check=dump` recorded, for tools/margay-replay, by the image's own
@@ -10,6 +10,7 @@
 #include <stdlib.h>
 
 #include "vmm/report/hwcheck.c"
+#include <margay/host_rdt.h>
 
 #include "arch/x86_64/cpu/mitigations.h"
 #include "kernel/acpi/acpi.h"
@@ -305,6 +306,20 @@ u64 host_node_memory(unsigned node)
 		if (sscanf(rest, "%u %lx", &n, &bytes) == 2 && n == node)
 			return bytes;
 	return 0;
+}
+
+u64 host_machine_checks(u64 *lost)
+{
+	return *lost = 0;
+}
+
+bool host_rdt_take(const void *, const struct host_rdt_wish *, const u16 *, unsigned, char *)
+{
+	return true;
+}
+
+void host_rdt_free(const void *)
+{
 }
 
 u64 host_own_bytes(u64 *used)
@@ -642,6 +657,11 @@ const struct vm_config *monitor_first_config(void)
 	return &model;
 }
 
+bool pci_iommu_text(unsigned, char *, size_t)
+{
+	return false;
+}
+
 bool vm_pci_owner(unsigned, char *)
 {
 	return false;
@@ -732,7 +752,8 @@ static void show_cpuid(void)
 	static struct cpuid_table t;
 	u64 ignored;
 	const struct cpuid_input in = {
-		.host = read_cpuid, .caps = &hvm_caps, .nr_vcpus = nr_online, .tsc_khz = khz, .tsc_stable = stable, .pvclock = true,
+		.host = host_cpuid_for, .caps = &hvm_caps, .nr_vcpus = nr_online, .tsc_khz = khz, .tsc_stable = stable,
+		.pvclock = true,
 		.arch_capabilities_ok = replay_has_msr(MSR_ARCH_CAPABILITIES, &ignored),
 	};
 	int err = cpuid_policy_build(&in, &t);

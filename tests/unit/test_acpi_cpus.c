@@ -130,6 +130,18 @@ static void test_madt_bad(void **)
 		finish();
 		assert_non_null(READ(madt_read, &m));
 	}
+	/* One byte less than its kind has: type, size. */
+	static const u8 kinds[][2] = { { 0, 8 }, { 1, 12 }, { 2, 10 }, { 4, 6 }, { 5, 12 }, { 9, 16 }, { 10, 12 } };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
+		begin_madt();
+		lapic(0, 0, 1);
+		put8(kinds[i][0]);
+		put8(kinds[i][1] - 1);
+		zeros(kinds[i][1] - 3);
+		finish();
+		assert_string_equal(READ(madt_read, &m), "an entry is too short");
+	}
 	begin_madt(); /* nobody there */
 	lapic(0, 0, 0);
 	finish();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/rsdp.c kernel/acpi/dmar.c kernel/acpi/ivrs.c */
-/* The readers of DMAR and IVRS, as test_acpi_tables.c does it. */
+/* UNIT: kernel/acpi/rsdp.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c */
+/* The readers of DMAR and IVRS, as test_acpi_tables.c does it, and an IVRS in the words of a DMAR. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "kernel/acpi/tables.h"
+#include "kernel/iommu/iommu.h"
 #include "tests/unit/acpi_table.h"
 
 static struct dmar_info d;
@@ -251,6 +251,111 @@ static void test_ivrs_bad(void **)
 	}
 }
 
+/* A device entry of 4 bytes; the other 4 of one that has 8. */
+static void entry(unsigned type, unsigned id)
+{
+	put8(type);
+	put(id, 2);
+	put8(0xff);
+}
+
+static void rest(unsigned a, unsigned id, unsigned b)
+{
+	put8(a);
+	put(id, 2);
+	put8(b);
+}
+
+static void scope_is(unsigned i, u16 type, u16 first, u16 last)
+{
+	assert_true(d.scope[i].type == type && d.scope[i].first == first && d.scope[i].last == last);
+}
+
+static void test_units(void **)
+{
+	begin_ivrs();
+	ivhd(0x10, 4 * 4 + 8);
+	entry(2, 0x100); /* that function */
+	entry(4, 0x1ff); /* the end of no range */
+	entry(3, 0x200); /* from there on, but it does not end */
+	entry(0, 0);
+	entry(72, 0);
+	rest(33, 0x1400, 1); /* I/O APIC 33 is 14:00.0 */
+	ivhd(0x11, 5 * 4 + 7 * 8);
+	entry(1, 0); /* all others */
+	entry(3, 0x8);
+	entry(64, 0); /* nothing, of 8 bytes */
+	zeros(4);
+	entry(4, 0xfffe);
+	entry(67, 0x300); /* that range sends as 00:02.0 */
+	rest(0, 0x10, 0);
+	entry(4, 0x3ff);
+	entry(4, 0x4ff);
+	entry(66, 0x501);
+	rest(0, 0x500, 0);
+	entry(66, 0x502); /* as itself */
+	rest(0, 0x502, 0);
+	entry(72, 0);
+	rest(0, 0xa0, 2); /* an HPET */
+	entry(72, 0);
+	rest(0, 0xa1, 3);
+	entry(70, 0x600);
+	zeros(4);
+	buf[48 + 24 + 24 + 4] = 3; /* another unit's: its own function */
+	put8(0x21);
+	put8(8);
+	put(32, 2);
+	put(0x100, 2);
+	put(0, 2);
+	put(1, 2);
+	zeros(6);
+	put(0x7e000000, 8);
+	put(0x10000, 8);
+	put8(0x21);
+	put8(8);
+	put(32, 2);
+	put(0x101, 2);
+	zeros(10);
+	put(0x7e000000, 8);
+	put(0, 8);
+	finish();
+	assert_null(READ(ivrs_read, &iv));
+	assert_int_equal(iv.nr_iommus, 2);
+	assert_null(ivrs_units(&iv, buf, &d));
+	assert_true(d.flags == ACPI_DMAR_INTR_REMAP && d.nr_units == 3 && d.nr_scopes == 9);
+	unit_is(0, &(struct dmar_unit){ .segment = 1, .base = 0xfeb80000, .nr_scopes = 2 });
+	assert_true(d.unit[0].function == 2 && d.unit[0].hints == 0x30);
+	scope_is(0, DMAR_SCOPE_RANGE, 0x100, 0x100);
+	scope_is(1, DMAR_SCOPE_IOAPIC, 0x1400, 0x1400);
+	assert_true(d.scope[1].enumeration_id == 33 && d.scope[1].start_bus == 0x14 && d.scope[1].depth == 1 &&
+		    !d.scope[1].path[0].device && !d.scope[1].path[0].function);
+	unit_is(1, &(struct dmar_unit){ .flags = 1, .segment = 1, .base = 0xfeb80000, .first_scope = 2, .nr_scopes = 6 });
+	scope_is(2, DMAR_SCOPE_RANGE, 8, 0xfffe);
+	scope_is(3, DMAR_SCOPE_ALIAS, 0x300, 0x3ff);
+	scope_is(4, DMAR_SCOPE_ALIAS, 0x501, 0x501);
+	scope_is(5, DMAR_SCOPE_RANGE, 0x502, 0x502);
+	scope_is(6, DMAR_SCOPE_HPET, 0xa0, 0xa0);
+	scope_is(7, DMAR_SCOPE_RANGE, 0x600, 0x600);
+	unit_is(2, &(struct dmar_unit){ .type = ACPI_DMAR_RMRR, .segment = 1, .base = 0x7e000000, .limit = 0x7e00ffff,
+					.first_scope = 8, .nr_scopes = 1 });
+	scope_is(8, DMAR_SCOPE_RANGE, 0x100, 0x100);
+	/* More than there is room for. */
+	iv.nr_memory = 63;
+	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 64 IOMMUs and memory blocks");
+	begin_ivrs();
+	ivhd(0x10, 257 * 4);
+	for (unsigned i = 0; i < 257; i++)
+		entry(2, i);
+	finish();
+	assert_null(READ(ivrs_read, &iv));
+	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 256 device entries");
+	iv.iommu[0].entries_size -= 4;
+	assert_null(ivrs_units(&iv, buf, &d));
+	iv.nr_memory = 1;
+	iv.memory[0].size = 4096;
+	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 256 device entries");
+}
+
 static void test_hostile(void **state)
 {
 	srand(3);
@@ -267,6 +372,7 @@ int main(void)
 		cmocka_unit_test(test_dmar_bad),
 		cmocka_unit_test(test_ivrs),
 		cmocka_unit_test(test_ivrs_bad),
+		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_hostile),
 	};
 

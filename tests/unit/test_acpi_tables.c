@@ -14,19 +14,23 @@
 
 static void test_header(void **)
 {
+	u8 fixed[47] = { 0 };
+
 	begin("ABCD", 1);
 	zeros(10);
 	finish();
-	assert_null(acpi_check_header(buf, used, "ABCD", 46));
-	assert_non_null(acpi_check_header(buf, used, "ABCE", 46));
-	assert_non_null(acpi_check_header(buf, used, "ABCD", 47));
-	assert_non_null(acpi_check_header(buf, used - 1, "ABCD", 46));
-	assert_non_null(acpi_check_header(buf, 35, "ABCD", 36));
+	assert_null(acpi_read_fixed(buf, used, "ABCD", fixed, 46));
+	assert_memory_equal(fixed, buf, 46);
+	assert_int_equal(fixed[46], 0);
+	assert_non_null(acpi_read_fixed(buf, used, "ABCE", fixed, 46));
+	assert_non_null(acpi_read_fixed(buf, used, "ABCD", fixed, 47));
+	assert_non_null(acpi_read_fixed(buf, used - 1, "ABCD", fixed, 46));
+	assert_non_null(acpi_read_fixed(buf, 35, "ABCD", fixed, 36));
 	buf[40]++;
-	assert_non_null(acpi_check_header(buf, used, "ABCD", 46));
+	assert_non_null(acpi_read_fixed(buf, used, "ABCD", fixed, 46));
 	buf[40]--;
 	buf[4] = 3; /* length shorter than the header */
-	assert_non_null(acpi_check_header(buf, used, "ABCD", 0));
+	assert_non_null(acpi_read_fixed(buf, used, "ABCD", fixed, 0));
 }
 
 static void build_rsdp(u8 revision, u32 rsdt, u64 xsdt)

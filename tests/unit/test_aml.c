@@ -70,7 +70,7 @@ static void test_package_and_nesting(void **)
 static void test_resources(void **)
 {
 	aml_crs_begin(&a, "_CRS");
-	aml_range(&a, AML_RANGE_BUS, true, 3, 2);
+	aml_range(&a, AML_RANGE_BUS, true, 3, 2, 0);
 	aml_crs_end(&a);
 	CHECK(0x08, '_', 'C', 'R', 'S', 0x11, 0x16, 0x0b, 0x12, 0x00,
 	      0x88, 0x0d, 0x00, 0x02, 0x0c, 0x00, 0x00, 0x00, 0x03, 0x00, 0x04, 0x00, 0x00, 0x00, 0x02, 0x00,
@@ -120,7 +120,7 @@ static void test_capacity(void **)
 		aml_device(&a, "COM0");
 		aml_name_eisaid(&a, "_HID", "PNP0501");
 		aml_crs_begin(&a, "_CRS");
-		aml_range(&a, AML_RANGE_BUS, true, 0, 1);
+		aml_range(&a, AML_RANGE_BUS, true, 0, 1, 0);
 		aml_crs_end(&a);
 		aml_end(&a);
 		aml_end(&a);

@@ -77,3 +77,37 @@ def test_too_long(looks, run):
     looks += [NOTHING] * 50
     with pytest.raises(emulate.BenchError, match="not ended after 1 seconds"):
         run("margay", timeout=1)
+
+
+# What QEMU's gdb stub does with packets: writes them down, and goes on at the last.
+STUB = """
+import socket, sys
+server = socket.socket(socket.AF_UNIX)
+server.bind(next(word for word in sys.argv if word.startswith("unix:") and "gdb" in word)[5:].split(",")[0])
+server.listen()
+stub, got = server.accept()[0], b""
+while b"$c#63" not in got:
+    new = stub.recv(4096)
+    got += new
+    stub.sendall(b"+" if b"$c#" in new else b"+$" + sys.argv[2].encode() + b"#00")
+    if sys.argv[2] != "OK":
+        sys.exit(1)
+open(sys.argv[1], "w").write(got.decode() + " " * ("-S" in sys.argv))
+sys.exit(3)
+"""
+
+
+def test_alone(tmp_path):
+    """Breakpoints before the functions are set before the machine runs; one that is refused is an error, as no place for one is."""
+    log = str(tmp_path / "log")
+
+    def run(answer, *addresses):
+        emulate.emulate("direct", "name", [sys.executable, "-c", STUB, log, answer], 20, (log,), addresses)
+
+    run("OK", 0x1010, 0xffffffff8107e7c0)
+    with open(log, encoding="ascii") as f:
+        assert f.read() == "$Z0,100f,1#0a$Z0,ffffffff8107e7bf,1#77$c#63 "
+    with pytest.raises(emulate.BenchError, match="gdb stub: Z0,100f,1"):
+        run("E22", 0x1010)
+    with pytest.raises(emulate.BenchError, match="0x2000 begins a page"):
+        run("OK", 0x1010, 0x2000)

@@ -242,6 +242,19 @@ static void test_mitigate(void **)
 	assert_non_null(strstr(last, "l1d_flush, split"));
 }
 
+static void test_nmi(void **)
+{
+	assert_int_equal(parse(""), 0);
+	assert_false(c.nmi_panic);
+	assert_int_equal(parse("nmi=panic"), 0);
+	assert_true(c.nmi_panic);
+	assert_int_equal(parse("nmi=panic nmi=report"), 0);
+	assert_false(c.nmi_panic);
+	assert_int_equal(parse("nmi=panics"), 1);
+	assert_string_equal(last, "'nmi=panics': expected report or panic");
+	assert_int_equal(parse("nmi="), 1);
+}
+
 static void test_long_word(void **)
 {
 	char text[1024];
@@ -250,7 +263,8 @@ static void test_long_word(void **)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 192);
-	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen= or panic="));
+	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen=, "
+					 "nmi= or panic="));
 }
 
 int main(void)
@@ -264,7 +278,8 @@ int main(void)
 		cmocka_unit_test(test_good),
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),
-		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_iommu), cmocka_unit_test(test_long_word),
+		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_iommu), cmocka_unit_test(test_nmi),
+		cmocka_unit_test(test_long_word),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

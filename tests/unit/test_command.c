@@ -138,6 +138,7 @@ static void test_completion(void **)
 	assert_string_equal(complete("regs vm0 "), "");
 	assert_string_equal(offered, "");
 	assert_string_equal(complete("nothing "), "");
+	assert_string_equal(complete("nothing l"), "");
 	assert_string_equal(complete("vm start vm0 vm0 vm0 vm0 vm0 vm0"), "");
 	assert_string_equal(complete(""), "");
 	assert_string_equal(offered, "help log regs stats vm ");

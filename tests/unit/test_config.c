@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c kernel/span.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -166,10 +166,10 @@ static void not_direct(void **)
 		  "devices do not reach all of its CPUs, by their APIC IDs" },
 		{ "pci = 01:00.0\ndma = identity\n", 0, true, NULL },
 		{ "", DIRECT_MULTIBOOT, false, "a multiboot kernel gets its local APIC in xAPIC mode" },
-		{ "", DIRECT_LINE, false, "a function of pci = has nothing but a line interrupt" },
 		{ "", DIRECT_GDB, false, "gdb cannot step its CPUs without interrupts" },
+		{ "", DIRECT_NO_ALARM, false, NULL },
 	};
-	const unsigned all = DIRECT_NO_X2APIC | DIRECT_WIDE_IDS | DIRECT_MULTIBOOT | DIRECT_LINE | DIRECT_GDB;
+	const unsigned all = DIRECT_NO_X2APIC | DIRECT_WIDE_IDS | DIRECT_MULTIBOOT | DIRECT_GDB | DIRECT_NO_ALARM;
 	char text[400];
 	unsigned row;
 
@@ -192,17 +192,19 @@ static void not_direct(void **)
 	assert_int_equal(parse(REQUIRED "topology = flat\nclock = freeze\nallow_smt_sharing = yes\ncounters = no\n"
 			       "cmdline = nox2apic\npci = 01:00.0\ndma = identity\n"), 0);
 	row = 0;
-	for (unsigned i = 0; i < 10; i++)
+	for (unsigned i = 0; i < 9; i++)
 		assert_non_null(vm_config_not_direct(&config, all, &row));
 	assert_null(vm_config_not_direct(&config, all, &row));
-	/* A watchdog, which every VM has, is none of direct's: who asks for that has none. */
+	/* A watchdog, which every VM has, goes where the node has no timer for it: who asks for direct has none then. */
 	assert_int_equal(parse(REQUIRED), 0);
 	row = 0;
-	assert_string_equal(vm_config_not_direct(&config, 0, &row),
-			    "its watchdog needs a timer of the hypervisor's (watchdog = no)");
+	assert_null(vm_config_not_direct(&config, 0, &row));
+	row = 0;
+	assert_string_equal(vm_config_not_direct(&config, DIRECT_NO_ALARM, &row),
+			    "its watchdog needs an HPET that interrupts (watchdog = no)");
 	config.interrupts = VM_INTERRUPTS_DIRECT;
 	row = 0;
-	assert_null(vm_config_not_direct(&config, 0, &row));
+	assert_null(vm_config_not_direct(&config, DIRECT_NO_ALARM, &row));
 }
 
 static void what_follows(void **)
@@ -516,9 +518,8 @@ static void all_errors(void **)
 				  "f:5: leaf: expected 4K, 2M or 1G, found '3'\n"
 				  "f:6: pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, "
 				  "found 'z'\n"
-				  "f:7: on_end: expected stop, restart, poweroff_node or reboot_node, found 'q'\n"
-				  "f:8: on_end: not beside on_poweroff, on_reboot or on_crash\n");
-	assert_string_equal(err.text, "f:6: pci: needs dma = identity, window or iommu");
+				  "f:7: on_end: expected stop, restart, poweroff_node or reboot_node, found 'q'\n");
+	assert_string_equal(err.text, "f:8: on_end: not beside on_poweroff, on_reboot or on_crash");
 	told[0] = 0;
 	/* Nothing else is wrong where these are. */
 	assert_int_equal(vm_config_parse("f", wrong_pci, strlen(wrong_pci), &config, &err, tell), -EINVAL);
@@ -530,7 +531,7 @@ static void all_errors(void **)
 	told[0] = 0;
 	assert_int_equal(vm_config_parse("f", wrong_dma, strlen(wrong_dma), &config, &err, tell), -EINVAL);
 	assert_string_equal(told, "");
-	assert_string_equal(err.text, "f:3: dma: expected identity, window or iommu, found 'x'");
+	assert_string_equal(err.text, "f:3: dma: expected identity, window, iommu or auto, found 'x'");
 	/* What is no text, or has no end of errors, is not told line by line. */
 	told[0] = 0;
 	assert_int_equal(vm_config_parse("f", "a\n\001\nb\n", 6, &config, &err, tell), -EINVAL);
@@ -604,11 +605,6 @@ static void pci_functions(void **)
 	assert_int_equal(config.pci[3].address.segment, 1);
 	assert_int_equal(config.pci[3].address.bus, 0xff);
 	assert_int_equal(config.pci[3].address.devfn, 0);
-	/* Devices know host addresses only. */
-	refused(REQUIRED "pci = 01:00.0\n",
-		"vm0.conf:3: pci: needs dma = identity, window or iommu");
-	refused(REQUIRED "memory_map = offset\npci = 01:00.0\n",
-		"vm0.conf:4: pci: needs dma = identity, window or iommu");
 #define UNKNOWN(lines, found) \
 	refused("pci = " lines "\n", "vm0.conf:1: pci: expected an address like 01:00.0, class:0107, or vendor and device like " \
 		"8086:10d3, found '" found "'")
@@ -679,6 +675,32 @@ static void pci_nodes(void **)
 	refused("pci_node = 80:00.0 1,\n", "vm0.conf:1: pci_node: expected another function behind the comma, found '80:00.0 1,'");
 }
 
+static void cache_and_bandwidth(void **)
+{
+	static const char *const wrong[] = { "8", "8/", "8/8", "9/8", "0/8", "8/33", "8 /20", "8/20x", "-1/8", "a/8" };
+	static const char *const wrong_part[] = { "50", "0%", "100%", "50%%", "x%", "5 %" };
+	char text[100], line[200];
+
+	assert_int_equal(parse(REQUIRED "cache = 8/20\nbandwidth = 50%\n"), 0);
+	assert_true(config.cache_ways == 8 && config.cache_of == 20 && config.bandwidth == 50 && config.line_rdt == 4);
+	assert_int_equal(parse(REQUIRED "cache = 31/32\nbandwidth = 1%\n"), 0);
+	assert_true(config.cache_ways == 31 && config.cache_of == 32 && config.bandwidth == 1);
+	assert_int_equal(parse(REQUIRED), 0);
+	assert_true(!config.cache_ways && !config.cache_of && !config.bandwidth);
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		snprintf(text, sizeof(text), "cache = %s\n", wrong[i]);
+		snprintf(line, sizeof(line),
+			 "vm0.conf:1: cache: expected a part of the L3 cache's ways, but not all, like 8/20, found '%s'", wrong[i]);
+		refused(text, line);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong_part); i++) {
+		snprintf(text, sizeof(text), "bandwidth = %s\n", wrong_part[i]);
+		snprintf(line, sizeof(line), "vm0.conf:1: bandwidth: expected a part of the memory bandwidth from 1%% to 99%%, "
+			 "found '%s'", wrong_part[i]);
+		refused(text, line);
+	}
+}
+
 static void dma(void **)
 {
 	static const struct {
@@ -694,6 +716,10 @@ static void dma(void **)
 		{ "dma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
 		{ "pci = 8086:10d3\nmemory_map = offset\ndma = window\n", VM_DMA_WINDOW, VM_MAP_OFFSET },
 		{ "pci = 8086:10d3\ndma = iommu\n", VM_DMA_IOMMU, VM_MAP_OFFSET },
+		{ "dma = auto\n", VM_DMA_NONE, VM_MAP_AUTO },
+		{ "pci = 8086:10d3\n", VM_DMA_IOMMU, VM_MAP_OFFSET },
+		{ "memory_map = offset\ndma = auto\npci = 8086:10d3\n", VM_DMA_IOMMU, VM_MAP_OFFSET },
+		{ "dma = auto\npci = 8086:10d3\nmemory_map = identity\n", VM_DMA_IDENTITY, VM_MAP_IDENTITY },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(good); i++) {
@@ -704,7 +730,7 @@ static void dma(void **)
 		assert_int_equal(config.dma, good[i].dma);
 		assert_int_equal(config.memory_map, good[i].map);
 	}
-	refused("dma = vfio\n", "vm0.conf:1: dma: expected identity, window or iommu, found 'vfio'");
+	refused("dma = vfio\n", "vm0.conf:1: dma: expected identity, window, iommu or auto, found 'vfio'");
 	refused(REQUIRED "dma = iommu\nmemory_map = identity\n",
 		"vm0.conf:3: dma = iommu: needs memory_map = offset, or none");
 	refused(REQUIRED "memory_map = offset\ndma = identity\n",
@@ -713,10 +739,22 @@ static void dma(void **)
 		"vm0.conf:3: dma = window: needs memory_map = offset, or none");
 }
 
+static void on_fault(void **)
+{
+	assert_int_equal(parse(REQUIRED "pci = 8086:10d3\n"), 0);
+	assert_int_equal(config.on_fault, ON_FAULT_REPORT);
+	assert_int_equal(parse(REQUIRED "on_fault = stop\npci = 8086:10d3\n"), 0);
+	assert_int_equal(config.on_fault, ON_FAULT_STOP);
+	assert_int_equal(parse(REQUIRED "pci = 8086:10d3\non_fault = restart\n"), 0);
+	assert_int_equal(config.on_fault, ON_FAULT_RESTART);
+	refused("on_fault = end\n", "vm0.conf:1: on_fault: expected report, stop or restart, found 'end'");
+	refused(REQUIRED "on_fault = report\n", "vm0.conf:3: on_fault: without pci nothing of it is blocked");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi),
+		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi), cmocka_unit_test(on_fault),
 		cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(not_direct),
@@ -725,7 +763,7 @@ int main(void)
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),
-		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma),
+		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma), cmocka_unit_test(cache_and_bandwidth),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

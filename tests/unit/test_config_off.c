@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config_direct.c vmm/config/config_shape.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
+/* UNIT: vmm/config/config_direct.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
 /* Images without some of the options: keys and words name what they need, and one key is for all ends. */
 #undef CONFIG_VM_FLAT
 #undef CONFIG_VM_SHARING
@@ -47,6 +47,7 @@ static void test_keys(void **)
 		{ "module = a", "f:3: module: needs CONFIG_MULTIBOOT" },
 		{ "pci = 01:00.0", "f:3: pci: needs CONFIG_PASSTHROUGH" },
 		{ "memory_map = identity", "f:3: memory_map: needs CONFIG_PASSTHROUGH" },
+		{ "on_fault = stop", "f:3: on_fault: needs CONFIG_IOMMU" },
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
 	};
@@ -82,7 +83,7 @@ static void test_words(void **)
 	assert_int_equal(cmdline_parse("iommu=off", &c, report), 1);
 	assert_string_equal(last, "'iommu=off': needs CONFIG_IOMMU");
 	assert_int_equal(cmdline_parse("screens", &c, report), 1);
-	assert_string_equal(last, "'screens': expected check, console=, escape=, loglevel= or panic=");
+	assert_string_equal(last, "'screens': expected check, console=, escape=, loglevel=, nmi= or panic=");
 }
 
 /* One key for all: what on_end says follows each end, but for the operator's. */

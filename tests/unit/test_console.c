@@ -136,7 +136,7 @@ static void test_replay_and_polled(void **)
 	assert_int_equal(console_init(&com1), 0);
 	assert_int_equal(console_isa_irq(), 4);
 	assert_ptr_equal(strstr(sent, "margay: first line\r\n"), sent);
-	assert_non_null(strstr(sent, "no serial port at port 0x3f8"));
+	assert_non_null(strstr(sent, "no serial port answers at port 0x3f8"));
 	assert_null(strstr(sent, "not shown"));
 	forget();
 	host_log("vm0: %d", 42);

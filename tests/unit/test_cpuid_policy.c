@@ -413,6 +413,8 @@ static void every_difference_has_a_reason(void **)
 			check_row(m, &cpuid_rows_basic[i]);
 		for (unsigned i = 0; i < cpuid_rows_ext_count; i++)
 			check_row(m, &cpuid_rows_ext[i]);
+		for (unsigned i = 0; i < cpuid_rows_hidden_count; i++)
+			check_row(m, &cpuid_rows_hidden[i]);
 	}
 }
 
@@ -425,7 +427,7 @@ static void check_rows(const struct cpuid_row *rows, unsigned n)
 			assert_non_null(rows[i].reason);
 		for (unsigned k = 0; k < i; k++) {
 			assert_string_not_equal(rows[i].name, rows[k].name);
-			assert_false(rows[i].leaf == rows[k].leaf && rows[i].subleaf == rows[k].subleaf &&
+			assert_false(cpuid_row_leaf(&rows[i]) == cpuid_row_leaf(&rows[k]) && rows[i].subleaf == rows[k].subleaf &&
 				     rows[i].reg == rows[k].reg && rows[i].bit == rows[k].bit);
 		}
 	}
@@ -433,12 +435,17 @@ static void check_rows(const struct cpuid_row *rows, unsigned n)
 
 static void rows_are_sane(void **)
 {
+	static struct cpuid_row all[512];
 	struct cpuid_difference d;
 	unsigned n = 0;
 	bool vmx = false, svm = false;
 
-	check_rows(cpuid_rows_basic, cpuid_rows_basic_count);
-	check_rows(cpuid_rows_ext, cpuid_rows_ext_count);
+	/* Of all tables together: what is hidden is shown nowhere. */
+	assert_true(cpuid_rows_basic_count + cpuid_rows_ext_count + cpuid_rows_hidden_count <= ARRAY_SIZE(all));
+	memcpy(all, cpuid_rows_basic, cpuid_rows_basic_count * sizeof(all[0]));
+	memcpy(all + cpuid_rows_basic_count, cpuid_rows_ext, cpuid_rows_ext_count * sizeof(all[0]));
+	memcpy(all + cpuid_rows_basic_count + cpuid_rows_ext_count, cpuid_rows_hidden, cpuid_rows_hidden_count * sizeof(all[0]));
+	check_rows(all, cpuid_rows_basic_count + cpuid_rows_ext_count + cpuid_rows_hidden_count);
 	for (; cpuid_policy_documented_hidden(n, &d); n++) {
 		assert_non_null(d.name);
 		assert_non_null(d.change);

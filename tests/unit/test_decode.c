@@ -305,6 +305,16 @@ static void prefixes(void **)
 	assert_int_equal(i.seg, SEG_FS);
 	DECODE(MODE_32, &i, 0x64, 0x3e, 0x89, 0x00);
 	assert_int_equal(i.seg, SEG_DS);
+	/* All six of them. */
+	static const u8 prefix[] = { [SEG_ES] = 0x26, [SEG_CS] = 0x2e, [SEG_SS] = 0x36, [SEG_DS] = 0x3e, [SEG_FS] = 0x64,
+				     [SEG_GS] = 0x65 };
+
+	for (unsigned n = 0; n < ARRAY_SIZE(prefix); n++) {
+		const u8 mov[] = { prefix[n], 0x89, 0x00 };
+
+		assert_int_equal(insn_decode(mov, sizeof(mov), MODE_32, &i), 0);
+		assert_int_equal(i.seg, n);
+	}
 	/* Address size: eax + 32-bit displacement; 16 bits in 32-bit mode. */
 	DECODE(MODE_64, &i, 0x67, 0x89, 0x00);
 	assert_int_equal(i.addrsize, 4);

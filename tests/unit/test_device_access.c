@@ -97,7 +97,7 @@ static void mmio_write(void *dev, struct vcpu *v, u64 offset, unsigned size, u64
 	const struct mmio_range *r = dev;
 
 	judge(r->ops->sizes, r->base + offset, offset, size, r->size);
-	assert_int_equal(value, emulate_truncate(value, size));
+	assert_int_equal(value, insn_truncate(value, size));
 	r->ops->write(r->dev, v, offset, size, value);
 }
 
@@ -178,7 +178,7 @@ static u64 read(u64 at, unsigned size)
 	u64 value = 0x5555555555555555;
 
 	assert_int_equal(emulate_mem_read(vcpu, at, size, &value), 0);
-	assert_int_equal(value, emulate_truncate(value, size));
+	assert_int_equal(value, insn_truncate(value, size));
 	return value;
 }
 
@@ -255,7 +255,7 @@ static void test_sizes(void **)
 	for (unsigned sizes = 0; sizes < 16; sizes++) {
 		plain_ops.sizes = mmio_judges[vm_parts(vm)->ranges.nr_mmio - 1].sizes = (u8)sizes;
 		for (unsigned size = 1; size <= 8; size *= 2) {
-			u64 ones = emulate_truncate(~0ull, size);
+			u64 ones = insn_truncate(~0ull, size);
 
 			assert_int_equal(read(PLAIN, size), sizes & size ? ones / 0xff * 0x11 : ones);
 			assert_int_equal(emulate_mem_write(vcpu, PLAIN + 8, size, 0x2222222222222222), 0);

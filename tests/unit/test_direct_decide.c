@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/direct.c vmm/config/config_direct.c vmm/load/multiboot.c vmm/load/elf.c vmm/pci/pci_assign.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* UNIT: vmm/direct.c vmm/config/config_direct.c vmm/load/multiboot.c vmm/load/elf.c kernel/span.c tests/unit/fake_host.c */
 /*
  * interrupts = direct, auto, emulated: what is asked of the node, and what is said. The reasons themselves are test_config.c's.
  */
@@ -27,6 +27,11 @@ static struct vm vm;
 static u32 multiboot[] = { MULTIBOOT_MAGIC, 0, -MULTIBOOT_MAGIC };
 static struct host_module kernel;
 static bool x2apic;
+
+bool host_iommu_wide(void)
+{
+	return fake_host.wide;
+}
 
 /* The parser's, which nobody calls here. */
 int config_fail(struct parser *, const char *, ...)
@@ -97,6 +102,16 @@ static void test_words(void **)
 	automatic("clock = freeze cannot stop the CPUs' own timers");
 }
 
+static void test_watchdog(void **)
+{
+	config.no_watchdog = false;
+	automatic(NULL);
+	fake_host.no_alarm = true;
+	automatic("its watchdog needs an HPET that interrupts (watchdog = no)");
+	config.no_watchdog = true;
+	automatic(NULL);
+}
+
 static void test_node(void **)
 {
 	x2apic = false;
@@ -105,6 +120,9 @@ static void test_node(void **)
 	x2apic = vm.wide_ids = true;
 	automatic("devices do not reach all of its CPUs, by their APIC IDs");
 	refused("devices do not reach all of its CPUs, by their APIC IDs");
+	fake_host.wide = true;
+	automatic(NULL);
+	fake_host.wide = false;
 	config.nr_pci = 0;
 	automatic(NULL);
 }
@@ -127,29 +145,12 @@ static void test_gdb(void **)
 	automatic(NULL);
 }
 
-/* A pin alone; beside messages of either kind, or another's, it does not matter. */
-static void test_lines(void **)
-{
-	fake_host.pci_no_msix[0] = true;
-	fake_host.pci_pin[0] = fake_host.pci_pin[1] = 1;
-	automatic(NULL);
-	fake_host.pci_no_msix[1] = true;
-	automatic("a function of pci = has nothing but a line interrupt");
-	fake_host.pci_msi[1] = 1;
-	automatic(NULL);
-	fake_host.pci_msi[1] = fake_host.pci_pin[1] = 0;
-	automatic(NULL);
-	fake_host.pci_pin[1] = 1;
-	config.pci[0].device++;
-	automatic(NULL);
-}
-
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_words, setup), cmocka_unit_test_setup(test_node, setup),
-		cmocka_unit_test_setup(test_kernel, setup), cmocka_unit_test_setup(test_lines, setup),
-		cmocka_unit_test_setup(test_gdb, setup),
+		cmocka_unit_test_setup(test_kernel, setup), cmocka_unit_test_setup(test_gdb, setup),
+		cmocka_unit_test_setup(test_watchdog, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,7 +19,7 @@
 #include "vmm/vm.h"
 
 static u64 reg[HVM_REGS];
-static unsigned resets, inits, nmi_windows;
+static unsigned resets, inits, nmi_windows, irq_windows;
 static int unaccepted; /* the vector that went back, or -1 */
 static int pending;    /* what the interrupt controller has, or -1 */
 static bool irq_window_on;
@@ -49,6 +49,7 @@ static void set_desc_table(struct vcpu *, bool, const struct desc_table *)
 
 static void request_irq_window(struct vcpu *, bool on)
 {
+	irq_windows++;
 	irq_window_on = on;
 }
 
@@ -121,7 +122,7 @@ static int setup(void **)
 	vcpu.id = 1;
 	reg[HVM_CR0] = CR0_PE;
 	unaccepted = pending = -1;
-	resets = inits = nmi_windows = 0;
+	resets = inits = nmi_windows = irq_windows = 0;
 	irq_window_on = false;
 	return 0;
 }
@@ -250,6 +251,71 @@ static void test_nmi_before_interrupt(void **)
 	assert_int_equal(nmi_windows, 0);
 }
 
+/* A vector of the interrupt controller: accepted where it can be delivered, without a window; else it waits for one. */
+static void test_interrupt(void **state)
+{
+	static const struct {
+		u64 rflags;
+		bool shadow;
+		enum hvm_event_type event;
+	} cannot[] = {
+		{ 0, false, HVM_EVENT_NONE }, { RFLAGS_IF, true, HVM_EVENT_NONE }, { RFLAGS_IF, false, HVM_EVENT_EXCEPTION },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cannot); i++) {
+		setup(state);
+		pending = 0x41;
+		vcpu.regs.rflags = cannot[i].rflags;
+		vcpu.regs.shadow = cannot[i].shadow;
+		vcpu.event = (struct hvm_event){ .type = cannot[i].event, .vector = 14 };
+		vcpu_queue_events(&vcpu);
+		vcpu_queue_events(&vcpu);
+		assert_true(pending == 0x41 && vcpu.event.type == cannot[i].event && vcpu.event.vector == 14);
+		assert_true(irq_window_on && irq_windows == 1 && vcpu.look && !vcpu.stats.injected);
+		vcpu.look = false;
+		vcpu.regs.rflags = RFLAGS_IF;
+		vcpu.regs.shadow = false;
+		vcpu.event.type = HVM_EVENT_NONE;
+		vcpu_queue_events(&vcpu);
+		assert_true(pending == -1 && vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0x41);
+		assert_true(!irq_window_on && irq_windows == 2 && !vcpu.look && vcpu.stats.injected == 1);
+	}
+	/* Gone before it was delivered. */
+	setup(state);
+	pending = 0x41;
+	vcpu_queue_events(&vcpu);
+	pending = -1;
+	vcpu_queue_events(&vcpu);
+	assert_true(!irq_window_on && irq_windows == 2 && vcpu.event.type == HVM_EVENT_NONE);
+}
+
+/* One whose delivery an exit has cut goes in again, unless a more urgent one has come: then it goes back, and is looked for. */
+static void test_cut(void **state)
+{
+	vcpu.regs.rflags = RFLAGS_IF;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x41 };
+	vcpu_queue_events(&vcpu);
+	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0x41 && unaccepted == -1 && !vcpu.look);
+	pending = 0x61;
+	vcpu_queue_events(&vcpu);
+	assert_true(vcpu.event.type == HVM_EVENT_INTR && vcpu.event.vector == 0x61);
+	assert_true(unaccepted == 0x41 && pending == -1 && vcpu.look);
+	/* It may not be: the cut one waits in the controller as well. */
+	setup(state);
+	pending = 0x61;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x41 };
+	vcpu_queue_events(&vcpu);
+	assert_true(vcpu.event.type == HVM_EVENT_NONE && unaccepted == 0x41 && pending == 0x61 && irq_window_on && vcpu.look);
+	/* An exception stays what it is, and what the exit has not cut is nothing. */
+	setup(state);
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_EXCEPTION, .vector = 13 };
+	vcpu_put_back_event(&vcpu);
+	assert_true(vcpu.event.type == HVM_EVENT_EXCEPTION && vcpu.event.vector == 13 && unaccepted == -1);
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x41 };
+	vcpu_put_back_event(&vcpu);
+	assert_true(vcpu.event.type == HVM_EVENT_NONE && unaccepted == 0x41);
+}
+
 /*
  * INIT forgets NMIs and what was to be delivered (SDM vol. 3, 9.1.1: the state
  * of table 9-1; 9.4.1: the CPU waits for a SIPI), so that the code which the
@@ -289,6 +355,7 @@ int main(void)
 		cmocka_unit_test_setup(test_real_mode, setup),
 		cmocka_unit_test_setup(test_interrupted_delivery, setup),
 		cmocka_unit_test_setup(test_nmi, setup), cmocka_unit_test_setup(test_nmi_before_interrupt, setup),
+		cmocka_unit_test_setup(test_interrupt, setup), cmocka_unit_test_setup(test_cut, setup),
 		cmocka_unit_test_setup(test_init, setup),
 	};
 

@@ -67,6 +67,22 @@ static void test_ends(void **)
 	}
 }
 
+/* What was blocked is no crash: it has a key of its own. */
+static void test_fault(void **)
+{
+	struct vm_config c = { .then = { THEN_REBOOT_NODE, THEN_REBOOT_NODE, THEN_REBOOT_NODE } };
+
+	assert_int_equal(vm_follow_up(&c, VM_END_FAULT, 0), THEN_STOP);
+	assert_false(vm_ever_restarts(&c) || vm_ended_well(VM_END_FAULT, 0));
+	c.on_fault = ON_FAULT_STOP;
+	assert_int_equal(vm_follow_up(&c, VM_END_FAULT, 0), THEN_STOP);
+	assert_false(vm_ever_restarts(&c));
+	c.on_fault = ON_FAULT_RESTART;
+	assert_int_equal(vm_follow_up(&c, VM_END_FAULT, 0), THEN_RESTART);
+	assert_int_equal(vm_follow_up(&c, VM_END_CRASH, 0), THEN_REBOOT_NODE);
+	assert_true(vm_ever_restarts(&c));
+}
+
 static void test_ever(void **)
 {
 	for (unsigned i = 0; i < VM_ENDINGS; i++) {
@@ -100,7 +116,8 @@ static void test_limit(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_ends), cmocka_unit_test(test_ever), cmocka_unit_test(test_limit),
+		cmocka_unit_test(test_ends), cmocka_unit_test(test_ever), cmocka_unit_test(test_fault),
+		cmocka_unit_test(test_limit),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -23,6 +23,7 @@ enum { TPR = 0x808, EOI = 0x80b, SVR_MSR = 0x80f, ISR = 0x810, IRR = 0x820, TIME
        INITIAL = 0x838, DIVIDE = 0x83e };
 #define KHZ 2000000u
 #define MASKED 0x10000u
+#define DEADLINE 0x40000u
 #define OFF 0xffu
 #define OUR_SVR 0x1ffu
 
@@ -34,10 +35,12 @@ static struct {
 	u64 tsc, late_at;         /* a message arrives then: on its way since before; 0: none */
 	bool floods;              /* somebody goes on sending */
 	bool refuses;             /* #GP for SVR */
+	bool no_mca;              /* #GP for MCG_STATUS */
 } apic;
 static struct cpu the_cpu;
 static u8 real[256][16];
 static unsigned windows, due;
+static u64 alarm;
 
 const u8 apic_drop[16], apic_drop_18[16], apic_drop_30[16];
 u64 apic_tsc_khz = KHZ;
@@ -112,7 +115,9 @@ static void model_wrmsr(u32 msr, u64 value)
 		apic.lvt[msr - TIMER] = value | (apic.svr & 0x100 ? 0 : MASKED);
 		break;
 	case INITIAL:
-		apic.initial = value;
+		/* 11.5.4.1 */
+		if (!(apic.lvt[0] & DEADLINE))
+			apic.initial = value;
 		break;
 	case DIVIDE:
 		apic.divide = value;
@@ -150,7 +155,7 @@ static void window(void)
 			break;
 		apic.irr[v] = false;
 		apic.taken++;
-		if (gate_of(apic.idt, v) != (v == 18 ? apic_drop_18 : v == 30 ? apic_drop_30 : apic_drop))
+		if (gate_of(apic.idt, v) != (v == 18 && !apic.no_mca ? apic_drop_18 : v == 30 ? apic_drop_30 : apic_drop))
 			apic.foreign++;
 		if (apic.floods) {
 			apic.irr[v] = apic.isr[v] = true;
@@ -171,7 +176,7 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 	apic.idt = (void *)own->base;
 	/* These two are the CPU's, whatever the APIC has. */
 	assert_ptr_equal(gate_of(apic.idt, VEC_NMI), gate_of(real, VEC_NMI));
-	assert_ptr_equal(gate_of(apic.idt, VEC_MC), apic_drop_18);
+	assert_ptr_equal(gate_of(apic.idt, VEC_MC), apic.no_mca ? apic_drop : apic_drop_18);
 	window();
 	apic.idt = real;
 }
@@ -209,17 +214,34 @@ void apic_timer_init_cpu(void)
 	model_wrmsr(TIMER, VECTOR_TIMER);
 }
 
-/* Between the two the APIC is nobody's but the LWK's again, with its timer. */
+/* While the APIC is the guest's, timers are the alarm's; then they are the LWK's APIC's again, and the alarm knows of none. */
 void timer_run_due(void)
 {
-	assert_true(!the_cpu.closed && !the_cpu.timer_programmed && apic.lvt[0] == VECTOR_TIMER);
+	if (the_cpu.closed)
+		alarm = 1;
+	else
+		assert_true(!alarm && !the_cpu.timer_programmed && apic.lvt[0] == VECTOR_TIMER);
 	due++;
+}
+
+void alarm_set(u64 deadline)
+{
+	assert_true(the_cpu.closed);
+	alarm = deadline;
 }
 
 void host_interrupt_window(void)
 {
 	assert_true(!the_cpu.closed && apic.svr == OUR_SVR);
 	windows++;
+}
+
+/* On a CPU without machine checks its stub, which does that by itself, would fault. */
+int host_rdmsr(u32 msr, u64 *value)
+{
+	assert_int_equal(msr, MSR_MCG_STATUS);
+	*value = 0;
+	return apic.no_mca ? -1 : 0;
 }
 
 int host_wrmsr(u32 msr, u64 value)
@@ -274,6 +296,7 @@ static int setup(void **)
 	apic.lvt[0] = VECTOR_TIMER;
 	apic.lvt[LINT1 - TIMER] = 0x400;
 	windows = due = 0;
+	alarm = 0;
 	return 0;
 }
 
@@ -289,7 +312,7 @@ static void fill(void)
 	apic.divide = 0xb;
 	apic.initial = 50000;
 	apic.deadline = 1;
-	apic.lvt[0] = 0x20000 | 18;
+	apic.lvt[0] = DEADLINE | 18; /* and a count of before */
 }
 
 static void at_reset(void)
@@ -306,13 +329,17 @@ static void at_reset(void)
 static void test_give(void **)
 {
 	host_apic_give();
-	assert_true(the_cpu.closed && windows == 1);
+	assert_true(the_cpu.closed && windows == 1 && due == 1 && alarm);
 	at_reset();
 	fill();
 	host_apic_reset();
 	at_reset();
 	assert_true(the_cpu.closed && windows == 1);
 	assert_in_range(apic.taken, 240, 260);
+	apic.no_mca = true;
+	fill();
+	host_apic_reset();
+	at_reset();
 }
 
 static void test_take_back(void **)
@@ -321,7 +348,7 @@ static void test_take_back(void **)
 	fill();
 	the_cpu.timer_programmed = 5;
 	host_apic_take_back();
-	assert_int_equal(due, 1);
+	assert_int_equal(due, 2);
 	assert_int_equal(windows, 1);
 	for (unsigned v = 0; v < 256; v++)
 		assert_false(apic.irr[v] || apic.isr[v]);

@@ -58,7 +58,7 @@ void printk_error(const char *, ...)
 static int setup(void **)
 {
 	memset(device, 0, sizeof(device));
-	registers = NULL;
+	hpet_registers = NULL;
 	mappable = true;
 	reads32 = 0;
 	return 0;

@@ -151,7 +151,7 @@ u64 host_node_memory(unsigned node)
 
 bool host_mem_piece(unsigned i, struct host_extent *out)
 {
-	*out = (struct host_extent){ hpa(GIB(i + 1)), MIB(2), (int)i };
+	*out = (struct host_extent){ .base = hpa(GIB(i + 1)), .size = MIB(2), .node = (int)i };
 	return i < 2;
 }
 

@@ -11,6 +11,7 @@
 #include <margay/errno.h>
 
 #include "tests/unit/fake_vm.h"
+#include "vmm/dev/lapic.h"
 #include "vmm/intc.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
@@ -336,7 +337,7 @@ static void test_intx_refused(void **)
 	config.pci_irq = (struct vm_config_pci_facts){ 2, { { { 0, 0, 1 << 3 }, 7 }, { { 0, 0, 2 << 3 }, 9 } } };
 	vm->config = &config;
 	assert_int_equal(pci_intx_create(vm, 1), 0);
-	assert_int_equal(pci.line[0].gsi, 7);
+	assert_int_equal(pci.line[0].at.gsi, 7);
 	assert_non_null(fake_host.intx[7].fn);
 	assert_int_equal(pci_intx_create(vm, 2), 0);
 	assert_int_equal(pci.nr_lines, 1);
@@ -362,6 +363,178 @@ static void test_intx_refused(void **)
 	pci_intx_destroy(&pci);
 }
 
+/* ---- with interrupts = direct the machine's entries are the guest's ---- */
+
+#define PIN(n) (u8)(0x10 + 2 * (GUEST_INTX_GSI + (n)))
+#define ALWAYS 0x08000u /* what the machine has whatever the guest says: level */
+
+static int direct_setup(void **)
+{
+	static const u32 ids[] = { 2, 3, 0x21 };
+
+	fake_host_reset();
+	fake_host.nr_cpus = fake_vm_vcpus = ARRAY_SIZE(ids);
+	memcpy(fake_vm_apic_id, ids, sizeof(ids));
+	vm = fake_vm_create(0);
+	vm->direct = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(ids); i++)
+		vm->vcpus[i]->apic_base |= 3 << 10;
+	return 0;
+}
+
+static int direct_teardown(void **)
+{
+	vm->direct = false;
+	fake_vm_destroy(vm);
+	fake_vm_vcpus = 0;
+	memset(fake_vm_apic_id, 0, sizeof(fake_vm_apic_id));
+	return 0;
+}
+
+/* Where the first line leads after that was written to the first line's entry: APIC ID << 8 | vector, 0: nowhere. */
+static u32 led(u32 high, u32 low)
+{
+	unsigned before = fake_host.intx[11].led;
+
+	wr(PIN(0) + 1, high);
+	wr(PIN(0), low);
+	assert_int_equal(fake_host.intx[11].led, before + 2);
+	/* Its own values back. */
+	assert_int_equal(rd(PIN(0)), low & 0x1afff);
+	assert_int_equal(rd(PIN(0) + 1), high & 0xff000000);
+	return fake_host.intx[11].vector ? fake_host.intx[11].apic << 8 | fake_host.intx[11].vector : 0;
+}
+
+static void direct_lines(void)
+{
+	static const u32 gsi[] = { 11, 19, 11 };
+
+	assign(ARRAY_SIZE(gsi), gsi);
+	for (unsigned i = 0; i < ARRAY_SIZE(gsi); i++) {
+		assert_int_equal(pci_intx_create(vm, i), 0);
+		assert_int_equal(host_pci_read(i, COMMAND, 2), 2);
+	}
+	assert_int_equal(pci.nr_lines, 2);
+	assert_int_equal(pci.intx[2].line, 0);
+	assert_false(fake_host.intx[11].open || fake_host.intx[11].led || fake_host.intx[19].open || fake_host.intx[19].led);
+}
+
+/* Vector, destination and mask are the guest's, to CPUs of its own; nothing but fixed interrupts from vector 16 on. */
+static void test_direct_filter(void **)
+{
+	direct_lines();
+	assert_int_equal(led(0x02000000, ALWAYS | 0x55), 0x255);
+	assert_int_equal(led(0x03000000, ALWAYS | 0x10), 0x310);
+	assert_int_equal(led(0x21000000, ALWAYS | 0xff), 0x21ff);
+	assert_int_equal(led(0x21000000, ALWAYS | 0x100ff), 0);
+	/* Others' CPUs; all are the first of its own. */
+	for (u32 dest = 0; dest < 0xff; dest++)
+		if (dest != 2 && dest != 3 && dest != 0x21)
+			assert_int_equal(led(dest << 24, ALWAYS | 0x55), 0);
+	assert_int_equal(led(0xff000000, ALWAYS | 0x55), 0x255);
+	/* Logical: a cluster and a set; 8 bits are of cluster 0 only. */
+	assert_int_equal(led(0x04000000, ALWAYS | 0x855), 0x255);
+	assert_int_equal(led(0x08000000, ALWAYS | 0x855), 0x355);
+	assert_int_equal(led(0xff000000, ALWAYS | 0x855), 0x255);
+	assert_int_equal(led(0xf3000000, ALWAYS | 0x855), 0);
+	assert_int_equal(led(0x21000000, ALWAYS | 0x855), 0);
+	/* Delivery modes: lowest priority is fixed; SMI, NMI, INIT, ExtINT and reserved ones are nothing. */
+	for (u32 mode = 0; mode < 8; mode++)
+		for (u32 vector = 0; vector < 0x100; vector++)
+			assert_int_equal(led(0x03000000, ALWAYS | mode << 8 | vector),
+					 mode < 2 && vector >= 16 ? 0x300 | vector : 0);
+	/* Trigger mode and polarity are the host's to know. */
+	assert_int_equal(led(0x03000000, 0x55), 0x355);
+	assert_int_equal(led(0x03000000, ALWAYS | 0x2055), 0x355);
+	/* Half an entry is one, too. */
+	wr(PIN(0) + 1, 0x02000000);
+	assert_int_equal(fake_host.intx[11].apic, 2);
+	/* The other line, and pins without one. */
+	assert_int_equal(fake_host.intx[19].led, 0);
+	wr(PIN(1) + 1, 0x21000000);
+	wr(PIN(1), ALWAYS | 0x66);
+	assert_true(fake_host.intx[19].apic == 0x21 && fake_host.intx[19].vector == 0x66);
+	assert_true(fake_host.intx[11].apic == 2 && fake_host.intx[11].vector == 0x55);
+	for (unsigned pin = 0; pin < GUEST_IOAPIC_PINS; pin++) {
+		if (pin >= GUEST_INTX_GSI && pin < GUEST_INTX_GSI + 2)
+			continue;
+		wr((u8)(0x11 + 2 * pin), 0x02000000);
+		wr((u8)(0x10 + 2 * pin), ALWAYS | 0x77);
+	}
+	for (unsigned i = 0; i < FAKE_LINES; i++)
+		assert_true(fake_host.intx[i].vector != 0x77 && !fake_host.intx[i].open);
+	pci_intx_destroy(&pci);
+	assert_false(fake_host.intx[11].taken || fake_host.intx[19].taken);
+}
+
+/* Remote IRR is the machine's, and ends by the EOI register and by the older way; a pin of the monitor's has none. */
+static void test_direct_remote_irr(void **)
+{
+	direct_lines();
+	assert_int_equal(led(0x02000000, ALWAYS | 0x55), 0x255);
+	wr(PIN(1) + 1, 0x02000000);
+	wr(PIN(1), ALWAYS | 0x66);
+	fake_host.intx[11].in_service = fake_host.intx[19].in_service = true;
+	/* An edge, as all are at first, has none. */
+	fake_host.intx[11].ended = fake_host.intx[19].ended = 0;
+	assert_int_equal(rd(PIN(0)), ALWAYS | 0x4055);
+	assert_int_equal(rd(PIN(0) + 1), 0x02000000);
+	assert_int_equal(rd(PIN(2)), 0x10000);
+	/* Masking it, another vector: it stays. */
+	wr(PIN(0), ALWAYS | 0x14057);
+	assert_int_equal(rd(PIN(0)), ALWAYS | 0x14057);
+	guest_store(vm, 0xfec00040, 4, 0x55);
+	assert_true(fake_host.intx[11].in_service && fake_host.intx[19].in_service);
+	guest_store(vm, 0xfec00040, 4, 0x57);
+	assert_int_equal(rd(PIN(0)), ALWAYS | 0x10057);
+	assert_int_equal(fake_host.intx[11].ended, 1);
+	assert_true(fake_host.intx[19].in_service);
+	wr(PIN(1), 0x10066);
+	assert_int_equal(rd(PIN(1)), 0x10066);
+	assert_int_equal(fake_host.intx[19].ended, 1);
+	wr(PIN(1), ALWAYS | 0x66);
+	assert_int_equal(fake_host.intx[19].ended, 1);
+	/* The monitor's own lines go on as messages. */
+	wr(0x19, 0x03000000);
+	wr(0x18, 0x44);
+	vm->vcpus[1]->lapic->svr |= LAPIC_SVR_ENABLE;
+	vm->intc->line(vm, 4, true);
+	assert_int_equal(rd(0x18), 0x44);
+	pci_intx_destroy(&pci);
+}
+
+/* The VM has ended, but others of its CPUs have not left the guest yet. */
+static void test_direct_close(void **)
+{
+	direct_lines();
+	assert_int_equal(led(0x02000000, ALWAYS | 0x55), 0x255);
+	wr(PIN(1) + 1, 0x03000000);
+	wr(PIN(1), ALWAYS | 0x66);
+	fake_host.intx[11].in_service = fake_host.intx[19].in_service = true;
+	vm->end = VM_END_STOPPED;
+	pci_intx_close(&pci);
+	for (unsigned gsi = 11; gsi <= 19; gsi += 8)
+		assert_false(fake_host.intx[gsi].vector || fake_host.intx[gsi].in_service);
+	assert_int_equal(led(0x02000000, ALWAYS | 0x55), 0);
+	assert_int_equal(led(0x03000000, 0x55), 0);
+	pci_intx_destroy(&pci);
+}
+
+/* A VM with the monitor's local APICs leads nothing there. */
+static void test_emulated_does_not_lead(void **)
+{
+	static const u32 gsi[] = { 11 };
+
+	assign(1, gsi);
+	assert_int_equal(pci_intx_create(vm, 0), 0);
+	wr(PIN(0), ALWAYS | 0x55);
+	fake_host.intx[11].in_service = true;
+	assert_int_equal(rd(PIN(0)), ALWAYS | 0x55);
+	guest_store(vm, 0xfec00040, 4, 0x55);
+	assert_false(fake_host.intx[11].led || fake_host.intx[11].ended);
+	pci_intx_destroy(&pci);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,6 +549,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_intx, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_intx_misused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_intx_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_direct_filter, direct_setup, direct_teardown),
+		cmocka_unit_test_setup_teardown(test_direct_remote_irr, direct_setup, direct_teardown),
+		cmocka_unit_test_setup_teardown(test_direct_close, direct_setup, direct_teardown),
+		cmocka_unit_test_setup_teardown(test_emulated_does_not_lead, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

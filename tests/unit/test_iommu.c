@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/iommu/dmar_scope.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
+/* UNIT: kernel/iommu/dmar_scope.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c arch/x86_64/stage2/host_pages.c */
 /*
- * Which unit has a function, what the node does with units at boot, domains, and the lines about faults: on a machine of two
- * units, bridges and memory that firmware keeps; the units' own driver is this file's.
+ * Which unit has a function or an I/O APIC, what the node does with units at boot, domains, entries of interrupts, and the lines
+ * about faults: on a machine of two units, bridges and memory that firmware keeps; the units' own driver is this file's.
  */
 #include <setjmp.h>
+#include <signal.h>
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/ptrace.h>
+#include <sys/wait.h>
+#include <unistd.h>
 #include <cmocka.h>
 
 #include <margay/errno.h>
@@ -20,7 +24,10 @@
 static unsigned clflushes;
 #define cpu_clflush(line) clflushes++
 #include "kernel/iommu/iommu.c"
+#include "kernel/iommu/interrupts.c"
+#include "kernel/iommu/faults.c"
 
+#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/iommu/iommu.h"
@@ -31,14 +38,18 @@ static unsigned clflushes;
 #define AT(bus, device, fn) { 0, bus, PCI_DEVFN(device, fn) }
 #define RMRR_BASE 0x7f000000ull
 
-/* A USB controller, two root ports, a card behind the first with two functions, behind the second a switch and a card. */
-enum { USB, PORT_A, PORT_B, CARD_0, CARD_1, SWITCH, FAR, FUNCTIONS };
+/*
+ * A USB controller, two root ports, a card behind the first with two functions, behind the second a switch and a card; and one of
+ * another segment with that card's numbers.
+ */
+enum { USB, PORT_A, PORT_B, CARD_0, CARD_1, SWITCH, OTHER, FAR, FUNCTIONS };
 static const struct pci_function functions[FUNCTIONS] = {
 	[USB] = { .address = AT(0, 0x14, 0) },
 	[PORT_A] = { .address = AT(0, 0x1c, 0), .header_type = 1, .secondary_bus = 1, .subordinate_bus = 1 },
 	[PORT_B] = { .address = AT(0, 0x1d, 0), .header_type = 1, .secondary_bus = 2, .subordinate_bus = 5 },
 	[CARD_0] = { .address = AT(1, 0, 0) }, [CARD_1] = { .address = AT(1, 0, 1) },
 	[SWITCH] = { .address = AT(2, 0, 0), .header_type = 1, .secondary_bus = 3, .subordinate_bus = 5 },
+	[OTHER] = { .address = { 1, 3, PCI_DEVFN(2, 1) } },
 	[FAR] = { .address = AT(3, 2, 1) },
 };
 static struct dmar_info dmar;
@@ -50,16 +61,45 @@ static bool (*nmi)(void);
 static char lines[2000];
 static struct { u64 base; u16 bdf; unsigned domain; u64 root; } told[32]; /* what the driver was told, in order */
 static unsigned nr_told, enabled, switched_off, isolated;
-static const char *start_says[2], *enable_says[2];
+static const char *start_says[3], *enable_says[3];
 static int set_says;
 static struct iommu_fault fault[300];
 static unsigned nr_faults;
+static u64 fault_unit = 0xfed90000;
+static bool fault_breaks;
+static u32 message;
+static struct madt_info madt;
+static bool x2apic;
+static bool unit_remaps[3], unit_wide[3], silent;
+static const char *remap_says[3];
+static struct { unsigned index, storms, count; } heard[2]; /* by VM */
+static u64 tsc = 1000;
+static char held[40]; /* what units were told of that */
+
+static void hear(void *arg, unsigned index, bool storm)
+{
+	unsigned i = (unsigned)(uintptr_t)arg;
+
+	heard[i].index = index;
+	heard[i].storms += storm;
+	heard[i].count++;
+}
+
+static const struct host_iommu_user vm0 = { "vm0", "dma = iommu", hear, (void *)0 },
+				    vm1 = { "vm1", "dma = window", hear, (void *)1 };
+static char remap_log[200]; /* what units were told, in order */
+struct interrupt {
+	u32 apic_id;
+	u16 source;
+	u8 vector, mode;
+	bool level;
+};
+static struct { bool filled; struct interrupt i; } entry[2][2048];
 
 void pci_isolate(const struct pci_function *)
 {
 	isolated++;
 }
-static u32 message;
 
 /* ---- the kernel ---- */
 
@@ -97,7 +137,31 @@ const struct bootinfo *bootinfo_of_boot(void)
 
 struct cpu *cpu_get(unsigned id)
 {
-	return id ? NULL : &boot_cpu;
+	static struct cpu second = { .apic_id = 300 };
+
+	return id ? &second : &boot_cpu;
+}
+
+const struct madt_info *acpi_madt(void)
+{
+	return &madt;
+}
+
+bool host_is_x2apic(void)
+{
+	return x2apic;
+}
+
+/* FAR has MSI-X of 300 entries. */
+u16 pci_find_cap(const struct pci_function *f, u16 id)
+{
+	return f == &functions[FAR] && id == PCI_CAP_MSIX ? 0x50 : 0;
+}
+
+u32 pci_read(struct pci_address, u16 offset, unsigned size)
+{
+	assert_true(offset == 0x52 && size == 2);
+	return 299;
 }
 
 int nmi_request_isa(unsigned irq, bool (*fn)(void))
@@ -157,11 +221,58 @@ void *host_hpa_to_virt(hpa_t pa)
 	return (void *)(uintptr_t)pa.v;
 }
 
+u64 host_tsc(void)
+{
+	return tsc;
+}
+
+u64 host_tsc_khz(void)
+{
+	return 1000;
+}
+
+static struct host_timer *armed;
+
+void host_timer_arm(struct host_timer *t, u64 deadline)
+{
+	t->deadline = deadline;
+	armed = t;
+}
+
 /* ---- the driver ---- */
 
 static unsigned number(const struct iommu_unit *u)
 {
-	return u->base == 0xfed90000 ? 0 : 1;
+	return u->base == 0xfed90000 ? 0 : u->base == 0xfed91000 ? 1 : 2;
+}
+
+static const char *fake_remap(struct iommu_unit *u, unsigned count, bool wide)
+{
+	char text[20];
+
+	/* After that nothing passes without: it may already be translating. */
+	assert_true(!count || enabled);
+	snprintf(text, sizeof(text), "%u:%u%s ", number(u), count, wide ? " wide" : "");
+	strcat(remap_log, text);
+	return count ? remap_says[number(u)] : NULL;
+}
+
+static bool fake_interrupt(struct iommu_unit *u, unsigned n, u16 source, u32 apic_id, u32 how)
+{
+	assert_true(n < tables[u - iommu_units].entries && !u->broken && !(how & ~0x87ffu));
+	entry[number(u)][n].filled = how;
+	entry[number(u)][n].i = (struct interrupt){ apic_id, source, (u8)how, how >> 8 & 7, how >> 15 };
+	return !silent;
+}
+
+static u64 fake_message(unsigned n, bool several)
+{
+	return n | (several ? 1u << 31 : 0);
+}
+
+static u64 fake_input(unsigned n, u64 e)
+{
+	return (u64)n << 32 | (u32)e;
 }
 
 static const char *fake_start(struct iommu_unit *u)
@@ -170,6 +281,8 @@ static const char *fake_start(struct iommu_unit *u)
 	u->bits = number(u) ? 39 : 48;
 	u->domains = number(u) ? 16 : 256;
 	u->coherent = number(u);
+	u->remaps = unit_remaps[number(u)];
+	u->remaps_wide = unit_wide[number(u)];
 	return start_says[number(u)];
 }
 
@@ -199,15 +312,61 @@ static int fake_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 
 static bool fake_fault(struct iommu_unit *u, struct iommu_fault *out)
 {
-	if (number(u) || !nr_faults)
+	if (u->base != fault_unit || !nr_faults)
 		return false;
 	*out = fault[--nr_faults];
+	u->broken = fault_breaks ? "does not answer" : NULL;
 	return true;
+}
+
+/* A requester ID has the entries behind one that is the low byte of its number, 16 at most. */
+static int fake_take(struct iommu_unit *u, u16 source, unsigned count, u32 how)
+{
+	for (unsigned n = source & 0xff; n + count <= (source & 0xffu) + 16; n += count)
+		if (!entry[number(u)][n].filled)
+			return (int)(n + (how >> 15 ? 0x40 : 0));
+	return -ENOSPC;
+}
+
+static u64 fake_own_message(unsigned n, bool)
+{
+	return (u64)n << 32 | 0xfee00000;
+}
+
+const struct iommu_ops amdvi_ops = {
+	.name = "AMD-Vi", .format = &npt_format, .start = fake_start, .enable = fake_enable, .off = fake_off, .set = fake_set,
+	.remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt, .message = fake_own_message, .input = fake_input,
+	.fault = fake_fault,
+};
+
+/* What it makes of an IVRS is what the tests say of a DMAR. */
+static const char *ivrs_says;
+
+const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
+{
+	assert_true(!memcmp(signature, "IVRS", 4) && !instance);
+	return (const void *)&ivrs_says;
+}
+
+const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_info *out)
+{
+	assert_true(iv == acpi_ivrs() && (const void *)table == (const void *)&ivrs_says);
+	*out = dmar;
+	return ivrs_says;
+}
+
+static void fake_hold(struct iommu_unit *u, bool on_hold)
+{
+	char text[8];
+
+	snprintf(text, sizeof(text), "%u%c ", number(u), on_hold ? '-' : '+');
+	strcat(held, text);
 }
 
 const struct iommu_ops vtd_ops = {
 	.name = "VT-d", .format = &npt_format, .start = fake_start, .enable = fake_enable, .off = fake_off, .set = fake_set,
-	.fault = fake_fault,
+	.remap = fake_remap, .interrupt = fake_interrupt, .message = fake_message, .input = fake_input, .fault = fake_fault,
+	.hold = fake_hold,
 };
 
 /* ---- tests: each in a process of its own, for the units are found once ---- */
@@ -258,7 +417,7 @@ static void expect(const char *text)
 
 static void test_scopes(void **)
 {
-	static const int want[FUNCTIONS] = { [USB] = 1, [PORT_A] = 1, [CARD_0] = 1, [CARD_1] = 1 };
+	static const int want[FUNCTIONS] = { [USB] = 1, [PORT_A] = 1, [CARD_0] = 1, [CARD_1] = 1, [OTHER] = -1 };
 
 	for (unsigned i = 0; i < FUNCTIONS; i++)
 		assert_int_equal(dmar_unit_of(&dmar, &functions[i]), want[i]);
@@ -302,8 +461,9 @@ static void test_none(void **)
 {
 	has_dmar = false;
 	has_ivrs = true;
+	ivrs_says = "more than 256 device entries";
 	iommu_init();
-	expect("iommu: AMD-Vi is not used: DMA is not contained\n");
+	expect("iommu: AMD-Vi is not used: IVRS: more than 256 device entries: DMA is not contained\n");
 	has_dmar = true;
 	has_ivrs = false;
 	cmdline.check = 10;
@@ -316,7 +476,7 @@ static void test_none(void **)
 	assert_int_equal(switched_off, 2);
 	dmar.nr_units = 0;
 	iommu_init();
-	expect("iommu: the DMAR names no unit: DMA is not contained\n");
+	expect("iommu: the firmware's table names no unit: DMA is not contained\n");
 	assert_false(host_iommu_on() || enabled);
 	assert_null(host_iommu_unfit(USB));
 }
@@ -344,7 +504,7 @@ static void test_reserved(void **)
 	       "iommu: DMAR: memory reserved at 0x7f000000-0xffffffffffffffff cannot be right: ignored\n"
 	       "iommu: DMAR: memory reserved at 0x200000000-0x240000fff cannot be right: ignored\n"
 	       "iommu: the unit at 0xfed90000 lies: its functions are given to no VM\n"
-	       "iommu: VT-d, 1 of 2 units in use: DMA contained, interrupts not\n");
+	       "iommu: VT-d, 1 of 2 units in use: DMA contained, interrupts not: the firmware's tables do not want it\n");
 	assert_int_equal(message, 0xfee05000);
 	assert_int_equal(nr_told, 2);
 	assert_true(told[0].bdf == 0x00a0 && told[1].bdf == 0x0101 && told[0].root == told[1].root && told[0].domain == 1);
@@ -357,7 +517,7 @@ static void test_reserved(void **)
 		n++;
 	}
 	assert_int_equal(n, 3);
-	assert_string_equal(host_iommu_unfit(USB), "the firmware uses it too, by memory reserved for it (RMRR)");
+	assert_string_equal(host_iommu_unfit(USB), "the firmware uses it too, by memory reserved for it (RMRR, IVMD)");
 	assert_string_equal(host_iommu_unfit(FAR), "its IOMMU does not work");
 	assert_null(host_iommu_unfit(CARD_0));
 	conventional = true;
@@ -369,11 +529,22 @@ static void test_lies(void **)
 	start_says[1] = "does not answer";
 	dmar.unit[0].base = 0x1000;
 	dmar.unit[1].flags = 0;
+	/* Not asked for anything; the other, which has the same registers, would be. */
+	add_unit(ACPI_DMAR_DRHD, 0xfed92000, 0, 0);
+	add_scope(2, 1, (u8[]){ PCI_DEVFN(0x1c, 0) });
+	add_unit(ACPI_DMAR_DRHD, 0xfed92000, 0, 0);
+	add_scope(1, 1, (u8[]){ PCI_DEVFN(0x14, 0) });
+	enable_says[2] = "lies";
 	iommu_init();
 	expect("iommu: the unit at 0x1000 has its registers in memory: its functions are given to no VM\n"
-	       "iommu: the unit at 0xfed91000 does not answer: its functions are given to no VM\n");
+	       "iommu: the unit at 0xfed91000 has no function by the DMAR: its functions are given to no VM\n"
+	       "iommu: the unit at 0xfed92000 lies: its functions are given to no VM\n"
+	       "iommu: the unit at 0xfed92000 is named twice: its functions are given to no VM\n");
 	assert_true(host_iommu_on());
-	assert_int_equal(enabled, 0);
+	assert_int_equal(enabled, 1);
+	assert_string_equal(host_iommu_unfit(USB), "its IOMMU does not work");
+	assert_string_equal(host_iommu_unfit(FAR), "its IOMMU does not work");
+	dmar.unit[3].nr_scopes = 0;
 	assert_string_equal(host_iommu_unfit(USB), "the firmware names no IOMMU for it");
 	assert_string_equal(host_iommu_unfit(FAR), "its IOMMU does not work");
 }
@@ -395,7 +566,7 @@ static void test_one_works(void **)
 	start_says[1] = "does not answer";
 	iommu_init();
 	assert_int_equal(message, 0);
-	assert_int_equal(host_iommu_create("vm0", &d), 0);
+	assert_int_equal(host_iommu_create(&vm0, &d), 0);
 	assert_int_equal(host_iommu_map(d, 0, hpa(GIB(4)), GIB(1)), 0);
 	assert_int_equal(host_iommu_map(d, BIT(40), hpa(GIB(5)), MIB(2)), 0);
 	/* This unit does not see the caches: every table has been written back by the time that it gets them. */
@@ -407,18 +578,75 @@ static void test_one_works(void **)
 	host_iommu_destroy(d);
 }
 
+/* Instructions of fn(), the compiler's checks of this test included; 0: it said no. */
+static u64 instructions(bool (*fn)(void))
+{
+	pid_t child = fork();
+	u64 count = 0;
+	int status;
+
+	if (!child) {
+		ptrace(PTRACE_TRACEME, 0, NULL, NULL);
+		raise(SIGSTOP);
+		_exit(fn());
+	}
+	assert_true(child > 0 && waitpid(child, &status, 0) == child && WIFSTOPPED(status));
+	for (;; count++) {
+		assert_int_equal(ptrace(PTRACE_SINGLESTEP, child, NULL, NULL), 0);
+		assert_true(waitpid(child, &status, 0) == child);
+		if (WIFEXITED(status))
+			return WEXITSTATUS(status) ? count : 0;
+		assert_true(WIFSTOPPED(status) && WSTOPSIG(status) == SIGTRAP);
+	}
+}
+
+static bool nothing(void)
+{
+	return true;
+}
+
+/* As a VM that has a function: memory of eight nodes, 128 GiB each, given and taken; tables are written back for this unit. */
+static bool map_1_tib(void)
+{
+	struct host_iommu *d;
+	bool done = !host_iommu_create(&vm0, &d) && !host_iommu_map(d, 0, hpa(GIB(4)), GIB(3));
+
+	for (unsigned i = 0; done && i < 8; i++)
+		done = !host_iommu_map(d, GIB(4) + i * GIB(128), hpa(GIB(8) + i * GIB(256)), GIB(128) - (i == 7 ? GIB(3) : 0));
+	done = done && !host_iommu_attach(d, FAR) && clflushes == 4 * PAGE_SIZE / 64 && first_leaf(told[0].root, 30) & PTE_PS;
+	done = done && !host_iommu_detach(FAR);
+	host_iommu_destroy(d);
+	return done;
+}
+
+static void test_cost(void **)
+{
+	u64 empty = instructions(nothing), count;
+
+	start_says[1] = "does not answer";
+	iommu_init();
+	nr_told = clflushes = 0;
+	count = instructions(map_1_tib);
+	printf("1 TiB mapped, flushed and unmapped: %llu instructions\n", (unsigned long long)(count - empty));
+	assert_in_range(count - empty, 1024, 1000000);
+}
+
 static void test_domains(void **)
 {
-	struct host_iommu *d[20];
+	struct host_iommu *d[20], none;
 	unsigned count = 0;
 	int err;
 
+	for (unsigned i = 0; i < ARRAY_SIZE(d); i++)
+		d[i] = &none;
+
 	iommu_init();
-	while (count < 20 && !(err = host_iommu_create("vm0", &d[count])))
+	while (count < 20 && !(err = host_iommu_create(&vm0, &d[count])))
 		count++;
 	/* The smaller of two units' 16, but for 0. */
 	assert_int_equal(err, -ENOSPC);
 	assert_int_equal(count, 15);
+	assert_null(d[15]);
 	assert_int_equal(host_iommu_map(d[0], 0, hpa(GIB(4)), GIB(3)), 0);
 	assert_int_equal(host_iommu_map(d[0], 0, hpa(GIB(4)), GIB(1)), -EEXIST);
 	/* Leaves that both units know: 2 MiB. */
@@ -441,7 +669,7 @@ static void test_domains(void **)
 	assert_true(told[2].bdf == 0x0311 && !told[2].domain && !told[2].root);
 	host_iommu_destroy(d[0]);
 	host_iommu_destroy(NULL);
-	assert_int_equal(host_iommu_create("vm1", &d[0]), 0);
+	assert_int_equal(host_iommu_create(&vm1, &d[0]), 0);
 	lines[0] = 0;
 	set_says = -EIO;
 	assert_int_equal(host_iommu_detach(CARD_0), -EIO);
@@ -456,18 +684,86 @@ static void test_domains(void **)
 
 static void add_fault(u16 bdf, u64 address, bool write, unsigned count)
 {
-	fault[nr_faults++] = (struct iommu_fault){ bdf, write, address, 5, count };
+	fault[nr_faults++] = (struct iommu_fault){ .bdf = bdf, .write = write, .address = address, .reason = 5, .count = count };
+}
+
+static void expect_state(unsigned index, unsigned domain, u64 dma, u64 interrupts)
+{
+	struct host_iommu_state s;
+
+	assert_true(host_iommu_state(index, &s));
+	assert_true(s.domain == domain && s.dma == dma && s.interrupts == interrupts);
+	assert_string_equal(s.mode ? s.mode : "", domain ? domain == 1 ? "dma = iommu" : "dma = window" : "");
+}
+
+/* A unit that tells of more than so many in a second is not listened to until that is over. */
+static void test_pace(void **)
+{
+	iommu_init();
+	lines[0] = 0;
+	for (unsigned i = 0; i < 63; i++, tsc += 10000) {
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+		assert_true(nmi());
+	}
+	assert_true(!held[0] && !armed);
+	/* One a second late is the first of the next. */
+	tsc = 1000 + 1000001;
+	for (unsigned i = 0; i < 63; i++) {
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+		assert_true(nmi());
+	}
+	assert_true(!held[0] && !armed);
+	for (unsigned i = 0; i < 2; i++) {
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+		assert_true(nmi());
+		assert_string_equal(held, "0- ");
+	}
+	expect("iommu: the unit at 0xfed90000 tells of too much: it is looked at once a second\n");
+	assert_int_equal(armed->deadline, tsc + 1000000);
+	/* Then it tells again, and what it has noted is not lost; a line is enough. */
+	add_fault(0x00a0, 0, true, IOMMU_REPORTS);
+	tsc += 1000000;
+	armed->fn(armed);
+	assert_string_equal(held, "0- 0+ ");
+	assert_non_null(strstr(lines, "more of it is not reported"));
+	lines[0] = 0;
+	armed = NULL;
+	for (unsigned i = 0; i < 64; i++)
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+	assert_true(nmi());
+	assert_string_equal(held, "0- 0+ 0- ");
+	assert_non_null(armed);
+	expect("");
+	/* One that has broken since is left alone. */
+	iommu_units[0].broken = "does not answer";
+	armed->fn(armed);
+	assert_string_equal(held, "0- 0+ 0- ");
+}
+
+/* Units that have nobody to tell are not told to be quiet, nor to speak. */
+static void test_pace_without_message(void **)
+{
+	boot_cpu.apic_id = 255;
+	iommu_init();
+	for (unsigned i = 0; i < 200; i++)
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+	assert_true(nmi());
+	assert_true(!held[0] && !armed);
 }
 
 static void test_faults(void **)
 {
-	struct host_iommu *d;
+	struct host_iommu *d, *other;
 
+	add_unit(ACPI_DMAR_DRHD, 0xfed92000, 1, 0);
+	dmar.unit[2].segment = 1;
 	iommu_init();
 	lines[0] = 0;
 	assert_false(nmi());
-	assert_int_equal(host_iommu_create("vm0", &d), 0);
+	assert_int_equal(host_iommu_create(&vm0, &d), 0);
 	assert_int_equal(host_iommu_attach(d, FAR), 0);
+	assert_int_equal(host_iommu_create(&vm1, &other), 0);
+	assert_int_equal(host_iommu_attach(other, OTHER), 0);
 	add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
 	add_fault(0x0311, 0x12345000, false, IOMMU_REPORTS);
 	add_fault(0x00a0, 0x1000, true, 1);
@@ -476,13 +772,281 @@ static void test_faults(void **)
 	expect("iommu: 03:02.1, of vm0: DMA blocked: writes to 0xabcdef000, reason 5\n"
 	       "iommu: 00:14.0, nobody's: DMA blocked: writes to 0x1000, reason 5\n"
 	       "iommu: 03:02.1, of vm0: DMA blocked: reads from 0x12345000, reason 5; more of it is not reported\n");
+	fault_unit = 0xfed92000;
+	add_fault(0x0311, 0x1000, true, 1);
+	assert_true(nmi());
+	expect("iommu: 03:02.1, of vm1: DMA blocked: writes to 0x1000, reason 5\n");
+	fault_unit = 0xfed90000;
+	fault[nr_faults++] = (struct iommu_fault){ .bdf = 0x0311, .interrupt = true, .address = 0x17, .reason = 0x26, .count = 1 };
+	assert_true(nmi());
+	expect("iommu: 03:02.1, of vm0: interrupt blocked: entry 0x17, reason 38\n");
+	/* Whoever has a function hears of all, and what was blocked is counted until somebody has it again. */
+	assert_true(heard[0].index == FAR && heard[0].count == 4 && !heard[0].storms);
+	assert_true(heard[1].index == OTHER && heard[1].count == 1);
+	expect_state(FAR, 1, 3, 1);
+	expect_state(OTHER, 2, 1, 0);
+	expect_state(USB, 0, 1, 0);
+	add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
+	fault[nr_faults++] = (struct iommu_fault){ .bdf = 0x0311, .interrupt = true, .count = IOMMU_REPORTS };
+	fault[nr_faults++] = (struct iommu_fault){ .bdf = 0x0311, .interrupt = true, .count = IOMMU_REPORTS - 1 };
+	assert_true(nmi());
+	assert_int_equal(heard[0].storms, 1);
+	expect_state(FAR, 1, 4, 3);
+	lines[0] = 0;
+	assert_int_equal(host_iommu_detach(FAR), 0);
+	expect_state(FAR, 0, 4, 3);
+	assert_int_equal(host_iommu_attach(d, FAR), 0);
+	expect_state(FAR, 1, 0, 0);
 	/* A storm does not keep the CPU. */
 	for (unsigned i = 0; i < 300; i++)
 		add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
 	assert_true(nmi());
 	assert_int_equal(nr_faults, 300 - 256);
+	lines[0] = 0;
+	/* One that ends its unit is the last. */
+	fault_breaks = true;
+	assert_true(nmi());
+	assert_int_equal(nr_faults, 300 - 256 - 1);
+	expect("iommu: the unit at 0xfed90000 does not answer any more: its functions are given to no VM\n");
+	assert_false(nmi());
 	host_iommu_detach(FAR);
 	host_iommu_destroy(d);
+}
+
+/* Two I/O APICs, of which one is no function that is to be seen, and one behind a port; a unit for each segment. */
+static void remapping_machine(void)
+{
+	static const u8 hidden[] = { PCI_DEVFN(0x1e, 7) }, behind[] = { PCI_DEVFN(0x1c, 0), PCI_DEVFN(2, 0) };
+
+	dmar.flags = ACPI_DMAR_INTR_REMAP;
+	add_scope(3, 1, hidden);
+	dmar.scope[dmar.nr_scopes - 1].start_bus = 0xf0;
+	dmar.scope[dmar.nr_scopes - 1].enumeration_id = 8;
+	add_unit(ACPI_DMAR_DRHD, 0xfed92000, 1, 0);
+	dmar.unit[2].segment = 1;
+	/* The first unit's scopes go on behind all others. */
+	dmar.scope[dmar.nr_scopes] = dmar.scope[0];
+	dmar.unit[0].first_scope = dmar.nr_scopes++;
+	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){
+		.type = 3, .enumeration_id = 9, .depth = 2,
+		.path = { { behind[0] >> 3, behind[0] & 7 }, { behind[1] >> 3, behind[1] & 7 } },
+	};
+	dmar.unit[0].nr_scopes = 2;
+	madt.nr_ioapics = 2;
+	madt.ioapic[0].id = 9;
+	madt.ioapic[0].gsi_base = 24;
+	madt.ioapic[1].id = 8;
+	for (unsigned i = 0; i < 3; i++)
+		unit_remaps[i] = unit_wide[i] = true;
+	x2apic = true;
+}
+
+#define IN_USE "iommu: VT-d, 3 of 3 units in use: DMA "
+
+static void check_entry(unsigned unit, unsigned n, struct interrupt want)
+{
+	const struct interrupt *i = &entry[unit][n].i;
+
+	assert_true(entry[unit][n].filled);
+	assert_true(i->apic_id == want.apic_id && i->source == want.source && i->vector == want.vector && i->mode == want.mode &&
+		    i->level == want.level);
+}
+
+/* What is asked for is in a table of its unit's, as large as its functions and I/O APICs may want. */
+static void test_interrupts(void **)
+{
+	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 }, many[60] = { 0 };
+	u64 input = 0xff00000000002400;
+	unsigned count = 0;
+
+	remapping_machine();
+	iommu_init();
+	expect(IN_USE "and interrupts contained\n");
+	/* 128 for an I/O APIC; twice 32 for each function, and twice FAR's 300. */
+	assert_string_equal(remap_log, "0:1024 wide 1:512 wide 2:256 wide ");
+	assert_true(host_iommu_wide());
+	assert_int_equal(host_iommu_message(FAR, 1, &one), 0);
+	assert_true(one.entries == 1 && one.entry == 128 && one.address == 128 && !one.data);
+	check_entry(0, 128, (struct interrupt){ .apic_id = 5, .source = 0x311, .vector = 0x31 });
+	assert_int_equal(host_iommu_message(FAR, 4, &four), 0);
+	assert_true(four.entries == 4 && four.entry == 132 && four.address == (132 | 1u << 31) && !four.data);
+	for (unsigned n = 0; n < 4; n++)
+		check_entry(0, 132 + n, (struct interrupt){ .apic_id = 300, .source = 0x311, .vector = (u8)(0x40 + n) });
+	host_iommu_forget(&one);
+	assert_false(entry[0][128].filled || one.entries);
+	host_iommu_forget(&one);
+	assert_int_equal(host_iommu_message(CARD_1, 1, &one), 0);
+	check_entry(1, 128, (struct interrupt){ .apic_id = 5, .source = 0x101, .vector = 0x31 });
+	assert_true(one.unit == 1);
+	host_iommu_forget(&four);
+	for (unsigned n = 0; n < 4; n++)
+		assert_false(entry[0][132 + n].filled);
+	/* All of the table but what I/O APICs may want: 384 of 512, of which one is taken. */
+	while (count < 12 && !host_iommu_message(USB, 32, &many[count]))
+		count++;
+	assert_int_equal(count, 11);
+	assert_true(many[0].entry == 160 && many[10].entry == 480);
+	four.entries = 0;
+	assert_int_equal(host_iommu_message(USB, 32, &four), -ENOSPC);
+	assert_int_equal(four.entries, 0);
+	while (count--)
+		host_iommu_forget(&many[count]);
+	assert_int_equal(host_iommu_message(USB, 32, &four), 0);
+	/* Inputs: of the second I/O APIC, and the first; their entries are nobody's else. */
+	assert_int_equal(upcall_route(4, 300, &input), 0);
+	assert_true(input == (4ull << 32 | 0x2400));
+	check_entry(1, 4, (struct interrupt){ .apic_id = 300, .source = 0xf0f7, .mode = 4 });
+	input = 0x1a045;
+	assert_int_equal(upcall_route(26, 7, &input), 0);
+	check_entry(0, 2, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
+	host_iommu_close(26);
+	assert_true(!entry[0][2].filled && entry[1][4].filled);
+	/* A unit that does not answer. */
+	silent = true;
+	assert_int_equal(host_iommu_message(FAR, 2, &many[0]), -EIO);
+	assert_int_equal(upcall_route(26, 7, &input), -EIO);
+}
+
+/* An IVRS: each requester ID has entries of its own, and what sends by another's, or shares an I/O APIC's, is no VM's. */
+static void test_ivrs(void **)
+{
+	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 }, rest[4];
+	u64 input = 0xff00000000002400, level = 0x1a045;
+
+	for (unsigned n = 0; n < 4; n++)
+		rest[n] = (struct host_msi){ .cpu = 1, .first = 0x50 };
+	remapping_machine();
+	has_dmar = false;
+	has_ivrs = true;
+	/* PORT_B is nobody's: its unit has but the functions behind it. The unit is the second function of the machine. */
+	dmar.scope[dmar.unit[0].first_scope] = (struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x200, .last = 0x5ff };
+	dmar.unit[1].flags = 0;
+	dmar.scope[dmar.nr_scopes] = dmar.scope[dmar.unit[1].first_scope];
+	dmar.unit[1].first_scope = dmar.nr_scopes++;
+	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0xa0, .last = 0xa0 };
+	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_ALIAS, .first = 0x100, .last = 0x100 };
+	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x101, .last = 0x1ff };
+	dmar.scope[dmar.nr_scopes++] = (struct dmar_scope){ .type = DMAR_SCOPE_HPET, .first = 0xa0, .last = 0xa0 };
+	dmar.unit[1].nr_scopes = 5;
+	dmar.unit[1].function = 0xe0;
+	dmar.unit[1].hints = 0x21;
+	iommu_init();
+	expect("iommu: AMD-Vi, 3 of 3 units in use: DMA and interrupts contained\n");
+	assert_true(iommu_units[1].function == PORT_A && iommu_units[1].hints == 0x21 && iommu_units[0].function == -1);
+	assert_string_equal(host_iommu_unfit(PORT_B), "the firmware names no IOMMU for it");
+	assert_string_equal(host_iommu_unfit(USB), "it sends by another's requester ID, or an I/O APIC by its");
+	assert_string_equal(host_iommu_unfit(CARD_0), "it sends by another's requester ID, or an I/O APIC by its");
+	assert_null(host_iommu_unfit(CARD_1));
+	assert_null(host_iommu_unfit(FAR));
+	assert_int_equal(host_iommu_message(FAR, 1, &one), 0);
+	assert_true(one.entry == 0x11 && one.source == 0x311 && one.address == 0xfee00000 && one.data == 0x11);
+	check_entry(0, 0x11, (struct interrupt){ .apic_id = 5, .source = 0x311, .vector = 0x31 });
+	assert_int_equal(host_iommu_message(CARD_1, 4, &four), 0);
+	assert_true(four.unit == 1 && four.entry == 1 && four.entries == 4 && four.data == 1);
+	for (unsigned n = 0; n < 3; n++)
+		assert_int_equal(host_iommu_message(CARD_1, 4, &rest[n]), 0);
+	assert_int_equal(host_iommu_message(CARD_1, 4, &rest[3]), -ENOSPC);
+	host_iommu_forget(&four);
+	for (unsigned n = 1; n < 5; n++)
+		assert_true(!entry[1][n].filled && entry[1][n].i.source == 0x101);
+	assert_int_equal(host_iommu_message(CARD_1, 4, &rest[3]), 0);
+	/* Inputs, each by an entry that is taken for it, and given back; NMIs pass as they are, not to high IDs. */
+	assert_int_equal(upcall_route(4, 300, &input), -ERANGE);
+	assert_int_equal(upcall_route(4, 5, &input), 0);
+	assert_true(entry[1][0xf7].filled && entry[1][0xf7].i.source == 0xf0f7);
+	assert_int_equal(upcall_route(26, 7, &level), 0);
+	assert_true(level >> 32 == 0x50);
+	check_entry(0, 0x50, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
+	level = 0x1a046;
+	assert_int_equal(upcall_route(26, 7, &level), 0);
+	check_entry(0, 0x50, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x46, .level = true });
+	host_iommu_close(26);
+	assert_true(!entry[0][0x50].filled && entry[1][0xf7].filled);
+	host_iommu_close(26);
+	for (unsigned n = 0x10; n < 0x20; n++)
+		entry[0][n].filled = true;
+	assert_int_equal(upcall_route(26, 7, &level), -ENOSPC);
+}
+
+/* As before the boot. */
+static void forget_units(void)
+{
+	for (unsigned i = 0; i < 3; i++)
+		free(tables[i].taken);
+	memset(tables, 0, sizeof(tables));
+	memset(iommu_units, 0, sizeof(iommu_units));
+	domains_used = 1;
+	remap_log[0] = '\0';
+}
+
+static void refuses(const char *why)
+{
+	struct host_msi msi = { .cpu = 1, .first = 0x40, .address = 0x1234 };
+	char line[200];
+	u64 input = 0x2400;
+
+	iommu_init();
+	snprintf(line, sizeof(line), IN_USE "contained, interrupts not: %s\n", why);
+	expect(line);
+	/* All is as without. */
+	assert_false(host_iommu_wide());
+	assert_int_equal(host_iommu_message(FAR, 1, &msi), 0);
+	assert_true(msi.address == 0x1234 && !msi.entries);
+	assert_int_equal(upcall_route(4, 254, &input), 0);
+	assert_int_equal(input, 0x2400);
+	assert_int_equal(upcall_route(4, 255, &input), -ERANGE);
+	host_iommu_close(4);
+	forget_units();
+}
+
+/* All units that have anything can do it, or none does. */
+static void test_not_remapped(void **)
+{
+	remapping_machine();
+	dmar.flags = ACPI_DMAR_X2APIC_OPT_OUT;
+	refuses("the firmware's tables do not want it");
+	dmar.flags = ACPI_DMAR_INTR_REMAP;
+	unit_remaps[2] = false;
+	refuses("no unit remaps those of 03:02.1");
+	unit_remaps[2] = true;
+	unit_remaps[1] = false;
+	refuses("no unit remaps those of I/O APIC 8");
+	unit_remaps[1] = true;
+	madt.ioapic[1].id = 7;
+	refuses("no unit remaps those of I/O APIC 7");
+	madt.ioapic[1].id = 8;
+	/* A path over what is no bridge leads nowhere. */
+	dmar.scope[dmar.unit[0].first_scope + 1].path[0].device = 9;
+	refuses("no unit remaps those of I/O APIC 9");
+	dmar.scope[dmar.unit[0].first_scope + 1].path[0].device = 0x1c;
+	dmar.unit[1].flags = 0;
+	refuses("no unit remaps those of 00:14.0");
+	dmar.unit[1].flags = 1;
+	remap_says[1] = "does not answer";
+	iommu_init();
+	expect(IN_USE "contained, interrupts not: the unit at 0xfed91000 does not answer\n");
+	assert_string_equal(remap_log, "0:1024 wide 1:512 wide 0:0 1:0 2:0 ");
+	forget_units();
+}
+
+/* APIC IDs of 32 bits only if the firmware does not mind, all units can, and the CPUs do. */
+static void test_narrow(void **)
+{
+	u64 input = 0x2400;
+
+	remapping_machine();
+	for (unsigned i = 0; i < 3; i++) {
+		dmar.flags = (u8)(ACPI_DMAR_INTR_REMAP | (i == 0 ? ACPI_DMAR_X2APIC_OPT_OUT : 0));
+		unit_wide[1] = i != 1;
+		x2apic = i != 2;
+		iommu_init();
+		expect(IN_USE "and interrupts contained\n");
+		assert_string_equal(remap_log, "0:1024 1:512 2:256 ");
+		assert_false(host_iommu_wide());
+		assert_int_equal(upcall_route(4, 255, &input), -ERANGE);
+		assert_int_equal(upcall_route(4, 254, &input), 0);
+		forget_units();
+	}
 }
 
 int main(int argc, char **argv)
@@ -490,8 +1054,12 @@ int main(int argc, char **argv)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_scopes, reset), cmocka_unit_test_setup(test_none, reset),
 		cmocka_unit_test_setup(test_reserved, reset), cmocka_unit_test_setup(test_lies, reset),
-		cmocka_unit_test_setup(test_domains, reset), cmocka_unit_test_setup(test_one_works, reset),
-		cmocka_unit_test_setup(test_faults, reset),
+		cmocka_unit_test_setup(test_cost, reset), cmocka_unit_test_setup(test_domains, reset),
+		cmocka_unit_test_setup(test_one_works, reset), cmocka_unit_test_setup(test_faults, reset),
+		cmocka_unit_test_setup(test_pace, reset),
+		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
+		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),
+		cmocka_unit_test_setup(test_ivrs, reset),
 	};
 	char command[500];
 	int failed = 0;

@@ -28,9 +28,10 @@ def table(tmp_path, functions):
 
 def unpack(data):
     def text(code):
-        return text(data[2 * code - 256]) + text(data[2 * code - 255]) if code >= 128 else chr(code)
+        first, second = data[2 * code:2 * code + 2]
+        return text(first) + text(second) if second else chr(first)
 
-    at, found = 256, []
+    at, found = 512, []
     while at < len(data):
         distance = data[at] & 127
         while data[at] & 128:

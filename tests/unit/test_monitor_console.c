@@ -286,8 +286,8 @@ static void test_other_vm(void **)
 	runs[0] = false;
 	host_console_remove(&consoles[0]);
 	gone("vm0");
-	assert_non_null(strstr(fake_host.log, "margay: console: vm0 had this line and is over: ^T calls the monitor console, where "
-					      "vm start vm0 starts it again and vm console NAME goes to another\n"));
+	assert_non_null(strstr(fake_host.log, "margay: console: vm0 had this line and is over: ^T calls the monitor console: "
+					      "vm start vm0, or vm console NAME for another\n"));
 	output();
 	fake_host_type(ESCAPE);
 	assert_string_equal(output(), "\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives "
@@ -318,7 +318,7 @@ static void test_answers(void **)
 		{ 0, "log 3", "", "3 lines" },
 		{ 0, "log before 4", "", "4 lines" },
 		{ 0, "log before", "",
-		  "nothing is left of the log of the boot before: the machine was switched off, or its memory written to" },
+		  "nothing is left of the log of the boot before: the machine was off, or its memory written to" },
 		{ 0, "vm log vm1", "", "20 of 1" },
 		{ 0, "vm log vm1 7", "", "7 of 1" },
 		{ 0, "vm log vm0", "", "vm0: nothing of its output is kept: it never ran, or console_log = 0" },

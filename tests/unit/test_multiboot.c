@@ -58,12 +58,11 @@ static void make_file(u64 at, u32 flags, u32 header_addr, u32 load, u32 load_end
 static int parse(u64 size, struct elf_image *img, const char **why)
 {
 	u8 *exact = malloc(size ? size : 1);
-	int err;
 
 	memcpy(exact, file, size);
-	err = multiboot_parse(exact, size, img, why);
+	*why = multiboot_parse(exact, size, img);
 	free(exact);
-	return err;
+	return *why ? -ENOEXEC : 0;
 }
 
 static void refused(const char *text)

@@ -106,6 +106,8 @@ static void test_slit(void **)
 
 static void test_bad_srat(void **state)
 {
+	u32 id;
+
 	memory(0, GIB(4), 0);
 	memory(GIB(3), GIB(2), 1);
 	assert_non_null(strstr(numa_init(&srat, NULL), "overlap"));
@@ -121,6 +123,7 @@ static void test_bad_srat(void **state)
 	cpu(3, 1);
 	assert_non_null(strstr(numa_init(&srat, NULL), "two proximity domains"));
 	assert_int_equal(numa_node_count(), 1);
+	assert_false(numa_apic_id(0, &id));
 
 	reset(state);
 	for (u32 i = 0; i <= NUMA_MAX_NODES; i++)

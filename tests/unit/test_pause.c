@@ -24,6 +24,11 @@ void vcpu_serve_call(struct vcpu *)
 {
 }
 
+void vcpu_no_answer(struct vcpu *)
+{
+	fail();
+}
+
 static s64 loaded_offset;
 static unsigned loads;
 

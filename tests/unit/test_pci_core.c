@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c */
+/* UNIT: kernel/pci/pci_flr.c kernel/pci/pcicap.c kernel/pci/pciinfo.c */
 /* The scan, over ports and ECAMs of which the MCFG tells the truth, too much, or nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -131,6 +131,33 @@ void pci_route_init(void)
 {
 }
 
+/* As pci_function.c has them. */
+static u32 read_dword(void *ctx, u16 offset)
+{
+	const struct pci_function *f = ctx;
+
+	return pci_read(f->address, offset, 4);
+}
+
+struct pcicap_reader pci_reader(const struct pci_function *f)
+{
+	return (struct pcicap_reader){ read_dword, (void *)(uintptr_t)f, f->extended };
+}
+
+unsigned pci_capabilities(const struct pci_function *f, struct pci_cap *cap, unsigned max, const char **problem)
+{
+	const struct pcicap_reader reader = pci_reader(f);
+
+	return pcicap_walk(&reader, cap, max, problem);
+}
+
+u16 pci_find_cap(const struct pci_function *f, u16 id)
+{
+	const struct pcicap_reader reader = pci_reader(f);
+
+	return pcicap_find(&reader, id, false);
+}
+
 /* Of host_pci_info(), which nobody calls here. */
 int pci_node(const struct pci_function *)
 {
@@ -206,6 +233,18 @@ static void test_each_bus_of_each_segment(void **)
 	assert_int_equal(pci_read((struct pci_address){ 1, 0xc0, 0 }, 0, 4), 0x00061af4);
 }
 
+/* Two entries for buses of one segment: no function is there twice. */
+static void test_buses_named_twice(void **)
+{
+	add(0xb0000000, 0, 0, 0xff);
+	add(0x4000000000, 1, 0x20, 0xc0);
+	add(0x6000000000, 1, 0xc0, 0xff);
+	add(0x4000000000, 1, 0x20, 0xc0);
+	scan();
+	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1);
+	assert_int_equal(nr_functions, ARRAY_SIZE(machine) - 1);
+}
+
 static void test_segment_0_without_ecam(void **)
 {
 	scan();
@@ -266,6 +305,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_each_bus_of_each_segment, begin),
+		cmocka_unit_test_setup(test_buses_named_twice, begin),
 		cmocka_unit_test_setup(test_segment_0_without_ecam, begin),
 		cmocka_unit_test_setup(test_more_buses_than_there_are, begin),
 		cmocka_unit_test_setup(test_segment_1_alone, begin),

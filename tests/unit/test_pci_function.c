@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_reset.c kernel/pci/pcicap.c */
+/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_reset.c kernel/pci/pci_flr.c kernel/pci/pcicap.c */
 /* What the host does to a function, on a model of one: quiet at boot, reset, taken back; and functions that do not obey. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -10,6 +10,7 @@
 
 #include <margay/errno.h>
 #include <margay/host.h>
+#include "arch/x86_64/cpu/insn.h"
 #include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/pci/pci_function.h"
@@ -24,6 +25,9 @@ static unsigned away;        /* reads that are not answered */
 static unsigned away_after;  /* ... after a reset */
 static bool stubborn;        /* bus master stays on, but for a reset */
 static bool dead;            /* after a reset: never comes back */
+static unsigned windows;     /* times that the CPU could do something else */
+static u64 polls;            /* reads that were not answered: one a millisecond */
+static u64 khz;              /* of the TSC: milliseconds that do not hold the test up */
 
 static u32 get(u16 at, unsigned size)
 {
@@ -65,6 +69,16 @@ void pci_isolate(const struct pci_function *g)
 	isolated = resets;
 }
 
+/* Before it loses its bus mastering, which firmware's driver in SMM waits for. */
+static unsigned usb_taken;
+
+void pci_take_usb(const struct pci_function *g)
+{
+	assert_ptr_equal(g, &f);
+	assert_int_equal(get(4, 2) & BIT(2), BIT(2));
+	usb_taken++;
+}
+
 /* Memory that was a VM's before or will be, in whole. */
 static u64 yielded;
 
@@ -79,6 +93,7 @@ u32 pci_read(struct pci_address, u16 offset, unsigned size)
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	if (away) {
 		away -= !dead;
+		polls++;
 		return size == 4 ? ~0u : (u32)(BIT(size * 8) - 1);
 	}
 	if (offset == EXP + 10 && pending) {
@@ -116,7 +131,12 @@ const struct pci_function *pci_get(unsigned i)
 
 u64 host_tsc_khz(void)
 {
-	return 1; /* milliseconds that do not hold the test up */
+	return khz;
+}
+
+void host_interrupt_window(void)
+{
+	windows++;
 }
 
 void printk_error(const char *, ...)
@@ -132,7 +152,9 @@ static int setup(void **)
 		.bar = { { .base = 0xfebc0000, .size = 0x20000 }, { .base = 0xc040, .flags = 1 },
 			 { .base = 0x380000000000, .size = 0x1000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
-	resets = errors = pending = away = away_after = 0;
+	resets = errors = pending = away = away_after = windows = 0;
+	polls = 0;
+	khz = 1;
 	stubborn = dead = false;
 	set(0, 4, 0x10d38086);
 	set(4, 4, 0x00100007);
@@ -208,7 +230,12 @@ static void test_boot(void **)
 		is_quiet();
 	}
 	assert_int_equal(get(4, 2), 0x0403);
-	assert_int_equal(errors | resets, 0);
+	assert_int_equal(errors | resets | usb_taken, 0);
+	set(4, 2, 7);
+	f.id.class_code = 0x0c0330;
+	pci_keep_quiet(&f);
+	assert_int_equal(usb_taken, 1);
+	is_quiet();
 	stubborn = true;
 	set(4, 2, 7);
 	pci_keep_quiet(&f);
@@ -266,6 +293,65 @@ static void test_disobedient(void **state)
 	assert_int_equal(host_pci_take_back(0), -EIO);
 }
 
+/* Some take nearly a minute; who waits hears of it, and where the CPU can do something else it does. */
+static void test_slow(void **state)
+{
+	away_after = 59900;
+	take_back();
+	assert_int_equal(errors, 5);
+	assert_int_equal(windows, 59900);
+	setup(state);
+	away_after = 59900;
+	/* For its guest, under a lock: it is the only one that waits. */
+	assert_int_equal(host_pci_reset(0), 0);
+	is_restored();
+	assert_int_equal(errors, 5);
+	assert_int_equal(windows, 0);
+	setup(state);
+	away_after = 1;
+	dead = true;
+	assert_int_equal(host_pci_reset(0), -EIO);
+	assert_int_equal(errors, 6);
+	assert_in_range(polls, 60000, 60002);
+	/* The usual one: no word. */
+	setup(state);
+	away_after = 900;
+	take_back();
+	assert_int_equal(errors, 0);
+}
+
+/* Those that hang are not begun, by neither capability; those that are not ready after them get their time. */
+static void test_quirks(void **state)
+{
+	static const struct pci_id hang[] = {
+		{ 0x1022, 0x149c, 0 }, { 0x8086, 0x1503, 0 }, { 0x14c3, 0x0616, 0 }, { 0x144d, 0xa804, 0 },
+	};
+	u64 start;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(hang); i++)
+		for (unsigned pm = 0; pm < 2; pm++) {
+			setup(state);
+			f.id = hang[i];
+			/* Without D3hot and back there is none. */
+			if (!pm)
+				set(PM + 4, 2, BIT(3));
+			assert_int_equal(pci_flr_ms(&f.id), 0);
+			assert_int_equal(host_pci_reset(0), pm ? 0 : -ENODEV);
+			assert_int_equal(resets, pm);
+			is_quiet();
+		}
+	assert_int_equal(pci_flr_ms(&(struct pci_id){ 0x1022, 0x1503, 0 }), 100);
+	for (unsigned slow = 0; slow < 2; slow++) {
+		setup(state);
+		f.id = (struct pci_id){ 0x8086, slow ? 0x0953 : 0x10d3, 0 };
+		khz = 100000;
+		start = rdtsc();
+		take_back();
+		assert_true(rdtsc() - start >= (slow ? 350 : 100) * khz);
+		assert_int_equal(pci_flr_ms(&f.id), slow ? 350 : 100);
+	}
+}
+
 /* As its guest sees it: nothing decodes, nothing comes; addresses are there. */
 static void test_reset(void **state)
 {
@@ -293,6 +379,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_boot, setup), cmocka_unit_test_setup(test_take_back, setup),
 		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
+		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_quirks, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

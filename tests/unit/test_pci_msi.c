@@ -121,6 +121,8 @@ static int teardown(void **)
 	pci_msi_destroy(&dev);
 	for (unsigned i = 0; i < FAKE_VECTORS; i++)
 		assert_null(fake_host.vector[i].fn);
+	for (unsigned i = 0; i < FAKE_ENTRIES; i++)
+		assert_false(fake_host.entry[i].used);
 	assert_int_equal(fake_host.pages_in_use, 0);
 	return 0;
 }
@@ -216,6 +218,133 @@ static void test_direct(void **)
 	assert_int_equal(taken, 0);
 }
 
+static void enable_msi(u64 address, u32 data, unsigned log2)
+{
+	pci_config_write(&dev.config, MSI + 4, 4, (u32)address);
+	pci_config_write(&dev.config, MSI + 8, 4, (u32)(address >> 32));
+	pci_config_write(&dev.config, MSI + 12, 2, data);
+	pci_config_write(&dev.config, MSI + 2, 2, 1 | log2 << 4);
+	pci_msi_update(&dev);
+}
+
+static unsigned entries_used(void)
+{
+	unsigned count = 0;
+
+	for (unsigned i = 0; i < FAKE_ENTRIES; i++)
+		count += fake_host.entry[i].used;
+	return count;
+}
+
+/* What an entry that a message names says: the function's own, and the vector and CPU of the host's. */
+static void goes_to(u32 address, unsigned n, unsigned cpu, unsigned vector)
+{
+	unsigned e = (address >> 5 & 0x7fff) + n;
+
+	assert_true((address & 0xfff00017) == 0xfee00010 && fake_host.entry[e].used);
+	assert_int_equal(fake_host.entry[e].index, 0);
+	assert_int_equal(fake_host.entry[e].cpu, cpu);
+	assert_int_equal(fake_host.entry[e].vector, vector);
+}
+
+/* The device has the number of an entry; of what it sent before the entry is left, once. */
+static void test_remapped(void **)
+{
+	u32 *e = &registers[64 * 4], was;
+	unsigned vector;
+
+	fake_host.remaps = true;
+	write_entry(64, 0xfee01000, 0x41, 0);
+	assert_true(e[1] == 0 && e[2] == 0 && e[3] == 0);
+	was = e[0];
+	vector = fake_host.entry[was >> 5 & 0x7fff].vector;
+	goes_to(was, 0, 3, vector);
+	interrupt(vector);
+	assert_true(taken_on == 1 && taken_vector == 0x41);
+	/* Another vector of the guest's is none of the host's. */
+	write_entry(64, 0xfee01000, 0x42, 0);
+	assert_true(e[0] == was && e[3] == 0);
+	assert_int_equal(entries_used(), 1);
+	write_entry(64, 0xfee00000, 0x41, 0);
+	assert_true(e[0] != was && e[3] == 0);
+	goes_to(e[0], 0, 2, fake_host.entry[e[0] >> 5 & 0x7fff].vector);
+	goes_to(was, 0, 3, vector);
+	assert_int_equal(entries_used(), 2);
+	write_entry(64, 0xfee01000, 0x41, 0);
+	assert_int_equal(entries_used(), 2);
+	/* Several, in a row. */
+	enable_msi(0xfee01000, 0x44, 2);
+	was = host_pci_read(0, MSI + 4, 4);
+	assert_true(was & 8 && !host_pci_read(0, MSI + 12, 2) && !host_pci_read(0, MSI + 8, 4));
+	vector = fake_host.entry[was >> 5 & 0x7fff].vector;
+	for (unsigned n = 0; n < 4; n++) {
+		goes_to(was, n, 3, vector + n);
+		interrupt(vector + n);
+		assert_int_equal(taken_vector, 0x44 + n);
+	}
+	enable_msi(0xfee01000, 0x44, 0);
+	assert_false(host_pci_read(0, MSI + 4, 4) & 8);
+}
+
+/* interrupts = direct: the entry has the guest's own vector, and a CPU that no other message reaches. */
+static void test_remapped_direct(void **)
+{
+	u32 *e = &registers[64 * 4], was;
+
+	vm.direct = true;
+	vm.wide_ids = true;
+	vcpus[1].apic_id = 0x1ff;
+	fake_host.remaps = true;
+	write_entry(64, 0xfeeff020, 0x41, 0);
+	assert_int_equal(e[3], 1);
+	fake_host.wide = true;
+	write_entry(64, 0xfeeff020, 0x41, 0);
+	assert_true(e[1] == 0 && e[2] == 0 && e[3] == 0);
+	goes_to(e[0], 0, 3, 0x41);
+	was = e[0];
+	write_entry(64, 0xfeeff020, 0x41, 0);
+	assert_int_equal(e[0], was);
+	write_entry(64, 0xfeeff020, 0x42, 0);
+	goes_to(was, 0, 3, 0x41);
+	goes_to(e[0], 0, 3, 0x42);
+	write_entry(64, 0xfee00000, 0x42, 0);
+	goes_to(e[0], 0, 2, 0x42);
+	assert_int_equal(entries_used(), 2);
+	enable_msi(0xfee00000, 0x65, 2);
+	for (unsigned n = 0; n < 4; n++)
+		goes_to(host_pci_read(0, MSI + 4, 4), n, 2, 0x64 + n);
+	enable_msi(0xfee00000, 0x64, 0);
+	assert_false(host_pci_read(0, MSI + 4, 4) & 8);
+}
+
+/* Without entries it stays masked, and one line says so; masked ones give theirs, but the guest's own. */
+static void test_no_entries(void **)
+{
+	fake_host.remaps = true;
+	for (unsigned direct = 0; direct < 2; direct++) {
+		pci_msi_destroy(&dev);
+		assert_int_equal(pci_msi_create(&dev), 0);
+		vm.direct = direct;
+		dev.told = false;
+		fake_host.log[0] = '\0';
+		memset(registers, 0, sizeof(registers));
+		for (unsigned i = 0; i < FAKE_ENTRIES; i++)
+			fake_host.entry[i].used = i != 5;
+		write_entry(0, 0xfee01000, 0x41, 0);
+		assert_true(registers[3] == 0 && registers[0] == (0xfee00010 | 5 << 5));
+		write_entry(1, 0xfee01000, 0x41, 0);
+		assert_int_equal(registers[7], 1);
+		assert_non_null(strstr(fake_host.log, "no interrupt vectors left"));
+		if (!direct) {
+			write_entry(0, 0xfee01000, 0x41, 1);
+			write_entry(1, 0xfee01000, 0x41, 0);
+			assert_true(registers[7] == 0 && registers[4] == (0xfee00010 | 5 << 5));
+		}
+		for (unsigned i = 0; i < FAKE_ENTRIES; i++)
+			fake_host.entry[i].used = i == 5;
+	}
+}
+
 /* Nothing of it may reach the device, whose entry stays masked. */
 static void test_garbage(void **)
 {
@@ -249,15 +378,6 @@ static void test_garbage(void **)
 	assert_int_equal(registers[3], 0xeeeeeeee);
 	assert_int_equal(pci_msix_read(&dev, TABLE, 4), bad[0].address);
 	assert_int_equal(pci_msix_read(&dev, TABLE + 2, 2), ~0ull);
-}
-
-static void enable_msi(u64 address, u32 data, unsigned log2)
-{
-	pci_config_write(&dev.config, MSI + 4, 4, (u32)address);
-	pci_config_write(&dev.config, MSI + 8, 4, (u32)(address >> 32));
-	pci_config_write(&dev.config, MSI + 12, 2, data);
-	pci_config_write(&dev.config, MSI + 2, 2, 1 | log2 << 4);
-	pci_msi_update(&dev);
 }
 
 static void test_msi(void **)
@@ -400,6 +520,9 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_msix, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remapped, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_remapped_direct, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_no_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi_32, setup, teardown),

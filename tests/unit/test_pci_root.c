@@ -45,12 +45,26 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	return 0;
 }
 
+static unsigned closed;
+
+void pci_intx_close(struct vm_pci *pci)
+{
+	assert_true(pci->nr_functions);
+	closed++;
+}
+
 void pci_intx_destroy(struct vm_pci *)
 {
 }
 
-int pci_bars_create(struct pci_device *)
+int pci_bars_create(struct pci_device *d)
 {
+	/* A table of messages in one, a table and its pending bits in another. */
+	d->bar[0].nr_traps = d->host->bar[0].size ? 1 : 0;
+	d->bar[0].trap[0] = (struct pci_trap){ 0, 0x1000 };
+	d->bar[2].nr_traps = d->host->bar[2].size ? 2 : 0;
+	d->bar[2].trap[0] = (struct pci_trap){ 0x4000, 0x5000 };
+	d->bar[2].trap[1] = (struct pci_trap){ d->host->bar[2].size - 0x2000, d->host->bar[2].size };
 	return 0;
 }
 
@@ -83,6 +97,15 @@ void pci_msix_update(struct pci_device *)
 
 void pci_msi_reset(struct pci_device *)
 {
+}
+
+static void (*called)(struct vcpu *vcpu);
+
+int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
+{
+	assert_ptr_equal(vcpu, vcpu->vm->vcpus[0]);
+	called = fn;
+	return 0;
 }
 
 /* ---- the machine ---- */
@@ -350,7 +373,9 @@ static void test_ended(void **)
 	guest_out(&parts.vm, 0xcfc, 2, 6);
 	assert_int_equal(fake_host.pci_config[0][4], 6);
 	parts.vm.end = VM_END_STOPPED;
+	closed = 0;
 	pci_silence(&vcpu);
+	assert_int_equal(closed, 1);
 	assert_int_equal(fake_host.pci_config[0][4], 2);
 	/* What was under way has come by then. */
 	assert_false(fake_host.pci_posted[0]);
@@ -426,24 +451,154 @@ static void test_iommu(void **)
 	assert_null(strstr(fake_host.iommu_log, "destroy"));
 }
 
+static void told(unsigned index, bool storm)
+{
+	const struct host_iommu_user *u = fake_host.iommu_user;
+
+	called = NULL;
+	u->blocked(u->arg, index, storm);
+}
+
+/* The function whose interrupts are blocked again and again is no bus master any more, whatever its guest writes and confirms. */
+static void test_blocked(void **)
+{
+	static const enum vm_dma modes[] = { VM_DMA_IOMMU, VM_DMA_WINDOW };
+
+	fake_host.iommu = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+		config.dma = modes[i];
+		fake_host.log[0] = '\0';
+		assert_int_equal(create(), 0);
+		if (modes[i] == VM_DMA_WINDOW)
+			assert_int_equal(pci_master_confirm(&vcpu, 0x0019, true), 0);
+		by_ports(0, 0x19, 4, 2);
+		guest_out(&parts.vm, 0xcfc, 2, 6);
+		assert_int_equal(fake_host.pci_config[3][4], 6);
+		told(3, false);
+		assert_null(called);
+		told(3, true);
+		assert_int_equal(fake_host.pci_config[3][4], 6);
+		assert_int_equal(parts.vm.end, VM_RUNNING);
+		called(&vcpu);
+		called(&vcpu);
+		assert_int_equal(fake_host.pci_config[3][4], 2);
+		guest_out(&parts.vm, 0xcfc, 2, 2);
+		guest_out(&parts.vm, 0xcfc, 2, 6);
+		assert_int_equal(guest_in(&parts.vm, 0xcfc, 2), 6);
+		assert_int_equal(pci_master_confirm(&vcpu, 0x0019, true), 0);
+		assert_int_equal(fake_host.pci_config[3][4], 2);
+		/* One line, and none that the guest is to load a module. The other function is as it was. */
+		assert_non_null(strstr(fake_host.log, "pci: 00:03.1 goes on with interrupts that are blocked: "));
+		assert_null(strstr(strstr(fake_host.log, "goes on") + 1, "00:03.1"));
+		assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
+		by_ports(0x20, 0x00, 4, 2);
+		guest_out(&parts.vm, 0xcfc, 2, 6);
+		assert_int_equal(fake_host.pci_config[0][4], 6);
+		destroy();
+	}
+	/* The next start has it back. A VM whose vCPUs are not there yet is not called. */
+	assert_int_equal(create(), 0);
+	assert_int_equal(parts.vm.pci->silent, 0);
+	parts.vm.nr_vcpus = 0;
+	told(3, true);
+	assert_null(called);
+	destroy();
+}
+
+static void test_on_fault(void **)
+{
+	char text[100];
+
+	config.dma = VM_DMA_IDENTITY;
+	config.on_fault = ON_FAULT_STOP;
+	refused("vm0.conf:7: pci: on_fault: the node has no IOMMU that blocks anything\n");
+	assert_false(pci_iommu_text(0, text, sizeof(text)));
+	fake_host.iommu = true;
+	for (config.on_fault = ON_FAULT_REPORT; config.on_fault <= ON_FAULT_RESTART; config.on_fault++) {
+		assert_int_equal(create(), 0);
+		assert_string_equal(fake_host.iommu_user->name, "vm0");
+		assert_string_equal(fake_host.iommu_user->mode, "dma = identity");
+		told(0, false);
+		assert_int_equal(parts.vm.end, config.on_fault == ON_FAULT_REPORT ? VM_RUNNING : VM_END_FAULT);
+		parts.vm.end = VM_RUNNING;
+		destroy();
+	}
+	/* What was blocked: for the monitor, and a line at the end. */
+	config.on_fault = ON_FAULT_REPORT;
+	assert_true(pci_iommu_text(3, text, sizeof(text)));
+	assert_string_equal(text, "reaches nothing; blocked: DMA 0, interrupts 0");
+	fake_host.iommu_state = (struct host_iommu_state){ .domain = 4, .mode = "dma = window", .dma = 12, .interrupts = 7 };
+	assert_true(pci_iommu_text(3, text, sizeof(text)));
+	assert_string_equal(text, "domain 7, dma = window; blocked: DMA 12, interrupts 7");
+	assert_null(strstr(fake_host.log, "blocked-"));
+	config.nr_pci = 1;
+	assert_int_equal(create(), 0);
+	fake_host.iommu_state.dma = 0;
+	destroy();
+	assert_non_null(strstr(fake_host.log, "vm0: pci: 20:00.0: blocked-dma=0 blocked-interrupts=7\n"));
+}
+
+/* Functions of one VM reach each other's registers where the host has them, but no tables of messages. */
+static void test_registers(void **)
+{
+	struct pci_bar *first = fake_host.pci[0].bar, *second = fake_host.pci[3].bar;
+
+	fake_host.iommu = true;
+	config.dma = VM_DMA_IOMMU;
+	first[0] = (struct pci_bar){ .base = 0xc0000000, .size = 0x4000 };
+	first[1] = (struct pci_bar){ .base = 0xc0008000, .size = 0x100 };
+	first[3] = (struct pci_bar){ .base = 0xc000, .size = 0x2000, .flags = 1 };
+	first[PCI_ROM_BAR] = (struct pci_bar){ .base = 0xc0010000, .size = 0x10000 };
+	second[2] = (struct pci_bar){ .base = GIB(64), .size = GIB(64) };
+	second[4] = (struct pci_bar){ .base = 0, .size = 0x4000 };
+	fake_host.log[0] = '\0';
+	assert_int_equal(create(), 0);
+	expect_iommu("create vm0; 0xc0001000 is 0xc0001000+0x3000; 0x1000000000 is 0x1000000000+0x4000; "
+		     "0x1000005000 is 0x1000005000+0xfffff9000; attach 0; attach 3;");
+	assert_non_null(strstr(fake_host.log, "DMA between 20:00.0 and 00:03.1 passes the root complex, if that lets it\n"));
+	destroy();
+	/* Of one that the IOMMU cannot address the rest is there; those of one group go no other way. */
+	fake_host.iommu_error = -ERANGE;
+	fake_host.iommu_log[0] = fake_host.log[0] = '\0';
+	fake_host.pci_group[0] = fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x19 };
+	assert_int_equal(create(), 0);
+	assert_non_null(strstr(fake_host.log, "no DMA to BAR0 of 20:00.0: its address is the guest's RAM's, or beyond the "
+			       "IOMMU's\n"));
+	assert_non_null(strstr(fake_host.iommu_log, "+0xfffff9000; attach 0; attach 3;"));
+	assert_null(strstr(fake_host.log, "root complex"));
+	destroy();
+	/* One alone needs nobody's. */
+	fake_host.iommu_log[0] = '\0';
+	config.nr_pci = 1;
+	assert_int_equal(create(), 0);
+	expect_iommu("create vm0; attach 0;");
+	destroy();
+}
+
 static void test_iommu_refuses(void **)
 {
-	static const struct config_line { int error; const char *line; } errors[] = {
-		{ -ENOSPC, "vm0.conf:7: pci: its IOMMUs hold no more VMs\n" },
-		{ -ERANGE, "vm0.conf:7: pci: its memory ends beyond the address bits of the IOMMUs\n" },
-		{ -EIO, "vm0.conf:7: pci: the IOMMU of one of its functions does not work\n" },
+	/* What a function may have been given is taken back, before the tables go. */
+	static const struct config_line { int error; const char *line, *log; } errors[] = {
+		{ -ENOSPC, "vm0.conf:7: pci: its IOMMUs hold no more VMs\n", "create vm0;" },
+		{ -ERANGE, "vm0.conf:7: pci: its memory ends beyond the address bits of the IOMMUs\n",
+		  "create vm0; 0 is 0+0; destroy;" },
+		{ -EIO, "vm0.conf:7: pci: the IOMMU of one of its functions does not work\n",
+		  "create vm0; 0 is 0+0; attach 0; detach 0 after 1; destroy;" },
 	};
 	static struct vm_config other;
 	static struct vm_parts first;
 
 	config.dma = VM_DMA_IOMMU;
-	refused("vm0.conf:7: pci: dma = iommu: the node has no IOMMU, none that Margay knows, or it is off (iommu=off)\n");
+	refused("vm0.conf:7: pci: the node has no IOMMU, none that Margay knows, or it is off (iommu=off): "
+		"dma = identity or window needs none\n");
 	assert_string_equal(fake_host.iommu_log, "");
 	fake_host.iommu = true;
 	map.count = 1;
 	for (unsigned i = 0; i < ARRAY_SIZE(errors); i++) {
 		fake_host.iommu_error = errors[i].error;
+		memset(fake_host.pci_taken_back, 0, sizeof(fake_host.pci_taken_back));
 		refused(errors[i].line);
+		expect_iommu(errors[i].log);
 	}
 	fake_host.iommu_unfit[0] = "its IOMMU does not work";
 	refused("vm0.conf:7: pci: 20:00.0 cannot be passed through: its IOMMU does not work\n");
@@ -482,6 +637,9 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_blocked, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_on_fault, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_iommu_refuses, setup, teardown),
 		/* The last: its functions stay its VM's. */
 		cmocka_unit_test_setup_teardown(test_iommu, setup, teardown),

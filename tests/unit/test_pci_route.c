@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_group.c kernel/pci/pci_facts.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /* Routes are found at boot, behind bridges too: what firmware's tables and the functions' registers are later changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -57,6 +57,24 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		if (function[i].address.devfn == a.devfn)
 			return (u32)pin[i] << 8;
 	return ~0u;
+}
+
+/* Of the groups, which nobody asks for here. */
+u16 pci_find_cap(const struct pci_function *, u16)
+{
+	fail();
+	return 0;
+}
+
+u16 pci_find_extended_cap(const struct pci_function *, u16)
+{
+	fail();
+	return 0;
+}
+
+void pci_change16(const struct pci_function *, u16, u16, u16)
+{
+	fail();
 }
 
 #if IS_ENABLED(CONFIG_NUMA)
@@ -129,7 +147,7 @@ static void test_at_boot(void **)
 	aml_package(&a, entry, ARRAY_SIZE(entry));
 	aml_end(&a);
 	aml_crs_begin(&a, "_CRS");
-	aml_range(&a, AML_RANGE_MEMORY, true, 0xc0000000, MIB(1));
+	aml_range(&a, AML_RANGE_MEMORY, true, 0xc0000000, MIB(1), 0);
 	aml_crs_end(&a);
 	aml_end(&a);
 	aml_end(&a);
@@ -358,9 +376,9 @@ static void test_facts_of_a_known_root(void **)
 		aml_name_eisaid(&a, "_HID", "PNP0A08");
 		aml_name_integer(&a, "_PXM", 1);
 		aml_crs_begin(&a, "_CRS");
-		aml_range(&a, AML_RANGE_BUS, true, 0, 16);
-		aml_range(&a, AML_RANGE_MEMORY, true, 0xc0000000, MIB(1));
-		aml_range(&a, AML_RANGE_MEMORY, true, 0xd0000000, MIB(1));
+		aml_range(&a, AML_RANGE_BUS, true, 0, 16, 0);
+		aml_range(&a, AML_RANGE_MEMORY, true, 0xc0000000, MIB(1), 0);
+		aml_range(&a, AML_RANGE_MEMORY, true, 0xd0000000, MIB(1), 0);
 		aml_crs_end(&a);
 		aml_end(&a);
 		aml_end(&a);

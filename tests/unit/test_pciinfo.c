@@ -205,6 +205,7 @@ static void test_unfit(void **)
 		{ { .id.class_code = 0x020000, .address.segment = 1 }, "guests have PCI segment 0 only" },
 		{ { .id.class_code = 0x020000, .vfs_on = 1 }, "its virtual functions are on" },
 		{ { .id.class_code = 0x020000, .bar[3] = { .size = 4096 } }, "the firmware gave one of its BARs no address" },
+		{ { .id.class_code = 0x020000, .bar[2] = { .base = BIT(48) - 4096, .size = 8192 } }, "a BAR lies above 2^48: " },
 		{ { .id.class_code = 0x020000, .problem = "the capability list loops" }, "the capability list loops" },
 		{ { .id.class_code = 0x010185 }, NULL }, { { .id.class_code = 0x010601 }, NULL },
 		{ { .id.class_code = 0x010802 }, NULL }, { { .id.class_code = 0x020700 }, NULL },

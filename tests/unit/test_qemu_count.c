@@ -156,7 +156,7 @@ static const char *line(unsigned n)
 static void test_one_cpu(void **)
 {
 	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "interrupt=0x7000",
-				    "stats=0xffffffff80000100:0x48:0x38:0x20:0x3:0x90" };
+				    "stats=0xffffffff80000100:0x48:0x38:0x20:0x3:0x90:0x2" };
 
 	load(5, arguments);
 	memory[0x100 / 8] = MEMORY + VM;
@@ -167,15 +167,15 @@ static void test_one_cpu(void **)
 	enter((unsigned[]){ GUEST, MARKER_2 }, 2, 1);
 	ended(1, NULL);
 	/* Host, VMRUN, guest, marker; the marker itself is the guest's. */
-	assert_string_equal(line(0), "marker 0x1 total 4 image 2 vmruns 1 guest 2 interrupts 0 telemetry 0 injected 0\n");
+	assert_string_equal(line(0), "marker 0x1 total 4 image 2 vmruns 1 interrupts 0 guest 2 telemetry 0 injected 0 cpuids 0\n");
 	/* Two exits between the markers, and one interrupt, as both sides say. */
-	assert_string_equal(line(1), "marker 0x2 total 15 image 8 vmruns 3 guest 7 interrupts 1 telemetry 2 injected 1\n");
-	assert_string_equal(line(2), "end 0 total 16 image 9 vmruns 3 guest 7 interrupts 1 telemetry 2 injected 1\n");
+	assert_string_equal(line(1), "marker 0x2 total 15 image 8 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1 cpuids 1\n");
+	assert_string_equal(line(2), "end 0 total 16 image 9 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1 cpuids 1\n");
 }
 
 static void test_each_cpu(void **)
 {
-	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "stats=0:0:0:0:0:0" };
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "stats=0:0:0:0:0:0:0" };
 
 	load(5, arguments);
 	execute(0, HOST);
@@ -183,7 +183,7 @@ static void test_each_cpu(void **)
 	execute(1, GUEST);
 	execute(0, MARKER_1);
 	ended(1, NULL);
-	assert_string_equal(line(0), "marker 0x1 total 4 image 1 vmruns 0 total0 2 total1 2\n");
+	assert_string_equal(line(0), "marker 0x1 total 4 image 1 vmruns 0 interrupts 0 total0 2 total1 2\n");
 }
 
 int main(void)

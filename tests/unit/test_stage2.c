@@ -68,7 +68,7 @@ static void leaf_bits(void **)
 	/* EPT: R 0, W 1, X 2, type 5:3 (WB = 6), "ignore PAT" 6 never, page size 7. */
 	assert_true(ept_format.leaf(0x200000, LEAF_2M, STAGE2_RWX, MEMTYPE_WB) == (0x200000 | 0x80 | 0x30 | 7));
 	assert_true(ept_format.leaf(0x3000, LEAF_4K, STAGE2_R | STAGE2_X, MEMTYPE_UC) == (0x3000 | 5));
-	assert_true(ept_format.table(0x5000) == (0x5000 | 7));
+	assert_true(ept_format.table(0x5000, 1) == (0x5000 | 7));
 	/* NPT: P 0, W 1, U 2, PWT 3, PCD 4, A 5, D 6, PS 7, NX 63. */
 	assert_true(npt_format.leaf(0x40000000, LEAF_1G, STAGE2_RWX, MEMTYPE_WB) == (0x40000000 | 0x80 | 0x60 | 7));
 	assert_true(npt_format.leaf(0x3000, LEAF_4K, STAGE2_R, MEMTYPE_UC) == (1ull << 63 | 0x3000 | 0x60 | 0x18 | 5));

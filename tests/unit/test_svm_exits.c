@@ -54,6 +54,20 @@ int svm_enter_clean(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, cons
 	return svm_enter(regs, vmcb_pa, host_vmcb_pa, word);
 }
 
+static unsigned machine_checks;
+
+bool upcall_machine_check(bool of_guest)
+{
+	assert_true(of_guest);
+	machine_checks++;
+	return true;
+}
+
+void upcall_panic(const char *, ...)
+{
+	__builtin_trap();
+}
+
 static int setup(void **)
 {
 	memset(&vmcb, 0, sizeof(vmcb));
@@ -197,6 +211,15 @@ static void guest_moves(void)
 	vmcb.next_rip = 0xffffffff81000006ull;
 	vmcb.rflags = 0x246;
 	vmcb.int_state = 3; /* the shadow, and bit 1, which is not it */
+}
+
+/* The host deals with it; if the guest has to end, it has been told elsewhere. */
+static void test_machine_check(void **)
+{
+	machine_checks = 0;
+	leave(0x40 + 18, 0, 0);
+	assert_int_equal(out.reason, VMEXIT_NMI);
+	assert_int_equal(machine_checks, 1);
 }
 
 static void test_registers_both_ways(void **)
@@ -407,6 +430,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_codes, setup), cmocka_unit_test_setup(test_registers, setup),
 		cmocka_unit_test_setup(test_io, setup), cmocka_unit_test_setup(test_nested_fault, setup),
+		cmocka_unit_test_setup(test_machine_check, setup),
 		cmocka_unit_test_setup(test_exceptions, setup), cmocka_unit_test_setup(test_registers_both_ways, setup),
 		cmocka_unit_test_setup(test_kicked, setup), cmocka_unit_test_setup(test_injection, setup),
 		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),

@@ -12,19 +12,20 @@
 #include "kernel/symbols.h"
 
 /*
- * An image whose first function starts 4 bytes behind its start, the next 0x163 and 0x8001 bytes further. Code 0x80 stands
- * for "en", 0x81 for that and "try"'s code, 0xff for "st".
+ * An image whose first function starts 4 bytes behind its start, the next 0x163 and 0x8001 bytes further. Codes 1 to 9 stand
+ * for the characters of "entryflas", 10 for "en", 11 for "ry", 12 for "t" and that, 13 for "entry", 0xff for "st".
  */
 asm("	.data\n"
     "	.globl image_start, text_end, symtab_start, symtab_end\n"
     "image_start:	.skip 0x9000\n"
     "text_end:\n"
     "symtab_start:\n"
-    "	.ascii \"en\"\n	.byte 0x80, 0x82\n	.ascii \"t\"\n	.byte 0x83\n	.ascii \"ry\"\n"
-    "	.skip 123 * 2\n	.ascii \"st\"\n"
-    "	.byte 4, 1, 0x81\n"
-    "	.byte 0x82, 0x63, 1\n	.ascii \"f\"\n"
-    "	.byte 0x82, 0x80, 0x01, 3\n	.ascii \"la\"\n	.byte 0xff\n"
+    "	.byte 0, 0, 'e', 0, 'n', 0, 't', 0, 'r', 0, 'y', 0, 'f', 0, 'l', 0, 'a', 0, 's', 0\n"
+    "	.byte 1, 2, 4, 5, 3, 11, 10, 12\n"
+    "	.skip 241 * 2\n	.byte 9, 3\n"
+    "	.byte 4, 1, 13\n"
+    "	.byte 0x82, 0x63, 1, 6\n"
+    "	.byte 0x82, 0x80, 0x01, 3, 7, 8, 0xff\n"
     "symtab_end:\n"
     "	.text\n");
 

@@ -68,6 +68,20 @@ void vmx_set_interruptibility(struct vmx_vcpu *x, u64 value)
 	vmcs[BLOCKING] = value;
 }
 
+static unsigned machine_checks;
+
+bool upcall_machine_check(bool of_guest)
+{
+	assert_true(of_guest);
+	machine_checks++;
+	return true;
+}
+
+void upcall_panic(const char *, ...)
+{
+	__builtin_trap();
+}
+
 static int setup(void **)
 {
 	fake_vmcs_reset();
@@ -106,7 +120,7 @@ static const struct {
 	{ 51, VMEXIT_UNKNOWN },    { 52, VMEXIT_UNKNOWN },     { 53, VMEXIT_VIRT_INSN }, { 54, VMEXIT_WBINVD },
 	{ 55, VMEXIT_XSETBV },     { 56, VMEXIT_UNKNOWN },     { 63, VMEXIT_UNKNOWN },   { 64, VMEXIT_UNKNOWN },
 	{ 73, VMEXIT_UNKNOWN },    { 74, VMEXIT_BUS_LOCK },    { 75, VMEXIT_UNKNOWN },
-	{ 1u << 31 | 33, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 34, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 41, VMEXIT_ENTRY_FAILED },
+	{ 1u << 31 | 33, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 34, VMEXIT_ENTRY_FAILED }, { 1u << 31 | 41, VMEXIT_NMI },
 };
 
 static void test_reasons(void **)
@@ -254,6 +268,23 @@ static void guest_moves(void)
 	vmcs[BLOCKING] = 9; /* by STI, and of NMIs */
 }
 
+/* The host deals with it; if the guest has to end, it has been told elsewhere. */
+static void test_machine_check(void **)
+{
+	machine_checks = 0;
+	vmcs[INFO] = 1u << 31 | 3 << 8 | 18;
+	leave(0, 0);
+	assert_int_equal(out.reason, VMEXIT_NMI);
+	assert_int_equal(machine_checks, 1);
+	/* While it was entered: what the exit before has cut is no news, and what was to be injected is so by the next entry. */
+	vmcs[CUT] = 1u << 31 | 0x40;
+	vcpu.event = (struct hvm_event){ .type = HVM_EVENT_INTR, .vector = 0x50 };
+	leave(1u << 31 | 41, 0);
+	assert_int_equal(out.reason, VMEXIT_NMI);
+	assert_int_equal(machine_checks, 2);
+	assert_int_equal(vcpu.event.type, HVM_EVENT_NONE);
+}
+
 static void test_registers_both_ways(void **)
 {
 	vcpu.regs.gpr[GPR_RSP] = 0xffffffff82a03f50ull;
@@ -368,6 +399,7 @@ int main(void)
 		cmocka_unit_test_setup(test_reasons, setup), cmocka_unit_test_setup(test_not_entered, setup),
 		cmocka_unit_test_setup(test_control_registers, setup), cmocka_unit_test_setup(test_io, setup),
 		cmocka_unit_test_setup(test_ept_violation, setup), cmocka_unit_test_setup(test_exceptions, setup),
+		cmocka_unit_test_setup(test_machine_check, setup),
 		cmocka_unit_test_setup(test_registers_both_ways, setup), cmocka_unit_test_setup(test_injection, setup),
 		cmocka_unit_test_setup(test_cut_delivery, setup), cmocka_unit_test_setup(test_dealt_with, setup),
 		cmocka_unit_test_setup(test_windows, setup),

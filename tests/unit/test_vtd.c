@@ -2,8 +2,8 @@
 /* UNIT: arch/x86_64/stage2/stage2.c */
 /*
  * VT-d against a unit made of this file: registers that answer as 11.4 of its manual says, one command at a time; a walker that
- * keeps what it has read until it is told to drop it, entries that are not present included (caching mode); and memory of which
- * a unit that is not coherent sees nothing but the lines that were flushed.
+ * keeps what it has read until it is told to drop it, entries that are not present included (caching mode), of memory and of
+ * interrupts; and memory of which a unit that is not coherent sees nothing but the lines that were flushed.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -28,8 +28,9 @@ static void fake_clflush(const void *line);
 
 static struct {
 	u64 cap, ecap;
+	bool late; /* a fault comes as FSTS is cleared, of which the unit sends no message */
 	u32 gsts, fsts, fectl, pmen, stuck; /* stuck: commands that never end */
-	u64 rtaddr, root, iqa, iqt, iqh;
+	u64 rtaddr, root, iqa, iqt, iqh, irta, interrupts;
 	u64 record[2][2];
 	bool hangs;              /* the queue is not worked on */
 	bool lost;               /* there are no registers */
@@ -37,8 +38,9 @@ static struct {
 	char log[600];
 	struct { u16 bdf; bool valid; u64 context[2]; } context[8]; /* what it keeps */
 	struct { unsigned domain; u64 at, to; bool valid; } iotlb[8];
+	struct { unsigned n; bool valid; u64 entry[2]; } irtes[8];
 } hw;
-static struct { u64 *page; u8 seen[PAGE_SIZE]; } page[PAGES]; /* seen: by a unit that is not coherent */
+static struct { u64 *page; bool first; u8 seen[PAGE_SIZE]; } page[PAGES]; /* seen: by a unit that is not coherent */
 static unsigned nr_pages, pages_left;
 static u64 tsc;
 static struct iommu_unit unit;
@@ -56,6 +58,7 @@ void *host_pages_alloc(unsigned count, int)
 	memset(p, 0, count * PAGE_SIZE);
 	for (unsigned i = 0; i < count; i++) {
 		page[nr_pages].page = p + i * PAGE_SIZE / 8;
+		page[nr_pages].first = !i;
 		memset(page[nr_pages++].seen, 0xa5, PAGE_SIZE);
 	}
 	return p;
@@ -161,6 +164,58 @@ static u64 hw_access(u16 bdf, u64 at)
 	}
 }
 
+struct sent {
+	u32 id;
+	u8 vector, mode;
+	bool level;
+	unsigned reason; /* why it is blocked */
+};
+
+/* What a write to the addresses of interrupts leads to (5.1.4). Every entry that is read is kept. */
+static struct sent hw_interrupt(u16 source, u32 address, u32 data)
+{
+	unsigned n = (address >> 5 & 0x7fff) | (address & 4) << 13, c = 0;
+	bool wide = hw.irta & 1 << 11;
+	const u64 *e;
+
+	assert_int_equal(address >> 20, 0xfee);
+	if (!(hw.gsts & 1u << 25) || (!(address & 0x10) && hw.gsts & 1u << 23))
+		return (struct sent){ .id = address >> 12 & 0xff, .vector = (u8)data, .mode = data >> 8 & 7 };
+	if (!(address & 0x10))
+		return (struct sent){ .reason = 0x25 };
+	if (address & 8 && data >> 16)
+		return (struct sent){ .reason = 0x20 };
+	n += address & 8 ? data : 0;
+	if (n >= 2u << (hw.irta & 15))
+		return (struct sent){ .reason = 0x21 };
+	while (c < 7 && hw.irtes[c].valid && hw.irtes[c].n != n)
+		c++;
+	if (!hw.irtes[c].valid || hw.irtes[c].n != n) {
+		hw.irtes[c].n = n;
+		hw.irtes[c].valid = true;
+		for (unsigned i = 0; i < 2; i++)
+			hw.irtes[c].entry[i] = see(hw.interrupts + n * 16 + i * 8);
+	}
+	e = hw.irtes[c].entry;
+	if (!(e[0] & 1))
+		return (struct sent){ .reason = 0x22 };
+	/* Reserved bits; a physical destination, no posting; the whole requester ID is compared (9.10). */
+	if (e[0] & 0xff00f00e || (!wide && e[0] & 0xffff00ff00000000) || e[1] >> 20)
+		return (struct sent){ .reason = 0x24 };
+	if (e[1] >> 16 != 4 || (u16)e[1] != source)
+		return (struct sent){ .reason = 0x26 };
+	return (struct sent){
+		.id = (u32)(e[0] >> (wide ? 32 : 40)), .vector = (u8)(e[0] >> 16), .mode = e[0] >> 5 & 7, .level = e[0] >> 4 & 1,
+	};
+}
+
+/* An I/O APIC's entry sends that (5.1.5.1). */
+static struct sent hw_input(u16 source, u64 entry)
+{
+	assert_true(entry & BIT(48) && !(entry & 0xfffffffe0700));
+	return hw_interrupt(source, 0xfee00010 | (u32)(entry >> 49) << 5 | (entry >> 11 & 1) << 2, (u32)entry & 0xc0ff);
+}
+
 static void queue_up_to(u64 tail)
 {
 	hw.iqt = tail;
@@ -182,6 +237,15 @@ static void queue_up_to(u64 tail)
 			for (unsigned i = 0; i < 8; i++)
 				if (!only || hw.iotlb[i].domain == only)
 					memset(&hw.iotlb[i], 0, sizeof(hw.iotlb[i]));
+		} else if ((d[0] & 0xf) == 4) {
+			unsigned only = (unsigned)(d[0] >> 32);
+
+			assert_true(!d[1] && (d[0] == 4 || (u32)d[0] == 0x14) && only < 0x10000);
+			snprintf(text, sizeof(text), d[0] == 4 ? "E" : "E%u", only);
+			note(text);
+			for (unsigned i = 0; i < 8; i++)
+				if (d[0] == 4 || hw.irtes[i].n == only)
+					memset(&hw.irtes[i], 0, sizeof(hw.irtes[i]));
 		} else {
 			assert_int_equal((u32)d[0], 0x65);
 			note("W");
@@ -194,14 +258,22 @@ static void do_command(u32 value)
 {
 	static const struct { u32 bit; const char *name; } known[] = {
 		{ 1u << 31, "TE" }, { 1u << 28, "EAFL" }, { 1u << 26, "QIE" }, { 1u << 25, "IRE" },
+		{ 1u << 23, "CFI" },
 	};
-	u32 changed = (value ^ hw.gsts) & ~(1u << 30);
+	u32 changed = (value ^ hw.gsts) & ~(1u << 24 | 1u << 30);
 	unsigned count = 0;
 
 	if (value & 1u << 30) {
 		note("SRTP");
 		hw.root = hw.rtaddr & PTE_ADDR;
 		hw.gsts |= 1u << 30;
+		count++;
+	}
+	if (value & 1u << 24) {
+		note("SIRTP");
+		hw.interrupts = hw.irta & PTE_ADDR;
+		assert_false(hw.gsts & 1u << 25);
+		hw.gsts |= hw.stuck & 1u << 24 ? 0 : 1u << 24;
 		count++;
 	}
 	if (value & 1u << 27) {
@@ -232,7 +304,7 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 {
 	unsigned at = (unsigned)((volatile u8 *)reg - window);
 
-	assert_int_equal(size, at == VTD_RTADDR || at == VTD_IQT || at == VTD_IQA ? 8 : 4);
+	assert_int_equal(size, at == VTD_RTADDR || at == VTD_IQT || at == VTD_IQA || at == VTD_IRTA ? 8 : 4);
 	if (at >= RECORDS) {
 		assert_true(at % 16 == 12 && value == 1u << 31);
 		hw.record[(at - RECORDS) / 16][1] &= ~BIT(63);
@@ -241,7 +313,13 @@ void host_mmio_write(volatile void *reg, unsigned size, u64 value)
 	switch (at) {
 	case VTD_GCMD: do_command((u32)value); break;
 	case VTD_RTADDR: hw.rtaddr = value; break;
-	case VTD_FSTS: hw.fsts &= ~(u32)value; break;
+	case VTD_IRTA: assert_int_equal(value & 0x7f0, 0); hw.irta = value; break;
+	case VTD_FSTS:
+		hw.fsts &= ~(u32)value;
+		if (hw.late)
+			hw.record[0][1] = BIT(63) | 0x0448;
+		hw.late = false;
+		break;
 	case VTD_FECTL: hw.fectl = (u32)value; note(value ? "mask" : "unmask"); break;
 	case VTD_FEDATA: assert_int_equal(value, 0x400); note("data"); break;
 	case VTD_FEADDR: assert_int_equal(value, 0xfee05000); note("address"); break;
@@ -291,7 +369,7 @@ static int reset(void **)
 static int done(void **)
 {
 	for (unsigned i = 0; i < nr_pages; i++)
-		if (!i || page[i].page != page[i - 1].page + PAGE_SIZE / 8 || page[i - 1].page != unit.queue)
+		if (page[i].first)
 			free(page[i].page);
 	nr_pages = 0;
 	return 0;
@@ -453,11 +531,10 @@ static void test_not_coherent(void **)
 static void test_write_buffer(void **)
 {
 	hw.cap |= VTD_CAP_RWBF;
-	hw.cap &= ~(3ull << 54);
 	start_well();
 	assert_int_equal(vtd_ops.set(&unit, 0x0148, 0, 0), 0);
 	expect("WBF C I W");
-	assert_int_equal(hw.drained, 0);
+	assert_int_equal(hw.drained, 3);
 }
 
 static void record(unsigned n, u16 bdf, u64 address, bool write)
@@ -479,12 +556,16 @@ static void test_faults(void **)
 	record(1, 0x0148, 0x123456789abc, true);
 	record(0, 0x0248, 0x5000, false);
 	assert_true(vtd_ops.fault(&unit, &f));
-	assert_true(f.bdf == 0x248 && !f.write && f.address == 0x5000 && f.reason == 5 && f.count == 1);
+	assert_true(f.bdf == 0x248 && !f.write && !f.interrupt && f.address == 0x5000 && f.reason == 5 && f.count == 1);
 	hw.fsts = 0x51; /* one was lost, and the queue has errors */
 	assert_true(vtd_ops.fault(&unit, &f));
 	assert_true(f.bdf == 0x148 && f.write && f.address == 0x123456789000 && f.count == 1);
 	assert_false(vtd_ops.fault(&unit, &f));
 	assert_int_equal(hw.fsts, 0x50);
+	hw.fsts = 1;
+	hw.late = true;
+	assert_true(vtd_ops.fault(&unit, &f) && f.bdf == 0x0448 && !hw.fsts);
+	assert_false(vtd_ops.fault(&unit, &f));
 	hw.fsts = 0;
 	expect("");
 	/* The last one that is told is the last that is noted (FPD), with the function's memory as it was. */
@@ -518,6 +599,190 @@ static void test_faults(void **)
 	assert_int_equal(f.count, 1);
 }
 
+/* Told of again, what came meanwhile is there. */
+static void test_hold(void **)
+{
+	struct iommu_fault f;
+
+	start_well();
+	vtd_ops.hold(&unit, true);
+	assert_int_equal(hw.fectl, 0x80000000);
+	hw.record[0][1] = BIT(63) | 5ull << 32 | 0x148;
+	assert_true(vtd_ops.fault(&unit, &f));
+	vtd_ops.hold(&unit, false);
+	assert_int_equal(hw.fectl, 0);
+}
+
+static void test_interrupt_faults(void **)
+{
+	struct iommu_fault f;
+
+	start_well();
+	hw.record[0][0] = 0x8123ull << 48 | 0xffff;
+	hw.record[0][1] = BIT(63) | 0x26ull << 32 | 0x148;
+	assert_true(vtd_ops.fault(&unit, &f));
+	assert_true(f.bdf == 0x148 && f.interrupt && f.address == 0x8123 && f.reason == 0x26 && f.count == 1);
+	hw.record[0][1] = BIT(63) | 0x20ull << 32 | 0x148;
+	assert_true(vtd_ops.fault(&unit, &f) && f.interrupt && f.count == 2);
+	hw.record[0][1] = BIT(63) | 0x1full << 32 | 0x148;
+	assert_true(vtd_ops.fault(&unit, &f) && !f.interrupt);
+}
+
+struct interrupt {
+	u32 apic_id;
+	u16 source;
+	u8 vector, mode;
+	bool level;
+};
+
+static bool fill(unsigned n, const struct interrupt *i)
+{
+	return i ? vtd_ops.interrupt(&unit, n, i->source, i->apic_id, i->vector | (u32)i->mode << 8 | (u32)i->level << 15) :
+		   vtd_ops.interrupt(&unit, n, 0, 0, 0);
+}
+
+static struct interrupt to(u32 id, u8 vector)
+{
+	return (struct interrupt){ .apic_id = id, .vector = vector, .source = 0x148 };
+}
+
+static void start_remapping(unsigned count, bool wide)
+{
+	hw.ecap |= BIT(3) | BIT(4);
+	start_well();
+	assert_null(vtd_ops.remap(&unit, count, wide));
+	hw.log[0] = 0;
+}
+
+/* Nothing passes but by an entry, and for whom it is; entries that were looked at are not believed any more when they change. */
+static void test_interrupts(void **)
+{
+	struct interrupt i = to(0x12345678, 0x41);
+	struct sent s;
+
+	hw.ecap |= BIT(3) | BIT(4);
+	assert_null(vtd_ops.start(&unit));
+	assert_true(unit.remaps && unit.remaps_wide);
+	assert_null(vtd_ops.enable(&unit, 0xfee05000, 0x400));
+	hw.log[0] = 0;
+	s = hw_interrupt(0x248, 0xfee03000, 0x44);
+	assert_true(!s.reason && s.id == 3 && s.vector == 0x44);
+	assert_null(vtd_ops.remap(&unit, 512, true));
+	expect("SIRTP E W IRE+");
+	assert_int_equal(hw.irta & 0xfff, 1 << 11 | 8);
+	assert_int_equal(hw_interrupt(0x248, 0xfee03000, 0x44).reason, 0x25);
+	for (unsigned n = 0; n < 2; n++)
+		for (unsigned at = n ? 500 : 0; at < (n ? 512 : 4); at++)
+			assert_int_equal(hw_interrupt(0x148, vtd_ops.message(at, false), 0).reason, 0x22);
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(512, false), 0).reason, 0x21);
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(511, false), 0).reason, 0x22);
+	assert_true(fill(511, &i));
+	expect("E511 W");
+	s = hw_interrupt(0x148, vtd_ops.message(511, false), 0);
+	assert_true(!s.reason && s.id == 0x12345678 && s.vector == 0x41 && !s.mode && !s.level);
+	assert_int_equal(hw_interrupt(0x149, vtd_ops.message(511, false), 0).reason, 0x26);
+	assert_int_equal(hw_interrupt(0x48, vtd_ops.message(511, false), 0).reason, 0x26);
+	i = to(7, 0xef);
+	assert_true(fill(511, &i));
+	expect("E511 W E511 W");
+	s = hw_interrupt(0x148, vtd_ops.message(511, false), 0);
+	assert_true(!s.reason && s.id == 7 && s.vector == 0xef);
+	assert_true(fill(511, NULL));
+	expect("E511 W");
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(511, false), 0).reason, 0x22);
+	assert_true(fill(511, NULL));
+	expect("");
+	assert_null(vtd_ops.remap(&unit, 0, false));
+	expect("IRE-");
+}
+
+/* Several messages of one function, which differ by their data; without data there is one. */
+static void test_several(void **)
+{
+	start_remapping(256, true);
+	for (unsigned n = 0; n < 4; n++) {
+		struct interrupt i = to(n, (u8)(0x50 + n));
+
+		assert_true(fill(8 + n, &i));
+	}
+	for (unsigned n = 0; n < 4; n++) {
+		assert_int_equal(hw_interrupt(0x148, vtd_ops.message(8, true), n).vector, 0x50 + n);
+		assert_int_equal(hw_interrupt(0x148, vtd_ops.message(8, false), n).vector, 0x50);
+	}
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(8, true), 4).reason, 0x22);
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(8, true), 0x10000).reason, 0x20);
+}
+
+/* I/O APICs, and APIC IDs of 8 bits: what is left of the entry is the machine's own, state included. */
+static void test_inputs(void **)
+{
+	struct interrupt i = { .apic_id = 0xfe, .source = 0xf0f8, .vector = 0x33, .level = true };
+	struct sent s;
+
+	start_remapping(256, false);
+	assert_int_equal(hw.irta & 0xfff, 7);
+	assert_true(fill(4, &i));
+	assert_true(vtd_ops.input(4, 0xfe0000000001a033) == (4ull << 49 | BIT(48) | 0x1a033));
+	s = hw_input(0xf0f8, vtd_ops.input(4, 0xfe0000000001a033));
+	assert_true(!s.reason && s.id == 0xfe && s.vector == 0x33 && s.level && !s.mode);
+	assert_int_equal(hw_input(0xf0f9, vtd_ops.input(4, 0)).reason, 0x26);
+	i = (struct interrupt){ .apic_id = 1, .source = 0xf0f8, .mode = 4 };
+	assert_true(fill(255, &i));
+	assert_true(vtd_ops.input(255, 0x100000000002400) == (255ull << 49 | BIT(48) | 0x2000));
+	s = hw_input(0xf0f8, vtd_ops.input(255, 0x100000000000400));
+	assert_true(!s.reason && s.id == 1 && s.mode == 4 && !s.level);
+}
+
+static void test_interrupts_not_coherent(void **)
+{
+	struct interrupt i = to(1, 0x41);
+
+	hw.ecap &= ~(u64)VTD_ECAP_C;
+	start_remapping(512, true);
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(256, false), 0).reason, 0x22);
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(511, false), 0).reason, 0x22);
+	assert_true(fill(511, &i));
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(511, false), 0).vector, 0x41);
+	assert_true(fill(511, NULL));
+	assert_int_equal(hw_interrupt(0x148, vtd_ops.message(511, false), 0).reason, 0x22);
+}
+
+static void test_no_remapping(void **)
+{
+	static const u32 stuck[] = { 1u << 23, 1u << 24, 1u << 25 };
+	struct interrupt i = to(1, 0x41);
+
+	start_well();
+	assert_false(unit.remaps || unit.remaps_wide);
+	/* Firmware let the old format pass. */
+	hw.gsts |= 1u << 23;
+	assert_null(vtd_ops.remap(&unit, 256, true));
+	expect("SIRTP E W CFI- IRE+");
+	assert_int_equal(hw_interrupt(0x148, 0xfee00000, 0x41).reason, 0x25);
+	hw.hangs = true;
+	assert_false(fill(3, &i));
+	assert_string_equal(unit.broken, "does not answer");
+	done(NULL);
+	reset(NULL);
+	start_well();
+	pages_left = 1;
+	assert_string_equal(vtd_ops.remap(&unit, 512, true), "finds no memory for the table of its interrupts");
+	expect("");
+	for (unsigned n = 0; n < ARRAY_SIZE(stuck); n++) {
+		done(NULL);
+		reset(NULL);
+		start_well();
+		hw.gsts |= 1u << 23;
+		hw.stuck = stuck[n];
+		assert_string_equal(vtd_ops.remap(&unit, 256, true), "does not answer");
+	}
+	done(NULL);
+	reset(NULL);
+	start_remapping(256, true);
+	hw.stuck = 1u << 25;
+	assert_string_equal(vtd_ops.remap(&unit, 0, false), "does not answer");
+}
+
 static void broken(const char *why)
 {
 	const char *said = vtd_ops.start(&unit);
@@ -525,6 +790,8 @@ static void broken(const char *why)
 	said = said ? said : vtd_ops.enable(&unit, 0, 0);
 	assert_non_null(said);
 	assert_string_equal(said, why);
+	/* Nobody's tables of interrupts are in force any more, whatever else is; where there is somebody to ask. */
+	assert_true(!(hw.gsts & 1u << 25) || hw.stuck || hw.lost || !strcmp(why, "does not answer"));
 	done(NULL);
 	reset(NULL);
 }
@@ -536,9 +803,15 @@ static void test_lies(void **)
 	hw.cap = hw.ecap = ~0ull;
 	broken("does not answer");
 	hw.ecap = VTD_ECAP_C;
+	hw.gsts = 1u << 31 | 1u << 25;
 	broken("has no queued invalidation");
 	hw.cap &= ~VTD_CAP_SAGAW_4;
+	hw.gsts = 1u << 25;
 	broken("has no page tables of four levels");
+	for (unsigned bit = 54; bit < 56; bit++) {
+		hw.cap &= ~BIT(bit);
+		broken("cannot wait for what is under way");
+	}
 	hw.lost = true;
 	broken("has registers where none can be");
 	pages_left = 2;
@@ -595,7 +868,7 @@ static void test_format(void **)
 	assert_true(f->leaf(0x200000, LEAF_2M, STAGE2_RWX, MEMTYPE_WB) == (0x200000 | 0x80 | 3));
 	assert_true(f->leaf(0x1000, LEAF_4K, STAGE2_R, MEMTYPE_WB) == (0x1000 | 1));
 	assert_true(f->leaf(0x1000, LEAF_4K, STAGE2_W, MEMTYPE_UC) == (0x1000 | 2));
-	assert_true(f->table(0x3000) == (0x3000 | 3));
+	assert_true(f->table(0x3000, 1) == (0x3000 | 3));
 	assert_true(f->present(1) && f->present(2) && !f->present(~3ull));
 	assert_true(f->prot(3) == (STAGE2_R | STAGE2_W) && f->prot(1) == STAGE2_R && f->type(3) == MEMTYPE_WB);
 }
@@ -611,6 +884,13 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_not_coherent, reset, done),
 		cmocka_unit_test_setup_teardown(test_write_buffer, reset, done),
 		cmocka_unit_test_setup_teardown(test_faults, reset, done),
+		cmocka_unit_test_setup_teardown(test_hold, reset, done),
+		cmocka_unit_test_setup_teardown(test_interrupt_faults, reset, done),
+		cmocka_unit_test_setup_teardown(test_interrupts, reset, done),
+		cmocka_unit_test_setup_teardown(test_several, reset, done),
+		cmocka_unit_test_setup_teardown(test_inputs, reset, done),
+		cmocka_unit_test_setup_teardown(test_interrupts_not_coherent, reset, done),
+		cmocka_unit_test_setup_teardown(test_no_remapping, reset, done),
 		cmocka_unit_test_setup_teardown(test_lies, reset, done),
 		cmocka_unit_test_setup_teardown(test_capabilities, reset, done),
 		cmocka_unit_test_setup_teardown(test_hang, reset, done),

@@ -237,7 +237,7 @@ static void test_odd_accesses(void **)
 	assert_int_equal(guest_in(vm, 0x614, 2), 65535);
 }
 
-/* Whose CPUs' timers are the guest's has none, and nothing that pauses or ends it minds. */
+/* Whose CPUs' timers are the guest's has one where the node has an alarm, else none, and nothing that pauses or ends it minds. */
 static void test_direct(void **)
 {
 	const struct vdev *d = __start_vdevs[0];
@@ -245,11 +245,21 @@ static void test_direct(void **)
 	fake_vm_destroy(vm);
 	fake_vm_direct = true;
 	vm = fake_vm_create(0);
+	assert_non_null(pio_find(vm, 0x610));
+	assert_null(strstr(fake_host.log, "HPET"));
+	fake_vm_destroy(vm);
+	fake_host.no_alarm = true;
+	vm = fake_vm_create(0);
 	fake_vm_direct = false;
 	assert_null(pio_find(vm, 0x610));
+	assert_non_null(strstr(fake_host.log, "vm0: its watchdog needs an HPET that interrupts (watchdog = no)\n"));
 	d->vcpu_pause(vm->vcpus[0], vm->device[0], true);
 	d->vcpu_pause(vm->vcpus[0], vm->device[0], false);
 	d->vcpu_stop(vm->vcpus[0], vm->device[0]);
+	/* With the monitor's APIC it needs none. */
+	fake_vm_destroy(vm);
+	vm = fake_vm_create(0);
+	assert_non_null(pio_find(vm, 0x610));
 }
 
 /* Nor has one whose VM file says so. */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
 /*
- * When a guest's WBINVD or INVD is the CPU's, and when the guest may go on, as behind a bus lock. The file of the exits' handlers
- * is included.
+ * When a guest's WBINVD or INVD is the CPU's, when the guest may go on, as behind a bus lock, and what the exit of an interrupt
+ * window leaves. The file of the exits' handlers is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -14,7 +14,7 @@
 
 static struct vm vm;
 static struct vcpu vcpu = { .vm = &vm };
-static unsigned flushes, skips, faults;
+static unsigned flushes, skips, faults, closed;
 static u64 tsc;
 static u32 ss;
 
@@ -54,7 +54,13 @@ static void get_segment(struct vcpu *, enum seg, struct segment *out)
 	out->attr = ss;
 }
 
-static const struct hvm_ops ops = { .get_segment = get_segment };
+static void request_irq_window(struct vcpu *, bool on)
+{
+	assert_false(on);
+	closed++;
+}
+
+static const struct hvm_ops ops = { .get_segment = get_segment, .request_irq_window = request_irq_window };
 const struct hvm_ops *hvm = &ops;
 const struct debugger *debugger;
 
@@ -129,11 +135,19 @@ static void test_bus_lock(void **)
 	assert_int_equal(vcpu.disturb_after, tsc + 100000);
 }
 
+/* The window that has opened is closed, and known to be: the next that is wanted is asked for. */
+static void test_irq_window(void **)
+{
+	vcpu.irq_window = true;
+	vmexit_handlers[VMEXIT_IRQ_WINDOW](&vcpu, &(struct vmexit){ .reason = VMEXIT_IRQ_WINDOW });
+	assert_true(!vcpu.irq_window && closed == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_privilege), cmocka_unit_test(test_without_devices), cmocka_unit_test(test_with_devices),
-		cmocka_unit_test(test_bus_lock),
+		cmocka_unit_test(test_bus_lock), cmocka_unit_test(test_irq_window),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

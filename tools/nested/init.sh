@@ -13,6 +13,8 @@ mount -t tmpfs tmpfs /tmp
 
 end() {
 	echo "nested: $*"
+	# A change of settings waits until the last character is out: a machine that is off sends none.
+	stty -F /dev/ttyS1 115200
 	sync
 	poweroff -f
 }

@@ -9,11 +9,12 @@
 #include "vmm/acpi/aml_build.h"
 #include "vmm/guest_platform.h"
 
-#define MAX_TABLES 6 /* what the XSDT points to */
+#define MAX_TABLES 7
+#define DSDT 0 /* the first of them, which only the FADT points to; the XSDT to all others */
 #define PROFILE_ENTERPRISE_SERVER 4
 #define FIRST_X2APIC_ID 255 /* 255 is the xAPIC broadcast ID */
 
-/* A bump allocator over the output, and the tables that the XSDT will list. */
+/* A bump allocator over the output, and the addresses of the tables in it. */
 struct builder {
 	const struct acpi_guest *in;
 	u8 *buf;
@@ -49,8 +50,13 @@ static u8 checksum(const void *p, size_t n)
 	return (u8)-sum;
 }
 
-static void fill_header(struct acpi_sdt *h, const char *signature, u8 revision, size_t length)
+/* A table's header, before `length` - header bytes of zero; NULL: there is no room. */
+static void *new_table(struct builder *b, const char *signature, u8 revision, size_t length)
 {
+	struct acpi_sdt *h = take_bytes(b, length);
+
+	if (!h)
+		return NULL;
 	memcpy(h->signature, signature, 4);
 	h->length = (u32)length;
 	h->revision = revision;
@@ -59,12 +65,12 @@ static void fill_header(struct acpi_sdt *h, const char *signature, u8 revision, 
 	h->oem_revision = 1;
 	memcpy(h->creator_id, "MRGY", 4);
 	h->creator_revision = 1;
+	return h;
 }
 
-/* The table is complete: its checksum, and its place in the XSDT. */
+/* The table is complete: its checksum, and its place in the list. */
 static void finish(struct builder *b, struct acpi_sdt *h)
 {
-	h->checksum = 0;
 	h->checksum = checksum(h, h->length);
 	b->table[b->nr_tables++] = gpa_of(b, h);
 }
@@ -105,11 +111,10 @@ static void put_dsdt(struct aml *a, const struct acpi_guest *in)
 		acpi_put_pci(a, in);
 }
 
-/* A table whose content the encoder writes. */
-static int encode(struct builder *b, const char *signature, u8 revision, void (*put)(struct aml *a, const struct acpi_guest *in),
-		  struct acpi_sdt **out)
+/* A table whose content behind the header `put` writes. */
+static int encode(struct builder *b, const char *signature, u8 revision, void (*put)(struct aml *a, const struct acpi_guest *in))
 {
-	struct acpi_sdt *h = take_bytes(b, sizeof(*h));
+	struct acpi_sdt *h = new_table(b, signature, revision, sizeof(*h));
 	struct aml a;
 
 	if (!h)
@@ -117,10 +122,15 @@ static int encode(struct builder *b, const char *signature, u8 revision, void (*
 	aml_init(&a, h + 1, b->size - b->used);
 	put(&a, b->in);
 	b->used += a.len;
-	fill_header(h, signature, revision, sizeof(*h) + a.len);
-	h->checksum = checksum(h, h->length);
-	*out = h;
+	h->length += (u32)a.len;
+	finish(b, h);
 	return aml_error(&a);
+}
+
+/* What a table has between its header and its entries. */
+static void put_fixed(struct aml *a, const void *table, size_t size)
+{
+	aml_bytes(a, (const struct acpi_sdt *)table + 1, size - sizeof(struct acpi_sdt));
 }
 
 static struct acpi_gas io_byte(u16 port)
@@ -130,13 +140,12 @@ static struct acpi_gas io_byte(u16 port)
 	};
 }
 
-static int build_fadt(struct builder *b, const struct acpi_sdt *dsdt)
+static int build_fadt(struct builder *b)
 {
-	struct acpi_fadt *f = take_bytes(b, sizeof(*f));
+	struct acpi_fadt *f = new_table(b, "FACP", 6, sizeof(*f));
 
 	if (!f)
 		return -ENOSPC;
-	fill_header(&f->header, "FACP", 6, sizeof(*f));
 	f->minor_version = 4;
 	f->preferred_pm_profile = PROFILE_ENTERPRISE_SERVER;
 	f->iapc_boot_arch = ACPI_BOOT_NO_VGA | (IS_ENABLED(CONFIG_VM_RTC) ? 0 : ACPI_BOOT_NO_CMOS_RTC);
@@ -149,7 +158,7 @@ static int build_fadt(struct builder *b, const struct acpi_sdt *dsdt)
 		f->sleep_control_reg = io_byte(GUEST_SLEEP_CONTROL_PORT);
 		f->sleep_status_reg = io_byte(GUEST_SLEEP_STATUS_PORT);
 	}
-	f->x_dsdt = gpa_of(b, dsdt);
+	f->x_dsdt = b->table[DSDT];
 	memcpy(&f->hypervisor_vendor_id, "Margay\0", 8);
 	finish(b, &f->header);
 	return 0;
@@ -164,129 +173,86 @@ static bool needs_x2apic(const struct acpi_guest *in)
 	return in->nr_cpus > FIRST_X2APIC_ID;
 }
 
-static int build_madt(struct builder *b)
+static void put_madt(struct aml *a, const struct acpi_guest *in)
 {
-	bool x2apic = needs_x2apic(b->in);
-	size_t entry = x2apic ? sizeof(struct acpi_madt_x2apic) : sizeof(struct acpi_madt_lapic);
-	size_t ioapic = b->in->ioapic ? sizeof(struct acpi_madt_ioapic) : 0;
-	size_t length = sizeof(struct acpi_madt) + b->in->nr_cpus * entry + ioapic;
-	struct acpi_madt *m = take_bytes(b, length);
-	u8 *p;
-
-	if (!m)
-		return -ENOSPC;
-	p = (u8 *)(m + 1);
-	fill_header(&m->header, "APIC", 5, length);
-	m->lapic_address = (u32)GUEST_LAPIC_BASE;
-	for (u32 i = 0; i < b->in->nr_cpus; i++, p += entry) {
-		u32 id = b->in->cpus[i].apic_id;
-
-		if (x2apic)
-			*(struct acpi_madt_x2apic *)p = (struct acpi_madt_x2apic){
-				.sub = { ACPI_MADT_X2APIC, sizeof(struct acpi_madt_x2apic) },
-				.apic_id = id, .flags = ACPI_MADT_ENABLED, .uid = i,
-			};
-		else
-			*(struct acpi_madt_lapic *)p = (struct acpi_madt_lapic){
-				.sub = { ACPI_MADT_LAPIC, sizeof(struct acpi_madt_lapic) },
-				.uid = (u8)i, .apic_id = (u8)id, .flags = ACPI_MADT_ENABLED,
-			};
-	}
-	if (ioapic)
-		*(struct acpi_madt_ioapic *)p = (struct acpi_madt_ioapic){
-			.sub = { ACPI_MADT_IOAPIC, sizeof(struct acpi_madt_ioapic) },
-			.id = GUEST_IOAPIC_ID, .address = (u32)GUEST_IOAPIC_BASE,
-		};
-	finish(b, &m->header);
-	return 0;
-}
-
-static u8 *put_srat_cpu(u8 *p, const struct acpi_guest_cpu *cpu, bool x2apic)
-{
-	if (x2apic) {
-		*(struct acpi_srat_x2apic *)p = (struct acpi_srat_x2apic){
-			.sub = { ACPI_SRAT_X2APIC, sizeof(struct acpi_srat_x2apic) },
-			.domain = cpu->node, .apic_id = cpu->apic_id, .flags = ACPI_SRAT_ENABLED,
-		};
-		return p + sizeof(struct acpi_srat_x2apic);
-	}
-	*(struct acpi_srat_lapic *)p = (struct acpi_srat_lapic){
-		.sub = { ACPI_SRAT_LAPIC, sizeof(struct acpi_srat_lapic) },
-		.domain_lo = (u8)cpu->node, .apic_id = (u8)cpu->apic_id, .flags = ACPI_SRAT_ENABLED,
+	const struct acpi_madt fixed = { .lapic_address = (u32)GUEST_LAPIC_BASE };
+	const struct acpi_madt_ioapic ioapic = {
+		.sub = { ACPI_MADT_IOAPIC, sizeof(ioapic) }, .id = GUEST_IOAPIC_ID, .address = (u32)GUEST_IOAPIC_BASE,
 	};
-	return p + sizeof(struct acpi_srat_lapic);
+	bool wide = needs_x2apic(in);
+
+	put_fixed(a, &fixed, sizeof(fixed));
+	for (u32 i = 0; i < in->nr_cpus; i++) {
+		u32 id = in->cpus[i].apic_id;
+		const struct acpi_madt_x2apic x2apic = {
+			.sub = { ACPI_MADT_X2APIC, sizeof(x2apic) }, .apic_id = id, .flags = ACPI_MADT_ENABLED, .uid = i,
+		};
+		const struct acpi_madt_lapic lapic = {
+			.sub = { ACPI_MADT_LAPIC, sizeof(lapic) }, .uid = (u8)i, .apic_id = (u8)id, .flags = ACPI_MADT_ENABLED,
+		};
+
+		aml_bytes(a, wide ? &x2apic.sub : &lapic.sub, wide ? sizeof(x2apic) : sizeof(lapic));
+	}
+	if (in->ioapic)
+		aml_bytes(a, &ioapic, sizeof(ioapic));
 }
 
-static int build_srat(struct builder *b)
+static void put_srat(struct aml *a, const struct acpi_guest *in)
 {
-	const struct acpi_guest *in = b->in;
-	bool x2apic = needs_x2apic(in);
-	size_t length = sizeof(struct acpi_srat) + in->nr_memory * sizeof(struct acpi_srat_memory) +
-			in->nr_cpus * (x2apic ? sizeof(struct acpi_srat_x2apic) : sizeof(struct acpi_srat_lapic));
-	struct acpi_srat *s = take_bytes(b, length);
-	u8 *p;
+	const struct acpi_srat fixed = { .table_revision = 1 };
+	bool wide = needs_x2apic(in);
 
-	if (!s)
-		return -ENOSPC;
-	p = (u8 *)(s + 1);
-	fill_header(&s->header, "SRAT", 3, length);
-	s->table_revision = 1;
-	for (unsigned i = 0; i < in->nr_cpus; i++)
-		p = put_srat_cpu(p, &in->cpus[i], x2apic);
-	for (unsigned i = 0; i < in->nr_memory; i++, p += sizeof(struct acpi_srat_memory))
-		*(struct acpi_srat_memory *)p = (struct acpi_srat_memory){
-			.sub = { ACPI_SRAT_MEMORY, sizeof(struct acpi_srat_memory) },
-			.domain = in->memory[i].node, .base = in->memory[i].base, .size = in->memory[i].size,
+	put_fixed(a, &fixed, sizeof(fixed));
+	for (unsigned i = 0; i < in->nr_cpus; i++) {
+		u32 id = in->cpus[i].apic_id, node = in->cpus[i].node;
+		const struct acpi_srat_x2apic x2apic = {
+			.sub = { ACPI_SRAT_X2APIC, sizeof(x2apic) }, .domain = node, .apic_id = id, .flags = ACPI_SRAT_ENABLED,
+		};
+		const struct acpi_srat_lapic lapic = {
+			.sub = { ACPI_SRAT_LAPIC, sizeof(lapic) }, .domain_lo = (u8)node, .apic_id = (u8)id,
 			.flags = ACPI_SRAT_ENABLED,
 		};
-	finish(b, &s->header);
-	return 0;
+
+		aml_bytes(a, wide ? &x2apic.sub : &lapic.sub, wide ? sizeof(x2apic) : sizeof(lapic));
+	}
+	for (unsigned i = 0; i < in->nr_memory; i++) {
+		const struct acpi_srat_memory memory = {
+			.sub = { ACPI_SRAT_MEMORY, sizeof(memory) }, .domain = in->memory[i].node, .base = in->memory[i].base,
+			.size = in->memory[i].size, .flags = ACPI_SRAT_ENABLED,
+		};
+
+		aml_bytes(a, &memory, sizeof(memory));
+	}
 }
 
-static int build_slit(struct builder *b)
+static void put_slit(struct aml *a, const struct acpi_guest *in)
 {
-	size_t cells = (size_t)b->in->nr_nodes * b->in->nr_nodes, length = sizeof(struct acpi_slit) + cells;
-	struct acpi_slit *s = take_bytes(b, length);
+	const struct acpi_slit fixed = { .count = in->nr_nodes };
 
-	if (!s)
-		return -ENOSPC;
-	fill_header(&s->header, "SLIT", 1, length);
-	s->count = b->in->nr_nodes;
-	memcpy(s->distance, b->in->distances, cells);
-	finish(b, &s->header);
-	return 0;
+	put_fixed(a, &fixed, sizeof(fixed));
+	aml_bytes(a, in->distances, (size_t)in->nr_nodes * in->nr_nodes);
 }
 
 /* PCI Firmware 3.2, 4.1.2. */
-static int build_mcfg(struct builder *b)
+static void put_mcfg(struct aml *a, const struct acpi_guest *in)
 {
-	size_t length = sizeof(struct acpi_mcfg) + sizeof(struct acpi_mcfg_entry);
-	struct acpi_mcfg *m;
+	const struct acpi_mcfg fixed = { 0 };
+	const struct acpi_mcfg_entry ecam = { .base = in->ecam_base, .bus_end = in->ecam_last_bus };
 
-	if (!IS_ENABLED(CONFIG_PASSTHROUGH) || !b->in->ecam)
-		return 0;
-	m = take_bytes(b, length);
-	if (!m)
-		return -ENOSPC;
-	fill_header(&m->header, "MCFG", 1, length);
-	*(struct acpi_mcfg_entry *)(m + 1) = (struct acpi_mcfg_entry){
-		.base = b->in->ecam_base, .bus_end = b->in->ecam_last_bus,
-	};
-	finish(b, &m->header);
-	return 0;
+	put_fixed(a, &fixed, sizeof(fixed));
+	aml_bytes(a, &ecam, sizeof(ecam));
 }
 
 static int build_roots(struct builder *b, u64 *rsdp)
 {
-	size_t length = sizeof(struct acpi_xsdt) + b->nr_tables * sizeof(u64);
-	struct acpi_xsdt *x = take_bytes(b, length);
+	unsigned listed = b->nr_tables - (DSDT + 1);
+	struct acpi_xsdt *x = new_table(b, "XSDT", 1, sizeof(*x) + listed * sizeof(u64));
 	struct acpi_rsdp *r = take_bytes(b, sizeof(*r));
 
 	if (!x || !r)
 		return -ENOSPC;
-	fill_header(&x->header, "XSDT", 1, length);
-	memcpy(x->entry, b->table, b->nr_tables * sizeof(u64));
-	x->header.checksum = checksum(x, length);
+	memcpy(x->entry, &b->table[DSDT + 1], listed * sizeof(u64));
+	x->header.checksum = checksum(x, x->header.length);
 	memcpy(r->signature, "RSD PTR ", 8);
 	memcpy(r->oem_id, "MARGAY", 6);
 	r->revision = 2;
@@ -314,24 +280,21 @@ static bool input_valid(const struct acpi_guest *in)
 int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size, u64 *rsdp, size_t *used)
 {
 	struct builder b = { .in = in, .buf = buf, .gpa = gpa_base, .size = size };
-	struct acpi_sdt *t = NULL;
 	int err;
 
 	if (!input_valid(in) || !IS_ALIGNED(gpa_base, 16))
 		return -EINVAL;
-	err = encode(&b, "DSDT", 2, put_dsdt, &t);
-	err = err ? err : build_fadt(&b, t);
-	err = err ? err : build_madt(&b);
+	err = encode(&b, "DSDT", 2, put_dsdt);
+	err = err ? err : build_fadt(&b);
+	err = err ? err : encode(&b, "APIC", 5, put_madt);
 	if (IS_ENABLED(CONFIG_NUMA)) {
-		err = err ? err : build_srat(&b);
-		err = err ? err : build_slit(&b);
+		err = err ? err : encode(&b, "SRAT", 3, put_srat);
+		err = err ? err : encode(&b, "SLIT", 1, put_slit);
 	}
-	err = err ? err : build_mcfg(&b);
-	if (IS_ENABLED(CONFIG_VM_WATCHDOG) && in->watchdog && !err) {
-		err = encode(&b, "WDAT", 1, acpi_put_wdat, &t);
-		if (!err)
-			finish(&b, t);
-	}
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && in->ecam)
+		err = err ? err : encode(&b, "MCFG", 1, put_mcfg);
+	if (IS_ENABLED(CONFIG_VM_WATCHDOG) && in->watchdog)
+		err = err ? err : encode(&b, "WDAT", 1, acpi_put_wdat);
 	err = err ? err : build_roots(&b, rsdp);
 	if (!err && used)
 		*used = b.used;

@@ -42,16 +42,16 @@ static void put_root(struct aml *a, const struct acpi_guest *in, const struct ac
 		aml_name_integer(a, "_PXM", (u64)root->node);
 	aml_method_return_arg(a, "_OSC", 4, 3);
 	aml_crs_begin(a, "_CRS");
-	aml_range(a, AML_RANGE_BUS, true, bus, 1);
+	aml_range(a, AML_RANGE_BUS, true, bus, 1, 0);
 	for (unsigned i = 0; i < in->nr_windows; i++)
 		if (in->windows[i].bus == bus)
 			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true, in->windows[i].base,
-				  in->windows[i].size);
+				  in->windows[i].size, 0);
 	aml_crs_end(a);
 	if (in->nr_dma) {
 		aml_crs_begin(a, "_DMA");
 		for (unsigned i = 0; i < in->nr_dma; i++)
-			aml_dma_window(a, in->dma[i].gpa, in->dma[i].hpa, in->dma[i].length);
+			aml_range(a, AML_RANGE_MEMORY, true, in->dma[i].hpa, in->dma[i].length, in->dma[i].gpa - in->dma[i].hpa);
 		aml_crs_end(a);
 	}
 	put_prt(a, in, bus);
@@ -70,7 +70,7 @@ static void put_ecam(struct aml *a, const struct acpi_guest *in)
 	aml_name_eisaid(a, "_HID", "PNP0C02");
 	aml_name_integer(a, "_UID", 0);
 	aml_crs_begin(a, "_CRS");
-	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base, ecam_size(in));
+	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base, ecam_size(in), 0);
 	aml_crs_end(a);
 	aml_end(a);
 }

@@ -22,10 +22,10 @@ void aml_put(struct aml *a, u64 value, unsigned bytes)
 		a->buf[a->len++] = (u8)(value >> (i * 8));
 }
 
-void aml_bytes(struct aml *a, const u8 *bytes, size_t n)
+void aml_bytes(struct aml *a, const void *bytes, size_t n)
 {
-	while (n--)
-		aml_put(a, *bytes++, 1);
+	for (const u8 *p = bytes; n; n--)
+		aml_put(a, *p++, 1);
 }
 
 void aml_init(struct aml *a, void *buf, size_t cap)

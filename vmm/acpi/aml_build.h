@@ -29,7 +29,7 @@ void aml_fail(struct aml *a, int err);
 /* The lowest bytes of a value, the lowest first. */
 void aml_put(struct aml *a, u64 value, unsigned bytes);
 /* What is encoded already. */
-void aml_bytes(struct aml *a, const u8 *bytes, size_t n);
+void aml_bytes(struct aml *a, const void *bytes, size_t n);
 
 /* aml_encode.c, only in images with PASSTHROUGH: */
 
@@ -58,11 +58,10 @@ void aml_crs_begin(struct aml *a, const char *name);
 void aml_crs_end(struct aml *a);
 /*
  * QWordMemory, QWordIO or WordBusNumber (ResourceProducer or -Consumer, MinFixed, MaxFixed, ...) with the range
- * [base, base + size). Memory is read-write and not cacheable.
+ * [base, base + size). Memory is read-write and not cacheable. translation: what is to be added to an address of the range, as its
+ * secondary side, the bus, has it, to get the CPU's (6.2.4: in _DMA base is where devices see what the guest has elsewhere).
  */
 enum aml_range { AML_RANGE_MEMORY, AML_RANGE_IO, AML_RANGE_BUS };
-void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size);
-/* QWordMemory (ResourceProducer, ...) for _DMA: devices see [gpa, gpa + size) at bus (6.2.4). */
-void aml_dma_window(struct aml *a, u64 gpa, u64 bus, u64 size);
+void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation);
 
 #endif

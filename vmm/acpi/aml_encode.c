@@ -7,7 +7,7 @@
 #include <margay/string.h>
 
 enum {
-	AML_ZERO = 0x00, AML_ONE = 0x01, AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c,
+	AML_NAME = 0x08, AML_BYTE = 0x0a, AML_WORD = 0x0b, AML_DWORD = 0x0c,
 	AML_QWORD = 0x0e, AML_SCOPE = 0x10, AML_BUFFER = 0x11, AML_PACKAGE = 0x12,
 	AML_METHOD = 0x14, AML_ARG0 = 0x68, AML_RETURN = 0xa4,
 	AML_EXT = 0x5b, AML_EXT_DEVICE = 0x82,
@@ -43,24 +43,16 @@ static void put_name(struct aml *a, const char *name)
 
 static void put_integer(struct aml *a, u64 value)
 {
-	if (value <= 1) {
-		aml_put(a, value ? AML_ONE : AML_ZERO, 1);
-	} else if (value <= 0xff) {
-		aml_put(a, AML_BYTE, 1);
-		aml_put(a, value, 1);
-	} else if (value <= 0xffff) {
-		aml_put(a, AML_WORD, 1);
-		aml_put(a, value, 2);
-	} else if (value <= 0xffffffff) {
-		aml_put(a, AML_DWORD, 1);
-		aml_put(a, value, 4);
-	} else {
-		aml_put(a, AML_QWORD, 1);
-		aml_put(a, value, 8);
-	}
+	static const u8 prefix[] = { [1] = AML_BYTE, [2] = AML_WORD, [4] = AML_DWORD, [8] = AML_QWORD };
+	unsigned bytes = value <= 0xff ? 1 : value <= 0xffff ? 2 : value <= 0xffffffff ? 4 : 8;
+
+	/* 0 and 1 are their own opcodes. */
+	if (value > 1)
+		aml_put(a, prefix[bytes], 1);
+	aml_put(a, value, bytes);
 }
 
-/* An object whose PkgLength stands at the current place; known at close(). */
+/* An object whose PkgLength stands at the current place; known at aml_end(). */
 static void open(struct aml *a)
 {
 	if (a->depth == AML_MAX_DEPTH)
@@ -70,7 +62,7 @@ static void open(struct aml *a)
 }
 
 /* Moves the content up and writes PkgLength before it: it counts itself (20.2.4). */
-static void close(struct aml *a)
+void aml_end(struct aml *a)
 {
 	size_t start, content, length;
 	unsigned bytes;
@@ -115,11 +107,6 @@ void aml_device(struct aml *a, const char *name)
 	put_name(a, name);
 }
 
-void aml_end(struct aml *a)
-{
-	close(a);
-}
-
 static void begin_name(struct aml *a, const char *name)
 {
 	aml_put(a, AML_NAME, 1);
@@ -153,26 +140,27 @@ void aml_name_eisaid(struct aml *a, const char *name, const char *id)
 	aml_put(a, __builtin_bswap32(value), 4);
 }
 
-void aml_packages_begin(struct aml *a, const char *name, unsigned n)
+static void begin_package(struct aml *a, unsigned n)
 {
 	if (n > 255)
 		aml_fail(a, -EINVAL);
-	begin_name(a, name);
 	aml_put(a, AML_PACKAGE, 1);
 	open(a);
 	aml_put(a, n, 1);
 }
 
+void aml_packages_begin(struct aml *a, const char *name, unsigned n)
+{
+	begin_name(a, name);
+	begin_package(a, n);
+}
+
 void aml_package(struct aml *a, const u64 *v, unsigned n)
 {
-	if (n > 255)
-		aml_fail(a, -EINVAL);
-	aml_put(a, AML_PACKAGE, 1);
-	open(a);
-	aml_put(a, n, 1);
+	begin_package(a, n);
 	for (unsigned i = 0; i < n && !a->error; i++)
 		put_integer(a, v[i]);
-	close(a);
+	aml_end(a);
 }
 
 void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)
@@ -183,7 +171,7 @@ void aml_method_return_arg(struct aml *a, const char *name, u8 nargs, u8 arg)
 	aml_put(a, nargs, 1);
 	aml_put(a, AML_RETURN, 1);
 	aml_put(a, AML_ARG0 + arg, 1);
-	close(a);
+	aml_end(a);
 }
 
 /* The buffer's size is a fixed-width integer, so that it can be filled in at the end. */
@@ -212,11 +200,11 @@ void aml_crs_end(struct aml *a)
 	}
 	a->buf[a->crs_size] = (u8)size;
 	a->buf[a->crs_size + 1] = (u8)(size >> 8);
-	close(a);
+	aml_end(a);
 }
 
 /* 6.4.3.5.1 and 6.4.3.5.3. */
-static void put_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation)
+void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size, u64 translation)
 {
 	static const u8 specific[] = { [AML_RANGE_MEMORY] = 1, [AML_RANGE_IO] = 3, [AML_RANGE_BUS] = 0 };
 	unsigned bytes = kind == AML_RANGE_BUS ? 2 : 8;
@@ -231,15 +219,4 @@ static void put_range(struct aml *a, enum aml_range kind, bool producer, u64 bas
 	aml_put(a, base + size - 1, bytes);
 	aml_put(a, translation, bytes);
 	aml_put(a, size, bytes);
-}
-
-void aml_range(struct aml *a, enum aml_range kind, bool producer, u64 base, u64 size)
-{
-	put_range(a, kind, producer, base, size, 0);
-}
-
-/* Range and translation are as the secondary side, the bus, has them: what to add there gives the CPU's address. */
-void aml_dma_window(struct aml *a, u64 gpa, u64 bus, u64 size)
-{
-	put_range(a, AML_RANGE_MEMORY, true, bus, size, gpa - bus);
 }

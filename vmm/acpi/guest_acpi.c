@@ -167,8 +167,7 @@ int guest_acpi_build(struct vm *vm)
 	int err;
 
 	if (!area) {
-		vm_log(vm, "no RAM at %#lx for the ACPI tables: the first 2 MiB must be RAM",
-		       GUEST_ACPI_BASE);
+		vm_log(vm, "no RAM at %#lx for the ACPI tables: the first 2 MiB must be RAM", GUEST_ACPI_BASE);
 		return -ENOMEM;
 	}
 	c = host_pages_alloc(COLLECTED_PAGES, -1);

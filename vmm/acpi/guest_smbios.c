@@ -150,11 +150,6 @@ static unsigned package_shift(bool flat)
 	return r.ecx >> 12 & 15;
 }
 
-static void read_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
-{
-	host_cpuid(leaf, subleaf, out);
-}
-
 /* What the CPU says of itself, where the node's tables say nothing. */
 static void describe_cpu(struct tables *t, u8 *p)
 {
@@ -182,7 +177,7 @@ static bool first(const struct acpi_guest *in, unsigned cpu, unsigned shift)
 /* One for each package: its cores and threads that the guest has. */
 static void put_cpus(struct tables *t, const struct acpi_guest *in, bool flat)
 {
-	unsigned package = package_shift(flat), core = flat ? 0 : cpuid_smt_shift(read_cpuid, NULL);
+	unsigned package = package_shift(flat), core = flat ? 0 : cpuid_smt_shift(host_cpuid_for, NULL);
 	unsigned number = 0;
 
 	for (unsigned i = 0; i < in->nr_cpus; i++) {

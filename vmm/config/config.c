@@ -12,7 +12,10 @@
 
 typedef int setter(struct parser *p, struct span value);
 
-/* With a setter, or with the words of which it takes one, whose index is stored, or with what this image lacks for it. */
+/*
+ * With a setter, or with the words of which it takes one, whose index is stored, or with what this image lacks for it. Setters
+ * of texts find in the parser which key it is and where the text goes.
+ */
 struct key {
 	const char *name;
 	union {
@@ -21,7 +24,7 @@ struct key {
 		const char *needs; /* the option */
 	};
 	u16 line;     /* where struct vm_config has the number of the key's line; 0: nowhere */
-	u16 at, size; /* where it has the index; size 0: the key has a setter, at 0 too: it needs the option */
+	u16 at, size; /* where it has the index or text; size 0: the key has a setter, at 0 too: it needs the option */
 };
 
 /* Errors of a file that are told; what has so many is no VM file. */
@@ -71,8 +74,7 @@ static bool blank(char c)
 	return c == ' ' || c == '\t';
 }
 
-int config_list(struct parser *p, const char *key, const char *missing, struct span v,
-		int (*one)(struct parser *p, struct span v))
+int config_list(struct parser *p, const char *key, const char *missing, struct span v, int (*one)(struct parser *p, struct span v))
 {
 	bool more;
 
@@ -110,10 +112,13 @@ int config_wrong(struct parser *p, const char *key, const char *expected, struct
 			   (int)MIN(found.n, (size_t)CONFIG_SHOWN_MAX), found.p, found.n > CONFIG_SHOWN_MAX ? "..." : "");
 }
 
-static void copy(char *dst, struct span s)
+static int copy(struct parser *p, char *dst, const char *what, unsigned max, struct span s)
 {
+	if (s.n > max)
+		return config_fail(p, "%s: expected %s of at most %u bytes, found %zu", p->key, what, max, s.n);
 	memcpy(dst, s.p, s.n);
 	dst[s.n] = 0;
+	return 0;
 }
 
 static bool is_digit(char c)
@@ -121,54 +126,23 @@ static bool is_digit(char c)
 	return c >= '0' && c <= '9';
 }
 
-static int too_long(struct parser *p, const char *key, const char *what, unsigned max, struct span found)
+static int set_vm_name(struct parser *p, struct span v)
 {
-	return config_fail(p, "%s: expected %s of at most %u bytes, found %zu", key, what, max, found.n);
-}
-
-static int set_vm_name(struct parser *p, const char *key, char *dst, struct span v)
-{
-	if (v.n > VM_NAME_MAX)
-		return too_long(p, key, "a name", VM_NAME_MAX, v);
 	for (size_t i = 0; i < v.n; i++) {
 		char c = v.p[i];
 
 		if (!is_digit(c) && !(c >= 'a' && c <= 'z') && !(c >= 'A' && c <= 'Z') && c != '-' && c != '_')
-			return config_wrong(p, key, "letters, digits, '-' and '_'", v);
+			return config_wrong(p, p->key, "letters, digits, '-' and '_'", v);
 	}
-	copy(dst, v);
-	return 0;
+	return copy(p, p->text, "a name", VM_NAME_MAX, v);
 }
 
-static int set_name(struct parser *p, struct span v)
+static int set_module_name(struct parser *p, struct span v)
 {
-	return set_vm_name(p, "name", p->config->name, v);
-}
-
-static int set_after(struct parser *p, struct span v)
-{
-	return set_vm_name(p, "after", p->config->after, v);
-}
-
-static int set_module_name(struct parser *p, const char *key, char *dst, struct span v)
-{
-	if (v.n > VM_MODULE_MAX)
-		return too_long(p, key, "a name", VM_MODULE_MAX, v);
 	for (size_t i = 0; i < v.n; i++)
 		if (v.p[i] <= ' ' || v.p[i] > '~')
-			return config_wrong(p, key, "one module name without blanks", v);
-	copy(dst, v);
-	return 0;
-}
-
-static int set_kernel(struct parser *p, struct span v)
-{
-	return set_module_name(p, "kernel", p->config->kernel, v);
-}
-
-static int set_initrd(struct parser *p, struct span v)
-{
-	return set_module_name(p, "initrd", p->config->initrd, v);
+			return config_wrong(p, p->key, "one module name without blanks", v);
+	return copy(p, p->text, "a name", VM_MODULE_MAX, v);
 }
 
 /* `module = NAME arguments...`, as often as there are modules. */
@@ -176,28 +150,23 @@ static int set_module(struct parser *p, struct span v)
 {
 	struct vm_config *c = p->config;
 	struct vm_config_module *m = &c->module[c->nr_modules];
-	struct span args;
 	size_t n = 0;
 
 	if (c->nr_modules == VM_MODULES_MAX)
 		return config_fail(p, "module: expected at most %u modules", VM_MODULES_MAX);
 	while (n < v.n && !blank(v.p[n]))
 		n++;
-	args = span_trim((struct span){ v.p + n, v.n - n });
-	if (args.n > VM_MODULE_ARGS_MAX)
-		return too_long(p, "module", "arguments", VM_MODULE_ARGS_MAX, args);
-	copy(m->args, args);
+	if (copy(p, m->args, "arguments", VM_MODULE_ARGS_MAX, span_trim((struct span){ v.p + n, v.n - n })))
+		return -EINVAL;
 	c->nr_modules++;
 	m->line = p->line;
-	return set_module_name(p, "module", m->name, (struct span){ v.p, n });
+	p->text = m->name;
+	return set_module_name(p, (struct span){ v.p, n });
 }
 
 static int set_cmdline(struct parser *p, struct span v)
 {
-	if (v.n > VM_CMDLINE_MAX)
-		return too_long(p, "cmdline", "text", VM_CMDLINE_MAX, v);
-	copy(p->config->cmdline, v);
-	return 0;
+	return copy(p, p->text, "text", VM_CMDLINE_MAX, v);
 }
 
 /* Options are written out here: tools/fixdep looks for their names. */
@@ -207,23 +176,28 @@ static int set_cmdline(struct parser *p, struct span v)
 	.at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0, \
 	.size = IS_ENABLED(option) ? sizeof(((struct vm_config *)0)->field) : 0
 #define WORDS(option, ...) WORDS_OF(option, #option, __VA_ARGS__)
-#define SETTER_OF(option, text, fn) .set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text), .at = IS_ENABLED(option)
+#define SET_BY(option, text, fn) .set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text)
+#define SETTER_OF(option, text, fn) SET_BY(option, text, fn), .at = IS_ENABLED(option)
 #define SETTER(option, fn) SETTER_OF(option, #option, fn)
+#define TEXT(option, fn, field) \
+	SET_BY(option, #option, fn), .at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
 #define THENS "stop", "restart", "poweroff_node", FOLLOW_UP ? "reboot_node" : NULL
 
 static const struct key keys[] = {
-	{ "name", SETTER(ALWAYS, set_name), LINE(line_name) },
-	{ "kernel", SETTER(ALWAYS, set_kernel), LINE(line_kernel) },
-	{ "initrd", SETTER(ALWAYS, set_initrd), LINE(line_initrd) },
-	{ "cmdline", SETTER(ALWAYS, set_cmdline), LINE(line_cmdline) },
+	{ "name", TEXT(ALWAYS, set_vm_name, name), LINE(line_name) },
+	{ "kernel", TEXT(ALWAYS, set_module_name, kernel), LINE(line_kernel) },
+	{ "initrd", TEXT(ALWAYS, set_module_name, initrd), LINE(line_initrd) },
+	{ "cmdline", TEXT(ALWAYS, set_cmdline, cmdline), LINE(line_cmdline) },
 	{ "cpus", SETTER(ALWAYS, config_set_cpus), LINE(line_cpus) },
 	{ "memory", SETTER(ALWAYS, config_set_memory), LINE(line_memory) },
 	{ "leaf", WORDS(ALWAYS, leaf, "4K", "2M", "1G") },
 	{ "memory_map", WORDS(CONFIG_PASSTHROUGH, memory_map, "auto", "offset", "identity") },
 	{ "remote_memory", WORDS(CONFIG_NUMA, remote_memory, "refuse", "allow") },
+	{ "cache", SETTER(CONFIG_VM_RDT, config_set_cache), LINE(line_rdt) },
+	{ "bandwidth", SETTER(CONFIG_VM_RDT, config_set_bandwidth), LINE(line_rdt) },
 	{ "topology", WORDS(CONFIG_VM_FLAT, flat, "node", "flat") },
 	{ "allow_smt_sharing", WORDS(CONFIG_VM_SHARING, smt_sharing, "no", "yes") },
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
@@ -242,10 +216,11 @@ static const struct key keys[] = {
 	{ "pci_irq", SETTER(CONFIG_PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
 	{ "dma", SETTER(CONFIG_PASSTHROUGH, config_set_dma), LINE(line_dma) },
+	{ "on_fault", WORDS(CONFIG_IOMMU, on_fault, "report", "stop", "restart"), LINE(line_fault) },
 	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_MULTIBOOT", set_module) },
 	{ "dmi", WORDS(CONFIG_SMBIOS, dmi_node, "none", "node") },
 	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
-	{ "after", SETTER(CONFIG_VM_SHARING, set_after), LINE(line_after) },
+	{ "after", TEXT(CONFIG_VM_SHARING, set_vm_name, after), LINE(line_after) },
 };
 
 /* Only the command line may say "nothing"; any other key is left out instead. */
@@ -256,13 +231,12 @@ static bool may_be_empty(const struct key *key)
 
 static int unknown_key(struct parser *p, struct span name)
 {
-	char list[300];
+	char list[340];
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)
 		n += (size_t)snprintf(list + n, sizeof(list) - n, "%s%s", i ? ", " : "", keys[i].name);
-	return config_fail(p, "unknown key '%.*s': expected one of %s", (int)MIN(name.n, (size_t)CONFIG_SHOWN_MAX),
-			   name.p, list);
+	return config_fail(p, "unknown key '%.*s': expected one of %s", (int)MIN(name.n, (size_t)CONFIG_SHOWN_MAX), name.p, list);
 }
 
 static int set_word(struct parser *p, const struct key *key, struct span value)
@@ -288,6 +262,8 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 			return config_fail(p, "%s: expected a value after '='", keys[i].name);
 		if (!keys[i].at)
 			return config_fail(p, "%s: needs %s", keys[i].name, keys[i].needs);
+		p->key = keys[i].name;
+		p->text = (char *)p->config + keys[i].at;
 		return keys[i].size ? set_word(p, &keys[i], value) : keys[i].set(p, value);
 	}
 	return unknown_key(p, name);

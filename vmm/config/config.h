@@ -31,6 +31,8 @@ enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
 enum vm_dma { VM_DMA_NONE, VM_DMA_IDENTITY, VM_DMA_WINDOW, VM_DMA_IOMMU };
 enum vm_interrupts { VM_INTERRUPTS_AUTO, VM_INTERRUPTS_DIRECT, VM_INTERRUPTS_EMULATED };
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
+/* What follows when the IOMMU blocks a function of the VM's, beside a line. */
+enum vm_on_fault { ON_FAULT_REPORT, ON_FAULT_STOP, ON_FAULT_RESTART };
 /* How a VM ended, as the VM file tells it apart, and what follows. */
 enum vm_ending { ENDING_POWEROFF, ENDING_REBOOT, ENDING_CRASH, VM_ENDINGS };
 enum vm_then { THEN_STOP, THEN_RESTART, THEN_POWEROFF_NODE, THEN_REBOOT_NODE };
@@ -79,6 +81,7 @@ struct vm_config {
 	} memory_node[VM_MEMORY_NODES];
 	enum vm_leaf leaf;                /* largest second-level leaf; default VM_LEAF_1G */
 	enum vm_dma dma;                  /* default: none, or identity where memory_map says so and there is pci */
+	enum vm_on_fault on_fault;        /* default ON_FAULT_REPORT */
 	enum vm_memory_map memory_map;    /* default VM_MAP_AUTO; auto becomes what dma needs */
 	bool flat;                        /* the guest sees one node and one package; default false */
 	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
@@ -87,6 +90,8 @@ struct vm_config {
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
 	bool ipi_direct;                  /* its guest sends by the CPUs' own ICR; default false */
 	bool no_watchdog;                 /* the guest has none; default false */
+	unsigned cache_ways, cache_of;    /* it has so many ways of so many of the L3 caches; default 0: as everybody */
+	unsigned bandwidth;               /* percent of the memory bandwidth; default 0: as everybody */
 	bool counters;                    /* the CPUs' performance counters are the guest's; default false */
 	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
 	unsigned restart_limit, restart_seconds; /* restarts within so much of the first of them; 0: any number */
@@ -103,8 +108,8 @@ struct vm_config {
 	char after[VM_NAME_MAX + 1];      /* name of the VM whose end starts this one; empty: none */
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
-		 line_facts, line_dma, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_ipi, line_counters;
+		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
+		 line_ipi, line_counters, line_rdt;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
@@ -124,7 +129,8 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		    void (*tell)(const char *text));
 
 /* What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not, beside its VM file. */
-enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_LINE = 8, DIRECT_GDB = 16 };
+enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_GDB = 8, DIRECT_NO_ALARM = 16 };
+#define VM_CONFIG_NO_ALARM "its watchdog needs an HPET that interrupts (watchdog = no)"
 #define VM_CONFIG_NOT_DIRECT "interrupts = direct: %s: use emulated"
 /* config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is left. facts: of these. */
 const char *vm_config_not_direct(const struct vm_config *config, unsigned facts, unsigned *row);

@@ -44,9 +44,8 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 		{ facts & DIRECT_WIDE_IDS && c->nr_pci, "devices do not reach all of its CPUs, by their APIC IDs" },
 		/* What a guest would miss, and who asks for direct does without. */
 		{ facts & DIRECT_MULTIBOOT && !asked, "a multiboot kernel gets its local APIC in xAPIC mode" },
-		{ facts & DIRECT_LINE && !asked, "a function of pci = has nothing but a line interrupt" },
 		{ facts & DIRECT_GDB && !asked, "gdb cannot step its CPUs without interrupts" },
-		{ watchdog && !asked, "its watchdog needs a timer of the hypervisor's (watchdog = no)" },
+		{ facts & DIRECT_NO_ALARM && watchdog && !asked, VM_CONFIG_NO_ALARM },
 	};
 
 	while (*row < ARRAY_SIZE(rows))

@@ -18,6 +18,8 @@ struct parser {
 	void (*tell)(const char *text); /* takes each error that is not the last; NULL: the first one ends it */
 	unsigned errors;
 	bool over; /* no more are looked for */
+	const char *key; /* of the line */
+	char *text;      /* where the configuration has it, if it is a text */
 };
 
 /* Both return -EINVAL with the error at the present line, 0: of the file. */
@@ -41,6 +43,10 @@ void config_resolve_ends(struct parser *p);
 
 /* config_console.c */
 int config_set_console_log(struct parser *p, struct span v);
+
+/* config_rdt.c */
+int config_set_cache(struct parser *p, struct span v);
+int config_set_bandwidth(struct parser *p, struct span v);
 
 /* config_direct.c. After all keys: does what they say go with interrupts and ipi? */
 void config_resolve_direct(struct parser *p);

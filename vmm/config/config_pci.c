@@ -131,12 +131,13 @@ int config_set_pci_node(struct parser *p, struct span v)
 
 int config_set_dma(struct parser *p, struct span v)
 {
-	static const char *const words[] = { "identity", "window", IS_ENABLED(CONFIG_IOMMU) ? "iommu" : NULL, NULL };
+	/* Without IOMMUs there is nothing that could be chosen for the operator. */
+	static const char *const words[] = { "identity", "window", IS_ENABLED(CONFIG_IOMMU) ? "iommu" : NULL, "auto", NULL };
 	unsigned n = 0;
 	int err = config_word(p, "dma", v, words, &n);
 
 	if (!err)
-		p->config->dma = VM_DMA_IDENTITY + n;
+		p->config->dma = n < 3 ? VM_DMA_IDENTITY + n : VM_DMA_NONE;
 	return err;
 }
 
@@ -147,12 +148,17 @@ void config_resolve_dma(struct parser *p)
 
 	if (c->dma == VM_DMA_NONE && c->line_pci && c->memory_map == VM_MAP_IDENTITY)
 		c->dma = VM_DMA_IDENTITY;
+	else if (IS_ENABLED(CONFIG_IOMMU) && c->dma == VM_DMA_NONE && c->line_pci)
+		c->dma = VM_DMA_IOMMU;
 	p->line = c->line_facts;
 	if (p->line && !c->line_pci)
 		config_fail(p, "pci_irq, pci_node: without pci no function has them");
+	p->line = IS_ENABLED(CONFIG_IOMMU) ? c->line_fault : 0;
+	if (p->line && !c->line_pci && !p->over)
+		config_fail(p, "on_fault: without pci nothing of it is blocked");
 	p->line = c->line_pci;
 	if (p->line && !c->line_dma && c->dma == VM_DMA_NONE && !p->over)
-		config_fail(p, "pci: needs dma = identity%s", IS_ENABLED(CONFIG_IOMMU) ? ", window or iommu" : " or window");
+		config_fail(p, "pci: needs dma = identity or window");
 	p->line = c->line_dma;
 	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET && !p->over)
 		config_fail(p, "dma = identity: needs memory_map = identity, or none");

@@ -35,27 +35,13 @@ static void split(const char *line, struct words *w)
 	}
 }
 
-/* Word i of a command's name; false past its end. */
-static bool name_word(const struct command *c, unsigned i, char out[COMMAND_WORD])
+/* With how many words of a command's name a line of `complete` words begins. */
+static unsigned common(const struct words *name, const struct words *w, unsigned complete)
 {
-	struct words name;
-
-	split(c->name, &name);
-	if (i >= name.count)
-		return false;
-	memcpy(out, name.word[i], COMMAND_WORD);
-	return true;
-}
-
-/* How many words the command's name has, all of which the line begins with; 0: not this one. */
-static unsigned matches(const struct command *c, const struct words *w, unsigned complete)
-{
-	char word[COMMAND_WORD];
 	unsigned n = 0;
 
-	for (; name_word(c, n, word); n++)
-		if (n >= complete || strcmp(word, w->word[n]) != 0)
-			return 0;
+	while (n < name->count && n < complete && !strcmp(name->word[n], w->word[n]))
+		n++;
 	return n;
 }
 
@@ -126,7 +112,7 @@ const struct command *command_parse(const struct command *table, unsigned count,
 {
 	const struct command *best = NULL;
 	unsigned words = 0;
-	struct words w;
+	struct words w, name;
 
 	error[0] = 0;
 	*args = (struct command_args){ 0 };
@@ -134,10 +120,9 @@ const struct command *command_parse(const struct command *table, unsigned count,
 	if (!w.count)
 		return NULL;
 	for (unsigned i = 0; i < count; i++) {
-		unsigned n = matches(&table[i], &w, MIN(w.count, (unsigned)WORDS));
-
-		if (n > words) {
-			words = n;
+		split(table[i].name, &name);
+		if (name.count > words && common(&name, &w, MIN(w.count, (unsigned)WORDS)) == name.count) {
+			words = name.count;
 			best = &table[i];
 		}
 	}
@@ -180,22 +165,20 @@ static void candidate(struct completion *c, const char *word)
 static void candidates(const struct command *table, unsigned count, command_vm_name vm_name, const struct words *w,
 		       unsigned at, struct completion *c)
 {
+	struct words name;
 	bool names = false;
-	char word[COMMAND_WORD];
 
 	c->seen[0] = 0;
 	c->candidates = 0;
 	for (unsigned i = 0; i < count; i++) {
-		unsigned n = matches(&table[i], w, at);
+		unsigned n;
 
-		if (n) {
+		split(table[i].name, &name);
+		n = common(&name, w, at);
+		if (n == name.count)
 			names = names || (strlen(table[i].args) > at - n && takes(table[i].args[at - n], 'v'));
-			continue;
-		}
-		for (n = 0; n < at && name_word(&table[i], n, word) && !strcmp(word, w->word[n]); n++)
-			;
-		if (n == at && name_word(&table[i], at, word))
-			candidate(c, word);
+		else if (n == at)
+			candidate(c, name.word[at]);
 	}
 	for (unsigned i = 0; names && vm_name(i); i++)
 		candidate(c, vm_name(i));

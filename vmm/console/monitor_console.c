@@ -57,13 +57,18 @@ static void flush(void)
 	}
 }
 
+static void send(const char *text, size_t n, unsigned reserve)
+{
+	spin_lock(&lock);
+	put(text, n, reserve);
+	flush();
+	spin_unlock(&lock);
+}
+
 /* What was typed, and prompts: they find room when a long answer has filled the rest. */
 static void echo(const char *text, size_t n)
 {
-	spin_lock(&lock);
-	put(text, n, 0);
-	flush();
-	spin_unlock(&lock);
+	send(text, n, 0);
 }
 
 void console_say(const char *fmt, ...)
@@ -77,10 +82,7 @@ void console_say(const char *fmt, ...)
 	va_end(ap);
 	n = strlen(text);
 	memcpy(text + n, "\r\n", 2);
-	spin_lock(&lock);
-	put(text, n + 2, RESERVE);
-	flush();
-	spin_unlock(&lock);
+	send(text, n + 2, RESERVE);
 }
 
 long console_room(void)
@@ -168,8 +170,7 @@ static void enter(void)
 		console_say("\r\nMonitor console: help lists the commands, ^%c goes back to %s.", escape_key + '@',
 			    monitor_vm_name(vm));
 	else
-		console_say("\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives it to "
-			    "one.");
+		console_say("\r\nMonitor console: help lists the commands; no VM has this line, vm console NAME gives it to one.");
 	if (!__atomic_load_n(&later, __ATOMIC_ACQUIRE))
 		prompt();
 }
@@ -277,8 +278,8 @@ static void tx_room(struct host_console *)
 static void gone(const char *name)
 {
 	if (!host_console_get_foreground())
-		host_log("margay: console: %s had this line and is over: ^%c calls the monitor console, where vm start %s starts "
-			 "it again and vm console NAME goes to another", name, escape_key + '@', name);
+		host_log("margay: console: %s had this line and is over: ^%c calls the monitor console: vm start %s, or "
+			 "vm console NAME for another", name, escape_key + '@', name);
 }
 
 static void console_start(void)

@@ -72,8 +72,7 @@ static void say_exits(u64 ticks)
 		total += sum.exit[r].count;
 		spent += mean(&sum.exit[r]) * sum.exit[r].count;
 	}
-	console_say("%-12s %12s %6s %12s %10s %10s %10s", "exits", "count", "share", "per second", "min ns", "mean ns",
-		    "max ns");
+	console_say("%-12s %12s %6s %12s %10s %10s %10s", "exits", "count", "share", "per second", "min ns", "mean ns", "max ns");
 	for (unsigned r = 0; r < VMEXITS; r++) {
 		const struct exit_stat *e = &sum.exit[r];
 		u64 share = total ? e->count * 1000 / total : 0, rate = rate10(e->count - shown.count[r], ticks);
@@ -90,8 +89,7 @@ static void say_exits(u64 ticks)
 		console_say("%-12s %12lu %4lu.%lu%% %10lu.%lu %s", vmexit_name(r), e->count, share / 10, share % 10,
 			    rate / 10, rate % 10, times);
 	}
-	console_say("%-12s %12lu; %lu ms were spent on them", "all", total,
-		    (ns(spent) / 1000000));
+	console_say("%-12s %12lu; %lu ms were spent on them", "all", total, (ns(spent) / 1000000));
 }
 
 static void say_interrupts(void)
@@ -99,8 +97,7 @@ static void say_interrupts(void)
 	char line[128];
 	size_t n = 0;
 
-	console_say("interrupts %lu, unknown MSRs %lu; by vector:", sum.injected,
-		    sum.unknown_msrs);
+	console_say("interrupts %lu, unknown MSRs %lu; by vector:", sum.injected, sum.unknown_msrs);
 	for (unsigned v = 0; v < VECTORS; v++) {
 		if (!sum.vector[v])
 			continue;

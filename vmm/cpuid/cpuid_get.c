@@ -72,8 +72,7 @@ static void dynamic_leaf_1(const struct cpuid_dynamic *dyn, struct cpuid_regs *r
 		r->edx |= BIT(9);
 }
 
-static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
-		    struct cpuid_regs *r)
+static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf, struct cpuid_regs *r)
 {
 	switch (leaf) {
 	case 1:
@@ -101,8 +100,7 @@ static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn
 }
 
 /* What the CPU says that runs the vCPU. */
-static void read_own(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
-		     struct cpuid_regs *out)
+static void read_own(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	t->host(t->ctx, leaf, subleaf, out);
 	if (IS_ENABLED(CONFIG_VM_FLAT) && t->flat_vcpus)
@@ -114,8 +112,7 @@ static bool is_topology(const struct cpuid_table *t, u32 leaf)
 	return (leaf == 0xb || leaf == 0x1f) && find_leaf(t, leaf) != CPUID_NONE;
 }
 
-void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf,
-		      struct cpuid_regs *out)
+void cpuid_get(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	const struct cpuid_entry *e;
 

@@ -77,32 +77,21 @@ static void leaf_own(struct build *b, u32 leaf)
 static bool need_met(const struct build *b, u8 need)
 {
 	const struct hvm_caps *caps = b->in->caps;
+	const bool met[] = {
+		[NEED_NOTHING] = true,
+		[NEED_RDTSCP] = caps->rdtscp,
+		[NEED_INVPCID] = caps->invpcid,
+		[NEED_PCID] = caps->pcid,
+		[NEED_XSAVES] = caps->xsaves,
+		[NEED_WAITPKG] = caps->waitpkg,
+		[NEED_ARCH_CAPABILITIES] = b->in->arch_capabilities_ok,
+		[NEED_STABLE_TSC] = b->in->tsc_stable && !b->in->tsc_freezes,
+		[NEED_AMD] = b->amd,
+		[NEED_COUNTERS] = b->in->counters,
+		[NEED_VIRTUAL_TIMER] = !b->in->direct,
+	};
 
-	switch ((enum cpuid_need)need) {
-	case NEED_NOTHING:
-		return true;
-	case NEED_RDTSCP:
-		return caps->rdtscp;
-	case NEED_INVPCID:
-		return caps->invpcid;
-	case NEED_PCID:
-		return caps->pcid;
-	case NEED_XSAVES:
-		return caps->xsaves;
-	case NEED_WAITPKG:
-		return caps->waitpkg;
-	case NEED_ARCH_CAPABILITIES:
-		return b->in->arch_capabilities_ok;
-	case NEED_STABLE_TSC:
-		return b->in->tsc_stable && !b->in->tsc_freezes;
-	case NEED_AMD:
-		return b->amd;
-	case NEED_COUNTERS:
-		return b->in->counters;
-	case NEED_VIRTUAL_TIMER:
-		return !b->in->direct;
-	}
-	return false;
+	return met[need];
 }
 
 /* By enum cpuid_xstate. */

@@ -12,7 +12,7 @@ enum cpuid_reg { CPUID_EAX, CPUID_EBX, CPUID_ECX, CPUID_EDX };
 
 enum cpuid_rule {
 	SHOW,    /* as the host, where all that the bit needs is there */
-	HIDE,    /* always 0 */
+	HIDE,    /* always 0, as a bit without a row: only cpuid_rows_hidden has such */
 	FORCE,   /* 1 whatever the host says, where all that the bit needs is there: the monitor provides it */
 	DYNAMIC, /* follows the vCPU's state, cpuid_get() */
 };
@@ -70,27 +70,17 @@ static inline u32 cpuid_row_leaf(const struct cpuid_row *row)
 	return row->leaf | (row->ext ? LEAF_EXT : 0);
 }
 
-/* A row whose rule is HIDE: a bit without a row is hidden as well. */
-#if __STDC_HOSTED__
-#define HIDDEN(leaf_, subleaf_, reg_, bit_, name_, reason_) \
-	{ leaf_, subleaf_, reg_, bit_, HIDE, .name = name_, .reason = reason_ },
-#else
-#define HIDDEN(leaf, subleaf, reg, bit, name, reason)
-#endif
-
-/* Reasons that rows of several files share. */
-#define R_PMU "guests have plain performance counters at most"
-#define R_POWER "power, frequency and heat are the host's"
-#define R_MWAIT "an idle guest must leave its CPU to the monitor"
-#define R_NESTED "no nested virtualization"
-#define R_FIRMWARE "a platform feature that only firmware and chip set use"
+/* A reason that rows of both files share. */
 #define R_CONTROL "only where the virtualization hardware lets a guest have it"
-#define R_RDT "caches and memory bandwidth are divided by the host"
 
 extern const struct cpuid_row cpuid_rows_basic[], cpuid_rows_ext[];
 extern const unsigned cpuid_rows_basic_count, cpuid_rows_ext_count;
 
 #if __STDC_HOSTED__
+/* tools/cpuid-differences.c: the bits that no guest sees, and why. */
+extern const struct cpuid_row cpuid_rows_hidden[];
+extern const unsigned cpuid_rows_hidden_count;
+
 /* One entry of the written list of differences from the host (docs/cpuid.md). */
 struct cpuid_difference {
 	u32 leaf, subleaf;
@@ -101,7 +91,7 @@ struct cpuid_difference {
 	const char *reason;
 };
 
-/* The i-th documented difference, from 0; false past the last. */
+/* The i-th documented difference, from 0, bits in order and then leaves; false past the last. */
 bool cpuid_policy_documented_hidden(unsigned i, struct cpuid_difference *out);
 #endif
 

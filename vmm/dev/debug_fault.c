@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Only in images with DEBUG_FAULT: a defect on purpose, for the test of what stands behind all checks of addresses. An
- * access to port 0x5fc reaches beyond the device registers that the hypervisor has mapped, the local APIC's.
+ * access to port 0x5fc reaches beyond the device registers that the hypervisor has mapped, the local APIC's. And a CPU that
+ * answers no kick: for so many seconds as are written to port 0x5f8.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -11,6 +12,7 @@
 #include "vmm/vdev.h"
 
 #define DEBUG_FAULT_PORT 0x5fc
+#define DEBUG_DEAF_PORT 0x5f8
 
 static u32 debug_fault_read(void *dev, struct vcpu *, u16, unsigned size)
 {
@@ -26,13 +28,31 @@ static const struct pio_ops debug_fault_ops = {
 	.sizes = 1 | 2 | 4, .read = debug_fault_read, .write = debug_fault_write,
 };
 
+static u32 debug_deaf_read(void *, struct vcpu *, u16, unsigned)
+{
+	return 0;
+}
+
+static void debug_deaf_write(void *, struct vcpu *, u16, unsigned, u32 seconds)
+{
+	u64 end = host_tsc() + host_tsc_khz() * 1000 * seconds;
+
+	while (host_tsc() < end)
+		__builtin_ia32_pause();
+}
+
+static const struct pio_ops debug_deaf_ops = { .sizes = 4, .read = debug_deaf_read, .write = debug_deaf_write };
+
 static int debug_fault_create(struct vm *vm, void **)
 {
 	/* Where the machine has its own, too; what is mapped next does not lie behind it. */
 	volatile void *page = host_mmio_map(hpa(GUEST_LAPIC_BASE), PAGE_SIZE);
 	volatile void *next = host_mmio_map(hpa(GUEST_IOAPIC_BASE), PAGE_SIZE);
 
-	return page && next ? vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) : -ENOMEM;
+	if (!page || !next)
+		return -ENOMEM;
+	return vm_register_pio(vm, DEBUG_FAULT_PORT, 1, &debug_fault_ops, (void *)(uintptr_t)page) ? :
+	       vm_register_pio(vm, DEBUG_DEAF_PORT, 4, &debug_deaf_ops, NULL);
 }
 
 static const struct vdev debug_fault_vdev = {

@@ -34,16 +34,19 @@ struct ioapic {
 	u64 rte[GUEST_IOAPIC_PINS];
 };
 
+/* Are the machine's entries of its functions' lines the guest's? */
+static bool owns_entries(const struct ioapic *io)
+{
+	return vm_direct(io->vm) && io->vm->pci;
+}
+
 /* Sends pin's interrupt. Called with the lock held. */
 static void fire(struct ioapic *io, unsigned pin)
 {
 	u64 rte = io->rte[pin];
 	const struct apic_msg msg = {
-		.dest = lapic_destination(io->vm, rte >> 56, rte >> 49 & 0x7f),
-		.logical = rte & RTE_LOGICAL,
-		.level = rte & RTE_LEVEL,
-		.vector = (u8)rte,
-		.delivery = rte >> 8 & 7,
+		.dest = lapic_destination(io->vm, rte >> 56, rte >> 49 & 0x7f), .logical = rte & RTE_LOGICAL,
+		.level = rte & RTE_LEVEL, .vector = (u8)rte, .delivery = rte >> 8 & 7,
 	};
 
 	if (lapic_deliver(io->vm, NULL, &msg) && msg.level && !vm_direct(io->vm))
@@ -77,21 +80,6 @@ void ioapic_line(struct vm *vm, unsigned gsi, bool level)
 	spin_unlock(&io->lock);
 }
 
-/*
- * The pin of a function's line interrupt stays asserted until the guest has
- * ended the interrupt, for the host has masked its own input meanwhile. A
- * device that still wants one interrupts anew. Called with the lock held.
- */
-static void reopen(struct ioapic *io, unsigned pin)
-{
-	const struct vm_pci *pci = io->vm->pci;
-
-	if (!IS_ENABLED(CONFIG_PASSTHROUGH) || !pci || !(io->lines & BIT(pin)) || pin - GUEST_INTX_GSI >= pci->nr_lines)
-		return;
-	io->lines &= ~BIT(pin);
-	host_intx_open(pci->line[pin - GUEST_INTX_GSI].gsi);
-}
-
 void ioapic_eoi(struct vm *vm, u8 vector)
 {
 	struct ioapic *io = vm->ioapic;
@@ -103,7 +91,8 @@ void ioapic_eoi(struct vm *vm, u8 vector)
 		if ((u8)io->rte[pin] != vector || !(io->rte[pin] & RTE_LEVEL))
 			continue;
 		io->rte[pin] &= ~RTE_REMOTE_IRR;
-		reopen(io, pin);
+		if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
+			pci_intx_end(vm->pci, pin, &io->lines);
 		fire_level(io, pin);
 	}
 	spin_unlock(&io->lock);
@@ -122,6 +111,9 @@ static u32 indirect_read(struct ioapic *io)
 	}
 	if (index >= 2 * GUEST_IOAPIC_PINS)
 		return ~0u;
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && owns_entries(io) && index % 2 == 0 &&
+	    pci_intx_in_service(io->vm->pci, index / 2, false))
+		return (u32)(io->rte[index / 2] | RTE_REMOTE_IRR);
 	return (u32)(io->rte[index / 2] >> (index % 2 * 32));
 }
 
@@ -140,6 +132,8 @@ static void indirect_write(struct ioapic *io, u32 value)
 	/* An edge input has no remote IRR; turning to edge is also how old drivers end a stuck one. */
 	if (!(*rte & RTE_LEVEL))
 		*rte &= ~RTE_REMOTE_IRR;
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && owns_entries(io))
+		pci_intx_lead(io->vm->pci, pin, *rte);
 	fire_level(io, pin);
 }
 

@@ -82,6 +82,8 @@ static void set_icr(struct vcpu *vcpu, bool open)
 {
 	hvm->intercept_msr(vcpu, X2(LAPIC_ICR), !open, !open);
 	vcpu->lapic->icr_open = open;
+	if (open)
+		__atomic_store_n(&vcpu->vm->icrs_used, true, __ATOMIC_RELAXED);
 	__atomic_add_fetch(&vcpu->vm->icrs_open, open ? 1 : -1u, __ATOMIC_SEQ_CST);
 }
 

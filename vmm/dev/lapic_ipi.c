@@ -115,13 +115,9 @@ void lapic_send_icr(struct lapic *l, u64 icr)
 {
 	bool wide = lapic_x2apic(l);
 	struct apic_msg msg = {
-		.dest = (u32)(wide ? icr >> 32 : icr >> 56),
-		.wide = wide,
-		.logical = icr & BIT(11),
+		.dest = (u32)(wide ? icr >> 32 : icr >> 56), .wide = wide, .logical = icr & BIT(11),
 		.level = false, /* IPIs are edge-triggered but for the INIT de-assert, which does nothing */
-		.vector = (u8)icr,
-		.delivery = icr >> 8 & 7,
-		.shorthand = icr >> 18 & 3,
+		.vector = (u8)icr, .delivery = icr >> 8 & 7, .shorthand = icr >> 18 & 3,
 	};
 
 	if ((msg.delivery == APIC_FIXED || msg.delivery == APIC_LOWEST) && msg.vector < LAPIC_FIRST_VECTOR) {
@@ -156,11 +152,8 @@ static struct apic_msg decode_msi(const struct vm *vm, u64 address, u32 data)
 {
 	/* Linux uses logical mode without the redirection hint, so the mode bit counts either way. */
 	return (struct apic_msg){
-		.dest = lapic_destination(vm, address >> 12 & 0xff, address >> 5 & 0x7f),
-		.logical = address & BIT(2),
-		.level = data & BIT(15),
-		.vector = (u8)data,
-		.delivery = data >> 8 & 7,
+		.dest = lapic_destination(vm, address >> 12 & 0xff, address >> 5 & 0x7f), .logical = address & BIT(2),
+		.level = data & BIT(15), .vector = (u8)data, .delivery = data >> 8 & 7,
 	};
 }
 

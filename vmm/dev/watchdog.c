@@ -135,9 +135,13 @@ static int watchdog_create(struct vm *vm, void **instance)
 {
 	struct watchdog *w;
 
-	/* Where the timers are the guest's, nothing would bite. */
-	if (vm_direct(vm) || vm->config->no_watchdog)
+	if (vm->config->no_watchdog)
 		return 0;
+	/* Where the timers are the guest's, nothing would bite. */
+	if (vm_direct(vm) && !host_alarm()) {
+		vm_note(vm, VM_CONFIG_NO_ALARM);
+		return 0;
+	}
 	w = *instance = host_pages_alloc(pages(vm), -1);
 	if (!w)
 		return host_no_memory(vm->name);

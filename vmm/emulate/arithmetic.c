@@ -14,7 +14,7 @@ static u64 alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 	switch (op) {
 	case INSN_ADD:
 	case INSN_ADC:
-		r = emulate_truncate(a + b + carry, size);
+		r = insn_truncate(a + b + carry, size);
 		f |= r < a || (carry && r == a) ? RFLAGS_CF : 0;
 		f |= (a ^ r) & (b ^ r) & sign ? RFLAGS_OF : 0;
 		f |= (a ^ b ^ r) & 0x10 ? RFLAGS_AF : 0;
@@ -22,7 +22,7 @@ static u64 alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 	case INSN_SUB:
 	case INSN_SBB:
 	case INSN_CMP:
-		r = emulate_truncate(a - b - carry, size);
+		r = insn_truncate(a - b - carry, size);
 		f |= a < b || (carry && a == b) ? RFLAGS_CF : 0;
 		f |= (a ^ b) & (a ^ r) & sign ? RFLAGS_OF : 0;
 		f |= (a ^ b ^ r) & 0x10 ? RFLAGS_AF : 0;
@@ -60,99 +60,51 @@ static u64 bit_op(enum insn_op op, unsigned size, u64 value, u64 index, u64 *rfl
 	}
 }
 
-static int two_operands(struct vcpu *vcpu, const struct insn *insn, u64 gva)
+/* The value of any of these instructions, of which some have one operand, and the flags it leaves. */
+static u64 compute(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 {
-	u64 reg = insn->has_imm ? emulate_truncate(insn->imm, insn->opsize) :
-				  emulate_get_gpr(vcpu, insn->reg, insn->opsize, insn->rex);
-	u64 rflags = vcpu->regs.rflags, mem, r;
-	int err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
+	u64 carry = *rflags & RFLAGS_CF, r;
 
-	if (err)
-		return err;
-	r = insn->to_mem || insn->has_imm ? alu(insn->op, insn->opsize, mem, reg, &rflags) :
-					    alu(insn->op, insn->opsize, reg, mem, &rflags);
-	if (insn->op != INSN_CMP && insn->op != INSN_TEST) {
-		if (insn->to_mem) {
-			err = emulate_mem_write(vcpu, gva, insn->opsize, r);
-			if (err)
-				return err;
-		} else {
-			emulate_set_gpr(vcpu, insn->reg, insn->opsize, insn->rex, r);
-		}
-	}
-	vcpu->regs.rflags = rflags;
-	return 0;
-}
-
-/* INC, DEC, NOT, NEG. */
-static int unary(struct vcpu *vcpu, const struct insn *insn, u64 gva)
-{
-	u64 rflags = vcpu->regs.rflags, mem, r;
-	int err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
-
-	if (err)
-		return err;
-	switch (insn->op) {
+	switch (op) {
 	case INSN_NOT:
-		r = emulate_truncate(~mem, insn->opsize);
-		break;
+		return insn_truncate(~a, size);
 	case INSN_NEG:
-		r = alu(INSN_SUB, insn->opsize, 0, mem, &rflags);
-		break;
-	default: /* CF stays */
-		r = alu(insn->op == INSN_INC ? INSN_ADD : INSN_SUB, insn->opsize, mem, 1, &rflags);
-		rflags = (rflags & ~RFLAGS_CF) | (vcpu->regs.rflags & RFLAGS_CF);
+		return alu(INSN_SUB, size, 0, a, rflags);
+	case INSN_INC:
+	case INSN_DEC: /* CF stays */
+		r = alu(op == INSN_INC ? INSN_ADD : INSN_SUB, size, a, 1, rflags);
+		*rflags = (*rflags & ~RFLAGS_CF) | carry;
+		return r;
+	case INSN_BTS ... INSN_BT:
+		return bit_op(op, size, a, b, rflags);
+	default:
+		return alu(op, size, a, b, rflags);
 	}
-	err = emulate_mem_write(vcpu, gva, insn->opsize, r);
-	if (!err)
-		vcpu->regs.rflags = rflags;
-	return err;
-}
-
-static int bit_test(struct vcpu *vcpu, const struct insn *insn, u64 gva)
-{
-	u64 index = insn->has_imm ? insn->imm : emulate_get_gpr(vcpu, insn->reg, insn->opsize, insn->rex);
-	u64 rflags = vcpu->regs.rflags, mem, r;
-	int err;
-
-	/* A register index reaches beyond the operand, in units of its size, signed (SDM vol. 2, BT). */
-	if (!insn->has_imm)
-		gva += (u64)(((s64)emulate_sign_extend(index, insn->opsize) >>
-			      (insn->opsize == 8 ? 6 : insn->opsize == 4 ? 5 : 4)) * insn->opsize);
-	err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
-	if (err)
-		return err;
-	r = bit_op(insn->op, insn->opsize, mem, index, &rflags);
-	if (insn->op != INSN_BT) {
-		err = emulate_mem_write(vcpu, gva, insn->opsize, r);
-		if (err)
-			return err;
-	}
-	vcpu->regs.rflags = rflags;
-	return 0;
 }
 
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn)
 {
-	switch (insn->op) {
-	case INSN_AND:
-	case INSN_OR:
-	case INSN_XOR:
-	case INSN_ADD:
-	case INSN_ADC:
-	case INSN_SUB:
-	case INSN_SBB:
-	case INSN_CMP:
-	case INSN_TEST:
-		return two_operands(vcpu, insn, emulate_operand(vcpu, insn));
-	case INSN_INC ... INSN_NEG:
-		return unary(vcpu, insn, emulate_operand(vcpu, insn));
-	case INSN_BT:
-	case INSN_BTS:
-	case INSN_BTR:
-	case INSN_BTC:
-		return bit_test(vcpu, insn, emulate_operand(vcpu, insn));
-	default:
+	unsigned size = insn->opsize;
+	u64 gva, other, mem, r, rflags = vcpu->regs.rflags;
+	int err;
+
+	if (insn->op < INSN_AND || insn->op > INSN_TEST)
 		return -EINVAL;
-	}
+	gva = emulate_operand(vcpu, insn);
+	other = insn->has_imm ? insn_truncate(insn->imm, size) : emulate_get_gpr(vcpu, insn->reg, size, insn->rex);
+	/* A register index reaches beyond the operand, in units of its size, signed (SDM vol. 2, BT). */
+	if (insn->op >= INSN_BTS && insn->op <= INSN_BT && !insn->has_imm)
+		gva += (u64)(((s64)insn_sign_extend(other, size) >> (size == 8 ? 6 : size == 4 ? 5 : 4)) * size);
+	err = emulate_mem_read(vcpu, gva, size, &mem);
+	if (err)
+		return err;
+	r = insn->to_mem ? compute(insn->op, size, mem, other, &rflags) : compute(insn->op, size, other, mem, &rflags);
+	/* BT, CMP and TEST leave nothing but flags. */
+	if (insn->op < INSN_BT && insn->to_mem)
+		err = emulate_mem_write(vcpu, gva, size, r);
+	else if (insn->op < INSN_BT)
+		emulate_set_gpr(vcpu, insn->reg, size, insn->rex, r);
+	if (!err)
+		vcpu->regs.rflags = rflags;
+	return err;
 }

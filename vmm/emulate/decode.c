@@ -20,23 +20,11 @@ static void seg_prefix(struct decoder *d, enum seg seg)
 static bool prefix(struct decoder *d, u8 b)
 {
 	switch (b) {
-	case 0x26:
-		seg_prefix(d, SEG_ES);
+	case 0x26: case 0x2e: case 0x36: case 0x3e:
+		seg_prefix(d, b >> 3 & 3); /* ES, CS, SS, DS */
 		return true;
-	case 0x2e:
-		seg_prefix(d, SEG_CS);
-		return true;
-	case 0x36:
-		seg_prefix(d, SEG_SS);
-		return true;
-	case 0x3e:
-		seg_prefix(d, SEG_DS);
-		return true;
-	case 0x64:
-		seg_prefix(d, SEG_FS);
-		return true;
-	case 0x65:
-		seg_prefix(d, SEG_GS);
+	case 0x64: case 0x65:
+		seg_prefix(d, SEG_FS + (b & 1));
 		return true;
 	case 0x66:
 		d->opsize_prefix = true;

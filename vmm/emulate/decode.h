@@ -21,7 +21,7 @@ enum insn_op {
 	INSN_AND, INSN_OR, INSN_XOR, INSN_ADD, INSN_ADC, INSN_SUB, INSN_SBB, /* with a memory operand, as those that follow */
 	INSN_INC, INSN_DEC, INSN_NOT, INSN_NEG,
 	INSN_BTS, INSN_BTR, INSN_BTC, /* 0f ba, 0f ab/b3/bb */
-	INSN_BT, INSN_CMP, INSN_TEST,
+	INSN_BT, INSN_CMP, INSN_TEST, /* flags alone; arithmetic.c goes by the order from INSN_AND to here */
 	INSN_MOVS, INSN_STOS, INSN_LODS,  /* string moves */
 	INSN_INS, INSN_OUTS,
 	INSN_IN, INSN_OUT,
@@ -73,5 +73,18 @@ struct insn {
  * all refused: the CPU has raised #UD on them before the monitor sees them.
  */
 int insn_decode(const u8 *bytes, unsigned size, enum insn_mode mode, struct insn *out);
+
+/* The low `size` bytes: 1, 2, 4 or 8. */
+static inline u64 insn_truncate(u64 value, unsigned size)
+{
+	return size == 8 ? value : value & (BIT(size * 8) - 1);
+}
+
+static inline u64 insn_sign_extend(u64 value, unsigned size)
+{
+	unsigned shift = 64 - size * 8;
+
+	return (u64)((s64)(value << shift) >> shift);
+}
 
 #endif

@@ -139,18 +139,6 @@ static u64 fetch_le(struct decoder *d, unsigned size)
 	return v;
 }
 
-static u64 sign_extend(u64 v, unsigned size)
-{
-	unsigned shift = 64 - size * 8;
-
-	return (u64)((s64)(v << shift) >> shift);
-}
-
-static u64 cut(u64 v, unsigned size)
-{
-	return size == 8 ? v : v & (BIT(size * 8) - 1);
-}
-
 /* 16-bit addressing forms (SDM vol. 2, table 2-1). */
 static void address_16(struct decoder *d, u8 mod, u8 rm)
 {
@@ -159,7 +147,7 @@ static void address_16(struct decoder *d, u8 mod, u8 rm)
 	struct insn *i = d->insn;
 
 	if (mod == 0 && rm == 6) {
-		i->disp = (s64)sign_extend(fetch_le(d, 2), 2);
+		i->disp = (s64)insn_sign_extend(fetch_le(d, 2), 2);
 		return;
 	}
 	i->has_base = true;
@@ -169,7 +157,7 @@ static void address_16(struct decoder *d, u8 mod, u8 rm)
 		i->index = index[rm];
 	}
 	if (mod)
-		i->disp = (s64)sign_extend(fetch_le(d, mod), mod);
+		i->disp = (s64)insn_sign_extend(fetch_le(d, mod), mod);
 }
 
 /* 32- and 64-bit addressing forms (SDM vol. 2, tables 2-2 and 2-3, and 2.2.1.6). */
@@ -196,9 +184,9 @@ static void address_32_64(struct decoder *d, u8 mod, u8 rm)
 		i->base = (u8)(rm | (d->rex & REX_B ? 8 : 0));
 	}
 	if (mod == 1)
-		i->disp = (s64)sign_extend(decode_fetch(d), 1);
+		i->disp = (s64)insn_sign_extend(decode_fetch(d), 1);
 	else if (disp32)
-		i->disp = (s64)sign_extend(fetch_le(d, 4), 4);
+		i->disp = (s64)insn_sign_extend(fetch_le(d, 4), 4);
 }
 
 void decode_modrm(struct decoder *d, unsigned attr)
@@ -238,13 +226,13 @@ void decode_immediate(struct decoder *d, enum opcode_imm kind)
 		i->imm = decode_fetch(d);
 		break;
 	case IMM_8S:
-		i->imm = cut(sign_extend(decode_fetch(d), 1), v);
+		i->imm = insn_truncate(insn_sign_extend(decode_fetch(d), 1), v);
 		break;
 	case IMM_16:
 		i->imm = fetch_le(d, 2);
 		break;
 	case IMM_Z:
-		i->imm = cut(sign_extend(fetch_le(d, z), z), v);
+		i->imm = insn_truncate(insn_sign_extend(fetch_le(d, z), z), v);
 		break;
 	case IMM_V:
 		i->imm = fetch_le(d, v);

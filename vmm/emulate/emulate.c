@@ -189,42 +189,30 @@ void emulate_skip_unknown(struct vcpu *vcpu)
 	}
 }
 
+/* AH, CH, DH or BH, where there is no REX prefix. */
+static bool is_high_byte(u8 reg, unsigned size, bool rex)
+{
+	return size == 1 && reg >= 4 && reg < 8 && !rex;
+}
+
 u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex)
 {
 	const u64 *gpr = vcpu->regs.gpr;
 
-	switch (size) {
-	case 1:
-		return reg >= 4 && reg < 8 && !rex ? gpr[reg - 4] >> 8 & 0xff : gpr[reg] & 0xff;
-	case 2:
-		return gpr[reg] & 0xffff;
-	case 4:
-		return gpr[reg] & 0xffffffff;
-	default:
-		return gpr[reg];
-	}
+	return is_high_byte(reg, size, rex) ? gpr[reg - 4] >> 8 & 0xff : insn_truncate(gpr[reg], size);
 }
 
 void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value)
 {
 	u64 *gpr = vcpu->regs.gpr;
+	u64 low = insn_truncate(value, size);
 
-	switch (size) {
-	case 1:
-		if (reg >= 4 && reg < 8 && !rex)
-			gpr[reg - 4] = (gpr[reg - 4] & ~0xff00ull) | (value & 0xff) << 8;
-		else
-			gpr[reg] = (gpr[reg] & ~0xffull) | (value & 0xff);
-		break;
-	case 2:
-		gpr[reg] = (gpr[reg] & ~0xffffull) | (value & 0xffff);
-		break;
-	case 4:
-		gpr[reg] = value & 0xffffffff;
-		break;
-	default:
-		gpr[reg] = value;
-	}
+	if (is_high_byte(reg, size, rex))
+		gpr[reg - 4] = (gpr[reg - 4] & ~0xff00ull) | low << 8;
+	else if (size < 4)
+		gpr[reg] = (gpr[reg] & ~insn_truncate(~0ull, size)) | low;
+	else
+		gpr[reg] = low;
 }
 
 static noinline u64 segmented(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
@@ -237,7 +225,7 @@ static noinline u64 segmented(struct vcpu *vcpu, const struct insn *insn, enum s
 
 u64 emulate_linear(struct vcpu *vcpu, const struct insn *insn, enum seg seg, u64 offset)
 {
-	offset = emulate_truncate(offset, insn->addrsize);
+	offset = insn_truncate(offset, insn->addrsize);
 	if (likely(insn->mode == MODE_64 && seg != SEG_FS && seg != SEG_GS))
 		return offset;
 	return segmented(vcpu, insn, seg, offset);

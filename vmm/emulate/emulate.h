@@ -49,19 +49,6 @@ static inline void emulate_skip_exit(struct vcpu *vcpu, const struct vmexit *exi
 		emulate_skip_unknown(vcpu);
 }
 
-/* The low `size` bytes: 1, 2, 4 or 8. */
-static inline u64 emulate_truncate(u64 value, unsigned size)
-{
-	return size == 8 ? value : value & (BIT(size * 8) - 1);
-}
-
-static inline u64 emulate_sign_extend(u64 value, unsigned size)
-{
-	unsigned shift = 64 - size * 8;
-
-	return (u64)((s64)(value << shift) >> shift);
-}
-
 /* A register operand of 1, 2, 4 or 8 bytes, with the partial-register rules of SDM vol. 1, 3.4.1.1. */
 u64 emulate_get_gpr(const struct vcpu *vcpu, u8 reg, unsigned size, bool rex);
 void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 value);
@@ -101,19 +88,8 @@ void emulate_retire(struct vcpu *vcpu);
  * with a #PF raised; -EINVAL: not one of theirs; strings also -EAGAIN: more repetitions, come back to the same RIP.
  */
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn);
-int emulate_string_move(struct vcpu *vcpu, const struct insn *insn);
-
-/* For these and for INS and OUTS: linear address of the operand at rSI (seg) or rDI (ES). */
-u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer);
-/* One element of a string instruction is done: rSI and/or rDI step on, rCX counts. */
-void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di);
-/*
- * Between two repetitions: true when one exit has done enough of them, or the guest single-steps or the one that is
- * done met a breakpoint, and its trap has been raised; leave RIP on the instruction.
- */
-bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn, unsigned done);
-/* False when a REP instruction has nothing left to do. */
-bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn);
+/* port: of INS and OUTS. */
+int emulate_string(struct vcpu *vcpu, const struct insn *insn, u16 port);
 
 /* Performs the memory access that caused a stage-2 exit. Ends the VM when that is impossible. */
 void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit);

@@ -16,9 +16,9 @@ static void access_device(struct vcpu *vcpu, u64 addr, unsigned size, bool write
 	if (r && !(r->ops->sizes & size))
 		r = NULL;
 	if (r && write)
-		r->ops->write(r->dev, vcpu, offset, size, emulate_truncate(*value, size));
+		r->ops->write(r->dev, vcpu, offset, size, insn_truncate(*value, size));
 	else if (!write)
-		*value = emulate_truncate(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
+		*value = insn_truncate(r ? r->ops->read(r->dev, vcpu, offset, size) : ~0ull, size);
 }
 
 /* What is not such an access is several of them, the largest that are, from the lowest address on. */

@@ -36,38 +36,6 @@ static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
 		r->ops->write(r->dev, vcpu, port - r->base, size, value);
 }
 
-static int string_io(struct vcpu *vcpu, const struct insn *insn, u16 port, bool in)
-{
-	unsigned done = 0;
-
-	while (emulate_string_more(vcpu, insn)) {
-		u64 v;
-		int err;
-
-		emulate_watch(vcpu, port, insn->opsize, WATCH_IO);
-		if (in) {
-			u64 gva = emulate_string_operand(vcpu, insn, GPR_RDI);
-
-			/* The port is read once, so the destination must be known to be writable before. */
-			err = emulate_mem_writable(vcpu, gva, insn->opsize);
-			if (!err)
-				err = emulate_mem_write(vcpu, gva, insn->opsize, port_in(vcpu, port, insn->opsize));
-		} else {
-			err = emulate_mem_read(vcpu, emulate_string_operand(vcpu, insn, GPR_RSI), insn->opsize, &v);
-			if (!err)
-				port_out(vcpu, port, insn->opsize, (u32)v);
-		}
-		if (err)
-			return err;
-		emulate_string_advance(vcpu, insn, !in, in);
-		if (!(insn->rep || insn->repne))
-			break;
-		if (emulate_string_pause(vcpu, insn, ++done))
-			return -EAGAIN;
-	}
-	return 0;
-}
-
 static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	const struct insn *insn;
@@ -76,7 +44,7 @@ static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *e
 	if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || (insn->op != INSN_INS && insn->op != INSN_OUTS)))
 		err = -EINVAL;
 	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && !err)
-		err = string_io(vcpu, insn, exit->io.port, exit->io.in);
+		err = emulate_string(vcpu, insn, exit->io.port);
 	if (!err)
 		emulate_skip(vcpu, insn->len);
 	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))

@@ -37,8 +37,7 @@ unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write)
 			return 0;
 	}
 	/* The bytes may have changed since the CPU made the access: no other one is made in its place. */
-	if (i->to_mem != write ||
-	    (((u64)i->disp + (i->has_base ? gpr[i->base] : 0)) ^ addr.v) & (PAGE_SIZE - 1))
+	if (i->to_mem != write || (((u64)i->disp + (i->has_base ? gpr[i->base] : 0)) ^ addr.v) & (PAGE_SIZE - 1))
 		return 0;
 	r = mmio_find(vcpu->vm, addr.v, 4, &offset);
 	if (!r || !(r->ops->sizes & 4) || !IS_ALIGNED(addr.v, 4))

@@ -28,7 +28,7 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 		return 0;
 	case INSN_MOVSX:
 		emulate_set_gpr(vcpu, insn->reg, insn->dstsize, true,
-				emulate_truncate(emulate_sign_extend(mem, insn->opsize), insn->dstsize));
+				insn_truncate(insn_sign_extend(mem, insn->opsize), insn->dstsize));
 		return 0;
 	case INSN_XCHG:
 		err = emulate_mem_write(vcpu, gva, insn->opsize, reg);
@@ -61,7 +61,7 @@ static int carry_out(struct vcpu *vcpu, const struct insn *insn, const struct vm
 	int err;
 
 	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && (insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_LODS))
-		return emulate_string_move(vcpu, insn);
+		return emulate_string(vcpu, insn, 0);
 	if (!insn->mem)
 		return -EINVAL;
 	vcpu->access = (struct exit_access){ .valid = true, .write = exit->stage2.write, .gpa = exit->stage2.gpa };

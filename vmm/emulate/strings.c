@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* String instructions: their operands, repetitions, and those that move between memory and RAX (SDM vol. 1, 7.3.9). */
+/* String instructions, which move between memory, RAX and ports: their operands and repetitions (SDM vol. 1, 7.3.9). */
 #include <margay/errno.h>
 
 #include "vmm/emulate/emulate.h"
@@ -7,19 +7,25 @@
 /* Elements that one exit moves: a long REP gives interrupts a chance in between. */
 #define STRING_BATCH 256
 
-u64 emulate_string_operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer)
+/* Linear address of the operand at rSI (seg) or rDI (ES). */
+static u64 operand(struct vcpu *vcpu, const struct insn *insn, enum gpr pointer)
 {
 	return emulate_linear(vcpu, insn, pointer == GPR_RDI ? SEG_ES : insn->seg, vcpu->regs.gpr[pointer]);
 }
 
-bool emulate_string_more(const struct vcpu *vcpu, const struct insn *insn)
+/* False when a REP instruction has nothing left to do. */
+static bool more(const struct vcpu *vcpu, const struct insn *insn)
 {
-	return !(insn->rep || insn->repne) || emulate_truncate(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
+	return !(insn->rep || insn->repne) || insn_truncate(vcpu->regs.gpr[GPR_RCX], insn->addrsize);
 }
 
-bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn, unsigned done)
+/*
+ * Between two repetitions: true when one exit has done enough of them, or the guest single-steps or the one that is done met a
+ * breakpoint, and its trap has been raised; RIP stays on the instruction.
+ */
+static bool pause(struct vcpu *vcpu, const struct insn *insn, unsigned done)
 {
-	if (likely(done < STRING_BATCH && !(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) || !emulate_string_more(vcpu, insn))
+	if (likely(done < STRING_BATCH && !(vcpu->regs.rflags & RFLAGS_TF) && !vcpu->watched) || !more(vcpu, insn))
 		return false;
 	emulate_retire(vcpu);
 	/* What comes now, trap or interrupt, returns to the rest of it: no second instruction breakpoint (SDM vol. 3, 18.3.1.1). */
@@ -27,7 +33,8 @@ bool emulate_string_pause(struct vcpu *vcpu, const struct insn *insn, unsigned d
 	return true;
 }
 
-void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di)
+/* One element is done: rSI and/or rDI step on, rCX counts. */
+static void advance(struct vcpu *vcpu, const struct insn *insn, bool si, bool di)
 {
 	u64 step = vcpu->regs.rflags & RFLAGS_DF ? -(u64)insn->opsize : insn->opsize;
 	u64 *gpr = vcpu->regs.gpr;
@@ -40,27 +47,45 @@ void emulate_string_advance(struct vcpu *vcpu, const struct insn *insn, bool si,
 		emulate_set_gpr(vcpu, GPR_RCX, insn->addrsize, true, gpr[GPR_RCX] - 1);
 }
 
-int emulate_string_move(struct vcpu *vcpu, const struct insn *insn)
+/* One element: from memory, a port or RAX to memory, a port or RAX. */
+static int move(struct vcpu *vcpu, const struct insn *insn, u16 port, bool si, bool di)
 {
-	bool si = insn->op != INSN_STOS, di = insn->op != INSN_LODS;
+	u64 v = emulate_get_gpr(vcpu, GPR_RAX, insn->opsize, true), to = di ? operand(vcpu, insn, GPR_RDI) : 0;
+	int err = 0;
+
+	if (insn->op == INSN_INS || insn->op == INSN_OUTS)
+		emulate_watch(vcpu, port, insn->opsize, WATCH_IO);
+	if (si)
+		err = emulate_mem_read(vcpu, operand(vcpu, insn, GPR_RSI), insn->opsize, &v);
+	/* The port is read once, so the destination must be known to be writable before. */
+	if (insn->op == INSN_INS)
+		err = emulate_mem_writable(vcpu, to, insn->opsize);
+	if (!err && insn->op == INSN_INS)
+		emulate_port(vcpu, port, insn->opsize, true, &v);
+	if (!err && di)
+		err = emulate_mem_write(vcpu, to, insn->opsize, v);
+	if (!err && insn->op == INSN_OUTS)
+		emulate_port(vcpu, port, insn->opsize, false, &v);
+	if (!err && insn->op == INSN_LODS)
+		emulate_set_gpr(vcpu, GPR_RAX, insn->opsize, true, v);
+	return err;
+}
+
+int emulate_string(struct vcpu *vcpu, const struct insn *insn, u16 port)
+{
+	bool si = insn->op == INSN_MOVS || insn->op == INSN_LODS || insn->op == INSN_OUTS;
+	bool di = insn->op == INSN_MOVS || insn->op == INSN_STOS || insn->op == INSN_INS;
 	unsigned done = 0;
 
-	while (emulate_string_more(vcpu, insn)) {
-		u64 v = emulate_get_gpr(vcpu, GPR_RAX, insn->opsize, true);
-		int err = 0;
+	while (more(vcpu, insn)) {
+		int err = move(vcpu, insn, port, si, di);
 
-		if (si)
-			err = emulate_mem_read(vcpu, emulate_string_operand(vcpu, insn, GPR_RSI), insn->opsize, &v);
-		if (!err && di)
-			err = emulate_mem_write(vcpu, emulate_string_operand(vcpu, insn, GPR_RDI), insn->opsize, v);
 		if (err)
 			return err;
-		if (!di)
-			emulate_set_gpr(vcpu, GPR_RAX, insn->opsize, true, v);
-		emulate_string_advance(vcpu, insn, si, di);
+		advance(vcpu, insn, si, di);
 		if (!(insn->rep || insn->repne))
 			break;
-		if (emulate_string_pause(vcpu, insn, ++done))
+		if (pause(vcpu, insn, ++done))
 			return -EAGAIN;
 	}
 	return 0;

@@ -20,10 +20,7 @@ static noinline void look_up(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	struct cpuid_regs found;
 	struct cpuid_dynamic dyn = {
-		.apic_id = vcpu->apic_id,
-		.cr4 = hvm->get(vcpu, HVM_CR4),
-		.xcr0 = vcpu->xcr0,
-		.xss = vcpu->xss,
+		.apic_id = vcpu->apic_id, .cr4 = hvm->get(vcpu, HVM_CR4), .xcr0 = vcpu->xcr0, .xss = vcpu->xss,
 		.apic_enabled = vcpu->apic_base & APIC_BASE_EN,
 	};
 

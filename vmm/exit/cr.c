@@ -62,8 +62,7 @@ static int write_cr4(struct vcpu *vcpu, u64 value)
 		return -EINVAL;
 	if (value & CR4_PCIDE && !(old & CR4_PCIDE) && (!lma || hvm->get(vcpu, HVM_CR3) & 0xfff))
 		return -EINVAL;
-	if ((old ^ value) & CR4_LOADS_PDPTES &&
-	    !pdptes_valid(vcpu, hvm->get(vcpu, HVM_CR0), value, hvm->get(vcpu, HVM_EFER)))
+	if ((old ^ value) & CR4_LOADS_PDPTES && !pdptes_valid(vcpu, hvm->get(vcpu, HVM_CR0), value, hvm->get(vcpu, HVM_EFER)))
 		return -EINVAL;
 	hvm->set(vcpu, HVM_CR4, value);
 	return 0;
@@ -119,8 +118,7 @@ static int access_cr(struct vcpu *vcpu, const struct vmexit *exit, unsigned gpr)
 	case CR_CLTS:
 		return write_cr0(vcpu, cr0 & ~CR0_TS);
 	case CR_LMSW: /* loads PE, MP, EM, TS; cannot clear PE */
-		return write_cr0(vcpu, (cr0 & ~(CR0_MP | CR0_EM | CR0_TS)) |
-					       (exit->cr.lmsw & (CR0_PE | CR0_MP | CR0_EM | CR0_TS)));
+		return write_cr0(vcpu, (cr0 & ~(CR0_MP | CR0_EM | CR0_TS)) | (exit->cr.lmsw & (CR0_PE | CR0_MP | CR0_EM | CR0_TS)));
 	case CR_MOV:
 		break;
 	}

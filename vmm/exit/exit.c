@@ -119,13 +119,26 @@ static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *)
 	vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
 }
 
+static void dump(struct vcpu *vcpu)
+{
+	static const char *const name[] = { "ES", "CS", "SS", "DS", "FS", "GS", "LDTR", "TR" };
+
+	hvm->dump(vcpu);
+	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
+		struct segment s;
+
+		hvm->get_segment(vcpu, seg, &s);
+		vm_log(vcpu->vm, "%-4s %04x base %#lx limit %#x attributes %#x", name[seg], s.selector, s.base, s.limit, s.attr);
+	}
+}
+
 static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#lx, RIP %#lx", vcpu->id,
 	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, exit->raw,
 	       vcpu->regs.rip);
 	if (IS_ENABLED(CONFIG_DUMPS))
-		hvm->dump(vcpu);
+		dump(vcpu);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 

@@ -2,7 +2,6 @@
 /* The bzImage reader: nothing in the file is believed before it is checked. */
 #include "vmm/load/bzimage.h"
 
-#include <margay/errno.h>
 #include <margay/string.h>
 
 #define SECTOR 512u
@@ -10,12 +9,6 @@
 #define MIN_PROTOCOL 0x20c
 #define HEADER_BASE 0x202u /* the header ends at this plus the jump's offset */
 #define MAX_ALIGN GIB(1)
-
-static int refuse(const char **why, const char *text)
-{
-	*why = text;
-	return -ENOEXEC;
-}
 
 bool bzimage_is_linux(const void *data, u64 size)
 {
@@ -28,45 +21,45 @@ bool bzimage_is_linux(const void *data, u64 size)
 }
 
 /* The header as far as the file's own goes. */
-static int read_header(const u8 *data, u64 size, struct linux_setup_header *hdr, const char **why)
+static const char *read_header(const u8 *data, u64 size, struct linux_setup_header *hdr)
 {
 	size_t end = HEADER_BASE, want;
 
 	memset(hdr, 0, sizeof(*hdr));
 	if (size < SECTOR * 2)
-		return refuse(why, "truncated inside its header");
+		return "truncated inside its header";
 	end += data[HEADER_BASE - 1];
 	want = MIN(end - LINUX_SETUP_HEADER_OFFSET, sizeof(*hdr));
 	memcpy(hdr, data + LINUX_SETUP_HEADER_OFFSET, want);
 	if (hdr->boot_flag != LINUX_BOOT_FLAG)
-		return refuse(why, "damaged: boot flag 0xaa55 is missing");
+		return "damaged: boot flag 0xaa55 is missing";
 	if (hdr->version < MIN_PROTOCOL)
-		return refuse(why, "too old: boot protocol 2.12 or later is needed");
+		return "too old: boot protocol 2.12 or later is needed";
 	if (!(hdr->xloadflags & LINUX_XLF_KERNEL_64))
-		return refuse(why, "not a 64-bit kernel");
+		return "not a 64-bit kernel";
 	if (!hdr->relocatable_kernel || !(hdr->loadflags & LINUX_LOADED_HIGH))
-		return refuse(why, "not a relocatable bzImage");
-	return 0;
+		return "not a relocatable bzImage";
+	return NULL;
 }
 
-int bzimage_parse(const void *data, u64 size, struct bzimage *out, const char **why)
+const char *bzimage_parse(const void *data, u64 size, struct bzimage *out)
 {
 	struct linux_setup_header *hdr = &out->hdr;
-	int err = read_header(data, size, hdr, why);
+	const char *reason = read_header(data, size, hdr);
 
-	if (err)
-		return err;
+	if (reason)
+		return reason;
 	out->offset = ((u64)(hdr->setup_sects ? hdr->setup_sects : DEFAULT_SETUP_SECTS) + 1) * SECTOR;
 	out->size = (u64)hdr->syssize * 16;
 	if (out->offset >= size || out->size > size - out->offset)
-		return refuse(why, "truncated: shorter than its header says");
+		return "truncated: shorter than its header says";
 	if (out->size < LINUX_ENTRY64_OFFSET + SECTOR)
-		return refuse(why, "damaged: its header gives no protected-mode part");
+		return "damaged: its header gives no protected-mode part";
 	if (hdr->payload_offset > out->size || hdr->payload_length > out->size - hdr->payload_offset)
-		return refuse(why, "damaged: its compressed part lies beyond its end");
+		return "damaged: its compressed part lies beyond its end";
 	out->align = hdr->kernel_alignment;
 	if (out->align < PAGE_SIZE || out->align > MAX_ALIGN || (out->align & (out->align - 1)))
-		return refuse(why, "damaged: its alignment is no power of two");
+		return "damaged: its alignment is no power of two";
 	out->memory = MAX((u64)hdr->init_size, out->size);
-	return 0;
+	return NULL;
 }

@@ -18,8 +18,8 @@ bool bzimage_is_linux(const void *data, u64 size);
 
 /*
  * Checks that it is a whole, relocatable 64-bit bzImage of boot protocol 2.12
- * or later. 0, or -ENOEXEC and *why, a short text.
+ * or later. NULL, or a short text: why not.
  */
-int bzimage_parse(const void *data, u64 size, struct bzimage *out, const char **why);
+const char *bzimage_parse(const void *data, u64 size, struct bzimage *out);
 
 #endif

@@ -2,7 +2,6 @@
 /* The ELF reader: nothing in the file is believed before it is checked. */
 #include "vmm/load/elf.h"
 
-#include <margay/errno.h>
 #include <margay/string.h>
 
 /* The two classes differ in the size of addresses, and in where a program header keeps its flags. */
@@ -38,44 +37,38 @@ bool elf_is_elf(const void *data, u64 size)
 	return size >= 4 && !memcmp(data, "\177ELF", 4);
 }
 
-static int refuse(const char **why, const char *text)
-{
-	*why = text;
-	return -ENOEXEC;
-}
-
-static int add_segment(const struct elf64_phdr *ph, u64 size, struct elf_image *out, const char **why)
+static const char *add_segment(const struct elf64_phdr *ph, u64 size, struct elf_image *out)
 {
 	if (ph->offset > size || ph->filesz > size - ph->offset)
-		return refuse(why, "truncated: a segment lies beyond its end");
+		return "truncated: a segment lies beyond its end";
 	if (ph->filesz > ph->memsz || ph->memsz > ~0ull - ph->paddr)
-		return refuse(why, "damaged: a segment's sizes contradict each other");
+		return "damaged: a segment's sizes contradict each other";
 	if (out->count == ELF_MAX_SEGMENTS)
-		return refuse(why, "not a kernel: too many loadable segments");
+		return "not a kernel: too many loadable segments";
 	out->segment[out->count++] = (struct elf_segment){ ph->offset, ph->filesz, ph->vaddr, ph->paddr, ph->memsz };
-	return 0;
+	return NULL;
 }
 
 /* The header of either class as one of 64 bits. */
-static int read_header(const void *data, u64 size, struct elf64_header *h, const char **why)
+static const char *read_header(const void *data, u64 size, struct elf64_header *h)
 {
 	struct elf32_header h32;
 
 	if (size < sizeof(h32))
-		return refuse(why, "truncated: shorter than an ELF header");
+		return "truncated: shorter than an ELF header";
 	memcpy(&h32, data, sizeof(h32));
 	if (h32.ident[EI_DATA] == ELFDATA2LSB && h32.ident[EI_CLASS] == ELFCLASS32 && h32.machine == EM_386) {
 		*h = (struct elf64_header){ .type = h32.type, .entry = h32.entry, .phoff = h32.phoff,
 					    .phentsize = h32.phentsize, .phnum = h32.phnum };
 		h->ident[EI_CLASS] = ELFCLASS32;
-		return 0;
+		return NULL;
 	}
 	if (h32.ident[EI_DATA] != ELFDATA2LSB || h32.ident[EI_CLASS] != ELFCLASS64 || h32.machine != EM_X86_64)
-		return refuse(why, "not an x86 or x86-64 ELF file");
+		return "not an x86 or x86-64 ELF file";
 	if (size < sizeof(*h))
-		return refuse(why, "truncated: shorter than an ELF header");
+		return "truncated: shorter than an ELF header";
 	memcpy(h, data, sizeof(*h));
-	return 0;
+	return NULL;
 }
 
 static struct elf64_phdr read_phdr(const u8 *p, bool bits64)
@@ -109,32 +102,30 @@ static bool physical_entry(struct elf_image *img)
 	return false;
 }
 
-int elf_parse(const void *data, u64 size, struct elf_image *out, const char **why)
+const char *elf_parse(const void *data, u64 size, struct elf_image *out)
 {
 	struct elf64_header h;
 	u64 phdr_size;
-	int err = read_header(data, size, &h, why);
+	const char *reason = read_header(data, size, &h);
 
 	*out = (struct elf_image){ 0 };
-	if (err)
-		return err;
+	if (reason)
+		return reason;
 	out->bits64 = h.ident[EI_CLASS] == ELFCLASS64;
 	phdr_size = out->bits64 ? sizeof(struct elf64_phdr) : sizeof(struct elf32_phdr);
 	if (h.type != ET_EXEC || h.phentsize != phdr_size)
-		return refuse(why, "not an executable ELF file");
+		return "not an executable ELF file";
 	if (h.phoff > size || h.phnum > (size - h.phoff) / phdr_size)
-		return refuse(why, "truncated: its program headers lie beyond its end");
+		return "truncated: its program headers lie beyond its end";
 	for (unsigned i = 0; i < h.phnum; i++) {
 		struct elf64_phdr ph = read_phdr((const u8 *)data + h.phoff + i * phdr_size, out->bits64);
 
 		if (ph.type != PT_LOAD || !ph.memsz)
 			continue;
-		err = add_segment(&ph, size, out, why);
-		if (err)
-			return err;
+		reason = add_segment(&ph, size, out);
+		if (reason)
+			return reason;
 	}
 	out->entry = h.entry;
-	if (!physical_entry(out))
-		return refuse(why, "not a kernel: its entry point lies in no loaded segment");
-	return 0;
+	return physical_entry(out) ? NULL : "not a kernel: its entry point lies in no loaded segment";
 }

@@ -26,8 +26,8 @@ bool elf_is_elf(const void *data, u64 size);
 /*
  * Checks the file and collects its PT_LOAD segments with memsz > 0. The entry
  * point lies in one of them; when the file gives its virtual address, it is
- * translated. 0, or -ENOEXEC and *why, a short text.
+ * translated. NULL, or a short text: why not.
  */
-int elf_parse(const void *data, u64 size, struct elf_image *out, const char **why);
+const char *elf_parse(const void *data, u64 size, struct elf_image *out);
 
 #endif

@@ -59,22 +59,21 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, b
 	const char *why, *hint = load_hint(data, size);
 	struct bzimage bz = { .hdr.cmdline_size = LINUX_COMMAND_LINE_MAX };
 	struct elf_image elf;
-	bool bad = hint;
 
 	if (!is_linux) {
 		if (c->initrd[0])
 			return vm_config_error(err, c->file, c->line_initrd, "initrd = %s: kernel %s is no Linux kernel and takes "
 					       "none: name what it wants by module =", c->initrd, c->kernel);
-		if (!multiboot_parse(data, size, &elf, &why))
-			return 0;
-		return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s", c->kernel, why);
+		why = multiboot_parse(data, size, &elf);
+		return why ? vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s", c->kernel, why) : 0;
 	}
-	why = hint ? hint : "not a Linux kernel image, or truncated";
 	if (bzimage_is_linux(data, size))
-		bad = bzimage_parse(data, size, &bz, &why);
-	else if (!hint)
-		bad = !IS_ENABLED(CONFIG_VMLINUX) || !elf_is_elf(data, size) || elf_parse(data, size, &elf, &why);
-	if (!bad)
+		why = bzimage_parse(data, size, &bz);
+	else if (!hint && IS_ENABLED(CONFIG_VMLINUX) && elf_is_elf(data, size))
+		why = elf_parse(data, size, &elf);
+	else
+		why = hint ? hint : "not a Linux kernel image, or truncated";
+	if (!why)
 		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX), err);
 	return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s; give a bzImage%s of x86-64 Linux%s", c->kernel, why,
 			       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "",

@@ -76,9 +76,9 @@ static int load_bzimage(struct linux_load *l, const struct host_module *kernel)
 	struct vm *vm = l->vm;
 	const struct gpa_map *map = &vm_parts(vm)->map;
 	struct bzimage img;
-	const char *why;
+	const char *why = bzimage_parse(kernel->data, kernel->size, &img);
 
-	if (bzimage_parse(kernel->data, kernel->size, &img, &why))
+	if (why)
 		return load_refuse(l, why);
 	/* Where it wants to be, else the lowest place; the entry page tables reach 4 GiB. */
 	l->kernel = find_low(map, MAX(img.hdr.pref_address, LINUX_LOW_GUARD), LINUX_ENTRY_MAPPED, img.memory, img.align);

@@ -141,15 +141,15 @@ static int load(struct vm *vm, const struct host_module *kernel, const struct ho
 {
 	struct boot_info *b = guest_ptr(vm, gpa(INFO_BASE), sizeof(*b));
 	struct elf_image img;
-	const char *why;
+	const char *why = multiboot_parse(kernel->data, kernel->size, &img);
 	u8 rsdp[RSDP_SIZE];
 	u64 end = LOW_END;
-	int err = multiboot_parse(kernel->data, kernel->size, &img, &why);
+	int err = 0;
 
-	if (err) {
+	if (why) {
 		if (!IS_ENABLED(CONFIG_BOOT_LOG))
 			vm_log(vm, "kernel %s: %s", kernel->name, why);
-		return err;
+		return -ENOEXEC;
 	}
 	for (unsigned i = 0; !err && i < img.count; i++) {
 		err = load_segment(vm, kernel, &img.segment[i]);

@@ -12,13 +12,9 @@
 static void default_header(struct linux_setup_header *hdr)
 {
 	*hdr = (struct linux_setup_header){
-		.boot_flag = LINUX_BOOT_FLAG,
-		.header = LINUX_HEADER_MAGIC,
-		.version = 0x20f,
-		.loadflags = LINUX_LOADED_HIGH,
-		.xloadflags = LINUX_XLF_KERNEL_64 | LINUX_XLF_CAN_BE_LOADED_ABOVE_4G,
-		.initrd_addr_max = 0x7fffffff,
-		.cmdline_size = LINUX_COMMAND_LINE_MAX,
+		.boot_flag = LINUX_BOOT_FLAG, .header = LINUX_HEADER_MAGIC, .version = 0x20f,
+		.loadflags = LINUX_LOADED_HIGH, .xloadflags = LINUX_XLF_KERNEL_64 | LINUX_XLF_CAN_BE_LOADED_ABOVE_4G,
+		.initrd_addr_max = 0x7fffffff, .cmdline_size = LINUX_COMMAND_LINE_MAX,
 	};
 }
 
@@ -33,10 +29,10 @@ int load_vmlinux(struct linux_load *l, const struct host_module *kernel)
 {
 	struct vm *vm = l->vm;
 	struct elf_image img;
-	const char *why;
+	const char *why = elf_parse(kernel->data, kernel->size, &img);
 	u64 end = 0;
 
-	if (elf_parse(kernel->data, kernel->size, &img, &why))
+	if (why)
 		return load_refuse(l, why);
 	if (!img.bits64)
 		return load_refuse(l, "not an x86-64 ELF file");

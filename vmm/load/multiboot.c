@@ -2,7 +2,6 @@
 /* The reader of multiboot headers: nothing in the file is believed before it is checked. */
 #include "vmm/load/multiboot.h"
 
-#include <margay/errno.h>
 #include <margay/string.h>
 
 #define HEADER_MAGIC 0x1badb002u
@@ -43,47 +42,41 @@ bool multiboot_is_kernel(const void *data, u64 size)
 	return find_header(data, size, &h) != ~0ull;
 }
 
-static int refuse(const char **why, const char *text)
-{
-	*why = text;
-	return -ENOEXEC;
-}
-
 /* The header's own addresses: one segment, which holds the header (3.1.3). */
-static int parse_addresses(const struct header *h, u64 at, u64 size, struct elf_image *out, const char **why)
+static const char *parse_addresses(const struct header *h, u64 at, u64 size, struct elf_image *out)
 {
 	u64 before = (u64)h->header_addr - h->load_addr; /* bytes of the segment before the header */
 	struct elf_segment s = { .vaddr = h->load_addr, .paddr = h->load_addr };
 
 	if (h->header_addr < h->load_addr || before > at)
-		return refuse(why, "damaged: its multiboot load_addr and header_addr contradict each other");
+		return "damaged: its multiboot load_addr and header_addr contradict each other";
 	s.offset = at - before;
 	s.filesz = h->load_end_addr ? (u64)h->load_end_addr - h->load_addr : size - s.offset;
 	if ((h->load_end_addr && h->load_end_addr < h->load_addr) || s.filesz > size - s.offset)
-		return refuse(why, "truncated: its multiboot load_end_addr lies beyond its end");
+		return "truncated: its multiboot load_end_addr lies beyond its end";
 	s.memsz = s.filesz;
 	if (h->bss_end_addr > h->load_addr)
 		s.memsz = MAX(s.memsz, (u64)h->bss_end_addr - h->load_addr);
 	if (h->entry_addr - s.paddr >= s.memsz)
-		return refuse(why, "damaged: its multiboot entry_addr is not in what it loads");
+		return "damaged: its multiboot entry_addr is not in what it loads";
 	*out = (struct elf_image){ .entry = h->entry_addr, .count = 1, .segment = { s } };
-	return 0;
+	return NULL;
 }
 
-int multiboot_parse(const void *data, u64 size, struct elf_image *out, const char **why)
+const char *multiboot_parse(const void *data, u64 size, struct elf_image *out)
 {
 	struct header h;
 	u64 at = find_header(data, size, &h);
 
 	if (at == ~0ull)
-		return refuse(why, "has no multiboot header");
+		return "has no multiboot header";
 	if (h.flags & WANTS_VIDEO)
-		return refuse(why, "its multiboot header demands a video mode, which a VM does not have");
+		return "its multiboot header demands a video mode, which a VM does not have";
 	if (h.flags & DEMANDS & ~(WANTS_PAGE_ALIGN | WANTS_MEMORY))
-		return refuse(why, "its multiboot header demands what the specification 0.6.96 does not define");
+		return "its multiboot header demands what the specification 0.6.96 does not define";
 	if (!(h.flags & HAS_ADDRESSES))
-		return elf_parse(data, size, out, why);
+		return elf_parse(data, size, out);
 	if (at + sizeof(h) > MIN(size, (u64)SEARCHED))
-		return refuse(why, "truncated: its multiboot header ends beyond the first 8 KiB or the file");
-	return parse_addresses(&h, at, size, out, why);
+		return "truncated: its multiboot header ends beyond the first 8 KiB or the file";
+	return parse_addresses(&h, at, size, out);
 }

@@ -50,9 +50,9 @@ bool multiboot_is_kernel(const void *data, u64 size);
 
 /*
  * What to load and where to enter: from the header's own address fields when it
- * has them, else as an ELF file. 0, or -ENOEXEC and *why, a short text: the
+ * has them, else as an ELF file. NULL, or a short text why not: the
  * header asks for what we cannot give, or the file is damaged.
  */
-int multiboot_parse(const void *data, u64 size, struct elf_image *out, const char **why);
+const char *multiboot_parse(const void *data, u64 size, struct elf_image *out);
 
 #endif

@@ -218,8 +218,7 @@ int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u
 	return 0;
 }
 
-int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size,
-		    struct guest_fault *f)
+int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *f)
 {
 	struct hvm_context c;
 	struct walk w = { .vcpu = vcpu, .c = &c, .access = access };

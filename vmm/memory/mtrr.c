@@ -22,11 +22,15 @@ static bool type_valid(u64 type)
 	return type == MEMTYPE_UC || type == MEMTYPE_WC || type == MEMTYPE_WT || type == MEMTYPE_WP || type == MEMTYPE_WB;
 }
 
-static bool types_valid(u64 value)
+/* Eight of them; in IA32_PAT there may also be UC-. */
+static bool types_valid(u64 value, bool pat)
 {
-	for (unsigned i = 0; i < 8; i++)
-		if (!type_valid(value >> 8 * i & 0xff))
+	for (unsigned i = 0; i < 8; i++) {
+		u64 type = value >> 8 * i & 0xff;
+
+		if (!type_valid(type) && !(pat && type == MEMTYPE_UC_MINUS))
 			return false;
+	}
 	return true;
 }
 
@@ -117,7 +121,7 @@ int mtrr_write(struct mtrr_state *m, u32 msr, u64 value, unsigned phys_bits)
 		m->def_type = value;
 		return 0;
 	}
-	if (fixed < 0 || !types_valid(value))
+	if (fixed < 0 || !types_valid(value, false))
 		return -EFAULT;
 	m->fixed[fixed] = value;
 	return 0;
@@ -125,11 +129,5 @@ int mtrr_write(struct mtrr_state *m, u32 msr, u64 value, unsigned phys_bits)
 
 bool pat_valid(u64 value)
 {
-	for (unsigned i = 0; i < 8; i++) {
-		u64 type = value >> 8 * i & 0xff;
-
-		if (!type_valid(type) && type != MEMTYPE_UC_MINUS)
-			return false;
-	}
-	return true;
+	return types_valid(value, true);
 }

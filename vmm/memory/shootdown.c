@@ -5,9 +5,6 @@
 #include "vmm/hvm.h"
 #include "vmm/vm_parts.h"
 
-/* Far more than any exit takes: a CPU that has not answered by then never will. */
-#define ANSWER_SECONDS 20
-
 void shootdown_join(struct vcpu *vcpu)
 {
 	/* Ordered before the count is read: whoever counted and still found it absent is seen by the first note. */
@@ -47,17 +44,23 @@ int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum me
 	return stage2_map(&vm_parts(vm)->stage2, gpa.v, hpa.v, size, prot, type);
 }
 
-static void wait_for(struct vcpu *vcpu, u64 count)
+/* False: its VM has ended before it answered. */
+static bool wait_for(struct vcpu *vcpu, u64 count)
 {
-	u64 start = host_tsc(), patience = host_tsc_khz() * 1000 * ANSWER_SECONDS;
+	u64 start = host_tsc(), patience = host_tsc_khz() * 1000 * VM_ANSWER_SECONDS;
 
 	/* STAGE2_ABSENT is above any count. */
 	while (__atomic_load_n(&vcpu->stage2_seen, __ATOMIC_SEQ_CST) < count) {
-		if (host_tsc() - start > patience)
+		if (IS_ENABLED(CONFIG_LOST_CPUS) && __atomic_load_n(&vcpu->vm->end, __ATOMIC_ACQUIRE) != VM_RUNNING)
+			return false;
+		if (host_tsc() - start > patience && IS_ENABLED(CONFIG_LOST_CPUS))
+			vcpu_no_answer(vcpu);
+		else if (host_tsc() - start > patience)
 			host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name, vcpu->id, vcpu->cpu,
-				   ANSWER_SECONDS);
+				   VM_ANSWER_SECONDS);
 		__builtin_ia32_pause();
 	}
+	return true;
 }
 
 int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
@@ -72,7 +75,8 @@ int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
 			vcpu_kick(vm->vcpus[i]);
 	shootdown_note(vcpu);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
-		wait_for(vm->vcpus[i], count);
+		if (!wait_for(vm->vcpus[i], count))
+			return err;
 	stage2_reap(&vm_parts(vm)->stage2);
 	return err;
 }

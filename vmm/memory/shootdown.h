@@ -50,8 +50,9 @@ int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum me
 
 /*
  * stage2_unmap() for a running VM, lock held. When it returns no CPU uses what
- * was mapped there, neither in guest mode nor for it. 0; -EINVAL; -ENOMEM, with
- * a part removed.
+ * was mapped there, neither in guest mode nor for it, unless the VM has ended
+ * meanwhile: then nothing gets another use. 0; -EINVAL; -ENOMEM, with a part
+ * removed.
  */
 int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size);
 

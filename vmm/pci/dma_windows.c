@@ -5,11 +5,6 @@
 /* Linux never gives a device what lies below: it may be backed by anything. */
 #define CPU_ONLY MIB(1)
 
-static bool meets(u64 a, u64 a_size, u64 b, u64 b_size)
-{
-	return a < b + b_size && b < a + a_size;
-}
-
 static bool add_window(struct dma_windows *w, u64 gpa, u64 hpa, u64 length)
 {
 	if (w->count == MARGAY_DMA_WINDOWS)
@@ -52,8 +47,8 @@ static const char *add_mmio(struct dma_windows *w, u64 base, u64 end)
 		return NULL;
 	}
 	for (unsigned i = 0; i < w->count; i++)
-		if (meets(base, end - base, w->window[i].gpa, w->window[i].length) ||
-		    meets(base, end - base, w->window[i].hpa, w->window[i].length))
+		if (ranges_meet(base, end - base, w->window[i].gpa, w->window[i].length) ||
+		    ranges_meet(base, end - base, w->window[i].hpa, w->window[i].length))
 			return "registers of a device lie where it has memory";
 	return add_window(w, base, base, end - base) ? NULL : "its functions have too many ranges of registers";
 }

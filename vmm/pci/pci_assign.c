@@ -73,20 +73,6 @@ static const char *own_reason(const struct vm_pci *pci, const struct host_pci_fu
 	return " still: it did not stop when that ended, and is not used until the node restarts";
 }
 
-/* Is another VM's function not kept apart from this one? Asked once this is taken, so that of two VMs one sees the other. */
-static int check_group(struct vm *vm, const struct pci_info *info)
-{
-	char name[VM_NAME_MAX + 1];
-	struct pci_info other;
-
-	for (unsigned i = 0; i < HOST_PCI_FUNCTIONS; i++)
-		if (vm_pci_owner(i, name) && strcmp(name, vm->config->name) && host_pci_info(i, &other) &&
-		    pci_same_address(&other.group, &info->group))
-			return pci_refuse(vm, PCI_FORMAT " and " PCI_FORMAT " cannot be kept apart (no ACS), and that is %s's",
-					  PCI_FORMAT_ARGS(info->address), PCI_FORMAT_ARGS(other.address), name);
-	return 0;
-}
-
 static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_function *f)
 {
 	const char *unfit, *has;
@@ -104,7 +90,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 		return pci_refuse(vm, PCI_FORMAT " is %s's%s", PCI_FORMAT_ARGS(f->address), has,
 			    has == vm->config->name ? own_reason(pci, f) : "");
 	pci->function[pci->nr_functions++] = *f;
-	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() ? check_group(vm, &info) : 0;
+	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() ? pci_iommu_check_group(vm, &info) : 0;
 }
 
 /* What the VM file says of functions is about functions that it has. */
@@ -139,18 +125,6 @@ static int place(struct vm *vm, struct vm_pci *pci)
 				pci->function[i].node = (int)fact->value;
 	}
 	return 0;
-}
-
-bool vm_pci_line_only(const struct vm_config *c)
-{
-	struct host_pci_function f;
-	struct pci_info info;
-
-	for (unsigned n = 0; n < c->nr_pci; n++)
-		for (unsigned i = 0; host_pci_function(i, &f); i++)
-			if (matches(&c->pci[n], &f) && host_pci_info(i, &info) && info.pin && !info.msi && !info.msix)
-				return true;
-	return false;
 }
 
 int pci_assign(struct vm *vm, struct vm_pci *pci)

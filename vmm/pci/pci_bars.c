@@ -117,11 +117,6 @@ static bool piece(const struct pci_window *b, unsigned n, u64 *start, u64 *size)
 	return true;
 }
 
-static bool meets(u64 a, u64 a_size, u64 b, u64 b_size)
-{
-	return a < b + b_size && b < a + a_size;
-}
-
 static bool is_trapped(const struct pci_window *b)
 {
 	return b->nr_traps && b->trap[0].start == 0 && b->trap[0].end == size_of(b);
@@ -136,7 +131,7 @@ static bool is_free(const struct vm *vm, const struct pci_window *b, u64 at)
 	if (!at || at + size < at || (at + size - 1) >> hvm_caps.phys_bits)
 		return false;
 	for (unsigned i = 0; i < parts->map.count; i++)
-		if (meets(at, size, parts->map.region[i].gpa, parts->map.region[i].size))
+		if (ranges_meet(at, size, parts->map.region[i].gpa, parts->map.region[i].size))
 			return false;
 	for (unsigned i = 0; i < parts->ranges.nr_mmio; i++) {
 		u64 start = parts->ranges.mmio[i].base, end = start + parts->ranges.mmio[i].size;
@@ -145,14 +140,14 @@ static bool is_free(const struct vm *vm, const struct pci_window *b, u64 at)
 			start = ALIGN_DOWN(start, PAGE_SIZE);
 			end = ALIGN_UP(end, PAGE_SIZE);
 		}
-		if (parts->ranges.mmio[i].dev != b && meets(at, size, start, end - start))
+		if (parts->ranges.mmio[i].dev != b && ranges_meet(at, size, start, end - start))
 			return false;
 	}
 	for (unsigned i = 0; i < vm->pci->nr_functions; i++) {
 		const struct pci_device *d = vm->pci->device[i];
 
 		for (unsigned k = 0; d && k < PCI_BARS; k++)
-			if (d->bar[k].mapped && &d->bar[k] != b && meets(at, size, d->bar[k].at, size_of(&d->bar[k])))
+			if (d->bar[k].mapped && &d->bar[k] != b && ranges_meet(at, size, d->bar[k].at, size_of(&d->bar[k])))
 				return false;
 	}
 	return true;

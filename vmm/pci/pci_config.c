@@ -254,8 +254,7 @@ u32 pci_config_read(const struct pci_config *c, u16 offset, unsigned size)
 
 static unsigned changed(const struct pci_config *c, u16 offset)
 {
-	if (offset == PCI_REG_COMMAND || (offset >= PCI_REG_BAR && offset < PCI_REG_BAR + 4 * PCI_ROM_BAR) ||
-	    offset == PCI_REG_ROM)
+	if (offset == PCI_REG_COMMAND || (offset >= PCI_REG_BAR && offset < PCI_REG_BAR + 4 * PCI_ROM_BAR) || offset == PCI_REG_ROM)
 		return PCI_CHANGED_DECODE;
 	if (c->msi && offset >= c->msi && offset <= c->msi + PCI_MSI_DATA(PCI_MSI_64))
 		return PCI_CHANGED_MSI;

@@ -63,6 +63,8 @@ struct pci_device {
  * Negative, and printed, where it is not and the function has no other interrupt.
  */
 int pci_intx_create(struct vm *vm, unsigned n);
+/* With interrupts = direct: no line reaches the VM's CPUs any more, nor has an interrupt in service. Any CPU. */
+void pci_intx_close(struct vm_pci *pci);
 /* After all functions have been taken back: gives the lines back. */
 void pci_intx_destroy(struct vm_pci *pci);
 
@@ -83,8 +85,16 @@ void pci_bars_update(struct vcpu *vcpu, struct pci_device *d);
 void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d);
 
 /* pci_iommu.c, only in images with IOMMU */
-/* Confines the VM's functions to its memory, where the node has IOMMUs. 0 or -errno, printed. */
+/*
+ * Is another VM's function not kept apart from this one? Asked once this is taken, so that of two VMs one sees the other. 0, or
+ * -EINVAL, printed.
+ */
+int pci_iommu_check_group(struct vm *vm, const struct pci_info *info);
+
+/* Makes what the VM's functions reach, where the node has IOMMUs: its memory. 0 or -errno, printed. */
 int pci_iommu_create(struct vm *vm, struct vm_pci *pci);
+/* Once they are made: and each other's registers; from here on they reach that. 0 or -errno, printed. */
+int pci_iommu_attach(struct vm *vm, struct vm_pci *pci);
 /* Function n reaches none of it any more. False: it may, if it was not made quiet. */
 bool pci_iommu_block(struct vm_pci *pci, unsigned n);
 /* After that, of all. */

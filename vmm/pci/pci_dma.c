@@ -75,10 +75,8 @@ int dma_create(struct vm *vm)
 	if (vm->config->dma != VM_DMA_WINDOW)
 		return 0;
 	vm->windows = host_pages_alloc(PAGES_OF(struct dma_windows), -1);
-	if (!vm->windows) {
-		vm_log(vm, "no memory for its DMA windows");
-		return -ENOMEM;
-	}
+	if (!vm->windows)
+		return host_no_memory(vm->name);
 	why = dma_windows_build(&vm_parts(vm)->map, mmio, collect(vm->pci, mmio), vm->windows);
 	if (!why)
 		return 0;

@@ -3,8 +3,10 @@
  * Line interrupts of assigned functions (PCI Local Bus 3.0, 2.2.6). The host
  * masks its I/O APIC's input when it interrupts; the guest's pin stays asserted
  * until the guest ends the interrupt, by which time the device may have
- * withdrawn it. Only then is the host's input opened again. Functions of one VM
- * share a line as on the machine; two VMs never do.
+ * withdrawn it. Only then is the host's input opened again; with interrupts =
+ * direct its entry is the guest's, but for trigger mode and polarity, and the
+ * EOI of the guest's CPU ends the interrupt. Functions of one VM share a line as
+ * on the machine; two VMs never do.
  */
 #include <margay/errno.h>
 
@@ -14,6 +16,14 @@
 #include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
+
+/* An entry of the I/O APIC (82093AA data sheet, 3.2.4), and the message that it is (SDM vol. 3, 11.11). */
+#define RTE_MESSAGE 0x7ffu /* vector and delivery mode, as in the message's data */
+#define RTE_LOGICAL BIT(11)
+#define RTE_LEVEL BIT(15)
+#define RTE_MASKED BIT(16)
+#define MESSAGE_ADDRESS 0xfee00000u
+#define MESSAGE_LOGICAL BIT(2)
 
 static_assert(GUEST_INTX_GSI > GUEST_UART_GSI && GUEST_INTX_GSI + VM_PCI_FUNCTIONS <= GUEST_IOAPIC_PINS, "a pin for each line");
 
@@ -32,12 +42,12 @@ static int take_line(struct vm *vm, const struct host_intx *at)
 	int err = -ERANGE;
 
 	for (unsigned i = 0; i < pci->nr_lines; i++)
-		if (pci->line[i].gsi == at->gsi)
+		if (pci->line[i].at.gsi == at->gsi)
 			return (int)i;
-	*l = (struct vm_pci_line){ vm, pci->nr_lines, at->gsi };
+	*l = (struct vm_pci_line){ vm, pci->nr_lines, *at };
 	/* A CPU that no device reaches, or that has no vectors left: another of the VM's takes it. */
 	for (unsigned i = 0; (err == -ERANGE || err == -ENOSPC) && i < vm->nr_vcpus; i++)
-		err = host_intx_take(at, vm->vcpus[i]->cpu, asserted, l);
+		err = host_intx_take(at, vm->vcpus[i]->cpu, vm_direct(vm) ? NULL : asserted, l);
 	return err ? err : (int)pci->nr_lines++;
 }
 
@@ -49,7 +59,7 @@ static const char *reason(int err)
 	case -EBUSY:
 		return "it is another VM's or the host's own, too";
 	default:
-		return "no I/O APIC, or no vector, is there for it, or interrupts = direct is";
+		return "no I/O APIC, or no vector, is there for it";
 	}
 }
 
@@ -92,7 +102,7 @@ int pci_intx_create(struct vm *vm, unsigned n)
 		return 0;
 	vm->pci->intx[n].pin = (u8)(host_pci_read(f->index, PCI_REG_INTERRUPT_PIN, 1) - 1);
 	if (!err)
-		err = IS_ENABLED(CONFIG_VM_IOAPIC) && !vm_direct(vm) ? take_line(vm, &at) : -ENODEV;
+		err = IS_ENABLED(CONFIG_VM_IOAPIC) ? take_line(vm, &at) : -ENODEV;
 	if (err < 0) {
 		bool messages = has_messages(f);
 
@@ -104,12 +114,68 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	/* As after a reset: the guest's bit is 0. Nothing comes before the line is opened. */
 	command = host_pci_read(f->index, PCI_REG_COMMAND, 2);
 	host_pci_write(f->index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_NO_INTX);
-	host_intx_open(vm->pci->line[err].gsi);
+	if (!vm_direct(vm))
+		host_intx_open(at.gsi);
 	return 0;
+}
+
+static const struct vm_pci_line *line_of(const struct vm_pci *pci, unsigned pin)
+{
+	return pin - GUEST_INTX_GSI < pci->nr_lines ? &pci->line[pin - GUEST_INTX_GSI] : NULL;
+}
+
+void pci_intx_end(struct vm_pci *pci, unsigned pin, u32 *lines)
+{
+	const struct vm_pci_line *l = line_of(pci, pin);
+
+	if (!l)
+		return;
+	if (vm_direct(l->vm))
+		pci_intx_in_service(pci, pin, true);
+	else if (*lines & BIT(pin))
+		host_intx_open(l->at.gsi);
+	*lines &= ~BIT(pin);
+}
+
+bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end)
+{
+	const struct vm_pci_line *l = line_of(pci, pin);
+	bool found;
+
+	spin_lock(&pci->lead_lock);
+	found = l && host_intx_in_service(l->at.gsi, end);
+	spin_unlock(&pci->lead_lock);
+	return found;
+}
+
+/* The entry's message, if the VM's CPUs may get it, is what the line sends; a VM that has ended gets nothing. */
+void pci_intx_lead(struct vm_pci *pci, unsigned pin, u64 rte)
+{
+	const struct vm_pci_line *l = line_of(pci, pin);
+	u64 address = MESSAGE_ADDRESS | (rte >> 56) << 12 | (rte & RTE_LOGICAL ? MESSAGE_LOGICAL : 0);
+	const struct vcpu *to = NULL;
+
+	if (!l)
+		return;
+	spin_lock(&pci->lead_lock);
+	if (!(rte & RTE_MASKED) && __atomic_load_n(&l->vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING)
+		to = l->vm->intc->msi_vcpu(l->vm, address, rte & RTE_MESSAGE);
+	host_intx_lead(&l->at, to ? to->apic_id : 0, to ? (u8)rte : 0);
+	/* Turning to edge is how old drivers end a stuck one. */
+	if (!(rte & RTE_LEVEL))
+		host_intx_in_service(l->at.gsi, true);
+	spin_unlock(&pci->lead_lock);
+}
+
+void pci_intx_close(struct vm_pci *pci)
+{
+	/* As an edge: with nothing in service. */
+	for (unsigned i = 0; i < pci->nr_lines; i++)
+		pci_intx_lead(pci, GUEST_INTX_GSI + i, RTE_MASKED);
 }
 
 void pci_intx_destroy(struct vm_pci *pci)
 {
 	for (unsigned i = 0; i < pci->nr_lines; i++)
-		host_intx_release(pci->line[i].gsi);
+		host_intx_release(pci->line[i].at.gsi);
 }

@@ -19,7 +19,8 @@ int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)
 		if (pci->function[i].address.bus != bdf >> 8 || pci->function[i].address.devfn != (bdf & 0xff))
 			continue;
 		vm_stage2_lock(vcpu);
-		pci_config_gate_master(&pci->device[i]->config, !on || vcpu->vm->end != VM_RUNNING);
+		pci_config_gate_master(&pci->device[i]->config, !on || vcpu->vm->end != VM_RUNNING ||
+				       (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(i)));
 		vm_stage2_unlock(vcpu->vm);
 		return 0;
 	}
@@ -30,6 +31,7 @@ void pci_silence(struct vcpu *vcpu)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
 
+	pci_intx_close(pci);
 	vm_stage2_lock(vcpu);
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		pci_config_gate_master(&pci->device[i]->config, true);

@@ -50,13 +50,29 @@ static void reclaim(struct pci_device *d)
 	}
 }
 
-static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+/* Where interrupts are remapped the message names entries of the function's IOMMU. */
+static int remap(const struct pci_vector *v, unsigned count, struct host_msi *msi)
+{
+	return IS_ENABLED(CONFIG_IOMMU) ? host_iommu_message(v->dev->host->index, count, msi) : 0;
+}
+
+static int alloc_on(unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
 {
 	int err = host_msi_alloc(cpu, count, deliver, v, out);
 
+	err = err ? err : remap(v, count, out);
+	if (err)
+		host_msi_free(out);
+	return err;
+}
+
+static int alloc_anywhere(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
+{
+	int err = alloc_on(cpu, count, v, out);
+
 	/* A CPU that no device reaches, or that has no vectors left: another of the VM's takes it. */
 	for (unsigned i = 0; err && i < vm->nr_vcpus; i++)
-		err = host_msi_alloc(vm->vcpus[i]->cpu, count, deliver, v, out);
+		err = alloc_on(vm->vcpus[i]->cpu, count, v, out);
 	return err;
 }
 
@@ -70,32 +86,55 @@ static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector 
 	return alloc_anywhere(vm, cpu, count, v, out);
 }
 
+static bool none_left(struct pci_device *d)
+{
+	/* Once: the guest may try for ever. */
+	if (!d->told)
+		vm_log(d->vm, "pci: no interrupt vectors left on the VM's CPUs");
+	d->told = true;
+	return false;
+}
+
+/* Of its last message, which may be under way still, the vectors and entries stay. */
+static void replace(struct pci_vector *v, const struct host_msi *new)
+{
+	host_msi_free(&v->old);
+	v->old = v->msi;
+	v->msi = *new;
+}
+
+/* The CPU's local APIC is the guest's: its own vector, and nothing of the host's. */
+static bool arm_direct(struct pci_vector *v, unsigned count, const struct vcpu *to)
+{
+	struct host_msi new = {
+		.cpu = (u16)to->cpu, .first = (u8)v->data, .address = MESSAGE_ADDRESS | to->apic_id << 12, .data = (u8)v->data,
+	};
+
+	if (to->apic_id >= XAPIC_BROADCAST && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide()))
+		return false;
+	if (v->msi.entries == count && v->msi.cpu == new.cpu && v->msi.first == new.first)
+		return true;
+	if (remap(v, count, &new))
+		return none_left(v->dev);
+	replace(v, &new);
+	return true;
+}
+
 /* Gives the vector(s) a place where the guest wants them. False: it asks for nothing that can be had. */
 static bool arm(struct pci_vector *v, unsigned count)
 {
 	struct vm *vm = v->dev->vm;
 	const struct vcpu *to = vm->intc->msi_vcpu(vm, v->address, v->data);
-	struct host_msi new;
+	struct host_msi new = { 0 };
 
 	if (!to)
 		return false;
-	/* The CPU's local APIC is the guest's: its own vector, and nothing of the host's. */
-	if (vm_direct(vm)) {
-		v->msi.address = MESSAGE_ADDRESS | to->apic_id << 12;
-		v->msi.data = (u8)v->data;
-		return to->apic_id < XAPIC_BROADCAST;
-	}
+	if (vm_direct(vm))
+		return arm_direct(v, count, to);
 	if (v->msi.count != count || v->msi.cpu != to->cpu) {
-		if (alloc(vm, to->cpu, count, v, &new)) {
-			/* Once: the guest may try for ever. */
-			if (!v->dev->told)
-				vm_log(vm, "pci: no interrupt vectors left on the VM's CPUs");
-			v->dev->told = true;
-			return false;
-		}
-		host_msi_free(&v->old);
-		v->old = v->msi;
-		v->msi = new;
+		if (alloc(vm, to->cpu, count, v, &new))
+			return none_left(v->dev);
+		replace(v, &new);
 	}
 	__atomic_store_n(&v->message, (u32)v->address | (u64)v->data << 32, __ATOMIC_RELAXED);
 	return true;
@@ -272,10 +311,8 @@ int pci_msi_create(struct pci_device *d)
 		return -EINVAL;
 	}
 	d->msix = host_pages_alloc(msix_pages(d), -1);
-	if (!d->msix) {
-		vm_log(d->vm, "no memory for the MSI-X vectors of a PCI function");
-		return -ENOMEM;
-	}
+	if (!d->msix)
+		return host_no_memory(d->vm->name);
 	for (unsigned i = 0; i < d->nr_msix; i++)
 		d->msix[i].dev = d;
 	pci_msi_reset(d);

@@ -5,8 +5,7 @@
 #include <margay/string.h>
 
 /* Appends, with `between` in front unless it is the first; what does not fit is cut. */
-static void add_text(char *text, const char *between, const char *fmt, ...) __printf(3, 4);
-static void add_text(char *text, const char *between, const char *fmt, ...)
+static __printf(3, 4) void add_text(char *text, const char *between, const char *fmt, ...)
 {
 	size_t n = strlen(text);
 	va_list ap;
@@ -84,17 +83,13 @@ void pci_report_bars(const struct pci_info *f, char text[PCI_REPORT_TEXT])
 
 static const char *pcie_name(u8 type)
 {
-	switch (type) {
-	case PCIE_ENDPOINT: return "endpoint";
-	case PCIE_LEGACY_ENDPOINT: return "legacy endpoint";
-	case PCIE_ROOT_PORT: return "root port";
-	case PCIE_UPSTREAM: return "upstream port";
-	case PCIE_DOWNSTREAM: return "downstream port";
-	case PCIE_TO_PCI: case PCI_TO_PCIE: return "bridge";
-	case PCIE_INTEGRATED: return "integrated";
-	case PCIE_EVENT_COLLECTOR: return "event collector";
-	default: return "of unknown type";
-	}
+	static const char *const names[] = {
+		[PCIE_ENDPOINT] = "endpoint", [PCIE_LEGACY_ENDPOINT] = "legacy endpoint", [PCIE_ROOT_PORT] = "root port",
+		[PCIE_UPSTREAM] = "upstream port", [PCIE_DOWNSTREAM] = "downstream port", [PCIE_TO_PCI] = "bridge",
+		[PCI_TO_PCIE] = "bridge", [PCIE_INTEGRATED] = "integrated", [PCIE_EVENT_COLLECTOR] = "event collector",
+	};
+
+	return type < ARRAY_SIZE(names) && names[type] ? names[type] : "of unknown type";
 }
 
 void pci_report_caps(const struct pci_info *f, char text[PCI_REPORT_TEXT])

@@ -95,11 +95,14 @@ static void reset(struct vcpu *vcpu, struct pci_device *d)
 	const struct host_pci_function *f = d->host;
 	bool gated = pci_config_master_gated(&d->config);
 	unsigned nr_caps;
+	int err;
 
 	/* No vCPU may reach its BARs meanwhile: what does not answer is an error of the machine on some. */
 	pci_config_clear(&d->config);
 	pci_bars_update(vcpu, d);
-	d->gone = host_pci_reset(f->index);
+	err = host_pci_reset(f->index);
+	/* One whose reset is known to hang is just quiet. */
+	d->gone = err && err != -ENODEV;
 	if (!d->gone && has_line(d))
 		host_pci_write(f->index, PCI_REG_COMMAND, 2, 0);
 	d->gone = d->gone || configure(d, &nr_caps);
@@ -217,8 +220,7 @@ static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
 	for (unsigned k = 0; k < r->pci.nr_functions; k++)
 		if (r->pci.function[k].address.bus == bus && r->pci.function[k].address.devfn == devfn)
 			return;
-	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) ||
-	    (host_bridge && f.id.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
+	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.id.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
 		return;
 	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
 		.bus = bus, .devfn = devfn, .id = f.id.vendor | (u32)f.id.device << 16,
@@ -238,10 +240,8 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	unsigned nr;
 	int err;
 
-	if (!d) {
-		vm_log(vm, "no memory for a PCI function");
-		return -ENOMEM;
-	}
+	if (!d)
+		return host_no_memory(vm->name);
 	r->pci.device[n] = d;
 	d->vm = vm;
 	d->host = f;
@@ -293,10 +293,8 @@ static int root_create(struct vm *vm, void **instance)
 	struct root *r = *instance = host_pages_alloc(PAGES_OF(struct root), -1);
 	int err;
 
-	if (!r) {
-		vm_log(vm, "no memory for its PCI functions");
-		return -ENOMEM;
-	}
+	if (!r)
+		return host_no_memory(vm->name);
 	/* Without functions there is no root in ACPI, but a place where kernels look for one. */
 	vm->pci = vm->config->nr_pci ? &r->pci : NULL;
 	r->pci.ecam = vm->pci && host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
@@ -309,6 +307,8 @@ static int root_create(struct vm *vm, void **instance)
 		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, r);
 	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
 		err = create_device(vm, r, i);
+	if (IS_ENABLED(CONFIG_IOMMU))
+		err = err ? err : pci_iommu_attach(vm, &r->pci);
 	if (err)
 		return err;
 	add_stub(r, 0, 0, true);

@@ -4,6 +4,7 @@
 #define VMM_VM_PCI_H
 
 #include <margay/host.h>
+#include <margay/spinlock.h>
 #include "vmm/config/config.h"
 
 #define VM_PCI_FUNCTIONS 16
@@ -22,21 +23,33 @@ struct vm_pci {
 	struct host_iommu *iommu; /* what its functions reach; NULL: everything */
 	unsigned attached;        /* so many of them are, from the first on */
 	bool stuck;               /* one could not be detached */
+	u32 silent;               /* a bit for each function that shall send nothing any more; atomic */
+	struct host_iommu_user user;
 	bool told; /* that functions wait for their guest to confirm its DMA windows */
 	/* Line interrupts: line n is the guest's interrupt GUEST_INTX_GSI + n. */
 	unsigned nr_lines;
 	struct vm_pci_line {
 		struct vm *vm;
 		unsigned n;
-		u32 gsi; /* the host's */
+		struct host_intx at; /* the host's */
 	} line[VM_PCI_FUNCTIONS];
+	struct spinlock lead_lock; /* guards where lines lead with interrupts = direct */
 	struct {
 		u8 pin; /* 0: INTA */
 		s8 line; /* -1: no line interrupt */
 	} intx[VM_PCI_FUNCTIONS]; /* by function */
 };
 
-bool vm_pci_line_only(const struct vm_config *config); /* pci_assign.c: has one of its functions nothing but a line interrupt? */
+/* pci_intx.c: lines by the pins of the guest's I/O APIC; nothing is done for a pin without one. Any CPU. */
+/* The guest has ended its interrupt, which it shall be for the machine, too; lines: its asserted pins. */
+void pci_intx_end(struct vm_pci *pci, unsigned pin, u32 *lines);
+/* With interrupts = direct: the machine's entry is as the guest's, rte, if that leads to a CPU of the VM as messages must. */
+void pci_intx_lead(struct vm_pci *pci, unsigned pin, u64 rte);
+/* With that: has a CPU not ended one yet? end: it is ended first. */
+bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end);
+
+/* pci_iommu.c, only in images with IOMMU: what the i-th function of the machine reaches, in words; false: no IOMMU is used. */
+bool pci_iommu_text(unsigned i, char *text, size_t size);
 
 /* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)

@@ -3,6 +3,7 @@
 #include "vmm/plan/place.h"
 
 #include <margay/errno.h>
+#include <margay/host_rdt.h>
 #include <margay/string.h>
 
 #include "vmm/cpuid/cpuid_policy.h"
@@ -26,11 +27,6 @@ struct scratch {
 struct spinlock place_lock; /* guards place_owners[] and the order of plan and taking */
 const struct vm *place_owners[PLAN_CPUS];
 
-static void read_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
-{
-	host_cpuid(leaf, subleaf, out);
-}
-
 /* The machine as it is now. Under the lock. */
 static void survey(struct plan_host *h)
 {
@@ -52,7 +48,7 @@ static void survey(struct plan_host *h)
 	}
 	for (unsigned i = 0; i < PLAN_PIECES && host_mem_piece(i, &piece); i++, h->nr_pieces++)
 		h->piece[i] = (struct plan_piece){ piece.base.v, piece.base.v + piece.size, (unsigned)piece.node };
-	h->smt_shift = cpuid_smt_shift(read_cpuid, NULL);
+	h->smt_shift = cpuid_smt_shift(host_cpuid_for, NULL);
 	h->phys_bits = hvm_caps.phys_bits;
 	h->leaf_1g = hvm_caps.stage2_1g;
 }
@@ -83,6 +79,8 @@ static int take_extents(struct vm *vm, const struct plan *p)
 /* Under the lock. -EAGAIN: what was planned is not free any more. */
 static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *err)
 {
+	const struct host_rdt_wish wish = { vm->config->cache_ways, vm->config->cache_of, vm->config->bandwidth };
+	char text[HOST_RDT_TEXT];
 	int e;
 
 	survey(&s->host);
@@ -91,6 +89,10 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 		return e;
 	if (take_extents(vm, &s->plan))
 		return -EAGAIN;
+	if (IS_ENABLED(CONFIG_VM_RDT) && !host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text)) {
+		free_extents(vm);
+		return vm_config_error(err, vm->config->file, vm->config->line_rdt, "%s", text);
+	}
 	vm_parts(vm)->map = s->plan.map;
 	vm->nr_host_cpus = s->plan.nr_cpus;
 	memcpy(vm->host_cpu, s->plan.cpu, sizeof(vm->host_cpu));
@@ -102,6 +104,14 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 static bool unowned(unsigned cpu)
 {
 	return cpu < PLAN_CPUS && !__atomic_load_n(&place_owners[cpu], __ATOMIC_RELAXED);
+}
+
+/* All of the VM's memory that is not zero already; stays: whether it is from now on. */
+static void zero(struct vm *vm, bool stays)
+{
+	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
+	for (unsigned i = 0; IS_ENABLED(CONFIG_PARALLEL_ZERO) && i < vm->nr_extents; i++)
+		vm->extent[i].zero = stays;
 }
 
 int place_vm(struct vm *vm)
@@ -120,7 +130,7 @@ int place_vm(struct vm *vm)
 	if (e)
 		vm_log(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
 	else
-		host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
+		zero(vm, false);
 	return e;
 }
 
@@ -149,7 +159,9 @@ void unplace_vm(struct vm *vm)
 {
 	if (vm->quarantined)
 		vm->nr_extents = 0; /* for ever: a device may write there */
-	host_extents_zero(vm->extent, vm->nr_extents, vm->host_cpu, vm->nr_host_cpus, unowned);
+	zero(vm, true);
+	if (IS_ENABLED(CONFIG_VM_RDT))
+		host_rdt_free(vm);
 	spin_lock(&place_lock);
 	free_extents(vm);
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)

@@ -32,7 +32,8 @@ static int refuse_cpu(const struct plan_host *h, const struct vm_config *c, unsi
 	int by = blocker(h, c, cpu);
 
 	if (by == (int)cpu)
-		return vm_config_error(err, c->file, c->line_cpus, "cpus: CPU %u is %s's", cpu, h->cpu[cpu].owner);
+		return vm_config_error(err, c->file, c->line_cpus, "cpus: CPU %u is %s's%s", cpu, h->cpu[cpu].owner,
+				       !IS_ENABLED(CONFIG_LOST_CPUS) || h->cpu[cpu].online ? "" : " and did not answer a kick");
 	return vm_config_error(err, c->file, c->line_cpus,
 			       "cpus: CPU %u is a thread of CPU %d's core, which is %s's: both need allow_smt_sharing = yes", cpu,
 			       by, h->cpu[by].owner);
@@ -42,8 +43,8 @@ static int choose_pinned(struct plan_host *h, const struct vm_config *c, struct 
 {
 	unsigned online = 0;
 
-	while (online < h->nr_cpus && h->cpu[online].online)
-		online++;
+	for (unsigned i = 0; i < h->nr_cpus; i++)
+		online = h->cpu[i].online ? i + 1 : online;
 	for (unsigned i = 0; i < c->cpus; i++) {
 		unsigned cpu = c->cpu[i];
 

@@ -159,8 +159,7 @@ static bool fit(const struct plan_host *h, unsigned node, u64 size, u64 align, b
 		const struct plan_piece *piece = &h->piece[i];
 		u64 start = ALIGN_UP(piece->start, align);
 
-		if (piece->node != node || start >= piece->end || piece->end - start < size ||
-		    piece->end - piece->start >= best)
+		if (piece->node != node || start >= piece->end || piece->end - start < size || piece->end - piece->start >= best)
 			continue;
 		best = piece->end - piece->start;
 		*at = i;
@@ -191,8 +190,7 @@ static u64 take_one(struct plan_host *h, const struct vm_config *c, unsigned nod
 	unsigned i = 0;
 	u64 base = 0;
 
-	if (!(large && fit(h, node, want, PAGE_SIZE_1G, false, &i, &base)) &&
-	    !fit(h, node, want, PAGE_SIZE_2M, low, &i, &base)) {
+	if (!(large && fit(h, node, want, PAGE_SIZE_1G, false, &i, &base)) && !fit(h, node, want, PAGE_SIZE_2M, low, &i, &base)) {
 		if (!largest(h, node, &i))
 			return 0;
 		base = h->piece[i].start;
@@ -224,19 +222,16 @@ static int refuse_memory(const struct plan_host *h, const struct vm_config *c, c
 			 const u64 *piece, struct config_error *err)
 {
 	char list[200] = "";
-	size_t n = 0;
 
 	for (unsigned i = 0; i < plan_nodes(h); i++) {
-		n = strlen(list);
-		snprintf(list + n, sizeof(list) - n, "%s node%u ", i ? ";" : "", i);
-		n = strlen(list);
+		char part[32] = "", pieces[48] = "";
+		size_t n = strlen(list);
+
 		if (wanted[i])
-			snprintf(list + n, sizeof(list) - n, "%luM of ", wanted[i] >> 20);
-		n = strlen(list);
-		snprintf(list + n, sizeof(list) - n, "%luM free", free[i] >> 20);
-		n = strlen(list);
+			snprintf(part, sizeof(part), "%luM of ", wanted[i] >> 20);
 		if (piece[i] != free[i])
-			snprintf(list + n, sizeof(list) - n, " in pieces up to %luM", piece[i] >> 20);
+			snprintf(pieces, sizeof(pieces), " in pieces up to %luM", piece[i] >> 20);
+		snprintf(list + n, sizeof(list) - n, "%s node%u %s%luM free%s", i ? ";" : "", i, part, free[i] >> 20, pieces);
 	}
 	return vm_config_error(err, c->file, c->line_memory, "memory: not enough:%s", list);
 }

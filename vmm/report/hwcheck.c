@@ -29,8 +29,7 @@ enum state { OK, MISSING, OFF, UNKNOWN, STATES };
 static unsigned counts[STATES];
 
 /* One line of the report; none is lost, however slow the line. */
-static void say(const char *fmt, ...) __printf(1, 2);
-static void say(const char *fmt, ...)
+static __printf(1, 2) void say(const char *fmt, ...)
 {
 	char text[384];
 	va_list ap;
@@ -43,8 +42,7 @@ static void say(const char *fmt, ...)
 }
 
 /* One feature: its state, what it is, and what there is to say and to do about it. */
-static void feature(enum state state, const char *name, const char *fmt, ...) __printf(3, 4);
-static void feature(enum state state, const char *name, const char *fmt, ...)
+static __printf(3, 4) void feature(enum state state, const char *name, const char *fmt, ...)
 {
 	static const char *const words[] = { "ok", "MISSING", "off", "unknown" };
 	char text[256];
@@ -222,8 +220,8 @@ static void check_silence(unsigned seconds)
 	else if (host_rdmsr(MSR_SMI_COUNT, &after) || !(u32)(after - before))
 		feature(OK, "SMIs", "none in %u s", seconds);
 	else
-		feature(MISSING, "SMIs", "%u in %u s stop every CPU: in the setup switch off legacy USB, power capping and memory "
-			"error reporting by SMI", (u32)(after - before), seconds);
+		feature(MISSING, "SMIs", "%u in %u s stop every CPU: in the setup switch off legacy USB, power capping, reports of "
+			"memory errors", (u32)(after - before), seconds);
 	feature(gaps ? MISSING : OK, "undisturbed CPU", "%u times for more than %u us, %lu us in all, %lu us at most%s", gaps,
 		GAP_NS / 1000, (lost * 1000 / khz), (longest * 1000 / khz),
 		gaps ? ": by firmware, or by a hypervisor below" : "");
@@ -263,15 +261,10 @@ static void check_numa(const struct host_platform *p)
 		feature(p->slit ? OK : MISSING, "NUMA distances", "%s", p->slit ? "" : "no SLIT table: 10 and 20 are assumed");
 }
 
-static void read_cpuid(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)
-{
-	host_cpuid(leaf, subleaf, out);
-}
-
 static void check_performance(unsigned seconds)
 {
 	struct host_platform p;
-	unsigned shift = cpuid_smt_shift(read_cpuid, NULL);
+	unsigned shift = cpuid_smt_shift(host_cpuid_for, NULL);
 
 	host_platform(&p);
 	wanted_required = false;

@@ -52,8 +52,7 @@ static void put_line(const char *text)
 
 static struct dump dump = { .line = put_line };
 
-static void item(const void *data, size_t size, const char *fmt, ...) __printf(3, 4);
-static void item(const void *data, size_t size, const char *fmt, ...)
+static __printf(3, 4) void item(const void *data, size_t size, const char *fmt, ...)
 {
 	va_list ap;
 

@@ -6,8 +6,7 @@
 
 #include "vmm/config/config.h"
 
-static void add_text(char *text, const char *fmt, ...) __printf(2, 3);
-static void add_text(char *text, const char *fmt, ...)
+static __printf(2, 3) void add_text(char *text, const char *fmt, ...)
 {
 	size_t n = strlen(text);
 	va_list ap;

@@ -78,8 +78,7 @@ static void stack(struct vcpu *vcpu, inspect_line line)
 	if (guest_read_virt(vcpu, ss.base + vcpu->regs.gpr[GPR_RSP], ACCESS_READ, words, sizeof(words), &f))
 		return;
 	for (unsigned i = 0; i < STACK_WORDS; i += 4)
-		say("stack %016lx %016lx %016lx %016lx", words[i], words[i + 1],
-		    words[i + 2], words[i + 3]);
+		say("stack %016lx %016lx %016lx %016lx", words[i], words[i + 1], words[i + 2], words[i + 3]);
 }
 
 /* Each frame is further up the stack than the one before, which ends loops. */
@@ -108,8 +107,7 @@ static void last_exits(const struct vcpu *vcpu, inspect_line line)
 	for (unsigned n = MIN(s->next, (unsigned)TELEMETRY_LAST); n; n--) {
 		unsigned i = (s->next - n) % TELEMETRY_LAST;
 
-		say("exit -%u: %s, code %#x, at rip %lx", n, vmexit_name(s->last[i].reason),
-		    s->last[i].code, s->last[i].rip);
+		say("exit -%u: %s, code %#x, at rip %lx", n, vmexit_name(s->last[i].reason), s->last[i].code, s->last[i].rip);
 	}
 }
 #else
@@ -120,8 +118,7 @@ static void last_exits(const struct vcpu *, inspect_line)
 
 void inspect_vcpu(struct vcpu *vcpu, inspect_line line)
 {
-	say("%s, CPU %u, rip %016lx, rflags %08lx", activity(vcpu), vcpu->cpu, vcpu->regs.rip,
-	    vcpu->regs.rflags);
+	say("%s, CPU %u, rip %016lx, rflags %08lx", activity(vcpu), vcpu->cpu, vcpu->regs.rip, vcpu->regs.rflags);
 	general(vcpu, line);
 	control(vcpu, line);
 	code(vcpu, line);

@@ -23,8 +23,7 @@ static void report_memory(report_say say, unsigned node)
 	for (unsigned i = 0; host_cpu_info(i); i++)
 		taken += place_memory(i, node, name) >> 20;
 	used = total - MIN(free >> 20, total);
-	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total, free >> 20, free,
-	    largest >> 20);
+	say("node %u: %luM for guests, free %luM (%lu bytes), largest piece %luM", node, total, free >> 20, free, largest >> 20);
 	/* The hardware check's report is compared by tools/margay-replay, which knows of no module. */
 	if (used && monitor_booted)
 		say("    %luM taken, %luM kept", taken, used - MIN(taken, used));
@@ -39,7 +38,7 @@ static void report_memory(report_say say, unsigned node)
 void report_node(report_say say)
 {
 	const struct host_cpu_info *cpu;
-	u64 own, used;
+	u64 own, used, corrected, lost;
 
 	say("Margay %s", host_version());
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
@@ -50,9 +49,13 @@ void report_node(report_say say)
 	}
 	for (unsigned n = 0; n < host_node_count(); n++)
 		report_memory(say, n);
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
+		corrected = host_machine_checks(&lost);
+		if (corrected || lost)
+			say("machine checks: %lu corrected, %lu not", corrected, lost);
+	}
 	own = host_own_bytes(&used);
-	say("hypervisor: %luK in pages of its own, %lu bytes of these in use", (own >> 10),
-	    used);
+	say("hypervisor: %luK in pages of its own, %lu bytes of these in use", (own >> 10), used);
 }
 
 static void report_function(report_say say, unsigned i, const struct pci_info *f)
@@ -71,6 +74,8 @@ static void report_function(report_say say, unsigned i, const struct pci_info *f
 		snprintf(node, sizeof(node), "%u", f->node);
 	say("    NUMA node %s; group " PCI_FORMAT "; %s%s%s", node, PCI_FORMAT_ARGS(f->group),
 	    fitness == PCI_UNFIT ? "unfit for a VM" : "fit for a VM", why[0] ? ": " : "", why);
+	if (IS_ENABLED(CONFIG_IOMMU) && pci_iommu_text(i, text, sizeof(text)))
+		say("    IOMMU: %s", text);
 	if (vm_pci_owner(i, owner))
 		say("    given to %s", owner);
 }

@@ -32,8 +32,7 @@ void telemetry_print(const struct vcpu *vcpu)
 	for (unsigned i = 0; i < VMEXITS; i++) {
 		total += s->exit[i].count;
 		if (s->exit[i].count && len < sizeof(line))
-			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%lu", reason_name[i],
-						s->exit[i].count);
+			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%lu", reason_name[i], s->exit[i].count);
 	}
 	line[MIN(len, sizeof(line) - 1)] = '\0';
 	vm_log(vcpu->vm, "vcpu%u: exits=%lu%s injected=%lu unknown-msrs=%lu kicked=%lu", vcpu->id, total,

@@ -13,11 +13,15 @@
 enum apic_reg {
 	APIC_ID = 0x20, APIC_VERSION = 0x30, APIC_TPR = 0x80, APIC_EOI = 0xb0, APIC_SVR = 0xf0,
 	APIC_ICR_LOW = 0x300, APIC_ICR_HIGH = 0x310,
-	APIC_LVT_TIMER = 0x320, APIC_LVT_THERMAL = 0x330, APIC_LVT_PMC = 0x340, APIC_LVT_LINT0 = 0x350,
+	APIC_LVT_TIMER = 0x320, APIC_LVT_THERMAL = 0x330, APIC_LVT_PMC = 0x340, APIC_LVT_LINT0 = 0x350, APIC_LVT_LINT1 = 0x360,
 	APIC_LVT_ERROR = 0x370, APIC_TIMER_INITIAL = 0x380, APIC_TIMER_CURRENT = 0x390, APIC_TIMER_DIVIDE = 0x3e0,
 };
 #define SVR_ENABLE BIT(8)
 #define LVT_MASKED (1u << 16)
+#define LVT_MODE (7u << 8)
+#define LVT_SMI (2u << 8)
+#define LVT_NMI (4u << 8)
+#define LVT_ACTIVE_LOW (1u << 13)
 #define LVT_TIMER_DEADLINE (2u << 17)
 #define DIVIDE_BY_1 0xb
 #define ICR_NMI (4u << 8)
@@ -30,6 +34,7 @@ enum apic_reg {
 #define CALIBRATION_MS 10
 #define CALIBRATION_SAMPLES 8
 
+u32 apic_thermal;
 static bool all_x2apic;
 /* Of the calling CPU. */
 #define in_x2apic (all_x2apic || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && apic_mixed && rdmsr(MSR_APIC_BASE) & APIC_BASE_EXTD))
@@ -54,16 +59,13 @@ static void reg_write(enum apic_reg reg, u32 value)
 /* Moves the 8259s' vectors away from the exceptions, for spurious ones, and masks every input. */
 static void mask_8259(void)
 {
-	outb(0x20, 0x11);
-	outb(0xa0, 0x11);
-	outb(0x21, VECTOR_LEGACY);
-	outb(0xa1, VECTOR_LEGACY + 8);
-	outb(0x21, 0x04);
-	outb(0xa1, 0x02);
-	outb(0x21, 0x01);
-	outb(0xa1, 0x01);
-	outb(0x21, 0xff);
-	outb(0xa1, 0xff);
+	static const u8 words[][2] = {
+		{ 0x20, 0x11 }, { 0xa0, 0x11 }, { 0x21, VECTOR_LEGACY }, { 0xa1, VECTOR_LEGACY + 8 },
+		{ 0x21, 0x04 }, { 0xa1, 0x02 }, { 0x21, 0x01 }, { 0xa1, 0x01 }, { 0x21, 0xff }, { 0xa1, 0xff },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+		outb(words[i][0], words[i][1]);
 }
 
 void apic_init_cpu(void)
@@ -82,8 +84,11 @@ void apic_init_cpu(void)
 		reg_write(APIC_LVT_ERROR, LVT_MASKED | VECTOR_SPURIOUS);
 	if (max_lvt >= 4)
 		reg_write(APIC_LVT_PMC, LVT_MASKED);
+	/* Where firmware looks after the heat by SMIs it goes on, on all CPUs: INIT has masked the others' entries. */
+	if (max_lvt >= 5 && !apic_thermal)
+		apic_thermal = (reg_read(APIC_LVT_THERMAL) & (LVT_MODE | LVT_MASKED)) == LVT_SMI ? LVT_SMI : LVT_MASKED;
 	if (max_lvt >= 5)
-		reg_write(APIC_LVT_THERMAL, LVT_MASKED);
+		reg_write(APIC_LVT_THERMAL, apic_thermal);
 	reg_write(APIC_TPR, 0);
 	reg_write(APIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
 	/* What firmware left in service would block its priority class for ever. */
@@ -110,6 +115,11 @@ int apic_init(u32 highest_id)
 	}
 	apic_init_cpu();
 	return 0;
+}
+
+void apic_local_nmi(unsigned lint, bool active_low)
+{
+	reg_write(lint ? APIC_LVT_LINT1 : APIC_LVT_LINT0, LVT_NMI | (active_low ? LVT_ACTIVE_LOW : 0));
 }
 
 bool host_is_x2apic(void)

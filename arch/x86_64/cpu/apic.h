@@ -14,6 +14,10 @@
  * where it can. highest_id: of all CPUs. 0, or -ENODEV when it has none (logged).
  */
 int apic_init(u32 highest_id);
+/* The calling CPU's local interrupt input 0 or 1 is an NMI: the MADT says so. */
+void apic_local_nmi(unsigned lint, bool active_low);
+/* The thermal entry of all CPUs' LVT: firmware's SMI, or masked. */
+extern u32 apic_thermal;
 /* Enables the APIC of another CPU, in the mode that apic_init() chose. */
 void apic_init_cpu(void);
 

@@ -6,6 +6,7 @@
  * a program, stays the LWK's: of the LVT all but the timer's entry, and ESR,
  * which nobody reads. LINT1 is the only one of these that is not masked anyhow.
  */
+#include <margay/host.h>
 #include <margay/string.h>
 
 #include "arch/x86_64/cpu/apic.h"
@@ -73,12 +74,15 @@ static void drain(void)
 {
 	struct gate gates[GATES];
 	struct idt_pointer own = { sizeof(gates) - 1, (u64)gates };
+	u64 status;
+	/* Its stub reads this; a CPU that has not got it has no machine checks, and a fault there would not end. */
+	const u8 *drop_18 = host_rdmsr(MSR_MCG_STATUS, &status) ? apic_drop : apic_drop_18;
 
 	asm volatile("sidt %0" : "=m"(apic_idt));
 	memcpy(gates, (const void *)apic_idt.base, sizeof(gates));
 	for (unsigned v = 0; v < GATES; v++)
 		if (v != VEC_NMI)
-			lead(&gates[v], v == VEC_MC ? apic_drop_18 : v == VEC_SX ? apic_drop_30 : apic_drop);
+			lead(&gates[v], v == VEC_MC ? drop_18 : v == VEC_SX ? apic_drop_30 : apic_drop);
 	wrmsr(X2_TPR, 0);
 	wrmsr(X2_SVR, SVR_ENABLE | SVR_RESET);
 	for (unsigned i = 0; i < ROUNDS && (is_busy(X2_ISR) || is_busy(X2_IRR)); i++) {
@@ -101,8 +105,8 @@ u32 apic_give(void)
 	lint1 = rdmsr(X2_LVT_LINT1) & ~LVT_STATUS;
 	start = rdtsc();
 	apic_timer_stop();
+	wrmsr(X2_LVT_TIMER, LVT_MASKED); /* first: with a TSC deadline a write of the count is ignored (11.5.4.1) */
 	wrmsr(X2_TIMER_INITIAL, 0);
-	wrmsr(X2_LVT_TIMER, LVT_MASKED);
 	wrmsr(X2_TIMER_DIVIDE, 0);
 	while (rdtsc() - start < apic_tsc_khz * ARRIVAL_US / 1000)
 		cpu_pause();

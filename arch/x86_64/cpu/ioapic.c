@@ -9,13 +9,14 @@
 
 #define IOREGSEL 0x00
 #define IOWIN 0x10
+#define IOAPIC_EOI 0x40 /* from VERSION_EOI on (Intel 100 series PCH data sheet, vol. 2) */
+#define VERSION_EOI 0x20
 #define IOAPICVER 1
 #define IOREDTBL(n) (0x10 + 2 * (n))
 #define RTE_NMI (4u << 8) /* delivery mode; the vector is ignored */
 #define RTE_ACTIVE_LOW (1u << 13)
-#define RTE_LEVEL (1u << 15)
 #define RTE_MASKED (1u << 16)
-#define RTE_DEST_SHIFT 24 /* in the upper half */
+#define RTE_DEST_SHIFT 56
 
 static struct ioapic {
 	volatile u8 *regs;
@@ -36,11 +37,14 @@ static void reg_write(const struct ioapic *io, u8 reg, u32 value)
 	mmio_write32(io->regs + IOWIN, value);
 }
 
-static const struct ioapic *find_ioapic(u32 gsi)
+/* The controller that has an input, and the number of its entry. */
+static const struct ioapic *find_ioapic(u32 gsi, u8 *entry)
 {
-	for (unsigned i = 0; i < nr_ioapics; i++)
+	for (unsigned i = 0; i < nr_ioapics; i++) {
+		*entry = (u8)IOREDTBL(gsi - ioapics[i].gsi_base);
 		if (gsi >= ioapics[i].gsi_base && gsi - ioapics[i].gsi_base < ioapics[i].inputs)
 			return &ioapics[i];
+	}
 	return NULL;
 }
 
@@ -53,7 +57,7 @@ int ioapic_add(u64 pa, u32 gsi_base)
 		upcall_log("I/O APIC at %#lx ignored: more than %u", pa, IOAPIC_MAX);
 		return -ENOSPC;
 	}
-	io->regs = mmio_map(pa, 0x20);
+	io->regs = mmio_map(pa, IOAPIC_EOI + 4);
 	if (!io->regs)
 		return -EINVAL;
 	version = reg_read(io, IOAPICVER);
@@ -62,9 +66,8 @@ int ioapic_add(u64 pa, u32 gsi_base)
 		return -EINVAL;
 	}
 	io->gsi_base = gsi_base;
-	io->inputs = (version >> 16 & 0xff) + 1;
 	/* The register number has 8 bits: (256 - 16) / 2 inputs at most. */
-	io->inputs = MIN(io->inputs, 120u);
+	io->inputs = MIN((version >> 16 & 0xff) + 1, 120u);
 	for (u32 n = 0; n < io->inputs; n++)
 		reg_write(io, (u8)IOREDTBL(n), RTE_MASKED);
 	nr_ioapics++;
@@ -72,53 +75,71 @@ int ioapic_add(u64 pa, u32 gsi_base)
 }
 
 /* Nobody is interrupted by a half-written entry. */
-static int route(u32 gsi, u32 apic_id, u32 low)
+int ioapic_route(u32 gsi, u32 apic_id, u32 low)
 {
-	const struct ioapic *io = find_ioapic(gsi);
-	u32 old;
 	u8 reg;
-	int err = 0;
+	const struct ioapic *io = find_ioapic(gsi, &reg);
+	u64 entry = (u64)apic_id << RTE_DEST_SHIFT | low;
+	u32 old;
+	int err;
 
 	if (!io)
 		return -ENODEV;
-	if (apic_id > 0xff)
+	if (apic_id >= 0xff && !IS_ENABLED(CONFIG_IOMMU)) /* that one is all CPUs */
 		return -ERANGE;
-	reg = (u8)IOREDTBL(gsi - io->gsi_base);
 	spin_lock(&lock);
 	old = reg_read(io, reg);
-	/* Two lines of the host's may be one input. */
-	if (old & RTE_MASKED || (old & 0xffff) == low) {
-		reg_write(io, reg, low | RTE_MASKED);
-		reg_write(io, reg + 1, apic_id << RTE_DEST_SHIFT);
-		reg_write(io, reg, low);
-	} else {
-		err = -EBUSY;
+	/* Two lines of the host's may be one input; that of a remapped one has its delivery mode elsewhere. */
+	err = old & RTE_MASKED ? 0 : (old & 0xffff & ~RTE_NMI) == (low & ~RTE_NMI) ? 0 : -EBUSY;
+	if (IS_ENABLED(CONFIG_IOMMU) && old & RTE_MASKED)
+		err = upcall_route(gsi, apic_id, &entry);
+	if (!err && old & RTE_MASKED) {
+		reg_write(io, reg, (u32)entry | RTE_MASKED);
+		reg_write(io, reg + 1, (u32)(entry >> 32));
+		reg_write(io, reg, (u32)entry);
 	}
 	spin_unlock(&lock);
 	return err;
 }
 
-int ioapic_route_nmi(u32 gsi, u32 apic_id, bool active_low)
+u32 ioapic_change(u32 gsi, u32 clear, u32 set)
 {
-	return route(gsi, apic_id, RTE_NMI | (active_low ? RTE_ACTIVE_LOW : 0));
-}
+	u8 reg;
+	const struct ioapic *io = find_ioapic(gsi, &reg);
+	u32 low;
 
-int ioapic_route_level(u32 gsi, u32 apic_id, u8 vector, bool active_low)
-{
-	return route(gsi, apic_id, RTE_MASKED | RTE_LEVEL | vector | (active_low ? RTE_ACTIVE_LOW : 0));
+	if (!io)
+		return 0;
+	spin_lock(&lock);
+	low = reg_read(io, reg);
+	if (clear | set)
+		reg_write(io, reg, (low & ~clear) | set);
+	spin_unlock(&lock);
+	return low;
 }
 
 void ioapic_mask(u32 gsi, bool masked)
 {
-	const struct ioapic *io = find_ioapic(gsi);
-	u32 low;
+	ioapic_change(gsi, RTE_MASKED, masked ? RTE_MASKED : 0);
+}
+
+bool ioapic_write_eoi(u32 gsi, u8 vector)
+{
 	u8 reg;
+	const struct ioapic *io = find_ioapic(gsi, &reg);
+	bool able;
 
 	if (!io)
-		return;
-	reg = (u8)IOREDTBL(gsi - io->gsi_base);
+		return false;
 	spin_lock(&lock);
-	low = reg_read(io, reg) & ~RTE_MASKED;
-	reg_write(io, reg, masked ? low | RTE_MASKED : low);
+	able = (u8)reg_read(io, IOAPICVER) >= VERSION_EOI;
 	spin_unlock(&lock);
+	if (able)
+		mmio_write32(io->regs + IOAPIC_EOI, vector);
+	return able;
+}
+
+int ioapic_route_nmi(u32 gsi, u32 apic_id, bool active_low)
+{
+	return ioapic_route(gsi, apic_id, RTE_NMI | (active_low ? RTE_ACTIVE_LOW : 0));
 }

@@ -81,11 +81,8 @@ void trap_init(void)
 		u64 entry = stub(v);
 
 		idt[v] = (struct idt_gate){
-			.offset_low = (u16)entry,
-			.selector = SEL_CODE,
-			.attr = GATE_INTERRUPT,
-			.offset_mid = (u16)(entry >> 16),
-			.offset_high = (u32)(entry >> 32),
+			.offset_low = (u16)entry, .selector = SEL_CODE, .attr = GATE_INTERRUPT,
+			.offset_mid = (u16)(entry >> 16), .offset_high = (u32)(entry >> 32),
 		};
 	}
 }
@@ -157,27 +154,6 @@ static void interrupt(unsigned vector)
 	apic_eoi();
 }
 
-/* The banks that hold an error (SDM vol. 3, 16.3.2). */
-static void report_machine_check(void)
-{
-	u64 cap, status, addr;
-
-	if (host_rdmsr(MSR_MCG_CAP, &cap) || host_rdmsr(MSR_MCG_STATUS, &status))
-		return;
-	upcall_log("machine check: MCG_STATUS %#lx", status);
-	for (u32 bank = 0; bank < (cap & 0xff); bank++) {
-		u32 base = MSR_MC0_CTL + 4 * bank;
-
-		if (host_rdmsr(base + 1, &status) || !(status & BIT(63)))
-			continue;
-		addr = 0;
-		if (status & BIT(58))
-			host_rdmsr(base + 2, &addr);
-		upcall_log("machine check: bank %u status %#lx address %#lx", bank, status,
-			   addr);
-	}
-}
-
 void trap_dispatch(struct trap_frame *frame)
 {
 	u64 fixup;
@@ -192,15 +168,17 @@ void trap_dispatch(struct trap_frame *frame)
 		upcall_nmi();
 		return;
 	case VEC_MC:
-		if (IS_ENABLED(CONFIG_DUMPS))
-			report_machine_check();
+		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && upcall_machine_check(false))
+			return;
 		break;
 	case VEC_DF:
 		break;
 	case VEC_SX:
-		/* An INIT that a guest has sent by its own ICR (APM vol. 2, 15.28). */
-		if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && frame->error == SX_INIT)
+		/* An INIT that a guest has sent by its own ICR (APM vol. 2, 15.28). A kick meanwhile has not seen whom it woke. */
+		if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && frame->error == SX_INIT) {
+			frame->rip = nmi_resume_at(frame->rip);
 			return;
+		}
 		break;
 	default:
 		fixup = extable_find(frame->rip);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the CPU layer asks of the kernel above it, which includes nothing of
- * this layer's users: implemented by kernel/upcall.c. Callable from the first
+ * this layer's users: implemented by kernel/upcall.c, but for upcall_route(). Callable from the first
  * line of C on; none of them sleeps.
  */
 #ifndef ARCH_CPU_UPCALL_H
@@ -23,8 +23,31 @@ void upcall_trap(const struct trap_frame *frame, const char *what) __attribute__
 /* An NMI was taken on the calling CPU. Must not fault, lock or print. */
 void upcall_nmi(void);
 
+/*
+ * A machine check, of_guest: that an exit has brought. False: the node cannot go on. Else what has used lost memory is ended, and
+ * whoever was interrupted goes on. Only with CONFIG_MACHINE_CHECKS.
+ */
+bool upcall_machine_check(bool of_guest);
+
+/* An exit by a machine check. Returns where the node can go on. */
+static inline void machine_check_of_guest(void)
+{
+	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
+		asm volatile("int $18" : : : "memory");
+		__builtin_unreachable();
+	}
+	if (!upcall_machine_check(true))
+		upcall_panic("a machine check");
+}
+
 /* There are no device registers at that address: ends what the calling CPU works for, or panics where that is the node. */
 void upcall_device_fault(const volatile void *reg);
+
+/*
+ * Only in images with IOMMU. Lets the input of a global system interrupt through to a CPU, as its I/O APIC's entry says, which,
+ * where interrupts are remapped, becomes one that does so. 0; -ERANGE: that APIC ID is out of reach; -ENOSPC; -ENOMEM; -EIO.
+ */
+int upcall_route(u32 gsi, u32 apic_id, u64 *entry);
 
 /* A zeroed page for a page table: its physical address, in reach of phys_to_virt(). Panics when there is none. */
 u64 upcall_table_page(void);

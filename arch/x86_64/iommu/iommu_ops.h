@@ -20,16 +20,21 @@ struct iommu_unit {
 	unsigned bits;            /* of an address that a device may use */
 	unsigned domains;         /* their numbers are below that */
 	bool coherent;            /* it sees in the CPUs' caches what has been written to tables */
+	bool remaps, remaps_wide, wide; /* interrupts; with APIC IDs of more than 8 bits, too; it does that now */
+	int function;             /* as which it is there, for host_pci_read(); negative: none. AMD-Vi's, as the next */
+	u8 hints;                 /* IVHD flags */
 	/* The driver's own. */
 	volatile u8 *regs;
-	u64 cap, *root, *queue;
+	u64 cap, *root, *queue, *interrupts, *events;
+	u8 *counts;
+	bool on;
 	u32 tail, waits;          /* where the queue goes on; how often it was waited for */
 };
 
 struct iommu_fault {
 	u16 bdf;
-	bool write;
-	u64 address;              /* of a page */
+	bool write, interrupt;    /* an interrupt is no access to memory */
+	u64 address;              /* of a page; the number of an interrupt's entry */
 	u8 reason;                /* as the vendor's manual numbers them */
 	unsigned count;           /* it is the function's so many-th; IOMMU_REPORTS: no more of it will come */
 };
@@ -37,7 +42,10 @@ struct iommu_fault {
 struct iommu_ops {
 	const char *name;
 	const struct stage2_format *format;
-	/* Judges the unit and makes its tables, with all functions blocked; it goes on by the firmware's. NULL, or as broken. */
+	/*
+	 * Judges the unit and makes its tables, with all functions blocked; it goes on by the firmware's, but for interrupts, which
+	 * it remaps no more. NULL, or as broken.
+	 */
 	const char *(*start)(struct iommu_unit *u);
 	/*
 	 * Gives it our tables, takes back what the firmware left on. Faults are told by this message; address 0:
@@ -51,9 +59,32 @@ struct iommu_ops {
 	 * before is under way any more on return. Forgets its faults. 0; -ENOMEM; -EIO: the unit does not answer, and is broken.
 	 */
 	int (*set)(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root);
+	/*
+	 * Lets no interrupt pass but by a table of so many entries, a power of two from 256 to 32768, all of them empty; wide: with
+	 * APIC IDs of 32 bits. 0: lets all pass. After enable(). NULL, or why not, as "it ...".
+	 */
+	const char *(*remap)(struct iommu_unit *u, unsigned count, bool wide);
+	/*
+	 * Where each requester ID has a table of its own (NULL: a unit has one for all, and the caller knows what is free there):
+	 * the first of `count` empty entries in a row, a power of two up to 32. how: of an I/O APIC's input; 0: a message. -ENOSPC;
+	 * -ENOMEM.
+	 */
+	int (*take)(struct iommu_unit *u, u16 source, unsigned count, u32 how);
+	/*
+	 * Fills entry n: interrupts of this requester ID go to one CPU, with vector, delivery mode and trigger as in the low half
+	 * of an I/O APIC's entry. how 0: empties it, and what has gone by it has been delivered on return. False: the unit does not
+	 * answer, and is broken.
+	 */
+	bool (*interrupt)(struct iommu_unit *u, unsigned n, u16 source, u32 apic_id, u32 how);
+	/* A message for entry n: its address, data above. several: or for one behind it, by what the device adds. */
+	u64 (*message)(unsigned n, bool several);
+	/* An I/O APIC's entry (82093AA, 3.2.4) that goes by entry n; the rest of it as it is. */
+	u64 (*input)(unsigned n, u64 entry);
 	/* Takes the next fault that the unit has noted; false: there is none, and the next one is told. */
 	bool (*fault)(struct iommu_unit *u, struct iommu_fault *out);
+	/* Tells of no fault, or again; only where enable() had a message. Those noted meanwhile are there for fault(). */
+	void (*hold)(struct iommu_unit *u, bool held);
 };
-extern const struct iommu_ops vtd_ops;
+extern const struct iommu_ops vtd_ops, amdvi_ops;
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Intel VT-d: DMA remapping in legacy mode (root and context tables, second-level page tables of four levels), queued
- * invalidation, fault records. Intel Virtualization Technology for Directed I/O 4.0.
+ * Intel VT-d: DMA remapping in legacy mode (root and context tables, second-level page tables of four levels), interrupt
+ * remapping, queued invalidation, fault records. Intel Virtualization Technology for Directed I/O 4.0.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -22,7 +22,7 @@ static u64 vtd_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype)
 	return hpa | (prot & STAGE2_R ? VTD_R : 0) | (prot & STAGE2_W ? VTD_W : 0) | (size == LEAF_4K ? 0 : VTD_LARGE);
 }
 
-static u64 vtd_table(u64 hpa)
+static u64 vtd_table(u64 hpa, unsigned)
 {
 	return hpa | VTD_R | VTD_W;
 }
@@ -125,20 +125,17 @@ static void queue(struct iommu_unit *u, u64 low, u64 high)
 }
 
 /*
- * Drops what the unit has of context entries, and of a domain's page tables (0: of all), and waits; with that all that was
- * translated by them has reached memory. The status is the first word behind the queue. Entries that were not present count,
- * too: units in caching mode keep them (6.1).
+ * Has the unit work on what is queued, and waits. The status is the first word behind the queue. Entries that were not present
+ * are dropped like others: units in caching mode keep them (6.1).
  */
-static bool flush(struct iommu_unit *u, unsigned domain)
+static bool work(struct iommu_unit *u)
 {
 	volatile u32 *status = (volatile u32 *)((u8 *)u->queue + QUEUE_SIZE);
-	u64 start = host_tsc(), patience = PATIENCE_MS * host_tsc_khz(), drain = VTD_CAP_DRAIN(u->cap) << VTD_INV_DRAIN_SHIFT;
+	u64 start = host_tsc(), patience = PATIENCE_MS * host_tsc_khz();
 
 	/* Old chipsets: what was written to tables may stand in a buffer (6.8). */
 	if (u->cap & VTD_CAP_RWBF && !command(u, VTD_WBF, true, 0))
 		return false;
-	queue(u, VTD_INV_CONTEXT | VTD_INV_GLOBAL, 0);
-	queue(u, VTD_INV_IOTLB | drain | (domain ? VTD_INV_DOMAIN | (u64)domain << VTD_INV_DOMAIN_SHIFT : VTD_INV_GLOBAL), 0);
 	queue(u, VTD_INV_WAIT | VTD_WAIT_STATUS | VTD_WAIT_FENCE | (u64)++u->waits << 32, host_virt_to_hpa((void *)status).v);
 	write64(u, VTD_IQT, u->tail);
 	while (*status != u->waits)
@@ -147,11 +144,30 @@ static bool flush(struct iommu_unit *u, unsigned domain)
 	return true;
 }
 
-static bool flush_or_break(struct iommu_unit *u, unsigned domain)
+static bool work_or_break(struct iommu_unit *u)
 {
-	if (!u->broken && !flush(u, domain))
+	if (!u->broken && !work(u))
 		u->broken = no_answer;
 	return !u->broken;
+}
+
+/*
+ * Drops what the unit has of context entries, and of a domain's page tables (0: of all); all that was translated by them has
+ * reached memory then.
+ */
+static bool flush_or_break(struct iommu_unit *u, unsigned domain)
+{
+	queue(u, VTD_INV_CONTEXT | VTD_INV_GLOBAL, 0);
+	queue(u, VTD_INV_IOTLB | VTD_INV_DRAIN |
+		 (domain ? VTD_INV_DOMAIN | (u64)domain << VTD_INV_DOMAIN_SHIFT : VTD_INV_GLOBAL), 0);
+	return work_or_break(u);
+}
+
+/* The same of what it has of interrupts' entries, as `which` says; interrupts that went by them have been delivered then (6.5). */
+static bool flush_interrupts(struct iommu_unit *u, u64 which)
+{
+	queue(u, VTD_INV_INTERRUPT | which, 0);
+	return work_or_break(u);
 }
 
 /* The context entry of a function, in a table of its bus' that is made when first asked for. NULL: no memory. */
@@ -185,6 +201,53 @@ static int vtd_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 	return flush_or_break(u, domain ? domain : old) ? 0 : -EIO;
 }
 
+/* ---- interrupts --------------------------------------------------------------------------------- */
+
+static const char *vtd_remap(struct iommu_unit *u, unsigned count, bool wide)
+{
+	unsigned pages = count * 16 / PAGE_SIZE;
+
+	if (!count)
+		return switch_off(u, VTD_IRE) ? NULL : no_answer;
+	u->interrupts = host_pages_alloc(pages, -1);
+	if (!u->interrupts)
+		return "finds no memory for the table of its interrupts";
+	written(u, u->interrupts, pages * PAGE_SIZE);
+	u->wide = wide;
+	write64(u, VTD_IRTA, host_virt_to_hpa(u->interrupts).v | (wide ? VTD_IRTA_EIME : 0) | (unsigned)(__builtin_ctz(count) - 1));
+	if (!command(u, VTD_SIRTP, true, VTD_SIRTP) || !flush_interrupts(u, 0) || !switch_off(u, VTD_CFI) ||
+	    !command(u, VTD_IRE, true, VTD_IRE))
+		return no_answer;
+	return NULL;
+}
+
+static bool vtd_interrupt(struct iommu_unit *u, unsigned n, u16 source, u32 apic_id, u32 how)
+{
+	u64 *e = &u->interrupts[n * 2];
+
+	/* Never one that is half the old one. */
+	if (e[0]) {
+		put(u, &e[0], 0);
+		if (!flush_interrupts(u, VTD_INV_ENTRY(n)))
+			return false;
+	}
+	if (!how)
+		return true;
+	put(u, &e[1], VTD_IRTE_SOURCE | source);
+	put(u, &e[0], VTD_IRTE(how) | VTD_IRTE_ID(apic_id, u->wide));
+	return flush_interrupts(u, VTD_INV_ENTRY(n));
+}
+
+static u64 vtd_message(unsigned n, bool several)
+{
+	return VTD_MESSAGE(n, several);
+}
+
+static u64 vtd_input(unsigned n, u64 entry)
+{
+	return VTD_INPUT(n, entry);
+}
+
 /* ---- faults -------------------------------------------------------------------------------- */
 
 /* Counts a function's faults where hardware does not look, and has it note no more when they are enough. */
@@ -205,26 +268,39 @@ static unsigned count_fault(struct iommu_unit *u, u16 bdf)
 
 static bool vtd_fault(struct iommu_unit *u, struct iommu_fault *out)
 {
+	unsigned n = 0, records = VTD_CAP_NFR(u->cap);
+
 	/* Asked at each NMI of the boot CPU: one register then. */
 	if (!(read32(u, VTD_FSTS) & VTD_FSTS_FAULT))
 		return false;
-	for (unsigned n = 0; n < VTD_CAP_NFR(u->cap); n++) {
-		unsigned at = (unsigned)VTD_CAP_FRO(u->cap) + n * 16;
-		u64 high = read64(u, at + 8);
+	/* Twice: no message tells of a record that was filled behind our back, before what is left of the overflow was cleared. */
+	for (; n < 2 * records; n++) {
+		unsigned at = (unsigned)VTD_CAP_FRO(u->cap) + n % records * 16;
+		u64 low, high;
+
+		/* The queue's errors stay: a unit with these is broken. */
+		if (n == records)
+			write32(u, VTD_FSTS, VTD_FSTS_CLEAR & ~VTD_FSTS_QUEUE);
+		low = read64(u, at);
+		high = read64(u, at + 8);
 
 		if (!(high & VTD_FRCD_VALID))
 			continue;
 		*out = (struct iommu_fault){
 			.bdf = (u16)high, .write = !(high & VTD_FRCD_READ), .reason = (u8)(high >> 32),
-			.address = read64(u, at) & ~(PAGE_SIZE - 1),
+			.interrupt = (u8)(high >> 32) >= VTD_REASON_INTERRUPT,
 		};
+		out->address = out->interrupt ? low >> 48 : low & ~(PAGE_SIZE - 1);
 		write32(u, at + 12, VTD_FRCD_CLEAR);
 		out->count = count_fault(u, out->bdf);
 		return true;
 	}
-	/* The queue's errors stay: a unit with these is broken. */
-	write32(u, VTD_FSTS, VTD_FSTS_CLEAR & ~VTD_FSTS_QUEUE);
 	return false;
+}
+
+static void vtd_hold(struct iommu_unit *u, bool held)
+{
+	write32(u, VTD_FECTL, held ? VTD_FECTL_MASK : 0);
 }
 
 /* ---- start ---------------------------------------------------------------------------------- */
@@ -235,6 +311,8 @@ static const char *judge(struct iommu_unit *u, u64 ecap)
 		return no_answer;
 	if (!(ecap & VTD_ECAP_QI))
 		return "has no queued invalidation";
+	if ((u->cap & VTD_CAP_DRAIN) != VTD_CAP_DRAIN)
+		return "cannot wait for what is under way";
 	return u->cap & VTD_CAP_SAGAW_4 ? NULL : "has no page tables of four levels";
 }
 
@@ -257,12 +335,17 @@ static const char *vtd_start(struct iommu_unit *u)
 		return "has registers where none can be";
 	ecap = read64(u, VTD_ECAP);
 	why = judge(u, ecap);
+	/* Interrupts pass by it all the same; what the firmware keeps from memory by it stays so. */
+	if (why && why != no_answer)
+		switch_off(u, VTD_IRE);
 	if (why)
 		return why;
 	u->bits = MIN((unsigned)VTD_CAP_MGAW(u->cap), 48u);
 	u->domains = 1u << (4 + 2 * MIN(VTD_CAP_ND(u->cap), 6u));
 	u->max_leaf = !(u->cap & VTD_CAP_2M) ? LEAF_4K : u->cap & VTD_CAP_1G ? LEAF_1G : LEAF_2M;
 	u->coherent = ecap & VTD_ECAP_C;
+	u->remaps = ecap & VTD_ECAP_IR;
+	u->remaps_wide = ecap & VTD_ECAP_EIM;
 	u->root = host_pages_alloc(1, -1);
 	u->queue = host_pages_alloc(2, -1);
 	if (!u->root || !u->queue)
@@ -311,5 +394,6 @@ static void vtd_off(struct iommu_unit *u)
 
 const struct iommu_ops vtd_ops = {
 	.name = "VT-d", .format = &vtd_format, .start = vtd_start, .enable = vtd_enable, .off = vtd_off, .set = vtd_set,
-	.fault = vtd_fault,
+	.remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message, .input = vtd_input, .fault = vtd_fault,
+	.hold = vtd_hold,
 };

@@ -5,10 +5,11 @@
 
 #include <margay/types.h>
 
-/* Offsets, 11.4; 64 bits wide: CAP, ECAP, RTADDR, IQH, IQT, IQA. */
+/* Offsets, 11.4; 64 bits wide: CAP, ECAP, RTADDR, IQH, IQT, IQA, IRTA. */
 enum vtd_reg {
 	VTD_CAP = 0x08, VTD_ECAP = 0x10, VTD_GCMD = 0x18, VTD_GSTS = 0x1c, VTD_RTADDR = 0x20, VTD_FSTS = 0x34, VTD_FECTL = 0x38,
 	VTD_FEDATA = 0x3c, VTD_FEADDR = 0x40, VTD_FEUADDR = 0x44, VTD_PMEN = 0x64, VTD_IQH = 0x80, VTD_IQT = 0x88, VTD_IQA = 0x90,
+	VTD_IRTA = 0xb8,
 };
 #define VTD_REGISTERS KIB(32) /* as far as fault records can be */
 
@@ -22,9 +23,11 @@ enum vtd_reg {
 #define VTD_CAP_2M BIT(34)
 #define VTD_CAP_1G BIT(35)
 #define VTD_CAP_NFR(cap) (((cap) >> 40 & 0xff) + 1)
-#define VTD_CAP_DRAIN(cap) ((cap) >> 54 & 3)    /* of writes, of reads: as VTD_INV_DRAIN wants it */
+#define VTD_CAP_DRAIN (BIT(54) | BIT(55))       /* writes and reads under way are waited for */
 #define VTD_ECAP_C BIT(0)                       /* tables are read through the CPUs' caches */
 #define VTD_ECAP_QI BIT(1)                      /* queued invalidation */
+#define VTD_ECAP_IR BIT(3)                      /* interrupt remapping */
+#define VTD_ECAP_EIM BIT(4)                     /* with APIC IDs of 32 bits */
 
 /* Global command and status, 11.4.4: the same bits. */
 #define VTD_TE 0x80000000u    /* translation */
@@ -33,6 +36,8 @@ enum vtd_reg {
 #define VTD_WBF 0x08000000u   /* flush the write buffer; status: it is under way */
 #define VTD_QIE 0x04000000u   /* queued invalidation */
 #define VTD_IRE 0x02000000u   /* interrupt remapping */
+#define VTD_SIRTP 0x01000000u /* take its table */
+#define VTD_CFI 0x00800000u   /* messages of the format without remapping pass */
 #define VTD_KEPT 0x96ffffffu  /* status bits that a command must repeat */
 #define VTD_RTADDR_MODE 0xc00u /* 0: legacy */
 
@@ -43,10 +48,13 @@ enum vtd_reg {
 #define VTD_PMEN_ENABLE 0x80000000u
 #define VTD_PMEN_STATUS 1u
 
+#define VTD_IRTA_EIME BIT(11) /* APIC IDs have 32 bits; below: the table has 2^(n + 1) entries */
+
 /* A fault record, 11.4.7.4: two quadwords; the second begins with the requester ID, and has the reason in its bits 39:32. */
 #define VTD_FRCD_READ BIT(62)
 #define VTD_FRCD_VALID BIT(63)
 #define VTD_FRCD_CLEAR 0x80000000u /* in its last doubleword */
+#define VTD_REASON_INTERRUPT 0x20u /* from here on, 5.1.4.1: an interrupt's, whose entry is in bits 63:48 of the first */
 
 /* Root, context and page table entries, 9.1, 9.3, 9.8: two quadwords, but a page table's. */
 #define VTD_PRESENT BIT(0)
@@ -59,14 +67,25 @@ enum vtd_reg {
 #define VTD_W BIT(1)
 #define VTD_LARGE BIT(7)
 
+/* An interrupt's entry, 9.10: two quadwords; the second has who may use it. how: as in an I/O APIC's; wide: VTD_IRTA_EIME. */
+#define VTD_IRTE(how) (VTD_PRESENT | ((how) >> 15 & 1) << 4 | ((how) >> 8 & 7) << 5 | ((how) & 0xff) << 16)
+#define VTD_IRTE_ID(id, wide) ((u64)(id) << ((wide) ? 32 : 40))
+#define VTD_IRTE_SOURCE BIT(18) /* all 16 bits of the requester ID below are compared */
+
+/* What names an entry: a message's address, 5.1.5.2, and an I/O APIC's input, 5.1.5.1; bit 15 of its number stays 0. */
+#define VTD_MESSAGE(n, several) (0xfee00010u | (n) << 5 | ((several) ? 8u : 0)) /* several: the data is added to it */
+#define VTD_INPUT(n, entry) ((u64)(n) << 49 | BIT(48) | ((entry) & 0x1f8ff)) /* all but delivery mode and destination stays */
+
 /* Descriptors of the invalidation queue, 6.5.2: two quadwords. */
 #define VTD_INV_CONTEXT 1u
 #define VTD_INV_IOTLB 2u
+#define VTD_INV_INTERRUPT 4u /* all entries, but with VTD_INV_ENTRY() */
 #define VTD_INV_WAIT 5u
 #define VTD_INV_GLOBAL 0x10u
 #define VTD_INV_DOMAIN 0x20u
-#define VTD_INV_DRAIN_SHIFT 6
+#define VTD_INV_DRAIN 0xc0u
 #define VTD_INV_DOMAIN_SHIFT 16
+#define VTD_INV_ENTRY(n) (0x10u | (u64)(n) << 32)
 #define VTD_WAIT_STATUS 0x20u   /* writes the upper half of the first quadword to the second's address */
 #define VTD_WAIT_FENCE 0x40u
 

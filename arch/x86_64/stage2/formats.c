@@ -23,7 +23,7 @@ static u64 ept_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype 
 	return size == LEAF_4K ? e : e | EPT_LEAF;
 }
 
-static u64 ept_table(u64 hpa)
+static u64 ept_table(u64 hpa, unsigned)
 {
 	return hpa | EPT_RWX;
 }
@@ -66,7 +66,7 @@ static u64 npt_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype 
 	return size == LEAF_4K ? e : e | PTE_PS;
 }
 
-static u64 npt_table(u64 hpa)
+static u64 npt_table(u64 hpa, unsigned)
 {
 	return hpa | PTE_P | PTE_W | PTE_U | PTE_A;
 }

@@ -116,7 +116,7 @@ static int map_leaf(struct stage2 *s, u64 gpa, unsigned leaf_level, u64 entry)
 
 			if (!t)
 				return -ENOMEM;
-			set_entry(e, s->fmt->table(s->mem->to_hpa(t)));
+			set_entry(e, s->fmt->table(s->mem->to_hpa(t), level));
 		} else if (is_leaf(*e, level)) {
 			return -EEXIST;
 		}
@@ -154,7 +154,7 @@ static int split(struct stage2 *s, u64 *e, unsigned level, unsigned more)
 	for (unsigned i = 0; i < ENTRIES; i++)
 		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1, s->fmt->prot(*e) | more,
 				    s->fmt->type(*e));
-	set_entry(e, s->fmt->table(s->mem->to_hpa(t)));
+	set_entry(e, s->fmt->table(s->mem->to_hpa(t), level));
 	s->leaves[level]--;
 	s->leaves[level - 1] += ENTRIES;
 	return 0;

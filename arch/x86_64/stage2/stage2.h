@@ -19,9 +19,9 @@ enum stage2_leaf { LEAF_4K, LEAF_2M, LEAF_1G, LEAF_SIZES };
 
 struct stage2_format {
 	const char *name;
-	/* An entry that maps a page, one that points to a table, and what an entry is. */
+	/* An entry that maps a page, one that points to a table (level: its own, as of a leaf), and what an entry is. */
 	u64 (*leaf)(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype type);
-	u64 (*table)(u64 hpa);
+	u64 (*table)(u64 hpa, unsigned level);
 	bool (*present)(u64 entry);
 	unsigned (*prot)(u64 entry);
 	enum memtype (*type)(u64 entry);
@@ -35,6 +35,7 @@ struct stage2_mem {
 	u64 (*to_hpa)(const void *page);
 	void *(*to_virt)(u64 hpa);
 };
+extern const struct stage2_mem stage2_host_pages; /* host_pages.c: pages of the hypervisor's own, on any node */
 
 struct stage2 {
 	const struct stage2_format *fmt;

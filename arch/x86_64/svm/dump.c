@@ -5,7 +5,6 @@
 
 void svm_dump(struct vcpu *vcpu)
 {
-	static const char *const name[] = { "ES", "CS", "SS", "DS", "FS", "GS", "LDTR", "TR" };
 	const struct vmcb *v = svm_vcpu(vcpu)->vmcb;
 
 	vm_log(vcpu->vm, "VMCB: exit %#lx info1 %#lx info2 %#lx int-info %#lx", v->exit_code,
@@ -13,11 +12,4 @@ void svm_dump(struct vcpu *vcpu)
 	vm_log(vcpu->vm, "VMCB: CR0 %#lx CR3 %#lx CR4 %#lx EFER %#lx RFLAGS %#lx CPL %u", v->cr0,
 	       v->cr3, v->cr4, v->efer,
 	       v->rflags, v->cpl);
-	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
-		struct segment s;
-
-		svm_get_segment(vcpu, seg, &s);
-		vm_log(vcpu->vm, "VMCB: %-4s %04x base %#lx limit %#x attributes %#x", name[seg], s.selector,
-		       s.base, s.limit, s.attr);
-	}
 }

@@ -4,6 +4,7 @@
  * and the translation of the exit (15.6-15.14, appendix C) into struct vmexit.
  */
 #include "arch/x86_64/cpu/features.h"
+#include "arch/x86_64/cpu/upcall.h"
 #include "arch/x86_64/stage2/stage2.h"
 #include "arch/x86_64/svm/svm.h"
 
@@ -136,9 +137,11 @@ static void recover_event(struct vcpu *vcpu, u64 info)
 
 static void decode_exception(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit, u8 vector)
 {
-	/* Does not return: the host's handler reports the banks and panics. */
-	if (vector == VEC_MC)
-		asm volatile("int $18" : : : "memory");
+	if (vector == VEC_MC) {
+		machine_check_of_guest();
+		exit->reason = VMEXIT_NMI;
+		return;
+	}
 	exit->reason = VMEXIT_EXCEPTION;
 	exit->exception.vector = vector;
 	exit->exception.has_error = vector == VEC_DF || (vector >= VEC_TS && vector <= VEC_PF) || vector == VEC_AC ||

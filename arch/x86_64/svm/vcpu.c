@@ -92,14 +92,7 @@ void svm_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write)
 
 void svm_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on)
 {
-	u8 *map = svm_vcpu(vcpu)->iopm;
-
-	for (unsigned p = port; p < port + count && p < 0x10000; p++) {
-		if (on)
-			map[p / 8] |= (u8)(1u << p % 8);
-		else
-			map[p / 8] &= (u8)~(1u << p % 8);
-	}
+	hvm_set_ports(svm_vcpu(vcpu)->iopm, port, count, on);
 }
 
 void svm_intercept_exceptions(struct vcpu *vcpu, u32 vectors)

@@ -130,8 +130,7 @@ static bool negotiate_controls(void)
 	v->proc = negotiate(true_msrs ? MSR_VMX_TRUE_PROCBASED_CTLS : MSR_VMX_PROCBASED_CTLS, proc, ARRAY_SIZE(proc), &ok);
 	if (v->proc & PROC_SECONDARY)
 		v->proc2 = negotiate(MSR_VMX_PROCBASED_CTLS2, proc2, ARRAY_SIZE(proc2), &ok);
-	v->exit = negotiate(true_msrs ? MSR_VMX_TRUE_EXIT_CTLS : MSR_VMX_EXIT_CTLS, exit_controls, ARRAY_SIZE(exit_controls),
-			    &ok);
+	v->exit = negotiate(true_msrs ? MSR_VMX_TRUE_EXIT_CTLS : MSR_VMX_EXIT_CTLS, exit_controls, ARRAY_SIZE(exit_controls), &ok);
 	v->entry = negotiate(true_msrs ? MSR_VMX_TRUE_ENTRY_CTLS : MSR_VMX_ENTRY_CTLS, entry_controls,
 			     ARRAY_SIZE(entry_controls), &ok);
 	return ok;
@@ -200,8 +199,7 @@ int vmx_probe(struct hvm_caps *caps, void (*teller)(const struct hvm_feature *f)
 		return -ENODEV;
 	tell = teller;
 	r.eax = (u32)rdmsr(MSR_FEATURE_CONTROL);
-	if (!found(!(r.eax & FEATURE_CONTROL_LOCK) || r.eax & FEATURE_CONTROL_VMXON, true, "leave of the firmware",
-		   disabled))
+	if (!found(!(r.eax & FEATURE_CONTROL_LOCK) || r.eax & FEATURE_CONTROL_VMXON, true, "leave of the firmware", disabled))
 		return -EPERM;
 	if (!negotiate_controls())
 		return -EPERM;

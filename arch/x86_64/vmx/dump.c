@@ -5,7 +5,6 @@
 
 void vmx_dump(struct vcpu *vcpu)
 {
-	static const char *const name[] = { "ES", "CS", "SS", "DS", "FS", "GS", "LDTR", "TR" };
 	static const struct {
 		const char *name;
 		u16 field;
@@ -21,11 +20,4 @@ void vmx_dump(struct vcpu *vcpu)
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
 		vm_log(vcpu->vm, "VMCS: %s %#lx", row[i].name, vmread(row[i].field));
-	for (enum seg seg = SEG_ES; seg < SEG_COUNT; seg++) {
-		struct segment s;
-
-		vmx_get_segment(vcpu, seg, &s);
-		vm_log(vcpu->vm, "VMCS: %-4s %04x base %#lx limit %#x attributes %#x", name[seg], s.selector,
-		       s.base, s.limit, s.attr);
-	}
 }

@@ -5,6 +5,7 @@
  */
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/upcall.h"
 #include "arch/x86_64/stage2/stage2.h"
 #include "arch/x86_64/vmx/vmx.h"
 
@@ -100,9 +101,11 @@ static void decode_exception(struct vcpu *vcpu, struct vmexit *exit)
 		exit->reason = VMEXIT_NMI;
 		return;
 	}
-	/* Does not return: the host's handler reports the banks and panics. */
-	if ((info & INTR_VECTOR) == VEC_MC)
-		asm volatile("int $18" : : : "memory");
+	if ((info & INTR_VECTOR) == VEC_MC) {
+		machine_check_of_guest();
+		exit->reason = VMEXIT_NMI;
+		return;
+	}
 	exit->reason = VMEXIT_EXCEPTION;
 	exit->exception.vector = info & INTR_VECTOR;
 	exit->exception.has_error = info & INTR_ERROR;
@@ -207,11 +210,16 @@ static void decode(struct vcpu *vcpu, struct vmexit *exit)
 
 	exit->raw = raw;
 	exit->insn_len = (u8)vmread(VMCS_EXIT_INSN_LEN);
-	recover_event(vcpu);
 	if (unlikely(raw & VMX_EXIT_ENTRY_FAILED)) {
 		exit->reason = VMEXIT_ENTRY_FAILED;
+		/* The guest is as it was, with its event still in the VMCS (27.9). */
+		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && reason == VMX_EXIT_ENTRY_MACHINE_CHECK) {
+			machine_check_of_guest();
+			exit->reason = VMEXIT_NMI;
+		}
 		return;
 	}
+	recover_event(vcpu);
 	if (IS_ENABLED(CONFIG_MITIGATIONS) && unlikely(raw & VMX_EXIT_BUS_LOCKED)) {
 		vcpu->bus_locked = true;
 		vcpu_look(vcpu);

@@ -80,8 +80,7 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		old = vmx_get(vcpu, HVM_CR0);
 		/* Caches stay on whatever the guest says; NE is fixed; PE and PG are free (unrestricted guest). */
 		vmwrite(VMCS_CR0_SHADOW, value);
-		vmwrite(VMCS_GUEST_CR0,
-			(value & ~(CR0_CD | CR0_NW)) | (vmx_controls.cr0_fixed0 & ~(CR0_PE | CR0_PG)) | CR0_ET);
+		vmwrite(VMCS_GUEST_CR0, (value & ~(CR0_CD | CR0_NW)) | (vmx_controls.cr0_fixed0 & ~(CR0_PE | CR0_PG)) | CR0_ET);
 		write_pdptes(vcpu, value, (old ^ value) & CR0_LOADS_PDPTES);
 		vmx_flush_linear(vcpu);
 		break;

@@ -164,14 +164,7 @@ void vmx_intercept_msr(struct vcpu *vcpu, u32 msr, bool read, bool write)
 
 void vmx_intercept_io(struct vcpu *vcpu, u16 port, unsigned count, bool on)
 {
-	u8 *map = vmx_vcpu(vcpu)->io_bitmap;
-
-	for (unsigned p = port; p < port + count && p < 0x10000; p++) {
-		if (on)
-			map[p / 8] |= (u8)(1u << p % 8);
-		else
-			map[p / 8] &= (u8)~(1u << p % 8);
-	}
+	hvm_set_ports(vmx_vcpu(vcpu)->io_bitmap, port, count, on);
 }
 
 void vmx_set_counters(struct vcpu *vcpu, u64 global)

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * loads NAME MILLISECONDS: so much of a load by the clock, between markers 1
- * and 2. NAME: idle, compute, fork (and exec), switch (context switches over a
- * pipe), timer (sleeps of a millisecond), console (lines), or cpuid: no time,
- * but that instruction, once.
+ * loads NAME MILLISECONDS [1]: so much of a load by the clock, between markers 1
+ * and 2; with 1 on all other CPUs, too. NAME: idle, compute, fork (and exec),
+ * switch (context switches over a pipe), timer (sleeps of a millisecond),
+ * console (lines), or cpuid: no time, but that instruction, once.
  */
+#define _GNU_SOURCE /* sched_setaffinity() */
 #include <cpuid.h>
+#include <sched.h>
+#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
@@ -72,7 +75,7 @@ static void console(void)
 	check(write(1, line, sizeof(line) - 1) == sizeof(line) - 1, "console");
 }
 
-static const struct {
+static const struct load {
 	const char *name;
 	void (*prepare)(void), (*run)(void);
 } load[] = {
@@ -80,9 +83,45 @@ static const struct {
 	{ "switch", echo, context_switch }, { "timer", NULL, timer },     { "console", NULL, console },
 };
 
+static void stay_on(int cpu)
+{
+	cpu_set_t set;
+
+	CPU_ZERO(&set);
+	CPU_SET(cpu, &set);
+	check(sched_setaffinity(0, sizeof(set), &set) == 0, "sched_setaffinity");
+}
+
+/* Has the load go on on each CPU but 0, in one process group for all, to which the caller does not belong; and stays on 0. */
+static pid_t run_elsewhere(const struct load *l)
+{
+	long cpus = sysconf(_SC_NPROCESSORS_ONLN);
+	pid_t group = 0;
+
+	stay_on(0);
+	for (int cpu = 1; cpu < cpus; cpu++) {
+		pid_t pid = fork();
+
+		check(pid >= 0, "fork");
+		if (pid == 0) {
+			stay_on(cpu);
+			if (l->prepare)
+				l->prepare();
+			for (;;)
+				l->run();
+		}
+		group = group ? group : pid;
+		check(setpgid(pid, group) == 0, "setpgid");
+	}
+	/* All of them are where they stay by then. */
+	nanosleep(&(struct timespec){ .tv_sec = 1 }, NULL);
+	return group;
+}
+
 int main(int argc, char **argv)
 {
 	unsigned a, b, c, d;
+	pid_t others = 0;
 
 	if (is_child(argc, argv))
 		return 0;
@@ -98,6 +137,8 @@ int main(int argc, char **argv)
 
 		if (strcmp(load[i].name, argv[1]))
 			continue;
+		if (argc > 3)
+			others = run_elsewhere(&load[i]);
 		if (load[i].prepare)
 			load[i].prepare();
 		end = now() + window;
@@ -105,6 +146,8 @@ int main(int argc, char **argv)
 		while (now() < end)
 			load[i].run();
 		END();
+		if (others)
+			kill(-others, SIGKILL);
 		return 0;
 	}
 	fprintf(stderr, "loads: no such load\n");

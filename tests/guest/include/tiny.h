@@ -50,6 +50,14 @@ void smp_run(unsigned cpu, void (*fn)(void *arg), void *arg);
 /* Waits until the CPU has done its work. */
 void smp_wait(unsigned cpu);
 
+/* Waits until a count that others raise is what is wanted, for so many looks at most; whether it is. */
+static inline bool reaches(const volatile u32 *count, u32 want, unsigned looks)
+{
+	for (unsigned i = 0; i < looks && *count < want; i++)
+		cpu_relax();
+	return *count == want;
+}
+
 /*
  * Runs fn, 32-bit code, in protected mode without paging, at the same stack, and
  * comes back to 64-bit mode; descriptors and IDT are as before then. What fn left in EAX.

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What an error in a machine-check bank means: mce.h. */
+#include "arch/x86_64/cpu/mce.h"
+
+#define MISC_MODE(misc) ((misc) >> 6 & 7) /* of the address (SDM vol. 3, 16.3.2.4) */
+#define MISC_PHYSICAL 2
+#define MISC_LSB(misc) ((misc) & 0x3f)    /* of what the address tells */
+
+/* SDM vol. 3, 16.6.3 and table 16-7. */
+static enum mce_verdict judge_ser(u64 status, bool taken, u64 mcg_status)
+{
+	const u64 tells_where = MCI_STATUS_ADDRV | MCI_STATUS_MISCV;
+
+	if (!(status & MCI_STATUS_S) || !(status & MCI_STATUS_AR))
+		return MCE_LOST;
+	if (!taken)
+		return MCE_NONE;
+	/* Two CPUs of a core share banks: it concerns the one that used the memory. */
+	if ((mcg_status & (MCG_STATUS_RIPV | MCG_STATUS_EIPV)) == MCG_STATUS_RIPV)
+		return MCE_NONE;
+	return status & MCI_STATUS_OVER || (status & tells_where) != tells_where ? MCE_FATAL : MCE_USED;
+}
+
+enum mce_verdict mce_judge(const struct mce_kind *kind, u64 status, bool taken, u64 mcg_status)
+{
+	if (!(status & MCI_STATUS_VAL))
+		return MCE_NONE;
+	if (!(status & MCI_STATUS_UC))
+		return kind->succor && status & MCI_STATUS_DEFERRED ? MCE_LOST : MCE_CORRECTED;
+	if (status & MCI_STATUS_PCC)
+		return taken ? MCE_FATAL : MCE_NONE;
+	if (kind->ser)
+		return judge_ser(status, taken, mcg_status);
+	if (!taken)
+		return MCE_NONE;
+	/* APM vol. 2, 9.3.2.2: recoverable where poison is used, or nothing of its kind was lost. */
+	return kind->succor && (kind->overflow || !(status & MCI_STATUS_OVER)) ? MCE_USED : MCE_FATAL;
+}
+
+bool mce_page(const struct mce_kind *kind, u64 status, u64 address, u64 misc, u64 *page)
+{
+	if (!(status & MCI_STATUS_ADDRV))
+		return false;
+	/* Of AMD's banks those that tell of poison have physical addresses. */
+	if (kind->ser && (!(status & MCI_STATUS_MISCV) || MISC_MODE(misc) != MISC_PHYSICAL || MISC_LSB(misc) > PAGE_SHIFT))
+		return false;
+	*page = address & (BIT(52) - PAGE_SIZE);
+	return true;
+}

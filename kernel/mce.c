@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The machine-check banks of the calling CPU (SDM vol. 3, 16.3; AMD's PPRs, "MCA Registers"): kernel/mce.h. */
+#include "kernel/mce.h"
+
+#include <margay/host.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/mce.h"
+#include "arch/x86_64/cpu/upcall.h"
+#include "kernel/console/printk.h"
+#include "kernel/memory/lost.h"
+#include "kernel/percpu.h"
+
+#define LOOK_SECONDS 10
+#define LINES 16 /* of corrected errors, by all CPUs; then they are only counted */
+
+#define FEATURE_CONTROL_LMCE BIT(20)
+#define SMCA_CONFIG 4
+#define SMCA_CONFIG_ENABLE BIT(32)
+
+enum { CTL, STATUS, ADDR, MISC };
+
+static u64 corrected, uncorrected; /* atomic */
+
+static struct mce_kind kind_of(u64 cap)
+{
+	struct cpuid_regs r = { 0 };
+
+	cpuid(0x80000000, 0, &r);
+	if (r.eax >= 0x80000007)
+		cpuid(0x80000007, 0, &r);
+	else
+		r.ebx = 0;
+	return (struct mce_kind){
+		.ser = cap & MCG_CAP_SER, .overflow = r.ebx & BIT(0), .succor = r.ebx & BIT(1), .smca = r.ebx & BIT(3),
+	};
+}
+
+static u32 bank_msr(const struct mce_kind *kind, unsigned bank, unsigned reg)
+{
+	return kind->smca ? MSR_SMCA_MC0 + 16 * bank + reg : MSR_MC0_CTL + 4 * bank + reg;
+}
+
+static u64 bank_read(const struct mce_kind *kind, unsigned bank, unsigned reg)
+{
+	u64 value;
+
+	return host_rdmsr(bank_msr(kind, bank, reg), &value) ? 0 : value;
+}
+
+static void tell(unsigned bank, const char *what, u64 status, u64 address, u64 misc)
+{
+	printk_error("machine check: CPU %u, bank %u: %s: status %#lx address %#lx misc %#lx", this_cpu()->id, bank, what, status,
+		     address, misc);
+}
+
+/* One bank's error, if there is one. */
+static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, bool taken, u64 mcg_status)
+{
+	static const char *const what[] = {
+		[MCE_CORRECTED] = "corrected", [MCE_LOST] = "memory is lost that nobody has used since",
+		[MCE_USED] = "memory is lost that was in use here", [MCE_FATAL] = "not to be recovered from",
+	};
+	u64 status = bank_read(kind, bank, STATUS), address, misc, page;
+	enum mce_verdict verdict = mce_judge(kind, status, taken, mcg_status);
+
+	if (verdict == MCE_NONE)
+		return verdict;
+	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, ADDR) : 0;
+	misc = status & MCI_STATUS_MISCV ? bank_read(kind, bank, MISC) : 0;
+	if (__atomic_add_fetch(verdict == MCE_CORRECTED ? &corrected : &uncorrected, 1, __ATOMIC_RELAXED) <= LINES ||
+	    verdict != MCE_CORRECTED)
+		tell(bank, what[verdict], status, address, misc);
+	if ((verdict == MCE_LOST || verdict == MCE_USED) && mce_page(kind, status, address, misc, &page))
+		memory_lost(page);
+	/* What ends the node is left for who comes after: the firmware, or the next boot's log. */
+	if (verdict != MCE_FATAL)
+		host_wrmsr(bank_msr(kind, bank, STATUS), 0);
+	return verdict;
+}
+
+static enum mce_verdict look_at_all(bool taken, u64 mcg_status)
+{
+	enum mce_verdict worst = MCE_NONE;
+	struct mce_kind kind;
+	u64 cap;
+
+	if (host_rdmsr(MSR_MCG_CAP, &cap))
+		return MCE_NONE;
+	kind = kind_of(cap);
+	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
+		enum mce_verdict verdict = look_at(&kind, bank, taken, mcg_status);
+
+		worst = MAX(worst, verdict);
+	}
+	return worst;
+}
+
+void mce_init_cpu(void)
+{
+	struct mce_kind kind;
+	u64 cap, value;
+
+	if (host_rdmsr(MSR_MCG_CAP, &cap))
+		return;
+	kind = kind_of(cap);
+	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
+		u64 status = bank_read(&kind, bank, STATUS);
+
+		if (status & MCI_STATUS_VAL)
+			tell(bank, "from before this boot", status, bank_read(&kind, bank, ADDR), bank_read(&kind, bank, MISC));
+		host_wrmsr(bank_msr(&kind, bank, STATUS), 0);
+		if (kind.smca && !host_rdmsr(bank_msr(&kind, bank, SMCA_CONFIG), &value))
+			host_wrmsr(bank_msr(&kind, bank, SMCA_CONFIG), value | SMCA_CONFIG_ENABLE);
+		host_wrmsr(bank_msr(&kind, bank, CTL), ~0ull);
+	}
+	if (cap & MCG_CAP_CTL)
+		host_wrmsr(MSR_MCG_CTL, ~0ull);
+	if (cap & MCG_CAP_LMCE && !host_rdmsr(MSR_FEATURE_CONTROL, &value) && value & FEATURE_CONTROL_LMCE)
+		host_wrmsr(MSR_MCG_EXT_CTL, 1);
+}
+
+void mce_look(void)
+{
+	struct cpu *cpu = this_cpu();
+	u64 now = rdtsc();
+
+	if (likely(now - cpu->mce_looked < LOOK_SECONDS * 1000 * host_tsc_khz()))
+		return;
+	cpu->mce_looked = now;
+	look_at_all(false, 0);
+}
+
+bool upcall_machine_check(bool of_guest)
+{
+	struct cpu *cpu = this_cpu();
+	u64 mcg_status = 0;
+	enum mce_verdict worst;
+
+	host_rdmsr(MSR_MCG_STATUS, &mcg_status);
+	worst = look_at_all(true, mcg_status);
+	if (worst == MCE_FATAL || (worst == MCE_USED && !of_guest) || (worst < MCE_USED && !(mcg_status & MCG_STATUS_RIPV))) {
+		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id, mcg_status);
+		return false;
+	}
+	if (worst == MCE_USED)
+		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK);
+	/* From here on another one does not shut the CPU down. */
+	host_wrmsr(MSR_MCG_STATUS, 0);
+	return true;
+}
+
+u64 host_machine_checks(u64 *lost)
+{
+	*lost = __atomic_load_n(&uncorrected, __ATOMIC_RELAXED);
+	return __atomic_load_n(&corrected, __ATOMIC_RELAXED);
+}

@@ -1,0 +1,14 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pages that the machine has lost: nobody is given them again, and nobody zeroes them, which would read them first. */
+#ifndef KERNEL_MEMORY_LOST_H
+#define KERNEL_MEMORY_LOST_H
+
+#include <margay/types.h>
+
+/* From now on that page is lost. Any CPU, in any state, inside of a machine check too. */
+void memory_lost(u64 page);
+
+/* The first lost page in [from, to), or `to`. from: page aligned. */
+u64 memory_lost_in(u64 from, u64 to);
+
+#endif

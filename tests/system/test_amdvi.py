@@ -1,0 +1,119 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""AMD-Vi, by QEMU 11.1 (tools/newer-qemu): what test_iommu.py and test_remapping.py have of VT-d."""
+
+import re
+
+import node
+import pytest
+import test_intx as intx
+import test_iommu as iommu
+import test_passthrough as passthrough
+import test_pci_hostile as pci_hostile
+import test_remapping as remapping
+import tiny
+
+UNIT = ["-device", "amd-iommu,intremap=on,xtsup=on,dma-remap=on"]
+ON = "margay: iommu: AMD-Vi, 1 of 1 units in use: DMA and interrupts contained"
+# QEMU 11.1 writes neither address nor direction into an event; reason 2 is a page fault.
+BLOCKED = "margay: iommu: 00:09.0, of rogue: DMA blocked: reads from 0, reason 2"
+
+
+def disk(name, dma="iommu", interrupts="emulated", extra=(), cpus=2, vm_cpus="2"):
+    """Debian's nvme with MSI-X, by checksums."""
+    arguments, drivers, device, vectors = passthrough.DEVICES["nvme"]
+    file = passthrough.make_disk(name)
+    before = passthrough.sha256(file)
+    done = node.run_guest(
+        name, "qemu", "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, device), initrd="initrd-drivers",
+        elf=iommu.image(), memory="1G", cpus=cpus,
+        vm={"pci": "00:06.0", "cpus": vm_cpus, "memory": passthrough.MEMORY, "dma": dma, "interrupts": interrupts},
+        extra=UNIT + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments + list(extra))
+    remapping.check(done, ON)
+    assert done.has_line("vm0: interrupts: direct") == (interrupts == "direct")
+    assert done.facts["sum"].split()[0] == before
+    assert done.facts["read"].split()[0] == done.facts["wrote"].split()[0]
+    assert passthrough.sha256(file, 4 << 20) == done.facts["wrote"].split()[0]
+    counts = re.findall(r"^margay-interrupt: +\d+: +(\d+) .*%s" % vectors, done.text, re.M)
+    assert sum(int(n) for n in counts) > 10, done.lines("^margay-interrupt: ")
+    return done
+
+
+@pytest.mark.parametrize("dma, interrupts", [
+    ("iommu", "direct"), pytest.param("auto", "emulated", marks=pytest.mark.full),
+    pytest.param("identity", "emulated", marks=pytest.mark.full), pytest.param("window", "direct", marks=pytest.mark.full)])
+def test_disk(dma, interrupts):
+    disk("amdvi-%s-%s" % (dma, interrupts), dma, interrupts)
+
+
+@pytest.mark.full
+def test_high_ids():
+    """On a CPU that no message reaches otherwise."""
+    extra = []
+    for i in 254, 287:
+        extra += ["-device", "max-x86_64-cpu,socket-id=%d,core-id=0,thread-id=0" % i]
+    done = disk("amdvi-ids", extra=extra, cpus="1,maxcpus=288,sockets=288,cores=1", vm_cpus="2-2")
+    assert done.has_line("vm0: vcpu0: CPU 2, APIC ID 287, .*")
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("card", ["e1000", "e1000e", "igb"])
+def test_network(card):
+    """By a line (e1000) through the machine's I/O APIC, and by MSI-X."""
+    arguments, down, up = intx.network("amdvi-" + card)
+    done = node.run_guest(
+        "amdvi-" + card, "qemu", "margay.test=pci margay.drivers=%s margay.net=eth0" % card, initrd="initrd-drivers",
+        elf=iommu.image(), vm={"pci": "00:06.0", "cpus": "2", "memory": passthrough.MEMORY}, memory="1G", cpus=2,
+        extra=UNIT + arguments + ["-device", card + ",netdev=net0,addr=6"])
+    remapping.check(done, ON)
+    assert done.facts["down"].split()[0] == passthrough.sha256(down)
+    assert done.facts["up"].split()[0] == passthrough.sha256(up, intx.SENT)
+    if card == "e1000":
+        assert min(intx.lines_of(done, "eth0").values()) > 100, done.lines("^margay-interrupt: ")
+    else:
+        assert sum(passthrough.interrupts(done, "eth0")) > 100, done.lines("^margay-interrupt: ")
+
+
+def test_several_messages():
+    """Entries in a row, by what the device adds to its message."""
+    guest = tiny.Guest("msi_several", "qemu")
+    run = tiny.run("amdvi-several", "qemu", None, 1, {"msi_several.conf": guest.vm(last=True)}, image=iommu.image(),
+                   extra=UNIT + ["-device", "nec-usb-xhci,msi=on,msix=off,addr=9"])
+    assert tiny.judge(guest, run.text) == [], run.text[-4000:]
+    remapping.check(run, ON)
+
+
+@pytest.mark.full
+def test_forged(tmp_path):
+    """Another function's message is one's own, for each has a table; the control is test_remapping.py's. What edu writes by DMA
+    is, for QEMU, the I/O APIC's, which has no such entry; QEMU notes none of that."""
+    counts, message, _, run = remapping.forge(tmp_path, "amdvi-forged", UNIT, (0xfee00000, 0x1f0))
+    assert run.has_line(ON)
+    assert message == [0xfee00000, 0, 0]
+    assert counts == [(1, 1), (1, 2), (1, 2)]
+
+
+@pytest.mark.parametrize("dma", ["iommu", pytest.param("identity", marks=pytest.mark.full)])
+def test_rogue(tmp_path, dma):
+    """It neither writes nor reads where its VM has no memory, and the first of many lines say who it was."""
+    landed, read, run = iommu.rogue("amdvi-rogue-" + dma, tmp_path, dma, UNIT)
+    assert not landed and read != iommu.SECRET
+    assert run.has_line(ON)
+    lines = iommu.blocked(run)
+    assert len(lines) == 8 and set(lines[:-1]) == {BLOCKED} and lines[-1] == BLOCKED + "; more of it is not reported", lines
+
+
+def test_rogue_control(tmp_path):
+    """With a unit that is not used the same guest has written and read."""
+    landed, read, run = iommu.rogue("amdvi-rogue-off", tmp_path, "identity", UNIT, words="iommu=off")
+    assert landed and read == iommu.SECRET
+    assert iommu.blocked(run) == []
+    assert run.has_line("margay: iommu: off by the command line: DMA is not contained")
+
+
+@pytest.mark.parametrize("dma", ["iommu", pytest.param("identity", marks=pytest.mark.full)])
+def test_taken_over(dma):
+    """VMs end, by themselves and by a triple fault, while the device writes to their memory; the next VM has both."""
+    run = pci_hostile.kill_under_dma("amdvi-kill-" + dma, 3, extra=UNIT, elf=iommu.image(),
+                                     change=("memory_map = identity", "dma = " + dma))
+    pci_hostile.check_killed(run, 3)
+    assert iommu.blocked(run) == []

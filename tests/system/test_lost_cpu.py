@@ -1,0 +1,65 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""CPUs that answer no kick, by a defect on purpose (CONFIG_DEBUG_FAULT): in images with LOST_CPUS they cost their VM, and
+the node nothing else."""
+
+import re
+
+import monitor_console
+import node
+import tiny
+
+EDU = ["-device", "edu,addr=9"]
+
+
+def start(name, deaf, cpus, **keys):
+    """A node of five CPUs: behave on the last but one, the deaf guest on CPUs from 1 on, and what is left is nobody's."""
+    keys.update(kernel="deaf", cpus=cpus, cmdline="cpus=%d seconds=%d" % (1 + int(cpus[2]) - int(cpus[0]), deaf))
+    vms = {"a.conf": monitor_console.vm("a", "", **keys), "b.conf": monitor_console.vm("b", "tick", cpus="3-3")}
+    vms["c.conf"] = monitor_console.vm("c", "tick", cpus="1,4", after="a")
+    vms["d.conf"] = monitor_console.vm("d", "tick", cpus="0-0", pci="00:09.0\ndma = identity", after="a")
+    iso = node.margay_iso("lost-%s-qemu" % name, vms, {k: tiny.elf(k) for k in ("behave", "deaf")},
+                          elf=node.variant("lost-cpus", "DEBUG_FAULT=y", "LOST_CPUS=y"))
+    return node.start("lost-" + name, "qemu", iso, cpus=5, memory="512M", extra=EDU, timeout=300)
+
+
+def cpus(console):
+    """{CPU: (online, whose)}"""
+    found = re.findall(r"^cpu (\d+) +APIC ID \d+ +node 0 +(\w+) +(\w+)", "\n".join(console.answer("node")), re.MULTILINE)
+    return {int(cpu): (state, who) for cpu, state, who in found}
+
+
+def test_unanswered_flush():
+    """All of a VM's CPUs must flush, and one does not: the VM crashes. Its other CPU is given back; that one, the memory and the
+    function are not, and a VM that starts again does without."""
+    with start("flush", 100000, "1-2", pci="00:09.0\ndma = identity", on_crash="restart") as running:
+        running.expect(r"^a: vcpu1 on CPU 2 did not answer a kick for 2 s\r?$")
+        running.expect(r"^a: vcpu1: CPU 2 does not answer: it and what the VM had are not used until the node restarts\r?$")
+        running.expect(r"^a: end=crash\r?$")
+        running.expect(r"^a: a.conf:\d+: cpus: CPU 2 is a's and did not answer a kick\r?$")
+        running.expect(r"^c: vcpu1: CPU 4, ")
+        running.expect(r"^d: d.conf:\d+: pci: 00:09.0 is a's\r?$")
+        assert "the guest goes on" not in running.text
+        console = monitor_console.Console(running)
+        console.call()
+        assert cpus(console) == {0: ("online", "free"), 1: ("online", "c"), 2: ("OFFLINE", "a"), 3: ("online", "b"),
+                                 4: ("online", "c")}
+        assert console.end().status == 1
+
+
+def test_unanswered_stop():
+    """The only CPU of a VM is deaf: who stops it once more gives the CPU up. When it answers at last, nobody takes it."""
+    with start("stop", 20, "1-1") as running:
+        running.expect("^deaf: 1 CPUs")
+        console = monitor_console.Console(running)
+        console.call()
+        assert console.answer("vm stop a") == ["a: stops"]
+        assert console.state("a") == "changing"
+        console.answer("vm stop a")
+        running.expect(r"^a: vcpu0: CPU 1 does not answer: it and what the VM had are not used until the node restarts\r?$")
+        running.expect(r"^a: end=stopped\r?$")
+        running.expect(r"^a: vcpu0: CPU 1 answers, too late\r?$")
+        running.send("vm start a\r")
+        running.expect(r"^a: a.conf:\d+: cpus: CPU 1 is a's and did not answer a kick\r?$")
+        assert cpus(console)[1] == ("OFFLINE", "a")
+        assert console.state("b") == "running"
+        assert console.end().status == 1

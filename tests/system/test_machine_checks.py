@@ -1,0 +1,135 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Errors of the machine, which QEMU's monitor puts into the CPUs' banks. TCG's machine checks never leave a guest (the intercept
+is not looked at): they come to a CPU that has none."""
+
+import re
+
+import pytest
+import qemu_monitor
+from monitor_console import Console, start, vm
+
+BANK = 9
+VAL, OVER, UC, EN, MISCV, ADDRV, PCC, S, AR = (1 << n for n in (63, 62, 61, 60, 59, 58, 57, 56, 55))
+CORRECTED = VAL | EN | MISCV | ADDRV | 0x9f
+LOST = CORRECTED | UC | S
+RIPV, MCIP = 1, 4
+PAGE_OF = 0x80 | 12  # a physical address, of which a page is told
+IDLE = 2
+UP = r"behave: ticks=\d+"
+
+
+def inject(folder, cpu, status, address, mcg_status=RIPV | MCIP):
+    answer = qemu_monitor.Monitor(folder).ask("mce %d %d %#x %#x %#x %#x" % (cpu, BANK, status, mcg_status, address, PAGE_OF))
+    assert "rror" not in answer, answer
+
+
+def node_of(name, folder):
+    vms = {"a.conf": vm("a", "tick", cpus="0-0"), "b.conf": vm("b", "part", cpus="1-1")}
+    return start("mce-" + name, "qemu", vms, 3, extra=qemu_monitor.arguments(folder))
+
+
+def told(what, status, address, cpu=IDLE):
+    return r"^margay: machine check: CPU %d, bank %d: %s: status %#x address %#x misc 0x8c\r?$" % (
+        cpu, BANK, what, status, address)
+
+
+def place(running):
+    """Where b has its memory: in one piece."""
+    pieces = re.findall(r"^b: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$", running.text, re.M)
+    return int(pieces[-1], 16)
+
+
+def test_lost_memory(tmp_path):
+    """It is told, nothing ends, and nobody is given that page again: free, and a VM's that goes on until it is stopped."""
+    with node_of("lost", tmp_path) as running:
+        running.expect(UP)
+        console = Console(running)
+        console.call()
+        assert not [line for line in console.answer("node") if line.startswith("machine checks")]
+        pages = []
+        for n in range(2):
+            if not n:
+                assert console.answer("vm stop b") == ["b: stops"]
+                console.settle("b")
+            # Not at an edge: what is left must be found on both sides.
+            pages.append(place(running) + (9 << 20))
+            inject(tmp_path, IDLE, LOST, pages[n] + 0x123)
+            running.expect(told("memory is lost that nobody has used since", LOST, pages[n] + 0x123))
+            running.expect(r"^margay: memory: the page at %#x is given to nobody any more\r?$" % pages[n])
+            if n:
+                assert console.state("b") == "running"
+                assert console.answer("vm stop b") == ["b: stops"]
+                console.settle("b")
+            console.answer("vm start b")
+            while console.state("b") != "running":
+                pass
+            assert all(not place(running) <= page < place(running) + (32 << 20) for page in pages), (pages, place(running))
+            # The same error twice is one page.
+            inject(tmp_path, IDLE, LOST, pages[n])
+            running.expect(told("memory is lost that nobody has used since", LOST, pages[n]))
+        assert "machine checks: 0 corrected, 4 not" in console.answer("node")
+        assert running.text.count("is given to nobody any more") == 2
+        assert console.state("a") == console.state("b") == "running"
+        assert console.end().status == 0
+
+
+def test_corrected(tmp_path):
+    """No machine check tells of it: whoever's exits come by looks at the CPU's banks now and then."""
+    with node_of("corrected", tmp_path) as running:
+        running.expect(UP)
+        inject(tmp_path, 0, CORRECTED, 0x5000, 0)
+        running.expect(told("corrected", CORRECTED, 0x5000, 0), 60)
+        console = Console(running)
+        console.call()
+        assert "machine checks: 1 corrected, 0 not" in console.answer("node")
+        assert console.end().status == 0
+
+
+@pytest.mark.parametrize("name, status, mcg_status", [
+    ("pcc", LOST | PCC, RIPV | MCIP),           # the processor's state is lost
+    ("used", LOST | AR, MCIP | 2),              # by the hypervisor
+    ("nowhere", LOST | AR & ~ADDRV, MCIP | 2),  # and it does not say what
+    ("interrupted", LOST, MCIP),                # what ran cannot go on
+])
+def test_fatal(tmp_path, name, status, mcg_status):
+    with node_of(name, tmp_path) as running:
+        running.expect(UP)
+        inject(tmp_path, IDLE, status, 0x7000, mcg_status)
+        running.expect(r"^margay: machine check: CPU %d, bank %d: .*: status %#x " % (IDLE, BANK, status))
+        running.expect(r"^margay: machine check: CPU %d cannot go on: MCG_STATUS %#x\r?$" % (IDLE, mcg_status))
+        running.expect("^margay: panic on CPU %d: #MC machine check " % IDLE)
+
+
+class InnerMonitor(qemu_monitor.Monitor):
+    """That of the QEMU which is the node of nested-svm: by a serial port of its host, whose other end here is a socket."""
+
+    DEVICE = ["-chardev", "socket,id=m,path=%s,server=on,wait=off", "-device", "isa-serial,index=2,irq=10,chardev=m"]
+    MONITOR = ["-chardev", "serial,id=m,path=/dev/ttyS2", "-mon", "m"]
+
+    def ask(self, command):
+        """The first one finds no prompt: it was said before anybody listened."""
+        return super().ask(command or " ")
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_guest_mode(tmp_path):
+    """By KVM's own intercept: the error meets a CPU in its guest. That VM is over, its neighbour and the node go on."""
+    vms = {"a.conf": vm("a", "hang", cpus="1-1"), "b.conf": vm("b", "part", cpus="0-0")}
+    host = [word.replace("%s", qemu_monitor.path_in(tmp_path)) for word in InnerMonitor.DEVICE]
+    with start("mce-guest", "nested-svm", vms, 2, extra=InnerMonitor.MONITOR, host=host) as running:
+        running.expect(r"^b: own memory: ")
+        page = int(re.findall(r"^a: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$", running.text, re.M)[-1], 16) + (9 << 20)
+        # To an AMD CPU, as KVM shows it here, all that is uncorrected and comes as an exception has been used.
+        status = LOST
+        answer = InnerMonitor(tmp_path).ask("mce 1 %d %#x %#x %#x %#x" % (BANK, status, RIPV | MCIP, page, PAGE_OF))
+        assert "rror" not in answer, answer
+        running.expect(r"^margay: machine check: CPU 1, bank %d: memory is lost that was in use here: status %#x address %#x" % (
+            BANK, status, page))
+        running.expect(r"^a: vcpu0: has used memory that the machine has lost: the machine checks before\r?$")
+        running.expect(r"^a: end=machine-check\r?$")
+        console = Console(running)
+        console.call()
+        assert "machine checks: 0 corrected, 1 not" in console.answer("node")
+        assert console.state("b") == "running"
+        console.end()

@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: arch/x86_64/cpu/mce_judge.c kernel/memory/lost.c */
+/*
+ * Machine checks: what an error in a bank means, by the tables of the SDM and the APM; and what the node does with it, over banks
+ * that this file has, in both vendors' places. kernel/mce.c is included.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include <margay/host.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "kernel/percpu.h"
+
+static struct cpu this;
+static u64 tsc;
+static struct cpuid_regs leaf_7;
+#define cpuid(leaf, subleaf, r) (*(r) = (leaf) == 0x80000000 ? (struct cpuid_regs){ .eax = 0x80000008 } : leaf_7)
+#define this_cpu() (&this)
+#define rdtsc() tsc
+#include "kernel/mce.c"
+
+#define BANKS 4
+enum { FIRST = 0x400, SMCA = 0xc0002000 };
+
+static struct { u64 ctl, status, address, misc, config; } bank[BANKS];
+static u64 mcg_cap, mcg_status, mcg_ctl, mcg_ext, feature_control;
+static char lines[1000];
+static unsigned ended;
+
+/* ---- the machine ---- */
+
+static u64 *msr_of(u32 msr)
+{
+	bool smca = leaf_7.ebx & 8;
+	u32 first = smca ? SMCA : FIRST, step = smca ? 16 : 4, n = (msr - first) / step, reg = (msr - first) % step;
+	u64 *const general[] = { &mcg_cap, &mcg_status, &mcg_ctl };
+
+	if (msr >= 0x179 && msr <= 0x17b)
+		return msr == 0x17b && !(mcg_cap & BIT(8)) ? NULL : general[msr - 0x179];
+	if (msr == 0x3a)
+		return &feature_control;
+	assert_true(msr != 0x4d0 || mcg_cap & BIT(27));
+	if (msr == 0x4d0)
+		return &mcg_ext;
+	/* There are more than MCG_CAP counts, and nobody looks at them. */
+	assert_true(msr >= first && n < (mcg_cap & 0xff));
+	return reg == 0 ? &bank[n].ctl : reg == 1 ? &bank[n].status : reg == 2 ? &bank[n].address : reg == 3 ? &bank[n].misc :
+	       smca && reg == 4 ? &bank[n].config : NULL;
+}
+
+int host_rdmsr(u32 msr, u64 *value)
+{
+	const u64 *at = msr_of(msr);
+
+	*value = at ? *at : 0;
+	return at ? 0 : -EFAULT;
+}
+
+int host_wrmsr(u32 msr, u64 value)
+{
+	u64 *at = msr_of(msr);
+
+	/* What is neither 0 nor a bank's control faults. */
+	assert_true(!value || (at != &bank[0].status && at != &mcg_status));
+	if (at)
+		*at = value;
+	return at ? 0 : -EFAULT;
+}
+
+u64 host_tsc_khz(void)
+{
+	return 1000000;
+}
+
+void printk_error(const char *fmt, ...)
+{
+	size_t used = strlen(lines);
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(lines + used, sizeof(lines) - used, fmt, ap);
+	va_end(ap);
+	strcat(lines, "\n");
+}
+
+static void end(struct host_work *work, enum host_fault why)
+{
+	assert_true(work == this.work && why == HOST_MACHINE_CHECK);
+	ended++;
+}
+
+static struct host_work work = { .fault = end };
+
+static int reset(void **)
+{
+	memset(bank, 0, sizeof(bank));
+	mcg_cap = BANKS | BIT(8) | BIT(24);
+	mcg_status = mcg_ctl = mcg_ext = feature_control = ended = 0;
+	leaf_7 = (struct cpuid_regs){ 0 };
+	corrected = uncorrected = 0;
+	this = (struct cpu){ .id = 3, .work = &work };
+	lines[0] = 0;
+	return 0;
+}
+
+static void expect(const char *text)
+{
+	assert_string_equal(lines, text);
+	lines[0] = 0;
+}
+
+/* ---- what it means ---- */
+
+#define VAL (1ull << 63)
+#define OVER (1ull << 62)
+#define UC (1ull << 61)
+#define MISCV (1ull << 59)
+#define ADDRV (1ull << 58)
+#define PCC (1ull << 57)
+#define S (1ull << 56)
+#define AR (1ull << 55)
+#define DEFERRED (1ull << 44)
+#define WHERE (ADDRV | MISCV)
+
+static void test_judge(void **)
+{
+	static const struct mce_kind old, ser = { .ser = true }, amd = { .succor = true };
+	static const struct mce_kind new_amd = { .succor = true, .overflow = true };
+	/* looked: without a machine check. */
+	static const struct { const struct mce_kind *kind; u64 status; enum mce_verdict taken, looked; } table[] = {
+		{ &ser, 0, MCE_NONE, MCE_NONE }, { &ser, ~VAL, MCE_NONE, MCE_NONE },
+		{ &old, VAL, MCE_CORRECTED, MCE_CORRECTED }, { &ser, VAL | OVER, MCE_CORRECTED, MCE_CORRECTED },
+		{ &ser, VAL | S | AR, MCE_CORRECTED, MCE_CORRECTED }, { &ser, VAL | DEFERRED, MCE_CORRECTED, MCE_CORRECTED },
+		{ &old, VAL | UC, MCE_FATAL, MCE_NONE }, { &old, VAL | UC | S | AR | WHERE, MCE_FATAL, MCE_NONE },
+		{ &ser, VAL | UC | PCC, MCE_FATAL, MCE_NONE }, { &ser, VAL | UC | PCC | S | AR | WHERE, MCE_FATAL, MCE_NONE },
+		/* Intel: no action required, optional, required. */
+		{ &ser, VAL | UC, MCE_LOST, MCE_LOST }, { &ser, VAL | UC | S | OVER, MCE_LOST, MCE_LOST },
+		{ &ser, VAL | UC | AR | WHERE, MCE_LOST, MCE_LOST },
+		{ &ser, VAL | UC | S | AR | WHERE, MCE_USED, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | WHERE | OVER, MCE_FATAL, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | ADDRV, MCE_FATAL, MCE_NONE }, { &ser, VAL | UC | S | AR | MISCV, MCE_FATAL, MCE_NONE },
+		{ &amd, VAL | DEFERRED, MCE_LOST, MCE_LOST }, { &amd, VAL | UC, MCE_USED, MCE_NONE },
+		{ &amd, VAL | UC | OVER, MCE_FATAL, MCE_NONE }, { &new_amd, VAL | UC | OVER, MCE_USED, MCE_NONE },
+		{ &new_amd, VAL | UC | PCC, MCE_FATAL, MCE_NONE },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		/* EIPV: it is this instruction's. */
+		assert_int_equal(mce_judge(table[i].kind, table[i].status, true, 2), table[i].taken);
+		assert_int_equal(mce_judge(table[i].kind, table[i].status, true, 3), table[i].taken);
+		assert_int_equal(mce_judge(table[i].kind, table[i].status, false, 0), table[i].looked);
+	}
+	/* The core's other CPU has used it. */
+	assert_int_equal(mce_judge(&ser, VAL | UC | S | AR | WHERE, true, 1), MCE_NONE);
+	/* Nobody knows who. */
+	assert_int_equal(mce_judge(&ser, VAL | UC | S | AR | WHERE, true, 0), MCE_USED);
+}
+
+static void test_page(void **)
+{
+	static const struct mce_kind ser = { .ser = true }, amd = { .succor = true };
+	u64 page = 1;
+
+	assert_true(mce_page(&ser, WHERE, 0xfff0123456789abc, 2 << 6 | 12, &page));
+	assert_true(page == 0x123456789000);
+	assert_true(mce_page(&ser, WHERE, 0x1fff, 2 << 6 | 6, &page));
+	assert_true(page == 0x1000);
+	/* More than a page, a linear address, none. */
+	assert_false(mce_page(&ser, WHERE, 0, 2 << 6 | 13, &page) || mce_page(&ser, WHERE, 0, 1 << 6 | 12, &page) ||
+		     mce_page(&ser, WHERE, 0, 12, &page) || mce_page(&ser, ADDRV, 0, 2 << 6 | 12, &page) ||
+		     mce_page(&ser, MISCV, 0, 2 << 6 | 12, &page) || mce_page(&amd, MISCV, 0, 2 << 6 | 12, &page));
+	assert_true(mce_page(&amd, ADDRV, 0x2fff, 0, &page));
+	assert_true(page == 0x2000);
+}
+
+/* ---- what is done ---- */
+
+static void test_init(void **)
+{
+	for (unsigned smca = 0; smca < 2; smca++) {
+		reset(NULL);
+		leaf_7.ebx = smca * 8;
+		mcg_cap |= BIT(27);
+		feature_control = BIT(20);
+		bank[1].status = VAL | UC | PCC | WHERE;
+		bank[1].address = 0x1234;
+		bank[1].misc = 0x8c;
+		bank[2].config = 1;
+		mce_init_cpu();
+		expect("machine check: CPU 3, bank 1: from before this boot: status 0xae00000000000000 address 0x1234 misc 0x8c\n");
+		for (unsigned i = 0; i < BANKS; i++) {
+			assert_true(bank[i].ctl == ~0ull && !bank[i].status);
+			assert_int_equal(bank[i].config >> 32, smca);
+		}
+		assert_int_equal(bank[2].config & 1, 1);
+		assert_true(mcg_ctl == ~0ull && mcg_ext == 1);
+	}
+	/* Each by what the CPU says of it. */
+	reset(NULL);
+	mcg_cap = BANKS | BIT(27);
+	mce_init_cpu();
+	mcg_cap = BANKS;
+	feature_control = BIT(20);
+	mce_init_cpu();
+	assert_true(!mcg_ctl && !mcg_ext);
+	reset(NULL);
+	mcg_cap = 0;
+	mce_init_cpu();
+	assert_true(!bank[0].ctl);
+}
+
+static void test_look(void **)
+{
+	u64 lost;
+
+	tsc = 10000000000;
+	bank[0].status = VAL | ADDRV;
+	bank[0].address = 0x77;
+	bank[0].misc = 0x99;
+	bank[3].status = VAL | UC | S | AR | WHERE; /* its machine check is on its way */
+	mce_look();
+	expect("machine check: CPU 3, bank 0: corrected: status 0x8400000000000000 address 0x77 misc 0\n");
+	assert_true(!bank[0].status && bank[3].status);
+	bank[0].status = VAL;
+	tsc += 9999999999;
+	mce_look();
+	assert_true(bank[0].status);
+	tsc++;
+	mce_look();
+	expect("machine check: CPU 3, bank 0: corrected: status 0x8000000000000000 address 0 misc 0\n");
+	/* Many are counted, not told. */
+	for (unsigned i = 3; i <= 20; i++) {
+		bank[1].status = VAL;
+		tsc += 10000000000;
+		lines[0] = 0;
+		mce_look();
+		assert_int_equal(lines[0] != 0, i <= 16);
+	}
+	assert_int_equal(host_machine_checks(&lost), 20);
+	assert_int_equal(lost, 0);
+	for (unsigned i = 1; i <= 20; i++) {
+		bank[1].status = VAL | UC;
+		tsc += 10000000000;
+		lines[0] = 0;
+		mce_look();
+		assert_true(lines[0]);
+	}
+	assert_int_equal(host_machine_checks(&lost), 20);
+	assert_int_equal(lost, 20);
+	assert_int_equal(ended, 0);
+}
+
+static void test_used(void **)
+{
+	/* The worst of several decides, in whatever order; all are told, and gone. */
+	for (unsigned i = 0; i < 2; i++) {
+		reset(NULL);
+		bank[i ? 3 : 1].status = VAL | UC | S | AR | WHERE;
+		bank[i ? 3 : 1].address = 0x5123 + i * 0x1000;
+		bank[i ? 3 : 1].misc = 2 << 6 | 6;
+		bank[2].status = VAL;
+		mcg_status = 6;
+		assert_true(upcall_machine_check(true));
+		assert_int_equal(ended, 1);
+		assert_int_equal(memory_lost_in(0x5000 + i * 0x1000, 0x10000), 0x5000 + i * 0x1000);
+		assert_true(!bank[1].status && !bank[2].status && !bank[3].status && !mcg_status);
+		assert_non_null(strstr(lines, "bank 2: corrected"));
+		assert_non_null(strstr(lines, "memory is lost that was in use here: status 0xad80000000000000 address 0x"));
+	}
+	/* By the hypervisor. */
+	bank[1].status = VAL | UC | S | AR | WHERE;
+	mcg_status = 7;
+	lines[0] = 0;
+	assert_false(upcall_machine_check(false));
+	assert_int_equal(ended, 1);
+	assert_non_null(strstr(lines, "machine check: CPU 3 cannot go on: MCG_STATUS 0x7\n"));
+}
+
+static void test_fatal(void **)
+{
+	bank[2].status = VAL | UC | PCC;
+	mcg_status = 5;
+	assert_false(upcall_machine_check(true));
+	assert_true(bank[2].status && mcg_status && !ended);
+	expect("machine check: CPU 3, bank 2: not to be recovered from: status 0xa200000000000000 address 0 misc 0\n"
+	       "machine check: CPU 3 cannot go on: MCG_STATUS 0x5\n");
+	/* Nothing found: told to all CPUs, and another's. But only where this one can go on. */
+	reset(NULL);
+	mcg_status = 5;
+	assert_true(upcall_machine_check(true) && !mcg_status && !ended);
+	assert_true(upcall_machine_check(false) == false);
+	mcg_status = 1;
+	assert_true(upcall_machine_check(false));
+	bank[0].status = VAL | UC | S | WHERE;
+	bank[0].address = 0x9000;
+	bank[0].misc = 2 << 6 | 12;
+	mcg_status = 1;
+	assert_true(upcall_machine_check(false) && !ended && !bank[0].status);
+	assert_int_equal(memory_lost_in(0x8000, 0xa000), 0x9000);
+}
+
+static void test_lost(void **)
+{
+	lines[0] = 0;
+	assert_int_equal(memory_lost_in(0x100000, 0x200000), 0x200000);
+	memory_lost(0x180000);
+	memory_lost(0x140000);
+	memory_lost(0x180000);
+	expect("memory: the page at 0x180000 is given to nobody any more\n"
+	       "memory: the page at 0x140000 is given to nobody any more\n");
+	assert_int_equal(memory_lost_in(0x100000, 0x200000), 0x140000);
+	assert_int_equal(memory_lost_in(0x140000, 0x200000), 0x140000);
+	assert_int_equal(memory_lost_in(0x141000, 0x200000), 0x180000);
+	assert_int_equal(memory_lost_in(0x141000, 0x180000), 0x180000);
+	assert_int_equal(memory_lost_in(0x181000, 0x200000), 0x200000);
+	memory_lost(0x1c0000);
+	assert_int_equal(memory_lost_in(0x100000, 0x200000), 0x140000);
+	/* The page at 0 is one. */
+	memory_lost(0);
+	assert_int_equal(memory_lost_in(0, 0x1000), 0);
+	for (u64 i = 0; i < 64; i++) {
+		lines[0] = 0;
+		memory_lost(GIB(1) + i * PAGE_SIZE);
+	}
+	expect("memory: the page at 0x4003f000 is one too many to be kept out of use: restart the node\n");
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_judge), cmocka_unit_test(test_page),
+		cmocka_unit_test_setup(test_init, reset), cmocka_unit_test_setup(test_look, reset),
+		cmocka_unit_test_setup(test_used, reset), cmocka_unit_test_setup(test_fatal, reset),
+		cmocka_unit_test(test_lost),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,202 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: */
+/* Who zeroes which memory: on nodes of two times 128 CPUs, of which a VM has some, all or more than take part. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/host.h>
+#include <margay/string.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "kernel/percpu.h"
+
+#define ALL 256
+#define NODE_1 GIB(64) /* its memory begins there */
+
+static struct cpu cpus[ALL], *running = &cpus[0];
+static struct { unsigned cpu; struct host_work *work; } queue[ALL];
+static unsigned nr_queued, nr_assigned, assigned_on[2];
+static u64 zeroed[2], far, late; /* bytes: of each node; by CPUs of the other one; by the caller when all others had ended */
+static unsigned owned;           /* CPUs below this are a VM's */
+static u16 list[ALL];
+
+static u64 lost_page; /* 0: none */
+
+static void *model_zero(void *va, u64 size)
+{
+	u64 at = (u64)va - DIRECT_MAP_BASE;
+	unsigned node = at >= NODE_1;
+
+	assert_false(lost_page && lost_page >= at && lost_page < at + size);
+	zeroed[node] += size;
+	far += running->node == (int)node ? 0 : size;
+	late += running == &cpus[0] && nr_assigned && !nr_queued ? size : 0;
+	return va;
+}
+
+int host_cpu_assign(unsigned cpu, struct host_work *work)
+{
+	assert_true(nr_queued < ALL && cpu);
+	for (unsigned i = 0; i < nr_queued; i++)
+		assert_int_not_equal(queue[i].cpu, cpu);
+	queue[nr_queued].cpu = cpu;
+	queue[nr_queued++].work = work;
+	assigned_on[cpus[cpu].node]++;
+	nr_assigned++;
+	return 0;
+}
+
+/* The caller lets the others run, the last one first. */
+void host_interrupt_window(void)
+{
+	struct cpu *before = running;
+
+	if (running != &cpus[0] || !nr_queued)
+		return;
+	running = &cpus[queue[nr_queued - 1].cpu];
+	queue[nr_queued - 1].work->run(queue[nr_queued - 1].work);
+	nr_queued--;
+	running = before;
+}
+
+struct cpu *cpu_get(unsigned id)
+{
+	return id < ALL ? &cpus[id] : NULL;
+}
+
+unsigned host_cpu_count(void)
+{
+	return ALL;
+}
+
+u64 host_tsc_khz(void)
+{
+	return 1000000;
+}
+
+u64 memory_lost_in(u64 from, u64 to)
+{
+	return lost_page >= from && lost_page < to ? lost_page : to;
+}
+
+static unsigned wanted_after, wanted_calls; /* of unowned(), in the lent CPUs: then they are a VM's */
+
+static bool unowned(unsigned cpu)
+{
+	if (wanted_after && running != &cpus[0] && ++wanted_calls > wanted_after)
+		return false;
+	return cpu >= owned;
+}
+
+#define this_cpu() running
+#define memset(p, c, n) model_zero(p, n)
+#include "kernel/memory/zero_parallel.c"
+#undef memset
+
+static struct host_extent extent[] = {
+	{ .base = { GIB(1) }, .size = GIB(8), .node = 0 }, { .base = { NODE_1 }, .size = GIB(8), .node = 1 },
+};
+
+/* A VM of the first n CPUs with 8 GiB on each node. */
+static void zero(unsigned n)
+{
+	assigned_on[0] = assigned_on[1] = 0;
+	zeroed[0] = zeroed[1] = far = late = 0;
+	nr_queued = nr_assigned = 0;
+	owned = n;
+	for (unsigned i = 0; i < ALL; i++) {
+		cpus[i].id = i;
+		cpus[i].node = i >= ALL / 2;
+		cpus[i].looping = true;
+		list[i] = (u16)i;
+	}
+	zero_parallel(extent, ARRAY_SIZE(extent), list, n, unowned);
+	assert_int_equal(nr_queued, 0);
+	for (unsigned i = 0; i < 2; i++)
+		assert_int_equal(zeroed[i], extent[i].zero ? 0 : GIB(8) - (lost_page && !i ? PAGE_SIZE : 0));
+}
+
+/* Of a VM on both nodes the CPUs that take part are of both. */
+static void test_more_cpus_than_take_part(void **)
+{
+	zero(ALL);
+	assert_int_equal(nr_assigned, CPUS - 1);
+	assert_int_equal(far, 0);
+}
+
+/* Idle ones of both nodes, as many here as there; of one the caller has enough of itself. */
+static void test_borrows(void **)
+{
+	zero(4);
+	assert_int_equal(nr_assigned, CPUS - 1);
+	assert_int_equal(assigned_on[1], (CPUS - 4) / 2);
+	assert_int_equal(far, 0);
+	zero(CPUS / 2 + 1);
+	assert_int_equal(assigned_on[0], CPUS / 2);
+	assert_int_equal(assigned_on[1], CPUS / 2 - 1);
+	assert_int_equal(far, 0);
+}
+
+/* What is zero is not stored again, and nobody is disturbed for it. */
+static void test_zero_already(void **)
+{
+	extent[0].zero = true;
+	zero(4);
+	assert_int_equal(assigned_on[0], 3);
+	assert_int_equal(assigned_on[1], CPUS - 4);
+	extent[1].zero = true;
+	zero(4);
+	assert_int_equal(assigned_on[1], 0);
+	extent[0].zero = extent[1].zero = false;
+	zero(4);
+}
+
+/* A CPU that is wanted leaves after a step. */
+static void test_wanted(void **)
+{
+	wanted_after = 100;
+	zero(4);
+	/* Those of node 1: the VM's own have done node 0 before. */
+	assert_int_equal(wanted_calls, 100 + (CPUS - 4) / 2);
+	wanted_after = 0;
+}
+
+/* Who cannot borrow another one promises no node to it: all of the VM's CPUs share the work. */
+static void test_none_left_to_borrow(void **)
+{
+	zero(CPUS);
+	assert_int_equal(nr_assigned, CPUS - 1);
+	assert_int_equal(far, GIB(8));
+	assert_int_equal(late, 0);
+	/* One is left. */
+	zero(CPUS - 1);
+	assert_int_equal(nr_assigned, CPUS - 1);
+	assert_int_equal(far, 0);
+}
+
+/* Neither written nor read: at the begin and the end of a step, and between. */
+static void test_lost(void **)
+{
+	static const u64 lost[] = { GIB(1), GIB(1) + STEP - PAGE_SIZE, GIB(2) + 5 * PAGE_SIZE, GIB(9) - PAGE_SIZE };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(lost); i++) {
+		lost_page = lost[i];
+		zero(4);
+	}
+	lost_page = 0;
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_more_cpus_than_take_part), cmocka_unit_test(test_borrows),
+		cmocka_unit_test(test_none_left_to_borrow), cmocka_unit_test(test_lost), cmocka_unit_test(test_zero_already),
+		cmocka_unit_test(test_wanted),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

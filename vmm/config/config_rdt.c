@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Pure module: the VM file's keys for its part of the L3 caches and of memory bandwidth. */
+#include "vmm/config/config_parse.h"
+
+#define WAYS_MAX 32
+
+/* `8/20` */
+int config_set_cache(struct parser *p, struct span v)
+{
+	struct span rest = v;
+	u64 ways, of;
+
+	if (!span_number(&rest, 10, &ways) || !span_skip(&rest, "/") || !span_number(&rest, 10, &of) || rest.n || !ways ||
+	    ways >= of || of > WAYS_MAX)
+		return config_wrong(p, "cache", "a part of the L3 cache's ways, but not all, like 8/20", v);
+	p->config->cache_ways = (unsigned)ways;
+	p->config->cache_of = (unsigned)of;
+	return 0;
+}
+
+/* `50%` */
+int config_set_bandwidth(struct parser *p, struct span v)
+{
+	struct span rest = v;
+	u64 percent;
+
+	if (!span_number(&rest, 10, &percent) || !span_skip(&rest, "%") || rest.n || !percent || percent > 99)
+		return config_wrong(p, "bandwidth", "a part of the memory bandwidth from 1% to 99%", v);
+	p->config->bandwidth = (unsigned)percent;
+	return 0;
+}
