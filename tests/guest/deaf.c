@@ -9,7 +9,7 @@
  */
 #include "tiny.h"
 
-#define DEAF_PORT 0x5f8
+#define DEAF_PORT 0x5e8
 #define WINDOW_PORT 0xf8
 #define PLACE 0xd0000000u
 

@@ -2,7 +2,7 @@
 /*
  * Only in images with DEBUG_FAULT: a defect on purpose, for the test of what stands behind all checks of addresses. An
  * access to port 0x5fc reaches beyond the device registers that the hypervisor has mapped, the local APIC's. And a CPU that
- * answers no kick: for so many seconds as are written to port 0x5f8.
+ * answers no kick: for so many seconds as are written to port 0x5e8.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -12,7 +12,7 @@
 #include "vmm/vdev.h"
 
 #define DEBUG_FAULT_PORT 0x5fc
-#define DEBUG_DEAF_PORT 0x5f8
+#define DEBUG_DEAF_PORT 0x5e8
 
 static u32 debug_fault_read(void *dev, struct vcpu *, u16, unsigned size)
 {

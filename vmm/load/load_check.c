@@ -35,7 +35,7 @@ const char *load_hint(const void *data, u64 size)
 		size_t n = strlen(known[i].bytes);
 
 		if (size >= known[i].at + n && !memcmp((const u8 *)data + known[i].at, known[i].bytes, n) &&
-		    (known[i].at != ELF_MACHINE || elf_is_elf(data, size)))
+		    (known[i].at != ELF_MACHINE || !memcmp(data, "\177ELF", 4)))
 			return known[i].is;
 	}
 	return NULL;
@@ -60,7 +60,7 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, b
 	struct bzimage bz = { .hdr.cmdline_size = LINUX_COMMAND_LINE_MAX };
 	struct elf_image elf;
 
-	if (!is_linux) {
+	if (IS_ENABLED(CONFIG_MULTIBOOT) && !is_linux) {
 		if (c->initrd[0])
 			return vm_config_error(err, c->file, c->line_initrd, "initrd = %s: kernel %s is no Linux kernel and takes "
 					       "none: name what it wants by module =", c->initrd, c->kernel);
