@@ -57,6 +57,8 @@ SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
 ZEROING = ("take_part", "memset")  # kernel/memory/zero_parallel.c, and what it calls; little else does before the guest runs
 LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
+# The clock source that a kernel takes by itself natively, and in a guest wherever the TSC is invariant, which QEMU's cannot say.
+TSC = "clocksource=tsc tsc=reliable"
 # KVM on Bochs would need hours: a CPUID and an exit to user space as measured once by hand.
 KVM_ON_BOCHS = {"cpuid": 963, "port-uart": 3074}
 TELEMETRY = re.compile(r"^vm0: vcpu\d+: exits=(\d+)", re.MULTILINE)
@@ -206,7 +208,10 @@ def noise_rows(test, system, text, second):
 
 
 def part_noise(system):
-    """A guest that sets no timer, one with 250 Hz, and Linux, which has a timer of 250 Hz while it computes."""
+    """
+    A guest that sets no timer, one with 250 Hz, and Linux, which has a timer of 250 Hz while it computes, with the clock source
+    TSC.
+    """
     options = "cpus=1 span=%d second=%d"
     text = systems.measure(system, "noise-tiny", systems.TOP + "/build/tests-guest/noise.elf", None,
                            "machine=qemu " + options % (SECOND["qemu"], SECOND["qemu"]), done="tiny: noise: ok")[1]
@@ -214,7 +219,7 @@ def part_noise(system):
     if "kvm" not in system:
         text = systems.tiny_guest("bochs", system, "noise", options % (SECOND["bochs"], SECOND["bochs"]))
         yield from noise_rows("tiny guest on Bochs", system, text, SECOND["bochs"])
-    text = linux(system, "noise", systems.noise_initrd())[1]
+    text = linux(system, "noise " + TSC, systems.noise_initrd(), "noise")[1]
     facts = dict(re.findall(r"^margay-test: ([a-z-]+): (.*)$", text, re.MULTILINE))
 
     def row(metric, value):
@@ -238,7 +243,7 @@ def part_noise(system):
 
 def rtla_rows(system):
     """What the tracers osnoise and timerlat say of Debian's PREEMPT_RT kernel; the others of Debian's have none."""
-    text = linux(system, "rtla", systems.noise_initrd(), kernel="vmlinuz-rt")[1]
+    text = linux(system, "rtla " + TSC, systems.noise_initrd(), "rtla", kernel="vmlinuz-rt")[1]
 
     def table(tracer, before, names, lengths):
         found = re.findall(r"^margay-test: %s: +0 #([1-9]\d*)((?:[ |]+[\d.]+)+)[ |]*$" % tracer, text, re.MULTILINE)
@@ -256,11 +261,10 @@ def rtla_rows(system):
 def part_hpcc(sizes, system):
     """
     Each of hpcc's benchmarks, between the markers that hpcc_marks.c executes at the lines of its report, with the page
-    faults in it. All with the clock source that the kernel takes by itself natively, and in a guest wherever the TSC is
-    invariant, which QEMU's cannot say of itself; and with the same addresses.
+    faults in it. All with the same clock source and the same addresses.
     """
     growth = max(1, *(int(size) / HPCC_N for size in sizes.split(","))) ** 3
-    counts, text = linux(system, "hpcc clocksource=tsc tsc=reliable norandmaps margay.hpcc=" + sizes, systems.hpcc_initrd(), "hpcc",
+    counts, text = linux(system, "hpcc %s norandmaps margay.hpcc=%s" % (TSC, sizes), systems.hpcc_initrd(), "hpcc",
                          interrupts=entries("page-fault"), timeout=systems.TIMEOUT * growth)
     facts = dict(re.findall(r"^margay-test: (hpcc\S+): (.*)$", text, re.MULTILINE))
     yield from whole_run("hpcc", system, counts, text)
@@ -466,8 +470,8 @@ def part_walk(sizes, system):
     if "kvm" in system:
         return
     for name, huge in ((walk.SMALL, "madvise"), ("huge pages", "always")):
-        words = "walk no5lvl clocksource=tsc tsc=reliable norandmaps margay.huge=%s margay.hpcc=%s,0" % (
-            huge, sizes.split(",")[0])
+        words = "walk no5lvl %s norandmaps margay.huge=%s margay.hpcc=%s,0" % (
+            TSC, huge, sizes.split(",")[0])
         with tempfile.NamedTemporaryFile(prefix="margay-walk.", dir="/dev/shm") as ram:
             counts, text = linux(system, words, systems.hpcc_initrd(), "walk-" + huge, walks=ram.name, timeout=4 * systems.TIMEOUT)
         if "margay-test: hpcc-1: ok" not in text:
