@@ -18,7 +18,7 @@ def start(name, deaf, cpus, **keys):
     vms["c.conf"] = monitor_console.vm("c", "tick", cpus="1,4", after="a")
     vms["d.conf"] = monitor_console.vm("d", "tick", cpus="0-0", pci="00:09.0\ndma = identity", after="a")
     iso = node.margay_iso("lost-%s-qemu" % name, vms, {k: tiny.elf(k) for k in ("behave", "deaf")},
-                          elf=node.variant("lost-cpus", "DEBUG_FAULT=y", "LOST_CPUS=y"))
+                          elf=node.variant("fault", "DEBUG_FAULT=y"))
     return node.start("lost-" + name, "qemu", iso, cpus=5, memory="512M", extra=EDU, timeout=300)
 
 

@@ -38,6 +38,8 @@ class Guest:
         self.end = re.sub(r"^exit=(\d+)$", r"end=exit status=\1", expect)
         self.cpus = int(self._one("CPUS") or 1)
         self.full = self._one("FULL") is not None
+        # What the default image has not: it runs on another one.
+        self.option = self._one("OPTION")
         self.skipped = self._one("NOT ON " + machine) or self._one("NOT ON " + self.emulator)
         self.ok = expect != "exit=1"
         self.direct, self.direct_reason = direct_table().get(name, ("missing", None))
@@ -78,6 +80,12 @@ def direct_table():
             assert found and found[1] not in table, "tests/guest/direct-mode: " + line
             table[found[1]] = (found[2] or found[3], found[4])
     return table
+
+
+def image_with(option):
+    """An image with all that the guests want and the default has not; None, the default, for those that want nothing."""
+    wanted = sorted({Guest(name, "qemu").option for name in names()} - {None})
+    return node.variant("options", *("%s=y" % o for o in wanted)) if option else None
 
 
 def names():

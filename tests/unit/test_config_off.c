@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config_direct.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
+/* UNIT: vmm/config/config_direct.c vmm/config/config_shape.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
 /* Images without some of the options: keys and words name what they need, and one key is for all ends. */
 #undef CONFIG_VM_FLAT
 #undef CONFIG_VM_SHARING
@@ -13,6 +13,8 @@
 #undef CONFIG_SCREEN
 #undef CONFIG_MITIGATIONS
 #undef CONFIG_SMBIOS
+#undef CONFIG_VM_RDT
+#undef CONFIG_VM_COUNTERS
 
 #include "kernel/boot/cmdline.c"
 #undef ALWAYS
@@ -48,6 +50,9 @@ static void test_keys(void **)
 		{ "pci = 01:00.0", "f:3: pci: needs CONFIG_PASSTHROUGH" },
 		{ "memory_map = identity", "f:3: memory_map: needs CONFIG_PASSTHROUGH" },
 		{ "on_fault = stop", "f:3: on_fault: needs CONFIG_IOMMU" },
+		{ "cache = 8/20", "f:3: cache: needs CONFIG_VM_RDT" },
+		{ "bandwidth = 50%", "f:3: bandwidth: needs CONFIG_VM_RDT" },
+		{ "counters = yes", "f:3: counters: needs CONFIG_VM_COUNTERS" },
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
 	};
