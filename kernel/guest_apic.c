@@ -17,10 +17,12 @@ enum { SVR = 0x0f, LVT_LINT1 = 0x36 };
 void guest_apic_nmi(void)
 {
 	struct cpu *cpu = this_cpu();
+	struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 	cpu->nmi_foreign = false;
-	if (cpu->closed && cpu->work->nmi)
-		cpu->work->nmi(cpu->work);
+	/* One that stays closed when its VM has ended has no work. */
+	if (cpu->closed && work && work->nmi)
+		work->nmi(work);
 }
 
 void host_apic_give(void)

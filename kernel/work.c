@@ -85,7 +85,7 @@ static void wait_for_wakeup(bool deep)
 	struct cpu *cpu = this_cpu();
 
 	/* QEMU's TCG takes MWAIT for PAUSE as soon as there are two CPUs. */
-	if (deep && cpu_features.mwait && cpu_features.arat && !cpu_features.tcg)
+	if (deep && !cpu_closed(cpu) && cpu_features.mwait && cpu_features.arat && !cpu_features.tcg)
 		idle_mwait(&cpu->kick, cpu_features.mwait_hint);
 	else
 		(cpu_closed(cpu) ? idle_nmi : idle_hlt)(&cpu->kick);

@@ -47,7 +47,7 @@ void vcpu_leave(struct vcpu *vcpu)
 	struct vm *vm = vcpu->vm;
 	bool first = claim(vm);
 
-	if (__atomic_load_n(&vm->abandoned, __ATOMIC_ACQUIRE))
+	if (!host_cpu_info(vcpu->cpu)->online)
 		vm_log(vm, "vcpu%u: CPU %u answers, too late", vcpu->id, vcpu->cpu);
 	__atomic_store_n(&vcpu->live, false, __ATOMIC_RELEASE);
 	/* From here on the VM is no more, but for the first one. */
@@ -92,7 +92,7 @@ void vm_abandon(struct vm *vm)
 	if (vm->console)
 		host_console_remove(vm->console);
 	spin_lock(&place_lock);
-	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
+	for (unsigned i = 0; !vm_still_sends(vm) && i < vm->nr_host_cpus; i++)
 		if (host_cpu_info(vm->host_cpu[i])->online)
 			place_owners[vm->host_cpu[i]] = NULL;
 	spin_unlock(&place_lock);

@@ -245,7 +245,8 @@ static void vcpu_work(struct host_work *work)
 				telemetry_print(vcpu);
 			hvm->vcpu_destroy(vcpu);
 		}
-		hvm->cpu_off();
+		if (!vm_still_sends(vm))
+			hvm->cpu_off();
 	}
 	if (IS_ENABLED(CONFIG_VM_RDT))
 		host_rdt_leave(vm);

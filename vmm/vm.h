@@ -36,6 +36,7 @@ struct vm {
 	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
 	bool icrs_used;           /* one was open once: INIT and NMI may be its guest's; atomic */
 	u32 icrs_open;            /* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
+	bool still_sends;         /* by an ICR of a CPU that was given up its guest might: vm_still_sends(); atomic */
 	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	bool leaving;             /* somebody waits for its vCPUs to leave, and has it taken down; atomic */
 	bool abandoned;           /* vm_wait_empty() has given up vCPUs */
@@ -91,6 +92,12 @@ void vm_abandon(struct vm *vm);
 
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)
+
+/*
+ * Might its guest send interrupts to any CPU though it has ended? Then its CPUs stay as they are: interrupts off for good, and
+ * virtualization on, by which an INIT is not taken. They go back to their work loop, but to no other VM.
+ */
+#define vm_still_sends(vm) (IS_ENABLED(CONFIG_LOST_CPUS) && vm_direct(vm) && __atomic_load_n(&(vm)->still_sends, __ATOMIC_ACQUIRE))
 
 /* direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, not_direct. 0; -EINVAL, printed. */
 int direct_decide(struct vm *vm, const struct host_module *kernel);

@@ -11,6 +11,10 @@ import tiny
 EDU = ["-device", "edu,addr=9"]
 
 
+def image():
+    return node.variant("fault", "DEBUG_FAULT=y")
+
+
 def start(name, deaf, cpus, **keys):
     """A node of five CPUs: behave on the last but one, the deaf guest on CPUs from 1 on, and what is left is nobody's."""
     keys.update(kernel="deaf", cpus=cpus, cmdline="cpus=%d seconds=%d" % (1 + int(cpus[2]) - int(cpus[0]), deaf))
@@ -18,7 +22,7 @@ def start(name, deaf, cpus, **keys):
     vms["c.conf"] = monitor_console.vm("c", "tick", cpus="1,4", after="a")
     vms["d.conf"] = monitor_console.vm("d", "tick", cpus="0-0", pci="00:09.0\ndma = identity", after="a")
     iso = node.margay_iso("lost-%s-qemu" % name, vms, {k: tiny.elf(k) for k in ("behave", "deaf")},
-                          elf=node.variant("fault", "DEBUG_FAULT=y"))
+                          elf=image())
     return node.start("lost-" + name, "qemu", iso, cpus=5, memory="512M", extra=EDU, timeout=300)
 
 
@@ -62,4 +66,28 @@ def test_unanswered_stop():
         running.expect(r"^a: a.conf:\d+: cpus: CPU 1 is a's and did not answer a kick\r?$")
         assert cpus(console)[1] == ("OFFLINE", "a")
         assert console.state("b") == "running"
+        assert console.end().status == 1
+
+
+def test_unanswered_by_one_that_sends():
+    """A guest with all CPUs of the node, that sends interrupts by itself: as long as one CPU is deaf it might go on with that. All
+    others stay with their interrupts off and are nobody's; the node, its console and what follows the VM's end go on."""
+    keys = {"kernel": "deaf", "cpus": "all", "cmdline": "machine=qemu cpus=3 direct=1 seconds=25 icr=1", "topology": "node",
+            "interrupts": "direct", "ipi": "direct"}
+    vms = {"a.conf": monitor_console.vm("a", "", **keys), "b.conf": monitor_console.vm("b", "tick", cpus="0-0", after="a")}
+    iso = node.margay_iso("lost-sends-qemu", vms, {k: tiny.elf(k) for k in ("behave", "deaf")}, elf=image())
+    with node.start("lost-sends", "qemu", iso, cpus=3, memory="256M", timeout=300) as running:
+        running.expect("^deaf: the guest goes on")
+        console = monitor_console.Console(running)
+        console.call()
+        assert console.answer("vm stop a") == ["a: stops"]
+        running.expect(r"^a: 1 CPUs do not answer and could still send interrupts: none of the VM's takes any more, or is used, "
+                       r"until the node restarts\r?$")
+        running.expect(r"^a: vcpu2: CPU 2 does not answer: it and what the VM had are not used until the node restarts\r?$")
+        running.expect(r"^a: end=stopped\r?$")
+        running.expect(r"^b: b.conf:\d+: cpus: CPU 0 is a's\r?$")
+        assert cpus(console) == {0: ("online", "a"), 1: ("online", "a"), 2: ("OFFLINE", "a")}
+        running.expect(r"^a: vcpu2: CPU 2 answers, too late\r?$")
+        running.send("vm start a\r")
+        running.expect(r"^a: no CPU is free to start it\r?$")
         assert console.end().status == 1

@@ -57,6 +57,11 @@ __attribute__((weak)) void vcpu_serve_call(struct vcpu *)
 	fail();
 }
 
+__attribute__((weak)) bool vcpu_may_answer(struct vcpu *, u64)
+{
+	return true;
+}
+
 __attribute__((weak)) void shootdown_flush(struct vcpu *vcpu)
 {
 	vcpu->stage2_seen = vcpu->vm->stage2_count;

@@ -94,6 +94,13 @@ void shootdown_flush(struct vcpu *vcpu)
 	flushed++;
 }
 
+static unsigned patience; /* how often somebody is waited for */
+
+bool vcpu_may_answer(struct vcpu *, u64)
+{
+	return patience && patience--;
+}
+
 void vcpu_nmi(struct host_work *)
 {
 }
@@ -132,6 +139,8 @@ static int setup(void **)
 	fake_host.nr_msrs = 5;
 	opened = busy = served = flushed = inits_taken = 0;
 	opening = NULL;
+	patience = ~0u;
+	fake_host.tsc_step = 0;
 	memset(calls, 0, sizeof(calls));
 	fake_vm_direct = true;
 	vm = fake_vm_create(0);
@@ -563,6 +572,20 @@ static void test_icr_closes(void **)
 	assert_int_equal(calls[0] + calls[2], 2);
 }
 
+/* Another vCPU takes no calls: it is waited for as long as it may answer, and the others are not asked in vain. */
+static void test_icr_stays_open(void **)
+{
+	open_all();
+	fake_host.this_cpu = 1;
+	vm->vcpus[1]->startup = STARTUP_INIT;
+	busy = 1000;
+	patience = 5;
+	vm->intc->init(vm->vcpus[1]);
+	fake_host.this_cpu = 0;
+	assert_true(is_open(0) && !is_open(1) && is_open(2));
+	assert_true(served == 5 && !calls[0] && !calls[2] && fake_host.apic_resets == 1);
+}
+
 /* The SIPI that a CPU with virtualization on has not taken is sent again; nothing else is. */
 static void test_sipi_again(void **)
 {
@@ -611,6 +634,39 @@ static void test_stop_waits(void **)
 	host_apic_give();
 }
 
+/* From the round on that sees that one did stop; and more than all of it. */
+#define PATIENCE (15 + 1 + VM_ANSWER_SECONDS * 10 + 1)
+
+static void tenth_passes(void)
+{
+	fake_host.tsc += fake_host.tsc_khz * 100;
+	if (++windows == 15) {
+		vm->vcpus[1]->lapic->icr_open = false;
+		vm->icrs_open--;
+	}
+}
+
+/* One stops late and one never: then all stay as they are, which one line says. Nobody is waited for again. */
+static void test_stop_waits_in_vain(void **)
+{
+	open_all();
+	windows = 0;
+	fake_host.window = tenth_passes;
+	lapic_direct_stop(vm->vcpus[0]);
+	assert_int_equal(windows, PATIENCE);
+	assert_true(vm->still_sends && vm->icrs_open == 1 && !inits_taken && fake_host.given[0]);
+	assert_int_equal(fake_host.msrs[4].value, 0x1a);
+	assert_non_null(strstr(fake_host.log, "1 CPUs do not answer and could still send interrupts"));
+	vm->vcpus[1]->lapic->icr_open = false;
+	fake_host.this_cpu = 1;
+	fake_host.log[0] = 0;
+	lapic_direct_stop(vm->vcpus[1]);
+	assert_true(windows == PATIENCE && fake_host.given[1] && !inits_taken && !fake_host.log[0]);
+	fake_host.this_cpu = 0;
+	fake_host.window = NULL;
+	vm->still_sends = false;
+}
+
 /* All CPUs of the node, started or not. */
 static void test_icr_refused(void **)
 {
@@ -647,6 +703,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_icr_closes, ipi_setup, teardown),
 		cmocka_unit_test_setup_teardown(test_sipi_again, ipi_setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stop_waits, ipi_setup, teardown),
+		cmocka_unit_test_setup_teardown(test_stop_waits_in_vain, ipi_setup, teardown),
+		cmocka_unit_test_setup_teardown(test_icr_stays_open, ipi_setup, teardown),
 		cmocka_unit_test_setup_teardown(test_icr_refused, ipi_setup, teardown),
 	};
 

@@ -128,12 +128,16 @@ void lapic_direct_init(struct vcpu *vcpu)
 	if (!vm_direct(vm))
 		return;
 	close_icr(vcpu);
-	for (unsigned i = 0; __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST) && i < vm->nr_vcpus; i++)
-		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY) {
+	for (unsigned i = 0; __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST) && i < vm->nr_vcpus; i++) {
+		u64 since = host_tsc();
+
+		while (vm->vcpus[i] != vcpu && vcpu_call(vm->vcpus[i], close_icr) == -EBUSY &&
+		       vcpu_may_answer(vm->vcpus[i], since)) {
 			/* Its owner may be waiting for this one: for a call to be taken, or for a flush. */
 			vcpu_serve_call(vcpu);
 			shootdown_note(vcpu);
 		}
+	}
 	host_apic_reset();
 }
 
@@ -178,6 +182,28 @@ void lapic_direct_start(struct vcpu *vcpu, void *)
 	set_open(vcpu->lapic, true);
 }
 
+/*
+ * The VM has ended and kicked all: until nobody sends any more by his ICR, or those that have not stopped are taken for lost. What
+ * becomes of these CPUs is seen when all others have left (lost_cpus.c).
+ */
+static void wait_for_silence(struct vm *vm)
+{
+	u64 since = host_tsc(), patience = host_tsc_khz() * 1000 * VM_ANSWER_SECONDS;
+	u32 before = 0, open;
+
+	while ((open = __atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST)) && !__atomic_load_n(&vm->still_sends, __ATOMIC_ACQUIRE)) {
+		host_interrupt_window();
+		/* Each says its last words first, on a slow line. */
+		if (open != before)
+			since = host_tsc();
+		before = open;
+		if (IS_ENABLED(CONFIG_LOST_CPUS) && host_tsc() - since > patience &&
+		    !__atomic_exchange_n(&vm->still_sends, true, __ATOMIC_ACQ_REL))
+			vm_log(vm, "%u CPUs do not answer and could still send interrupts: none of the VM's takes any more, or is "
+			       "used, until the node restarts", open);
+	}
+}
+
 void lapic_direct_stop(struct vcpu *vcpu)
 {
 	struct vm *vm = vcpu->vm;
@@ -186,10 +212,11 @@ void lapic_direct_stop(struct vcpu *vcpu)
 	if (vcpu->lapic->icr_open)
 		set_icr(vcpu, false);
 	/* No CPU goes back before the last one has stopped sending. */
-	while (__atomic_load_n(&vm->icrs_open, __ATOMIC_SEQ_CST))
-		host_interrupt_window();
+	wait_for_silence(vm);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
 		pci_silence(vcpu);
+	if (vm_still_sends(vm))
+		return;
 	host_apic_take_back();
 	if (vm->config->ipi_direct) {
 		direct_take_init(vcpu);

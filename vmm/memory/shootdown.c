@@ -44,20 +44,28 @@ int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum me
 	return stage2_map(&vm_parts(vm)->stage2, gpa.v, hpa.v, size, prot, type);
 }
 
+bool vcpu_may_answer(struct vcpu *vcpu, u64 since)
+{
+	if (IS_ENABLED(CONFIG_LOST_CPUS) && __atomic_load_n(&vcpu->vm->end, __ATOMIC_ACQUIRE) != VM_RUNNING)
+		return false;
+	if (host_tsc() - since <= host_tsc_khz() * 1000 * VM_ANSWER_SECONDS)
+		return true;
+	if (!IS_ENABLED(CONFIG_LOST_CPUS))
+		host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name, vcpu->id, vcpu->cpu,
+			   VM_ANSWER_SECONDS);
+	vcpu_no_answer(vcpu);
+	return false;
+}
+
 /* False: its VM has ended before it answered. */
 static bool wait_for(struct vcpu *vcpu, u64 count)
 {
-	u64 start = host_tsc(), patience = host_tsc_khz() * 1000 * VM_ANSWER_SECONDS;
+	u64 start = host_tsc();
 
 	/* STAGE2_ABSENT is above any count. */
 	while (__atomic_load_n(&vcpu->stage2_seen, __ATOMIC_SEQ_CST) < count) {
-		if (IS_ENABLED(CONFIG_LOST_CPUS) && __atomic_load_n(&vcpu->vm->end, __ATOMIC_ACQUIRE) != VM_RUNNING)
+		if (!vcpu_may_answer(vcpu, start))
 			return false;
-		if (host_tsc() - start > patience && IS_ENABLED(CONFIG_LOST_CPUS))
-			vcpu_no_answer(vcpu);
-		else if (host_tsc() - start > patience)
-			host_panic("%s: vcpu%u on CPU %u did not answer a kick for %u s", vcpu->vm->name, vcpu->id, vcpu->cpu,
-				   VM_ANSWER_SECONDS);
 		__builtin_ia32_pause();
 	}
 	return true;

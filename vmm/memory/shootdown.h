@@ -37,6 +37,12 @@ static inline void shootdown_note(struct vcpu *vcpu)
 }
 
 /*
+ * For whoever waits for a vCPU that he has kicked at host_tsc() `since`: is there still something to wait for? In images with
+ * LOST_CPUS not when its VM has ended, which one that has not answered for VM_ANSWER_SECONDS does; else such a one ends the node.
+ */
+bool vcpu_may_answer(struct vcpu *vcpu, u64 since);
+
+/*
  * The lock of the VM's second-level tables once its vCPUs run; to be held over
  * a device's own record of what it has mapped, too. `vcpu` is the caller's own,
  * in an exit or behind shootdown_leave(). While it waits in an exit it takes part

@@ -44,7 +44,7 @@ static int choose_pinned(struct plan_host *h, const struct vm_config *c, struct 
 	unsigned online = 0;
 
 	for (unsigned i = 0; i < h->nr_cpus; i++)
-		online = h->cpu[i].online ? i + 1 : online;
+		online = h->cpu[i].online || (IS_ENABLED(CONFIG_LOST_CPUS) && blocker(h, c, i) == (int)i) ? i + 1 : online;
 	for (unsigned i = 0; i < c->cpus; i++) {
 		unsigned cpu = c->cpu[i];
 
