@@ -13,8 +13,12 @@
 #define LOOK_SECONDS 10
 #define LINES 16 /* of corrected errors, by all CPUs; then they are only counted */
 
+#define FEATURE_CONTROL_LOCK BIT(0)
+#define FEATURE_CONTROL_VMXON BIT(2)
 #define FEATURE_CONTROL_LMCE BIT(20)
+#define CPUID_1_ECX_VMX BIT(5)
 #define SMCA_CONFIG 4
+#define SMCA_DESTAT 8 /* of a deferred error, which an error in STATUS does not hide; DEADDR follows */
 #define SMCA_CONFIG_ENABLE BIT(32)
 
 enum { CTL, STATUS, ADDR, MISC };
@@ -53,20 +57,20 @@ static void tell(unsigned bank, const char *what, u64 status, u64 address, u64 m
 		     address, misc);
 }
 
-/* One bank's error, if there is one. */
-static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, bool taken, u64 mcg_status)
+/* One error of a bank: in STATUS, or in DESTAT, which has no MISC. */
+static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg, bool taken, u64 mcg_status)
 {
 	static const char *const what[] = {
 		[MCE_CORRECTED] = "corrected", [MCE_LOST] = "memory is lost that nobody has used since",
 		[MCE_USED] = "memory is lost that was in use here", [MCE_FATAL] = "not to be recovered from",
 	};
-	u64 status = bank_read(kind, bank, STATUS), address, misc, page;
+	u64 status = bank_read(kind, bank, reg), address, misc, page;
 	enum mce_verdict verdict = mce_judge(kind, status, taken, mcg_status);
 
 	if (verdict == MCE_NONE)
 		return verdict;
-	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, ADDR) : 0;
-	misc = status & MCI_STATUS_MISCV ? bank_read(kind, bank, MISC) : 0;
+	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + ADDR - STATUS) : 0;
+	misc = reg == STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MISC) : 0;
 	if (__atomic_add_fetch(verdict == MCE_CORRECTED ? &corrected : &uncorrected, 1, __ATOMIC_RELAXED) <= LINES ||
 	    verdict != MCE_CORRECTED)
 		tell(bank, what[verdict], status, address, misc);
@@ -74,7 +78,10 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, bool
 		memory_lost(page);
 	/* What ends the node is left for who comes after: the firmware, or the next boot's log. */
 	if (verdict != MCE_FATAL)
-		host_wrmsr(bank_msr(kind, bank, STATUS), 0);
+		host_wrmsr(bank_msr(kind, bank, reg), 0);
+	/* In both places it is one. */
+	if (kind->smca && reg == STATUS && status & MCI_STATUS_DEFERRED && verdict == MCE_LOST)
+		host_wrmsr(bank_msr(kind, bank, SMCA_DESTAT), 0);
 	return verdict;
 }
 
@@ -88,11 +95,32 @@ static enum mce_verdict look_at_all(bool taken, u64 mcg_status)
 		return MCE_NONE;
 	kind = kind_of(cap);
 	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
-		enum mce_verdict verdict = look_at(&kind, bank, taken, mcg_status);
+		enum mce_verdict verdict = look_at(&kind, bank, STATUS, taken, mcg_status);
+		enum mce_verdict deferred = kind.smca ? look_at(&kind, bank, SMCA_DESTAT, taken, mcg_status) : MCE_NONE;
 
-		worst = MAX(worst, verdict);
+		worst = MAX(worst, MAX(verdict, deferred));
 	}
 	return worst;
+}
+
+/* What concerns one CPU stops that one only: where firmware wants it, or has left the choice (SDM vol. 3, 16.3.1.5). */
+static void enable_lmce(void)
+{
+	const u64 on = FEATURE_CONTROL_LOCK | FEATURE_CONTROL_LMCE;
+	struct cpuid_regs r = { 0 };
+	u64 value;
+
+	if (host_rdmsr(MSR_FEATURE_CONTROL, &value))
+		return;
+	if (!(value & FEATURE_CONTROL_LOCK)) {
+		/* Nobody can change it any more: with what vmx_cpu_on() would set. */
+		cpuid(1, 0, &r);
+		value |= on | (r.ecx & CPUID_1_ECX_VMX ? FEATURE_CONTROL_VMXON : 0);
+		if (host_wrmsr(MSR_FEATURE_CONTROL, value))
+			return;
+	}
+	if ((value & on) == on)
+		host_wrmsr(MSR_MCG_EXT_CTL, 1);
 }
 
 void mce_init_cpu(void)
@@ -109,14 +137,16 @@ void mce_init_cpu(void)
 		if (status & MCI_STATUS_VAL)
 			tell(bank, "from before this boot", status, bank_read(&kind, bank, ADDR), bank_read(&kind, bank, MISC));
 		host_wrmsr(bank_msr(&kind, bank, STATUS), 0);
+		if (kind.smca)
+			host_wrmsr(bank_msr(&kind, bank, SMCA_DESTAT), 0);
 		if (kind.smca && !host_rdmsr(bank_msr(&kind, bank, SMCA_CONFIG), &value))
 			host_wrmsr(bank_msr(&kind, bank, SMCA_CONFIG), value | SMCA_CONFIG_ENABLE);
 		host_wrmsr(bank_msr(&kind, bank, CTL), ~0ull);
 	}
 	if (cap & MCG_CAP_CTL)
 		host_wrmsr(MSR_MCG_CTL, ~0ull);
-	if (cap & MCG_CAP_LMCE && !host_rdmsr(MSR_FEATURE_CONTROL, &value) && value & FEATURE_CONTROL_LMCE)
-		host_wrmsr(MSR_MCG_EXT_CTL, 1);
+	if (cap & MCG_CAP_LMCE)
+		enable_lmce();
 }
 
 void mce_look(void)

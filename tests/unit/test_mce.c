@@ -19,8 +19,9 @@
 
 static struct cpu this;
 static u64 tsc;
-static struct cpuid_regs leaf_7;
-#define cpuid(leaf, subleaf, r) (*(r) = (leaf) == 0x80000000 ? (struct cpuid_regs){ .eax = 0x80000008 } : leaf_7)
+static struct cpuid_regs leaf_1, leaf_7;
+#define cpuid(leaf, subleaf, r) \
+	(*(r) = (leaf) == 0x80000000 ? (struct cpuid_regs){ .eax = 0x80000008 } : (leaf) == 1 ? leaf_1 : leaf_7)
 #define this_cpu() (&this)
 #define rdtsc() tsc
 #include "kernel/mce.c"
@@ -28,7 +29,7 @@ static struct cpuid_regs leaf_7;
 #define BANKS 4
 enum { FIRST = 0x400, SMCA = 0xc0002000 };
 
-static struct { u64 ctl, status, address, misc, config; } bank[BANKS];
+static struct { u64 ctl, status, address, misc, config, destat, deaddr; } bank[BANKS];
 static u64 mcg_cap, mcg_status, mcg_ctl, mcg_ext, feature_control;
 static char lines[1000];
 static unsigned ended;
@@ -51,7 +52,7 @@ static u64 *msr_of(u32 msr)
 	/* There are more than MCG_CAP counts, and nobody looks at them. */
 	assert_true(msr >= first && n < (mcg_cap & 0xff));
 	return reg == 0 ? &bank[n].ctl : reg == 1 ? &bank[n].status : reg == 2 ? &bank[n].address : reg == 3 ? &bank[n].misc :
-	       smca && reg == 4 ? &bank[n].config : NULL;
+	       smca && reg == 4 ? &bank[n].config : smca && reg == 8 ? &bank[n].destat : smca && reg == 9 ? &bank[n].deaddr : NULL;
 }
 
 int host_rdmsr(u32 msr, u64 *value)
@@ -66,6 +67,9 @@ int host_wrmsr(u32 msr, u64 value)
 {
 	u64 *at = msr_of(msr);
 
+	/* Locked; and LMCE before firmware, or we, have said so for good (16.3.1.5). */
+	if ((at == &feature_control && feature_control & 1) || (at == &mcg_ext && (feature_control & 0x100001) != 0x100001))
+		fail_msg("#GP: WRMSR %#x", msr);
 	/* What is neither 0 nor a bank's control faults. */
 	assert_true(!value || (at != &bank[0].status && at != &mcg_status));
 	if (at)
@@ -102,7 +106,7 @@ static int reset(void **)
 	memset(bank, 0, sizeof(bank));
 	mcg_cap = BANKS | BIT(8) | BIT(24);
 	mcg_status = mcg_ctl = mcg_ext = feature_control = ended = 0;
-	leaf_7 = (struct cpuid_regs){ 0 };
+	leaf_1 = leaf_7 = (struct cpuid_regs){ 0 };
 	corrected = uncorrected = 0;
 	this = (struct cpu){ .id = 3, .work = &work };
 	lines[0] = 0;
@@ -187,7 +191,7 @@ static void test_init(void **)
 		reset(NULL);
 		leaf_7.ebx = smca * 8;
 		mcg_cap |= BIT(27);
-		feature_control = BIT(20);
+		feature_control = BIT(20) | 5;
 		bank[1].status = VAL | UC | PCC | WHERE;
 		bank[1].address = 0x1234;
 		bank[1].misc = 0x8c;
@@ -205,10 +209,23 @@ static void test_init(void **)
 	reset(NULL);
 	mcg_cap = BANKS | BIT(27);
 	mce_init_cpu();
-	mcg_cap = BANKS;
-	feature_control = BIT(20);
+	assert_true(!mcg_ctl && mcg_ext == 1 && feature_control == (BIT(20) | 1));
+	reset(NULL);
+	/* Left to us: no more of it than this CPU has. */
+	mcg_cap = BANKS | BIT(27);
+	leaf_1.ecx = 0x20;
+	feature_control = 0x40000;
 	mce_init_cpu();
-	assert_true(!mcg_ctl && !mcg_ext);
+	assert_true(mcg_ext == 1 && feature_control == (BIT(20) | 0x40005));
+	/* Locked without; and a CPU that has none. */
+	reset(NULL);
+	mcg_cap = BANKS | BIT(27);
+	feature_control = 5;
+	mce_init_cpu();
+	mcg_cap = BANKS;
+	feature_control = 0;
+	mce_init_cpu();
+	assert_true(!mcg_ctl && !mcg_ext && !feature_control);
 	reset(NULL);
 	mcg_cap = 0;
 	mce_init_cpu();
@@ -254,6 +271,39 @@ static void test_look(void **)
 	assert_int_equal(host_machine_checks(&lost), 20);
 	assert_int_equal(lost, 20);
 	assert_int_equal(ended, 0);
+}
+
+/* SMCA: a deferred error that another one hides in STATUS, or that stands in both places. */
+static void test_deferred(void **)
+{
+	leaf_7.ebx = 0xa;
+	mcg_cap = BANKS | BIT(8);
+	tsc = 10000000000;
+	bank[1].status = VAL;
+	bank[1].destat = VAL | ADDRV | MISCV | DEFERRED;
+	bank[1].deaddr = 0x23456;
+	bank[1].misc = 0x99;
+	mce_look();
+	expect("machine check: CPU 3, bank 1: corrected: status 0x8000000000000000 address 0 misc 0\n"
+	       "machine check: CPU 3, bank 1: memory is lost that nobody has used since: status 0x8c00100000000000 address 0x23456 "
+	       "misc 0\nmemory: the page at 0x23000 is given to nobody any more\n");
+	assert_true(!bank[1].status && !bank[1].destat && corrected == 1 && uncorrected == 1);
+	tsc += 10000000000;
+	bank[2].status = bank[2].destat = VAL | ADDRV | DEFERRED;
+	bank[2].address = bank[2].deaddr = 0x23400;
+	mce_look();
+	expect("machine check: CPU 3, bank 2: memory is lost that nobody has used since: status 0x8400100000000000 address 0x23400 "
+	       "misc 0\n");
+	assert_true(!bank[2].status && !bank[2].destat && uncorrected == 2);
+	/* What was there before the boot, and banks that are not SMCA's. */
+	bank[2].destat = VAL;
+	mce_init_cpu();
+	assert_true(!bank[2].destat);
+	leaf_7.ebx = 2;
+	bank[2].destat = VAL | DEFERRED;
+	tsc += 10000000000;
+	mce_look();
+	expect("");
 }
 
 static void test_used(void **)
@@ -336,6 +386,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_judge), cmocka_unit_test(test_page),
 		cmocka_unit_test_setup(test_init, reset), cmocka_unit_test_setup(test_look, reset),
+		cmocka_unit_test_setup(test_deferred, reset),
 		cmocka_unit_test_setup(test_used, reset), cmocka_unit_test_setup(test_fatal, reset),
 		cmocka_unit_test(test_lost),
 	};
