@@ -6,7 +6,7 @@ table and writes build/bench/results.json (docs/performance.md has its form),
 results.md and a plot per part.
 
     bench.py [--parts boot,workloads,...] [--systems native,margay,kvm] [--runs N] [--loads idle,...]
-             [--window MS] [--hpcc N1,N2] [--npb CLONE [--npb-class W]]
+             [--window MS] [--vms 4-filtered,...] [--hpcc N1,N2] [--npb CLONE [--npb-class W]]
 """
 
 import argparse
@@ -31,6 +31,7 @@ LOADS = ("cpuid", "idle", "compute", "fork", "switch", "timer", "console")  # lo
 CONTROL = "control: one CPUID"
 # The part direct: a minute by a clock that takes 16 ns an instruction; vCPUs, and their `ipi =`.
 DIRECT_LOADS = ("cpuid", "idle", "compute", "switch", "timer", "fork")
+DIRECT_DEVICES = ("nvme", "igb")  # passed through, with all else that a load of them does
 DIRECT_WINDOW, DIRECT_SHIFT = 60000, 4
 DIRECT_VMS = ((1, "filtered"), (4, "filtered"), (4, "direct"))
 PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
@@ -92,7 +93,7 @@ def whole_run(part, system, counts, text):
 
 
 def linux(system, script, initrd=systems.BUILD + "/initrd", name=None, kernel="vmlinuz", **options):
-    if system == "direct":
+    if system == "direct" or options.get("x2apic"):
         options["alone"] = [int(address, 16) for address in entries("x2apic-read", kernel)]
     return systems.measure(system, name or script, os.path.join(systems.GUEST, kernel), initrd, LINUX + script, **options)
 
@@ -110,7 +111,7 @@ def part_boot(system):
 
 
 def part_workloads(system):
-    counts, text = linux(system, "loops")
+    counts, text = linux(system, "loops", x2apic=True)
     for loop, counted in zip(LOOPS, counts.pairs(), strict=True):
         yield from rows("workloads", loop, system, counted)
     yield from whole_run("workloads", system, counts, text)
@@ -123,13 +124,33 @@ def entries(kind="interrupt", kernel="vmlinuz"):
     if not os.path.exists(path) or os.path.getmtime(path) < max(map(os.path.getmtime, (
             os.path.join(systems.GUEST, kernel), systems.HERE + "/guest/entries.sh"))):
         text = linux("native", "entries", kernel=kernel)[1]
-        found = [len(re.findall(pattern % k, text, re.MULTILINE)) for k in ("interrupt", "page-fault", "x2apic-read")]
-        if found[0] < 10 or found[1] != 1 or not found[2]:
+        found = [len(re.findall(pattern % k, text, re.MULTILINE)) for k in ("interrupt", "page-fault", "x2apic-read", "device")]
+        if found[0] < 10 or found[1] != 1 or not found[2] or found[3] != 1:
             raise systems.BenchError("the kernel does not name its entries: %s" % text[-500:])
         with open(path, "w", encoding="ascii") as f:
             f.write(text)
     with open(path, encoding="ascii") as f:
         return re.findall(pattern % kind, f.read(), re.MULTILINE)
+
+
+def symbols(kernel="vmlinuz"):
+    """A file with the functions of the guest's kernel, which it is asked for once, too."""
+    path = os.path.join(systems.BUILD, "symbols-" + kernel)
+    if not os.path.exists(path) or os.path.getmtime(path) < os.path.getmtime(os.path.join(systems.GUEST, kernel)):
+        found = re.findall(r"^margay-test: function: (\w+) (\S+)$", linux("native", "symbols", kernel=kernel)[1], re.MULTILINE)
+        if len(found) < 10000:
+            raise systems.BenchError("the kernel does not name its functions")
+        with open(path, "w", encoding="ascii") as f:
+            f.writelines("%s t %s\n" % function for function in found)
+    return path
+
+
+def guest_functions(part, test, system, counted):
+    """What the guest's kernel executes for each interrupt that was taken, by function."""
+    for function in counted.functions():
+        each = round(counted[function] / max(counted["interrupts"], 1), 1)
+        if each:
+            yield dict(part=part, test=test, system=system, metric=report.IN_GUEST + function, value=each)
 
 
 def loads_words(loads, window):
@@ -148,7 +169,7 @@ def part_rates(loads, window, system):
     What a second of each load causes. Margay's own counters are read out of its memory by the emulator, at the markers
     between which it counts VMRUNs and the entries of the guest's handlers.
     """
-    counts, text = linux(system, loads_words(loads, window), name="rates", interrupts=entries())
+    counts, text = linux(system, loads_words(loads, window), name="rates", interrupts=entries(), x2apic=True)
     yield from whole_run("rates", system, counts, text)
     for load, counted in zip(loads, counts.pairs(), strict=True):
         test = load_test(load, window)
@@ -162,37 +183,67 @@ def part_rates(loads, window, system):
             yield dict(part="rates", test=test, system=system, metric=metric, value=value)
 
 
-def part_direct(system):
+def direct_rows(test, load, ipi, cpus, counted):
     """
-    What exits in a minute of each load where the guest owns its CPUs' local APICs, by the emulator's VMRUNs and by telemetry; of
-    these the CPUIDs; and the messages between CPUs that were taken, or with one CPU all interrupts.
+    Of a load where the guest owns its CPUs' local APICs: VMRUNs by the emulator, and exits by telemetry; of these the CPUIDs and
+    the writes of control registers; the messages that CPUs sent, by the emulator's count of WRMSRs of the ICR, each of which is an
+    exit and by telemetry the only other WRMSR where they are filtered; what is left, which is not known; and the messages that were
+    taken, or with one CPU all interrupts.
     """
-    for cpus, ipi in DIRECT_VMS if system == "direct" else ():
-        words = loads_words(DIRECT_LOADS, DIRECT_WINDOW) + (" margay.every=1" if cpus > 1 else "")
-        counts, text = linux(system, words, name="direct-%d-%s" % (cpus, ipi), cpus=cpus, shift=DIRECT_SHIFT, events=True,
-                             interrupts=entries("message" if cpus > 1 else "interrupt"), vm_lines="ipi = %s\n" % ipi)
+    filtered = ipi == "filtered"
+    sent = counted["messages"] if filtered else 0
+    values = [("exits", counted["vmruns"]), ("exits by telemetry", counted["telemetry"]), ("CPUIDs", counted.exits("cpuid")),
+              ("CRs", counted.exits("cr")), ("messages sent", counted["messages"])]
+    if filtered:
+        values.append(("messages sent by telemetry", counted.exits("wrmsr")))
+    values += [(report.UNNAMED, counted["vmruns"] - counted.exits("cpuid", *("cr",) * (load == "fork")) - sent),
+               ("messages" if cpus > 1 else "interrupts", counted["interrupts"]), ("injected", counted["injected"])]
+    for metric, value in values:
+        yield dict(part="direct", test=test, system="direct", metric=metric, value=value)
+    print("bench: direct, %s: exits %s" % (test, counted.exits() or "none"))
+
+
+def part_direct(vms, loads, system):
+    """What exits in a minute of each load, on each of the vCPUs."""
+    for cpus, ipi in vms if system == "direct" else ():
         after = ", %d vCPU%s, ipi = %s" % (cpus, "s" if cpus > 1 else "", ipi)
-        for row in whole_run("direct", system, counts, text):
-            yield dict(row, test=row["test"] + after)
-        for load, counted in zip(DIRECT_LOADS, counts.pairs(), strict=True):
-            for metric, name in (("exits", "vmruns"), ("exits by telemetry", "telemetry"), ("CPUIDs", "cpuids"),
-                                 ("messages" if cpus > 1 else "interrupts", "interrupts"), ("injected", "injected")):
-                yield dict(part="direct", test=load_test(load, DIRECT_WINDOW) + after, system=system, metric=metric,
-                           value=counted[name])
+        for some, devices in ((DIRECT_LOADS, {}), (DIRECT_DEVICES, {**systems.nvme(1 << 30), **systems.network()})):
+            some = [load for load in some if load in loads]
+            if not some:
+                continue
+            words = loads_words(some, DIRECT_WINDOW) + (" margay.every=1" if cpus > 1 else "")
+            options = dict(name="direct-%d-%s" % (cpus, ipi), cpus=cpus, shift=DIRECT_SHIFT, events=True,
+                           interrupts=entries("message" if cpus > 1 else "interrupt"), vm_lines="ipi = %s\n" % ipi)
+            if devices:
+                options.update(name=options["name"] + "-devices", devices=sum(devices.values(), []), vm_lines=options["vm_lines"] +
+                               "pci = %s\ndma = identity\n" % ", ".join(devices), initrd=systems.devices_initrd())
+            counts, text = linux(system, words, **options)
+            for row in whole_run("direct", system, counts, text):
+                yield dict(row, test=row["test"] + after + (", devices" if devices else ""))
+            for load, counted in zip(some, counts.pairs(), strict=True):
+                yield from direct_rows(load_test(load, DIRECT_WINDOW) + after, load, ipi, cpus, counted)
 
 
 def part_rates_vtx(loads, window, system):
-    """The same loads on Bochs, where its log names each exit; a second is SECOND["bochs"] instructions."""
-    if system != "margay":
+    """
+    The same loads on Bochs, where its log names each exit; a second is SECOND["bochs"] instructions. Where the guest owns its CPU's
+    local APIC, the log says of itself how many of the exits were for interrupts.
+    """
+    if system not in systems.INTERRUPTS:
         return
-    stops, exits, text = bochs.measure("rates-vtx", systems.BUILD + "/initrd", LINUX + loads_words(loads, window))
+    stops, counts, text = bochs.measure("rates-vtx-" + system, systems.BUILD + "/initrd", LINUX + loads_words(loads, window),
+                                        systems.INTERRUPTS[system])
     if len(stops) != 2 * len(loads):
         raise systems.BenchError("rates-vtx: %d stops for %d loads" % (len(stops), len(loads)))
-    yield from whole("rates-vtx", system, exits, text)
+    yield from whole("rates-vtx", system, counts.exits, text)
+    if system == "direct":
+        yield dict(part="rates-vtx", test="whole run", system=system, metric="exits for interrupts", value=counts.external)
     for load, start, end in zip(loads, stops[::2], stops[1::2]):
         counted = systems.difference(start, end)
-        for metric, name in (("exits", "exits"), ("exits by telemetry", "telemetry"), ("interrupts", "injected"),
-                             ("interrupts by telemetry", "told"), ("instructions", "ticks")):
+        # None is Margay's to inject where the guest owns its APIC.
+        injected = "injected" if system == "direct" else "interrupts"
+        for metric, name in (("exits", "exits"), ("exits by telemetry", "telemetry"), (injected, "injected"),
+                             (injected + " by telemetry", "told"), ("instructions", "ticks")):
             yield dict(part="rates-vtx", test=load_test(load, window), system=system, metric=metric, value=counted[name])
 
 
@@ -219,7 +270,10 @@ def part_noise(system):
     if "kvm" not in system:
         text = systems.tiny_guest("bochs", system, "noise", options % (SECOND["bochs"], SECOND["bochs"]))
         yield from noise_rows("tiny guest on Bochs", system, text, SECOND["bochs"])
-    text = linux(system, "noise " + TSC, systems.noise_initrd(), "noise")[1]
+    counts, text = linux(system, "noise " + TSC, systems.noise_initrd(), "noise", interrupts=entries(), symbols=symbols(),
+                         x2apic=True)
+    for test, counted in zip(("detours", "cyclictest"), counts.pairs(), strict=True):
+        yield from guest_functions("noise", "Linux, " + test, system, counted)
     facts = dict(re.findall(r"^margay-test: ([a-z-]+): (.*)$", text, re.MULTILINE))
 
     def row(metric, value):
@@ -243,7 +297,11 @@ def part_noise(system):
 
 def rtla_rows(system):
     """What the tracers osnoise and timerlat say of Debian's PREEMPT_RT kernel; the others of Debian's have none."""
-    text = linux(system, "rtla " + TSC, systems.noise_initrd(), "rtla", kernel="vmlinuz-rt")[1]
+    kernel = "vmlinuz-rt"
+    counts, text = linux(system, "rtla " + TSC, systems.noise_initrd(), "rtla", kernel=kernel, interrupts=entries(kernel=kernel),
+                         symbols=symbols(kernel), x2apic=True)
+    for test, counted in zip(("osnoise", "timerlat"), counts.pairs(), strict=True):
+        yield from guest_functions("noise", "RT Linux, " + test, system, counted)
 
     def table(tracer, before, names, lengths):
         found = re.findall(r"^margay-test: %s: +0 #([1-9]\d*)((?:[ |]+[\d.]+)+)[ |]*$" % tracer, text, re.MULTILINE)
@@ -265,14 +323,15 @@ def part_hpcc(sizes, system):
     """
     growth = max(1, *(int(size) / HPCC_N for size in sizes.split(","))) ** 3
     counts, text = linux(system, "hpcc %s norandmaps margay.hpcc=%s" % (TSC, sizes), systems.hpcc_initrd(), "hpcc",
-                         interrupts=entries("page-fault"), timeout=systems.TIMEOUT * growth)
+                         interrupts=entries("page-fault"), x2apic=True, timeout=systems.TIMEOUT * growth)
     facts = dict(re.findall(r"^margay-test: (hpcc\S+): (.*)$", text, re.MULTILINE))
     yield from whole_run("hpcc", system, counts, text)
     sections = re.findall(r"^margay-test: section-(\d): (\S+)$", text, re.MULTILINE)
     whole_runs = [c for what, value, c in counts.events if (what, value) == ("marker", 3)]
-    if len(whole_runs) != 4:
+    asked = [(n, size) for n, size in zip((1, 2), sizes.split(",")) if int(size)]
+    if len(whole_runs) != 2 * len(asked):
         raise systems.BenchError("hpcc: %d markers around whole runs" % len(whole_runs))
-    for n, size, start, end in zip((1, 2), sizes.split(","), whole_runs[::2], whole_runs[1::2]):
+    for (n, size), start, end in zip(asked, whole_runs[::2], whole_runs[1::2]):
         if facts.get("hpcc-%d" % n) != "ok" or facts.get("hpcc-%d-HPL_N" % n) != size:
             raise systems.BenchError("hpcc with %d processes found its results wrong, or took another size" % n)
         yield from rows("hpcc", "all, %d processes" % n, system, systems.difference(start, end))
@@ -291,7 +350,7 @@ def part_hpcc(sizes, system):
 
 def part_npb(clone, size, system):
     """The serial NAS Parallel Benchmarks of the user's clone, each with its own verification of its results."""
-    counts, text = linux(system, "npb", systems.npb_initrd(clone, size))
+    counts, text = linux(system, "npb", systems.npb_initrd(clone, size), x2apic=True)
     yield from whole_run("npb", system, counts, text)
     for (name, said), counted in zip(npb.said(text), counts.pairs(), strict=True):
         if not npb.successful(said):
@@ -355,17 +414,23 @@ def with_devices(system, mode, name, words, initrd, devices, **options):
 
 
 def part_devices(system):
-    """What a disk and network cards of the guest's own cost it, with its exits and interrupts."""
+    """
+    What a disk and network cards of the guest's own cost it, with its exits and interrupts, and how far it is from the entry for
+    one of theirs to its EOI: exits between count in full, and where Margay ends it by an exit that WRMSR is the end.
+    """
     for mode in DMA_MODES[system]:
         counts, text = with_devices(system, mode, "devices", "devices margay.megabytes=%d" % DEVICES_MEGABYTES,
                                     systems.devices_initrd(), {**systems.nvme(DEVICES_MEGABYTES << 20), **systems.network()},
-                                    interrupts=entries())
+                                    interrupts=entries(), device=entries("device")[0], x2apic=True)
         for row in whole_run("devices", system, counts, text):
             yield dict(row, test="whole run, " + mode)
         for load, counted in zip(DEVICES, counts.pairs(), strict=True):
             for test in ["%s, %s" % (load, name) for name in (DMA_MODES["margay"] if mode == "native" else (mode,))]:
                 yield from rows("devices", test, system, counted)
                 yield dict(part="devices", test=test, system=system, metric="interrupts", value=counted["interrupts"])
+                if counted["device-ends"]:
+                    yield dict(part="devices", test=test, system=system, metric=report.TO_EOI,
+                               value=round(counted["device-instructions"] / counted["device-ends"], 1))
 
 
 def part_dma(system):
@@ -508,19 +573,22 @@ def main():
                         "where runs differ" % report.MOST_RUNS)
     parser.add_argument("--npb", metavar="CLONE", help="of the NAS Parallel Benchmarks, for the part npb")
     parser.add_argument("--npb-class", default="S", choices=("S", "W"), help="how large they are: %(default)s")
-    parser.add_argument("--hpcc", default="1500,500", metavar="N1,N2", help="HPL's N with one process and with two: %(default)s")
-    parser.add_argument("--loads", default=",".join(LOADS), help="of the parts rates and rates-vtx; default: all")
+    parser.add_argument("--hpcc", default="1500,500", metavar="N1,N2",
+                        help="HPL's N with one process and with two, 0: not that: %(default)s")
+    parser.add_argument("--loads", help="of the parts rates, rates-vtx and direct; default: all")
+    parser.add_argument("--vms", help="of the part direct, as in 4-filtered,4-direct: vCPUs, and their `ipi =`; default: all")
     parser.add_argument("--window", type=int, default=1000, metavar="MS", help="how long each of them is, by the guest's clock")
     args = parser.parse_args()
-    if not re.fullmatch(r"[1-9]\d*,[1-9]\d*", args.hpcc):
-        parser.error("--hpcc %s: expected two numbers, as in 1500,500" % args.hpcc)
+    if not re.fullmatch(r"\d+,\d+", args.hpcc):
+        parser.error("--hpcc %s: expected two numbers, as in 1500,500, 0 for none" % args.hpcc)
     if args.window < 1:
         parser.error("--window %d: expected milliseconds" % args.window)
     for name in ("hpcc", "walk"):
         PARTS[name] = functools.partial(PARTS[name], args.hpcc)
-    loads = args.loads.split(",")
+    known_loads, known_vms = (*LOADS, *DIRECT_DEVICES), {"%d-%s" % vm: vm for vm in DIRECT_VMS}
+    loads, vms = args.loads or ",".join(known_loads), args.vms or ",".join(known_vms)
     for name in ("rates", "rates-vtx"):
-        PARTS[name] = functools.partial(PARTS[name], loads, args.window)
+        PARTS[name] = functools.partial(PARTS[name], [load for load in loads.split(",") if load in LOADS], args.window)
     # Real cycles, where this host's KVM nests.
     try:
         systems.margay_machines.check_nested_kvm()
@@ -533,10 +601,11 @@ def main():
             sys.exit("bench: " + wrong)
         PARTS["npb"] = functools.partial(part_npb, args.npb, args.npb_class)
     parts = args.parts or ",".join(PARTS)
-    for what, known in ((parts, PARTS), (args.systems, systems.SYSTEMS), (args.loads, LOADS)):
+    for what, known in ((parts, PARTS), (args.systems, systems.SYSTEMS), (loads, known_loads), (vms, known_vms)):
         for name in what.split(","):
             if name not in known:
                 parser.error("%s: expected some of %s" % (name, ", ".join(known)))
+    PARTS["direct"] = functools.partial(PARTS["direct"], [known_vms[vm] for vm in vms.split(",")], loads.split(","))
     systems.prepare()
     results, failed = [], []
     for part in parts.split(","):

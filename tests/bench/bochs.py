@@ -15,6 +15,8 @@ import time
 import systems
 
 EXIT = b"VMEXIT reason = "
+# For an external interrupt, and for the window in which one can be injected (SDM vol. 3, appendix C).
+EXTERNAL = re.compile(rb"VMEXIT reason = [17] \(")
 # External interrupts: the vectors below are exceptions and NMIs.
 INJECTED = re.compile(rb"VMENTER: Injecting vector 0x[2-9a-f][0-9a-f] ")
 BAD_ENTRY = re.compile(rb"VMFAIL|VMABORT|VMENTER FAIL")
@@ -37,13 +39,14 @@ class LogCounts:
     """What Bochs' log says, fed in any pieces."""
 
     def __init__(self):
-        self.exits = self.injected = 0
+        self.exits = self.external = self.injected = 0
         self.complaint = None  # a failed entry
         self._half = b""  # a line that has not ended
 
     def feed(self, data):
         lines, newline, self._half = (self._half + data).rpartition(b"\n")
         self.exits += lines.count(EXIT)
+        self.external += len(EXTERNAL.findall(lines))
         self.injected += len(INJECTED.findall(lines))
         bad = BAD_ENTRY.search(lines)
         if bad and not self.complaint:
@@ -136,7 +139,7 @@ class Machine:
 
     def telemetry(self):
         """Margay's counts of the first VM's vCPU 0: (exits, interrupts injected); None before there is one."""
-        pointer, to_vcpu, to_stats, size, count, injected, _ = (int(n, 0) for n in systems.telemetry_place().split(":"))
+        pointer, to_vcpu, to_stats, size, count, injected = (int(n, 0) for n in systems.telemetry_place().split(":"))
         [vm] = self._memory(pointer)
         [vcpu] = self._memory(vm + to_vcpu)
         words = self._memory(vcpu + to_stats, size // 8 * count)
@@ -154,10 +157,13 @@ class Machine:
             self._write("c\n")
 
 
-def measure(name, initrd, cmdline):
-    """One VM of Debian's kernel, to its end: (what was counted at each stop, the exits of the whole run, the console's text)."""
+def measure(name, initrd, cmdline, interrupts):
+    """
+    One VM of Debian's kernel with `interrupts =` that, to its end: (what was counted at each stop, LogCounts of the whole run, the
+    console's text).
+    """
     node = systems.node
-    iso = node.margay_iso("bench-" + name, {"vm0.conf": node.vm_text("bochs", cmdline, interrupts="emulated")},
+    iso = node.margay_iso("bench-" + name, {"vm0.conf": node.vm_text("bochs", cmdline, interrupts=interrupts)},
                           {"kernel": node.guest_file("vmlinux"), "initrd": initrd})
     with Machine(name, iso, node.NODE_MEMORY) as machine:
         found = list(machine.stops())
@@ -166,4 +172,4 @@ def measure(name, initrd, cmdline):
         complaint = machine.counts.complaint or (None if "margay-test: done" in text else "no 'margay-test: done'")
         if complaint:
             raise systems.BenchError("%s: %s: %s" % (name, complaint, machine.console))
-        return found, machine.counts.exits, text
+        return found, machine.counts, text

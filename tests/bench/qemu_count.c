@@ -2,19 +2,25 @@
 /*
  * A plugin for QEMU's TCG that counts executed instructions, from outside of
  * whatever runs: all of them, those of one address range (the hypervisor's
- * image) by function, and VMRUNs, at every marker that the code executes.
+ * image) and of a guest's kernel by function, and VMRUNs, at every marker that the code executes.
  *
- *   -plugin qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,at=ADDR]...
- *           [,interrupt=ADDR]...[,stats=ADDR:VCPU:STATS:NEXT:N:INJECTED:CPUID][,cpus=N[,events]]
+ *   -plugin qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,guest-symbols=FILE][,at=ADDR]...
+ *           [,interrupt=ADDR]...[,messages=1][,device=ADDR][,stats=ADDR:VCPU:STATS:NEXT:N:INJECTED[,reasons=NAME:...]]
+ *           [,cpus=N[,events]]
  *
  * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its
  * number, which means nothing to any CPU (marker.h). `at` makes a marker of an
- * address. `symbols` is what nm(1) prints. `interrupt` is where a kernel is
- * entered for interrupts, which are counted so. Each VMRUN is followed by the
+ * address. `symbols` is what nm(1) prints, and `guest-symbols` what a Linux without
+ * KASLR has in /proc/kallsyms. `interrupt` is where a kernel is
+ * entered for interrupts, which are counted so. `messages` counts
+ * WRMSRs of the x2APIC's ICR outside of the image, with which a guest sends messages.
+ * `device` is such an entry, too: from it to the next WRMSR of the x2APIC's EOI all
+ * instructions are counted, as are those ends.
+ * Each VMRUN is followed by the
  * guest's instructions, up to the one behind it. `stats` is where Margay's own
- * counters lie (bench.py: telemetry_place()): they are read out of memory at
+ * counters lie (systems.py: telemetry_place()): they are read out of memory at
  * each VMRUN, so that they are of the moment to which VMRUNs are counted, of
- * all vCPUs where there are as many as CPUs. With `cpus`, for a machine of several
+ * all vCPUs where there are as many as CPUs, each reason of an exit by its name. With `cpus`, for a machine of several
  * CPUs, it counts each one's instructions apart and none by function: slowly, by
  * a call for each, as QEMU 10.0's inline counters crash there. With `events`, too,
  * no instructions but VMRUNs and those that interrupts begin with.
@@ -42,21 +48,42 @@ extern uint64_t qemu_plugin_u64_sum(struct u64_entry entry);
 
 extern bool qemu_plugin_read_memory_vaddr(uint64_t address, struct byte_array *data, size_t len);
 
-#define MAX_FUNCTIONS 4096
+struct qemu_plugin_register;
+struct descriptor { /* qemu_plugin_reg_descriptor */
+	struct qemu_plugin_register *handle;
+	const char *name, *feature;
+};
+struct descriptors { /* GLib's GArray */
+	struct descriptor *data;
+	unsigned len;
+};
+enum { FLAGS_READ_REGS = 1 }; /* QEMU_PLUGIN_CB_R_REGS */
+
+extern void qemu_plugin_register_vcpu_init_cb(uint64_t id, void (*cb)(uint64_t id, unsigned vcpu));
+extern struct descriptors *qemu_plugin_get_registers(void);
+extern int qemu_plugin_read_register(struct qemu_plugin_register *handle, struct byte_array *data);
+extern struct byte_array *g_byte_array_set_size(struct byte_array *data, unsigned len);
+
+#define MAX_FUNCTIONS 131072
 #define MAX_AT 8
 #define MAX_INTERRUPTS 64
 #define MAX_CPUS 8
+#define MAX_REASONS 32
+#define MSR_X2APIC_EOI 0x80b
+#define MSR_X2APIC_ICR 0x830
+#define KERNEL_HALF (1ull << 63)    /* of addresses */
 
 /* Counters by index: the fixed ones, then one per function. */
 enum { TOTAL, IMAGE, VMRUNS, INTERRUPTS, FUNCTIONS };
 
 struct function {
 	uint64_t address;
-	char name[64];
+	char name[48];
 };
 
-static struct function function[MAX_FUNCTIONS];
-static unsigned nr_functions;
+/* First those of the image, then those of the guest's kernel, each sorted. */
+static struct function *function;
+static unsigned nr_functions, nr_image_functions;
 static uint64_t at[MAX_AT];
 static unsigned nr_at;
 static uint64_t interrupt[MAX_INTERRUPTS];
@@ -65,14 +92,18 @@ static uint64_t image_lo, image_hi;
 static uint64_t vmrun_at;           /* where the last VMRUN was found: behind it the host goes on */
 static bool in_guest;
 static uint64_t entered, guest;     /* all instructions when the guest was entered; the guest's before that */
-/*
- * Where the counters lie: *(*pointer + to_vcpu) + to_stats, nr of them, next to each other; that of injected interrupts; and which
- * of those nr is of CPUIDs.
- */
+static bool messages_wanted;
+static uint64_t device;             /* an entry of the guest's */
+static uint64_t messages;           /* WRMSRs of the ICR by guests */
+static uint64_t device_entered, device_instructions, device_ends; /* device_entered: 0, or all instructions then */
+static struct qemu_plugin_register *rcx;
+/* Where the counters lie: *(*pointer + to_vcpu) + to_stats, nr of them, next to each other; and that of injected interrupts. */
 static struct {
-	uint64_t pointer, to_vcpu, to_stats, next, nr, injected, cpuid;
+	uint64_t pointer, to_vcpu, to_stats, next, nr, injected;
 } stats;
-static uint64_t telemetry, injected, cpuids;
+static char *reason[MAX_REASONS];   /* the names of those nr */
+static uint64_t by_reason[MAX_REASONS];
+static uint64_t telemetry, injected;
 static struct byte_array *bytes;
 static struct qemu_plugin_scoreboard *score;
 static unsigned cpus; /* 0: one, counted inline */
@@ -106,7 +137,14 @@ static void print_counters(const char *what, uint64_t value)
 	if (!cpus)
 		fprintf(out, " guest %" PRIu64, guest + (in_guest ? sum(TOTAL) - entered : 0));
 	if (stats.pointer)
-		fprintf(out, " telemetry %" PRIu64 " injected %" PRIu64 " cpuids %" PRIu64, telemetry, injected, cpuids);
+		fprintf(out, " telemetry %" PRIu64 " injected %" PRIu64, telemetry, injected);
+	for (unsigned i = 0; i < stats.nr && i < MAX_REASONS; i++)
+		if (reason[i] && by_reason[i])
+			fprintf(out, " exit:%s %" PRIu64, reason[i], by_reason[i]);
+	if (messages_wanted)
+		fprintf(out, " messages %" PRIu64, messages);
+	if (device)
+		fprintf(out, " device-instructions %" PRIu64 " device-ends %" PRIu64, device_instructions, device_ends);
 	for (unsigned i = 0; i < cpus; i++)
 		fprintf(out, " total%u %" PRIu64, i, by_cpu[i][TOTAL]);
 	fputc('\n', out);
@@ -148,14 +186,19 @@ static void read_stats(void)
 
 	if (!vm)
 		return;
-	telemetry = injected = cpuids = 0;
+	telemetry = injected = 0;
+	memset(by_reason, 0, sizeof(by_reason));
 	for (unsigned vcpu = 0; vcpu < (cpus ? cpus : 1); vcpu++) {
 		uint64_t at = read_u64(vm + stats.to_vcpu + vcpu * sizeof(uint64_t)) + stats.to_stats;
 
-		for (unsigned i = 0; i < stats.nr; i++)
-			telemetry += read_u64(at + i * stats.next);
+		for (unsigned i = 0; i < stats.nr; i++) {
+			uint64_t n = read_u64(at + i * stats.next);
+
+			telemetry += n;
+			if (i < MAX_REASONS)
+				by_reason[i] += n;
+		}
 		injected += read_u64(at + stats.injected);
-		cpuids += read_u64(at + stats.cpuid * stats.next);
 	}
 }
 
@@ -179,10 +222,48 @@ static void left_guest(unsigned vcpu, void *data)
 	in_guest = false;
 }
 
-/* The last function that begins at or before the address. */
-static int find_function(uint64_t address)
+/* The registers are the same of all CPUs, and only known when there is one. */
+static void cpu_begins(uint64_t id, unsigned vcpu)
 {
-	unsigned low = 0, high = nr_functions;
+	struct descriptors *registers = rcx ? NULL : qemu_plugin_get_registers();
+
+	(void)id;
+	(void)vcpu;
+	for (unsigned i = 0; registers && i < registers->len; i++)
+		if (!strcmp(registers->data[i].name, "rcx"))
+			rcx = registers->data[i].handle;
+}
+
+static void wrmsr_executed(unsigned vcpu, void *data)
+{
+	uint32_t msr = 0;
+
+	(void)vcpu;
+	(void)data;
+	g_byte_array_set_size(bytes, 0);
+	if (!rcx || qemu_plugin_read_register(rcx, bytes) < (int)sizeof(msr))
+		return;
+	memcpy(&msr, bytes->data, sizeof(msr));
+	if (msr == MSR_X2APIC_ICR)
+		messages++;
+	if (msr == MSR_X2APIC_EOI && device_entered) {
+		device_instructions += sum(TOTAL) - device_entered;
+		device_ends++;
+		device_entered = 0;
+	}
+}
+
+static void device_interrupts(unsigned vcpu, void *data)
+{
+	(void)vcpu;
+	(void)data;
+	device_entered = sum(TOTAL) - 1; /* without this one */
+}
+
+/* The last function of these that begins at or before the address. */
+static int find_function(uint64_t address, unsigned low, unsigned high)
+{
+	unsigned first = low;
 
 	while (low < high) {
 		unsigned middle = (low + high) / 2;
@@ -192,7 +273,7 @@ static int find_function(uint64_t address)
 		else
 			high = middle;
 	}
-	return (int)low - 1;
+	return low == first ? -1 : (int)low - 1;
 }
 
 static void executed(unsigned vcpu, void *data)
@@ -219,16 +300,27 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		uint64_t address = qemu_plugin_insn_vaddr(insn);
 		uint8_t byte[INSTRUCTION_BYTES] = { 0 };
 
+		bool in_image = address >= image_lo && address < image_hi;
+
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
 		if (!events)
 			count(insn, TOTAL);
-		if (!events && address >= image_lo && address < image_hi) {
-			int f = find_function(address);
+		if (!events && in_image) {
+			int f = find_function(address, 0, nr_image_functions);
 
 			count(insn, IMAGE);
 			if (f >= 0)
 				count(insn, FUNCTIONS + (unsigned)f);
+		} else if (!events && nr_functions > nr_image_functions && address >= KERNEL_HALF) {
+			int f = find_function(address, nr_image_functions, nr_functions);
+
+			if (f >= 0)
+				count(insn, FUNCTIONS + (unsigned)f);
 		}
+		if ((messages_wanted || device) && !in_image && is_wrmsr(byte))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, wrmsr_executed, FLAGS_READ_REGS, NULL);
+		if (device && device == address)
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, device_interrupts, FLAGS_NO_REGS, NULL);
 		for (unsigned a = 0; a < nr_interrupts; a++)
 			if (interrupt[a] == address)
 				count(insn, INTERRUPTS);
@@ -264,8 +356,10 @@ static int by_address(const void *a, const void *b)
 	return x->address < y->address ? -1 : x->address > y->address;
 }
 
+/* Behind those that are there. */
 static int read_symbols(const char *path)
 {
+	unsigned first = nr_functions;
 	char line[512], type;
 	FILE *f = fopen(path, "r");
 
@@ -273,15 +367,31 @@ static int read_symbols(const char *path)
 		perror(path);
 		return -1;
 	}
-	while (nr_functions < MAX_FUNCTIONS && fgets(line, sizeof(line), f)) {
+	if (!function)
+		function = calloc(MAX_FUNCTIONS, sizeof(*function));
+	while (function && nr_functions < MAX_FUNCTIONS && fgets(line, sizeof(line), f)) {
 		struct function *s = &function[nr_functions];
 
-		if (sscanf(line, "%" SCNx64 " %c %63s", &s->address, &type, s->name) == 3 && strchr("tT", type))
+		if (sscanf(line, "%" SCNx64 " %c %47s", &s->address, &type, s->name) == 3 && strchr("tT", type))
 			nr_functions++;
 	}
 	fclose(f);
-	qsort(function, nr_functions, sizeof(function[0]), by_address);
+	if (!function || nr_functions == MAX_FUNCTIONS) {
+		fprintf(stderr, "%s: more than %d functions\n", path, MAX_FUNCTIONS);
+		return -1;
+	}
+	qsort(function + first, nr_functions - first, sizeof(function[0]), by_address);
 	return 0;
+}
+
+/* NAME:NAME:..., in the order of Margay's counters. */
+static int read_reasons(const char *names)
+{
+	char *copy = strdup(names), *rest = copy, *name;
+
+	for (unsigned i = 0; i < MAX_REASONS && (name = strsep(&rest, ":")); i++)
+		reason[i] = name;
+	return copy && !rest ? 0 : -1;
 }
 
 static int argument(const char *name, const char *value)
@@ -292,8 +402,16 @@ static int argument(const char *name, const char *value)
 			perror(value);
 		return out ? 0 : -1;
 	}
-	if (!strcmp(name, "symbols"))
+	if (!strcmp(name, "symbols")) {
+		int err = nr_functions ? -1 : read_symbols(value); /* before guest-symbols */
+
+		nr_image_functions = nr_functions;
+		return err;
+	}
+	if (!strcmp(name, "guest-symbols"))
 		return read_symbols(value);
+	if (!strcmp(name, "reasons"))
+		return read_reasons(value);
 	if (!strcmp(name, "lo")) {
 		image_lo = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "hi")) {
@@ -303,9 +421,12 @@ static int argument(const char *name, const char *value)
 	} else if (!strcmp(name, "interrupt") && nr_interrupts < MAX_INTERRUPTS) {
 		interrupt[nr_interrupts++] = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "stats")) {
-		return sscanf(value, "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64,
-			      &stats.pointer, &stats.to_vcpu, &stats.to_stats, &stats.next, &stats.nr, &stats.injected,
-			      &stats.cpuid) == 7 ? 0 : -1;
+		return sscanf(value, "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64, &stats.pointer,
+			      &stats.to_vcpu, &stats.to_stats, &stats.next, &stats.nr, &stats.injected) == 6 ? 0 : -1;
+	} else if (!strcmp(name, "messages")) {
+		messages_wanted = true;
+	} else if (!strcmp(name, "device")) {
+		device = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "events")) {
 		events = true;
 	} else if (!strcmp(name, "cpus")) {
@@ -328,6 +449,8 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 	}
 	bytes = g_byte_array_new();
 	score = qemu_plugin_scoreboard_new((FUNCTIONS + nr_functions) * sizeof(uint64_t));
+	if (messages_wanted || device)
+		qemu_plugin_register_vcpu_init_cb(id, cpu_begins);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
 	qemu_plugin_register_atexit_cb(id, ended, NULL);
 	return 0;

@@ -51,8 +51,13 @@ HPCC = ("/usr/bin/hpcc", "/usr/bin/mpirun")
 RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", LIB + "/libibverbs/librxe-*.so")
 # pthread_exit loads libgcc_s by name.
 NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla", LIB + "/libgcc_s.so.1")
-# Of qemu_count.c; others are functions.
-COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected", "cpuids")
+# Of qemu_count.c; others are reasons of exits, EXIT and their names, and functions.
+COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected", "messages", "device-instructions",
+            "device-ends")
+EXIT = "exit:"
+# Native as a site's machine is: Linux takes the x2APIC only where interrupts are remapped. Its DMA is not translated.
+X2APIC_MACHINE = ["-device", "intel-iommu,intremap=on,eim=on"]
+X2APIC_WORDS = " intel_iommu=off"
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
 
 
@@ -269,23 +274,38 @@ class Stretch(dict):
 
     def functions(self):
         """The names of functions, that with the most instructions first."""
-        return sorted((name for name in self if name not in COUNTERS), key=self.get, reverse=True)
+        return sorted((name for name in self if name not in COUNTERS and not name.startswith(EXIT)), key=self.get, reverse=True)
+
+    def exits(self, *reasons):
+        """How many of the exits, by telemetry, were for these reasons (their names there), or {reason: how many} of all."""
+        if reasons:
+            return sum(self.get(EXIT + reason, 0) for reason in reasons)
+        return {name.removeprefix(EXIT): n for name, n in self.items() if name.startswith(EXIT) and n}
 
 
 def difference(start, end):
     return Stretch((name, end[name] - start.get(name, 0)) for name in end)
 
 
+def ask_image(command):
+    """What gdb says of Margay's image."""
+    return run(["gdb", "-batch", "-nx", "-ex", command, IMAGE]).decode()
+
+
 def telemetry_place():
     """Where qemu_count.c finds the counters of the first VM's vCPUs: its argument `stats`."""
-    text = run(["gdb", "-batch", "-nx", "-ex",
-                r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
-                r' &((struct vcpu *)0)->stats.exit, sizeof(struct exit_stat), (long)VMEXITS,'
-                r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit, (long)VMEXIT_CPUID',
-                IMAGE]).decode()
-    if not re.fullmatch(r"0x[0-9a-f]+(:(0x)?[0-9a-f]+){6}", text):
+    text = ask_image(r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
+                     r' &((struct vcpu *)0)->stats.exit, sizeof(struct exit_stat), (long)VMEXITS,'
+                     r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit')
+    if not re.fullmatch(r"0x[0-9a-f]+(:(0x)?[0-9a-f]+){5}", text):
         raise BenchError("gdb does not find Margay's counters: " + text)
     return text
+
+
+def exit_reasons():
+    """The names of those counters of exits, in their order, as telemetry has them."""
+    return [name.lower().replace("_", "-") for name in re.findall(r"VMEXIT_(\w+)", ask_image("ptype enum vmexit_reason"))
+            if name not in ("REASONS", "DONE", "KICKED")]
 
 
 def plugin(name):
@@ -344,13 +364,16 @@ def walk_plugin(counts, ram, memory):
 
 
 def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
-            timeout=TIMEOUT, devices=(), walks=None, alone=(), shift=0, events=False, **options):
+            timeout=TIMEOUT, devices=(), walks=None, alone=(), shift=0, events=False, symbols=None, device=None, x2apic=False,
+            **options):
     """
     One run to its end: (Counts, the console's text). memory, devices: of the node; interrupts: where the kernel is entered for
     them; walks: a file for the memory, where page walks are counted instead; alone: where it reads the APIC timer's count, of
-    emulate(); shift: an instruction is so many times doubled a nanosecond; events: count VMRUNs and interrupts only; options: of
-    boot().
+    emulate(); shift: an instruction is so many times doubled a nanosecond; events: count VMRUNs and interrupts only; symbols: a
+    file with those of the guest's kernel, by whose functions is counted, too; device: where that is entered for what is counted
+    to its EOI; x2apic: natively with X2APIC_MACHINE; options: of boot().
     """
+    x2apic = x2apic and system == "native"
     name = "%s-%s" % (name, system)
     machine_cpus = cpus + 1 if cpus > 1 and "kvm" in system else cpus  # one for all but the vCPUs: kvm.sh
     log = os.path.join(BUILD, name + ".log")
@@ -358,16 +381,22 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     if cpus > 1 or events:
         plug += ",cpus=%d" % machine_cpus + (",events=1" if events else "")
     if system in INTERRUPTS and (cpus == 1 or events):
-        plug += ",stats=" + telemetry_place()
+        plug += ",stats=%s,reasons=%s" % (telemetry_place(), ":".join(exit_reasons()))
+    if events:
+        plug += ",messages=1"
+    plug += ",guest-symbols=" + symbols if symbols else ""
+    plug += ",device=0x" + device if device else ""
     plug += "".join(",interrupt=0x" + address for address in interrupts)
     memory = memory or NODE_MEMORY[system]
     plugs = walk_plugin(counts, walks, memory) if walks else ["-plugin", plug]
     command = [
-        "qemu-system-x86_64", "-M", "q35", "-accel", "tcg", "-icount", "shift=%d,sleep=off" % shift, "-cpu", "max",
-        "-smp", str(machine_cpus), "-m", memory, "-display", "none", "-no-reboot", "-nic", "none",
-        "-serial", "file:" + log, "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4",
-    ] + plugs + list(devices) + boot(system, name, kernel, initrd, cmdline, cpus, **options)
-    status, said = emulate(system, name, command, timeout, (log, counts), alone if system == "direct" else ())
+        "qemu-system-x86_64", "-M", "q35,kernel-irqchip=split" if x2apic else "q35", "-accel", "tcg",
+        "-icount", "shift=%d,sleep=off" % shift, "-cpu", "max", "-smp", str(machine_cpus), "-m", memory,
+        "-display", "none", "-no-reboot", "-nic", "none", "-serial", "file:" + log,
+        "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4",
+    ] + (X2APIC_MACHINE if x2apic else []) + plugs + list(devices) + boot(
+        system, name, kernel, initrd, cmdline + (X2APIC_WORDS if x2apic else ""), cpus, **options)
+    status, said = emulate(system, name, command, timeout, (log, counts), alone if x2apic or system == "direct" else ())
     text = ""
     if os.path.exists(log):
         with open(log, encoding="utf-8", errors="replace") as f:

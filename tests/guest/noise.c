@@ -105,7 +105,7 @@ void test_main(void)
 	/* A BIOS leaves the PIT's interrupt open. */
 	outb(0x21, 0xff);
 	outb(0xa1, 0xff);
-	x2apic = x2apic_on();
+	x2apic = x2apic_enable();
 	apic_enable();
 	irq_on();
 	detours(0, span);

@@ -9,6 +9,7 @@ import node
 import pytest
 
 sys.path.insert(0, os.path.join(node.TOP, "tests", "bench"))
+import bench  # noqa: E402
 import bochs  # noqa: E402
 import report  # noqa: E402
 import systems  # noqa: E402
@@ -67,6 +68,7 @@ def test_counts_of_bochs_log():
             counts.feed(log[at:at + size])
         assert (counts.exits, counts.injected, counts.complaint) == (2, 1, None)
     counts.feed(b"00007e[CPU0  ] VMENTER FAIL: VMCS guest invalid CR0\n00008d[CPU0  ] VMEXIT")
+    assert counts.external == 1
     assert counts.complaint == "VMENTER FAIL: VMCS guest invalid CR0" and counts.exits == 2
 
 
@@ -108,8 +110,53 @@ def test_goals_of_direct():
     assert judge(measured(ipi, native=68, margay=68, direct=69)) == [(ipi[1], False)]
     assert judge(measured(idle, direct=0)) == [(idle[1], True)] and judge(measured(idle, direct=1)) == [(idle[1], False)]
     others = measured((*idle[:2], "injected"), direct=0)
-    assert judge(others) == [] and len(list(report.missing(report.table(others)))) == 8
-    assert len(list(report.missing(report.table(others + measured(idle, direct=3))))) == 7
+    assert judge(others) == [] and len(list(report.missing(report.table(others)))) == 21
+    assert len(list(report.missing(report.table(others + measured(idle, direct=3))))) == 20
+
+
+def test_goals_that_an_interval_contains():
+    """Of five runs, and of both systems."""
+    key = ("hpcc", "HPL, 2 processes", "instructions")
+
+    def judged(native, direct):
+        results = measured(key, native=native, direct=direct)
+        return [g["met"] for g in report.goals(report.table(results), list(report.intervals(results)))]
+
+    # Each mean +- 3.003 * 1.5811 / sqrt(5) = 2.12, by two ends 4.24 of 1000.
+    runs = [998, 999, 1000, 1001, 1002]
+    assert judged(runs, [n + 4 for n in runs]) == [True] and judged(runs, [n - 4 for n in runs]) == [True]
+    assert judged(runs, [n + 5 for n in runs]) == [False] and judged(runs, [n - 5 for n in runs]) == [False]
+    assert judged(runs[1:], runs[1:]) == [] == judged([1000] * 5, runs)
+
+
+def test_exits_by_name():
+    """What telemetry counts by reason, and what is left of a load's exits without a name."""
+    counted = systems.difference({"vmruns": 1, "exit:io": 1}, {
+        "vmruns": 31, "telemetry": 30, "exit:io": 1, "exit:cpuid": 20, "exit:cr": 2, "exit:wrmsr": 8, "messages": 9,
+        "interrupts": 5, "injected": 0, "total": 7, "f": 3})
+    assert counted.exits() == {"cpuid": 20, "cr": 2, "wrmsr": 8} and counted.exits("cr", "wrmsr", "hlt") == 10
+    assert counted.functions() == ["f"]
+
+    def values(load, ipi):
+        return {r["metric"]: r["value"] for r in bench.direct_rows("t", load, ipi, 4, counted)}
+
+    found = values("fork", "filtered")
+    assert (found["messages sent"], found["messages sent by telemetry"], found[report.UNNAMED]) == (9, 8, 30 - 22 - 9)
+    assert values("idle", "filtered")[report.UNNAMED] == 30 - 20 - 9
+    control = systems.Stretch({"vmruns": 1, "telemetry": 1, "exit:cpuid": 1, "messages": 0, "interrupts": 0, "injected": 0})
+    control = [dict(r, run=1) for r in bench.direct_rows(bench.CONTROL, "cpuid", "direct", 4, control)]
+    assert list(report.disagreements(control)) == []
+    # None is an exit where they are not filtered.
+    found = values("fork", "direct")
+    assert found[report.UNNAMED] == 8 and "messages sent by telemetry" not in found
+
+
+def test_differences_by_function():
+    key = ("noise", "Linux, detours", report.IN_GUEST)
+    results = measured((*key[:2], key[2] + "f"), native=10, direct=12.5) + measured((*key[:2], key[2] + "g"), native=7)
+    results += measured((*key[:2], key[2] + "h"), direct=1, native=1)
+    assert list(report.differences(report.table(results))) == ["- noise, Linux, detours: -4.5 in all: g -7.0, f +2.5"]
+    assert list(report.differences(report.table(measured((*key[:2], key[2] + "f"), native=10)))) == []
 
 
 def test_goals_by_the_interval():
@@ -119,7 +166,7 @@ def test_goals_by_the_interval():
     assert judge(measured(SENDER, kvm_off=kvm, margay=[200] * 3)) == [(SENDER[1], False)]
     assert judge(measured(SENDER, kvm_off=[1000] * 3, margay=[198, 199, 200])) == [(SENDER[1], False)]
     assert judge(measured(SENDER, kvm_off=[1, 1000, 1], margay=[1] * 3)) == [(SENDER[1], False)]
-    wide = dict(zip(("part", "test", "metric"), SENDER), system="kvm-off", half=10)
+    wide = dict(zip(("part", "test", "metric"), SENDER), system="kvm-off", half=10, runs=2)
     (apart,) = report.goals({SENDER: {"margay": 1, "kvm-off": 10}}, [wide])
     assert apart["worst"] is None and not apart["met"]
 

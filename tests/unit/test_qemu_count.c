@@ -2,8 +2,8 @@
 /* UNIT: tests/bench/qemu_count.c */
 /*
  * The plugin that counts for `make bench`, in a QEMU of a few lines: host
- * instructions around a VMRUN, a guest with two markers and a handler, and
- * Margay's counters in memory. What is expected is counted by hand.
+ * instructions around a VMRUN, a guest with two markers, a handler and WRMSRs,
+ * and Margay's counters in memory. What is expected is counted by hand.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,11 +25,12 @@ struct callback {
 	void (*run)(unsigned vcpu, void *data);
 	void *data;
 	size_t counter;
+	int flags;
 };
 struct qemu_plugin_insn {
 	uint64_t address;
 	uint8_t byte[7];
-	struct callback callback[8];
+	struct callback callback[10];
 	unsigned callbacks;
 };
 #include "tests/unit/fake_plugin_host.h"
@@ -45,8 +46,15 @@ void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void 
 void *qemu_plugin_scoreboard_new(size_t size);
 uint64_t qemu_plugin_u64_sum(struct entry entry);
 struct bytes *g_byte_array_new(void);
+struct bytes *g_byte_array_set_size(struct bytes *data, unsigned len);
 bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t len);
+void qemu_plugin_register_vcpu_init_cb(uint64_t id, void (*cb)(uint64_t id, unsigned vcpu));
+void *qemu_plugin_get_registers(void);
+int qemu_plugin_read_register(void *handle, struct bytes *data);
 
+static void (*begins)(uint64_t id, unsigned vcpu);
+static uint64_t rcx;
+static int running_with; /* the flags of the callback that is running */
 static uint64_t counters[64];
 static uint64_t memory[256];
 static struct bytes bytes;
@@ -62,8 +70,7 @@ void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plugin_insn
 void qemu_plugin_register_vcpu_insn_exec_cb(struct qemu_plugin_insn *insn, void (*cb)(unsigned vcpu, void *data), int flags,
 					     void *data)
 {
-	assert_int_equal(flags, 0);
-	insn->callback[insn->callbacks++] = (struct callback){ .run = cb, .data = data };
+	insn->callback[insn->callbacks++] = (struct callback){ .run = cb, .data = data, .flags = flags };
 }
 
 void *qemu_plugin_scoreboard_new(size_t size)
@@ -82,6 +89,40 @@ struct bytes *g_byte_array_new(void)
 	return &bytes;
 }
 
+struct bytes *g_byte_array_set_size(struct bytes *data, unsigned len)
+{
+	data->len = len;
+	return data;
+}
+
+void qemu_plugin_register_vcpu_init_cb(uint64_t, void (*cb)(uint64_t id, unsigned vcpu))
+{
+	begins = cb;
+}
+
+void *qemu_plugin_get_registers(void)
+{
+	static struct {
+		void *handle;
+		const char *name, *feature;
+	} registers[] = { { counters, "rax", "core" }, { &rcx, "rcx", "core" } };
+	static struct {
+		void *data;
+		unsigned count;
+	} all = { registers, 2 };
+
+	return &all;
+}
+
+int qemu_plugin_read_register(void *handle, struct bytes *data)
+{
+	assert_ptr_equal(handle, &rcx);
+	assert_int_equal(running_with, 1);
+	assert_int_equal(data->len, 0);
+	data->data = (uint8_t *)&rcx;
+	return sizeof(rcx);
+}
+
 bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t len)
 {
 	assert_true(address >= MEMORY && address - MEMORY + len <= sizeof(memory));
@@ -92,7 +133,7 @@ bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t 
 
 /* ---- the machine ---- */
 
-enum { HOST, VMRUN, BEHIND, MARKER_1, GUEST, HANDLER, MARKER_2, INSNS };
+enum { HOST, VMRUN, BEHIND, HOST_WRMSR, MARKER_1, GUEST, HANDLER, MARKER_2, WRMSR, KERNEL, INSNS };
 
 static struct qemu_plugin_insn code[INSNS];
 
@@ -103,8 +144,10 @@ static void load(int argc, const char **arguments)
 		[BEHIND] = { 0x1004, { 0x90 } },     [MARKER_1] = { 0x5000, { 0x0f, 0x1f, 0x80, 1, 'M', 'G', 'Y' } },
 		[GUEST] = { 0x5007, { 0x90 } },      [HANDLER] = { 0x7000, { 0x90 } },
 		[MARKER_2] = { 0x5008, { 0x0f, 0x1f, 0x80, 2, 'M', 'G', 'Y' } },
+		[HOST_WRMSR] = { 0x1005, { 0x0f, 0x30 } }, [WRMSR] = { 0x5010, { 0x0f, 0x30 } },
+		[KERNEL] = { 0xffffffff81000010, { 0x90 } },
 	};
-	char *copy[8];
+	char *copy[10];
 
 	memset(counters, 0, sizeof(counters));
 	memset(memory, 0, sizeof(memory));
@@ -122,6 +165,7 @@ static void execute(unsigned cpu, unsigned insn)
 	for (unsigned i = 0; i < code[insn].callbacks; i++) {
 		struct callback *c = &code[insn].callback[i];
 
+		running_with = c->flags;
 		if (c->run)
 			c->run(cpu, c->data);
 		else
@@ -153,12 +197,27 @@ static const char *line(unsigned n)
 	return text;
 }
 
+static void write_msr(unsigned insn, unsigned msr)
+{
+	rcx = msr;
+	execute(0, insn);
+}
+
+/* A file with this text, whose name is behind the argument's '='. */
+static void write_file(char *argument, const char *text)
+{
+	int file = mkstemp(strchr(argument, '=') + 1);
+
+	assert_true(file >= 0 && write(file, text, strlen(text)) == (ssize_t)strlen(text));
+	close(file);
+}
+
 static void test_one_cpu(void **)
 {
-	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "interrupt=0x7000",
-				    "stats=0xffffffff80000100:0x48:0x38:0x20:0x3:0x90:0x2" };
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "interrupt=0x7000", "reasons=io:cr:cpuid",
+				    "stats=0xffffffff80000100:0x48:0x38:0x20:0x3:0x90" };
 
-	load(5, arguments);
+	load(6, arguments);
 	memory[0x100 / 8] = MEMORY + VM;
 	memory[(VM + 0x48) / 8] = MEMORY + VCPU;
 	enter((unsigned[]){ GUEST, MARKER_1, GUEST }, 3, 0);
@@ -167,15 +226,60 @@ static void test_one_cpu(void **)
 	enter((unsigned[]){ GUEST, MARKER_2 }, 2, 1);
 	ended(1, NULL);
 	/* Host, VMRUN, guest, marker; the marker itself is the guest's. */
-	assert_string_equal(line(0), "marker 0x1 total 4 image 2 vmruns 1 interrupts 0 guest 2 telemetry 0 injected 0 cpuids 0\n");
+	assert_string_equal(line(0), "marker 0x1 total 4 image 2 vmruns 1 interrupts 0 guest 2 telemetry 0 injected 0\n");
 	/* Two exits between the markers, and one interrupt, as both sides say. */
-	assert_string_equal(line(1), "marker 0x2 total 15 image 8 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1 cpuids 1\n");
-	assert_string_equal(line(2), "end 0 total 16 image 9 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1 cpuids 1\n");
+	assert_string_equal(line(1), "marker 0x2 total 15 image 8 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1"
+				     " exit:io 1 exit:cpuid 1\n");
+	assert_string_equal(line(2), "end 0 total 16 image 9 vmruns 3 interrupts 1 guest 7 telemetry 2 injected 1"
+				     " exit:io 1 exit:cpuid 1\n");
+}
+
+/* Which messages the guest sends and not the host, and how far it is from a device's interrupt to its end. */
+static void test_wrmsr(void **)
+{
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "messages=1", "device=0x7000" };
+
+	load(5, arguments);
+	begins(1, 0);
+	write_msr(HOST_WRMSR, 0x830);
+	write_msr(WRMSR, 0x830);
+	write_msr(WRMSR, 0x838);
+	write_msr(WRMSR, 0x80b);
+	execute(0, HANDLER);
+	execute(0, GUEST);
+	write_msr(WRMSR, 0x830);
+	write_msr(WRMSR, 0x80b);
+	execute(0, GUEST);
+	write_msr(WRMSR, 0x80b);
+	ended(1, NULL);
+	/* The entry and the WRMSR that ends it are both of it: four instructions. */
+	assert_non_null(strstr(line(0), " messages 2 device-instructions 4 device-ends 1\n"));
+}
+
+static void test_guest_functions(void **)
+{
+	static char image[] = "symbols=/tmp/qemu_count.XXXXXX", guest[] = "guest-symbols=/tmp/qemu_count.XXXXXX";
+	const char *arguments[] = { out, image, "lo=0x1000", "hi=0x2000", guest };
+
+	write_file(image, "0000000000001004 T behind\n0000000000001000 T host\n0000000000001800 D data\n");
+	write_file(guest, "ffffffff81000020 t next\nffffffff81000000 T _text\nffffffff81000010 t this\n");
+	load(5, arguments);
+	execute(0, HOST);
+	execute(0, BEHIND);
+	execute(0, BEHIND);
+	execute(0, GUEST);
+	execute(0, KERNEL);
+	ended(1, NULL);
+	assert_string_equal(line(1), "  host 1\n");
+	assert_string_equal(line(2), "  behind 2\n");
+	assert_string_equal(line(3), "  this 1\n");
+	unlink(strchr(image, '=') + 1);
+	unlink(strchr(guest, '=') + 1);
 }
 
 static void test_each_cpu(void **)
 {
-	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "stats=0:0:0:0:0:0:0" };
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "stats=0:0:0:0:0:0" };
 
 	load(5, arguments);
 	execute(0, HOST);
@@ -183,13 +287,15 @@ static void test_each_cpu(void **)
 	execute(1, GUEST);
 	execute(0, MARKER_1);
 	ended(1, NULL);
-	assert_string_equal(line(0), "marker 0x1 total 4 image 1 vmruns 0 interrupts 0 total0 2 total1 2\n");
+	assert_int_equal(strncmp(line(0), "marker 0x1 total 4 image 1 vmruns 0 interrupts 0 ", 49), 0);
+	assert_non_null(strstr(line(0), " total0 2 total1 2\n"));
 }
 
 int main(void)
 {
 	/* In this order: what one run leaves in the plugin, cpus= would have to take back. */
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_each_cpu) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_wrmsr),
+					    cmocka_unit_test(test_guest_functions), cmocka_unit_test(test_each_cpu) };
 
 	int file = mkstemp(out + 4), failed;
 

@@ -3,14 +3,18 @@
  * loads NAME MILLISECONDS [1]: so much of a load by the clock, between markers 1
  * and 2; with 1 on all other CPUs, too. NAME: idle, compute, fork (and exec),
  * switch (context switches over a pipe), timer (sleeps of a millisecond),
- * console (lines), or cpuid: no time, but that instruction, once.
+ * console (lines), nvme (direct reads), igb (TCP to that card, where `loads sink`
+ * takes what comes), or cpuid: no time, but that instruction, once.
  */
-#define _GNU_SOURCE /* sched_setaffinity() */
+#define _GNU_SOURCE /* sched_setaffinity(), O_DIRECT */
+#include <arpa/inet.h>
 #include <cpuid.h>
+#include <fcntl.h>
 #include <sched.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <time.h>
 #include <unistd.h>
 #include "../marker.h"
@@ -20,7 +24,10 @@
 #define BEGIN() do { STOP(); MARKER(1); } while (0)
 #define END() do { MARKER(2); STOP(); } while (0)
 
-static int there[2], back[2];
+#define BLOCK 65536
+
+static int there[2], back[2], disk, network;
+static char block[BLOCK] __attribute__((aligned(4096)));
 static unsigned long long window; /* in nanoseconds */
 
 static unsigned long long now(void)
@@ -75,12 +82,61 @@ static void console(void)
 	check(write(1, line, sizeof(line) - 1) == sizeof(line) - 1, "console");
 }
 
+static void open_disk(void)
+{
+	disk = open("/dev/nvme0n1", O_RDONLY | O_DIRECT);
+	check(disk >= 0, "nvme0n1");
+}
+
+static void read_disk(void)
+{
+	static off_t at;
+
+	check(pread(disk, block, BLOCK, at) == BLOCK, "nvme0n1");
+	at = (at + BLOCK) % (256 << 20);
+}
+
+static struct sockaddr_in igb = { .sin_family = AF_INET };
+
+static void connect_network(void)
+{
+	igb.sin_port = htons(9);
+	igb.sin_addr.s_addr = inet_addr("10.0.0.2");
+	network = socket(AF_INET, SOCK_STREAM, 0);
+	check(network >= 0 && connect(network, (struct sockaddr *)&igb, sizeof(igb)) == 0, "connect");
+}
+
+static void send_network(void)
+{
+	check(write(network, block, BLOCK) > 0, "send");
+}
+
+/* A process for each connection, to its end. */
+static int sink(void)
+{
+	int listening = socket(AF_INET, SOCK_STREAM, 0), from;
+
+	igb.sin_port = htons(9);
+	signal(SIGCHLD, SIG_IGN);
+	check(listening >= 0 && bind(listening, (struct sockaddr *)&igb, sizeof(igb)) == 0 && listen(listening, 8) == 0, "sink");
+	while ((from = accept(listening, NULL, NULL)) >= 0) {
+		if (fork() == 0) {
+			while (read(from, block, BLOCK) > 0)
+				;
+			_exit(0);
+		}
+		close(from);
+	}
+	return 1;
+}
+
 static const struct load {
 	const char *name;
 	void (*prepare)(void), (*run)(void);
 } load[] = {
 	{ "idle", NULL, idle },           { "compute", NULL, compute }, { "fork", NULL, run_child },
 	{ "switch", echo, context_switch }, { "timer", NULL, timer },     { "console", NULL, console },
+	{ "nvme", open_disk, read_disk },   { "igb", connect_network, send_network },
 };
 
 static void stay_on(int cpu)
@@ -125,6 +181,8 @@ int main(int argc, char **argv)
 
 	if (is_child(argc, argv))
 		return 0;
+	if (argc > 1 && !strcmp(argv[1], "sink"))
+		return sink();
 	if (argc > 1 && !strcmp(argv[1], "cpuid")) {
 		BEGIN();
 		__cpuid(0, a, b, c, d);

@@ -4,7 +4,14 @@
 # margay.every=1 on each CPU at once.
 window=$(sed -n 's/.*margay\.window=\([0-9]*\).*/\1/p' /proc/cmdline)
 every=$(sed -n 's/.*margay\.every=\([0-9]*\).*/\1/p' /proc/cmdline)
-for load in $(sed -n 's/.*margay\.loads=\([a-z,]*\).*/\1/p' /proc/cmdline | tr , ' '); do
+loads=$(sed -n 's/.*margay\.loads=\([a-z,]*\).*/\1/p' /proc/cmdline | tr , ' ')
+case $loads in
+*nvme* | *igb*)
+	. /tests/network
+	$other loads sink &
+	;;
+esac
+for load in $loads; do
 	sleep 1
 	loads "$load" "$window" $every || poweroff -f
 done

@@ -4,7 +4,9 @@
 export PATH=$PATH:/usr/bin
 mount -t tracefs tracefs /sys/kernel/tracing 2> /dev/null
 for tracer in "osnoise top -r 950000 -T 1" "timerlat top -n"; do
+	mark 1
 	rtla $tracer -q -d 3s > /tmp/rtla 2>&1 || { cat /tmp/rtla; poweroff -f; }
+	mark 2
 	sed "s/^/margay-test: ${tracer%% *}: /" /tmp/rtla
 done
 echo "margay-test: done"
