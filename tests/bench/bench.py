@@ -57,7 +57,8 @@ RTLA_TIMERLAT = tuple("%s, %s, ns late" % (who, what) for who in ("IRQ", "thread
 SECOND = {"qemu": 1000000000, "bochs": 50000000}
 MEGA = 1000000
 ZEROING = ("take_part", "memset")  # kernel/memory/zero_parallel.c, and what it calls; little else does before the guest runs
-LINUX = "console=ttyS0 panic=-1 quiet nokaslr margay.test="
+LINUX = "console=ttyS0 panic=-1 quiet nokaslr %smargay.test="
+WORDS = ""  # --words
 # The clock source that a kernel takes by itself natively, and in a guest wherever the TSC is invariant, which QEMU's cannot say.
 TSC = "clocksource=tsc tsc=reliable"
 # KVM on Bochs would need hours: a CPUID and an exit to user space as measured once by hand.
@@ -95,7 +96,7 @@ def whole_run(part, system, counts, text):
 def linux(system, script, initrd=systems.BUILD + "/initrd", name=None, kernel="vmlinuz", **options):
     if system == "direct" or options.get("x2apic"):
         options["alone"] = [int(address, 16) for address in entries("x2apic-read", kernel)]
-    return systems.measure(system, name or script, os.path.join(systems.GUEST, kernel), initrd, LINUX + script, **options)
+    return systems.measure(system, name or script, os.path.join(systems.GUEST, kernel), initrd, LINUX % WORDS + script, **options)
 
 
 def part_boot(system):
@@ -231,8 +232,8 @@ def part_rates_vtx(loads, window, system):
     """
     if system not in systems.INTERRUPTS:
         return
-    stops, counts, text = bochs.measure("rates-vtx-" + system, systems.BUILD + "/initrd", LINUX + loads_words(loads, window),
-                                        systems.INTERRUPTS[system])
+    stops, counts, text = bochs.measure("rates-vtx-" + system, systems.BUILD + "/initrd",
+                                        LINUX % WORDS + loads_words(loads, window), systems.INTERRUPTS[system])
     if len(stops) != 2 * len(loads):
         raise systems.BenchError("rates-vtx: %d stops for %d loads" % (len(stops), len(loads)))
     yield from whole("rates-vtx", system, counts.exits, text)
@@ -578,7 +579,10 @@ def main():
     parser.add_argument("--loads", help="of the parts rates, rates-vtx and direct; default: all")
     parser.add_argument("--vms", help="of the part direct, as in 4-filtered,4-direct: vCPUs, and their `ipi =`; default: all")
     parser.add_argument("--window", type=int, default=1000, metavar="MS", help="how long each of them is, by the guest's clock")
+    parser.add_argument("--words", default="", help="further ones of Linux' command line, as no-kvmclock")
     args = parser.parse_args()
+    global WORDS
+    WORDS = args.words + " " * bool(args.words)
     if not re.fullmatch(r"\d+,\d+", args.hpcc):
         parser.error("--hpcc %s: expected two numbers, as in 1500,500, 0 for none" % args.hpcc)
     if args.window < 1:

@@ -69,7 +69,9 @@ def test_counts_of_bochs_log():
         assert (counts.exits, counts.injected, counts.complaint) == (2, 1, None)
     counts.feed(b"00007e[CPU0  ] VMENTER FAIL: VMCS guest invalid CR0\n00008d[CPU0  ] VMEXIT")
     assert counts.external == 1
-    assert counts.complaint == "VMENTER FAIL: VMCS guest invalid CR0" and counts.exits == 2
+    counts.feed(b"00006d[CPU0  ] VMEXIT reason = 7 (Interrupt Window) qualification=0x0\n")
+    assert (counts.exits, counts.external) == (3, 2)
+    assert counts.complaint == "VMENTER FAIL: VMCS guest invalid CR0" and counts.exits == 3
 
 
 BOOT = ("boot", "kernel to userspace", "instructions")
