@@ -15,12 +15,7 @@
 #ifndef TESTS_CONNECTX5_H
 #define TESTS_CONNECTX5_H
 
-#include <margay/types.h>
-
-struct config_dword {
-	u16 offset;
-	u32 value;
-};
+#include "tests/unit/fake_card.h"
 
 static const struct config_dword connectx5_pf[] = {
 	/* Header [A]. */

@@ -19,7 +19,7 @@
 #define FAKE_RAM_BASE 0x200000000000ull /* far from all else in a process, ASan's shadow included */
 #define FAKE_ESCAPE 0x14
 #define FAKE_FUNCTIONS 4
-#define FAKE_REGISTERS 0x10000
+#define FAKE_REGISTERS 0x20000
 #define FAKE_VECTORS 64
 #define FAKE_ENTRIES 96
 #define FAKE_LINES 32

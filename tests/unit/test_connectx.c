@@ -4,205 +4,23 @@
  * An InfiniBand card as its public dumps show it, PF and VF: the capability walker, the judgement, the table of rules and the
  * MSI-X logic on its registers. The card itself nobody of us has.
  */
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
-#include <stdlib.h>
-#include <string.h>
-#include <cmocka.h>
-
-#include "kernel/pci/pciinfo.h"
 #include "tests/unit/connectx5.h"
-#include "tests/unit/fake_host.h"
-#include "vmm/hvm.h"
-#include "vmm/intc.h"
-#include "vmm/memory/shootdown.h"
-#include "vmm/pci/vm_pci.h"
-#include "vmm/pci/pci_device.h"
-#include "vmm/pci/pci_fitness.h"
-#include "vmm/vm_parts.h"
+#include "tests/unit/fake_card.h"
 
-static struct vm_parts parts;
-static struct vcpu vcpu = { .vm = &parts.vm, .cpu = 2 };
-static struct vm_pci pci;
-static struct pci_device dev;
-static u32 registers[FAKE_REGISTERS / 4];
-static struct { u64 start, end; } mapped[8];
-static unsigned nr_mapped;
+#define CARD(words, ...) { words, ARRAY_SIZE(words), { __VA_ARGS__ } }
+static const struct card pf_card = CARD(connectx5_pf, MIB(32), [PCI_ROM_BAR] = MIB(1));
+static const struct card vf_card = CARD(connectx5_vf, MIB(1));
 
-/* ---- what the BARs' code asks of the VMM --------------------------------------------- */
-
-struct hvm_caps hvm_caps = { .phys_bits = 46 };
-const struct hvm_ops *hvm;
-
-int vm_map(struct vm *, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
+static int pf(void **)
 {
-	assert_int_equal(gpa.v, hpa.v);
-	assert_int_equal(prot, STAGE2_R | STAGE2_W);
-	assert_int_equal(type, MEMTYPE_UC_MINUS);
-	assert_true(nr_mapped < ARRAY_SIZE(mapped));
-	mapped[nr_mapped].start = gpa.v;
-	mapped[nr_mapped++].end = gpa.v + size;
+	assign(&pf_card);
 	return 0;
 }
 
-int vm_unmap(struct vcpu *, gpa_t, u64)
+static int vf(void **)
 {
-	fail();
+	assign(&vf_card);
 	return 0;
-}
-
-void vm_stage2_lock(struct vcpu *)
-{
-}
-
-void vm_stage2_unlock(struct vm *)
-{
-}
-
-int vm_register_mmio(struct vm *v, gpa_t base, u64 size, const struct mmio_ops *mmio, void *d)
-{
-	struct vm_ranges *all = &vm_parts(v)->ranges;
-
-	all->mmio[all->nr_mmio++] = (struct mmio_range){ base.v, size, mmio, d };
-	return 0;
-}
-
-void vm_set_mmio(struct vm *, const void *, u64, u64)
-{
-}
-
-static const struct vcpu *msi_vcpu(struct vm *, u64 address, u32)
-{
-	return address >> 20 == 0xfee ? &vcpu : NULL;
-}
-
-static const struct intc_ops intc = { .msi_vcpu = msi_vcpu };
-
-/* ---- the card ------------------------------------------------------------------------- */
-
-static u32 writable_bars[PCI_BARS];
-static u32 before[1024];
-
-static u32 read32(void *, u16 offset)
-{
-	return host_pci_read(0, offset, 4);
-}
-
-/* Of a BAR's bits only those of its address change. */
-static void write32(void *ctx, u16 offset, u32 value)
-{
-	unsigned n = offset == 0x30 ? 6 : (offset - 0x10u) / 4;
-	u32 w = offset == 4 ? 0xffff : n < PCI_BARS ? writable_bars[n] : 0;
-
-	host_pci_write(0, offset, 4, (read32(ctx, offset) & ~w) | (value & w));
-}
-
-static const struct pcicap_reader reader = { read32, NULL, true };
-static struct pci_info info;
-static struct pci_cap cap[16];
-static unsigned nr_caps;
-
-/* Reads it as the host does at boot, and gives it to a VM. */
-static void assign(const struct config_dword *words, unsigned count)
-{
-	struct host_pci_function *f = &pci.function[0];
-	const char *problem;
-
-	for (unsigned i = 0; i < count; i++)
-		host_pci_write(0, words[i].offset, 4, words[i].value);
-	memset(&info, 0, sizeof(info));
-	info.id.class_code = host_pci_read(0, 8, 4) >> 8;
-	pciinfo_bars(&reader, write32, 0, info.id.class_code, info.bar);
-	pciinfo_read(&reader, &info);
-	nr_caps = pcicap_walk(&reader, cap, ARRAY_SIZE(cap), &problem);
-	assert_null(problem);
-	/* As the host leaves it: quiet. */
-	host_pci_write(0, 4, 2, (host_pci_read(0, 4, 2) & ~4u) | 0x402);
-	host_pci_write(0, 0x9e, 2, host_pci_read(0, 0x9e, 2) & 0x7fff);
-	memcpy(f->bar, info.bar, sizeof(f->bar));
-	pci.device[0] = &dev;
-	pci.nr_functions = 1;
-	dev.vm = &parts.vm;
-	dev.host = f;
-	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, f->bar, true, false, cap, nr_caps), 0);
-	assert_int_equal(pci_msi_create(&dev), 0);
-	assert_int_equal(pci_bars_create(&dev), 0);
-	for (unsigned i = 0; i < ARRAY_SIZE(before); i++)
-		before[i] = host_pci_read(0, (u16)(i * 4), 4);
-}
-
-static int setup(void **)
-{
-	fake_host_reset();
-	fake_host.nr_pci = 1;
-	fake_host.registers = (u8 *)registers;
-	memset(registers, 0, sizeof(registers));
-	memset(&parts, 0, sizeof(parts));
-	memset(&pci, 0, sizeof(pci));
-	memset(&dev, 0, sizeof(dev));
-	memset(writable_bars, 0, sizeof(writable_bars));
-	nr_mapped = 0;
-	parts.vm.pci = &pci;
-	parts.vm.intc = &intc;
-	parts.vm.nr_vcpus = 1;
-	parts.vm.vcpus[0] = &vcpu;
-	writable_bars[1] = ~0u;
-	return 0;
-}
-
-static int pf(void **state)
-{
-	setup(state);
-	writable_bars[0] = (u32)~(MIB(32) - 1);
-	writable_bars[6] = (u32)~(MIB(1) - 1) | 1;
-	assign(connectx5_pf, ARRAY_SIZE(connectx5_pf));
-	return 0;
-}
-
-static int vf(void **state)
-{
-	setup(state);
-	writable_bars[0] = (u32)~(MIB(1) - 1);
-	assign(connectx5_vf, ARRAY_SIZE(connectx5_vf));
-	return 0;
-}
-
-static int teardown(void **)
-{
-	pci_msi_destroy(&dev);
-	assert_int_equal(fake_host.pages_in_use, 0);
-	return 0;
-}
-
-struct place {
-	u16 id, offset;
-};
-
-static void walked(const struct place *expected, unsigned count)
-{
-	assert_int_equal(nr_caps, count);
-	for (unsigned i = 0; i < count; i++) {
-		assert_int_equal(cap[i].id, expected[i].id);
-		assert_int_equal(cap[i].offset, expected[i].offset);
-	}
-}
-
-/* The list as the guest walks it. */
-static void seen(const struct place *standard, const struct place *extended)
-{
-	u16 at = (u16)pci_config_read(&dev.config, 0x34, 1);
-
-	for (; at; at = (u16)pci_config_read(&dev.config, at + 1, 1), standard++) {
-		assert_int_equal(at, standard->offset);
-		assert_int_equal(pci_config_read(&dev.config, at, 1), standard->id);
-	}
-	assert_int_equal(standard->id, 0);
-	for (at = 0x100; at; at = (u16)(pci_config_read(&dev.config, at, 4) >> 20), extended++) {
-		assert_int_equal(at, extended->offset);
-		assert_int_equal(pci_config_read(&dev.config, at, 2), extended->id);
-	}
-	assert_int_equal(extended->id, 0);
 }
 
 static void test_pf(void **)
@@ -288,38 +106,18 @@ static void test_pf_differences(void **)
 /* Whatever a guest writes, these only ever change: and within them not what is the path's or the host's. */
 static void test_pf_writes(void **)
 {
-	static const struct { u16 start, end; } open[] = {
+	static const struct span open[] = {
 		{ 0x04, 0x08 }, { 0x44, 0x48 }, { 0x48, 0x50 }, { 0x68, 0x6c }, { 0x88, 0x8c }, { 0xc0, 0xd8 }, { 0x100, 0x150 },
 		/* In no capability: the vendor's. */
 		{ 0x50, 0x60 }, { 0xa8, 0xc0 }, { 0xd8, 0x100 },
 	};
-	static const u32 pattern[] = { 0xffffffff, 0, 0xa5a5a5a5, 0x5a5a5a5a };
 
-	for (unsigned p = 0; p < ARRAY_SIZE(pattern); p++)
-		for (u16 at = 0; at < 4096; at += 4)
-			if (pci_config_write(&dev.config, at, 4, pattern[p]) & PCI_CHANGED_DECODE)
-				pci_config_unmapped(&dev.config);
-	for (u16 at = 0; at < 4096; at += 4) {
-		bool may = false;
-
-		for (unsigned i = 0; i < ARRAY_SIZE(open); i++)
-			may = may || (at >= open[i].start && at < open[i].end);
-		if (!may)
-			assert_int_equal(host_pci_read(0, at, 4), before[at / 4]);
-	}
+	changes_only(open, ARRAY_SIZE(open));
 	/* Power state; payload size, FLR; LTR; the vendor-specific capability's head. */
 	assert_int_equal(host_pci_read(0, 0x44, 2) & 3, 0);
 	assert_int_equal(host_pci_read(0, 0x68, 2) & 0x80e0, before[0x68 / 4] & 0x80e0);
 	assert_int_equal(host_pci_read(0, 0x88, 2) & 0x0400, 0);
 	assert_int_equal(pci_config_read(&dev.config, 0xc0, 1), 9);
-}
-
-static bool is_mapped(u64 at)
-{
-	for (unsigned i = 0; i < nr_mapped; i++)
-		if (at >= mapped[i].start && at < mapped[i].end)
-			return true;
-	return false;
 }
 
 /* Table and pending bits are trapped, a page each; initialisation segment and doorbells (UAR pages) are not. */

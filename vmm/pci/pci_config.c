@@ -187,6 +187,9 @@ static bool add_caps(struct pci_config *c, const struct pci_cap *caps, unsigned 
 			next_standard = cap->offset;
 		}
 	}
+	/* What the device itself has there as a place holder may lead to what is hidden. */
+	if (ok && next_extended && !find_field(c, PCI_STANDARD_END))
+		ok = add_value(c, PCI_STANDARD_END, 0, 0, next_extended << 20);
 	return ok && add_value(c, PCI_REG_CAPABILITIES, 0, 0, next_standard);
 }
 
