@@ -11,18 +11,17 @@
 #include "kernel/time/timer.h"
 
 /* x2APIC registers (SDM vol. 3, table 11-6). */
-enum { SVR = 0x0f, LVT_LINT1 = 0x36 };
+enum { SVR = 0x0f, LVT_THERMAL = 0x33, LVT_LINT0 = 0x35 };
 #define ICR_ASSERT BIT(14) /* as in apic.c; delivery mode 0 is fixed */
 
-void guest_apic_nmi(void)
+bool guest_apic_nmi(void)
 {
 	struct cpu *cpu = this_cpu();
 	struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 	cpu->nmi_foreign = false;
 	/* One that stays closed when its VM has ended has no work. */
-	if (cpu->closed && work && work->nmi)
-		work->nmi(work);
+	return cpu->closed && work && work->nmi && work->nmi(work);
 }
 
 void host_apic_give(void)
@@ -31,28 +30,33 @@ void host_apic_give(void)
 
 	host_interrupt_window();
 	cpu->closed = true;
-	cpu->nmi_foreign = false;
-	cpu->lint1 = apic_give();
+	cpu->nmi_foreign = cpu->nmi_unclaimed = false;
+	apic_give(cpu->lint);
 	/* What somebody has armed before. */
 	timer_run_due();
 }
 
 void host_apic_reset(void)
 {
-	apic_give();
+	u32 unused[2];
+
+	apic_give(unused);
 }
 
 /* An APIC that is off has masked all entries of its LVT, and keeps them so when it is on again (SDM vol. 3, 11.4.7.2). */
-static void restore_lint1(void)
+static void restore_lvt(void)
 {
-	host_wrmsr(MSR_X2APIC_FIRST + LVT_LINT1, this_cpu()->lint1);
+	for (unsigned i = 0; i < 2; i++)
+		host_wrmsr(MSR_X2APIC_FIRST + LVT_LINT0 + i, this_cpu()->lint[i]);
+	if (apic_thermal)
+		host_wrmsr(MSR_X2APIC_FIRST + LVT_THERMAL, apic_thermal);
 }
 
 int host_apic_svr(u64 value)
 {
 	int err = host_wrmsr(MSR_X2APIC_FIRST + SVR, value);
 
-	restore_lint1();
+	restore_lvt();
 	return err;
 }
 
@@ -60,12 +64,15 @@ void host_apic_take_back(void)
 {
 	struct cpu *cpu = this_cpu();
 
-	apic_give();
+	host_apic_reset();
 	apic_init_cpu();
-	restore_lint1();
+	restore_lvt();
 	apic_timer_init_cpu();
 	alarm_set(0);
 	cpu->closed = false;
+	/* One that its guest has sent may just be on its way. */
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		nmi_expected(cpu->id);
 	/* What somebody has armed meanwhile. */
 	cpu->timer_programmed = 0;
 	timer_run_due();

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Device interrupts: the MADT's I/O APICs and interrupt source overrides (ACPI 5.2.12.3, 5.2.12.5). */
+/* Interrupts as the MADT has them: I/O APICs, source overrides, local NMIs (ACPI 5.2.12.3, 5.2.12.5, 5.2.12.7, 5.2.12.13). */
 #include <margay/errno.h>
+#include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/ioapic.h"
+#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/console/printk.h"
 #include "kernel/irq.h"
@@ -17,6 +19,15 @@ void irq_init(void)
 	}
 	for (unsigned i = 0; i < madt->nr_ioapics; i++)
 		ioapic_add(madt->ioapic[i].address, madt->ioapic[i].gsi_base);
+}
+
+void upcall_local_nmis(void)
+{
+	const struct madt_info *madt = acpi_madt();
+
+	for (unsigned i = 0; madt && i < madt->nr_nmis; i++)
+		if (madt_nmi_is_of(madt, i, apic_id()))
+			apic_local_nmi(madt->nmi[i].lint, (madt->nmi[i].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
 }
 
 int irq_route_isa_nmi(unsigned irq)

@@ -139,18 +139,6 @@ static u32 highest_apic_id(void)
 	return highest;
 }
 
-/* The platform's NMIs come to the boot CPU alone, which looks where they are from: another's would only disturb its guest. */
-static void init_local_nmis(void)
-{
-	const struct madt_info *madt = acpi_madt();
-
-	for (unsigned i = 0; madt && i < madt->nr_nmis; i++)
-		for (unsigned k = 0; k < madt->nr_cpus; k++)
-			if (madt->cpu[k].apic_id == apic_id() && (madt->nmi[i].all || madt->nmi[i].uid == madt->cpu[k].uid))
-				apic_local_nmi(madt->nmi[i].lint,
-					       (madt->nmi[i].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
-}
-
 /* A console without an interrupt stays polled: output works, input does not. */
 static void init_console_interrupt(void)
 {
@@ -246,7 +234,6 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	init_numa();
 	if (apic_init(highest_apic_id()))
 		panic("no local APIC");
-	init_local_nmis();
 	cpu_init_all();
 	cpu_report_srat();
 	if (cpu_alloc_stacks(this_cpu()))

@@ -3,6 +3,8 @@
 #include "kernel/nmi.h"
 
 #include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/spinlock.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
@@ -37,25 +39,60 @@ int nmi_request_isa(unsigned irq, bool (*fn)(void))
 	return err;
 }
 
+/*
+ * By when a kick's NMI has come, however late an SMI or a busy emulator makes it, or has met another one on its way: then the two
+ * are one. A device's stays unexplained as long where another CPU has served it.
+ */
+#define PATIENCE_MS 10000u
+
+/* Did a kick send this NMI? Of kicks that are not settled by time as many NMIs are taken for theirs. */
+static bool of_kick(struct nmi_kicks *k, u64 now)
+{
+	u32 sent = __atomic_load_n(&k->sent, __ATOMIC_SEQ_CST);
+
+	for (unsigned i = 0; i < ARRAY_SIZE(k->mark); i++) {
+		bool settled = now - k->mark[i].at >= PATIENCE_MS * host_tsc_khz();
+
+		if (settled && (s32)(k->mark[i].sent - k->come) > 0)
+			k->come = k->mark[i].sent;
+		if (settled || !i) {
+			k->mark[i].at = now;
+			k->mark[i].sent = sent;
+		}
+	}
+	if (k->come == sent)
+		return false;
+	k->come++;
+	return true;
+}
+
+void nmi_expected(unsigned cpu)
+{
+	__atomic_store_n(&cpu_get(cpu)->nmi_expected, rdtsc(), __ATOMIC_RELAXED);
+}
+
 void nmi_taken(void)
 {
 	struct cpu *cpu = this_cpu();
 	bool sent = IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && __atomic_exchange_n(&cpu->kick_due, false, __ATOMIC_SEQ_CST);
 	bool kicked = __atomic_load_n(&cpu->kick, __ATOMIC_RELAXED);
+	bool unclaimed = IS_ENABLED(CONFIG_MACHINE_CHECKS) && !of_kick(&cpu->kicks, rdtsc());
 
 	cpu->nmi_count++;
+	if (unclaimed)
+		cpu->nmi_unclaimed = true;
 	/* Of two kicks at once the second's NMI may come alone: then there is the word of them. */
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && !sent && !kicked)
 		cpu->nmi_foreign = true;
 	/* The device's NMI may have met a kick's: the word of the boot CPU says nothing. */
-	if (cpu->id == 0 || !kicked) {
+	if (cpu->id == 0 || !kicked || unclaimed) {
 		cpu->nmi_noted = true;
 		__atomic_store_n(&cpu->kick, 1, __ATOMIC_RELAXED);
 	}
 }
 
 /* A system error or an I/O channel check is acknowledged, so that the next one is seen too. */
-static bool platform(void)
+static bool port_61(void)
 {
 	u8 status = inb(NMI_SC), cause = status & (NMI_SC_SERR | NMI_SC_IOCHK);
 	u8 clear = (cause & NMI_SC_SERR ? NMI_SC_CLEAR_SERR : 0) | (cause & NMI_SC_IOCHK ? NMI_SC_CLEAR_IOCHK : 0);
@@ -67,9 +104,31 @@ static bool platform(void)
 		     cause & NMI_SC_SERR ? " system error (SERR#)" : "", cause & NMI_SC_IOCHK ? " I/O channel check" : "");
 	outb(NMI_SC, (u8)((status & NMI_SC_KEPT) | clear));
 	outb(NMI_SC, status & NMI_SC_KEPT);
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && cmdline_of_boot()->nmi_panic)
-		panic("nmi=panic");
 	return true;
+}
+
+/* The platform's, with a sign at port 0x61, or without. It may have come to several CPUs: then the first one tells. */
+static bool platform(const struct cpu *cpu, bool unclaimed)
+{
+	static struct spinlock lock;
+	static u64 told; /* TSC; guarded by the lock */
+	const s64 patience = (s64)(PATIENCE_MS * host_tsc_khz());
+	s64 since = (s64)(rdtsc() - __atomic_load_n(&cpu->nmi_expected, __ATOMIC_RELAXED));
+	bool tell;
+
+	spin_lock(&lock);
+	tell = port_61();
+	if (!tell && unclaimed && since > patience && (!told || (s64)(rdtsc() - told) > patience)) {
+		printk_error("NMI of the platform on CPU %u: no device's, no sign at port 0x61: the BMC's, or a button's?",
+			     cpu->id);
+		tell = true;
+	}
+	if (tell)
+		told = rdtsc();
+	spin_unlock(&lock);
+	if (tell && cmdline_of_boot()->nmi_panic)
+		panic("nmi=panic");
+	return tell;
 }
 
 /* All are asked: one NMI may have been several. */
@@ -88,19 +147,32 @@ static bool devices(void)
 void nmi_look(void)
 {
 	struct cpu *cpu = this_cpu();
+	bool unclaimed = false;
 
 	if (likely(!cpu->nmi_noted))
 		return;
 	/* An NMI from here on is noted again. */
 	__atomic_store_n(&cpu->nmi_noted, false, __ATOMIC_SEQ_CST);
-	/* The platform's NMIs come to the boot CPU (LINT1), the devices' too. */
-	if (cpu->id == 0 && (devices() || platform())) {
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		unclaimed = __atomic_exchange_n(&cpu->nmi_unclaimed, false, __ATOMIC_SEQ_CST);
+	/* The devices' NMIs come to the boot CPU. */
+	if (cpu->id == 0 && (devices() || (!IS_ENABLED(CONFIG_MACHINE_CHECKS) && port_61()))) {
 		/* Those that came meanwhile, too. */
 		cpu->nmi_foreign &= !IS_ENABLED(CONFIG_DIRECT_INTERRUPTS);
+		if (IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
+			cpu->nmi_unclaimed = false;
+			nmi_expected(0);
+		}
 		return;
 	}
-	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && cpu->nmi_foreign)
-		guest_apic_nmi();
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && (cpu->id == 0 || unclaimed) && platform(cpu, false)) {
+		cpu->nmi_foreign = false;
+		return;
+	}
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (cpu->nmi_foreign || unclaimed) && guest_apic_nmi())
+		unclaimed = false;
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unclaimed && platform(cpu, true))
+		return;
 	/* A kick whose word was seen before its NMI came, a device's when another CPU served it, or nobody's. */
 	cpu->nmi_stray++;
 }

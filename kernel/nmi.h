@@ -25,7 +25,16 @@ void nmi_taken(void);
 /* In a window: what the NMIs since the last one were. Interrupts off. */
 void nmi_look(void);
 
-/* guest_apic.c: the work item of a CPU whose local APIC is a guest's gets an NMI that no kick has sent. In a window. */
-void guest_apic_nmi(void);
+/*
+ * With MACHINE_CHECKS: an NMI that the CPU takes in the next ten seconds may be one whose sender has been served, or of
+ * whom there is no other sign. Any CPU.
+ */
+void nmi_expected(unsigned cpu);
+
+/*
+ * guest_apic.c: the work item of a CPU whose local APIC is a guest's gets an NMI that no kick has sent. In a window. False:
+ * its guest cannot have sent it.
+ */
+bool guest_apic_nmi(void);
 
 #endif

@@ -42,6 +42,13 @@ struct cpu {
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
 	bool kick_due;           /* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */
 	bool nmi_foreign;        /* an NMI was taken that no kick had sent; this CPU and its NMI handler */
+	bool nmi_unclaimed;      /* the same, by the count of kicks, with MACHINE_CHECKS; this CPU and its NMI handler */
+	u64 nmi_expected;        /* TSC: nmi_expected(); atomic */
+	struct nmi_kicks {
+		u32 sent;        /* before each kick's NMI; set by any; atomic */
+		u32 come;        /* of these, or that will come no more; the NMI handler's, as the rest */
+		struct { u64 at; u32 sent; } mark[2]; /* how many were sent then: at the NMI before, and some time before */
+	} kicks;
 	u64 mce_looked;          /* TSC; only this CPU touches it */
 	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
@@ -49,7 +56,7 @@ struct cpu {
 	struct mitigations mitigations; /* its own, constant once it is online */
 	u32 microcode;           /* revision that it has; valid with MICROCODE */
 	u32 not_forced;          /* what mitigate= wants and this CPU cannot do */
-	u32 lint1;               /* of a CPU that is closed: that entry of the LVT as the LWK had it */
+	u32 lint[2];             /* of a CPU that is closed: these entries of the LVT as the LWK had them */
 	struct cpu_stack stack[CPU_STACKS]; /* the CPU's own, then by enum ist */
 	struct cpu_desc desc;
 };

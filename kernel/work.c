@@ -48,6 +48,8 @@ void host_cpu_kick(unsigned id)
 	__atomic_store_n(&cpu->kick, 1, __ATOMIC_SEQ_CST);
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && cpu != this_cpu())
 		__atomic_store_n(&cpu->kick_due, true, __ATOMIC_SEQ_CST);
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && cpu != this_cpu())
+		__atomic_fetch_add(&cpu->kicks.sent, 1, __ATOMIC_SEQ_CST);
 	if (cpu != this_cpu())
 		apic_send_nmi(cpu->apic_id);
 }

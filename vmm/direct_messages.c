@@ -28,12 +28,13 @@ void direct_take_init(struct vcpu *vcpu)
 	} while (exit.reason == VMEXIT_KICKED);
 }
 
-void vcpu_nmi(struct host_work *work)
+bool vcpu_nmi(struct host_work *work)
 {
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
 	if (!__atomic_load_n(&vcpu->vm->icrs_used, __ATOMIC_RELAXED))
-		return;
+		return false;
 	vcpu->nmi_pending = true;
 	vcpu_look(vcpu);
+	return true;
 }

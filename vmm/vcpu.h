@@ -152,7 +152,7 @@ void vcpu_raise_page_fault(struct vcpu *vcpu, u64 cr2, u32 error);
 void vcpu_queue_events(struct vcpu *vcpu);
 
 /* direct_messages.c, struct host_work's nmi(): one that the guest has sent, if it could. */
-void vcpu_nmi(struct host_work *work);
+bool vcpu_nmi(struct host_work *work);
 
 /* Is there an event that ends HLT? On the vCPU's CPU. */
 bool vcpu_wakes(struct vcpu *vcpu);

@@ -144,7 +144,7 @@ enum host_fault {
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
-	void (*nmi)(struct host_work *work); /* a closed CPU has had an NMI that nobody here has sent; may be NULL */
+	bool (*nmi)(struct host_work *work); /* a closed CPU had one that nobody here has sent: its guest's? May be NULL */
 	void (*fault)(struct host_work *work, enum host_fault why); /* run() has met that, and goes on; NULL: panic */
 };
 

@@ -137,6 +137,8 @@ static void read_tables(void)
 		add_table(fadt.dsdt);
 	if (has_madt && madt.dropped_cpus)
 		printk_error("acpi: table MADT: %u processors beyond %u are not used", madt.dropped_cpus, MADT_MAX_CPUS);
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && has_madt && madt.dropped_nmis)
+		printk_error("acpi: table MADT: %u local NMIs beyond %u are not used", madt.dropped_nmis, MADT_MAX_NMIS);
 }
 
 int acpi_init(const struct bootinfo *bi)

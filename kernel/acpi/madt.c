@@ -21,10 +21,13 @@ static void add_cpu(struct madt_info *m, u32 apic_id, u32 uid, u32 flags)
 
 static void add_nmi(struct madt_info *m, bool all, u32 uid, u8 lint, u16 flags)
 {
-	/* There are only LINT0 and LINT1. Some machines list each processor: the first ones say what all do. */
-	if (lint > 1 || m->nr_nmis == MADT_MAX_NMIS)
+	/* There are only LINT0 and LINT1. */
+	if (lint > 1)
 		return;
-	m->nmi[m->nr_nmis++] = (struct madt_nmi){ .all = all, .uid = uid, .lint = lint, .flags = flags };
+	if (m->nr_nmis == MADT_MAX_NMIS)
+		m->dropped_nmis++;
+	else
+		m->nmi[m->nr_nmis++] = (struct madt_nmi){ .all = all, .uid = uid, .lint = lint, .flags = flags };
 }
 
 static const char *add_ioapic(struct madt_info *m, const struct acpi_madt_ioapic *e)
@@ -105,4 +108,12 @@ const char *madt_read(const void *table, size_t size, struct madt_info *out)
 		out->isa[i].gsi = i;
 	reason = acpi_read_entries(table, sizeof(madt), madt.header.length, sizeof(struct acpi_sub), read_entry, out);
 	return reason || out->nr_cpus ? reason : "it names no enabled processor";
+}
+
+bool madt_nmi_is_of(const struct madt_info *m, unsigned i, u32 apic_id)
+{
+	for (unsigned k = 0; k < m->nr_cpus; k++)
+		if (m->cpu[k].apic_id == apic_id && (m->nmi[i].all || m->cpu[k].uid == m->nmi[i].uid))
+			return true;
+	return false;
 }

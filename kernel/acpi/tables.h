@@ -51,7 +51,7 @@ const char *xsdt_read(const void *table, size_t size, bool is_xsdt, struct xsdt_
 /* madt.c */
 #define MADT_MAX_CPUS 4096
 #define MADT_MAX_IOAPICS 64
-#define MADT_MAX_NMIS 16
+#define MADT_MAX_NMIS 1024 /* firmware may list each processor */
 struct madt_info {
 	u64 lapic_address;
 	bool pcat_compat; /* has 8259s, to be masked */
@@ -73,6 +73,7 @@ struct madt_info {
 		u16 flags;
 	} isa[16];
 	unsigned nr_nmis; /* local interrupt inputs that are NMI */
+	unsigned dropped_nmis; /* beyond MADT_MAX_NMIS */
 	struct madt_nmi {
 		bool all;
 		u32 uid;
@@ -81,6 +82,8 @@ struct madt_info {
 	} nmi[MADT_MAX_NMIS];
 };
 const char *madt_read(const void *table, size_t size, struct madt_info *out);
+/* Is nmi[i] one of the CPU with that APIC ID? */
+bool madt_nmi_is_of(const struct madt_info *m, unsigned i, u32 apic_id);
 
 /* srat.c: enabled entries only. */
 #define SRAT_MAX_CPUS 4096

@@ -10,6 +10,7 @@
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "drivers/uart8250.h"
+#include "kernel/nmi.h"
 
 /* Polls before the transmitter counts as stuck: some 100 ms by port, when 16 bytes take 1.4 ms. */
 #define SEND_POLLS 200000u
@@ -105,7 +106,9 @@ void serial_pump(bool want_room)
 	if (mode == SERIAL_POLLED || mode == SERIAL_PANIC) {
 		send_all();
 	} else if (mode == SERIAL_INTERRUPT) {
-		send_some();
+		/* The transmitter asks, by NMI; the CPU that sends on may come before the one that would look. */
+		if (send_some() && IS_ENABLED(CONFIG_MACHINE_CHECKS))
+			nmi_expected(0);
 		uart8250_interrupts(&uart, true, serial_queued() || want_room);
 	} else {
 		ring_tail = ring_head;

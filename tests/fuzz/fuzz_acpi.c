@@ -82,6 +82,7 @@ static void madt(const u8 *t, size_t size)
 			CHECK(m.cpu[i].apic_id != m.cpu[k].apic_id);
 	for (unsigned i = 0; i < m.nr_nmis; i++)
 		CHECK(m.nmi[i].lint <= 1);
+	CHECK(!m.dropped_nmis || m.nr_nmis == MADT_MAX_NMIS);
 }
 
 static void srat(const u8 *t, size_t size)

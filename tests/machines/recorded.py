@@ -69,7 +69,7 @@ def madt(data):
             lapic = struct.unpack_from("<Q", e, 4)[0]
     nmis = [("all:%d:%x" % (n[1], n[2]) if n[3] else "%x:%d:%x" % n[:3]) for n in nmis if n[1] <= 1]
     return {"madt lapic": "%x" % lapic, "madt pcat": "%d" % (flags & 1), "madt cpus": words(cpus.values()),
-            "madt ioapics": words(ioapics), "madt isa": words(isa), "madt nmis": words(nmis[:16])}
+            "madt ioapics": words(ioapics), "madt isa": words(isa), "madt nmis": words(nmis)}
 
 
 def srat(data):

@@ -23,9 +23,9 @@ def inject(folder, cpu, status, address, mcg_status=RIPV | MCIP):
     assert "rror" not in answer, answer
 
 
-def node_of(name, folder):
+def node_of(name, folder, cmdline=""):
     vms = {"a.conf": vm("a", "tick", cpus="0-0"), "b.conf": vm("b", "part", cpus="1-1")}
-    return start("mce-" + name, "qemu", vms, 3, extra=qemu_monitor.arguments(folder))
+    return start("mce-" + name, "qemu", vms, 3, cmdline, extra=qemu_monitor.arguments(folder))
 
 
 def told(what, status, address, cpu=IDLE):
@@ -98,6 +98,40 @@ def test_fatal(tmp_path, name, status, mcg_status):
         running.expect(r"^margay: machine check: CPU %d, bank %d: .*: status %#x " % (IDLE, BANK, status))
         running.expect(r"^margay: machine check: CPU %d cannot go on: MCG_STATUS %#x\r?$" % (IDLE, mcg_status))
         running.expect("^margay: panic on CPU %d: #MC machine check " % IDLE)
+
+
+NOBODYS = r"^margay: NMI of the platform on CPU %s: no device's, no sign at port 0x61: the BMC's, or a button's\?\r?$"
+
+
+def test_platform_nmi(tmp_path):
+    """QEMU's `nmi` is a BMC's: by LINT1 to all CPUs, as the MADT says. The boot CPU's may be the console's; kicks never are."""
+    with node_of("nmi", tmp_path) as running:
+        running.expect(UP)
+        console = Console(running)
+        console.call()
+        for _ in range(5):
+            assert console.answer("vm stop b") == ["b: stops"]
+            console.settle("b")
+            console.answer("vm start b")
+            while console.state("b") != "running":
+                pass
+        assert "NMI of the platform" not in running.text
+        monitor = qemu_monitor.Monitor(tmp_path)
+        monitor.ask("nmi")
+        running.expect(NOBODYS % "[12]")
+        # Once in ten seconds, whoever has it.
+        monitor.ask("nmi")
+        assert console.state("a") == console.state("b") == "running"
+        assert running.text.count("NMI of the platform") == 1
+        assert console.end().status == 0
+
+
+def test_platform_nmi_panics(tmp_path):
+    with node_of("nmi-panic", tmp_path, "nmi=panic") as running:
+        running.expect(UP)
+        qemu_monitor.Monitor(tmp_path).ask("nmi")
+        running.expect(NOBODYS % "\\d")
+        running.expect(r"^margay: panic on CPU \d: nmi=panic")
 
 
 class InnerMonitor(qemu_monitor.Monitor):

@@ -67,9 +67,10 @@ __attribute__((weak)) void shootdown_flush(struct vcpu *vcpu)
 	vcpu->stage2_seen = vcpu->vm->stage2_count;
 }
 
-__attribute__((weak)) void vcpu_nmi(struct host_work *)
+__attribute__((weak)) bool vcpu_nmi(struct host_work *)
 {
 	fail();
+	return false;
 }
 
 __attribute__((weak)) void direct_take_init(struct vcpu *)

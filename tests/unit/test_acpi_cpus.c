@@ -107,8 +107,12 @@ static void test_madt(void **)
 	assert_true(m.nmi[0].all);
 	assert_int_equal(m.nmi[0].lint, 1);
 	assert_int_equal(m.nmi[0].flags, 5);
-	assert_false(m.nmi[1].all);
-	assert_int_equal(m.nmi[1].uid, 7);
+	assert_true(!m.nmi[1].all && m.nmi[1].uid == 7);
+	/* The first is all CPUs', the second of the one with UID 7. */
+	assert_true(madt_nmi_is_of(&m, 0, 0) && madt_nmi_is_of(&m, 0, 2) && madt_nmi_is_of(&m, 0, 0x12345));
+	assert_true(!madt_nmi_is_of(&m, 1, 0) && !madt_nmi_is_of(&m, 1, 2) && madt_nmi_is_of(&m, 1, 0x12345));
+	/* Of a CPU that the table does not name nothing is known. */
+	assert_false(madt_nmi_is_of(&m, 0, 1));
 }
 
 static void test_madt_bad(void **)
@@ -172,6 +176,41 @@ static void test_madt_many(void **)
 	assert_null(READ(madt_read, &m));
 	assert_int_equal(m.nr_cpus, MADT_MAX_CPUS);
 	assert_int_equal(m.dropped_cpus, 3);
+}
+
+static void local_nmi(u8 uid, u16 flags, u8 lint)
+{
+	put8(4);
+	put8(6);
+	put8(uid);
+	put(flags, 2);
+	put8(lint);
+}
+
+/* One for each CPU, as some firmware lists them: all are kept. More: counted. */
+static void test_madt_nmis(void **)
+{
+	begin_madt();
+	for (u8 i = 0; i < 200; i++)
+		lapic(i, i, 1);
+	for (u8 i = 0; i < 200; i++)
+		local_nmi(i, 5, 1);
+	for (u8 i = 0; i < 100; i++)
+		local_nmi(i, 0, 0);
+	local_nmi(100, 5, 0);
+	finish();
+	assert_null(READ(madt_read, &m));
+	assert_true(m.nr_nmis == 301 && !m.dropped_nmis);
+	assert_true(madt_nmi_is_of(&m, 199, 199) && !madt_nmi_is_of(&m, 199, 198) && madt_nmi_is_of(&m, 299, 99));
+	assert_true(m.nmi[299].lint == 0 && m.nmi[300].uid == 100 && m.nmi[300].flags == 5);
+	begin_madt();
+	lapic(0, 0, 1);
+	for (u32 i = 0; i < MADT_MAX_NMIS + 2; i++)
+		local_nmi((u8)i, 0, 1);
+	local_nmi(1, 0, 2); /* no input */
+	finish();
+	assert_null(READ(madt_read, &m));
+	assert_true(m.nr_nmis == MADT_MAX_NMIS && m.dropped_nmis == 2);
 }
 
 static void srat_memory(u32 domain, u64 base, u64 size, u32 flags)
@@ -329,7 +368,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_madt),
 		cmocka_unit_test(test_madt_bad),
-		cmocka_unit_test(test_madt_many),
+		cmocka_unit_test(test_madt_many), cmocka_unit_test(test_madt_nmis),
 		cmocka_unit_test(test_srat),
 		cmocka_unit_test(test_slit),
 		cmocka_unit_test(test_hostile),

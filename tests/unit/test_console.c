@@ -19,6 +19,15 @@
 #include "kernel/console/serial.h"
 #include "tests/unit/fake_uart.h"
 
+/* The transmitter has asked by NMI, though another CPU came first. */
+static unsigned expected;
+
+void nmi_expected(unsigned cpu)
+{
+	assert_int_equal(cpu, 0);
+	expected++;
+}
+
 void *mmio_map_type(u64, u64, bool)
 {
 	return NULL;
@@ -125,7 +134,7 @@ static void test_absent(void **)
 	host_console_drain();
 	assert_int_equal(shows, 1);
 	assert_false(console_interrupt());
-	assert_int_equal(nr_sent, 0);
+	assert_int_equal(nr_sent + expected, 0);
 }
 
 static void test_replay_and_polled(void **)
@@ -179,7 +188,9 @@ static void test_never_waits_and_tells_of_room(void **)
 	assert_true(irq_tx);
 	/* Log lines still find room. */
 	host_log("vm0: here");
+	expected = 0;
 	drain();
+	assert_true(expected);
 	assert_int_equal(room_calls, 1);
 	assert_int_equal(nr_sent, n + strlen("\r\nvm0: here\r\n"));
 	assert_non_null(strstr(sent, "x\r\nvm0: here\r\n"));

@@ -115,10 +115,10 @@ static void test_init(void **)
 /* An NMI that nobody has announced: of the guest's, or of the machine's while it cannot have sent one. */
 static void test_nmi(void **)
 {
-	vcpu_nmi(&vcpu.work);
+	assert_false(vcpu_nmi(&vcpu.work));
 	assert_false(vcpu.nmi_pending || vcpu.look);
 	vm.icrs_used = true;
-	vcpu_nmi(&vcpu.work);
+	assert_true(vcpu_nmi(&vcpu.work));
 	assert_true(vcpu.nmi_pending && vcpu.look);
 }
 

@@ -9,18 +9,20 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include <margay/host.h>
+#include <margay/spinlock.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/percpu.h"
 #include "kernel/time/timer.h"
 
-enum { TPR = 0x808, EOI = 0x80b, SVR_MSR = 0x80f, ISR = 0x810, IRR = 0x820, TIMER = 0x832, LINT0 = 0x835, LINT1 = 0x836,
-       INITIAL = 0x838, DIVIDE = 0x83e };
+enum { TPR = 0x808, EOI = 0x80b, SVR_MSR = 0x80f, ISR = 0x810, IRR = 0x820, TIMER = 0x832, THERMAL = 0x833, LINT0 = 0x835,
+       LINT1 = 0x836, INITIAL = 0x838, DIVIDE = 0x83e };
 #define KHZ 2000000u
 #define MASKED 0x10000u
 #define DEADLINE 0x40000u
@@ -44,6 +46,7 @@ static u64 alarm;
 
 const u8 apic_drop[16], apic_drop_18[16], apic_drop_30[16];
 u64 apic_tsc_khz = KHZ;
+u32 apic_thermal;
 
 static unsigned highest(const bool *reg)
 {
@@ -189,12 +192,13 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 #define this_cpu() (&the_cpu)
 #include "arch/x86_64/cpu/apic_give.c"
 #include "kernel/guest_apic.c"
+#include "kernel/boot/cmdline.h"
 /* Neither SERR# nor an I/O channel check. */
 #define inb(port) ((void)(port), (u8)0)
 #define outb(port, value) ((void)(port), (void)(value))
-#include "kernel/nmi.c"
 #undef asm
 #undef volatile
+#include "kernel/nmi.c"
 
 void apic_timer_stop(void)
 {
@@ -247,7 +251,7 @@ int host_rdmsr(u32 msr, u64 *value)
 int host_wrmsr(u32 msr, u64 value)
 {
 	/* Some bits cannot be written (11.12.1.2). */
-	if ((msr == SVR_MSR && apic.refuses) || (msr == LINT1 && value & 0x5000))
+	if ((msr == SVR_MSR && apic.refuses) || ((msr == LINT0 || msr == LINT1) && value & 0x5000))
 		return -1;
 	model_wrmsr(msr, value);
 	return 0;
@@ -267,6 +271,17 @@ int irq_route_isa_nmi(unsigned)
 void printk_error(const char *, ...)
 {
 	fail();
+}
+
+const struct cmdline *cmdline_of_boot(void)
+{
+	fail();
+	return NULL;
+}
+
+void panic(const char *, ...)
+{
+	abort();
 }
 
 void apic_send(u32, u32)
@@ -295,6 +310,7 @@ static int setup(void **)
 		apic.lvt[i] = MASKED;
 	apic.lvt[0] = VECTOR_TIMER;
 	apic.lvt[LINT1 - TIMER] = 0x400;
+	apic_thermal = 0;
 	windows = due = 0;
 	alarm = 0;
 	return 0;
@@ -396,6 +412,22 @@ static void test_lint1(void **)
 	assert_int_equal(apic.lvt[LINT1 - TIMER], 0x400);
 }
 
+/* LINT0, where it is the NMI, and the thermal sensor's SMI, which is the machine's whoever has the APIC. */
+static void test_lint0(void **)
+{
+	apic.lvt[LINT0 - TIMER] = 0x2400 | 0x1000;
+	apic.lvt[THERMAL - TIMER] = apic_thermal = 0x200;
+	host_apic_give();
+	assert_int_equal(apic.lvt[LINT0 - TIMER], MASKED | 0x3400);
+	assert_int_equal(host_apic_svr(0x1ff), 0);
+	assert_int_equal(apic.lvt[LINT0 - TIMER], 0x2400);
+	assert_int_equal(apic.lvt[THERMAL - TIMER], 0x200);
+	host_apic_take_back();
+	assert_int_equal(apic.lvt[LINT0 - TIMER], 0x2400);
+	assert_int_equal(apic.lvt[THERMAL - TIMER], 0x200);
+	assert_int_equal(apic.lvt[LINT1 - TIMER], 0x400);
+}
+
 /* Where it was masked it stays so: other CPUs than the boot CPU. */
 static void test_lint1_masked(void **)
 {
@@ -409,10 +441,11 @@ static void test_lint1_masked(void **)
 
 static unsigned nmis;
 
-static void nmi(struct host_work *work)
+static bool nmi(struct host_work *work)
 {
 	assert_ptr_equal(work, the_cpu.work);
 	nmis++;
+	return true;
 }
 
 /* A kick as host_cpu_kick() makes it, and the look that takes note of it. */
@@ -420,6 +453,7 @@ static void kick(void)
 {
 	the_cpu.kick = 1;
 	the_cpu.kick_due = true;
+	the_cpu.kicks.sent++;
 }
 
 static unsigned look(void)
@@ -505,7 +539,7 @@ int main(void)
 		cmocka_unit_test_setup(test_late, setup),
 		cmocka_unit_test_setup(test_flood, setup),
 		cmocka_unit_test_setup(test_lint1, setup),
-		cmocka_unit_test_setup(test_lint1_masked, setup),
+		cmocka_unit_test_setup(test_lint1_masked, setup), cmocka_unit_test_setup(test_lint0, setup),
 		cmocka_unit_test_setup(test_nmis, setup),
 	};
 

@@ -101,8 +101,9 @@ bool vcpu_may_answer(struct vcpu *, u64)
 	return patience && patience--;
 }
 
-void vcpu_nmi(struct host_work *)
+bool vcpu_nmi(struct host_work *)
 {
+	return false;
 }
 
 /* When nobody sends any more, and what was sent has come: host_apic_take_back() waits for it. */

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* An NMI of the platform, by port 0x61 (ICH9 data sheet, 13.7.1): what is said, acknowledged, and when the node ends. */
+/*
+ * NMIs of the platform, by port 0x61 (ICH9 data sheet, 13.7.1), or without a sign: what is said, acknowledged, and when the
+ * node ends; and that what a kick, a device or a guest may have sent is none of them.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -17,6 +20,9 @@ static struct cpu the_cpu;
 static struct cmdline boot_words;
 static u8 port, written[4];
 static unsigned writes, lines, stray_of_guest;
+static u64 tsc = 1;
+static bool asks, guest_sends;
+static u32 kicks;
 static jmp_buf ended;
 
 static u8 fake_inb(unsigned number)
@@ -34,6 +40,7 @@ static void fake_outb(unsigned number, u8 value)
 #define this_cpu() (&the_cpu)
 #define inb fake_inb
 #define outb fake_outb
+#define rdtsc() (tsc)
 #include "kernel/nmi.c"
 
 const struct cmdline *cmdline_of_boot(void)
@@ -56,15 +63,31 @@ int irq_route_isa_nmi(unsigned)
 	return 0;
 }
 
-void guest_apic_nmi(void)
+bool guest_apic_nmi(void)
 {
 	stray_of_guest++;
+	return guest_sends;
+}
+
+u64 host_tsc_khz(void)
+{
+	return 1000;
+}
+
+struct cpu *cpu_get(unsigned)
+{
+	return &the_cpu;
+}
+
+static bool device_asks(void)
+{
+	return asks;
 }
 
 /* An NMI comes and is looked into. Did the node end? */
 static bool nmi(u8 status, bool ends, u32 id)
 {
-	the_cpu = (struct cpu){ .self = &the_cpu, .id = id };
+	the_cpu = (struct cpu){ .self = &the_cpu, .id = id, .kicks.sent = kicks };
 	boot_words.nmi_panic = ends;
 	port = status;
 	writes = lines = stray_of_guest = 0;
@@ -100,22 +123,127 @@ static void test_panic(void **)
 	assert_int_equal(writes, 2);
 }
 
-/* No cause, no such register, or another CPU's, to which the platform's do not come. */
+/* No cause, or no such register, and a kick under way. */
 static void test_nothing(void **)
 {
 	for (unsigned ends = 0; ends < 2; ends++) {
+		kicks = 1;
 		assert_false(nmi(0x30, ends, 0));
 		assert_false(nmi(0xff, ends, 0));
-		assert_false(nmi(0x80, ends, 1));
 		assert_int_equal(lines + writes, 0);
 		assert_int_equal(the_cpu.nmi_stray, 1);
 	}
+	kicks = 0;
+}
+
+#define PATIENCE 10000000u
+
+/* Nobody's: told, on any CPU, but once for all in ten seconds; and obeyed. */
+static void test_unclaimed(void **)
+{
+	for (unsigned id = 0; id < 3; id++) {
+		tsc += 2 * PATIENCE;
+		assert_false(nmi(0x30, false, id));
+		assert_int_equal(lines, 1);
+		assert_int_equal(the_cpu.nmi_stray, 0);
+		tsc += PATIENCE;
+		assert_false(nmi(0x30, true, id));
+		assert_false(nmi(0xff, true, id + 1));
+		assert_int_equal(lines, 0);
+		tsc++;
+		assert_true(nmi(0x30, true, id));
+	}
+	/* One with a sign, which several CPUs get, is told by the first that looks. */
+	tsc += 2 * PATIENCE;
+	assert_false(nmi(0x80, false, 2));
+	assert_int_equal(writes, 2);
+	assert_false(nmi(0x30, true, 0));
+	assert_int_equal(lines, 0);
+	/* The boot CPU finds the sign, too, when a kick's NMI and the platform's were one. */
+	kicks = 1;
+	assert_false(nmi(0x80, false, 0));
+	assert_int_equal(lines, 1);
+	tsc += 2 * PATIENCE;
+	assert_false(nmi(0x80, true, 1));
+	assert_int_equal(lines, 0);
+	kicks = 0;
+}
+
+/* What a guest may have sent, a device may have asked for, or is on its way since the APIC has come back. */
+static void test_explained(void **)
+{
+	tsc += 2 * PATIENCE;
+	guest_sends = true;
+	assert_false(nmi(0x30, true, 1));
+	guest_sends = false;
+	assert_int_equal(stray_of_guest, 1);
+	device[0] = device_asks;
+	asks = true;
+	assert_false(nmi(0x30, true, 0));
+	asks = false;
+	boot_words.nmi_panic = false;
+	nmi_taken();
+	tsc += PATIENCE;
+	nmi_look();
+	assert_int_equal(lines, 0);
+	nmi_taken();
+	tsc++;
+	nmi_look();
+	assert_int_equal(lines, 1);
+	tsc += 2 * PATIENCE;
+	nmi_expected(0);
+	nmi_taken();
+	nmi_look();
+	assert_int_equal(lines, 1);
+	/* Two clocks that disagree by little. */
+	the_cpu.nmi_expected = tsc + 1000;
+	nmi_taken();
+	nmi_look();
+	assert_int_equal(lines, 1);
+	device[0] = NULL;
+}
+
+/* A kick's NMI is a kick's whenever it comes, unless it has met another on its way: that is known after a while. */
+static void test_kicks(void **)
+{
+	struct nmi_kicks k = { 0 };
+
+	tsc += PATIENCE;
+	assert_false(of_kick(&k, tsc));
+	k.sent = 3;
+	assert_true(of_kick(&k, tsc) && of_kick(&k, tsc) && of_kick(&k, tsc));
+	assert_false(of_kick(&k, tsc));
+	/* Long after. */
+	k.sent++;
+	assert_true(of_kick(&k, tsc += 100ull * PATIENCE));
+	assert_false(of_kick(&k, tsc));
+	/* Two in one: the other one is awaited for as long as it may take, and no longer. */
+	k.sent += 2;
+	assert_true(of_kick(&k, tsc += 5));
+	assert_false(of_kick(&k, tsc + PATIENCE));
+	k.sent += 2;
+	assert_true(of_kick(&k, tsc += 3 * PATIENCE));
+	assert_true(of_kick(&k, tsc += PATIENCE - 1));
+	/* Those that keep coming in twos leave not more behind than come in thirty seconds. */
+	for (unsigned i = 0; i < 100000; i++) {
+		k.sent += 2;
+		assert_true(of_kick(&k, tsc += PATIENCE / 100));
+	}
+	assert_in_range(k.sent - k.come, 100, 300);
+	/* Nobody has sent one since. */
+	assert_true(of_kick(&k, tsc));
+	assert_false(of_kick(&k, tsc + PATIENCE));
+	/* The count goes round. */
+	k = (struct nmi_kicks){ .sent = 1, .come = 0xfffffffe, .mark = { { tsc, 0xffffffff }, { tsc, 0xffffffff } } };
+	assert_true(of_kick(&k, tsc) && of_kick(&k, tsc) && of_kick(&k, tsc));
+	assert_false(of_kick(&k, tsc));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_report), cmocka_unit_test(test_panic), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_unclaimed), cmocka_unit_test(test_explained), cmocka_unit_test(test_kicks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

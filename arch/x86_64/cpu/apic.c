@@ -94,6 +94,7 @@ void apic_init_cpu(void)
 	/* What firmware left in service would block its priority class for ever. */
 	for (unsigned i = 0; i < 8; i++)
 		apic_eoi();
+	upcall_local_nmis();
 }
 
 int apic_init(u32 highest_id)

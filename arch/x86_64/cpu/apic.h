@@ -34,9 +34,9 @@ void apic_send(u32 dest, u32 command);
 /*
  * In images with DIRECT_INTERRUPTS. The calling CPU's local APIC becomes as after a reset, but for its x2APIC mode and for what
  * is the machine's (apic_give.c): for a guest, or before apic_init_cpu(). Interrupts stay off; nothing is left pending or in
- * service, but what is sent meanwhile. Returns LINT1 as it was: it is masked now, like all of the LVT.
+ * service, but what is sent meanwhile. lint: LINT0 and LINT1 as they were: they are masked now, like all of the LVT.
  */
-u32 apic_give(void);
+void apic_give(u32 lint[2]);
 /* Rate of the TSC, from apic_timer_init() on. */
 extern u64 apic_tsc_khz;
 /* Some CPU is in x2APIC mode though apic_init() did not choose it. */

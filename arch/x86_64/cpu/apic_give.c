@@ -4,7 +4,7 @@
  * in x2APIC mode: registers at their reset values, nothing pending, nothing in
  * service (SDM vol. 3, 11.4.7 and 11.12.5). What belongs to the machine, not to
  * a program, stays the LWK's: of the LVT all but the timer's entry, and ESR,
- * which nobody reads. LINT1 is the only one of these that is not masked anyhow.
+ * which nobody reads. LINT0, LINT1 and the thermal sensor's are those that are not masked anyhow.
  */
 #include <margay/host.h>
 #include <margay/string.h>
@@ -17,7 +17,7 @@
 /* x2APIC MSRs (table 11-6). */
 enum {
 	X2_TPR = 0x808, X2_EOI = 0x80b, X2_SVR = 0x80f, X2_ISR = 0x810, X2_IRR = 0x820,
-	X2_LVT_TIMER = 0x832, X2_LVT_LINT1 = 0x836, X2_TIMER_INITIAL = 0x838, X2_TIMER_DIVIDE = 0x83e,
+	X2_LVT_TIMER = 0x832, X2_LVT_LINT0 = 0x835, X2_TIMER_INITIAL = 0x838, X2_TIMER_DIVIDE = 0x83e,
 };
 #define SVR_RESET 0xffu
 #define SVR_ENABLE BIT(8)
@@ -92,17 +92,17 @@ static void drain(void)
 	}
 }
 
-u32 apic_give(void)
+void apic_give(u32 lint[2])
 {
 	u64 base = rdmsr(MSR_APIC_BASE), start;
-	u32 lint1;
 
 	/* The LWK leaves xAPIC mode on under QEMU's TCG. */
 	if (!(base & APIC_BASE_EXTD)) {
 		apic_mixed = true;
 		wrmsr(MSR_APIC_BASE, base | APIC_BASE_EN | APIC_BASE_EXTD);
 	}
-	lint1 = rdmsr(X2_LVT_LINT1) & ~LVT_STATUS;
+	for (u32 i = 0; i < 2; i++)
+		lint[i] = (u32)rdmsr(X2_LVT_LINT0 + i) & ~LVT_STATUS;
 	start = rdtsc();
 	apic_timer_stop();
 	wrmsr(X2_LVT_TIMER, LVT_MASKED); /* first: with a TSC deadline a write of the count is ignored (11.5.4.1) */
@@ -112,5 +112,4 @@ u32 apic_give(void)
 		cpu_pause();
 	drain();
 	wrmsr(X2_SVR, SVR_RESET);
-	return lint1;
 }

@@ -40,6 +40,9 @@ static inline void machine_check_of_guest(void)
 		upcall_panic("a machine check");
 }
 
+/* apic_init_cpu() has masked LINT0 of the calling CPU: its inputs that are NMI, by apic_local_nmi(). */
+void upcall_local_nmis(void);
+
 /* There are no device registers at that address: ends what the calling CPU works for, or panics where that is the node. */
 void upcall_device_fault(const volatile void *reg);
 
