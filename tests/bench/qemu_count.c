@@ -33,6 +33,7 @@
 #include <string.h>
 
 #include "../qemu_plugin.h"
+#include "functions.h"
 
 struct qemu_plugin_scoreboard;
 struct u64_entry { /* qemu_plugin_u64 */
@@ -64,7 +65,6 @@ extern struct descriptors *qemu_plugin_get_registers(void);
 extern int qemu_plugin_read_register(struct qemu_plugin_register *handle, struct byte_array *data);
 extern struct byte_array *g_byte_array_set_size(struct byte_array *data, unsigned len);
 
-#define MAX_FUNCTIONS 131072
 #define MAX_AT 8
 #define MAX_INTERRUPTS 64
 #define MAX_CPUS 8
@@ -76,14 +76,8 @@ extern struct byte_array *g_byte_array_set_size(struct byte_array *data, unsigne
 /* Counters by index: the fixed ones, then one per function. */
 enum { TOTAL, IMAGE, VMRUNS, INTERRUPTS, FUNCTIONS };
 
-struct function {
-	uint64_t address;
-	char name[48];
-};
-
-/* First those of the image, then those of the guest's kernel, each sorted. */
-static struct function *function;
-static unsigned nr_functions, nr_image_functions;
+static struct functions functions; /* first those of the image, then those of the guest's kernel */
+static unsigned nr_image_functions;
 static uint64_t at[MAX_AT];
 static unsigned nr_at;
 static uint64_t interrupt[MAX_INTERRUPTS];
@@ -148,11 +142,11 @@ static void print_counters(const char *what, uint64_t value)
 	for (unsigned i = 0; i < cpus; i++)
 		fprintf(out, " total%u %" PRIu64, i, by_cpu[i][TOTAL]);
 	fputc('\n', out);
-	for (unsigned i = 0; !cpus && i < nr_functions; i++) {
+	for (unsigned i = 0; !cpus && i < functions.count; i++) {
 		uint64_t n = qemu_plugin_u64_sum(counter(FUNCTIONS + i));
 
 		if (n)
-			fprintf(out, "  %s %" PRIu64 "\n", function[i].name, n);
+			fprintf(out, "  %s %" PRIu64 "\n", functions.of[i].name, n);
 	}
 	fflush(out);
 	pthread_mutex_unlock(&lock);
@@ -260,22 +254,6 @@ static void device_interrupts(unsigned vcpu, void *data)
 	device_entered = sum(TOTAL) - 1; /* without this one */
 }
 
-/* The last function of these that begins at or before the address. */
-static int find_function(uint64_t address, unsigned low, unsigned high)
-{
-	unsigned first = low;
-
-	while (low < high) {
-		unsigned middle = (low + high) / 2;
-
-		if (function[middle].address <= address)
-			low = middle + 1;
-		else
-			high = middle;
-	}
-	return low == first ? -1 : (int)low - 1;
-}
-
 static void executed(unsigned vcpu, void *data)
 {
 	if (vcpu < cpus)
@@ -306,13 +284,13 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		if (!events)
 			count(insn, TOTAL);
 		if (!events && in_image) {
-			int f = find_function(address, 0, nr_image_functions);
+			int f = functions_find(&functions, address, 0, nr_image_functions);
 
 			count(insn, IMAGE);
 			if (f >= 0)
 				count(insn, FUNCTIONS + (unsigned)f);
-		} else if (!events && nr_functions > nr_image_functions && address >= KERNEL_HALF) {
-			int f = find_function(address, nr_image_functions, nr_functions);
+		} else if (!events && functions.count > nr_image_functions && address >= KERNEL_HALF) {
+			int f = functions_find(&functions, address, nr_image_functions, functions.count);
 
 			if (f >= 0)
 				count(insn, FUNCTIONS + (unsigned)f);
@@ -349,41 +327,6 @@ static void ended(uint64_t id, void *data)
 	fclose(out);
 }
 
-static int by_address(const void *a, const void *b)
-{
-	const struct function *x = a, *y = b;
-
-	return x->address < y->address ? -1 : x->address > y->address;
-}
-
-/* Behind those that are there. */
-static int read_symbols(const char *path)
-{
-	unsigned first = nr_functions;
-	char line[512], type;
-	FILE *f = fopen(path, "r");
-
-	if (!f) {
-		perror(path);
-		return -1;
-	}
-	if (!function)
-		function = calloc(MAX_FUNCTIONS, sizeof(*function));
-	while (function && nr_functions < MAX_FUNCTIONS && fgets(line, sizeof(line), f)) {
-		struct function *s = &function[nr_functions];
-
-		if (sscanf(line, "%" SCNx64 " %c %47s", &s->address, &type, s->name) == 3 && strchr("tT", type))
-			nr_functions++;
-	}
-	fclose(f);
-	if (!function || nr_functions == MAX_FUNCTIONS) {
-		fprintf(stderr, "%s: more than %d functions\n", path, MAX_FUNCTIONS);
-		return -1;
-	}
-	qsort(function + first, nr_functions - first, sizeof(function[0]), by_address);
-	return 0;
-}
-
 /* NAME:NAME:..., in the order of Margay's counters. */
 static int read_reasons(const char *names)
 {
@@ -403,13 +346,13 @@ static int argument(const char *name, const char *value)
 		return out ? 0 : -1;
 	}
 	if (!strcmp(name, "symbols")) {
-		int err = nr_functions ? -1 : read_symbols(value); /* before guest-symbols */
+		int err = functions.count ? -1 : functions_read(&functions, value); /* before guest-symbols */
 
-		nr_image_functions = nr_functions;
+		nr_image_functions = functions.count;
 		return err;
 	}
 	if (!strcmp(name, "guest-symbols"))
-		return read_symbols(value);
+		return functions_read(&functions, value);
 	if (!strcmp(name, "reasons"))
 		return read_reasons(value);
 	if (!strcmp(name, "lo")) {
@@ -448,7 +391,7 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 		return -1;
 	}
 	bytes = g_byte_array_new();
-	score = qemu_plugin_scoreboard_new((FUNCTIONS + nr_functions) * sizeof(uint64_t));
+	score = qemu_plugin_scoreboard_new((FUNCTIONS + functions.count) * sizeof(uint64_t));
 	if (messages_wanted || device)
 		qemu_plugin_register_vcpu_init_cb(id, cpu_begins);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
