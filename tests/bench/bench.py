@@ -264,12 +264,12 @@ def part_noise(system):
     A guest that sets no timer, one with 250 Hz, and Linux, which has a timer of 250 Hz while it computes, with the clock source
     TSC.
     """
-    options = "cpus=1 span=%d second=%d"
+    options = "cpus=1 span=%d second=%d settle=%d"
     text = systems.measure(system, "noise-tiny", systems.TOP + "/build/tests-guest/noise.elf", None,
-                           "machine=qemu " + options % (SECOND["qemu"], SECOND["qemu"]), done="tiny: noise: ok")[1]
+                           "machine=qemu " + options % ((SECOND["qemu"],) * 3), done="tiny: noise: ok")[1]
     yield from noise_rows("tiny guest", system, text, SECOND["qemu"])
     if "kvm" not in system:
-        text = systems.tiny_guest("bochs", system, "noise", options % (SECOND["bochs"], SECOND["bochs"]))
+        text = systems.tiny_guest("bochs", system, "noise", options % ((SECOND["bochs"],) * 3))
         yield from noise_rows("tiny guest on Bochs", system, text, SECOND["bochs"])
     counts, text = linux(system, "noise " + TSC, systems.noise_initrd(), "noise", interrupts=entries(), symbols=symbols(),
                          x2apic=True)

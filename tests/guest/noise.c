@@ -10,7 +10,8 @@
  * `hz` interrupts per `second` TSC ticks. The selfish-detour test reads the TSC
  * for `span` ticks and notes gaps much longer than the loop; the fixed-work
  * quantum times the same work again and again. Between markers 1 and 2, so that
- * tests/bench can count exits, too. A second CPU is left asleep.
+ * tests/bench can count exits, too. Begins after `settle` ticks, by when a line
+ * has taken what the boot has to say. A second CPU is left asleep.
  */
 #include "apic.h"
 #include "tiny.h"
@@ -101,6 +102,7 @@ static void fixed_work(unsigned hz)
 void test_main(void)
 {
 	u64 span = option_number("span", 3000000), second = option_number("second", 1000000000);
+	u64 settled = rdtsc() + option_number("settle", 0);
 
 	/* A BIOS leaves the PIT's interrupt open. */
 	outb(0x21, 0xff);
@@ -108,6 +110,8 @@ void test_main(void)
 	x2apic = x2apic_enable();
 	apic_enable();
 	irq_on();
+	while (rdtsc() < settled)
+		;
 	detours(0, span);
 	fixed_work(0);
 	start_timer(second / 250);
