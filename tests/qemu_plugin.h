@@ -40,13 +40,18 @@ extern struct byte_array *g_byte_array_new(void);
 
 EXPORT int qemu_plugin_version = 4;
 
-enum { VMRUN_LENGTH = 3, INSTRUCTION_BYTES = 7 }; /* the latter: what the three below look at */
+enum { VMRUN_LENGTH = 3, INSTRUCTION_BYTES = 7 }; /* the latter: what the four below look at */
 
 static inline bool is_vmrun(const uint8_t *byte)
 {
 	static const uint8_t vmrun[VMRUN_LENGTH] = { 0x0f, 0x01, 0xd8 };
 
 	return !memcmp(byte, vmrun, sizeof(vmrun));
+}
+
+static inline bool is_rdmsr(const uint8_t *byte)
+{
+	return byte[0] == 0x0f && byte[1] == 0x32;
 }
 
 static inline bool is_wrmsr(const uint8_t *byte)

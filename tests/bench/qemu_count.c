@@ -13,7 +13,7 @@
  * address. `symbols` is what nm(1) prints, and `guest-symbols` what a Linux without
  * KASLR has in /proc/kallsyms. `interrupt` is where a kernel is
  * entered for interrupts, which are counted so. `messages` counts
- * WRMSRs of the x2APIC's ICR outside of the image, with which a guest sends messages.
+ * WRMSRs of the x2APIC's ICR outside of the image, with which a guest sends messages, and its RDMSRs of machine-check registers.
  * `device` is such an entry, too: from it to the next WRMSR of the x2APIC's EOI all
  * instructions are counted, as are those ends.
  * Each VMRUN is followed by the
@@ -71,6 +71,10 @@ extern struct byte_array *g_byte_array_set_size(struct byte_array *data, unsigne
 #define MAX_REASONS 32
 #define MSR_X2APIC_EOI 0x80b
 #define MSR_X2APIC_ICR 0x830
+#define MSR_MCG_CAP 0x179
+#define MSR_MCG_CTL 0x17b
+#define MSR_MC_FIRST 0x400          /* of the banks' */
+#define MSR_MC_LAST 0x47f
 #define KERNEL_HALF (1ull << 63)    /* of addresses */
 
 /* Counters by index: the fixed ones, then one per function. */
@@ -88,7 +92,7 @@ static bool in_guest;
 static uint64_t entered, guest;     /* all instructions when the guest was entered; the guest's before that */
 static bool messages_wanted;
 static uint64_t device;             /* an entry of the guest's */
-static uint64_t messages;           /* WRMSRs of the ICR by guests */
+static uint64_t messages, mc_reads; /* WRMSRs of the ICR and RDMSRs of machine-check registers, by guests */
 static uint64_t device_entered, device_instructions, device_ends; /* device_entered: 0, or all instructions then */
 static struct qemu_plugin_register *rcx;
 /* Where the counters lie: *(*pointer + to_vcpu) + to_stats, nr of them, next to each other; and that of injected interrupts. */
@@ -136,7 +140,7 @@ static void print_counters(const char *what, uint64_t value)
 		if (reason[i] && by_reason[i])
 			fprintf(out, " exit:%s %" PRIu64, reason[i], by_reason[i]);
 	if (messages_wanted)
-		fprintf(out, " messages %" PRIu64, messages);
+		fprintf(out, " messages %" PRIu64 " mc-reads %" PRIu64, messages, mc_reads);
 	if (device)
 		fprintf(out, " device-instructions %" PRIu64 " device-ends %" PRIu64, device_instructions, device_ends);
 	for (unsigned i = 0; i < cpus; i++)
@@ -228,16 +232,32 @@ static void cpu_begins(uint64_t id, unsigned vcpu)
 			rcx = registers->data[i].handle;
 }
 
-static void wrmsr_executed(unsigned vcpu, void *data)
+/* The register that RDMSR or WRMSR is about to access. */
+static uint32_t msr_number(void)
 {
 	uint32_t msr = 0;
 
+	g_byte_array_set_size(bytes, 0);
+	if (rcx && qemu_plugin_read_register(rcx, bytes) >= (int)sizeof(msr))
+		memcpy(&msr, bytes->data, sizeof(msr));
+	return msr;
+}
+
+static void rdmsr_executed(unsigned vcpu, void *data)
+{
+	uint32_t msr = msr_number();
+
 	(void)vcpu;
 	(void)data;
-	g_byte_array_set_size(bytes, 0);
-	if (!rcx || qemu_plugin_read_register(rcx, bytes) < (int)sizeof(msr))
-		return;
-	memcpy(&msr, bytes->data, sizeof(msr));
+	mc_reads += (msr >= MSR_MCG_CAP && msr <= MSR_MCG_CTL) || (msr >= MSR_MC_FIRST && msr <= MSR_MC_LAST);
+}
+
+static void wrmsr_executed(unsigned vcpu, void *data)
+{
+	uint32_t msr = msr_number();
+
+	(void)vcpu;
+	(void)data;
 	if (msr == MSR_X2APIC_ICR)
 		messages++;
 	if (msr == MSR_X2APIC_EOI && device_entered) {
@@ -297,6 +317,8 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		}
 		if ((messages_wanted || device) && !in_image && is_wrmsr(byte))
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, wrmsr_executed, FLAGS_READ_REGS, NULL);
+		if (messages_wanted && !in_image && is_rdmsr(byte))
+			qemu_plugin_register_vcpu_insn_exec_cb(insn, rdmsr_executed, FLAGS_READ_REGS, NULL);
 		if (device && device == address)
 			qemu_plugin_register_vcpu_insn_exec_cb(insn, device_interrupts, FLAGS_NO_REGS, NULL);
 		for (unsigned a = 0; a < nr_interrupts; a++)

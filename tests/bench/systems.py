@@ -52,8 +52,8 @@ RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", LIB + "/libibverbs/libr
 # pthread_exit loads libgcc_s by name.
 NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla", LIB + "/libgcc_s.so.1")
 # Of qemu_count.c; others are reasons of exits, EXIT and their names, and functions.
-COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected", "messages", "device-instructions",
-            "device-ends")
+COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected", "messages", "mc-reads",
+            "device-instructions", "device-ends")
 EXIT = "exit:"
 # Native as a site's machine is: Linux takes the x2APIC only where interrupts are remapped. Its DMA is not translated.
 X2APIC_MACHINE = ["-device", "intel-iommu,intremap=on,eim=on"]

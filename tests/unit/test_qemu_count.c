@@ -133,7 +133,7 @@ bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t 
 
 /* ---- the machine ---- */
 
-enum { HOST, VMRUN, BEHIND, HOST_WRMSR, MARKER_1, GUEST, HANDLER, MARKER_2, WRMSR, KERNEL, INSNS };
+enum { HOST, VMRUN, BEHIND, HOST_WRMSR, MARKER_1, GUEST, HANDLER, MARKER_2, WRMSR, RDMSR, KERNEL, INSNS };
 
 static struct qemu_plugin_insn code[INSNS];
 
@@ -145,6 +145,7 @@ static void load(int argc, const char **arguments)
 		[GUEST] = { 0x5007, { 0x90 } },      [HANDLER] = { 0x7000, { 0x90 } },
 		[MARKER_2] = { 0x5008, { 0x0f, 0x1f, 0x80, 2, 'M', 'G', 'Y' } },
 		[HOST_WRMSR] = { 0x1005, { 0x0f, 0x30 } }, [WRMSR] = { 0x5010, { 0x0f, 0x30 } },
+		[RDMSR] = { 0x5012, { 0x0f, 0x32 } },
 		[KERNEL] = { 0xffffffff81000010, { 0x90 } },
 	};
 	char *copy[10];
@@ -197,7 +198,7 @@ static const char *line(unsigned n)
 	return text;
 }
 
-static void write_msr(unsigned insn, unsigned msr)
+static void use_msr(unsigned insn, unsigned msr)
 {
 	rcx = msr;
 	execute(0, insn);
@@ -241,19 +242,22 @@ static void test_wrmsr(void **)
 
 	load(5, arguments);
 	begins(1, 0);
-	write_msr(HOST_WRMSR, 0x830);
-	write_msr(WRMSR, 0x830);
-	write_msr(WRMSR, 0x838);
-	write_msr(WRMSR, 0x80b);
+	use_msr(HOST_WRMSR, 0x830);
+	use_msr(WRMSR, 0x830);
+	use_msr(WRMSR, 0x838);
+	use_msr(WRMSR, 0x17a);
+	for (unsigned i = 0; i < 6; i++)
+		use_msr(RDMSR, (unsigned[]){ 0x178, 0x17a, 0x17c, 0x401, 0x480, 0x830 }[i]);
+	use_msr(WRMSR, 0x80b);
 	execute(0, HANDLER);
 	execute(0, GUEST);
-	write_msr(WRMSR, 0x830);
-	write_msr(WRMSR, 0x80b);
+	use_msr(WRMSR, 0x830);
+	use_msr(WRMSR, 0x80b);
 	execute(0, GUEST);
-	write_msr(WRMSR, 0x80b);
+	use_msr(WRMSR, 0x80b);
 	ended(1, NULL);
 	/* The entry and the WRMSR that ends it are both of it: four instructions. */
-	assert_non_null(strstr(line(0), " messages 2 device-instructions 4 device-ends 1\n"));
+	assert_non_null(strstr(line(0), " messages 2 mc-reads 2 device-instructions 4 device-ends 1\n"));
 }
 
 static void test_guest_functions(void **)
