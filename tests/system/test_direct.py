@@ -2,6 +2,7 @@
 """interrupts = direct: guests that own the local APICs of their CPUs. What they do by that, what they cannot do, what they
 leave; and that no interrupt makes an exit, by telemetry and by the emulator."""
 
+import collections
 import re
 
 import margay_run
@@ -15,6 +16,7 @@ from monitor_console import Console, start, vm
 # SVM: exit codes (APM vol. 2, appendix C), intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (appendix B).
 INTR, HLT = 0x60, 0x78
 INTERCEPT_INTR, INTERCEPT_HLT, V_INTR_MASKING = 1 << 0, 1 << 24, 1 << 24
+EXIT_EXTINT, EXIT_INTERRUPT_WINDOW, EXIT_CPUID = 1, 7, 10  # VT-x (SDM vol. 3, appendix C)
 BOCHS_MHZ = 50  # ips of tools/margay_machines.py: its TSC, and what its APIC timers count
 DIRECT = "vm%d: interrupts: direct"
 CONSOLE_VM = {"interrupts": "direct", "topology": "node", "allow_smt_sharing": "no"}
@@ -178,6 +180,30 @@ def test_linux_on_vt_x():
     assert run.outcome.status == margay_run.OK, run.outcome.text
     check_no_interrupt_exits(run, "vm0", 1)
     assert run.has_line("vm0: interrupts: direct") and run.facts["lines"].split() == ["20000"]
+
+
+def reasons_by_the_log(interrupts):
+    """A tiny guest with a timer of 250 Hz for a tenth of a second (the log has a line for each RDTSC, too): the interrupts that it
+    took, and its exits by telemetry and by Bochs' log, which has the number of each one's reason."""
+    name = "direct-log-" + interrupts
+    config = guest_vm(tiny.Guest("noise", "bochs"), "noise", None, interrupts == "direct", on_end="poweroff_node",
+                      cpus=1, cmdline="machine=bochs cpus=1 span=%d second=%d" % (BOCHS_MHZ * 100000, BOCHS_MHZ * 1000000))
+    run = tiny.run(name, "bochs", None, 1, {"a.conf": config}, extra=["debug: action=ignore, cpu0=report"])
+    assert run.outcome.status == margay_run.OK, run.text[-4000:]
+    taken = int(re.search(r"^noise: hz=250 .* interrupts=(\d+)$", run.text, re.MULTILINE)[1])
+    with open(node.LOGS + "/%s-bochs.log.bochs.log" % name, encoding="ascii", errors="replace") as f:
+        reasons = collections.Counter(int(found[1]) for line in f if (found := re.search(r"VMEXIT reason = (\d+) \(", line)))
+    return taken, counts_of(run, "noise", 1)[0], reasons
+
+
+@pytest.mark.slow
+def test_no_interrupt_exit_by_the_log():
+    """Bochs' log has no exit for an interrupt or its window, where it has them of the same guest without its own local APIC."""
+    taken, counts, reasons = reasons_by_the_log("emulated")
+    assert taken >= 24 and reasons[EXIT_EXTINT] >= taken and reasons[EXIT_EXTINT] >= counts["extint"] > 0, reasons
+    taken, counts, reasons = reasons_by_the_log("direct")
+    assert taken >= 24 and reasons[EXIT_EXTINT] == reasons[EXIT_INTERRUPT_WINDOW] == 0, reasons
+    assert reasons[EXIT_CPUID] >= counts["cpuid"] > 0, (reasons, counts)
 
 
 @pytest.mark.slow
