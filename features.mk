@@ -56,6 +56,7 @@ files-VM_RTC          := vmm/dev/rtc.c
 files-VM_POLL_CONTROL := vmm/dev/poll_control.c
 files-VM_WATCHDOG     := vmm/dev/watchdog.c
 files-VM_COUNTERS     := vmm/dev/counters.c
+files-VM_MACHINE_CHECKS := vmm/dev/machine_check.c
 files-VM_ACPI_DEVICES := vmm/acpi/acpi_devices.c
 files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c
 files-VMLINUX         := vmm/load/load_vmlinux.c

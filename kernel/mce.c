@@ -57,8 +57,8 @@ static void tell(unsigned bank, const char *what, u64 status, u64 address, u64 m
 		     address, misc);
 }
 
-/* One error of a bank: in STATUS, or in DESTAT, which has no MISC. */
-static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg, bool taken, u64 mcg_status)
+/* One error of a bank: in STATUS, or in DESTAT, which has no MISC. *used: for host_work's fault(), if it tells that. */
+static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg, bool taken, u64 mcg_status, u64 *used)
 {
 	static const char *const what[] = {
 		[MCE_CORRECTED] = "corrected", [MCE_LOST] = "memory is lost that nobody has used since",
@@ -74,8 +74,11 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 	if (__atomic_add_fetch(verdict == MCE_CORRECTED ? &corrected : &uncorrected, 1, __ATOMIC_RELAXED) <= LINES ||
 	    verdict != MCE_CORRECTED)
 		tell(bank, what[verdict], status, address, misc);
-	if ((verdict == MCE_LOST || verdict == MCE_USED) && mce_page(kind, status, address, misc, &page))
+	if ((verdict == MCE_LOST || verdict == MCE_USED) && mce_page(kind, status, address, misc, &page)) {
 		memory_lost(page);
+		if (verdict == MCE_USED)
+			*used = page | (mcg_status & (MCG_STATUS_RIPV | MCG_STATUS_EIPV));
+	}
 	/* What ends the node is left for who comes after: the firmware, or the next boot's log. */
 	if (verdict != MCE_FATAL)
 		host_wrmsr(bank_msr(kind, bank, reg), 0);
@@ -85,21 +88,27 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 	return verdict;
 }
 
-static enum mce_verdict look_at_all(bool taken, u64 mcg_status)
+/* *used: as look_at() sets it, or HOST_LOST_UNKNOWN. */
+static enum mce_verdict look_at_all(bool taken, u64 mcg_status, u64 *used)
 {
+	unsigned uses = 0;
 	enum mce_verdict worst = MCE_NONE;
 	struct mce_kind kind;
 	u64 cap;
 
+	*used = HOST_LOST_UNKNOWN;
 	if (host_rdmsr(MSR_MCG_CAP, &cap))
 		return MCE_NONE;
 	kind = kind_of(cap);
 	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
-		enum mce_verdict verdict = look_at(&kind, bank, STATUS, taken, mcg_status);
-		enum mce_verdict deferred = kind.smca ? look_at(&kind, bank, SMCA_DESTAT, taken, mcg_status) : MCE_NONE;
+		enum mce_verdict verdict = look_at(&kind, bank, STATUS, taken, mcg_status, used);
+		enum mce_verdict deferred = kind.smca ? look_at(&kind, bank, SMCA_DESTAT, taken, mcg_status, used) : MCE_NONE;
 
 		worst = MAX(worst, MAX(verdict, deferred));
+		uses += verdict == MCE_USED;
 	}
+	if (uses > 1)
+		*used = HOST_LOST_UNKNOWN;
 	return worst;
 }
 
@@ -120,7 +129,7 @@ static void enable_lmce(void)
 			return;
 	}
 	if ((value & on) == on)
-		host_wrmsr(MSR_MCG_EXT_CTL, 1);
+		host_wrmsr(MSR_MCG_EXT_CTL, MCG_EXT_CTL_LMCE);
 }
 
 void mce_init_cpu(void)
@@ -152,28 +161,28 @@ void mce_init_cpu(void)
 void mce_look(void)
 {
 	struct cpu *cpu = this_cpu();
-	u64 now = rdtsc();
+	u64 now = rdtsc(), used;
 
 	if (likely(now - cpu->mce_looked < LOOK_SECONDS * 1000 * host_tsc_khz()))
 		return;
 	cpu->mce_looked = now;
-	look_at_all(false, 0);
+	look_at_all(false, 0, &used);
 }
 
 bool upcall_machine_check(bool of_guest)
 {
 	struct cpu *cpu = this_cpu();
-	u64 mcg_status = 0;
+	u64 mcg_status = 0, used;
 	enum mce_verdict worst;
 
 	host_rdmsr(MSR_MCG_STATUS, &mcg_status);
-	worst = look_at_all(true, mcg_status);
+	worst = look_at_all(true, mcg_status, &used);
 	if (worst == MCE_FATAL || (worst == MCE_USED && !of_guest) || (worst < MCE_USED && !(mcg_status & MCG_STATUS_RIPV))) {
 		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id, mcg_status);
 		return false;
 	}
 	if (worst == MCE_USED)
-		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK);
+		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK, used);
 	/* From here on another one does not shut the CPU down. */
 	host_wrmsr(MSR_MCG_STATUS, 0);
 	return true;

@@ -28,7 +28,7 @@ void upcall_device_fault(const volatile void *reg)
 
 	if (!cpu->working || !cpu->work->fault)
 		panic("no device registers at %#lx", (u64)reg);
-	cpu->work->fault(cpu->work, HOST_NO_DEVICE);
+	cpu->work->fault(cpu->work, HOST_NO_DEVICE, HOST_LOST_UNKNOWN);
 }
 
 static bool use_pool;

@@ -115,7 +115,6 @@ const struct cpuid_row cpuid_rows_hidden[] = {
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 29, "mwaitx", R_MWAIT)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 30, "addr_mask_ext", "breakpoint address masks are not switched")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 0, "overflow_recov", "machine checks are the host's")
-	HIDDEN(EXT(0x7), 0, CPUID_EBX, 1, "succor", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 2, "hwa", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 3, "smca", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 4, "pfeh", R_FIRMWARE)

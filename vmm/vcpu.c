@@ -118,6 +118,10 @@ static noinline bool look(struct vcpu *vcpu)
 			startup_step(vcpu);
 			continue;
 		}
+		if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && unlikely(vcpu->mce.due)) {
+			vcpu->mce.due = vcpu->halted = false;
+			vcpu_raise(vcpu, VEC_MC);
+		}
 		if (IS_ENABLED(CONFIG_MITIGATIONS) && unlikely(vcpu->bus_locked)) {
 			vcpu->bus_locked = !exit_may_disturb(vcpu);
 			host_interrupt_window();
@@ -257,11 +261,13 @@ static void vcpu_work(struct host_work *work)
 }
 
 /* What its guest has led us to is nobody's: a barrier behind all checks of addresses. Or the machine's, which has lost it. */
-static void vcpu_fault(struct host_work *work, enum host_fault why)
+static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 {
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
 	if (why == HOST_MACHINE_CHECK) {
+		if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vcpu_machine_check(vcpu, lost))
+			return;
 		vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
 		/* Nothing of it is shown: that might be the same memory. */
 		vm_end(vcpu->vm, VM_END_MACHINE_CHECK);

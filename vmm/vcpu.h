@@ -48,6 +48,12 @@ struct exit_access {
 	gpa_t gpa;
 };
 
+/* Its bank of machine checks: vmm/dev/machine_check.c. */
+struct vcpu_mce {
+	bool due;                 /* #MC, at the next entry */
+	u64 mcg_status, mcg_ext_ctl, ctl, status, address;
+};
+
 struct vcpu {
 	/* What is used most comes first: a short displacement reaches it. */
 	struct vm *vm;
@@ -81,6 +87,7 @@ struct vcpu {
 	u64 kvm_system_time;      /* MSR 0x4b564d01 as written */
 	u32 kvm_time_version;     /* of what it points to */
 	bool poll_off;            /* MSR 0x4b564d05 as written, the other way round */
+	struct vcpu_mce mce;
 	struct guest_path fetched;
 	struct decoded decoded[INSNS_DECODED];
 	struct exit_access access; /* valid while that instruction is carried out */
@@ -153,6 +160,12 @@ void vcpu_queue_events(struct vcpu *vcpu);
 
 /* direct_messages.c, struct host_work's nmi(): one that the guest has sent, if it could. */
 bool vcpu_nmi(struct host_work *work);
+
+/*
+ * In images with VM_MACHINE_CHECKS: tells the guest that a page that it has used is lost. page: as host_work's fault() has it.
+ * False: it cannot be told, or its VM file does not want that. On its CPU.
+ */
+bool vcpu_machine_check(struct vcpu *vcpu, u64 page);
 
 /* Is there an event that ends HLT? On the vCPU's CPU. */
 bool vcpu_wakes(struct vcpu *vcpu);

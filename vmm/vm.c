@@ -96,6 +96,7 @@ static int cpuid_build(struct vm *vm)
 		.tsc_stable = host_tsc_stable(),
 		.tsc_freezes = IS_ENABLED(CONFIG_VM_PAUSE) && vm->config->clock == VM_CLOCK_FREEZE,
 		.pvclock = msr_find(vm, MSR_KVM_SYSTEM_TIME),
+		.machine_checks = IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vm->config->on_mce == ON_MCE_INJECT,
 		.counters = IS_ENABLED(CONFIG_VM_COUNTERS) && (msr_find(vm, MSR_PERF_SELECT0) ||
 							       msr_find(vm, MSR_AMD_CORE_SELECT0)),
 		.arch_capabilities_ok = host_rdmsr(MSR_ARCH_CAPABILITIES, &ignored) == 0,

@@ -140,12 +140,14 @@ enum host_fault {
 	HOST_NO_DEVICE,     /* device registers that are not there */
 	HOST_MACHINE_CHECK, /* the guest has used memory that the machine has lost */
 };
+#define HOST_LOST_UNKNOWN (~0ull) /* which page it was; else its address, with MCG_STATUS' RIPV and EIPV in bits 0 and 1 */
 
 struct host_work {
 	const char *name;
 	void (*run)(struct host_work *work);
 	bool (*nmi)(struct host_work *work); /* a closed CPU had one that nobody here has sent: its guest's? May be NULL */
-	void (*fault)(struct host_work *work, enum host_fault why); /* run() has met that, and goes on; NULL: panic */
+	/* run() has met that, and goes on; NULL: panic. lost: of HOST_MACHINE_CHECK. */
+	void (*fault)(struct host_work *work, enum host_fault why, u64 lost);
 };
 
 /*

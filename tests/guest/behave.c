@@ -7,7 +7,8 @@
  * A guest that does what an operator has to cope with: mode=hang stops with
  * interrupts off, three calls deep; mode=flood prints for ever; mode=part
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
- * for ever; mode=crash dies of a triple fault; mode=reset pulses the keyboard
+ * for ever; mode=mce says what its machine checks tell, and goes on;
+ * mode=crash dies of a triple fault; mode=reset pulses the keyboard
  * controller's reset line; mode=keys says what is typed; mode=wild says lines
  * that a terminal would obey, and waits; mode=once says one line and ends.
  */
@@ -67,6 +68,29 @@ FRAME static void hang_outer(void)
 	asm volatile("" : : : "memory");
 }
 
+static void on_mce(struct trap_frame *f)
+{
+	(void)f;
+	print("behave: machine check %lx: status %lx address %lx misc %lx", rdmsr(0x17a), rdmsr(0x401), rdmsr(0x402), rdmsr(0x403));
+	wrmsr(0x401, 0);
+	wrmsr(0x17a, 0);
+}
+
+static void mce(void)
+{
+	volatile u64 turns = 0;
+	u64 cr4;
+
+	print("behave: MCG_CAP %lx", rdmsr(0x179));
+	trap_handlers[18] = on_mce;
+	irq_off();
+	asm volatile("mov %%cr4, %0\n\tor $0x40, %0\n\tmov %0, %%cr4" : "=r"(cr4));
+	print("behave: goes on");
+	for (;; turns++)
+		if (turns % 10000000 == 0)
+			print("behave: turn");
+}
+
 static bool mode_is(const char *want)
 {
 	const char *mode = option("mode");
@@ -88,6 +112,8 @@ void test_main(void)
 		print("flood %lu of a guest that never stops to say what nobody wants to know", n);
 	if (mode_is("tick"))
 		tick();
+	if (mode_is("mce"))
+		mce();
 	if (mode_is("wild")) {
 		print("\x1b[2J\x1b[1;31mred\x1b[0m \x9b""7m \xff\xfe\a\b K\xc3\xa4se");
 		for (;;)

@@ -5,6 +5,7 @@ is not looked at): they come to a CPU that has none."""
 import re
 
 import pytest
+import node
 import qemu_monitor
 from monitor_console import Console, start, vm
 
@@ -145,21 +146,45 @@ class InnerMonitor(qemu_monitor.Monitor):
         return super().ask(command or " ")
 
 
+def guest_node(name, vms, folder, **options):
+    host = [word.replace("%s", qemu_monitor.path_in(folder)) for word in InnerMonitor.DEVICE]
+    return start(name, "nested-svm", vms, 2, extra=InnerMonitor.MONITOR, host=host, **options)
+
+
+def inject_guest(running, folder):
+    """An error of a page of a's, 9 MiB behind its beginning, that it has used."""
+    page = int(re.findall(r"^a: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$", running.text, re.M)[-1], 16) + (9 << 20)
+    # To an AMD CPU, as KVM shows it here, all that is uncorrected and comes as an exception has been used.
+    answer = InnerMonitor(folder).ask("mce 1 %d %#x %#x %#x %#x" % (BANK, LOST, RIPV | MCIP, page, PAGE_OF))
+    assert "rror" not in answer, answer
+    running.expect(r"^margay: machine check: CPU 1, bank %d: memory is lost that was in use here: status %#x address %#x" % (
+        BANK, LOST, page))
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_guest_told(tmp_path):
+    """on_mce = inject: the guest has a bank, its #MC says which of its pages is lost, and it goes on."""
+    vms = {"a.conf": vm("a", "mce", cpus="1-1", on_mce="inject"), "b.conf": vm("b", "part", cpus="0-0")}
+    elf = node.variant("vm-machine-checks", "VM_MACHINE_CHECKS=y")
+    with guest_node("mce-told", vms, tmp_path, elf=elf) as running:
+        running.expect(r"^(\[a\] )?behave: MCG_CAP 1\r?$")
+        running.expect(r"^(\[a\] )?behave: goes on\r?$")
+        inject_guest(running, tmp_path)
+        running.expect(r"^a: vcpu0: has used memory that the machine has lost, at GPA 0x900000: told by #MC\r?$")
+        running.expect(r"^(\[a\] )?behave: machine check 5: status b400000000000134 address 900000 misc 0\r?$")
+        running.expect(r"^(\[a\] )?behave: turn\r?$")
+        assert "end=" not in running.text
+
+
 @pytest.mark.full
 @pytest.mark.slow
 def test_guest_mode(tmp_path):
     """By KVM's own intercept: the error meets a CPU in its guest. That VM is over, its neighbour and the node go on."""
     vms = {"a.conf": vm("a", "hang", cpus="1-1"), "b.conf": vm("b", "part", cpus="0-0")}
-    host = [word.replace("%s", qemu_monitor.path_in(tmp_path)) for word in InnerMonitor.DEVICE]
-    with start("mce-guest", "nested-svm", vms, 2, extra=InnerMonitor.MONITOR, host=host) as running:
+    with guest_node("mce-guest", vms, tmp_path) as running:
         running.expect(r"^b: own memory: ")
-        page = int(re.findall(r"^a: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$", running.text, re.M)[-1], 16) + (9 << 20)
-        # To an AMD CPU, as KVM shows it here, all that is uncorrected and comes as an exception has been used.
-        status = LOST
-        answer = InnerMonitor(tmp_path).ask("mce 1 %d %#x %#x %#x %#x" % (BANK, status, RIPV | MCIP, page, PAGE_OF))
-        assert "rror" not in answer, answer
-        running.expect(r"^margay: machine check: CPU 1, bank %d: memory is lost that was in use here: status %#x address %#x" % (
-            BANK, status, page))
+        inject_guest(running, tmp_path)
         running.expect(r"^a: vcpu0: has used memory that the machine has lost: the machine checks before\r?$")
         running.expect(r"^a: end=machine-check\r?$")
         console = Console(running)

@@ -751,10 +751,23 @@ static void on_fault(void **)
 	refused(REQUIRED "on_fault = report\n", "vm0.conf:3: on_fault: without pci nothing of it is blocked");
 }
 
+static void on_mce(void **)
+{
+	assert_int_equal(parse(REQUIRED), 0);
+	assert_int_equal(config.line_mce, 0);
+	assert_int_equal(parse(REQUIRED "on_mce = stop\n"), 0);
+	assert_true(config.on_mce == ON_MCE_STOP && config.line_mce == 3);
+	assert_int_equal(parse(REQUIRED "on_mce = restart\n"), 0);
+	assert_int_equal(config.on_mce, ON_MCE_RESTART);
+	assert_int_equal(parse("on_mce = inject\n" REQUIRED), 0);
+	assert_true(config.on_mce == ON_MCE_INJECT && config.line_mce == 1);
+	refused("on_mce = report\n", "vm0.conf:1: on_mce: expected stop, restart or inject, found 'report'");
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi), cmocka_unit_test(on_fault),
+		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi), cmocka_unit_test(on_fault), cmocka_unit_test(on_mce),
 		cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(not_direct),

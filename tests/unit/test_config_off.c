@@ -15,6 +15,7 @@
 #undef CONFIG_SMBIOS
 #undef CONFIG_VM_RDT
 #undef CONFIG_VM_COUNTERS
+#undef CONFIG_MACHINE_CHECKS
 
 #include "kernel/boot/cmdline.c"
 #undef ALWAYS
@@ -53,6 +54,7 @@ static void test_keys(void **)
 		{ "cache = 8/20", "f:3: cache: needs CONFIG_VM_RDT" },
 		{ "bandwidth = 50%", "f:3: bandwidth: needs CONFIG_VM_RDT" },
 		{ "counters = yes", "f:3: counters: needs CONFIG_VM_COUNTERS" },
+		{ "on_mce = stop", "f:3: on_mce: needs CONFIG_MACHINE_CHECKS" },
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
 	};

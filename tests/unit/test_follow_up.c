@@ -83,6 +83,24 @@ static void test_fault(void **)
 	assert_true(vm_ever_restarts(&c));
 }
 
+/* Lost memory: as a crash, where its key does not say otherwise. The guest that was to be told and could not be, too. */
+static void test_machine_check(void **)
+{
+	struct vm_config c = { .then = { THEN_STOP, THEN_STOP, THEN_REBOOT_NODE } };
+
+	assert_int_equal(vm_follow_up(&c, VM_END_MACHINE_CHECK, 0), THEN_REBOOT_NODE);
+	c.line_mce = 4;
+	assert_int_equal(vm_follow_up(&c, VM_END_MACHINE_CHECK, 0), THEN_STOP);
+	assert_int_equal(vm_follow_up(&c, VM_END_CRASH, 0), THEN_REBOOT_NODE);
+	assert_false(vm_ever_restarts(&c) || vm_ended_well(VM_END_MACHINE_CHECK, 0));
+	c.on_mce = ON_MCE_INJECT;
+	assert_int_equal(vm_follow_up(&c, VM_END_MACHINE_CHECK, 0), THEN_REBOOT_NODE);
+	assert_false(vm_ever_restarts(&c));
+	c.on_mce = ON_MCE_RESTART;
+	assert_int_equal(vm_follow_up(&c, VM_END_MACHINE_CHECK, 0), THEN_RESTART);
+	assert_true(vm_ever_restarts(&c));
+}
+
 static void test_ever(void **)
 {
 	for (unsigned i = 0; i < VM_ENDINGS; i++) {
@@ -117,6 +135,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_ends), cmocka_unit_test(test_ever), cmocka_unit_test(test_fault),
+		cmocka_unit_test(test_machine_check),
 		cmocka_unit_test(test_limit),
 	};
 

@@ -93,9 +93,12 @@ void printk_error(const char *fmt, ...)
 	strcat(lines, "\n");
 }
 
-static void end(struct host_work *work, enum host_fault why)
+static u64 used_page;
+
+static void end(struct host_work *work, enum host_fault why, u64 lost)
 {
 	assert_true(work == this.work && why == HOST_MACHINE_CHECK);
+	used_page = lost;
 	ended++;
 }
 
@@ -318,11 +321,22 @@ static void test_used(void **)
 		mcg_status = 6;
 		assert_true(upcall_machine_check(true));
 		assert_int_equal(ended, 1);
+		assert_int_equal(used_page, 0x5002 + i * 0x1000);
 		assert_int_equal(memory_lost_in(0x5000 + i * 0x1000, 0x10000), 0x5000 + i * 0x1000);
 		assert_true(!bank[1].status && !bank[2].status && !bank[3].status && !mcg_status);
 		assert_non_null(strstr(lines, "bank 2: corrected"));
 		assert_non_null(strstr(lines, "memory is lost that was in use here: status 0xad80000000000000 address 0x"));
 	}
+	/* Two pages are more than one can be told of; and what tells of none. */
+	for (unsigned i = 0; i < 2; i++) {
+		bank[1].status = bank[2].status = VAL | UC | S | AR | WHERE;
+		bank[1].misc = bank[2].misc = i ? 1 << 6 : 2 << 6 | 6;
+		bank[1].status = i ? 0 : bank[1].status;
+		mcg_status = 7;
+		assert_true(upcall_machine_check(true));
+		assert_int_equal(used_page, HOST_LOST_UNKNOWN);
+	}
+	ended = 1;
 	/* By the hypervisor. */
 	bank[1].status = VAL | UC | S | AR | WHERE;
 	mcg_status = 7;

@@ -184,6 +184,7 @@ static int set_cmdline(struct parser *p, struct span v)
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
+#define INJECT IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) ? "inject" : NULL
 #define THENS "stop", "restart", "poweroff_node", FOLLOW_UP ? "reboot_node" : NULL
 
 static const struct key keys[] = {
@@ -217,6 +218,7 @@ static const struct key keys[] = {
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
 	{ "dma", SETTER(CONFIG_PASSTHROUGH, config_set_dma), LINE(line_dma) },
 	{ "on_fault", WORDS(CONFIG_IOMMU, on_fault, "report", "stop", "restart"), LINE(line_fault) },
+	{ "on_mce", WORDS(CONFIG_MACHINE_CHECKS, on_mce, "stop", "restart", INJECT), LINE(line_mce) },
 	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_MULTIBOOT", set_module) },
 	{ "dmi", WORDS(CONFIG_SMBIOS, dmi_node, "none", "node") },
 	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
@@ -231,7 +233,7 @@ static bool may_be_empty(const struct key *key)
 
 static int unknown_key(struct parser *p, struct span name)
 {
-	char list[340];
+	char list[350];
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)

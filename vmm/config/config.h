@@ -33,6 +33,8 @@ enum vm_interrupts { VM_INTERRUPTS_AUTO, VM_INTERRUPTS_DIRECT, VM_INTERRUPTS_EMU
 enum vm_clock { VM_CLOCK_FOLLOW, VM_CLOCK_FREEZE };
 /* What follows when the IOMMU blocks a function of the VM's, beside a line. */
 enum vm_on_fault { ON_FAULT_REPORT, ON_FAULT_STOP, ON_FAULT_RESTART };
+/* What follows when it has used memory that the machine has lost. */
+enum vm_on_mce { ON_MCE_STOP, ON_MCE_RESTART, ON_MCE_INJECT };
 /* How a VM ended, as the VM file tells it apart, and what follows. */
 enum vm_ending { ENDING_POWEROFF, ENDING_REBOOT, ENDING_CRASH, VM_ENDINGS };
 enum vm_then { THEN_STOP, THEN_RESTART, THEN_POWEROFF_NODE, THEN_REBOOT_NODE };
@@ -82,6 +84,7 @@ struct vm_config {
 	enum vm_leaf leaf;                /* largest second-level leaf; default VM_LEAF_1G */
 	enum vm_dma dma;                  /* default: none, or identity where memory_map says so and there is pci */
 	enum vm_on_fault on_fault;        /* default ON_FAULT_REPORT */
+	enum vm_on_mce on_mce;            /* where line_mce is 0 as then[ENDING_CRASH] */
 	enum vm_memory_map memory_map;    /* default VM_MAP_AUTO; auto becomes what dma needs */
 	bool flat;                        /* the guest sees one node and one package; default false */
 	bool remote_memory;               /* memory may come from other nodes than the CPUs'; default false */
@@ -109,7 +112,7 @@ struct vm_config {
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
 		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_ipi, line_counters, line_rdt;
+		 line_ipi, line_counters, line_rdt, line_mce;
 };
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */

@@ -87,6 +87,7 @@ static bool need_met(const struct build *b, u8 need)
 		[NEED_ARCH_CAPABILITIES] = b->in->arch_capabilities_ok,
 		[NEED_STABLE_TSC] = b->in->tsc_stable && !b->in->tsc_freezes,
 		[NEED_AMD] = b->amd,
+		[NEED_MACHINE_CHECKS] = b->in->machine_checks,
 		[NEED_COUNTERS] = b->in->counters,
 		[NEED_VIRTUAL_TIMER] = !b->in->direct,
 	};

@@ -56,6 +56,7 @@ struct cpuid_input {
 	bool tsc_stable;  /* show invariant TSC and the stable pvclock bit */
 	bool tsc_freezes; /* it stands still while the VM is paused: not invariant, though stable */
 	bool pvclock;     /* KVM's clock MSRs are there */
+	bool machine_checks; /* it is told of lost memory */
 	bool counters;    /* performance counters are the guest's */
 	bool arch_capabilities_ok; /* MSR 0x10a is readable */
 };

@@ -32,6 +32,7 @@ enum cpuid_need {
 	NEED_STABLE_TSC,
 	NEED_AMD, /* or Hygon */
 	NEED_COUNTERS,
+	NEED_MACHINE_CHECKS,
 	NEED_VIRTUAL_TIMER, /* FORCE, but where the APIC timer is the CPU's own: then as SHOW */
 };
 

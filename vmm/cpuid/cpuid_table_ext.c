@@ -36,6 +36,8 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x1), 0, CPUID_EDX, 31, SHOW, .name = TEXT("3dnow") },
 
 	/* leaf 0x80000007: power management and RAS */
+	{ EXT(0x7), 0, CPUID_EBX, 1, SHOW, .name = TEXT("succor"), .reason = TEXT("with `on_mce = inject`"),
+	  .need = NEED_MACHINE_CHECKS },
 	{ EXT(0x7), 0, CPUID_EDX, 8, SHOW, .name = TEXT("constant_tsc"),
 	  .reason = TEXT("only where the host's TSCs agree"), .need = NEED_STABLE_TSC },
 

@@ -6,24 +6,7 @@
 #ifndef ARCH_CPU_MCE_H
 #define ARCH_CPU_MCE_H
 
-#include <margay/types.h>
-
-#define MCG_CAP_COUNT(cap) ((unsigned)(cap) & 0xff)
-#define MCG_CAP_CTL BIT(8)         /* MCG_CTL is there */
-#define MCG_CAP_SER BIT(24)        /* errors that software recovers from: Intel's S and AR bits */
-#define MCG_CAP_LMCE BIT(27)       /* what concerns one CPU can be told to that one only */
-#define MCG_STATUS_RIPV BIT(0)     /* what was interrupted can go on where it was */
-#define MCG_STATUS_EIPV BIT(1)     /* the error is that instruction's */
-
-#define MCI_STATUS_DEFERRED BIT(44) /* AMD: poison that nobody has used yet */
-#define MCI_STATUS_AR BIT(55)      /* Intel: this CPU cannot go on with what it did */
-#define MCI_STATUS_S BIT(56)       /* Intel: was told by a machine check */
-#define MCI_STATUS_PCC BIT(57)     /* the processor's own state is lost */
-#define MCI_STATUS_ADDRV BIT(58)
-#define MCI_STATUS_MISCV BIT(59)
-#define MCI_STATUS_UC BIT(61)
-#define MCI_STATUS_OVER BIT(62)    /* errors before it are lost */
-#define MCI_STATUS_VAL BIT(63)
+#include <margay/x86.h>
 
 struct mce_kind {
 	bool ser;           /* MCG_CAP_SER */
