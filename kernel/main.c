@@ -202,6 +202,10 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		pci_route_facts();
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		alarm_init();
+	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS))
+		corrected_tell();
+	else if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		printk("machine checks: corrected errors are looked for where a CPU leaves its guest");
 	clock_refine();
 	print_own_memory(per_cpu);
 	screen_show();

@@ -21,11 +21,9 @@
 #define SMCA_DESTAT 8 /* of a deferred error, which an error in STATUS does not hide; DEADDR follows */
 #define SMCA_CONFIG_ENABLE BIT(32)
 
-enum { CTL, STATUS, ADDR, MISC };
-
 static u64 corrected, uncorrected; /* atomic */
 
-static struct mce_kind kind_of(u64 cap)
+struct mce_kind mce_kind_of(u64 cap)
 {
 	struct cpuid_regs r = { 0 };
 
@@ -39,7 +37,7 @@ static struct mce_kind kind_of(u64 cap)
 	};
 }
 
-static u32 bank_msr(const struct mce_kind *kind, unsigned bank, unsigned reg)
+u32 mce_bank_msr(const struct mce_kind *kind, unsigned bank, unsigned reg)
 {
 	return kind->smca ? MSR_SMCA_MC0 + 16 * bank + reg : MSR_MC0_CTL + 4 * bank + reg;
 }
@@ -48,7 +46,7 @@ static u64 bank_read(const struct mce_kind *kind, unsigned bank, unsigned reg)
 {
 	u64 value;
 
-	return host_rdmsr(bank_msr(kind, bank, reg), &value) ? 0 : value;
+	return host_rdmsr(mce_bank_msr(kind, bank, reg), &value) ? 0 : value;
 }
 
 static void tell(unsigned bank, const char *what, u64 status, u64 address, u64 misc)
@@ -69,8 +67,8 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 
 	if (verdict == MCE_NONE)
 		return verdict;
-	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + ADDR - STATUS) : 0;
-	misc = reg == STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MISC) : 0;
+	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + MCE_ADDR - MCE_STATUS) : 0;
+	misc = reg == MCE_STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MCE_MISC) : 0;
 	if (__atomic_add_fetch(verdict == MCE_CORRECTED ? &corrected : &uncorrected, 1, __ATOMIC_RELAXED) <= LINES ||
 	    verdict != MCE_CORRECTED)
 		tell(bank, what[verdict], status, address, misc);
@@ -81,10 +79,10 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 	}
 	/* What ends the node is left for who comes after: the firmware, or the next boot's log. */
 	if (verdict != MCE_FATAL)
-		host_wrmsr(bank_msr(kind, bank, reg), 0);
+		host_wrmsr(mce_bank_msr(kind, bank, reg), 0);
 	/* In both places it is one. */
-	if (kind->smca && reg == STATUS && status & MCI_STATUS_DEFERRED && verdict == MCE_LOST)
-		host_wrmsr(bank_msr(kind, bank, SMCA_DESTAT), 0);
+	if (kind->smca && reg == MCE_STATUS && status & MCI_STATUS_DEFERRED && verdict == MCE_LOST)
+		host_wrmsr(mce_bank_msr(kind, bank, SMCA_DESTAT), 0);
 	return verdict;
 }
 
@@ -99,9 +97,9 @@ static enum mce_verdict look_at_all(bool taken, u64 mcg_status, u64 *used)
 	*used = HOST_LOST_UNKNOWN;
 	if (host_rdmsr(MSR_MCG_CAP, &cap))
 		return MCE_NONE;
-	kind = kind_of(cap);
+	kind = mce_kind_of(cap);
 	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
-		enum mce_verdict verdict = look_at(&kind, bank, STATUS, taken, mcg_status, used);
+		enum mce_verdict verdict = look_at(&kind, bank, MCE_STATUS, taken, mcg_status, used);
 		enum mce_verdict deferred = kind.smca ? look_at(&kind, bank, SMCA_DESTAT, taken, mcg_status, used) : MCE_NONE;
 
 		worst = MAX(worst, MAX(verdict, deferred));
@@ -139,18 +137,19 @@ void mce_init_cpu(void)
 
 	if (host_rdmsr(MSR_MCG_CAP, &cap))
 		return;
-	kind = kind_of(cap);
+	kind = mce_kind_of(cap);
 	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
-		u64 status = bank_read(&kind, bank, STATUS);
+		u64 status = bank_read(&kind, bank, MCE_STATUS);
 
 		if (status & MCI_STATUS_VAL)
-			tell(bank, "from before this boot", status, bank_read(&kind, bank, ADDR), bank_read(&kind, bank, MISC));
-		host_wrmsr(bank_msr(&kind, bank, STATUS), 0);
+			tell(bank, "from before this boot", status, bank_read(&kind, bank, MCE_ADDR),
+			     bank_read(&kind, bank, MCE_MISC));
+		host_wrmsr(mce_bank_msr(&kind, bank, MCE_STATUS), 0);
 		if (kind.smca)
-			host_wrmsr(bank_msr(&kind, bank, SMCA_DESTAT), 0);
-		if (kind.smca && !host_rdmsr(bank_msr(&kind, bank, SMCA_CONFIG), &value))
-			host_wrmsr(bank_msr(&kind, bank, SMCA_CONFIG), value | SMCA_CONFIG_ENABLE);
-		host_wrmsr(bank_msr(&kind, bank, CTL), ~0ull);
+			host_wrmsr(mce_bank_msr(&kind, bank, SMCA_DESTAT), 0);
+		if (kind.smca && !host_rdmsr(mce_bank_msr(&kind, bank, SMCA_CONFIG), &value))
+			host_wrmsr(mce_bank_msr(&kind, bank, SMCA_CONFIG), value | SMCA_CONFIG_ENABLE);
+		host_wrmsr(mce_bank_msr(&kind, bank, MCE_CTL), ~0ull);
 	}
 	if (cap & MCG_CAP_CTL)
 		host_wrmsr(MSR_MCG_CTL, ~0ull);
@@ -158,15 +157,24 @@ void mce_init_cpu(void)
 		enable_lmce();
 }
 
+void mce_look_now(void)
+{
+	u64 used;
+
+	look_at_all(false, 0, &used);
+}
+
 void mce_look(void)
 {
 	struct cpu *cpu = this_cpu();
-	u64 now = rdtsc(), used;
+	u64 now = rdtsc();
 
-	if (likely(now - cpu->mce_looked < LOOK_SECONDS * 1000 * host_tsc_khz()))
+	if (likely(cpu->mce_looked && now - cpu->mce_looked < LOOK_SECONDS * 1000 * host_tsc_khz()))
 		return;
+	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && !cpu->mce_looked)
+		corrected_begin();
 	cpu->mce_looked = now;
-	look_at_all(false, 0, &used);
+	mce_look_now();
 }
 
 bool upcall_machine_check(bool of_guest)

@@ -4,11 +4,21 @@
 #define KERNEL_MCE_H
 
 #include <margay/types.h>
+#include "arch/x86_64/cpu/mce.h"
 
 /* Switches the calling CPU's banks on, and tells what they hold of the time before. After the log and the per-CPU data. */
 void mce_init_cpu(void);
 
-/* Looks for errors that no machine check tells, every ten seconds: called where a CPU looks around anyway. */
+/* Looks for errors that no machine check tells, every ten seconds: called where a CPU looks around anyway. And at once. */
 void mce_look(void);
+void mce_look_now(void);
+
+/* Of the calling CPU's banks, by its MCG_CAP; and the MSR of a bank's register, MCE_CTL and so on. */
+struct mce_kind mce_kind_of(u64 cap);
+u32 mce_bank_msr(const struct mce_kind *kind, unsigned bank, unsigned reg);
+
+/* mce_corrected.c, with CORRECTED_ERRORS: the calling CPU's are not left to mce_look() any more; and a line that says so. */
+void corrected_begin(void);
+void corrected_tell(void);
 
 #endif

@@ -7,12 +7,10 @@
 #ifndef KERNEL_PERCPU_H
 #define KERNEL_PERCPU_H
 
-#include <margay/types.h>
+#include <margay/host.h>
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/mitigations.h"
 
-struct host_timer;
-struct host_work;
 
 #define CPU_STACK_SIZE KIB(32)
 #define CPU_IST_SIZE KIB(8)
@@ -49,7 +47,9 @@ struct cpu {
 		u32 come;        /* of these, or that will come no more; the NMI handler's, as the rest */
 		struct { u64 at; u32 sent; } mark[2]; /* how many were sent then: at the NMI before, and some time before */
 	} kicks;
-	u64 mce_looked;          /* TSC; only this CPU touches it */
+	u64 mce_looked;          /* TSC; 0: not yet; only this CPU touches it */
+	struct host_timer corrected_timer; /* kernel/mce_corrected.c's, with CORRECTED_ERRORS */
+	unsigned corrected_storm; /* interrupts since it was due */
 	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */

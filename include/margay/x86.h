@@ -174,6 +174,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_MTRR_FIX4K_C0000 0x268
 #define MSR_MTRR_FIX4K_F8000 0x26f
 #define MSR_PAT 0x277
+#define MSR_MC0_CTL2 0x280
 #define MSR_MTRR_DEF_TYPE 0x2ff
 #define MSR_MC0_CTL 0x400
 #define MSR_MCG_EXT_CTL 0x4d0
@@ -255,6 +256,7 @@ struct cpuid_regs {
 /* Machine checks (SDM vol. 3, 16.3; APM vol. 2, 9.3). */
 #define MCG_CAP_COUNT(cap) ((unsigned)(cap) & 0xff)
 #define MCG_CAP_CTL BIT(8)         /* MCG_CTL is there */
+#define MCG_CAP_CMCI BIT(10)
 #define MCG_CAP_SER BIT(24)        /* errors that software recovers from: Intel's S and AR bits */
 #define MCG_CAP_LMCE BIT(27)       /* what concerns one CPU can be told to that one only */
 #define MCG_STATUS_RIPV BIT(0)     /* what was interrupted can go on where it was */

@@ -86,6 +86,25 @@ def test_corrected(tmp_path):
         assert console.end().status == 0
 
 
+@pytest.mark.full
+def test_corrected_in_time(tmp_path):
+    """With CORRECTED_ERRORS within a minute: a CPU that sleeps, and two whose guests never leave them, one with the local APIC."""
+    vms = {"a.conf": vm("a", "hang", cpus="1-1", interrupts="direct", watchdog="no"),
+           "b.conf": vm("b", "hang", cpus="3-3", interrupts="emulated", watchdog="no")}
+    with start("mce-in-time", "qemu", vms, 4, extra=qemu_monitor.arguments(tmp_path),
+               elf=node.variant("corrected-errors", "CORRECTED_ERRORS=y")) as running:
+        running.expect(r"^margay: machine checks: corrected errors are looked for every 60 s; where a guest has the local APIC, "
+                       r"every 60 s by NMI\r?$")
+        running.expect(r"^(\[b\] )?behave: hangs at ")
+        for cpu in 1, 2, 3:
+            inject(tmp_path, cpu, CORRECTED, 0x5000 + 0x1000 * cpu, 0)
+        for _ in range(3):
+            running.expect(r"^margay: machine check: CPU \d, bank %d: corrected: " % BANK, 150)
+        for cpu in 1, 2, 3:
+            assert re.search(told("corrected", CORRECTED, 0x5000 + 0x1000 * cpu, cpu), running.text, re.M)
+        assert "NMI of the platform" not in running.text
+
+
 @pytest.mark.parametrize("name, status, mcg_status", [
     ("pcc", LOST | PCC, RIPV | MCIP),           # the processor's state is lost
     ("used", LOST | AR, MCIP | 2),              # by the hypervisor

@@ -116,6 +116,13 @@ static int reset(void **)
 	return 0;
 }
 
+static unsigned begun;
+
+void corrected_begin(void)
+{
+	begun++;
+}
+
 static void expect(const char *text)
 {
 	assert_string_equal(lines, text);
@@ -245,6 +252,7 @@ static void test_look(void **)
 	bank[0].misc = 0x99;
 	bank[3].status = VAL | UC | S | AR | WHERE; /* its machine check is on its way */
 	mce_look();
+	assert_int_equal(begun, 1);
 	expect("machine check: CPU 3, bank 0: corrected: status 0x8400000000000000 address 0x77 misc 0\n");
 	assert_true(!bank[0].status && bank[3].status);
 	bank[0].status = VAL;
@@ -264,6 +272,7 @@ static void test_look(void **)
 	}
 	assert_int_equal(host_machine_checks(&lost), 20);
 	assert_int_equal(lost, 0);
+	assert_int_equal(begun, 1);
 	for (unsigned i = 1; i <= 20; i++) {
 		bank[1].status = VAL | UC;
 		tsc += 10000000000;

@@ -15,6 +15,8 @@ struct mce_kind {
 	bool smca;          /* AMD: banks by their own MSRs (EBX 3) */
 };
 
+enum mce_reg { MCE_CTL, MCE_STATUS, MCE_ADDR, MCE_MISC };
+
 enum mce_verdict {
 	MCE_NONE,           /* no error, or another CPU's: stays as it is */
 	MCE_CORRECTED,      /* nothing is lost */
@@ -25,6 +27,14 @@ enum mce_verdict {
 
 /* taken: in a machine check with this MCG_STATUS; without, a look at the banks, which leaves what only a machine check can tell. */
 enum mce_verdict mce_judge(const struct mce_kind *kind, u64 status, bool taken, u64 mcg_status);
+
+/* How CPUs learn of corrected errors, beside looking every now and then. */
+enum mce_way { MCE_BY_TIME, MCE_BY_CMCI, MCE_BY_THRESHOLD };
+enum mce_way mce_way(const struct mce_kind *kind, u64 cap);
+/* CMCI: what MCi_CTL2 becomes for an interrupt at each error; 0: another CPU has that bank (SDM vol. 3, 16.5.2). */
+u64 mce_ctl2(u64 ctl2);
+/* AMD: what MCi_MISC becomes for one at each error, and *lvt: which extended entry; 0: the bank has none, or firmware keeps it. */
+u64 mce_threshold(u64 misc, unsigned *lvt);
 
 /* Which page is lost by that error: true and *page, or the bank does not tell. misc: 0 where the status has no MISCV. */
 bool mce_page(const struct mce_kind *kind, u64 status, u64 address, u64 misc, u64 *page);

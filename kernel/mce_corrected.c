@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * When CPUs look for errors that the machine has corrected: every minute, all at once, and at an interrupt of the banks, where they
+ * have one (SDM vol. 3, 16.5; AMD's PPRs, "MCA Registers"). Where a CPU's local APIC is a guest's its interrupts are masked, and
+ * the timer is the alarm's NMI; without an alarm such a CPU looks when its guest leaves it.
+ */
+#include <margay/host.h>
+
+#include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/trap.h"
+#include "kernel/console/printk.h"
+#include "kernel/mce.h"
+#include "kernel/percpu.h"
+
+#define PERIOD_SECONDS 60
+#define STORM 16 /* interrupts in a period: then the timer is enough */
+
+static const char *const ways[] = {
+	[MCE_BY_TIME] = "", [MCE_BY_CMCI] = " and at CMCI", [MCE_BY_THRESHOLD] = " and at the threshold interrupt",
+};
+
+static enum mce_way own_way(u64 *cap, struct mce_kind *kind)
+{
+	if (host_rdmsr(MSR_MCG_CAP, cap))
+		return MCE_BY_TIME;
+	*kind = mce_kind_of(*cap);
+	return mce_way(kind, *cap);
+}
+
+/* Has the banks interrupt at the next error, unless they do so too often. */
+static void arm(void)
+{
+	const struct cpu *cpu = this_cpu();
+	u8 vector = cpu->corrected_storm < STORM ? VECTOR_CORRECTED : 0;
+	struct mce_kind kind;
+	u64 cap;
+	enum mce_way way = own_way(&cap, &kind);
+
+	if (cpu_closed(cpu))
+		return;
+	if (way == MCE_BY_CMCI)
+		apic_lead_cmci(vector);
+	for (unsigned bank = 0; way != MCE_BY_TIME && bank < MCG_CAP_COUNT(cap); bank++) {
+		u32 msr = way == MCE_BY_CMCI ? MSR_MC0_CTL2 + bank : mce_bank_msr(&kind, bank, MCE_MISC);
+		unsigned lvt = 0;
+		u64 value;
+
+		if (host_rdmsr(msr, &value))
+			continue;
+		value = way == MCE_BY_CMCI ? mce_ctl2(value) : mce_threshold(value, &lvt);
+		if (value && !host_wrmsr(msr, value) && way == MCE_BY_THRESHOLD)
+			apic_lead_extended(lvt, vector);
+	}
+}
+
+static void interrupt(void *)
+{
+	mce_look_now();
+	/* A counter of AMD's begins anew; and who interrupts too often is masked. */
+	this_cpu()->corrected_storm++;
+	arm();
+}
+
+/* All CPUs at once: those that wait for each other are held up together. */
+static void set_timer(struct host_timer *timer)
+{
+	u64 period = PERIOD_SECONDS * 1000 * host_tsc_khz();
+
+	host_timer_arm(timer, (rdtsc() / period + 1) * period);
+}
+
+static void look(struct host_timer *timer)
+{
+	mce_look_now();
+	this_cpu()->corrected_storm = 0;
+	arm();
+	set_timer(timer);
+}
+
+void corrected_begin(void)
+{
+	struct cpu *cpu = this_cpu();
+
+	cpu->corrected_timer.fn = look;
+	trap_set_handler(VECTOR_CORRECTED, interrupt, NULL);
+	arm();
+	set_timer(&cpu->corrected_timer);
+}
+
+void corrected_tell(void)
+{
+	struct mce_kind kind;
+	u64 cap;
+	enum mce_way way = own_way(&cap, &kind);
+
+	printk("machine checks: corrected errors are looked for every %u s%s; where a guest has the local APIC, %s", PERIOD_SECONDS,
+	       ways[way], host_alarm() ? "every 60 s by NMI" : "when it leaves its CPU");
+}
