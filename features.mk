@@ -29,8 +29,9 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
-files-IOMMU           := arch/x86_64/iommu/% kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/pci/pci_acs.c \
-	kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c vmm/pci/pci_iommu.c
+files-IOMMU           := arch/x86_64/iommu/% arch/x86_64/stage2/find.c kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
+	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c vmm/memory/vm_domain.c \
+	vmm/pci/pci_iommu.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c

@@ -13,6 +13,7 @@
 struct vm_parts {
 	struct vm vm;
 	struct stage2 stage2;     /* guarded by vm.stage2_lock once vCPUs run */
+	struct host_iommu *domain; /* what its PCI functions reach, guarded likewise; NULL: everything, or it has none */
 	struct gpa_map map;
 	struct cpuid_table cpuid;
 	struct mtrr_state mtrr;

@@ -115,8 +115,9 @@ const char *host_iommu_unfit(unsigned index);
 struct host_iommu_user {
 	const char *name, *mode; /* for lines; mode: how they reach memory */
 	/*
-	 * Function `index` was blocked. On the boot CPU, in a window, and under a lock: it just takes note. storm: by interrupts,
-	 * of which there will be more until the function is no bus master any more. NULL: nobody wants to know.
+	 * Function `index` was blocked. On the boot CPU, in a window, or where host_iommu_state() is called, and under a lock: it
+	 * just takes note. storm: by interrupts, of which there will be more until the function is no bus master any more. NULL:
+	 * nobody wants to know.
 	 */
 	void (*blocked)(void *arg, unsigned index, bool storm);
 	void *arg;
@@ -125,10 +126,16 @@ struct host_iommu_user {
 /* Makes one that reaches nothing. 0; -ENOMEM; -ENOSPC: the IOMMUs hold no more. */
 int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out);
 /*
- * Before the first function is attached: `at`, as functions say it, is pa; both 4 KiB aligned. 0; -EINVAL: not so, or over what
- * are interrupts; -ERANGE: beyond the IOMMUs' address bits; -EEXIST; -ENOMEM.
+ * `at`, as functions say it, is pa; both 4 KiB aligned; functions may be attached already. The caller serializes changes of a
+ * domain. 0; -EINVAL: not so, or over what are interrupts; -ERANGE: beyond the IOMMUs' address bits; -EEXIST; -ENOMEM; -EIO: an
+ * IOMMU does not answer. On error a part may be mapped.
  */
 int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size);
+/*
+ * Functions do not reach [at, at+size) any more, and what they have sent there has come, or never will; parts without a mapping
+ * are passed over. 0; -EINVAL; -ENOMEM: a part still is; -EIO: an IOMMU does not answer, and what was mapped gets no other use.
+ */
+int host_iommu_unmap(struct host_iommu *d, u64 at, u64 size);
 /* For a function that is quiet. 0; -ENOMEM; -EIO: its IOMMU does not answer. */
 int host_iommu_attach(struct host_iommu *d, unsigned index);
 /* It reaches nothing any more, and what it has sent has come, or never will. 0; -EIO: its IOMMU does not answer. */

@@ -68,6 +68,9 @@ static void slow_down(unsigned i, unsigned count)
 		pace[i].count = 0;
 	}
 	pace[i].count += count;
+	/* No message comes for those that are left: the unit has told of the first. */
+	if (count == AT_ONCE && !timer.armed)
+		host_timer_arm(&timer, now + span);
 	if (pace[i].count < HELD_AT || pace[i].held || !by_message || !iommu_ops->hold)
 		return;
 	pace[i].held = true;
@@ -78,13 +81,12 @@ static void slow_down(unsigned i, unsigned count)
 	host_timer_arm(&timer, now + span);
 }
 
-/* On the boot CPU, after an NMI. What is left of a storm is silent until the next one: no unit tells a fault behind another. */
-static bool look(void)
+/* Under the lock. pacing: on the boot CPU, whose timer goes on with what is too much. */
+static bool take_faults(bool pacing)
 {
 	struct iommu_fault f;
 	bool any = false;
 
-	spin_lock(&iommu_lock);
 	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++) {
 		struct iommu_unit *u = &iommu_units[i];
 		unsigned n = 0;
@@ -95,9 +97,19 @@ static bool look(void)
 				iommu_tell_broken(u);
 		}
 		any = any || n;
-		if (n && !u->broken)
+		if (pacing && n && !u->broken)
 			slow_down(i, n);
 	}
+	return any;
+}
+
+/* On the boot CPU, after an NMI. */
+static bool look(void)
+{
+	bool any;
+
+	spin_lock(&iommu_lock);
+	any = take_faults(true);
 	spin_unlock(&iommu_lock);
 	return any;
 }
@@ -117,9 +129,15 @@ static void go_on(struct host_timer *)
 
 int iommu_faults_init(bool tell)
 {
+	int err;
+
 	by_message = tell;
 	timer.fn = go_on;
-	return nmi_request_isa(NMI_MESSAGE, look);
+	err = nmi_request_isa(NMI_MESSAGE, look);
+	/* What was blocked before this was told to nobody, and no unit tells of what comes behind it. */
+	if (!err)
+		look();
+	return err;
 }
 
 void iommu_faults_forget(unsigned index)
@@ -134,6 +152,8 @@ bool host_iommu_state(unsigned index, struct host_iommu_state *out)
 	if (!iommu_ops)
 		return false;
 	spin_lock(&iommu_lock);
+	/* Its message may be under way, or have been lost. */
+	take_faults(false);
 	d = iommu_domain_of(index);
 	*out = (struct host_iommu_state){
 		.domain = d ? d->id : 0, .mode = d ? d->user->mode : NULL, .dma = blocked[index].dma,

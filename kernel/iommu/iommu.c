@@ -18,6 +18,7 @@
 #define MESSAGE_NMI 0x400u /* delivery mode of its data */
 #define HIGHEST_ID 254     /* without interrupt remapping */
 #define DOMAINS 64
+#define CACHE_LINE 64
 
 #define DOMAIN_PAGES (unsigned)(ALIGN_UP(sizeof(struct host_iommu), PAGE_SIZE) / PAGE_SIZE)
 
@@ -88,6 +89,13 @@ static void common(struct iommu_unit *out)
 	}
 }
 
+/* To memory, for units that read nothing but that. */
+static void write_back(const void *from, size_t size)
+{
+	for (size_t at = 0; at < size; at += CACHE_LINE)
+		cpu_clflush((const u8 *)from + at);
+}
+
 int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out)
 {
 	struct host_iommu *d = host_pages_alloc(DOMAIN_PAGES, -1);
@@ -102,6 +110,10 @@ int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **ou
 		return -ENOMEM;
 	}
 	d->user = user;
+	if (!all.coherent) {
+		d->tables.written = write_back;
+		write_back(d->tables.root, PAGE_SIZE);
+	}
 	spin_lock(&iommu_lock);
 	while (id < all.domains && domains_used & BIT(id))
 		id++;
@@ -128,9 +140,37 @@ void host_iommu_destroy(struct host_iommu *d)
 	host_pages_free(d, DOMAIN_PAGES);
 }
 
+void iommu_tell_broken(const struct iommu_unit *u)
+{
+	printk_error("iommu: the unit at %#lx does not answer any more: its functions are given to no VM", u->base);
+}
+
+/*
+ * All units that have functions of the domain drop what they keep of its tables; only_absent: those that keep what was not there.
+ * False: one does not answer.
+ */
+static bool flush(struct host_iommu *d, bool only_absent)
+{
+	bool works = true;
+
+	spin_lock(&iommu_lock);
+	for (u64 left = d->units; left; left &= left - 1) {
+		struct iommu_unit *u = &iommu_units[__builtin_ctzll(left)];
+
+		if (only_absent && !u->keeps_absent)
+			continue;
+		if (!u->broken && !iommu_ops->flush(u, d->id))
+			iommu_tell_broken(u);
+		works = works && !u->broken;
+	}
+	spin_unlock(&iommu_lock);
+	return works;
+}
+
 int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size)
 {
 	struct iommu_unit all;
+	int err;
 
 	common(&all);
 	/* Writes there are interrupts, whatever tables say (VT-d 4.0, 3.14). */
@@ -138,23 +178,19 @@ int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size)
 		return -EINVAL;
 	if (at + size > BIT(all.bits))
 		return -ERANGE;
-	return stage2_map(&d->tables, at, pa.v, size, STAGE2_R | STAGE2_W, MEMTYPE_WB);
+	err = stage2_map(&d->tables, at, pa.v, size, STAGE2_R | STAGE2_W, MEMTYPE_WB);
+	return err || flush(d, true) ? err : -EIO;
 }
 
-/* To memory, for units that read nothing but that. */
-static void write_back(const struct stage2 *s, const u64 *table, unsigned level)
+int host_iommu_unmap(struct host_iommu *d, u64 at, u64 size)
 {
-	for (unsigned i = 0; i < PAGE_SIZE / 8; i++) {
-		if (!(i % 8))
-			cpu_clflush(&table[i]);
-		if (level && s->fmt->present(table[i]) && !(table[i] & PTE_PS))
-			write_back(s, s->mem->to_virt(table[i] & PTE_ADDR), level - 1);
-	}
-}
+	int err = stage2_unmap(&d->tables, at, size);
 
-void iommu_tell_broken(const struct iommu_unit *u)
-{
-	printk_error("iommu: the unit at %#lx does not answer any more: its functions are given to no VM", u->base);
+	/* One that does not answer may go on looking at the tables that were taken out. */
+	if (!flush(d, false))
+		return -EIO;
+	stage2_reap(&d->tables);
+	return err;
 }
 
 /* Under the lock, but at boot. */
@@ -166,8 +202,8 @@ static int set(unsigned index, struct host_iommu *d)
 
 	if (!u || u->broken)
 		return -EIO;
-	if (d && !u->coherent)
-		write_back(&d->tables, d->tables.root, STAGE2_LEVELS - 1);
+	if (d)
+		d->units |= BIT(u - iommu_units);
 	err = iommu_ops->set(u, iommu_bdf(f), d ? d->id : 0, d ? stage2_root(&d->tables) : 0);
 	if (err == -EIO)
 		iommu_tell_broken(u);

@@ -28,7 +28,9 @@ struct host_iommu {
 	struct stage2 tables;
 	const struct host_iommu_user *user;
 	unsigned id;
+	u64 units; /* a bit for each, by its index, that a function of it was attached to; guarded by the lock */
 };
+static_assert(DMAR_MAX_UNITS <= 64, "bits of host_iommu.units");
 
 /* The requester ID of its accesses. */
 static inline u16 iommu_bdf(const struct pci_function *f)

@@ -110,6 +110,16 @@ def test_rogue_control(tmp_path):
     assert run.has_line("margay: iommu: off by the command line: DMA is not contained")
 
 
+def test_elastic():
+    """A page leaves a running VM while edu writes to it: what comes after that is blocked. In the control it lands."""
+    run = iommu.elastic("amdvi-elastic", "iommu", UNIT, "times=2 ")
+    assert run.has_line(ON)
+    lines = iommu.blocked(run)
+    assert lines and all("of elastic: DMA blocked" in line for line in lines), lines
+    run = iommu.elastic("amdvi-elastic-control", "iommu", UNIT, "control=1 ")
+    assert run.has_line(ON) and iommu.blocked(run) == []
+
+
 @pytest.mark.parametrize("dma", ["iommu", pytest.param("identity", marks=pytest.mark.full)])
 def test_taken_over(dma):
     """VMs end, by themselves and by a triple fault, while the device writes to their memory; the next VM has both."""

@@ -142,6 +142,34 @@ def test_registers_of_others(tmp_path, dma, own):
     assert run.has_line("p2p: pci: DMA between 00:09.0 and 00:0a.0 passes the root complex, if that lets it") == own
 
 
+def elastic(name, dma, extra, words=""):
+    """A page leaves a running VM and comes back elsewhere while edu writes to it and a CPU reads it."""
+    guest = tiny.Guest("elastic", "qemu")
+    text = guest.vm(last=True) + "dma = %s\n" % dma
+    run = tiny.run(name, "qemu", None, 2, {"elastic.conf": text.replace("cmdline = ", "cmdline = " + words)}, image=image(),
+                   extra=extra + ["-device", "edu,addr=9,dma_mask=0xffffffffffffffff"])
+    assert tiny.judge(guest, run.text) == [], run.text[-4000:]
+    return run
+
+
+# Where the page was, in turn.
+PLACES = (0xd0000000, 0xd0201000)
+
+
+@pytest.mark.parametrize("dma, unit", [("iommu", "plain"), ("iommu", "caching"), ("identity", "caching")])
+def test_elastic(dma, unit):
+    """What arrives after the page was taken is blocked, and one line each says so; what is given is reached."""
+    run = elastic("iommu-elastic-%s-%s" % (dma, unit), dma, UNIT[unit], "times=4 ")
+    assert run.has_line(ON)
+    assert blocked(run) == ["margay: iommu: 00:09.0, of elastic: DMA blocked: writes to %#x, reason 5" % at for at in PLACES * 2]
+
+
+def test_elastic_control():
+    """Where the unit is not told it goes on with what it knew: the same write lands in the page that was taken."""
+    run = elastic("iommu-elastic-control", "iommu", UNIT["plain"], "control=1 ")
+    assert run.has_line(ON) and blocked(run) == []
+
+
 def drhd(base, flags, scopes=b""):
     """A remapping unit of a DMAR (VT-d 4.0, 8.3)."""
     return struct.pack("<HHBBHQ", 0, 16 + len(scopes), flags, 0, 0, base) + scopes

@@ -160,6 +160,11 @@ int host_iommu_map(struct host_iommu *, u64 at, hpa_t pa, u64 size)
 			   (unsigned long long)size);
 }
 
+int host_iommu_unmap(struct host_iommu *, u64 at, u64 size)
+{
+	return iommu_asked(-ENXIO, " not %#llx+%#llx;", (unsigned long long)at, (unsigned long long)size);
+}
+
 int host_iommu_attach(struct host_iommu *, unsigned i)
 {
 	return iommu_asked(-EIO, " attach %u;", i);

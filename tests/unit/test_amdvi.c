@@ -511,6 +511,29 @@ static void test_domains(void **)
 	assert_int_equal(amdvi_ops.set(&unit, 0x312, 7, stage2_root(&a)), -EIO);
 }
 
+/* What the unit has kept is used until it is told. */
+static void test_flush(void **)
+{
+	struct stage2 s;
+
+	start_well();
+	assert_true(unit.keeps_absent);
+	assert_int_equal(stage2_init(&s, amdvi_ops.format, &mem, LEAF_1G), 0);
+	assert_int_equal(stage2_map(&s, 0, GIB(4), GIB(1), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
+	assert_int_equal(amdvi_ops.set(&unit, 0x311, 7, stage2_root(&s)), 0);
+	hw.log[0] = 0;
+	assert_true(hw_access(0x311, 0x123456, true) == GIB(4) + 0x123456);
+	assert_int_equal(stage2_unmap(&s, MIB(1), MIB(1)), 0);
+	assert_true(hw_access(0x311, 0x123456, true) == GIB(4) + 0x123456);
+	assert_true(amdvi_ops.flush(&unit, 7));
+	expect("p7");
+	assert_true(hw_access(0x311, 0x123456, true) == BLOCKED);
+	assert_true(hw_access(0x311, 0x1234, true) == GIB(4) + 0x1234);
+	hw.deaf = true;
+	assert_false(amdvi_ops.flush(&unit, 7));
+	assert_string_equal(unit.broken, "does not answer");
+}
+
 static bool is(struct sent s, u32 id, u8 vector)
 {
 	return !s.blocked && s.id == id && s.vector == vector && !s.mode;
@@ -653,6 +676,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_start, reset, done), cmocka_unit_test_setup_teardown(test_judged, reset, done),
 		cmocka_unit_test_setup_teardown(test_off, reset, done), cmocka_unit_test_setup_teardown(test_domains, reset, done),
+		cmocka_unit_test_setup_teardown(test_flush, reset, done),
 		cmocka_unit_test_setup_teardown(test_interrupts, reset, done),
 		cmocka_unit_test_setup_teardown(test_inputs, reset, done),
 		cmocka_unit_test_setup_teardown(test_faults, reset, done),

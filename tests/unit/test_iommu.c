@@ -21,8 +21,8 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
 
-static unsigned clflushes;
-#define cpu_clflush(line) clflushes++
+static void fake_clflush(const void *line);
+#define cpu_clflush fake_clflush
 #include "kernel/iommu/iommu.c"
 #include "kernel/iommu/interrupts.c"
 #include "kernel/iommu/faults.c"
@@ -63,7 +63,7 @@ static struct { u64 base; u16 bdf; unsigned domain; u64 root; } told[32]; /* wha
 static unsigned nr_told, enabled, switched_off, isolated;
 static const char *start_says[3], *enable_says[3];
 static int set_says;
-static struct iommu_fault fault[300];
+static struct iommu_fault fault[600];
 static unsigned nr_faults;
 static u64 fault_unit = 0xfed90000;
 static bool fault_breaks;
@@ -197,18 +197,59 @@ void printk_error(const char *fmt, ...)
 	va_end(ap);
 }
 
-static unsigned pages;
+static unsigned pages, pages_left = ~0u;
+/* The last pages of one, as somebody sees them who does not see the caches. */
+static struct { u8 *page, seen[PAGE_SIZE]; } shadow[600];
+static unsigned nr_shadows;
+static bool no_shadows; /* their instructions would be counted */
+static unsigned nr_flushes;
 
 void *host_pages_alloc(unsigned count, int)
 {
+	void *p = pages_left >= count ? memset(aligned_alloc(PAGE_SIZE, count * PAGE_SIZE), 0, count * PAGE_SIZE) : NULL;
+
+	if (!p)
+		return NULL;
 	pages += count;
-	return memset(aligned_alloc(PAGE_SIZE, count * PAGE_SIZE), 0, count * PAGE_SIZE);
+	pages_left -= count;
+	if (count == 1 && !no_shadows && nr_shadows < ARRAY_SIZE(shadow)) {
+		shadow[nr_shadows].page = p;
+		memset(shadow[nr_shadows++].seen, 0xa5, PAGE_SIZE);
+	}
+	return p;
 }
 
 void host_pages_free(void *p, unsigned count)
 {
+	for (unsigned i = 0; count == 1 && i < nr_shadows; i++)
+		if (shadow[i].page == p)
+			shadow[i].page = NULL;
 	pages -= p ? count : 0;
 	free(p);
+}
+
+static void fake_clflush(const void *line)
+{
+	const u8 *at = (const u8 *)((uintptr_t)line & ~63ull);
+
+	for (unsigned i = 0; i < nr_shadows; i++)
+		if (shadow[i].page && at >= shadow[i].page && at < shadow[i].page + PAGE_SIZE)
+			memcpy(shadow[i].seen + (at - shadow[i].page), at, 64);
+}
+
+/* How many tables there are, and all of them have been written back. */
+static unsigned written_back(const u64 *table, unsigned level)
+{
+	unsigned count = 1, i = 0;
+
+	while (i < nr_shadows && shadow[i].page != (const u8 *)table)
+		i++;
+	assert_true(i < nr_shadows);
+	assert_memory_equal(shadow[i].seen, table, PAGE_SIZE);
+	for (unsigned k = 0; level && k < 512; k++)
+		if (npt_format.present(table[k]) && !(table[k] & PTE_PS))
+			count += written_back((const u64 *)(uintptr_t)(table[k] & PTE_ADDR), level - 1);
+	return count;
 }
 
 hpa_t host_virt_to_hpa(const void *va)
@@ -281,6 +322,7 @@ static const char *fake_start(struct iommu_unit *u)
 	u->bits = number(u) ? 39 : 48;
 	u->domains = number(u) ? 16 : 256;
 	u->coherent = number(u);
+	u->keeps_absent = number(u);
 	u->remaps = unit_remaps[number(u)];
 	u->remaps_wide = unit_wide[number(u)];
 	return start_says[number(u)];
@@ -310,6 +352,31 @@ static int fake_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 	return set_says;
 }
 
+static char flushed[80];
+static bool flush_fails;
+static const struct host_iommu *watched; /* what units must find written back then */
+
+static bool fake_flush(struct iommu_unit *u, unsigned domain)
+{
+	char text[10];
+
+	if (no_shadows)
+		return ++nr_flushes;
+	snprintf(text, sizeof(text), "%u:%u ", number(u), domain);
+	if (strlen(flushed) + strlen(text) < sizeof(flushed))
+		strcat(flushed, text);
+	if (watched)
+		written_back(watched->tables.root, 3);
+	u->broken = flush_fails ? "does not answer" : u->broken;
+	return !flush_fails;
+}
+
+static void expect_flushed(const char *text)
+{
+	assert_string_equal(flushed, text);
+	flushed[0] = 0;
+}
+
 static bool fake_fault(struct iommu_unit *u, struct iommu_fault *out)
 {
 	if (u->base != fault_unit || !nr_faults)
@@ -335,8 +402,8 @@ static u64 fake_own_message(unsigned n, bool)
 
 const struct iommu_ops amdvi_ops = {
 	.name = "AMD-Vi", .format = &npt_format, .start = fake_start, .enable = fake_enable, .off = fake_off, .set = fake_set,
-	.remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt, .message = fake_own_message, .input = fake_input,
-	.fault = fake_fault,
+	.flush = fake_flush, .remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt, .message = fake_own_message,
+	.input = fake_input, .fault = fake_fault,
 };
 
 /* What it makes of an IVRS is what the tests say of a DMAR. */
@@ -365,8 +432,8 @@ static void fake_hold(struct iommu_unit *u, bool on_hold)
 
 const struct iommu_ops vtd_ops = {
 	.name = "VT-d", .format = &npt_format, .start = fake_start, .enable = fake_enable, .off = fake_off, .set = fake_set,
-	.remap = fake_remap, .interrupt = fake_interrupt, .message = fake_message, .input = fake_input, .fault = fake_fault,
-	.hold = fake_hold,
+	.flush = fake_flush, .remap = fake_remap, .interrupt = fake_interrupt, .message = fake_message, .input = fake_input,
+	.fault = fake_fault, .hold = fake_hold,
 };
 
 /* ---- tests: each in a process of its own, for the units are found once ---- */
@@ -570,11 +637,69 @@ static void test_one_works(void **)
 	assert_int_equal(host_iommu_map(d, 0, hpa(GIB(4)), GIB(1)), 0);
 	assert_int_equal(host_iommu_map(d, BIT(40), hpa(GIB(5)), MIB(2)), 0);
 	/* This unit does not see the caches: every table has been written back by the time that it gets them. */
-	clflushes = 0;
 	assert_int_equal(host_iommu_attach(d, FAR), 0);
 	assert_true(first_leaf(told[0].root, 30) & PTE_PS);
 	assert_int_equal(d->tables.tables, 4);
-	assert_int_equal(clflushes, 4 * PAGE_SIZE / 64);
+	assert_int_equal(written_back(d->tables.root, 3), 4);
+	/* And by the time that it drops what it keeps of them, as they change under it. */
+	watched = d;
+	assert_int_equal(host_iommu_map(d, GIB(7), hpa(GIB(9)), GIB(1)), 0);
+	assert_int_equal(host_iommu_unmap(d, PAGE_SIZE, PAGE_SIZE), 0);
+	expect_flushed("0:1 ");
+	assert_int_equal(written_back(d->tables.root, 3), 6);
+	assert_int_equal(host_iommu_unmap(d, BIT(40), MIB(2)), 0);
+	assert_int_equal(written_back(d->tables.root, 3), 4);
+	host_iommu_destroy(d);
+}
+
+/* A domain grows and shrinks under its functions: each unit that one of them is below drops what it keeps. */
+static void test_elastic(void **)
+{
+	struct host_iommu *d;
+
+	iommu_init();
+	lines[0] = 0;
+	assert_int_equal(host_iommu_create(&vm0, &d), 0);
+	assert_int_equal(host_iommu_map(d, 0, hpa(GIB(4)), MIB(8)), 0);
+	assert_int_equal(host_iommu_unmap(d, MIB(6), MIB(2)), 0);
+	expect_flushed("");
+	assert_int_equal(host_iommu_attach(d, FAR), 0);
+	assert_int_equal(host_iommu_unmap(d, MIB(4), MIB(2)), 0);
+	expect_flushed("0:1 ");
+	/* Of these two one keeps that nothing was there. */
+	assert_int_equal(host_iommu_attach(d, CARD_0), 0);
+	assert_int_equal(host_iommu_map(d, GIB(3), hpa(GIB(6)), MIB(2)), 0);
+	expect_flushed("1:1 ");
+	assert_int_equal(host_iommu_map(d, GIB(3), hpa(GIB(6)), MIB(2)), -EEXIST);
+	expect_flushed("");
+	assert_int_equal(host_iommu_unmap(d, GIB(3), MIB(2)), 0);
+	expect_flushed("0:1 1:1 ");
+	/* Tables that went away are not another's before that: one that does not answer keeps them. */
+	assert_int_equal(host_iommu_map(d, GIB(3), hpa(GIB(6)), MIB(2)), 0);
+	assert_null(d->tables.retired);
+	flushed[0] = 0;
+	flush_fails = true;
+	assert_int_equal(host_iommu_unmap(d, GIB(3), MIB(2)), -EIO);
+	expect_flushed("0:1 1:1 ");
+	assert_non_null(d->tables.retired);
+	expect("iommu: the unit at 0xfed90000 does not answer any more: its functions are given to no VM\n"
+	       "iommu: the unit at 0xfed91000 does not answer any more: its functions are given to no VM\n");
+	/* For as long as it is broken, with one line. */
+	assert_int_equal(host_iommu_unmap(d, 0, MIB(2)), -EIO);
+	assert_int_equal(host_iommu_map(d, 0, hpa(GIB(4)), MIB(2)), -EIO);
+	expect_flushed("");
+	expect("");
+	assert_int_equal(host_iommu_unmap(d, 1, MIB(2)), -EIO);
+	host_iommu_destroy(d);
+	assert_int_equal(pages, 0);
+	/* A table for a leaf that is split is missing. */
+	iommu_units[0].broken = iommu_units[1].broken = NULL;
+	flush_fails = false;
+	assert_int_equal(host_iommu_create(&vm0, &d), 0);
+	assert_int_equal(host_iommu_map(d, 0, hpa(GIB(4)), MIB(2)), 0);
+	pages_left = 0;
+	assert_int_equal(host_iommu_unmap(d, 0, PAGE_SIZE), -ENOMEM);
+	assert_int_equal(host_iommu_unmap(d, 1, PAGE_SIZE), -EINVAL);
 	host_iommu_destroy(d);
 }
 
@@ -605,30 +730,65 @@ static bool nothing(void)
 	return true;
 }
 
-/* As a VM that has a function: memory of eight nodes, 128 GiB each, given and taken; tables are written back for this unit. */
+static struct host_iommu *big;
+
+/* As a VM that has a function: memory of eight nodes, 128 GiB each; tables are written back for this unit. */
 static bool map_1_tib(void)
 {
-	struct host_iommu *d;
-	bool done = !host_iommu_create(&vm0, &d) && !host_iommu_map(d, 0, hpa(GIB(4)), GIB(3));
+	bool done = !host_iommu_create(&vm0, &big) && !host_iommu_map(big, 0, hpa(GIB(4)), GIB(3));
 
 	for (unsigned i = 0; done && i < 8; i++)
-		done = !host_iommu_map(d, GIB(4) + i * GIB(128), hpa(GIB(8) + i * GIB(256)), GIB(128) - (i == 7 ? GIB(3) : 0));
-	done = done && !host_iommu_attach(d, FAR) && clflushes == 4 * PAGE_SIZE / 64 && first_leaf(told[0].root, 30) & PTE_PS;
-	done = done && !host_iommu_detach(FAR);
-	host_iommu_destroy(d);
-	return done;
+		done = !host_iommu_map(big, GIB(4) + i * GIB(128), hpa(GIB(8) + i * GIB(256)), GIB(128) - (i == 7 ? GIB(3) : 0));
+	return done && !host_iommu_attach(big, FAR);
+}
+
+/* And as it ends; or as it goes on, with each piece flushed. */
+static bool map_and_unmap(void)
+{
+	return map_1_tib() && !host_iommu_unmap(big, 0, BIT(40) + GIB(4)) && nr_flushes == 1 && big->tables.tables == 1;
+}
+
+static bool unmap_by(u64 piece)
+{
+	bool done = true;
+
+	for (u64 at = 0; done && at < 1024 * piece; at += piece)
+		done = !host_iommu_unmap(big, GIB(4) + at, piece);
+	return done && nr_flushes == 1024;
+}
+
+static bool unmap_by_gib(void)
+{
+	return unmap_by(GIB(1));
+}
+
+/* Two GiB of it: each is of one leaf, that is split. */
+static bool unmap_by_2_mib(void)
+{
+	return unmap_by(MIB(2));
 }
 
 static void test_cost(void **)
 {
+	/* The last are as many pieces, each of them with a table more. */
+	static const struct { const char *what; bool (*fn)(void); u64 most; } cases[] = {
+		{ "mapped, unmapped, flushed", map_and_unmap, 1000000 }, { "unmapped and flushed by GiB", unmap_by_gib, 1000000 },
+		{ "less 2 GiB by 2 MiB", unmap_by_2_mib, 2000000 },
+	};
 	u64 empty = instructions(nothing), count;
 
 	start_says[1] = "does not answer";
 	iommu_init();
-	nr_told = clflushes = 0;
-	count = instructions(map_1_tib);
-	printf("1 TiB mapped, flushed and unmapped: %llu instructions\n", (unsigned long long)(count - empty));
-	assert_in_range(count - empty, 1024, 1000000);
+	nr_told = nr_shadows = 0;
+	no_shadows = true;
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		if (i == 1)
+			assert_true(map_1_tib() && first_leaf(told[0].root, 30) & PTE_PS);
+		count = instructions(cases[i].fn);
+		printf("1 TiB %s: %llu instructions\n", cases[i].what, (unsigned long long)(count - empty));
+		assert_in_range(count - empty, 1024, cases[i].most);
+	}
+	host_iommu_destroy(big);
 }
 
 static void test_domains(void **)
@@ -749,6 +909,53 @@ static void test_pace_without_message(void **)
 		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
 	assert_true(nmi());
 	assert_true(!held[0] && !armed);
+}
+
+/*
+ * A unit has told of the first event of a full log, and cannot be held (AMD-Vi): what is left of it after one look is seen a
+ * second later, and by whoever asks before that.
+ */
+static void test_left_over(void **)
+{
+	has_dmar = false;
+	has_ivrs = true;
+	iommu_init();
+	assert_null(armed);
+	for (unsigned i = 0; i < 255; i++)
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+	assert_true(nmi());
+	assert_null(armed);
+	for (unsigned i = 0; i < 600; i++)
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+	assert_true(nmi());
+	assert_int_equal(armed->deadline, tsc + 1000000);
+	assert_int_equal(nr_faults, 600 - 256);
+	/* A look before that does not put it off. */
+	armed->armed = true;
+	tsc += 500000;
+	assert_true(nmi());
+	assert_int_equal(armed->deadline, tsc + 500000);
+	assert_int_equal(nr_faults, 600 - 2 * 256);
+	armed->armed = false;
+	armed->fn(armed);
+	assert_int_equal(nr_faults, 0);
+	assert_false(held[0]);
+	expect_state(USB, 0, 855, 0);
+	/* Whoever asks need not wait for a message, and arms nothing: timers are the boot CPU's. */
+	for (unsigned i = 0; i < 300; i++)
+		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
+	armed = NULL;
+	expect_state(USB, 0, 855 + 256, 0);
+	assert_true(!armed && nr_faults == 300 - 256);
+}
+
+/* What was blocked before anybody listened is told, or its unit would be silent for ever. */
+static void test_before(void **)
+{
+	add_fault(0x00a0, 0x1000, true, 1);
+	iommu_init();
+	assert_non_null(strstr(lines, "iommu: 00:14.0, nobody's: DMA blocked: writes to 0x1000, reason 5\n"));
+	assert_int_equal(nr_faults, 0);
 }
 
 static void test_faults(void **)
@@ -1056,7 +1263,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_reserved, reset), cmocka_unit_test_setup(test_lies, reset),
 		cmocka_unit_test_setup(test_cost, reset), cmocka_unit_test_setup(test_domains, reset),
 		cmocka_unit_test_setup(test_one_works, reset), cmocka_unit_test_setup(test_faults, reset),
-		cmocka_unit_test_setup(test_pace, reset),
+		cmocka_unit_test_setup(test_pace, reset), cmocka_unit_test_setup(test_left_over, reset),
+		cmocka_unit_test_setup(test_before, reset), cmocka_unit_test_setup(test_elastic, reset),
 		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
 		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),
 		cmocka_unit_test_setup(test_ivrs, reset),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/memory/shootdown.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
+/* UNIT: vmm/memory/shootdown.c vmm/memory/vm_domain.c arch/x86_64/stage2/find.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
 /*
  * vCPUs as threads with a TLB each, which "the hardware" fills by walking the
  * tables and only flush_stage2() empties. They take pages away from each other
@@ -11,6 +11,7 @@
 #include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <time.h>
 #include <cmocka.h>
@@ -273,6 +274,96 @@ static void one_never_answers(void **)
 	}
 }
 
+/* ---- a VM whose PCI functions reach its memory ---- */
+
+static char domain_log[400];
+static int domain_says;
+static bool stage2_first; /* its second-level mapping was gone by then */
+
+int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size)
+{
+	size_t used = strlen(domain_log);
+
+	assert_ptr_equal(d, &domain_log);
+	snprintf(domain_log + used, sizeof(domain_log) - used, "%#llx is %#llx+%#llx; ", (unsigned long long)at,
+		 (unsigned long long)pa.v, (unsigned long long)size);
+	return domain_says;
+}
+
+int host_iommu_unmap(struct host_iommu *d, u64 at, u64 size)
+{
+	size_t used = strlen(domain_log);
+	struct stage2_mapping m;
+
+	assert_ptr_equal(d, &domain_log);
+	stage2_first = stage2_first || stage2_lookup(&parts.stage2, MIB(4), &m);
+	snprintf(domain_log + used, sizeof(domain_log) - used, "not %#llx+%#llx; ", (unsigned long long)at,
+		 (unsigned long long)size);
+	return domain_says;
+}
+
+static void expect_domain(const char *text)
+{
+	assert_string_equal(domain_log, text);
+	domain_log[0] = '\0';
+}
+
+/* What is taken from its CPUs is taken from them, and what is given is given, by the addresses of their mode; no registers are. */
+static void functions_reach_the_same(void **)
+{
+	static const struct { enum vm_dma dma; const char *given, *taken; } modes[] = {
+		{ VM_DMA_IOMMU, "0x400000 is 0x80000000+0x400000; 0x800000 is 0x90001000+0x1000; ",
+		  "not 0x400000+0x400000; not 0x800000+0x1000; " },
+		{ VM_DMA_IDENTITY, "0x400000 is 0x80000000+0x400000; 0x800000 is 0x90001000+0x1000; ",
+		  "not 0x400000+0x400000; not 0x800000+0x1000; " },
+		{ VM_DMA_WINDOW, "0x80000000 is 0x80000000+0x400000; 0x90001000 is 0x90001000+0x1000; ",
+		  "not 0x80000000+0x400000; not 0x90001000+0x1000; " },
+	};
+	struct vm_config config = { .dma = VM_DMA_IOMMU };
+	struct stage2_mapping m;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(modes); i++) {
+		setup_joined();
+		assert_int_equal(stage2_unmap(&parts.stage2, 0, GIB(1)), 0);
+		for (unsigned v = 0; v < VCPUS; v++)
+			shootdown_leave(&vcpus[v]);
+		parts.vm.config = &config;
+		parts.domain = (struct host_iommu *)&domain_log;
+		config.dma = modes[i].dma;
+		stage2_first = false;
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(GIB(2)), MIB(4), STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8)), hpa(0x90001000), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8) + PAGE_SIZE), hpa(0x90002000), PAGE_SIZE, STAGE2_R | STAGE2_W,
+					MEMTYPE_UC_MINUS), 0);
+		expect_domain(modes[i].given);
+		/* One that is mapped already is no function's either. */
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(8)), hpa(0), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), -EEXIST);
+		expect_domain("");
+		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(2)), MIB(16)), 0);
+		expect_domain(modes[i].taken);
+		assert_false(stage2_first);
+		assert_int_equal(stage2_lookup(&parts.stage2, MIB(4), &m), -ENOENT);
+		assert_int_equal(parts.stage2.leaves[LEAF_4K] + parts.stage2.leaves[LEAF_2M], 0);
+		/* Only so much as is asked for, also of a large leaf. */
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(GIB(2)), MIB(4), STAGE2_RWX, MEMTYPE_WB), 0);
+		domain_log[0] = '\0';
+		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(4) + PAGE_SIZE), MIB(2)), 0);
+		expect_domain(modes[i].dma == VM_DMA_WINDOW ? "not 0x80001000+0x200000; " : "not 0x401000+0x200000; ");
+		/* An IOMMU that does not answer: the CPUs have lost it, and the caller hears that functions may not have. */
+		domain_says = -EIO;
+		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(7)), PAGE_SIZE), -EIO);
+		assert_int_equal(stage2_lookup(&parts.stage2, MIB(7), &m), -ENOENT);
+		assert_int_equal(vm_map(&parts.vm, gpa(MIB(32)), hpa(GIB(3)), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), -EIO);
+		domain_says = 0;
+		domain_log[0] = '\0';
+		/* Without a domain nobody is asked. */
+		parts.domain = NULL;
+		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(4)), MIB(4)), 0);
+		expect_domain("");
+		stage2_destroy(&parts.stage2);
+	}
+}
+
 /* ---- as threads ---- */
 
 static void no_stale_access(void **)
@@ -352,6 +443,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(each_is_waited_for),
 		cmocka_unit_test(one_never_answers),
+		cmocka_unit_test(functions_reach_the_same),
 		cmocka_unit_test(no_stale_access),
 		cmocka_unit_test(without_flush_it_fails),
 		cmocka_unit_test(absent_are_not_waited_for),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c */
+/* UNIT: arch/x86_64/stage2/stage2.c arch/x86_64/stage2/find.c arch/x86_64/stage2/formats.c */
 /*
  * Second-level tables: leaf sizes, splits, accounting, the bits of both entry
  * formats (SDM vol. 3, tables 29-1 to 29-6; APM vol. 2, 5.4 and 15.25), and
@@ -115,6 +115,25 @@ static void largest_leaves(void **)
 	finish(&s);
 }
 
+/* A BAR of an accelerator: a leaf for each of its GiB, and around a table of messages in it no more of others than that takes. */
+static void large_bars(void **)
+{
+	static const struct stage2_format *const formats[] = { &ept_format, &npt_format };
+
+	for (unsigned i = 0; i < 2 * ARRAY_SIZE(formats); i++) {
+		u64 at = BIT(40) + i % 2 * GIB(64), size = i % 2 ? GIB(64) : GIB(256);
+		struct stage2 s;
+
+		init(&s, formats[i / 2], LEAF_1G);
+		assert_int_equal(stage2_map(&s, at, at, size, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS), 0);
+		assert_true(s.leaves[LEAF_1G] == size / GIB(1) && !s.leaves[LEAF_2M] && !s.leaves[LEAF_4K]);
+		assert_int_equal(s.tables, 2);
+		assert_int_equal(stage2_unmap(&s, at + GIB(2) + MIB(2), KIB(64)), 0);
+		assert_true(s.leaves[LEAF_1G] == size / GIB(1) - 1 && s.leaves[LEAF_2M] == 511 && s.leaves[LEAF_4K] == 512 - 16);
+		finish(&s);
+	}
+}
+
 static void congruence_decides(void **)
 {
 	struct stage2 s;
@@ -129,6 +148,69 @@ static void congruence_decides(void **)
 	assert_int_equal(stage2_map(&s, 0, 0, GIB(1), STAGE2_RWX, MEMTYPE_WB), 0);
 	assert_int_equal(s.leaves[LEAF_2M], 512);
 	assert_int_equal(s.leaves[LEAF_1G], 0);
+	finish(&s);
+}
+
+/* What is found is what a CPU finds, for as far as is said and no further. */
+static void found(void **)
+{
+	static const struct { u64 at, length, hpa; enum memtype type; } want[] = {
+		{ 0, GIB(1), 0, 0 }, { GIB(1) + 0x1234, GIB(1) - 0x1234, GIB(5) + 0x1234, MEMTYPE_WB },
+		{ GIB(2) + 0x1fffff, 1, GIB(9) + 0x1fffff, MEMTYPE_UC }, { GIB(2) + MIB(2), KIB(4), GIB(9) + MIB(2), MEMTYPE_UC },
+		{ GIB(2) + MIB(2) + KIB(4), KIB(4), 0, 0 }, { GIB(2) + MIB(4), MIB(2), 0, 0 }, { BIT(39) + 1, BIT(39) - 1, 0, 0 },
+	};
+	static const struct stage2_format *const formats[] = { &ept_format, &npt_format };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(formats); i++) {
+		struct stage2 s;
+		struct stage2_part part;
+
+		init(&s, formats[i], LEAF_1G);
+		assert_int_equal(stage2_map(&s, GIB(1), GIB(5), GIB(1), STAGE2_RWX, MEMTYPE_WB), 0);
+		assert_int_equal(stage2_map(&s, GIB(2), GIB(9), MIB(2) + KIB(4), STAGE2_RWX, MEMTYPE_UC), 0);
+		for (unsigned n = 0; n < ARRAY_SIZE(want); n++) {
+			assert_int_equal(stage2_find(&s, want[n].at, &part), want[n].length);
+			assert_int_equal(part.mapped, want[n].hpa != 0);
+			assert_true(part.hpa == want[n].hpa && (!part.mapped || part.type == want[n].type));
+		}
+		finish(&s);
+	}
+}
+
+/* Tables are written back before what points to them, and what points to them after. */
+static const struct stage2 *watched;
+static u64 *seen[8];
+static unsigned nr_seen;
+
+static void note_written(const void *from, size_t size)
+{
+	u64 e;
+
+	if (size == PAGE_SIZE) {
+		assert_true(nr_seen < ARRAY_SIZE(seen));
+		seen[nr_seen++] = (u64 *)(uintptr_t)from;
+		return;
+	}
+	assert_int_equal(size, 8);
+	e = *(const u64 *)from;
+	for (unsigned i = 0; i < nr_seen; i++)
+		if ((e & PTE_ADDR) == watched->mem->to_hpa(seen[i]))
+			seen[i] = NULL;
+}
+
+static void written_back(void **)
+{
+	struct stage2 s;
+
+	init(&s, &ept_format, LEAF_1G);
+	watched = &s;
+	s.written = note_written;
+	assert_int_equal(stage2_map(&s, 0, GIB(4), GIB(1), STAGE2_RWX, MEMTYPE_WB), 0);
+	assert_int_equal(stage2_unmap(&s, KIB(4), KIB(4)), 0);
+	/* A table on the way, two of what was split; each had an entry after it. */
+	assert_int_equal(nr_seen, 3);
+	for (unsigned i = 0; i < nr_seen; i++)
+		assert_null(seen[i]);
 	finish(&s);
 }
 
@@ -283,6 +365,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(leaf_bits, setup),          cmocka_unit_test_setup(round_trip, setup),
 		cmocka_unit_test_setup(largest_leaves, setup),     cmocka_unit_test_setup(congruence_decides, setup),
+		cmocka_unit_test_setup(large_bars, setup),         cmocka_unit_test_setup(found, setup),
+		cmocka_unit_test_setup(written_back, setup),
 		cmocka_unit_test_setup(bad_ranges, setup),         cmocka_unit_test_setup(unmap_splits, setup),
 		cmocka_unit_test_setup(small_exec, setup),
 		cmocka_unit_test_setup(out_of_memory, setup),      cmocka_unit_test_setup(random_against_model, setup),

@@ -393,7 +393,7 @@ static void test_order(void **)
 {
 	assert_null(vtd_ops.start(&unit));
 	expect("mask QIE+");
-	assert_true(unit.max_leaf == LEAF_1G && unit.bits == 48 && unit.domains == 256 && unit.coherent);
+	assert_true(unit.max_leaf == LEAF_1G && unit.bits == 48 && unit.domains == 256 && unit.coherent && !unit.keeps_absent);
 	assert_null(vtd_ops.enable(&unit, 0xfee05000, 0x400));
 	expect("SRTP C I W TE+ data address unmask");
 	assert_int_equal(hw.drained, 3);
@@ -498,6 +498,34 @@ static void test_set(void **)
 	assert_int_equal(vtd_ops.set(&unit, 0x0149, 7, stage2_root(&s)), 0);
 }
 
+/* What the unit has kept is used until it is told, and told by two descriptors. */
+static void test_flush(void **)
+{
+	struct stage2 s;
+
+	hw.cap |= VTD_CAP_CM;
+	start_well();
+	assert_true(unit.keeps_absent);
+	build(&s);
+	assert_int_equal(vtd_ops.set(&unit, 0x0148, 7, stage2_root(&s)), 0);
+	expect("C D7 W");
+	assert_true(hw_access(0x0148, 0x1234) == GIB(3) + 0x1234);
+	assert_int_equal(stage2_unmap(&s, 0, MIB(2)), 0);
+	assert_true(hw_access(0x0148, 0x1234) == GIB(3) + 0x1234);
+	assert_true(vtd_ops.flush(&unit, 7));
+	expect("D7 W");
+	assert_int_equal(hw.drained, 3);
+	assert_true(hw_access(0x0148, 0x1234) == BLOCKED);
+	/* And that nothing was there. */
+	assert_int_equal(stage2_map(&s, 0, GIB(5), MIB(2), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
+	assert_true(hw_access(0x0148, 0x1234) == BLOCKED);
+	assert_true(vtd_ops.flush(&unit, 7));
+	assert_true(hw_access(0x0148, 0x1234) == GIB(5) + 0x1234);
+	hw.hangs = true;
+	assert_false(vtd_ops.flush(&unit, 7));
+	assert_string_equal(unit.broken, "does not answer");
+}
+
 /* The queue's end is not the end. */
 static void test_many(void **)
 {
@@ -532,6 +560,7 @@ static void test_write_buffer(void **)
 {
 	hw.cap |= VTD_CAP_RWBF;
 	start_well();
+	assert_true(unit.keeps_absent);
 	assert_int_equal(vtd_ops.set(&unit, 0x0148, 0, 0), 0);
 	expect("WBF C I W");
 	assert_int_equal(hw.drained, 3);
@@ -880,7 +909,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_left_on, reset, done),
 		cmocka_unit_test_setup_teardown(test_off, reset, done),
 		cmocka_unit_test_setup_teardown(test_set, reset, done),
-		cmocka_unit_test_setup_teardown(test_many, reset, done),
+		cmocka_unit_test_setup_teardown(test_many, reset, done), cmocka_unit_test_setup_teardown(test_flush, reset, done),
 		cmocka_unit_test_setup_teardown(test_not_coherent, reset, done),
 		cmocka_unit_test_setup_teardown(test_write_buffer, reset, done),
 		cmocka_unit_test_setup_teardown(test_faults, reset, done),

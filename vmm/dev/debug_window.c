@@ -3,8 +3,9 @@
  * A page that a test kernel moves about its physical address space, as a
  * PCI function's BAR is moved: the hypervisor's way to take a mapping from a
  * running VM, for guests that test it. Where the VM file says `debug_exit =
- * yes`. A move is over when the OUT is: no CPU finds the page at its old place
- * any more. With WINDOW_NO_FLUSH set it is not, which the test must notice.
+ * yes`. A move is over when the OUT is: neither a CPU nor a PCI function that an
+ * IOMMU contains finds the page at its old place any more. With WINDOW_NO_FLUSH
+ * set it is not, which the test must notice.
  */
 #include <margay/errno.h>
 
@@ -55,10 +56,11 @@ static void window_write(void *dev, struct vcpu *vcpu, u16, unsigned, u32 value)
 	else if (w->at)
 		err = vm_unmap(vcpu, gpa(w->at * PAGE_SIZE), PAGE_SIZE);
 	w->at = 0;
-	if (!err && to && is_free(vm, to))
-		err = vm_map(vm, gpa(to), host_virt_to_hpa(w->page), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB);
-	else
+	if (err || !is_free(vm, to))
 		to = 0;
+	err = err || !to ? err : vm_map(vm, gpa(to), host_virt_to_hpa(w->page), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB);
+	if (err && to)
+		vm_unmap(vcpu, gpa(to), PAGE_SIZE);
 	if (err)
 		vm_log(vm, "vcpu%u: no memory to move the debug window", vcpu->id);
 	else

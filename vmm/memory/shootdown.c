@@ -41,7 +41,11 @@ void vm_stage2_unlock(struct vm *vm)
 
 int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
 {
-	return stage2_map(&vm_parts(vm)->stage2, gpa.v, hpa.v, size, prot, type);
+	int err = stage2_map(&vm_parts(vm)->stage2, gpa.v, hpa.v, size, prot, type);
+
+	if (IS_ENABLED(CONFIG_IOMMU) && !err && type == MEMTYPE_WB && vm_parts(vm)->domain)
+		err = vm_domain_map(vm, gpa, hpa, size);
+	return err;
 }
 
 bool vcpu_may_answer(struct vcpu *vcpu, u64 since)
@@ -74,9 +78,11 @@ static bool wait_for(struct vcpu *vcpu, u64 count)
 int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
 {
 	struct vm *vm = vcpu->vm;
+	int blocked = IS_ENABLED(CONFIG_IOMMU) && vm_parts(vm)->domain ? vm_domain_unmap(vm, gpa, size) : 0;
 	int err = stage2_unmap(&vm_parts(vm)->stage2, gpa.v, size);
 	u64 count = __atomic_add_fetch(&vm->stage2_count, 1, __ATOMIC_SEQ_CST);
 
+	err = blocked ? blocked : err;
 	/* All are under way before the first is waited for. */
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		if (__atomic_load_n(&vm->vcpus[i]->stage2_seen, __ATOMIC_SEQ_CST) != STAGE2_ABSENT)

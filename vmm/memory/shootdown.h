@@ -51,15 +51,25 @@ bool vcpu_may_answer(struct vcpu *vcpu, u64 since);
 void vm_stage2_lock(struct vcpu *vcpu);
 void vm_stage2_unlock(struct vm *vm);
 
-/* stage2_map() for a running VM, lock held. What was absent is not cached: nobody has to flush. */
+/*
+ * stage2_map() for a running VM, lock held. What was absent is not cached: no CPU
+ * has to flush. Memory (MEMTYPE_WB) is the VM's PCI functions', too, where IOMMUs
+ * contain these: then also as host_iommu_map(). On error the caller unmaps it.
+ */
 int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type);
 
 /*
  * stage2_unmap() for a running VM, lock held. When it returns no CPU uses what
- * was mapped there, neither in guest mode nor for it, unless the VM has ended
- * meanwhile: then nothing gets another use. 0; -EINVAL; -ENOMEM, with a part
- * removed.
+ * was mapped there, neither in guest mode nor for it, nor do the VM's PCI
+ * functions where IOMMUs contain them, unless the VM has ended meanwhile: then
+ * nothing gets another use. 0; -EINVAL; -ENOMEM, with a part removed; -EIO: an
+ * IOMMU does not answer, and memory gets no other use either.
  */
 int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size);
+
+/* vm_domain.c, only in images with IOMMU: the part of the functions, of a VM with a domain. As host_iommu_map() and _unmap(). */
+int vm_domain_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size);
+/* Of what the second-level tables still map there. */
+int vm_domain_unmap(struct vm *vm, gpa_t gpa, u64 size);
 
 #endif

@@ -98,7 +98,7 @@ int pci_iommu_attach(struct vm *vm, struct vm_pci *pci);
 /* Function n reaches none of it any more. False: it may, if it was not made quiet. */
 bool pci_iommu_block(struct vm_pci *pci, unsigned n);
 /* After that, of all. */
-void pci_iommu_destroy(struct vm_pci *pci);
+void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci);
 
 /* pci_master.c */
 /* Keeps the function silent where its VM has windows, until pci_master_confirm(). */

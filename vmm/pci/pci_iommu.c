@@ -77,16 +77,13 @@ bool pci_iommu_text(unsigned i, char *text, size_t size)
 
 /* ---- domains -------------------------------------------------------------------------------------- */
 
-static int fill(struct vm *vm, struct host_iommu *d)
+static int fill(struct vm *vm)
 {
 	const struct gpa_map *map = &vm_parts(vm)->map;
 	int err = 0;
 
-	for (unsigned i = 0; !err && i < map->count; i++) {
-		const struct gpa_region *r = &map->region[i];
-
-		err = host_iommu_map(d, vm->config->dma == VM_DMA_WINDOW ? r->hpa : r->gpa, hpa(r->hpa), r->size);
-	}
+	for (unsigned i = 0; !err && i < map->count; i++)
+		err = vm_domain_map(vm, gpa(map->region[i].gpa), hpa(map->region[i].hpa), map->region[i].size);
 	return err;
 }
 
@@ -125,7 +122,7 @@ static int fill_registers(struct vm *vm, const struct vm_pci *pci)
 
 			if (!f->bar[b].base || f->bar[b].size < PAGE_SIZE || pci_bar_is_io(&f->bar[b]))
 				continue;
-			err = fill_bar(pci->iommu, &f->bar[b], &pci->device[i]->bar[b]);
+			err = fill_bar(vm_parts(vm)->domain, &f->bar[b], &pci->device[i]->bar[b]);
 			if (err == -ENOMEM)
 				return err;
 			if (err)
@@ -162,22 +159,23 @@ int pci_iommu_create(struct vm *vm, struct vm_pci *pci)
 		return vm->config->on_fault == ON_FAULT_REPORT ? 0 :
 		       pci_refuse(vm, "on_fault: the node has no IOMMU that blocks anything");
 	pci->user = (struct host_iommu_user){ vm->config->name, modes[vm->config->dma], blocked, vm };
-	err = host_iommu_create(&pci->user, &pci->iommu);
+	err = host_iommu_create(&pci->user, &vm_parts(vm)->domain);
 	if (err == -ENOSPC)
 		return pci_refuse(vm, "its IOMMUs hold no more VMs");
-	return refuse(vm, err ? err : fill(vm, pci->iommu));
+	return refuse(vm, err ? err : fill(vm));
 }
 
 int pci_iommu_attach(struct vm *vm, struct vm_pci *pci)
 {
-	int err = pci->nr_functions > 1 && pci->iommu ? fill_registers(vm, pci) : 0;
+	struct host_iommu *d = vm_parts(vm)->domain;
+	int err = pci->nr_functions > 1 && d ? fill_registers(vm, pci) : 0;
 
-	for (unsigned i = 0; !err && pci->iommu && i < pci->nr_functions; i++) {
-		err = host_iommu_attach(pci->iommu, pci->function[i].index);
+	for (unsigned i = 0; !err && d && i < pci->nr_functions; i++) {
+		err = host_iommu_attach(d, pci->function[i].index);
 		/* A unit that did not answer to this may have it all the same. */
 		pci->attached += !err || err == -EIO;
 	}
-	if (!err && pci->iommu)
+	if (!err && d)
 		tell_of_root(vm, pci);
 	return refuse(vm, err);
 }
@@ -195,9 +193,10 @@ bool pci_iommu_block(struct vm_pci *pci, unsigned n)
 	return detached;
 }
 
-void pci_iommu_destroy(struct vm_pci *pci)
+void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci)
 {
 	/* A unit that did not answer may go on looking at the tables. */
 	if (!pci->stuck)
-		host_iommu_destroy(pci->iommu);
+		host_iommu_destroy(vm_parts(vm)->domain);
+	vm_parts(vm)->domain = NULL;
 }

@@ -282,7 +282,7 @@ static void root_destroy(struct vm *vm, void *instance)
 			pci_release(f);
 	}
 	if (IS_ENABLED(CONFIG_IOMMU))
-		pci_iommu_destroy(&r->pci);
+		pci_iommu_destroy(vm, &r->pci);
 	pci_intx_destroy(&r->pci);
 	vm->pci = NULL;
 	host_pages_free(r, PAGES_OF(struct root));

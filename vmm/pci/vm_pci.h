@@ -20,7 +20,6 @@ struct vm_pci {
 	struct host_pci_function function[VM_PCI_FUNCTIONS];
 	struct pci_device *device[VM_PCI_FUNCTIONS]; /* pci_device.h */
 	/* Only in images with IOMMU. */
-	struct host_iommu *iommu; /* what its functions reach; NULL: everything */
 	unsigned attached;        /* so many of them are, from the first on */
 	bool stuck;               /* one could not be detached */
 	u32 silent;               /* a bit for each function that shall send nothing any more; atomic */

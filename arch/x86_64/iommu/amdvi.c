@@ -89,6 +89,12 @@ static u64 blocked(const struct iommu_unit *u)
 	return AMDVI_DTE(host_virt_to_hpa(u->queue).v + 2 * PAGE_SIZE);
 }
 
+static bool amdvi_flush(struct iommu_unit *u, unsigned domain)
+{
+	queue(u, AMDVI_DROP_PAGES(domain), AMDVI_ALL_PAGES);
+	return work(u);
+}
+
 static int amdvi_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 {
 	u64 *d = device(u, bdf);
@@ -102,8 +108,7 @@ static int amdvi_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 	put(&d[1], domain);
 	put(&d[0], domain ? AMDVI_DTE(root) | AMDVI_R | AMDVI_W : blocked(u));
 	queue(u, AMDVI_DROP_DEVICE(bdf), 0);
-	queue(u, AMDVI_DROP_PAGES(domain ? domain : old), AMDVI_ALL_PAGES);
-	return work(u) ? 0 : -EIO;
+	return amdvi_flush(u, domain ? domain : old) ? 0 : -EIO;
 }
 
 /* ---- interrupts ------------------------------------------------------------------------------- */
@@ -295,6 +300,8 @@ static const char *amdvi_start(struct iommu_unit *u)
 	u->domains = AMDVI_IDS;
 	u->max_leaf = LEAF_1G;
 	u->coherent = true;
+	/* Emulated ones do (NpCache, 3.2.2), and it costs others little. */
+	u->keeps_absent = true;
 	u->remaps = u->cap & AMDVI_FEATURE_GA;
 	u->remaps_wide = u->remaps && u->cap & AMDVI_FEATURE_XT;
 	return make_tables(u) ? NULL : "finds no memory for its tables";
@@ -360,6 +367,6 @@ static void amdvi_off(struct iommu_unit *u)
 
 const struct iommu_ops amdvi_ops = {
 	.name = "AMD-Vi", .format = &amdvi_format, .start = amdvi_start, .enable = amdvi_enable, .off = amdvi_off,
-	.set = amdvi_set, .remap = amdvi_remap, .take = amdvi_take, .interrupt = amdvi_interrupt, .message = amdvi_message,
-	.input = amdvi_input, .fault = amdvi_fault,
+	.set = amdvi_set, .flush = amdvi_flush, .remap = amdvi_remap, .take = amdvi_take, .interrupt = amdvi_interrupt,
+	.message = amdvi_message, .input = amdvi_input, .fault = amdvi_fault,
 };

@@ -20,6 +20,7 @@ struct iommu_unit {
 	unsigned bits;            /* of an address that a device may use */
 	unsigned domains;         /* their numbers are below that */
 	bool coherent;            /* it sees in the CPUs' caches what has been written to tables */
+	bool keeps_absent;        /* what was mapped is to be flushed, too: it may keep that nothing was there */
 	bool remaps, remaps_wide, wide; /* interrupts; with APIC IDs of more than 8 bits, too; it does that now */
 	int function;             /* as which it is there, for host_pci_read(); negative: none. AMD-Vi's, as the next */
 	u8 hints;                 /* IVHD flags */
@@ -59,6 +60,11 @@ struct iommu_ops {
 	 * before is under way any more on return. Forgets its faults. 0; -ENOMEM; -EIO: the unit does not answer, and is broken.
 	 */
 	int (*set)(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root);
+	/*
+	 * Drops what the unit has of a domain's page tables; what was sent by them before has come on return. False: the unit does
+	 * not answer, and is broken.
+	 */
+	bool (*flush)(struct iommu_unit *u, unsigned domain);
 	/*
 	 * Lets no interrupt pass but by a table of so many entries, a power of two from 256 to 32768, all of them empty; wide: with
 	 * APIC IDs of 32 bits. 0: lets all pass. After enable(). NULL, or why not, as "it ...".

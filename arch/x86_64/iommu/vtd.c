@@ -11,7 +11,6 @@
 
 #define PATIENCE_MS 1000 /* far more than any command takes */
 #define CACHE_LINE 64
-#define QUEUE_SIZE PAGE_SIZE
 
 static const char no_answer[] = "does not answer";
 
@@ -121,7 +120,7 @@ static void queue(struct iommu_unit *u, u64 low, u64 high)
 {
 	u->queue[u->tail / 8] = low;
 	u->queue[u->tail / 8 + 1] = high;
-	u->tail = (u->tail + 16) % QUEUE_SIZE;
+	u->tail = (u->tail + 16) % VTD_QUEUE_SIZE;
 }
 
 /*
@@ -130,7 +129,7 @@ static void queue(struct iommu_unit *u, u64 low, u64 high)
  */
 static bool work(struct iommu_unit *u)
 {
-	volatile u32 *status = (volatile u32 *)((u8 *)u->queue + QUEUE_SIZE);
+	volatile u32 *status = (volatile u32 *)((u8 *)u->queue + VTD_QUEUE_SIZE);
 	u64 start = host_tsc(), patience = PATIENCE_MS * host_tsc_khz();
 
 	/* Old chipsets: what was written to tables may stand in a buffer (6.8). */
@@ -151,16 +150,19 @@ static bool work_or_break(struct iommu_unit *u)
 	return !u->broken;
 }
 
-/*
- * Drops what the unit has of context entries, and of a domain's page tables (0: of all); all that was translated by them has
- * reached memory then.
- */
-static bool flush_or_break(struct iommu_unit *u, unsigned domain)
+/* Drops what the unit has of a domain's page tables (0: of all); all that was translated by them has reached memory then. */
+static bool vtd_flush(struct iommu_unit *u, unsigned domain)
 {
-	queue(u, VTD_INV_CONTEXT | VTD_INV_GLOBAL, 0);
 	queue(u, VTD_INV_IOTLB | VTD_INV_DRAIN |
 		 (domain ? VTD_INV_DOMAIN | (u64)domain << VTD_INV_DOMAIN_SHIFT : VTD_INV_GLOBAL), 0);
 	return work_or_break(u);
+}
+
+/* The same, and of context entries all. */
+static bool flush_or_break(struct iommu_unit *u, unsigned domain)
+{
+	queue(u, VTD_INV_CONTEXT | VTD_INV_GLOBAL, 0);
+	return vtd_flush(u, domain);
 }
 
 /* The same of what it has of interrupts' entries, as `which` says; interrupts that went by them have been delivered then (6.5). */
@@ -215,10 +217,8 @@ static const char *vtd_remap(struct iommu_unit *u, unsigned count, bool wide)
 	written(u, u->interrupts, pages * PAGE_SIZE);
 	u->wide = wide;
 	write64(u, VTD_IRTA, host_virt_to_hpa(u->interrupts).v | (wide ? VTD_IRTA_EIME : 0) | (unsigned)(__builtin_ctz(count) - 1));
-	if (!command(u, VTD_SIRTP, true, VTD_SIRTP) || !flush_interrupts(u, 0) || !switch_off(u, VTD_CFI) ||
-	    !command(u, VTD_IRE, true, VTD_IRE))
-		return no_answer;
-	return NULL;
+	return command(u, VTD_SIRTP, true, VTD_SIRTP) && flush_interrupts(u, 0) && switch_off(u, VTD_CFI) &&
+	       command(u, VTD_IRE, true, VTD_IRE) ? NULL : no_answer;
 }
 
 static bool vtd_interrupt(struct iommu_unit *u, unsigned n, u16 source, u32 apic_id, u32 how)
@@ -344,6 +344,7 @@ static const char *vtd_start(struct iommu_unit *u)
 	u->domains = 1u << (4 + 2 * MIN(VTD_CAP_ND(u->cap), 6u));
 	u->max_leaf = !(u->cap & VTD_CAP_2M) ? LEAF_4K : u->cap & VTD_CAP_1G ? LEAF_1G : LEAF_2M;
 	u->coherent = ecap & VTD_ECAP_C;
+	u->keeps_absent = u->cap & (VTD_CAP_CM | VTD_CAP_RWBF); /* or does not see before what was written (6.8) */
 	u->remaps = ecap & VTD_ECAP_IR;
 	u->remaps_wide = ecap & VTD_ECAP_EIM;
 	u->root = host_pages_alloc(1, -1);
@@ -394,6 +395,6 @@ static void vtd_off(struct iommu_unit *u)
 
 const struct iommu_ops vtd_ops = {
 	.name = "VT-d", .format = &vtd_format, .start = vtd_start, .enable = vtd_enable, .off = vtd_off, .set = vtd_set,
-	.remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message, .input = vtd_input, .fault = vtd_fault,
-	.hold = vtd_hold,
+	.flush = vtd_flush, .remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message, .input = vtd_input,
+	.fault = vtd_fault, .hold = vtd_hold,
 };

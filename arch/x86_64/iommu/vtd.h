@@ -17,6 +17,7 @@ enum vtd_reg {
 #define VTD_CAP_ND(cap) ((cap) & 7)             /* 2^(4 + 2n) domains */
 #define VTD_CAP_RWBF BIT(4)                     /* the write buffer must be flushed */
 #define VTD_CAP_PMR (BIT(5) | BIT(6))           /* protected memory regions */
+#define VTD_CAP_CM BIT(7)                       /* caching mode: what is not there is kept, too */
 #define VTD_CAP_SAGAW_4 BIT(10)                 /* tables of 4 levels */
 #define VTD_CAP_MGAW(cap) (((cap) >> 16 & 0x3f) + 1)
 #define VTD_CAP_FRO(cap) (((cap) >> 24 & 0x3ff) * 16) /* fault records begin there */
@@ -77,6 +78,7 @@ enum vtd_reg {
 #define VTD_INPUT(n, entry) ((u64)(n) << 49 | BIT(48) | ((entry) & 0x1f8ff)) /* all but delivery mode and destination stays */
 
 /* Descriptors of the invalidation queue, 6.5.2: two quadwords. */
+#define VTD_QUEUE_SIZE PAGE_SIZE /* ours */
 #define VTD_INV_CONTEXT 1u
 #define VTD_INV_IOTLB 2u
 #define VTD_INV_INTERRUPT 4u /* all entries, but with VTD_INV_ENTRY() */

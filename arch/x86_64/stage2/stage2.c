@@ -52,10 +52,23 @@ static void table_retire(struct stage2 *s, u64 *table)
 	s->retired = table;
 }
 
-/* Entries change while CPUs walk them: each by one store, and what it points to before. */
-static void set_entry(u64 *e, u64 value)
+static void written(const struct stage2 *s, const u64 *from, size_t size)
+{
+	if (IS_ENABLED(CONFIG_IOMMU) && s->written)
+		s->written(from, size);
+}
+
+/* Entries change while they are walked: each by one store, and what it points to before. */
+static void set_entry(const struct stage2 *s, u64 *e, u64 value)
 {
 	__atomic_store_n(e, value, __ATOMIC_RELEASE);
+	written(s, e, sizeof(*e));
+}
+
+static void set_table(const struct stage2 *s, u64 *e, const u64 *table, unsigned level)
+{
+	written(s, table, PAGE_SIZE);
+	set_entry(s, e, s->fmt->table(s->mem->to_hpa(table), level));
 }
 
 int stage2_init(struct stage2 *s, const struct stage2_format *fmt, const struct stage2_mem *mem, enum stage2_leaf max_leaf)
@@ -107,7 +120,7 @@ static int map_leaf(struct stage2 *s, u64 gpa, unsigned leaf_level, u64 entry)
 		if (level == leaf_level) {
 			if (s->fmt->present(*e))
 				return -EEXIST;
-			set_entry(e, entry);
+			set_entry(s, e, entry);
 			s->leaves[level]++;
 			return 0;
 		}
@@ -116,7 +129,7 @@ static int map_leaf(struct stage2 *s, u64 gpa, unsigned leaf_level, u64 entry)
 
 			if (!t)
 				return -ENOMEM;
-			set_entry(e, s->fmt->table(s->mem->to_hpa(t), level));
+			set_table(s, e, t, level);
 		} else if (is_leaf(*e, level)) {
 			return -EEXIST;
 		}
@@ -154,14 +167,17 @@ static int split(struct stage2 *s, u64 *e, unsigned level, unsigned more)
 	for (unsigned i = 0; i < ENTRIES; i++)
 		t[i] = s->fmt->leaf(leaf_hpa(*e, level) + i * LEVEL_SIZE(level - 1), level - 1, s->fmt->prot(*e) | more,
 				    s->fmt->type(*e));
-	set_entry(e, s->fmt->table(s->mem->to_hpa(t), level));
+	set_table(s, e, t, level);
 	s->leaves[level]--;
 	s->leaves[level - 1] += ENTRIES;
 	return 0;
 }
 
-static bool table_empty(const struct stage2 *s, const u64 *table)
+/* Once entry n is gone: what is unmapped piece by piece is seen by the entries beside it. */
+static bool table_empty(const struct stage2 *s, const u64 *table, unsigned n)
 {
+	if (s->fmt->present(table[(n + 1) % ENTRIES]))
+		return false;
 	for (unsigned i = 0; i < ENTRIES; i++)
 		if (s->fmt->present(table[i]))
 			return false;
@@ -182,7 +198,7 @@ static int unmap_table(struct stage2 *s, u64 *table, unsigned level, u64 gpa, u6
 		}
 		if (is_leaf(*e, level)) {
 			if (whole) {
-				set_entry(e, 0);
+				set_entry(s, e, 0);
 				s->leaves[level]--;
 				gpa = next;
 				continue;
@@ -194,10 +210,10 @@ static int unmap_table(struct stage2 *s, u64 *table, unsigned level, u64 gpa, u6
 		err = unmap_table(s, child(s, *e), level - 1, gpa, next);
 		if (err)
 			return err;
-		if (table_empty(s, child(s, *e))) {
+		if (table_empty(s, child(s, *e), (next - 1) >> LEVEL_SHIFT(level - 1) & (ENTRIES - 1))) {
 			u64 *empty = child(s, *e);
 
-			set_entry(e, 0);
+			set_entry(s, e, 0);
 			table_retire(s, empty);
 		}
 		gpa = next;
@@ -222,7 +238,8 @@ int stage2_execute(struct stage2 *s, u64 gpa)
 		if (!s->fmt->present(*e))
 			return -ENOENT;
 		if (level == LEAF_4K) {
-			set_entry(e, s->fmt->leaf(leaf_hpa(*e, level), level, s->fmt->prot(*e) | STAGE2_X, s->fmt->type(*e)));
+			set_entry(s, e, s->fmt->leaf(leaf_hpa(*e, level), level, s->fmt->prot(*e) | STAGE2_X,
+						     s->fmt->type(*e)));
 			return 0;
 		}
 		if (is_leaf(*e, level) && split(s, e, level, level == LEAF_2M ? STAGE2_X : 0))

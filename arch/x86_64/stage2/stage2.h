@@ -42,6 +42,7 @@ struct stage2 {
 	const struct stage2_mem *mem;
 	enum stage2_leaf max_leaf;
 	bool small_exec;         /* stage2_map() makes no leaf of more than 4 KiB executable: after stage2_init() */
+	void (*written)(const void *from, size_t size); /* to memory, for who walks nothing else; NULL. After it, too */
 	u64 *root;
 	u64 *retired;            /* tables taken out, linked by their first entry, until stage2_reap() */
 	unsigned tables;         /* pages in use, the root and retired ones included */
@@ -74,6 +75,14 @@ int stage2_unmap(struct stage2 *s, u64 gpa, u64 size);
  * that are cached stay right but for that. 0; -ENOENT; -ENOMEM.
  */
 int stage2_execute(struct stage2 *s, u64 gpa);
+
+/* What maps gpa; hpa, type: of a leaf. Returns how many bytes from gpa on it holds for, a leaf or nothing. In images with IOMMU. */
+struct stage2_part {
+	bool mapped;
+	enum memtype type;
+	u64 hpa;
+};
+u64 stage2_find(const struct stage2 *s, u64 gpa, struct stage2_part *out);
 
 /* Frees the retired tables. Every CPU has dropped its cached translations since (SDM vol. 3, 29.4.3.3; APM vol. 2, 15.16). */
 void stage2_reap(struct stage2 *s);
