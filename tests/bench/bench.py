@@ -41,7 +41,8 @@ EXIT_LOOPS = 1000
 IPI_LOOPS, IPI_TIMEOUT = 200, 400
 DMA_READS, DMA_LOOPS, REGISTRATIONS = 8000, 10000, 100
 # KVM's guest would need an IOMMU.
-DMA_MODES = {"native": ("native",), "margay": ("identity", "window"), "direct": ("identity", "window"), "kvm": ()}
+MARGAY_MODES = ("identity", "iommu", "window")
+DMA_MODES = {"native": ("native",), "margay": MARGAY_MODES, "direct": MARGAY_MODES, "kvm": ()}
 BOUNCED = "swiotlb=force"
 DEVICES = ("read from nvme", "write to nvme", "TCP from igb to e1000e", "TCP from e1000e to igb")  # devices.sh
 DEVICES_MEGABYTES = 64
@@ -407,7 +408,10 @@ def part_ipi(system):
 
 def with_devices(system, mode, name, words, initrd, devices, **options):
     """Linux with PCI functions, {address: QEMU's arguments}: natively, or passed through with `dma =` that mode."""
-    counts, text = linux(system, words, initrd, "%s-%s" % (name, mode), devices=sum(devices.values(), []),
+    unit = systems.IOMMU if mode == "iommu" else []
+    if unit:
+        options["elf"] = systems.iommu_image()
+    counts, text = linux(system, words, initrd, "%s-%s" % (name, mode), devices=unit + sum(devices.values(), []),
                          vm_lines="pci = %s\ndma = %s\n" % (", ".join(devices), mode), **options)
     if "margay-test: dma: " + mode not in text:
         raise systems.BenchError("%s, %s: the guest does not say that its mode is %s" % (name, system, mode))

@@ -37,7 +37,7 @@ GOALS = [
     ("boot", "kernel to userspace", "instructions", "native", 0.92),
     ("workloads", "compute", "instructions", "native", 1.01),
     ("workloads", "memory", "instructions", "native", 1.01),
-    *(("devices", "%s, %s" % (load, mode), "instructions", "native", 1.04) for mode in ("identity", "window") for load in (
+    *(("devices", "%s, %s" % (load, mode), "instructions", "native", 1.04) for mode in ("identity", "iommu", "window") for load in (
         "read from nvme", "write to nvme", "TCP from igb to e1000e", "TCP from e1000e to igb")),
     *(("hpcc", name + ", 1 processes", "instructions", "native", 1.001) for name in (
         "all", "HPL", "StarDGEMM", "SingleDGEMM", "MPIRandomAccess", "StarRandomAccess", "SingleRandomAccess", "PTRANS",

@@ -287,32 +287,32 @@ def difference(start, end):
     return Stretch((name, end[name] - start.get(name, 0)) for name in end)
 
 
-def ask_image(command):
+def ask_image(command, image=IMAGE):
     """What gdb says of Margay's image."""
-    return run(["gdb", "-batch", "-nx", "-ex", command, IMAGE]).decode()
+    return run(["gdb", "-batch", "-nx", "-ex", command, image]).decode()
 
 
-def telemetry_place():
+def telemetry_place(image=IMAGE):
     """Where qemu_count.c finds the counters of the first VM's vCPUs: its argument `stats`."""
     text = ask_image(r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
                      r' &((struct vcpu *)0)->stats.exit, sizeof(struct exit_stat), (long)VMEXITS,'
-                     r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit')
+                     r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit', image)
     if not re.fullmatch(r"0x[0-9a-f]+(:(0x)?[0-9a-f]+){5}", text):
         raise BenchError("gdb does not find Margay's counters: " + text)
     return text
 
 
-def exit_reasons():
+def exit_reasons(image=IMAGE):
     """The names of those counters of exits, in their order, as telemetry has them."""
-    return [name.lower().replace("_", "-") for name in re.findall(r"VMEXIT_(\w+)", ask_image("ptype enum vmexit_reason"))
+    return [name.lower().replace("_", "-") for name in re.findall(r"VMEXIT_(\w+)", ask_image("ptype enum vmexit_reason", image))
             if name not in ("REASONS", "DONE", "KICKED")]
 
 
-def plugin(name):
-    """The -plugin argument of a run, and where its counts go."""
+def plugin(name, image):
+    """The -plugin argument of a run of this image, and where its counts go."""
     counts = os.path.join(BUILD, name + ".counts")
-    symbols = os.path.join(BUILD, "margay.symbols")
-    text = run(["nm", IMAGE]).decode()
+    symbols = os.path.join(BUILD, name + ".symbols")
+    text = run(["nm", image]).decode()
     with open(symbols, "w", encoding="ascii") as f:
         f.write(text)
     address = {n: int(a, 16) for a, n in re.findall(r"^(\w+) \w (image_start|image_end)$", text, re.MULTILINE)}
@@ -321,11 +321,11 @@ def plugin(name):
 
 
 def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments="", vm_lines="", trusted=True,
-         hypervisor=""):
+         hypervisor="", elf=None):
     """
     Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus are
-    the guest's, vm_memory, vm_lines and trusted a Margay VM's, hypervisor is Margay's own command line, peer_arguments are added
-    to those of KVM's QEMU.
+    the guest's, vm_memory, vm_lines and trusted a Margay VM's, hypervisor is Margay's own command line, elf another image of it;
+    peer_arguments are added to those of KVM's QEMU.
     """
     if system == "native":
         return ["-kernel", kernel, "-append", cmdline] + (["-initrd", initrd] if initrd else [])
@@ -335,7 +335,7 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
             cmdline, cpus, vm_memory, INTERRUPTS[system])
         vm += ("trusted = yes\n" if trusted else "") + vm_lines
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
-        return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules, hypervisor), "-boot", "d"]
+        return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules, hypervisor, elf=elf), "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")
     with tempfile.TemporaryDirectory() as root:
         copy_into(root, "peer/kernel", kernel)
@@ -365,23 +365,23 @@ def walk_plugin(counts, ram, memory):
 
 def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
             timeout=TIMEOUT, devices=(), walks=None, alone=(), shift=0, events=False, symbols=None, device=None, x2apic=False,
-            **options):
+            elf=None, **options):
     """
     One run to its end: (Counts, the console's text). memory, devices: of the node; interrupts: where the kernel is entered for
     them; walks: a file for the memory, where page walks are counted instead; alone: where it reads the APIC timer's count, of
     emulate(); shift: an instruction is so many times doubled a nanosecond; events: count VMRUNs and interrupts only; symbols: a
     file with those of the guest's kernel, by whose functions is counted, too; device: where that is entered for what is counted
-    to its EOI; x2apic: natively with X2APIC_MACHINE; options: of boot().
+    to its EOI; x2apic: natively with X2APIC_MACHINE; elf, options: of boot().
     """
     x2apic = x2apic and system == "native"
     name = "%s-%s" % (name, system)
     machine_cpus = cpus + 1 if cpus > 1 and "kvm" in system else cpus  # one for all but the vCPUs: kvm.sh
     log = os.path.join(BUILD, name + ".log")
-    plug, counts = plugin(name)
+    plug, counts = plugin(name, elf or IMAGE)
     if cpus > 1 or events:
         plug += ",cpus=%d" % machine_cpus + (",events=1" if events else "")
     if system in INTERRUPTS and (cpus == 1 or events):
-        plug += ",stats=%s,reasons=%s" % (telemetry_place(), ":".join(exit_reasons()))
+        plug += ",stats=%s,reasons=%s" % (telemetry_place(elf or IMAGE), ":".join(exit_reasons(elf or IMAGE)))
     if events:
         plug += ",messages=1"
     plug += ",guest-symbols=" + symbols if symbols else ""
@@ -395,7 +395,7 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
         "-display", "none", "-no-reboot", "-nic", "none", "-serial", "file:" + log,
         "-device", "isa-debug-exit,iobase=0xf4,iosize=0x4",
     ] + (X2APIC_MACHINE if x2apic else []) + plugs + list(devices) + boot(
-        system, name, kernel, initrd, cmdline + (X2APIC_WORDS if x2apic else ""), cpus, **options)
+        system, name, kernel, initrd, cmdline + (X2APIC_WORDS if x2apic else ""), cpus, elf=elf, **options)
     status, said = emulate(system, name, command, timeout, (log, counts), alone if x2apic or system == "direct" else ())
     text = ""
     if os.path.exists(log):
@@ -445,6 +445,15 @@ def nvme(size):
     """A disk without a file: the build host's would take its time, in which the guest's timers run."""
     return {"00:06.0": ["-drive", "if=none,id=data,driver=null-co,read-zeroes=on,size=%d" % size,
                         "-device", "nvme,drive=data,serial=bench,addr=6"]}
+
+
+# Before the functions that it stands in front of; its translation executes no instruction.
+IOMMU = ["-device", "intel-iommu,intremap=on,eim=on"]
+
+
+def iommu_image():
+    """Margay with CONFIG_IOMMU."""
+    return node.variant("iommu", "IOMMU=y")
 
 
 def network():

@@ -13,8 +13,8 @@
  * what two CPUs say and write at once leaves what the last one said; and a VM
  * that starts again, having ended with a bus master, has to say it anew.
  */
+#include "bus.h"
 #include "edu.h"
-#include "margay.h"
 
 #define TARGET 0x1800000ull /* a page of RAM that nobody uses */
 #define SOURCE 0x1801000ull
@@ -22,26 +22,11 @@
 #define MASTER 4u
 
 static u32 bdf;
-static struct margay_info *info;
 static unsigned pattern;
-
-static u64 bus_address(u64 gpa)
-{
-	for (unsigned i = 0; i < info->windows; i++)
-		if (gpa - info->window[i].gpa < info->window[i].length)
-			return info->window[i].hpa + gpa - info->window[i].gpa;
-	check(false, "no window for %#lx", gpa);
-	return 0;
-}
 
 static void set_master(bool on)
 {
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff & ~MASTER) | (on ? MASTER : 0) | 2);
-}
-
-static void confirm(bool on)
-{
-	check(hypercall(MARGAY_HC_DMA_CONFIRM, bdf, on) == 0, "confirm %d", on);
 }
 
 /* The device fetches a page from this address, and leaves what it then has in another: whether that is what was there. */
@@ -94,7 +79,7 @@ static void at_once(bool confirmed, bool master)
 			refused += hypercall(MARGAY_HC_DMA_CONFIRM, bdf, i >> 1 & 1) != 0;
 	smp_wait(1);
 	check(!refused, "%u were refused", refused);
-	confirm(confirmed);
+	bus_confirm(bdf, confirmed);
 	set_master(master);
 	check(!(pci_read(bdf, 4) & MASTER) == !master, "the guest's bit is not what it wrote");
 	if (confirmed && master)
@@ -110,22 +95,20 @@ void test_main(void)
 		return;
 	smp_start();
 	edu = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
-	info = page_alloc();
-	check(hypercall(MARGAY_HC_INFO, (u64)info, MARGAY_ABI_VERSION) == 0, "no table");
-	check(bus_address(SOURCE) != SOURCE, "the map is the identity");
+	check(bus_windows() && bus_address(SOURCE) != SOURCE, "the map is the identity");
 	/* The second time the device is as it was left, but no bus master. */
 	check(!(pci_read(bdf, 4) & MASTER), "it is a bus master at first");
 	set_master(true);
 	check(pci_read(bdf, 4) & MASTER, "the guest's bit");
 	check(silent(), "not confirmed, and it works");
-	confirm(true);
+	bus_confirm(bdf, true);
 	check(carries(bus_address(SOURCE)), "confirmed, and it does not work");
 	check(!carries(SOURCE), "the guest's own address works as well");
-	confirm(true);
+	bus_confirm(bdf, true);
 	check(carries(bus_address(SOURCE)), "confirmed twice, and it does not work");
-	confirm(false);
+	bus_confirm(bdf, false);
 	check(silent(), "taken back, and it works");
-	confirm(false);
+	bus_confirm(bdf, false);
 	check(silent(), "taken back twice, and it works");
 	at_once(false, true);
 	at_once(true, false);

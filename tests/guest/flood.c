@@ -9,12 +9,9 @@
  * the console is a step. After each of the first rings there is a pause: QEMU notes no fault while one of the same function is
  * there to be seen, and all CPUs that use the unit wait while the card works.
  */
+#include "e1000e.h"
 #include "edu.h"
 
-#define E1000E_IDS 0x10d38086u
-/* Of sending, 82574 data sheet, 10.2.1 and 10.2.6. */
-enum { TCTL = 0x400, TDBAL = 0x3800, TDBAH = 0x3804, TDLEN = 0x3808, TDH = 0x3810, TDT = 0x3818 };
-#define TCTL_EN BIT(1)
 #define RING 4096u /* descriptors of 16 bytes */
 #define APART 32u  /* rings that somebody looks at between: more than are told of */
 #define PAUSE_TSC 20000000ull
@@ -52,15 +49,15 @@ static void send(volatile u8 *regs, u64 times)
 {
 	u32 tail = 0;
 
-	write_reg(regs, TDBAL, (u32)option_number("at", 0));
-	write_reg(regs, TDBAH, 0);
-	write_reg(regs, TDLEN, RING * 16);
-	write_reg(regs, TDH, 0);
-	write_reg(regs, TCTL, TCTL_EN);
+	write_reg(regs, E1000E_TDBAL, (u32)option_number("at", 0));
+	write_reg(regs, E1000E_TDBAH, 0);
+	write_reg(regs, E1000E_TDLEN, RING * 16);
+	write_reg(regs, E1000E_TDH, 0);
+	write_reg(regs, E1000E_TCTL, E1000E_TCTL_ON);
 	for (u64 sent = 0; sent < times; sent += RING - 1) {
 		tail = (tail + RING - 1) % RING;
-		write_reg(regs, TDT, tail);
-		check(*(volatile u32 *)(regs + TDH) == tail, "it has not fetched all");
+		write_reg(regs, E1000E_TDT, tail);
+		check(*(volatile u32 *)(regs + E1000E_TDH) == tail, "it has not fetched all");
 		if (sent < APART * (RING - 1))
 			pause();
 	}

@@ -8,6 +8,7 @@
  * Has edu write to the memory of ivshmem, its BAR 2: this VM's, or at the address to=, where another's is. What arrives is seen
  * from outside.
  */
+#include "bus.h"
 #include "edu.h"
 
 #define SOURCE 0x1801000ull /* a page of RAM that nobody uses */
@@ -22,6 +23,7 @@ void test_main(void)
 	if (!check(bdf && (to || memory), "no edu, or nowhere to write"))
 		return;
 	edu = (volatile u8 *)(u64)(pci_read(bdf, 0x10) & ~0xfu);
+	bus_init(bdf);
 	pci_write(bdf, 4, (pci_read(bdf, 4) & 0xffff) | 6);
 	if (memory) {
 		pci_write(memory, 4, (pci_read(memory, 4) & 0xffff) | 2);
@@ -29,7 +31,7 @@ void test_main(void)
 	}
 	for (unsigned i = 0; i < 512; i++)
 		((volatile u64 *)SOURCE)[i] = PATTERN;
-	edu_dma(SOURCE, EDU_BUFFER, 0);
+	edu_dma(bus_address(SOURCE), EDU_BUFFER, 0);
 	edu_wait();
 	edu_dma(EDU_BUFFER, to, EDU_DMA_TO_RAM);
 	edu_wait();

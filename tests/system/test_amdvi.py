@@ -92,7 +92,7 @@ def test_forged(tmp_path):
     assert counts == [(1, 1), (1, 2), (1, 2)]
 
 
-@pytest.mark.parametrize("dma", ["iommu", pytest.param("identity", marks=pytest.mark.full)])
+@pytest.mark.parametrize("dma", ["iommu", *(pytest.param(dma, marks=pytest.mark.full) for dma in ("identity", "window"))])
 def test_rogue(tmp_path, dma):
     """It neither writes nor reads where its VM has no memory, and the first of many lines say who it was."""
     landed, read, run = iommu.rogue("amdvi-rogue-" + dma, tmp_path, dma, UNIT)

@@ -78,7 +78,7 @@ def blocked(run):
     return run.lines("DMA blocked")
 
 
-@pytest.mark.parametrize("dma", ["iommu", "identity"])
+@pytest.mark.parametrize("dma", ["iommu", "identity", "window"])
 def test_rogue(tmp_path, dma):
     """It neither writes nor reads there, and one line each says who it was."""
     landed, read, run = rogue("iommu-rogue-" + dma, tmp_path, dma, UNIT["caching"])
@@ -113,7 +113,8 @@ def test_taken_over(dma):
     assert blocked(run) == []
 
 
-@pytest.mark.parametrize("dma, own", [("iommu", True), ("identity", True), ("iommu", False)])
+@pytest.mark.parametrize("dma, own", [
+    ("iommu", True), ("identity", True), ("window", True), ("iommu", False), ("window", False)])
 def test_registers_of_others(tmp_path, dma, own):
     """A function writes to the registers of another of its VM's, 64 GiB of them; and not to those of another VM's."""
     name = "iommu-p2p-%s-%s" % (dma, "own" if own else "others")

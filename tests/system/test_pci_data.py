@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Five PCI functions in one stock guest, with Debian's own drivers on QEMU's devices, by both kernel lines on one and two
-NUMA nodes: file systems on two disks, TCP over two network cards, resets by the guest in between, vectors that wander
-all the time; and a BAR of 16 GiB, mapped with write-combining. What came through is compared with files that QEMU has;
-what lspci shows of all five, with what it shows without Margay.
+NUMA nodes, without an IOMMU and behind each kind of one in all DMA modes: file systems on two disks, TCP over two network
+cards, resets by the guest in between, vectors that wander all the time; and a BAR of 16 GiB, mapped with write-combining.
+What came through is compared with files that QEMU has; what lspci shows of all five, with what it shows without Margay.
 """
 
+import collections
 import os
 import re
 import struct
@@ -15,6 +16,8 @@ import margay_run
 import node
 import numa
 import pytest
+import test_amdvi as amdvi
+import test_iommu as iommu
 import test_passthrough as passthrough
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("pci-data")]
@@ -33,8 +36,14 @@ DRIVERS = "margay.drivers=nvme,ahci,sd_mod,ext4,crc32c_generic,e1000e,igb margay
 # Debian 12's ipxe-qemu, Debian 13's.
 ROM = "/usr/%s/qemu/efi-e1000e.rom" % ("lib/ipxe" if os.path.exists("/usr/lib/ipxe") else "share")
 NODES = {1: [numa.Node("0-1", "1G")], 2: [numa.Node("0", "768M"), numa.Node("1", "768M")]}
-# Nodes and kernel; every second one would do for a quick look.
-MATRIX = [(1, "vmlinuz"), (2, "vmlinuz-backports"), (1, "vmlinuz-backports"), (2, "vmlinuz")]
+UNITS = {None: ([], None), "vtd": (iommu.UNIT["caching"], iommu.ON), "amdvi": (amdvi.UNIT, amdvi.ON)}
+Case = collections.namedtuple("Case", "nodes kernel unit dma")
+# Of the four without an IOMMU every second one would do for a quick look; behind one each mode has a boot, and `iommu` two.
+MATRIX = [Case(nodes, kernel, None, "identity") for nodes, kernel in (
+    (1, "vmlinuz"), (2, "vmlinuz-backports"), (1, "vmlinuz-backports"), (2, "vmlinuz"))]
+MATRIX += [Case(*case) for unit in ("vtd", "amdvi") for case in (
+    (1, "vmlinuz", unit, "iommu"), (2, "vmlinuz-backports", unit, "iommu"),
+    (2, "vmlinuz", unit, "identity"), (2, "vmlinuz-backports", unit, "window"))]
 MEMORY = {1: "512M", 2: "node0:320M,node1:320M"}
 
 CHANGES = ((r"(margay-bytes: %s .*\nmargay-bytes: 00: )..", r"\g<1>5a"), (r"(margay-lspci: %s .*\n)", r"\1margay-lspci: \tX\n"))
@@ -68,10 +77,10 @@ class Files:
                 "-device", "%s,netdev=net%d,addr=%s,mac=52:54:00:00:00:0%d" % (card, n, address[3:], n)]
 
 
-def run(name, iso, files, nodes, **options):
+def run(name, iso, files, nodes, unit=(), **options):
     with numa.Machine("2,sockets=%d,cores=%d" % (nodes, 2 // nodes), NODES[nodes]) as machine:
-        with node.start(name, "qemu", iso, memory=machine.memory, cpus=2, extra=files.arguments + machine.arguments,
-                        **options) as running:
+        with node.start(name, "qemu", iso, memory=machine.memory, cpus=2,
+                        extra=[*unit, *files.arguments, *machine.arguments], **options) as running:
             return node.finish(running)
 
 
@@ -81,30 +90,35 @@ def native(files, nodes):
     return run("native-pci-data", iso, files, nodes, native=True)
 
 
+def case_id(case):
+    return "-".join(str(part) for part in (case if case.unit else case[:2]))
+
+
 class Guest:
-    def __init__(self, nodes, kernel):
+    def __init__(self, case):
         # The full tier is both kernel lines, or it fails.
+        nodes, kernel, unit, dma = case
         assert os.path.exists(node.guest_file(kernel)), kernel + " is missing: apt knows no kernel of backports"
-        self.nodes, self.kernel, self.files = nodes, kernel, Files()
-        words = "margay.test=pci-data %s margay.net=%s margay.megabytes=%d:%d margay.bar=%s:2:%s" % (
-            DRIVERS, ",".join(address for _, address in CARDS.values()), DATA_MEGABYTES, NET_MEGABYTES, LARGE,
-            ":".join("%#x" % offset if offset else "0x0" for offset in OFFSETS))
-        text = node.vm_text("qemu", words, memory=MEMORY[nodes], memory_map="identity", cpus="0,1",
-                            pci="class:0108, 00:05.0, 8086:10d3, 00:08.0, 1af4:1110")
-        name = "pci-data-%d-%s" % (nodes, kernel)
+        self.nodes, self.kernel, self.files, self.case = nodes, kernel, Files(), case
+        words = "margay.test=pci-data %s margay.guest=%s margay.net=%s margay.megabytes=%d:%d margay.bar=%s:2:%s" % (
+            DRIVERS, "yes" if dma == "window" else "no", ",".join(address for _, address in CARDS.values()),
+            DATA_MEGABYTES, NET_MEGABYTES, LARGE, ":".join("%#x" % offset if offset else "0x0" for offset in OFFSETS))
+        text = node.vm_text("qemu", words, memory=MEMORY[nodes], memory_map="identity" if dma == "identity" else None,
+                            cpus="0,1", pci="class:0108, 00:05.0, 8086:10d3, 00:08.0, 1af4:1110", dma=dma)
+        name = "pci-data-" + case_id(case)
         iso = node.margay_iso(name, {"vm0.conf": text},
-                              {"kernel": node.guest_file(kernel), "initrd": node.guest_file("initrd-drivers")})
-        self.done = run(name, iso, self.files, nodes)
+                              {"kernel": node.guest_file(kernel), "initrd": node.guest_file("initrd-drivers")},
+                              elf=iommu.image() if unit else None)
+        self.done = run(name, iso, self.files, nodes, UNITS[unit][0])
         assert self.done.outcome.status == margay_run.OK, self.done.outcome.text
 
 
 @pytest.fixture(scope="module", name="guest")
 def fixture_guest(request):
-    return Guest(*request.param)
+    return Guest(request.param)
 
 
-each = pytest.mark.parametrize("guest", MATRIX, indirect=True,
-                               ids=lambda pair: "%d-%s" % pair)
+each = pytest.mark.parametrize("guest", MATRIX, indirect=True, ids=case_id)
 
 
 @each
@@ -113,6 +127,16 @@ def test_machine(guest):
     version = " ".join(guest.done.lines("margay-dmesg: .*Linux version"))
     assert ("6.1." in version) == (guest.kernel == "vmlinuz"), version
     assert len(guest.done.lines("^margay-node: ")) == guest.nodes
+
+
+@each
+def test_mode(guest):
+    """Its memory is where the mode has it, the IOMMU is in use, and has blocked nothing of all this."""
+    on, done = UNITS[guest.case.unit][1], guest.done
+    places = re.findall(r"^vm0: memory: .*: (\S+) is at (\S+)$", done.text, re.MULTILINE)
+    assert places and any(at == to for at, to in places) == (guest.case.dma == "identity"), places
+    assert done.has_line(on) if on else not done.lines("^margay: iommu: ")
+    assert done.lines("blocked") == []
 
 
 def check_file_system(image, fact):
@@ -186,7 +210,7 @@ def test_rom(guest):
     assert size > 1 << 16 and found[0][3] == passthrough.sha256(ROM, size)
 
 
-@pytest.mark.parametrize("guest", [(1, "vmlinuz")], indirect=True, ids=["1-vmlinuz"])
+@pytest.mark.parametrize("guest", MATRIX[:1], indirect=True, ids=case_id)
 def test_lspci(guest):
     """Each function is as it is without Margay, but for what lspci.py says."""
     bare = native(guest.files, guest.nodes)

@@ -3,7 +3,8 @@
 # margay.test=pci-data: loads the drivers that margay.drivers= names (a,b), and reports what lspci shows; then, with
 # margay.megabytes=D:N, what the disks margay.disk= held, what came back from file systems of D MiB of data that it makes
 # on them, what the network cards at the addresses of margay.net= (00:06.0,00:07.0) carried, N MiB each way, and by how many
-# interrupts. margay.bar=ADDRESS:BAR:OFFSET...: of that BAR, mapped with write-combining, what is at these offsets.
+# interrupts. margay.guest=yes: first the module for DMA windows. margay.bar=ADDRESS:BAR:OFFSET...: of that BAR, mapped with
+# write-combining, what is at these offsets.
 . /etc/profile
 argument() {
 	sed -n "s/.*margay\.$1=\([a-z0-9_,.:]*\).*/\1/p" /proc/cmdline | tr , ' '
@@ -35,6 +36,9 @@ rest() {
 	rm /tmp/wander
 	wait
 }
+case $(argument guest) in
+yes) modprobe margay-guest || echo "margay-test: guest: failed" ;;
+esac
 for driver in $(argument drivers); do
 	modprobe "$driver"
 done

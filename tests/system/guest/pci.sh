@@ -67,4 +67,6 @@ grep -E 'MSI|PCI|IO-APIC' /proc/interrupts | sed 's/^/margay-interrupt: /'
 dmesg | grep -E -e 'PCI|pci|MCFG|MMCONFIG|ahci|nvme|ata[0-9]|e1000|PAT|margay|swiotlb|software IO' \
 	-e 'nobody cared|Disabling IRQ|timed out' | sed 's/^/margay-dmesg: /'
 echo "margay-test: done"
+# margay.end=reboot: once more, and again.
+grep -q margay.end=reboot /proc/cmdline && reboot
 poweroff
