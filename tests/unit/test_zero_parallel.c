@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* Who zeroes which memory: on nodes of two times 128 CPUs, of which a VM has some, all or more than take part. */
+/* Who zeroes which memory: on nodes of two times 128 CPUs, of which a VM has some or all. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -23,6 +23,7 @@ static unsigned nr_queued, nr_assigned, assigned_on[2];
 static u64 zeroed[2], far, late; /* bytes: of each node; by CPUs of the other one; by the caller when all others had ended */
 static unsigned owned;           /* CPUs below this are a VM's */
 static u16 list[ALL];
+static bool looping[ALL];
 
 static u64 lost_page; /* 0: none */
 
@@ -111,7 +112,7 @@ static void zero(unsigned n)
 	for (unsigned i = 0; i < ALL; i++) {
 		cpus[i].id = i;
 		cpus[i].node = i >= ALL / 2;
-		cpus[i].looping = true;
+		cpus[i].looping = looping[i];
 		list[i] = (u16)i;
 	}
 	zero_parallel(extent, ARRAY_SIZE(extent), list, n, unowned);
@@ -120,25 +121,22 @@ static void zero(unsigned n)
 		assert_int_equal(zeroed[i], extent[i].zero ? 0 : GIB(8) - (lost_page && !i ? PAGE_SIZE : 0));
 }
 
-/* Of a VM on both nodes the CPUs that take part are of both. */
-static void test_more_cpus_than_take_part(void **)
+/* A VM of all CPUs: each takes part. */
+static void test_all_its_own(void **)
 {
 	zero(ALL);
-	assert_int_equal(nr_assigned, CPUS - 1);
+	assert_int_equal(nr_assigned, ALL - 1);
 	assert_int_equal(far, 0);
 }
 
-/* Idle ones of both nodes, as many here as there; of one the caller has enough of itself. */
+/* All idle ones of both nodes, beside its own. */
 static void test_borrows(void **)
 {
 	zero(4);
-	assert_int_equal(nr_assigned, CPUS - 1);
-	assert_int_equal(assigned_on[1], (CPUS - 4) / 2);
+	assert_int_equal(nr_assigned, ALL - 1);
+	assert_int_equal(assigned_on[1], ALL / 2);
 	assert_int_equal(far, 0);
-	zero(CPUS / 2 + 1);
-	assert_int_equal(assigned_on[0], CPUS / 2);
-	assert_int_equal(assigned_on[1], CPUS / 2 - 1);
-	assert_int_equal(far, 0);
+	assert_int_equal(late, 0);
 }
 
 /* What is zero is not stored again, and nobody is disturbed for it. */
@@ -147,7 +145,7 @@ static void test_zero_already(void **)
 	extent[0].zero = true;
 	zero(4);
 	assert_int_equal(assigned_on[0], 3);
-	assert_int_equal(assigned_on[1], CPUS - 4);
+	assert_int_equal(assigned_on[1], ALL / 2);
 	extent[1].zero = true;
 	zero(4);
 	assert_int_equal(assigned_on[1], 0);
@@ -160,22 +158,30 @@ static void test_wanted(void **)
 {
 	wanted_after = 100;
 	zero(4);
-	/* Those of node 1: the VM's own have done node 0 before. */
-	assert_int_equal(wanted_calls, 100 + (CPUS - 4) / 2);
+	/* Those of node 1, each at its first look after the hundredth: the VM's own have done node 0 before. */
+	assert_int_equal(wanted_calls, 100 + ALL / 2);
 	wanted_after = 0;
 }
 
-/* Who cannot borrow another one promises no node to it: all of the VM's CPUs share the work. */
+/* Without another node's CPUs it is zeroed from here. */
 static void test_none_left_to_borrow(void **)
 {
-	zero(CPUS);
-	assert_int_equal(nr_assigned, CPUS - 1);
+	unsigned borrowed = ALL / 2;
+
+	zero(borrowed);
+	assert_int_equal(far, 0);
+	/* Those of node 1 are not in their loop yet. */
+	for (unsigned i = 0; i < ALL; i++)
+		looping[i] = i < borrowed;
+	zero(borrowed);
+	assert_int_equal(nr_assigned, borrowed - 1);
 	assert_int_equal(far, GIB(8));
 	assert_int_equal(late, 0);
-	/* One is left. */
-	zero(CPUS - 1);
-	assert_int_equal(nr_assigned, CPUS - 1);
+	looping[ALL - 1] = true;
+	zero(borrowed);
+	assert_int_equal(nr_assigned, borrowed);
 	assert_int_equal(far, 0);
+	memset(looping, true, sizeof(looping));
 }
 
 /* Neither written nor read: at the begin and the end of a step, and between. */
@@ -193,10 +199,11 @@ static void test_lost(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_more_cpus_than_take_part), cmocka_unit_test(test_borrows),
+		cmocka_unit_test(test_all_its_own), cmocka_unit_test(test_borrows),
 		cmocka_unit_test(test_none_left_to_borrow), cmocka_unit_test(test_lost), cmocka_unit_test(test_zero_already),
 		cmocka_unit_test(test_wanted),
 	};
 
+	memset(looping, true, sizeof(looping));
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }
