@@ -81,13 +81,18 @@ void host_interrupt_window(void)
 	timer_run_due();
 }
 
+/* QEMU's TCG takes MWAIT for PAUSE as soon as there are two CPUs. */
+bool host_mwait(void)
+{
+	return cpu_features.mwait && cpu_features.arat && !cpu_features.tcg;
+}
+
 /* As host_cpu_wait(). deep: in the deepest C-state, for a CPU that nobody owns. */
 static void wait_for_wakeup(bool deep)
 {
 	struct cpu *cpu = this_cpu();
 
-	/* QEMU's TCG takes MWAIT for PAUSE as soon as there are two CPUs. */
-	if (deep && !cpu_closed(cpu) && cpu_features.mwait && cpu_features.arat && !cpu_features.tcg)
+	if (deep && !cpu_closed(cpu) && host_mwait())
 		idle_mwait(&cpu->kick, cpu_features.mwait_hint);
 	else
 		(cpu_closed(cpu) ? idle_nmi : idle_hlt)(&cpu->kick);

@@ -14,7 +14,6 @@
 #define R_INVLPGB "TLB shootdown by broadcast would reach other VMs"
 #define R_PMU "guests have plain performance counters at most"
 #define R_POWER "power, frequency and heat are the host's"
-#define R_MWAIT "idle is HLT, with `interrupts = direct` no exit; C-states are the host's"
 #define R_NESTED "no nested virtualization"
 #define R_FIRMWARE "a platform feature that only firmware and chip set use"
 #define R_RDT "caches and memory bandwidth are divided by the host"
@@ -24,7 +23,6 @@
 
 const struct cpuid_row cpuid_rows_hidden[] = {
 	HIDDEN(1, 0, CPUID_ECX, 2, "dtes64", R_DS)
-	HIDDEN(1, 0, CPUID_ECX, 3, "monitor", R_MWAIT)
 	HIDDEN(1, 0, CPUID_ECX, 4, "ds_cpl", R_DS)
 	HIDDEN(1, 0, CPUID_ECX, 5, "vmx", R_NESTED)
 	HIDDEN(1, 0, CPUID_ECX, 6, "smx", "a measured launch would replace the hypervisor")
@@ -96,7 +94,6 @@ const struct cpuid_row cpuid_rows_hidden[] = {
 	HIDDEN(7, 1, CPUID_EDX, 17, "uiret_uif", "goes with user interrupts")
 	HIDDEN(7, 1, CPUID_EDX, 18, "cet_sss", R_CET)
 	HIDDEN(7, 1, CPUID_EDX, 21, "apx_f", "its registers are not switched and REX2 is not decoded")
-	HIDDEN(7, 1, CPUID_EDX, 23, "mwait_leaf5", R_MWAIT)
 	HIDDEN(7, 1, CPUID_EDX, 24, "slsm", R_FIRMWARE)
 	HIDDEN(7, 2, CPUID_EDX, 6, "uclock_disable", "its MSR is set for the whole core by the host")
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 2, "svm", R_NESTED)
@@ -112,7 +109,6 @@ const struct cpuid_row cpuid_rows_hidden[] = {
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 26, "bpext", "breakpoint address masks are not switched")
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 27, "ptsc", R_PMU)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 28, "perfctr_llc", R_PMU)
-	HIDDEN(EXT(0x1), 0, CPUID_ECX, 29, "mwaitx", R_MWAIT)
 	HIDDEN(EXT(0x1), 0, CPUID_ECX, 30, "addr_mask_ext", "breakpoint address masks are not switched")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 0, "overflow_recov", "machine checks are the host's")
 	HIDDEN(EXT(0x7), 0, CPUID_EBX, 2, "hwa", "machine checks are the host's")

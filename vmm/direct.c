@@ -34,6 +34,7 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 		return -EINVAL;
 	}
 	vm->direct = !why;
+	vm->mwait = host_mwait();
 	vm->not_direct = why;
 	return 0;
 }

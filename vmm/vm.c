@@ -91,6 +91,7 @@ static int cpuid_build(struct vm *vm)
 		.nr_vcpus = vm->nr_vcpus,
 		.flat = vm->config->flat,
 		.direct = vm_direct(vm),
+		.mwait = vm_mwait(vm),
 		.ext_dest_id = vm->wide_ids,
 		.tsc_khz = host_tsc_khz(),
 		.tsc_stable = host_tsc_stable(),

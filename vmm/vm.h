@@ -33,6 +33,7 @@ struct vm {
 	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
+	bool mwait;               /* they may sleep by MWAIT: vm_mwait() */
 	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
 	bool icrs_used;           /* one was open once: INIT and NMI may be its guest's; atomic */
 	u32 icrs_open;            /* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */
@@ -92,6 +93,8 @@ void vm_abandon(struct vm *vm);
 
 /* Does it own the local APICs of its CPUs, by x2APIC mode? */
 #define vm_direct(vm) (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && (vm)->direct)
+/* And is it shown MONITOR and MWAIT, which are no exit then? */
+#define vm_mwait(vm) (vm_direct(vm) && (vm)->mwait)
 
 /*
  * Might its guest send interrupts to any CPU though it has ended? Then its CPUs stay as they are: interrupts off for good, and
@@ -99,7 +102,10 @@ void vm_abandon(struct vm *vm);
  */
 #define vm_still_sends(vm) (IS_ENABLED(CONFIG_LOST_CPUS) && vm_direct(vm) && __atomic_load_n(&(vm)->still_sends, __ATOMIC_ACQUIRE))
 
-/* direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, not_direct. 0; -EINVAL, printed. */
+/*
+ * direct.c: may it, as its VM file wants? Once it has vCPUs, before its devices. Sets direct, mwait and not_direct.
+ * 0; -EINVAL, printed.
+ */
 int direct_decide(struct vm *vm, const struct host_module *kernel);
 
 /* Log line with the VM's name in front. */

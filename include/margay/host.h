@@ -198,6 +198,9 @@ const u32 *host_cpu_kick_word(void);
 
 /* ---- a CPU whose local APIC is a guest's: in images with DIRECT_INTERRUPTS -- */
 
+/* MWAIT sleeps here, in a state in which the APIC timer goes on. */
+bool host_mwait(void);
+
 /*
  * The calling CPU's local APIC becomes the guest's that will run here, in
  * x2APIC mode, as after a reset; then the LWK's again. Between the two timers

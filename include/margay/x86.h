@@ -154,6 +154,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_BIOS_UPDT_TRIG 0x79
 #define MSR_BIOS_SIGN_ID 0x8b
 #define MSR_UMWAIT_CONTROL 0xe1
+#define MSR_PKG_CST_CONFIG_CONTROL 0xe2
 #define MSR_MTRRCAP 0xfe
 #define MSR_ARCH_CAPABILITIES 0x10a
 #define MSR_FLUSH_CMD 0x10b
@@ -167,6 +168,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_PERF_SELECT0 0x186
 #define MSR_MISC_ENABLE 0x1a0
 #define MSR_DEBUGCTL 0x1d9
+#define MSR_POWER_CTL 0x1fc
 #define MSR_MTRR_PHYSBASE0 0x200
 #define MSR_MTRR_FIX64K_00000 0x250
 #define MSR_MTRR_FIX16K_80000 0x258

@@ -7,8 +7,9 @@
  * A guest that does what an operator has to cope with: mode=hang stops with
  * interrupts off, three calls deep; mode=flood prints for ever; mode=part
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
- * for ever; mode=mce says what its machine checks tell, and goes on;
- * mode=crash dies of a triple fault; mode=reset pulses the keyboard
+ * for ever, and mode=mwait, too, but sleeps in MWAIT, with period=0 until
+ * something else ends that; mode=mce says what its machine checks tell, and
+ * goes on; mode=crash dies of a triple fault; mode=reset pulses the keyboard
  * controller's reset line; mode=keys says what is typed; mode=wild says lines
  * that a terminal would obey, and waits; mode=once says one line and ends.
  */
@@ -29,7 +30,18 @@ static void on_tick(struct trap_frame *f)
 	apic_write(APIC_TIMER_INIT, period);
 }
 
-static void tick(void)
+extern const u8 behave_mwait[];
+
+static void sleep(bool by_mwait)
+{
+	if (by_mwait)
+		asm volatile("monitor\n\txor %%eax, %%eax\n\tsti\n\tmwait\nbehave_mwait:\n\tcli"
+			     : : "a"(&ticks), "c"(0ull), "d"(0ull) : "memory");
+	else
+		asm volatile("sti; hlt; cli" : : : "memory");
+}
+
+static void tick(bool by_mwait)
 {
 	period = (u32)option_number("period", PERIOD);
 	apic_enable();
@@ -37,8 +49,12 @@ static void tick(void)
 	apic_write(APIC_TIMER_DIVIDE, 0xb);
 	apic_write(APIC_LVT_TIMER, VECTOR);
 	apic_write(APIC_TIMER_INIT, period);
+	if (by_mwait) {
+		check(cpuid(1, 0).ecx & BIT(3) && cpuid(5, 0).edx & 0xf0, "CPUID shows MWAIT and a C-state C1");
+		print("behave: sleeps at %lx", (u64)behave_mwait);
+	}
 	for (u64 said = 0;;) {
-		asm volatile("sti; hlt; cli" : : : "memory");
+		sleep(by_mwait);
 		if (ticks - said >= 50) {
 			said = ticks;
 			print("behave: ticks=%lu", said);
@@ -110,8 +126,8 @@ void test_main(void)
 	}
 	for (u64 n = 0; mode_is("flood"); n++)
 		print("flood %lu of a guest that never stops to say what nobody wants to know", n);
-	if (mode_is("tick"))
-		tick();
+	if (mode_is("tick") || mode_is("mwait"))
+		tick(mode_is("mwait"));
 	if (mode_is("mce"))
 		mce();
 	if (mode_is("wild")) {

@@ -10,7 +10,7 @@ HIDDEN = {
     "no nested virtualization": "vmx svm npt vgif svm_lock nrip_save tsc_scale vmcb_clean flushbyasid decodeassists "
     "pausefilter pfthreshold avic v_vmsave_vmload vnmi v_spec_ctrl svme_addr_chk "
     "tpr_shadow vnmi flexpriority ept vpid ept_ad",
-    "an idle guest leaves its CPU to the monitor": "monitor mwaitx",
+    "without direct interrupts an idle guest leaves its CPU to the monitor": "monitor mwaitx",
     "debug store: writes to host memory": "dtes64 ds_cpl dts pebs bts",
     "performance monitoring is not virtualized": "pdcm arch_perfmon perfctr_core perfctr_nb perfctr_l2 perfctr_llc "
     "perfmon_v2 aperfmperf amd_lbr_v2 ibs",

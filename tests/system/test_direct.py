@@ -175,11 +175,16 @@ def test_linux(cpus, tmp_path):
 
 @pytest.mark.slow
 def test_linux_on_vt_x():
-    """One CPU, whose timer has a TSC deadline."""
+    """One CPU, whose timer has a TSC deadline, and which sleeps in MWAIT."""
     run = node.run_guest("direct-vtx", "bochs", "margay.test=smp", vm={"interrupts": "direct"})
     assert run.outcome.status == margay_run.OK, run.outcome.text
     check_no_interrupt_exits(run, "vm0", 1)
     assert run.has_line("vm0: interrupts: direct") and run.facts["lines"].split() == ["20000"]
+    driver, *states = run.facts["idle"].split()
+    assert driver == "intel_idle", run.facts["idle"]
+    assert sum(int(state.split("=")[1]) for state in states if state[0] == "C") > 3, run.facts["idle"]
+    assert "mwait" not in counts_of(run, "vm0", 1)[0]
+    assert not [line for line in run.dmesg if "unchecked MSR" in line], run.dmesg
 
 
 def reasons_by_the_log(interrupts):
@@ -332,6 +337,45 @@ def test_operator():
         outcome = console.end()
     assert outcome.status == margay_run.OK, outcome.text
     assert not re.search("unexpected interrupt", running.text)
+
+
+@pytest.mark.slow
+def test_mwait():
+    """Guests that sleep in MWAIT, the one till its timer's next interrupt, the other till nothing but a kick: no exit all the
+    while; paused, looked at, counted, stopped, started again. Bochs alone has an MWAIT that sleeps."""
+    line = "machine=bochs mode=mwait period=%d"
+    keys = dict(CONSOLE_VM, machine="bochs")
+    vms = {"a.conf": vm("a", "mwait", cpus="0-0", cmdline=line % 0, **keys),
+           "b.conf": vm("b", "mwait", cpus="2-2", cmdline=line % 100000, **keys)}
+    with start("direct-mwait", "bochs", vms, 3) as running:
+        # They are one program; the lines of the two may cut each other.
+        asleep = int(running.expect(r"^\[b\] behave: sleeps at ([0-9a-f]+)")[1], 16)
+        running.expect(r"^\[b\] behave: ticks=\d+")
+        console = Console(running)
+        console.call()
+        before = console.exits("a")
+        running.expect(r"^\[b\] behave: ticks=\d+")
+        # Looking is a kick, and nothing else is an exit.
+        after = console.exits("a")
+        assert {reason for reason in after if after[reason] != before.get(reason, 0)} <= {"nmi"}, (before, after)
+        for name in "ab":
+            assert console.answer("vm pause " + name) == [name + ": paused"]
+            paused = console.exits(name)
+            assert console.exits(name) == paused, "a paused guest runs"
+            assert console.answer("vm resume " + name) == [name + ": running"]
+            assert not {"extint", "hlt", "mwait"} & paused.keys(), paused
+        regs = "\n".join(console.answer("regs a", until="^exit -1:"))
+        rip = re.search(r"^runs, CPU 0, rip ([0-9a-f]+)", regs, re.MULTILINE)
+        assert int(rip[1], 16) == asleep
+        for name in "ab":
+            assert console.answer("vm stop " + name) == [name + ": stops"]
+            console.settle(name)
+            assert console.state(name) == "stopped"
+            console.answer("vm start " + name)
+        running.expect(r"^\[b\] behave: ticks=\d+")
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+    assert not re.search("unexpected interrupt|tiny: failed", running.text)
 
 
 def check_bites(machine):

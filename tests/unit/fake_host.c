@@ -399,6 +399,11 @@ u64 host_wall_clock(u64 *tsc)
 	return fake_host.wall_ns + (u64)((unsigned __int128)fake_host.tsc * 1000000 / fake_host.tsc_khz);
 }
 
+bool host_mwait(void)
+{
+	return fake_host.mwait;
+}
+
 bool host_alarm(void)
 {
 	return !fake_host.no_alarm;

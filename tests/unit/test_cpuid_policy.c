@@ -276,13 +276,14 @@ static void no_lmsle(void **)
 static void direct_interrupts(void **)
 {
 	bool some[2] = { false, false };
+	unsigned mwaits = 0;
 
 	for (unsigned m = 0; m < ARRAY_SIZE(machines); m++) {
 		struct cpuid_input in = {
 			.host = recorded, .ctx = (void *)&machines[m], .caps = &all_caps, .nr_vcpus = 1, .tsc_khz = 2994375,
-			.direct = true,
+			.direct = true, .mwait = true,
 		};
-		struct cpuid_regs l1, l6 = { 0 };
+		struct cpuid_regs l1, l5, l6 = { 0 }, l7, e1;
 
 		dyn = (struct cpuid_dynamic){ .apic_enabled = true, .xcr0 = 1 };
 		assert_int_equal(cpuid_policy_build(&in, &table), 0);
@@ -294,13 +295,28 @@ static void direct_interrupts(void **)
 		assert_int_equal(get(0x15, 0).ecx == 1000000, false);
 		expect(0x40000010, 0, 2994375, 0, 0, 0);
 		assert_int_equal(get(0x40000101, 0).edx, 0);
+		/* MONITOR and MWAIT, and MONITORX and MWAITX, with their leaf as it is. */
+		recorded(in.ctx, 5, 0, &l5);
+		recorded(in.ctx, 7, 1, &l7);
+		recorded(in.ctx, 0x80000001, 0, &e1);
+		assert_int_equal(get(1, 0).ecx & B(3), l1.ecx & B(3));
+		expect(5, 0, l5.eax, l5.ebx, l5.ecx, l5.edx);
+		assert_int_equal(get(7, 1).edx & B(23), l7.edx & B(23));
+		assert_int_equal(get(0x80000001, 0).ecx & B(29), e1.ecx & B(29));
+		mwaits |= (l1.ecx & l5.edx ? 1 : 0) | (e1.ecx & B(29) ? 2 : 0);
+		in.mwait = false;
+		assert_int_equal(cpuid_policy_build(&in, &table), 0);
+		assert_int_equal(get(1, 0).ecx & B(3), 0);
+		expect(5, 0, 0, 0, 0, 0);
+		assert_int_equal(get(7, 1).edx & B(23), 0);
+		assert_int_equal(get(0x80000001, 0).ecx & B(29), 0);
 		in.direct = false;
 		assert_int_equal(cpuid_policy_build(&in, &table), 0);
 		expect(0x40000010, 0, 2994375, 1000, 0, 0);
 		assert_int_equal(get(0x40000101, 0).edx, 1);
 		assert_true(get(1, 0).ecx & TSC_DEADLINE && get(6, 0).eax & B(2));
 	}
-	assert_true(some[0] && some[1]);
+	assert_true(some[0] && some[1] && mwaits == 3);
 }
 
 /* counters = yes: Intel's by version 2, with the machine's own numbers and widths; AMD's by their bit alone. */

@@ -97,9 +97,13 @@ static void test_words(void **)
 	assert_true(!vm.direct && !vm.not_direct);
 	config.interrupts = VM_INTERRUPTS_DIRECT;
 	assert_int_equal(direct_decide(&vm, &kernel), 0);
-	assert_true(vm.direct && !vm.not_direct);
+	assert_true(vm.direct && !vm.not_direct && !vm.mwait);
+	fake_host.mwait = true;
+	assert_int_equal(direct_decide(&vm, &kernel), 0);
+	assert_true(vm_mwait(&vm));
 	config.clock = VM_CLOCK_FREEZE;
 	automatic("clock = freeze cannot stop the CPUs' own timers");
+	assert_false(vm_mwait(&vm));
 }
 
 static void test_watchdog(void **)

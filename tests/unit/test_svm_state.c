@@ -94,10 +94,17 @@ static void test_controls(void **)
 /* interrupts = direct: INTR, HLT and CR8 are the guest's, and IF means the CPU's own interrupts; all else as ever. */
 static void test_direct(void **)
 {
-	u64 misc1 = field_of(0x00c, 4);
+	u64 misc1 = field_of(0x00c, 4), misc2 = field_of(0x010, 4);
 
+	parts.vm.mwait = true;
+	svm_vcpu_load(&vcpu);
+	assert_int_equal(field_of(0x010, 4), misc2);
 	parts.vm.direct = true;
 	svm_vcpu_load(&vcpu);
+	assert_int_equal(field_of(0x010, 4), misc2 & ~(u64)(1u << 10 | 1u << 11));
+	parts.vm.mwait = false;
+	svm_vcpu_load(&vcpu);
+	assert_int_equal(field_of(0x010, 4), misc2);
 	parts.vm.direct = false;
 	assert_int_equal(field_of(0x00c, 4), misc1 & ~(u64)(1u << 0 | 1u << 24));
 	assert_int_equal(field_of(0x002, 2), 1 << 0 | 1 << 4);

@@ -165,15 +165,23 @@ static void test_load(void **)
 static void test_direct(void **)
 {
 	vmx_controls.pin = 0x29;
-	vmx_controls.proc = 1 << 7 | 1 << 19 | 1 << 20 | 0xa0000000;
+	vmx_controls.proc = 1 << 7 | 1 << 10 | 1 << 19 | 1 << 20 | 0xa0000000;
 	vmx_vcpu_load(&vcpu);
 	assert_int_equal(vmcs[0x4000], 0x29);
 	assert_int_equal(vmcs[0x4002], vmx_controls.proc);
 	parts.vm.direct = true;
 	vmx_vcpu_load(&vcpu);
 	assert_int_equal(vmcs[0x4000], 0x28);
-	assert_int_equal(vmcs[0x4002], 0xa0000000);
-	assert_int_equal(vmx_vcpu(&vcpu)->proc_controls, 0xa0000000);
+	assert_int_equal(vmcs[0x4002], 1 << 10 | 0xa0000000);
+	assert_int_equal(vmx_vcpu(&vcpu)->proc_controls, 1 << 10 | 0xa0000000);
+	/* MWAIT and MONITOR, where they are shown; without direct they never are. */
+	parts.vm.mwait = true;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x4002], 0x80000000);
+	assert_int_equal(vmx_vcpu(&vcpu)->proc_controls, 0x80000000);
+	parts.vm.direct = false;
+	vmx_vcpu_load(&vcpu);
+	assert_int_equal(vmcs[0x4002], vmx_controls.proc);
 }
 
 /* A bit for each port; for MSRs reads of the low and of the high ones, then writes (25.6.4, 25.6.9). */

@@ -89,6 +89,7 @@ static bool need_met(const struct build *b, u8 need)
 		[NEED_AMD] = b->amd,
 		[NEED_MACHINE_CHECKS] = b->in->machine_checks,
 		[NEED_COUNTERS] = b->in->counters,
+		[NEED_MWAIT] = b->in->mwait,
 		[NEED_VIRTUAL_TIMER] = !b->in->direct,
 	};
 
@@ -168,6 +169,13 @@ static void leaf_structured(struct build *b, u32 leaf)
 			r.eax = max;
 		add_leaf(b, leaf, i, true, r);
 	}
+}
+
+/* The sizes of what MONITOR watches, and the C-states that MWAIT knows. */
+static void leaf_mwait(struct build *b, u32 leaf)
+{
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && b->in->mwait)
+		leaf_own(b, leaf);
 }
 
 static void leaf_counters(struct build *b, u32 leaf)
@@ -303,8 +311,8 @@ static const struct {
 	void (*build)(struct build *b, u32 leaf);
 } leaves[] = {
 	{ 0, leaf_vendor },       { 1, leaf_version },     { 2, leaf_own },        { 4, leaf_own },
-	{ 6, leaf_features },     { 7, leaf_structured },  { 0xa, leaf_counters },  { 0xb, leaf_topology },
-	{ 0xd, leaf_xsave },
+	{ 5, leaf_mwait },        { 6, leaf_features },    { 7, leaf_structured }, { 0xa, leaf_counters },
+	{ 0xb, leaf_topology },   { 0xd, leaf_xsave },
 	{ 0x15, leaf_tsc },       { 0x16, leaf_own },      { 0x18, leaf_own },     { 0x1a, leaf_own },
 	{ 0x1d, leaf_tile },      { 0x1e, leaf_first },    { 0x1f, leaf_topology }, { 0x24, leaf_first },
 	{ LEAF_HYPERVISOR, leaf_hypervisor }, { LEAF_HYPERVISOR_TIMING, leaf_timing }, { LEAF_KVM, leaf_kvm },

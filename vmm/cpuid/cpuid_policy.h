@@ -50,6 +50,7 @@ struct cpuid_input {
 	const struct hvm_caps *caps;
 	unsigned nr_vcpus;
 	bool flat;        /* one package of nr_vcpus cores with APIC IDs from 0; else the host's topology */
+	bool mwait;       /* MONITOR and MWAIT do not exit */
 	bool direct;      /* the local APIC and its timer are the CPU's own */
 	bool ext_dest_id; /* messages from devices reach APIC IDs of 15 bits */
 	u64 tsc_khz;

@@ -16,6 +16,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	/* leaf 1 */
 	{ 1, 0, CPUID_ECX, 0, SHOW, .name = TEXT("pni") },
 	{ 1, 0, CPUID_ECX, 1, SHOW, .name = TEXT("pclmulqdq") },
+	{ 1, 0, CPUID_ECX, 3, SHOW, .name = TEXT("monitor"), .need = NEED_MWAIT, .reason = TEXT(R_MWAIT) },
 	{ 1, 0, CPUID_ECX, 9, SHOW, .name = TEXT("ssse3") },
 	{ 1, 0, CPUID_ECX, 12, SHOW, .name = TEXT("fma"), AVX },
 	{ 1, 0, CPUID_ECX, 13, SHOW, .name = TEXT("cx16") },
@@ -143,6 +144,7 @@ const struct cpuid_row cpuid_rows_basic[] = {
 	{ 7, 1, CPUID_EDX, 10, SHOW, .name = TEXT("avx_vnni_int16"), AVX },
 	{ 7, 1, CPUID_EDX, 14, SHOW, .name = TEXT("prefetchi") },
 	{ 7, 1, CPUID_EDX, 19, SHOW, .name = TEXT("avx10"), AVX512 },
+	{ 7, 1, CPUID_EDX, 23, SHOW, .name = TEXT("mwait_leaf5"), .need = NEED_MWAIT, .reason = TEXT(R_MWAIT) },
 	{ 7, 2, CPUID_EDX, 0, SHOW, .name = TEXT("psfd") },
 	{ 7, 2, CPUID_EDX, 1, SHOW, .name = TEXT("ipred_ctrl") },
 	{ 7, 2, CPUID_EDX, 2, SHOW, .name = TEXT("rrsba_ctrl") },

@@ -33,6 +33,7 @@ enum cpuid_need {
 	NEED_AMD, /* or Hygon */
 	NEED_COUNTERS,
 	NEED_MACHINE_CHECKS,
+	NEED_MWAIT,
 	NEED_VIRTUAL_TIMER, /* FORCE, but where the APIC timer is the CPU's own: then as SHOW */
 };
 
@@ -71,7 +72,8 @@ static inline u32 cpuid_row_leaf(const struct cpuid_row *row)
 	return row->leaf | (row->ext ? LEAF_EXT : 0);
 }
 
-/* A reason that rows of both files share. */
+/* Reasons that rows of both files share. */
+#define R_MWAIT "with `interrupts = direct`, where MWAIT sleeps and the APIC timer goes on; else idle is HLT"
 #define R_CONTROL "only where the virtualization hardware lets a guest have it"
 
 extern const struct cpuid_row cpuid_rows_basic[], cpuid_rows_ext[];

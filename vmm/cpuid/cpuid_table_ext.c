@@ -24,6 +24,7 @@ const struct cpuid_row cpuid_rows_ext[] = {
 	{ EXT(0x1), 0, CPUID_ECX, 22, SHOW, .name = TEXT("topoext") },
 	{ EXT(0x1), 0, CPUID_ECX, 23, SHOW, .name = TEXT("perfctr_core"), .reason = TEXT("with `counters = yes`"),
 	  .need = NEED_COUNTERS },
+	{ EXT(0x1), 0, CPUID_ECX, 29, SHOW, .name = TEXT("mwaitx"), .need = NEED_MWAIT, .reason = TEXT(R_MWAIT) },
 	{ EXT(0x1), 0, CPUID_EDX, 11, SHOW, .name = TEXT("syscall"), .control = EFER_SCE },
 	{ EXT(0x1), 0, CPUID_EDX, 19, SHOW, .name = TEXT("mp") },
 	{ EXT(0x1), 0, CPUID_EDX, 20, SHOW, .name = TEXT("nx"), .control = EFER_NXE },

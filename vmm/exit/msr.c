@@ -165,8 +165,23 @@ static int read_misc_enable(struct vcpu *vcpu, u32, u64 *value)
 	*value = BIT(0) | BIT(11) | BIT(12);
 	if (IS_ENABLED(CONFIG_VM_COUNTERS) && cpuid_policy_plain(&vm_parts(vcpu->vm)->cpuid, 0xa))
 		*value |= BIT(7);
+	if (vm_mwait(vcpu->vm))
+		*value |= BIT(18);
 	return 0;
 }
+
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
+/* How deep C-states go, and C1E: the package's, which a VM need not own. Drivers of Linux for MWAIT take it that they are there. */
+static int read_idle(struct vcpu *vcpu, u32 msr, u64 *value)
+{
+	return !vm_mwait(vcpu->vm) ? -EFAULT : read_host(vcpu, msr, value) ? read_zero(vcpu, msr, value) : 0;
+}
+
+static int write_idle(struct vcpu *vcpu, u32, u64)
+{
+	return vm_mwait(vcpu->vm) ? 0 : -EFAULT;
+}
+#endif
 
 /* Locked, with nothing enabled. */
 static int read_feature_control(struct vcpu *, u32, u64 *value)
@@ -195,6 +210,10 @@ static const struct msr_rule rules[] = {
 	{ MSR_MTRRCAP, 1, ANY, read_mtrr, NULL },
 	{ MSR_ARCH_CAPABILITIES, 1, ANY, read_arch_capabilities, NULL },
 	{ MSR_MCG_CAP, MSR_MCG_STATUS - MSR_MCG_CAP + 1, ANY, read_zero, write_zero_only }, /* no banks */
+#if IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
+	{ MSR_PKG_CST_CONFIG_CONTROL, 1, INTEL, read_idle, write_idle },
+	{ MSR_POWER_CTL, 1, INTEL, read_idle, write_idle },
+#endif
 	{ MSR_MISC_ENABLE, 1, INTEL, read_misc_enable, write_ignored },
 	{ MSR_DEBUGCTL, 1, ANY, read_debugctl, write_debugctl },
 	{ MSR_MTRR_PHYSBASE0, 2 * MTRR_VARIABLE, ANY, read_mtrr, write_mtrr },

@@ -62,6 +62,8 @@ void svm_vcpu_load(struct vcpu *vcpu)
 	svm_intercept_dr(vcpu, false);
 	v->intercept_misc1 = vm_direct(vcpu->vm) ? misc1 & ~(SVM_INTERCEPT_INTR | SVM_INTERCEPT_HLT) : misc1;
 	v->intercept_misc2 = misc2;
+	if (vm_mwait(vcpu->vm)) /* MONITORX and MWAITX, too */
+		v->intercept_misc2 &= ~(u32)(SVM_INTERCEPT_MONITOR | SVM_INTERCEPT_MWAIT);
 	if (IS_ENABLED(CONFIG_MITIGATIONS) && svm_features.bus_lock && !vcpu->vm->config->trusted)
 		v->intercept_misc3 = SVM_INTERCEPT_BUS_LOCK;
 	v->iopm_base = host_virt_to_hpa(s->iopm).v;

@@ -79,6 +79,8 @@ static u64 eptp(struct vcpu *vcpu)
 static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 {
 	x->proc_controls = vmx_controls.proc & ~(vm_direct(vcpu->vm) ? (u32)(PROC_HLT_EXITING | PROC_CR8_EXITING) : 0u);
+	if (vm_mwait(vcpu->vm))
+		x->proc_controls &= ~(u32)(PROC_MWAIT_EXITING | PROC_MONITOR_EXITING);
 	x->entry_controls = vmx_controls.entry;
 	vmwrite(VMCS_PIN_CONTROLS, vmx_controls.pin & ~(vm_direct(vcpu->vm) ? PIN_EXTINT_EXITING : 0u));
 	vmwrite(VMCS_PROC_CONTROLS, x->proc_controls);

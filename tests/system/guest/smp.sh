@@ -27,6 +27,10 @@ echo 1 > /proc/sys/kernel/sysrq
 echo l > /proc/sysrq-trigger
 sleep 1
 sed 's/^/margay-interrupts: /' /proc/interrupts
+# How it has idled: the driver, and how often in which state.
+idle=/sys/devices/system/cpu
+report idle "$(cat $idle/cpuidle/current_driver) $(for state in $idle/cpu0/cpuidle/state*; do
+	[ -e "$state/usage" ] && echo "$(cat "$state/name")=$(cat "$state/usage")"; done | tr '\n' ' ')"
 report backtraces "$(dmesg | grep -c 'NMI backtrace for cpu')"
 dmesg | grep -v 'Call Trace' | sed 's/^/margay-dmesg: /'
 echo "margay-test: done"
