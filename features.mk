@@ -9,6 +9,7 @@ files-SVM             := arch/x86_64/svm/%
 files-LEAN_EXITS      := arch/x86_64/vmx/lean.c arch/x86_64/svm/lean.c vmm/emulate/lean_mmio.c
 files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm \
 	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c
+files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
 files-LOG_TIME        := kernel/console/log_time.c
@@ -39,7 +40,7 @@ files-LOST_CPUS       := kernel/cpu_lost.c vmm/lost_cpus.c
 files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c kernel/alarm.c \
-	kernel/guest_apic.c vmm/direct.c \
+	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/x2apic.c vmm/direct.c \
 	vmm/direct_messages.c vmm/config/config_direct.c vmm/dev/lapic_direct.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c

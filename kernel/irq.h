@@ -9,6 +9,13 @@
 void irq_init(void);
 
 /*
+ * In images with DIRECT_INTERRUPTS (x2apic.c): whether x2APIC mode is wanted, for apic_init(), by the DMAR and x2apic= of the
+ * command line; then a line where it stays off for that (host_x2apic_off()). Once each.
+ */
+bool x2apic_wanted(void);
+void x2apic_tell(void);
+
+/*
  * Routes an ISA interrupt (0-15) as NMI to the boot CPU, through the MADT's
  * source overrides. Whatever the line is, what arrives there is an edge.
  * 0 or -errno (logged).

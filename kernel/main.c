@@ -28,6 +28,7 @@
 #include "kernel/pci/pci_core.h"
 #include "kernel/pci/pci_route.h"
 #include "kernel/percpu.h"
+#include "kernel/power.h"
 #include "kernel/poweroff.h"
 #include "kernel/screen_idle.h"
 #include "kernel/smp.h"
@@ -186,6 +187,8 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		microcode_tell();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_tell();
+	if (IS_ENABLED(CONFIG_CPU_POWER))
+		power_tell();
 	host_own_bytes(&per_cpu);
 	irq_init();
 	pci_init(acpi_mcfg(), &bootinfo);
@@ -231,13 +234,17 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	features_setup_cpu();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_init_cpu();
+	if (IS_ENABLED(CONFIG_CPU_POWER))
+		power_init_cpu();
 	printk("CPU: %s, family %#x model %#x stepping %u", cpu_features.brand[0] ? cpu_features.brand : "no name",
 	       cpu_features.family, cpu_features.model, cpu_features.stepping);
 	init_memory(load_base);
 	acpi_init(&bootinfo);
 	init_numa();
-	if (apic_init(highest_apic_id()))
+	if (apic_init(highest_apic_id(), IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && x2apic_wanted()))
 		panic("no local APIC");
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
+		x2apic_tell();
 	cpu_init_all();
 	cpu_report_srat();
 	if (cpu_alloc_stacks(this_cpu()))

@@ -10,6 +10,7 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/mitigations.h"
+#include "arch/x86_64/cpu/power.h"
 
 
 #define CPU_STACK_SIZE KIB(32)
@@ -54,6 +55,7 @@ struct cpu {
 	u64 nmi_count;           /* NMIs taken in root mode or reflected to it */
 	u64 nmi_stray;           /* of these, without a cause that could still be seen */
 	struct mitigations mitigations; /* its own, constant once it is online */
+	struct power power;      /* what its clock was set to; valid with CPU_POWER */
 	u32 microcode;           /* revision that it has; valid with MICROCODE */
 	u32 not_forced;          /* what mitigate= wants and this CPU cannot do */
 	u32 lint[2];             /* of a CPU that is closed: these entries of the LVT as the LWK had them */

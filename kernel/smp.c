@@ -3,6 +3,7 @@
  * Starting the other CPUs: INIT, startup IPI, and a dialogue in which the new
  * CPU tells that it is there and what its TSC says. SDM vol. 3, 9.4.4.1.
  */
+#include "kernel/power.h"
 #include "kernel/smp.h"
 
 #include <margay/errno.h>
@@ -93,6 +94,8 @@ static void ap_main(void *arg)
 	features_setup_cpu();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_init_cpu();
+	if (IS_ENABLED(CONFIG_CPU_POWER))
+		power_init_cpu();
 	apic_init_cpu();
 	apic_timer_init_cpu();
 	answer_boot_cpu();

@@ -22,6 +22,8 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 	host_cpuid(1, 0, &r);
 	if (!(r.ecx & CPUID_1_ECX_X2APIC))
 		facts |= DIRECT_NO_X2APIC;
+	if (host_x2apic_off())
+		facts |= DIRECT_X2APIC_OFF;
 	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(kernel->data, kernel->size))
 		facts |= DIRECT_MULTIBOOT;
 	if (debugger_on())

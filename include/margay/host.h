@@ -201,6 +201,9 @@ const u32 *host_cpu_kick_word(void);
 /* MWAIT sleeps here, in a state in which the APIC timer goes on. */
 bool host_mwait(void);
 
+/* No CPU may be put into x2APIC mode, as the firmware or the command line wants it. */
+bool host_x2apic_off(void);
+
 /*
  * The calling CPU's local APIC becomes the guest's that will run here, in
  * x2APIC mode, as after a reset; then the LWK's again. Between the two timers

@@ -166,6 +166,11 @@ static const struct {
 	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, split"),
 	WORD(CONFIG_SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
+#if IS_ENABLED(CONFIG_BOOT_LOG) || IS_ENABLED(CONFIG_CPU_POWER) || IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
+	/* The smallest image does not name all that it lacks. */
+	WORD(CONFIG_CPU_POWER, "power=", cmdline_power, "performance, turbo or firmware"),
+	WORD(CONFIG_DIRECT_INTERRUPTS, "x2apic=", cmdline_x2apic, "on or off"),
+#endif
 	WORD(CONFIG_MACHINE_CHECKS, "nmi=", parse_nmi, "report or panic"),
 	WORD(ALWAYS, "panic=", parse_panic, "halt, or seconds from 1 to 86400 until the node restarts"),
 #undef WORD
@@ -200,7 +205,7 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT,
 				 .screen = CMDLINE_SCREEN_DEFAULT };
 	for (;;) {
-		char line[192], list[96];
+		char line[224], list[128];
 		const char *expected;
 		struct span word;
 

@@ -12,7 +12,9 @@ bool cmdline_baud(struct span text, u32 *out);
 /* Only with CONFIG_GDB: what is behind gdb=; *out is changed only when it is right. */
 bool cmdline_gdb(struct span value, struct cmdline *out);
 
-/* Only with CONFIG_IOMMU: the same of what is behind iommu=. */
+/* The same of what is behind iommu=, power= and x2apic=: with CONFIG_IOMMU, CPU_POWER, DIRECT_INTERRUPTS. */
 bool cmdline_iommu(struct span value, struct cmdline *out);
+bool cmdline_power(struct span value, struct cmdline *out);
+bool cmdline_x2apic(struct span value, struct cmdline *out);
 
 #endif

@@ -302,6 +302,20 @@ def test_no_x2apic():
     assert run.has_line("margay: node: end=poweroff vms=2 failed=1")
 
 
+def test_x2apic_off():
+    """As a firmware may want it, and no emulator's does: no CPU is put into x2APIC mode; a VM that must have it is refused."""
+    text = "name = a\nkernel = behave\nmemory = 32M\ninterrupts = direct\n"
+    good = vm("b", "once", on_end="poweroff_node", topology="node", allow_smt_sharing="no")
+    iso = node.margay_iso("direct-x2apic-off", {"a.conf": text, "b.conf": good}, {"behave": tiny.elf("behave")}, "x2apic=off")
+    with node.start("direct-x2apic-off", "qemu", iso, cpus=1, memory="256M") as running:
+        run = node.Run(running, running.wait())
+    assert run.has_line("margay: x2APIC mode stays off, and interrupts = direct with it: x2apic=off")
+    why = "x2APIC mode is off, as the firmware wishes it, or by x2apic=off"
+    assert run.has_line("a: a.conf:4: interrupts = direct: %s: use emulated" % why)
+    assert run.has_line("b: interrupts: emulated: " + why)
+    assert run.has_line("margay: node: end=poweroff vms=2 failed=1")
+
+
 def test_operator():
     """A guest that hangs with interrupts off, one that ticks, one that sleeps: paused, looked at, stopped, started again, by NMIs
     alone; the node's only other CPU has a VM with the monitor's APIC."""

@@ -404,6 +404,11 @@ bool host_mwait(void)
 	return fake_host.mwait;
 }
 
+bool host_x2apic_off(void)
+{
+	return fake_host.x2apic_off;
+}
+
 bool host_alarm(void)
 {
 	return !fake_host.no_alarm;

@@ -36,6 +36,7 @@ struct fake_host {
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
 	struct host_timer *timers; /* armed */
+	bool x2apic_off;           /* no CPU may use it */
 	bool mwait;                /* it sleeps */
 	bool no_alarm;             /* none for CPUs whose local APIC is a guest's */
 	struct host_console *console, *escape; /* has the foreground; gets the escape key */

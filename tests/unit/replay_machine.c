@@ -233,6 +233,11 @@ int host_cpu_assign(unsigned cpu, struct host_work *work)
 	return 0;
 }
 
+bool host_x2apic_off(void)
+{
+	return false;
+}
+
 bool host_is_x2apic(void)
 {
 	return x2apic;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/boot/cmdline_iommu.c kernel/span.c */
+/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/boot/cmdline_iommu.c kernel/boot/cmdline_power.c kernel/boot/cmdline_x2apic.c kernel/span.c */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,6 +11,7 @@
 #include <cmocka.h>
 
 #include "arch/x86_64/cpu/mitigations.h"
+#include "arch/x86_64/cpu/power.h"
 #include "kernel/boot/cmdline.h"
 
 static char last[512];
@@ -242,6 +243,35 @@ static void test_mitigate(void **)
 	assert_non_null(strstr(last, "l1d_flush, split"));
 }
 
+static void test_power(void **)
+{
+	assert_int_equal(parse(""), 0);
+	assert_int_equal(c.power, POWER_PERFORMANCE);
+	assert_int_equal(parse("power=firmware"), 0);
+	assert_int_equal(c.power, POWER_FIRMWARE);
+	assert_int_equal(parse("power=firmware power=turbo"), 0);
+	assert_int_equal(c.power, POWER_TURBO);
+	assert_int_equal(parse("power=turbo power=performance"), 0);
+	assert_int_equal(c.power, POWER_PERFORMANCE);
+	assert_int_equal(parse("power=turbo power="), 1);
+	assert_int_equal(c.power, POWER_TURBO);
+	assert_string_equal(last, "'power=': expected performance, turbo or firmware");
+}
+
+static void test_x2apic(void **)
+{
+	assert_int_equal(parse(""), 0);
+	assert_int_equal(c.x2apic, CMDLINE_X2APIC_AUTO);
+	assert_int_equal(parse("x2apic=on"), 0);
+	assert_int_equal(c.x2apic, CMDLINE_X2APIC_ON);
+	assert_int_equal(parse("x2apic=on x2apic=off"), 0);
+	assert_int_equal(c.x2apic, CMDLINE_X2APIC_OFF);
+	assert_int_equal(parse("x2apic=off x2apic"), 1);
+	assert_int_equal(parse("x2apic=off x2apic=auto"), 1);
+	assert_int_equal(c.x2apic, CMDLINE_X2APIC_OFF);
+	assert_string_equal(last, "'x2apic=auto': expected on or off");
+}
+
 static void test_nmi(void **)
 {
 	assert_int_equal(parse(""), 0);
@@ -262,9 +292,9 @@ static void test_long_word(void **)
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
-	assert_true(strlen(last) < 192);
+	assert_true(strlen(last) < 224);
 	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen=, "
-					 "nmi= or panic="));
+					 "power=, x2apic=, nmi= or panic="));
 }
 
 int main(void)
@@ -279,6 +309,7 @@ int main(void)
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),
 		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_iommu), cmocka_unit_test(test_nmi),
+		cmocka_unit_test(test_power), cmocka_unit_test(test_x2apic),
 		cmocka_unit_test(test_long_word),
 	};
 

@@ -121,7 +121,13 @@ static void test_node(void **)
 	x2apic = false;
 	automatic("the CPUs have no x2APIC mode");
 	refused("the CPUs have no x2APIC mode");
-	x2apic = vm.wide_ids = true;
+	x2apic = true;
+	fake_host.x2apic_off = true;
+	automatic("x2APIC mode is off, as the firmware wishes it, or by x2apic=off");
+	refused("x2APIC mode is off, as the firmware wishes it, or by x2apic=off");
+	fake_host.x2apic_off = false;
+	automatic(NULL);
+	vm.wide_ids = true;
 	automatic("devices do not reach all of its CPUs, by their APIC IDs");
 	refused("devices do not reach all of its CPUs, by their APIC IDs");
 	fake_host.wide = true;

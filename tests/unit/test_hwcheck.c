@@ -24,7 +24,7 @@ static struct {
 	bool silent_cpu;         /* CPU 2 never runs what it is given */
 	unsigned cpus, online, nodes;
 	u64 memory;
-	bool x2apic_mode, x2apic, invariant, stable, below;
+	bool x2apic_mode, x2apic, x2apic_off, invariant, stable, below;
 	struct host_platform platform;
 	bool counts_smis;
 	u64 smis, gap;           /* during the watch; TSC ticks of one gap in it */
@@ -235,6 +235,11 @@ void host_platform(struct host_platform *out)
 	*out = machine.platform;
 }
 
+bool host_x2apic_off(void)
+{
+	return machine.x2apic_off;
+}
+
 bool host_is_x2apic(void)
 {
 	return machine.x2apic_mode;
@@ -409,6 +414,13 @@ static void lack(const char *line)
 
 static void test_lacks(void **)
 {
+	machine.x2apic_mode = false;
+	assert_true(check());
+	expect("off      x2APIC: the CPU has it; not used, as the firmware left it off and this is QEMU's TCG");
+	machine.x2apic_off = true;
+	assert_true(check());
+	expect("off      x2APIC: not used, as the firmware wishes it, or by x2apic=off: no VM has interrupts = direct");
+	reset(NULL);
 	machine.x2apic_mode = machine.x2apic = false;
 	lack("MISSING  x2APIC: CPUID 1 ECX bit 21");
 	machine.stable = machine.invariant = false;

@@ -132,7 +132,8 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		    void (*tell)(const char *text));
 
 /* What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not, beside its VM file. */
-enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_GDB = 8, DIRECT_NO_ALARM = 16 };
+enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_GDB = 8, DIRECT_NO_ALARM = 16,
+       DIRECT_X2APIC_OFF = 32 };
 #define VM_CONFIG_NO_ALARM "its watchdog needs an HPET that interrupts (watchdog = no)"
 #define VM_CONFIG_NOT_DIRECT "interrupts = direct: %s: use emulated"
 /* config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is left. facts: of these. */

@@ -41,6 +41,7 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 		{ c->counters, "counters = yes would have no interrupt" },
 		{ wants_xapic(c), "cmdline has nox2apic" },
 		{ facts & DIRECT_NO_X2APIC, "the CPUs have no x2APIC mode" },
+		{ facts & DIRECT_X2APIC_OFF, "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },
 		{ facts & DIRECT_WIDE_IDS && c->nr_pci, "devices do not reach all of its CPUs, by their APIC IDs" },
 		/* What a guest would miss, and who asks for direct does without. */
 		{ facts & DIRECT_MULTIBOOT && !asked, "a multiboot kernel gets its local APIC in xAPIC mode" },

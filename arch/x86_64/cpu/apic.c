@@ -98,18 +98,13 @@ void apic_init_cpu(void)
 	upcall_local_nmis();
 }
 
-int apic_init(u32 highest_id)
+int apic_init(u32 highest_id, bool x2apic)
 {
 	u64 base = rdmsr(MSR_APIC_BASE);
 
 	mask_8259();
-	/*
-	 * QEMU with -icount dies ("Bad icount read") of an x2APIC timer access: it
-	 * does not take WRMSR for I/O. What firmware switched on stays on, and an
-	 * ID that xAPIC mode cannot name has no other way.
-	 */
-	all_x2apic = cpu_features.x2apic &&
-		     (!cpu_features.tcg || base & APIC_BASE_EXTD || highest_id >= XAPIC_BROADCAST);
+	/* What firmware switched on stays on, and an ID that xAPIC mode cannot name has no other way. */
+	all_x2apic = cpu_features.x2apic && (x2apic || base & APIC_BASE_EXTD || highest_id >= XAPIC_BROADCAST);
 	if (!all_x2apic) {
 		page = mmio_map(base & PTE_ADDR, PAGE_SIZE);
 		if (!page)

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * The host's own use of the local APIC: enabling it (x2APIC where the CPU has
- * it), EOI, interprocessor interrupts, the one-shot timer; and the 8259s kept
+ * The host's own use of the local APIC: enabling it, EOI, interprocessor interrupts, the one-shot timer; and the 8259s kept
  * masked. SDM vol. 3, chapter 11.
  */
 #ifndef ARCH_CPU_APIC_H
@@ -10,10 +9,10 @@
 #include <margay/types.h>
 
 /*
- * Masks the 8259s and enables the calling (boot) CPU's APIC, in x2APIC mode
- * where it can. highest_id: of all CPUs. 0, or -ENODEV when it has none (logged).
+ * Masks the 8259s and enables the calling (boot) CPU's APIC, in x2APIC mode where it can and that is wanted, or firmware has it on,
+ * or highest_id, of all CPUs, demands it. 0, or -ENODEV when it has none (logged).
  */
-int apic_init(u32 highest_id);
+int apic_init(u32 highest_id, bool x2apic);
 /* The calling CPU's local interrupt input 0 or 1 is an NMI: the MADT says so. */
 void apic_local_nmi(unsigned lint, bool active_low);
 /* The thermal entry of all CPUs' LVT: firmware's SMI, or masked. */

@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* The CPUs' clocks: as arch/x86_64/cpu/power.h decides. */
+#include "kernel/power.h"
+
+#include <margay/host.h>
+#include "kernel/boot/cmdline.h"
+#include "kernel/console/printk.h"
+#include "kernel/percpu.h"
+
+void power_init_cpu(void)
+{
+	static const struct power_cpu here = { host_cpuid, host_rdmsr, host_wrmsr };
+
+	power_set_up(&here, cmdline_of_boot()->power, &this_cpu()->power);
+}
+
+void power_tell(void)
+{
+	unsigned differ = 0, first = 0;
+	char text[96];
+
+	for (unsigned i = host_cpu_count(); i-- > 1;)
+		if (memcmp(&cpu_get(i)->power, &cpu_get(0)->power, sizeof(struct power))) {
+			differ++;
+			first = i;
+		}
+	power_describe(&cpu_get(0)->power, text, sizeof(text));
+	printk("power: %s", text);
+	power_describe(&cpu_get(first)->power, text, sizeof(text));
+	if (differ)
+		printk("power: CPU %u (of %u that differ): %s", first, differ, text);
+}
