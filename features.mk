@@ -66,6 +66,7 @@ files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
 files-MONITOR_CONSOLE := kernel/console/log_last.c vmm/console/% vmm/control.c
 files-CORRECTED_ERRORS := kernel/mce_corrected.c
+files-HEST            := kernel/acpi/hest.c kernel/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c
 files-DUMPS           := vmm/report/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c
 files-TELEMETRY       := vmm/report/telemetry.c

@@ -205,6 +205,8 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		pci_route_facts();
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		alarm_init();
+	if (IS_ENABLED(CONFIG_HEST))
+		ghes_init();
 	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS))
 		corrected_tell();
 	else if (IS_ENABLED(CONFIG_MACHINE_CHECKS))

@@ -162,6 +162,8 @@ void mce_look_now(void)
 	u64 used;
 
 	look_at_all(false, 0, &used);
+	if (IS_ENABLED(CONFIG_HEST) && !this_cpu()->id)
+		ghes_look();
 }
 
 void mce_look(void)

@@ -21,4 +21,8 @@ u32 mce_bank_msr(const struct mce_kind *kind, unsigned bank, unsigned reg);
 void corrected_begin(void);
 void corrected_tell(void);
 
+/* ghes.c, with HEST: finds the blocks in which firmware keeps errors; looks into them. Was there one? */
+void ghes_init(void);
+bool ghes_look(void);
+
 #endif

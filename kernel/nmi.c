@@ -9,6 +9,7 @@
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/irq.h"
+#include "kernel/mce.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 
@@ -107,7 +108,7 @@ static bool port_61(void)
 	return true;
 }
 
-/* The platform's, with a sign at port 0x61, or without. It may have come to several CPUs: then the first one tells. */
+/* The platform's, with a sign (port 0x61, firmware's blocks) or without. It may have come to several CPUs: the first one tells. */
 static bool platform(const struct cpu *cpu, bool unclaimed)
 {
 	static struct spinlock lock;
@@ -118,6 +119,8 @@ static bool platform(const struct cpu *cpu, bool unclaimed)
 
 	spin_lock(&lock);
 	tell = port_61();
+	if (IS_ENABLED(CONFIG_HEST) && (tell || unclaimed))
+		tell |= ghes_look();
 	if (!tell && unclaimed && since > patience && (!told || (s64)(rdtsc() - told) > patience)) {
 		printk_error("NMI of the platform on CPU %u: no device's, no sign at port 0x61: the BMC's, or a button's?",
 			     cpu->id);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c kernel/acpi/s5.c kernel/acpi/aml.c kernel/acpi/aml_terms.c */
+/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c kernel/acpi/s5.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/hest.c */
 /* FUZZ: -max_len=400 */
 /*
  * Fuzzes the readers of the firmware's ACPI tables. Byte 0 chooses the reader,
@@ -8,6 +8,7 @@
  * hundreds of entries) and whether each copy bears another number. Checked:
  * counts and indices of an accepted table stay within its struct and the table.
  */
+#include "kernel/acpi/hest.h"
 #include "kernel/acpi/s5.h"
 #include "kernel/acpi/tables.h"
 #include "kernel/iommu/iommu.h"
@@ -24,11 +25,11 @@
 #define FIX_CHECKSUM BIT(2)
 #define COUNT_COPIES BIT(3) /* adds its number to the dword at offset 4 of each copy: an x2APIC ID */
 
-enum reader { RSDP, RSDP_SCAN, XSDT, RSDT, MADT, SRAT, SLIT, MCFG, FADT, HPET, DMAR, IVRS, S5, READERS };
+enum reader { RSDP, RSDP_SCAN, XSDT, RSDT, MADT, SRAT, SLIT, MCFG, FADT, HPET, DMAR, IVRS, S5, HEST, BLOCK, READERS };
 
 static const char *const signature[READERS] = {
 	[XSDT] = "XSDT", [RSDT] = "RSDT", [MADT] = "APIC", [SRAT] = "SRAT", [SLIT] = "SLIT", [MCFG] = "MCFG",
-	[FADT] = "FACP", [HPET] = "HPET", [DMAR] = "DMAR", [IVRS] = "IVRS",
+	[FADT] = "FACP", [HPET] = "HPET", [DMAR] = "DMAR", [IVRS] = "IVRS", [HEST] = "HEST",
 };
 
 static u8 sum(const u8 *p, size_t n)
@@ -175,6 +176,29 @@ static void lists(enum reader which, const u8 *t, size_t size)
 		CHECK(x.table[i] && (which == XSDT || !(x.table[i] >> 32)));
 }
 
+static void hest(const u8 *t, size_t size)
+{
+	static struct hest_info h;
+
+	h.count = 0;
+	hest_read(t, size, &h);
+	CHECK(h.count <= HEST_MAX && (!h.dropped || h.count == HEST_MAX));
+	for (unsigned i = 0; i < h.count; i++)
+		CHECK(h.source[i].pointer && h.source[i].pointer < BIT(52) && h.source[i].ack < BIT(52) && h.source[i].size >= 20);
+}
+
+/* Errors of the firmware: each section is told once, in printable room. */
+static void block(const u8 *t, size_t size)
+{
+	char text[200];
+	bool fatal;
+
+	if (size < 20)
+		return;
+	for (size_t at = 0, before = 0; hest_section(t, size, &at, text, sizeof(text), &fatal); before = at)
+		CHECK(at > before && at <= size && memchr(text, 0, sizeof(text)));
+}
+
 static void fixed_tables(enum reader which, const u8 *t, size_t size)
 {
 	struct rsdp_info root;
@@ -236,6 +260,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	case XSDT:
 	case RSDT:
 		lists(which, t, total);
+		break;
+	case HEST:
+		hest(t, total);
+		break;
+	case BLOCK:
+		block(t, total);
 		break;
 	case MADT:
 		madt(t, total);

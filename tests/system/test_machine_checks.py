@@ -2,11 +2,14 @@
 """Errors of the machine, which QEMU's monitor puts into the CPUs' banks. TCG's machine checks never leave a guest (the intercept
 is not looked at): they come to a CPU that has none."""
 
+import os
 import re
+import struct
 
 import pytest
 import node
 import qemu_monitor
+import tiny
 from monitor_console import Console, start, vm
 
 BANK = 9
@@ -152,6 +155,60 @@ def test_platform_nmi_panics(tmp_path):
         qemu_monitor.Monitor(tmp_path).ask("nmi")
         running.expect(NOBODYS % "\\d")
         running.expect(r"^margay: panic on CPU \d: nmi=panic")
+
+
+MEMORY_SECTION = bytes.fromhex("1411bca5646fde4eb8633e83ed7c83b1")
+WINDOW = 1 << 20
+
+
+def hest(at):
+    """A table with one generic source, whose block's address stands at `at`; the block is 4 KiB behind it (ACPI 6.4, 18.3.2.7)."""
+    register = struct.pack("<BBBBQ", 0, 64, 0, 4, at)
+    notification = bytes([7, 28]) + bytes(26)
+    source = struct.pack("<HHHBBIII", 9, 1, 0xffff, 0, 1, 1, 1, 0x1000) + register + notification + struct.pack("<I", 0x1000)
+    body = struct.pack("<I", 1) + source
+    head = struct.pack("<4sIBB6s8sI4sI", b"HEST", 36 + len(body), 1, 0, b"MARGAY", b"TESTHEST", 1, b"TEST", 1)
+    table = bytearray(head + body)
+    table[9] = -sum(table) & 0xff
+    return bytes(table)
+
+
+def memory_error(address):
+    """A block with one corrected error of a DIMM (UEFI 2.9, N.2.5)."""
+    detail = struct.pack("<QQQQHHH", 1 << 1 | 1 << 4 | 1 << 5, 0, address, ~0xfff & (1 << 64) - 1, 0, 2, 3).ljust(80, b"\0")
+    section = MEMORY_SECTION + struct.pack("<IHBBI", 2, 0x300, 2, 0, len(detail)) + bytes(16)
+    section += b"DIMM_B2".ljust(20, b"\0") + bytes(8)
+    return struct.pack("<IIIII", 1 << 4 | 2, 0, 0, len(section + detail), 2) + section + detail
+
+
+def test_firmware_errors(tmp_path):
+    """GHES: the firmware here is a file that is the memory of a PCI function; its NMI, QEMU's."""
+    window = os.path.join(tmp_path, "firmware")
+    at = 0xfe000000
+    with open(window, "wb") as f:
+        f.write(struct.pack("<Q", at + 0x1000).ljust(WINDOW, b"\0"))
+    extra = qemu_monitor.arguments(tmp_path) + [
+        "-object", "memory-backend-file,id=firmware,mem-path=%s,size=1M,share=on" % window,
+        "-device", "ivshmem-plain,memdev=firmware,addr=9"]
+    elf = node.variant("hest", "HEST=y")
+    iso = node.margay_iso("mce-hest-qemu", {"a.conf": vm("a", "part", cpus="0-0")}, {"behave": tiny.elf("behave")}, check=False,
+                          elf=elf, acpi=(hest(at),))
+    with node.start("mce-hest", "qemu", iso, cpus=2, memory="512M", extra=extra, timeout=300) as running:
+        running.expect(r"^margay: firmware's errors: 1 blocks in memory\r?$")
+        monitor = qemu_monitor.Monitor(tmp_path)
+        assert monitor.words(at, 1) == [at + 0x1000], monitor.ask("info pci")
+        running.expect("^a: own memory: ")
+        with open(window, "r+b") as f:
+            f.seek(0x1000)
+            f.write(memory_error(0x45c2d3000))
+        monitor.ask("nmi")
+        running.expect(r"^margay: firmware reports an error: memory, corrected: address 0x45c2d3000 card 2 module 3 "
+                       r"part 'DIMM_B2'\r?$")
+        # The block is the firmware's again, and explains the NMI.
+        with open(window, "rb") as f:
+            f.seek(0x1000)
+            assert f.read(4) == bytes(4)
+        assert "NMI of the platform" not in running.text
 
 
 class InnerMonitor(qemu_monitor.Monitor):

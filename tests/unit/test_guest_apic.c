@@ -279,6 +279,11 @@ const struct cmdline *cmdline_of_boot(void)
 	return NULL;
 }
 
+bool ghes_look(void)
+{
+	return false;
+}
+
 void panic(const char *, ...)
 {
 	abort();

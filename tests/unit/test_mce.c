@@ -116,6 +116,13 @@ static int reset(void **)
 	return 0;
 }
 
+/* The boot CPU's business. */
+bool ghes_look(void)
+{
+	fail();
+	return false;
+}
+
 static unsigned begun;
 
 void corrected_begin(void)

@@ -43,6 +43,13 @@ static void fake_outb(unsigned number, u8 value)
 #define rdtsc() (tsc)
 #include "kernel/nmi.c"
 
+static bool firmware_tells;
+
+bool ghes_look(void)
+{
+	return firmware_tells;
+}
+
 const struct cmdline *cmdline_of_boot(void)
 {
 	return &boot_words;
@@ -153,6 +160,14 @@ static void test_unclaimed(void **)
 		tsc++;
 		assert_true(nmi(0x30, true, id));
 	}
+	/* Firmware has told of it. */
+	tsc += 2 * PATIENCE;
+	firmware_tells = true;
+	assert_false(nmi(0x30, false, 1));
+	assert_int_equal(lines, 0);
+	firmware_tells = false;
+	assert_false(nmi(0x30, false, 1));
+	assert_int_equal(lines, 0);
 	/* One with a sign, which several CPUs get, is told by the first that looks. */
 	tsc += 2 * PATIENCE;
 	assert_false(nmi(0x80, false, 2));

@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Errors that firmware has found and keeps in memory (ACPI 6.4, 18.3.2.7): looked for after an NMI of the platform, and by whoever
+ * looks for corrected errors. Each section is a line; then the block is the firmware's again.
+ */
+#include <margay/host.h>
+#include <margay/spinlock.h>
+#include <margay/string.h>
+
+#include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/paging.h"
+#include "kernel/acpi/acpi.h"
+#include "kernel/acpi/hest.h"
+#include "kernel/boot/cmdline.h"
+#include "kernel/console/printk.h"
+#include "kernel/mce.h"
+#include "kernel/panic.h"
+
+#define BLOCK_MAX KIB(16) /* what is longer is read that far */
+#define LINES 16          /* of corrected errors; then they are only counted by who keeps them */
+
+static struct hest_info hest;
+static struct block_of {
+	volatile u8 *block, *ack;
+	u32 size;
+} of[HEST_MAX];
+static unsigned count; /* constant after ghes_init() */
+static struct spinlock lock; /* guards the blocks, and the next two */
+static u8 copy[BLOCK_MAX] __aligned(8);
+static unsigned lines;
+
+/* Not where VMs and the hypervisor have their memory: firmware would be wrong, and be written to. */
+static volatile u8 *map(u64 at, u64 size)
+{
+	const struct bootinfo *bi = bootinfo_of_boot();
+
+	for (unsigned i = 0; i < bi->nr_ranges; i++)
+		if (bi->range[i].type == BOOT_MEMORY_USABLE && at < bi->range[i].end && at + size > bi->range[i].start)
+			return NULL;
+	return at && at < BIT(52) - size ? mmio_map(at, size) : NULL;
+}
+
+void ghes_init(void)
+{
+	const struct acpi_sdt *t = acpi_table("HEST", 0);
+	const char *reason = t ? hest_read(t, t->length, &hest) : NULL;
+
+	if (reason)
+		printk_error("acpi: table HEST: %s: firmware's errors are read as far as that", reason);
+	if (hest.dropped)
+		printk_error("acpi: table HEST: %u generic sources beyond %u are not read", hest.dropped, HEST_MAX);
+	for (unsigned i = 0; i < hest.count; i++) {
+		const struct hest_source *s = &hest.source[i];
+		const volatile u8 *pointer = map(s->pointer, sizeof(u64));
+		u32 size = MIN(s->size, (u32)BLOCK_MAX);
+		u64 at = pointer ? mmio_read64(pointer) : 0;
+
+		of[count] = (struct block_of){ map(at, size), s->ack ? map(s->ack, sizeof(u64)) : NULL, size };
+		hest.source[count] = *s;
+		if (of[count].block && (!s->ack || of[count].ack))
+			count++;
+		else
+			printk_error("acpi: table HEST: source %u has its block at an impossible address, %#lx", i, at);
+	}
+	if (count)
+		printk("firmware's errors: %u blocks in memory", count);
+}
+
+/* One block. Was there anything in it? */
+static bool look_at(unsigned i, bool *fatal)
+{
+	char text[200];
+	bool found = false, worst = false;
+	size_t at = 0;
+
+	if (!mmio_read32(of[i].block))
+		return false;
+	for (u32 k = 0; k < of[i].size; k++)
+		copy[k] = of[i].block[k];
+	while (hest_section(copy, of[i].size, &at, text, sizeof(text), &worst)) {
+		found = true;
+		*fatal |= worst;
+		if (worst || lines++ < LINES)
+			printk_error("firmware reports an error: %s", text);
+	}
+	mmio_write32(of[i].block, 0);
+	if (of[i].ack) {
+		volatile u64 *ack = (volatile u64 *)of[i].ack;
+
+		*ack = (*ack & hest.source[i].ack_kept) | hest.source[i].ack_set;
+	}
+	return found;
+}
+
+bool ghes_look(void)
+{
+	bool found = false, fatal = false;
+
+	spin_lock(&lock);
+	for (unsigned i = 0; i < count; i++)
+		found |= look_at(i, &fatal);
+	spin_unlock(&lock);
+	if (fatal && cmdline_of_boot()->nmi_panic)
+		panic("nmi=panic");
+	return found;
+}
