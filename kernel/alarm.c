@@ -15,7 +15,7 @@
 #include "kernel/time/timer.h"
 
 #define FS_PER_MS 1000000000000ull
-#define TRY_MS 100    /* a busy emulator's NMI may be late */
+#define TRY_MS 250    /* a busy emulator's NMI may be late */
 #define SHOTS 3       /* the console and gdb have one NMI each before they are looked at */
 #define COMPARATORS 32
 /* 8 is the RTC's, which interrupts nobody here; chipsets offer 11, 12, and 16 to 23. Not 2: the PIT interrupts all the time. */
@@ -89,10 +89,15 @@ bool host_alarm(void)
 	return works;
 }
 
-/* Does an NMI come by this input, each time? */
+static void over(struct host_timer *)
+{
+}
+
+/* Does an NMI come by this input, each time? Asleep, so that an emulator's timers run that has one CPU for them and this one. */
 static bool try(unsigned n, unsigned input)
 {
 	const struct cpu *cpu = this_cpu();
+	struct host_timer timeout = { .fn = over };
 	bool came = true;
 
 	if (ioapic_route_nmi(input, cpu->apic_id, false))
@@ -101,10 +106,11 @@ static bool try(unsigned n, unsigned input)
 	for (unsigned shot = 0; shot < SHOTS && came; shot++) {
 		u64 before = cpu->nmi_count, patience = rdtsc() + host_tsc_khz() * TRY_MS;
 
+		host_timer_arm(&timeout, patience);
 		hpet_alarm_arm(0);
-		do
-			came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before;
-		while (!came && rdtsc() < patience);
+		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) && rdtsc() < patience)
+			host_cpu_wait();
+		host_timer_cancel(&timeout);
 	}
 	hpet_alarm_stop();
 	/* None of them has told whose it is, and one may come late. */

@@ -61,11 +61,14 @@ def pytest_collection_modifyitems(config, items):
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
     """Room on the disk: what a test itself has written goes when it has passed, but for its logs. Hundreds of ISOs are 20 GB."""
-    before = len(node.isos)
+    before, logs = len(node.isos), len(node.logs)
     outcome = yield
+    exits = [log + node.EXITS for log in node.logs[logs:]]
     item.user_properties += [("log", log) for log in node.logs]
     node.logs.clear()
     if outcome.excinfo is None:
+        for path in filter(os.path.exists, exits):
+            os.unlink(path)
         for iso in set(node.isos[before:]):
             os.unlink(iso)
         if "tmp_path" in item.fixturenames:

@@ -5,6 +5,7 @@ a run of it by tools/margay_run.py, and what the guest reported.
 Logs are kept under build/logs, one per test and machine.
 """
 
+import collections
 import copy
 import fcntl
 import os
@@ -122,9 +123,15 @@ def start(name, machine, iso, **options):
     options.setdefault("timeout", TIMEOUT[machine])
     log = os.path.join(LOGS, "%s-%s.log" % (name, machine))
     logs.append(log)
-    node = margay_run.Node(iso, machine, log=log, **options)
     vms, words, elf = made_of.get(iso, ((), "", None))
-    node.made_of = (vms, " ".join([words, *options.get("extra", ())]), elf, machine in NESTED)
+    words = " ".join([words, *options.get("extra", ())])
+    # Where all VMs may have their CPUs' own local APICs; a test that looks at QEMU's log itself has asked for one.
+    exits = log + EXITS if machine == "qemu" and " -d " not in words and may_be_direct(vms, words) else None
+    if exits:
+        options["extra"] = [*options.get("extra", ()), *exit_log(machine, exits)]
+    node = margay_run.Node(iso, machine, log=log, **options)
+    node.made_of = (vms, words, elf, machine in NESTED)
+    node.exits = exits
     return node
 
 
@@ -165,6 +172,37 @@ EMULATED_BY = ("topology = flat", "clock = freeze", "allow_smt_sharing = yes", "
 INTERRUPT_EXIT = re.compile(r" (?:extint|hlt|irq-window)=| injected=[1-9]")
 
 
+def may_be_direct(vms, words):
+    text = "".join(vms)
+    alone = len(vms) == 1 and "interrupts = emulated" not in text and not any(word in text + words for word in EMULATED_BY)
+    return alone or (vms and all("interrupts = direct" in vm for vm in vms))
+
+
+# What the emulator says of each exit, by code: on SVM (APM vol. 2, appendix C) physical and virtual interrupts and HLT, on VT-x
+# (SDM vol. 3, appendix C) external interrupts, interrupt windows and HLT.
+EXITS = ".exits"
+EMULATORS_EXIT = {"qemu": re.compile(r"vmexit\(([0-9a-f]+), "), "bochs": re.compile(r"VMEXIT reason = (\d+) ")}
+BY_INTERRUPT = {"qemu": {"%08x" % code for code in (0x60, 0x64, 0x78)}, "bochs": {"1", "7", "12"}}
+
+
+def exit_log(machine, path):
+    """Arguments, Node's extra, by which an emulator tells of each exit: QEMU in this file, Bochs in its own log, on CPU 0."""
+    return ["debug: action=ignore, cpu0=report"] if machine == "bochs" else ["-d", "in_asm", "-dfilter", "0x0..0x0", "-D", path]
+
+
+def exit_codes(machine, path):
+    with open(path, encoding="utf-8", errors="replace") as f:
+        return collections.Counter(code for line in f for code in EMULATORS_EXIT[machine].findall(line))
+
+
+def check_exits(run, machine, codes):
+    """By the emulator's log no exit is an interrupt's, and there are as many as by telemetry, if that is told. All VMs have their
+    CPUs' local APICs."""
+    told = sum(map(int, re.findall(r"^\w+: vcpu\d+: exits=(\d+)", run.text, re.MULTILINE)))
+    assert codes and sum(codes.values()) == (told or sum(codes.values())), (told, codes)
+    assert not BY_INTERRUPT[machine] & codes.keys(), codes
+
+
 def check_modes(run, vms=(), words="", image=None, nested=False):
     """Who said that it has its CPUs' own local APICs made no exit by an interrupt. vms: the VM files; the only one has them, unless
     it forbids that, or what the machine was started with (words), or the image has other options, or the emulated host of a nested
@@ -190,6 +228,8 @@ def finish(node):
     node.hurry(ENDING)
     run = Run(node, node.wait())
     check_modes(run, *node.made_of)
+    if node.exits and not run.lines(r"^\w+: interrupts: emulated"):
+        check_exits(run, "qemu", exit_codes("qemu", node.exits))
     return run
 
 

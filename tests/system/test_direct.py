@@ -11,10 +11,9 @@ import pytest
 import qemu_monitor
 import test_passthrough as passthrough
 import tiny
-from monitor_console import Console, start, vm
+from monitor_console import PROMPT, Console, start, vm
 
-# SVM: exit codes (APM vol. 2, appendix C), intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (appendix B).
-INTR, HLT = 0x60, 0x78
+# SVM: intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (APM vol. 2, appendix B).
 INTERCEPT_INTR, INTERCEPT_HLT, V_INTR_MASKING = 1 << 0, 1 << 24, 1 << 24
 EXIT_EXTINT, EXIT_INTERRUPT_WINDOW, EXIT_CPUID = 1, 7, 10  # VT-x (SDM vol. 3, appendix C)
 BOCHS_MHZ = 50  # ips of tools/margay_machines.py: its TSC, and what its APIC timers count
@@ -150,23 +149,20 @@ def test_linux_beside_an_emulated_one():
 def test_linux(cpus, tmp_path):
     """As auto chooses it. QEMU's log has every exit, and its memory the control block: no interrupt and no HLT is intercepted, and
     none exits."""
-    log = tmp_path / "exits"
-    extra = ["-d", "in_asm", "-dfilter", "0x0..0x0", "-D", str(log)] + qemu_monitor.arguments(tmp_path)
+    extra = qemu_monitor.arguments(tmp_path)
     iso = node.margay_iso(
         "direct-linux-%d" % cpus,
         {"vm0.conf": node.vm_text("qemu", "margay.test=smp", cpus=cpus)},
         {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
     with node.start("direct-linux-%d" % cpus, "qemu", iso, cpus=cpus, extra=extra) as running:
         running.expect(r"^margay-test: cpus: ")
-        vmcb = int(re.search(r"vmrun! ([0-9a-f]+)", log.read_text(errors="replace"))[1], 16)
+        with open(running.exits, encoding="utf-8", errors="replace") as log:
+            vmcb = int(re.search(r"vmrun! ([0-9a-f]+)", log.read())[1], 16)
         monitor = qemu_monitor.Monitor(tmp_path)
         intercepts, masking = monitor.words(vmcb + 0xc, 1)[0], monitor.words(vmcb + 0x60, 1)[0]
         run = node.finish(running)
     assert run.outcome.status == margay_run.OK, run.outcome.text
     assert not intercepts & (INTERCEPT_INTR | INTERCEPT_HLT) and intercepts and not masking & V_INTR_MASKING
-    codes = re.findall(r"vmexit\(([0-9a-f]+), ", log.read_text(errors="replace"))
-    assert len(codes) == sum(counts["exits"] for counts in counts_of(run, "vm0", cpus))
-    assert not {INTR, HLT} & {int(code, 16) for code in codes}
     check_no_interrupt_exits(run, "vm0", cpus)
     assert run.has_line(DIRECT % 0) and run.facts["cpus"] == str(cpus)
     timer = re.search(r"^margay-interrupts: LOC: +(\d+)", run.text, re.MULTILINE)
@@ -175,8 +171,9 @@ def test_linux(cpus, tmp_path):
 
 @pytest.mark.slow
 def test_linux_on_vt_x():
-    """One CPU, whose timer has a TSC deadline, and which sleeps in MWAIT."""
-    run = node.run_guest("direct-vtx", "bochs", "margay.test=smp", vm={"interrupts": "direct"})
+    """One CPU, whose timer has a TSC deadline, and which sleeps in MWAIT; and by Bochs' own log of exits."""
+    run = node.run_guest("direct-vtx", "bochs", "margay.test=smp", vm={"interrupts": "direct"}, extra=node.exit_log("bochs", None))
+    node.check_exits(run, "bochs", node.exit_codes("bochs", node.logs[-1] + ".bochs.log"))
     assert run.outcome.status == margay_run.OK, run.outcome.text
     check_no_interrupt_exits(run, "vm0", 1)
     assert run.has_line("vm0: interrupts: direct") and run.facts["lines"].split() == ["20000"]
@@ -390,6 +387,50 @@ def test_mwait():
         outcome = console.end()
     assert outcome.status == margay_run.OK, outcome.text
     assert not re.search("unexpected interrupt|tiny: failed", running.text)
+
+
+def test_emulated_ones_beside():
+    """VMs with the monitor's APIC are paused, restarted, stopped and crash; beside them those that own their CPUs' APICs compute:
+    one that hangs makes no exit at all, one goes on ticking."""
+    ticks = {"cmdline": "machine=qemu mode=tick period=20000000"}
+    vms = {"a.conf": vm("a", "hang", **CONSOLE_VM), "b.conf": vm("b", "tick", **ticks, **CONSOLE_VM), "c.conf": vm("c", "tick"),
+           "d.conf": vm("d", "part", interrupts="emulated")}
+    crash = {"e.conf": vm("e", "crash", on_end="restart", restart_limit="5 in 24h")}
+    with start("direct-beside", "qemu", vms | crash, 5) as running:
+        running.expect("^e: restart_limit = 5 in 86400s is reached: it stays down")
+        console = Console(running)
+        console.call()
+        # CPU 0 has the console's NMIs.
+        hangs = console.exits("a") | {"nmi": 0}
+        for command, state in (("pause", "paused"), ("resume", "running"), ("restart", "running"), ("stop", "stopped"),
+                               ("start", "running")) * 3:
+            console.answer("vm %s c" % command)
+            console.settle("c")
+            assert console.state("c") == state
+            running.expect(r"^\[b\] behave: ticks=\d+")
+        console.answer("vm start e")
+        running.expect("^e: restart_limit = 5 in 86400s is reached: it stays down")
+        running.expect(r"^\[b\] behave: ticks=\d+")
+        running.expect(r"^\[c\] behave: ticks=\d+")
+        assert console.exits("a") | {"nmi": 0} == hangs and not {"extint", "hlt"} & console.exits("b").keys()
+        check_redrawn(running, console)
+        assert console.exits("a") | {"nmi": 0} == hangs
+        console.end()
+    assert len(re.findall("^e: end=triple-fault", running.text, re.MULTILINE)) == 12
+    assert not re.search("unexpected interrupt", running.text)
+
+
+def check_redrawn(running, console):
+    """The line that is being typed comes again two seconds after others' have cut it, though CPU 0, whose the line is, has neither
+    an exit then nor a timer of the hypervisor's."""
+    for name in "bc":
+        assert console.answer("vm pause " + name) == [name + ": paused"]
+    assert "runs, CPU 0," in "\n".join(console.answer("regs a", until="^exit -1:"))
+    running.send("vm restart d\r")
+    running.send("stat")
+    running.expect(r"^d: own memory: ")
+    running.expect("^" + PROMPT + "stat", prompt=True)
+    running.send("\x03")
 
 
 def check_bites(machine):

@@ -134,10 +134,11 @@ def second_port(machine, directory):
     return Slow() if machine == "bochs" else Direct(directory)
 
 
-def start(name, machine, cpus, line):
+def start(name, machine, cpus, line, interrupts):
     elf = node.variant("gdb", "GDB=y")
+    vm_file = node.vm_text(machine, "quiet", name="vm0", cpus=cpus, interrupts=interrupts)
     iso = node.margay_iso(
-        "%s-%s" % (name, machine), {"vm0.conf": node.vm_text(machine, "quiet", name="vm0", cpus=cpus)},
+        "%s-%s" % (name, machine), {"vm0.conf": vm_file},
         {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd")},
         cmdline="gdb=com2,vm0", elf=elf)
     return node.start(name, machine, iso, cpus=cpus, extra=line.arguments)
@@ -213,9 +214,9 @@ def check_user_step(gdb, entry):
     assert gdb.number("$r11") == flags & ~0x10000  # no TF of ours, RF clear
 
 
-def debug(machine, cpus, directory):
+def debug(machine, cpus, directory, interrupts="auto"):
     line = second_port(machine, directory)
-    with start("gdb", machine, cpus, line) as running:
+    with start("gdb-" + interrupts, machine, cpus, line, interrupts) as running:
         running.expect("guest# ", prompt=True)
         with line.connect() as garbage:
             garbage.sendall(b"\x03garbage $?#00 }}\xff\x00 $vCont;c#a8 $m0,zz#12")
@@ -252,12 +253,17 @@ def debug(machine, cpus, directory):
             assert "detached" in gdb.ask("detach")
         shell(running, "echo alive-$((6*7))", "^alive-42\r")
         running.send("poweroff\n")
-        outcome = running.wait()
-    assert outcome.status == margay_run.OK, outcome.text
+        run = node.Run(running, running.wait())
+    assert run.outcome.status == margay_run.OK, run.outcome.text
+    node.check_modes(run)
+    mode = "direct" if interrupts == "direct" else "emulated: gdb cannot step its CPUs without interrupts"
+    assert run.has_line("vm0: interrupts: " + mode)
 
 
-def test_debug(tmp_path):
-    debug("qemu", 2, tmp_path)
+@pytest.mark.parametrize("interrupts", ["auto", "direct"])
+def test_debug(interrupts, tmp_path):
+    """The same where the CPUs' local APICs are the guest's, and the kicks of Ctrl-C NMIs."""
+    debug("qemu", 2, tmp_path, interrupts)
 
 
 @pytest.mark.full
@@ -265,13 +271,31 @@ def test_debug_on_vtx(tmp_path):
     debug("bochs", 1, tmp_path)
 
 
+DIRECT = {"interrupts": "direct", "topology": "node", "allow_smt_sharing": "no"}
+
+
+def start_tiny(name, machine, mode, interrupts, line):
+    keys = DIRECT if interrupts == "direct" else {}
+    name = "gdb-%s-%s" % (name, interrupts)
+    iso = node.margay_iso("%s-%s" % (name, machine), {"a.conf": vm("a", mode, machine, **keys)}, {"behave": tiny.elf("behave")},
+                          "gdb=com2,a", check=False, elf=node.variant("gdb", "GDB=y"))
+    return node.start(name, machine, iso, memory="512M", extra=line.arguments)
+
+
+def check_end(running, interrupts):
+    """Killed, in the mode that was asked for."""
+    running.expect("^a: end=stopped")
+    assert bool(re.search(r"^a: interrupts: direct\r?$", running.text, re.MULTILINE)) == (interrupts == "direct")
+    counts = re.findall(r"^a: vcpu0: exits=.*$", running.text, re.MULTILINE)
+    assert len(counts) == 1 and (interrupts != "direct" or not node.INTERRUPT_EXIT.search(counts[0])), counts
+
+
+@pytest.mark.parametrize("interrupts", ["emulated", "direct"])
 @pytest.mark.parametrize("machine", node.MACHINES)
-def test_tiny_guest(machine, tmp_path):
+def test_tiny_guest(machine, interrupts, tmp_path):
     """A guest that loops with interrupts off: an instruction that jumps to itself, by both kinds of breakpoints and by steps."""
     line = second_port(machine, tmp_path)
-    iso = node.margay_iso("gdb-tiny-" + machine, {"a.conf": vm("a", "hang", machine)}, {"behave": tiny.elf("behave")},
-                          "gdb=com2,a", check=False, elf=node.variant("gdb", "GDB=y"))
-    with node.start("gdb-tiny", machine, iso, memory="512M", extra=line.arguments) as running:
+    with start_tiny("tiny", machine, "hang", interrupts, line) as running:
         at = int(running.expect(r"^behave: hangs at (\w+) in ")[1], 16)
         with Gdb(line) as gdb:
             assert gdb.number("$pc") == at and gdb.number("$rax") == 0x1122334455667788 and not gdb.number("$eflags") & 0x200
@@ -292,4 +316,19 @@ def test_tiny_guest(machine, tmp_path):
             gdb.ask("set var $pc = %#x" % at)
             assert "SIGINT" in gdb.ask("continue", runs=lambda: runs_again(running, "a"))
             gdb.ask("kill")
-        running.expect("^a: end=stopped")
+        check_end(running, interrupts)
+
+
+@pytest.mark.parametrize("machine", node.MACHINES)
+def test_sleeping_guest(machine, tmp_path):
+    """HLT without an exit, interrupts off: Ctrl-C ends it for gdb, which finds the CPU there, and lets it sleep on."""
+    line = second_port(machine, tmp_path)
+    with start_tiny("sleeps", machine, "part", "direct", line) as running:
+        running.expect("an unfinished line", prompt=True)
+        with Gdb(line) as gdb:
+            for _ in range(3):
+                # RIP is behind it; the guest's loop comes back.
+                assert "hlt" in gdb.ask("x/i $pc-1")
+                assert "SIGINT" in gdb.ask("continue", runs=lambda: runs_again(running, "a"))
+            gdb.ask("kill")
+        check_end(running, "direct")

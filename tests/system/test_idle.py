@@ -20,6 +20,7 @@ COUNTER = struct.Struct("<QQ")  # struct counters of qemu_code.c
 LONG = 10**7  # instructions of a guest
 CPUS = 4
 SETTLE = 200  # looks
+IDLE_SECONDS = 5
 
 
 class Counted:
@@ -80,3 +81,25 @@ def test_costs_nothing_while_nobody_types(screen):
         paused = [b[0] - a[0] for a, b in zip(before, counted.look())]
         assert paused[1] > 0 and (screen or paused[2:] == [0, 0]), paused
         console.end()
+
+
+@pytest.mark.parametrize("interrupts, driver, most", [
+    ("direct", "none", 500000), pytest.param("emulated", "haltpoll", 10**9, marks=pytest.mark.full)])
+def test_idle_linux(interrupts, driver, most):
+    """A Linux whose HLT is no exit halts at once; where it is one, and the hint REALTIME is shown, it polls before. most: what it
+    executes in an idle second; a loop that polls would be a hundred million."""
+    counted = Counted("idle-linux-" + interrupts)
+    iso = node.margay_iso("idle-linux-" + interrupts, {"vm0.conf": node.vm_text("qemu", "quiet", interrupts=interrupts)},
+                          {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
+    with node.start("idle-linux-" + interrupts, "qemu", iso, cpus=1, extra=counted.arguments) as running:
+        running.expect("guest# ", prompt=True)
+        running.send("cat /sys/devices/system/cpu/cpuidle/current_driver\n")
+        running.expect("^%s\r\n" % driver)
+        running.send("sleep 1; echo be''gins; sleep %d; echo en''ds\n" % IDLE_SECONDS)
+        running.expect("^begins")
+        before = counted.look()[0][1]
+        running.expect("^ends")
+        done = (counted.look()[0][1] - before) / IDLE_SECONDS
+        running.send("poweroff\n")
+        assert running.wait().status == 0
+    assert 0 < done < most

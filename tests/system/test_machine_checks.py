@@ -5,10 +5,12 @@ is not looked at): they come to a CPU that has none."""
 import os
 import re
 import struct
+import types
 
-import pytest
 import node
+import pytest
 import qemu_monitor
+import test_gdb
 import tiny
 from monitor_console import Console, start, vm
 
@@ -19,6 +21,7 @@ LOST = CORRECTED | UC | S
 RIPV, MCIP = 1, 4
 PAGE_OF = 0x80 | 12  # a physical address, of which a page is told
 IDLE = 2
+FREE = 200 << 20  # of a node's 256 MiB: no image, no VM
 UP = r"behave: ticks=\d+"
 
 
@@ -209,6 +212,35 @@ def test_firmware_errors(tmp_path):
             f.seek(0x1000)
             assert f.read(4) == bytes(4)
         assert "NMI of the platform" not in running.text
+
+
+def test_while_an_apic_is_emptied(tmp_path):
+    """As a VM that owned its CPUs' local APICs ends, they are emptied of all vectors, 18 too, by an IDT that takes nothing for an
+    exception: there a real one is told, and what is left does no harm. gdb holds the CPU at the first of these vectors."""
+    direct = tiny.Guest("direct", "qemu")
+    base = ("kernel = direct\ncpus = %d\nmemory = 32M\ndebug_exit = yes\ninterrupts = direct\ncmdline = %s direct=1\n" % (
+        direct.cpus, direct.cmdline()))
+    iso = node.margay_iso("mce-drain", {"a.conf": "name = a\n" + base,
+                                        "b.conf": "name = b\nafter = a\non_end = poweroff_node\n" + base},
+                          {"direct": tiny.elf("direct")})
+    line = os.path.join(tmp_path, "gdb")
+    extra = qemu_monitor.arguments(tmp_path) + ["-S", "-gdb", "unix:%s,server=on,wait=off" % line]
+    with node.start("mce-drain", "qemu", iso, cpus=2, memory="256M", extra=extra) as running:
+        # The machine waits for it.
+        while not os.path.exists(line):
+            assert running.poll() is None
+        with test_gdb.Gdb(types.SimpleNamespace(address=line)) as gdb:
+            gdb.ask("symbol-file " + os.path.join(node.BUILD, "margay.elf"))
+            gdb.ask("hbreak *&apic_drop")
+            assert "apic_drop" in gdb.ask("continue")
+            cpu = gdb.number("$_thread") - 1
+            inject(tmp_path, cpu, LOST, FREE)
+            gdb.ask("delete")
+            gdb.ask("detach")
+        run = node.Run(running, running.wait())
+    assert run.has_line(told("memory is lost that nobody has used since", LOST, FREE, cpu)[1:-1]), run.text[-4000:]
+    assert not re.search("unexpected interrupt|tiny: failed|panic", run.text), run.text[-4000:]
+    assert run.outcome.status == 0 and len(run.lines("^tiny: direct: ok ")) == 2
 
 
 class InnerMonitor(qemu_monitor.Monitor):

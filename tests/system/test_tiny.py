@@ -98,6 +98,9 @@ def test_node(runs, machine, several, direct):
         failed = sum(1 for g in guests if not g.good)
         assert run.outcome.status == (margay_run.VM_FAILED if failed else margay_run.OK), run.outcome.text
         assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(guests), failed))
+        assert (run.codes is not None) == (direct and machine == "qemu")
+        if run.codes is not None:
+            node.check_exits(run, machine, run.codes)
 
 
 def test_direct_table():

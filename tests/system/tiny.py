@@ -98,7 +98,8 @@ def elf(name):
 
 def run(name, machine, guests, cpus, vms=None, image=None, cmdline="", direct=False, **options):
     """Boots a node with these guests, each after the one before. vms: VM files of one's own instead; image: another
-    image than build/margay.elf; cmdline: the hypervisor's. Returns a node.Run."""
+    image than build/margay.elf; cmdline: the hypervisor's. Returns a node.Run;
+    codes: of exits by QEMU's log, where all are direct ones."""
     if vms is None:
         vms = {}
         for number, guest in enumerate(guests):
@@ -108,7 +109,9 @@ def run(name, machine, guests, cpus, vms=None, image=None, cmdline="", direct=Fa
     modules = {n: elf(n) for n in names() if any(re.search(r"^(kernel|module) = %s\b" % n, v, re.M) for v in vms.values())}
     iso = node.margay_iso("%s-%s" % (name, machine), vms, modules, cmdline, elf=image)
     with node.start(name, machine, iso, cpus=cpus, memory="256M", **options) as running:
-        return node.Run(running, running.wait())
+        done = node.Run(running, running.wait())
+    done.codes = node.exit_codes(machine, running.exits) if running.exits else None
+    return done
 
 
 def judge(guest, text):

@@ -130,6 +130,8 @@ static void model_wrmsr(u32 msr, u64 value)
 	}
 }
 
+#define IST 4 /* of a gate */
+
 struct pointer {
 	u16 limit;
 	u64 base;
@@ -180,6 +182,9 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 	/* These two are the CPU's, whatever the APIC has. */
 	assert_ptr_equal(gate_of(apic.idt, VEC_NMI), gate_of(real, VEC_NMI));
 	assert_ptr_equal(gate_of(apic.idt, VEC_MC), apic.no_mca ? apic_drop : apic_drop_18);
+	/* Stubs may meet each other, so none begins at the top of a stack of its own; NMIs block each other. */
+	for (unsigned v = 0; v < 256; v++)
+		assert_int_equal(((const u8 *)apic.idt)[v * 16 + IST], v == VEC_NMI ? 1 : 0);
 	window();
 	apic.idt = real;
 }
@@ -306,6 +311,9 @@ static int setup(void **)
 	memset(&the_cpu, 0, sizeof(the_cpu));
 	for (unsigned v = 0; v < 256; v++)
 		real[v][0] = (u8)v;
+	real[VEC_NMI][IST] = 1;
+	real[VEC_DF][IST] = 2;
+	real[VEC_MC][IST] = 3;
 	apic.base = 0xfee00000 | APIC_BASE_EN;
 	apic.svr = OUR_SVR;
 	apic.idt = real;

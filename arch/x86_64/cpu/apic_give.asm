@@ -50,8 +50,19 @@ apic_drop_18:
 	test al, MCG_STATUS_MCIP
 	RESTORE
 	jz apic_drop
-	lidt [rel apic_idt] ; its report reads MSRs that may not be there: #GP is an exception again
-	jmp trap_stubs + 18 * 4 + 8 ; trap.c, stub()
+	; Its report reads MSRs that may not be there: #GP is an exception again, till it returns here, not to where IF may be 1.
+	sub rsp, 24
+	sidt [rsp + 8]
+	lidt [rel apic_idt]
+	push qword [rsp + 56] ; SS
+	push rsp
+	add qword [rsp], 8
+	pushfq
+	push qword [rsp + 56] ; CS
+	call trap_stubs + 18 * 4 + 8 ; trap.c, stub()
+	lidt [rsp + 8]
+	add rsp, 24
+	iretq
 
 ; Vector 30 is #SX where an error code lies on the stack, that of an INIT (APM vol. 2, 15.28); else RIP does.
 apic_drop_30:

@@ -41,7 +41,9 @@ struct idt_pointer {
 /* As the CPU's IDT (SDM vol. 3, figure 6-8), but for where its gates lead. */
 struct gate {
 	u16 offset_low;
-	u8 same[4];
+	u16 selector;
+	u8 ist;
+	u8 attr;
 	u16 offset_mid;
 	u32 offset_high;
 	u32 reserved;
@@ -53,6 +55,7 @@ static void lead(struct gate *g, const u8 *to)
 	u64 entry = (u64)to;
 
 	g->offset_low = (u16)entry;
+	g->ist = 0; /* a machine check may meet the stub of vector 18: not from the top of the same stack again */
 	g->offset_mid = (u16)(entry >> 16);
 	g->offset_high = (u32)(entry >> 32);
 }
