@@ -265,7 +265,7 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 {
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
-	if (why == HOST_MACHINE_CHECK) {
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && why == HOST_MACHINE_CHECK) {
 		if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vcpu_machine_check(vcpu, lost))
 			return;
 		vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
@@ -286,7 +286,9 @@ static int assign(struct vcpu *vcpu)
 	u64 patience = host_tsc() + host_tsc_khz() * CPU_FREE_MS;
 	const struct host_cpu_info *info = host_cpu_info(vcpu->cpu);
 
-	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work, .fault = vcpu_fault };
+	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) || IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		vcpu->work.fault = vcpu_fault;
 	while (host_cpu_assign(vcpu->cpu, &vcpu->work)) {
 		if (!running(vcpu->vm))
 			return -EBUSY;
