@@ -61,6 +61,7 @@ static u64 get(u32 number)
 
 static int rdmsr(u32 number, u64 *value)
 {
+	*value = 0;
 	if (!at(number) || ((number == HWP_CAPS || number == HWP_REQ) && !(get(HWP_ON) & 1)))
 		return -1;
 	*value = get(number);

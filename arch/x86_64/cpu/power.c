@@ -108,7 +108,7 @@ static void set_ratio(struct at *a, bool avx)
 static void intel(struct at *a)
 {
 	struct power *p = a->out;
-	u64 misc = MISC_ENABLE_EIST, out_of_band;
+	u64 misc, out_of_band;
 	struct cpuid_regs r1, r6;
 
 	a->cpu->cpuid(1, 0, &r1);
@@ -120,7 +120,8 @@ static void intel(struct at *a)
 		return;
 	}
 	/* An emulator may have none. */
-	(void)a->cpu->rdmsr(MISC_ENABLE, &misc);
+	if (a->cpu->rdmsr(MISC_ENABLE, &misc))
+		misc = MISC_ENABLE_EIST;
 	if (misc & MISC_ENABLE_TURBO_OFF && a->policy == POWER_TURBO)
 		change(a, MISC_ENABLE, MISC_ENABLE_TURBO_OFF, 0);
 	if (r1.ecx & CPUID_1_ECX_EIST && !(misc & (MISC_ENABLE_EIST | MISC_ENABLE_EIST_LOCK)))
