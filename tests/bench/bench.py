@@ -220,7 +220,10 @@ def part_direct(vms, loads, system):
                 options.update(name=options["name"] + "-devices", devices=sum(devices.values(), []), vm_lines=options["vm_lines"] +
                                "pci = %s\ndma = identity\n" % ", ".join(devices), initrd=systems.devices_initrd())
             counts, text = linux(system, words, **options)
-            for row in whole_run("direct", system, counts, text):
+            # Where a guest may send messages by itself, Margay's last VMRUN on each CPU is none of the guest's: it takes an INIT
+            # that may be pending (direct_take_init()).
+            last = cpus if ipi == "direct" else 0
+            for row in whole("direct", system, counts.last("end", 0)["vmruns"] - last, text):
                 yield dict(row, test=row["test"] + after + (", devices" if devices else ""))
             for load, counted in zip(some, counts.pairs(), strict=True):
                 yield from direct_rows(load_test(load, DIRECT_WINDOW) + after, ipi, cpus, counted)
