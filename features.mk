@@ -44,7 +44,7 @@ files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give
 	vmm/direct_messages.c vmm/config/config_direct.c vmm/dev/lapic_direct.c
 files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/strings.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
-files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c
+files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c
 files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c

@@ -182,9 +182,12 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_MCG_EXT_CTL 0x4d0
 #define MSR_SMCA_MC0 0xc0002000
 #define MSR_L3_QOS_CFG 0xc81
+#define MSR_L2_QOS_CFG 0xc82
+#define MSR_QM_EVTSEL 0xc8d
+#define MSR_QM_CTR 0xc8e
 #define MSR_PQR_ASSOC 0xc8f
-#define MSR_L3_MASK 0xc90
 #define MSR_MBA_THROTTLE 0xd50
+#define MSR_AMD_BW_CONTROL 0xc0000200
 #define MSR_VMX_BASIC 0x480
 #define MSR_VMX_PINBASED_CTLS 0x481
 #define MSR_VMX_PROCBASED_CTLS 0x482

@@ -83,8 +83,8 @@ def direct_table():
 
 
 def image_with(option):
-    """An image with all that the guests want and the default has not; None, the default, for those that want nothing."""
-    wanted = sorted({Guest(name, "qemu").option for name in names()} - {None})
+    """An image with all that tests want and the default has not, by such an option; by None the default."""
+    wanted = sorted({Guest(name, "qemu").option for name in names()} - {None} | {"VM_RDT"})
     return node.variant("options", *("%s=y" % o for o in wanted)) if option else None
 
 

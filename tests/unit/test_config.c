@@ -680,7 +680,7 @@ static void pci_nodes(void **)
 static void cache_and_bandwidth(void **)
 {
 	static const char *const wrong[] = { "8", "8/", "8/8", "9/8", "0/8", "8/33", "8 /20", "8/20x", "-1/8", "a/8" };
-	static const char *const wrong_part[] = { "50", "0%", "100%", "50%%", "x%", "5 %" };
+	static const char *const wrong_part[] = { "50", "0%", "100%", "50%%", "x%", "5 %", "0G", "10000G", "5GB", "G", "5g" };
 	char text[100], line[200];
 
 	assert_int_equal(parse(REQUIRED "cache = 8/20\nbandwidth = 50%\n"), 0);
@@ -688,17 +688,19 @@ static void cache_and_bandwidth(void **)
 	assert_int_equal(parse(REQUIRED "cache = 31/32\nbandwidth = 1%\n"), 0);
 	assert_true(config.cache_ways == 31 && config.cache_of == 32 && config.bandwidth == 1);
 	assert_int_equal(parse(REQUIRED), 0);
-	assert_true(!config.cache_ways && !config.cache_of && !config.bandwidth);
+	assert_true(!config.cache_ways && !config.cache_of && !config.bandwidth && !config.gigabytes);
+	assert_int_equal(parse(REQUIRED "bandwidth = 9999G\n"), 0);
+	assert_true(!config.bandwidth && config.gigabytes == 9999 && config.line_rdt == 3);
 	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
 		snprintf(text, sizeof(text), "cache = %s\n", wrong[i]);
 		snprintf(line, sizeof(line),
-			 "vm0.conf:1: cache: expected a part of the L3 cache's ways, but not all, like 8/20, found '%s'", wrong[i]);
+			 "vm0.conf:1: cache: expected a part of the cache's ways, but not all, like 8/20, found '%s'", wrong[i]);
 		refused(text, line);
 	}
 	for (unsigned i = 0; i < ARRAY_SIZE(wrong_part); i++) {
 		snprintf(text, sizeof(text), "bandwidth = %s\n", wrong_part[i]);
 		snprintf(line, sizeof(line), "vm0.conf:1: bandwidth: expected a part of the memory bandwidth from 1%% to 99%%, "
-			 "found '%s'", wrong_part[i]);
+			 "or GB/s like 20G, found '%s'", wrong_part[i]);
 		refused(text, line);
 	}
 }

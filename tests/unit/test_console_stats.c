@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/console/stats.c */
+/* UNIT: vmm/console/stats.c vmm/console/cache_use.c */
 /* The command stats: shares, rates and times of known counts, of a VM, of a vCPU, and since the last time. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,6 +12,7 @@
 #include "tests/unit/fake_say.h"
 
 #include <margay/host.h>
+#include <margay/host_rdt.h>
 #include "vmm/console/monitor_console.h"
 #include "vmm/hvm_ops.h"
 #include "vmm/monitor.h"
@@ -77,6 +78,57 @@ struct vm *monitor_vm_hold(unsigned i)
 
 void monitor_vm_release(void)
 {
+}
+
+/* Two caches. How often vCPUs have been asked; `counting`, whether there is anything; `deaf`, a vCPU that cannot be called. */
+static unsigned asked[2], answered;
+static bool counting, is_later;
+static const struct vcpu *deaf;
+static struct host_timer *timers[2];
+static u64 used[3]; /* held, counts */
+
+u32 host_rdt_cache(unsigned cpu)
+{
+	return cpu / 4;
+}
+
+static unsigned calling = 2; /* vCPU */
+
+bool host_rdt_use(const void *owner, const struct host_rdt_use *before, struct host_rdt_use *use)
+{
+	assert_ptr_equal(owner, &vm);
+	if (calling < 2)
+		asked[calling]++;
+	*use = (struct host_rdt_use){ .held = used[0], .traffic = before ? used[1] - before->counts[0] : HOST_RDT_UNKNOWN,
+				      .local = HOST_RDT_UNKNOWN, .counts = { used[1], used[2] } };
+	return counting;
+}
+
+int vcpu_call(struct vcpu *v, void (*fn)(struct vcpu *vcpu))
+{
+	if (v == deaf)
+		return -1;
+	calling = (unsigned)(v - vcpu);
+	fn(v);
+	calling = 2;
+	return 0;
+}
+
+void host_timer_arm(struct host_timer *timer, u64 deadline)
+{
+	assert_int_equal(deadline, now + KHZ * 100);
+	timers[calling] = timer;
+}
+
+void console_answer_later(bool yes)
+{
+	is_later = yes;
+}
+
+void console_answered(void)
+{
+	assert_true(is_later);
+	answered++;
 }
 
 static void has(const char *line)
@@ -178,6 +230,51 @@ static void test_many_vectors(void **)
 	has("  0xff: 4294967295\n");
 }
 
+static void expect_use(const char *text)
+{
+	assert_string_equal(strstr(said, "vm0: cache") ? strstr(said, "vm0: cache") : "", text);
+}
+
+/* One vCPU of each cache reads twice, and its guest goes on meanwhile; the last one's line ends the answer. */
+static void test_cache_use(void **)
+{
+	counting = true;
+	vcpu[0].cpu = 1;
+	vcpu[1].cpu = 5;
+	used[0] = 3 << 20;
+	used[1] = 1000;
+	stats(false, 0);
+	expect_use("");
+	assert_true(is_later && !answered && asked[0] == 1 && asked[1] == 1);
+	now += KHZ * 200;
+	used[1] += 500000000;
+	timers[1]->fn(timers[1]);
+	expect_use("vm0: cache of CPU 5: held 3072 KiB, memory traffic 2500 MB/s, of it with this node's unknown\n");
+	assert_int_equal(answered, 0);
+	said[0] = 0;
+	timers[0]->fn(timers[0]);
+	expect_use("vm0: cache of CPU 1: held 3072 KiB, memory traffic 2500 MB/s, of it with this node's unknown\n");
+	assert_int_equal(answered, 1);
+	/* Of two vCPUs on one cache the first is asked; it has ended when its timer comes. */
+	vcpu[1].cpu = 2;
+	stats(false, 0);
+	assert_true(asked[0] == 2 && asked[1] == 1);
+	counting = false;
+	timers[0]->fn(timers[0]);
+	expect_use("");
+	assert_int_equal(answered, 2);
+	/* Nobody is asked of one vCPU, and where nothing is counted. */
+	is_later = false;
+	stats(false, 0);
+	counting = true;
+	stats(true, 0);
+	assert_true(asked[0] == 2 && !is_later);
+	deaf = &vcpu[0];
+	stats(false, 0);
+	assert_true(asked[0] == 2 && !is_later && answered == 2);
+	counting = false;
+}
+
 static void test_nothing_runs(void **)
 {
 	runs = false;
@@ -197,6 +294,7 @@ int main(void)
 		cmocka_unit_test_setup(test_again, reset),
 		cmocka_unit_test_setup(test_many_vectors, reset),
 		cmocka_unit_test_setup(test_nothing_runs, reset),
+		cmocka_unit_test_setup(test_cache_use, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -93,8 +93,8 @@ struct vm_config {
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
 	bool ipi_direct;                  /* its guest sends by the CPUs' own ICR; default false */
 	bool no_watchdog;                 /* the guest has none; default false */
-	unsigned cache_ways, cache_of;    /* it has so many ways of so many of the L3 caches; default 0: as everybody */
-	unsigned bandwidth;               /* percent of the memory bandwidth; default 0: as everybody */
+	unsigned cache_ways, cache_of;    /* it has so many ways of so many of the last caches; default 0: as everybody */
+	unsigned bandwidth, gigabytes;    /* percent of the memory bandwidth, or GB/s by an L3 cache; default 0: as everybody */
 	bool counters;                    /* the CPUs' performance counters are the guest's; default false */
 	enum vm_then then[VM_ENDINGS];    /* default THEN_STOP; without CONFIG_VM_FOLLOW_UP the first is for all */
 	unsigned restart_limit, restart_seconds; /* restarts within so much of the first of them; 0: any number */

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Pure module: the VM file's keys for its part of the L3 caches and of memory bandwidth. */
+/* Pure module: the VM file's keys for its part of the caches and of memory bandwidth. */
 #include "vmm/config/config_parse.h"
 
 #define WAYS_MAX 32
+#define GIGABYTES_MAX 9999
 
 /* `8/20` */
 int config_set_cache(struct parser *p, struct span v)
@@ -12,20 +13,23 @@ int config_set_cache(struct parser *p, struct span v)
 
 	if (!span_number(&rest, 10, &ways) || !span_skip(&rest, "/") || !span_number(&rest, 10, &of) || rest.n || !ways ||
 	    ways >= of || of > WAYS_MAX)
-		return config_wrong(p, "cache", "a part of the L3 cache's ways, but not all, like 8/20", v);
+		return config_wrong(p, "cache", "a part of the cache's ways, but not all, like 8/20", v);
 	p->config->cache_ways = (unsigned)ways;
 	p->config->cache_of = (unsigned)of;
 	return 0;
 }
 
-/* `50%` */
+/* `50%` or `20G` */
 int config_set_bandwidth(struct parser *p, struct span v)
 {
 	struct span rest = v;
-	u64 percent;
+	u64 number;
+	bool percent, right;
 
-	if (!span_number(&rest, 10, &percent) || !span_skip(&rest, "%") || rest.n || !percent || percent > 99)
-		return config_wrong(p, "bandwidth", "a part of the memory bandwidth from 1% to 99%", v);
-	p->config->bandwidth = (unsigned)percent;
+	right = span_number(&rest, 10, &number) && number;
+	percent = span_skip(&rest, "%");
+	if (!right || (!percent && !span_skip(&rest, "G")) || rest.n || number > (percent ? 99 : GIGABYTES_MAX))
+		return config_wrong(p, "bandwidth", "a part of the memory bandwidth from 1% to 99%, or GB/s like 20G", v);
+	*(percent ? &p->config->bandwidth : &p->config->gigabytes) = (unsigned)number;
 	return 0;
 }

@@ -9,6 +9,8 @@
 
 #include "vmm/console/command.h"
 
+struct vm;
+
 /* A line of a command's answer; any CPU. The line is slow: what does not fit into the buffer is counted and said. */
 void console_say(const char *fmt, ...) __printf(1, 2);
 /* How many bytes of lines fit now, each with two more, and some are to spare. The console's CPU. */
@@ -33,5 +35,11 @@ extern const unsigned console_nr_commands;
 
 /* Exit statistics of a VM, or of one vCPU (stats.c). */
 void command_stats(const struct command_args *args);
+
+/*
+ * Only in images with VM_RDT: what the VM has in each cache, and its traffic with memory over a moment from now on (cache_use.c).
+ * The command's last lines; the answer comes later. Nothing where the CPUs do not count. monitor_vm_hold().
+ */
+void console_say_cache_use(struct vm *vm);
 
 #endif

@@ -79,7 +79,8 @@ static int take_extents(struct vm *vm, const struct plan *p)
 /* Under the lock. -EAGAIN: what was planned is not free any more. */
 static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *err)
 {
-	const struct host_rdt_wish wish = { vm->config->cache_ways, vm->config->cache_of, vm->config->bandwidth };
+	const struct host_rdt_wish wish = { vm->config->cache_ways, vm->config->cache_of, vm->config->bandwidth,
+					    vm->config->gigabytes };
 	char text[HOST_RDT_TEXT];
 	int e;
 

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: what a CPU can divide of its last-level cache and of memory bandwidth, and which part somebody gets (Intel Resource
- * Director Technology Architecture Specification; SDM vol. 3, 18.19; AMD64 Platform QoS Extensions). kernel/rdt.c does it.
+ * Pure module: what a CPU can divide of a cache and of memory bandwidth, which part somebody gets, and what it counts of their use
+ * (Intel Resource Director Technology Architecture Specification; SDM vol. 3, 18.18 and 18.19; AMD64 Technology Platform Quality
+ * of Service Extensions, 56375). kernel/rdt.c does it.
  */
 #ifndef ARCH_CPU_RDT_H
 #define ARCH_CPU_RDT_H
@@ -9,14 +10,27 @@
 #include <margay/x86.h>
 
 struct rdt_caps {
-	unsigned ways;         /* parts of the L3 cache, a bit of a mask each; 0: it cannot be divided */
+	unsigned level;        /* of the cache that is divided: 3, or 2 where that is the last one that can be */
+	unsigned ways;         /* parts of it, a bit of a mask each; 0: none can be divided */
+	u32 masks;             /* MSR: the first class' mask */
 	u32 devices;           /* those that devices write into, too */
-	bool cdp;              /* code and data could have different masks: to be switched off */
-	unsigned classes;      /* of service, by cache; class 0 is everybody's */
-	unsigned throttle_max; /* percent; 0: memory bandwidth cannot be divided by percents */
-	unsigned throttle_classes;
-	unsigned id_shift;     /* CPUs whose APIC IDs are the same above this share an L3 cache */
+	bool cdp[2];           /* L3, L2: code and data could have different masks: to be switched off */
+	unsigned classes;      /* of service, that all caches have; class 0 is everybody's */
+	unsigned throttle_max; /* Intel: percent that can be held back; 0: memory bandwidth cannot be divided by percents */
+	unsigned limit_bits;   /* AMD: of a limit in RDT_LIMIT_UNITs; 0: it cannot be divided by GB/s */
+	unsigned bandwidth_classes;
+	unsigned id_shift;     /* CPUs whose APIC IDs are the same above this share that cache, or the L3 cache */
+	/* Counting by the number of who used it (RMID): */
+	unsigned ids;          /* above 0; 0: nothing is counted */
+	u32 events;            /* BIT(enum rdt_event) */
+	u32 unit;              /* bytes that a count is worth */
+	unsigned counter_bits;
 };
+
+#define RDT_LIMIT_UNITS_PER_GB 8
+
+/* IA32_QM_EVTSEL's numbers. */
+enum rdt_event { RDT_HELD = 1, RDT_TRAFFIC = 2, RDT_LOCAL = 3 };
 
 /* By CPUID of the CPU. */
 void rdt_read(void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out), struct rdt_caps *out);
@@ -27,7 +41,7 @@ struct rdt_share {
 	u32 cache;          /* APIC ID >> id_shift */
 	u32 mask;           /* of ways; 0: those that nobody has to himself */
 	unsigned class;     /* from 1 on */
-	unsigned throttle;  /* percent of the memory bandwidth that it does without */
+	u32 bandwidth;      /* the register's value: rdt_throttle(), or rdt_limit() */
 	unsigned cpus;      /* that have not given it back yet */
 };
 
@@ -43,5 +57,11 @@ u32 rdt_rest(const struct rdt_caps *caps, const struct rdt_share *shares, unsign
 
 /* What to hold back so that at least `percent` of the bandwidth is left, in steps that the CPU has. */
 unsigned rdt_throttle(const struct rdt_caps *caps, unsigned percent);
+
+/* At most so many GB/s for all of its CPUs that share an L3 cache; 0: no limit. 0 where the CPU has no limits. */
+u32 rdt_limit(const struct rdt_caps *caps, unsigned gigabytes);
+
+/* Bytes between two counts of traffic, of which the counter has begun anew at most once. */
+u64 rdt_traffic(const struct rdt_caps *caps, u64 before, u64 now);
 
 #endif
