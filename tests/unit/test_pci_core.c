@@ -23,7 +23,7 @@
 static const struct pci_address machine[] = {
 	{ 0, 0, PCI_DEVFN(0, 0) }, { 0, 0, PCI_DEVFN(3, 0) }, { 0, 0, PCI_DEVFN(3, 5) }, { 0, 0x80, PCI_DEVFN(1, 0) },
 	{ 1, 0x20, PCI_DEVFN(0, 0) }, { 1, 0xc0, PCI_DEVFN(0, 0) }, { 1, 0xff, PCI_DEVFN(31, 7) }, { 1, 0xff, PCI_DEVFN(31, 0) },
-	{ 7, 0x40, PCI_DEVFN(2, 0) },
+	{ 7, 0x40, PCI_DEVFN(2, 0) }, { 1, 0x50, PCI_DEVFN(0, 0) },
 };
 
 static u32 port_address;
@@ -208,7 +208,7 @@ static int begin(void **)
 }
 
 #define SEGMENT_0 0x00fu
-#define SEGMENT_1 0x0f0u
+#define SEGMENT_1 0x2f0u
 #define SEGMENT_7 0x100u
 
 /* Buses without a function, 255 of segment 0 among them, cost no room that others need. */
@@ -243,6 +243,39 @@ static void test_buses_named_twice(void **)
 	scan();
 	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1);
 	assert_int_equal(nr_functions, ARRAY_SIZE(machine) - 1);
+}
+
+/*
+ * MCFGs of real machines, by what Linux says of them at boot. An HPE Superdome of eight sockets, a segment for each, out of order
+ * and below 2^44 (linux-kernel, 3 November 2020, "PCI Uncore mapping details including domains"); bus 0xff is none of a segment's.
+ */
+static void test_recorded_superdome(void **)
+{
+	static const u64 base[] = { 0x80000000, 0xfff00000000, 0xfff30000000, 0xfff20000000, 0xfff50000000, 0xfff40000000,
+				    0xfff70000000, 0xfff60000000 };
+
+	for (u16 segment = 0; segment < ARRAY_SIZE(base); segment++)
+		add(base[segment], segment, 0, 0xfe);
+	scan();
+	assert_int_equal(quiet, SEGMENT_0 | (SEGMENT_1 & ~0xc0u) | SEGMENT_7);
+	assert_int_equal(nr_windows, ARRAY_SIZE(base));
+	assert_true(windows[7].pa == 0xfff60000000 && windows[7].size == MIB(0xff));
+	assert_int_equal(pci_read((struct pci_address){ 7, 0x40, PCI_DEVFN(2, 0) }, 0, 4), 0x00091af4);
+	assert_string_equal(said, "");
+}
+
+/* A workstation of two Opterons (a kernel's log: "TOM2: 0000000420000000"): both segments have one base, and buses of their own. */
+static void test_recorded_opterons(void **)
+{
+	add(0xf0000000, 0, 0, 0x3f);
+	add(0xf0000000, 1, 0x40, 0x7f);
+	scan();
+	/* Those of segment 0 are all found by mechanism 1. */
+	assert_int_equal(quiet, SEGMENT_0 | BIT(9));
+	assert_true(windows[0].pa == 0xf0000000 && windows[1].pa == 0xf4000000 && windows[1].size == MIB(64));
+	assert_int_equal(pci_read((struct pci_address){ 1, 0x50, 0 }, 0, 4), 0x000a1af4);
+	assert_int_equal(pci_read((struct pci_address){ 1, 0x20, 0 }, 0, 4), 0xffffffff);
+	assert_string_equal(said, "");
 }
 
 static void test_segment_0_without_ecam(void **)
@@ -306,6 +339,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_each_bus_of_each_segment, begin),
 		cmocka_unit_test_setup(test_buses_named_twice, begin),
+		cmocka_unit_test_setup(test_recorded_superdome, begin), cmocka_unit_test_setup(test_recorded_opterons, begin),
 		cmocka_unit_test_setup(test_segment_0_without_ecam, begin),
 		cmocka_unit_test_setup(test_more_buses_than_there_are, begin),
 		cmocka_unit_test_setup(test_segment_1_alone, begin),
