@@ -12,7 +12,7 @@ import shutil
 import subprocess
 import tempfile
 
-BUILT_IN = ("crc32c_generic", "crc32_generic", "irqbypass")  # in some kernels
+BUILT_IN = ("crc32c_generic", "crc32_generic", "irqbypass", "virtio_pci", "virtio_console", "virtio_blk")  # in some kernels
 
 
 class InitrdError(Exception):

@@ -61,4 +61,12 @@ enum { GUEST_WATCHDOG_RUN, GUEST_WATCHDOG_FEED, GUEST_WATCHDOG_COUNT, GUEST_WATC
 #define GUEST_ACPI_BASE 0x60000ul
 #define GUEST_ACPI_SIZE 0x40000ul
 
+/*
+ * Virtual PCI functions: at the highest multiple of this size below the I/O APIC that is free, the ECAM of so many buses, for a
+ * VM that has no others, and the functions' BARs.
+ */
+#define GUEST_VIRTUAL_PCI_END 0xfe000000ul
+#define GUEST_VIRTUAL_PCI_SIZE MIB(16)
+#define GUEST_VIRTUAL_PCI_BUSES 8
+
 #endif

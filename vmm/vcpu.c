@@ -13,6 +13,8 @@
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
+#include "vmm/pci/pci_virtual.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/power_on.h"
 #include "vmm/report/inspect.h"
 #include "vmm/startup.h"
@@ -127,6 +129,11 @@ static noinline bool look(struct vcpu *vcpu)
 			host_interrupt_window();
 			continue;
 		}
+		if (IS_ENABLED(CONFIG_VIRTIO) && unlikely(__atomic_load_n(&vcpu->unfinished, __ATOMIC_RELAXED))) {
+			pci_virtual_go_on(vcpu);
+			host_interrupt_window();
+			continue;
+		}
 		if (debugger_on() && unlikely(vcpu->debug.work) && !debugger->enter(vcpu))
 			continue;
 		if (vcpu->halted) {
@@ -183,7 +190,7 @@ static void take_mitigations(struct vcpu *vcpu)
 	if (vm->config->trusted)
 		return;
 	/* Only who reaches device registers itself finds there what they left in the buffers. */
-	if (m.flags & MIT_VERW_DEVICES && vm->pci)
+	if (m.flags & MIT_VERW_DEVICES && vm->pci && vm->pci->nr_functions)
 		m.flags |= MIT_VERW;
 	vcpu->mitigations = m.flags;
 	vcpu->spec_ctrl = m.spec_ctrl;

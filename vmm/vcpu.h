@@ -95,6 +95,7 @@ struct vcpu {
 	bool live;                /* its CPU is the VM's: from its assignment until it has left; atomic */
 	bool died;                /* it could not go on: vcpu_die(), and the watchdog */
 	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
+	u32 unfinished;           /* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
 	struct vcpu_stats stats;
 	struct host_work work;
 };

@@ -13,6 +13,7 @@
 #include "vmm/load/loader.h"
 #include "vmm/memory/split.h"
 #include "vmm/pci/pci_dma.h"
+#include "vmm/pci/pci_virtual.h"
 #include "vmm/plan/place.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
@@ -233,6 +234,8 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		err = err ? err : direct_decide(vm, find_module(config->kernel));
 	err = err ? err : devices_create(vm);
+	if (IS_ENABLED(CONFIG_VIRTIO))
+		err = err ? err : pci_virtual_place(vm);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		err = err ? err : dma_create(vm);
 	err = err ? err : cpuid_build(vm);

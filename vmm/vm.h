@@ -11,12 +11,16 @@
 
 struct dma_windows;
 struct intc_ops;
+struct pci_virtual;
 struct vcpu;
 struct vm_pci;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
-#define VM_MAX_DEVICES 16
+#define VM_MAX_DEVICES 20
 #define VM_MAX_EXTENTS HOST_ZERO_MAX
+
+/* A console beside the UART, by whose vm->console it writes and is called; rx() false: the byte is the UART's. */
+struct second_console { bool (*rx)(struct second_console *second, u8 byte); void (*tx_room)(struct second_console *second); };
 
 /* What is not here, as its memory map, is in vm_parts.h. */
 struct vm {
@@ -63,6 +67,9 @@ struct vm {
 	/* Its part of the machine (place.h). */
 	u16 host_cpu[VM_MAX_VCPUS]; /* by vCPU */
 	struct host_extent extent[VM_MAX_EXTENTS];
+	/* Only in images with VIRTIO; NULL: none. */
+	struct pci_virtual *virtual; /* functions that no machine has: the last that was added */
+	struct second_console *second;
 };
 
 /*

@@ -10,23 +10,10 @@
 #endif
 
 #ifndef EPERM
-#define EPERM 1
-#define ENOENT 2
-#define EIO 5
-#define ENXIO 6
-#define E2BIG 7
-#define ENOEXEC 8
-#define EAGAIN 11
-#define ENOMEM 12
-#define EFAULT 14
-#define EBUSY 16
-#define EEXIST 17
-#define ENODEV 19
-#define EINVAL 22
-#define ENOSPC 28
-#define ERANGE 34
-#define ENOSYS 38
-#define EALREADY 114
+enum {
+	EPERM = 1, ENOENT = 2, EIO = 5, ENXIO = 6, E2BIG = 7, ENOEXEC = 8, EAGAIN = 11, ENOMEM = 12, EFAULT = 14, EBUSY = 16,
+	EEXIST = 17, ENODEV = 19, EINVAL = 22, ENOSPC = 28, ERANGE = 34, ENOSYS = 38, EALREADY = 114,
+};
 #endif
 
 #endif

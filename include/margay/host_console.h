@@ -64,37 +64,13 @@ void host_console_drain(void);
 
 #else
 
-static inline void host_console_add(struct host_console *)
-{
-}
-
-static inline void host_console_remove(struct host_console *)
-{
-}
-
-static inline int host_console_foreground(struct host_console *)
-{
-	return 0;
-}
-
-static inline const struct host_console *host_console_get_foreground(void)
-{
-	return NULL;
-}
-
-static inline u8 host_console_escape(struct host_console *)
-{
-	return 0;
-}
-
-static inline size_t host_console_write(struct host_console *, const u8 *, size_t n)
-{
-	return n;
-}
-
-static inline void host_console_drain(void)
-{
-}
+static inline void host_console_add(struct host_console *) { }
+static inline void host_console_remove(struct host_console *) { }
+static inline int host_console_foreground(struct host_console *) { return 0; }
+static inline const struct host_console *host_console_get_foreground(void) { return NULL; }
+static inline u8 host_console_escape(struct host_console *) { return 0; }
+static inline size_t host_console_write(struct host_console *, const u8 *, size_t n) { return n; }
+static inline void host_console_drain(void) { }
 
 #endif
 

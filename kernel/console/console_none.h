@@ -3,31 +3,11 @@
 #ifndef KERNEL_CONSOLE_NONE_H
 #define KERNEL_CONSOLE_NONE_H
 
-static inline int console_init(const struct cmdline *)
-{
-	return 0;
-}
-
-static inline int console_isa_irq(void)
-{
-	return -1;
-}
-
-static inline void console_interrupts_on(void)
-{
-}
-
-static inline bool console_interrupt(void)
-{
-	return false;
-}
-
-static inline void console_log(const char *, size_t)
-{
-}
-
-static inline void console_panic(void)
-{
-}
+static inline int console_init(const struct cmdline *) { return 0; }
+static inline int console_isa_irq(void) { return -1; }
+static inline void console_interrupts_on(void) { }
+static inline bool console_interrupt(void) { return false; }
+static inline void console_log(const char *, size_t) { }
+static inline void console_panic(void) { }
 
 #endif

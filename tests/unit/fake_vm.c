@@ -85,18 +85,18 @@ bool fake_vm_direct, fake_vm_ipi_direct, fake_vm_counters;
 /* A test that has a backend defines its own. */
 const struct hvm_ops *hvm __attribute__((weak));
 
+struct vm_config fake_vm_config = { .file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3, .line_cmdline = 4 };
+
 struct vm *fake_vm_create(u64 memory)
 {
-	static struct vm_config config = { .file = "vm0.conf", .line_kernel = 1, .line_memory = 2, .line_initrd = 3,
-					   .line_cmdline = 4 };
 	struct vm *vm = calloc(1, sizeof(struct vm_parts));
 	const struct vdev *const *d = __start_vdevs;
 
 	assert_non_null(vm);
 	strcpy(vm->name, "vm0");
-	config.counters = fake_vm_counters;
-	config.ipi_direct = fake_vm_ipi_direct;
-	vm->config = &config;
+	fake_vm_config.counters = fake_vm_counters;
+	fake_vm_config.ipi_direct = fake_vm_ipi_direct;
+	vm->config = &fake_vm_config;
 	vm->direct = fake_vm_direct;
 	vm->nr_vcpus = fake_vm_vcpus ? fake_vm_vcpus : 1;
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {

@@ -13,6 +13,7 @@
 /* Of the next VM, set before it is made: the vCPUs' APIC IDs, one vCPU each (0: one of ID 0); vm->direct. */
 extern unsigned fake_vm_vcpus;
 extern u32 fake_vm_apic_id[FAKE_CPUS];
+extern struct vm_config fake_vm_config;
 extern bool fake_vm_direct, fake_vm_ipi_direct, fake_vm_counters;
 
 /* A VM of `memory` bytes at GPA 0 (0: none) with all linked devices created and started. Fails the test if one does. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -492,6 +492,28 @@ static void modules(void **)
 	assert_string_equal(names(), "kernel k 2, ");
 	assert_int_equal(parse("memory = 1G\nkernel = k\ninitrd = i\n"), 0);
 	assert_string_equal(names(), "kernel k 2, initrd i 3, ");
+	assert_int_equal(parse("memory = 1G\nkernel = k\ndisk = scratch:1G\ndisk = d\ninitrd = i\ndisk = d\n"), 0);
+	assert_string_equal(names(), "kernel k 2, initrd i 5, disk d 4, disk d 6, ");
+}
+
+static void disks(void **)
+{
+	assert_int_equal(parse(REQUIRED "disk = root.squashfs\ndisk = scratch:8G\nconsole = virtio\n"), 0);
+	assert_int_equal(config.nr_disks, 2);
+	assert_string_equal(config.disk[0].name, "root.squashfs");
+	assert_int_equal(config.disk[0].scratch, 0);
+	assert_string_equal(config.disk[1].name, "");
+	assert_int_equal(config.disk[1].scratch, GIB(8));
+	assert_true(config.virtio_console && vm_config_virtual(&config));
+	assert_int_equal(parse(REQUIRED "console = uart\n"), 0);
+	assert_false(vm_config_virtual(&config));
+	refused("disk = a b\n", "vm0.conf:1: disk: expected one module name without blanks, found 'a b'");
+	refused("disk = scratch:\n", "vm0.conf:1: disk: expected a size with K, M or G, like 512M or 12G, found ''");
+	refused("disk = scratch:8\n", "vm0.conf:1: disk: expected a size with K, M or G, like 512M or 12G, found '8'");
+	refused("disk = scratch:33M\n", "vm0.conf:1: disk: expected a multiple of 2M, found '33M'");
+	refused("disk = scratch:1M\n", "vm0.conf:1: disk: expected 32M to 65536G, found '1M'");
+	refused("disk = a\ndisk = b\ndisk = c\ndisk = d\ndisk = e\n", "vm0.conf:5: disk: expected at most 4 disks");
+	refused("console = hvc0\n", "vm0.conf:1: console: expected uart or virtio, found 'hvc0'");
 }
 
 static char told[1000];
@@ -778,7 +800,8 @@ int main(void)
 		cmocka_unit_test(what_follows), cmocka_unit_test(console_log), cmocka_unit_test(what_follows_wrong),
 		cmocka_unit_test(all_errors),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
-		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(memory_by_node),
+		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(disks),
+		cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),
 		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma), cmocka_unit_test(cache_and_bandwidth),
 	};

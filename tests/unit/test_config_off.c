@@ -17,6 +17,7 @@
 #undef CONFIG_VM_COUNTERS
 #undef CONFIG_MACHINE_CHECKS
 #undef CONFIG_CPU_POWER
+#undef CONFIG_VIRTIO
 
 #include "kernel/boot/cmdline.c"
 #undef ALWAYS
@@ -58,6 +59,8 @@ static void test_keys(void **)
 		{ "on_mce = stop", "f:3: on_mce: needs CONFIG_MACHINE_CHECKS" },
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
+		{ "disk = a", "f:3: disk: needs CONFIG_VIRTIO" },
+		{ "console = uart", "f:3: console: needs CONFIG_VIRTIO" },
 	};
 	char text[200];
 

@@ -48,7 +48,7 @@ static void put_root(struct aml *a, const struct acpi_guest *in, const struct ac
 			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true, in->windows[i].base,
 				  in->windows[i].size, 0);
 	aml_crs_end(a);
-	if (in->nr_dma) {
+	if (in->nr_dma && !root->virtual) {
 		aml_crs_begin(a, "_DMA");
 		for (unsigned i = 0; i < in->nr_dma; i++)
 			aml_range(a, AML_RANGE_MEMORY, true, in->dma[i].hpa, in->dma[i].length, in->dma[i].gpa - in->dma[i].hpa);

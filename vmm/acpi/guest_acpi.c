@@ -7,6 +7,7 @@
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
+#include "vmm/pci/pci_virtual.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/guest_platform.h"
 #include "vmm/vcpu.h"
@@ -22,8 +23,8 @@ struct collected {
 	u8 distances[ACPI_GUEST_MAX_NODES * ACPI_GUEST_MAX_NODES];
 	struct acpi_guest_cpu cpu[VM_MAX_VCPUS];
 	struct acpi_guest_memory memory[GPA_MAP_MAX + 1];
-	struct acpi_guest_root root[VM_PCI_FUNCTIONS + 1];
-	struct acpi_guest_window window[VM_PCI_FUNCTIONS * PCI_BARS];
+	struct acpi_guest_root root[VM_PCI_FUNCTIONS + 2];
+	struct acpi_guest_window window[VM_PCI_FUNCTIONS * PCI_BARS + PCI_VIRTUAL_MAX];
 	struct acpi_guest_intx intx[VM_PCI_FUNCTIONS];
 };
 
@@ -110,7 +111,7 @@ static void add_root(struct collected *c, u8 bus, int host_node)
 	while (n < c->guest.nr_roots && root[n].bus != bus)
 		n++;
 	if (n == c->guest.nr_roots)
-		root[c->guest.nr_roots++] = (struct acpi_guest_root){ bus, -1 };
+		root[c->guest.nr_roots++] = (struct acpi_guest_root){ .bus = bus, .node = -1 };
 	if (host_node >= 0 && c->guest.nr_nodes > 1 && c->host_node[domain_of(c, host_node)] == host_node)
 		root[n].node = (int)domain_of(c, host_node);
 }
@@ -136,8 +137,10 @@ static void add_intx(struct collected *c, const struct vm_pci *pci, unsigned n)
  * addresses without the bridges before them; bus 0 is always there. Their
  * windows are exactly the BARs: all that the guest's map has of them.
  */
-static void collect_pci(struct collected *c, const struct vm_pci *pci)
+static void collect_pci(struct collected *c, const struct vm *vm)
 {
+	const struct vm_pci *pci = vm->pci;
+
 	c->guest.ecam = pci->ecam;
 	c->guest.ecam_base = pci->ecam_base;
 	c->guest.ecam_last_bus = pci->last_bus;
@@ -156,6 +159,13 @@ static void collect_pci(struct collected *c, const struct vm_pci *pci)
 				};
 		add_intx(c, pci, i);
 	}
+	if (!IS_ENABLED(CONFIG_VIRTIO) || !vm->virtual)
+		return;
+	c->root[c->guest.nr_roots++] = (struct acpi_guest_root){ pci->virtual_bus, true, -1 };
+	for (const struct pci_virtual *f = vm->virtual; f; f = f->next)
+		c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
+			pci->virtual_bus, false, f->bar, PCI_VIRTUAL_BAR_SIZE,
+		};
 }
 
 int guest_acpi_build(struct vm *vm)
@@ -190,7 +200,7 @@ int guest_acpi_build(struct vm *vm)
 		collect_memory(c, &vm_parts(vm)->map);
 	collect_cpus(c, vm);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
-		collect_pci(c, vm->pci);
+		collect_pci(c, vm);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->windows) {
 		c->guest.dma = vm->windows->window;
 		c->guest.nr_dma = vm->windows->count;

@@ -137,7 +137,7 @@ static int set_vm_name(struct parser *p, struct span v)
 	return copy(p, p->text, "a name", VM_NAME_MAX, v);
 }
 
-static int set_module_name(struct parser *p, struct span v)
+int config_module_name(struct parser *p, struct span v)
 {
 	for (size_t i = 0; i < v.n; i++)
 		if (v.p[i] <= ' ' || v.p[i] > '~')
@@ -161,7 +161,7 @@ static int set_module(struct parser *p, struct span v)
 	c->nr_modules++;
 	m->line = p->line;
 	p->text = m->name;
-	return set_module_name(p, (struct span){ v.p, n });
+	return config_module_name(p, (struct span){ v.p, n });
 }
 
 static int set_cmdline(struct parser *p, struct span v)
@@ -189,8 +189,8 @@ static int set_cmdline(struct parser *p, struct span v)
 
 static const struct key keys[] = {
 	{ "name", TEXT(ALWAYS, set_vm_name, name), LINE(line_name) },
-	{ "kernel", TEXT(ALWAYS, set_module_name, kernel), LINE(line_kernel) },
-	{ "initrd", TEXT(ALWAYS, set_module_name, initrd), LINE(line_initrd) },
+	{ "kernel", TEXT(ALWAYS, config_module_name, kernel), LINE(line_kernel) },
+	{ "initrd", TEXT(ALWAYS, config_module_name, initrd), LINE(line_initrd) },
 	{ "cmdline", TEXT(ALWAYS, set_cmdline, cmdline), LINE(line_cmdline) },
 	{ "cpus", SETTER(ALWAYS, config_set_cpus), LINE(line_cpus) },
 	{ "memory", SETTER(ALWAYS, config_set_memory), LINE(line_memory) },
@@ -213,6 +213,8 @@ static const struct key keys[] = {
 	{ "on_crash", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
 	{ "restart_limit", SETTER(CONFIG_VM_FOLLOW_UP, config_set_restart_limit) },
 	{ "console_log", SETTER(CONFIG_VM_LOG, config_set_console_log) },
+	{ "disk", SETTER(CONFIG_VIRTIO, config_set_disk) },
+	{ "console", WORDS(CONFIG_VIRTIO, virtio_console, "uart", "virtio") },
 	{ "pci", SETTER(CONFIG_PASSTHROUGH, config_set_pci), LINE(line_pci) },
 	{ "pci_irq", SETTER(CONFIG_PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
@@ -255,7 +257,7 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (!span_is(name, keys[i].name))
 			continue;
-		if (seen[i] && keys[i].set != set_module)
+		if (seen[i] && keys[i].set != set_module && !(IS_ENABLED(CONFIG_VIRTIO) && keys[i].set == config_set_disk))
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
 		seen[i] = p->line;
 		if (keys[i].line)
@@ -346,6 +348,8 @@ bool vm_config_name(const struct vm_config *c, unsigned i, struct vm_config_name
 		*out = (struct vm_config_name){ "kernel", c->kernel, c->line_kernel };
 	else if (i <= modules)
 		*out = (struct vm_config_name){ "module", c->module[i - 1].name, c->module[i - 1].line };
+	else if (IS_ENABLED(CONFIG_VIRTIO) && (i > modules + 1 || !c->initrd[0]))
+		return config_disk_name(c, i - modules - 1 - (c->initrd[0] != 0), out);
 	else
 		*out = (struct vm_config_name){ "initrd", c->initrd, c->line_initrd };
 	return i <= modules || (i == modules + 1 && c->initrd[0]);

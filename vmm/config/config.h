@@ -24,6 +24,7 @@
 /* `module =` lines of one VM file, and the text that each may add for the kernel. */
 #define VM_MODULES_MAX 4
 #define VM_MODULE_ARGS_MAX 127
+#define VM_DISKS_MAX 4
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
@@ -66,6 +67,9 @@ struct vm_config_module {
 	unsigned line;
 };
 
+/* A disk: a boot module that is only read, or so many bytes of memory, zero at first. */
+struct vm_config_disk { char name[VM_MODULE_MAX + 1]; u64 scratch; unsigned line; };
+
 struct vm_config {
 	const char *file;                 /* as given to vm_config_parse(), for messages; outlives this */
 	char name[VM_NAME_MAX + 1];       /* letters, digits, '-', '_'; default: "vm" and a number, set by the caller */
@@ -101,6 +105,9 @@ struct vm_config {
 	unsigned console_log;             /* KiB of the guest's output that are kept, a multiple of 4; 0: nothing */
 	unsigned nr_modules;
 	struct vm_config_module module[VM_MODULES_MAX];
+	unsigned nr_disks;
+	struct vm_config_disk disk[VM_DISKS_MAX];
+	bool virtio_console;              /* beside the UART; default false */
 	unsigned nr_pci;
 	struct vm_config_pci pci[VM_PCI_MAX];
 	struct vm_config_pci_facts pci_irq;  /* which input of the I/O APICs its interrupt pin leads to */
@@ -114,6 +121,9 @@ struct vm_config {
 		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
 		 line_ipi, line_counters, line_rdt, line_mce;
 };
+
+/* Has it functions that no machine has? */
+#define vm_config_virtual(c) (IS_ENABLED(CONFIG_VIRTIO) && ((c)->nr_disks || (c)->virtio_console))
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {

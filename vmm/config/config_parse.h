@@ -32,9 +32,19 @@ int config_list(struct parser *p, const char *key, const char *missing, struct s
 /* One of the words, ended by NULL: 0 and its index, or -EINVAL with an error that lists them. */
 int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out);
 
+/* The name of a boot module, into p->text. */
+int config_module_name(struct parser *p, struct span v);
+
 /* config_shape.c: the keys that say which part of the node a VM gets. */
 int config_set_cpus(struct parser *p, struct span v);
 int config_set_memory(struct parser *p, struct span v);
+/* A size as of memory, in bytes; all of `v`. */
+int config_size(struct parser *p, struct span v, u64 *out);
+
+/* config_disk.c */
+int config_set_disk(struct parser *p, struct span v);
+/* The i-th disk that is a module; false past the last. */
+bool config_disk_name(const struct vm_config *c, unsigned i, struct vm_config_name *out);
 
 /* config_ends.c */
 int config_set_restart_limit(struct parser *p, struct span v);

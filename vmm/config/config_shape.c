@@ -75,8 +75,9 @@ int config_set_cpus(struct parser *p, struct span v)
 	return 0;
 }
 
-/* A size with its unit, in bytes; all of `v`. */
-static int size_of(struct parser *p, struct span v, u64 *out)
+static_assert(VM_MEMORY_MIN == MIB(32) && VM_MEMORY_MAX == GIB(65536), "as config_size() says");
+
+int config_size(struct parser *p, struct span v, u64 *out)
 {
 	static const struct {
 		char letter;
@@ -87,18 +88,17 @@ static int size_of(struct parser *p, struct span v, u64 *out)
 	u64 n;
 
 	if (!span_number(&rest, 10, &n) || rest.n != 1)
-		return config_wrong(p, "memory", "a size with K, M or G, like 512M or 12G", v);
+		return config_wrong(p, p->key, "a size with K, M or G, like 512M or 12G", v);
 	for (unsigned i = 0; i < ARRAY_SIZE(units); i++)
 		if (rest.p[0] == units[i].letter)
 			shift = units[i].shift;
 	if (!shift)
-		return config_wrong(p, "memory", "a size with K, M or G, like 512M or 12G", v);
+		return config_wrong(p, p->key, "a size with K, M or G, like 512M or 12G", v);
 	if (n > VM_MEMORY_MAX >> shift || n << shift < VM_MEMORY_MIN)
-		return config_fail(p, "memory: expected %uM to %uG, found '%.*s'", (unsigned)(VM_MEMORY_MIN >> 20),
-				   (unsigned)(VM_MEMORY_MAX >> 30), (int)MIN(v.n, (size_t)CONFIG_SHOWN_MAX), v.p);
+		return config_wrong(p, p->key, "32M to 65536G", v);
 	*out = n << shift;
 	if (!IS_ALIGNED(*out, PAGE_SIZE_2M))
-		return config_wrong(p, "memory", "a multiple of 2M", v);
+		return config_wrong(p, p->key, "a multiple of 2M", v);
 	return 0;
 }
 
@@ -113,7 +113,7 @@ static int add_node_memory(struct parser *p, struct span v)
 	if (!span_skip(&rest, "node") || !span_number(&rest, 10, &node) || node > VM_NODE_NUMBER_MAX || !rest.n || rest.p[0] != ':')
 		return config_wrong(p, "memory", expected, v);
 	rest = span_trim((struct span){ rest.p + 1, rest.n - 1 });
-	if (!span_is(rest, "all") && size_of(p, rest, &size))
+	if (!span_is(rest, "all") && config_size(p, rest, &size))
 		return -EINVAL;
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
 		if (c->memory_node[i].node == node)
@@ -130,6 +130,6 @@ int config_set_memory(struct parser *p, struct span v)
 	if (span_is(v, "all"))
 		return 0;
 	if (v.p[0] != 'n' || !IS_ENABLED(CONFIG_NUMA))
-		return size_of(p, v, &p->config->memory);
+		return config_size(p, v, &p->config->memory);
 	return config_list(p, "memory", "another node behind the comma", v, add_node_memory);
 }

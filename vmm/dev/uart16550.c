@@ -284,7 +284,10 @@ static const struct pio_ops uart_pio_ops = { .sizes = 1, .read = pio_read, .writ
 static void console_rx(struct host_console *con, u8 byte)
 {
 	struct uart *u = container_of(con, struct uart, con);
+	struct second_console *second = u->vm->second;
 
+	if (IS_ENABLED(CONFIG_VIRTIO) && second && second->rx(second, byte))
+		return;
 	spin_lock(&u->lock);
 	/* In loopback the receiver is cut off from the line. */
 	if (!(u->mcr & MCR_LOOP))
@@ -296,11 +299,14 @@ static void console_rx(struct host_console *con, u8 byte)
 static void console_tx_room(struct host_console *con)
 {
 	struct uart *u = container_of(con, struct uart, con);
+	struct second_console *second = u->vm->second;
 
 	spin_lock(&u->lock);
 	tx_flush(u);
 	update_line(u);
 	spin_unlock(&u->lock);
+	if (IS_ENABLED(CONFIG_VIRTIO) && second)
+		second->tx_room(second);
 }
 
 static_assert(sizeof(struct uart) <= PAGE_SIZE, "one page");

@@ -5,6 +5,7 @@
 #include "vmm/debugger.h"
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/vm.h"
 
 /* Physical interrupts, NMIs and windows: the entry path does what is to be done. */
@@ -78,7 +79,7 @@ static void exit_wbinvd(struct vcpu *vcpu, const struct vmexit *exit)
 		return;
 	}
 	/* Memory is coherent but for a device whose DMA may not be. Until it may the guest stays on the instruction. */
-	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->vm->pci) {
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->vm->pci && vcpu->vm->pci->nr_functions) {
 		if (!exit_may_disturb(vcpu))
 			return;
 		host_wbinvd();

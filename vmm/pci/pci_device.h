@@ -100,6 +100,9 @@ bool pci_iommu_block(struct vm_pci *pci, unsigned n);
 /* After that, of all. */
 void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci);
 
+/* pci_root.c: a VM without real functions has an ECAM there. Before vCPUs run. 0 or -errno, printed. */
+int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus);
+
 /* pci_master.c */
 /* Keeps the function silent where its VM has windows, until pci_master_confirm(). */
 void pci_master_create(struct pci_device *d);

@@ -9,6 +9,7 @@
 
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pci/dma_windows.h"
+#include "vmm/pci/pci_virtual.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/vcpu.h"
@@ -42,11 +43,14 @@ s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi)
 
 s64 dma_confirm(struct vcpu *vcpu, u64 function, u64 on)
 {
-	const struct vm *vm = vcpu->vm;
+	struct vm *vm = vcpu->vm;
+	u32 id;
 
 	if (function > 0xffffffff || on > 1)
 		return MARGAY_HC_EINVAL;
-	/* Functions are in segment 0. */
+	/* One that no machine has reads and writes as CPUs do, whatever its driver's windows say. Functions are in segment 0. */
+	if (IS_ENABLED(CONFIG_VIRTIO) && function <= 0xffff && pci_virtual_read(vm, (u32)function, 0, 4, &id))
+		return vm->windows ? 0 : MARGAY_HC_ENODEV;
 	if (!vm->windows || !vm->pci || function > 0xffff || pci_master_confirm(vcpu, (u16)function, on))
 		return MARGAY_HC_ENODEV;
 	return 0;

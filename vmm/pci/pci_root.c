@@ -14,6 +14,7 @@
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_virtual.h"
 #include "vmm/ranges.h"
 #include "vmm/vdev.h"
 
@@ -121,6 +122,8 @@ static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, u
 	const struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
 	u32 value;
 
+	if (IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_read(vcpu->vm, bdf, offset, size, &value))
+		return value;
 	if (!d)
 		return stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
 	vm_stage2_lock(vcpu);
@@ -134,7 +137,7 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 	struct pci_device *d = find_device(r, (u8)(bdf >> 8), (u8)bdf);
 	unsigned changed;
 
-	if (!d)
+	if ((IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_write(vcpu, bdf, offset, size, value)) || !d)
 		return;
 	vm_stage2_lock(vcpu);
 	changed = d->gone ? 0 : pci_config_write(&d->config, offset, size, value);
@@ -288,23 +291,34 @@ static void root_destroy(struct vm *vm, void *instance)
 	host_pages_free(r, PAGES_OF(struct root));
 }
 
+int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus)
+{
+	struct vm_pci *pci = vm->pci;
+
+	pci->ecam = true;
+	pci->ecam_base = base;
+	pci->last_bus = last_bus;
+	return vm_register_mmio(vm, gpa(base), (last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, container_of(pci, struct root, pci));
+}
+
 static int root_create(struct vm *vm, void **instance)
 {
 	struct root *r = *instance = host_pages_alloc(PAGES_OF(struct root), -1);
-	int err;
+	u8 last_bus;
+	u64 base;
+	int err = 0;
 
 	if (!r)
 		return host_no_memory(vm->name);
 	/* Without functions there is no root in ACPI, but a place where kernels look for one. */
-	vm->pci = vm->config->nr_pci ? &r->pci : NULL;
-	r->pci.ecam = vm->pci && host_pci_ecam(&r->pci.ecam_base, &r->pci.last_bus);
-	err = pci_assign(vm, &r->pci);
+	vm->pci = vm->config->nr_pci || vm_config_virtual(vm->config) ? &r->pci : NULL;
+	if (vm->config->nr_pci && host_pci_ecam(&base, &last_bus))
+		err = pci_root_ecam(vm, base, last_bus);
+	err = err ? err : pci_assign(vm, &r->pci);
 	if (IS_ENABLED(CONFIG_IOMMU))
 		err = err ? err : pci_iommu_create(vm, &r->pci);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_ADDRESS, 1, &address_ops, r);
 	err = err ? err : vm_register_pio(vm, PCI_CONFIG_DATA, 4, &data_ops, r);
-	if (!err && r->pci.ecam)
-		err = vm_register_mmio(vm, gpa(r->pci.ecam_base), (r->pci.last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, r);
 	for (unsigned i = 0; !err && i < r->pci.nr_functions; i++)
 		err = create_device(vm, r, i);
 	if (IS_ENABLED(CONFIG_IOMMU))

@@ -16,6 +16,7 @@ struct vm_pci {
 	bool ecam;       /* there is one, where the host has it */
 	u8 last_bus;
 	u64 ecam_base;
+	u8 virtual_bus;  /* of vm->virtual */
 	unsigned nr_functions;
 	struct host_pci_function function[VM_PCI_FUNCTIONS];
 	struct pci_device *device[VM_PCI_FUNCTIONS]; /* pci_device.h */

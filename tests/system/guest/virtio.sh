@@ -1,0 +1,47 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-only
+# margay.test=virtio: what Debian's own virtio drivers find and do: each disk's size, name and contents, what is written to one in
+# memory, and with margay.hvc=LINES the console hvc0: so many lines there, and one that is typed.
+. /etc/profile
+report() { echo "margay-test: $1: $2"; }
+disks=$(sed -n 's/.*margay\.disks=\([0-9]*\).*/\1/p' /proc/cmdline)
+lines=$(sed -n 's/.*margay\.hvc=\([0-9]*\).*/\1/p' /proc/cmdline)
+
+for driver in virtio_pci virtio_blk virtio_console; do
+	modprobe $driver
+done
+for i in $(seq 60); do
+	[ "$(find /dev -name 'vd?' | wc -l)" = "${disks:-0}" ] && break
+	sleep 1
+done
+lspci -nn -vv 2>&1 | sed 's/^/margay-lspci: /'
+for path in /sys/block/vd?; do
+	disk=${path##*/}
+	[ -d "$path" ] || continue
+	report "$disk" "$(cat "$path/size") sectors, ro $(cat "$path/ro"), $(cat "$path/serial"), $(cat "$path/queue/write_cache")"
+	report "$disk-sum" "$(sha256sum <"/dev/$disk")"
+	if [ "$(cat "$path/ro")" = 1 ]; then
+		dd if=/dev/zero of="/dev/$disk" bs=512 count=1 conv=fsync 2>/dev/null && report "$disk-written" yes
+		echo 3 >/proc/sys/vm/drop_caches
+		report "$disk-again" "$(dd if="/dev/$disk" bs=4k iflag=direct 2>/dev/null | sha256sum)"
+		continue
+	fi
+	# At the beginning, and up to the last sector.
+	dd if=/dev/urandom of=/tmp/data bs=64k count=32 2>/dev/null
+	dd if=/tmp/data of="/dev/$disk" bs=64k conv=fsync 2>/dev/null
+	dd if=/tmp/data of="/dev/$disk" bs=512 count=9 seek=$(($(cat "$path/size") - 9)) conv=fsync 2>/dev/null
+	echo 3 >/proc/sys/vm/drop_caches
+	report "$disk-wrote" "$(sha256sum </tmp/data) $(head -c 4608 /tmp/data | sha256sum)"
+	report "$disk-read" "$(head -c 2097152 "/dev/$disk" | sha256sum) $(tail -c 4608 "/dev/$disk" | sha256sum)"
+done
+if [ -n "$lines" ]; then
+	seq -w "$lines" | sed 's/^/hvc-line /' >/dev/hvc0
+	echo "margay-test: listens" >/dev/hvc0
+	read -r typed </dev/hvc0
+	report typed "$typed"
+fi
+grep -E 'virtio' /proc/interrupts | sed 's/^/margay-interrupt: /'
+dmesg | grep -E -e 'virtio|MCFG|ECAM|hvc|I/O error|vd[a-z]' | sed 's/^/margay-dmesg: /'
+dmesg -r | sed -n 's/^<[0-3]>/margay-err: /p'
+echo "margay-test: done"
+poweroff

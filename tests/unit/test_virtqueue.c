@@ -1,0 +1,280 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/virtqueue.c */
+/*
+ * Split virtqueues (virtio 1.2, 2.7) against a driver that keeps the rules and one that does not: chains, indirect tables, the
+ * event index; and each way in which a ring can be broken.
+ */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "vmm/dev/virtqueue.h"
+
+#define SIZE 8u
+
+static struct {
+	struct { u64 addr; u32 len; u16 flags, next; } desc[SIZE], indirect[VIRTQ_SIZE + 1];
+	struct { u16 flags, index, ring[SIZE], used_event; } avail;
+	u16 pad;
+	struct { u16 flags, index; struct { u32 id, len; } ring[SIZE]; u16 avail_event; } used;
+} __aligned(16) ram;
+
+#define BASE 0x100000ull
+#define AT(part) (BASE + (u64)((u8 *)&(part) - (u8 *)&ram))
+enum { NEXT = 1, WRITE = 2, INDIRECT = 4 };
+
+static struct virtq q;
+static struct virtq_chain chain;
+
+static void *memory(void *guest, u64 gpa, u64 size)
+{
+	assert_ptr_equal(guest, &ram);
+	if (gpa < BASE || gpa - BASE > sizeof(ram) || size > sizeof(ram) - (gpa - BASE))
+		return NULL;
+	return (u8 *)&ram + (gpa - BASE);
+}
+
+static int setup(void **)
+{
+	memset(&ram, 0, sizeof(ram));
+	q = (struct virtq){ .area = { AT(ram.desc), AT(ram.avail), AT(ram.used) }, .size = SIZE };
+	assert_int_equal(virtq_enable(&q, memory, &ram), 0);
+	assert_true(q.enabled);
+	return 0;
+}
+
+static void desc(unsigned i, u64 addr, u32 len, u16 flags, u16 next)
+{
+	ram.desc[i].addr = addr;
+	ram.desc[i].len = len;
+	ram.desc[i].flags = flags;
+	ram.desc[i].next = next;
+}
+
+static void indirect(unsigned i, u64 addr, u32 len, u16 flags, u16 next)
+{
+	ram.indirect[i].addr = addr;
+	ram.indirect[i].len = len;
+	ram.indirect[i].flags = flags;
+	ram.indirect[i].next = next;
+}
+
+static void offer(u16 head)
+{
+	ram.avail.ring[ram.avail.index++ % SIZE] = head;
+}
+
+static int next(void)
+{
+	return virtq_next(&q, memory, &ram, &chain);
+}
+
+static void test_chain(void **)
+{
+	assert_int_equal(next(), 0);
+	desc(3, 0x1000, 16, NEXT, 1);
+	desc(1, 0x2000, 512, NEXT | WRITE, 7);
+	desc(7, 0x3000, 1, WRITE, 0);
+	offer(3);
+	assert_int_equal(next(), 1);
+	assert_int_equal(chain.head, 3);
+	assert_int_equal(chain.count, 3);
+	assert_int_equal(chain.readable, 1);
+	assert_true(chain.buffer[1].addr == 0x2000 && chain.buffer[1].len == 512);
+	assert_true(chain.buffer[2].addr == 0x3000 && chain.buffer[2].len == 1);
+	assert_int_equal(next(), 0);
+	virtq_put_back(&q);
+	assert_int_equal(next(), 1);
+	virtq_done(&q, chain.head, 513);
+	assert_int_equal(ram.used.index, 1);
+	assert_true(ram.used.ring[0].id == 3 && ram.used.ring[0].len == 513);
+}
+
+/* Indices go round, those of 16 bits and the ring's places. */
+static void test_round(void **)
+{
+	for (unsigned i = 0; i < 0x10000 + 3; i++) {
+		u16 head = (u16)(i * 3 % SIZE);
+
+		desc(head, i, i + 1, 0, 0);
+		offer(head);
+		assert_int_equal(next(), 1);
+		assert_true(chain.head == head && chain.count == 1 && chain.buffer[0].addr == i);
+		virtq_done(&q, chain.head, i);
+		assert_true(ram.used.index == (u16)(i + 1) && ram.used.ring[i % SIZE].id == head);
+		assert_int_equal(ram.used.ring[i % SIZE].len, i);
+		assert_int_equal(next(), 0);
+	}
+}
+
+static void test_indirect(void **)
+{
+	desc(0, 0x1000, 16, NEXT, 5);
+	desc(5, AT(ram.indirect), 3 * 16, INDIRECT, 0);
+	indirect(0, 0x2000, 64, NEXT, 2);
+	indirect(2, 0x4000, 32, WRITE, 0);
+	offer(0);
+	assert_int_equal(next(), 1);
+	assert_true(chain.count == 3 && chain.readable == 2);
+	assert_true(chain.buffer[1].addr == 0x2000 && chain.buffer[2].addr == 0x4000);
+}
+
+static void broken(void)
+{
+	offer(0);
+	assert_int_equal(next(), -EINVAL);
+	setup(NULL);
+}
+
+static void test_broken_chains(void **)
+{
+	/* Loops, of one and of two; a next beyond the table. */
+	desc(0, 0, 1, NEXT, 0);
+	broken();
+	desc(0, 0, 1, NEXT, 4);
+	desc(4, 0, 1, NEXT, 0);
+	broken();
+	desc(0, 0, 1, NEXT, SIZE);
+	broken();
+	/* To be read behind what is to be written. */
+	desc(0, 0, 1, NEXT | WRITE, 1);
+	desc(1, 0, 1, 0, 0);
+	broken();
+	/* An address that wraps. */
+	desc(0, ~0ull, 2, 0, 0);
+	broken();
+	/* Indirect: no RAM, over RAM's end, not whole entries, none, one too many, not aligned, with NEXT, in another. */
+	desc(0, 0x10, 16, INDIRECT, 0);
+	broken();
+	desc(0, BASE + ALIGN_UP(sizeof(ram), 16) - 16, 32, INDIRECT, 0);
+	broken();
+	desc(0, AT(ram.indirect), 17, INDIRECT, 0);
+	broken();
+	desc(0, AT(ram.indirect), 0, INDIRECT, 0);
+	broken();
+	desc(0, AT(ram.indirect), 16 * (VIRTQ_SIZE + 1), INDIRECT, 0);
+	broken();
+	desc(0, AT(ram.indirect) + 4, 16, INDIRECT, 0);
+	broken();
+	desc(0, AT(ram.indirect), 16, INDIRECT | NEXT, 1);
+	broken();
+	desc(0, AT(ram.indirect), 16, INDIRECT, 0);
+	indirect(0, AT(ram.indirect), 16, INDIRECT, 0);
+	broken();
+	desc(0, AT(ram.indirect), 32, INDIRECT, 0);
+	indirect(0, 0, 1, NEXT, 2);
+	broken();
+}
+
+/* As many buffers as there may be, and one more. */
+static void test_longest(void **)
+{
+	desc(0, AT(ram.indirect), 16 * VIRTQ_SIZE, INDIRECT, 0);
+	for (unsigned i = 0; i < VIRTQ_SIZE; i++)
+		indirect(i, i, 1, i + 1 < VIRTQ_SIZE ? NEXT : 0, (u16)(i + 1));
+	offer(0);
+	assert_int_equal(next(), 1);
+	assert_int_equal(chain.count, VIRTQ_SIZE);
+	desc(1, 0, 1, NEXT, 0);
+	offer(1);
+	assert_int_equal(next(), -EINVAL);
+}
+
+static void test_broken_rings(void **)
+{
+	offer(SIZE);
+	assert_int_equal(next(), -EINVAL);
+	setup(NULL);
+	/* More offered than there is room for. */
+	ram.avail.index = SIZE + 1;
+	assert_int_equal(next(), -EINVAL);
+	setup(NULL);
+	ram.avail.index = (u16)-1;
+	assert_int_equal(next(), -EINVAL);
+}
+
+static void not_enabled(unsigned area, u64 address)
+{
+	q = (struct virtq){ .area = { AT(ram.desc), AT(ram.avail), AT(ram.used) }, .size = SIZE };
+	q.area[area] = address;
+	assert_int_equal(virtq_enable(&q, memory, &ram), -EINVAL);
+	assert_false(q.enabled);
+}
+
+static void test_areas(void **)
+{
+	not_enabled(0, AT(ram.desc) + 8);
+	not_enabled(1, AT(ram.avail) + 1);
+	not_enabled(2, AT(ram.used) + 2);
+	not_enabled(0, 0x1000);
+	not_enabled(1, ~1ull);
+	/* The used ring's last byte is the first beyond: its event index counts. */
+	not_enabled(2, BASE + sizeof(ram) - (4 + 8 * SIZE));
+	not_enabled(1, BASE + sizeof(ram) - (4 + 2 * SIZE));
+}
+
+static void give(unsigned n)
+{
+	while (n--)
+		virtq_done(&q, 0, 0);
+}
+
+static void test_interrupts(void **)
+{
+	assert_false(virtq_interrupts(&q));
+	give(1);
+	assert_true(virtq_interrupts(&q));
+	assert_false(virtq_interrupts(&q));
+	ram.avail.flags = 1;
+	give(1);
+	assert_false(virtq_interrupts(&q));
+	/* By the event index, flags or not: when that entry has been used, and not before or again (2.7.7.2). */
+	q.event_index = true;
+	ram.avail.used_event = 4;
+	give(2);
+	assert_false(virtq_interrupts(&q));
+	give(1);
+	assert_true(virtq_interrupts(&q));
+	give(1);
+	assert_false(virtq_interrupts(&q));
+	/* Several at once, and round 2^16. */
+	ram.avail.used_event = 8;
+	give(10);
+	assert_true(virtq_interrupts(&q));
+	q.next_used = q.told = 0xfffe;
+	ram.avail.used_event = 0;
+	give(2);
+	assert_false(virtq_interrupts(&q));
+	give(1);
+	assert_true(virtq_interrupts(&q));
+}
+
+/* The driver is told from where on to notify, once nothing is left. */
+static void test_notifications(void **)
+{
+	q.event_index = true;
+	for (u16 i = 0; i < 3; i++)
+		offer(i);
+	for (unsigned i = 0; i < 3; i++) {
+		assert_int_equal(next(), 1);
+		assert_int_equal(ram.used.avail_event, 0);
+	}
+	assert_int_equal(next(), 0);
+	assert_int_equal(ram.used.avail_event, 3);
+}
+
+int main(void)
+{
+	static const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_chain, setup), cmocka_unit_test_setup(test_round, setup),
+		cmocka_unit_test_setup(test_indirect, setup), cmocka_unit_test_setup(test_broken_chains, setup),
+		cmocka_unit_test_setup(test_longest, setup), cmocka_unit_test_setup(test_broken_rings, setup),
+		cmocka_unit_test_setup(test_areas, setup), cmocka_unit_test_setup(test_interrupts, setup),
+		cmocka_unit_test_setup(test_notifications, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

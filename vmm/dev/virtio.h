@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Virtio devices as PCI functions, of version 1 only (virtio 1.2, 2 and 4.1): what vmm/dev/virtio.c does for each of them. */
+#ifndef VMM_VIRTIO_H
+#define VMM_VIRTIO_H
+
+#include "vmm/dev/virtqueue.h"
+#include "vmm/pci/pci_virtual.h"
+
+#define VIRTIO_QUEUES 2u
+#define VIRTIO_NO_VECTOR 0xffffu
+
+struct virtio {
+	struct pci_virtual pci;
+	/* The device's, before virtio_add(). */
+	unsigned type, nr_queues, config_size; /* virtio 1.2, chapter 5 */
+	const void *config;    /* device configuration, which the driver reads */
+	u64 features;          /* beside those of the transport */
+	/*
+	 * Works on a queue that is enabled, for the driver has notified; does a bounded amount. The lock is held. True: there is
+	 * more of it. It gives back by virtq_done() and ends with virtio_interrupt().
+	 */
+	bool (*run)(struct virtio *v, unsigned queue);
+	void (*reset)(struct virtio *v); /* forgets what it has of the queues; NULL: nothing */
+	/* The transport's. */
+	u64 accepted;
+	u32 feature_select[2], told; /* of the device's, of the driver's; a broken queue was: it may be again and again */
+	u16 selected, config_vector;
+	u8 status, isr;
+	struct virtq queue[VIRTIO_QUEUES];
+	struct virtq_chain chain; /* of run() */
+};
+
+/* The VM gets the device. 0 or -errno, printed. */
+int virtio_add(struct vm *vm, struct virtio *v, u32 class_code);
+/* May the device work on the queue? Asked by itself when it runs for another reason than run(). */
+bool virtio_runs(const struct virtio *v, unsigned queue);
+/* The next request of a queue, in v->chain: true; false: there is none, or the driver has broken its queue and must reset. */
+bool virtio_next(struct virtio *v, unsigned queue);
+/* Tells the driver, if it wants to know, what was given back. */
+void virtio_interrupt(struct virtio *v, unsigned queue);
+/* Copies between buf and the chain, from byte `at` of what the device reads, or writes. False: that is not in the guest's RAM. */
+bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size);
+bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size);
+/* Bytes of the chain that the device reads, or writes. */
+u64 virtio_bytes(const struct virtio *v, bool writable);
+
+#endif

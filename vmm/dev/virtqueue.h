@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: split virtqueues (virtio 1.2, 2.7) as the device sees them. The driver is hostile and may change its memory at any
+ * time: what is judged is a copy, read once. All calls under the device's lock.
+ */
+#ifndef VMM_VIRTQUEUE_H
+#define VMM_VIRTQUEUE_H
+
+#include <margay/types.h>
+
+#define VIRTQ_SIZE 128u /* entries at most, and buffers of a chain */
+
+/* What a request consists of: first what the device reads, then what it writes. */
+struct virtq_chain {
+	unsigned head, count, readable; /* its first descriptor; buffers, and how many of these the device reads */
+	struct virtq_buffer { u64 addr; u32 len; } buffer[VIRTQ_SIZE];
+};
+
+struct virtq {
+	/* The driver's choice. */
+	u64 area[3];         /* guest-physical: descriptors, driver area (available), device area (used) */
+	u16 size, vector;    /* a power of two up to VIRTQ_SIZE; the transport's */
+	bool enabled, event_index;
+	/* From virtq_enable() on. Modulo 2^16; told: next_used at the last interrupt. */
+	u16 next_avail, next_used, told;
+	void *desc, *avail, *used;
+};
+
+/* Host pointer to all of [gpa, gpa+size), RAM of the guest's, or NULL; stays while the VM does. */
+typedef void *virtq_memory(void *guest, u64 gpa, u64 size);
+
+/* Finds the three areas: 0; -EINVAL: they are not in the guest's RAM, or not aligned. */
+int virtq_enable(struct virtq *q, virtq_memory *memory, void *guest);
+/* 1: the next request, in *chain; 0: there is none, and the driver will notify; -EINVAL: the ring or the chain is broken. */
+int virtq_next(struct virtq *q, virtq_memory *memory, void *guest, struct virtq_chain *chain);
+/* The driver's index: how many it has ever offered, modulo 2^16. It will notify of the next one. */
+u16 virtq_watch(const struct virtq *q);
+/* The last one of virtq_next() shall come once more. */
+void virtq_put_back(struct virtq *q);
+/* Gives a request back, of which the device has written so many bytes. */
+void virtq_done(struct virtq *q, unsigned head, u32 written);
+/* Does the driver want an interrupt for what was given back since this was asked last? */
+bool virtq_interrupts(struct virtq *q);
+
+#endif
