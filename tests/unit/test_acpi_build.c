@@ -298,7 +298,7 @@ static int shell(const char *command)
 
 static void test_iasl(void **)
 {
-	static const struct acpi_guest_root roots[] = { { 0x00, -1 }, { 0xaf, 1 } };
+	static const struct acpi_guest_root roots[] = { { 0x00, false, -1 }, { 0xaf, false, 1 } };
 	static const struct acpi_guest_window windows[] = {
 		{ 0x00, true, 0xc040, 0x20 }, { 0x00, false, 0xfebf0000, 0x4000 }, { 0xaf, false, 0x380000000000, 0x400000000 },
 	};

@@ -17,6 +17,7 @@
 enum { QUEUE_INPUT, QUEUE_OUTPUT };
 #define INPUT KIB(1)
 #define OUTPUT KIB(16)
+#define WORK_MAX KIB(64) /* as virtio_blk.c's */
 
 /* A ring of bytes; its size is the array's, a power of two. */
 struct ring {
@@ -82,9 +83,10 @@ static bool put(struct console *c)
 static bool take_output(struct console *c)
 {
 	struct virtio *v = &c->virtio;
-	unsigned done = 0;
+	u64 done = 0;
 
-	for (; done < VIRTQ_SIZE && virtio_next(v, QUEUE_OUTPUT); done++) {
+	/* One without output costs something, too. */
+	for (; done < WORK_MAX && virtio_next(v, QUEUE_OUTPUT); done += MAX(virtio_bytes(v, false), (u64)512)) {
 		if (!put(c)) {
 			flush(c);
 			if (!put(c)) {
@@ -97,7 +99,7 @@ static bool take_output(struct console *c)
 	}
 	flush(c);
 	virtio_interrupt(v, QUEUE_OUTPUT);
-	return done == VIRTQ_SIZE;
+	return done >= WORK_MAX;
 }
 
 static void tx_room(struct second_console *second)
