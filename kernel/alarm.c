@@ -63,7 +63,8 @@ static bool look(void)
 		*alarm = 0;
 		host_cpu_kick(i);
 	}
-	if (asked)
+	/* Not while try() looks for an input: an NMI of its last shot, seen late, would stop the next one. */
+	if (asked && works)
 		program();
 	spin_unlock(&lock);
 	return asked;
