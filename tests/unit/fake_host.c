@@ -93,7 +93,8 @@ int host_extent_alloc(const struct host_extent_request *req, struct host_extent 
 			end = MIN(end, req->max_addr);
 		if (start >= end || end - start < req->size || (req->node >= 0 && req->node != piece.node))
 			continue;
-		*out = (struct host_extent){ .base = hpa(start), .size = req->size, .node = piece.node };
+		*out = (struct host_extent){ .base = hpa(start), .size = req->size, .node = piece.node,
+					      .zero = fake_host.extents_zero };
 		if (fake_host.nr_extents == FAKE_EXTENTS ||
 		    mmap(host_hpa_to_virt(out->base), out->size, PROT_READ | PROT_WRITE,
 			 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0) == MAP_FAILED)
@@ -106,6 +107,7 @@ int host_extent_alloc(const struct host_extent_request *req, struct host_extent 
 
 void host_extent_free(const struct host_extent *e)
 {
+	fake_host.freed_zero |= e->zero;
 	for (unsigned i = 0; i < fake_host.nr_extents; i++) {
 		if (fake_host.extent[i].base.v != e->base.v || fake_host.extent[i].size != e->size)
 			continue;

@@ -298,7 +298,7 @@ static int shell(const char *command)
 
 static void test_iasl(void **)
 {
-	static const struct acpi_guest_root roots[] = { { 0x00, false, -1 }, { 0xaf, false, 1 } };
+	static const struct acpi_guest_root roots[] = { { 0x00, -1, false }, { 0xaf, 1, false }, { 0xb0, -1, true } };
 	static const struct acpi_guest_window windows[] = {
 		{ 0x00, true, 0xc040, 0x20 }, { 0x00, false, 0xfebf0000, 0x4000 }, { 0xaf, false, 0x380000000000, 0x400000000 },
 	};
@@ -346,7 +346,7 @@ static void test_iasl(void **)
 		"Name(_HID,EisaId(\"PNP0B00\").*IO(Decode16,0x0070,0x0070,0x01,0x02,)'"), 0);
 	assert_int_equal(shell("test $(grep -c 'Watchdog Action :' WDAT.dsl) = 10 && grep -q 'Enabled : 1' WDAT.dsl"), 0);
 	/* The PCI roots: which bus, what they pass on, and who claims the ECAM. */
-	assert_int_equal(shell("test $(grep -c 'EisaId (\"PNP0A08\")' DSDT.dsl) = 2"), 0);
+	assert_int_equal(shell("test $(grep -c 'EisaId (\"PNP0A08\")' DSDT.dsl) = 3"), 0);
 	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_BBN, 0xAF)'"), 0);
 	assert_int_equal(shell("test $(grep -c 'Name (_PXM' DSDT.dsl) = 1"), 0);
 	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_PXM, One)'"), 0);
@@ -356,7 +356,7 @@ static void test_iasl(void **)
 	assert_int_equal(shell("grep -A 6 'QWordIO (ResourceProducer' DSDT.dsl | grep -q '0x000000000000C05F,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceProducer' DSDT.dsl | grep -q '0x00003803FFFFFFFF,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceConsumer' DSDT.dsl | grep -q '0x00000000BFFFFFFF,'"), 0);
-	/* Windows of both roots: bus addresses, and what to add to get the CPU's, modulo 2^64. */
+	/* Windows of both roots of real functions: bus addresses, and what to add to get the CPU's, modulo 2^64. */
 	assert_int_equal(shell("test $(grep -c 'Name (_DMA, ResourceTemplate' DSDT.dsl) = 2"), 0);
 	assert_int_equal(shell("grep -A 30 'Name (_DMA' DSDT.dsl | tr -d ' \\n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
 		"0x0000000004000000,0x000000000BFFFFFF,0xFFFFFFFFFC200000,0x0000000008000000,'"), 0);

@@ -8,12 +8,15 @@
 
 #include <margay/errno.h>
 #include "tests/unit/virtio_guest.h"
+#include "vmm/vdev.h"
 
 #define MODULE_SIZE (300 * 1024 + 100)
 #define SECTORS (MODULE_SIZE / 512 + 1)
 enum { NEXT = 1, WRITE = 2 };
 enum { DATA = 0x40000, HEADER = 0x30000, ANSWER = 0x38000 };
 #define EVENT_INDEX BIT(29)
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 static u8 module[MODULE_SIZE];
 
@@ -40,7 +43,7 @@ static int teardown(void **)
 	fake_vm_destroy(vm);
 	fake_vm_config.nr_disks = 0;
 	fake_vm_config.virtio_console = false;
-	return 0;
+	return fake_host.freed_zero;
 }
 
 /* ---- functions ---- */
@@ -313,6 +316,31 @@ static void test_scratch(void **)
 	assert_true(data[0] == 0x77 && data[511] == 0x77);
 }
 
+/* What was zero when it was taken is not any more: nobody else shall get it as that. And more than there is, is refused. */
+static void test_scratch_memory(void **state)
+{
+	teardown(state);
+	fake_host_reset();
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	fake_host.extents_zero = true;
+	fake_vm_config.nr_disks = 1;
+	fake_vm_config.disk[0] = (struct vm_config_disk){ .scratch = MIB(32), .line = 9 };
+	assert_int_equal(guest_start(), 0);
+	vm->extent[0].zero = false;
+	for (const struct vdev *const *d = __start_vdevs; d < __stop_vdevs; d++) {
+		void *instance = NULL;
+
+		if (strcmp((*d)->name, "virtio-blk"))
+			continue;
+		fake_vm_config.disk[0].scratch = GIB(1024);
+		assert_int_equal((*d)->create(vm, &instance), -ENOMEM);
+		(*d)->destroy(vm, instance);
+		assert_non_null(strstr(fake_host.log, "vm0: vm0.conf:9: disk = scratch:1048576M: so much memory is not free"));
+	}
+	/* Nobody has written to what it had taken by then. */
+	fake_host.freed_zero = false;
+}
+
 /* No more than 64 KiB, or as many requests, between two looks at what may keep the vCPU from its guest; all of it in the end. */
 static void test_bounded(void **)
 {
@@ -467,7 +495,8 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 		TEST(test_place), TEST(test_place_beside), TEST(test_bar), TEST(test_capabilities), TEST(test_messages),
-		TEST(test_negotiation), TEST(test_read), TEST(test_scratch), TEST(test_bounded), TEST(test_not_run),
+		TEST(test_negotiation), TEST(test_read), TEST(test_scratch), TEST(test_scratch_memory),
+		TEST(test_bounded), TEST(test_not_run),
 		TEST(test_output), TEST(test_output_long), TEST(test_input),
 	};
 

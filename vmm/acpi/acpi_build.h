@@ -24,8 +24,8 @@ struct acpi_guest_memory {
 /* A PCI root bus, in segment 0, of one bus. */
 struct acpi_guest_root {
 	u8 bus;
-	bool virtual; /* of functions that no machine has: they know no DMA windows */
 	int node; /* proximity domain; -1: unknown */
+	bool virtual; /* of functions that no machine has: they know no DMA windows */
 };
 
 /* An address range that a PCI root bus passes on: one of its functions' BARs. */

@@ -111,7 +111,7 @@ static void add_root(struct collected *c, u8 bus, int host_node)
 	while (n < c->guest.nr_roots && root[n].bus != bus)
 		n++;
 	if (n == c->guest.nr_roots)
-		root[c->guest.nr_roots++] = (struct acpi_guest_root){ .bus = bus, .node = -1 };
+		root[c->guest.nr_roots++] = (struct acpi_guest_root){ bus, -1, false };
 	if (host_node >= 0 && c->guest.nr_nodes > 1 && c->host_node[domain_of(c, host_node)] == host_node)
 		root[n].node = (int)domain_of(c, host_node);
 }
@@ -161,7 +161,7 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 	}
 	if (!IS_ENABLED(CONFIG_VIRTIO) || !vm->virtual)
 		return;
-	c->root[c->guest.nr_roots++] = (struct acpi_guest_root){ pci->virtual_bus, true, -1 };
+	c->root[c->guest.nr_roots++] = (struct acpi_guest_root){ pci->virtual_bus, -1, true };
 	for (const struct pci_virtual *f = vm->virtual; f; f = f->next)
 		c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
 			pci->virtual_bus, false, f->bar, PCI_VIRTUAL_BAR_SIZE,

@@ -206,6 +206,9 @@ static int take_memory(struct vm *vm, struct disk *d, u64 size)
 	if (size)
 		return -ENOMEM;
 	host_extents_zero(d->extent, d->nr_extents, vm->host_cpu, vm->nr_host_cpus, nobody);
+	/* It will not be when it is given back. */
+	for (unsigned i = 0; i < d->nr_extents; i++)
+		d->extent[i].zero = false;
 	return 0;
 }
 

@@ -1,12 +1,16 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
-# margay.test=virtio: what Debian's own virtio drivers find and do: each disk's size, name and contents, what is written to one in
-# memory, and with margay.hvc=LINES the console hvc0: so many lines there, and one that is typed.
+# margay.test=virtio: what Debian's own virtio drivers find and do: each disk's size, name and contents (read margay.reads= times,
+# once), what is written to one in memory, and with margay.hvc=LINES the console hvc0: so many lines there, and without
+# margay.typed=no one that is typed. margay.guest=yes: first the module for DMA windows.
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }
 disks=$(sed -n 's/.*margay\.disks=\([0-9]*\).*/\1/p' /proc/cmdline)
 lines=$(sed -n 's/.*margay\.hvc=\([0-9]*\).*/\1/p' /proc/cmdline)
 
+reads=$(sed -n 's/.*margay\.reads=\([0-9]*\).*/\1/p' /proc/cmdline)
+
+grep -q 'margay\.guest=yes' /proc/cmdline && modprobe margay-guest
 for driver in virtio_pci virtio_blk virtio_console; do
 	modprobe $driver
 done
@@ -23,7 +27,10 @@ for path in /sys/block/vd?; do
 	if [ "$(cat "$path/ro")" = 1 ]; then
 		dd if=/dev/zero of="/dev/$disk" bs=512 count=1 conv=fsync 2>/dev/null && report "$disk-written" yes
 		echo 3 >/proc/sys/vm/drop_caches
-		report "$disk-again" "$(dd if="/dev/$disk" bs=4k iflag=direct 2>/dev/null | sha256sum)"
+		for i in $(seq "${reads:-1}"); do
+			again=$(dd if="/dev/$disk" bs=64k iflag=direct 2>/dev/null | sha256sum)
+		done
+		report "$disk-again" "$again"
 		continue
 	fi
 	# At the beginning, and up to the last sector.
@@ -35,10 +42,14 @@ for path in /sys/block/vd?; do
 	report "$disk-read" "$(head -c 2097152 "/dev/$disk" | sha256sum) $(tail -c 4608 "/dev/$disk" | sha256sum)"
 done
 if [ -n "$lines" ]; then
-	seq -w "$lines" | sed 's/^/hvc-line /' >/dev/hvc0
-	echo "margay-test: listens" >/dev/hvc0
-	read -r typed </dev/hvc0
-	report typed "$typed"
+	# As whole buffers, with no newline made two characters.
+	seq -w "$lines" | sed 's/^/hvc-line /; s/$/\r/' >/tmp/lines
+	(stty -opost && cat /tmp/lines) <>/dev/hvc0 >&0
+	if ! grep -q 'margay\.typed=no' /proc/cmdline; then
+		echo "margay-test: listens" >/dev/hvc0
+		read -r typed </dev/hvc0
+		report typed "$typed"
+	fi
 fi
 grep -E 'virtio' /proc/interrupts | sed 's/^/margay-interrupt: /'
 dmesg | grep -E -e 'virtio|MCFG|ECAM|hvc|I/O error|vd[a-z]' | sed 's/^/margay-dmesg: /'
