@@ -13,6 +13,9 @@
 #include "kernel/mce.h"
 #include "kernel/percpu.h"
 
+#define APIC_LVT_CMCI 0x2f0u
+#define APIC_LVT_EXTENDED(n) (0x500u + 0x10u * (n)) /* APM vol. 2, 16.4.6 */
+
 #define PERIOD_SECONDS 60
 #define STORM 16 /* interrupts in a period: then the timer is enough */
 
@@ -40,7 +43,7 @@ static void arm(void)
 	if (cpu_closed(cpu))
 		return;
 	if (way == MCE_BY_CMCI)
-		apic_lead_cmci(vector);
+		apic_lead(APIC_LVT_CMCI, vector);
 	for (unsigned bank = 0; way != MCE_BY_TIME && bank < MCG_CAP_COUNT(cap); bank++) {
 		u32 msr = way == MCE_BY_CMCI ? MSR_MC0_CTL2 + bank : mce_bank_msr(&kind, bank, MCE_MISC);
 		unsigned lvt = 0;
@@ -50,7 +53,7 @@ static void arm(void)
 			continue;
 		value = way == MCE_BY_CMCI ? mce_ctl2(value) : mce_threshold(value, &lvt);
 		if (value && !host_wrmsr(msr, value) && way == MCE_BY_THRESHOLD)
-			apic_lead_extended(lvt, vector);
+			apic_lead(APIC_LVT_EXTENDED(lvt), vector);
 	}
 }
 
@@ -95,5 +98,5 @@ void corrected_tell(void)
 	enum mce_way way = own_way(&cap, &kind);
 
 	printk("machine checks: corrected errors are looked for every %u s%s; where a guest has the local APIC, %s", PERIOD_SECONDS,
-	       ways[way], host_alarm() ? "every 60 s by NMI" : "when it leaves its CPU");
+	       ways[way], IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && host_alarm() ? "every 60 s by NMI" : "when it leaves its CPU");
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mce_judge.c */
+/* UNIT: arch/x86_64/cpu/mce_way.c */
 /*
  * When CPUs look for corrected errors: by the clock, at CMCI, at AMD's threshold interrupt; storms; CPUs whose local APIC is a
  * guest's. Over registers of this file's. kernel/mce_corrected.c is included.
@@ -72,16 +72,13 @@ void mce_look_now(void)
 	looks++;
 }
 
-void apic_lead_cmci(u8 vector)
+void apic_lead(u32 lvt, u8 vector)
 {
 	assert_false(this.closed);
-	cmci = vector;
-}
-
-void apic_lead_extended(unsigned n, u8 vector)
-{
-	assert_false(this.closed);
-	extended[n] = vector;
+	if (lvt == 0x2f0)
+		cmci = vector;
+	else
+		extended[(lvt - 0x500) / 16] = vector;
 }
 
 void trap_set_handler(u8 vector, irq_handler fn, void *)

@@ -12,10 +12,9 @@
 /* Register offsets of the xAPIC page; the x2APIC MSR is 0x800 + offset / 16 (SDM vol. 3, table 11-6). */
 enum apic_reg {
 	APIC_ID = 0x20, APIC_VERSION = 0x30, APIC_TPR = 0x80, APIC_EOI = 0xb0, APIC_SVR = 0xf0,
-	APIC_LVT_CMCI = 0x2f0, APIC_ICR_LOW = 0x300, APIC_ICR_HIGH = 0x310,
+	APIC_ICR_LOW = 0x300, APIC_ICR_HIGH = 0x310,
 	APIC_LVT_TIMER = 0x320, APIC_LVT_THERMAL = 0x330, APIC_LVT_PMC = 0x340, APIC_LVT_LINT0 = 0x350, APIC_LVT_LINT1 = 0x360,
 	APIC_LVT_ERROR = 0x370, APIC_TIMER_INITIAL = 0x380, APIC_TIMER_CURRENT = 0x390, APIC_TIMER_DIVIDE = 0x3e0,
-	APIC_EXTENDED_LVT = 0x500, /* AMD's, APM vol. 2, 16.4.6 */
 };
 #define SVR_ENABLE BIT(8)
 #define LVT_MASKED (1u << 16)
@@ -119,14 +118,9 @@ void apic_local_nmi(unsigned lint, bool active_low)
 	reg_write(lint ? APIC_LVT_LINT1 : APIC_LVT_LINT0, LVT_NMI | (active_low ? LVT_ACTIVE_LOW : 0));
 }
 
-void apic_lead_cmci(u8 vector)
+void apic_lead(u32 lvt, u8 vector)
 {
-	reg_write(APIC_LVT_CMCI, vector ? vector : LVT_MASKED);
-}
-
-void apic_lead_extended(unsigned n, u8 vector)
-{
-	reg_write(APIC_EXTENDED_LVT + 0x10 * n, vector ? vector : LVT_MASKED);
+	reg_write(lvt, vector ? vector : LVT_MASKED);
 }
 
 bool host_is_x2apic(void)

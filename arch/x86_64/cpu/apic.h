@@ -17,9 +17,8 @@ int apic_init(u32 highest_id, bool x2apic);
 void apic_local_nmi(unsigned lint, bool active_low);
 /* The thermal entry of all CPUs' LVT: firmware's SMI, or masked. */
 extern u32 apic_thermal;
-/* With CORRECTED_ERRORS: leads CMCI, or AMD's extended entry n, of the calling CPU to a vector; 0: masks it. */
-void apic_lead_cmci(u8 vector);
-void apic_lead_extended(unsigned n, u8 vector);
+/* Leads an entry of the calling CPU's LVT, by its offset in the xAPIC page, to a vector; 0: masks it. */
+void apic_lead(u32 lvt, u8 vector);
 /* Enables the APIC of another CPU, in the mode that apic_init() chose. */
 void apic_init_cpu(void);
 

@@ -2,20 +2,6 @@
 /* What an error in a machine-check bank means: mce.h. */
 #include "arch/x86_64/cpu/mce.h"
 
-#define CTL2_CMCI BIT(30)
-#define CTL2_THRESHOLD 0x7fffull
-/* AMD's MCi_MISC0, of a counter of errors. */
-#define MISC_VALID BIT(63)
-#define MISC_COUNTER BIT(62)
-#define MISC_LOCKED BIT(61)
-#define MISC_LVT_SHIFT 52
-#define MISC_ENABLE BIT(51)
-#define MISC_INTERRUPT (3ull << 49)
-#define MISC_BY_APIC BIT(49)
-#define MISC_OVERFLOW BIT(48)
-#define MISC_COUNT_SHIFT 32
-#define MISC_COUNT (0xfffull << MISC_COUNT_SHIFT)
-
 #define MISC_MODE(misc) ((misc) >> 6 & 7) /* of the address (SDM vol. 3, 16.3.2.4) */
 #define MISC_PHYSICAL 2
 #define MISC_LSB(misc) ((misc) & 0x3f)    /* of what the address tells */
@@ -60,24 +46,4 @@ bool mce_page(const struct mce_kind *kind, u64 status, u64 address, u64 misc, u6
 		return false;
 	*page = address & (BIT(52) - PAGE_SIZE);
 	return true;
-}
-
-/* Which of AMD's banks can, is in their MISC. */
-enum mce_way mce_way(const struct mce_kind *kind, u64 cap)
-{
-	return cap & MCG_CAP_CMCI ? MCE_BY_CMCI : kind->smca || kind->succor ? MCE_BY_THRESHOLD : MCE_BY_TIME;
-}
-
-u64 mce_ctl2(u64 ctl2)
-{
-	return ctl2 & CTL2_CMCI ? 0 : (ctl2 & ~CTL2_THRESHOLD) | CTL2_CMCI | 1;
-}
-
-u64 mce_threshold(u64 misc, unsigned *lvt)
-{
-	if ((misc & (MISC_VALID | MISC_COUNTER | MISC_LOCKED)) != (MISC_VALID | MISC_COUNTER))
-		return 0;
-	*lvt = misc >> MISC_LVT_SHIFT & 0xf;
-	/* It interrupts when it comes to 0xfff. */
-	return (misc & ~(MISC_INTERRUPT | MISC_OVERFLOW | MISC_COUNT)) | MISC_ENABLE | MISC_BY_APIC | 0xffeull << MISC_COUNT_SHIFT;
 }
