@@ -27,7 +27,7 @@ struct acpi_dmar_sub {
 } __packed;
 static_assert(sizeof(struct acpi_dmar_sub) == 4, "remapping structure header");
 
-enum acpi_dmar_type { ACPI_DMAR_DRHD = 0, ACPI_DMAR_RMRR = 1, ACPI_DMAR_ATSR = 2, ACPI_DMAR_RHSA = 3 };
+enum acpi_dmar_type { ACPI_DMAR_DRHD = 0, ACPI_DMAR_RMRR = 1, ACPI_DMAR_ATSR = 2, ACPI_DMAR_RHSA = 3, ACPI_DMAR_SATC = 5 };
 
 struct acpi_dmar_path {
 	u8 device;
@@ -72,6 +72,16 @@ struct acpi_dmar_atsr {
 	u16 segment;
 } __packed; /* then device scopes */
 static_assert(sizeof(struct acpi_dmar_atsr) == 8, "ATSR");
+
+/* VT-d 4.0, 8.9: functions of the processor's own that have an address translation cache. */
+struct acpi_dmar_satc {
+	struct acpi_dmar_sub sub;
+	u8 flags;
+	u8 reserved;
+	u16 segment;
+} __packed; /* then device scopes */
+static_assert(sizeof(struct acpi_dmar_satc) == 8, "SATC");
+#define ACPI_DMAR_ATC_REQUIRED BIT(0) /* they do not work without */
 
 struct acpi_dmar_rhsa {
 	struct acpi_dmar_sub sub;

@@ -4,6 +4,9 @@
 
 #include <margay/string.h>
 
+static const char too_many_scopes[] = "more than 512 device scopes";
+static_assert(DMAR_MAX_SCOPES == 512, "too_many_scopes");
+
 static const char *read_scopes(const u8 *p, size_t size, struct dmar_info *d, struct dmar_unit *unit)
 {
 	unit->first_scope = d->nr_scopes;
@@ -21,7 +24,7 @@ static const char *read_scopes(const u8 *p, size_t size, struct dmar_info *d, st
 		if (path % sizeof(struct acpi_dmar_path) || path > sizeof(s->path))
 			return "a device scope's path is longer than 8";
 		if (d->nr_scopes == DMAR_MAX_SCOPES)
-			return "more than 256 device scopes";
+			return too_many_scopes;
 		s = &d->scope[d->nr_scopes++];
 		s->type = head.type;
 		s->enumeration_id = head.enumeration_id;
@@ -34,6 +37,14 @@ static const char *read_scopes(const u8 *p, size_t size, struct dmar_info *d, st
 	return NULL;
 }
 
+/* Which node's unit it is. */
+static void note_domain(struct dmar_info *d, u64 base, u32 domain)
+{
+	for (unsigned i = 0; i < d->nr_units; i++)
+		if (d->unit[i].type == ACPI_DMAR_DRHD && d->unit[i].base == base)
+			d->unit[i].domain = domain;
+}
+
 static const char *read_unit(const u8 *p, size_t size, void *ctx)
 {
 	union {
@@ -42,25 +53,25 @@ static const char *read_unit(const u8 *p, size_t size, void *ctx)
 		struct acpi_dmar_rmrr rmrr;
 		struct acpi_dmar_atsr atsr;
 		struct acpi_dmar_rhsa rhsa;
+		struct acpi_dmar_satc satc;
 	} u;
 	static const u8 known[] = { /* the sizes of those */
 		[ACPI_DMAR_DRHD] = sizeof(u.drhd), [ACPI_DMAR_RMRR] = sizeof(u.rmrr), [ACPI_DMAR_ATSR] = sizeof(u.atsr),
-		[ACPI_DMAR_RHSA] = sizeof(u.rhsa),
+		[ACPI_DMAR_RHSA] = sizeof(u.rhsa), [ACPI_DMAR_SATC] = sizeof(u.satc),
 	};
 	struct dmar_info *d = ctx;
-	struct dmar_unit unit = { 0 };
+	struct dmar_unit unit = { .domain = ~0u };
+	unsigned scopes = d->nr_scopes;
 	size_t fixed;
 	const char *reason;
 
 	memcpy(&u.sub, p, sizeof(u.sub));
-	if (u.sub.type >= ARRAY_SIZE(known))
+	if (u.sub.type >= ARRAY_SIZE(known) || !known[u.sub.type])
 		return NULL; /* newer kinds name nothing that must be obeyed */
 	unit.type = u.sub.type;
 	fixed = known[unit.type];
 	if (size < fixed)
 		return "a structure is too short";
-	if (d->nr_units == DMAR_MAX_UNITS)
-		return "more than 64 structures";
 	memcpy(&u, p, fixed);
 	switch (unit.type) {
 	case ACPI_DMAR_DRHD:
@@ -77,17 +88,27 @@ static const char *read_unit(const u8 *p, size_t size, void *ctx)
 		unit.base = u.rmrr.base;
 		unit.limit = u.rmrr.limit;
 		break;
-	case ACPI_DMAR_ATSR:
-		unit.flags = u.atsr.flags;
-		unit.segment = u.atsr.segment;
+	case ACPI_DMAR_SATC:
+		if (!(u.satc.flags & ACPI_DMAR_ATC_REQUIRED))
+			return NULL;
+		unit.flags = u.satc.flags;
+		unit.segment = u.satc.segment;
 		break;
+	case ACPI_DMAR_RHSA:
+		note_domain(d, u.rhsa.base, u.rhsa.domain);
+		return NULL;
 	default:
-		unit.base = u.rhsa.base;
-		unit.domain = u.rhsa.domain;
-		fixed = size; /* no device scopes follow */
-		break;
+		return NULL; /* ATSR: ports below which ATS would work. Nobody's is switched on. */
 	}
 	reason = read_scopes(p + fixed, size - fixed, d, &unit);
+	/* Of a unit there is no more than that there is one: what it has is nobody's. */
+	if (unit.type == ACPI_DMAR_DRHD && (reason == too_many_scopes || (!reason && d->nr_units >= DMAR_MAX_UNITS))) {
+		d->nr_scopes = scopes;
+		d->lost++;
+		return NULL;
+	}
+	if (!reason && d->nr_units == DMAR_MAX_STRUCTURES)
+		return "more than 128 structures";
 	if (reason)
 		return reason;
 	d->unit[d->nr_units++] = unit;

@@ -147,7 +147,8 @@ const char *hpet_table_read(const void *table, size_t size, struct hpet_info *ou
 
 /* dmar.c */
 #define DMAR_MAX_UNITS 64
-#define DMAR_MAX_SCOPES 256
+#define DMAR_MAX_STRUCTURES 128
+#define DMAR_MAX_SCOPES 512
 #define DMAR_MAX_PATH 8
 struct dmar_scope {
 	u16 type; /* DMAR_SCOPE_* */
@@ -160,12 +161,12 @@ struct dmar_scope {
 /* As in struct acpi_dmar_scope; the last two are no table's, but what kernel/iommu/ivrs_units.c makes of an IVRS. */
 enum { DMAR_SCOPE_ENDPOINT = 1, DMAR_SCOPE_BRIDGE, DMAR_SCOPE_IOAPIC, DMAR_SCOPE_HPET, DMAR_SCOPE_RANGE = 0x100, DMAR_SCOPE_ALIAS };
 struct dmar_unit {
-	u16 type; /* enum acpi_dmar_type */
+	u16 type; /* DRHD, RMRR; SATC of functions that do not work without ATS */
 	u8 flags;
-	u16 segment; /* but RHSA */
-	u64 base;    /* DRHD, RHSA: registers; RMRR: first byte */
+	u16 segment;
+	u64 base;    /* DRHD: registers; RMRR: first byte */
 	u64 limit;   /* RMRR: last byte */
-	u32 domain;  /* RHSA: proximity */
+	u32 domain;  /* DRHD: proximity, as a RHSA says; ~0: none does */
 	unsigned first_scope, nr_scopes;
 	u16 function; /* of an IVRS: the unit's own requester ID; its links by IVHD flags */
 	u8 hints;
@@ -173,8 +174,8 @@ struct dmar_unit {
 struct dmar_info {
 	u8 address_width; /* bits */
 	u8 flags;
-	unsigned nr_units;
-	struct dmar_unit unit[DMAR_MAX_UNITS];
+	unsigned nr_units, lost; /* lost: DRHDs for which there is no room here */
+	struct dmar_unit unit[DMAR_MAX_STRUCTURES]; /* DRHDs are all below DMAR_MAX_UNITS */
 	unsigned nr_scopes;
 	struct dmar_scope scope[DMAR_MAX_SCOPES];
 };

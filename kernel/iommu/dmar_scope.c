@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions and I/O APICs a structure of the DMAR is about: VT-d 4.0, 8.3 (DRHD), 8.3.1 (device scopes), 8.4 (RMRR). */
+/* Which functions and I/O APICs a structure of the DMAR is about: VT-d 4.0, 8.3 (DRHD), 8.3.1 (device scopes), 8.4 (RMRR), 8.9. */
 #include "kernel/iommu/iommu.h"
 
 static const struct pci_function *find(const struct pci_address *a)
@@ -89,7 +89,8 @@ int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f)
 			continue;
 		if (dmar_names(d, u, f))
 			return (int)i;
-		if (u->flags & ACPI_DMAR_PCI_ALL && rest < 0)
+		/* But what another has of which nothing is known. */
+		if (u->flags & ACPI_DMAR_PCI_ALL && rest < 0 && !d->lost)
 			rest = (int)i;
 	}
 	return rest;

@@ -9,6 +9,7 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
+#include "kernel/memory/numa.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/percpu.h"
 
@@ -45,13 +46,13 @@ bool host_iommu_on(void)
 	return iommu_ops;
 }
 
-/* Does the firmware want memory of its own for it? */
-static bool has_reserved(const struct pci_function *f)
+/* Does one of these of the firmware's table name it: does the firmware want memory of its own for it (RMRR)? */
+static bool is_named(const struct pci_function *f, enum acpi_dmar_type by)
 {
 	const struct dmar_info *d = iommu_table;
 
 	for (unsigned i = 0; i < d->nr_units; i++)
-		if (d->unit[i].type == ACPI_DMAR_RMRR && dmar_names(d, &d->unit[i], f))
+		if (d->unit[i].type == by && dmar_names(d, &d->unit[i], f))
 			return true;
 	return false;
 }
@@ -70,7 +71,9 @@ const char *host_iommu_unfit(unsigned index)
 		return "behind a bridge to conventional PCI, where an IOMMU cannot tell who sends";
 	if (dmar_shares(iommu_table, f))
 		return "it sends by another's requester ID, or an I/O APIC by its";
-	return has_reserved(f) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
+	if (is_named(f, ACPI_DMAR_SATC))
+		return "it does not work without address translation of its own (SATC), which no VM has";
+	return is_named(f, ACPI_DMAR_RMRR) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
 }
 
 /* ---- domains -------------------------------------------------------------------------------- */
@@ -282,7 +285,7 @@ static void keep_reserved(const struct dmar_info *d)
 				     d->unit[i].base, d->unit[i].limit);
 	}
 	for (unsigned i = 0; (f = pci_get(i)); i++)
-		if (reserved && has_reserved(f))
+		if (reserved && is_named(f, ACPI_DMAR_RMRR))
 			set(i, reserved);
 }
 
@@ -303,6 +306,7 @@ static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
 	u->base = says->base;
 	u->function = -1;
 	u->hints = says->hints;
+	u->node = numa_node_of_proximity(says->domain);
 	for (unsigned i = 0; (f = pci_get(i)); i++)
 		if (iommu_bdf(f) == says->function && f->address.segment == says->segment)
 			u->function = (int)i;
@@ -374,10 +378,13 @@ void iommu_init(void)
 		printk("iommu: %s: DMA is not contained", count ? "off by the command line" : "the firmware's table names no unit");
 		return;
 	}
+	if (d->lost)
+		printk_error("iommu: the DMAR has %u units that do not fit in %u, with %u functions and bridges by name: what is "
+			     "not named by one of the others is given to no VM", d->lost, DMAR_MAX_UNITS, DMAR_MAX_SCOPES);
 	for (unsigned i = 0; pci_get(i); i++)
 		pci_isolate(pci_get(i));
 	keep_reserved(d);
-	for (unsigned i = 0; i < d->nr_units; i++)
+	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++)
 		good += iommu_units[i].base && enable(&iommu_units[i]);
 	if (!good || iommu_faults_init(message_address()))
 		return;

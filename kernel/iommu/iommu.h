@@ -62,11 +62,11 @@ void iommu_faults_forget(unsigned index);
  */
 const char *iommu_remap(void);
 
-/* dmar_scope.c: does a structure of the DMAR (a DRHD, an RMRR) name the function, or a bridge above it? */
+/* dmar_scope.c: does a structure of the DMAR (a DRHD, an RMRR, a SATC) name the function, or a bridge above it? */
 bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const struct pci_function *f);
 /* dmar_scope.c: does firmware say that it sends by another's requester ID, or an I/O APIC by its? Of an IVRS. */
 bool dmar_shares(const struct dmar_info *d, const struct pci_function *f);
-/* dmar_scope.c: index of the DRHD that is responsible for a function; -1: none. */
+/* dmar_scope.c: index of the DRHD that is responsible for a function; -1: none, or one that was lost. */
 int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f);
 /* dmar_scope.c: the same for the I/O APIC of this ID, and the requester ID of its interrupts. */
 int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source);

@@ -12,6 +12,8 @@ enum { ALL = 1, SELECT, RANGE, RANGE_END, ALIAS = 66, ALIAS_RANGE, EXTENDED = 70
 #define SPECIAL_IOAPIC 1
 #define SPECIAL_HPET 2
 
+static_assert(IVRS_MAX_IOMMUS <= DMAR_MAX_UNITS, "they come first");
+
 static u16 id_at(const u8 *p)
 {
 	return (u16)(p[0] | p[1] << 8);
@@ -90,17 +92,17 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 {
 	memset(out, 0, sizeof(*out));
 	out->flags = ACPI_DMAR_INTR_REMAP;
-	if (iv->nr_iommus + iv->nr_memory > DMAR_MAX_UNITS)
-		return "more than 64 IOMMUs and memory blocks";
+	if (iv->nr_iommus + iv->nr_memory > DMAR_MAX_STRUCTURES)
+		return "more than 128 IOMMUs and memory blocks";
 	for (unsigned i = 0; i < iv->nr_iommus; i++) {
 		const struct ivrs_iommu *m = &iv->iommu[i];
 
 		out->unit[out->nr_units++] = (struct dmar_unit){
 			.type = ACPI_DMAR_DRHD, .segment = m->segment, .base = m->base, .first_scope = out->nr_scopes,
-			.function = m->device_id, .hints = m->flags,
+			.function = m->device_id, .hints = m->flags, .domain = ~0u,
 		};
 		if (!read_entries(out, table + m->entries_offset, m->entries_size))
-			return "more than 256 device entries";
+			return "more than 512 device entries";
 	}
 	for (unsigned i = 0; i < iv->nr_memory; i++) {
 		const struct ivrs_memory *m = &iv->memory[i];
@@ -112,7 +114,7 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 			.first_scope = out->nr_scopes,
 		};
 		if (!add_scope(out, DMAR_SCOPE_RANGE, m->first, m->last))
-			return "more than 256 device entries";
+			return "more than 512 device entries";
 	}
 	return NULL;
 }

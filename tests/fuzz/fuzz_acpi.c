@@ -115,10 +115,11 @@ static void dmar(const u8 *t, size_t size)
 
 	if (dmar_read(t, size, &d))
 		return;
-	CHECK(d.address_width >= 1 && d.address_width <= 64 && d.nr_units <= DMAR_MAX_UNITS && d.nr_scopes <= DMAR_MAX_SCOPES);
+	CHECK(d.address_width >= 1 && d.address_width <= 64 && d.nr_units <= DMAR_MAX_STRUCTURES && d.nr_scopes <= DMAR_MAX_SCOPES);
 	for (unsigned i = 0; i < d.nr_units; i++) {
 		CHECK(d.unit[i].first_scope <= d.nr_scopes && d.unit[i].nr_scopes <= d.nr_scopes - d.unit[i].first_scope);
 		CHECK(d.unit[i].type != ACPI_DMAR_RMRR || d.unit[i].base <= d.unit[i].limit);
+		CHECK(d.unit[i].type != ACPI_DMAR_DRHD || i < DMAR_MAX_UNITS);
 	}
 	for (unsigned i = 0; i < d.nr_scopes; i++)
 		CHECK(d.scope[i].depth >= 1 && d.scope[i].depth <= DMAR_MAX_PATH);
@@ -149,7 +150,7 @@ static void ivrs(const u8 *t, size_t size)
 		CHECK(v.memory[i].first <= v.memory[i].last && v.memory[i].base + v.memory[i].size >= v.memory[i].base);
 	if (ivrs_units(&v, t, &d))
 		return;
-	CHECK(d.nr_units <= DMAR_MAX_UNITS && d.nr_scopes <= DMAR_MAX_SCOPES);
+	CHECK(d.nr_units <= DMAR_MAX_STRUCTURES && d.nr_scopes <= DMAR_MAX_SCOPES);
 	for (unsigned i = 0; i < d.nr_units; i++)
 		CHECK(d.unit[i].first_scope + d.unit[i].nr_scopes <= d.nr_scopes);
 }

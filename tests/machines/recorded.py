@@ -136,16 +136,15 @@ def scopes(data):
 
 def dmar(data):
     units = []
+    nodes = dict(struct.unpack_from("<QI", e, 8) for kind, e in entries(data, 48, "<HH") if kind == 3)
     for kind, e in entries(data, 48, "<HH"):
         if kind == 0:
             flags, segment, base = struct.unpack_from("<BxHQ", e, 4)
-            units.append("%x:%x:%x:%x:0:0" % (kind, flags, segment, base) + scopes(e[16:]))
+            units.append("%x:%x:%x:%x:0:%x" % (kind, flags, segment, base, nodes.get(base, 0xffffffff)) + scopes(e[16:]))
         elif kind == 1:
-            units.append("%x:0:%x:%x:%x:0" % ((kind,) + struct.unpack_from("<HQQ", e, 6)) + scopes(e[24:]))
-        elif kind == 2:
-            units.append("%x:%x:%x:0:0:0" % ((kind,) + struct.unpack_from("<BxH", e, 4)) + scopes(e[8:]))
-        elif kind == 3:
-            units.append("%x:0:0:%x:0:%x" % ((kind,) + struct.unpack_from("<QI", e, 8)))
+            units.append("%x:0:%x:%x:%x:ffffffff" % ((kind,) + struct.unpack_from("<HQQ", e, 6)) + scopes(e[24:]))
+        elif kind == 5 and e[4] & 1:
+            units.append("%x:%x:%x:0:0:ffffffff" % ((kind,) + struct.unpack_from("<BxH", e, 4)) + scopes(e[8:]))
     return {"dmar width": "%d" % (data[36] + 1), "dmar flags": "%x" % data[37], "dmar units": words(units)}
 
 

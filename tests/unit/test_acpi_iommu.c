@@ -65,7 +65,7 @@ static void test_dmar(void **)
 	put8(0);
 	put8(0x14);
 	put8(0);
-	put(2, 2); /* ATSR of one root port */
+	put(2, 2); /* ATSR of one root port: nobody's ATS is switched on */
 	put(8 + 8, 2);
 	put8(6);
 	put8(0);
@@ -82,20 +82,43 @@ static void test_dmar(void **)
 	put(0, 4);
 	put(0xfed90000, 8);
 	put(4, 4);
+	put(3, 2); /* RHSA of a unit that is none */
+	put(20, 2);
+	put(0, 4);
+	put(0x7f000000, 8);
+	put(5, 4);
+	for (unsigned required = 0; required < 2; required++) {
+		put(5, 2); /* SATC */
+		put(8 + 8, 2);
+		put8(required);
+		put8(0);
+		put(9, 2);
+		put8(1);
+		put8(8);
+		put(0, 2);
+		put8(0);
+		put8(0xe8);
+		put8(1);
+		put8(required);
+	}
+	put(4, 2); /* ANDD: no function's */
+	put(4, 2);
 	put(99, 2); /* unknown */
 	put(4, 2);
 	finish();
 	assert_null(READ(dmar_read, &d));
 	assert_int_equal(d.address_width, 46);
 	assert_int_equal(d.flags, 1);
-	assert_int_equal(d.nr_units, 4);
-	unit_is(0, &(struct dmar_unit){ ACPI_DMAR_DRHD, .flags = 1, .segment = 2, .base = 0xfed90000, .nr_scopes = 1 });
+	assert_int_equal(d.nr_units, 3);
+	unit_is(0, &(struct dmar_unit){ ACPI_DMAR_DRHD, .flags = 1, .segment = 2, .base = 0xfed90000, .nr_scopes = 1,
+					.domain = 4 });
 	unit_is(1, &(struct dmar_unit){ ACPI_DMAR_RMRR, .segment = 7, .base = 0x7f000000, .limit = 0x7f0fffff, .first_scope = 1,
-					.nr_scopes = 1 });
-	unit_is(2, &(struct dmar_unit){ ACPI_DMAR_ATSR, .flags = 6, .segment = 5, .first_scope = 2, .nr_scopes = 1 });
-	unit_is(3, &(struct dmar_unit){ ACPI_DMAR_RHSA, .base = 0xfed90000, .domain = 4, .first_scope = 3 });
+					.nr_scopes = 1, .domain = ~0u });
+	unit_is(2, &(struct dmar_unit){ ACPI_DMAR_SATC, .flags = 1, .segment = 9, .first_scope = 2, .nr_scopes = 1,
+					.domain = ~0u });
 	assert_int_equal(d.nr_scopes, 3);
-	assert_int_equal(d.scope[2].path[0].device, 3);
+	assert_int_equal(d.lost, 0);
+	assert_int_equal(d.scope[2].path[0].device, 1);
 	assert_int_equal(d.scope[2].path[0].function, 1);
 	assert_int_equal(d.scope[0].type, 3);
 	assert_int_equal(d.scope[0].enumeration_id, 8);
@@ -103,6 +126,80 @@ static void test_dmar(void **)
 	assert_int_equal(d.scope[0].depth, 2);
 	assert_int_equal(d.scope[0].path[1].device, 1);
 	assert_int_equal(d.scope[0].path[1].function, 2);
+}
+
+static void drhd(u64 base, unsigned scopes)
+{
+	put(0, 2);
+	put(16 + 8 * scopes, 2);
+	put(0, 4);
+	put(base, 8);
+	for (unsigned i = 0; i < scopes; i++) {
+		put8(1);
+		put8(8);
+		put(0, 2);
+		put8(0);
+		put8(0);
+		put8(i % 32);
+		put8(0);
+	}
+}
+
+/* A large node: what just says more of a unit takes no room; of those for which there is none it is known that they are. */
+static void test_dmar_large(void **)
+{
+	begin_dmar();
+	for (unsigned i = 0; i < 66; i++)
+		drhd(0xd0000000 + i * 0x1000, i == 10 ? 500 : i < 12 ? 1 : i == 12 ? 3 : 0);
+	for (unsigned i = 0; i < 66; i++) {
+		put(2, 2); /* ATSR */
+		put(8, 2);
+		put(0, 4);
+		put(3, 2); /* RHSA */
+		put(20, 2);
+		put(0, 4);
+		put(0xd0000000 + i * 0x1000, 8);
+		put(i / 8, 4);
+	}
+	for (unsigned i = 0; i < 4; i++) {
+		put(1, 2); /* RMRR */
+		put(24, 2);
+		put(0, 4);
+		put(0x7f000000 + i * 0x1000, 8);
+		put(0x7f000fff + i * 0x1000, 8);
+	}
+	finish();
+	assert_null(READ(dmar_read, &d));
+	/* One that has more functions than there is room for, and the last of all. */
+	assert_int_equal(d.lost, 2);
+	assert_int_equal(d.nr_units, 64 + 4);
+	assert_int_equal(d.nr_scopes, 511);
+	assert_true(d.unit[11].base == 0xd000b000 && d.unit[12].base == 0xd000d000 && d.unit[12].domain == 1);
+	assert_true(d.unit[63].type == ACPI_DMAR_DRHD && d.unit[63].base == 0xd0040000 && d.unit[63].domain == 8);
+	assert_true(d.unit[64].type == ACPI_DMAR_RMRR);
+	/* A unit among the rest may not have a number that none has. */
+	begin_dmar();
+	for (unsigned i = 0; i < 64; i++) {
+		put(1, 2);
+		put(24, 2);
+		put(0, 4);
+		put(0x7f000000, 8);
+		put(0x7f000fff, 8);
+	}
+	drhd(0xd0000000, 0);
+	finish();
+	assert_null(READ(dmar_read, &d));
+	assert_true(d.lost == 1 && d.nr_units == 64);
+	begin_dmar();
+	for (unsigned i = 0; i < 129; i++) {
+		put(1, 2);
+		put(24, 2);
+		put(0, 4);
+		put(0x7f000000, 8);
+		put(0x7f000fff, 8);
+	}
+	finish();
+	assert_string_equal(READ(dmar_read, &d), "more than 128 structures");
 }
 
 static void test_dmar_bad(void **)
@@ -323,13 +420,14 @@ static void test_units(void **)
 	assert_int_equal(iv.nr_iommus, 2);
 	assert_null(ivrs_units(&iv, buf, &d));
 	assert_true(d.flags == ACPI_DMAR_INTR_REMAP && d.nr_units == 3 && d.nr_scopes == 9);
-	unit_is(0, &(struct dmar_unit){ .segment = 1, .base = 0xfeb80000, .nr_scopes = 2 });
+	unit_is(0, &(struct dmar_unit){ .domain = ~0u, .segment = 1, .base = 0xfeb80000, .nr_scopes = 2 });
 	assert_true(d.unit[0].function == 2 && d.unit[0].hints == 0x30);
 	scope_is(0, DMAR_SCOPE_RANGE, 0x100, 0x100);
 	scope_is(1, DMAR_SCOPE_IOAPIC, 0x1400, 0x1400);
 	assert_true(d.scope[1].enumeration_id == 33 && d.scope[1].start_bus == 0x14 && d.scope[1].depth == 1 &&
 		    !d.scope[1].path[0].device && !d.scope[1].path[0].function);
-	unit_is(1, &(struct dmar_unit){ .flags = 1, .segment = 1, .base = 0xfeb80000, .first_scope = 2, .nr_scopes = 6 });
+	unit_is(1, &(struct dmar_unit){ .domain = ~0u, .flags = 1, .segment = 1, .base = 0xfeb80000, .first_scope = 2,
+					.nr_scopes = 6 });
 	scope_is(2, DMAR_SCOPE_RANGE, 8, 0xfffe);
 	scope_is(3, DMAR_SCOPE_ALIAS, 0x300, 0x3ff);
 	scope_is(4, DMAR_SCOPE_ALIAS, 0x501, 0x501);
@@ -340,20 +438,20 @@ static void test_units(void **)
 					.first_scope = 8, .nr_scopes = 1 });
 	scope_is(8, DMAR_SCOPE_RANGE, 0x100, 0x100);
 	/* More than there is room for. */
-	iv.nr_memory = 63;
-	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 64 IOMMUs and memory blocks");
+	iv.nr_memory = 127;
+	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 128 IOMMUs and memory blocks");
 	begin_ivrs();
-	ivhd(0x10, 257 * 4);
-	for (unsigned i = 0; i < 257; i++)
+	ivhd(0x10, 513 * 4);
+	for (unsigned i = 0; i < 513; i++)
 		entry(2, i);
 	finish();
 	assert_null(READ(ivrs_read, &iv));
-	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 256 device entries");
+	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 512 device entries");
 	iv.iommu[0].entries_size -= 4;
 	assert_null(ivrs_units(&iv, buf, &d));
 	iv.nr_memory = 1;
 	iv.memory[0].size = 4096;
-	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 256 device entries");
+	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 512 device entries");
 }
 
 static void test_hostile(void **state)
@@ -368,7 +466,7 @@ static void test_hostile(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_dmar),
+		cmocka_unit_test(test_dmar), cmocka_unit_test(test_dmar_large),
 		cmocka_unit_test(test_dmar_bad),
 		cmocka_unit_test(test_ivrs),
 		cmocka_unit_test(test_ivrs_bad),

@@ -103,6 +103,11 @@ void pci_isolate(const struct pci_function *)
 
 /* ---- the kernel ---- */
 
+int numa_node_of_proximity(u32 domain)
+{
+	return domain == 7 ? 1 : -1;
+}
+
 const struct pci_function *pci_get(unsigned i)
 {
 	return i < FUNCTIONS ? &functions[i] : NULL;
@@ -524,13 +529,38 @@ static void test_scopes(void **)
 	assert_int_equal(dmar_unit_of(&dmar, &functions[PORT_A]), -1);
 }
 
+/*
+ * Of a large node's table some units did not fit: what no other unit names may be theirs, and is no VM's. What does not work
+ * without ATS is not, either. Tables are near their unit.
+ */
+static void test_large(void **)
+{
+	u16 source;
+
+	dmar.lost = 3;
+	dmar.unit[1].domain = 7;
+	dmar.unit[0].domain = ~0u;
+	add_unit(ACPI_DMAR_SATC, 0, 1, 0);
+	add_scope(1, 3, (u8[]){ PCI_DEVFN(0x1d, 0), PCI_DEVFN(0, 0), PCI_DEVFN(2, 1) });
+	iommu_init();
+	expect("iommu: the DMAR has 3 units that do not fit in 64, with 512 functions and bridges by name: what is not named by "
+	       "one of the others is given to no VM\n"
+	       "iommu: VT-d, 2 of 2 units in use: DMA contained, interrupts not: the firmware's tables do not want it\n");
+	assert_true(iommu_units[0].node == -1 && iommu_units[1].node == 1);
+	assert_string_equal(host_iommu_unfit(USB), "the firmware names no IOMMU for it");
+	assert_null(host_iommu_unfit(SWITCH));
+	assert_string_equal(host_iommu_unfit(FAR), "it does not work without address translation of its own (SATC), which no VM "
+						   "has");
+	assert_int_equal(dmar_unit_of_ioapic(&dmar, 9, &source), -1);
+}
+
 static void test_none(void **)
 {
 	has_dmar = false;
 	has_ivrs = true;
-	ivrs_says = "more than 256 device entries";
+	ivrs_says = "more than 512 device entries";
 	iommu_init();
-	expect("iommu: AMD-Vi is not used: IVRS: more than 256 device entries: DMA is not contained\n");
+	expect("iommu: AMD-Vi is not used: IVRS: more than 512 device entries: DMA is not contained\n");
 	has_dmar = true;
 	has_ivrs = false;
 	cmdline.check = 10;
@@ -1259,7 +1289,8 @@ static void test_narrow(void **)
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_scopes, reset), cmocka_unit_test_setup(test_none, reset),
+		cmocka_unit_test_setup(test_scopes, reset), cmocka_unit_test_setup(test_large, reset),
+		cmocka_unit_test_setup(test_none, reset),
 		cmocka_unit_test_setup(test_reserved, reset), cmocka_unit_test_setup(test_lies, reset),
 		cmocka_unit_test_setup(test_cost, reset), cmocka_unit_test_setup(test_domains, reset),
 		cmocka_unit_test_setup(test_one_works, reset), cmocka_unit_test_setup(test_faults, reset),

@@ -14,6 +14,7 @@
 
 struct iommu_unit {
 	u64 base;                 /* physical address of its registers */
+	int node;                 /* near its tables shall be; -1: any */
 	const char *broken;       /* why its functions are nobody's, as "it ..."; NULL: it works */
 	/* What start() finds out. */
 	enum stage2_leaf max_leaf;

@@ -178,7 +178,7 @@ static u64 *context(struct iommu_unit *u, u16 bdf)
 	u64 *bus = &u->root[(bdf >> 8) * 2], *table;
 
 	if (!(*bus & VTD_PRESENT)) {
-		table = host_pages_alloc(1, -1);
+		table = host_pages_alloc(1, u->node);
 		if (!table)
 			return NULL;
 		written(u, table, PAGE_SIZE);
@@ -211,7 +211,7 @@ static const char *vtd_remap(struct iommu_unit *u, unsigned count, bool wide)
 
 	if (!count)
 		return switch_off(u, VTD_IRE) ? NULL : no_answer;
-	u->interrupts = host_pages_alloc(pages, -1);
+	u->interrupts = host_pages_alloc(pages, u->node);
 	if (!u->interrupts)
 		return "finds no memory for the table of its interrupts";
 	written(u, u->interrupts, pages * PAGE_SIZE);
@@ -347,8 +347,8 @@ static const char *vtd_start(struct iommu_unit *u)
 	u->keeps_absent = u->cap & (VTD_CAP_CM | VTD_CAP_RWBF); /* or does not see before what was written (6.8) */
 	u->remaps = ecap & VTD_ECAP_IR;
 	u->remaps_wide = ecap & VTD_ECAP_EIM;
-	u->root = host_pages_alloc(1, -1);
-	u->queue = host_pages_alloc(2, -1);
+	u->root = host_pages_alloc(1, u->node);
+	u->queue = host_pages_alloc(2, u->node);
 	if (!u->root || !u->queue)
 		return "finds no memory for its tables";
 	written(u, u->root, PAGE_SIZE);
