@@ -2,10 +2,13 @@
 /* What an IOMMU needs of the way to it: pci_isolate() in pci_function.h, pci_conventional() in pci_core.h. */
 #include "kernel/pci/pci_function.h"
 
+bool pci_isolating;
+
 void pci_isolate(const struct pci_function *f)
 {
 	u16 acs = pci_find_extended_cap(f, PCI_EXT_CAP_ACS);
 
+	pci_isolating = true;
 	if (acs)
 		pci_change16(f, (u16)(acs + PCI_ACS_CONTROL), 0,
 			     pci_read(f->address, (u16)(acs + PCI_ACS_CAPABILITIES), 2) & PCI_ACS_ISOLATION);

@@ -39,6 +39,7 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
 
 /* pci_acs.c: what the function sends to others goes by the IOMMU, as far as its ACS can do that. Again after a reset. */
 void pci_isolate(const struct pci_function *f);
+extern bool pci_isolating; /* it has been called: from then on a group goes by what ACS does, before by what it can */
 
 /* Clears and sets bits of a 16-bit register, which is written only if that changes it. */
 void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);

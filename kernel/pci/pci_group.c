@@ -1,10 +1,20 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h. */
+/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h. PCI Express Base 5.0, 6.12.1. */
 #include "kernel/pci/pci_function.h"
 
+/* What is needed of a port is all of it; of a function that is none, what it has: without redirection it sends to no other. */
 static bool isolates(const struct pci_function *f)
 {
-	return pci_find_extended_cap(f, PCI_EXT_CAP_ACS);
+	u16 acs = pci_find_extended_cap(f, PCI_EXT_CAP_ACS), need = PCI_ACS_ISOLATION, can;
+
+	if (!acs)
+		return false;
+	can = (u16)pci_read(f->address, acs + PCI_ACS_CAPABILITIES, 2);
+	if (f->header_type != PCI_HEADER_BRIDGE)
+		need &= can;
+	/* pci_isolate() switches it on where there is an IOMMU; else it can be. */
+	return !(need & ~can) &&
+	       !(IS_ENABLED(CONFIG_IOMMU) && pci_isolating && need & ~pci_read(f->address, acs + PCI_ACS_CONTROL, 2));
 }
 
 const struct pci_function *pci_bridge_of(const struct pci_function *f)

@@ -24,6 +24,8 @@ static struct pci_function function[] = {
 	BRIDGE(3, 2, 0, 0), BRIDGE(4, 3, 0, 0), BRIDGE(5, 3, 1, 0), { .address = AT(4, 0, 0) }, { .address = AT(5, 0, 0) },
 };
 static u64 acs; /* a bit for each function */
+static u16 can = 0x5f, control[ARRAY_SIZE(function)];
+static unsigned lacks = ~0u; /* the function that can less */
 
 const struct pci_function *pci_get(unsigned i)
 {
@@ -46,8 +48,9 @@ u16 pci_find_cap(const struct pci_function *, u16 id)
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
 	assert_int_equal(size, 2);
-	if (offset == 0x104)
-		return 0x5f;
+	for (unsigned i = 0; offset >= 0x104 && i < ARRAY_SIZE(function); i++)
+		if (pci_same_address(&function[i].address, &a))
+			return offset == 0x106 ? control[i] : i == lacks ? can : 0x5f;
 	assert_int_equal(offset, 0x42);
 	return (a.bus == 2 ? PCIE_UPSTREAM : a.bus == 3 ? PCIE_DOWNSTREAM : PCIE_ROOT_PORT) << 4 | 2;
 }
@@ -56,10 +59,10 @@ static unsigned changes;
 
 void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 {
-	assert_ptr_equal(f, &function[1]);
 	assert_int_equal(offset, 0x106);
 	assert_int_equal(clear, 0);
-	assert_int_equal(set, 0x1d);
+	assert_int_equal(set, 0x1d & (f == &function[lacks] ? can : 0x5f));
+	control[f - function] |= set;
 	changes++;
 }
 
@@ -117,19 +120,57 @@ static void test_circles(void **)
 	function[9].secondary_bus = 3;
 }
 
-/* Only what redirects to the IOMMU is switched on, where there is ACS. */
+/* A root port keeps apart what is below it if it can do all that this takes; a function of a card need not be able to. */
+static void test_parts(void **)
+{
+	static const u16 parts[] = { 0x01, 0x04, 0x08, 0x10 };
+
+	acs = BIT(1) | BIT(7);
+	for (unsigned i = 0; i < ARRAY_SIZE(parts); i++) {
+		can = 0x5f & (u16)~parts[i];
+		lacks = 1;
+		assert_int_equal(group(7), 1);
+		lacks = 7;
+		assert_int_equal(group(7), 7);
+		assert_int_equal(group(8), 8);
+	}
+	/* Translation blocking and direct translated are of no use here. */
+	lacks = 1;
+	can = 0x1d;
+	assert_int_equal(group(7), 7);
+	can = 0x5f;
+	lacks = ~0u;
+}
+
+/*
+ * Only what redirects to the IOMMU is switched on, where there is ACS; from then on what is not on keeps nothing apart: the port of
+ * one that does not let itself be switched, or of a function that has been reset.
+ */
 static void test_isolate(void **)
 {
-	acs = BIT(1);
+	acs = BIT(1) | BIT(7) | BIT(8);
+	lacks = 7;
+	can = 0x0c;
 	for (unsigned i = 0; i < ARRAY_SIZE(function); i++)
 		pci_isolate(&function[i]);
-	assert_int_equal(changes, 1);
+	assert_int_equal(changes, 3);
+	assert_int_equal(group(7), 7);
+	assert_int_equal(group(8), 8);
+	control[7] = 0x04;
+	control[8] = 0;
+	assert_int_equal(group(7), 7);
+	assert_int_equal(group(8), 7);
+	control[7] = 0x0c;
+	for (unsigned bit = 0; bit < 5; bit++) {
+		control[1] = 0x5f & (u16)~BIT(bit);
+		assert_int_equal(group(7), BIT(bit) & 0x1d ? 1 : 7);
+	}
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_isolate),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_parts), cmocka_unit_test(test_isolate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
