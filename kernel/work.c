@@ -5,7 +5,9 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/idle.h"
+#include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
+#include "kernel/boot/cmdline.h"
 #include "kernel/console/screen.h"
 #include "kernel/mce.h"
 #include "kernel/nmi.h"
@@ -13,6 +15,9 @@
 #include "kernel/screen_idle.h"
 #include "kernel/time/timer.h"
 #include "kernel/work.h"
+
+/* Of sleep, from which on it is worth the deepest state: Intel's C6 pays off after 0.6 to 1 ms (Linux, intel_idle). */
+#define DEEP_MS 1
 
 int host_cpu_assign(unsigned id, struct host_work *work)
 {
@@ -87,12 +92,25 @@ bool host_mwait(void)
 	return cpu_features.mwait && cpu_features.arat && !cpu_features.tcg;
 }
 
-/* As host_cpu_wait(). deep: in the deepest C-state, for a CPU that nobody owns. */
-static void wait_for_wakeup(bool deep)
+/*
+ * Is the deepest C-state worth the way back, of some 100 us? For a CPU that nobody owns it is, else where no timer is due soon.
+ * Who else may wake it, nobody knows. A closed one has interrupts off.
+ */
+static bool sleeps_deep(const struct cpu *cpu)
+{
+	if (!host_mwait() || cpu_closed(cpu))
+		return false;
+	if (!cpu->working)
+		return true;
+	return IS_ENABLED(CONFIG_DEEP_HALT) && !cmdline_of_boot()->idle_halt &&
+	       (!cpu->timers || cpu->timers->deadline > rdtsc() + host_tsc_khz() * DEEP_MS);
+}
+
+void host_cpu_wait(void)
 {
 	struct cpu *cpu = this_cpu();
 
-	if (deep && !cpu_closed(cpu) && host_mwait())
+	if (sleeps_deep(cpu))
 		idle_mwait(&cpu->kick, cpu_features.mwait_hint);
 	else
 		(cpu_closed(cpu) ? idle_nmi : idle_hlt)(&cpu->kick);
@@ -100,11 +118,6 @@ static void wait_for_wakeup(bool deep)
 	__atomic_exchange_n(&cpu->kick, 0, __ATOMIC_SEQ_CST);
 	/* A CPU that is kicked all the time did not open interrupts above. */
 	host_interrupt_window();
-}
-
-void host_cpu_wait(void)
-{
-	wait_for_wakeup(false);
 }
 
 void work_loop(void)
@@ -117,7 +130,7 @@ void work_loop(void)
 
 		if (!work) {
 			if (!screen_idle_draw())
-				wait_for_wakeup(true);
+				host_cpu_wait();
 			continue;
 		}
 		screen_idle_ends();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, nmi=,
+ * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, idle=, iommu=, loglevel=, mitigate=, nmi=,
  * panic=, power=, screen=, x2apic=. VMs: elsewhere.
  */
 #ifndef KERNEL_CMDLINE_H
@@ -32,6 +32,7 @@ struct cmdline {
 	bool mitigate_off; /* none at all */
 	bool nmi_panic; /* an NMI by which the machine reports an error ends the node */
 	enum { CMDLINE_X2APIC_AUTO, CMDLINE_X2APIC_ON, CMDLINE_X2APIC_OFF } x2apic; /* by the DMAR, or always, or never */
+	bool idle_halt; /* halted vCPUs' CPUs sleep no deeper than by HLT */
 	u8 power; /* enum power_policy */
 	bool iommu_off; /* as if the node had none */
 	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */

@@ -12,7 +12,8 @@ bool cmdline_baud(struct span text, u32 *out);
 /* Only with CONFIG_GDB: what is behind gdb=; *out is changed only when it is right. */
 bool cmdline_gdb(struct span value, struct cmdline *out);
 
-/* The same of what is behind iommu=, power= and x2apic=: with CONFIG_IOMMU, CPU_POWER, DIRECT_INTERRUPTS. */
+/* The same of what is behind idle=, iommu=, power= and x2apic=: with CONFIG_DEEP_HALT, IOMMU, CPU_POWER, DIRECT_INTERRUPTS. */
+bool cmdline_idle(struct span value, struct cmdline *out);
 bool cmdline_iommu(struct span value, struct cmdline *out);
 bool cmdline_power(struct span value, struct cmdline *out);
 bool cmdline_x2apic(struct span value, struct cmdline *out);

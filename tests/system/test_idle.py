@@ -103,3 +103,29 @@ def test_idle_linux(interrupts, driver, most):
         running.send("poweroff\n")
         assert running.wait().status == 0
     assert 0 < done < most
+
+
+def cpu_seconds(running):
+    """That the emulator has used."""
+    with open("/proc/%d/stat" % running.process.pid, encoding="ascii") as f:
+        fields = f.read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+@pytest.mark.slow
+def test_halted_cpus_sleep_by_mwait():
+    """The only CPU of a node, whose guest halts for 20 ms again and again: where Bochs takes MWAIT for nothing it loops, and with
+    idle=halt it does not. Where MWAIT sleeps it does not either: Bochs skips the time, as in HLT."""
+    used = {}
+    for word, option in (("", "cpu: mwait_is_nop=1"), ("idle=halt", "cpu: mwait_is_nop=1"), ("", "cpu: mwait_is_nop=0")):
+        vms = {"a.conf": monitor_console.vm("a", "tick", "bochs", cmdline="machine=bochs mode=tick period=20000")}
+        with monitor_console.start("idle-halted", "bochs", vms, 1, word, extra=[option]) as running:
+            running.expect(r"^behave: ticks=50\r?$")
+            before = cpu_seconds(running)
+            running.expect(r"^behave: ticks=200\r?$")
+            used[word, option] = cpu_seconds(running) - before
+            console = monitor_console.Console(running)
+            console.call()
+            assert console.end().status == 0
+    loops, halts, sleeps = used.values()
+    assert loops > 5 * max(halts, sleeps), used

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/boot/cmdline_iommu.c kernel/boot/cmdline_power.c kernel/boot/cmdline_x2apic.c kernel/span.c */
+/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/boot/cmdline_idle.c kernel/boot/cmdline_iommu.c kernel/boot/cmdline_power.c kernel/boot/cmdline_x2apic.c kernel/span.c */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -258,6 +258,19 @@ static void test_power(void **)
 	assert_string_equal(last, "'power=': expected performance, turbo or firmware");
 }
 
+static void test_idle(void **)
+{
+	assert_int_equal(parse(""), 0);
+	assert_false(c.idle_halt);
+	assert_int_equal(parse("idle=halt"), 0);
+	assert_true(c.idle_halt);
+	assert_int_equal(parse("idle=halt idle=deep"), 0);
+	assert_false(c.idle_halt);
+	assert_int_equal(parse("idle=halt idle=c6"), 1);
+	assert_true(c.idle_halt);
+	assert_string_equal(last, "'idle=c6': expected deep or halt");
+}
+
 static void test_x2apic(void **)
 {
 	assert_int_equal(parse(""), 0);
@@ -293,7 +306,7 @@ static void test_long_word(void **)
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
 	assert_true(strlen(last) < 224);
-	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen=, "
+	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen=, idle=, "
 					 "power=, x2apic=, nmi= or panic="));
 }
 
@@ -309,7 +322,7 @@ int main(void)
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),
 		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_iommu), cmocka_unit_test(test_nmi),
-		cmocka_unit_test(test_power), cmocka_unit_test(test_x2apic),
+		cmocka_unit_test(test_power), cmocka_unit_test(test_idle), cmocka_unit_test(test_x2apic),
 		cmocka_unit_test(test_long_word),
 	};
 

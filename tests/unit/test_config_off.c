@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/cmdline_x2apic.c vmm/config/config_direct.c vmm/config/config_shape.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
+/* UNIT: kernel/boot/cmdline_idle.c kernel/boot/cmdline_x2apic.c vmm/config/config_direct.c vmm/config/config_shape.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
 /* Images without some of the options: keys and words name what they need, and one key is for all ends. */
 #undef CONFIG_VM_FLAT
 #undef CONFIG_VM_SHARING
@@ -96,7 +96,7 @@ static void test_words(void **)
 	assert_int_equal(cmdline_parse("power=turbo", &c, report), 1);
 	assert_string_equal(last, "'power=turbo': needs CONFIG_CPU_POWER");
 	assert_int_equal(cmdline_parse("screens", &c, report), 1);
-	assert_string_equal(last, "'screens': expected check, console=, escape=, loglevel=, x2apic= or panic=");
+	assert_string_equal(last, "'screens': expected check, console=, escape=, loglevel=, idle=, x2apic= or panic=");
 }
 
 /* One key for all: what on_end says follows each end, but for the operator's. */
