@@ -170,7 +170,8 @@ static void test_isolate(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_parts), cmocka_unit_test(test_isolate),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_parts),
+		cmocka_unit_test(test_isolate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
