@@ -114,14 +114,14 @@ static bool platform(const struct cpu *cpu, bool unclaimed)
 	static struct spinlock lock;
 	static u64 told; /* TSC; guarded by the lock */
 	const s64 patience = (s64)(PATIENCE_MS * host_tsc_khz());
-	s64 since = (s64)(rdtsc() - __atomic_load_n(&cpu->nmi_expected, __ATOMIC_RELAXED));
-	bool tell;
+	u64 expected = __atomic_load_n(&cpu->nmi_expected, __ATOMIC_RELAXED);
+	bool tell, alone = !expected || (s64)(rdtsc() - expected) > patience;
 
 	spin_lock(&lock);
 	tell = port_61();
 	if (IS_ENABLED(CONFIG_HEST) && (tell || unclaimed))
 		tell |= ghes_look();
-	if (!tell && unclaimed && since > patience && (!told || (s64)(rdtsc() - told) > patience)) {
+	if (!tell && unclaimed && alone && (!told || (s64)(rdtsc() - told) > patience)) {
 		printk_error("NMI of the platform on CPU %u: no device's, no sign at port 0x61: the BMC's, or a button's?",
 			     cpu->id);
 		tell = true;

@@ -95,12 +95,13 @@ def test_corrected(tmp_path):
 @pytest.mark.full
 def test_corrected_in_time(tmp_path):
     """With CORRECTED_ERRORS within a minute: a CPU that sleeps, and two whose guests never leave them, one with the local APIC."""
-    vms = {"a.conf": vm("a", "hang", cpus="1-1", interrupts="direct", watchdog="no"),
+    vms = {"a.conf": vm("a", "hang", cpus="1-1", interrupts="direct", watchdog="no", topology="node"),
            "b.conf": vm("b", "hang", cpus="3-3", interrupts="emulated", watchdog="no")}
     with start("mce-in-time", "qemu", vms, 4, extra=qemu_monitor.arguments(tmp_path),
                elf=node.variant("corrected-errors", "CORRECTED_ERRORS=y")) as running:
         running.expect(r"^margay: machine checks: corrected errors are looked for every 60 s; where a guest has the local APIC, "
                        r"every 60 s by NMI\r?$")
+        running.expect(r"^a: interrupts: direct")
         running.expect(r"^(\[b\] )?behave: hangs at ")
         for cpu in 1, 2, 3:
             inject(tmp_path, cpu, CORRECTED, 0x5000 + 0x1000 * cpu, 0)

@@ -105,6 +105,13 @@ static bool nmi(u8 status, bool ends, u32 id)
 	return false;
 }
 
+/* The machine has just been switched on. */
+static void test_early(void **)
+{
+	assert_false(nmi(0x30, false, 1));
+	assert_int_equal(lines, 1);
+}
+
 static void test_report(void **)
 {
 	static const struct {
@@ -257,6 +264,7 @@ static void test_kicks(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_early),
 		cmocka_unit_test(test_report), cmocka_unit_test(test_panic), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_unclaimed), cmocka_unit_test(test_explained), cmocka_unit_test(test_kicks),
 	};
