@@ -278,11 +278,12 @@ def test_guest_told(tmp_path):
     elf = node.variant("vm-machine-checks", "VM_MACHINE_CHECKS=y")
     with guest_node("mce-told", vms, tmp_path, elf=elf) as running:
         running.expect(r"^(\[a\] )?behave: MCG_CAP 1\r?$")
-        running.expect(r"^(\[a\] )?behave: goes on\r?$")
+        running.expect(r"^(\[a\] )?behave: waits\r?$")
+        running.expect(r"^b: own memory: ")
         inject_guest(running, tmp_path)
         running.expect(r"^a: vcpu0: has used memory that the machine has lost, at GPA 0x900000: told by #MC\r?$")
         running.expect(r"^(\[a\] )?behave: machine check 5: status b400000000000134 address 900000 misc 0\r?$")
-        running.expect(r"^(\[a\] )?behave: turn\r?$")
+        running.expect(r"^(\[a\] )?behave: goes on\r?$")
         assert "end=" not in running.text
 
 
