@@ -92,6 +92,7 @@ struct pci_info {
 	bool cut_off;    /* PCI Express, but offsets from 0x100 on cannot be reached */
 	bool flr, pm;    /* function level reset (PCIe or AF); power management */
 	bool pm_reset;   /* D3hot resets it (No_Soft_Reset is 0) */
+	bool bus_reset;  /* so does its port, below which it is alone */
 	bool ats, pri, pasid, acs;
 	unsigned vfs;    /* SR-IOV: virtual functions that it can have */
 	unsigned vfs_on; /* and has */

@@ -242,7 +242,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	reader = pci_reader(f);
 	*out = (struct pci_info){
 		.address = f->address, .id = f->id, .group = pci_group(f), .header_type = f->header_type,
-		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus,
+		.secondary_bus = f->secondary_bus, .subordinate_bus = f->subordinate_bus, .bus_reset = pci_own_port(f),
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		add_place(i, out);

@@ -39,6 +39,9 @@ const struct pci_function *pci_get(unsigned i);
 /* What is wrong with where its BARs lie, in words; NULL: nothing. */
 const char *pci_misplaced(const struct pci_function *f);
 
+/* The PCI Express port below which it is the only function, or NULL: a reset of the port's bus hurts nobody else. */
+const struct pci_function *pci_own_port(const struct pci_function *f);
+
 /* The bridge above, or NULL; its own bus has a lower number, or firmware's numbers go in circles. */
 const struct pci_function *pci_bridge_of(const struct pci_function *f);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h. PCI Express Base 5.0, 6.12.1. */
+/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h; and which is alone. PCI Express Base 5.0, 6.12.1. */
 #include "kernel/pci/pci_function.h"
 
 /* What is needed of a port is all of it; of a function that is none, what it has: without redirection it sends to no other. */
@@ -40,12 +40,30 @@ static const struct pci_function *first_of_device(const struct pci_function *f)
 	return f;
 }
 
-/* A switch's port to the root: it passes on what its downstream ports send there, and has ACS only beside other functions. */
-static bool is_upstream(const struct pci_function *f)
+static unsigned port_type(const struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
 
-	return exp && PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) == PCIE_UPSTREAM;
+	return exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) : PCIE_TO_PCI;
+}
+
+const struct pci_function *pci_own_port(const struct pci_function *f)
+{
+	const struct pci_function *port = pci_bridge_of(f), *g;
+
+	if (!port || (port_type(port) != PCIE_ROOT_PORT && port_type(port) != PCIE_DOWNSTREAM))
+		return NULL;
+	for (unsigned i = 0; (g = pci_get(i)); i++)
+		if (g != f && g->address.segment == f->address.segment && g->address.bus >= port->secondary_bus &&
+		    g->address.bus <= port->subordinate_bus)
+			return NULL;
+	return port;
+}
+
+/* A switch's port to the root: it passes on what its downstream ports send there, and has ACS only beside other functions. */
+static bool is_upstream(const struct pci_function *f)
+{
+	return port_type(f) == PCIE_UPSTREAM;
 }
 
 struct pci_address pci_group(const struct pci_function *f)

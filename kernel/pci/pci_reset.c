@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Taking a function back from a VM: the strongest reset that hurts no other function, FLR (PCI Express 6.6.2, Advanced
- * Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1). PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5.
+ * Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1), else of the bus on which it is alone (PCI Express 6.6.1, 7.5.1.3.13).
+ * PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -10,12 +11,33 @@
 #include "kernel/pci/pci_function.h"
 
 #define D3_MS 10
+#define BUS_RESET_MS 2    /* at least one */
+#define LINK_MS 1000      /* until it is there again, if nothing says so */
+#define BUS_READY_MS 100
+#define ASPM 3u           /* of Link Control: L0s, L1 */
 /* No standard says how long a device may take in the end: a minute is what some need that start firmware of their own. */
 #define READY_S 60
 #define TELL_S 10
 
-/* Resets it and waits for as long as each must. False: it has no reset. */
-static bool run_reset(const struct pci_function *f)
+/* The port keeps its own registers. */
+static void reset_bus(const struct pci_function *port)
+{
+	u16 exp = pci_find_cap(port, PCI_CAP_EXP);
+	bool tells = pci_read(port->address, (u16)(exp + PCI_EXP_LINK), 4) & PCI_EXP_LINK_TELLS;
+
+	pci_change16(port, PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET);
+	pci_delay_ms(BUS_RESET_MS);
+	pci_change16(port, PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0);
+	for (unsigned ms = 0; ms < LINK_MS; ms++) {
+		if (tells && pci_read(port->address, exp + PCI_EXP_LINK_STATUS, 2) & PCI_EXP_LINK_ACTIVE)
+			break;
+		pci_delay_ms(1);
+	}
+	pci_delay_ms(BUS_READY_MS);
+}
+
+/* Resets it and waits for as long as each must. False: it has no reset. by_bus: all that it had is lost. */
+static bool run_reset(const struct pci_function *f, bool *by_bus)
 {
 	unsigned flr_ms = pci_flr_ms(&f->id);
 	u16 exp = flr_ms ? pci_find_cap(f, PCI_CAP_EXP) : 0, af = flr_ms ? pci_find_cap(f, PCI_CAP_AF) : 0;
@@ -32,6 +54,9 @@ static bool run_reset(const struct pci_function *f)
 		pci_delay_ms(D3_MS);
 		pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, 0);
 		pci_delay_ms(D3_MS);
+	} else if (pci_own_port(f)) {
+		reset_bus(pci_own_port(f));
+		*by_bus = true;
 	} else {
 		return false;
 	}
@@ -75,6 +100,7 @@ static int reset(const struct pci_function *f, bool free)
 	static const u8 exp_kept[] = { PCI_EXP_DEVICE_CONTROL, PCI_EXP_LINK_CONTROL, PCI_EXP_DEVICE_CONTROL2 };
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), kept[ARRAY_SIZE(exp_kept)] = { 0 };
 	unsigned nr_kept = exp ? ARRAY_SIZE(exp_kept) : 0;
+	bool by_bus = false;
 	u32 header[16];
 
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
@@ -91,10 +117,13 @@ static int reset(const struct pci_function *f, bool free)
 		nr_kept--;
 	for (unsigned i = 0; i < nr_kept; i++)
 		kept[i] = (u16)pci_read(f->address, exp + exp_kept[i], 2);
-	if (!run_reset(f))
+	if (!run_reset(f, &by_bus))
 		return -ENODEV;
 	if (!wait_ready(f, header[0], free))
 		return -EIO;
+	/* The link does not save power any more: the times for that are lost, which its other end has still. */
+	if (by_bus)
+		kept[1] &= (u16)~ASPM;
 	for (unsigned i = 0; i < nr_kept; i++)
 		pci_write(f->address, exp + exp_kept[i], 2, kept[i]);
 	if (IS_ENABLED(CONFIG_IOMMU))

@@ -17,8 +17,12 @@
 
 enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0 };
 
-static u8 config[256];
+static u8 config[256], port_config[256]; /* PCI Express at EXP there, too */
 static struct pci_function f;
+static const struct pci_function port = { .address = { .bus = 0, .devfn = 0x20 }, .header_type = 1, .secondary_bus = 1 };
+static bool alone;           /* below the port */
+static char bus_log[100];    /* what the port was told, and reads while its link is away */
+static unsigned link_away;
 static unsigned resets, errors;
 static unsigned pending;     /* reads for which transactions are under way */
 static unsigned away;        /* reads that are not answered */
@@ -88,8 +92,39 @@ void screen_yield(u64 base, u64 size)
 	yielded += base + size;
 }
 
-u32 pci_read(struct pci_address, u16 offset, unsigned size)
+const struct pci_function *pci_own_port(const struct pci_function *g)
 {
+	assert_ptr_equal(g, &f);
+	return alone ? &port : NULL;
+}
+
+static u32 port_read(u16 offset, unsigned size)
+{
+	u32 v = 0;
+
+	memcpy(&v, port_config + offset, size);
+	if (offset == EXP + 0x12 && link_away) {
+		link_away--;
+		v &= ~(u32)BIT(13);
+	}
+	return v;
+}
+
+/* Its link goes with the reset of its bus, and what is there loses all. */
+static void port_write(u16 offset, unsigned size, u32 v)
+{
+	assert_true(offset == 0x3e && size == 2);
+	strcat(bus_log, v & BIT(6) ? "+" : "-");
+	if (v & BIT(6))
+		lose();
+	memcpy(port_config + offset, &v, size);
+}
+
+u32 pci_read(struct pci_address a, u16 offset, unsigned size)
+{
+	if (pci_same_address(&a, &port.address))
+		return port_read(offset, size);
+	assert_false(port_config[0x3e] & BIT(6));
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	if (away) {
 		away -= !dead;
@@ -103,8 +138,13 @@ u32 pci_read(struct pci_address, u16 offset, unsigned size)
 	return get(offset, size);
 }
 
-void pci_write(struct pci_address, u16 offset, unsigned size, u32 v)
+void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
 {
+	if (pci_same_address(&a, &port.address)) {
+		port_write(offset, size, v);
+		return;
+	}
+	assert_false(port_config[0x3e] & BIT(6));
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	if (away)
 		return;
@@ -147,8 +187,19 @@ void printk_error(const char *, ...)
 static int setup(void **)
 {
 	memset(config, 0, sizeof(config));
+	memset(port_config, 0, sizeof(port_config));
+	port_config[6] = 0x10;
+	port_config[0x34] = EXP;
+	port_config[EXP] = 0x10;
+	port_config[EXP + 2] = 0x42;
+	port_config[EXP + 0x0c + 2] = 0x10; /* says whether its link is there */
+	port_config[EXP + 0x12 + 1] = 0x20;
+	port_config[0x3e] = 3;
+	alone = false;
+	bus_log[0] = 0;
+	link_away = 0;
 	f = (struct pci_function){
-		.id.class_code = 0x020000,
+		.address.bus = 1, .id.class_code = 0x020000,
 		.bar = { { .base = 0xfebc0000, .size = 0x20000 }, { .base = 0xc040, .flags = 1 },
 			 { .base = 0x380000000000, .size = 0x1000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
@@ -277,6 +328,49 @@ static void test_take_back(void **state)
 	assert_int_equal(host_pci_take_back(0), -EIO);
 }
 
+/* Without a reset of its own, by the bus, where it is alone: all is lost then, and there again but for what saves power. */
+static void test_bus(void **state)
+{
+	u64 start;
+
+	for (unsigned pm = 0; pm < 2; pm++) {
+		setup(state);
+		alone = true;
+		set(EXP + 4, 4, 0);
+		set(AF, 4, 0x01060013);
+		set(PM + 4, 2, pm ? 0 : BIT(3));
+		set(EXP + 0x10, 2, 0x43);
+		link_away = 20;
+		khz = 10000;
+		start = rdtsc();
+		assert_int_equal(host_pci_reset(0), 0);
+		assert_int_equal(resets, 1);
+		assert_string_equal(bus_log, pm ? "" : "+-");
+		if (pm) {
+			assert_int_equal(get(EXP + 0x10, 2), 0x43);
+			continue;
+		}
+		assert_true(rdtsc() - start >= (2 + 20 + 100) * khz);
+		assert_int_equal(link_away, 0);
+		is_restored();
+		is_quiet();
+		assert_int_equal(port_config[0x3e], 3);
+	}
+	/* A port that does not say when its link is there. */
+	setup(state);
+	alone = true;
+	set(EXP + 4, 4, 0);
+	set(AF, 4, 0x01060013);
+	set(PM + 4, 2, BIT(3));
+	port_config[EXP + 0x0c + 2] = 0;
+	khz = 1000;
+	start = rdtsc();
+	away_after = 3;
+	assert_int_equal(host_pci_reset(0), 0);
+	assert_true(rdtsc() - start >= 1102 * khz);
+	is_restored();
+}
+
 static void test_disobedient(void **state)
 {
 	/* What does not end by itself, and bus mastering that stays on, are ended by a reset. */
@@ -378,6 +472,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_boot, setup), cmocka_unit_test_setup(test_take_back, setup),
+		cmocka_unit_test_setup(test_bus, setup),
 		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_quirks, setup),
 	};

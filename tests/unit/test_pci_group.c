@@ -11,7 +11,8 @@
 #include "kernel/pci/pci_function.h"
 
 #define AT(bus, device, fn) { 0, bus, (device) << 3 | (fn) }
-#define BRIDGE(from, bus, device, fn) { .address = AT(bus, device, fn), .header_type = 1, .secondary_bus = (from) }
+#define BRIDGE(from, bus, device, fn) { .address = AT(bus, device, fn), .header_type = 1, .secondary_bus = (from), \
+			      .subordinate_bus = (from) }
 
 static struct pci_function function[] = {
 	{ .address = AT(0, 0, 0) },
@@ -108,6 +109,27 @@ static void test_groups(void **)
 	}
 }
 
+/* A port's bus is reset for a function that is alone behind it, and no other. */
+static void test_own_port(void **)
+{
+	static const unsigned alone[] = { 12, 13 };
+
+	function[2].subordinate_bus = function[9].subordinate_bus = 5;
+	for (unsigned i = 0; i < ARRAY_SIZE(function); i++)
+		assert_ptr_equal(pci_own_port(&function[i]), i == alone[0] ? &function[10] : i == alone[1] ? &function[11] : NULL);
+	/* A bus behind it that firmware has numbered for later is no function; one with a function is. */
+	function[10].subordinate_bus = 5;
+	assert_null(pci_own_port(&function[12]));
+	function[13].address.segment = 1;
+	assert_ptr_equal(pci_own_port(&function[12]), &function[10]);
+	function[13].address.segment = 0;
+	assert_null(pci_own_port(&function[7]));
+	function[8].address.segment = 1;
+	assert_ptr_equal(pci_own_port(&function[7]), &function[1]);
+	function[8].address.segment = 0;
+	function[10].subordinate_bus = 4;
+}
+
 /* Firmware that has numbered no bus, or in circles, ends no walk. */
 static void test_circles(void **)
 {
@@ -143,8 +165,8 @@ static void test_parts(void **)
 }
 
 /*
- * Only what redirects to the IOMMU is switched on, where there is ACS; from then on what is not on keeps nothing apart: the port of
- * one that does not let itself be switched, or of a function that has been reset.
+ * Only what redirects to the IOMMU is switched on, where there is ACS; from then on what is not on keeps nothing apart: of a port
+ * that does not let itself be switched, or of a function that has been reset.
  */
 static void test_isolate(void **)
 {
@@ -170,8 +192,8 @@ static void test_isolate(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_parts),
-		cmocka_unit_test(test_isolate),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_own_port),
+		cmocka_unit_test(test_parts), cmocka_unit_test(test_isolate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

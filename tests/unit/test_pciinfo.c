@@ -174,6 +174,11 @@ static void test_resets(void **)
 	cap(0, PCI_CAP_MSI, 0, 0);
 	pciinfo_read(&standard, &f);
 	assert_non_null(strstr(fitness(PCI_FIT_BUT), "no reset of its own"));
+	assert_null(strstr(fitness(PCI_FIT_BUT), "by the bus"));
+	f.bus_reset = true;
+	assert_non_null(strstr(fitness(PCI_FIT_BUT), "reset by the bus, on which it is alone"));
+	assert_null(strstr(fitness(PCI_FIT_BUT), "no reset of its own"));
+	f.bus_reset = false;
 	cap(1, PCI_CAP_PM, 0, 0); /* No_Soft_Reset is 0 */
 	pciinfo_read(&standard, &f);
 	assert_true(f.pm_reset);

@@ -64,7 +64,8 @@ const char *pci_unfit(const struct pci_info *f)
 enum pci_fitness pci_fitness(const struct pci_info *f, char why[PCI_FITNESS_TEXT])
 {
 	const struct reason restrictions[] = {
-		{ !f->flr && !f->pm_reset, "no reset of its own: the next VM finds it as the last one left it" },
+		{ !f->flr && !f->pm_reset && f->bus_reset, "reset by the bus, on which it is alone" },
+		{ !f->flr && !f->pm_reset && !f->bus_reset, "no reset of its own: the next VM finds it as the last one left it" },
 		{ !f->msi && !f->msix && f->pin, "line interrupt only" },
 		{ !f->msi && !f->msix && !f->pin, "no interrupt" },
 		{ lacks_address(f, true), "without those of its ports to which the firmware gave no address" },
