@@ -7,6 +7,7 @@ import re
 import struct
 import types
 
+import margay_run
 import node
 import pytest
 import qemu_monitor
@@ -130,6 +131,18 @@ def test_fatal(tmp_path, name, status, mcg_status):
 NOBODYS = r"^margay: NMI of the platform on CPU %s: no device's, no sign at port 0x61: the BMC's, or a button's\?\r?$"
 
 
+def nmi_until(running, folder, pattern):
+    """One may be taken for a kick that met another one in the last seconds: try again, as the operator would."""
+    monitor = qemu_monitor.Monitor(folder)
+    for _ in range(20):
+        monitor.ask("nmi")
+        try:
+            return running.expect(pattern, 3)
+        except margay_run.NodeError:
+            pass
+    return running.expect(pattern)
+
+
 def test_platform_nmi(tmp_path):
     """QEMU's `nmi` is a BMC's: by LINT1 to all CPUs, as the MADT says. The boot CPU's may be the console's; kicks never are."""
     with node_of("nmi", tmp_path) as running:
@@ -143,11 +156,9 @@ def test_platform_nmi(tmp_path):
             while console.state("b") != "running":
                 pass
         assert "NMI of the platform" not in running.text
-        monitor = qemu_monitor.Monitor(tmp_path)
-        monitor.ask("nmi")
-        running.expect(NOBODYS % "[12]")
+        nmi_until(running, tmp_path, NOBODYS % "[12]")
         # Once in ten seconds, whoever has it.
-        monitor.ask("nmi")
+        qemu_monitor.Monitor(tmp_path).ask("nmi")
         assert console.state("a") == console.state("b") == "running"
         assert running.text.count("NMI of the platform") == 1
         assert console.end().status == 0
@@ -156,8 +167,7 @@ def test_platform_nmi(tmp_path):
 def test_platform_nmi_panics(tmp_path):
     with node_of("nmi-panic", tmp_path, "nmi=panic") as running:
         running.expect(UP)
-        qemu_monitor.Monitor(tmp_path).ask("nmi")
-        running.expect(NOBODYS % "\\d")
+        nmi_until(running, tmp_path, NOBODYS % "\\d")
         running.expect(r"^margay: panic on CPU \d: nmi=panic")
 
 
@@ -205,9 +215,9 @@ def test_firmware_errors(tmp_path):
         with open(window, "r+b") as f:
             f.seek(0x1000)
             f.write(memory_error(0x45c2d3000))
-        monitor.ask("nmi")
-        running.expect(r"^margay: firmware reports an error: memory, corrected: address 0x45c2d3000 card 2 module 3 "
-                       r"part 'DIMM_B2'\r?$")
+        del monitor
+        nmi_until(running, tmp_path, r"^margay: firmware reports an error: memory, corrected: address 0x45c2d3000 card 2 module 3 "
+                  r"part 'DIMM_B2'\r?$")
         # The block is the firmware's again, and explains the NMI.
         with open(window, "rb") as f:
             f.seek(0x1000)
