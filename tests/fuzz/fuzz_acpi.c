@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c kernel/acpi/s5.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/hest.c */
+/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c kernel/acpi/s5.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/hest.c kernel/iommu/dmar_scope.c */
 /* FUZZ: -max_len=400 */
 /*
  * Fuzzes the readers of the firmware's ACPI tables. Byte 0 chooses the reader,
  * byte 1 what is made good (signature, length, checksum) so that inputs get
  * behind these, bytes 2 and 3 how often the tail repeats (the limits are
  * hundreds of entries) and whether each copy bears another number. Checked:
- * counts and indices of an accepted table stay within its struct and the table.
+ * counts and indices of an accepted table stay within its struct and the table,
+ * and who has a function or an I/O APIC by it is one of its units.
  */
 #include "kernel/acpi/hest.h"
 #include "kernel/acpi/s5.h"
@@ -109,6 +110,43 @@ static void slit(const u8 *t, size_t size)
 			CHECK(i == k ? s.distance[i * s.count + k] == 10 : s.distance[i * s.count + k] > 10);
 }
 
+/* Two root ports, a switch that is numbered right, one in a circle and one backwards, what is behind, and another segment. */
+#define BRIDGE(bus, device, from, to) { .address = { 0, bus, PCI_DEVFN(device, 0) }, .header_type = PCI_HEADER_BRIDGE, \
+					.secondary_bus = (from), .subordinate_bus = (to) }
+#define FUNCTION(segment, bus, device) { .address = { segment, bus, PCI_DEVFN(device, 0) } }
+static const struct pci_function functions[] = {
+	FUNCTION(0, 0, 0), BRIDGE(0, 1, 1, 1), BRIDGE(0, 2, 2, 5), FUNCTION(0, 1, 0), BRIDGE(2, 0, 3, 5), BRIDGE(3, 0, 3, 3),
+	BRIDGE(3, 1, 5, 4), FUNCTION(0, 5, 0), FUNCTION(1, 0, 0), FUNCTION(0, 0xff, 31),
+};
+
+const struct pci_function *pci_get(unsigned i)
+{
+	return i < ARRAY_SIZE(functions) ? &functions[i] : NULL;
+}
+
+/* Answers are of a unit, named by nobody before it; those that take the rest come last, and never where one was lost. */
+static void ask(const struct dmar_info *d)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(functions); i++) {
+		const struct pci_function *f = &functions[i];
+		int n = dmar_unit_of(d, f);
+		bool named = n >= 0 && dmar_names(d, &d->unit[n], f);
+
+		dmar_shares(d, f);
+		CHECK(n < (int)d->nr_units && n < DMAR_MAX_UNITS);
+		CHECK(n < 0 || (d->unit[n].type == ACPI_DMAR_DRHD && d->unit[n].segment == f->address.segment));
+		CHECK(n < 0 || named || (d->unit[n].flags & ACPI_DMAR_PCI_ALL && !d->lost));
+		for (unsigned u = 0; u < (named ? (unsigned)n : d->nr_units); u++)
+			CHECK(d->unit[u].type != ACPI_DMAR_DRHD || !dmar_names(d, &d->unit[u], f));
+	}
+	for (unsigned id = 0; id < 256; id++) {
+		u16 source;
+		int n = dmar_unit_of_ioapic(d, (u8)id, &source);
+
+		CHECK(n < 0 || (n < DMAR_MAX_UNITS && d->unit[n].type == ACPI_DMAR_DRHD));
+	}
+}
+
 static void dmar(const u8 *t, size_t size)
 {
 	static struct dmar_info d;
@@ -123,6 +161,7 @@ static void dmar(const u8 *t, size_t size)
 	}
 	for (unsigned i = 0; i < d.nr_scopes; i++)
 		CHECK(d.scope[i].depth >= 1 && d.scope[i].depth <= DMAR_MAX_PATH);
+	ask(&d);
 }
 
 static void ivrs(const u8 *t, size_t size)
@@ -153,6 +192,7 @@ static void ivrs(const u8 *t, size_t size)
 	CHECK(d.nr_units <= DMAR_MAX_STRUCTURES && d.nr_scopes <= DMAR_MAX_SCOPES);
 	for (unsigned i = 0; i < d.nr_units; i++)
 		CHECK(d.unit[i].first_scope + d.unit[i].nr_scopes <= d.nr_scopes);
+	ask(&d);
 }
 
 static void mcfg(const u8 *t, size_t size)
