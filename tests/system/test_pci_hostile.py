@@ -14,7 +14,7 @@ import test_passthrough as passthrough
 import tiny
 
 BUS_MASTER, NO_INTX = 1 << 2, 1 << 10  # of the command register
-PORT = ["-device", "pcie-root-port,id=port,addr=8,chassis=1"]
+PORT = ["-device", "pcie-root-port,id=below,addr=8,chassis=1"]
 EDU = ["-device", "edu,addr=9,dma_mask=0xffffffff"]
 # Each instruction is 4 ns: edu's 100 ms are so many in every run, and more than the node takes from one VM to the next.
 ICOUNT = ["-icount", "shift=2,sleep=off"]
@@ -133,7 +133,7 @@ def test_reset_by_bus(behind):
     """A card without a reset of its own: behind a port that it has for itself the next VM finds it reset; else, as it was left."""
     guest = tiny.Guest("remains", "qemu")
     vms = {"first.conf": guest.vm().replace("name = remains", "name = first"), "remains.conf": guest.vm("first", last=True)}
-    extra = PORT + ["-device", "e1000,bus=port"] if behind == "port" else ["-device", "e1000,addr=9"]
+    extra = PORT + ["-device", "e1000,bus=below"] if behind == "port" else ["-device", "e1000,addr=9"]
     run = tiny.run("reset-" + behind, "qemu", None, 1, vms, extra=extra)
     found = [int(n, 16) for n in re.findall(r"remains: found (\w+)", run.text)]
     assert found == [0, 0 if behind == "port" else 0x12345670], run.text[-3000:]
