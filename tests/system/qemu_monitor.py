@@ -35,7 +35,7 @@ class Monitor:
 
     def words(self, address, count):
         """Words of 32 bits of physical memory, registers included."""
-        lines = re.findall(r"^[0-9a-f]+: (.*)$", self.ask("xp /%dxw %#x" % (count, address)).replace("\r", ""), re.M)
+        lines = re.findall(r"^[0-9a-f]+:((?: 0x[0-9a-f]+)+)$", self.ask("xp /%dxw %#x" % (count, address)).replace("\r", ""), re.M)
         return [int(word, 16) for line in lines for word in line.split()]
 
     def memory(self, address, size):

@@ -62,7 +62,9 @@ class Memory:
                     pass
                 self.map[at:at + SIZE] = self.patterns[at] = data
             else:
-                at = next(at for at in range(step + STEP - SIZE, max(step, LOW) - 1, -SIZE) if plain(self.read(at)))
+                places = range(step + STEP - SIZE, max(step, LOW) - 1, -SIZE)
+                # AMD-Vi's table of devices has 2 MiB, and the same in all entries but few.
+                at = next((at for at in places if plain(self.read(at))), places[0])
                 self.own[at] = self.read(at)
 
     def restore(self):
