@@ -51,17 +51,6 @@ def test_72_vcpus():
     test_smp.check_cpus(run, "qemu", 72, list(range(72)), [*range(36), *range(64, 100)])
 
 
-@pytest.mark.full
-def test_160_vcpus():
-    """A tiny guest: INIT and SIPI to each, its own exceptions, a function there."""
-    guest = tiny.Guest("smp", "qemu")
-    guest.cpus = 160
-    run = tiny.run("smp-160", "qemu", [guest], 160, timeout=1200)
-    assert run.outcome.status == margay_run.OK, run.outcome.text
-    assert tiny.judge(guest, run.text) == [] and run.has_line("margay: CPUs: 160 online of 160")
-    assert all(run.has_line(r"smp: vcpu%d: CPU %d, APIC ID %d, node 0" % (n, n, n)) for n in range(160))
-
-
 def start_ms(cpus):
     """From the boot CPU's local APIC to the last CPU's answer, by a clock that counts instructions: a million are a millisecond."""
     run = tiny.run("start-%d" % cpus, "qemu", [tiny.Guest("ports", "qemu")], cpus, extra=["-icount", "shift=0,sleep=off"])
