@@ -35,7 +35,7 @@ def image(name, machine, vms, cmdline=""):
     return node.margay_iso(
         "%s-%s" % (name, machine), vms,
         {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers"), "root": path}, elf=elf(),
-        cmdline=cmdline, check=False)
+        cmdline=cmdline)
 
 
 def check_disk(facts, disk="vda"):

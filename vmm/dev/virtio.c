@@ -201,10 +201,11 @@ static u32 read_common(const struct virtio *v, u32 offset, unsigned size)
 /* What concerns the selected queue; its shape is fixed once it is enabled. */
 static void write_queue(struct virtio *v, u32 offset, u32 value)
 {
-	struct virtq *q = &v->queue[v->selected];
+	struct virtq *q;
 
 	if (v->selected >= v->nr_queues)
 		return;
+	q = &v->queue[v->selected];
 	if (offset == offsetof(struct common, queue_vector))
 		q->vector = vector(value);
 	else if (q->enabled)

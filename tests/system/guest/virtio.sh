@@ -43,7 +43,7 @@ for path in /sys/block/vd?; do
 done
 if [ -n "$lines" ]; then
 	# As whole buffers, with no newline made two characters.
-	seq -w "$lines" | sed 's/^/hvc-line /; s/$/\r/' >/tmp/lines
+	seq -w "$lines" | sed 's/^/hvc-line /' >/tmp/lines
 	(stty -opost && cat /tmp/lines) <>/dev/hvc0 >&0
 	if ! grep -q 'margay\.typed=no' /proc/cmdline; then
 		echo "margay-test: listens" >/dev/hvc0
