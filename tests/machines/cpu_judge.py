@@ -95,7 +95,7 @@ def needs():
 NEEDS = needs()
 
 # What a VM file asks for; the programs that read dumps have none.
-BY_THE_VM_FILE = ("perfctr_core", "monitor", "mwait_leaf5", "mwaitx")
+BY_THE_VM_FILE = ("perfctr_core", "succor", "monitor", "mwait_leaf5", "mwaitx")
 # A secondary VT-x control (MSR 0x48b) without which the instruction is #UD in a guest.
 CONTROLS = {(0x80000001, 0, EDX, 27): 3, (7, 0, ECX, 22): 3, (7, 0, EBX, 10): 12, (0xd, 1, EAX, 3): 20, (7, 0, ECX, 5): 26}
 
