@@ -125,8 +125,8 @@ def start(name, machine, iso, **options):
     logs.append(log)
     vms, words, elf = made_of.get(iso, ((), "", None))
     words = " ".join([words, *options.get("extra", ())])
-    # Where all VMs may have their CPUs' own local APICs; a test that looks at QEMU's log itself has asked for one.
-    exits = log + EXITS if machine == "qemu" and " -d " not in words and may_be_direct(vms, words) else None
+    # Where all VMs may have their CPUs' own local APICs; a test that looks at QEMU's log or trace itself has asked for one.
+    exits = log + EXITS if machine == "qemu" and not re.search(" -(d|trace) ", words) and may_be_direct(vms, words) else None
     if exits:
         options["extra"] = [*options.get("extra", ()), *exit_log(machine, exits)]
     node = margay_run.Node(iso, machine, log=log, **options)
@@ -228,7 +228,8 @@ def finish(node):
     node.hurry(ENDING)
     run = Run(node, node.wait())
     check_modes(run, *node.made_of)
-    if node.exits and not run.lines(r"^\w+: interrupts: emulated"):
+    # An image that cannot be direct says nothing.
+    if node.exits and run.lines(r"^\w+: interrupts: direct$") and not run.lines(r"^\w+: interrupts: emulated"):
         check_exits(run, "qemu", exit_codes("qemu", node.exits))
     return run
 
