@@ -10,6 +10,9 @@ import node
 import pytest
 import test_passthrough as passthrough
 
+# They have one disk file, of which a module is made, and another that is a disk.
+pytestmark = pytest.mark.xdist_group("virtio")
+
 SIZE = (8 << 20) + 700  # the last sector is not whole
 SCRATCH = 32 << 20
 REQUEST = 64 << 10  # no request is larger

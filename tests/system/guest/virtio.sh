@@ -46,8 +46,11 @@ if [ -n "$lines" ]; then
 	seq -w "$lines" | sed 's/^/hvc-line /' >/tmp/lines
 	(stty -opost && cat /tmp/lines) <>/dev/hvc0 >&0
 	if ! grep -q 'margay\.typed=no' /proc/cmdline; then
-		echo "margay-test: listens" >/dev/hvc0
-		read -r typed </dev/hvc0
+		# Open all the while: what was typed is lost when the last one closes it.
+		exec 3<>/dev/hvc0
+		echo "margay-test: listens" >&3
+		read -r typed <&3
+		exec 3>&-
 		report typed "$typed"
 	fi
 fi
