@@ -46,8 +46,10 @@ if [ -n "$lines" ]; then
 	seq -w "$lines" | sed 's/^/hvc-line /' >/tmp/lines
 	(stty -opost && cat /tmp/lines) <>/dev/hvc0 >&0
 	if ! grep -q 'margay\.typed=no' /proc/cmdline; then
-		# Open all the while: what was typed is lost when the last one closes it.
+		# Open all the while: what was typed is lost when the last one closes it. Without echo, which would come in pieces
+		# between what the UART's terminal says on the same line.
 		exec 3<>/dev/hvc0
+		stty -echo -opost <&3
 		echo "margay-test: listens" >&3
 		read -r typed <&3
 		exec 3>&-
