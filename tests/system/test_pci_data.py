@@ -12,6 +12,7 @@ import struct
 import subprocess
 
 import lspci
+import margay_machines
 import margay_run
 import node
 import numa
@@ -33,8 +34,9 @@ LARGE_SIZE = 16 << 30
 OFFSETS = [0, 0x123456788, LARGE_SIZE // 2, LARGE_SIZE - 8]
 FUNCTIONS = ("00:04.0", "00:05.0", "00:07.3", "00:08.0", LARGE)
 DRIVERS = "margay.drivers=nvme,ahci,sd_mod,ext4,crc32c_generic,e1000e,igb margay.disk=nvme0n1,sda"
-# Debian 12's ipxe-qemu, Debian 13's.
-ROM = "/usr/%s/qemu/efi-e1000e.rom" % ("lib/ipxe" if os.path.exists("/usr/lib/ipxe") else "share")
+# QEMU's for AMD-Vi has its own; else Debian 12's ipxe-qemu, Debian 13's.
+NEWER_SHARE = os.path.join(os.path.dirname(margay_machines.NEWER_QEMU), "root", "usr", "share", "qemu")
+SHARE = "/usr/lib/ipxe/qemu" if os.path.exists("/usr/lib/ipxe") else "/usr/share/qemu"
 NODES = {1: [numa.Node("0-1", "1G")], 2: [numa.Node("0", "768M"), numa.Node("1", "768M")]}
 UNITS = {None: ([], None), "vtd": (iommu.UNIT["caching"], iommu.ON), "amdvi": (amdvi.UNIT, amdvi.ON)}
 Case = collections.namedtuple("Case", "nodes kernel unit dma")
@@ -207,7 +209,8 @@ def test_rom(guest):
     found = [line.split() for line in guest.done.lines(r"^margay-rom: 07\.3 ")]
     assert len(found) == 1, guest.done.lines("^margay-rom: ")
     size = int(found[0][2])
-    assert size > 1 << 16 and found[0][3] == passthrough.sha256(ROM, size)
+    rom = os.path.join(NEWER_SHARE if guest.case.unit == "amdvi" else SHARE, "efi-e1000e.rom")
+    assert size > 1 << 16 and found[0][3] == passthrough.sha256(rom, size)
 
 
 @pytest.mark.parametrize("guest", MATRIX[:1], indirect=True, ids=case_id)
