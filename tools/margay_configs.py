@@ -22,9 +22,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 CONFIGS = os.path.join(BUILD, "configs")
 VARIANTS = os.path.join(CONFIGS, "variants")
-NAMED = ("default", "tiny", "debug")
+NAMED = ("default", "tiny", "site", "debug")
 # What a loader may have to read from margay.elf, in bytes.
-LIMIT = {"default": 300 << 10, "tiny": 96 << 10, "debug": 384 << 10}
+LIMIT = {"default": 300 << 10, "tiny": 96 << 10, "site": 384 << 10, "debug": 384 << 10}
 # Lines of code, .c and .asm, that an image is made of; its headers are counted for all together.
 LINES = {"default": 27000, "tiny": 15000}
 HEADER_LINES = 6300
