@@ -166,6 +166,9 @@ static int config_check(struct vm *vm)
 	if (IS_ENABLED(CONFIG_VM_PAUSE) && !err && c->clock == VM_CLOCK_FREEZE && !host_tsc_stable())
 		err = vm_config_error(&e, c->file, c->line_clock,
 				      "clock = freeze: the TSCs of this node are not one clock that could stand still: use follow");
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && !err && c->no_pvclock && !host_tsc_stable())
+		err = vm_config_error(&e, c->file, c->line_pvclock,
+				      "pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");
 	if (err)
 		vm_log(vm, "%s", e.text);
 	return err;

@@ -587,9 +587,11 @@ def main():
     parser.add_argument("--vms", help="of the part direct, as in 4-filtered,4-direct: vCPUs, and their `ipi =`; default: all")
     parser.add_argument("--window", type=int, default=1000, metavar="MS", help="how long each of them is, by the guest's clock")
     parser.add_argument("--words", default="", help="further ones of Linux' command line, as no-kvmclock")
+    parser.add_argument("--vm-lines", default="", metavar="LINES", help="further ones of Margay's VM file, as pvclock=no")
     args = parser.parse_args()
     global WORDS
     WORDS = args.words + " " * bool(args.words)
+    systems.VM_LINES = args.vm_lines + "\n"
     if not re.fullmatch(r"\d+,\d+", args.hpcc):
         parser.error("--hpcc %s: expected two numbers, as in 1500,500, 0 for none" % args.hpcc)
     if args.window < 1:

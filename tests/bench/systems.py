@@ -57,6 +57,7 @@ COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "inj
 EXIT = "exit:"
 # Native as a site's machine is: Linux takes the x2APIC only where interrupts are remapped. Its DMA is not translated.
 X2APIC_MACHINE = ["-device", "intel-iommu,intremap=on,eim=on"]
+VM_LINES = ""  # --vm-lines
 X2APIC_WORDS = " intel_iommu=off"
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
 
@@ -333,7 +334,7 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
         modules = {"kernel": kernel, **({"initrd": initrd} if initrd else {})}
         vm = "kernel = kernel\ncmdline = %s\ncpus = %d\nmemory = %s\ninterrupts = %s\non_end = poweroff_node\n" % (
             cmdline, cpus, vm_memory, INTERRUPTS[system])
-        vm += ("trusted = yes\n" if trusted else "") + vm_lines
+        vm += ("trusted = yes\n" if trusted else "") + vm_lines + VM_LINES
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
         return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules, hypervisor, elf=elf), "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")

@@ -101,8 +101,11 @@ def test_pause(clock):
 
 def test_pause_control():
     """A guest without the paravirtual clock is not told of its pause, and complains: so its watchdogs do watch."""
-    run = run_clocks("pause-untold", "qemu", ["pause %d 1" % (PAUSE_S * 1000)], "no-kvmclock tsc=reliable tsc_early_khz=1000000",
+    run = run_clocks("pause-untold", "qemu", ["pause %d 1" % (PAUSE_S * 1000)], "tsc=reliable", vm={"pvclock": "no"},
                      kernel="vmlinux", extra=ICOUNT)
+    # It has not asked for the clock's MSRs either, and took its TSC's rate from what was added to its command line.
+    assert run.dmesg and not [line for line in run.dmesg if "kvm-clock" in line]
+    assert [line for line in run.dmesg if re.search("Detected 1000.000 MHz TSC", line)], run.dmesg
     assert [line for line in barks(run) if re.search("lockup|stall", line)]
 
 

@@ -87,6 +87,10 @@ static void defaults(void **)
 	assert_int_equal(parse(REQUIRED "\nclock = freeze\n"), 0);
 	assert_int_equal(config.line_clock, 4);
 	assert_int_equal(config.clock, VM_CLOCK_FREEZE);
+	assert_false(config.no_pvclock);
+	assert_int_equal(parse(REQUIRED "\npvclock = no\n"), 0);
+	assert_true(config.no_pvclock);
+	assert_int_equal(config.line_pvclock, 4);
 	assert_int_equal(parse(REQUIRED "clock = follow\n"), 0);
 	assert_int_equal(config.clock, VM_CLOCK_FOLLOW);
 	assert_int_equal(config.interrupts, VM_INTERRUPTS_AUTO);

@@ -15,6 +15,7 @@
 #undef CONFIG_SMBIOS
 #undef CONFIG_VM_RDT
 #undef CONFIG_VM_COUNTERS
+#undef CONFIG_VM_TSC_ONLY
 #undef CONFIG_MACHINE_CHECKS
 #undef CONFIG_CPU_POWER
 #undef CONFIG_VIRTIO
@@ -55,6 +56,7 @@ static void test_keys(void **)
 		{ "on_fault = stop", "f:3: on_fault: needs CONFIG_IOMMU" },
 		{ "cache = 8/20", "f:3: cache: needs CONFIG_VM_RDT" },
 		{ "bandwidth = 50%", "f:3: bandwidth: needs CONFIG_VM_RDT" },
+		{ "pvclock = no", "f:3: pvclock: needs CONFIG_VM_TSC_ONLY" },
 		{ "counters = yes", "f:3: counters: needs CONFIG_VM_COUNTERS" },
 		{ "on_mce = stop", "f:3: on_mce: needs CONFIG_MACHINE_CHECKS" },
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },

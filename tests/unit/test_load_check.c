@@ -78,11 +78,17 @@ static void test_cmdline(void **)
 	assert_string_equal(judge(0, SIZE), "");
 	assert_string_equal(judge(1, 1), "");
 	parse("kernel = k\nmemory = 64M\ncmdline = 0123456789\nmodule = m abcd\n");
-	assert_string_equal(judge(0, SIZE), "f:3: cmdline: 15 characters with those of module =; kernel k takes 14");
+	assert_string_equal(judge(0, SIZE), "f:3: cmdline: 15 characters with those of module = and pvclock =; kernel k takes 14");
 	/* The hypervisor's own limit, whatever the kernel's header says. */
 	make_bzimage(~0u);
 	memset(config.cmdline, 'a', VM_CMDLINE_MAX);
 	assert_non_null(strstr(judge(0, SIZE), "cmdline: 2052 characters"));
+	/* What the loader adds without KVM's clock, at its longest. */
+	make_bzimage(10 + 25);
+	parse("kernel = k\nmemory = 64M\ncmdline = 0123456789\npvclock = no\n");
+	assert_string_equal(judge(0, SIZE), "");
+	parse("kernel = k\nmemory = 64M\ncmdline = 0123456789a\npvclock = no\n");
+	assert_string_equal(judge(0, SIZE), "f:3: cmdline: 36 characters with those of module = and pvclock =; kernel k takes 35");
 }
 
 static void test_elf(void **)

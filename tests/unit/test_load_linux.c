@@ -324,6 +324,23 @@ static void test_hostile_bzimage(void **)
 	refused_again(-ENOEXEC, NULL, "");
 }
 
+/* Without KVM's clock Linux is told its TSC's rate, behind all other words. */
+static void test_tsc_rate(void **)
+{
+	static struct vm_config config = { .no_pvclock = true };
+	const struct vm_config *before;
+
+	make_bzimage();
+	new_vm(MIB(64));
+	before = vm->config;
+	vm->config = &config;
+	fake_host.tsc_khz = 2250001;
+	initrd.size = 5000;
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
+	check_handover("quiet tsc_early_khz=2250001");
+	vm->config = before;
+}
+
 static void test_command_line_limits(void **)
 {
 	struct linux_setup_header *h = make_bzimage();
@@ -419,6 +436,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_debian_truncated, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_debian_small_vm, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_bzimage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_tsc_rate, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_command_line_limits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_initrd_placement, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_hostile_elf, setup, teardown),

@@ -206,6 +206,7 @@ static const struct key keys[] = {
 	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
 	{ "ipi", WORDS(CONFIG_DIRECT_INTERRUPTS, ipi_direct, "filtered", "direct"), LINE(line_ipi) },
 	{ "watchdog", WORDS(CONFIG_VM_WATCHDOG, no_watchdog, "yes", "no") },
+	{ "pvclock", WORDS(CONFIG_VM_TSC_ONLY, no_pvclock, "yes", "no"), LINE(line_pvclock) },
 	{ "counters", WORDS(CONFIG_VM_COUNTERS, counters, "no", "yes"), LINE(line_counters) },
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
 	{ "on_poweroff", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },

@@ -97,6 +97,7 @@ struct vm_config {
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
 	bool ipi_direct;                  /* its guest sends by the CPUs' own ICR; default false */
 	bool no_watchdog;                 /* the guest has none; default false */
+	bool no_pvclock;                  /* the guest has no clock but its TSC; default false */
 	unsigned cache_ways, cache_of;    /* it has so many ways of so many of the last caches; default 0: as everybody */
 	unsigned bandwidth, gigabytes;    /* percent of the memory bandwidth, or GB/s by an L3 cache; default 0: as everybody */
 	bool counters;                    /* the CPUs' performance counters are the guest's; default false */
@@ -119,7 +120,7 @@ struct vm_config {
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
 		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_ipi, line_counters, line_rdt, line_mce;
+		 line_ipi, line_counters, line_rdt, line_mce, line_pvclock;
 };
 
 /* Has it functions that no machine has? */

@@ -266,8 +266,8 @@ static void leaf_timing(struct build *b, u32 leaf)
 static void leaf_kvm(struct build *b, u32 leaf)
 {
 	struct cpuid_regs r = { .eax = LEAF_KVM + 1 };
-	u64 clock = KVM_FEATURE_CLOCKSOURCE2 | KVM_FEATURE_POLL_CONTROL | (b->in->tsc_stable ? KVM_FEATURE_CLOCKSOURCE_STABLE : 0);
-	u64 eax = (b->in->pvclock ? clock : 0) | (b->in->ext_dest_id ? KVM_FEATURE_MSI_EXT_DEST_ID : 0);
+	u64 clock = KVM_FEATURE_CLOCKSOURCE2 | (b->in->tsc_stable ? KVM_FEATURE_CLOCKSOURCE_STABLE : 0);
+	u64 eax = (b->in->pvclock ? clock : 0) | KVM_FEATURE_POLL_CONTROL | (b->in->ext_dest_id ? KVM_FEATURE_MSI_EXT_DEST_ID : 0);
 
 	memcpy(&r.ebx, "KVMK", 4);
 	memcpy(&r.ecx, "VMKV", 4);

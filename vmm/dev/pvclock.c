@@ -111,8 +111,11 @@ static_assert(MSR_KVM_SYSTEM_TIME == MSR_KVM_WALL_CLOCK + 1, "one range");
 
 static int pvclock_create(struct vm *vm, void **instance)
 {
-	struct pvclock *p = *instance = host_pages_alloc(1, -1);
+	struct pvclock *p;
 
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && vm->config->no_pvclock)
+		return 0;
+	p = *instance = host_pages_alloc(1, -1);
 	if (!p)
 		return host_no_memory(vm->name);
 	pvclock_scale(host_tsc_khz(), &p->mul, &p->shift);
@@ -125,7 +128,7 @@ static void pvclock_vcpu_start(struct vcpu *vcpu, void *instance)
 	struct pvclock *p = instance;
 	u64 tsc, wall;
 
-	if (vcpu->id != 0)
+	if ((IS_ENABLED(CONFIG_VM_TSC_ONLY) && !p) || vcpu->id != 0)
 		return;
 	wall = host_wall_clock(&tsc);
 	p->wall_at_start = wall - guest_ns(p, vcpu->vm, tsc);

@@ -10,6 +10,9 @@ struct vm;
 
 #define LINUX_LOW_GUARD 0x100000ull /* kernels and initrds stay above 1 MiB */
 #define LINUX_COMMAND_LINE_MAX 2047u
+/* What tells a guest without KVM's clock the rate of its TSC (Linux, Documentation/admin-guide/kernel-parameters.txt). */
+#define LINUX_TSC_RATE " tsc_early_khz=%lu"
+#define LINUX_TSC_RATE_MAX (sizeof(" tsc_early_khz=4294967295") - 1)
 
 /* What has been placed so far. */
 struct linux_load {

@@ -44,14 +44,15 @@ const char *load_hint(const void *data, u64 size)
 /* As Linux gets it: with what stands behind the names of its modules. */
 static int check_cmdline(const struct vm_config *c, u32 max, struct config_error *err)
 {
-	size_t n = strlen(c->cmdline);
+	size_t n = strlen(c->cmdline) + (c->no_pvclock ? LINUX_TSC_RATE_MAX : 0);
 
 	for (unsigned i = 0; i < c->nr_modules; i++)
 		n += c->module[i].args[0] ? 1 + strlen(c->module[i].args) : 0;
 	if (n <= max)
 		return 0;
-	return vm_config_error(err, c->file, c->line_cmdline, "cmdline: %zu characters with those of module =; kernel %s takes "
-			       "%u", n, c->kernel, max);
+	return vm_config_error(err, c->file, c->line_cmdline,
+			       "cmdline: %zu characters with those of module = and pvclock =; kernel %s takes %u",
+			       n, c->kernel, max);
 }
 
 static int check_kernel(const struct vm_config *c, const void *data, u64 size, bool is_linux, struct config_error *err)

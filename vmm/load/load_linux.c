@@ -136,9 +136,11 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 {
 	const struct vm_config *c = l->vm->config;
 	u32 max = MIN(l->hdr.cmdline_size, LINUX_COMMAND_LINE_MAX);
-	char text[LINUX_COMMAND_LINE_MAX + 1 + VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
+	char text[LINUX_COMMAND_LINE_MAX + 1 + LINUX_TSC_RATE_MAX + VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
 	int n = snprintf(text, sizeof(text), "%s", cmdline);
 
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && c->no_pvclock)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, LINUX_TSC_RATE, host_tsc_khz());
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
 		if (c->module[i].args[0])
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
