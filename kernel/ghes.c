@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * Errors that firmware has found and keeps in memory (ACPI 6.4, 18.3.2.7): looked for after an NMI of the platform, and by whoever
- * looks for corrected errors. Each section is a line; then the block is the firmware's again.
+ * looks for corrected errors; and in a machine check of which no bank tells. Each section is a line, and memory that is lost is
+ * kept out of use; then the block is the firmware's again.
  */
 #include <margay/host.h>
 #include <margay/spinlock.h>
@@ -14,6 +15,7 @@
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/mce.h"
+#include "kernel/memory/lost.h"
 #include "kernel/panic.h"
 
 #define BLOCK_MAX KIB(16) /* what is longer is read that far */
@@ -66,22 +68,33 @@ void ghes_init(void)
 		printk("firmware's errors: %u blocks in memory", count);
 }
 
-/* One block. Was there anything in it? */
-static bool look_at(unsigned i, bool *fatal)
+/* What the blocks have held: sections, and of these how many with a page that is lost, and the last one. */
+struct sum {
+	unsigned sections, lost;
+	u64 page;
+	bool fatal;
+};
+
+static void look_at(unsigned i, struct sum *sum)
 {
 	char text[200];
-	bool found = false, worst = false;
+	struct hest_found found;
 	size_t at = 0;
 
 	if (!mmio_read32(of[i].block))
-		return false;
+		return;
 	for (u32 k = 0; k < of[i].size; k++)
 		copy[k] = of[i].block[k];
-	while (hest_section(copy, of[i].size, &at, text, sizeof(text), &worst)) {
-		found = true;
-		*fatal |= worst;
-		if (worst || lines++ < LINES)
+	while (hest_section(copy, of[i].size, &at, text, sizeof(text), &found)) {
+		sum->sections++;
+		sum->fatal |= found.fatal;
+		if (found.fatal || found.lost || lines++ < LINES)
 			printk_error("firmware reports an error: %s", text);
+		if (!found.lost)
+			continue;
+		sum->lost++;
+		sum->page = found.page;
+		memory_lost(found.page);
 	}
 	mmio_write32(of[i].block, 0);
 	if (of[i].ack) {
@@ -89,18 +102,33 @@ static bool look_at(unsigned i, bool *fatal)
 
 		*ack = (*ack & hest.source[i].ack_kept) | hest.source[i].ack_set;
 	}
-	return found;
+}
+
+static struct sum look_at_all(void)
+{
+	struct sum sum = { 0 };
+
+	spin_lock(&lock);
+	for (unsigned i = 0; i < count; i++)
+		look_at(i, &sum);
+	spin_unlock(&lock);
+	return sum;
 }
 
 bool ghes_look(void)
 {
-	bool found = false, fatal = false;
+	struct sum sum = look_at_all();
 
-	spin_lock(&lock);
-	for (unsigned i = 0; i < count; i++)
-		found |= look_at(i, &fatal);
-	spin_unlock(&lock);
-	if (fatal && cmdline_of_boot()->nmi_panic)
+	if (sum.fatal && cmdline_of_boot()->nmi_panic)
 		panic("nmi=panic");
-	return found;
+	return sum.sections;
+}
+
+/* Who holds the lock meanwhile is another CPU: this one was in its guest. */
+enum mce_verdict ghes_judge(u64 *page)
+{
+	struct sum sum = look_at_all();
+
+	*page = sum.lost == 1 ? sum.page : HOST_LOST_UNKNOWN;
+	return sum.fatal ? MCE_FATAL : sum.lost ? MCE_USED : MCE_NONE;
 }

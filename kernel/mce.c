@@ -21,6 +21,8 @@
 #define SMCA_DESTAT 8 /* of a deferred error, which an error in STATUS does not hide; DEADDR follows */
 #define SMCA_CONFIG_ENABLE BIT(32)
 
+#define MCG_WHERE (MCG_STATUS_RIPV | MCG_STATUS_EIPV)
+
 static u64 corrected, uncorrected; /* atomic */
 
 struct mce_kind mce_kind_of(u64 cap)
@@ -75,7 +77,7 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 	if ((verdict == MCE_LOST || verdict == MCE_USED) && mce_page(kind, status, address, misc, &page)) {
 		memory_lost(page);
 		if (verdict == MCE_USED)
-			*used = page | (mcg_status & (MCG_STATUS_RIPV | MCG_STATUS_EIPV));
+			*used = page | (mcg_status & MCG_WHERE);
 	}
 	/* What ends the node is left for who comes after: the firmware, or the next boot's log. */
 	if (verdict != MCE_FATAL)
@@ -187,6 +189,11 @@ bool upcall_machine_check(bool of_guest)
 
 	host_rdmsr(MSR_MCG_STATUS, &mcg_status);
 	worst = look_at_all(true, mcg_status, &used);
+	/* It is this CPU's, and no bank tells: firmware has looked first (ACPI 6.4, table 18-14: notification by MCE). */
+	if (IS_ENABLED(CONFIG_HEST) && of_guest && worst == MCE_NONE && (mcg_status & MCG_WHERE) != MCG_STATUS_RIPV) {
+		worst = ghes_judge(&used);
+		used |= mcg_status & MCG_WHERE;
+	}
 	if (worst == MCE_FATAL || (worst == MCE_USED && !of_guest) || (worst < MCE_USED && !(mcg_status & MCG_STATUS_RIPV))) {
 		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id, mcg_status);
 		return false;

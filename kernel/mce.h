@@ -24,5 +24,7 @@ void corrected_tell(void);
 /* ghes.c, with HEST: finds the blocks in which firmware keeps errors; looks into them. Was there one? */
 void ghes_init(void);
 bool ghes_look(void);
+/* The same in a guest's machine check of which no bank tells: what it was, and which page, or HOST_LOST_UNKNOWN. */
+enum mce_verdict ghes_judge(u64 *page);
 
 #endif

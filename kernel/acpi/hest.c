@@ -42,7 +42,7 @@ struct section {
 static_assert(sizeof(struct section) == 72, "ACPI 6.4, table 18-13");
 #define SECTION_FRU_TEXT BIT(1)
 #define REVISION_TIME 0x300
-#define FATAL 1
+enum { RECOVERABLE, FATAL };
 
 /* Bytes of an entry: fixed, and for each bank in the byte that counts them (18.3.2.1 to 18.3.2.11). */
 static const struct { u8 size, per_bank, banks_at; } entries[] = {
@@ -115,10 +115,12 @@ struct told {
 	u8 bit, at, bytes;
 	const char *format;
 };
+#define MEMORY_ADDRESS 16
+#define MEMORY_ADDRESS_VALID BIT(1)
 static const struct told of_memory[] = {
-	{ 1, 16, 8, " address %#lx" }, { 3, 32, 2, " node %lu" }, { 4, 34, 2, " card %lu" }, { 5, 36, 2, " module %lu" },
-	{ 6, 38, 2, " bank %lu" }, { 7, 40, 2, " device %lu" }, { 8, 42, 2, " row %lu" }, { 9, 44, 2, " column %lu" },
-	{ 14, 72, 1, " kind %lu" }, { 17, 78, 2, " SMBIOS handle %#lx" },
+	{ 1, MEMORY_ADDRESS, 8, " address %#lx" }, { 3, 32, 2, " node %lu" }, { 4, 34, 2, " card %lu" },
+	{ 5, 36, 2, " module %lu" }, { 6, 38, 2, " bank %lu" }, { 7, 40, 2, " device %lu" }, { 8, 42, 2, " row %lu" },
+	{ 9, 44, 2, " column %lu" }, { 14, 72, 1, " kind %lu" }, { 17, 78, 2, " SMBIOS handle %#lx" },
 };
 static const struct told of_processor[] = {
 	{ 2, 10, 1, " kind %lu" }, { 5, 13, 1, " level %lu" }, { 8, 152, 8, " APIC ID %lu" }, { 9, 160, 8, " address %#lx" },
@@ -130,6 +132,7 @@ static const struct told of_pcie[] = {
 };
 
 /* UEFI 2.9, N.2.2, N.2.4.1, N.2.4.2, N.2.5, N.2.7. */
+enum { MEMORY }; /* the first one */
 static const struct {
 	u8 type[16];
 	const char *name;
@@ -146,15 +149,22 @@ static const struct {
 	  of_pcie, ARRAY_SIZE(of_pcie) },
 };
 
+static unsigned kind_of(const struct section *s)
+{
+	unsigned kind = 0;
+
+	while (kind < ARRAY_SIZE(kinds) && memcmp(kinds[kind].type, s->type, sizeof(s->type)))
+		kind++;
+	return kind;
+}
+
 static void say(char *text, size_t max, const struct section *s, const u8 *p)
 {
 	static const char *const severities[] = { "recoverable", "fatal", "corrected", "informational" };
 	u64 valid = field(p, s->size, 0, 8);
-	unsigned kind = 0;
+	unsigned kind = kind_of(s);
 	size_t n;
 
-	while (kind < ARRAY_SIZE(kinds) && memcmp(kinds[kind].type, s->type, sizeof(s->type)))
-		kind++;
 	n = (size_t)snprintf(text, max, "%s, %s:", kind < ARRAY_SIZE(kinds) ? kinds[kind].name : "of another kind",
 			     severities[s->severity & 3]);
 	for (unsigned i = 0; kind < ARRAY_SIZE(kinds) && i < kinds[kind].count && n < max; i++) {
@@ -167,7 +177,17 @@ static void say(char *text, size_t max, const struct section *s, const u8 *p)
 		snprintf(text + n, max - n, " part '%.20s'", s->fru_text);
 }
 
-bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max, bool *fatal)
+/* Of what is wider than a page, by its mask, that is the page that is named: the rest is told when somebody uses it. */
+static void find_page(struct hest_found *found, const struct section *s, const u8 *p)
+{
+	u64 address = field(p, s->size, MEMORY_ADDRESS, 8);
+
+	found->lost = kind_of(s) == MEMORY && (s->severity == RECOVERABLE || s->severity == FATAL) &&
+		      field(p, s->size, 0, 8) & MEMORY_ADDRESS_VALID && s->size >= MEMORY_ADDRESS + 8 && address < BIT(52);
+	found->page = address & ~(PAGE_SIZE - 1);
+}
+
+bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max, struct hest_found *found)
 {
 	struct section s = { 0 };
 	struct block b;
@@ -184,7 +204,8 @@ bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t
 	if (end - *at < head || end - *at - head < s.size)
 		return false;
 	say(text, max, &s, (const u8 *)block + *at + head);
-	*fatal = s.severity == FATAL || b.severity == FATAL;
+	find_page(found, &s, (const u8 *)block + *at + head);
+	found->fatal = s.severity == FATAL || b.severity == FATAL;
 	*at += head + s.size;
 	return true;
 }

@@ -21,9 +21,14 @@ struct hest_info {
 const char *hest_read(const void *table, size_t size, struct hest_info *out);
 
 /*
- * The section of a block at *at (0: the first), as a line without its end; *at moves behind it. False: there is none, or what is
- * left is broken. *fatal: it is what the machine cannot go on with.
+ * The section of a block at *at (0: the first), as a line without its end, in which a name is as firmware has it; *at moves
+ * behind it. False: there is none, or what is left is broken.
  */
-bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max, bool *fatal);
+struct hest_found {
+	bool fatal; /* the machine cannot go on with it */
+	bool lost;  /* a page of memory is, uncorrected */
+	u64 page;   /* which */
+};
+bool hest_section(const void *block, size_t size, size_t *at, char *text, size_t max, struct hest_found *found);
 
 #endif

@@ -232,12 +232,13 @@ static void hest(const u8 *t, size_t size)
 static void block(const u8 *t, size_t size)
 {
 	char text[200];
-	bool fatal;
+	struct hest_found found;
 
 	if (size < 20)
 		return;
-	for (size_t at = 0, before = 0; hest_section(t, size, &at, text, sizeof(text), &fatal); before = at)
-		CHECK(at > before && at <= size && memchr(text, 0, sizeof(text)));
+	for (size_t at = 0, before = 0; hest_section(t, size, &at, text, sizeof(text), &found); before = at)
+		CHECK(at > before && at <= size && memchr(text, 0, sizeof(text)) &&
+		      (!found.lost || (found.page < BIT(52) && found.page % PAGE_SIZE == 0)));
 }
 
 static void fixed_tables(enum reader which, const u8 *t, size_t size)

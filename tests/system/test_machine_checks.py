@@ -178,7 +178,7 @@ WINDOW = 1 << 20
 def hest(at):
     """A table with one generic source, whose block's address stands at `at`; the block is 4 KiB behind it (ACPI 6.4, 18.3.2.7)."""
     register = struct.pack("<BBBBQ", 0, 64, 0, 4, at)
-    notification = bytes([7, 28]) + bytes(26)
+    notification = bytes([4, 28]) + bytes(26)  # an NMI
     source = struct.pack("<HHHBBIII", 9, 1, 0xffff, 0, 1, 1, 1, 0x1000) + register + notification + struct.pack("<I", 0x1000)
     body = struct.pack("<I", 1) + source
     head = struct.pack("<4sIBB6s8sI4sI", b"HEST", 36 + len(body), 1, 0, b"MARGAY", b"TESTHEST", 1, b"TEST", 1)
@@ -187,12 +187,12 @@ def hest(at):
     return bytes(table)
 
 
-def memory_error(address):
-    """A block with one corrected error of a DIMM (UEFI 2.9, N.2.5)."""
+def memory_error(address, severity=2):
+    """A block with one error of a DIMM, corrected or, 0, recoverable (UEFI 2.9, N.2.5)."""
     detail = struct.pack("<QQQQHHH", 1 << 1 | 1 << 4 | 1 << 5, 0, address, ~0xfff & (1 << 64) - 1, 0, 2, 3).ljust(80, b"\0")
-    section = MEMORY_SECTION + struct.pack("<IHBBI", 2, 0x300, 2, 0, len(detail)) + bytes(16)
+    section = MEMORY_SECTION + struct.pack("<IHBBI", severity, 0x300, 2, 0, len(detail)) + bytes(16)
     section += b"DIMM_B2".ljust(20, b"\0") + bytes(8)
-    return struct.pack("<IIIII", 1 << 4 | 2, 0, 0, len(section + detail), 2) + section + detail
+    return struct.pack("<IIIII", 1 << 4 | (2 if severity else 1), 0, 0, len(section + detail), severity) + section + detail
 
 
 def test_firmware_errors(tmp_path):
@@ -223,6 +223,12 @@ def test_firmware_errors(tmp_path):
             f.seek(0x1000)
             assert f.read(4) == bytes(4)
         assert "NMI of the platform" not in running.text
+        with open(window, "r+b") as f:
+            f.seek(0x1000)
+            f.write(memory_error(FREE + 0x123, 0))
+        nmi_until(running, tmp_path, r"^margay: firmware reports an error: memory, recoverable: address %#x card 2 module 3 "
+                  r"part 'DIMM_B2'\r?$" % (FREE + 0x123))
+        running.expect(r"^margay: memory: the page at %#x is given to nobody any more\r?$" % FREE)
 
 
 def test_while_an_apic_is_emptied(tmp_path):

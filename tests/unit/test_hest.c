@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/hest.c kernel/acpi/rsdp.c */
+/* UNIT: kernel/acpi/hest.c kernel/acpi/rsdp.c kernel/memory/lost.c */
 /* HEST and the blocks that it names, as ACPI 6.4 and UEFI 2.9 have them; broken ones; and what kernel/ghes.c does with them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -102,7 +102,7 @@ static void generic(bool enabled, u8 space, u64 pointer, u32 size, u64 ack)
 	put(1, 4);
 	put(0x1000, 4);
 	gas(space, pointer);
-	put8(7); /* NMI */
+	put8(4); /* NMI */
 	put8(28);
 	zeros(26);
 	put(size, 4);
@@ -233,7 +233,8 @@ static void at(size_t offset, u64 value, unsigned bytes, u32 size)
 static bool reads(size_t size, size_t *where, const char *text)
 {
 	char got[200] = "";
-	bool fatal = false, is = hest_section(block, size, where, got, sizeof(got), &fatal);
+	struct hest_found found;
+	bool is = hest_section(block, size, where, got, sizeof(got), &found);
 
 	assert_string_equal(got, text);
 	return is;
@@ -288,10 +289,10 @@ static void test_sections(void **)
 		static u8 room[sizeof(block)];
 		u8 *end = room + sizeof(room) - size;
 		char text[60];
-		bool fatal;
+		struct hest_found found;
 
 		memcpy(end, block, size);
-		for (where = 0; hest_section(end, size, &where, text, sizeof(text), &fatal);)
+		for (where = 0; hest_section(end, size, &where, text, sizeof(text), &found);)
 			assert_true(where <= size);
 	}
 	block[0] = 0; /* nothing is new */
@@ -302,6 +303,48 @@ static void test_sections(void **)
 	*(u32 *)(void *)(block + 20 + 24) = ~0u; /* longer than all */
 	where = 0;
 	assert_false(reads(sizeof(block), &where, ""));
+}
+
+/* A memory section with a page, by its severity and address; has: bits of what is valid. */
+static void memory_section(u32 severity, u64 address, u64 has)
+{
+	section(MEMORY, severity, 0x300, NULL, 80);
+	at(0, has, 8, 80);
+	at(16, address, 8, 80);
+}
+
+static void test_pages(void **)
+{
+	static const struct { u32 severity; u64 address, has, page; bool lost, fatal; } table[] = {
+		{ 0, 0x123456789, BIT(1), 0x123456000, true, false }, { 1, 0xfff, ~0ull, 0, true, true },
+		{ 0, BIT(52) - 1, BIT(1), BIT(52) - PAGE_SIZE, true, false },
+		/* Nothing is lost; it does not say where; no address of memory; a severity that is none. */
+		{ 2, 0x5000, BIT(1), 0, false, false }, { 3, 0x5000, BIT(1), 0, false, false },
+		{ 0, 0x5000, ~BIT(1), 0, false, false }, { 0, BIT(52), BIT(1), 0, false, false },
+		{ 4, 0x5000, BIT(1), 0, false, false },
+	};
+	struct hest_found found;
+	char text[200];
+	size_t where;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		begin_block(2);
+		memory_section(table[i].severity, table[i].address, table[i].has);
+		where = 0;
+		assert_true(hest_section(block, filled, &where, text, sizeof(text), &found));
+		assert_int_equal(found.lost, table[i].lost);
+		assert_int_equal(found.fatal, table[i].fatal);
+		assert_true(!found.lost || found.page == table[i].page);
+	}
+	/* Too short to have an address; and another kind of section. */
+	for (unsigned i = 0; i < 2; i++) {
+		begin_block(0);
+		section(i ? X86 : MEMORY, 0, 0x300, NULL, i ? 64 : 23);
+		at(0, ~0ull, 8, i ? 64 : 23);
+		where = 0;
+		assert_true(hest_section(block, filled, &where, text, sizeof(text), &found));
+		assert_false(found.lost);
+	}
 }
 
 /* ---- what is done ---- */
@@ -371,10 +414,52 @@ static void test_look(void **)
 	assert_true(!memory[0x8000]);
 }
 
+/* Whoever finds it, its page is given to nobody any more; and it is told, however many corrected ones were. */
+static void test_lost(void **)
+{
+	said[0] = 0;
+	lines = LINES;
+	begin_block(0);
+	memory_section(2, 0x10000, BIT(1));
+	memory_section(0, 0x20123, BIT(1));
+	memory_section(1, 0x30000, BIT(1));
+	memcpy(memory + 0x1000, block, filled);
+	assert_true(ghes_look());
+	expect("firmware reports an error: memory, recoverable: address 0x20123\n"
+	       "memory: the page at 0x20000 is given to nobody any more\n"
+	       "firmware reports an error: memory, fatal: address 0x30000\n"
+	       "memory: the page at 0x30000 is given to nobody any more\n");
+	assert_int_equal(memory_lost_in(0, 0x100000), 0x20000);
+	assert_int_equal(memory_lost_in(0x21000, 0x100000), 0x30000);
+}
+
+/* In a guest's machine check of which the banks do not tell. */
+static void test_judge(void **)
+{
+	static const struct { u32 severity[2]; enum mce_verdict verdict; u64 page; } table[] = {
+		{ { 2, 3 }, MCE_NONE, HOST_LOST_UNKNOWN }, { { 2, 0 }, MCE_USED, 0x41000 },
+		{ { 0, 0 }, MCE_USED, HOST_LOST_UNKNOWN }, { { 0, 1 }, MCE_FATAL, HOST_LOST_UNKNOWN },
+	};
+	u64 page;
+
+	assert_int_equal(ghes_judge(&page), MCE_NONE);
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		begin_block(2);
+		memory_section(table[i].severity[0], 0x40010, BIT(1));
+		memory_section(table[i].severity[1], 0x41010, BIT(1));
+		memcpy(memory + 0x8000, block, filled);
+		assert_int_equal(ghes_judge(&page), table[i].verdict);
+		assert_true(page == table[i].page);
+		assert_int_equal(ghes_judge(&page), MCE_NONE);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_table), cmocka_unit_test(test_sections), cmocka_unit_test_setup(test_look, machine),
+		cmocka_unit_test(test_table), cmocka_unit_test(test_sections), cmocka_unit_test(test_pages),
+		cmocka_unit_test_setup(test_look, machine), cmocka_unit_test_setup(test_lost, machine),
+		cmocka_unit_test_setup(test_judge, machine),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

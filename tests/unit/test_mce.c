@@ -33,6 +33,8 @@ static struct { u64 ctl, status, address, misc, config, destat, deaddr; } bank[B
 static u64 mcg_cap, mcg_status, mcg_ctl, mcg_ext, feature_control;
 static char lines[1000];
 static unsigned ended;
+static enum mce_verdict by_firmware;
+static unsigned firmware_asked;
 
 /* ---- the machine ---- */
 
@@ -111,6 +113,8 @@ static int reset(void **)
 	mcg_status = mcg_ctl = mcg_ext = feature_control = ended = 0;
 	leaf_1 = leaf_7 = (struct cpuid_regs){ 0 };
 	corrected = uncorrected = 0;
+	firmware_asked = 0;
+	by_firmware = MCE_NONE;
 	this = (struct cpu){ .id = 3, .work = &work };
 	lines[0] = 0;
 	return 0;
@@ -121,6 +125,13 @@ bool ghes_look(void)
 {
 	fail();
 	return false;
+}
+
+enum mce_verdict ghes_judge(u64 *page)
+{
+	firmware_asked++;
+	*page = 0x66000;
+	return by_firmware;
 }
 
 static unsigned begun;
@@ -362,6 +373,31 @@ static void test_used(void **)
 	assert_non_null(strstr(lines, "machine check: CPU 3 cannot go on: MCG_STATUS 0x7\n"));
 }
 
+/* A guest's machine check of which no bank tells is what firmware tells of it; not the hypervisor's, nor another CPU's. */
+static void test_firmware(void **)
+{
+	static const struct { enum mce_verdict verdict; bool of_guest, asked, goes_on; u64 mcg_status; } table[] = {
+		{ MCE_USED, true, true, true, 7 }, { MCE_USED, true, true, true, 6 }, { MCE_USED, true, true, true, 4 },
+		{ MCE_USED, true, false, true, 5 }, { MCE_USED, false, false, false, 4 }, { MCE_USED, false, false, true, 7 },
+		{ MCE_FATAL, true, true, false, 7 }, { MCE_NONE, true, true, true, 7 }, { MCE_NONE, true, true, false, 4 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		reset(NULL);
+		by_firmware = table[i].verdict;
+		mcg_status = table[i].mcg_status;
+		assert_int_equal(upcall_machine_check(table[i].of_guest), table[i].goes_on);
+		assert_int_equal(firmware_asked, table[i].asked);
+		assert_int_equal(ended, table[i].asked && table[i].verdict == MCE_USED);
+		assert_true(!ended || used_page == (0x66000 | (table[i].mcg_status & 3)));
+	}
+	/* A bank tells: that is it. */
+	reset(NULL);
+	bank[0].status = VAL;
+	mcg_status = 7;
+	assert_true(upcall_machine_check(true) && !firmware_asked && !ended);
+}
+
 static void test_fatal(void **)
 {
 	bank[2].status = VAL | UC | PCC;
@@ -418,6 +454,7 @@ int main(void)
 		cmocka_unit_test_setup(test_init, reset), cmocka_unit_test_setup(test_look, reset),
 		cmocka_unit_test_setup(test_deferred, reset),
 		cmocka_unit_test_setup(test_used, reset), cmocka_unit_test_setup(test_fatal, reset),
+		cmocka_unit_test_setup(test_firmware, reset),
 		cmocka_unit_test(test_lost),
 	};
 
