@@ -19,7 +19,7 @@ BANK = 9
 VAL, OVER, UC, EN, MISCV, ADDRV, PCC, S, AR = (1 << n for n in (63, 62, 61, 60, 59, 58, 57, 56, 55))
 CORRECTED = VAL | EN | MISCV | ADDRV | 0x9f
 LOST = CORRECTED | UC | S
-RIPV, MCIP = 1, 4
+RIPV, EIPV, MCIP = 1, 2, 4
 PAGE_OF = 0x80 | 12  # a physical address, of which a page is told
 IDLE = 2
 FREE = 200 << 20  # of a node's 256 MiB: no image, no VM
@@ -260,59 +260,66 @@ def test_while_an_apic_is_emptied(tmp_path):
     assert run.outcome.status == 0 and len(run.lines("^tiny: direct: ok ")) == 2
 
 
-class InnerMonitor(qemu_monitor.Monitor):
-    """That of the QEMU which is the node of nested-svm: by a serial port of its host, whose other end here is a socket."""
-
-    DEVICE = ["-chardev", "socket,id=m,path=%s,server=on,wait=off", "-device", "isa-serial,index=2,irq=10,chardev=m"]
-    MONITOR = ["-chardev", "serial,id=m,path=/dev/ttyS2", "-mon", "m"]
-
-    def ask(self, command):
-        """The first one finds no prompt: it was said before anybody listened."""
-        return super().ask(command or " ")
+# Of the QEMU that is the node of a nested machine: its monitor shares the serial line with the node.
+MONITOR = ["-set", "chardev.console.mux=on", "-mon", "console"]
+PROMPT = r"\(qemu\) "
+TO_AND_FRO = "\x01c"
+# To an AMD CPU all that is uncorrected and comes as an exception has been used; Intel's says so (SDM vol. 3, table 16-7).
+USED = {"nested-svm": (LOST, RIPV | MCIP), "nested-vtx": (LOST | AR, RIPV | EIPV | MCIP)}
 
 
-def guest_node(name, vms, folder, **options):
-    host = [word.replace("%s", qemu_monitor.path_in(folder)) for word in InnerMonitor.DEVICE]
-    return start(name, "nested-svm", vms, 2, extra=InnerMonitor.MONITOR, host=host, **options)
+def guest_node(name, machine, vms, **options):
+    return start(name, machine, vms, 2, extra=MONITOR, timeout=1800 if machine == "nested-vtx" else 300, **options)
 
 
-def inject_guest(running, folder):
+def expect_cut(running, line):
+    """A line of the node's, in whose middle the monitor's prompt may stand: that comes as the node goes on already."""
+    running.expect(("(?:%s)?" % PROMPT).join(map(re.escape, line)))
+
+
+def inject_guest(running, machine):
     """An error of a page of a's, 9 MiB behind its beginning, that it has used."""
     page = int(re.findall(r"^a: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$", running.text, re.M)[-1], 16) + (9 << 20)
-    # To an AMD CPU, as KVM shows it here, all that is uncorrected and comes as an exception has been used.
-    answer = InnerMonitor(folder).ask("mce 1 %d %#x %#x %#x %#x" % (BANK, LOST, RIPV | MCIP, page, PAGE_OF))
-    assert "rror" not in answer, answer
-    running.expect(r"^margay: machine check: CPU 1, bank %d: memory is lost that was in use here: status %#x address %#x" % (
-        BANK, LOST, page))
+    status, mcg_status = USED[machine]
+    running.send(TO_AND_FRO)
+    running.expect(PROMPT, prompt=True)
+    running.send("mce 1 %d %#x %#x %#x %#x\r" % (BANK, status, mcg_status, page, PAGE_OF))
+    expect_cut(running, "margay: machine check: CPU 1, bank %d: memory is lost that was in use here: status %#x address %#x" % (
+        BANK, status, page))
+    running.send(TO_AND_FRO)
 
 
 @pytest.mark.full
 @pytest.mark.slow
-def test_guest_told(tmp_path):
+def test_guest_told():
     """on_mce = inject: the guest has a bank, its #MC says which of its pages is lost, and it goes on."""
     vms = {"a.conf": vm("a", "mce", cpus="1-1", on_mce="inject"), "b.conf": vm("b", "part", cpus="0-0")}
     elf = node.variant("vm-machine-checks", "VM_MACHINE_CHECKS=y")
-    with guest_node("mce-told", vms, tmp_path, elf=elf) as running:
+    with guest_node("mce-told", "nested-svm", vms, elf=elf) as running:
         running.expect(r"^(\[a\] )?behave: MCG_CAP 1\r?$")
         running.expect(r"^(\[a\] )?behave: waits\r?$")
         running.expect(r"^b: own memory: ")
-        inject_guest(running, tmp_path)
-        running.expect(r"^a: vcpu0: has used memory that the machine has lost, at GPA 0x900000: told by #MC\r?$")
-        running.expect(r"^(\[a\] )?behave: machine check 5: status b400000000000134 address 900000 misc 0\r?$")
-        running.expect(r"^(\[a\] )?behave: goes on\r?$")
+        inject_guest(running, "nested-svm")
+        expect_cut(running, "a: vcpu0: has used memory that the machine has lost, at GPA 0x900000: told by #MC\r\n")
+        expect_cut(running, "behave: machine check 5: status b400000000000134 address 900000 misc 0\r\n")
+        expect_cut(running, "behave: goes on\r\n")
         assert "end=" not in running.text
 
 
 @pytest.mark.full
 @pytest.mark.slow
-def test_guest_mode(tmp_path):
+@pytest.mark.parametrize("machine", USED)
+def test_guest_mode(machine):
     """By KVM's own intercept: the error meets a CPU in its guest. That VM is over, its neighbour and the node go on."""
-    vms = {"a.conf": vm("a", "hang", cpus="1-1"), "b.conf": vm("b", "part", cpus="0-0")}
-    with guest_node("mce-guest", vms, tmp_path) as running:
-        running.expect(r"^b: own memory: ")
-        inject_guest(running, tmp_path)
-        running.expect(r"^a: vcpu0: has used memory that the machine has lost: the machine checks before\r?$")
-        running.expect(r"^a: end=machine-check\r?$")
+    # A timer that leaves time between its interrupts. On nested-vtx a node that only waits hears nothing of its serial line.
+    vms = {"a.conf": vm("a", "hang", machine, cpus="1-1"), "b.conf": vm("b", "tick period=1000000", machine, cpus="0-0")}
+    with guest_node("mce-guest", machine, vms) as running:
+        running.expect(r"^(\[a\] )?behave: hangs at ")
+        running.expect(r"^\[b\] behave: ticks=")
+        inject_guest(running, machine)
+        expect_cut(running, "a: vcpu0: has used memory that the machine has lost: the machine checks before\r\n")
+        expect_cut(running, "a: end=machine-check\r\n")
+        running.expect(r"^(\[b\] )?behave: ticks=")
         console = Console(running)
         console.call()
         assert "machine checks: 0 corrected, 1 not" in console.answer("node")
