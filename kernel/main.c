@@ -14,6 +14,7 @@
 #include "kernel/console/printk.h"
 #include "kernel/console/serial.h"
 #include "kernel/console/screen.h"
+#include "kernel/cstates.h"
 #include "kernel/iommu/iommu.h"
 #include "kernel/irq.h"
 #include "kernel/mce.h"
@@ -205,6 +206,8 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		pci_route_facts();
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		alarm_init();
+	if (IS_ENABLED(CONFIG_VM_CST))
+		cstates_init();
 	if (IS_ENABLED(CONFIG_HEST))
 		ghes_init();
 	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS))

@@ -23,6 +23,7 @@ static_assert(sizeof(struct acpi_gas) == 12, "GAS");
 #define ACPI_SPACE_MEMORY 0
 #define ACPI_SPACE_IO 1
 #define ACPI_SPACE_PCI_CONFIG 2
+#define ACPI_SPACE_FIXED_HARDWARE 0x7f
 #define ACPI_ACCESS_BYTE 1
 #define ACPI_ACCESS_WORD 2
 

@@ -76,11 +76,14 @@ struct aml_tables {
  * Called for each Name and Method: its path; op: AML_NAME, and value is what it
  * is set to (and what comes behind), or AML_METHOD, and value is a byte of flags
  * (bits 2:0: how many arguments) and the code, or AML_IF: of what is declared
- * under an If, which may be there or not. False ends the walk.
+ * under an If, which may be there or not. In images with VM_CST, too, for each
+ * Processor: AML_PROCESSOR, and value begins with its ID. False ends the walk.
  */
 typedef bool (*aml_visit)(void *ctx, const struct aml_name *path, u16 op, struct aml_span value);
 /* False: not all was seen, for a list has something that is not known. */
 bool aml_walk(const struct aml_tables *t, aml_visit fn, void *ctx);
+
+bool aml_same(const struct aml_name *a, const struct aml_name *b);
 
 /* 0: the Name or Method of exactly this path; -EINVAL: declared under an If only; -ENOENT: not seen; -ENODEV: there is none. */
 int aml_find(const struct aml_tables *t, const struct aml_name *path, u16 *op, struct aml_span *value);

@@ -46,8 +46,7 @@ static bool add_root(void *ctx, const struct aml_name *path, u16 op, struct aml_
 		return true;
 	device.n--;
 	/* _HID and _CID of one device: one after the other. */
-	if (r->count && r->count <= r->max && r->out[r->count - 1].path.n == device.n &&
-	    !memcmp(r->out[r->count - 1].path.seg, device.seg, device.n * sizeof(u32)))
+	if (r->count && r->count <= r->max && aml_same(&r->out[r->count - 1].path, &device))
 		return true;
 	if (r->count < r->max)
 		r->out[r->count] = (struct aml_pci_root){ .path = device };

@@ -297,11 +297,8 @@ static bool noted_by_pic(const struct aml_tables *t, struct stored *s)
 
 /* ---- from names to constants -------------------------------------------------------------- */
 
-/*
- * From a Name or Method at a path to the constant that it stands for; the path is then the scope in which that stands. Names in a
- * method are looked for from the method on, those in a package from where it is declared.
- */
-static bool settle(const struct aml_tables *t, struct aml_name *path, u16 op, struct aml_span *value)
+/* Names in a method are looked for from the method on, those in a package from where it is declared. */
+bool aml_settle(const struct aml_tables *t, struct aml_name *path, u16 op, struct aml_span *value)
 {
 	for (unsigned i = 0; i < REFERENCES; i++) {
 		struct aml_name name, found;
@@ -329,7 +326,7 @@ int aml_constant(const struct aml_tables *t, const struct aml_name *scope, u32 s
 		return err;
 	*in = *scope;
 	in->seg[in->n++] = seg;
-	return settle(t, in, op, value) ? 0 : -EINVAL;
+	return aml_settle(t, in, op, value) ? 0 : -EINVAL;
 }
 
 int aml_integer(const struct aml_tables *t, const struct aml_name *scope, u32 seg, u64 *value)

@@ -11,6 +11,7 @@
 #include <margay/string.h>
 
 #define WALK_DEPTH 12 /* scopes in scopes */
+#define PROCESSOR_BYTES 6 /* of a Processor, behind its name: its ID, and a register block's address and length */
 
 struct walk {
 	aml_visit fn;
@@ -34,12 +35,22 @@ static bool resolve(const struct aml_name *scope, const struct aml_name *name, s
 	return true;
 }
 
-static bool same(const struct aml_name *a, const struct aml_name *b)
+bool aml_same(const struct aml_name *a, const struct aml_name *b)
 {
 	return a->n == b->n && !memcmp(a->seg, b->seg, a->n * sizeof(u32));
 }
 
 static void walk_list(struct walk *w, struct aml_span s, const struct aml_name *scope, unsigned depth);
+
+static void visit(struct walk *w, const struct aml_name *scope, const struct aml_name *name, u16 op, struct aml_span value)
+{
+	struct aml_name path;
+
+	if (!resolve(scope, name, &path))
+		w->cut = true;
+	else if (!w->fn(w->ctx, &path, w->ifs ? AML_IF : op, value))
+		w->done = true;
+}
 
 /* Scope, device and their like: a package that begins with a name and `skipped` bytes. */
 static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *scope, unsigned skipped, unsigned depth)
@@ -49,10 +60,14 @@ static bool enter(struct walk *w, struct aml_span *s, const struct aml_name *sco
 
 	if (!aml_take_package(s, &inner))
 		return false;
-	if (aml_take_name(&inner, &name) && aml_skip(&inner, skipped) && resolve(scope, &name, &path))
+	if (aml_take_name(&inner, &name) && inner.left >= skipped && resolve(scope, &name, &path)) {
+		if (IS_ENABLED(CONFIG_VM_CST) && skipped == PROCESSOR_BYTES)
+			visit(w, scope, &name, AML_PROCESSOR, inner);
+		aml_skip(&inner, skipped);
 		walk_list(w, inner, &path, depth + 1);
-	else
+	} else {
 		w->cut = true;
+	}
 	return true;
 }
 
@@ -71,16 +86,6 @@ static bool enter_if(struct walk *w, struct aml_span *s, u16 op, const struct am
 	walk_list(w, inner, scope, depth + 1);
 	w->ifs--;
 	return true;
-}
-
-static void visit(struct walk *w, const struct aml_name *scope, const struct aml_name *name, u16 op, struct aml_span value)
-{
-	struct aml_name path;
-
-	if (!resolve(scope, name, &path))
-		w->cut = true;
-	else if (!w->fn(w->ctx, &path, w->ifs ? AML_IF : op, value))
-		w->done = true;
 }
 
 static bool visit_name(struct walk *w, struct aml_span *s, const struct aml_name *scope)
@@ -178,7 +183,7 @@ static bool term(struct walk *w, struct aml_span *s, const struct aml_name *scop
 	case AML_THERMAL:
 		return enter(w, s, scope, 0, depth);
 	case AML_PROCESSOR:
-		return enter(w, s, scope, 6, depth);
+		return enter(w, s, scope, PROCESSOR_BYTES, depth);
 	case AML_POWER:
 		return enter(w, s, scope, 3, depth);
 	case AML_IF:
@@ -222,7 +227,7 @@ static bool find_one(void *ctx, const struct aml_name *path, u16 op, struct aml_
 {
 	struct find *f = ctx;
 
-	if (!same(path, f->path))
+	if (!aml_same(path, f->path) || op == AML_PROCESSOR)
 		return true;
 	f->err = -EINVAL;
 	if (op == AML_IF)

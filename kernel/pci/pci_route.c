@@ -180,6 +180,11 @@ void pci_route_init(void)
 		describe(&roots[i]);
 }
 
+const struct aml_tables *pci_route_tables(void)
+{
+	return &tables;
+}
+
 /* ---- facts of a boot module ------------------------------------------------------------- */
 
 /* The root of a fact, which may be the first that is known of it; NULL: one too many. */

@@ -19,6 +19,9 @@ void pci_route_init(void);
  */
 void pci_route_facts(void);
 
+/* The tables of AML, the DSDT first: after pci_route_init(). */
+const struct aml_tables *pci_route_tables(void);
+
 /* The node of a function's root; -1: unknown. */
 int pci_node(const struct pci_function *f);
 

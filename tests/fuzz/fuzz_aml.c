@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/s5.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the reader of static AML. Two bytes say which device, pin and
  * interrupt line are asked for, one where the rest is cut into two tables.
- * Checked: every name and value that is found lies in its table, roots and
- * routes are what their types promise, and asking twice answers the same.
+ * Checked: every name and value that is found lies in its table, roots,
+ * routes and C-states are what their types promise, and asking twice answers the same.
  */
 #include <margay/errno.h>
 
+#include "kernel/acpi/aml_cst.h"
 #include "kernel/acpi/aml_pci.h"
 #include "kernel/acpi/s5.h"
 #include "tests/fuzz/fuzz.h"
@@ -27,10 +28,25 @@ static bool within(const struct aml_span *s)
 static bool check_one(void *ctx, const struct aml_name *path, u16 op, struct aml_span value)
 {
 	CHECK(ctx == &found && path->absolute && !path->up && path->n <= AML_NAME_MAX);
-	CHECK((op == AML_NAME || op == AML_METHOD || op == AML_IF) && within(&value));
-	CHECK(op != AML_METHOD || value.left);
+	CHECK((op == AML_NAME || op == AML_METHOD || op == AML_IF || op == AML_PROCESSOR) && within(&value));
+	CHECK((op != AML_METHOD || value.left) && (op != AML_PROCESSOR || value.left >= 6));
 	found++;
 	return true;
+}
+
+static void check_cstates(const struct aml_tables *t)
+{
+	struct aml_processor p[4];
+	unsigned n = aml_processors(t, p, ARRAY_SIZE(p));
+
+	CHECK(n <= found && n == aml_processors(t, NULL, 0));
+	n = MIN(n, (unsigned)ARRAY_SIZE(p));
+	aml_cstates(t, p, n);
+	for (unsigned i = 0; i < n; i++) {
+		CHECK(p[i].path.absolute && p[i].path.n && p[i].states.count <= CSTATES_MAX);
+		for (unsigned k = 0; k < p[i].states.count; k++)
+			CHECK(p[i].states.state[k].type >= 1 && p[i].states.state[k].type <= 3);
+	}
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
@@ -50,6 +66,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	found = 0;
 	aml_walk(&t, check_one, &found);
 	CHECK(found <= size);
+	check_cstates(&t);
 	n = aml_pci_roots(&t, root, ARRAY_SIZE(root), &beyond);
 	CHECK(n <= ARRAY_SIZE(root) && n + beyond <= found);
 	for (unsigned i = 0; i < n; i++) {

@@ -15,6 +15,7 @@ import tempfile
 
 FILLS = ("0x0", "0xff", "0x5a")
 TIMEOUT = 900
+PROCESSOR = r"^ *(\\\S*) +Processor +0x[0-9a-f]+ \w+ ID (\w+) "
 ROOT_IDS = (0x030ad041, 0x080ad041, "PNP0A03", "PNP0A08")
 LINES = (3, 5, 10, 11)  # Interrupt Line, of a link device that is set by a register
 BREAKS = 8  # An AML BreakPoint stops acpiexec until "go", which does nothing elsewhere: so many of them in a value are gone over
@@ -85,7 +86,7 @@ class Machine:
     """told: path -> (segment, bus) of all roots, by a Linux on the machine; what it says comes before what AML says."""
 
     def __init__(self, found, told=None):
-        self.names, self.known, self.nodes = {}, {}, {}
+        self.names, self.known, self.nodes, self.processors = {}, {}, {}, {}
         with tempfile.TemporaryDirectory() as folder:
             files = []
             for i, data in enumerate([d for s, d in found if s == "DSDT"][:1] + [d for s, d in found if s == "SSDT"]):
@@ -94,6 +95,7 @@ class Machine:
                     f.write(data)
             listing = run(files, FILLS[0], ["find ????"]) if files else None
             if listing:
+                self.processors = {m[1]: int(m[2], 16) for m in re.finditer(PROCESSOR, listing[0], re.M)}
                 self.evaluate(files, list(namespace(listing[0])))
         if self.names and told:
             self.tell(told)
@@ -103,8 +105,9 @@ class Machine:
         routed = [p[:-5] for p in paths if p.endswith("._PRT")]
         above = {p[:i] for p in routed for i in range(len(p) + 1) if p[i:i + 1] in (".", "")}
         links = [p[:-5] for p in paths if p.endswith("._PRS")]
-        wanted = [p for p in paths if p[-4:] in ("_PRT", "_HID", "_CID", "_BBN", "_SEG", "_PXM")]
+        wanted = [p for p in paths if p[-4:] in ("_PRT", "_HID", "_CID", "_BBN", "_SEG", "_PXM", "_CST")]
         wanted += [p for p in paths if p[-4:] in ("_ADR", "_STA") and (p[:-5] in above or p[:p.rfind(".", 0, -5)] in above)]
+        wanted += [p[:-4] + "_UID" for p in paths if p.endswith("._CST") and p[:-4] + "_UID" in self.names]
         hosts = {p[:-5] for p in wanted if p[-4:] in ("_HID", "_CID")}
         wanted += [p + n for p in sorted(set(links)) for n in ("._CRS", "._PRS") if p + n in self.names]
         wanted += [p + "._CRS" for p in sorted(hosts) if (p in routed or p + "._BBN" in self.names) and p + "._CRS" in self.names]
@@ -211,6 +214,19 @@ def windows(data):
     return " ".join(found)
 
 
+def cstates(value):
+    """As read_machine.c prints them; None: no fact."""
+    if not isinstance(value, list) or not value or value[0] != len(value) - 1:
+        return None
+    found = []
+    for state in value[1:]:
+        registers = [d for tag, d in descriptors(state[0]) if tag == 0x82] if isinstance(state[0], bytes) else []
+        if len(registers) != 1 or not all(isinstance(v, int) for v in state[1:]) or len(state) != 4:
+            return None
+        found.append(":".join("%x" % v for v in struct.unpack("<4BQ", registers[0]) + tuple(state[1:])))
+    return " ".join(found)
+
+
 class Topology:
     """Functions for read_machine, and what is known of each one's pin."""
 
@@ -221,6 +237,12 @@ class Topology:
             # One that surely is there has its bus for itself.
             others = [r for r in self.roots if r[1:3] == (segment, bus) and r[0] != path and (r[3] or not status)]
             self.root(path, segment, bus, not others and None not in (segment, bus))
+        for path, value in machine.known.items():
+            if path.endswith("._CST") and cstates(value):
+                self.facts["cst " + path[:-5]] = cstates(value)
+            if path.endswith("._UID") and isinstance(value, int) and machine.known.get(path[:-4] + "_HID") == "ACPI0007":
+                self.facts["uid " + path[:-5]] = "%x" % value
+        self.facts.update(("uid " + path, "%x" % uid) for path, uid in machine.processors.items())
         value = machine.known.get("\\_S5")
         if isinstance(value, list) and len(value) > 1 and all(isinstance(v, int) for v in value[:2]):
             self.facts["s5"] = "%x:%x" % (value[0] & 7, value[1] & 7)

@@ -328,6 +328,11 @@ void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 		fake_host.cpuid(leaf, subleaf, out);
 }
 
+const struct cstates *host_cstates(unsigned)
+{
+	return fake_host.cstates;
+}
+
 const void *host_smbios(u32 *size)
 {
 	*size = fake_host.smbios_size;

@@ -9,6 +9,7 @@
 #define TESTS_FAKE_HOST_H
 
 #include <margay/host.h>
+#include <margay/host_cst.h>
 #include <margay/host_rdt.h>
 #include <margay/mitigations.h>
 
@@ -50,6 +51,7 @@ struct fake_host {
 	struct { u32 msr; u64 value; } msrs[FAKE_MSRS]; /* readable and writable MSRs; others fault */
 	unsigned nr_msrs;
 	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */
+	const struct cstates *cstates; /* of each CPU */
 	const void *smbios; /* the node's table */
 	u32 smbios_size;
 	struct host_cpu_info cpus[FAKE_CPUS];

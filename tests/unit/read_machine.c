@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_facts.c kernel/span.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c */
+/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_facts.c kernel/span.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/s5.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c */
 /*
  * No test of its own: what the readers of the image make of one recorded machine
  * (tests/machines). read_machine TABLES FUNCTIONS [FACTS]. TABLES: its ACPI tables, one behind another. FACTS: a module
@@ -16,6 +16,7 @@
 
 #include <margay/host.h>
 #include "kernel/acpi/acpi.h"
+#include "kernel/acpi/aml_cst.h"
 #include "kernel/acpi/s5.h"
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
@@ -358,6 +359,30 @@ static void print_root(const struct aml_pci_root *r)
 	printf(r->has_proximity ? " = %x\n" : " = unknown\n", r->proximity);
 }
 
+static void print_cstates(const struct aml_tables *t)
+{
+	unsigned count = aml_processors(t, NULL, 0);
+	struct aml_processor *p = calloc(count, sizeof(*p));
+
+	aml_processors(t, p, count);
+	aml_cstates(t, p, count);
+	for (unsigned i = 0; i < count; i++) {
+		printf("uid ");
+		print_path(&p[i].path);
+		printf(" = %x\ncst ", p[i].uid);
+		print_path(&p[i].path);
+		printf(p[i].states.count ? " =" : " = unknown");
+		for (unsigned k = 0; k < p[i].states.count; k++) {
+			const struct cstate *s = &p[i].states.state[k];
+
+			printf(" %x:%x:%x:%x:%llx:%x:%x:%x", s->reg.space_id, s->reg.bit_width, s->reg.bit_offset,
+			       s->reg.access_size, HEX(s->reg.address), s->type, s->latency, s->power);
+		}
+		printf("\n");
+	}
+	free(p);
+}
+
 static void aml(void)
 {
 	static struct aml_span body[MAX_TABLES];
@@ -374,6 +399,7 @@ static void aml(void)
 	body[all.count++] = (struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
 	for (unsigned i = 0; (t = acpi_table("SSDT", i)); i++)
 		body[all.count++] = (struct aml_span){ (const u8 *)(t + 1), t->length - sizeof(*t) };
+	print_cstates(&all);
 	n = aml_pci_roots(&all, root, MAX_ROOTS, &beyond);
 	for (unsigned i = 0; i < n; i++)
 		print_root(&root[i]);

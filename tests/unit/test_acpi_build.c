@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_cst.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
 #include <errno.h>
 #include <setjmp.h>
@@ -31,7 +31,7 @@ static struct acpi_guest_cpu cpus[CPUS];
 static struct acpi_guest input(unsigned nr_cpus, u32 first_id)
 {
 	for (unsigned i = 0; i < nr_cpus; i++)
-		cpus[i] = (struct acpi_guest_cpu){ first_id + i, i % 3 };
+		cpus[i] = (struct acpi_guest_cpu){ .apic_id = first_id + i, .node = i % 3 };
 	return (struct acpi_guest){
 		.cpus = cpus, .nr_cpus = nr_cpus, .memory = memory, .nr_memory = ARRAY_SIZE(memory),
 		.nr_nodes = 3, .distances = distances, .uart = true, .ioapic = true, .power = true, .watchdog = true,
@@ -306,11 +306,17 @@ static void test_iasl(void **)
 		{ 0x200000, 0x4000000, 0x8000000 }, { 0x180000000, 0x140000000, 0x40000000 },
 	};
 	static const struct acpi_guest_intx intx[] = { { 0x00, 3, 0, 8 }, { 0xaf, 0x1f, 3, 23 }, { 0xaf, 0, 1, 9 } };
+	static const struct cstates cstates = { 2, {
+		{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 1, 0 }, 1, 2, 1000 },
+		{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 3, 0x20 }, 2, 133, 250 },
+	} };
 	struct acpi_guest in = input(3, 0);
 	const struct acpi_xsdt *x;
 	const struct acpi_fadt *f;
 
 	assert_non_null(mkdtemp(dir));
+	for (unsigned i = 0; i < in.nr_cpus; i++)
+		cpus[i].cstates = &cstates;
 	in.intx = intx;
 	in.nr_intx = ARRAY_SIZE(intx);
 	in.roots = roots;
@@ -345,6 +351,13 @@ static void test_iasl(void **)
 	assert_int_equal(shell("grep -A 20 'Device (RTC0)' DSDT.dsl | tr -d ' \n' | sed 's,//[A-Za-z]*,,g' | grep -q '"
 		"Name(_HID,EisaId(\"PNP0B00\").*IO(Decode16,0x0070,0x0070,0x01,0x02,)'"), 0);
 	assert_int_equal(shell("test $(grep -c 'Watchdog Action :' WDAT.dsl) = 10 && grep -q 'Enabled : 1' WDAT.dsl"), 0);
+	/* The processors, with the MADT's UIDs, and their C-states. */
+	assert_int_equal(shell("test $(grep -c 'Name (_HID, \"ACPI0007\"' DSDT.dsl) = 3"), 0);
+	assert_int_equal(shell("grep -A 60 'Device (C002)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		"Name(_UID,0x02)Name(_CST,Package(0x03){0x02,Package(0x04){ResourceTemplate(){"
+		"Register(FFixedHW,0x01,0x02,0x0000000000000000,0x01,)},0x01,0x00000002,0x000003E8},"
+		"Package(0x04){ResourceTemplate(){"
+		"Register(FFixedHW,0x01,0x02,0x0000000000000020,0x03,)},0x02,0x00000085,0x000000FA}}'"), 0);
 	/* The PCI roots: which bus, what they pass on, and who claims the ECAM. */
 	assert_int_equal(shell("test $(grep -c 'EisaId (\"PNP0A08\")' DSDT.dsl) = 3"), 0);
 	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_BBN, 0xAF)'"), 0);

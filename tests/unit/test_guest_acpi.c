@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/guest_acpi.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c kernel/acpi/smbios.c vmm/acpi/acpi_build.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c kernel/span.c */
+/* UNIT: vmm/acpi/guest_acpi.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c kernel/acpi/smbios.c vmm/acpi/acpi_build.c vmm/acpi/acpi_cst.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c kernel/span.c */
 /*
  * What a VM's tables say of the host's NUMA nodes: a VM on nodes 1, 2 and 4 of
  * five, whose distances differ there and back; our own readers read them.
@@ -13,6 +13,7 @@
 
 #include <margay/acpi.h>
 
+#include "kernel/acpi/aml_cst.h"
 #include "kernel/acpi/tables.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/acpi/guest_acpi.h"
@@ -49,6 +50,30 @@ static const struct acpi_sdt *find(struct vm *vm, const char *signature)
 		assert_null(reader(h_, h_->length, out));       \
 	} while (0)
 
+/* How many processors the DSDT has, each with what the host says, and the UID of the MADT's entry for its place. */
+static unsigned processors(struct vm *vm)
+{
+	static struct aml_processor p[4];
+	const struct acpi_sdt *facp = find(vm, "FACP"), *dsdt;
+	struct aml_span body;
+	struct aml_tables tables = { &body, 1 };
+	unsigned n;
+
+	dsdt = guest_ptr(vm, gpa(((const struct acpi_fadt *)facp)->x_dsdt), sizeof(*dsdt));
+	body = (struct aml_span){ (const u8 *)(dsdt + 1), dsdt->length - sizeof(*dsdt) };
+	n = aml_processors(&tables, p, ARRAY_SIZE(p));
+	aml_cstates(&tables, p, n);
+	for (unsigned i = 0; i < n; i++) {
+		assert_int_equal(p[i].uid, madt.cpu[i].uid);
+		assert_memory_equal(&p[i].states, fake_host.cstates, sizeof(p[i].states));
+	}
+	return n;
+}
+
+static const struct cstates *told;
+static bool direct, mwait;
+static unsigned nr_processors;
+
 /* A vCPU and a third of the memory on each of the nodes, the first with APIC ID first_id. */
 static void build(u32 first_id, bool flat)
 {
@@ -59,6 +84,9 @@ static void build(u32 first_id, bool flat)
 	fake_host_reset();
 	vm = fake_vm_create(MEMORY);
 	vm->config = &config;
+	vm->direct = direct;
+	vm->mwait = mwait;
+	fake_host.cstates = told;
 	fake_host.nr_cpus = ARRAY_SIZE(nodes);
 	memset(&vm_parts(vm)->map, 0, sizeof(vm_parts(vm)->map));
 	for (unsigned i = 0; i < ARRAY_SIZE(nodes); i++) {
@@ -76,6 +104,7 @@ static void build(u32 first_id, bool flat)
 	READ(madt_read, "APIC", &madt);
 	READ(srat_read, "SRAT", &srat);
 	READ(slit_read, "SLIT", &slit);
+	nr_processors = processors(vm);
 	vm->nr_vcpus = 1;
 	fake_vm_destroy(vm);
 }
@@ -118,9 +147,28 @@ static void test_flat(void **)
 		assert_int_equal(srat.memory[i].domain, 0);
 }
 
+/* The node's C-states are told where MWAIT is shown, and where they are known. */
+static void test_cstates(void **)
+{
+	static const struct cstates cstates = { 2, {
+		{ { ACPI_SPACE_FIXED_HARDWARE, 2, 2, 0, 0 }, 1, 1, 0 },
+		{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 3, 0x20 }, 2, 133, 250 },
+	} };
+
+	for (unsigned i = 0; i < 8; i++) {
+		told = i & 1 ? &cstates : NULL;
+		direct = i & 2;
+		mwait = i & 4;
+		build(0, false);
+		assert_int_equal(nr_processors, i == 7 ? ARRAY_SIZE(nodes) : 0);
+	}
+}
+
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_nodes), cmocka_unit_test(test_flat) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_nodes), cmocka_unit_test(test_flat), cmocka_unit_test(test_cstates),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

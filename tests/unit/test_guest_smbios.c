@@ -56,7 +56,7 @@ static const char node_table[] =
 #define UUID_NO_NODE "bf5f4f26-d870-58d2-8c1d-d57fb300f782"
 
 static const u8 *base, *stop; /* the structures */
-static const struct acpi_guest_cpu cpus[] = { { 0, 0 }, { 1, 0 }, { 2, 0 }, { 16, 1 }, { 18, 1 } };
+static const struct acpi_guest_cpu cpus[] = { { 0, 0, NULL }, { 1, 0, NULL }, { 2, 0, NULL }, { 16, 1, NULL }, { 18, 1, NULL } };
 static const struct acpi_guest_memory memory[] = {
 	{ 0, 0xa0000, 0 }, { MIB(1), MIB(2047), 0 }, { GIB(4), GIB(40), 1 }, { GIB(4095), GIB(1), 1 }, { GIB(4096), GIB(1), 1 },
 };

@@ -109,6 +109,8 @@ static void put_dsdt(struct aml *a, const struct acpi_guest *in)
 		acpi_put_devices(a);
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		acpi_put_pci(a, in);
+	if (IS_ENABLED(CONFIG_VM_CST))
+		acpi_put_cstates(a, in);
 }
 
 /* A table whose content behind the header `put` writes. */

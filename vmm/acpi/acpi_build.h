@@ -7,6 +7,7 @@
 #define VMM_ACPI_BUILD_H
 
 #include <margay/abi.h>
+#include <margay/cstates.h>
 #include <margay/types.h>
 
 #define ACPI_GUEST_MAX_NODES 64
@@ -14,6 +15,7 @@
 struct acpi_guest_cpu {
 	u32 apic_id;
 	u32 node; /* proximity domain */
+	const struct cstates *cstates; /* in images with VM_CST; NULL: it is told none */
 };
 
 struct acpi_guest_memory {
@@ -76,6 +78,8 @@ struct vm;
 
 /* acpi_pci.c: the root buses and the ECAM, for the DSDT. */
 void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
+/* acpi_cst.c: the processors, for the DSDT, if each has C-states and they all fit. */
+void acpi_put_cstates(struct aml *a, const struct acpi_guest *in);
 /* acpi_devices.c: the nodes of the image's other devices, for the DSDT, and what WDAT has behind its header. */
 void acpi_put_devices(struct aml *a);
 void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);

@@ -3,6 +3,7 @@
 #include "vmm/acpi/guest_acpi.h"
 
 #include <margay/errno.h>
+#include <margay/host_cst.h>
 
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/memory/guest_mem.h"
@@ -88,6 +89,8 @@ static void collect_cpus(struct collected *c, const struct vm *vm)
 
 		c->cpu[i].node = domain_of(c, host_cpu_info(vcpu->cpu)->node);
 		c->cpu[i].apic_id = vcpu->apic_id;
+		if (IS_ENABLED(CONFIG_VM_CST) && vm_mwait(vm))
+			c->cpu[i].cstates = host_cstates(vcpu->cpu);
 	}
 	c->guest.nr_cpus = vm->nr_vcpus;
 }

@@ -31,6 +31,8 @@ sed 's/^/margay-interrupts: /' /proc/interrupts
 idle=/sys/devices/system/cpu
 report idle "$(cat $idle/cpuidle/current_driver) $(for state in $idle/cpu0/cpuidle/state*; do
 	[ -e "$state/usage" ] && echo "$(cat "$state/name")=$(cat "$state/usage")"; done | tr '\n' ' ')"
+report states "$(for state in $idle/cpu0/cpuidle/state*; do
+	[ -e "$state/desc" ] && echo "$(cat "$state/name") $(cat "$state/latency") $(cat "$state/desc")"; done | tr '\n' ';')"
 report backtraces "$(dmesg | grep -c 'NMI backtrace for cpu')"
 dmesg | grep -v 'Call Trace' | sed 's/^/margay-dmesg: /'
 echo "margay-test: done"
