@@ -116,8 +116,8 @@ struct host_iommu_user {
 	const char *name, *mode; /* for lines; mode: how they reach memory */
 	/*
 	 * Function `index` was blocked. On the boot CPU, in a window, or where host_iommu_state() is called, and under a lock: it
-	 * just takes note. storm: by interrupts, of which there will be more until the function is no bus master any more. NULL:
-	 * nobody wants to know.
+	 * just takes note. storm: there will be more of it until the function is no bus master any more. NULL: nobody wants to
+	 * know.
 	 */
 	void (*blocked)(void *arg, unsigned index, bool storm);
 	void *arg;

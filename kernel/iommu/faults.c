@@ -11,7 +11,7 @@
 #include "kernel/console/printk.h"
 #include "kernel/nmi.h"
 
-#define AT_ONCE 256   /* faults that are looked at in one window */
+#define AT_ONCE IOMMU_LOG /* faults that are looked at in one window */
 #define HELD_AT 64    /* of a unit within HOLD_MS: it tells of no more until then */
 #define HOLD_MS 1000
 #define NOBODY HOST_PCI_FUNCTIONS
@@ -53,9 +53,10 @@ static void report(const struct iommu_fault *f, u16 segment)
 	if (i == NOBODY)
 		return;
 	*(f->interrupt ? &blocked[i].interrupts : &blocked[i].dma) += 1;
-	/* Of DMA its unit notes no more by then. */
+	/* Of DMA its unit notes no more by then; what it had in its log before that is no storm. */
 	if (d && d->user->blocked)
-		d->user->blocked(d->user->arg, i, f->interrupt && f->count >= IOMMU_REPORTS);
+		d->user->blocked(d->user->arg, i, f->interrupt ? f->count >= IOMMU_REPORTS :
+							       blocked[i].dma > IOMMU_REPORTS + IOMMU_LOG);
 }
 
 /* Is it too much? Then the next look is by the timer. */
@@ -68,10 +69,7 @@ static void slow_down(unsigned i, unsigned count)
 		pace[i].count = 0;
 	}
 	pace[i].count += count;
-	/* No message comes for those that are left: the unit has told of the first. */
-	if (count == AT_ONCE && !timer.armed)
-		host_timer_arm(&timer, now + span);
-	if (pace[i].count < HELD_AT || pace[i].held || !by_message || !iommu_ops->hold)
+	if (pace[i].count < HELD_AT || pace[i].held || !by_message)
 		return;
 	pace[i].held = true;
 	iommu_ops->hold(&iommu_units[i], true);

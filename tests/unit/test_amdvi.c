@@ -650,6 +650,23 @@ static void test_faults(void **)
 	assert_true(amdvi_ops.fault(&unit, &f) && f.count == 1);
 }
 
+/* Told of again, what came meanwhile is there; all else goes on. */
+static void test_hold(void **)
+{
+	struct iommu_fault f;
+	u64 control;
+
+	start_well();
+	control = hw.control;
+	assert_true(control & BIT(3));
+	amdvi_ops.hold(&unit, true);
+	assert_int_equal(hw.control, control & ~BIT(3));
+	event(2ull << 60 | 0x311, 0x1000);
+	assert_true(amdvi_ops.fault(&unit, &f));
+	amdvi_ops.hold(&unit, false);
+	assert_int_equal(hw.control, control);
+}
+
 /* A full log goes on; a command that is refused breaks the unit. */
 static void test_lost(void **)
 {
@@ -680,6 +697,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_interrupts, reset, done),
 		cmocka_unit_test_setup_teardown(test_inputs, reset, done),
 		cmocka_unit_test_setup_teardown(test_faults, reset, done),
+		cmocka_unit_test_setup_teardown(test_hold, reset, done),
 		cmocka_unit_test_setup_teardown(test_lost, reset, done),
 	};
 

@@ -405,10 +405,18 @@ static u64 fake_own_message(unsigned n, bool)
 	return (u64)n << 32 | 0xfee00000;
 }
 
+static void fake_hold(struct iommu_unit *u, bool on_hold)
+{
+	char text[8];
+
+	snprintf(text, sizeof(text), "%u%c ", number(u), on_hold ? '-' : '+');
+	strcat(held, text);
+}
+
 const struct iommu_ops amdvi_ops = {
 	.name = "AMD-Vi", .format = &npt_format, .start = fake_start, .enable = fake_enable, .off = fake_off, .set = fake_set,
 	.flush = fake_flush, .remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt, .message = fake_own_message,
-	.input = fake_input, .fault = fake_fault,
+	.input = fake_input, .fault = fake_fault, .hold = fake_hold,
 };
 
 /* What it makes of an IVRS is what the tests say of a DMAR. */
@@ -425,14 +433,6 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 	assert_true(iv == acpi_ivrs() && (const void *)table == (const void *)&ivrs_says);
 	*out = dmar;
 	return ivrs_says;
-}
-
-static void fake_hold(struct iommu_unit *u, bool on_hold)
-{
-	char text[8];
-
-	snprintf(text, sizeof(text), "%u%c ", number(u), on_hold ? '-' : '+');
-	strcat(held, text);
 }
 
 const struct iommu_ops vtd_ops = {
@@ -943,42 +943,54 @@ static void test_pace_without_message(void **)
 	assert_true(!held[0] && !armed);
 }
 
-/*
- * A unit has told of the first event of a full log, and cannot be held (AMD-Vi): what is left of it after one look is seen a
- * second later, and by whoever asks before that.
- */
+/* What is left of a full log after one look is seen a second later, and by whoever asks before that. */
 static void test_left_over(void **)
 {
 	has_dmar = false;
 	has_ivrs = true;
 	iommu_init();
-	assert_null(armed);
-	for (unsigned i = 0; i < 255; i++)
-		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
-	assert_true(nmi());
-	assert_null(armed);
 	for (unsigned i = 0; i < 600; i++)
 		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
 	assert_true(nmi());
+	assert_string_equal(held, "0- ");
 	assert_int_equal(armed->deadline, tsc + 1000000);
-	assert_int_equal(nr_faults, 600 - 256);
+	assert_int_equal(nr_faults, 600 - IOMMU_LOG);
 	/* A look before that does not put it off. */
-	armed->armed = true;
 	tsc += 500000;
 	assert_true(nmi());
 	assert_int_equal(armed->deadline, tsc + 500000);
-	assert_int_equal(nr_faults, 600 - 2 * 256);
-	armed->armed = false;
+	assert_int_equal(nr_faults, 600 - 2 * IOMMU_LOG);
 	armed->fn(armed);
 	assert_int_equal(nr_faults, 0);
-	assert_false(held[0]);
-	expect_state(USB, 0, 855, 0);
+	assert_string_equal(held, "0- 0+ 0- ");
+	expect_state(USB, 0, 600, 0);
 	/* Whoever asks need not wait for a message, and arms nothing: timers are the boot CPU's. */
 	for (unsigned i = 0; i < 300; i++)
 		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
 	armed = NULL;
-	expect_state(USB, 0, 855 + 256, 0);
-	assert_true(!armed && nr_faults == 300 - 256);
+	expect_state(USB, 0, 600 + IOMMU_LOG, 0);
+	assert_null(armed);
+}
+
+/* A unit that goes on noting a function's DMA, though it is told not to: who has it hears that. A log full of it is not that. */
+static void test_noted_on(void **)
+{
+	struct host_iommu *d;
+
+	iommu_init();
+	assert_int_equal(host_iommu_create(&vm0, &d), 0);
+	for (unsigned round = 1; round < 3; round++) {
+		assert_int_equal(host_iommu_attach(d, FAR), 0);
+		for (unsigned i = 0; i < IOMMU_REPORTS + IOMMU_LOG; i++)
+			add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
+		assert_true(nmi() && nmi());
+		assert_int_equal(heard[0].storms, round - 1);
+		add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
+		assert_true(nmi());
+		assert_int_equal(heard[0].storms, round);
+	}
+	host_iommu_detach(FAR);
+	host_iommu_destroy(d);
 }
 
 /* What was blocked before anybody listened is told, or its unit would be silent for ever. */
@@ -1297,6 +1309,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_cost, reset), cmocka_unit_test_setup(test_domains, reset),
 		cmocka_unit_test_setup(test_one_works, reset), cmocka_unit_test_setup(test_faults, reset),
 		cmocka_unit_test_setup(test_pace, reset), cmocka_unit_test_setup(test_left_over, reset),
+		cmocka_unit_test_setup(test_noted_on, reset),
 		cmocka_unit_test_setup(test_before, reset), cmocka_unit_test_setup(test_elastic, reset),
 		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
 		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),

@@ -488,7 +488,7 @@ static void test_blocked(void **)
 		assert_int_equal(pci_master_confirm(&vcpu, 0x0019, true), 0);
 		assert_int_equal(fake_host.pci_config[3][4], 2);
 		/* One line, and none that the guest is to load a module. The other function is as it was. */
-		assert_non_null(strstr(fake_host.log, "pci: 00:03.1 goes on with interrupts that are blocked: "));
+		assert_non_null(strstr(fake_host.log, "pci: 00:03.1 goes on with what is blocked: "));
 		assert_null(strstr(strstr(fake_host.log, "goes on") + 1, "00:03.1"));
 		assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
 		by_ports(0x20, 0x00, 4, 2);

@@ -41,8 +41,8 @@ static void silence(struct vcpu *vcpu)
 		pci_config_gate_master(c, true);
 		/* No line of pci_master.c: it does not wait for its guest. */
 		pci->told = true;
-		vm_log(vcpu->vm, "pci: " PCI_FORMAT " goes on with interrupts that are blocked: it is silent until the VM "
-		       "starts again", PCI_FORMAT_ARGS(pci->function[i].address));
+		vm_log(vcpu->vm, "pci: " PCI_FORMAT " goes on with what is blocked: it is silent until the VM starts again",
+		       PCI_FORMAT_ARGS(pci->function[i].address));
 	}
 	vm_stage2_unlock(vcpu->vm);
 }

@@ -247,6 +247,13 @@ static bool amdvi_fault(struct iommu_unit *u, struct iommu_fault *out)
 	return true;
 }
 
+static void amdvi_hold(struct iommu_unit *u, bool held)
+{
+	u64 control = read64(u, AMDVI_CONTROL) & ~AMDVI_EVENT_MESSAGE;
+
+	write64(u, AMDVI_CONTROL, control | (held ? 0 : AMDVI_EVENT_MESSAGE));
+}
+
 /* ---- start ------------------------------------------------------------------------------------ */
 
 static bool map(struct iommu_unit *u)
@@ -368,5 +375,5 @@ static void amdvi_off(struct iommu_unit *u)
 const struct iommu_ops amdvi_ops = {
 	.name = "AMD-Vi", .format = &amdvi_format, .start = amdvi_start, .enable = amdvi_enable, .off = amdvi_off,
 	.set = amdvi_set, .flush = amdvi_flush, .remap = amdvi_remap, .take = amdvi_take, .interrupt = amdvi_interrupt,
-	.message = amdvi_message, .input = amdvi_input, .fault = amdvi_fault,
+	.message = amdvi_message, .input = amdvi_input, .fault = amdvi_fault, .hold = amdvi_hold,
 };

@@ -11,6 +11,7 @@
 #include "arch/x86_64/stage2/stage2.h"
 
 #define IOMMU_REPORTS 8 /* faults of a function that are told, until it is attached again */
+#define IOMMU_LOG 256   /* faults that a unit holds at most */
 
 struct iommu_unit {
 	u64 base;                 /* physical address of its registers */
