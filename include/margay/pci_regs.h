@@ -127,9 +127,15 @@ enum {
 
 /* PCIe 9.3.3. */
 enum {
-	PCI_SRIOV_CONTROL = 0x08, PCI_SRIOV_ENABLE = BIT(0),
+	PCI_SRIOV_CONTROL = 0x08, PCI_SRIOV_ENABLE = BIT(0), PCI_SRIOV_MEMORY = BIT(3), /* they decode addresses */
 	PCI_SRIOV_VFS = 0x0c,         /* virtual functions that it has at first; that it can have << 16 */
 	PCI_SRIOV_NUM_VFS = 0x10,     /* 16 bits: that are on, with SRIOV_ENABLE */
+	PCI_SRIOV_OFFSET = 0x14,      /* of requester IDs: from its own to the first one's; stride << 16 */
+	PCI_SRIOV_DEVICE = 0x18,      /* their device ID << 16 */
+	PCI_SRIOV_PAGES = 0x1c,       /* sizes of pages that their BARs can have, 4 KiB << n */
+	PCI_SRIOV_PAGE = 0x20,        /* the one that they have */
+	PCI_SRIOV_BAR = 0x24,         /* six */
+	PCI_SRIOV_SIZE = 0x40,
 };
 
 /* Class codes, PCI Code and ID Assignment 1.11, chapter 1: class << 8 | subclass, and the class alone. */

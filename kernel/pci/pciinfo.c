@@ -25,8 +25,7 @@ static u64 size_of(u64 mask)
 	return mask & -mask;
 }
 
-/* One BAR; how many registers it takes. */
-static unsigned read_bar(const struct pcicap_reader *r, write_fn write32, u16 at, bool last, struct pci_bar *bar)
+unsigned pciinfo_bar(const struct pcicap_reader *r, write_fn write32, u16 at, bool last, struct pci_bar *bar)
 {
 	u32 low = get(r, at);
 	u64 address_bits = ~PCI_BAR_FLAGS(low);
@@ -66,7 +65,7 @@ void pciinfo_bars(const struct pcicap_reader *r, void (*write)(void *ctx, u16 of
 	if (write32)
 		write32(r->ctx, PCI_REG_COMMAND, command & ~(u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY));
 	for (unsigned i = 0; i < count;)
-		i += read_bar(r, write32, (u16)(PCI_REG_BAR + 4 * i), i == count - 1, &bar[i]);
+		i += pciinfo_bar(r, write32, (u16)(PCI_REG_BAR + 4 * i), i == count - 1, &bar[i]);
 	if (count)
 		read_rom(r, write32, header_type ? PCI_REG_BRIDGE_ROM : PCI_REG_ROM, &bar[PCI_ROM_BAR]);
 	if (write32)

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c vmm/pci/pci_fitness.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_bars.c vmm/pci/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
+/* UNIT: kernel/pci/pcicap.c kernel/pci/pciinfo.c kernel/pci/sriov.c vmm/pci/pci_fitness.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_bars.c vmm/pci/pci_msi.c tests/unit/fake_host.c tests/unit/fake_pci.c */
 /*
  * An InfiniBand card as its public dumps show it, PF and VF: the capability walker, the judgement, the table of rules and the
  * MSI-X logic on its registers. The card itself nobody of us has.
  */
+#include "kernel/pci/sriov.h"
 #include "tests/unit/connectx5.h"
 #include "tests/unit/fake_card.h"
 
@@ -77,6 +78,26 @@ static void test_vfs_on(void **)
 	pciinfo_read(&reader, &info);
 	assert_int_equal(info.vfs_on, 4);
 	assert_non_null(pci_unfit(&info));
+}
+
+/* Where its VFs are, and what: 8 of them, from function 2 on. */
+static void test_vfs(void **)
+{
+	const struct pci_address at = { 0, 0x3b, PCI_DEVFN(0, 0) };
+	struct pci_address a;
+	struct sriov s;
+
+	assert_null(sriov_read(&reader, NULL, 0x180, &s));
+	assert_int_equal(s.total, 8);
+	assert_int_equal(s.device, vf_card.words[0].value >> 16);
+	assert_int_equal(s.bar[0].base, 0xfa000000);
+	assert_true(pci_bar_is_64(&s.bar[0]));
+	assert_true(sriov_address(&s, &at, 0, &a));
+	assert_true(a.bus == 0x3b && a.devfn == PCI_DEVFN(0, 2));
+	/* The card has its bus for itself (ARI): behind function 7 comes the next device number. */
+	assert_true(sriov_address(&s, &at, 7, &a));
+	assert_true(a.bus == 0x3b && a.devfn == PCI_DEVFN(1, 1));
+	assert_null(sriov_unfit(&s, &at, 8, 0x3b));
 }
 
 /* Every register reads as the card's, but for what docs/passthrough.md names. */
@@ -170,6 +191,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_pf, pf, teardown),
 		cmocka_unit_test_setup_teardown(test_vf, vf, teardown),
 		cmocka_unit_test_setup_teardown(test_vfs_on, pf, teardown),
+		cmocka_unit_test_setup_teardown(test_vfs, pf, teardown),
 		cmocka_unit_test_setup_teardown(test_pf_differences, pf, teardown),
 		cmocka_unit_test_setup_teardown(test_pf_writes, pf, teardown),
 		cmocka_unit_test_setup_teardown(test_pf_bar, pf, teardown),
