@@ -337,7 +337,7 @@ static void test_tsc_rate(void **)
 	fake_host.tsc_khz = 2250001;
 	initrd.size = 5000;
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
-	check_handover("quiet tsc_early_khz=2250001");
+	check_handover("quiet tsc=reliable tsc_early_khz=2250001");
 	vm->config = before;
 }
 

@@ -10,9 +10,12 @@ struct vm;
 
 #define LINUX_LOW_GUARD 0x100000ull /* kernels and initrds stay above 1 MiB */
 #define LINUX_COMMAND_LINE_MAX 2047u
-/* What tells a guest without KVM's clock the rate of its TSC (Linux, Documentation/admin-guide/kernel-parameters.txt). */
-#define LINUX_TSC_RATE " tsc_early_khz=%lu"
-#define LINUX_TSC_RATE_MAX (sizeof(" tsc_early_khz=4294967295") - 1)
+/*
+ * What tells a guest without KVM's clock the rate of its TSC, and that nothing needs to watch it: by a clock source that watches it
+ * Linux would have no timers finer than a tick (Documentation/admin-guide/kernel-parameters.txt).
+ */
+#define LINUX_TSC_RATE " tsc=reliable tsc_early_khz=%lu"
+#define LINUX_TSC_RATE_MAX (sizeof(" tsc=reliable tsc_early_khz=4294967295") - 1)
 
 /* What has been placed so far. */
 struct linux_load {
