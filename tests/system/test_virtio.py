@@ -8,6 +8,7 @@ import re
 import margay_run
 import node
 import pytest
+import test_iommu as iommu
 import test_passthrough as passthrough
 
 # They have one disk file, of which a module is made, and another that is a disk.
@@ -19,8 +20,8 @@ REQUEST = 64 << 10  # no request is larger
 LINE = len("hvc-line 0001\n")
 
 
-def elf():
-    return node.variant("virtio", "VIRTIO=y")
+def elf(*options):
+    return node.variant("-".join(["virtio", *(o[:-2].lower() for o in options)]), "VIRTIO=y", *options)
 
 
 def module():
@@ -33,12 +34,12 @@ def vm_text(machine, words, *lines, **keys):
     return node.vm_text(machine, "margay.test=virtio " + words, **keys) + "".join(line + "\n" for line in lines)
 
 
-def image(name, machine, vms, cmdline=""):
+def image(name, machine, vms, cmdline="", options=()):
     path, _ = module()
     return node.margay_iso(
         "%s-%s" % (name, machine), vms,
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers"), "root": path}, elf=elf(),
-        cmdline=cmdline)
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers"), "root": path},
+        elf=elf(*options), cmdline=cmdline)
 
 
 def check_disk(facts, disk="vda"):
@@ -104,19 +105,23 @@ def test_several():
     assert 100 < more < 4 * SIZE // REQUEST + 6000 * LINE // 1000 + 60, more
 
 
-@pytest.mark.parametrize("dma", ["identity", "window"])
+@pytest.mark.parametrize("dma", ["identity", "window", "iommu"])
 def test_beside_real(dma):
-    """Beside a function of the machine's, in memory that lies as that wants it."""
-    arguments, _, _, _ = passthrough.DEVICES["nvme"]
+    """Beside a function of the machine's, which works too, in memory that lies as that wants it."""
+    arguments, driver, disk, _ = passthrough.DEVICES["nvme"]
     data = passthrough.make_disk("virtio-beside", 1 << 20)
-    keys = {"identity": {"memory_map": "identity"}, "window": {}}[dma]
-    text = vm_text("qemu", "margay.disks=1 margay.guest=%s" % ("yes" if dma == "window" else "no"), "disk = root",
-                   pci="00:06.0", dma=dma, memory="256M", **keys)
+    keys = {"memory_map": "identity"} if dma == "identity" else {}
+    unit = iommu.UNIT["caching"] if dma == "iommu" else []
+    text = vm_text("qemu", "margay.disks=1 margay.real=%s,%s margay.guest=%s" % (driver, disk, "yes" if dma == "window" else "no"),
+                   "disk = root", pci="00:06.0", dma=dma, memory="256M", **keys)
     name = "virtio-" + dma
-    with node.start(name, "qemu", image(name, "qemu", {"vm0.conf": text}),
-                    extra=["-drive", "if=none,id=data,format=raw,file=" + data, *arguments]) as running:
+    options = ("IOMMU=y",) if dma == "iommu" else ()
+    with node.start(name, "qemu", image(name, "qemu", {"vm0.conf": text}, options=options),
+                    extra=[*unit, "-drive", "if=none,id=data,format=raw,file=" + data, *arguments]) as running:
         run = node.finish(running)
     assert run.outcome.status == margay_run.OK, run.outcome.text
+    assert run.has_line(iommu.ON) == (dma == "iommu") and run.lines("DMA blocked") == []
     check_disk(run.facts)
+    assert run.facts["real"].split()[0] == passthrough.sha256(data)
     assert run.lines("^margay-lspci: 00:06.0 ") and run.lines("^margay-lspci: 01:00.0 .*1af4:1042")
     assert not run.lines("^margay-err: .*virtio")

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 # margay.test=virtio: what Debian's own virtio drivers find and do: each disk's size, name and contents (read margay.reads= times,
 # once), what is written to one in memory, and with margay.hvc=LINES the console hvc0: so many lines there, and without
-# margay.typed=no one that is typed. margay.guest=yes: first the module for DMA windows.
+# margay.typed=no one that is typed. margay.guest=yes: first the module for DMA windows. margay.real=DRIVER,DISK: what a disk of the
+# machine's own has.
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }
 disks=$(sed -n 's/.*margay\.disks=\([0-9]*\).*/\1/p' /proc/cmdline)
@@ -41,6 +42,15 @@ for path in /sys/block/vd?; do
 	report "$disk-wrote" "$(sha256sum </tmp/data) $(head -c 4608 /tmp/data | sha256sum)"
 	report "$disk-read" "$(head -c 2097152 "/dev/$disk" | sha256sum) $(tail -c 4608 "/dev/$disk" | sha256sum)"
 done
+real=$(sed -n 's/.*margay\.real=\([a-z0-9,]*\).*/\1/p' /proc/cmdline)
+if [ -n "$real" ]; then
+	modprobe "${real%,*}"
+	for i in $(seq 60); do
+		[ -b "/dev/${real#*,}" ] && break
+		sleep 1
+	done
+	report real "$(sha256sum <"/dev/${real#*,}")"
+fi
 if [ -n "$lines" ]; then
 	# As whole buffers, with no newline made two characters.
 	seq -w "$lines" | sed 's/^/hvc-line /' >/tmp/lines
