@@ -24,8 +24,8 @@ def disk(name, dma="iommu", interrupts="emulated", extra=(), cpus=2, vm_cpus="2"
     file = passthrough.make_disk(name)
     before = passthrough.sha256(file)
     done = node.run_guest(
-        name, "qemu", "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, device), initrd="initrd-drivers",
-        elf=iommu.image(), memory="1G", cpus=cpus,
+        name, "qemu", "margay.test=pci margay.drivers=%s margay.disk=%s margay.guest=yes" % (drivers, device),
+        initrd="initrd-drivers", elf=iommu.image(), memory="1G", cpus=cpus,
         vm={"pci": "00:06.0", "cpus": vm_cpus, "memory": passthrough.MEMORY, "dma": dma, "interrupts": interrupts},
         extra=UNIT + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments + list(extra))
     remapping.check(done, ON)
@@ -90,6 +90,58 @@ def test_forged(tmp_path):
     assert run.has_line(ON)
     assert message == [0xfee00000, 0, 0]
     assert counts == [(1, 1), (1, 2), (1, 2)]
+
+
+INIT, EXTINT = 5, 7  # delivery modes
+AFTER_INIT = 0x60000010  # CR0
+SECOND, IOAPIC = 0x50, 0xa0  # requester IDs; what edu writes by DMA is, for QEMU, the I/O APIC's
+OTHER_CPU = 0xfee01000
+
+
+def forge_mode(folder, mode, words="", dma="iommu"):
+    """A function's message is made one of this delivery mode from outside, for CPU 1, and it writes the same by DMA. ExtINT is a
+    vector for QEMU's local APICs: the first function's. What had arrived, what QEMU's unit said of each such message, by requester
+    ID, the CR0 of CPU 1 in the end, the run."""
+    folder, cr0, data = str(folder), [], []
+    trace, events = folder + "/trace", folder + "/events"
+    with open(events, "w", encoding="ascii") as f:
+        f.write("amdvi_ir_remap_msi_req\namdvi_ir_remap_msi\namdvi_ir_err\n")
+
+    def changed(address, vector):
+        data.append(mode << 8 | (vector & 0xff if mode == EXTINT else 0))
+        return address if mode == EXTINT else OTHER_CPU, data[0]
+
+    def look(monitor):
+        cr0.extend(int(word, 16) for word in re.findall(r"\bCR0=(\w+)", monitor.ask("info registers -a")))
+        # A node that has lost a CPU does not end as others do.
+        return cr0[1] == AFTER_INIT
+
+    counts, _, _, run = remapping.forge(
+        folder, "amdvi-mode-%d-%s" % (mode, dma), UNIT + ["-trace", "events=%s,file=%s" % (events, trace)],
+        None, changed, dma, words, look, 2)
+    with open(trace, encoding="ascii", errors="replace") as f:
+        text = f.read()
+    said = re.findall(r"remap_msi_req .*?data 0x%x devid 0x(\w+)\n(.*)$" % data[0], text, re.M)
+    return counts, [(int(sid, 16), line) for sid, line in said], cr0[1], run
+
+
+@pytest.mark.parametrize("mode", [INIT, EXTINT], ids=["init", "extint"])
+def test_forged_mode(tmp_path, mode):
+    """What no entry translates passes by bits of its sender's own, and those are 0."""
+    counts, said, cr0, run = forge_mode(tmp_path, mode)
+    assert run.has_line(ON)
+    assert said == [(sender, "amdvi_ir_err passthrough is not enabled") for sender in [SECOND, IOAPIC]]
+    assert counts == [(1, 1)] * 3 and cr0 != AFTER_INIT
+
+
+@pytest.mark.parametrize("mode", [INIT, EXTINT], ids=["init", "extint"])
+def test_forged_mode_control(tmp_path, mode):
+    """Where the unit is not used each of them arrives."""
+    counts, said, cr0, _ = forge_mode(tmp_path, mode, "iommu=off", "identity")
+    assert [sender for sender, _ in said] == [SECOND, IOAPIC], said
+    assert all(line.startswith("amdvi_ir_remap_msi (") for _, line in said), said
+    assert counts == ([(1, 1), (2, 1), (3, 1)] if mode == EXTINT else [(1, 1)] * 3)
+    assert (cr0 == AFTER_INIT) == (mode == INIT)
 
 
 @pytest.mark.parametrize("dma", ["iommu", *(pytest.param(dma, marks=pytest.mark.full) for dma in ("identity", "window"))])

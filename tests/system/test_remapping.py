@@ -106,11 +106,12 @@ class Memory:
                 line.sendall(b"+")
 
 
-def forge(folder, name, unit, written):
-    """A guest with two functions. The second sends the first's message, then writes `written`, or that message, by DMA. What had
-    arrived of both after each step, the first's message, the status of the unit, the run."""
+def forge(folder, name, unit, written, changed=lambda address, data: (address, data), dma="iommu", words="", look=None, cpus=1):
+    """A guest with two functions. The second sends the first's message, as `changed` makes it, then writes `written`, or that
+    message, by DMA; look(monitor) is called then; true: it ends there. What had arrived of both after each step, the first's
+    message, the status of the unit, the run."""
     memory, guest = Memory(folder), tiny.Guest("forged", "qemu")
-    iso = node.margay_iso(name, {"forged.conf": guest.vm(last=True) + "dma = iommu\n"}, {"forged": tiny.elf("forged")},
+    iso = node.margay_iso(name, {"forged.conf": guest.vm(last=True) + "dma = %s\n" % dma}, {"forged": tiny.elf("forged")}, words,
                           elf=iommu.image())
     extra = unit + memory.arguments + qemu_monitor.arguments(folder)
     for addr in "9", "a":
@@ -120,20 +121,24 @@ def forge(folder, name, unit, written):
     def step(running, what):
         counts.append(tuple(int(n) for n in running.expect(r"^forged: %s: (\d+) and (\d+)\r?$" % what).groups()))
 
-    with node.start(name, "qemu", iso, memory="256M", extra=extra) as running:
+    with node.start(name, "qemu", iso, memory="256M", cpus=cpus, extra=extra) as running:
         cap = int(running.expect(r"^forged: capability at (\w+)\r?$")[1], 16)
         step(running, "sent")
         monitor = qemu_monitor.Monitor(folder)
         message = monitor.words(0xb0048000 + cap + 4, 3)
         status = (monitor.words(STATUS, 1) or [None])[0]  # of VT-d only
-        ram = int(re.search(r"forged: memory: .*: 0 is at (\w+)", running.text)[1], 16)
-        address, data = written or (message[0], message[2])
-        mailbox = ram + 0x1800000
-        memory.write({0xb0050000 + cap + 4: message[0], 0xb0050000 + cap + 12: message[2], mailbox: address, mailbox + 4: 0,
+        ram = re.search(r"forged: memory: .*: 0 is at (\w+)", running.text) if dma == "iommu" else None
+        sent = changed(message[0], message[2])
+        address, data = written or sent
+        mailbox = (int(ram[1], 16) if ram else 0) + 0x1800000
+        memory.write({0xb0050000 + cap + 4: sent[0], 0xb0050000 + cap + 12: sent[1], mailbox: address, mailbox + 4: 0,
                       mailbox + 8: data})
         for what in "forged", "written":
             running.send("x")
             step(running, what)
+        if look and look(monitor):
+            monitor.socket.sendall(b"quit\n")
+            return counts, message, status, node.Run(running, running.wait())
         running.send("x")
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.outcome.text
