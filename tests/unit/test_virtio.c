@@ -188,6 +188,50 @@ static void test_messages(void **)
 	assert_int_equal(sent.count, 2);
 }
 
+/* Nothing behind the table is written, in no width; entries keep what they have bits for; two words at once. */
+static void test_table(void **)
+{
+	struct pci_virtual *f = function(0);
+
+	config_write(0, PCI_REG_COMMAND, 2, 6);
+	for (unsigned at = PCI_VIRTUAL_VECTORS * 16; at < PCI_VIRTUAL_BAR_SIZE - PCI_VIRTUAL_MSIX; at += 4)
+		for (unsigned size = 1; size <= 8; size *= 2)
+			put(0, PCI_VIRTUAL_MSIX + (at & ~(size - 1)), size, ~0ull);
+	assert_int_equal(get(0, QUEUES, 2), 1);
+	assert_int_equal(get(0, DEVICE_CONFIG + 16, 4), 0);
+	for (unsigned i = 0; i < 4; i++)
+		put(0, PCI_VIRTUAL_MSIX + i * 4, 4, ~0u);
+	assert_int_equal(get(0, PCI_VIRTUAL_MSIX, 4), ~3u);
+	assert_int_equal(get(0, PCI_VIRTUAL_MSIX + 8, 4), ~0u);
+	assert_int_equal(get(0, PCI_VIRTUAL_MSIX + 12, 4), 1);
+	put(0, PCI_VIRTUAL_MSIX + 16, 8, 0x2500000004);
+	assert_true(f->table[1][0] == 4 && f->table[1][1] == 0x25);
+	assert_int_equal(guest_load(vm, f->bar + PCI_VIRTUAL_MSIX + 16, 8), 0x2500000004);
+	/* A vector that there is not pends nowhere. */
+	config_write(0, PCI_HEADER_END + 2, 2, PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL);
+	pci_virtual_interrupt(f, PCI_VIRTUAL_VECTORS);
+	assert_int_equal(get(0, PCI_VIRTUAL_MSIX + 0x800, 4), 0);
+	/* The window has what is aligned only. */
+	put(0, STATUS, 1, 3);
+	config_write(0, (u16)(f->window + 8), 4, QUEUES + 1);
+	config_write(0, (u16)(f->window + 12), 4, 2);
+	assert_int_equal(config_read(0, (u16)(f->window + 16), 2), 0);
+}
+
+static void test_functions_enough(void **)
+{
+	static const struct pci_virtual_cap none[] = { { 0 } };
+	static struct pci_virtual more[PCI_VIRTUAL_MAX];
+	struct pci_virtual *first = vm->virtual;
+
+	for (unsigned i = 3; i <= PCI_VIRTUAL_MAX; i++) {
+		more[i - 3].caps = none;
+		assert_int_equal(pci_virtual_add(vm, &more[i - 3]), i < PCI_VIRTUAL_MAX ? 0 : -ENOSPC);
+	}
+	assert_non_null(strstr(fake_host.log, "more than 8 virtual PCI functions"));
+	vm->virtual = first;
+}
+
 /* ---- the transport ---- */
 
 static void test_negotiation(void **)
@@ -213,6 +257,10 @@ static void test_negotiation(void **)
 	/* Not any more. */
 	put(0, ACCEPT, 4, 0);
 	assert_int_equal(get(0, ACCEPT, 4), 1);
+	/* Where no features are. */
+	put(0, ACCEPT_SELECT, 4, 2);
+	put(0, ACCEPT, 4, 0);
+	put(0, ACCEPT_SELECT, 4, 1);
 	/* Queues: one; sizes are powers of two; a vector that is none reads as none. */
 	put(0, QUEUE_SIZE, 2, 129);
 	put(0, QUEUE_SIZE, 2, 96);
@@ -232,6 +280,37 @@ static void test_negotiation(void **)
 	assert_int_equal(get(0, STATUS, 1), 0);
 	assert_int_equal(get(0, ACCEPT, 4), 0);
 	assert_int_equal(get(0, QUEUE_SIZE, 2), 128);
+}
+
+/* What is fixed once a queue is enabled, or may not be done before; what a broken one says, and how often. */
+static void test_order(void **)
+{
+	config_write(2, PCI_REG_COMMAND, 2, 6);
+	put(2, STATUS, 1, 3);
+	put(2, ACCEPT_SELECT, 4, 2);
+	put(2, ACCEPT, 4, ~0u);
+	put(2, ACCEPT_SELECT, 4, 0);
+	assert_int_equal(get(2, ACCEPT, 4), 0);
+	put(2, QUEUE_DESC, 4, DESC(0));
+	put(2, QUEUE_DESC + 8, 4, AVAIL(0));
+	put(2, QUEUE_DESC + 16, 4, USED(0));
+	put(2, QUEUE_ENABLE, 2, 1);
+	assert_int_equal(get(2, QUEUE_ENABLE, 2), 0);
+	drive(2, 1, 0);
+	put(2, QUEUE_SIZE, 2, 64);
+	put(2, QUEUE_DESC, 4, DATA);
+	assert_int_equal(get(2, QUEUE_SIZE, 2), 128);
+	assert_int_equal(get(2, QUEUE_DESC, 4), DESC(0));
+	put(2, SELECT, 2, 1);
+	put(2, QUEUE_DESC, 4, GUEST_RAM);
+	put(2, QUEUE_ENABLE, 2, 1);
+	put(2, QUEUE_ENABLE, 2, 1);
+	assert_int_equal(get(2, QUEUE_ENABLE, 2), 0);
+	assert_true(sent.count == 1 && sent.data == 0x30);
+	assert_int_equal(get(2, 0x800, 1), 2);
+	assert_int_equal(get(2, 0x800, 1), 0);
+	put(2, STATUS, 1, 15);
+	assert_int_equal(get(2, STATUS, 1), 15 | 0x40);
 }
 
 /* ---- disks ---- */
@@ -284,6 +363,7 @@ static void test_read(void **)
 	/* Not whole sectors, too much at once, not in RAM. */
 	assert_int_equal(do_request(0, 0, 0, DATA, 511), 1);
 	assert_int_equal(do_request(0, 0, 0, DATA, 65536 + 512), 1);
+	assert_int_equal(ram(USED(0) + 4 + (ram(USED(0) + 2, 2) - 1) * 8 + 4, 4), 65537);
 	assert_int_equal(do_request(0, 0, 0, GUEST_RAM - 512, 1024), 1);
 	assert_int_equal(do_request(0, 0, 0, BIT(40), 512), 1);
 	/* It is only read. */
@@ -369,6 +449,47 @@ static void test_bounded(void **)
 	put(0, NOTIFY(0), 2, 0);
 	assert_int_equal(ram(USED(0) + 2, 2), 6 + 128);
 	assert_int_equal(finish(), 0);
+}
+
+/* One without data costs as much as a sector. */
+static void test_bounded_without_data(void **)
+{
+	drive(0, 1, 0);
+	request(0, 0, 0, DATA, 32768);
+	for (unsigned n = 3; n < 103; n++) {
+		set_desc(0, n, ANSWER, 1, WRITE, 0);
+		offer(0, (u16)n);
+	}
+	put(0, NOTIFY(0), 2, 0);
+	assert_int_equal(ram(USED(0) + 2, 2), 1 + 32768 / 512);
+	assert_int_equal(finish(), 1);
+	assert_int_equal(ram(USED(0) + 2, 2), 101);
+}
+
+/* Memory in pieces is one disk. */
+static void test_scratch_in_pieces(void **state)
+{
+	u8 *data;
+
+	teardown(state);
+	fake_host_reset();
+	fake_host.ram[0].size = MIB(64);
+	fake_host.nr_ram = 2;
+	fake_host.ram[1] = fake_host.ram[0];
+	fake_host.ram[1].base = hpa(FAKE_RAM_BASE + GIB(1));
+	fake_vm_config.nr_disks = 1;
+	fake_vm_config.disk[0] = (struct vm_config_disk){ .scratch = MIB(96), .line = 9 };
+	assert_int_equal(guest_start(), 0);
+	drive(0, 1, 0);
+	data = guest_ptr(vm, gpa(DATA), 65536);
+	for (unsigned i = 0; i < 96; i++) {
+		memset(data, (int)i + 1, 512);
+		assert_int_equal(do_request(0, 1, i * 2048 + 2047, DATA, 512), 0);
+	}
+	for (unsigned i = 0; i < 96; i++) {
+		assert_int_equal(do_request(0, 0, i * 2048 + 2047, DATA, 512), 0);
+		assert_true(data[0] == i + 1 && data[511] == i + 1);
+	}
 }
 
 /* A driver that may not, or does not yet, reach memory; and one that breaks its queue. */
@@ -490,6 +611,82 @@ static void test_input(void **)
 	assert_int_equal(guest_in(vm, GUEST_UART_PORT, 1), 'g');
 }
 
+static void clear_rings(void)
+{
+	memset(guest_ptr(vm, gpa(RING(0)), 0x20000), 0, 0x20000);
+	memset(offered, 0, sizeof(offered));
+}
+
+/* What was begun before a reset is forgotten, and what waits for the line does not reach for a queue that is gone. */
+static void test_output_reset(void **)
+{
+	drive(2, 2, 0);
+	fake_host.output_room = 100;
+	set_desc(1, 0, DATA, 40000, 0, 0);
+	offer(1, 0);
+	put(2, NOTIFY(1), 2, 1);
+	assert_int_equal(ram(USED(1) + 2, 2), 0);
+	put(2, STATUS, 1, 0);
+	for (unsigned i = 0; i < 10; i++)
+		fake_host_drain(10000);
+	clear_rings();
+	drive(2, 2, 0);
+	fake_host.output_len = 0;
+	print("after", 0);
+	assert_int_equal(ram(USED(1) + 2, 2), 1);
+	assert_int_equal(fake_host.output_len, 5);
+	assert_memory_equal(fake_host.output, "after", 5);
+}
+
+/* What is not in RAM is given back and says nothing; requests without output cost something, too. */
+static void test_output_nothing(void **)
+{
+	drive(2, 2, 0);
+	set_desc(1, 0, GUEST_RAM, 512, 0, 0);
+	offer(1, 0);
+	put(2, NOTIFY(1), 2, 1);
+	assert_int_equal(ram(USED(1) + 2, 2), 1);
+	assert_int_equal(fake_host.output_len, 0);
+	for (unsigned n = 0; n < 128; n++) {
+		set_desc(1, n, DATA, 0, 0, 0);
+		offer(1, (u16)n);
+	}
+	put(2, NOTIFY(1), 2, 1);
+	assert_int_equal(ram(USED(1) + 2, 2), 129);
+	assert_int_equal(finish(), 1);
+}
+
+/* More than the buffer holds is lost at its end; and it goes round. */
+static void test_input_much(void **)
+{
+	drive(2, 2, 0);
+	put(2, NOTIFY(0), 2, 0);
+	for (unsigned i = 0; i < 1024; i++)
+		fake_host_type("a");
+	fake_host_type("lost");
+	set_desc(0, 0, DATA, 1024, WRITE, 0);
+	offer(0, 0);
+	put(2, NOTIFY(0), 2, 0);
+	assert_int_equal(ram(USED(0) + 8, 4), 1024);
+	assert_int_equal(ram(DATA, 4), 0x61616161);
+	for (unsigned i = 0; i < 600; i++) {
+		offer(0, 0);
+		put(2, NOTIFY(0), 2, 0);
+		fake_host_type(i & 1 ? "x" : "y");
+		assert_int_equal(ram(DATA, 1), i & 1 ? 'x' : 'y');
+	}
+	offer(0, 0);
+	put(2, NOTIFY(0), 2, 0);
+	for (unsigned i = 0; i < 1000; i++)
+		fake_host_type("0");
+	/* Buffers of an earlier time do not count after a reset. */
+	put(2, STATUS, 1, 0);
+	clear_rings();
+	drive(2, 2, 0);
+	fake_host_type("h");
+	assert_int_equal(guest_in(vm, GUEST_UART_PORT, 1), 'h');
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -498,6 +695,8 @@ int main(void)
 		TEST(test_negotiation), TEST(test_read), TEST(test_scratch), TEST(test_scratch_memory),
 		TEST(test_bounded), TEST(test_not_run),
 		TEST(test_output), TEST(test_output_long), TEST(test_input),
+		TEST(test_table), TEST(test_functions_enough), TEST(test_order), TEST(test_bounded_without_data),
+		TEST(test_scratch_in_pieces), TEST(test_output_reset), TEST(test_output_nothing), TEST(test_input_much),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

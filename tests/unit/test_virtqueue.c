@@ -216,6 +216,19 @@ static void test_areas(void **)
 	not_enabled(1, BASE + sizeof(ram) - (4 + 2 * SIZE));
 }
 
+/* It begins at 0 again. */
+static void test_enabled_again(void **)
+{
+	desc(0, 0, 1, 0, 0);
+	offer(0);
+	assert_int_equal(next(), 1);
+	virtq_done(&q, 0, 1);
+	assert_int_equal(virtq_enable(&q, memory, &ram), 0);
+	assert_int_equal(next(), 1);
+	virtq_done(&q, 0, 1);
+	assert_int_equal(ram.used.index, 1);
+}
+
 static void give(unsigned n)
 {
 	while (n--)
@@ -273,7 +286,7 @@ int main(void)
 		cmocka_unit_test_setup(test_indirect, setup), cmocka_unit_test_setup(test_broken_chains, setup),
 		cmocka_unit_test_setup(test_longest, setup), cmocka_unit_test_setup(test_broken_rings, setup),
 		cmocka_unit_test_setup(test_areas, setup), cmocka_unit_test_setup(test_interrupts, setup),
-		cmocka_unit_test_setup(test_notifications, setup),
+		cmocka_unit_test_setup(test_notifications, setup), cmocka_unit_test_setup(test_enabled_again, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
