@@ -208,6 +208,14 @@ static void check_together(void)
 			check_cpus(after, i);
 		if (vm_config_check_trusted(files, nr_files, i, &err))
 			say(err.text);
+		if (vm_config_check_net(files, i, &err)) {
+			say(err.text);
+			files[i] = NULL;
+		}
+	}
+	for (unsigned i = 0; i < nr_files; i++) {
+		for (unsigned at = 0; files[i] && vm_config_lonely_net(files, nr_files, i, &at, &err);)
+			fprintf(stderr, "%s\n", err.text);
 	}
 	free(after);
 	free(name);

@@ -18,7 +18,7 @@ extern bool fake_vm_direct, fake_vm_ipi_direct, fake_vm_counters;
 
 /* A VM of `memory` bytes at GPA 0 (0: none) with all linked devices created and started. Fails the test if one does. */
 struct vm *fake_vm_create(u64 memory);
-/* Stops and destroys the devices and frees everything; a timer still armed or a page kept fails the test. */
+/* Stops and destroys the devices and frees everything; a timer still armed, or with the last VM a page kept, fails the test. */
 void fake_vm_destroy(struct vm *vm);
 
 /* The last INIT (STARTUP_INIT) or SIPI (STARTUP_SIPI | vector) that a local APIC took. */

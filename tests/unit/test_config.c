@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -13,6 +13,7 @@
 #include <margay/string.h>
 
 #include "vmm/config/config.h"
+#include "vmm/config/config_set.h"
 
 static struct vm_config config;
 static struct config_error err;
@@ -500,6 +501,61 @@ static void modules(void **)
 	assert_string_equal(names(), "kernel k 2, initrd i 5, disk d 4, disk d 6, ");
 }
 
+#define TAKEN(where) " is the address of " where " already: give another by mac="
+static void nets(void **)
+{
+	static struct vm_config a, b;
+	const struct vm_config *const file[] = { &a, NULL, &b };
+	unsigned at = 0;
+
+	assert_int_equal(parse(REQUIRED "net = lan0\nnet = lan-1 mac=02:00:00:0A:0b:01  isolated\nnet = x mirror offload=no\n"), 0);
+	assert_int_equal(config.nr_nets, 3);
+	assert_string_equal(config.net[0].segment, "lan0");
+	assert_true(config.net[1].isolated && !config.net[1].mirror && !config.net[1].plain && config.net[1].line == 4);
+	assert_true(config.net[1].mac == 0x010b0a000002 && vm_config_mac(&config, 1) == config.net[1].mac);
+	assert_true(config.net[2].mirror && config.net[2].plain && !config.net[2].isolated && !config.net[2].mac);
+	/* One of its own for each name and number, locally administered, one interface's, and always the same. */
+	strcpy(config.name, "a");
+	assert_int_equal(vm_config_mac(&config, 0) & 3, 2);
+	assert_true(vm_config_mac(&config, 0) != vm_config_mac(&config, 2));
+	b = config;
+	strcpy(b.name, "b");
+	assert_true(vm_config_mac(&config, 0) != vm_config_mac(&b, 0));
+	/* Beside others. */
+	a = config;
+	a.file = "a.conf";
+	a.nr_nets = b.nr_nets = 2;
+	assert_int_equal(vm_config_check_net(file, 0, &err), 0);
+	assert_int_equal(vm_config_check_net(file, 2, &err), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:4: net: 02:00:00:0a:0b:01" TAKEN("a.conf:4"));
+	b.net[1].mac = b.net[0].mac = 0x0a;
+	assert_int_equal(vm_config_check_net(file, 2, &err), -EINVAL);
+	assert_string_equal(err.text, "vm0.conf:4: net: 0a:00:00:00:00:00" TAKEN("vm0.conf:3"));
+	assert_false(vm_config_lonely_net(file, 3, 2, &at, &err));
+	strcpy(b.net[0].segment, "lan00");
+	strcpy(b.net[1].segment, "lan9");
+	at = 0;
+	assert_true(vm_config_lonely_net(file, 3, 2, &at, &err));
+	assert_string_equal(err.text, "vm0.conf:3: net = lan00: nobody else is on this segment");
+	assert_true(vm_config_lonely_net(file, 3, 2, &at, &err));
+	assert_string_equal(err.text, "vm0.conf:4: net = lan9: nobody else is on this segment");
+	assert_false(vm_config_lonely_net(file, 3, 2, &at, &err));
+	refused("net = a b\n", "vm0.conf:1: net: expected mac=..., isolated, mirror or offload=no behind the segment, found 'b'");
+	refused("net = lan.0\n", "vm0.conf:1: net: expected a segment's name of letters, digits, '-' and '_', found 'lan.0'");
+	refused("net = abcdefghijklmnop\n", "vm0.conf:1: net: expected a segment's name of at most 15 bytes, found 16");
+#define NO_MAC(text) refused("net = a mac=" text "\n", \
+			     "vm0.conf:1: net: mac: expected an address of one interface like 02:00:00:00:00:01, found '" text "'")
+	NO_MAC("");
+	NO_MAC("02:00:00:00:00");
+	NO_MAC("02:00:00:00:00:0");
+	NO_MAC("02:00:00:00:00:0g");
+	NO_MAC("02-00-00-00-00-01");
+	NO_MAC("02:00:00:00:00:01:02");
+	NO_MAC("00:00:00:00:00:00");
+	NO_MAC("01:00:00:00:00:00");
+	refused("net = a\nnet = b\nnet = c\nnet = d\nnet = e\n", "vm0.conf:5: net: expected at most 4 interfaces");
+}
+
 static void disks(void **)
 {
 	assert_int_equal(parse(REQUIRED "disk = root.squashfs\ndisk = scratch:8G\nconsole = virtio\n"), 0);
@@ -805,6 +861,7 @@ int main(void)
 		cmocka_unit_test(all_errors),
 		cmocka_unit_test(memory_sizes), cmocka_unit_test(other_values), cmocka_unit_test(lengths),
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(disks),
+		cmocka_unit_test(nets),
 		cmocka_unit_test(memory_by_node),
 		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),
 		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma), cmocka_unit_test(cache_and_bandwidth),

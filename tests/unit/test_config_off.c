@@ -19,6 +19,7 @@
 #undef CONFIG_MACHINE_CHECKS
 #undef CONFIG_CPU_POWER
 #undef CONFIG_VIRTIO
+#undef CONFIG_VIRTIO_NET
 
 #include "kernel/boot/cmdline.c"
 #undef ALWAYS
@@ -62,6 +63,7 @@ static void test_keys(void **)
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },
 		{ "disk = a", "f:3: disk: needs CONFIG_VIRTIO" },
+		{ "net = lan0", "f:3: net: needs CONFIG_VIRTIO_NET" },
 		{ "console = uart", "f:3: console: needs CONFIG_VIRTIO" },
 	};
 	char text[200];

@@ -86,7 +86,7 @@ static void test_chain(void **)
 	assert_true(chain.buffer[1].addr == 0x2000 && chain.buffer[1].len == 512);
 	assert_true(chain.buffer[2].addr == 0x3000 && chain.buffer[2].len == 1);
 	assert_int_equal(next(), 0);
-	virtq_put_back(&q);
+	virtq_put_back(&q, 1);
 	assert_int_equal(next(), 1);
 	virtq_done(&q, chain.head, 513);
 	assert_int_equal(ram.used.index, 1);

@@ -33,8 +33,8 @@ static struct vm *vm;
 static struct vm_pci pci;
 static u64 ecam_at;
 static u8 ecam_buses;
-static struct { unsigned count; u64 address; u32 data; } sent; /* messages */
-static u16 offered[2]; /* by queue: the driver's index */
+static struct { unsigned count; u64 address; u32 data; const struct vm *to; } sent; /* messages */
+static u16 offered[5]; /* by queue: the driver's index */
 
 int pci_root_ecam(struct vm *, u64 base, u8 last_bus)
 {
@@ -43,8 +43,9 @@ int pci_root_ecam(struct vm *, u64 base, u8 last_bus)
 	return 0;
 }
 
-static void take_message(struct vm *, u64 address, u32 data)
+static void take_message(struct vm *to, u64 address, u32 data)
 {
+	sent.to = to;
 	sent.count++;
 	sent.address = address;
 	sent.data = data;
@@ -144,6 +145,7 @@ static inline void drive(unsigned index, unsigned queues, u32 low_features)
 		set_vector(index, n + 1, 0x40 + n);
 		put(index, SELECT, 2, n);
 		put(index, QUEUE_VECTOR, 2, n + 1);
+		put(index, QUEUE_SIZE, 2, 128);
 		put(index, QUEUE_DESC, 8, DESC(n));
 		put(index, QUEUE_DESC + 8, 4, AVAIL(n));
 		put(index, QUEUE_DESC + 12, 4, 0);

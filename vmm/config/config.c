@@ -215,6 +215,7 @@ static const struct key keys[] = {
 	{ "restart_limit", SETTER(CONFIG_VM_FOLLOW_UP, config_set_restart_limit) },
 	{ "console_log", SETTER(CONFIG_VM_LOG, config_set_console_log) },
 	{ "disk", SETTER(CONFIG_VIRTIO, config_set_disk) },
+	{ "net", SETTER(CONFIG_VIRTIO_NET, config_set_net) },
 	{ "console", WORDS(CONFIG_VIRTIO, virtio_console, "uart", "virtio") },
 	{ "pci", SETTER(CONFIG_PASSTHROUGH, config_set_pci), LINE(line_pci) },
 	{ "pci_irq", SETTER(CONFIG_PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
@@ -258,7 +259,8 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 	for (unsigned i = 0; i < ARRAY_SIZE(keys); i++) {
 		if (!span_is(name, keys[i].name))
 			continue;
-		if (seen[i] && keys[i].set != set_module && !(IS_ENABLED(CONFIG_VIRTIO) && keys[i].set == config_set_disk))
+		if (seen[i] && keys[i].set != set_module && !(IS_ENABLED(CONFIG_VIRTIO) && keys[i].set == config_set_disk) &&
+		    !(IS_ENABLED(CONFIG_VIRTIO_NET) && keys[i].set == config_set_net))
 			return config_fail(p, "%s: given twice, first in line %u", keys[i].name, seen[i]);
 		seen[i] = p->line;
 		if (keys[i].line)

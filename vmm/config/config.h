@@ -25,6 +25,8 @@
 #define VM_MODULES_MAX 4
 #define VM_MODULE_ARGS_MAX 127
 #define VM_DISKS_MAX 4
+#define VM_NETS_MAX 4
+#define VM_SEGMENT_MAX 15
 
 enum vm_leaf { VM_LEAF_4K, VM_LEAF_2M, VM_LEAF_1G };
 enum vm_memory_map { VM_MAP_AUTO, VM_MAP_OFFSET, VM_MAP_IDENTITY };
@@ -70,6 +72,9 @@ struct vm_config_module {
 /* A disk: a boot module that is only read, or so many bytes of memory, zero at first. */
 struct vm_config_disk { char name[VM_MODULE_MAX + 1]; u64 scratch; unsigned line; };
 
+/* A network interface: its address as of vm_config_mac(), 0: made of the name; plain: nothing is offloaded. */
+struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool isolated, mirror, plain; unsigned line; };
+
 struct vm_config {
 	const char *file;                 /* as given to vm_config_parse(), for messages; outlives this */
 	char name[VM_NAME_MAX + 1];       /* letters, digits, '-', '_'; default: "vm" and a number, set by the caller */
@@ -108,6 +113,8 @@ struct vm_config {
 	struct vm_config_module module[VM_MODULES_MAX];
 	unsigned nr_disks;
 	struct vm_config_disk disk[VM_DISKS_MAX];
+	unsigned nr_nets;
+	struct vm_config_net net[VM_NETS_MAX];
 	bool virtio_console;              /* beside the UART; default false */
 	unsigned nr_pci;
 	struct vm_config_pci pci[VM_PCI_MAX];
@@ -124,7 +131,7 @@ struct vm_config {
 };
 
 /* Has it functions that no machine has? */
-#define vm_config_virtual(c) (IS_ENABLED(CONFIG_VIRTIO) && ((c)->nr_disks || (c)->virtio_console))
+#define vm_config_virtual(c) (IS_ENABLED(CONFIG_VIRTIO) && ((c)->nr_disks || (c)->virtio_console || (c)->nr_nets))
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {
@@ -152,6 +159,11 @@ const char *vm_config_not_direct(const struct vm_config *config, unsigned facts,
 
 /* A boot module that a VM file names. */
 struct vm_config_name { const char *key, *name; unsigned line; };
+
+/* config_net.c: the address of the i-th interface, first byte in bits 7:0, given or made of the VM's name. To print it: */
+u64 vm_config_mac(const struct vm_config *config, unsigned i);
+#define VM_MAC "%02x:%02x:%02x:%02x:%02x:%02x"
+#define VM_MAC_BYTES(mac) (u8)(mac), (u8)((mac) >> 8), (u8)((mac) >> 16), (u8)((mac) >> 24), (u8)((mac) >> 32), (u8)((mac) >> 40)
 
 /* For its key and its name, when there is none. */
 #define VM_CONFIG_NO_MODULE "%s = %s: the boot loader gave no module of that name"

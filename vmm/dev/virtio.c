@@ -22,6 +22,7 @@
 enum { AREA_COMMON, AREA_DEVICE, AREA_NOTIFY };
 #define ISR 0x800u  /* in AREA_COMMON */
 #define NOTIFY_STEP 4u
+#define QUEUE_SIZE_DEFAULT 128
 
 /* 4.1.4.3 */
 struct common {
@@ -128,6 +129,28 @@ bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size)
 	return transfer(v, at, (u8 *)(uintptr_t)buf, size, true);
 }
 
+/* No piece of RAM ends within a page. */
+bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, u64 from_at, u64 size)
+{
+	const struct virtq_chain *c = &from->chain;
+
+	for (unsigned i = 0; size && i < c->readable; i++) {
+		const struct virtq_buffer *b = &c->buffer[i];
+
+		for (u64 n; size && from_at < b->len; from_at += n, at += n, size -= n) {
+			u64 addr = b->addr + from_at;
+			const void *p;
+
+			n = MIN(MIN(b->len - from_at, size), PAGE_SIZE - addr % PAGE_SIZE);
+			p = guest_ptr(from->pci.vm, gpa(addr), n);
+			if (!p || !virtio_write(v, at, p, n))
+				return false;
+		}
+		from_at -= b->len;
+	}
+	return !size;
+}
+
 /* ---- registers --------------------------------------------------------------------------- */
 
 static void reset(struct virtio *v)
@@ -138,7 +161,7 @@ static void reset(struct virtio *v)
 	v->feature_select[0] = v->feature_select[1] = 0;
 	v->accepted = 0;
 	for (unsigned i = 0; i < VIRTIO_QUEUES; i++)
-		v->queue[i] = (struct virtq){ .size = VIRTQ_SIZE, .vector = VIRTIO_NO_VECTOR };
+		v->queue[i] = (struct virtq){ .size = v->queue_size, .vector = VIRTIO_NO_VECTOR };
 	if (v->reset)
 		v->reset(v);
 }
@@ -160,6 +183,7 @@ static void enable(struct virtio *v, struct virtq *q)
 	if (q->enabled || !(v->status & STATUS_FEATURES_OK))
 		return;
 	q->event_index = v->accepted & FEATURE_EVENT_INDEX;
+	q->quiet = v->quiet && v->quiet(v, v->selected);
 	if (virtq_enable(q, memory, v->pci.vm))
 		broken(v);
 }
@@ -210,7 +234,7 @@ static void write_queue(struct virtio *v, u32 offset, u32 value)
 		q->vector = vector(value);
 	else if (q->enabled)
 		return;
-	else if (offset == offsetof(struct common, queue_size) && value && value <= VIRTQ_SIZE && !(value & (value - 1)))
+	else if (offset == offsetof(struct common, queue_size) && value && value <= v->queue_size && !(value & (value - 1)))
 		q->size = (u16)value;
 	else if (offset == offsetof(struct common, queue_enable) && value == 1)
 		enable(v, q);
@@ -303,6 +327,7 @@ int virtio_add(struct vm *vm, struct virtio *v, u32 class_code)
 	v->pci.read = bar_read;
 	v->pci.write = bar_write;
 	v->pci.go_on = go_on;
+	v->queue_size = v->queue_size ? v->queue_size : QUEUE_SIZE_DEFAULT;
 	v->features |= FEATURE_VERSION_1 | FEATURE_INDIRECT | FEATURE_EVENT_INDEX;
 	reset(v);
 	return pci_virtual_add(vm, &v->pci);

@@ -6,13 +6,14 @@
 #include "vmm/dev/virtqueue.h"
 #include "vmm/pci/pci_virtual.h"
 
-#define VIRTIO_QUEUES 2u
+#define VIRTIO_QUEUES 5u
 #define VIRTIO_NO_VECTOR 0xffffu
 
 struct virtio {
 	struct pci_virtual pci;
 	/* The device's, before virtio_add(). */
 	unsigned type, nr_queues, config_size; /* virtio 1.2, chapter 5 */
+	u16 queue_size;        /* entries at most; 0: 128 */
 	const void *config;    /* device configuration, which the driver reads */
 	u64 features;          /* beside those of the transport */
 	/*
@@ -20,6 +21,8 @@ struct virtio {
 	 * more of it. It gives back by virtq_done() and ends with virtio_interrupt().
 	 */
 	bool (*run)(struct virtio *v, unsigned queue);
+	/* Need it not be notified of what the queue is offered? NULL: it need. */
+	bool (*quiet)(const struct virtio *v, unsigned queue);
 	void (*reset)(struct virtio *v); /* forgets what it has of the queues; NULL: nothing */
 	/* The transport's. */
 	u64 accepted;
@@ -41,6 +44,8 @@ void virtio_interrupt(struct virtio *v, unsigned queue);
 /* Copies between buf and the chain, from byte `at` of what the device reads, or writes. False: that is not in the guest's RAM. */
 bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size);
 bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size);
+/* Copies between two guests: from byte `from_at` of what one device reads to byte `at` of what the other writes. */
+bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, u64 from_at, u64 size);
 /* Bytes of the chain that the device reads, or writes. */
 u64 virtio_bytes(const struct virtio *v, bool writable);
 

@@ -156,7 +156,7 @@ static bool run(struct virtio *v, unsigned queue)
 
 		more = done && done + cost > WORK_MAX;
 		if (more)
-			virtq_put_back(&v->queue[queue]);
+			virtq_put_back(&v->queue[queue], 1);
 		else
 			serve(d, out, in);
 		done += cost;

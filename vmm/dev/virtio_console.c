@@ -90,7 +90,7 @@ static bool take_output(struct console *c)
 		if (!put(c)) {
 			flush(c);
 			if (!put(c)) {
-				virtq_put_back(&v->queue[QUEUE_OUTPUT]);
+				virtq_put_back(&v->queue[QUEUE_OUTPUT], 1);
 				break;
 			}
 		}
@@ -107,11 +107,11 @@ static void tx_room(struct second_console *second)
 	struct console *c = container_of(second, struct console, second);
 	struct virtio *v = &c->virtio;
 
-	spin_lock(&v->pci.lock);
+	spin_lock(v->pci.lock);
 	flush(c);
 	if (c->live && virtio_runs(v, QUEUE_OUTPUT) && take_output(c))
 		pci_virtual_again(&v->pci, v->pci.vm->vcpus[0]);
-	spin_unlock(&v->pci.lock);
+	spin_unlock(v->pci.lock);
 }
 
 /* ---- input ------------------------------------------------------------------------------ */
@@ -144,14 +144,14 @@ static bool rx(struct second_console *second, u8 byte)
 	struct ring *r = &c->input;
 	bool mine;
 
-	spin_lock(&v->pci.lock);
+	spin_lock(v->pci.lock);
 	mine = c->live && c->ready && virtio_runs(v, QUEUE_INPUT);
 	/* One that does not take it loses it, as with the UART. */
 	if (mine && r->count < INPUT)
 		c->in[(r->head + r->count++) % INPUT] = byte;
 	if (mine)
 		give_input(c);
-	spin_unlock(&v->pci.lock);
+	spin_unlock(v->pci.lock);
 	return mine;
 }
 
@@ -209,9 +209,9 @@ static void set_live(struct vcpu *vcpu, struct console *c, bool live)
 {
 	if (!c || vcpu->id != 0)
 		return;
-	spin_lock(&c->virtio.pci.lock);
+	spin_lock(c->virtio.pci.lock);
 	c->live = live;
-	spin_unlock(&c->virtio.pci.lock);
+	spin_unlock(c->virtio.pci.lock);
 }
 
 static void console_vcpu_start(struct vcpu *vcpu, void *instance)

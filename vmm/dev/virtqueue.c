@@ -24,6 +24,7 @@ struct used {
 	} ring[];
 };
 #define AVAIL_NO_INTERRUPT 1
+#define USED_NO_NOTIFY 1
 
 /* A table of descriptors: the queue's, or an indirect one. */
 struct table {
@@ -62,6 +63,8 @@ int virtq_enable(struct virtq *q, virtq_memory *memory, void *guest)
 	q->used = memory(guest, q->area[2], sizeof(struct used) + size * sizeof(struct used_entry) + sizeof(u16));
 	q->next_avail = q->next_used = q->told = 0;
 	q->enabled = q->desc && q->avail && q->used;
+	if (q->enabled && q->quiet)
+		__atomic_store_n(&((struct used *)q->used)->flags, USED_NO_NOTIFY, __ATOMIC_RELAXED);
 	return q->enabled ? 0 : -EINVAL;
 }
 
@@ -131,7 +134,7 @@ int virtq_next(struct virtq *q, virtq_memory *memory, void *guest, struct virtq_
 	const struct avail *avail = q->avail;
 	u16 index = read_once(&avail->index);
 
-	if (index == q->next_avail)
+	if (index == q->next_avail && !q->quiet)
 		index = virtq_watch(q);
 	if (index == q->next_avail)
 		return 0;
@@ -142,17 +145,30 @@ int virtq_next(struct virtq *q, virtq_memory *memory, void *guest, struct virtq_
 	return walk(q, memory, guest, chain) ? -EINVAL : 1;
 }
 
-void virtq_put_back(struct virtq *q)
+void virtq_put_back(struct virtq *q, unsigned n)
 {
-	q->next_avail--;
+	q->next_avail -= (u16)n;
+}
+
+void virtq_stage(struct virtq *q, unsigned i, unsigned head, u32 written)
+{
+	struct used *used = q->used;
+
+	used->ring[(q->next_used + i) & (q->size - 1u)] = (struct used_entry){ head, written };
+}
+
+void virtq_publish(struct virtq *q, unsigned n)
+{
+	struct used *used = q->used;
+
+	q->next_used += (u16)n;
+	__atomic_store_n(&used->index, q->next_used, __ATOMIC_RELEASE);
 }
 
 void virtq_done(struct virtq *q, unsigned head, u32 written)
 {
-	struct used *used = q->used;
-
-	used->ring[q->next_used & (q->size - 1u)] = (struct used_entry){ head, written };
-	__atomic_store_n(&used->index, ++q->next_used, __ATOMIC_RELEASE);
+	virtq_stage(q, 0, head, written);
+	virtq_publish(q, 1);
 }
 
 bool virtq_interrupts(struct virtq *q)

@@ -8,7 +8,7 @@
 
 #include <margay/types.h>
 
-#define VIRTQ_SIZE 128u /* entries at most, and buffers of a chain */
+#define VIRTQ_SIZE 1024u /* entries at most, and buffers of a chain */
 
 /* What a request consists of: first what the device reads, then what it writes. */
 struct virtq_chain {
@@ -21,6 +21,7 @@ struct virtq {
 	u64 area[3];         /* guest-physical: descriptors, driver area (available), device area (used) */
 	u16 size, vector;    /* a power of two up to VIRTQ_SIZE; the transport's */
 	bool enabled, event_index;
+	bool quiet;          /* the device's: nobody waits for what is offered, so that the driver need not notify */
 	/* From virtq_enable() on. Modulo 2^16; told: next_used at the last interrupt. */
 	u16 next_avail, next_used, told;
 	void *desc, *avail, *used;
@@ -35,10 +36,13 @@ int virtq_enable(struct virtq *q, virtq_memory *memory, void *guest);
 int virtq_next(struct virtq *q, virtq_memory *memory, void *guest, struct virtq_chain *chain);
 /* The driver's index: how many it has ever offered, modulo 2^16. It will notify of the next one. */
 u16 virtq_watch(const struct virtq *q);
-/* The last one of virtq_next() shall come once more. */
-void virtq_put_back(struct virtq *q);
+/* The last n of virtq_next() shall come once more. */
+void virtq_put_back(struct virtq *q, unsigned n);
 /* Gives a request back, of which the device has written so many bytes. */
 void virtq_done(struct virtq *q, unsigned head, u32 written);
+/* The same of several at once, which the driver sees together: each by its number from 0 on, then all of them. */
+void virtq_stage(struct virtq *q, unsigned i, unsigned head, u32 written);
+void virtq_publish(struct virtq *q, unsigned n);
 /* Does the driver want an interrupt for what was given back since this was asked last? */
 bool virtq_interrupts(struct virtq *q);
 

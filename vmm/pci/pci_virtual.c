@@ -87,11 +87,11 @@ static u64 mmio_read(void *dev, struct vcpu *, u64 offset, unsigned size)
 	struct pci_virtual *f = dev;
 	u64 value;
 
-	spin_lock(&f->lock);
+	spin_lock(f->lock);
 	value = bar_read(f, (u32)offset, MIN(size, 4u));
 	if (size == 8)
 		value |= (u64)bar_read(f, (u32)offset + 4, 4) << 32;
-	spin_unlock(&f->lock);
+	spin_unlock(f->lock);
 	return value;
 }
 
@@ -99,11 +99,11 @@ static void mmio_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, 
 {
 	struct pci_virtual *f = dev;
 
-	spin_lock(&f->lock);
+	spin_lock(f->lock);
 	bar_write(f, vcpu, (u32)offset, MIN(size, 4u), (u32)value);
 	if (size == 8)
 		bar_write(f, vcpu, (u32)offset + 4, 4, (u32)(value >> 32));
-	spin_unlock(&f->lock);
+	spin_unlock(f->lock);
 }
 
 static const struct mmio_ops bar_ops = { .sizes = 1 | 2 | 4 | 8, .read = mmio_read, .write = mmio_write };
@@ -140,12 +140,12 @@ bool pci_virtual_read(struct vm *vm, u32 bdf, u16 offset, unsigned size, u32 *va
 	*value = ~0u;
 	if (offset >= PCI_STANDARD_END)
 		return true;
-	spin_lock(&f->lock);
+	spin_lock(f->lock);
 	if (through_window(f, offset, size, &at))
 		*value = bar_read(f, at, size);
 	else
 		*value = f->config[REG(offset)] >> (offset & 3) * 8;
-	spin_unlock(&f->lock);
+	spin_unlock(f->lock);
 	if (size < 4)
 		*value &= (u32)(BIT(size * 8) - 1);
 	return true;
@@ -166,7 +166,7 @@ bool pci_virtual_write(struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u3
 
 	if (!f || offset >= PCI_STANDARD_END)
 		return f;
-	spin_lock(&f->lock);
+	spin_lock(f->lock);
 	lanes = f->writable[n] & (u32)(BIT(size * 8) - 1) << (offset & 3) * 8;
 	if (through_window(f, offset, size, &at))
 		bar_write(f, vcpu, at, size, value);
@@ -175,7 +175,7 @@ bool pci_virtual_write(struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u3
 		decode(f);
 	if (n == REG(MSIX))
 		send_pending(f);
-	spin_unlock(&f->lock);
+	spin_unlock(f->lock);
 	return true;
 }
 
@@ -199,9 +199,9 @@ void pci_virtual_go_on(struct vcpu *vcpu)
 	for (struct pci_virtual *f = vcpu->vm->virtual; f; f = f->next) {
 		if (!(todo & BIT(f->index)))
 			continue;
-		spin_lock(&f->lock);
+		spin_lock(f->lock);
 		f->go_on(f, vcpu);
-		spin_unlock(&f->lock);
+		spin_unlock(f->lock);
 	}
 }
 
@@ -230,6 +230,8 @@ int pci_virtual_add(struct vm *vm, struct pci_virtual *f)
 	u32 *c = f->config, *w = f->writable;
 
 	f->vm = vm;
+	if (!f->lock)
+		f->lock = &f->own_lock;
 	f->next = vm->virtual;
 	f->index = f->next ? f->next->index + 1 : 0;
 	if (f->index == PCI_VIRTUAL_MAX) {

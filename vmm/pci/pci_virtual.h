@@ -14,8 +14,8 @@ struct vm;
 
 #define PCI_VIRTUAL_BAR_SIZE 0x4000u
 #define PCI_VIRTUAL_MSIX 0x3000u /* from here on the BAR is not the device's: the MSI-X table, pending bits */
-#define PCI_VIRTUAL_VECTORS 4u
-#define PCI_VIRTUAL_MAX 8u /* functions of a VM */
+#define PCI_VIRTUAL_VECTORS 8u
+#define PCI_VIRTUAL_MAX 12u /* functions of a VM */
 
 /*
  * A capability of a table: its ID, its dwords, of which the first holds what stands in bits 31:16; window: one by which
@@ -31,12 +31,13 @@ struct pci_virtual {
 	u32 (*read)(struct pci_virtual *f, u32 offset, unsigned size);
 	void (*write)(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size, u32 value);
 	void (*go_on)(struct pci_virtual *f, struct vcpu *vcpu); /* after pci_virtual_again(), the lock held */
+	struct spinlock *lock; /* guards all that changes of it, and of the device; others may share it. NULL: one of its own */
 	/* pci_virtual.c's, from there on. */
 	struct vm *vm;
 	struct pci_virtual *next; /* with the index before its own */
 	u64 bar;                  /* where it is at first */
 	unsigned index, window;   /* devices on the bus are numbered by that; where a capability is that is a window */
-	struct spinlock lock;     /* guards all below, and the device */
+	struct spinlock own_lock;
 	/* MSI-X: pending bits by vector; by vector address, upper address, data, control. */
 	u32 config[PCI_STANDARD_END / 4], writable[PCI_STANDARD_END / 4], pending, table[PCI_VIRTUAL_VECTORS][4];
 };

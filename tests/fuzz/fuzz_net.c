@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/dev/virtqueue.c vmm/net/net_switch.c vmm/net/net_frame.c vmm/config/config_net.c vmm/config/config*.c kernel/span.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c -lcmocka */
+/* FUZZ: -max_len=700 vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/net/net_switch.c vmm/net/net_frame.c */
+/*
+ * Frames from a hostile driver, to one that keeps the rules and one that is hostile, too. Checked: who keeps the rules has in its
+ * memory, outside of the buffers that it has offered, what was there before; each frame there is one that it can take: its
+ * header is about bytes that it has, none larger than a frame but TCP's if it wants these, and no checksum left to do that it has
+ * not asked for; work ends; and after all that frames of a driver that keeps the rules arrive.
+ */
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/virtio_guest.h"
+#include "vmm/net/net_frame.h"
+
+#define STEPS 40
+#define ROUNDS 3000 /* of go_on(): 64 KiB each of what 128 chains may have in frames of 64 KiB, to two */
+#define BUFFERS 40u
+#define BUFFER_AT 0x100000u
+#define BUFFER 0x1000u
+enum { RX, TX };
+enum { CSUM = BIT(0), GUEST_CSUM = BIT(1), GUEST_TSO4 = BIT(7), GUEST_TSO6 = BIT(8), MRG = BIT(15) };
+enum { GOOD, HOSTILE, OTHER, GUESTS };
+
+static struct {
+	struct vm *vm;
+	u16 offered[5];
+} guest[GUESTS];
+static unsigned now;
+static u32 features; /* of the good one */
+static u16 seen;
+
+static void use(unsigned n)
+{
+	memcpy(guest[now].offered, offered, sizeof(offered));
+	now = n;
+	vm = guest[n].vm;
+	memcpy(offered, guest[n].offered, sizeof(offered));
+}
+
+static void work(void)
+{
+	for (unsigned rounds = 0; vm->vcpus[0]->unfinished; rounds++) {
+		CHECK(rounds < ROUNDS);
+		pci_virtual_go_on(vm->vcpus[0]);
+	}
+}
+
+static void offer_buffers(void)
+{
+	for (u16 i = 0; i < BUFFERS; i++) {
+		set_desc(RX, i, BUFFER_AT + i * BUFFER, BUFFER / 2, 2, 0);
+		offer(RX, i);
+	}
+}
+
+/* What the good one has got since the last look. */
+static void check_frames(void)
+{
+	use(GOOD);
+	while (seen != (u16)ram(USED(RX) + 2, 2)) {
+		struct net_header h;
+		u32 size = 0, frame_max = NET_FRAME_MAX;
+
+		for (u16 i = 0, n = 1; i < n; i++, seen++) {
+			u64 entry = ram(USED(RX) + 4 + seen % 128u * 8, 8), at = BUFFER_AT + (entry & 0xff) * BUFFER;
+
+			CHECK((entry & 0xffffffff) < BUFFERS && seen != (u16)ram(USED(RX) + 2, 2) && entry >> 32 <= BUFFER / 2);
+			if (!i) {
+				memcpy(&h, guest_ptr(vm, gpa(at), sizeof(h)), sizeof(h));
+				n = h.num_buffers;
+				CHECK(n >= 1 && (n == 1 || features & MRG));
+			}
+			size += (u32)(entry >> 32);
+		}
+		size -= (u32)sizeof(h);
+		CHECK(!(h.flags & ~NET_NEEDS_CSUM) && (!h.flags || features & GUEST_CSUM));
+		CHECK(!h.flags || h.csum_start + h.csum_offset + 2u <= size);
+		if (h.gso_type) {
+			CHECK(features & (h.gso_type == NET_GSO_TCPV4 ? GUEST_TSO4 : h.gso_type == NET_GSO_TCPV6 ? GUEST_TSO6 : 0));
+			CHECK(h.gso_size && h.hdr_len < size && h.hdr_len + h.gso_size <= NET_FRAME_MAX && h.flags);
+			frame_max = NET_LARGE_MAX;
+		}
+		CHECK(size >= NET_ETHERNET && size <= frame_max);
+	}
+}
+
+/* Nothing is written between its buffers, nor behind them. */
+static void check_memory(void)
+{
+	use(GOOD);
+	for (unsigned i = 0; i < BUFFERS; i++)
+		for (unsigned k = BUFFER / 2; k < BUFFER; k += 8)
+			CHECK(!ram(BUFFER_AT + i * BUFFER + k, 8));
+	CHECK(ram(BUFFER_AT - 8, 8) == 0 && ram(BUFFER_AT + BUFFERS * BUFFER, 8) == 0);
+}
+
+static u64 address(struct fuzz_in *in)
+{
+	u8 tag = fuzz_u8(in);
+
+	return tag & 1 ? 0x80000 + tag * 64u : tag & 2 ? GUEST_RAM - (tag >> 2) : fuzz_number(in);
+}
+
+/* A frame that may well be one, in a chain of one buffer or two. */
+static void frame(struct fuzz_in *in)
+{
+	u8 op = fuzz_u8(in), v6 = op & 1, *p = guest_ptr(vm, gpa(0x80000), 0x20000);
+	struct net_header *h = (void *)p;
+	u32 l4 = v6 ? 54 : 34, data = op & 2 ? (u32)fuzz_le(in, 2) : fuzz_u8(in);
+
+	memset(p, 0, 0x200);
+	p += sizeof(*h);
+	memcpy(p, op & 4 ? (u8[]){ 255, 255, 255, 255, 255, 255 } : (u8[]){ 2, 0, 0, 0, 0, op & 8 ? 1 : fuzz_u8(in) }, 6);
+	memcpy(p + 6, (u8[]){ 2, 0, 0, 0, 0, fuzz_u8(in) }, 6);
+	memcpy(p + 12, v6 ? (u8[]){ 0x86, 0xdd, 0x60 } : (u8[]){ 0x08, 0x00, 0x45 }, 3);
+	p[v6 ? 20 : 23] = 6;
+	p[l4 + 12] = 0x50;
+	*h = (struct net_header){ 1, v6 ? NET_GSO_TCPV6 : NET_GSO_TCPV4, 0, op & 16 ? 1000 : (u16)fuzz_le(in, 2), (u16)l4, 16, 0 };
+	if (op & 32)
+		h->gso_type = 0;
+	for (unsigned n = fuzz_u8(in) & 3; n; n--) {
+		u8 at = fuzz_u8(in) % 100;
+
+		((u8 *)h)[at] = fuzz_u8(in);
+	}
+	set_desc(TX, 0, 0x80000, op & 64 ? 12 : 12 + l4 + 20 + data, op & 64 ? 1 : 0, 1);
+	set_desc(TX, 1, op & 128 ? address(in) : 0x8000c, l4 + 20 + data, 0, 0);
+	offer(TX, 0);
+}
+
+static void step(struct fuzz_in *in)
+{
+	u8 op = fuzz_u8(in), queue = op >> 6 & 1;
+
+	use(op & 0x20 ? OTHER : HOSTILE);
+	switch (op & 0xf) {
+	case 0:
+	case 1:
+	case 2:
+	case 3:
+	case 4:
+		frame(in);
+		put(0, NOTIFY(TX), 2, TX);
+		work();
+		break;
+	case 5: {
+		u8 i = fuzz_u8(in) & 127;
+
+		set_desc(queue, i, address(in), fuzz_u32(in) >> (fuzz_u8(in) & 31), fuzz_u8(in) & 7, fuzz_u8(in));
+		break;
+	}
+	case 6:
+		offer(queue, fuzz_u8(in));
+		break;
+	case 7:
+		put(0, NOTIFY(fuzz_u8(in) % 8), 2, 0);
+		work();
+		break;
+	case 8:
+		set_ram(RING(queue) + (fuzz_le(in, 2) & 0xfffe), fuzz_le(in, 2), 2);
+		break;
+	case 9:
+		drive(0, 3, (u32)fuzz_number(in));
+		break;
+	case 10: {
+		u32 at = (u32)fuzz_le(in, 2) & 0x3fff;
+		unsigned size = 1u << (op >> 6);
+
+		put(0, at & ~(size - 1), size, fuzz_number(in));
+		work();
+		break;
+	}
+	case 11: /* the control queue */
+		set_ram(0x70000, fuzz_le(in, 4), 4);
+		set_desc(2, 0, 0x70000, fuzz_u8(in) & 7, 1, 1);
+		set_desc(2, 1, address(in), 1, 2, 0);
+		offer(2, 0);
+		put(0, NOTIFY(2), 2, 2);
+		break;
+	case 12:
+		memset(guest_ptr(vm, gpa(RING(queue)), 0xa000), 0, 0xa000);
+		offered[queue] = 0;
+		break;
+	case 13:
+		fake_vm_destroy(vm);
+		fake_vm_config.net[0].mac = 2 | (u64)(now + 1) << 40;
+		CHECK(!guest_start());
+		guest[now].vm = vm;
+		break;
+	default:
+		check_frames();
+		memset(guest_ptr(vm, gpa(RING(RX)), 0xa000), 0, 0xa000);
+		offered[RX] = seen = 0;
+		drive(0, 2, features);
+		offer_buffers();
+	}
+}
+
+/* The good one gets what the hostile one sends once it keeps the rules. */
+static void check_works(void)
+{
+	for (unsigned n = GOOD; n <= HOSTILE; n++) {
+		use(n);
+		memset(guest_ptr(vm, gpa(RING(0)), 0x20000), 0, 0x20000);
+		memset(offered, 0, sizeof(offered));
+		seen = 0;
+		config_write(0, PCI_REG_BAR, 4, (u32)function(0)->bar);
+		config_write(0, PCI_REG_BAR + 4, 4, 0);
+		drive(0, 2, n ? CSUM : features);
+		if (n == GOOD)
+			offer_buffers();
+	}
+	memset(guest_ptr(vm, gpa(0x80000), 200), 0, 200);
+	set_ram(0x8000c, 0x010000000002, 6);
+	set_ram(0x8000c + 6, 0x020000000002, 6);
+	set_ram(0x8000c + 40, 0x1122334455667788, 8);
+	set_desc(TX, 0, 0x80000, 112, 0, 0);
+	offer(TX, 0);
+	put(0, NOTIFY(TX), 2, TX);
+	use(GOOD);
+	CHECK(ram(USED(RX) + 2, 2) == 1 && ram(USED(RX) + 8, 4) == 112 && ram(BUFFER_AT + 12 + 40, 8) == 0x1122334455667788);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_in input = { data, size };
+
+	fake_host_reset();
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	memset(guest, 0, sizeof(guest));
+	now = 0;
+	seen = 0;
+	fake_vm_config.nr_nets = 1;
+	for (unsigned n = 0; n < GUESTS; n++) {
+		fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0", .mac = 2 | (u64)(n + 1) << 40 };
+		CHECK(!guest_start());
+		guest[n].vm = vm;
+		drive(0, 3, 0x3bbab);
+	}
+	features = (u32)fuzz_le(&input, 2) & (GUEST_CSUM | GUEST_TSO4 | GUEST_TSO6 | MRG);
+	now = GOOD;
+	use(GOOD);
+	drive(0, 2, features);
+	offer_buffers();
+	for (unsigned i = 0; input.left && i < STEPS; i++)
+		step(&input);
+	check_frames();
+	check_memory();
+	check_works();
+	for (unsigned n = 0; n < GUESTS; n++)
+		fake_vm_destroy(guest[n].vm);
+	return 0;
+}

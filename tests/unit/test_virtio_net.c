@@ -1,0 +1,644 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/dev/virtqueue.c vmm/net/net_switch.c vmm/net/net_frame.c vmm/config/config_net.c kernel/span.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c -lpthread */
+/* Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what those that do not make of it. */
+#include <pthread.h>
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdio.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+#include "tests/unit/virtio_guest.h"
+#include "vmm/config/config_parse.h"
+#include "vmm/net/net_frame.h"
+#include "vmm/vdev.h"
+
+enum { RX, TX };
+enum { NEXT = 1, WRITE = 2 };
+enum { CSUM = BIT(0), GUEST_CSUM = BIT(1), GUEST_TSO4 = BIT(7), HOST_TSO4 = BIT(11), MRG = BIT(15), CTRL = BIT(17), MQ = BIT(22) };
+#define ALL (CSUM | GUEST_CSUM | GUEST_TSO4 | HOST_TSO4 | MRG)
+#define EVENT_INDEX BIT(29)
+#define HEADER sizeof(struct net_header)
+#define MAC(n) (0x02ull | (u64)(n) << 40)
+#define BROADCAST 0xffffffffffffull
+enum { SEND_AT = 0x80000, RECEIVE_AT = 0x100000, SLOT = 0x20000 };
+#define HEADERS 54u
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+static struct guest {
+	struct vm *vm;
+	u16 offered[5];
+} guest[3];
+static struct guest *now;
+
+int config_fail(struct parser *, const char *, ...)
+{
+	return -EINVAL;
+}
+
+int config_wrong(struct parser *, const char *, const char *, struct span)
+{
+	return -EINVAL;
+}
+
+int vm_config_error(struct config_error *, const char *, unsigned, const char *, ...)
+{
+	return -EINVAL;
+}
+
+/* The guest that virtio_guest.h's driver is in from here on. */
+static void use(unsigned n)
+{
+	if (now)
+		memcpy(now->offered, offered, sizeof(offered));
+	now = &guest[n];
+	vm = now->vm;
+	memcpy(offered, now->offered, sizeof(offered));
+}
+
+static void start(unsigned n)
+{
+	if (now)
+		memcpy(now->offered, offered, sizeof(offered));
+	now = NULL;
+	guest[n] = (struct guest){ 0 };
+	fake_vm_config.net[0].mac = MAC(n + 1);
+	assert_int_equal(guest_start(), 0);
+	guest[n].vm = vm;
+	use(n);
+}
+
+static int setup(void **)
+{
+	fake_host_reset();
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	fake_vm_config.nr_nets = 1;
+	fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0" };
+	for (unsigned n = 0; n < 3; n++)
+		start(n);
+	return 0;
+}
+
+static int teardown(void **)
+{
+	for (unsigned n = 0; n < 3; n++)
+		if (guest[n].vm)
+			fake_vm_destroy(guest[n].vm);
+	now = NULL;
+	fake_vm_config.nr_nets = 0;
+	return 0;
+}
+
+static void stop(unsigned n)
+{
+	fake_vm_destroy(guest[n].vm);
+	guest[n].vm = NULL;
+}
+
+/* ---- the driver ---- */
+
+/* `size` bytes as one buffer for the next frame. */
+static void offer_buffer(u32 size)
+{
+	u16 i = offered[RX] % 128u;
+
+	set_desc(RX, i, RECEIVE_AT + i * (u64)0x2000, size, WRITE, 0);
+	offer(RX, i);
+}
+
+static u8 *bytes(u64 at, u64 size)
+{
+	return guest_ptr(vm, gpa(at), size);
+}
+
+/* An Ethernet frame with IPv4 and TCP, in the n-th place. Returns where it is. */
+static u64 make(unsigned n, u64 to, u64 from, u32 data, u16 gso_size)
+{
+	u64 at = SEND_AT + n * (u64)SLOT;
+	struct net_header *h = (void *)bytes(at, HEADER + HEADERS + data);
+	u8 *p = (u8 *)(h + 1);
+	u32 sum = 6 + 20 + data;
+
+	*h = (struct net_header){ gso_size ? NET_NEEDS_CSUM : 0, gso_size ? NET_GSO_TCPV4 : 0, 0, gso_size, 34, 16, 0 };
+	for (u32 i = 0; i < HEADERS + data; i++)
+		p[i] = (u8)(i * 7 + i / 253 + n);
+	memcpy(p, &to, 6);
+	memcpy(p + 6, &from, 6);
+	memcpy(p + 12, (u8[]){ 8, 0, 0x45, 0, (u8)((40 + data) >> 8), (u8)(40 + data), 0, 1, 0x40, 0, 64, 6, 0, 0 }, 14);
+	for (unsigned i = 26; i < 34; i += 2)
+		sum += (u32)p[i] << 8 | p[i + 1];
+	p[46] = 0x50;
+	sum = (sum & 0xffff) + (sum >> 16);
+	p[50] = (u8)(sum >> 8);
+	p[51] = (u8)sum;
+	return at;
+}
+
+static void notify(void)
+{
+	put(0, NOTIFY(TX), 2, TX);
+}
+
+/* Sends what is at `at`, in two buffers, the header in one of them. */
+static void queue_frame(u64 at, u64 size)
+{
+	u16 i = offered[TX] * 2u % 128u;
+
+	set_desc(TX, i, at, HEADER, NEXT, (u16)(i + 1));
+	set_desc(TX, i + 1u, at + HEADER, (u32)size, 0, 0);
+	offer(TX, i);
+}
+
+static void send(u64 to, u32 data, u16 gso_size)
+{
+	queue_frame(make(0, to, MAC(now - guest + 1), data, gso_size), HEADERS + data);
+	notify();
+}
+
+static unsigned used(unsigned queue)
+{
+	return (unsigned)ram(USED(queue) + 2, 2);
+}
+
+/* The n-th used entry's length, and where its buffer is. */
+static u32 got(unsigned n, u64 *at)
+{
+	u64 entry = ram(USED(RX) + 4 + n * 8, 8);
+
+	*at = RECEIVE_AT + (entry & 0xffffffff) * 0x2000;
+	return (u32)(entry >> 32);
+}
+
+/* Of the only frame that guest n got: as it was sent, by one buffer. */
+static void check_got(unsigned n, u64 frame, u32 size)
+{
+	u8 *was = bytes(frame + HEADER, size);
+	u64 at;
+
+	use(n);
+	assert_int_equal(used(RX), 1);
+	assert_int_equal(got(0, &at), HEADER + size);
+	assert_memory_equal(bytes(at + HEADER, size), was, size);
+	assert_int_equal(ram(at + offsetof(struct net_header, num_buffers), 2), 1);
+}
+
+/* By the line at its end, which it comes to. */
+static const char *last_line(unsigned n, char line[300])
+{
+	const char *from;
+
+	use(n);
+	fake_host.log[0] = 0;
+	for (const struct vdev *const *d = __start_vdevs; d < __stop_vdevs; d++)
+		if ((*d)->vcpu_stop)
+			(*d)->vcpu_stop(vm->vcpus[0], vm->device[d - __start_vdevs]);
+	from = strstr(fake_host.log, "net0:");
+	assert_non_null(from);
+	snprintf(line, 300, "%.*s", (int)strcspn(from, "\n"), from);
+	return line;
+}
+
+/* ---- */
+
+static void test_device(void **)
+{
+	use(0);
+	assert_int_equal(config_read(0, 2, 2), 0x1041);
+	config_write(0, PCI_REG_COMMAND, 2, 6);
+	assert_int_equal(get(0, QUEUES, 2), 3);
+	assert_int_equal(get(0, DEVICE_CONFIG, 4), 0x02);
+	assert_int_equal(get(0, DEVICE_CONFIG + 4, 4), 0x10100);
+	assert_int_equal(get(0, DEVICE_CONFIG + 8, 4), 1 | NET_MTU << 16);
+	put(0, FEATURE_SELECT, 4, 0);
+	assert_int_equal(get(0, FEATURE, 4), 0x3003bbab);
+	stop(2);
+	fake_vm_config.net[0].plain = true;
+	fake_vm_vcpus = 2;
+	start(2);
+	fake_vm_vcpus = 0;
+	config_write(0, PCI_REG_COMMAND, 2, 6);
+	assert_int_equal(get(0, QUEUES, 2), 5);
+	put(0, FEATURE_SELECT, 4, 0);
+	assert_int_equal(get(0, FEATURE, 4), BIT(3) | BIT(5) | MRG | BIT(16) | CTRL | MQ | BIT(28) | EVENT_INDEX);
+}
+
+static void test_frame(void **)
+{
+	u64 frame;
+
+	for (unsigned n = 0; n < 3; n++) {
+		use(n);
+		drive(0, 2, ALL);
+		offer_buffer(2000);
+	}
+	use(0);
+	frame = make(0, MAC(2), MAC(1), 100, 0);
+	queue_frame(frame, HEADERS + 100);
+	sent.count = 0;
+	notify();
+	/* Sender and receiver have one interrupt each, and the third has nothing. */
+	assert_int_equal(used(TX), 1);
+	assert_int_equal(ram(USED(TX) + 8, 4), 0);
+	assert_int_equal(sent.count, 2);
+	assert_ptr_equal(sent.to, guest[1].vm);
+	assert_int_equal(sent.data, 0x40);
+	memcpy(guest_ptr(guest[1].vm, gpa(frame), 300), guest_ptr(guest[0].vm, gpa(frame), 300), 300);
+	check_got(1, frame, HEADERS + 100);
+	use(2);
+	assert_int_equal(used(RX), 0);
+	/* All but the sender. */
+	use(1);
+	offer_buffer(2000);
+	use(0);
+	send(BROADCAST, 10, 0);
+	assert_int_equal(used(RX), 0);
+	use(1);
+	assert_int_equal(used(RX), 2);
+	use(2);
+	assert_int_equal(used(RX), 1);
+}
+
+/* The driver need not notify of buffers to receive into, but of all else. */
+static void test_notifications(void **)
+{
+	use(0);
+	memset(bytes(RING(0), 0x50000), 0, 0x50000);
+	drive(0, 3, ALL | CTRL);
+	assert_int_equal(ram(USED(RX), 2), 1);
+	assert_int_equal(ram(USED(TX), 2), 0);
+	assert_int_equal(ram(USED(2), 2), 0);
+	/* By event index: nothing is asked for, though it was empty. */
+	use(1);
+	drive(0, 2, ALL | EVENT_INDEX);
+	set_ram(USED(RX) + 4 + 8 * 128, 0x7777, 2);
+	use(0);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_int_equal(ram(USED(RX) + 4 + 8 * 128, 2), 0x7777);
+}
+
+static void test_merged(void **)
+{
+	char line[300];
+	u64 frame, at;
+	u32 total = 0;
+
+	use(1);
+	drive(0, 2, ALL);
+	for (unsigned i = 0; i < 8; i++)
+		offer_buffer(4096);
+	use(0);
+	drive(0, 2, ALL);
+	frame = make(0, MAC(2), MAC(1), 30000, 1400);
+	queue_frame(frame, HEADERS + 30000);
+	sent.count = 0;
+	notify();
+	assert_int_equal(sent.count, 2);
+	use(1);
+	assert_int_equal(used(RX), 8);
+	for (unsigned i = 0; i < 8; i++) {
+		u32 skip = i ? 0 : HEADER, n = got(i, &at) - skip;
+
+		assert_memory_equal(bytes(at + skip, n), guest_ptr(guest[0].vm, gpa(frame + HEADER + total), n), n);
+		total += n;
+	}
+	assert_int_equal(total, HEADERS + 30000);
+	got(0, &at);
+	assert_memory_equal(bytes(at, HEADER), (&(struct net_header){ 1, NET_GSO_TCPV4, HEADERS, 1400, 34, 16, 8 }), HEADER);
+	/* One buffer too few: none is taken, and the next frame has them all. */
+	for (unsigned i = 0; i < 3; i++)
+		offer_buffer(1000);
+	use(0);
+	send(MAC(2), 3000, 1400);
+	use(1);
+	assert_int_equal(used(RX), 8);
+	use(0);
+	send(MAC(2), 2900, 1400);
+	use(1);
+	assert_int_equal(used(RX), 11);
+	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=2 large=2 bytes=33008 dropped=1 bad=0");
+	assert_string_equal(last_line(0, line), "net0: sent=3 large=3 bytes=36062 received=0 large=0 bytes=0 dropped=0 bad=0");
+}
+
+/* num_buffers lies in two buffers, one byte each; and a driver that offers nothing but empty ones. */
+static void test_shapes(void **)
+{
+	u64 at = RECEIVE_AT;
+
+	use(1);
+	drive(0, 2, ALL);
+	set_desc(RX, 0, at, 11, NEXT | WRITE, 1);
+	set_desc(RX, 1, at + 0x2000, 0, NEXT | WRITE, 2);
+	set_desc(RX, 2, at + 0x4000, 100, WRITE, 0);
+	offer(RX, 0);
+	set_desc(RX, 3, at + 0x6000, 2000, WRITE, 0);
+	offer(RX, 3);
+	set_ram(at + 11, 0x55, 1);
+	use(0);
+	drive(0, 2, ALL);
+	send(MAC(2), 400, 0);
+	use(1);
+	assert_int_equal(used(RX), 2);
+	assert_int_equal(ram(at + 10, 2), 0x5502);
+	assert_int_equal(ram(at + 0x4000, 1), 0);
+	for (unsigned i = 4; i < 120; i++) {
+		set_desc(RX, i, at, i == 4 ? HEADER : 0, WRITE, 0);
+		offer(RX, (u16)i);
+	}
+	use(0);
+	send(MAC(2), 400, 0);
+	use(1);
+	assert_int_equal(used(RX), 2);
+}
+
+static u32 sum(u32 s, const u8 *p, u32 n)
+{
+	for (u32 i = 0; i < n; i++)
+		s += i & 1 ? p[i] : (u32)p[i] << 8;
+	while (s >> 16)
+		s = (s & 0xffff) + (s >> 16);
+	return s;
+}
+
+/* A driver that takes neither large frames nor unfinished checksums, with mergeable buffers and without. */
+static void test_made_plain(void **)
+{
+	for (unsigned merged = 0; merged < 2; merged++) {
+		u32 first = merged ? 6 : 0, total = 0;
+
+		use(1);
+		drive(0, 2, merged ? MRG : 0);
+		memset(bytes(RING(0), 0x20000), 0, 0x20000);
+		memset(offered, 0, sizeof(offered));
+		drive(0, 2, merged ? MRG : 0);
+		for (unsigned i = 0; i < 4; i++)
+			offer_buffer(1526);
+		use(0);
+		memset(bytes(RING(0), 0x20000), 0, 0x20000);
+		memset(offered, 0, sizeof(offered));
+		drive(0, 2, ALL);
+		send(MAC(2), 2500 + first, 1000);
+		/* Unfinished. */
+		make(0, MAC(2), MAC(1), 99, 1);
+		bytes(SEND_AT, HEADER)[1] = 0;
+		queue_frame(SEND_AT, HEADERS + 99);
+		notify();
+		use(1);
+		assert_int_equal(used(RX), 4);
+		for (unsigned i = 0; i < 4; i++) {
+			u64 at;
+			u32 size = got(i, &at) - (u32)HEADER;
+			const u8 *p = bytes(at + HEADER, size);
+
+			assert_memory_equal(bytes(at, HEADER), (&(struct net_header){ .num_buffers = 1 }), HEADER);
+			assert_int_equal(sum(sum(6 + size - 34, p + 26, 8), p + 34, size - 34), 0xffff);
+			total += size - HEADERS;
+		}
+		assert_int_equal(total, 2500 + first + 99);
+	}
+}
+
+/* What is no frame, or asks for what was not negotiated: nobody gets it, and it comes back. */
+static void test_bad(void **)
+{
+	char line[300];
+	unsigned n = 0;
+
+	use(1);
+	drive(0, 2, ALL);
+	for (unsigned i = 0; i < 60; i++)
+		offer_buffer(4096);
+	use(0);
+	drive(0, 2, MRG);
+	send(MAC(2), 3000, 1400), n++;
+	make(0, MAC(2), MAC(1), 99, 1);
+	bytes(SEND_AT, HEADER)[1] = 0;
+	queue_frame(SEND_AT, HEADERS + 99), n++;
+	make(1, MAC(2), MAC(1), 3000, 0);
+	queue_frame(SEND_AT + SLOT, 13), n++;
+	queue_frame(SEND_AT + SLOT, 14 + NET_MTU + 1), n++;
+	queue_frame(SEND_AT + SLOT, 0x1000000), n++;
+	queue_frame(GUEST_RAM - 100, 1000), n++;
+	queue_frame(0xfee00000, 1000), n++;
+	/* Only its header can be read, and its first bytes. */
+	make(1, MAC(2), MAC(1), 1000, 0);
+	memcpy(bytes(GUEST_RAM - 300, 300), bytes(SEND_AT + SLOT, 300), 300);
+	queue_frame(GUEST_RAM - 300, 1000);
+	notify();
+	finish();
+	assert_int_equal(used(TX), n + 1);
+	use(1);
+	assert_int_equal(used(RX), 0);
+	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=1 bad=0");
+	use(0);
+	assert_int_equal(n, 7);
+	assert_string_equal(last_line(0, line), "net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=7");
+}
+
+/* One exit copies 64 KiB, whatever is offered, and to whomever it goes. */
+static void test_bound(void **)
+{
+	for (unsigned n = 1; n < 3; n++) {
+		use(n);
+		drive(0, 2, ALL);
+		for (unsigned i = 0; i < 60; i++)
+			offer_buffer(0x2000);
+	}
+	use(0);
+	drive(0, 2, ALL);
+	for (unsigned i = 0; i < 3; i++)
+		queue_frame(make(i, MAC(2), MAC(1), 40000, 1400), HEADERS + 40000);
+	notify();
+	assert_int_equal(used(TX), 1);
+	assert_int_equal(finish(), 2);
+	assert_int_equal(used(TX), 3);
+	use(1);
+	assert_int_equal(used(RX), 15);
+	/* To all: first to one, then to the other. */
+	use(0);
+	send(BROADCAST, 40000, 1400);
+	assert_int_equal(used(TX), 3);
+	use(1);
+	assert_int_equal(used(RX), 20);
+	use(2);
+	assert_int_equal(used(RX), 0);
+	use(0);
+	assert_int_equal(finish(), 1);
+	assert_int_equal(used(TX), 4);
+	use(1);
+	assert_int_equal(used(RX), 20);
+	use(2);
+	assert_int_equal(used(RX), 5);
+	/* Reset in between: no frame is half way any more. */
+	use(0);
+	send(BROADCAST, 40000, 1400);
+	memset(bytes(RING(0), 0x20000), 0, 0x20000);
+	memset(offered, 0, sizeof(offered));
+	drive(0, 2, ALL);
+	finish();
+	send(BROADCAST, 10, 0);
+	use(1);
+	assert_int_equal(used(RX), 26);
+}
+
+/* Receivers that are reset, that may reach no memory, whose vCPU has left, and that are gone. */
+static void test_gone(void **)
+{
+	char line[300];
+
+	use(0);
+	drive(0, 2, ALL);
+	use(1);
+	drive(0, 2, ALL);
+	offer_buffer(2000);
+	config_write(0, PCI_REG_COMMAND, 2, PCI_COMMAND_MEMORY);
+	use(0);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_int_equal(used(RX), 0);
+	config_write(0, PCI_REG_COMMAND, 2, PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER);
+	put(0, STATUS, 1, 0);
+	use(0);
+	send(MAC(2), 10, 0);
+	use(1);
+	drive(0, 2, ALL);
+	assert_int_equal(used(RX), 0);
+	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=0 bad=0");
+	use(0);
+	sent.count = 0;
+	send(MAC(2), 10, 0);
+	assert_int_equal(sent.count, 1);
+	use(1);
+	assert_int_equal(used(RX), 0);
+	stop(1);
+	use(0);
+	send(MAC(2), 10, 0);
+	send(BROADCAST, 10, 0);
+	assert_int_equal(used(TX), 5);
+	/* It comes back. */
+	start(1);
+	drive(0, 2, ALL);
+	offer_buffer(2000);
+	use(0);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_int_equal(used(RX), 1);
+}
+
+/* With both pairs what belongs together comes by the queue of the pair that was sent by. */
+static void test_pairs(void **)
+{
+	static const u8 sets[][5] = { { 4, 0, 2, 0, 0 }, { 4, 0, 0, 0, 1 }, { 4, 0, 3, 0, 1 }, { 4, 1, 2, 0, 1 }, { 5, 0, 2, 0, 1 },
+				      { 4, 0, 1, 0, 0 }, { 4, 0, 2, 0, 0 } };
+	u64 reply;
+
+	stop(1);
+	fake_vm_vcpus = 2;
+	start(1);
+	fake_vm_vcpus = 0;
+	drive(0, 5, ALL | CTRL | MQ);
+	for (u16 i = 0; i < ARRAY_SIZE(sets); i++) {
+		memcpy(bytes(SEND_AT, 4), sets[i], 4);
+		set_ram(SEND_AT + 8, 0xff, 1);
+		set_desc(4, 0, SEND_AT, 4, NEXT, 1);
+		set_desc(4, 1, SEND_AT + 8, 1, WRITE, 0);
+		offer(4, 0);
+		put(0, NOTIFY(4), 2, 4);
+		assert_int_equal(ram(SEND_AT + 8, 1), sets[i][4]);
+		assert_int_equal(ram(USED(4) + 2, 2), i + 1);
+	}
+	for (u16 i = 0; i < 4; i++) {
+		set_desc(2, i, RECEIVE_AT, 2000, WRITE, 0);
+		offer(2, i);
+	}
+	for (unsigned i = 0; i < 4; i++)
+		offer_buffer(2000);
+	use(0);
+	drive(0, 2, ALL);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_true(used(RX) == 1 && used(2) == 0);
+	/* An answer by the second pair: addresses and ports the other way round. */
+	reply = make(0, MAC(1), MAC(2), 10, 0);
+	for (unsigned i = 0; i < 4; i++) {
+		u8 *p = bytes(reply + HEADER, HEADERS), kept = p[26 + i];
+
+		p[26 + i] = p[30 + i];
+		p[30 + i] = kept;
+	}
+	for (unsigned i = 0; i < 2; i++) {
+		u8 *p = bytes(reply + HEADER, HEADERS), kept = p[34 + i];
+
+		p[34 + i] = p[36 + i];
+		p[36 + i] = kept;
+	}
+	set_desc(3, 0, reply, HEADER + HEADERS + 10, 0, 0);
+	offer(3, 0);
+	put(0, NOTIFY(3), 2, 3);
+	assert_int_equal(used(3), 1);
+	use(0);
+	send(MAC(2), 10, 0);
+	use(1);
+	assert_true(used(RX) == 1 && used(2) == 1);
+}
+
+/* Two that send to each other at once, each on a thread of its own, and one that resets itself again and again. */
+#define ROUNDS 3000
+static void *sender(void *arg)
+{
+	struct vm *me = arg;
+	u64 notify_at = me->virtual->bar + NOTIFY(TX);
+
+	for (u16 i = 1; i <= ROUNDS; i++) {
+		__atomic_store_n((u16 *)guest_ptr(me, gpa(AVAIL(TX) + 2), 2), i, __ATOMIC_RELEASE);
+		guest_store(me, notify_at, 2, TX);
+	}
+	return NULL;
+}
+
+static void *resetter(void *arg)
+{
+	struct vm *me = arg;
+
+	for (unsigned i = 0; i < ROUNDS; i++) {
+		guest_store(me, me->virtual->bar + STATUS, 1, 0);
+		guest_store(me, me->virtual->bar + STATUS, 1, 15);
+	}
+	return NULL;
+}
+
+static void test_at_once(void **)
+{
+	pthread_t thread[3];
+
+	for (unsigned n = 0; n < 3; n++) {
+		use(n);
+		drive(0, 2, ALL);
+		for (unsigned i = 0; i < 128; i++)
+			offer_buffer(2000);
+		make(0, BROADCAST, MAC(n + 1), 100, 0);
+		set_desc(TX, 0, SEND_AT, HEADER + HEADERS + 100, 0, 0);
+	}
+	for (unsigned n = 0; n < 3; n++)
+		assert_int_equal(pthread_create(&thread[n], NULL, n < 2 ? sender : resetter, guest[n].vm), 0);
+	for (unsigned n = 0; n < 3; n++)
+		pthread_join(thread[n], NULL);
+	for (unsigned n = 0; n < 2; n++) {
+		use(n);
+		assert_int_equal(used(TX), ROUNDS);
+		assert_int_equal(used(RX), 128);
+	}
+}
+
+int main(void)
+{
+#define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
+	const struct CMUnitTest tests[] = {
+		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged), TEST(test_shapes),
+		TEST(test_made_plain), TEST(test_bad), TEST(test_bound), TEST(test_gone), TEST(test_pairs), TEST(test_at_once),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Private to vmm/dev/virtio_net*.c: the interfaces of VMs (virtio 1.2, 5.1), and the segments that join them. */
+#ifndef VMM_VIRTIO_NET_H
+#define VMM_VIRTIO_NET_H
+
+#include "vmm/dev/virtio.h"
+#include "vmm/net/net_frame.h"
+#include "vmm/net/net_switch.h"
+
+#define NET_PAIRS 2u /* of queues: 0 and 2 are received by, 1 and 3 sent by */
+#define NET_FLOWS 64u
+
+/* 5.1.3 */
+enum {
+	NET_CSUM = BIT(0), NET_GUEST_CSUM = BIT(1), NET_F_MTU = BIT(3), NET_F_MAC = BIT(5), NET_GUEST_TSO4 = BIT(7),
+	NET_GUEST_TSO6 = BIT(8), NET_GUEST_ECN = BIT(9), NET_HOST_TSO4 = BIT(11), NET_HOST_TSO6 = BIT(12), NET_HOST_ECN = BIT(13),
+	NET_MRG_RXBUF = BIT(15), NET_STATUS = BIT(16), NET_CTRL_VQ = BIT(17), NET_MQ = BIT(22),
+};
+
+/* 5.1.4, as far as the features go. */
+struct net_config {
+	u8 mac[6];
+	u16 status, max_pairs, mtu;
+};
+
+/*
+ * A segment, while somebody is on it. Its lock is that of all functions on it: who sends has all that he needs of the receivers,
+ * whose drivers may reset them at any time, and two that send to each other do not wait for each other.
+ */
+struct lan {
+	struct lan *next;     /* guarded by the list's lock */
+	unsigned members;         /* likewise */
+	const char *name;         /* the VM file's that made it first */
+	struct spinlock lock;     /* guards all below, and the ports */
+	struct net_segment net;
+	u64 touched;              /* ports, by index, that have got frames and no interrupt yet */
+	u8 frame[NET_LARGE_MAX];  /* one that is worked on */
+	u8 piece[NET_FRAME_MAX];
+};
+
+/* Frames and bytes; large: of these frames, those that were handed over uncut. */
+struct net_count {
+	u64 frames, bytes, large;
+};
+
+struct port {
+	struct virtio virtio;
+	struct net_port net;
+	struct net_config config;
+	struct lan *segment;  /* NULL: not on it */
+	unsigned number;          /* of the VM's interfaces */
+	bool stopped;             /* a vCPU has left: no more interrupts */
+	u16 pairs;                /* that the driver uses */
+	unsigned at[NET_PAIRS];   /* by pair: how far the frame in hand has come among the ports */
+	u8 pair_of[NET_FLOWS];    /* by which the driver has sent last, by net_flow() */
+	struct net_count sent, got;
+	u64 bad, full;            /* frames that nobody could get; that did not fit into what it had offered */
+};
+
+/* virtio_net_copy.c: sends what the driver has offered in a queue; true: there is more. Under the segment's lock. */
+bool net_transmit(struct port *p, unsigned queue);
+
+#endif

@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See net_frame.h. RFC 791 (IPv4), 8200 (IPv6), 9293 (TCP), 1071 (checksums), 3168, 6.1.2 (ECN). */
+#include "vmm/net/net_frame.h"
+
+#include <margay/string.h>
+
+#define TYPE_IPV4 0x0800u
+#define TYPE_IPV6 0x86ddu
+#define TYPE_TAG 0x8100u
+#define PROTOCOL_TCP 6u
+#define PROTOCOL_UDP 17u
+#define IPV6_HEADER 40u
+#define TCP_HEADER 20u
+enum { IPV4_LENGTH = 2, IPV4_ID = 4, IPV4_FRAGMENT = 6, IPV4_PROTOCOL = 9, IPV4_CHECKSUM = 10, IPV4_ADDRESSES = 12 };
+enum { IPV6_LENGTH = 4, IPV6_NEXT = 6, IPV6_ADDRESSES = 8 };
+enum { TCP_SEQUENCE = 4, TCP_OFFSET = 12, TCP_FLAGS = 13, TCP_CHECKSUM = 16 };
+enum { TCP_FIN = 0x01, TCP_PSH = 0x08, TCP_CWR = 0x80 };
+
+static u32 get16(const u8 *p)
+{
+	return (u32)p[0] << 8 | p[1];
+}
+
+static void put16(u8 *p, u32 value)
+{
+	p[0] = (u8)(value >> 8);
+	p[1] = (u8)value;
+}
+
+static u32 get32(const u8 *p)
+{
+	return get16(p) << 16 | get16(p + 2);
+}
+
+static void put32(u8 *p, u32 value)
+{
+	put16(p, value >> 16);
+	put16(p + 2, value);
+}
+
+/* RFC 1071: the sum of 16-bit words, the last one filled up with zero. */
+static u64 add(u64 sum, const u8 *p, u32 n)
+{
+	for (; n > 1; p += 2, n -= 2)
+		sum += get16(p);
+	return n ? sum + ((u32)p[0] << 8) : sum;
+}
+
+static u32 fold(u64 sum)
+{
+	while (sum >> 16)
+		sum = (sum & 0xffff) + (sum >> 16);
+	return ~(u32)sum & 0xffff;
+}
+
+/* Where the network header is, behind one tag; its type in *type. 0: not in what there is. */
+static u32 network(const u8 *head, u32 n, u32 *type)
+{
+	u32 at = NET_ETHERNET;
+
+	if (n < at)
+		return 0;
+	*type = get16(head + at - 2);
+	if (*type == TYPE_TAG) {
+		at += NET_TAG;
+		*type = n < at ? 0 : get16(head + at - 2);
+	}
+	return n < at ? 0 : at;
+}
+
+/* ---- judging --------------------------------------------------------------------------- */
+
+static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *l)
+{
+	bool v6 = (h->gso_type & ~NET_GSO_ECN) == NET_GSO_TCPV6;
+	u32 type = 0, l3 = network(head, n, &type), l4, tcp;
+
+	if (!l3 || type != (v6 ? TYPE_IPV6 : TYPE_IPV4) || n < l3 + (v6 ? IPV6_HEADER : 20u))
+		return false;
+	if (v6) {
+		l4 = l3 + IPV6_HEADER;
+		if (head[l3] >> 4 != 6 || head[l3 + IPV6_NEXT] != PROTOCOL_TCP)
+			return false;
+	} else {
+		l4 = l3 + (head[l3] & 0xfu) * 4;
+		if (head[l3] >> 4 != 4 || l4 < l3 + 20 || head[l3 + IPV4_PROTOCOL] != PROTOCOL_TCP ||
+		    get16(head + l3 + IPV4_FRAGMENT) & 0x3fff)
+			return false;
+	}
+	if (n < l4 + TCP_HEADER)
+		return false;
+	tcp = (head[l4 + TCP_OFFSET] >> 4) * 4u;
+	*l = (struct net_large){ l3, l4, l4 + tcp, h->gso_size, v6 };
+	/* What is cut fits into frames, and the checksum is TCP's. */
+	if (tcp < TCP_HEADER || l->headers > n || l->headers >= size || !l->mss || l->headers - l3 + l->mss > NET_MTU ||
+	    !(h->flags & NET_NEEDS_CSUM) || h->csum_start != l4 || h->csum_offset != TCP_CHECKSUM)
+		return false;
+	h->hdr_len = (u16)l->headers;
+	return true;
+}
+
+bool net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *large)
+{
+	u32 type, tag;
+
+	h->flags &= NET_NEEDS_CSUM;
+	if (!network(head, n, &type))
+		return false;
+	tag = get16(head + NET_ETHERNET - 2) == TYPE_TAG ? NET_TAG : 0;
+	if (!(h->flags & NET_NEEDS_CSUM))
+		h->csum_start = h->csum_offset = 0;
+	else if (h->csum_start < NET_ETHERNET || (u32)h->csum_start + h->csum_offset + 2 > size)
+		return false;
+	if (h->gso_type == NET_GSO_NONE) {
+		h->gso_size = h->hdr_len = 0;
+		return size <= NET_ETHERNET + tag + NET_MTU;
+	}
+	if ((h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV4 && (h->gso_type & ~NET_GSO_ECN) != NET_GSO_TCPV6)
+		return false;
+	return size <= NET_ETHERNET + tag + 65535 && judge_large(h, head, n, size, large);
+}
+
+/* ---- doing the work ------------------------------------------------------------------------ */
+
+void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size)
+{
+	u32 sum = fold(add(0, frame + h->csum_start, size - h->csum_start));
+
+	/* What stands there is the sum of the pseudo header. In UDP 0 says that there is none. */
+	put16(frame + h->csum_start + h->csum_offset, sum ? sum : 0xffff);
+}
+
+u32 net_segments(const struct net_large *l, u32 size)
+{
+	return (size - l->headers + l->mss - 1) / l->mss;
+}
+
+u32 net_segment(const struct net_large *l, const u8 *frame, u32 size, u32 i, u8 *out)
+{
+	u32 at = l->headers + i * l->mss, data = MIN(l->mss, size - at), all = l->headers + data;
+	u8 *ip = out + l->l3, *tcp = out + l->l4;
+	bool last = at + data == size;
+	u64 sum;
+
+	memcpy(out, frame, l->headers);
+	memcpy(out + l->headers, frame + at, data);
+	if (l->v6) {
+		put16(ip + IPV6_LENGTH, all - l->l3 - IPV6_HEADER);
+		sum = add(0, ip + IPV6_ADDRESSES, 32);
+	} else {
+		put16(ip + IPV4_LENGTH, all - l->l3);
+		put16(ip + IPV4_ID, get16(ip + IPV4_ID) + i);
+		put16(ip + IPV4_CHECKSUM, 0);
+		put16(ip + IPV4_CHECKSUM, fold(add(0, ip, l->l4 - l->l3)));
+		sum = add(0, ip + IPV4_ADDRESSES, 8);
+	}
+	put32(tcp + TCP_SEQUENCE, get32(tcp + TCP_SEQUENCE) + i * l->mss);
+	/* The end is the last one's, "window reduced" the first one's. */
+	tcp[TCP_FLAGS] &= (u8) ~((last ? 0 : TCP_FIN | TCP_PSH) | (i ? TCP_CWR : 0));
+	put16(tcp + TCP_CHECKSUM, 0);
+	sum += PROTOCOL_TCP + all - l->l4;
+	put16(tcp + TCP_CHECKSUM, fold(add(sum, tcp, all - l->l4)));
+	return all;
+}
+
+u32 net_flow(const u8 *head, u32 n)
+{
+	u32 type = 0, at = network(head, n, &type), sum = 0, l4, protocol, addresses;
+
+	if (!at || (type != TYPE_IPV4 && type != TYPE_IPV6) || n < at + (type == TYPE_IPV4 ? 20 : IPV6_HEADER))
+		return 0;
+	protocol = head[at + (type == TYPE_IPV4 ? IPV4_PROTOCOL : IPV6_NEXT)];
+	l4 = at + (type == TYPE_IPV4 ? (head[at] & 0xfu) * 4 : IPV6_HEADER);
+	addresses = type == TYPE_IPV4 ? 2 : 8;
+	for (u32 i = 0; i < addresses; i++)
+		sum ^= get32(head + at + (type == TYPE_IPV4 ? IPV4_ADDRESSES : IPV6_ADDRESSES) + i * 4);
+	if ((protocol == PROTOCOL_TCP || protocol == PROTOCOL_UDP) && n >= l4 + 4)
+		sum ^= get16(head + l4) ^ get16(head + l4 + 2);
+	return (sum ^ protocol) * 0x9e3779b1u;
+}

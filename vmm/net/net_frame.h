@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Pure module: frames with work left to be done, as virtio's drivers hand them over (virtio 1.2, 5.1.6): a checksum that is to be
+ * filled in, a TCP segment that is larger than a frame. What is judged and changed is a copy that no guest can write to.
+ */
+#ifndef VMM_NET_FRAME_H
+#define VMM_NET_FRAME_H
+
+#include <margay/types.h>
+
+#define NET_MTU 1500u
+#define NET_ETHERNET 14u
+#define NET_TAG 4u                                     /* IEEE 802.1Q: one is let through, and not looked at */
+#define NET_FRAME_MAX (NET_ETHERNET + NET_TAG + NET_MTU)
+#define NET_LARGE_MAX (NET_ETHERNET + NET_TAG + 65535u) /* before it is cut */
+#define NET_HEADERS_MAX 160u                            /* Ethernet with a tag, IPv4 and TCP with all options: 138 */
+
+/* virtio 1.2, 5.1.6: the header of each frame. */
+struct net_header {
+	u8 flags, gso_type;
+	u16 hdr_len, gso_size, csum_start, csum_offset, num_buffers;
+};
+static_assert(sizeof(struct net_header) == 12, "virtio 1.2, 5.1.6");
+enum { NET_NEEDS_CSUM = 1 };
+enum { NET_GSO_NONE, NET_GSO_TCPV4 = 1, NET_GSO_TCPV6 = 4, NET_GSO_ECN = 0x80 };
+
+/* Where what is in a large frame, by net_judge(). */
+struct net_large {
+	u32 l3, l4, headers; /* offsets: IP, TCP, its data */
+	u32 mss;             /* bytes of data in each but the last */
+	bool v6;
+};
+
+/*
+ * Judges a header and the first n bytes of its frame of `size` in all; n is MIN(size, NET_HEADERS_MAX). Sets in *h what a receiver
+ * may be handed, and with gso_type *large. False: a frame that nobody gets.
+ */
+bool net_judge(struct net_header *h, const u8 *head, u32 n, u32 size, struct net_large *large);
+/* Fills in the checksum that the header, judged before, wants; all of the frame. */
+void net_fill_checksum(const struct net_header *h, u8 *frame, u32 size);
+/* How many frames a large one of `size` becomes. */
+u32 net_segments(const struct net_large *large, u32 size);
+/* The i-th of these, with its checksums, to out[NET_FRAME_MAX]; its size. */
+u32 net_segment(const struct net_large *large, const u8 *frame, u32 size, u32 i, u8 *out);
+/* Of the connection that a frame, of which these are the first n bytes, belongs to: the same in both directions. */
+u32 net_flow(const u8 *head, u32 n);
+
+#endif
