@@ -160,6 +160,7 @@ static void test_judged(void **)
 	REFUSED(header.csum_start++);
 	REFUSED(header.csum_offset = 6);
 	REFUSED(header.gso_size = 0);
+	REFUSED(header.gso_size = NET_MSS_MIN - 1);
 	REFUSED(header.gso_size = NET_MTU - 40 + 1);
 	REFUSED(header.gso_type = NET_GSO_TCPV6);
 	REFUSED(header.gso_type = 3); /* UDP fragments */

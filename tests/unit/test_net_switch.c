@@ -116,6 +116,8 @@ static void test_mirror(void **)
 	assert_int_equal(reached(1, BROADCAST), 1 << 2 | 1 << 3);
 	assert_int_equal(reached(2, MAC(3)), 1 << 3);
 	assert_int_equal(reached(3, BROADCAST), 0);
+	net_learn(&s, &port[3], MAC(90));
+	assert_int_equal(reached(2, MAC(90)), 1 << 0 | 1 << 1 | 1 << 3);
 }
 
 static void test_full(void **)

@@ -351,6 +351,27 @@ static void test_shapes(void **)
 	send(MAC(2), 400, 0);
 	use(1);
 	assert_int_equal(used(RX), 2);
+	/* Or one with buffers without end. */
+	put(0, STATUS, 1, 0);
+	memset(bytes(RING(0), 0x10000), 0, 0x10000);
+	memset(offered, 0, sizeof(offered));
+	drive(0, 2, ALL);
+	for (unsigned i = 0; i < 300; i++) {
+		set_ram(0x70000 + i * 16, at + i * 8, 8);
+		set_ram(0x70008 + i * 16, 8 | (u64)(NEXT | WRITE) << 32 | (u64)(i + 1) << 48, 8);
+	}
+	set_ram(0x70008 + 256 * 16, 8 | (u64)WRITE << 32, 8);
+	set_desc(RX, 0, 0x70000, 257 * 16, 4, 0);
+	offer(RX, 0);
+	use(0);
+	send(MAC(2), 400, 0);
+	use(1);
+	assert_int_equal(used(RX), 0);
+	set_ram(0x70008 + 255 * 16, 8 | (u64)WRITE << 32, 8);
+	use(0);
+	send(MAC(2), 400, 0);
+	use(1);
+	assert_int_equal(used(RX), 1);
 }
 
 static u32 sum(u32 s, const u8 *p, u32 n)

@@ -279,6 +279,35 @@ static void test_notifications(void **)
 	assert_int_equal(ram.used.avail_event, 3);
 }
 
+/* Several at once are seen together, over the ring's end, too. */
+static void test_staged(void **)
+{
+	ram.used.index = q.next_used = q.told = SIZE - 1;
+	virtq_stage(&q, 0, 3, 30);
+	virtq_stage(&q, 1, 4, 40);
+	assert_int_equal(ram.used.index, SIZE - 1);
+	virtq_publish(&q, 2);
+	assert_int_equal(ram.used.index, SIZE + 1);
+	assert_true(ram.used.ring[SIZE - 1].id == 3 && ram.used.ring[SIZE - 1].len == 30);
+	assert_true(ram.used.ring[0].id == 4 && ram.used.ring[0].len == 40);
+}
+
+/* Of a quiet queue the driver is asked for no notification, by the flag, and not by the event index where it is empty. */
+static void test_quiet(void **)
+{
+	q.quiet = true;
+	assert_int_equal(ram.used.flags, 0);
+	assert_int_equal(virtq_enable(&q, memory, &ram), 0);
+	assert_int_equal(ram.used.flags, 1);
+	q.event_index = true;
+	q.next_avail = ram.avail.index = 5;
+	assert_int_equal(virtq_next(&q, memory, &ram, &chain), 0);
+	assert_int_equal(ram.used.avail_event, 0);
+	q.quiet = false;
+	assert_int_equal(virtq_next(&q, memory, &ram, &chain), 0);
+	assert_int_equal(ram.used.avail_event, 5);
+}
+
 int main(void)
 {
 	static const struct CMUnitTest tests[] = {
@@ -287,6 +316,7 @@ int main(void)
 		cmocka_unit_test_setup(test_longest, setup), cmocka_unit_test_setup(test_broken_rings, setup),
 		cmocka_unit_test_setup(test_areas, setup), cmocka_unit_test_setup(test_interrupts, setup),
 		cmocka_unit_test_setup(test_notifications, setup), cmocka_unit_test_setup(test_enabled_again, setup),
+		cmocka_unit_test_setup(test_staged, setup), cmocka_unit_test_setup(test_quiet, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,10 @@
 /* What is done between two looks at what may keep the vCPU from its guest. */
 #define WORK_MAX KIB(64)
 #define COST_FRAME 512u  /* of one, whatever its size; */
-#define COST_BUFFER 32u  /* and of each of its buffers */
-#define BUFFERS_MAX 64u  /* that a frame may take of a receiver's: of 1,536 bytes it takes 43 */
+#define COST_BUFFER 32u  /* and of each of its buffers, and of each piece of it */
+/* What a frame may take of a receiver's, whose driver shall not make work for others: of 1,536 bytes it takes 43. */
+#define CHAINS_MAX 64u
+#define BUFFERS_MAX 256u
 
 struct frame {
 	struct net_header header;
@@ -62,14 +64,17 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 	struct virtq *q = &v->queue[queue];
 	u64 number[2] = { 0 };
 	u32 done = 0;
-	unsigned n = 0;
+	unsigned n = 0, buffers = 0;
 
 	do {
 		u64 at = n ? 0 : sizeof(*header), room, part;
 
-		if (n == (has(to, NET_MRG_RXBUF) ? BUFFERS_MAX : 1) || !virtio_next(v, queue))
+		if (n == (has(to, NET_MRG_RXBUF) ? CHAINS_MAX : 1) || !virtio_next(v, queue))
 			goto full;
 		n++;
+		buffers += v->chain.count;
+		if (buffers > BUFFERS_MAX)
+			goto full;
 		room = virtio_bytes(v, true);
 		part = MIN(room - MIN(room, at), (u64)size - done);
 		if (n == 1) {
@@ -92,15 +97,16 @@ full:
 	return false;
 }
 
-static void give(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size)
+static bool give(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size)
 {
 	if (!put(to, queue, header, f, size)) {
 		to->full++;
-		return;
+		return false;
 	}
 	to->got.frames++;
 	to->got.bytes += size;
 	to->got.large += header->gso_type != NET_GSO_NONE;
+	return true;
 }
 
 /* ---- what the receiver's driver can take ------------------------------------------------------ */
@@ -116,14 +122,17 @@ static bool make_whole(struct lan *s, struct frame *f)
 	return f->whole;
 }
 
-/* A large frame, cut. */
+/* A large frame, cut; after a piece that does not fit the others are lost, too. */
 static void give_pieces(struct lan *s, struct port *to, unsigned queue, struct frame *f)
 {
 	static const struct net_header plain = { .num_buffers = 1 };
 	struct frame piece = { .flat = s->piece };
 
-	for (u32 i = 0; i < net_segments(&f->large, f->size); i++)
-		give(to, queue, &plain, &piece, net_segment(&f->large, s->frame, f->size, i, s->piece));
+	u32 n = net_segments(&f->large, f->size), i = 0;
+
+	while (i < n && give(to, queue, &plain, &piece, net_segment(&f->large, s->frame, f->size, i, s->piece)))
+		i++;
+	to->full += i < n ? n - i - 1 : 0;
 }
 
 /* The checksum filled in. */
@@ -223,7 +232,7 @@ static bool forward(struct port *p, unsigned pair, struct frame *f, u64 *done)
 			return false;
 		}
 		deliver(s, container_of(to, struct port, net), f);
-		*done += MAX(f->size, COST_FRAME);
+		*done += MAX(f->size, COST_FRAME) + (f->header.gso_type ? net_segments(&f->large, f->size) * COST_BUFFER : 0);
 	}
 	return true;
 }

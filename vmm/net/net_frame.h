@@ -13,6 +13,7 @@
 #define NET_TAG 4u                                     /* IEEE 802.1Q: one is let through, and not looked at */
 #define NET_FRAME_MAX (NET_ETHERNET + NET_TAG + NET_MTU)
 #define NET_LARGE_MAX (NET_ETHERNET + NET_TAG + 65535u) /* before it is cut */
+#define NET_MSS_MIN 48u                                 /* Linux' own least; with less a frame would be too much work */
 #define NET_HEADERS_MAX 160u                            /* Ethernet with a tag, IPv4 and TCP with all options: 138 */
 
 /* virtio 1.2, 5.1.6: the header of each frame. */

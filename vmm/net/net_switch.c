@@ -58,7 +58,7 @@ void net_learn(struct net_segment *s, struct net_port *p, u64 mac)
 {
 	struct net_learned *set = (struct net_learned *)(uintptr_t)set_of(s, mac), *to = NULL;
 
-	if (mac == p->mac || mac & GROUP || owner(s, mac))
+	if (p->mirror || mac == p->mac || mac & GROUP || owner(s, mac))
 		return;
 	for (unsigned i = 0; i < NET_LEARNED_WAYS; i++) {
 		if (set[i].port && set[i].mac == mac) {
