@@ -648,6 +648,7 @@ static void test_at_once(void **)
 		pthread_join(thread[n], NULL);
 	for (unsigned n = 0; n < 2; n++) {
 		use(n);
+		assert_ptr_equal(vm->virtual->lock, guest[2].vm->virtual->lock);
 		assert_int_equal(used(TX), ROUNDS);
 		assert_int_equal(used(RX), 128);
 	}

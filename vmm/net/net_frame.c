@@ -93,7 +93,8 @@ static bool judge_large(struct net_header *h, const u8 *head, u32 n, u32 size, s
 	*l = (struct net_large){ l3, l4, l4 + tcp, h->gso_size, v6 };
 	/* What is cut fits into frames, and the checksum is TCP's. */
 	if (tcp < TCP_HEADER || l->headers > n || l->headers >= size || l->mss < NET_MSS_MIN ||
-	    l->headers - l3 + l->mss > NET_MTU || !(h->flags & NET_NEEDS_CSUM) || h->csum_start != l4 || h->csum_offset != TCP_CHECKSUM)
+	    l->headers - l3 + l->mss > NET_MTU || !(h->flags & NET_NEEDS_CSUM) || h->csum_start != l4 ||
+	    h->csum_offset != TCP_CHECKSUM)
 		return false;
 	h->hdr_len = (u16)l->headers;
 	return true;
