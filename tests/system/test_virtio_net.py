@@ -64,7 +64,8 @@ def test_two(direct):
     assert not any(net["bad"] for net in one + other)
     # Most of what is sent by TCP comes over in large frames, as it was sent, none is lost.
     for sender, receiver in (one[0], other[0]), (other[0], one[0]):
-        assert sender["sent_large"] == receiver["received_large"] and sender["sent_bytes"] == receiver["received_bytes"]
+        # But for what Linux sends by itself before the other one's driver is there.
+        assert sender["sent_large"] == receiver["received_large"] and 0 <= sender["sent"] - receiver["received"] <= FEW
         assert sender["sent_large"] > 20 and sender["sent_bytes"] > 2 * KIB << 10
     # Cut for the one that cannot take them: more frames and bytes, for each has its headers. That one sends none.
     assert one[2]["sent_large"] > 20 and not other[2]["received_large"] and not other[2]["sent_large"]

@@ -237,7 +237,7 @@ static bool may_be_empty(const struct key *key)
 
 static int unknown_key(struct parser *p, struct span name)
 {
-	char list[350];
+	char list[360];
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)

@@ -135,7 +135,7 @@ struct vm_config {
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {
-	char text[400];
+	char text[420];
 };
 
 /* Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL. */
