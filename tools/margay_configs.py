@@ -27,7 +27,7 @@ NAMED = ("default", "tiny", "site", "debug")
 LIMIT = {"default": 300 << 10, "tiny": 96 << 10, "site": 384 << 10, "debug": 384 << 10}
 # Lines of code, .c and .asm, that an image is made of; its headers are counted for all together.
 LINES = {"default": 27000, "tiny": 15000}
-HEADER_LINES = 6300
+HEADER_LINES = 6500
 
 
 class BuildError(Exception):
