@@ -228,7 +228,7 @@ static void test_functions_enough(void **)
 		more[i - 3].caps = none;
 		assert_int_equal(pci_virtual_add(vm, &more[i - 3]), i < PCI_VIRTUAL_MAX ? 0 : -ENOSPC);
 	}
-	assert_non_null(strstr(fake_host.log, "more than 8 virtual PCI functions"));
+	assert_non_null(strstr(fake_host.log, "more than 12 virtual PCI functions"));
 	vm->virtual = first;
 }
 
