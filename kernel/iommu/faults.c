@@ -101,6 +101,11 @@ static bool take_faults(bool pacing)
 	return any;
 }
 
+void iommu_faults_take(void)
+{
+	take_faults(false);
+}
+
 /* On the boot CPU, after an NMI. */
 static bool look(void)
 {
@@ -151,7 +156,7 @@ bool host_iommu_state(unsigned index, struct host_iommu_state *out)
 		return false;
 	spin_lock(&iommu_lock);
 	/* Its message may be under way, or have been lost. */
-	take_faults(false);
+	iommu_faults_take();
 	d = iommu_domain_of(index);
 	*out = (struct host_iommu_state){
 		.domain = d ? d->id : 0, .mode = d ? d->user->mode : NULL, .dma = blocked[index].dma,

@@ -207,6 +207,8 @@ static int set(unsigned index, struct host_iommu *d)
 		return -EIO;
 	if (d)
 		d->units |= BIT(u - iommu_units);
+	else
+		iommu_faults_take();
 	err = iommu_ops->set(u, iommu_bdf(f), d ? d->id : 0, d ? stage2_root(&d->tables) : 0);
 	if (err == -EIO)
 		iommu_tell_broken(u);

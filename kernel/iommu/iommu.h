@@ -56,6 +56,9 @@ int iommu_faults_init(bool told);
 /* Under the lock: function `index` begins anew. */
 void iommu_faults_forget(unsigned index);
 
+/* Reports what the units have noted, under iommu_lock: before a function is nobody's, while it is known whose that was. */
+void iommu_faults_take(void);
+
 /*
  * interrupts.c: lets no interrupt of a function or an I/O APIC pass but by entries, if units can do that for all of them. Before
  * any is let through: all are masked yet. NULL, or why not.

@@ -268,6 +268,7 @@ static void messages(void)
 		{ 0xfee00000 ^ DATA, VECTOR },
 	};
 	u32 self = (u32)LAPIC_BASE | apic_read(APIC_ID) >> (x2apic_on() ? 0 : 24) << 12, cap = pci_find_cap(disk.bdf, PCI_CAP_MSIX);
+	u32 entries = (pci_read(disk.bdf, cap) >> 16 & 0x7ff) + 1;
 
 	pci_write(disk.bdf, cap, 0x80000000);
 	message(0, self, VECTOR);
@@ -276,13 +277,13 @@ static void messages(void)
 		message(0, self ^ wrong[i].address, wrong[i].data);
 		check(!told(), "a message of %#x at %#x arrives", wrong[i].data, self ^ wrong[i].address);
 	}
-	/* Beyond the table's four entries, in every width. */
-	for (u32 at = MSIX_TABLE + 64; at < BAR_SIZE; at += 4)
+	/* Beyond the table's entries, in every width. */
+	for (u32 at = MSIX_TABLE + entries * 16; at < BAR_SIZE; at += 4)
 		for (unsigned size = 1; size <= 8; size *= 2)
 			mmio_write(disk.area[1] + (at & ~(size - 1)), size, ~0ull);
-	for (u32 at = MSIX_TABLE + 64; at < BAR_SIZE; at += 4)
+	for (u32 at = MSIX_TABLE + entries * 16; at < BAR_SIZE; at += 4)
 		check(!mmio_read(disk.area[1] + at, 4), "%#x, behind the table, is %#x", at, mmio_read(disk.area[1] + at, 4));
-	for (u32 n = 4; n < 0x10000; n = n * 3 + 1) {
+	for (u32 n = entries; n < 0x10000; n = n * 3 + 1) {
 		put(&disk, QUEUE_VECTOR, 2, n);
 		check(get(&disk, QUEUE_VECTOR, 2) == 0xffff, "vector %u of a queue", n);
 	}

@@ -106,7 +106,6 @@ def test_pause_control():
     # It has not asked for the clock's MSRs either, and took its TSC's rate from what was added to its command line.
     assert not [line for line in run.dmesg if "kvm-clock" in line]
     assert [line for line in run.dmesg if "tsc: Detected 1000.000 MHz processor" in line], run.dmesg
-    assert [line for line in run.dmesg if re.search("Detected 1000.000 MHz TSC", line)], run.dmesg
     assert [line for line in barks(run) if re.search("lockup|stall", line)]
 
 

@@ -53,7 +53,8 @@ def test_beside_a_witness(machine, direct):
                           elf=node.variant("virtio", "VIRTIO=y"))
     with node.start(name, machine, iso, cpus=hostile_cpus + 1, memory="512M", timeout=TIMEOUT[machine]) as running:
         running.expect("^witness: begins\r?$")
-        running.expect(r"^(?:\[virtio_hostile\] tiny: virtio_hostile: |virtio_hostile: end=)")
+        # Two that end at once would cut each other's lines.
+        running.expect("^virtio_hostile: end=")
         running.send("q")
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.text[-4000:]
