@@ -102,7 +102,7 @@ def test_dma(tmp_path):
 def test_dma_amdvi(tmp_path):
     """
     QEMU's unit notes all of a function, though its entry says not to: each with a message, until its log of 255 is full. It is held
-    then, looked at once a second, and what goes on beyond a log is made quiet. How many tries QEMU makes of the second is its speed.
+    then, looked at once a second, and what goes on beyond a log is made quiet. How many tries that second has is QEMU's speed.
     """
     trace = Lines(tmp_path, "amdvi_page_fault")
     told, exits, command, run = storm(tmp_path, "storm-amdvi", "00:09.0", amdvi.UNIT + CARD + trace.arguments, on=amdvi.ON)
