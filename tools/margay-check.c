@@ -208,6 +208,8 @@ static void check_together(void)
 			check_cpus(after, i);
 		if (vm_config_check_trusted(files, nr_files, i, &err))
 			say(err.text);
+		if (vm_config_check_vfs(files, nr_files, i, &err))
+			say(err.text);
 		if (vm_config_check_net(files, i, &err)) {
 			say(err.text);
 			files[i] = NULL;

@@ -210,7 +210,8 @@ static void start_ready(void)
 
 		spin_lock(&monitor_lock);
 		ready = s->config && s->state == WAITING &&
-			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED);
+			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED) &&
+			(!IS_ENABLED(CONFIG_SRIOV) || monitor_has_vfs(s));
 		if (ready)
 			s->state = STARTED;
 		spin_unlock(&monitor_lock);
@@ -284,7 +285,7 @@ static bool modules_needed(void)
 		if (monitor_slots[i].config &&
 		    ((IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_has_operator()) ||
 		     (IS_ENABLED(CONFIG_VIRTIO) && monitor_slots[i].config->nr_disks) ||
-		     (IS_ENABLED(CONFIG_VM_SHARING) && monitor_slots[i].after) ||
+		     (IS_ENABLED(CONFIG_VM_SHARING) && (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
 		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;
 	return false;

@@ -45,6 +45,12 @@ extern bool monitor_booted; /* all VMs that could start at boot have been given 
 void monitor_get_running(void);
 void monitor_put_running(void);
 
+/*
+ * start_vfs.c, only in images with SRIOV: are all VFs that the VM's file wants there? If not, monitor_start_vfs() (monitor.h)
+ * starts it.
+ */
+bool monitor_has_vfs(const struct slot *s);
+
 /* Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose their configuration. */
 void monitor_check_together(void);
 

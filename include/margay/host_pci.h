@@ -100,6 +100,23 @@ bool host_intx_in_service(u32 gsi, bool end);
 /* Masks it and gives it back; fn does not run any more when it returns. */
 void host_intx_release(u32 gsi);
 
+/* ---- SR-IOV: only in images with SRIOV --------------------------------- */
+
+/*
+ * Makes VFs 0 to count - 1 of function `index`, none of which is on, ready to be switched on: their registers get addresses, and
+ * they are functions of the machine from now on. Again after the function's reset. NULL, or why it cannot have them, in words.
+ */
+const char *host_sriov_prepare(unsigned index, unsigned count);
+/* The function that is VF n of function `index`; -1: it is not prepared for so many. */
+int host_sriov_vf(unsigned index, unsigned n);
+bool host_sriov_is_vf(unsigned index);
+/* Is the VF there? */
+bool host_sriov_on(unsigned index);
+/* Switches VFs 0 to count - 1 on, quiet, which takes 100 ms, or up to seconds. 0; -EINVAL: not prepared; -EIO: they do not come. */
+int host_sriov_enable(unsigned index, unsigned count);
+/* Switches all off: they are quiet and no VM's. */
+void host_sriov_disable(unsigned index);
+
 /* ---- IOMMU: only in images with IOMMU ------------------------------------- */
 
 /* Memory that functions of one VM reach, and by which addresses. */

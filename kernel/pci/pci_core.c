@@ -22,8 +22,9 @@
 static struct spinlock config_lock; /* guards the address/data port pair */
 static const struct mcfg_info *ecam;
 static volatile u8 *window[MCFG_MAX]; /* of each entry, from its first bus on; NULL: not mapped */
-static struct pci_function functions[HOST_PCI_FUNCTIONS];
-static unsigned nr_functions, dropped;
+struct pci_function pci_functions[HOST_PCI_FUNCTIONS];
+unsigned pci_nr_functions;
+static unsigned dropped;
 
 /* The entry by which a bus is reached; -1: none. */
 static int window_of(u16 segment, u8 bus)
@@ -122,9 +123,9 @@ static bool probe(struct pci_address a, bool *multi)
 	header = pci_read(a, PCI_REG_HEADER, 4);
 	*multi = header & PCI_HEADER_MULTI;
 	/* One for which there is no room is made quiet all the same. */
-	if (nr_functions == HOST_PCI_FUNCTIONS)
+	if (pci_nr_functions == HOST_PCI_FUNCTIONS)
 		dropped++;
-	f = nr_functions < HOST_PCI_FUNCTIONS ? &functions[nr_functions++] : &spare;
+	f = pci_nr_functions < HOST_PCI_FUNCTIONS ? &pci_functions[pci_nr_functions++] : &spare;
 	*f = (struct pci_function){
 		.address = a,
 		.id = { (u16)id, (u16)(id >> 16), pci_read(a, PCI_REG_CLASS, 4) >> 8 },
@@ -211,14 +212,14 @@ void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 	scan_other_segments();
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		pci_route_init();
-	printk("pci: %u functions, configuration by %s", nr_functions, pci_has_ecam() ? "ECAM" : "mechanism 1");
+	printk("pci: %u functions, configuration by %s", pci_nr_functions, pci_has_ecam() ? "ECAM" : "mechanism 1");
 	if (dropped)
 		printk_error("pci: %u functions beyond %u are not used", dropped, HOST_PCI_FUNCTIONS);
 }
 
 const struct pci_function *pci_get(unsigned i)
 {
-	return i < nr_functions ? &functions[i] : NULL;
+	return i < pci_nr_functions ? &pci_functions[i] : NULL;
 }
 
 static void add_place(unsigned i, struct pci_info *out)
@@ -256,5 +257,5 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 
 bool pci_has_ecam(void)
 {
-	return bus_window(functions[0].address.segment, functions[0].address.bus);
+	return bus_window(pci_functions[0].address.segment, pci_functions[0].address.bus);
 }

@@ -55,6 +55,9 @@ struct pci_address pci_group(const struct pci_function *f);
 /* Is there a bridge to conventional PCI above it? What passes that has the bridge's requester ID, or none of its own. */
 bool pci_conventional(const struct pci_function *f);
 
+/* Only in images with SRIOV: the PF of a VF; any other function itself. */
+const struct pci_function *pci_physical(const struct pci_function *f);
+
 /* Does an ECAM of the MCFG reach the first function, and with it segment 0? */
 bool pci_has_ecam(void);
 

@@ -55,6 +55,26 @@ void pci_delay_ms(unsigned ms);
 /* pci_flr.c: how long to wait after a function level reset, in milliseconds; 0: though announced, it must not be used. */
 unsigned pci_flr_ms(const struct pci_id *id);
 
+/* pci_core.c: those of pci_get(). Once booted only pci_vf.c adds some, which stay. */
+extern struct pci_function pci_functions[];
+extern unsigned pci_nr_functions;
+
+/* ---- pci_vf.c, only in images with SRIOV ---- */
+/* What the guest of function `index` reads where its configuration space says `value`. */
+u32 pci_vf_read(unsigned index, u16 offset, unsigned size, u32 value);
+
+/* The same in all images. */
+static inline u32 pci_seen(unsigned index, u16 offset, unsigned size, u32 value)
+{
+	return IS_ENABLED(CONFIG_SRIOV) ? pci_vf_read(index, offset, size, value) : value;
+}
+
+/* A VF's ID is ones at all times: what else says that there is no answer. */
+static inline bool pci_vf_silent(const struct pci_function *f)
+{
+	return IS_ENABLED(CONFIG_SRIOV) && pci_read(f->address, PCI_REG_COMMAND, 4) == ~0u;
+}
+
 /* What BARs may lie over (pci_misplaced()); both stay where they are. */
 #if IS_ENABLED(CONFIG_PCI_INFO)
 void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);

@@ -7,8 +7,9 @@ static bool isolates(const struct pci_function *f)
 {
 	u16 acs = pci_find_extended_cap(f, PCI_EXT_CAP_ACS), need = PCI_ACS_ISOLATION, can;
 
+	/* VFs without it do not send to others of their device (PCI Express 6.12.1.2): else they would have to have it. */
 	if (!acs)
-		return false;
+		return IS_ENABLED(CONFIG_SRIOV) && pci_physical(f) != f;
 	can = (u16)pci_read(f->address, acs + PCI_ACS_CAPABILITIES, 2);
 	if (f->header_type != PCI_HEADER_BRIDGE)
 		need &= can;

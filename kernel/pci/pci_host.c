@@ -25,7 +25,7 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 
 u32 host_pci_read(unsigned index, u16 offset, unsigned size)
 {
-	return pci_read(pci_get(index)->address, offset, size);
+	return pci_seen(index, offset, size, pci_read(pci_get(index)->address, offset, size));
 }
 
 void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value)

@@ -69,7 +69,7 @@ static bool run_reset(const struct pci_function *f, bool *by_bus)
  */
 static bool wait_ready(const struct pci_function *f, u32 id, bool free)
 {
-	for (unsigned ms = 0; pci_read(f->address, PCI_REG_ID, 4) != id; ms++) {
+	for (unsigned ms = 0; pci_read(f->address, PCI_REG_ID, 4) != id || pci_vf_silent(f); ms++) {
 		if (ms && ms % (TELL_S * 1000) == 0)
 			printk_error("pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u",
 				     PCI_FULL_FORMAT_ARGS(f->address), ms / 1000, READY_S);
@@ -143,7 +143,7 @@ int host_pci_take_back(unsigned index)
 {
 	const struct pci_function *f = pci_get(index);
 	u32 decode = pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
-	int err = reset(f, true);
+	int err = IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(index) && !host_sriov_on(index) ? 0 : reset(f, true);
 
 	/* A reset ends what did not end by itself; without one it must. */
 	if (err == -ENODEV)

@@ -315,7 +315,9 @@ void pci_route_facts(void)
 
 int host_intx_route(unsigned index, struct host_intx *out)
 {
-	if (!routes[index].err)
+	int err = IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(index) ? -ENXIO : routes[index].err;
+
+	if (!err)
 		*out = (struct host_intx){ routes[index].at.gsi, routes[index].at.active_low };
-	return routes[index].err;
+	return err;
 }

@@ -20,8 +20,8 @@ DIRECT = "interrupts = direct: %s: use emulated"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, cache, bandwidth, topology, "
         "allow_smt_sharing, trusted, clock, interrupts, ipi, watchdog, pvclock, counters, on_end, on_poweroff, "
-        "on_reboot, on_crash, restart_limit, console_log, disk, net, console, pci, pci_irq, pci_node, dma, on_fault, on_mce, "
-        "module, dmi, debug_exit, after")
+        "on_reboot, on_crash, restart_limit, console_log, disk, net, console, pci, pci_irq, pci_node, vfs, dma, on_fault, "
+        "on_mce, module, dmi, debug_exit, after")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
 # (what stands behind the two lines of a good file, from line 3 on; what is said of it)

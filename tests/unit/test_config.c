@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
+/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
 /* The VM file's parser: what it takes, what it refuses, and where it says so. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,7 +12,6 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 
-#include "vmm/config/config.h"
 #include "vmm/config/config_set.h"
 
 static struct vm_config config;
@@ -825,6 +824,48 @@ static void dma(void **)
 		"vm0.conf:3: dma = window: needs memory_map = offset, or none");
 }
 
+static void vfs(void **)
+{
+	static const char *const wrong[] = { "vf:", "vf:00:08.0", "vf:00:08.0:", "vf:00:08.0:64", "vf:00:08:1", "vf:00:08.0:1x" };
+	static struct vm_config one, other;
+	const struct vm_config *const file[] = { &one, NULL, &other };
+	struct config_error e;
+
+	assert_int_equal(parse(REQUIRED "pci = 00:08.0\nvfs = 64\n"), 0);
+	assert_int_equal(config.vfs, 64);
+	assert_int_equal(parse(REQUIRED "pci = 00:08.0, vf:0000:3b:00.1:12\n"), 0);
+	assert_int_equal(config.nr_pci, 2);
+	assert_int_equal(config.pci[1].by, VM_PCI_VF);
+	assert_int_equal(config.pci[1].address.bus, 0x3b);
+	assert_int_equal(config.pci[1].address.devfn, 1);
+	assert_int_equal(config.pci[1].vf, 12);
+	for (unsigned i = 0; i < ARRAY_SIZE(wrong); i++) {
+		char text[200], line[300];
+
+		snprintf(text, sizeof(text), REQUIRED "pci = %s\n", wrong[i]);
+		snprintf(line, sizeof(line), "vm0.conf:3: pci: expected an address like 01:00.0, class:0107, or vendor and device "
+			 "like 8086:10d3, found '%s'", wrong[i]);
+		refused(text, line);
+	}
+	refused(REQUIRED "pci = 00:08.0\nvfs = 65\n",
+		"vm0.conf:4: vfs: expected how many virtual functions other VMs may have, 1 to 64, found '65'");
+	refused(REQUIRED "vfs = 2\n", "vm0.conf:3: vfs: without pci no function has them");
+	refused(REQUIRED "vfs = 2\npci = 00:08.0, vf:00:09.0:1\n",
+		"vm0.conf:3: vfs: not in a VM that has a virtual function itself (pci = vf:)");
+	/* Beside others: somebody has the function, by its address, and with so many. */
+	assert_int_equal(parse(REQUIRED "pci = vf:00:08.0:1\n"), 0);
+	one = config;
+	assert_int_equal(parse(REQUIRED "pci = 8086:10c9, 00:08.0\nvfs = 2\n"), 0);
+	other = config;
+	assert_int_equal(vm_config_check_vfs(file, 3, 0, &e), 0);
+	assert_int_equal(vm_config_check_vfs(file, 3, 2, &e), 0);
+	other.vfs = 1;
+	assert_int_equal(vm_config_check_vfs(file, 3, 0, &e), -EINVAL);
+	assert_string_equal(e.text, "vm0.conf:3: pci = vf:00:08.0:1: no VM file has 00:08.0 with vfs = 2 or more");
+	other.vfs = 2;
+	assert_int_equal(vm_config_check_vfs(file, 2, 0, &e), -EINVAL);
+}
+
 static void on_fault(void **)
 {
 	assert_int_equal(parse(REQUIRED "pci = 8086:10d3\n"), 0);
@@ -853,7 +894,8 @@ static void on_mce(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi), cmocka_unit_test(on_fault), cmocka_unit_test(on_mce),
+		cmocka_unit_test(guest_modules), cmocka_unit_test(dmi), cmocka_unit_test(vfs),
+		cmocka_unit_test(on_fault), cmocka_unit_test(on_mce),
 		cmocka_unit_test(debug_exit_and_after),
 		cmocka_unit_test(whole_file),   cmocka_unit_test(defaults), cmocka_unit_test(cpu_lists), cmocka_unit_test(keys),
 		cmocka_unit_test(not_direct),

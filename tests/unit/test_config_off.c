@@ -20,6 +20,7 @@
 #undef CONFIG_CPU_POWER
 #undef CONFIG_VIRTIO
 #undef CONFIG_VIRTIO_NET
+#undef CONFIG_SRIOV
 
 #include "kernel/boot/cmdline.c"
 #undef ALWAYS
@@ -54,6 +55,7 @@ static void test_keys(void **)
 		{ "module = a", "f:3: module: needs CONFIG_MULTIBOOT" },
 		{ "pci = 01:00.0", "f:3: pci: needs CONFIG_PASSTHROUGH" },
 		{ "memory_map = identity", "f:3: memory_map: needs CONFIG_PASSTHROUGH" },
+		{ "vfs = 2", "f:3: vfs: needs CONFIG_SRIOV" },
 		{ "on_fault = stop", "f:3: on_fault: needs CONFIG_IOMMU" },
 		{ "cache = 8/20", "f:3: cache: needs CONFIG_VM_RDT" },
 		{ "bandwidth = 50%", "f:3: bandwidth: needs CONFIG_VM_RDT" },

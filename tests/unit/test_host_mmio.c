@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_host.c */
+/* UNIT: kernel/pci/pci_host.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /* Device registers that VMs ask the kernel for: mapped once each, and which configuration space guests see. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/iommu/dmar_scope.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c arch/x86_64/stage2/host_pages.c */
+/* UNIT: kernel/iommu/dmar_scope.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c arch/x86_64/stage2/host_pages.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /*
  * Which unit has a function or an I/O APIC, what the node does with units at boot, domains, entries of interrupts, and the lines
  * about faults: on a machine of two units, bridges and memory that firmware keeps; the units' own driver is this file's.

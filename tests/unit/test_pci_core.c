@@ -199,7 +199,7 @@ static void add(u64 base, u16 segment, u8 first, u8 last)
 static void scan(void)
 {
 	memset(window, 0, sizeof(window));
-	nr_functions = dropped = nr_windows = quiet = 0;
+	pci_nr_functions = dropped = nr_windows = quiet = 0;
 	said[0] = 0;
 	pci_init(&mcfg, NULL);
 }
@@ -225,7 +225,7 @@ static void test_each_bus_of_each_segment(void **)
 	add(0x5000000000, 7, 0x40, 0x40);
 	scan();
 	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1 | SEGMENT_7);
-	assert_int_equal(nr_functions, ARRAY_SIZE(machine));
+	assert_int_equal(pci_nr_functions, ARRAY_SIZE(machine));
 	assert_true(pci_has_ecam());
 	assert_string_equal(said, "");
 	assert_int_equal(nr_windows, 3);
@@ -248,7 +248,7 @@ static void test_buses_named_twice(void **)
 	add(0x4000000000, 1, 0x20, 0xc0);
 	scan();
 	assert_int_equal(quiet, SEGMENT_0 | SEGMENT_1);
-	assert_int_equal(nr_functions, ARRAY_SIZE(machine) - 1);
+	assert_int_equal(pci_nr_functions, ARRAY_SIZE(machine) - 1);
 }
 
 /*
@@ -298,7 +298,7 @@ static void test_more_buses_than_there_are(void **)
 	garbage = true;
 	scan();
 	assert_int_equal(quiet, SEGMENT_0);
-	assert_int_equal(nr_functions, 4);
+	assert_int_equal(pci_nr_functions, 4);
 	assert_true(pci_has_ecam());
 	assert_string_equal(said, "");
 }

@@ -75,6 +75,7 @@ int acpi_build(const struct acpi_guest *in, u64 gpa_base, void *buf, size_t size
 
 struct aml;
 struct vm;
+struct vm_pci;
 
 /* acpi_pci.c: the root buses and the ECAM, for the DSDT. */
 void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
@@ -89,6 +90,8 @@ void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
  * in the last 64 KiB below 1 MiB. 0; -ENOSPC: they do not fit.
  */
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
+/* guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function into out[], PCI_ROM_BAR at most. How many. */
+unsigned guest_acpi_vf_windows(const struct vm_pci *pci, unsigned n, struct acpi_guest_window *out);
 /* uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's order of bytes. */
 void uuid_of_name(const u8 space[16], const char *name, u8 out[16]);
 

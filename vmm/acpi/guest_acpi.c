@@ -25,7 +25,7 @@ struct collected {
 	struct acpi_guest_cpu cpu[VM_MAX_VCPUS];
 	struct acpi_guest_memory memory[GPA_MAP_MAX + 1];
 	struct acpi_guest_root root[VM_PCI_FUNCTIONS + 2];
-	struct acpi_guest_window window[VM_PCI_FUNCTIONS * PCI_BARS + PCI_VIRTUAL_MAX];
+	struct acpi_guest_window window[VM_PCI_FUNCTIONS * (PCI_BARS + IS_ENABLED(CONFIG_SRIOV) * PCI_ROM_BAR) + PCI_VIRTUAL_MAX];
 	struct acpi_guest_intx intx[VM_PCI_FUNCTIONS];
 };
 
@@ -160,6 +160,8 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 				c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
 					f->address.bus, pci_bar_is_io(&f->bar[k]), f->bar[k].base, f->bar[k].size,
 				};
+		if (IS_ENABLED(CONFIG_SRIOV))
+			c->guest.nr_windows += guest_acpi_vf_windows(pci, i, &c->window[c->guest.nr_windows]);
 		add_intx(c, pci, i);
 	}
 	if (!IS_ENABLED(CONFIG_VIRTIO) || !vm->virtual)

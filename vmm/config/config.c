@@ -220,6 +220,7 @@ static const struct key keys[] = {
 	{ "pci", SETTER(CONFIG_PASSTHROUGH, config_set_pci), LINE(line_pci) },
 	{ "pci_irq", SETTER(CONFIG_PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
+	{ "vfs", SETTER(CONFIG_SRIOV, config_set_vfs), LINE(line_vfs) },
 	{ "dma", SETTER(CONFIG_PASSTHROUGH, config_set_dma), LINE(line_dma) },
 	{ "on_fault", WORDS(CONFIG_IOMMU, on_fault, "report", "stop", "restart"), LINE(line_fault) },
 	{ "on_mce", WORDS(CONFIG_MACHINE_CHECKS, on_mce, "stop", "restart", INJECT), LINE(line_mce) },
@@ -336,6 +337,8 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		config_resolve_ends(&p);
 	if (PCI && !p.over)
 		config_resolve_dma(&p);
+	if (IS_ENABLED(CONFIG_SRIOV) && !p.over)
+		config_resolve_vfs(&p);
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		config_resolve_direct(&p);
 	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p.over)

@@ -47,8 +47,9 @@ enum vm_then { THEN_STOP, THEN_RESTART, THEN_POWEROFF_NODE, THEN_REBOOT_NODE };
 
 /* PCI functions: one by its address, or all of a class or of an ID. */
 struct vm_config_pci {
-	enum vm_pci_by { VM_PCI_ADDRESS, VM_PCI_CLASS, VM_PCI_ID } by;
-	struct pci_address address;
+	enum vm_pci_by { VM_PCI_ADDRESS, VM_PCI_CLASS, VM_PCI_ID, VM_PCI_VF } by;
+	struct pci_address address; /* of a VF its PF's */
+	unsigned vf;
 	u16 class_code;     /* class << 8 | subclass */
 	u16 vendor, device;
 };
@@ -118,6 +119,7 @@ struct vm_config {
 	bool virtio_console;              /* beside the UART; default false */
 	unsigned nr_pci;
 	struct vm_config_pci pci[VM_PCI_MAX];
+	unsigned vfs;                     /* each of these that has SR-IOV may have so many VFs, which are other VMs'; default 0 */
 	struct vm_config_pci_facts pci_irq;  /* which input of the I/O APICs its interrupt pin leads to */
 	struct vm_config_pci_facts pci_node; /* the host's node of its bus; one for all of a bus */
 	bool trusted;                     /* its guest may read all that the host holds: no mitigations; default false */
@@ -127,7 +129,7 @@ struct vm_config {
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
 		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_ipi, line_counters, line_rdt, line_mce, line_pvclock;
+		 line_ipi, line_counters, line_rdt, line_mce, line_pvclock, line_vfs;
 };
 
 /* Has it functions that no machine has? */

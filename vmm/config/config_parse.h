@@ -69,7 +69,16 @@ int config_set_pci(struct parser *p, struct span v);
 int config_set_pci_irq(struct parser *p, struct span v);
 int config_set_pci_node(struct parser *p, struct span v);
 int config_set_dma(struct parser *p, struct span v);
+/* `01:00.0`, `0000:01:00.0` */
+bool config_pci_address(struct span s, struct pci_address *out);
 /* After all keys: do dma, memory_map and pci go together? Sets what follows from the others. */
 void config_resolve_dma(struct parser *p);
+
+/* config_sriov.c */
+int config_set_vfs(struct parser *p, struct span v);
+/* `vf:00:08.0:1` */
+bool config_pci_vf(struct span s, struct vm_config_pci *out);
+/* After all keys: do vfs and pci go together? */
+void config_resolve_vfs(struct parser *p);
 
 #endif

@@ -37,8 +37,7 @@ static bool parse_id(struct span s, struct vm_config_pci *out)
 	return true;
 }
 
-/* `01:00.0`, `0000:01:00.0` */
-static bool parse_address(struct span s, struct pci_address *out)
+bool config_pci_address(struct span s, struct pci_address *out)
 {
 	u32 segment = 0, bus, device, function;
 	struct span rest = s;
@@ -62,9 +61,9 @@ static int add_function(struct parser *p, struct span v)
 
 	if (c->nr_pci == VM_PCI_MAX)
 		return config_fail(p, "pci: expected at most %u parts", VM_PCI_MAX);
-	if (parse_address(v, &new->address))
+	if (config_pci_address(v, &new->address))
 		new->by = VM_PCI_ADDRESS;
-	else if (!parse_class(v, new) && !parse_id(v, new))
+	else if (!parse_class(v, new) && !parse_id(v, new) && !(IS_ENABLED(CONFIG_SRIOV) && config_pci_vf(v, new)))
 		return config_wrong(p, "pci", "an address like 01:00.0, class:0107, or vendor and device like 8086:10d3", v);
 	c->nr_pci++;
 	return 0;
@@ -87,7 +86,7 @@ static int add_fact(struct parser *p, struct span v, struct vm_config_pci_facts 
 	number = span_trim(number);
 	if (facts->count == VM_PCI_MAX)
 		return config_fail(p, "%s: expected at most %u parts", key, VM_PCI_MAX);
-	if (!parse_address(address, &at) || !span_number(&number, 10, &value) || number.n || value > max)
+	if (!config_pci_address(address, &at) || !span_number(&number, 10, &value) || number.n || value > max)
 		return config_wrong(p, key, what, v);
 	for (unsigned i = 0; i < facts->count; i++)
 		if (pci_same_address(&facts->of[i].function, &at))

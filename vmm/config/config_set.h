@@ -15,6 +15,9 @@
 int vm_config_check_earlier(const struct vm_config *const file[], const char *const name[], unsigned i, unsigned *after,
 			    struct config_error *err);
 
+/* config_sriov.c: is each VF that file i wants one of a function that another file has by its address, with so many? */
+int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err);
+
 /* Is file i, if it is trusted, beside trusted ones only? */
 int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err);
 

@@ -16,6 +16,7 @@ static bool matches(const struct vm_config_pci *want, const struct host_pci_func
 {
 	switch (want->by) {
 	case VM_PCI_ADDRESS:
+	case VM_PCI_VF:
 		return pci_same_address(&f->address, &want->address);
 	case VM_PCI_CLASS:
 		return f->id.class_code >> 8 == want->class_code;
@@ -137,21 +138,22 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 		bool found = false;
 
 		for (unsigned i = 0; host_pci_function(i, &f); i++) {
-			if (!matches(&c->pci[n], &f))
+			/* A VF is only had as one. */
+			if ((IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(i)) || !matches(&c->pci[n], &f))
 				continue;
 			found = true;
-			err = assign(vm, pci, &f);
+			err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_take(vm, &c->pci[n], &f) ? -EINVAL : assign(vm, pci, &f);
 			if (err)
 				return err;
 		}
-		if (!found && c->pci[n].by == VM_PCI_ADDRESS)
+		if (!found && (c->pci[n].by == VM_PCI_ADDRESS || c->pci[n].by == VM_PCI_VF))
 			return pci_refuse(vm, "the machine has no function " PCI_FORMAT, PCI_FORMAT_ARGS(c->pci[n].address));
 		if (!found && c->pci[n].by == VM_PCI_CLASS)
 			return pci_refuse(vm, "the machine has no function of class %04x", c->pci[n].class_code);
 		if (!found)
 			return pci_refuse(vm, "the machine has no function %04x:%04x", c->pci[n].vendor, c->pci[n].device);
 	}
-	err = check_facts(vm, pci, &c->pci_irq, "pci_irq");
+	err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_prepare(vm, pci) ? -EINVAL : check_facts(vm, pci, &c->pci_irq, "pci_irq");
 	err = err ? err : check_facts(vm, pci, &c->pci_node, "pci_node");
 	return err ? err : place(vm, pci);
 }

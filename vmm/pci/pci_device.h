@@ -15,6 +15,7 @@
 struct pci_device;
 struct vcpu;
 struct vm;
+struct vm_config_pci;
 struct vm_pci;
 
 /* One MSI-X entry, or MSI with all its messages. */
@@ -55,6 +56,13 @@ struct pci_device {
 	bool told;                /* of vectors having run out */
 	u64 table, pending;       /* offsets in these BARs */
 	unsigned table_bar, pending_bar;
+	/* Only in images with SRIOV: pci_sriov.c. */
+	bool leaving;             /* a VF that its PF's VM wants off; atomic, as gone is then */
+	struct pci_sriov {
+		u16 at;           /* of the capability that the guest has; 0: none */
+		u16 control, count;
+		u32 bar[PCI_ROM_BAR], mask[PCI_ROM_BAR]; /* as the guest has them, and what it can change */
+	} sriov;
 };
 
 /* pci_intx.c */
@@ -99,6 +107,76 @@ int pci_iommu_attach(struct vm *vm, struct vm_pci *pci);
 bool pci_iommu_block(struct vm_pci *pci, unsigned n);
 /* After that, of all. */
 void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci);
+
+/* pci_sriov.c, only in images with SRIOV */
+/* Has the VFs prepared that the VM's file lets others have. 0, or -EINVAL, printed. */
+int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci);
+/* Wants the VM a VF of *f, *f is that one now. 0, or -EINVAL, printed. */
+int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f);
+/* A VF has been made for its VM: its PF's VM may pull it out from now on, until it has left, before it is taken down. */
+void pci_sriov_join(struct pci_device *d);
+void pci_sriov_leave(struct pci_device *d);
+/* Has the capability shown in place of the device's, in the list of nr, with nothing on. */
+void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
+/* Is this offset in it? Then these are to be called, aligned and of 1, 2 or 4 bytes, and not the device's. */
+bool pci_sriov_owns(const struct pci_device *d, u16 offset);
+u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
+void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
+/* Takes the PF's VFs from the VMs that have them, and switches them off: at its VM's end. */
+void pci_sriov_off(struct pci_device *d);
+/* host_pci_reset(), for a PF, too. */
+int pci_sriov_reset(struct pci_device *d);
+/* Where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
+bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value);
+
+/* The same for all images; d may be NULL where a device is taken down. */
+static inline void pci_vf_join(struct pci_device *d)
+{
+	if (IS_ENABLED(CONFIG_SRIOV))
+		pci_sriov_join(d);
+}
+
+static inline void pci_vf_leave(struct pci_device *d)
+{
+	if (IS_ENABLED(CONFIG_SRIOV) && d)
+		pci_sriov_leave(d);
+}
+
+static inline void pci_vfs_show(struct pci_device *d, struct pci_cap *cap, unsigned nr)
+{
+	if (IS_ENABLED(CONFIG_SRIOV))
+		pci_sriov_show(d, cap, nr);
+}
+
+static inline bool pci_shadow(const struct vm_pci *pci, u32 bdf, u16 offset, unsigned size, u32 *value)
+{
+	return IS_ENABLED(CONFIG_SRIOV) && pci_sriov_shadow(pci, (u8)(bdf >> 8), (u8)bdf, offset, size, value);
+}
+
+static inline u32 pci_device_read(const struct pci_device *d, u16 offset, unsigned size)
+{
+	return IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset) ? pci_sriov_read(d, offset, size) :
+	       pci_config_read(&d->config, offset, size);
+}
+
+static inline unsigned pci_device_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
+{
+	if (IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset))
+		pci_sriov_write(d, offset, size, value);
+	return pci_config_write(&d->config, offset, size, value);
+}
+
+static inline int pci_device_reset(struct pci_device *d)
+{
+	return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_reset(d) : host_pci_reset(d->host->index);
+}
+
+static inline int pci_device_take_back(struct pci_device *d, unsigned index)
+{
+	if (IS_ENABLED(CONFIG_SRIOV) && d)
+		pci_sriov_off(d);
+	return host_pci_take_back(index);
+}
 
 /* pci_root.c: a VM without real functions has an ECAM there. Before vCPUs run. 0 or -errno, printed. */
 int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus);

@@ -87,6 +87,7 @@ static int configure(struct pci_device *d, unsigned *nr_caps)
 	struct pci_cap cap[PCI_CONFIG_CAPS];
 
 	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
+	pci_vfs_show(d, cap, MIN(*nr_caps, ARRAY_SIZE(cap)));
 	return pci_config_init(&d->config, &io, f->bar, f->extended, has_line(d), cap, *nr_caps);
 }
 
@@ -101,7 +102,7 @@ static void reset(struct vcpu *vcpu, struct pci_device *d)
 	/* No vCPU may reach its BARs meanwhile: what does not answer is an error of the machine on some. */
 	pci_config_clear(&d->config);
 	pci_bars_update(vcpu, d);
-	err = host_pci_reset(f->index);
+	err = pci_device_reset(d);
 	/* One whose reset is known to hang is just quiet. */
 	d->gone = err && err != -ENODEV;
 	if (!d->gone && has_line(d))
@@ -125,9 +126,9 @@ static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, u
 	if (IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_read(vcpu->vm, bdf, offset, size, &value))
 		return value;
 	if (!d)
-		return stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
+		return pci_shadow(&r->pci, bdf, offset, size, &value) ? value : stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
 	vm_stage2_lock(vcpu);
-	value = d->gone ? ~0u : pci_config_read(&d->config, offset, size);
+	value = d->gone ? ~0u : pci_device_read(d, offset, size);
 	vm_stage2_unlock(vcpu->vm);
 	return value;
 }
@@ -140,7 +141,7 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 	if ((IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_write(vcpu, bdf, offset, size, value)) || !d)
 		return;
 	vm_stage2_lock(vcpu);
-	changed = d->gone ? 0 : pci_config_write(&d->config, offset, size, value);
+	changed = d->gone ? 0 : pci_device_write(d, offset, size, value);
 	if (changed & PCI_CHANGED_RESET)
 		reset(vcpu, d);
 	if (changed & PCI_CHANGED_DECODE) {
@@ -255,6 +256,7 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
+	pci_vf_join(d);
 	if (!err)
 		vm_log(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
 		       f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
@@ -271,13 +273,14 @@ static void root_destroy(struct vm *vm, void *instance)
 		const struct host_pci_function *f = &r->pci.function[i];
 		struct pci_device *d = r->pci.device[i];
 		/* Before anything of the VM's is given to others. */
-		bool obeys = !host_pci_take_back(f->index);
+		bool obeys = !pci_device_take_back(d, f->index);
 		bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(&r->pci, i);
 
 		if (!obeys)
 			vm_log(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
 			       blocked ? "is" : "and the VM's memory are");
 		vm->quarantined = vm->quarantined || (!obeys && !blocked);
+		pci_vf_leave(d);
 		if (d)
 			pci_msi_destroy(d);
 		host_pages_free(d, PAGES_OF(struct pci_device));

@@ -51,6 +51,15 @@ bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end);
 /* pci_iommu.c, only in images with IOMMU: what the i-th function of the machine reaches, in words; false: no IOMMU is used. */
 bool pci_iommu_text(unsigned i, char *text, size_t size);
 
+/* pci_sriov.c, only in images with SRIOV: are all VFs that the VM file wants switched on? Any CPU. */
+bool vm_pci_has_vfs(const struct vm_config *config);
+
+/*
+ * The same file's: where the registers of the VFs of the VM's n-th function lie that are other VMs': for its guest just an address
+ * that is in use. False: it has none of that BAR.
+ */
+bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size);
+
 /* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
 bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);

@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Virtual functions (VFs) of the machine's PCI functions: room for their registers, switching them on and off (PCI Express Base
+ * 5.0, 9.3.3), and what their own configuration space leaves to the physical function's (PF's) capability (9.3.4).
+ */
+#include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/spinlock.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_route.h"
+#include "kernel/pci/sriov.h"
+
+#define CARDS 16
+#define ON_MS 100     /* until a VF may be asked for anything (9.3.3.3.1) */
+#define READY_MS 1000 /* and until it answers, if it says that it needs more time */
+#define OFF_MS 1000   /* from off to on (9.3.3.3.1) */
+
+static struct spinlock lock; /* guards nr_cards, and who changes a card */
+static struct card {
+	const struct pci_function *pf;
+	struct sriov sriov;
+	unsigned first, count; /* its VFs among the functions */
+	unsigned on;           /* so many of them are; atomic */
+	u64 off_at;            /* TSC; 0: they have not been on */
+} cards[CARDS];
+static unsigned nr_cards;
+
+static struct card *card_of(const struct pci_function *pf)
+{
+	for (unsigned i = 0; i < nr_cards; i++)
+		if (cards[i].pf == pf)
+			return &cards[i];
+	return NULL;
+}
+
+static struct card *card_of_vf(unsigned index)
+{
+	for (unsigned i = 0; i < nr_cards; i++)
+		if (index - cards[i].first < cards[i].count)
+			return &cards[i];
+	return NULL;
+}
+
+const struct pci_function *pci_physical(const struct pci_function *f)
+{
+	for (unsigned i = 0; i < nr_cards; i++)
+		if (f >= pci_functions + cards[i].first && f < pci_functions + cards[i].first + cards[i].count)
+			return cards[i].pf;
+	return f;
+}
+
+/* ---- where their registers are ---------------------------------------------------------------------- */
+
+/* Does each bridge above pass these addresses on (PCI-to-PCI Bridge 1.2, 3.2.5.8, 3.2.5.9)? */
+static bool bridges_pass(const struct pci_function *f, u64 first, u64 last)
+{
+	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f)) {
+		u32 memory = pci_read(f->address, PCI_REG_BRIDGE_MEMORY, 4), fetch = pci_read(f->address, PCI_REG_BRIDGE_FETCH, 4);
+		u64 high = fetch & 1, from = (u64)(fetch & 0xfff0) << 16, to = (fetch & 0xfff00000) | 0xfffff;
+
+		if (high) {
+			from |= (u64)pci_read(f->address, PCI_REG_BRIDGE_FETCH + 4, 4) << 32;
+			to |= (u64)pci_read(f->address, PCI_REG_BRIDGE_FETCH + 8, 4) << 32;
+		}
+		if ((first < from || last > to) &&
+		    (first < (u64)(memory & 0xfff0) << 16 || last > ((memory & 0xfff00000) | 0xfffff)))
+			return false;
+	}
+	return true;
+}
+
+/* May its VFs' BAR i, `size` bytes of all together, lie there? */
+static bool fits(const struct card *c, unsigned i, u64 base, u64 size)
+{
+	const struct pci_bar *b = &c->sriov.bar[i];
+	struct pci_function all = { .address = c->pf->address, .bar[0] = { base, size, b->flags } };
+
+	if (!base || base + size - 1 < base || (!pci_bar_is_64(b) && base + size > GIB(4)))
+		return false;
+	for (unsigned k = 0; k < i; k++)
+		if (c->sriov.bar[k].size && base < c->sriov.bar[k].base + size / b->size * c->sriov.bar[k].size &&
+		    c->sriov.bar[k].base < base + size)
+			return false;
+	return !pci_misplaced(&all) && bridges_pass(c->pf, base, base + size - 1);
+}
+
+/* Above or below a BAR of another function: where all windows have their room. */
+static bool find_room(struct card *c, unsigned i, u64 size)
+{
+	struct pci_bar *b = &c->sriov.bar[i];
+	const struct pci_function *f;
+
+	for (unsigned n = 0; (f = pci_get(n)); n++) {
+		for (unsigned k = 0; k < PCI_ROM_BAR; k++) {
+			const struct pci_bar *other = &f->bar[k];
+			u64 above = ALIGN_UP(other->base + other->size, b->size);
+			u64 below = other->base > size ? ALIGN_DOWN(other->base - size, b->size) : 0;
+
+			if (!pci_bar_is_memory(other))
+				continue;
+			b->base = fits(c, i, above, size) ? above : fits(c, i, below, size) ? below : 0;
+			if (b->base)
+				return true;
+		}
+	}
+	return false;
+}
+
+/* Gives addresses to those to which firmware gave none. */
+static const char *place(struct card *c, unsigned count)
+{
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
+		const struct pci_bar *b = &c->sriov.bar[i];
+
+		if (!b->size || (b->base && fits(c, i, b->base, b->size * count)))
+			continue;
+		/* Address 0 is in every window that is not known. */
+		if (pci_in_window(c->pf, false, 0, 1))
+			return "the firmware gave its virtual functions no addresses, and does not say which its root bus has: "
+			       "SR-IOV in the setup, or facts";
+		if (!find_room(c, i, b->size * count))
+			return "its root bus, or the bridge above it, has no room for the registers of so many virtual "
+			       "functions: SR-IOV in the setup";
+	}
+	return NULL;
+}
+
+/* ---- the PF's capability ---------------------------------------------------------------------------- */
+
+static void write_config(void *ctx, u16 offset, u32 value)
+{
+	const struct pci_function *f = ctx;
+
+	pci_write(f->address, offset, 4, value);
+}
+
+static u16 reg(const struct card *c, unsigned offset)
+{
+	return (u16)(c->sriov.at + offset);
+}
+
+/* All but whether they are on. */
+static void program(const struct card *c, unsigned count)
+{
+	const struct pci_function *f = c->pf;
+
+	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
+	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
+		const struct pci_bar *b = &c->sriov.bar[i];
+
+		if (!b->size)
+			continue;
+		pci_write(f->address, reg(c, PCI_SRIOV_BAR + i * 4), 4, (u32)b->base);
+		if (pci_bar_is_64(b) && i + 1 < PCI_ROM_BAR)
+			pci_write(f->address, reg(c, PCI_SRIOV_BAR + i * 4 + 4), 4, (u32)(b->base >> 32));
+	}
+}
+
+/* There is room for all, and for the card, which is known from here on. */
+static void add(struct card *c, unsigned count)
+{
+	for (unsigned n = 0; n < count; n++) {
+		struct pci_function vf = {
+			.id = { c->pf->id.vendor, c->sriov.device, c->pf->id.class_code }, .extended = c->pf->extended,
+		};
+
+		sriov_address(&c->sriov, &c->pf->address, n, &vf.address);
+		sriov_bars(&c->sriov, n, vf.bar);
+		pci_functions[pci_nr_functions + n] = vf;
+	}
+	c->first = pci_nr_functions;
+	c->count = count;
+	/* Others look through them meanwhile, and know each as a VF from the first on. */
+	__atomic_fetch_add(&nr_cards, 1, __ATOMIC_RELEASE);
+	__atomic_fetch_add(&pci_nr_functions, count, __ATOMIC_RELEASE);
+}
+
+static const char *begin(struct card *c, unsigned count)
+{
+	const struct pci_function *f = c->pf;
+	const struct pcicap_reader reader = pci_reader(f);
+	u16 at = pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV);
+	const char *why;
+
+	if (!at)
+		return "it has none (SR-IOV)";
+	c->sriov.at = at;
+	/* Where they are may go by how many there shall be; ARI is for hierarchies that Margay does not set up. */
+	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, 0);
+	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
+	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
+	why = sriov_read(&reader, write_config, at, &c->sriov);
+	/* Each bus is a root bus of its own in a guest: not yet for VFs that are on another one than their PF. */
+	why = why ? why : sriov_unfit(&c->sriov, &f->address, count, f->address.bus);
+	why = why ? why : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count) ?
+	      "the machine has more functions than fit" : place(c, count);
+	if (!why)
+		add(c, count);
+	return why;
+}
+
+const char *host_sriov_prepare(unsigned index, unsigned count)
+{
+	const struct pci_function *f = pci_get(index);
+	const char *why = NULL;
+	struct card *c;
+
+	spin_lock(&lock);
+	c = card_of(f);
+	if (!c && nr_cards == CARDS) {
+		why = "more such cards than fit";
+	} else if (!c) {
+		c = &cards[nr_cards];
+		*c = (struct card){ .pf = f };
+		why = begin(c, count);
+	} else if (count > c->count) {
+		why = "another VM has had it with fewer: restart the node";
+	}
+	if (!why)
+		program(c, count);
+	spin_unlock(&lock);
+	return why;
+}
+
+int host_sriov_vf(unsigned index, unsigned n)
+{
+	const struct card *c = card_of(pci_get(index));
+
+	return c && n < c->count ? (int)(c->first + n) : -1;
+}
+
+bool host_sriov_on(unsigned vf)
+{
+	const struct card *c = card_of_vf(vf);
+
+	return c && vf - c->first < __atomic_load_n(&c->on, __ATOMIC_ACQUIRE);
+}
+
+bool host_sriov_is_vf(unsigned index)
+{
+	return card_of_vf(index);
+}
+
+/* It may ask for more time, for which it reads as ones (2.3.1, Configuration Request Retry). */
+static bool answers(const struct pci_function *vf)
+{
+	for (unsigned ms = 0; pci_read(vf->address, PCI_REG_COMMAND, 4) == ~0u; ms++) {
+		if (ms == READY_MS)
+			return false;
+		pci_delay_ms(1);
+	}
+	return true;
+}
+
+int host_sriov_enable(unsigned index, unsigned count)
+{
+	struct card *c = card_of(pci_get(index));
+	struct pci_address at;
+	u32 where;
+
+	if (!c || !count || count > c->count || c->on)
+		return -EINVAL;
+	while (c->off_at && rdtsc() - c->off_at < OFF_MS * host_tsc_khz())
+		cpu_pause();
+	program(c, count);
+	/* It said the same before, or it lies: others may be where it says now. */
+	where = pci_read(c->pf->address, reg(c, PCI_SRIOV_OFFSET), 4);
+	for (unsigned n = 0; n < count; n++) {
+		struct sriov now = { .offset = (u16)where, .stride = (u16)(where >> 16) };
+
+		if (!sriov_address(&now, &c->pf->address, n, &at) || !pci_same_address(&at, &pci_get(c->first + n)->address))
+			return -EIO;
+	}
+	pci_change16(c->pf, reg(c, PCI_SRIOV_CONTROL), 0, PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
+	pci_delay_ms(ON_MS);
+	for (unsigned n = 0; n < count; n++) {
+		const struct pci_function *vf = pci_get(c->first + n);
+
+		if (!answers(vf) || pci_quiet(vf)) {
+			host_sriov_disable(index);
+			return -EIO;
+		}
+		if (IS_ENABLED(CONFIG_IOMMU))
+			pci_isolate(vf);
+	}
+	__atomic_store_n(&c->on, count, __ATOMIC_RELEASE);
+	return 0;
+}
+
+void host_sriov_disable(unsigned index)
+{
+	struct card *c = card_of(pci_get(index));
+
+	if (!c)
+		return;
+	__atomic_store_n(&c->on, 0, __ATOMIC_RELEASE);
+	if (!(pci_read(c->pf->address, reg(c, PCI_SRIOV_CONTROL), 2) & PCI_SRIOV_ENABLE))
+		return;
+	pci_change16(c->pf, reg(c, PCI_SRIOV_CONTROL), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY, 0);
+	c->off_at = rdtsc() | 1;
+}
+
+u32 pci_vf_read(unsigned index, u16 offset, unsigned size, u32 value)
+{
+	const struct pci_function *f = pci_get(index);
+	u32 says = 0;
+
+	/* Vendor and device ID read as ones (9.3.4.1.1, 9.3.4.1.2); while there is none, all does. */
+	if (!host_sriov_on(index))
+		return value;
+	if ((offset & ~3u) == PCI_REG_ID) {
+		says = f->id.vendor | (u32)f->id.device << 16;
+		value = 0;
+	}
+	/* In a guest its device may have others of the PF's, and nobody looks for them otherwise. */
+	if ((offset & ~3u) == PCI_REG_HEADER)
+		says = PCI_HEADER_MULTI;
+	says >>= (offset & 3) * 8;
+	return value | (size == 4 ? says : says & (u32)(BIT(size * 8) - 1));
+}

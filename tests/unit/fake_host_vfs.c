@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A machine without virtual functions, for tests of what asks whether there are some. */
+#include <margay/errno.h>
+#include <margay/host.h>
+#include "kernel/pci/pci_function.h"
+
+const struct pci_function *pci_physical(const struct pci_function *f)
+{
+	return f;
+}
+
+u32 pci_vf_read(unsigned, u16, unsigned, u32 value)
+{
+	return value;
+}
+
+bool host_sriov_is_vf(unsigned)
+{
+	return false;
+}
+
+bool host_sriov_on(unsigned)
+{
+	return false;
+}
+
+const char *host_sriov_prepare(unsigned, unsigned)
+{
+	return "it has none";
+}
+
+int host_sriov_vf(unsigned, unsigned)
+{
+	return -1;
+}
+
+int host_sriov_enable(unsigned, unsigned)
+{
+	return -EINVAL;
+}
+
+void host_sriov_disable(unsigned)
+{
+}

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* VMs without virtual functions, for tests of what asks whether there are some; the machine's: fake_host_vfs.c. */
+#include "vmm/acpi/acpi_build.h"
+#include "vmm/monitor.h"
+#include "vmm/pci/pci_device.h"
+#include "vmm/pci/vm_pci.h"
+#include "vmm/slot.h"
+
+/* Only a test with functions in VMs has it. */
+#pragma weak host_pci_reset
+
+bool monitor_has_vfs(const struct slot *)
+{
+	return true;
+}
+
+unsigned guest_acpi_vf_windows(const struct vm_pci *, unsigned, struct acpi_guest_window *)
+{
+	return 0;
+}
+
+int pci_sriov_prepare(struct vm *, const struct vm_pci *)
+{
+	return 0;
+}
+
+int pci_sriov_take(struct vm *, const struct vm_config_pci *, struct host_pci_function *)
+{
+	return 0;
+}
+
+void pci_sriov_join(struct pci_device *)
+{
+}
+
+void pci_sriov_leave(struct pci_device *)
+{
+}
+
+void pci_sriov_show(struct pci_device *, struct pci_cap *, unsigned)
+{
+}
+
+bool pci_sriov_owns(const struct pci_device *, u16)
+{
+	return false;
+}
+
+u32 pci_sriov_read(const struct pci_device *, u16, unsigned)
+{
+	return 0;
+}
+
+void pci_sriov_write(struct pci_device *, u16, unsigned, u32)
+{
+}
+
+void pci_sriov_off(struct pci_device *)
+{
+}
+
+int pci_sriov_reset(struct pci_device *d)
+{
+	return host_pci_reset(d->host->index);
+}
+
+bool pci_sriov_shadow(const struct vm_pci *, u8, u8, u16, unsigned, u32 *)
+{
+	return false;
+}

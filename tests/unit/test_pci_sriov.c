@@ -1,0 +1,348 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/pci/pci_sriov.c */
+/* The SR-IOV capability that the guest of a physical function has, and what the host does at its word. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+
+#include "vmm/memory/shootdown.h"
+#include "vmm/monitor.h"
+#include "vmm/pci/pci_device.h"
+#include "vmm/pci/vm_pci.h"
+#include "vmm/vm_parts.h"
+
+#define AT 0x160u
+#define PF 3
+#define VF 9 /* the first of two */
+
+static struct vm_config config = { .vfs = 2 };
+static struct vm_parts parts, other;
+static struct vm_pci pci, other_pci;
+static struct vcpu vcpu;
+static struct pci_device dev, vf;
+static unsigned on, offs, starts, reports, asked;
+static bool prepared, absent, busy;
+
+/* ---- the host, and what else a VM has ------------------------------------------------- */
+
+const char *host_sriov_prepare(unsigned index, unsigned count)
+{
+	assert_int_equal(index, PF);
+	assert_int_equal(count, 2);
+	prepared = true;
+	return NULL;
+}
+
+int host_sriov_vf(unsigned index, unsigned n)
+{
+	return index == PF && n < 2 && prepared ? (int)(VF + n) : -1;
+}
+
+bool host_sriov_is_vf(unsigned index)
+{
+	return index == VF || index == VF + 1;
+}
+
+bool host_sriov_on(unsigned index)
+{
+	return index - VF < on;
+}
+
+int host_sriov_enable(unsigned index, unsigned count)
+{
+	assert_int_equal(index, PF);
+	assert_int_equal(on, 0);
+	if (absent)
+		return -EIO;
+	on = count;
+	return 0;
+}
+
+void host_sriov_disable(unsigned index)
+{
+	assert_int_equal(index, PF);
+	/* Nobody has one any more. */
+	assert_true(!vf.host || vf.gone);
+	offs++;
+	on = 0;
+}
+
+bool host_pci_function(unsigned i, struct host_pci_function *out)
+{
+	*out = (struct host_pci_function){ .index = i, .address = { 0, 0, (u8)(i == PF ? 0x40 : 0xc0 + 2 * (i - VF)) } };
+	if (i >= VF) {
+		out->bar[0] = (struct pci_bar){ 0xfe000000, KIB(16), 0xc };
+		out->bar[3] = (struct pci_bar){ 0x7000000000, KIB(16), 0xc };
+	}
+	return i <= VF + 1;
+}
+
+u32 host_pci_read(unsigned index, u16 offset, unsigned)
+{
+	assert_int_equal(index, PF);
+	return offset == PCI_REG_CLASS ? 0x02000001 : offset == AT + PCI_SRIOV_OFFSET ? 0x00020080 : 0;
+}
+
+int host_pci_reset(unsigned index)
+{
+	assert_true(index == PF || (index == VF && vf.leaving && vf.config.nr_fields == 0));
+	/* Before the PF is reset, its VFs are off. */
+	assert_true(index != PF || !on);
+	return 0;
+}
+
+bool host_pci_info(unsigned index, struct pci_info *out)
+{
+	*out = (struct pci_info){ .vfs = index == PF ? 8 : 0 };
+	return true;
+}
+
+bool host_iommu_on(void)
+{
+	return false;
+}
+
+u64 host_tsc(void)
+{
+	return 0;
+}
+
+u64 host_tsc_khz(void)
+{
+	return 1;
+}
+
+int vcpu_call(struct vcpu *v, void (*fn)(struct vcpu *))
+{
+	asked++;
+	busy = !busy;
+	if (busy)
+		return -EBUSY;
+	fn(v);
+	return 0;
+}
+
+void vm_stage2_lock(struct vcpu *)
+{
+}
+
+void vm_stage2_unlock(struct vm *)
+{
+}
+
+void host_log(const char *, ...)
+{
+	reports++;
+}
+
+int pci_refuse(struct vm *, const char *, ...)
+{
+	return -EINVAL;
+}
+
+void pci_config_clear(struct pci_config *c)
+{
+	c->nr_fields = 0;
+}
+
+void pci_bars_update(struct vcpu *, struct pci_device *d)
+{
+	assert_true(d == &vf && !d->gone);
+}
+
+void pci_msi_reset(struct pci_device *d)
+{
+	assert_true(d == &vf);
+}
+
+bool pci_iommu_block(struct vm_pci *p, unsigned n)
+{
+	assert_true(p == &other_pci && n == 0 && !vf.gone);
+	return true;
+}
+
+void monitor_start_vfs(void)
+{
+	starts++;
+}
+
+/* ---- tests ------------------------------------------------------------------------------ */
+
+static u32 get(unsigned offset)
+{
+	assert_true(pci_sriov_owns(&dev, (u16)(AT + offset)));
+	return pci_sriov_read(&dev, (u16)(AT + offset), 4);
+}
+
+static void put(unsigned offset, unsigned size, u32 value)
+{
+	pci_sriov_write(&dev, (u16)(AT + offset), size, value);
+}
+
+static int setup(void **)
+{
+	struct pci_cap cap[] = { { PCI_EXT_CAP_AER, true, 0x100 }, { PCI_EXT_CAP_SRIOV, true, AT } };
+
+	memset(&dev, 0, sizeof(dev));
+	memset(&vf, 0, sizeof(vf));
+	on = offs = starts = reports = asked = 0;
+	absent = busy = false;
+	prepared = true;
+	parts.vm.config = &config;
+	parts.vm.pci = &pci;
+	host_pci_function(PF, &pci.function[0]);
+	pci.nr_functions = 1;
+	pci.device[0] = &dev;
+	dev.vm = &parts.vm;
+	dev.host = &pci.function[0];
+	other.vm.pci = &other_pci;
+	other.vm.vcpus[0] = &vcpu;
+	other.vm.nr_vcpus = 1;
+	vcpu.vm = &other.vm;
+	host_pci_function(VF, &other_pci.function[0]);
+	other_pci.nr_functions = 1;
+	other_pci.device[0] = &vf;
+	pci_sriov_show(&dev, cap, 2);
+	assert_int_equal(cap[0].id, PCI_EXT_CAP_AER);
+	assert_int_equal(cap[1].id, 0);
+	return 0;
+}
+
+static void test_shown(void **)
+{
+	assert_false(pci_sriov_owns(&dev, AT) || pci_sriov_owns(&dev, AT - 4) || pci_sriov_owns(&dev, AT + PCI_SRIOV_SIZE));
+	assert_int_equal(get(PCI_SRIOV_VFS), 0x00020002);
+	assert_int_equal(get(PCI_SRIOV_OFFSET), 0x00020080);
+	assert_int_equal(get(PCI_SRIOV_DEVICE), 0xffff0000);
+	assert_int_equal(get(PCI_SRIOV_PAGES), 1);
+	assert_int_equal(get(PCI_SRIOV_PAGE), 1);
+	assert_int_equal(get(4), 0);
+	assert_int_equal(pci_sriov_read(&dev, AT + PCI_SRIOV_DEVICE + 2, 2), 0xffff);
+	/* BARs are sized as the device's, and their flags stay. */
+	assert_int_equal(get(PCI_SRIOV_BAR), 0xfe00000c);
+	put(PCI_SRIOV_BAR, 4, ~0u);
+	put(PCI_SRIOV_BAR + 4, 4, ~0u);
+	put(PCI_SRIOV_BAR + 8, 4, ~0u);
+	assert_int_equal(get(PCI_SRIOV_BAR), 0xffffc00c);
+	assert_int_equal(get(PCI_SRIOV_BAR + 4), 0xffffffff);
+	assert_int_equal(get(PCI_SRIOV_BAR + 8), 0);
+	assert_int_equal(get(PCI_SRIOV_BAR + 16), 0x70);
+}
+
+static void test_count(void **)
+{
+	put(PCI_SRIOV_NUM_VFS, 2, 3);
+	assert_int_equal(get(PCI_SRIOV_NUM_VFS), 0);
+	put(PCI_SRIOV_NUM_VFS + 1, 1, 0xff);
+	assert_int_equal(get(PCI_SRIOV_NUM_VFS), 0);
+	/* None is not some. */
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
+	put(PCI_SRIOV_NUM_VFS, 2, 2);
+	put(PCI_SRIOV_CONTROL, 2, 0xffff);
+	assert_int_equal(on, 2);
+	assert_int_equal(starts, 1);
+	assert_int_equal(get(PCI_SRIOV_CONTROL), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
+	/* While they are on it stays, and once is enough. */
+	put(PCI_SRIOV_NUM_VFS, 2, 1);
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_int_equal(get(PCI_SRIOV_NUM_VFS), 2);
+	assert_int_equal(starts, 1);
+	put(PCI_SRIOV_CONTROL, 4, 0);
+	assert_int_equal(offs, 1);
+	absent = true;
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
+	assert_int_equal(starts, 1);
+}
+
+static void test_shadow(void **)
+{
+	u32 value;
+
+	assert_false(pci_sriov_shadow(&pci, 0, 0xc0, 0, 4, &value));
+	put(PCI_SRIOV_NUM_VFS, 2, 1);
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_true(pci_sriov_shadow(&pci, 0, 0xc0, PCI_REG_ID, 4, &value) && value == ~0u);
+	assert_true(pci_sriov_shadow(&pci, 0, 0xc0, PCI_REG_CLASS + 2, 2, &value) && value == 0x0200);
+	assert_true(pci_sriov_shadow(&pci, 0, 0xc0, PCI_REG_COMMAND, 4, &value) && value == 0);
+	/* One is on. */
+	assert_false(pci_sriov_shadow(&pci, 0, 0xc2, 0, 4, &value) || pci_sriov_shadow(&pci, 1, 0xc0, 0, 4, &value));
+}
+
+static void have_vf(void)
+{
+	put(PCI_SRIOV_NUM_VFS, 2, 2);
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	vf.vm = &other.vm;
+	vf.host = &other_pci.function[0];
+	vf.config.nr_fields = 1;
+	pci_sriov_join(&vf);
+}
+
+/* The VM that has it is asked until it can, and only then they are off. */
+static void test_pulled_out(void **)
+{
+	have_vf();
+	put(PCI_SRIOV_CONTROL, 2, 0);
+	assert_int_equal(asked, 2);
+	assert_true(vf.gone && offs == 1 && !on);
+	pci_sriov_leave(&vf);
+}
+
+/* By a reset of the PF the same, which forgets what the guest has written. */
+static void test_reset(void **)
+{
+	have_vf();
+	prepared = true;
+	assert_int_equal(pci_sriov_reset(&dev), 0);
+	assert_true(vf.gone && offs == 1 && prepared);
+	pci_sriov_leave(&vf);
+	/* Who has left is not asked. */
+	asked = 0;
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	pci_sriov_off(&dev);
+	assert_int_equal(asked, 0);
+}
+
+static void test_taken(void **)
+{
+	struct vm_config wants = { .nr_pci = 1, .pci[0] = { .by = VM_PCI_VF, .address = { 0, 0, 0x40 }, .vf = 1 } };
+	struct host_pci_function f;
+
+	assert_false(vm_pci_has_vfs(&wants));
+	put(PCI_SRIOV_NUM_VFS, 2, 1);
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_false(vm_pci_has_vfs(&wants));
+	wants.pci[0].vf = 0;
+	assert_true(vm_pci_has_vfs(&wants));
+	other.vm.config = &wants;
+	host_pci_function(PF, &f);
+	assert_int_equal(pci_sriov_take(&other.vm, &(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 1 }, &f), -EINVAL);
+	/* Without an IOMMU who is not trusted has none. */
+	assert_int_equal(pci_sriov_take(&other.vm, &(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 0 }, &f), -EINVAL);
+	assert_int_equal(f.index, PF);
+	wants.trusted = true;
+	assert_int_equal(pci_sriov_take(&other.vm, &(struct vm_config_pci){ .by = VM_PCI_VF, .vf = 0 }, &f), 0);
+	assert_int_equal(f.index, VF);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_shown, setup),
+		cmocka_unit_test_setup(test_count, setup),
+		cmocka_unit_test_setup(test_shadow, setup),
+		cmocka_unit_test_setup(test_pulled_out, setup),
+		cmocka_unit_test_setup(test_reset, setup),
+		cmocka_unit_test_setup(test_taken, setup),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * SR-IOV (PCI Express Base 5.0, 9.3.3) where one VM has the physical function
+ * (PF) and others its virtual ones (VFs). The PF's guest sees a capability that
+ * is mediated: as many VFs as its VM file says, which the host switches on and
+ * whose BARs it places. In place of VFs it finds headers without anything
+ * behind them, of a device ID that no driver takes. Before VFs go, for whatever
+ * reason, they are taken from the VMs that have them, as a device that is
+ * pulled out.
+ */
+#include <margay/errno.h>
+#include <margay/spinlock.h>
+
+#include "vmm/hvm.h"
+#include "vmm/memory/shootdown.h"
+#include "vmm/monitor.h"
+#include "vmm/pci/pci_device.h"
+#include "vmm/pci/vm_pci.h"
+
+#define NO_DEVICE 0xffffu
+#define WAIT_S 70 /* a VM may be resetting its VF, which takes a minute at most */
+
+static struct spinlock lock; /* guards user[], and keeps its devices and their VMs there */
+static struct pci_device *user[HOST_PCI_FUNCTIONS]; /* of VFs, by the host's index: the device of the VM that has it */
+
+/* ---- VFs of this VM ------------------------------------------------------------------- */
+
+void pci_sriov_join(struct pci_device *d)
+{
+	if (!host_sriov_is_vf(d->host->index))
+		return;
+	spin_lock(&lock);
+	user[d->host->index] = d;
+	spin_unlock(&lock);
+}
+
+void pci_sriov_leave(struct pci_device *d)
+{
+	spin_lock(&lock);
+	if (user[d->host->index] == d)
+		user[d->host->index] = NULL;
+	spin_unlock(&lock);
+}
+
+bool vm_pci_has_vfs(const struct vm_config *c)
+{
+	struct host_pci_function f;
+
+	for (unsigned n = 0; n < c->nr_pci; n++) {
+		bool on = c->pci[n].by != VM_PCI_VF;
+
+		for (unsigned i = 0; !on && host_pci_function(i, &f); i++)
+			if (pci_same_address(&f.address, &c->pci[n].address)) {
+				int vf = host_sriov_vf(i, c->pci[n].vf);
+
+				on = vf >= 0 && host_sriov_on((unsigned)vf);
+			}
+		if (!on)
+			return false;
+	}
+	return true;
+}
+
+int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f)
+{
+	unsigned n = want->vf;
+	int vf = host_sriov_vf(f->index, n);
+
+	if (want->by != VM_PCI_VF)
+		return 0;
+	if (vf < 0 || !host_sriov_on((unsigned)vf))
+		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: the VM that has " PCI_FORMAT " has not switched it on (sriov_numvfs): "
+				  "start this one then", PCI_FORMAT_ARGS(f->address), n, PCI_FORMAT_ARGS(f->address));
+	if (!vm->config->trusted && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()))
+		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: without an IOMMU who has it commands the node: only for VMs with "
+				  "trusted = yes", PCI_FORMAT_ARGS(f->address), n);
+	host_pci_function((unsigned)vf, f);
+	return 0;
+}
+
+bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size)
+{
+	const struct pci_device *d = pci->device[n];
+	struct host_pci_function vf;
+
+	if (!d->sriov.at || !host_pci_function((unsigned)host_sriov_vf(d->host->index, 0), &vf) || !pci_bar_is_memory(&vf.bar[bar]))
+		return false;
+	*base = vf.bar[bar].base;
+	*size = vf.bar[bar].size * d->vm->config->vfs;
+	return true;
+}
+
+/* On the VF's own VM's first vCPU: its registers are nowhere, it is quiet, reaches nothing, and reads as ones. */
+static void pull_out(struct vcpu *vcpu)
+{
+	struct vm_pci *pci = vcpu->vm->pci;
+
+	vm_stage2_lock(vcpu);
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
+		struct pci_device *d = pci->device[i];
+		int err;
+
+		if (!__atomic_load_n(&d->leaving, __ATOMIC_ACQUIRE) || d->gone)
+			continue;
+		pci_config_clear(&d->config);
+		pci_bars_update(vcpu, d);
+		err = host_pci_reset(d->host->index);
+		if (err && err != -ENODEV) {
+			vm_log(d->vm, "pci: " PCI_FORMAT " does not stop: the VM's memory is not used any more",
+			       PCI_FORMAT_ARGS(d->host->address));
+			d->vm->quarantined = true;
+		}
+		if (IS_ENABLED(CONFIG_IOMMU))
+			pci_iommu_block(pci, i);
+		pci_msi_reset(d);
+		vm_log(d->vm, "pci: " PCI_FORMAT " is gone: the VM that has its physical function has switched it off",
+		       PCI_FORMAT_ARGS(d->host->address));
+		__atomic_store_n(&d->gone, true, __ATOMIC_RELEASE);
+	}
+	vm_stage2_unlock(vcpu->vm);
+}
+
+/* Has nobody the VF any more? Else its VM is asked, again where it was busy. */
+static bool is_free(unsigned vf)
+{
+	struct pci_device *d;
+	bool free;
+
+	spin_lock(&lock);
+	d = user[vf];
+	free = !d || __atomic_load_n(&d->gone, __ATOMIC_ACQUIRE);
+	if (!free) {
+		__atomic_store_n(&d->leaving, true, __ATOMIC_RELEASE);
+		/* One that is being made or taken down has no vCPU that runs: soon it has, or the VF is back. */
+		if (d->vm->nr_vcpus && d->vm->vcpus[0])
+			(void)vcpu_call(d->vm->vcpus[0], pull_out);
+	}
+	spin_unlock(&lock);
+	return free;
+}
+
+static bool take_all(unsigned pf)
+{
+	u64 start = host_tsc();
+	int vf;
+
+	for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
+		while (!is_free((unsigned)vf)) {
+			if (host_tsc() - start > WAIT_S * 1000 * host_tsc_khz())
+				return false;
+			__builtin_ia32_pause();
+		}
+	return true;
+}
+
+/* ---- the PF ------------------------------------------------------------------------------ */
+
+int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci)
+{
+	unsigned able = 0;
+
+	for (unsigned i = 0; vm->config->vfs && i < pci->nr_functions; i++) {
+		const struct host_pci_function *f = &pci->function[i];
+		struct pci_info info;
+		const char *why;
+
+		if (!host_pci_info(f->index, &info) || !info.vfs)
+			continue;
+		why = host_sriov_prepare(f->index, vm->config->vfs);
+		if (why)
+			return pci_refuse(vm, PCI_FORMAT ": vfs = %u: %s", PCI_FORMAT_ARGS(f->address), vm->config->vfs, why);
+		able++;
+	}
+	return able || !vm->config->vfs ? 0 : pci_refuse(vm, "vfs: none of its functions has SR-IOV");
+}
+
+/* As after a reset. */
+static void set_registers(struct pci_device *d)
+{
+	struct pci_sriov *s = &d->sriov;
+	struct host_pci_function vf;
+
+	s->count = s->control = 0;
+	host_pci_function((unsigned)host_sriov_vf(d->host->index, 0), &vf);
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
+		const struct pci_bar *b = &vf.bar[i];
+
+		if (!b->size)
+			continue;
+		s->bar[i] = (u32)b->base | b->flags;
+		s->mask[i] = (u32)~(b->size - 1);
+		if (!pci_bar_is_64(b) || i + 1 == PCI_ROM_BAR)
+			continue;
+		s->bar[++i] = (u32)(b->base >> 32);
+		s->mask[i] = (u32)(~(b->size - 1) >> 32);
+	}
+}
+
+void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr)
+{
+	for (unsigned i = 0; d->vm->config->vfs && i < nr; i++) {
+		if (!cap[i].extended || cap[i].id != PCI_EXT_CAP_SRIOV || host_sriov_vf(d->host->index, 0) < 0)
+			continue;
+		/* One that nobody knows, and that can be read. What is in it is this file's. */
+		cap[i].id = 0;
+		d->sriov.at = cap[i].offset;
+		set_registers(d);
+	}
+}
+
+bool pci_sriov_owns(const struct pci_device *d, u16 offset)
+{
+	return d->sriov.at && offset >= d->sriov.at + 4 && offset < d->sriov.at + PCI_SRIOV_SIZE;
+}
+
+u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size)
+{
+	const struct pci_sriov *s = &d->sriov;
+	unsigned at = (offset & ~3u) - s->at, vfs = d->vm->config->vfs;
+	u32 value = 0;
+
+	if (at == PCI_SRIOV_CONTROL)
+		value = s->control;
+	else if (at == PCI_SRIOV_VFS)
+		value = vfs << 16 | vfs;
+	else if (at == PCI_SRIOV_NUM_VFS)
+		value = s->count | (host_pci_read(d->host->index, (u16)(s->at + at), 4) & 0xff0000);
+	else if (at == PCI_SRIOV_OFFSET)
+		value = host_pci_read(d->host->index, (u16)(s->at + at), 4);
+	else if (at == PCI_SRIOV_DEVICE)
+		value = NO_DEVICE << 16;
+	else if (at == PCI_SRIOV_PAGES || at == PCI_SRIOV_PAGE)
+		value = 1; /* of 4 KiB */
+	else if (at >= PCI_SRIOV_BAR && at < PCI_SRIOV_BAR + 4 * PCI_ROM_BAR)
+		value = s->bar[(at - PCI_SRIOV_BAR) / 4];
+	value >>= (offset & 3) * 8;
+	return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
+}
+
+void pci_sriov_off(struct pci_device *d)
+{
+	unsigned pf = d->host->index;
+
+	if (host_sriov_vf(pf, 0) < 0 || !d->sriov.at)
+		return;
+	d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
+	if (take_all(pf))
+		host_sriov_disable(pf);
+	else
+		vm_log(d->vm, "pci: " PCI_FORMAT ": a VM does not let go of its virtual functions: they stay on",
+		       PCI_FORMAT_ARGS(d->host->address));
+}
+
+int pci_sriov_reset(struct pci_device *d)
+{
+	int err;
+
+	pci_sriov_off(d);
+	err = host_pci_reset(d->host->index);
+	/* As before it, but off. */
+	if (d->sriov.at && host_sriov_prepare(d->host->index, d->vm->config->vfs))
+		err = -EIO;
+	return err;
+}
+
+static void switch_on(struct pci_device *d)
+{
+	unsigned pf = d->host->index;
+	int err = d->sriov.count ? host_sriov_enable(pf, d->sriov.count) : -EINVAL;
+
+	if (err) {
+		d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
+		vm_log(d->vm, "pci: " PCI_FORMAT ": its %u virtual functions do not come", PCI_FORMAT_ARGS(d->host->address),
+		       d->sriov.count);
+		return;
+	}
+	vm_log(d->vm, "pci: " PCI_FORMAT ": %u virtual functions are on", PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
+	monitor_start_vfs();
+}
+
+void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
+{
+	struct pci_sriov *s = &d->sriov;
+	unsigned at = (offset & ~3u) - s->at, i = (at - PCI_SRIOV_BAR) / 4;
+	u32 lanes = (size == 4 ? ~0u : (u32)BIT(size * 8) - 1) << (offset & 3) * 8, old = s->control;
+
+	value <<= (offset & 3) * 8;
+	if (at == PCI_SRIOV_CONTROL) {
+		u32 bits = lanes & (PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
+
+		s->control = (u16)((old & ~bits) | (value & bits));
+		if (~old & s->control & PCI_SRIOV_ENABLE)
+			switch_on(d);
+		else if (old & ~s->control & PCI_SRIOV_ENABLE)
+			pci_sriov_off(d);
+	} else if (at == PCI_SRIOV_NUM_VFS && !(old & PCI_SRIOV_ENABLE)) {
+		u32 count = (s->count & ~lanes) | (value & lanes & 0xffff);
+
+		/* More there are not (9.3.3.7). */
+		if (count <= d->vm->config->vfs)
+			s->count = (u16)count;
+	} else if (at >= PCI_SRIOV_BAR && i < PCI_ROM_BAR) {
+		/* The guest's note: what is placed stays. */
+		s->bar[i] = (s->bar[i] & ~(s->mask[i] & lanes)) | (value & s->mask[i] & lanes);
+	}
+}
+
+/* The PF of the VM whose VF is there, and on. */
+static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 devfn, struct host_pci_function *vf)
+{
+	for (unsigned i = 0; pci && i < pci->nr_functions; i++) {
+		const struct pci_device *d = pci->device[i];
+		int index;
+
+		if (!d->sriov.at || !(d->sriov.control & PCI_SRIOV_ENABLE))
+			continue;
+		for (unsigned n = 0; n < d->sriov.count && (index = host_sriov_vf(d->host->index, n)) >= 0; n++)
+			if (host_pci_function((unsigned)index, vf) && vf->address.bus == bus && vf->address.devfn == devfn)
+				return d;
+	}
+	return NULL;
+}
+
+bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value)
+{
+	struct host_pci_function vf;
+	const struct pci_device *d = shadow_of(pci, bus, devfn, &vf);
+	u16 at = offset & ~3u;
+
+	if (!d)
+		return false;
+	/* As VFs have it, no vendor. The class is the PF's, all else is none. */
+	*value = at == PCI_REG_ID ? ~0u : at == PCI_REG_CLASS ? host_pci_read(d->host->index, at, 4) : 0;
+	*value >>= (offset & 3) * 8;
+	*value = size == 4 ? *value : *value & (u32)(BIT(size * 8) - 1);
+	return true;
+}
