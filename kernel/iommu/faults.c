@@ -53,10 +53,9 @@ static void report(const struct iommu_fault *f, u16 segment)
 	if (i == NOBODY)
 		return;
 	*(f->interrupt ? &blocked[i].interrupts : &blocked[i].dma) += 1;
-	/* Of DMA its unit notes no more by then; what it had in its log before that is no storm. */
+	/* Of DMA its unit notes no more by then, or is held. */
 	if (d && d->user->blocked)
-		d->user->blocked(d->user->arg, i, f->interrupt ? f->count >= IOMMU_REPORTS :
-							       blocked[i].dma > IOMMU_REPORTS + IOMMU_LOG);
+		d->user->blocked(d->user->arg, i, f->interrupt && f->count >= IOMMU_REPORTS);
 }
 
 /* Is it too much? Then the next look is by the timer. */

@@ -972,27 +972,6 @@ static void test_left_over(void **)
 	assert_null(armed);
 }
 
-/* A unit that goes on noting a function's DMA, though it is told not to: who has it hears that. A log full of it is not that. */
-static void test_noted_on(void **)
-{
-	struct host_iommu *d;
-
-	iommu_init();
-	assert_int_equal(host_iommu_create(&vm0, &d), 0);
-	for (unsigned round = 1; round < 3; round++) {
-		assert_int_equal(host_iommu_attach(d, FAR), 0);
-		for (unsigned i = 0; i < IOMMU_REPORTS + IOMMU_LOG; i++)
-			add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
-		assert_true(nmi() && nmi());
-		assert_int_equal(heard[0].storms, round - 1);
-		add_fault(0x0311, 0, true, IOMMU_REPORTS + 1);
-		assert_true(nmi());
-		assert_int_equal(heard[0].storms, round);
-	}
-	host_iommu_detach(FAR);
-	host_iommu_destroy(d);
-}
-
 /* What was blocked before anybody listened is told, or its unit would be silent for ever. */
 static void test_before(void **)
 {
@@ -1309,7 +1288,6 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_cost, reset), cmocka_unit_test_setup(test_domains, reset),
 		cmocka_unit_test_setup(test_one_works, reset), cmocka_unit_test_setup(test_faults, reset),
 		cmocka_unit_test_setup(test_pace, reset), cmocka_unit_test_setup(test_left_over, reset),
-		cmocka_unit_test_setup(test_noted_on, reset),
 		cmocka_unit_test_setup(test_before, reset), cmocka_unit_test_setup(test_elastic, reset),
 		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
 		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),
