@@ -33,8 +33,10 @@ void monitor_check_together(void)
 			s->after = &monitor_slots[after];
 	}
 	for (unsigned i = 0; IS_ENABLED(CONFIG_MITIGATIONS) && i < monitor_nr_slots; i++)
-		if (file[i] && (vm_config_check_trusted(file, monitor_nr_slots, i, &err) ||
-				(IS_ENABLED(CONFIG_SRIOV) && vm_config_check_vfs(file, monitor_nr_slots, i, &err))))
+		if (file[i] && vm_config_check_trusted(file, monitor_nr_slots, i, &err))
+			refuse(&monitor_slots[i], &err);
+	for (unsigned i = 0; IS_ENABLED(CONFIG_SRIOV) && i < monitor_nr_slots; i++)
+		if (file[i] && vm_config_check_vfs(file, monitor_nr_slots, i, &err))
 			refuse(&monitor_slots[i], &err);
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && i < monitor_nr_slots; i++)
 		if (file[i] && vm_config_check_net(file, i, &err))

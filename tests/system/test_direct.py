@@ -453,8 +453,8 @@ def check_bites(machine):
             # Of two CPUs the second has never started.
             counts = max(counts_of(run, name, vcpus), key=lambda of_vcpu: of_vcpu["exits"])
             assert not {"extint", "hlt", "irq-window"} & counts.keys() and counts["injected"] == 0, counts
-            # The boot CPU has the console's NMIs, too.
-            assert counts["nmi"] == 1 or (name in "ac" and 1 < counts["nmi"] < 10), counts
+            # The boot CPU has the console's NMIs, too: one for 16 bytes of the lines that begin a VM.
+            assert counts["nmi"] == 1 or (name in "ac" and 1 < counts["nmi"] < 40), counts
 
 
 def test_watchdog():

@@ -197,23 +197,29 @@ def skewed(model):
     return [bochs_cpu(50000, model, 2)]
 
 
-def skew_lines(model):
-    iso = node.margay_iso("skew-" + model, {"vm0.conf": "name = none\n"}, {}, check=False, elf=node.variant("clock", *CLOCK))
+def skew_run(model, vms, modules=()):
+    iso = node.margay_iso("skew-" + model, vms, dict(modules), check=False, elf=node.variant("clock", *CLOCK))
     with node.start("skew-" + model, "bochs", iso, cpus=2, extra=skewed(model), timeout=300) as running:
         run = node.Run(running, running.wait())
     assert run.has_line("margay: CPUs: 2 online of 2")
-    return run.lines("^margay: CPU with APIC ID 1: its TSC")
+    return run, run.lines("^margay: CPU with APIC ID 1: its TSC")
 
 
 def test_tsc_corrected():
-    lines = skew_lines(HAS_TSC_ADJUST)
+    _, lines = skew_run(HAS_TSC_ADJUST, {"vm0.conf": "name = none\n"})
     assert len(lines) == 1
     found = re.search(r"its TSC was (\d+) ticks or more ahead of the boot CPU's: corrected by TSC_ADJUST$", lines[0])
     assert found and 4999000 < int(found[1]) <= 5000000
 
 
 def test_tsc_not_corrected():
-    lines = skew_lines(HAS_NO_TSC_ADJUST)
+    """No VM has a clock there that must be one for all its CPUs."""
+    vm = "kernel = boot\nmemory = 32M\n"
+    run, lines = skew_run(HAS_NO_TSC_ADJUST, {"a.conf": vm + "clock = freeze\n", "b.conf": vm + "pvclock = no\n"},
+                          {"boot": tiny.elf("boot")})
+    differ = "the TSCs of this node are not one clock"
+    assert run.lines(r"\ba\.conf:3: clock = freeze: " + differ) and run.lines(r"\bb\.conf:3: pvclock = no: " + differ), run.text
+    assert run.has_line("margay: node: end=idle vms=2 failed=2")
     assert len(lines) == 1
     found = re.search(r"its TSC is (\d+) ticks or more ahead of the boot CPU's: the TSC is not taken as one clock$", lines[0])
     assert found and 4999000 < int(found[1]) <= 5000000

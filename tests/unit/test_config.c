@@ -543,7 +543,8 @@ static void nets(void **)
 	refused("net = lan.0\n", "vm0.conf:1: net: expected a segment's name of letters, digits, '-' and '_', found 'lan.0'");
 	refused("net = abcdefghijklmnop\n", "vm0.conf:1: net: expected a segment's name of at most 15 bytes, found 16");
 #define NO_MAC(text) refused("net = a mac=" text "\n", \
-			     "vm0.conf:1: net: mac: expected an address of one interface like 02:00:00:00:00:01, found '" text "'")
+			     "vm0.conf:1: net: mac: expected one address, of one interface, like 02:00:00:00:00:01, found '" \
+			     text "'")
 	NO_MAC("");
 	NO_MAC("02:00:00:00:00");
 	NO_MAC("02:00:00:00:00:0");
@@ -552,6 +553,8 @@ static void nets(void **)
 	NO_MAC("02:00:00:00:00:01:02");
 	NO_MAC("00:00:00:00:00:00");
 	NO_MAC("01:00:00:00:00:00");
+	refused("net = a mac=02:00:00:00:00:01 mac=02:00:00:00:00:02\n", "vm0.conf:1: net: mac: expected one address, of one "
+		"interface, like 02:00:00:00:00:01, found '02:00:00:00:00:02'");
 	refused("net = a\nnet = b\nnet = c\nnet = d\nnet = e\n", "vm0.conf:5: net: expected at most 4 interfaces");
 }
 

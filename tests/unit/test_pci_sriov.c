@@ -223,6 +223,7 @@ static void test_shown(void **)
 	assert_int_equal(get(PCI_SRIOV_PAGES), 1);
 	assert_int_equal(get(PCI_SRIOV_PAGE), 1);
 	assert_int_equal(get(4), 0);
+	assert_int_equal(get(PCI_SRIOV_SIZE - 4), 0);
 	assert_int_equal(pci_sriov_read(&dev, AT + PCI_SRIOV_DEVICE + 2, 2), 0xffff);
 	/* BARs are sized as the device's, and their flags stay. */
 	assert_int_equal(get(PCI_SRIOV_BAR), 0xfe00000c);
@@ -300,15 +301,21 @@ static void test_pulled_out(void **)
 static void test_reset(void **)
 {
 	have_vf();
+	put(PCI_SRIOV_BAR, 4, ~0u);
 	prepared = true;
 	assert_int_equal(pci_sriov_reset(&dev), 0);
 	assert_true(vf.gone && offs == 1 && prepared);
+	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
+	assert_int_equal(get(PCI_SRIOV_NUM_VFS), 0);
+	assert_int_equal(get(PCI_SRIOV_BAR), 0xfe00000c);
 	pci_sriov_leave(&vf);
 	/* Who has left is not asked. */
 	asked = 0;
+	put(PCI_SRIOV_NUM_VFS, 2, 2);
 	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
 	pci_sriov_off(&dev);
 	assert_int_equal(asked, 0);
+	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
 }
 
 static void test_taken(void **)

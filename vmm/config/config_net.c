@@ -43,7 +43,7 @@ static int set_segment(struct parser *p, struct vm_config_net *n, struct span v)
 
 static int set_mac(struct parser *p, struct vm_config_net *n, struct span v)
 {
-	bool right = v.n == MAC_BYTES * 3 - 1;
+	bool right = v.n == MAC_BYTES * 3 - 1 && !n->mac;
 
 	for (size_t i = 0; right && i < v.n; i++) {
 		if (i % 3 == 2) {
@@ -54,7 +54,7 @@ static int set_mac(struct parser *p, struct vm_config_net *n, struct span v)
 		n->mac = right ? n->mac | (u64)hex_digit(v.p[i]) << (i / 3 * 8 + (i % 3 ? 0 : 4)) : n->mac;
 	}
 	if (!right || !n->mac || n->mac & 1)
-		return config_wrong(p, "net: mac", "an address of one interface like 02:00:00:00:00:01", v);
+		return config_wrong(p, "net: mac", "one address, of one interface, like 02:00:00:00:00:01", v);
 	return 0;
 }
 
@@ -82,6 +82,7 @@ int config_set_net(struct parser *p, struct span v)
 
 	if (c->nr_nets == VM_NETS_MAX)
 		return config_fail(p, "net: expected at most %u interfaces", VM_NETS_MAX);
+	*n = (struct vm_config_net){ 0 };
 	if (set_segment(p, n, next_word(&v)))
 		return -EINVAL;
 	while (v.n)

@@ -41,7 +41,7 @@ static unsigned ports_pages(unsigned count)
 
 /* ---- segments --------------------------------------------------------------------------- */
 
-/* The segment of that name, with one member more; NULL: there is no memory. */
+/* The segment of that name, which is all of an array, with one member more; NULL: there is no memory. */
 static struct lan *get_segment(const char *name)
 {
 	struct lan *s, *new = host_pages_alloc(SEGMENT_PAGES, -1);
@@ -52,7 +52,7 @@ static struct lan *get_segment(const char *name)
 	if (!s && new) {
 		s = new;
 		new = NULL;
-		s->name = name;
+		memcpy(s->name, name, sizeof(s->name));
 		s->next = segments;
 		segments = s;
 	}

@@ -6,6 +6,7 @@
 #include "vmm/dev/virtio.h"
 #include "vmm/net/net_frame.h"
 #include "vmm/net/net_switch.h"
+#include "vmm/vm.h"
 
 #define NET_PAIRS 2u /* of queues: 0 and 2 are received by, 1 and 3 sent by */
 #define NET_FLOWS 64u
@@ -28,9 +29,9 @@ struct net_config {
  * whose drivers may reset them at any time, and two that send to each other do not wait for each other.
  */
 struct lan {
-	struct lan *next;     /* guarded by the list's lock */
+	struct lan *next;         /* guarded by the list's lock */
 	unsigned members;         /* likewise */
-	const char *name;         /* the VM file's that made it first */
+	char name[VM_SEGMENT_MAX + 1];
 	struct spinlock lock;     /* guards all below, and the ports */
 	struct net_segment net;
 	u64 touched;              /* ports, by index, that have got frames and no interrupt yet */
@@ -47,7 +48,7 @@ struct port {
 	struct virtio virtio;
 	struct net_port net;
 	struct net_config config;
-	struct lan *segment;  /* NULL: not on it */
+	struct lan *segment;      /* NULL: not on it */
 	unsigned number;          /* of the VM's interfaces */
 	bool stopped;             /* a vCPU has left: no more interrupts */
 	u16 pairs;                /* that the driver uses */

@@ -257,8 +257,11 @@ int pci_sriov_reset(struct pci_device *d)
 
 	pci_sriov_off(d);
 	err = host_pci_reset(d->host->index);
+	if (!d->sriov.at)
+		return err;
+	set_registers(d);
 	/* As before it, but off. */
-	if (d->sriov.at && host_sriov_prepare(d->host->index, d->vm->config->vfs))
+	if (host_sriov_prepare(d->host->index, d->vm->config->vfs))
 		err = -EIO;
 	return err;
 }
