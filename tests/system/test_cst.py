@@ -22,6 +22,7 @@ def table(processor):
     """An SSDT, by iasl, with the C-states of a processor that another table declares."""
     states = ", ".join("Package () { ResourceTemplate () { Register (%s) }, %d, %d, 100 }" % state for state in STATES)
     path = os.path.join(node.BUILD, "iso", "cst")
+    os.makedirs(os.path.dirname(path), exist_ok=True)
     with open(path + ".dsl", "w", encoding="ascii") as f:
         f.write('DefinitionBlock ("", "SSDT", 2, "MARGAY", "CSTATES", 1) { External (%s, DeviceObj) Scope (%s) '
                 "{ Name (_CST, Package () { %d, %s }) } }" % (processor, processor, len(STATES), states))
