@@ -51,7 +51,7 @@ static void add_cpu(u32 apic)
 
 void cpu_init_all(void)
 {
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 	bool listed = false;
 
 	boot_cpu.apic_id = apic_id();

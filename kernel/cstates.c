@@ -78,7 +78,7 @@ static u8 set_number(const struct cstates *states)
 void cstates_init(void)
 {
 	const struct aml_tables *t = pci_route_tables();
-	const struct madt_info *m = acpi_madt();
+	const struct madt_info *m = acpi.madt;
 	unsigned count = MIN(aml_processors(t, NULL, 0), MADT_MAX_CPUS), known = 0;
 	unsigned pages = (unsigned)(ALIGN_UP(count * sizeof(struct aml_processor), PAGE_SIZE) / PAGE_SIZE);
 	struct aml_processor *p;
@@ -111,7 +111,7 @@ void cstates_init(void)
 
 const struct cstates *host_cstates(unsigned cpu)
 {
-	const struct madt_info *m = acpi_madt();
+	const struct madt_info *m = acpi.madt;
 
 	for (unsigned k = 0; m && k < m->nr_cpus; k++)
 		if (m->cpu[k].apic_id == host_cpu_info(cpu)->apic_id)

@@ -51,8 +51,8 @@ static void dump_iommu(host_dump_item item, u64 base)
 
 static void dump_iommus(host_dump_item item)
 {
-	const struct dmar_info *dmar = acpi_dmar();
-	const struct ivrs_info *ivrs = acpi_ivrs();
+	const struct dmar_info *dmar = acpi.dmar;
+	const struct ivrs_info *ivrs = acpi.ivrs;
 
 	for (unsigned i = 0; dmar && i < dmar->nr_units; i++)
 		if (dmar->unit[i].type == ACPI_DMAR_DRHD)

@@ -11,7 +11,7 @@
 
 void irq_init(void)
 {
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 
 	if (!madt) {
 		printk_error("no MADT: device interrupts are not available");
@@ -23,7 +23,7 @@ void irq_init(void)
 
 void upcall_local_nmis(void)
 {
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 
 	for (unsigned i = 0; madt && i < madt->nr_nmis; i++)
 		if (madt_nmi_is_of(madt, i, apic_id()))
@@ -32,7 +32,7 @@ void upcall_local_nmis(void)
 
 int irq_route_isa_nmi(unsigned irq)
 {
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 	u32 apic = cpu_get(0)->apic_id;
 	int err;
 

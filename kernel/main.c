@@ -121,7 +121,7 @@ static void init_memory(u64 load_base)
 
 static void init_numa(void)
 {
-	const char *error = numa_init(acpi_srat(), acpi_slit());
+	const char *error = numa_init(acpi.srat, acpi.slit);
 
 	if (error)
 		printk("NUMA: %s: taken as %u node(s)", error, numa_node_count());
@@ -133,7 +133,7 @@ static void init_numa(void)
 
 static u32 highest_apic_id(void)
 {
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 	u32 highest = 0;
 
 	for (unsigned i = 0; madt && i < madt->nr_cpus; i++)
@@ -192,7 +192,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		power_tell();
 	host_own_bytes(&per_cpu);
 	irq_init();
-	pci_init(acpi_mcfg(), &bootinfo);
+	pci_init(acpi.mcfg, &bootinfo);
 	/* Before anything interrupts: firmware may have left an IOMMU on that would drop it. */
 	iommu_init();
 	init_console_interrupt();

@@ -33,7 +33,7 @@ struct cpu {
 	u32 kick;                /* not 0: somebody wants this CPU to look; set by any, cleared by this CPU; atomic */
 	struct host_work *work;  /* current or next work item; atomic, owned by the CPU until it is NULL again */
 	bool working;            /* inside an item's run(); only this CPU touches it */
-	struct host_work *next_work; /* what follows it, named by itself; only this CPU touches it */
+	struct host_work *next_work; /* what follows it; atomic, set by any where it is NULL, cleared by this CPU */
 	s64 tsc_ahead;           /* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
 	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */

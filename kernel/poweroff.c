@@ -91,7 +91,7 @@ static const char *find_registers(const struct fadt_info *fadt)
  */
 static void enable_acpi(void)
 {
-	const struct fadt_info *fadt = acpi_fadt();
+	const struct fadt_info *fadt = acpi.fadt;
 
 	if (!pm1a.width || !fadt->smi_cmd || fadt->smi_cmd > 0xffff || !fadt->acpi_enable || read_register(&pm1a) & ACPI_PM1_SCI_EN)
 		return;
@@ -106,7 +106,7 @@ static void enable_acpi(void)
 
 void poweroff_init(void)
 {
-	const char *missing = find_registers(acpi_fadt());
+	const char *missing = find_registers(acpi.fadt);
 
 	if (missing)
 		printk_error("poweroff: %s: the node will halt instead", missing);
@@ -191,7 +191,7 @@ static void acpi_reset(const struct fadt_info *fadt)
 
 void reboot(void)
 {
-	const struct fadt_info *fadt = acpi_fadt();
+	const struct fadt_info *fadt = acpi.fadt;
 
 	host_console_drain();
 	if (fadt) {

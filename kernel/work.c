@@ -19,6 +19,13 @@
 /* Of sleep, from which on it is worth the deepest state: Intel's C6 pays off after 0.6 to 1 ms (Linux, intel_idle). */
 #define DEEP_MS 1
 
+static bool set_next(struct cpu *cpu, struct host_work *work)
+{
+	struct host_work *none = NULL;
+
+	return __atomic_compare_exchange_n(&cpu->next_work, &none, work, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED);
+}
+
 int host_cpu_assign(unsigned id, struct host_work *work)
 {
 	struct cpu *cpu = cpu_get(id);
@@ -30,12 +37,20 @@ int host_cpu_assign(unsigned id, struct host_work *work)
 	 * The running item names its successor: nobody else can take the CPU in
 	 * between. The boot code is none: what it assigns to its own CPU waits there.
 	 */
-	if (cpu == this_cpu() && cpu->working && !cpu->next_work) {
-		cpu->next_work = work;
+	if (cpu == this_cpu() && cpu->working && set_next(cpu, work))
 		return 0;
-	}
 	if (!__atomic_compare_exchange_n(&cpu->work, &none, work, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
 		return -EBUSY;
+	host_cpu_kick(id);
+	return 0;
+}
+
+int host_cpu_assign_behind(unsigned id, struct host_work *work)
+{
+	int err = host_cpu_assign(id, work);
+
+	if (err != -EBUSY || !set_next(cpu_get(id), work))
+		return err;
 	host_cpu_kick(id);
 	return 0;
 }
@@ -120,6 +135,18 @@ void host_cpu_wait(void)
 	host_interrupt_window();
 }
 
+/* What is behind the item that has ended becomes the CPU's. NULL has ended, too: nothing, unless another CPU has just given it one. */
+static bool move_on(struct cpu *cpu, struct host_work *ended)
+{
+	struct host_work *next = __atomic_load_n(&cpu->next_work, __ATOMIC_ACQUIRE);
+
+	if (!__atomic_compare_exchange_n(&cpu->work, &ended, next, false, __ATOMIC_ACQ_REL, __ATOMIC_RELAXED))
+		return true;
+	if (next)
+		__atomic_store_n(&cpu->next_work, NULL, __ATOMIC_RELEASE);
+	return next;
+}
+
 void work_loop(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -129,7 +156,7 @@ void work_loop(void)
 		struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 		if (!work) {
-			if (!screen_idle_draw())
+			if (!move_on(cpu, NULL) && !screen_idle_draw())
 				host_cpu_wait();
 			continue;
 		}
@@ -137,8 +164,6 @@ void work_loop(void)
 		cpu->working = true;
 		work->run(work);
 		cpu->working = false;
-		work = cpu->next_work;
-		cpu->next_work = NULL;
-		__atomic_store_n(&cpu->work, work, __ATOMIC_RELEASE);
+		move_on(cpu, work);
 	}
 }

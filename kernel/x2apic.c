@@ -16,7 +16,7 @@ static bool off;
 
 bool x2apic_wanted(void)
 {
-	const struct dmar_info *dmar = acpi_dmar();
+	const struct dmar_info *dmar = acpi.dmar;
 	u8 word = cmdline_of_boot()->x2apic;
 
 	off = word == CMDLINE_X2APIC_OFF ||

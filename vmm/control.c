@@ -120,6 +120,7 @@ static void start_item(struct host_work *work)
 
 	monitor_start_slot(s);
 	monitor_put_running();
+	monitor_not_busy();
 }
 
 /*
@@ -134,6 +135,28 @@ static bool hand_out(struct host_work *work)
 		if ((monitor_booted || cpu != host_cpu_this()) && !place_owner(cpu, owner) && !host_cpu_assign(cpu, work))
 			return true;
 	return false;
+}
+
+void monitor_not_busy(void)
+{
+	unsigned lost = 0;
+
+	spin_lock(&monitor_lock);
+	monitor_busy--;
+	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
+		bool handed_out = s->queued && hand_out(&s->starter);
+
+		monitor_busy += handed_out;
+		if (s->queued && !handed_out && !monitor_busy) {
+			host_log("%s: not started: no CPU is free", s->config->name);
+			s->state = OVER;
+			lost++;
+		}
+		s->queued = s->queued && !handed_out && monitor_busy;
+	}
+	spin_unlock(&monitor_lock);
+	while (lost--)
+		monitor_put_running();
 }
 
 static void (*operator_gone)(const char *name); /* NULL: there is no operator */
@@ -188,13 +211,20 @@ int monitor_vm_start(unsigned i)
 		return err;
 	monitor_get_running();
 	s->starter = (struct host_work){ .name = "starter", .run = start_item };
-	if (hand_out(&s->starter))
-		return 0;
 	spin_lock(&monitor_lock);
-	s->state = OVER;
+	/* All CPUs may be lent for the memory of a VM that starts or ends. */
+	if (hand_out(&s->starter)) {
+		monitor_busy++;
+	} else if (monitor_busy) {
+		s->queued = true;
+	} else {
+		s->state = OVER;
+		err = -ENOSPC;
+	}
 	spin_unlock(&monitor_lock);
-	monitor_put_running();
-	return -ENOSPC;
+	if (err)
+		monitor_put_running();
+	return err;
 }
 
 int monitor_vm_stop(unsigned i, bool again)

@@ -30,6 +30,7 @@ extern const struct hvm_ops *const __start_hvm_backends[], *const __stop_hvm_bac
 struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
+unsigned monitor_busy = 1;
 bool monitor_booted;
 static unsigned nr_running, nr_ending; /* under monitor_lock, too; those that end the node or say that it is idle */
 
@@ -242,6 +243,7 @@ static void reap(struct host_work *work)
 	spin_lock(&monitor_lock);
 	s->vm = NULL;
 	s->state = ENDING;
+	monitor_busy += IS_ENABLED(CONFIG_MONITOR_CONSOLE);
 	spin_unlock(&monitor_lock);
 	IS_ENABLED(CONFIG_LOST_CPUS) && vm->abandoned ? vm_abandon(vm) : vm_destroy(vm);
 	spin_lock(&monitor_lock);
@@ -267,6 +269,8 @@ static void reap(struct host_work *work)
 		host_log("%s: not started", s->config->name);
 	if (foreground && s->state == OVER)
 		monitor_foreground_over(s->config->name);
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
+		monitor_not_busy();
 }
 
 void monitor_vm_ended(struct vm *vm)
@@ -313,4 +317,6 @@ void monitor_start(void)
 			host_log("margay: boot modules: %lu KiB freed", freed >> 10);
 	}
 	monitor_put_running();
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
+		monitor_not_busy();
 }

@@ -78,8 +78,8 @@ void monitor_vm_ended(struct vm *vm);
  * Makes and starts a VM that is over, on a CPU that is free; one that ends, as
  * soon as it is over. What goes wrong from there on is logged. 0; -EBUSY when it
  * runs or starts; -EINVAL when its file was not understood; -ENODEV without
- * virtualization; -ENOSPC when no CPU is free. Any CPU, not with
- * monitor_vm_hold().
+ * virtualization; -ENOSPC when no CPU is free, nor one at work on a VM's start
+ * or end, behind which this one starts. Any CPU, not with monitor_vm_hold().
  */
 int monitor_vm_start(unsigned i);
 

@@ -31,6 +31,7 @@ struct slot {
 	u32 last_status;          /* of VM_END_EXIT */
 	unsigned starts;
 	bool again;               /* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
+	bool queued;              /* STARTED, but no CPU was free to do it; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
 	struct restarts restarts;
 	struct host_work reaper, starter;
@@ -39,6 +40,7 @@ struct slot {
 extern struct spinlock monitor_lock;
 extern struct slot monitor_slots[MONITOR_MAX_VMS];
 extern unsigned monitor_nr_slots;
+extern unsigned monitor_busy; /* CPUs that start a VM or take one down; guarded by monitor_lock */
 extern bool monitor_booted; /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 
 /* Whoever holds one of these holds off the node's end; the last to put ends the node. */
@@ -53,6 +55,12 @@ bool monitor_has_vfs(const struct slot *s);
 
 /* Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose their configuration. */
 void monitor_check_together(void);
+
+/*
+ * control.c's, in images with MONITOR_CONSOLE. One less of monitor_busy: CPUs that were lent are free. VMs that are queued get
+ * them, or stay queued while others are busy.
+ */
+void monitor_not_busy(void);
 
 /* Makes and starts the VM of a slot that is STARTED; OVER when it fails (logged). The caller holds off the node's end. */
 void monitor_start_slot(struct slot *s);

@@ -24,7 +24,6 @@
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 /* How long a CPU that is busy may take to become free. */
-#define CPU_FREE_MS 60000
 
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
@@ -290,21 +289,17 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
  */
 static int assign(struct vcpu *vcpu)
 {
-	u64 patience = host_tsc() + host_tsc_khz() * CPU_FREE_MS;
 	const struct host_cpu_info *info = host_cpu_info(vcpu->cpu);
+	int err;
 
 	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) || IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		vcpu->work.fault = vcpu_fault;
-	while (host_cpu_assign(vcpu->cpu, &vcpu->work)) {
-		if (!running(vcpu->vm))
-			return -EBUSY;
-		if (host_tsc() > patience) {
-			vm_log(vcpu->vm, "vcpu%u: CPU %u does not become free", vcpu->id, vcpu->cpu);
-			return -EBUSY;
-		}
+	/* Two starts may wait for each other's CPU: none stays on its own until it gets that. */
+	while ((err = host_cpu_assign_behind(vcpu->cpu, &vcpu->work)) == -EBUSY && running(vcpu->vm))
 		host_interrupt_window();
-	}
+	if (err)
+		return err;
 	vm_note(vcpu->vm, "vcpu%u: CPU %u, APIC ID %u, node %d", vcpu->id, vcpu->cpu, info->apic_id, info->node);
 	return 0;
 }

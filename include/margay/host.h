@@ -157,6 +157,9 @@ struct host_work {
  */
 int host_cpu_assign(unsigned cpu, struct host_work *work);
 
+/* The same behind the item that the CPU has, if it has one: -EBUSY when there is another behind that. */
+int host_cpu_assign_behind(unsigned cpu, struct host_work *work);
+
 /*
  * Makes CPU `cpu` leave guest mode or host_cpu_wait() soon. The caller has
  * already stored, with release order, what that CPU shall find. Sets its kick

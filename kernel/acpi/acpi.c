@@ -24,7 +24,7 @@ static struct fadt_info fadt;
 static struct hpet_info hpet;
 static struct dmar_info dmar;
 static struct ivrs_info ivrs;
-static bool has_madt, has_srat, has_slit, has_mcfg, has_fadt, has_hpet, has_dmar, has_ivrs;
+struct acpi acpi;
 
 const void *firmware_map(u64 pa, u64 size)
 {
@@ -118,26 +118,26 @@ static void read_tables(void)
 	const struct acpi_sdt *t;
 
 	t = acpi_table("APIC", 0);
-	has_madt = t && good("MADT", madt_read(t, t->length, &madt));
+	acpi.madt = t && good("MADT", madt_read(t, t->length, &madt)) ? &madt : NULL;
 	t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SRAT", 0) : NULL;
-	has_srat = t && good("SRAT", srat_read(t, t->length, &srat));
+	acpi.srat = t && good("SRAT", srat_read(t, t->length, &srat)) ? &srat : NULL;
 	t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SLIT", 0) : NULL;
-	has_slit = t && good("SLIT", slit_read(t, t->length, &slit));
+	acpi.slit = t && good("SLIT", slit_read(t, t->length, &slit)) ? &slit : NULL;
 	t = IS_ENABLED(CONFIG_PCI) ? acpi_table("MCFG", 0) : NULL;
-	has_mcfg = t && good("MCFG", mcfg_read(t, t->length, &mcfg));
+	acpi.mcfg = t && good("MCFG", mcfg_read(t, t->length, &mcfg)) ? &mcfg : NULL;
 	t = acpi_table("FACP", 0);
-	has_fadt = t && good("FADT", fadt_read(t, t->length, &fadt));
+	acpi.fadt = t && good("FADT", fadt_read(t, t->length, &fadt)) ? &fadt : NULL;
 	t = acpi_table("HPET", 0);
-	has_hpet = t && good("HPET", hpet_table_read(t, t->length, &hpet));
+	acpi.hpet = t && good("HPET", hpet_table_read(t, t->length, &hpet)) ? &hpet : NULL;
 	t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("DMAR", 0) : NULL;
-	has_dmar = t && good("DMAR", dmar_read(t, t->length, &dmar));
+	acpi.dmar = t && good("DMAR", dmar_read(t, t->length, &dmar)) ? &dmar : NULL;
 	t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("IVRS", 0) : NULL;
-	has_ivrs = t && good("IVRS", ivrs_read(t, t->length, &ivrs));
-	if (has_fadt && fadt.dsdt)
+	acpi.ivrs = t && good("IVRS", ivrs_read(t, t->length, &ivrs)) ? &ivrs : NULL;
+	if (acpi.fadt && fadt.dsdt)
 		add_table(fadt.dsdt);
-	if (has_madt && madt.dropped_cpus)
+	if (acpi.madt && madt.dropped_cpus)
 		printk_error("acpi: table MADT: %u processors beyond %u are not used", madt.dropped_cpus, MADT_MAX_CPUS);
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && has_madt && madt.dropped_nmis)
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && acpi.madt && madt.dropped_nmis)
 		printk_error("acpi: table MADT: %u local NMIs beyond %u are not used", madt.dropped_nmis, MADT_MAX_NMIS);
 }
 
@@ -167,44 +167,4 @@ const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
 		if (!memcmp(tables[i]->signature, signature, 4) && !instance--)
 			return tables[i];
 	return NULL;
-}
-
-const struct madt_info *acpi_madt(void)
-{
-	return has_madt ? &madt : NULL;
-}
-
-const struct srat_info *acpi_srat(void)
-{
-	return has_srat ? &srat : NULL;
-}
-
-const struct slit_info *acpi_slit(void)
-{
-	return has_slit ? &slit : NULL;
-}
-
-const struct mcfg_info *acpi_mcfg(void)
-{
-	return has_mcfg ? &mcfg : NULL;
-}
-
-const struct fadt_info *acpi_fadt(void)
-{
-	return has_fadt ? &fadt : NULL;
-}
-
-const struct hpet_info *acpi_hpet(void)
-{
-	return has_hpet ? &hpet : NULL;
-}
-
-const struct dmar_info *acpi_dmar(void)
-{
-	return has_dmar ? &dmar : NULL;
-}
-
-const struct ivrs_info *acpi_ivrs(void)
-{
-	return has_ivrs ? &ivrs : NULL;
 }

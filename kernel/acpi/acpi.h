@@ -27,14 +27,16 @@ void smbios_init(const struct bootinfo *bi);
 /* The instance-th table of a signature, mapped whole and its checksum good, or NULL. */
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance);
 
-/* NULL when absent or malformed; the last two also without CONFIG_IOMMU_TABLES. */
-const struct madt_info *acpi_madt(void);
-const struct srat_info *acpi_srat(void);
-const struct slit_info *acpi_slit(void);
-const struct mcfg_info *acpi_mcfg(void);
-const struct fadt_info *acpi_fadt(void);
-const struct hpet_info *acpi_hpet(void);
-const struct dmar_info *acpi_dmar(void);
-const struct ivrs_info *acpi_ivrs(void);
+/* NULL: absent or malformed; the last two also without CONFIG_IOMMU_TABLES. */
+extern struct acpi {
+	const struct madt_info *madt;
+	const struct srat_info *srat;
+	const struct slit_info *slit;
+	const struct mcfg_info *mcfg;
+	const struct fadt_info *fadt;
+	const struct hpet_info *hpet;
+	const struct dmar_info *dmar;
+	const struct ivrs_info *ivrs;
+} acpi;
 
 #endif

@@ -102,7 +102,7 @@ static const char *remap(unsigned i)
 const char *iommu_remap(void)
 {
 	const struct dmar_info *d = iommu_table;
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 	const char *says = NULL;
 
 	if (!madt || !(d->flags & ACPI_DMAR_INTR_REMAP))
@@ -196,7 +196,7 @@ void host_iommu_forget(struct host_msi *msi)
 /* An input's number at its I/O APIC, which is by the MADT's index. */
 static unsigned input_of(u32 gsi, unsigned *at)
 {
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 	u32 base = 0;
 
 	*at = 0;

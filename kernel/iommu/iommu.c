@@ -255,7 +255,7 @@ static bool is_memory(u64 from, u64 to)
 
 static const char *table_name(void)
 {
-	return acpi_dmar() ? "DMAR" : "IVRS";
+	return acpi.dmar ? "DMAR" : "IVRS";
 }
 
 /* Maps an RMRR for the firmware's functions; two may overlap. */
@@ -347,10 +347,10 @@ static const struct dmar_info *find_table(void)
 	static struct dmar_info ivrs;
 	const char *why = NULL;
 
-	if (acpi_dmar() || !acpi_ivrs())
-		return acpi_dmar();
+	if (acpi.dmar || !acpi.ivrs)
+		return acpi.dmar;
 	if (IS_ENABLED(CONFIG_AMD_VI))
-		why = ivrs_units(acpi_ivrs(), (const u8 *)acpi_table("IVRS", 0), &ivrs);
+		why = ivrs_units(acpi.ivrs, (const u8 *)acpi_table("IVRS", 0), &ivrs);
 	if (IS_ENABLED(CONFIG_AMD_VI) && !why)
 		return &ivrs;
 	printk("iommu: AMD-Vi is not used%s%s: DMA is not contained", why ? ": IVRS: " : "", why ? why : "");
@@ -367,7 +367,7 @@ void iommu_init(void)
 	/* A check only looks. */
 	if (!d || c->check)
 		return;
-	iommu_ops = IS_ENABLED(CONFIG_AMD_VI) && d != acpi_dmar() ? &amdvi_ops : &vtd_ops;
+	iommu_ops = IS_ENABLED(CONFIG_AMD_VI) && d != acpi.dmar ? &amdvi_ops : &vtd_ops;
 	iommu_table = d;
 	for (unsigned i = 0; i < d->nr_units; i++) {
 		if (d->unit[i].type != ACPI_DMAR_DRHD)

@@ -56,10 +56,10 @@ static void describe_amd(const struct ivrs_info *ivrs, struct host_platform *out
 void host_platform(struct host_platform *out)
 {
 	*out = (struct host_platform){
-		.srat = acpi_srat(), .slit = acpi_slit(), .ecam = IS_ENABLED(CONFIG_PCI) && pci_has_ecam(),
+		.srat = acpi.srat, .slit = acpi.slit, .ecam = IS_ENABLED(CONFIG_PCI) && pci_has_ecam(),
 	};
-	if (acpi_dmar())
-		describe_vtd(acpi_dmar(), out);
-	else if (acpi_ivrs())
-		describe_amd(acpi_ivrs(), out);
+	if (acpi.dmar)
+		describe_vtd(acpi.dmar, out);
+	else if (acpi.ivrs)
+		describe_amd(acpi.ivrs, out);
 }

@@ -40,7 +40,7 @@ unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max)
 
 bool host_pci_ecam(u64 *base, u8 *last_bus)
 {
-	const struct mcfg_info *mcfg = acpi_mcfg();
+	const struct mcfg_info *mcfg = acpi.mcfg;
 
 	for (unsigned i = 0; mcfg && i < mcfg->count; i++) {
 		if (mcfg->entry[i].segment || mcfg->entry[i].bus_start)

@@ -62,10 +62,10 @@ static void set_rate(u64 hz)
 
 void clock_init(void)
 {
-	const struct fadt_info *fadt = acpi_fadt();
+	const struct fadt_info *fadt = acpi.fadt;
 	u64 enumerated = tsc_enumerated_hz();
 
-	hpet_init(acpi_hpet());
+	hpet_init(acpi.hpet);
 	pmtimer_init(fadt);
 	measure_coarse();
 	set_rate(tsc_choose_hz(enumerated, &coarse));

@@ -9,6 +9,7 @@ import sys
 import tempfile
 import time
 
+import monitor_console
 import node
 
 sys.path.insert(0, os.path.join(node.TOP, "tests", "bench"))
@@ -97,6 +98,6 @@ def two_guests():
     # An igb's virtual functions take numbers beside those of another at 7.
     extra = [word for rank in RANKS for word in card(rank, "hubport,id=net%d,hubid=0" % rank, 4 + 2 * rank)]
     with node.start("cluster-guests", "qemu", iso, cpus=3, memory="2G", extra=extra, timeout=TIMEOUT) as running:
-        done = node.finish(running)
-    second, first = done.of("vm1")
-    return [first, second]
+        monitor_console.whole_lines(running)
+        done = node.finish(running, "[vm0] ")
+    return [done.of("vm0"), done.of("vm1")]

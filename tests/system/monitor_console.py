@@ -35,6 +35,12 @@ def start(name, machine, vms, cpus, cmdline="", **options):
     return node.start(name, machine, iso, cpus=cpus, memory="512M", **options)
 
 
+def whole_lines(running):
+    """No VM has the foreground: what each prints are whole lines, with its name before them."""
+    running.expect("calls the monitor console\r?$")
+    Console(running).call()
+
+
 def without_echo(lines, typed):
     """What was typed comes back in as many pieces as lines of others have cut it into, in its order."""
     kept, at = [], 0

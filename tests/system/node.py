@@ -150,14 +150,17 @@ class Run:
         self.dmesg = re.findall(r"^margay-dmesg: (.*)$", self.text, re.MULTILINE)
 
     def of(self, vm):
-        """What one of two VMs said, not that with the foreground, and what the hypervisor said of it; and all else. Both have what
-        the hypervisor said of itself."""
-        lines = self.text.split("\n")
-        console, mine = "[%s] " % vm, ("[%s] " % vm, vm + ":")
-        one, other = copy.copy(self), copy.copy(self)
-        one.read("\n".join(line.removeprefix(console) for line in lines if line.startswith((*mine, "margay:"))))
-        other.read("\n".join(line for line in lines if not line.startswith(mine)))
-        return one, other
+        """What a VM said that had not the foreground, and what the hypervisor said of it and of itself."""
+        console, one = "[%s] " % vm, copy.copy(self)
+        one.read("\n".join(line.removeprefix(console) for line in self.text.split("\n")
+                           if line.startswith((console, vm + ":", "margay:"))))
+        return one
+
+    def of_foreground(self, other):
+        """What all but this one said: others may have cut a line of the VM's that had the foreground."""
+        one = copy.copy(self)
+        one.read("\n".join(line for line in self.text.split("\n") if not line.startswith(("[%s] " % other, other + ":"))))
+        return one
 
     def has_line(self, pattern):
         return re.search("^" + pattern + "$", self.text, re.MULTILINE) is not None
@@ -222,9 +225,10 @@ def check_modes(run, vms=(), words="", image=None, nested=False):
         assert len(said) == 1 and (said == {"direct"}) == (not emulated), (emulated, said)
 
 
-def finish(node):
-    """Waits for the guest's script, then not long for the end: a guest that cannot end fails soon."""
-    node.expect(r"^margay-test: done\r?$")
+def finish(node, said=""):
+    """Waits for the guest's script, then not long for the end: a guest that cannot end fails soon. said: what is before a line of
+    the guest's, where it has not the foreground."""
+    node.expect("^" + re.escape(said) + r"margay-test: done\r?$")
     node.hurry(ENDING)
     run = Run(node, node.wait())
     check_modes(run, *node.made_of)

@@ -11,7 +11,7 @@ import pytest
 import qemu_monitor
 import test_passthrough as passthrough
 import tiny
-from monitor_console import PROMPT, Console, start, vm
+from monitor_console import PROMPT, Console, start, vm, whole_lines
 
 # SVM: intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (APM vol. 2, appendix B).
 INTERCEPT_INTR, INTERCEPT_HLT, V_INTR_MASKING = 1 << 0, 1 << 24, 1 << 24
@@ -135,13 +135,14 @@ def test_linux_beside_an_emulated_one():
     iso = node.margay_iso("direct-mixed", {"vm0.conf": text, "vm1.conf": other},
                           {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
     with node.start("direct-mixed", "qemu", iso, cpus=4) as running:
+        whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.outcome.text
     assert run.has_line(DIRECT % 0) and not run.has_line(DIRECT % 1)
     check_no_interrupt_exits(run, "vm0", 2)
     for counts in counts_of(run, "vm1", 2):
         assert counts["extint"] > 100
-    for one in run.of("vm1"):
+    for one in run.of("vm0"), run.of("vm1"):
         assert one.facts["cpus"] == "2" and one.facts["lines"].split() == ["20000"]
 
 

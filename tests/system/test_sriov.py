@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """SR-IOV: QEMU's igb with its stock driver in one VM, its virtual functions in another: data between the two by the card."""
 
+import monitor_console
 import node
 
 PF, VF = "0000-00-08-0", "0000-00-18-2"  # an igb's VFs are 0x80 behind it, and 2 from each other
@@ -22,6 +23,7 @@ def run(name, words="", pf=None, vf=None, extra=()):
                           elf=elf())
     devices = ["-netdev", "hubport,id=net0,hubid=0", "-device", "igb,netdev=net0,addr=8", *extra]
     with node.start("sriov-" + name, "qemu", iso, cpus=3, memory="2G", extra=devices) as running:
+        monitor_console.whole_lines(running)
         return node.Run(running, running.wait())
 
 
@@ -35,7 +37,7 @@ def test_two_vms():
     done = run("off", "margay.then=off")
     # Either may be the last: the node stays.
     assert done.has_line(r".*margay: node: end=idle vms=2 failed=0"), done.outcome.text
-    b, a = done.of("b")
+    a, b = done.of("a"), done.of("b")
     assert a.facts[PF] == "0x8086 0x10c9 igb" and a.facts["total"] == a.facts["on"] == "2"
     assert a.facts["virtfn0"] == "0000:00:18.0 0xffff " and a.facts["virtfn1"] == "0000:00:18.2 0xffff "
     assert b.facts[VF] == "0x8086 0x10ca igbvf" and PF not in b.facts

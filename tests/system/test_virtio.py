@@ -6,6 +6,7 @@ import hashlib
 import re
 
 import margay_run
+import monitor_console
 import node
 import pytest
 import test_iommu as iommu
@@ -89,12 +90,13 @@ def test_several():
         "c.conf": vm_text("qemu", "", "disk = scratch:64G", name="c", memory="64M"),
     }
     with node.start("virtio-several", "qemu", image("virtio-several", "qemu", vms), cpus=3) as running:
+        monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
     line = vms["c.conf"].split("\n").index("disk = scratch:64G") + 1
     refusal = "c: c.conf:%d: disk = scratch:65536M: so much memory is not free beside the VM's own"
     assert run.has_line(refusal % line), run.text[-4000:]
     assert run.has_line("margay: node: end=poweroff vms=3 failed=1"), run.text[-4000:]
-    b, a = run.of("b")
+    a, b = run.of("a"), run.of("b")
     check_disk(a.facts)
     check_disk(b.facts)
     # It stands where the boot loader has put it, for both: neither VM's memory, nor the hypervisor's own for it, has it.

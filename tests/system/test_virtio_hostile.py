@@ -7,6 +7,7 @@ import re
 import struct
 
 import margay_run
+import monitor_console
 import node
 import pytest
 import qemu_monitor
@@ -58,7 +59,7 @@ def test_beside_a_witness(machine, direct):
         running.send("q")
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.text[-4000:]
-    hostile, witness = run.of("virtio_hostile")
+    hostile, witness = run.of("virtio_hostile"), run.of_foreground("virtio_hostile")
     for name, of in ("virtio_hostile", hostile), ("virtio_witness", witness):
         guest = tiny.Guest(name, machine)
         guest.cpus = hostile_cpus if name == "virtio_hostile" else 1
@@ -103,8 +104,9 @@ def test_stands_once(tmp_path, copy):
                           elf=node.variant("virtio", "VIRTIO=y"))
     with node.start(name, "qemu", iso, cpus=4, memory="512M", timeout=TIMEOUT["qemu"],
                     extra=qemu_monitor.arguments(tmp_path)) as running:
+        monitor_console.whole_lines(running)
         for n in range(4):
-            running.expect(r"^(?:\[vm\d\] )?witness: holds %x\r?$" % total)
+            running.expect(r"^\[vm%d\] witness: holds %x\r?$" % (n, total))
         ram = qemu_monitor.Monitor(tmp_path).memory(0, 512 << 20)
     assert "tiny: failed" not in running.text
     assert len(copies(ram, module)) == 1 + 4 * copy

@@ -6,6 +6,7 @@ takes nothing; and what is refused."""
 import re
 
 import margay_run
+import monitor_console
 import node
 import pytest
 
@@ -44,6 +45,7 @@ def test_two(direct):
     name = "virtio-net-" + direct
     iso = node.margay_iso(name + "-qemu", vms, modules, elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), check=False)
     with node.start(name, "qemu", iso, cpus=3) as running:
+        monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
     line = {vm: text.split("\n").index("net = lan1 mac=" + MAC) + 1 for vm, text in vms.items() if MAC in text}
     assert run.has_line("margay: c.conf:%d: net: %s is the address of a.conf:%d already: give another by mac=" % (
@@ -51,7 +53,7 @@ def test_two(direct):
     assert run.has_line(r"margay: d.conf:\d+: net = lan9: nobody else is on this segment")
     assert run.has_line("margay: node: end=poweroff vms=4 failed=2"), run.text[-4000:]
     node.check_modes(run)
-    b, a = run.of("b")
+    a, b = run.of("a"), run.of("b")
     assert a.has_line("a: interrupts: direct") == (direct == "a") and b.has_line("b: interrupts: direct") == (direct == "b")
     for facts in a.facts, b.facts:
         assert facts["errors"] == "0 " and "failed" not in facts

@@ -271,6 +271,11 @@ int host_cpu_assign(unsigned cpu, struct host_work *work)
 	return 0;
 }
 
+int host_cpu_assign_behind(unsigned cpu, struct host_work *work)
+{
+	return host_cpu_assign(cpu, work);
+}
+
 void host_cpu_kick(unsigned cpu)
 {
 	fake_host.kicks[cpu]++;

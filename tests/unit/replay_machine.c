@@ -712,7 +712,7 @@ static void start_memory(void)
 		memcpy(&bootinfo.rsdp, i->data, MIN(i->size, sizeof(bootinfo.rsdp)));
 	}
 	acpi_init(&bootinfo);
-	error = numa_init(acpi_srat(), acpi_slit());
+	error = numa_init(acpi.srat, acpi.slit);
 	if (error)
 		printk("NUMA: %s: taken as %u node(s)", error, numa_node_count());
 	for (unsigned k = 0; k < nr_cpus; k++)
@@ -721,7 +721,7 @@ static void start_memory(void)
 
 static void compare_cpus(void)
 {
-	const struct madt_info *madt = acpi_madt();
+	const struct madt_info *madt = acpi.madt;
 
 	for (unsigned i = 0; madt && i < madt->nr_cpus; i++) {
 		unsigned k = 0;
@@ -779,7 +779,7 @@ int main(int argc, char **argv)
 	read_functions();
 	start_memory();
 	compare_cpus();
-	pci_init(acpi_mcfg(), &bootinfo);
+	pci_init(acpi.mcfg, &bootinfo);
 	hwcheck_start();
 	show_s5();
 	if (hvm)

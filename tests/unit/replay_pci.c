@@ -38,7 +38,7 @@ static void port_out(u16 port, u32 value, unsigned size)
 /* False: no ECAM has the address. */
 static bool ecam_function(u64 pa, struct pci_address *a)
 {
-	const struct mcfg_info *m = acpi_mcfg();
+	const struct mcfg_info *m = acpi.mcfg;
 
 	for (unsigned i = 0; m && i < m->count; i++) {
 		u64 at = pa - m->entry[i].base;

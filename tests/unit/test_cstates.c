@@ -33,11 +33,7 @@ static struct cpuid_regs leaf5;
 static bool mwait, no_pages;
 static unsigned pages_out;
 
-const struct madt_info *acpi_madt(void)
-{
-	return &madt;
-}
-
+struct acpi acpi = { .madt = &madt };
 const struct aml_tables *pci_route_tables(void)
 {
 	return &tables;

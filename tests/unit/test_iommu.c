@@ -53,7 +53,8 @@ static const struct pci_function functions[FUNCTIONS] = {
 	[FAR] = { .address = AT(3, 2, 1) },
 };
 static struct dmar_info dmar;
-static bool has_dmar, has_ivrs, conventional;
+static const struct ivrs_info ivrs;
+static bool conventional;
 static struct cmdline cmdline;
 static struct bootinfo bootinfo;
 static struct cpu boot_cpu;
@@ -118,18 +119,6 @@ bool pci_conventional(const struct pci_function *)
 	return conventional;
 }
 
-const struct dmar_info *acpi_dmar(void)
-{
-	return has_dmar ? &dmar : NULL;
-}
-
-const struct ivrs_info *acpi_ivrs(void)
-{
-	static const struct ivrs_info ivrs;
-
-	return has_ivrs ? &ivrs : NULL;
-}
-
 const struct cmdline *cmdline_of_boot(void)
 {
 	return &cmdline;
@@ -147,11 +136,7 @@ struct cpu *cpu_get(unsigned id)
 	return id ? &second : &boot_cpu;
 }
 
-const struct madt_info *acpi_madt(void)
-{
-	return &madt;
-}
-
+struct acpi acpi = { .madt = &madt };
 bool host_is_x2apic(void)
 {
 	return x2apic;
@@ -430,7 +415,7 @@ const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance)
 
 const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_info *out)
 {
-	assert_true(iv == acpi_ivrs() && (const void *)table == (const void *)&ivrs_says);
+	assert_true(iv == acpi.ivrs && (const void *)table == (const void *)&ivrs_says);
 	*out = dmar;
 	return ivrs_says;
 }
@@ -475,7 +460,7 @@ static int reset(void **)
 	memset(&boot_cpu, 0, sizeof(boot_cpu));
 	boot_cpu.apic_id = 5;
 	bootinfo = (struct bootinfo){ .nr_ranges = 1, .range = { { 0, 0x7f000000, BOOT_MEMORY_USABLE } } };
-	has_dmar = true;
+	acpi.dmar = &dmar;
 	lines[0] = 0;
 	two_units();
 	return 0;
@@ -556,13 +541,13 @@ static void test_large(void **)
 
 static void test_none(void **)
 {
-	has_dmar = false;
-	has_ivrs = true;
+	acpi.dmar = NULL;
+	acpi.ivrs = &ivrs;
 	ivrs_says = "more than 512 device entries";
 	iommu_init();
 	expect("iommu: AMD-Vi is not used: IVRS: more than 512 device entries: DMA is not contained\n");
-	has_dmar = true;
-	has_ivrs = false;
+	acpi.dmar = &dmar;
+	acpi.ivrs = NULL;
 	cmdline.check = 10;
 	iommu_init();
 	expect("");
@@ -946,8 +931,8 @@ static void test_pace_without_message(void **)
 /* What is left of a full log after one look is seen a second later, and by whoever asks before that. */
 static void test_left_over(void **)
 {
-	has_dmar = false;
-	has_ivrs = true;
+	acpi.dmar = NULL;
+	acpi.ivrs = &ivrs;
 	iommu_init();
 	for (unsigned i = 0; i < 600; i++)
 		add_fault(0x00a0, 0, true, IOMMU_REPORTS + 1);
@@ -1146,8 +1131,8 @@ static void test_ivrs(void **)
 	for (unsigned n = 0; n < 4; n++)
 		rest[n] = (struct host_msi){ .cpu = 1, .first = 0x50 };
 	remapping_machine();
-	has_dmar = false;
-	has_ivrs = true;
+	acpi.dmar = NULL;
+	acpi.ivrs = &ivrs;
 	/* PORT_B is nobody's: its unit has but the functions behind it. The unit is the second function of the machine. */
 	dmar.scope[dmar.unit[0].first_scope] = (struct dmar_scope){ .type = DMAR_SCOPE_RANGE, .first = 0x200, .last = 0x5ff };
 	dmar.unit[1].flags = 0;

@@ -18,7 +18,7 @@
 
 static struct dmar_info dmar;
 static struct ivrs_info ivrs;
-static bool has_dmar, has_ivrs, unmapped;
+static bool unmapped;
 static u64 registers[UNITS + 2][PAGE_SIZE / 8]; /* with a page of ones on either side */
 
 void *mmio_map_type(u64 pa, u64 size, bool)
@@ -27,28 +27,8 @@ void *mmio_map_type(u64 pa, u64 size, bool)
 	return unmapped ? NULL : registers[1 + (pa - BASE) / PAGE_SIZE];
 }
 
-const struct dmar_info *acpi_dmar(void)
-{
-	return has_dmar ? &dmar : NULL;
-}
-
-const struct ivrs_info *acpi_ivrs(void)
-{
-	return has_ivrs ? &ivrs : NULL;
-}
-
-const struct srat_info *acpi_srat(void)
-{
-	static const struct srat_info srat;
-
-	return &srat;
-}
-
-const struct slit_info *acpi_slit(void)
-{
-	return NULL;
-}
-
+static const struct srat_info srat;
+struct acpi acpi = { .srat = &srat };
 bool pci_has_ecam(void)
 {
 	return true;
@@ -56,7 +36,9 @@ bool pci_has_ecam(void)
 
 static int reset(void **)
 {
-	has_dmar = has_ivrs = unmapped = false;
+	acpi.dmar = NULL;
+	acpi.ivrs = NULL;
+	unmapped = false;
 	memset(registers, 0xff, sizeof(registers));
 	memset(registers[1], 0, UNITS * PAGE_SIZE);
 	dmar = (struct dmar_info){ .flags = ACPI_DMAR_INTR_REMAP, .nr_units = UNITS };
@@ -91,7 +73,7 @@ static void test_vtd(void **)
 {
 	struct host_platform p;
 
-	has_dmar = true;
+	acpi.dmar = &dmar;
 	p = platform();
 	assert_string_equal(p.iommu, "VT-d");
 	assert_int_equal(p.iommus, UNITS);
@@ -127,7 +109,7 @@ static void test_amd(void **)
 {
 	struct host_platform p;
 
-	has_ivrs = true;
+	acpi.ivrs = &ivrs;
 	p = platform();
 	assert_string_equal(p.iommu, "AMD-Vi");
 	assert_int_equal(p.iommus, UNITS);

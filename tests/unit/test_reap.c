@@ -115,6 +115,12 @@ int monitor_vm_start(unsigned i)
 	return 0;
 }
 
+/* Behind all that may lend CPUs. */
+void monitor_not_busy(void)
+{
+	assert_true(monitor_busy-- && slot->state != ENDING && slot->state != ENDED);
+}
+
 void monitor_foreground_over(const char *name)
 {
 	assert_string_equal(name, "a");
@@ -133,6 +139,7 @@ static const char *ends(enum vm_end why, bool foreground)
 	monitor_get_running();
 	reap(&slot->reaper);
 	assert_true(monitor_idle() || slot->state == STARTED);
+	assert_int_equal(monitor_busy, 1);
 	if (slot->state == STARTED && slot->vm)
 		nr_running = 0;
 	return fake_host.log;

@@ -14,13 +14,9 @@
 struct cpu_features cpu_features;
 static struct dmar_info dmar;
 static struct cmdline cmdline;
-static bool has_dmar, forced, in_use;
+struct acpi acpi;
+static bool forced, in_use;
 static char said[200];
-
-const struct dmar_info *acpi_dmar(void)
-{
-	return has_dmar ? &dmar : NULL;
-}
 
 const struct cmdline *cmdline_of_boot(void)
 {
@@ -59,7 +55,7 @@ static void starts(bool wanted, bool is_off, const char *text)
 static void with(u8 word, bool table, u8 flags)
 {
 	cmdline.x2apic = word;
-	has_dmar = table;
+	acpi.dmar = table ? &dmar : NULL;
 	dmar.flags = flags;
 }
 

@@ -12,6 +12,10 @@ static bool is_reg_form(const struct decoder *d)
 	return d->modrm >> 6 == 3;
 }
 
+static const struct {
+	u8 modrm, op;
+} registers_only[] = { { 0xc1, INSN_VMCALL }, { 0xd1, INSN_XSETBV }, { 0xd9, INSN_VMMCALL }, { 0xf9, INSN_RDTSCP } };
+
 /* 0F 01 (group 7): with a register form, most encodings are instructions of their own. */
 static int refine_0f01(struct decoder *d, struct opcode *oc)
 {
@@ -32,20 +36,9 @@ static int refine_0f01(struct decoder *d, struct opcode *oc)
 	if (!is_reg_form(d))
 		return reg == 5 && !i->rep ? -EINVAL : 0; /* F3: RSTORSSP */
 	oc->attr |= OP_REG_ONLY;
-	switch (d->modrm) {
-	case 0xc1:
-		i->op = INSN_VMCALL;
-		break;
-	case 0xd1:
-		i->op = INSN_XSETBV;
-		break;
-	case 0xd9:
-		i->op = INSN_VMMCALL;
-		break;
-	case 0xf9:
-		i->op = INSN_RDTSCP;
-		break;
-	}
+	for (unsigned n = 0; n < ARRAY_SIZE(registers_only); n++)
+		if (d->modrm == registers_only[n].modrm)
+			i->op = registers_only[n].op;
 	return 0;
 }
 

@@ -21,25 +21,21 @@ fault:
 	return -EFAULT;
 }
 
-int host_wrmsr(u32 msr, u64 value)
+#define WRITE(insn) \
+	asm goto volatile("1:\t" insn "\n\t" EX_TABLE("1b", "%l[fault]") : \
+			  : "c"(reg), "a"((u32)value), "d"((u32)(value >> 32)) : "memory" : fault)
+
+int host_wrmsr(u32 reg, u64 value)
 {
-	asm goto volatile("1:\twrmsr\n\t" EX_TABLE("1b", "%l[fault]")
-			  :
-			  : "c"(msr), "a"((u32)value), "d"((u32)(value >> 32))
-			  : "memory"
-			  : fault);
+	WRITE("wrmsr");
 	return 0;
 fault:
 	return -EFAULT;
 }
 
-int host_xsetbv(u32 xcr, u64 value)
+int host_xsetbv(u32 reg, u64 value)
 {
-	asm goto volatile("1:\txsetbv\n\t" EX_TABLE("1b", "%l[fault]")
-			  :
-			  : "c"(xcr), "a"((u32)value), "d"((u32)(value >> 32))
-			  : "memory"
-			  : fault);
+	WRITE("xsetbv");
 	return 0;
 fault:
 	return -EFAULT;
