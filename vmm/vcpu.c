@@ -313,10 +313,12 @@ int vm_start(struct vm *vm)
 	/* One count is this function's own: the VM cannot be taken down while it hands out CPUs. */
 	__atomic_store_n(&vm->live_vcpus, 1, __ATOMIC_RELEASE);
 	for (i = 0; i < vm->nr_vcpus; i++) {
+		struct vcpu *vcpu = vm->vcpus[i];
+
 		__atomic_add_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
-		vm->vcpus[i]->live = true;
-		if (assign(vm->vcpus[i])) {
-			vm->vcpus[i]->live = false;
+		vcpu->live = true;
+		if (assign(vcpu)) {
+			vcpu->live = false;
 			__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
 			vm_end(vm, VM_END_CRASH);
 			break;

@@ -110,11 +110,12 @@ static int cpuid_build(struct vm *vm)
 static int vcpus_create(struct vm *vm)
 {
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++) {
-		vm->vcpus[i] = vcpu_create(vm, i);
-		if (!vm->vcpus[i])
+		struct vcpu *vcpu = vcpu_create(vm, i);
+
+		if (!vcpu)
 			return host_no_memory(vm->name);
-		vm->wide_ids = vm->wide_ids || vm->vcpus[i]->apic_id >= 0xff;
-		vm->nr_vcpus++;
+		vm->wide_ids = vm->wide_ids || vcpu->apic_id >= 0xff;
+		vm->vcpus[vm->nr_vcpus++] = vcpu;
 	}
 	return 0;
 }

@@ -50,7 +50,7 @@ struct vm {
 	u64 started_at;           /* host TSC */
 	u64 stage2_count;         /* times that something was taken out of stage2; atomic */
 	char name[VM_NAME_MAX + 1];
-	struct vcpu *vcpus[VM_MAX_VCPUS];
+	struct vcpu **vcpus;      /* nr_host_cpus, place.h's like what follows them */
 	struct dma_windows *windows; /* what its guest adds to what it gives devices; NULL: nothing */
 	u64 exit_status;          /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
 	void (*entry_state)(struct vm *vm, struct vcpu *vcpu); /* the loader's: a reset vCPU 0 as the guest's entry wants it */
@@ -65,7 +65,7 @@ struct vm {
 	u64 frozen_at;            /* host TSC when the last of these stopped */
 	void *device[VM_MAX_DEVICES]; /* instance by registration index of struct vdev */
 	/* Its part of the machine (place.h). */
-	u16 host_cpu[VM_MAX_VCPUS]; /* by vCPU */
+	u16 *host_cpu;            /* by vCPU */
 	struct host_extent extent[VM_MAX_EXTENTS];
 	/* Only in images with VIRTIO; NULL: none. */
 	struct pci_virtual *virtual; /* functions that no machine has: the last that was added */

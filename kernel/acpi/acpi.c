@@ -117,22 +117,22 @@ static void read_tables(void)
 {
 	const struct acpi_sdt *t;
 
-	t = acpi_table("APIC", 0);
-	acpi.madt = t && good("MADT", madt_read(t, t->length, &madt)) ? &madt : NULL;
-	t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SRAT", 0) : NULL;
-	acpi.srat = t && good("SRAT", srat_read(t, t->length, &srat)) ? &srat : NULL;
-	t = IS_ENABLED(CONFIG_NUMA) ? acpi_table("SLIT", 0) : NULL;
-	acpi.slit = t && good("SLIT", slit_read(t, t->length, &slit)) ? &slit : NULL;
-	t = IS_ENABLED(CONFIG_PCI) ? acpi_table("MCFG", 0) : NULL;
-	acpi.mcfg = t && good("MCFG", mcfg_read(t, t->length, &mcfg)) ? &mcfg : NULL;
-	t = acpi_table("FACP", 0);
-	acpi.fadt = t && good("FADT", fadt_read(t, t->length, &fadt)) ? &fadt : NULL;
-	t = acpi_table("HPET", 0);
-	acpi.hpet = t && good("HPET", hpet_table_read(t, t->length, &hpet)) ? &hpet : NULL;
-	t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("DMAR", 0) : NULL;
-	acpi.dmar = t && good("DMAR", dmar_read(t, t->length, &dmar)) ? &dmar : NULL;
-	t = IS_ENABLED(CONFIG_IOMMU_TABLES) ? acpi_table("IVRS", 0) : NULL;
-	acpi.ivrs = t && good("IVRS", ivrs_read(t, t->length, &ivrs)) ? &ivrs : NULL;
+	if ((t = acpi_table("APIC", 0)) && good("MADT", madt_read(t, t->length, &madt)))
+		acpi.madt = &madt;
+	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SRAT", 0)) && good("SRAT", srat_read(t, t->length, &srat)))
+		acpi.srat = &srat;
+	if (IS_ENABLED(CONFIG_NUMA) && (t = acpi_table("SLIT", 0)) && good("SLIT", slit_read(t, t->length, &slit)))
+		acpi.slit = &slit;
+	if (IS_ENABLED(CONFIG_PCI) && (t = acpi_table("MCFG", 0)) && good("MCFG", mcfg_read(t, t->length, &mcfg)))
+		acpi.mcfg = &mcfg;
+	if ((t = acpi_table("FACP", 0)) && good("FADT", fadt_read(t, t->length, &fadt)))
+		acpi.fadt = &fadt;
+	if ((t = acpi_table("HPET", 0)) && good("HPET", hpet_table_read(t, t->length, &hpet)))
+		acpi.hpet = &hpet;
+	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("DMAR", 0)) && good("DMAR", dmar_read(t, t->length, &dmar)))
+		acpi.dmar = &dmar;
+	if (IS_ENABLED(CONFIG_IOMMU_TABLES) && (t = acpi_table("IVRS", 0)) && good("IVRS", ivrs_read(t, t->length, &ivrs)))
+		acpi.ivrs = &ivrs;
 	if (acpi.fadt && fadt.dsdt)
 		add_table(fadt.dsdt);
 	if (acpi.madt && madt.dropped_cpus)

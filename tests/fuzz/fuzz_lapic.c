@@ -23,7 +23,7 @@
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 static struct vm_parts parts;
-static struct vcpu vcpus[3];
+static struct vcpu vcpus[3], *by_id[3];
 
 static bool bit(const u64 reg[4], unsigned v)
 {
@@ -105,9 +105,10 @@ static void create(struct fuzz_in *in)
 	memset(vcpus, 0, sizeof(vcpus));
 	parts.vm.config = &config[shape >> 5 & 1];
 	parts.vm.nr_vcpus = 1 + shape % 3;
+	parts.vm.vcpus = by_id;
 	parts.vm.tsc_offset = -(s64)fake_host.tsc;
 	for (unsigned i = 0; i < parts.vm.nr_vcpus; i++) {
-		parts.vm.vcpus[i] = &vcpus[i];
+		by_id[i] = &vcpus[i];
 		vcpus[i].vm = &parts.vm;
 		vcpus[i].id = vcpus[i].cpu = i;
 		vcpus[i].tsc_offset = parts.vm.tsc_offset;

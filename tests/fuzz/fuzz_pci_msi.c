@@ -25,7 +25,7 @@
 #define CPU 2 /* of vCPU 0 */
 
 static struct vm vm;
-static struct vcpu vcpus[2];
+static struct vcpu vcpus[2], *by_id[] = { &vcpus[0], &vcpus[1] };
 static struct pci_device dev;
 static struct host_pci_function function;
 static u32 table[FAKE_REGISTERS / 4];
@@ -193,7 +193,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	fake_host.quiet = true;
 	fake_host.nr_pci = 1;
 	memset(&dev, 0, sizeof(dev));
-	vm = (struct vm){ .name = "vm0", .intc = &intc, .nr_vcpus = 2, .vcpus = { &vcpus[0], &vcpus[1] } };
+	vm = (struct vm){ .name = "vm0", .intc = &intc, .nr_vcpus = 2, .vcpus = by_id };
 	for (unsigned i = 0; i < 2; i++)
 		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .apic_id = i, .cpu = CPU + i };
 	function = (struct host_pci_function){ .bar[0] = { 0xfebf0000, 0x4000, 0 } };

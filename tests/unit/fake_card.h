@@ -36,7 +36,7 @@ struct card {
 };
 
 static struct vm_parts parts;
-static struct vcpu vcpu = { .vm = &parts.vm, .cpu = 2 };
+static struct vcpu vcpu = { .vm = &parts.vm, .cpu = 2 }, *by_id[] = { &vcpu };
 static struct vm_pci pci;
 static struct pci_device dev;
 static u32 registers[FAKE_REGISTERS / 4];
@@ -161,7 +161,7 @@ static void read_card(const struct card *c)
 	parts.vm.pci = &pci;
 	parts.vm.intc = &intc;
 	parts.vm.nr_vcpus = 1;
-	parts.vm.vcpus[0] = &vcpu;
+	parts.vm.vcpus = by_id;
 	card = c;
 	for (unsigned i = 0; i < c->count; i++)
 		host_pci_write(0, c->words[i].offset, 4, c->words[i].value);

@@ -102,6 +102,9 @@ struct vm *fake_vm_create(u64 memory)
 	vm->config = &fake_vm_config;
 	vm->direct = fake_vm_direct;
 	vm->nr_vcpus = fake_vm_vcpus ? fake_vm_vcpus : 1;
+	vm->vcpus = calloc(VM_MAX_VCPUS, sizeof(*vm->vcpus));
+	vm->host_cpu = calloc(VM_MAX_VCPUS, sizeof(*vm->host_cpu));
+	assert_true(vm->vcpus && vm->host_cpu);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
 		struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
 
@@ -153,6 +156,8 @@ void fake_vm_destroy(struct vm *vm)
 		assert_int_equal(fake_host.pages_in_use, 0);
 	for (unsigned v = 0; v < vm->nr_vcpus; v++)
 		free(vm->vcpus[v]);
+	free(vm->vcpus);
+	free(vm->host_cpu);
 	free(vm);
 }
 

@@ -24,9 +24,9 @@
 #define SECOND (KHZ * 1000)
 
 static u64 now;
-static struct vcpu vcpu[2];
+static struct vcpu vcpu[2], *by_id[] = { &vcpu[0], &vcpu[1] };
 /* Its guest has the CPU's TSC, which the VM's start is not the beginning of. */
-static struct vm vm = { .name = "vm0", .nr_vcpus = 2, .started_at = 60 * SECOND };
+static struct vm vm = { .name = "vm0", .nr_vcpus = 2, .vcpus = by_id, .started_at = 60 * SECOND };
 static bool runs;
 static unsigned starts;
 
@@ -148,8 +148,6 @@ static void stats(bool has_vcpu, u32 number)
 static int reset(void **)
 {
 	memset(vcpu, 0, sizeof(vcpu));
-	vm.vcpus[0] = &vcpu[0];
-	vm.vcpus[1] = &vcpu[1];
 	runs = true;
 	starts++;
 	now = 160 * SECOND;

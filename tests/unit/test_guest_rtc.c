@@ -303,7 +303,7 @@ static void test_own(void **)
 	assert_non_null(parts);
 	vm = &parts->vm;
 	vm->id = 1;
-	vm->vcpus[0] = first->vcpus[0];
+	vm->vcpus = first->vcpus;
 	assert_int_equal(__start_vdevs[0]->create(vm, &vm->device[0]), 0);
 	assert_int_equal(shown(), START + 3);
 	write_time(1100000000);

@@ -30,7 +30,7 @@
 extern void (*const __start_monitor_services[])(void);
 
 static struct vm vms[2];
-static struct vcpu vcpus[2];
+static struct vcpu vcpus[2], *by_id[] = { &vcpus[0], &vcpus[1] };
 static bool runs[2], held;
 static enum monitor_vm_state state[2] = { MONITOR_VM_RUNNING, MONITOR_VM_RUNNING };
 static int result;            /* of what is asked for */
@@ -229,7 +229,7 @@ static void test_start(void **)
 		consoles[i] = (struct host_console){ .name = vms[i].name, .rx = guest_rx, .tx_room = guest_room };
 		vms[i].console = &consoles[i];
 	}
-	vms[1].vcpus[1] = &vcpus[1];
+	vms[1].vcpus = by_id;
 	vcpus[1] = (struct vcpu){ .vm = &vms[1], .id = 1 };
 	vms[1].nr_vcpus = 2;
 	__start_monitor_services[0]();

@@ -21,7 +21,7 @@
 #define TABLE 0x2000
 
 static struct vm vm;
-static struct vcpu vcpus[2];
+static struct vcpu vcpus[2], *by_id[2];
 static struct lapic lapics[2];
 static struct pci_device dev;
 static struct host_pci_function function;
@@ -71,11 +71,12 @@ static int setup(void **)
 	strcpy(vm.name, "vm0");
 	vm.intc = &intc;
 	vm.nr_vcpus = 2;
+	vm.vcpus = by_id;
 	for (unsigned i = 0; i < 2; i++) {
 		vcpus[i] = (struct vcpu){ .vm = &vm, .id = i, .apic_id = i, .cpu = i + 2, .lapic = &lapics[i] };
 		vcpus[i].apic_base = APIC_BASE_EN;
 		lapics[i] = (struct lapic){ .vcpu = &vcpus[i], .svr = LAPIC_SVR_ENABLE };
-		vm.vcpus[i] = &vcpus[i];
+		by_id[i] = &vcpus[i];
 	}
 	function = (struct host_pci_function){ .bar[0] = { 0xfebf0000, 0x4000, 0 } };
 	fake_host.pci[0] = function;

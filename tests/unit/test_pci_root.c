@@ -113,7 +113,7 @@ int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
 extern const struct vdev *const __start_vdevs[];
 
 static struct vm_config config;
-static struct vcpu vcpu;
+static struct vcpu vcpu, *by_id[] = { &vcpu };
 static struct vm_parts parts; /* of which every VM is one */
 
 /* Function i of the host, on a bus in the order in which it was found. */
@@ -150,7 +150,7 @@ static int create(void)
 	parts.vm.config = whose;
 	parts.map = map;
 	vcpu.vm = &parts.vm;
-	parts.vm.vcpus[0] = &vcpu;
+	parts.vm.vcpus = by_id;
 	parts.vm.nr_vcpus = 1;
 	err = __start_vdevs[0]->create(&parts.vm, &parts.vm.device[0]);
 	if (err)

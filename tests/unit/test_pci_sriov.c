@@ -24,7 +24,7 @@
 static struct vm_config config = { .vfs = 2 };
 static struct vm_parts parts, other;
 static struct vm_pci pci, other_pci;
-static struct vcpu vcpu;
+static struct vcpu vcpu, *by_id[] = { &vcpu };
 static struct pci_device dev, vf;
 static unsigned on, offs, starts, reports, asked;
 static bool prepared, absent, busy;
@@ -202,7 +202,7 @@ static int setup(void **)
 	dev.vm = &parts.vm;
 	dev.host = &pci.function[0];
 	other.vm.pci = &other_pci;
-	other.vm.vcpus[0] = &vcpu;
+	other.vm.vcpus = by_id;
 	other.vm.nr_vcpus = 1;
 	vcpu.vm = &other.vm;
 	host_pci_function(VF, &other_pci.function[0]);

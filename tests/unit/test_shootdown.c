@@ -31,7 +31,7 @@
 #define STRIDE MIB(2)
 
 static struct vm_parts parts;
-static struct vcpu vcpus[VCPUS];
+static struct vcpu vcpus[VCPUS], *by_id[VCPUS];
 static u64 tlb[VCPUS][PAGES]; /* frame + 1; 0: not cached */
 static u32 kicked[VCPUS];
 static unsigned owner[FRAMES]; /* the page that it may be reached by, + 1; 0: free; atomic */
@@ -168,9 +168,10 @@ static unsigned stale_accesses(bool without_flush)
 	stale = 0;
 	leave_out_flush = without_flush;
 	parts.vm.nr_vcpus = VCPUS;
+	parts.vm.vcpus = by_id;
 	assert_int_equal(pthread_barrier_init(&all_joined, NULL, VCPUS), 0);
 	for (unsigned i = 0; i < VCPUS; i++) {
-		parts.vm.vcpus[i] = &vcpus[i];
+		by_id[i] = &vcpus[i];
 		vcpus[i].vm = &parts.vm;
 		vcpus[i].id = i;
 		vcpus[i].stage2_seen = STAGE2_ABSENT;
@@ -204,8 +205,9 @@ static void setup_joined(void)
 	memset(kicked, 0, sizeof(kicked));
 	leave_out_flush = false;
 	parts.vm.nr_vcpus = VCPUS;
+	parts.vm.vcpus = by_id;
 	for (unsigned i = 0; i < VCPUS; i++) {
-		parts.vm.vcpus[i] = &vcpus[i];
+		by_id[i] = &vcpus[i];
 		vcpus[i] = (struct vcpu){ .vm = &parts.vm, .id = i, .stage2_seen = STAGE2_ABSENT };
 		shootdown_join(&vcpus[i]);
 	}
@@ -383,8 +385,9 @@ static void absent_are_not_waited_for(void **)
 	memset(vcpus, 0, sizeof(vcpus));
 	memset(kicked, 0, sizeof(kicked));
 	parts.vm.nr_vcpus = 2;
+	parts.vm.vcpus = by_id;
 	for (unsigned i = 0; i < 2; i++) {
-		parts.vm.vcpus[i] = &vcpus[i];
+		by_id[i] = &vcpus[i];
 		vcpus[i] = (struct vcpu){ .vm = &parts.vm, .id = i, .stage2_seen = STAGE2_ABSENT };
 	}
 	assert_int_equal(stage2_init(&parts.stage2, &npt_format, &mem, LEAF_2M), 0);

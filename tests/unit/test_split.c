@@ -19,6 +19,7 @@
 static struct vm_parts parts;
 static struct vm_config config;
 static struct vcpu vcpu;
+static u16 host_cpu[2];
 static unsigned locks, flushes;
 static int budget; /* tables */
 
@@ -71,6 +72,7 @@ static int setup(void **)
 	config.trusted = false;
 	parts.vm.config = &config;
 	parts.vm.nr_host_cpus = 2;
+	parts.vm.host_cpu = host_cpu;
 	vcpu.vm = &parts.vm;
 	assert_int_equal(stage2_init(&parts.stage2, &ept_format, &mem, LEAF_2M), 0);
 	parts.stage2.small_exec = true;

@@ -49,31 +49,26 @@ static void command_list(const struct command_args *)
 	}
 }
 
+static const struct {
+	int err;
+	const char *text;
+} results[] = {
+	{ -EBUSY, ": it runs or starts: vm list tells" }, { -ENODEV, " does not run" },
+	{ -EINVAL, ": its VM file was not understood: the log tells why" }, { -ENOSPC, ": no CPU is free to start it" },
+};
+
 /* What a command that changes a VM's state answers. */
 static void say_result(const char *name, int err, const char *done)
 {
-	switch (err) {
-	case 0:
-		console_say("%s: %s", name, done);
-		break;
-	case -EBUSY:
-		console_say("%s: it runs or starts: vm list tells", name);
-		break;
-	case -ENODEV:
-		console_say("%s does not run", name);
-		break;
-	case -EALREADY:
+	for (unsigned i = 0; i < ARRAY_SIZE(results); i++)
+		if (results[i].err == err) {
+			console_say("%s%s", name, results[i].text);
+			return;
+		}
+	if (err == -EALREADY)
 		console_say("%s is %s already", name, done);
-		break;
-	case -EINVAL:
-		console_say("%s: its VM file was not understood: the log tells why", name);
-		break;
-	case -ENOSPC:
-		console_say("%s: no CPU is free to start it", name);
-		break;
-	default:
-		console_say("%s: error %d", name, -err);
-	}
+	else
+		err ? console_say("%s: error %d", name, -err) : console_say("%s: %s", name, done);
 }
 
 static void command_start(const struct command_args *args)

@@ -76,6 +76,12 @@ static int take_extents(struct vm *vm, const struct plan *p)
 	return 0;
 }
 
+/* For a VM's arrays by vCPU. */
+static unsigned cpu_pages(unsigned cpus)
+{
+	return (unsigned)(cpus * (sizeof(struct vcpu *) + sizeof(u16)) / PAGE_SIZE) + 1;
+}
+
 /* Under the lock. -EAGAIN: what was planned is not free any more. */
 static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *err)
 {
@@ -95,8 +101,12 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 		return vm_config_error(err, vm->config->file, vm->config->line_rdt, "%s", text);
 	}
 	vm_parts(vm)->map = s->plan.map;
+	vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1);
+	if (!vm->vcpus)
+		return -EAGAIN;
 	vm->nr_host_cpus = s->plan.nr_cpus;
-	memcpy(vm->host_cpu, s->plan.cpu, sizeof(vm->host_cpu));
+	vm->host_cpu = (u16 *)&vm->vcpus[vm->nr_host_cpus];
+	memcpy(vm->host_cpu, s->plan.cpu, vm->nr_host_cpus * sizeof(*vm->host_cpu));
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
 		place_owners[vm->host_cpu[i]] = vm;
 	return 0;
@@ -167,6 +177,6 @@ void unplace_vm(struct vm *vm)
 	free_extents(vm);
 	for (unsigned i = 0; i < vm->nr_host_cpus; i++)
 		place_owners[vm->host_cpu[i]] = NULL;
-	vm->nr_host_cpus = 0;
 	spin_unlock(&place_lock);
+	host_pages_free(vm->vcpus, cpu_pages(vm->nr_host_cpus));
 }

@@ -13,7 +13,7 @@ struct vm_config;
 
 /*
  * Plans the VM and takes its CPUs and its memory, which it zeroes: sets
- * vm->host_cpu, vm->nr_host_cpus, vm->extent and the VM's map. 0, or -errno
+ * vm->host_cpu, vm->nr_host_cpus, vm->vcpus (empty), vm->extent and the VM's map. 0, or -errno
  * (printed). Any CPU.
  */
 int place_vm(struct vm *vm);
