@@ -43,7 +43,7 @@ def image_kib():
 
 
 def check_budget(run, machine, node_cpus, vcpus):
-    """What the hypervisor keeps: at most 4 MiB with 4 CPUs, 256 KiB and 48 KiB per vCPU for a VM; the boot modules apart."""
+    """What the hypervisor keeps: at most 4 MiB with 4 CPUs, 48 KiB and 36 KiB per vCPU for a VM; the boot modules apart."""
     own = re.search(r"^margay: own memory: image (\d+) KiB, page tables (\d+) KiB, (\d+) CPUs (\d+) KiB, other (\d+) KiB; "
                     r"held in all (\d+) KiB; boot modules (\d+) KiB apart$", run.text, re.MULTILINE)
     image, tables, cpus, per_cpu_kib, other, held, modules = (int(n) for n in own.groups())
@@ -53,7 +53,7 @@ def check_budget(run, machine, node_cpus, vcpus):
     if node_cpus == 4:
         assert held <= 4096
     vm = re.search(r"^vm0: own memory: (\d+) KiB, and (\d+) KiB of tables$", run.text, re.MULTILINE)
-    assert 0 < int(vm[1]) <= 256 + 48 * vcpus and int(vm[2]) >= 12
+    assert 0 < int(vm[1]) <= 48 + 36 * vcpus and int(vm[2]) >= 12
 
 
 def per_cpu(run, name, cpus):
