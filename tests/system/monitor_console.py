@@ -30,7 +30,7 @@ def vm(name, mode, machine="qemu", **keys):
 def start(name, machine, vms, cpus, cmdline="", **options):
     """A node with these VM files, {file: text}; to be used in a with statement."""
     iso = node.margay_iso("%s-%s" % (name, machine), vms, {"behave": tiny.elf("behave")}, cmdline, check=False,
-                          elf=options.pop("elf", None))
+                          elf=options.pop("elf", None), grub=options.pop("grub", ()))
     options.setdefault("timeout", 300)
     return node.start(name, machine, iso, cpus=cpus, memory="512M", **options)
 

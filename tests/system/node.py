@@ -84,14 +84,16 @@ def variant(name, *options):
     return elf
 
 
-def margay_iso(name, vms, modules, cmdline="", check=True, elf=None, acpi=()):
+def margay_iso(name, vms, modules, cmdline="", check=True, elf=None, acpi=(), grub=()):
     """vms: {file name: text}; modules: {name: path}; elf: another image than build/margay.elf; acpi: tables, as
-    bytes, that GRUB adds to the firmware's."""
+    bytes, that GRUB adds to the firmware's; grub: its commands before the boot."""
     directory = os.path.join(BUILD, "iso", name)
     os.makedirs(directory, exist_ok=True)
     arguments = ["--cmdline", cmdline] if cmdline else []
     arguments += [] if check else ["--no-check"]
     arguments += ["--elf", elf] if elf else []
+    for command in grub:
+        arguments += ["--grub", command]
     for file, text in vms.items():
         path = os.path.join(directory, file)
         with open(path, "w", encoding="ascii") as f:

@@ -164,6 +164,19 @@ def test_platform_nmi(tmp_path):
         assert console.end().status == 0
 
 
+@pytest.mark.parametrize("left", [0x200, 0x10000], ids=["smi", "masked"])
+def test_thermal_sensor(tmp_path, left):
+    """What the boot loader has put there, as firmware does it on the boot CPU alone, is on all CPUs, idle or a VM's."""
+    vms = {"a.conf": vm("a", "tick", cpus="1-1")}
+    with start("mce-thermal-%x" % left, "qemu", vms, 3, grub=["write_dword 0xfee00330 %#x" % left],
+               extra=qemu_monitor.arguments(tmp_path)) as running:
+        running.expect(UP)
+        monitor = qemu_monitor.Monitor(tmp_path)
+        for cpu in range(3):
+            said = monitor.ask("info lapic %d" % cpu).replace("\r", "")
+            assert re.search(r"^LVTTHMR\s+0x%08x " % left, said, re.M), said
+
+
 def test_platform_nmi_panics(tmp_path):
     with node_of("nmi-panic", tmp_path, "nmi=panic") as running:
         running.expect(UP)
