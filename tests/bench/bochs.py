@@ -139,9 +139,10 @@ class Machine:
 
     def telemetry(self):
         """Margay's counts of the first VM's vCPU 0: (exits, interrupts injected); None before there is one."""
-        pointer, to_vcpu, to_stats, size, count, injected = (int(n, 0) for n in systems.telemetry_place().split(":"))
+        pointer, to_vcpus, to_stats, size, count, injected = (int(n, 0) for n in systems.telemetry_place().split(":"))
         [vm] = self._memory(pointer)
-        [vcpu] = self._memory(vm + to_vcpu)
+        [vcpus] = self._memory(vm + to_vcpus)
+        [vcpu] = self._memory(vcpus)
         words = self._memory(vcpu + to_stats, size // 8 * count)
         return sum(words[::size // 8]), self._memory(vcpu + to_stats + injected)[0]
 

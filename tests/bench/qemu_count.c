@@ -5,7 +5,7 @@
  * image) and of a guest's kernel by function, and VMRUNs, at every marker that the code executes.
  *
  *   -plugin qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,guest-symbols=FILE][,at=ADDR]...
- *           [,interrupt=ADDR]...[,messages=1][,device=ADDR][,stats=ADDR:VCPU:STATS:NEXT:N:INJECTED[,reasons=NAME:...]]
+ *           [,interrupt=ADDR]...[,messages=1][,device=ADDR][,stats=ADDR:VCPUS:STATS:NEXT:N:INJECTED[,reasons=NAME:...]]
  *           [,cpus=N[,events]]
  *
  * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its
@@ -95,9 +95,9 @@ static uint64_t device;             /* an entry of the guest's */
 static uint64_t messages, mc_reads; /* WRMSRs of the ICR and RDMSRs of machine-check registers, by guests */
 static uint64_t device_entered, device_instructions, device_ends; /* device_entered: 0, or all instructions then */
 static struct qemu_plugin_register *rcx;
-/* Where the counters lie: *(*pointer + to_vcpu) + to_stats, nr of them, next to each other; and that of injected interrupts. */
+/* Where the counters lie: (*(*pointer + to_vcpus))[vCPU] + to_stats, nr of them, next to each other; and that of injected interrupts. */
 static struct {
-	uint64_t pointer, to_vcpu, to_stats, next, nr, injected;
+	uint64_t pointer, to_vcpus, to_stats, next, nr, injected;
 } stats;
 static char *reason[MAX_REASONS];   /* the names of those nr */
 static uint64_t by_reason[MAX_REASONS];
@@ -180,14 +180,15 @@ static uint64_t read_u64(uint64_t address)
 /* Margay's image is executing: its counters are where it sees them. */
 static void read_stats(void)
 {
-	uint64_t vm = read_u64(stats.pointer);
+	uint64_t vm = read_u64(stats.pointer), vcpus;
 
 	if (!vm)
 		return;
+	vcpus = read_u64(vm + stats.to_vcpus);
 	telemetry = injected = 0;
 	memset(by_reason, 0, sizeof(by_reason));
 	for (unsigned vcpu = 0; vcpu < (cpus ? cpus : 1); vcpu++) {
-		uint64_t at = read_u64(vm + stats.to_vcpu + vcpu * sizeof(uint64_t)) + stats.to_stats;
+		uint64_t at = read_u64(vcpus + vcpu * sizeof(uint64_t)) + stats.to_stats;
 
 		for (unsigned i = 0; i < stats.nr; i++) {
 			uint64_t n = read_u64(at + i * stats.next);
@@ -387,7 +388,7 @@ static int argument(const char *name, const char *value)
 		interrupt[nr_interrupts++] = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "stats")) {
 		return sscanf(value, "%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64 ":%" SCNx64, &stats.pointer,
-			      &stats.to_vcpu, &stats.to_stats, &stats.next, &stats.nr, &stats.injected) == 6 ? 0 : -1;
+			      &stats.to_vcpus, &stats.to_stats, &stats.next, &stats.nr, &stats.injected) == 6 ? 0 : -1;
 	} else if (!strcmp(name, "messages")) {
 		messages_wanted = true;
 	} else if (!strcmp(name, "device")) {

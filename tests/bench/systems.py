@@ -295,7 +295,7 @@ def ask_image(command, image=IMAGE):
 
 def telemetry_place(image=IMAGE):
     """Where qemu_count.c finds the counters of the first VM's vCPUs: its argument `stats`."""
-    text = ask_image(r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus[0],'
+    text = ask_image(r'printf "%#lx:%#lx:%#lx:%#lx:%#lx:%#lx", &monitor_slots[0].vm, &((struct vm *)0)->vcpus,'
                      r' &((struct vcpu *)0)->stats.exit, sizeof(struct exit_stat), (long)VMEXITS,'
                      r' (long)&((struct vcpu_stats *)0)->injected - (long)&((struct vcpu_stats *)0)->exit', image)
     if not re.fullmatch(r"0x[0-9a-f]+(:(0x)?[0-9a-f]+){5}", text):
