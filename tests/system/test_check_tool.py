@@ -17,6 +17,7 @@ CPUS = "cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, fou
 LIST = "cpus: expected a list of CPUs like 1-3,6, found '%s'"
 LINE = "expected 'key = value' or a '#' comment, found '%s'"
 DIRECT = "interrupts = direct: %s: use emulated"
+MAC = "net: mac: expected one address, of one interface, like 02:00:00:00:00:01, found '%s'"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, cache, bandwidth, topology, "
         "allow_smt_sharing, trusted, clock, interrupts, ipi, watchdog, pvclock, counters, on_end, on_poweroff, "
@@ -66,6 +67,13 @@ WRONG = [
     ("cmdline = a\x07b", "3: expected text, found control character 0x07"),
     ("cmdline = " + "x" * 2048, "3: cmdline: expected text of at most 2047 bytes, found 2048"),
     ("initrd = my initrd", "3: initrd: expected one module name without blanks, found 'my initrd'"),
+    ("disk =", "3: disk: expected a value after '='"), ("disk = scratch:33M", "3: disk: expected a multiple of 2M, found '33M'"),
+    ("disk = root\n" * 5, "7: disk: expected at most 4 disks"),
+    ("console = hvc0", "3: console: expected uart or virtio, found 'hvc0'"),
+    ("net = lan0 mac=02:00:00:00:00", "3: " + MAC % "02:00:00:00:00"),
+    ("net = lan0 mac=01:00:00:00:00:01", "3: " + MAC % "01:00:00:00:00:01"),
+    ("net = lan0 queues=4", "3: net: expected mac=..., isolated, mirror or offload=no behind the segment, found 'queues=4'"),
+    ("net = lan0\n" * 5, "7: net: expected at most 4 interfaces"),
     # All errors of a file, one line each.
     ("cpus = x\nleaf = 3\ncolour\non_end = q", "3: " + CPUS % "x", "4: leaf: expected 4K, 2M or 1G, found '3'",
      "5: " + LINE % "colour", "6: on_end: " + THEN % "q"),
@@ -170,6 +178,23 @@ def test_usage(tmp_path):
     assert check(written(large, GOOD + "#" * ((1 << 20) - len(GOOD) - 1) + "\n"))[0][0].startswith("large.conf:3: expected a line")
 
 
+def test_networks_beside_each_other(tmp_path):
+    def vm(name, *nets):
+        return written(tmp_path / (name + ".conf"), GOOD + "name = %s\n" % name + "".join("net = %s\n" % net for net in nets))
+
+    mac = "02:00:00:00:00:01"
+    taken = "net: %s is the address of %%s already: give another by mac=" % mac
+    a, b = vm("a", "lan0 mac=" + mac), vm("b", "lan0")
+    assert check(a, b) == ([], 0)
+    # Wherever it is: another segment may be joined to the first one.
+    other = vm("c", "lan0", "lan1 mac=" + mac)
+    lines, status = check(a, other, b)
+    assert (lines[0], status) == ("c.conf:5: " + taken % "a.conf:4", 1)
+    assert check(vm("d", "lan0 mac=" + mac, "lan0 mac=" + mac), b)[0][0] == "d.conf:5: " + taken % "d.conf:4"
+    # A segment of one VM's is no error.
+    assert check(a) == (["a.conf:4: net = lan0: nobody else is on this segment"], 0)
+
+
 @pytest.fixture(name="kernel")
 def fixture_kernel():
     return node.guest_file("vmlinuz")
@@ -202,6 +227,11 @@ def test_modules(tmp_path, kernel):
     more = written(tmp_path / "more.conf", GOOD + "\nmodule = i\n")
     assert check("--module", "k=" + kernel, "--module", "i=%s" % empty, more) == (["more.conf:4: module = i: the file is empty"], 1)
     assert check("--module", "k", "--module", "i=%s" % empty, more) == ([], 0)
+    # One module may be more than one thing of a VM's.
+    disks = written(tmp_path / "disks.conf", GOOD + "disk = k\ndisk = d\ndisk = scratch:32M\n")
+    assert check("--module", "k=" + kernel, "--module", "d", disks) == ([], 0)
+    assert check("--module", "k=" + kernel, disks) == (["disks.conf:4: disk = d: the boot loader gave no module of that name"], 1)
+    assert check("--module", "k=" + kernel, "--module", "d=%s" % empty, disks) == (["disks.conf:4: disk = d: the file is empty"], 1)
     # A '=' may be in the name or in the path.
     there = written(tmp_path / "a=b", image)
     odd = written(tmp_path / "odd.conf", "kernel = a=b\nmemory = 512M\n")
