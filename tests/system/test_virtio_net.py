@@ -77,3 +77,59 @@ def test_two(direct):
     assert b.facts["flood"] == str(FLOOD)
     assert QUEUE <= one[1]["received"] <= QUEUE + FEW
     assert FLOOD - QUEUE <= one[1]["dropped"] <= FLOOD - QUEUE + FEW
+
+
+# lan.sh's, and what it does: by the last numbers of the addresses.
+LAN = {"one": 1, "two": 2, "server": 3, "watcher": 4}
+LAN_FLOOD = 300
+
+
+def answered(run):
+    """By the word before it and the number of the asked one: was either ping answered, or neither?"""
+    found = re.findall(r"^margay-test: (asked|told)-(\d): 2 packets transmitted, ([02]) packets received", run.text, re.MULTILINE)
+    return {(how, int(whom)): got == "2" for how, whom, got in found}
+
+
+def seen(run):
+    """Who sent any frame, and the datagrams by sender and receiver: what is on the segment, by Linux."""
+    floods = {}
+    for sender, to, count, wrong in re.findall(r"^margay-test: saw-flood-(\d)-(\d): (\d+), wrong (\d+)$", run.text, re.MULTILINE):
+        floods[int(sender), int(to)] = int(count), int(wrong)
+    return {int(n) for n in re.findall(r"^margay-test: saw-from-(\d+): ", run.text, re.MULTILINE)}, floods
+
+
+def test_isolated_and_mirror():
+    """Four on a segment, all with Debian's driver: two that are isolated do not reach each other, by whatever address, and both
+    reach the third; the mirror has each frame of all three, with its content, and what it sends comes to nobody."""
+    words = {"one": "isolated", "two": "isolated", "server": "", "watcher": "mirror"}
+    vms = {}
+    for name, n in LAN.items():
+        text = node.vm_text("qemu", "margay.test=lan margay.lan=%d" % n, name=name, memory="256M")
+        vms[name + ".conf"] = text + "net = lan0 mac=02:00:00:00:00:%02x %s\nnet = lan1\n" % (n, words[name])
+    modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
+    iso = node.margay_iso("virtio-net-lan-qemu", vms, modules, elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"))
+    with node.start("virtio-net-lan", "qemu", iso, cpus=4, memory="1536M") as running:
+        monitor_console.whole_lines(running)
+        run = node.Run(running, running.wait())
+    assert run.has_line("margay: node: end=poweroff vms=4 failed=0"), run.text[-4000:]
+    runs = {n: run.of(name) for name, n in LAN.items()}
+    assert not run.lines("margay-err: |margay-test: failed: ")
+    assert runs[1].has_line("one: net0: lan0, 02:00:00:00:00:01, isolated")
+    assert runs[4].has_line("watcher: net0: lan0, 02:00:00:00:00:04, mirror")
+    apart = {(1, 2), (2, 1), (4, 1), (4, 2), (4, 3)}
+    for n, one in runs.items():
+        others = {1, 2, 3} - {n}
+        assert answered(one) == {(how, to): (n, to) not in apart for how in ("asked", "told") for to in others}
+        # It was all sent; that is what is not there below.
+        assert all(one.facts["flood-%d" % to] == str(LAN_FLOOD) for to in others)
+        senders, floods = seen(one)
+        heard = {sender for sender in (1, 2, 3) if sender != n and (sender, n) not in apart}
+        flows = {(sender, to) for sender in (1, 2, 3) for to in (1, 2, 3) if sender != to} if n == 4 else {(s, n) for s in heard}
+        assert senders == heard and floods == {flow: (LAN_FLOOD, 0) for flow in flows}
+    assert runs[1].facts["data"] == runs[2].facts["data"] == runs[3].facts["data"]
+    # By the hypervisor's counters the mirror has all that was sent by those that can send, uncut.
+    lan = {n: counts(run, name)[0] for name, n in LAN.items()}
+    for what in "", "_bytes", "_large":
+        assert lan[4]["received" + what] == sum(lan[n]["sent" + what] for n in (1, 2, 3)), what
+    assert lan[3]["sent_large"] and lan[4]["sent"] > 3 * LAN_FLOOD
+    assert not any(net["bad"] or net["dropped"] for net in lan.values())
