@@ -3,6 +3,7 @@
 console hvc0 in both directions, and how many exits that takes."""
 
 import hashlib
+import os
 import re
 
 import margay_run
@@ -19,6 +20,8 @@ SIZE = (8 << 20) + 700  # the last sector is not whole
 SCRATCH = 32 << 20
 REQUEST = 64 << 10  # no request is larger
 LINE = len("hvc-line 0001\n")
+UART_LINES = 3000
+UART_EXITS = 1.6  # a byte
 
 
 def elf(*options):
@@ -56,8 +59,16 @@ def check_scratch(facts, disk="vdb"):
     assert facts[disk + "-wrote"] == facts[disk + "-read"]
 
 
+def exits(run, vm, reason):
+    return int(re.search(r"^%s: vcpu0: exits=.* %s=(\d+)" % (vm, reason), run.text, re.MULTILINE)[1])
+
+
 def device_exits(run, vm):
-    return int(re.search(r"^%s: vcpu0: exits=.* stage2=(\d+)" % vm, run.text, re.MULTILINE)[1])
+    return exits(run, vm, "stage2")
+
+
+def port_exits(run, vm):
+    return exits(run, vm, "io")
 
 
 @pytest.mark.parametrize("machine, interrupts", [
@@ -81,10 +92,11 @@ def test_one(machine, interrupts):
 
 
 def test_several():
-    """One module in two VMs at once, and what more of everything costs in exits; a third VM wants more memory than there is."""
+    """One module in two VMs at once, and what more of everything costs in exits, on the UART beside hvc0, too; a third VM wants
+    more memory than there is."""
     vms = {
-        "a.conf": vm_text("qemu", "margay.disks=1 margay.reads=5 margay.hvc=6100 margay.typed=no", "disk = root",
-                          "console = virtio", name="a", memory="192M"),
+        "a.conf": vm_text("qemu", "margay.disks=1 margay.reads=5 margay.hvc=6100 margay.uart=%d margay.typed=no" % UART_LINES,
+                          "disk = root", "console = virtio", name="a", memory="192M"),
         "b.conf": vm_text("qemu", "margay.disks=1 margay.reads=1 margay.hvc=100 margay.typed=no", "disk = root",
                           "console = virtio", name="b", memory="192M"),
         "c.conf": vm_text("qemu", "", "disk = scratch:64G", name="c", memory="64M"),
@@ -105,6 +117,52 @@ def test_several():
     # Four times the disk, a request of 64 KiB each, and 6,000 lines, a thousand bytes each.
     more = device_exits(run, "a") - device_exits(run, "b")
     assert 100 < more < 4 * SIZE // REQUEST + 6000 * LINE // 1000 + 60, more
+    # The UART has one for each byte, and for an interrupt and what Linux asks of its state for each 16 of them.
+    assert re.findall(r"^uart-line (\d+)$", a.text, re.MULTILINE) == ["%04d" % n for n in range(1, UART_LINES + 1)]
+    a_byte = (port_exits(run, "a") - port_exits(run, "b")) / (UART_LINES * len("uart-line 0001\n"))
+    print("exits for a byte of the UART's: %.3f" % a_byte)
+    assert 1 <= a_byte < UART_EXITS
+
+
+# {VM: (what its file has at the end, what is said of the last line of it)}
+BAD = {
+    "absent": ("disk = root\ndisk = nothere",
+               "absent: absent.conf:%d: disk = nothere: the boot loader gave no module of that name"),
+    "empty": ("disk = hollow", "empty: empty.conf:%d: disk = hollow: the file is empty"),
+    "size": ("disk = scratch:5", "margay: size.conf:%d: disk: expected a size with K, M or G, like 512M or 12G, found '5'"),
+    "console": ("console = hvc0", "margay: console.conf:%d: console: expected uart or virtio, found 'hvc0'"),
+    "mac": ("net = lan0 mac=03:00:00:00:00:01", "margay: mac.conf:%d: net: mac: expected one address, of one interface, like "
+            "02:00:00:00:00:01, found '03:00:00:00:00:01'"),
+    "queues": ("net = lan0 queues=4", "margay: queues.conf:%d: net: expected mac=..., isolated, mirror or offload=no behind the "
+               "segment, found 'queues=4'"),
+}
+
+
+def test_bad_files():
+    """One line each; and a VM starts whose disks are its own kernel and the module that two of the others name."""
+    vms = {name + ".conf": vm_text("qemu", "", text, name=name, memory="64M") for name, (text, _) in BAD.items()}
+    vms["good.conf"] = vm_text("qemu", "margay.disks=2", "disk = kernel", "disk = root", name="good", memory="256M")
+    path, total = module()
+    hollow = os.path.join(node.BUILD, "virtio", "hollow")
+    os.makedirs(os.path.dirname(hollow), exist_ok=True)
+    with open(hollow, "wb"):
+        pass
+    kernel = node.guest_file(node.KERNEL["qemu"])
+    iso = node.margay_iso("virtio-bad-qemu", vms, {"kernel": kernel, "initrd": node.guest_file("initrd-drivers"), "root": path,
+                                                   "hollow": hollow},
+                          elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), check=False)
+    with node.start("virtio-bad", "qemu", iso) as running:
+        run = node.Run(running, running.wait())
+    for name, (_, said) in BAD.items():
+        line = vms[name + ".conf"].count("\n")
+        # It, and that it was not started, where there was a name to say so of.
+        told = [text for text in run.lines("^(?:margay: )?%s(?:\\.conf)?:" % name) if not text.endswith(": not started")]
+        assert told == [said % line]
+    assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(vms), len(BAD))), run.text[-4000:]
+    assert run.facts["vdb-sum"].split()[0] == total
+    with open(kernel, "rb") as f:
+        data = f.read()
+    assert run.facts["vda-sum"].split()[0] == hashlib.sha256(data + bytes(-len(data) % 512)).hexdigest()
 
 
 @pytest.mark.parametrize("dma", ["identity", "window", "iommu"])

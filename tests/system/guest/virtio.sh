@@ -1,9 +1,9 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
 # margay.test=virtio: what Debian's own virtio drivers find and do: each disk's size, name and contents (read margay.reads= times,
-# once), what is written to one in memory, and with margay.hvc=LINES the console hvc0: so many lines there, and without
-# margay.typed=no one that is typed. margay.guest=yes: first the module for DMA windows. margay.real=DRIVER,DISK: what a disk of the
-# machine's own has.
+# once), what is written to one in memory, and with margay.hvc=LINES the console hvc0: so many lines there, with margay.uart=LINES
+# so many on ttyS0 beside it, and without margay.typed=no one that is typed. margay.guest=yes: first the module for DMA windows.
+# margay.real=DRIVER,DISK: what a disk of the machine's own has.
 . /etc/profile
 report() { echo "margay-test: $1: $2"; }
 disks=$(sed -n 's/.*margay\.disks=\([0-9]*\).*/\1/p' /proc/cmdline)
@@ -55,6 +55,12 @@ if [ -n "$lines" ]; then
 	# As whole buffers, with no newline made two characters.
 	seq -w "$lines" | sed 's/^/hvc-line /' >/tmp/lines
 	(stty -opost && cat /tmp/lines) <>/dev/hvc0 >&0
+	uart=$(sed -n 's/.*margay\.uart=\([0-9]*\).*/\1/p' /proc/cmdline)
+	if [ -n "$uart" ]; then
+		seq -w "$uart" | sed 's/^/uart-line /' >/tmp/lines
+		(stty -opost && cat /tmp/lines) <>/dev/ttyS0 >&0
+		stty opost </dev/ttyS0
+	fi
 	if ! grep -q 'margay\.typed=no' /proc/cmdline; then
 		# Open all the while: what was typed is lost when the last one closes it. Without echo, which would come in pieces
 		# between what the UART's terminal says on the same line.
