@@ -133,3 +133,41 @@ def test_isolated_and_mirror():
         assert lan[4]["received" + what] == sum(lan[n]["sent" + what] for n in (1, 2, 3)), what
     assert lan[3]["sent_large"] and lan[4]["sent"] > 3 * LAN_FLOOD
     assert not any(net["bad"] or net["dropped"] for net in lan.values())
+
+
+def interrupts_of(run):
+    """Of all virtio devices, by Linux."""
+    return sum(int(n) for n in re.findall(r"^margay-interrupt: *\d+: +(\d+)", run.text, re.MULTILINE))
+
+
+def notifications_of(run, vm):
+    """Accesses to the devices' registers that were exits."""
+    return sum(map(int, re.findall(r"^%s: vcpu\d+: exits=.* stage2=(\d+)" % vm, run.text, re.MULTILINE)))
+
+
+@pytest.mark.full
+def test_what_the_event_index_saves(record_property):
+    """The same between the same two VMs, with and without it."""
+    found = {}
+    for word in "yn":
+        vms = {"a.conf": vm_text(1, "lan0", "lan1 mac=" + MAC, "lan2", name="a"),
+               "b.conf": vm_text(2, "lan0", "lan1", "lan2", name="b")}
+        modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
+        name = "virtio-net-index-" + word
+        elf = node.variant("virtio-net" if word == "y" else name, "VIRTIO=y", "VIRTIO_NET=y",
+                           *["VIRTIO_EVENT_INDEX=n"] * (word == "n"))
+        iso = node.margay_iso(name + "-qemu", vms, modules, elf=elf)
+        with node.start(name, "qemu", iso, cpus=2) as running:
+            monitor_console.whole_lines(running)
+            run = node.Run(running, running.wait())
+        a, b = run.of("a"), run.of("b")
+        assert a.has_line("margay-test: done") and b.has_line("margay-test: done"), run.text[-4000:]
+        for way in "4", "6", "4-plain", "6-plain":
+            assert b.facts["got" + way] == a.facts["data"] and b.facts["sent" + way] == b.facts["sent"]
+        frames = sum(net["sent"] for vm in "ab" for net in counts(run, vm))
+        found[word] = frames, interrupts_of(a) + interrupts_of(b), notifications_of(run, "a") + notifications_of(run, "b")
+    for word, what in ("y", "with"), ("n", "without"):
+        record_property(what, "%d frames sent, %d interrupts, %d exits to registers" % found[word])
+    print(found)
+    per_frame = {word: found[word][1] / found[word][0] for word in found}
+    assert per_frame["y"] < per_frame["n"], found
