@@ -51,8 +51,8 @@ def initrd():
     return target
 
 
-def words(rank, hpcc):
-    return "margay.test=cluster margay.drivers=%s margay.rank=%d margay.hpcc=%s" % (CARD, rank, hpcc)
+def words(rank, hpcc, driver=CARD):
+    return "margay.test=cluster margay.drivers=%s margay.rank=%d margay.hpcc=%s" % (driver, rank, hpcc)
 
 
 def card(rank, netdev, at):
@@ -98,6 +98,18 @@ def two_guests():
     # An igb's virtual functions take numbers beside those of another at 7.
     extra = [word for rank in RANKS for word in card(rank, "hubport,id=net%d,hubid=0" % rank, 4 + 2 * rank)]
     with node.start("cluster-guests", "qemu", iso, cpus=3, memory="2G", extra=extra, timeout=TIMEOUT) as running:
+        monitor_console.whole_lines(running)
+        done = node.finish(running, "[vm0] ")
+    return [done.of("vm0"), done.of("vm1")]
+
+
+def two_on_a_segment():
+    """The same of two VMs with no card at all, on a virtual network."""
+    archive = initrd()
+    vms = {"vm%d.conf" % (rank - 1): node.vm_text("qemu", words(rank, "no", "virtio_net"), net="cluster") for rank in RANKS}
+    iso = node.margay_iso("cluster-segment", vms, {"kernel": node.guest_file("vmlinuz"), "initrd": archive},
+                          elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"))
+    with node.start("cluster-segment", "qemu", iso, cpus=2, memory="2G", timeout=TIMEOUT) as running:
         monitor_console.whole_lines(running)
         done = node.finish(running, "[vm0] ")
     return [done.of("vm0"), done.of("vm1")]

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A cluster of two: two machines on one network, each with a guest that has a network card passed through, with DMA
 windows; the same on the bare machines, and with two guests of one machine. What one sends the other gets: over TCP, by RDMA
-verbs (Soft-RoCE), by MPI.
+verbs (Soft-RoCE), by MPI. And with two guests of a node that have no card, on a virtual network.
 """
 
 import re
@@ -54,3 +54,10 @@ def test_two_machines(system):
 def test_two_guests():
     """Of one machine, on two cards with no other peers: each card reaches its guest's memory by that guest's windows."""
     check(cluster.two_guests(), ["00:06.0", "00:08.0"])
+
+
+def test_on_a_segment():
+    """Two VMs of one node without a card, on a virtual network: the cluster of docs/cluster-in-a-node.md."""
+    done = cluster.two_on_a_segment()
+    check(done, [])
+    assert not [line for one in done for line in one.lines("^vm[01]: net0: .*(?:dropped|bad)=[1-9]")]

@@ -73,6 +73,7 @@ mpi() {
 }
 hostname "machine$rank"
 modprobe margay-guest 2>/dev/null
+[ "$(argument drivers)" = virtio_net ] && modprobe virtio_pci
 modprobe "$(argument drivers)"
 await [ -d /sys/class/net/eth0 ]
 ip addr add "$me/24" dev eth0
