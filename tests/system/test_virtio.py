@@ -96,9 +96,9 @@ def test_several():
     more memory than there is."""
     vms = {
         "a.conf": vm_text("qemu", "margay.disks=1 margay.reads=5 margay.hvc=6100 margay.uart=%d margay.typed=no" % UART_LINES,
-                          "disk = root", "console = virtio", name="a", memory="192M"),
+                          "disk = root", "console = virtio", name="a", memory="256M"),
         "b.conf": vm_text("qemu", "margay.disks=1 margay.reads=1 margay.hvc=100 margay.typed=no", "disk = root",
-                          "console = virtio", name="b", memory="192M"),
+                          "console = virtio", name="b", memory="256M"),
         "c.conf": vm_text("qemu", "", "disk = scratch:64G", name="c", memory="64M"),
     }
     with node.start("virtio-several", "qemu", image("virtio-several", "qemu", vms), cpus=3) as running:
@@ -109,6 +109,7 @@ def test_several():
     assert run.has_line(refusal % line), run.text[-4000:]
     assert run.has_line("margay: node: end=poweroff vms=3 failed=1"), run.text[-4000:]
     a, b = run.of("a"), run.of("b")
+    assert not run.lines("margay-err: .*(?:virtio|vd[ab]|hvc|Initramfs)")
     check_disk(a.facts)
     check_disk(b.facts)
     # It stands where the boot loader has put it, for both: neither VM's memory, nor the hypervisor's own for it, has it.
