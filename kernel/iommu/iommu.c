@@ -46,15 +46,15 @@ bool host_iommu_on(void)
 	return iommu_ops;
 }
 
-/* Does one of these of the firmware's table name it: does the firmware want memory of its own for it (RMRR)? */
-static bool is_named(const struct pci_function *f, enum acpi_dmar_type by)
+/* How many of these of the firmware's table name it: does the firmware want memory of its own for it (RMRR)? */
+static unsigned named(const struct pci_function *f, enum acpi_dmar_type by)
 {
 	const struct dmar_info *d = iommu_table;
+	unsigned n = 0;
 
 	for (unsigned i = 0; i < d->nr_units; i++)
-		if (d->unit[i].type == by && dmar_names(d, &d->unit[i], f))
-			return true;
-	return false;
+		n += d->unit[i].type == by && dmar_names(d, &d->unit[i], f);
+	return n;
 }
 
 const char *host_iommu_unfit(unsigned index)
@@ -67,13 +67,16 @@ const char *host_iommu_unfit(unsigned index)
 	u = iommu_unit_of(f);
 	if (!u || u->broken)
 		return u ? "its IOMMU does not work" : "the firmware names no IOMMU for it";
+	/* Only one of them is before memory, and which is not said. */
+	if (named(f, ACPI_DMAR_DRHD) > 1)
+		return "the firmware names two IOMMUs for it";
 	if (pci_conventional(f))
 		return "behind a bridge to conventional PCI, where an IOMMU cannot tell who sends";
 	if (dmar_shares(iommu_table, f))
 		return "it sends by another's requester ID, or an I/O APIC by its";
-	if (is_named(f, ACPI_DMAR_SATC))
+	if (named(f, ACPI_DMAR_SATC))
 		return "it does not work without address translation of its own (SATC), which no VM has";
-	return is_named(f, ACPI_DMAR_RMRR) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
+	return named(f, ACPI_DMAR_RMRR) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
 }
 
 /* ---- domains -------------------------------------------------------------------------------- */
@@ -287,7 +290,7 @@ static void keep_reserved(const struct dmar_info *d)
 				     d->unit[i].base, d->unit[i].limit);
 	}
 	for (unsigned i = 0; (f = pci_get(i)); i++)
-		if (reserved && is_named(f, ACPI_DMAR_RMRR))
+		if (reserved && named(f, ACPI_DMAR_RMRR))
 			set(i, reserved);
 }
 
@@ -319,7 +322,7 @@ static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
 	else if (off)
 		iommu_ops->off(u);
 	else if (!says->nr_scopes && !(says->flags & ACPI_DMAR_PCI_ALL))
-		u->broken = "has no function by the DMAR";
+		u->broken = "has no function by the firmware's table";
 	else
 		u->broken = iommu_ops->start(u);
 }

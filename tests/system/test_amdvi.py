@@ -2,8 +2,10 @@
 """AMD-Vi, by QEMU 11.1 (tools/newer-qemu): what test_iommu.py and test_remapping.py have of VT-d."""
 
 import re
+import struct
 
 import node
+import numa
 import pytest
 import test_intx as intx
 import test_iommu as iommu
@@ -92,24 +94,29 @@ def test_forged(tmp_path):
     assert counts == [(1, 1), (1, 2), (1, 2)]
 
 
-INIT, EXTINT = 5, 7  # delivery modes
+NMI, INIT, EXTINT = 4, 5, 7  # delivery modes
 AFTER_INIT = 0x60000010  # CR0
 SECOND, IOAPIC = 0x50, 0xa0  # requester IDs; what edu writes by DMA is, for QEMU, the I/O APIC's
 OTHER_CPU = 0xfee01000
 
 
+OWN_PAGE = 0x1900000  # of the guest's memory
+PLATFORM_NMI = r"margay: NMI of the platform on CPU 1: no device's, .*"
+
+
 def forge_mode(folder, mode, words="", dma="iommu"):
-    """A function's message is made one of this delivery mode from outside, for CPU 1, and it writes the same by DMA. ExtINT is a
-    vector for QEMU's local APICs: the first function's. What had arrived, what QEMU's unit said of each such message, by requester
-    ID, the CR0 of CPU 1 in the end, the run."""
-    folder, cr0, data = str(folder), [], []
+    """A function's message is made one of this delivery mode from outside, for CPU 1, and it writes the same by DMA, but for NMI:
+    that is the I/O APIC's to QEMU, whose NMIs pass, for the hypervisor has some. ExtINT is a vector for QEMU's local APICs: the
+    first function's. What had arrived, what QEMU's unit said of each such message, by requester ID, the CR0 of CPU 1 in the end,
+    the run."""
+    folder, cr0, sent = str(folder), [], []
     trace, events = folder + "/trace", folder + "/events"
     with open(events, "w", encoding="ascii") as f:
         f.write("amdvi_ir_remap_msi_req\namdvi_ir_remap_msi\namdvi_ir_err\n")
 
     def changed(address, vector):
-        data.append(mode << 8 | (vector & 0xff if mode == EXTINT else 0))
-        return address if mode == EXTINT else OTHER_CPU, data[0]
+        sent.extend([address if mode == EXTINT else OTHER_CPU, mode << 8 | (vector & 0xff if mode == EXTINT else 0)])
+        return sent
 
     def look(monitor):
         cr0.extend(int(word, 16) for word in re.findall(r"\bCR0=(\w+)", monitor.ask("info registers -a")))
@@ -118,30 +125,36 @@ def forge_mode(folder, mode, words="", dma="iommu"):
 
     counts, _, _, run = remapping.forge(
         folder, "amdvi-mode-%d-%s" % (mode, dma), UNIT + ["-trace", "events=%s,file=%s" % (events, trace)],
-        None, changed, dma, words, look, 2)
+        (OWN_PAGE, 0) if mode == NMI else None, changed, dma, words, look, 2)
     with open(trace, encoding="ascii", errors="replace") as f:
         text = f.read()
-    said = re.findall(r"remap_msi_req .*?data 0x%x devid 0x(\w+)\n(.*)$" % data[0], text, re.M)
+    said = re.findall(r"remap_msi_req .*?addr 0x%x data 0x%x devid 0x(\w+)\n(.*)$" % tuple(sent), text, re.M)
     return counts, [(int(sid, 16), line) for sid, line in said], cr0[1], run
 
 
-@pytest.mark.parametrize("mode", [INIT, EXTINT], ids=["init", "extint"])
-def test_forged_mode(tmp_path, mode):
+MODES = pytest.mark.parametrize("mode, senders", [(NMI, [SECOND]), (INIT, [SECOND, IOAPIC]), (EXTINT, [SECOND, IOAPIC])],
+                                ids=["nmi", "init", "extint"])
+
+
+@MODES
+def test_forged_mode(tmp_path, mode, senders):
     """What no entry translates passes by bits of its sender's own, and those are 0."""
     counts, said, cr0, run = forge_mode(tmp_path, mode)
     assert run.has_line(ON)
-    assert said == [(sender, "amdvi_ir_err passthrough is not enabled") for sender in [SECOND, IOAPIC]]
+    assert said == [(sender, "amdvi_ir_err passthrough is not enabled") for sender in senders]
     assert counts == [(1, 1)] * 3 and cr0 != AFTER_INIT
+    assert not run.has_line(PLATFORM_NMI)
 
 
-@pytest.mark.parametrize("mode", [INIT, EXTINT], ids=["init", "extint"])
-def test_forged_mode_control(tmp_path, mode):
+@MODES
+def test_forged_mode_control(tmp_path, mode, senders):
     """Where the unit is not used each of them arrives."""
-    counts, said, cr0, _ = forge_mode(tmp_path, mode, "iommu=off", "identity")
-    assert [sender for sender, _ in said] == [SECOND, IOAPIC], said
+    counts, said, cr0, run = forge_mode(tmp_path, mode, "iommu=off", "identity")
+    assert [sender for sender, _ in said] == senders, said
     assert all(line.startswith("amdvi_ir_remap_msi (") for _, line in said), said
     assert counts == ([(1, 1), (2, 1), (3, 1)] if mode == EXTINT else [(1, 1)] * 3)
     assert (cr0 == AFTER_INIT) == (mode == INIT)
+    assert run.has_line(PLATFORM_NMI) == (mode == NMI)
 
 
 @pytest.mark.parametrize("dma", ["iommu", *(pytest.param(dma, marks=pytest.mark.full) for dma in ("identity", "window"))])
@@ -179,3 +192,89 @@ def test_taken_over(dma):
                                      change=("memory_map = identity", "dma = " + dma))
     pci_hostile.check_killed(run, 3)
     assert iommu.blocked(run) == []
+
+
+@pytest.mark.parametrize("own", [True, False], ids=["own", "others"])
+def test_registers_of_others(tmp_path, own):
+    """A function writes to the registers of another of its VM's; and not to those of another VM's."""
+    name = "amdvi-p2p-" + ("own" if own else "others")
+    _, landed, run = iommu.registers_of_others(name, tmp_path, "iommu", own, 64, UNIT)
+    assert run.has_line(ON) and landed == own
+    lines = {line.split(";")[0] for line in iommu.blocked(run)}
+    assert lines == (set() if own else {BLOCKED.replace("rogue", "p2p")})
+
+
+def test_registers_of_others_control(tmp_path):
+    """With a unit that is not used the same write lands at another VM's."""
+    _, landed, run = iommu.registers_of_others("amdvi-p2p-off", tmp_path, "window", False, 64, UNIT, "iommu=off")
+    assert landed and iommu.blocked(run) == []
+
+
+GOOD = 0xfed80000  # where QEMU's unit is
+WHOLE, RANGE, RANGE_END = 2, 3, 4
+
+
+def entry(kind, devfn):
+    return struct.pack("<BHB", kind, devfn, 0)
+
+
+def ivhd(base, function, entries=b""):
+    """A unit of an IVRS, which is this function of bus 0 (IOMMU Specification 3.07, 5.2.2)."""
+    return struct.pack("<BBHHHQHHI", 0x10, 0, 24 + len(entries), function, 0x40, base, 0, 0, 0) + entries
+
+
+def lies(name, blocks):
+    """GRUB puts this IVRS in front of the firmware's. Four VMs with a function each: 00:09.0, 00:0a.0, 00:0b.0, 00:0c.0."""
+    table = numa.acpi_table(b"IVRS", 2, struct.pack("<IQ", 0, 0) + blocks)
+    guest = tiny.Guest("hypercall", "qemu")
+    vms, extra = {}, []
+    for devfn in "9abc":
+        vms["vm%s.conf" % devfn] = guest.vm().replace("name = hypercall", "name = vm" + devfn) + (
+            "pci = 00:0%s.0\ndma = iommu\n" % devfn)
+        extra += ["-device", "edu,addr=" + devfn]
+    vms["hypercall.conf"] = guest.vm("vmc", True)
+    iso = node.margay_iso(name, vms, {"hypercall": tiny.elf("hypercall")}, elf=iommu.image(), acpi=[table])
+    with node.start(name, "qemu", iso, memory="256M", timeout=60, extra=UNIT + extra) as running:
+        return node.Run(running, running.wait())
+
+
+def refused(run):
+    """{VM: why its function is not given to it}"""
+    return dict(re.findall(r"^(vm.): vm.\.conf:\d+: pci: (.*?)\r?$", run.text, re.M))
+
+
+def test_lies():
+    """
+    Units that are not there, a line each, beside the one that is. A function that two units have, one that a range has which ends
+    before it begins, and one of a unit that does not work are no VM's; what is right is.
+    """
+    run = lies("amdvi-lies", b"".join([
+        ivhd(GOOD, 0x10, entry(WHOLE, 0x48) + entry(WHOLE, 0x60) + entry(RANGE, 0x5f) + entry(RANGE_END, 0x58)),
+        ivhd(0x1000000, 0x11, entry(WHOLE, 0x48) + entry(WHOLE, 0x50)), ivhd(0xfed91000, 0x12),
+        ivhd(0xfed92000, 0x13, entry(WHOLE, 0x70)), ivhd(GOOD, 0x14, entry(WHOLE, 0x71)),
+        ivhd(0x7fffffffffff000, 0x15, entry(WHOLE, 0x72))]))
+    assert run.lines("iommu: the unit at ") == [
+        "margay: iommu: the unit at %#x %s: its functions are given to no VM" % unit for unit in (
+            (0x1000000, "has its registers in memory"), (0xfed91000, "has no function by the firmware's table"),
+            (0xfed92000, "does not answer"), (GOOD, "is named twice"), (0x7fffffffffff000, "has registers where none can be"))]
+    assert run.has_line("margay: iommu: AMD-Vi, 1 of 6 units in use: DMA contained, interrupts not: "
+                        "no unit remaps those of I/O APIC 0")
+    assert refused(run) == {
+        "vm9": "00:09.0 cannot be passed through: the firmware names two IOMMUs for it",
+        "vma": "00:0a.0 cannot be passed through: its IOMMU does not work",
+        "vmb": "00:0b.0 cannot be passed through: the firmware names no IOMMU for it"}
+    assert run.has_line("vmc: end=exit status=0") and run.has_line("margay: node: end=poweroff vms=5 failed=3"), run.text[-4000:]
+
+
+@pytest.mark.parametrize("blocks, says", [
+    (ivhd(GOOD + 1, 0x10, entry(WHOLE, 0x60)), "an IOMMU's base address is impossible"),
+    (ivhd(GOOD, 0x10, entry(WHOLE, 0x60) + b"\x42\0"), "a device entry is cut"),
+    (ivhd(GOOD, 0x10, entry(WHOLE, 0x60))[:-1], "a block's length is wrong"),
+], ids=["base", "entry", "length"])
+def test_lies_as_a_whole(request, blocks, says):
+    """A table that cannot be read is none: nothing that wants an IOMMU is given, and the node goes on."""
+    run = lies("amdvi-lies-" + request.node.callspec.id, blocks)
+    assert run.has_line("margay: acpi: table IVRS: %s: ignored" % says), run.text[-4000:]
+    found = refused(run)
+    assert list(found) == ["vm9", "vma", "vmb", "vmc"] and all(why.startswith("the node has no IOMMU") for why in found.values())
+    assert not run.has_line("margay: iommu: AMD-Vi.*") and run.has_line("margay: node: end=poweroff vms=5 failed=4")

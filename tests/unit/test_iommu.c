@@ -619,7 +619,7 @@ static void test_lies(void **)
 	enable_says[2] = "lies";
 	iommu_init();
 	expect("iommu: the unit at 0x1000 has its registers in memory: its functions are given to no VM\n"
-	       "iommu: the unit at 0xfed91000 has no function by the DMAR: its functions are given to no VM\n"
+	       "iommu: the unit at 0xfed91000 has no function by the firmware's table: its functions are given to no VM\n"
 	       "iommu: the unit at 0xfed92000 lies: its functions are given to no VM\n"
 	       "iommu: the unit at 0xfed92000 is named twice: its functions are given to no VM\n");
 	assert_true(host_iommu_on());
@@ -629,6 +629,12 @@ static void test_lies(void **)
 	dmar.unit[3].nr_scopes = 0;
 	assert_string_equal(host_iommu_unfit(USB), "the firmware names no IOMMU for it");
 	assert_string_equal(host_iommu_unfit(FAR), "its IOMMU does not work");
+	/* Of two that name it one works. */
+	dmar.unit[2].first_scope = dmar.unit[0].first_scope;
+	iommu_units[0].broken = NULL;
+	assert_string_equal(host_iommu_unfit(FAR), "the firmware names two IOMMUs for it");
+	dmar.unit[2].type = ACPI_DMAR_ATSR;
+	assert_null(host_iommu_unfit(FAR));
 }
 
 /* The entry for address 0 at the level of this shift. */
