@@ -214,8 +214,9 @@ class Node:
         if self.bochs_log:
             with open(self.bochs_log, encoding="utf-8", errors="replace") as f:
                 lines += [line for line in f.read().split("\n") if "PANIC" in line]
-        lines += self._host_said().split("\n")
-        lines = [line.strip() for line in lines if line.strip()][-3:] or ["no message from it"]
+        # The host of a nested machine goes on talking: the emulator's own last words are not to be lost behind its.
+        said = [[line.strip() for line in part if line.strip()][-3:] for part in (lines, self._host_said().split("\n"))]
+        lines = said[0] + said[1] or ["no message from it"]
         status = self.process.poll()
         end = "still running" if status is None else "exit status %d" % status if status >= 0 else signal.Signals(-status).name
         return "; ".join(lines + [end] + self._closed_by)

@@ -63,8 +63,11 @@ void test_main(void)
 	at_label("STI; HLT", at[1]);
 	PENDING("sti\n1:\tout %%al, $0x80\n2:\tnop", O("a"(0)));
 	at_label("STI; OUT", at[1]);
-	PENDING("sti\n1:\tmov %%rax, %%cr8\n2:\tnop", O("a"(0ull)));
-	at_label("STI; MOV to CR8", at[1]);
+	/* A CR8 write of its own, while KVM waits for its interrupt window by a virtual interrupt, ends QEMU by an assertion. */
+	if (!(option_number("direct", 0) && on_kvm() && on_qemu())) {
+		PENDING("sti\n1:\tmov %%rax, %%cr8\n2:\tnop", O("a"(0ull)));
+		at_label("STI; MOV to CR8", at[1]);
+	}
 	PENDING("sti\n1:\tcli\n2:\tnop", );
 	check(taken == 0, "STI; CLI lets none through: %u", taken);
 	PENDING("1:\tpushfq; orl $0x200, (%%rsp); popfq\n2:\tnop", );

@@ -1,8 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What becomes of a nested machine's arguments, and when its node has ended well, without a machine."""
 
+import io
+import types
+
 import margay_machines
 import margay_nested
+import margay_run
 import pytest
 
 
@@ -17,6 +21,17 @@ def test_end():
     assert margay_nested.host_complaint(good + good)
     assert margay_nested.host_complaint(good.replace("status 0", "status 01"))
     assert margay_nested.host_complaint(good.replace("nested: ", "x nested: "))
+
+
+def test_emulators_last_words(tmp_path):
+    """They are told, however much the host has said: what it says goes on to the end."""
+    host = tmp_path / "host.log"
+    host.write_text("".join("[    5.0] line %d\n" % n for n in range(5)), encoding="ascii")
+    node = object.__new__(margay_run.Node)
+    node._stderr, node._closed_by = io.BytesIO(b"qemu: **\nERROR:x.c:1:f: assertion failed\n"), []
+    node.bochs_log, node.host_log, node.process = None, str(host), types.SimpleNamespace(poll=lambda: -6)
+    assert node._complaint() == ("qemu: **; ERROR:x.c:1:f: assertion failed; [    5.0] line 2; [    5.0] line 3; "
+                                 "[    5.0] line 4; SIGABRT")
 
 
 def test_arguments():
