@@ -95,7 +95,7 @@ static uint64_t device;             /* an entry of the guest's */
 static uint64_t messages, mc_reads; /* WRMSRs of the ICR and RDMSRs of machine-check registers, by guests */
 static uint64_t device_entered, device_instructions, device_ends; /* device_entered: 0, or all instructions then */
 static struct qemu_plugin_register *rcx;
-/* Where the counters lie: (*(*pointer + to_vcpus))[vCPU] + to_stats, nr of them, next to each other; and that of injected interrupts. */
+/* Where the counters lie: (*(*pointer + to_vcpus))[vCPU] + to_stats, nr of them, next to each other, and injected interrupts. */
 static struct {
 	uint64_t pointer, to_vcpus, to_stats, next, nr, injected;
 } stats;
