@@ -175,7 +175,12 @@ def test_starts_at_once():
         running.expect("^behave: ticks=50")
         console = Console(running)
         console.call()
-        running.send("vm start a\rvm start b\rvm start c\r")
+        before = free_memory(console)
+        running.send("vm start a\r")
+        running.expect("^a: starts")
+        while free_memory(console) == before:
+            pass
+        running.send("vm start b\rvm start c\r")
         for name in "abc":
             running.expect(r"^\[%s\] behave: ticks=\d+\r?$" % name)
             console.settle(name)
