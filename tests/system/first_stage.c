@@ -1,35 +1,17 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * A firmware that leaves its VT-d on: it is started by GRUB in Margay's place, turns on queued invalidation, translation by tables
- * in which nothing is mapped, and interrupt remapping by a table without entries; has edu (00:09.0) leave a fault behind that
- * nobody has taken; adds an RMRR for 00:0a.0 to the DMAR; and then enters Margay, which it finds among its modules, with the
- * boot information that it has got. QEMU's unit has no protected regions.
+ * A firmware that leaves its IOMMU on: it is started by GRUB in Margay's place, turns the unit on (first_stage_vtd.c or
+ * first_stage_amdvi.c) with all devices blocked, has an edu leave a fault behind that nobody has taken, adds memory that firmware
+ * keeps for 00:0a.0 to the unit's ACPI table, and then enters Margay, which it finds among its modules, with the boot information
+ * that it has got.
  *
- * VT-d 4.0: 11.4 (registers), 9 (tables), 8.4 (RMRR). Multiboot2 2.0: 3.3 and 3.6. 32-bit code without paging.
+ * Multiboot2 2.0: 3.3 and 3.6. 32-bit code without paging.
  */
-typedef unsigned char u8;
-typedef unsigned short u16;
-typedef unsigned u32;
-typedef unsigned long long u64;
+#include "first_stage.h"
 
-#define UNIT 0xfed90000u
-enum { GCMD = 0x18, GSTS = 0x1c, RTADDR = 0x20, FSTS = 0x34, IQH = 0x80, IQT = 0x88, IQA = 0x90, IRTA = 0xb8 };
-#define TE 0x80000000u
-#define SRTP 0x40000000u
-#define QIE 0x04000000u
-#define IRE 0x02000000u
-#define SIRTP 0x01000000u
-
-#define EDU 0x48u /* device and function, on bus 0 */
-#define KEPT 0x9f000u /* a page that firmware keeps: DMAR and the RMRR's memory */
-#define RMRR_DEVICE 0x0a
 #define BASE 0x200000u /* of Margay, as linked */
 #define MODULE "margay"
 
-static u64 root[512] __attribute__((aligned(4096))), context[512] __attribute__((aligned(4096))),
-	tables[512] __attribute__((aligned(4096))), entries[512] __attribute__((aligned(4096))),
-	queue[512] __attribute__((aligned(4096)));
-static volatile u32 waited;
 u8 stack[16384];
 
 asm(".section .header, \"a\"\n"
@@ -84,54 +66,13 @@ static void say(const char *text)
 	outb(0x3f8, '\n');
 }
 
-static void want(int ok, const char *what)
+void want(int ok, const char *what)
 {
 	if (ok)
 		return;
 	say(what);
 	for (;;)
 		asm volatile("hlt");
-}
-
-static u32 unit_read(u32 reg)
-{
-	return *(volatile u32 *)(UNIT + reg);
-}
-
-static void unit_write(u32 reg, u32 value)
-{
-	*(volatile u32 *)(UNIT + reg) = value;
-}
-
-static void command(u32 bit)
-{
-	unit_write(GCMD, (unit_read(GSTS) & 0x96ffffff) | bit);
-	while (!(unit_read(GSTS) & bit))
-		;
-}
-
-static void turn_on(void)
-{
-	root[0] = (u32)context | 1;
-	for (unsigned i = 0; i < 256; i++) {
-		context[i * 2] = (u32)tables | 1;
-		context[i * 2 + 1] = 1 << 8 | 2; /* domain 1, four levels */
-	}
-	unit_write(IQA, (u32)queue);
-	command(QIE);
-	queue[0] = 0x11;                  /* contexts */
-	queue[2] = 0xd2;                  /* translations */
-	queue[4] = 1ull << 32 | 0x65;     /* wait */
-	queue[5] = (u32)&waited;
-	unit_write(IQT, 3 * 16);
-	while (!waited)
-		;
-	unit_write(RTADDR, (u32)root);
-	command(SRTP);
-	command(TE);
-	unit_write(IRTA, (u32)entries | 1 << 11 | 7); /* 256 entries, APIC IDs of 32 bits */
-	command(SIRTP);
-	command(IRE);
 }
 
 static u32 config(u32 bdf, u32 at)
@@ -142,10 +83,10 @@ static u32 config(u32 bdf, u32 at)
 
 static void leave_a_fault(void)
 {
-	volatile u32 *edu = (volatile u32 *)(config(EDU, 0x10) & ~0xfu);
+	volatile u32 *edu = (volatile u32 *)(config(unit_edu, 0x10) & ~0xfu);
 
-	want(config(EDU, 0) == 0x11e81234, "first stage: no edu");
-	config(EDU, 4);
+	want(config(unit_edu, 0) == 0x11e81234, "first stage: no edu");
+	config(unit_edu, 4);
 	outl(0xcfc, 6);
 	edu[0x80 / 4] = 0x1000000;
 	edu[0x88 / 4] = 0x40000;
@@ -153,7 +94,7 @@ static void leave_a_fault(void)
 	edu[0x98 / 4] = 1;
 	while (edu[0x98 / 4] & 1)
 		;
-	want(unit_read(FSTS) & 2, "first stage: nothing was blocked");
+	want(unit_has_noted(), "first stage: nothing was blocked");
 }
 
 static void sum(u8 *table, u32 size, u32 at)
@@ -166,27 +107,24 @@ static void sum(u8 *table, u32 size, u32 at)
 	table[at] = (u8)-all;
 }
 
-/* Firmware's DMAR with one structure more, in memory that is not given to anyone. */
-static void add_rmrr(u32 rsdt)
+/* Firmware's table with one structure more, in memory that is not given to anyone. */
+static void add_memory(u32 rsdt)
 {
-	static const u32 rmrr[8] = {
-		1 | 32 << 16, 0, KEPT, 0, KEPT + 0xfff, 0, 1 | 8 << 8, RMRR_DEVICE << 16,
-	};
-	u32 *table = (u32 *)rsdt, *dmar = (u32 *)KEPT, size;
+	u32 *table = (u32 *)rsdt, *own = (u32 *)KEPT, size;
 
 	for (u32 i = 9; i < table[1] / 4; i++) {
-		if (*(u32 *)table[i] != 0x52414d44) /* DMAR */
+		if (*(u32 *)table[i] != unit_table)
 			continue;
 		size = ((u32 *)table[i])[1];
-		memcpy(dmar, (void *)table[i], size);
-		memcpy((u8 *)dmar + size, rmrr, sizeof(rmrr));
-		dmar[1] = size + sizeof(rmrr);
-		sum((u8 *)dmar, dmar[1], 9);
-		table[i] = (u32)dmar;
+		memcpy(own, (void *)table[i], size);
+		memcpy((u8 *)own + size, unit_memory, sizeof(unit_memory));
+		own[1] = size + sizeof(unit_memory);
+		sum((u8 *)own, own[1], 9);
+		table[i] = (u32)own;
 		sum((u8 *)table, table[1], 9);
 		return;
 	}
-	want(0, "first stage: no DMAR");
+	want(0, "first stage: no table of the unit's");
 }
 
 struct tag { u32 type, size, words[]; };
@@ -237,8 +175,8 @@ u32 stage(u32 magic, u32 info)
 			rsdt = t->words[4];
 	}
 	want(elf && rsdt, "first stage: no image, or no RSDT");
-	add_rmrr(rsdt);
-	turn_on();
+	add_memory(rsdt);
+	unit_turn_on();
 	leave_a_fault();
 	at = find_place(info, BASE);
 	for (u32 i = 0; i < *(const u16 *)(elf + 56); i++) {
