@@ -17,6 +17,8 @@ pytestmark = pytest.mark.xdist_group("virtio-hostile")
 
 WORDS = (1 << 20) // 8
 TIMEOUT = {"qemu": 100, "bochs": 500}
+# Rounds of the witness's while the other one is at work, which without races, on Bochs, is over sooner.
+LEAST = {"qemu": 20, "bochs": 10}
 
 
 def pattern():
@@ -67,7 +69,8 @@ def test_beside_a_witness(machine, direct):
     # It was at work all the time, and says so; where another has cut its line it is not counted here.
     rounds, accesses = map(int, re.search(r"^witness: rounds=(\d+) accesses=(\d+)$", run.text, re.MULTILINE).groups())
     said = [int(n) for n in re.findall(r"^hvc of the witness (\d+)$", run.text, re.MULTILINE)]
-    assert rounds > 20 and len(said) > rounds - 20 and said == sorted(set(said)) and said[-1] < rounds
+    least = LEAST[machine]
+    assert rounds > least and len(said) > rounds - least and said == sorted(set(said)) and said[-1] < rounds
     # However long it runs, none more but for some at its start.
     assert 0 <= device_exits(run, "virtio_witness") - accesses < 10, accesses
     # The log is not flooded: it is said once of each device.
