@@ -64,14 +64,16 @@ def test_two(direct):
         assert b.facts["got" + way] == a.facts["data"] and b.facts["sent" + way] == b.facts["sent"]
     one, other = counts(run, "a"), counts(run, "b")
     assert not any(net["bad"] for net in one + other)
-    # Most of what is sent by TCP comes over in large frames, as it was sent, none is lost.
+    # Large frames come over as they were sent; none is lost but where the other one's queue is full, on a busy machine.
     for sender, receiver in (one[0], other[0]), (other[0], one[0]):
         # But for what Linux sends by itself before the other one's driver is there.
-        assert sender["sent_large"] == receiver["received_large"] and 0 <= sender["sent"] - receiver["received"] <= FEW
-        assert sender["sent_large"] > 20 and sender["sent_bytes"] > 2 * KIB << 10
-    # Cut for the one that cannot take them: more frames and bytes, for each has its headers. That one sends none.
+        assert 0 <= sender["sent"] - receiver["received"] - receiver["dropped"] <= FEW
+        assert 0 <= sender["sent_large"] - receiver["received_large"] <= receiver["dropped"]
+        assert sender["sent_large"] and sender["sent_bytes"] > 2 * KIB << 10
+    # Cut, into two or more, for the one that cannot take them: more bytes, too, for each has its headers. That one sends none.
     assert one[2]["sent_large"] > 20 and not other[2]["received_large"] and not other[2]["sent_large"]
-    assert other[2]["received"] > 2 * (KIB << 10) / 1460 > one[2]["sent"]
+    assert other[2]["received"] > 2 * (KIB << 10) / 1460
+    assert other[2]["received"] + other[2]["dropped"] >= one[2]["sent"] + one[2]["sent_large"] - FEW
     assert other[2]["received_bytes"] > one[2]["sent_bytes"]
     # What was offered before the interface went down is filled, all else is dropped.
     assert b.facts["flood"] == str(FLOOD)
