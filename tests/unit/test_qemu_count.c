@@ -20,6 +20,7 @@
 #define VM 0x200
 #define VCPU 0x400
 #define STATS (VCPU + 0x38)
+#define VCPUS 0x7f0
 
 struct callback {
 	void (*run)(unsigned vcpu, void *data);
@@ -220,7 +221,8 @@ static void test_one_cpu(void **)
 
 	load(6, arguments);
 	memory[0x100 / 8] = MEMORY + VM;
-	memory[(VM + 0x48) / 8] = MEMORY + VCPU;
+	memory[(VM + 0x48) / 8] = MEMORY + VCPUS;
+	memory[VCPUS / 8] = MEMORY + VCPU;
 	enter((unsigned[]){ GUEST, MARKER_1, GUEST }, 3, 0);
 	memory[(STATS + 0x90) / 8]++;
 	enter((unsigned[]){ HANDLER, GUEST }, 2, 2);
