@@ -135,7 +135,7 @@ void host_cpu_wait(void)
 	host_interrupt_window();
 }
 
-/* What is behind the item that has ended, NULL: none, becomes the CPU's. False: there is nothing now. */
+/* What is behind the item that has ended, NULL: none, becomes the CPU's. False: it has nothing to do now. */
 static bool move_on(struct cpu *cpu, struct host_work *ended)
 {
 	struct host_work *next = __atomic_load_n(&cpu->next_work, __ATOMIC_ACQUIRE);

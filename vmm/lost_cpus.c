@@ -24,7 +24,7 @@ static void wait_for_all(struct vm *vm)
 
 	while ((live = __atomic_load_n(&vm->live_vcpus, __ATOMIC_ACQUIRE)) && !vm->abandoned) {
 		/* Each says its last words, on a slow line; and the CPUs of a VM that has just started may be taken by others. */
-		if (live != before || !__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE))
+		if (live != before || live >= VM_VCPU_BEHIND)
 			since = host_tsc();
 		before = live;
 		if (host_tsc() - since > patience)

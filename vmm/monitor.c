@@ -267,10 +267,10 @@ static void reap(struct host_work *work)
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && !again && monitor_asked_again(s) &&
 	    monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", s->config->name);
-	if (foreground && s->state == OVER)
-		monitor_foreground_over(s->config->name);
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		monitor_not_busy();
+	if (foreground && s->state == OVER)
+		monitor_foreground_over(s->config->name);
 }
 
 void monitor_vm_ended(struct vm *vm)

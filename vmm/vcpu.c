@@ -23,8 +23,6 @@
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
-/* How long a CPU that is busy may take to become free. */
-
 static_assert(sizeof(struct vcpu) <= PAGE_SIZE, "a vCPU takes one page");
 
 /* No function, but a mark in vcpu->call. */
@@ -93,7 +91,7 @@ static bool running(const struct vm *vm)
 	return __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING;
 }
 
-/* Is the local APIC of one of its CPUs still the LWK's? The guest's devices would reach it. */
+/* Has one of its vCPUs not begun? The guest would miss it; where it has its CPUs' local APICs, one is still the LWK's. */
 static bool preparing(const struct vm *vm)
 {
 	return running(vm) && __atomic_load_n(&vm->ready, __ATOMIC_ACQUIRE) < vm->nr_vcpus;
@@ -232,6 +230,8 @@ static void vcpu_work(struct host_work *work)
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 	struct vm *vm = vcpu->vm;
 
+	if (IS_ENABLED(CONFIG_LOST_CPUS))
+		__atomic_sub_fetch(&vm->live_vcpus, VM_VCPU_BEHIND, __ATOMIC_ACQ_REL);
 	if (IS_ENABLED(CONFIG_VM_RDT))
 		host_rdt_enter(vm);
 	if (hvm->cpu_on()) {
@@ -241,7 +241,8 @@ static void vcpu_work(struct host_work *work)
 			vm_end(vm, VM_END_CRASH);
 		} else {
 			/* Until each vCPU has its CPU, which may take as long as others keep it; this one may be the console's. */
-			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE) || (vm_direct(vm) && preparing(vm)))
+			while (!__atomic_load_n(&vm->started, __ATOMIC_ACQUIRE) ||
+			       ((IS_ENABLED(CONFIG_VM_SHARING) || vm_direct(vm)) && preparing(vm)))
 				host_interrupt_window();
 			serve_call(vcpu, NULL);
 			shootdown_join(vcpu);
@@ -315,11 +316,11 @@ int vm_start(struct vm *vm)
 	for (i = 0; i < vm->nr_vcpus; i++) {
 		struct vcpu *vcpu = vm->vcpus[i];
 
-		__atomic_add_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
+		__atomic_add_fetch(&vm->live_vcpus, 1 + VM_VCPU_BEHIND, __ATOMIC_ACQ_REL);
 		vcpu->live = true;
 		if (assign(vcpu)) {
 			vcpu->live = false;
-			__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
+			__atomic_sub_fetch(&vm->live_vcpus, 1 + VM_VCPU_BEHIND, __ATOMIC_ACQ_REL);
 			vm_end(vm, VM_END_CRASH);
 			break;
 		}

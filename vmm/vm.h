@@ -55,7 +55,9 @@ struct vm {
 	u64 exit_status;          /* of VM_END_EXIT: BIT(32) | status; 0: none yet; atomic */
 	void (*entry_state)(struct vm *vm, struct vcpu *vcpu); /* the loader's: a reset vCPU 0 as the guest's entry wants it */
 	u64 own_bytes;            /* of the hypervisor's memory that it takes, its second-level tables included; atomic */
-	unsigned live_vcpus;      /* assigned to a CPU and not yet out of their loop; atomic */
+	/* Assigned to a CPU and not yet out of their loop; and, times this, those that have not begun, behind others. Atomic. */
+	u32 live_vcpus;
+#define VM_VCPU_BEHIND (IS_ENABLED(CONFIG_LOST_CPUS) ? 0x10000u : 0u)
 	u64 entry_rip;            /* where the loader wants vCPU 0 to start */
 	u64 entry_info;           /* what it is handed: boot_params (RSI), or multiboot information (EBX) */
 	gpa_t rsdp;               /* guest ACPI root pointer */

@@ -12,9 +12,9 @@ static bool is_reg_form(const struct decoder *d)
 	return d->modrm >> 6 == 3;
 }
 
-static const struct {
-	u8 modrm, op;
-} registers_only[] = { { 0xc1, INSN_VMCALL }, { 0xd1, INSN_XSETBV }, { 0xd9, INSN_VMMCALL }, { 0xf9, INSN_RDTSCP } };
+static const struct { u8 modrm, op; } registers_only[] = {
+	{ 0xc1, INSN_VMCALL }, { 0xd1, INSN_XSETBV }, { 0xd9, INSN_VMMCALL }, { 0xf9, INSN_RDTSCP },
+};
 
 /* 0F 01 (group 7): with a register form, most encodings are instructions of their own. */
 static int refine_0f01(struct decoder *d, struct opcode *oc)

@@ -94,16 +94,15 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	e = plan_vm(&s->host, vm->config, &s->plan, err);
 	if (e)
 		return e;
-	if (take_extents(vm, &s->plan))
-		return -EAGAIN;
-	if (IS_ENABLED(CONFIG_VM_RDT) && !host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text)) {
-		free_extents(vm);
+	if (IS_ENABLED(CONFIG_VM_RDT) && !host_rdt_take(vm, &wish, s->plan.cpu, s->plan.nr_cpus, text))
 		return vm_config_error(err, vm->config->file, vm->config->line_rdt, "%s", text);
+	if (take_extents(vm, &s->plan) || !(vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1))) {
+		free_extents(vm);
+		if (IS_ENABLED(CONFIG_VM_RDT))
+			host_rdt_free(vm);
+		return -EAGAIN;
 	}
 	vm_parts(vm)->map = s->plan.map;
-	vm->vcpus = host_pages_alloc(cpu_pages(s->plan.nr_cpus), -1);
-	if (!vm->vcpus)
-		return -EAGAIN;
 	vm->nr_host_cpus = s->plan.nr_cpus;
 	vm->host_cpu = (u16 *)&vm->vcpus[vm->nr_host_cpus];
 	memcpy(vm->host_cpu, s->plan.cpu, vm->nr_host_cpus * sizeof(*vm->host_cpu));

@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: tests/unit/fake_host.c */
+/* What a VM has of the machine when something of it was not to be had at first, and what is left when it is over. place.c is
+ * included, with plans of this file's own making. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include <margay/errno.h>
+
+#include "tests/unit/fake_host.h"
+#include "vmm/plan/place.c"
+
+#define CPUS 1000 /* whose arrays take three pages */
+
+struct hvm_caps hvm_caps;
+static struct vm_config config = { .file = "a.conf", .name = "a" };
+static unsigned plans;
+
+/* Each plan finds what the one before has not taken. */
+int plan_vm(struct plan_host *, const struct vm_config *, struct plan *p, struct config_error *)
+{
+	memset(p, 0, sizeof(*p));
+	p->nr_cpus = CPUS;
+	for (unsigned i = 0; i < CPUS; i++)
+		p->cpu[i] = (u16)(CPUS - i);
+	p->nr_extents = 1;
+	p->extent[0] = (struct plan_extent){ .base = FAKE_RAM_BASE + MIB(2 + 32 * fake_host.nr_extents), .size = MIB(2) };
+	p->map.region[0].hpa = p->extent[0].base;
+	plans++;
+	return 0;
+}
+
+unsigned cpuid_smt_shift(cpuid_host_fn, void *)
+{
+	return 0;
+}
+
+int vm_config_error(struct config_error *, const char *, unsigned, const char *, ...)
+{
+	return -EINVAL;
+}
+
+static struct vm *new_vm(void)
+{
+	static struct vm_parts parts;
+
+	fake_host_reset();
+	memset(&parts, 0, sizeof(parts));
+	plans = 0;
+	parts.vm.config = &config;
+	return &parts.vm;
+}
+
+/* The scratch memory is the first that it asks for, the arrays are the second, and then there is some again. */
+static void test_second_try(void **)
+{
+	struct vm *vm = new_vm();
+
+	fake_host.pages_until_fail = 2;
+	assert_int_equal(place_vm(vm), 0);
+	assert_int_equal(plans, 2);
+	assert_true(vm->nr_extents == 1 && fake_host.nr_extents == 1);
+	assert_true(vm_parts(vm)->map.region[0].hpa == vm->extent[0].base.v && fake_host.extent[0].base.v == vm->extent[0].base.v);
+	assert_int_equal(fake_host.pages_in_use, 3);
+	for (unsigned i = 0; i < CPUS; i++)
+		assert_true(vm->host_cpu[i] == CPUS - i && !vm->vcpus[i] && place_owners[CPUS - i] == vm);
+	unplace_vm(vm);
+	assert_true(!fake_host.pages_in_use && !fake_host.nr_extents && !place_owners[1] && !place_owners[CPUS]);
+}
+
+/* It is never there. */
+static void test_no_memory(void **)
+{
+	struct vm *vm = new_vm();
+
+	fake_host.ram[0].size = MIB(1);
+	assert_int_equal(place_vm(vm), -EAGAIN);
+	assert_true(plans == TRIES && !fake_host.pages_in_use && !fake_host.nr_extents && !place_owners[1]);
+	unplace_vm(vm);
+	assert_int_equal(fake_host.pages_in_use, 0);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_second_try), cmocka_unit_test(test_no_memory) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
