@@ -124,8 +124,9 @@ def test_cut_deliveries(events):
     interrupts, cuts = map(int, re.search(r"^cut: interrupts=(\d+) cuts=(\d+) ", run.text, re.MULTILINE).groups())
     counts = max(counts_of(run, "cut", 2), key=lambda counts: counts["exits"])
     assert cuts >= events and interrupts >= events and counts["exception"] == cuts, counts
-    # What the CPU has given back and got again; the rest was its own.
-    assert counts["irq-window"] >= cuts and counts["injected"] == 0 and not {"extint", "hlt"} & counts.keys(), counts
+    # What the CPU has given back and got again; the rest was its own. Where a kick of the host's is an exit at the very point at
+    # which the window opens, it comes again there.
+    assert cuts - counts["irq-window"] <= cuts // 1000 and counts["injected"] == 0 and not {"extint", "hlt"} & counts.keys(), counts
 
 
 def test_linux_beside_an_emulated_one():
@@ -320,10 +321,11 @@ def test_operator():
     vms = {"a.conf": vm("a", "hang", **CONSOLE_VM), "b.conf": vm("b", "tick", cmdline="machine=qemu mode=tick period=20000000",
                                                                  **CONSOLE_VM), "c.conf": vm("c", "tick")}
     with start("direct-operator", "qemu", vms, 3) as running:
-        # Lines of the others' start may cut its own.
-        running.expect(r"(?s)behave: hangs.* at .* in ")
+        whole_lines(running)
         console = Console(running)
-        console.call()
+        # Its first words were perhaps cut by others'.
+        console.answer("vm restart a")
+        running.expect(r"^\[a\] behave: hangs at .* in ")
         for name in "ab":
             assert console.answer("vm pause " + name) == [name + ": paused"]
             assert console.state(name) == "paused"
