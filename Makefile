@@ -28,11 +28,12 @@ DEFCONFIGS := $(wildcard configs/*_defconfig)
 .PHONY: all iso install netboot
 .PHONY: run guest test test-full check unit fuzz mutants setup help clean distclean menuconfig savedefconfig tests-built
 
-all: $(B)/margay.elf $(B)/margay-check
+all: $(B)/margay.elf $(B)/margay-check $(B)/margay
 
 help:
 	@echo 'Times: on two cores, the first time; downloads come on top. What takes long says how far it is.'
-	@echo 'make                  the image, build/margay.elf (multiboot2), and build/margay-check (a minute)'
+	@echo 'make                  the image, build/margay.elf (multiboot2), build/margay-check, and build/margay, the'
+	@echo '                      program of a VM that commands the node (a minute)'
 	@echo 'make iso              build/margay.iso: the image with one Debian guest, for a CD, a USB stick or an emulator'
 	@echo '                      (two minutes)'
 	@echo 'make install          into this system (or DESTDIR=): /boot/margay and entries for update-grub (docs/booting.md;'
@@ -279,6 +280,14 @@ $(B)/margay-check: tools/margay-check.c $(CHECKS) $(wildcard $(addsuffix *.h,$(s
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
 	$(Q)$(CC) $(HOSTCFLAGS) -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)
+
+# For the VM that commands the node, whatever libraries that has: static.
+$(B)/margay: $(wildcard tools/commander/*.[ch]) $(wildcard vmm/commander/sha256.*) \
+		include/margay/commander.h $(B)/version Makefile
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) -std=gnu17 -O2 -g $(WARN) -static -Iinclude -I. -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ \
+		$(filter %.c,$^)
 
 $(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid/cpuid_table*.c vmm/cpuid/*.h) \
 		$(B)/unit/config.h Makefile

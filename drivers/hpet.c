@@ -34,7 +34,7 @@ int hpet_init(const struct hpet_info *info)
 	cap = mmio_read64(r + HPET_CAPABILITIES);
 	period_fs = (u32)(cap >> 32);
 	if (period_fs < PERIOD_MIN || period_fs > PERIOD_MAX) {
-		printk_error("hpet at %#lx: impossible period of %u fs: not used", info->base, period_fs);
+		printk_error("hpet at %#lx: period of %u fs: not used", info->base, period_fs);
 		return -ENODEV;
 	}
 	mask = cap & CAP_COUNT_SIZE ? ~0ull : 0xffffffffull;

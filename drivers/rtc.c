@@ -60,6 +60,6 @@ int rtc_read(u8 century, u64 *seconds)
 			return 0;
 		break;
 	}
-	printk_error("rtc: the CMOS clock shows no valid time: 1970-01-01 is taken");
+	printk_error("rtc: no valid time in the CMOS clock: 1970-01-01 is taken");
 	return -ENODEV;
 }

@@ -93,7 +93,7 @@ void modules_init(const struct bootinfo *bi)
 
 const struct host_module *host_module(unsigned i)
 {
-	return i < count ? &modules[i] : NULL;
+	return i < count ? &modules[i] : IS_ENABLED(CONFIG_COMMANDER) ? module_late(i - count) : NULL;
 }
 
 u64 modules_bytes(void)

@@ -10,8 +10,13 @@
 #include <margay/types.h>
 #include "kernel/boot/bootinfo.h"
 
+struct host_module;
+
 /* After pmem_start(), once. Where there is no room for the block a module stays where it is. Logs names given twice. */
 void modules_init(const struct bootinfo *bi);
+
+/* In images with COMMANDER: the i-th of those that came later, one without a name where one has gone; NULL past the last. */
+const struct host_module *module_late(unsigned i);
 
 /* Bytes that the modules occupy now. */
 u64 modules_bytes(void);

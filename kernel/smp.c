@@ -177,9 +177,8 @@ static bool talk_to(struct cpu *cpu)
 	after = tsc_difference(e, TSC_EXCHANGES);
 	cpu->tsc_ahead = after ? tsc_middle(e, TSC_EXCHANGES) : 0;
 	if (after && clock_tsc_differs())
-		printk_error("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: "
-			     "the TSC is not taken as one clock",
-		       cpu->apic_id, after > 0 ? after : -after, after > 0 ? "ahead of" : "behind");
+		printk_error("CPU with APIC ID %u: its TSC is %ld ticks or more %s the boot CPU's: not taken as one clock",
+			     cpu->apic_id, after > 0 ? after : -after, after > 0 ? "ahead of" : "behind");
 	else if (before && !after)
 		printk("CPU with APIC ID %u: its TSC was %ld ticks or more %s the boot CPU's: corrected by TSC_ADJUST",
 		       cpu->apic_id, before > 0 ? before : -before, before > 0 ? "ahead of" : "behind");

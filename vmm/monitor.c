@@ -228,9 +228,9 @@ static void start_ready(void)
 static void reap(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, reaper);
+	const char *name = s->config->name; /* when it is over, whoever commands may destroy it */
 	struct vm *vm = s->vm;
-	bool again, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
-				 host_console_get_foreground() == vm->console;
+	bool again, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console && host_console_get_foreground() == vm->console;
 
 	s->last_end = vm->end;
 	s->last_status = (u32)vm->exit_status;
@@ -266,11 +266,11 @@ static void reap(struct host_work *work)
 	/* Its CPUs may be another's by now. */
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && !again && monitor_asked_again(s) &&
 	    monitor_vm_start((unsigned)(s - monitor_slots)))
-		host_log("%s: not started", s->config->name);
+		host_log("%s: not started", name);
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		monitor_not_busy();
 	if (foreground && s->state == OVER)
-		monitor_foreground_over(s->config->name);
+		monitor_foreground_over(name);
 }
 
 void monitor_vm_ended(struct vm *vm)

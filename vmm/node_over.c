@@ -8,18 +8,20 @@
 
 void monitor_sum_up(char text[MONITOR_SUM])
 {
-	unsigned failed = 0, running = 0, unstarted = 0;
+	unsigned failed = 0, running = 0, unstarted = 0, destroyed = 0;
 	int n;
 
 	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
-		if (IS_ENABLED(CONFIG_REPORT) && s->config && s->state == STARTED)
+		if (IS_ENABLED(CONFIG_COMMANDER) && !s->config && !s->file[0])
+			destroyed++;
+		else if (IS_ENABLED(CONFIG_REPORT) && s->config && s->state == STARTED)
 			running++;
 		else if (IS_ENABLED(CONFIG_REPORT) && s->config && !s->last_end && (hvm || s->state == OVER))
 			unstarted++;
 		else
 			failed += !s->config || !vm_ended_well(s->last_end, s->last_status);
 	}
-	n = snprintf(text, MONITOR_SUM, "vms=%u failed=%u", monitor_nr_slots, failed);
+	n = snprintf(text, MONITOR_SUM, "vms=%u failed=%u", monitor_nr_slots - destroyed, failed);
 	if (running)
 		n += snprintf(text + n, MONITOR_SUM - (size_t)n, " running=%u", running);
 	if (unstarted)

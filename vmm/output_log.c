@@ -9,19 +9,14 @@
 #include "vmm/config/config.h"
 #include "vmm/slot.h"
 
-static struct ring {
-	struct spinlock lock; /* guards head and what is in it */
-	u8 *data;             /* set once; NULL: nothing is kept */
-	u64 size, head;       /* bytes; how many were ever put in */
-	const char *name;     /* the VM's */
-} rings[MONITOR_MAX_VMS];
+struct output_ring output_rings[MONITOR_MAX_VMS];
 
-static u64 oldest(const struct ring *r)
+static u64 oldest(const struct output_ring *r)
 {
 	return r->head > r->size ? r->head - r->size : 0;
 }
 
-static u8 byte_at(const struct ring *r, u64 at)
+static u8 byte_at(const struct output_ring *r, u64 at)
 {
 	return r->data[at % r->size];
 }
@@ -29,10 +24,10 @@ static u8 byte_at(const struct ring *r, u64 at)
 void output_log_start(unsigned id, const struct vm_config *config)
 {
 	static const char next[] = "\n--- starts again ---\n";
-	struct ring *r = &rings[id];
+	struct output_ring *r = &output_rings[id];
 
 	if (r->data) {
-		output_log_put(id, (const u8 *)next, sizeof(next) - 1);
+		output_log_put(id, (const u8 *)next, r->head ? sizeof(next) - 1 : 0);
 		return;
 	}
 	r->name = config->name;
@@ -45,7 +40,7 @@ void output_log_start(unsigned id, const struct vm_config *config)
 
 void output_log_put(unsigned id, const u8 *bytes, size_t n)
 {
-	struct ring *r = &rings[id];
+	struct output_ring *r = &output_rings[id];
 
 	if (!r->data)
 		return;
@@ -56,7 +51,7 @@ void output_log_put(unsigned id, const u8 *bytes, size_t n)
 }
 
 /* The beginning of the last lines up to `end`, which is not behind a newline. */
-static u64 find_lines(const struct ring *r, u64 end, unsigned lines)
+static u64 find_lines(const struct output_ring *r, u64 end, unsigned lines)
 {
 	u64 stop = MAX(oldest(r), end - MIN(end, (u64)OUTPUT_LOG_LAST));
 
@@ -67,7 +62,7 @@ static u64 find_lines(const struct ring *r, u64 end, unsigned lines)
 
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text))
 {
-	struct ring *r = &rings[id];
+	struct output_ring *r = &output_rings[id];
 	u8 line[HOST_CONSOLE_LINE + 1];
 	u64 at, end;
 

@@ -6,9 +6,18 @@
 #ifndef VMM_OUTPUT_LOG_H
 #define VMM_OUTPUT_LOG_H
 
-#include <margay/types.h>
+#include <margay/spinlock.h>
 
 struct vm_config;
+
+/* One for each slot. */
+struct output_ring {
+	struct spinlock lock; /* guards head and what is in it */
+	u8 *data;             /* set once; NULL: nothing is kept */
+	u64 size, head;       /* bytes; how many were ever put in */
+	const char *name;     /* the VM's */
+};
+extern struct output_ring output_rings[];
 
 /* A run begins: takes the memory that `console_log` says, if that is not there yet; without it a line says that nothing is kept. */
 void output_log_start(unsigned id, const struct vm_config *config);
@@ -22,5 +31,15 @@ void output_log_put(unsigned id, const u8 *bytes, size_t n);
  * nothing is kept.
  */
 bool output_log_last(unsigned id, unsigned lines, void (*say)(const char *text));
+
+/*
+ * In images with COMMANDER: from where to where it is kept, by the number of bytes that came before. *from: what is wanted, moved
+ * to the oldest there is. Returns the end.
+ */
+u64 output_log_range(unsigned id, u64 *from);
+/* Copies n bytes of that. What is written over meanwhile is other bytes. */
+void output_log_copy(unsigned id, u64 from, u8 *to, u32 n);
+/* The slot is another VM's from now on. */
+void output_log_forget(unsigned id);
 
 #endif

@@ -32,8 +32,12 @@ struct slot {
 	unsigned starts;
 	bool again;               /* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
 	bool queued;              /* STARTED, but no CPU was free to do it; guarded by monitor_lock */
+	bool created;             /* by the VM that commands; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
 	struct restarts restarts;
+	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
+	bool bitten;              /* its last end, or one before, was a bite of which its guest has not taken note; watchdog.c's */
+	bool panic_told;          /* a guest may write as often as it likes, the log has one line; pvpanic.c's, atomic */
 	struct host_work reaper, starter;
 };
 

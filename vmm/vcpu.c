@@ -219,8 +219,7 @@ static int prepare(struct vcpu *vcpu)
 	vcpu->xcr0 = XCR0_X87;
 	tell_devices(vcpu, true);
 	if (__atomic_add_fetch(&vm->ready, 1, __ATOMIC_ACQ_REL) == vm->nr_vcpus)
-		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables",
-			(vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
+		vm_note(vm, "own memory: %lu KiB, and %lu KiB of tables", (vm->own_bytes - s->tables * PAGE_SIZE) >> 10,
 			s->tables * PAGE_SIZE >> 10);
 	return 0;
 }

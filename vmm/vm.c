@@ -205,8 +205,7 @@ static void print_shape(const struct vm *vm)
 	for (unsigned i = 0; i < parts->map.count; i++) {
 		const struct gpa_region *r = &parts->map.region[i];
 
-		vm_note(vm, "memory: %luM on node %d: %#lx is at %#lx", r->size >> 20, r->node,
-		       r->gpa, r->hpa);
+		vm_note(vm, "memory: %luM on node %d: %#lx is at %#lx", r->size >> 20, r->node, r->gpa, r->hpa);
 	}
 	if (vm_direct(vm) || (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && vm->not_direct))
 		vm_note(vm, "interrupts: %s%s", vm->direct ? "direct" : "emulated: ", vm->direct ? "" : vm->not_direct);

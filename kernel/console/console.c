@@ -207,7 +207,7 @@ bool console_interrupt(void)
 	}
 	if (overrun && !overrun_reported) {
 		overrun_reported = true;
-		printk_error("console: input arrived faster than it was taken; some is lost (said once)");
+		printk_error("console: input came faster than it was taken: some is lost");
 	}
 	return rounds > 0;
 }

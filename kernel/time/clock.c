@@ -70,7 +70,7 @@ void clock_init(void)
 	measure_coarse();
 	set_rate(tsc_choose_hz(enumerated, &coarse));
 	if (!tsc_hz)
-		panic("no way to find the TSC's rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
+		panic("the TSC's rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
 	boot_tsc = rdtsc();
 	if (rtc_read(fadt ? fadt->century : 0, &boot_seconds))
 		boot_seconds = 0;
@@ -95,7 +95,7 @@ void clock_refine(void)
 	bool exact;
 
 	if (ref.read && !measure_fine(enumerated, &fine)) {
-		printk_error("TSC: no rate fits all readings of the %s: one of the two is not steady", ref.name);
+		printk_error("TSC: no rate fits all readings of the %s: one is not steady", ref.name);
 		fine = coarse;
 	}
 	chosen = tsc_choose_hz(enumerated, &fine);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/?*.c vmm/acpi/?*.c vmm/config/?*.c vmm/cpuid/?*.c vmm/dev/?*.c vmm/emulate/?*.c vmm/exit/?*.c vmm/load/?*.c vmm/memory/?*.c vmm/net/?*.c vmm/pci/?*.c vmm/plan/?*.c vmm/report/?*.c !vmm/monitor.c !vmm/output_log.c !vmm/dev/debug_fault.c arch/x86_64/stage2/?*.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/fuzz/fake_hvm.c tests/fuzz/vmm_guest.c kernel/acpi/smbios.c kernel/acpi/rsdp.c kernel/console/plain.c kernel/span.c drivers/rtc_time.c tests/unit/fake_host_vfs.c */
+/* UNIT: vmm/?*.c vmm/acpi/?*.c vmm/config/?*.c vmm/cpuid/?*.c vmm/dev/?*.c vmm/emulate/?*.c vmm/exit/?*.c vmm/load/?*.c vmm/memory/?*.c vmm/net/?*.c vmm/pci/?*.c vmm/plan/?*.c vmm/report/?*.c !vmm/monitor.c !vmm/output_log.c !vmm/dev/debug_fault.c !vmm/dev/virtio_control.c arch/x86_64/stage2/?*.c tests/unit/fake_host.c tests/unit/fake_pci.c tests/fuzz/fake_hvm.c tests/fuzz/vmm_guest.c kernel/acpi/smbios.c kernel/acpi/rsdp.c kernel/console/plain.c kernel/span.c drivers/rtc_time.c tests/unit/fake_host_vfs.c */
 /* FUZZ: -max_len=1500 vmm/exit/cpuid.c vmm/exit/cr.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/event.c vmm/exit/exit.c vmm/memory/guest_mem.c vmm/memory/guest_walk.c vmm/emulate/io.c vmm/emulate/arithmetic.c vmm/emulate/strings.c vmm/load/linux_entry.c vmm/emulate/mmio.c vmm/monitor.c vmm/exit/msr.c vmm/pause.c vmm/plan/place.c vmm/ranges.c vmm/startup.c vmm/report/telemetry.c vmm/vcpu.c vmm/vm.c vmm/dev/acpi_pm.c vmm/dev/debug_exit.c vmm/dev/legacy.c vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/dev/pvpanic.c vmm/dev/rtc.c vmm/dev/watchdog.c */
 /*
  * Fuzzes the whole monitor, from VM files to the end of the node, over a fake
@@ -382,10 +382,10 @@ static void check_end(void)
 		if (monitor_slots[i].config)
 			host_pages_free(monitor_slots[i].config, SLOT_CONFIG_PAGES);
 	}
-	for (unsigned i = 0; i < ARRAY_SIZE(rings); i++)
-		if (rings[i].data)
-			host_pages_free(rings[i].data, (unsigned)(rings[i].size / PAGE_SIZE));
-	memset(rings, 0, sizeof(rings));
+	for (unsigned i = 0; i < ARRAY_SIZE(output_rings); i++)
+		if (output_rings[i].data)
+			host_pages_free(output_rings[i].data, (unsigned)(output_rings[i].size / PAGE_SIZE));
+	memset(output_rings, 0, sizeof(output_rings));
 	/* The monitor keeps its VM files, and what their guests wrote, and nothing else. */
 	CHECK(!fake_host.pages_in_use);
 	CHECK(!nr_running && monitor_lock.next == monitor_lock.owner);

@@ -21,13 +21,24 @@ MAC = "net: mac: expected one address, of one interface, like 02:00:00:00:00:01,
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, cache, bandwidth, topology, "
         "allow_smt_sharing, trusted, clock, interrupts, ipi, watchdog, pvclock, counters, on_end, on_poweroff, "
-        "on_reboot, on_crash, restart_limit, console_log, disk, net, console, pci, pci_irq, pci_node, vfs, dma, on_fault, "
-        "on_mce, module, dmi, debug_exit, after")
+        "on_reboot, on_crash, restart_limit, console_log, disk, net, console, control, control_may, pci, pci_irq, pci_node, "
+        "vfs, dma, on_fault, on_mce, module, dmi, debug_exit, after")
+MAY = ("control_may: expected create, destroy, console, boot, trusted, ipi:direct, dma:identity, cpus:, memory: or pci:, "
+       "found '%s'")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
 # (what stands behind the two lines of a good file, from line 3 on; what is said of it)
 WRONG = [
     ("cpu = 3", "3: unknown key 'cpu': expected one of " + KEYS), ("cpus 3", "3: " + LINE % "cpus 3"),
+    ("control = maybe", "3: control: expected no or yes, found 'maybe'"), ("control = yes\ncontrol_may = all", "4: " + MAY % "all"),
+    ("control_may = create", " control_may: without control = yes it may nothing"),
+    ("control = yes\ncontrol_may = cpus:3-2", "4: control_may: expected cpus: and a CPU or a range like 2-7, found '3-2'"),
+    ("control = yes\ncontrol_may = cpus:x", "4: control_may: expected cpus: and a CPU or a range like 2-7, found 'x'"),
+    ("control = yes\ncontrol_may = cpus:4096", "4: control_may: expected CPUs up to 4095, found 4096"),
+    ("control = yes\ncontrol_may = memory:2G,memory:2G", "4: control_may: memory: is given twice"),
+    ("control = yes\ncontrol_may = memory:2", "4: control_may: expected a size with K, M or G, like 512M or 12G, found '2'"),
+    ("control = yes\ncontrol_may = pci:1", "4: control_may: expected pci: and an address like 01:00.0, found '1'"),
+    ("control = yes\ncontrol_may = create,", "4: control_may: expected another right behind the comma, found 'create,'"),
     ("cpus: 3", "3: " + LINE % "cpus: 3"), ("[vm]", "3: " + LINE % "[vm]"), ("; comment", "3: " + LINE % "; comment"),
     ("initrd =", "3: initrd: expected a value after '='"), ("memory = 1G", "3: memory: given twice, first in line 2"),
     ("cpus = 0", "3: cpus: expected 1 to 4096 vCPUs, found 0"), ("cpus = 4097", "3: cpus: expected 1 to 4096 vCPUs, found 4097"),

@@ -14,6 +14,7 @@
 #include "vmm/hvm.h"
 #include "vmm/pci/pci_dma.h"
 #include "vmm/pci/vm_pci.h"
+#include "vmm/slot.h"
 #include "vmm/startup.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
@@ -22,6 +23,9 @@
 /* Weak: a loader test links no device at all. */
 extern const struct vdev *const __start_vdevs[] __attribute__((weak));
 extern const struct vdev *const __stop_vdevs[] __attribute__((weak));
+
+/* What devices keep beyond their VM's end. */
+__attribute__((weak)) struct slot monitor_slots[MONITOR_MAX_VMS];
 
 __attribute__((weak)) void pci_silence(struct vcpu *)
 {

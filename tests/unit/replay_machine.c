@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/replay_vmx.c tests/unit/replay_svm.c tests/unit/replay_acpi.c tests/unit/replay_pci.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/iommu/iommu_describe.c kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/memory/numa.c kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c kernel/pci/pci_function.c kernel/pci/pci_flr.c kernel/pci/pci_usb.c kernel/pci/pciinfo.c kernel/pci/pcicap.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/span.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c vmm/plan/place.c vmm/plan/place_report.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/report/hwcheck_proposal.c vmm/report/report.c tests/unit/fake_host_vfs.c */
+/* UNIT: tests/unit/replay_vmx.c tests/unit/replay_svm.c tests/unit/replay_acpi.c tests/unit/replay_pci.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/iommu/iommu_describe.c kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/s5.c kernel/memory/numa.c kernel/boot/bootinfo.c kernel/boot/bootinfo_screen.c kernel/pci/pci_function.c kernel/pci/pci_flr.c kernel/pci/pci_usb.c kernel/pci/pciinfo.c kernel/pci/pcicap.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_route.c kernel/pci/pci_facts.c kernel/span.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c vmm/plan/place.c vmm/plan/place_report.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/report/hwcheck_proposal.c vmm/report/report.c tests/unit/fake_host_vfs.c */
 /*
  * No test of its own: replay_machine FILE is the hardware check on a machine
  * that `check=dump` recorded, for tools/margay-replay, by the image's own
@@ -223,6 +223,12 @@ unsigned host_cpu_this(void)
 const struct host_cpu_info *host_cpu_info(unsigned cpu)
 {
 	return cpu < nr_cpus ? &cpus[cpu] : NULL;
+}
+
+/* Nothing commands. */
+bool commander_lets_have(const struct vm_config *, unsigned)
+{
+	return true;
 }
 
 int host_cpu_assign(unsigned cpu, struct host_work *work)

@@ -19,9 +19,16 @@
 struct hvm_caps hvm_caps;
 static struct vm_config config = { .file = "a.conf", .name = "a" };
 static unsigned plans;
+static bool online[FAKE_CPUS]; /* as the last plan saw them */
+
+/* Of what the VM that commands hands out, CPU 1 alone. */
+bool commander_lets_have(const struct vm_config *c, unsigned cpu)
+{
+	return !c->created || cpu == 1;
+}
 
 /* Each plan finds what the one before has not taken. */
-int plan_vm(struct plan_host *, const struct vm_config *, struct plan *p, struct config_error *)
+int plan_vm(struct plan_host *h, const struct vm_config *, struct plan *p, struct config_error *)
 {
 	memset(p, 0, sizeof(*p));
 	p->nr_cpus = CPUS;
@@ -30,6 +37,8 @@ int plan_vm(struct plan_host *, const struct vm_config *, struct plan *p, struct
 	p->nr_extents = 1;
 	p->extent[0] = (struct plan_extent){ .base = FAKE_RAM_BASE + MIB(2 + 32 * fake_host.nr_extents), .size = MIB(2) };
 	p->map.region[0].hpa = p->extent[0].base;
+	for (unsigned i = 0; i < h->nr_cpus; i++)
+		online[i] = h->cpu[i].online;
 	plans++;
 	return 0;
 }
@@ -72,6 +81,24 @@ static void test_second_try(void **)
 	assert_true(!fake_host.pages_in_use && !fake_host.nr_extents && !place_owners[1] && !place_owners[CPUS]);
 }
 
+/* A VM that the one that commands has made gets CPUs that it may hand out. */
+static void test_handed_out(void **)
+{
+	for (unsigned made = 0; made < 2; made++) {
+		struct vm *vm = new_vm();
+
+		fake_host.nr_cpus = FAKE_CPUS;
+		for (unsigned i = 0; i < FAKE_CPUS; i++)
+			fake_host.cpus[i].online = true;
+		config.created = made;
+		assert_int_equal(place_vm(vm), 0);
+		for (unsigned i = 0; i < FAKE_CPUS; i++)
+			assert_int_equal(online[i], !made || i == 1);
+		unplace_vm(vm);
+	}
+	config.created = false;
+}
+
 /* It is never there. */
 static void test_no_memory(void **)
 {
@@ -86,7 +113,9 @@ static void test_no_memory(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_second_try), cmocka_unit_test(test_no_memory) };
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_second_try), cmocka_unit_test(test_handed_out), cmocka_unit_test(test_no_memory),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -217,6 +217,8 @@ static const struct key keys[] = {
 	{ "disk", SETTER(CONFIG_VIRTIO, config_set_disk) },
 	{ "net", SETTER(CONFIG_VIRTIO_NET, config_set_net) },
 	{ "console", WORDS(CONFIG_VIRTIO, virtio_console, "uart", "virtio") },
+	{ "control", WORDS(CONFIG_COMMANDER, control.commands, "no", "yes"), LINE(line_control) },
+	{ "control_may", SETTER(CONFIG_COMMANDER, config_set_control_may), LINE(line_may) },
 	{ "pci", SETTER(CONFIG_PASSTHROUGH, config_set_pci), LINE(line_pci) },
 	{ "pci_irq", SETTER(CONFIG_PASSTHROUGH, config_set_pci_irq), LINE(line_facts) },
 	{ "pci_node", SETTER(CONFIG_PASSTHROUGH, config_set_pci_node), LINE(line_facts) },
@@ -238,7 +240,7 @@ static bool may_be_empty(const struct key *key)
 
 static int unknown_key(struct parser *p, struct span name)
 {
-	char list[360];
+	char list[400];
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)
@@ -339,6 +341,8 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		config_resolve_dma(&p);
 	if (IS_ENABLED(CONFIG_SRIOV) && !p.over)
 		config_resolve_vfs(&p);
+	if (IS_ENABLED(CONFIG_COMMANDER) && !p.over && out->line_may && !out->control.commands)
+		config_fail(&p, "control_may: without control = yes it may nothing");
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		config_resolve_direct(&p);
 	if (IS_ENABLED(CONFIG_VM_COUNTERS) && !p.over)

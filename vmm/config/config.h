@@ -76,6 +76,17 @@ struct vm_config_disk { char name[VM_MODULE_MAX + 1]; u64 scratch; unsigned line
 /* A network interface: its address as of vm_config_mac(), 0: made of the name; plain: nothing is offloaded. */
 struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool isolated, mirror, plain; unsigned line; };
 
+/* What a VM that commands the node may do there, beside looking. */
+enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64 };
+struct vm_config_control {
+	bool commands;
+	unsigned may;       /* of these */
+	u64 memory;         /* bytes that VMs and images it makes may have together */
+	u8 cpus[VM_CPUS_MAX / 8]; /* CPUs that its VMs may have: a bit for each */
+	unsigned nr_pci;
+	struct pci_address pci[VM_PCI_MAX]; /* functions that its VMs may have */
+};
+
 struct vm_config {
 	const char *file;                 /* as given to vm_config_parse(), for messages; outlives this */
 	char name[VM_NAME_MAX + 1];       /* letters, digits, '-', '_'; default: "vm" and a number, set by the caller */
@@ -129,15 +140,18 @@ struct vm_config {
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
 		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_ipi, line_counters, line_rdt, line_mce, line_pvclock, line_vfs;
+		 line_ipi, line_counters, line_rdt, line_mce, line_pvclock, line_vfs, line_control, line_may;
+	bool created;                     /* not by the parser: it came from the VM that commands */
+	struct vm_config_control control; /* default: nothing */
 };
 
 /* Has it functions that no machine has? */
-#define vm_config_virtual(c) (IS_ENABLED(CONFIG_VIRTIO) && ((c)->nr_disks || (c)->virtio_console || (c)->nr_nets))
+#define vm_config_virtual(c) \
+	(IS_ENABLED(CONFIG_VIRTIO) && ((c)->nr_disks || (c)->virtio_console || (c)->nr_nets || (c)->control.commands))
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {
-	char text[420];
+	char text[460];
 };
 
 /* Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL. */

@@ -46,6 +46,9 @@ int config_set_disk(struct parser *p, struct span v);
 /* The i-th disk that is a module; false past the last. */
 bool config_disk_name(const struct vm_config *c, unsigned i, struct vm_config_name *out);
 
+/* config_control.c */
+int config_set_control_may(struct parser *p, struct span v);
+
 /* config_net.c */
 int config_set_net(struct parser *p, struct span v);
 

@@ -147,7 +147,7 @@ static void candidate(struct completion *c, const char *word)
 {
 	unsigned n = 0;
 
-	if (strncmp(word, c->part, strlen(c->part)) != 0 || !strcmp(word, c->seen))
+	if (!word[0] || strncmp(word, c->part, strlen(c->part)) != 0 || !strcmp(word, c->seen))
 		return;
 	snprintf(c->seen, sizeof(c->seen), "%s", word);
 	if (c->offer)

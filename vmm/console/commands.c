@@ -37,6 +37,8 @@ static void command_list(const struct command_args *)
 		struct monitor_vm info;
 
 		monitor_vm_info(i, &info);
+		if (!monitor_vm_name(i)[0])
+			continue;
 		if (info.cpus || !info.config)
 			snprintf(cpus, sizeof(cpus), "%u", info.cpus);
 		if (info.memory || !info.config)

@@ -13,7 +13,6 @@
 #define EVENT_PANICKED BIT(0)
 #define EVENT_CRASH_KERNEL BIT(1) /* it has panicked, and starts its crash kernel (kdump) */
 
-static bool told[MONITOR_MAX_VMS]; /* by VM: a guest may write as often as it likes, the log has one line */
 
 static u32 pvpanic_read(void *, struct vcpu *, u16, unsigned)
 {
@@ -26,7 +25,7 @@ static void pvpanic_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 
 	if (value & EVENT_PANICKED)
 		vm_end(vm, VM_END_PANICKED);
-	else if (value & EVENT_CRASH_KERNEL && !__atomic_exchange_n(&told[vm->id], true, __ATOMIC_RELAXED))
+	else if (value & EVENT_CRASH_KERNEL && !__atomic_exchange_n(&monitor_slots[vm->id].panic_told, true, __ATOMIC_RELAXED))
 		vm_log(vm, "its kernel has panicked, and starts its crash kernel");
 }
 
@@ -34,7 +33,7 @@ static const struct pio_ops pvpanic_ops = { .sizes = 1, .read = pvpanic_read, .w
 
 static int pvpanic_create(struct vm *vm, void **)
 {
-	told[vm->id] = false;
+	monitor_slots[vm->id].panic_told = false;
 	return vm_register_pio(vm, GUEST_PVPANIC_PORT, 1, &pvpanic_ops, NULL);
 }
 

@@ -22,19 +22,17 @@
 #define REGISTERS 128
 
 struct rtc {
-	struct spinlock lock; /* guards all below, and its VM's entry of moved[] */
+	struct spinlock lock; /* guards all below, and its VM's clock_moved */
 	unsigned id;          /* the VM's */
 	u8 index;
 	u8 reg[REGISTERS];    /* those of the time only while it stands still */
 };
 
-static u64 moved[MONITOR_MAX_VMS]; /* by VM: ns ahead of the node's wall clock */
-
 static u64 time_now(const struct rtc *r)
 {
 	u64 tsc;
 
-	return host_wall_clock(&tsc) + moved[r->id];
+	return host_wall_clock(&tsc) + monitor_slots[r->id].clock_moved;
 }
 
 static bool stands_still(const struct rtc *r)
@@ -80,7 +78,7 @@ static void set_time(struct rtc *r, u64 fraction)
 	u64 seconds;
 
 	if (!rtc_to_seconds(&date, &seconds) && seconds < ~0ull / NS)
-		moved[r->id] += seconds * NS + fraction - time_now(r);
+		monitor_slots[r->id].clock_moved += seconds * NS + fraction - time_now(r);
 }
 
 static u8 read_reg(struct rtc *r, u8 reg)

@@ -6,7 +6,7 @@
 #include "vmm/dev/virtqueue.h"
 #include "vmm/pci/pci_virtual.h"
 
-#define VIRTIO_QUEUES 5u
+#define VIRTIO_QUEUES (IS_ENABLED(CONFIG_COMMANDER) ? 10u : 5u)
 #define VIRTIO_NO_VECTOR 0xffffu
 
 struct virtio {

@@ -25,7 +25,6 @@ struct watchdog {
 	} feeder[];           /* by vCPU */
 };
 
-static bool bitten[MONITOR_MAX_VMS]; /* by VM: its last end, or one before, was a bite of which its guest has not taken note */
 
 static u64 tick(void)
 {
@@ -44,7 +43,7 @@ static void timer_fired(struct host_timer *timer)
 	if (!bites || !vm_end(vm, VM_END_WATCHDOG))
 		return;
 	f->vcpu->died = true;
-	bitten[vm->id] = true;
+	monitor_slots[vm->id].bitten = true;
 	vm_log(vm, "its watchdog was not fed for %u.%u s", f->of->count / TICKS_PER_S, f->of->count % TICKS_PER_S);
 }
 
@@ -73,7 +72,7 @@ static u32 watchdog_read(void *dev, struct vcpu *vcpu, u16 offset, unsigned)
 	else if (offset == GUEST_WATCHDOG_LEFT)
 		value = w->deadline > now ? (u32)((w->deadline - now) / tick()) : 0;
 	else if (offset == GUEST_WATCHDOG_STATUS)
-		value = bitten[vcpu->vm->id];
+		value = monitor_slots[vcpu->vm->id].bitten;
 	spin_unlock(&w->lock);
 	return value;
 }
@@ -92,7 +91,7 @@ static void watchdog_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned si
 		if (w->deadline)
 			feed(w, vcpu);
 	} else if (offset == GUEST_WATCHDOG_STATUS && value & 1) {
-		bitten[vcpu->vm->id] = false;
+		monitor_slots[vcpu->vm->id].bitten = false;
 	}
 	spin_unlock(&w->lock);
 }

@@ -257,7 +257,6 @@ void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 		if (ports_free(d->vm, port, count))
 			hvm->intercept_io(vcpu, (u16)port, (unsigned)count, false);
 		else if (!vcpu->id)
-			vm_log(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's is there",
-			       port);
+			vm_log(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's is there", port);
 	}
 }

@@ -6,6 +6,7 @@
 #include <margay/host_rdt.h>
 #include <margay/string.h>
 
+#include "vmm/commander.h"
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/plan/plan.h"
@@ -28,7 +29,7 @@ struct spinlock place_lock; /* guards place_owners[] and the order of plan and t
 const struct vm *place_owners[PLAN_CPUS];
 
 /* The machine as it is now. Under the lock. */
-static void survey(struct plan_host *h)
+static void survey(struct plan_host *h, const struct vm_config *config)
 {
 	const struct host_cpu_info *info;
 	struct host_extent piece;
@@ -36,7 +37,8 @@ static void survey(struct plan_host *h)
 	h->nr_cpus = h->nr_pieces = 0;
 	for (unsigned i = 0; i < PLAN_CPUS && (info = host_cpu_info(i)); i++, h->nr_cpus++)
 		h->cpu[i] = (struct plan_cpu){
-			.apic_id = info->apic_id, .node = (u16)info->node, .online = info->online,
+			.apic_id = info->apic_id, .node = (u16)info->node,
+			.online = info->online && (!IS_ENABLED(CONFIG_COMMANDER) || commander_lets_have(config, i)),
 			.owner = place_owners[i] ? place_owners[i]->name : NULL,
 			.shares = place_owners[i] && place_owners[i]->config->smt_sharing,
 		};
@@ -90,7 +92,7 @@ static int plan_and_take(struct vm *vm, struct scratch *s, struct config_error *
 	char text[HOST_RDT_TEXT];
 	int e;
 
-	survey(&s->host);
+	survey(&s->host, vm->config);
 	e = plan_vm(&s->host, vm->config, &s->plan, err);
 	if (e)
 		return e;
@@ -152,7 +154,7 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 
 	if (!s)
 		return vm_config_error(err, config->file, 0, "no memory left for the hypervisor itself");
-	survey(&s->host);
+	survey(&s->host, config);
 	e = plan_vm(&s->host, config, &s->plan, err);
 	*out = (struct place_trial){ .cpus = s->plan.nr_cpus };
 	for (unsigned i = 0; !e && i < s->plan.nr_extents; i++) {

@@ -29,8 +29,7 @@ static void general(const struct vcpu *vcpu, inspect_line line)
 
 	for (unsigned i = 0; i < GPR_COUNT; i += 4)
 		say("%s %016lx  %s %016lx  %s %016lx  %s %016lx", names[i], gpr[i], names[i + 1],
-		    gpr[i + 1], names[i + 2], gpr[i + 2], names[i + 3],
-		    gpr[i + 3]);
+		    gpr[i + 1], names[i + 2], gpr[i + 2], names[i + 3], gpr[i + 3]);
 }
 
 static void control(struct vcpu *vcpu, inspect_line line)
@@ -41,8 +40,7 @@ static void control(struct vcpu *vcpu, inspect_line line)
 	hvm->get_segment(vcpu, SEG_SS, &ss);
 	say("cs %04x base %lx  ss %04x  cpl %u  efer %lx  cr0 %lx  cr2 %lx  cr3 %lx  cr4 %lx", cs.selector,
 	    cs.base, ss.selector, ss.attr >> SEG_ATTR_DPL_SHIFT & 3u,
-	    hvm->get(vcpu, HVM_EFER), hvm->get(vcpu, HVM_CR0),
-	    hvm->get(vcpu, HVM_CR2), hvm->get(vcpu, HVM_CR3),
+	    hvm->get(vcpu, HVM_EFER), hvm->get(vcpu, HVM_CR0), hvm->get(vcpu, HVM_CR2), hvm->get(vcpu, HVM_CR3),
 	    hvm->get(vcpu, HVM_CR4));
 }
 

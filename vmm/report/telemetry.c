@@ -36,6 +36,5 @@ void telemetry_print(const struct vcpu *vcpu)
 	}
 	line[MIN(len, sizeof(line) - 1)] = '\0';
 	vm_log(vcpu->vm, "vcpu%u: exits=%lu%s injected=%lu unknown-msrs=%lu kicked=%lu", vcpu->id, total,
-	       line, s->injected, s->unknown_msrs,
-	       s->exit[VMEXIT_KICKED].count);
+	       line, s->injected, s->unknown_msrs, s->exit[VMEXIT_KICKED].count);
 }

@@ -105,11 +105,11 @@ int features_init(void)
 
 	/* The rest of what is needed every CPU with long mode has: FPU, TSC, MSRs, PAT, FXSR, SSE2. */
 	if (!(edx1 & BIT(9))) {
-		upcall_log("this CPU lacks a local APIC or firmware disabled it (CPUID 1 EDX bit 9)");
+		upcall_log("this CPU lacks a local APIC, or has it off (CPUID 1 EDX bit 9)");
 		return -ENODEV;
 	}
 	if (!f->nx) {
-		upcall_log("this CPU lacks NX or firmware disabled it (CPUID 80000001h EDX bit 20)");
+		upcall_log("this CPU lacks NX, or has it off (CPUID 80000001h EDX bit 20)");
 		return -ENODEV;
 	}
 	return 0;

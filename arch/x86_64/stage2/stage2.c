@@ -238,8 +238,7 @@ int stage2_execute(struct stage2 *s, u64 gpa)
 		if (!s->fmt->present(*e))
 			return -ENOENT;
 		if (level == LEAF_4K) {
-			set_entry(s, e, s->fmt->leaf(leaf_hpa(*e, level), level, s->fmt->prot(*e) | STAGE2_X,
-						     s->fmt->type(*e)));
+			set_entry(s, e, s->fmt->leaf(leaf_hpa(*e, level), level, s->fmt->prot(*e) | STAGE2_X, s->fmt->type(*e)));
 			return 0;
 		}
 		if (is_leaf(*e, level) && split(s, e, level, level == LEAF_2M ? STAGE2_X : 0))

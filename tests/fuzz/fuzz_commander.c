@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/commander/?*.c vmm/config/?*.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c */
+/* FUZZ: -max_len=600 -dict=tests/fuzz/config.dict vmm/commander/?*.c vmm/config/config_control.c */
+/*
+ * A commander that sends anything: messages of its bytes, requests with a right head, and the transfers of images that they begin,
+ * go on with, and leave. Checked: each is answered, the refused ones with a printable line; what VMs and images have together is
+ * within the right; no two VMs have a name; and when all is ended, destroyed and removed, nothing is left.
+ */
+#include <stdlib.h>
+
+#include "tests/fuzz/fuzz.h"
+#include "tests/unit/fake_commander.h"
+#include "vmm/commander/private.h"
+#include "vmm/commander/sha256.h"
+
+#define STEPS 40
+#define RIGHTS "create, destroy, console, cpus:1-2, memory:100M, pci:01:00.0"
+
+static const char *const names[] = { "a", "b", "image", "other", "service", "k", "" };
+
+static const char *name(struct fuzz_in *in)
+{
+	return names[fuzz_u8(in) % ARRAY_SIZE(names)];
+}
+
+/* An announcement that is right, and perhaps its data. */
+static void transfer(struct fuzz_in *in)
+{
+	unsigned session = fuzz_u8(in) % COMMANDER_PORTS, how = fuzz_u8(in);
+	char line[200];
+	u8 digest[32], data[40];
+	struct sha256 s;
+	u64 size = 1 + how % sizeof(data);
+	int n;
+
+	memset(data, how, sizeof(data));
+	sha256_begin(&s);
+	sha256_add(&s, data, size);
+	sha256_end(&s, digest);
+	n = snprintf(line, sizeof(line), "%s %lu ", name(in), how & 64 ? size : size << (how >> 3));
+	for (unsigned i = 0; i < 32; i++)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "%02x", digest[i]);
+	commander_request(session, COMMANDER_IMAGE, line, (u32)n);
+	if (how & 128)
+		commander_request(session, COMMANDER_DATA, data, (u32)size);
+	if (fuzz_u8(in) & 1)
+		commander_request(session, COMMANDER_IMAGE_END, "", 0);
+}
+
+static void create(struct fuzz_in *in)
+{
+	char text[400];
+	int n = snprintf(text, sizeof(text), "f.conf\nname = %s\nkernel = %s\nmemory = %uM\n", name(in), name(in),
+			 (fuzz_u8(in) & 31) * 4 + 2);
+
+	while (in->left && n < (int)sizeof(text) - 1 && *in->p)
+		text[n++] = (char)fuzz_u8(in);
+	commander_request(0, COMMANDER_CREATE, text, (u32)n);
+}
+
+static void anything(struct fuzz_in *in)
+{
+	u8 bytes[64];
+	u32 n = fuzz_u8(in) % sizeof(bytes);
+	u16 what;
+
+	for (u32 i = 0; i < n; i++)
+		bytes[i] = fuzz_u8(in);
+	if (n >= 16 && fuzz_u8(in) & 1)
+		memcpy(bytes, &(struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, bytes[6], 1, n - 16 }, 16);
+	commander_bytes(fuzz_u8(in) % COMMANDER_PORTS, bytes, n, &what);
+}
+
+static void check(void)
+{
+	const struct commander_message *head = (const struct commander_message *)answer.data;
+
+	for (u32 i = 0; head->what && i < head->size; i++) {
+		u8 c = answer.data[sizeof(*head) + i];
+
+		CHECK((c >= ' ' && c <= '~') || c == '\n');
+	}
+	CHECK(vms_bytes() + images_bytes() <= service_config.control.memory);
+	for (unsigned i = 0; i < monitor_nr_slots; i++)
+		for (unsigned k = 0; k < i; k++)
+			CHECK(!monitor_slots[i].config || strcmp(monitor_vm_name(i), monitor_vm_name(k)) != 0);
+}
+
+int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
+{
+	struct fuzz_in in = { data, size };
+
+	commander_begin(RIGHTS);
+	for (unsigned i = 0; in.left && i < STEPS; i++) {
+		u8 op = fuzz_u8(&in);
+		const char *whom = name(&in);
+
+		if (op < 64)
+			anything(&in);
+		else if (op < 128)
+			transfer(&in);
+		else if (op < 160)
+			create(&in);
+		else if (op < 168)
+			commander_close(op % COMMANDER_PORTS);
+		else
+			commander_request(op % COMMANDER_PORTS, op % COMMANDER_REQUESTS, whom, (u32)strlen(whom));
+		check();
+	}
+	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
+		commander_close(i);
+	for (unsigned i = 0; i < ARRAY_SIZE(names); i++) {
+		commander_request(0, COMMANDER_STOP, names[i], (u32)strlen(names[i]));
+		commander_request(0, COMMANDER_DESTROY, names[i], (u32)strlen(names[i]));
+	}
+	/* Their names may be others. */
+	while (monitor_nr_slots > 1) {
+		const char *last = monitor_vm_name(monitor_nr_slots - 1);
+		unsigned before = monitor_nr_slots;
+
+		commander_request(0, COMMANDER_STOP, last, (u32)strlen(last));
+		CHECK(!commander_request(0, COMMANDER_DESTROY, last, (u32)strlen(last)));
+		CHECK(monitor_nr_slots < before);
+	}
+	for (unsigned i = 1; i < fake_host.nr_modules; i++)
+		if (fake_host.modules[i].name[0])
+			CHECK(!commander_request(0, COMMANDER_IMAGE_REMOVE, fake_host.modules[i].name,
+						 (u32)strlen(fake_host.modules[i].name)));
+	CHECK(!images_bytes() && !fake_host.nr_extents);
+	return 0;
+}

@@ -1,0 +1,15 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-only
+# margay.test=commander: the VM that commands the node. What it does is its test's: /commander/script, which another archive brings.
+. /etc/profile
+report() { echo "margay-test: $1: $2"; }
+modprobe virtio_pci
+modprobe virtio_console
+for i in $(seq 100); do
+	[ -e /sys/class/virtio-ports/vport0p3/name ] && break
+	[ -e /sys/class/virtio-ports/vport1p3/name ] && break
+	sleep 0.1
+done
+cd /commander && . ./script
+echo "margay-test: done"
+poweroff

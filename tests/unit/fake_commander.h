@@ -1,0 +1,170 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * The monitor as the VM that commands sees it, without VMs that run: started ones do so on paper. Messages go in, answers come out;
+ * one program of a test or fuzzer includes it.
+ */
+#ifndef TESTS_FAKE_COMMANDER_H
+#define TESTS_FAKE_COMMANDER_H
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/unit/fake_host.h"
+#include "vmm/commander.h"
+#include "vmm/config/config.h"
+#include "vmm/monitor.h"
+#include "vmm/output_log.h"
+#include "vmm/pause.h"
+#include "vmm/plan/place.h"
+#include "vmm/slot.h"
+#include "vmm/vm.h"
+
+struct spinlock monitor_lock, place_lock;
+struct slot monitor_slots[MONITOR_MAX_VMS];
+unsigned monitor_nr_slots;
+struct output_ring output_rings[MONITOR_MAX_VMS];
+
+static struct vm_config service_config;
+static struct vm service = { .name = "service", .config = &service_config };
+static struct commander_answer answer;
+
+unsigned monitor_vm_count(void)
+{
+	return monitor_nr_slots;
+}
+
+const char *monitor_vm_name(unsigned i)
+{
+	return i >= monitor_nr_slots ? NULL : monitor_slots[i].config ? monitor_slots[i].config->name : monitor_slots[i].file;
+}
+
+void monitor_vm_info(unsigned i, struct monitor_vm *out)
+{
+	const struct slot *s = &monitor_slots[i];
+
+	*out = (struct monitor_vm){ .file = s->file, .config = s->config, .starts = s->starts };
+	out->state = !s->config ? MONITOR_VM_BAD : s->state == STARTED ? MONITOR_VM_RUNNING : MONITOR_VM_OVER;
+}
+
+const char *monitor_state_name(const struct monitor_vm *info)
+{
+	return info->state == MONITOR_VM_RUNNING ? "running" : "over";
+}
+
+struct vm *monitor_vm_hold(unsigned)
+{
+	return NULL;
+}
+
+void monitor_vm_release(void) { }
+int vm_pause(struct vm *) { return 0; }
+int vm_resume(struct vm *) { return 0; }
+bool place_owner(unsigned, char *) { return false; }
+bool vm_pci_owner(unsigned, char *) { return false; }
+bool host_pci_info(unsigned, struct pci_info *) { return false; }
+
+/* So many lines, each too long for all to fit. */
+bool host_log_last(unsigned, unsigned lines, void (*fn)(const char *text))
+{
+	char line[500];
+
+	for (unsigned i = 0; i < lines; i++) {
+		snprintf(line, sizeof(line), "%0400u", i);
+		fn(line);
+	}
+	return true;
+}
+
+const char *vmexit_name(enum vmexit_reason) { return ""; }
+
+int monitor_vm_start(unsigned i)
+{
+	if (monitor_slots[i].state == STARTED)
+		return -EBUSY;
+	monitor_slots[i].state = STARTED;
+	monitor_slots[i].starts++;
+	return 0;
+}
+
+int monitor_vm_stop(unsigned i, bool)
+{
+	if (monitor_slots[i].state != STARTED)
+		return -ENODEV;
+	monitor_slots[i].state = OVER;
+	return 0;
+}
+
+/* The late modules of fake_host.modules[]. */
+int host_module_add(const char *name, const void *data, u64 size)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(fake_host.modules); i++) {
+		if (i < fake_host.nr_modules && fake_host.modules[i].name[0])
+			continue;
+		fake_host.modules[i] = (struct host_module){ strdup(name), "", data, size };
+		fake_host.nr_modules = MAX(fake_host.nr_modules, i + 1);
+		return 0;
+	}
+	return -ENOSPC;
+}
+
+void host_module_remove(const char *name)
+{
+	for (unsigned i = 0; i < fake_host.nr_modules; i++)
+		if (!strcmp(fake_host.modules[i].name, name)) {
+			free((void *)(uintptr_t)fake_host.modules[i].name);
+			fake_host.modules[i].name = "";
+		}
+}
+
+/* The file of the VM that commands has these rights; nothing else is there but its kernel. */
+static void commander_begin(const char *rights)
+{
+	struct config_error err;
+	char text[400];
+	int n = snprintf(text, sizeof(text), "name = service\nkernel = k\nmemory = 64M\ncontrol = yes\n%s%s\n",
+			 rights[0] ? "control_may = " : "", rights);
+
+	fake_host_reset();
+	fake_host.modules[0] = (struct host_module){ "k", "", "boot's", 6 };
+	fake_host.nr_modules = 1;
+	memset(monitor_slots, 0, sizeof(monitor_slots));
+	if (vm_config_parse("service.conf", text, (size_t)n, &service_config, &err, NULL))
+		abort();
+	snprintf(monitor_slots[0].file, sizeof(monitor_slots[0].file), "service.conf");
+	monitor_slots[0].config = &service_config;
+	monitor_slots[0].state = STARTED;
+	monitor_nr_slots = 1;
+}
+
+/* A message of any bytes; what the answer says. */
+static const char *commander_bytes(unsigned session, const void *bytes, u32 size, u16 *what)
+{
+	/* Of that size exactly: ASan sees what is read beyond it. */
+	u8 *copy = malloc(MAX(size, 1u));
+	const struct commander_message *head = (const struct commander_message *)answer.data;
+
+	memcpy(copy, bytes, size);
+	commander_serve(&service, session, copy, size, &answer);
+	free(copy);
+	if (answer.size < sizeof(*head) || answer.size > sizeof(answer.data) || head->magic != COMMANDER_MAGIC ||
+	    head->size != answer.size - sizeof(*head))
+		abort();
+	*what = head->what;
+	return (const char *)answer.data + sizeof(*head);
+}
+
+/* A request; its error number. */
+static u16 commander_request(unsigned session, unsigned what, const void *data, u32 size)
+{
+	static struct { struct commander_message head; u8 data[COMMANDER_MAX]; } m;
+	u16 said;
+
+	m.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what, 7, size };
+	memcpy(m.data, data, size);
+	commander_bytes(session, &m, (u32)sizeof(m.head) + size, &said);
+	return said;
+}
+
+#endif

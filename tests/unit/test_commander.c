@@ -1,0 +1,379 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/commander/commander.c vmm/commander/images.c vmm/commander/look.c vmm/commander/output.c vmm/commander/sha256.c vmm/commander/vms.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c */
+/* The node as the VM that commands it sees it: messages, rights, images, files of VMs. docs/commander.md */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdlib.h>
+#include <cmocka.h>
+
+#include "tests/unit/fake_commander.h"
+#include "vmm/commander/sha256.h"
+
+#define ALL "create, destroy, console, cpus:1-2, memory:256M"
+#define FUNCTION ", pci:02:00.0"
+#define VM "kernel = image\nmemory = 64M\n"
+
+/* Bytes of images, by what was taken. */
+static u64 taken(void)
+{
+	u64 sum = 0;
+
+	for (unsigned i = 0; i < fake_host.nr_extents; i++)
+		sum += fake_host.extent[i].size;
+	return sum;
+}
+
+static void hex_of(const void *data, u64 size, char text[65])
+{
+	struct sha256 s;
+	u8 digest[32];
+
+	sha256_begin(&s);
+	/* In two pieces, the first of an odd length. */
+	sha256_add(&s, data, size / 3);
+	sha256_add(&s, (const u8 *)data + size / 3, size - size / 3);
+	sha256_end(&s, digest);
+	for (unsigned i = 0; i < 32; i++)
+		snprintf(text + 2 * i, 3, "%02x", digest[i]);
+}
+
+static const char *text(void)
+{
+	static char copy[COMMANDER_MAX];
+
+	snprintf(copy, sizeof(copy), "%.*s", (int)(answer.size - sizeof(struct commander_message)),
+		 (const char *)answer.data + sizeof(struct commander_message));
+	return copy;
+}
+
+static u16 ask(unsigned what, const char *request)
+{
+	return commander_request(0, what, request, (u32)strlen(request));
+}
+
+static u16 put(unsigned session, const char *name, const u8 *data, u64 size)
+{
+	char line[200], hex[65];
+	u16 err;
+
+	hex_of(data, size, hex);
+	snprintf(line, sizeof(line), "%s %lu %s", name, size, hex);
+	err = commander_request(session, COMMANDER_IMAGE, line, (u32)strlen(line));
+	if (err || !strncmp(text(), "have=yes", 8))
+		return err;
+	for (u64 at = 0; !err && at < size; at += 30000)
+		err = commander_request(session, COMMANDER_DATA, data + at, (u32)MIN(size - at, 30000ul));
+	return err ? err : commander_request(session, COMMANDER_IMAGE_END, "", 0);
+}
+
+/* FIPS 180-4's examples, and lengths around a block's end. */
+static void test_sha256(void **)
+{
+	static const char *const known[][2] = {
+		{ "", "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855" },
+		{ "abc", "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad" },
+		{ "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq",
+		  "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1" },
+		{ "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		  "9f4390f8d30c2dd92ec9f095b65e2b9ae9b0a925a5258e241c9f1e910f734318" },
+		{ "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa",
+		  "ffe054fe7ae0cb6dc65c3af9b61d5209f439851db43d0ba5997337df154668eb" },
+	};
+	char hex[65];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(known); i++) {
+		hex_of(known[i][0], strlen(known[i][0]), hex);
+		assert_string_equal(hex, known[i][1]);
+	}
+}
+
+/* What is none is refused and counted, whatever it says, and the next one is served. */
+static void test_messages(void **)
+{
+	struct commander_message m = { COMMANDER_MAGIC, COMMANDER_VERSION, COMMANDER_HELLO, 9, 0 };
+	static u8 large[COMMANDER_MAX + 16];
+	u16 what;
+
+	commander_begin("");
+	commander_bytes(0, &m, sizeof(m), &what);
+	assert_int_equal(what, 0);
+	assert_int_equal(((struct commander_message *)answer.data)->tag, 9);
+	assert_non_null(strstr(text(), "protocol=1\tcommander=service\tmay=\tmemory=0\tmemory_used=0\trefused=0\n"));
+	commander_bytes(0, &m, sizeof(m) - 1, &what);
+	assert_int_equal(what, EINVAL);
+	commander_bytes(0, &m, 0, &what);
+	assert_int_equal(what, EINVAL);
+	m.size = 1;
+	commander_bytes(0, &m, sizeof(m), &what);
+	assert_string_equal(text(), "a message of 0 bytes that says 1");
+	m.size = COMMANDER_MAX;
+	memcpy(large, &m, sizeof(m));
+	commander_bytes(0, large, sizeof(large), &what);
+	assert_string_equal(text(), "32784 bytes that are no message");
+	m = (struct commander_message){ COMMANDER_MAGIC, 2, COMMANDER_HELLO, 9, 0 };
+	commander_bytes(0, &m, sizeof(m), &what);
+	assert_string_equal(text(), "a message of version 2: this node speaks 1");
+	m = (struct commander_message){ COMMANDER_MAGIC + 1, 1, COMMANDER_HELLO, 9, 0 };
+	commander_bytes(0, &m, sizeof(m), &what);
+	assert_string_equal(text(), "16 bytes that are no message");
+	for (unsigned i = COMMANDER_REQUESTS; i <= COMMANDER_REQUESTS + 1; i++)
+		assert_int_equal(commander_request(0, i, "", 0), ENOSYS);
+	assert_int_equal(commander_request(0, 0, "", 0), ENOSYS);
+	assert_int_equal(ask(COMMANDER_HELLO, ""), 0);
+	assert_non_null(strstr(text(), "refused=9\n"));
+}
+
+static void test_rights(void **)
+{
+	static const struct { unsigned what; const char *needs; } rows[] = {
+		{ COMMANDER_CREATE, "create" }, { COMMANDER_START, "create" }, { COMMANDER_RESUME, "create" },
+		{ COMMANDER_IMAGE, "create" }, { COMMANDER_DATA, "create" }, { COMMANDER_IMAGE_END, "create" },
+		{ COMMANDER_IMAGE_REMOVE, "create" }, { COMMANDER_DESTROY, "destroy" }, { COMMANDER_STOP, "destroy" },
+		{ COMMANDER_PAUSE, "destroy" }, { COMMANDER_RESTART, "create, destroy" }, { COMMANDER_READ, "console" },
+		{ COMMANDER_WRITE, "console" },
+	};
+	static const char *const others[] = { "", "create", "destroy", "console", "create, destroy", "boot", "trusted" };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(rows); i++)
+		for (unsigned k = 0; k < ARRAY_SIZE(others); k++) {
+			bool has = !strcmp(others[k], rows[i].needs) ||
+				   (!strcmp(others[k], "create, destroy") && strcmp(rows[i].needs, "console") != 0);
+
+			commander_begin(others[k]);
+			assert_int_equal(ask(rows[i].what, "no-such-vm") == EPERM, !has);
+		}
+	/* Those of the boot, and least of all itself. */
+	commander_begin("create, destroy");
+	monitor_slots[1] = (struct slot){ .file = "b.conf", .config = &(struct vm_config){ .name = "b" }, .state = STARTED };
+	monitor_nr_slots = 2;
+	assert_int_equal(ask(COMMANDER_STOP, "b"), EPERM);
+	service_config.control.may |= MAY_BOOT;
+	assert_int_equal(ask(COMMANDER_STOP, "b"), 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "b"), EPERM);
+	assert_int_equal(ask(COMMANDER_STOP, "service"), EPERM);
+	assert_int_equal(ask(COMMANDER_STOP, "nobody"), ENOENT);
+}
+
+static void test_images(void **)
+{
+	static u8 data[100000], other[5000];
+	char hex[65], line[200];
+
+	commander_begin(ALL);
+	for (unsigned i = 0; i < sizeof(data); i++)
+		data[i] = (u8)(i * 31 + i / 256);
+	hex_of(data, sizeof(data), hex);
+	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
+	assert_int_equal(taken(), MIB(2));
+	assert_memory_equal(fake_host.modules[1].data, data, sizeof(data));
+	assert_int_equal(fake_host.modules[1].size, sizeof(data));
+	assert_int_equal(ask(COMMANDER_IMAGES, ""), 0);
+	snprintf(line, sizeof(line), "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\n"
+		 "name=image\tsize=100000\tsha256=%s\tused=no\tboot=no\n", hex);
+	assert_string_equal(text(), line);
+	/* The same again is not sent, and stands there once. */
+	assert_int_equal(put(1, "twin", data, sizeof(data)), 0);
+	assert_string_equal(text(), "have=yes\n");
+	assert_int_equal(taken(), MIB(2));
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	assert_int_equal(taken(), MIB(2));
+	assert_int_equal(put(0, "twin", other, sizeof(other)), EEXIST);
+	assert_int_equal(put(0, "k", other, sizeof(other)), EEXIST);
+	assert_string_equal(text(), "k: there is a boot module of that name");
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "k"), ENOENT);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "twin"), 0);
+	assert_int_equal(taken(), 0);
+	/* Data that are not what was announced; too few, too many, none. */
+	hex[0] ^= 1;
+	snprintf(line, sizeof(line), "wrong 10 %s", hex);
+	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(taken(), MIB(2));
+	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 9), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE_END, ""), EINVAL);
+	assert_string_equal(text(), "wrong: 1 of 10 bytes are missing");
+	assert_int_equal(taken(), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 10), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE_END, ""), EINVAL);
+	assert_string_equal(text(), "wrong: it has another SHA-256 than was announced");
+	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 11), EINVAL);
+	assert_int_equal(taken(), 0);
+	assert_int_equal(ask(COMMANDER_DATA, "x"), EINVAL);
+	assert_int_equal(ask(COMMANDER_IMAGE_END, ""), EINVAL);
+	/* One that breaks off, and one that another takes the place of. */
+	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	commander_close(1);
+	assert_int_equal(taken(), MIB(2));
+	commander_close(0);
+	assert_int_equal(taken(), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(taken(), MIB(2));
+	commander_close(0);
+	/* Two send the same at once. */
+	hex_of(other, sizeof(other), hex);
+	snprintf(line, sizeof(line), "one %zu %s", sizeof(other), hex);
+	assert_int_equal(commander_request(2, COMMANDER_IMAGE, line, (u32)strlen(line)), 0);
+	assert_int_equal(commander_request(2, COMMANDER_DATA, other, sizeof(other)), 0);
+	assert_int_equal(put(3, "two", other, sizeof(other)), 0);
+	assert_int_equal(commander_request(2, COMMANDER_IMAGE_END, "", 0), 0);
+	assert_int_equal(taken(), MIB(2));
+	assert_ptr_equal(fake_host.modules[1].data, fake_host.modules[2].data);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "two"), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "one"), 0);
+	assert_int_equal(taken(), 0);
+	/* What is no announcement. */
+	static const char *const bad[] = { "", "a", "a 5", "a 5 12", "a 0 %s", "a x %s", "a 5x %s", " 5 %s", "a 5 %s0",
+					   "a\tb 5 %s" };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		const char *hash = strstr(bad[i], "%s");
+
+		snprintf(line, sizeof(line), "%.*s%s%s", hash ? (int)(hash - bad[i]) : 99, bad[i], hash ? hex : "",
+			 hash ? hash + 2 : "");
+		assert_int_equal(ask(COMMANDER_IMAGE, line), EINVAL);
+	}
+	assert_int_equal(taken(), 0);
+}
+
+/* By the right, and by what there is: those that no file names go, the oldest first. */
+static void test_room(void **)
+{
+	static u8 data[4][1000];
+	char hex[65], line[200];
+
+	commander_begin("create, destroy, cpus:1, memory:70M");
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	for (unsigned i = 0; i < 4; i++)
+		memset(data[i], (int)i + 1, sizeof(data[i]));
+	assert_int_equal(put(0, "image", data[0], sizeof(data[0])), 0);
+	assert_int_equal(put(0, "old", data[1], sizeof(data[1])), 0);
+	assert_int_equal(put(0, "new", data[2], sizeof(data[2])), 0);
+	/* 70 - 64 - 3 x 2 = 0 MiB are left. */
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM), 0);
+	assert_int_equal(put(0, "more", data[3], sizeof(data[3])), 0);
+	ask(COMMANDER_IMAGES, "");
+	assert_null(strstr(text(), "name=old"));
+	assert_non_null(strstr(text(), "name=new\t"));
+	assert_non_null(strstr(text(), "name=image\tsize=1000"));
+	hex_of("x", 1, hex);
+	snprintf(line, sizeof(line), "large %lu %s", (u64)MIB(7), hex);
+	assert_int_equal(ask(COMMANDER_IMAGE, line), ENOSPC);
+	assert_string_equal(text(), "large: 8388608 bytes in whole 2 MiB: control_may has memory for 4194304 more");
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
+	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = b\n" VM), EINVAL);
+	assert_string_equal(text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 4194304 left");
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+}
+
+static void test_files(void **)
+{
+	static const struct { const char *file, *error; } bad[] = {
+		{ "a.conf", "expected the name of a file, 1 to 63 characters without blanks, and what is in it" },
+		{ "a b\nname = a\n" VM, "expected the name of a file, 1 to 63 characters without blanks, and what is in it" },
+		{ "\nname = a\n" VM, "expected the name of a file, 1 to 63 characters without blanks, and what is in it" },
+		{ "a.conf\nname = a\n" VM "nonsense = 1\ninitrd = \n", "a.conf:5: initrd: expected a value after '='" },
+		{ "a.conf\n" VM, "a.conf: required key 'name' is missing: it is commanded by that" },
+		{ "a.conf\nname = a\nkernel = none\nmemory = 64M\n", "a.conf:2: kernel = none: there is no such image" },
+		{ "a.conf\nname = service\n" VM, "a.conf:1: name = service: service.conf has that name already: choose another" },
+		{ "a.conf\nname = a\nkernel = image\nmemory = all\n", "a.conf:3: memory = all: expected a size: control_may has "
+		  "266338304 bytes left" },
+		{ "a.conf\nname = a\nkernel = image\nmemory = node0:all\n",
+		  "a.conf:3: memory = all: expected a size: control_may has "
+		  "266338304 bytes left" },
+		{ "a.conf\nname = a\n" VM "cpus = 1-3\n", "a.conf:4: cpus: control_may does not have CPU 3" },
+		{ "a.conf\nname = a\n" VM "cpus = 0-0\n", "a.conf:4: cpus: control_may does not have CPU 0" },
+		{ "a.conf\nname = a\n" VM "pci = 01:00.0\n", "a.conf:4: pci: control_may has not all of these, by address" },
+		{ "a.conf\nname = a\n" VM "pci = class:0200\n", "a.conf:4: pci: control_may has not all of these, by address" },
+		{ "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = identity\n",
+		  "a.conf:5: dma = identity: control_may does not have dma:identity" },
+		{ "a.conf\nname = a\n" VM "trusted = yes\n", "a.conf:4: trusted: control_may does not have it" },
+		{ "a.conf\nname = a\n" VM "ipi = direct\ninterrupts = direct\n",
+		  "a.conf:4: ipi = direct: control_may does not have ipi:direct" },
+		{ "a.conf\nname = a\n" VM "control = yes\n", "a.conf:4: control: only a VM of the boot commands" },
+		{ "a.conf\nname = a\n" VM "control_may = create\n", "a.conf: control_may: without control = yes it may nothing" },
+		{ "a.conf\nname = a\n" VM "after = service\n", "a.conf:4: after: who makes it starts it" },
+		{ "a.conf\nname = a\n" VM "on_end = poweroff_node\n", "a.conf: only a VM of the boot ends the node" },
+		{ "a.conf\nname = a\n" VM "console_log = 128K\n",
+		  "a.conf: console_log: a VM that is made at run time keeps 64 KiB" },
+	};
+	static u8 data[1000];
+
+	commander_begin(ALL FUNCTION);
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
+	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
+		const char *said;
+
+		assert_int_equal(ask(COMMANDER_CREATE, bad[i].file), EINVAL);
+		said = strrchr(text(), '\n') ? strrchr(text(), '\n') + 1 : text();
+		assert_string_equal(said, bad[i].error);
+		assert_int_equal(monitor_nr_slots, 1);
+	}
+	/* All errors of a file are told. */
+	ask(COMMANDER_CREATE, bad[3].file);
+	assert_ptr_equal(strstr(text(), "a.conf:4: unknown key 'nonsense'"), text());
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "cpus = 1-2\n"), 0);
+	assert_true(monitor_slots[1].created && monitor_slots[1].config->created && monitor_slots[1].state == OVER);
+	assert_string_equal(monitor_slots[1].config->file, "a.conf");
+	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = a\n" VM), EINVAL);
+	/* Which CPUs the planner may take. */
+	for (unsigned cpu = 0; cpu < 4; cpu++) {
+		assert_int_equal(commander_lets_have(monitor_slots[1].config, cpu), cpu == 1 || cpu == 2);
+		assert_true(commander_lets_have(&service_config, cpu));
+	}
+	assert_int_equal(ask(COMMANDER_START, "a"), 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), EBUSY);
+	assert_int_equal(ask(COMMANDER_CREATE, "c.conf\nname = c\n" VM), 0);
+	assert_int_equal(ask(COMMANDER_STOP, "a"), 0);
+	/* What the slot has kept of its VM is nobody's. */
+	monitor_slots[1].clock_moved = 5;
+	monitor_slots[1].bitten = monitor_slots[1].panic_told = true;
+	output_rings[1].head = 99;
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(output_rings[1].head, 0);
+	assert_int_equal(monitor_nr_slots, 3);
+	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
+	assert_null(strstr(text(), "name=a\t"));
+	assert_non_null(strstr(text(), "name=c\tstate=over\t"));
+	assert_int_equal(ask(COMMANDER_CREATE, "d.conf\nname = d\n" VM), 0);
+	assert_string_equal(monitor_slots[1].config->name, "d");
+	assert_true(!monitor_slots[1].clock_moved && !monitor_slots[1].bitten && !monitor_slots[1].panic_told);
+	assert_int_equal(monitor_slots[1].starts, 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "d"), 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "c"), 0);
+	assert_int_equal(monitor_nr_slots, 1);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+}
+
+/* An answer that is too long says so. */
+static void test_long_answer(void **)
+{
+	commander_begin("");
+	for (unsigned i = 1; i < MONITOR_MAX_VMS; i++) {
+		snprintf(monitor_slots[i].file, sizeof(monitor_slots[i].file), "%060u", i);
+		monitor_nr_slots = i + 1;
+	}
+	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
+	assert_null(strstr(text(), "truncated"));
+	assert_int_equal(ask(COMMANDER_LOG, "81"), 0);
+	assert_null(strstr(text(), "truncated"));
+	assert_int_equal(ask(COMMANDER_LOG, "82"), 0);
+	assert_string_equal(strrchr(text(), '0') + 1, "\ntruncated=yes\n");
+	assert_int_equal(ask(COMMANDER_LOG, "1001"), EINVAL);
+	assert_int_equal(ask(COMMANDER_LOG, "x"), EINVAL);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_sha256), cmocka_unit_test(test_messages), cmocka_unit_test(test_rights),
+		cmocka_unit_test(test_images), cmocka_unit_test(test_room), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_long_answer),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,207 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See libmargay.h. */
+#include "libmargay.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "vmm/commander/sha256.h"
+
+#define PORTS "/sys/class/virtio-ports"
+
+struct margay {
+	int fd;
+	u32 tag;
+	union {
+		struct commander_message head;
+		char bytes[COMMANDER_MAX + 1];
+	} out, in;
+};
+
+/* ---- the port ----------------------------------------------------------------------------- */
+
+static int is_ours(const char *port)
+{
+	char path[300], name[16] = "";
+	FILE *f;
+
+	snprintf(path, sizeof(path), PORTS "/%s/name", port);
+	f = fopen(path, "r");
+	if (!f)
+		return 0;
+	if (!fgets(name, sizeof(name), f))
+		name[0] = 0;
+	fclose(f);
+	return !strncmp(name, "margay.", 7);
+}
+
+static int open_any(char *error, size_t size)
+{
+	DIR *dir = opendir(PORTS);
+	struct dirent *entry;
+	int fd = -1, found = 0, err = 0;
+
+	while (dir && fd < 0 && (entry = readdir(dir))) {
+		char path[300];
+
+		if (!is_ours(entry->d_name))
+			continue;
+		found++;
+		snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		err = errno;
+	}
+	if (dir)
+		closedir(dir);
+	if (fd < 0 && !found)
+		snprintf(error, size, "this is not the VM that commands a node: no port in " PORTS " is margay's");
+	else if (fd < 0 && (err == EBUSY || err == EMFILE))
+		snprintf(error, size, "all %d ports are in use: try again", found);
+	else if (fd < 0)
+		snprintf(error, size, "the port cannot be opened: %s", strerror(err));
+	return fd;
+}
+
+struct margay *margay_open(char *error, size_t size)
+{
+	const char *path = getenv("MARGAY_PORT");
+	struct margay *m = calloc(1, sizeof(*m));
+
+	if (!m) {
+		snprintf(error, size, "no memory");
+		return NULL;
+	}
+	m->fd = path ? open(path, O_RDWR | O_CLOEXEC) : open_any(error, size);
+	if (m->fd < 0 && path)
+		snprintf(error, size, "%s: %s", path, strerror(errno));
+	if (m->fd >= 0)
+		return m;
+	free(m);
+	return NULL;
+}
+
+void margay_close(struct margay *m)
+{
+	close(m->fd);
+	free(m);
+}
+
+/* ---- requests ------------------------------------------------------------------------------- */
+
+static int get(int fd, char *to, size_t n)
+{
+	while (n) {
+		ssize_t got = read(fd, to, n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got <= 0) {
+			errno = got ? errno : EPIPE;
+			return -1;
+		}
+		to += got;
+		n -= (size_t)got;
+	}
+	return 0;
+}
+
+int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n, char **answer, size_t *size)
+{
+	ssize_t sent;
+
+	if (n > MARGAY_DATA_MAX) {
+		errno = EMSGSIZE;
+		return -1;
+	}
+	m->out.head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, (u16)what, ++m->tag, (u32)n };
+	/* It may be in there already. */
+	memmove(m->out.bytes + sizeof(m->out.head), data, n);
+	do
+		sent = write(m->fd, m->out.bytes, sizeof(m->out.head) + n);
+	while (sent < 0 && errno == EINTR);
+	if (sent != (ssize_t)(sizeof(m->out.head) + n)) {
+		errno = sent < 0 ? errno : EIO;
+		return -1;
+	}
+	/* An answer to somebody who was here before may still be on its way. */
+	do {
+		if (get(m->fd, m->in.bytes, sizeof(m->in.head)))
+			return -1;
+		if (m->in.head.magic != COMMANDER_MAGIC || m->in.head.size > MARGAY_DATA_MAX) {
+			errno = EPROTO;
+			return -1;
+		}
+		if (get(m->fd, m->in.bytes + sizeof(m->in.head), m->in.head.size))
+			return -1;
+	} while (m->in.head.tag != m->tag);
+	*answer = m->in.bytes + sizeof(m->in.head);
+	(*answer)[m->in.head.size] = 0;
+	if (size)
+		*size = m->in.head.size;
+	return m->in.head.what;
+}
+
+int margay_value(const char *text, const char *key, char *value, size_t size)
+{
+	size_t n = strlen(key);
+
+	for (; *text && *text != '\n'; text += strcspn(text, "\t\n"), text += *text == '\t') {
+		if (strncmp(text, key, n) != 0 || text[n] != '=')
+			continue;
+		snprintf(value, size, "%.*s", (int)strcspn(text + n + 1, "\t\n"), text + n + 1);
+		return 1;
+	}
+	return 0;
+}
+
+/* ---- images --------------------------------------------------------------------------------- */
+
+static ssize_t next_piece(int fd, char *to)
+{
+	size_t n = 0;
+
+	while (n < MARGAY_DATA_MAX) {
+		ssize_t got = read(fd, to + n, MARGAY_DATA_MAX - n);
+
+		if (got < 0 && errno == EINTR)
+			continue;
+		if (got < 0)
+			return -1;
+		if (!got)
+			break;
+		n += (size_t)got;
+	}
+	return (ssize_t)n;
+}
+
+int margay_put_image(struct margay *m, const char *name, int fd, char **answer)
+{
+	char *data = m->out.bytes + sizeof(m->out.head), text[200], have[4];
+	struct sha256 sha;
+	u8 hash[32];
+	ssize_t n;
+	int err;
+
+	sha256_begin(&sha);
+	while ((n = next_piece(fd, data)) > 0)
+		sha256_add(&sha, (const u8 *)data, (u64)n);
+	if (n < 0 || lseek(fd, 0, SEEK_SET) < 0)
+		return -1;
+	n = snprintf(text, sizeof(text), "%.100s %lu ", name, (unsigned long)sha.bytes);
+	sha256_end(&sha, hash);
+	for (unsigned i = 0; i < sizeof(hash); i++)
+		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", hash[i]);
+	err = margay_call(m, COMMANDER_IMAGE, text, (size_t)n, answer, NULL);
+	if (err || (margay_value(*answer, "have", have, sizeof(have)) && !strcmp(have, "yes")))
+		return err;
+	while (!err && (n = next_piece(fd, data)) > 0)
+		err = margay_call(m, COMMANDER_DATA, data, (size_t)n, answer, NULL);
+	if (n < 0)
+		return -1;
+	return err ? err : margay_call(m, COMMANDER_IMAGE_END, "", 0, answer, NULL);
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * libmargay: commands the node from the VM whose file says control = yes. One object speaks on one port, one request at a time;
+ * so many as COMMANDER_PORTS may be open at once. docs/commander.md has the protocol, and what the answers' lines say.
+ */
+#ifndef LIBMARGAY_H
+#define LIBMARGAY_H
+
+#include <stddef.h>
+
+#include <margay/commander.h>
+
+struct margay;
+
+/*
+ * Takes a port that is free: that of the environment's MARGAY_PORT, a path, or the first whose name in /sys/class/virtio-ports
+ * begins with "margay.". NULL: there is none, and why in error[size].
+ */
+struct margay *margay_open(char *error, size_t size);
+void margay_close(struct margay *m);
+
+/*
+ * Sends a request with n bytes of text or data, at most MARGAY_DATA_MAX, and waits for its answer: 0, or the error number of the
+ * node's, or -1 when the channel broke (errno). *answer: what it says, or why not, terminated, until the next call.
+ */
+#define MARGAY_DATA_MAX (COMMANDER_MAX - sizeof(struct commander_message))
+int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n, char **answer, size_t *size);
+
+/* Sends what is in a file as an image of that name; what the node has already is not sent. As margay_call(). */
+int margay_put_image(struct margay *m, const char *name, int fd, char **answer);
+
+/* The value of `key` in the line `text` points into, as far as its end, into value[]; false: it is not there. */
+int margay_value(const char *text, const char *key, char *value, size_t size);
+
+#endif

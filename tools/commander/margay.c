@@ -1,0 +1,287 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* margay: the command line of the VM that commands a node; margay(1), docs/commander.md. */
+#include <errno.h>
+#include <fcntl.h>
+#include <getopt.h>
+#include <libgen.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <termios.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "answers.h"
+#include "libmargay.h"
+
+/* REFUSED: the node does not do it, and says why; BROKEN: it cannot be asked. */
+enum { OK, REFUSED, USAGE, BROKEN };
+#define DETACH 0x1d /* Ctrl-] */
+#define LINES "20"
+#define POLL_MS 50
+
+static int json;
+static struct margay *node;
+
+static void fail(int status, const char *what, const char *why)
+{
+	fprintf(stderr, "margay: %s%s%s\n", what, why ? ": " : "", why ? why : "");
+	exit(status);
+}
+
+/* Calls; says why the node refuses, and ends. */
+static char *ask(enum commander_request what, const char *text, size_t *size)
+{
+	char *answer;
+	int err = margay_call(node, what, text, strlen(text), &answer, size);
+
+	if (err < 0)
+		fail(BROKEN, "the channel broke", strerror(errno));
+	if (err > 0)
+		fail(REFUSED, answer[0] ? answer : strerror(err), NULL);
+	return answer;
+}
+
+static void show(enum commander_request what, const char *text)
+{
+	char *answer = ask(what, text, NULL);
+
+	json ? answer_json(answer) : answer_table(answer);
+}
+
+/* ---- commands ------------------------------------------------------------------------------- */
+
+static void command_create(char **args)
+{
+	static char text[MARGAY_DATA_MAX + 1];
+	int fd = open(args[0], O_RDONLY);
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s\n", basename(args[0]));
+	char *answer;
+	ssize_t got;
+	int err;
+
+	if (fd < 0)
+		fail(BROKEN, args[0], strerror(errno));
+	while ((got = read(fd, text + n, sizeof(text) - n)) > 0)
+		n += (size_t)got;
+	if (got < 0)
+		fail(BROKEN, args[0], strerror(errno));
+	if (n == sizeof(text))
+		fail(REFUSED, args[0], "too large for a VM file");
+	err = margay_call(node, COMMANDER_CREATE, text, n, &answer, NULL);
+	if (err < 0)
+		fail(BROKEN, "the channel broke", strerror(errno));
+	if (err)
+		fail(REFUSED, answer, NULL);
+}
+
+static int is_over(const char *name)
+{
+	char state[32] = "";
+
+	margay_value(ask(COMMANDER_SHOW, name, NULL), "state", state, sizeof(state));
+	return strcmp(state, "running") && strcmp(state, "paused") && strcmp(state, "changing") && strcmp(state, "waiting");
+}
+
+static void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+static void command_wait(char **args)
+{
+	while (!is_over(args[0]))
+		pause_ms(POLL_MS);
+	show(COMMANDER_SHOW, args[0]);
+}
+
+/* What it has written since *at. */
+static void put_output(const char *name, unsigned long *at)
+{
+	char text[100], next[24], *answer;
+	size_t size;
+
+	do {
+		snprintf(text, sizeof(text), "%.60s %lu", name, *at);
+		answer = ask(COMMANDER_READ, text, &size);
+		if (!margay_value(answer, "next", next, sizeof(next)))
+			fail(BROKEN, "an answer without an offset", NULL);
+		*at = strtoul(next, NULL, 10);
+		size -= (size_t)(strchr(answer, '\n') + 1 - answer);
+		fwrite(strchr(answer, '\n') + 1, 1, size, stdout);
+		fflush(stdout);
+	} while (size);
+}
+
+static struct termios before;
+
+static void restore(void)
+{
+	tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+static void command_console(char **args)
+{
+	int terminal = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &before);
+	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
+	unsigned long at = 0;
+	char text[1024];
+	size_t head = (size_t)snprintf(text, sizeof(text), "%.60s\n", args[0]);
+
+	if (terminal) {
+		struct termios raw = before;
+
+		fprintf(stderr, "margay: %s: Ctrl-] leaves\n", args[0]);
+		cfmakeraw(&raw);
+		atexit(restore);
+		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
+	}
+	for (;;) {
+		char *answer, *leave;
+		ssize_t n;
+		int err;
+
+		put_output(args[0], &at);
+		if (poll(&in, 1, POLL_MS) <= 0)
+			continue;
+		n = read(STDIN_FILENO, text + head, sizeof(text) - head);
+		leave = n > 0 && terminal ? memchr(text + head, DETACH, (size_t)n) : NULL;
+		if (leave)
+			n = leave - text - (ssize_t)head;
+		if (n > 0) {
+			err = margay_call(node, COMMANDER_WRITE, text, head + (size_t)n, &answer, NULL);
+			if (err)
+				fail(err < 0 ? BROKEN : REFUSED, err < 0 ? strerror(errno) : answer, NULL);
+		}
+		if (n <= 0 || leave)
+			break;
+	}
+	put_output(args[0], &at);
+}
+
+static void command_image_put(char **args)
+{
+	const char *name = args[1] ? args[1] : basename(args[0]);
+	int fd = open(args[0], O_RDONLY), err;
+	char *answer = NULL;
+
+	if (fd < 0)
+		fail(BROKEN, args[0], strerror(errno));
+	err = margay_put_image(node, name, fd, &answer);
+	if (err)
+		fail(err < 0 ? BROKEN : REFUSED, err < 0 ? strerror(errno) : answer, NULL);
+}
+
+static void command_log(char **args)
+{
+	char *answer = ask(COMMANDER_LOG, args[0] ? args[0] : LINES, NULL);
+	const char *comma = "";
+
+	if (!json) {
+		fputs(answer, stdout);
+		return;
+	}
+	putchar('[');
+	for (char *line; (line = strsep(&answer, "\n")) && *line; comma = ",\n ") {
+		printf("%s", comma);
+		answer_json_text(line, strlen(line));
+	}
+	puts("]");
+}
+
+static const struct command {
+	const char *name, *args, *help;
+	enum commander_request what; /* 0: run() */
+	void (*run)(char **args);
+	int shows;                   /* lines of values */
+	int needs, takes;
+} commands[] = {
+	{ "info", "", "version, rights, memory", COMMANDER_HELLO, NULL, 1, 0, 0 },
+	{ "list", "", "the VMs", COMMANDER_LIST, NULL, 1, 0, 0 },
+	{ "show", "VM", "one of them", COMMANDER_SHOW, NULL, 1, 1, 1 },
+	{ "create", "FILE", "makes a VM of a VM file", 0, command_create, 0, 1, 1 },
+	{ "destroy", "VM", "forgets one that is over", COMMANDER_DESTROY, NULL, 0, 1, 1 },
+	{ "start", "VM", "starts it", COMMANDER_START, NULL, 0, 1, 1 },
+	{ "stop", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
+	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
+	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
+	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
+	{ "wait", "VM", "waits until it is over, then shows it", 0, command_wait, 0, 1, 1 },
+	{ "console", "VM", "its console, from the oldest output that is kept", 0, command_console, 0, 1, 1 },
+	{ "stats", "VM", "its exits", COMMANDER_STATS, NULL, 1, 1, 1 },
+	{ "log", "[LINES]", "the node's log (" LINES ")", 0, command_log, 0, 0, 1 },
+	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
+	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
+	{ "image put", "FILE [NAME]", "sends an image", 0, command_image_put, 0, 1, 2 },
+	{ "image list", "", "the images, and the modules of the boot", COMMANDER_IMAGES, NULL, 1, 0, 0 },
+	{ "image rm", "NAME", "forgets one that no VM file names", COMMANDER_IMAGE_REMOVE, NULL, 0, 1, 1 },
+};
+
+static void usage(FILE *to)
+{
+	fprintf(to, "usage: margay [--json] COMMAND ...; margay --version\n");
+	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++)
+		fprintf(to, "  %-10s %-12s %s\n", c->name, c->args, c->help);
+}
+
+static const struct command *find(int *argc, char ***argv)
+{
+	char two[64];
+
+	snprintf(two, sizeof(two), "%.30s %.30s", *argc ? **argv : "", *argc > 1 ? (*argv)[1] : "");
+	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++) {
+		int words = strchr(c->name, ' ') ? 2 : 1;
+
+		if (*argc < words || strcmp(words == 2 ? two : **argv, c->name) != 0)
+			continue;
+		*argc -= words;
+		*argv += words;
+		return *argc >= c->needs && *argc <= c->takes ? c : NULL;
+	}
+	return NULL;
+}
+
+int main(int argc, char **argv)
+{
+	static const struct option options[] = {
+		{ "json", no_argument, NULL, 'j' }, { "version", no_argument, NULL, 'V' }, { "help", no_argument, NULL, 'h' },
+		{ 0 },
+	};
+	const struct command *c;
+	char error[200];
+	int option;
+
+	while ((option = getopt_long(argc, argv, "+jh", options, NULL)) != -1) {
+		if (option == 'V') {
+			puts("margay " MARGAY_VERSION);
+			return OK;
+		}
+		if (option == 'h')
+			usage(stdout);
+		if (option != 'j') {
+			if (option != 'h')
+				usage(stderr);
+			return option == 'h' ? OK : USAGE;
+		}
+		json = 1;
+	}
+	argc -= optind;
+	argv += optind;
+	c = find(&argc, &argv);
+	if (!c) {
+		usage(stderr);
+		return USAGE;
+	}
+	node = margay_open(error, sizeof(error));
+	if (!node)
+		fail(BROKEN, error, NULL);
+	if (c->shows)
+		show(c->what, argc ? argv[0] : "");
+	else if (c->run)
+		c->run(argv);
+	else
+		ask(c->what, argv[0], NULL);
+	margay_close(node);
+	return OK;
+}

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * From a message of the VM that commands the node to what it asks for, and the answer (docs/commander.md). A message that is none
+ * is refused and counted, and what comes next is a message again: no state is kept of it.
+ */
+#include "vmm/commander.h"
+
+#include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/string.h>
+
+#include "vmm/commander/private.h"
+#include "vmm/vm.h"
+
+static const struct request {
+	commander_fn *serve;
+	unsigned right; /* of enum vm_may; 0: everybody who commands may */
+} requests[COMMANDER_REQUESTS] = {
+	[COMMANDER_LIST] = { commander_list, 0 },
+	[COMMANDER_SHOW] = { commander_show, 0 },
+	[COMMANDER_NODE] = { commander_node, 0 },
+	[COMMANDER_PCI] = { commander_pci, 0 },
+	[COMMANDER_LOG] = { commander_log, 0 },
+	[COMMANDER_STATS] = { commander_stats, 0 },
+	[COMMANDER_CREATE] = { commander_create, MAY_CREATE },
+	[COMMANDER_DESTROY] = { commander_destroy, MAY_DESTROY },
+	[COMMANDER_START] = { commander_start, MAY_CREATE },
+	[COMMANDER_STOP] = { commander_stop, MAY_DESTROY },
+	[COMMANDER_RESTART] = { commander_restart, MAY_CREATE | MAY_DESTROY },
+	[COMMANDER_PAUSE] = { commander_pause, MAY_DESTROY },
+	[COMMANDER_RESUME] = { commander_resume, MAY_CREATE },
+	[COMMANDER_READ] = { commander_read, MAY_CONSOLE },
+	[COMMANDER_WRITE] = { commander_write, MAY_CONSOLE },
+	[COMMANDER_IMAGES] = { commander_images, 0 },
+	[COMMANDER_IMAGE] = { commander_image, MAY_CREATE },
+	[COMMANDER_DATA] = { commander_data, MAY_CREATE },
+	[COMMANDER_IMAGE_END] = { commander_image_end, MAY_CREATE },
+	[COMMANDER_IMAGE_REMOVE] = { commander_image_remove, MAY_CREATE },
+};
+#define CUT "truncated=yes\n"
+
+static struct commander_answer *answer; /* of the request in hand */
+static bool cut;
+static u64 refused; /* messages that were none, since boot */
+
+void commander_say(const char *fmt, ...)
+{
+	u32 room = (u32)(sizeof(answer->data) - sizeof(CUT) - answer->size);
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf((char *)answer->data + answer->size, room, fmt, ap);
+	va_end(ap);
+	cut = cut || (u32)n + 1 >= room;
+	if (cut)
+		return;
+	answer->size += (u32)n;
+	answer->data[answer->size++] = '\n';
+}
+
+u32 commander_put(const void *data, u32 size)
+{
+	u32 n = MIN(size, (u32)sizeof(answer->data) - answer->size);
+
+	memcpy(answer->data + answer->size, data, n);
+	answer->size += n;
+	return n;
+}
+
+int commander_refuse(int err, const char *fmt, ...)
+{
+	struct commander_message *head = (struct commander_message *)answer->data;
+	va_list ap;
+	int n;
+
+	/* What it has said before, an error each, comes with it. */
+	va_start(ap, fmt);
+	n = vsnprintf((char *)answer->data + answer->size, sizeof(answer->data) - answer->size, fmt, ap);
+	va_end(ap);
+	answer->size = MIN(answer->size + (u32)n, (u32)sizeof(answer->data));
+	/* What was asked may be anything; who asks gets printable text. */
+	for (u8 *c = answer->data + sizeof(*head); c < answer->data + answer->size; c++)
+		if (*c != '\n' && (*c < ' ' || *c > '~'))
+			*c = '?';
+	head->what = (u16)err;
+	return -err;
+}
+
+/* Why it is no message; 0: it is one. */
+static int judge(const struct commander_message *m, u32 size)
+{
+	if (size < sizeof(*m) || size > COMMANDER_MAX || m->magic != COMMANDER_MAGIC)
+		return commander_refuse(EINVAL, "%u bytes that are no message", size);
+	if (m->version != COMMANDER_VERSION)
+		return commander_refuse(EINVAL, "a message of version %u: this node speaks %u", m->version, COMMANDER_VERSION);
+	if (m->size != size - sizeof(*m))
+		return commander_refuse(EINVAL, "a message of %lu bytes that says %u", size - sizeof(*m), m->size);
+	if (m->what != COMMANDER_HELLO && (m->what >= COMMANDER_REQUESTS || !requests[m->what].serve))
+		return commander_refuse(ENOSYS, "request %u: this node does not know it", m->what);
+	return 0;
+}
+
+static void hello(const struct vm *vm)
+{
+	const struct vm_config_control *c = &vm->config->control;
+	static const char *const words[] = { "create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity" };
+	char may[80] = "";
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+		if (c->may & BIT(i))
+			snprintf(may + strlen(may), sizeof(may) - strlen(may), "%s%s", may[0] ? "," : "", words[i]);
+	commander_say("margay=%s\tprotocol=%u\tcommander=%s\tmay=%s\tmemory=%lu\tmemory_used=%lu\trefused=%lu", host_version(),
+		      COMMANDER_VERSION, vm->name, may, c->memory, vms_bytes() + images_bytes(), refused);
+}
+
+void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 size, struct commander_answer *out)
+{
+	const struct vm_config_control *control = &vm->config->control;
+	struct commander_message m = { 0 }, *head = (struct commander_message *)out->data;
+
+	memcpy(&m, request, MIN(size, (u32)sizeof(m)));
+	*head = (struct commander_message){ COMMANDER_MAGIC, COMMANDER_VERSION, 0, m.tag, 0 };
+	out->size = sizeof(*head);
+	answer = out;
+	cut = false;
+	if (judge(&m, size))
+		refused++;
+	else if (m.what == COMMANDER_HELLO)
+		hello(vm);
+	else if (requests[m.what].right & ~control->may)
+		commander_refuse(EPERM, "control_may of %s does not have it", vm->name);
+	else
+		requests[m.what].serve(control, session, (struct span){ (const char *)request + sizeof(m), m.size });
+	if (cut) {
+		memcpy(out->data + out->size, CUT, sizeof(CUT) - 1);
+		out->size += (u32)sizeof(CUT) - 1;
+	}
+	head->size = out->size - (u32)sizeof(*head);
+}
+
+void commander_close(unsigned session)
+{
+	images_close(session);
+}

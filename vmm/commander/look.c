@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the VM that commands sees of the node: a line for each thing, of name=value that tabs part. */
+#include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/string.h>
+
+#include "vmm/commander/private.h"
+#include "vmm/monitor.h"
+#include "vmm/pci/pci_fitness.h"
+#include "vmm/pci/vm_pci.h"
+#include "vmm/plan/place.h"
+#include "vmm/slot.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
+
+static void say_vm(unsigned i)
+{
+	struct monitor_vm info;
+
+	monitor_vm_info(i, &info);
+	commander_say("name=%s\tstate=%s\tcpus=%u\tmemory=%lu\tup=%lu\tstarts=%u\tfile=%s\tcreated=%s\tcommands=%s",
+		      monitor_vm_name(i), monitor_state_name(&info), info.cpus, info.memory, info.up / host_tsc_khz() / 1000,
+		      info.starts, info.file, monitor_slots[i].created ? "yes" : "no",
+		      info.config && info.config->control.commands ? "yes" : "no");
+}
+
+int commander_list(const struct vm_config_control *, unsigned, struct span)
+{
+	for (unsigned i = 0; i < monitor_vm_count(); i++)
+		if (monitor_vm_name(i)[0])
+			say_vm(i);
+	return 0;
+}
+
+static int find(struct span name)
+{
+	for (unsigned i = 0; i < monitor_vm_count(); i++)
+		if (name.n && span_is(name, monitor_vm_name(i)))
+			return (int)i;
+	return commander_refuse(ENOENT, "%.*s: there is no such VM", (int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
+}
+
+int commander_show(const struct vm_config_control *, unsigned, struct span text)
+{
+	int i = find(text);
+	const struct vm_config *c;
+	struct vm_config_name named;
+	struct vm *vm;
+
+	if (i < 0)
+		return i;
+	say_vm((unsigned)i);
+	vm = monitor_vm_hold((unsigned)i);
+	c = monitor_slots[i].config;
+	for (unsigned k = 0; c && vm_config_name(c, k, &named); k++)
+		commander_say("%s=%s", named.key, named.name);
+	for (unsigned k = 0; vm && k < vm->nr_host_cpus; k++)
+		commander_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k], host_cpu_info(vm->host_cpu[k])->node);
+	for (unsigned k = 0; vm && k < vm->nr_extents; k++)
+		commander_say("memory=%lu\tnode=%d", vm->extent[k].size, vm->extent[k].node);
+	monitor_vm_release();
+	return 0;
+}
+
+int commander_node(const struct vm_config_control *, unsigned, struct span)
+{
+	const struct host_cpu_info *cpu;
+	u64 largest, free, own, used;
+
+	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
+		char owner[VM_NAME_MAX + 1] = "";
+
+		place_owner(i, owner);
+		commander_say("cpu=%u\tapic=%u\tnode=%d\tonline=%s\towner=%s", i, cpu->apic_id, cpu->node,
+			      cpu->online ? "yes" : "no", owner);
+	}
+	for (unsigned n = 0; n < host_node_count(); n++) {
+		free = host_mem_free((int)n, &largest);
+		commander_say("node=%u\tmemory=%lu\tfree=%lu\tlargest=%lu", n, host_node_memory(n), free, largest);
+	}
+	own = host_own_bytes(&used);
+	commander_say("own=%lu\tused=%lu", own, used);
+	return 0;
+}
+
+int commander_pci(const struct vm_config_control *, unsigned, struct span)
+{
+	struct pci_info f;
+
+	for (unsigned i = 0; IS_ENABLED(CONFIG_PCI) && host_pci_info(i, &f); i++) {
+		char why[PCI_FITNESS_TEXT], owner[VM_NAME_MAX + 1] = "", node[12] = "";
+		bool unfit = pci_fitness(&f, why) == PCI_UNFIT;
+
+		vm_pci_owner(i, owner);
+		if (f.has_node)
+			snprintf(node, sizeof(node), "%u", f.node);
+		commander_say("function=" PCI_FULL_FORMAT
+			      "\tvendor=%04x\tdevice=%04x\tclass=%06x\tnode=%s\tfit=%s\towner=%s\twhy=%s",
+			      PCI_FULL_FORMAT_ARGS(f.address), f.id.vendor, f.id.device, f.id.class_code, node,
+			      unfit ? "no" : "yes", owner, why);
+	}
+	return 0;
+}
+
+static void say_line(const char *text)
+{
+	commander_say("%s", text);
+}
+
+/* The last lines of the node's log: as many as it says. */
+int commander_log(const struct vm_config_control *, unsigned, struct span text)
+{
+	u64 lines;
+
+	if (!span_number(&text, 10, &lines) || text.n || lines > 1000)
+		return commander_refuse(EINVAL, "expected a number of lines up to 1000");
+	host_log_last(0, (unsigned)lines, say_line);
+	return 0;
+}
+
+int commander_stats(const struct vm_config_control *, unsigned, struct span text)
+{
+	int i = find(text);
+	struct vm *vm;
+
+	if (i < 0)
+		return i;
+	vm = monitor_vm_hold((unsigned)i);
+	for (unsigned k = 0; vm && k < vm->nr_vcpus; k++) {
+		const struct vcpu_stats *s = &vm->vcpus[k]->stats;
+
+		for (unsigned r = 0; IS_ENABLED(CONFIG_TELEMETRY) && r < VMEXITS; r++)
+			if (s->exit[r].count)
+				commander_say("vcpu=%u\texit=%s\tcount=%lu", k, vmexit_name(r), s->exit[r].count);
+		commander_say("vcpu=%u\tinjected=%lu", k, s->injected);
+	}
+	monitor_vm_release();
+	return vm ? 0 : commander_refuse(ENODEV, "%.*s does not run", (int)MIN(text.n, (size_t)VM_NAME_MAX), text.p);
+}

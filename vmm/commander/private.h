@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Shared by the requests of vmm/commander/: all run one at a time, and say into the one answer. */
+#ifndef VMM_COMMANDER_PRIVATE_H
+#define VMM_COMMANDER_PRIVATE_H
+
+#include <margay/span.h>
+
+#include "vmm/commander.h"
+#include "vmm/config/config.h"
+
+/* A line of the answer. What does not fit is left out, and the last line says so. */
+void commander_say(const char *fmt, ...) __printf(1, 2);
+/* Bytes of it as they are: as many as there is room for. */
+u32 commander_put(const void *data, u32 size);
+/* The answer is this error, and this line. Returns -err. */
+int commander_refuse(int err, const char *fmt, ...) __printf(2, 3);
+
+/* A request: 0, or what commander_refuse() has returned. control: the rights of who asks; session: whose bulk data it is. */
+typedef int commander_fn(const struct vm_config_control *control, unsigned session, struct span text);
+commander_fn commander_list, commander_show, commander_node, commander_pci, commander_log, commander_stats, commander_create,
+	     commander_destroy, commander_start, commander_stop, commander_restart, commander_pause, commander_resume,
+	     commander_read, commander_write, commander_images, commander_image, commander_data, commander_image_end,
+	     commander_image_remove;
+
+/* images.c: bytes of all images. */
+u64 images_bytes(void);
+/* Ends a transfer that has begun. */
+void images_close(unsigned session);
+/* vms.c: bytes that created VMs may take. Does a VM file name the module? */
+u64 vms_bytes(void);
+bool vms_name_module(const char *name);
+
+#endif
