@@ -2,18 +2,19 @@
 """A VM commands its node: Debian's kernel with its own virtio_console and the program `margay`, which sends images, makes VMs of
 them, starts, watches and ends them."""
 
+import hashlib
 import json
 import os
 import re
 import shutil
-import subprocess
 import tempfile
 
 import cluster  # noqa: F401  (for its path)
-import margay_run
 import node
+import pytest
 import systems
 import tiny
+from monitor_console import Console, whole_lines
 
 RIGHTS = "create, destroy, console, cpus:1-2, memory:512M"
 BEHAVE = "name = %s\nkernel = behave\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=%s\n"
@@ -44,8 +45,8 @@ def initrd(name, script, files):
     return target
 
 
-def start(name, script, files, rights=RIGHTS, cpus=3, others=(), modules=None, memory="1G", **keys):
-    text = node.vm_text("qemu", "margay.test=commander", name="service", cpus="0-0", memory="256M", control="yes",
+def start(name, script, files, rights=RIGHTS, cpus=3, others=(), modules=None, memory="1536M", **keys):
+    text = node.vm_text("qemu", "margay.test=commander", name="service", cpus="0-0", memory="512M", control="yes",
                         control_may=rights, **keys)
     vms = {"service.conf": text, **dict(others)}
     iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": initrd(name, script, files),
@@ -53,26 +54,174 @@ def start(name, script, files, rights=RIGHTS, cpus=3, others=(), modules=None, m
     return node.start(name, "qemu", iso, cpus=cpus, memory=memory)
 
 
-FIRST = """
-run() { echo "margay-test: $1: $(shift; "$@" 2>&1 | tr '\\n' '|')"; }
-run info margay info
-run put margay image put behave
-run images margay image list
-run create margay create one.conf
-run list margay list
-run start margay start one
-run wait margay wait one
-run show margay --json show one
-run console margay console one </dev/null
-run destroy margay destroy one
-run node margay --json node
-run rm margay image rm behave
-run log margay log 5
+# For scripts: what a command says, | for each line's end, in pieces that the node's line does not cut; and its status.
+RUN = r"""
+run() { what=$1; shift; said=$("$@" 2>&1 </dev/null); status=$?
+	echo "$said" | tr '\n' '|' | fold -w 180 | sed "s/^/margay-test: $what: $status: /"; echo; }
+port=$(grep -l 'margay.3' /sys/class/virtio-ports/*/name | cut -d/ -f5)
 """
 
+SCRIPT = RUN + r"""
+run info margay --json info
+run nothing margay --json list
+run put margay image put behave
+run twin margay image put behave twin
+run taken margay image put one.conf behave
+run create margay create one.conf
+run again margay create one.conf
+run wrong margay create wrong.conf
+run outside margay create outside.conf
+run list margay --json list
+run table margay list
+run start margay start one
+run wait margay wait one
+run console margay console one
+run in-use margay image rm behave
+run destroy margay destroy one
+run gone margay start one
+run before margay --json node
+# A message that is none, one that is cut, one of another version, and an announcement whose data never come.
+printf 'this is no message at all' >/dev/$port
+printf '\115\122\107\131\001\000\002' >/dev/$port
+printf '\115\122\107\131\007\000\002\000\001\000\000\000\000\000\000\000' >/dev/$port
+exec 3>/dev/$port
+printf '\115\122\107\131\001\000\022\000\001\000\000\000\104\000\000\000a 8 %064d' 0 >&3
+printf '\115\122\107\131\001\000\023\000\002\000\000\000\003\000\000\000abc' >&3
+run during margay --json node
+exec 3>&-
+run after margay --json node
+run refused margay --json info
+run images margay --json image list
+run kernel margay image put vmlinuz
+run initrd margay image put initrd tenant
+run linux margay create linux.conf
+run hang margay create hang.conf
+run start-linux margay start linux
+run start-hang margay start hang
+run running margay --json list
+run end margay wait linux
+run said sh -c "margay console linux | grep margay-test:"
+run pause margay pause hang
+run paused margay pause hang
+run resume margay resume hang
+run stats margay --json stats hang
+run not-over margay destroy hang
+run stop margay stop hang
+run stopped margay wait hang
+run boot margay stop service
+for vm in linux hang; do run forget margay destroy $vm; done
+for image in behave twin vmlinuz tenant; do run rm margay image rm $image; done
+run at-last margay --json node
+run usage margay start
+run log margay log 3
+"""
+FILES = {
+    "one.conf": BEHAVE % ("one", "once"),
+    "wrong.conf": "name = wrong\nkernel = none\nmemory = 32M\ncpu = 1\ncontrol = yes\n",
+    "outside.conf": BEHAVE % ("outside", "once") + "cpus = 0-0\n",
+    "linux.conf": "name = linux\nkernel = vmlinuz\ninitrd = tenant\nmemory = 256M\ncpus = 1-1\n"
+                  "cmdline = console=ttyS0 panic=-1 margay.test=smp\n",
+    "hang.conf": BEHAVE % ("hang", "hang") + "cpus = 2-2\n",
+}
 
-def test_first():
-    with start("commander-first", FIRST, {"behave": tiny.elf("behave"), "one.conf": BEHAVE % ("one", "once")}) as running:
+
+def answers(run):
+    """By the names of the script's commands: what was said, and the status."""
+    said, status = {}, {}
+    for what, code, text in re.findall(r"^margay-test: ([a-z-]+): (\d+): (.*?)\r?$", run.of("service").text, re.MULTILINE):
+        said[what] = said.get(what, "") + text
+        status[what] = int(code)
+    return {what: text.rstrip("|").replace("|", "\n") for what, text in said.items()}, status
+
+
+def free(text):
+    """Bytes free for guests, by what the client says of the node."""
+    return sum(row["free"] for row in json.loads(text) if "free" in row)
+
+
+def test_commands():
+    """All that a VM may do to others, by the client's own words; what is refused, with its reason; and that nothing is left."""
+    files = {**FILES, "behave": tiny.elf("behave"), "vmlinuz": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}
+    with start("commander-commands", SCRIPT, files) as running:
+        whole_lines(running)
         run = node.Run(running, running.wait())
-    print(run.text[-6000:])
-    assert run.outcome.status == margay_run.OK, run.text[-4000:]
+    assert run.has_line("margay: node: end=poweroff vms=1 failed=0"), run.text[-4000:]
+    said, status = answers(run)
+    refused = {"taken", "again", "wrong", "outside", "in-use", "gone", "paused", "not-over", "boot"}
+    assert {what for what, code in status.items() if code == 1} == refused, status
+    assert {what for what, code in status.items() if code > 1} == {"usage"} and status["usage"] == 2
+    info = json.loads(said["info"])[0]
+    assert info["commander"] == "service" and info["may"] == "create,destroy,console" and info["memory"] == 512 << 20
+    assert [vm["name"] for vm in json.loads(said["nothing"])] == ["service"]
+    assert said["taken"] == "margay: behave: there is an image of that name"
+    assert said["again"] == "margay: one.conf:1: name = one: one.conf has that name already: choose another"
+    # All that is wrong with a file, and nothing of it is left.
+    assert said["wrong"].startswith("margay: wrong.conf:4: unknown key 'cpu': expected one of ")
+    assert said["outside"] == "margay: outside.conf:6: cpus: control_may does not have CPU 0"
+    one = json.loads(said["list"])[1]
+    assert (one["name"], one["state"], one["cpus"], one["memory"], one["created"]) == ("one", "not-started", 1, 32 << 20, "yes")
+    assert re.search(r"^one +not-started +1 +33554432 ", said["table"], re.MULTILINE)
+    assert "one   exit" in said["wait"] and said["console"] == "behave: begins\ntiny: behave: ok checks=1"
+    assert said["in-use"] == "margay: behave: a VM file names it" and said["gone"] == "margay: one: there is no such VM"
+    # The image is there once; what has begun to come takes memory, and gives it back.
+    images = {image["name"]: image for image in json.loads(said["images"])}
+    assert images["behave"]["sha256"] == images["twin"]["sha256"] and images["kernel"]["boot"] == "yes" and "a" not in images
+    with open(files["behave"], "rb") as f:
+        assert images["behave"]["sha256"] == hashlib.sha256(f.read()).hexdigest()
+    assert free(said["before"]) - free(said["during"]) == 2 << 20 and free(said["before"]) == free(said["after"])
+    assert json.loads(said["refused"])[0]["refused"] == 3
+    states = {vm["name"]: vm["state"] for vm in json.loads(said["running"])}
+    assert states["service"] == "running" and {states["hang"], states["linux"]} <= {"running", "changing"}
+    assert re.search(r"^linux +poweroff ", said["end"], re.MULTILINE)
+    assert "margay-test: cpus: 1" in said["said"] and "margay-test: lines: 20000" in said["said"]
+    assert said["paused"] == "margay: hang is in that state already" and said["not-over"] == "margay: hang is not over: stop it first"
+    assert {row.get("vcpu") for row in json.loads(said["stats"])} == {0}
+    assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
+    assert said["boot"] == "margay: service is of the boot: control_may does not have it"
+    # The images are gone, too: two more than at `before`, of 2 MiB each.
+    assert free(said["at-last"]) - free(said["before"]) == 2 << 20
+    assert "commander: hang: destroyed" in said["log"]
+
+
+CYCLES = 200
+CYCLE = RUN + r"""
+run put margay image put behave a
+run put margay image put ports b
+cycle() {
+	margay create $1.conf && margay start $1 && margay wait $1 >/tmp/$1 && grep -q "^$1  *exit " /tmp/$1 &&
+	margay console $1 </dev/null | grep -q "tiny: $2: ok checks=" && margay destroy $1
+}
+cycle a behave && cycle b ports
+run before margay --json node
+run exits margay --json stats watched
+good=0
+for n in $(seq CYCLES); do
+	cycle a behave && cycle b ports && good=$((good + 1))
+done
+run good echo $good
+run after margay --json node
+run exits-after margay --json stats watched
+""".replace("CYCLES", str(CYCLES))
+
+
+@pytest.mark.full
+def test_cycles():
+    """Two images, each made, started, ended and forgotten again and again beside a VM that computes; each by its own output. No byte
+    of memory is lost, and the other VM's CPU has nothing to do for it."""
+    vm = "name = %s\nkernel = %s\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=once\n"
+    watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 2-2\ncmdline = machine=qemu mode=hang\n"
+    files = {"behave": tiny.elf("behave"), "ports": tiny.elf("ports"), "a.conf": vm % ("a", "a"), "b.conf": vm % ("b", "b")}
+    with start("commander-cycles", CYCLE, files, others={"watched.conf": watched}, modules={"behave": tiny.elf("behave")},
+               rights="create, destroy, console, cpus:1, memory:64M") as running:
+        whole_lines(running)
+        running.expect(r"^margay: .*commander: b: destroyed|commander: b: destroyed", 600)
+        running.expect("margay-test: done", 3000)
+        console = Console(running)
+        assert console.answer("vm stop watched") == ["watched: stops"]
+        run = node.Run(running, running.wait())
+    said, _ = answers(run)
+    assert said["good"] == str(CYCLES), run.text[-4000:]
+    assert free(said["before"]) == free(said["after"])
+    assert [row["used"] for row in json.loads(said["before"]) if "own" in row] == [
+        row["used"] for row in json.loads(said["after"]) if "own" in row]
+    assert said["exits"] == said["exits-after"]

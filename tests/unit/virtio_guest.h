@@ -34,7 +34,7 @@ static struct vm_pci pci;
 static u64 ecam_at;
 static u8 ecam_buses;
 static struct { unsigned count; u64 address; u32 data; const struct vm *to; } sent; /* messages */
-static u16 offered[5]; /* by queue: the driver's index */
+static u16 offered[10]; /* by queue: the driver's index */
 
 int pci_root_ecam(struct vm *, u64 base, u8 last_bus)
 {

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/virtio.c vmm/dev/virtio_control.c vmm/dev/virtqueue.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* The ports of the VM that commands, against a driver as virtio 1.2, 5.3 has it, and one that errs. What is asked is answered by
+ * this file. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "tests/unit/virtio_guest.h"
+#include "vmm/commander.h"
+
+enum { CONTROL_IN = 2, CONTROL_OUT = 3 };
+enum { WRITE = 2 };
+#define DATA(queue) (0x200000u + (queue) * 0x20000u) /* what is offered, 0x1000 each */
+#define QUEUES_ALL 10u
+#define MULTIPORT 2u
+
+static struct { unsigned calls, session; u32 size; u8 first; unsigned closed[COMMANDER_PORTS]; } asked;
+static u32 answer_size;
+
+/* Of as many bytes as the test wants: the session, then the request's first byte. */
+void commander_serve(struct vm *, unsigned session, const u8 *request, u32 size, struct commander_answer *out)
+{
+	asked.calls++;
+	asked.session = session;
+	asked.size = size;
+	asked.first = size ? request[0] : 0;
+	out->size = answer_size;
+	memset(out->data, (int)(16 * session + asked.first), answer_size);
+}
+
+void commander_close(unsigned session)
+{
+	asked.closed[session]++;
+}
+
+static int setup(void **)
+{
+	fake_host_reset();
+	memset(&asked, 0, sizeof(asked));
+	answer_size = 20;
+	fake_vm_config.control.commands = true;
+	if (guest_start())
+		return -1;
+	drive(0, QUEUES_ALL, MULTIPORT);
+	return 0;
+}
+
+static int teardown(void **)
+{
+	fake_vm_destroy(vm);
+	fake_vm_config.control.commands = false;
+	return fake_host.pages_in_use != 0;
+}
+
+static void offer_in(unsigned queue, unsigned count, u32 size)
+{
+	for (unsigned i = 0; i < count; i++) {
+		unsigned at = offered[queue] % 16u;
+
+		set_desc(queue, at, DATA(queue) + at * 0x1000, size, WRITE, 0);
+		offer(queue, (u16)at);
+	}
+	put(0, NOTIFY(queue), 2, queue);
+	finish();
+}
+
+static void send_out(unsigned queue, const void *data, u32 size)
+{
+	unsigned at = offered[queue] % 16u;
+
+	memcpy(guest_ptr(vm, gpa(DATA(queue) + at * 0x1000), size), data, size);
+	set_desc(queue, at, DATA(queue) + at * 0x1000, size, 0, 0);
+	offer(queue, (u16)at);
+	put(0, NOTIFY(queue), 2, queue);
+	finish();
+}
+
+static unsigned used(unsigned queue)
+{
+	return (unsigned)ram(USED(queue) + 2, 2);
+}
+
+static u32 used_bytes(unsigned queue, unsigned i)
+{
+	return (u32)ram(USED(queue) + 4 + i * 8 + 4, 4);
+}
+
+static void event(u32 port, u16 what, u16 value)
+{
+	send_out(CONTROL_OUT, &(struct { u32 port; u16 event, value; }){ port, what, value }, 8);
+}
+
+/* The i-th of what the driver was told: port, event and value. */
+static void told(unsigned i, u32 port, u16 what, u16 value)
+{
+	assert_int_equal(ram(DATA(CONTROL_IN) + i * 0x1000, 4), port);
+	assert_int_equal(ram(DATA(CONTROL_IN) + i * 0x1000 + 4, 2), what);
+	assert_int_equal(ram(DATA(CONTROL_IN) + i * 0x1000 + 6, 2), value);
+}
+
+static void test_ports(void **)
+{
+	assert_int_equal(config_read(0, 2, 2), 0x1043);
+	assert_int_equal(get(0, DEVICE_CONFIG + 4, 4), COMMANDER_PORTS);
+	put(0, FEATURE_SELECT, 4, 0);
+	assert_true(get(0, FEATURE, 4) & MULTIPORT);
+	event(0, 0, 1);
+	assert_int_equal(used(CONTROL_IN), 0);
+	offer_in(CONTROL_IN, 3, 64);
+	assert_int_equal(used(CONTROL_IN), 3);
+	offer_in(CONTROL_IN, 5, 64);
+	assert_int_equal(used(CONTROL_IN), 4);
+	for (unsigned i = 0; i < COMMANDER_PORTS; i++)
+		told(i, i, 1, 1);
+	event(2, 3, 1);
+	assert_int_equal(used(CONTROL_IN), 6);
+	told(4, 2, 6, 1);
+	told(5, 2, 7, 1);
+	assert_memory_equal(guest_ptr(vm, gpa(DATA(CONTROL_IN) + 5 * 0x1000 + 8), 8), "margay.2", 8);
+	assert_int_equal(used_bytes(CONTROL_IN, 5), 16);
+	/* What is not there, and what is cut. */
+	event(COMMANDER_PORTS, 3, 1);
+	event(0xffffffff, 6, 1);
+	send_out(CONTROL_OUT, "abc", 3);
+	assert_int_equal(used(CONTROL_IN), 6);
+}
+
+static void test_requests(void **)
+{
+	/* Port 1 is behind the control messages. */
+	event(1, 6, 1);
+	offer_in(4, 4, 16);
+	send_out(5, "x123", 4);
+	assert_true(asked.calls == 1 && asked.session == 1 && asked.size == 4 && asked.first == 'x');
+	assert_int_equal(used(4), 2);
+	assert_true(used_bytes(4, 0) == 16 && used_bytes(4, 1) == 4);
+	assert_int_equal(ram(DATA(4), 1), (u8)(16 + 'x'));
+	/* As long as may be, and longer: no more than that is read. */
+	set_desc(5, 9, DATA(5), 0x7000, 1, 10);
+	set_desc(5, 10, DATA(5), 0x1001, 0, 0);
+	offer(5, 9);
+	put(0, NOTIFY(5), 2, 5);
+	finish();
+	assert_int_equal(asked.size, 0x8001);
+	/* Not the guest's RAM. */
+	set_desc(5, 9, GUEST_RAM, 16, 0, 0);
+	offer(5, 9);
+	put(0, NOTIFY(5), 2, 5);
+	finish();
+	assert_int_equal(asked.size, 0);
+}
+
+/* A second request before the first one's answer was read. */
+static void test_not_read(void **)
+{
+	struct commander_message m = { COMMANDER_MAGIC, COMMANDER_VERSION, 1, 0x1234, 0 }, late;
+
+	event(0, 6, 1);
+	answer_size = 40;
+	send_out(1, "a", 1);
+	assert_int_equal(asked.calls, 1);
+	send_out(1, &m, sizeof(m));
+	assert_int_equal(asked.calls, 1);
+	assert_int_equal(used(1), 2);
+	offer_in(0, 1, 24);
+	assert_int_equal(used(0), 1);
+	offer_in(0, 3, 64);
+	assert_int_equal(used(0), 3);
+	assert_true(used_bytes(0, 0) == 24 && used_bytes(0, 1) == 16 && used_bytes(0, 2) == sizeof(late));
+	memcpy(&late, guest_ptr(vm, gpa(DATA(0) + 2 * 0x1000), sizeof(late)), sizeof(late));
+	assert_true(late.magic == COMMANDER_MAGIC && late.what == 16 && late.tag == 0x1234 && !late.size);
+	/* And all is well again. */
+	send_out(1, "b", 1);
+	assert_int_equal(asked.calls, 2);
+	assert_int_equal(used(0), 4);
+}
+
+/* What is open is closed, once: by the driver, by its reset, by the VM's end; an answer is not the next one's. */
+static void test_close(void **)
+{
+	event(3, 6, 0);
+	assert_int_equal(asked.closed[3], 0);
+	event(3, 6, 1);
+	send_out(9, "a", 1);
+	event(3, 6, 0);
+	assert_int_equal(asked.closed[3], 1);
+	event(3, 6, 1);
+	offer_in(8, 1, 64);
+	assert_int_equal(used(8), 0);
+	event(3, 6, 1);
+	assert_int_equal(asked.closed[3], 2);
+	put(0, STATUS, 1, 0);
+	assert_int_equal(asked.closed[3], 3);
+	assert_true(!asked.closed[0] && !asked.closed[1] && !asked.closed[2]);
+	memset(offered, 0, sizeof(offered));
+	drive(0, QUEUES_ALL, MULTIPORT);
+	event(3, 6, 1);
+	assert_int_equal(asked.closed[3], 3);
+	fake_vm_destroy(vm);
+	assert_int_equal(asked.closed[3], 4);
+	setup(NULL);
+}
+
+static void test_not_there(void **)
+{
+	fake_vm_destroy(vm);
+	fake_vm_config.control.commands = false;
+	assert_int_equal(guest_start(), 0);
+	assert_null(vm->virtual);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup_teardown(test_ports, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_requests, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_read, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_close, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_not_there, setup, teardown),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
