@@ -147,10 +147,10 @@ def symbols(kernel="vmlinuz"):
     return path
 
 
-def guest_functions(part, test, system, counted):
-    """What the guest's kernel executes for each interrupt that was taken, by function."""
+def guest_functions(part, test, system, counted, of="interrupts"):
+    """What the guest's kernel executes for each interrupt that was taken, or each of what else is counted, by function."""
     for function in counted.functions():
-        each = round(counted[function] / max(counted["interrupts"], 1), 1)
+        each = round(counted[function] / max(counted[of], 1), 1)
         if each:
             yield dict(part=part, test=test, system=system, metric=report.IN_GUEST + function, value=each)
 
@@ -429,7 +429,7 @@ def part_devices(system):
     for mode in DMA_MODES[system]:
         counts, text = with_devices(system, mode, "devices", "devices margay.megabytes=%d" % DEVICES_MEGABYTES,
                                     systems.devices_initrd(), {**systems.nvme(DEVICES_MEGABYTES << 20), **systems.network()},
-                                    interrupts=entries(), device=entries("device")[0], x2apic=True)
+                                    interrupts=entries(), device=entries("device")[0], symbols=symbols(), x2apic=True)
         for row in whole_run("devices", system, counts, text):
             yield dict(row, test="whole run, " + mode)
         for load, counted in zip(DEVICES, counts.pairs(), strict=True):
@@ -439,6 +439,7 @@ def part_devices(system):
                 if counted["device-ends"]:
                     yield dict(part="devices", test=test, system=system, metric=report.TO_EOI,
                                value=round(counted["device-instructions"] / counted["device-ends"], 1))
+                    yield from guest_functions("devices", test + ", to the EOI", system, counted, "device-ends")
 
 
 def part_dma(system):

@@ -15,7 +15,7 @@
  * entered for interrupts, which are counted so. `messages` counts
  * WRMSRs of the x2APIC's ICR outside of the image, with which a guest sends messages, and its RDMSRs of machine-check registers.
  * `device` is such an entry, too: from it to the next WRMSR of the x2APIC's EOI all
- * instructions are counted, as are those ends.
+ * instructions are counted, as are those ends; functions are counted from it to there alone.
  * Each VMRUN is followed by the
  * guest's instructions, up to the one behind it. `stats` is where Margay's own
  * counters lie (systems.py: telemetry_place()): they are read out of memory at
@@ -94,6 +94,9 @@ static bool messages_wanted;
 static uint64_t device;             /* an entry of the guest's */
 static uint64_t messages, mc_reads; /* WRMSRs of the ICR and RDMSRs of machine-check registers, by guests */
 static uint64_t device_entered, device_instructions, device_ends; /* device_entered: 0, or all instructions then */
+static struct {
+	uint64_t entered, counted;  /* a function's instructions at the entry, and from entries to ends */
+} *in_device;
 static struct qemu_plugin_register *rcx;
 /* Where the counters lie: (*(*pointer + to_vcpus))[vCPU] + to_stats, nr of them, next to each other, and injected interrupts. */
 static struct {
@@ -147,7 +150,7 @@ static void print_counters(const char *what, uint64_t value)
 		fprintf(out, " total%u %" PRIu64, i, by_cpu[i][TOTAL]);
 	fputc('\n', out);
 	for (unsigned i = 0; !cpus && i < functions.count; i++) {
-		uint64_t n = qemu_plugin_u64_sum(counter(FUNCTIONS + i));
+		uint64_t n = in_device ? in_device[i].counted : sum(FUNCTIONS + i);
 
 		if (n)
 			fprintf(out, "  %s %" PRIu64 "\n", functions.of[i].name, n);
@@ -265,14 +268,20 @@ static void wrmsr_executed(unsigned vcpu, void *data)
 		device_instructions += sum(TOTAL) - device_entered;
 		device_ends++;
 		device_entered = 0;
+		for (unsigned i = 0; in_device && i < functions.count; i++)
+			in_device[i].counted += sum(FUNCTIONS + i) - in_device[i].entered;
 	}
 }
 
 static void device_interrupts(unsigned vcpu, void *data)
 {
+	int own = functions_find(&functions, device, nr_image_functions, functions.count);
+
 	(void)vcpu;
 	(void)data;
 	device_entered = sum(TOTAL) - 1; /* without this one */
+	for (int i = 0; in_device && i < (int)functions.count; i++)
+		in_device[i].entered = sum(FUNCTIONS + (unsigned)i) - (i == own);
 }
 
 static void executed(unsigned vcpu, void *data)
@@ -415,6 +424,8 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 	}
 	bytes = g_byte_array_new();
 	score = qemu_plugin_scoreboard_new((FUNCTIONS + functions.count) * sizeof(uint64_t));
+	if (device && !cpus && functions.count > nr_image_functions)
+		in_device = calloc(functions.count, sizeof(*in_device));
 	if (messages_wanted || device)
 		qemu_plugin_register_vcpu_init_cb(id, cpu_begins);
 	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);

@@ -153,6 +153,14 @@ def test_exits_by_name():
     assert found[report.UNNAMED] == 8 and "messages sent by telemetry" not in found
 
 
+def test_functions_of_an_interrupt():
+    """By interrupts, and by those of devices alone."""
+    counted = systems.Stretch({"interrupts": 4, "device-ends": 2, "total": 9, "f": 6, "g": 0})
+    for of, each in (("interrupts", 1.5), ("device-ends", 3.0)):
+        (row_,) = bench.guest_functions("devices", "t", "native", counted, of)
+        assert (row_["metric"], row_["value"]) == (report.IN_GUEST + "f", each)
+
+
 def test_differences_by_function():
     key = ("noise", "Linux, detours", report.IN_GUEST)
     results = measured((*key[:2], key[2] + "f"), native=10, direct=12.5) + measured((*key[:2], key[2] + "g"), native=7)

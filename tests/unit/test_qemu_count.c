@@ -237,29 +237,37 @@ static void test_one_cpu(void **)
 				     " exit:io 1 exit:cpuid 1\n");
 }
 
-/* Which messages the guest sends and not the host, and how far it is from a device's interrupt to its end. */
+/*
+ * Which messages the guest sends and not the host, and how far it is from a device's interrupt to its end, by the functions that
+ * the test before has read.
+ */
 static void test_wrmsr(void **)
 {
-	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "messages=1", "device=0x7000" };
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "messages=1", "device=0xffffffff81000010" };
 
 	load(5, arguments);
 	begins(1, 0);
+	execute(0, HOST);
+	execute(0, KERNEL);
 	use_msr(HOST_WRMSR, 0x830);
 	use_msr(WRMSR, 0x830);
 	use_msr(WRMSR, 0x838);
 	use_msr(WRMSR, 0x17a);
 	for (unsigned i = 0; i < 6; i++)
 		use_msr(RDMSR, (unsigned[]){ 0x178, 0x17a, 0x17c, 0x401, 0x480, 0x830 }[i]);
-	use_msr(WRMSR, 0x80b);
-	execute(0, HANDLER);
+	execute(0, KERNEL);
 	execute(0, GUEST);
+	execute(0, BEHIND);
 	use_msr(WRMSR, 0x830);
 	use_msr(WRMSR, 0x80b);
 	execute(0, GUEST);
+	execute(0, HOST);
 	use_msr(WRMSR, 0x80b);
 	ended(1, NULL);
-	/* The entry and the WRMSR that ends it are both of it: four instructions. */
-	assert_non_null(strstr(line(0), " messages 2 mc-reads 2 device-instructions 4 device-ends 1\n"));
+	/* The entry and the WRMSR that ends it are both of it: five instructions, of the last entry before. */
+	assert_non_null(strstr(line(0), " messages 2 mc-reads 2 device-instructions 5 device-ends 1\n"));
+	assert_string_equal(line(1), "  behind 1\n");
+	assert_string_equal(line(2), "  this 1\n");
 }
 
 static void test_guest_functions(void **)
@@ -300,8 +308,8 @@ static void test_each_cpu(void **)
 int main(void)
 {
 	/* In this order: what one run leaves in the plugin, cpus= would have to take back. */
-	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_wrmsr),
-					    cmocka_unit_test(test_guest_functions), cmocka_unit_test(test_each_cpu) };
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_guest_functions),
+					    cmocka_unit_test(test_wrmsr), cmocka_unit_test(test_each_cpu) };
 
 	int file = mkstemp(out + 4), failed;
 
