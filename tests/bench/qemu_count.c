@@ -129,6 +129,12 @@ static uint64_t sum(unsigned index)
 	return n;
 }
 
+/* With one CPU only. */
+static uint64_t function(unsigned i)
+{
+	return qemu_plugin_u64_sum(counter(FUNCTIONS + i));
+}
+
 static void print_counters(const char *what, uint64_t value)
 {
 	pthread_mutex_lock(&lock);
@@ -150,7 +156,7 @@ static void print_counters(const char *what, uint64_t value)
 		fprintf(out, " total%u %" PRIu64, i, by_cpu[i][TOTAL]);
 	fputc('\n', out);
 	for (unsigned i = 0; !cpus && i < functions.count; i++) {
-		uint64_t n = in_device ? in_device[i].counted : sum(FUNCTIONS + i);
+		uint64_t n = in_device ? in_device[i].counted : function(i);
 
 		if (n)
 			fprintf(out, "  %s %" PRIu64 "\n", functions.of[i].name, n);
@@ -269,7 +275,7 @@ static void wrmsr_executed(unsigned vcpu, void *data)
 		device_ends++;
 		device_entered = 0;
 		for (unsigned i = 0; in_device && i < functions.count; i++)
-			in_device[i].counted += sum(FUNCTIONS + i) - in_device[i].entered;
+			in_device[i].counted += function(i) - in_device[i].entered;
 	}
 }
 
@@ -281,7 +287,7 @@ static void device_interrupts(unsigned vcpu, void *data)
 	(void)data;
 	device_entered = sum(TOTAL) - 1; /* without this one */
 	for (int i = 0; in_device && i < (int)functions.count; i++)
-		in_device[i].entered = sum(FUNCTIONS + (unsigned)i) - (i == own);
+		in_device[i].entered = function((unsigned)i) - (i == own);
 }
 
 static void executed(unsigned vcpu, void *data)
