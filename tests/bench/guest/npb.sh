@@ -4,9 +4,7 @@
 # and every line in which it speaks of verifying its own result.
 cd /tmp
 for program in /npb/*; do
-	mark 1
-	"$program" > out
-	mark 2
+	mark run "$program" > out
 	echo "margay-test: npb: ${program##*/}"
 	grep -i verif out
 done
