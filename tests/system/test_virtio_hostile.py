@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A virtio driver that breaks every rule (tests/guest/virtio_hostile.c), beside one that keeps them and must not notice: what it
-reads is right, and it makes the exits that it counts itself, none more. And a module that four VMs read stands once in memory."""
+"""Virtio drivers that break every rule (tests/guest/virtio_hostile.c: disks and a console; virtio_net_hostile.c: networks), each
+beside one that keeps them and must not notice: what it reads is right, what it sends arrives, and it makes the exits that it counts
+itself, none more. And a module that four VMs read stands once in memory."""
 
 import os
 import re
@@ -19,6 +20,7 @@ WORDS = (1 << 20) // 8
 TIMEOUT = {"qemu": 100, "bochs": 500}
 # Rounds of the witness's while the other one is at work, which without races, on Bochs, is over sooner.
 LEAST = {"qemu": 20, "bochs": 10}
+NET_LEAST = {"qemu": 200, "bochs": 100}
 
 
 def pattern():
@@ -34,48 +36,83 @@ def vm(name, machine, direct, cpus):
     """On these CPUs: the tiny guests' way to start others wants APIC IDs from 0 on."""
     guest = tiny.Guest(name, machine)
     text = guest.vm(direct=direct).replace("cpus = %d\n" % guest.cpus, "cpus = %s\n" % cpus)
-    return text + "allow_smt_sharing = yes\n" * (machine == "bochs") + "on_end = poweroff_node\n" * (name == "virtio_witness")
+    return text + "allow_smt_sharing = yes\n" * (machine == "bochs") + "on_end = poweroff_node\n" * name.endswith("witness")
 
 
 def device_exits(run, vm_name):
     return int(re.search(r"^%s: vcpu0: exits=.* stage2=(\d+)" % vm_name, run.text, re.MULTILINE)[1])
 
 
+def run_beside(name, witness, machine, direct, at_work, elf, modules):
+    """The hostile guest of that name beside the witness, until it has ended; what each said, the witness' exits, and its own
+    count of them. at_work: a line of the witness'."""
+    # On Bochs with one CPU, without races.
+    hostile_cpus = {"qemu": 2, "bochs": 1}[machine]
+    vms = {"a.conf": vm(witness, machine, direct, "%d-%d" % (hostile_cpus, hostile_cpus)),
+           "b.conf": vm(name, machine, direct, "0-%d" % (hostile_cpus - 1)).replace(" cpus=1 ", " cpus=%d " % hostile_cpus)}
+    log = name.replace("_", "-") + "-direct" * direct
+    iso = node.margay_iso("%s-%s" % (log, machine), vms, {**{guest: tiny.elf(guest) for guest in (witness, name)}, **modules},
+                          "escape=none", elf=elf)
+    with node.start(log, machine, iso, cpus=hostile_cpus + 1, memory="512M", timeout=TIMEOUT[machine]) as running:
+        # The log of the other VM's start may cut a line. Two that end at once would do so, too.
+        running.expect(at_work)
+        running.expect("^%s: end=" % name)
+        running.send("q")
+        run = node.Run(running, running.wait())
+    assert run.outcome.status == margay_run.OK, run.text[-4000:]
+    of = {name: run.of(name), witness: run.of_foreground(name)}
+    for one, said in of.items():
+        guest = tiny.Guest(one, machine)
+        guest.cpus = hostile_cpus if one == name else 1
+        assert tiny.judge(guest, said.text) + tiny.judge_mode(guest, said.text, direct) == [], said.text[-4000:]
+    # However long it runs, none more than it counts but for some at its start.
+    counted = int(re.search(r"^witness: rounds=.* accesses=(\d+)$", run.text, re.MULTILINE)[1])
+    assert 0 <= device_exits(run, witness) - counted < 10, counted
+    assert not run.lines("^%s: virtio device " % witness)
+    return run, of[name]
+
+
 @pytest.mark.parametrize("machine, direct", [
     ("qemu", False), ("qemu", True), pytest.param("bochs", False, marks=[pytest.mark.full, pytest.mark.slow])],
     ids=["qemu-emulated", "qemu-direct", "bochs-emulated"])
 def test_beside_a_witness(machine, direct):
-    name = "virtio-hostile" + "-direct" * direct
-    # On Bochs with one CPU, without races.
-    hostile_cpus = {"qemu": 2, "bochs": 1}[machine]
-    vms = {"a.conf": vm("virtio_witness", machine, direct, "%d-%d" % (hostile_cpus, hostile_cpus)),
-           "b.conf": vm("virtio_hostile", machine, direct, "0-%d" % (hostile_cpus - 1)).replace(
-               " cpus=1 ", " cpus=%d " % hostile_cpus)}
-    modules = {guest: tiny.elf(guest) for guest in ("virtio_witness", "virtio_hostile")}
-    iso = node.margay_iso("%s-%s" % (name, machine), vms, {**modules, "pattern": pattern()}, "escape=none",
-                          elf=node.variant("virtio", "VIRTIO=y"))
-    with node.start(name, machine, iso, cpus=hostile_cpus + 1, memory="512M", timeout=TIMEOUT[machine]) as running:
-        # Any one of its lines: the log of the other VM's start may cut the first. Two that end at once would do so, too.
-        running.expect(r"^hvc of the witness \d+\r?$")
-        running.expect("^virtio_hostile: end=")
-        running.send("q")
-        run = node.Run(running, running.wait())
-    assert run.outcome.status == margay_run.OK, run.text[-4000:]
-    hostile, witness = run.of("virtio_hostile"), run.of_foreground("virtio_hostile")
-    for name, of in ("virtio_hostile", hostile), ("virtio_witness", witness):
-        guest = tiny.Guest(name, machine)
-        guest.cpus = hostile_cpus if name == "virtio_hostile" else 1
-        assert tiny.judge(guest, of.text) + tiny.judge_mode(guest, of.text, direct) == [], of.text[-4000:]
+    run, hostile = run_beside("virtio_hostile", "virtio_witness", machine, direct, r"^hvc of the witness \d+\r?$",
+                              node.variant("virtio", "VIRTIO=y"), {"pattern": pattern()})
     # It was at work all the time, and says so; where another has cut its line it is not counted here.
-    rounds, accesses = map(int, re.search(r"^witness: rounds=(\d+) accesses=(\d+)$", run.text, re.MULTILINE).groups())
+    rounds = int(re.search(r"^witness: rounds=(\d+) ", run.text, re.MULTILINE)[1])
     said = [int(n) for n in re.findall(r"^hvc of the witness (\d+)$", run.text, re.MULTILINE)]
     least = LEAST[machine]
     assert rounds > least and len(said) > rounds - least and said == sorted(set(said)) and said[-1] < rounds
-    # However long it runs, none more but for some at its start.
-    assert 0 <= device_exits(run, "virtio_witness") - accesses < 10, accesses
     # The log is not flooded: it is said once of each device.
-    assert 1 <= len(run.lines(r"^virtio_hostile: virtio device \d: its driver broke a queue")) <= 3
-    assert not run.lines("^virtio_witness: virtio device ")
+    assert 1 <= len(hostile.lines(r"^virtio_hostile: virtio device \d: its driver broke a queue")) <= 3
+
+
+def counters(run, vm_name):
+    """Of each interface: frames sent, received, dropped, and those that were none."""
+    found = re.findall(r"^%s: net\d: sent=(\d+) .* received=(\d+) .* dropped=(\d+) bad=(\d+)$" % vm_name, run.text, re.MULTILINE)
+    return [tuple(map(int, numbers)) for numbers in found]
+
+
+@pytest.mark.parametrize("machine, direct", [
+    ("qemu", False), pytest.param("qemu", True, marks=pytest.mark.full),
+    pytest.param("bochs", False, marks=[pytest.mark.full, pytest.mark.slow])],
+    ids=["qemu-emulated", "qemu-direct", "bochs-emulated"])
+def test_frames_beside_a_witness(machine, direct):
+    """On one segment."""
+    run, hostile = run_beside("virtio_net_hostile", "virtio_net_witness", machine, direct, r"^(\[\w+\] )?witness: at work\r?$",
+                              node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), {})
+    rounds, lost, others = map(int, re.search(r"^witness: rounds=(\d+) lost=(\d+) others=(\d+) ", run.text, re.MULTILINE).groups())
+    # Whatever the hostile one did, the witness' frames went over, but where that one had filled its buffers.
+    assert rounds > NET_LEAST[machine] and others > 100
+    (sent, got, dropped, bad), (sent_back, got_back, *_) = counters(run, "virtio_net_witness")
+    assert sent == sent_back == rounds and not bad and got + got_back == 2 * rounds - lost + others
+    # It was counted what is no frame, and what did not fit: as often as the hostile one has done it by hand.
+    bad, lost = map(int, re.search(r"^hostile: bad=(\d+) dropped=(\d+)$", hostile.text, re.MULTILINE).groups())
+    by_hand = counters(run, "virtio_net_hostile")[0]
+    assert bad > 300 and lost > 30 and by_hand[2:] == (lost, bad), (by_hand, bad, lost)
+    # The log is not flooded: it is said once of each device.
+    told = hostile.lines(r"^virtio_net_hostile: virtio device \d: its driver broke a queue")
+    assert 1 <= len(told) == len(set(told)) <= 3
 
 
 def copies(ram, module):

@@ -36,7 +36,7 @@ struct virtq {
 struct virtio {
 	u32 bdf, notify_step;
 	volatile u8 *area[5]; /* by cfg_type (4.1.4): 1 common, 2 notifications, 3 ISR, 4 the device's */
-	volatile struct virtq queue[2];
+	volatile struct virtq queue[5];
 };
 
 static u64 virtio_exits;
@@ -107,23 +107,29 @@ static inline void virtio_reset(struct virtio *v, u32 features)
 static inline void virtio_queue(struct virtio *v, u16 n, const u64 area[3])
 {
 	put(v, SELECT, 2, n);
+	put(v, QUEUE_SIZE, 2, VIRTQ_SIZE);
 	put(v, QUEUE_DESC, 8, area[0]);
 	put(v, QUEUE_AVAIL, 8, area[1]);
 	put(v, QUEUE_USED, 8, area[2]);
 	put(v, QUEUE_ENABLE, 2, 1);
 }
 
-/* All of it (3.1.1), with empty rings. */
-static inline void virtio_start(struct virtio *v, unsigned queues)
+/* All of it (3.1.1), with these features and empty rings. */
+static inline void virtio_start_with(struct virtio *v, unsigned queues, u32 features)
 {
-	volatile u8 *p = (volatile u8 *)v->queue;
+	volatile u64 *p = (volatile u64 *)v->queue;
 
-	virtio_reset(v, 0);
-	for (u32 i = 0; i < sizeof(v->queue); i++)
+	virtio_reset(v, features);
+	for (u64 i = 0; i < queues * sizeof(v->queue[0]) / 8; i++)
 		p[i] = 0;
 	for (u16 n = 0; n < queues; n++)
 		virtio_queue(v, n, (u64[]){ (u64)v->queue[n].desc, (u64)&v->queue[n].avail, (u64)&v->queue[n].used });
 	put(v, STATUS, 1, DRIVER_OK);
+}
+
+static inline void virtio_start(struct virtio *v, unsigned queues)
+{
+	virtio_start_with(v, queues, 0);
 }
 
 static inline void set_desc(volatile struct virtq *q, unsigned i, u64 addr, u32 len, u16 flags, u16 next)
