@@ -512,7 +512,7 @@ mutants: tests-built
 # bench, or one part of it. BENCH= passes further options, NPB= names a clone of the NAS Parallel Benchmarks.
 BENCHES := bench bench-exits bench-exits-vtx bench-exits-kvm bench-ipi bench-rates bench-noise bench-boot bench-workloads
 BENCHES += bench-mitigations bench-mitigations-vtx bench-rates-vtx bench-hpcc bench-memory bench-walk bench-dma
-BENCHES += bench-devices bench-direct bench-npb
+BENCHES += bench-devices bench-direct bench-npb bench-net
 .PHONY: $(BENCHES)
 bench bench-noise: guest-rt
 $(BENCHES): all $(GUEST) $(TINY) $(G)/initrd-drivers

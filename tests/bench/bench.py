@@ -35,9 +35,11 @@ DIRECT_DEVICES = ("nvme", "igb")  # passed through, with all else that a load of
 DIRECT_WINDOW, DIRECT_SHIFT = 60000, 4
 DIRECT_VMS = ((1, "filtered"), (4, "filtered"), (4, "direct"))
 PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
-UNMITIGATED = ("exits", "mitigations", "ipi")  # the parts that ask KVM with mitigations=off, too, as Margay has none there
+UNMITIGATED = ("exits", "mitigations", "ipi", "net")  # the parts that ask KVM with mitigations=off, too, as Margay has none there
 RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
+NET_MIB, NET_TRIPS = 16, 1000
+NET_TESTS = (("a MiB of a TCP stream", NET_MIB), ("a round trip by TCP", NET_TRIPS))  # pair.c's
 IPI_LOOPS, IPI_TIMEOUT = 200, 400
 DMA_READS, DMA_LOOPS, REGISTRATIONS = 8000, 10000, 100
 # KVM's guest would need an IOMMU.
@@ -529,6 +531,26 @@ def part_mitigations_vtx(system):
                               trusted=False, cmdline="mitigate=" + word, extra=[forced.MODEL % 1])
 
 
+def part_net(system):
+    """
+    TCP between two guests, whose only network is virtual: by Margay's switch, and by KVM's vhost and a bridge. Sender, receiver and
+    what is between them are counted together, on a machine with a CPU for each guest.
+    """
+    if system == "native":
+        return
+    words = LINUX % WORDS + "pair margay.me=%d " + "margay.mib=%d margay.trips=%d" % (NET_MIB, NET_TRIPS)
+    options = dict(initrd=systems.pair_initrd(), second=words % 2, memory="3G")
+    if system in systems.INTERRUPTS:
+        options["elf"] = systems.node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y")
+    if system == "direct":
+        options["alone"] = [int(address, 16) for address in entries("x2apic-read")]
+    counts, _ = systems.measure(system, "net", os.path.join(systems.GUEST, "vmlinuz"), cmdline=words % 1, **options)
+    for (test, times), counted in zip(NET_TESTS, counts.pairs(), strict=True):
+        for metric, name in (("instructions", "total"), ("exits", "vmruns"), *([("in-hypervisor", "image")] * (
+                system in systems.INTERRUPTS))):
+            yield dict(part="net", test=test, system=system, metric=metric, value=round(counted[name] / times, 2))
+
+
 def part_exits_kvm(system):
     """The same guest in real cycles, where this host's KVM nests: natively it runs on KVM, and Margay does."""
     if system != "kvm":
@@ -559,7 +581,7 @@ PARTS = {"exits": part_exits, "exits-vtx": part_exits_vtx, "mitigations": part_m
          "mitigations-vtx": part_mitigations_vtx, "ipi": part_ipi, "rates": part_rates, "direct": part_direct,
          "rates-vtx": part_rates_vtx,
          "noise": part_noise, "boot": part_boot, "workloads": part_workloads, "hpcc": part_hpcc, "memory": part_memory,
-         "walk": part_walk, "dma": part_dma, "devices": part_devices}
+         "walk": part_walk, "dma": part_dma, "devices": part_devices, "net": part_net}
 
 
 def provenance():

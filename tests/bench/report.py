@@ -34,6 +34,8 @@ GOALS = [
     ("exits-vtx", "port-uart", "instructions", "kvm", 0.25),
     ("ipi", "sender", "instructions", "kvm-off", 0.2),
     ("ipi", "halted receiver", "instructions", "kvm-off", 0.2),
+    ("net", "a MiB of a TCP stream", "instructions", "kvm-off", 0.333),
+    ("net", "a round trip by TCP", "instructions", "kvm-off", 0.333),
     ("boot", "kernel to userspace", "instructions", "native", 0.92),
     ("workloads", "compute", "instructions", "native", 1.01),
     ("workloads", "memory", "instructions", "native", 1.01),

@@ -32,6 +32,8 @@ SYSTEMS = ("native", "margay", "direct", "kvm", "kvm-off")
 INTERRUPTS = {"margay": "emulated", "direct": "direct"}  # Margay's two, and their `interrupts =`
 GUEST_MEMORY = "512M"
 NODE_MEMORY = {"native": GUEST_MEMORY, "margay": "1G", "direct": "1G", "kvm": "2G", "kvm-off": "2G"}
+PEER_NETWORK = (" -netdev tap,id=n,ifname=tap{0},script=no,downscript=no,vhost=on"
+                " -device virtio-net-pci,netdev=n,mac=02:00:00:00:00:0{0},romfile=")
 PREALLOC = " -mem-prealloc"  # a further argument of the peer, by which kvm.sh knows that memory is measured
 KERNEL_START = 0x1000000  # where nokaslr puts Debian's kernel, entered there before paging
 TIMEOUT = 1800
@@ -60,6 +62,10 @@ X2APIC_MACHINE = ["-device", "intel-iommu,intremap=on,eim=on"]
 VM_LINES = ""  # --vm-lines
 X2APIC_WORDS = " intel_iommu=off"
 KVM_MODULES = ("irqbypass", "kvm", "ccp", "kvm-amd")
+# In the order in which they are loaded: what virtio's network needs in a guest, and what KVM's host has for it.
+VIRTIO_NET = ("virtio_ring", "virtio", "virtio_pci_modern_dev", "virtio_pci_legacy_dev", "virtio_pci", "failover", "net_failover",
+              "virtio_net")
+VHOST_NET = ("llc", "stp", "bridge", "tun", "tap", "vhost_iotlb", "vhost", "vhost_net")
 
 
 def run(command, **options):
@@ -218,26 +224,50 @@ def npb_initrd(clone, size):
     return target
 
 
+def copy_modules(root, directory, modules):
+    """Debian's modules of the guest's kernel, uncompressed."""
+    deb = glob.glob(os.path.join(GUEST, "linux-image-*.deb"))[0]
+    with tempfile.TemporaryDirectory() as unpacked:
+        run(["tar", "-x", "-C", unpacked, "--wildcards"] + ["*/%s.ko*" % m for m in modules],
+            input=run(["dpkg-deb", "--fsys-tarfile", deb]))
+        for module in modules:
+            # From Debian 13 on below usr, and compressed.
+            found = glob.glob(os.path.join(unpacked, "**", "kernel/**", module + ".ko*"), recursive=True)[0]
+            if found.endswith(".xz"):
+                run(["unxz", found])
+            copy_into(root, "%s/%s.ko" % (directory, module), found.removesuffix(".xz"))
+
+
 def peer_archive():
     """Debian's KVM modules, and QEMU with what it needs."""
     target = os.path.join(BUILD, "peer.cpio")
     deb = glob.glob(os.path.join(GUEST, "linux-image-*.deb"))[0]
     if os.path.exists(target) and os.path.getmtime(target) > max(os.path.getmtime(deb), os.path.getmtime(__file__)):
         return target
-    qemu = shutil.which("qemu-system-x86_64")
-    with tempfile.TemporaryDirectory() as root, tempfile.TemporaryDirectory() as unpacked:
-        copy_program(root, qemu)
+    with tempfile.TemporaryDirectory() as root:
+        copy_program(root, shutil.which("qemu-system-x86_64"))
         for path in PEER_ROMS:
             copy_into(root, path)
-        run(["tar", "-x", "-C", unpacked, "--wildcards"] + ["*/%s.ko*" % m for m in KVM_MODULES],
-            input=run(["dpkg-deb", "--fsys-tarfile", deb]))
-        for module in KVM_MODULES:
-            # From Debian 13 on below usr, and compressed.
-            found = glob.glob(os.path.join(unpacked, "**", "kernel/**", module + ".ko*"), recursive=True)[0]
-            if found.endswith(".xz"):
-                run(["unxz", found])
-            copy_into(root, "peer/%s.ko" % module, found.removesuffix(".xz"))
+        copy_modules(root, "peer", KVM_MODULES)
         archive(root, target)
+    return target
+
+
+def write_words(root, path, words):
+    os.makedirs(os.path.dirname(os.path.join(root, path)), exist_ok=True)
+    with open(os.path.join(root, path), "w", encoding="ascii") as f:
+        f.write(" ".join(words) + "\n")
+
+
+@functools.lru_cache(None)
+def pair_initrd():
+    """The initrd of the other parts, and what it takes to have a network by virtio."""
+    target = os.path.join(BUILD, "initrd-pair")
+    with tempfile.TemporaryDirectory() as root:
+        copy_modules(root, "bench", VIRTIO_NET)
+        write_words(root, "bench/virtio-net", VIRTIO_NET)
+        archive(root, os.path.join(BUILD, "pair.cpio"))
+    join(target, os.path.join(BUILD, "initrd"), os.path.join(BUILD, "pair.cpio"))
     return target
 
 
@@ -322,10 +352,11 @@ def plugin(name, image):
 
 
 def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, peer_arguments="", vm_lines="", trusted=True,
-         hypervisor="", elf=None):
+         hypervisor="", elf=None, second=None):
     """
     Arguments of QEMU that boot this kernel on the system; without initrd the kernel is a multiboot one. cpus are
     the guest's, vm_memory, vm_lines and trusted a Margay VM's, hypervisor is Margay's own command line, elf another image of it;
+    second: the command line of another guest of the kind, on a network with it;
     peer_arguments are added to those of KVM's QEMU.
     """
     if system == "native":
@@ -336,7 +367,10 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
             cmdline, cpus, vm_memory, INTERRUPTS[system])
         vm += ("trusted = yes\n" if trusted else "") + vm_lines + VM_LINES
         vm += "initrd = initrd\n" if initrd else "debug_exit = yes\n"
-        return ["-cdrom", node.margay_iso("bench-" + name, {"vm0.conf": vm}, modules, hypervisor, elf=elf), "-boot", "d"]
+        vms = {"vm0.conf": vm + ("net = pair\n" if second else "")}
+        if second:
+            vms["vm1.conf"] = vms["vm0.conf"].replace(cmdline, second)
+        return ["-cdrom", node.margay_iso("bench-" + name, vms, modules, hypervisor, elf=elf), "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")
     with tempfile.TemporaryDirectory() as root:
         copy_into(root, "peer/kernel", kernel)
@@ -348,8 +382,11 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
             arguments += " -initrd initrd"
         else:
             arguments += " -device isa-debug-exit,iobase=0xf4,iosize=0x4"
-        with open(os.path.join(root, "peer/arguments"), "w", encoding="ascii") as f:
-            f.write(arguments + "\n")
+        write_words(root, "peer/arguments", [arguments + PEER_NETWORK.format(1) if second else arguments])
+        if second:
+            write_words(root, "peer/arguments2", [arguments.replace(cmdline, second) + PEER_NETWORK.format(2)])
+            write_words(root, "peer/network", VHOST_NET)
+            copy_modules(root, "peer", VHOST_NET)
         archive(root, peer)
     joined = os.path.join(BUILD, name + ".initrd")
     join(joined, os.path.join(GUEST, "initrd"), os.path.join(BUILD, "programs.cpio"), peer_archive(), peer)
@@ -377,11 +414,12 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
     x2apic = x2apic and system == "native"
     name = "%s-%s" % (name, system)
     machine_cpus = cpus + 1 if cpus > 1 and "kvm" in system else cpus  # one for all but the vCPUs: kvm.sh
+    machine_cpus += 1 if options.get("second") else 0
     log = os.path.join(BUILD, name + ".log")
     plug, counts = plugin(name, elf or IMAGE)
-    if cpus > 1 or events:
+    if machine_cpus > 1 or events:
         plug += ",cpus=%d" % machine_cpus + (",events=1" if events else "")
-    if system in INTERRUPTS and (cpus == 1 or events):
+    if system in INTERRUPTS and (machine_cpus == 1 or events):
         plug += ",stats=%s,reasons=%s" % (telemetry_place(elf or IMAGE), ":".join(exit_reasons(elf or IMAGE)))
     if events:
         plug += ",messages=1"

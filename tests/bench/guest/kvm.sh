@@ -45,8 +45,28 @@ case $* in
 	) &
 	;;
 esac
-qemu-system-x86_64 -accel kvm -cpu host -nodefaults -display none -serial stdio -no-reboot \
-	-L /usr/share/seabios -L /usr/share/qemu "$@"
+start() {
+	qemu-system-x86_64 -accel kvm -cpu host -nodefaults -display none -serial stdio -no-reboot \
+		-L /usr/share/seabios -L /usr/share/qemu "$@"
+}
+# A second guest, on a network with the first one: a bridge, and what vhost has for each. Each guest has a CPU, and no one polls.
+if [ -f arguments2 ]; then
+	for module in $(cat network); do
+		insmod "/peer/$module.ko" || echo "margay-test: failed: insmod $module"
+	done
+	echo 0 > /sys/module/kvm/parameters/halt_poll_ns
+	brctl addbr br0
+	ip link set br0 up
+	for tap in tap1 tap2; do
+		tunctl -t $tap > /dev/null
+		brctl addif br0 $tap
+		ip link set $tap up
+	done
+	taskset -p 2 $$ > /dev/null
+	(eval "set -- $(cat arguments2)" && start "$@" > /dev/null) &
+	taskset -p 1 $$ > /dev/null
+fi
+start "$@"
 echo "margay-test: peer ended: $?"
 [ -z "$sampler" ] || { kill "$sampler"; echo "margay-test: host-least: $(sort -n /tmp/available | head -n 1)"; }
 poweroff -f
