@@ -15,7 +15,7 @@
 #ifndef TESTS_CONNECTX5_H
 #define TESTS_CONNECTX5_H
 
-#include "tests/unit/fake_card.h"
+#include "tests/unit/config_dword.h"
 
 static const struct config_dword connectx5_pf[] = {
 	/* Header [A]. */

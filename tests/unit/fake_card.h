@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include "kernel/pci/pciinfo.h"
+#include "tests/unit/config_dword.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
 #include "vmm/intc.h"
@@ -22,12 +23,6 @@
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/vm_parts.h"
-
-/* A dword of configuration space; what is not named is zero. */
-struct config_dword {
-	u16 offset;
-	u32 value;
-};
 
 struct card {
 	const struct config_dword *words;
