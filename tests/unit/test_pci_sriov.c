@@ -22,12 +22,14 @@
 #define VF 9 /* the first of two */
 
 static struct vm_config config = { .vfs = 2 };
-static struct vm_parts parts, other;
-static struct vm_pci pci, other_pci;
-static struct vcpu vcpu, *by_id[] = { &vcpu };
-static struct pci_device dev, vf;
+static struct vm_parts parts, other, third;
+static struct vm_pci pci, other_pci, third_pci;
+static struct vcpu vcpu, third_vcpu, *by_id[] = { &vcpu }, *third_by_id[] = { &third_vcpu };
+static struct pci_device dev, vf, third_vf;
+static char calls[8]; /* who was asked, in order: the second VM or the third */
 static unsigned on, offs, starts, reports, asked;
-static bool prepared, absent, busy;
+static unsigned busy[2]; /* times that the second VM, and the third, was asked: the first is too early */
+static bool prepared, absent;
 
 /* ---- the host, and what else a VM has ------------------------------------------------- */
 
@@ -68,7 +70,7 @@ void host_sriov_disable(unsigned index)
 {
 	assert_int_equal(index, PF);
 	/* Nobody has one any more. */
-	assert_true(!vf.host || vf.gone);
+	assert_true((!vf.host || vf.gone) && (!third_vf.host || third_vf.gone));
 	offs++;
 	on = 0;
 }
@@ -91,7 +93,7 @@ u32 host_pci_read(unsigned index, u16 offset, unsigned)
 
 int host_pci_reset(unsigned index)
 {
-	assert_true(index == PF || (index == VF && vf.leaving && vf.config.nr_fields == 0));
+	assert_true(index == PF || (index == VF && vf.leaving && vf.config.nr_fields == 0) || (index == VF + 1 && third_vf.leaving));
 	/* Before the PF is reset, its VFs are off. */
 	assert_true(index != PF || !on);
 	return 0;
@@ -120,9 +122,10 @@ u64 host_tsc_khz(void)
 
 int vcpu_call(struct vcpu *v, void (*fn)(struct vcpu *))
 {
-	asked++;
-	busy = !busy;
-	if (busy)
+	unsigned *of = v == &vcpu ? &busy[0] : &busy[1];
+
+	calls[asked++] = v == &vcpu ? '2' : '3';
+	if (!(*of)++)
 		return -EBUSY;
 	fn(v);
 	return 0;
@@ -153,17 +156,17 @@ void pci_config_clear(struct pci_config *c)
 
 void pci_bars_update(struct vcpu *, struct pci_device *d)
 {
-	assert_true(d == &vf && !d->gone);
+	assert_true((d == &vf || d == &third_vf) && !d->gone);
 }
 
 void pci_msi_reset(struct pci_device *d)
 {
-	assert_true(d == &vf);
+	assert_true(d == &vf || d == &third_vf);
 }
 
 bool pci_iommu_block(struct vm_pci *p, unsigned n)
 {
-	assert_true(p == &other_pci && n == 0 && !vf.gone);
+	assert_true(n == 0 && (p == &other_pci ? !vf.gone : p == &third_pci && !third_vf.gone));
 	return true;
 }
 
@@ -191,8 +194,11 @@ static int setup(void **)
 
 	memset(&dev, 0, sizeof(dev));
 	memset(&vf, 0, sizeof(vf));
+	memset(&third_vf, 0, sizeof(third_vf));
+	memset(calls, 0, sizeof(calls));
+	memset(busy, 0, sizeof(busy));
 	on = offs = starts = reports = asked = 0;
-	absent = busy = false;
+	absent = false;
 	prepared = true;
 	parts.vm.config = &config;
 	parts.vm.pci = &pci;
@@ -208,6 +214,13 @@ static int setup(void **)
 	host_pci_function(VF, &other_pci.function[0]);
 	other_pci.nr_functions = 1;
 	other_pci.device[0] = &vf;
+	third.vm.pci = &third_pci;
+	third.vm.vcpus = third_by_id;
+	third.vm.nr_vcpus = 1;
+	third_vcpu.vm = &third.vm;
+	host_pci_function(VF + 1, &third_pci.function[0]);
+	third_pci.nr_functions = 1;
+	third_pci.device[0] = &third_vf;
 	pci_sriov_show(&dev, cap, 2);
 	assert_int_equal(cap[0].id, PCI_EXT_CAP_AER);
 	assert_int_equal(cap[1].id, 0);
@@ -297,6 +310,20 @@ static void test_pulled_out(void **)
 	pci_sriov_leave(&vf);
 }
 
+/* All are asked before one is waited for: they take their time at the same time. */
+static void test_pulled_out_together(void **)
+{
+	have_vf();
+	third_vf.vm = &third.vm;
+	third_vf.host = &third_pci.function[0];
+	pci_sriov_join(&third_vf);
+	put(PCI_SRIOV_CONTROL, 2, 0);
+	assert_string_equal(calls, "2323");
+	assert_true(vf.gone && third_vf.gone && offs == 1 && !on);
+	pci_sriov_leave(&vf);
+	pci_sriov_leave(&third_vf);
+}
+
 /* By a reset of the PF the same, which forgets what the guest has written. */
 static void test_reset(void **)
 {
@@ -347,6 +374,7 @@ int main(void)
 		cmocka_unit_test_setup(test_count, setup),
 		cmocka_unit_test_setup(test_shadow, setup),
 		cmocka_unit_test_setup(test_pulled_out, setup),
+		cmocka_unit_test_setup(test_pulled_out_together, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_taken, setup),
 	};

@@ -139,17 +139,21 @@ static bool is_free(unsigned vf)
 	return free;
 }
 
+/* All are asked before any is waited for: each VM resets its own, all at the same time. */
 static bool take_all(unsigned pf)
 {
 	u64 start = host_tsc();
+	bool all;
 	int vf;
 
-	for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
-		while (!is_free((unsigned)vf)) {
-			if (host_tsc() - start > WAIT_S * 1000 * host_tsc_khz())
-				return false;
-			__builtin_ia32_pause();
-		}
+	do {
+		all = true;
+		for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
+			all = is_free((unsigned)vf) && all;
+		if (!all && host_tsc() - start > WAIT_S * 1000 * host_tsc_khz())
+			return false;
+		__builtin_ia32_pause();
+	} while (!all);
 	return true;
 }
 
