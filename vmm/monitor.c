@@ -230,7 +230,8 @@ static void reap(struct host_work *work)
 	struct slot *s = container_of(work, struct slot, reaper);
 	const char *name = s->config->name; /* when it is over, whoever commands may destroy it */
 	struct vm *vm = s->vm;
-	bool again, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console && host_console_get_foreground() == vm->console;
+	bool again, now, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
+				      host_console_get_foreground() == vm->console;
 
 	s->last_end = vm->end;
 	s->last_status = (u32)vm->exit_status;
@@ -252,9 +253,11 @@ static void reap(struct host_work *work)
 		(vm_follow_up(s->config, s->last_end, s->last_status) == THEN_RESTART &&
 		 (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || vm_may_restart(&s->restarts, s->config)));
 	s->again = false;
-	s->state = again ? STARTED : ENDED;
+	/* Where its virtual functions are off, it is started once they are on. */
+	now = again && (!IS_ENABLED(CONFIG_SRIOV) || monitor_has_vfs(s));
+	s->state = now ? STARTED : again ? WAITING : ENDED;
 	spin_unlock(&monitor_lock);
-	if (again) {
+	if (now) {
 		host_log("%s: restart %u", s->config->name, s->starts);
 		monitor_start_slot(s);
 	}
@@ -297,8 +300,6 @@ static bool modules_needed(void)
 
 void monitor_start(void)
 {
-	bool able;
-
 	/* A VM may end on another CPU before the next one here has started. */
 	monitor_get_running();
 	read_configs();
@@ -306,8 +307,7 @@ void monitor_start(void)
 		monitor_check_together();
 	for (void (*const *service)(void) = __start_monitor_services; service < __stop_monitor_services; service++)
 		(*service)();
-	able = choose_backend();
-	if (able)
+	if (choose_backend())
 		start_ready();
 	monitor_booted = true;
 	if (!modules_needed()) {

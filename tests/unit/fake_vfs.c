@@ -9,9 +9,13 @@
 /* Only a test with functions in VMs has it. */
 #pragma weak host_pci_reset
 
+/* ... but for a test that says so. */
+extern bool fake_vfs_off;
+bool fake_vfs_off;
+
 bool monitor_has_vfs(const struct slot *)
 {
-	return true;
+	return !fake_vfs_off;
 }
 
 unsigned guest_acpi_vf_windows(const struct vm_pci *, unsigned, struct acpi_guest_window *)

@@ -175,6 +175,17 @@ static void test_restarts(void **)
 	asked = false;
 }
 
+/* While its virtual functions are off it waits for them, as at boot. */
+static void test_restart_waits(void **)
+{
+	extern bool fake_vfs_off;
+
+	makes = starts = fake_vfs_off = true;
+	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\n");
+	fake_vfs_off = false;
+	assert_true(slot->state == WAITING && !slot->vm && slot->starts == 1 && !told_over);
+}
+
 /* The operator learns how to go on also when what failed was its restart. */
 static void test_restart_fails(void **)
 {
@@ -206,7 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over), cmocka_unit_test(test_last_words), cmocka_unit_test(test_restarts),
-		cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_restart_waits), cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
