@@ -1,8 +1,12 @@
 #!/bin/busybox sh
 # SPDX-License-Identifier: GPL-2.0-only
-# margay.test=sriov margay.vfs=N: has an igb, switches N virtual functions on and waits for one other VM on them; margay.vfs=0:
-# has one of these. TCP both ways between the two, 10.0.9.1 and 10.0.9.2. margay.then=off: when that is done the virtual
-# functions are switched off, and the other VM looks on.
+# margay.test=sriov margay.vfs=N: has an igb, switches N virtual functions on and waits for other VMs on them; margay.vfs=0:
+# has one of these. margay.me, margay.all: it is number me of all VMs on the card, the one with the igb is 1; without, there are
+# two. TCP both ways between each two, by 10.0.9.(number). margay.then=off: when that is done the virtual functions are switched
+# off, and the others look on; margay.then=hold: the first does nothing but have them on. margay.vlan=N, there: virtual functions
+# 0 and 1 are in that VLAN, and have MAC addresses. margay.then=reach, in the others: TCP between those from margay.first to
+# margay.all only; then it tells whether the first answers. margay.then=stream: when that is done 32 MiB go from the first to the
+# second, who before and behind that is still for as long as somebody takes to count. margay.guest=yes: with margay-guest.
 . /etc/profile
 argument() {
 	sed -n "s/.*margay\.$1=\([a-z0-9]*\).*/\1/p" /proc/cmdline
@@ -25,18 +29,48 @@ network() {
 	await linked
 }
 # What its function's configuration space says, now.
-identity() { dd if=/sys/bus/pci/devices/0000:00:18.2/config bs=4 count=1 2>/dev/null | od -An -tx4 | tr -d ' '; }
+identity() { dd if="$vf/config" bs=4 count=1 2>/dev/null | od -An -tx4 | tr -d ' '; }
 pf=/sys/bus/pci/devices/0000:00:08.0
 # What nc sends where it is to receive: nothing, and no end either, at which the other side would stop.
 mkfifo /tmp/nothing
 exec 3<>/tmp/nothing
 vfs=$(argument vfs)
+me=$(argument me)
+all=$(argument all)
+[ "$me" ] || me=$((vfs == 0 ? 2 : 1))
+[ "$all" ] || all=2
+first=$(argument first)
+[ "$first" ] || first=1
+# Those with a higher number fetch a file from here and give one back.
+serve() {
+	nc -l -p $((7000 + 2 * $1)) </tmp/file >/dev/null
+	say "got-$1" "$(nc -l -p $((7001 + 2 * $1)) <&3 | sha256sum)"
+}
+fetch() { nc "10.0.9.$1" $((7000 + 2 * me)) <&3 >/tmp/got 2>/dev/null; }
+give() { nc "10.0.9.$1" $((7001 + 2 * me)) </tmp/file 2>/dev/null; }
+exchange() {
+	for other in $(seq $((me + 1)) "$all"); do
+		serve "$other" &
+	done
+	for other in $(seq "$first" $((me - 1))); do
+		await fetch "$other"
+		say "got-$other" "$(sha256sum </tmp/got)"
+		await give "$other"
+	done
+	wait
+}
+packets() { cat /sys/class/net/eth0/statistics/rx_packets; }
+stream() { nc 10.0.9.1 6800 <&3 2>/dev/null >/tmp/stream; }
+leave() { nc 10.0.9.1 $((6900 + me)) </dev/null 2>/dev/null; }
+# The module for DMA windows, if it is wanted.
+[ "$(argument guest)" = yes ] && modprobe margay-guest
 # The driver of virtual functions is there for all, so that one that can be bound is.
 modprobe igbvf
 modprobe igb
 for path in /sys/bus/pci/devices/*; do
 	driver=$(readlink "$path/driver")
 	say "$(echo "${path##*/}" | tr :. --)" "$(cat "$path/vendor") $(cat "$path/device") ${driver##*/}"
+	[ -e "$path/net/eth0" ] && vf=$path
 done
 dd if=/dev/urandom of=/tmp/file bs=64k count=32 2>/dev/null
 say sent "$(sha256sum </tmp/file)"
@@ -50,24 +84,53 @@ if [ "$vfs" != 0 ]; then
 		driver=$(readlink "$path/driver")
 		say "${path##*/}" "${there##*/} $(cat "$path/device") ${driver##*/}"
 	done
-	nc -l -p 7000 </tmp/file >/dev/null
-	say got "$(nc -l -p 7001 <&3 | sha256sum)"
-	nc -l -p 7002 </dev/null >/dev/null
+	vlan=$(argument vlan)
+	if [ "$vlan" ]; then
+		# Not busybox'.
+		for n in 0 1; do
+			/bin/ip link set eth0 vf "$n" mac "02:00:00:00:09:0$n"
+			/bin/ip link set eth0 vf "$n" vlan "$vlan"
+		done
+		/bin/ip link set eth0 vf 1 spoofchk off
+		/bin/ip link show eth0 | sed 's/^/margay-link: /'
+	fi
+	if [ "$(argument then)" = hold ]; then
+		say holding "$vfs"
+		while true; do sleep 1000; done
+	fi
+	exchange
+	[ "$(argument then)" = stream ] && dd if=/dev/zero bs=64k count=512 2>/dev/null | nc -l -p 6800 >/dev/null
+	for other in $(seq 2 "$all"); do
+		nc -l -p $((6900 + other)) </dev/null >/dev/null
+	done
 	if [ "$(argument then)" = off ]; then
 		echo 0 >$pf/sriov_numvfs
 		say off "$(cat $pf/sriov_numvfs)"
 	fi
 else
 	lspci -vvv 2>&1 | sed 's/^/margay-lspci: /'
-	network 2
-	fetch() { nc 10.0.9.1 7000 <&3 >/tmp/got 2>/dev/null; }
-	await fetch
-	say got "$(sha256sum </tmp/got)"
-	give() { nc 10.0.9.1 7001 </tmp/file 2>/dev/null; }
-	await give
+	network "$me"
+	exchange
+	say mac "$(cat /sys/class/net/eth0/address)"
+	if [ "$(argument then)" = reach ]; then
+		reached=no
+		ping -c 5 -w 20 10.0.9.1 >/dev/null && reached=yes
+		say first-answers $reached
+		echo "margay-test: done"
+		poweroff
+		exit
+	fi
+	if [ "$(argument then)" = stream ]; then
+		say still "$(packets)"
+		sleep 15
+		say streaming "$(packets)"
+		await stream
+		say streamed "$(packets)"
+		sleep 15
+		say bytes "$(wc -c </tmp/stream)"
+	fi
 	grep -E 'MSI' /proc/interrupts | sed 's/^/margay-interrupt: /'
 	[ "$(argument then)" = off ] && say before "$(identity)"
-	leave() { nc 10.0.9.1 7002 </dev/null 2>/dev/null; }
 	await leave
 	if [ "$(argument then)" = off ]; then
 		gone() { [ "$(identity)" = ffffffff ]; }
