@@ -1,0 +1,97 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""SR-IOV: who has a card is killed while others send by its functions, and these are started anew, many times over; by the tiny
+guest vf, which has QEMU's igb without a driver's minutes."""
+
+import re
+
+import monitor_console
+import node
+import pytest
+import test_iommu as iommu
+import test_sriov as sriov
+import tiny
+
+KILLS = 50
+FREE = re.compile(r"^node 0: .* free (\d+)M \((\d+) bytes\)")
+
+
+def vm(name, cpu, words, pci, *keys):
+    text = tiny.Guest("vf", "qemu").vm().replace("name = vf", "name = " + name).replace("cmdline = ", "cmdline = %s " % words)
+    return text.replace("cpus = 1\n", "cpus = %d-%d\n" % (cpu, cpu)) + "pci = %s\ndma = iommu\n" % pci + "".join(
+        key + "\n" for key in keys)
+
+
+def memory(console):
+    """That is free: in MiB, and in bytes."""
+    return next(FREE.match(line).groups() for line in console.answer("node") if FREE.match(line))
+
+
+@pytest.mark.full
+def test_kill():
+    """Two VMs send by functions of a card as its VM ends, 50 times: each of them lives on and says so. They end, wait, and are
+    started again as the functions are on again, and send. In the end the node has the memory that it had."""
+    vms = {"a.conf": vm("a", 1, "role=owner vfs=2", "00:08.0", "vfs = 2")}
+    for number, name in enumerate("bc"):
+        vms[name + ".conf"] = vm(name, number + 2, "role=load", "vf:00:08.0:%d" % number, "on_end = restart",
+                                 "restart_limit = 1000 in 24h")
+    with sriov.start("kill", vms, iommu.UNIT["caching"], {"vf": tiny.elf("vf")}) as running:
+        monitor_console.whole_lines(running)
+        console = monitor_console.Console(running)
+        before = None
+        for kill in range(KILLS + 1):
+            # In any order, and other lines between.
+            while any(running.text.count("[%s] vf: load sends" % name) <= kill for name in "bc"):
+                running.expect(r"^\[[bc]\] vf: load sends\r?$", monitor_console.ANSWER)
+            before = before or memory(console)
+            if kill == KILLS:
+                break
+            console.answer("vm stop a")
+            while any(running.text.count("[%s] vf: load lost it" % name) <= kill for name in "bc"):
+                running.expect(r"^\[[bc]\] vf: load lost it after \d+ frames\r?$", monitor_console.ANSWER)
+            console.settle("a")
+            assert console.answer("vm start a") is not None
+        after = memory(console)
+        done = node.Run(running, console.end())
+    assert before and after == before, (before, after)
+    # At the end the card's VM may be stopped before theirs.
+    for name in "bc":
+        for line in r"\b%s: end=exit status=0", r"\[%s\] tiny: vf: ok ", r"\b%s: pci: 00:18.\d is gone: ":
+            assert len(done.lines(line % name)) in (KILLS, KILLS + 1), line % name
+    assert len(done.lines(r"a: pci: 00:08.0: 2 virtual functions are on")) == KILLS + 1
+    assert done.lines("do not stop|does not|do not come| blocked: ") == []
+
+
+CYCLES = 200
+
+
+@pytest.mark.full
+def test_cycles():
+    """A card's functions are switched on and off 200 times, while two VMs that have one each, which are started again as they end,
+    are being made, run, or are taken down. None fails, and the node has the memory that it had."""
+    vms = {"a.conf": vm("a", 1, "role=owner vfs=2 cycles=%d" % CYCLES, "00:08.0", "vfs = 2")}
+    for number, name in enumerate("bc"):
+        vms[name + ".conf"] = vm(name, number + 2, "role=load absent=1", "vf:00:08.0:%d" % number, "on_end = restart",
+                                 "restart_limit = 1000 in 24h")
+    with sriov.start("cycles", vms, iommu.UNIT["caching"], {"vf": tiny.elf("vf")}) as running:
+        monitor_console.whole_lines(running)
+        running.expect(r"vf: owner has 2 on\r?$", 580)
+        console = monitor_console.Console(running)
+        # All three run.
+        for name in "bc":
+            while console.state(name) != "running":
+                pass
+        # The card's last, or theirs go, end, and wait.
+        for name in "bca":
+            console.answer("vm stop " + name)
+            console.settle(name)
+        free = int(memory(console)[0])
+        done = node.Run(running, console.end())
+    started = {name: len(done.lines(r"%s: own memory: " % name)) for name in "bc"}
+    for name in "bc":
+        ends = done.lines(r"\b%s: end=" % name)
+        assert CYCLES / 2 < started[name] == len(ends), (started, len(ends))
+        assert len(done.lines(r"\b%s: end=exit status=0" % name)) == len(ends) - 1 and "end=stopped" in ends[-1]
+    assert len(done.lines(r"a: pci: 00:08.0: 2 virtual functions are on")) == CYCLES + 1
+    assert done.lines("do not stop|does not|do not come| blocked: |not started") == []
+    # What the hypervisor takes for itself it keeps.
+    assert int(re.search(r"margay: node 0: (\d+) MiB free", done.text)[1]) - free <= 2, free
