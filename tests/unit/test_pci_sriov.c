@@ -93,7 +93,8 @@ u32 host_pci_read(unsigned index, u16 offset, unsigned)
 
 int host_pci_reset(unsigned index)
 {
-	assert_true(index == PF || (index == VF && vf.leaving && vf.config.nr_fields == 0) || (index == VF + 1 && third_vf.leaving));
+	assert_true(index == PF || (index == VF && vf.leaving && vf.config.nr_fields == 0) ||
+		    (index == VF + 1 && third_vf.leaving));
 	/* Before the PF is reset, its VFs are off. */
 	assert_true(index != PF || !on);
 	return 0;
