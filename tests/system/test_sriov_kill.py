@@ -45,11 +45,29 @@ def test_kill():
             before = before or memory(console)
             if kill == KILLS:
                 break
+            # A VM that is paused lets go, too.
+            paused = kill % 10 == 9
+            if paused:
+                assert "b: paused" in console.answer("vm pause b")
             console.answer("vm stop a")
+            if paused:
+                while running.text.count("b: pci: 00:18.0 is gone: ") <= kill:
+                    running.expect(r"b: pci: 00:18\.0 is gone: ", monitor_console.ANSWER)
+                assert "b: running" in console.answer("vm resume b")
             while any(running.text.count("[%s] vf: load lost it" % name) <= kill for name in "bc"):
                 running.expect(r"^\[[bc]\] vf: load lost it after \d+ frames\r?$", monitor_console.ANSWER)
             console.settle("a")
             assert console.answer("vm start a") is not None
+        # One after the other anew, while the rest sends on.
+        lost = running.text.count("vf: load lost it")
+        for name in "bc":
+            sent = running.text.count("[%s] vf: load sends" % name)
+            console.answer("vm stop " + name)
+            console.settle(name)
+            console.answer("vm start " + name)
+            while running.text.count("[%s] vf: load sends" % name) == sent:
+                running.expect(r"^\[%s\] vf: load sends\r?$" % name, monitor_console.ANSWER)
+        assert running.text.count("vf: load lost it") == lost
         after = memory(console)
         done = node.Run(running, console.end())
     assert before and after == before, (before, after)
