@@ -3,6 +3,7 @@
 #include "vmm/debugger.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
+#include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/plan/place.h"
 #include "vmm/slot.h"
@@ -88,7 +89,7 @@ void vm_abandon(struct vm *vm)
 	if (debugger_on())
 		debugger->vm_ended(vm);
 	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci && i < vm->pci->nr_functions; i++)
-		host_pci_take_back(vm->pci->function[i].index);
+		pci_device_abandon(vm->pci->device[i], vm->pci->function[i].index);
 	if (vm->console)
 		host_console_remove(vm->console);
 	spin_lock(&place_lock);

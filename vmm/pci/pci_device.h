@@ -178,6 +178,13 @@ static inline int pci_device_take_back(struct pci_device *d, unsigned index)
 	return host_pci_take_back(index);
 }
 
+/* At the end of a VM with a CPU that does not answer: nobody waits for a VF of its from here on. */
+static inline void pci_device_abandon(struct pci_device *d, unsigned index)
+{
+	pci_device_take_back(d, index);
+	pci_vf_leave(d);
+}
+
 /* pci_root.c: a VM without real functions has an ECAM there. Before vCPUs run. 0 or -errno, printed. */
 int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus);
 
