@@ -200,7 +200,8 @@ void monitor_start_slot(struct slot *s)
 	}
 	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;
 	host_log("%s: %s", s->config->name, stopped ? "end=stopped" : "not started");
-	set_state(s, OVER);
+	if (stopped || !IS_ENABLED(CONFIG_SRIOV) || !monitor_wait_for_vfs(s))
+		set_state(s, OVER);
 }
 
 /* One pass finds all: a VM waits only for earlier ones, and one that fails to start is over at once. */
@@ -210,9 +211,8 @@ static void start_ready(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING &&
-			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED) &&
-			(!IS_ENABLED(CONFIG_SRIOV) || monitor_has_vfs(s));
+		ready = s->config && s->state == WAITING && (!IS_ENABLED(CONFIG_SRIOV) || monitor_has_vfs(s)) &&
+			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED);
 		if (ready)
 			s->state = STARTED;
 		spin_unlock(&monitor_lock);

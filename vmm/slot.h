@@ -34,6 +34,7 @@ struct slot {
 	bool queued;              /* STARTED, but no CPU was free to do it; guarded by monitor_lock */
 	bool created;             /* by the VM that commands; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
+	u8 vfs_turn;              /* start_vfs.c's; guarded by monitor_lock */
 	struct restarts restarts;
 	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
 	bool bitten;              /* its last end, or one before, was a bite of which its guest has not taken note; watchdog.c's */
@@ -53,9 +54,14 @@ void monitor_put_running(void);
 
 /*
  * start_vfs.c, only in images with SRIOV: are all VFs that the VM's file wants there? If not, monitor_start_vfs() (monitor.h)
- * starts it.
+ * starts it. monitor_lock held.
  */
-bool monitor_has_vfs(const struct slot *s);
+bool monitor_has_vfs(struct slot *s);
+/*
+ * The same file's: the VM's start has failed. If some VF has gone since monitor_has_vfs(), it is WAITING, or has been started
+ * again, and this is true.
+ */
+bool monitor_wait_for_vfs(struct slot *s);
 
 /* Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose their configuration. */
 void monitor_check_together(void);

@@ -6,15 +6,18 @@
 #include "vmm/pci/vm_pci.h"
 #include "vmm/slot.h"
 
-bool monitor_has_vfs(const struct slot *s)
+static u8 turns; /* how often VFs were switched on, modulo 256; guarded by monitor_lock */
+
+bool monitor_has_vfs(struct slot *s)
 {
+	s->vfs_turn = turns;
 	return vm_pci_has_vfs(s->config);
 }
 
-void monitor_start_vfs(void)
+static void start_all(void)
 {
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
-		const struct slot *s = &monitor_slots[i];
+		struct slot *s = &monitor_slots[i];
 		bool ready;
 
 		spin_lock(&monitor_lock);
@@ -24,4 +27,27 @@ void monitor_start_vfs(void)
 		if (ready && monitor_vm_start(i) == -ENOSPC)
 			host_log("%s: not started: no CPU is free", s->config->name);
 	}
+}
+
+void monitor_start_vfs(void)
+{
+	spin_lock(&monitor_lock);
+	turns++;
+	spin_unlock(&monitor_lock);
+	start_all();
+}
+
+bool monitor_wait_for_vfs(struct slot *s)
+{
+	bool waits;
+
+	spin_lock(&monitor_lock);
+	/* They may be on again, for which nobody has looked at it. */
+	waits = s->vfs_turn != turns || !vm_pci_has_vfs(s->config);
+	if (waits)
+		s->state = WAITING;
+	spin_unlock(&monitor_lock);
+	if (waits)
+		start_all();
+	return waits;
 }

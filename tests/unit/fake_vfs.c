@@ -13,9 +13,16 @@
 extern bool fake_vfs_off;
 bool fake_vfs_off;
 
-bool monitor_has_vfs(const struct slot *)
+bool monitor_has_vfs(struct slot *)
 {
 	return !fake_vfs_off;
+}
+
+bool monitor_wait_for_vfs(struct slot *s)
+{
+	if (fake_vfs_off)
+		s->state = WAITING;
+	return fake_vfs_off;
 }
 
 unsigned guest_acpi_vf_windows(const struct vm_pci *, unsigned, struct acpi_guest_window *)

@@ -36,11 +36,13 @@ static struct vm_config config = { .name = "a", .then = { [ENDING_REBOOT] = THEN
 static struct host_console console;
 static struct slot *const slot = &monitor_slots[0];
 static unsigned destroyed, nodes_over, told_over, last_words;
-static bool makes, starts, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
+extern bool fake_vfs_off;
+static bool makes, starts, vfs_go, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
 
 int vm_create(const struct vm_config *, unsigned, struct vm **out)
 {
 	*out = &vm;
+	fake_vfs_off = vfs_go;
 	return makes ? 0 : -ENOMEM;
 }
 
@@ -178,12 +180,16 @@ static void test_restarts(void **)
 /* While its virtual functions are off it waits for them, as at boot. */
 static void test_restart_waits(void **)
 {
-	extern bool fake_vfs_off;
-
 	makes = starts = fake_vfs_off = true;
 	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\n");
 	fake_vfs_off = false;
 	assert_true(slot->state == WAITING && !slot->vm && slot->starts == 1 && !told_over);
+	/* They go as it is being made. */
+	vfs_go = true;
+	makes = false;
+	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: restart 1\na: not started\n");
+	assert_true(slot->state == WAITING && !slot->vm && !told_over);
+	vfs_go = fake_vfs_off = false;
 }
 
 /* The operator learns how to go on also when what failed was its restart. */

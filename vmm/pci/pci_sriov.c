@@ -70,7 +70,7 @@ int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_
 		return 0;
 	if (vf < 0 || !host_sriov_on((unsigned)vf))
 		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: the VM that has " PCI_FORMAT " has not switched it on (sriov_numvfs): "
-				  "start this one then", PCI_FORMAT_ARGS(f->address), n, PCI_FORMAT_ARGS(f->address));
+				  "it is started then", PCI_FORMAT_ARGS(f->address), n, PCI_FORMAT_ARGS(f->address));
 	if (!vm->config->trusted && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()))
 		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: without an IOMMU who has it commands the node: only for VMs with "
 				  "trusted = yes", PCI_FORMAT_ARGS(f->address), n);
