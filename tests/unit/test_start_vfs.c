@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: */
+/* When VMs with virtual functions of another VM's card are started, and when again. The file is included. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#include <cmocka.h>
+
+#include "vmm/start_vfs.c"
+
+static struct vm_config config;
+static bool on;          /* are all that the VM wants */
+static unsigned started; /* how often */
+
+struct spinlock monitor_lock;
+struct slot monitor_slots[MONITOR_MAX_VMS];
+unsigned monitor_nr_slots = 1;
+
+bool vm_pci_has_vfs(const struct vm_config *c)
+{
+	assert_ptr_equal(c, &config);
+	return on;
+}
+
+int monitor_vm_start(unsigned i)
+{
+	assert_int_equal(i, 0);
+	assert_int_equal(monitor_slots[0].state, WAITING);
+	monitor_slots[0].state = STARTED;
+	started++;
+	return 0;
+}
+
+void host_log(const char *, ...)
+{
+	fail();
+}
+
+static int reset(void **)
+{
+	monitor_slots[0] = (struct slot){ .config = &config };
+	on = false;
+	started = 0;
+	return 0;
+}
+
+static void test_waits(void **)
+{
+	monitor_start_vfs();
+	assert_int_equal(started, 0);
+	on = true;
+	monitor_start_vfs();
+	monitor_start_vfs();
+	assert_int_equal(started, 1);
+}
+
+/* They are off again before it could start. */
+static void test_gone(void **)
+{
+	on = true;
+	monitor_start_vfs();
+	on = false;
+	assert_true(monitor_wait_for_vfs(&monitor_slots[0]));
+	assert_int_equal(monitor_slots[0].state, WAITING);
+	on = true;
+	monitor_start_vfs();
+	assert_int_equal(started, 2);
+}
+
+/* ... and on again: who has switched them on did not wait for it. */
+static void test_back(void **)
+{
+	on = true;
+	monitor_start_vfs();
+	monitor_start_vfs();
+	assert_int_equal(started, 1);
+	assert_true(monitor_wait_for_vfs(&monitor_slots[0]));
+	assert_int_equal(started, 2);
+	/* It is something else that its start fails by. */
+	assert_false(monitor_wait_for_vfs(&monitor_slots[0]));
+	assert_int_equal(started, 2);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test_setup(test_waits, reset),
+		cmocka_unit_test_setup(test_gone, reset),
+		cmocka_unit_test_setup(test_back, reset),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
