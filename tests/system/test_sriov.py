@@ -39,10 +39,11 @@ def files(has, vfs, words="", first=None, others=None):
     return vms
 
 
-def start(name, vms, extra=(), modules=(), cpus=None, memory="2G", cmdline=""):
+def start(name, vms, extra=(), modules=(), cpus=None, memory="2G", cmdline="", **options):
     iso = node.margay_iso("sriov-" + name, vms, {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers"),
                                                  **dict(modules)}, cmdline, elf=elf())
-    return node.start("sriov-" + name, "qemu", iso, cpus=cpus or len(vms) + 1, memory=memory, extra=[*extra, *CARD])
+    return node.start("sriov-" + name, "qemu", iso, cpus=cpus or len(vms) + 1, memory=memory, extra=[*extra, *CARD],
+                      **options)
 
 
 def run(name, has=(1,), vfs=2, words="", extra=(), memory="2G", **keys):

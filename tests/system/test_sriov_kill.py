@@ -85,14 +85,15 @@ CYCLES = 200
 @pytest.mark.full
 def test_cycles():
     """A card's functions are switched on and off 200 times, while two VMs that have one each, which are started again as they end,
-    are being made, run, or are taken down. None fails, and the node has the memory that it had."""
+    are being made, run, or are taken down. Those that come too late wait for the next; in the end both run, and the node has the
+    memory that it had."""
     vms = {"a.conf": vm("a", 1, "role=owner vfs=2 cycles=%d" % CYCLES, "00:08.0", "vfs = 2")}
     for number, name in enumerate("bc"):
         vms[name + ".conf"] = vm(name, number + 2, "role=load absent=1", "vf:00:08.0:%d" % number, "on_end = restart",
                                  "restart_limit = 1000 in 24h")
-    with sriov.start("cycles", vms, iommu.UNIT["caching"], {"vf": tiny.elf("vf")}) as running:
+    with sriov.start("cycles", vms, iommu.UNIT["caching"], {"vf": tiny.elf("vf")}, timeout=900) as running:
         monitor_console.whole_lines(running)
-        running.expect(r"vf: owner has 2 on\r?$", 580)
+        running.expect(r"vf: owner has 2 on\r?$")
         console = monitor_console.Console(running)
         # All three run.
         for name in "bc":
@@ -107,9 +108,9 @@ def test_cycles():
     started = {name: len(done.lines(r"%s: own memory: " % name)) for name in "bc"}
     for name in "bc":
         ends = done.lines(r"\b%s: end=" % name)
-        assert CYCLES / 2 < started[name] == len(ends), (started, len(ends))
+        assert CYCLES / 10 < started[name] == len(ends), (started, len(ends))
         assert len(done.lines(r"\b%s: end=exit status=0" % name)) == len(ends) - 1 and "end=stopped" in ends[-1]
     assert len(done.lines(r"a: pci: 00:08.0: 2 virtual functions are on")) == CYCLES + 1
-    assert done.lines("do not stop|does not|do not come| blocked: |not started") == []
+    assert done.lines("do not stop|does not|do not come| blocked: ") == []
     # What the hypervisor takes for itself it keeps.
     assert int(re.search(r"margay: node 0: (\d+) MiB free", done.text)[1]) - free <= 2, free
