@@ -224,10 +224,12 @@ def test_rogue(tmp_path, dma):
     assert found[0] == 0 and found[1] != LANDED and found[2] == 64 << 14, found
     who = "iommu: 00:18.2, of r: "
     said = [line[line.index(who) + len(who):] for line in done.lines(re.escape(who))]
+    # An entry that is another function's, or empty.
+    assert re.fullmatch("interrupt blocked: entry (0|0x0), reason (34|38)", said.pop(2)), done.lines(who)
     assert said == ["DMA blocked: writes to %#x, reason 5" % FREE, "DMA blocked: writes to %#x, reason 5" % OF_A,
-                    "interrupt blocked: entry 0, reason 37", "DMA blocked: reads from %#x, reason 6" % READ], said
+                    "DMA blocked: reads from %#x, reason 6" % READ], said
     # Of nobody else's.
-    assert len(done.lines(" blocked: ")) == len(said)
+    assert len(done.lines(" blocked: ")) == len(said) + 1
 
 
 @pytest.mark.full
