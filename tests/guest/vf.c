@@ -9,8 +9,7 @@
  * cycles= times. role=load: has a function, and sends with it all the time until it is gone; then tells how many frames, and that
  * this CPU is still alive; with absent=1 it may be gone already.
  * role=rogue: has the function write to addresses where its VM has no memory (at0=, at1=, ...), fetch a descriptor from one
- * (read=), and send an interrupt that is not its own (message=1), which it does as itself: 82576s do not check what a driver
- * says. The card's driver is another VM's.
+ * (read=), which it does as itself: 82576s do not check what a driver says. The card's driver is another VM's.
  */
 #include "apic.h"
 #include "bus.h"
@@ -30,13 +29,11 @@ enum { MAILBOX_REQUEST = 1, MAILBOX_MINE = 4, MAILBOX_ANSWER = 0x10, VF_RESET = 
 #define RING 0x1800000ull /* RAM that nobody uses */
 #define FRAME 0x1810000ull
 #define ENTRIES 4096u
-#define FIRST 0x50u       /* the head's value lands as a message, too: a vector, fixed */
+#define FIRST 0x50u
 #define FRAME_BYTES 64u
 /* Advanced data descriptor, the whole frame, its CRC added, and a word when it is gone (7.2.2.3). */
 #define SEND (0x00300000u | BIT(29) | BIT(24) | BIT(25) | BIT(27))
 #define DONE BIT(0)
-/* By entry 0 of VT-d's (its specification, 5.1.2.2), which is another function's or nobody's; the other format QEMU lets pass. */
-#define MESSAGE 0xfee00010u
 
 struct desc {
 	u64 address;
@@ -161,12 +158,6 @@ static void rogue(void)
 	for (; option(key); key[2]++) {
 		ring(RING, FIRST);
 		write_back(option_number(key, 0));
-		check(send(FIRST), "gone");
-		let_it_be_told();
-	}
-	if (option_number("message", 0)) {
-		ring(RING, FIRST);
-		write_back(MESSAGE);
 		check(send(FIRST), "gone");
 		let_it_be_told();
 	}
