@@ -86,7 +86,7 @@ static void owner(void)
 
 		set_control(config, 9);
 		/* Others' VMs get them meanwhile, and come as far as they do. */
-		while (rdtsc() - since < (i % 8) * 100000000ull)
+		while (rdtsc() - since < (i % 8) * 50000000ull)
 			cpu_relax();
 		set_control(config, 0);
 	}

@@ -108,8 +108,10 @@ def test_cycles():
     started = {name: len(done.lines(r"%s: own memory: " % name)) for name in "bc"}
     for name in "bc":
         ends = done.lines(r"\b%s: end=" % name)
-        assert CYCLES / 10 < started[name] == len(ends), (started, len(ends))
+        assert started[name] == len(ends), (started, len(ends))
         assert len(done.lines(r"\b%s: end=exit status=0" % name)) == len(ends) - 1 and "end=stopped" in ends[-1]
+        # On most of a busy machine's cycles.
+        assert len(done.lines(r"\b%s: not started" % name)) + started[name] > CYCLES / 4
     assert len(done.lines(r"a: pci: 00:08.0: 2 virtual functions are on")) == CYCLES + 1
     assert done.lines("do not stop|does not|do not come| blocked: ") == []
     # What the hypervisor takes for itself it keeps.
