@@ -22,7 +22,7 @@ enum { GOOD, HOSTILE, OTHER, GUESTS };
 
 static struct {
 	struct vm *vm;
-	u16 offered[5];
+	u16 offered[ARRAY_SIZE(offered)];
 } guest[GUESTS];
 static unsigned now;
 static u32 features; /* of the good one */

@@ -174,7 +174,8 @@ def test_commands():
     assert states["service"] == "running" and {states["hang"], states["linux"]} <= {"running", "changing"}
     assert re.search(r"^linux +poweroff ", said["end"], re.MULTILINE)
     assert "margay-test: cpus: 1" in said["said"] and "margay-test: lines: 20000" in said["said"]
-    assert said["paused"] == "margay: hang is in that state already" and said["not-over"] == "margay: hang is not over: stop it first"
+    assert said["paused"] == "margay: hang is in that state already"
+    assert said["not-over"] == "margay: hang is not over: stop it first"
     assert {row.get("vcpu") for row in json.loads(said["stats"])} == {0}
     assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
     assert said["boot"] == "margay: service is of the boot: control_may does not have it"
@@ -206,8 +207,8 @@ run exits-after margay --json stats watched
 
 @pytest.mark.full
 def test_cycles():
-    """Two images, each made, started, ended and forgotten again and again beside a VM that computes; each by its own output. No byte
-    of memory is lost, and the other VM's CPU has nothing to do for it."""
+    """Two images, each made, started, ended and forgotten again and again beside a VM that computes; each by its own output. No
+    byte of memory is lost, and the other VM's CPU has nothing to do for it."""
     vm = "name = %s\nkernel = %s\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=once\n"
     watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 2-2\ncmdline = machine=qemu mode=hang\n"
     files = {"behave": tiny.elf("behave"), "ports": tiny.elf("ports"), "a.conf": vm % ("a", "a"), "b.conf": vm % ("b", "b")}

@@ -29,7 +29,7 @@ extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 
 static struct guest {
 	struct vm *vm;
-	u16 offered[5];
+	u16 offered[ARRAY_SIZE(offered)];
 } guest[3];
 static struct guest *now;
 

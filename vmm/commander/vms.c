@@ -249,7 +249,7 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	if (!s->created)
 		return commander_refuse(EPERM, "%s is of the boot: it can be stopped", s->config->name);
 	spin_lock(&monitor_lock);
-	over = s->state == OVER && !s->vm && !s->queued;
+	over = (s->state == OVER || s->state == WAITING) && !s->vm && !s->queued;
 	if (over) {
 		host_log("commander: %s: destroyed", s->config->name);
 		s->config = NULL;
