@@ -48,6 +48,7 @@ help:
 	@echo 'make guest            the guest under build/guest: kernel of Debian, busybox initrd (a minute)'
 	@echo 'make nested-host      that host, under build/guest (a minute)'
 	@echo 'make newer-qemu       a QEMU with an AMD IOMMU that works, under build (ten seconds; downloads 60 MB)'
+	@echo 'make deb              Debian packages under build: margay, margay-tools, margay-guest-dkms (seconds)'
 	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS (seconds)'
 	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two (half an hour)'
 	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'
@@ -275,19 +276,21 @@ CHECKS := $(wildcard vmm/config/*.c) $(addprefix vmm/load/,load_check.c bzimage.
 	$(wildcard kernel/boot/cmdline*.c) kernel/span.c kernel/pci/pci_facts.c \
 	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)
 
-$(B)/margay-check: tools/margay-check.c $(CHECKS) $(wildcard $(addsuffix *.h,$(sort $(dir $(CHECKS))))) \
+$(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c $(CHECKS) $(wildcard $(addsuffix *.h,$(sort $(dir $(CHECKS))))) \
 		include/margay/span.h $(B)/unit/config.h $(B)/version Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(HOSTCFLAGS) -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)
+	$(Q)$(CC) $(HOSTCFLAGS) $(if $(filter %-dynamic,$@),$(HARDEN)) -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ \
+		$(filter %.c,$^)
 
-# For the VM that commands the node, whatever libraries that has: static.
-$(B)/margay: $(wildcard tools/commander/*.[ch]) $(wildcard vmm/commander/sha256.*) \
-		include/margay/commander.h $(B)/version Makefile
+# For the VM that commands the node, whatever libraries that has: static. In a package it is not.
+CLIENT := $(wildcard tools/commander/*.c) vmm/commander/sha256.c
+CLIENT_FLAGS = -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
+$(B)/margay $(B)/margay-dynamic: $(CLIENT) $(wildcard tools/commander/*.h vmm/commander/sha256.h) include/margay/commander.h \
+		$(B)/version Makefile
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) -std=gnu17 -O2 -g $(WARN) -static -Iinclude -I. -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ \
-		$(filter %.c,$^)
+	$(Q)$(CC) $(CLIENT_FLAGS) $(if $(filter %-dynamic,$@),$(HARDEN),-static) -o $@ $(CLIENT)
 
 $(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid/cpuid_table*.c vmm/cpuid/*.h) \
 		$(B)/unit/config.h Makefile
@@ -328,6 +331,15 @@ newer-qemu:
 	$(Q)tools/newer-qemu $(CURDIR)/build/qemu-11.1
 
 # The guest module's source as a Debian package.
+# As Debian builds its own programs.
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -pie -fPIE -Wl,-z,relro,-z,now
+
+# The image as it is configured, its tools, and the guest module's source as Debian packages.
+.PHONY: deb
+deb: $(B)/margay.elf $(B)/margay-check-dynamic $(B)/margay-dynamic
+	$(Q)tools/packages --elf $(B)/margay.elf --check $(B)/margay-check-dynamic --client $(B)/margay-dynamic $(B)
+	$(Q)tools/guest-module --deb $(B)
+
 .PHONY: guest-package
 guest-package: | $(B)/.config
 	$(Q)tools/guest-module --deb $(B)

@@ -16,6 +16,7 @@ import systems
 import tiny
 from monitor_console import Console, whole_lines
 
+TIMEOUT = {"qemu": 1200, "bochs": 1800}
 RIGHTS = "create, destroy, console, cpus:1-2, memory:512M"
 BEHAVE = "name = %s\nkernel = behave\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=%s\n"
 
@@ -45,13 +46,13 @@ def initrd(name, script, files):
     return target
 
 
-def start(name, script, files, rights=RIGHTS, cpus=3, others=(), modules=None, memory="1536M", **keys):
-    text = node.vm_text("qemu", "margay.test=commander", name="service", cpus="0-0", memory="512M", control="yes",
+def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, **keys):
+    text = node.vm_text(machine, "margay.test=commander", name="service", cpus="0-0", memory="512M", control="yes",
                         control_may=rights, **keys)
     vms = {"service.conf": text, **dict(others)}
-    iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": initrd(name, script, files),
+    iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": initrd(name, script, files),
                                       **(modules or {})}, elf=elf())
-    return node.start(name, "qemu", iso, cpus=cpus, memory=memory)
+    return node.start(name, machine, iso, cpus=3, memory="1536M", timeout=TIMEOUT[machine])
 
 
 # For scripts: what a command says, | for each line's end, in pieces that the node's line does not cut; and its status.
@@ -128,7 +129,7 @@ FILES = {
 def answers(run):
     """By the names of the script's commands: what was said, and the status."""
     said, status = {}, {}
-    for what, code, text in re.findall(r"^margay-test: ([a-z-]+): (\d+): (.*?)\r?$", run.of("service").text, re.MULTILINE):
+    for what, code, text in re.findall(r"^margay-test: ([a-z0-9-]+): (\d+): (.*?)\r?$", run.of("service").text, re.MULTILINE):
         said[what] = said.get(what, "") + text
         status[what] = int(code)
     return {what: text.rstrip("|").replace("|", "\n") for what, text in said.items()}, status
@@ -184,7 +185,7 @@ def test_commands():
     assert "commander: hang: destroyed" in said["log"]
 
 
-CYCLES = 200
+CYCLES = {"qemu": 200, "bochs": 20}
 CYCLE = RUN + r"""
 run put margay image put behave a
 run put margay image put ports b
@@ -202,27 +203,89 @@ done
 run good echo $good
 run after margay --json node
 run exits-after margay --json stats watched
-""".replace("CYCLES", str(CYCLES))
+"""
 
 
 @pytest.mark.full
-def test_cycles():
+@pytest.mark.parametrize("machine", ["qemu", "bochs"])
+def test_cycles(machine):
     """Two images, each made, started, ended and forgotten again and again beside a VM that computes; each by its own output. No
     byte of memory is lost, and the other VM's CPU has nothing to do for it."""
-    vm = "name = %s\nkernel = %s\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=once\n"
-    watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 2-2\ncmdline = machine=qemu mode=hang\n"
+    vm = "name = %%s\nkernel = %%s\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=%s mode=once\n" % machine
+    watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 2-2\ncmdline = machine=%s mode=hang\n" % machine
     files = {"behave": tiny.elf("behave"), "ports": tiny.elf("ports"), "a.conf": vm % ("a", "a"), "b.conf": vm % ("b", "b")}
-    with start("commander-cycles", CYCLE, files, others={"watched.conf": watched}, modules={"behave": tiny.elf("behave")},
-               rights="create, destroy, console, cpus:1, memory:64M") as running:
+    script = CYCLE.replace("CYCLES", str(CYCLES[machine]))
+    with start("commander-cycles-" + machine, script, files, machine=machine, others={"watched.conf": watched},
+               modules={"behave": tiny.elf("behave")}, rights="create, destroy, console, cpus:1, memory:64M") as running:
         whole_lines(running)
-        running.expect(r"^margay: .*commander: b: destroyed|commander: b: destroyed", 600)
-        running.expect("margay-test: done", 3000)
+        running.expect("^.service. margay-test: done")
         console = Console(running)
         assert console.answer("vm stop watched") == ["watched: stops"]
         run = node.Run(running, running.wait())
     said, _ = answers(run)
-    assert said["good"] == str(CYCLES), run.text[-4000:]
+    assert said["good"] == str(CYCLES[machine]), run.text[-4000:]
     assert free(said["before"]) == free(said["after"])
     assert [row["used"] for row in json.loads(said["before"]) if "own" in row] == [
         row["used"] for row in json.loads(said["after"]) if "own" in row]
     assert said["exits"] == said["exits-after"]
+
+
+# What the service VM does, a message each; it crashes after each of them in turn, restarts, and says what it finds.
+STEPS = r"""
+octal() { printf '\\%03o' $1; }
+message() { # WHAT FILE: as one write
+	size=$(stat -c %s $2)
+	size="$(octal $((size % 256)))$(octal $((size / 256)))"
+	printf "\\115\\122\\107\\131\\001\\000$(octal $1)\\000\\001\\000\\000\\000$size\\000\\000" >/tmp/message
+	cat $2 >>/tmp/message
+	dd if=/tmp/message bs=64k >&3 2>/dev/null
+}
+step1() {
+	printf 'image %d %s' $(stat -c %s behave) $(sha256sum behave | cut -d' ' -f1) >/tmp/text
+	exec 3>/dev/$port
+	message 18 /tmp/text
+}
+step2() { head -c 10000 behave >/tmp/text; message 19 /tmp/text; }
+step3() { exec 3>&-; margay image put behave image; }
+step4() { margay create one.conf; }
+step5() { margay start one; until margay show one | grep -q "^one  *running"; do sleep 0.1; done; }
+step6() { margay pause one; }
+step7() { margay resume one; }
+step8() { margay stop one; margay wait one >/dev/null; }
+step9() { margay destroy one; }
+step10() { margay image rm image; }
+starts=$(margay show service | sed -n 's/^service  *[a-z]*  *[0-9]*  *[0-9]*  *[0-9]*  *\([0-9]*\) .*/\1/p')
+run found-$starts margay --json list
+run images-$starts margay --json image list
+run node-$starts margay --json node
+margay stop one 2>/dev/null
+margay wait one >/dev/null 2>&1
+margay destroy one 2>/dev/null
+margay image rm image 2>/dev/null
+if [ "$starts" -le 10 ]; then
+	for n in $(seq $starts); do step$n || echo "margay-test: step: 1: $n"; done
+	sync
+	echo c >/proc/sysrq-trigger
+fi
+"""
+FOUND = [None, None, None, None, "not-started", "running", "paused", "running", "stopped", None, None]
+
+
+@pytest.mark.full
+def test_crashes():
+    """Whoever commands crashes after each message of a VM's life; all is as that message has left it when it comes back, and what
+    had begun to come is gone."""
+    one = "name = one\nkernel = image\nmemory = 32M\ncmdline = machine=qemu mode=hang\n"
+    files = {"behave": tiny.elf("behave"), "one.conf": one}
+    with start("commander-crashes", RUN + STEPS, files, on_end=None, on_crash="restart", on_poweroff="poweroff_node") as running:
+        whole_lines(running)
+        run = node.Run(running, running.wait())
+    said, _ = answers(run)
+    assert "step" not in said and run.has_line("service: restart 10"), run.text[-4000:]
+    for n, state in enumerate(FOUND):
+        vms = {vm["name"]: vm["state"] for vm in json.loads(said["found-%d" % (n + 1)])}
+        assert vms == {"service": "running", **({"one": state} if state else {})}, n
+        images = {image["name"] for image in json.loads(said["images-%d" % (n + 1)]) if image["boot"] == "no"}
+        assert images == ({"image"} if 3 <= n <= 9 else set()), n
+        taken = (2 << 20 if images else 0) + (32 << 20 if state in ("running", "paused") else 0)
+        assert free(said["node-1"]) - free(said["node-%d" % (n + 1)]) == taken, n

@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The Debian packages of `make deb`: judged by lintian, installed, upgraded and removed by dpkg below a directory of its own.
+update-grub is a stand-in that writes down that it was called."""
+
+import os
+import subprocess
+
+import node
+import pytest
+
+
+@pytest.fixture(scope="module", name="packages")
+def make_deb():
+    """{name: path}"""
+    done = subprocess.run(["make", "-C", node.TOP, "deb"], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    paths = [line.split(": ")[1] for line in done.stdout.split("\n") if line.startswith("packages: ")]
+    return {os.path.basename(path).split("_")[0]: os.path.join(node.TOP, path) for path in paths}
+
+
+def test_lintian_is_content(packages, tmp_path):
+    """There is no error and no warning. The control: without the manual page there is."""
+    def judged(deb):
+        done = subprocess.run(["lintian", "--fail-on", "error,warning", str(deb)], capture_output=True, text=True, check=False)
+        return done.returncode, done.stdout
+
+    assert set(packages) == {"margay", "margay-tools"}
+    for path in packages.values():
+        assert judged(path) == (0, "")
+    tree, spoilt = tmp_path / "tree", tmp_path / "spoilt.deb"
+    subprocess.run(["dpkg-deb", "-R", packages["margay-tools"], str(tree)], check=True)
+    (tree / "usr/share/man/man1/margay.1.gz").unlink()
+    subprocess.run(["dpkg-deb", "--root-owner-group", "--build", str(tree), str(spoilt)], check=True, capture_output=True)
+    status, said = judged(spoilt)
+    assert status != 0 and "no-manual-page" in said
+
+
+def test_installed_and_removed(packages, tmp_path):
+    root, programs, calls = (tmp_path / name for name in ("root", "bin", "calls"))
+    for directory in (root / "var/lib/dpkg/updates", root / "var/lib/dpkg/info", programs):
+        directory.mkdir(parents=True)
+    (root / "var/lib/dpkg/status").touch()
+    (programs / "update-grub").write_text('#!/bin/sh\necho update-grub >>"$CALLS"\n', encoding="ascii")
+    (programs / "update-grub").chmod(0o755)
+    environment = dict(os.environ, CALLS=str(calls), PATH="%s:/usr/sbin:/usr/bin:/sbin:/bin" % programs)
+
+    def dpkg(*arguments):
+        calls.write_text("", encoding="ascii")
+        done = subprocess.run(["dpkg", "--root=%s" % root, "--force-not-root", "--force-script-chrootless", "--force-depends",
+                               *arguments], env=environment, capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        return calls.read_text(encoding="ascii").splitlines()
+
+    assert dpkg("--install", *packages.values()) == ["update-grub"]
+    image = root / "boot/margay/margay.elf"
+    sections = subprocess.run(["readelf", "-lW", str(image)], capture_output=True, text=True, check=True).stdout
+    with open(os.path.join(node.BUILD, "version"), encoding="ascii") as f:
+        version = f.read().strip()
+    # What the boot's first line will say, and the program.
+    assert version.encode() in image.read_bytes() and "LOAD" in sections
+    said = subprocess.run([str(root / "usr/bin/margay"), "--version"], capture_output=True, text=True, check=True).stdout
+    assert said == "margay %s\n" % version
+    done = subprocess.run([str(root / "usr/bin/margay"), "list"], capture_output=True, text=True, check=False)
+    assert done.returncode == 3 and done.stderr.startswith("margay: this is not the VM that commands a node: ")
+    # The operator's own stay, at an upgrade and at the end.
+    config = root / "etc/default/grub.d/margay.cfg"
+    config.write_text('export GRUB_CMDLINE_MARGAY="console=com2"\n', encoding="ascii")
+    (root / "boot/margay/mine.conf").write_text("kernel = k\nmemory = 1G\n", encoding="ascii")
+    assert dpkg("--force-confold", "--install", packages["margay"]) == ["update-grub"]
+    assert "com2" in config.read_text(encoding="ascii")
+    assert dpkg("--remove", "margay", "margay-tools") == ["update-grub"]
+    assert dpkg("--purge", "margay") == ["update-grub"]
+    left = sorted(str(path.relative_to(root)) for path in root.rglob("*margay*") if "var/lib/dpkg" not in str(path))
+    assert left == ["boot/margay"] and (root / "boot/margay/mine.conf").exists()
