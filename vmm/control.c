@@ -16,9 +16,10 @@ unsigned monitor_vm_count(void)
 
 const char *monitor_vm_name(unsigned i)
 {
-	if (i >= monitor_nr_slots)
-		return NULL;
-	return monitor_slots[i].config ? monitor_slots[i].config->name : monitor_slots[i].file;
+	/* Whoever commands may destroy it meanwhile: its name stays readable. */
+	const struct vm_config *c = __atomic_load_n(&monitor_slots[i % MONITOR_MAX_VMS].config, __ATOMIC_ACQUIRE);
+
+	return i >= monitor_nr_slots ? NULL : c ? c->name : monitor_slots[i].file;
 }
 
 /* 0: all that is free, of one node at least. */

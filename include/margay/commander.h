@@ -11,6 +11,7 @@
 #define COMMANDER_MAGIC 0x5947524du /* "MRGY" */
 #define COMMANDER_VERSION 1u
 #define COMMANDER_MAX 32768u /* bytes of a message with its header */
+#define COMMANDER_TYPED 256u /* bytes that one request types: more is not taken at once */
 #define COMMANDER_PORTS 4u   /* so many speak at once: "margay.0" and so on */
 
 struct commander_message {

@@ -23,8 +23,8 @@ KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_m
         "allow_smt_sharing, trusted, clock, interrupts, ipi, watchdog, pvclock, counters, on_end, on_poweroff, "
         "on_reboot, on_crash, restart_limit, console_log, disk, net, console, control, control_may, pci, pci_irq, pci_node, "
         "vfs, dma, on_fault, on_mce, module, dmi, debug_exit, after")
-MAY = ("control_may: expected create, destroy, console, boot, trusted, ipi:direct, dma:identity, cpus:, memory: or pci:, "
-       "found '%s'")
+MAY = ("control_may: expected create, destroy, console, boot, modules, trusted, ipi:direct, dma:identity, cpus:, memory:, pci: "
+       "or net:, found '%s'")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
 # (what stands behind the two lines of a good file, from line 3 on; what is said of it)
@@ -37,6 +37,7 @@ WRONG = [
     ("control = yes\ncontrol_may = cpus:4096", "4: control_may: expected CPUs up to 4095, found 4096"),
     ("control = yes\ncontrol_may = memory:2G,memory:2G", "4: control_may: memory: is given twice"),
     ("control = yes\ncontrol_may = memory:2", "4: control_may: expected a size with K, M or G, like 512M or 12G, found '2'"),
+    ("control = yes\ncontrol_may = net:", "4: control_may: expected net: and a segment's name, found ''"),
     ("control = yes\ncontrol_may = pci:1", "4: control_may: expected pci: and an address like 01:00.0, found '1'"),
     ("control = yes\ncontrol_may = create,", "4: control_may: expected another right behind the comma, found 'create,'"),
     ("cpus: 3", "3: " + LINE % "cpus: 3"), ("[vm]", "3: " + LINE % "[vm]"), ("; comment", "3: " + LINE % "; comment"),

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/commander/commander.c vmm/commander/images.c vmm/commander/look.c vmm/commander/output.c vmm/commander/sha256.c vmm/commander/vms.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/commander/commander.c vmm/commander/images.c vmm/commander/look.c vmm/commander/operate.c vmm/commander/output.c vmm/commander/sha256.c vmm/commander/vms.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c */
 /* The node as the VM that commands it sees it: messages, rights, images, files of VMs. docs/commander.md */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -11,7 +11,7 @@
 #include "vmm/commander/sha256.h"
 
 #define ALL "create, destroy, console, cpus:1-2, memory:256M"
-#define FUNCTION ", pci:02:00.0"
+#define FUNCTION ", pci:02:00.0, net:lan0, net:lan1"
 #define VM "kernel = image\nmemory = 64M\n"
 
 /* Bytes of images, by what was taken. */
@@ -261,11 +261,20 @@ static void test_room(void **)
 	hex_of("x", 1, hex);
 	snprintf(line, sizeof(line), "large %lu %s", (u64)MIB(7), hex);
 	assert_int_equal(ask(COMMANDER_IMAGE, line), ENOSPC);
-	assert_string_equal(text(), "large: 8388608 bytes in whole 2 MiB: control_may has memory for 4194304 more");
+	assert_string_equal(text(), "large: 8388608 bytes in whole 2 MiB: control_may has memory for 0 more");
+	ask(COMMANDER_IMAGES, "");
+	assert_non_null(strstr(text(), "name=new\t"));
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
 	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = b\n" VM), EINVAL);
-	assert_string_equal(text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 4194304 left");
+	assert_string_equal(text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
+	/* For a VM, too, but none of its own: new and more go. */
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 68M\n"), 0);
+	ask(COMMANDER_IMAGES, "");
+	assert_true(!strstr(text(), "name=new") && !strstr(text(), "name=more") && strstr(text(), "name=image"));
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 70M\n"), EINVAL);
+	assert_string_equal(text(), "a.conf:3: memory: 73400320 bytes with its disks: control_may has 71303168 left");
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
@@ -290,6 +299,10 @@ static void test_files(void **)
 		{ "a.conf\nname = a\n" VM "pci = class:0200\n", "a.conf:4: pci: control_may has not all of these, by address" },
 		{ "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = identity\n",
 		  "a.conf:5: dma = identity: control_may does not have dma:identity" },
+		{ "a.conf\nname = a\n" VM "net = other\n", "a.conf:4: net = other: control_may does not have it" },
+		{ "a.conf\nname = a\n" VM "net = lan0\nnet = lan1 mirror\n",
+		  "a.conf:5: net = lan1 mirror: control_may does not have it" },
+		{ "a.conf\nname = a\nkernel = k\nmemory = 64M\n", "a.conf:2: kernel = k: there is no such image" },
 		{ "a.conf\nname = a\n" VM "trusted = yes\n", "a.conf:4: trusted: control_may does not have it" },
 		{ "a.conf\nname = a\n" VM "ipi = direct\ninterrupts = direct\n",
 		  "a.conf:4: ipi = direct: control_may does not have ipi:direct" },
@@ -316,7 +329,7 @@ static void test_files(void **)
 	/* All errors of a file are told. */
 	ask(COMMANDER_CREATE, bad[3].file);
 	assert_ptr_equal(strstr(text(), "a.conf:4: unknown key 'nonsense'"), text());
-	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "cpus = 1-2\n"), 0);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "cpus = 1-2\nnet = lan1\n"), 0);
 	assert_true(monitor_slots[1].created && monitor_slots[1].config->created && monitor_slots[1].state == OVER);
 	assert_string_equal(monitor_slots[1].config->file, "a.conf");
 	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = a\n" VM), EINVAL);
@@ -327,7 +340,8 @@ static void test_files(void **)
 	}
 	assert_int_equal(ask(COMMANDER_START, "a"), 0);
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), EBUSY);
-	assert_int_equal(ask(COMMANDER_CREATE, "c.conf\nname = c\n" VM), 0);
+	service_config.control.may |= MAY_MODULES;
+	assert_int_equal(ask(COMMANDER_CREATE, "c.conf\nname = c\nkernel = k\nmemory = 64M\n"), 0);
 	assert_int_equal(ask(COMMANDER_STOP, "a"), 0);
 	/* What the slot has kept of its VM is nobody's. */
 	monitor_slots[1].clock_moved = 5;

@@ -126,7 +126,7 @@ static void command_console(char **args)
 	int terminal = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &before);
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	unsigned long at = 0;
-	char text[1024];
+	char text[COMMANDER_TYPED + 64];
 	size_t head = (size_t)snprintf(text, sizeof(text), "%.60s\n", args[0]);
 
 	if (terminal) {
@@ -145,7 +145,7 @@ static void command_console(char **args)
 		put_output(args[0], &at);
 		if (poll(&in, 1, POLL_MS) <= 0)
 			continue;
-		n = read(STDIN_FILENO, text + head, sizeof(text) - head);
+		n = read(STDIN_FILENO, text + head, COMMANDER_TYPED);
 		leave = n > 0 && terminal ? memchr(text + head, DETACH, (size_t)n) : NULL;
 		if (leave)
 			n = leave - text - (ssize_t)head;

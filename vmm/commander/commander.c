@@ -104,8 +104,9 @@ static int judge(const struct commander_message *m, u32 size)
 static void hello(const struct vm *vm)
 {
 	const struct vm_config_control *c = &vm->config->control;
-	static const char *const words[] = { "create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity" };
-	char may[80] = "";
+	static const char *const words[] = { "create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity",
+					    "modules" };
+	char may[90] = "";
 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
 		if (c->may & BIT(i))

@@ -68,6 +68,11 @@ static struct image *find(const char *name)
 	return NULL;
 }
 
+bool images_have(const char *name)
+{
+	return find(name);
+}
+
 static struct content *find_content(const u8 *hash)
 {
 	for (struct content *c = contents; c < contents + ARRAY_SIZE(contents); c++)
@@ -76,8 +81,7 @@ static struct content *find_content(const u8 *hash)
 	return NULL;
 }
 
-/* The oldest that nobody names goes. False: there is none. */
-static bool evict(void)
+bool images_evict(void)
 {
 	struct image *oldest = NULL;
 
@@ -151,7 +155,7 @@ static int name_content(const char *name, struct content *c)
 			i->age = clock++;
 			return 0;
 		}
-	} while (evict());
+	} while (images_evict());
 	c->names--;
 	return commander_refuse(ENOSPC, "%s: there are %u images, and VM files name all of them", name, HOST_LATE_MODULES);
 }
@@ -164,9 +168,12 @@ static int take(const struct vm_config_control *control, const char *name, u64 s
 
 	do {
 		used = vms_bytes() + images_bytes();
+		/* Nothing goes for what there is no room for even then. */
+		if (vms_bytes() + want.size > control->memory)
+			break;
 		if (used + want.size <= control->memory && !host_extent_alloc(&want, out))
 			return 0;
-	} while (evict());
+	} while (images_evict());
 	if (used + want.size > control->memory)
 		return commander_refuse(ENOSPC, "%s: %lu bytes in whole 2 MiB: control_may has memory for %lu more", name,
 					want.size, control->memory - MIN(used, control->memory));

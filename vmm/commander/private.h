@@ -8,6 +8,8 @@
 #include "vmm/commander.h"
 #include "vmm/config/config.h"
 
+struct slot;
+
 /* A line of the answer. What does not fit is left out, and the last line says so. */
 void commander_say(const char *fmt, ...) __printf(1, 2);
 /* Bytes of it as they are: as many as there is room for. */
@@ -24,10 +26,15 @@ commander_fn commander_list, commander_show, commander_node, commander_pci, comm
 
 /* images.c: bytes of all images. */
 u64 images_bytes(void);
+bool images_have(const char *name);
+/* The oldest that no VM file names goes. False: there is none. */
+bool images_evict(void);
 /* Ends a transfer that has begun. */
 void images_close(unsigned session);
 /* vms.c: bytes that created VMs may take. Does a VM file name the module? */
 u64 vms_bytes(void);
+/* The VM of that name that it may command; NULL, refused: it may not, or there is none. */
+struct slot *vms_find(const struct vm_config_control *control, struct span name);
 bool vms_name_module(const char *name);
 
 #endif

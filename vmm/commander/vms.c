@@ -9,15 +9,14 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/config/config_set.h"
-#include "vmm/monitor.h"
 #include "vmm/output_log.h"
-#include "vmm/pause.h"
 #include "vmm/slot.h"
 
 #define CONSOLE_LOG 64u /* KiB, the parser's default: the memory stays with the slot */
 
 /* Too big for a stack. */
 static struct vm_config staged;
+static bool staging; /* what it names counts as named */
 /* Of the VMs that are there, and of the one in hand behind them. */
 static const struct vm_config *others[MONITOR_MAX_VMS + 1];
 static const char *names[MONITOR_MAX_VMS + 1];
@@ -49,22 +48,33 @@ u64 vms_bytes(void)
 	return sum;
 }
 
-bool vms_name_module(const char *name)
+static bool names_module(const struct vm_config *c, const char *name)
 {
 	struct vm_config_name named;
 
-	for (const struct slot *s = monitor_slots; s < slots_end(); s++)
-		for (unsigned i = 0; s->config && vm_config_name(s->config, i, &named); i++)
-			if (!strcmp(named.name, name))
-				return true;
+	for (unsigned i = 0; vm_config_name(c, i, &named); i++)
+		if (!strcmp(named.name, name))
+			return true;
 	return false;
+}
+
+bool vms_name_module(const char *name)
+{
+	for (const struct slot *s = monitor_slots; s < slots_end(); s++)
+		if (s->config && names_module(s->config, name))
+			return true;
+	return staging && names_module(&staged, name);
 }
 
 bool commander_lets_have(const struct vm_config *config, unsigned cpu)
 {
-	for (const struct slot *s = monitor_slots; config->created && s < slots_end(); s++)
-		if (s->config && s->config->control.commands)
-			return s->config->control.cpus[cpu / 8] & BIT(cpu % 8);
+	/* What another CPU destroys meanwhile stays readable, but not in the slot. */
+	for (const struct slot *s = monitor_slots; config->created && s < slots_end(); s++) {
+		const struct vm_config *c = __atomic_load_n(&s->config, __ATOMIC_ACQUIRE);
+
+		if (c && c->control.commands)
+			return c->control.cpus[cpu / 8] & BIT(cpu % 8);
+	}
 	return !config->created;
 }
 
@@ -101,10 +111,28 @@ static bool ends_node(const struct vm_config *c)
 	return false;
 }
 
+static bool has_segment(const struct vm_config_control *control, const struct vm_config_net *net)
+{
+	for (unsigned i = 0; i < control->nr_nets; i++)
+		if (!strcmp(net->segment, control->net[i]))
+			return !net->mirror;
+	return false;
+}
+
+/* Room within the right, for which images go that nobody names. */
+static u64 make_room(const struct vm_config_control *control, u64 wanted)
+{
+	u64 used;
+
+	do
+		used = vms_bytes() + images_bytes();
+	while (wanted <= control->memory - MIN(vms_bytes(), control->memory) && used + wanted > control->memory && images_evict());
+	return control->memory - MIN(used, control->memory);
+}
+
 /* What only the medium of the boot may say, or a right. */
 static int check_rights(const struct vm_config_control *control, const struct vm_config *c, struct config_error *err)
 {
-	u64 used = vms_bytes() + images_bytes(), left = control->memory - MIN(used, control->memory);
 	bool all = !c->memory && !c->nr_memory_nodes;
 
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
@@ -113,16 +141,17 @@ static int check_rights(const struct vm_config_control *control, const struct vm
 		return vm_config_error(err, c->file, 0, "required key 'name' is missing: it is commanded by that");
 	if (all)
 		return vm_config_error(err, c->file, c->line_memory,
-				       "memory = all: expected a size: control_may has %lu bytes left", left);
-	if (memory_of(c) > left)
-		return vm_config_error(err, c->file, c->line_memory, "memory: %lu bytes with its disks: control_may has %lu left",
-				       memory_of(c), left);
+				       "memory = all: expected a size: control_may has %lu bytes left", make_room(control, 0));
 	for (unsigned i = 0; c->pinned && i < c->cpus; i++)
 		if (!(control->cpus[c->cpu[i] / 8] & BIT(c->cpu[i] % 8)))
 			return vm_config_error(err, c->file, c->line_cpus, "cpus: control_may does not have CPU %u", c->cpu[i]);
 	for (unsigned i = 0; i < c->nr_pci; i++)
 		if (!has_function(control, &c->pci[i]))
 			return vm_config_error(err, c->file, c->line_pci, "pci: control_may has not all of these, by address");
+	for (unsigned i = 0; i < c->nr_nets; i++)
+		if (!has_segment(control, &c->net[i]))
+			return vm_config_error(err, c->file, c->net[i].line, "net = %s%s: control_may does not have it",
+					       c->net[i].segment, c->net[i].mirror ? " mirror" : "");
 	if (c->trusted && !(control->may & MAY_TRUSTED))
 		return vm_config_error(err, c->file, c->line_trusted, "trusted: control_may does not have it");
 	if (c->ipi_direct && !(control->may & MAY_IPI))
@@ -140,12 +169,26 @@ static int check_rights(const struct vm_config_control *control, const struct vm
 	return 0;
 }
 
-static int check_modules(const struct vm_config *c, struct config_error *err)
+/* Last, for images may go for it, but none of its own. */
+static int check_memory(const struct vm_config_control *control, const struct vm_config *c, struct config_error *err)
+{
+	u64 left;
+
+	staging = true;
+	left = make_room(control, memory_of(c));
+	staging = false;
+	if (memory_of(c) <= left)
+		return 0;
+	return vm_config_error(err, c->file, c->line_memory, "memory: %lu bytes with its disks: control_may has %lu left",
+			       memory_of(c), left);
+}
+
+static int check_modules(const struct vm_config_control *control, const struct vm_config *c, struct config_error *err)
 {
 	struct vm_config_name named;
 
 	for (unsigned i = 0; vm_config_name(c, i, &named); i++)
-		if (!find_module(named.name))
+		if (!images_have(named.name) && !(control->may & MAY_MODULES && find_module(named.name)))
 			return vm_config_error(err, c->file, named.line, "%s = %s: there is no such image", named.key, named.name);
 	return 0;
 }
@@ -187,7 +230,7 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 {
 	struct slot *s = free_slot();
 	struct config_error err;
-	char file[MONITOR_FILE_MAX + 1];
+	char file[MONITOR_FILE_MAX + 1] = ""; /* zeros to its end: who reads it meanwhile finds one */
 	struct span name;
 	unsigned i;
 	bool found;
@@ -203,7 +246,7 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 		return commander_refuse(ENOSPC, "%s: this image runs %u VMs: destroy one", file, MONITOR_MAX_VMS);
 	i = (unsigned)(s - monitor_slots);
 	if (vm_config_parse(file, text.p, text.n, &staged, &err, tell) || check_rights(control, &staged, &err) ||
-	    check_modules(&staged, &err) || check_beside(&staged, &err))
+	    check_modules(control, &staged, &err) || check_beside(&staged, &err) || check_memory(control, &staged, &err))
 		return commander_refuse(EINVAL, "%s", err.text);
 	if (!configs[i])
 		configs[i] = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
@@ -224,8 +267,7 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 
 /* ---- those that are there ------------------------------------------------------------------ */
 
-/* The VM of that name, that this right lets it command; NULL, refused: it does not, or there is none. */
-static struct slot *find(const struct vm_config_control *control, struct span name)
+struct slot *vms_find(const struct vm_config_control *control, struct span name)
 {
 	for (struct slot *s = monitor_slots; s < slots_end(); s++) {
 		if (!s->config || !span_is(name, s->config->name))
@@ -241,7 +283,7 @@ static struct slot *find(const struct vm_config_control *control, struct span na
 
 int commander_destroy(const struct vm_config_control *control, unsigned, struct span text)
 {
-	struct slot *s = find(control, text);
+	struct slot *s = vms_find(control, text);
 	bool over;
 
 	if (!s)
@@ -264,121 +306,4 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 		return commander_refuse(EBUSY, "%s is not over: stop it first", s->config->name);
 	output_log_forget((unsigned)(s - monitor_slots));
 	return 0;
-}
-
-static int result(const struct slot *s, int err)
-{
-	const char *name = s->config->name;
-
-	if (!err)
-		return 0;
-	if (err == -ENODEV)
-		return commander_refuse(ENODEV, "%s does not run", name);
-	if (err == -EBUSY)
-		return commander_refuse(EBUSY, "%s runs or starts", name);
-	if (err == -EALREADY)
-		return commander_refuse(EALREADY, "%s is in that state already", name);
-	if (err == -ENOSPC)
-		return commander_refuse(ENOSPC, "%s: no CPU is free to start it", name);
-	return commander_refuse(-err, "%s: error %d", name, -err);
-}
-
-static unsigned index_of(const struct slot *s)
-{
-	return (unsigned)(s - monitor_slots);
-}
-
-int commander_start(const struct vm_config_control *control, unsigned, struct span text)
-{
-	struct slot *s = find(control, text);
-
-	return s ? result(s, monitor_vm_start(index_of(s))) : -ENOENT;
-}
-
-int commander_stop(const struct vm_config_control *control, unsigned, struct span text)
-{
-	struct slot *s = find(control, text);
-
-	return s ? result(s, monitor_vm_stop(index_of(s), false)) : -ENOENT;
-}
-
-int commander_restart(const struct vm_config_control *control, unsigned, struct span text)
-{
-	struct slot *s = find(control, text);
-	int err;
-
-	if (!s)
-		return -ENOENT;
-	err = monitor_vm_stop(index_of(s), true);
-	return result(s, err == -ENODEV ? monitor_vm_start(index_of(s)) : err);
-}
-
-static int with_vm(struct slot *s, int (*fn)(struct vm *vm))
-{
-	struct vm *vm = monitor_vm_hold(index_of(s));
-	int err = vm ? fn(vm) : -ENODEV;
-
-	monitor_vm_release();
-	return result(s, err);
-}
-
-int commander_pause(const struct vm_config_control *control, unsigned, struct span text)
-{
-	struct slot *s = find(control, text);
-
-	return s ? with_vm(s, vm_pause) : -ENOENT;
-}
-
-int commander_resume(const struct vm_config_control *control, unsigned, struct span text)
-{
-	struct slot *s = find(control, text);
-
-	return s ? with_vm(s, vm_resume) : -ENOENT;
-}
-
-/* ---- consoles -------------------------------------------------------------------------------- */
-
-/* NAME OFFSET: its output from there on, or the oldest that is kept, behind a line that says from where to where. */
-int commander_read(const struct vm_config_control *control, unsigned, struct span text)
-{
-	bool found;
-	struct span name = span_part(&text, ' ', &found);
-	struct slot *s = find(control, name);
-	u8 piece[512];
-	u64 at, next;
-	u32 n;
-
-	if (!s)
-		return -ENOENT;
-	if (!span_number(&text, 10, &at) || text.n)
-		return commander_refuse(EINVAL, "expected a VM and an offset");
-	/* The line has always the same length, for what follows it is not known yet. */
-	next = output_log_range(index_of(s), &at);
-	next = MIN(next, at + COMMANDER_MAX - 128);
-	commander_say("offset=%lu\tnext=%lu", at, next);
-	for (; at < next; at += n) {
-		n = (u32)MIN(next - at, sizeof(piece));
-		output_log_copy(index_of(s), at, piece, n);
-		commander_put(piece, n);
-	}
-	return 0;
-}
-
-/* NAME, a newline, and what is typed there. */
-int commander_write(const struct vm_config_control *control, unsigned, struct span text)
-{
-	bool found;
-	struct span name = span_part(&text, '\n', &found);
-	struct slot *s = find(control, name);
-	struct host_console *con;
-	struct vm *vm;
-
-	if (!s)
-		return -ENOENT;
-	vm = monitor_vm_hold(index_of(s));
-	con = vm ? vm->console : NULL;
-	for (size_t i = 0; con && i < text.n; i++)
-		con->rx(con, (u8)text.p[i]);
-	monitor_vm_release();
-	return con ? 0 : result(s, -ENODEV);
 }

@@ -77,14 +77,16 @@ struct vm_config_disk { char name[VM_MODULE_MAX + 1]; u64 scratch; unsigned line
 struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool isolated, mirror, plain; unsigned line; };
 
 /* What a VM that commands the node may do there, beside looking. */
-enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64 };
+enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64,
+	      MAY_MODULES = 128 };
 struct vm_config_control {
 	bool commands;
 	unsigned may;       /* of these */
 	u64 memory;         /* bytes that VMs and images it makes may have together */
 	u8 cpus[VM_CPUS_MAX / 8]; /* CPUs that its VMs may have: a bit for each */
-	unsigned nr_pci;
+	unsigned nr_pci, nr_nets;
 	struct pci_address pci[VM_PCI_MAX]; /* functions that its VMs may have */
+	char net[VM_NETS_MAX][VM_SEGMENT_MAX + 1]; /* segments that its VMs may be on */
 };
 
 struct vm_config {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Pure module: the VM file's `control_may =`: what a VM that commands the node may do there, and what it may hand out. */
 #include <margay/errno.h>
+#include <margay/string.h>
 
 #include "vmm/config/config_parse.h"
 #include "vmm/config/config_set.h"
@@ -10,6 +11,7 @@
 static const struct { const char *word; enum vm_may right; } rights[] = {
 	{ "create", MAY_CREATE }, { "destroy", MAY_DESTROY }, { "console", MAY_CONSOLE }, { "boot", MAY_BOOT },
 	{ "trusted", MAY_TRUSTED }, { "ipi:direct", MAY_IPI }, { "dma:identity", MAY_IDENTITY },
+	{ "modules", MAY_MODULES },
 };
 
 /* `2` or `2-7` */
@@ -49,6 +51,18 @@ static int add_function(struct parser *p, struct span v)
 	return 0;
 }
 
+static int add_segment(struct parser *p, struct span v)
+{
+	struct vm_config_control *c = &p->config->control;
+
+	if (c->nr_nets == VM_NETS_MAX)
+		return config_fail(p, KEY ": expected at most %u segments", VM_NETS_MAX);
+	if (!v.n || v.n > VM_SEGMENT_MAX)
+		return config_wrong(p, KEY, "net: and a segment's name", v);
+	memcpy(c->net[c->nr_nets++], v.p, v.n);
+	return 0;
+}
+
 static int add(struct parser *p, struct span v)
 {
 	struct span rest = v;
@@ -64,7 +78,10 @@ static int add(struct parser *p, struct span v)
 		return add_memory(p, rest);
 	if (span_skip(&rest, "pci:"))
 		return add_function(p, rest);
-	return config_wrong(p, KEY, "create, destroy, console, boot, trusted, ipi:direct, dma:identity, cpus:, memory: or pci:", v);
+	if (span_skip(&rest, "net:"))
+		return add_segment(p, rest);
+	return config_wrong(p, KEY, "create, destroy, console, boot, modules, trusted, ipi:direct, dma:identity, cpus:, memory:, "
+			    "pci: or net:", v);
 }
 
 int config_set_control_may(struct parser *p, struct span v)

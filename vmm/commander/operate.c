@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What the VM that commands does with VMs that are there: starts and ends, and their consoles. */
+#include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/string.h>
+
+#include "vmm/commander/private.h"
+#include "vmm/monitor.h"
+#include "vmm/output_log.h"
+#include "vmm/pause.h"
+#include "vmm/slot.h"
+#include "vmm/vm.h"
+
+static int result(const struct slot *s, int err)
+{
+	const char *name = s->config->name;
+
+	if (!err)
+		return 0;
+	if (err == -ENODEV)
+		return commander_refuse(ENODEV, "%s does not run", name);
+	if (err == -EBUSY)
+		return commander_refuse(EBUSY, "%s runs or starts", name);
+	if (err == -EALREADY)
+		return commander_refuse(EALREADY, "%s is in that state already", name);
+	if (err == -ENOSPC)
+		return commander_refuse(ENOSPC, "%s: no CPU is free to start it", name);
+	return commander_refuse(-err, "%s: error %d", name, -err);
+}
+
+static unsigned index_of(const struct slot *s)
+{
+	return (unsigned)(s - monitor_slots);
+}
+
+int commander_start(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+
+	return s ? result(s, monitor_vm_start(index_of(s))) : -ENOENT;
+}
+
+int commander_stop(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+
+	return s ? result(s, monitor_vm_stop(index_of(s), false)) : -ENOENT;
+}
+
+int commander_restart(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+	int err;
+
+	if (!s)
+		return -ENOENT;
+	err = monitor_vm_stop(index_of(s), true);
+	return result(s, err == -ENODEV ? monitor_vm_start(index_of(s)) : err);
+}
+
+static int with_vm(struct slot *s, int (*fn)(struct vm *vm))
+{
+	struct vm *vm = monitor_vm_hold(index_of(s));
+	int err = vm ? fn(vm) : -ENODEV;
+
+	monitor_vm_release();
+	return result(s, err);
+}
+
+int commander_pause(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+
+	return s ? with_vm(s, vm_pause) : -ENOENT;
+}
+
+int commander_resume(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+
+	return s ? with_vm(s, vm_resume) : -ENOENT;
+}
+
+/* ---- consoles -------------------------------------------------------------------------------- */
+
+/* NAME OFFSET: its output from there on, or the oldest that is kept, behind a line that says from where to where. */
+int commander_read(const struct vm_config_control *control, unsigned, struct span text)
+{
+	bool found;
+	struct span name = span_part(&text, ' ', &found);
+	struct slot *s = vms_find(control, name);
+	u8 piece[512];
+	u64 at, next;
+	u32 n;
+
+	if (!s)
+		return -ENOENT;
+	if (!span_number(&text, 10, &at) || text.n)
+		return commander_refuse(EINVAL, "expected a VM and an offset");
+	/* The line has always the same length, for what follows it is not known yet. */
+	next = output_log_range(index_of(s), &at);
+	next = MIN(next, at + COMMANDER_MAX - 128);
+	commander_say("offset=%lu\tnext=%lu", at, next);
+	for (; at < next; at += n) {
+		n = (u32)MIN(next - at, sizeof(piece));
+		output_log_copy(index_of(s), at, piece, n);
+		commander_put(piece, n);
+	}
+	return 0;
+}
+
+/* NAME, a newline, and what is typed there. */
+int commander_write(const struct vm_config_control *control, unsigned, struct span text)
+{
+	bool found;
+	struct span name = span_part(&text, '\n', &found);
+	struct slot *s = vms_find(control, name);
+	struct host_console *con;
+	struct vm *vm;
+
+	if (!s)
+		return -ENOENT;
+	if (text.n > COMMANDER_TYPED)
+		return commander_refuse(EINVAL, "expected at most %u bytes at once", COMMANDER_TYPED);
+	vm = monitor_vm_hold(index_of(s));
+	con = vm ? vm->console : NULL;
+	for (size_t i = 0; con && i < text.n; i++)
+		con->rx(con, (u8)text.p[i]);
+	monitor_vm_release();
+	return con ? 0 : result(s, -ENODEV);
+}
