@@ -192,16 +192,13 @@ bool monitor_asked_again(struct slot *s)
 int monitor_vm_start(unsigned i)
 {
 	struct slot *s = &monitor_slots[i];
-	int err = !s->config ? -EINVAL : !hvm ? -ENODEV : 0;
 	bool ends;
+	int err;
 
-	if (err)
-		return err;
 	spin_lock(&monitor_lock);
 	ends = s->state == ENDING || s->state == ENDED || (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
-	if (s->state == STARTED && !ends)
-		err = -EBUSY;
-	else if (!ends)
+	err = !s->config ? -EINVAL : !hvm ? -ENODEV : s->state == STARTED && !ends ? -EBUSY : 0;
+	if (!err && !ends)
 		s->state = STARTED;
 	if (!err)
 		s->restarts.count = 0;

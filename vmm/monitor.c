@@ -243,6 +243,7 @@ static void reap(struct host_work *work)
 		output_log_last(vm->id, LAST_WORDS, NULL);
 	spin_lock(&monitor_lock);
 	s->vm = NULL;
+	s->stays = s->stays || (IS_ENABLED(CONFIG_LOST_CPUS) && vm->abandoned);
 	s->state = ENDING;
 	monitor_busy += IS_ENABLED(CONFIG_MONITOR_CONSOLE);
 	spin_unlock(&monitor_lock);
@@ -292,6 +293,7 @@ static bool modules_needed(void)
 		if (monitor_slots[i].config &&
 		    ((IS_ENABLED(CONFIG_MONITOR_CONSOLE) && monitor_has_operator()) ||
 		     (IS_ENABLED(CONFIG_VIRTIO) && monitor_slots[i].config->nr_disks) ||
+		     (IS_ENABLED(CONFIG_COMMANDER) && monitor_slots[i].config->control.commands) ||
 		     (IS_ENABLED(CONFIG_VM_SHARING) && (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
 		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;

@@ -56,7 +56,10 @@ struct monitor_vm {
 	u64 up; /* TSC ticks since its start; 0: it does not run */
 };
 
-/* The VMs by their files, in the order of the boot modules; none is added later. */
+/*
+ * The VMs by their files, in the order of the boot modules; behind them those that the VM that commands has made. Where one was
+ * destroyed its number has an empty name, and may be another's later.
+ */
 unsigned monitor_vm_count(void);
 /* Its name, its file's name when that was not understood; NULL past the last. */
 const char *monitor_vm_name(unsigned i);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The monitor's own record of each VM file, from boot to the node's end: vmm/monitor.c's and vmm/control.c's alone. */
+/* The monitor's own record of each VM file: those of the boot stay to the node's end. */
 #ifndef VMM_SLOT_H
 #define VMM_SLOT_H
 
@@ -32,7 +32,7 @@ struct slot {
 	unsigned starts;
 	bool again;               /* its end is followed by a start, whatever on_end says; guarded by monitor_lock */
 	bool queued;              /* STARTED, but no CPU was free to do it; guarded by monitor_lock */
-	bool created;             /* by the VM that commands; guarded by monitor_lock */
+	bool created, stays;      /* by the VM that commands; something of it lives on; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
 	u8 vfs_turn;              /* start_vfs.c's; guarded by monitor_lock */
 	struct restarts restarts;

@@ -25,7 +25,7 @@ static void start_all(void)
 		spin_unlock(&monitor_lock);
 		/* Somebody else may have started it meanwhile. */
 		if (ready && monitor_vm_start(i) == -ENOSPC)
-			host_log("%s: not started: no CPU is free", s->config->name);
+			host_log("%s: not started: no CPU is free", monitor_vm_name(i));
 	}
 }
 

@@ -83,7 +83,8 @@ static void check(void)
 	CHECK(vms_bytes() + images_bytes() <= service_config.control.memory);
 	for (unsigned i = 0; i < monitor_nr_slots; i++)
 		for (unsigned k = 0; k < i; k++)
-			CHECK(!monitor_slots[i].config || strcmp(monitor_vm_name(i), monitor_vm_name(k)) != 0);
+			CHECK(!monitor_slots[i].config || !monitor_slots[k].config ||
+			      strcmp(monitor_vm_name(i), monitor_vm_name(k)) != 0);
 }
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
@@ -114,13 +115,12 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		commander_request(0, COMMANDER_DESTROY, names[i], (u32)strlen(names[i]));
 	}
 	/* Their names may be others. */
-	while (monitor_nr_slots > 1) {
-		const char *last = monitor_vm_name(monitor_nr_slots - 1);
-		unsigned before = monitor_nr_slots;
+	for (unsigned i = 1; i < monitor_nr_slots; i++) {
+		const char *last = monitor_vm_name(i);
 
 		commander_request(0, COMMANDER_STOP, last, (u32)strlen(last));
-		CHECK(!commander_request(0, COMMANDER_DESTROY, last, (u32)strlen(last)));
-		CHECK(monitor_nr_slots < before);
+		CHECK(!last[0] || !commander_request(0, COMMANDER_DESTROY, last, (u32)strlen(last)));
+		CHECK(!monitor_vm_name(i)[0]);
 	}
 	for (unsigned i = 1; i < fake_host.nr_modules; i++)
 		if (fake_host.modules[i].name[0])

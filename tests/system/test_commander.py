@@ -100,8 +100,16 @@ run hang margay create hang.conf
 run start-linux margay start linux
 run start-hang margay start hang
 run running margay --json list
+run restart margay restart hang
+run pci margay --json pci
 run end margay wait linux
 run said sh -c "margay console linux | grep margay-test:"
+run keys margay create keys.conf
+run keys margay start keys
+until margay show keys | grep -q "^keys  *running"; do sleep 0.1; done
+echo hello | margay console keys >/dev/null
+until margay console keys </dev/null | grep -q "key a$"; do sleep 0.1; done
+run typed margay console keys
 run pause margay pause hang
 run paused margay pause hang
 run resume margay resume hang
@@ -110,7 +118,9 @@ run not-over margay destroy hang
 run stop margay stop hang
 run stopped margay wait hang
 run boot margay stop service
-for vm in linux hang; do run forget margay destroy $vm; done
+run keys margay stop keys
+run keys margay wait keys
+for vm in linux hang keys; do run forget margay destroy $vm; done
 for image in behave twin vmlinuz tenant; do run rm margay image rm $image; done
 run at-last margay --json node
 run usage margay start
@@ -122,6 +132,7 @@ FILES = {
     "outside.conf": BEHAVE % ("outside", "once") + "cpus = 0-0\n",
     "linux.conf": "name = linux\nkernel = vmlinuz\ninitrd = tenant\nmemory = 256M\ncpus = 1-1\n"
                   "cmdline = console=ttyS0 panic=-1 margay.test=smp\n",
+    "keys.conf": BEHAVE % ("keys", "keys") + "cpus = 1-1\n",
     "hang.conf": BEHAVE % ("hang", "hang") + "cpus = 2-2\n",
 }
 
@@ -175,11 +186,15 @@ def test_commands():
     assert states["service"] == "running" and {states["hang"], states["linux"]} <= {"running", "changing"}
     assert re.search(r"^linux +poweroff ", said["end"], re.MULTILINE)
     assert "margay-test: cpus: 1" in said["said"] and "margay-test: lines: 20000" in said["said"]
+    assert said["typed"].split("\n") == ["behave: begins"] + ["behave: key %x" % ord(c) for c in "hello\n"]
+    function = json.loads(said["pci"])[0]
+    assert function["function"] == "0000:00:00.0" and function["vendor"] == "0x8086" and function["fit"] == "no"
     assert said["paused"] == "margay: hang is in that state already"
     assert said["not-over"] == "margay: hang is not over: stop it first"
     assert {row.get("vcpu") for row in json.loads(said["stats"])} == {0}
     assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
     assert said["boot"] == "margay: service is of the boot: control_may does not have it"
+    assert len(run.lines("hang: end=stopped$")) == 2
     # The images are gone, too: two more than at `before`, of 2 MiB each.
     assert free(said["at-last"]) - free(said["before"]) == 2 << 20
     assert "commander: hang: destroyed" in said["log"]

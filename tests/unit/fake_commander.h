@@ -63,6 +63,7 @@ int vm_pause(struct vm *) { return 0; }
 int vm_resume(struct vm *) { return 0; }
 bool place_owner(unsigned, char *) { return false; }
 bool vm_pci_owner(unsigned, char *) { return false; }
+bool host_iommu_on(void) { return fake_host.iommu; }
 bool host_pci_info(unsigned, struct pci_info *) { return false; }
 
 /* So many lines, each too long for all to fit. */

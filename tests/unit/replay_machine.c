@@ -22,6 +22,7 @@
 #include "kernel/pci/pci_core.h"
 #include "kernel/pci/pci_route.h"
 #include "tests/unit/replay.h"
+#include "vmm/slot.h"
 
 #define MAX_ITEMS 16384
 #define SUBLEAF_MSR 0xffffffffu
@@ -224,6 +225,8 @@ const struct host_cpu_info *host_cpu_info(unsigned cpu)
 {
 	return cpu < nr_cpus ? &cpus[cpu] : NULL;
 }
+
+struct slot monitor_slots[MONITOR_MAX_VMS];
 
 /* Nothing commands. */
 bool commander_lets_have(const struct vm_config *, unsigned)

@@ -12,6 +12,7 @@
 
 #define ALL "create, destroy, console, cpus:1-2, memory:256M"
 #define FUNCTION ", pci:02:00.0, net:lan0, net:lan1"
+#define BOOTS "pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it"
 #define VM "kernel = image\nmemory = 64M\n"
 
 /* Bytes of images, by what was taken. */
@@ -184,6 +185,10 @@ static void test_images(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "k"), ENOENT);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "twin"), 0);
 	assert_int_equal(taken(), 0);
+	/* What a VM of the boot lacks is not for anybody to bring. */
+	fake_host.nr_modules = 0;
+	assert_int_equal(put(0, "k", other, sizeof(other)), EPERM);
+	fake_host.nr_modules = 1;
 	/* Data that are not what was announced; too few, too many, none. */
 	hex[0] ^= 1;
 	snprintf(line, sizeof(line), "wrong 10 %s", hex);
@@ -303,6 +308,11 @@ static void test_files(void **)
 		{ "a.conf\nname = a\n" VM "net = lan0\nnet = lan1 mirror\n",
 		  "a.conf:5: net = lan1 mirror: control_may does not have it" },
 		{ "a.conf\nname = a\nkernel = k\nmemory = 64M\n", "a.conf:2: kernel = k: there is no such image" },
+		{ "a.conf\nname = a\n" VM "cache = 1/2\n", "a.conf:4: " BOOTS },
+		{ "a.conf\nname = a\n" VM "bandwidth = 50%\n", "a.conf:4: " BOOTS },
+		{ "a.conf\nname = a\n" VM "counters = yes\n", "a.conf:4: " BOOTS },
+		{ "a.conf\nname = a\n" VM "dmi = node\n", "a.conf: " BOOTS },
+		{ "a.conf\nname = a\n" VM "pci = 02:00.0\npci_node = 02:00.0 1\n", "a.conf:5: " BOOTS },
 		{ "a.conf\nname = a\n" VM "trusted = yes\n", "a.conf:4: trusted: control_may does not have it" },
 		{ "a.conf\nname = a\n" VM "ipi = direct\ninterrupts = direct\n",
 		  "a.conf:4: ipi = direct: control_may does not have ipi:direct" },
@@ -317,6 +327,7 @@ static void test_files(void **)
 
 	commander_begin(ALL FUNCTION);
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	fake_host.iommu = true;
 	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++) {
 		const char *said;
@@ -326,6 +337,14 @@ static void test_files(void **)
 		assert_string_equal(said, bad[i].error);
 		assert_int_equal(monitor_nr_slots, 1);
 	}
+	/* Without an IOMMU a function is as much as all of the node. */
+	fake_host.iommu = false;
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), EINVAL);
+	assert_string_equal(text(), "a.conf:4: pci: without an IOMMU who has a function reaches all of the node: control_may does "
+			    "not have dma:identity");
+	service_config.control.may |= MAY_IDENTITY;
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM "pci = 02:00.0\ndma = window\n"), 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
 	/* All errors of a file are told. */
 	ask(COMMANDER_CREATE, bad[3].file);
 	assert_ptr_equal(strstr(text(), "a.conf:4: unknown key 'nonsense'"), text());
@@ -359,7 +378,18 @@ static void test_files(void **)
 	assert_int_equal(monitor_slots[1].starts, 0);
 	assert_int_equal(ask(COMMANDER_DESTROY, "d"), 0);
 	assert_int_equal(ask(COMMANDER_DESTROY, "c"), 0);
-	assert_int_equal(monitor_nr_slots, 1);
+	/* Slots stay, and are the next ones'. */
+	assert_int_equal(monitor_nr_slots, 3);
+	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
+	assert_ptr_equal(strrchr(text(), '\n'), strchr(text(), '\n'));
+	/* One of which something lives on. */
+	assert_int_equal(ask(COMMANDER_CREATE, "e.conf\nname = e\n" VM), 0);
+	assert_int_equal(monitor_nr_slots, 3);
+	monitor_slots[1].stays = true;
+	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
+	monitor_slots[1].stays = false;
+	assert_int_equal(ask(COMMANDER_DESTROY, "e"), 0);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
@@ -373,10 +403,11 @@ static void test_long_answer(void **)
 	}
 	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
 	assert_null(strstr(text(), "truncated"));
-	assert_int_equal(ask(COMMANDER_LOG, "81"), 0);
-	assert_null(strstr(text(), "truncated"));
-	assert_int_equal(ask(COMMANDER_LOG, "82"), 0);
-	assert_string_equal(strrchr(text(), '0') + 1, "\ntruncated=yes\n");
+	/* Of a log the last lines; of what it makes itself the first. */
+	assert_int_equal(ask(COMMANDER_LOG, "80"), 0);
+	assert_true(strlen(text()) == 80 * 401 && text()[399] == '0');
+	assert_int_equal(ask(COMMANDER_LOG, "1000"), 0);
+	assert_true(!strstr(text(), "truncated") && strlen(text()) == 81 * 401 && !strcmp(text() + 81 * 401 - 5, "0999\n"));
 	assert_int_equal(ask(COMMANDER_LOG, "1001"), EINVAL);
 	assert_int_equal(ask(COMMANDER_LOG, "x"), EINVAL);
 }

@@ -19,6 +19,7 @@
 struct hvm_caps hvm_caps;
 static struct vm_config config = { .file = "a.conf", .name = "a" };
 static unsigned plans;
+struct slot monitor_slots[MONITOR_MAX_VMS];
 static bool online[FAKE_CPUS]; /* as the last plan saw them */
 
 /* Of what the VM that commands hands out, CPU 1 alone. */

@@ -24,6 +24,11 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 	return on;
 }
 
+const char *monitor_vm_name(unsigned i)
+{
+	return monitor_slots[i].config->name;
+}
+
 int monitor_vm_start(unsigned i)
 {
 	assert_int_equal(i, 0);

@@ -22,9 +22,14 @@ void answer_json_text(const char *s, size_t n)
 	putchar('"');
 }
 
-/* What JSON reads as a number, and is none that one would add zeros to. */
-static int is_number(const char *s, size_t n)
+/* What JSON reads as a number, unless it is somebody's choice of a name. */
+static int is_number(const char *key, size_t key_size, const char *s, size_t n)
 {
+	static const char *const texts[] = { "name", "owner", "file", "commander", "kernel", "initrd", "module", "disk", "sha256" };
+
+	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
+		if (key_size == strlen(texts[i]) && !strncmp(key, texts[i], key_size))
+			return 0;
 	if (!n || n > 15 || (n > 1 && *s == '0'))
 		return 0;
 	for (size_t i = 0; i < n; i++)
@@ -40,13 +45,14 @@ static void put_json_line(const char *line)
 	putchar('{');
 	for (; *line && *line != '\n'; line += *line == '\t') {
 		size_t key = strcspn(line, "=\t\n"), n;
+		const char *name = line;
 
 		printf("%s", comma);
 		answer_json_text(line, key);
 		line += key + (line[key] == '=');
 		n = strcspn(line, "\t\n");
 		putchar(':');
-		if (is_number(line, n))
+		if (is_number(name, key, line, n))
 			printf("%.*s", (int)n, line);
 		else
 			answer_json_text(line, n);
@@ -89,34 +95,60 @@ static int same_names(const char *a, const char *b)
 	}
 }
 
+struct field {
+	const char *name, *value;
+	size_t name_n, value_n;
+};
+
+/* Returns where the next one begins, or the line's end. */
+static const char *take(const char *p, struct field *f)
+{
+	f->name = p;
+	f->name_n = strcspn(p, "=\t\n");
+	p += f->name_n;
+	p += *p == '=';
+	f->value = p;
+	f->value_n = strcspn(p, "\t\n");
+	p += f->value_n;
+	return p + (*p == '\t');
+}
+
+static const char *next_line(const char *p)
+{
+	p += strcspn(p, "\n");
+	return p + (*p == '\n');
+}
+
+static void put_line(const char *p, const size_t *width, int heading)
+{
+	struct field f;
+
+	for (unsigned k = 0; k < COLUMNS && *p && *p != '\n'; k++) {
+		p = take(p, &f);
+		size_t n = heading ? f.name_n : f.value_n;
+
+		printf("%.*s%*s", (int)n, heading ? f.name : f.value, *p && *p != '\n' ? (int)(width[k] - n + 2) : 0, "");
+	}
+	putchar('\n');
+}
+
 static void put_block(const char *from, const char *to)
 {
-	size_t width[COLUMNS] = { 0 }, n;
-	unsigned k;
+	size_t width[COLUMNS] = { 0 };
+	struct field f;
 
-	for (const char *line = from; line < to; line += strcspn(line, "\n") + 1)
-		for (k = 0, n = 0; k < COLUMNS && line[n] != '\n'; k++) {
-			size_t key = strcspn(line + n, "="), value = strcspn(line + n + key + 1, "\t\n");
+	for (const char *line = from; line < to; line = next_line(line)) {
+		const char *p = line;
 
-			width[k] = width[k] > key ? width[k] : key;
-			width[k] = width[k] > value ? width[k] : value;
-			n += key + 1 + value;
-			n += line[n] == '\t';
+		for (unsigned k = 0; k < COLUMNS && *p && *p != '\n'; k++) {
+			p = take(p, &f);
+			width[k] = width[k] > f.name_n ? width[k] : f.name_n;
+			width[k] = width[k] > f.value_n ? width[k] : f.value_n;
 		}
-	for (const char *line = from, *heading = from; line < to; heading = NULL) {
-		for (k = 0, n = 0; k < COLUMNS && line[n] != '\n'; k++) {
-			size_t key = strcspn(line + n, "="), value = strcspn(line + n + key + 1, "\t\n");
-			const char *text = heading ? line + n : line + n + key + 1;
-			size_t shown = heading ? key : value;
-
-			n += key + 1 + value;
-			n += line[n] == '\t';
-			printf("%.*s%*s", (int)shown, text, line[n] == '\n' ? 0 : (int)(width[k] - shown + 2), "");
-		}
-		putchar('\n');
-		if (!heading)
-			line += strcspn(line, "\n") + 1;
 	}
+	put_line(from, width, 1);
+	for (const char *line = from; line < to; line = next_line(line))
+		put_line(line, width, 0);
 }
 
 void answer_table(const char *text)
@@ -125,7 +157,7 @@ void answer_table(const char *text)
 		const char *end = text;
 
 		while (*end && same_names(text, end))
-			end += strcspn(end, "\n") + 1;
+			end = next_line(end);
 		put_block(text, end);
 		text = end;
 	}

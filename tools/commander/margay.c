@@ -5,6 +5,7 @@
 #include <getopt.h>
 #include <libgen.h>
 #include <poll.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,6 +21,7 @@ enum { OK, REFUSED, USAGE, BROKEN };
 #define DETACH 0x1d /* Ctrl-] */
 #define LINES "20"
 #define POLL_MS 50
+#define LAST_PIECES 8 /* of 32 KiB: more than is kept */
 
 static int json;
 static struct margay *node;
@@ -96,22 +98,22 @@ static void command_wait(char **args)
 	show(COMMANDER_SHOW, args[0]);
 }
 
-/* What it has written since *at. */
-static void put_output(const char *name, unsigned long *at)
+/* Some of what it has written since *at: so many bytes. */
+static size_t put_output(const char *name, unsigned long *at)
 {
-	char text[100], next[24], *answer;
+	char text[100], next[24], *answer, *output;
 	size_t size;
 
-	do {
-		snprintf(text, sizeof(text), "%.60s %lu", name, *at);
-		answer = ask(COMMANDER_READ, text, &size);
-		if (!margay_value(answer, "next", next, sizeof(next)))
-			fail(BROKEN, "an answer without an offset", NULL);
-		*at = strtoul(next, NULL, 10);
-		size -= (size_t)(strchr(answer, '\n') + 1 - answer);
-		fwrite(strchr(answer, '\n') + 1, 1, size, stdout);
-		fflush(stdout);
-	} while (size);
+	snprintf(text, sizeof(text), "%.60s %lu", name, *at);
+	answer = ask(COMMANDER_READ, text, &size);
+	output = strchr(answer, '\n');
+	if (!output || !margay_value(answer, "next", next, sizeof(next)))
+		fail(BROKEN, "an answer without an offset", NULL);
+	*at = strtoul(next, NULL, 10);
+	size -= (size_t)(output + 1 - answer);
+	fwrite(output + 1, 1, size, stdout);
+	fflush(stdout);
+	return size;
 }
 
 static struct termios before;
@@ -119,6 +121,12 @@ static struct termios before;
 static void restore(void)
 {
 	tcsetattr(STDIN_FILENO, TCSANOW, &before);
+}
+
+static void killed(int signal)
+{
+	restore();
+	_exit(128 + signal);
 }
 
 static void command_console(char **args)
@@ -135,6 +143,8 @@ static void command_console(char **args)
 		fprintf(stderr, "margay: %s: Ctrl-] leaves\n", args[0]);
 		cfmakeraw(&raw);
 		atexit(restore);
+		signal(SIGTERM, killed);
+		signal(SIGHUP, killed);
 		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
 	}
 	for (;;) {
@@ -142,8 +152,7 @@ static void command_console(char **args)
 		ssize_t n;
 		int err;
 
-		put_output(args[0], &at);
-		if (poll(&in, 1, POLL_MS) <= 0)
+		if (poll(&in, 1, put_output(args[0], &at) ? 0 : POLL_MS) <= 0)
 			continue;
 		n = read(STDIN_FILENO, text + head, COMMANDER_TYPED);
 		leave = n > 0 && terminal ? memchr(text + head, DETACH, (size_t)n) : NULL;
@@ -157,7 +166,9 @@ static void command_console(char **args)
 		if (n <= 0 || leave)
 			break;
 	}
-	put_output(args[0], &at);
+	/* What is there now: it may never stop. */
+	for (unsigned n = 0; n < LAST_PIECES && put_output(args[0], &at); n++)
+		;
 }
 
 static void command_image_put(char **args)

@@ -45,10 +45,13 @@ static u64 refused; /* messages that were none, since boot */
 
 void commander_say(const char *fmt, ...)
 {
-	u32 room = (u32)(sizeof(answer->data) - sizeof(CUT) - answer->size);
+	u32 end = (u32)(sizeof(answer->data) - sizeof(CUT)), room = end - MIN(end, answer->size);
 	va_list ap;
 	int n;
 
+	cut = cut || !room;
+	if (cut)
+		return;
 	va_start(ap, fmt);
 	n = vsnprintf((char *)answer->data + answer->size, room, fmt, ap);
 	va_end(ap);
@@ -74,6 +77,7 @@ int commander_refuse(int err, const char *fmt, ...)
 	va_list ap;
 	int n;
 
+	cut = false;
 	/* What it has said before, an error each, comes with it. */
 	va_start(ap, fmt);
 	n = vsnprintf((char *)answer->data + answer->size, sizeof(answer->data) - answer->size, fmt, ap);

@@ -139,6 +139,8 @@ static int parse_name(struct span s, char *name)
 		if (!strcmp(m->name, name))
 			return commander_refuse(EEXIST, "%s: there is %s of that name", name,
 						find(name) ? "an image" : "a boot module");
+	if (vms_wait_for(name))
+		return commander_refuse(EPERM, "%s: a VM of the boot names it, and the boot has not brought it", name);
 	return 0;
 }
 

@@ -13,6 +13,8 @@
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
+#define LOG_MAX (COMMANDER_MAX - 256u) /* bytes of the log: what follows the message's head */
+
 static void say_vm(unsigned i)
 {
 	struct monitor_vm info;
@@ -67,6 +69,12 @@ int commander_node(const struct vm_config_control *, unsigned, struct span)
 	const struct host_cpu_info *cpu;
 	u64 largest, free, own, used;
 
+	for (unsigned n = 0; n < host_node_count(); n++) {
+		free = host_mem_free((int)n, &largest);
+		commander_say("node=%u\tmemory=%lu\tfree=%lu\tlargest=%lu", n, host_node_memory(n), free, largest);
+	}
+	own = host_own_bytes(&used);
+	commander_say("own=%lu\tused=%lu", own, used);
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
 		char owner[VM_NAME_MAX + 1] = "";
 
@@ -74,12 +82,6 @@ int commander_node(const struct vm_config_control *, unsigned, struct span)
 		commander_say("cpu=%u\tapic=%u\tnode=%d\tonline=%s\towner=%s", i, cpu->apic_id, cpu->node,
 			      cpu->online ? "yes" : "no", owner);
 	}
-	for (unsigned n = 0; n < host_node_count(); n++) {
-		free = host_mem_free((int)n, &largest);
-		commander_say("node=%u\tmemory=%lu\tfree=%lu\tlargest=%lu", n, host_node_memory(n), free, largest);
-	}
-	own = host_own_bytes(&used);
-	commander_say("own=%lu\tused=%lu", own, used);
 	return 0;
 }
 
@@ -95,25 +97,39 @@ int commander_pci(const struct vm_config_control *, unsigned, struct span)
 		if (f.has_node)
 			snprintf(node, sizeof(node), "%u", f.node);
 		commander_say("function=" PCI_FULL_FORMAT
-			      "\tvendor=%04x\tdevice=%04x\tclass=%06x\tnode=%s\tfit=%s\towner=%s\twhy=%s",
+			      "\tvendor=0x%04x\tdevice=0x%04x\tclass=0x%06x\tnode=%s\tfit=%s\towner=%s\twhy=%s",
 			      PCI_FULL_FORMAT_ARGS(f.address), f.id.vendor, f.id.device, f.id.class_code, node,
 			      unfit ? "no" : "yes", owner, why);
 	}
 	return 0;
 }
 
-static void say_line(const char *text)
+static u64 excess; /* bytes that do not fit: of the first lines, for the last ones are what is asked for */
+
+static void measure(const char *text)
 {
-	commander_say("%s", text);
+	excess += strlen(text) + 1;
 }
 
-/* The last lines of the node's log: as many as it says. */
+static void say_line(const char *text)
+{
+	u64 n = strlen(text) + 1;
+
+	if (!excess)
+		commander_say("%s", text);
+	excess -= MIN(excess, n);
+}
+
+/* The last lines of the node's log: as many as it says, or as fit. */
 int commander_log(const struct vm_config_control *, unsigned, struct span text)
 {
 	u64 lines;
 
 	if (!span_number(&text, 10, &lines) || text.n || lines > 1000)
 		return commander_refuse(EINVAL, "expected a number of lines up to 1000");
+	excess = 0;
+	host_log_last(0, (unsigned)lines, measure);
+	excess -= MIN(excess, (u64)LOG_MAX);
 	host_log_last(0, (unsigned)lines, say_line);
 	return 0;
 }

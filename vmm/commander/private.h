@@ -8,8 +8,6 @@
 #include "vmm/commander.h"
 #include "vmm/config/config.h"
 
-struct slot;
-
 /* A line of the answer. What does not fit is left out, and the last line says so. */
 void commander_say(const char *fmt, ...) __printf(1, 2);
 /* Bytes of it as they are: as many as there is room for. */
@@ -36,5 +34,6 @@ u64 vms_bytes(void);
 /* The VM of that name that it may command; NULL, refused: it may not, or there is none. */
 struct slot *vms_find(const struct vm_config_control *control, struct span name);
 bool vms_name_module(const char *name);
+bool vms_wait_for(const char *name); /* one of the boot */
 
 #endif

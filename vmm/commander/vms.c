@@ -58,6 +58,14 @@ static bool names_module(const struct vm_config *c, const char *name)
 	return false;
 }
 
+bool vms_wait_for(const char *name)
+{
+	for (const struct slot *s = monitor_slots; s < slots_end(); s++)
+		if (s->config && !s->created && names_module(s->config, name))
+			return true;
+	return false;
+}
+
 bool vms_name_module(const char *name)
 {
 	for (const struct slot *s = monitor_slots; s < slots_end(); s++)
@@ -152,6 +160,13 @@ static int check_rights(const struct vm_config_control *control, const struct vm
 		if (!has_segment(control, &c->net[i]))
 			return vm_config_error(err, c->file, c->net[i].line, "net = %s%s: control_may does not have it",
 					       c->net[i].segment, c->net[i].mirror ? " mirror" : "");
+	if (c->line_facts || c->line_rdt || c->dmi_node || c->counters)
+		return vm_config_error(err, c->file, c->line_facts ? c->line_facts : c->line_rdt ? c->line_rdt : c->line_counters,
+				       "pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it");
+	/* As pci_sriov_take() has it of VFs. */
+	if (c->nr_pci && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()) && !(control->may & MAY_IDENTITY))
+		return vm_config_error(err, c->file, c->line_pci, "pci: without an IOMMU who has a function reaches all of the "
+				       "node: control_may does not have dma:identity");
 	if (c->trusted && !(control->may & MAY_TRUSTED))
 		return vm_config_error(err, c->file, c->line_trusted, "trusted: control_may does not have it");
 	if (c->ipi_direct && !(control->may & MAY_IPI))
@@ -288,6 +303,9 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 
 	if (!s)
 		return -ENOENT;
+	if (s->stays)
+		return commander_refuse(EBUSY, "%s: a CPU or a function of it did not stop: it stays until the node restarts",
+					s->config->name);
 	if (!s->created)
 		return commander_refuse(EPERM, "%s is of the boot: it can be stopped", s->config->name);
 	spin_lock(&monitor_lock);
@@ -298,8 +316,6 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 		s->file[0] = 0;
 		s->created = false;
 		s->starts = 0;
-		while (monitor_nr_slots && !slots_end()[-1].config && !slots_end()[-1].file[0])
-			__atomic_store_n(&monitor_nr_slots, monitor_nr_slots - 1, __ATOMIC_RELEASE);
 	}
 	spin_unlock(&monitor_lock);
 	if (!over)

@@ -18,6 +18,7 @@ enum { QUEUE_INPUT, QUEUE_OUTPUT };
 #define INPUT KIB(1)
 #define OUTPUT KIB(16)
 #define WORK_MAX KIB(64) /* as virtio_blk.c's */
+#define CHAINS 64u       /* buffers that are looked at for input at once: they may be without room */
 
 /* A ring of bytes; its size is the array's, a power of two. */
 struct ring {
@@ -122,7 +123,8 @@ static void give_input(struct console *c)
 	struct ring *r = &c->input;
 
 	/* Linux takes one buffer at an interrupt: the next one follows when that has been offered again (drivers/tty/hvc). */
-	while (r->count && !(c->given && virtq_watch(&v->queue[QUEUE_INPUT]) == c->offered) && virtio_next(v, QUEUE_INPUT)) {
+	for (unsigned chains = 0; r->count && chains < CHAINS && !(c->given && virtq_watch(&v->queue[QUEUE_INPUT]) == c->offered) &&
+	     virtio_next(v, QUEUE_INPUT); chains++) {
 		u64 room = virtio_bytes(v, true);
 		u32 n = (u32)MIN(room, (u64)MIN(r->count, (u32)INPUT - r->head));
 

@@ -17,6 +17,7 @@
 #define TYPE_CONSOLE 3
 #define CLASS_OTHER_COMMUNICATION 0x078000u
 #define FEATURE_MULTIPORT BIT(1)
+#define CHAINS 64u /* of an answer that are looked at in one exit: an answer of 32 KiB takes 8 of Linux' */
 /* Of port n; those of control messages lie behind port 0's. */
 #define QUEUE_IN(port) ((port) ? 2 + 2 * (port) : 0u)
 #define QUEUE_OUT(port) (QUEUE_IN(port) + 1)
@@ -33,7 +34,6 @@ struct config { u16 cols, rows; u32 ports, emergency; };
 
 struct port {
 	u32 owed;         /* events that the guest shall hear of: a bit for each */
-	bool open;
 	bool late;        /* a request was not served, for its answer could not be kept */
 	u32 late_tag, sent; /* bytes of the answer that the guest has; all: there is none */
 	struct commander_answer answer;
@@ -72,9 +72,8 @@ static void close_port(struct control *c, unsigned i)
 {
 	struct port *p = &c->port[i];
 
-	if (p->open)
-		commander_close(i);
-	p->open = p->late = false;
+	commander_close(i);
+	p->late = false;
 	p->sent = p->answer.size = 0;
 }
 
@@ -87,10 +86,9 @@ static void hear(struct control *c, const struct control_message *m)
 		return;
 	if (m->event == PORT_READY && m->value == 1)
 		c->port[m->port].owed |= BIT(PORT_NAME) | BIT(PORT_OPEN);
-	if (m->event == PORT_OPEN) {
+	/* Opened or closed: what was before is over. */
+	if (m->event == PORT_OPEN)
 		close_port(c, m->port);
-		c->port[m->port].open = m->value;
-	}
 }
 
 static bool take_control(struct control *c)
@@ -113,12 +111,14 @@ static bool take_control(struct control *c)
 
 /* ---- requests and answers ---------------------------------------------------------------- */
 
-static void give(struct control *c, unsigned i)
+/* What one exit gives; true: there is more. */
+static bool give(struct control *c, unsigned i)
 {
 	struct virtio *v = &c->virtio;
 	struct port *p = &c->port[i];
+	unsigned chains = 0;
 
-	while (p->sent < p->answer.size && virtio_next(v, QUEUE_IN(i))) {
+	for (; p->sent < p->answer.size && chains < CHAINS && virtio_next(v, QUEUE_IN(i)); chains++) {
 		u32 n = (u32)MIN(virtio_bytes(v, true), (u64)(p->answer.size - p->sent));
 
 		/* Where it cannot be written it is lost. */
@@ -135,6 +135,7 @@ static void give(struct control *c, unsigned i)
 		}
 	}
 	virtio_interrupt(v, QUEUE_IN(i));
+	return chains == CHAINS;
 }
 
 /* One request: true. */
@@ -178,7 +179,7 @@ static bool run(struct virtio *v, unsigned queue)
 		virtio_interrupt(v, queue);
 	}
 	if (virtio_runs(v, QUEUE_IN(i)))
-		give(c, i);
+		more |= give(c, i);
 	return more;
 }
 

@@ -10,6 +10,7 @@
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/plan/plan.h"
+#include "vmm/slot.h"
 #include "vmm/vm_parts.h"
 
 static_assert(PLAN_EXTENTS <= VM_MAX_EXTENTS, "all of a VM's memory has its place, and is zeroed");
@@ -171,6 +172,8 @@ void unplace_vm(struct vm *vm)
 {
 	if (vm->quarantined)
 		vm->nr_extents = 0; /* for ever: a device may write there */
+	if (IS_ENABLED(CONFIG_COMMANDER) && vm->quarantined)
+		monitor_slots[vm->id].stays = true;
 	zero(vm, true);
 	if (IS_ENABLED(CONFIG_VM_RDT))
 		host_rdt_free(vm);
