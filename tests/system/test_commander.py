@@ -108,7 +108,7 @@ run keys margay create keys.conf
 run keys margay start keys
 until margay show keys | grep -q "^keys  *running"; do sleep 0.1; done
 echo hello | margay console keys >/dev/null
-until margay console keys </dev/null | grep -q "key a$"; do sleep 0.1; done
+until margay console keys </dev/null | grep -q "key a"; do sleep 0.1; done
 run typed margay console keys
 run pause margay pause hang
 run paused margay pause hang

@@ -42,6 +42,8 @@ def test_unanswered_flush():
         running.expect(r"^a: a.conf:\d+: cpus: CPU 2 is a's and did not answer a kick\r?$")
         running.expect(r"^c: vcpu1: CPU 4, ")
         running.expect(r"^d: d.conf:\d+: pci: 00:09.0 is a's\r?$")
+        # Then its CPU is nobody's again.
+        running.expect(r"^d: not started\r?$")
         assert "the guest goes on" not in running.text
         console = monitor_console.Console(running)
         console.call()
