@@ -100,6 +100,7 @@ run hang margay create hang.conf
 run start-linux margay start linux
 run start-hang margay start hang
 run running margay --json list
+until margay show hang | grep -q "^hang  *running"; do sleep 0.1; done
 run restart margay restart hang
 run pci margay --json pci
 run end margay wait linux
