@@ -201,7 +201,7 @@ def test_commands():
     assert "commander: hang: destroyed" in said["log"]
 
 
-CYCLES = {"qemu": 200, "bochs": 20}
+CYCLES = {"qemu": 100, "bochs": 10}  # of each of two
 CYCLE = RUN + r"""
 run put margay image put behave a
 run put margay image put ports b
@@ -293,7 +293,8 @@ def test_crashes():
     had begun to come is gone."""
     one = "name = one\nkernel = image\nmemory = 32M\ncmdline = machine=qemu mode=hang\n"
     files = {"behave": tiny.elf("behave"), "one.conf": one}
-    with start("commander-crashes", RUN + STEPS, files, on_end=None, on_crash="restart", on_poweroff="poweroff_node") as running:
+    with start("commander-crashes", RUN + STEPS, files, on_end=None, on_crash="restart", on_reboot="restart",
+               on_poweroff="poweroff_node") as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     said, _ = answers(run)
