@@ -106,6 +106,7 @@ def complaints(run):
     return [line for line in lines if "clocksource: Long readout interval" not in line]
 
 
+@pytest.mark.full
 def test_isolated_and_mirror():
     """Four on a segment, all with Debian's driver: two that are isolated do not reach each other, by whatever address, and both
     reach the third; the mirror has each frame of all three, with its content, and what it sends comes to nobody."""
