@@ -70,7 +70,7 @@ void clock_init(void)
 	measure_coarse();
 	set_rate(tsc_choose_hz(enumerated, &coarse));
 	if (!tsc_hz)
-		panic("the TSC's rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
+		panic("no TSC rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
 	boot_tsc = rdtsc();
 	if (rtc_read(fadt ? fadt->century : 0, &boot_seconds))
 		boot_seconds = 0;

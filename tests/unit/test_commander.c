@@ -393,6 +393,33 @@ static void test_files(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
+/* A console is read on from where one has stopped, and from the oldest that is kept where that has gone. */
+static void test_output(void **)
+{
+	static u8 ring[8] = "89234567";
+	struct output_ring *r = &output_rings[1];
+
+	commander_begin("console, boot");
+	monitor_slots[1] = (struct slot){ .file = "b.conf", .config = &(struct vm_config){ .name = "b" }, .state = OVER };
+	monitor_nr_slots = 2;
+	assert_int_equal(ask(COMMANDER_READ, "b 0"), 0);
+	assert_string_equal(text(), "offset=0\tnext=0\n");
+	r->data = ring;
+	r->size = sizeof(ring);
+	r->head = 10;
+	assert_int_equal(ask(COMMANDER_READ, "b 0"), 0);
+	assert_string_equal(text(), "offset=2\tnext=10\n23456789");
+	assert_int_equal(ask(COMMANDER_READ, "b 7"), 0);
+	assert_string_equal(text(), "offset=7\tnext=10\n789");
+	assert_int_equal(ask(COMMANDER_READ, "b 18446744073709551615"), 0);
+	assert_string_equal(text(), "offset=10\tnext=10\n");
+	assert_int_equal(ask(COMMANDER_READ, "b"), EINVAL);
+	assert_int_equal(ask(COMMANDER_READ, "b x"), EINVAL);
+	assert_int_equal(ask(COMMANDER_WRITE, "b\nx"), ENODEV);
+	r->data = NULL;
+	r->size = r->head = 0;
+}
+
 /* An answer that is too long says so. */
 static void test_long_answer(void **)
 {
@@ -417,7 +444,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sha256), cmocka_unit_test(test_messages), cmocka_unit_test(test_rights),
 		cmocka_unit_test(test_images), cmocka_unit_test(test_room), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -204,8 +204,10 @@ int commander_image(const struct vm_config_control *control, unsigned session, s
 		c = find_content(hash);
 		if (c->size != bytes)
 			return commander_refuse(EINVAL, "%s: what has this SHA-256 has %lu bytes", t->name, c->size);
-		commander_say("have=yes");
-		return name_content(t->name, c);
+		err = name_content(t->name, c);
+		if (!err)
+			commander_say("have=yes");
+		return err;
 	}
 	while (c->extent.size)
 		c++;

@@ -97,7 +97,7 @@ int commander_read(const struct vm_config_control *control, unsigned, struct spa
 		return -ENOENT;
 	if (!span_number(&text, 10, &at) || text.n)
 		return commander_refuse(EINVAL, "expected a VM and an offset");
-	/* The line has always the same length, for what follows it is not known yet. */
+	/* Behind the line, for which there is room enough. */
 	next = output_log_range(index_of(s), &at);
 	next = MIN(next, at + COMMANDER_MAX - 128);
 	commander_say("offset=%lu\tnext=%lu", at, next);
