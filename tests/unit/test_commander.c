@@ -108,6 +108,10 @@ static void test_messages(void **)
 	m.size = 1;
 	commander_bytes(0, &m, sizeof(m), &what);
 	assert_string_equal(text(), "a message of 0 bytes that says 1");
+	m.size = 0;
+	memcpy(large, &m, sizeof(m));
+	commander_bytes(0, large, sizeof(m) + 1, &what);
+	assert_string_equal(text(), "a message of 1 bytes that says 0");
 	m.size = COMMANDER_MAX;
 	memcpy(large, &m, sizeof(m));
 	commander_bytes(0, large, sizeof(large), &what);
@@ -122,7 +126,7 @@ static void test_messages(void **)
 		assert_int_equal(commander_request(0, i, "", 0), ENOSYS);
 	assert_int_equal(commander_request(0, 0, "", 0), ENOSYS);
 	assert_int_equal(ask(COMMANDER_HELLO, ""), 0);
-	assert_non_null(strstr(text(), "refused=9\n"));
+	assert_non_null(strstr(text(), "refused=10\n"));
 }
 
 static void test_rights(void **)
@@ -162,6 +166,8 @@ static void test_images(void **)
 	char hex[65], line[200];
 
 	commander_begin(ALL);
+	/* What was zero when it was taken is not when it is given back. */
+	fake_host.extents_zero = true;
 	for (unsigned i = 0; i < sizeof(data); i++)
 		data[i] = (u8)(i * 31 + i / 256);
 	hex_of(data, sizeof(data), hex);
@@ -205,6 +211,10 @@ static void test_images(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
 	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 11), EINVAL);
 	assert_int_equal(taken(), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE, line), 0);
+	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 6), 0);
+	assert_int_equal(commander_request(0, COMMANDER_DATA, data, 6), EINVAL);
+	assert_int_equal(taken(), 0);
 	assert_int_equal(ask(COMMANDER_DATA, "x"), EINVAL);
 	assert_int_equal(ask(COMMANDER_IMAGE_END, ""), EINVAL);
 	/* One that breaks off, and one that another takes the place of. */
@@ -229,6 +239,7 @@ static void test_images(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "two"), 0);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "one"), 0);
 	assert_int_equal(taken(), 0);
+	assert_false(fake_host.freed_zero);
 	/* What is no announcement. */
 	static const char *const bad[] = { "", "a", "a 5", "a 5 12", "a 0 %s", "a x %s", "a 5x %s", " 5 %s", "a 5 %s0",
 					   "a\tb 5 %s" };
@@ -271,6 +282,8 @@ static void test_room(void **)
 	assert_non_null(strstr(text(), "name=new\t"));
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
 	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = b\n" VM), EINVAL);
+	assert_string_equal(text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
+	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = b\nkernel = image\nmemory = 32M\ndisk = scratch:32M\n"), EINVAL);
 	assert_string_equal(text(), "b.conf:3: memory: 67108864 bytes with its disks: control_may has 0 left");
 	/* For a VM, too, but none of its own: new and more go. */
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
@@ -367,6 +380,7 @@ static void test_files(void **)
 	monitor_slots[1].bitten = monitor_slots[1].panic_told = true;
 	output_rings[1].head = 99;
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_true(!monitor_slots[1].starts && !monitor_slots[1].config && !monitor_slots[1].created);
 	assert_int_equal(output_rings[1].head, 0);
 	assert_int_equal(monitor_nr_slots, 3);
 	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
@@ -396,7 +410,7 @@ static void test_files(void **)
 /* A console is read on from where one has stopped, and from the oldest that is kept where that has gone. */
 static void test_output(void **)
 {
-	static u8 ring[8] = "89234567";
+	static u8 ring[8] = "89234567", typed[3 + COMMANDER_TYPED] = "b\nx";
 	struct output_ring *r = &output_rings[1];
 
 	commander_begin("console, boot");
@@ -416,6 +430,9 @@ static void test_output(void **)
 	assert_int_equal(ask(COMMANDER_READ, "b"), EINVAL);
 	assert_int_equal(ask(COMMANDER_READ, "b x"), EINVAL);
 	assert_int_equal(ask(COMMANDER_WRITE, "b\nx"), ENODEV);
+	memset(typed + 2, 'x', COMMANDER_TYPED);
+	assert_int_equal(commander_request(0, COMMANDER_WRITE, typed, 2 + COMMANDER_TYPED), ENODEV);
+	assert_int_equal(commander_request(0, COMMANDER_WRITE, typed, 3 + COMMANDER_TYPED), EINVAL);
 	r->data = NULL;
 	r->size = r->head = 0;
 }
