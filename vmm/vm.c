@@ -137,7 +137,7 @@ static int devices_create(struct vm *vm)
 	return 0;
 }
 
-static const struct host_module *find_module(const char *name)
+const struct host_module *vm_find_module(const char *name)
 {
 	const struct host_module *m;
 
@@ -157,7 +157,7 @@ static int config_check(struct vm *vm)
 	int err = 0;
 
 	for (unsigned i = 0; !err && vm_config_name(c, i, &name); i++) {
-		const struct host_module *m = find_module(name.name);
+		const struct host_module *m = vm_find_module(name.name);
 
 		if (!m)
 			err = vm_config_error(&e, c->file, name.line, VM_CONFIG_NO_MODULE, name.key, name.name);
@@ -179,10 +179,10 @@ static int config_check(struct vm *vm)
 static int image_load(struct vm *vm)
 {
 	const struct vm_config *c = vm->config;
-	const struct host_module *kernel = find_module(c->kernel), *module[VM_MODULES_MAX];
+	const struct host_module *kernel = vm_find_module(c->kernel), *module[VM_MODULES_MAX];
 
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
-		module[i] = find_module(c->module[i].name);
+		module[i] = vm_find_module(c->module[i].name);
 	for (const struct loader *const *l = __start_loaders; IS_ENABLED(CONFIG_MULTIBOOT) && l < __stop_loaders; l++) {
 		if (!(*l)->probe(kernel))
 			continue;
@@ -194,7 +194,7 @@ static int image_load(struct vm *vm)
 		}
 		return (*l)->load(vm, kernel, module);
 	}
-	return load_linux(vm, kernel, module, c->initrd[0] ? find_module(c->initrd) : NULL, c->cmdline);
+	return load_linux(vm, kernel, module, c->initrd[0] ? vm_find_module(c->initrd) : NULL, c->cmdline);
 }
 
 static void print_shape(const struct vm *vm)
@@ -235,7 +235,7 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	err = err ? err : stage2_build(vm);
 	err = err ? err : vcpus_create(vm);
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-		err = err ? err : direct_decide(vm, find_module(config->kernel));
+		err = err ? err : direct_decide(vm, vm_find_module(config->kernel));
 	err = err ? err : devices_create(vm);
 	if (IS_ENABLED(CONFIG_VIRTIO))
 		err = err ? err : pci_virtual_place(vm);

@@ -79,6 +79,8 @@ struct vm {
  * -errno; the reason has been printed as one line.
  */
 int vm_create(const struct vm_config *config, unsigned id, struct vm **out);
+/* The module of that name, of the boot or later; NULL: there is none. */
+const struct host_module *vm_find_module(const char *name);
 /* Frees all of it. No vCPU may be assigned to a CPU any more. */
 void vm_destroy(struct vm *vm);
 /*

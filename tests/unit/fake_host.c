@@ -234,6 +234,15 @@ const struct host_module *host_module(unsigned i)
 	return i < fake_host.nr_modules ? &fake_host.modules[i] : NULL;
 }
 
+/* Of vmm/vm.c, which few tests have. */
+__attribute__((weak)) const struct host_module *vm_find_module(const char *name)
+{
+	for (unsigned i = 0; i < fake_host.nr_modules; i++)
+		if (!strcmp(fake_host.modules[i].name, name))
+			return &fake_host.modules[i];
+	return NULL;
+}
+
 u64 host_modules_release(void)
 {
 	u64 bytes = 0;

@@ -11,6 +11,7 @@
 #include "vmm/config/config_set.h"
 #include "vmm/output_log.h"
 #include "vmm/slot.h"
+#include "vmm/vm.h"
 
 #define CONSOLE_LOG 64u /* KiB, the parser's default: the memory stays with the slot */
 
@@ -99,16 +100,6 @@ static bool has_function(const struct vm_config_control *control, const struct v
 		if ((pci->by == VM_PCI_ADDRESS || pci->by == VM_PCI_VF) && pci_same_address(&pci->address, &control->pci[i]))
 			return true;
 	return false;
-}
-
-static const struct host_module *find_module(const char *name)
-{
-	const struct host_module *m;
-
-	for (unsigned i = 0; (m = host_module(i)); i++)
-		if (!strcmp(m->name, name))
-			return m;
-	return NULL;
 }
 
 static bool ends_node(const struct vm_config *c)
@@ -203,7 +194,7 @@ static int check_modules(const struct vm_config_control *control, const struct v
 	struct vm_config_name named;
 
 	for (unsigned i = 0; vm_config_name(c, i, &named); i++)
-		if (!images_have(named.name) && !(control->may & MAY_MODULES && find_module(named.name)))
+		if (!images_have(named.name) && !(control->may & MAY_MODULES && vm_find_module(named.name)))
 			return vm_config_error(err, c->file, named.line, "%s = %s: there is no such image", named.key, named.name);
 	return 0;
 }

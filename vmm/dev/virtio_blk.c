@@ -167,18 +167,6 @@ static bool run(struct virtio *v, unsigned queue)
 
 /* ---- making them --------------------------------------------------------------------------- */
 
-/* It is there: vm.c has looked, and modules that are disks stay (monitor.c). */
-static void find_module(struct disk *d, const char *name)
-{
-	const struct host_module *m;
-
-	for (unsigned i = 0; !d->module && (m = host_module(i)); i++)
-		if (!strcmp(m->name, name)) {
-			d->module = m->data;
-			d->size = m->size;
-		}
-}
-
 static bool nobody(unsigned)
 {
 	return false;
@@ -218,7 +206,9 @@ static int create_disk(struct vm *vm, struct disk *d, const struct vm_config_dis
 
 	d->name = c->scratch ? "scratch" : c->name;
 	if (!c->scratch) {
-		find_module(d, c->name);
+		/* It is there: vm.c has looked, and modules that are disks stay (monitor.c). */
+		d->module = vm_find_module(c->name)->data;
+		d->size = vm_find_module(c->name)->size;
 	} else if (take_memory(vm, d, c->scratch)) {
 		vm_log(vm, "%s:%u: disk = scratch:%luM: so much memory is not free beside the VM's own", vm->config->file, c->line,
 		       c->scratch >> 20);
