@@ -108,13 +108,11 @@ static int judge(const struct commander_message *m, u32 size)
 static void hello(const struct vm *vm)
 {
 	const struct vm_config_control *c = &vm->config->control;
-	static const char *const words[] = { "create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity",
-					    "modules" };
 	char may[90] = "";
 
-	for (unsigned i = 0; i < ARRAY_SIZE(words); i++)
+	for (unsigned i = 0; vm_config_right(i); i++)
 		if (c->may & BIT(i))
-			snprintf(may + strlen(may), sizeof(may) - strlen(may), "%s%s", may[0] ? "," : "", words[i]);
+			snprintf(may + strlen(may), sizeof(may) - strlen(may), "%s%s", may[0] ? "," : "", vm_config_right(i));
 	commander_say("margay=%s\tprotocol=%u\tcommander=%s\tmay=%s\tmemory=%lu\tmemory_used=%lu\trefused=%lu", host_version(),
 		      COMMANDER_VERSION, vm->name, may, c->memory, vms_bytes() + images_bytes(), refused);
 }

@@ -79,6 +79,8 @@ struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool isolated,
 /* What a VM that commands the node may do there, beside looking. */
 enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64,
 	      MAY_MODULES = 128 };
+/* config_control.c: the word of BIT(i) of these; NULL past the last. */
+const char *vm_config_right(unsigned i);
 struct vm_config_control {
 	bool commands;
 	unsigned may;       /* of these */

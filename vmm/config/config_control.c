@@ -8,11 +8,14 @@
 
 #define KEY "control_may"
 
-static const struct { const char *word; enum vm_may right; } rights[] = {
-	{ "create", MAY_CREATE }, { "destroy", MAY_DESTROY }, { "console", MAY_CONSOLE }, { "boot", MAY_BOOT },
-	{ "trusted", MAY_TRUSTED }, { "ipi:direct", MAY_IPI }, { "dma:identity", MAY_IDENTITY },
-	{ "modules", MAY_MODULES },
-};
+/* By the bits of enum vm_may. */
+static const char *const rights[] = { "create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity", "modules" };
+static_assert(MAY_MODULES == BIT(ARRAY_SIZE(rights) - 1), "each bit has its word");
+
+const char *vm_config_right(unsigned i)
+{
+	return i < ARRAY_SIZE(rights) ? rights[i] : NULL;
+}
 
 /* `2` or `2-7` */
 static int add_cpus(struct parser *p, struct span v)
@@ -68,8 +71,8 @@ static int add(struct parser *p, struct span v)
 	struct span rest = v;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(rights); i++)
-		if (span_is(v, rights[i].word)) {
-			p->config->control.may |= rights[i].right;
+		if (span_is(v, rights[i])) {
+			p->config->control.may |= (unsigned)BIT(i);
 			return 0;
 		}
 	if (span_skip(&rest, "cpus:"))
