@@ -124,8 +124,9 @@ class Scan:
         with numa.Machine("2", [numa.Node("0-1", "256M")]) as machine:
             extra = extra + CARD + iommu.qemu_monitor.arguments(str(folder)) + machine.arguments
             with node.start(name, "qemu", iso, memory=machine.memory, cpus=2, timeout=60, extra=extra) as running:
-                # Whichever comes first; the other's line may stand within this one's.
-                running.expect(r"(?s)(?=.*^\[keeper\] behave: hangs)(?=.*ready\r?$).*\n")
+                # Whichever comes first; the other's lines may stand within this one's, anywhere.
+                ready = r"(\r?\n\[?keeper[^\n]*\n)*".join("scan: ready")
+                running.expect(r"(?s)(?=.*^\[keeper\] behave: hangs)(?=.*%s\r?$).*\n" % ready)
                 self.memory = Memory(machine.path(0))
                 self.scan, self.keeper = (pieces(running.text, vm) for vm in ("scan", "keeper"))
                 self.step(running, dma, None if words else tables(self.memory, Registers(folder)))
