@@ -17,7 +17,7 @@ extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 static int set_paused(struct vm *vm, bool paused)
 {
 	spin_lock(&vm->pause_lock);
-	if (vm->paused == paused) {
+	if (vm->paused == paused || vm->kept) {
 		spin_unlock(&vm->pause_lock);
 		return -EALREADY;
 	}

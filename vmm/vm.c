@@ -6,6 +6,7 @@
 #include <margay/string.h>
 
 #include "vmm/acpi/guest_acpi.h"
+#include "vmm/commander.h"
 #include "vmm/debugger.h"
 #include "vmm/hvm.h"
 #include "vmm/load/load_check.h"
@@ -42,8 +43,8 @@ const char *vm_end_name(enum vm_end why)
 
 bool vm_end(struct vm *vm, enum vm_end why)
 {
-	enum vm_end none = VM_RUNNING;
-	bool first = __atomic_compare_exchange_n(&vm->end, &none, why, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+	enum vm_end none = VM_RUNNING, *end = IS_ENABLED(CONFIG_COMMANDER) && commander_keeps(vm, why) ? &vm->kept : &vm->end;
+	bool first = __atomic_compare_exchange_n(end, &none, why, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_kick(vm->vcpus[i]);

@@ -26,7 +26,7 @@ struct second_console { bool (*rx)(struct second_console *second, u8 byte); void
 struct vm {
 	/* What is used most comes first: a short displacement reaches it. */
 	unsigned id;
-	enum vm_end end;          /* set once, by vm_end() */
+	enum vm_end end, kept;    /* set once, by vm_end(); kept: by on_crash = dump, in place of an end */
 	const struct vm_config *config;
 	const struct intc_ops *intc;
 	void *ioapic;

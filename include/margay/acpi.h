@@ -12,10 +12,7 @@
 
 /* Generic Address Structure, ACPI 5.2.3.2. */
 struct acpi_gas {
-	u8 space_id;
-	u8 bit_width;
-	u8 bit_offset;
-	u8 access_size;
+	u8 space_id, bit_width, bit_offset, access_size;
 	u64 address;
 } __packed;
 static_assert(sizeof(struct acpi_gas) == 12, "GAS");
@@ -234,10 +231,8 @@ struct acpi_srat_memory {
 	struct acpi_sub sub;
 	u32 domain;
 	u16 reserved0;
-	u64 base;
-	u64 size;
-	u32 reserved1;
-	u32 flags;
+	u64 base, size;
+	u32 reserved1, flags;
 	u64 reserved2;
 } __packed;
 static_assert(sizeof(struct acpi_srat_memory) == 40, "SRAT type 1");

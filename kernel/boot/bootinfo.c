@@ -24,8 +24,7 @@ enum mb2_tag {
 };
 
 struct mb2_header {
-	u32 total_size;
-	u32 reserved;
+	u32 total_size, reserved;
 } __packed;
 static_assert(sizeof(struct mb2_header) == 8, "Multiboot2 information header");
 
@@ -37,15 +36,13 @@ static_assert(sizeof(struct mb2_tag_header) == 8, "Multiboot2 tag");
 
 struct mb2_mmap {
 	struct mb2_tag_header tag;
-	u32 entry_size;
-	u32 entry_version;
+	u32 entry_size, entry_version;
 } __packed;
 static_assert(sizeof(struct mb2_mmap) == 16, "Multiboot2 memory map");
 
 struct mb2_mmap_entry {
 	u64 base, length;
-	u32 type;
-	u32 reserved;
+	u32 type, reserved;
 } __packed;
 static_assert(sizeof(struct mb2_mmap_entry) == 24, "Multiboot2 memory map entry");
 
@@ -57,12 +54,8 @@ static_assert(sizeof(struct mb2_module) == 16, "Multiboot2 module");
 
 /* UEFI 2.10, 7.2.3. */
 struct efi_memory_descriptor {
-	u32 type;
-	u32 pad;
-	u64 physical_start;
-	u64 virtual_start;
-	u64 pages;
-	u64 attribute;
+	u32 type, pad;
+	u64 physical_start, virtual_start, pages, attribute;
 } __packed;
 static_assert(sizeof(struct efi_memory_descriptor) == 40, "EFI memory descriptor");
 

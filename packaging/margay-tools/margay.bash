@@ -13,6 +13,10 @@ _margay() {
 		*) choices=$(compgen -f -- "$word") ;;
 		esac ;;
 	*:create) choices=$(compgen -f -- "$word") ;;
+	*:dump)
+		choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }')
+		[ "${COMP_WORDS[COMP_CWORD-1]}" = dump ] || choices=$(compgen -f -- "$word")
+		;;
 	*:info | *:list | *:node | *:pci | *:log) ;;
 	*) choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }') ;;
 	esac

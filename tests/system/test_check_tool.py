@@ -23,8 +23,8 @@ KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_m
         "allow_smt_sharing, trusted, clock, interrupts, ipi, watchdog, pvclock, counters, on_end, on_poweroff, "
         "on_reboot, on_crash, restart_limit, console_log, disk, net, console, control, control_may, pci, pci_irq, pci_node, "
         "vfs, dma, on_fault, on_mce, module, dmi, debug_exit, after")
-MAY = ("control_may: expected create, destroy, console, boot, modules, trusted, ipi:direct, dma:identity, cpus:, memory:, pci: "
-       "or net:, found '%s'")
+MAY = ("control_may: expected create, destroy, console, dump, boot, modules, trusted, ipi:direct, dma:identity, cpus:, memory:, "
+       "pci: or net:, found '%s'")
 KERNEL = "1: kernel = k: %s; give a bzImage or vmlinux of x86-64 Linux, or a multiboot kernel"
 
 # (what stands behind the two lines of a good file, from line 3 on; what is said of it)

@@ -14,12 +14,16 @@
 #include "tests/unit/fake_host.h"
 #include "vmm/commander.h"
 #include "vmm/config/config.h"
+#include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
 #include "vmm/output_log.h"
 #include "vmm/pause.h"
 #include "vmm/plan/place.h"
 #include "vmm/slot.h"
+#include "vmm/vcpu.h"
 #include "vmm/vm.h"
+#include "vmm/vm_parts.h"
 
 struct spinlock monitor_lock, place_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
@@ -53,14 +57,53 @@ const char *monitor_state_name(const struct monitor_vm *info)
 	return info->state == MONITOR_VM_RUNNING ? "running" : "over";
 }
 
-struct vm *monitor_vm_hold(unsigned)
+struct vm *monitor_vm_hold(unsigned i)
 {
-	return NULL;
+	return monitor_slots[i].vm;
 }
 
 void monitor_vm_release(void) { }
-int vm_pause(struct vm *) { return 0; }
 int vm_resume(struct vm *) { return 0; }
+int vm_pause(struct vm *vm)
+{
+	vm->paused = true;
+	vm->nr_paused = vm->nr_vcpus;
+	return 0;
+}
+
+/* A VM that is there: its map says where this program has its memory. */
+static struct vm_parts there = { .map = { .count = 0 } };
+static struct vcpu there_vcpu[2];
+static int call_error;
+static bool call_late; /* the vCPU answers a question before */
+
+void *guest_ptr(struct vm *vm, gpa_t at, u64 size)
+{
+	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, at.v);
+
+	return r && size <= r->size - (at.v - r->gpa) ? (void *)(uintptr_t)(r->hpa + (at.v - r->gpa)) : NULL;
+}
+
+int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
+{
+	if (!call_error)
+		fn(call_late ? &there_vcpu[!vcpu->id] : vcpu);
+	return call_error;
+}
+
+static u64 reg_of(struct vcpu *vcpu, enum hvm_reg reg)
+{
+	return 0x1000 * (vcpu->id + 1) + reg;
+}
+
+static void segment_of(struct vcpu *, enum seg seg, struct segment *out)
+{
+	*out = (struct segment){ .selector = (u16)(8 * seg) };
+}
+
+static const struct hvm_ops ops = { .get = reg_of, .get_segment = segment_of };
+const struct hvm_ops *hvm = &ops;
+const char *vm_end_name(enum vm_end why) { return why == VM_END_PANICKED ? "panicked" : ""; }
 bool place_owner(unsigned, char *) { return false; }
 bool vm_pci_owner(unsigned, char *) { return false; }
 bool host_iommu_on(void) { return fake_host.iommu; }

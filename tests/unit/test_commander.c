@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/commander/commander.c vmm/commander/images.c vmm/commander/look.c vmm/commander/operate.c vmm/commander/output.c vmm/commander/sha256.c vmm/commander/vms.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/commander/commander.c vmm/commander/dump.c vmm/commander/images.c vmm/commander/look.c vmm/commander/operate.c vmm/commander/output.c vmm/commander/sha256.c vmm/commander/vms.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c */
 /* The node as the VM that commands it sees it: messages, rights, images, files of VMs. docs/commander.md */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -456,12 +456,142 @@ static void test_long_answer(void **)
 	assert_int_equal(ask(COMMANDER_LOG, "x"), EINVAL);
 }
 
+/* A VM of two vCPUs that runs, with memory at 0 and at 1 MiB, of which one page in the middle is not zero. */
+static u64 *there_is(void)
+{
+	static u8 ram[70 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+	static struct vcpu *vcpus[2] = { &there_vcpu[0], &there_vcpu[1] };
+	static const struct vm_config config = { .name = "t", .then = { [ENDING_CRASH] = THEN_DUMP } };
+
+	there = (struct vm_parts){ .vm = { .name = "t", .config = &config, .nr_vcpus = 2, .vcpus = vcpus } };
+	there.map = (struct gpa_map){ 2, { { 0, 2 * PAGE_SIZE, (u64)ram, 0 },
+					   { MIB(1), 68 * PAGE_SIZE, (u64)ram + 2 * PAGE_SIZE, 0 } } };
+	for (unsigned i = 0; i < 2; i++) {
+		there_vcpu[i] = (struct vcpu){ .vm = &there.vm, .id = i, .regs = { .rip = 0x100 + i, .rflags = 2 } };
+		for (unsigned k = 0; k < GPR_COUNT; k++)
+			there_vcpu[i].regs.gpr[k] = 0xa0 + k;
+	}
+	call_error = 0;
+	call_late = false;
+	monitor_slots[1] = (struct slot){ .file = "t.conf", .config = (struct vm_config *)(uintptr_t)&config, .vm = &there.vm,
+					  .state = STARTED, .created = true };
+	monitor_nr_slots = 2;
+	memset(ram, 0, sizeof(ram));
+	return (u64 *)ram;
+}
+
+static void test_memory(void **)
+{
+	static const char *const nowhere[] = { "t 8192 4096", "t 1327104 4096", "t 18446744073709547520 4096", NULL };
+	static const char *const wrong[] = { "t", "t 0", "t 1 4096", "t 0 0", "t 0 100", "t 0 4096 ", "t x 4096", NULL };
+	u64 *ram;
+
+	commander_begin("dump");
+	ram = there_is();
+	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	assert_string_equal(text(), "vcpus=2\tpaused=no\tcrashed=no\n"
+				    "address=0x0\tsize=0x2000\naddress=0x100000\tsize=0x44000\n");
+	there.vm.nr_paused = 2; /* some of them have not left yet */
+	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	assert_non_null(strstr(text(), "paused=no"));
+	there.vm.paused = true;
+	there.vm.nr_paused = 1;
+	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	assert_non_null(strstr(text(), "paused=no"));
+	there.vm.nr_paused = 2;
+	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
+	assert_non_null(strstr(text(), "paused=yes"));
+	/* Zeros end with a piece of memory, what is asked for, what one request looks at, and before a page that is not zero. */
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 1048576"), 0);
+	assert_string_equal(text(), "zeros=8192\tbytes=0\n");
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 4096 1048576"), 0);
+	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), 0);
+	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1048576 1048576"), 0);
+	assert_string_equal(text(), "zeros=262144\tbytes=0\n");
+	ram[2 * 512 + 3 * 512 + 511] = 0x0102030405060708;
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1048576 1048576"), 0);
+	assert_string_equal(text(), "zeros=12288\tbytes=0\n");
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
+	assert_int_equal(strncmp(text(), "zeros=0\tbytes=28672\n", 20), 0);
+	assert_int_equal(answer.size, sizeof(struct commander_message) + 20 + 28672);
+	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 5 * 512, 28672);
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 4096"), 0);
+	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
+	for (const char *const *p = nowhere; *p; p++)
+		assert_int_equal(ask(COMMANDER_MEMORY, *p), EFAULT);
+	for (const char *const *p = wrong; *p; p++)
+		assert_int_equal(ask(COMMANDER_MEMORY, *p), EINVAL);
+	monitor_slots[1].vm = NULL;
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), ENODEV);
+	assert_int_equal(ask(COMMANDER_DUMP, "t"), ENODEV);
+	/* One of the boot is not its. */
+	monitor_slots[1].created = false;
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), EPERM);
+	assert_int_equal(ask(COMMANDER_DUMP, "t"), EPERM);
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t 0"), EPERM);
+	commander_begin("create, destroy, console");
+	there_is();
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), EPERM);
+	assert_int_equal(ask(COMMANDER_DUMP, "t"), EPERM);
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t 0"), EPERM);
+}
+
+static void test_registers(void **)
+{
+	commander_begin("dump");
+	there_is();
+	fake_host.tsc_step = 1;
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), 0);
+	assert_string_equal(text(),
+		"vcpu=1\tr15=0xaf\tr14=0xae\tr13=0xad\tr12=0xac\trbp=0xa5\trbx=0xa3\tr11=0xab\tr10=0xaa\tr9=0xa9\tr8=0xa8\t"
+		"rax=0xa0\trcx=0xa1\trdx=0xa2\trsi=0xa6\trdi=0xa7\trip=0x101\tcs=0x8\trflags=0x2\trsp=0xa4\tss=0x10\t"
+		"fs_base=0x200f\tgs_base=0x2010\tds=0x18\tes=0x0\tfs=0x20\tgs=0x28\tcr0=0x2000\tcr2=0x2001\tcr3=0x2002\t"
+		"cr4=0x2003\tefer=0x2004\n");
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t 2"), ENODEV);
+	assert_string_equal(text(), "t: vCPU 2 does not run");
+	call_error = -EBUSY;
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), EBUSY);
+	assert_string_equal(text(), "t: vCPU 1 does not answer");
+	call_error = 0;
+	/* One that was asked before is not who is asked now. */
+	fake_host.tsc_step = fake_host.tsc_khz * 100;
+	call_late = true;
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), EIO);
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t"), EINVAL);
+	assert_int_equal(ask(COMMANDER_REGISTERS, "t x"), EINVAL);
+}
+
+/* Which ends leave the VM as it is. */
+static void test_keeps(void **)
+{
+	commander_begin("dump, destroy, create");
+	there_is();
+	for (enum vm_end why = VM_END_POWEROFF; why <= VM_END_CRASH; why++) {
+		bool keeps = why == VM_END_TRIPLE_FAULT || why == VM_END_PANICKED || why == VM_END_WATCHDOG;
+
+		there.vm.paused = false;
+		assert_int_equal(commander_keeps(&there.vm, why), keeps);
+		assert_int_equal(there.vm.paused, keeps);
+	}
+	there_vcpu[1].died = true;
+	assert_true(commander_keeps(&there.vm, VM_END_CRASH));
+	there.vm.kept = VM_END_CRASH;
+	assert_int_equal(ask(COMMANDER_RESUME, "t"), EPERM);
+	assert_int_equal(ask(COMMANDER_SHOW, "t"), 0);
+	assert_non_null(strstr(text(), "\tstate=crashed\t"));
+	there.vm.config = &service_config;
+	assert_false(commander_keeps(&there.vm, VM_END_PANICKED));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sha256), cmocka_unit_test(test_messages), cmocka_unit_test(test_rights),
 		cmocka_unit_test(test_images), cmocka_unit_test(test_room), cmocka_unit_test(test_files),
-		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer),
+		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_keeps),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -228,6 +228,10 @@ static void what_follows(void **)
 	assert_int_equal(config.then[ENDING_CRASH], THEN_RESTART);
 	assert_int_equal(config.restart_limit, 5);
 	assert_int_equal(config.restart_seconds, 600);
+	assert_int_equal(parse(REQUIRED "on_crash = dump\n"), 0);
+	assert_int_equal(config.then[ENDING_CRASH], THEN_DUMP);
+	refused(REQUIRED "on_reboot = dump\n",
+		"vm0.conf:3: on_reboot: expected stop, restart, poweroff_node or reboot_node, found 'dump'");
 	assert_int_equal(parse(REQUIRED "restart_limit = 1000 in 720h\n"), 0);
 	assert_int_equal(config.restart_seconds, 30 * 24 * 3600);
 	assert_int_equal(parse(REQUIRED "restart_limit = 1 in 1s\n"), 0);

@@ -29,6 +29,12 @@ int margay_call(struct margay *m, enum commander_request what, const void *data,
 /* Sends what is in a file as an image of that name; what the node has already is not sent. As margay_call(). */
 int margay_put_image(struct margay *m, const char *name, int fd, char **answer);
 
+/*
+ * Writes the memory and registers of a VM that runs or is paused into an empty file that can be read, too, as an ELF core; pages of
+ * zeros are holes. stops(), if given, is asked before each piece whether it shall stop: -1 then, errno EINTR. As margay_call().
+ */
+int margay_dump(struct margay *m, const char *vm, int fd, int (*stops)(void), char **answer);
+
 /* The value of `key` in the line `text` points into, as far as its end, into value[]; false: it is not there. */
 int margay_value(const char *text, const char *key, char *value, size_t size);
 

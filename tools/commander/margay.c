@@ -21,14 +21,18 @@ enum { OK, REFUSED, USAGE, BROKEN };
 #define DETACH 0x1d /* Ctrl-] */
 #define LINES "20"
 #define POLL_MS 50
+#define DUMP_POLLS 100
 #define LAST_PIECES 8 /* of 32 KiB: more than is kept */
 
 static int json;
 static struct margay *node;
+static const char *unfinished; /* a file that is no good yet */
 
 static void fail(int status, const char *what, const char *why)
 {
 	fprintf(stderr, "margay: %s%s%s\n", what, why ? ": " : "", why ? why : "");
+	if (unfinished)
+		unlink(unfinished);
 	exit(status);
 }
 
@@ -184,6 +188,72 @@ static void command_image_put(char **args)
 		fail(err < 0 ? BROKEN : REFUSED, err < 0 ? strerror(errno) : answer, NULL);
 }
 
+static volatile sig_atomic_t interrupted;
+
+static void interrupt(int)
+{
+	interrupted = 1;
+}
+
+static int stops(void)
+{
+	return interrupted;
+}
+
+/* Is it paused now, and was not before? All its vCPUs stand still then. */
+static int pauses(const char *name)
+{
+	char paused[4] = "", *answer;
+	int err = 0, asked = 0;
+
+	for (unsigned n = 0; n < DUMP_POLLS; n++) {
+		answer = ask(COMMANDER_DUMP, name, NULL);
+		margay_value(answer, "paused", paused, sizeof(paused));
+		if (!strcmp(paused, "yes"))
+			return asked;
+		if (!asked)
+			err = margay_call(node, COMMANDER_PAUSE, name, strlen(name), &answer, NULL);
+		if (err == EPERM) {
+			fprintf(stderr, "margay: %s runs on meanwhile: control_may does not have destroy\n", name);
+			return 0;
+		}
+		if (err < 0)
+			fail(BROKEN, "the channel broke", strerror(errno));
+		asked = 1;
+		pause_ms(POLL_MS);
+	}
+	fprintf(stderr, "margay: %s: some of its vCPUs do not stand still\n", name);
+	return asked;
+}
+
+static void command_dump(char **args)
+{
+	int fd = open(args[1], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), paused, err, why;
+	char *answer, said[500];
+
+	if (fd < 0)
+		fail(BROKEN, args[1], strerror(errno));
+	/* It goes on whatever becomes of the dump. */
+	signal(SIGINT, interrupt);
+	signal(SIGTERM, interrupt);
+	signal(SIGHUP, interrupt);
+	unfinished = args[1];
+	paused = pauses(args[0]);
+	err = margay_dump(node, args[0], fd, stops, &answer);
+	why = errno;
+	if (!err && close(fd)) {
+		err = -1;
+		why = errno;
+	}
+	if (err)
+		snprintf(said, sizeof(said), "%s", err > 0 ? answer : strerror(why));
+	if (paused)
+		margay_call(node, COMMANDER_RESUME, args[0], strlen(args[0]), &answer, NULL);
+	if (err)
+		fail(err > 0 ? REFUSED : BROKEN, err > 0 ? said : args[1], err > 0 ? NULL : said);
+	unfinished = NULL;
+}
+
 static void command_log(char **args)
 {
 	char *answer = ask(COMMANDER_LOG, args[0] ? args[0] : LINES, NULL);
@@ -221,6 +291,7 @@ static const struct command {
 	{ "wait", "VM", "waits until it is over, then shows it", 0, command_wait, 0, 1, 1 },
 	{ "console", "VM", "its console, from the oldest output that is kept", 0, command_console, 0, 1, 1 },
 	{ "stats", "VM", "its exits", COMMANDER_STATS, NULL, 1, 1, 1 },
+	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0, command_dump, 0, 2, 2 },
 	{ "log", "[LINES]", "the node's log (" LINES ")", 0, command_log, 0, 0, 1 },
 	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
 	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },

@@ -36,6 +36,9 @@ static const struct request {
 	[COMMANDER_DATA] = { commander_data, MAY_CREATE },
 	[COMMANDER_IMAGE_END] = { commander_image_end, MAY_CREATE },
 	[COMMANDER_IMAGE_REMOVE] = { commander_image_remove, MAY_CREATE },
+	[COMMANDER_DUMP] = { commander_dump, MAY_DUMP },
+	[COMMANDER_REGISTERS] = { commander_registers, MAY_DUMP },
+	[COMMANDER_MEMORY] = { commander_memory, MAY_DUMP },
 };
 #define CUT "truncated=yes\n"
 

@@ -18,11 +18,14 @@
 static void say_vm(unsigned i)
 {
 	struct monitor_vm info;
+	const struct vm *vm = monitor_vm_hold(i);
+	bool kept = vm && vm->kept;
 
+	monitor_vm_release();
 	monitor_vm_info(i, &info);
 	commander_say("name=%s\tstate=%s\tcpus=%u\tmemory=%lu\tup=%lu\tstarts=%u\tfile=%s\tcreated=%s\tcommands=%s",
-		      monitor_vm_name(i), monitor_state_name(&info), info.cpus, info.memory, info.up / host_tsc_khz() / 1000,
-		      info.starts, info.file, monitor_slots[i].created ? "yes" : "no",
+		      monitor_vm_name(i), kept ? "crashed" : monitor_state_name(&info), info.cpus, info.memory,
+		      info.up / host_tsc_khz() / 1000, info.starts, info.file, monitor_slots[i].created ? "yes" : "no",
 		      info.config && info.config->control.commands ? "yes" : "no");
 }
 

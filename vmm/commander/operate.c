@@ -21,6 +21,8 @@ static int result(const struct slot *s, int err)
 		return commander_refuse(ENODEV, "%s does not run", name);
 	if (err == -EBUSY)
 		return commander_refuse(EBUSY, "%s runs or starts", name);
+	if (err == -EPERM)
+		return commander_refuse(EPERM, "%s has crashed: stop or restart it", name);
 	if (err == -EALREADY)
 		return commander_refuse(EALREADY, "%s is in that state already", name);
 	if (err == -ENOSPC)
@@ -74,11 +76,16 @@ int commander_pause(const struct vm_config_control *control, unsigned, struct sp
 	return s ? with_vm(s, vm_pause) : -ENOENT;
 }
 
+static int resume(struct vm *vm)
+{
+	return vm->kept ? -EPERM : vm_resume(vm);
+}
+
 int commander_resume(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
-	return s ? with_vm(s, vm_resume) : -ENOENT;
+	return s ? with_vm(s, resume) : -ENOENT;
 }
 
 /* ---- consoles -------------------------------------------------------------------------------- */

@@ -20,7 +20,7 @@ typedef int commander_fn(const struct vm_config_control *control, unsigned sessi
 commander_fn commander_list, commander_show, commander_node, commander_pci, commander_log, commander_stats, commander_create,
 	     commander_destroy, commander_start, commander_stop, commander_restart, commander_pause, commander_resume,
 	     commander_read, commander_write, commander_images, commander_image, commander_data, commander_image_end,
-	     commander_image_remove;
+	     commander_image_remove, commander_dump, commander_registers, commander_memory;
 
 /* images.c: bytes of all images. */
 u64 images_bytes(void);

@@ -185,6 +185,7 @@ static int set_cmdline(struct parser *p, struct span v)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
 #define INJECT IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) ? "inject" : NULL
+#define DUMP IS_ENABLED(CONFIG_COMMANDER) ? "dump" : NULL
 #define THENS "stop", "restart", "poweroff_node", FOLLOW_UP ? "reboot_node" : NULL
 
 static const struct key keys[] = {
@@ -211,7 +212,7 @@ static const struct key keys[] = {
 	{ "on_end", WORDS(ALWAYS, then[0], THENS), LINE(line_on_end) },
 	{ "on_poweroff", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_POWEROFF], THENS), LINE(line_on_one) },
 	{ "on_reboot", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_REBOOT], THENS), LINE(line_on_one) },
-	{ "on_crash", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_CRASH], THENS), LINE(line_on_one) },
+	{ "on_crash", WORDS(CONFIG_VM_FOLLOW_UP, then[ENDING_CRASH], THENS, DUMP), LINE(line_on_one) },
 	{ "restart_limit", SETTER(CONFIG_VM_FOLLOW_UP, config_set_restart_limit) },
 	{ "console_log", SETTER(CONFIG_VM_LOG, config_set_console_log) },
 	{ "disk", SETTER(CONFIG_VIRTIO, config_set_disk) },

@@ -40,7 +40,7 @@ enum vm_on_fault { ON_FAULT_REPORT, ON_FAULT_STOP, ON_FAULT_RESTART };
 enum vm_on_mce { ON_MCE_STOP, ON_MCE_RESTART, ON_MCE_INJECT };
 /* How a VM ended, as the VM file tells it apart, and what follows. */
 enum vm_ending { ENDING_POWEROFF, ENDING_REBOOT, ENDING_CRASH, VM_ENDINGS };
-enum vm_then { THEN_STOP, THEN_RESTART, THEN_POWEROFF_NODE, THEN_REBOOT_NODE };
+enum vm_then { THEN_STOP, THEN_RESTART, THEN_POWEROFF_NODE, THEN_REBOOT_NODE, THEN_DUMP };
 
 /* Parts of `pci`. */
 #define VM_PCI_MAX 16
@@ -78,7 +78,7 @@ struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool isolated,
 
 /* What a VM that commands the node may do there, beside looking. */
 enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64,
-	      MAY_MODULES = 128 };
+	      MAY_MODULES = 128, MAY_DUMP = 256 };
 /* config_control.c: the word of BIT(i) of these; NULL past the last. */
 const char *vm_config_right(unsigned i);
 struct vm_config_control {

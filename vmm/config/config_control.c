@@ -9,8 +9,10 @@
 #define KEY "control_may"
 
 /* By the bits of enum vm_may. */
-static const char *const rights[] = { "create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity", "modules" };
-static_assert(MAY_MODULES == BIT(ARRAY_SIZE(rights) - 1), "each bit has its word");
+static const char *const rights[] = {
+	"create", "destroy", "console", "boot", "trusted", "ipi:direct", "dma:identity", "modules", "dump",
+};
+static_assert(MAY_DUMP == BIT(ARRAY_SIZE(rights) - 1), "each bit has its word");
 
 const char *vm_config_right(unsigned i)
 {
@@ -83,8 +85,8 @@ static int add(struct parser *p, struct span v)
 		return add_function(p, rest);
 	if (span_skip(&rest, "net:"))
 		return add_segment(p, rest);
-	return config_wrong(p, KEY, "create, destroy, console, boot, modules, trusted, ipi:direct, dma:identity, cpus:, memory:, "
-			    "pci: or net:", v);
+	return config_wrong(p, KEY, "create, destroy, console, dump, boot, modules, trusted, ipi:direct, dma:identity, cpus:, "
+			    "memory:, pci: or net:", v);
 }
 
 int config_set_control_may(struct parser *p, struct span v)

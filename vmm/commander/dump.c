@@ -1,0 +1,210 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * A guest's memory and registers for the VM that commands, which makes a file of them that gdb and `crash` read; and VMs that a
+ * crash does not end, so that there is something to read (on_crash = dump).
+ */
+#include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/string.h>
+
+#include "vmm/commander/private.h"
+#include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
+#include "vmm/monitor.h"
+#include "vmm/pause.h"
+#include "vmm/slot.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm.h"
+#include "vmm/vm_parts.h"
+
+#define PATIENCE_MS 2000u            /* for a vCPU to answer */
+#define ZEROS_MAX (256u << 10)       /* bytes that one request looks at */
+#define DATA_MAX (COMMANDER_MAX - 128u) /* behind the answer's head and first line */
+
+/* ---- registers --------------------------------------------------------------------------------- */
+
+/* What a core file has of a thread, in its order (Linux, struct user_regs_struct). */
+static const struct wanted {
+	char name[8];
+	enum { GENERAL, RIP, RFLAGS, SELECTOR, OTHER } kind;
+	u8 of;
+} registers[] = {
+	{ "r15", GENERAL, 15 }, { "r14", GENERAL, 14 }, { "r13", GENERAL, 13 }, { "r12", GENERAL, 12 },
+	{ "rbp", GENERAL, GPR_RBP }, { "rbx", GENERAL, GPR_RBX }, { "r11", GENERAL, 11 }, { "r10", GENERAL, 10 },
+	{ "r9", GENERAL, 9 }, { "r8", GENERAL, 8 }, { "rax", GENERAL, GPR_RAX }, { "rcx", GENERAL, GPR_RCX },
+	{ "rdx", GENERAL, GPR_RDX }, { "rsi", GENERAL, GPR_RSI }, { "rdi", GENERAL, GPR_RDI }, { "rip", RIP, 0 },
+	{ "cs", SELECTOR, SEG_CS }, { "rflags", RFLAGS, 0 }, { "rsp", GENERAL, GPR_RSP }, { "ss", SELECTOR, SEG_SS },
+	{ "fs_base", OTHER, HVM_FS_BASE }, { "gs_base", OTHER, HVM_GS_BASE }, { "ds", SELECTOR, SEG_DS },
+	{ "es", SELECTOR, SEG_ES }, { "fs", SELECTOR, SEG_FS }, { "gs", SELECTOR, SEG_GS },
+	{ "cr0", OTHER, HVM_CR0 }, { "cr2", OTHER, HVM_CR2 }, { "cr3", OTHER, HVM_CR3 }, { "cr4", OTHER, HVM_CR4 },
+	{ "efer", OTHER, HVM_EFER },
+};
+
+/* Asked for by the commander's CPU, filled in on the vCPU's: one that answers too late may find another's question. */
+static struct spinlock lock;       /* guards the next three */
+static const struct vcpu *asked;
+static bool answered;
+static u64 values[ARRAY_SIZE(registers)];
+
+static u64 value_of(struct vcpu *vcpu, const struct wanted *w)
+{
+	struct segment s;
+
+	switch (w->kind) {
+	case GENERAL: return vcpu->regs.gpr[w->of];
+	case RIP: return vcpu->regs.rip;
+	case RFLAGS: return vcpu->regs.rflags;
+	case SELECTOR: hvm->get_segment(vcpu, (enum seg)w->of, &s); return s.selector;
+	case OTHER: break;
+	}
+	return hvm->get(vcpu, (enum hvm_reg)w->of);
+}
+
+static void collect(struct vcpu *vcpu)
+{
+	spin_lock(&lock);
+	if (asked == vcpu) {
+		for (unsigned i = 0; i < ARRAY_SIZE(registers); i++)
+			values[i] = value_of(vcpu, &registers[i]);
+		answered = true;
+	}
+	spin_unlock(&lock);
+}
+
+static void want(const struct vcpu *vcpu)
+{
+	spin_lock(&lock);
+	asked = vcpu;
+	answered = false;
+	spin_unlock(&lock);
+}
+
+/* The VM may end meanwhile: its vCPUs do what they are asked for on their way out. */
+static int wait(void)
+{
+	u64 since = host_tsc(), patience = host_tsc_khz() * PATIENCE_MS;
+
+	while (!__atomic_load_n(&answered, __ATOMIC_ACQUIRE))
+		if (host_tsc() - since > patience)
+			return -EIO;
+	return 0;
+}
+
+/* NAME VCPU: its registers. */
+int commander_registers(const struct vm_config_control *control, unsigned, struct span text)
+{
+	bool found;
+	struct span name = span_part(&text, ' ', &found);
+	struct slot *s = vms_find(control, name);
+	char line[900];
+	int err = -ENODEV, n = 0;
+	struct vm *vm;
+	u64 id;
+
+	if (!s)
+		return -ENOENT;
+	if (!span_number(&text, 10, &id) || text.n)
+		return commander_refuse(EINVAL, "expected a VM and a vCPU");
+	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
+	if (vm && id < vm->nr_vcpus) {
+		want(vm->vcpus[id]);
+		err = vcpu_call(vm->vcpus[id], collect);
+	}
+	monitor_vm_release();
+	err = err ? err : wait();
+	if (err)
+		return commander_refuse(-err, "%s: vCPU %lu does not %s", s->config->name, id, err == -ENODEV ? "run" : "answer");
+	for (unsigned i = 0; i < ARRAY_SIZE(registers); i++)
+		n += snprintf(line + n, sizeof(line) - (size_t)n, "\t%s=0x%lx", registers[i].name, values[i]);
+	commander_say("vcpu=%lu%s", id, line);
+	return 0;
+}
+
+/* ---- memory ------------------------------------------------------------------------------------ */
+
+/* NAME: how many vCPUs, whether they stand still, and where there is RAM. */
+int commander_dump(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+	const struct gpa_map *map;
+	struct vm *vm;
+
+	if (!s)
+		return -ENOENT;
+	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
+	if (vm) {
+		map = &vm_parts(vm)->map;
+		commander_say("vcpus=%u\tpaused=%s\tcrashed=%s", vm->nr_vcpus,
+			      vm_paused(vm) && vm->nr_paused == vm->nr_vcpus ? "yes" : "no", vm->kept ? "yes" : "no");
+		for (unsigned i = 0; i < map->count; i++)
+			commander_say("address=0x%lx\tsize=0x%lx", map->region[i].gpa, map->region[i].size);
+	}
+	monitor_vm_release();
+	return vm ? 0 : commander_refuse(ENODEV, "%s does not run", s->config->name);
+}
+
+static u64 count_zeros(const u64 *p, u64 bytes)
+{
+	u64 i = 0;
+
+	while (i < bytes / sizeof(*p) && !p[i])
+		i++;
+	return i * sizeof(*p);
+}
+
+/* NAME ADDRESS BYTES: how many of these are zero from there on, in whole pages; if none, some of them behind that line. */
+int commander_memory(const struct vm_config_control *control, unsigned, struct span text)
+{
+	bool found;
+	struct span name = span_part(&text, ' ', &found);
+	struct slot *s = vms_find(control, name);
+	const struct gpa_region *r;
+	const u8 *from = NULL;
+	struct vm *vm;
+	u64 at, bytes, zeros, n = 0;
+
+	if (!s)
+		return -ENOENT;
+	if (!span_number(&text, 10, &at) || !span_skip(&text, " ") || !span_number(&text, 10, &bytes) || text.n ||
+	    at % PAGE_SIZE || !bytes || bytes % PAGE_SIZE)
+		return commander_refuse(EINVAL, "expected a VM, an address and a number of bytes, both whole pages");
+	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
+	r = vm ? gpa_map_find(&vm_parts(vm)->map, at) : NULL;
+	if (r) {
+		n = MIN(MIN(bytes, ZEROS_MAX), r->gpa + r->size - at);
+		from = guest_ptr(vm, gpa(at), n);
+	}
+	if (from) {
+		zeros = ALIGN_DOWN(count_zeros((const u64 *)from, n), PAGE_SIZE);
+		n = zeros ? 0 : MIN(n, ALIGN_DOWN(DATA_MAX, PAGE_SIZE));
+		commander_say("zeros=%lu\tbytes=%lu", zeros, n);
+		commander_put(from, (u32)n);
+	}
+	monitor_vm_release();
+	if (!vm)
+		return commander_refuse(ENODEV, "%s does not run", s->config->name);
+	return from ? 0 : commander_refuse(EFAULT, "%s has no memory at 0x%lx", s->config->name, at);
+}
+
+/* ---- on_crash = dump ----------------------------------------------------------------------------- */
+
+static bool has_died(const struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		if (vm->vcpus[i]->died)
+			return true;
+	return false;
+}
+
+bool commander_keeps(struct vm *vm, enum vm_end why)
+{
+	/* What cannot start, or has lost a CPU, is VM_END_CRASH, too. */
+	if (vm->config->then[ENDING_CRASH] != THEN_DUMP ||
+	    (why != VM_END_PANICKED && why != VM_END_TRIPLE_FAULT && why != VM_END_WATCHDOG &&
+	     (why != VM_END_CRASH || !has_died(vm))))
+		return false;
+	if (!vm->kept)
+		vm_log(vm, "has crashed (%s): it is kept for its dump; stop or restart it then", vm_end_name(why));
+	vm_pause(vm);
+	return true;
+}
