@@ -208,7 +208,7 @@ static void check_together(void)
 			check_cpus(after, i);
 		if (vm_config_check_trusted(files, nr_files, i, &err))
 			say(err.text);
-		if (vm_config_check_vfs(files, nr_files, i, &err) || vm_config_check_control(files, i, &err))
+		if (vm_config_check_vfs(files, nr_files, i, &err) || vm_config_check_control(files, nr_files, i, &err))
 			say(err.text);
 		if (vm_config_check_net(files, i, &err)) {
 			say(err.text);

@@ -212,6 +212,21 @@ def fixture_kernel():
     return node.guest_file("vmlinuz")
 
 
+def test_who_commands(tmp_path):
+    """One VM does; and what a crash leaves is for somebody who may read it."""
+    def vm(name, *lines):
+        return written(tmp_path / (name + ".conf"), "name = %s\n" % name + GOOD + "\n".join(lines) + "\n")
+
+    a, b = vm("a", "control = yes"), vm("b", "control = yes", "control_may = dump, boot")
+    assert check(a, b) == (["b.conf:4: control: a commands this node already"], 1)
+    kept = vm("kept", "on_crash = dump")
+    nobody = "on_crash: dump: no other VM has control_may = dump, boot to read it: give it to one"
+    for others in ((), (a,), (vm("c", "control = yes", "control_may = dump"),), (vm("d", "control = yes", "control_may = boot"),)):
+        assert check(*others, kept) == (["kept.conf:4: " + nobody], 1)
+    assert check(kept, b) == check(b, kept) == check("--each", kept) == ([], 0)
+    assert check(vm("e", "control = yes", "control_may = dump, boot", "on_crash = dump")) == (["e.conf:6: " + nobody], 1)
+
+
 def test_modules(tmp_path, kernel):
     vm = written(tmp_path / "vm.conf", "kernel = k\nmemory = 512M\ninitrd = i\n")
     initrd = node.guest_file("initrd")

@@ -94,13 +94,19 @@ int config_set_control_may(struct parser *p, struct span v)
 	return config_list(p, KEY, "another right behind the comma", v, add);
 }
 
-int vm_config_check_control(const struct vm_config *const file[], unsigned i, struct config_error *err)
+int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i, struct config_error *err)
 {
 	const struct vm_config *c = file[i];
+	bool read = c->then[ENDING_CRASH] != THEN_DUMP;
 
 	for (unsigned k = 0; k < i; k++)
 		if (c->control.commands && file[k] && file[k]->control.commands)
 			return vm_config_error(err, c->file, c->line_control, "control: %s commands this node already",
 					       file[k]->name);
+	for (unsigned k = 0; k < n; k++)
+		read = read || (k != i && file[k] && (file[k]->control.may & (MAY_DUMP | MAY_BOOT)) == (MAY_DUMP | MAY_BOOT));
+	if (!read)
+		return vm_config_error(err, c->file, c->line_on_one,
+				       "on_crash: dump: no other VM has control_may = dump, boot to read it: give it to one");
 	return 0;
 }

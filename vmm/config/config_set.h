@@ -21,8 +21,8 @@ int vm_config_check_vfs(const struct vm_config *const file[], unsigned count, un
 /* Is file i, if it is trusted, beside trusted ones only? */
 int vm_config_check_trusted(const struct vm_config *const file[], unsigned count, unsigned i, struct config_error *err);
 
-/* In images with COMMANDER: if it commands, does no earlier one? */
-int vm_config_check_control(const struct vm_config *const file[], unsigned i, struct config_error *err);
+/* In images with COMMANDER: if it commands, does no earlier one? If a crash keeps it, may another read it? */
+int vm_config_check_control(const struct vm_config *const file[], unsigned n, unsigned i, struct config_error *err);
 
 /* In images with VIRTIO_NET: has none of the interfaces of file i an address of an earlier one? */
 int vm_config_check_net(const struct vm_config *const file[], unsigned i, struct config_error *err);
