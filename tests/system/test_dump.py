@@ -143,7 +143,7 @@ def test_dump():
         with open(machine.path(0), "rb") as f:
             f.seek(host)
             memory = f.read(MEMORY)
-        shown = [console.answer("regs linux %d" % vcpu) for vcpu in range(2)]
+        shown = [console.answer("regs linux %d" % vcpu, until="^exit -1:") for vcpu in range(2)]
         assert console.answer("vm stop flag") == ["flag: stops"]
         run = node.Run(running, running.wait())
     said, status = answers(run)
