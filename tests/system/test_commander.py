@@ -13,6 +13,7 @@ import cluster  # noqa: F401  (for its path)
 import node
 import pytest
 import systems
+import test_idle
 import tiny
 from monitor_console import Console, whole_lines
 
@@ -46,13 +47,13 @@ def initrd(name, script, files):
     return target
 
 
-def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, **keys):
+def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, node_memory="1536M", extra=(), **keys):
     text = node.vm_text(machine, "margay.test=commander", name="service", cpus="0-0", memory="512M", control="yes",
                         control_may=rights, **keys)
     vms = {"service.conf": text, **dict(others)}
     iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": initrd(name, script, files),
                                       **(modules or {})}, elf=elf())
-    return node.start(name, machine, iso, cpus=3, memory="1536M", timeout=TIMEOUT[machine])
+    return node.start(name, machine, iso, cpus=3, memory=node_memory, timeout=TIMEOUT[machine], extra=list(extra))
 
 
 # For scripts: what a command says, | for each line's end, in pieces that the node's line does not cut; and its status.
@@ -306,3 +307,49 @@ def test_crashes():
         assert images == ({"image"} if 3 <= n <= 9 else set()), n
         taken = (2 << 20 if images else 0) + (32 << 20 if state in ("running", "paused") else 0)
         assert free(said["node-1"]) - free(said["node-%d" % (n + 1)]) == taken, n
+
+# Each step waits until nothing of the one before is left to do.
+START, STOP = 5000000, 1000000
+COSTS = RUN + r"""
+run put margay image put behave image
+run create margay create one.conf
+is() { until margay show one | grep -q "^one  *$1"; do sleep 0.5; done; }
+for n in 1 2 3; do
+	echo "margay-test: start"; sleep 3
+	margay start one; is running
+	echo "margay-test: stop"; sleep 3
+	margay stop one; is stopped
+done
+"""
+
+
+@pytest.mark.full
+def test_costs():
+    """Instructions of the hypervisor's, from outside: from the command to a guest's first instruction, with 1 GiB of memory; from
+    the command to its end; and none on the CPU of another VM. There is no screen, on which a free CPU would draw what is said."""
+    one = "name = one\nkernel = image\nmemory = 1G\ncpus = 2-2\ndebug_exit = yes\ncmdline = machine=qemu mode=hang\n"
+    watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 1-1\ncmdline = machine=qemu mode=hang\n"
+    counted = test_idle.Counted("commander-costs", elf())
+    starts, stops = [], []
+    with start("commander-costs", COSTS, {"behave": tiny.elf("behave"), "one.conf": one}, others={"watched.conf": watched},
+               modules={"behave": tiny.elf("behave")}, rights="create, destroy, cpus:2, memory:1100M", node_memory="2G",
+               extra=[*counted.arguments, "-vga", "none"]) as running:
+        whole_lines(running)
+        for _ in range(3):
+            running.expect("^.service. margay-test: start")
+            before = counted.look()
+            while counted.look()[2][1] == before[2][1]:
+                assert running.poll() is None
+            starts.append([b[0] - a[0] for a, b in zip(before, counted.look())])
+            running.expect("^.service. margay-test: stop")
+            before = counted.look()
+            running.expect("^one: end=stopped.*\n")
+            stops.append([b[0] - a[0] for a, b in zip(before, counted.look())])
+        running.expect("^.service. margay-test: done")
+        assert Console(running).answer("vm stop watched") == ["watched: stops"]
+        running.wait()
+    # All but the first, before which the memory is zeroed; what follows the guest's first instruction until the look is in it, too.
+    image = os.path.getsize(tiny.elf("behave"))
+    assert all(0 < sum(done) < START + image // 8 for done in starts[1:]), starts
+    assert all(0 < sum(done) < STOP for done in stops), stops
+    assert all(done[1] == 0 for done in starts + stops), (starts, stops)

@@ -27,9 +27,9 @@ IDLE_MOST = 500000  # of a Linux in one of them; a loop that polls would be a hu
 class Counted:
     """(the hypervisor's, others') instructions of each CPU of a running node."""
 
-    def __init__(self, name):
+    def __init__(self, name, elf=os.path.join(node.BUILD, "margay.elf")):
         self._file = os.path.join(node.BUILD, name + ".counts")
-        text = subprocess.run(["nm", os.path.join(node.BUILD, "margay.elf")], capture_output=True, text=True, check=True).stdout
+        text = subprocess.run(["nm", elf], capture_output=True, text=True, check=True).stdout
         image = {n: int(a, 16) for a, n in re.findall(r"^(\w+) \w (image_start|image_end)$", text, re.MULTILINE)}
         self.arguments = ["-plugin", "%s,out=%s,code=%#x-%#x" % (PLUGIN, self._file, image["image_start"], image["image_end"])]
 
