@@ -57,9 +57,11 @@ const char *monitor_state_name(const struct monitor_vm *info)
 	return info->state == MONITOR_VM_RUNNING ? "running" : "over";
 }
 
+static struct vm *commander_held; /* what any VM runs as; NULL: as its slot says */
+
 struct vm *monitor_vm_hold(unsigned i)
 {
-	return monitor_slots[i].vm;
+	return commander_held ? commander_held : monitor_slots[i].vm;
 }
 
 void monitor_vm_release(void) { }

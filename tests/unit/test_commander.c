@@ -9,6 +9,7 @@
 
 #include "tests/unit/fake_commander.h"
 #include "vmm/commander/sha256.h"
+#include "vmm/vcpu.h"
 
 #define ALL "create, destroy, console, cpus:1-2, memory:256M"
 #define FUNCTION ", pci:02:00.0, net:lan0, net:lan1"
@@ -585,13 +586,68 @@ static void test_keeps(void **)
 	assert_false(commander_keeps(&there.vm, VM_END_PANICKED));
 }
 
+/* The pages of an answer are its lines, each once and in order, whatever is counted for the first time between them. */
+static void test_pages(void **)
+{
+	static struct vcpu vcpus[200];
+	struct vcpu *pointers[ARRAY_SIZE(vcpus)];
+	struct vm vm = { .vcpus = pointers, .nr_vcpus = ARRAY_SIZE(vcpus) };
+	static bool seen[ARRAY_SIZE(vcpus)][VMEXITS];
+	char request[40] = "service";
+	unsigned pages = 0, lines = 0, injected = 0;
+
+	commander_begin("");
+	for (unsigned i = 0; i < ARRAY_SIZE(vcpus); i++) {
+		pointers[i] = &vcpus[i];
+		vcpus[i].stats.injected = i;
+		for (unsigned r = 0; r < VMEXITS; r++)
+			vcpus[i].stats.exit[r].count = r % 8 == 3 ? 0 : 1000 * r + 1;
+	}
+	commander_held = &vm;
+	for (const char *cut = ""; cut; pages++) {
+		assert_int_equal(ask(COMMANDER_STATS, request), 0);
+		cut = strstr(text(), "truncated=yes\tfrom=");
+		for (const char *p = text(); *p && p != cut; p = strchr(p, '\n') + 1, lines++) {
+			unsigned vcpu;
+			u64 count;
+
+			if (sscanf(p, "vcpu=%u\texit=\tcount=%lu\n", &vcpu, &count) == 2) {
+				assert_true(vcpu < ARRAY_SIZE(vcpus) && count % 1000 == 1 && count / 1000 < VMEXITS);
+				assert_false(seen[vcpu][count / 1000]);
+				seen[vcpu][count / 1000] = true;
+			} else {
+				assert_int_equal(sscanf(p, "vcpu=%u\tinjected=%lu\n", &vcpu, &count), 2);
+				assert_int_equal(vcpu, injected++);
+			}
+		}
+		if (cut)
+			snprintf(request, sizeof(request), "service\n%.*s", (int)strcspn(cut + 14, "\n"), cut + 14);
+		/* A line appears among those that have been said. */
+		vcpus[0].stats.exit[3].count = 3001;
+	}
+	assert_true(pages > 1);
+	assert_int_equal(injected, ARRAY_SIZE(vcpus));
+	for (unsigned i = 0; i < ARRAY_SIZE(vcpus); i++)
+		for (unsigned r = 0; r < VMEXITS; r++)
+			assert_int_equal(seen[i][r], r % 8 != 3);
+	commander_held = NULL;
+	/* What is no number, and a request that has none of it. */
+	assert_int_equal(ask(COMMANDER_LIST, "from=x"), EINVAL);
+	assert_int_equal(ask(COMMANDER_LIST, "from=4294967296"), EINVAL);
+	assert_int_equal(ask(COMMANDER_LIST, "from=1"), 0);
+	assert_string_equal(text(), "");
+	assert_int_equal(ask(COMMANDER_LIST, "from=0"), 0);
+	assert_non_null(strstr(text(), "name=service\t"));
+	assert_int_equal(ask(COMMANDER_LOG, "from=1"), EINVAL);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sha256), cmocka_unit_test(test_messages), cmocka_unit_test(test_rights),
 		cmocka_unit_test(test_images), cmocka_unit_test(test_room), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_registers), cmocka_unit_test(test_keeps),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_keeps), cmocka_unit_test(test_pages),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

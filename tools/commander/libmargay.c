@@ -161,6 +161,58 @@ int margay_value(const char *text, const char *key, char *value, size_t size)
 	return 0;
 }
 
+/* Takes the last line of an answer that did not fit off: the line to ask on from, 0: it is whole. */
+static unsigned long take_cut(char *answer)
+{
+	static const char cut[] = "truncated=yes\tfrom=";
+	char *last = answer + strlen(answer);
+	unsigned long from;
+
+	while (last > answer && (last[-1] != '\n' || !*last))
+		last--;
+	if (strncmp(last, cut, sizeof(cut) - 1) != 0)
+		return 0;
+	from = strtoul(last + sizeof(cut) - 1, NULL, 10);
+	*last = 0;
+	return from;
+}
+
+int margay_lines(struct margay *m, enum commander_request what, const char *text, char **lines)
+{
+	unsigned long from = 0, before = 0;
+	size_t size = 0, n;
+	char ask[200], *answer, *more;
+	int err;
+
+	*lines = NULL;
+	do {
+		snprintf(ask, sizeof(ask), from ? "%.100s\nfrom=%lu" : "%.100s", text, from);
+		err = margay_call(m, what, ask, strlen(ask), &answer, NULL);
+		if (err < 0)
+			break;
+		before = from;
+		from = err ? 0 : take_cut(answer);
+		n = strlen(answer);
+		/* An error is all there is to say. */
+		size = err ? 0 : size;
+		more = realloc(*lines, size + n + 1);
+		if (!more || (from && from <= before)) {
+			errno = more ? EPROTO : ENOMEM;
+			*lines = more ? more : *lines;
+			err = -1;
+			break;
+		}
+		*lines = more;
+		memcpy(*lines + size, answer, n + 1);
+		size += n;
+	} while (from);
+	if (err < 0) {
+		free(*lines);
+		*lines = NULL;
+	}
+	return err;
+}
+
 /* ---- images --------------------------------------------------------------------------------- */
 
 static ssize_t next_piece(int fd, char *to)

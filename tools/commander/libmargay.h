@@ -26,6 +26,12 @@ void margay_close(struct margay *m);
 #define MARGAY_DATA_MAX (COMMANDER_MAX - sizeof(struct commander_message))
 int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n, char **answer, size_t *size);
 
+/*
+ * All lines that answer a request, in as many requests as it takes: 0 and *lines, for free(), or the error number and *lines, why,
+ * for free(); or -1, and no *lines. What begins or ends meanwhile may be there in part.
+ */
+int margay_lines(struct margay *m, enum commander_request what, const char *text, char **lines);
+
 /* Sends what is in a file as an image of that name; what the node has already is not sent. As margay_call(). */
 int margay_put_image(struct margay *m, const char *name, int fd, char **answer);
 

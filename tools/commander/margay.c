@@ -49,11 +49,25 @@ static char *ask(enum commander_request what, const char *text, size_t *size)
 	return answer;
 }
 
+/* All lines of an answer, for free(). */
+static char *lines_of(enum commander_request what, const char *text)
+{
+	char *lines;
+	int err = margay_lines(node, what, text, &lines);
+
+	if (err < 0)
+		fail(BROKEN, "the channel broke", strerror(errno));
+	if (err > 0)
+		fail(REFUSED, lines[0] ? lines : strerror(err), NULL);
+	return lines;
+}
+
 static void show(enum commander_request what, const char *text)
 {
-	char *answer = ask(what, text, NULL);
+	char *lines = lines_of(what, text);
 
-	json ? answer_json(answer) : answer_table(answer);
+	json ? answer_json(lines) : answer_table(lines);
+	free(lines);
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */

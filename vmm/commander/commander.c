@@ -15,54 +15,64 @@
 static const struct request {
 	commander_fn *serve;
 	unsigned right; /* of enum vm_may; 0: everybody who commands may */
+	bool pages;     /* its lines may be asked for from one on */
 } requests[COMMANDER_REQUESTS] = {
-	[COMMANDER_LIST] = { commander_list, 0 },
-	[COMMANDER_SHOW] = { commander_show, 0 },
-	[COMMANDER_NODE] = { commander_node, 0 },
-	[COMMANDER_PCI] = { commander_pci, 0 },
-	[COMMANDER_LOG] = { commander_log, 0 },
-	[COMMANDER_STATS] = { commander_stats, 0 },
-	[COMMANDER_CREATE] = { commander_create, MAY_CREATE },
-	[COMMANDER_DESTROY] = { commander_destroy, MAY_DESTROY },
-	[COMMANDER_START] = { commander_start, MAY_CREATE },
-	[COMMANDER_STOP] = { commander_stop, MAY_DESTROY },
-	[COMMANDER_RESTART] = { commander_restart, MAY_CREATE | MAY_DESTROY },
-	[COMMANDER_PAUSE] = { commander_pause, MAY_DESTROY },
-	[COMMANDER_RESUME] = { commander_resume, MAY_CREATE },
-	[COMMANDER_READ] = { commander_read, MAY_CONSOLE },
-	[COMMANDER_WRITE] = { commander_write, MAY_CONSOLE },
-	[COMMANDER_IMAGES] = { commander_images, 0 },
-	[COMMANDER_IMAGE] = { commander_image, MAY_CREATE },
-	[COMMANDER_DATA] = { commander_data, MAY_CREATE },
-	[COMMANDER_IMAGE_END] = { commander_image_end, MAY_CREATE },
-	[COMMANDER_IMAGE_REMOVE] = { commander_image_remove, MAY_CREATE },
-	[COMMANDER_DUMP] = { commander_dump, MAY_DUMP },
-	[COMMANDER_REGISTERS] = { commander_registers, MAY_DUMP },
-	[COMMANDER_MEMORY] = { commander_memory, MAY_DUMP },
+	[COMMANDER_LIST] = { commander_list, 0, true },
+	[COMMANDER_SHOW] = { commander_show, 0, true },
+	[COMMANDER_NODE] = { commander_node, 0, true },
+	[COMMANDER_PCI] = { commander_pci, 0, true },
+	[COMMANDER_LOG] = { commander_log, 0, false },
+	[COMMANDER_STATS] = { commander_stats, 0, true },
+	[COMMANDER_CREATE] = { commander_create, MAY_CREATE, false },
+	[COMMANDER_DESTROY] = { commander_destroy, MAY_DESTROY, false },
+	[COMMANDER_START] = { commander_start, MAY_CREATE, false },
+	[COMMANDER_STOP] = { commander_stop, MAY_DESTROY, false },
+	[COMMANDER_RESTART] = { commander_restart, MAY_CREATE | MAY_DESTROY, false },
+	[COMMANDER_PAUSE] = { commander_pause, MAY_DESTROY, false },
+	[COMMANDER_RESUME] = { commander_resume, MAY_CREATE, false },
+	[COMMANDER_READ] = { commander_read, MAY_CONSOLE, false },
+	[COMMANDER_WRITE] = { commander_write, MAY_CONSOLE, false },
+	[COMMANDER_IMAGES] = { commander_images, 0, true },
+	[COMMANDER_IMAGE] = { commander_image, MAY_CREATE, false },
+	[COMMANDER_DATA] = { commander_data, MAY_CREATE, false },
+	[COMMANDER_IMAGE_END] = { commander_image_end, MAY_CREATE, false },
+	[COMMANDER_IMAGE_REMOVE] = { commander_image_remove, MAY_CREATE, false },
+	[COMMANDER_DUMP] = { commander_dump, MAY_DUMP, false },
+	[COMMANDER_REGISTERS] = { commander_registers, MAY_DUMP, false },
+	[COMMANDER_MEMORY] = { commander_memory, MAY_DUMP, false },
 };
-#define CUT "truncated=yes\n"
+#define CUT "truncated=yes\tfrom=%u\n"
+#define FROM "from="
 
 static struct commander_answer *answer; /* of the request in hand */
 static bool cut;
+static u32 from, line; /* the first line that is asked for, the next one that may be said */
 static u64 refused; /* messages that were none, since boot */
 
 void commander_say(const char *fmt, ...)
 {
-	u32 end = (u32)(sizeof(answer->data) - sizeof(CUT)), room = end - MIN(end, answer->size);
+	u32 end = (u32)(sizeof(answer->data) - sizeof(CUT) - 10), room = end - MIN(end, answer->size);
 	va_list ap;
 	int n;
 
 	cut = cut || !room;
-	if (cut)
+	if (cut || line++ < from)
 		return;
 	va_start(ap, fmt);
 	n = vsnprintf((char *)answer->data + answer->size, room, fmt, ap);
 	va_end(ap);
-	cut = cut || (u32)n + 1 >= room;
-	if (cut)
+	cut = (u32)n + 1 >= room;
+	if (cut) {
+		line--;
 		return;
+	}
 	answer->size += (u32)n;
 	answer->data[answer->size++] = '\n';
+}
+
+void commander_skip(void)
+{
+	line += !cut;
 }
 
 u32 commander_put(const void *data, u32 size)
@@ -108,6 +118,35 @@ static int judge(const struct commander_message *m, u32 size)
 	return 0;
 }
 
+/* Takes a last line from=NUMBER off: what comes before it stands in the answer to an earlier request. */
+static bool take_from(struct span *text)
+{
+	struct span rest = *text, last;
+	bool found;
+	u64 n;
+
+	do
+		last = span_part(&rest, '\n', &found);
+	while (found);
+	if (!span_skip(&last, FROM))
+		return true;
+	if (!span_number(&last, 10, &n) || last.n || n != (u32)n)
+		return false;
+	from = (u32)n;
+	while (text->n && text->p[text->n - 1] != '\n')
+		text->n--;
+	text->n -= text->n > 0;
+	return true;
+}
+
+static void serve(const struct request *r, const struct vm_config_control *control, unsigned session, struct span text)
+{
+	if (r->pages && !take_from(&text))
+		commander_refuse(EINVAL, "expected " FROM "NUMBER in the last line");
+	else
+		r->serve(control, session, text);
+}
+
 static void hello(const struct vm *vm)
 {
 	const struct vm_config_control *c = &vm->config->control;
@@ -130,6 +169,7 @@ void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 siz
 	out->size = sizeof(*head);
 	answer = out;
 	cut = false;
+	from = line = 0;
 	if (judge(&m, size))
 		refused++;
 	else if (m.what == COMMANDER_HELLO)
@@ -137,11 +177,9 @@ void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 siz
 	else if (requests[m.what].right & ~control->may)
 		commander_refuse(EPERM, "control_may of %s does not have it", vm->name);
 	else
-		requests[m.what].serve(control, session, (struct span){ (const char *)request + sizeof(m), m.size });
-	if (cut) {
-		memcpy(out->data + out->size, CUT, sizeof(CUT) - 1);
-		out->size += (u32)sizeof(CUT) - 1;
-	}
+		serve(&requests[m.what], control, session, (struct span){ (const char *)request + sizeof(m), m.size });
+	if (cut)
+		out->size += (u32)snprintf((char *)out->data + out->size, sizeof(out->data) - out->size, CUT, line);
 	head->size = out->size - (u32)sizeof(*head);
 }
 

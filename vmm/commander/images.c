@@ -285,8 +285,10 @@ int commander_images(const struct vm_config_control *, unsigned, struct span)
 		const struct image *image = find(m->name);
 		char hash[HEX + 1] = "-";
 
-		if (!m->name[0])
+		if (!m->name[0]) {
+			commander_skip();
 			continue;
+		}
 		for (unsigned k = 0; image && k < HASH; k++)
 			snprintf(hash + 2 * k, 3, "%02x", image->content->hash[k]);
 		commander_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size, hash,

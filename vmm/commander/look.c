@@ -32,8 +32,7 @@ static void say_vm(unsigned i)
 int commander_list(const struct vm_config_control *, unsigned, struct span)
 {
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
-		if (monitor_vm_name(i)[0])
-			say_vm(i);
+		monitor_vm_name(i)[0] ? say_vm(i) : commander_skip();
 	return 0;
 }
 
@@ -149,7 +148,9 @@ int commander_stats(const struct vm_config_control *, unsigned, struct span text
 		const struct vcpu_stats *s = &vm->vcpus[k]->stats;
 
 		for (unsigned r = 0; IS_ENABLED(CONFIG_TELEMETRY) && r < VMEXITS; r++)
-			if (s->exit[r].count)
+			if (!s->exit[r].count)
+				commander_skip();
+			else
 				commander_say("vcpu=%u\texit=%s\tcount=%lu", k, vmexit_name(r), s->exit[r].count);
 		commander_say("vcpu=%u\tinjected=%lu", k, s->injected);
 	}

@@ -10,6 +10,8 @@
 
 /* A line of the answer. What does not fit is left out, and the last line says so. */
 void commander_say(const char *fmt, ...) __printf(1, 2);
+/* A line that this answer does not have, but another may: it counts, so that what follows keeps its number. */
+void commander_skip(void);
 /* Bytes of it as they are: as many as there is room for. */
 u32 commander_put(const void *data, u32 size);
 /* The answer is this error, and this line. Returns -err. */
