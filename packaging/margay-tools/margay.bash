@@ -17,7 +17,13 @@ _margay() {
 		choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }')
 		[ "${COMP_WORDS[COMP_CWORD-1]}" = dump ] || choices=$(compgen -f -- "$word")
 		;;
+	*:metrics)
+		case ${COMP_WORDS[COMP_CWORD-1]} in
+		--output) choices=$(compgen -f -- "$word") ;;
+		metrics) choices=--output ;;
+		esac ;;
 	*:info | *:list | *:node | *:pci | *:log) ;;
+	*:stats) choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }')' -f' ;;
 	*) choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }') ;;
 	esac
 	mapfile -t COMPREPLY < <(compgen -W "$choices" -- "$word")

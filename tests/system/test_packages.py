@@ -3,6 +3,7 @@
 update-grub is a stand-in that writes down that it was called."""
 
 import os
+import re
 import subprocess
 
 import node
@@ -62,6 +63,11 @@ def test_installed_and_removed(packages, tmp_path):
     assert said == "margay %s\n" % version
     done = subprocess.run([str(root / "usr/bin/margay"), "list"], capture_output=True, text=True, check=False)
     assert done.returncode == 3 and done.stderr.startswith("margay: this is not the VM that commands a node: ")
+    # Units that systemd has nothing to say of; the program that they start is the one below the directory.
+    units = sorted((root / "usr/lib/systemd/system").iterdir())
+    assert [unit.name for unit in units] == ["margay-metrics.service", "margay-metrics.timer"]
+    started = re.search(r"^ExecStart=(\S+) (\S+) (\S+) ", units[0].read_text(encoding="ascii"), re.MULTILINE)
+    assert (root / started[1][1:]).exists() and started.groups()[1:] == ("metrics", "--output")
     # The operator's own stay, at an upgrade and at the end.
     config = root / "etc/default/grub.d/margay.cfg"
     config.write_text('export GRUB_CMDLINE_MARGAY="console=com2"\n', encoding="ascii")

@@ -38,11 +38,9 @@ static int is_number(const char *key, size_t key_size, const char *s, size_t n)
 	return 1;
 }
 
-static void put_json_line(const char *line)
+/* Behind what begins the object. */
+static void put_json_members(const char *line, const char *comma)
 {
-	const char *comma = "";
-
-	putchar('{');
 	for (; *line && *line != '\n'; line += *line == '\t') {
 		size_t key = strcspn(line, "=\t\n"), n;
 		const char *name = line;
@@ -60,6 +58,22 @@ static void put_json_line(const char *line)
 		comma = ",";
 	}
 	putchar('}');
+}
+
+static void put_json_line(const char *line)
+{
+	putchar('{');
+	put_json_members(line, "");
+}
+
+void answer_json_lines(const char *text, const char *name, unsigned long number)
+{
+	for (; *text; text += *text == '\n') {
+		printf("{\"%s\":%lu", name, number);
+		put_json_members(text, ",");
+		putchar('\n');
+		text += strcspn(text, "\n");
+	}
 }
 
 void answer_json(const char *text)

@@ -15,6 +15,7 @@
 
 #include "answers.h"
 #include "libmargay.h"
+#include "metrics.h"
 
 /* REFUSED: the node does not do it, and says why; BROKEN: it cannot be asked. */
 enum { OK, REFUSED, USAGE, BROKEN };
@@ -22,6 +23,8 @@ enum { OK, REFUSED, USAGE, BROKEN };
 #define LINES "20"
 #define POLL_MS 50
 #define DUMP_POLLS 100
+#define SHORTEST 0.1 /* seconds, of what is followed */
+#define LONGEST 86400
 #define LAST_PIECES 8 /* of 32 KiB: more than is kept */
 
 static int json;
@@ -285,6 +288,70 @@ static void command_log(char **args)
 	puts("]");
 }
 
+/* "SECONDS" of -f; they may have a fraction. */
+static double seconds_of(const char *text)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= SHORTEST && seconds <= LONGEST))
+		fail(USAGE, text, "expected seconds, 0.1 to 86400");
+	return seconds;
+}
+
+/* Prints again each period, until it is interrupted or the VM does not run any more. */
+static void follow(const char *name, double seconds)
+{
+	long ns = (long)(seconds * 1e9);
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (const char *gap = "";; gap = "\n") {
+		time_t now = time(NULL);
+		char *lines = lines_of(COMMANDER_STATS, name);
+
+		if (json) {
+			answer_json_lines(lines, "time", (unsigned long)now);
+		} else {
+			char when[32];
+
+			strftime(when, sizeof(when), "%F %T", localtime(&now));
+			printf("%s%s\n", gap, when);
+			answer_table(lines);
+		}
+		free(lines);
+		if (fflush(stdout))
+			fail(BROKEN, "standard output", strerror(errno));
+		next.tv_nsec += ns % 1000000000;
+		next.tv_sec += ns / 1000000000 + next.tv_nsec / 1000000000;
+		next.tv_nsec %= 1000000000;
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
+			;
+	}
+}
+
+/* VM, or -f [SECONDS] VM. */
+static void command_stats(char **args)
+{
+	if (strcmp(args[0], "-f") != 0 && !args[1])
+		show(COMMANDER_STATS, args[0]);
+	else if (strcmp(args[0], "-f") != 0 || !args[1])
+		fail(USAGE, "stats", "expected [-f [SECONDS]] VM");
+	else
+		follow(args[2] ? args[2] : args[1], args[2] ? seconds_of(args[1]) : 1);
+}
+
+static void command_metrics(char **args)
+{
+	int err;
+
+	if (args[0] && (strcmp(args[0], "--output") != 0 || !args[1]))
+		fail(USAGE, "metrics", "expected [--output FILE]");
+	err = args[0] ? metrics_write_file(node, args[1]) : metrics_write(node, stdout);
+	if (err)
+		fail(err < 0 ? BROKEN : REFUSED, args[0] ? args[1] : "metrics", strerror(err < 0 ? errno : err));
+}
+
 static const struct command {
 	const char *name, *args, *help;
 	enum commander_request what; /* 0: run() */
@@ -304,8 +371,9 @@ static const struct command {
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
 	{ "wait", "VM", "waits until it is over, then shows it", 0, command_wait, 0, 1, 1 },
 	{ "console", "VM", "its console, from the oldest output that is kept", 0, command_console, 0, 1, 1 },
-	{ "stats", "VM", "its exits", COMMANDER_STATS, NULL, 1, 1, 1 },
 	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0, command_dump, 0, 2, 2 },
+	{ "stats", "[-f [SECONDS]] VM", "its exits; -f: again and again (1)", 0, command_stats, 0, 1, 3 },
+	{ "metrics", "[--output FILE]", "the node's numbers, for Prometheus", 0, command_metrics, 0, 0, 2 },
 	{ "log", "[LINES]", "the node's log (" LINES ")", 0, command_log, 0, 0, 1 },
 	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
 	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
@@ -318,7 +386,7 @@ static void usage(FILE *to)
 {
 	fprintf(to, "usage: margay [--json] COMMAND ...; margay --version\n");
 	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++)
-		fprintf(to, "  %-10s %-12s %s\n", c->name, c->args, c->help);
+		fprintf(to, "  %-10s %-17s %s\n", c->name, c->args, c->help);
 }
 
 static const struct command *find(int *argc, char ***argv)

@@ -1,0 +1,252 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The client of the VM that commands (tools/commander), against a node that is none: a pseudo-terminal that answers as
+docs/commander.md has it."""
+
+import contextlib
+import glob
+import json
+import os
+import re
+import signal
+import struct
+import subprocess
+import threading
+import time
+import tty
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
+CLIENT = os.path.join(BUILD, "margay")
+HEAD = struct.Struct("<IHHII")
+MAGIC = 0x5947524D
+HELLO, LIST, SHOW, NODE, STATS, START, STOP = 1, 2, 3, 4, 7, 10, 11
+ENOENT, ENODEV = 2, 19
+ODD = 'o"d\\d'
+LINES = {
+    HELLO: "margay=0.2~1\tprotocol=1\tcommander=service\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",
+    LIST: "".join("name=%s\tstate=%s\tcpus=%d\tmemory=%d\tup=%d\tstarts=%d\tfile=%s.conf\tcreated=yes\tcommands=no\n" % vm
+                  for vm in [
+        ("a", "running", 2, 64 << 20, 17, 3, "a"), (ODD, "exit", 1, 32 << 20, 0, 1, "odd"), ("gone", "running", 1, 1, 1, 1, "g")]),
+    NODE: "node=0\tmemory=1000\tfree=600\tlargest=500\nnode=1\tmemory=2000\tfree=0\tlargest=0\nown=300\tused=200\n"
+          "cpu=0\tapic=0\tnode=0\tonline=yes\towner=a\ncpu=1\tapic=2\tnode=1\tonline=no\towner=\n",
+}
+A_STATS = "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n"
+
+
+class Node:
+    """answer(what, text) is (error, bytes)."""
+
+    def __init__(self, answer):
+        self.answer, self.asked = answer, []
+        self.master, self.slave = os.openpty()
+        tty.setraw(self.slave)
+        self.path = os.ttyname(self.slave)
+        threading.Thread(target=self.serve, daemon=True).start()
+
+    def read(self, size):
+        data = b""
+        while len(data) < size:
+            data += os.read(self.master, size - len(data))
+        return data
+
+    def serve(self):
+        with contextlib.suppress(OSError):
+            while True:
+                magic, version, what, tag, size = HEAD.unpack(self.read(HEAD.size))
+                assert (magic, version) == (MAGIC, 1)
+                text = self.read(size).decode()
+                self.asked.append((what, text))
+                error, answer = self.answer(what, text)
+                data = HEAD.pack(MAGIC, 1, error, tag, len(answer)) + answer
+                while data:
+                    data = data[os.write(self.master, data):]
+
+    def popen(self, *arguments):
+        return subprocess.Popen([CLIENT, *arguments], env={**os.environ, "MARGAY_PORT": self.path}, stdin=subprocess.DEVNULL,
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+    def run(self, *arguments):
+        with self.popen(*arguments) as child:
+            out, err = child.communicate(timeout=30)
+        return child.returncode, out, err
+
+
+def usual(what, text):
+    if what != STATS:
+        return 0, LINES[what].encode()
+    return {"a": (0, A_STATS.encode()), ODD: (ENODEV, b"does not run"), "gone": (ENOENT, b"there is no such VM")}[text]
+
+
+@pytest.fixture(name="start")
+def starter():
+    nodes = []
+
+    def start(answer=usual):
+        nodes.append(Node(answer))
+        return nodes[-1]
+
+    yield start
+    for node in nodes:
+        os.close(node.slave)
+        os.close(node.master)
+
+
+# ---- answers in pieces ------------------------------------------------------------------------
+
+
+def paged(what, text):
+    """Three lines at a time."""
+    assert what == NODE
+    at = int(text.partition("from=")[2] or 0)
+    rows = LINES[NODE].splitlines(True)
+    cut = "truncated=yes\tfrom=%d\n" % (at + 3) if at + 3 < len(rows) else ""
+    return 0, ("".join(rows[at:at + 3]) + cut).encode()
+
+
+def test_pages_are_joined(start):
+    node = start(paged)
+    status, out, _ = node.run("--json", "node")
+    assert status == 0 and len(json.loads(out)) == 5 and "truncated" not in out
+    assert node.asked == [(NODE, ""), (NODE, "\nfrom=3")]
+
+
+def test_an_older_node_does_not_page(start):
+    """What it says is printed as it is."""
+    node = start(lambda what, text: (0, b"cpu=0\ntruncated=yes\n"))
+    assert json.loads(node.run("--json", "node")[1]) == [{"cpu": 0}, {"truncated": "yes"}]
+    assert len(node.asked) == 1
+
+
+def test_pages_that_do_not_go_on(start):
+    """Ends, in place of asking for ever."""
+    status, _, err = start(lambda what, text: (0, b"cpu=0\ntruncated=yes\tfrom=1\n")).run("node")
+    assert status == 3 and "broke" in err
+
+
+# ---- metrics ------------------------------------------------------------------------------------
+
+
+def samples(text):
+    """{metric: (type, {labels: value})} of Prometheus' own parser, and what that lets pass."""
+    names, found = set(), {}
+    assert text.endswith("\n")
+    for line in text.splitlines():
+        if line.startswith("#"):
+            assert re.fullmatch(r"# (HELP [a-z_]+ [ -~]+\.|TYPE [a-z_]+ (counter|gauge))", line), line
+            if line.startswith("# HELP"):
+                assert line.split()[2] not in names, "samples of a metric stand together"
+                name = line.split()[2]
+                names.add(name)
+        else:
+            assert re.fullmatch(r'%s(\{[a-z_]+="([^"\\]|\\[\\"n])*"(,[a-z_]+="([^"\\]|\\[\\"n])*")*\})? [0-9]+' % name, line), line
+    for family in text_string_to_metric_families(text):
+        total = "_total" if family.type == "counter" else ""
+        rows = found[family.name + total] = {}
+        for sample in family.samples:
+            labels = tuple(sorted(sample.labels.items()))
+            assert sample.name == family.name + total and labels not in rows
+            rows[labels] = sample.value
+    assert set(found) == names and all(name.startswith("margay_") for name in names)
+    return found
+
+
+def test_metrics(start):
+    status, out, err = start().run("metrics")
+    assert (status, err) == (0, "")
+    found = samples(out)
+    assert found["margay_vm_exits_total"] == {
+        (("reason", "cpuid"), ("vcpu", "0"), ("vm", "a")): 12, (("reason", "hlt"), ("vcpu", "0"), ("vm", "a")): 2.0 ** 64}
+    assert found["margay_vm_interrupts_injected_total"][("vcpu", "1"), ("vm", "a")] == 0
+    assert found["margay_node_memory_bytes"] == {(("node", "0"),): 1000, (("node", "1"),): 2000}
+    assert found["margay_node_memory_free_bytes"][("node", "0"),] == 600
+    assert found["margay_hypervisor_memory_used_bytes"] == {(): 200}
+    assert found["margay_cpu_online"] == {(("cpu", "0"), ("node", "0")): 1, (("cpu", "1"), ("node", "1")): 0}
+    assert found["margay_cpu_owner_info"][("cpu", "1"), ("vm", "")] == 1
+    assert found["margay_vm_memory_bytes"][("vm", ODD),] == 32 << 20
+    assert found["margay_vm_uptime_seconds"][("vm", "a"),] == 17
+    assert found["margay_commander_refused_messages_total"] == {(): 2}
+    assert found["margay_build_info"] == {(("protocol", "1"), ("version", "0.2~1")): 1}
+    assert all(found.values()), "a metric without a sample here has no test"
+
+
+def test_metrics_of_a_later_node(start):
+    """What it says beside, and what is no number, does no harm."""
+    def later(what, text):
+        return (0, b"new=1\tnode=x\nnode=0\tmemory=many\tfree=1\tlargest=1\tcolour=red\n") if what == NODE else usual(what, text)
+    found = samples(start(later).run("metrics")[1])
+    assert not found["margay_node_memory_bytes"] and found["margay_node_memory_free_bytes"] == {(("node", "0"),): 1}
+
+
+def test_metrics_into_a_file(start, tmp_path):
+    target = tmp_path / "margay.prom"
+    target.write_text("old\n", encoding="ascii")
+    before = os.stat(target).st_ino
+    with open(target, encoding="ascii") as old:
+        assert start().run("metrics", "--output", str(target)) == (0, "", "")
+        # Who reads has the old ones to their end.
+        assert old.read() == "old\n"
+    assert samples(target.read_text(encoding="ascii")) and os.stat(target).st_ino != before
+    assert os.stat(target).st_mode & 0o777 == 0o644 and os.listdir(tmp_path) == ["margay.prom"]
+
+
+def test_metrics_that_fail_leave_the_file(start, tmp_path):
+    target = tmp_path / "margay.prom"
+    target.write_text("old\n", encoding="ascii")
+    def broken(what, text):
+        return (5, b"no") if what == NODE else usual(what, text)
+    assert start(broken).run("metrics", "--output", str(target))[0] == 1
+    assert target.read_text(encoding="ascii") == "old\n" and os.listdir(tmp_path) == ["margay.prom"]
+    assert start().run("metrics", "--output", str(tmp_path / "none" / "x"))[0] == 3
+    assert start().run("metrics", "--outptu", str(target))[0] == 2
+
+
+def test_dashboard_names_metrics_that_exist(start):
+    """And each panel has a query, all of it labels that these have."""
+    found = samples(start().run("metrics")[1])
+    labels = {name: {label for row in rows for label, _ in row} for name, rows in found.items()}
+    paths = glob.glob(os.path.join(TOP, "packaging", "margay-tools", "*dashboard*.json"))
+    assert paths
+    for path in paths:
+        with open(path, encoding="ascii") as f:
+            dashboard = json.load(f)
+        queries = [target["expr"] for panel in dashboard["panels"] for target in panel["targets"]]
+        queries += [item["query"] for item in dashboard["templating"]["list"] if item["type"] == "query"]
+        assert all(panel["targets"] for panel in dashboard["panels"])
+        for query in queries:
+            used = set(re.findall(r"margay_[a-z_]+", query))
+            assert used and used <= set(found), query
+            groups = re.findall(r"\{([^}]*)\}", query) + re.findall(r"(?:by|on|without) ?\(([^)]*)\)", query)
+            asked = {word for group in groups for word in re.findall(r"([a-z_]+) *(?:=|$|,|!)", re.sub(r'"[^"]*"', "", group))}
+            assert asked <= set().union(*(labels[name] for name in used)) | {"instance", "job"}, query
+
+
+# ---- stats -f -------------------------------------------------------------------------------------
+
+
+def test_stats_are_followed(start):
+    node = start()
+    with node.popen("--json", "stats", "-f", "0.1", "a") as child:
+        rows = [json.loads(child.stdout.readline()) for _ in range(12)]
+        child.send_signal(signal.SIGINT)
+        child.wait(timeout=30)
+    assert child.returncode == -signal.SIGINT
+    assert [row.get("count") for row in rows] == [12, "18446744073709551615", None, None] * 3
+    assert all(abs(row["time"] - time.time()) < 60 for row in rows)
+
+
+def test_stats_end_with_the_vm(start):
+    said = []
+
+    def ends(what, text):
+        said.append(what)
+        return usual(what, text if len(said) < 3 else ODD)
+    status, out, err = start(ends).run("stats", "-f", "0.1", "a")
+    assert status == 1 and err == "margay: does not run\n" and len(re.findall(r"^vcpu +exit +count$", out, re.MULTILINE)) == 2
+
+
+@pytest.mark.parametrize("arguments", [["-f"], ["-f", "0", "a"], ["-f", "x", "a"], ["a", "b"], ["-f", "nan", "a"], []])
+def test_stats_refuses(start, arguments):
+    assert start().run("stats", *arguments)[0] == 2

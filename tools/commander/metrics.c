@@ -1,0 +1,208 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * See metrics.h. The node's lines, of name=value that tabs part, become samples by the table below. All that is asked is asked
+ * first: a metric's samples stand together, whatever answers they come from.
+ */
+#include "metrics.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define LABELS 4
+#define NEW ".XXXXXX" /* node_exporter reads what ends in .prom only */
+
+enum source { INFO, LIST, NODE, STATS, SOURCES };
+/* Of a value: as it is; yes is 1; or 1, for what the labels say. */
+enum value { NUMBER, YES, ONE };
+
+static const struct metric {
+	const char *name, *type, *help;
+	enum source source;
+	const char *key; /* of the value; a line without it has no sample */
+	enum value value;
+	const char *label[LABELS][2]; /* the line's, the metric's; a line without one has no sample, or an empty one */
+} metrics[] = {
+	{ "margay_build_info", "gauge", "The version of the node's image, always 1.", INFO, "margay", ONE,
+	  { { "margay", "version" }, { "protocol", "protocol" } } },
+	{ "margay_commander_memory_bytes", "gauge", "Memory that the VM that commands may hand out.", INFO, "memory", NUMBER,
+	  { { 0 } } },
+	{ "margay_commander_memory_used_bytes", "gauge", "Memory of that which its VMs and images have.",
+	  INFO, "memory_used", NUMBER,
+	  { { 0 } } },
+	{ "margay_commander_refused_messages_total", "counter", "Messages to the node that were none.", INFO, "refused", NUMBER,
+	  { { 0 } } },
+	{ "margay_node_memory_bytes", "gauge", "Memory for guests of a NUMA node.", NODE, "memory", NUMBER,
+	  { { "node", "node" } } },
+	{ "margay_node_memory_free_bytes", "gauge", "Memory of it that no VM and no image has.", NODE, "free", NUMBER,
+	  { { "node", "node" } } },
+	{ "margay_node_memory_largest_free_bytes", "gauge", "Its largest piece of free memory.", NODE, "largest", NUMBER,
+	  { { "node", "node" } } },
+	{ "margay_hypervisor_memory_bytes", "gauge", "The hypervisor's own memory.", NODE, "own", NUMBER, { { 0 } } },
+	{ "margay_hypervisor_memory_used_bytes", "gauge", "How much of that is in use.", NODE, "used", NUMBER, { { 0 } } },
+	{ "margay_cpu_online", "gauge", "1 for a CPU that runs or can run VMs.", NODE, "online", YES,
+	  { { "cpu", "cpu" }, { "node", "node" } } },
+	{ "margay_cpu_owner_info", "gauge", "Which VM has a CPU, none: an empty label; always 1.", NODE, "owner", ONE,
+	  { { "cpu", "cpu" }, { "owner", "vm" } } },
+	{ "margay_vm_info", "gauge", "The state and the file of a VM, always 1.", LIST, "state", ONE,
+	  { { "name", "vm" }, { "state", "state" }, { "file", "file" }, { "created", "created" } } },
+	{ "margay_vm_cpus", "gauge", "CPUs of a VM; 0: all that are free, once it runs.", LIST, "cpus", NUMBER,
+	  { { "name", "vm" } } },
+	{ "margay_vm_memory_bytes", "gauge", "Memory of a VM; 0: all that is free, once it runs.", LIST, "memory", NUMBER,
+	  { { "name", "vm" } } },
+	{ "margay_vm_uptime_seconds", "gauge", "Since when a VM runs; 0: it does not.", LIST, "up", NUMBER, { { "name", "vm" } } },
+	{ "margay_vm_starts_total", "counter", "How often a VM has been started.", LIST, "starts", NUMBER, { { "name", "vm" } } },
+	{ "margay_vm_exits_total", "counter", "Exits of a vCPU by reason since its VM has started.", STATS, "count", NUMBER,
+	  { { "vm", "vm" }, { "vcpu", "vcpu" }, { "exit", "reason" } } },
+	{ "margay_vm_interrupts_injected_total", "counter", "Interrupts that a vCPU has been given since its VM has started.",
+	  STATS,
+	  "injected", NUMBER, { { "vm", "vm" }, { "vcpu", "vcpu" } } },
+};
+
+#define VALUE 256
+
+/* ---- samples ------------------------------------------------------------------------------- */
+
+/* What stands between quotation marks; the node's text is printable ASCII. */
+static void put_label_value(FILE *to, const char *s)
+{
+	for (; *s; s++) {
+		if (*s == '"' || *s == '\\')
+			fputc('\\', to);
+		if (*s == '\n')
+			fputs("\\n", to);
+		else
+			fputc((unsigned char)*s < 0x80 ? *s : '?', to);
+	}
+}
+
+static int has_labels(const struct metric *m, const char *line)
+{
+	char value[VALUE];
+
+	for (unsigned i = 0; i < LABELS && m->label[i][0]; i++)
+		if (!margay_value(line, m->label[i][0], value, sizeof(value)))
+			return 0;
+	return 1;
+}
+
+static void put_sample(FILE *to, const struct metric *m, const char *line)
+{
+	char value[VALUE], label[VALUE];
+
+	/* A name that a later version has for something else is no number. */
+	if (!margay_value(line, m->key, value, sizeof(value)) || !has_labels(m, line) ||
+	    (m->value == NUMBER && (!*value || strspn(value, "0123456789") != strlen(value))))
+		return;
+	fputs(m->name, to);
+	for (unsigned i = 0; i < LABELS && m->label[i][0]; i++) {
+		margay_value(line, m->label[i][0], label, sizeof(label));
+		fprintf(to, "%s%s=\"", i ? "," : "{", m->label[i][1]);
+		put_label_value(to, label);
+		fputc('"', to);
+	}
+	fprintf(to, "%s %s\n", m->label[0][0] ? "}" : "",
+		m->value == NUMBER ? value : m->value == ONE || !strcmp(value, "yes") ? "1" : "0");
+}
+
+static void put_metric(FILE *to, const struct metric *m, const char *lines)
+{
+	fprintf(to, "# HELP %s %s\n# TYPE %s %s\n", m->name, m->help, m->name, m->type);
+	for (; *lines; lines += strcspn(lines, "\n"), lines += *lines == '\n')
+		put_sample(to, m, lines);
+}
+
+/* ---- what is asked -------------------------------------------------------------------------- */
+
+/* Writes the lines that the node has of a VM that runs, each with its name. */
+static int add_stats(struct margay *m, FILE *to, const char *name)
+{
+	char *lines;
+	int err = margay_lines(m, COMMANDER_STATS, name, &lines);
+
+	for (char *line = err ? NULL : lines; line && *line; line += strcspn(line, "\n"), line += *line == '\n')
+		fprintf(to, "vm=%s\t%.*s\n", name, (int)strcspn(line, "\n"), line);
+	if (err >= 0)
+		free(lines);
+	/* One that does not run, or does not any more, has none. */
+	return err == ENODEV || err == ENOENT ? 0 : err;
+}
+
+static int ask_stats(struct margay *m, const char *list, char **lines)
+{
+	char name[VALUE];
+	size_t size;
+	FILE *to = open_memstream(lines, &size);
+	int err = to ? 0 : -1;
+
+	for (; !err && *list; list += strcspn(list, "\n"), list += *list == '\n')
+		if (margay_value(list, "name", name, sizeof(name)))
+			err = add_stats(m, to, name);
+	if (to && fclose(to))
+		err = -1;
+	return err;
+}
+
+static int ask(struct margay *m, char *lines[SOURCES])
+{
+	int err = margay_lines(m, COMMANDER_HELLO, "", &lines[INFO]);
+
+	err = err ? err : margay_lines(m, COMMANDER_LIST, "", &lines[LIST]);
+	err = err ? err : margay_lines(m, COMMANDER_NODE, "", &lines[NODE]);
+	return err ? err : ask_stats(m, lines[LIST], &lines[STATS]);
+}
+
+int metrics_write(struct margay *m, FILE *to)
+{
+	char *lines[SOURCES] = { NULL };
+	int err = ask(m, lines);
+
+	for (unsigned i = 0; !err && i < sizeof(metrics) / sizeof(*metrics); i++)
+		put_metric(to, &metrics[i], lines[metrics[i].source]);
+	for (unsigned i = 0; i < SOURCES; i++)
+		free(lines[i]);
+	return err ? err : fflush(to) || ferror(to) ? -1 : 0;
+}
+
+/* ---- a file ----------------------------------------------------------------------------------- */
+
+static int write_and_close(struct margay *m, int fd)
+{
+	FILE *to = fdopen(fd, "w");
+	int err;
+
+	if (!to) {
+		close(fd);
+		return -1;
+	}
+	/* Others read it: it is made for the user alone. */
+	err = fchmod(fd, 0644) ? -1 : metrics_write(m, to);
+	if (!err && fsync(fd))
+		err = -1;
+	return fclose(to) && !err ? -1 : err;
+}
+
+int metrics_write_file(struct margay *m, const char *path)
+{
+	size_t n = strlen(path) + sizeof(NEW);
+	char *new = malloc(n);
+	int fd = -1, err = -1, why;
+
+	if (new) {
+		snprintf(new, n, "%s" NEW, path);
+		fd = mkstemp(new);
+	}
+	if (fd >= 0) {
+		err = write_and_close(m, fd);
+		if (!err && rename(new, path))
+			err = -1;
+		why = errno;
+		if (err)
+			unlink(new);
+		errno = why;
+	}
+	free(new);
+	return err;
+}
