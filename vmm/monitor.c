@@ -30,7 +30,7 @@ extern const struct hvm_ops *const __start_hvm_backends[], *const __stop_hvm_bac
 struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
-unsigned monitor_busy = 1;
+unsigned monitor_busy = 1, monitor_turn;
 bool monitor_booted;
 static unsigned nr_running, nr_ending; /* under monitor_lock, too; those that end the node or say that it is idle */
 

@@ -45,7 +45,8 @@ struct slot {
 extern struct spinlock monitor_lock;
 extern struct slot monitor_slots[MONITOR_MAX_VMS];
 extern unsigned monitor_nr_slots;
-extern unsigned monitor_busy; /* CPUs that start a VM or take one down; guarded by monitor_lock */
+extern unsigned monitor_busy, monitor_turn; /* CPUs that start a VM or take one down, guarded by monitor_lock; odd: the
+					     * monitor console has a command, with a slot's number perhaps; atomic */
 extern bool monitor_booted; /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 
 /* Whoever holds one of these holds off the node's end; the last to put ends the node. */

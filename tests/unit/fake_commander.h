@@ -27,7 +27,7 @@
 
 struct spinlock monitor_lock, place_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
-unsigned monitor_nr_slots;
+unsigned monitor_nr_slots, monitor_turn;
 struct output_ring output_rings[MONITOR_MAX_VMS];
 
 static struct vm_config service_config;
@@ -134,9 +134,11 @@ int monitor_vm_start(unsigned i)
 	return 0;
 }
 
-int monitor_vm_stop(unsigned i, bool)
+static unsigned commander_starting; /* so many times more it still starts when it is to stop and start again */
+
+int monitor_vm_stop(unsigned i, bool again)
 {
-	if (monitor_slots[i].state != STARTED)
+	if (monitor_slots[i].state != STARTED || (again && commander_starting && commander_starting--))
 		return -ENODEV;
 	monitor_slots[i].state = OVER;
 	return 0;

@@ -397,6 +397,17 @@ static void test_files(void **)
 	assert_int_equal(monitor_nr_slots, 3);
 	assert_int_equal(ask(COMMANDER_LIST, ""), 0);
 	assert_ptr_equal(strrchr(text(), '\n'), strchr(text(), '\n'));
+	/* The monitor console has a command, perhaps for the VM of a slot that is left: nobody else gets it before that is done. */
+	assert_int_equal(ask(COMMANDER_CREATE, "f.conf\nname = f\n" VM), 0);
+	monitor_turn = 7;
+	assert_int_equal(ask(COMMANDER_DESTROY, "f"), 0);
+	assert_int_equal(ask(COMMANDER_CREATE, "g.conf\nname = g\n" VM), 0);
+	assert_true(!monitor_slots[1].config && !strcmp(monitor_slots[2].config->name, "g"));
+	monitor_turn = 8;
+	assert_int_equal(ask(COMMANDER_CREATE, "h.conf\nname = h\n" VM), 0);
+	assert_string_equal(monitor_slots[1].config->name, "h");
+	assert_int_equal(ask(COMMANDER_DESTROY, "g"), 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "h"), 0);
 	/* One of which something lives on. */
 	assert_int_equal(ask(COMMANDER_CREATE, "e.conf\nname = e\n" VM), 0);
 	assert_int_equal(monitor_nr_slots, 3);
@@ -406,6 +417,27 @@ static void test_files(void **)
 	monitor_slots[1].stays = false;
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), 0);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+}
+
+/* One that still starts is as new as it can be; one that begins to run just then is stopped, and so are all others. */
+static void test_restart(void **)
+{
+	commander_begin("create, destroy, boot");
+	monitor_slots[1] = (struct slot){ .file = "b.conf", .config = &(struct vm_config){ .name = "b" }, .state = STARTED,
+					  .starts = 1, .stopped = true };
+	monitor_nr_slots = 2;
+	commander_starting = 1;
+	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
+	assert_true(!monitor_slots[1].stopped && monitor_slots[1].state == STARTED && monitor_slots[1].starts == 1);
+	monitor_slots[1].vm = &service;
+	commander_starting = 2;
+	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
+	assert_int_equal(commander_starting, 0);
+	/* The stub has stopped it, and leaves the start to who takes it down. */
+	assert_int_equal(monitor_slots[1].state, OVER);
+	monitor_slots[1].vm = NULL;
+	assert_int_equal(ask(COMMANDER_RESTART, "b"), 0);
+	assert_int_equal(monitor_slots[1].starts, 2);
 }
 
 /* A console is read on from where one has stopped, and from the oldest that is kept where that has gone. */
@@ -648,6 +680,7 @@ int main(void)
 		cmocka_unit_test(test_images), cmocka_unit_test(test_room), cmocka_unit_test(test_files),
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_registers), cmocka_unit_test(test_keeps), cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_restart),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -52,9 +52,14 @@ static void guest_room(struct host_console *)
 {
 }
 
+unsigned monitor_turn;
+static unsigned named_at; /* the turn when a VM's name was asked for last */
+
 static int ask(const char *what, const char *name)
 {
 	assert_false(held);
+	/* It is odd from before a command's name is looked up until the command is done. */
+	assert_true(monitor_turn % 2 && named_at == monitor_turn);
 	snprintf(asked, sizeof(asked), "%s %s", what, name);
 	return result;
 }
@@ -66,6 +71,7 @@ unsigned monitor_vm_count(void)
 
 const char *monitor_vm_name(unsigned i)
 {
+	named_at = monitor_turn;
 	return i < 2 ? vms[i].name : NULL;
 }
 

@@ -143,6 +143,11 @@ static void too_many_cpus(void **)
 {
 	machine(2, 4, 0, 8);
 	refused("cpus = 9\nmemory = 2G\n", "f:2: cpus: the machine has 8, found 9");
+	/* Of a VM that another makes, only those count that it may have. */
+	assert_int_equal(plan_text("cpus = 9\nmemory = 2G\n"), -EINVAL);
+	config.created = true;
+	assert_int_equal(plan_vm(&host, &config, &plan, &err), -EINVAL);
+	assert_string_equal(err.text, "f:2: cpus: control_may has 8 of the node's, found 9");
 	refused("cpus = 5\nmemory = node0:2G\n", "f:2: cpus: 5 wanted on the nodes of its memory, free are node0 4, node1 4; "
 						 "0 belong to other VMs or share a core with theirs");
 	planned("cpus = 5\nmemory = node0:2G\nremote_memory = allow\n");

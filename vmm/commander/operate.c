@@ -49,6 +49,18 @@ int commander_stop(const struct vm_config_control *control, unsigned, struct spa
 	return s ? result(s, monitor_vm_stop(index_of(s), false)) : -ENOENT;
 }
 
+/* Does it still start? It then runs, whoever has stopped it meanwhile. */
+static bool goes_on_starting(struct slot *s)
+{
+	bool starts;
+
+	spin_lock(&monitor_lock);
+	starts = s->state == STARTED && !s->vm;
+	s->stopped = s->stopped && !starts;
+	spin_unlock(&monitor_lock);
+	return starts;
+}
+
 int commander_restart(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
@@ -56,8 +68,12 @@ int commander_restart(const struct vm_config_control *control, unsigned, struct 
 
 	if (!s)
 		return -ENOENT;
-	err = monitor_vm_stop(index_of(s), true);
-	return result(s, err == -ENODEV ? monitor_vm_start(index_of(s)) : err);
+	do {
+		err = monitor_vm_stop(index_of(s), true);
+		err = err == -ENODEV ? monitor_vm_start(index_of(s)) : err;
+		/* It begins to run in between, or it has not yet and comes up as new as it can be. */
+	} while (err == -EBUSY && !goes_on_starting(s));
+	return result(s, err == -EBUSY ? 0 : err);
 }
 
 static int with_vm(struct slot *s, int (*fn)(struct vm *vm))

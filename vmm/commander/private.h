@@ -35,7 +35,6 @@ void images_close(unsigned session);
 u64 vms_bytes(void);
 /* The VM of that name that it may command; NULL, refused: it may not, or there is none. */
 struct slot *vms_find(const struct vm_config_control *control, struct span name);
-bool vms_name_module(const char *name);
-bool vms_wait_for(const char *name); /* one of the boot */
+bool vms_name_module(const char *name), vms_wait_for(const char *name); /* the latter: one of the boot */
 
 #endif

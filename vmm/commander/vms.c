@@ -23,6 +23,7 @@ static const struct vm_config *others[MONITOR_MAX_VMS + 1];
 static const char *names[MONITOR_MAX_VMS + 1];
 /* By slot: they stay, for who asks for a name takes no lock. */
 static struct vm_config *configs[MONITOR_MAX_VMS];
+static unsigned left_at[MONITOR_MAX_VMS]; /* monitor_turn, when its VM was destroyed */
 
 static struct slot *slots_end(void)
 {
@@ -223,10 +224,16 @@ static int check_beside(const struct vm_config *c, struct config_error *err)
 	return e;
 }
 
+/* Has a command that the monitor console has since before the slot was left its number? It would meet the next VM of it. */
+static bool carried(unsigned i)
+{
+	return left_at[i] & 1 && left_at[i] == __atomic_load_n(&monitor_turn, __ATOMIC_SEQ_CST);
+}
+
 static struct slot *free_slot(void)
 {
 	for (struct slot *s = monitor_slots; s < monitor_slots + MONITOR_MAX_VMS; s++)
-		if (s >= slots_end() || (!s->config && !s->file[0]))
+		if (s >= slots_end() || (!s->config && !s->file[0] && !carried((unsigned)(s - monitor_slots))))
 			return s;
 	return NULL;
 }
@@ -311,6 +318,9 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	spin_unlock(&monitor_lock);
 	if (!over)
 		return commander_refuse(EBUSY, "%s is not over: stop it first", s->config->name);
+	/* Its name has gone before this is read: a command that comes now does not find it. */
+	__atomic_thread_fence(__ATOMIC_SEQ_CST);
+	left_at[s - monitor_slots] = __atomic_load_n(&monitor_turn, __ATOMIC_SEQ_CST);
 	output_log_forget((unsigned)(s - monitor_slots));
 	return 0;
 }

@@ -8,6 +8,7 @@
 #include "vmm/console/editor.h"
 #include "vmm/monitor.h"
 #include "vmm/service.h"
+#include "vmm/slot.h"
 #include "vmm/vm.h"
 
 #define BUFFER_PAGES 16u
@@ -125,8 +126,7 @@ static unsigned find_foreground(const struct host_console *who)
 	for (unsigned i = 0; who && i < monitor_vm_count(); i++) {
 		const struct vm *vm = monitor_vm_hold(i);
 
-		if (vm && vm->console == who)
-			found = i;
+		found = vm && vm->console == who ? i : found;
 		monitor_vm_release();
 	}
 	return found;
@@ -162,8 +162,7 @@ static void enter(void)
 {
 	unsigned vm = find_foreground(host_console_get_foreground());
 
-	if (vm != NO_VM)
-		came_from = vm;
+	came_from = vm != NO_VM ? vm : came_from;
 	active = fresh = true;
 	host_console_foreground(&con);
 	if (vm != NO_VM)
@@ -192,14 +191,17 @@ static void run_line(const char *line)
 {
 	char error[COMMAND_ERROR];
 	struct command_args args;
-	const struct command *c =
-		command_parse(console_commands, console_nr_commands, monitor_vm_name, line, &args, error);
+
+	/* Who commands leaves the slot of a VM that is destroyed from here on to no other until the command is done. */
+	__atomic_fetch_add(&monitor_turn, IS_ENABLED(CONFIG_COMMANDER), __ATOMIC_SEQ_CST);
+	const struct command *c = command_parse(console_commands, console_nr_commands, monitor_vm_name, line, &args, error);
 
 	deferred = false;
 	if (c)
 		c->run(&args);
 	else if (error[0])
 		console_say("%s", error);
+	__atomic_fetch_add(&monitor_turn, IS_ENABLED(CONFIG_COMMANDER), __ATOMIC_SEQ_CST);
 	if (active && !deferred)
 		prompt();
 }

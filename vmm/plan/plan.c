@@ -75,12 +75,12 @@ static int refuse_count(const struct plan_host *h, const struct vm_config *c, un
 	char list[120] = "";
 	unsigned all = 0, owned = 0;
 
-	for (unsigned i = 0; i < h->nr_cpus; i++) {
-		all += h->cpu[i].online;
+	for (unsigned i = 0; i < h->nr_cpus; all += h->cpu[i].online, i++)
 		owned += h->cpu[i].online && !h->cpu[i].usable;
-	}
 	if (wanted > all)
-		return vm_config_error(err, c->file, c->line_cpus, "cpus: the machine has %u, found %u", all, wanted);
+		return vm_config_error(err, c->file, c->line_cpus, IS_ENABLED(CONFIG_COMMANDER) && c->created ?
+				       "cpus: control_may has %u of the node's, found %u" : "cpus: the machine has %u, found %u",
+				       all, wanted);
 	for (unsigned n = 0; n < plan_nodes(h); n++)
 		snprintf(list + strlen(list), sizeof(list) - strlen(list), "%s node%u %u", n ? "," : "", n, usable_on(h, n));
 	return vm_config_error(err, c->file, c->line_cpus,
