@@ -23,6 +23,7 @@ _margay() {
 		metrics) choices=--output ;;
 		esac ;;
 	*:info | *:list | *:node | *:pci | *:log) ;;
+	*:stop) choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }')' --timeout' ;;
 	*:stats) choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }')' -f' ;;
 	*) choices=$(margay list 2>/dev/null | awk 'NR > 1 { print $1 }') ;;
 	esac

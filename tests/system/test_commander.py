@@ -118,9 +118,10 @@ run resume margay resume hang
 run stats margay --json stats hang
 run not-over margay destroy hang
 run stop margay stop hang
+run metrics margay metrics
 run stopped margay wait hang
 run boot margay stop service
-run keys margay stop keys
+run keys margay kill keys
 run keys margay wait keys
 for vm in linux hang keys; do run forget margay destroy $vm; done
 for image in behave twin vmlinuz tenant; do run rm margay image rm $image; done
@@ -195,6 +196,7 @@ def test_commands():
     assert said["not-over"] == "margay: hang is not over: stop it first"
     assert {row.get("vcpu") for row in json.loads(said["stats"])} == {0}
     assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
+    assert re.search(r'^margay_vm_exits_total\{vm="service",vcpu="0",reason="[^"]+"\} [0-9]+$', said["metrics"], re.MULTILINE)
     assert said["boot"] == "margay: service is of the boot: control_may does not have it"
     assert len(run.lines("hang: end=stopped$")) == 2
     # The images are gone, too: two more than at `before`, of 2 MiB each.

@@ -22,7 +22,7 @@ BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
-HELLO, LIST, SHOW, NODE, STATS, START, STOP = 1, 2, 3, 4, 7, 10, 11
+HELLO, LIST, SHOW, NODE, STATS, STOP = 1, 2, 3, 4, 7, 11
 ENOENT, ENODEV = 2, 19
 ODD = 'o"d\\d'
 LINES = {
@@ -250,3 +250,47 @@ def test_stats_end_with_the_vm(start):
 @pytest.mark.parametrize("arguments", [["-f"], ["-f", "0", "a"], ["-f", "x", "a"], ["a", "b"], ["-f", "nan", "a"], []])
 def test_stats_refuses(start, arguments):
     assert start().run("stats", *arguments)[0] == 2
+
+
+# ---- stop -------------------------------------------------------------------------------------------
+
+
+def stopping(looks):
+    """It has ended when it has been looked at so often, or is stopped."""
+    seen = []
+
+    def answer(what, text):
+        seen.append(what)
+        state = "stopped" if STOP in seen else "running" if seen.count(SHOW) <= looks else "poweroff"
+        return 0, b"" if what == STOP else b"name=a\tstate=%s\n" % state.encode()
+    return answer
+
+
+def test_stop_with_a_timeout(start):
+    """Who ends by itself is not ended; who does not is, when the time is over. It is said that nobody asks the guest."""
+    node = start(stopping(4))
+    status, out, err = node.run("stop", "--timeout", "20", "a")
+    assert (status, out) == (0, "a: it has ended by itself\n")
+    assert err == "margay: a: nothing asks its guest to end: ends it in 20 s unless it ends by itself\n"
+    assert STOP not in [what for what, _ in node.asked]
+    node, begin = start(stopping(1000)), time.monotonic()
+    assert node.run("stop", "--timeout", "0.5", "a")[:2] == (0, "a: it is ended at once\n")
+    assert time.monotonic() - begin >= 0.5 and (STOP, "a") in node.asked
+
+
+@pytest.mark.parametrize("command", ["stop", "kill"])
+def test_at_once(start, command):
+    node = start(stopping(1000))
+    assert node.run(command, "a") == (0, "", "") and node.asked == [(STOP, "a")]
+
+
+@pytest.mark.parametrize("arguments", [["--timeout", "1"], ["--timeout", "x", "a"], ["--time", "1", "a"], ["a", "b"], []])
+def test_stop_refuses(start, arguments):
+    node = start(stopping(1000))
+    assert node.run("stop", *arguments)[0] == 2 and not node.asked
+
+
+def test_a_vm_that_is_over_is_not_stopped_again(start):
+    node = start(stopping(0))
+    assert node.run("stop", "--timeout", "5", "a")[:2] == (0, "a: it has ended by itself\n")
+    assert STOP not in [what for what, _ in node.asked]

@@ -10,28 +10,23 @@
 #include <stdlib.h>
 #include <string.h>
 #include <termios.h>
-#include <time.h>
 #include <unistd.h>
 
 #include "answers.h"
 #include "libmargay.h"
+#include "margay.h"
 #include "metrics.h"
 
-/* REFUSED: the node does not do it, and says why; BROKEN: it cannot be asked. */
-enum { OK, REFUSED, USAGE, BROKEN };
 #define DETACH 0x1d /* Ctrl-] */
 #define LINES "20"
-#define POLL_MS 50
 #define DUMP_POLLS 100
-#define SHORTEST 0.1 /* seconds, of what is followed */
-#define LONGEST 86400
 #define LAST_PIECES 8 /* of 32 KiB: more than is kept */
 
-static int json;
-static struct margay *node;
+int json;
+struct margay *node;
 static const char *unfinished; /* a file that is no good yet */
 
-static void fail(int status, const char *what, const char *why)
+void fail(int status, const char *what, const char *why)
 {
 	fprintf(stderr, "margay: %s%s%s\n", what, why ? ": " : "", why ? why : "");
 	if (unfinished)
@@ -39,8 +34,7 @@ static void fail(int status, const char *what, const char *why)
 	exit(status);
 }
 
-/* Calls; says why the node refuses, and ends. */
-static char *ask(enum commander_request what, const char *text, size_t *size)
+char *ask(enum commander_request what, const char *text, size_t *size)
 {
 	char *answer;
 	int err = margay_call(node, what, text, strlen(text), &answer, size);
@@ -52,8 +46,7 @@ static char *ask(enum commander_request what, const char *text, size_t *size)
 	return answer;
 }
 
-/* All lines of an answer, for free(). */
-static char *lines_of(enum commander_request what, const char *text)
+char *lines_of(enum commander_request what, const char *text)
 {
 	char *lines;
 	int err = margay_lines(node, what, text, &lines);
@@ -65,7 +58,7 @@ static char *lines_of(enum commander_request what, const char *text)
 	return lines;
 }
 
-static void show(enum commander_request what, const char *text)
+void show(enum commander_request what, const char *text)
 {
 	char *lines = lines_of(what, text);
 
@@ -97,26 +90,6 @@ static void command_create(char **args)
 		fail(BROKEN, "the channel broke", strerror(errno));
 	if (err)
 		fail(REFUSED, answer, NULL);
-}
-
-static int is_over(const char *name)
-{
-	char state[32] = "";
-
-	margay_value(ask(COMMANDER_SHOW, name, NULL), "state", state, sizeof(state));
-	return strcmp(state, "running") && strcmp(state, "paused") && strcmp(state, "changing") && strcmp(state, "waiting");
-}
-
-static void pause_ms(long ms)
-{
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
-}
-
-static void command_wait(char **args)
-{
-	while (!is_over(args[0]))
-		pause_ms(POLL_MS);
-	show(COMMANDER_SHOW, args[0]);
 }
 
 /* Some of what it has written since *at: so many bytes. */
@@ -288,59 +261,6 @@ static void command_log(char **args)
 	puts("]");
 }
 
-/* "SECONDS" of -f; they may have a fraction. */
-static double seconds_of(const char *text)
-{
-	char *end;
-	double seconds = strtod(text, &end);
-
-	if (end == text || *end || !(seconds >= SHORTEST && seconds <= LONGEST))
-		fail(USAGE, text, "expected seconds, 0.1 to 86400");
-	return seconds;
-}
-
-/* Prints again each period, until it is interrupted or the VM does not run any more. */
-static void follow(const char *name, double seconds)
-{
-	long ns = (long)(seconds * 1e9);
-	struct timespec next;
-
-	clock_gettime(CLOCK_MONOTONIC, &next);
-	for (const char *gap = "";; gap = "\n") {
-		time_t now = time(NULL);
-		char *lines = lines_of(COMMANDER_STATS, name);
-
-		if (json) {
-			answer_json_lines(lines, "time", (unsigned long)now);
-		} else {
-			char when[32];
-
-			strftime(when, sizeof(when), "%F %T", localtime(&now));
-			printf("%s%s\n", gap, when);
-			answer_table(lines);
-		}
-		free(lines);
-		if (fflush(stdout))
-			fail(BROKEN, "standard output", strerror(errno));
-		next.tv_nsec += ns % 1000000000;
-		next.tv_sec += ns / 1000000000 + next.tv_nsec / 1000000000;
-		next.tv_nsec %= 1000000000;
-		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
-			;
-	}
-}
-
-/* VM, or -f [SECONDS] VM. */
-static void command_stats(char **args)
-{
-	if (strcmp(args[0], "-f") != 0 && !args[1])
-		show(COMMANDER_STATS, args[0]);
-	else if (strcmp(args[0], "-f") != 0 || !args[1])
-		fail(USAGE, "stats", "expected [-f [SECONDS]] VM");
-	else
-		follow(args[2] ? args[2] : args[1], args[2] ? seconds_of(args[1]) : 1);
-}
-
 static void command_metrics(char **args)
 {
 	int err;
@@ -365,7 +285,8 @@ static const struct command {
 	{ "create", "FILE", "makes a VM of a VM file", 0, command_create, 0, 1, 1 },
 	{ "destroy", "VM", "forgets one that is over", COMMANDER_DESTROY, NULL, 0, 1, 1 },
 	{ "start", "VM", "starts it", COMMANDER_START, NULL, 0, 1, 1 },
-	{ "stop", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
+	{ "stop", "[--timeout SECONDS] VM", "ends it; with a time, unless it ends by itself", 0, command_stop, 0, 1, 3 },
+	{ "kill", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
 	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
@@ -386,7 +307,7 @@ static void usage(FILE *to)
 {
 	fprintf(to, "usage: margay [--json] COMMAND ...; margay --version\n");
 	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++)
-		fprintf(to, "  %-10s %-17s %s\n", c->name, c->args, c->help);
+		fprintf(to, "  %-10s %-23s %s\n", c->name, c->args, c->help);
 }
 
 static const struct command *find(int *argc, char ***argv)

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* Commands that take their time: they ask the node again and again. */
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "answers.h"
+#include "margay.h"
+
+#define SHORTEST 0.1 /* seconds */
+#define LONGEST 86400
+
+/* They may have a fraction. */
+static double seconds_of(const char *text)
+{
+	char *end;
+	double seconds = strtod(text, &end);
+
+	if (end == text || *end || !(seconds >= SHORTEST && seconds <= LONGEST))
+		fail(USAGE, text, "expected seconds, 0.1 to 86400");
+	return seconds;
+}
+
+static int is_over(const char *name)
+{
+	char state[32] = "";
+
+	margay_value(ask(COMMANDER_SHOW, name, NULL), "state", state, sizeof(state));
+	return strcmp(state, "running") && strcmp(state, "paused") && strcmp(state, "changing") && strcmp(state, "waiting");
+}
+
+void pause_ms(long ms)
+{
+	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+}
+
+void command_wait(char **args)
+{
+	while (!is_over(args[0]))
+		pause_ms(POLL_MS);
+	show(COMMANDER_SHOW, args[0]);
+}
+
+/*
+ * A guest has no power button: it cannot be asked. With a time the VM may end by itself so long, as when somebody has told its
+ * guest to; then it is ended as kill does it.
+ */
+void command_stop(char **args)
+{
+	int waits = args[1] != NULL, kills;
+	double left = waits && args[2] ? seconds_of(args[1]) : 0;
+	const char *name = args[waits ? 2 : 0];
+
+	if (waits && (!args[2] || strcmp(args[0], "--timeout") != 0))
+		fail(USAGE, "stop", "expected [--timeout SECONDS] VM");
+	if (waits && !is_over(name))
+		fprintf(stderr, "margay: %s: nothing asks its guest to end: ends it in %g s unless it ends by itself\n", name,
+			left);
+	for (; left > 0 && !is_over(name); left -= POLL_MS / 1e3)
+		pause_ms(POLL_MS);
+	kills = !waits || !is_over(name);
+	if (kills)
+		ask(COMMANDER_STOP, name, NULL);
+	if (waits)
+		printf("%s: %s\n", name, kills ? "it is ended at once" : "it has ended by itself");
+}
+
+/* Prints again each period, until it is interrupted or the VM does not run any more. */
+static void follow(const char *name, double seconds)
+{
+	long ns = (long)(seconds * 1e9);
+	struct timespec next;
+
+	clock_gettime(CLOCK_MONOTONIC, &next);
+	for (const char *gap = "";; gap = "\n") {
+		time_t now = time(NULL);
+		char *lines = lines_of(COMMANDER_STATS, name);
+
+		if (json) {
+			answer_json_lines(lines, "time", (unsigned long)now);
+		} else {
+			char when[32];
+
+			strftime(when, sizeof(when), "%F %T", localtime(&now));
+			printf("%s%s\n", gap, when);
+			answer_table(lines);
+		}
+		free(lines);
+		if (fflush(stdout))
+			fail(BROKEN, "standard output", strerror(errno));
+		next.tv_nsec += ns % 1000000000;
+		next.tv_sec += ns / 1000000000 + next.tv_nsec / 1000000000;
+		next.tv_nsec %= 1000000000;
+		while (clock_nanosleep(CLOCK_MONOTONIC, TIMER_ABSTIME, &next, NULL) == EINTR)
+			;
+	}
+}
+
+/* VM, or -f [SECONDS] VM. */
+void command_stats(char **args)
+{
+	if (strcmp(args[0], "-f") != 0 && !args[1])
+		show(COMMANDER_STATS, args[0]);
+	else if (strcmp(args[0], "-f") != 0 || !args[1])
+		fail(USAGE, "stats", "expected [-f [SECONDS]] VM");
+	else
+		follow(args[2] ? args[2] : args[1], args[2] ? seconds_of(args[1]) : 1);
+}
