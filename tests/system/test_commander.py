@@ -310,6 +310,7 @@ def test_crashes():
         taken = (2 << 20 if images else 0) + (32 << 20 if state in ("running", "paused") else 0)
         assert free(said["node-1"]) - free(said["node-%d" % (n + 1)]) == taken, n
 
+
 # Each step waits until nothing of the one before is left to do.
 START, STOP = 5000000, 1000000
 COSTS = RUN + r"""
@@ -355,3 +356,34 @@ def test_costs():
     assert all(0 < sum(done) < START + image // 8 for done in starts[1:]), starts
     assert all(0 < sum(done) < STOP for done in stops), stops
     assert all(done[1] == 0 for done in starts + stops), (starts, stops)
+
+
+def first_hour(what):
+    """The blocks of docs/first-hour.md that are marked so."""
+    with open(os.path.join(node.TOP, "docs", "first-hour.md"), encoding="ascii") as f:
+        return re.findall(r"^```%s\n(.*?)^```$" % re.escape(what), f.read(), re.MULTILINE | re.DOTALL)
+
+
+def first_hour_key(text, key):
+    return re.search(r"^%s +?= (.*)$" % key, text, re.MULTILINE)[1]
+
+
+@pytest.mark.full
+def test_first_hour():
+    """An operator's first hour, as docs/first-hour.md has it: all that is typed in the service VM is right, and ends as it says."""
+    lines = [line for block in first_hour("sh service") for line in block.splitlines()]
+    assert len(lines) > 15 and all(line.startswith("margay ") for line in lines)
+    script = "cd /commander\n" + RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
+    (service,), (job,) = first_hour("conf service.conf"), first_hour("conf job.conf")
+    files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
+             "user.img": node.guest_file("initrd")}
+    with start("commander-first-hour", script, files, rights=first_hour_key(service, "control_may")) as running:
+        whole_lines(running)
+        run = node.Run(running, running.wait())
+    said, status = answers(run)
+    assert set(status.values()) == {0} and len(status) == len(lines), (status, run.text[-4000:])
+    by_line = {line: said["line%d" % n] for n, line in reversed(list(enumerate(lines)))}
+    assert re.search(r"^job +poweroff ", by_line["margay wait job"], re.MULTILINE)
+    assert "Linux version" in by_line["margay console job </dev/null"] and run.of("job").has_line("margay-test: cpus: 1")
+    assert 'margay_vm_starts_total{vm="job"} 1' in by_line["margay metrics"]
+    assert re.search(r"^job +stopped ", said["line%d" % (len(lines) - 5)], re.MULTILINE)

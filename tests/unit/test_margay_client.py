@@ -294,3 +294,28 @@ def test_a_vm_that_is_over_is_not_stopped_again(start):
     node = start(stopping(0))
     assert node.run("stop", "--timeout", "5", "a")[:2] == (0, "a: it has ended by itself\n")
     assert STOP not in [what for what, _ in node.asked]
+
+
+# ---- docs/first-hour.md --------------------------------------------------------------------------------
+
+
+def first_hour(what):
+    with open(os.path.join(TOP, "docs", "first-hour.md"), encoding="ascii") as f:
+        return re.findall(r"^```%s\n(.*?)^```$" % re.escape(what), f.read(), re.MULTILINE | re.DOTALL)
+
+
+def test_first_hours_files_are_right(tmp_path):
+    for name, modules in ("service.conf", ("vmlinuz", "initrd.img")), ("job.conf", ("vmlinuz", "user.img")):
+        (text,) = first_hour("conf " + name)
+        (tmp_path / name).write_text(text, encoding="ascii")
+        check = [os.path.join(BUILD, "margay-check"), *(word for module in modules for word in ("--module", module))]
+        done = subprocess.run([*check, str(tmp_path / name)], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        assert "--module vmlinuz --module initrd.img" in first_hour("sh node")[0]
+
+
+def test_first_hours_commands_are_commands():
+    done = subprocess.run([CLIENT, "--help"], capture_output=True, text=True, check=True)
+    commands = re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ", done.stdout, re.MULTILINE)
+    for line in "".join(first_hour("sh service")).splitlines():
+        assert any(line.startswith("margay %s" % command) for command in commands), line
