@@ -14,9 +14,9 @@
 #include "vmm/commander/sha256.h"
 
 #define STEPS 40
-#define RIGHTS "create, destroy, console, cpus:1-2, memory:100M, pci:01:00.0"
+#define RIGHTS "create, destroy, console, dump, boot, cpus:1-2, memory:100M, pci:01:00.0"
 
-static const char *const names[] = { "a", "b", "image", "other", "service", "k", "" };
+static const char *const names[] = { "a", "b", "image", "other", "service", "k", "", "t", "t 0 4096", "t 1048576 1048576", "t 0" };
 
 static const char *name(struct fuzz_in *in)
 {
@@ -92,6 +92,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	struct fuzz_in in = { data, size };
 
 	commander_begin(RIGHTS);
+	/* One of the boot, to be read. */
+	commander_there(false)[5 * 512] = 1;
 	for (unsigned i = 0; in.left && i < STEPS; i++) {
 		u8 op = fuzz_u8(&in);
 		const char *whom = name(&in);
@@ -115,7 +117,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 		commander_request(0, COMMANDER_DESTROY, names[i], (u32)strlen(names[i]));
 	}
 	/* Their names may be others. */
-	for (unsigned i = 1; i < monitor_nr_slots; i++) {
+	for (unsigned i = 2; i < monitor_nr_slots; i++) {
 		const char *last = monitor_vm_name(i);
 
 		commander_request(0, COMMANDER_STOP, last, (u32)strlen(last));

@@ -74,7 +74,7 @@ int vm_pause(struct vm *vm)
 }
 
 /* A VM that is there: its map says where this program has its memory. */
-static struct vm_parts there = { .map = { .count = 0 } };
+static struct vm_parts there;
 static struct vcpu there_vcpu[2];
 static int call_error;
 static bool call_late; /* the vCPU answers a question before */
@@ -184,6 +184,30 @@ static void commander_begin(const char *rights)
 	monitor_slots[0].config = &service_config;
 	monitor_slots[0].state = STARTED;
 	monitor_nr_slots = 1;
+}
+
+/* A VM of two vCPUs that runs, with memory at 0 and at 1 MiB, of which one page in the middle is not zero. */
+static u64 *commander_there(bool created)
+{
+	static u8 ram[70 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
+	static struct vcpu *vcpus[2] = { &there_vcpu[0], &there_vcpu[1] };
+	static const struct vm_config config = { .name = "t", .then = { [ENDING_CRASH] = THEN_DUMP } };
+
+	there = (struct vm_parts){ .vm = { .name = "t", .config = &config, .nr_vcpus = 2, .vcpus = vcpus } };
+	there.map = (struct gpa_map){ 2, { { 0, 2 * PAGE_SIZE, (u64)ram, 0 },
+					   { MIB(1), 68 * PAGE_SIZE, (u64)ram + 2 * PAGE_SIZE, 0 } } };
+	for (unsigned i = 0; i < 2; i++) {
+		there_vcpu[i] = (struct vcpu){ .vm = &there.vm, .id = i, .regs = { .rip = 0x100 + i, .rflags = 2 } };
+		for (unsigned k = 0; k < GPR_COUNT; k++)
+			there_vcpu[i].regs.gpr[k] = 0xa0 + k;
+	}
+	call_error = 0;
+	call_late = false;
+	monitor_slots[1] = (struct slot){ .file = "t.conf", .config = (struct vm_config *)(uintptr_t)&config, .vm = &there.vm,
+					  .state = STARTED, .created = created };
+	monitor_nr_slots = 2;
+	memset(ram, 0, sizeof(ram));
+	return (u64 *)ram;
 }
 
 /* A message of any bytes; what the answer says. */

@@ -489,30 +489,6 @@ static void test_long_answer(void **)
 	assert_int_equal(ask(COMMANDER_LOG, "x"), EINVAL);
 }
 
-/* A VM of two vCPUs that runs, with memory at 0 and at 1 MiB, of which one page in the middle is not zero. */
-static u64 *there_is(void)
-{
-	static u8 ram[70 * PAGE_SIZE] __attribute__((aligned(PAGE_SIZE)));
-	static struct vcpu *vcpus[2] = { &there_vcpu[0], &there_vcpu[1] };
-	static const struct vm_config config = { .name = "t", .then = { [ENDING_CRASH] = THEN_DUMP } };
-
-	there = (struct vm_parts){ .vm = { .name = "t", .config = &config, .nr_vcpus = 2, .vcpus = vcpus } };
-	there.map = (struct gpa_map){ 2, { { 0, 2 * PAGE_SIZE, (u64)ram, 0 },
-					   { MIB(1), 68 * PAGE_SIZE, (u64)ram + 2 * PAGE_SIZE, 0 } } };
-	for (unsigned i = 0; i < 2; i++) {
-		there_vcpu[i] = (struct vcpu){ .vm = &there.vm, .id = i, .regs = { .rip = 0x100 + i, .rflags = 2 } };
-		for (unsigned k = 0; k < GPR_COUNT; k++)
-			there_vcpu[i].regs.gpr[k] = 0xa0 + k;
-	}
-	call_error = 0;
-	call_late = false;
-	monitor_slots[1] = (struct slot){ .file = "t.conf", .config = (struct vm_config *)(uintptr_t)&config, .vm = &there.vm,
-					  .state = STARTED, .created = true };
-	monitor_nr_slots = 2;
-	memset(ram, 0, sizeof(ram));
-	return (u64 *)ram;
-}
-
 static void test_memory(void **)
 {
 	static const char *const nowhere[] = { "t 8192 4096", "t 1327104 4096", "t 18446744073709547520 4096", NULL };
@@ -520,7 +496,7 @@ static void test_memory(void **)
 	u64 *ram;
 
 	commander_begin("dump");
-	ram = there_is();
+	ram = commander_there(true);
 	assert_int_equal(ask(COMMANDER_DUMP, "t"), 0);
 	assert_string_equal(text(), "vcpus=2\tpaused=no\tcrashed=no\n"
 				    "address=0x0\tsize=0x2000\naddress=0x100000\tsize=0x44000\n");
@@ -565,7 +541,7 @@ static void test_memory(void **)
 	assert_int_equal(ask(COMMANDER_DUMP, "t"), EPERM);
 	assert_int_equal(ask(COMMANDER_REGISTERS, "t 0"), EPERM);
 	commander_begin("create, destroy, console");
-	there_is();
+	commander_there(true);
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 0 4096"), EPERM);
 	assert_int_equal(ask(COMMANDER_DUMP, "t"), EPERM);
 	assert_int_equal(ask(COMMANDER_REGISTERS, "t 0"), EPERM);
@@ -574,7 +550,7 @@ static void test_memory(void **)
 static void test_registers(void **)
 {
 	commander_begin("dump");
-	there_is();
+	commander_there(true);
 	fake_host.tsc_step = 1;
 	assert_int_equal(ask(COMMANDER_REGISTERS, "t 1"), 0);
 	assert_string_equal(text(),
@@ -600,7 +576,7 @@ static void test_registers(void **)
 static void test_keeps(void **)
 {
 	commander_begin("dump, destroy, create");
-	there_is();
+	commander_there(true);
 	for (enum vm_end why = VM_END_POWEROFF; why <= VM_END_CRASH; why++) {
 		bool keeps = why == VM_END_TRIPLE_FAULT || why == VM_END_PANICKED || why == VM_END_WATCHDOG;
 
