@@ -126,7 +126,8 @@ static unsigned find_foreground(const struct host_console *who)
 	for (unsigned i = 0; who && i < monitor_vm_count(); i++) {
 		const struct vm *vm = monitor_vm_hold(i);
 
-		found = vm && vm->console == who ? i : found;
+		if (vm && vm->console == who)
+			found = i;
 		monitor_vm_release();
 	}
 	return found;
@@ -162,7 +163,8 @@ static void enter(void)
 {
 	unsigned vm = find_foreground(host_console_get_foreground());
 
-	came_from = vm != NO_VM ? vm : came_from;
+	if (vm != NO_VM)
+		came_from = vm;
 	active = fresh = true;
 	host_console_foreground(&con);
 	if (vm != NO_VM)

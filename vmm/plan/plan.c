@@ -75,8 +75,10 @@ static int refuse_count(const struct plan_host *h, const struct vm_config *c, un
 	char list[120] = "";
 	unsigned all = 0, owned = 0;
 
-	for (unsigned i = 0; i < h->nr_cpus; all += h->cpu[i].online, i++)
+	for (unsigned i = 0; i < h->nr_cpus; i++) {
+		all += h->cpu[i].online;
 		owned += h->cpu[i].online && !h->cpu[i].usable;
+	}
 	if (wanted > all)
 		return vm_config_error(err, c->file, c->line_cpus, IS_ENABLED(CONFIG_COMMANDER) && c->created ?
 				       "cpus: control_may has %u of the node's, found %u" : "cpus: the machine has %u, found %u",
