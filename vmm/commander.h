@@ -22,7 +22,7 @@ void commander_serve(struct vm *vm, unsigned session, const u8 *request, u32 siz
 /* Nobody waits for this session's answers any more: what it has begun is undone. As above, or when that VM is over. */
 void commander_close(unsigned session);
 
-/* on_crash = dump: such an end is none, the VM stays as it is, paused, for who reads it. Any CPU, any handler. */
+/* on_crash = dump: is such an end none? vm_end() has the VM stay as it is then, paused, for who reads it. Any CPU, any handler. */
 bool commander_keeps(struct vm *vm, enum vm_end why);
 
 /* May a VM of this file have the CPU? Any CPU. */

@@ -233,7 +233,7 @@ static void reap(struct host_work *work)
 	bool again, now, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
 				      host_console_get_foreground() == vm->console;
 
-	s->last_end = vm->end;
+	s->last_end = vm->kept ? vm->kept : vm->end; /* also of one that the operator ended then */
 	s->last_status = (u32)vm->exit_status;
 	if (s->last_end == VM_END_EXIT)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);

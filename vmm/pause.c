@@ -19,7 +19,7 @@ static int set_paused(struct vm *vm, bool paused)
 	spin_lock(&vm->pause_lock);
 	if (vm->paused == paused || vm->kept) {
 		spin_unlock(&vm->pause_lock);
-		return -EALREADY;
+		return vm->kept ? -EPERM : -EALREADY;
 	}
 	/* A pause that is over before the last vCPU has stopped was too short to be one. */
 	if (!paused && vm->nr_paused == vm->nr_vcpus && vm->config->clock == VM_CLOCK_FREEZE) {

@@ -10,8 +10,8 @@
  * Pauses the VM: every vCPU leaves the guest soon and stays out of it, asleep
  * on its CPU, until vm_resume() or the VM's end. Interrupts stay pending; its
  * clocks go on, or with `clock = freeze` stand still. From any CPU and any
- * handler; the caller sees to it that the VM stays. 0, or -EALREADY when it is
- * in that state.
+ * handler; the caller sees to it that the VM stays. 0; -EALREADY when it is
+ * in that state; -EPERM when a crash keeps it paused (on_crash = dump).
  */
 int vm_pause(struct vm *vm);
 int vm_resume(struct vm *vm);
@@ -21,7 +21,9 @@ void vcpu_stay_paused(struct vcpu *vcpu);
 
 static inline bool vm_paused(const struct vm *vm)
 {
-	return IS_ENABLED(CONFIG_VM_PAUSE) && __atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE);
+	/* One that a crash keeps is paused whoever resumes it. */
+	return IS_ENABLED(CONFIG_VM_PAUSE) && (__atomic_load_n(&vm->paused, __ATOMIC_ACQUIRE) ||
+					       (IS_ENABLED(CONFIG_COMMANDER) && __atomic_load_n(&vm->kept, __ATOMIC_ACQUIRE)));
 }
 
 /* Does it stay out of the guest, with its VM or for the debugger? */

@@ -82,6 +82,8 @@ unsigned host_node_count(void);
 u64 host_mem_free(int node, u64 *largest);
 /* Bytes of the hypervisor's own pages, apart from guests' memory; *used: how many of these are in use. */
 u64 host_own_bytes(u64 *used);
+/* In images with MACHINE_CHECKS: the first page in [from, to) that the machine has lost, or `to`. from: page aligned. */
+u64 host_memory_lost_in(u64 from, u64 to);
 /* SLIT distance between two nodes (10: local). */
 u8 host_node_distance(unsigned from, unsigned to);
 

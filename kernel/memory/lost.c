@@ -2,6 +2,8 @@
 /* Pages that the machine has lost: lost.h. */
 #include "kernel/memory/lost.h"
 
+#include <margay/host.h>
+
 #include "kernel/console/printk.h"
 
 #define LOST_MAX 64
@@ -21,7 +23,7 @@ void memory_lost(u64 page)
 	printk_error("memory: the page at %#lx is one too many to be kept out of use: restart the node", page);
 }
 
-u64 memory_lost_in(u64 from, u64 to)
+u64 host_memory_lost_in(u64 from, u64 to)
 {
 	u64 first = to;
 

@@ -8,7 +8,4 @@
 /* From now on that page is lost. Any CPU, in any state, inside of a machine check too. */
 void memory_lost(u64 page);
 
-/* The first lost page in [from, to), or `to`. from: page aligned. */
-u64 memory_lost_in(u64 from, u64 to);
-
 #endif

@@ -126,6 +126,7 @@ run keys margay wait keys
 for vm in linux hang keys; do run forget margay destroy $vm; done
 for image in behave twin vmlinuz tenant; do run rm margay image rm $image; done
 run at-last margay --json node
+run no-images margay --json image list
 run usage margay start
 run log margay log 3
 """
@@ -205,6 +206,7 @@ def test_commands():
     assert said["boot"] == "margay: service is of the boot: control_may does not have it"
     assert len(run.lines("hang: end=stopped$")) == 2
     # The images are gone, too: two more than at `before`, of 2 MiB each.
+    assert all(image["boot"] == "yes" for image in json.loads(said["no-images"]))
     # What more slots take may break one of these for the hypervisor's own chunks of 512 KiB.
     assert free(said["at-last"]) - free(said["before"]) == (2 << 20 if own(said["at-last"]) == own(said["before"]) else 0)
     assert "commander: hang: destroyed" in said["log"]

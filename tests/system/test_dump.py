@@ -56,6 +56,9 @@ run head sh -c "head -c 8192 /tmp/core | base64 -w 0"
 echo "margay-test: compare"
 until margay list | grep -q "^flag  *stopped"; do sleep 0.2; done
 run resume margay resume linux
+run others sh -c "margay pause linux; margay dump linux /tmp/c2; margay show linux | grep '^linux  *paused'"
+rm /tmp/c2
+run again margay resume linux
 type_in 3 'echo c >/proc/sysrq-trigger'
 run wait sh -c 'margay wait linux | grep "^linux  *crashed"'
 run refused margay resume linux
@@ -65,7 +68,7 @@ run crash-head sh -c "head -c 8192 /tmp/core | base64 -w 0"
 cat /tmp/core >/dev/nvme0n1
 sync
 run stop margay stop linux
-run stopped sh -c 'margay wait linux | grep "^linux  *stopped"'
+run stopped sh -c 'margay wait linux | grep "^linux  *panicked"'
 run destroy margay destroy linux
 """
 
@@ -159,4 +162,4 @@ def test_dump():
     assert run.has_line(r"linux: has crashed \(panicked\): it is kept for its dump; stop or restart it then")
     _, crashed = check_head(said["crash-head"], run)
     assert all(vcpu["cs"] == 0x10 for vcpu in crashed), crashed
-    assert len(run.lines("^linux: end=stopped$")) == 1
+    assert len(run.lines("^linux: end=panicked$")) == 1

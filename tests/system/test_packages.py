@@ -63,7 +63,7 @@ def test_installed_and_removed(packages, tmp_path):
     assert said == "margay %s\n" % version
     done = subprocess.run([str(root / "usr/bin/margay"), "list"], capture_output=True, text=True, check=False)
     assert done.returncode == 3 and done.stderr.startswith("margay: this is not the VM that commands a node: ")
-    # Units that systemd has nothing to say of; the program that they start is the one below the directory.
+    # The program that they start is the one below the directory.
     units = sorted((root / "usr/lib/systemd/system").iterdir())
     assert [unit.name for unit in units] == ["margay-metrics.service", "margay-metrics.timer"]
     started = re.search(r"^ExecStart=(\S+) (\S+) (\S+) ", units[0].read_text(encoding="ascii"), re.MULTILINE)

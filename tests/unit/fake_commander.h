@@ -65,7 +65,7 @@ struct vm *monitor_vm_hold(unsigned i)
 }
 
 void monitor_vm_release(void) { }
-int vm_resume(struct vm *) { return 0; }
+int vm_resume(struct vm *vm) { return vm->kept ? -EPERM : 0; }
 int vm_pause(struct vm *vm)
 {
 	vm->paused = true;
@@ -78,6 +78,13 @@ static struct vm_parts there;
 static struct vcpu there_vcpu[2];
 static int call_error;
 static bool call_late; /* the vCPU answers a question before */
+
+static u64 lost_page = ~0ull; /* the machine's one */
+
+u64 host_memory_lost_in(u64 from, u64 to)
+{
+	return lost_page >= from && lost_page < to ? lost_page : to;
+}
 
 void *guest_ptr(struct vm *vm, gpa_t at, u64 size)
 {

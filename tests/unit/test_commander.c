@@ -333,6 +333,7 @@ static void test_files(void **)
 		{ "a.conf\nname = a\n" VM "control = yes\n", "a.conf:4: control: only a VM of the boot commands" },
 		{ "a.conf\nname = a\n" VM "control_may = create\n", "a.conf: control_may: without control = yes it may nothing" },
 		{ "a.conf\nname = a\n" VM "after = service\n", "a.conf:4: after: who makes it starts it" },
+		{ "a.conf\nname = a\n" VM "on_crash = dump\n", "a.conf:4: on_crash = dump: control_may does not have dump" },
 		{ "a.conf\nname = a\n" VM "on_end = poweroff_node\n", "a.conf: only a VM of the boot ends the node" },
 		{ "a.conf\nname = a\n" VM "console_log = 128K\n",
 		  "a.conf: console_log: a VM that is made at run time keeps 64 KiB" },
@@ -528,6 +529,14 @@ static void test_memory(void **)
 	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 5 * 512, 28672);
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 4096"), 0);
 	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
+	/* What the machine has lost is not read, and what is before that is. */
+	lost_page = (u64)(ram + 6 * 512);
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
+	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
+	ram[6 * 512] = 1;
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1064960 1048576"), 0);
+	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
+	lost_page = ~0ull;
 	for (const char *const *p = nowhere; *p; p++)
 		assert_int_equal(ask(COMMANDER_MEMORY, *p), EFAULT);
 	for (const char *const *p = wrong; *p; p++)
@@ -580,13 +589,18 @@ static void test_keeps(void **)
 	for (enum vm_end why = VM_END_POWEROFF; why <= VM_END_CRASH; why++) {
 		bool keeps = why == VM_END_TRIPLE_FAULT || why == VM_END_PANICKED || why == VM_END_WATCHDOG;
 
-		there.vm.paused = false;
 		assert_int_equal(commander_keeps(&there.vm, why), keeps);
-		assert_int_equal(there.vm.paused, keeps);
 	}
 	there_vcpu[1].died = true;
 	assert_true(commander_keeps(&there.vm, VM_END_CRASH));
+	there.vm.end = VM_END_STOPPED;
+	assert_false(commander_keeps(&there.vm, VM_END_PANICKED));
+	there.vm.end = VM_RUNNING;
 	there.vm.kept = VM_END_CRASH;
+	/* A CPU that does not answer since is an end. */
+	assert_true(commander_keeps(&there.vm, VM_END_WATCHDOG));
+	assert_false(commander_keeps(&there.vm, VM_END_CRASH));
+	assert_true(vm_paused(&there.vm));
 	assert_int_equal(ask(COMMANDER_RESUME, "t"), EPERM);
 	assert_int_equal(ask(COMMANDER_SHOW, "t"), 0);
 	assert_non_null(strstr(text(), "\tstate=crashed\t"));

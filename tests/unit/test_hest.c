@@ -429,8 +429,8 @@ static void test_lost(void **)
 	       "memory: the page at 0x20000 is given to nobody any more\n"
 	       "firmware reports an error: memory, fatal: address 0x30000\n"
 	       "memory: the page at 0x30000 is given to nobody any more\n");
-	assert_int_equal(memory_lost_in(0, 0x100000), 0x20000);
-	assert_int_equal(memory_lost_in(0x21000, 0x100000), 0x30000);
+	assert_int_equal(host_memory_lost_in(0, 0x100000), 0x20000);
+	assert_int_equal(host_memory_lost_in(0x21000, 0x100000), 0x30000);
 }
 
 /* In a guest's machine check of which the banks do not tell. */

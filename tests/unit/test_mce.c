@@ -349,7 +349,7 @@ static void test_used(void **)
 		assert_true(upcall_machine_check(true));
 		assert_int_equal(ended, 1);
 		assert_int_equal(used_page, 0x5002 + i * 0x1000);
-		assert_int_equal(memory_lost_in(0x5000 + i * 0x1000, 0x10000), 0x5000 + i * 0x1000);
+		assert_int_equal(host_memory_lost_in(0x5000 + i * 0x1000, 0x10000), 0x5000 + i * 0x1000);
 		assert_true(!bank[1].status && !bank[2].status && !bank[3].status && !mcg_status);
 		assert_non_null(strstr(lines, "bank 2: corrected"));
 		assert_non_null(strstr(lines, "memory is lost that was in use here: status 0xad80000000000000 address 0x"));
@@ -418,28 +418,28 @@ static void test_fatal(void **)
 	bank[0].misc = 2 << 6 | 12;
 	mcg_status = 1;
 	assert_true(upcall_machine_check(false) && !ended && !bank[0].status);
-	assert_int_equal(memory_lost_in(0x8000, 0xa000), 0x9000);
+	assert_int_equal(host_memory_lost_in(0x8000, 0xa000), 0x9000);
 }
 
 static void test_lost(void **)
 {
 	lines[0] = 0;
-	assert_int_equal(memory_lost_in(0x100000, 0x200000), 0x200000);
+	assert_int_equal(host_memory_lost_in(0x100000, 0x200000), 0x200000);
 	memory_lost(0x180000);
 	memory_lost(0x140000);
 	memory_lost(0x180000);
 	expect("memory: the page at 0x180000 is given to nobody any more\n"
 	       "memory: the page at 0x140000 is given to nobody any more\n");
-	assert_int_equal(memory_lost_in(0x100000, 0x200000), 0x140000);
-	assert_int_equal(memory_lost_in(0x140000, 0x200000), 0x140000);
-	assert_int_equal(memory_lost_in(0x141000, 0x200000), 0x180000);
-	assert_int_equal(memory_lost_in(0x141000, 0x180000), 0x180000);
-	assert_int_equal(memory_lost_in(0x181000, 0x200000), 0x200000);
+	assert_int_equal(host_memory_lost_in(0x100000, 0x200000), 0x140000);
+	assert_int_equal(host_memory_lost_in(0x140000, 0x200000), 0x140000);
+	assert_int_equal(host_memory_lost_in(0x141000, 0x200000), 0x180000);
+	assert_int_equal(host_memory_lost_in(0x141000, 0x180000), 0x180000);
+	assert_int_equal(host_memory_lost_in(0x181000, 0x200000), 0x200000);
 	memory_lost(0x1c0000);
-	assert_int_equal(memory_lost_in(0x100000, 0x200000), 0x140000);
+	assert_int_equal(host_memory_lost_in(0x100000, 0x200000), 0x140000);
 	/* The page at 0 is one. */
 	memory_lost(0);
-	assert_int_equal(memory_lost_in(0, 0x1000), 0);
+	assert_int_equal(host_memory_lost_in(0, 0x1000), 0);
 	for (u64 i = 0; i < 64; i++) {
 		lines[0] = 0;
 		memory_lost(GIB(1) + i * PAGE_SIZE);

@@ -93,6 +93,14 @@ static void test_states(void **)
 	assert_int_equal(vm_pause(vm), -EALREADY);
 	assert_int_equal(vm_resume(vm), 0);
 	assert_false(vm_paused(vm));
+	/* One that a crash keeps is paused, whatever is asked; stopped, its vCPU gets out. */
+	vm->kept = VM_END_PANICKED;
+	assert_true(vm_paused(vm) && vcpu_paused(vcpu));
+	assert_int_equal(vm_resume(vm), -EPERM);
+	assert_int_equal(vm_pause(vm), -EPERM);
+	vm->end = VM_END_STOPPED;
+	vcpu_stay_paused(vcpu);
+	vm->end = vm->kept = VM_RUNNING;
 	/* A VM that ends while it is paused: the vCPU gets out. */
 	assert_int_equal(vm_pause(vm), 0);
 	vm->end = VM_END_POWEROFF;

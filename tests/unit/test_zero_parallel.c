@@ -79,7 +79,7 @@ u64 host_tsc_khz(void)
 	return 1000000;
 }
 
-u64 memory_lost_in(u64 from, u64 to)
+u64 host_memory_lost_in(u64 from, u64 to)
 {
 	return lost_page >= from && lost_page < to ? lost_page : to;
 }

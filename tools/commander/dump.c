@@ -4,6 +4,7 @@
  * vCPU (NT_PRSTATUS) and the note by which Linux tells debuggers of itself (VMCOREINFO; its kernel's crash_core.c), which is looked
  * for in the memory. Notes stand before all segments: `crash` looks for them there only.
  */
+#define _GNU_SOURCE /* memmem() */
 #include <elf.h>
 #include <errno.h>
 #include <stdio.h>
@@ -104,7 +105,8 @@ static void look_for_info(struct dump *d, const char *page, off_t at)
 
 	memcpy(&head, page, sizeof(head));
 	if (d->info || head.n_namesz != sizeof(NAME) || head.n_type || !head.n_descsz || head.n_descsz > INFO_MAX ||
-	    memcmp(page + sizeof(head), NAME, sizeof(NAME)) != 0 || memcmp(page + NAMED, "OSRELEASE=", 10) != 0)
+	    memcmp(page + sizeof(head), NAME, sizeof(NAME)) != 0 || memcmp(page + NAMED, "OSRELEASE=", 10) != 0 ||
+	    !memmem(page, PAGE, "\nKERNELOFFSET=", 14))
 		return;
 	d->info = at;
 	d->info_size = (unsigned)NAMED + (head.n_descsz + 3) / 4 * 4;
@@ -155,10 +157,12 @@ static int read_status(struct dump *d, unsigned vcpu, struct status_note *note)
 	int err;
 
 	snprintf(text, sizeof(text), "%.60s %u", d->vm, vcpu);
-	err = ask(d, COMMANDER_REGISTERS, text, NULL);
-	if (err)
-		return err;
 	*note = (struct status_note){ { 5, STATUS_SIZE, NT_PRSTATUS }, "CORE", .pid = (int)vcpu + 1 };
+	err = ask(d, COMMANDER_REGISTERS, text, NULL);
+	if (err > 0)
+		fprintf(stderr, "margay: without registers: %s\n", *d->answer);
+	if (err)
+		return err < 0 ? err : 0;
 	/* The one without a name is the number of a system call. */
 	for (unsigned i = 0; i < REGISTERS; i++)
 		note->registers[i] = registers[i] ? number(*d->answer, registers[i]) : ~0ul;
@@ -190,12 +194,13 @@ static int put_head(struct dump *d)
 	for (unsigned i = 0; !err && i < d->vcpus; i++, at += sizeof(struct status_note))
 		err = read_status(d, i, (struct status_note *)(void *)(head + at));
 	if (!err && d->info && pread(d->fd, head + at, d->info_size, d->info) != (ssize_t)d->info_size)
-		err = -1;
+		d->info_size = 0; /* what only looked like it, at the end */
 	at += d->info_size;
 	ph[0] = (Elf64_Phdr){ .p_type = PT_NOTE, .p_offset = notes, .p_filesz = at - notes, .p_memsz = at - notes };
 	for (unsigned i = 0; i < d->pieces; i++)
 		ph[1 + i] = (Elf64_Phdr){
 			.p_type = PT_LOAD, .p_flags = PF_R | PF_W | PF_X, .p_offset = (Elf64_Off)d->piece[i].file,
+			.p_vaddr = d->piece[i].at,
 			.p_paddr = d->piece[i].at, .p_filesz = d->piece[i].size, .p_memsz = d->piece[i].size,
 		};
 	if (!err)

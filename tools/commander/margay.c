@@ -193,23 +193,25 @@ static int stops(void)
 /* Is it paused now, and was not before? All its vCPUs stand still then. */
 static int pauses(const char *name)
 {
-	char paused[4] = "", *answer;
+	char paused[4] = "", may[100] = "", *answer;
 	int err = 0, asked = 0;
 
+	margay_value(ask(COMMANDER_HELLO, "", NULL), "may", may, sizeof(may));
 	for (unsigned n = 0; n < DUMP_POLLS; n++) {
 		answer = ask(COMMANDER_DUMP, name, NULL);
 		margay_value(answer, "paused", paused, sizeof(paused));
 		if (!strcmp(paused, "yes"))
 			return asked;
-		if (!asked)
-			err = margay_call(node, COMMANDER_PAUSE, name, strlen(name), &answer, NULL);
-		if (err == EPERM) {
-			fprintf(stderr, "margay: %s runs on meanwhile: control_may does not have destroy\n", name);
+		/* Who may not let it go on does not stop it. */
+		if (!strstr(may, "create") || !strstr(may, "destroy")) {
+			fprintf(stderr, "margay: %s runs on meanwhile: control_may does not have create and destroy\n", name);
 			return 0;
 		}
+		if (!asked)
+			err = margay_call(node, COMMANDER_PAUSE, name, strlen(name), &answer, NULL);
 		if (err < 0)
 			fail(BROKEN, "the channel broke", strerror(errno));
-		asked = 1;
+		asked = asked || !err;
 		pause_ms(POLL_MS);
 	}
 	fprintf(stderr, "margay: %s: some of its vCPUs do not stand still\n", name);
@@ -237,8 +239,8 @@ static void command_dump(char **args)
 	}
 	if (err)
 		snprintf(said, sizeof(said), "%s", err > 0 ? answer : strerror(why));
-	if (paused)
-		margay_call(node, COMMANDER_RESUME, args[0], strlen(args[0]), &answer, NULL);
+	if (paused && margay_call(node, COMMANDER_RESUME, args[0], strlen(args[0]), &answer, NULL))
+		fprintf(stderr, "margay: %s stays paused: resume it\n", args[0]);
 	if (err)
 		fail(err > 0 ? REFUSED : BROKEN, err > 0 ? said : args[1], err > 0 ? NULL : said);
 	unfinished = NULL;

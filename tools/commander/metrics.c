@@ -168,34 +168,34 @@ int metrics_write(struct margay *m, FILE *to)
 
 /* ---- a file ----------------------------------------------------------------------------------- */
 
-static int write_and_close(struct margay *m, int fd)
+static int write_and_close(int fd, const char *text, size_t n)
 {
-	FILE *to = fdopen(fd, "w");
-	int err;
-
-	if (!to) {
-		close(fd);
-		return -1;
-	}
 	/* Others read it: it is made for the user alone. */
-	err = fchmod(fd, 0644) ? -1 : metrics_write(m, to);
-	if (!err && fsync(fd))
-		err = -1;
-	return fclose(to) && !err ? -1 : err;
+	int err = fchmod(fd, 0644) || write(fd, text, n) != (ssize_t)n || fsync(fd);
+
+	return close(fd) || err ? -1 : 0;
 }
 
 int metrics_write_file(struct margay *m, const char *path)
 {
 	size_t n = strlen(path) + sizeof(NEW);
-	char *new = malloc(n);
+	char *new = malloc(n), *text = NULL;
 	int fd = -1, err = -1, why;
+	size_t size = 0;
+	/* First: one that does not answer leaves no file behind. */
+	FILE *to = open_memstream(&text, &size);
 
-	if (new) {
+	if (to) {
+		err = metrics_write(m, to);
+		err = fclose(to) && !err ? -1 : err;
+	}
+	if (new && !err) {
 		snprintf(new, n, "%s" NEW, path);
 		fd = mkstemp(new);
+		err = fd < 0 ? -1 : 0;
 	}
 	if (fd >= 0) {
-		err = write_and_close(m, fd);
+		err = write_and_close(fd, text, size);
 		if (!err && rename(new, path))
 			err = -1;
 		why = errno;
@@ -203,6 +203,7 @@ int metrics_write_file(struct margay *m, const char *path)
 			unlink(new);
 		errno = why;
 	}
+	free(text);
 	free(new);
 	return err;
 }

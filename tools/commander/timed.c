@@ -23,11 +23,16 @@ static double seconds_of(const char *text)
 	return seconds;
 }
 
+/* CRASHED: nothing more will happen, but it has its CPUs and memory (on_crash = dump). */
+enum { CRASHED = 2 };
+
 static int is_over(const char *name)
 {
 	char state[32] = "";
 
 	margay_value(ask(COMMANDER_SHOW, name, NULL), "state", state, sizeof(state));
+	if (!strcmp(state, "crashed"))
+		return CRASHED;
 	return strcmp(state, "running") && strcmp(state, "paused") && strcmp(state, "changing") && strcmp(state, "waiting");
 }
 
@@ -60,7 +65,7 @@ void command_stop(char **args)
 			left);
 	for (; left > 0 && !is_over(name); left -= POLL_MS / 1e3)
 		pause_ms(POLL_MS);
-	kills = !waits || !is_over(name);
+	kills = !waits || is_over(name) != 1;
 	if (kills)
 		ask(COMMANDER_STOP, name, NULL);
 	if (waits)

@@ -152,6 +152,12 @@ static u64 count_zeros(const u64 *p, u64 bytes)
 	return i * sizeof(*p);
 }
 
+/* So many bytes up to a page that the machine has lost: who reads that one ends the node. It is told of as zeros. */
+static u64 sound(u64 from, u64 bytes)
+{
+	return IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, from + bytes) - from : bytes;
+}
+
 /* NAME ADDRESS BYTES: how many of these are zero from there on, in whole pages; if none, some of them behind that line. */
 int commander_memory(const struct vm_config_control *control, unsigned, struct span text)
 {
@@ -175,7 +181,8 @@ int commander_memory(const struct vm_config_control *control, unsigned, struct s
 		from = guest_ptr(vm, gpa(at), n);
 	}
 	if (from) {
-		zeros = ALIGN_DOWN(count_zeros((const u64 *)from, n), PAGE_SIZE);
+		n = sound(r->hpa + (at - r->gpa), n);
+		zeros = n ? ALIGN_DOWN(count_zeros((const u64 *)from, n), PAGE_SIZE) : PAGE_SIZE;
 		n = zeros ? 0 : MIN(n, ALIGN_DOWN(DATA_MAX, PAGE_SIZE));
 		commander_say("zeros=%lu\tbytes=%lu", zeros, n);
 		commander_put(from, (u32)n);
@@ -198,13 +205,12 @@ static bool has_died(const struct vm *vm)
 
 bool commander_keeps(struct vm *vm, enum vm_end why)
 {
-	/* What cannot start, or has lost a CPU, is VM_END_CRASH, too. */
-	if (vm->config->then[ENDING_CRASH] != THEN_DUMP ||
+	/* What cannot start, or has lost a CPU, perhaps since, is VM_END_CRASH, too. */
+	if (vm->config->then[ENDING_CRASH] != THEN_DUMP || vm->end != VM_RUNNING ||
 	    (why != VM_END_PANICKED && why != VM_END_TRIPLE_FAULT && why != VM_END_WATCHDOG &&
-	     (why != VM_END_CRASH || !has_died(vm))))
+	     (why != VM_END_CRASH || vm->kept || !has_died(vm))))
 		return false;
 	if (!vm->kept)
 		vm_log(vm, "has crashed (%s): it is kept for its dump; stop or restart it then", vm_end_name(why));
-	vm_pause(vm);
 	return true;
 }

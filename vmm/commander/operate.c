@@ -92,16 +92,11 @@ int commander_pause(const struct vm_config_control *control, unsigned, struct sp
 	return s ? with_vm(s, vm_pause) : -ENOENT;
 }
 
-static int resume(struct vm *vm)
-{
-	return vm->kept ? -EPERM : vm_resume(vm);
-}
-
 int commander_resume(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
 
-	return s ? with_vm(s, resume) : -ENOENT;
+	return s ? with_vm(s, vm_resume) : -ENOENT;
 }
 
 /* ---- consoles -------------------------------------------------------------------------------- */

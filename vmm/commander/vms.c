@@ -171,6 +171,8 @@ static int check_rights(const struct vm_config_control *control, const struct vm
 		return vm_config_error(err, c->file, c->line_after, "after: who makes it starts it");
 	if (c->console_log != CONSOLE_LOG)
 		return vm_config_error(err, c->file, 0, "console_log: a VM that is made at run time keeps %u KiB", CONSOLE_LOG);
+	if (c->then[ENDING_CRASH] == THEN_DUMP && !(control->may & MAY_DUMP))
+		return vm_config_error(err, c->file, c->line_on_one, "on_crash = dump: control_may does not have dump");
 	if (ends_node(c))
 		return vm_config_error(err, c->file, 0, "only a VM of the boot ends the node");
 	return 0;

@@ -52,7 +52,7 @@ static void command_list(const struct command_args *)
 }
 
 static const struct { int err; const char *text; } results[] = {
-	{ -EBUSY, ": it runs or starts: vm list tells" }, { -ENODEV, " does not run" },
+	{ -EBUSY, ": it runs or starts: vm list tells" }, { -ENODEV, " does not run" }, { -EPERM, " has crashed: stop it" },
 	{ -EINVAL, ": its VM file was not understood: the log tells why" }, { -ENOSPC, ": no CPU is free to start it" },
 };
 
