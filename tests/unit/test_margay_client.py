@@ -44,7 +44,8 @@ class Node:
         self.master, self.slave = os.openpty()
         tty.setraw(self.slave)
         self.path = os.ttyname(self.slave)
-        threading.Thread(target=self.serve, daemon=True).start()
+        self.thread = threading.Thread(target=self.serve, daemon=True)
+        self.thread.start()
 
     def read(self, size):
         data = b""
@@ -90,7 +91,10 @@ def starter():
 
     yield start
     for node in nodes:
+        # Reading fails once nobody has the other end; then only may the next node have the number.
         os.close(node.slave)
+        node.thread.join(30)
+        assert not node.thread.is_alive()
         os.close(node.master)
 
 
