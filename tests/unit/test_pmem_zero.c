@@ -40,7 +40,7 @@ bool numa_memory(unsigned, u64 *, u64 *, unsigned *)
 	return false;
 }
 
-u64 memory_lost_in(u64, u64 to)
+u64 host_memory_lost_in(u64, u64 to)
 {
 	return to;
 }
