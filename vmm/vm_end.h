@@ -24,7 +24,10 @@ enum vm_end {
 	VM_END_CRASH,        /* the monitor could not go on with it: the line before says why */
 };
 
-/* Ends the VM: the first reason wins, every vCPU leaves its loop. Was it this one? From any CPU and any handler. */
+/*
+ * Ends the VM: the first reason wins, every vCPU leaves its loop. Or, with on_crash = dump, a crash keeps it paused in place of
+ * that (commander_keeps()). Was it this one? From any CPU and any handler.
+ */
 bool vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);
 /* Ends the VM with the status that its guest wrote to the debug-exit port; the first one counts. */

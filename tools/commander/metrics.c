@@ -185,11 +185,12 @@ int metrics_write_file(struct margay *m, const char *path)
 	/* First: one that does not answer leaves no file behind. */
 	FILE *to = open_memstream(&text, &size);
 
-	if (to) {
+	if (to && new) {
 		err = metrics_write(m, to);
-		err = fclose(to) && !err ? -1 : err;
 	}
-	if (new && !err) {
+	if (to && fclose(to) && !err)
+		err = -1;
+	if (!err) {
 		snprintf(new, n, "%s" NEW, path);
 		fd = mkstemp(new);
 		err = fd < 0 ? -1 : 0;

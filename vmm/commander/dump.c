@@ -17,7 +17,7 @@
 #include "vmm/vm.h"
 #include "vmm/vm_parts.h"
 
-#define PATIENCE_MS 2000u            /* for a vCPU to answer */
+#define PATIENCE_MS 1000u            /* for a vCPU to answer: well below VM_ANSWER_SECONDS */
 #define ZEROS_MAX (256u << 10)       /* bytes that one request looks at */
 #define DATA_MAX (COMMANDER_MAX - 128u) /* behind the answer's head and first line */
 
