@@ -294,6 +294,13 @@ def test_stop_refuses(start, arguments):
     assert node.run("stop", *arguments)[0] == 2 and not node.asked
 
 
+def test_stop_ends_one_that_a_crash_keeps(start):
+    """Which has its CPUs and memory (on_crash = dump), and is waited for no longer."""
+    node = start(lambda what, text: (0, b"" if what == STOP else b"name=a\tstate=crashed\n"))
+    assert node.run("stop", "--timeout", "60", "a")[:2] == (0, "a: it is ended at once\n")
+    assert (STOP, "a") in node.asked and node.run("wait", "a")[0] == 0
+
+
 def test_a_vm_that_is_over_is_not_stopped_again(start):
     node = start(stopping(0))
     assert node.run("stop", "--timeout", "5", "a")[:2] == (0, "a: it has ended by itself\n")
