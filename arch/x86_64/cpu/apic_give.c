@@ -40,13 +40,10 @@ struct idt_pointer {
 
 /* As the CPU's IDT (SDM vol. 3, figure 6-8), but for where its gates lead. */
 struct gate {
-	u16 offset_low;
-	u16 selector;
-	u8 ist;
-	u8 attr;
+	u16 offset_low, selector;
+	u8 ist, attr;
 	u16 offset_mid;
-	u32 offset_high;
-	u32 reserved;
+	u32 offset_high, reserved;
 } __packed;
 static_assert(sizeof(struct gate) == 16, "SDM vol. 3, figure 6-8");
 
