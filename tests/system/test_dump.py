@@ -8,7 +8,6 @@ import hashlib
 import os
 import re
 import shutil
-import struct
 import tempfile
 
 import cluster  # noqa: F401  (for its path)
@@ -18,18 +17,18 @@ import pytest
 import systems
 import test_commander as commander
 import tiny
+from core_file import Core
 from monitor_console import Console, whole_lines
 from test_commander import RUN, answers
 
 DISK = 320 << 20
-NVME = ["-drive", "if=none,id=out,format=raw,file=%s", "-device", "nvme,drive=out,serial=out,addr=6"]
 MEMORY = 160 << 20
 RIGHTS = "create, destroy, console, dump, cpus:1-2, memory:256M"
-LINUX = ("name = linux\nkernel = vmlinuz\ninitrd = tenant\nmemory = 160M\ncpus = 1-2\non_crash = %s\n"
+LINUX = ("name = linux\nkernel = vmlinuz\ninitrd = tenant\nmemory = 160M\ncpus = 1-2\non_crash = dump\n"
          "cmdline = console=ttyS0 panic=-1\n")
-# Types a line into the guest's shell when it shows its prompt for the n-th time.
-BEGIN = RUN + r"""
+SCRIPT = RUN + r"""
 modprobe nvme
+# Types a line into the guest's shell when it shows its prompt for the n-th time.
 prompts() { margay console linux </dev/null | grep -c '^guest# '; }
 type_in() { until [ "$(prompts)" -ge "$1" ]; do sleep 0.2; done; echo "$2" | margay console linux >/dev/null; }
 run kernel margay image put vmlinuz
@@ -37,8 +36,6 @@ run initrd margay image put initrd tenant
 run create margay create linux.conf
 run start margay start linux
 until margay show linux | grep -q "^linux  *running"; do sleep 0.1; done
-"""
-SCRIPT = BEGIN + r"""
 type_in 1 'insmod /pvpanic.ko; insmod /pvpanic-mmio.ko; (taskset 2 yes >/dev/null &)'
 type_in 2 'true'
 until [ "$(prompts)" -ge 3 ]; do sleep 0.2; done
@@ -73,36 +70,13 @@ run destroy margay destroy linux
 """
 
 
-def notes(head):
-    """{name: descriptors} of a core file whose beginning this is."""
-    count = struct.unpack_from("<H", head, 56)[0]
-    headers = [struct.unpack_from("<IIQQQQQQ", head, 64 + 56 * i) for i in range(count)]
-    assert headers[0][0] == 4 and [h[0] for h in headers[1:]] == [1] * (count - 1)
-    found, at, end = {}, headers[0][2], headers[0][2] + headers[0][5]
-    while at < end:
-        name, size, _ = struct.unpack_from("<III", head, at)
-        text = head[at + 12:at + 12 + name].rstrip(b"\0").decode()
-        at += 12 + (name + 3) // 4 * 4
-        found.setdefault(text, []).append(head[at:at + size])
-        at += (size + 3) // 4 * 4
-    return found, headers[1:]
-
-
-def registers(status):
-    """By name, of an NT_PRSTATUS: those that this looks at."""
-    words = struct.unpack_from("<27Q", status, 112)
-    return {"rax": words[10], "rip": words[16], "cs": words[17], "rflags": words[18], "rsp": words[19]}
-
-
 def check_head(text, run):
-    """Where the memory is in that core file, and the registers of each vCPU."""
-    found, segments = notes(base64.b64decode(text.replace("\n", "")))
-    assert set(found) == {"CORE", "VMCOREINFO"}
-    release = re.search(rb"^OSRELEASE=(\S+)\n", found["VMCOREINFO"][0])[1].decode()
-    assert release in run.text and b"\nKERNELOFFSET=" in found["VMCOREINFO"][0]
-    assert [len(status) for status in found["CORE"]] == [336, 336]
-    assert [struct.unpack_from("<I", status, 32)[0] for status in found["CORE"]] == [1, 2]
-    return segments, [registers(status) for status in found["CORE"]]
+    """A core file's beginning: of the kernel that runs, two vCPUs, all memory."""
+    core = Core(base64.b64decode(text.replace("\n", "")))
+    (said,) = core.of_linux()
+    assert re.search(rb"^OSRELEASE=(\S+)\n", said)[1].decode() in run.text and len(core.registers()) == 2
+    assert [segment[:2] for segment in core.segments] == [(0, MEMORY)]
+    return core
 
 
 def tenant():
@@ -118,15 +92,17 @@ def tenant():
     return target
 
 
-def start(name, script, crash, extra=(), machine=None, **keys):
+def start(machine, disk):
+    """The VM that commands has a disk, for what it dumps last; another VM's end is a sign to it."""
     text = node.vm_text("qemu", "margay.test=commander", name="service", cpus="0-0", memory="512M", control="yes",
-                        control_may=RIGHTS, memory_map="identity", **keys)
+                        control_may=RIGHTS, memory_map="identity", pci="00:06.0")
     flag = "name = flag\nkernel = behave\nmemory = 32M\ncpus = 3-3\ncmdline = machine=qemu mode=hang\n"
-    files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": tenant(), "linux.conf": LINUX % crash}
-    iso = node.margay_iso(name, {"service.conf": text, "flag.conf": flag}, {
-        "kernel": node.guest_file("vmlinuz"), "initrd": commander.initrd(name, script, files), "behave": tiny.elf("behave"),
+    files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": tenant(), "linux.conf": LINUX}
+    iso = node.margay_iso("dump", {"service.conf": text, "flag.conf": flag}, {
+        "kernel": node.guest_file("vmlinuz"), "initrd": commander.initrd("dump", SCRIPT, files), "behave": tiny.elf("behave"),
     }, elf=commander.elf())
-    return node.start(name, "qemu", iso, cpus=4, memory=machine.memory, timeout=600, extra=[*machine.arguments, *extra])
+    nvme = ["-drive", "if=none,id=out,format=raw,file=" + disk, "-device", "nvme,drive=out,serial=out,addr=6"]
+    return node.start("dump", "qemu", iso, cpus=4, memory=machine.memory, timeout=600, extra=[*machine.arguments, *nvme])
 
 
 @pytest.mark.full
@@ -137,8 +113,7 @@ def test_dump():
     os.makedirs(os.path.dirname(disk), exist_ok=True)
     with open(disk, "wb") as f:
         f.truncate(DISK)
-    with numa.Machine("4", [numa.Node("0-3", "1536M")]) as machine, start(
-            "dump", SCRIPT, "dump", [word.replace("%s", disk) for word in NVME], machine, pci="00:06.0") as running:
+    with numa.Machine("4", [numa.Node("0-3", "1536M")]) as machine, start(machine, disk) as running:
         whole_lines(running)
         console = Console(running)
         running.expect("^.service. margay-test: compare")
@@ -154,12 +129,16 @@ def test_dump():
     assert said["there"] == "margay: core: File exists" and said["nobody"] == "margay: none: there is no such VM"
     assert said["refused"] == "margay: linux has crashed: stop or restart it"
     assert said["sum"].split()[0] == hashlib.sha256(memory).hexdigest()
-    segments, found = check_head(said["head"], run)
-    assert [(s[4], s[5], s[6]) for s in segments] == [(0, MEMORY, MEMORY)] and int(said["size"]) == segments[0][2] + MEMORY
-    for vcpu, lines in zip(found, shown):
-        for name, value in vcpu.items():
+    core = check_head(said["head"], run)
+    assert int(said["size"]) == core.segments[0][2] + MEMORY
+    for vcpu, lines in zip(core.registers(), shown):
+        for name in ("rax", "rip", "rflags", "rsp", "r15", "cs"):
+            value = vcpu[name]
             assert re.search(r"\b%s +0*%x\b" % (name, value), " ".join(lines)), (name, hex(value), lines)
     assert run.has_line(r"linux: has crashed \(panicked\): it is kept for its dump; stop or restart it then")
-    _, crashed = check_head(said["crash-head"], run)
-    assert all(vcpu["cs"] == 0x10 for vcpu in crashed), crashed
+    crashed = check_head(said["crash-head"], run)
+    assert [vcpu["cs"] for vcpu in crashed.registers()] == [0x10, 0x10]
+    with open(disk, "rb") as f:
+        on_disk = f.read(int(said["size"]))
+    assert on_disk.startswith(crashed.data) and b"Kernel panic - not syncing: sysrq triggered crash" in on_disk
     assert len(run.lines("^linux: end=panicked$")) == 1

@@ -7,12 +7,10 @@ import os
 import struct
 
 import pytest
+from core_file import NAMES, PAGE, Core
 from test_margay_client import HELLO, starter  # noqa: F401  (a fixture)
 
 PAUSE, RESUME, DUMP, REGISTERS, MEMORY = 13, 14, 22, 23, 24
-PAGE = 4096
-NAMES = ["r15", "r14", "r13", "r12", "rbp", "rbx", "r11", "r10", "r9", "r8", "rax", "rcx", "rdx", "rsi", "rdi", None, "rip", "cs",
-         "rflags", "rsp", "ss", "fs_base", "gs_base", "ds", "es", "fs", "gs"]
 TEXT = b"OSRELEASE=6.1\nKERNELOFFSET=0\n"
 WHOLE = "create,destroy,dump"
 
@@ -64,33 +62,6 @@ class Vm:
         return 0, self.read(*(int(word) for word in text.split()[1:]))
 
 
-class Core:
-    """A core file, taken apart by the ELF specification."""
-
-    def __init__(self, path):
-        self.data = path.read_bytes()
-        assert self.data[:7] == b"\x7fELF\x02\x01\x01" and struct.unpack_from("<HH", self.data, 16) == (4, 62)
-        count = struct.unpack_from("<H", self.data, 56)[0]
-        heads = [struct.unpack_from("<IIQQQQQQ", self.data, 64 + 56 * i) for i in range(count)]
-        assert [head[0] for head in heads] == [4] + [1] * (count - 1)
-        self.memory = {head[4]: self.data[head[2]:head[2] + head[5]] for head in heads[1:]}
-        assert all(head[3] == head[4] and head[5] == head[6] and head[2] % PAGE == 0 for head in heads[1:])
-        self.notes, at, end = [], heads[0][2], heads[0][2] + heads[0][5]
-        assert end <= heads[1][2]
-        while at < end:
-            name, size, kind = struct.unpack_from("<III", self.data, at)
-            text = self.data[at + 12:at + 12 + name]
-            at += 12 + (name + 3) // 4 * 4
-            self.notes.append((text, kind, self.data[at:at + size]))
-            at += (size + 3) // 4 * 4
-        assert at == end
-
-
-def registers(status):
-    assert len(status) == 336
-    return dict(zip(NAMES, struct.unpack_from("<27Q", status, 112)))
-
-
 def asked(node, what):
     return [text for request, text in node.asked if request == what]
 
@@ -108,14 +79,11 @@ def test_core(start, vm, tmp_path):
     vm.put((1 << 20) + 80 * PAGE - 8, b"last one")
     node, path = start(vm), tmp_path / "core"
     assert node.run("dump", "a", str(path)) == (0, "", "")
-    core = Core(path)
-    assert core.memory == {at: bytes(data) for at, data in vm.memory.items()}
-    assert [note[:2] for note in core.notes] == [(b"CORE\0", 1)] * 2 + [(b"VMCOREINFO\0", 0)]
-    for vcpu in range(2):
-        found = registers(core.notes[vcpu][2])
-        assert found == {name: 0x1000 * (vcpu + 1) + i if name else 2 ** 64 - 1 for i, name in enumerate(NAMES)}
-        assert struct.unpack_from("<I", core.notes[vcpu][2], 32)[0] == vcpu + 1
-    assert core.notes[2][2] == TEXT
+    core = Core(path.read_bytes())
+    assert core.memory() == {at: bytes(data) for at, data in vm.memory.items()}
+    assert core.registers() == [{name: 0x1000 * (vcpu + 1) + i if name else 2 ** 64 - 1 for i, name in enumerate(NAMES)}
+                                for vcpu in range(2)]
+    assert core.of_linux() == [TEXT] and len(core.notes) == 3
     assert [what for what, _ in node.asked if what in (PAUSE, RESUME)] == [PAUSE, RESUME]
     assert os.stat(path).st_mode & 0o777 == 0o600 and os.stat(path).st_blocks * 512 < len(core.data) // 2
 
@@ -127,17 +95,17 @@ def test_notes_that_are_none(start, vm, tmp_path):
                      ((1 << 20) + 100, info(TEXT)), (end, info(TEXT, 4096))):
         vm.put(at, note)
     assert start(vm).run("dump", "a", str(tmp_path / "core")) == (0, "", "")
-    core = Core(tmp_path / "core")
-    assert core.memory == {at: bytes(data) for at, data in vm.memory.items()}
-    assert [note[0] for note in core.notes] == [b"CORE\0"] * 2
+    core = Core((tmp_path / "core").read_bytes())
+    assert core.memory() == {at: bytes(data) for at, data in vm.memory.items()}
+    assert len(core.registers()) == len(core.notes) == 2
 
 
 def test_a_vcpu_that_does_not_answer(start, vm, tmp_path):
     vm.mute = (0,)
     status, _, err = start(vm).run("dump", "a", str(tmp_path / "core"))
     assert (status, err) == (0, "margay: without registers: a: vCPU 0 does not answer\n")
-    notes = Core(tmp_path / "core").notes
-    assert set(registers(notes[0][2]).values()) == {0} and registers(notes[1][2])["rip"] == 0x2010
+    first, second = Core((tmp_path / "core").read_bytes()).registers()
+    assert set(first.values()) == {0} and second["rip"] == 0x2010
 
 
 @pytest.mark.parametrize("may", ["destroy,dump", "create,dump", "dump"])
@@ -146,7 +114,7 @@ def test_who_may_not_let_it_go_on_does_not_stop_it(start, vm, tmp_path, may):
     node = start(vm)
     status, _, err = node.run("dump", "a", str(tmp_path / "core"))
     assert status == 0 and err == "margay: a runs on meanwhile: control_may does not have create and destroy\n"
-    assert not asked(node, PAUSE) and not asked(node, RESUME) and Core(tmp_path / "core")
+    assert not asked(node, PAUSE) and not asked(node, RESUME) and Core((tmp_path / "core").read_bytes())
     vm.paused = "yes"
     assert start(vm).run("dump", "a", str(tmp_path / "again"))[2] == ""
 
