@@ -95,8 +95,7 @@ struct hvm_event {
 
 /* Guest registers that run() keeps current in memory around every exit. */
 struct guest_regs {
-	u64 rip;
-	u64 rflags;
+	u64 rip, rflags;
 	u64 shadow; /* not 0 while STI or MOV SS blocks interrupts; 0 stored ends it */
 	u64 gpr[GPR_COUNT]; /* by encoding; the entry stubs index this array */
 };

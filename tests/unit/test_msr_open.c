@@ -20,8 +20,16 @@ static struct vm_parts parts = { .vm = { .config = &config } };
 static struct vcpu vcpu = { .vm = &parts.vm, .cpu = 7 };
 struct hvm_caps hvm_caps;
 
+static bool adjust_exits, no_adjust;
+static u64 adjust;
+
 static void intercept(struct vcpu *, u32 msr, bool read, bool write)
 {
+	if (msr == MSR_TSC_ADJUST) {
+		assert_true(write);
+		adjust_exits = read;
+		return;
+	}
 	assert_false(read || write);
 	opened += msr == MSR_SPEC_CTRL || msr == MSR_PRED_CMD;
 }
@@ -56,6 +64,10 @@ static bool no_idle_msrs;
 
 int host_rdmsr(u32 msr, u64 *value)
 {
+	if (msr == MSR_TSC_ADJUST) {
+		*value = adjust;
+		return no_adjust ? -EFAULT : 0;
+	}
 	assert_true(msr == MSR_PKG_CST_CONFIG_CONTROL || msr == MSR_POWER_CTL);
 	*value = msr << 8;
 	return no_idle_msrs ? -EFAULT : 0;
@@ -163,10 +175,37 @@ static void test_idle(void **)
 	}
 }
 
+/* Reads of IA32_TSC_ADJUST have no exit where the CPU has what the guest shall see. Writes have one: none changes the CPU's. */
+static void test_tsc_adjust(void **)
+{
+	static const struct {
+		bool none;
+		u64 of_cpu, of_guest;
+		bool exits;
+	} cases[] = {
+		{ false, 0, 0, false }, { false, 5, 0, true }, { false, 0, 5, true }, { false, 5, 5, false }, { true, 0, 0, true },
+	};
+	u64 value;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		no_adjust = cases[i].none;
+		adjust = cases[i].of_cpu;
+		vcpu.tsc_adjust = cases[i].of_guest;
+		adjust_exits = !cases[i].exits;
+		msr_open_passthrough(&vcpu);
+		assert_int_equal(adjust_exits, cases[i].exits);
+		vcpu.tsc_adjust = 7;
+		adjust_exits = !cases[i].exits;
+		assert_int_equal(write_tsc_adjust(&vcpu, MSR_TSC_ADJUST, cases[i].of_guest), 0);
+		assert_int_equal(adjust_exits, cases[i].exits);
+		assert_true(!read_tsc_adjust(&vcpu, MSR_TSC_ADJUST, &value) && value == cases[i].of_guest);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_barrier),
+		cmocka_unit_test(test_barrier), cmocka_unit_test(test_tsc_adjust),
 		cmocka_unit_test(test_spec_ctrl), cmocka_unit_test(test_idle),
 	};
 

@@ -28,8 +28,7 @@ enum { IOAPIC_REG_ID = 0, IOAPIC_REG_VERSION = 1, IOAPIC_REG_ARB = 2, IOAPIC_REG
 struct ioapic {
 	struct vm *vm;
 	struct spinlock lock; /* guards everything below */
-	u8 select;
-	u8 id;
+	u8 select, id;
 	u32 lines; /* asserted inputs, by pin */
 	u64 rte[GUEST_IOAPIC_PINS];
 };

@@ -81,9 +81,19 @@ static int read_tsc_adjust(struct vcpu *vcpu, u32, u64 *value)
 	return 0;
 }
 
+/* Linux reads it each second when it goes idle: without an exit while the guest's value is the CPU's. */
+static void open_tsc_adjust(struct vcpu *vcpu)
+{
+	u64 host;
+
+	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
+		hvm->intercept_msr(vcpu, MSR_TSC_ADJUST, host_rdmsr(MSR_TSC_ADJUST, &host) || host != vcpu->tsc_adjust, true);
+}
+
 static int write_tsc_adjust(struct vcpu *vcpu, u32, u64 value)
 {
 	vcpu->tsc_adjust = value;
+	open_tsc_adjust(vcpu);
 	return 0;
 }
 
@@ -343,6 +353,7 @@ void msr_open_passthrough(struct vcpu *vcpu)
 {
 	u32 spec_ctrl = IS_ENABLED(CONFIG_MITIGATIONS) ? first_spec_ctrl(vcpu) : 0;
 
+	open_tsc_adjust(vcpu);
 	for (unsigned i = 0; i < ARRAY_SIZE(always_open); i++)
 		hvm->intercept_msr(vcpu, always_open[i], false, false);
 	for (unsigned i = 0; i < ARRAY_SIZE(open_if_shown); i++) {

@@ -19,15 +19,9 @@
 struct multiboot_info {
 	u32 flags;
 	u32 mem_lower, mem_upper; /* KiB from 0 and from 1 MiB */
-	u32 boot_device;
-	u32 cmdline;
-	u32 mods_count, mods_addr;
-	u32 syms[4];
-	u32 mmap_length, mmap_addr;
-	u32 drives_length, drives_addr;
-	u32 config_table;
-	u32 boot_loader_name;
-	u32 apm_table;
+	u32 boot_device, cmdline, mods_count, mods_addr, syms[4];
+	u32 mmap_length, mmap_addr, drives_length, drives_addr;
+	u32 config_table, boot_loader_name, apm_table;
 	u32 vbe[4];
 };
 static_assert(offsetof(struct multiboot_info, boot_loader_name) == 64 && sizeof(struct multiboot_info) == 88,

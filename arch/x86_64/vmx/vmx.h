@@ -17,8 +17,7 @@ struct vmx_vcpu {
 	bool launched;
 	u32 proc_controls, entry_controls;
 	/* What the VMCS holds, to write only what changed. */
-	u64 rsp, rflags;
-	u64 interruptibility;
+	u64 rsp, rflags, interruptibility;
 };
 
 /* The controls of this machine, negotiated once by vmx_probe(). */
