@@ -61,6 +61,7 @@ files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock_scale.c
 files-VM_POWER        := vmm/dev/acpi_pm.c
 files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
+files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/power_button.c
 files-VM_PVPANIC      := vmm/dev/pvpanic.c
 files-VM_RTC          := vmm/dev/rtc.c
 files-VM_POLL_CONTROL := vmm/dev/poll_control.c

@@ -31,6 +31,8 @@
 #define GUEST_UART_PORT 0x3f8
 #define GUEST_UART_PORTS 8
 #define GUEST_UART_GSI 4
+/* The power button's presses, edges too. */
+#define GUEST_BUTTON_GSI 5
 
 /*
  * ACPI sleep and reset registers, each one byte in system I/O space (ACPI 6.4,

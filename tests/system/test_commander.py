@@ -117,10 +117,10 @@ run paused margay pause hang
 run resume margay resume hang
 run stats margay --json stats hang
 run not-over margay destroy hang
-run stop margay stop hang
+run stop margay kill hang
 run metrics margay metrics
 run stopped margay wait hang
-run boot margay stop service
+run boot margay kill service
 run keys margay kill keys
 run keys margay wait keys
 for vm in linux hang keys; do run forget margay destroy $vm; done
@@ -257,8 +257,8 @@ def test_cycles(machine):
     assert said["exits"] == said["exits-after"]
 
 
-# What the service VM does, a message each; it crashes after each of them in turn, restarts, and says what it finds.
-STEPS = r"""
+# Sends a message of its own, to who has opened a port as 3.
+MESSAGE = r"""
 octal() { printf '\\%03o' $1; }
 message() { # WHAT FILE: as one write
 	size=$(stat -c %s $2)
@@ -267,6 +267,9 @@ message() { # WHAT FILE: as one write
 	cat $2 >>/tmp/message
 	dd if=/tmp/message bs=64k >&3 2>/dev/null
 }
+"""
+# What the service VM does, a message each; it crashes after each of them in turn, restarts, and says what it finds.
+STEPS = MESSAGE + r"""
 step1() {
 	printf 'image %d %s' $(stat -c %s behave) $(sha256sum behave | cut -d' ' -f1) >/tmp/text
 	exec 3>/dev/$port
@@ -278,14 +281,14 @@ step4() { margay create one.conf; }
 step5() { margay start one; until margay show one | grep -q "^one  *running"; do sleep 0.1; done; }
 step6() { margay pause one; }
 step7() { margay resume one; }
-step8() { margay stop one; margay wait one >/dev/null; }
+step8() { margay kill one; margay wait one >/dev/null; }
 step9() { margay destroy one; }
 step10() { margay image rm image; }
 starts=$(margay show service | sed -n 's/^service  *[a-z]*  *[0-9]*  *[0-9]*  *[0-9]*  *\([0-9]*\) .*/\1/p')
 run found-$starts margay --json list
 run images-$starts margay --json image list
 run node-$starts margay --json node
-margay stop one 2>/dev/null
+margay kill one 2>/dev/null
 margay wait one >/dev/null 2>&1
 margay destroy one 2>/dev/null
 margay image rm image 2>/dev/null
@@ -329,7 +332,7 @@ for n in 1 2 3; do
 	echo "margay-test: start"; sleep 3
 	margay start one; is running
 	echo "margay-test: stop"; sleep 3
-	margay stop one; is stopped
+	margay kill one; is stopped
 done
 """
 

@@ -64,7 +64,7 @@ run crashed margay dump linux /tmp/core
 run crash-head sh -c "head -c 8192 /tmp/core | base64 -w 0"
 cat /tmp/core >/dev/nvme0n1
 sync
-run stop margay stop linux
+run stop margay kill linux
 run stopped sh -c 'margay wait linux | grep "^linux  *panicked"'
 run destroy margay destroy linux
 """

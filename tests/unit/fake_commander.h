@@ -66,6 +66,13 @@ struct vm *monitor_vm_hold(unsigned i)
 
 void monitor_vm_release(void) { }
 int vm_resume(struct vm *vm) { return vm->kept ? -EPERM : 0; }
+static const struct vm *pressed;
+
+void vm_press_button(struct vm *vm)
+{
+	pressed = vm;
+}
+
 int vm_pause(struct vm *vm)
 {
 	vm->paused = true;

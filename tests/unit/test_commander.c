@@ -136,8 +136,8 @@ static void test_rights(void **)
 		{ COMMANDER_CREATE, "create" }, { COMMANDER_START, "create" }, { COMMANDER_RESUME, "create" },
 		{ COMMANDER_IMAGE, "create" }, { COMMANDER_DATA, "create" }, { COMMANDER_IMAGE_END, "create" },
 		{ COMMANDER_IMAGE_REMOVE, "create" }, { COMMANDER_DESTROY, "destroy" }, { COMMANDER_STOP, "destroy" },
-		{ COMMANDER_PAUSE, "destroy" }, { COMMANDER_RESTART, "create, destroy" }, { COMMANDER_READ, "console" },
-		{ COMMANDER_WRITE, "console" },
+		{ COMMANDER_PAUSE, "destroy" }, { COMMANDER_PRESS, "destroy" }, { COMMANDER_RESTART, "create, destroy" },
+		{ COMMANDER_READ, "console" }, { COMMANDER_WRITE, "console" },
 	};
 	static const char *const others[] = { "", "create", "destroy", "console", "create, destroy", "boot", "trusted" };
 
@@ -159,6 +159,22 @@ static void test_rights(void **)
 	assert_int_equal(ask(COMMANDER_DESTROY, "b"), EPERM);
 	assert_int_equal(ask(COMMANDER_STOP, "service"), EPERM);
 	assert_int_equal(ask(COMMANDER_STOP, "nobody"), ENOENT);
+}
+
+/* Of the VM that is named, and of no other. */
+static void test_press(void **)
+{
+	commander_begin("create, destroy");
+	commander_there(true);
+	pressed = NULL;
+	assert_int_equal(ask(COMMANDER_PRESS, "nobody"), ENOENT);
+	assert_null(pressed);
+	assert_int_equal(ask(COMMANDER_PRESS, "t"), 0);
+	assert_ptr_equal(pressed, &there.vm);
+	monitor_slots[1].vm = NULL;
+	pressed = NULL;
+	assert_int_equal(ask(COMMANDER_PRESS, "t"), ENODEV);
+	assert_null(pressed);
 }
 
 static void test_images(void **)
@@ -667,7 +683,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sha256), cmocka_unit_test(test_messages), cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_images), cmocka_unit_test(test_room), cmocka_unit_test(test_files),
+		cmocka_unit_test(test_press), cmocka_unit_test(test_images), cmocka_unit_test(test_room),
+		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_registers), cmocka_unit_test(test_keeps), cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_restart),

@@ -22,8 +22,8 @@ BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
-HELLO, LIST, SHOW, NODE, STATS, STOP = 1, 2, 3, 4, 7, 11
-ENOENT, ENODEV = 2, 19
+HELLO, LIST, SHOW, NODE, STATS, STOP, PRESS = 1, 2, 3, 4, 7, 11, 25
+ENOENT, ENODEV, ENOSYS = 2, 19, 38
 ODD = 'o"d\\d'
 LINES = {
     HELLO: "margay=0.2~1\tprotocol=1\tcommander=service\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",
@@ -259,33 +259,57 @@ def test_stats_refuses(start, arguments):
 # ---- stop -------------------------------------------------------------------------------------------
 
 
-def stopping(looks):
-    """It has ended when it has been looked at so often, or is stopped."""
+def stopping(looks, press=0):
+    """It has ended when it has been looked at so often, or is stopped; its button's press is answered so."""
     seen = []
 
     def answer(what, text):
         seen.append(what)
         state = "stopped" if STOP in seen else "running" if seen.count(SHOW) <= looks else "poweroff"
-        return 0, b"" if what == STOP else b"name=a\tstate=%s\n" % state.encode()
+        return (press, b"why") if what == PRESS else (0, b"" if what == STOP else b"name=a\tstate=%s\n" % state.encode())
     return answer
 
 
-def test_stop_with_a_timeout(start):
-    """Who ends by itself is not ended; who does not is, when the time is over. It is said that nobody asks the guest."""
+@pytest.mark.parametrize("arguments", [[], ["--timeout", "20"]])
+def test_stop_asks_the_guest(start, arguments):
+    """Who ends when it is asked to is not ended."""
     node = start(stopping(4))
-    status, out, err = node.run("stop", "--timeout", "20", "a")
-    assert (status, out) == (0, "a: it has ended by itself\n")
-    assert err == "margay: a: nothing asks its guest to end: ends it in 20 s unless it ends by itself\n"
-    assert STOP not in [what for what, _ in node.asked]
+    assert node.run("stop", *arguments, "a") == (0, "a: it has ended by itself\n", "")
+    assert node.asked[0] == (PRESS, "a") and {what for what, _ in node.asked[1:]} == {SHOW}
+
+
+def test_stop_with_a_timeout(start):
+    """Who has not ended when the time is over is ended."""
     node, begin = start(stopping(1000)), time.monotonic()
-    assert node.run("stop", "--timeout", "0.5", "a")[:2] == (0, "a: it is ended at once\n")
-    assert time.monotonic() - begin >= 0.5 and (STOP, "a") in node.asked
+    assert node.run("stop", "--timeout", "0.5", "a") == (0, "a: it is ended at once\n", "")
+    assert time.monotonic() - begin >= 0.5 and node.asked[0] == (PRESS, "a") and node.asked[-1] == (STOP, "a")
 
 
-@pytest.mark.parametrize("command", ["stop", "kill"])
-def test_at_once(start, command):
+def test_stop_waits_a_minute(start):
     node = start(stopping(1000))
-    assert node.run(command, "a") == (0, "", "") and node.asked == [(STOP, "a")]
+    with node.popen("stop", "a") as child:
+        with pytest.raises(subprocess.TimeoutExpired):
+            child.wait(2)
+        child.kill()
+    assert STOP not in [what for what, _ in node.asked]
+
+
+def test_stop_of_one_that_has_no_button_yet(start):
+    """It starts, or it does not run: what the node says of its end is what counts."""
+    node = start(stopping(1000, ENODEV))
+    assert node.run("stop", "a") == (0, "a: it is ended at once\n", "") and node.asked == [(PRESS, "a"), (STOP, "a")]
+    node = start(lambda what, text: (ENODEV, b"a does not run"))
+    assert node.run("stop", "a") == (1, "", "margay: a does not run\n")
+
+
+def test_stop_refused(start):
+    node = start(stopping(1000, ENOSYS))
+    assert node.run("stop", "a") == (1, "", "margay: why\n") and node.asked == [(PRESS, "a")]
+
+
+def test_kill(start):
+    node = start(stopping(1000))
+    assert node.run("kill", "a") == (0, "", "") and node.asked == [(STOP, "a")]
 
 
 @pytest.mark.parametrize("arguments", [["--timeout", "1"], ["--timeout", "x", "a"], ["--time", "1", "a"], ["a", "b"], []])
@@ -296,15 +320,9 @@ def test_stop_refuses(start, arguments):
 
 def test_stop_ends_one_that_a_crash_keeps(start):
     """Which has its CPUs and memory (on_crash = dump), and is waited for no longer."""
-    node = start(lambda what, text: (0, b"" if what == STOP else b"name=a\tstate=crashed\n"))
-    assert node.run("stop", "--timeout", "60", "a")[:2] == (0, "a: it is ended at once\n")
+    node = start(lambda what, text: (0, b"" if what in (STOP, PRESS) else b"name=a\tstate=crashed\n"))
+    assert node.run("stop", "a")[:2] == (0, "a: it is ended at once\n")
     assert (STOP, "a") in node.asked and node.run("wait", "a")[0] == 0
-
-
-def test_a_vm_that_is_over_is_not_stopped_again(start):
-    node = start(stopping(0))
-    assert node.run("stop", "--timeout", "5", "a")[:2] == (0, "a: it has ended by itself\n")
-    assert STOP not in [what for what, _ in node.asked]
 
 
 # ---- docs/first-hour.md --------------------------------------------------------------------------------

@@ -287,7 +287,7 @@ static const struct command {
 	{ "create", "FILE", "makes a VM of a VM file", 0, command_create, 0, 1, 1 },
 	{ "destroy", "VM", "forgets one that is over", COMMANDER_DESTROY, NULL, 0, 1, 1 },
 	{ "start", "VM", "starts it", COMMANDER_START, NULL, 0, 1, 1 },
-	{ "stop", "[--timeout SECONDS] VM", "ends it; with a time, unless it ends by itself", 0, command_stop, 0, 1, 3 },
+	{ "stop", "[--timeout SECONDS] VM", "presses its power button; after that time (60) kills it", 0, command_stop, 0, 1, 3 },
 	{ "kill", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
 	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },

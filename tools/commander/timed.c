@@ -11,6 +11,7 @@
 
 #define SHORTEST 0.1 /* seconds */
 #define LONGEST 86400
+#define STOP_SECONDS 60
 
 /* They may have a fraction. */
 static double seconds_of(const char *text)
@@ -48,28 +49,29 @@ void command_wait(char **args)
 	show(COMMANDER_SHOW, args[0]);
 }
 
-/*
- * A guest has no power button: it cannot be asked. With a time the VM may end by itself so long, as when somebody has told its
- * guest to; then it is ended as kill does it.
- */
+/* Presses its power button, and ends it as kill does if its guest has not ended by then. */
 void command_stop(char **args)
 {
-	int waits = args[1] != NULL, kills;
-	double left = waits && args[2] ? seconds_of(args[1]) : 0;
-	const char *name = args[waits ? 2 : 0];
+	const char *name = args[1] ? args[2] : args[0];
+	double left = STOP_SECONDS;
+	int err, over = 0;
+	char *answer;
 
-	if (waits && (!args[2] || strcmp(args[0], "--timeout") != 0))
+	if (!name || (args[1] && strcmp(args[0], "--timeout") != 0))
 		fail(USAGE, "stop", "expected [--timeout SECONDS] VM");
-	if (waits && !is_over(name))
-		fprintf(stderr, "margay: %s: nothing asks its guest to end: ends it in %g s unless it ends by itself\n", name,
-			left);
-	for (; left > 0 && !is_over(name); left -= POLL_MS / 1e3)
+	if (args[1])
+		left = seconds_of(args[1]);
+	err = margay_call(node, COMMANDER_PRESS, name, strlen(name), &answer, NULL);
+	if (err < 0)
+		fail(BROKEN, "the channel broke", strerror(errno));
+	/* One that starts has no button yet, and is ended at once. Whether it is that, or does not run, the next answer tells. */
+	if (err && err != ENODEV)
+		fail(REFUSED, answer, NULL);
+	for (; !err && !(over = is_over(name)) && left > 0; left -= POLL_MS / 1e3)
 		pause_ms(POLL_MS);
-	kills = !waits || is_over(name) != 1;
-	if (kills)
+	if (over != 1)
 		ask(COMMANDER_STOP, name, NULL);
-	if (waits)
-		printf("%s: %s\n", name, kills ? "it is ended at once" : "it has ended by itself");
+	printf("%s: %s\n", name, over == 1 ? "it has ended by itself" : "it is ended at once");
 }
 
 /* Prints again each period, until it is interrupted or the VM does not run any more. */

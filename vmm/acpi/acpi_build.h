@@ -83,6 +83,7 @@ void acpi_put_pci(struct aml *a, const struct acpi_guest *in);
 void acpi_put_cstates(struct aml *a, const struct acpi_guest *in);
 /* acpi_devices.c: the nodes of the image's other devices, for the DSDT, and what WDAT has behind its header. */
 void acpi_put_devices(struct aml *a);
+void acpi_put_button(struct aml *a);
 void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
 
 /*

@@ -34,6 +34,8 @@ void acpi_put_devices(struct aml *a)
 		aml_bytes(a, pvpanic, sizeof(pvpanic));
 	if (IS_ENABLED(CONFIG_VM_RTC))
 		aml_bytes(a, rtc, sizeof(rtc));
+	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
+		acpi_put_button(a);
 }
 
 /* Actions and instructions of Microsoft's "Hardware Watchdog Timers Design Specification", 3.3 and 3.4. */

@@ -99,6 +99,21 @@ int commander_resume(const struct vm_config_control *control, unsigned, struct s
 	return s ? with_vm(s, vm_resume) : -ENOENT;
 }
 
+/* Whether the guest heeds it is its own affair. */
+static int press(struct vm *vm)
+{
+	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
+		vm_press_button(vm);
+	return 0;
+}
+
+int commander_press(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+
+	return s ? with_vm(s, press) : -ENOENT;
+}
+
 /* ---- consoles -------------------------------------------------------------------------------- */
 
 /* NAME OFFSET: its output from there on, or the oldest that is kept, behind a line that says from where to where. */

@@ -141,9 +141,8 @@ static int opcode(struct decoder *d)
 
 static struct opcode lookup(const struct decoder *d)
 {
-	static const struct opcode modrm = { INSN_OTHER, IMM_NONE, OP_MODRM };
-	static const struct opcode modrm_imm8 = { INSN_OTHER, IMM_8, OP_MODRM };
-	static const struct opcode modrm_imm32 = { INSN_OTHER, IMM_32, OP_MODRM };
+	static const struct opcode modrm = { INSN_OTHER, IMM_NONE, OP_MODRM }, modrm_imm8 = { INSN_OTHER, IMM_8, OP_MODRM },
+				   modrm_imm32 = { INSN_OTHER, IMM_32, OP_MODRM };
 
 	switch (d->map) {
 	case MAP_ONE_BYTE:

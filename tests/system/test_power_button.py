@@ -1,0 +1,85 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`margay stop`: a guest's power button, by Debian's own drivers."""
+
+import glob
+import os
+import shutil
+import tempfile
+
+import cluster  # noqa: F401  (for its path)
+import node
+import pytest
+import systems
+import test_commander as commander
+from monitor_console import whole_lines
+from test_commander import MESSAGE, RUN, answers
+
+LINUX = ("name = %s\nkernel = vmlinuz\ninitrd = tenant\nmemory = 128M\ncpus = 1-2\ninterrupts = %s\n"
+         "cmdline = console=ttyS0 panic=-1\n")
+SCRIPT = RUN + MESSAGE + r"""
+# Types a line into a guest's shell when it shows its prompt for the n-th time.
+prompts() { margay console $1 </dev/null | grep -c '^guest# '; }
+type_in() { until [ "$(prompts $1)" -ge "$2" ]; do sleep 0.2; done; echo "$3" | margay console $1 >/dev/null; }
+begins() {
+	run create-$1 margay create $1.conf
+	run start-$1 margay start $1
+	type_in $1 1 "insmod /button.ko; insmod /evdev.ko; input=\$(grep -l 'Power Button' /sys/class/input/event*/device/name)"
+	type_in $1 2 "exec 5</dev/input/event\$(echo \$input | tr -dc 0-9); echo waits; head -c 24 <&5 >/dev/null; $2"
+	until margay console $1 </dev/null | grep -q "^waits"; do sleep 0.2; done
+}
+run kernel margay image put vmlinuz
+run initrd margay image put initrd tenant
+begins direct "poweroff -f"
+run asked margay stop direct
+run ended margay wait direct
+run gone margay destroy direct
+begins emulated "poweroff -f"
+run pause margay pause emulated
+exec 3>/dev/$port
+printf emulated >/tmp/text
+message 25 /tmp/text
+exec 3>&-
+sleep 1
+run still margay show emulated
+run resume margay resume emulated
+run later margay wait emulated
+run over margay stop emulated
+begins deaf "echo heard"
+run killed margay stop --timeout 3 deaf
+run stopped margay wait deaf
+run wrong margay stop none
+"""
+
+
+def tenant():
+    """A small initrd with the button's drivers."""
+    target = os.path.join(node.BUILD, "commander", "button")
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with tempfile.TemporaryDirectory() as root:
+        for name in ("acpi/button.ko", "input/evdev.ko"):
+            shutil.copy(*glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*", "kernel/drivers", name)), root)
+        systems.archive(root, target + ".cpio")
+    systems.join(target, node.guest_file("initrd"), target + ".cpio")
+    return target
+
+
+@pytest.mark.full
+def test_stop():
+    """A guest that waits for its button ends by itself, whoever's its interrupts are, also one that was paused when it was pressed;
+    one that does not heed it is ended when the time is over."""
+    files = {name + ".conf": LINUX % (name, "emulated" if name == "emulated" else "direct")
+             for name in ("direct", "emulated", "deaf")}
+    files.update(vmlinuz=node.guest_file("vmlinuz"), initrd=tenant())
+    with commander.start("power-button", SCRIPT, files) as running:
+        whole_lines(running)
+        run = node.Run(running, running.wait())
+    said, status = answers(run)
+    assert {what for what, code in status.items() if code} == {"over", "wrong"}, (status, run.text[-4000:])
+    assert said["asked"] == "direct: it has ended by itself" and "poweroff" in said["ended"]
+    assert "paused" in said["still"] and "poweroff" in said["later"] and said["over"] == "margay: emulated does not run"
+    assert said["killed"] == "deaf: it is ended at once" and "stopped" in said["stopped"] and run.lines("^.deaf. heard\r?$")
+    assert said["wrong"] == "margay: none: there is no such VM"
+    assert not run.lines("ACPI (Error|Warning|BIOS)|Excess arguments")
+    for name, exits in (("direct", False), ("emulated", True)):
+        lines = run.lines("^%s: vcpu0: exits=" % name)
+        assert len(lines) == 1 and bool(node.INTERRUPT_EXIT.search(lines[0])) == exits, lines
