@@ -20,18 +20,50 @@
 #define NO_DEVICE 0xffffu
 #define WAIT_S 70 /* a VM may be resetting its VF, which takes a minute at most */
 
-static struct spinlock lock; /* guards user[], and keeps its devices and their VMs there */
+static struct spinlock lock; /* guards user[] and open[], and keeps the devices and their VMs there */
 static struct pci_device *user[HOST_PCI_FUNCTIONS]; /* of VFs, by the host's index: the device of the VM that has it */
+/* VFs that VMs may have: they are on, and the PF's VM is not taking them back. None joins behind one that looked for users. */
+static bool open[HOST_PCI_FUNCTIONS];
+
+static void set_open(unsigned pf, unsigned count)
+{
+	int vf;
+
+	spin_lock(&lock);
+	for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
+		open[vf] = n < count;
+	spin_unlock(&lock);
+}
+
+static bool is_open(int vf)
+{
+	bool is;
+
+	spin_lock(&lock);
+	is = vf >= 0 && open[vf];
+	spin_unlock(&lock);
+	return is;
+}
 
 /* ---- VFs of this VM ------------------------------------------------------------------- */
 
-void pci_sriov_join(struct pci_device *d)
+int pci_sriov_join(struct pci_device *d)
 {
-	if (!host_sriov_is_vf(d->host->index))
-		return;
+	unsigned vf = d->host->index;
+	bool can;
+
+	if (!host_sriov_is_vf(vf))
+		return 0;
 	spin_lock(&lock);
-	user[d->host->index] = d;
+	can = open[vf];
+	if (can)
+		user[vf] = d;
 	spin_unlock(&lock);
+	if (can)
+		return 0;
+	pci_refuse(d->vm, PCI_FORMAT ": the VM that has its physical function has just switched it off: it is started when it is "
+		   "on again", PCI_FORMAT_ARGS(d->host->address));
+	return -ENODEV;
 }
 
 void pci_sriov_leave(struct pci_device *d)
@@ -50,11 +82,8 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 		bool on = c->pci[n].by != VM_PCI_VF;
 
 		for (unsigned i = 0; !on && host_pci_function(i, &f); i++)
-			if (pci_same_address(&f.address, &c->pci[n].address)) {
-				int vf = host_sriov_vf(i, c->pci[n].vf);
-
-				on = vf >= 0 && host_sriov_on((unsigned)vf);
-			}
+			if (pci_same_address(&f.address, &c->pci[n].address))
+				on = is_open(host_sriov_vf(i, c->pci[n].vf));
 		if (!on)
 			return false;
 	}
@@ -68,7 +97,7 @@ int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_
 
 	if (want->by != VM_PCI_VF)
 		return 0;
-	if (vf < 0 || !host_sriov_on((unsigned)vf))
+	if (!is_open(vf))
 		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: the VM that has " PCI_FORMAT " has not switched it on (sriov_numvfs): "
 				  "it is started then", PCI_FORMAT_ARGS(f->address), n, PCI_FORMAT_ARGS(f->address));
 	if (!vm->config->trusted && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()))
@@ -241,13 +270,15 @@ u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size)
 	return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
 }
 
-void pci_sriov_off(struct pci_device *d)
+/* Takes the PF's VFs from the VMs that have them, and switches them off. */
+static void switch_off(struct pci_device *d)
 {
 	unsigned pf = d->host->index;
 
 	if (host_sriov_vf(pf, 0) < 0 || !d->sriov.at)
 		return;
 	d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
+	set_open(pf, 0);
 	if (take_all(pf))
 		host_sriov_disable(pf);
 	else
@@ -259,7 +290,7 @@ int pci_sriov_reset(struct pci_device *d)
 {
 	int err;
 
-	pci_sriov_off(d);
+	switch_off(d);
 	err = host_pci_reset(d->host->index);
 	if (!d->sriov.at)
 		return err;
@@ -268,6 +299,25 @@ int pci_sriov_reset(struct pci_device *d)
 	if (host_sriov_prepare(d->host->index, d->vm->config->vfs))
 		err = -EIO;
 	return err;
+}
+
+/* Does the PF's VM wait for it, if this is a VF? Else that may have it off in the middle of a reset. */
+static bool holds(const struct pci_device *d)
+{
+	bool is;
+
+	spin_lock(&lock);
+	is = d && user[d->host->index] == d && !d->gone;
+	spin_unlock(&lock);
+	return is;
+}
+
+int pci_sriov_take_back(struct pci_device *d, unsigned index)
+{
+	if (d)
+		switch_off(d);
+	/* A VF is reset as it is pulled out, and before it has joined it was not used. */
+	return host_sriov_is_vf(index) && !holds(d) ? 0 : host_pci_take_back(index);
 }
 
 static void switch_on(struct pci_device *d)
@@ -281,6 +331,7 @@ static void switch_on(struct pci_device *d)
 		       d->sriov.count);
 		return;
 	}
+	set_open(pf, d->sriov.count);
 	vm_log(d->vm, "pci: " PCI_FORMAT ": %u virtual functions are on", PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
 	monitor_start_vfs();
 }
@@ -299,7 +350,7 @@ void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 		if (~old & s->control & PCI_SRIOV_ENABLE)
 			switch_on(d);
 		else if (old & ~s->control & PCI_SRIOV_ENABLE)
-			pci_sriov_off(d);
+			switch_off(d);
 	} else if (at == PCI_SRIOV_NUM_VFS && !(old & PCI_SRIOV_ENABLE)) {
 		u32 count = (s->count & ~lanes) | (value & lanes & 0xffff);
 
