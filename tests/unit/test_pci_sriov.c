@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_sriov.c */
+/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c */
 /* The SR-IOV capability that the guest of a physical function has, and what the host does at its word. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -417,6 +417,41 @@ static void test_taken(void **)
 	assert_int_equal(f.index, VF);
 }
 
+/* By its own address: as soon as it has one, and else like the other name. Other functions are not this file's. */
+static void test_by_address(void **)
+{
+	struct vm_config wants = { .nr_pci = 1, .pci[0] = { .by = VM_PCI_ADDRESS, .address = { 0, 0, 0xc2 } } };
+	struct host_pci_function f;
+
+	other.vm.config = &wants;
+	host_pci_function(VF + 1, &f);
+	assert_false(vm_pci_has_vfs(&wants));
+	put(PCI_SRIOV_NUM_VFS, 2, 1);
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_false(vm_pci_has_vfs(&wants));
+	wants.trusted = true;
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), -EINVAL);
+	wants.pci[0].address.devfn = 0xc0;
+	host_pci_function(VF, &f);
+	assert_true(vm_pci_has_vfs(&wants));
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), 0);
+	assert_int_equal(f.index, VF);
+	wants.trusted = false;
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), -EINVAL);
+	/* Each would wait for the other's to go. */
+	wants.trusted = true;
+	wants.vfs = 1;
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), -EINVAL);
+	wants.trusted = false;
+	wants.pci[0].address.devfn = 0x40;
+	host_pci_function(PF, &f);
+	assert_true(vm_pci_has_vfs(&wants));
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), 0);
+	/* Nothing is there, which is not for this to say. */
+	wants.pci[0].address.devfn = 0xff;
+	assert_true(vm_pci_has_vfs(&wants));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -429,6 +464,7 @@ int main(void)
 		cmocka_unit_test_setup(test_taken_back, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_taken, setup),
+		cmocka_unit_test_setup(test_by_address, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

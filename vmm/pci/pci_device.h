@@ -125,7 +125,7 @@ void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 /* host_pci_reset() and host_pci_take_back(), for a PF, too, whose VFs go first. d: NULL if the function's device was never made. */
 int pci_sriov_reset(struct pci_device *d);
 int pci_sriov_take_back(struct pci_device *d, unsigned index);
-/* Where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
+/* pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
 bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value);
 
 /* The same for all images; d may be NULL where a device is taken down. */

@@ -10,6 +10,7 @@
  */
 #include <margay/errno.h>
 #include <margay/spinlock.h>
+#include <margay/string.h>
 
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
@@ -79,11 +80,13 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 	struct host_pci_function f;
 
 	for (unsigned n = 0; n < c->nr_pci; n++) {
-		bool on = c->pci[n].by != VM_PCI_VF;
+		const struct vm_config_pci *want = &c->pci[n];
+		bool on = want->by != VM_PCI_VF;
 
-		for (unsigned i = 0; !on && host_pci_function(i, &f); i++)
-			if (pci_same_address(&f.address, &c->pci[n].address))
-				on = is_open(host_sriov_vf(i, c->pci[n].vf));
+		for (unsigned i = 0; (want->by == VM_PCI_VF || want->by == VM_PCI_ADDRESS) && host_pci_function(i, &f); i++)
+			if (pci_same_address(&f.address, &want->address))
+				on = want->by == VM_PCI_VF ? is_open(host_sriov_vf(i, want->vf)) :
+							     !host_sriov_is_vf(i) || is_open((int)i);
 		if (!on)
 			return false;
 	}
@@ -92,17 +95,22 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 
 int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f)
 {
-	unsigned n = want->vf;
-	int vf = host_sriov_vf(f->index, n);
+	int vf = want->by == VM_PCI_VF ? host_sriov_vf(f->index, want->vf) : (int)f->index;
+	char name[24];
 
-	if (want->by != VM_PCI_VF)
+	if (want->by != VM_PCI_VF && !host_sriov_is_vf(f->index))
 		return 0;
+	if (want->by == VM_PCI_VF)
+		snprintf(name, sizeof(name), "vf:" PCI_FORMAT ":%u", PCI_FORMAT_ARGS(f->address), want->vf);
+	else
+		snprintf(name, sizeof(name), PCI_FORMAT, PCI_FORMAT_ARGS(f->address));
+	if (vm->config->vfs)
+		return pci_refuse(vm, "%s: vfs is not in a VM that has a virtual function itself", name);
 	if (!is_open(vf))
-		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: the VM that has " PCI_FORMAT " has not switched it on (sriov_numvfs): "
-				  "it is started then", PCI_FORMAT_ARGS(f->address), n, PCI_FORMAT_ARGS(f->address));
+		return pci_refuse(vm, "%s: the VM that has its physical function has not switched it on (sriov_numvfs): it is "
+				  "started then", name);
 	if (!vm->config->trusted && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()))
-		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: without an IOMMU who has it commands the node: only for VMs with "
-				  "trusted = yes", PCI_FORMAT_ARGS(f->address), n);
+		return pci_refuse(vm, "%s: without an IOMMU who has it commands the node: only for VMs with trusted = yes", name);
 	host_pci_function((unsigned)vf, f);
 	return 0;
 }
@@ -361,35 +369,4 @@ void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 		/* The guest's note: what is placed stays. */
 		s->bar[i] = (s->bar[i] & ~(s->mask[i] & lanes)) | (value & s->mask[i] & lanes);
 	}
-}
-
-/* The PF of the VM whose VF is there, and on. */
-static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 devfn, struct host_pci_function *vf)
-{
-	for (unsigned i = 0; pci && i < pci->nr_functions; i++) {
-		const struct pci_device *d = pci->device[i];
-		int index;
-
-		if (!d->sriov.at || !(d->sriov.control & PCI_SRIOV_ENABLE))
-			continue;
-		for (unsigned n = 0; n < d->sriov.count && (index = host_sriov_vf(d->host->index, n)) >= 0; n++)
-			if (host_pci_function((unsigned)index, vf) && vf->address.bus == bus && vf->address.devfn == devfn)
-				return d;
-	}
-	return NULL;
-}
-
-bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value)
-{
-	struct host_pci_function vf;
-	const struct pci_device *d = shadow_of(pci, bus, devfn, &vf);
-	u16 at = offset & ~3u;
-
-	if (!d)
-		return false;
-	/* As VFs have it, no vendor. The class is the PF's, all else is none. */
-	*value = at == PCI_REG_ID ? ~0u : at == PCI_REG_CLASS ? host_pci_read(d->host->index, at, 4) : 0;
-	*value >>= (offset & 3) * 8;
-	*value = size == 4 ? *value : *value & (u32)(BIT(size * 8) - 1);
-	return true;
 }
