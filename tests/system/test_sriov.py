@@ -39,7 +39,7 @@ class Place:
 
 ROOT = Place(["-device", "igb,netdev=net0,addr=8"], 0x40)
 # All of its VFs have numbers above 7 on the port's one device.
-PORT = Place(["-device", "pcie-root-port,id=port,chassis=1,addr=8", "-device", "igb,netdev=net0,bus=port,addr=0"], 0x100)
+PORT = Place(["-device", "pcie-root-port,id=above,chassis=1,addr=8", "-device", "igb,netdev=net0,bus=above,addr=0"], 0x100)
 
 
 def elf():
