@@ -35,7 +35,7 @@ files-IOMMU           := arch/x86_64/iommu/% arch/x86_64/stage2/find.c kernel/bo
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c vmm/memory/vm_domain.c \
 	vmm/pci/pci_iommu.c
 files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/sriov.c vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
-	vmm/pci/pci_sriov.c vmm/start_vfs.c
+	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/start_vfs.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c

@@ -124,10 +124,10 @@ def numa_arguments(machine, nodes, cpus, memory):
     return arguments
 
 
-def qemu(image, boot, cpus, memory, port, extra, accel):
+def qemu(image, boot, cpus, memory, port, extra, accel, newer):
     program = find("qemu-system-x86_64", "qemu-system-x86")
-    # Before 11.1 no interrupt passes QEMU's AMD IOMMU.
-    if any(word.startswith("amd-iommu") for word in extra):
+    # Before 11.1 no interrupt passes QEMU's AMD IOMMU. What else needs it says so.
+    if newer or any(word.startswith("amd-iommu") for word in extra):
         program = NEWER_QEMU
         if not os.path.exists(program):
             raise MachineError("%s is missing: make newer-qemu" % program)

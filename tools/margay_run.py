@@ -130,7 +130,8 @@ class Node:
     """One emulated machine. Use it in a with statement: the emulator never outlives it."""
 
     def __init__(self, image, machine="qemu", cpus=1, memory="1G", log="margay-run.log", timeout=0, extra=(),
-                 native=False, interactive=False, echo=None, boot=margay_machines.Boot(), one_thread=False, host=()):
+                 native=False, interactive=False, echo=None, boot=margay_machines.Boot(), one_thread=False, host=(),
+                 newer=False):
         self.machine, self.native, self.echo = machine, native, echo
         self.emulator = margay_machines.EMULATOR[machine]
         self.bochs_log = log + ".bochs.log" if self.emulator == "bochs" else None
@@ -171,7 +172,7 @@ class Node:
         else:
             if machine == "kvm":
                 margay_machines.check_nested_kvm()
-            command = margay_machines.qemu(image, boot, cpus, memory, port, extra, accel)
+            command = margay_machines.qemu(image, boot, cpus, memory, port, extra, accel, newer)
         if self.emulator != "bochs":
             self.qmp = os.path.join(self._directory.name, "qmp")
             command += ["-qmp", "unix:%s,server=on,wait=off" % self.qmp]

@@ -15,11 +15,17 @@
 #define ON_MS 100     /* until a VF may be asked for anything (9.3.3.3.1) */
 #define READY_MS 1000 /* and until it answers, if it says that it needs more time */
 #define OFF_MS 1000   /* from off to on (9.3.3.3.1) */
+/* Alternative Routing-ID Interpretation (6.13): its capability, of a port (7.5.3.15, 7.5.3.16), in the PF's control (9.3.3.3.4). */
+#define EXT_CAP_ARI 0x0e
+#define EXP_DEVICE2 0x24
+#define EXP_ARI BIT(5)
+#define SRIOV_ARI BIT(4)
 
 static struct spinlock lock; /* guards nr_cards, and who changes a card */
 static struct card {
 	const struct pci_function *pf;
 	struct sriov sriov;
+	bool ari;              /* the port above it passes on all function numbers, not 0 to 7 alone */
 	unsigned first, count; /* its VFs among the functions */
 	unsigned on;           /* so many of them are; atomic */
 	u64 off_at;            /* TSC; 0: they have not been on */
@@ -145,6 +151,7 @@ static void program(const struct card *c, unsigned count)
 {
 	const struct pci_function *f = c->pf;
 
+	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, c->ari ? SRIOV_ARI : 0);
 	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
 	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
@@ -177,23 +184,47 @@ static void add(struct card *c, unsigned count)
 	__atomic_fetch_add(&pci_nr_functions, count, __ATOMIC_RELEASE);
 }
 
+/*
+ * A port has one device below it, whose functions above 7 are reached by ARI only: it is switched on where the card can do that,
+ * too. True: it is below such a port.
+ */
+static bool set_ari(struct card *c)
+{
+	const struct pci_function *port = pci_bridge_of(c->pf);
+	u16 exp = port ? pci_find_cap(port, PCI_CAP_EXP) : 0;
+	u32 says = exp ? pci_read(port->address, exp + PCI_EXP_CAPABILITIES, 2) : 0;
+
+	if (!exp || (PCI_EXP_TYPE(says) != PCIE_ROOT_PORT && PCI_EXP_TYPE(says) != PCIE_DOWNSTREAM))
+		return false;
+	c->ari = (says & PCI_EXP_VERSION) > 1 && pci_find_extended_cap(c->pf, EXT_CAP_ARI) &&
+		 pci_read(port->address, exp + EXP_DEVICE2, 4) & EXP_ARI;
+	if (c->ari)
+		pci_change16(port, exp + PCI_EXP_DEVICE_CONTROL2, 0, EXP_ARI);
+	return true;
+}
+
 static const char *begin(struct card *c, unsigned count)
 {
 	const struct pci_function *f = c->pf;
 	const struct pcicap_reader reader = pci_reader(f);
+	struct pci_address last;
+	bool port;
 	u16 at = pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV);
 	const char *why;
 
 	if (!at)
 		return "it has none (SR-IOV)";
 	c->sriov.at = at;
-	/* Where they are may go by how many there shall be; ARI is for hierarchies that Margay does not set up. */
-	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, 0);
+	port = set_ari(c);
+	/* Where they are may go by how many there shall be, and by ARI. */
+	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, c->ari ? SRIOV_ARI : 0);
 	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
 	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
 	why = sriov_read(&reader, write_config, at, &c->sriov);
 	/* Each bus is a root bus of its own in a guest: not yet for VFs that are on another one than their PF. */
 	why = why ? why : sriov_unfit(&c->sriov, &f->address, count, f->address.bus);
+	if (!why && port && !c->ari && sriov_address(&c->sriov, &f->address, count - 1, &last) && PCI_DEVICE(last.devfn))
+		why = "its virtual functions have numbers above 7, and it, or the port above it, has no ARI";
 	why = why ? why : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count) ?
 	      "the machine has more functions than fit" : place(c, count);
 	if (!why)

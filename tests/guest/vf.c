@@ -9,11 +9,13 @@
  * cycles= times. role=load: has a function, and sends with it all the time until it is gone; then tells how many frames, and that
  * this CPU is still alive; with absent=1 it may be gone already.
  * role=rogue: has the function write to addresses where its VM has no memory (at0=, at1=, ...), fetch a descriptor from one
- * (read=), which it does as itself: 82576s do not check what a driver says. The card's driver is another VM's.
+ * (read=), which it does as itself: 82576s do not check what a driver says. With message=1 it also interrupts until that does not
+ * arrive, as somebody outside has changed the message. The card's driver is another VM's.
  */
 #include "apic.h"
 #include "bus.h"
 #include "pci.h"
+#include "vectors.h"
 
 #define PF_IDS 0x10c98086u
 #define VF_IDS 0x10ca8086u
@@ -21,7 +23,8 @@
 #define SRIOV 0x160u     /* the card's capability */
 
 enum {
-	STATUS = 0x8, TCTL = 0x400, MAILBOX_MEMORY = 0x800, MAILBOX = 0xc40, TDBAL = 0x3800, TDBAH = 0x3804, TDLEN = 0x3808,
+	STATUS = 0x8, VTEICS = 0x1520, VTEIMS = 0x1524, VTEICR = 0x1580,
+	TCTL = 0x400, MAILBOX_MEMORY = 0x800, MAILBOX = 0xc40, TDBAL = 0x3800, TDBAH = 0x3804, TDLEN = 0x3808,
 	TDH = 0x3810, TDT = 0x3818, TXDCTL = 0x3828, TDWBAL = 0x3838, TDWBAH = 0x383c,
 };
 enum { MAILBOX_REQUEST = 1, MAILBOX_MINE = 4, MAILBOX_ANSWER = 0x10, VF_RESET = 1 };
@@ -30,6 +33,7 @@ enum { MAILBOX_REQUEST = 1, MAILBOX_MINE = 4, MAILBOX_ANSWER = 0x10, VF_RESET = 
 #define FRAME 0x1810000ull
 #define ENTRIES 4096u
 #define FIRST 0x50u
+#define VECTOR 0x61
 #define FRAME_BYTES 64u
 /* Advanced data descriptor, the whole frame, its CRC added, and a word when it is gone (7.2.2.3). */
 #define SEND (0x00300000u | BIT(29) | BIT(24) | BIT(25) | BIT(27))
@@ -138,7 +142,9 @@ static bool send(u32 head)
 	put(TDT, next);
 	for (unsigned n = 0; n < 100000000u && now == head; n++)
 		now = get(TDH);
-	return check(now == next || now == ~0u, "head is at %#x", now) && now == next;
+	/* The ring's registers say whether it was reset. */
+	return check(now == next || now == ~0u, "head is at %#x, then at %#x, of %#x bytes at %#x, control %#x", now, get(TDH),
+		     get(TDLEN), get(TDBAL), get(TXDCTL)) && now == next;
 }
 
 /* QEMU's VT-d notes one fault, and what comes before that has been read is lost. */
@@ -148,12 +154,39 @@ static void let_it_be_told(void)
 		cpu_relax();
 }
 
+/* The function's first message, at a cause that is set by hand (8.8.8). */
+static void interrupt_until_lost(u32 bdf)
+{
+	u32 cap = pci_find_cap(bdf, PCI_CAP_MSIX), at = pci_read(bdf, cap + 4), bar = 0x10 + 4 * (at & 7);
+	volatile u32 *entry = (volatile u32 *)(((u64)pci_read(bdf, bar + 4) << 32 | (pci_read(bdf, bar) & ~0xfu)) + (at & ~7u));
+	unsigned before;
+
+	count_vectors();
+	entry[0] = 0xfee00000;
+	entry[1] = 0;
+	entry[2] = VECTOR;
+	entry[3] = 0;
+	pci_write(bdf, cap, pci_read(bdf, cap) | BIT(31));
+	put(VTEIMS, 1);
+	do {
+		before = arrived;
+		put(VTEICR, 1);
+		put(VTEICS, 1);
+		wait_for_vectors(before + 1, 10000000);
+		if (arrived == 1 && !before)
+			print("vf: message arrives");
+		let_it_be_told();
+	} while (arrived != before);
+	check(arrived && arrived == at_vector[VECTOR], "%u interrupts, %u of them its own", arrived, at_vector[VECTOR]);
+	irq_off();
+}
+
 static void rogue(void)
 {
 	volatile struct desc *own = (volatile struct desc *)RING;
 	char key[] = "at0";
+	u32 bdf = take(VF_IDS);
 
-	take(VF_IDS);
 	ask();
 	for (; option(key); key[2]++) {
 		ring(RING, FIRST);
@@ -170,6 +203,8 @@ static void rogue(void)
 			cpu_relax();
 		let_it_be_told();
 	}
+	if (option("message"))
+		interrupt_until_lost(bdf);
 	/* The function itself goes on: what is its VM's it reaches. */
 	ring(RING, FIRST);
 	check(send(FIRST) && own[FIRST].status & DONE, "its own descriptor says %#x", own[FIRST].status);

@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """SR-IOV: QEMU's igb with its stock driver in one VM, its virtual functions in others: data between all of them by the card."""
 
+import os
+import random
 import re
 import struct
 
@@ -10,15 +12,34 @@ import pytest
 import qemu_monitor
 import test_amdvi as amdvi
 import test_iommu as iommu
+import test_passthrough as passthrough
+import test_remapping as remapping
 import tiny
 
-PF = "0000-00-08-0"
-CARD = ["-netdev", "hubport,id=net0,hubid=0", "-device", "igb,netdev=net0,addr=8"]
+class Place:
+    """Where the card is: QEMU's words for that, and its requester ID."""
+
+    def __init__(self, words, number):
+        self.card = ["-netdev", "hubport,id=net0,hubid=0", *words]
+        self.number = number
+        self.pf = self.name(number)
+
+    @staticmethod
+    def name(number):
+        return "0000-%02x-%02x-%d" % (number >> 8, number >> 3 & 31, number & 7)
+
+    def vf(self, number):
+        """An igb's VFs are 0x80 behind it, and 2 from each other."""
+        return self.name(self.number + 0x80 + 2 * number)
+
+    def files(self, text):
+        """As VM files name the card."""
+        return text.replace("00:08.0", "%02x:%02x.%d" % (self.number >> 8, self.number >> 3 & 31, self.number & 7))
 
 
-def vf(number):
-    """An igb's VFs are 0x80 behind it, and 2 from each other."""
-    return "0000-00-%02x-%d" % divmod(0xc0 + 2 * number, 8)
+ROOT = Place(["-device", "igb,netdev=net0,addr=8"], 0x40)
+# All of its VFs have numbers above 7 on the port's one device.
+PORT = Place(["-device", "pcie-root-port,id=above,chassis=1,addr=8", "-device", "igb,netdev=net0,bus=above,addr=0"], 0x100)
 
 
 def elf():
@@ -39,17 +60,18 @@ def files(has, vfs, words="", first=None, others=None):
     return vms
 
 
-def start(name, vms, extra=(), modules=(), cpus=None, memory="2G", cmdline="", **options):
+def start(name, vms, extra=(), modules=(), cpus=None, memory="2G", cmdline="", place=ROOT, **options):
+    vms = {file: place.files(text) for file, text in vms.items()}
     iso = node.margay_iso("sriov-" + name, vms, {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers"),
                                                  **dict(modules)}, cmdline, elf=elf())
-    return node.start("sriov-" + name, "qemu", iso, cpus=cpus or len(vms) + 1, memory=memory, extra=[*extra, *CARD],
+    return node.start("sriov-" + name, "qemu", iso, cpus=cpus or len(vms) + 1, memory=memory, extra=[*extra, *place.card],
                       **options)
 
 
-def run(name, has=(1,), vfs=2, words="", extra=(), memory="2G", **keys):
+def run(name, has=(1,), vfs=2, words="", extra=(), memory="2G", place=ROOT, **keys):
     """The finished run, and each VM's part, a first."""
     vms = files(has, vfs, words, **keys)
-    with start(name, vms, extra, memory=memory) as running:
+    with start(name, vms, extra, memory=memory, place=place) as running:
         monitor_console.whole_lines(running)
         done = node.Run(running, running.wait())
     # Any may be the last: the node stays.
@@ -65,14 +87,14 @@ def check_data(vms):
     assert len({vm.facts["sent"] for vm in vms}) == len(vms)
 
 
-def check_vms(vms, has, vfs):
+def check_vms(vms, has, vfs, place=ROOT):
     """The first has shadows that no driver takes; each other has its VF with the stock driver, and its interrupts."""
-    assert vms[0].facts[PF] == "0x8086 0x10c9 igb" and vms[0].facts["total"] == vms[0].facts["on"] == str(vfs)
+    assert vms[0].facts[place.pf] == "0x8086 0x10c9 igb" and vms[0].facts["total"] == vms[0].facts["on"] == str(vfs)
     for i in range(vfs):
-        assert vms[0].facts["virtfn%d" % i] == "%s 0xffff " % vf(i).replace("-", ":", 2).replace("-", ".")
+        assert vms[0].facts["virtfn%d" % i] == "%s 0xffff " % place.vf(i).replace("-", ":", 2).replace("-", ".")
     for i, vm in zip(has, vms[1:]):
-        assert vm.facts[vf(i)] == "0x8086 0x10ca igbvf" and PF not in vm.facts
-        assert [key for key, value in vm.facts.items() if value.endswith("igbvf")] == [vf(i)]
+        assert vm.facts[place.vf(i)] == "0x8086 0x10ca igbvf" and place.pf not in vm.facts
+        assert [key for key, value in vm.facts.items() if value.endswith("igbvf")] == [place.vf(i)]
         assert vm.lines("^margay-interrupt: +[0-9]+: +[1-9][0-9]* .*eth0-rx")
 
 
@@ -104,6 +126,16 @@ def test_iommu(unit, on, dma):
 
 
 @pytest.mark.full
+def test_port():
+    """The card is below a root port, and its functions on that one's bus, with numbers that the port passes on by ARI."""
+    done, vms = run("port", extra=iommu.UNIT["caching"], place=PORT, **IOMMU)
+    check_vms(vms, (1,), 2, PORT)
+    check_data(vms)
+    assert done.has_line(r".*b: pci: 01:10\.2 8086:10ca .*"), done.lines("b: pci")
+    assert iommu.blocked(done) == [] and done.lines("interrupt blocked") == []
+
+
+@pytest.mark.full
 def test_window():
     """margay-guest confirms the card's DMA and the virtual function's, each in its own VM, as any function's; no IOMMU."""
     _, vms = run("window", words="margay.guest=yes", first={"dma": "window"}, others={"dma": "window"})
@@ -111,14 +143,36 @@ def test_window():
     check_data(vms)
 
 
+def outside(folder):
+    """QEMU's arguments for a network at the card's other end, which has a file, and keeps what it is given in the folder."""
+    down, up, script = (os.path.join(folder, name) for name in ("down", "up", "keep"))
+    with open(down, "wb") as f:
+        f.write(random.Random(DOWN).randbytes(DOWN))
+    os.mkdir(up)
+    with open(script, "w", encoding="ascii") as f:
+        f.write("#!/bin/sh\nexec head -c %d >%s/$$\n" % (FILE, up))
+    os.chmod(script, 0o755)
+    return ["-netdev", "user,id=out,restrict=on,net=10.0.9.0/24,host=10.0.9.200,dns=10.0.9.203,dhcpstart=10.0.9.210,"
+            "guestfwd=tcp:10.0.9.201:80-cmd:cat %s,guestfwd=tcp:10.0.9.202:80-cmd:%s" % (down, script),
+            "-netdev", "hubport,id=net1,hubid=0,netdev=out"]
+
+
+# What is outside, and what each VM has, in bytes (sriov.sh).
+DOWN, FILE = 3 << 20, 2 << 20
+
+
 # Which are whose, and how many are on.
 @pytest.mark.full
-@pytest.mark.parametrize("has, vfs", [((0,), 1), ((0, 2, 4, 6), 7)])
-def test_several(has, vfs):
-    """A card with one function; one with seven, of which four VMs have one each."""
-    done, vms = run("several-%d" % vfs, has, vfs, extra=iommu.UNIT["caching"], memory="3G", **IOMMU)
+@pytest.mark.parametrize("has, vfs", [((0,), 1), ((0, 1), 2), ((0, 2, 4, 6), 7)])
+def test_several(tmp_path, has, vfs):
+    """A card with one function; with two, of two VMs; with seven, of which four VMs have one each. All reach each other, and a
+    network at the card's other end, as the card's VM does."""
+    done, vms = run("several-%d" % vfs, has, vfs, "margay.outside=yes", [*iommu.UNIT["caching"], *outside(tmp_path)], "3G", **IOMMU)
     check_vms(vms, has, vfs)
     check_data(vms)
+    assert {vm.facts["outside"] for vm in vms} == {passthrough.sha256(tmp_path / "down") + "  -"}
+    up = [os.path.join(tmp_path, "up", name) for name in os.listdir(tmp_path / "up")]
+    assert sorted(passthrough.sha256(file) + "  -" for file in up) == sorted(vm.facts["sent"] for vm in vms)
     assert iommu.blocked(done) == []
 
 
@@ -192,21 +246,40 @@ LANDED = 0x51  # tests/guest/vf.c
 DESCRIPTOR = struct.pack("<QLL", 0x1810000, 0x2b300040, 64 << 14)
 
 
-def rogue(name, folder, mode, extra, words, **keys):
+def message_table(monitor, slot, function):
+    """Where a function of an igb has its MSI-X table."""
+    card = re.split("device +%d, function %d:" % (slot, function), monitor.ask("info pci"))[1]
+    return int(re.search(r"BAR3: \S+ bit (?:prefetchable )?memory at 0x(\w+) ", card)[1], 16)
+
+
+def forge(monitor, memory):
+    """VF 1's first message is the card's own: the entry of that."""
+    address = monitor.words(message_table(monitor, 8, 0), 1)[0]
+    assert address & 0xfff0001f == 0xfee00010, hex(address)
+    memory.write({message_table(monitor, 24, 2): address})
+    return address >> 5 & 0x7fff
+
+
+def rogue(name, folder, mode, extra, words, forged=None, **keys):
     """Debian's igb in VM a has two functions on, VF 1 is a tiny guest's, which has it write and read where its VM has no memory.
-    The run, and what QEMU finds at FREE, OF_A, and behind the descriptor at READ."""
+    The run, and what QEMU finds at FREE, OF_A, and behind the descriptor at READ. forged: a list for the entry of VM a's that its
+    message is made one for."""
+    memory = remapping.Memory(folder)
     vms = files((), 2, "margay.then=hold", first=keys)
     guest = tiny.Guest("vf", "qemu")
     vms["r.conf"] = guest.vm().replace("name = vf", "name = r").replace("cmdline = ", "cmdline = role=rogue %s " % words).replace(
         "cpus = 1\n", "cpus = 2-2\n") + "pci = vf:00:08.0:1\ndma = %s\n" % mode + (
             "trusted = yes\n" if "trusted" not in keys else "")
-    extra = [*extra, *qemu_monitor.arguments(folder)]
+    extra = [*extra, *qemu_monitor.arguments(folder), *memory.arguments]
     for i in 0, 8:
         extra += ["-device", "loader,addr=%#x,data=%d,data-len=8" % (READ + i, struct.unpack_from("<Q", DESCRIPTOR, i)[0])]
     with start("rogue-" + name, vms, extra, {"vf": tiny.elf("vf")}) as running:
         monitor_console.whole_lines(running)
-        running.expect(r"r: end=")
         monitor = qemu_monitor.Monitor(folder)
+        if forged is not None:
+            running.expect(r"^\[r\] vf: message arrives")
+            forged.append(forge(monitor, memory))
+        running.expect(r"r: end=")
         found = [monitor.words(at, 1)[0] for at in (FREE, OF_A, READ + 12)]
         done = node.Run(running, monitor_console.Console(running).end())
     assert any(int(at, 16) <= OF_A < int(at, 16) + (int(mib) << 20)
@@ -218,14 +291,17 @@ def rogue(name, folder, mode, extra, words, **keys):
 @pytest.mark.full
 @pytest.mark.parametrize("dma", ["iommu", "window"])
 def test_rogue(tmp_path, dma):
-    """It reaches nothing of other VMs', nor nobody's memory: each is blocked, and told by its own requester ID."""
-    done, found = rogue(dma, tmp_path, dma, iommu.UNIT["caching"], "at0=%d at1=%d read=%d" % (FREE, OF_A, READ),
+    """It reaches nothing of other VMs', nor nobody's memory, and does not send the card's interrupts: each is blocked, and told by
+    its own requester ID."""
+    entry = []
+    done, found = rogue(dma, tmp_path, dma, iommu.UNIT["caching"], "at0=%d at1=%d read=%d message=1" % (FREE, OF_A, READ), entry,
                         dma="iommu", trusted=None)
     assert found[0] == 0 and found[1] != LANDED and found[2] == 64 << 14, found
     who = "iommu: 00:18.2, of r: "
     said = [line[line.index(who) + len(who):] for line in done.lines(re.escape(who))]
     assert said == ["DMA blocked: writes to %#x, reason 5" % FREE, "DMA blocked: writes to %#x, reason 5" % OF_A,
-                    "DMA blocked: reads from %#x, reason 6" % READ], said
+                    "DMA blocked: reads from %#x, reason 6" % READ,
+                    "interrupt blocked: entry %#x, reason 38" % entry[0]], said
     # Of nobody else's.
     assert len(done.lines(" blocked: ")) == len(said)
 

@@ -8,6 +8,7 @@
 
 /* Only a test with functions in VMs has it. */
 #pragma weak host_pci_reset
+#pragma weak host_pci_take_back
 
 /* ... but for a test that says so. */
 extern bool fake_vfs_off;
@@ -40,8 +41,9 @@ int pci_sriov_take(struct vm *, const struct vm_config_pci *, struct host_pci_fu
 	return 0;
 }
 
-void pci_sriov_join(struct pci_device *)
+int pci_sriov_join(struct pci_device *)
 {
+	return 0;
 }
 
 void pci_sriov_leave(struct pci_device *)
@@ -66,8 +68,9 @@ void pci_sriov_write(struct pci_device *, u16, unsigned, u32)
 {
 }
 
-void pci_sriov_off(struct pci_device *)
+int pci_sriov_take_back(struct pci_device *, unsigned index)
 {
+	return host_pci_take_back(index);
 }
 
 int pci_sriov_reset(struct pci_device *d)

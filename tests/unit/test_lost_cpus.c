@@ -74,9 +74,11 @@ int host_pci_take_back(unsigned index)
 	return 0;
 }
 
-void pci_sriov_off(struct pci_device *d)
+int pci_sriov_take_back(struct pci_device *d, unsigned index)
 {
-	sprintf(taken + strlen(taken), " off %u", d->nr_msix);
+	if (d)
+		sprintf(taken + strlen(taken), " off %u", d->nr_msix);
+	return host_pci_take_back(index);
 }
 
 void pci_sriov_leave(struct pci_device *d)

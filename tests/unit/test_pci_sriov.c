@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_sriov.c */
+/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c */
 /* The SR-IOV capability that the guest of a physical function has, and what the host does at its word. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,9 +27,9 @@ static struct vm_pci pci, other_pci, third_pci;
 static struct vcpu vcpu, third_vcpu, *by_id[] = { &vcpu }, *third_by_id[] = { &third_vcpu };
 static struct pci_device dev, vf, third_vf;
 static char calls[8]; /* who was asked, in order: the second VM or the third */
-static unsigned on, offs, starts, reports, asked;
+static unsigned on, offs, starts, reports, asked, taken_back;
 static unsigned busy[2]; /* times that the second VM, and the third, was asked: the first is too early */
-static bool prepared, absent;
+static bool prepared, absent, late; /* late: the third VM is being made just before they are off */
 
 /* ---- the host, and what else a VM has ------------------------------------------------- */
 
@@ -71,6 +71,11 @@ void host_sriov_disable(unsigned index)
 	assert_int_equal(index, PF);
 	/* Nobody has one any more. */
 	assert_true((!vf.host || vf.gone) && (!third_vf.host || third_vf.gone));
+	if (late) {
+		third_vf.vm = &third.vm;
+		third_vf.host = &third_pci.function[0];
+		assert_int_equal(pci_sriov_join(&third_vf), -ENODEV);
+	}
 	offs++;
 	on = 0;
 }
@@ -97,6 +102,12 @@ int host_pci_reset(unsigned index)
 		    (index == VF + 1 && third_vf.leaving));
 	/* Before the PF is reset, its VFs are off. */
 	assert_true(index != PF || !on);
+	return 0;
+}
+
+int host_pci_take_back(unsigned index)
+{
+	taken_back = index;
 	return 0;
 }
 
@@ -198,8 +209,8 @@ static int setup(void **)
 	memset(&third_vf, 0, sizeof(third_vf));
 	memset(calls, 0, sizeof(calls));
 	memset(busy, 0, sizeof(busy));
-	on = offs = starts = reports = asked = 0;
-	absent = false;
+	on = offs = starts = reports = asked = taken_back = 0;
+	absent = late = false;
 	prepared = true;
 	parts.vm.config = &config;
 	parts.vm.pci = &pci;
@@ -298,7 +309,7 @@ static void have_vf(void)
 	vf.vm = &other.vm;
 	vf.host = &other_pci.function[0];
 	vf.config.nr_fields = 1;
-	pci_sriov_join(&vf);
+	assert_int_equal(pci_sriov_join(&vf), 0);
 }
 
 /* The VM that has it is asked until it can, and only then they are off. */
@@ -317,12 +328,50 @@ static void test_pulled_out_together(void **)
 	have_vf();
 	third_vf.vm = &third.vm;
 	third_vf.host = &third_pci.function[0];
-	pci_sriov_join(&third_vf);
+	assert_int_equal(pci_sriov_join(&third_vf), 0);
 	put(PCI_SRIOV_CONTROL, 2, 0);
 	assert_string_equal(calls, "2323");
 	assert_true(vf.gone && third_vf.gone && offs == 1 && !on);
 	pci_sriov_leave(&vf);
 	pci_sriov_leave(&third_vf);
+}
+
+/* One that was there when its VM looked, and is claimed as nobody is asked any more, is not had; nor is one that stays off. */
+static void test_late(void **)
+{
+	struct vm_config wants = { .nr_pci = 1, .pci[0] = { .by = VM_PCI_VF, .address = { 0, 0, 0x40 }, .vf = 1 } };
+
+	have_vf();
+	assert_true(vm_pci_has_vfs(&wants));
+	late = true;
+	put(PCI_SRIOV_CONTROL, 2, 0);
+	assert_true(vf.gone && !third_vf.leaving && offs == 1);
+	assert_string_equal(calls, "22");
+	pci_sriov_leave(&vf);
+	assert_false(vm_pci_has_vfs(&wants));
+	assert_int_equal(pci_sriov_join(&third_vf), -ENODEV);
+	put(PCI_SRIOV_NUM_VFS, 2, 1);
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_int_equal(pci_sriov_join(&third_vf), -ENODEV);
+	third_vf.host = NULL;
+}
+
+/* Its VM's end resets one that it has, and no other: the PF's VM, which waits for that one, may be switching others off. */
+static void test_taken_back(void **)
+{
+	have_vf();
+	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
+	assert_true(taken_back == VF && !asked);
+	taken_back = 0;
+	assert_int_equal(pci_sriov_take_back(NULL, VF + 1), 0);
+	put(PCI_SRIOV_CONTROL, 2, 0);
+	assert_true(vf.gone);
+	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
+	pci_sriov_leave(&vf);
+	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
+	assert_int_equal(taken_back, 0);
+	assert_int_equal(pci_sriov_take_back(&dev, PF), 0);
+	assert_int_equal(taken_back, PF);
 }
 
 /* By a reset of the PF the same, which forgets what the guest has written. */
@@ -341,7 +390,7 @@ static void test_reset(void **)
 	asked = 0;
 	put(PCI_SRIOV_NUM_VFS, 2, 2);
 	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
-	pci_sriov_off(&dev);
+	pci_sriov_take_back(&dev, PF);
 	assert_int_equal(asked, 0);
 	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
 }
@@ -368,6 +417,41 @@ static void test_taken(void **)
 	assert_int_equal(f.index, VF);
 }
 
+/* By its own address: as soon as it has one, and else like the other name. Other functions are not this file's. */
+static void test_by_address(void **)
+{
+	struct vm_config wants = { .nr_pci = 1, .pci[0] = { .by = VM_PCI_ADDRESS, .address = { 0, 0, 0xc2 } } };
+	struct host_pci_function f;
+
+	other.vm.config = &wants;
+	host_pci_function(VF + 1, &f);
+	assert_false(vm_pci_has_vfs(&wants));
+	put(PCI_SRIOV_NUM_VFS, 2, 1);
+	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+	assert_false(vm_pci_has_vfs(&wants));
+	wants.trusted = true;
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), -EINVAL);
+	wants.pci[0].address.devfn = 0xc0;
+	host_pci_function(VF, &f);
+	assert_true(vm_pci_has_vfs(&wants));
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), 0);
+	assert_int_equal(f.index, VF);
+	wants.trusted = false;
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), -EINVAL);
+	/* Each would wait for the other's to go. */
+	wants.trusted = true;
+	wants.vfs = 1;
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), -EINVAL);
+	wants.trusted = false;
+	wants.pci[0].address.devfn = 0x40;
+	host_pci_function(PF, &f);
+	assert_true(vm_pci_has_vfs(&wants));
+	assert_int_equal(pci_sriov_take(&other.vm, &wants.pci[0], &f), 0);
+	/* Nothing is there, which is not for this to say. */
+	wants.pci[0].address.devfn = 0xff;
+	assert_true(vm_pci_has_vfs(&wants));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -376,8 +460,11 @@ int main(void)
 		cmocka_unit_test_setup(test_shadow, setup),
 		cmocka_unit_test_setup(test_pulled_out, setup),
 		cmocka_unit_test_setup(test_pulled_out_together, setup),
+		cmocka_unit_test_setup(test_late, setup),
+		cmocka_unit_test_setup(test_taken_back, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_taken, setup),
+		cmocka_unit_test_setup(test_by_address, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

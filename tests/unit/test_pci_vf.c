@@ -17,6 +17,7 @@
 
 #define AT 0x180u  /* the card's capability */
 #define OTHER 1    /* a function beside it, whose BAR has room above */
+#define PORT_EXP 0x40u /* of the port above it */
 #define KHZ 1000   /* of the TSC: a second is a million cycles, which hold nobody up */
 
 struct pci_function pci_functions[HOST_PCI_FUNCTIONS];
@@ -31,6 +32,8 @@ static unsigned quiet, isolated, waited, longest; /* milliseconds since the cont
 static unsigned silent;     /* VFs that never answer, from this one on */
 static bool stubborn;       /* none of them stops */
 static bool unknown_window;
+static bool is_port, port_ari, card_ari; /* the bridge above is a root port; that has ARI, and the card has */
+static u16 port_control;
 static u64 window_start, window_end;
 
 static u16 control(void)
@@ -49,6 +52,10 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 	unsigned n = ((unsigned)a.bus << 8 | a.devfn) - 0x3b02u, count = config[(AT + PCI_SRIOV_NUM_VFS) / 4] & 0xffff;
 
 	assert_true(IS_ALIGNED(offset, bytes));
+	if (a.bus == 0x3a && offset == PORT_EXP + PCI_EXP_CAPABILITIES)
+		return PCIE_ROOT_PORT << 4 | 2;
+	if (a.bus == 0x3a && offset == PORT_EXP + EXP_DEVICE2)
+		return port_ari ? EXP_ARI : 0;
 	if (a.bus == 0x3a)
 		return part(offset == PCI_REG_BRIDGE_MEMORY ? 0xf9f0f800 : offset == PCI_REG_BRIDGE_FETCH ? 0xfbf0fa00 : 0, offset,
 			    bytes);
@@ -77,6 +84,11 @@ void pci_write(struct pci_address a, u16 offset, unsigned bytes, u32 value)
 
 void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 {
+	if (f == &bridge) {
+		assert_true(offset == PORT_EXP + PCI_EXP_DEVICE_CONTROL2 && !clear);
+		port_control |= set;
+		return;
+	}
 	assert_ptr_equal(f, pf);
 	waited = 0;
 	pci_write(f->address, offset, 2, (pci_read(f->address, offset, 2) & (u32)~clear) | set);
@@ -94,7 +106,13 @@ struct pcicap_reader pci_reader(const struct pci_function *f)
 
 u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 {
-	return f == pf && id == PCI_EXT_CAP_SRIOV ? AT : 0;
+	return f == pf && id == PCI_EXT_CAP_SRIOV ? AT : f == pf && id == EXT_CAP_ARI && card_ari ? 0x150 : 0;
+}
+
+u16 pci_find_cap(const struct pci_function *f, u16 id)
+{
+	assert_true(f == &bridge && id == PCI_CAP_EXP);
+	return is_port ? PORT_EXP : 0;
 }
 
 const struct pci_function *pci_get(unsigned i)
@@ -165,6 +183,8 @@ static int setup(void **)
 	quiet = isolated = waited = longest = 0;
 	silent = HOST_PCI_FUNCTIONS;
 	stubborn = unknown_window = false;
+	is_port = port_ari = card_ari = true;
+	port_control = 0;
 	window_start = 0xf8000000;
 	window_end = 0xfbffffff;
 	return 0;
@@ -189,17 +209,37 @@ static void test_prepared(void **)
 	assert_true(host_sriov_vf(0, 8) == -1 && host_sriov_vf(OTHER, 0) == -1);
 	assert_true(!host_sriov_is_vf(0) && !host_sriov_is_vf(10));
 	assert_ptr_equal(pci_physical(pf), pf);
-	/* Not on, pages of 4 KiB, and no ARI, which nobody has set up in the bridge. */
-	assert_int_equal(control(), 0);
+	/* Not on, pages of 4 KiB, and ARI, which the port above passes on: two of them are no functions of its one device. */
+	assert_int_equal(control(), SRIOV_ARI);
+	assert_int_equal(port_control, EXP_ARI);
 	assert_int_equal(config[(AT + PCI_SRIOV_PAGE) / 4], 1);
 	assert_int_equal(config[(AT + PCI_SRIOV_NUM_VFS) / 4], 8);
 	assert_int_equal(config[(AT + PCI_SRIOV_BAR) / 4], 0xfa00000c);
 	/* The next VM that has the card: as many at most, which are the same. */
 	config[(AT + PCI_SRIOV_BAR) / 4] = 0xc;
+	config[(AT + PCI_SRIOV_CONTROL) / 4] = 0;
 	assert_null(host_sriov_prepare(0, 3));
+	assert_int_equal(control(), SRIOV_ARI);
 	assert_int_equal(pci_nr_functions, 10);
 	assert_int_equal(config[(AT + PCI_SRIOV_BAR) / 4], 0xfa00000c);
 	assert_int_equal(config[(AT + PCI_SRIOV_NUM_VFS) / 4], 3);
+}
+
+/* A port without ARI, or a card without it: functions 2 to 7 alone. Below another bridge there are more devices. */
+static void test_no_ari(void **)
+{
+	for (unsigned i = 0; i < 2; i++) {
+		setup(NULL);
+		*(i ? &port_ari : &card_ari) = false;
+		assert_non_null(strstr(host_sriov_prepare(0, 7), "has no ARI"));
+		assert_int_equal(pci_nr_functions, 2);
+		assert_null(host_sriov_prepare(0, 6));
+		assert_true(!control() && !port_control);
+	}
+	setup(NULL);
+	is_port = false;
+	assert_null(host_sriov_prepare(0, 8));
+	assert_true(!control() && !port_control);
 }
 
 static void test_not_prepared(void **)
@@ -257,7 +297,7 @@ static void test_on(void **)
 	assert_int_equal(host_sriov_enable(0, 9), -EINVAL);
 	assert_int_equal(pci_vf_read(2, 0, 4, ~0u), ~0u);
 	assert_int_equal(host_sriov_enable(0, 4), 0);
-	assert_int_equal(control(), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
+	assert_int_equal(control(), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY | SRIOV_ARI);
 	assert_true(quiet == 4 && waited == 100 && isolated == (IS_ENABLED(CONFIG_IOMMU) ? 4 : 0));
 	assert_true(host_sriov_on(2) && host_sriov_on(5) && !host_sriov_on(6) && !host_sriov_on(0));
 	assert_int_equal(host_sriov_enable(0, 4), -EINVAL);
@@ -283,7 +323,7 @@ static void test_off(void **)
 	assert_int_equal(host_sriov_enable(0, 8), 0);
 	since = rdtsc();
 	host_sriov_disable(0);
-	assert_true(control() == 0 && !host_sriov_on(2));
+	assert_true(control() == SRIOV_ARI && !host_sriov_on(2));
 	assert_int_equal(host_sriov_enable(0, 2), 0);
 	assert_true(rdtsc() - since >= OFF_MS * KHZ);
 	assert_true(host_sriov_on(3) && !host_sriov_on(4));
@@ -300,7 +340,7 @@ static void test_lies(void **)
 		if (i == 2)
 			config[(AT + PCI_SRIOV_OFFSET) / 4] = 0x00010003;
 		assert_int_equal(host_sriov_enable(0, 8), -EIO);
-		assert_true(control() == 0 && !host_sriov_on(2));
+		assert_true(control() == SRIOV_ARI && !host_sriov_on(2));
 		assert_true(i || longest >= READY_MS);
 	}
 }
@@ -309,6 +349,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_prepared, setup),
+		cmocka_unit_test_setup(test_no_ari, setup),
 		cmocka_unit_test_setup(test_not_prepared, setup),
 		cmocka_unit_test_setup(test_placed, setup),
 		cmocka_unit_test_setup(test_on, setup),

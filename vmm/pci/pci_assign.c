@@ -138,8 +138,9 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 		bool found = false;
 
 		for (unsigned i = 0; host_pci_function(i, &f); i++) {
-			/* A VF is only had as one. */
-			if ((IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(i)) || !matches(&c->pci[n], &f))
+			/* A VF is only had as one, or by its address. */
+			if ((IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by != VM_PCI_ADDRESS && host_sriov_is_vf(i)) ||
+			    !matches(&c->pci[n], &f))
 				continue;
 			found = true;
 			err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_take(vm, &c->pci[n], &f) ? -EINVAL : assign(vm, pci, &f);

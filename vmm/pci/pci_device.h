@@ -113,8 +113,8 @@ void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci);
 int pci_sriov_prepare(struct vm *vm, const struct vm_pci *pci);
 /* Wants the VM a VF of *f, *f is that one now. 0, or -EINVAL, printed. */
 int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f);
-/* A VF has been made for its VM: its PF's VM may pull it out from now on, until it has left, before it is taken down. */
-void pci_sriov_join(struct pci_device *d);
+/* A VF is being made for its VM: its PF's VM may pull it out, until it has left. 0, or -ENODEV, printed: it just went off. */
+int pci_sriov_join(struct pci_device *d);
 void pci_sriov_leave(struct pci_device *d);
 /* Has the capability shown in place of the device's, in the list of nr, with nothing on. */
 void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
@@ -122,18 +122,16 @@ void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
 bool pci_sriov_owns(const struct pci_device *d, u16 offset);
 u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
 void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
-/* Takes the PF's VFs from the VMs that have them, and switches them off: at its VM's end. */
-void pci_sriov_off(struct pci_device *d);
-/* host_pci_reset(), for a PF, too. */
+/* host_pci_reset() and host_pci_take_back(), for a PF, too, whose VFs go first. d: NULL if the function's device was never made. */
 int pci_sriov_reset(struct pci_device *d);
-/* Where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
+int pci_sriov_take_back(struct pci_device *d, unsigned index);
+/* pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
 bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value);
 
 /* The same for all images; d may be NULL where a device is taken down. */
-static inline void pci_vf_join(struct pci_device *d)
+static inline int pci_vf_join(struct pci_device *d)
 {
-	if (IS_ENABLED(CONFIG_SRIOV))
-		pci_sriov_join(d);
+	return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_join(d) : 0;
 }
 
 static inline void pci_vf_leave(struct pci_device *d)
@@ -173,9 +171,7 @@ static inline int pci_device_reset(struct pci_device *d)
 
 static inline int pci_device_take_back(struct pci_device *d, unsigned index)
 {
-	if (IS_ENABLED(CONFIG_SRIOV) && d)
-		pci_sriov_off(d);
-	return host_pci_take_back(index);
+	return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_take_back(d, index) : host_pci_take_back(index);
 }
 
 /* At the end of a VM with a CPU that does not answer: nobody waits for a VF of its from here on. */

@@ -249,14 +249,13 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	r->pci.device[n] = d;
 	d->vm = vm;
 	d->host = f;
-	if (pci_intx_create(vm, n))
+	if (pci_vf_join(d) || pci_intx_create(vm, n))
 		return -ENODEV;
 	if (configure(d, &nr))
 		return pci_refuse(vm, PCI_FORMAT " has too many capabilities, or they do not fit", PCI_FORMAT_ARGS(f->address));
 	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
-	pci_vf_join(d);
 	if (!err)
 		vm_log(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
 		       f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);

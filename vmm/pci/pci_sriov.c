@@ -10,6 +10,7 @@
  */
 #include <margay/errno.h>
 #include <margay/spinlock.h>
+#include <margay/string.h>
 
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
@@ -20,18 +21,50 @@
 #define NO_DEVICE 0xffffu
 #define WAIT_S 70 /* a VM may be resetting its VF, which takes a minute at most */
 
-static struct spinlock lock; /* guards user[], and keeps its devices and their VMs there */
+static struct spinlock lock; /* guards user[] and open[], and keeps the devices and their VMs there */
 static struct pci_device *user[HOST_PCI_FUNCTIONS]; /* of VFs, by the host's index: the device of the VM that has it */
+/* VFs that VMs may have: they are on, and the PF's VM is not taking them back. None joins behind one that looked for users. */
+static bool open[HOST_PCI_FUNCTIONS];
+
+static void set_open(unsigned pf, unsigned count)
+{
+	int vf;
+
+	spin_lock(&lock);
+	for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
+		open[vf] = n < count;
+	spin_unlock(&lock);
+}
+
+static bool is_open(int vf)
+{
+	bool is;
+
+	spin_lock(&lock);
+	is = vf >= 0 && open[vf];
+	spin_unlock(&lock);
+	return is;
+}
 
 /* ---- VFs of this VM ------------------------------------------------------------------- */
 
-void pci_sriov_join(struct pci_device *d)
+int pci_sriov_join(struct pci_device *d)
 {
-	if (!host_sriov_is_vf(d->host->index))
-		return;
+	unsigned vf = d->host->index;
+	bool can;
+
+	if (!host_sriov_is_vf(vf))
+		return 0;
 	spin_lock(&lock);
-	user[d->host->index] = d;
+	can = open[vf];
+	if (can)
+		user[vf] = d;
 	spin_unlock(&lock);
+	if (can)
+		return 0;
+	pci_refuse(d->vm, PCI_FORMAT ": the VM that has its physical function has just switched it off: it is started when it is "
+		   "on again", PCI_FORMAT_ARGS(d->host->address));
+	return -ENODEV;
 }
 
 void pci_sriov_leave(struct pci_device *d)
@@ -47,14 +80,13 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 	struct host_pci_function f;
 
 	for (unsigned n = 0; n < c->nr_pci; n++) {
-		bool on = c->pci[n].by != VM_PCI_VF;
+		const struct vm_config_pci *want = &c->pci[n];
+		bool on = want->by != VM_PCI_VF;
 
-		for (unsigned i = 0; !on && host_pci_function(i, &f); i++)
-			if (pci_same_address(&f.address, &c->pci[n].address)) {
-				int vf = host_sriov_vf(i, c->pci[n].vf);
-
-				on = vf >= 0 && host_sriov_on((unsigned)vf);
-			}
+		for (unsigned i = 0; (want->by == VM_PCI_VF || want->by == VM_PCI_ADDRESS) && host_pci_function(i, &f); i++)
+			if (pci_same_address(&f.address, &want->address))
+				on = want->by == VM_PCI_VF ? is_open(host_sriov_vf(i, want->vf)) :
+							     !host_sriov_is_vf(i) || is_open((int)i);
 		if (!on)
 			return false;
 	}
@@ -63,17 +95,22 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 
 int pci_sriov_take(struct vm *vm, const struct vm_config_pci *want, struct host_pci_function *f)
 {
-	unsigned n = want->vf;
-	int vf = host_sriov_vf(f->index, n);
+	int vf = want->by == VM_PCI_VF ? host_sriov_vf(f->index, want->vf) : (int)f->index;
+	char name[24];
 
-	if (want->by != VM_PCI_VF)
+	if (want->by != VM_PCI_VF && !host_sriov_is_vf(f->index))
 		return 0;
-	if (vf < 0 || !host_sriov_on((unsigned)vf))
-		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: the VM that has " PCI_FORMAT " has not switched it on (sriov_numvfs): "
-				  "it is started then", PCI_FORMAT_ARGS(f->address), n, PCI_FORMAT_ARGS(f->address));
+	if (want->by == VM_PCI_VF)
+		snprintf(name, sizeof(name), "vf:" PCI_FORMAT ":%u", PCI_FORMAT_ARGS(f->address), want->vf);
+	else
+		snprintf(name, sizeof(name), PCI_FORMAT, PCI_FORMAT_ARGS(f->address));
+	if (vm->config->vfs)
+		return pci_refuse(vm, "%s: vfs is not in a VM that has a virtual function itself", name);
+	if (!is_open(vf))
+		return pci_refuse(vm, "%s: the VM that has its physical function has not switched it on (sriov_numvfs): it is "
+				  "started then", name);
 	if (!vm->config->trusted && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_on()))
-		return pci_refuse(vm, "vf:" PCI_FORMAT ":%u: without an IOMMU who has it commands the node: only for VMs with "
-				  "trusted = yes", PCI_FORMAT_ARGS(f->address), n);
+		return pci_refuse(vm, "%s: without an IOMMU who has it commands the node: only for VMs with trusted = yes", name);
 	host_pci_function((unsigned)vf, f);
 	return 0;
 }
@@ -241,13 +278,15 @@ u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size)
 	return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
 }
 
-void pci_sriov_off(struct pci_device *d)
+/* Takes the PF's VFs from the VMs that have them, and switches them off. */
+static void switch_off(struct pci_device *d)
 {
 	unsigned pf = d->host->index;
 
 	if (host_sriov_vf(pf, 0) < 0 || !d->sriov.at)
 		return;
 	d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
+	set_open(pf, 0);
 	if (take_all(pf))
 		host_sriov_disable(pf);
 	else
@@ -259,7 +298,7 @@ int pci_sriov_reset(struct pci_device *d)
 {
 	int err;
 
-	pci_sriov_off(d);
+	switch_off(d);
 	err = host_pci_reset(d->host->index);
 	if (!d->sriov.at)
 		return err;
@@ -268,6 +307,25 @@ int pci_sriov_reset(struct pci_device *d)
 	if (host_sriov_prepare(d->host->index, d->vm->config->vfs))
 		err = -EIO;
 	return err;
+}
+
+/* Does the PF's VM wait for it, if this is a VF? Else that may have it off in the middle of a reset. */
+static bool holds(const struct pci_device *d)
+{
+	bool is;
+
+	spin_lock(&lock);
+	is = d && user[d->host->index] == d && !d->gone;
+	spin_unlock(&lock);
+	return is;
+}
+
+int pci_sriov_take_back(struct pci_device *d, unsigned index)
+{
+	if (d)
+		switch_off(d);
+	/* A VF is reset as it is pulled out, and before it has joined it was not used. */
+	return host_sriov_is_vf(index) && !holds(d) ? 0 : host_pci_take_back(index);
 }
 
 static void switch_on(struct pci_device *d)
@@ -281,6 +339,7 @@ static void switch_on(struct pci_device *d)
 		       d->sriov.count);
 		return;
 	}
+	set_open(pf, d->sriov.count);
 	vm_log(d->vm, "pci: " PCI_FORMAT ": %u virtual functions are on", PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
 	monitor_start_vfs();
 }
@@ -299,7 +358,7 @@ void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 		if (~old & s->control & PCI_SRIOV_ENABLE)
 			switch_on(d);
 		else if (old & ~s->control & PCI_SRIOV_ENABLE)
-			pci_sriov_off(d);
+			switch_off(d);
 	} else if (at == PCI_SRIOV_NUM_VFS && !(old & PCI_SRIOV_ENABLE)) {
 		u32 count = (s->count & ~lanes) | (value & lanes & 0xffff);
 
@@ -310,35 +369,4 @@ void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 		/* The guest's note: what is placed stays. */
 		s->bar[i] = (s->bar[i] & ~(s->mask[i] & lanes)) | (value & s->mask[i] & lanes);
 	}
-}
-
-/* The PF of the VM whose VF is there, and on. */
-static const struct pci_device *shadow_of(const struct vm_pci *pci, u8 bus, u8 devfn, struct host_pci_function *vf)
-{
-	for (unsigned i = 0; pci && i < pci->nr_functions; i++) {
-		const struct pci_device *d = pci->device[i];
-		int index;
-
-		if (!d->sriov.at || !(d->sriov.control & PCI_SRIOV_ENABLE))
-			continue;
-		for (unsigned n = 0; n < d->sriov.count && (index = host_sriov_vf(d->host->index, n)) >= 0; n++)
-			if (host_pci_function((unsigned)index, vf) && vf->address.bus == bus && vf->address.devfn == devfn)
-				return d;
-	}
-	return NULL;
-}
-
-bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value)
-{
-	struct host_pci_function vf;
-	const struct pci_device *d = shadow_of(pci, bus, devfn, &vf);
-	u16 at = offset & ~3u;
-
-	if (!d)
-		return false;
-	/* As VFs have it, no vendor. The class is the PF's, all else is none. */
-	*value = at == PCI_REG_ID ? ~0u : at == PCI_REG_CLASS ? host_pci_read(d->host->index, at, 4) : 0;
-	*value >>= (offset & 3) * 8;
-	*value = size == 4 ? *value : *value & (u32)(BIT(size * 8) - 1);
-	return true;
 }

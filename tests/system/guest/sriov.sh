@@ -7,6 +7,7 @@
 # 0 and 1 are in that VLAN, and have MAC addresses. margay.then=reach, in the others: TCP between those from margay.first to
 # margay.all only; then it tells whether the first answers. margay.then=stream: when that is done 32 MiB go from the first to the
 # second, who before and behind that is still for as long as somebody takes to count. margay.guest=yes: with margay-guest.
+# margay.outside=yes: behind all that each fetches a file from the card's other end, 10.0.9.201, and gives its own to 10.0.9.202.
 . /etc/profile
 argument() {
 	sed -n "s/.*margay\.$1=\([a-z0-9]*\).*/\1/p" /proc/cmdline
@@ -30,7 +31,8 @@ network() {
 }
 # What its function's configuration space says, now.
 identity() { dd if="$vf/config" bs=4 count=1 2>/dev/null | od -An -tx4 | tr -d ' '; }
-pf=/sys/bus/pci/devices/0000:00:08.0
+pf=$(grep -l 0x10c9 /sys/bus/pci/devices/*/device)
+pf=${pf%/device}
 # What nc sends where it is to receive: nothing, and no end either, at which the other side would stop.
 mkfifo /tmp/nothing
 exec 3<>/tmp/nothing
@@ -58,6 +60,13 @@ exchange() {
 		await give "$other"
 	done
 	wait
+}
+outside() {
+	fetch_outside() { nc 10.0.9.201 80 <&3 >/tmp/got 2>/dev/null; }
+	give_outside() { nc 10.0.9.202 80 </tmp/file >/dev/null 2>&1; }
+	await fetch_outside
+	say outside "$(sha256sum </tmp/got)"
+	await give_outside
 }
 packets() { cat /sys/class/net/eth0/statistics/rx_packets; }
 stream() { nc 10.0.9.1 6800 <&3 2>/dev/null >/tmp/stream; }
@@ -99,6 +108,7 @@ if [ "$vfs" != 0 ]; then
 		while true; do sleep 1000; done
 	fi
 	exchange
+	[ "$(argument outside)" = yes ] && outside
 	[ "$(argument then)" = stream ] && dd if=/dev/zero bs=64k count=512 2>/dev/null | nc -l -p 6800 >/dev/null
 	for other in $(seq 2 "$all"); do
 		nc -l -p $((6900 + other)) </dev/null >/dev/null
@@ -111,6 +121,7 @@ else
 	lspci -vvv 2>&1 | sed 's/^/margay-lspci: /'
 	network "$me"
 	exchange
+	[ "$(argument outside)" = yes ] && outside
 	say mac "$(cat /sys/class/net/eth0/address)"
 	if [ "$(argument then)" = reach ]; then
 		reached=no
@@ -138,6 +149,6 @@ else
 		say after "$(identity)"
 	fi
 fi
-dmesg | grep -E -e 'igb|pci 0000:00:(08|18)|SR-IOV|VF' | sed 's/^/margay-dmesg: /'
+dmesg | grep -E -e 'igb|pci 0000:(00:(08|18)|01:)|SR-IOV|VF' | sed 's/^/margay-dmesg: /'
 echo "margay-test: done"
 poweroff
