@@ -142,9 +142,13 @@ FILES = {
 
 
 def answers(run):
+    return read_answers(run.of("service").text)
+
+
+def read_answers(printed):
     """By the names of the script's commands: what was said, and the status."""
     said, status = {}, {}
-    for what, code, text in re.findall(r"^margay-test: ([a-z0-9-]+): (\d+): (.*?)\r?$", run.of("service").text, re.MULTILINE):
+    for what, code, text in re.findall(r"^margay-test: ([a-z0-9.-]+): (\d+): (.*?)\r?$", printed, re.MULTILINE):
         said[what] = said.get(what, "") + text
         status[what] = int(code)
     return {what: text.rstrip("|").replace("|", "\n") for what, text in said.items()}, status
