@@ -19,7 +19,7 @@ import test_debian
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
 CMDLINE = "console=ttyS0 root=/dev/nvme0n1p1 ro crashkernel=192M"
 # What an installer and the operator write.
-GRUB = "GRUB_CMDLINE_LINUX=\"%s\"\nGRUB_TIMEOUT=1\n" % CMDLINE.replace(" root=/dev/nvme0n1p1 ro", "")
+GRUB = "GRUB_DISTRIBUTOR=Debian\nGRUB_CMDLINE_LINUX=\"%s\"\nGRUB_TIMEOUT=1\n" % CMDLINE.replace(" root=/dev/nvme0n1p1 ro", "")
 DEFAULT = "GRUB_DEFAULT=\"Margay: service.conf\"\n"
 # The root file system, and that the node is off when the VM is.
 MORE = "pci         = 00:06.0\nmemory_map  = identity\non_poweroff = poweroff_node\n"
