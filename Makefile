@@ -53,7 +53,7 @@ help:
 	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two (half an hour)'
 	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'
 	@echo '                      (ten minutes)'
-	@echo 'make guest-debian     a Debian system on a disk, for the full tier: downloads it (three minutes)'
+	@echo 'make guest-debian     Debian systems on disks, for the full tier: downloads them (some minutes)'
 	@echo 'make test             unit and whole-machine tests on both emulators, as CI runs them (40 minutes)'
 	@echo 'make test-full        the whole matrix (hours); keeps the results in docs/test-full.md'
 	@echo 'make unit             build and run the unit tests only (ten minutes, then two)'
@@ -354,7 +354,7 @@ guest-kernels: $(GUEST)
 other-kernels: | $(B)/.config
 	$(Q)tools/other-kernels $(G)
 
-# A system as others install it, for the full tier; three minutes when it is not there yet.
+# Systems as others install them, for the full tier; some minutes when they are not there yet.
 .PHONY: guest-debian
 guest-debian: | $(B)/.config
 	$(Q)tools/guest-debian $(G)

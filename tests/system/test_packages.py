@@ -10,13 +10,17 @@ import node
 import pytest
 
 
-@pytest.fixture(scope="module", name="packages")
 def make_deb():
-    """{name: path}"""
+    """{name: path} of the packages that there are now."""
     done = subprocess.run(["make", "-C", node.TOP, "deb"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     paths = [line.split(": ")[1] for line in done.stdout.split("\n") if line.startswith("packages: ")]
     return {os.path.basename(path).split("_")[0]: os.path.join(node.TOP, path) for path in paths}
+
+
+@pytest.fixture(scope="module", name="packages")
+def fixture_packages():
+    return make_deb()
 
 
 def test_lintian_is_content(packages, tmp_path):

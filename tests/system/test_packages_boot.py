@@ -1,0 +1,164 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The packages on a Debian system (tools/guest-debian) that has GRUB on its disk as grub-install puts it there: installed on the
+bare machine as docs/first-hour.md says, which then boots by its own GRUB into Margay, with the same system as the VM that
+commands; upgraded and removed in that VM, after which the machine boots without Margay. All is typed at the console.
+"""
+
+import os
+import re
+import shutil
+import subprocess
+
+import disk
+import margay_run
+import node
+import pytest
+import test_commander
+import test_debian
+
+pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
+CMDLINE = "console=ttyS0 root=/dev/nvme0n1p1 ro crashkernel=192M"
+# What an installer and the operator write.
+GRUB = "GRUB_DISTRIBUTOR=Debian\nGRUB_CMDLINE_LINUX=\"%s\"\nGRUB_TIMEOUT=1\n" % CMDLINE.replace(" root=/dev/nvme0n1p1 ro", "")
+DEFAULT = "GRUB_DEFAULT=\"Margay: service.conf\"\n"
+# The root file system, and that the node is off when the VM is.
+MORE = "pci         = 00:06.0\nmemory_map  = identity\non_poweroff = poweroff_node\n"
+MEMORY, CPUS = "2G", 2
+
+
+def make_site():
+    """{name: path} of the packages of an image with a VM that commands, as the first hour makes them; its version."""
+    directory = os.path.join(os.path.relpath(node.BUILD, node.TOP), "site")
+    said = ""
+    for target in "site_defconfig", "deb":
+        done = subprocess.run(["make", "-C", node.TOP, "B=" + directory, target], capture_output=True, text=True, check=False)
+        assert done.returncode == 0, done.stdout + done.stderr
+        said = done.stdout
+    paths = re.findall("^packages: (.*)$", said, re.MULTILINE)
+    with open(os.path.join(node.TOP, directory, "version"), encoding="ascii") as f:
+        return {os.path.basename(path).split("_")[0]: os.path.join(node.TOP, path) for path in paths}, f.read().strip()
+
+
+def newer(package, directory):
+    """The same one with a later version."""
+    tree = os.path.join(directory, "tree")
+    subprocess.run(["dpkg-deb", "-R", package, tree], check=True)
+    control = os.path.join(tree, "DEBIAN", "control")
+    with open(control, encoding="ascii") as f:
+        text = f.read()
+    with open(control, "w", encoding="ascii") as f:
+        f.write(re.sub(r"^(Version: .*)$", r"\1+1", text, count=1, flags=re.MULTILINE))
+    subprocess.run(["dpkg-deb", "--root-owner-group", "-Zxz", "--build", tree, os.path.join(directory, "newer.deb")], check=True,
+                   stdout=subprocess.DEVNULL)
+    shutil.rmtree(tree)
+
+
+def first_hour():
+    """What is typed on the node, and service.conf with its root file system."""
+    (lines,), (service,) = test_commander.first_hour("sh node"), test_commander.first_hour("conf service.conf")
+    assert "cmdline     = console=ttyS0\n" in service
+    return lines.splitlines(), service.replace("cmdline     = console=ttyS0\n", "cmdline     = %s\n" % CMDLINE) + MORE
+
+
+def disks(directory, debian):
+    """The package's path and the image's version; QEMU's words for the system's disk, which is written to, and for another one
+    that brings the packages and the files."""
+    packages, version = make_site()
+    brought = os.path.join(directory, "brought")
+    os.mkdir(brought)
+    for path in packages.values():
+        shutil.copy(path, brought)
+    newer(packages["margay"], brought)
+    for name, text in (("service.conf", first_hour()[1]), ("grub", GRUB), ("default.cfg", DEFAULT)):
+        with open(os.path.join(brought, name), "w", encoding="ascii") as f:
+            f.write(text)
+    second = os.path.join(directory, "brought.img")
+    disk.run("mke2fs", "-q", "-t", "ext4", "-d", brought, second, "32M")
+    root = os.path.join(debian, "root.img")
+    system = os.path.join(directory, "system.img")
+    with open(system, "wb") as f:
+        f.truncate(disk.MIB + os.path.getsize(root))
+        f.seek(0)
+        f.write(b"\xcd\x18")  # INT 18h: the BIOS is to go on to the next medium
+        f.seek(446)
+        f.write(disk.partition(1, disk.LINUX, disk.MIB, os.path.getsize(root)))
+        f.seek(510)
+        f.write(b"\x55\xaa")
+    disk.run("dd", "if=" + root, "of=" + system, "bs=1M", "seek=1", "conv=notrunc,sparse")
+    drive = "if=none,format=raw,id=%s,file=%s"
+    return (packages["margay"], version,
+            ["-drive", drive % ("root", system), "-device", "nvme,drive=root,serial=margay,addr=6,bootindex=0"],
+            ["-drive", drive % ("second", second), "-device", "virtio-blk-pci,drive=second,addr=7"])
+
+
+def start(name, debian, extra, native):
+    """The CD has the installer's kernel, which starts when there is no GRUB on the disk."""
+    name += "-" + os.path.basename(debian)
+    iso = node.image(name, "--linux", os.path.join(debian, "vmlinuz"), "--initrd", os.path.join(debian, "initrd"),
+                     "--cmdline", CMDLINE)
+    return node.start(name, "qemu", iso, cpus=CPUS, memory=MEMORY, extra=extra, native=native, timeout=test_debian.MINUTES * 60)
+
+
+def good(console, command):
+    """What a command says that has to end well."""
+    said = console.do(command + " && echo good")
+    assert said.split("\n")[-1] == "good", "%s: %s" % (command, said)
+    return said
+
+
+def entries(console):
+    """The titles of GRUB's menu."""
+    return re.findall("'(.*)'", console.do("grep -o \"^menuentry '[^']*'\" /boot/grub/grub.cfg"))
+
+
+def off(running, console):
+    console.leave("systemctl poweroff")
+    outcome = running.wait()
+    assert outcome.status == margay_run.OK, outcome.text
+
+
+def install(console):
+    """GRUB as the installer leaves it, then the first hour's second step."""
+    good(console, "mount /dev/vda /mnt && cp /mnt/grub /etc/default/grub && mkdir -p /etc/default/grub.d")
+    good(console, "grub-install /dev/nvme0n1")
+    good(console, "update-grub")
+    assert entries(console) == ["Debian GNU/Linux"]
+    good(console, "cp /mnt/default.cfg /etc/default/grub.d/ && cp /mnt/newer.deb /mnt/margay-tools_*.deb /root/ && cd /mnt")
+    typed = first_hour()[0]
+    good(console, typed[0])
+    assert entries(console)[1:] == ["Margay: hardware check"]
+    good(console, "cp /mnt/service.conf /boot/margay/")
+    for line in typed[1:]:
+        good(console, line)
+    assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]
+
+
+@pytest.mark.parametrize("release", ["debian", "debian-13"])
+def test_own_grub(release, tmp_path):
+    """Bare; then the VM that commands; then bare again."""
+    debian = os.path.join(node.GUEST, release)
+    package, version, system, second = disks(str(tmp_path), debian)
+    with start("packages-boot-install", debian, system + second, True) as running:
+        console = test_debian.Console(running)
+        assert console.do("systemd-detect-virt") == "qemu"
+        install(console)
+        off(running, console)
+    with start("packages-boot-margay", debian, system, False) as running:
+        console = test_debian.Console(running)
+        assert re.search("^.*margay: Margay %s, loaded at 0x[0-9a-f]+ by GRUB " % re.escape(version), running.text, re.MULTILINE)
+        assert console.do("systemd-detect-virt") == "vm-other"
+        good(console, "apt-get -qy install /root/margay-tools_*.deb")
+        assert console.do("margay --version") == "margay " + version
+        assert "commander=service" in console.do("margay info")
+        good(console, "apt-get -qy install /root/newer.deb")
+        assert console.do("dpkg-query -W -f '${Version}' margay; echo") == os.path.basename(package).split("_")[1] + "+1"
+        assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]
+        good(console, "apt-get -qy purge margay")
+        assert entries(console) == ["Debian GNU/Linux"]
+        assert console.do("ls /boot/margay") == "initrd.img\nservice.conf\nvmlinuz"
+        off(running, console)
+    with start("packages-boot-removed", debian, system, True) as running:
+        console = test_debian.Console(running)
+        assert console.do("systemd-detect-virt; cat /sys/class/dmi/id/sys_vendor") == "qemu\nQEMU"
+        assert "BOOT_IMAGE=/boot/vmlinuz" in console.do("cat /proc/cmdline")
+        off(running, console)
