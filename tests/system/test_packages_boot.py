@@ -4,6 +4,7 @@ bare machine as docs/first-hour.md says, which then boots by its own GRUB into M
 commands; upgraded and removed in that VM, after which the machine boots without Margay. All is typed at the console.
 """
 
+import json
 import os
 import re
 import shutil
@@ -149,7 +150,7 @@ def test_own_grub(release, tmp_path):
         assert console.do("systemd-detect-virt") == "vm-other"
         good(console, "apt-get -qy install /root/margay-tools_*.deb")
         assert console.do("margay --version") == "margay " + version
-        assert "commander=service" in console.do("margay info")
+        assert json.loads(console.do("margay --json info"))[0]["commander"] == "service"
         good(console, "apt-get -qy install /root/newer.deb")
         assert console.do("dpkg-query -W -f '${Version}' margay; echo") == os.path.basename(package).split("_")[1] + "+1"
         assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]
