@@ -156,7 +156,7 @@ def test_own_grub(release, tmp_path):
         assert entries(console)[1:] == ["Margay: service.conf", "Margay: hardware check"]
         good(console, "apt-get -qy purge margay")
         assert entries(console) == ["Debian GNU/Linux"]
-        assert console.do("ls /boot/margay") == "initrd.img\nservice.conf\nvmlinuz"
+        assert console.do("ls -1 /boot/margay") == "initrd.img\nservice.conf\nvmlinuz"
         off(running, console)
     with start("packages-boot-removed", debian, system, True) as running:
         console = test_debian.Console(running)
