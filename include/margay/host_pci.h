@@ -116,6 +116,8 @@ bool host_sriov_on(unsigned index);
 int host_sriov_enable(unsigned index, unsigned count);
 /* Switches all off: they are quiet and no VM's. */
 void host_sriov_disable(unsigned index);
+/* For an operator: how many VFs the function has or can have, or why none. False: it is not one that has any. */
+bool host_sriov_text(unsigned index, char *text, size_t size);
 
 /* ---- IOMMU: only in images with IOMMU ------------------------------------- */
 

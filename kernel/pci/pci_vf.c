@@ -6,6 +6,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/spinlock.h>
+#include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
@@ -253,6 +254,34 @@ const char *host_sriov_prepare(unsigned index, unsigned count)
 		program(c, count);
 	spin_unlock(&lock);
 	return why;
+}
+
+bool host_sriov_text(unsigned index, char *text, size_t size)
+{
+	const struct pci_function *f = pci_get(index);
+	u16 at = pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV);
+	const struct card *c = card_of(f);
+	const struct pcicap_reader reader = pci_reader(f);
+	unsigned fit = 0;
+	struct sriov s;
+	const char *why;
+
+	if (!at || card_of_vf(index))
+		return false;
+	if (c) {
+		snprintf(text, size, "%u of %u virtual functions are on", __atomic_load_n(&c->on, __ATOMIC_ACQUIRE), c->count);
+		return true;
+	}
+	/* What place() says is known when a VM asks for so many. */
+	why = sriov_read(&reader, NULL, at, &s);
+	while (!why && fit < s.total && !sriov_unfit(&s, &f->address, fit + 1, f->address.bus))
+		fit++;
+	why = why || fit ? why : sriov_unfit(&s, &f->address, 1, f->address.bus);
+	if (why)
+		snprintf(text, size, "no virtual functions: %s", why);
+	else
+		snprintf(text, size, "up to %u virtual functions (vfs in a VM file)", fit);
+	return true;
 }
 
 int host_sriov_vf(unsigned index, unsigned n)

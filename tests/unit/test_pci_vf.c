@@ -242,6 +242,35 @@ static void test_no_ari(void **)
 	assert_true(!control() && !port_control);
 }
 
+/* What an operator is told, before and after a VM has it; nothing is written to the card for that. */
+static void test_text(void **)
+{
+	char text[200];
+
+	assert_false(host_sriov_text(OTHER, text, sizeof(text)));
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_string_equal(text, "up to 8 virtual functions (vfs in a VM file)");
+	/* The last of 8 is on the next bus; then all are. */
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xf9;
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_string_equal(text, "up to 7 virtual functions (vfs in a VM file)");
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0x100;
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_string_equal(text, "no virtual functions: its virtual functions need bus numbers that the bridge above it does not "
+				  "have: more in the setup (SR-IOV)");
+	config[(AT + PCI_SRIOV_PAGES) / 4] = 2;
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_non_null(strstr(text, "no virtual functions: "));
+	setup(NULL);
+	assert_null(host_sriov_prepare(0, 3));
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_string_equal(text, "0 of 3 virtual functions are on");
+	assert_int_equal(host_sriov_enable(0, 2), 0);
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_string_equal(text, "2 of 3 virtual functions are on");
+	assert_false(host_sriov_text(2, text, sizeof(text)));
+}
+
 static void test_not_prepared(void **)
 {
 	assert_string_equal(host_sriov_prepare(OTHER, 1), "it has none (SR-IOV)");
@@ -350,6 +379,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_prepared, setup),
 		cmocka_unit_test_setup(test_no_ari, setup),
+		cmocka_unit_test_setup(test_text, setup),
 		cmocka_unit_test_setup(test_not_prepared, setup),
 		cmocka_unit_test_setup(test_placed, setup),
 		cmocka_unit_test_setup(test_on, setup),

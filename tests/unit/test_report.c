@@ -106,6 +106,11 @@ bool pci_iommu_text(unsigned, char *, size_t)
 	return false;
 }
 
+bool host_sriov_text(unsigned, char *, size_t)
+{
+	return false;
+}
+
 static void say(const char *fmt, ...)
 {
 	va_list ap;

@@ -76,8 +76,7 @@ static void set_segments(struct vcpu *vcpu)
 	const u32 flat = SEG_ATTR_S | SEG_ATTR_P | SEG_ATTR_G;
 	const struct segment code = { .selector = BOOT_CS, .attr = flat | SEG_ATTR_L | 0xb, .limit = ~0u };
 	const struct segment data = { .selector = BOOT_DS, .attr = flat | SEG_ATTR_DB | 0x3, .limit = ~0u };
-	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE };
-	const struct segment tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
+	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE }, tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
 
 	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
 		hvm->set_segment(vcpu, seg, seg == SEG_CS ? &code : seg >= SEG_FS ? &unused : &data);

@@ -124,8 +124,7 @@ static void entry_state(struct vm *vm, struct vcpu *vcpu)
 	const u32 flat = SEG_ATTR_S | SEG_ATTR_P | SEG_ATTR_G | SEG_ATTR_DB;
 	const struct segment code = { .selector = BOOT_CS, .attr = flat | 0xb, .limit = ~0u };
 	const struct segment data = { .selector = BOOT_DS, .attr = flat | 0x3, .limit = ~0u };
-	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE };
-	const struct segment tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
+	const struct segment unused = { .attr = SEG_ATTR_UNUSABLE }, tss = { .attr = SEG_ATTR_P | 0xb, .limit = 0x67 };
 
 	hvm->set(vcpu, HVM_CR0, CR0_PE | CR0_ET);
 	for (enum seg seg = SEG_ES; seg <= SEG_GS; seg++)
