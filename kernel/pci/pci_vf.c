@@ -186,46 +186,54 @@ static void add(struct card *c, unsigned count)
 }
 
 /*
- * A port has one device below it, whose functions above 7 are reached by ARI only: it is switched on where the card can do that,
- * too. True: it is below such a port.
+ * A port has one device below it, whose functions above 7 are reached by ARI only. The port's PCI Express capability; 0: it is not
+ * below such a port. *ari: port and card can do that.
  */
-static bool set_ari(struct card *c)
+static u16 find_port(const struct pci_function *f, bool *ari)
 {
-	const struct pci_function *port = pci_bridge_of(c->pf);
+	const struct pci_function *port = pci_bridge_of(f);
 	u16 exp = port ? pci_find_cap(port, PCI_CAP_EXP) : 0;
 	u32 says = exp ? pci_read(port->address, exp + PCI_EXP_CAPABILITIES, 2) : 0;
 
+	*ari = false;
 	if (!exp || (PCI_EXP_TYPE(says) != PCIE_ROOT_PORT && PCI_EXP_TYPE(says) != PCIE_DOWNSTREAM))
-		return false;
-	c->ari = (says & PCI_EXP_VERSION) > 1 && pci_find_extended_cap(c->pf, EXT_CAP_ARI) &&
-		 pci_read(port->address, exp + EXP_DEVICE2, 4) & EXP_ARI;
-	if (c->ari)
-		pci_change16(port, exp + PCI_EXP_DEVICE_CONTROL2, 0, EXP_ARI);
-	return true;
+		return 0;
+	*ari = (says & PCI_EXP_VERSION) > 1 && pci_find_extended_cap(f, EXT_CAP_ARI) &&
+	       pci_read(port->address, exp + EXP_DEVICE2, 4) & EXP_ARI;
+	return exp;
+}
+
+/* Why the last of so many VFs is not reached; few: the port above passes on functions 0 to 7 alone. NULL: it is. */
+static const char *beyond(const struct sriov *s, const struct pci_function *f, unsigned count, bool few)
+{
+	/* Each bus is a root bus of its own in a guest: not yet for VFs that are on another one than their PF. */
+	const char *why = sriov_unfit(s, &f->address, count, f->address.bus);
+	struct pci_address last;
+
+	if (!why && few && sriov_address(s, &f->address, count - 1, &last) && PCI_DEVICE(last.devfn))
+		why = "its virtual functions have numbers above 7, and it, or the port above it, has no ARI";
+	return why;
 }
 
 static const char *begin(struct card *c, unsigned count)
 {
 	const struct pci_function *f = c->pf;
 	const struct pcicap_reader reader = pci_reader(f);
-	struct pci_address last;
-	bool port;
-	u16 at = pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV);
+	u16 at = pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV), port;
 	const char *why;
 
 	if (!at)
 		return "it has none (SR-IOV)";
 	c->sriov.at = at;
-	port = set_ari(c);
+	port = find_port(f, &c->ari);
+	if (c->ari)
+		pci_change16(pci_bridge_of(f), port + PCI_EXP_DEVICE_CONTROL2, 0, EXP_ARI);
 	/* Where they are may go by how many there shall be, and by ARI. */
 	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, c->ari ? SRIOV_ARI : 0);
 	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
 	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
 	why = sriov_read(&reader, write_config, at, &c->sriov);
-	/* Each bus is a root bus of its own in a guest: not yet for VFs that are on another one than their PF. */
-	why = why ? why : sriov_unfit(&c->sriov, &f->address, count, f->address.bus);
-	if (!why && port && !c->ari && sriov_address(&c->sriov, &f->address, count - 1, &last) && PCI_DEVICE(last.devfn))
-		why = "its virtual functions have numbers above 7, and it, or the port above it, has no ARI";
+	why = why ? why : beyond(&c->sriov, f, count, port && !c->ari);
 	why = why ? why : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count) ?
 	      "the machine has more functions than fit" : place(c, count);
 	if (!why)
@@ -259,28 +267,32 @@ const char *host_sriov_prepare(unsigned index, unsigned count)
 bool host_sriov_text(unsigned index, char *text, size_t size)
 {
 	const struct pci_function *f = pci_get(index);
-	u16 at = pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV);
+	u16 at = card_of_vf(index) ? 0 : pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV);
 	const struct card *c = card_of(f);
 	const struct pcicap_reader reader = pci_reader(f);
+	u16 port;
 	unsigned fit = 0;
 	struct sriov s;
 	const char *why;
+	bool ari;
 
-	if (!at || card_of_vf(index))
+	if (!at)
 		return false;
 	if (c) {
 		snprintf(text, size, "%u of %u virtual functions are on", __atomic_load_n(&c->on, __ATOMIC_ACQUIRE), c->count);
 		return true;
 	}
-	/* What place() says is known when a VM asks for so many. */
 	why = sriov_read(&reader, NULL, at, &s);
-	while (!why && fit < s.total && !sriov_unfit(&s, &f->address, fit + 1, f->address.bus))
+	port = find_port(f, &ari);
+	/* Where they are may be said only when their number is (9.3.3.9). */
+	if (!why && !s.offset)
+		fit = s.total;
+	while (!why && fit < s.total && !(why = beyond(&s, f, fit + 1, port && !ari)))
 		fit++;
-	why = why || fit ? why : sriov_unfit(&s, &f->address, 1, f->address.bus);
-	if (why)
-		snprintf(text, size, "no virtual functions: %s", why);
+	if (fit)
+		snprintf(text, size, "up to %u virtual functions, if there is room for their registers", fit);
 	else
-		snprintf(text, size, "up to %u virtual functions (vfs in a VM file)", fit);
+		snprintf(text, size, "no virtual functions: %s", why);
 	return true;
 }
 

@@ -31,7 +31,7 @@ def test_kill():
     """Two VMs send by functions of a card as its VM ends, 50 times: each of them lives on and says so. They end, wait, and are
     started again as the functions are on again, and send. In the end the node has the memory that it had.
 
-    QEMU 10.0.2 ends by an assertion of its own (hw/pci/msix.c:217) after some kills: docs/testing.md."""
+    By QEMU 11.1, for 10.0.2 ends by an assertion of its own (hw/pci/msix.c:217) after some kills: docs/testing.md."""
     vms = {"a.conf": vm("a", 1, "role=owner vfs=2", "00:08.0", "vfs = 2")}
     for number, name in enumerate("bc"):
         vms[name + ".conf"] = vm(name, number + 2, "role=load", "vf:00:08.0:%d" % number, "on_end = restart",

@@ -42,3 +42,8 @@ int host_sriov_enable(unsigned, unsigned)
 void host_sriov_disable(unsigned)
 {
 }
+
+bool host_sriov_text(unsigned, char *, size_t)
+{
+	return false;
+}

@@ -676,11 +676,6 @@ bool pci_iommu_text(unsigned, char *, size_t)
 	return false;
 }
 
-bool host_sriov_text(unsigned, char *, size_t)
-{
-	return false;
-}
-
 bool vm_pci_owner(unsigned, char *)
 {
 	return false;

@@ -362,7 +362,17 @@ static void test_taken_back(void **)
 	have_vf();
 	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
 	assert_true(taken_back == VF && !asked);
+	/* It has not come back from its guest's reset: it may do anything until it is off. */
 	taken_back = 0;
+	vf.gone = true;
+	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
+	assert_int_equal(taken_back, VF);
+	on = 0;
+	taken_back = 0;
+	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
+	assert_int_equal(taken_back, 0);
+	on = 1;
+	vf.gone = false;
 	assert_int_equal(pci_sriov_take_back(NULL, VF + 1), 0);
 	put(PCI_SRIOV_CONTROL, 2, 0);
 	assert_true(vf.gone);

@@ -249,18 +249,28 @@ static void test_text(void **)
 
 	assert_false(host_sriov_text(OTHER, text, sizeof(text)));
 	assert_true(host_sriov_text(0, text, sizeof(text)));
-	assert_string_equal(text, "up to 8 virtual functions (vfs in a VM file)");
+	assert_string_equal(text, "up to 8 virtual functions, if there is room for their registers");
+	assert_int_equal(port_control, 0);
 	/* The last of 8 is on the next bus; then all are. */
 	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xf9;
 	assert_true(host_sriov_text(0, text, sizeof(text)));
-	assert_string_equal(text, "up to 7 virtual functions (vfs in a VM file)");
+	assert_non_null(strstr(text, "up to 7 virtual functions"));
 	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0x100;
 	assert_true(host_sriov_text(0, text, sizeof(text)));
 	assert_string_equal(text, "no virtual functions: its virtual functions need bus numbers that the bridge above it does not "
 				  "have: more in the setup (SR-IOV)");
+	/* It says where they are when it is told how many. */
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 0;
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_non_null(strstr(text, "up to 8 virtual functions"));
 	config[(AT + PCI_SRIOV_PAGES) / 4] = 2;
 	assert_true(host_sriov_text(0, text, sizeof(text)));
 	assert_non_null(strstr(text, "no virtual functions: "));
+	/* Functions 2 to 7. */
+	setup(NULL);
+	card_ari = false;
+	assert_true(host_sriov_text(0, text, sizeof(text)));
+	assert_non_null(strstr(text, "up to 6 virtual functions"));
 	setup(NULL);
 	assert_null(host_sriov_prepare(0, 3));
 	assert_true(host_sriov_text(0, text, sizeof(text)));

@@ -309,13 +309,16 @@ int pci_sriov_reset(struct pci_device *d)
 	return err;
 }
 
-/* Does the PF's VM wait for it, if this is a VF? Else that may have it off in the middle of a reset. */
+/*
+ * Does the PF's VM wait for it, if this is a VF? Else that may have it off in the middle of a reset. One that did not come back
+ * from its own guest's reset is held while it is on: it may not be quiet.
+ */
 static bool holds(const struct pci_device *d)
 {
 	bool is;
 
 	spin_lock(&lock);
-	is = d && user[d->host->index] == d && !d->gone;
+	is = d && user[d->host->index] == d && !(d->gone && (d->leaving || !host_sriov_on(d->host->index)));
 	spin_unlock(&lock);
 	return is;
 }
@@ -324,7 +327,7 @@ int pci_sriov_take_back(struct pci_device *d, unsigned index)
 {
 	if (d)
 		switch_off(d);
-	/* A VF is reset as it is pulled out, and before it has joined it was not used. */
+	/* A VF is reset as it is pulled out, quiet when it is off, and before it has joined it was not used. */
 	return host_sriov_is_vf(index) && !holds(d) ? 0 : host_pci_take_back(index);
 }
 
