@@ -15,7 +15,7 @@
 #define GUEST_IOAPIC_SIZE 0x1000ul
 #define GUEST_IOAPIC_PINS 24
 #define GUEST_IOAPIC_ID 0
-/* The first of the pins that line interrupts of PCI functions have: the UART's is below. */
+/* The first of the pins that line interrupts of PCI functions have: the UART's and the power button's are below. */
 #define GUEST_INTX_GSI 8
 
 /*

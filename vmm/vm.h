@@ -35,6 +35,7 @@ struct vm {
 	unsigned nr_vcpus, nr_host_cpus, nr_extents, nr_devices;
 	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
 	bool paused;              /* vCPUs stay out of the guest: vm_pause(); also read without the lock, atomic */
+	bool asked;               /* its power button was pressed: a power-off is a stop then; atomic */
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
 	bool mwait;               /* they may sleep by MWAIT: vm_mwait() */

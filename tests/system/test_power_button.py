@@ -14,7 +14,7 @@ import test_commander as commander
 from monitor_console import whole_lines
 from test_commander import MESSAGE, RUN, answers
 
-LINUX = ("name = %s\nkernel = vmlinuz\ninitrd = tenant\nmemory = 128M\ncpus = 1-2\ninterrupts = %s\n"
+LINUX = ("name = %s\nkernel = vmlinuz\ninitrd = tenant\nmemory = 128M\ncpus = 1-2\ninterrupts = %s\non_end = restart\n"
          "cmdline = console=ttyS0 panic=-1\n")
 SCRIPT = RUN + MESSAGE + r"""
 # Types a line into a guest's shell when it shows its prompt for the n-th time.
@@ -35,11 +35,11 @@ run ended margay wait direct
 run gone margay destroy direct
 begins emulated "poweroff -f"
 run pause margay pause emulated
-exec 3>/dev/$port
+exec 3<>/dev/$port
 printf emulated >/tmp/text
 message 25 /tmp/text
+run pressed sh -c "dd bs=16 count=1 <&3 2>/dev/null | od -An -tu2 -j6 -N2"
 exec 3>&-
-sleep 1
 run still margay show emulated
 run resume margay resume emulated
 run later margay wait emulated
@@ -65,8 +65,8 @@ def tenant():
 
 @pytest.mark.full
 def test_stop():
-    """A guest that waits for its button ends by itself, whoever's its interrupts are, also one that was paused when it was pressed;
-    one that does not heed it is ended when the time is over."""
+    """A guest that waits for its button ends by itself, for good, whoever's its interrupts are, also one that was paused when it
+    was pressed; one that does not heed it is ended when the time is over."""
     files = {name + ".conf": LINUX % (name, "emulated" if name == "emulated" else "direct")
              for name in ("direct", "emulated", "deaf")}
     files.update(vmlinuz=node.guest_file("vmlinuz"), initrd=tenant())
@@ -75,8 +75,9 @@ def test_stop():
         run = node.Run(running, running.wait())
     said, status = answers(run)
     assert {what for what, code in status.items() if code} == {"over", "wrong"}, (status, run.text[-4000:])
-    assert said["asked"] == "direct: it has ended by itself" and "poweroff" in said["ended"]
-    assert "paused" in said["still"] and "poweroff" in said["later"] and said["over"] == "margay: emulated does not run"
+    assert said["asked"] == "direct: it has ended by itself" and "stopped" in said["ended"]
+    assert said["pressed"].strip() == "0" and "paused" in said["still"] and "stopped" in said["later"]
+    assert said["over"] == "margay: emulated does not run"
     assert said["killed"] == "deaf: it is ended at once" and "stopped" in said["stopped"] and run.lines("^.deaf. heard\r?$")
     assert said["wrong"] == "margay: none: there is no such VM"
     assert not run.lines("ACPI (Error|Warning|BIOS)|Excess arguments")

@@ -37,6 +37,11 @@ static void test_s5(void **)
 	assert_int_equal(vm->end, VM_RUNNING);
 	guest_out(vm, 0x600, 1, 0x20 | 5 << 2);
 	assert_int_equal(vm->end, VM_END_POWEROFF);
+	/* One that was asked to has been stopped by who asked. */
+	vm->end = VM_RUNNING;
+	vm->asked = true;
+	guest_out(vm, 0x600, 1, 0x20 | 5 << 2);
+	assert_int_equal(vm->end, VM_END_STOPPED);
 }
 
 static void test_reset_register(void **)

@@ -23,7 +23,7 @@ CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
 HELLO, LIST, SHOW, NODE, STATS, STOP, PRESS = 1, 2, 3, 4, 7, 11, 25
-ENOENT, ENODEV, ENOSYS = 2, 19, 38
+EPERM, ENOENT, ENODEV, ENOSYS = 1, 2, 19, 38
 ODD = 'o"d\\d'
 LINES = {
     HELLO: "margay=0.2~1\tprotocol=1\tcommander=service\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",
@@ -285,7 +285,7 @@ def test_stop_with_a_timeout(start):
     assert time.monotonic() - begin >= 0.5 and node.asked[0] == (PRESS, "a") and node.asked[-1] == (STOP, "a")
 
 
-def test_stop_waits_a_minute(start):
+def test_stop_waits_if_it_is_not_told(start):
     node = start(stopping(1000))
     with node.popen("stop", "a") as child:
         with pytest.raises(subprocess.TimeoutExpired):
@@ -302,9 +302,29 @@ def test_stop_of_one_that_has_no_button_yet(start):
     assert node.run("stop", "a") == (1, "", "margay: a does not run\n")
 
 
+def test_stop_presses_again(start):
+    """A guest that boots hears of a later press."""
+    seen = []
+
+    def answer(what, text):
+        seen.append(what)
+        return 0, b"name=a\tstate=%s\n" % (b"stopped" if seen.count(PRESS) == 2 else b"running")
+    assert start(answer).run("stop", "a") == (0, "a: it has ended by itself\n", "") and STOP not in seen
+
+
+def test_stop_of_one_that_ends_meanwhile(start):
+    """Between the last look and its end: it has ended as was wanted."""
+    def answer(what, text):
+        return (ENODEV, b"a does not run") if what == STOP else (0, b"" if what == PRESS else b"name=a\tstate=running\n")
+    assert start(answer).run("stop", "--timeout", "0.2", "a") == (0, "a: it has ended by itself\n", "")
+
+
 def test_stop_refused(start):
-    node = start(stopping(1000, ENOSYS))
+    node = start(stopping(1000, EPERM))
     assert node.run("stop", "a") == (1, "", "margay: why\n") and node.asked == [(PRESS, "a")]
+    node = start(stopping(1000, ENOSYS))
+    assert node.run("stop", "a") == (1, "", "margay: a: this node gives guests no power button: kill ends it\n")
+    assert node.asked == [(PRESS, "a")]
 
 
 def test_kill(start):

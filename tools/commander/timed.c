@@ -12,6 +12,7 @@
 #define SHORTEST 0.1 /* seconds */
 #define LONGEST 86400
 #define STOP_SECONDS 60
+#define AGAIN_MS 5000
 
 /* They may have a fraction. */
 static double seconds_of(const char *text)
@@ -49,28 +50,45 @@ void command_wait(char **args)
 	show(COMMANDER_SHOW, args[0]);
 }
 
-/* Presses its power button, and ends it as kill does if its guest has not ended by then. */
+/* 0, or ENODEV: it does not run. All else ends the program. */
+static int call(enum commander_request what, const char *name)
+{
+	char *answer;
+	int err = margay_call(node, what, name, strlen(name), &answer, NULL);
+
+	if (err < 0)
+		fail(BROKEN, "the channel broke", strerror(errno));
+	if (err == ENOSYS)
+		fail(REFUSED, name, "this node gives guests no power button: kill ends it");
+	if (err && err != ENODEV)
+		fail(REFUSED, answer, NULL);
+	return err;
+}
+
+/*
+ * Presses its power button, and ends it as kill does if its guest has not ended by then. One that boots hears of a later press
+ * only, one that does not even start yet is ended at once.
+ */
 void command_stop(char **args)
 {
 	const char *name = args[1] ? args[2] : args[0];
 	double left = STOP_SECONDS;
-	int err, over = 0;
-	char *answer;
+	int runs, over = 0;
 
 	if (!name || (args[1] && strcmp(args[0], "--timeout") != 0))
 		fail(USAGE, "stop", "expected [--timeout SECONDS] VM");
 	if (args[1])
 		left = seconds_of(args[1]);
-	err = margay_call(node, COMMANDER_PRESS, name, strlen(name), &answer, NULL);
-	if (err < 0)
-		fail(BROKEN, "the channel broke", strerror(errno));
-	/* One that starts has no button yet, and is ended at once. Whether it is that, or does not run, the next answer tells. */
-	if (err && err != ENODEV)
-		fail(REFUSED, answer, NULL);
-	for (; !err && !(over = is_over(name)) && left > 0; left -= POLL_MS / 1e3)
+	runs = !call(COMMANDER_PRESS, name);
+	for (long ms = POLL_MS; runs && !(over = is_over(name)) && left > 0; ms += POLL_MS, left -= POLL_MS / 1e3) {
 		pause_ms(POLL_MS);
-	if (over != 1)
+		if (ms % AGAIN_MS == 0)
+			call(COMMANDER_PRESS, name);
+	}
+	if (!runs)
 		ask(COMMANDER_STOP, name, NULL);
+	else if (over != 1 && call(COMMANDER_STOP, name) == ENODEV)
+		over = 1;
 	printf("%s: %s\n", name, over == 1 ? "it has ended by itself" : "it is ended at once");
 }
 

@@ -18,8 +18,7 @@ static struct {
 /* What was shown last: rates are counted from there when the same is asked again. */
 static struct {
 	unsigned vm, vcpu, starts;
-	u64 tsc;
-	u64 count[VMEXITS];
+	u64 tsc, count[VMEXITS];
 } shown = { .vm = ~0u };
 
 static void add_stats(const struct vcpu_stats *s)

@@ -39,8 +39,7 @@ struct build {
 	const struct cpuid_input *in;
 	struct cpuid_table *t;
 	u32 host_max, host_max_ext;
-	bool intel, amd;
-	bool full;
+	bool intel, amd, full;
 };
 
 static struct cpuid_regs host(const struct build *b, u32 leaf, u32 subleaf)

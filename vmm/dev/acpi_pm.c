@@ -9,6 +9,7 @@
 #include "vmm/ranges.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
+#include "vmm/vm.h"
 
 static u32 acpi_pm_read(void *, struct vcpu *, u16, unsigned)
 {
@@ -22,7 +23,8 @@ static void acpi_pm_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 v
 	const u32 mask = ACPI_SLEEP_SLP_EN | 7u << ACPI_SLEEP_SLP_TYP_SHIFT;
 
 	if (offset == GUEST_SLEEP_CONTROL_PORT - GUEST_SLEEP_CONTROL_PORT && (value & mask) == s5)
-		vm_end(vcpu->vm, VM_END_POWEROFF);
+		vm_end(vcpu->vm, IS_ENABLED(CONFIG_VM_POWER_BUTTON) && __atomic_load_n(&vcpu->vm->asked, __ATOMIC_ACQUIRE) ?
+				 VM_END_STOPPED : VM_END_POWEROFF);
 	else if (offset == GUEST_RESET_PORT - GUEST_SLEEP_CONTROL_PORT && value == GUEST_RESET_VALUE)
 		vm_end(vcpu->vm, VM_END_RESET_ACPI);
 }
