@@ -35,7 +35,9 @@ class Console:
     def login(self):
         """What is typed then is not shown again, nor do the kernel's lines fall into answers."""
         self.node.expect("^root@debian:~# ", timeout=BOOT, prompt=True)
-        self.node.send("set +o emacs; stty -echo; PS1=; export SYSTEMD_PAGER=cat; dmesg -n 1\n")
+        self.node.send("set +o emacs; stty -echo; PS1=; export SYSTEMD_PAGER=cat; dmesg -n 1; echo silent\n")
+        # What is typed before that would still be shown.
+        self.node.expect(r"^silent\r?$", timeout=BOOT)
         assert self.do("systemctl is-system-running --wait").split("\n")[-1] == "running", self.do("systemctl --failed")
 
     def do(self, command):
