@@ -4,7 +4,8 @@
  * CPUS: 2
  *
  * The TSC never goes back, neither on one CPU nor from one to the other, read
- * by RDTSC, RDTSCP or RDMSR, whatever is written to it and to TSC_ADJUST.
+ * by RDTSC, RDTSCP or RDMSR, whatever is written to it and to TSC_ADJUST,
+ * which reads as what was written.
  */
 #include "tiny.h"
 
@@ -12,7 +13,7 @@
 
 static volatile char lock;
 static u64 last;
-static unsigned backwards;
+static unsigned backwards, other;
 static volatile unsigned reads[2];
 static bool rdtscp;
 
@@ -48,7 +49,9 @@ static void work(void *arg)
 		if (i % 64 == 0) {
 			wrmsr(0x10, i);
 			(void)try_wrmsr(0x3b, i);
+			other += rdmsr(0x3b) != i;
 			(void)try_wrmsr(0x3b, 0);
+			other += rdmsr(0x3b) != 0;
 		}
 	}
 }
@@ -61,5 +64,6 @@ void test_main(void)
 	work(NULL);
 	smp_wait(1);
 	check(!backwards, "went back %u times", backwards);
+	check(!other, "TSC_ADJUST was another one %u times", other);
 	check(reads[0] == ROUNDS && reads[1] == ROUNDS, "%u and %u reads", reads[0], reads[1]);
 }

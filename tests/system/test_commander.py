@@ -2,6 +2,7 @@
 """A VM commands its node: Debian's kernel with its own virtio_console and the program `margay`, which sends images, makes VMs of
 them, starts, watches and ends them."""
 
+import glob
 import hashlib
 import json
 import os
@@ -262,6 +263,25 @@ def test_cycles(machine):
     assert [row["used"] for row in json.loads(said["before"]) if "own" in row] == [
         row["used"] for row in json.loads(said["after"]) if "own" in row]
     assert said["exits"] == said["exits-after"]
+
+
+# Types a line into a guest's shell when it shows its prompt for the n-th time.
+TYPING = r"""
+prompts() { margay console $1 </dev/null | grep -c '^guest# '; }
+type_in() { until [ "$(prompts $1)" -ge "$2" ]; do sleep 0.2; done; echo "$3" | margay console $1 >/dev/null; }
+"""
+
+
+def tenant(*modules):
+    """A small initrd of a guest with these drivers in its root: the VM that commands has not room for a large one."""
+    target = os.path.join(node.BUILD, "commander", "tenant-" + os.path.basename(modules[0]))
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with tempfile.TemporaryDirectory() as root:
+        for name in modules:
+            shutil.copy(*glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*", "kernel/drivers", name)), root)
+        systems.archive(root, target + ".cpio")
+    systems.join(target, node.guest_file("initrd"), target + ".cpio")
+    return target
 
 
 # Sends a message of its own, to who has opened a port as 3.

@@ -3,42 +3,35 @@
 and VMs that a crash does not end."""
 
 import base64
-import glob
 import hashlib
 import os
 import re
-import shutil
-import tempfile
 
 import cluster  # noqa: F401  (for its path)
 import node
 import numa
 import pytest
-import systems
 import test_commander as commander
 import tiny
 from core_file import Core
 from monitor_console import Console, whole_lines
-from test_commander import RUN, answers
+from test_commander import RUN, TYPING, answers, tenant
 
 DISK = 320 << 20
 MEMORY = 160 << 20
 RIGHTS = "create, destroy, console, dump, cpus:1-2, memory:256M"
 LINUX = ("name = linux\nkernel = vmlinuz\ninitrd = tenant\nmemory = 160M\ncpus = 1-2\non_crash = dump\n"
          "cmdline = console=ttyS0 panic=-1\n")
-SCRIPT = RUN + r"""
+SCRIPT = RUN + TYPING + r"""
 modprobe nvme
-# Types a line into the guest's shell when it shows its prompt for the n-th time.
-prompts() { margay console linux </dev/null | grep -c '^guest# '; }
-type_in() { until [ "$(prompts)" -ge "$1" ]; do sleep 0.2; done; echo "$2" | margay console linux >/dev/null; }
 run kernel margay image put vmlinuz
 run initrd margay image put initrd tenant
 run create margay create linux.conf
 run start margay start linux
 until margay show linux | grep -q "^linux  *running"; do sleep 0.1; done
-type_in 1 'insmod /pvpanic.ko; insmod /pvpanic-mmio.ko; (taskset 2 yes >/dev/null &)'
-type_in 2 'true'
-until [ "$(prompts)" -ge 3 ]; do sleep 0.2; done
+type_in linux 1 'insmod /pvpanic.ko; insmod /pvpanic-mmio.ko; (taskset 2 yes >/dev/null &)'
+type_in linux 2 'true'
+until [ "$(prompts linux)" -ge 3 ]; do sleep 0.2; done
 run there sh -c 'echo x >core; margay dump linux core'
 run nobody margay dump none /tmp/core
 run whole margay dump linux /tmp/live
@@ -56,7 +49,7 @@ run resume margay resume linux
 run others sh -c "margay pause linux; margay dump linux /tmp/c2; margay show linux | grep '^linux  *paused'"
 rm /tmp/c2
 run again margay resume linux
-type_in 3 'echo c >/proc/sysrq-trigger'
+type_in linux 3 'echo c >/proc/sysrq-trigger'
 run wait sh -c 'margay wait linux | grep "^linux  *crashed"'
 run refused margay resume linux
 rm /tmp/core
@@ -79,25 +72,13 @@ def check_head(text, run):
     return core
 
 
-def tenant():
-    """A small initrd with the panic port's driver: there is room for the image, the guest and its dump."""
-    target = os.path.join(node.BUILD, "commander", "tenant")
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with tempfile.TemporaryDirectory() as root:
-        for name in ("pvpanic.ko", "pvpanic-mmio.ko"):
-            found = glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*", "kernel/drivers/misc/pvpanic", name))
-            shutil.copy(*found, root)
-        systems.archive(root, target + ".cpio")
-    systems.join(target, node.guest_file("initrd"), target + ".cpio")
-    return target
-
-
 def start(machine, disk):
     """The VM that commands has a disk, for what it dumps last; another VM's end is a sign to it."""
     text = node.vm_text("qemu", "margay.test=commander", name="service", cpus="0-0", memory="512M", control="yes",
                         control_may=RIGHTS, memory_map="identity", pci="00:06.0")
     flag = "name = flag\nkernel = behave\nmemory = 32M\ncpus = 3-3\ncmdline = machine=qemu mode=hang\n"
-    files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": tenant(), "linux.conf": LINUX}
+    initrd = tenant("misc/pvpanic/pvpanic.ko", "misc/pvpanic/pvpanic-mmio.ko")
+    files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": initrd, "linux.conf": LINUX}
     iso = node.margay_iso("dump", {"service.conf": text, "flag.conf": flag}, {
         "kernel": node.guest_file("vmlinuz"), "initrd": commander.initrd("dump", SCRIPT, files), "behave": tiny.elf("behave"),
     }, elf=commander.elf())

@@ -1,25 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`margay stop`: a guest's power button, by Debian's own drivers."""
 
-import glob
-import os
-import shutil
-import tempfile
-
 import cluster  # noqa: F401  (for its path)
 import node
 import pytest
-import systems
 import test_commander as commander
 from monitor_console import whole_lines
-from test_commander import MESSAGE, RUN, answers
+from test_commander import MESSAGE, RUN, TYPING, answers, tenant
 
 LINUX = ("name = %s\nkernel = vmlinuz\ninitrd = tenant\nmemory = 128M\ncpus = 1-2\ninterrupts = %s\non_end = restart\n"
          "cmdline = console=ttyS0 panic=-1\n")
-SCRIPT = RUN + MESSAGE + r"""
-# Types a line into a guest's shell when it shows its prompt for the n-th time.
-prompts() { margay console $1 </dev/null | grep -c '^guest# '; }
-type_in() { until [ "$(prompts $1)" -ge "$2" ]; do sleep 0.2; done; echo "$3" | margay console $1 >/dev/null; }
+SCRIPT = RUN + MESSAGE + TYPING + r"""
 begins() {
 	run create-$1 margay create $1.conf
 	run start-$1 margay start $1
@@ -51,25 +42,13 @@ run wrong margay stop none
 """
 
 
-def tenant():
-    """A small initrd with the button's drivers."""
-    target = os.path.join(node.BUILD, "commander", "button")
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with tempfile.TemporaryDirectory() as root:
-        for name in ("acpi/button.ko", "input/evdev.ko"):
-            shutil.copy(*glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*", "kernel/drivers", name)), root)
-        systems.archive(root, target + ".cpio")
-    systems.join(target, node.guest_file("initrd"), target + ".cpio")
-    return target
-
-
 @pytest.mark.full
 def test_stop():
     """A guest that waits for its button ends by itself, for good, whoever's its interrupts are, also one that was paused when it
     was pressed; one that does not heed it is ended when the time is over."""
     files = {name + ".conf": LINUX % (name, "emulated" if name == "emulated" else "direct")
              for name in ("direct", "emulated", "deaf")}
-    files.update(vmlinuz=node.guest_file("vmlinuz"), initrd=tenant())
+    files.update(vmlinuz=node.guest_file("vmlinuz"), initrd=tenant("acpi/button.ko", "input/evdev.ko"))
     with commander.start("power-button", SCRIPT, files) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())

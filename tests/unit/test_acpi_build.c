@@ -340,8 +340,11 @@ static void test_iasl(void **)
 	assert_int_not_equal(shell("grep -iE 'error|warning|invalid|incorrect|unknown|bad' d.log *.dsl >&2"), 0);
 	assert_int_equal(shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
 	assert_int_equal(shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
-	/* What a reader of the console's device must find. */
-	assert_int_equal(shell("grep -q 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl"), 0);
+	/* What a reader of the console's device must find, and of the power button's: an interrupt each. */
+	assert_int_equal(shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 2"), 0);
+	assert_int_equal(shell("grep -A99 'Device (GED0)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000005,'"), 0);
+	assert_int_equal(shell("grep -q 'EisaId (\"PNP0C0C\")' DSDT.dsl && grep -q '\"ACPI0013\"' DSDT.dsl"), 0);
+	assert_int_equal(shell("grep -A2 'Method (_EVT, 1,' DSDT.dsl | grep -q 'Notify (PWRB, 0x80)'"), 0);
 	assert_int_equal(shell("grep -q 'EisaId (\"PNP0501\")' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -q '0x00000004,' DSDT.dsl && grep -q '0x03F8,' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -A 7 -F 'Name (\\_S5, Package (0x04)' DSDT.dsl | grep -q '0x05'"), 0);

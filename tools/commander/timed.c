@@ -13,6 +13,7 @@
 #define LONGEST 86400
 #define STOP_SECONDS 60
 #define AGAIN_MS 5000
+_Static_assert(AGAIN_MS % POLL_MS == 0, "looked at every POLL_MS");
 
 /* They may have a fraction. */
 static double seconds_of(const char *text)

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* UNIT: vmm/dev/power_button.c */
+/* A press of the guest's power button: one edge of its pin, and the VM knows that it was asked before its guest does. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <cmocka.h>
+
+#include "vmm/dev/lapic.h"
+#include "vmm/guest_platform.h"
+#include "vmm/vm.h"
+#include "vmm/vm_end.h"
+
+static struct vm vm;
+static unsigned changes;
+
+void ioapic_line(struct vm *of, unsigned gsi, bool level)
+{
+	assert_ptr_equal(of, &vm);
+	assert_int_equal(gsi, GUEST_BUTTON_GSI);
+	assert_int_equal(level, changes++ % 2 == 0);
+	assert_true(vm.asked);
+}
+
+static void test_press(void **)
+{
+	for (unsigned n = 1; n <= 2; n++) {
+		vm_press_button(&vm);
+		assert_int_equal(changes, 2 * n);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = { cmocka_unit_test(test_press) };
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
