@@ -13,6 +13,7 @@ files-DEEP_HALT       := kernel/boot/cmdline_idle.c
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
+files-CONSOLE_FOLLOWS := kernel/console_follow.c
 files-LOG_TIME        := kernel/console/log_time.c
 files-LOG_KEEP        := kernel/log_keep.c
 files-PLAIN_LINES     := kernel/console/plain.c

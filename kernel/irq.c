@@ -30,10 +30,10 @@ void upcall_local_nmis(void)
 			apic_local_nmi(madt->nmi[i].lint, (madt->nmi[i].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
 }
 
-int irq_route_isa_nmi(unsigned irq)
+int irq_route_isa_nmi(unsigned irq, unsigned cpu)
 {
 	const struct madt_info *madt = acpi.madt;
-	u32 apic = cpu_get(0)->apic_id;
+	u32 apic = cpu_get(cpu)->apic_id;
 	int err;
 
 	if (!madt || irq >= ARRAY_SIZE(madt->isa))

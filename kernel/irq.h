@@ -16,10 +16,10 @@ bool x2apic_wanted(void);
 void x2apic_tell(void);
 
 /*
- * Routes an ISA interrupt (0-15) as NMI to the boot CPU, through the MADT's
+ * Routes an ISA interrupt (0-15) as NMI to a CPU, through the MADT's
  * source overrides. Whatever the line is, what arrives there is an edge.
  * 0 or -errno (logged).
  */
-int irq_route_isa_nmi(unsigned irq);
+int irq_route_isa_nmi(unsigned irq, unsigned cpu);
 
 #endif

@@ -149,7 +149,7 @@ static void init_console_interrupt(void)
 	if (irq < 0)
 		return;
 	/* As NMI: a guest that keeps interrupts off, or has the CPU's interrupts to itself, does not keep the operator out. */
-	if (nmi_request_isa((unsigned)irq, console_interrupt))
+	if (nmi_request_isa((unsigned)irq, IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) ? console_follow_interrupt : console_interrupt))
 		printk_error("console: no interrupt: polled, without input");
 	else
 		console_interrupts_on();

@@ -7,6 +7,7 @@
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/boot/cmdline.h"
+#include "kernel/console/console.h"
 #include "kernel/console/printk.h"
 #include "kernel/irq.h"
 #include "kernel/mce.h"
@@ -25,6 +26,9 @@
 
 static bool (*device[DEVICES])(void);
 
+/* Do NMIs of devices come to it? */
+#define has_devices(cpu) ((cpu)->id == 0 || (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) && (cpu)->nmi_devices))
+
 int nmi_request_isa(unsigned irq, bool (*fn)(void))
 {
 	unsigned i = 0;
@@ -34,7 +38,7 @@ int nmi_request_isa(unsigned irq, bool (*fn)(void))
 		if (++i == DEVICES)
 			return -ENOSPC;
 	__atomic_store_n(&device[i], fn, __ATOMIC_RELEASE);
-	err = DEVICES > 2 && irq == NMI_MESSAGE ? 0 : irq_route_isa_nmi(irq);
+	err = DEVICES > 2 && irq == NMI_MESSAGE ? 0 : irq_route_isa_nmi(irq, 0);
 	if (err)
 		__atomic_store_n(&device[i], NULL, __ATOMIC_RELEASE);
 	return err;
@@ -85,8 +89,8 @@ void nmi_taken(void)
 	/* Of two kicks at once the second's NMI may come alone: then there is the word of them. */
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && !sent && !kicked)
 		cpu->nmi_foreign = true;
-	/* The device's NMI may have met a kick's: the word of the boot CPU says nothing. */
-	if (cpu->id == 0 || !kicked || unclaimed) {
+	/* The device's NMI may have met a kick's: the word of a CPU that has some says nothing. */
+	if (has_devices(cpu) || !kicked || unclaimed) {
 		cpu->nmi_noted = true;
 		__atomic_store_n(&cpu->kick, 1, __ATOMIC_RELAXED);
 	}
@@ -134,15 +138,15 @@ static bool platform(const struct cpu *cpu, bool unclaimed)
 	return tell;
 }
 
-/* All are asked: one NMI may have been several. */
-static bool devices(void)
+/* All of this CPU's are asked: one NMI may have been several. */
+static bool devices(unsigned cpu)
 {
 	bool asked = false;
 
 	for (unsigned i = 0; i < DEVICES; i++) {
 		bool (*fn)(void) = __atomic_load_n(&device[i], __ATOMIC_ACQUIRE);
 
-		asked |= fn && fn();
+		asked |= fn && (!IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) || console_follow_cpu(fn) == cpu) && fn();
 	}
 	return asked;
 }
@@ -150,21 +154,19 @@ static bool devices(void)
 void nmi_look(void)
 {
 	struct cpu *cpu = this_cpu();
-	bool unclaimed = false;
+	bool unclaimed;
 
 	if (likely(!cpu->nmi_noted))
 		return;
 	/* An NMI from here on is noted again. */
 	__atomic_store_n(&cpu->nmi_noted, false, __ATOMIC_SEQ_CST);
-	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
-		unclaimed = __atomic_exchange_n(&cpu->nmi_unclaimed, false, __ATOMIC_SEQ_CST);
-	/* The devices' NMIs come to the boot CPU. */
-	if (cpu->id == 0 && (devices() || (!IS_ENABLED(CONFIG_MACHINE_CHECKS) && port_61()))) {
+	unclaimed = IS_ENABLED(CONFIG_MACHINE_CHECKS) && __atomic_exchange_n(&cpu->nmi_unclaimed, false, __ATOMIC_SEQ_CST);
+	if (has_devices(cpu) && (devices(cpu->id) || (!IS_ENABLED(CONFIG_MACHINE_CHECKS) && port_61()))) {
 		/* Those that came meanwhile, too. */
 		cpu->nmi_foreign &= !IS_ENABLED(CONFIG_DIRECT_INTERRUPTS);
 		if (IS_ENABLED(CONFIG_MACHINE_CHECKS)) {
 			cpu->nmi_unclaimed = false;
-			nmi_expected(0);
+			nmi_expected(cpu->id);
 		}
 		return;
 	}

@@ -14,8 +14,8 @@
 
 /*
  * Routes an ISA interrupt as NMI to the boot CPU; two devices at most can
- * have that, and those of NMI_MESSAGE. fn runs in this CPU's interrupt windows after any NMI, leaves the line
- * low, and says whether its device had asked. 0 or -errno (logged).
+ * have that, and those of NMI_MESSAGE. fn runs in this CPU's interrupt windows after any NMI, or in those of the CPU that
+ * console_follow_cpu() names; it leaves the line low, and says whether its device had asked. 0 or -errno (logged).
  */
 int nmi_request_isa(unsigned irq, bool (*fn)(void));
 

@@ -39,6 +39,7 @@ struct cpu {
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
 	u64 alarm;               /* when to kick it, by the boot CPU's TSC; 0: not; kernel/alarm.c's */
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
+	bool nmi_devices;        /* with CONSOLE_FOLLOWS: a device's NMIs come here, though it is not the boot CPU; atomic */
 	bool kick_due;           /* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */
 	bool nmi_foreign;        /* an NMI was taken that no kick had sent; this CPU and its NMI handler */
 	bool nmi_unclaimed;      /* the same, by the count of kicks, with MACHINE_CHECKS; this CPU and its NMI handler */

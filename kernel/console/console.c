@@ -114,8 +114,7 @@ static struct host_console *next_waiting(void)
 		return NULL;
 	while (*p && !(*p)->waits)
 		p = &(*p)->next;
-	user = *p;
-	if (!user)
+	if (!(user = *p))
 		return NULL;
 	*p = user->next;
 	user->next = NULL;
@@ -127,14 +126,9 @@ static struct host_console *next_waiting(void)
 	return user;
 }
 
-static void begin_callback(struct host_console *user)
+static void set_callback(struct host_console *user)
 {
-	__atomic_store_n(&in_callback, user, __ATOMIC_RELAXED);
-}
-
-static void end_callback(void)
-{
-	__atomic_store_n(&in_callback, NULL, __ATOMIC_RELEASE);
+	__atomic_store_n(&in_callback, user, __ATOMIC_RELEASE);
 }
 
 /* Hands input on; each byte to who has the foreground then, since the byte before may have changed that. */
@@ -144,11 +138,11 @@ static void deliver(const u8 *buf, unsigned n)
 		bool locked = serial_lock();
 		struct host_console *user = escape_user && buf[i] == escape_key ? escape_user : foreground;
 
-		begin_callback(user);
+		set_callback(user);
 		serial_unlock(locked);
 		if (user)
 			user->rx(user, buf[i]);
-		end_callback();
+		set_callback(NULL);
 	}
 }
 
@@ -158,11 +152,11 @@ static void tell_of_room(void)
 		bool locked = serial_lock();
 		struct host_console *user = next_waiting();
 
-		begin_callback(user);
+		set_callback(user);
 		serial_unlock(locked);
 		if (user)
 			user->tx_room(user);
-		end_callback();
+		set_callback(NULL);
 	}
 }
 
@@ -205,10 +199,8 @@ bool console_interrupt(void)
 		pump();
 		serial_unlock(locked);
 	}
-	if (overrun && !overrun_reported) {
-		overrun_reported = true;
+	if (overrun && !__atomic_exchange_n(&overrun_reported, true, __ATOMIC_RELAXED))
 		printk_error("console: input came faster than it was taken: some is lost");
-	}
 	return rounds > 0;
 }
 
@@ -340,6 +332,8 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 
 	if (serial_mode() == SERIAL_PANIC)
 		return n;
+	if (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS))
+		console_follow(true);
 	locked = serial_lock();
 	turn = has_turn(user);
 	do {
@@ -362,8 +356,11 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 
 void console_log(const char *text, size_t n)
 {
-	bool locked = serial_lock();
+	bool locked;
 
+	if (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS))
+		console_follow(false);
+	locked = serial_lock();
 	if (serial_room() < n + 4) {
 		lines_lost++;
 	} else {

@@ -29,7 +29,7 @@ int console_isa_irq(void);
 /* From now on output is drained by interrupts: call when the handler is in place, interrupts still off. */
 void console_interrupts_on(void);
 
-/* The interrupt handler's part, on one CPU only, interrupts off: runs the users' callbacks. True when the UART had asked. */
+/* The interrupt handler's part, on one CPU at a time, interrupts off: runs the users' callbacks. True when the UART had asked. */
 bool console_interrupt(void);
 
 /* One log line (without newline): on its own line even when a user's output stands in mid-line. */
@@ -37,6 +37,16 @@ void console_log(const char *text, size_t n);
 
 /* Polled from now on, locks ignored: the CPU that calls is the last one that prints. */
 void console_panic(void);
+
+/*
+ * With CONSOLE_FOLLOWS (kernel/console_follow.c). The calling CPU, whose VM prints, gets the UART's interrupts; so does any CPU
+ * where the one that had them is lost. None of the console's locks is held. console_follow_interrupt() is console_interrupt() for
+ * CPUs that may meet.
+ */
+void console_follow(bool vm);
+bool console_follow_interrupt(void);
+/* The CPU that gets the interrupt whose handler that is: the boot CPU, if it is not the one above. */
+unsigned console_follow_cpu(bool (*fn)(void));
 
 #else
 #include "kernel/console/console_none.h"

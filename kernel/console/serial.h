@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The serial line under kernel/console/console.c: its UART and mode, the output ring,
- * the lock. Nobody else includes this.
+ * the lock. Nobody else includes this, but kernel/console_follow.c.
  */
 #ifndef KERNEL_SERIAL_H
 #define KERNEL_SERIAL_H

@@ -14,6 +14,15 @@
 
 int LLVMFuzzerTestOneInput(const u8 *data, size_t size);
 
+/* An input is a life of a device; what it did meanwhile is counted by targets in which it does much. tools/fuzz reads it. */
+static unsigned long fuzz_actions;
+
+__attribute__((destructor)) static void fuzz_say_actions(void)
+{
+	if (fuzz_actions)
+		fprintf(stderr, "actions: %lu\n", fuzz_actions);
+}
+
 #define CHECK(cond)                                                                            \
 	do {                                                                                   \
 		if (!(cond)) {                                                                 \

@@ -94,7 +94,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	commander_begin(RIGHTS);
 	/* One of the boot, to be read. */
 	commander_there(false)[5 * 512] = 1;
-	for (unsigned i = 0; in.left && i < STEPS; i++) {
+	for (unsigned i = 0; in.left && i < STEPS; i++, fuzz_actions++) {
 		u8 op = fuzz_u8(&in);
 		const char *whom = name(&in);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/dev/virtqueue.c vmm/net/net_switch.c vmm/net/net_frame.c vmm/config/config_net.c vmm/config/config*.c kernel/span.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c -lcmocka */
-/* FUZZ: -max_len=700 vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/net/net_switch.c vmm/net/net_frame.c */
+/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/net/net_switch.c vmm/net/net_frame.c */
 /*
  * Frames from a hostile driver, to one that keeps the rules and one that is hostile, too. Checked: who keeps the rules has in its
  * memory, outside of the buffers that it has offered, what was there before; each frame there is one that it can take: its
@@ -11,7 +11,7 @@
 #include "tests/unit/virtio_guest.h"
 #include "vmm/net/net_frame.h"
 
-#define STEPS 40
+#define STEPS 250
 #define ROUNDS 3000 /* of go_on(): 64 KiB each of what 128 chains may have in frames of 64 KiB, to two */
 #define BUFFERS 40u
 #define BUFFER_AT 0x100000u
@@ -241,7 +241,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	use(GOOD);
 	drive(0, 2, features);
 	offer_buffers();
-	for (unsigned i = 0; input.left && i < STEPS; i++)
+	for (unsigned i = 0; input.left && i < STEPS; i++, fuzz_actions++)
 		step(&input);
 	check_frames();
 	check_memory();

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c -lcmocka */
-/* FUZZ: -max_len=600 vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c vmm/pci/pci_virtual.c */
+/* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c vmm/pci/pci_virtual.c */
 /*
  * A hostile virtio driver: the input is registers and configuration space written, rings and descriptors that say anything, and
  * what is typed. Checked: a disk that is a module stays as it is; nobody reads or writes beyond it or the guest's RAM (ASan, and
@@ -10,7 +10,7 @@
 #include "tests/unit/virtio_guest.h"
 
 #define MODULE_SIZE 5000u
-#define STEPS 80
+#define STEPS 250
 #define ROUNDS 300 /* of go_on(), for all that was offered: VIRTQ_SIZE requests by two queues */
 
 static u8 *module;
@@ -184,7 +184,7 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	CHECK(!guest_start());
 	for (unsigned i = 0; i < 3; i++)
 		drive(i, i < 2 ? 1 : 2, 0);
-	for (unsigned i = 0; input.left && i < STEPS; i++)
+	for (unsigned i = 0; input.left && i < STEPS; i++, fuzz_actions++)
 		step(&input);
 	CHECK(!memcmp(module, before, MODULE_SIZE));
 	check_works();

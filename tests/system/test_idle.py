@@ -84,6 +84,42 @@ def test_costs_nothing_while_nobody_types(screen):
         console.end()
 
 
+@pytest.mark.parametrize("interrupts", [pytest.param("emulated", marks=pytest.mark.full), "direct"])
+@pytest.mark.parametrize("follows", [True, False])
+def test_printing_is_its_own(follows, interrupts):
+    """A guest prints for ever; the one on the boot CPU does not pay for it where the serial line's interrupt follows who prints."""
+    vms = {"%s.conf" % name: monitor_console.vm(name, name, cpus="%d-%d" % (cpu, cpu), interrupts=interrupts,
+                                                  topology="node")
+           for cpu, name in enumerate(("hang", "flood"))}
+    name = "printing-%s-%s" % (follows, interrupts)
+    elf = node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y") if follows else os.path.join(node.BUILD, "margay.elf")
+    counted = Counted(name, elf)
+    with monitor_console.start(name, "qemu", vms, CPUS, elf=elf, extra=counted.arguments + ["-vga", "none"]) as running:
+        running.expect(r"^\[flood\] flood 20 ")
+        counted.meanwhile(running, (0,))
+        cost = counted.meanwhile(running, (0,))
+        assert (cost[0] == 0) == follows and cost[1] > 1000 and cost[2:] == [0] * (CPUS - 2), cost
+        console = monitor_console.Console(running)
+        console.call()
+        console.end()
+
+
+@pytest.mark.full
+@pytest.mark.parametrize("follows", [True, False])
+def test_printing_on_vtx(follows):
+    """The same on Bochs, by the exits for NMIs that the one on the boot CPU has had: as many as there were kicks."""
+    vms = {"%s.conf" % name: monitor_console.vm(name, name, "bochs", cpus="%d-%d" % (cpu, cpu))
+           for cpu, name in enumerate(("hang", "flood"))}
+    elf = node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y") if follows else os.path.join(node.BUILD, "margay.elf")
+    with monitor_console.start("printing-vtx-%s" % follows, "bochs", vms, 2, elf=elf) as running:
+        running.expect(r"^\[flood\] flood 100 ")
+        console = monitor_console.Console(running)
+        console.call()
+        console.end()
+    nmis = int(re.search(r"^\S* *hang: vcpu0: exits=.* nmi=(\d+)", running.text, re.MULTILINE)[1])
+    assert (nmis < 10) == follows and 0 < nmis, nmis
+
+
 @pytest.mark.parametrize("interrupts, driver", [
     ("direct", "none"), pytest.param("emulated", "haltpoll", marks=pytest.mark.full)])
 def test_idle_linux(interrupts, driver):

@@ -24,8 +24,29 @@ static unsigned expected;
 
 void nmi_expected(unsigned cpu)
 {
-	assert_int_equal(cpu, 0);
+	assert_int_equal(cpu, 5);
 	expected++;
+}
+
+static unsigned follows[2]; /* of the log, of VMs */
+
+void console_follow(bool vm)
+{
+	/* It takes the lock itself. */
+	assert_true(serial_mode() == SERIAL_PANIC || serial_lock());
+	serial_unlock(serial_mode() != SERIAL_PANIC);
+	follows[vm]++;
+}
+
+bool console_follow_interrupt(void)
+{
+	return false;
+}
+
+unsigned console_follow_cpu(bool (*fn)(void))
+{
+	assert_ptr_equal(fn, console_follow_interrupt);
+	return 5;
 }
 
 void *mmio_map_type(u64, u64, bool)
@@ -518,6 +539,19 @@ static void test_removed_while_told(void **)
 	only_user();
 }
 
+/* Who writes gets the interrupts; who logs does only where nobody has them. */
+static void test_followed(void **)
+{
+	follows[0] = follows[1] = 0;
+	write_text("x\n");
+	assert_int_equal(follows[1], 1);
+	assert_int_equal(follows[0], 0);
+	host_log("vm0: a line");
+	assert_int_equal(follows[0], 1);
+	assert_int_equal(follows[1], 1);
+	drain();
+}
+
 /* The escape key goes to who asked for it, from whoever has the foreground; nothing else does. */
 static void test_escape(void **)
 {
@@ -610,6 +644,7 @@ int main(void)
 		cmocka_unit_test(test_nobody_overtakes),
 		cmocka_unit_test(test_waits_for_an_idle_line),
 		cmocka_unit_test(test_removed_while_told),
+		cmocka_unit_test(test_followed),
 		cmocka_unit_test(test_escape),
 		cmocka_unit_test(test_ring),
 		cmocka_unit_test(test_panic),

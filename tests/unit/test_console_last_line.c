@@ -25,6 +25,7 @@ enum serial_mode serial_mode(void) { return SERIAL_INTERRUPT; }
 u32 serial_queued(void) { return 0; }
 u32 serial_room(void) { return 4096; }
 void serial_pump(bool want_room) { (void)want_room; }
+void console_follow(bool vm) { (void)vm; }
 void serial_interrupts_on(void) { }
 void serial_interrupts_off(void) { }
 bool serial_pending(void) { return false; }

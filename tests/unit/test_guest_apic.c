@@ -267,9 +267,19 @@ u64 host_tsc_khz(void)
 	return KHZ;
 }
 
-int irq_route_isa_nmi(unsigned)
+int irq_route_isa_nmi(unsigned, unsigned)
 {
 	fail();
+	return 0;
+}
+
+bool console_follow_interrupt(void)
+{
+	return false;
+}
+
+unsigned console_follow_cpu(bool (*)(void))
+{
 	return 0;
 }
 

@@ -65,7 +65,7 @@ void panic(const char *, ...)
 	longjmp(ended, 1);
 }
 
-int irq_route_isa_nmi(unsigned)
+int irq_route_isa_nmi(unsigned, unsigned)
 {
 	return 0;
 }
@@ -79,6 +79,18 @@ bool guest_apic_nmi(void)
 u64 host_tsc_khz(void)
 {
 	return 1000;
+}
+
+static unsigned home;
+
+bool console_follow_interrupt(void)
+{
+	return asks;
+}
+
+unsigned console_follow_cpu(bool (*fn)(void))
+{
+	return fn == console_follow_interrupt ? home : 0;
 }
 
 struct cpu *cpu_get(unsigned)
@@ -225,6 +237,32 @@ static void test_explained(void **)
 	device[0] = NULL;
 }
 
+/* A device whose interrupt has been led to another CPU is asked there and nowhere else, after a kick's NMI, too. */
+static void test_moved(void **)
+{
+	device[0] = console_follow_interrupt;
+	asks = true;
+	for (home = 0; home < 3; home++)
+		for (unsigned id = 0; id < 3; id++) {
+			the_cpu = (struct cpu){ .id = id, .kicks.sent = 1, .kick = 1, .nmi_devices = id && id == home };
+			port = 0;
+			nmi_taken();
+			assert_int_equal(the_cpu.nmi_noted, !id || id == home);
+			nmi_look();
+			assert_int_equal(the_cpu.nmi_stray, id == home || id ? 0 : 1);
+			assert_int_equal(!!the_cpu.nmi_expected, id == home);
+		}
+	/* The others' still are the boot CPU's. */
+	device[0] = device_asks;
+	the_cpu = (struct cpu){ .id = 1, .nmi_devices = true, .nmi_expected = tsc };
+	nmi_taken();
+	nmi_look();
+	assert_int_equal(the_cpu.nmi_stray, 1);
+	device[0] = NULL;
+	asks = false;
+	home = 0;
+}
+
 /* A kick's NMI is a kick's whenever it comes, unless it has met another on its way: that is known after a while. */
 static void test_kicks(void **)
 {
@@ -266,7 +304,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_early),
 		cmocka_unit_test(test_report), cmocka_unit_test(test_panic), cmocka_unit_test(test_nothing),
-		cmocka_unit_test(test_unclaimed), cmocka_unit_test(test_explained), cmocka_unit_test(test_kicks),
+		cmocka_unit_test(test_unclaimed), cmocka_unit_test(test_explained), cmocka_unit_test(test_moved),
+		cmocka_unit_test(test_kicks),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
