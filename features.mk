@@ -35,7 +35,8 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 files-IOMMU           := arch/x86_64/iommu/% arch/x86_64/stage2/find.c kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c vmm/memory/vm_domain.c \
 	vmm/pci/pci_iommu.c
-files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/sriov.c vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
+files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/pci/sriov.c vmm/acpi/acpi_vfs.c \
+	vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
 	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/start_vfs.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c

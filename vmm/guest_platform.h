@@ -31,8 +31,9 @@
 #define GUEST_UART_PORT 0x3f8
 #define GUEST_UART_PORTS 8
 #define GUEST_UART_GSI 4
-/* The power button's presses, edges too. */
+/* Edges too: the power button's presses, and that virtual functions of PCI are gone. */
 #define GUEST_BUTTON_GSI 5
+#define GUEST_VFS_GSI 6
 
 /*
  * ACPI sleep and reset registers, each one byte in system I/O space (ACPI 6.4,

@@ -20,11 +20,12 @@ static bool isolates(const struct pci_function *f)
 
 const struct pci_function *pci_bridge_of(const struct pci_function *f)
 {
+	u8 bus = (IS_ENABLED(CONFIG_SRIOV) ? pci_physical(f) : f)->address.bus; /* a virtual function may have another */
 	const struct pci_function *b;
 
 	for (unsigned i = 0; (b = pci_get(i)); i++)
-		if (b->header_type == PCI_HEADER_BRIDGE && b->address.segment == f->address.segment &&
-		    b->secondary_bus == f->address.bus && b->address.bus < f->address.bus)
+		if (b->header_type == PCI_HEADER_BRIDGE && b->address.segment == f->address.segment && b->secondary_bus == bus &&
+		    b->address.bus < bus)
 			return b;
 	return NULL;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Virtual functions (VFs) of the machine's PCI functions: room for their registers, switching them on and off (PCI Express Base
- * 5.0, 9.3.3), and what their own configuration space leaves to the physical function's (PF's) capability (9.3.4).
+ * Virtual functions (VFs) of the machine's PCI functions: room for their registers, and switching them on and off by the physical
+ * function's (PF's) capability (PCI Express Base 5.0, 9.3.3).
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -147,11 +147,25 @@ static u16 reg(const struct card *c, unsigned offset)
 	return (u16)(c->sriov.at + offset);
 }
 
+/* That the port above passes on all numbers is said to a device's lowest PF for all; in others the bit is read-only (9.3.3.3.5). */
+static void say_ari(const struct card *c)
+{
+	const struct pci_function *low = c->pf, *f;
+
+	for (unsigned i = 0; c->ari && (f = pci_get(i)); i++)
+		if (pci_bridge_of(f) == pci_bridge_of(low) && f->address.devfn < low->address.devfn &&
+		    pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV))
+			low = f;
+	if (low != c->pf)
+		pci_change16(low, (u16)(pci_find_extended_cap(low, PCI_EXT_CAP_SRIOV) + PCI_SRIOV_CONTROL), 0, SRIOV_ARI);
+}
+
 /* All but whether they are on. */
 static void program(const struct card *c, unsigned count)
 {
 	const struct pci_function *f = c->pf;
 
+	say_ari(c);
 	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, c->ari ? SRIOV_ARI : 0);
 	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
 	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
@@ -203,15 +217,24 @@ static u16 find_port(const struct pci_function *f, bool *ari)
 	return exp;
 }
 
-/* Why the last of so many VFs is not reached; few: the port above passes on functions 0 to 7 alone. NULL: it is. */
-static const char *beyond(const struct sriov *s, const struct pci_function *f, unsigned count, bool few)
+/*
+ * Why the last of so many VFs is not reached; port: they are below one, all of whose buses are its one device's (9.2.1.2); few: it
+ * passes on functions 0 to 7 alone. NULL: it is.
+ */
+static const char *beyond(const struct sriov *s, const struct pci_function *f, unsigned count, bool port, bool few)
 {
-	/* Each bus is a root bus of its own in a guest: not yet for VFs that are on another one than their PF. */
-	const char *why = sriov_unfit(s, &f->address, count, f->address.bus);
-	struct pci_address last;
+	u8 bus = f->address.bus;
+	const char *why = sriov_unfit(s, &f->address, count, port ? pci_bridge_of(f)->subordinate_bus : bus);
+	struct pci_address at;
+	const struct pci_function *g;
 
-	if (!why && few && sriov_address(s, &f->address, count - 1, &last) && PCI_DEVICE(last.devfn))
-		why = "its virtual functions have numbers above 7, and it, or the port above it, has no ARI";
+	for (unsigned n = 0; !why && n < count && sriov_address(s, &f->address, n, &at); n++) {
+		if (few && (PCI_DEVICE(at.devfn) || at.bus != bus))
+			why = "its virtual functions have numbers above 7, and it, or the port above it, has no ARI";
+		for (unsigned i = 0; (g = pci_get(i)); i++)
+			if (pci_same_address(&g->address, &at))
+				why = "another function has the address of one of its virtual functions";
+	}
 	return why;
 }
 
@@ -229,11 +252,12 @@ static const char *begin(struct card *c, unsigned count)
 	if (c->ari)
 		pci_change16(pci_bridge_of(f), port + PCI_EXP_DEVICE_CONTROL2, 0, EXP_ARI);
 	/* Where they are may go by how many there shall be, and by ARI. */
+	say_ari(c);
 	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, c->ari ? SRIOV_ARI : 0);
 	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
 	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
 	why = sriov_read(&reader, write_config, at, &c->sriov);
-	why = why ? why : beyond(&c->sriov, f, count, port && !c->ari);
+	why = why ? why : beyond(&c->sriov, f, count, port, port && !c->ari);
 	why = why ? why : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count) ?
 	      "the machine has more functions than fit" : place(c, count);
 	if (!why)
@@ -287,7 +311,7 @@ bool host_sriov_text(unsigned index, char *text, size_t size)
 	/* Where they are may be said only when their number is (9.3.3.9). */
 	if (!why && !s.offset)
 		fit = s.total;
-	while (!why && fit < s.total && !(why = beyond(&s, f, fit + 1, port && !ari)))
+	while (!why && fit < s.total && !(why = beyond(&s, f, fit + 1, port, port && !ari)))
 		fit++;
 	if (fit)
 		snprintf(text, size, "up to %u virtual functions, if there is room for their registers", fit);
@@ -372,23 +396,4 @@ void host_sriov_disable(unsigned index)
 		return;
 	pci_change16(c->pf, reg(c, PCI_SRIOV_CONTROL), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY, 0);
 	c->off_at = rdtsc() | 1;
-}
-
-u32 pci_vf_read(unsigned index, u16 offset, unsigned size, u32 value)
-{
-	const struct pci_function *f = pci_get(index);
-	u32 says = 0;
-
-	/* Vendor and device ID read as ones (9.3.4.1.1, 9.3.4.1.2); while there is none, all does. */
-	if (!host_sriov_on(index))
-		return value;
-	if ((offset & ~3u) == PCI_REG_ID) {
-		says = f->id.vendor | (u32)f->id.device << 16;
-		value = 0;
-	}
-	/* In a guest its device may have others of the PF's, and nobody looks for them otherwise. */
-	if ((offset & ~3u) == PCI_REG_HEADER)
-		says = PCI_HEADER_MULTI;
-	says >>= (offset & 3) * 8;
-	return value | (size == 4 ? says : says & (u32)(BIT(size * 8) - 1));
 }

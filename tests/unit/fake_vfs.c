@@ -26,9 +26,8 @@ bool monitor_wait_for_vfs(struct slot *s)
 	return fake_vfs_off;
 }
 
-unsigned guest_acpi_vf_windows(const struct vm_pci *, unsigned, struct acpi_guest_window *)
+void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *, struct acpi_guest_window *, struct acpi_guest_root *)
 {
-	return 0;
 }
 
 int pci_sriov_prepare(struct vm *, const struct vm_pci *)

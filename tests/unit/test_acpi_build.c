@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_cst.c vmm/acpi/acpi_button.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_cst.c vmm/acpi/acpi_button.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/acpi_vfs.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
 #include <errno.h>
 #include <setjmp.h>
@@ -12,6 +12,7 @@
 
 #include <cmocka.h>
 
+#include <margay/pci.h>
 #include <margay/acpi.h>
 #include "vmm/acpi/acpi_build.h"
 
@@ -298,7 +299,9 @@ static int shell(const char *command)
 
 static void test_iasl(void **)
 {
-	static const struct acpi_guest_root roots[] = { { 0x00, -1, false }, { 0xaf, 1, false }, { 0xb0, -1, true } };
+	static const struct acpi_guest_root roots[] = {
+		{ 0x00, 0x00, -1, false }, { 0xaf, 0xb1, 1, false }, { 0xb2, 0xb2, -1, true },
+	};
 	static const struct acpi_guest_window windows[] = {
 		{ 0x00, true, 0xc040, 0x20 }, { 0x00, false, 0xfebf0000, 0x4000 }, { 0xaf, false, 0x380000000000, 0x400000000 },
 	};
@@ -328,6 +331,10 @@ static void test_iasl(void **)
 	in.ecam = true;
 	in.ecam_base = 0xb0000000;
 	in.ecam_last_bus = 0xff;
+	in.vf[0].bus = in.vf[1].bus = 0xaf;
+	in.vf[0].devfn = PCI_DEVFN(0x1f, 3);
+	in.vf[1].devfn = PCI_DEVFN(0, 1);
+	in.nr_vfs = 2;
 	build(&in);
 	x = xsdt();
 	save(&x->header);
@@ -340,8 +347,14 @@ static void test_iasl(void **)
 	assert_int_not_equal(shell("grep -iE 'error|warning|invalid|incorrect|unknown|bad' d.log *.dsl >&2"), 0);
 	assert_int_equal(shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
 	assert_int_equal(shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
-	/* What a reader of the console's device must find, and of the power button's: an interrupt each. */
-	assert_int_equal(shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 2"), 0);
+	/* What a reader of the console's device must find, the power button's and that of functions that may go: an interrupt each. */
+	assert_int_equal(shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 3"), 0);
+	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000006,'"), 0);
+	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		"Name(_HID,\"ACPI0013\".*Name(_UID,One).*Method(_EVT,1,NotSerialized){Notify(PCAF,Zero)}'"), 0);
+	assert_int_equal(shell("test $(grep -c 'Notify (PC' DSDT.dsl) = 1"), 0);
+	assert_int_equal(shell("grep -A99 'Scope (PCAF)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		"Device(VFFB){Name(_ADR,0x001F0003)}}Scope(PCAF){Device(VF01){Name(_ADR,One)}}'"), 0);
 	assert_int_equal(shell("grep -A99 'Device (GED0)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000005,'"), 0);
 	assert_int_equal(shell("grep -q 'EisaId (\"PNP0C0C\")' DSDT.dsl && grep -q '\"ACPI0013\"' DSDT.dsl"), 0);
 	assert_int_equal(shell("grep -A2 'Method (_EVT, 1,' DSDT.dsl | grep -q 'Notify (PWRB, 0x80)'"), 0);
@@ -368,7 +381,8 @@ static void test_iasl(void **)
 	assert_int_equal(shell("grep -A 60 'Device (PCAF)' DSDT.dsl | grep -q 'Name (_PXM, One)'"), 0);
 	assert_int_equal(shell("grep -A 80 'Device (PCAF)' DSDT.dsl | grep -A 20 'Name (_PRT, Package (0x02)' | tr -d ' \n,' | "
 			       "grep -q '0x001FFFFF0x03Zero0x17}Package(0x04){0xFFFFOneZero0x09}'"), 0);
-	assert_int_equal(shell("grep -A 6 'WordBusNumber (ResourceProducer, MinFixed, MaxFixed' DSDT.dsl | grep -q '0x00AF,'"), 0);
+	assert_int_equal(shell("grep -A 6 'WordBusNumber (ResourceProducer, MinFixed, MaxFixed' DSDT.dsl | grep -A1 '0x00AF,' | "
+			       "grep -q '0x00B1,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordIO (ResourceProducer' DSDT.dsl | grep -q '0x000000000000C05F,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceProducer' DSDT.dsl | grep -q '0x00003803FFFFFFFF,'"), 0);
 	assert_int_equal(shell("grep -A 6 'QWordMemory (ResourceConsumer' DSDT.dsl | grep -q '0x00000000BFFFFFFF,'"), 0);

@@ -109,6 +109,22 @@ static void test_groups(void **)
 	}
 }
 
+/* A virtual function whose number is on another bus is behind the same port, which must keep it apart. */
+static void test_other_bus(void **)
+{
+	extern const struct pci_function *fake_vf, *fake_pf;
+
+	acs = 0;
+	assert_ptr_equal(pci_bridge_of(&function[12]), &function[10]);
+	fake_vf = &function[12];
+	fake_pf = &function[7];
+	assert_ptr_equal(pci_bridge_of(&function[12]), &function[1]);
+	assert_int_equal(group(12), 1);
+	acs = BIT(1);
+	assert_int_equal(group(12), 12);
+	fake_vf = fake_pf = NULL;
+}
+
 /* A port's bus is reset for a function that is alone behind it, and no other. */
 static void test_own_port(void **)
 {
@@ -192,7 +208,7 @@ static void test_isolate(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_circles), cmocka_unit_test(test_own_port),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_other_bus), cmocka_unit_test(test_circles), cmocka_unit_test(test_own_port),
 		cmocka_unit_test(test_parts), cmocka_unit_test(test_isolate),
 	};
 

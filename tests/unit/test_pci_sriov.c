@@ -182,6 +182,20 @@ bool pci_iommu_block(struct vm_pci *p, unsigned n)
 	return true;
 }
 
+/* A VM is told when its functions read as ones, and all of them at once. */
+static unsigned edges;
+
+void ioapic_line(struct vm *v, unsigned gsi, bool level)
+{
+	static bool high;
+
+	assert_int_equal(gsi, 6);
+	assert_true(v == &other.vm ? vf.gone : v == &third.vm && third_vf.gone);
+	assert_true(level != high);
+	high = level;
+	edges += level;
+}
+
 void monitor_start_vfs(void)
 {
 	starts++;
@@ -209,7 +223,7 @@ static int setup(void **)
 	memset(&third_vf, 0, sizeof(third_vf));
 	memset(calls, 0, sizeof(calls));
 	memset(busy, 0, sizeof(busy));
-	on = offs = starts = reports = asked = taken_back = 0;
+	on = offs = starts = reports = asked = taken_back = edges = 0;
 	absent = late = false;
 	prepared = true;
 	parts.vm.config = &config;
@@ -319,6 +333,7 @@ static void test_pulled_out(void **)
 	put(PCI_SRIOV_CONTROL, 2, 0);
 	assert_int_equal(asked, 2);
 	assert_true(vf.gone && offs == 1 && !on);
+	assert_int_equal(edges, 1);
 	pci_sriov_leave(&vf);
 }
 

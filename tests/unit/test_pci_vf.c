@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/sriov.c kernel/pci/pciinfo.c kernel/pci/pcicap.c */
+/* UNIT: kernel/pci/sriov.c kernel/pci/pci_vf_config.c kernel/pci/pciinfo.c kernel/pci/pcicap.c */
 /*
  * Virtual functions (VFs) of a ConnectX-5 as its public dumps show it, switched on and off on a model of one: where their
  * registers are put, what the card is told in which order, what their guests read; and cards that do not do what they say.
@@ -24,6 +24,7 @@ struct pci_function pci_functions[HOST_PCI_FUNCTIONS];
 unsigned pci_nr_functions;
 
 static const struct pci_address card = { 0, 0x3b, PCI_DEVFN(0, 0) };
+static u8 card_devfn;
 static const struct pci_function *const pf = &pci_functions[0];
 static struct pci_function bridge;
 static u32 config[1024], vf_config[1024];
@@ -33,7 +34,8 @@ static unsigned silent;     /* VFs that never answer, from this one on */
 static bool stubborn;       /* none of them stops */
 static bool unknown_window;
 static bool is_port, port_ari, card_ari; /* the bridge above is a root port; that has ARI, and the card has */
-static u16 port_control;
+static u16 port_control, low_control; /* of the port, and of a PF of the same device with a lower number */
+static const struct pci_function *low_pf;
 static u64 window_start, window_end;
 
 static u16 control(void)
@@ -49,7 +51,7 @@ static u32 part(u32 value, u16 offset, unsigned bytes)
 
 u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 {
-	unsigned n = ((unsigned)a.bus << 8 | a.devfn) - 0x3b02u, count = config[(AT + PCI_SRIOV_NUM_VFS) / 4] & 0xffff;
+	unsigned n = ((unsigned)a.bus << 8 | a.devfn) - 0x3b02u - card_devfn, count = config[(AT + PCI_SRIOV_NUM_VFS) / 4] & 0xffff;
 
 	assert_true(IS_ALIGNED(offset, bytes));
 	if (a.bus == 0x3a && offset == PORT_EXP + PCI_EXP_CAPABILITIES)
@@ -59,7 +61,7 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 	if (a.bus == 0x3a)
 		return part(offset == PCI_REG_BRIDGE_MEMORY ? 0xf9f0f800 : offset == PCI_REG_BRIDGE_FETCH ? 0xfbf0fa00 : 0, offset,
 			    bytes);
-	if (pci_same_address(&a, &card))
+	if (a.bus == card.bus && a.devfn == card_devfn)
 		return part(config[offset / 4], offset, bytes);
 	/* Who asks before the 100 ms are over has no right to an answer (9.3.3.3.1). */
 	assert_true(waited >= 100);
@@ -72,7 +74,7 @@ void pci_write(struct pci_address a, u16 offset, unsigned bytes, u32 value)
 {
 	u32 *word = &config[offset / 4], lanes = part(~0u, 0, bytes) << (offset & 3) * 8;
 
-	assert_true(pci_same_address(&a, &card) && offset >= AT);
+	assert_true(a.bus == card.bus && a.devfn == card_devfn && offset >= AT);
 	/* All but the control register is written while there are no VFs (9.3.3.3.1, 9.3.3.7, 9.3.3.13). */
 	assert_true(offset == AT + PCI_SRIOV_CONTROL || !(control() & PCI_SRIOV_ENABLE));
 	if (offset == AT + PCI_SRIOV_BAR)
@@ -89,6 +91,11 @@ void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 		port_control |= set;
 		return;
 	}
+	if (f == low_pf) {
+		assert_true(offset == AT + 0x40 + PCI_SRIOV_CONTROL && !clear);
+		low_control |= set;
+		return;
+	}
 	assert_ptr_equal(f, pf);
 	waited = 0;
 	pci_write(f->address, offset, 2, (pci_read(f->address, offset, 2) & (u32)~clear) | set);
@@ -96,7 +103,7 @@ void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 
 static u32 read32(void *, u16 offset)
 {
-	return pci_read(card, offset, 4);
+	return pci_read(pf->address, offset, 4);
 }
 
 struct pcicap_reader pci_reader(const struct pci_function *f)
@@ -106,6 +113,8 @@ struct pcicap_reader pci_reader(const struct pci_function *f)
 
 u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 {
+	if (f == low_pf)
+		return id == PCI_EXT_CAP_SRIOV ? AT + 0x40 : 0;
 	return f == pf && id == PCI_EXT_CAP_SRIOV ? AT : f == pf && id == EXT_CAP_ARI && card_ari ? 0x150 : 0;
 }
 
@@ -176,7 +185,8 @@ static int setup(void **)
 		vf_config[connectx5_vf[i].offset / 4] = connectx5_vf[i].value;
 	pci_functions[0] = (struct pci_function){ .address = card, .id = { 0x15b3, 0x1017, 0x020000 }, .extended = true };
 	pci_functions[OTHER] = (struct pci_function){ .address = { 0, 0x3b, 0x40 }, .bar[0] = { 0xf8000000, MIB(32), 0xc } };
-	bridge = (struct pci_function){ .address = { 0, 0x3a, 0 }, .header_type = 1, .secondary_bus = 0x3b };
+	bridge = (struct pci_function){ .address = { 0, 0x3a, 0 }, .header_type = 1, .secondary_bus = 0x3b,
+					 .subordinate_bus = 0x3b };
 	pci_nr_functions = 2;
 	nr_cards = 0;
 	size = MIB(1);
@@ -184,7 +194,9 @@ static int setup(void **)
 	silent = HOST_PCI_FUNCTIONS;
 	stubborn = unknown_window = false;
 	is_port = port_ari = card_ari = true;
-	port_control = 0;
+	port_control = low_control = 0;
+	low_pf = NULL;
+	card_devfn = 0;
 	window_start = 0xf8000000;
 	window_end = 0xfbffffff;
 	return 0;
@@ -240,6 +252,66 @@ static void test_no_ari(void **)
 	is_port = false;
 	assert_null(host_sriov_prepare(0, 8));
 	assert_true(!control() && !port_control);
+}
+
+/* Those with numbers beyond the card's own bus, as many as the port above has buses for; a bridge that is no port has others behind. */
+static void test_buses(void **)
+{
+	bridge.subordinate_bus = 0x3c;
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xfc;
+	assert_null(host_sriov_prepare(0, 8));
+	for (unsigned n = 0; n < 8; n++) {
+		const struct pci_address *at = &pci_functions[2 + n].address;
+
+		assert_int_equal(at->bus << 8 | at->devfn, 0x3bfc + n);
+	}
+	/* Another's are not theirs. */
+	setup(NULL);
+	bridge.subordinate_bus = 0x3c;
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xfc;
+	pci_functions[OTHER].address = (struct pci_address){ 0, 0x3c, 3 };
+	assert_string_equal(host_sriov_prepare(0, 8), "another function has the address of one of its virtual functions");
+	assert_int_equal(pci_nr_functions, 2);
+	assert_null(host_sriov_prepare(0, 7));
+	setup(NULL);
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xfc;
+	assert_non_null(strstr(host_sriov_prepare(0, 5), "need bus numbers that the bridge above it does not have"));
+	assert_null(host_sriov_prepare(0, 4));
+	/* The first on the next bus is no function 0 to 7 of the port's one device. */
+	setup(NULL);
+	bridge.subordinate_bus = 0x3c;
+	card_ari = false;
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0x100;
+	assert_non_null(strstr(host_sriov_prepare(0, 1), "has no ARI"));
+	setup(NULL);
+	bridge.subordinate_bus = 0x3c;
+	is_port = false;
+	config[(AT + PCI_SRIOV_OFFSET) / 4] = 1 << 16 | 0xfc;
+	assert_non_null(strstr(host_sriov_prepare(0, 8), "need bus numbers"));
+}
+
+/* Of a device's PFs the lowest is told of ARI, each time the VFs of any are prepared or switched on. */
+static void test_lowest(void **)
+{
+	pci_functions[0].address = (struct pci_address){ 0, 0x3b, 1 };
+	pci_functions[2] = (struct pci_function){ .address = card };
+	pci_nr_functions = 3;
+	low_pf = &pci_functions[2];
+	card_devfn = 1;
+	assert_null(host_sriov_prepare(0, 4));
+	assert_int_equal(low_control, SRIOV_ARI);
+	low_control = 0;
+	assert_int_equal(host_sriov_enable(0, 4), 0);
+	assert_int_equal(low_control, SRIOV_ARI);
+	/* A function below it without VFs is none of them; without ARI nobody is told. */
+	setup(NULL);
+	card_ari = false;
+	pci_functions[2] = (struct pci_function){ .address = card };
+	pci_functions[0].address.devfn = card_devfn = 1;
+	pci_nr_functions = 3;
+	low_pf = &pci_functions[2];
+	assert_null(host_sriov_prepare(0, 4));
+	assert_int_equal(low_control, 0);
 }
 
 /* What an operator is told, before and after a VM has it; nothing is written to the card for that. */
@@ -389,6 +461,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_prepared, setup),
 		cmocka_unit_test_setup(test_no_ari, setup),
+		cmocka_unit_test_setup(test_buses, setup), cmocka_unit_test_setup(test_lowest, setup),
 		cmocka_unit_test_setup(test_text, setup),
 		cmocka_unit_test_setup(test_not_prepared, setup),
 		cmocka_unit_test_setup(test_placed, setup),

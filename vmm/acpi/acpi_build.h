@@ -23,9 +23,9 @@ struct acpi_guest_memory {
 	u32 node;
 };
 
-/* A PCI root bus, in segment 0, of one bus. */
+/* A PCI root bus, in segment 0. */
 struct acpi_guest_root {
-	u8 bus;
+	u8 bus, last_bus;
 	int node; /* proximity domain; -1: unknown */
 	bool virtual; /* of functions that no machine has: they know no DMA windows */
 };
@@ -63,6 +63,8 @@ struct acpi_guest {
 	u8 ecam_last_bus;
 	u64 ecam_base;
 	bool uart, ioapic, power, watchdog; /* vmm/dev/uart16550.c, ioapic.c, acpi_pm.c and watchdog.c are there */
+	unsigned nr_vfs;
+	struct { u8 bus, devfn; } vf[16]; /* functions that may go while the guest runs */
 };
 
 /*
@@ -91,8 +93,11 @@ void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
  * in the last 64 KiB below 1 MiB. 0; -ENOSPC: they do not fit.
  */
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
-/* guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function into out[], PCI_ROM_BAR at most. How many. */
-unsigned guest_acpi_vf_windows(const struct vm_pci *pci, unsigned n, struct acpi_guest_window *out);
+/* guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function; windows behind those that there are. */
+void guest_acpi_vfs(const struct vm_pci *pci, unsigned n, struct acpi_guest *out, struct acpi_guest_window *windows,
+		    struct acpi_guest_root *roots);
+/* acpi_vfs.c: the functions that may go, and the event by which the guest looks for them. */
+void acpi_put_vfs(struct aml *a, const struct acpi_guest *in);
 /* uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's order of bytes. */
 void uuid_of_name(const u8 space[16], const char *name, u8 out[16]);
 

@@ -42,7 +42,7 @@ static void put_root(struct aml *a, const struct acpi_guest *in, const struct ac
 		aml_name_integer(a, "_PXM", (u64)root->node);
 	aml_method_return_arg(a, "_OSC", 4, 3);
 	aml_crs_begin(a, "_CRS");
-	aml_range(a, AML_RANGE_BUS, true, bus, 1, 0);
+	aml_range(a, AML_RANGE_BUS, true, bus, root->last_bus - bus + 1u, 0);
 	for (unsigned i = 0; i < in->nr_windows; i++)
 		if (in->windows[i].bus == bus)
 			aml_range(a, in->windows[i].io ? AML_RANGE_IO : AML_RANGE_MEMORY, true, in->windows[i].base,
@@ -58,11 +58,6 @@ static void put_root(struct aml *a, const struct acpi_guest *in, const struct ac
 	aml_end(a);
 }
 
-static u64 ecam_size(const struct acpi_guest *in)
-{
-	return (in->ecam_last_bus + 1) * PCI_ECAM_BUS_SIZE;
-}
-
 /* Linux uses no ECAM that no device claims. */
 static void put_ecam(struct aml *a, const struct acpi_guest *in)
 {
@@ -70,7 +65,7 @@ static void put_ecam(struct aml *a, const struct acpi_guest *in)
 	aml_name_eisaid(a, "_HID", "PNP0C02");
 	aml_name_integer(a, "_UID", 0);
 	aml_crs_begin(a, "_CRS");
-	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base, ecam_size(in), 0);
+	aml_range(a, AML_RANGE_MEMORY, false, in->ecam_base, (in->ecam_last_bus + 1) * PCI_ECAM_BUS_SIZE, 0);
 	aml_crs_end(a);
 	aml_end(a);
 }
@@ -82,5 +77,7 @@ void acpi_put_pci(struct aml *a, const struct acpi_guest *in)
 		put_root(a, in, &in->roots[i]);
 	if (in->ecam)
 		put_ecam(a, in);
+	if (IS_ENABLED(CONFIG_SRIOV))
+		acpi_put_vfs(a, in);
 	aml_end(a);
 }

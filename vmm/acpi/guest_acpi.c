@@ -114,7 +114,7 @@ static void add_root(struct collected *c, u8 bus, int host_node)
 	while (n < c->guest.nr_roots && root[n].bus != bus)
 		n++;
 	if (n == c->guest.nr_roots)
-		root[c->guest.nr_roots++] = (struct acpi_guest_root){ bus, -1, false };
+		root[c->guest.nr_roots++] = (struct acpi_guest_root){ bus, bus, -1, false };
 	if (host_node >= 0 && c->guest.nr_nodes > 1 && c->host_node[domain_of(c, host_node)] == host_node)
 		root[n].node = (int)domain_of(c, host_node);
 }
@@ -161,16 +161,14 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 					f->address.bus, pci_bar_is_io(&f->bar[k]), f->bar[k].base, f->bar[k].size,
 				};
 		if (IS_ENABLED(CONFIG_SRIOV))
-			c->guest.nr_windows += guest_acpi_vf_windows(pci, i, &c->window[c->guest.nr_windows]);
+			guest_acpi_vfs(pci, i, &c->guest, c->window, c->root);
 		add_intx(c, pci, i);
 	}
 	if (!IS_ENABLED(CONFIG_VIRTIO) || !vm->virtual)
 		return;
-	c->root[c->guest.nr_roots++] = (struct acpi_guest_root){ pci->virtual_bus, -1, true };
+	c->root[c->guest.nr_roots++] = (struct acpi_guest_root){ pci->virtual_bus, pci->virtual_bus, -1, true };
 	for (const struct pci_virtual *f = vm->virtual; f; f = f->next)
-		c->window[c->guest.nr_windows++] = (struct acpi_guest_window){
-			pci->virtual_bus, false, f->bar, PCI_VIRTUAL_BAR_SIZE,
-		};
+		c->window[c->guest.nr_windows++] = (struct acpi_guest_window){ pci->virtual_bus, false, f->bar, PCI_VIRTUAL_BAR_SIZE };
 }
 
 int guest_acpi_build(struct vm *vm)

@@ -1,17 +1,32 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Windows of a VM's root buses for the registers of virtual functions (VFs) of its own that other VMs have. */
+/*
+ * What a VM's ACPI tables say of virtual functions (VFs): windows of its root buses for the registers of those of its own that other
+ * VMs have, and their buses; and which functions of its own are others' VFs, and may go.
+ */
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/pci/vm_pci.h"
 
-unsigned guest_acpi_vf_windows(const struct vm_pci *pci, unsigned n, struct acpi_guest_window *out)
+void guest_acpi_vfs(const struct vm_pci *pci, unsigned n, struct acpi_guest *out, struct acpi_guest_window *windows,
+		    struct acpi_guest_root *roots)
 {
-	unsigned nr = 0;
+	const struct host_pci_function *f = &pci->function[n];
+	struct host_pci_function vf;
+	int index;
 
+	static_assert(ARRAY_SIZE(out->vf) == VM_PCI_FUNCTIONS, "room for all of a VM's functions");
+	if (host_sriov_is_vf(f->index)) {
+		out->vf[out->nr_vfs].bus = f->address.bus;
+		out->vf[out->nr_vfs++].devfn = f->address.devfn;
+	}
 	for (unsigned k = 0; k < PCI_ROM_BAR; k++) {
-		struct acpi_guest_window w = { .bus = pci->function[n].address.bus };
+		struct acpi_guest_window w = { .bus = f->address.bus };
 
 		if (vm_pci_vf_window(pci, n, k, &w.base, &w.size))
-			out[nr++] = w;
+			windows[out->nr_windows++] = w;
 	}
-	return nr;
+	/* A guest looks for VFs within its root's buses alone. */
+	while (roots->bus != f->address.bus)
+		roots++;
+	for (unsigned k = 0; (index = host_sriov_vf(f->index, k)) >= 0 && host_pci_function((unsigned)index, &vf); k++)
+		roots->last_bus = MAX(roots->last_bus, vf.address.bus);
 }

@@ -25,7 +25,7 @@
 #define MESSAGE_ADDRESS 0xfee00000u
 #define MESSAGE_LOGICAL BIT(2)
 
-static_assert(GUEST_INTX_GSI > GUEST_BUTTON_GSI && GUEST_INTX_GSI + VM_PCI_FUNCTIONS <= GUEST_IOAPIC_PINS, "a pin for each line");
+static_assert(GUEST_INTX_GSI > GUEST_VFS_GSI && GUEST_INTX_GSI + VM_PCI_FUNCTIONS <= GUEST_IOAPIC_PINS, "a pin for each line");
 
 /* In the interrupt window of a CPU of the VM; the host's input is masked. */
 static void asserted(void *arg, unsigned)

@@ -12,6 +12,8 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 
+#include "vmm/dev/lapic.h"
+#include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
@@ -131,6 +133,7 @@ bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *b
 static void pull_out(struct vcpu *vcpu)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
+	bool any = false;
 
 	vm_stage2_lock(vcpu);
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
@@ -152,9 +155,14 @@ static void pull_out(struct vcpu *vcpu)
 		pci_msi_reset(d);
 		vm_log(d->vm, "pci: " PCI_FORMAT " is gone: the VM that has its physical function has switched it off",
 		       PCI_FORMAT_ARGS(d->host->address));
-		__atomic_store_n(&d->gone, true, __ATOMIC_RELEASE);
+		__atomic_store_n(&d->gone, any = true, __ATOMIC_RELEASE);
 	}
 	vm_stage2_unlock(vcpu->vm);
+	/* Its guest looks, by vmm/acpi/acpi_vfs.c, and lets its driver go: one that only reads ones may take them for a link that is up. */
+	if (any) {
+		ioapic_line(vcpu->vm, GUEST_VFS_GSI, true);
+		ioapic_line(vcpu->vm, GUEST_VFS_GSI, false);
+	}
 }
 
 /* Has nobody the VF any more? Else its VM is asked, again where it was busy. */

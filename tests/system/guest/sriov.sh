@@ -68,6 +68,7 @@ outside() {
 	say outside "$(sha256sum </tmp/got)"
 	await give_outside
 }
+hundredths() { sed 's/ .*//; s/\.//' /proc/uptime; }
 packets() { cat /sys/class/net/eth0/statistics/rx_packets; }
 stream() { nc 10.0.9.1 6800 <&3 2>/dev/null >/tmp/stream; }
 leave() { nc 10.0.9.1 $((6900 + me)) </dev/null 2>/dev/null; }
@@ -144,9 +145,12 @@ else
 	[ "$(argument then)" = off ] && say before "$(identity)"
 	await leave
 	if [ "$(argument then)" = off ]; then
-		gone() { [ "$(identity)" = ffffffff ]; }
-		await gone
-		say after "$(identity)"
+		# When it first reads as ones, or is gone already; and when the interface is.
+		while [ "$(identity)" = 10ca8086 ]; do :; done
+		was=$(hundredths)
+		while [ -e /sys/class/net/eth0 ]; do :; done
+		say hundredths $(($(hundredths) - was))
+		[ -e "$vf" ] || say after removed
 	fi
 fi
 dmesg | grep -E -e 'igb|pci 0000:(00:(08|18)|01:)|SR-IOV|VF' | sed 's/^/margay-dmesg: /'
