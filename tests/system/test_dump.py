@@ -3,6 +3,7 @@
 and VMs that a crash does not end."""
 
 import base64
+import gzip
 import hashlib
 import os
 import re
@@ -20,6 +21,7 @@ from test_commander import RUN, TYPING, answers, tenant
 DISK = 320 << 20
 MEMORY = 160 << 20
 RIGHTS = "create, destroy, console, dump, cpus:1-2, memory:256M"
+TINY = 32 << 20
 LINUX = ("name = linux\nkernel = vmlinuz\ninitrd = tenant\nmemory = 160M\ncpus = 1-2\non_crash = dump\n"
          "cmdline = console=ttyS0 panic=-1\n")
 SCRIPT = RUN + TYPING + r"""
@@ -80,7 +82,8 @@ def start(machine, disk):
     initrd = tenant("misc/pvpanic/pvpanic.ko", "misc/pvpanic/pvpanic-mmio.ko")
     files = {"vmlinuz": node.guest_file("vmlinuz"), "initrd": initrd, "linux.conf": LINUX}
     iso = node.margay_iso("dump", {"service.conf": text, "flag.conf": flag}, {
-        "kernel": node.guest_file("vmlinuz"), "initrd": commander.initrd("dump", SCRIPT, files), "behave": tiny.elf("behave"),
+        "kernel": node.guest_file("vmlinuz"), "initrd": commander.initrd("dump", SCRIPT, files, ["nvme"]),
+        "behave": tiny.elf("behave"),
     }, elf=commander.elf())
     nvme = ["-drive", "if=none,id=out,format=raw,file=" + disk, "-device", "nvme,drive=out,serial=out,addr=6"]
     return node.start("dump", "qemu", iso, cpus=4, memory=machine.memory, timeout=600, extra=[*machine.arguments, *nvme])
@@ -123,3 +126,75 @@ def test_dump():
         on_disk = f.read(int(said["size"]))
     assert on_disk.startswith(crashed.data) and b"Kernel panic - not syncing: sysrq triggered crash" in on_disk
     assert len(run.lines("^linux: end=panicked$")) == 1
+
+
+# Tiny guests; `hangs` and `fell` are of the boot.
+BOOT = "kernel = behave\nmemory = 32M\ncmdline = machine=qemu mode=%s\n"
+BITTEN = ("name = bitten\nkernel = dog\nmemory = 32M\ncpus = 3-3\ninterrupts = direct\non_crash = dump\ndebug_exit = yes\n"
+          "cmdline = machine=qemu\n")
+ENDS = RUN + r"""
+run put margay image put dog
+run create margay create bitten.conf
+run start margay start bitten
+until margay show hangs | grep -q "^hangs  *running"; do sleep 0.2; done
+until margay console hangs </dev/null | grep -q "hangs at"; do sleep 0.2; done
+run pause margay pause hangs
+for vm in fell bitten; do run state-$vm sh -c "margay wait $vm | grep -o '^$vm  *[a-z]*'"; done
+for vm in hangs fell bitten; do
+	run dump-$vm margay dump $vm /tmp/core
+	run core-$vm sh -c "gzip -c /tmp/core | base64 -w 0"
+	rm /tmp/core
+done
+echo "margay-test: compare"
+until margay show hangs | grep -q "^hangs  *stopped"; do sleep 0.2; done
+run again margay restart fell
+run crashed sh -c "margay wait fell | grep -o '^fell  *[a-z]*'"
+for vm in fell bitten; do
+	run kill-$vm margay kill $vm
+	run over-$vm sh -c "margay wait $vm | grep -o '^$vm  *[a-z]*'"
+done
+run destroy margay destroy bitten
+"""
+
+
+@pytest.mark.full
+def test_ends():
+    """VMs of the boot, one of which is paused, and whom a triple fault or a bite of the watchdog has ended, with and without its
+    CPU's own local APIC: the core has the memory to the byte, by the machine's own, and what the CPU did last stands at its RIP."""
+    others = {"hangs.conf": "name = hangs\ncpus = 1-1\n" + BOOT % "hang",
+              "fell.conf": "name = fell\ncpus = 2-2\non_crash = dump\n" + BOOT % "crash"}
+    rights = "create, destroy, console, dump, boot, cpus:3, memory:64M"
+    with numa.Machine("4", [numa.Node("0-3", "1536M")]) as machine, commander.start(
+            "dump-ends", ENDS, {"dog": tiny.elf("dog"), "bitten.conf": BITTEN}, rights, others=others,
+            modules={"behave": tiny.elf("behave")}, node_memory=machine.memory, node_cpus=4, extra=machine.arguments) as running:
+        whole_lines(running)
+        running.expect("^.service. margay-test: compare")
+        memory = {}
+        with open(machine.path(0), "rb") as f:
+            for vm, at in re.findall(r"^(\w+): memory: 32M on node 0: 0 is at (\S+)\r$", running.text, re.M):
+                f.seek(int(at, 16))
+                memory[vm] = f.read(TINY)
+        console = Console(running)
+        shown = " ".join(console.answer("regs hangs 0", until="^exit -1:"))
+        assert console.answer("vm stop hangs") == ["hangs: stops"]
+        run = node.Run(running, running.wait())
+    said, status = answers(run)
+    assert not any(status.values()), (status, run.text[-3000:])
+    assert {said[what].split()[1] for what in ("state-fell", "state-bitten", "crashed")} == {"crashed"}
+    cores, last = {}, {}
+    for vm in ("hangs", "fell", "bitten"):
+        core = cores[vm] = Core(gzip.decompress(base64.b64decode(said["core-" + vm].replace("\n", ""))))
+        assert core.memory() == {0: memory[vm]} and any(memory[vm]) and len(core.registers()) == 1, vm
+        rip = core.registers()[0]["rip"]
+        last[vm] = memory[vm][rip:rip + 2].hex()
+    assert last == {"hangs": "ebfe", "fell": "0f0b", "bitten": "ebfe"}
+    (hangs,) = cores["hangs"].registers()
+    assert (hangs["rax"], hangs["rbx"]) == (0x1122334455667788, 0xb0b0b0b0) and run.has_line(
+        r".hangs. behave: hangs at %x in .*" % hangs["rip"])
+    for name in ("rax", "rip", "rflags", "rsp", "cs"):
+        assert re.search(r"\b%s +0*%x\b" % (name, hangs[name]), shown), (name, shown)
+    assert run.has_line("bitten: interrupts: direct") and run.lines("^fell: interrupts: emulated")
+    kept = "has crashed .%s.: it is kept for its dump; stop or restart it then"
+    assert len(run.lines("^fell: " + kept % "triple-fault")) == 2 and len(run.lines("^bitten: " + kept % "watchdog")) == 1
+    assert said["over-fell"].split()[1] == "panicked" and said["over-bitten"].split()[1] == "watchdog"
+    assert [len(run.lines("^%s: end=%s$" % end)) for end in (("fell", "triple-fault"), ("bitten", "watchdog"))] == [2, 1]
