@@ -107,8 +107,9 @@ def test_two_on_bochs():
     check_data(a, b)
     one, other = counts(run, "a"), counts(run, "b")
     assert not any(net["bad"] for net in one + other)
-    for sender, receiver in (one[0], other[0]), (other[0], one[0]):
-        assert sender["sent_large"] and receiver["received_bytes"] > 2 * kib << 10
+    assert all(net["received_bytes"] > 2 * kib << 10 for net in (one[0], other[0]))
+    # The web server's; what nc sends is small.
+    assert one[0]["sent_large"] == other[0]["received_large"] > 0
     assert one[2]["sent_large"] and not other[2]["received_large"] and other[2]["received"] > 2 * (kib << 10) / 1460
 
 
