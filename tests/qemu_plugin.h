@@ -59,6 +59,16 @@ static inline bool is_wrmsr(const uint8_t *byte)
 	return byte[0] == 0x0f && byte[1] == 0x30;
 }
 
+/* MOVS, CMPS, STOS, LODS or SCAS by F2 or F3, with a REX or an operand-size prefix or without. */
+static inline bool is_rep_string(const uint8_t *byte)
+{
+	byte += *byte == 0x66;
+	if (*byte != 0xf2 && *byte != 0xf3)
+		return false;
+	byte += byte[1] == 0x66 || (byte[1] & 0xf0) == 0x40 ? 2 : 1;
+	return (*byte >= 0xa4 && *byte <= 0xa7) || (*byte >= 0xaa && *byte <= 0xaf);
+}
+
 /* Of tests/bench/marker.h: its number is byte 3. */
 static inline bool is_marker(const uint8_t *byte)
 {

@@ -38,8 +38,10 @@ PINNED = "^margay-test: vCPUs are pinned$"  # kvm.sh
 UNMITIGATED = ("exits", "mitigations", "ipi", "net")  # the parts that ask KVM with mitigations=off, too, as Margay has none there
 RUNS = {"ipi": report.MOST_RUNS}  # of parts that differ from boot to boot; of others one
 EXIT_LOOPS = 1000
-NET_MIB, NET_TRIPS = 16, 1000
-NET_TESTS = (("a MiB of a TCP stream", NET_MIB), ("a round trip by TCP", NET_TRIPS))  # pair.c's
+NET_MIB, NET_TRIPS, NET_DATAGRAMS, NET_START = 16, 1000, 2000, 3
+NET_TESTS = (("a MiB of a TCP stream", NET_MIB), ("a round trip by TCP", NET_TRIPS),
+             ("a datagram, to a receiver that polls", NET_DATAGRAMS), ("a second in which nothing is sent", 1))  # pair.c's
+ROUNDS = "further rounds of string instructions"
 IPI_LOOPS, IPI_TIMEOUT = 200, 400
 DMA_READS, DMA_LOOPS, REGISTRATIONS = 8000, 10000, 100
 # KVM's guest would need an IOMMU.
@@ -538,17 +540,24 @@ def part_net(system):
     """
     if system == "native":
         return
-    words = LINUX % WORDS + "pair margay.me=%d " + "margay.mib=%d margay.trips=%d" % (NET_MIB, NET_TRIPS)
-    options = dict(initrd=systems.pair_initrd(), second=words % 2, memory="3G")
+    words = LINUX % WORDS + "pair margay.me=%d " + "margay.mib=%d margay.trips=%d margay.datagrams=%d" % (
+        NET_MIB, NET_TRIPS, NET_DATAGRAMS)
+    options = dict(initrd=systems.pair_initrd(), second=words % 2, memory="3G", start=NET_START, mend=entries())
     if system in systems.INTERRUPTS:
-        options["elf"] = systems.node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y")
+        options.update(elf=systems.node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), by_function=system == "margay")
     if system == "direct":
         options["alone"] = [int(address, 16) for address in entries("x2apic-read")]
-    counts, _ = systems.measure(system, "net", os.path.join(systems.GUEST, "vmlinuz"), cmdline=words % 1, **options)
+    counts, text = systems.measure(system, "net", os.path.join(systems.GUEST, "vmlinuz"), cmdline=words % 1, **options)
+    if "margay-test: datagrams: %d of %d" % (NET_DATAGRAMS, NET_DATAGRAMS) not in text:
+        raise systems.BenchError("net: datagrams were lost: %s" % text[-300:])
     for (test, times), counted in zip(NET_TESTS, counts.pairs(), strict=True):
-        for metric, name in (("instructions", "total"), ("exits", "vmruns"), *([("in-hypervisor", "image")] * (
-                system in systems.INTERRUPTS))):
-            yield dict(part="net", test=test, system=system, metric=metric, value=round(counted[name] / times, 2))
+        for metric, value in (("instructions", counted["total"] - counted["repeats"]), (ROUNDS, counted["repeats"]),
+                              ("exits", counted["vmruns"]),
+                              *([("in-hypervisor", counted["image"]), ("exits of the receiver", counted["vmruns1"])] * (
+                                  system in systems.INTERRUPTS))):
+            yield dict(part="net", test=test, system=system, metric=metric, value=round(value / times, 2))
+        for function in counted.functions()[:report.LARGEST] if system == "margay" else ():
+            yield dict(part="net", test=test, system=system, metric=report.IN + function, value=round(counted[function] / times, 1))
 
 
 def part_exits_kvm(system):

@@ -6,7 +6,7 @@
  *
  *   -plugin qemu_count.so,out=FILE[,lo=ADDR,hi=ADDR][,symbols=FILE][,guest-symbols=FILE][,at=ADDR]...
  *           [,interrupt=ADDR]...[,messages=1][,device=ADDR][,stats=ADDR:VCPUS:STATS:NEXT:N:INJECTED[,reasons=NAME:...]]
- *           [,cpus=N[,events]]
+ *           [,cpus=N[,events=1|,by-function=1]] [,from=N]
  *
  * A marker is the 7-byte NOP with the displacement 0x59474dNN, "MGY" and its
  * number, which means nothing to any CPU (marker.h). `at` makes a marker of an
@@ -23,7 +23,10 @@
  * all vCPUs where there are as many as CPUs, each reason of an exit by its name. With `cpus`, for a machine of several
  * CPUs, it counts each one's instructions apart and none by function: slowly, by
  * a call for each, as QEMU 10.0's inline counters crash there. With `events`, too,
- * no instructions but VMRUNs and those that interrupts begin with.
+ * no instructions but VMRUNs and those that interrupts begin with; with `by-function`, each function's too, which takes a machine
+ * whose CPUs run in turns (-icount). With `cpus`, `repeats` are what QEMU executes more often than a CPU does: a string instruction
+ * with a REP prefix is there an instruction for each of its rounds, and in the other counters, too. `from`: before the marker of
+ * that number nothing is counted, which takes no time then.
  */
 #include <inttypes.h>
 #include <pthread.h>
@@ -46,6 +49,11 @@ extern void qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(struct qemu_plug
 								 struct u64_entry entry, uint64_t imm);
 extern struct qemu_plugin_scoreboard *qemu_plugin_scoreboard_new(size_t size);
 extern uint64_t qemu_plugin_u64_sum(struct u64_entry entry);
+
+extern void *qemu_get_cpu(int index); /* these two are for QEMU's own modules */
+extern __thread void *current_cpu;
+
+extern void qemu_plugin_reset(uint64_t id, void (*cb)(uint64_t id));
 
 extern bool qemu_plugin_read_memory_vaddr(uint64_t address, struct byte_array *data, size_t len);
 
@@ -110,6 +118,12 @@ static struct qemu_plugin_scoreboard *score;
 static unsigned cpus; /* 0: one, counted inline */
 static bool events;
 static uint64_t by_cpu[MAX_CPUS][FUNCTIONS];
+static uint64_t at_rep[MAX_CPUS];   /* the string instruction that a CPU is at, or 0 */
+static uint64_t repeats;
+static bool by_function_wanted;
+static uint64_t *by_function;       /* with several CPUs */
+static unsigned from;               /* a marker that is waited for */
+static uint64_t plugin;
 static FILE *out;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
@@ -129,9 +143,10 @@ static uint64_t sum(unsigned index)
 	return n;
 }
 
-/* With one CPU only. */
 static uint64_t function(unsigned i)
 {
+	if (cpus)
+		return by_function ? by_function[i] : 0;
 	return qemu_plugin_u64_sum(counter(FUNCTIONS + i));
 }
 
@@ -152,10 +167,12 @@ static void print_counters(const char *what, uint64_t value)
 		fprintf(out, " messages %" PRIu64 " mc-reads %" PRIu64, messages, mc_reads);
 	if (device)
 		fprintf(out, " device-instructions %" PRIu64 " device-ends %" PRIu64, device_instructions, device_ends);
+	if (cpus)
+		fprintf(out, " repeats %" PRIu64, repeats);
 	for (unsigned i = 0; i < cpus; i++)
-		fprintf(out, " total%u %" PRIu64, i, by_cpu[i][TOTAL]);
+		fprintf(out, " total%u %" PRIu64 " vmruns%u %" PRIu64, i, by_cpu[i][TOTAL], i, by_cpu[i][VMRUNS]);
 	fputc('\n', out);
-	for (unsigned i = 0; !cpus && i < functions.count; i++) {
+	for (unsigned i = 0; (!cpus || by_function) && i < functions.count; i++) {
 		uint64_t n = in_device ? in_device[i].counted : function(i);
 
 		if (n)
@@ -290,10 +307,32 @@ static void device_interrupts(unsigned vcpu, void *data)
 		in_device[i].entered = function((unsigned)i) - (i == own);
 }
 
+/*
+ * The CPU that executes: what QEMU tells is who had the code translated, where CPUs run in turns (gen_cpu_index(),
+ * accel/tcg/plugin-gen.c in QEMU 10).
+ */
+static unsigned this_cpu(void)
+{
+	static void *known[MAX_CPUS];
+
+	for (unsigned i = 0; i < cpus; i++) {
+		known[i] = known[i] ? known[i] : qemu_get_cpu((int)i);
+		if (known[i] == current_cpu)
+			return i;
+	}
+	return 0;
+}
+
 static void executed(unsigned vcpu, void *data)
 {
-	if (vcpu < cpus)
-		by_cpu[vcpu][(uintptr_t)data]++;
+	(void)vcpu;
+	by_cpu[this_cpu()][(uintptr_t)data]++;
+}
+
+static void function_executed(unsigned vcpu, void *data)
+{
+	(void)vcpu;
+	by_function[(uintptr_t)data]++;
 }
 
 static void count(struct qemu_plugin_insn *insn, unsigned index)
@@ -302,6 +341,51 @@ static void count(struct qemu_plugin_insn *insn, unsigned index)
 		qemu_plugin_register_vcpu_insn_exec_inline_per_vcpu(insn, OP_ADD, counter(index), 1);
 	else if (index < FUNCTIONS)
 		qemu_plugin_register_vcpu_insn_exec_cb(insn, executed, FLAGS_NO_REGS, (void *)(uintptr_t)index);
+	else if (by_function)
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, function_executed, FLAGS_NO_REGS,
+						       (void *)(uintptr_t)(index - FUNCTIONS));
+}
+
+/* Every instruction is here or there. */
+static void total_executed(unsigned vcpu, void *data)
+{
+	unsigned cpu = this_cpu();
+
+	(void)vcpu;
+	by_cpu[cpu][(uintptr_t)data]++;
+	at_rep[cpu] = 0;
+}
+
+static void rep_executed(unsigned vcpu, void *data)
+{
+	unsigned cpu = this_cpu();
+
+	(void)vcpu;
+	by_cpu[cpu][TOTAL]++;
+	repeats += at_rep[cpu] == (uintptr_t)data;
+	at_rep[cpu] = (uintptr_t)data;
+}
+
+static void count_one(struct qemu_plugin_insn *insn, uint64_t address, const uint8_t *byte)
+{
+	if (!cpus)
+		count(insn, TOTAL);
+	else if (is_rep_string(byte))
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, rep_executed, FLAGS_NO_REGS, (void *)(uintptr_t)address);
+	else
+		qemu_plugin_register_vcpu_insn_exec_cb(insn, total_executed, FLAGS_NO_REGS, (void *)(uintptr_t)TOTAL);
+}
+
+static void begin(uint64_t id);
+
+/* What has been translated has no counters: QEMU translates all of it again. */
+static void begin_executed(unsigned vcpu, void *data)
+{
+	(void)vcpu;
+	(void)data;
+	if (from)
+		qemu_plugin_reset(plugin, begin);
+	from = 0;
 }
 
 static void translated(uint64_t id, struct qemu_plugin_tb *tb)
@@ -317,8 +401,13 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 		bool in_image = address >= image_lo && address < image_hi;
 
 		qemu_plugin_insn_data(insn, byte, sizeof(byte));
+		if (from) {
+			if (is_marker(byte) && byte[3] == from)
+				qemu_plugin_register_vcpu_insn_exec_cb(insn, begin_executed, FLAGS_NO_REGS, NULL);
+			continue;
+		}
 		if (!events)
-			count(insn, TOTAL);
+			count_one(insn, address, byte);
 		if (!events && in_image) {
 			int f = functions_find(&functions, address, 0, nr_image_functions);
 
@@ -363,6 +452,12 @@ static void ended(uint64_t id, void *data)
 	(void)data;
 	print_counters("end", 0);
 	fclose(out);
+}
+
+static void begin(uint64_t id)
+{
+	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
+	qemu_plugin_register_atexit_cb(id, ended, NULL);
 }
 
 /* NAME:NAME:..., in the order of Margay's counters. */
@@ -410,6 +505,10 @@ static int argument(const char *name, const char *value)
 		device = strtoull(value, NULL, 0);
 	} else if (!strcmp(name, "events")) {
 		events = true;
+	} else if (!strcmp(name, "by-function")) {
+		by_function_wanted = true;
+	} else if (!strcmp(name, "from")) {
+		from = (unsigned)strtoul(value, NULL, 0);
 	} else if (!strcmp(name, "cpus")) {
 		cpus = (unsigned)strtoul(value, NULL, 0);
 		return cpus >= 1 && cpus <= MAX_CPUS ? 0 : -1;
@@ -430,11 +529,15 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 	}
 	bytes = g_byte_array_new();
 	score = qemu_plugin_scoreboard_new((FUNCTIONS + functions.count) * sizeof(uint64_t));
+	free(in_device);
+	in_device = NULL;
 	if (device && !cpus && functions.count > nr_image_functions)
 		in_device = calloc(functions.count, sizeof(*in_device));
 	if (messages_wanted || device)
 		qemu_plugin_register_vcpu_init_cb(id, cpu_begins);
-	qemu_plugin_register_vcpu_tb_trans_cb(id, translated);
-	qemu_plugin_register_atexit_cb(id, ended, NULL);
+	if (cpus && by_function_wanted)
+		by_function = calloc(functions.count, sizeof(*by_function));
+	plugin = id;
+	begin(id);
 	return 0;
 }

@@ -55,8 +55,9 @@ RDMA = ("/usr/bin/rdma", "/etc/libibverbs.d/rxe.driver", LIB + "/libibverbs/libr
 NOISE = ("/usr/bin/cyclictest", "/usr/bin/oslat", "/usr/bin/rtla", LIB + "/libgcc_s.so.1")
 # Of qemu_count.c; others are reasons of exits, EXIT and their names, and functions.
 COUNTERS = ("total", "image", "vmruns", "guest", "interrupts", "telemetry", "injected", "messages", "mc-reads",
-            "device-instructions", "device-ends")
+            "device-instructions", "device-ends", "repeats")
 EXIT = "exit:"
+OF_A_CPU = re.compile(r"(total|vmruns)\d")
 # Native as a site's machine is: Linux takes the x2APIC only where interrupts are remapped. Its DMA is not translated.
 X2APIC_MACHINE = ["-device", "intel-iommu,intremap=on,eim=on"]
 VM_LINES = ""  # --vm-lines
@@ -305,7 +306,8 @@ class Stretch(dict):
 
     def functions(self):
         """The names of functions, that with the most instructions first."""
-        return sorted((name for name in self if name not in COUNTERS and not name.startswith(EXIT)), key=self.get, reverse=True)
+        of = (name for name in self if name not in COUNTERS and not name.startswith(EXIT) and not OF_A_CPU.fullmatch(name))
+        return sorted(of, key=self.get, reverse=True)
 
     def exits(self, *reasons):
         """How many of the exits, by telemetry, were for these reasons (their names there), or {reason: how many} of all."""
@@ -403,13 +405,14 @@ def walk_plugin(counts, ram, memory):
 
 def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpus=1, memory=None, interrupts=(),
             timeout=TIMEOUT, devices=(), walks=None, alone=(), shift=0, events=False, symbols=None, device=None, x2apic=False,
-            elf=None, **options):
+            elf=None, by_function=False, start=None, mend=(), **options):
     """
     One run to its end: (Counts, the console's text). memory, devices: of the node; interrupts: where the kernel is entered for
     them; walks: a file for the memory, where page walks are counted instead; alone: where it reads the APIC timer's count, of
     emulate(); shift: an instruction is so many times doubled a nanosecond; events: count VMRUNs and interrupts only; symbols: a
     file with those of the guest's kernel, by whose functions is counted, too; device: where that is entered for what is counted
-    to its EOI; x2apic: natively with X2APIC_MACHINE; elf, options: of boot().
+    to its EOI; x2apic: natively with X2APIC_MACHINE; by_function: on a machine of several CPUs, too; start: the marker from which
+    on is counted; mend: where KVM's guests are entered for interrupts (qemu_mend.c); elf, options: of boot().
     """
     x2apic = x2apic and system == "native"
     name = "%s-%s" % (name, system)
@@ -425,9 +428,13 @@ def measure(system, name, kernel, initrd, cmdline, done="margay-test: done", cpu
         plug += ",messages=1"
     plug += ",guest-symbols=" + symbols if symbols else ""
     plug += ",device=0x" + device if device else ""
+    plug += ",by-function=1" if by_function else ""
+    plug += ",from=%d" % start if start else ""
     plug += "".join(",interrupt=0x" + address for address in interrupts)
     memory = memory or NODE_MEMORY[system]
     plugs = walk_plugin(counts, walks, memory) if walks else ["-plugin", plug]
+    if mend and "kvm" in system:
+        plugs += ["-plugin", BUILD + "/qemu_mend.so" + "".join(",entry=0x" + address for address in mend)]
     command = [
         "qemu-system-x86_64", "-M", "q35,kernel-irqchip=split" if x2apic else "q35", "-accel", "tcg",
         "-icount", "shift=%d,sleep=off" % shift, "-cpu", "max", "-smp", str(machine_cpus), "-m", memory,
@@ -473,7 +480,8 @@ def tiny_guest(machine, system, name, options, log="", trusted=True, **more):
 def prepare():
     """What all runs need; after `make tests-built`."""
     os.makedirs(BUILD, exist_ok=True)
-    for name, *sources in (("qemu_count.so", "qemu_count.c"), ("qemu_walk.so", "qemu_walk.c", "tlb_model.c")):
+    for name, *sources in (("qemu_count.so", "qemu_count.c"), ("qemu_walk.so", "qemu_walk.c", "tlb_model.c"),
+                          ("qemu_mend.so", "qemu_mend.c")):
         run(["gcc", "-std=gnu17", "-O2", "-Wall", "-Wextra", "-Werror", "-shared", "-fPIC", "-fvisibility=hidden",
              "-o", os.path.join(BUILD, name)] + [os.path.join(HERE, source) for source in sources])
     bench_archive()

@@ -17,9 +17,9 @@ FEW = 40  # frames that Linux sends by itself when an interface comes up
 MAC = "02:00:00:00:01:01"
 
 
-def vm_text(me, *nets, **keys):
+def vm_text(me, *nets, machine="qemu", kib=KIB, **keys):
     keys.setdefault("memory", "256M")
-    text = node.vm_text("qemu", "margay.test=net margay.net=%d margay.kib=%d" % (me, KIB), **keys)
+    text = node.vm_text(machine, "margay.test=net margay.net=%d margay.kib=%d" % (me, kib), **keys)
     return text + "".join("net = %s\n" % net for net in nets)
 
 
@@ -29,6 +29,12 @@ def counts(run, vm):
                        r"bad=(\d+)$" % vm, run.text, re.MULTILINE)
     names = ("sent", "sent_large", "sent_bytes", "received", "received_large", "received_bytes", "dropped", "bad")
     return [dict(zip(names, map(int, line))) for line in found]
+
+
+def check_data(a, b):
+    """What each side had of the other is what that had."""
+    for way in "4", "6", "4-plain", "6-plain":
+        assert b.facts["got" + way] == a.facts["data"] and b.facts["sent" + way] == b.facts["sent"]
 
 
 @pytest.mark.parametrize("direct", ["a", pytest.param("b", marks=pytest.mark.full)])
@@ -60,8 +66,7 @@ def test_two(direct):
     assert a.facts["eth1"] == MAC + ", mtu 1500, 2 queues" and b.facts["eth0"].endswith(", mtu 1500, 1 queues")
     assert len({facts[eth].split(",")[0] for facts in (a.facts, b.facts) for eth in ("eth0", "eth1", "eth2")}) == 6
     assert b.facts["ping"] == b.facts["ping6"] == "20 packets transmitted, 20 packets received, 0% packet loss"
-    for way in "4", "6", "4-plain", "6-plain":
-        assert b.facts["got" + way] == a.facts["data"] and b.facts["sent" + way] == b.facts["sent"]
+    check_data(a, b)
     one, other = counts(run, "a"), counts(run, "b")
     assert not any(net["bad"] for net in one + other)
     # Large frames come over as they were sent; none is lost but where the other one's queue is full, on a busy machine.
@@ -79,6 +84,33 @@ def test_two(direct):
     assert b.facts["flood"] == str(FLOOD)
     assert QUEUE <= one[1]["received"] <= QUEUE + FEW
     assert FLOOD - QUEUE <= one[1]["dropped"] <= FLOOD - QUEUE + FEW
+
+
+@pytest.mark.full
+@pytest.mark.slow
+def test_two_on_bochs():
+    """On VT-x, a Linux that has its CPU's own local APIC and one that has an emulated one."""
+    kib = 256
+    vms = {"a.conf": vm_text(1, "lan0", "lan1 mac=" + MAC, "lan2", machine="bochs", kib=kib, name="a", interrupts="direct"),
+           "b.conf": vm_text(2, "lan0", "lan1", "lan2 offload=no", machine="bochs", kib=kib, name="b", interrupts="emulated")}
+    modules = {"kernel": node.guest_file(node.KERNEL["bochs"]), "initrd": node.guest_file("initrd-drivers")}
+    iso = node.margay_iso("virtio-net-bochs", vms, modules, elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"))
+    with node.start("virtio-net", "bochs", iso, cpus=2) as running:
+        monitor_console.whole_lines(running)
+        run = node.Run(running, running.wait())
+    assert run.has_line("margay: node: end=poweroff vms=2 failed=0"), run.text[-4000:]
+    node.check_modes(run)
+    a, b = run.of("a"), run.of("b")
+    assert a.has_line("a: interrupts: direct") and not b.has_line("b: interrupts: direct")
+    for facts in a.facts, b.facts:
+        assert facts["errors"] == "0 " and "failed" not in facts
+    check_data(a, b)
+    one, other = counts(run, "a"), counts(run, "b")
+    assert not any(net["bad"] for net in one + other)
+    assert all(net["received_bytes"] > 2 * kib << 10 for net in (one[0], other[0]))
+    # The web server's; what nc sends is small.
+    assert one[0]["sent_large"] == other[0]["received_large"] > 0
+    assert one[2]["sent_large"] and not other[2]["received_large"] and other[2]["received"] > 2 * (kib << 10) / 1460
 
 
 # lan.sh's, and what it does: by the last numbers of the addresses.
@@ -173,8 +205,7 @@ def test_what_the_event_index_saves(record_property):
             run = node.Run(running, running.wait())
         a, b = run.of("a"), run.of("b")
         assert a.has_line("margay-test: done") and b.has_line("margay-test: done"), run.text[-4000:]
-        for way in "4", "6", "4-plain", "6-plain":
-            assert b.facts["got" + way] == a.facts["data"] and b.facts["sent" + way] == b.facts["sent"]
+        check_data(a, b)
         nets, queues = counts(run, "a") + counts(run, "b"), [interrupts_of(a), interrupts_of(b)]
         # Of 1,000 frames that fill the queue of the one that is down, and 2,000 that do not.
         down[word] = queues[0]["virtio1-input.0"]

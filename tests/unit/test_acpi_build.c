@@ -347,7 +347,7 @@ static void test_iasl(void **)
 	assert_int_not_equal(shell("grep -iE 'error|warning|invalid|incorrect|unknown|bad' d.log *.dsl >&2"), 0);
 	assert_int_equal(shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
 	assert_int_equal(shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
-	/* What a reader of the console's device must find, the power button's and that of functions that may go: an interrupt each. */
+	/* What a reader must find of the console, the power button, and functions that may go: an interrupt each. */
 	assert_int_equal(shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 3"), 0);
 	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000006,'"), 0);
 	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"

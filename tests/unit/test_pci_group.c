@@ -208,7 +208,8 @@ static void test_isolate(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_groups), cmocka_unit_test(test_other_bus), cmocka_unit_test(test_circles), cmocka_unit_test(test_own_port),
+		cmocka_unit_test(test_groups), cmocka_unit_test(test_other_bus), cmocka_unit_test(test_circles),
+		cmocka_unit_test(test_own_port),
 		cmocka_unit_test(test_parts), cmocka_unit_test(test_isolate),
 	};
 

@@ -11,6 +11,7 @@
 
 #include <margay/errno.h>
 
+#include "vmm/intc.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
@@ -185,7 +186,7 @@ bool pci_iommu_block(struct vm_pci *p, unsigned n)
 /* A VM is told when its functions read as ones, and all of them at once. */
 static unsigned edges;
 
-void ioapic_line(struct vm *v, unsigned gsi, bool level)
+static void take_line(struct vm *v, unsigned gsi, bool level)
 {
 	static bool high;
 
@@ -195,6 +196,8 @@ void ioapic_line(struct vm *v, unsigned gsi, bool level)
 	high = level;
 	edges += level;
 }
+
+static const struct intc_ops intc = { .line = take_line };
 
 void monitor_start_vfs(void)
 {
@@ -233,6 +236,7 @@ static int setup(void **)
 	pci.device[0] = &dev;
 	dev.vm = &parts.vm;
 	dev.host = &pci.function[0];
+	other.vm.intc = third.vm.intc = &intc;
 	other.vm.pci = &other_pci;
 	other.vm.vcpus = by_id;
 	other.vm.nr_vcpus = 1;

@@ -254,7 +254,7 @@ static void test_no_ari(void **)
 	assert_true(!control() && !port_control);
 }
 
-/* Those with numbers beyond the card's own bus, as many as the port above has buses for; a bridge that is no port has others behind. */
+/* Some have numbers beyond the card's bus, as far as the port above has buses; behind another bridge these are others'. */
 static void test_buses(void **)
 {
 	bridge.subordinate_bus = 0x3c;

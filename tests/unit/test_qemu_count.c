@@ -52,11 +52,15 @@ bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t 
 void qemu_plugin_register_vcpu_init_cb(uint64_t id, void (*cb)(uint64_t id, unsigned vcpu));
 void *qemu_plugin_get_registers(void);
 int qemu_plugin_read_register(void *handle, struct bytes *data);
+void qemu_plugin_reset(uint64_t id, void (*cb)(uint64_t id));
+void *qemu_get_cpu(int index);
 
 static void (*begins)(uint64_t id, unsigned vcpu);
 static uint64_t rcx;
 static int running_with; /* the flags of the callback that is running */
 static uint64_t counters[64];
+static unsigned resets;
+__thread void *current_cpu;
 static uint64_t memory[256];
 static struct bytes bytes;
 static char out[] = "out=/tmp/qemu_count.XXXXXX"; /* the plugin's argument, and behind the '=' the file */
@@ -132,9 +136,26 @@ bool qemu_plugin_read_memory_vaddr(uint64_t address, struct bytes *data, size_t 
 	return true;
 }
 
+void *qemu_get_cpu(int index)
+{
+	static int cpu[2];
+
+	return &cpu[index];
+}
+
+/* What was registered is gone, and the plugin begins anew. */
+void qemu_plugin_reset(uint64_t id, void (*cb)(uint64_t id))
+{
+	assert_int_equal(id, 1);
+	resets++;
+	translated = NULL;
+	ended = NULL;
+	cb(id);
+}
+
 /* ---- the machine ---- */
 
-enum { HOST, VMRUN, BEHIND, HOST_WRMSR, MARKER_1, GUEST, HANDLER, MARKER_2, WRMSR, RDMSR, KERNEL, INSNS };
+enum { HOST, VMRUN, BEHIND, HOST_WRMSR, MARKER_1, GUEST, HANDLER, MARKER_2, WRMSR, RDMSR, KERNEL, REP, OTHER_REP, INSNS };
 
 static struct qemu_plugin_insn code[INSNS];
 
@@ -148,6 +169,8 @@ static void load(int argc, const char **arguments)
 		[HOST_WRMSR] = { 0x1005, { 0x0f, 0x30 } }, [WRMSR] = { 0x5010, { 0x0f, 0x30 } },
 		[RDMSR] = { 0x5012, { 0x0f, 0x32 } },
 		[KERNEL] = { 0xffffffff81000010, { 0x90 } },
+		/* REP STOSB, and REPNE SCASQ. */
+		[REP] = { 0x5014, { 0xf3, 0xaa } }, [OTHER_REP] = { 0x5016, { 0xf2, 0x48, 0xaf } },
 	};
 	char *copy[10];
 
@@ -168,8 +191,10 @@ static void execute(unsigned cpu, unsigned insn)
 		struct callback *c = &code[insn].callback[i];
 
 		running_with = c->flags;
+		current_cpu = qemu_get_cpu((int)cpu);
+		/* As QEMU 10 does where CPUs run in turns, it says who translated. */
 		if (c->run)
-			c->run(cpu, c->data);
+			c->run(0, c->data);
 		else
 			counters[c->counter]++;
 	}
@@ -302,14 +327,69 @@ static void test_each_cpu(void **)
 	execute(0, MARKER_1);
 	ended(1, NULL);
 	assert_int_equal(strncmp(line(0), "marker 0x1 total 4 image 1 vmruns 0 interrupts 0 ", 49), 0);
-	assert_non_null(strstr(line(0), " total0 2 total1 2\n"));
+	assert_non_null(strstr(line(0), " total0 2 vmruns0 0 total1 2 vmruns1 0\n"));
+}
+
+/* Of a string instruction each round but the first is a repeat, unless something else came between them on that CPU. */
+static void test_repeats(void **)
+{
+	const char *arguments[] = { out, "cpus=2" };
+
+	load(2, arguments);
+	for (unsigned i = 0; i < 4; i++)
+		execute(0, REP);
+	execute(1, REP);
+	execute(0, REP);
+	execute(0, OTHER_REP);
+	execute(0, OTHER_REP);
+	execute(0, GUEST);
+	execute(0, OTHER_REP);
+	execute(0, RDMSR);
+	execute(0, RDMSR);
+	ended(1, NULL);
+	assert_non_null(strstr(line(0), " repeats 5 "));
+	/* With what the test before has counted. */
+	assert_non_null(strstr(line(0), " total0 13 vmruns0 0 total1 3 vmruns1 0\n"));
+}
+
+/*
+ * Nothing is counted before marker 2, and each function from there on. What the tests before have counted, and the functions that
+ * they have read, are there.
+ */
+static void test_from_a_marker(void **)
+{
+	const char *arguments[] = { out, "lo=0x1000", "hi=0x2000", "cpus=2", "by-function=1", "from=2" };
+	struct qemu_plugin_insn *marker = &code[MARKER_2];
+
+	load(6, arguments);
+	for (unsigned i = 0; i < INSNS; i++)
+		assert_int_equal(code[i].callbacks, i == MARKER_2);
+	execute(0, HOST);
+	execute(0, MARKER_1);
+	execute(0, MARKER_2);
+	/* Another CPU may come to it in what has been translated before. */
+	marker->callback[0].run(1, marker->callback[0].data);
+	assert_int_equal(resets, 1);
+	for (unsigned i = 0; i < INSNS; i++)
+		code[i].callbacks = 0;
+	translated(1, &(struct qemu_plugin_tb){ code, INSNS });
+	execute(0, HOST);
+	execute(1, BEHIND);
+	execute(1, BEHIND);
+	execute(0, MARKER_2);
+	ended(1, NULL);
+	assert_int_equal(resets, 1);
+	assert_int_equal(strncmp(line(0), "marker 0x2 total 20 image 4 vmruns 0 interrupts 0 ", 49), 0);
+	assert_string_equal(line(1), "  host 1\n");
+	assert_string_equal(line(2), "  behind 2\n");
 }
 
 int main(void)
 {
 	/* In this order: what one run leaves in the plugin, cpus= would have to take back. */
 	const struct CMUnitTest tests[] = { cmocka_unit_test(test_one_cpu), cmocka_unit_test(test_guest_functions),
-					    cmocka_unit_test(test_wrmsr), cmocka_unit_test(test_each_cpu) };
+					    cmocka_unit_test(test_wrmsr), cmocka_unit_test(test_each_cpu),
+					    cmocka_unit_test(test_repeats), cmocka_unit_test(test_from_a_marker) };
 
 	int file = mkstemp(out + 4), failed;
 

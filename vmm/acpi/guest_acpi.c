@@ -168,7 +168,8 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 		return;
 	c->root[c->guest.nr_roots++] = (struct acpi_guest_root){ pci->virtual_bus, pci->virtual_bus, -1, true };
 	for (const struct pci_virtual *f = vm->virtual; f; f = f->next)
-		c->window[c->guest.nr_windows++] = (struct acpi_guest_window){ pci->virtual_bus, false, f->bar, PCI_VIRTUAL_BAR_SIZE };
+		c->window[c->guest.nr_windows++] = (struct acpi_guest_window){ pci->virtual_bus, false, f->bar,
+									       PCI_VIRTUAL_BAR_SIZE };
 }
 
 int guest_acpi_build(struct vm *vm)

@@ -12,9 +12,9 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 
-#include "vmm/dev/lapic.h"
 #include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
+#include "vmm/intc.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
 #include "vmm/pci/pci_device.h"
@@ -158,10 +158,10 @@ static void pull_out(struct vcpu *vcpu)
 		__atomic_store_n(&d->gone, any = true, __ATOMIC_RELEASE);
 	}
 	vm_stage2_unlock(vcpu->vm);
-	/* Its guest looks, by vmm/acpi/acpi_vfs.c, and lets its driver go: one that only reads ones may take them for a link that is up. */
+	/* Its guest looks, by vmm/acpi/acpi_vfs.c: to a driver that is left alone with the ones a link may look up. */
 	if (any) {
-		ioapic_line(vcpu->vm, GUEST_VFS_GSI, true);
-		ioapic_line(vcpu->vm, GUEST_VFS_GSI, false);
+		vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, true);
+		vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, false);
 	}
 }
 
