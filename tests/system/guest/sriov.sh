@@ -150,7 +150,9 @@ else
 		was=$(hundredths)
 		while [ -e /sys/class/net/eth0 ]; do :; done
 		say hundredths $(($(hundredths) - was))
-		[ -e "$vf" ] || say after removed
+		# The function goes after its interface.
+		while [ -e "$vf" ]; do :; done
+		say after removed
 	fi
 fi
 dmesg | grep -E -e 'igb|pci 0000:(00:(08|18)|01:)|SR-IOV|VF' | sed 's/^/margay-dmesg: /'
