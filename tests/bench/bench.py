@@ -42,7 +42,7 @@ NET_MIB, NET_TRIPS, NET_DATAGRAMS, NET_START = 16, 1000, 2000, 3
 NET_TESTS = (("a MiB of a TCP stream", NET_MIB), ("a round trip by TCP", NET_TRIPS),
              ("a datagram, to a receiver that polls", NET_DATAGRAMS), ("a second in which nothing is sent", 1))  # pair.c's
 ROUNDS = "further rounds of string instructions"
-IPI_LOOPS, IPI_TIMEOUT = 200, 400
+IPI_LOOPS, IPI_TIMEOUT, IPI_START = 200, 400, 5
 DMA_READS, DMA_LOOPS, REGISTRATIONS = 8000, 10000, 100
 # KVM's guest would need an IOMMU.
 MARGAY_MODES = ("identity", "iommu", "window")
@@ -398,7 +398,8 @@ def part_ipi(system):
     """The tiny guest ipi_costs on two CPUs, which -icount runs in turns: counts by CPU, no latency."""
     counts, text = systems.measure(system, "ipi", systems.TOP + "/build/tests-guest/ipi_costs.elf", None,
                                    "machine=qemu cpus=2 loops=%d" % IPI_LOOPS, done="tiny: ipi_costs: ok", cpus=2,
-                                   timeout=systems.TIMEOUT if "kvm" in system else IPI_TIMEOUT)
+                                   timeout=systems.TIMEOUT if "kvm" in system else IPI_TIMEOUT,
+                                   start=IPI_START if "kvm" in system else None)
     if "kvm" in system and not re.search(PINNED + ".*^ipi-costs: ready", text, re.MULTILINE | re.DOTALL):
         raise systems.BenchError("ipi: KVM's vCPUs were not on a CPU each before the guest sent")
     nothing, *sends = counts.pairs()
