@@ -93,8 +93,9 @@ unsigned console_follow_cpu(bool (*fn)(void))
 	return fn == console_follow_interrupt ? home : 0;
 }
 
-struct cpu *cpu_get(unsigned)
+struct cpu *cpu_get(unsigned id)
 {
+	assert_int_equal(id, the_cpu.id);
 	return &the_cpu;
 }
 
