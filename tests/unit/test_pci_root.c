@@ -587,6 +587,7 @@ static void test_iommu_refuses(void **)
 	};
 	static struct vm_config other;
 	static struct vm_parts first;
+	extern int fake_vf_gone;
 
 	config.dma = VM_DMA_IOMMU;
 	refused("vm0.conf:7: pci: the node has no IOMMU, none that Margay knows, or it is off (iommu=off): "
@@ -602,6 +603,10 @@ static void test_iommu_refuses(void **)
 	}
 	fake_host.iommu_unfit[0] = "its IOMMU does not work";
 	refused("vm0.conf:7: pci: 20:00.0 cannot be passed through: its IOMMU does not work\n");
+	/* Whatever else is to be said of a virtual function that has gone meanwhile. */
+	fake_vf_gone = 0;
+	refused("20:00.0 cannot be passed through: the VM that has its physical function has just switched it off\n");
+	fake_vf_gone = -1;
 	fake_host.iommu_unfit[0] = NULL;
 	/* Two functions of one group are one VM's; without an IOMMU nobody asks. */
 	fake_host.pci_group[0] = fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x19 };

@@ -82,6 +82,8 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	unfit = host_pci_info(f->index, &info) ? pci_unfit(&info) : NULL;
 	if (IS_ENABLED(CONFIG_IOMMU))
 		unfit = unfit ? unfit : host_iommu_unfit(f->index);
+	if (IS_ENABLED(CONFIG_SRIOV) && unfit && host_sriov_is_vf(f->index) && !host_sriov_on(f->index))
+		unfit = "the VM that has its physical function has just switched it off";
 	if (unfit)
 		return pci_refuse(vm, PCI_FORMAT " cannot be passed through: %s", PCI_FORMAT_ARGS(f->address), unfit);
 	if (pci->nr_functions == VM_PCI_FUNCTIONS)
