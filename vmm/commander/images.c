@@ -45,6 +45,21 @@ u64 images_bytes(void)
 	return sum;
 }
 
+u64 images_kept(void)
+{
+	u64 sum = images_bytes();
+
+	for (const struct content *c = contents; c < contents + ARRAY_SIZE(contents); c++) {
+		unsigned go = 0;
+
+		for (const struct image *i = images; i < images + ARRAY_SIZE(images); i++)
+			go += i->name[0] && i->content == c && !vms_name_module(i->name);
+		/* One that has no name yet is being sent. */
+		sum -= go && go == c->names ? c->extent.size : 0;
+	}
+	return sum;
+}
+
 static void drop(struct content *c)
 {
 	if (c->extent.size)
@@ -171,7 +186,7 @@ static int take(const struct vm_config_control *control, const char *name, u64 s
 	do {
 		used = vms_bytes() + images_bytes();
 		/* Nothing goes for what there is no room for even then. */
-		if (vms_bytes() + want.size > control->memory)
+		if (vms_bytes() + images_kept() + want.size > control->memory)
 			break;
 		if (used + want.size <= control->memory && !host_extent_alloc(&want, out))
 			return 0;

@@ -24,8 +24,9 @@ commander_fn commander_list, commander_show, commander_node, commander_pci, comm
 	     commander_resume, commander_read, commander_write, commander_images, commander_image, commander_data,
 	     commander_image_end, commander_image_remove, commander_dump, commander_registers, commander_memory;
 
-/* images.c: bytes of all images. */
+/* images.c: bytes of all images; of those that stay whatever there is no room for. */
 u64 images_bytes(void);
+u64 images_kept(void);
 bool images_have(const char *name);
 /* The oldest that no VM file names goes. False: there is none. */
 bool images_evict(void);

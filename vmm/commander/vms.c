@@ -126,7 +126,7 @@ static u64 make_room(const struct vm_config_control *control, u64 wanted)
 
 	do
 		used = vms_bytes() + images_bytes();
-	while (wanted <= control->memory - MIN(vms_bytes(), control->memory) && used + wanted > control->memory && images_evict());
+	while (vms_bytes() + images_kept() + wanted <= control->memory && used + wanted > control->memory && images_evict());
 	return control->memory - MIN(used, control->memory);
 }
 
