@@ -138,6 +138,13 @@ def progress(what, steps):
     return begun
 
 
+def has(name, option):
+    """Can an image of this name have the option? What it needs may be off there."""
+    kconf = load(name)
+    kconf.syms[option].set_value("y")
+    return kconf.syms[option].str_value == "y"
+
+
 def sizes():
     """The lines of the table: the named images, then what each option adds to the default one."""
     yield "# Sizes of the image"
@@ -159,8 +166,9 @@ def sizes():
         (loaded, cleared), lines = image_size(elf), image_lines(elf)
         yield "| %s | %d | %s | %d | %d | %s |" % (name, loaded, LIMIT.get(name, "-"), cleared, lines, LINES.get(name, "-"))
     yield ""
-    yield "What an option brings: the default image (or that with the option on), less the same image with it off. Where"
-    yield "others need the option, they go with it. `OPTIMIZE_SIZE` is against `OPTIMIZE_SPEED`."
+    yield "What an option brings: the default image (or that with the option on; where that lacks what the option needs, the image"
+    yield "`site`), less the same image with it off. Where others need the option, they go with it. `OPTIMIZE_SIZE` is against"
+    yield "`OPTIMIZE_SPEED`."
     yield ""
     yield "| option | read | cleared | lines of files of its own |"
     yield "|---|--:|--:|--:|"
@@ -168,7 +176,7 @@ def sizes():
         size = {}
         for value in ("y", "n"):
             step.send("CONFIG_%s=%s" % (symbol.name, value))
-            kconf = load()
+            kconf = load("default" if has("default", symbol.name) else "site")
             kconf.syms[symbol.name].set_value(value)
             elf = build(kconf, VARIANTS)
             size[value] = (*image_size(elf), image_lines(elf))

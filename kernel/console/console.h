@@ -38,6 +38,10 @@ void console_log(const char *text, size_t n);
 /* Polled from now on, locks ignored: the CPU that calls is the last one that prints. */
 void console_panic(void);
 
+#else
+#include "kernel/console/console_none.h"
+#endif
+
 /*
  * With CONSOLE_FOLLOWS (kernel/console_follow.c). The calling CPU, whose VM prints, gets the UART's interrupts; so does any CPU
  * where the one that had them is lost. None of the console's locks is held. console_follow_interrupt() is console_interrupt() for
@@ -47,9 +51,5 @@ void console_follow(bool vm);
 bool console_follow_interrupt(void);
 /* The CPU that gets the interrupt whose handler that is: the boot CPU, if it is not the one above. */
 unsigned console_follow_cpu(bool (*fn)(void));
-
-#else
-#include "kernel/console/console_none.h"
-#endif
 
 #endif
