@@ -228,14 +228,14 @@ static const char *beyond(const struct sriov *s, const struct pci_function *f, u
 	struct pci_address at;
 	const struct pci_function *g;
 
-	for (unsigned n = 0; !why && n < count && sriov_address(s, &f->address, n, &at); n++) {
-		if (few && (PCI_DEVICE(at.devfn) || at.bus != bus))
-			why = "its virtual functions have numbers above 7, and it, or the port above it, has no ARI";
-		for (unsigned i = 0; (g = pci_get(i)); i++)
-			if (pci_same_address(&g->address, &at))
-				why = "another function has the address of one of its virtual functions";
-	}
-	return why;
+	if (why || !sriov_address(s, &f->address, count - 1, &at))
+		return why;
+	if (few && (PCI_DEVICE(at.devfn) || at.bus != bus))
+		return "its virtual functions have numbers above 7, and it, or the port above it, has no ARI";
+	for (unsigned i = 0; (g = pci_get(i)); i++)
+		if (pci_same_address(&g->address, &at))
+			return "another function has the address of one of its virtual functions";
+	return NULL;
 }
 
 static const char *begin(struct card *c, unsigned count)
@@ -257,7 +257,8 @@ static const char *begin(struct card *c, unsigned count)
 	pci_write(f->address, reg(c, PCI_SRIOV_PAGE), 4, 1);
 	pci_write(f->address, reg(c, PCI_SRIOV_NUM_VFS), 2, count);
 	why = sriov_read(&reader, write_config, at, &c->sriov);
-	why = why ? why : beyond(&c->sriov, f, count, port, port && !c->ari);
+	for (unsigned n = count; !why && n; n--)
+		why = beyond(&c->sriov, f, n, port, port && !c->ari);
 	why = why ? why : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count) ?
 	      "the machine has more functions than fit" : place(c, count);
 	if (!why)
