@@ -30,6 +30,11 @@ void guest_acpi_vfs(const struct vm_pci *, unsigned, struct acpi_guest *, struct
 {
 }
 
+u8 vm_pci_last_bus(const struct host_pci_function *f)
+{
+	return f->address.bus;
+}
+
 int pci_sriov_prepare(struct vm *, const struct vm_pci *)
 {
 	return 0;

@@ -17,21 +17,14 @@
 
 static unsigned vfs = 3;
 
-int host_sriov_vf(unsigned index, unsigned n)
-{
-	return index == PF && n < vfs ? (int)(VF + n) : -1;
-}
-
 bool host_sriov_is_vf(unsigned index)
 {
 	return index == OTHER || index >= VF;
 }
 
-bool host_pci_function(unsigned index, struct host_pci_function *f)
+u8 vm_pci_last_bus(const struct host_pci_function *f)
 {
-	assert_true(index >= VF && index < VF + vfs);
-	*f = (struct host_pci_function){ .index = index, .address = { 0, index == VF ? 3 : 4, 0x80 } };
-	return true;
+	return f->index == PF && vfs > 1 ? 4 : f->address.bus;
 }
 
 bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size)

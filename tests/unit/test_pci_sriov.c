@@ -30,6 +30,7 @@ static struct pci_device dev, vf, third_vf;
 static char calls[8]; /* who was asked, in order: the second VM or the third */
 static unsigned on, offs, starts, reports, asked, taken_back;
 static unsigned busy[2]; /* times that the second VM, and the third, was asked: the first is too early */
+static u8 vf_bus;
 static bool prepared, absent, late; /* late: the third VM is being made just before they are off */
 
 /* ---- the host, and what else a VM has ------------------------------------------------- */
@@ -83,7 +84,9 @@ void host_sriov_disable(unsigned index)
 
 bool host_pci_function(unsigned i, struct host_pci_function *out)
 {
-	*out = (struct host_pci_function){ .index = i, .address = { 0, 0, (u8)(i == PF ? 0x40 : 0xc0 + 2 * (i - VF)) } };
+	*out = (struct host_pci_function){ .index = i, .address = {
+		0, i == VF + 1 ? vf_bus : 0, (u8)(i == PF ? 0x40 : 0xc0 + 2 * (i - VF)),
+	} };
 	if (i >= VF) {
 		out->bar[0] = (struct pci_bar){ 0xfe000000, KIB(16), 0xc };
 		out->bar[3] = (struct pci_bar){ 0x7000000000, KIB(16), 0xc };
@@ -306,6 +309,15 @@ static void test_count(void **)
 	assert_int_equal(starts, 1);
 }
 
+/* The bus of the last VF, whichever are on. */
+static void test_last_bus(void **)
+{
+	assert_int_equal(vm_pci_last_bus(&pci.function[0]), pci.function[0].address.bus);
+	vf_bus = 9;
+	assert_int_equal(vm_pci_last_bus(&pci.function[0]), 9);
+	vf_bus = 0;
+}
+
 static void test_shadow(void **)
 {
 	u32 value;
@@ -486,7 +498,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_shown, setup),
 		cmocka_unit_test_setup(test_count, setup),
-		cmocka_unit_test_setup(test_shadow, setup),
+		cmocka_unit_test_setup(test_last_bus, setup), cmocka_unit_test_setup(test_shadow, setup),
 		cmocka_unit_test_setup(test_pulled_out, setup),
 		cmocka_unit_test_setup(test_pulled_out_together, setup),
 		cmocka_unit_test_setup(test_late, setup),

@@ -89,6 +89,11 @@ static void test_place_beside(void **state)
 	assert_int_equal(pci_virtual_place(vm), 0);
 	assert_int_equal(ecam_at, 0);
 	assert_int_equal(pci.virtual_bus, 3);
+	/* Nor on those of their VFs, which the guest finds there. */
+	vfs_to = 4;
+	assert_int_equal(pci_virtual_place(vm), 0);
+	assert_int_equal(pci.virtual_bus, 5);
+	vfs_to = 0;
 	assert_int_equal(function(0)->bar, first - MIB(48) + MIB(8));
 }
 

@@ -43,6 +43,13 @@ int pci_root_ecam(struct vm *, u64 base, u8 last_bus)
 	return 0;
 }
 
+static u8 vfs_to; /* the last bus of the functions' VFs; 0: they have none */
+
+u8 vm_pci_last_bus(const struct host_pci_function *f)
+{
+	return MAX(f->address.bus, vfs_to);
+}
+
 static void take_message(struct vm *to, u64 address, u32 data)
 {
 	sent.to = to;

@@ -94,8 +94,7 @@ void acpi_put_wdat(struct aml *a, const struct acpi_guest *in);
  */
 int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used);
 /* guest_acpi_vfs.c, not pure, in images with SRIOV: of the VM's n-th function; windows behind those that there are. */
-void guest_acpi_vfs(const struct vm_pci *pci, unsigned n, struct acpi_guest *out, struct acpi_guest_window *windows,
-		    struct acpi_guest_root *roots);
+void guest_acpi_vfs(const struct vm_pci *, unsigned n, struct acpi_guest *, struct acpi_guest_window *, struct acpi_guest_root *);
 /* acpi_vfs.c: the functions that may go, and the event by which the guest looks for them. */
 void acpi_put_vfs(struct aml *a, const struct acpi_guest *in);
 /* uuid.c: the UUID of version 5 (RFC 9562, 5.5) of a name of at most 39 bytes, in that standard's order of bytes. */

@@ -10,8 +10,6 @@ void guest_acpi_vfs(const struct vm_pci *pci, unsigned n, struct acpi_guest *out
 		    struct acpi_guest_root *roots)
 {
 	const struct host_pci_function *f = &pci->function[n];
-	struct host_pci_function vf;
-	int index;
 
 	static_assert(ARRAY_SIZE(out->vf) == VM_PCI_FUNCTIONS, "room for all of a VM's functions");
 	if (host_sriov_is_vf(f->index)) {
@@ -27,6 +25,5 @@ void guest_acpi_vfs(const struct vm_pci *pci, unsigned n, struct acpi_guest *out
 	/* A guest looks for VFs within its root's buses alone. */
 	while (roots->bus != f->address.bus)
 		roots++;
-	for (unsigned k = 0; (index = host_sriov_vf(f->index, k)) >= 0 && host_pci_function((unsigned)index, &vf); k++)
-		roots->last_bus = MAX(roots->last_bus, vf.address.bus);
+	roots->last_bus = MAX(roots->last_bus, vm_pci_last_bus(f));
 }

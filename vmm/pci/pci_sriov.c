@@ -129,6 +129,17 @@ bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *b
 	return true;
 }
 
+u8 vm_pci_last_bus(const struct host_pci_function *f)
+{
+	u8 last = f->address.bus;
+	struct host_pci_function vf;
+	int index;
+
+	for (unsigned n = 0; (index = host_sriov_vf(f->index, n)) >= 0 && host_pci_function((unsigned)index, &vf); n++)
+		last = MAX(last, vf.address.bus);
+	return last;
+}
+
 /* On the VF's own VM's first vCPU: its registers are nowhere, it is quiet, reaches nothing, and reads as ones. */
 static void pull_out(struct vcpu *vcpu)
 {

@@ -282,16 +282,20 @@ static bool is_free(const struct vm *vm, u64 base, u64 size)
 	return true;
 }
 
-/* The first bus behind 0 that no function of the VM's is on: each with one is a root bus. */
+/* The first bus behind 0 that none of the VM's functions has, nor virtual ones of these: each with one is a root bus. */
 static u8 free_bus(const struct vm_pci *pci)
 {
 	u8 bus = 1;
 
-	for (unsigned i = 0; i < pci->nr_functions; i++)
-		if (pci->function[i].address.bus == bus) {
-			bus++;
+	for (unsigned i = 0; i < pci->nr_functions; i++) {
+		u8 first = pci->function[i].address.bus;
+		u8 last = IS_ENABLED(CONFIG_SRIOV) ? vm_pci_last_bus(&pci->function[i]) : first;
+
+		if (first <= bus && bus <= last) {
+			bus = last + 1;
 			i = ~0u;
 		}
+	}
 	return bus;
 }
 

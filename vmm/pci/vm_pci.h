@@ -59,6 +59,8 @@ bool vm_pci_has_vfs(const struct vm_config *config);
  * that is in use. False: it has none of that BAR.
  */
 bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *base, u64 *size);
+/* The same file's: the bus of a function, or of the last of its VFs, if they are on later ones. */
+u8 vm_pci_last_bus(const struct host_pci_function *f);
 
 /* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
