@@ -14,7 +14,7 @@ import pytest
 import test_commander as commander
 import tiny
 from monitor_console import Console, whole_lines
-from test_commander import RUN, TYPING, answers, free, own, tenant
+from test_commander import RUN, TYPING, answers, free, is_back, tenant
 from test_passthrough import make_disk
 
 pytestmark = pytest.mark.full
@@ -90,9 +90,8 @@ def test_room():
     assert all(said["console-" + vm] == "behave: begins\ntiny: behave: ok checks=1" for vm in ("one", "two"))
     left = [free(said["node-" + image]) for image in "abcdef"]
     assert [(a - b) // MIB for a, b in zip(left, left[1:])] == [8, 6 - 8, 0, 0, 0], left
-    # Nothing is left of behave, c and f; one of their pieces may be the hypervisor's own now, for what a second VM needs.
-    back = free(said["at-last"]) - left[-1]
-    assert back == 16 * MIB or (back == 14 * MIB and own(said["at-last"]) > own(said["node-f"])), said["at-last"]
+    # Nothing is left of behave, c and f.
+    assert is_back(said["node-f"], said["at-last"], 16 * MIB), said["at-last"]
 
 
 # ---- a PCI function ------------------------------------------------------------------------------
@@ -186,8 +185,7 @@ def test_function():
     assert found[:MIB] == written[:MIB] and found[3 * MIB:] == content[3 * MIB:] and found[MIB:MIB + 65536] == bytes(65536)
     assert not run.lines("did not stop|not used again")
     assert said["once"] == said["twice"]
-    # A piece may be the hypervisor's own now, for what two VMs need.
-    assert free(said["before"]) - free(said["after"]) == (0 if own(said["before"]) == own(said["after"]) else 2 * MIB)
+    assert is_back(said["before"], said["after"], 0)
 
 
 # ---- VMs of the boot ------------------------------------------------------------------------------
