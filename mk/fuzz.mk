@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# How the Makefile builds fuzz targets. Each tests/fuzz/fuzz_*.c is one; its
+# How fuzz targets are built. Each tests/fuzz/fuzz_*.c is one; its
 # UNIT line names what is linked and flags, as in unit tests (here also vmm/?*.c,
 # and !vmm/a.c for one that the target includes instead), its FUZZ line
 # libFuzzer's options and, where it is not all that is linked, what it is for.
@@ -30,7 +30,7 @@ $(3)_$(1)_FLAGS := $(filter-out -l%,$(filter -%,$(2)))
 $(3)_$(1)_OBJS := $(patsubst %.c,$(B)/$(3)/$(1).d/%.o,tests/fuzz/$(1).c $(call fuzz_sources,$(2)) \
 	$(if $(filter fuzz,$(3)),,tests/fuzz/replay.c))
 # Only what is tested guides the fuzzer, not the target's own checks.
-$(B)/$(3)/$(1).d/%.o: %.c $(B)/unit/config.h Makefile
+$(B)/$(3)/$(1).d/%.o: %.c $(B)/unit/config.h mk/fuzz.mk mk/compiler.mk
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$($(3)_cc) $(if $(filter fuzz,$(3)),$$(if $$(filter tests/%,$$<),,$$(FUZZ_GUIDE))) $$(FUZZFLAGS) \

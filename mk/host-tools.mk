@@ -1,0 +1,35 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# Programs for the build host, and for a VM that commands the node.
+
+# As Debian builds its own programs.
+HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -pie -fPIE -Wl,-z,relro,-z,now
+
+# A VM file is checked for an image with every feature.
+HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
+
+CHECKS := $(wildcard vmm/config/*.c) $(addprefix vmm/load/,load_check.c bzimage.c elf.c multiboot.c) \
+	$(wildcard kernel/boot/cmdline*.c) kernel/span.c kernel/pci/pci_facts.c \
+	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)
+
+$(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c $(CHECKS) $(wildcard $(addsuffix *.h,$(sort $(dir $(CHECKS))))) \
+		include/margay/span.h $(B)/unit/config.h $(B)/version mk/host-tools.mk mk/compiler.mk
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(HOSTCFLAGS) $(if $(filter %-dynamic,$@),$(HARDEN)) -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ \
+		$(filter %.c,$^)
+
+# For the VM that commands the node, whatever libraries that has: static. In a package it is not.
+CLIENT := $(wildcard tools/commander/*.c) vmm/commander/sha256.c
+CLIENT_FLAGS = -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
+$(B)/margay $(B)/margay-dynamic: $(CLIENT) $(wildcard tools/commander/*.h vmm/commander/sha256.h) include/margay/commander.h \
+		$(B)/version mk/host-tools.mk mk/compiler.mk
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CLIENT_FLAGS) $(if $(filter %-dynamic,$@),$(HARDEN),-static) -o $@ $(CLIENT)
+
+$(B)/cpuid-list: tools/cpuid-list.c tools/cpuid-differences.c $(wildcard vmm/cpuid/cpuid_table*.c vmm/cpuid/*.h) \
+		$(B)/unit/config.h mk/host-tools.mk mk/compiler.mk
+	$(call say,HOSTCC,$@)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(HOSTCFLAGS) -o $@ $(filter %.c,$^)

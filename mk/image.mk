@@ -1,0 +1,123 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The image: which files it has (features.mk), its flags, and how it is linked.
+
+DIRS := $(addprefix $(A)/,boot cpu iommu stage2 vmx svm) drivers kernel $(wildcard kernel/*/) vmm $(wildcard vmm/*/)
+DIRS := $(DIRS:%/=%)
+
+include features.mk
+FEATURES := $(patsubst files-%,%,$(filter files-%,$(.VARIABLES)))
+ABSENT   := $(foreach f,$(FEATURES),$(if $(CONFIG_$(f)),,$(files-$(f))))
+
+CSRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.c))))
+ASRC := $(filter-out $(ABSENT),$(sort $(foreach d,$(DIRS),$(wildcard $(d)/*.asm))))
+
+# Of what -Oz leaves on, some make code larger all the same. The whole program is compiled as one.
+SMALLER  := -Oz -fno-jump-tables -fno-if-conversion -fno-shrink-wrap \
+	-fno-tree-dominator-opts -fno-move-loop-invariants -fno-ipa-sra -fno-code-hoisting -fno-tree-coalesce-vars \
+	-fno-forward-propagate -fno-partial-inlining -fno-caller-saves -fno-optimize-sibling-calls -fno-move-loop-stores \
+	-fmerge-all-constants
+SMALL    := $(SMALLER) -fno-inline-functions-called-once -fshort-enums -flto=1 -flto-partition=one
+OPTIMIZE := $(if $(CONFIG_OPTIMIZE_SIZE),$(SMALL),$(if $(CONFIG_OPTIMIZE_DEBUG),-Og,-O2)) \
+	$(if $(CONFIG_BACKTRACE),-fno-omit-frame-pointer) \
+	$(if $(CONFIG_MITIGATIONS),-mindirect-branch=thunk-extern -mindirect-branch-register -fno-jump-tables)
+# Objects by what they were compiled with: the flags here, of which the folder's name is a digest, the options that they
+# mention by tools/fixdep.
+O    := $(B)/obj/$(firstword $(shell echo '$(strip $(OPTIMIZE))' | sha1sum))
+OBJS := $(CSRC:%.c=$(O)/%.o) $(ASRC:%.asm=$(O)/%.asm.o)
+LDS  := $(A)/boot/margay.lds
+
+CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel -mno-red-zone \
+	-mgeneral-regs-only -mpreferred-stack-boundary=3 -malign-data=abi -fno-stack-protector -fno-strict-aliasing \
+	-fno-common -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none -mskip-rax-setup \
+	$(WARN) -Iinclude -I. -include $(B)/config.h
+# Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
+# small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
+HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state cpu/apic) \
+	$(addprefix kernel/,host nmi pci/msi string time/timer work) \
+	vmm/event vmm/vcpu vmm/cpuid/cpuid_get \
+	$(addprefix vmm/emulate/,arithmetic decode decode_operand emulate emulate_mem io lean_mmio mmio strings) \
+	$(addprefix vmm/exit/,cpuid cr exit hypercall msr) $(addprefix vmm/memory/,gpa_map guest_mem guest_walk) \
+	$(addprefix vmm/dev/,ioapic lapic lapic_ipi lapic_regs lapic_timer pvclock uart16550) vmm/pci/pci_msi
+$(filter-out $(HOT:%=$(O)/%.o),$(CSRC:%.c=$(O)/%.o)): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),$(SMALLER))
+# Jumps through a table are calls of another kind, which a guest could train.
+$(O)/$(A)/svm/lean.o $(O)/$(A)/vmx/lean.o: CFLAGS += -fno-jump-tables
+# A function that calls nothing has no frame; a backtrace from it leaves its caller out.
+$(HOT:%=$(O)/%.o): CFLAGS += $(if $(CONFIG_OPTIMIZE_SPEED),-momit-leaf-frame-pointer)
+LINK := $(CC) $(CFLAGS) -nostdlib -static -no-pie -T $(LDS) \
+	-Wl,--gc-sections,-z,max-page-size=0x1000,-z,noexecstack,--build-id=none,--no-warn-rwx-segments,--fatal-warnings
+
+# GCC 12 loses what an `asm goto` has put into a variable that another one sets, too.
+$(O)/$(A)/cpu/safe.o: CFLAGS += -ftree-coalesce-vars
+
+# The compiler calls these by itself, after it has seen the whole program.
+$(O)/kernel/string.o: CFLAGS += -fno-lto
+
+$(O)/%.o: %.c mk/image.mk mk/compiler.mk
+	$(call say,CC,$<)
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(CFLAGS) -MMD -c -o $@ $< && tools/fixdep $(@:.o=.d) $(B)
+
+# -MD of NASM 2.16 forgets what a file takes in.
+$(O)/%.asm.o: %.asm mk/image.mk mk/compiler.mk
+	$(call say,NASM,$<)
+	@mkdir -p $(@D)
+	$(Q)$(NASM) $(NASMFLAGS) -M -MF $(@:.o=.d) -MQ $@ -MP $< && $(NASM) $(NASMFLAGS) -o $@ $<
+
+-include $(OBJS:.o=.d)
+
+# The release that this becomes, and what git says of the tree; VERSION= says something else.
+$(B)/version: VERSION FORCE
+	@mkdir -p $(B)
+	@git=$$(git describe --always --dirty --abbrev=12 2>/dev/null); text=$(or $(VERSION),$$(cat VERSION)$${git:+-$$git}); \
+	echo "$$text" | cmp -s - $@ || echo "$$text" > $@
+$(O)/kernel/version.o: $(B)/version
+$(O)/kernel/version.o: CFLAGS += -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
+
+# The objects and directories of the last link: a file that goes away relinks.
+$(B)/objects.list: FORCE
+	@mkdir -p $(B)
+	@echo '$(OBJS)' | cmp -s - $@ || echo '$(OBJS)' > $@
+.PHONY: FORCE
+
+ifdef CONFIG_SCREEN
+FONT := $(B)/font.o
+$(O)/$(A)/boot/entry.asm.o: NASMFLAGS += -DCONFIG_SCREEN
+endif
+WORLD := $(foreach d,svm vmx,$(O)/$(A)/$(d)/run.asm.o $(O)/$(A)/$(d)/run_clean.asm.o)
+ifdef CONFIG_LEAN_EXITS
+$(WORLD): NASMFLAGS += -DCONFIG_LEAN_EXITS
+endif
+$(WORLD): $(wildcard $(B)/config/lean/exits.h)
+# It asks the loader for a framebuffer, or does not.
+$(O)/$(A)/boot/entry.asm.o: $(wildcard $(B)/config/screen.h)
+
+$(B)/font.S: tools/mkfont /usr/share/grub/ascii.h
+	$(call say,FONT,$@)
+	$(Q)tools/mkfont > $@
+
+$(B)/font.o: $(B)/font.S
+	$(Q)$(CC) -c -o $@ $<
+
+ifdef CONFIG_SYMBOLS
+# Two passes: the symbol table comes last in its section, so that it does not
+# move what it names.
+$(B)/margay.pass1.elf: $(OBJS) $(FONT) $(LDS) $(B)/objects.list
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT)
+
+$(B)/symtab.S: $(B)/margay.pass1.elf tools/mksyms
+	$(call say,SYMS,$@)
+	$(Q)tools/mksyms $< > $@
+
+$(B)/symtab.o: $(B)/symtab.S
+	$(Q)$(CC) -c -o $@ $<
+
+$(B)/margay.elf: $(OBJS) $(FONT) $(B)/symtab.o $(LDS)
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/symtab.o
+else
+$(B)/margay.elf: $(OBJS) $(FONT) $(LDS) $(B)/objects.list
+	$(call say,LD,$@)
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT)
+endif

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# What a node boots from, what is installed into a system, and a run in an emulator.
+
+IMAGE = tools/margay-image --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd
+
+$(B)/margay.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
+	$(Q)$(IMAGE) --menu 3 --module kernel=$(G)/vmlinuz -o $@
+
+# Bochs takes minutes to decompress a kernel: it gets the uncompressed one.
+$(B)/margay-bochs.iso: $(B)/margay.elf $(B)/margay-check $(GUEST) tools/margay-image configs/vm0.conf
+	$(Q)$(IMAGE) --module kernel=$(G)/vmlinux -o $@
+
+iso: $(B)/margay.iso
+
+netboot: $(B)/margay.elf $(B)/margay-check $(GUEST)
+	$(Q)tools/margay-netboot --elf $(B)/margay.elf --vm configs/vm0.conf --module initrd=$(G)/initrd \
+		--module kernel=$(G)/vmlinuz -o $(B)/netboot
+
+# Into an existing system, which boots by GRUB: what is the operator's own, VM files and kernels, is not touched.
+PREFIX ?= /usr/local
+
+install: $(B)/margay.elf $(B)/margay-check
+	$(Q)install -d $(DESTDIR)/boot/margay $(DESTDIR)/etc/grub.d $(DESTDIR)$(PREFIX)/sbin
+	$(Q)install -m 755 tools/grub.d/42_margay $(DESTDIR)/etc/grub.d/
+	$(Q)install -m 755 $(B)/margay-check $(DESTDIR)$(PREFIX)/sbin/
+	$(Q)$(STRIP) -s -o $(DESTDIR)/boot/margay/margay.elf $(B)/margay.elf
+	@echo 'installed: $(DESTDIR)/boot/margay/margay.elf, $(DESTDIR)/etc/grub.d/42_margay, $(DESTDIR)$(PREFIX)/sbin/margay-check'
+	@echo 'next: VM files, and the kernels, initrds and modules that they name, into $(DESTDIR)/boot/margay; then update-grub'
+
+# As what, and by what, the node finds its image: FIRMWARE=bios|uefi, MEDIUM=cd|usb|net.
+FIRMWARE ?= bios
+MEDIUM   ?= cd
+RUN_ISO := $(B)/margay$(if $(filter bochs nested-vtx,$(MACHINE)),-bochs).iso
+RUN_IMAGE := $(if $(filter net,$(MEDIUM)),$(B)/netboot,$(RUN_ISO))
+CPUS    ?= 1
+MEMORY  ?= $(if $(filter bochs nested-%,$(MACHINE)),1G,2G)
+
+# margay-run's status when the operator leaves with Ctrl-].
+LEFT    := 9
+
+run: $(if $(filter net,$(MEDIUM)),netboot,$(RUN_ISO)) $(if $(filter nested-%,$(MACHINE)),nested-host)
+	@mkdir -p $(B)/logs
+	@tools/margay-run --machine $(MACHINE) --firmware $(FIRMWARE) --medium $(MEDIUM) --cpus $(CPUS) --memory $(MEMORY) \
+		$(if $(NUMA),--numa $(NUMA)) \
+		--interactive --log $(B)/logs/run-$(MACHINE).log $(RUN_IMAGE) || [ $$? -eq $(LEFT) ]

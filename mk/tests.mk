@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The runs of tests: pytest, fuzzing, mutants, and what `make check` judges without them.
+
+FUZZ          ?= $(FUZZERS:fuzz_%=%)
+FUZZ_SECONDS  ?= 60
+PYTEST        := $(PYTHON) -m pytest
+
+# They count what is done, from outside of whatever runs: memory accesses, instructions.
+PLUGINS := $(B)/qemu_memory.so $(B)/qemu_code.so
+
+tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
+	$(PLUGINS) $(G)/initrd-drivers $(NESTED) newer-qemu
+
+$(PLUGINS): $(B)/%.so: tests/system/%.c tests/qemu_plugin.h mk/tests.mk mk/compiler.mk
+	$(call say,HOSTCC,$@)
+	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -o $@ $<
+
+unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(B)/margay
+	@$(PYTEST) tests/unit
+
+# Two emulators at a time: the test machines have two cores.
+test: tests-built
+	@$(PYTEST) -n 2 --dist loadgroup tests
+
+test-full: tests-built guest-kernels other-kernels guest-debian
+	@$(PYTEST) -n 2 --dist loadgroup --full --record docs/test-full.md tests
+
+fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
+	@tools/fuzz --seconds $(FUZZ_SECONDS) $(if $(RECORD),--record) $(FUZZ)
+
+# Gives copies of the tree one bug at a time; keeps the kill rate in docs/mutants.md. MUTATE= passes further options.
+mutants: tests-built
+	@$(PYTHON) tests/mutants/run.py $(if $(SEED),--seed $(SEED)) $(if $(MUTANTS),--number $(MUTANTS)) \
+		$(if $(JOBS),--jobs $(JOBS)) $(MUTATE)
+
+.PHONY: sizes
+sizes: $(B)/auto.conf
+	$(Q)tools/margay_configs.py sizes > $(B)/sizes.md.new && mv $(B)/sizes.md.new $(B)/sizes.md
+	@cat $(B)/sizes.md
+
+check: $(B)/cpuid-list
+	@tools/check-layers
+	@tools/check-source
+	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }
+
+# The list of what a guest does not see, from the tables that decide it.
+.PHONY: docs/cpuid.md
+docs/cpuid.md: $(B)/cpuid-list
+	$(call say,DOC,$@)
+	$(Q)$< > $@
