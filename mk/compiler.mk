@@ -2,7 +2,11 @@
 #
 # The programs that compile and link, and what all C and assembly has of flags.
 
-CC      := gcc
+# A cache gives back what was compiled before of the same text, in whatever folder of whatever clone: images that differ in
+# one option share nearly all objects. It compares the text behind the preprocessor alone.
+CC      := $(if $(shell command -v ccache),ccache )gcc
+export CCACHE_NOHASHDIR := 1
+export CCACHE_NODIRECT := 1
 LD      := ld
 NASM    := nasm
 STRIP   := strip

@@ -30,7 +30,7 @@ LDS  := $(A)/boot/margay.lds
 CFLAGS := -std=gnu17 $(OPTIMIZE) -g -ffreestanding -fno-pic -fno-pie -mcmodel=kernel -mno-red-zone \
 	-mgeneral-regs-only -mpreferred-stack-boundary=3 -malign-data=abi -fno-stack-protector -fno-strict-aliasing \
 	-fno-common -ffunction-sections -fdata-sections -fno-asynchronous-unwind-tables -fcf-protection=none -mskip-rax-setup \
-	$(WARN) -Iinclude -I. -include $(B)/config.h
+	$(WARN) -Iinclude -I.
 # Made fast is what runs at an exit of a guest, an interrupt or a kick; the rest runs once, or at a command, and is made
 # small. `make bench-exits` counts what an exit takes, and a profile of it (docs/performance.md) shows what is missing here.
 HOT := $(addprefix $(A)/,svm/lean svm/run svm/state vmx/lean vmx/run vmx/state cpu/apic) \
@@ -53,10 +53,12 @@ $(O)/$(A)/cpu/safe.o: CFLAGS += -ftree-coalesce-vars
 # The compiler calls these by itself, after it has seen the whole program.
 $(O)/kernel/string.o: CFLAGS += -fno-lto
 
+# Each image has a config.h of its own. By one name for all of them its path is not in the text that the cache compares.
+CONFIGURED := -imacros /dev/fd/9
 $(O)/%.o: %.c mk/image.mk mk/compiler.mk
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) -MMD -c -o $@ $< && tools/fixdep $(@:.o=.d) $(B)
+	$(Q)$(CC) $(CFLAGS) $(CONFIGURED) -MMD -c -o $@ $< 9<$(B)/config.h && tools/fixdep $(@:.o=.d) $(B)
 
 # -MD of NASM 2.16 forgets what a file takes in.
 $(O)/%.asm.o: %.asm mk/image.mk mk/compiler.mk
