@@ -56,3 +56,8 @@ guest-backports: $(GUEST)
 .PHONY: guest-rt
 guest-rt: $(GUEST)
 	$(Q)tools/guest-image --rt $(G)
+
+# For who runs Bochs often.
+.PHONY: fast-bochs
+fast-bochs:
+	$(Q)tools/fast-bochs $(CURDIR)/build/bochs

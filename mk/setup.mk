@@ -11,7 +11,7 @@ endif
 ifneq ($(filter bench%,$(GOALS)),)
 SETUP_GROUPS += run test bench
 endif
-ifneq ($(filter test test-full tests-built unit mutants nested-host newer-qemu,$(GOALS))$(filter nested-%,$(MACHINE)),)
+ifneq ($(filter test test-full tests-built unit mutants nested-host newer-qemu fast-bochs,$(GOALS))$(filter nested-%,$(MACHINE)),)
 SETUP_GROUPS += run test
 endif
 ifneq ($(filter test-full guest-kernels other-kernels guest-debian,$(GOALS)),)

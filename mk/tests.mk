@@ -10,7 +10,7 @@ PYTEST        := $(PYTHON) -m pytest
 PLUGINS := $(B)/qemu_memory.so $(B)/qemu_code.so
 
 tests-built: all $(B)/cpuid-list $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(TOOLS) guest-backports $(TINY) \
-	$(PLUGINS) $(G)/initrd-drivers $(NESTED) newer-qemu
+	$(PLUGINS) $(G)/initrd-drivers $(NESTED) newer-qemu fast-bochs
 
 $(PLUGINS): $(B)/%.so: tests/system/%.c tests/qemu_plugin.h mk/tests.mk mk/compiler.mk
 	$(call say,HOSTCC,$@)

@@ -63,7 +63,7 @@ class Machine:
         command = systems.margay_machines.bochs(iso, systems.margay_machines.Boot(), 1, memory, 0, [
             "com1: enabled=1, mode=file, dev=\"%s\"" % self.console, "debug: action=ignore, cpu0=report",
             "magic_break: enabled=1", "debugger_log: " + self._path("debugger"),
-        ], self._directory.name, self._path("log"), False)
+        ], self._directory.name, self._path("log"), False, debugger=True)
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.PIPE, stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL, env=dict(os.environ, TERM="xterm"),
