@@ -24,7 +24,7 @@ import npb  # noqa: E402
 import report  # noqa: E402
 import systems  # noqa: E402
 import walk  # noqa: E402
-import test_mitigations as forced  # noqa: E402
+import mitigations as forced  # noqa: E402
 
 LOOPS = ("fork", "switch", "fault", "mmap", "compute", "memory")  # loops.sh
 LOADS = ("cpuid", "idle", "compute", "fork", "switch", "timer", "console")  # loads.sh

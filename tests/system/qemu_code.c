@@ -15,7 +15,7 @@
 
 #define CPUS 64
 
-/* test_idle.py knows this layout; each CPU writes its own. */
+/* instructions.py knows this layout; each CPU writes its own. */
 struct counters {
 	struct {
 		uint64_t inside, outside;

@@ -4,20 +4,16 @@
 import re
 import struct
 
+import amdvi
+import edu_device
+import iommu
+import netdev
 import node
 import numa
+import passthrough
 import pytest
-import test_intx as intx
-import test_iommu as iommu
-import test_passthrough as passthrough
-import test_pci_hostile as pci_hostile
-import test_remapping as remapping
+import remapping
 import tiny
-
-UNIT = ["-device", "amd-iommu,intremap=on,xtsup=on,dma-remap=on"]
-ON = "margay: iommu: AMD-Vi, 1 of 1 units in use: DMA and interrupts contained"
-# QEMU 11.1 writes neither address nor direction into an event; reason 2 is a page fault.
-BLOCKED = "margay: iommu: 00:09.0, of rogue: DMA blocked: reads from 0, reason 2"
 
 
 def disk(name, dma="iommu", interrupts="emulated", extra=(), cpus=2, vm_cpus="2"):
@@ -29,8 +25,8 @@ def disk(name, dma="iommu", interrupts="emulated", extra=(), cpus=2, vm_cpus="2"
         name, "qemu", "margay.test=pci margay.drivers=%s margay.disk=%s margay.guest=yes" % (drivers, device),
         initrd="initrd-drivers", elf=iommu.image(), memory="1G", cpus=cpus,
         vm={"pci": "00:06.0", "cpus": vm_cpus, "memory": passthrough.MEMORY, "dma": dma, "interrupts": interrupts},
-        extra=UNIT + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments + list(extra))
-    remapping.check(done, ON)
+        extra=amdvi.UNIT + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments + list(extra))
+    remapping.check(done, amdvi.ON)
     assert done.has_line("vm0: interrupts: direct") == (interrupts == "direct")
     assert done.facts["sum"].split()[0] == before
     assert done.facts["read"].split()[0] == done.facts["wrote"].split()[0]
@@ -61,16 +57,16 @@ def test_high_ids():
 @pytest.mark.parametrize("card", ["e1000", "e1000e", "igb"])
 def test_network(card):
     """By a line (e1000) through the machine's I/O APIC, and by MSI-X."""
-    arguments, down, up = intx.network("amdvi-" + card)
+    arguments, down, up = netdev.network("amdvi-" + card)
     done = node.run_guest(
         "amdvi-" + card, "qemu", "margay.test=pci margay.drivers=%s margay.net=eth0" % card, initrd="initrd-drivers",
         elf=iommu.image(), vm={"pci": "00:06.0", "cpus": "2", "memory": passthrough.MEMORY}, memory="1G", cpus=2,
-        extra=UNIT + arguments + ["-device", card + ",netdev=net0,addr=6"])
-    remapping.check(done, ON)
+        extra=amdvi.UNIT + arguments + ["-device", card + ",netdev=net0,addr=6"])
+    remapping.check(done, amdvi.ON)
     assert done.facts["down"].split()[0] == passthrough.sha256(down)
-    assert done.facts["up"].split()[0] == passthrough.sha256(up, intx.SENT)
+    assert done.facts["up"].split()[0] == passthrough.sha256(up, netdev.SENT)
     if card == "e1000":
-        assert min(intx.lines_of(done, "eth0").values()) > 100, done.lines("^margay-interrupt: ")
+        assert min(passthrough.lines_of(done, "eth0").values()) > 100, done.lines("^margay-interrupt: ")
     else:
         assert sum(passthrough.interrupts(done, "eth0")) > 100, done.lines("^margay-interrupt: ")
 
@@ -79,17 +75,17 @@ def test_several_messages():
     """Entries in a row, by what the device adds to its message."""
     guest = tiny.Guest("msi_several", "qemu")
     run = tiny.run("amdvi-several", "qemu", None, 1, {"msi_several.conf": guest.vm(last=True)}, image=iommu.image(),
-                   extra=UNIT + ["-device", "nec-usb-xhci,msi=on,msix=off,addr=9"])
+                   extra=amdvi.UNIT + ["-device", "nec-usb-xhci,msi=on,msix=off,addr=9"])
     assert tiny.judge(guest, run.text) == [], run.text[-4000:]
-    remapping.check(run, ON)
+    remapping.check(run, amdvi.ON)
 
 
 @pytest.mark.full
 def test_forged(tmp_path):
     """Another function's message is one's own, for each has a table; the control is test_remapping.py's. What edu writes by DMA
     is, for QEMU, the I/O APIC's, which has no such entry; QEMU notes none of that."""
-    counts, message, _, run = remapping.forge(tmp_path, "amdvi-forged", UNIT, (0xfee00000, 0x1f0))
-    assert run.has_line(ON)
+    counts, message, _, run = remapping.forge(tmp_path, "amdvi-forged", amdvi.UNIT, (0xfee00000, 0x1f0))
+    assert run.has_line(amdvi.ON)
     assert message == [0xfee00000, 0, 0]
     assert counts == [(1, 1), (1, 2), (1, 2)]
 
@@ -124,7 +120,7 @@ def forge_mode(folder, mode, words="", dma="iommu"):
         return cr0[1] == AFTER_INIT
 
     counts, _, _, run = remapping.forge(
-        folder, "amdvi-mode-%d-%s" % (mode, dma), UNIT + ["-trace", "events=%s,file=%s" % (events, trace)],
+        folder, "amdvi-mode-%d-%s" % (mode, dma), amdvi.UNIT + ["-trace", "events=%s,file=%s" % (events, trace)],
         (OWN_PAGE, 0) if mode == NMI else None, changed, dma, words, look, 2)
     with open(trace, encoding="ascii", errors="replace") as f:
         text = f.read()
@@ -140,7 +136,7 @@ MODES = pytest.mark.parametrize("mode, senders", [(NMI, [SECOND]), (INIT, [SECON
 def test_forged_mode(tmp_path, mode, senders):
     """What no entry translates passes by bits of its sender's own, and those are 0."""
     counts, said, cr0, run = forge_mode(tmp_path, mode)
-    assert run.has_line(ON)
+    assert run.has_line(amdvi.ON)
     assert said == [(sender, "amdvi_ir_err passthrough is not enabled") for sender in senders]
     assert counts == [(1, 1)] * 3 and cr0 != AFTER_INIT
     assert not run.has_line(PLATFORM_NMI)
@@ -160,16 +156,17 @@ def test_forged_mode_control(tmp_path, mode, senders):
 @pytest.mark.parametrize("dma", ["iommu", *(pytest.param(dma, marks=pytest.mark.full) for dma in ("identity", "window"))])
 def test_rogue(tmp_path, dma):
     """It neither writes nor reads where its VM has no memory, and the first of many lines say who it was."""
-    landed, read, run = iommu.rogue("amdvi-rogue-" + dma, tmp_path, dma, UNIT)
+    landed, read, run = iommu.rogue("amdvi-rogue-" + dma, tmp_path, dma, amdvi.UNIT)
     assert not landed and read != iommu.SECRET
-    assert run.has_line(ON)
+    assert run.has_line(amdvi.ON)
     lines = iommu.blocked(run)
-    assert len(lines) == 8 and set(lines[:-1]) == {BLOCKED} and lines[-1] == BLOCKED + "; more of it is not reported", lines
+    assert len(lines) == 8 and set(lines[:-1]) == {amdvi.BLOCKED}, lines
+    assert lines[-1] == amdvi.BLOCKED + "; more of it is not reported", lines
 
 
 def test_rogue_control(tmp_path):
     """With a unit that is not used the same guest has written and read."""
-    landed, read, run = iommu.rogue("amdvi-rogue-off", tmp_path, "identity", UNIT, words="iommu=off")
+    landed, read, run = iommu.rogue("amdvi-rogue-off", tmp_path, "identity", amdvi.UNIT, words="iommu=off")
     assert landed and read == iommu.SECRET
     assert iommu.blocked(run) == []
     assert run.has_line("margay: iommu: off by the command line: DMA is not contained")
@@ -177,20 +174,20 @@ def test_rogue_control(tmp_path):
 
 def test_elastic():
     """A page leaves a running VM while edu writes to it: what comes after that is blocked. In the control it lands."""
-    run = iommu.elastic("amdvi-elastic", "iommu", UNIT, "times=2 ")
-    assert run.has_line(ON)
+    run = iommu.elastic("amdvi-elastic", "iommu", amdvi.UNIT, "times=2 ")
+    assert run.has_line(amdvi.ON)
     lines = iommu.blocked(run)
     assert lines and all("of elastic: DMA blocked" in line for line in lines), lines
-    run = iommu.elastic("amdvi-elastic-control", "iommu", UNIT, "control=1 ")
-    assert run.has_line(ON) and iommu.blocked(run) == []
+    run = iommu.elastic("amdvi-elastic-control", "iommu", amdvi.UNIT, "control=1 ")
+    assert run.has_line(amdvi.ON) and iommu.blocked(run) == []
 
 
 @pytest.mark.parametrize("dma", ["iommu", pytest.param("identity", marks=pytest.mark.full)])
 def test_taken_over(dma):
     """VMs end, by themselves and by a triple fault, while the device writes to their memory; the next VM has both."""
-    run = pci_hostile.kill_under_dma("amdvi-kill-" + dma, 3, extra=UNIT, elf=iommu.image(),
-                                     change=("memory_map = identity", "dma = " + dma))
-    pci_hostile.check_killed(run, 3)
+    run = edu_device.kill_under_dma("amdvi-kill-" + dma, 3, extra=amdvi.UNIT, elf=iommu.image(),
+                                    change=("memory_map = identity", "dma = " + dma))
+    edu_device.check_killed(run, 3)
     assert iommu.blocked(run) == []
 
 
@@ -198,19 +195,18 @@ def test_taken_over(dma):
 def test_registers_of_others(tmp_path, own):
     """A function writes to the registers of another of its VM's; and not to those of another VM's."""
     name = "amdvi-p2p-" + ("own" if own else "others")
-    _, landed, run = iommu.registers_of_others(name, tmp_path, "iommu", own, 64, UNIT)
-    assert run.has_line(ON) and landed == own
+    _, landed, run = iommu.registers_of_others(name, tmp_path, "iommu", own, 64, amdvi.UNIT)
+    assert run.has_line(amdvi.ON) and landed == own
     lines = {line.split(";")[0] for line in iommu.blocked(run)}
-    assert lines == (set() if own else {BLOCKED.replace("rogue", "p2p")})
+    assert lines == (set() if own else {amdvi.BLOCKED.replace("rogue", "p2p")})
 
 
 def test_registers_of_others_control(tmp_path):
     """With a unit that is not used the same write lands at another VM's."""
-    _, landed, run = iommu.registers_of_others("amdvi-p2p-off", tmp_path, "window", False, 64, UNIT, "iommu=off")
+    _, landed, run = iommu.registers_of_others("amdvi-p2p-off", tmp_path, "window", False, 64, amdvi.UNIT, "iommu=off")
     assert landed and iommu.blocked(run) == []
 
 
-GOOD = 0xfed80000  # where QEMU's unit is
 WHOLE, RANGE, RANGE_END = 2, 3, 4
 
 
@@ -234,7 +230,7 @@ def lies(name, blocks):
         extra += ["-device", "edu,addr=" + devfn]
     vms["hypercall.conf"] = guest.vm("vmc", True)
     iso = node.margay_iso(name, vms, {"hypercall": tiny.elf("hypercall")}, elf=iommu.image(), acpi=[table])
-    with node.start(name, "qemu", iso, memory="256M", timeout=60, extra=UNIT + extra) as running:
+    with node.start(name, "qemu", iso, memory="256M", timeout=60, extra=amdvi.UNIT + extra) as running:
         return node.Run(running, running.wait())
 
 
@@ -249,14 +245,15 @@ def test_lies():
     before it begins, and one of a unit that does not work are no VM's; what is right is.
     """
     run = lies("amdvi-lies", b"".join([
-        ivhd(GOOD, 0x10, entry(WHOLE, 0x48) + entry(WHOLE, 0x60) + entry(RANGE, 0x5f) + entry(RANGE_END, 0x58)),
+        ivhd(amdvi.GOOD, 0x10, entry(WHOLE, 0x48) + entry(WHOLE, 0x60) + entry(RANGE, 0x5f) + entry(RANGE_END, 0x58)),
         ivhd(0x1000000, 0x11, entry(WHOLE, 0x48) + entry(WHOLE, 0x50)), ivhd(0xfed91000, 0x12),
-        ivhd(0xfed92000, 0x13, entry(WHOLE, 0x70)), ivhd(GOOD, 0x14, entry(WHOLE, 0x71)),
+        ivhd(0xfed92000, 0x13, entry(WHOLE, 0x70)), ivhd(amdvi.GOOD, 0x14, entry(WHOLE, 0x71)),
         ivhd(0x7fffffffffff000, 0x15, entry(WHOLE, 0x72))]))
     assert run.lines("iommu: the unit at ") == [
         "margay: iommu: the unit at %#x %s: its functions are given to no VM" % unit for unit in (
             (0x1000000, "has its registers in memory"), (0xfed91000, "has no function by the firmware's table"),
-            (0xfed92000, "does not answer"), (GOOD, "is named twice"), (0x7fffffffffff000, "has registers where none can be"))]
+            (0xfed92000, "does not answer"), (amdvi.GOOD, "is named twice"),
+            (0x7fffffffffff000, "has registers where none can be"))]
     assert run.has_line("margay: iommu: AMD-Vi, 1 of 6 units in use: DMA contained, interrupts not: "
                         "no unit remaps those of I/O APIC 0")
     assert refused(run) == {
@@ -267,9 +264,9 @@ def test_lies():
 
 
 @pytest.mark.parametrize("blocks, says", [
-    (ivhd(GOOD + 1, 0x10, entry(WHOLE, 0x60)), "an IOMMU's base address is impossible"),
-    (ivhd(GOOD, 0x10, entry(WHOLE, 0x60) + b"\x42\0"), "a device entry is cut"),
-    (ivhd(GOOD, 0x10, entry(WHOLE, 0x60))[:-1], "a block's length is wrong"),
+    (ivhd(amdvi.GOOD + 1, 0x10, entry(WHOLE, 0x60)), "an IOMMU's base address is impossible"),
+    (ivhd(amdvi.GOOD, 0x10, entry(WHOLE, 0x60) + b"\x42\0"), "a device entry is cut"),
+    (ivhd(amdvi.GOOD, 0x10, entry(WHOLE, 0x60))[:-1], "a block's length is wrong"),
 ], ids=["base", "entry", "length"])
 def test_lies_as_a_whole(request, blocks, says):
     """A table that cannot be read is none: nothing that wants an IOMMU is given, and the node goes on."""

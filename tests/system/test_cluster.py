@@ -7,9 +7,9 @@ verbs (Soft-RoCE), by MPI. And with two guests of a node that have no card, on a
 import re
 
 import cluster
+import dma_windows
 import margay_run
 import pytest
-import test_dma_windows as windows
 
 pytestmark = pytest.mark.full
 
@@ -25,7 +25,7 @@ def check(done, functions):
         for tool in ("pingpong", "write", "send"):
             assert one.facts[tool] == "0", one.lines("^margay-%s: " % tool)
     for one, function in zip(done, functions):
-        windows.check_windows(one)
+        dma_windows.check_windows(one)
         assert one.lines("^margay-sys: functions ") == ["margay-sys: functions 0000:" + function]
     first, second = done
     assert first.facts["sent"] != second.facts["sent"]

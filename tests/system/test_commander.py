@@ -2,87 +2,23 @@
 """A VM commands its node: Debian's kernel with its own virtio_console and the program `margay`, which sends images, makes VMs of
 them, starts, watches and ends them."""
 
-import glob
 import hashlib
 import json
 import os
 import re
-import shutil
-import tempfile
 
-import cluster  # noqa: F401  (for its path)
-import margay_initrd
+import commander
+import instructions
 import margay_run
 import node
 import pytest
-import systems
-import test_idle
 import tiny
 from monitor_console import Console, whole_lines
 
-TIMEOUT = {"qemu": 1200, "bochs": 1800}
-RIGHTS = "create, destroy, console, cpus:1-2, memory:512M"
 BEHAVE = "name = %s\nkernel = behave\nmemory = 32M\ndebug_exit = yes\ncmdline = machine=qemu mode=%s\n"
 
 
-def elf():
-    return node.variant("commander", "VIRTIO=y", "VIRTIO_NET=y", "COMMANDER=y")
-
-
-def add_drivers(root, names):
-    """Debian's own drivers, and what they need, where modprobe finds them: initrd-drivers has three times as much in it as this."""
-    (source,) = glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*"))
-    release = os.path.basename(source).split("-", 1)[1]
-    with tempfile.TemporaryDirectory() as whole:
-        modules = os.path.join(whole, "lib", "modules", release)
-        shutil.copytree(source, modules)
-        margay_initrd.depmod(whole, release)
-        for path in margay_initrd.needed_modules(modules, names):
-            os.makedirs(os.path.join(root, "lib", "modules", release, os.path.dirname(path)), exist_ok=True)
-            shutil.copy(os.path.join(modules, path), os.path.join(root, "lib", "modules", release, path))
-    margay_initrd.depmod(root, release)
-
-
-def initrd(name, script, files, drivers=()):
-    """Behind initrd: the client, drivers, and what the script needs, in /commander."""
-    directory = os.path.join(node.BUILD, "commander")
-    os.makedirs(directory, exist_ok=True)
-    target = os.path.join(directory, name)
-    with tempfile.TemporaryDirectory() as root:
-        add_drivers(root, ("virtio_pci", "virtio_console", *drivers))
-        os.makedirs(os.path.join(root, "bin"))
-        os.makedirs(os.path.join(root, "commander"))
-        shutil.copy(os.path.join(node.BUILD, "margay"), os.path.join(root, "bin"))
-        for file, content in {"script": script, **files}.items():
-            path = os.path.join(root, "commander", file)
-            if os.path.exists(content):
-                shutil.copy(content, path)
-            else:
-                with open(path, "w", encoding="ascii") as f:
-                    f.write(content)
-        systems.archive(root, target + ".cpio")
-    systems.join(target, node.guest_file("initrd"), target + ".cpio")
-    return target
-
-
-def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, node_memory="1536M", node_cpus=3, extra=(),
-          times=1, **keys):
-    keys = {"name": "service", "cpus": "0-0", "memory": "512M", "control": "yes", "control_may": rights, **keys}
-    text = node.vm_text(machine, "margay.test=commander", **keys)
-    vms = {"service.conf": text, **dict(others)}
-    iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": initrd(name, script, files),
-                                      **(modules or {})}, elf=elf())
-    return node.start(name, machine, iso, cpus=node_cpus, memory=node_memory, timeout=times * TIMEOUT[machine], extra=list(extra))
-
-
-# For scripts: what a command says, | for each line's end, in pieces that the node's line does not cut; and its status.
-RUN = r"""
-run() { what=$1; shift; said=$("$@" 2>&1 </dev/null); status=$?
-	echo "$said" | tr '\n' '|' | fold -w 180 | sed "s/^/margay-test: $what: $status: /"; echo; }
-port=$(grep -l 'margay.3' /sys/class/virtio-ports/*/name | cut -d/ -f5)
-"""
-
-SCRIPT = RUN + r"""
+SCRIPT = commander.RUN + r"""
 run info margay --json info
 run nothing margay --json list
 run put margay image put behave
@@ -160,43 +96,14 @@ FILES = {
 }
 
 
-def answers(run):
-    return read_answers(run.of("service").text)
-
-
-def read_answers(printed):
-    """By the names of the script's commands: what was said, and the status."""
-    said, status = {}, {}
-    for what, code, text in re.findall(r"^margay-test: ([a-z0-9.-]+): (\d+): (.*?)\r?$", printed, re.MULTILINE):
-        said[what] = said.get(what, "") + text
-        status[what] = int(code)
-    return {what: text.rstrip("|").replace("|", "\n") for what, text in said.items()}, status
-
-
-def free(text):
-    """Bytes free for guests, by what the client says of the node."""
-    return sum(row["free"] for row in json.loads(text) if "free" in row)
-
-
-def own(text):
-    """Bytes that the hypervisor holds for itself."""
-    return sum(row["own"] for row in json.loads(text) if "own" in row)
-
-
-def is_back(before, after, size):
-    """So much more is free. One piece of 2 MiB may be the hypervisor's own now, for what more VMs take, in chunks of 512 KiB."""
-    more = free(after) - free(before)
-    return more == size or (more == size - (2 << 20) and own(after) > own(before))
-
-
 def test_commands():
     """All that a VM may do to others, by the client's own words; what is refused, with its reason; and that nothing is left."""
     files = {**FILES, "behave": tiny.elf("behave"), "vmlinuz": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}
-    with start("commander-commands", SCRIPT, files) as running:
+    with commander.start("commander-commands", SCRIPT, files) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.has_line("margay: node: end=poweroff vms=1 failed=0"), run.text[-4000:]
-    said, status = answers(run)
+    said, status = commander.answers(run)
     refused = {"taken", "again", "wrong", "outside", "in-use", "gone", "paused", "not-over", "boot"}
     assert {what for what, code in status.items() if code == 1} == refused, status
     assert {what for what, code in status.items() if code > 1} == {"usage"} and status["usage"] == 2
@@ -218,7 +125,8 @@ def test_commands():
     assert images["behave"]["sha256"] == images["twin"]["sha256"] and images["kernel"]["boot"] == "yes" and "a" not in images
     with open(files["behave"], "rb") as f:
         assert images["behave"]["sha256"] == hashlib.sha256(f.read()).hexdigest()
-    assert free(said["before"]) - free(said["during"]) == 2 << 20 and free(said["before"]) == free(said["after"])
+    assert commander.free(said["before"]) - commander.free(said["during"]) == 2 << 20
+    assert commander.free(said["before"]) == commander.free(said["after"])
     assert json.loads(said["refused"])[0]["refused"] == 3
     states = {vm["name"]: vm["state"] for vm in json.loads(said["running"])}
     assert states["service"] == "running" and {states["hang"], states["linux"]} <= {"running", "changing"}
@@ -236,14 +144,14 @@ def test_commands():
     assert len(run.lines("hang: end=stopped$")) == 2
     # The images are gone, too: two more than at `before`, of 2 MiB each.
     assert all(image["boot"] == "yes" for image in json.loads(said["no-images"]))
-    assert is_back(said["before"], said["at-last"], 2 << 20)
+    assert commander.is_back(said["before"], said["at-last"], 2 << 20)
     assert "commander: hang: destroyed" in said["log"]
 
 
 # Of each of two. The machine has three CPUs, one of which is never idle: a build host of two cores, beside others, took 17 s
 # for a VM.
 CYCLES = {"qemu": 100, "bochs": 10}
-CYCLE = RUN + r"""
+CYCLE = commander.RUN + r"""
 run put margay image put behave a
 run put margay image put ports b
 cycle() {
@@ -272,16 +180,17 @@ def test_cycles(machine):
     watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 2-2\ncmdline = machine=%s mode=hang\n" % machine
     files = {"behave": tiny.elf("behave"), "ports": tiny.elf("ports"), "a.conf": vm % ("a", "a"), "b.conf": vm % ("b", "b")}
     script = CYCLE.replace("CYCLES", str(CYCLES[machine]))
-    with start("commander-cycles-" + machine, script, files, machine=machine, others={"watched.conf": watched},
-               modules={"behave": tiny.elf("behave")}, rights="create, destroy, console, cpus:1, memory:64M", times=3) as running:
+    with commander.start("commander-cycles-" + machine, script, files, machine=machine, others={"watched.conf": watched},
+                         modules={"behave": tiny.elf("behave")}, rights="create, destroy, console, cpus:1, memory:64M",
+                         times=3) as running:
         whole_lines(running)
         running.expect("^.service. margay-test: done")
         console = Console(running)
         assert console.answer("vm stop watched") == ["watched: stops"]
         run = node.Run(running, running.wait())
-    said, _ = answers(run)
+    said, _ = commander.answers(run)
     assert said["good"] == str(CYCLES[machine]), run.text[-4000:]
-    assert free(said["before"]) == free(said["after"])
+    assert commander.free(said["before"]) == commander.free(said["after"])
     assert [row["used"] for row in json.loads(said["before"]) if "own" in row] == [
         row["used"] for row in json.loads(said["after"]) if "own" in row]
     assert said["exits"] == said["exits-after"]
@@ -320,7 +229,7 @@ for n in $(seq LIVES); do
 	done
 done
 """
-TWO_CPUS = RUN + r"""
+TWO_CPUS = commander.RUN + r"""
 all() { margay --json node && margay --json image list && margay --json list | grep -o '"name":"[^"]*"' || echo failed; }
 run put margay image put behave
 run twin margay image put behave twin
@@ -356,11 +265,12 @@ def test_two_cpus():
     files = {"behave": tiny.elf("behave"), "looks": LOOKS, "one.conf": BEHAVE % ("one", "hang") + "cpus = 2-2\n",
              "two.conf": BEHAVE.replace("= behave", "= twin") % ("two", "hang") + "cpus = 2-2\n"}
     files.update((name, text.replace("LIVES", str(LIVES))) for name, text in (("life", LIFE), ("rival", RIVAL)))
-    with start("commander-two-cpus", TWO_CPUS, files, "create, destroy, console, cpus:2, memory:128M", cpus="0-1") as running:
+    with commander.start("commander-two-cpus", TWO_CPUS, files, "create, destroy, console, cpus:2, memory:128M",
+                         cpus="0-1") as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.text[-4000:]
-    said, _ = answers(run)
+    said, _ = commander.answers(run)
     assert said["good"] == str(LIVES) and int(said["looked"]) > LIVES // 3, run.text[-4000:]
     # It has been seen in all the states of its life, or nobody was in anybody's way.
     assert {"not-started", "running", "paused"} <= set(said["seen"].split()), said["seen"]
@@ -371,38 +281,8 @@ def test_two_cpus():
     assert "failed" not in said["before"] and said["before"] == said["between"] == said["after"], run.text[-4000:]
 
 
-# Types a line into a guest's shell when it shows its prompt for the n-th time.
-TYPING = r"""
-prompts() { margay console $1 </dev/null | grep -c '^guest# '; }
-type_in() { until [ "$(prompts $1)" -ge "$2" ]; do sleep 0.2; done; echo "$3" | margay console $1 >/dev/null; }
-"""
-
-
-def tenant(*modules):
-    """A small initrd of a guest with these drivers in its root: the VM that commands has not room for a large one."""
-    target = os.path.join(node.BUILD, "commander", "tenant-" + os.path.basename(modules[0]))
-    os.makedirs(os.path.dirname(target), exist_ok=True)
-    with tempfile.TemporaryDirectory() as root:
-        for name in modules:
-            shutil.copy(*glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*", "kernel/drivers", name)), root)
-        systems.archive(root, target + ".cpio")
-    systems.join(target, node.guest_file("initrd"), target + ".cpio")
-    return target
-
-
-# Sends a message of its own, to who has opened a port as 3.
-MESSAGE = r"""
-octal() { printf '\\%03o' $1; }
-message() { # WHAT FILE: as one write
-	size=$(stat -c %s $2)
-	size="$(octal $((size % 256)))$(octal $((size / 256)))"
-	printf "\\115\\122\\107\\131\\001\\000$(octal $1)\\000\\001\\000\\000\\000$size\\000\\000" >/tmp/message
-	cat $2 >>/tmp/message
-	dd if=/tmp/message bs=64k >&3 2>/dev/null
-}
-"""
 # What the service VM does, a message each; it crashes after each of them in turn, restarts, and says what it finds.
-STEPS = MESSAGE + r"""
+STEPS = commander.MESSAGE + r"""
 step1() {
 	printf 'image %d %s' $(stat -c %s behave) $(sha256sum behave | cut -d' ' -f1) >/tmp/text
 	exec 3>/dev/$port
@@ -440,11 +320,11 @@ def test_crashes():
     had begun to come is gone."""
     one = "name = one\nkernel = image\nmemory = 32M\ncmdline = machine=qemu mode=hang\n"
     files = {"behave": tiny.elf("behave"), "one.conf": one}
-    with start("commander-crashes", RUN + STEPS, files, on_end=None, on_crash="restart", on_reboot="restart",
-               on_poweroff="poweroff_node") as running:
+    with commander.start("commander-crashes", commander.RUN + STEPS, files, on_end=None, on_crash="restart", on_reboot="restart",
+                         on_poweroff="poweroff_node") as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
-    said, _ = answers(run)
+    said, _ = commander.answers(run)
     assert "step" not in said and run.has_line("service: restart 10"), run.text[-4000:]
     for n, state in enumerate(FOUND):
         vms = {vm["name"]: vm["state"] for vm in json.loads(said["found-%d" % (n + 1)])}
@@ -452,12 +332,12 @@ def test_crashes():
         images = {image["name"] for image in json.loads(said["images-%d" % (n + 1)]) if image["boot"] == "no"}
         assert images == ({"image"} if 3 <= n <= 9 else set()), n
         taken = (2 << 20 if images else 0) + (32 << 20 if state in ("running", "paused") else 0)
-        assert free(said["node-1"]) - free(said["node-%d" % (n + 1)]) == taken, n
+        assert commander.free(said["node-1"]) - commander.free(said["node-%d" % (n + 1)]) == taken, n
 
 
 # Each step waits until nothing of the one before is left to do.
 START, STOP = 5000000, 1000000
-COSTS = RUN + r"""
+COSTS = commander.RUN + r"""
 run put margay image put behave image
 run create margay create one.conf
 is() { until margay show one | grep -q "^one  *$1"; do sleep 0.5; done; }
@@ -476,11 +356,12 @@ def test_costs():
     the command to its end; and none on the CPU of another VM. There is no screen, on which a free CPU would draw what is said."""
     one = "name = one\nkernel = image\nmemory = 1G\ncpus = 2-2\ndebug_exit = yes\ncmdline = machine=qemu mode=hang\n"
     watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 1-1\ncmdline = machine=qemu mode=hang\n"
-    counted = test_idle.Counted("commander-costs", elf())
+    counted = instructions.Counted("commander-costs", commander.elf())
     starts, stops = [], []
-    with start("commander-costs", COSTS, {"behave": tiny.elf("behave"), "one.conf": one}, others={"watched.conf": watched},
-               modules={"behave": tiny.elf("behave")}, rights="create, destroy, cpus:2, memory:1100M", node_memory="2G",
-               extra=[*counted.arguments, "-vga", "none"]) as running:
+    with commander.start("commander-costs", COSTS, {"behave": tiny.elf("behave"), "one.conf": one},
+                         others={"watched.conf": watched}, modules={"behave": tiny.elf("behave")},
+                         rights="create, destroy, cpus:2, memory:1100M", node_memory="2G",
+                         extra=[*counted.arguments, "-vga", "none"]) as running:
         whole_lines(running)
         for _ in range(3):
             running.expect("^.service. margay-test: start")
@@ -502,12 +383,6 @@ def test_costs():
     assert all(done[1] == 0 for done in starts + stops), (starts, stops)
 
 
-def first_hour(what):
-    """The blocks of docs/first-hour.md that are marked so."""
-    with open(os.path.join(node.TOP, "docs", "first-hour.md"), encoding="ascii") as f:
-        return re.findall(r"^```%s\n(.*?)^```$" % re.escape(what), f.read(), re.MULTILINE | re.DOTALL)
-
-
 def first_hour_key(text, key):
     return re.search(r"^%s +?= (.*)$" % key, text, re.MULTILINE)[1]
 
@@ -515,16 +390,16 @@ def first_hour_key(text, key):
 @pytest.mark.full
 def test_first_hour():
     """An operator's first hour, as docs/first-hour.md has it: all that is typed in the service VM is right, and ends as it says."""
-    lines = [line for block in first_hour("sh service") for line in block.splitlines()]
+    lines = [line for block in commander.first_hour("sh service") for line in block.splitlines()]
     assert len(lines) > 15 and all(line.startswith("margay ") for line in lines)
-    script = "cd /commander\n" + RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
-    (service,), (job,) = first_hour("conf service.conf"), first_hour("conf job.conf")
+    script = "cd /commander\n" + commander.RUN + "".join("run line%d sh -c '%s'\n" % pair for pair in enumerate(lines))
+    (service,), (job,) = commander.first_hour("conf service.conf"), commander.first_hour("conf job.conf")
     files = {"job.conf": job.replace("panic=-1", "panic=-1 margay.test=smp"), "vmlinuz": node.guest_file("vmlinuz"),
              "user.img": node.guest_file("initrd")}
-    with start("commander-first-hour", script, files, rights=first_hour_key(service, "control_may")) as running:
+    with commander.start("commander-first-hour", script, files, rights=first_hour_key(service, "control_may")) as running:
         whole_lines(running)
         run = node.Run(running, running.wait())
-    said, status = answers(run)
+    said, status = commander.answers(run)
     assert set(status.values()) == {0} and len(status) == len(lines), (status, run.text[-4000:])
     by_line = {line: said["line%d" % n] for n, line in reversed(list(enumerate(lines)))}
     assert re.search(r"^job +poweroff ", by_line["margay wait job"], re.MULTILINE)

@@ -11,18 +11,18 @@ import shutil
 import subprocess
 import tempfile
 
+import commander
+import deb_package
+import debian_guest
 import disk
 import margay_run
 import node
 import pytest
-import test_commander
-import test_debian
-import test_packages
 import tiny
 
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
 RIGHTS = "create, destroy, console, cpus:1, memory:512M"
-VM = {"name": "service", "kernel": "kernel", "initrd": "initrd", "cmdline": test_debian.CMDLINE, "memory": "1G",
+VM = {"name": "service", "kernel": "kernel", "initrd": "initrd", "cmdline": debian_guest.CMDLINE, "memory": "1G",
       "memory_map": "identity", "cpus": "0-0", "pci": "00:06.0", "disk": "packages", "control": "yes", "control_may": RIGHTS,
       "on_poweroff": "poweroff_node"}
 JOB = ("name = job\nkernel = vmlinuz\ninitrd = user.img\nmemory = 256M\ncpus = 1-1\n"
@@ -31,7 +31,7 @@ HANG = "name = hang\nkernel = behave\nmemory = 32M\ncpus = 1-1\ncmdline = machin
 REPOSITORY = "deb [trusted=yes] file:/mnt ./"
 METRICS = "/var/lib/prometheus/node-exporter/margay.prom"
 # Other VMs print in between: what this says is read when they are over.
-SCRIPT = test_commander.RUN + r"""
+SCRIPT = commander.RUN + r"""
 cd /mnt
 run before margay --json node
 run info margay --json info
@@ -85,12 +85,12 @@ def repository(packages):
 
 
 def start(packages):
-    modules = {"kernel": os.path.join(test_debian.DEBIAN, "vmlinuz"), "initrd": os.path.join(test_debian.DEBIAN, "initrd"),
+    modules = {"kernel": os.path.join(debian_guest.DEBIAN, "vmlinuz"), "initrd": os.path.join(debian_guest.DEBIAN, "initrd"),
                "packages": repository(packages)}
     iso = node.margay_iso("commander-debian", {"service.conf": "".join("%s = %s\n" % line for line in VM.items())}, modules,
-                          elf=test_commander.elf())
-    return node.start("commander-debian", "qemu", iso, cpus=2, memory="2G", extra=test_debian.DISK,
-                      timeout=test_debian.MINUTES * 60)
+                          elf=commander.elf())
+    return node.start("commander-debian", "qemu", iso, cpus=2, memory="2G", extra=debian_guest.DISK,
+                      timeout=debian_guest.MINUTES * 60)
 
 
 def install(console, package):
@@ -110,7 +110,7 @@ def install(console, package):
 def check_commands(console):
     """Two VMs, one of Linux that ends by itself, and one that has to be stopped; nothing is left of them."""
     console.do("bash /mnt/script >/tmp/said 2>&1")
-    said, status = test_commander.read_answers(console.do("cat /tmp/said"))
+    said, status = commander.read_answers(console.do("cat /tmp/said"))
     assert {what: code for what, code in status.items() if code} == {"refused": 1}, said
     assert json.loads(said["info"])[0]["commander"] == "service"
     assert re.search(r"^job +poweroff ", said["end"], re.MULTILINE)
@@ -120,7 +120,7 @@ def check_commands(console):
     assert said["refused"] == "margay: hang is not over: stop it first"
     assert re.search(r"^hang +stopped ", said["stopped"], re.MULTILINE)
     assert [vm["name"] for vm in json.loads(said["at-last"])] == ["service"]
-    before, after = (test_commander.free(said[when]) for when in ("before", "after"))
+    before, after = (commander.free(said[when]) for when in ("before", "after"))
     # What more slots take may break one piece of 2 MiB for the hypervisor's own.
     assert before - after in (0, 2 << 20)
 
@@ -153,9 +153,9 @@ def remove(console):
 
 def test_service():
     """From apt to users' VMs and their numbers, and back; systemd is content all the time."""
-    packages = test_packages.make_deb()
+    packages = deb_package.make_deb()
     with start(packages) as running:
-        console = test_debian.Console(running)
+        console = debian_guest.Console(running)
         install(console, packages["margay-tools"])
         check_commands(console)
         check_metrics(console)

@@ -7,15 +7,14 @@ import json
 import os
 import re
 
-import cluster  # noqa: F401  (for its path)
+import commander
 import margay_run
 import node
 import pytest
-import test_commander as commander
 import tiny
+from commander import RUN, TYPING, answers, free, is_back, tenant
 from monitor_console import Console, whole_lines
-from test_commander import RUN, TYPING, answers, free, is_back, tenant
-from test_passthrough import make_disk
+from passthrough import make_disk
 
 pytestmark = pytest.mark.full
 MIB = 1 << 20

@@ -7,56 +7,16 @@ import collections
 import os
 import re
 
+import debian_guest
 import margay_run
 import node
 import pytest
 
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
-DEBIAN = os.path.join(node.GUEST, "debian")
-CMDLINE = "console=ttyS0 root=/dev/nvme0n1 ro crashkernel=192M"
 DIFFERENCES = os.path.join(os.path.dirname(__file__), "debian-dmesg")
-VM = {"kernel": "kernel", "initrd": "initrd", "cmdline": CMDLINE, "on_poweroff": "poweroff_node",
+VM = {"kernel": "kernel", "initrd": "initrd", "cmdline": debian_guest.CMDLINE, "on_poweroff": "poweroff_node",
       "on_reboot": "restart", "on_crash": "restart", "restart_limit": "9 in 10h",
       "memory": "1G", "memory_map": "identity", "cpus": "2", "pci": "00:06.0"}
-# What is written is QEMU's own, and stays over restarts of the VM.
-DISK = ["-drive", "if=none,id=root,format=raw,snapshot=on,file=" + os.path.join(DEBIAN, "root.img"),
-        "-device", "nvme,drive=root,serial=margay,addr=6"]
-MINUTES = 60
-BOOT = 10 * MINUTES  # of wall time, on a busy machine
-
-
-class Console:
-    """Root at ttyS0, who is logged in when the system has come up."""
-
-    def __init__(self, running):
-        self.node = running
-        self.login()
-
-    def login(self):
-        """What is typed then is not shown again, nor do the kernel's lines fall into answers."""
-        self.node.expect("^root@debian:~# ", timeout=BOOT, prompt=True)
-        self.node.send("set +o emacs; stty -echo; PS1=; export SYSTEMD_PAGER=cat; dmesg -n 1; echo silent\n")
-        # What is typed before that would still be shown.
-        self.node.expect(r"^silent\r?$", timeout=BOOT)
-        assert self.do("systemctl is-system-running --wait").split("\n")[-1] == "running", self.do("systemctl --failed")
-
-    def do(self, command):
-        """What the command says."""
-        begin = len(self.node.text)
-        self.node.send("%s; echo \"<\"$?\">\"\n" % command)
-        end = self.node.expect(r"^<\d+>\r?$", timeout=BOOT)
-        said = self.node.text[begin : end.start()].replace("\r", "").strip()
-        return said.removeprefix("root@debian:~# ").strip()
-
-    def leave(self, command):
-        """One that ends this kernel's life."""
-        self.node.send(command + "\n")
-
-    def boots(self, expected=None):
-        """Comes up again; expected: what Margay says before."""
-        if expected:
-            self.node.expect("^%s\r?$" % expected, timeout=BOOT)
-        self.login()
 
 
 def kernel_log(console):
@@ -65,12 +25,13 @@ def kernel_log(console):
 
 
 def start(name, native=False):
-    files = {"kernel": os.path.join(DEBIAN, "vmlinuz"), "initrd": os.path.join(DEBIAN, "initrd")}
+    files = {"kernel": os.path.join(debian_guest.DEBIAN, "vmlinuz"), "initrd": os.path.join(debian_guest.DEBIAN, "initrd")}
     if native:
-        iso = node.image(name, "--linux", files["kernel"], "--initrd", files["initrd"], "--cmdline", CMDLINE)
+        iso = node.image(name, "--linux", files["kernel"], "--initrd", files["initrd"], "--cmdline", debian_guest.CMDLINE)
     else:
         iso = node.margay_iso(name, {"vm0.conf": "".join("%s = %s\n" % line for line in VM.items())}, files)
-    return node.start(name, "qemu", iso, cpus=2, memory="1536M", extra=DISK, native=native, timeout=60 * MINUTES)
+    return node.start(name, "qemu", iso, cpus=2, memory="1536M", extra=debian_guest.DISK, native=native,
+                      timeout=60 * debian_guest.MINUTES)
 
 
 def differences():
@@ -96,7 +57,7 @@ def unexplained(only, patterns):
 @pytest.fixture(scope="module", name="bare")
 def fixture_bare():
     with start("debian-bare", native=True) as running:
-        console = Console(running)
+        console = debian_guest.Console(running)
         log = kernel_log(console)
         console.leave("systemctl poweroff")
         outcome = running.wait()
@@ -125,11 +86,11 @@ def check_dmi(console):
 def test_well(bare):
     """Up without a failed unit, with its clock and its tables, and with no complaint that the bare machine has not."""
     with start("debian-well") as running:
-        console = Console(running)
+        console = debian_guest.Console(running)
         log = kernel_log(console)
         assert console.do("systemctl --failed --plain --no-legend") == ""
         assert console.do("systemd-detect-virt") == "vm-other"
-        assert console.do("cat /proc/cmdline") == CMDLINE
+        assert console.do("cat /proc/cmdline") == debian_guest.CMDLINE
         check_dmi(console)
         check_clock(console)
         console.leave("systemctl poweroff")
@@ -144,7 +105,7 @@ def test_well(bare):
 def test_a_life():
     """In this order: reboot, kexec, panic, panic with kdump, watchdog, power-off."""
     with start("debian-life") as running:
-        console = Console(running)
+        console = debian_guest.Console(running)
         # systemd feeds the watchdog, as its file says.
         assert re.search(r"wdat_wdt(.|\n)*Timeout: +300 seconds\n", console.do("wdctl"))
         console.do('date -s "2031-05-06 07:08:09 UTC"; hwclock --systohc')

@@ -7,10 +7,11 @@ import re
 
 import margay_run
 import node
+import passthrough
 import pytest
 import qemu_monitor
-import test_passthrough as passthrough
 import tiny
+from direct_guest import check_no_interrupt_exits, counts_of, guest_vm
 from monitor_console import PROMPT, Console, start, vm, whole_lines
 
 # SVM: intercepts at offset 0x00c and V_INTR_MASKING at 0x060 of the VMCB (APM vol. 2, appendix B).
@@ -21,33 +22,11 @@ DIRECT = "vm%d: interrupts: direct"
 CONSOLE_VM = {"interrupts": "direct", "topology": "node", "allow_smt_sharing": "no"}
 
 
-def counts_of(run, vm_name, vcpus):
-    """By vCPU: {reason: how many}."""
-    lines = dict(re.findall(r"^%s: vcpu(\d+): (exits=.*)$" % vm_name, run.text, re.MULTILINE))
-    # Whoever ends first is first in the log.
-    assert sorted(map(int, lines)) == list(range(vcpus)), run.text[-4000:]
-    return [{reason: int(n) for reason, n in re.findall(r"([a-z0-9-]+)=(\d+)", lines[str(vcpu)])} for vcpu in range(vcpus)]
-
-
-def check_no_interrupt_exits(run, vm_name, vcpus):
-    for counts in counts_of(run, vm_name, vcpus):
-        assert counts["exits"] > 5 and not {"extint", "hlt", "irq-window"} & counts.keys(), counts
-        assert counts["injected"] == 0, counts
-
-
 def up(console, name):
     """Seconds, as vm list shows them."""
     line = next(line for line in console.answer("vm list") if line.split()[0] == name)
     parts = re.findall(r"(\d+)([smh])", line.split(" up ")[1].split()[0])
     return sum(int(n) * {"s": 1, "m": 60, "h": 3600}[unit] for n, unit in parts)
-
-
-def guest_vm(guest, name, after=None, direct=True, **keys):
-    lines = {"name": name, "kernel": guest.name, "cmdline": guest.cmdline() + " direct=%d" % direct, "memory": tiny.MEMORY,
-             "cpus": guest.cpus, "debug_exit": "yes", "interrupts": "direct" if direct else "emulated"}
-    lines.update({} if direct else {"topology": "flat"}, **keys)
-    lines.update({"after": after} if after else {})
-    return "".join("%s = %s\n" % item for item in lines.items())
 
 
 def test_tiny_guests():

@@ -8,15 +8,14 @@ import hashlib
 import os
 import re
 
-import cluster  # noqa: F401  (for its path)
+import commander
 import node
 import numa
 import pytest
-import test_commander as commander
 import tiny
+from commander import RUN, TYPING, answers, tenant
 from core_file import Core
 from monitor_console import Console, whole_lines
-from test_commander import RUN, TYPING, answers, tenant
 
 DISK = 320 << 20
 MEMORY = 160 << 20

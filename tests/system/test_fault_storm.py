@@ -5,15 +5,15 @@ they do it is counted by QEMU's own trace."""
 import os
 import re
 
+import amdvi
+import edu_device
+import iommu
 import margay_run
 import monitor_console
 import node
 import pytest
 import qemu_monitor
-import test_amdvi as amdvi
-import test_iommu as iommu
-import test_pci_hostile as pci_hostile
-import test_remapping as remapping
+import remapping
 import tiny
 
 TIMES = 1000000
@@ -117,9 +117,9 @@ def test_dma_amdvi(tmp_path):
 
 def test_interrupts(tmp_path):
     """A unit would tell of each: the function is no bus master any more, whatever its guest writes."""
-    told, exits, command, run = storm(tmp_path, "storm-irq", "00:09.0", remapping.WIDE + pci_hostile.EDU, True)
+    told, exits, command, run = storm(tmp_path, "storm-irq", "00:09.0", remapping.WIDE + edu_device.EDU, True)
     assert exits["nmi"] <= NMIS, exits
-    assert not command & pci_hostile.BUS_MASTER, command
+    assert not command & edu_device.BUS_MASTER, command
     found = re.fullmatch(r"domain 1, dma = iommu; blocked: DMA 0, interrupts (\d+)", function(told))
     assert 8 <= int(found[1]) <= NMIS, told
     assert len(run.lines("interrupt blocked")) == 8, run.lines("blocked")
@@ -137,7 +137,7 @@ def test_on_fault(follows, unit, on):
     guest = tiny.Guest("hypercall", "qemu")
     run = tiny.run("on-fault-%s-%s" % (follows, "amdvi" if unit == amdvi.UNIT else "vtd"), "qemu", None, 1,
                    {"rogue.conf": text, "hypercall.conf": guest.vm("rogue", last=True)},
-                   image=iommu.image(), extra=unit + pci_hostile.EDU)
+                   image=iommu.image(), extra=unit + edu_device.EDU)
     assert run.has_line(on)
     starts = 1 if follows == "stop" else 3
     assert len(run.lines("^rogue: end=blocked")) == starts, run.text[-4000:]

@@ -7,13 +7,13 @@ import os
 import re
 import subprocess
 
+import amdvi
+import edu_device
+import iommu
 import node
 import pytest
 import qemu_monitor
-import test_amdvi as amdvi
-import test_iommu as iommu
-import test_pci_hostile as pci_hostile
-import test_remapping as remapping
+import remapping
 import tiny
 
 KEPT = 0x9f000
@@ -125,7 +125,7 @@ def start(unit, name, folder, stage, image, dma, words=""):
     vms = {"other.conf": other, "rogue.conf": text} if dma == "iommu" else {"rogue.conf": text}
     iso = node.margay_iso(name, vms, {"rogue": tiny.elf("rogue"), "hypercall": tiny.elf("hypercall"), "margay": stripped}, words,
                           elf=stage, check=False)
-    extra = unit.extra + pci_hostile.EDU + ["-device", "e1000e,addr=a"] + qemu_monitor.arguments(folder)
+    extra = unit.extra + edu_device.EDU + ["-device", "e1000e,addr=a"] + qemu_monitor.arguments(folder)
     return node.start(name, "qemu", iso, memory="256M", timeout=60, extra=extra)
 
 

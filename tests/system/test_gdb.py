@@ -4,12 +4,11 @@
 import os
 import re
 import select
-import signal
 import socket
-import subprocess
 import threading
 import time
 
+import gdb_client
 import margay_run
 import node
 import pytest
@@ -18,7 +17,6 @@ from monitor_console import ESCAPE, Console, vm
 
 STEPS = 24
 PREFIX = re.compile(r"^((notrack|bnd|repz|repnz|rep|lock|cs|ds|data16) +)+")
-ANSWER = 120  # seconds for an answer of gdb's, on a busy machine
 
 
 class Direct:
@@ -71,54 +69,6 @@ class Slow:
     @staticmethod
     def _hang_up():
         raise OSError
-
-
-class Gdb:
-    """Debian's gdb, one command at a time."""
-
-    def __init__(self, line):
-        self._process = subprocess.Popen(
-            ["setpriv", "--pdeathsig", "KILL", "gdb", "-nx", "-q"], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT, text=True, start_new_session=True)
-        self._marks = 0
-        for command in ("set pagination off", "set confirm off", "set width 0", "set architecture i386:x86-64",
-                        "set remotetimeout 100"):
-            self.ask(command)
-        self.greeting = self.ask("target remote " + line.address)
-
-    def __enter__(self):
-        return self
-
-    def __exit__(self, *exc):
-        self._process.kill()
-        self._process.wait()
-
-    def ask(self, command, runs=None):
-        """
-        What gdb says to a command. runs: Ctrl-C once this, which looks for a sign that the guest runs, has returned: gdb may
-        lose a signal between saying so and letting it run.
-        """
-        self._marks += 1
-        mark = "=mark%d=" % self._marks
-        self._process.stdin.write("%s\necho \\n%s\\n\n" % (command, mark))
-        self._process.stdin.flush()
-        lines = []
-        timer = threading.Timer(ANSWER, self._process.kill)
-        timer.start()
-        for line in self._process.stdout:
-            if line.rstrip().endswith(mark):
-                break
-            lines.append(line)
-            if runs and "Continuing." in line:
-                runs()
-                self._process.send_signal(signal.SIGINT)
-        else:
-            raise AssertionError("gdb: no answer to %s: %s" % (command, "".join(lines)))
-        timer.cancel()
-        return "".join(lines).replace("(gdb) ", "").strip()
-
-    def number(self, expression):
-        return int(re.search(r"= (0x[0-9a-f]+)", self.ask("print/x " + expression))[1], 16)
 
 
 def runs_again(running, name):
@@ -224,7 +174,7 @@ def debug(machine, cpus, directory, interrupts="auto"):
                              r"^(\w{16}) \w linux_banner\r\n(Linux version [^\r]*)\r").groups()
         jiffies = shell(running, "grep ' jiffies$' /proc/kallsyms", r"^(\w{16}) \w jiffies\r")[1]
         running.send("while :; do sleep 0.1; done &\n")
-        with Gdb(line) as gdb:
+        with gdb_client.Gdb(line) as gdb:
             assert "in ??" in gdb.greeting, gdb.greeting
             assert len(re.findall(r"Thread \d", gdb.ask("info threads"))) == cpus
             check_registers(running, gdb)
@@ -245,10 +195,10 @@ def debug(machine, cpus, directory, interrupts="auto"):
         shell(running, "echo alive-$((6*7))", "^alive-42\r")
         shell(running, "dmesg | grep -cE 'BUG:|Oops|soft lockup|stalls? on|traps:'", "^0\r")
         # A second gdb, which goes without a word; the next one finds the VM stopped, and lets it go.
-        with Gdb(line) as gdb:
+        with gdb_client.Gdb(line) as gdb:
             gdb.ask("hbreak *%#x" % entry)
             gdb.ask("continue")
-        with Gdb(line) as gdb:
+        with gdb_client.Gdb(line) as gdb:
             assert "in ??" in gdb.greeting
             assert "detached" in gdb.ask("detach")
         shell(running, "echo alive-$((6*7))", "^alive-42\r")
@@ -297,7 +247,7 @@ def test_tiny_guest(machine, interrupts, tmp_path):
     line = second_port(machine, tmp_path)
     with start_tiny("tiny", machine, "hang", interrupts, line) as running:
         at = int(running.expect(r"^behave: hangs at (\w+) in ")[1], 16)
-        with Gdb(line) as gdb:
+        with gdb_client.Gdb(line) as gdb:
             assert gdb.number("$pc") == at and gdb.number("$rax") == 0x1122334455667788 and not gdb.number("$eflags") & 0x200
             assert re.search(r"jmp +%#x" % at, gdb.ask("x/i $pc")), gdb.ask("x/i $pc")
             for _ in range(3):
@@ -325,7 +275,7 @@ def test_sleeping_guest(machine, tmp_path):
     line = second_port(machine, tmp_path)
     with start_tiny("sleeps", machine, "part", "direct", line) as running:
         running.expect("an unfinished line", prompt=True)
-        with Gdb(line) as gdb:
+        with gdb_client.Gdb(line) as gdb:
             for _ in range(3):
                 # RIP is behind it; the guest's loop comes back.
                 assert "hlt" in gdb.ask("x/i $pc-1")

@@ -4,6 +4,7 @@ that it proposes boots Linux as it stands, with all CPUs and all memory.
 """
 
 import csv
+import hwcheck_report
 import io
 import os
 import re
@@ -15,46 +16,7 @@ import node
 import numa
 import pytest
 
-LINE = re.compile(r"^check: (ok|MISSING|off|unknown) +([^:\n]+?)(?:: (.*))?$", re.MULTILINE)
 GOOD_END = "margay.test=end margay.end=poweroff"
-
-
-class Report(node.Run):
-    """A run that was a check: {feature: (state, text)}, and the functions of the PCI list."""
-
-    def __init__(self, running):
-        super().__init__(running, running.wait())
-        assert self.outcome.status == margay_run.OK, self.outcome.text
-        assert self.has_line("margay: node: end=poweroff vms=0 failed=0")
-        found = LINE.findall(self.text)
-        self.features = {name: (state, text) for state, name, text in found}
-        assert len(self.features) == len(found) > 10
-        # The result counts what was printed.
-        states = [state for state, _, _ in found]
-        result = re.findall(r"^check: result: able=(yes|no) ok=(\d+) missing=(\d+) off=(\d+) unknown=(\d+)$", self.text, re.M)
-        assert len(result) == 1
-        assert [int(n) for n in result[0][1:]] == [states.count(s) for s in ("ok", "MISSING", "off", "unknown")]
-        self.able = result[0][0] == "yes"
-        # {address: what is said of it}
-        parts = re.split(r"^check: ([0-9a-f]{4}:[0-9a-f]{2}:[0-9a-f]{2}\.[0-7])  ", self.text, flags=re.MULTILINE)
-        self.pci = dict(zip(parts[1::2], parts[2::2]))
-        # No VM was started.
-        assert not self.lines(r"vcpu0|^(vm0|node): ")
-
-    def state(self, name):
-        return self.features[name][0]
-
-    def device(self, ids):
-        """What is said of the one function of this vendor and device."""
-        found = [text for text in self.pci.values() if text.startswith(ids)]
-        assert len(found) == 1, (ids, self.pci)
-        return found[0]
-
-    def proposal(self):
-        """The VM file, as an operator copies it."""
-        found = re.findall(r"^# VM file by Margay's hardware check\n(.*?)^# end of the VM file$", self.text, re.M | re.S)
-        assert len(found) == 1
-        return found[0]
 
 
 def check(name, machine, word, extra=(), **options):
@@ -63,7 +25,7 @@ def check(name, machine, word, extra=(), **options):
     iso = node.margay_iso("hwcheck-%s-%s" % (name, machine), {"vm0.conf": vm}, {}, word, check=False)
     options.setdefault("timeout", 300)
     with node.start("hwcheck-" + name, machine, iso, extra=extra, **options) as running:
-        return Report(running)
+        return hwcheck_report.Report(running)
 
 
 def boots(name, machine, proposal, vcpus, nodes, mebibytes, **options):

@@ -8,50 +8,14 @@ execute so many instructions of their own.
 
 import os
 import re
-import struct
-import subprocess
 
+import instructions
 import monitor_console
 import node
 import pytest
 
-PLUGIN = os.path.join(node.BUILD, "qemu_code.so")
-COUNTER = struct.Struct("<QQ")  # struct counters of qemu_code.c
-LONG = 10**7  # instructions of a guest
-CPUS = 4
-SETTLE = 200  # looks
 IDLE_SECONDS = 5
 IDLE_MOST = 500000  # of a Linux in one of them; a loop that polls would be a hundred million
-
-
-class Counted:
-    """(the hypervisor's, others') instructions of each CPU of a running node."""
-
-    def __init__(self, name, elf=os.path.join(node.BUILD, "margay.elf")):
-        self._file = os.path.join(node.BUILD, name + ".counts")
-        text = subprocess.run(["nm", elf], capture_output=True, text=True, check=True).stdout
-        image = {n: int(a, 16) for a, n in re.findall(r"^(\w+) \w (image_start|image_end)$", text, re.MULTILINE)}
-        self.arguments = ["-plugin", "%s,out=%s,code=%#x-%#x" % (PLUGIN, self._file, image["image_start"], image["image_end"])]
-
-    def look(self):
-        with open(self._file, "rb") as f:
-            return list(COUNTER.iter_unpack(f.read(CPUS * COUNTER.size)))
-
-    def meanwhile(self, running, guests):
-        """What the hypervisor executes, by CPU, while each of these CPUs executes LONG instructions of its guest."""
-        before = now = self.look()
-        while any(now[cpu][1] < before[cpu][1] + LONG for cpu in guests):
-            assert running.poll() is None
-            now = self.look()
-        return [b[0] - a[0] for a, b in zip(before, now)]
-
-    def settled(self, running, guests):
-        """Waits until no CPU has anything more to do in the hypervisor; then what they did for as long again."""
-        for _ in range(SETTLE):
-            done = self.meanwhile(running, guests)
-            if not any(done):
-                return self.meanwhile(running, guests)
-        raise AssertionError("never quiet: %s" % done)
 
 
 @pytest.mark.parametrize("screen", [False, True])
@@ -61,15 +25,15 @@ def test_costs_nothing_while_nobody_types(screen):
     vms = {"%s.conf" % name: monitor_console.vm(name, mode, cpus="%d-%d" % (cpu, cpu))
            for cpu, (name, mode) in enumerate({"a": "hang", "b": "hang", "flood": "flood"}.items())}
     name = "idle-screen" if screen else "idle"
-    counted = Counted(name)
+    counted = instructions.Counted(name)
     extra = counted.arguments + ([] if screen else ["-vga", "none"])
-    with monitor_console.start(name, "qemu", vms, CPUS, extra=extra, timeout=200) as running:
+    with monitor_console.start(name, "qemu", vms, instructions.CPUS, extra=extra, timeout=200) as running:
         running.expect(r"^\[flood\] flood 20 ")
         console = monitor_console.Console(running)
         console.call()
         assert console.answer("vm stop flood") == ["flood: stops"]
         console.settle("flood")
-        assert counted.settled(running, (0, 1)) == [0] * CPUS
+        assert counted.settled(running, (0, 1)) == [0] * instructions.CPUS
         # The controls: a key costs something, on CPU 0 alone but for the screen; a kick does on the CPU that is kicked.
         before = counted.look()
         assert console.answer("=") == ["unknown command '=': help lists them"]
@@ -89,16 +53,17 @@ def test_costs_nothing_while_nobody_types(screen):
 def test_printing_is_its_own(follows, interrupts):
     """A guest prints for ever; the one on the boot CPU does not pay for it where the serial line's interrupt follows who prints."""
     vms = {"%s.conf" % name: monitor_console.vm(name, name, cpus="%d-%d" % (cpu, cpu), interrupts=interrupts,
-                                                  topology="node")
+                                                topology="node")
            for cpu, name in enumerate(("hang", "flood"))}
     name = "printing-%s-%s" % (follows, interrupts)
     elf = node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y") if follows else os.path.join(node.BUILD, "margay.elf")
-    counted = Counted(name, elf)
-    with monitor_console.start(name, "qemu", vms, CPUS, elf=elf, extra=counted.arguments + ["-vga", "none"]) as running:
+    counted = instructions.Counted(name, elf)
+    with monitor_console.start(name, "qemu", vms, instructions.CPUS, elf=elf,
+                               extra=counted.arguments + ["-vga", "none"]) as running:
         running.expect(r"^\[flood\] flood 20 ")
         counted.meanwhile(running, (0,))
         cost = counted.meanwhile(running, (0,))
-        assert (cost[0] == 0) == follows and cost[1] > 1000 and cost[2:] == [0] * (CPUS - 2), cost
+        assert (cost[0] == 0) == follows and cost[1] > 1000 and cost[2:] == [0] * (instructions.CPUS - 2), cost
         console = monitor_console.Console(running)
         console.call()
         console.end()
@@ -125,7 +90,7 @@ def test_printing_on_vtx(follows):
 def test_idle_linux(interrupts, driver):
     """A Linux whose HLT is no exit halts at once; where it is one, and the hint REALTIME is shown, it polls before, by a driver
     that soon sees when it does so in vain."""
-    counted = Counted("idle-linux-" + interrupts)
+    counted = instructions.Counted("idle-linux-" + interrupts)
     iso = node.margay_iso("idle-linux-" + interrupts, {"vm0.conf": node.vm_text("qemu", "quiet", interrupts=interrupts)},
                           {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
     with node.start("idle-linux-" + interrupts, "qemu", iso, cpus=1, extra=counted.arguments) as running:

@@ -5,25 +5,21 @@ goes over the network and what a disk holds is compared with the files behind
 them.
 """
 
-import hashlib
-import itertools
 import os
-import random
 import re
-import socketserver
-import threading
 
+import bochs_devices
+import direct_guest
 import lspci
 import margay_run
 import monitor_console
+import netdev
 import node
 import numa
+import passthrough
 import pytest
-import test_direct
-import test_passthrough as passthrough
 import tiny
 
-SENT = 2 << 20
 # e1000 (82540EM) has neither MSI nor MSI-X. On q35 the pins of devices 6 and 0xa are one line: GSI 22.
 CARD = ["-device", "e1000,netdev=net0,addr=6"]
 LINE_CARD = ["-nic", "none", "-device", "e1000,addr=6"]
@@ -32,32 +28,10 @@ BOCHS_INPUT, BOCHS_PIRQ = 9, 17
 DISK = ["-device", "ich9-ahci,id=sata,addr=a", "-device", "ide-hd,drive=data,bus=sata.0"]
 
 
-def network(name):
-    """QEMU's arguments for a network with a file to fetch and one to be sent; the two files."""
-    down, up = passthrough.make_disk(name + "-down"), os.path.join(node.BUILD, "disks", name + "-up")
-    script = up + ".sh"
-    with open(script, "w", encoding="ascii") as f:
-        f.write("#!/bin/sh\nexec head -c %d > %s\n" % (SENT, up))
-    os.chmod(script, 0o755)
-    forward = "user,id=net0,restrict=on,guestfwd=tcp:10.0.2.100:80-cmd:cat %s,guestfwd=tcp:10.0.2.101:80-cmd:%s" % (down, script)
-    return ["-netdev", forward], down, up
-
-
-def lines_of(done, action):
-    """{input of the guest's I/O APIC: interrupts} of the level-triggered ones that a driver has."""
-    found = {}
-    for line in done.lines("^margay-interrupt: "):
-        counts = itertools.takewhile(str.isdigit, line.split(":", 2)[2].split())
-        match = re.search(r"IO-APIC +(\d+)-fasteoi +(.*)", line)
-        if match and re.search(action, match[2]):
-            found[int(match[1])] = sum(int(n) for n in counts)
-    return found
-
-
 @pytest.mark.parametrize("mode", ["emulated", "direct"])
 def test_shared_line(mode):
     name = "intx-" + mode
-    arguments, down, up = network(name)
+    arguments, down, up = netdev.network(name)
     image = passthrough.make_disk(name)
     before = passthrough.sha256(image)
     done = passthrough.run(
@@ -67,14 +41,14 @@ def test_shared_line(mode):
     )
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.facts["down"].split()[0] == passthrough.sha256(down)
-    assert done.facts["up"].split()[0] == passthrough.sha256(up, SENT)
+    assert done.facts["up"].split()[0] == passthrough.sha256(up, netdev.SENT)
     assert done.facts["sum"].split()[0] == before
     assert passthrough.sha256(image, 4 << 20) == done.facts["wrote"].split()[0]
-    card, disk = lines_of(done, "eth0"), lines_of(done, "ahci")
+    card, disk = passthrough.lines_of(done, "eth0"), passthrough.lines_of(done, "ahci")
     assert card == disk and len(card) == 1, done.lines("^margay-interrupt: ")
     assert min(card.values()) > 100
     if mode == "direct":
-        test_direct.check_no_interrupt_exits(done, "vm0", 2)
+        direct_guest.check_no_interrupt_exits(done, "vm0", 2)
     # Nothing was lost on the way, nor came unasked for.
     assert not done.lines("nobody cared|Disabling IRQ|transmit queue .* timed out|qc timeout")
 
@@ -94,13 +68,13 @@ def check_lines(run):
     assert run.has_line("margay: node: end=poweroff vms=3 failed=0"), run.text[-6000:]
     seen = []
     for name in "few", "many":
-        test_direct.check_no_interrupt_exits(run, name, 2)
+        direct_guest.check_no_interrupt_exits(run, name, 2)
         assert run.has_line(name + ": interrupts: direct")
         # But for what the console takes.
         seen.append([{reason: n for reason, n in counts.items() if reason not in ("exits", "io", "nmi", "kicked")}
-                     for counts in test_direct.counts_of(run, name, 2)])
+                     for counts in direct_guest.counts_of(run, name, 2)])
     assert seen[0] == seen[1]
-    return sum(counts["exits"] for counts in test_direct.counts_of(run, "emulated", 2))
+    return sum(counts["exits"] for counts in direct_guest.counts_of(run, "emulated", 2))
 
 
 def test_vectors():
@@ -151,9 +125,9 @@ def test_left_over():
         before = name + "-after"
     vms["last.conf"] = line_vm("last", "mode=die", before)
     direct, ipi = (tiny.Guest(name, "qemu") for name in ("direct", "ipi"))
-    vms["y.conf"] = test_direct.guest_vm(direct, "y", "last")
-    vms["z.conf"] = test_direct.guest_vm(ipi, "z", "y", False, on_end="poweroff_node")
-    vms["witness.conf"] = test_direct.guest_vm(ipi, "witness", None, False)
+    vms["y.conf"] = direct_guest.guest_vm(direct, "y", "last")
+    vms["z.conf"] = direct_guest.guest_vm(ipi, "z", "y", False, on_end="poweroff_node")
+    vms["witness.conf"] = direct_guest.guest_vm(ipi, "witness", None, False)
     run = tiny.run("intx-left", "qemu", None, 4, vms, extra=LINE_CARD)
     assert run.outcome.status == margay_run.OK, run.text[-6000:]
     assert run.has_line("margay: node: end=poweroff vms=%d failed=0" % len(vms)), run.text[-6000:]
@@ -249,76 +223,14 @@ def test_lspci():
         assert not differences, "\n".join([function] + differences)
 
 
-class Server(socketserver.ThreadingTCPServer):
-    """The other end of a network that reaches this machine: sends a file, or keeps what it gets."""
-
-    def __init__(self, data=None):
-        self.data, self.got = data, b""
-        super().__init__(("127.0.0.1", 0), None)
-        threading.Thread(target=self.serve_forever, daemon=True).start()
-
-    def __exit__(self, *exc):
-        self.shutdown()
-        super().__exit__(*exc)
-
-    @property
-    def port(self):
-        return self.server_address[1]
-
-    def finish_request(self, request, client_address):
-        if self.data is not None:
-            request.sendall(self.data)
-            return
-        part = request.recv(1 << 16)
-        while part and len(self.got) < SENT:
-            self.got += part
-            part = len(self.got) < SENT and request.recv(1 << 16)
-
-
-class Bochs:
-    """VT-x: a card and a disk on USB, both by line interrupts, with DMA; the routing is the registers' of a PIIX. What came
-    of it (done), and the files' sums beside it. pci: which of the two the VM has."""
-
-    def __init__(self, name, words, pci="8086:100e, class:0c03", **vm):
-        self.image = passthrough.make_disk(name + "-bochs")
-        # What a Bochs that was killed has left behind.
-        if os.path.exists(self.image + ".lock"):
-            os.remove(self.image + ".lock")
-        self.before = passthrough.sha256(self.image)
-        data = random.Random("intx-bochs").randbytes(1 << 20)
-        self.down = hashlib.sha256(data).hexdigest()
-        with Server(data) as down, Server() as up:
-            devices = [
-                "pci: enabled=1, chipset=i440fx, slot1=e1000, slot2=usb_xhci",
-                "e1000: enabled=1, mac=52:54:00:12:34:56, ethmod=slirp",
-                'usb_xhci: enabled=1, port3=disk, options3="speed:high, path:%s"' % self.image,
-            ]
-            self.done = node.run_guest(
-                name, "bochs", "margay.test=pci margay.drivers=e1000,sd_mod,usb_storage,xhci_pci margay.peer=10.0.2.2:%d:%d " % (
-                    down.port, up.port) + ("margay.net=eth0 " if "8086:100e" in pci else "")
-                + ("margay.disk=sda " if "class:0c03" in pci else "") + words,
-                initrd="initrd-drivers", extra=devices, vm={"pci": pci, **vm})
-            self.got = up.got
-
-    def check(self):
-        facts = self.done.facts
-        assert self.done.outcome.status == margay_run.OK, self.done.outcome.text
-        assert facts["down"].split()[0] == self.down
-        assert facts["up"].split()[0] == hashlib.sha256(self.got).hexdigest()
-        for action in ("eth0", "xhci"):
-            assert sum(lines_of(self.done, action).values()) > 100, self.done.lines("^margay-interrupt: ")
-        assert facts["sum"].split()[0] == self.before
-        assert passthrough.sha256(self.image, 4 << 20) == facts["wrote"].split()[0]
-
-
 @pytest.mark.full
 def test_bochs():
-    Bochs("intx", "", memory_map="identity").check()
+    bochs_devices.Bochs("intx", "", memory_map="identity").check()
 
 
 @pytest.mark.full
 def test_bochs_direct():
-    run = Bochs("intx-direct", "", memory_map="identity", interrupts="direct")
+    run = bochs_devices.Bochs("intx-direct", "", memory_map="identity", interrupts="direct")
     run.check()
     assert run.done.has_line("vm0: interrupts: direct")
-    test_direct.check_no_interrupt_exits(run.done, "vm0", 1)
+    direct_guest.check_no_interrupt_exits(run.done, "vm0", 1)

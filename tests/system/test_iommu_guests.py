@@ -4,14 +4,14 @@ device by the physical addresses of its own memory."""
 
 import re
 
+import amdvi
+import edu_device
+import iommu
 import margay_run
 import monitor_console
 import node
+import passthrough
 import pytest
-import test_amdvi as amdvi
-import test_iommu as iommu
-import test_passthrough as passthrough
-import test_pci_hostile as pci_hostile
 
 UNITS = {"vtd": (iommu.UNIT["caching"], iommu.ON), "amdvi": (amdvi.UNIT, amdvi.ON)}
 ALL = ["vtd", pytest.param("amdvi", marks=pytest.mark.full)]
@@ -63,7 +63,7 @@ def test_restarts(unit):
 def user_dma(name, unit, dma, **keys):
     return node.run_guest(
         name, "qemu", "margay.test=user-dma margay.function=0000:00:09.0", elf=iommu.image(), memory="1G",
-        vm={"pci": "1234:11e8", "cpus": "1", "memory": "256M", "dma": dma, **keys}, extra=UNITS[unit][0] + pci_hostile.EDU)
+        vm={"pci": "1234:11e8", "cpus": "1", "memory": "256M", "dma": dma, **keys}, extra=UNITS[unit][0] + edu_device.EDU)
 
 
 @pytest.mark.parametrize("unit", ALL)

@@ -9,7 +9,7 @@ import margay_run
 import node
 import numa
 import pytest
-import test_smp
+import smp
 import tiny
 
 SMP = "12,sockets=2,cores=6,threads=1"
@@ -48,7 +48,7 @@ def test_72_vcpus():
     run = node.run_guest("smp-72", "qemu", "margay.test=smp", vm={"cpus": "all", "memory": "2G"}, memory="3G",
                          cpus="72,sockets=2,cores=36,threads=1", timeout=3000)
     # By 36 cores in a socket the second one's IDs begin at 64.
-    test_smp.check_cpus(run, "qemu", 72, list(range(72)), [*range(36), *range(64, 100)])
+    smp.check_cpus(run, "qemu", 72, list(range(72)), [*range(36), *range(64, 100)])
 
 
 def start_ms(cpus):

@@ -7,11 +7,11 @@ import re
 import struct
 import types
 
+import gdb_client
 import margay_run
 import node
 import pytest
 import qemu_monitor
-import test_gdb
 import tiny
 from monitor_console import Console, start, vm
 
@@ -259,7 +259,7 @@ def test_while_an_apic_is_emptied(tmp_path):
         # The machine waits for it.
         while not os.path.exists(line):
             assert running.poll() is None
-        with test_gdb.Gdb(types.SimpleNamespace(address=line)) as gdb:
+        with gdb_client.Gdb(types.SimpleNamespace(address=line)) as gdb:
             gdb.ask("symbol-file " + os.path.join(node.BUILD, "margay.elf"))
             gdb.ask("hbreak *&apic_drop")
             assert "apic_drop" in gdb.ask("continue")

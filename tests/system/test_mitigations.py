@@ -3,15 +3,12 @@
 
 import re
 
+import exit_counts
+import mitigations
 import node
 import pytest
-import test_exit_counts
 import tiny
 
-# Of Bochs' models one with the registers: IA32_SPEC_CTRL, PRED_CMD, FLUSH_CMD.
-MODEL = "cpu: model=tigerlake, count=%d, ips=50000000, reset_on_triple_fault=0, ignore_bad_msrs=0"
-ANYWHERE = ("rsb_one", "rsb", "bhb", "thunks", "verw", "split")
-WORDS = [("qemu", word) for word in ANYWHERE] + [("bochs", word) for word in ANYWHERE + ("spec_ctrl", "ibpb_exit", "l1d_flush")]
 HOSTILE = ("msr", "control_regs", "virt_insns", "ring3", "faults", "step", "shadow", "nmi", "self_modify", "modes", "v86",
            "watch", "idt_wild", "syscalls", "timer", "mmio")
 LINE = r"^margay: %s: (Mitigation|Vulnerable): \S"
@@ -50,31 +47,32 @@ def force(machine, name, words, guests):
     for guest in guests:
         vms[guest.name + ".conf"] = guest.vm(after=last)
         last = guest.name
-    vms.update(test_exit_counts.vms_of(machine, after=last))
+    vms.update(exit_counts.vms_of(machine, after=last))
     cpus = max(guest.cpus for guest in guests)
-    options = {"extra": [MODEL % cpus]} if machine == "bochs" else {}
+    options = {"extra": [mitigations.MODEL % cpus]} if machine == "bochs" else {}
     done = tiny.run("forced-" + name, machine, None, cpus, vms, cmdline="mitigate=" + words, **options)
     assert not done.lines("left out")
     for guest in guests:
         text = tiny.part(guest, done.text)
         assert tiny.judge(guest, text) == [], text[-4000:] or done.outcome.text
-    few, many = (test_exit_counts.by_guest(test_exit_counts.counts_of(done, vm)) for vm in ("few", "many"))
-    assert many - few == test_exit_counts.MORE
+    few, many = (exit_counts.by_guest(exit_counts.counts_of(done, vm)) for vm in ("few", "many"))
+    assert many - few == exit_counts.MORE
     if machine == "bochs" and "msr" in (guest.name for guest in guests):
         assert done.has_line("tiny: msr: IA32_SPEC_CTRL")
     # Its guest touches no device: these are fetches from large leaves. Where the CPU needs it, they are split with each word.
     split = "split" in words.split(",") or bool(done.lines("^margay: itlb_multihit: Mitigation: Split"))
-    assert split == ("stage2" in test_exit_counts.counts_of(done, "few"))
+    assert split == ("stage2" in exit_counts.counts_of(done, "few"))
     failed = sum(not guest.good for guest in guests)
     assert done.has_line("margay: node: end=poweroff vms=%d failed=%d" % (len(vms), failed))
 
 
 def test_all_forced():
-    force("bochs", "all", ",".join(word for machine, word in WORDS if machine == "bochs"), ("msr", "nmi", "kicks", "step", "timer"))
+    force("bochs", "all", ",".join(word for machine, word in mitigations.WORDS if machine == "bochs"),
+          ("msr", "nmi", "kicks", "step", "timer"))
 
 
 @pytest.mark.full
-@pytest.mark.parametrize("machine, word", WORDS)
+@pytest.mark.parametrize("machine, word", mitigations.WORDS)
 def test_each_forced(machine, word):
     force(machine, word, word, HOSTILE)
 

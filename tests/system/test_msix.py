@@ -5,9 +5,9 @@ there is read by QEMU's monitor, not by the hypervisor. MSI with several message
 
 import margay_run
 import node
+import passthrough
 import pytest
 import qemu_monitor
-import test_passthrough as passthrough
 import tiny
 
 TABLE = 0x2000  # of QEMU's nvme, in BAR0

@@ -3,13 +3,13 @@
 Most of what these machines run are cases of the other files' tests.
 """
 
+import dma_windows
+import iommu
 import margay_run
+import netdev
 import node
+import passthrough
 import pytest
-import test_dma_windows as windows
-import test_intx as intx
-import test_iommu as iommu
-import test_passthrough as passthrough
 import tiny
 
 SLOW = [pytest.mark.slow, pytest.mark.full]
@@ -43,10 +43,10 @@ def test_card(machine):
     with node.start("nested-card", machine, iso, memory="1G", cpus=2, extra=extra) as running:
         done = node.finish(running)
     assert done.outcome.status == margay_run.OK, done.outcome.text
-    windows.check_windows(done)
+    dma_windows.check_windows(done)
     assert done.facts["carrier"] == "1"
     assert done.facts["down"].split()[0] == before
-    assert done.facts["up"].split()[0] == passthrough.sha256(disk, intx.SENT)
+    assert done.facts["up"].split()[0] == passthrough.sha256(disk, netdev.SENT)
     assert sum(passthrough.interrupts(done, "eth0")) > 10, done.lines("^margay-interrupt: ")
 
 

@@ -6,13 +6,13 @@ has nothing bad, and a disk's contents come through nvme, in memory at the host'
 import os
 import re
 
+import dma_windows
 import kernel_log
 import margay_run
 import node
+import passthrough
 import pytest
-import test_dma_windows as windows
-import test_passthrough as passthrough
-import test_smp as smp
+import smp
 
 pytestmark = pytest.mark.full
 
@@ -61,17 +61,17 @@ def test_smp_on_bochs(name):
 def test_nvme(name, memory):
     """With memory on both nodes of the machine."""
     keys = {"dma": None, "memory_map": "identity"} if memory == "identity" else {}
-    done, image, before = windows.run(
-        "%s-%s" % (memory, name), "nvme", "no" if keys else "yes", windows.NUMA, kernel=path(name, "vmlinuz"), cpus="0,1",
+    done, image, before = dma_windows.run(
+        "%s-%s" % (memory, name), "nvme", "no" if keys else "yes", dma_windows.NUMA, kernel=path(name, "vmlinuz"), cpus="0,1",
         memory="node0:256M,node1:256M", module="drivers",
         modules={"initrd": node.guest_file("initrd"), "drivers": node.guest_file(path(name, "modules"))}, **keys)
     assert done.outcome.status == margay_run.OK, done.outcome.text
-    windows.check_disk(done, before, image)
+    dma_windows.check_disk(done, before, image)
     assert sum(passthrough.interrupts(done, "nvme0q")) > 10, done.lines("^margay-interrupt: ")
     assert done.dmesg and not kernel_log.bad(done.dmesg, "qemu")
     if keys:
-        ram = windows.regions(done)
+        ram = dma_windows.regions(done)
         assert len(ram) > 1 and all(gpa == hpa for gpa, hpa, _ in ram[1:])
     else:
-        windows.check_windows(done)
-        assert re.fullmatch("0+1+0+", windows.masters(done)) and not done.lines(windows.SILENT)
+        dma_windows.check_windows(done)
+        assert re.fullmatch("0+1+0+", dma_windows.masters(done)) and not done.lines(dma_windows.SILENT)

@@ -6,21 +6,14 @@ import os
 import re
 import subprocess
 
+import deb_package
 import node
 import pytest
 
 
-def make_deb():
-    """{name: path} of the packages that there are now."""
-    done = subprocess.run(["make", "-C", node.TOP, "deb"], capture_output=True, text=True, check=False)
-    assert done.returncode == 0, done.stdout + done.stderr
-    paths = [line.split(": ")[1] for line in done.stdout.split("\n") if line.startswith("packages: ")]
-    return {os.path.basename(path).split("_")[0]: os.path.join(node.TOP, path) for path in paths}
-
-
 @pytest.fixture(scope="module", name="packages")
 def fixture_packages():
-    return make_deb()
+    return deb_package.make_deb()
 
 
 def test_lintian_is_content(packages, tmp_path):

@@ -10,12 +10,12 @@ import re
 import shutil
 import subprocess
 
+import commander
+import debian_guest
 import disk
 import margay_run
 import node
 import pytest
-import test_commander
-import test_debian
 
 pytestmark = [pytest.mark.full, pytest.mark.slow, pytest.mark.xdist_group("debian")]
 CMDLINE = "console=ttyS0 root=/dev/nvme0n1p1 ro crashkernel=192M"
@@ -56,7 +56,7 @@ def newer(package, directory):
 
 def first_hour():
     """What is typed on the node, and service.conf with its root file system."""
-    (lines,), (service,) = test_commander.first_hour("sh node"), test_commander.first_hour("conf service.conf")
+    (lines,), (service,) = commander.first_hour("sh node"), commander.first_hour("conf service.conf")
     assert "cmdline     = console=ttyS0\n" in service
     return lines.splitlines(), service.replace("cmdline     = console=ttyS0\n", "cmdline     = %s\n" % CMDLINE) + MORE
 
@@ -97,7 +97,7 @@ def start(name, debian, extra, native):
     name += "-" + os.path.basename(debian)
     iso = node.image(name, "--linux", os.path.join(debian, "vmlinuz"), "--initrd", os.path.join(debian, "initrd"),
                      "--cmdline", CMDLINE)
-    return node.start(name, "qemu", iso, cpus=CPUS, memory=MEMORY, extra=extra, native=native, timeout=test_debian.MINUTES * 60)
+    return node.start(name, "qemu", iso, cpus=CPUS, memory=MEMORY, extra=extra, native=native, timeout=debian_guest.MINUTES * 60)
 
 
 def good(console, command):
@@ -140,12 +140,12 @@ def test_own_grub(release, tmp_path):
     debian = os.path.join(node.GUEST, release)
     package, version, system, second = disks(str(tmp_path), debian)
     with start("packages-boot-install", debian, system + second, True) as running:
-        console = test_debian.Console(running)
+        console = debian_guest.Console(running)
         assert console.do("systemd-detect-virt") == "qemu"
         install(console)
         off(running, console)
     with start("packages-boot-margay", debian, system, False) as running:
-        console = test_debian.Console(running)
+        console = debian_guest.Console(running)
         assert re.search("^.*margay: Margay %s, loaded at 0x[0-9a-f]+ by GRUB " % re.escape(version), running.text, re.MULTILINE)
         assert console.do("systemd-detect-virt") == "vm-other"
         good(console, "apt-get -qy install /root/margay-tools_*.deb")
@@ -159,7 +159,7 @@ def test_own_grub(release, tmp_path):
         assert console.do("ls -1 /boot/margay") == "initrd.img\nservice.conf\nvmlinuz"
         off(running, console)
     with start("packages-boot-removed", debian, system, True) as running:
-        console = test_debian.Console(running)
+        console = debian_guest.Console(running)
         assert console.do("systemd-detect-virt; cat /sys/class/dmi/id/sys_vendor") == "qemu\nQEMU"
         assert "BOOT_IMAGE=/boot/vmlinuz" in console.do("cat /proc/cmdline")
         off(running, console)

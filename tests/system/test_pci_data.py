@@ -11,15 +11,15 @@ import re
 import struct
 import subprocess
 
+import amdvi
+import iommu
 import lspci
 import margay_machines
 import margay_run
 import node
 import numa
+import passthrough
 import pytest
-import test_amdvi as amdvi
-import test_iommu as iommu
-import test_passthrough as passthrough
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("pci-data")]
 

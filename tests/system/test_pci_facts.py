@@ -8,12 +8,12 @@ import os
 import re
 import sys
 
+import acpi_memory
+import hwcheck_report
 import monitor_console
 import node
 import numa
 import qemu_monitor
-import test_hwcheck as hwcheck
-import test_replay as replay
 
 sys.path.insert(0, os.path.join(node.TOP, "tests", "machines"))
 
@@ -50,7 +50,7 @@ def first_boot(machine, folder):
     """Tables for which the hash is 0: what the image says of them, and the tables that QEMU's memory has."""
     with boot("facts-hash", machine, {"none": "tables = 0\nend = 0\n"}, "check=1,stay", qemu_monitor.arguments(folder)) as running:
         running.expect(r"^margay: node: end=idle vms=1 failed=0 unstarted=1\r")
-        tables = replay.tables_of(qemu_monitor.Monitor(folder))
+        tables = acpi_memory.tables_of(qemu_monitor.Monitor(folder))
         console = monitor_console.Console(running)
         console.call()
         console.end()
@@ -82,7 +82,7 @@ def test_modules(tmp_path):
             "again": good,
         }
         with boot("facts-modules", machine, given, "check=1") as running:
-            report = hwcheck.Report(running)
+            report = hwcheck_report.Report(running)
     said = lines(report.text, "facts:")
     assert said[:5] == [
         not_ours % "none",

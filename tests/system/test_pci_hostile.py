@@ -6,49 +6,24 @@ tiny guests on QEMU's devices, edu among them, which does DMA at a word and take
 import os
 import re
 
+import edu_device
 import margay_run
 import monitor_console
 import node
+import passthrough
 import pytest
-import test_passthrough as passthrough
 import tiny
 
-BUS_MASTER, NO_INTX = 1 << 2, 1 << 10  # of the command register
 PORT = ["-device", "pcie-root-port,id=below,addr=8,chassis=1"]
-EDU = ["-device", "edu,addr=9,dma_mask=0xffffffff"]
-# Each instruction is 4 ns: edu's 100 ms are so many in every run, and more than the node takes from one VM to the next.
-ICOUNT = ["-icount", "shift=2,sleep=off"]
-
-
-def kill_under_dma(name, pairs, words="", extra=(), elf=None, change=("", "")):
-    """So often: a VM ends, by itself or by a triple fault, while edu writes to its memory; the next VM has that memory.
-    words: more for the one that looks at it; change: what to replace in the VM files, and by what."""
-    vms, before = {}, None
-    guest = tiny.Guest("dma_flight", "qemu")
-    for n in range(pairs):
-        for role, more in ("victim", "triple=%d" % (n & 1)), ("checker", words):
-            text = guest.vm(before, last=(n, role) == (pairs - 1, "checker")).replace(*change)
-            before = "%s%d" % (role, n)
-            vms[before + ".conf"] = text.replace("name = dma_flight", "name = " + before).replace(
-                "cmdline = ", "cmdline = %s=1 %s " % (role, more))
-    run = tiny.run(name, "qemu", None, 1, vms, image=elf, extra=[*extra, *EDU, *ICOUNT])
-    # What was begun in one VM was due in the next.
-    assert len(run.lines("^checker: under way at first: 1, after [0-9]+ looks: 0$")) == pairs, run.text[-4000:]
-    return run
-
-
-def check_killed(run, pairs):
-    assert run.has_line("margay: node: end=poweroff vms=%d failed=%d" % (2 * pairs, pairs // 2)), run.text[-4000:]
-    assert len(run.lines("^tiny: dma_flight: ok ")) == 2 * pairs, run.text[-4000:]
 
 
 def test_killed_under_dma():
-    check_killed(kill_under_dma("pci-kill", 10), 10)
+    edu_device.check_killed(edu_device.kill_under_dma("pci-kill", 10), 10)
 
 
 def test_killed_under_dma_control():
     """The next VM lets the device go on, and finds what it writes: at that address, in its memory."""
-    run = kill_under_dma("pci-kill-control", 1, "master=1")
+    run = edu_device.kill_under_dma("pci-kill-control", 1, "master=1")
     assert len(run.lines("^tiny: dma_flight: ok ")) == 1, run.text[-4000:]
     assert run.has_line(r"tiny: failed: \d+ foreign writes .*") and run.has_line("checker0: end=exit status=1"), run.text[-4000:]
 
@@ -56,7 +31,7 @@ def test_killed_under_dma_control():
 @pytest.mark.full
 @pytest.mark.parametrize("part", range(14))
 def test_killed_under_dma_often(part):
-    check_killed(kill_under_dma("pci-kill-%d" % part, 15), 15)
+    edu_device.check_killed(edu_device.kill_under_dma("pci-kill-%d" % part, 15), 15)
 
 
 @pytest.mark.parametrize("direct", [False, True], ids=["emulated", "direct"])
@@ -66,7 +41,8 @@ def test_random_configuration_space(direct):
     name = "pci-random" + "-direct" * direct
     drive = ["-drive", "if=none,id=data,format=raw,file=" + passthrough.make_disk(name)]
     guest = tiny.Guest("pci_random", "qemu")
-    run = tiny.run(name, "qemu", None, 1, {"pci_random.conf": guest.vm(last=True, direct=direct)}, extra=EDU + drive + arguments)
+    run = tiny.run(name, "qemu", None, 1, {"pci_random.conf": guest.vm(last=True, direct=direct)},
+                   extra=edu_device.EDU + drive + arguments)
     assert tiny.judge(guest, run.text) + tiny.judge_mode(guest, run.text, direct) == [], run.text[-4000:]
     assert run.outcome.status == margay_run.OK, run.outcome.text
 
@@ -123,9 +99,9 @@ def test_nobodys_functions_are_quiet():
     with open(trace, encoding="ascii") as f:
         commands = [int(value, 16) for value in re.findall(r"pci_cfg_write \S+ 00:1f\.2 @0x4 <- (0x[0-9a-f]+)", f.read())]
     # Firmware never disables INTx: the first write that does is the hypervisor's last word.
-    quiet = next(n for n, value in enumerate(commands) if value & NO_INTX)
-    assert [value for value in commands[:quiet] if value & BUS_MASTER], commands
-    assert not [value for value in commands[quiet:] if value & BUS_MASTER or not value & NO_INTX], commands
+    quiet = next(n for n, value in enumerate(commands) if value & edu_device.NO_INTX)
+    assert [value for value in commands[:quiet] if value & edu_device.BUS_MASTER], commands
+    assert not [value for value in commands[quiet:] if value & edu_device.BUS_MASTER or not value & edu_device.NO_INTX], commands
 
 
 @pytest.mark.parametrize("behind", ["port", "root"])

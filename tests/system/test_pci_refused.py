@@ -4,7 +4,7 @@
 import re
 
 import node
-import test_passthrough as passthrough
+import passthrough
 
 
 def test_refused():

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`margay stop`: a guest's power button, by Debian's own drivers."""
 
-import cluster  # noqa: F401  (for its path)
+import commander
 import node
 import pytest
-import test_commander as commander
+from commander import MESSAGE, RUN, TYPING, answers, tenant
 from monitor_console import whole_lines
-from test_commander import MESSAGE, RUN, TYPING, answers, tenant
 
 LINUX = ("name = %s\nkernel = vmlinuz\ninitrd = tenant\nmemory = 128M\ncpus = 1-2\ninterrupts = %s\non_end = restart\n"
          "cmdline = console=ttyS0 panic=-1\n")

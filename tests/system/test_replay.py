@@ -5,10 +5,10 @@ QEMU itself shows at its monitor, byte for byte; the replay says what the machin
 
 import os
 import re
-import struct
 import subprocess
 import sys
 
+import acpi_memory
 import margay_run
 import monitor_console
 import node
@@ -28,25 +28,6 @@ def replay(path, folder):
     program = os.path.join(node.BUILD, "unit", "replay_machine")
     return subprocess.run([sys.executable, TOOL, "--program", program, "--extract", folder, path], capture_output=True, text=True,
                           timeout=300, check=False)
-
-
-def tables_of(monitor):
-    """{signature: [table]} by QEMU's memory, the way from the root pointer on."""
-    area = monitor.memory(0xE0000, 0x20000)
-    root = area[next(at for at in range(0, len(area), 16) if area[at:at + 8] == b"RSD PTR "):]
-    rsdt, = struct.unpack_from("<I", root, 16)
-    xsdt, = struct.unpack_from("<Q", root, 24) if root[15] >= 2 else (0,)
-
-    def table(address):
-        return monitor.memory(address, struct.unpack("<I", monitor.memory(address + 4, 4))[0])
-
-    first = table(xsdt or rsdt)
-    found = {first[:4].decode(): [first]}
-    for address, in struct.iter_unpack("<Q" if xsdt else "<I", first[36:]):
-        data = table(address)
-        found.setdefault(data[:4].decode(), []).append(data)
-    found["DSDT"] = [table(struct.unpack_from("<I", found["FACP"][0], 40)[0])]
-    return found
 
 
 def check_tables(folder, expected):
@@ -133,7 +114,7 @@ def test_two_nodes(tmp_path):
                         timeout=300) as running:
             running.expect(r"^dump: \d+ end [0-9a-f]{8}\r")
             monitor = qemu_monitor.Monitor(tmp_path)
-            tables, functions = tables_of(monitor), functions_of(monitor)
+            tables, functions = acpi_memory.tables_of(monitor), functions_of(monitor)
             log, folder = os.path.join(tmp_path, "log"), os.path.join(tmp_path, "out")
             with open(log, "w", encoding="latin-1", newline="") as f:
                 f.write(running.text)

@@ -8,13 +8,14 @@ import random
 import re
 import struct
 
+import amdvi
+import iommu
 import margay_run
 import monitor_console
 import node
 import numa
 import pytest
-import test_amdvi as amdvi
-import test_iommu as iommu
+import qemu_monitor
 import tiny
 
 RAM, STEP, CHUNK, SIZE = 256 << 20, 2 << 20, 64 << 10, 64
@@ -99,7 +100,7 @@ class Registers:
     """The machine's, by QEMU's monitor."""
 
     def __init__(self, folder):
-        self.monitor = iommu.qemu_monitor.Monitor(folder)
+        self.monitor = qemu_monitor.Monitor(folder)
 
     def __call__(self, at):
         low, high = self.monitor.words(at, 2)
@@ -122,7 +123,7 @@ class Scan:
         vms = {"scan.conf": text + "pci = 8086:10d3\ndma = %s\n" % dma, "keeper.conf": keeper}
         iso = node.margay_iso(name, vms, {n: tiny.elf(n) for n in ("scan", "behave")}, words, elf=iommu.image())
         with numa.Machine("2", [numa.Node("0-1", "256M")]) as machine:
-            extra = extra + CARD + iommu.qemu_monitor.arguments(str(folder)) + machine.arguments
+            extra = extra + CARD + qemu_monitor.arguments(str(folder)) + machine.arguments
             with node.start(name, "qemu", iso, memory=machine.memory, cpus=2, timeout=60, extra=extra) as running:
                 # Whichever comes first; the other's lines may stand within this one's, anywhere.
                 ready = r"(\r?\n\[?keeper[^\n]*\n)*".join("scan: ready")

@@ -25,6 +25,22 @@ def test_source_conventions():
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("line, wrong", (
+    ("import test_smp", True), ("    from test_smp import check", True), ("import node, test_smp as smp", True),
+    ("import smp", False), ("from smp import test_words", False), ("# import test_smp", False),
+))
+def test_source_check_finds_a_test_that_imports_a_test(tmp_path, line, wrong):
+    """A copy of the checker over a tree with one file."""
+    for folder in "tools", "tests":
+        (tmp_path / folder).mkdir()
+    with open(os.path.join(node.TOP, "tools", "check-source"), encoding="utf-8") as f:
+        (tmp_path / "tools" / "check-source").write_text(f.read())
+    (tmp_path / "tests" / "helper.py").write_text("# SPDX-License-Identifier: GPL-2.0-only\n%s\n" % line)
+    done = subprocess.run([sys.executable, str(tmp_path / "tools" / "check-source")], capture_output=True, text=True, check=False)
+    assert done.returncode == wrong, done.stderr
+    assert done.stderr.startswith("tests/helper.py:2: a test imports a test: ") == wrong, done.stderr
+
+
 def test_cpuid_document_is_current():
     done = subprocess.run([os.path.join(node.BUILD, "cpuid-list")], capture_output=True, text=True, check=True)
     with open(os.path.join(node.TOP, "docs", "cpuid.md"), encoding="utf-8") as f:

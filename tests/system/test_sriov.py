@@ -6,44 +6,20 @@ import random
 import re
 import struct
 
+import amdvi
+import iommu
 import monitor_console
 import node
+import passthrough
 import pytest
 import qemu_monitor
-import test_amdvi as amdvi
-import test_iommu as iommu
-import test_passthrough as passthrough
-import test_remapping as remapping
+import remapping
+import sriov
 import tiny
 
-class Place:
-    """Where the card is: QEMU's words for that, and its requester ID."""
 
-    def __init__(self, words, number):
-        self.card = ["-netdev", "hubport,id=net0,hubid=0", *words]
-        self.number = number
-        self.pf = self.name(number)
-
-    @staticmethod
-    def name(number):
-        return "0000-%02x-%02x-%d" % (number >> 8, number >> 3 & 31, number & 7)
-
-    def vf(self, number):
-        """An igb's VFs are 0x80 behind it, and 2 from each other."""
-        return self.name(self.number + 0x80 + 2 * number)
-
-    def files(self, text):
-        """As VM files name the card."""
-        return text.replace("00:08.0", "%02x:%02x.%d" % (self.number >> 8, self.number >> 3 & 31, self.number & 7))
-
-
-ROOT = Place(["-device", "igb,netdev=net0,addr=8"], 0x40)
 # All of its VFs have numbers above 7 on the port's one device.
-PORT = Place(["-device", "pcie-root-port,id=above,chassis=1,addr=8", "-device", "igb,netdev=net0,bus=above,addr=0"], 0x100)
-
-
-def elf():
-    return node.variant("sriov", "SRIOV=y", "IOMMU=y")
+PORT = sriov.Place(["-device", "pcie-root-port,id=above,chassis=1,addr=8", "-device", "igb,netdev=net0,bus=above,addr=0"], 0x100)
 
 
 def files(has, vfs, words="", first=None, others=None):
@@ -60,18 +36,10 @@ def files(has, vfs, words="", first=None, others=None):
     return vms
 
 
-def start(name, vms, extra=(), modules=(), cpus=None, memory="2G", cmdline="", place=ROOT, **options):
-    vms = {file: place.files(text) for file, text in vms.items()}
-    iso = node.margay_iso("sriov-" + name, vms, {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers"),
-                                                 **dict(modules)}, cmdline, elf=elf())
-    return node.start("sriov-" + name, "qemu", iso, cpus=cpus or len(vms) + 1, memory=memory, extra=[*extra, *place.card],
-                      **options)
-
-
-def run(name, has=(1,), vfs=2, words="", extra=(), memory="2G", place=ROOT, **keys):
+def run(name, has=(1,), vfs=2, words="", extra=(), memory="2G", place=sriov.ROOT, **keys):
     """The finished run, and each VM's part, a first."""
     vms = files(has, vfs, words, **keys)
-    with start(name, vms, extra, memory=memory, place=place) as running:
+    with sriov.start(name, vms, extra, memory=memory, place=place) as running:
         monitor_console.whole_lines(running)
         done = node.Run(running, running.wait())
     # Any may be the last: the node stays.
@@ -87,7 +55,7 @@ def check_data(vms):
     assert len({vm.facts["sent"] for vm in vms}) == len(vms)
 
 
-def check_vms(vms, has, vfs, place=ROOT):
+def check_vms(vms, has, vfs, place=sriov.ROOT):
     """The first has shadows that no driver takes; each other has its VF with the stock driver, and its interrupts."""
     assert vms[0].facts[place.pf] == "0x8086 0x10c9 igb" and vms[0].facts["total"] == vms[0].facts["on"] == str(vfs)
     for i in range(vfs):
@@ -185,7 +153,7 @@ def test_two_in_one():
     done, (a, b) = run("two-in-one", (0,), 3, "margay.then=off", iommu.UNIT["caching"], **keys)
     check_data((a, b))
     for n in 0, 2:
-        assert b.facts[ROOT.vf(n)] == "0x8086 0x10ca igbvf"
+        assert b.facts[sriov.ROOT.vf(n)] == "0x8086 0x10ca igbvf"
         assert done.has_line(r".*b: pci: 00:18\.%d is gone: .*" % (2 * n))
     assert len([key for key, value in b.facts.items() if value.endswith("igbvf")]) == 2
     assert b.facts["after"] == "removed" and iommu.blocked(done) == []
@@ -197,7 +165,7 @@ def test_interrupts(mode):
     """A stream of 32 MiB, by telemetry at both its ends: direct, its packets make no exits; emulated, an interrupt is one."""
     keys = {vms: {**IOMMU[vms], "interrupts": mode} for vms in IOMMU}
     vms = files((1,), 2, "margay.then=stream", **keys)
-    with start("interrupts-" + mode, vms, iommu.UNIT["caching"]) as running:
+    with sriov.start("interrupts-" + mode, vms, iommu.UNIT["caching"]) as running:
         monitor_console.whole_lines(running)
         console = monitor_console.Console(running)
         running.expect(r"^\[b\] margay-test: still: ")
@@ -233,7 +201,7 @@ def test_mac_and_vlan(tmp_path):
     for name, who in ("b", "margay.first=2 margay.all=3"), ("c", "margay.first=2 margay.all=3"), ("d", "margay.first=4"):
         vms[name + ".conf"] = vms[name + ".conf"].replace("margay.then=hold margay.vlan=%d" % VLAN, "margay.then=reach").replace(
             "margay.all=4", who)
-    with start("vlan", vms, [*iommu.UNIT["caching"], *qemu_monitor.arguments(tmp_path)], memory="3G") as running:
+    with sriov.start("vlan", vms, [*iommu.UNIT["caching"], *qemu_monitor.arguments(tmp_path)], memory="3G") as running:
         monitor_console.whole_lines(running)
         for name in "bcd":
             if not re.search(r"^\S* ?%s: end=" % name, running.text, re.M):
@@ -288,7 +256,7 @@ def rogue(name, folder, mode, extra, words, forged=None, **keys):
     extra = [*extra, *qemu_monitor.arguments(folder), *memory.arguments]
     for i in 0, 8:
         extra += ["-device", "loader,addr=%#x,data=%d,data-len=8" % (READ + i, struct.unpack_from("<Q", DESCRIPTOR, i)[0])]
-    with start("rogue-" + name, vms, extra, {"vf": tiny.elf("vf")}) as running:
+    with sriov.start("rogue-" + name, vms, extra, {"vf": tiny.elf("vf")}) as running:
         monitor_console.whole_lines(running)
         monitor = qemu_monitor.Monitor(folder)
         if forged is not None:

@@ -4,11 +4,11 @@ guest vf, which has QEMU's igb without a driver's minutes."""
 
 import re
 
+import iommu
 import monitor_console
 import node
 import pytest
-import test_iommu as iommu
-import test_sriov as sriov
+import sriov
 import tiny
 
 KILLS = 50

@@ -3,12 +3,12 @@
 
 import re
 
+import iommu
 import monitor_console
 import node
+import passthrough
 import pytest
-import test_iommu as iommu
-import test_passthrough as passthrough
-import test_sriov as sriov
+import sriov
 
 
 @pytest.mark.full

@@ -6,12 +6,12 @@ import hashlib
 import os
 import re
 
+import iommu
 import margay_run
 import monitor_console
 import node
+import passthrough
 import pytest
-import test_iommu as iommu
-import test_passthrough as passthrough
 
 # They have one disk file, of which a module is made, and another that is a disk.
 pytestmark = pytest.mark.xdist_group("virtio")

@@ -5,10 +5,10 @@ takes nothing; and what is refused."""
 
 import re
 
-import margay_run
 import monitor_console
 import node
 import pytest
+import virtio_net
 
 KIB = 2048
 FLOOD = 3000  # net.sh's
@@ -21,14 +21,6 @@ def vm_text(me, *nets, machine="qemu", kib=KIB, **keys):
     keys.setdefault("memory", "256M")
     text = node.vm_text(machine, "margay.test=net margay.net=%d margay.kib=%d" % (me, kib), **keys)
     return text + "".join("net = %s\n" % net for net in nets)
-
-
-def counts(run, vm):
-    """By interface, from the lines at the VM's end."""
-    found = re.findall(r"^%s: net\d: sent=(\d+) large=(\d+) bytes=(\d+) received=(\d+) large=(\d+) bytes=(\d+) dropped=(\d+) "
-                       r"bad=(\d+)$" % vm, run.text, re.MULTILINE)
-    names = ("sent", "sent_large", "sent_bytes", "received", "received_large", "received_bytes", "dropped", "bad")
-    return [dict(zip(names, map(int, line))) for line in found]
 
 
 def check_data(a, b):
@@ -67,7 +59,7 @@ def test_two(direct):
     assert len({facts[eth].split(",")[0] for facts in (a.facts, b.facts) for eth in ("eth0", "eth1", "eth2")}) == 6
     assert b.facts["ping"] == b.facts["ping6"] == "20 packets transmitted, 20 packets received, 0% packet loss"
     check_data(a, b)
-    one, other = counts(run, "a"), counts(run, "b")
+    one, other = virtio_net.counts(run, "a"), virtio_net.counts(run, "b")
     assert not any(net["bad"] for net in one + other)
     # Large frames come over as they were sent; none is lost but where the other one's queue is full, on a busy machine.
     for sender, receiver in (one[0], other[0]), (other[0], one[0]):
@@ -105,7 +97,7 @@ def test_two_on_bochs():
     for facts in a.facts, b.facts:
         assert facts["errors"] == "0 " and "failed" not in facts
     check_data(a, b)
-    one, other = counts(run, "a"), counts(run, "b")
+    one, other = virtio_net.counts(run, "a"), virtio_net.counts(run, "b")
     assert not any(net["bad"] for net in one + other)
     assert all(net["received_bytes"] > 2 * kib << 10 for net in (one[0], other[0]))
     # The web server's; what nc sends is small.
@@ -169,7 +161,7 @@ def test_isolated_and_mirror():
         assert senders == heard and floods == {flow: (LAN_FLOOD, 0) for flow in flows}
     assert runs[1].facts["data"] == runs[2].facts["data"] == runs[3].facts["data"]
     # By the hypervisor's counters the mirror has all that was sent by those that can send, uncut.
-    lan = {n: counts(run, name)[0] for name, n in LAN.items()}
+    lan = {n: virtio_net.counts(run, name)[0] for name, n in LAN.items()}
     for what in "", "_bytes", "_large":
         assert lan[4]["received" + what] == sum(lan[n]["sent" + what] for n in (1, 2, 3)), what
     assert lan[3]["sent_large"] and lan[4]["sent"] > 3 * LAN_FLOOD
@@ -206,10 +198,10 @@ def test_what_the_event_index_saves(record_property):
         a, b = run.of("a"), run.of("b")
         assert a.has_line("margay-test: done") and b.has_line("margay-test: done"), run.text[-4000:]
         check_data(a, b)
-        nets, queues = counts(run, "a") + counts(run, "b"), [interrupts_of(a), interrupts_of(b)]
+        nets, queues = virtio_net.counts(run, "a") + virtio_net.counts(run, "b"), [interrupts_of(a), interrupts_of(b)]
         # Of 1,000 frames that fill the queue of the one that is down, and 2,000 that do not.
         down[word] = queues[0]["virtio1-input.0"]
-        received = sum(net["received"] for net in nets) - counts(run, "a")[1]["received"]
+        received = sum(net["received"] for net in nets) - virtio_net.counts(run, "a")[1]["received"]
         arrived, sent = (sum(n for vm in queues for queue, n in vm.items() if kind in queue) for kind in ("input", "output"))
         record_property(what, "%d frames sent, %d interrupts of them; %d received, %d interrupts of them; %d of the interface that "
                         "is down; %d exits to registers" % (

@@ -6,14 +6,14 @@ address (DHCP) and fetches an image (TFTP). And so for each way by which the car
 import os
 import re
 
+import iommu
 import monitor_console
+import nfs_root
 import nfs_server
 import node
+import passthrough
 import pytest
-import test_iommu as iommu
-import test_nfs_root as nfs
-import test_passthrough as passthrough
-import test_virtio_net as virtio_net
+import virtio_net
 
 pytestmark = [pytest.mark.full, pytest.mark.xdist_group("nfs")]
 
@@ -52,7 +52,7 @@ def overlaps(run):
 @pytest.mark.parametrize("dma", ["identity", "window", "iommu"])
 def test_bridge(tmp_path, dma):
     root = os.path.join(node.BUILD, "nfs-way-out-" + dma)
-    nfs.make_root(root)
+    nfs_root.make_root(root)
     image = passthrough.make_disk("way-out", IMAGE)
     os.symlink(image, tmp_path / "image")
     unit = iommu.UNIT["caching"] if dma == "iommu" else []

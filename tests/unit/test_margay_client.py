@@ -2,101 +2,18 @@
 """The client of the VM that commands (tools/commander), against a node that is none: a pseudo-terminal that answers as
 docs/commander.md has it."""
 
-import contextlib
 import glob
 import json
 import os
 import re
 import signal
-import struct
 import subprocess
-import threading
 import time
-import tty
 
 import pytest
+from client_node import (  # noqa: F401  (starter is a fixture)
+    BUILD, CLIENT, ENODEV, ENOSYS, EPERM, LINES, NODE, ODD, PRESS, SHOW, STOP, TOP, starter, usual)
 from prometheus_client.parser import text_string_to_metric_families
-
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
-CLIENT = os.path.join(BUILD, "margay")
-HEAD = struct.Struct("<IHHII")
-MAGIC = 0x5947524D
-HELLO, LIST, SHOW, NODE, STATS, STOP, PRESS = 1, 2, 3, 4, 7, 11, 25
-EPERM, ENOENT, ENODEV, ENOSYS = 1, 2, 19, 38
-ODD = 'o"d\\d'
-LINES = {
-    HELLO: "margay=0.2~1\tprotocol=1\tcommander=service\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",
-    LIST: "".join("name=%s\tstate=%s\tcpus=%d\tmemory=%d\tup=%d\tstarts=%d\tfile=%s.conf\tcreated=yes\tcommands=no\n" % vm
-                  for vm in [
-        ("a", "running", 2, 64 << 20, 17, 3, "a"), (ODD, "exit", 1, 32 << 20, 0, 1, "odd"), ("gone", "running", 1, 1, 1, 1, "g")]),
-    NODE: "node=0\tmemory=1000\tfree=600\tlargest=500\nnode=1\tmemory=2000\tfree=0\tlargest=0\nown=300\tused=200\n"
-          "cpu=0\tapic=0\tnode=0\tonline=yes\towner=a\ncpu=1\tapic=2\tnode=1\tonline=no\towner=\n",
-}
-A_STATS = "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n"
-
-
-class Node:
-    """answer(what, text) is (error, bytes)."""
-
-    def __init__(self, answer):
-        self.answer, self.asked = answer, []
-        self.master, self.slave = os.openpty()
-        tty.setraw(self.slave)
-        self.path = os.ttyname(self.slave)
-        self.thread = threading.Thread(target=self.serve, daemon=True)
-        self.thread.start()
-
-    def read(self, size):
-        data = b""
-        while len(data) < size:
-            data += os.read(self.master, size - len(data))
-        return data
-
-    def serve(self):
-        with contextlib.suppress(OSError):
-            while True:
-                magic, version, what, tag, size = HEAD.unpack(self.read(HEAD.size))
-                assert (magic, version) == (MAGIC, 1)
-                text = self.read(size).decode()
-                self.asked.append((what, text))
-                error, answer = self.answer(what, text)
-                data = HEAD.pack(MAGIC, 1, error, tag, len(answer)) + answer
-                while data:
-                    data = data[os.write(self.master, data):]
-
-    def popen(self, *arguments):
-        return subprocess.Popen([CLIENT, *arguments], env={**os.environ, "MARGAY_PORT": self.path}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-
-    def run(self, *arguments):
-        with self.popen(*arguments) as child:
-            out, err = child.communicate(timeout=30)
-        return child.returncode, out, err
-
-
-def usual(what, text):
-    if what != STATS:
-        return 0, LINES[what].encode()
-    return {"a": (0, A_STATS.encode()), ODD: (ENODEV, b"does not run"), "gone": (ENOENT, b"there is no such VM")}[text]
-
-
-@pytest.fixture(name="start")
-def starter():
-    nodes = []
-
-    def start(answer=usual):
-        nodes.append(Node(answer))
-        return nodes[-1]
-
-    yield start
-    for node in nodes:
-        # Reading fails once nobody has the other end; then only may the next node have the number.
-        os.close(node.slave)
-        node.thread.join(30)
-        assert not node.thread.is_alive()
-        os.close(node.master)
-
 
 # ---- answers in pieces ------------------------------------------------------------------------
 

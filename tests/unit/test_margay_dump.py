@@ -7,8 +7,8 @@ import os
 import struct
 
 import pytest
+from client_node import HELLO, starter  # noqa: F401  (a fixture)
 from core_file import NAMES, PAGE, Core
-from test_margay_client import HELLO, starter  # noqa: F401  (a fixture)
 
 PAUSE, RESUME, DUMP, REGISTERS, MEMORY = 13, 14, 22, 23, 24
 TEXT = b"OSRELEASE=6.1\nKERNELOFFSET=0\n"

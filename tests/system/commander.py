@@ -1,0 +1,142 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A VM that commands its node: the image, its initrd with the client, the script that it runs there, and what that said."""
+
+import glob
+import json
+import os
+import re
+import shutil
+import tempfile
+
+import cluster  # noqa: F401  (for its path)
+import margay_initrd
+import node
+import systems
+
+TIMEOUT = {"qemu": 1200, "bochs": 1800}
+RIGHTS = "create, destroy, console, cpus:1-2, memory:512M"
+
+
+def elf():
+    return node.variant("commander", "VIRTIO=y", "VIRTIO_NET=y", "COMMANDER=y")
+
+
+def add_drivers(root, names):
+    """Debian's own drivers, and what they need, where modprobe finds them: initrd-drivers has three times as much in it as this."""
+    (source,) = glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*"))
+    release = os.path.basename(source).split("-", 1)[1]
+    with tempfile.TemporaryDirectory() as whole:
+        modules = os.path.join(whole, "lib", "modules", release)
+        shutil.copytree(source, modules)
+        margay_initrd.depmod(whole, release)
+        for path in margay_initrd.needed_modules(modules, names):
+            os.makedirs(os.path.join(root, "lib", "modules", release, os.path.dirname(path)), exist_ok=True)
+            shutil.copy(os.path.join(modules, path), os.path.join(root, "lib", "modules", release, path))
+    margay_initrd.depmod(root, release)
+
+
+def initrd(name, script, files, drivers=()):
+    """Behind initrd: the client, drivers, and what the script needs, in /commander."""
+    directory = os.path.join(node.BUILD, "commander")
+    os.makedirs(directory, exist_ok=True)
+    target = os.path.join(directory, name)
+    with tempfile.TemporaryDirectory() as root:
+        add_drivers(root, ("virtio_pci", "virtio_console", *drivers))
+        os.makedirs(os.path.join(root, "bin"))
+        os.makedirs(os.path.join(root, "commander"))
+        shutil.copy(os.path.join(node.BUILD, "margay"), os.path.join(root, "bin"))
+        for file, content in {"script": script, **files}.items():
+            path = os.path.join(root, "commander", file)
+            if os.path.exists(content):
+                shutil.copy(content, path)
+            else:
+                with open(path, "w", encoding="ascii") as f:
+                    f.write(content)
+        systems.archive(root, target + ".cpio")
+    systems.join(target, node.guest_file("initrd"), target + ".cpio")
+    return target
+
+
+def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules=None, node_memory="1536M", node_cpus=3, extra=(),
+          times=1, **keys):
+    keys = {"name": "service", "cpus": "0-0", "memory": "512M", "control": "yes", "control_may": rights, **keys}
+    text = node.vm_text(machine, "margay.test=commander", **keys)
+    vms = {"service.conf": text, **dict(others)}
+    iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": initrd(name, script, files),
+                                      **(modules or {})}, elf=elf())
+    return node.start(name, machine, iso, cpus=node_cpus, memory=node_memory, timeout=times * TIMEOUT[machine], extra=list(extra))
+
+
+# For scripts: what a command says, | for each line's end, in pieces that the node's line does not cut; and its status.
+RUN = r"""
+run() { what=$1; shift; said=$("$@" 2>&1 </dev/null); status=$?
+	echo "$said" | tr '\n' '|' | fold -w 180 | sed "s/^/margay-test: $what: $status: /"; echo; }
+port=$(grep -l 'margay.3' /sys/class/virtio-ports/*/name | cut -d/ -f5)
+"""
+
+
+def answers(run):
+    return read_answers(run.of("service").text)
+
+
+def read_answers(printed):
+    """By the names of the script's commands: what was said, and the status."""
+    said, status = {}, {}
+    for what, code, text in re.findall(r"^margay-test: ([a-z0-9.-]+): (\d+): (.*?)\r?$", printed, re.MULTILINE):
+        said[what] = said.get(what, "") + text
+        status[what] = int(code)
+    return {what: text.rstrip("|").replace("|", "\n") for what, text in said.items()}, status
+
+
+def free(text):
+    """Bytes free for guests, by what the client says of the node."""
+    return sum(row["free"] for row in json.loads(text) if "free" in row)
+
+
+def own(text):
+    """Bytes that the hypervisor holds for itself."""
+    return sum(row["own"] for row in json.loads(text) if "own" in row)
+
+
+def is_back(before, after, size):
+    """So much more is free. One piece of 2 MiB may be the hypervisor's own now, for what more VMs take, in chunks of 512 KiB."""
+    more = free(after) - free(before)
+    return more == size or (more == size - (2 << 20) and own(after) > own(before))
+
+
+# Types a line into a guest's shell when it shows its prompt for the n-th time.
+TYPING = r"""
+prompts() { margay console $1 </dev/null | grep -c '^guest# '; }
+type_in() { until [ "$(prompts $1)" -ge "$2" ]; do sleep 0.2; done; echo "$3" | margay console $1 >/dev/null; }
+"""
+
+
+def tenant(*modules):
+    """A small initrd of a guest with these drivers in its root: the VM that commands has not room for a large one."""
+    target = os.path.join(node.BUILD, "commander", "tenant-" + os.path.basename(modules[0]))
+    os.makedirs(os.path.dirname(target), exist_ok=True)
+    with tempfile.TemporaryDirectory() as root:
+        for name in modules:
+            shutil.copy(*glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*", "kernel/drivers", name)), root)
+        systems.archive(root, target + ".cpio")
+    systems.join(target, node.guest_file("initrd"), target + ".cpio")
+    return target
+
+
+# Sends a message of its own, to who has opened a port as 3.
+MESSAGE = r"""
+octal() { printf '\\%03o' $1; }
+message() { # WHAT FILE: as one write
+	size=$(stat -c %s $2)
+	size="$(octal $((size % 256)))$(octal $((size / 256)))"
+	printf "\\115\\122\\107\\131\\001\\000$(octal $1)\\000\\001\\000\\000\\000$size\\000\\000" >/tmp/message
+	cat $2 >>/tmp/message
+	dd if=/tmp/message bs=64k >&3 2>/dev/null
+}
+"""
+
+
+def first_hour(what):
+    """The blocks of docs/first-hour.md that are marked so."""
+    with open(os.path.join(node.TOP, "docs", "first-hour.md"), encoding="ascii") as f:
+        return re.findall(r"^```%s\n(.*?)^```$" % re.escape(what), f.read(), re.MULTILINE | re.DOTALL)

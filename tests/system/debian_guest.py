@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Debian as installed, on a disk (tools/guest-debian): QEMU's arguments for it, and root at its console."""
+
+import os
+
+import node
+
+DEBIAN = os.path.join(node.GUEST, "debian")
+CMDLINE = "console=ttyS0 root=/dev/nvme0n1 ro crashkernel=192M"
+
+# What is written is QEMU's own, and stays over restarts of the VM.
+DISK = ["-drive", "if=none,id=root,format=raw,snapshot=on,file=" + os.path.join(DEBIAN, "root.img"),
+        "-device", "nvme,drive=root,serial=margay,addr=6"]
+MINUTES = 60
+BOOT = 10 * MINUTES  # of wall time, on a busy machine
+
+
+class Console:
+    """Root at ttyS0, who is logged in when the system has come up."""
+
+    def __init__(self, running):
+        self.node = running
+        self.login()
+
+    def login(self):
+        """What is typed then is not shown again, nor do the kernel's lines fall into answers."""
+        self.node.expect("^root@debian:~# ", timeout=BOOT, prompt=True)
+        self.node.send("set +o emacs; stty -echo; PS1=; export SYSTEMD_PAGER=cat; dmesg -n 1; echo silent\n")
+        # What is typed before that would still be shown.
+        self.node.expect(r"^silent\r?$", timeout=BOOT)
+        assert self.do("systemctl is-system-running --wait").split("\n")[-1] == "running", self.do("systemctl --failed")
+
+    def do(self, command):
+        """What the command says."""
+        begin = len(self.node.text)
+        self.node.send("%s; echo \"<\"$?\">\"\n" % command)
+        end = self.node.expect(r"^<\d+>\r?$", timeout=BOOT)
+        said = self.node.text[begin : end.start()].replace("\r", "").strip()
+        return said.removeprefix("root@debian:~# ").strip()
+
+    def leave(self, command):
+        """One that ends this kernel's life."""
+        self.node.send(command + "\n")
+
+    def boots(self, expected=None):
+        """Comes up again; expected: what Margay says before."""
+        if expected:
+            self.node.expect("^%s\r?$" % expected, timeout=BOOT)
+        self.login()

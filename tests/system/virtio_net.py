@@ -1,0 +1,12 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What the hypervisor counted of a VM's virtual network interfaces."""
+
+import re
+
+
+def counts(run, vm):
+    """By interface, from the lines at the VM's end."""
+    found = re.findall(r"^%s: net\d: sent=(\d+) large=(\d+) bytes=(\d+) received=(\d+) large=(\d+) bytes=(\d+) dropped=(\d+) "
+                       r"bad=(\d+)$" % vm, run.text, re.MULTILINE)
+    names = ("sent", "sent_large", "sent_bytes", "received", "received_large", "received_bytes", "dropped", "bad")
+    return [dict(zip(names, map(int, line))) for line in found]
