@@ -12,8 +12,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(TOP, path) for path in ("tools", "tests", "tests/system")]
 
-import node  # noqa: E402
+import exit_log  # noqa: E402
 import record  # noqa: E402
+import written  # noqa: E402
 
 
 # Tests that may be tried again in a run because the emulator is known to have failed: more are no accident.
@@ -59,17 +60,23 @@ def pytest_collection_modifyitems(config, items):
 
 
 @pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_setup(item):
+    """What a fixture of more tests has written is the first one's that asked."""
+    with written.by_a_test() as files:
+        yield
+    item.user_properties += [("log", log) for log in files.logs]
+
+
+@pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_call(item):
     """Room on the disk: what a test itself has written goes when it has passed, but for its logs. Hundreds of ISOs are 20 GB."""
-    before, logs = len(node.isos), len(node.logs)
-    outcome = yield
-    exits = [log + node.EXITS for log in node.logs[logs:]]
-    item.user_properties += [("log", log) for log in node.logs]
-    node.logs.clear()
+    with written.by_a_test() as files:
+        outcome = yield
+    item.user_properties += [("log", log) for log in files.logs]
     if outcome.excinfo is None:
-        for path in filter(os.path.exists, exits):
+        for path in filter(os.path.exists, [log + exit_log.EXITS for log in files.logs]):
             os.unlink(path)
-        for iso in set(node.isos[before:]):
+        for iso in set(files.isos):
             os.unlink(iso)
         if "tmp_path" in item.fixturenames:
             shutil.rmtree(item.funcargs["tmp_path"], ignore_errors=True)

@@ -372,7 +372,7 @@ def boot(system, name, kernel, initrd, cmdline, cpus=1, vm_memory=GUEST_MEMORY, 
         vms = {"vm0.conf": vm + ("net = pair\n" if second else "")}
         if second:
             vms["vm1.conf"] = vms["vm0.conf"].replace(cmdline, second)
-        return ["-cdrom", node.margay_iso("bench-" + name, vms, modules, hypervisor, elf=elf), "-boot", "d"]
+        return ["-cdrom", node.margay_iso("bench-" + name, vms, modules, hypervisor, elf=elf).path, "-boot", "d"]
     peer = os.path.join(BUILD, name + ".peer.cpio")
     with tempfile.TemporaryDirectory() as root:
         copy_into(root, "peer/kernel", kernel)

@@ -25,7 +25,7 @@ def boot(name, devices, words, nodes=None, kernel="vmlinuz", modules=(), **keys)
     trace = os.path.join(node.LOGS, "dma-%s.trace" % name)
     extra = devices + ["-trace", "pci_cfg_write,file=" + trace]
     with numa.Machine("2,sockets=2,cores=1,threads=1", nodes or [numa.Node("0-1", "2G")]) as machine:
-        with node.start("dma-" + name, "qemu", iso, memory=machine.memory, cpus=2,
+        with node.start("dma-" + name, "qemu", iso, memory=machine.memory, cpus=2, exits=False,
                         extra=extra + machine.arguments) as running:
             done = node.finish(running)
     with open(trace, encoding="ascii") as f:

@@ -1,140 +1,88 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the whole-machine tests share: an ISO per test by tools/margay-image,
-a run of it by tools/margay_run.py, and what the guest reported.
+"""A node of a whole-machine test: an image booted by tools/margay_run.py, to the end, and what the guest reported.
 
-Logs are kept under build/logs, one per test and machine.
+Tests take what they need for one from here: images (boot_image.py), VM files (vm_file.py), what is said of exits (exit_log.py).
+Logs are kept under build/logs, one per test and machine (written.py).
 """
 
-import collections
 import copy
-import fcntl
 import os
 import re
-import subprocess
-import sys
 
+import exit_log
 import margay_run
+import vm_file
+import written
+from boot_image import Image, acpi_arguments, image, margay_iso, variant
+from exit_log import INTERRUPT_EXIT, check_direct, check_exits, exit_codes
+from places import BUILD, GUEST, LOGS, TOP, guest_file
+from vm_file import GUEST_MEMORY, vm_text
 
-TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
-LOGS = os.path.join(BUILD, "logs")
-GUEST = os.path.join(BUILD, "guest")
+__all__ = [
+    "BUILD", "GUEST", "LOGS", "TOP", "guest_file", "Image", "acpi_arguments", "image", "margay_iso", "variant", "GUEST_MEMORY",
+    "vm_text", "INTERRUPT_EXIT", "check_direct", "check_exits", "exit_codes", "MACHINES", "NESTED", "NODE_MEMORY", "KERNEL",
+    "TIMEOUT", "Node", "Run", "log_of", "start", "finish", "run_guest",
+]
 
 MACHINES = ("qemu", "bochs")
 NESTED = ("nested-svm", "nested-vtx")  # KVM as the processor, on each of them
 NODE_MEMORY = "1G"
-GUEST_MEMORY = {"qemu": "512M", "bochs": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
 # Bochs takes minutes to decompress a kernel; vmlinux is the same, uncompressed.
 KERNEL = {"qemu": "vmlinuz", "bochs": "vmlinux", "nested-svm": "vmlinuz", "nested-vtx": "vmlinux"}
 # Wall-clock seconds for a boot to userspace and a script there, on a busy machine.
 TIMEOUT = {"qemu": 400, "bochs": 1200, "nested-svm": 900, "nested-vtx": 3600}
 ENDING = 120  # from the script's last line to the end of the node
-logs = []  # those that start() gave; tests/conftest.py asks whose they are
-made_of = {}  # by ISO: the VM files in it, the hypervisor's command line, another image than build/margay.elf
-isos = []  # what image() has written in this process; tests/conftest.py removes those of tests that pass
 
 
-def guest_file(name):
-    return os.path.join(GUEST, name)
+class Node(margay_run.Node):
+    """A run, and what finish() judges it by."""
+
+    def __init__(self, booted, machine, log, interrupts="auto", exits=None, **options):
+        self.image = booted
+        self.interrupts = interrupts
+        self.must_log_exits = bool(exits)
+        of_keys = vm_file.interrupts_of_all(booted.vms) if interrupts == "auto" else interrupts
+        if exits is None:
+            exits = machine == "qemu" and of_keys == "direct"
+        self.exits = None
+        extra = list(options.pop("extra", ()))
+        if exits:
+            assert machine in MACHINES, "%s keeps no log of exits" % machine
+            assert not {"-d", "-D", "-trace"} & set(extra), "QEMU keeps one log, and this test wants it: exits=False"
+            self.exits = log + (exit_log.EXITS if machine == "qemu" else ".bochs.log")
+            extra += exit_log.arguments(machine, self.exits)
+        super().__init__(booted.path, machine, log=log, extra=extra, **options)
+
+    def expected(self, run):
+        """What its VMs must have had: as the test says, or by their files' keys; None if that depends on more."""
+        if self.interrupts != "auto":
+            return self.interrupts
+        # An image that cannot be direct says nothing.
+        if self.image.elf and not exit_log.modes(run):
+            return None
+        by_keys = vm_file.interrupts_of_all(self.image.vms)
+        # The emulated host of a nested machine may be too busy for the HPET's NMIs.
+        no_hpet = self.machine in NESTED and not run.lines("^margay: HPET: timer")
+        return "emulated" if by_keys == "direct" and no_hpet else by_keys
 
 
-def vm_text(machine, cmdline, **keys):
-    """A VM file of Debian's kernel; keys replace or add lines, None leaves one out."""
-    lines = {
-        "kernel": "kernel", "initrd": "initrd", "cmdline": "console=ttyS0 panic=-1 " + cmdline,
-        "memory": GUEST_MEMORY[machine], "on_end": "poweroff_node",
-    }
-    lines.update(keys)
-    return "".join("%s = %s\n" % item for item in lines.items() if item[1] is not None)
+def log_of(name, machine):
+    """The path of a log, which is this test's alone."""
+    log = os.path.join(LOGS, "%s-%s.log" % (name, machine))
+    written.now().logs.append(log)
+    return log
 
 
-def image(name, *arguments):
-    """Runs tools/margay-image; returns the ISO's path."""
-    directory = os.path.join(BUILD, "iso")
-    os.makedirs(directory, exist_ok=True)
-    iso = os.path.join(directory, name + ".iso")
-    done = subprocess.run(
-        [sys.executable, os.path.join(TOP, "tools", "margay-image"), *arguments, "-o", iso],
-        capture_output=True, text=True, check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    isos.append(iso)
-    return iso
-
-
-def variant(name, *options):
-    """The path of a second image, built with these lines of configuration added to the defaults."""
-    directory = os.path.join(BUILD, name)
-    os.makedirs(directory, exist_ok=True)
-    with open(os.path.join(directory, "lock"), "w", encoding="ascii") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        path = os.path.join(directory, ".config")
-        text = "".join("CONFIG_%s\n" % option for option in options)
-        kept = os.path.join(directory, "wanted")
-        if not os.path.exists(kept) or open(kept, encoding="ascii").read() != text:
-            for file in (path, kept):
-                with open(file, "w", encoding="ascii") as f:
-                    f.write(text)
-        elf = os.path.join(directory, "margay.elf")
-        done = subprocess.run(
-            ["make", "-C", TOP, "B=" + os.path.relpath(directory, TOP), os.path.relpath(elf, TOP)],
-            capture_output=True, text=True, check=False,
-        )
-        assert done.returncode == 0, done.stdout + done.stderr
-    return elf
-
-
-def margay_iso(name, vms, modules, cmdline="", check=True, elf=None, acpi=(), grub=()):
-    """vms: {file name: text}; modules: {name: path}; elf: another image than build/margay.elf; acpi: tables, as
-    bytes, that GRUB adds to the firmware's; grub: its commands before the boot."""
-    directory = os.path.join(BUILD, "iso", name)
-    os.makedirs(directory, exist_ok=True)
-    arguments = ["--cmdline", cmdline] if cmdline else []
-    arguments += [] if check else ["--no-check"]
-    arguments += ["--elf", elf] if elf else []
-    for command in grub:
-        arguments += ["--grub", command]
-    for file, text in vms.items():
-        path = os.path.join(directory, file)
-        with open(path, "w", encoding="ascii") as f:
-            f.write(text)
-        arguments += ["--vm", path]
-    for module, path in modules.items():
-        arguments += ["--module", "%s=%s" % (module, path)]
-    iso = image(name, *arguments, *acpi_arguments(name, acpi))
-    made_of[iso] = (list(vms.values()), cmdline, elf)
-    return iso
-
-
-def acpi_arguments(name, tables):
-    """Of tools/margay-image: these tables, as bytes, which GRUB adds to the firmware's."""
-    arguments = []
-    directory = os.path.join(BUILD, "iso", name)
-    os.makedirs(directory, exist_ok=True)
-    for number, table in enumerate(tables):
-        path = os.path.join(directory, "acpi%d" % number)
-        with open(path, "wb") as f:
-            f.write(table)
-        arguments += ["--acpi", path]
-    return arguments
-
-
-def start(name, machine, iso, **options):
-    """A running Node, to be used in a with statement."""
+def start(name, machine, booted, **options):
+    """
+    A running Node, to be used in a with statement. booted: an Image, or a path. interrupts: what all VMs must have had when
+    finish() looks, direct or emulated; auto: what their files say. exits: whether the emulator logs each exit, for finish() to
+    find no interrupt's among them; unless it is said, QEMU does where all VMs may be direct.
+    """
     options.setdefault("memory", NODE_MEMORY)
     options.setdefault("timeout", TIMEOUT[machine])
-    log = os.path.join(LOGS, "%s-%s.log" % (name, machine))
-    logs.append(log)
-    vms, words, elf = made_of.get(iso, ((), "", None))
-    words = " ".join([words, *options.get("extra", ())])
-    # Where all VMs may have their CPUs' own local APICs; a test that looks at QEMU's log or trace itself has asked for one.
-    exits = log + EXITS if machine == "qemu" and not re.search(" -(d|trace) ", words) and may_be_direct(vms, words) else None
-    if exits:
-        options["extra"] = [*options.get("extra", ()), *exit_log(machine, exits)]
-    node = margay_run.Node(iso, machine, log=log, **options)
-    node.made_of = (vms, words, elf, machine in NESTED)
-    node.exits = exits
-    return node
+    booted = booted if isinstance(booted, Image) else Image(booted)
+    return Node(booted, machine, log_of(name, machine), **options)
 
 
 class Run:
@@ -171,72 +119,18 @@ class Run:
         return [line for line in self.text.split("\n") if re.search(pattern, line)]
 
 
-# What makes interrupts = auto emulated in the VM file, or in what the machine is started with; vmm/config/config_direct.c has all.
-EMULATED_BY = ("topology = flat", "clock = freeze", "allow_smt_sharing = yes", "counters = yes", "nox2apic", "hpet=off", "-x2apic")
-# What a guest with its CPUs' own local APICs has no exit for, and what is never injected into it.
-INTERRUPT_EXIT = re.compile(r" (?:extint|hlt|irq-window)=| injected=[1-9]")
-
-
-def may_be_direct(vms, words):
-    text = "".join(vms)
-    alone = len(vms) == 1 and "interrupts = emulated" not in text and not any(word in text + words for word in EMULATED_BY)
-    return alone or (vms and all("interrupts = direct" in vm for vm in vms))
-
-
-# What the emulator says of each exit, by code: on SVM (APM vol. 2, appendix C) physical and virtual interrupts and HLT, on VT-x
-# (SDM vol. 3, appendix C) external interrupts, interrupt windows and HLT.
-EXITS = ".exits"
-EMULATORS_EXIT = {"qemu": re.compile(r"vmexit\(([0-9a-f]+), "), "bochs": re.compile(r"VMEXIT reason = (\d+) ")}
-BY_INTERRUPT = {"qemu": {"%08x" % code for code in (0x60, 0x64, 0x78)}, "bochs": {"1", "7", "12"}}
-
-
-def exit_log(machine, path):
-    """Arguments, Node's extra, by which an emulator tells of each exit: QEMU in this file, Bochs in its own log, on CPU 0."""
-    return ["debug: action=ignore, cpu0=report"] if machine == "bochs" else ["-d", "in_asm", "-dfilter", "0x0..0x0", "-D", path]
-
-
-def exit_codes(machine, path):
-    with open(path, encoding="utf-8", errors="replace") as f:
-        return collections.Counter(code for line in f for code in EMULATORS_EXIT[machine].findall(line))
-
-
-def check_exits(run, machine, codes):
-    """By the emulator's log no exit is an interrupt's, and there are as many as by telemetry, if that is told. All VMs have their
-    CPUs' local APICs."""
-    told = sum(map(int, re.findall(r"^\w+: vcpu\d+: exits=(\d+)", run.text, re.MULTILINE)))
-    assert codes and sum(codes.values()) == (told or sum(codes.values())), (told, codes)
-    assert not BY_INTERRUPT[machine] & codes.keys(), codes
-
-
-def check_modes(run, vms=(), words="", image=None, nested=False):
-    """Who said that it has its CPUs' own local APICs made no exit by an interrupt. vms: the VM files; the only one has them, unless
-    it forbids that, or what the machine was started with (words), or the image has other options, or the emulated host of a nested
-    machine was too busy for the HPET's NMIs."""
-    for vm in set(re.findall(r"^(\w+): interrupts: direct$", run.text, re.MULTILINE)):
-        wrong = [line for line in run.lines(r"^%s: vcpu\d+: exits=" % vm) if INTERRUPT_EXIT.search(line)]
-        assert not wrong, wrong
-    said = set(re.findall(r"^\w+: interrupts: (direct|emulated: .*)$", run.text, re.MULTILINE))
-    if len(vms) != 1 or (image and not said):
-        return
-    text = "".join(vms)
-    if "interrupts = emulated" in text:
-        assert not said
-    else:
-        emulated = [word for word in EMULATED_BY if word in text + words]
-        emulated += ["no HPET"] if nested and not run.lines("^margay: HPET: timer") else []
-        assert len(said) == 1 and (said == {"direct"}) == (not emulated), (emulated, said)
-
-
 def finish(node, said=""):
     """Waits for the guest's script, then not long for the end: a guest that cannot end fails soon. said: what is before a line of
     the guest's, where it has not the foreground."""
     node.expect("^" + re.escape(said) + r"margay-test: done\r?$")
     node.hurry(ENDING)
     run = Run(node, node.wait())
-    check_modes(run, *node.made_of)
-    # An image that cannot be direct says nothing.
-    if node.exits and run.lines(r"^\w+: interrupts: direct$") and not run.lines(r"^\w+: interrupts: emulated"):
-        check_exits(run, "qemu", exit_codes("qemu", node.exits))
+    check_direct(run)
+    expected = node.expected(run)
+    if expected:
+        exit_log.check_modes(run, expected)
+    if node.exits and (node.must_log_exits or exit_log.modes(run) == {"direct"}):
+        check_exits(run, node.machine, exit_codes(node.machine, node.exits))
     return run
 
 

@@ -108,7 +108,7 @@ def test_no_serial_port(console):
         {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")}, "console=" + console,
     )
     trace = os.path.join(node.LOGS, name + ".trace")
-    with node.start(name, "qemu", iso, extra=["-trace", "qemu_system_shutdown_request,file=" + trace]) as running:
+    with node.start(name, "qemu", iso, exits=False, extra=["-trace", "qemu_system_shutdown_request,file=" + trace]) as running:
         run = node.Run(running, running.wait())
     assert run.exited, run.outcome.text
     assert not run.lines("margay|Linux")

@@ -137,7 +137,7 @@ def test_linux(cpus, tmp_path):
         "direct-linux-%d" % cpus,
         {"vm0.conf": node.vm_text("qemu", "margay.test=smp", cpus=cpus)},
         {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd")})
-    with node.start("direct-linux-%d" % cpus, "qemu", iso, cpus=cpus, extra=extra) as running:
+    with node.start("direct-linux-%d" % cpus, "qemu", iso, cpus=cpus, interrupts="direct", exits=True, extra=extra) as running:
         running.expect(r"^margay-test: cpus: ")
         with open(running.exits, encoding="utf-8", errors="replace") as log:
             vmcb = int(re.search(r"vmrun! ([0-9a-f]+)", log.read())[1], 16)
@@ -155,8 +155,7 @@ def test_linux(cpus, tmp_path):
 @pytest.mark.slow
 def test_linux_on_vt_x():
     """One CPU, whose timer has a TSC deadline, and which sleeps in MWAIT; and by Bochs' own log of exits."""
-    run = node.run_guest("direct-vtx", "bochs", "margay.test=smp", vm={"interrupts": "direct"}, extra=node.exit_log("bochs", None))
-    node.check_exits(run, "bochs", node.exit_codes("bochs", node.logs[-1] + ".bochs.log"))
+    run = node.run_guest("direct-vtx", "bochs", "margay.test=smp", vm={"interrupts": "direct"}, exits=True)
     assert run.outcome.status == margay_run.OK, run.outcome.text
     check_no_interrupt_exits(run, "vm0", 1)
     assert run.has_line("vm0: interrupts: direct") and run.facts["lines"].split() == ["20000"]
@@ -462,6 +461,6 @@ def test_no_hpet():
     assert run.has_line("a: interrupts: direct")
     assert run.has_line(r"a: its watchdog needs an HPET that interrupts \(watchdog = no\)")
     assert run.has_line("margay: node: end=poweroff vms=1 failed=0")
-    run = node.run_guest("direct-no-hpet-auto", "qemu", "margay.test=smp", extra=["-machine", "hpet=off"])
+    run = node.run_guest("direct-no-hpet-auto", "qemu", "margay.test=smp", interrupts="emulated", extra=["-machine", "hpet=off"])
     assert run.outcome.status == margay_run.OK, run.outcome.text
     assert run.has_line(r"vm0: interrupts: emulated: its watchdog needs an HPET that interrupts \(watchdog = no\)")

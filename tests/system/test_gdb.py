@@ -205,7 +205,7 @@ def debug(machine, cpus, directory, interrupts="auto"):
         running.send("poweroff\n")
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.outcome.text
-    node.check_modes(run)
+    node.check_direct(run)
     mode = "direct" if interrupts == "direct" else "emulated: gdb cannot step its CPUs without interrupts"
     assert run.has_line("vm0: interrupts: " + mode)
 

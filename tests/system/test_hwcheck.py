@@ -160,8 +160,7 @@ def margay_run_command(*arguments):
 def test_run_with_numa_nodes():
     """margay-run --numa: nodes, each with its part of CPUs and memory, and their distances."""
     iso = node.margay_iso("hwcheck-numa", {"vm0.conf": node.vm_text("qemu", "")}, {}, "check=1", check=False)
-    log = os.path.join(node.LOGS, "hwcheck-numa-qemu.log")
-    node.logs.append(log)
+    log = node.log_of("hwcheck-numa", "qemu")
     status, out, err = margay_run_command("--numa", "2", "--cpus", "4", "--memory", "513M", "--timeout", "300", "--log", log, iso)
     assert (status, err) == (0, "")
     out = margay_run.Lines().take(out, last=True)

@@ -50,7 +50,7 @@ def test_two(direct):
         line["c.conf"], MAC, line["a.conf"])), run.text[-4000:]
     assert run.has_line(r"margay: d.conf:\d+: net = lan9: nobody else is on this segment")
     assert run.has_line("margay: node: end=poweroff vms=4 failed=2"), run.text[-4000:]
-    node.check_modes(run)
+    node.check_direct(run)
     a, b = run.of("a"), run.of("b")
     assert a.has_line("a: interrupts: direct") == (direct == "a") and b.has_line("b: interrupts: direct") == (direct == "b")
     for facts in a.facts, b.facts:
@@ -91,7 +91,7 @@ def test_two_on_bochs():
         monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
     assert run.has_line("margay: node: end=poweroff vms=2 failed=0"), run.text[-4000:]
-    node.check_modes(run)
+    node.check_direct(run)
     a, b = run.of("a"), run.of("b")
     assert a.has_line("a: interrupts: direct") and not b.has_line("b: interrupts: direct")
     for facts in a.facts, b.facts:

@@ -75,7 +75,7 @@ def test_bridge(tmp_path, dma):
             monitor_console.whole_lines(running)
             run = node.Run(running, running.wait())
     assert run.has_line("margay: node: end=poweroff vms=3 failed=0"), run.text[-4000:]
-    node.check_modes(run)
+    node.check_direct(run)
     assert run.has_line(iommu.ON) == (dma == "iommu") and run.lines("DMA blocked") == []
     gate, diskless, fetch = (run.of(one) for one in MACS)
     # By the server's own files, and by the file that QEMU hands out.

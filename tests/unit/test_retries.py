@@ -33,14 +33,14 @@ def test_other(error):
 # Each writes these logs, and one of them is tried again.
 LOGGING = """
 import margay_run
-import node
 import pytest
+import written
 
 tried = set()
 
 @pytest.mark.parametrize("logs", [%s])
 def test_logs(logs):
-    node.logs.extend(logs.split())
+    written.now().logs.extend(logs.split())
     if "twice" in logs and "twice" not in tried:
         tried.add("twice")
         raise margay_run.EmulatorsFault("it is QEMU's")
