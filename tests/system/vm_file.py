@@ -21,7 +21,7 @@ def keys_of(text):
     found = {}
     for line in text.splitlines():
         key, equals, value = line.partition("=")
-        if equals and not key.lstrip().startswith("#"):
+        if equals:
             found[key.strip()] = value.strip()
     return found
 

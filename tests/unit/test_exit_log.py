@@ -87,6 +87,7 @@ EMULATED, FLAT = LINUX + "interrupts = emulated\n", LINUX + "topology = flat\n"
     ("direct", {}), ("direct", {"interrupts": "direct"}), ("direct", {"exits": True}), ("direct", {"elf": "other"}),
     ("emulated", {"interrupts": "emulated"}), ("emulated", {"vms": [FLAT]}), ("nothing", {"vms": [EMULATED]}),
     ("nothing", {"elf": "cannot"}), ("emulated", {"vms": [LINUX, LINUX]}), ("emulated", {"machine": "nested-svm"}),
+    ("nothing", {"machine": "nested-svm", "vms": [EMULATED]}),
 ))
 def test_right(judge, said, options):
     judge(said, **options)
@@ -120,6 +121,14 @@ def test_telemetry(judge, monkeypatch):
     monkeypatch.setitem(SAYS, "direct", SAYS["direct"].replace("io=2", "hlt=2"))
     with pytest.raises(AssertionError, match="hlt=2"):
         judge("direct")
+
+
+def test_no_telemetry(judge, monkeypatch):
+    """An image without it says no number; the log must have some all the same."""
+    monkeypatch.setitem(SAYS, "direct", "vm0: interrupts: direct\n")
+    judge("direct")
+    with pytest.raises(AssertionError):
+        judge("direct", "")
 
 
 def test_who_logs(judge):

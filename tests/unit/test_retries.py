@@ -47,6 +47,39 @@ def test_logs(logs):
 """
 
 
+# A fixture's log is the first one's that asked for it; its ISO stays, and that of a test that passed goes.
+KEPT = """
+import os
+
+import pytest
+import written
+
+def write(name):
+    open(name, "w").close()
+    written.now().isos.append(name)
+    written.now().logs.append(name + ".log")
+    open(name + ".log.exits", "w").close()
+
+@pytest.fixture(scope="module")
+def both():
+    write("both")
+
+def test_first(both):
+    write("first")
+    assert os.path.exists("both")
+
+def test_second(both):
+    write("second")
+    assert os.path.exists("both") and os.path.exists("both.log.exits")
+    assert not os.path.exists("first") and not os.path.exists("first.log.exits")
+    assert not %d
+
+def test_third():
+    assert os.path.exists("second") == %d == os.path.exists("second.log.exits")
+    written.now().logs.append(%r)
+"""
+
+
 def run(tmp_path, workers, known, others="", text=None):
     (tmp_path / "test_it.py").write_text(text or FILE % (known, others))
     parallel = ["-n", str(workers)] if workers else []
@@ -91,3 +124,14 @@ def test_two_tests_of_one_log_fail_the_run(tmp_path, workers, logs, shared):
     said = [line for line in lines if " is written by " in line]
     assert [line.split()[1] for line in said] == shared, text
     assert "%d passed" % (logs.count(",") + 1) in lines[-1], text
+
+
+@pytest.mark.parametrize("fails", [0, 1])
+@pytest.mark.parametrize("third, owner", [("own.log", None), ("both.log", "first"), ("second.log", "second")])
+def test_what_a_passed_test_has_written_goes(tmp_path, fails, third, owner):
+    """But for what a fixture wrote, and for logs, which are one test's; what a test that failed has written stays."""
+    status, lines, text = run(tmp_path, 0, 0, text=KEPT % (fails, fails, third))
+    passed = "1 failed, 2 passed" if fails else "3 passed"
+    assert status == bool(fails or owner) and passed in lines[-1], text
+    said = [line for line in lines if " is written by " in line]
+    assert [line.split("::")[1].split()[0] for line in said] == (["test_" + owner] if owner else []), text
