@@ -12,7 +12,6 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(TOP, path) for path in ("tools", "tests", "tests/system")]
 
-import exit_log  # noqa: E402
 import record  # noqa: E402
 import written  # noqa: E402
 
@@ -74,10 +73,8 @@ def pytest_runtest_call(item):
         outcome = yield
     item.user_properties += [("log", log) for log in files.logs]
     if outcome.excinfo is None:
-        for path in filter(os.path.exists, [log + exit_log.EXITS for log in files.logs]):
+        for path in filter(os.path.exists, {*files.exits, *files.isos}):
             os.unlink(path)
-        for iso in set(files.isos):
-            os.unlink(iso)
         if "tmp_path" in item.fixturenames:
             shutil.rmtree(item.funcargs["tmp_path"], ignore_errors=True)
 

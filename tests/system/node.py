@@ -50,6 +50,7 @@ class Node(margay_run.Node):
             assert machine in MACHINES, "%s keeps no log of exits" % machine
             assert not {"-d", "-D", "-trace"} & set(extra), "QEMU keeps one log, and this test wants it: exits=False"
             self.exits = log + (exit_log.EXITS if machine == "qemu" else ".bochs.log")
+            written.now().exits.append(self.exits)
             extra += exit_log.arguments(machine, self.exits)
         super().__init__(booted.path, machine, log=log, extra=extra, **options)
 

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the test that runs now has written: logs of nodes, whose names no other test may use, and ISOs, which go when it has passed.
+"""What the test that runs now has written: logs of nodes, whose names no other test may use; ISOs, and logs of all exits, which may
+take a gigabyte: both go when it has passed.
 
 tests/conftest.py opens a record around each test's set-up, and one around its call: what a fixture of many tests writes belongs to
-the first one that asked, and its ISOs stay for the others.
+the first one that asked, and stays for the others.
 """
 
 import contextlib
@@ -12,6 +13,7 @@ class Written:
     def __init__(self):
         self.logs = []
         self.isos = []
+        self.exits = []
 
 
 # The first is of who is no test: a tool, a bench.

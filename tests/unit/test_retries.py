@@ -59,6 +59,7 @@ def write(name):
     written.now().isos.append(name)
     written.now().logs.append(name + ".log")
     open(name + ".log.exits", "w").close()
+    written.now().exits.append(name + ".log.exits")
 
 @pytest.fixture(scope="module")
 def both():
