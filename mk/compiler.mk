@@ -11,6 +11,11 @@ LD      := ld
 NASM    := nasm
 STRIP   := strip
 
+# ccache, where it is installed, remembers what was compiled before: its folder has a gcc of its own.
+ifneq ($(wildcard /usr/lib/ccache/gcc),)
+export PATH := /usr/lib/ccache:$(PATH)
+endif
+
 WARN    := -Wall -Wextra -Werror -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes -Wvla
 
 A := arch/x86_64

@@ -24,19 +24,26 @@ fuzz-cov_cc    := clang -Wno-c2x-extensions -fprofile-instr-generate=$(abspath $
 
 fuzz_sources = $(filter-out $(patsubst !%,%,$(filter !%,$(1))),$(wildcard $(filter %.c,$(filter-out !%,$(1)))))
 
-# $(1): target, $(2): its UNIT line, $(3): fuzz, fuzz-replay or fuzz-cov.
+# $(1): target, $(2): the words of its UNIT line, $(3): fuzz, fuzz-replay or fuzz-cov.
+fuzz_folder = $(B)/$(2)/$(call flags_name,$(1))
 define fuzz_rules
-$(3)_$(1)_FLAGS := $(filter-out -l%,$(filter -%,$(2)))
-$(3)_$(1)_OBJS := $(patsubst %.c,$(B)/$(3)/$(1).d/%.o,tests/fuzz/$(1).c $(call fuzz_sources,$(2)) \
+$(3)_$(1)_OBJS := $(patsubst %.c,$(call fuzz_folder,$(2),$(3))/%.o,tests/fuzz/$(1).c $(call fuzz_sources,$(2)) \
 	$(if $(filter fuzz,$(3)),,tests/fuzz/replay.c))
+$(B)/$(3)/$(1): $$($(3)_$(1)_OBJS) $(call unit_lists,$(2))
+	$$(call say,FUZZ,$$@)
+	$$(Q)$$($(3)_cc) $(if $(filter fuzz,$(3)),-fsanitize=fuzzer) -o $$@ $$(filter %.o,$$^) $(filter -l%,$(2))
+FUZZ_OBJS += $$($(3)_$(1)_OBJS)
+$(if $(filter $(call fuzz_folder,$(2),$(3)),$(FUZZ_FOLDERS)),,\
+$(call fuzz_objects,$(call fuzz_folder,$(2),$(3)),$(call unit_flags,$(2)),$(3)))
+endef
+
+# $(1): a folder of objects, $(2): the flags that they are compiled with, too, $(3): as above. Targets share them.
 # Only what is tested guides the fuzzer, not the target's own checks.
-$(B)/$(3)/$(1).d/%.o: %.c $(B)/unit/config.h mk/fuzz.mk mk/compiler.mk
+define fuzz_objects
+FUZZ_FOLDERS += $(1)
+$(1)/%.o: %.c $(B)/unit/config.h mk/fuzz.mk mk/compiler.mk
 	$$(call say,CC,$$@)
 	@mkdir -p $$(@D)
 	$$(Q)$$($(3)_cc) $(if $(filter fuzz,$(3)),$$(if $$(filter tests/%,$$<),,$$(FUZZ_GUIDE))) $$(FUZZFLAGS) \
-		$$($(3)_$(1)_FLAGS) -MMD -MP -c -o $$@ $$<
-$(B)/$(3)/$(1): $$($(3)_$(1)_OBJS)
-	$$(call say,FUZZ,$$@)
-	$$(Q)$$($(3)_cc) $(if $(filter fuzz,$(3)),-fsanitize=fuzzer) -o $$@ $$^ $(filter -l%,$(2))
--include $$($(3)_$(1)_OBJS:.o=.d)
+		$(2) -MMD -MP -c -o $$@ $$<
 endef

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/rsdp.c kernel/acpi/xsdt.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c kernel/iommu/ivrs_units.c kernel/acpi/s5.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/hest.c kernel/iommu/dmar_scope.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: @tests/fuzz/fuzz_acpi.sources */
 /* FUZZ: -max_len=400 */
 /*
  * Fuzzes the readers of the firmware's ACPI tables. Byte 0 chooses the reader,

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
+/* UNIT: @tests/unit/vm_files.sources kernel/span.c */
 /* FUZZ: -max_len=2600 -dict=tests/fuzz/config.dict */
 /*
  * Fuzzes the VM file's parser with any bytes. Checked beside memory safety:

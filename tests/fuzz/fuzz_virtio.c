@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c -lcmocka */
+/* UNIT: @tests/unit/virtio.sources @tests/unit/fake_vm.sources -lcmocka */
 /* FUZZ: -max_len=2000 -len_control=0 vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c vmm/pci/pci_virtual.c */
 /*
  * A hostile virtio driver: the input is registers and configuration space written, rings and descriptors that say anything, and

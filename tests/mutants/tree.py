@@ -2,10 +2,10 @@
 """A scratch copy of the source with what was built of it: where one mutant at a time is built and tested."""
 
 import os
-import re
 import shutil
 import subprocess
 
+import unit_lines
 from mutants import draw, source
 
 # Of the copied build; the guest's files are only linked to, logs and ISOs are each tree's own.
@@ -58,22 +58,7 @@ class Tree:
 
     def linked_with(self, file):
         """The unit tests and fuzz targets whose UNIT line has the file, or that include it: ("unit" or "fuzz", name)."""
-        for kind in ("unit", "fuzz"):
-            folder = os.path.join(self.path, "tests", kind)
-            for name in sorted(os.listdir(folder)):
-                if re.fullmatch(r"(test|fuzz)_\w+\.c", name):
-                    with open(os.path.join(folder, name), encoding="utf-8") as f:
-                        text = f.read()
-                    line = text.split("\n")[1]
-                    if '#include "%s"' % file in text or line.startswith("/* UNIT:") and names(line.split()[2:-1], file):
-                        yield kind, name[:-2]
-
-
-def names(words, file):
-    """Whether the words of a UNIT line name the file; ?* stands for any name in a folder, ! leaves one out."""
-    if "!" + file in words:
-        return False
-    return any(re.fullmatch(re.escape(w).replace(r"\?\*", "[^/]+"), file) for w in words if w.endswith(".c"))
+        return unit_lines.linked_with(self.path, file)
 
 
 class BuildError(Exception):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_facts.c kernel/span.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/s5.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c kernel/acpi/mcfg.c kernel/acpi/fadt.c kernel/acpi/hpet_table.c kernel/acpi/dmar.c kernel/acpi/ivrs.c tests/unit/fake_host_vfs.c */
+/* UNIT: @tests/unit/read_machine.sources */
 /*
  * No test of its own: what the readers of the image make of one recorded machine
  * (tests/machines). read_machine TABLES FUNCTIONS [FACTS]. TABLES: its ACPI tables, one behind another. FACTS: a module

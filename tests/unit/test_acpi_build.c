@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -D_GNU_SOURCE vmm/acpi/acpi_build.c vmm/acpi/acpi_cst.c vmm/acpi/acpi_button.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/acpi_vfs.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -D_GNU_SOURCE @tests/unit/guest_acpi.sources */
 /* The guest's ACPI tables: structure and checksums here, and ACPICA's iasl as the independent reader. */
 #include <errno.h>
 #include <setjmp.h>

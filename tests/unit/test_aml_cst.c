@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -Wno-unused-function kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -Wno-unused-function @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /* Processors and their _CST in AML: how they are declared, and what is no C-state. Real firmware: test_recorded_machines.py. */
 #include <setjmp.h>
 #include <stdarg.h>

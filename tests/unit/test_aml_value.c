@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: @tests/unit/aml.sources vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /*
  * What code in AML comes to where a table says nothing plainly: a method that
  * looks whether the APIC is in use, what \_PIC stores, locals, names from where

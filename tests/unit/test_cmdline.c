@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c kernel/boot/cmdline.c kernel/boot/cmdline_gdb.c kernel/boot/cmdline_idle.c kernel/boot/cmdline_iommu.c kernel/boot/cmdline_power.c kernel/boot/cmdline_x2apic.c kernel/span.c */
+/* UNIT: @tests/unit/cmdline.sources */
 /* The hypervisor's own command line. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/commander/commander.c vmm/commander/dump.c vmm/commander/images.c vmm/commander/look.c vmm/commander/operate.c vmm/commander/output.c vmm/commander/sha256.c vmm/commander/vms.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c vmm/memory/gpa_map.c vmm/pci/pci_fitness.c kernel/span.c tests/unit/fake_host.c */
+/* UNIT: @tests/unit/test_commander.sources */
 /* The node as the VM that commands it sees it: messages, rights, images, files of VMs. docs/commander.md */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/counters.c vmm/dev/lapic.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/lapic_direct.c vmm/dev/ioapic.c vmm/cpuid/cpuid_policy.c vmm/cpuid/cpuid_topology.c vmm/cpuid/cpuid_get.c vmm/cpuid/cpuid_table.c vmm/cpuid/cpuid_table_ext.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: vmm/dev/counters.c @tests/unit/lapic.sources @tests/unit/cpuid.sources @tests/unit/fake_vm.sources */
 /*
  * A guest that owns the performance counters of its CPUs: which registers it reaches itself (SDM vol. 4, table 2-2; APM
  * vol. 2, appendix A), what it may select, and to whom an overflow is told. The CPU is one in memory.

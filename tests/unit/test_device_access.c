@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/emulate_mem.c vmm/emulate/io.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c vmm/dev/lapic.c vmm/dev/lapic_direct.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/dev/acpi_pm.c vmm/dev/legacy.c vmm/dev/debug_exit.c vmm/dev/debug_clock.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: @tests/unit/test_device_access.sources */
 /*
  * What reaches a device of a guest's accesses to memory and ports: whatever their size and place, aligned accesses
  * within its range, of sizes that it has said it takes. All devices get all sizes at all offsets, around their ends, too.

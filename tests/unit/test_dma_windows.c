@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/dma_windows.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
+/* UNIT: vmm/pci/dma_windows.c vmm/plan/plan.c vmm/plan/plan_memory.c vmm/memory/gpa_map.c @tests/unit/vm_files.sources kernel/span.c */
 /*
  * DMA windows: what the planner makes for `dma = window` on random machines
  * obeys the rules, by a reading of its own of what Linux does with windows;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/gdb/packet.c vmm/gdb/requests.c vmm/gdb/session.c vmm/gdb/registers.c vmm/gdb/breakpoint.c vmm/gdb/step.c vmm/emulate/strings.c vmm/emulate/io.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/event.c vmm/report/telemetry.c vmm/memory/guest_walk.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c kernel/span.c */
+/* UNIT: @tests/unit/test_gdb_stub.sources */
 /* The gdb stub over a recording backend: packets in, packets out, and what the guest's vCPUs are made to do. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/acpi/guest_acpi.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c vmm/cpuid/cpuid_topology.c kernel/acpi/smbios.c vmm/acpi/acpi_build.c vmm/acpi/acpi_cst.c vmm/acpi/acpi_button.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/acpi_vfs.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/rsdp.c kernel/acpi/madt.c kernel/acpi/srat.c kernel/acpi/slit.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c kernel/span.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: @tests/unit/test_guest_acpi.sources */
 /*
  * What a VM's tables say of the host's NUMA nodes: a VM on nodes 1, 2 and 4 of
  * five, whose distances differ there and back; our own readers read them.

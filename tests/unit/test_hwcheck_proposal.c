@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/report/hwcheck_proposal.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
+/* UNIT: vmm/report/hwcheck_proposal.c @tests/unit/vm_files.sources kernel/span.c */
 /* The VM file that the hardware check proposes is one that the strict parser takes, and means the whole node. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_direct.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/pci/pci_intx.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: @tests/unit/lapic.sources vmm/pci/pci_intx.c @tests/unit/fake_vm.sources */
 /* The I/O APIC against its data sheet, in front of the software local APIC. */
 #include <setjmp.h>
 #include <stdarg.h>

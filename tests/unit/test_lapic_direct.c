@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/lapic.c vmm/dev/lapic_direct.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/dev/debug_clock.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: @tests/unit/lapic.sources vmm/dev/debug_clock.c @tests/unit/fake_vm.sources */
 /*
  * A guest that owns its CPUs' local APICs: which registers it reaches itself,
  * what the monitor makes of the others (SDM vol. 3, 11.12), and to whom an ICR's

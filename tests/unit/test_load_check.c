@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/load/load_check.c vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c */
+/* UNIT: vmm/load/load_check.c vmm/load/bzimage.c vmm/load/elf.c vmm/load/multiboot.c @tests/unit/vm_files.sources kernel/span.c */
 /* What a VM file names, judged by the files' beginnings: kernels, and what operators take for one. */
 #include <errno.h>
 #include <setjmp.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/load/load_multiboot.c vmm/load/multiboot.c vmm/load/elf.c vmm/acpi/guest_acpi.c vmm/acpi/guest_smbios.c vmm/acpi/uuid.c kernel/acpi/smbios.c vmm/cpuid/cpuid_topology.c kernel/acpi/rsdp.c vmm/acpi/acpi_build.c vmm/acpi/acpi_cst.c vmm/acpi/acpi_button.c vmm/acpi/acpi_devices.c vmm/acpi/acpi_pci.c vmm/acpi/acpi_vfs.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c kernel/span.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: vmm/load/load_multiboot.c vmm/load/multiboot.c vmm/load/elf.c @tests/unit/guest_tables.sources */
 /* Multiboot kernels: what the header may ask for, what is placed where, and hostile images. */
 #include <errno.h>
 #include <setjmp.h>

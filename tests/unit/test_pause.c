@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pause.c vmm/memory/shootdown.c vmm/memory/vm_domain.c arch/x86_64/stage2/find.c arch/x86_64/stage2/stage2.c vmm/pvclock_scale.c vmm/dev/pvclock.c vmm/dev/lapic.c vmm/dev/lapic_direct.c vmm/dev/lapic_regs.c vmm/dev/lapic_timer.c vmm/dev/lapic_ipi.c vmm/dev/ioapic.c vmm/memory/guest_mem.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c */
+/* UNIT: @tests/unit/test_pause.sources */
 /* A paused VM: when it goes on, what its TSC, its APIC timer and its paravirtual clock show then. */
 #include <errno.h>
 #include <setjmp.h>

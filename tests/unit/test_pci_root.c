@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_root.c vmm/pci/pci_virtual.c vmm/pci/pci_assign.c vmm/pci/pci_iommu.c vmm/pci/pci_master.c vmm/pci/pci_config.c vmm/pci/pci_rules.c vmm/pci/pci_fitness.c vmm/memory/gpa_map.c tests/unit/fake_host.c tests/unit/fake_pci.c vmm/ranges.c tests/unit/fake_vm.c vmm/memory/vm_domain.c arch/x86_64/stage2/find.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: @tests/unit/test_pci_root.sources */
 /*
  * A guest's configuration space by both mechanisms (PCI Local Bus 3.0, 3.2.2.3.2; PCI Express, ECAM) on a machine with two
  * buses that have the same device numbers: each access reaches its function, stand-ins are of the right one, and the lock

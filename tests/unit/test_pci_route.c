@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_route.c kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_facts.c kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: @tests/unit/test_pci_route.sources */
 /* Routes are found at boot, behind bridges too: what firmware's tables and the functions' registers are later changes nothing. */
 #include <setjmp.h>
 #include <stdarg.h>

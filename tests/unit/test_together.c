@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/together.c vmm/config/config_set.c vmm/config/config.c vmm/config/config_pci.c vmm/config/config_sriov.c vmm/config/config_console.c vmm/config/config_disk.c vmm/config/config_control.c vmm/config/config_net.c vmm/config/config_direct.c vmm/config/config_ends.c vmm/config/config_shape.c vmm/config/config_rdt.c kernel/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/together.c vmm/config/config_set.c @tests/unit/vm_files.sources kernel/span.c tests/unit/fake_host.c */
 /* VM files beside each other: which are refused for `trusted`, for their name, for `after`; who waits for whom. */
 #include <errno.h>
 #include <setjmp.h>

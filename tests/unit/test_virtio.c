@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_console.c vmm/dev/virtqueue.c vmm/dev/uart16550.c vmm/output_log.c kernel/console/plain.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c */
+/* UNIT: @tests/unit/virtio.sources @tests/unit/fake_vm.sources */
 /* Virtual PCI functions, the virtio transport, disks and the console against a driver, as virtio 1.2 has it, and one that errs. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/dev/virtio.c vmm/dev/virtio_net.c vmm/dev/virtio_net_copy.c vmm/dev/virtqueue.c vmm/net/net_switch.c vmm/net/net_frame.c vmm/config/config_net.c kernel/span.c vmm/pci/pci_virtual.c vmm/memory/gpa_map.c vmm/memory/guest_mem.c vmm/ranges.c tests/unit/fake_host.c tests/unit/fake_vm.c -lpthread */
+/* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c kernel/span.c @tests/unit/fake_vm.sources -lpthread */
 /* Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what those that do not make of it. */
 #include <pthread.h>
 #include <setjmp.h>
