@@ -26,6 +26,7 @@ DEFCONFIGS := $(wildcard configs/*_defconfig)
 
 all: $(B)/margay.elf $(B)/margay-check $(B)/margay
 
+include mk/times.mk
 include mk/help.mk
 include mk/compiler.mk
 include mk/setup.mk

@@ -15,6 +15,8 @@ sys.path[:0] = [os.path.join(TOP, path) for path in ("tools", "tests", "tests/sy
 import record  # noqa: E402
 import written  # noqa: E402
 
+pytest_plugins = ("report_times", "report_failures")
+
 
 # Tests that may be tried again in a run because the emulator is known to have failed: more are no accident.
 RETRIES = 2

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# How long the runs of tests take on two cores, as measured: `make help` says it from here, README.md and docs/testing.md
+# say the same (tests/unit/test_times.py).
+
+TIME_TEST  := 40 minutes
+TIME_UNIT  := ten minutes, then two
