@@ -40,6 +40,7 @@ help:
 	@echo 'make mutants          which of 100 single bugs the tests see (hours); SEED=N: other ones, MUTANTS= of them'
 	@echo 'make check            layer rules, conventions of the source, generated documents (seconds)'
 	@echo 'make docs/cpuid.md    write the list of CPU features that guests do not see, from the tables that decide it'
+	@echo 'make docs/test-catalogue.md  write what each test shows, from the first comment of its file'
 	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md (ten minutes or more)'
 	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves (minutes)'
 	@echo 'make menuconfig       choose the features of the image'

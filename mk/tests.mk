@@ -43,9 +43,16 @@ check: $(B)/cpuid-list
 	@tools/check-layers
 	@tools/check-source
 	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }
+	@tools/test-catalogue --check
 
 # The list of what a guest does not see, from the tables that decide it.
 .PHONY: docs/cpuid.md
 docs/cpuid.md: $(B)/cpuid-list
 	$(call say,DOC,$@)
 	$(Q)$< > $@
+
+# What each test shows, by the first comment of its file.
+.PHONY: docs/test-catalogue.md
+docs/test-catalogue.md:
+	$(call say,DOC,$@)
+	$(Q)tools/test-catalogue > $@.new && mv $@.new $@ || { rm -f $@.new; exit 1; }

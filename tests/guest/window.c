@@ -13,6 +13,9 @@
  * needs to come out of its exit and write. If the hypervisor did not wait for
  * the reader, that would read what is written after the move. Bochs looks
  * after each instruction: there it cannot be shown.
+ *
+ * A hypervisor that does not wait is caught in most runs; test_shootdown.c, in which one vCPU after the other is late
+ * or never answers, catches it in all.
  */
 #include "tiny.h"
 

@@ -1,5 +1,25 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""AMD-Vi, by QEMU 11.1 (tools/newer-qemu): what test_iommu.py and test_remapping.py have of VT-d."""
+"""AMD-Vi, by QEMU 11.1 (tools/newer-qemu): what test_iommu.py and test_remapping.py have of VT-d.
+
+On AMD-Vi, which QEMU has from 11.1 on (before, no interrupt passes it): `make newer-qemu` unpacks that of Debian 13's
+backports with its libraries below `build`, on Debian 12 and 13, and any machine with `-device amd-iommu` is started
+by it. The same disks, cards, rogue and ends of VMs as on VT-d; most rows are in the full tier.
+
+QEMU writes neither address nor direction into an event (`amdvi_encode_event()` shifts by 64), marks all as
+interrupts, and notes no blocked interrupt, so that these are told in `test_amdvi.c` only, on a unit of its own
+making, with full logs.
+
+A function sends messages that somebody outside has made NMI, INIT and ExtINT, and `edu` writes the last two by DMA:
+by QEMU's trace its unit blocks them for want of the bits that would let them pass; with `iommu=off` each arrives, the
+NMI as one of the platform that the log tells of. An NMI that is written by DMA is in `test_amdvi.c` only: QEMU takes
+what `edu` writes for the I/O APIC's, whose NMIs pass; and so are SMIs, which its unit knows not at all. `edu` writes
+into an ivshmem of its VM's, and not into another VM's; it does with `iommu=off`.
+
+`test_lies`: GRUB puts an IVRS in front of QEMU's in which five units lie beside the one that is there, with a line
+each; a function that two units have, one of a unit that does not work, and one of a range that ends before it begins
+are no VM's, and what is right is. Two recorded machines (Threadrippers) have such an overlap, over bus ff, where no
+function is. A table that cannot be read is none.
+"""
 
 import re
 import struct

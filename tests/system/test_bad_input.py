@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Bad input: one clear line each, and nothing else lost."""
+"""Bad input: one clear line each, and nothing else lost.
+
+A node says of bad VM files what margay-check says, before it says anything of a start.
+"""
 
 import os
 import re

@@ -1,5 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What tests/bench makes of its counts, without a machine."""
+"""What tests/bench makes of its counts, without a machine.
+
+Counts that differ, and a control that is not one exit, fail; means and intervals; goals, by intervals where runs
+differ, and the exit status.
+
+The plugins: test_qemu_count.c, test_qemu_walk.c, test_tlb_model.c. Which counts, results of NPB's and clones of it
+are taken: test_bench_walk.py, test_bench_npb.py. The benchmark's tiny guests, exit_costs and, in the full tier,
+ipi_costs and noise, are run by test_tiny.py.
+"""
 
 import json
 import os

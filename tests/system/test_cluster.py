@@ -2,6 +2,13 @@
 """A cluster of two: two machines on one network, each with a guest that has a network card passed through, with DMA
 windows; the same on the bare machines, and with two guests of one machine. What one sends the other gets: over TCP, by RDMA
 verbs (Soft-RoCE), by MPI. And with two guests of a node that have no card, on a virtual network.
+
+Two guests of one machine, each with an igb by its windows, on one network. Files both ways over TCP; over rdma_rxe
+ibv_rc_pingpong, which compares what arrives, and perftest's ib_write_bw and ib_send_bw; by Debian's Open MPI an
+all-to-all like that of NAS IS, in which each process knows which keys it must get.
+
+The same and hpcc, with its residuals, latencies and bandwidths, on two machines at once, bare ones and then Margay's.
+And, without hpcc, in two VMs of a node that have no card, on a virtual network (`net =`).
 """
 
 import re

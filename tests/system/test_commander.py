@@ -1,6 +1,16 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A VM commands its node: Debian's kernel with its own virtio_console and the program `margay`, which sends images, makes VMs of
-them, starts, watches and ends them."""
+them, starts, watches and ends them.
+
+A VM with Debian's kernel, its own `virtio_console` and `build/margay` commands its node (`CONFIG_COMMANDER`), on
+QEMU. `test_commander.c`: messages, rights, images, files, dumps; `fuzz_commander`: anything it may send.
+
+In the full tier it crashes after each message of a VM's life, and finds all as that has left it; a start and a stop
+are counted (`test_costs`); the commands of first-hour.md are run; 200 VMs, on Bochs 20, are made, run and forgotten
+beside one that computes (`test_cycles`), with no byte lost and no exit of that one's; programs on two CPUs of its
+command one VM at once (`test_two_cpus`), first one that makes and ends it beside one that lists, prints, sends
+images, then two that do all of it.
+"""
 
 import hashlib
 import json

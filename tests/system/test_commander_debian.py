@@ -2,6 +2,9 @@
 """A VM commands its node as a site would have it: Debian as installed, systemd and all, on a disk that it has by passthrough
 (tools/guest-debian), where apt installs margay-tools from a repository on a second disk, a virtual one. All is typed at its
 console.
+
+A Linux and a VM that has to be stopped come and go; the timer writes metrics, which Debian's node_exporter serves;
+completion; systemd is content before, with and after the package.
 """
 
 import json

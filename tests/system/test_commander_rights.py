@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What a VM that commands may hand out, and whom it may command: memory, for which images go that nobody names; a PCI function,
-which comes back; VMs of the boot. Full tier."""
+which comes back; VMs of the boot. Full tier.
+
+Images that go when there is room needed, for an image or for a VM, and those that stay, with what is left to the
+byte; a disk by `pci =` for one VM, then for another, which is killed while it writes; `boot`, granted and refused.
+"""
 
 import hashlib
 import json

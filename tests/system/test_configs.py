@@ -2,6 +2,9 @@
 """Configurations of the image: each builds, runs a guest, holds nothing of what is off, and keeps the limits of size.
 
 MARGAY_SEED=N repeats the random ones of an earlier run: the seed stands in pytest's header.
+
+Each option off, random ones, default, tiny and debug build, and run a tiny guest on QEMU where they can; an image
+holds the files of its options and no others.
 """
 
 import fnmatch

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The monitor console and several VMs on one node: an operator's day, and what he must not have to fear."""
+"""The monitor console and several VMs on one node: an operator's day, and what he must not have to fear.
+
+The operator at the monitor console beside tiny guests that tick, hang, flood, crash and end: each command, wrong
+ones, garbage on the line, statistics by what the guest counts, 100 and 1,000 restarts, seven VMs, a panic. All of it
+on QEMU; a guest that hangs, a flood and registers across restarts on Bochs, too; the rest on Bochs in the full tier.
+"""
 
 import calendar
 import os

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""C-states that the firmware's _CST names: which of them a guest with interrupts = direct has, and that it uses them."""
+"""C-states that the firmware's _CST names: which of them a guest with interrupts = direct has, and that it uses them.
+
+On Bochs, with a table of `_CST` that GRUB adds to the firmware's (of `iasl`), Debian's kernel idles by `acpi_idle` in
+the C-states of it that MWAIT enters, and has no other (`CONFIG_VM_CST`). What AMD's firmware says, and what of it a
+guest gets: `test_recorded_machines.py` and `test_cstates.c`.
+"""
 
 import os
 import subprocess

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The life of a VM as its administrator knows it: Debian as installed, systemd and all, on a disk (tools/guest-debian). All is
 typed at its console. The same system on the same machine without Margay says what its kernel complains of there.
+
+Debian 12 as installed, with systemd, on a disk that make guest-debian makes with mmdebstrap. All is typed at its
+console: no failed unit, `hwclock`, `dmidecode`, then `reboot`, `kexec -e`, panics without and with kdump, systemd
+frozen until the watchdog bites, `poweroff`. What its kernel has of warnings and errors is what it has on the same
+machine without Margay, but for `tests/system/debian-dmesg`, a reason for each line.
 """
 
 import collections

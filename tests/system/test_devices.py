@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a guest's software looks for, by Debian's own drivers: the CMOS clock, the watchdog, the panic port."""
+"""What a guest's software looks for, by Debian's own drivers: the CMOS clock, the watchdog, the panic port.
+
+RTC, watchdog and panic port by Debian's drivers, in a VM that its watchdog restarts, then its panic, and that reboots
+by itself at last; no line of its kernel is an error. A minute on QEMU; on Bochs in the full tier.
+"""
 
 import re
 

@@ -1,6 +1,44 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """interrupts = direct: guests that own the local APICs of their CPUs. What they do by that, what they cannot do, what they
-leave; and that no interrupt makes an exit, by telemetry and by the emulator."""
+leave; and that no interrupt makes an exit, by telemetry and by the emulator.
+
+Debian's kernel, by telemetry and the VMCB in QEMU's memory: no interrupt and no HLT is intercepted, and none exits.
+
+Wherever all VMs of a node are or may be such ones, QEMU logs each exit (`node.py`: `exit_log()`), and `node.finish()`
+and `test_tiny.py` want none by an interrupt or HLT, and as many as by telemetry; on Bochs its own log says so of a
+Linux.
+
+The tiny guest `direct`, which leaves all it can pending, twice after each other, and those of IPIs behind and beside
+it; an operator beside guests that hang, tick and sleep (on VT-x by MWAIT), and VMs with the monitor's APIC that are
+paused, restarted, stopped and crash beside them; what `auto` chooses, and why: `test_config.c` and
+`test_direct_decide.c` have each reason.
+
+`test_lapic_direct.c`: every register, and to whom an ICR's message goes; `test_guest_apic.c`, with a model of an
+APIC: how one changes hands, what arrives late, LINT1.
+
+On VT-x (Bochs, with its TSC deadline) Debian's kernel with one CPU, which idles by `intel_idle`, and by Bochs' log,
+which names each exit, a tiny guest that takes 25 timer interrupts: none exits, as each does of the same guest when it
+is emulated; in the full tier, without the deadline, the rate that it finds of the APIC's timer, to 100 ppm of Bochs'
+own (QEMU's time is the build host's: some percent there).
+
+Restarts with all that a guest can leave pending (`direct` with `again=1`), 20 and in the full tier 1,000 of them on
+each emulator: it finds its APICs at reset each time, and `witness`, with its own APIC and on QEMU with the monitor's
+as well, hears nothing.
+
+Deliveries that an exit cuts: the tiny guest `cut`, on Bochs, with its own APIC and (`test_tiny.py`) the monitor's. A
+delivery to ring 3 with a misaligned stack raises #AC, which is intercepted: 10,000 interrupts, and a million in the
+full tier, are each cut and come once, in order, beside another CPU's and NMIs. It is the one exit in a delivery after
+which a guest goes on; TCG has no #AC, and where a delivery accesses memory that is not there the VM ends
+(`idt_mmio`).
+
+The alarm: watchdogs of VMs that have all CPUs, all but the boot CPU, and that alone, bite guests that hang with
+interrupts off, on QEMU and Bochs, by one NMI each; a node without an HPET. `test_alarm.c`, over a model of an HPET:
+the choice of an input, and why there is none; several CPUs, TSCs that differ, a slow bus, the counter's wrap, an NMI
+that meets the next setting.
+
+`ipi = direct`: the tiny guest `icr`, by telemetry beside `ipi = filtered`: interrupts to and fro and to itself,
+12,000 of them, are no exit; 100 NMIs are one each where they arrive; on QEMU and on Bochs.
+"""
 
 import collections
 import re

@@ -2,6 +2,18 @@
 """Devices of guests whose memory lies elsewhere than they think (dma = window): Debian's own drivers on
 QEMU's devices, with the module margay-guest. What a disk holds is compared with the file behind it; which
 addresses a function was let use, QEMU's own trace of configuration space says.
+
+Nvme and ahci again, in memory that lies elsewhere than the guest thinks, on one and two NUMA nodes; the windows by
+the module and by the hypervisor's map; Bus Master Enable by QEMU's own trace of configuration space.
+
+The controls: a module whose windows are a gigabyte beside the memory finds no disk, nor does one that translates
+nothing, as if the memory were where the guest thinks; without the module no function ever is bus master.
+
+The hypercalls and garbage in them on both emulators; DMA itself on SVM, and igb's on VT-x by KVM (`test_nested.py`).
+
+Full tier: an initramfs that knows nothing, with all DMA by way of swiotlb, on 6.1 and 6.12; unbinding, reloading,
+binding again; network cards, and with wrong windows; kernels with margay-guest, ahci and nvme built in (`make
+guest-kernels` builds those of 6.1 and 6.12).
 """
 
 import os

@@ -1,6 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """`margay dump`: a guest's memory and registers as a core file, held against the machine's own memory and what the operator sees;
-and VMs that a crash does not end."""
+and VMs that a crash does not end.
+
+A core that `margay dump` writes of a paused guest, held against the machine's memory and the monitor's registers; and
+one of a guest that has panicked, with `on_crash = dump` (full tier).
+
+By hand, on 2026-11-28: `crash` 8.0.2 with Debian's debug kernel prints `bt -a` of the latter
+(`build/disks/dump.img`); its `ps` has the running tasks only, `list` walks all.
+
+`test_margay_dump.py`: what a guest, a vCPU or a lack of rights may do to it, against a node that is a
+pseudo-terminal, as `test_margay_client.py` has it for `metrics`, `stats` and `stop`. `test_ends` (full tier): the
+same of tiny guests, of the boot or made at run time, that are paused, have died of a triple fault, or were bitten;
+with emulated interrupts and with direct ones.
+"""
 
 import base64
 import gzip

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What is the node's doing, and what the emulator's: tools/margay_run.py, tools/qemu_lost.py."""
+"""What is the node's doing, and what the emulator's: tools/margay_run.py, tools/qemu_lost.py.
+
+Which bad ends are the emulator's. In the full tier gdb makes QEMU lose an interrupt. What is repeated, and that a
+third repeated test fails the run: tests/unit/test_retries.py.
+"""
 
 import os
 import signal

@@ -1,7 +1,20 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A firmware that has left VT-d or AMD-Vi on: translation that lets nothing through, interrupt remapping, a queue, a fault that
 nobody took; and memory that it wants for a function (RMRR, IVMD). A program of ours (first_stage.c) does that and then enters
-Margay."""
+Margay.
+
+On VT-d and AMD-Vi: `first_stage.c` is started by GRUB instead of Margay, leaves translation, remapping, a queue and a
+fault on, adds an RMRR to the DMAR or an IVMD to the IVRS, and enters Margay. Its tables are gone then, its fault is
+not told, the function with that memory reaches that page and nothing else, seen by the unit's own tables from
+outside, and is no VM's; with `iommu=off` all is off.
+
+The control is an image without `CONFIG_IOMMU`: no device reaches its VM's memory.
+
+QEMU's VT-d lets such an image's interrupts through. Its AMD-Vi does not, and goes on remapping by the table that it
+was left with when it is off: in the control and with `iommu=off` the stage leaves interrupts alone there, so that
+those pass again when a unit is switched off is not shown. By hand: with them blocked the control's console is silent
+from its first interrupt on.
+"""
 
 import os
 import re

@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""gdb debugs a stock Linux guest over the node's second serial port."""
+"""gdb debugs a stock Linux guest over the node's second serial port.
+
+Debian's gdb debugs a Linux guest over the second serial port, on an image with `CONFIG_GDB`: registers beside the
+monitor's, steps beside the disassembly, breakpoints, a watchpoint, Ctrl-C, detach, garbage; a tiny guest on both
+emulators: steps, both kinds of breakpoints, kill. The same with `interrupts = direct`, and there a guest that sleeps
+in HLT with interrupts off. Linux on Bochs, 5 minutes, is in the full tier; its port gets the line a byte at a time.
+
+`test_gdb_stub.c` has what a step does with exceptions, TF and the guest's own debug registers, over a recording
+backend. QEMU's VMRUN arms no breakpoint by DR7 (the host's MOV to DR7 does it there, too), and its INT3 exits as INT
+n.
+"""
 
 import os
 import re

@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """What Margay takes over from the firmware at boot: ACPI, which here is off again when the firmware has ended, and USB controllers,
 as far as QEMU's have what firmware holds them by.
+
+ACPI, which the test has switched off behind the firmware, is on again; QEMU's four kinds of USB controllers are
+quiet, and the UHCI's traps are off. None of them has what an xHCI or EHCI is handed over by: that is in
+`test_pci_usb` only.
 """
 
 import re

@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The hardware check: what the node is told to have and to lack is what the report says, on both emulators; the VM file
 that it proposes boots Linux as it stands, with all CPUs and all memory.
+
+The hardware check on machines that lack this and that; Linux boots the VM file that it proposes, on one and two nodes
+of QEMU and on Bochs.
+
+The block for programs, of which `test_json` has a node's: test_hwcheck_json.c; what a table makes of whole and of
+damaged logs: test_fleet.py.
 """
 
 import csv

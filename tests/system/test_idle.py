@@ -4,6 +4,23 @@
 The guests loop with interrupts off, so that nothing of theirs is an exit. How
 long is nothing that a busy test machine decides: as long as they take to
 execute so many instructions of their own.
+
+`qemu_code.c`, a plugin of QEMU's TCG, counts the instructions of the hypervisor's image by CPU: none on any CPU while
+guests compute and nobody types; a key costs some on CPU 0 alone, a pause on the paused CPU; with a screen free CPUs
+draw, and none that has a guest. Bochs has no plugins.
+
+The same plugin counts what an idle Linux executes: with `interrupts = direct` its cpuidle has no driver and halts at
+once (140,000 in a second); with `emulated` haltpoll polls (240,000; full tier).
+
+Not counted so: what a line that stands still costs; `test_flood` shows on Bochs, whose line is as slow as a real one,
+that the operator gets through. That a halted vCPU's CPU sleeps in MWAIT, and with `idle=halt` in HLT: by the time
+that Bochs takes where its MWAIT does nothing.
+
+What a VM prints is not paid for by the one on CPU 0 (`CONFIG_CONSOLE_FOLLOWS`, in images with virtio): by the
+instructions that CPU executes in the hypervisor while another VM prints for ever, there are none, and there are some
+in an image without the option; on Bochs by exits. Whom the interrupt goes to, and when: test_console_follow.c. An NMI
+that is on its way to a CPU which just loses the interrupt is nobody's: a guest there that may send NMIs by itself
+(`ipi = direct`) could be shown one that it has not sent.
 """
 
 import os

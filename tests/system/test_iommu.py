@@ -1,6 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """VT-d, which QEMU emulates: unmodified guests with memory anywhere, by checksums, and a function that writes where its VM has
-no memory."""
+no memory.
+
+On QEMU's VT-d, behind SVM: nvme by `dma = iommu`, `identity` and `window`, with Debian's kernel as it is, and with
+caching mode, by checksums; VMs that end under DMA; `edu` as a rogue whose writes and reads outside of its VM's memory
+are blocked, named, and after eight silent: what is in memory then says QEMU, and that the same guest has written and
+read it all without VT-d, or with `iommu=off`, is the control.
+
+The registers' order, tables as a unit sees them, units that lie or stop, and what a firmware left on: `test_vtd.c`,
+on a unit of its own making; which functions are whose, RMRRs, faults: `test_iommu.c`; VMs: `test_pci_root.c`.
+
+`elastic`: a page leaves a VM that runs while `edu` writes to it and a CPU reads it; what arrives after that is
+blocked, also in caching mode, and the same write lands where the unit is not told. By `dma = window`:
+`test_shootdown.c`.
+
+VT-d together with VT-x: nvme with MSI-X on `nested-vtx` (`test_nested.py`), full tier.
+"""
 
 import re
 import struct

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Linux guests behind an IOMMU: one that reboots and is restarted with a disk of its own, by checksums; one whose program drives a
-device by the physical addresses of its own memory."""
+device by the physical addresses of its own memory.
+
+A Linux guest with an nvme by `dma = iommu` reboots twice and is restarted while it reads (full tier); a program
+drives `edu` by sysfs and by the physical addresses of its own memory, as UIO drivers do: right, and silent with `dma
+= window`.
+"""
 
 import re
 

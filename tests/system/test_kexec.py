@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A guest starts another kernel by itself: by kexec, and when it has panicked (kdump). The VM goes on; all CPUs come up again."""
+"""A guest starts another kernel by itself: by kexec, and when it has panicked (kdump). The VM goes on; all CPUs come up again.
+
+On QEMU a guest of two CPUs starts another kernel by kexec, and panics with one loaded for that, which then has the
+memory of the first as /proc/vmcore.
+"""
 
 import os
 import shutil

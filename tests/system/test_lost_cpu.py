@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """CPUs that answer no kick, by a defect on purpose (CONFIG_DEBUG_FAULT): in images with LOST_CPUS they cost their VM, and
-the node nothing else."""
+the node nothing else.
+
+On an image with `CONFIG_DEBUG_FAULT`, by which a CPU stays in an exit and answers no kick, after 2 s instead of 20:
+one that others wait for, and the only one of a VM, which answers later. The VM ends, its neighbours go on; its CPU,
+memory and function are given to nobody. One of a guest that sends by itself (`ipi = direct`): its other CPUs are
+nobody's either.
+"""
 
 import re
 

@@ -1,6 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Errors of the machine, which QEMU's monitor puts into the CPUs' banks. TCG's machine checks never leave a guest (the intercept
-is not looked at): they come to a CPU that has none."""
+is not looked at): they come to a CPU that has none.
+
+Lost pages that nobody is given again, free ones and a VM's; corrected errors, with `CONFIG_CORRECTED_ERRORS` (full
+tier) of CPUs that sleep or never leave their guest; those that end the node. All of it on CPUs without a guest: TCG
+delivers a machine check to the guest, whatever is intercepted. One comes while the APIC of a CPU is emptied that was
+a guest's; gdb, on QEMU, stops the CPU there.
+
+A guest's is shown on `nested-svm` and `nested-vtx` (full tier), by the monitor of the QEMU in it, on the node's
+serial line: that VM ends, the node goes on; on `nested-svm` also with `on_mce = inject`: its #MC says which of its
+pages it was (a tiny guest; Linux' `memory_failure()` was not tried). On `nested-vtx` the neighbour has a timer: a
+node all of whose CPUs slept heard nothing of its serial line any more, with and without an error, most likely by
+Bochs' virtual NMIs (docs/testing.md).
+
+Of firmware's tables (HEST): two blocks, in the memory of a PCI function, after an NMI: a corrected error, and one
+whose page is given to nobody again; test_hest.c has the table, blocks of errors by each kind of section that is told,
+broken ones; which page is lost. NMIs without a sign, by QEMU's `nmi`, after kicks, which are none; those of the
+platform with one: test_nmi.c.
+"""
 
 import os
 import re

@@ -2,6 +2,8 @@
 """Microcode from boot modules, made here with headers and checksums that are right: what each is worth, and that the node goes on.
 
 No emulator takes an update: that the CPU still has its own revision afterwards is seen, and said. Loading itself is unproven.
+
+What is found in files of microcode: test_microcode.c. What the CPUs' registers get: test_microcode_load.c.
 """
 
 import os

@@ -1,5 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What the log says of speculation, `mitigate=` and `trusted`: tiny guests on both machines."""
+"""What the log says of speculation, `mitigate=` and `trusted`: tiny guests on both machines.
+
+`mitigate=` and `trusted` with tiny guests, and what the log says of speculation. All that `mitigate=` can force at
+once, on Bochs' model `tigerlake`, which has the registers: guests see what is right, exits are counted alike; in the
+full tier each by itself with the hostile guests, on QEMU where it needs no register.
+
+What is decided: `test_mitigations.c` on recorded CPUs; on all models and by each bit against an oracle of Linux'
+rules, `test_recorded_cpus.py`, and `tools/recorded-cpus` on dumped CPUs (machines); what registers get:
+`test_mitigations_cpu.c`.
+"""
 
 import re
 

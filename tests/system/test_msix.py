@@ -1,6 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Messages of devices. A guest's garbage in an MSI-X table never reaches the device: what stands
 there is read by QEMU's monitor, not by the hypervisor. MSI with several messages, by a tiny guest.
+
+Garbage in an MSI-X table as the guest writes it with no driver; what stands in the device's table then is read by
+QEMU's monitor.
+
+MSI with several messages: the tiny guest `msi_several` lets each of 16 interrupters of QEMU's nec-usb-xhci send its
+own; `msi_mask` masks and unmasks igb's, moves it in between, and switches it off and on 300 times.
 """
 
 import margay_run

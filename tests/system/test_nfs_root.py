@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A diskless node: the guest's root is on NFS, over a network card that is passed through, from a server on this machine."""
+"""A diskless node: the guest's root is on NFS, over a network card that is passed through, from a server on this machine.
+
+A guest whose root is on NFS, over a passed-through igb or e1000e, as a diskless node's; the server is Debian's
+nfs-ganesha, which is unpacked under build/ and not installed, and says what was read and written.
+"""
 
 import os
 

@@ -1,6 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Kernels older and newer than Debian's of today, as their archives have them (tools/other-kernels): all CPUs come up, the log
 has nothing bad, and a disk's contents come through nvme, in memory at the host's addresses and by DMA windows.
+
+Kernels that `make other-kernels` takes out of their archives with mmdebstrap; `make test` downloads none. Their own
+nvme driver and margay-guest, built by the archive's compiler against its headers, come as an archive before the
+tests' initrd.
+
+Each with four CPUs on QEMU and two on Bochs (flat: 5.10 and 5.15 start no second CPU by Bochs' own CPUID, which
+contradicts itself), with a log without a bad line (`kernel_log.py`); a disk on QEMU's two nodes by checksums, at the
+host's addresses and by DMA windows. Three minutes on QEMU, five on Bochs.
+
+On 2026-11-23 they were Debian 11's 5.10.0-46-amd64 (5.10.262, with its security updates), Ubuntu 22.04's
+5.15.0-204-generic, and of Debian 13's backports 7.3.4+deb13-amd64, the newest of Debian's (sid had 7.2.13,
+experimental 7.3-rc7). 5.15 stands in for RHEL 9's 5.14, which could not be had: the servers of CentOS, AlmaLinux,
+Rocky, kernel.org and (Debian's 5.14) snapshot.debian.org could not be reached.
 """
 
 import os

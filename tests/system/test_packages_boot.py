@@ -2,6 +2,9 @@
 """The packages on a Debian system (tools/guest-debian) that has GRUB on its disk as grub-install puts it there: installed on the
 bare machine as docs/first-hour.md says, which then boots by its own GRUB into Margay, with the same system as the VM that
 commands; upgraded and removed in that VM, after which the machine boots without Margay. All is typed at the console.
+
+First-hour.md's second step on a Debian 12 and on a 13 with GRUB on its disk by `grub-install` (BIOS), which then
+boots into Margay, upgrades and purges `margay` in the VM that commands, and boots without it.
 """
 
 import json

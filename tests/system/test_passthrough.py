@@ -2,6 +2,9 @@
 """PCI functions of the node in a stock guest: Debian's own drivers on real
 (QEMU's) devices. What a disk holds is compared with the file behind it, in
 both directions; by how many interrupts it came the guest's kernel counts.
+
+Debian's nvme (MSI-X) and ahci (MSI) drivers on QEMU's devices: all of a disk by its checksum, what the guest wrote by
+QEMU's own file, interrupts as the guest counts them;
 """
 
 

@@ -2,6 +2,8 @@
 """Modules of facts (docs/passthrough.md) at boot: on a machine with two NUMA nodes, whose firmware does not say on which its root
 buses are, one module after the other is refused by a line until one fits. The hash of the machine's tables is that of what
 QEMU's monitor shows of its memory, by the tool's own words.
+
+Eight modules at one boot: of other tables, cut off, wrong in a line, contradicting, right, and one too many.
 """
 
 import os

@@ -1,6 +1,24 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Guests that do with PCI functions what no driver does, and VMs that end while a device writes to their memory:
 tiny guests on QEMU's devices, edu among them, which does DMA at a word and takes 100 ms for it.
+
+`pci_random` writes anything to every configuration register of two functions, by ports and ECAM, with BARs over RAM,
+the local APIC and each other; nothing of the platform is hidden by it, and both devices work afterwards.
+
+`dma_flight`: a VM ends while `edu` writes to its memory, the next VM has that memory and finds it untouched; the
+control lets the device go on, and finds the writes. Ten times; 210 times in the full tier.
+
+`pci_edges`: accesses of all sizes half in and half out of the pages that are trapped, beside another VM whose
+device's registers the hypervisor has mapped right behind; these keep what was written to them.
+
+`guard`, on an image with `CONFIG_DEBUG_FAULT`: when all checks have failed and the hypervisor meets a page fault at
+device registers, that VM ends.
+
+And the controller of the boot disk, which firmware leaves a bus master, is none from the hypervisor's start on, by
+QEMU's trace.
+
+`remains`: an e1000, which has no reset of its own, is reset by the bus behind a root port before the next VM has it,
+and is as it was left on bus 0.
 """
 
 import os

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""PCI functions that no VM may have: one clear line for each, and the node goes on."""
+"""PCI functions that no VM may have: one clear line for each, and the node goes on.
+
+Or that no VM may have that way: a line with file and line number for each.
+"""
 
 import re
 

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The line of CONFIG_CPU_POWER. No emulator has P-states; Bochs has a bit in CPUID for a register that it has not."""
+"""The line of CONFIG_CPU_POWER. No emulator has P-states; Bochs has a bit in CPUID for a register that it has not.
+
+On images with `CONFIG_CPU_POWER`: the line where there is nothing to set, on QEMU, and where a register is missing,
+on Bochs. What is set on real CPUs: test_power.c. How deep a CPU sleeps, and when: test_work.c.
+"""
 
 import monitor_console
 import node

@@ -1,5 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`margay stop`: a guest's power button, by Debian's own drivers."""
+"""`margay stop`: a guest's power button, by Debian's own drivers.
+
+Guests with `button` and `evdev`, direct and emulated, one paused meanwhile, and one that does not heed it (full
+tier).
+"""
 
 import commander
 import node

@@ -1,6 +1,17 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Interrupts behind QEMU's VT-d: messages and lines of devices by its table, the console's, APIC IDs above 254; and messages that
-are not a function's own. The control is the same unit without interrupt remapping."""
+are not a function's own. The control is the same unit without interrupt remapping.
+
+Nvme, e1000e and igb by MSI-X, a card by its line, an xHCI with 16 messages, the guest's own vectors (`interrupts =
+direct`), a CPU with APIC ID 287.
+
+In the tiny guest `forged` one `edu` sends the message of another, which is put into its registers from outside by the
+machine's debugger port, and writes one by DMA: blocked and named, and where the unit does not remap both arrive. The
+guest goes on at keys, which the console's UART tells of by its entry.
+
+What a unit checks of each entry, and what stands where while one changes: `test_vtd.c`; who gets which entry, and
+when none: `test_iommu.c`, `test_pci_msi.c`; I/O APICs: `test_ioapic_remap.c`.
+"""
 
 import re
 

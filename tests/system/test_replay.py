@@ -1,6 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The dump of the hardware check, and its replay by tools/margay-replay. Tables, configuration spaces and CPUID are those that
 QEMU itself shows at its monitor, byte for byte; the replay says what the machine's own report said.
+
+The dump of the hardware check (hardware.md) on two nodes of QEMU: ACPI tables and configuration spaces equal, byte
+for byte, what QEMU's monitor shows of its memory and of its devices' registers, CPUID QEMU's own words of features;
+the replay by `tools/margay-replay` says what the report said, on Bochs as well.
+
+`tests/unit/test_machine_dump.py` loses and changes each character and line of a dump, and replays
+`tests/machines/dump-recordings/`, whole and without each kind of item. `test_hwcheck_encode.c`,
+`test_hwcheck_dump.c`: the lines, and what is in them.
 """
 
 import os

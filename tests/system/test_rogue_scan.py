@@ -1,7 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A function that reads from and writes to all of the machine's memory, in steps of 2 MiB and where IOMMU and hypervisor have their
 tables, by VT-d and AMD-Vi in the three DMA modes. In each step is a pattern that was put there from outside, in the file that is
-QEMU's memory, or what the hypervisor has there. The control, without an IOMMU in use, finds and overwrites all of it."""
+QEMU's memory, or what the hypervisor has there. The control, without an IOMMU in use, finds and overwrites all of it.
+
+On VT-d and AMD-Vi, in all DMA modes: in each 2 MiB of the machine's memory, which is a file, is a pattern that the
+test has put there, or the hypervisor's own bytes where nothing is free; and the unit's tables and rings are found by
+its registers. The tiny guest `scan` has an e1000e in loopback, whose DMA is immediate, read all of these addresses,
+and write to all that are not its VM's: it gets its own memory and not a byte of others, and nothing has changed.
+Without an IOMMU in use the same guest reads each and overwrites each pattern. Not written to there are tables and
+code, which would be that node's end.
+"""
 
 import mmap
 import random

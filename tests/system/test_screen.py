@@ -2,6 +2,14 @@
 """The screen, read back from screenshots by the font: it shows what the serial line has, guests' output too, by BIOS and by
 UEFI; a panic is seen though a guest has every CPU, and the last line before power-off; the hardware check turns its pages
 where there is no serial line. Without a framebuffer there is the serial line only.
+
+What a screenshot of QEMU's screen shows, each cell read back as the font's character, beside what the serial line
+had: by BIOS and UEFI; a guest's output while it runs and an idle CPU draws; a guest with the only CPU; a panic; the
+last line before power-off; all lines of the hardware check by pages, without a serial line, too. No video card, text
+mode and `screen=none`: the guest runs all the same.
+
+`test_raster.c`, `test_screen_text.c`, `test_screen.c`: the framebuffers that are refused, depths and colours,
+controls and sequences, and who draws when.
 """
 
 import os

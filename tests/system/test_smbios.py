@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A guest's SMBIOS tables, as Debian's kernel reads them and as the build host's dmidecode does: with the node's maker and serial
-numbers and without, over a restart, by BIOS and by UEFI."""
+numbers and without, over a restart, by BIOS and by UEFI.
+
+SMBIOS tables as Debian's kernel and the build host's dmidecode read them, on a QEMU whose tables have known strings:
+two guests, with and without the node's, one of them started twice; UUIDs by Python's `uuid5()`; UEFI; Bochs in the
+full tier. `test_guest_smbios.c`: each field, and nodes whose tables are wrong.
+"""
 
 import base64
 import os

@@ -47,6 +47,11 @@ def test_cpuid_document_is_current():
         assert f.read() == done.stdout, "make docs/cpuid.md"
 
 
+def test_catalogue_is_current():
+    done = tool("test-catalogue", "--check")
+    assert done.returncode == 0, done.stderr
+
+
 def test_versions_are_alike():
     with open(os.path.join(node.BUILD, "version"), encoding="ascii") as f:
         version = f.read().strip()

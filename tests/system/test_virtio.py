@@ -1,6 +1,22 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Virtual disks and consoles by Debian's own virtio drivers: a boot module that VMs read by checksum, memory that one writes, the
-console hvc0 in both directions, and how many exits that takes."""
+console hvc0 in both directions, and how many exits that takes.
+
+Virtual disks and the console by Debian's own virtio drivers (an image with `CONFIG_VIRTIO`): a module as a disk by
+checksum, in two VMs at once on QEMU, in one on Bochs (full tier), with the hypervisor's local APIC and the guest's
+own; a scratch disk, zero, written and read back; 3,000 lines on `hvc0`, and one typed there; how many exits a MiB
+takes, and a byte on the UART beside `hvc0`; beside a real disk with each `dma =`; a scratch disk for which there is
+no memory, a module that is not there or empty, wrong keys: a line each, and the others start; a VM's kernel as its
+disk.
+
+`test_virtqueue.c`: rings and chains, each way to break one; `test_virtio.c`: functions, transport, disks and console
+against a driver in memory; `fuzz_virtio.c`: a hostile one.
+
+A byte of the UART's is 1.19 exits (`test_several`), as many as if Linux read its state three times for each FIFO of
+16 bytes; 1.1 was wanted. By its configuration Debian's kernel does not look for UARTs with larger ones
+(SERIAL_8250_16550A_VARIANTS is not set), so that a stock kernel has no better: virtio-console is for those who print
+much.
+"""
 
 import hashlib
 import os

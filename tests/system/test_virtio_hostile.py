@@ -1,7 +1,21 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Virtio drivers that break every rule (tests/guest/virtio_hostile.c: disks and a console; virtio_net_hostile.c: networks), each
 beside one that keeps them and must not notice: what it reads is right, what it sends arrives, and it makes the exits that it counts
-itself, none more. And a module that four VMs read stands once in memory."""
+itself, none more. And a module that four VMs read stands once in memory.
+
+A tiny guest (`virtio_hostile`) that breaks each rule by hand, and with a second CPU while the device reads, beside
+one (`virtio_witness`) that keeps them: what that reads is right and its exits are those that it counts itself; with
+either kind of local APIC on QEMU; on Bochs, without the second CPU, in the full tier.
+
+The same of networks (`virtio_net_hostile`, `virtio_net_witness`, on one segment): requests that loop or are nowhere,
+frames of another shape than their headers say, buffers that are too small, end with RAM or lie over the rings,
+commands that are none, queues that there are not, the witness' addresses as its own, anything; with a second CPU what
+changes while it is read. Each frame of the witness' arrives as it was sent, the hostile one finds nothing of them in
+its memory, and counts what the hypervisor says was `dropped` and `bad`.
+
+In the full tier, on QEMU: a module that four VMs have read stands once in the machine's memory, and five times where
+each has copied it.
+"""
 
 import os
 import re

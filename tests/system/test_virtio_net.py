@@ -1,7 +1,23 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """Virtual networks by Debian's own virtio_net, between a VM with its CPUs' own local APICs and one with emulated ones: TCP both
 ways by checksum, over IPv4 and IPv6; what is handed over uncut, and cut for a driver without offloads; a flood for one that
-takes nothing; and what is refused."""
+takes nothing; and what is refused.
+
+On QEMU, by CONFIG_VIRTIO_NET: TCP between two VMs both ways by checksum, IPv4 and IPv6, one VM with its CPUs' own
+local APICs and two pairs of queues, the other with emulated ones; by the counters large frames come over whole, for
+an interface with `offload=no` they are cut; 3,000 frames for an interface that is down fill its queue, the rest is
+dropped and counted; a MAC given twice, a segment of one.
+
+Four on a segment, in the full tier: two that are `isolated` have nothing of each other's, neither broadcasts nor what
+is sent to their addresses, and reach the third; a `mirror` has all 1,900 frames of the three, 1,800 of them numbered
+datagrams with their content in their order, and nobody has what it sends. The full tier has the modes the other way
+round, and counts what the event index saves, by an image without it (`CONFIG_VIRTIO_EVENT_INDEX`).
+
+`test_net_switch.c`: who gets a frame; `test_net_frame.c`: segments and checksums; `test_virtio_net.c`: the device
+between drivers in memory, threads that send to each other while a third resets itself among them; `fuzz_net.c`:
+hostile drivers beside one that keeps the rules. `test_cluster.py` has MPI and RDMA between two VMs. On Bochs
+(`test_two_on_bochs`, full tier) two VMs of one CPU each do the same with 256 KiB.
+"""
 
 import re
 

@@ -1,7 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The way out of a node's virtual network: a VM with a card of the machine's bridges, by Linux' own tools, between that and the
 segment. Of two others, whose only network is virtual, one has its root on an NFS server out there, and one asks out there for an
-address (DHCP) and fetches an image (TFTP). And so for each way by which the card reaches the memory of its VM."""
+address (DHCP) and fetches an image (TFTP). And so for each way by which the card reaches the memory of its VM.
+
+A VM with an e1000e of QEMU's bridges between that and a segment, with `dma = identity`, `window` and `iommu`; of two
+VMs that have a virtual interface alone one has its root by NFSv4 from a server on the build machine, reads and writes
+8 MiB there, and one gets an address by DHCP and fetches a file by TFTP from QEMU's network. What came is compared
+with the files outside; the bridge has heard the two on the segment and the others on the card.
+"""
 
 import os
 import re

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The built image's world switches (arch/x86_64/*/world.inc, cpu/clean.inc), executed with a guest of our own: what each
 mitigation does at entries and exits, what comes back from them, and an NMI at every instruction.
+
+Both vendors', and those of trusted guests, on Unicorn's CPU with MSRs in memory: what each mitigation does at entries
+and exits, alone and with each other, in order and with which values; the registers, the short way's answers, entries
+that fail; and on VT-x an NMI at every instruction: it is taken once, on nothing that the guest left, and no kick is
+lost.
 """
 
 import itertools

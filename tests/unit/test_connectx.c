@@ -3,6 +3,9 @@
 /*
  * An InfiniBand card as its public dumps show it, PF and VF: the capability walker, the judgement, the table of rules and the
  * MSI-X logic on its registers. The card itself nobody of us has.
+ *
+ * A ConnectX-5's configuration space, PF and VF, put together from public dumps: connectx5.h says which bytes are
+ * whose.
  */
 #include "kernel/pci/sriov.h"
 #include "tests/unit/connectx5.h"

@@ -4,6 +4,8 @@
  * Instructions on device memory against this machine's own CPU: each runs once
  * there, on RAM, and once in the emulator, from the same registers, flags and
  * operand; what they leave is the same.
+ *
+ * All sizes, the operands' edges, and the flags.
  */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Modules of facts: what acpiexec knows of recorded machines, as the image takes it; what a Linux says; both joined."""
+"""Modules of facts: what acpiexec knows of recorded machines, as the image takes it; what a Linux says; both joined.
+
+The image takes the module of each, and nothing is wrong.
+"""
 
 import glob
 import os

@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/dev/rtc.c drivers/rtc_time.c vmm/memory/gpa_map.c tests/unit/fake_host.c vmm/ranges.c tests/unit/fake_vm.c */
-/* The guest's CMOS clock by its two ports, as the MC146818A's data sheet has it; the C library knows the dates. */
+/*
+ * The guest's CMOS clock by its two ports, as the MC146818A's data sheet has it; the C library knows the dates.
+ *
+ * All encodings of 500 years of dates, by the C library's calendar; UIP, SET and the divider, to the tick.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -1,5 +1,10 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The CPUID policy on the recorded machines of cpuid_recorded.h, under ASan and UBSan, judged as dumped CPUs are; and the judge."""
+"""The CPUID policy on the recorded machines of cpuid_recorded.h, under ASan and UBSan, judged as dumped CPUs are; and the judge.
+
+The CPUID policy and the backends' probes on recorded CPUs, under ASan and UBSan, beside the manuals' rules in Python,
+and that these find what is wrong. `tools/recorded-cpus CLONE` does that with the dumps of 588 machines in
+github.com/InstLatx64/InstLatx64 (half a minute; its numbers are in tests/machines/README.md).
+"""
 
 import os
 import re

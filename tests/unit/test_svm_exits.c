@@ -4,6 +4,8 @@
  * One entry into an SVM guest and its exit, with a VMCB in memory and a CPU
  * that stores what the test says: exit codes by the APM's numbers (vol. 2,
  * appendix C), what they carry, and the registers both ways. The file is included.
+ *
+ * What is expected goes by the manual's numbers. What the CPU itself does only whole machines tell.
  */
 #include "tests/unit/fake_insn.h"
 

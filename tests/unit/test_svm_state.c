@@ -4,6 +4,8 @@
  * What an SVM vCPU has in its VMCB, by the offsets of APM vol. 2, appendix B:
  * what runs in every guest and what exits, registers, segments, power-on
  * values. The files are included, over a CPU in memory.
+ *
+ * What is expected goes by the manual's numbers. What the CPU itself does only whole machines tell.
  */
 #include "tests/unit/fake_insn.h"
 #include "tests/unit/fake_host.h"

@@ -4,6 +4,8 @@
  * VT-x as a CPU offers it: the capability MSRs (SDM vol. 3, appendix A) and
  * CPUID of a full machine, then of lesser ones; the firmware's lock. The file
  * is included, over a CPU in memory.
+ *
+ * What is expected goes by the manual's numbers. What the CPU itself does only whole machines tell.
  */
 #include "tests/unit/fake_vmcs.h"
 #include "tests/unit/fake_host.h"

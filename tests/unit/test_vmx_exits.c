@@ -5,6 +5,8 @@
  * that stores what the test says: exit reasons by the SDM's numbers (vol. 3,
  * appendix C), their qualifications, entries that fail, the registers both
  * ways. The file is included.
+ *
+ * What is expected goes by the manual's numbers. What the CPU itself does only whole machines tell.
  */
 #include "tests/unit/fake_vmcs.h"
 

@@ -4,6 +4,8 @@
  * What a VT-x vCPU has in its VMCS, by the field numbers of SDM vol. 3,
  * appendix B: what runs in every guest and what exits, registers, segments,
  * power-on values. The files are included, over a CPU in memory.
+ *
+ * What is expected goes by the manual's numbers. What the CPU itself does only whole machines tell.
  */
 #include "tests/unit/fake_vmcs.h"
 #include "tests/unit/fake_host.h"

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* UNIT includes the file: a CPU has a work item and one behind that; what happens when one ends just as another comes. */
+/* A CPU has a work item and one behind that; what happens when one ends just as another comes. The file is included. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
