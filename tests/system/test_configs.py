@@ -113,9 +113,16 @@ def test_option_off(everything, option):
     # The control: with the option they are there, but for what nothing calls.
     assert not own or own & whole
     assert not own & symbols(elf)
-    # One that is off in the default has been booted by all other tests.
-    if enabled(configs.load(), option):
-        boot(option, kconf, elf)
+
+
+# One that is off in the default has been booted by all other tests.
+@pytest.mark.full
+@pytest.mark.parametrize("option", [option for option in OPTIONS if enabled(configs.load(), option)])
+def test_boots_without(option):
+    """A tiny guest runs on the image. In the fast tier those of random configurations, which lack many options each, do."""
+    kconf = configs.load()
+    kconf.syms[option].set_value("n")
+    boot(option, kconf, configs.build(kconf, configs.VARIANTS))
 
 
 def test_one_backend_at_least():

@@ -16,6 +16,7 @@ import margay_run
 import node
 import pytest
 import qemu_lost
+import tiers
 import tiny
 from monitor_console import ESCAPE, PROMPT, Console, start, vm
 
@@ -24,7 +25,7 @@ with open(os.path.join(node.TOP, "docs", "operating.md"), encoding="utf-8") as f
 TICK = 0x40  # the vector of the timer of tests/guest/behave.c
 BOTH = pytest.mark.parametrize("machine", node.MACHINES)
 # What is the same code for both vendors: on VT-x in the full tier.
-BOCHS = pytest.param("bochs", marks=pytest.mark.full)
+BOCHS = tiers.full("bochs")
 VT_X_IN_FULL = pytest.mark.parametrize("machine", ["qemu", BOCHS])
 HOST_BRIDGE = {"qemu": "8086:29c0", "bochs": "8086:1237"}
 
@@ -129,7 +130,7 @@ def test_commands(machine):
     assert run.has_line("margay: node: end=poweroff vms=5 failed=2")
 
 
-@BOTH
+@VT_X_IN_FULL
 def test_foreground(machine):
     """Whose line it is: said where it changes hands and when its VM is over, shown by the list; the guest gets the key, too."""
     vms = {"a.conf": vm("a", "once", machine), "b.conf": vm("b", "keys", machine)}
@@ -153,7 +154,7 @@ def test_foreground(machine):
     assert outcome.status == margay_run.OK, outcome.text
 
 
-@pytest.mark.parametrize("machine, crash", [("qemu", False), ("qemu", True), ("bochs", True)])
+@pytest.mark.parametrize("machine, crash", [("qemu", False), ("qemu", True), tiers.full("bochs", True)])
 def test_counts_at_the_end(machine, crash):
     """A node that is switched off: what runs, and what waits for it, has not failed; what crashed has."""
     vms = {"a.conf": vm("a", "tick", machine), "next.conf": vm("next", "once", machine, after="a"),
@@ -381,7 +382,7 @@ def test_flood(machine):
     assert others == list(range(50, 50 * len(others) + 1, 50))
 
 
-@BOTH
+@VT_X_IN_FULL
 def test_line_among_others(machine):
     """What others say neither repeats the line that is being typed, nor does to the terminal what it asks for."""
     vms = {"a.conf": vm("a", "part", machine), "b.conf": vm("b", "tick", machine), "w.conf": vm("w", "wild", machine)}
@@ -410,7 +411,7 @@ def test_line_among_others(machine):
     assert outcome.status == margay_run.OK, outcome.text
 
 
-@BOTH
+@VT_X_IN_FULL
 def test_output_is_kept(machine):
     """Of a VM that is over, across its restarts, and of one that runs, without what a terminal obeys; of one that wants it not."""
     vms = {"a.conf": vm("a", "tick", machine), "crash.conf": vm("crash", "crash", machine), "w.conf": vm("w", "wild", machine),
@@ -465,7 +466,7 @@ def test_log_survives_a_reset(firmware):
     assert outcome.status == margay_run.OK, outcome.text
 
 
-@BOTH
+@VT_X_IN_FULL
 def test_times(machine):
     """In front of each line of the log, never less than before, at the pace of the world outside; the machine's date, once."""
     with start("console-times", machine, {"a.conf": vm("a", "tick", machine)}, 2) as running:

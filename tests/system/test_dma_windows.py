@@ -27,6 +27,7 @@ import node
 import numa
 import passthrough
 import pytest
+import tiers
 import tiny
 
 # In node 1 a guest's memory lies a gigabyte above where it thinks.
@@ -129,11 +130,11 @@ def test_bind_again():
     assert len(done.lines(dma_windows.SILENT)) == 1
 
 
-@pytest.mark.parametrize("direct", [False, True], ids=["emulated", "direct"])
-@pytest.mark.parametrize("machine", node.MACHINES)
-def test_hypercalls(machine, direct):
+@pytest.mark.parametrize("machine, interrupts", [
+    ("qemu", "direct"), ("bochs", "emulated"), tiers.full("qemu", "emulated"), tiers.full("bochs", "direct")])
+def test_hypercalls(machine, interrupts):
     """Of a guest without functions: the table by the rules, and garbage."""
-    guest = tiny.Guest("dma", machine)
+    guest, direct = tiny.Guest("dma", machine), interrupts == "direct"
     done = tiny.run("dma" + "-direct" * direct, machine, None, 1, {"dma.conf": guest.vm(last=True, direct=direct)})
     assert tiny.judge(guest, done.text) + tiny.judge_mode(guest, done.text, direct) == [], done.text[-4000:] or done.outcome.text
     assert done.outcome.status == margay_run.OK, done.outcome.text
@@ -160,7 +161,7 @@ def refuse(name, guest, kind="nvme", cpus="1", **options):
     return done
 
 
-@pytest.mark.parametrize("kind, module", [("nvme", "wrong"), ("nvme", "none"),
+@pytest.mark.parametrize("kind, module", [("nvme", "wrong"), tiers.full("nvme", "none"),
                                           pytest.param("ahci", "wrong", marks=pytest.mark.full)])
 def test_wrong_windows(kind, module):
     """The controls: with windows a gigabyte beside the guest's memory the same test fails, and with memory elsewhere than

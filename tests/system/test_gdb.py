@@ -24,6 +24,7 @@ import node
 import pytest
 import tiny
 from monitor_console import ESCAPE, Console, vm
+import tiers
 
 STEPS = 24
 PREFIX = re.compile(r"^((notrack|bnd|repz|repnz|rep|lock|cs|ds|data16) +)+")
@@ -220,7 +221,7 @@ def debug(machine, cpus, directory, interrupts="auto"):
     assert run.has_line("vm0: interrupts: " + mode)
 
 
-@pytest.mark.parametrize("interrupts", ["auto", "direct"])
+@pytest.mark.parametrize("interrupts", [tiers.full("auto"), "direct"])
 def test_debug(interrupts, tmp_path):
     """The same where the CPUs' local APICs are the guest's, and the kicks of Ctrl-C NMIs."""
     debug("qemu", 2, tmp_path, interrupts)
@@ -250,8 +251,8 @@ def check_end(running, interrupts):
     assert len(counts) == 1 and (interrupts != "direct" or not node.INTERRUPT_EXIT.search(counts[0])), counts
 
 
-@pytest.mark.parametrize("interrupts", ["emulated", "direct"])
-@pytest.mark.parametrize("machine", node.MACHINES)
+@pytest.mark.parametrize("machine, interrupts", [
+    ("qemu", "direct"), ("bochs", "emulated"), tiers.full("qemu", "emulated"), tiers.full("bochs", "direct")])
 def test_tiny_guest(machine, interrupts, tmp_path):
     """A guest that loops with interrupts off: an instruction that jumps to itself, by both kinds of breakpoints and by steps."""
     line = second_port(machine, tmp_path)
@@ -279,7 +280,7 @@ def test_tiny_guest(machine, interrupts, tmp_path):
         check_end(running, interrupts)
 
 
-@pytest.mark.parametrize("machine", node.MACHINES)
+@pytest.mark.parametrize("machine", ["qemu", tiers.full("bochs")])
 def test_sleeping_guest(machine, tmp_path):
     """HLT without an exit, interrupts off: Ctrl-C ends it for gdb, which finds the CPU there, and lets it sleep on."""
     line = second_port(machine, tmp_path)

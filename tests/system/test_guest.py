@@ -37,7 +37,7 @@ def boot_platform(machine, kernel=None, name="platform"):
 @pytest.fixture(
     scope="module",
     params=[pytest.param(m, marks=[pytest.mark.xdist_group("platform-" + m), pytest.mark.slow]
-                         + [pytest.mark.full] * (m == "nested-vtx")) for m in node.MACHINES + node.NESTED],
+                         + [pytest.mark.full] * (m in node.NESTED)) for m in node.MACHINES + node.NESTED],
 )
 def platform(request):
     run = boot_platform(request.param)

@@ -21,6 +21,7 @@ import monitor_console
 import node
 import numa
 import pytest
+import tiers
 
 GOOD_END = "margay.test=end margay.end=poweroff"
 
@@ -134,7 +135,7 @@ def fleet(log, *options):
     return list(csv.DictReader(io.StringIO(done.stdout)))
 
 
-@pytest.mark.parametrize("machine", node.MACHINES)
+@pytest.mark.parametrize("machine", ["qemu", tiers.full("bochs")])
 def test_json(machine):
     """The block says what the report says, and the MAC addresses that QEMU's cards were given."""
     devices = ["-device", "e1000e,mac=52:54:00:ab:cd:ef", "-device", "nvme,serial=x"]

@@ -27,10 +27,12 @@ import node
 import numa
 import passthrough
 import pytest
+import tiers
 import tiny
 
 
-@pytest.mark.parametrize("dma, unit", [("iommu", "plain"), ("auto", "caching"), ("identity", "plain"), ("window", "caching")])
+@pytest.mark.parametrize("dma, unit", [
+    ("iommu", "plain"), ("window", "caching"), tiers.full("auto", "caching"), tiers.full("identity", "plain")])
 def test_disk(dma, unit):
     """What the guest reads and writes is what the file behind the disk has; Debian's kernel and driver as they are."""
     arguments, drivers, disk, _ = passthrough.DEVICES["nvme"]
@@ -54,7 +56,7 @@ def test_disk(dma, unit):
         at == to for at, to in re.findall(r"^vm0: memory: .*: (\S+) is at (\S+)$", done.text, re.M))
 
 
-@pytest.mark.parametrize("dma", ["iommu", "identity", "window"])
+@pytest.mark.parametrize("dma", ["iommu", "identity", tiers.full("window")])
 def test_rogue(tmp_path, dma):
     """It neither writes nor reads there, and one line each says who it was."""
     landed, read, run = iommu.rogue("iommu-rogue-" + dma, tmp_path, dma, iommu.UNIT["caching"])
@@ -80,7 +82,7 @@ def test_rogue_storm(tmp_path):
     assert len(iommu.blocked(run)) == 8 and iommu.blocked(run)[-1].endswith("; more of it is not reported"), iommu.blocked(run)
 
 
-@pytest.mark.parametrize("dma", ["iommu", "identity"])
+@pytest.mark.parametrize("dma", ["iommu", tiers.full("identity")])
 def test_taken_over(dma):
     """VMs end, by themselves and by a triple fault, while the device writes to their memory; the next VM has both."""
     run = edu_device.kill_under_dma("iommu-kill-" + dma, 3, extra=iommu.UNIT["caching"], elf=iommu.image(),
@@ -104,7 +106,7 @@ def test_registers_of_others(tmp_path, dma, own, gib):
 PLACES = (0xd0000000, 0xd0201000)
 
 
-@pytest.mark.parametrize("dma, unit", [("iommu", "plain"), ("iommu", "caching"), ("identity", "caching")])
+@pytest.mark.parametrize("dma, unit", [("iommu", "plain"), tiers.full("iommu", "caching"), ("identity", "caching")])
 def test_elastic(dma, unit):
     """What arrives after the page was taken is blocked, and one line each says so; what is given is reached."""
     run = iommu.elastic("iommu-elastic-%s-%s" % (dma, unit), dma, iommu.UNIT[unit], "times=4 ")

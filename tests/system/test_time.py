@@ -12,6 +12,7 @@ import time
 
 import node
 import pytest
+import tiers
 import tiny
 
 LIMIT_PPM = 1
@@ -82,7 +83,7 @@ def barks(run):
     return [line for line in run.dmesg if re.search("soft lockup|hard LOCKUP|stall|[Uu]nstable|WARNING", line)]
 
 
-@pytest.mark.parametrize("clock", ["follow", "freeze"])
+@pytest.mark.parametrize("clock", ["follow", tiers.full("freeze")])
 def test_pause(clock):
     """Paused for longer than any watchdog waits, twice: time goes on or stands still, never back, and nobody barks."""
     run = run_clocks("pause-" + clock, "qemu", ["pause %d 2" % (PAUSE_S * 1000)], vm={"clock": clock}, kernel="vmlinux",
@@ -111,14 +112,11 @@ def test_pause_control():
     assert [line for line in barks(run) if re.search("lockup|stall", line)]
 
 
-SEVERAL = [
-    pytest.param("qemu", 4, 10, 3 * 10**5),
-    pytest.param("bochs", 2, 3, 10**5, marks=pytest.mark.full),
-]
+SEVERAL = [(*machine, clock) for machine in (("qemu", 4, 10, 3 * 10**5), ("bochs", 2, 3, 10**5)) for clock in ("follow", "freeze")]
 
 
-@pytest.mark.parametrize("clock", ["follow", "freeze"])
-@pytest.mark.parametrize("machine, cpus, pauses, reads", SEVERAL)
+@pytest.mark.parametrize("machine, cpus, pauses, reads, clock", [
+    case if case[0] == "qemu" and case[-1] == "freeze" else tiers.full(*case) for case in SEVERAL])
 def test_pause_several(machine, cpus, pauses, reads, clock):
     """Paused again and again while threads on all vCPUs compare their clocks: afterwards they still agree."""
     commands = []
@@ -162,7 +160,7 @@ RING = [
 ]
 
 
-@pytest.mark.parametrize("source", ["tsc", "kvm-clock"])
+@pytest.mark.parametrize("source", [tiers.full("tsc"), "kvm-clock"])
 @pytest.mark.parametrize("machine, cpus, reads, options", RING)
 def test_monotonic_across_vcpus(machine, cpus, reads, options, source):
     """Threads on all vCPUs pass a counter around and read the clock: no reading is before the last one."""
@@ -301,7 +299,7 @@ PERIODIC = [
     pytest.param("qemu", "follow", {"extra": ICOUNT}, marks=pytest.mark.full),
     pytest.param("qemu", "freeze", {"extra": ICOUNT}, marks=pytest.mark.full),
     pytest.param("bochs", "follow", {}),
-    pytest.param("bochs", "freeze", {}),
+    tiers.full("bochs", "freeze", {}),
 ]
 
 
@@ -370,7 +368,7 @@ def test_cost_and_lateness(record_property):
 DRIFT = [
     # machine, clock source, seconds between samples, samples, kernel, options
     pytest.param("qemu", "kvm-clock", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}, marks=pytest.mark.slow),
-    pytest.param("qemu", "tsc", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}, marks=pytest.mark.slow),
+    tiers.full("qemu", "tsc", 36, 100, {"kernel": "vmlinux", "extra": ICOUNT}),
     pytest.param("bochs", "tsc", 36, 100, {}, marks=pytest.mark.full),
     pytest.param("bochs", "kvm-clock", 36, 100, {}, marks=pytest.mark.full),
 ]

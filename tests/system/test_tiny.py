@@ -44,7 +44,7 @@ def guests_of(machine, several, full, direct=False):
 
 def marks_of(machine, several, direct):
     marks = [pytest.mark.xdist_group("tiny-%s-%s%s" % (machine, several, MODES[direct]))]
-    full = machine == "nested-vtx" or (machine == "nested-svm" and direct)
+    full = machine == "nested-vtx" or (machine == "nested-svm" and (direct or several))
     return marks + [pytest.mark.full] * full + [pytest.mark.slow] * (machine in node.NESTED)
 
 

@@ -28,6 +28,7 @@ import monitor_console
 import node
 import passthrough
 import pytest
+import tiers
 
 # They have one disk file, of which a module is made, and another that is a disk.
 pytestmark = pytest.mark.xdist_group("virtio")
@@ -182,7 +183,7 @@ def test_bad_files():
     assert run.facts["vda-sum"].split()[0] == hashlib.sha256(data + bytes(-len(data) % 512)).hexdigest()
 
 
-@pytest.mark.parametrize("dma", ["identity", "window", "iommu"])
+@pytest.mark.parametrize("dma", [tiers.full("identity"), tiers.full("window"), "iommu"])
 def test_beside_real(dma):
     """Beside a function of the machine's, which works too, in memory that lies as that wants it."""
     arguments, driver, disk, _ = passthrough.DEVICES["nvme"]
