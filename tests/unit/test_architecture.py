@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""docs/architecture.md: each file that it names is there, and each function that it names stands in the file before it."""
+"""docs/architecture.md: each file that it names is there, and each function that it names stands in the file before it. And each
+file that CONTRIBUTING.md names where it says where to add what.
+"""
 
 import os
 import re
@@ -43,6 +45,22 @@ def test_what_is_named_is_there():
             assert list(missing(cell)) == [], cell
 
 
+def absent(text):
+    """Files that are named and are not there; what is built and names of one's own apart."""
+    named = [quoted for quoted in re.findall(r"`([^`\n]+)`", text) if FILE.fullmatch(quoted)]
+    own = [quoted for quoted in named if "NAME" in quoted or quoted.startswith("build/")]
+    return len(named), [quoted for quoted in named if quoted not in own and not os.path.exists(os.path.join(TOP, quoted))]
+
+
+def test_where_to_add():
+    with open(os.path.join(TOP, "CONTRIBUTING.md"), encoding="utf-8") as f:
+        text = f.read()
+    count, wrong = absent(text.split("\n## Where to add\n")[1].split("\n## ")[0])
+    assert count > 20 and wrong == []
+    assert 80 < text.count("\n") <= 120 and all(len(line) <= 100 for line in text.split("\n"))
+
+
 def test_control():
+    assert absent("`vmm/nowhere.c` `vmm/dev/NAME.c` `vmm/vcpu.c`") == (3, ["vmm/nowhere.c"])
     assert list(missing("`vmm/vcpu.c`: `nothing()`")) == ["nothing()"]
     assert list(missing("`vmm/nowhere.c`")) == ["vmm/nowhere.c"]
