@@ -22,7 +22,7 @@ DEFCONFIGS := $(wildcard configs/*_defconfig)
 .SUFFIXES:
 .DELETE_ON_ERROR:
 .PHONY: all iso install netboot
-.PHONY: run guest test test-full check unit fuzz mutants setup help clean distclean menuconfig savedefconfig tests-built
+.PHONY: run guest test test-full check unit fuzz mutants setup fresh help clean distclean menuconfig savedefconfig tests-built
 
 all: $(B)/margay.elf $(B)/margay-check $(B)/margay
 

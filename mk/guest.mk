@@ -27,6 +27,10 @@ $(NESTED) &: $(G)/vmlinuz $(G)/vmlinux tools/nested-host $(wildcard tools/nested
 		/usr/bin/qemu-system-x86_64
 	$(Q)tools/nested-host $(G)
 
+# What the tests take from Debian's archive; what is made of it needs no network.
+.PHONY: downloads
+downloads: $(GUEST) guest-backports $(G)/initrd-drivers newer-qemu fast-bochs
+
 # For the machines with an AMD IOMMU.
 .PHONY: newer-qemu
 newer-qemu:

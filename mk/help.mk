@@ -42,7 +42,10 @@ help:
 	@echo 'make docs/cpuid.md    write the list of CPU features that guests do not see, from the tables that decide it'
 	@echo 'make docs/test-catalogue.md  write what each test shows, from the first comment of its file'
 	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md (ten minutes or more)'
-	@echo 'make setup            install what is missing, through apt; the other targets do it by themselves (minutes)'
+	@echo 'make setup            install what is missing, through apt, and download what the tests boot: `make test` then needs'
+	@echo '                      no network; the other targets do their part of it by themselves (minutes)'
+	@echo 'make fresh            both commands of README.md in a new Debian 13, as root (DEBIAN=12: in that; two hours);'
+	@echo '                      tools/fresh --short 13: set-up, collection and unit tests only (docs/testing.md)'
 	@echo 'make menuconfig       choose the features of the image'
 	@echo 'make <name>_defconfig start from configs/<name>_defconfig:' $(patsubst configs/%_defconfig,%,$(DEFCONFIGS))
 	@echo 'make savedefconfig    write the choice as build/defconfig, minimal'

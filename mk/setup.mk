@@ -3,23 +3,27 @@
 # What the goals of this run need of the system: groups of tools/setup.
 
 GOALS        := $(or $(MAKECMDGOALS),all)
-CONFIG_GOALS := $(filter-out help clean distclean setup,$(GOALS))
-SETUP_GROUPS := build
-ifneq ($(filter run iso netboot guest,$(GOALS)),)
-SETUP_GROUPS += run
-endif
-ifneq ($(filter bench%,$(GOALS)),)
-SETUP_GROUPS += run test bench
-endif
-ifneq ($(filter test test-full tests-built unit mutants nested-host newer-qemu fast-bochs,$(GOALS))$(filter nested-%,$(MACHINE)),)
-SETUP_GROUPS += run test
-endif
-ifneq ($(filter test-full guest-kernels other-kernels guest-debian,$(GOALS)),)
-SETUP_GROUPS += run full
-endif
-ifneq ($(filter fuzz,$(GOALS)),)
-SETUP_GROUPS += fuzz
-endif
+CONFIG_GOALS := $(filter-out help clean distclean setup fresh,$(GOALS))
+# By goal, the groups of tools/setup. What is installed for one is a download that somebody waits for.
+groups_for    = $(if $(filter $(1),$(GOALS)),$(2))
+RUN_GROUPS   := $(or $(if $(filter bochs,$(MACHINE)),bochs),$(if $(filter nested-%,$(MACHINE)),test),qemu) \
+	$(if $(filter uefi,$(FIRMWARE)),uefi)
+SETUP_GROUPS := build \
+	$(call groups_for,guest,guest) \
+	$(call groups_for,iso netboot,guest iso) \
+	$(call groups_for,run,guest iso $(RUN_GROUPS)) \
+	$(call groups_for,unit,guest unit) \
+	$(call groups_for,bench%,test bench) \
+	$(call groups_for,test test-full tests-built mutants nested-host newer-qemu fast-bochs downloads guest-backports,test) \
+	$(call groups_for,test-full guest-kernels other-kernels guest-debian,run full) \
+	$(call groups_for,fuzz,fuzz)
 
+# All that `make test` downloads: after this it needs no network.
 setup:
-	@tools/setup build run test
+	@tools/setup build test
+	@$(MAKE) downloads
+
+DEBIAN ?= 13
+
+fresh:
+	@tools/fresh $(DEBIAN)
