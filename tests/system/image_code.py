@@ -58,6 +58,9 @@ class Run:
     def __init__(self, code):
         self.code, self.events, self.calls, self.msr, self.steps = code, [], {}, {}, 0
         self.uc = unicorn.Uc(unicorn.UC_ARCH_X86, unicorn.UC_MODE_64)
+        # Since 2.1, Unicorn's CPU starts with paging and no page tables; here, an address is what it says.
+        if hasattr(self.uc, "ctl_tlb_mode"):
+            self.uc.ctl_tlb_mode(unicorn.unicorn_const.UC_TLB_VIRTUAL)
         for start, offset, length in code.parts:
             self.uc.mem_map(start, -(-length // 4096) * 4096)
             self.uc.mem_write(start, code.file[offset:offset + length])
