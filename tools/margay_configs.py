@@ -23,8 +23,9 @@ BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 CONFIGS = os.path.join(BUILD, "configs")
 VARIANTS = os.path.join(CONFIGS, "variants")
 NAMED = ("default", "tiny", "site", "debug")
-# What a loader may have to read from margay.elf, in bytes.
-LIMIT = {"default": 300 << 10, "tiny": 96 << 10, "site": 384 << 10, "debug": 384 << 10}
+# What a loader may have to read from margay.elf, in bytes: 306056, 98294, 369277 and 391328 of gcc 12 at 77956675, with gcc 14
+# up to a tenth more. Room for the next compiler is in each but the tiny one's, which is a promise (docs/configuration.md).
+LIMIT = {"default": 336 << 10, "tiny": 96 << 10, "site": 448 << 10, "debug": 448 << 10}
 # Lines of code, .c and .asm, that an image is made of; its headers are counted for all together.
 LINES = {"default": 27000, "tiny": 15000}
 HEADER_LINES = 6500

@@ -791,12 +791,16 @@ static bool unmap_by_2_mib(void)
 	return unmap_by(MIB(2));
 }
 
+/*
+ * By leaf or piece, sanitizers included: 730, 870 and 2900 of gcc 12; 990, 1500 and 3900 of gcc 14. To go through a whole table,
+ * or through all of them, for each piece takes several times to a hundred times as many.
+ */
 static void test_cost(void **)
 {
 	static const struct { const char *what; bool (*fn)(void); u64 most; } cases[] = {
-		{ "mapped, unmapped, flushed", map_and_unmap, 1000000 },
-		{ "less 64 GiB, each flushed", unmap_by_gib, 1000000 * PIECES / 1024 },
-		{ "less 128 MiB by 2 MiB, each flushed", unmap_by_2_mib, 4000 * PIECES },
+		{ "mapped, unmapped, flushed", map_and_unmap, 3000 * 1024 },
+		{ "less 64 GiB, each flushed", unmap_by_gib, 4500 * PIECES },
+		{ "less 128 MiB by 2 MiB, each flushed", unmap_by_2_mib, 10000 * PIECES },
 	};
 	u64 empty = instructions(nothing), count;
 
