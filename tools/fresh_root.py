@@ -6,6 +6,7 @@ outside: no mount is left that somebody could delete through. In the directory l
 """
 
 import os
+import re
 import shutil
 import subprocess
 
@@ -61,9 +62,8 @@ def mounted_below(directory, mountinfo):
     """The mount points at or below a directory, by the text of /proc/self/mountinfo."""
     found = []
     for line in mountinfo.splitlines():
-        # Blanks and the like are written in octal, as \040.
-        point = line.split(" ")[4].encode("ascii", "backslashreplace").decode("unicode_escape")
-        point = point.encode("latin-1").decode("utf-8", "surrogateescape")
+        # Blanks, the ends of lines and backslashes are written in octal, as \040.
+        point = re.sub(r"\\([0-7]{3})", lambda octal: chr(int(octal[1], 8)), line.split(" ")[4])
         if point == directory or point.startswith(directory.rstrip("/") + "/"):
             found.append(point)
     return found

@@ -86,14 +86,16 @@ APT::Install-Recommends "0";
     assert fresh_root.apt_settings(dump).splitlines() == dump.splitlines()[:2] + dump.splitlines()[3:4]
 
 
-@pytest.mark.parametrize("point", ("", "/dev", "/proc/sys/fs", "/a\\040b", "/d\\303\\251"))
-def test_mounted_is_not_removed(point, tmp_path):
-    root = tmp_path / "fresh" / "debian-12"
+@pytest.mark.parametrize("point", ("", "/dev", "/proc/sys/fs", "/a\\040b"))
+@pytest.mark.parametrize("name", ("fresh", "a fresh tr\u00e9e", "back\\slash"))
+def test_mounted_is_not_removed(name, point, tmp_path):
+    root = tmp_path / name / "debian-12"
     root.mkdir(parents=True)
+    written = str(root).replace("\\", "\\134").replace(" ", "\\040")
     with pytest.raises(fresh_root.RootError, match="is mounted: unmount it"):
-        fresh_root.may_remove(str(root), str(tmp_path / "fresh"), MOUNTINFO % (str(root) + point))
+        fresh_root.may_remove(str(root), str(tmp_path / name), MOUNTINFO % (written + point))
     # One whose name only begins like it is none of ours.
-    fresh_root.may_remove(str(root), str(tmp_path / "fresh"), MOUNTINFO % (str(root) + "-old" + point))
+    fresh_root.may_remove(str(root), str(tmp_path / name), MOUNTINFO % (written + "-old" + point))
     assert fresh_root.mounted_below("/", MOUNTINFO % "/mnt") == ["/", "/dev", "/mnt"]
 
 
@@ -125,7 +127,8 @@ def test_typing(tmp_path, capfd):
     typed.expect(rb"guest# $", 30)
     typed.type(b"x\n")
     # The prompt of before is no answer.
-    typed.expect(rb"got x[^#]*guest# $", 30)
+    typed.expect(rb"guest# $", 30)
+    assert typed.text == b"got x\nguest# "
     typed.type(b"poweroff\n")
     typed.finish(30)
     assert (tmp_path / "log").read_bytes() == b"guest# got x\nguest# " == capfd.readouterr().out.encode()
