@@ -48,6 +48,7 @@ import node
 import passthrough
 import pytest
 import qemu_monitor
+import tiers
 import tiny
 from direct_guest import check_no_interrupt_exits, counts_of, guest_vm
 from monitor_console import PROMPT, Console, start, vm, whole_lines
@@ -191,9 +192,12 @@ def test_linux(cpus, tmp_path):
 
 
 @pytest.mark.slow
-def test_linux_on_vt_x():
-    """One CPU, whose timer has a TSC deadline, and which sleeps in MWAIT; and by Bochs' own log of exits."""
-    run = node.run_guest("direct-vtx", "bochs", "margay.test=smp", vm={"interrupts": "direct"}, exits=True)
+@pytest.mark.parametrize("by_the_log", [False, tiers.full(True)])
+def test_linux_on_vt_x(by_the_log):
+    """One CPU, whose timer has a TSC deadline, and which sleeps in MWAIT; and by Bochs' own log of exits, of which it writes a
+    gigabyte."""
+    run = node.run_guest("direct-vtx" + "-log" * by_the_log, "bochs", "margay.test=smp", vm={"interrupts": "direct"},
+                         exits=by_the_log)
     assert run.outcome.status == margay_run.OK, run.outcome.text
     check_no_interrupt_exits(run, "vm0", 1)
     assert run.has_line("vm0: interrupts: direct") and run.facts["lines"].split() == ["20000"]
