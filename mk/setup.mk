@@ -8,13 +8,15 @@ CONFIG_GOALS := $(filter-out help clean distclean setup fresh,$(GOALS))
 groups_for    = $(if $(filter $(1),$(GOALS)),$(2))
 RUN_GROUPS   := $(or $(if $(filter bochs,$(MACHINE)),bochs),$(if $(filter nested-%,$(MACHINE)),test),qemu) \
 	$(if $(filter uefi,$(FIRMWARE)),uefi)
+NEED_TESTS   := test test-full tests-built mutants check record-results docs/test-full.md nested-host newer-qemu fast-bochs \
+	downloads guest-backports
 SETUP_GROUPS := build \
 	$(call groups_for,guest,guest) \
 	$(call groups_for,iso netboot,guest iso) \
 	$(call groups_for,run,guest iso $(RUN_GROUPS)) \
 	$(call groups_for,unit,guest unit) \
 	$(call groups_for,bench%,test bench) \
-	$(call groups_for,test test-full tests-built mutants nested-host newer-qemu fast-bochs downloads guest-backports,test) \
+	$(call groups_for,$(NEED_TESTS),test) \
 	$(call groups_for,test-full guest-kernels other-kernels guest-debian,run full) \
 	$(call groups_for,fuzz,fuzz)
 

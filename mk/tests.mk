@@ -23,8 +23,26 @@ unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(B)/margay $(B)/margay-check
 test: tests-built
 	@$(PYTEST) -n 2 --dist loadgroup tests
 
+# SHARD=2/10 runs an Nth, and what of it is finished at this commit only with FRESH=1 (tests/shard.py).
+ifneq ($(and $(SHARD),$(filter test-full,$(GOALS))),)
+WRONG := $(shell $(PYTHON) tests/shard.py '$(SHARD)' 2>&1)
+$(if $(WRONG),$(error $(WRONG)))
+endif
+RESULTS := $(B)/results
+
 test-full: tests-built guest-kernels other-kernels guest-debian
-	@$(PYTEST) -n 2 --dist loadgroup --full --record docs/test-full.md tests
+	@$(PYTEST) -n 2 --dist loadgroup --full --results $(RESULTS) $(if $(SHARD),--shard $(SHARD) $(if $(FRESH),--fresh)) tests
+
+# What runs left under build/results goes into the tree, and rides along with the next commit.
+.PHONY: record-results
+record-results: | $(B)/.config
+	$(Q)tests/full_tier.py record $(RESULTS)
+	$(Q)tests/full_tier.py document > $(B)/test-full.md && mv $(B)/test-full.md docs/test-full.md
+
+.PHONY: docs/test-full.md
+docs/test-full.md: | $(B)/.config
+	$(call say,DOC,$@)
+	$(Q)tests/full_tier.py document > $(B)/test-full.md && mv $(B)/test-full.md $@
 
 fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
 	@tools/fuzz --seconds $(FUZZ_SECONDS) $(if $(RECORD),--record) $(FUZZ)
@@ -44,6 +62,7 @@ check: $(B)/cpuid-list
 	@tools/check-source
 	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }
 	@tools/test-catalogue --check
+	@tests/full_tier.py check
 
 # The list of what a guest does not see, from the tables that decide it.
 .PHONY: docs/cpuid.md

@@ -5,3 +5,5 @@
 
 TIME_TEST  := 40 minutes
 TIME_UNIT  := ten minutes, then two
+# An Nth of test-full takes at most an hour, by the seconds in tests/results (test_shard.py).
+SHARDS     := 6

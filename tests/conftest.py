@@ -12,10 +12,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 sys.dont_write_bytecode = True
 sys.path[:0] = [os.path.join(TOP, path) for path in ("tools", "tests", "tests/system")]
 
-import record  # noqa: E402
 import written  # noqa: E402
 
-pytest_plugins = ("report_times", "report_failures")
+pytest_plugins = ("report_times", "report_failures", "results", "shard")
 
 
 # Tests that may be tried again in a run because the emulator is known to have failed: more are no accident.
@@ -39,14 +38,9 @@ def configuration_seed():
 
 def pytest_addoption(parser):
     parser.addoption("--full", action="store_true", help="also what is marked full: the whole matrix")
-    parser.addoption("--record", metavar="FILE", help="keep the results of what is marked full in that document")
 
 
 def pytest_configure(config):
-    path = config.getoption("--record")
-    # The workers of a parallel run report to the first process, which alone writes.
-    if path and not hasattr(config, "workerinput"):
-        config.pluginmanager.register(record.Recorder(path))
     config.addinivalue_line("markers", "full: only in make test-full")
     config.addinivalue_line("markers", "slow: takes minutes; is started first")
 
@@ -108,5 +102,5 @@ def pytest_sessionfinish(session, exitstatus):
     if (shared or len(retries(session.config)) > RETRIES) and exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
     # pytest calls a run that collected nothing 5; say so in CI's log as well.
-    if exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
+    if session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
         sys.stderr.write("no test ran\n")

@@ -94,7 +94,8 @@ def boot(name, machine, native=False, **keys):
     return seen
 
 
-@pytest.fixture(scope="module", params=[pytest.param(s, marks=[pytest.mark.xdist_group("topology-" + s)] + [pytest.mark.full] * (s == "one")) for s in SHAPES])
+@pytest.fixture(scope="module", params=[
+    pytest.param(s, marks=[pytest.mark.xdist_group("topology-" + s)] + [pytest.mark.full] * (s == "one")) for s in SHAPES])
 def pair(request):
     """The same shape bare and as a guest: (machine, bare, guest)."""
     with numa.Machine(*SHAPES[request.param]) as machine:

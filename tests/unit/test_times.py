@@ -36,3 +36,10 @@ def test_documents(path):
     assert found
     for line in found:
         assert re.search(r"\(%s( on two cores)?\)$" % TIMES["TIME_TEST"], line), line
+
+
+def test_shards():
+    """The number of parts is the same in all places."""
+    number = TIMES["SHARDS"]
+    assert "SHARD=2/%s:" % number in help_of("test-full")
+    assert set(re.findall(r"SHARD=\d/(\d+)", read("docs/testing.md"))) == {number}
