@@ -49,8 +49,8 @@ fuzz: $(foreach f,$(FUZZ),$(B)/fuzz/fuzz_$(f) $(B)/fuzz-cov/fuzz_$(f))
 
 # Gives copies of the tree one bug at a time; keeps the kill rate in docs/mutants.md. MUTATE= passes further options.
 mutants: tests-built
-	@$(PYTHON) tests/mutants/run.py $(if $(SEED),--seed $(SEED)) $(if $(MUTANTS),--number $(MUTANTS)) \
-		$(if $(JOBS),--jobs $(JOBS)) $(MUTATE)
+	@$(PYTHON) tests/mutants/run.py $(if $(SEED),--seed $(SEED)) $(if $(SINCE),--since '$(SINCE)') \
+		$(if $(MUTANTS),--number $(MUTANTS)) $(if $(MINUTES),--minutes $(MINUTES)) $(if $(JOBS),--jobs $(JOBS)) $(MUTATE)
 
 .PHONY: sizes
 sizes: $(B)/auto.conf

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Draws mutants from a seed, evenly over the layers: by lines of code, and no layer less than LEAST. What is drawn compiles
-as the image does, with its warnings, and to another object than the original; the same seed on the same tree draws the same.
+"""Draws mutants from a seed, evenly over the layers: by lines of code, and no layer less than LEAST; or from the lines of a change
+(change.py). What is drawn compiles as the image does, with its warnings, and to another object than the original; the same seed on
+the same tree draws the same.
 """
 
 import os
@@ -8,6 +9,7 @@ import random
 import re
 import shlex
 import subprocess
+import sys
 
 from mutants import operators, source
 
@@ -42,10 +44,11 @@ def shares(lines, number):
 class Compiler:
     """Compiles a file of a tree with other text than it has, as the tree's Makefile would."""
 
-    def __init__(self, top):
+    def __init__(self, top, build="build"):
+        """build: where the configuration is that counts."""
         self.top = top
-        done = subprocess.run(["make", "-n", "-B", "V=1", "VERSION=mutant", "all"], cwd=top, capture_output=True, text=True,
-                              check=True, env=environment(top))
+        done = subprocess.run(["make", "-n", "-B", "V=1", "VERSION=mutant", "B=" + build, "all"], cwd=top, capture_output=True,
+                              text=True, check=True, env=environment(top))
         found = re.findall(r"^((?:gcc|nasm) .*) -o (\S+\.o) (\S+\.(?:c|asm))(?: |$)", done.stdout, re.MULTILINE)
         # NASM's line has two commands: the first makes the dependencies.
         self.commands = {file: command.rsplit("&& ", 1)[-1] for command, output, file in found if layer_of(file)}
@@ -104,6 +107,34 @@ class Compiler:
         return None if made == self.originals[file] else made
 
 
+class Compilers:
+    """Several configurations: a mutant compiles in each that has its file, and makes a difference in one."""
+
+    def __init__(self, *compilers):
+        self.compilers = compilers
+
+    def files(self):
+        return sorted({file for compiler in self.compilers for file in compiler.files()})
+
+    def read(self, file):
+        return self.compilers[0].read(file)
+
+    def differs(self, file, text):
+        having = [compiler for compiler in self.compilers if file in compiler.files()]
+        if any(compiler.object(file, text) is None for compiler in having):
+            return None
+        return next(filter(None, (compiler.differs(file, text) for compiler in having)), None)
+
+
+def every_feature(top):
+    """A Compiler for the image that has all features: the default one has not what a change may have added."""
+    build = os.path.join("build", "every")
+    os.makedirs(os.path.join(top, build), exist_ok=True)
+    subprocess.run([sys.executable, "-m", "allyesconfig", "Kconfig"], cwd=top, check=True, stdout=subprocess.DEVNULL,
+                   env={**environment(top), "KCONFIG_CONFIG": os.path.join(build, ".config")})
+    return Compiler(top, build)
+
+
 def environment(top):
     """Of a make or a test in that tree, whatever started this one."""
     env = {k: v for k, v in os.environ.items() if k not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "KCONFIG_CONFIG", "MARGAY_BUILD")}
@@ -111,7 +142,7 @@ def environment(top):
     return env
 
 
-def candidates(layer, file, text):
+def candidates(file, text):
     """{line: {operator: [(start, end, replacement), ...]}}"""
     found = {}
     for operator, start, end, new in operators.edits(file, text):
@@ -122,10 +153,10 @@ def candidates(layer, file, text):
 
 def draw(compiler, seed, number):
     """The mutants, by layer. Every line with something to change is as likely; on it every kind of bug, then every one."""
-    layers = {}
+    layers, keys = {}, set()
     for file in compiler.files():
         text = compiler.read(file)
-        for line, kinds in sorted(candidates(layer_of(file), file, text).items()):
+        for line, kinds in sorted(candidates(file, text).items()):
             layers.setdefault(layer_of(file), []).append((file, text, kinds))
     for layer, wanted in shares({layer: len(layers[layer]) for layer in sorted(layers)}, number).items():
         choose, seen = random.Random("%s %s" % (seed, layer)), set()
@@ -135,9 +166,44 @@ def draw(compiler, seed, number):
             start, end, new = choose.choice(kinds[operator])
             made = compiler.differs(file, text[:start] + new + text[end:])
             if made and (file, made) not in seen:
+                mutant = source.mutant(layer, file, text, operator, start, end, new)
+                if source.key(mutant) in keys:
+                    continue
                 seen.add((file, made))
+                keys.add(source.key(mutant))
                 wanted -= 1
-                yield source.mutant(layer, file, text, operator, start, end, new)
+                yield mutant
+
+
+def draw_lines(compiler, seed, number, added):
+    """The mutants of a change, one for a line at most. added: {file: numbers of lines}, from 1. There are fewer than wanted where
+    the change has no more lines that can be mutated."""
+    choose, places, keys = random.Random("%s of a change" % seed), [], set()
+    for file in compiler.files():
+        if file in added:
+            text = compiler.read(file)
+            places += [(file, text, kinds) for line, kinds in sorted(candidates(file, text).items())
+                       if line + 1 in added[file]]
+    choose.shuffle(places)
+    for file, text, kinds in places:
+        if len(keys) == number:
+            return
+        for operator, start, end, new in shuffled(choose, kinds):
+            mutant = source.mutant(layer_of(file), file, text, operator, start, end, new)
+            if source.key(mutant) not in keys and compiler.differs(file, text[:start] + new + text[end:]):
+                keys.add(source.key(mutant))
+                yield mutant
+                break
+
+
+def shuffled(choose, kinds):
+    """The edits of a line: one of each kind, then the others, both in any order."""
+    left = {operator: choose.sample(edits, len(edits)) for operator, edits in sorted(kinds.items())}
+    while left:
+        for operator in choose.sample(sorted(left), len(left)):
+            yield (operator, *left[operator].pop())
+            if not left[operator]:
+                del left[operator]
 
 
 def written(mutants):

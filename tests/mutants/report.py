@@ -1,54 +1,27 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What a mutation run came to: the kill rate by layer, the survivors and the reasons, as a part of docs/mutants.md."""
+"""What a mutation run came to: the kill rate by layer, the survivors and the reasons, as a part of docs/mutants.md; the table of a
+change's mutants for a note.
+"""
 
 import collections
-import hashlib
-import re
+import os
 import textwrap
 
 from mutants import draw
+from mutants.results import TO_RUN, Row, kept, kept_path
+from mutants.source import key
 
-# status: killed or survived, or open while only some of the tests ran, or gone when the source has its lines no more.
-Result = collections.namedtuple("Result", "status by commit")
-TITLES = {True: "The committed mutants", False: "A fresh seed"}
-GOALS = {True: 95, False: 85}  # per cent; of the committed ones, of fresh ones
+COMMITTED, FRESH, CHANGE = "committed", "fresh", "change"
+TITLES = {COMMITTED: "The committed mutants", FRESH: "A fresh seed"}
+GOALS = {COMMITTED: 95, FRESH: 90, CHANGE: 90}  # per cent
 WIDTH = 120
 MOST_GONE = 10  # per cent of the committed ones, then they have to be drawn again
 INTRODUCTION = """# Mutants
 
-Single bugs of the kinds that programmers make, and whether a test sees them: `make mutants` draws, runs and writes this
-([testing.md](testing.md)). A mutant that no input can tell apart counts as killed, with its reason.
+Single bugs of the kinds that programmers make, and whether a test sees them ([testing.md](testing.md)). `make mutants`
+draws and runs them; this is made from what it keeps in `tests/mutants/results`. A mutant that no input can tell apart
+counts as killed, with its reason; one that not all tests were run on counts as survived.
 """
-
-
-def key(mutant):
-    """Stays when the file moves and when other lines change."""
-    text = repr((mutant.scope, mutant.operator, mutant.nth, mutant.old, mutant.new))
-    return hashlib.sha1(text.encode()).hexdigest()[:8]
-
-
-def counted(mutants, results, reasons):
-    """{layer: Counter of drawn, killed, alike, survived, open, gone}, and the same under "all"."""
-    table = collections.defaultdict(collections.Counter)
-    for m in mutants:
-        result = results.get(key(m))
-        status = result.status if result else "open"
-        if status in ("survived", "open") and key(m) in reasons:
-            status = "alike"
-        for row in (m.layer, "all"):
-            table[row]["drawn"] += 1
-            table[row][status] += 1
-    return table
-
-
-def rate(counts):
-    """Killed, per cent of those that are there; what was not run to its end is not killed."""
-    there = counts["drawn"] - counts["gone"]
-    return 100 * (counts["killed"] + counts["alike"]) / there if there else 0
-
-
-def good(counts, committed):
-    return rate(counts) >= GOALS[committed] and 100 * counts["gone"] <= MOST_GONE * counts["drawn"]
 
 
 def shown(mutant):
@@ -56,43 +29,115 @@ def shown(mutant):
     return "`%s` %s, %s: `%s` as `%s`" % (mutant.file, mutant.scope, mutant.operator, " ".join(mutant.old), " ".join(mutant.new))
 
 
+def rows(mutants, results, reasons, tree):
+    """A Row for each mutant, by what is known of it in this state of the source."""
+    for m in mutants:
+        result, reason = results.final(key(m), tree), reasons.get(key(m), "")
+        status = result.status if result else TO_RUN
+        if reason and status in ("survived", TO_RUN):
+            status = "alike"
+        yield Row(key(m), m.layer, result.file if result else m.file, shown(m), status, result.by if result else "",
+                  result.commit if result else "", reason if status == "alike" else "")
+
+
+def counted(mutants):
+    """{layer: Counter of drawn, killed, alike, survived, gone, to run}, and the same under "all"."""
+    table = collections.defaultdict(collections.Counter)
+    for m in mutants:
+        for row in (m.layer, "all"):
+            table[row]["drawn"] += 1
+            table[row][m.status] += 1
+    return table
+
+
+def rate(counts):
+    """Killed, per cent of those that are there; what is still to run is not killed."""
+    there = counts["drawn"] - counts["gone"]
+    return 100 * (counts["killed"] + counts["alike"]) / there if there else 0
+
+
+def good(counts, kind):
+    return rate(counts) >= GOALS[kind] and 100 * counts["gone"] <= MOST_GONE * counts["drawn"]
+
+
 def wrapped(text):
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
-def part(mutants, results, reasons, committed, seed):
-    """The lines of this run's part of the document."""
-    table = counted(mutants, results, reasons)
-    commits = sorted({results[key(m)].commit for m in mutants if key(m) in results})
-    yield "## " + TITLES[committed]
+def escaped(text):
+    return text.replace("|", "\\|")
+
+
+def killer(by):
+    """Of a test of pytest's, its file: the tests of one are counted together."""
+    return os.path.basename(by.split("::")[0])[:-3] if "::" in by else by
+
+
+def table(mutants):
+    """The lines of the kill rates by layer."""
+    counts = counted(mutants)
+    yield "| layer | drawn | killed | alike | survived | gone | rate |"
+    yield "|---|--:|--:|--:|--:|--:|--:|"
+    for layer in [layer for layer, _ in draw.LAYERS if layer in counts] + ["all"]:
+        numbers = tuple(counts[layer][status] for status in ("drawn", "killed", "alike", "survived", "gone"))
+        yield "| %s | %d | %d | %d | %d | %d | %.0f %% |" % (layer, *numbers, rate(counts[layer]))
+
+
+def killed_by(mutants):
+    counts = collections.Counter(killer(m.by) for m in mutants if m.status == "killed" and m.by)
+    most = sorted(counts.items(), key=lambda item: (-item[1], item[0]))
+    return wrapped("Killed first by: %s." % ", ".join("%s %d" % item for item in most)) if most else []
+
+
+def part(kind, seed, mutants):
+    """The lines of a complete run's part of the document."""
+    commits = sorted({m.commit for m in mutants if m.commit})
+    yield "## " + TITLES[kind]
     yield ""
     yield from wrapped("Seed %s, commit %s: %.0f %% killed, the goal is %d %%." % (
-        seed, ", ".join(commits) or "none", rate(table["all"]), GOALS[committed]))
+        seed, ", ".join(commits) or "none", rate(counted(mutants)["all"]), GOALS[kind]))
     yield ""
-    yield "| layer | drawn | killed | alike | survived | not run to the end | gone | rate |"
-    yield "|---|--:|--:|--:|--:|--:|--:|--:|"
-    for layer in [layer for layer, _ in draw.LAYERS if layer in table] + ["all"]:
-        counts = table[layer]
-        numbers = tuple(counts[status] for status in ("drawn", "killed", "alike", "survived", "open", "gone"))
-        yield "| %s | %d | %d | %d | %d | %d | %d | %.0f %% |" % (layer, *numbers, rate(counts))
-    yield ""
-    by = collections.Counter(results[key(m)].by for m in mutants if key(m) in results and results[key(m)].status == "killed")
-    most = sorted(by.items(), key=lambda item: (-item[1], item[0]))
-    yield from wrapped("Killed first by: %s." % ", ".join("%s %d" % item for item in most))
-    for title, chosen in (("Survivors", ("survived",)), ("Not run to the end", ("open", None))):
-        rows = [m for m in mutants if key(m) not in reasons and (results[key(m)].status if key(m) in results else None) in chosen]
-        if rows:
-            yield from ("", title + ":", "", "| mutant | the bug |", "|---|---|")
-            yield from ("| %s | %s |" % (key(m), shown(m).replace("|", "\\|")) for m in rows)
-    rows = [m for m in mutants if key(m) in reasons and not (key(m) in results and results[key(m)].status == "killed")]
-    if rows:
-        yield from ("", "Alike:", "", "| mutant | the bug: why no input can tell |", "|---|---|")
-        yield from ("| %s | %s: %s |" % (key(m), shown(m).replace("|", "\\|"), reasons[key(m)]) for m in rows)
+    yield from table(mutants)
+    by = killed_by(mutants)
+    if by:
+        yield ""
+        yield from by
+    for title, head, status in (("Survivors", "the bug", "survived"), ("Alike", "the bug: why no input can tell", "alike")):
+        chosen = [m for m in mutants if m.status == status]
+        if chosen:
+            yield from ("", title + ":", "", "| mutant | %s |" % head, "|---|---|")
+            yield from ("| %s | %s |" % (m.key, escaped(m.bug) + (": " + m.note if m.note else "")) for m in chosen)
 
 
-def document(text, lines, committed):
-    """The document with this part new; the other run's part stays."""
-    parts = dict(re.findall(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", text, re.MULTILINE | re.DOTALL))
-    parts[TITLES[committed]] = "\n".join(list(lines)[1:])
-    kept = ["## %s\n%s\n" % (title, parts[title].rstrip("\n")) for title in TITLES.values() if title in parts]
-    return INTRODUCTION + "\n" + "\n".join(kept)
+def document(folder):
+    """docs/mutants.md, of what is kept there."""
+    parts = [INTRODUCTION]
+    for kind in TITLES:
+        run = kept(kept_path(folder, kind == COMMITTED))
+        if run:
+            parts.append("\n".join(part(kind, *run)) + "\n")
+    return "\n".join(parts)
+
+
+def list_of(mutants):
+    """The lines of a table for a note: each mutant and what killed it."""
+    yield "| mutant | the bug | killed by |"
+    yield "|---|---|---|"
+    for m in mutants:
+        by = m.by.removeprefix("tests/") if m.status == "killed" else m.status + (": " + m.note if m.note else "")
+        yield "| %s | %s | %s |" % (m.key, escaped(m.bug), escaped(by))
+
+
+def summary(kind, name, mutants):
+    """The lines that a run ends with, complete or not."""
+    counts = counted(mutants)
+    yield from list_of(mutants) if kind == CHANGE else table(mutants)
+    yield ""
+    yield from killed_by(mutants)
+    yield "%s: %d of %d killed%s, %.0f %%; the goal is %d %%." % (
+        name, counts["all"]["killed"] + counts["all"]["alike"], counts["all"]["drawn"] - counts["all"]["gone"],
+        " (%d of them alike)" % counts["all"]["alike"] if counts["all"]["alike"] else "", rate(counts["all"]), GOALS[kind])
+    if kind != CHANGE:
+        yield from ("survived: %s %s" % (m.key, m.bug) for m in mutants if m.status == "survived")
+    if counts["all"][TO_RUN]:
+        yield "%d still to run: the same command goes on. They count as survived so far." % counts["all"][TO_RUN]

@@ -5,6 +5,7 @@ finds its place again by its text when lines or files have moved.
 
 import bisect
 import collections
+import hashlib
 import re
 
 TOKEN = re.compile(r"""
@@ -114,6 +115,12 @@ def mutant(layer, file, text, operator, start, end, replacement):
     same = [place for place in occurrences(text, old) if scope(place[1] - 1) == scope(last - 1)]
     new = bare(text[first:start] + replacement + text[end:last])
     return Mutant(layer, file, scope(last - 1), operator, same.index((first, last)), old, new)
+
+
+def key(mutant):
+    """Stays when the file moves and when other lines change."""
+    text = repr((mutant.scope, mutant.operator, mutant.nth, mutant.old, mutant.new))
+    return hashlib.sha1(text.encode()).hexdigest()[:8]
 
 
 def apply(mutant, text):

@@ -1,6 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A scratch copy of the source with what was built of it: where one mutant at a time is built and tested."""
+"""A scratch copy of the source with what was built of it: where one mutant at a time is built and tested. A copy that is there
+already is brought up to date, whatever a killed run has left in it.
+"""
 
+import contextlib
+import filecmp
+import hashlib
 import os
 import shutil
 import subprocess
@@ -8,35 +13,99 @@ import subprocess
 import unit_lines
 from mutants import draw, source
 
-# Of the copied build; the guest's files are only linked to, logs and ISOs are each tree's own.
+# Of the copied build; downloads are only linked to, logs and ISOs are each tree's own.
 KEPT = ("obj", "unit", "fuzz-replay", "tests-guest", "config", ".config", "auto.conf", "config.h", "qemu_code.so", "qemu_memory.so")
-BUILD_SECONDS = 900
+SHARED = ("guest", "qemu-11.1", "bochs")
+BUILD_SECONDS = 1800
+# The run writes them itself.
+NO_MATTER = ("docs/mutants.md", "tests/mutants/results/")
+
+
+def files_of(top):
+    """Those that git knows or would, and that are there."""
+    names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=top, check=True,
+                           capture_output=True, text=True).stdout.split("\0")
+    return sorted(name for name in set(names) if name and os.path.exists(os.path.join(top, name)))
+
+
+def state_of(top):
+    """A digest of all that a mutant's end may depend on. Results count for the state that they are of."""
+    digest = hashlib.sha1()
+    for name in files_of(top):
+        if not name.startswith(NO_MATTER):
+            with open(os.path.join(top, name), "rb") as f:
+                digest.update(b"%s %s\n" % (name.encode(), hashlib.sha1(f.read()).hexdigest().encode()))
+    return digest.hexdigest()[:12]
 
 
 class Tree:
-    def __init__(self, top, path):
-        """Makes the copy, of the files that git knows or would, and builds it as `make` does by default."""
-        self.path = path
-        shutil.rmtree(path, ignore_errors=True)
-        os.makedirs(os.path.join(path, "build"))
-        names = subprocess.run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], cwd=top, check=True,
-                               capture_output=True, text=True).stdout.split("\0")
-        for name in filter(None, names):
-            if os.path.exists(os.path.join(top, name)):
-                os.makedirs(os.path.dirname(os.path.join(path, name)), exist_ok=True)
-                shutil.copy2(os.path.join(top, name), os.path.join(path, name))
+    def __init__(self, top, path, children):
+        """Makes the copy, or brings it up to date, and configures it as `make` does by default."""
+        self.path, self.children = path, children
+        self.marker = os.path.join(path, "build", "busy")
+        # Whoever was killed in a build, or in a test that builds, may have left half a file.
+        if os.path.exists(self.marker) or not os.path.exists(os.path.join(path, "build", "copied")):
+            shutil.rmtree(path, ignore_errors=True)
+            self.copy_build(top)
+        self.copy_source(top)
+        self.make("default_defconfig")
+
+    def copy_build(self, top):
+        os.makedirs(os.path.join(self.path, "build"))
         for name in KEPT:
             if os.path.exists(os.path.join(top, "build", name)):
-                subprocess.run(["cp", "-a", os.path.join(top, "build", name), os.path.join(path, "build")], check=True)
-        os.symlink(os.path.join(top, "build", "guest"), os.path.join(path, "build", "guest"))
-        self.make("default_defconfig")
+                subprocess.run(["cp", "-a", os.path.join(top, "build", name), os.path.join(self.path, "build")], check=True)
+        for name in SHARED:
+            os.symlink(os.path.join(top, "build", name), os.path.join(self.path, "build", name))
+        for name in files_of(top):
+            self.copy_file(top, name)
+        with open(os.path.join(self.path, "build", "copied"), "w", encoding="ascii"):
+            pass
+
+    def copy_file(self, top, name):
+        os.makedirs(os.path.dirname(os.path.join(self.path, name)), exist_ok=True)
+        shutil.copy2(os.path.join(top, name), os.path.join(self.path, name))
+
+    def copy_source(self, top):
+        """What differs, with a new time: what was built of the old text is older. What is no more goes."""
+        names = set(files_of(top))
+        for name in sorted(names):
+            mine = os.path.join(self.path, name)
+            if not os.path.exists(mine) or not filecmp.cmp(os.path.join(top, name), mine, shallow=False):
+                self.copy_file(top, name)
+                os.utime(mine)
+        build = os.path.dirname(self.marker)
+        for folder, subfolders, here in os.walk(self.path):
+            subfolders[:] = [f for f in subfolders if f != "__pycache__" and os.path.join(folder, f) != build]
+            for name in here:
+                if os.path.relpath(os.path.join(folder, name), self.path) not in names:
+                    os.remove(os.path.join(folder, name))
+
+    @contextlib.contextmanager
+    def busy(self):
+        """What is done in here has ended by itself, or the copy is no good."""
+        with open(self.marker, "w", encoding="ascii"):
+            pass
+        yield
+        os.remove(self.marker)
 
     def make(self, *targets):
         """What make said, or an error."""
-        done = subprocess.run(["make", "VERSION=mutant", *targets], cwd=self.path, env=draw.environment(self.path),
-                              stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=BUILD_SECONDS, check=False)
-        if done.returncode:
-            raise BuildError(done.stdout + done.stderr)
+        with self.busy():
+            done = self.children.run(["make", "VERSION=mutant", *targets], self.path, draw.environment(self.path), BUILD_SECONDS)
+        if done.status:
+            raise BuildError(done.text)
+        return done.text
+
+    def make_units(self):
+        """All unit tests and what reads recorded machines. What a bug keeps from compiling stays as it was: that says nothing."""
+        folder = os.path.join(self.path, "tests", "unit")
+        units = [name[:-2] for name in sorted(os.listdir(folder)) if re.fullmatch(r"(test|read|replay)_\w+\.c", name)]
+        fuzzers = [name[:-2] for name in sorted(os.listdir(os.path.join(self.path, "tests", "fuzz")))
+                   if re.fullmatch(r"fuzz_\w+\.c", name)]
+        targets = ["build/unit/" + name for name in units] + ["build/fuzz-replay/" + name for name in fuzzers]
+        with contextlib.suppress(BuildError):
+            self.make("-k", "build/cpuid-list", *targets)
 
     def find(self, mutant):
         """The file that has the mutant's lines, wherever it lies today, and its text; None when no file has them."""
@@ -51,6 +120,15 @@ class Tree:
                 return file, text
         return None
 
+    @contextlib.contextmanager
+    def with_bug(self, mutant, file, text):
+        """The file has the mutant's bug in here."""
+        self.write(file, source.apply(mutant._replace(file=file), text))
+        try:
+            yield
+        finally:
+            self.write(file, text)
+
     def write(self, file, text):
         """make goes by the time of change, so the original gets a new one, too, when it is put back."""
         with open(os.path.join(self.path, file), "w", encoding="utf-8") as f:
@@ -59,6 +137,17 @@ class Tree:
     def linked_with(self, file):
         """The unit tests and fuzz targets whose UNIT line has the file, or that include it: ("unit" or "fuzz", name)."""
         return unit_lines.linked_with(self.path, file)
+
+    def tests(self, blind):
+        """{name of a file of tests: (its path, its text)} of all that pytest runs, but for those."""
+        found = {}
+        for folder in ("tests/unit", "tests/system"):
+            for name in sorted(os.listdir(os.path.join(self.path, folder))):
+                if re.fullmatch(r"test_\w+\.py", name) and name[:-3] not in blind:
+                    path = os.path.join(folder, name)
+                    with open(os.path.join(self.path, path), encoding="utf-8") as f:
+                        found[name[:-3]] = path, f.read()
+        return found
 
 
 class BuildError(Exception):

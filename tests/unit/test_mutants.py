@@ -1,14 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The mutation run's own parts: each kind of bug, the draw, finding a mutant again, steps, rates and exit status."""
+"""The bugs that a mutation run gives the tree: each kind of them, the draws, from a seed and from a change, and finding one again.
+What becomes of them: test_mutants_run.py.
+"""
 
-import json
 import os
-import sys
-import types
+import subprocess
 
 import pytest
 
-from mutants import draw, operators, report, run, source, steps, tree
+from mutants import change, draw, operators, report, source, tree
 
 C = """\
 static int f(u64 a, int b)
@@ -174,6 +174,98 @@ def test_draw():
     assert sorted({m.layer for m in first}) == ["vmm", "vmm/dev"]
 
 
+def test_no_key_is_drawn_twice():
+    """Mutants of twins, in files with the same text, are one to whoever keeps results by their keys."""
+    class Twins(Compiler):
+        def files(self):
+            return ["arch/x86_64/svm/a.c", "arch/x86_64/vmx/a.c"]
+
+    keys = [source.key(m) for m in draw.draw(Twins(), "1", 40)]
+    assert len(keys) == len(set(keys)) == 40
+
+
+def test_draw_of_a_change():
+    """Of its lines only, one for a line; the seed decides which."""
+    numbers = [n for n, line in enumerate(C.split("\n"), 1) if "g(a, b)" in line or "u64 x" in line or "vm_log" in line]
+    added = {"vmm/a.c": set(numbers), "vmm/absent.c": {1}}
+    every = list(draw.draw_lines(Compiler(), "1", 10, added))
+    assert sorted(" ".join(m.old)[:7] for m in every) == ["g(a, b)", "g(a, b)", "u64 x ="]
+    assert {m.file for m in every} == {"vmm/a.c"}
+    two = [list(draw.draw_lines(Compiler(), str(seed), 2, added)) for seed in (*range(20), 0)]
+    assert two[0] == two[-1] and {len(found) for found in two} == {2} and len({tuple(found) for found in two}) > 5
+    assert not list(draw.draw_lines(Compiler(), "1", 10, {"vmm/a.c": {1}}))
+
+
+def test_a_line_that_cannot_be_mutated_is_left_for_another():
+    """A line whose first bug does not compile has another; one without any that does is none."""
+    class Picky(Compiler):
+        def differs(self, file, text):
+            return text if "h = false" in text else None
+
+    lines = {"vmm/a.c": set(range(1, C.count("\n") + 1))}
+    assert [m.new for m in draw.draw_lines(Picky(), "1", 10, lines)] == [("h = false;",)]
+
+
+class Config:
+    """A compiler of one configuration, by {text: object}: a text that it does not know does not compile."""
+
+    def __init__(self, objects, files=("vmm/a.c",)):
+        self.objects, self.all = objects, files
+
+    def files(self):
+        return self.all
+
+    def object(self, file, text):
+        return self.objects.get(text)
+
+    def differs(self, file, text):
+        return None if self.objects.get(text) == "original" else self.objects.get(text)
+
+
+@pytest.mark.parametrize("first, second, expected", [
+    ("other", "original", "other"), ("original", "other", "other"), ("original", "original", None), (None, "other", None),
+    ("other", None, None),
+])
+def test_a_mutant_of_a_change_compiles_in_each_configuration(first, second, expected):
+    both = draw.Compilers(Config({"bug": first}), Config({"bug": second}))
+    assert both.differs("vmm/a.c", "bug") == expected
+    # Who has not the file has no say.
+    alone = draw.Compilers(Config({}, ()), Config({"bug": second}))
+    assert alone.files() == ["vmm/a.c"] and alone.differs("vmm/a.c", "bug") == (second if second != "original" else None)
+
+
+def git(folder, *words):
+    return subprocess.run(["git", "-c", "user.name=t", "-c", "user.email=t", *words], cwd=folder, check=True, capture_output=True,
+                          text=True).stdout.strip()
+
+
+def test_lines_that_a_change_adds(tmp_path):
+    """Those of the image that are new: no line that was moved with its file, indented anew or lost, and none of a test."""
+    files = {"vmm/a.c": "one\ntwo\nthree\n", "vmm/moved.c": "a\nb\nc\nd\n", "vmm/gone.c": "x\n", "tests/t.c": "t\n"}
+    for name, text in files.items():
+        (tmp_path / name).parent.mkdir(exist_ok=True)
+        (tmp_path / name).write_text(text)
+    git(tmp_path, "init", "-q")
+    git(tmp_path, "add", ".")
+    git(tmp_path, "commit", "-q", "-m", "one")
+    first = git(tmp_path, "rev-parse", "HEAD")
+    assert change.commit_of(str(tmp_path), "HEAD") == first and change.added(str(tmp_path), first) == {}
+    (tmp_path / "vmm/a.c").write_text("zero\none\n\ttwo\nthree and a half\n++ b/vmm/x.c\n")
+    (tmp_path / "tests/t.c").write_text("t\nu\n")
+    (tmp_path / "kernel").mkdir()
+    git(tmp_path, "mv", "vmm/moved.c", "kernel/here.c")
+    git(tmp_path, "rm", "-q", "vmm/gone.c")
+    git(tmp_path, "commit", "-q", "-a", "-m", "two")
+    expected = {"vmm/a.c": {1, 4, 5}}
+    assert change.added(str(tmp_path), first) == expected
+    # What is not committed is tested, too, so it counts.
+    (tmp_path / "kernel/here.c").write_text("a\nb\nc\nd\ne\n")
+    (tmp_path / "kernel/new.c").write_text("n\nm\n")
+    assert change.added(str(tmp_path), first) == {**expected, "kernel/here.c": {5}, "kernel/new.c": {1, 2}}
+    with pytest.raises(change.NoCommit, match="SINCE=nothing"):
+        change.commit_of(str(tmp_path), "nothing")
+
+
 def test_shares():
     assert draw.shares({"a": 100, "b": 300, "c": 0}, 23) == {"a": 7, "b": 11, "c": 5}
     assert sum(draw.shares({"a": 1, "b": 1, "c": 1}, 100).values()) == 100
@@ -183,7 +275,7 @@ def test_shares():
 def test_committed_mutants():
     with open(os.path.join(draw.TOP, "tests", "mutants", "committed"), encoding="utf-8") as f:
         mutants = [m for m, _ in draw.read(f.read())]
-    assert len(mutants) == len({report.key(m) for m in mutants}) == 100
+    assert len(mutants) == len({source.key(m) for m in mutants}) == 100
     assert {m.layer for m in mutants} == {layer for layer, _ in draw.LAYERS}
     here = tree.Tree.__new__(tree.Tree)
     here.path = draw.TOP
@@ -191,160 +283,3 @@ def test_committed_mutants():
     assert len(gone) <= report.MOST_GONE
     moved = mutants[-1]._replace(file="vmm/elsewhere.c")
     assert here.find(moved)[0] == mutants[-1].file
-
-
-def test_steps():
-    files = ["test_configs", "test_time", "test_tiny", "test_zeroing"]
-    found = steps.machine_steps("vmm", files)
-    assert found[0] == "boot qemu" and found[-1] == "test_zeroing"
-    assert "test_tiny bochs" in found and "test_configs" not in found and "test_tiny" not in found
-    for layer in "vmx", "svm":
-        found = steps.machine_steps(layer, files)
-        assert found[:2] == list(steps.BUILT) and {step.split()[1] for step in found[2:]} == {steps.ONLY[layer]}
-    here = tree.Tree.__new__(tree.Tree)
-    here.path = draw.TOP
-    assert set(here.linked_with("vmm/memory/mtrr.c")) >= {("unit", "test_mtrr"), ("fuzz", "fuzz_mtrr"), ("fuzz", "fuzz_vmm")}
-    assert list(here.linked_with("drivers/pmtimer.c")) == [("unit", "test_pmtimer")]
-
-
-def mutants_of(*layers):
-    return [source.Mutant(layer, "f.c", "f", "relation", n, ("a < b",), ("a <= b",)) for n, layer in enumerate(layers)]
-
-
-def results_of(mutants, *states):
-    return {report.key(m): report.Result(s, "unit test_x" if s == "killed" else "", "0123abcd")
-            for m, s in zip(mutants, states) if s}
-
-
-def test_rates():
-    mutants = mutants_of("vmm", "vmm", "vmm", "cpu", "cpu", "cpu")
-    results = results_of(mutants, "killed", "survived", "survived", "gone", "open", None)
-    table = report.counted(mutants, results, {report.key(mutants[2]): "as one\\"})
-    assert dict(table["vmm"]) == {"drawn": 3, "killed": 1, "survived": 1, "alike": 1}
-    assert dict(table["cpu"]) == {"drawn": 3, "gone": 1, "open": 2}
-    assert report.rate(table["vmm"]) == pytest.approx(200 / 3) and report.rate(table["cpu"]) == 0
-    assert report.rate(table["all"]) == 40
-
-
-@pytest.mark.parametrize("killed, gone, committed, good", [
-    (95, 0, True, True), (94, 0, True, False), (85, 0, False, True), (84, 0, False, False), (90, 10, True, True),
-    (89, 11, True, False),
-])
-def test_goals(killed, gone, committed, good):
-    assert report.good({"drawn": 100, "killed": killed, "alike": 0, "gone": gone}, committed) == good
-
-
-def test_document():
-    mutants = mutants_of("vmm", "cpu", "cpu")
-    results = results_of(mutants, "killed", "survived", "survived")
-    reasons = {report.key(mutants[2]): "nothing reads it"}
-    many = mutants_of(*["vmm"] * 40)
-    kills = {report.key(m): report.Result("killed", "unit test_%d" % n, "%012x" % n) for n, m in enumerate(many)}
-    assert all(len(line) <= report.WIDTH or line.startswith("|") for line in report.part(many, kills, {}, True, "17"))
-    text = report.document("", report.part(mutants, results, reasons, True, "17"), True)
-    assert "Seed 17, commit 0123abcd: 67 % killed, the goal is 95 %." in text
-    assert "| cpu | 2 | 0 | 1 | 1 | 0 | 0 | 50 % |" in text and "| all | 3 | 1 | 1 | 1 | 0 | 0 | 67 % |" in text
-    assert "unit test_x 1" in text and ": nothing reads it |" in text
-    assert text.count(report.key(mutants[1])) == 1 and report.key(mutants[0]) not in text
-    # The other run's part stays, an old one of the same kind goes.
-    both = report.document(text, report.part(mutants, {}, {}, False, "5"), False)
-    assert both.startswith(text.rstrip("\n")) and "Seed 5, commit none: 0 %" in both
-    assert report.document(both, report.part(mutants, results, reasons, True, "17"), True) == both
-
-
-class Tree:
-    """One file; what is asked for is noted."""
-
-    def __init__(self, path, has=True):
-        self.path, self.has, self.written, self.made = str(path / "tree"), has, [], []
-
-    def find(self, mutant):
-        return ("f.c", "void f(void)\n{\na < b\n}\n") if self.has else None
-
-    def write(self, file, text):
-        self.written.append(text)
-
-    def make(self, *targets):
-        self.made.extend(targets)
-        if "all" in targets and "broken" in self.path:
-            raise tree.BuildError("no")
-
-
-@pytest.mark.parametrize("folder, has, failing, wanted, expected", [
-    ("good", True, "unit b", "", ("killed", "unit b")), ("good", True, "boot qemu", "", ("killed", "boot qemu")),
-    ("good", True, None, "", ("survived", "")), ("good", True, "boot qemu", "unit|fuzz", ("open", "")),
-    ("good", False, "unit b", "", ("gone", "")), ("broken", True, "boot qemu", "", ("gone", "")),
-])
-def test_judge(tmp_path, monkeypatch, folder, has, failing, wanted, expected):
-    (tmp_path / folder).mkdir()
-    t = Tree(tmp_path / folder, has)
-    asked = []
-    monkeypatch.setattr(steps, "names", lambda *_: iter(["unit a", "unit b", "boot qemu"]))
-    monkeypatch.setattr(steps, "run", lambda t, name, *_: (asked.append(name), (name != failing, "output", 1))[1])
-    baseline = types.SimpleNamespace(patience=lambda name: 60, prefix=())
-    mutant = mutants_of("vmm")[0]
-    assert run.judge(t, mutant, None, baseline, wanted) == expected
-    if has:
-        assert "a <= b" in t.written[0] and "a < b" in t.written[-1]
-    # The test that killed it before comes first.
-    del asked[:]
-    run.judge(t, mutant, report.Result("killed", "unit b", "x"), baseline, wanted)
-    assert asked[:1] == (["unit b"] if has else [])
-
-
-def test_results_are_kept(tmp_path):
-    path = tmp_path / "results"
-    kept = run.Results(path)
-    kept.keep("a", report.Result("open", "", "1"))
-    kept.keep("a", report.Result("killed", "unit x", "2"))
-    assert run.Results(path).of == {"a": report.Result("killed", "unit x", "2")}
-    assert len([json.loads(line) for line in path.read_text().splitlines()]) == 2
-
-
-def test_a_step_is_run(tmp_path, monkeypatch):
-    t = types.SimpleNamespace(path=str(tmp_path), make=lambda *_: None)
-    (tmp_path / "build").mkdir()
-    monkeypatch.setattr(steps, "command", lambda name: ([], ["sh", "-c", name.split(" ", 1)[1]]))
-    assert steps.run(t, "unit exit 0", 60, ("false",))[0]
-    assert steps.run(t, "unit echo said; exit 3", 60, ())[:2] == (False, "said\n")
-    assert not steps.run(t, "unit sleep 60", 1, ())[0]
-    # Machines by the prefix, whose own time does not count; a choice that leaves no test is no failure.
-    passed, _, seconds = steps.run(t, "test_x exit 5", 60, ("sh", "-c", "sleep 1; exec \"$@\"", "-"))
-    assert passed and seconds < 0.9
-    assert not steps.run(t, "unit exit 5", 60, ())[0]
-    assert steps.run(t, "boot echo EmulatorDied >&2; exit 1", 60, ())[0]
-    assert not steps.run(t, "boot exit 1", 60, ())[0]
-    # What does not build says nothing.
-    t.make = lambda *_: (_ for _ in ()).throw(tree.BuildError("no"))
-    assert steps.run(t, "unit exit 1", 60, ())[0]
-
-
-def test_a_failing_baseline_ends_the_run(tmp_path, monkeypatch):
-    outcome = [True]
-    monkeypatch.setattr(steps, "run", lambda *_: (outcome[0], "what it said", 3))
-    baseline = steps.Baseline(None, str(tmp_path / "baseline"), ())
-    assert baseline.patience("unit a") == 75
-    outcome[0] = False
-    assert baseline.patience("unit a") == 75
-    for _ in range(2):
-        with pytest.raises(RuntimeError, match="what it said"):
-            baseline.patience("unit b")
-
-
-@pytest.mark.parametrize("states, status", [(["killed"] * 20, 0), (["killed"] * 19 + ["survived"], 0),
-                                            (["killed"] * 18 + ["survived"] * 2, 1)])
-def test_exit_status(tmp_path, monkeypatch, states, status):
-    mutants = mutants_of(*["vmm"] * 20)
-    answers = dict(zip(map(report.key, mutants), states))
-    committed = tmp_path / "committed"
-    committed.write_text("\n".join(draw.written(mutants)) + "\n")
-    monkeypatch.setattr(run, "COMMITTED", str(committed))
-    monkeypatch.setattr(run, "DOCUMENT", str(tmp_path / "document"))
-    monkeypatch.setattr(run, "SCRATCH", str(tmp_path))
-    monkeypatch.setattr(run, "Tree", lambda *_: None)
-    monkeypatch.setattr(run, "judge", lambda tree, m, *_: (answers[report.key(m)], "unit a"))
-    monkeypatch.setattr(sys, "argv", ["run.py"])
-    with pytest.raises(SystemExit) as end:
-        run.main()
-    assert end.value.code == status
-    assert "%d %% killed" % (100 * states.count("killed") / 20) in (tmp_path / "document").read_text()
