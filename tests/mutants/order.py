@@ -31,7 +31,6 @@ OTHER = {"vmx": "qemu", "svm": "bochs"}
 # Of each machine, in the name of a test: the emulator whose CPU it has.
 EMULATORS = (("bochs", re.compile(r"bochs|vtx|vmx")), ("qemu", re.compile(r"qemu|svm")))
 MOST_KILLERS, MOST_NAMED = 8, 6
-NAMED = 4  # the least score of a test that is about the mutant's file
 # A phase of a test may take so much longer than it ever did, or, where nobody knows that, this long.
 TIMES, MORE, PATIENCE = 5, 120, 3600
 
@@ -74,31 +73,39 @@ def words_of(file):
     return list(dict.fromkeys([stem, *parts, os.path.basename(os.path.dirname(file))]))
 
 
-def score(file, test, text):
-    """How much a test is about the mutant's file: by the test's name, its docstring, and its text."""
+def documented(text):
+    """What the docstring says."""
     try:
-        documented = (ast.get_docstring(ast.parse(text)) or "").lower()
+        return (ast.get_docstring(ast.parse(text)) or "").lower()
     except SyntaxError:
-        documented = ""
-    total = 0
+        return ""
+
+
+def has(text, word):
+    """Whether a text has that word, or those words, as a whole."""
+    return re.search(r"(?<![a-z])%s(?![a-z])" % re.escape(word.replace("_", " ")), text.replace("_", " ")) is not None
+
+
+def named(file, tests):
+    """The tests that are about the mutant's file, by their names and docstrings, the best first. A word that many have, as "run",
+    tells nothing."""
+    scores = collections.Counter()
+    said = {test: documented(text) for test, (_, text) in tests.items()}
     for weight, word in zip((2, 1, 1, 1, 1), words_of(file)):
-        whole = re.compile(r"(?<![a-z])%s(?![a-z])" % re.escape(word.replace("_", " ")))
-        spoken = documented.replace("_", " ")
-        total += weight * (4 * bool(whole.search(test.replace("_", " "))) + 2 * bool(whole.search(spoken)))
-        total += min(len(whole.findall(text.lower().replace("_", " "))), 3) / 3
-    return total
+        found = {test: 2 * has(test, word) + has(said[test], word) for test in tests}
+        if sum(map(bool, found.values())) <= MOST_NAMED:
+            scores.update({test: weight * times for test, times in found.items() if times})
+    return sorted(scores, key=lambda test: (-scores[test], test))[:MOST_NAMED]
 
 
 def plan(layer, file, tests, history, met, seconds):
     """What watch.py goes by. tests: {name of a file: (its path, its text)}; met: the path of what the mutant has met."""
     known = [by for by in killers(history, layer, file) if "::" in by][:MOST_KILLERS]
-    scores = {test: score(file, test, text) for test, (_, text) in tests.items()}
-    named = [test for test in sorted(tests, key=lambda t: (-scores[t], t)) if scores[test] >= NAMED][:MOST_NAMED]
     units = sorted(test for test, (path, _) in tests.items() if path.startswith("tests/unit/"))
     by_file = collections.Counter()
     for name, took in seconds.items():
         by_file[os.path.basename(name.split("::")[0])[:-3]] += took
     # What is quick, as far as anybody knows, before what is slow.
     rest = sorted(tests, key=lambda test: (by_file.get(test, 60), test))
-    first = list(dict.fromkeys([*known, *named, *FIRST.get(layer, ()), *units, *USUAL, *rest]))
+    first = list(dict.fromkeys([*known, *named(file, tests), *FIRST.get(layer, ()), *units, *USUAL, *rest]))
     return {"first": first, "last": OTHER.get(layer, ""), "met": met, "seconds": seconds}

@@ -70,6 +70,15 @@ def test_order_of_files():
     assert not [test for test in tests if test not in first]
 
 
+def test_tests_that_name_the_file():
+    """By the file's name before parts of it and its folder; in a test's name before its docstring; not by words that all have."""
+    many = texts(*["test_%d" % n for n in range(10)], **{"test_run_%d" % n: "Dmar, in each run." for n in range(10)})
+    tests = {**many, **texts("test_vmx", test_a="The VMX state.", test_x="Vmxed; estate.", test_state="The state, by VMX.")}
+    assert order.named("arch/x86_64/vmx/state.c", tests) == ["test_state", "test_a", "test_vmx"]
+    assert order.named("vmm/run.c", tests) == order.named("kernel/acpi/dmar.c", tests) == []
+    assert order.named("vmm/plan/plan_numa.c", texts(test_b="Plan NUMA.", test_c="Plans of numa.")) == ["test_b", "test_c"]
+
+
 def test_place_of_a_test():
     plan = {"first": ["tests/a/test_x.py::test_k[1]", "test_y qemu", "test_x"], "last": ""}
     names = ("test_z.py::test_q", "test_y.py::test_q[bochs]", "test_x.py::test_q", "test_y.py::test_n", "test_y.py::test_q[qemu]",
