@@ -15,6 +15,8 @@ ARITHMETIC = {"+": "-", "-": "+", "*": "+", "/": "*", "%": "/", "<<": ">>", ">>"
 BITS = {"&": "|", "|": "&", "^": "|", "&=": "|=", "|=": "&="}
 LOGIC = {"&&": "||", "||": "&&"}
 NARROW = {"u64": "u32", "u32": "u16", "u16": "u8", "s64": "s32", "size_t": "u32", "gpa_t": "u32", "hpa_t": "u32"}
+# What stands before a ( that has no arguments whose order matters.
+NO_ORDER = ("for", "switch", "sizeof", "return", "MIN", "MAX")
 UNARY_AFTER = ("=", "(", ",", "return", "?", ":", "{", "[", ";", "&&", "||", "!", "case")
 LOGS = re.compile(r"v?printk\w*|\w+_log|log_from|console_say|say\w*|vm_note|shootdown_note|panic|\w+_panic|static_assert")
 JUMPS = {"z": "nz", "nz": "z", "e": "ne", "ne": "e", "b": "ae", "ae": "b", "a": "be", "be": "a", "c": "nc", "nc": "c", "s": "ns",
@@ -125,7 +127,7 @@ def token_edits(found, i):
         if word == "(" and found[i - 1].kind == "name" and before in ("if", "while"):
             end = closing(found, i)
             yield "negation", found[i + 1].start, found[end - 1].end, "!(%s)"
-        elif word == "(" and found[i - 1].kind == "name" and before not in ("for", "switch", "sizeof", "return"):
+        elif word == "(" and found[i - 1].kind == "name" and before not in NO_ORDER:
             ranges = list(arguments(found, i))
             for (a, b), (c, d) in zip(ranges, ranges[1:]):
                 places = found[a].start, found[b].end, found[c].start, found[d].end

@@ -117,6 +117,10 @@ class Baseline:
         with self.lock:
             if name in self.met.passed():
                 return
-            done = run_pytest(self.tree, {"first": [], "last": "", "met": self.met.path, "seconds": {}}, self.prefix, [name])
+            plan = {"first": [], "last": "", "met": self.met.path, "seconds": {}}
+            try:
+                done = run_pytest(self.tree, plan, self.prefix, [name])
+            except BuildError as e:
+                raise RuntimeError("without any mutant the image does not build:\n%s" % e) from e
             if done.status:
                 raise RuntimeError("without any mutant %s fails:\n%s" % (name, done.text[-4000:]))

@@ -7,6 +7,7 @@ import contextlib
 import filecmp
 import hashlib
 import os
+import re
 import shutil
 import subprocess
 
@@ -16,7 +17,7 @@ from mutants import draw, source
 # Of the copied build; downloads are only linked to, logs and ISOs are each tree's own.
 KEPT = ("obj", "unit", "fuzz-replay", "tests-guest", "config", ".config", "auto.conf", "config.h", "qemu_code.so", "qemu_memory.so")
 SHARED = ("guest", "qemu-11.1", "bochs")
-BUILD_SECONDS = 1800
+BUILD_SECONDS = 7200
 # The run writes them itself.
 NO_MATTER = ("docs/mutants.md", "tests/mutants/results/")
 

@@ -84,6 +84,11 @@ def test_breaks_and_signs():
     assert not [f for f in found if f[0] in ("arithmetic", "bits")]
 
 
+def test_the_larger_of_two_is_the_same_either_way():
+    found = changed("f.c", "int f(int a, int b)\n{\n\ta = MAX(a, b);\n\tb = MIN(b, g(a, 2));\n}\n")
+    assert [new for operator, _, new in found if operator == "swapped arguments"] == ["b = MIN(b, g(2, a));"]
+
+
 def test_what_is_left_alone():
     old = {line for _, line, _ in changed("f.c", C)}
     assert not [line for line in old if "vm_log" in line or "static_assert" in line]

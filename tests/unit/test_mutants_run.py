@@ -344,6 +344,26 @@ def test_unfinished_is_no_verdict(tmp_path, monkeypatch):
     assert world.judge("unit|fuzz") == ("killed", "unit b", "f.c")
 
 
+def test_a_mutant_goes_on_where_it_was_stopped(tmp_path, monkeypatch):
+    """The tests that have passed are not run again; the one in the middle is; the source is put back."""
+    world = World(tmp_path, monkeypatch)
+
+    def stopped(*_):
+        raise Stopped
+
+    monkeypatch.setattr(steps, "run", lambda t, name, *_: stopped() if name == "unit b" else world.run(t, name))
+    with pytest.raises(Stopped):
+        world.judge()
+    assert world.asked == ["unit a"] and world.tree.written == ["bug", "original"]
+    monkeypatch.setattr(steps, "run", world.run)
+    monkeypatch.setattr(steps, "run_pytest", stopped)
+    with pytest.raises(Stopped):
+        world.judge()
+    assert world.asked == ["unit b", "boot qemu"]
+    monkeypatch.setattr(steps, "run_pytest", world.run_pytest)
+    assert world.judge() == ("survived", "", "f.c") and world.asked == ["pytest"]
+
+
 # ---- commands
 
 
@@ -393,6 +413,14 @@ def test_a_test_must_pass_without_a_mutant(tmp_path, monkeypatch):
     for _ in range(2):
         with pytest.raises(RuntimeError, match="what it said"):
             baseline.must_pass("bad")
+
+    def unbuilt(*_):
+        raise tree.BuildError("full disk")
+
+    # It is no mutant that keeps this from being built.
+    monkeypatch.setattr(steps, "run_pytest", unbuilt)
+    with pytest.raises(RuntimeError, match="full disk"):
+        baseline.must_pass("other")
 
 
 def alive(marker):
