@@ -442,7 +442,7 @@ def test_stopping(tmp_path):
 
     def work():
         try:
-            text = "trap 'exit 0' INT; : > up; while :; do sleep 0.1; done"
+            text = "trap ': > left; exit 0' INT; : > up; while :; do sleep 0.1; done"
             heard.append(children.run(["sh", "-c", text], str(tmp_path), dict(os.environ)))
         except Stopped:
             heard.append(Stopped)
@@ -453,9 +453,10 @@ def test_stopping(tmp_path):
         time.sleep(0.05)
     children.stop()
     worker.join(30)
-    assert heard == [Stopped]
+    assert heard == [Stopped] and (tmp_path / "left").exists()
     with pytest.raises(Stopped):
-        children.run(["true"], "/", {})
+        children.run(["touch", "late"], str(tmp_path), dict(os.environ))
+    assert not (tmp_path / "late").exists()
 
 
 def test_a_killed_run_leaves_no_process(tmp_path):
