@@ -194,6 +194,11 @@ def test_longest(tmp_path):
     for file, seconds, passed in (("a", 3, True), ("b", 7, True), ("c", 99, False)):
         Met(str(tmp_path / file)).note(passed, seconds, "tests/x.py::t[a b]")
     assert longest(str(tmp_path)) == {"tests/x.py::t[a b]": 7}
+    # The test that failed last is the last one, whatever it did before.
+    met = Met(str(tmp_path / "d"))
+    for name, passed in (("x", False), ("y", False), ("x", True), ("x", False), ("z", True)):
+        met.note(passed, 1, name)
+    assert met.failed() == ["y", "x"] and met.passed() == ["z"]
     # Half a line is none.
     with open(tmp_path / "b", "a", encoding="utf-8") as f:
         f.write("passed 1.0 tests/y.py::t")
@@ -517,11 +522,15 @@ def test_a_copy_that_a_killed_run_has_left(tmp_path):
 
 
 def test_state_of_the_source(tmp_path):
-    """All that is in the tree, committed or not, but what the run writes."""
+    """All that is in the tree, committed or not, but documents: a session that writes some loses no result."""
     repository(tmp_path)
     first = tree.state_of(str(tmp_path))
     (tmp_path / "docs/mutants.md").write_text("y\n")
+    (tmp_path / "README.md").write_text("new\n")
     assert tree.state_of(str(tmp_path)) == first
+    (tmp_path / "docs/cpuid.md").write_text("a table\n")
+    assert tree.state_of(str(tmp_path)) != first
+    (tmp_path / "docs/cpuid.md").unlink()
     (tmp_path / "vmm/a.c").write_text("other\n")
     second = tree.state_of(str(tmp_path))
     (tmp_path / "vmm/new.c").write_text("new\n")
