@@ -62,7 +62,6 @@ check: $(B)/cpuid-list
 	@tools/check-source
 	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }
 	@tools/test-catalogue --check
-	@tests/full_tier.py check
 
 # The list of what a guest does not see, from the tables that decide it.
 .PHONY: docs/cpuid.md
