@@ -719,6 +719,7 @@ def test_an_error_ends_the_run(whole):
 
     whole.before = fail
     assert whole.main() == ("mutants: without any mutant unit a fails", whole.keys[:2])
+    assert whole.children[-1].stopped  # the other worker's test, too
     whole.before = lambda key: None
     assert whole.main() == (0, whole.keys[2:])
 
