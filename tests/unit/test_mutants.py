@@ -187,6 +187,9 @@ def test_no_key_is_drawn_twice():
 
     keys = [source.key(m) for m in draw.draw(Twins(), "1", 40)]
     assert len(keys) == len(set(keys)) == 40
+    lines = {file: set(range(1, C.count("\n") + 1)) for file in Twins().files()}
+    keys = [source.key(m) for seed in "12345" for m in draw.draw_lines(Twins(), seed, 12, lines)]
+    assert all(len(set(keys[n:n + 12])) == 12 for n in range(0, 60, 12))
 
 
 def test_draw_of_a_change():
@@ -198,6 +201,7 @@ def test_draw_of_a_change():
     assert {m.file for m in every} == {"vmm/a.c"}
     two = [list(draw.draw_lines(Compiler(), str(seed), 2, added)) for seed in (*range(20), 0)]
     assert two[0] == two[-1] and {len(found) for found in two} == {2} and len({tuple(found) for found in two}) > 5
+    assert len({tuple(m.old for m in found) for found in two}) == 3
     assert not list(draw.draw_lines(Compiler(), "1", 10, {"vmm/a.c": {1}}))
 
 
@@ -255,13 +259,13 @@ def test_lines_that_a_change_adds(tmp_path):
     git(tmp_path, "commit", "-q", "-m", "one")
     first = git(tmp_path, "rev-parse", "HEAD")
     assert change.commit_of(str(tmp_path), "HEAD") == first and change.added(str(tmp_path), first) == {}
-    (tmp_path / "vmm/a.c").write_text("zero\none\n\ttwo\nthree and a half\n++ b/vmm/x.c\n")
+    (tmp_path / "vmm/a.c").write_text("zero\n++ b/vmm/x.c\none\n\ttwo\nthree and a half\n")
     (tmp_path / "tests/t.c").write_text("t\nu\n")
     (tmp_path / "kernel").mkdir()
     git(tmp_path, "mv", "vmm/moved.c", "kernel/here.c")
     git(tmp_path, "rm", "-q", "vmm/gone.c")
     git(tmp_path, "commit", "-q", "-a", "-m", "two")
-    expected = {"vmm/a.c": {1, 4, 5}}
+    expected = {"vmm/a.c": {1, 2, 5}}
     assert change.added(str(tmp_path), first) == expected
     # What is not committed is tested, too, so it counts.
     (tmp_path / "kernel/here.c").write_text("a\nb\nc\nd\ne\n")
