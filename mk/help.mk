@@ -32,6 +32,8 @@ help:
 	@echo '                      an hour at most each; again, what of it is not finished at this commit, with FRESH=1 all'
 	@echo 'make record-results   take what test-full came to into tests/results and docs/test-full.md, for the next commit'
 	@echo 'make docs/test-full.md  write that document from tests/results'
+	@echo 'make quick            units that the change goes into, make check, and a few whole machines ($(TIME_QUICK), in a'
+	@echo '                      tree that was built before); BASE=COMMIT: what has changed since then'
 	@echo 'make unit             build and run the unit tests only ($(TIME_UNIT))'
 	@echo 'make tiny             the tiny guests of tests/guest, under build/tests-guest (half a minute)'
 	@echo 'make bench            native, Margay and KVM by instructions (hours): bench-exits, -exits-vtx, -ipi, -rates,'

@@ -8,7 +8,7 @@ CONFIG_GOALS := $(filter-out help clean distclean setup fresh,$(GOALS))
 groups_for    = $(if $(filter $(1),$(GOALS)),$(2))
 RUN_GROUPS   := $(or $(if $(filter bochs,$(MACHINE)),bochs),$(if $(filter nested-%,$(MACHINE)),test),qemu) \
 	$(if $(filter uefi,$(FIRMWARE)),uefi)
-NEED_TESTS   := test test-full tests-built mutants record-results docs/test-full.md nested-host newer-qemu fast-bochs \
+NEED_TESTS   := test test-full tests-built quick mutants record-results docs/test-full.md nested-host newer-qemu fast-bochs \
 	downloads guest-backports
 SETUP_GROUPS := build \
 	$(call groups_for,guest,guest) \

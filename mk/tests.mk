@@ -19,6 +19,11 @@ $(PLUGINS): $(B)/%.so: tests/system/%.c tests/qemu_plugin.h mk/tests.mk mk/compi
 unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(B)/margay $(B)/margay-check
 	@$(PYTEST) tests/unit
 
+# What tests/quick.py takes of units it builds itself.
+.PHONY: quick
+quick: all check $(GUEST) $(G)/initrd-drivers
+	@tests/quick.py $(if $(BASE),--base '$(BASE)')
+
 # Two emulators at a time: the test machines have two cores.
 test: tests-built
 	@$(PYTEST) -n 2 --dist loadgroup tests

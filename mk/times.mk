@@ -4,6 +4,7 @@
 # say the same (tests/unit/test_times.py).
 
 TIME_TEST  := 40 minutes
+TIME_QUICK := 5 minutes at most
 TIME_UNIT  := ten minutes, then two
 # An Nth of test-full takes at most an hour, by the seconds in tests/results (test_shard.py).
 SHARDS     := 6

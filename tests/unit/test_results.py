@@ -58,6 +58,10 @@ def test_recorded(ran, tmp_path):
     with open(results.path_of(ran, "4321"), "w", encoding="utf-8") as f:
         f.write(results.line_of("s/test_a.py::bad", OLD._replace(result="passed", date="9998-01-01")))
         f.write(results.line_of("s/test_c.py::newer", OLD))
+    # Whatever order the directory has its files in: these are of long ago.
+    for commit in ("0000", "ffff"):
+        with open(results.path_of(ran, commit), "w", encoding="utf-8") as f:
+            f.write(results.line_of("s/test_a.py::good", OLD._replace(date="2026-11-21")))
     results.keep({**results.kept(into), "s/test_c.py::newer": newer}, into)
     assert results.record(ran, tests, into) == 4
     rows = results.kept(into)
