@@ -21,7 +21,7 @@ unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(B)/margay $(B)/margay-check
 
 # What tests/quick.py takes of units it builds itself.
 .PHONY: quick
-quick: all check $(GUEST) $(G)/initrd-drivers
+quick: all check $(GUEST) $(G)/initrd-drivers fast-bochs
 	@tests/quick.py $(if $(BASE),--base '$(BASE)')
 
 # Two emulators at a time: the test machines have two cores.
