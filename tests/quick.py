@@ -100,11 +100,13 @@ def main():
     if left:
         print("quick: %d of these are left to make unit" % len(left))
     chosen = chosen or STANDING
+    # A make of its own, with jobs of its own.
+    environment = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MFLAGS", "MAKELEVEL")}
     for command in (["make", "--no-print-directory", *map(binary, chosen)],
                     [PYTHON, "-m", "pytest", "-n", "2", "--dist", "loadgroup", *map(test_of, chosen), *python_tests(files),
                      *("tests/" + test for test in MACHINES)]):
         sys.stdout.flush()
-        status = subprocess.run(command, cwd=TOP, check=False).returncode
+        status = subprocess.run(command, cwd=TOP, env=environment, check=False).returncode
         if status:
             break
     print("quick: %d s; at most %d in a tree that was built before" % (time.monotonic() - begun, LIMIT))
