@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """VM files: those of Debian's kernel, and what the keys of one say."""
 
-GUEST_MEMORY = {"qemu": "512M", "bochs": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
+GUEST_MEMORY = {"qemu": "256M", "bochs": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
 # Keys by which interrupts = auto is emulated; vmm/config/config_direct.c has all reasons.
 EMULATED_BY = {"topology": "flat", "clock": "freeze", "allow_smt_sharing": "yes", "counters": "yes"}
 
