@@ -54,8 +54,10 @@ def environment(outer):
 
 def command(root, words, network=True):
     """What runs words in the root, and whatever they started ends with them."""
-    spaces = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--uts", "--ipc"]
-    return ["unshare", *spaces, *([] if network else ["--net"]), "sh", "-c", entering(), "sh", root, *words]
+    spaces = ["--mount", "--propagation", "private", "--pid", "--fork", "--kill-child", "--uts", "--ipc",
+              *([] if network else ["--net"])]
+    # unshare itself takes no notice of SIGTERM.
+    return ["setpriv", "--pdeathsig", "KILL", "unshare", *spaces, "sh", "-c", entering(), "sh", root, *words]
 
 
 def mounted_below(directory, mountinfo):

@@ -62,6 +62,7 @@ def test_nothing_of_this_machine_is_mounted():
     assert script.index("pivot_root . .\numount -l .\n") < script.index('exec "$@"')
     words = fresh_root.command("/r", ["make"])
     assert {"--mount", "--pid", "--kill-child", "--uts", "--ipc"} <= set(words) and words[-2:] == ["/r", "make"]
+    assert words[:3] == ["setpriv", "--pdeathsig", "KILL"]
     assert words[words.index("--propagation") + 1] == "private" and "--net" not in words
     assert "--net" in fresh_root.command("/r", ["make"], network=False)
 
