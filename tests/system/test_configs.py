@@ -92,13 +92,26 @@ def test_every_option_is_documented():
     assert [option for option in OPTIONS if "CONFIG_" + option + "`" not in text] == []
 
 
-@pytest.mark.parametrize("option", OPTIONS)
-def test_option_off(everything, option):
-    """It builds, and nothing of the option's files is in it."""
-    whole, objects = everything
+def without(*options):
+    """The default configuration without these."""
     kconf = configs.load()
-    kconf.syms[option].set_value("n")
-    assert kconf.syms[option].str_value == "n"
+    for option in options:
+        kconf.syms[option].set_value("n")
+    assert [option for option in options if kconf.syms[option].str_value != "n"] == []
+    return kconf
+
+
+# In the fast tier several are off in one image: each is off in one of them.
+IMAGES = 8
+OFF = [pytest.param(OPTIONS[n::IMAGES], id="some-%d" % n) for n in range(IMAGES)]
+OFF += [pytest.param([option], id=option, marks=pytest.mark.full) for option in OPTIONS]
+
+
+@pytest.mark.parametrize("options", OFF)
+def test_option_off(everything, options):
+    """It builds, and nothing of the options' files is in it."""
+    whole, objects = everything
+    kconf = without(*options)
     off = [o for o, patterns in configs.features().items() if kconf.syms[o].str_value == "n"]
     absent = [p.replace("%", "*") for o in off for p in configs.features()[o]]
     theirs = {source for source in objects if any(fnmatch.fnmatch(source, p) for p in absent)}
@@ -120,8 +133,7 @@ def test_option_off(everything, option):
 @pytest.mark.parametrize("option", [option for option in OPTIONS if enabled(configs.load(), option)])
 def test_boots_without(option):
     """A tiny guest runs on the image. In the fast tier those of random configurations, which lack many options each, do."""
-    kconf = configs.load()
-    kconf.syms[option].set_value("n")
+    kconf = without(option)
     boot(option, kconf, configs.build(kconf, configs.VARIANTS))
 
 

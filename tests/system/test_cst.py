@@ -37,6 +37,7 @@ def table(processor):
         return f.read()
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_guest_sleeps_by_firmwares_states():
     """Bochs' BIOS declares its processors as \\_PR.CPUn. Without intel_idle, as on AMD, Linux' acpi_idle has what _CST says."""

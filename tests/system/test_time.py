@@ -342,6 +342,7 @@ def test_cost_on_vt_x(record_property):
     assert int(re.search(r"^vm0: vcpu0: exits=(\d+) ", guest.text, re.MULTILINE)[1]) < COST_READS
 
 
+@pytest.mark.full
 @pytest.mark.slow
 def test_cost_and_lateness(record_property):
     """One vCPU beside the bare machine, in instructions: reading the clock costs the same; timers are never early."""

@@ -86,7 +86,8 @@ def optional():
     for machine in node.MACHINES + node.NESTED:
         for guest in (tiny.Guest(name, machine) for name in tiny.names()):
             if guest.option and runs_here(guest, False):
-                yield pytest.param(guest, id="%s-%s" % (guest.name, machine), marks=marks_of(machine, False, False))
+                yield pytest.param(guest, id="%s-%s" % (guest.name, machine),
+                                   marks=marks_of(machine, False, False) + [pytest.mark.full] * guest.full)
 
 
 @pytest.mark.parametrize("guest", optional())
