@@ -22,7 +22,13 @@
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
 extern const struct loader *const __start_loaders[], *const __stop_loaders[];
 
-#define VM_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm_parts), PAGE_SIZE) / PAGE_SIZE)
+/* What a VM is: its parts, and behind them a pointer for each device that this image was linked with. */
+static unsigned vm_pages(void)
+{
+	size_t devices = (size_t)(__stop_vdevs - __start_vdevs) * sizeof(void *);
+
+	return (unsigned)(ALIGN_UP(sizeof(struct vm_parts) + devices, PAGE_SIZE) / PAGE_SIZE);
+}
 
 /* ---- second-level tables ----------------------------------------------------- */
 
@@ -87,8 +93,6 @@ static int devices_create(struct vm *vm)
 	for (unsigned i = 0; &d[i] < __stop_vdevs; i++) {
 		int err;
 
-		if (i == VM_MAX_DEVICES)
-			return -ENOSPC;
 		vm->nr_devices = i + 1;
 		err = d[i]->create(vm, &vm->device[i]);
 		if (err)
@@ -175,14 +179,16 @@ static void print_shape(const struct vm *vm)
 
 int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 {
-	struct vm_parts *parts = host_pages_alloc(VM_PAGES, -1);
+	unsigned pages = vm_pages();
+	struct vm_parts *parts = host_pages_alloc(pages, -1);
 	struct vm *vm;
 	int err;
 
 	if (!parts)
 		return host_no_memory(config->name);
 	vm = &parts->vm;
-	vm->own_bytes = VM_PAGES * PAGE_SIZE;
+	vm->device = (void **)(parts + 1);
+	vm->own_bytes = pages * PAGE_SIZE;
 	host_account(&vm->own_bytes);
 	vm->id = id;
 	vm->config = config;
@@ -236,5 +242,5 @@ void vm_destroy(struct vm *vm)
 		dma_destroy(vm);
 	stage2_destroy(&vm_parts(vm)->stage2);
 	unplace_vm(vm);
-	host_pages_free(vm_parts(vm), VM_PAGES);
+	host_pages_free(vm_parts(vm), vm_pages());
 }

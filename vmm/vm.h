@@ -16,7 +16,6 @@ struct vcpu;
 struct vm_pci;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
-#define VM_MAX_DEVICES 20
 #define VM_MAX_EXTENTS HOST_ZERO_MAX
 
 /* A console beside the UART, by whose vm->console it writes and is called; rx() false: the byte is the UART's. */
@@ -66,7 +65,7 @@ struct vm {
 	struct spinlock pause_lock; /* guards paused, the next two, and tsc_offset once vCPUs run */
 	unsigned nr_paused;       /* vCPUs that stay out of the guest */
 	u64 frozen_at;            /* host TSC when the last of these stopped */
-	void *device[VM_MAX_DEVICES]; /* instance by registration index of struct vdev */
+	void **device;            /* instance by registration index of struct vdev: as many as the image has of them */
 	/* Its part of the machine (place.h). */
 	u16 *host_cpu;            /* by vCPU */
 	struct host_extent extent[VM_MAX_EXTENTS];

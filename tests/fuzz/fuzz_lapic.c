@@ -104,6 +104,8 @@ static void create(struct fuzz_in *in)
 	memset(&parts, 0, sizeof(parts));
 	memset(vcpus, 0, sizeof(vcpus));
 	parts.vm.config = &config[shape >> 5 & 1];
+	parts.vm.device = calloc((size_t)(__stop_vdevs - __start_vdevs), sizeof(*parts.vm.device));
+	CHECK(parts.vm.device);
 	parts.vm.nr_vcpus = 1 + shape % 3;
 	parts.vm.vcpus = by_id;
 	parts.vm.tsc_offset = -(s64)fake_host.tsc;
@@ -127,6 +129,7 @@ static void destroy(void)
 	CHECK(!fake_host.timers);
 	while (parts.vm.nr_devices--)
 		__start_vdevs[parts.vm.nr_devices]->destroy(&parts.vm, parts.vm.device[parts.vm.nr_devices]);
+	free(parts.vm.device);
 	CHECK(!fake_host.pages_in_use);
 }
 

@@ -11,6 +11,7 @@ import fnmatch
 import glob
 import os
 import re
+import shutil
 import subprocess
 
 import margay_configs as configs
@@ -51,13 +52,13 @@ def enabled(kconf, *names):
     return all(kconf.syms[name].str_value == "y" for name in names)
 
 
-def boot(name, kconf, elf):
-    """A tiny guest runs on the image and ends well; an image on which none could is not booted."""
+def boot(name, kconf, elf, keys=""):
+    """A tiny guest runs on the image and ends well, with these keys, too; an image on which none could is not booted."""
     if not enabled(kconf, *BOOTABLE):
         return
     guest = tiny.Guest("boot", "qemu")
     modules = {name: tiny.elf(name) for name in ("boot", "triple")}
-    iso = node.margay_iso("variant-" + name, {"boot.conf": guest.vm(last=True)}, modules, elf=elf)
+    iso = node.margay_iso("variant-" + name, {"boot.conf": guest.vm(last=True) + keys}, modules, elf=elf)
     with node.start("variant-" + name, "qemu", iso, memory="256M") as running:
         run = node.Run(running, running.wait())
     assert run.outcome.status == margay_run.OK, run.outcome.text
@@ -67,14 +68,24 @@ def boot(name, kconf, elf):
     assert bool(run.lines("exits=[1-9]")) == enabled(kconf, "TELEMETRY")
 
 
+class Everything:
+    """An image with every option on: its configuration, its symbols, and {source file: the global symbols of its object}."""
+
+    def __init__(self):
+        self.kconf = configs.load()
+        for option in OPTIONS:
+            self.kconf.syms[option].set_value("y")
+        elf = configs.build(self.kconf, configs.VARIANTS)
+        self.symbols = symbols(elf)
+        self.objects = {source: symbols(os.path.join(configs.TOP, o)) for source, o in configs.sources(elf).items()}
+        # Others are built in its place.
+        self.elf = os.path.join(configs.CONFIGS, "everything.elf")
+        shutil.copyfile(elf, self.elf)
+
+
 @pytest.fixture(scope="module")
 def everything():
-    """An image with every option on, and {source file: the global symbols of its object}."""
-    kconf = configs.load()
-    for option in OPTIONS:
-        kconf.syms[option].set_value("y")
-    elf = configs.build(kconf, configs.VARIANTS)
-    return symbols(elf), {source: symbols(os.path.join(configs.TOP, o)) for source, o in configs.sources(elf).items()}
+    return Everything()
 
 
 def test_features_are_options():
@@ -110,7 +121,7 @@ OFF += [pytest.param([option], id=option, marks=pytest.mark.full) for option in 
 @pytest.mark.parametrize("options", OFF)
 def test_option_off(everything, options):
     """It builds, and nothing of the options' files is in it."""
-    whole, objects = everything
+    whole, objects = everything.symbols, everything.objects
     kconf = without(*options)
     off = [o for o, patterns in configs.features().items() if kconf.syms[o].str_value == "n"]
     absent = [p.replace("%", "*") for o in off for p in configs.features()[o]]
@@ -135,6 +146,23 @@ def test_boots_without(option):
     """A tiny guest runs on the image. In the fast tier those of random configurations, which lack many options each, do."""
     kconf = without(option)
     boot(option, kconf, configs.build(kconf, configs.VARIANTS))
+
+
+# Each key by which a VM gets a device, or one more, that it has not anyway; as many of each as there may be.
+ALL_DEVICES = """
+on_mce = inject
+counters = yes
+watchdog = yes
+console = virtio
+control = yes
+""" + "disk = scratch:32M\n" * 2 + "disk = boot\ndisk = triple\n" + "".join("net = segment%d\n" % n for n in range(4))
+
+
+def test_boots_with_everything(everything):
+    """With every option on a VM starts and ends well, and one that has every device that the image knows, too."""
+    off = [option for option in OPTIONS if everything.kconf.syms[option].str_value != "y"]
+    assert off == [], "an option that the image with every one has not"
+    boot("everything", everything.kconf, everything.elf, ALL_DEVICES)
 
 
 def test_one_backend_at_least():

@@ -108,7 +108,8 @@ struct vm *fake_vm_create(u64 memory)
 	vm->nr_vcpus = fake_vm_vcpus ? fake_vm_vcpus : 1;
 	vm->vcpus = calloc(VM_MAX_VCPUS, sizeof(*vm->vcpus));
 	vm->host_cpu = calloc(VM_MAX_VCPUS, sizeof(*vm->host_cpu));
-	assert_true(vm->vcpus && vm->host_cpu);
+	vm->device = calloc((size_t)(__stop_vdevs - d) + 1, sizeof(*vm->device));
+	assert_true(vm->vcpus && vm->host_cpu && vm->device);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
 		struct vcpu *vcpu = calloc(1, sizeof(*vcpu));
 
@@ -162,6 +163,7 @@ void fake_vm_destroy(struct vm *vm)
 		free(vm->vcpus[v]);
 	free(vm->vcpus);
 	free(vm->host_cpu);
+	free(vm->device);
 	free(vm);
 }
 

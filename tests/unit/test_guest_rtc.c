@@ -297,6 +297,7 @@ static void test_memory(void **)
 static void test_own(void **)
 {
 	struct vm_parts *parts = calloc(1, sizeof(*parts));
+	void *device[1] = { NULL };
 	struct vm *first;
 
 	write_time(1000000000);
@@ -307,6 +308,7 @@ static void test_own(void **)
 	assert_non_null(parts);
 	vm = &parts->vm;
 	vm->id = 1;
+	vm->device = device;
 	vm->vcpus = first->vcpus;
 	assert_int_equal(__start_vdevs[0]->create(vm, &vm->device[0]), 0);
 	assert_int_equal(shown(), START + 3);

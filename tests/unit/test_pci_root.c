@@ -115,6 +115,7 @@ extern const struct vdev *const __start_vdevs[];
 static struct vm_config config;
 static struct vcpu vcpu, *by_id[] = { &vcpu };
 static struct vm_parts parts; /* of which every VM is one */
+static void *device[1];       /* the root */
 
 /* Function i of the host, on a bus in the order in which it was found. */
 static void add(unsigned i, u8 bus, u8 devfn, u16 vendor, u16 device, u32 class_code)
@@ -148,6 +149,7 @@ static int create(void)
 	memset(&parts, 0, sizeof(parts));
 	strcpy(parts.vm.name, "vm0");
 	parts.vm.config = whose;
+	parts.vm.device = device;
 	parts.map = map;
 	vcpu.vm = &parts.vm;
 	parts.vm.vcpus = by_id;
@@ -304,6 +306,7 @@ static void refused(const char *line)
 static void test_refusals(void **)
 {
 	struct vm first;
+	void *root;
 
 	config.pci_node = (struct vm_config_pci_facts){ .count = 1, .of = { { .function.bus = 0x20, .value = 2 } } };
 	refused("vm0: vm0.conf:7: pci: pci_node: the machine has no node 2\n");
@@ -322,8 +325,10 @@ static void test_refusals(void **)
 	config.nr_pci = 1;
 	assert_int_equal(create(), 0);
 	first = parts.vm;
+	root = device[0];
 	refused("00:03.1 is vm0's still");
 	parts.vm = first;
+	device[0] = root;
 }
 
 /* dma = window: a function is silent, and the log says so once, until its guest has said that it uses the windows. */
@@ -587,6 +592,7 @@ static void test_iommu_refuses(void **)
 	};
 	static struct vm_config other;
 	static struct vm_parts first;
+	void *root;
 	extern int fake_vf_gone;
 
 	config.dma = VM_DMA_IOMMU;
@@ -618,6 +624,7 @@ static void test_iommu_refuses(void **)
 	whose = &other;
 	assert_int_equal(create(), 0);
 	first = parts;
+	root = device[0];
 	config.pci[0] = config.pci[1];
 	config.nr_pci = 1;
 	whose = &config;
@@ -627,6 +634,7 @@ static void test_iommu_refuses(void **)
 	assert_int_equal(create(), 0);
 	destroy();
 	parts = first;
+	device[0] = root;
 }
 
 int main(void)
