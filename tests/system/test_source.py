@@ -41,6 +41,36 @@ def test_source_check_finds_a_test_that_imports_a_test(tmp_path, line, wrong):
     assert done.stderr.startswith("tests/helper.py:2: a test imports a test: ") == wrong, done.stderr
 
 
+READ = "arch/cpu.%s:%d: rdmsr of %s: by host_rdmsr(), or with the manual's promise in tools/bare-rdmsr"
+
+
+@pytest.mark.parametrize("ending, source, listed, wrong", (
+    ("c", "\tv = rdmsr(MSR_A);\n", "", READ % ("c", 3, "MSR_A")),
+    ("c", "\tv = a(rdmsr(MSR_A)) | rdmsr(b(1) + n);\n", "arch/cpu.c MSR_A: always\n", READ % ("c", 3, "b(1) + n")),
+    ("c", "\tv = a(rdmsr(MSR_A)) | rdmsr(b(1) + n);\n", "arch/cpu.c MSR_A: always\narch/cpu.c b(1) + n: CPUID 1\n", None),
+    ("c", "#define A (rdmsr(MSR_A) & 1)\n", "", READ % ("c", 3, "MSR_A")),
+    ("c", "\thost_rdmsr(MSR_A, &v);\n\tops->rdmsr(MSR_A);\n\tops.rdmsr(MSR_A);\nstatic inline u64 rdmsr(u32 msr)\n", "", None),
+    ("asm", "\tmov ecx, MSR_A ; the first\n\tmov eax, 1\n\trdmsr\n", "", READ % ("asm", 4, "MSR_A")),
+    ("inc", "x:\tmov ecx, MSR_B\n\tmov\tecx, MSR_A\n\trdmsr ; here\n", "arch/cpu.inc MSR_A: always\n", None),
+    ("c", "\tv = rdmsr(MSR_A);\n", "arch/cpu.c MSR_A:\n", "tools/bare-rdmsr:2: expected FILE ARGUMENT: the manual's promise"),
+    ("c", "\tv = 1;\n", "arch/cpu.c MSR_A: always\n", "tools/bare-rdmsr:2: arch/cpu.c reads no MSR_A by the bare instruction"),
+    ("c", "\tv = rdmsr(MSR_A);\n", "arch/other.c MSR_A: always\n", READ % ("c", 3, "MSR_A")),
+))
+def test_source_check_finds_a_bare_rdmsr(tmp_path, ending, source, listed, wrong):
+    """A copy of the checker over a tree with one file that reads MSRs, and a list of those that may be."""
+    for folder in "tools", "arch":
+        (tmp_path / folder).mkdir()
+    with open(os.path.join(node.TOP, "tools", "check-source"), encoding="utf-8") as f:
+        (tmp_path / "tools" / "check-source").write_text(f.read())
+    (tmp_path / "tools" / "bare-rdmsr").write_text("# SPDX-License-Identifier: GPL-2.0-only\n" + listed)
+    first = "; SPDX-License-Identifier: GPL-2.0-only\n" if ending in ("asm", "inc") else \
+        "/* SPDX-License-Identifier: GPL-2.0-only */\n/* What it owns. */\n"
+    (tmp_path / "arch" / ("cpu." + ending)).write_text(first + source)
+    done = subprocess.run([sys.executable, str(tmp_path / "tools" / "check-source")], capture_output=True, text=True, check=False)
+    assert done.returncode == bool(wrong), done.stderr
+    assert wrong is None or wrong in done.stderr.splitlines(), done.stderr
+
+
 def test_cpuid_document_is_current():
     done = subprocess.run([os.path.join(node.BUILD, "cpuid-list")], capture_output=True, text=True, check=True)
     with open(os.path.join(node.TOP, "docs", "cpuid.md"), encoding="utf-8") as f:

@@ -82,16 +82,17 @@ int svm_probe(struct hvm_caps *caps, void (*tell)(const struct hvm_feature *f))
 
 	if (!has_svm())
 		return -ENODEV;
-	vm_cr = rdmsr(MSR_AMD_VM_CR);
+	/* Where a hypervisor below hides the register, it reads as 0; what it may forbid, svm_cpu_on() sees. */
+	(void)host_rdmsr(MSR_AMD_VM_CR, &vm_cr);
 	cpuid(CPUID_SVM, 0, &svm);
-	cpuid(CPUID_SVM_EXT, 0, &ext);
 
-	ok = found(tell, !(vm_cr & VM_CR_SVMDIS), true, "leave of the firmware", vm_cr & VM_CR_LOCK ?
+	ok = found(tell, !(vm_cr & VM_CR_SVMDIS), true, "leave of the firmware", IS_ENABLED(CONFIG_HWCHECK) && vm_cr & VM_CR_LOCK ?
 		   "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set and locked by bit 3: enable SVM in the setup" :
-		   "MSR VM_CR (0xc0010114) bit 4 (SVMDIS) is set: enable SVM in the setup");
+		   "MSR VM_CR (0xc0010114) bit 4 (SVMDIS): enable SVM in the setup");
 	ok &= found(tell, svm.edx & SVM_EDX_NP, true, "nested paging", "CPUID 0x8000000a EDX bit 0 (NP)");
-	ok &= found(tell, svm.ebx >= 2, true, "address-space IDs", "CPUID 0x8000000a EBX: guests need one");
+	ok &= found(tell, svm.ebx >= 2, true, "address-space IDs", "CPUID 0x8000000a EBX");
 	if (IS_ENABLED(CONFIG_HWCHECK)) {
+		cpuid(CPUID_SVM_EXT, 0, &ext);
 		found(tell, ext.edx & CPUID_1G_EDX, false, "1 GiB pages", "CPUID 0x80000001 EDX bit 26");
 		found(tell, svm.edx & SVM_EDX_NRIPS, false, "next RIP saved",
 		      "CPUID 0x8000000a EDX bit 3 (NRIPS): each exit decodes an instruction");
@@ -119,7 +120,11 @@ int svm_cpu_on(void)
 		c->host_vmcb = host_pages_alloc(1, node);
 	if (!c->hsave || !c->host_vmcb)
 		return host_no_memory("SVM");
-	wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME);
+	/* Bit 4 of VM_CR makes the bit one that must be 0 (APM vol. 2, 15.4), on each CPU for itself. */
+	if (host_wrmsr(MSR_EFER, rdmsr(MSR_EFER) | EFER_SVME)) {
+		host_log("margay: CPU %u: no EFER.SVME", host_cpu_this());
+		return -EPERM;
+	}
 	wrmsr(MSR_AMD_VM_HSAVE_PA, host_virt_to_hpa(c->hsave).v);
 	svm_vmsave(host_virt_to_hpa(c->host_vmcb).v);
 	/* The first ID taken flushes all: the TLB may hold an earlier VM's, whose memory has another owner now. */
