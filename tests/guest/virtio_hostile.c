@@ -168,6 +168,13 @@ static void rings(void)
 		check(!get(&disk, QUEUE_ENABLE, 2), "area %u at %#lx is taken", i % 3, area[i % 3]);
 		notify(&disk, 0);
 	}
+	/* Neither the driver's features nor the status go back without a reset. */
+	virtio_start(&disk, 1);
+	put(&disk, STATUS, 1, 3);
+	put(&disk, ACCEPT_SELECT, 4, 1);
+	put(&disk, ACCEPT, 4, 0);
+	check(get(&disk, STATUS, 1) == DRIVER_OK && get(&disk, ACCEPT, 4) == 1, "status %#x, features %#x after less of them",
+	      get(&disk, STATUS, 1), get(&disk, ACCEPT, 4));
 	virtio_start(&disk, 1);
 	for (unsigned i = 0; i < 3; i++) {
 		good[i] = get(&disk, QUEUE_DESC + i * 8, 4);

@@ -441,11 +441,15 @@ static void registers(void)
 		mac[i] = (u8)mmio_read(net.v.area[4] + i, 1);
 	check(net_same(mac, net.mac, 6), "its address can be written to");
 	check(passes(&net, &judge, PLAIN), "registers: it sends nothing");
-	/* No longer what was agreed on, with the queues as they are. */
+	/* No longer what was agreed on, with the queues as they are: it stays. */
 	put(&net.v, STATUS, 1, 3);
 	put(&net.v, ACCEPT_SELECT, 4, 0);
 	put(&net.v, ACCEPT, 4, 0xffffffff);
 	put(&net.v, STATUS, 1, DRIVER_OK);
+	check(get(&net.v, STATUS, 1) == DRIVER_OK && !get(&net.v, ACCEPT, 4), "status %#x, features %#x after other ones",
+	      get(&net.v, STATUS, 1), get(&net.v, ACCEPT, 4));
+	check(passes(&net, &judge, PLAIN), "other features: it sends nothing");
+	virtio_reset(&net.v, 0xffffffff);
 	check(!(get(&net.v, STATUS, 1) & 8), "what is not offered is accepted");
 	notify(&net.v, SEND);
 	works("registers");

@@ -262,6 +262,30 @@ static void test_negotiation(void **)
 	/* Not any more. */
 	put(0, ACCEPT, 4, 0);
 	assert_int_equal(get(0, ACCEPT, 4), 1);
+	/* Nor by clearing bits: only a reset does (virtio 1.2, 2.1.1). */
+	for (unsigned status = 1; status < 256; status++) {
+		u32 before = get(0, STATUS, 1);
+
+		put(0, STATUS, 1, status);
+		assert_int_equal(get(0, STATUS, 1), (before | status) & 0x8f);
+		put(0, ACCEPT, 4, 0);
+		assert_int_equal(get(0, ACCEPT, 4), 1);
+		put(0, ACCEPT_SELECT, 4, 0);
+		put(0, ACCEPT, 4, ~0u);
+		assert_int_equal(get(0, ACCEPT, 4), 0);
+		put(0, ACCEPT_SELECT, 4, 1);
+	}
+	put(0, STATUS, 1, 0);
+	assert_int_equal(get(0, STATUS, 1), 0);
+	put(0, ACCEPT_SELECT, 4, 1);
+	put(0, ACCEPT, 4, 1);
+	/* What is refused is no bit of the other ones', which are set. */
+	put(0, ACCEPT, 4, 3);
+	put(0, STATUS, 1, 11);
+	assert_int_equal(get(0, STATUS, 1), 3);
+	put(0, ACCEPT, 4, 1);
+	put(0, STATUS, 1, 8);
+	assert_int_equal(get(0, STATUS, 1), 11);
 	/* Where no features are. */
 	put(0, ACCEPT_SELECT, 4, 2);
 	put(0, ACCEPT, 4, 0);

@@ -172,10 +172,12 @@ static void write_status(struct virtio *v, u8 value)
 		reset(v);
 		return;
 	}
+	/* 2.1.1: nothing but a reset clears a bit. A driver that could take FEATURES_OK back would change features under way. */
+	value &= STATUS_DRIVERS & (u8)~v->status;
 	/* 3.1.1: it does not take what was not offered, nor a driver of old. */
-	if (value & ~v->status & STATUS_FEATURES_OK && (v->accepted & ~v->features || !(v->accepted & FEATURE_VERSION_1)))
+	if (value & STATUS_FEATURES_OK && (v->accepted & ~v->features || !(v->accepted & FEATURE_VERSION_1)))
 		value &= (u8)~STATUS_FEATURES_OK;
-	v->status = (value & STATUS_DRIVERS) | (v->status & STATUS_NEEDS_RESET);
+	v->status |= value;
 }
 
 static void enable(struct virtio *v, struct virtq *q)
