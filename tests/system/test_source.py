@@ -41,6 +41,50 @@ def test_source_check_finds_a_test_that_imports_a_test(tmp_path, line, wrong):
     assert done.stderr.startswith("tests/helper.py:2: a test imports a test: ") == wrong, done.stderr
 
 
+# What an operator gets, of the tree or in a package, and what builds it. Guests of tests are judged by their errors alone: they run
+# as root of a machine that ends with them, and read files that are there only.
+SHIPPED_SHELL = ("packaging", "guest-patches", "tools", ".ci")
+GUEST_SHELL = ("tests",)
+
+
+def shell_files(folders):
+    """Scripts by their first line, and what bash reads."""
+    listed = subprocess.run(["git", "ls-files", *folders], cwd=node.TOP, capture_output=True, text=True, check=True).stdout.split()
+    for path in listed:
+        with open(os.path.join(node.TOP, path), "rb") as f:
+            if re.match(rb"#!\S*(/| )(sh|bash|dash|busybox sh)\n", f.readline()) or path.endswith(".bash"):
+                yield path
+
+
+def shellcheck(path, *arguments):
+    """What it says of a file. busybox' shell is judged as dash; files that only the target has are not followed."""
+    dialect = "bash" if path.endswith(".bash") else "dash"
+    return subprocess.run(["shellcheck", "--norc", "-f", "gcc", "-s", dialect, "-e", "SC1091", *arguments, path], cwd=node.TOP,
+                          capture_output=True, text=True, check=False)
+
+
+def test_shell_that_is_shipped():
+    paths = list(shell_files(SHIPPED_SHELL))
+    assert {"packaging/margay-tools/margay.bash", "packaging/margay/postinst", "tools/grub.d/42_margay", "tools/nested/init.sh",
+            "tools/setup", "guest-patches/margay-guest/initramfs/hooks/margay-guest"} <= set(paths)
+    said = [shellcheck(path) for path in paths]
+    assert [one.stdout + one.stderr for one in said if one.returncode] == []
+
+
+def test_shell_of_guests():
+    paths = list(shell_files(GUEST_SHELL))
+    assert "tests/system/guest/init.sh" in paths
+    said = [shellcheck(path, "-S", "error") for path in paths]
+    assert [one.stdout + one.stderr for one in said if one.returncode] == []
+
+
+def test_shell_check_judges(tmp_path):
+    """The control: a word that is not quoted is found."""
+    (tmp_path / "x").write_text("#!/bin/sh\nrm $1\n")
+    done = shellcheck(str(tmp_path / "x"))
+    assert done.returncode == 1 and "SC2086" in done.stdout
+
+
 READ = "arch/cpu.%s:%d: rdmsr of %s: by host_rdmsr(), or with the manual's promise in tools/bare-rdmsr"
 
 

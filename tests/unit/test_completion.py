@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Completion of `margay` in bash: no name is run as a command, whatever it is, and each comes to the program as it is.
+
+A terminal with bash, whose `margay` writes down its arguments: what TAB completes is sent off.
+"""
+
+import os
+import pty
+import select
+import subprocess
+import time
+
+import pytest
+
+TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+COMPLETION = os.path.join(TOP, "packaging", "margay-tools", "margay.bash")
+PATIENCE = 60
+# Each would make the file "ran" if it, or a part of it, were run, or is more than one word.
+NAMES = ("a$(touch ran)", "a`touch ran`", "a;touch ran;", "a&touch ran", "a|touch ran", "a b  c", "a'b", 'a"b', "a\\b", "a\nb",
+         "a*", "a$HOME", "a${IFS}b", "a!b", "a>ran", "a<(touch ran)", "a#b", "a~", "a{b,c}", "a=b", "a:b", "a-plain")
+FAKE = r"""#!/bin/sh
+case "$*" in
+--help) printf '  image put FILE   sends it\n  list   VMs\n  start NAME   one\n' ;;
+list) printf 'NAME STATE\n'; cat names ;;
+"image list") printf 'NAME SIZE\n'; cat names ;;
+*) printf '%s\0' "$@" >arguments.new; mv arguments.new arguments ;;
+esac
+"""
+
+
+class Terminal:
+    """An interactive bash in a folder, with the completion."""
+
+    def __init__(self, folder):
+        self.folder = folder
+        binary = folder / "bin" / "margay"
+        binary.parent.mkdir()
+        binary.write_text(FAKE)
+        binary.chmod(0o755)
+        (folder / "names").write_text("")
+        # As bash-completion has it: `=` and `:` part no words.
+        (folder / "rc").write_text(". %s\nPS1='ready> '\nset +H\nCOMP_WORDBREAKS=${COMP_WORDBREAKS//[:=]}\n" % COMPLETION)
+        master, slave = pty.openpty()
+        environment = {"PATH": "%s:%s" % (binary.parent, os.environ["PATH"]), "TERM": "dumb", "HOME": str(folder),
+                       "INPUTRC": "/dev/null"}
+        self.shell = subprocess.Popen(["bash", "--rcfile", "rc", "-i"], cwd=folder, stdin=slave, stdout=slave, stderr=slave,
+                                      env=environment, start_new_session=True)
+        os.close(slave)
+        self.master, self.text = master, b""
+        self.wait(b"ready> ")
+
+    def wait(self, what):
+        end = time.monotonic() + PATIENCE
+        while what not in self.text:
+            assert select.select([self.master], [], [], max(0, end - time.monotonic()))[0], self.text
+            self.text += os.read(self.master, 4096)
+
+    def run(self, line):
+        """The arguments that `margay` got from a line, in which \\t completes; None: it was not called."""
+        self.text = b""
+        os.write(self.master, line.encode() + b"\r")
+        self.wait(b"ready> ")
+        path = self.folder / "arguments"
+        if not path.exists():
+            return None
+        arguments = path.read_bytes().decode().split("\0")[:-1]
+        path.unlink()
+        return arguments
+
+    def close(self):
+        self.shell.kill()
+        self.shell.wait()
+        os.close(self.master)
+
+
+@pytest.fixture
+def terminal(tmp_path):
+    one = Terminal(tmp_path)
+    yield one
+    one.close()
+    assert not (tmp_path / "ran").exists(), "a name was run"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_files(terminal, name):
+    """`create FILE`, `image put`, `dump VM FILE`, `metrics --output`: as text, with what is behind a blank."""
+    (terminal.folder / name).write_text("")
+    for before in (["create"], ["image", "put"], ["dump", "vm0"], ["metrics", "--output"], ["--json", "create"]):
+        assert terminal.run("margay " + " ".join(before) + " a\t") == before + [name]
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if " " not in name and "\n" not in name] + ["a$(touch${IFS}ran)"])
+def test_names(terminal, name):
+    """Of VMs and images, which another may have named: as text, too, when the line is sent off."""
+    (terminal.folder / "names").write_text(name + " x\n")
+    for before in (["start"], ["image", "rm"], ["dump"], ["stop"], ["stats"], ["--json", "info-of"]):
+        assert terminal.run("margay " + " ".join(before) + " a\t") == before + [name]
+
+
+def test_words(terminal):
+    (terminal.folder / "names").write_text("vm0 running\n")
+    assert terminal.run("margay im\tp\t\t") == ["image", "put"]
+    assert terminal.run("margay --j\tst\tv\t") == ["--json", "start", "vm0"]
+    assert terminal.run("margay stop --t\t") == ["stop", "--timeout"]
+    assert terminal.run("margay metrics -\t") == ["metrics", "--output"]
+    # What is a pattern to the shell is none here.
+    assert terminal.run("margay start '*\t'") == ["start", "*"]
