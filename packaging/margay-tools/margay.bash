@@ -56,6 +56,9 @@ _margay() {
 		metrics) _margay_words "$word" --output ;;
 		esac ;;
 	info | list | node | pci | log) ;;
+	console)
+		_margay_names "$word" list
+		_margay_words "$word" --raw ;;
 	stop)
 		_margay_names "$word" list
 		_margay_words "$word" --timeout ;;

@@ -142,6 +142,17 @@ def test_versions_are_alike():
         assert done.stdout == "%s %s\n" % (os.path.basename(tool), version)
 
 
+def test_documented_grep():
+    """What finds a node's last line in its console's text finds it with and without a time, and not what a VM has printed."""
+    with open(os.path.join(node.TOP, "docs", "architecture.md"), encoding="utf-8") as f:
+        pattern, = re.findall(r"`grep -aE '(.*margay: node: end=)'`", f.read())
+    last = "margay: node: end=poweroff vms=1 failed=0"
+    text = "\n".join((last, "[   12.345] " + last, "[12345.678] " + last, "x " + last, "[vm0] " + last, "vm0: " + last,
+                      "[   12.345] vm0: " + last, " " + last, "")) + "\0\n"
+    done = subprocess.run(["grep", "-aE", pattern], input=text, capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines() == [last, "[   12.345] " + last, "[12345.678] " + last]
+
+
 def documented_vm_files():
     """The examples of docs/configuration.md: blocks of indented lines that name a kernel; two files can stand side by side."""
     with open(os.path.join(node.TOP, "docs", "configuration.md"), encoding="utf-8") as f:

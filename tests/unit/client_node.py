@@ -59,9 +59,15 @@ class Node:
                 while data:
                     data = data[os.write(self.master, data):]
 
-    def popen(self, *arguments):
+    def popen(self, *arguments, text=True):
         return subprocess.Popen([CLIENT, *arguments], env={**os.environ, "MARGAY_PORT": self.path}, stdin=subprocess.DEVNULL,
-                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+                                stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=text)
+
+    def run_bytes(self, *arguments):
+        """Its status, and what it wrote as it is."""
+        with self.popen(*arguments, text=False) as child:
+            out, _ = child.communicate(timeout=30)
+        return child.returncode, out
 
     def run(self, *arguments):
         with self.popen(*arguments) as child:

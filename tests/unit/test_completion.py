@@ -93,7 +93,7 @@ def test_files(terminal, name):
 def test_names(terminal, name):
     """Of VMs and images, which another may have named: as text, too, when the line is sent off."""
     (terminal.folder / "names").write_text(name + " x\n")
-    for before in (["start"], ["image", "rm"], ["dump"], ["stop"], ["stats"], ["--json", "info-of"]):
+    for before in (["start"], ["image", "rm"], ["dump"], ["stop"], ["console"], ["stats"], ["--json", "info-of"]):
         assert terminal.run("margay " + " ".join(before) + " a\t") == before + [name]
 
 
@@ -102,6 +102,7 @@ def test_words(terminal):
     assert terminal.run("margay im\tp\t\t") == ["image", "put"]
     assert terminal.run("margay --j\tst\tv\t") == ["--json", "start", "vm0"]
     assert terminal.run("margay stop --t\t") == ["stop", "--timeout"]
+    assert terminal.run("margay console --r\tv\t") == ["console", "--raw", "vm0"]
     assert terminal.run("margay metrics -\t") == ["metrics", "--output"]
     # What is a pattern to the shell is none here.
     assert terminal.run("margay start '*\t'") == ["start", "*"]

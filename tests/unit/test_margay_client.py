@@ -286,3 +286,63 @@ def test_first_hours_commands_are_commands():
     for line in "".join(first_hour("sh service")).splitlines():
         words = line.split()[1:]
         assert words[0] in commands or " ".join(words[:2]) in commands, line
+
+
+# ---- a guest's console --------------------------------------------------------------------------
+
+READ = 15
+
+# What a guest writes, and what of it comes to the terminal of whoever reads: as kernel/console/plain.c has it of lines.
+CONSOLE = [
+    (b"plain\ttext\r\nback\b.\n", "plain\ttext\r\nback\b.\n"),
+    (b"a\x1b[31;1mred\x1b[0mb", "aredb"), (b"a\x1b[2Jb\x1b[6n", "ab"), (b"a\x1b[?1049hb", "ab"),
+    # A title, what xterm answers to, a clipboard; ended by BEL, by ST, by nothing.
+    (b"a\x1b]0;title\x07b", "ab"), (b"a\x1b]52;c;cm0gLXJm\x1b\\b", "ab"), (b"a\x1bP$q\"p\x1b\\b", "ab"),
+    (b"a\x1bXsos\x1b\\b\x1b^pm\x1b\\c\x1b_apc\x1b\\d", "abcd"), (b"a\x1b]0;never\nnext line", "a\nnext line"),
+    (b"a\x1b]0;t\x1b[31mb", "ab"), (b"a\x1b]0;t\x1b]1;u\x07b", "ab"),
+    (b"a\x1bcb\x1b(0c\x1b#8d\x1b=e", "abcde"), (b"a\x1b\x1b\x1b[1mb", "ab"),
+    (b"a\x1b[1 qb", "ab"), (b"a\x1b([31mb", "a31mb"),
+    # A control is no part of a sequence, and does what it does.
+    (b"a\x1b[31\nb", "a\nb"), (b"a\x1b\nb", "a\nb"), (b"a\x1b[3\x1b[4mb", "ab"),
+    # Other controls, those of eight bits too, and what turns text round.
+    (b"a\x00\x05\x7fb\x07c", "a???bc"), (b"a\x9b31mb", "a?31mb"), (b"a\xc2\x9b31mb", "a??31mb"),
+    ("a\u202eb\u2066c".encode(), "a???b???c"),
+    ("gr\u00fc\u00df \u20ac \U0001f600\n".encode(), "gr\u00fc\u00df \u20ac \U0001f600\n"),
+    (b"a\xe2\x82b\xf0\x9f\xe2\x82\xacc\xc3", "a??b??\u20acc"), (b"\xc0\xaf\xed\xa0\x80\xf5", "??????"),
+]
+
+
+class Guest:
+    """One that has written this, which is read in pieces that end there."""
+
+    def __init__(self):
+        self.data, self.ends = b"", []
+
+    def answer(self, what, text):
+        assert (what, text.split()[0]) == (READ, "a")
+        at = int(text.split()[1])
+        end = min([end for end in self.ends if end > at], default=len(self.data))
+        return 0, b"next=%d\n" % end + self.data[at:end]
+
+
+def test_console_is_text(start):
+    """However the pieces fall."""
+    guest = Guest()
+    node = start(guest.answer)
+    for guest.data, shown in CONSOLE:
+        for cut in range(len(guest.data)):
+            guest.ends = [cut, cut + 1]
+            assert node.run_bytes("console", "a") == (0, shown.encode()), (guest.data, cut)
+
+
+def test_console_raw(start):
+    guest = Guest()
+    guest.data = b"".join(data for data, _ in CONSOLE)
+    guest.ends = [7]
+    assert start(guest.answer).run_bytes("console", "--raw", "a") == (0, guest.data)
+
+
+@pytest.mark.parametrize("words", [["--raw"], ["a", "b"], ["--raw", "a", "b"]])
+def test_console_usage(start, words):
+    status, out, err = start().run("console", *words)
+    assert (status, out) == (2, "") and err

@@ -16,6 +16,7 @@
 #include "libmargay.h"
 #include "margay.h"
 #include "metrics.h"
+#include "plain.h"
 
 #define DETACH 0x1d /* Ctrl-] */
 #define LINES "20"
@@ -92,8 +93,8 @@ static void command_create(char **args)
 		fail(REFUSED, answer, NULL);
 }
 
-/* Some of what it has written since *at: so many bytes. */
-static size_t put_output(const char *name, unsigned long *at)
+/* Some of what it has written since *at: so many bytes. plain: what is text of them; NULL: as they are. */
+static size_t put_output(const char *name, unsigned long *at, struct plain *plain)
 {
 	char text[100], next[24], *answer, *output;
 	size_t size;
@@ -105,7 +106,10 @@ static size_t put_output(const char *name, unsigned long *at)
 		fail(BROKEN, "an answer without an offset", NULL);
 	*at = strtoul(next, NULL, 10);
 	size -= (size_t)(output + 1 - answer);
-	fwrite(output + 1, 1, size, stdout);
+	if (plain)
+		plain_write(plain, output + 1, size, stdout);
+	else
+		fwrite(output + 1, 1, size, stdout);
 	fflush(stdout);
 	return size;
 }
@@ -129,12 +133,21 @@ static void command_console(char **args)
 	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
 	unsigned long at = 0;
 	char text[COMMANDER_TYPED + 64];
-	size_t head = (size_t)snprintf(text, sizeof(text), "%.60s\n", args[0]);
+	struct plain state = { 0 }, *plain = &state;
+	size_t head;
+
+	if (!strcmp(args[0], "--raw")) {
+		plain = NULL;
+		args++;
+	}
+	if (!args[0] || (plain && args[1]))
+		fail(USAGE, "console", "expected [--raw] VM");
+	head = (size_t)snprintf(text, sizeof(text), "%.60s\n", args[0]);
 
 	if (terminal) {
 		struct termios raw = before;
 
-		fprintf(stderr, "margay: %s: Ctrl-] leaves\n", args[0]);
+		fprintf(stderr, "margay: %s: Ctrl-] leaves%s\n", args[0], plain ? "; without escape sequences (--raw)" : "");
 		cfmakeraw(&raw);
 		atexit(restore);
 		signal(SIGTERM, killed);
@@ -146,7 +159,7 @@ static void command_console(char **args)
 		ssize_t n;
 		int err;
 
-		if (poll(&in, 1, put_output(args[0], &at) ? 0 : POLL_MS) <= 0)
+		if (poll(&in, 1, put_output(args[0], &at, plain) ? 0 : POLL_MS) <= 0)
 			continue;
 		n = read(STDIN_FILENO, text + head, COMMANDER_TYPED);
 		leave = n > 0 && terminal ? memchr(text + head, DETACH, (size_t)n) : NULL;
@@ -161,7 +174,7 @@ static void command_console(char **args)
 			break;
 	}
 	/* What is there now: it may never stop. */
-	for (unsigned n = 0; n < LAST_PIECES && put_output(args[0], &at); n++)
+	for (unsigned n = 0; n < LAST_PIECES && put_output(args[0], &at, plain); n++)
 		;
 }
 
@@ -293,7 +306,7 @@ static const struct command {
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
 	{ "wait", "VM", "waits until it is over, then shows it", 0, command_wait, 0, 1, 1 },
-	{ "console", "VM", "its console, from the oldest output that is kept", 0, command_console, 0, 1, 1 },
+	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0, command_console, 0, 1, 2 },
 	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0, command_dump, 0, 2, 2 },
 	{ "stats", "[-f [SECONDS]] VM", "its exits; -f: again and again (1)", 0, command_stats, 0, 1, 3 },
 	{ "metrics", "[--output FILE]", "the node's numbers, for Prometheus", 0, command_metrics, 0, 0, 2 },
