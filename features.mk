@@ -24,8 +24,8 @@ files-CHECK_JSON      := vmm/report/hwcheck_json.c
 files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci_report.c
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
-files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_group.c kernel/pci/pci_flr.c \
-	kernel/pci/pci_usb.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c
+files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_platform.c kernel/pci/pci_group.c \
+	kernel/pci/pci_flr.c kernel/pci/pci_usb.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c
 files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_line.c \
 	kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
 	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_reset.c kernel/pci/pci_route.c \
@@ -33,8 +33,8 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
 files-IOMMU           := arch/x86_64/iommu/% arch/x86_64/stage2/find.c kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
-	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c vmm/memory/vm_domain.c \
-	vmm/pci/pci_iommu.c
+	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
+	vmm/memory/vm_domain.c vmm/pci/pci_iommu.c
 files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/pci/sriov.c vmm/acpi/acpi_vfs.c \
 	vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
 	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/start_vfs.c

@@ -11,6 +11,7 @@
 #include "vmm/load/load_check.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
+#include "vmm/memory/shootdown.h"
 #include "vmm/memory/split.h"
 #include "vmm/pci/pci_dma.h"
 #include "vmm/pci/pci_virtual.h"
@@ -44,7 +45,7 @@ static int stage2_build(struct vm *vm)
 	for (unsigned i = 0; !err && i < parts->map.count; i++) {
 		const struct gpa_region *r = &parts->map.region[i];
 
-		err = stage2_map(&parts->stage2, r->gpa, r->hpa, r->size, STAGE2_RWX, MEMTYPE_WB);
+		err = vm_map_host(vm, gpa(r->gpa), hpa(r->hpa), r->size, STAGE2_RWX, MEMTYPE_WB);
 	}
 	if (err == -ENOMEM)
 		return host_no_memory(vm->name);

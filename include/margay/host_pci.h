@@ -46,6 +46,15 @@ int host_pci_reset(unsigned index);
 /* Where the machine's extended configuration space of segment 0 is, bus 0 first; false: nowhere. */
 bool host_pci_ecam(u64 *base, u8 *last_bus);
 
+/*
+ * May a VM have this in its map, or its functions in theirs? ram: as its memory, all of which is usable; else as registers of one
+ * of its functions: nothing of the platform's, of the node's memory or of what firmware has reserved is there. One list for
+ * all (kernel/pci/pci_platform.c), which whoever maps asks, whatever he thinks that he maps.
+ */
+bool host_may_map(hpa_t pa, u64 size, bool ram);
+/* May a VM have these ports opened? */
+bool host_may_open(u64 port, u64 ports);
+
 /* Device registers, uncached; any alignment. The same again for the same range. NULL: no address space left. */
 volatile void *host_mmio_map(hpa_t pa, u64 size);
 
@@ -146,8 +155,8 @@ struct host_iommu_user {
 int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out);
 /*
  * `at`, as functions say it, is pa; both 4 KiB aligned; functions may be attached already. The caller serializes changes of a
- * domain. 0; -EINVAL: not so, or over what are interrupts; -ERANGE: beyond the IOMMUs' address bits; -EEXIST; -ENOMEM; -EIO: an
- * IOMMU does not answer. On error a part may be mapped.
+ * domain. 0; -EINVAL: not so, or over what are interrupts; -EPERM: pa is registers of the platform, or the flash; -ERANGE: beyond
+ * the IOMMUs' address bits; -EEXIST; -ENOMEM; -EIO: an IOMMU does not answer. On error a part may be mapped.
  */
 int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size);
 /*

@@ -25,6 +25,7 @@ enum pci_reg {
 	PCI_REG_HEADER = 0x0c,        /* cache line size; latency timer << 8; header type << 16; BIST << 24 */
 	PCI_REG_BAR = 0x10,           /* six, a bridge's two */
 	PCI_REG_BUSES = 0x18,         /* a bridge's: primary; secondary << 8; subordinate << 16 */
+	PCI_REG_BRIDGE_IO = 0x1c, PCI_REG_BRIDGE_IO_HIGH = 0x30, /* base, limit << 8; bits 31:16 of both: of ports */
 	PCI_REG_BRIDGE_MEMORY = 0x20, PCI_REG_BRIDGE_FETCH = 0x24, /* base; limit << 16: of memory; 64 bits: base, limit + 4, + 8 */
 	PCI_REG_CIS = 0x28,           /* CardBus */
 	PCI_REG_SUBSYSTEM = 0x2c,

@@ -11,9 +11,9 @@
 #include "kernel/console/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_platform.h"
 #include "kernel/percpu.h"
 
-#define RESERVED_MAX GIB(1) /* nobody's graphics memory is larger */
 #define MESSAGE_ADDRESS 0xfee00000u
 #define MESSAGE_END 0xfeefffffu
 #define MESSAGE_NMI 0x400u /* delivery mode of its data */
@@ -29,8 +29,6 @@ struct iommu_unit iommu_units[DMAR_MAX_UNITS]; /* by the DMAR's index */
 struct spinlock iommu_lock; /* guards the units, their entries and faults, domains_used and domain_of[] */
 static u64 domains_used = 1; /* 0 is none, and what units in caching mode keep of functions without (VT-d 4.0, 6.1) */
 static struct host_iommu *domain_of[HOST_PCI_FUNCTIONS]; /* NULL: blocked */
-static struct host_iommu *reserved;
-static const struct host_iommu_user firmware = { .name = "the firmware", .mode = "the firmware's (RMRR)" };
 
 /* ---- functions ------------------------------------------------------------------------------ */
 
@@ -47,7 +45,7 @@ bool host_iommu_on(void)
 }
 
 /* How many of these of the firmware's table name it: does the firmware want memory of its own for it (RMRR)? */
-static unsigned named(const struct pci_function *f, enum acpi_dmar_type by)
+unsigned iommu_named(const struct pci_function *f, enum acpi_dmar_type by)
 {
 	const struct dmar_info *d = iommu_table;
 	unsigned n = 0;
@@ -68,15 +66,15 @@ const char *host_iommu_unfit(unsigned index)
 	if (!u || u->broken)
 		return u ? "its IOMMU does not work" : "the firmware names no IOMMU for it";
 	/* Only one of them is before memory, and which is not said. */
-	if (named(f, ACPI_DMAR_DRHD) > 1)
+	if (iommu_named(f, ACPI_DMAR_DRHD) > 1)
 		return "the firmware names two IOMMUs for it";
 	if (pci_conventional(f))
 		return "behind a bridge to conventional PCI, where an IOMMU cannot tell who sends";
 	if (dmar_shares(iommu_table, f))
 		return "it sends by another's requester ID, or an I/O APIC by its";
-	if (named(f, ACPI_DMAR_SATC))
+	if (iommu_named(f, ACPI_DMAR_SATC))
 		return "it does not work without address translation of its own (SATC), which no VM has";
-	return named(f, ACPI_DMAR_RMRR) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
+	return iommu_named(f, ACPI_DMAR_RMRR) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
 }
 
 /* ---- domains -------------------------------------------------------------------------------- */
@@ -184,6 +182,8 @@ int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size)
 		return -EINVAL;
 	if (at + size > BIT(all.bits))
 		return -ERANGE;
+	if (pci_platform_registers(pa.v, size))
+		return -EPERM;
 	err = stage2_map(&d->tables, at, pa.v, size, STAGE2_R | STAGE2_W, MEMTYPE_WB);
 	return err || flush(d, true) ? err : -EIO;
 }
@@ -246,7 +246,7 @@ int host_iommu_detach(unsigned index)
 
 /* ---- boot -------------------------------------------------------------------------------------- */
 
-static bool is_memory(u64 from, u64 to)
+bool iommu_is_memory(u64 from, u64 to)
 {
 	const struct bootinfo *bi = bootinfo_of_boot();
 
@@ -254,44 +254,6 @@ static bool is_memory(u64 from, u64 to)
 		if (bi->range[i].type == BOOT_MEMORY_USABLE && bi->range[i].start < to && from < bi->range[i].end)
 			return true;
 	return false;
-}
-
-static const char *table_name(void)
-{
-	return acpi.dmar ? "DMAR" : "IVRS";
-}
-
-/* Maps an RMRR for the firmware's functions; two may overlap. */
-static int reserve(u64 from, u64 to)
-{
-	int err = 0;
-
-	for (u64 at = from; !err && at < to; at += PAGE_SIZE) {
-		err = host_iommu_map(reserved, at, hpa(at), PAGE_SIZE);
-		err = err == -EEXIST ? 0 : err;
-	}
-	return err;
-}
-
-/* Controllers that serve the firmware go on doing so: keyboards on USB, management controllers, graphics. */
-static void keep_reserved(const struct dmar_info *d)
-{
-	const struct pci_function *f;
-
-	for (unsigned i = 0; i < d->nr_units; i++) {
-		u64 from = ALIGN_DOWN(d->unit[i].base, PAGE_SIZE), to = ALIGN_UP(d->unit[i].limit + 1, PAGE_SIZE);
-
-		if (d->unit[i].type != ACPI_DMAR_RMRR)
-			continue;
-		if (!reserved && host_iommu_create(&firmware, &reserved))
-			return;
-		if (to <= from || to - from > RESERVED_MAX || is_memory(from, to) || reserve(from, to))
-			printk_error("iommu: %s: memory reserved at %#lx-%#lx cannot be right: ignored", table_name(),
-				     d->unit[i].base, d->unit[i].limit);
-	}
-	for (unsigned i = 0; (f = pci_get(i)); i++)
-		if (reserved && named(f, ACPI_DMAR_RMRR))
-			set(i, reserved);
 }
 
 /* Two drivers of one unit would be worse than none. */
@@ -315,7 +277,7 @@ static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
 	for (unsigned i = 0; (f = pci_get(i)); i++)
 		if (iommu_bdf(f) == says->function && f->address.segment == says->segment)
 			u->function = (int)i;
-	if (is_memory(u->base, u->base + PAGE_SIZE))
+	if (iommu_is_memory(u->base, u->base + PAGE_SIZE))
 		u->broken = "has its registers in memory";
 	else if (is_twice(u))
 		u->broken = "is named twice";
@@ -388,7 +350,7 @@ void iommu_init(void)
 			     "not named by one of the others is given to no VM", d->lost, DMAR_MAX_UNITS, DMAR_MAX_SCOPES);
 	for (unsigned i = 0; pci_get(i); i++)
 		pci_isolate(pci_get(i));
-	keep_reserved(d);
+	iommu_keep_reserved(d);
 	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++)
 		good += iommu_units[i].base && enable(&iommu_units[i]);
 	if (!good || iommu_faults_init(message_address()))

@@ -48,6 +48,12 @@ struct iommu_unit *iommu_unit_of(const struct pci_function *f);
 
 /* The domain that a function of the machine has, by its index; NULL: blocked. */
 struct host_iommu *iommu_domain_of(unsigned index);
+/* How many structures of this kind of the firmware's table name the function. */
+unsigned iommu_named(const struct pci_function *f, enum acpi_dmar_type by);
+/* Is any of it usable memory? */
+bool iommu_is_memory(u64 from, u64 to);
+/* reserved.c, at boot: functions for which firmware has reserved memory reach that, and nothing else. */
+void iommu_keep_reserved(const struct dmar_info *d);
 /* Logs that a unit has stopped answering. */
 void iommu_tell_broken(const struct iommu_unit *u);
 

@@ -9,11 +9,11 @@
 
 #include <margay/host.h>
 #include <margay/spinlock.h>
-#include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/printk.h"
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_platform.h"
 #include "kernel/pci/pci_route.h"
 #include "kernel/pci/pciinfo.h"
 
@@ -129,7 +129,7 @@ static bool probe(struct pci_address a, bool *multi)
 	*f = (struct pci_function){
 		.address = a,
 		.id = { (u16)id, (u16)(id >> 16), pci_read(a, PCI_REG_CLASS, 4) >> 8 },
-		.header_type = PCI_HEADER_TYPE(header),
+		.header_type = PCI_HEADER_TYPE(header), .command = (u16)pci_read(a, PCI_REG_COMMAND, 4),
 	};
 	if (f->header_type == PCI_HEADER_BRIDGE) {
 		u32 buses = pci_read(a, PCI_REG_BUSES, 4);
@@ -206,7 +206,7 @@ void pci_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 {
 	ecam = mcfg;
 	map_windows();
-	pci_place_init(mcfg, bi);
+	pci_platform_init(mcfg, bi);
 	for (unsigned bus = 0; bus < 256; bus++)
 		scan_bus(0, (u8)bus);
 	scan_other_segments();
@@ -247,7 +247,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 	};
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		add_place(i, out);
-	memcpy(out->bar, f->bar, sizeof(out->bar));
+	pci_bars(f, out->bar);
 	pciinfo_read(&reader, out);
 	out->flr = out->flr && pci_flr_ms(&out->id);
 	if (!out->problem)

@@ -17,8 +17,9 @@ struct pci_function {
 	struct pci_id id;
 	u8 header_type; /* without the multi-function bit */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
+	u16 command;    /* as firmware left the register */
 	bool extended;  /* offsets 0x100-0xfff are there */
-	struct pci_bar bar[PCI_BARS]; /* only in images with PCI_INFO */
+	struct pci_bar bar[PCI_BARS]; /* as firmware left them; only in images with PCI_INFO */
 };
 
 /*
@@ -36,8 +37,17 @@ static inline void pci_init(const struct mcfg_info *, const struct bootinfo *)
 /* Function i in address order per root bus, or NULL past the last. */
 const struct pci_function *pci_get(unsigned i);
 
-/* What is wrong with where its BARs lie, in words; NULL: nothing. */
+/* What is wrong with where its BARs lie, in words; NULL: nothing. Its ROM's is never wrong: see pci_bars(). */
 const char *pci_misplaced(const struct pci_function *f);
+
+/*
+ * The BARs as VMs have them. A ROM that lies where it cannot be meant to, or over anything else, has no address: nobody needs it,
+ * and firmware that has read one, or has not looked for it, may have left anything there.
+ */
+void pci_bars(const struct pci_function *f, struct pci_bar bar[PCI_BARS]);
+
+/* Does each bridge above pass these addresses on (io: ports; PCI-to-PCI Bridge 1.2, 3.2.5)? */
+bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last);
 
 /* The PCI Express port below which it is the only function, or NULL: a reset of the port's bus hurts nobody else. */
 const struct pci_function *pci_own_port(const struct pci_function *f);

@@ -75,13 +75,4 @@ static inline bool pci_vf_silent(const struct pci_function *f)
 	return IS_ENABLED(CONFIG_SRIOV) && pci_read(f->address, PCI_REG_COMMAND, 4) == ~0u;
 }
 
-/* What BARs may lie over (pci_misplaced()); both stay where they are. */
-#if IS_ENABLED(CONFIG_PCI_INFO)
-void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi);
-#else
-static inline void pci_place_init(const struct mcfg_info *, const struct bootinfo *)
-{
-}
-#endif
-
 #endif

@@ -2,7 +2,6 @@
 /* PCI functions as VMs have them, by index: what they are, their configuration space, and device registers in memory. */
 #include <margay/host.h>
 #include <margay/spinlock.h>
-#include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/pci/pci_function.h"
@@ -19,7 +18,7 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 	*out = (struct host_pci_function){
 		.index = i, .address = f->address, .id = f->id, .extended = f->extended, .node = pci_node(f),
 	};
-	memcpy(out->bar, f->bar, sizeof(out->bar));
+	pci_bars(f, out->bar);
 	return true;
 }
 

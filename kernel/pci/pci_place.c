@@ -1,72 +1,104 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Where the functions' BARs lie: what pci_misplaced() in pci_core.h asks. Firmware that forgets a BAR leaves it over anything. */
+/*
+ * Where the functions' BARs lie: what pci_misplaced() in pci_core.h asks, and which ROMs have an address. Firmware that forgets a
+ * BAR leaves it over anything, and a ROM often as it was sized: all ones, switched off (PCI Local Bus 3.0, 6.2.5.2).
+ */
+#include <margay/string.h>
 #include "kernel/pci/pci_core.h"
-#include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_platform.h"
 #include "kernel/pci/pci_route.h"
-
-/* I/O APICs, HPET, TPM, IOMMUs, local APICs and MSI: no PCI function's, by the habit of all chipsets. */
-#define PLATFORM_START 0xfec00000u
-#define PLATFORM_END 0xfef00000u
-/* The ports below are the board's (ISA). */
-#define ISA_END 0x400
-
-static const struct mcfg_info *ecam;
-static const struct bootinfo *memory;
-
-void pci_place_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
-{
-	ecam = mcfg;
-	memory = bi;
-}
 
 static bool meets(const struct pci_bar *b, u64 start, u64 size)
 {
 	return b->base < start + size && start < b->base + b->size;
 }
 
-static bool over_memory(const struct pci_bar *b)
+/* The window of a bridge in registers of which each holds the high bits of an address: from low's to high's. */
+static bool passes(u64 from, u64 to, u64 first, u64 last)
 {
-	for (unsigned i = 0; i < memory->nr_ranges; i++) {
-		const struct boot_range *r = &memory->range[i];
+	return from <= first && last <= to;
+}
 
-		/* What is just reserved may be the window in which the BARs are. */
-		if (r->type != BOOT_MEMORY_RESERVED && meets(b, r->start, r->end - r->start))
-			return true;
+/* Ports (PCI-to-PCI Bridge 1.2, 3.2.5.6): 4 KiB, of 16 or 32 bits. */
+static bool bridge_passes_ports(const struct pci_function *b, u64 first, u64 last)
+{
+	u32 io = pci_read(b->address, PCI_REG_BRIDGE_IO, 2), high = pci_read(b->address, PCI_REG_BRIDGE_IO_HIGH, 4);
+	u64 from = (io & 0xf0) << 8, to = (io & 0xf000) | 0xfff;
+
+	if (io & 1) {
+		from |= (u64)(high & 0xffff) << 16;
+		to |= (u64)(high >> 16) << 16;
 	}
-	return false;
+	return passes(from, to, first, last);
 }
 
-static bool over_platform(const struct pci_bar *b)
+/* Memory, and what may be fetched ahead (3.2.5.8, 3.2.5.9): 1 MiB. */
+static bool bridge_passes_memory(const struct pci_function *b, u64 first, u64 last)
 {
-	if (pci_bar_is_io(b))
-		return b->base < ISA_END || meets(b, PCI_CONFIG_ADDRESS, 8) || b->base + b->size > 0x10000;
-	for (unsigned i = 0; ecam && i < ecam->count; i++)
-		if (meets(b, ecam->entry[i].base + ecam->entry[i].bus_start * PCI_ECAM_BUS_SIZE,
-			  (ecam->entry[i].bus_end - ecam->entry[i].bus_start + 1) * PCI_ECAM_BUS_SIZE))
-			return true;
-	return meets(b, PLATFORM_START, PLATFORM_END - PLATFORM_START);
+	u32 memory = pci_read(b->address, PCI_REG_BRIDGE_MEMORY, 4), fetch = pci_read(b->address, PCI_REG_BRIDGE_FETCH, 4);
+	u64 from = (u64)(fetch & 0xfff0) << 16, to = (fetch & 0xfff00000) | 0xfffff;
+
+	if (fetch & 1) {
+		from |= (u64)pci_read(b->address, PCI_REG_BRIDGE_FETCH + 4, 4) << 32;
+		to |= (u64)pci_read(b->address, PCI_REG_BRIDGE_FETCH + 8, 4) << 32;
+	}
+	return passes(from, to, first, last) ||
+	       passes((u64)(memory & 0xfff0) << 16, (memory & 0xfff00000) | 0xfffff, first, last);
 }
 
-static bool is_console(const struct pci_bar *b)
+bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last)
 {
-	const struct cmdline *c = cmdline_of_boot();
-
-	return c->console == (pci_bar_is_io(b) ? CMDLINE_CONSOLE_PORT : CMDLINE_CONSOLE_MMIO) &&
-	       meets(b, c->console_address, 8);
+	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f))
+		if (!(io ? bridge_passes_ports(f, first, last) : bridge_passes_memory(f, first, last)))
+			return false;
+	return true;
 }
 
-/* Another function's BAR, or another one of its own. */
+/*
+ * Why it is not the function's own: NULL: it is. Where nobody says which addresses its root bus has, the bridges above pass it
+ * on, or firmware has switched it on, and so meant it. A ROM is often neither.
+ */
+static const char *away(const struct pci_function *f, unsigned i)
+{
+	const struct pci_bar *b = &f->bar[i];
+	bool io = pci_bar_is_io(b), meant;
+	enum pci_window window = IS_ENABLED(CONFIG_PASSTHROUGH) ? pci_window(f, io, b->base, b->size) : PCI_WINDOW_UNKNOWN;
+
+	if (window == PCI_WINDOW_OUT)
+		return "one of its BARs lies in no window of its root bus";
+	if (window == PCI_WINDOW_IN)
+		return NULL;
+	meant = pci_bridge_of(f) ? pci_bridges_pass(f, io, b->base, b->base + b->size - 1) :
+				   f->command & (io ? PCI_COMMAND_IO : PCI_COMMAND_MEMORY);
+	return meant && i != PCI_ROM_BAR ? NULL :
+	       "nothing says that one of its BARs lies where its root bus is: facts (margay-facts)";
+}
+
+/* All but other BARs. */
+static const char *wrong(const struct pci_function *f, unsigned i)
+{
+	const struct pci_bar *b = &f->bar[i];
+	const char *what;
+
+	if (b->base + b->size - 1 < b->base)
+		return "one of its BARs ends beyond the address space";
+	what = pci_platform_at(pci_bar_is_io(b), b->base, b->size);
+	return what ? what : away(f, i);
+}
+
+/* Another function's BAR, or another one of its own, which has an address. A ROM gives way to all others, and to ROMs. */
 static bool overlaps(const struct pci_function *f, unsigned i)
 {
+	unsigned others = i == PCI_ROM_BAR ? PCI_BARS : PCI_ROM_BAR;
 	const struct pci_function *g;
 
 	for (unsigned n = 0; (g = pci_get(n)); n++) {
-		for (unsigned k = 0; k < PCI_BARS; k++) {
+		for (unsigned k = 0; k < others; k++) {
 			const struct pci_bar *b = &g->bar[k];
 
 			if ((g != f || i != k) && b->base && pci_bar_is_io(b) == pci_bar_is_io(&f->bar[i]) &&
-			    meets(&f->bar[i], b->base, b->size))
+			    meets(&f->bar[i], b->base, b->size) && !wrong(g, k))
 				return true;
 		}
 	}
@@ -75,24 +107,25 @@ static bool overlaps(const struct pci_function *f, unsigned i)
 
 const char *pci_misplaced(const struct pci_function *f)
 {
-	for (unsigned i = 0; i < PCI_BARS; i++) {
-		const struct pci_bar *b = &f->bar[i];
+	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
+		const char *what;
 
-		if (!b->base || !b->size)
+		if (!f->bar[i].base || !f->bar[i].size)
 			continue;
-		if (b->base + b->size - 1 < b->base)
-			return "one of its BARs ends beyond the address space";
-		if (is_console(b))
-			return "it is the hypervisor's console";
-		if (!pci_bar_is_io(b) && over_memory(b))
-			return "one of its BARs lies over memory";
-		if (over_platform(b))
-			return "one of its BARs lies over registers of the platform";
+		what = wrong(f, i);
+		if (what)
+			return what;
 		if (overlaps(f, i))
 			return "one of its BARs overlaps another";
-		/* Firmware that has read a ROM may leave any address there. */
-		if (IS_ENABLED(CONFIG_PASSTHROUGH) && i != PCI_ROM_BAR && !pci_in_window(f, pci_bar_is_io(b), b->base, b->size))
-			return "one of its BARs lies in no window of its root bus";
 	}
 	return NULL;
+}
+
+void pci_bars(const struct pci_function *f, struct pci_bar bar[PCI_BARS])
+{
+	struct pci_bar *rom = &bar[PCI_ROM_BAR];
+
+	memcpy(bar, f->bar, sizeof(f->bar));
+	if (rom->base && (!rom->size || wrong(f, PCI_ROM_BAR) || overlaps(f, PCI_ROM_BAR)))
+		rom->base = 0;
 }

@@ -64,13 +64,32 @@ int pci_node(const struct pci_function *f)
 	return numa_node_of_proximity(root->proximity);
 }
 
-bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size)
+static enum pci_window window_of(const struct aml_pci_root *root, bool io, u64 base, u64 size)
+{
+	bool known = false;
+
+	for (unsigned i = 0; i < root->nr_windows; i++)
+		known = known || root->window[i].type == (io ? AML_WINDOW_IO : AML_WINDOW_MEMORY);
+	if (!known)
+		return PCI_WINDOW_UNKNOWN;
+	return aml_pci_reaches(root, io, base, base + size - 1) ? PCI_WINDOW_IN : PCI_WINDOW_OUT;
+}
+
+enum pci_window pci_window(const struct pci_function *f, bool io, u64 base, u64 size)
 {
 	const struct pci_function *bridge[MAX_BRIDGES];
 	unsigned count;
 	const struct aml_pci_root *root = climb(f, bridge, &count);
 
-	return !root || aml_pci_reaches(root, io, base, base + size - 1);
+	return root ? window_of(root, io, base, size) : PCI_WINDOW_UNKNOWN;
+}
+
+bool pci_in_any_window(u64 base, u64 size)
+{
+	for (unsigned i = 0; i < nr_roots; i++)
+		if (window_of(&roots[i], false, base, size) == PCI_WINDOW_IN)
+			return true;
+	return false;
 }
 
 /*

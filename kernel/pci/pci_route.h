@@ -25,7 +25,11 @@ const struct aml_tables *pci_route_tables(void);
 /* The node of a function's root; -1: unknown. */
 int pci_node(const struct pci_function *f);
 
-/* Do its root's windows have these addresses (io: ports)? True, too, where they are unknown. */
-bool pci_in_window(const struct pci_function *f, bool io, u64 base, u64 size);
+/* Do its root's windows have these addresses (io: ports)? */
+enum pci_window { PCI_WINDOW_UNKNOWN, PCI_WINDOW_OUT, PCI_WINDOW_IN };
+enum pci_window pci_window(const struct pci_function *f, bool io, u64 base, u64 size);
+
+/* Has a root that is known a window that is known with all of this memory? */
+bool pci_in_any_window(u64 base, u64 size);
 
 #endif

@@ -59,24 +59,6 @@ const struct pci_function *pci_physical(const struct pci_function *f)
 
 /* ---- where their registers are ---------------------------------------------------------------------- */
 
-/* Does each bridge above pass these addresses on (PCI-to-PCI Bridge 1.2, 3.2.5.8, 3.2.5.9)? */
-static bool bridges_pass(const struct pci_function *f, u64 first, u64 last)
-{
-	for (f = pci_bridge_of(f); f; f = pci_bridge_of(f)) {
-		u32 memory = pci_read(f->address, PCI_REG_BRIDGE_MEMORY, 4), fetch = pci_read(f->address, PCI_REG_BRIDGE_FETCH, 4);
-		u64 high = fetch & 1, from = (u64)(fetch & 0xfff0) << 16, to = (fetch & 0xfff00000) | 0xfffff;
-
-		if (high) {
-			from |= (u64)pci_read(f->address, PCI_REG_BRIDGE_FETCH + 4, 4) << 32;
-			to |= (u64)pci_read(f->address, PCI_REG_BRIDGE_FETCH + 8, 4) << 32;
-		}
-		if ((first < from || last > to) &&
-		    (first < (u64)(memory & 0xfff0) << 16 || last > ((memory & 0xfff00000) | 0xfffff)))
-			return false;
-	}
-	return true;
-}
-
 /* May its VFs' BAR i, `size` bytes of all together, lie there? */
 static bool fits(const struct card *c, unsigned i, u64 base, u64 size)
 {
@@ -89,7 +71,7 @@ static bool fits(const struct card *c, unsigned i, u64 base, u64 size)
 		if (c->sriov.bar[k].size && base < c->sriov.bar[k].base + size / b->size * c->sriov.bar[k].size &&
 		    c->sriov.bar[k].base < base + size)
 			return false;
-	return !pci_misplaced(&all) && bridges_pass(c->pf, base, base + size - 1);
+	return !pci_misplaced(&all) && pci_bridges_pass(c->pf, false, base, base + size - 1);
 }
 
 /* Above or below a BAR of another function: where all windows have their room. */
@@ -122,8 +104,7 @@ static const char *place(struct card *c, unsigned count)
 
 		if (!b->size || (b->base && fits(c, i, b->base, b->size * count)))
 			continue;
-		/* Address 0 is in every window that is not known. */
-		if (pci_in_window(c->pf, false, 0, 1))
+		if (pci_window(c->pf, false, 0, 1) == PCI_WINDOW_UNKNOWN)
 			return "the firmware gave its virtual functions no addresses, and does not say which its root bus has: "
 			       "SR-IOV in the setup, or facts";
 		if (!find_room(c, i, b->size * count))

@@ -89,6 +89,16 @@ bool host_pci_ecam(u64 *base, u8 *last_bus)
 	return true;
 }
 
+bool host_may_map(hpa_t pa, u64 size, bool ram)
+{
+	return ram || pa.v + size <= fake_host.platform || pa.v >= fake_host.platform + fake_host.platform_size;
+}
+
+bool host_may_open(u64 port, u64 ports)
+{
+	return host_may_map(hpa(port), ports, false);
+}
+
 volatile void *host_mmio_map(hpa_t, u64 size)
 {
 	return size <= FAKE_REGISTERS ? fake_host.registers : NULL;

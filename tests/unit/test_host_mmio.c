@@ -49,6 +49,10 @@ void pci_write(struct pci_address, u16, unsigned, u32)
 {
 }
 
+void pci_bars(const struct pci_function *, struct pci_bar[PCI_BARS])
+{
+}
+
 unsigned pci_capabilities(const struct pci_function *, struct pci_cap *, unsigned, const char **)
 {
 	return 0;

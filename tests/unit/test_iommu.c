@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/iommu/dmar_scope.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c arch/x86_64/stage2/host_pages.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: kernel/iommu/dmar_scope.c kernel/iommu/reserved.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c arch/x86_64/stage2/host_pages.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /*
  * Which unit has a function or an I/O APIC, what the node does with units at boot, domains, entries of interrupts, and the lines
  * about faults: on a machine of two units, bridges and memory that firmware keeps; the units' own driver is this file's.
@@ -33,10 +33,12 @@ static void fake_clflush(const void *line);
 #include "kernel/iommu/iommu.h"
 #include "kernel/nmi.h"
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_platform.h"
 #include "kernel/percpu.h"
 
 #define AT(bus, device, fn) { 0, bus, PCI_DEVFN(device, fn) }
 #define RMRR_BASE 0x7f000000ull
+#define FLASH 0xff000000ull
 
 /*
  * A USB controller, two root ports, a card behind the first with two functions, behind the second a switch and a card; and one of
@@ -268,6 +270,11 @@ void host_timer_arm(struct host_timer *t, u64 deadline)
 {
 	t->deadline = deadline;
 	armed = t;
+}
+
+bool pci_platform_registers(u64 base, u64 size)
+{
+	return base < GIB(4) && base + size > FLASH;
 }
 
 /* ---- the driver ---- */
@@ -575,6 +582,7 @@ static void test_reserved(void **)
 	add_unit(ACPI_DMAR_RMRR, RMRR_BASE - 0x1000, 0, RMRR_BASE + 0xfff); /* over memory */
 	add_unit(ACPI_DMAR_RMRR, RMRR_BASE, 0, ~0ull);
 	add_unit(ACPI_DMAR_RMRR, GIB(8), 0, GIB(9) + 0xfff);
+	add_unit(ACPI_DMAR_RMRR, FLASH - 0x1000, 0, FLASH + 0xfff); /* of which the first page would do no harm */
 	enable_says[0] = "lies";
 	isolated = 0;
 	iommu_init();
@@ -585,6 +593,7 @@ static void test_reserved(void **)
 	expect("iommu: DMAR: memory reserved at 0x7efff000-0x7f000fff cannot be right: ignored\n"
 	       "iommu: DMAR: memory reserved at 0x7f000000-0xffffffffffffffff cannot be right: ignored\n"
 	       "iommu: DMAR: memory reserved at 0x200000000-0x240000fff cannot be right: ignored\n"
+	       "iommu: DMAR: memory reserved at 0xfefff000-0xff000fff cannot be right: ignored\n"
 	       "iommu: the unit at 0xfed90000 lies: its functions are given to no VM\n"
 	       "iommu: VT-d, 1 of 2 units in use: DMA contained, interrupts not: the firmware's tables do not want it\n");
 	assert_int_equal(message, 0xfee05000);
@@ -599,6 +608,8 @@ static void test_reserved(void **)
 		n++;
 	}
 	assert_int_equal(n, 3);
+	/* Nothing of it was. */
+	assert_int_equal(host_iommu_map(iommu_domain_of(USB), FLASH - 0x1000, hpa(FLASH - 0x1000), 0x1000), 0);
 	assert_string_equal(host_iommu_unfit(USB), "the firmware uses it too, by memory reserved for it (RMRR, IVMD)");
 	assert_string_equal(host_iommu_unfit(FAR), "its IOMMU does not work");
 	assert_null(host_iommu_unfit(CARD_0));
@@ -848,6 +859,9 @@ static void test_domains(void **)
 	assert_int_equal(host_iommu_map(d[0], BIT(39), hpa(0), PAGE_SIZE), -ERANGE);
 	assert_int_equal(host_iommu_map(d[0], BIT(39) - PAGE_SIZE, hpa(0), PAGE_SIZE), 0);
 	assert_int_equal(host_iommu_map(d[0], 1, hpa(0), PAGE_SIZE), -EINVAL);
+	/* Neither the flash nor registers, wherever a function would find them. */
+	assert_int_equal(host_iommu_map(d[0], GIB(20), hpa(FLASH - PAGE_SIZE), 2 * PAGE_SIZE), -EPERM);
+	assert_int_equal(host_iommu_map(d[0], GIB(20), hpa(FLASH - PAGE_SIZE), PAGE_SIZE), 0);
 	assert_int_equal(host_iommu_attach(d[0], FAR), 0);
 	assert_int_equal(host_iommu_attach(d[1], CARD_0), 0);
 	assert_true(told[0].base == 0xfed90000 && told[0].bdf == 0x0311 && told[0].domain == 1 && told[0].root);

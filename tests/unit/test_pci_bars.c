@@ -259,6 +259,30 @@ static void test_moves(void **)
 	assert_int_equal(nr_mapped, 6);
 }
 
+/* What is the platform's is neither mapped, nor trapped and forwarded, nor opened, though it was judged before. */
+static void test_platform(void **)
+{
+	/* The ROM's last page, and the BAR that is trapped whole. */
+	static const u64 places[] = { 0xfebbf000, 0xfeb20100 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(places); i++) {
+		fake_host.platform = places[i];
+		fake_host.platform_size = 0x100;
+		memset(dev[i].bar, 0, sizeof(dev[i].bar));
+		nr_mapped = 0;
+		assert_int_equal(pci_bars_create(&dev[i]), -EPERM);
+		assert_non_null(strstr(fake_host.log, "is over what is the platform's\n"));
+		assert_int_equal(mapped_at(0xfeb80000, 0x40000, 0xfeb80000), 0);
+		assert_true(i == 0 || !dev[1].bar[0].regs);
+		fake_host.log[0] = '\0';
+	}
+	fake_host.platform = 0xc05f;
+	fake_host.platform_size = 1;
+	pci_bars_open_ports(&vcpu, &dev[0]);
+	assert_int_equal(opened, 0);
+	assert_non_null(strstr(fake_host.log, "the platform's is there\n"));
+}
+
 /* One below a page is trapped: it may lie beside registers of the platform in theirs, but not over them. */
 static void test_beside_others(void **)
 {
@@ -370,7 +394,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_first, setup), cmocka_unit_test_setup(test_moves, setup),
-		cmocka_unit_test_setup(test_beside_others, setup), cmocka_unit_test_setup(test_trapped, setup),
+		cmocka_unit_test_setup(test_platform, setup), cmocka_unit_test_setup(test_beside_others, setup),
+		cmocka_unit_test_setup(test_trapped, setup),
 		cmocka_unit_test_setup(test_all_accesses, setup), cmocka_unit_test_setup(test_random, setup),
 	};
 

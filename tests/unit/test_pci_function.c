@@ -270,7 +270,10 @@ static void test_boot(void **)
 	f.header_type = 0;
 	/* A display's picture may come from memory. */
 	f.id.class_code = 0x030000;
+	set(PCI_REG_ROM, 4, 0xffc00001);
 	pci_keep_quiet(&f);
+	/* Wherever its ROM is, it is switched off. */
+	assert_int_equal(get(PCI_REG_ROM, 4), 0xffc00000);
 	assert_int_equal(get(4, 2), 0x0407);
 	/* A DMA controller, an SD host's, an accelerator ("other"): they do DMA as a card does. */
 	for (unsigned i = 0; i < ARRAY_SIZE(quieted); i++) {

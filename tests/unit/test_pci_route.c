@@ -124,10 +124,12 @@ static void check(void)
 	assert_true(at.active_low);
 	assert_int_equal(host_intx_route(1, &at), -ENXIO);
 	assert_int_equal(host_intx_route(2, &at), -ENOENT);
-	assert_true(pci_in_window(&function[0], false, 0xc0000000, MIB(1)));
-	assert_false(pci_in_window(&function[0], false, 0xc00ff000, 2 * PAGE_SIZE));
-	assert_true(pci_in_window(&function[0], true, 0xd000, 16)); /* of ports nothing is said */
-	assert_true(pci_in_window(&elsewhere, false, 0x1000, PAGE_SIZE));
+	assert_int_equal(pci_window(&function[0], false, 0xc0000000, MIB(1)), PCI_WINDOW_IN);
+	assert_int_equal(pci_window(&function[0], false, 0xc00ff000, 2 * PAGE_SIZE), PCI_WINDOW_OUT);
+	assert_int_equal(pci_window(&function[0], true, 0xd000, 16), PCI_WINDOW_UNKNOWN); /* of ports nothing is said */
+	assert_int_equal(pci_window(&elsewhere, false, 0x1000, PAGE_SIZE), PCI_WINDOW_UNKNOWN);
+	assert_true(pci_in_any_window(0xc0000000, MIB(1)));
+	assert_false(pci_in_any_window(0xc00ff000, 2 * PAGE_SIZE));
 }
 
 static void test_at_boot(void **)
@@ -291,7 +293,8 @@ static void untouched(void)
 	assert_int_equal(gsi(3), 40);
 	assert_int_equal(gsi(BEHIND_BRIDGE), -ENOENT);
 	assert_int_equal(pci_node(&function[0]), -1);
-	assert_true(pci_in_window(&function[0], false, 0x1000, PAGE_SIZE));
+	assert_int_equal(pci_window(&function[0], false, 0x1000, PAGE_SIZE), PCI_WINDOW_UNKNOWN);
+	assert_false(pci_in_any_window(0x1000, PAGE_SIZE));
 	assert_string_equal(told, "");
 }
 
@@ -308,8 +311,8 @@ static void test_facts(void **)
 	assert_int_equal(gsi(3), 40);
 	assert_int_equal(gsi(BEHIND_BRIDGE), 21);
 	assert_int_equal(pci_node(&function[BEHIND_BRIDGE]), 1);
-	assert_true(pci_in_window(&function[0], false, 0x80000000, PAGE_SIZE));
-	assert_false(pci_in_window(&function[0], false, 0x1000, PAGE_SIZE));
+	assert_int_equal(pci_window(&function[0], false, 0x80000000, PAGE_SIZE), PCI_WINDOW_IN);
+	assert_int_equal(pci_window(&function[0], false, 0x1000, PAGE_SIZE), PCI_WINDOW_OUT);
 	/* A root that the tables do not have. */
 	assert_int_equal(pci_node(&elsewhere), 2);
 	/* Of other pins, devices, bridges and roots nothing is said. */
@@ -394,8 +397,8 @@ static void test_facts_of_a_known_root(void **)
 		may_say = false;
 		assert_string_equal(said, cases[i].said);
 		assert_int_equal(pci_node(&function[0]), 1);
-		assert_true(pci_in_window(&function[0], false, 0xc0000000, MIB(1)));
-		assert_false(pci_in_window(&function[0], false, 0xc0100000, PAGE_SIZE));
+		assert_int_equal(pci_window(&function[0], false, 0xc0000000, MIB(1)), PCI_WINDOW_IN);
+		assert_int_equal(pci_window(&function[0], false, 0xc0100000, PAGE_SIZE), PCI_WINDOW_OUT);
 	}
 }
 

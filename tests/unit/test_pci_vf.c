@@ -58,9 +58,6 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 		return PCIE_ROOT_PORT << 4 | 2;
 	if (a.bus == 0x3a && offset == PORT_EXP + EXP_DEVICE2)
 		return port_ari ? EXP_ARI : 0;
-	if (a.bus == 0x3a)
-		return part(offset == PCI_REG_BRIDGE_MEMORY ? 0xf9f0f800 : offset == PCI_REG_BRIDGE_FETCH ? 0xfbf0fa00 : 0, offset,
-			    bytes);
 	if (a.bus == card.bus && a.devfn == card_devfn)
 		return part(config[offset / 4], offset, bytes);
 	/* Who asks before the 100 ms are over has no right to an answer (9.3.3.3.1). */
@@ -143,9 +140,16 @@ const char *pci_misplaced(const struct pci_function *f)
 	       b->base + b->size - 1 > window_end ? "misplaced" : NULL;
 }
 
-bool pci_in_window(const struct pci_function *, bool, u64, u64)
+enum pci_window pci_window(const struct pci_function *, bool, u64, u64)
 {
-	return unknown_window;
+	return unknown_window ? PCI_WINDOW_UNKNOWN : PCI_WINDOW_IN;
+}
+
+/* The one above the card: what may be fetched ahead, and other memory. */
+bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last)
+{
+	assert_true(f == pf && !io);
+	return (first >= 0xf8000000 && last <= 0xf9ffffff) || (first >= 0xfa000000 && last <= 0xfbffffff);
 }
 
 void pci_delay_ms(unsigned ms)

@@ -280,6 +280,15 @@ static void one_never_answers(void **)
 
 static char domain_log[400];
 static int domain_says;
+static u64 forbidden; /* host-physical page that no VM may have; 0: none */
+static bool asked_for_ram;
+
+bool host_may_map(hpa_t pa, u64 size, bool ram)
+{
+	asked_for_ram = ram;
+	return !forbidden || pa.v + size <= forbidden || pa.v > forbidden;
+}
+
 static bool stage2_first; /* its second-level mapping was gone by then */
 
 int host_iommu_map(struct host_iommu *d, u64 at, hpa_t pa, u64 size)
@@ -366,6 +375,33 @@ static void functions_reach_the_same(void **)
 	}
 }
 
+/* What a VM may not have is in none of its tables, whatever it is said to be. */
+static void not_to_be_had(void **)
+{
+	struct vm_config config = { .dma = VM_DMA_IOMMU };
+	struct stage2_mapping m;
+
+	setup_joined();
+	assert_int_equal(stage2_unmap(&parts.stage2, 0, GIB(1)), 0);
+	parts.vm.config = &config;
+	parts.domain = (struct host_iommu *)&domain_log;
+	forbidden = 0xffc01000;
+	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), MIB(4), STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS), -EPERM);
+	assert_false(asked_for_ram);
+	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), MIB(4), STAGE2_RWX, MEMTYPE_WB), -EPERM);
+	assert_true(asked_for_ram);
+	assert_int_equal(vm_map_host(&parts.vm, gpa(MIB(4)), hpa(0xffc01000), PAGE_SIZE, STAGE2_RWX, MEMTYPE_WB), -EPERM);
+	expect_domain("");
+	assert_int_equal(stage2_lookup(&parts.stage2, MIB(4), &m), -ENOENT);
+	assert_int_equal(vm_map(&parts.vm, gpa(MIB(4)), hpa(0xffc00000), PAGE_SIZE, STAGE2_R | STAGE2_W, MEMTYPE_UC_MINUS), 0);
+	assert_int_equal(stage2_lookup(&parts.stage2, MIB(4), &m), 0);
+	forbidden = 0;
+	parts.domain = NULL;
+	for (unsigned v = 0; v < VCPUS; v++)
+		shootdown_leave(&vcpus[v]);
+	stage2_destroy(&parts.stage2);
+}
+
 /* ---- as threads ---- */
 
 static void no_stale_access(void **)
@@ -447,6 +483,7 @@ int main(void)
 		cmocka_unit_test(each_is_waited_for),
 		cmocka_unit_test(one_never_answers),
 		cmocka_unit_test(functions_reach_the_same),
+		cmocka_unit_test(not_to_be_had),
 		cmocka_unit_test(no_stale_access),
 		cmocka_unit_test(without_flush_it_fails),
 		cmocka_unit_test(absent_are_not_waited_for),

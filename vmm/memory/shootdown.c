@@ -2,6 +2,8 @@
 /* Second-level mappings taken away from a running VM: every CPU flushes before anything is reused (see shootdown.h). */
 #include "vmm/memory/shootdown.h"
 
+#include <margay/errno.h>
+
 #include "vmm/hvm.h"
 #include "vmm/vm_parts.h"
 
@@ -39,9 +41,17 @@ void vm_stage2_unlock(struct vm *vm)
 	spin_unlock(&vm->stage2_lock);
 }
 
+int vm_map_host(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
+{
+	/* Images without PCI functions for VMs map nothing but what they have taken for them. */
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && !host_may_map(hpa, size, type == MEMTYPE_WB))
+		return -EPERM;
+	return stage2_map(&vm_parts(vm)->stage2, gpa.v, hpa.v, size, prot, type);
+}
+
 int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type)
 {
-	int err = stage2_map(&vm_parts(vm)->stage2, gpa.v, hpa.v, size, prot, type);
+	int err = vm_map_host(vm, gpa, hpa, size, prot, type);
 
 	if (IS_ENABLED(CONFIG_IOMMU) && !err && type == MEMTYPE_WB && vm_parts(vm)->domain)
 		err = vm_domain_map(vm, gpa, hpa, size);

@@ -52,7 +52,13 @@ void vm_stage2_lock(struct vcpu *vcpu);
 void vm_stage2_unlock(struct vm *vm);
 
 /*
- * stage2_map() for a running VM, lock held. What was absent is not cached: no CPU
+ * The one way into a VM's second-level tables: stage2_map(), or -EPERM for what the VM may not have (host_may_map()), as its
+ * memory (MEMTYPE_WB) or as registers. For a VM that does not run yet.
+ */
+int vm_map_host(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum memtype type);
+
+/*
+ * vm_map_host() for a running VM, lock held. What was absent is not cached: no CPU
  * has to flush. Memory (MEMTYPE_WB) is the VM's PCI functions', too, where IOMMUs
  * contain these: then also as host_iommu_map(). On error the caller unmaps it.
  */

@@ -206,6 +206,12 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 	u64 at = host_base(b).v, span;
 	int err = 0;
 
+	/* What is trapped, too: the hypervisor reads and writes it for the guest. */
+	if (!host_may_map(hpa(at), size_of(b), false)) {
+		vm_log(d->vm, "pci: " PCI_FORMAT ": its BAR %u at %#lx is over what is the platform's",
+		       PCI_FORMAT_ARGS(d->host->address), b->index, at);
+		return -EPERM;
+	}
 	find_traps(b);
 	if (b->nr_traps) {
 		span = b->trap[b->nr_traps - 1].end - b->trap[0].start;
@@ -254,9 +260,10 @@ void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 
 		if (!port || !count || !pci_bar_is_io(&d->host->bar[i]))
 			continue;
-		if (ports_free(d->vm, port, count))
+		if (ports_free(d->vm, port, count) && host_may_open(port, count))
 			hvm->intercept_io(vcpu, (u16)port, (unsigned)count, false);
 		else if (!vcpu->id)
-			vm_log(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's is there", port);
+			vm_log(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's or the platform's is "
+			       "there", port);
 	}
 }

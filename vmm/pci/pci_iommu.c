@@ -107,7 +107,8 @@ static int fill_bar(struct host_iommu *d, const struct pci_bar *bar, const struc
 	for (unsigned t = 0; !err && t <= w->nr_traps; t++) {
 		end = t < w->nr_traps ? w->trap[t].start : bar->size;
 		if (end > at)
-			err = host_iommu_map(d, bar->base + at, hpa(bar->base + at), end - at);
+			err = !host_may_map(hpa(bar->base + at), end - at, false) ? -EPERM :
+			      host_iommu_map(d, bar->base + at, hpa(bar->base + at), end - at);
 		at = t < w->nr_traps ? w->trap[t].end : end;
 	}
 	return err;
