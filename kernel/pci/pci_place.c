@@ -126,6 +126,7 @@ void pci_bars(const struct pci_function *f, struct pci_bar bar[PCI_BARS])
 	struct pci_bar *rom = &bar[PCI_ROM_BAR];
 
 	memcpy(bar, f->bar, sizeof(f->bar));
-	if (rom->base && (!rom->size || wrong(f, PCI_ROM_BAR) || overlaps(f, PCI_ROM_BAR)))
+	/* One of no size ends before it begins, which is wrong, too. */
+	if (rom->base && (wrong(f, PCI_ROM_BAR) || overlaps(f, PCI_ROM_BAR)))
 		rom->base = 0;
 }

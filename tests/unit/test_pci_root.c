@@ -572,6 +572,16 @@ static void test_registers(void **)
 	assert_non_null(strstr(fake_host.iommu_log, "+0xfffff9000; attach 0; attach 3;"));
 	assert_null(strstr(fake_host.log, "root complex"));
 	destroy();
+	/* What is the platform's is in no function's map, though a BAR says that it is there. */
+	fake_host.iommu_error = 0;
+	fake_host.iommu_log[0] = fake_host.log[0] = '\0';
+	fake_host.platform = 0xc0003fff;
+	fake_host.platform_size = 1;
+	assert_int_equal(create(), 0);
+	assert_null(strstr(fake_host.iommu_log, "0xc000"));
+	assert_non_null(strstr(fake_host.iommu_log, "0x1000000000 is 0x1000000000+0x4000;"));
+	assert_non_null(strstr(fake_host.log, "no DMA to BAR0 of 20:00.0"));
+	destroy();
 	/* One alone needs nobody's. */
 	fake_host.iommu_log[0] = '\0';
 	config.nr_pci = 1;
