@@ -24,7 +24,7 @@ CONFIGS = os.path.join(BUILD, "configs")
 VARIANTS = os.path.join(CONFIGS, "variants")
 NAMED = ("default", "tiny", "site", "debug")
 # What a loader may have to read from margay.elf, in bytes: 306056, 98294, 369277 and 391328 by gcc 12 at 77956675,
-# 306259, 98070, 368788 and 403795 by gcc 14. Each but the tiny one's, which is a promise (docs/configuration.md), has room.
+# 306259, 98070, 368788 and 403795 by gcc 14. Each limit has room.
 LIMIT = {"default": 336 << 10, "tiny": 104 << 10, "site": 448 << 10, "debug": 448 << 10}
 # Lines of code, .c and .asm, that an image is made of; its headers are counted for all together.
 LINES = {"default": 30000, "tiny": 17000}
