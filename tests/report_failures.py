@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """The last screen of a run that failed: each failed test, the end of its node's log, and the command that runs just that test.
 
-A plugin of pytest. The first few tests are told in full, since CI shows one screen; of the others the command is enough.
+A plugin of pytest. The first few tests are told in full, since CI shows one screen; of the others the command is enough. Each is
+named as it fails, too: a run of half an hour need not end before somebody looks.
 """
 
 import os
@@ -14,6 +15,7 @@ LOG_LINES = 30
 WIDTH = 200
 
 failed = {}  # {test: its reports that failed, set-up, call and tear-down}
+terminal = []  # where the run is told, once it has begun
 
 
 def name_of(nodeid):
@@ -80,9 +82,16 @@ def lines(tests, root):
         yield from in_full(test, tests[test], root)
 
 
+def pytest_sessionstart(session):
+    terminal[:] = [session.config.pluginmanager.get_plugin("terminalreporter")]
+
+
+@pytest.hookimpl(trylast=True)
 def pytest_runtest_logreport(report):
     if report.outcome == "failed":
         failed.setdefault(name_of(report.nodeid), []).append(report)
+        for reporter in filter(None, terminal):
+            reporter.write_line("\nfailed (%s): %s" % (report.when, name_of(report.nodeid)))
 
 
 def pytest_collectreport(report):

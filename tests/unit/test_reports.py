@@ -106,6 +106,9 @@ def test_one_failure_is_the_last_screen(tmp_path, workers):
     assert told[5:35] == ["    | line %d of node 0" % i for i in range(70, 100)], text
     assert told[35:] == ["  again: /usr/bin/python3 -m pytest 'test_it.py::test_fails[0]'"], text
     assert lines.index("the 2 slowest tests:") < lines.index("test_it.py::test_fails[0]"), text
+    # And as it happens.
+    assert lines.index("failed (call): test_it.py::test_fails[0]") < next(
+        n for n, line in enumerate(lines) if re.fullmatch("=+ FAILURES =+", line)), text
 
 
 @pytest.mark.parametrize("workers", [0, 2])
