@@ -375,6 +375,10 @@ def test_operator():
     assert not re.search("unexpected interrupt", running.text)
 
 
+# Of tests/guest/behave.c from the check of what is waited for to the instruction behind MWAIT, at most.
+LOOP_BYTES = 64
+
+
 @pytest.mark.slow
 def test_mwait():
     """Guests that sleep in MWAIT, the one till its timer's next interrupt, the other till nothing but a kick: no exit all the
@@ -402,7 +406,8 @@ def test_mwait():
             assert not {"extint", "hlt", "mwait"} & paused.keys(), paused
         regs = "\n".join(console.answer("regs a", until="^exit -1:"))
         rip = re.search(r"^runs, CPU 0, rip ([0-9a-f]+)", regs, re.MULTILINE)
-        assert int(rip[1], 16) == asleep
+        # Or on its way back there: MWAIT may end for no reason that software knows (SDM vol. 2, MWAIT).
+        assert asleep - LOOP_BYTES < int(rip[1], 16) <= asleep
         for name in "ab":
             assert console.answer("vm stop " + name) == [name + ": stops"]
             console.settle(name)
