@@ -4,6 +4,7 @@
 import os
 import random
 import shutil
+import signal
 import sys
 
 import pytest
@@ -41,6 +42,9 @@ def pytest_addoption(parser):
 
 
 def pytest_configure(config):
+    # A shell's background begins with this ignored, and so would all that tests start and interrupt.
+    if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     config.addinivalue_line("markers", "full: only in make test-full")
     config.addinivalue_line("markers", "slow: takes minutes; is started first")
 
