@@ -183,10 +183,12 @@ def test_unknown_tests_count():
             return self.marks.get(name)
 
     known = {"a.py::x": results.Row("passed", 100.0, "", "", True)}
-    items = [Item("a.py::x@g", full=True), Item("a.py::new", full=True), Item("a.py::fast"), Item("unit/b.py::u")]
+    items = [Item("a.py::x@g", full=True), Item("a.py::new", full=True), Item("a.py::fast"), Item("unit/b.py::u"),
+             Item("system/test_configs.py::test_option_off[X]", full=True)]
     assert shard.grouped(items, known) == {
         "a.py::x": 100.0, "a.py::new": shard.UNKNOWN_FULL, "a.py::fast": shard.UNKNOWN,
-        "unit/b.py::u": shard.UNKNOWN_UNIT}
+        "unit/b.py::u": shard.UNKNOWN_UNIT,
+        "system/test_configs.py::test_option_off[X]": shard.UNKNOWN_OF["system/test_configs.py"]}
 
 
 def test_a_shard_takes_an_hour_at_most():
