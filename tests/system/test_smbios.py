@@ -148,7 +148,7 @@ def test_firmware(firmware, tmp_path):
     assert done.outcome.status == 0, done.outcome.text
     (guest,) = starts(done.text, tmp_path)
     guest.check_node()
-    guest.check_platform((1,), (1,), (512,))
+    guest.check_platform((1,), (1,), (int(node.GUEST_MEMORY["qemu"][:-1]),))
     assert guest.said["product_uuid"] == str(uuid.uuid5(NODE, "vm0"))
 
 
