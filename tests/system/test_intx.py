@@ -164,7 +164,7 @@ def test_storm():
             assert console.answer("vm stop a") == ["a: stops"]
             console.settle("a")
             assert console.state("a") == "stopped"
-            console.answer("vm start a")
+            running.send("vm start a\r")
             running.expect(r"line: storm")
         running.expect(r"^\[b\] behave: ticks=\d+")
         outcome = console.end()
