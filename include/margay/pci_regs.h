@@ -21,6 +21,7 @@
 enum pci_reg {
 	PCI_REG_ID = 0x00,            /* vendor; device << 16 */
 	PCI_REG_COMMAND = 0x04,       /* 16 bits; status << 16 */
+	PCI_REG_STATUS = 0x06,
 	PCI_REG_CLASS = 0x08,         /* revision; class code << 8 */
 	PCI_REG_HEADER = 0x0c,        /* cache line size; latency timer << 8; header type << 16; BIST << 24 */
 	PCI_REG_BAR = 0x10,           /* six, a bridge's two */
@@ -108,7 +109,7 @@ enum {
 	PCI_EXP_CAPABILITIES = 2, PCI_EXP_VERSION = 0xf,
 	PCI_EXP_DEVICE = 4, PCI_EXP_FLR = BIT(28),
 	PCI_EXP_DEVICE_CONTROL = 8, PCI_EXP_START_FLR = BIT(15),
-	PCI_EXP_DEVICE_STATUS = 10, PCI_EXP_PENDING = BIT(5),
+	PCI_EXP_DEVICE_STATUS = 10, PCI_EXP_ERRORS = 0xf, /* cleared by writing ones */ PCI_EXP_PENDING = BIT(5),
 	PCI_EXP_LINK = 0x0c, PCI_EXP_LINK_TELLS = BIT(20), /* has the next */
 	PCI_EXP_LINK_STATUS = 0x12, PCI_EXP_LINK_ACTIVE = BIT(13),
 	PCI_EXP_LINK_CONTROL = 0x10, PCI_EXP_DEVICE_CONTROL2 = 0x28, PCI_EXP_LINK_CONTROL2 = 0x30,
@@ -119,6 +120,12 @@ enum {
 enum pcie_type {
 	PCIE_ENDPOINT = 0, PCIE_LEGACY_ENDPOINT = 1, PCIE_ROOT_PORT = 4, PCIE_UPSTREAM = 5, PCIE_DOWNSTREAM = 6,
 	PCIE_TO_PCI = 7, PCI_TO_PCIE = 8, PCIE_INTEGRATED = 9, PCIE_EVENT_COLLECTOR = 10,
+};
+
+/* Advanced error reporting, PCIe 7.8.4: what is noted is cleared by writing ones. */
+enum {
+	PCI_AER_STATUS = 4, PCI_AER_MASK = 8, PCI_AER_SEVERITY = 0x0c, PCI_AER_CORRECTABLE_STATUS = 0x10,
+	PCI_AER_CORRECTABLE_MASK = 0x14, PCI_AER_CONTROL = 0x18,
 };
 
 /* AF 2.2; each register has 8 bits. */

@@ -12,6 +12,8 @@
 #include "kernel/acpi/tables.h"
 #include "kernel/boot/bootinfo.h"
 
+#define PCI_KEPT_AER 4
+
 struct pci_function {
 	struct pci_address address;
 	struct pci_id id;
@@ -20,6 +22,11 @@ struct pci_function {
 	u16 command;    /* as firmware left the register */
 	bool extended;  /* offsets 0x100-0xfff are there */
 	struct pci_bar bar[PCI_BARS]; /* as firmware left them; only in images with PCI_INFO */
+	/* As firmware left it, of a VF as it came; only in images with PASSTHROUGH. */
+	struct {
+		u16 control, control2; /* of the device, by PCI Express */
+		u32 aer[PCI_KEPT_AER]; /* masks, severity, control */
+	} kept;
 };
 
 /*

@@ -25,6 +25,12 @@ void pci_keep_quiet(const struct pci_function *f);
  */
 int pci_quiet(const struct pci_function *f);
 
+/* pci_kept.c, only in images with PASSTHROUGH. */
+/* Keeps what firmware has set in the function, which nobody has had yet. */
+void pci_keep(struct pci_function *f);
+/* Sets that again, after a reset or where there is none, and forgets the errors that it has noted. */
+void pci_restore(const struct pci_function *f);
+
 /* For those who read its capabilities; valid as long as the function is. */
 struct pcicap_reader pci_reader(const struct pci_function *f);
 

@@ -97,9 +97,7 @@ static void put_bars(const struct pci_function *f, u32 header[16])
 
 static int reset(const struct pci_function *f, bool free)
 {
-	static const u8 exp_kept[] = { PCI_EXP_DEVICE_CONTROL, PCI_EXP_LINK_CONTROL, PCI_EXP_DEVICE_CONTROL2 };
-	u16 exp = pci_find_cap(f, PCI_CAP_EXP), kept[ARRAY_SIZE(exp_kept)] = { 0 };
-	unsigned nr_kept = exp ? ARRAY_SIZE(exp_kept) : 0;
+	u16 exp = pci_find_cap(f, PCI_CAP_EXP), link = exp ? (u16)pci_read(f->address, exp + PCI_EXP_LINK_CONTROL, 2) : 0;
 	bool by_bus = false;
 	u32 header[16];
 
@@ -112,20 +110,16 @@ static int reset(const struct pci_function *f, bool free)
 	for (unsigned i = 0; i < ARRAY_SIZE(header); i++)
 		header[i] = pci_read(f->address, (u16)(i * 4), 4);
 	put_bars(f, header);
-	/* Version 1 ends before the last of them (PCI Express Base 1.1, 7.8): another capability may be there. */
-	if (exp && (pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2) & PCI_EXP_VERSION) < 2)
-		nr_kept--;
-	for (unsigned i = 0; i < nr_kept; i++)
-		kept[i] = (u16)pci_read(f->address, exp + exp_kept[i], 2);
-	if (!run_reset(f, &by_bus))
+	if (!run_reset(f, &by_bus)) {
+		pci_restore(f);
 		return -ENODEV;
+	}
 	if (!wait_ready(f, header[0], free))
 		return -EIO;
 	/* The link does not save power any more: the times for that are lost, which its other end has still. */
-	if (by_bus)
-		kept[1] &= (u16)~ASPM;
-	for (unsigned i = 0; i < nr_kept; i++)
-		pci_write(f->address, exp + exp_kept[i], 2, kept[i]);
+	if (exp)
+		pci_write(f->address, exp + PCI_EXP_LINK_CONTROL, 2, by_bus ? link & ~ASPM : link);
+	pci_restore(f);
 	if (IS_ENABLED(CONFIG_IOMMU))
 		pci_isolate(f);
 	for (u16 at = PCI_REG_HEADER; at <= PCI_REG_INTERRUPT; at += 4)

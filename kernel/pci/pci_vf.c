@@ -360,6 +360,7 @@ int host_sriov_enable(unsigned index, unsigned count)
 			host_sriov_disable(index);
 			return -EIO;
 		}
+		pci_keep(&pci_functions[c->first + n]);
 		if (IS_ENABLED(CONFIG_IOMMU))
 			pci_isolate(vf);
 	}

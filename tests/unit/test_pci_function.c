@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_reset.c kernel/pci/pci_flr.c kernel/pci/pcicap.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_kept.c kernel/pci/pci_reset.c kernel/pci/pci_flr.c kernel/pci/pcicap.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /* What the host does to a function, on a model of one: quiet at boot, reset, taken back; and functions that do not obey. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,9 +15,9 @@
 #include "kernel/console/screen.h"
 #include "kernel/pci/pci_function.h"
 
-enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0 };
+enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0, AER = 0x100 };
 
-static u8 config[256], port_config[256]; /* PCI Express at EXP there, too */
+static u8 config[0x200], port_config[256]; /* PCI Express at EXP there, too */
 static struct pci_function f;
 static const struct pci_function port = { .address = { .bus = 0, .devfn = 0x20 }, .header_type = 1, .secondary_bus = 1 };
 static bool alone;           /* below the port */
@@ -158,6 +158,9 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
 		lose();
 		return;
 	}
+	/* What is noted is cleared by ones: PCI Express 7.5.1.1.4, 7.5.3.5, 7.8.4.2, 7.8.4.5. */
+	if (offset == 6 || offset == EXP + 10 || offset == AER + 4 || offset == AER + 0x10)
+		v = get(offset, size) & ~v;
 	if (offset == PM + 4 && (get(offset, 2) & 3) == 3 && !(v & 3) && !(get(offset, 2) & BIT(3)))
 		lose();
 	set(offset, size, v);
@@ -199,7 +202,7 @@ static int setup(void **)
 	bus_log[0] = 0;
 	link_away = 0;
 	f = (struct pci_function){
-		.address.bus = 1, .id.class_code = 0x020000,
+		.address.bus = 1, .id.class_code = 0x020000, .extended = true,
 		.bar = { { .base = 0xfebc0000, .size = 0x20000 }, { .base = 0xc040, .flags = 1 },
 			 { .base = 0x380000000000, .size = 0x1000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
@@ -225,6 +228,12 @@ static int setup(void **)
 	set(EXP + 0x10, 2, 0x40);
 	set(EXP + 0x28, 2, 0x400);
 	set(AF, 4, 0x03060013);
+	set(AER, 4, 0x00020001);
+	set(AER + 8, 4, 0x00100000);
+	set(AER + 0xc, 4, 0x00462030);
+	set(AER + 0x14, 4, 0x2000);
+	set(AER + 0x18, 4, 0xa0);
+	pci_keep(&f);
 	return 0;
 }
 
@@ -329,6 +338,41 @@ static void test_take_back(void **state)
 	assert_int_equal(host_pci_reset(0), -ENODEV);
 	pending = 1000;
 	assert_int_equal(host_pci_take_back(0), -EIO);
+}
+
+/*
+ * What the last one has set there, by its configuration space or a register of its own: completion timeout, what is reported, masks
+ * and severity of errors, which FLR keeps (PCI Express 7.8.4: sticky). Each way to reset it, and none.
+ */
+static void test_left(void **state)
+{
+	for (unsigned way = 0; way < 5; way++) {
+		setup(state);
+		alone = way == 3;
+		set(EXP + 4, 4, way ? 0 : BIT(28));
+		set(AF, 4, way == 1 ? 0x03060013 : 0x01060013);
+		set(PM + 4, 2, way > 2 ? BIT(3) : 0);
+		set(6, 2, 0xf910);
+		set(EXP + 8, 2, 0x291f);
+		set(EXP + 10, 2, 0xf);
+		set(EXP + 0x28, 2, 0x41f);
+		set(AER + 4, 4, 0x00140000);
+		set(AER + 8, 4, 0xffffffff);
+		set(AER + 0xc, 4, 0xffffffff);
+		set(AER + 0x10, 4, 0x2001);
+		set(AER + 0x14, 4, 0xffff);
+		set(AER + 0x18, 4, 0x1f4);
+		assert_int_equal(host_pci_take_back(0), 0);
+		assert_int_equal(resets, way < 4);
+		is_restored();
+		assert_int_equal(get(EXP + 0x28, 2), 0x400);
+		assert_int_equal(get(AER + 8, 4), 0x00100000);
+		assert_int_equal(get(AER + 0xc, 4), 0x00462030);
+		assert_int_equal(get(AER + 0x14, 4), 0x2000);
+		assert_int_equal(get(AER + 0x18, 4), 0xa0);
+		assert_int_equal(get(AER + 4, 4) | get(AER + 0x10, 4) | get(EXP + 10, 2), 0);
+		assert_int_equal(get(6, 2), 0x10);
+	}
 }
 
 /* Without a reset of its own, by the bus, where it is alone: all is lost then, and there again but for what saves power. */
@@ -461,6 +505,7 @@ static void test_reset(void **state)
 	/* Of version 1 that register is another capability's. */
 	setup(state);
 	set(EXP, 4, 0x00010010 | (u32)AF << 8);
+	pci_keep(&f);
 	assert_int_equal(host_pci_reset(0), 0);
 	is_restored();
 	assert_int_equal(get(EXP + 0x28, 2), 0);
@@ -475,7 +520,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_boot, setup), cmocka_unit_test_setup(test_take_back, setup),
-		cmocka_unit_test_setup(test_bus, setup),
+		cmocka_unit_test_setup(test_bus, setup), cmocka_unit_test_setup(test_left, setup),
 		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_quirks, setup),
 	};

@@ -29,7 +29,7 @@ static const struct pci_function *const pf = &pci_functions[0];
 static struct pci_function bridge;
 static u32 config[1024], vf_config[1024];
 static u64 size;            /* of a VF's BAR */
-static unsigned quiet, isolated, waited, longest; /* milliseconds since the control register was written, and at most */
+static unsigned quiet, isolated, kept, waited, longest; /* milliseconds since the control register was written, and at most */
 static unsigned silent;     /* VFs that never answer, from this one on */
 static bool stubborn;       /* none of them stops */
 static bool unknown_window;
@@ -165,6 +165,13 @@ int pci_quiet(const struct pci_function *f)
 	return stubborn ? -EIO : 0;
 }
 
+/* As it comes, before anyone has had it. */
+void pci_keep(struct pci_function *f)
+{
+	assert_int_equal(f->id.device, 0x1018);
+	assert_true(kept++ == isolated || !IS_ENABLED(CONFIG_IOMMU));
+}
+
 void pci_isolate(const struct pci_function *f)
 {
 	assert_int_equal(f->id.device, 0x1018);
@@ -194,7 +201,7 @@ static int setup(void **)
 	pci_nr_functions = 2;
 	nr_cards = 0;
 	size = MIB(1);
-	quiet = isolated = waited = longest = 0;
+	quiet = isolated = kept = waited = longest = 0;
 	silent = HOST_PCI_FUNCTIONS;
 	stubborn = unknown_window = false;
 	is_port = port_ari = card_ari = true;
@@ -413,7 +420,7 @@ static void test_on(void **)
 	assert_int_equal(pci_vf_read(2, 0, 4, ~0u), ~0u);
 	assert_int_equal(host_sriov_enable(0, 4), 0);
 	assert_int_equal(control(), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY | SRIOV_ARI);
-	assert_true(quiet == 4 && waited == 100 && isolated == (IS_ENABLED(CONFIG_IOMMU) ? 4 : 0));
+	assert_true(quiet == 4 && kept == 4 && waited == 100 && isolated == (IS_ENABLED(CONFIG_IOMMU) ? 4 : 0));
 	assert_true(host_sriov_on(2) && host_sriov_on(5) && !host_sriov_on(6) && !host_sriov_on(0));
 	assert_int_equal(host_sriov_enable(0, 4), -EINVAL);
 	assert_int_equal(pci_vf_read(2, PCI_REG_ID, 4, ~0u), 0x101815b3);

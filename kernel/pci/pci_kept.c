@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * What firmware has set in a function for the way to it and for its errors. Whoever has it next begins with that, and not with what
+ * the last one left there: a reset loses some of it, and does not touch the rest (PCI Express Base 5.0, 6.6.2, 7.4 "sticky").
+ */
+#include "kernel/pci/pci_function.h"
+
+static const u8 aer_kept[PCI_KEPT_AER] = { PCI_AER_MASK, PCI_AER_SEVERITY, PCI_AER_CORRECTABLE_MASK, PCI_AER_CONTROL };
+
+/* Version 1 ends before it (PCI Express Base 1.1, 7.8): another capability may be there. */
+static bool has_control2(const struct pci_function *f, u16 exp)
+{
+	return (pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2) & PCI_EXP_VERSION) > 1;
+}
+
+void pci_keep(struct pci_function *f)
+{
+	u16 exp = pci_find_cap(f, PCI_CAP_EXP), aer = pci_find_extended_cap(f, PCI_EXT_CAP_AER);
+
+	if (exp)
+		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2);
+	if (exp && has_control2(f, exp))
+		f->kept.control2 = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2);
+	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
+		f->kept.aer[i] = pci_read(f->address, aer + aer_kept[i], 4);
+}
+
+/* What it has noted is cleared by writing ones. */
+static void forget_errors(const struct pci_function *f, u16 exp, u16 aer)
+{
+	if (aer) {
+		pci_write(f->address, aer + PCI_AER_STATUS, 4, ~0u);
+		pci_write(f->address, aer + PCI_AER_CORRECTABLE_STATUS, 4, ~0u);
+	}
+	if (exp)
+		pci_write(f->address, exp + PCI_EXP_DEVICE_STATUS, 2, PCI_EXP_ERRORS);
+	pci_write(f->address, PCI_REG_STATUS, 2, PCI_STATUS_ERRORS);
+}
+
+void pci_restore(const struct pci_function *f)
+{
+	u16 exp = pci_find_cap(f, PCI_CAP_EXP), aer = pci_find_extended_cap(f, PCI_EXT_CAP_AER);
+
+	if (exp)
+		pci_write(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2, f->kept.control);
+	if (exp && has_control2(f, exp))
+		pci_write(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2, f->kept.control2);
+	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
+		pci_write(f->address, aer + aer_kept[i], 4, f->kept.aer[i]);
+	forget_errors(f, exp, aer);
+}
