@@ -82,7 +82,7 @@ const char *host_iommu_unfit(unsigned index)
 /* What all units that work can do, for a VM's functions may be below several. */
 static void common(struct iommu_unit *out)
 {
-	*out = (struct iommu_unit){ .max_leaf = LEAF_1G, .bits = 48, .domains = DOMAINS, .coherent = true };
+	*out = (struct iommu_unit){ .max_leaf = LEAF_1G, .bits = 48, .domains = DOMAINS, .coherent = true, .snoops = true };
 	for (unsigned i = 0; i < ARRAY_SIZE(iommu_units); i++) {
 		if (!iommu_units[i].base || iommu_units[i].broken)
 			continue;
@@ -90,6 +90,7 @@ static void common(struct iommu_unit *out)
 		out->bits = MIN(out->bits, iommu_units[i].bits);
 		out->domains = MIN(out->domains, iommu_units[i].domains);
 		out->coherent = out->coherent && iommu_units[i].coherent;
+		out->snoops = out->snoops && iommu_units[i].snoops;
 	}
 }
 
@@ -103,13 +104,15 @@ static void write_back(const void *from, size_t size)
 int host_iommu_create(const struct host_iommu_user *user, struct host_iommu **out)
 {
 	struct host_iommu *d = host_pages_alloc(DOMAIN_PAGES, -1);
+	const struct stage2_format *format;
 	struct iommu_unit all;
 	unsigned id = 1;
 
 	if (!d)
 		return -ENOMEM;
 	common(&all);
-	if (stage2_init(&d->tables, iommu_ops->format, &stage2_host_pages, all.max_leaf)) {
+	format = all.snoops && iommu_ops->snooped ? iommu_ops->snooped : iommu_ops->format;
+	if (stage2_init(&d->tables, format, &stage2_host_pages, all.max_leaf)) {
 		host_pages_free(d, DOMAIN_PAGES);
 		return -ENOMEM;
 	}

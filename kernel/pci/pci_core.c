@@ -144,8 +144,6 @@ static bool probe(struct pci_address a, bool *multi)
 		reader = pci_reader(f);
 		pciinfo_bars(&reader, write_for_sizes, f->header_type, f->id.class_code, f->bar);
 	}
-	if (IS_ENABLED(CONFIG_PASSTHROUGH))
-		pci_keep(f);
 	pci_keep_quiet(f);
 	return true;
 }

@@ -102,12 +102,14 @@ static bool is_platform(u32 class_code)
 	return class_code >> 16 == PCI_BASE_CLASS_SYSTEM && sub < 8 && spared & BIT(sub);
 }
 
-void pci_keep_quiet(const struct pci_function *f)
+void pci_keep_quiet(struct pci_function *f)
 {
 	u32 base = f->id.class_code >> 16;
 
 	if (f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->id.class_code))
 		return;
+	if (IS_ENABLED(CONFIG_PASSTHROUGH))
+		pci_keep(f);
 	if (IS_ENABLED(CONFIG_PCI_INFO) && f->id.class_code >> 8 == PCI_CLASS_USB)
 		pci_take_usb(f);
 	/* It may lie over anything; who has the function and its ROM switches it on again (PCI Local Bus 3.0, 6.2.5.2). */

@@ -17,7 +17,7 @@
  * for the others; of a display only the interrupts are masked, for its picture may come
  * from memory.
  */
-void pci_keep_quiet(const struct pci_function *f);
+void pci_keep_quiet(struct pci_function *f);
 
 /*
  * Ends what a function does: bus master and all interrupts off, and nothing
@@ -26,7 +26,7 @@ void pci_keep_quiet(const struct pci_function *f);
 int pci_quiet(const struct pci_function *f);
 
 /* pci_kept.c, only in images with PASSTHROUGH. */
-/* Keeps what firmware has set in the function, which nobody has had yet. */
+/* Keeps what firmware has set in the function, which nobody has had yet; what none shall have is off from here on. */
 void pci_keep(struct pci_function *f);
 /* Sets that again, after a reset or where there is none, and forgets the errors that it has noted. */
 void pci_restore(const struct pci_function *f);

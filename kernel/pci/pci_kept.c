@@ -5,6 +5,12 @@
  */
 #include "kernel/pci/pci_function.h"
 
+/*
+ * Accesses that pass by the CPUs' caches, which is on after a reset (7.5.3.4): memory may still have what the last VM wrote where
+ * the zeros written since are in a cache.
+ */
+#define OFF PCI_EXP_NO_SNOOP
+
 static const u8 aer_kept[PCI_KEPT_AER] = { PCI_AER_MASK, PCI_AER_SEVERITY, PCI_AER_CORRECTABLE_MASK, PCI_AER_CONTROL };
 
 /* Version 1 ends before it (PCI Express Base 1.1, 7.8): another capability may be there. */
@@ -18,11 +24,13 @@ void pci_keep(struct pci_function *f)
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), aer = pci_find_extended_cap(f, PCI_EXT_CAP_AER);
 
 	if (exp)
-		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2);
+		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2) & ~OFF;
 	if (exp && has_control2(f, exp))
 		f->kept.control2 = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2);
 	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
 		f->kept.aer[i] = pci_read(f->address, aer + aer_kept[i], 4);
+	if (exp)
+		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), OFF, 0);
 }
 
 /* What it has noted is cleared by writing ones. */

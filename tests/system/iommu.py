@@ -9,8 +9,9 @@ import node
 import qemu_monitor
 import tiny
 
-# It comes before the devices that it stands in front of. With caching mode also what was not there must be invalidated.
-UNIT = {"plain": ["-device", "intel-iommu"], "caching": ["-device", "intel-iommu,caching-mode=on"]}
+# It comes before the devices that it stands in front of. With caching mode also what was not there must be invalidated;
+# without snoop control a bit of leaves is reserved, by which DMA would fail.
+UNIT = {"plain": ["-device", "intel-iommu"], "caching": ["-device", "intel-iommu,caching-mode=on,snoop-control=on"]}
 ON = "margay: iommu: VT-d, 1 of 1 units in use: DMA and interrupts contained"
 
 FAR = 0xe000000000  # where SeaBIOS puts a BAR of 64 GiB

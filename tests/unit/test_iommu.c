@@ -73,7 +73,7 @@ static bool fault_breaks;
 static u32 message;
 static struct madt_info madt;
 static bool x2apic;
-static bool unit_remaps[3], unit_wide[3], silent;
+static bool unit_remaps[3], unit_wide[3], unit_snoops[3], silent;
 static const char *remap_says[3];
 static struct { unsigned index, storms, count; } heard[2]; /* by VM */
 static u64 tsc = 1000;
@@ -320,6 +320,7 @@ static const char *fake_start(struct iommu_unit *u)
 	u->domains = number(u) ? 16 : 256;
 	u->coherent = number(u);
 	u->keeps_absent = number(u);
+	u->snoops = unit_snoops[number(u)];
 	u->remaps = unit_remaps[number(u)];
 	u->remaps_wide = unit_wide[number(u)];
 	return start_says[number(u)];
@@ -428,8 +429,9 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 }
 
 const struct iommu_ops vtd_ops = {
-	.name = "VT-d", .format = &npt_format, .start = fake_start, .enable = fake_enable, .off = fake_off, .set = fake_set,
-	.flush = fake_flush, .remap = fake_remap, .interrupt = fake_interrupt, .message = fake_message, .input = fake_input,
+	.name = "VT-d", .format = &npt_format, .snooped = &ept_format, .start = fake_start, .enable = fake_enable,
+	.off = fake_off, .set = fake_set, .flush = fake_flush,
+	.remap = fake_remap, .interrupt = fake_interrupt, .message = fake_message, .input = fake_input,
 	.fault = fake_fault, .hold = fake_hold,
 };
 
@@ -1288,6 +1290,22 @@ static void test_narrow(void **)
 	}
 }
 
+/* What a VM has left may stand in a cache: no access passes by it, where all units can see to that. */
+static void test_snoops(void **)
+{
+	struct host_iommu *d;
+
+	for (unsigned can = 0; can < 4; can++) {
+		unit_snoops[0] = can & 1;
+		unit_snoops[1] = can & 2;
+		iommu_init();
+		assert_int_equal(host_iommu_create(&vm0, &d), 0);
+		assert_ptr_equal(d->tables.fmt, can == 3 ? &ept_format : &npt_format);
+		host_iommu_destroy(d);
+		forget_units();
+	}
+}
+
 int main(int argc, char **argv)
 {
 	const struct CMUnitTest tests[] = {
@@ -1300,7 +1318,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_before, reset), cmocka_unit_test_setup(test_elastic, reset),
 		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
 		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),
-		cmocka_unit_test_setup(test_ivrs, reset),
+		cmocka_unit_test_setup(test_ivrs, reset), cmocka_unit_test_setup(test_snoops, reset),
 	};
 	char command[500];
 	int failed = 0;

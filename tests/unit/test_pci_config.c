@@ -240,8 +240,8 @@ static void test_mediated(void **)
 	/* FLR is asked for, and not done here; the payload size stays; what remains is the device's. */
 	assert_int_equal(pci_config_read(&c, 0x64, 4), 0x10008001);
 	assert_int_equal(pci_config_write(&c, 0x68, 2, 0xffff), PCI_CHANGED_RESET);
-	assert_int_equal(hw[0x68 / 4] & 0xffff, 0x793f);
-	assert_int_equal(pci_config_read(&c, 0x68, 2) & 0x80e0, 0x00e0);
+	assert_int_equal(hw[0x68 / 4] & 0xffff, 0x713f);
+	assert_int_equal(pci_config_read(&c, 0x68, 2) & 0x88e0, 0x08e0);
 	/* Its own messages, which the device never sees. */
 	assert_int_equal(pci_config_read(&c, 0xd0, 4), 0x01846005);
 	writes = 0;

@@ -29,7 +29,7 @@ static const struct pci_address machine[] = {
 };
 
 static u32 port_address;
-static unsigned kept, quiet;            /* functions that were kept, and made quiet, a bit each */
+static unsigned quiet;                  /* functions that were made quiet, a bit each */
 static struct { u64 pa, size; } windows[WINDOWS];
 static unsigned nr_windows, refused;    /* refused: the mapping that fails, from 1 on */
 static u64 absent;                      /* an ECAM that is not there, by its address */
@@ -116,16 +116,8 @@ void host_mmio_write(volatile void *, unsigned, u64)
 {
 }
 
-/* While it is as firmware left it. */
-void pci_keep(struct pci_function *f)
+void pci_keep_quiet(struct pci_function *f)
 {
-	assert_false(quiet & 1u << (f->id.device - 1));
-	kept |= 1u << (f->id.device - 1);
-}
-
-void pci_keep_quiet(const struct pci_function *f)
-{
-	assert_true(kept & 1u << (f->id.device - 1));
 	quiet |= 1u << (f->id.device - 1);
 }
 
@@ -213,7 +205,7 @@ static void add(u64 base, u16 segment, u8 first, u8 last)
 static void scan(void)
 {
 	memset(window, 0, sizeof(window));
-	pci_nr_functions = dropped = nr_windows = kept = quiet = 0;
+	pci_nr_functions = dropped = nr_windows = quiet = 0;
 	said[0] = 0;
 	pci_init(&mcfg, NULL);
 }

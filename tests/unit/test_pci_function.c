@@ -224,7 +224,7 @@ static int setup(void **)
 	set(MSIX, 4, 0x80070011 | (u32)EXP << 8);
 	set(EXP, 4, 0x00020010 | (u32)AF << 8);
 	set(EXP + 4, 4, BIT(28));
-	set(EXP + 8, 2, 0x2850);
+	set(EXP + 8, 2, 0x2050);
 	set(EXP + 0x10, 2, 0x40);
 	set(EXP + 0x28, 2, 0x400);
 	set(AF, 4, 0x03060013);
@@ -254,7 +254,7 @@ static void is_restored(void)
 	assert_int_equal(get(0x1c, 4), 0x3800);
 	assert_int_equal(get(0x20, 4), 0);
 	assert_int_equal(get(0x30, 4), 0xfeb80000);
-	assert_int_equal(get(EXP + 8, 2), 0x2850);
+	assert_int_equal(get(EXP + 8, 2), 0x2050);
 	assert_int_equal(get(EXP + 0x10, 2), 0x40);
 }
 
@@ -294,6 +294,12 @@ static void test_boot(void **)
 	}
 	assert_int_equal(get(4, 2), 0x0403);
 	assert_int_equal(errors | resets | usb_taken, 0);
+	/* No Snoop is on after a reset, and neither firmware nor a guest has it (PCI Express 7.5.3.4); the rest is kept. */
+	set(EXP + 8, 2, 0x2950);
+	f.kept.control = f.kept.control2 = 0;
+	pci_keep_quiet(&f);
+	assert_int_equal(get(EXP + 8, 2), 0x2150);
+	assert_true(f.kept.control == 0x2150 && f.kept.control2 == 0x400);
 	set(4, 2, 7);
 	f.id.class_code = 0x0c0330;
 	pci_keep_quiet(&f);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/stage2/stage2.c */
+/* UNIT: arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/stage2.c */
 /*
  * VT-d against a unit made of this file: registers that answer as 11.4 of its manual says, one command at a time; a walker that
  * keeps what it has read until it is told to drop it, entries that are not present included (caching mode), of memory and of
@@ -157,7 +157,9 @@ static u64 hw_access(u16 bdf, u64 at)
 
 		if (!(e & 3))
 			return hw.iotlb[t].to = BLOCKED;
-		assert_int_equal(e & 0xf7c, 0);
+		/* Bit 11 is SNP in a leaf where the unit has that, ignored in other entries, else reserved (9.8). */
+		assert_int_equal(e & 0x77c, 0);
+		assert_int_equal(e >> 11 & 1, hw.ecap & VTD_ECAP_SC && (e & 0x80 || shift == 12));
 		if (e & 0x80 || shift == 12)
 			return hw.iotlb[t].to = (e & PTE_ADDR) | (at & (BIT(shift) - 1));
 		table = e & PTE_ADDR;
@@ -467,7 +469,7 @@ static const struct stage2_mem mem = { s2_alloc, s2_free, s2_to_hpa, s2_to_virt 
 
 static void build(struct stage2 *s)
 {
-	assert_int_equal(stage2_init(s, vtd_ops.format, &mem, LEAF_1G), 0);
+	assert_int_equal(stage2_init(s, unit.snoops ? vtd_ops.snooped : vtd_ops.format, &mem, LEAF_1G), 0);
 	assert_int_equal(stage2_map(s, 0, GIB(3), GIB(1), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 	assert_int_equal(stage2_map(s, GIB(1), GIB(8), MIB(2), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
 	assert_int_equal(stage2_map(s, GIB(2), GIB(9), KIB(4), STAGE2_R | STAGE2_W, MEMTYPE_WB), 0);
@@ -496,6 +498,24 @@ static void test_set(void **)
 	pages_left = 0;
 	assert_int_equal(vtd_ops.set(&unit, 0x0248, 7, stage2_root(&s)), -ENOMEM);
 	assert_int_equal(vtd_ops.set(&unit, 0x0149, 7, stage2_root(&s)), 0);
+}
+
+/* Leaves of all sizes, and what is split, have the bit that a device cannot pass by the caches with. */
+static void test_snoops(void **)
+{
+	struct stage2 s;
+
+	hw.ecap |= VTD_ECAP_SC;
+	start_well();
+	assert_true(unit.snoops);
+	build(&s);
+	assert_int_equal(stage2_unmap(&s, MIB(2), KIB(4)), 0);
+	assert_int_equal(vtd_ops.set(&unit, 0x0148, 7, stage2_root(&s)), 0);
+	assert_true(hw_access(0x0148, GIB(1) + 0x1ff123) == GIB(8) + 0x1ff123);
+	assert_true(hw_access(0x0148, GIB(2) + 0x123) == GIB(9) + 0x123);
+	assert_true(hw_access(0x0148, 0x1234) == GIB(3) + 0x1234);
+	assert_true(hw_access(0x0148, MIB(2) + 0x1234) == GIB(3) + MIB(2) + 0x1234);
+	assert_true(hw_access(0x0148, MIB(512)) == GIB(3) + MIB(512));
 }
 
 /* What the unit has kept is used until it is told, and told by two descriptors. */
@@ -867,7 +887,7 @@ static void test_capabilities(void **)
 	reset(NULL);
 	hw.cap = (GOOD_CAP & ~VTD_CAP_2M) | 56ull << 16;
 	start_well();
-	assert_true(unit.max_leaf == LEAF_4K && unit.bits == 48);
+	assert_true(unit.max_leaf == LEAF_4K && unit.bits == 48 && !unit.snoops);
 }
 
 /* A queue that stops, by an error or without: nothing more is asked of that unit. */
@@ -908,7 +928,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_order, reset, done),
 		cmocka_unit_test_setup_teardown(test_left_on, reset, done),
 		cmocka_unit_test_setup_teardown(test_off, reset, done),
-		cmocka_unit_test_setup_teardown(test_set, reset, done),
+		cmocka_unit_test_setup_teardown(test_set, reset, done), cmocka_unit_test_setup_teardown(test_snoops, reset, done),
 		cmocka_unit_test_setup_teardown(test_many, reset, done), cmocka_unit_test_setup_teardown(test_flush, reset, done),
 		cmocka_unit_test_setup_teardown(test_not_coherent, reset, done),
 		cmocka_unit_test_setup_teardown(test_write_buffer, reset, done),

@@ -49,9 +49,9 @@ static const struct pci_rule vpd[] = {
 static const struct pci_rule express[] = {
 	/*
 	 * FLR is the host's to do, when the guest asks for it (PCI_CHANGED_RESET). The payload size fits the path; phantom
-	 * functions and auxiliary power are not the guest's.
+	 * functions and auxiliary power are not the guest's. No Snoop stays off (pci_kept.c).
 	 */
-	{ PCI_EXP_DEVICE_CONTROL, ALL & ~0x86e0u, 0x000f791f, 0x000f0000, 0x06e0 },
+	{ PCI_EXP_DEVICE_CONTROL, ALL & ~0x8ee0u, 0x000f711f, 0x000f0000, 0x0ee0 },
 	{ PCI_EXP_LINK_CONTROL, BITS(31, 16), 0, 0, 0x0fcb }, /* the link's other end is the host's: no ASPM, no retraining */
 	{ PCI_EXP_DEVICE_CONTROL2, ALL & ~0x7400u, 0x035f, 0, 0x7400 }, /* LTR, OBFF, 10-bit tags: as the link */
 	{ PCI_EXP_LINK_CONTROL2, BITS(31, 16), 0, 0, 0xffff }, /* the link again */

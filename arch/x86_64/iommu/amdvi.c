@@ -306,7 +306,7 @@ static const char *amdvi_start(struct iommu_unit *u)
 	u->bits = 48;
 	u->domains = AMDVI_IDS;
 	u->max_leaf = LEAF_1G;
-	u->coherent = true;
+	u->coherent = u->snoops = true;
 	/* Emulated ones do (NpCache, 3.2.2), and it costs others little. */
 	u->keeps_absent = true;
 	u->remaps = u->cap & AMDVI_FEATURE_GA;

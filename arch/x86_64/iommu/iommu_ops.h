@@ -22,6 +22,7 @@ struct iommu_unit {
 	unsigned bits;            /* of an address that a device may use */
 	unsigned domains;         /* their numbers are below that */
 	bool coherent;            /* it sees in the CPUs' caches what has been written to tables */
+	bool snoops;              /* its leaves can have accesses look into the CPUs' caches, whatever the device says */
 	bool keeps_absent;        /* what was mapped is to be flushed, too: it may keep that nothing was there */
 	bool remaps, remaps_wide, wide; /* interrupts; with APIC IDs of more than 8 bits, too; it does that now */
 	int function;             /* as which it is there, for host_pci_read(); negative: none. AMD-Vi's, as the next */
@@ -45,6 +46,7 @@ struct iommu_fault {
 struct iommu_ops {
 	const char *name;
 	const struct stage2_format *format;
+	const struct stage2_format *snooped; /* where all units can do that; NULL: format does it in all */
 	/*
 	 * Judges the unit and makes its tables, with all functions blocked; it goes on by the firmware's, but for interrupts, which
 	 * it remaps no more. NULL, or as broken.

@@ -6,44 +6,12 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/iommu/iommu_ops.h"
 #include "arch/x86_64/iommu/vtd.h"
 
 #define PATIENCE_MS 1000 /* far more than any command takes */
 #define CACHE_LINE 64
 
 static const char no_answer[] = "does not answer";
-
-/* ---- page tables (9.8): no rights in an entry, no mapping; all is write-back memory ------------- */
-
-static u64 vtd_leaf(u64 hpa, enum stage2_leaf size, unsigned prot, enum memtype)
-{
-	return hpa | (prot & STAGE2_R ? VTD_R : 0) | (prot & STAGE2_W ? VTD_W : 0) | (size == LEAF_4K ? 0 : VTD_LARGE);
-}
-
-static u64 vtd_table(u64 hpa, unsigned)
-{
-	return hpa | VTD_R | VTD_W;
-}
-
-static bool vtd_present(u64 e)
-{
-	return e & (VTD_R | VTD_W);
-}
-
-static unsigned vtd_prot(u64 e)
-{
-	return (e & VTD_R ? STAGE2_R : 0) | (e & VTD_W ? STAGE2_W : 0);
-}
-
-static enum memtype vtd_type(u64)
-{
-	return MEMTYPE_WB;
-}
-
-static const struct stage2_format vtd_format = {
-	.name = "VT-d", .leaf = vtd_leaf, .table = vtd_table, .present = vtd_present, .prot = vtd_prot, .type = vtd_type,
-};
 
 /* ---- registers -------------------------------------------------------------------------- */
 
@@ -345,6 +313,7 @@ static const char *vtd_start(struct iommu_unit *u)
 	u->max_leaf = !(u->cap & VTD_CAP_2M) ? LEAF_4K : u->cap & VTD_CAP_1G ? LEAF_1G : LEAF_2M;
 	u->coherent = ecap & VTD_ECAP_C;
 	u->keeps_absent = u->cap & (VTD_CAP_CM | VTD_CAP_RWBF); /* or does not see before what was written (6.8) */
+	u->snoops = ecap & VTD_ECAP_SC;
 	u->remaps = ecap & VTD_ECAP_IR;
 	u->remaps_wide = ecap & VTD_ECAP_EIM;
 	u->root = host_pages_alloc(1, u->node);
@@ -394,7 +363,7 @@ static void vtd_off(struct iommu_unit *u)
 }
 
 const struct iommu_ops vtd_ops = {
-	.name = "VT-d", .format = &vtd_format, .start = vtd_start, .enable = vtd_enable, .off = vtd_off, .set = vtd_set,
-	.flush = vtd_flush, .remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message, .input = vtd_input,
-	.fault = vtd_fault, .hold = vtd_hold,
+	.name = "VT-d", .format = &vtd_format, .snooped = &vtd_snooped, .start = vtd_start, .enable = vtd_enable, .off = vtd_off,
+	.set = vtd_set, .flush = vtd_flush, .remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message,
+	.input = vtd_input, .fault = vtd_fault, .hold = vtd_hold,
 };

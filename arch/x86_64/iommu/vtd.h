@@ -3,7 +3,7 @@
 #ifndef ARCH_IOMMU_VTD_H
 #define ARCH_IOMMU_VTD_H
 
-#include <margay/types.h>
+#include "arch/x86_64/iommu/iommu_ops.h"
 
 /* Offsets, 11.4; 64 bits wide: CAP, ECAP, RTADDR, IQH, IQT, IQA, IRTA. */
 enum vtd_reg {
@@ -29,6 +29,7 @@ enum vtd_reg {
 #define VTD_ECAP_QI BIT(1)                      /* queued invalidation */
 #define VTD_ECAP_IR BIT(3)                      /* interrupt remapping */
 #define VTD_ECAP_EIM BIT(4)                     /* with APIC IDs of 32 bits */
+#define VTD_ECAP_SC BIT(7)                      /* VTD_SNP is not reserved */
 
 /* Global command and status, 11.4.4: the same bits. */
 #define VTD_TE 0x80000000u    /* translation */
@@ -67,6 +68,7 @@ enum vtd_reg {
 #define VTD_R BIT(0)
 #define VTD_W BIT(1)
 #define VTD_LARGE BIT(7)
+#define VTD_SNP BIT(11) /* of a leaf: accesses look into the CPUs' caches, whatever a device says of them */
 
 /* An interrupt's entry, 9.10: two quadwords; the second has who may use it. how: as in an I/O APIC's; wide: VTD_IRTA_EIME. */
 #define VTD_IRTE(how) (VTD_PRESENT | ((how) >> 15 & 1) << 4 | ((how) >> 8 & 7) << 5 | ((how) & 0xff) << 16)
@@ -90,5 +92,8 @@ enum vtd_reg {
 #define VTD_INV_ENTRY(n) (0x10u | (u64)(n) << 32)
 #define VTD_WAIT_STATUS 0x20u   /* writes the upper half of the first quadword to the second's address */
 #define VTD_WAIT_FENCE 0x40u
+
+/* vtd_tables.c: entries as all units have them, and with VTD_SNP in leaves. */
+extern const struct stage2_format vtd_format, vtd_snooped;
 
 #endif
