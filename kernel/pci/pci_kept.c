@@ -7,9 +7,11 @@
 
 /*
  * Accesses that pass by the CPUs' caches, which is on after a reset (7.5.3.4): memory may still have what the last VM wrote where
- * the zeros written since are in a cache.
+ * the zeros written since are in a cache. And words to the platform about errors, which firmware may have made an NMI: who has the
+ * function could send them at will.
  */
-#define OFF PCI_EXP_NO_SNOOP
+#define OFF (PCI_EXP_NO_SNOOP | PCI_EXP_REPORTS)
+#define COMMAND_OFF (PCI_COMMAND_SERR | PCI_COMMAND_PARITY)
 
 static const u8 aer_kept[PCI_KEPT_AER] = { PCI_AER_MASK, PCI_AER_SEVERITY, PCI_AER_CORRECTABLE_MASK, PCI_AER_CONTROL };
 
@@ -31,6 +33,7 @@ void pci_keep(struct pci_function *f)
 		f->kept.aer[i] = pci_read(f->address, aer + aer_kept[i], 4);
 	if (exp)
 		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), OFF, 0);
+	pci_change16(f, PCI_REG_COMMAND, COMMAND_OFF, 0);
 }
 
 /* What it has noted is cleared by writing ones. */
@@ -55,5 +58,6 @@ void pci_restore(const struct pci_function *f)
 		pci_write(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2, f->kept.control2);
 	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
 		pci_write(f->address, aer + aer_kept[i], 4, f->kept.aer[i]);
+	pci_change16(f, PCI_REG_COMMAND, COMMAND_OFF, 0);
 	forget_errors(f, exp, aer);
 }

@@ -107,7 +107,7 @@ static void test_vfs(void **)
 static void test_pf_differences(void **)
 {
 	static const struct config_dword expected[] = {
-		{ 0x04, 0x00100142 }, /* INTx disable is the host's */
+		{ 0x04, 0x00100002 }, /* INTx disable, parity and SERR# are the host's */
 		{ 0x3c, 0x000000ff }, /* its line is not passed through */
 		{ 0x150, 0x1c01000e }, /* the next one is not SR-IOV */
 	};

@@ -8,6 +8,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -55,8 +56,15 @@ const struct cmdline *cmdline_of_boot(void)
 	return &boot_words;
 }
 
-void printk_error(const char *, ...)
+static char last_line[160];
+
+void printk_error(const char *fmt, ...)
 {
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(last_line, sizeof(last_line), fmt, ap);
+	va_end(ap);
 	lines++;
 }
 
@@ -132,6 +140,7 @@ static void test_report(void **)
 	} cases[] = { { 0x80, 0x04, 0x00 }, { 0x40, 0x08, 0x00 }, { 0xc3, 0x0f, 0x03 }, { 0xb0, 0x04, 0x00 } };
 
 	for (unsigned i = 0; i < ARRAY_SIZE(cases); i++) {
+		tsc += 10000010;
 		assert_false(nmi(cases[i].status, false, 0));
 		assert_int_equal(lines, 1);
 		assert_int_equal(writes, 2);
@@ -142,9 +151,32 @@ static void test_report(void **)
 	}
 }
 
+/* A card may send one after the other: each is acknowledged, one of ten seconds has a line, which counts the others. */
+static void test_many(void **)
+{
+	tsc += 10000010;
+	assert_false(nmi(0x80, false, 0));
+	assert_int_equal(lines, 1);
+	for (unsigned i = 0; i < 10; i++) {
+		tsc += 1000000;
+		assert_false(nmi(0x80, false, 0));
+		assert_int_equal(lines, 0);
+		assert_int_equal(writes, 2);
+	}
+	assert_null(strstr(last_line, "more"));
+	tsc += 10;
+	assert_false(nmi(0x80, false, 0));
+	assert_non_null(strstr(last_line, "(SERR#), 10 more since the last line"));
+	tsc += 10000010;
+	assert_false(nmi(0x40, false, 0));
+	assert_non_null(strstr(last_line, ": I/O channel check"));
+	assert_null(strstr(last_line, "more"));
+}
+
 /* After it has been told and acknowledged. */
 static void test_panic(void **)
 {
+	tsc += 10000010;
 	assert_true(nmi(0x80, true, 0));
 	assert_int_equal(lines, 1);
 	assert_int_equal(writes, 2);
@@ -304,7 +336,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_early),
-		cmocka_unit_test(test_report), cmocka_unit_test(test_panic), cmocka_unit_test(test_nothing),
+		cmocka_unit_test(test_report), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_panic), cmocka_unit_test(test_nothing),
 		cmocka_unit_test(test_unclaimed), cmocka_unit_test(test_explained), cmocka_unit_test(test_moved),
 		cmocka_unit_test(test_kicks),
 	};

@@ -294,11 +294,13 @@ static void test_boot(void **)
 	}
 	assert_int_equal(get(4, 2), 0x0403);
 	assert_int_equal(errors | resets | usb_taken, 0);
-	/* No Snoop is on after a reset, and neither firmware nor a guest has it (PCI Express 7.5.3.4); the rest is kept. */
-	set(EXP + 8, 2, 0x2950);
+	/* No Snoop, which a reset has on, and what tells the platform of errors go off (PCI Express 7.5.3.4); the rest is kept. */
+	set(EXP + 8, 2, 0x295f);
+	set(4, 2, 0x147);
 	f.kept.control = f.kept.control2 = 0;
 	pci_keep_quiet(&f);
 	assert_int_equal(get(EXP + 8, 2), 0x2150);
+	assert_int_equal(get(4, 2) & 0x140, 0);
 	assert_true(f.kept.control == 0x2150 && f.kept.control2 == 0x400);
 	set(4, 2, 7);
 	f.id.class_code = 0x0c0330;
@@ -359,6 +361,7 @@ static void test_left(void **state)
 		set(AF, 4, way == 1 ? 0x03060013 : 0x01060013);
 		set(PM + 4, 2, way > 2 ? BIT(3) : 0);
 		set(6, 2, 0xf910);
+		set(4, 2, get(4, 2) | 0x140);
 		set(EXP + 8, 2, 0x291f);
 		set(EXP + 10, 2, 0xf);
 		set(EXP + 0x28, 2, 0x41f);
@@ -378,6 +381,7 @@ static void test_left(void **state)
 		assert_int_equal(get(AER + 0x18, 4), 0xa0);
 		assert_int_equal(get(AER + 4, 4) | get(AER + 0x10, 4) | get(EXP + 10, 2), 0);
 		assert_int_equal(get(6, 2), 0x10);
+		assert_int_equal(get(4, 2) & 0x140, 0);
 	}
 }
 

@@ -10,9 +10,9 @@
 #define ALL 0xffffffffu
 #define BITS(high, low) ((u32)(BIT((high) + 1) - BIT(low)))
 
-#define COMMAND_KEPT (u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY | PCI_COMMAND_NO_INTX)
-#define COMMAND_WRITTEN \
-	(u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER | PCI_COMMAND_PARITY | PCI_COMMAND_SERR)
+#define COMMAND_KEPT \
+	(u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY | PCI_COMMAND_NO_INTX | PCI_COMMAND_PARITY | PCI_COMMAND_SERR)
+#define COMMAND_WRITTEN (u32)(PCI_COMMAND_IO | PCI_COMMAND_MEMORY | PCI_COMMAND_MASTER)
 #define ERRORS ((u32)PCI_STATUS_ERRORS << 16)
 
 const struct pci_rule pci_header_rules[] = {
@@ -21,7 +21,8 @@ const struct pci_rule pci_header_rules[] = {
 	 * I/O and memory decoding are the guest's, for a VF has no such bits, and
 	 * reach the device where they are switched on (pci_config_write()); INTx
 	 * disable does where the line interrupt is passed through
-	 * (pci_config_init()). Bus master, parity, SERR# and the error bits are the device's.
+	 * (pci_config_init()). Bus master and the error bits are the device's. Parity and SERR#
+	 * are the guest's picture: by the device's the platform would hear of its errors, as an NMI perhaps.
 	 */
 	{ PCI_REG_COMMAND, ALL & ~COMMAND_KEPT, COMMAND_WRITTEN | ERRORS, ERRORS, COMMAND_KEPT },
 	{ PCI_REG_CLASS, ALL, 0, 0, 0 },
@@ -49,9 +50,9 @@ static const struct pci_rule vpd[] = {
 static const struct pci_rule express[] = {
 	/*
 	 * FLR is the host's to do, when the guest asks for it (PCI_CHANGED_RESET). The payload size fits the path; phantom
-	 * functions and auxiliary power are not the guest's. No Snoop stays off (pci_kept.c).
+	 * functions and auxiliary power are not the guest's. No Snoop and the reports of errors stay off (pci_kept.c).
 	 */
-	{ PCI_EXP_DEVICE_CONTROL, ALL & ~0x8ee0u, 0x000f711f, 0x000f0000, 0x0ee0 },
+	{ PCI_EXP_DEVICE_CONTROL, ALL & ~0x8eefu, 0x000f7110, 0x000f0000, 0x0eef },
 	{ PCI_EXP_LINK_CONTROL, BITS(31, 16), 0, 0, 0x0fcb }, /* the link's other end is the host's: no ASPM, no retraining */
 	{ PCI_EXP_DEVICE_CONTROL2, ALL & ~0x7400u, 0x035f, 0, 0x7400 }, /* LTR, OBFF, 10-bit tags: as the link */
 	{ PCI_EXP_LINK_CONTROL2, BITS(31, 16), 0, 0, 0xffff }, /* the link again */
@@ -74,6 +75,16 @@ static const struct pci_rule af[] = {
 	{ PCI_AF_CONTROL, PCI_AF_PENDING << 8, 0, 0, 0 }, /* FLR as in the PCI Express capability */
 };
 
+static const struct pci_rule aer[] = {
+	/* What is noted is the device's; masks, severity and ECRC are the guest's picture: nothing of it is reported. */
+	{ PCI_AER_STATUS, ALL, ALL, ALL, 0 },
+	{ PCI_AER_MASK, 0, 0, 0, ALL },
+	{ PCI_AER_SEVERITY, 0, 0, 0, ALL },
+	{ PCI_AER_CORRECTABLE_STATUS, ALL, ALL, ALL, 0 },
+	{ PCI_AER_CORRECTABLE_MASK, 0, 0, 0, ALL },
+	{ PCI_AER_CONTROL, ALL & ~0x540u, 0, 0, 0x540 },
+};
+
 #define RULES(a) ARRAY_SIZE(a), a
 
 static const struct pci_cap_rule caps[] = {
@@ -90,7 +101,7 @@ static const struct pci_cap_rule caps[] = {
 	{ PCI_CAP_AF, false, PCI_AREA_READ, 8, RULES(af) },
 	{ PCI_CAP_EA, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* ranges beside the BARs, which the host does not map */
 	{ PCI_CAP_FPB, false, PCI_AREA_HIDDEN, 0, 0, NULL }, /* not without the bridge */
-	{ PCI_EXT_CAP_AER, true, PCI_AREA_DIRECT, 0x48, 0, NULL }, /* the function's own errors */
+	{ PCI_EXT_CAP_AER, true, PCI_AREA_READ, 0x48, RULES(aer) },
 	{ PCI_EXT_CAP_VENDOR, true, PCI_AREA_DIRECT, 0, 0, NULL }, /* the vendor's own */
 	{ PCI_EXT_CAP_ATS, true, PCI_AREA_HIDDEN, 8, 0, NULL }, /* addresses that the IOMMU, not the guest, has translated */
 	{ PCI_EXT_CAP_SRIOV, true, PCI_AREA_HIDDEN, 0x40, 0, NULL }, /* VFs would appear that nobody has assigned */
