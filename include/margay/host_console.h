@@ -15,6 +15,7 @@
 struct host_console {
 	const char *name; /* in front of its lines while another has the foreground; at most HOST_CONSOLE_NAME characters */
 	void (*rx)(struct host_console *con, u8 byte);
+	void (*rx_break)(struct host_console *con); /* a BREAK on the line; NULL: it has no use for one */
 	void (*tx_room)(struct host_console *con); /* after a short write: there is room again */
 	/* The kernel's own, from host_console_add() to host_console_remove(): */
 	struct host_console *next;

@@ -132,7 +132,7 @@ static void set_callback(struct host_console *user)
 }
 
 /* Hands input on; each byte to who has the foreground then, since the byte before may have changed that. */
-static void deliver(const u8 *buf, unsigned n)
+static void deliver(const u16 *buf, unsigned n)
 {
 	for (unsigned i = 0; i < n; i++) {
 		bool locked = serial_lock();
@@ -140,8 +140,10 @@ static void deliver(const u8 *buf, unsigned n)
 
 		set_callback(user);
 		serial_unlock(locked);
-		if (user)
-			user->rx(user, buf[i]);
+		if (user && buf[i] != SERIAL_BREAK)
+			user->rx(user, (u8)buf[i]);
+		else if (user && user->rx_break)
+			user->rx_break(user);
 		set_callback(NULL);
 	}
 }
@@ -164,7 +166,7 @@ static void tell_of_room(void)
 static bool service(bool *overrun)
 {
 	bool locked = serial_lock();
-	u8 buf[RX_BATCH];
+	u16 buf[RX_BATCH];
 	unsigned n;
 
 	if (!serial_pending()) {

@@ -167,7 +167,7 @@ bool serial_pending(void)
 	return mode == SERIAL_INTERRUPT && uart8250_pending(&uart);
 }
 
-unsigned serial_receive(u8 *buf, unsigned max, bool *overrun)
+unsigned serial_receive(u16 *buf, unsigned max, bool *overrun)
 {
 	unsigned n = 0;
 	u8 byte, status;
@@ -175,7 +175,10 @@ unsigned serial_receive(u8 *buf, unsigned max, bool *overrun)
 	for (unsigned i = 0; i < max && uart8250_receive(&uart, &byte, &status); i++) {
 		if (status & UART_LSR_OE)
 			*overrun = true;
-		if (!(status & (UART_LSR_PE | UART_LSR_FE | UART_LSR_BI)))
+		/* It has no stop bit either, and may have the wrong parity. */
+		if (status & UART_LSR_BI)
+			buf[n++] = SERIAL_BREAK;
+		else if (!(status & (UART_LSR_PE | UART_LSR_FE)))
 			buf[n++] = byte;
 	}
 	return n;

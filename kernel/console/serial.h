@@ -50,8 +50,11 @@ void serial_interrupts_on(void);
 void serial_interrupts_off(void);
 /* Does the UART ask for service by interrupt? */
 bool serial_pending(void);
+/* A BREAK on the line, among the bytes that arrive. */
+#define SERIAL_BREAK 0x100u
+
 /* Takes what has arrived; bytes with errors are dropped, as a terminal would. Returns how many are in buf. */
-unsigned serial_receive(u8 *buf, unsigned max, bool *overrun);
+unsigned serial_receive(u16 *buf, unsigned max, bool *overrun);
 
 /* Polled from now on, without lock; sends what is queued. */
 void serial_panic(void);

@@ -123,7 +123,12 @@ static void on_room(struct host_console *)
 	room_calls++;
 }
 
-static struct host_console user = { .name = "vm0", .rx = on_rx, .tx_room = on_room };
+static void on_break(struct host_console *con)
+{
+	on_rx(con, '^');
+}
+
+static struct host_console user = { .name = "vm0", .rx = on_rx, .rx_break = on_break, .tx_room = on_room };
 static struct host_console other = { .name = "vm1", .rx = on_rx, .tx_room = on_room };
 static struct host_console third = { .name = "vm2", .rx = on_rx, .tx_room = on_room };
 
@@ -275,18 +280,27 @@ static void test_input(void **)
 	receive_byte('l', 0);
 	receive_byte('?', UART_LSR_FE);
 	receive_byte('s', UART_LSR_OE);
-	receive_byte(0, UART_LSR_BI);
+	receive_byte(0, UART_LSR_BI | UART_LSR_FE);
 	receive_byte('\r', 0);
 	assert_true(console_interrupt());
 	assert_false(console_interrupt());
-	assert_string_equal(got, "ls\r");
+	assert_string_equal(got, "ls^\r");
 	emptied();
 	drain();
 	assert_non_null(strstr(sent, "some is lost"));
 	host_console_foreground(NULL);
 	receive_byte('x', 0);
+	receive_byte(0, UART_LSR_BI);
 	assert_true(console_interrupt());
-	assert_int_equal(nr_got, 3);
+	assert_int_equal(nr_got, 4);
+	/* Who has no use for a BREAK gets no byte either. */
+	host_console_add(&other);
+	host_console_foreground(&other);
+	receive_byte(0, UART_LSR_BI);
+	receive_byte('y', 0);
+	assert_true(console_interrupt());
+	assert_string_equal(got, "ls^\ry");
+	host_console_remove(&other);
 }
 
 /* Back to how it was: nobody in the background, the user in the foreground. */

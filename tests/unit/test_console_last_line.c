@@ -29,7 +29,7 @@ void console_follow(bool vm) { (void)vm; }
 void serial_interrupts_on(void) { }
 void serial_interrupts_off(void) { }
 bool serial_pending(void) { return false; }
-unsigned serial_receive(u8 *buf, unsigned max, bool *overrun) { (void)buf; (void)max; (void)overrun; return 0; }
+unsigned serial_receive(u16 *buf, unsigned max, bool *overrun) { (void)buf; (void)max; (void)overrun; return 0; }
 void serial_panic(void) { }
 void serial_drain(void) { }
 void screen_output(void) { }

@@ -320,6 +320,70 @@ static void test_wide_accesses(void **)
 	assert_int_equal(in(MSR), 0xb0);
 }
 
+/*
+ * PC16550D, 8.4: a BREAK is a zero byte; LSR tells of it when that is the next one of the FIFO, with an interrupt of the highest
+ * priority, and forgets it then; bit 7 is its sign anywhere in the FIFO.
+ */
+static void test_break(void **)
+{
+	start(0x05);
+	fake_host_type("a");
+	fake_host.console->rx_break(fake_host.console);
+	fake_host_type("b");
+	assert_int_equal(in(IIR), 0xc4);
+	assert_int_equal(in(LSR), 0xe1);
+	assert_int_equal(in(DATA), 'a');
+	assert_int_equal(in(IIR), 0xc6);
+	assert_int_equal(in(LSR), 0xf9);
+	assert_int_equal(in(LSR), 0x61);
+	assert_int_equal(in(IIR), 0xc4);
+	assert_int_equal(in(DATA), 0);
+	assert_int_equal(in(DATA), 'b');
+	assert_int_equal(in(LSR), 0x60);
+	/* Read without a look at LSR it goes with its byte. */
+	fake_host.console->rx_break(fake_host.console);
+	assert_true(line);
+	assert_int_equal(in(DATA), 0);
+	assert_false(line);
+	assert_int_equal(in(LSR), 0x60);
+	/* Bit 7 is the FIFO's. */
+	out(FCR, 0);
+	fake_host.console->rx_break(fake_host.console);
+	assert_int_equal(in(LSR), 0x79);
+	in(DATA);
+	/* In loopback the line is cut off. */
+	out(MCR, 0x1b);
+	fake_host.console->rx_break(fake_host.console);
+	assert_int_equal(in(LSR), 0x60);
+}
+
+static bool takes;
+static u8 taken;
+
+static bool second_rx(struct second_console *, u8 byte)
+{
+	taken = byte;
+	return takes;
+}
+
+/* While input goes to hvc0, the key that Linux takes for a BREAK there does, too. */
+static void test_break_of_second_console(void **)
+{
+	struct second_console second = { .rx = second_rx };
+
+	start(0x05);
+	vm->second = &second;
+	takes = true;
+	fake_host.console->rx_break(fake_host.console);
+	assert_int_equal(taken, 0x0f);
+	assert_int_equal(in(LSR), 0x60);
+	takes = false;
+	fake_host.console->rx_break(fake_host.console);
+	assert_int_equal(in(LSR), 0xf9);
+	in(DATA);
+	vm->second = NULL;
+}
+
 /* Input belongs to the first VM that runs. */
 static void test_input_owner(void **)
 {
@@ -357,6 +421,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_out2_gates, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_modem_status, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wide_accesses, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_break, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_break_of_second_console, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_input_owner, setup, teardown),
 	};
 

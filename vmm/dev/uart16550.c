@@ -5,6 +5,7 @@
  * the guest: bytes that the host does not take wait in the transmitter FIFO
  * and THRE stays off until it does. Input waits in a queue behind the FIFO.
  */
+#include "vmm/dev/uart_rx.h"
 #include "vmm/intc.h"
 #include "vmm/guest_platform.h"
 #include "vmm/output_log.h"
@@ -38,8 +39,11 @@ enum { UART_DATA, UART_IER, UART_IIR_FCR, UART_LCR, UART_MCR, UART_LSR, UART_MSR
 #define MCR_LOOP BIT(4)
 #define LSR_DR BIT(0)
 #define LSR_OE BIT(1)
+#define LSR_FE BIT(3)
+#define LSR_BI BIT(4)
 #define LSR_THRE BIT(5)
 #define LSR_TEMT BIT(6)
+#define LSR_FIFO_ERROR BIT(7)
 #define MSR_TERI BIT(2)
 #define MSR_CTS BIT(4)
 #define MSR_DSR BIT(5)
@@ -47,7 +51,6 @@ enum { UART_DATA, UART_IER, UART_IIR_FCR, UART_LCR, UART_MCR, UART_LSR, UART_MSR
 #define MSR_DCD BIT(7)
 
 #define FIFO_SIZE 16
-#define RX_QUEUE 512 /* power of two */
 
 struct uart {
 	struct vm *vm;
@@ -56,12 +59,10 @@ struct uart {
 	bool live;            /* the VM's interrupt controller exists: vCPU 0 runs */
 	u8 ier, fcr, lcr, mcr, scr, dll, dlm;
 	u8 modem_deltas; /* MSR bits 3:0 */
-	bool overrun;
 	bool thre_pending; /* THRE interrupt not yet taken note of */
 	u8 tx[FIFO_SIZE];
 	unsigned tx_count;
-	u8 rx[RX_QUEUE];
-	unsigned rx_head, rx_count;
+	struct uart_rx rx;
 };
 
 static unsigned fifo_size(const struct uart *u)
@@ -82,11 +83,11 @@ static u8 interrupt_id(const struct uart *u)
 {
 	static const u8 trigger[4] = { 1, 4, 8, 14 };
 
-	if (u->ier & IER_LINE && u->overrun)
+	if (u->ier & IER_LINE && (u->rx.overrun || rx_break_next(&u->rx)))
 		return IIR_LINE;
-	if (u->ier & IER_RX && u->rx_count) {
+	if (u->ier & IER_RX && u->rx.count) {
 		/* Below the trigger level the character timeout counts as over: nothing waits on this line. */
-		bool full = !(u->fcr & FCR_ENABLE) || u->rx_count >= trigger[u->fcr >> 6];
+		bool full = !(u->fcr & FCR_ENABLE) || u->rx.count >= trigger[u->fcr >> 6];
 
 		return full ? IIR_RX : IIR_TIMEOUT;
 	}
@@ -104,27 +105,6 @@ static void update_line(struct uart *u)
 
 	if (u->live)
 		u->vm->intc->line(u->vm, GUEST_UART_GSI, open && interrupt_id(u) != IIR_NONE);
-}
-
-static void rx_push(struct uart *u, u8 byte, unsigned limit)
-{
-	if (u->rx_count >= limit) {
-		u->overrun = true;
-		return;
-	}
-	u->rx[(u->rx_head + u->rx_count++) % RX_QUEUE] = byte;
-}
-
-static u8 rx_pop(struct uart *u)
-{
-	u8 byte;
-
-	if (!u->rx_count)
-		return 0;
-	byte = u->rx[u->rx_head];
-	u->rx_head = (u->rx_head + 1) % RX_QUEUE;
-	u->rx_count--;
-	return byte;
 }
 
 /* Hands waiting bytes to the host; an emptied transmitter asks for more. */
@@ -153,7 +133,7 @@ static void tx_byte(struct uart *u, u8 byte)
 	u->thre_pending = false;
 	update_line(u);
 	if (u->mcr & MCR_LOOP) {
-		rx_push(u, byte, fifo_size(u));
+		rx_push(&u->rx, byte, fifo_size(u));
 		u->thre_pending = true;
 		return;
 	}
@@ -168,7 +148,7 @@ static void write_fcr(struct uart *u, u8 value)
 	bool toggled = (value ^ u->fcr) & FCR_ENABLE;
 
 	if (toggled || value & FCR_CLEAR_RX)
-		u->rx_count = 0;
+		u->rx.count = 0;
 	if ((toggled || value & FCR_CLEAR_TX) && u->tx_count) {
 		u->tx_count = 0;
 		u->thre_pending = true;
@@ -189,13 +169,28 @@ static void write_mcr(struct uart *u, u8 value)
 	u->modem_deltas |= changed >> 4;
 }
 
+/* Tells of errors once: of an overrun, and of a BREAK when its byte is the next. */
+static u8 read_lsr(struct uart *u)
+{
+	u8 value;
+
+	/* A guest that polls need not wait for tx_room(). */
+	tx_flush(u);
+	value = (u->rx.count ? LSR_DR : 0) | (u->rx.overrun ? LSR_OE : 0) | (u->tx_count ? 0 : LSR_THRE | LSR_TEMT) |
+		(rx_break_next(&u->rx) ? LSR_BI | LSR_FE : 0);
+	if (u->fcr & FCR_ENABLE && rx_break_in(&u->rx, FIFO_SIZE))
+		value |= LSR_FIFO_ERROR;
+	rx_told(&u->rx);
+	return value;
+}
+
 static u8 read_reg(struct uart *u, u16 reg)
 {
 	u8 value;
 
 	switch (reg) {
 	case UART_DATA:
-		return u->lcr & LCR_DLAB ? u->dll : rx_pop(u);
+		return u->lcr & LCR_DLAB ? u->dll : rx_pop(&u->rx);
 	case UART_IER:
 		return u->lcr & LCR_DLAB ? u->dlm : u->ier;
 	case UART_IIR_FCR:
@@ -208,12 +203,7 @@ static u8 read_reg(struct uart *u, u16 reg)
 	case UART_MCR:
 		return u->mcr;
 	case UART_LSR:
-		/* A guest that polls need not wait for tx_room(). */
-		tx_flush(u);
-		value = (u->rx_count ? LSR_DR : 0) | (u->overrun ? LSR_OE : 0) |
-			(u->tx_count ? 0 : LSR_THRE | LSR_TEMT);
-		u->overrun = false;
-		return value;
+		return read_lsr(u);
 	case UART_MSR:
 		value = modem_lines(u) | u->modem_deltas;
 		u->modem_deltas = 0;
@@ -281,19 +271,33 @@ static void pio_write(void *dev, struct vcpu *, u16 offset, unsigned, u32 value)
 
 static const struct pio_ops uart_pio_ops = { .sizes = 1, .read = pio_read, .write = pio_write };
 
-static void console_rx(struct host_console *con, u8 byte)
+/* For the UART, unless what is typed goes to the virtio console; that gets `other`. */
+static void line_in(struct host_console *con, u16 byte, u8 other)
 {
 	struct uart *u = container_of(con, struct uart, con);
 	struct second_console *second = u->vm->second;
 
-	if (IS_ENABLED(CONFIG_VIRTIO) && second && second->rx(second, byte))
+	if (IS_ENABLED(CONFIG_VIRTIO) && second && second->rx(second, other))
 		return;
 	spin_lock(&u->lock);
 	/* In loopback the receiver is cut off from the line. */
 	if (!(u->mcr & MCR_LOOP))
-		rx_push(u, byte, RX_QUEUE);
+		rx_push(&u->rx, byte, RX_QUEUE);
 	update_line(u);
 	spin_unlock(&u->lock);
+}
+
+static void console_rx(struct host_console *con, u8 byte)
+{
+	line_in(con, byte, byte);
+}
+
+/* What Linux' driver of the virtio console, which has no BREAK, takes for SysRq instead (drivers/tty/hvc/hvc_console.c). */
+#define CTRL_O 0x0f
+
+static void console_rx_break(struct host_console *con)
+{
+	line_in(con, RX_BREAK, CTRL_O);
 }
 
 static void console_tx_room(struct host_console *con)
@@ -321,6 +325,7 @@ static int uart_create(struct vm *vm, void **instance)
 	u->vm = vm;
 	u->con.name = vm->name;
 	u->con.rx = console_rx;
+	u->con.rx_break = console_rx_break;
 	u->con.tx_room = console_tx_room;
 	u->dll = 1; /* 115200 */
 	err = vm_register_pio(vm, GUEST_UART_PORT, GUEST_UART_PORTS, &uart_pio_ops, u);
