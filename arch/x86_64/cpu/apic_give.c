@@ -13,14 +13,20 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "arch/x86_64/cpu/tsc.h"
+#include "arch/x86_64/cpu/upcall.h"
 
 /* x2APIC MSRs (table 11-6). */
 enum {
-	X2_TPR = 0x808, X2_EOI = 0x80b, X2_SVR = 0x80f, X2_ISR = 0x810, X2_IRR = 0x820,
+	X2_ID = 0x802, X2_TPR = 0x808, X2_EOI = 0x80b, X2_SVR = 0x80f, X2_ISR = 0x810, X2_IRR = 0x820,
 	X2_LVT_TIMER = 0x832, X2_LVT_LINT0 = 0x835, X2_TIMER_INITIAL = 0x838, X2_TIMER_DIVIDE = 0x83e,
 };
 #define SVR_RESET 0xffu
 #define SVR_ENABLE BIT(8)
+/*
+ * A spurious interrupt comes by this vector without being in service (11.9). No interrupt has a number below 16, so whatever
+ * comes by another one is in service, and its stub's EOI ends that.
+ */
+#define SVR_SPURIOUS 0x0fu
 #define LVT_MASKED BIT(16)
 #define LVT_STATUS 0x5000u /* delivery status and remote IRR, which nobody writes */
 #define GATES 256
@@ -65,6 +71,16 @@ static bool is_busy(u32 first)
 	return false;
 }
 
+/* The next owner of the CPU gets it. Once a boot: a guest might bring it about again and again. */
+static void tell_left(void)
+{
+	static bool told;
+
+	if (!__atomic_exchange_n(&told, true, __ATOMIC_RELAXED))
+		upcall_log("APIC %u: interrupts are left in it, pending or in service: somebody goes on sending",
+			   (u32)rdmsr(X2_ID));
+}
+
 /*
  * Takes all that is pending by an IDT of its own, in which only NMI and machine
  * check mean something: a guest may have left itself any vector, of exceptions
@@ -85,12 +101,14 @@ static void drain(void)
 			lead(&gates[v], v == VEC_MC ? drop_18 : v == VEC_SX ? apic_drop_30 : apic_drop);
 	gates[VEC_NMI].ist = 0; /* TCG delivers even a vector 2: an NMI may meet that one */
 	wrmsr(X2_TPR, 0);
-	wrmsr(X2_SVR, SVR_ENABLE | SVR_RESET);
+	wrmsr(X2_SVR, SVR_ENABLE | SVR_SPURIOUS);
 	for (unsigned i = 0; i < ROUNDS && (is_busy(X2_ISR) || is_busy(X2_IRR)); i++) {
 		for (unsigned k = 0; k < GATES && is_busy(X2_ISR); k++)
 			wrmsr(X2_EOI, 0);
 		asm volatile("lidt %0; sti; nop; cli; lidt %1" : : "m"(own), "m"(apic_idt) : "memory");
 	}
+	if (is_busy(X2_ISR) || is_busy(X2_IRR))
+		tell_left();
 }
 
 void apic_give(u32 lint[2])
