@@ -231,7 +231,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	seen = 0;
 	fake_vm_config.nr_nets = 1;
 	for (unsigned n = 0; n < GUESTS; n++) {
-		fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0", .mac = 2 | (u64)(n + 1) << 40 };
+		fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0", .mac = 2 | (u64)(n + 1) << 40,
+							      .bridge = n != GOOD };
 		CHECK(!guest_start());
 		guest[n].vm = vm;
 		drive(0, 3, 0x3bbab);

@@ -195,6 +195,12 @@ static void no_frames(void)
 		net.out.header = (struct net_header){ .flags = 1, .csum_start = sums[i][0], .csum_offset = sums[i][1] };
 		nobody_gets("a checksum", i);
 	}
+	net.out.header = (struct net_header){ 0 };
+	net_address(net.out.frame, judge.mac, wild.mac);
+	nobody_gets("another one's address", 0);
+	net_address(net.out.frame, judge.mac, (const u8[]){ 2, 7, 7, 7, 7, 7 });
+	nobody_gets("nobody's address", 0);
+	net_address(net.out.frame, judge.mac, net.mac);
 	/* The control: the last bytes of RAM, in descriptors of one byte. */
 	for (u16 i = 0; i < 60; i++) {
 		*(volatile u8 *)(RAM_END - 60 + i) = i < IP ? net.out.frame[i] : CONTENT;
@@ -504,13 +510,13 @@ static const u8 addresses[][6] = {
 	{ 1, 0, 0x5e, 0, 0, 1 },
 };
 
-/* Whose address it likes, or one of many: from these and to these. */
+/* From its own address, whose it likes, or one of many; and to these. */
 static void random_frame(volatile u8 *frame)
 {
 	u8 any[6] = { 2, 7, 7, 7, (u8)rnd(), (u8)rnd() };
 
 	net_address(frame, rnd() & 3 ? addresses[rnd() % ARRAY_SIZE(addresses)] : any,
-		    rnd() & 1 ? addresses[rnd() % ARRAY_SIZE(addresses)] : any);
+		    rnd() & 1 ? addresses[3] : rnd() & 1 ? addresses[rnd() % ARRAY_SIZE(addresses)] : any);
 	for (u32 i = 12; i < 80; i++)
 		if (!(rnd() & 3))
 			frame[i] = (u8)rnd();

@@ -87,7 +87,8 @@ WRONG = [
     ("console = hvc0", "3: console: expected uart or virtio, found 'hvc0'"),
     ("net = lan0 mac=02:00:00:00:00", "3: " + MAC % "02:00:00:00:00"),
     ("net = lan0 mac=01:00:00:00:00:01", "3: " + MAC % "01:00:00:00:00:01"),
-    ("net = lan0 queues=4", "3: net: expected mac=..., isolated, mirror or offload=no behind the segment, found 'queues=4'"),
+    ("net = lan0 queues=4", "3: net: expected mac=..., bridge, isolated, mirror or offload=no behind the segment, "
+     "found 'queues=4'"),
     ("net = lan0\n" * 5, "7: net: expected at most 4 interfaces"),
     # All errors of a file, one line each.
     ("cpus = x\nleaf = 3\ncolour\non_end = q", "3: " + CPUS % "x", "4: leaf: expected 4K, 2M or 1G, found '3'",

@@ -30,7 +30,8 @@ CARD = "52:54:00:12:34:56"
 
 
 def vm(name, words, initrd="initrd", **keys):
-    return node.vm_text("qemu", words, name=name, memory="384M", net="lan0 mac=" + MACS[name], initrd=initrd, **keys)
+    net = "lan0 mac=" + MACS[name] + (" bridge" if name == "gate" else "")
+    return node.vm_text("qemu", words, name=name, memory="384M", net=net, initrd=initrd, **keys)
 
 
 def bridge(run):

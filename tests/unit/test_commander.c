@@ -345,6 +345,7 @@ static void test_files(void **)
 		{ "a.conf\nname = a\n" VM "net = other\n", "a.conf:4: net = other: control_may does not have it" },
 		{ "a.conf\nname = a\n" VM "net = lan0\nnet = lan1 mirror\n",
 		  "a.conf:5: net = lan1 mirror: control_may does not have it" },
+		{ "a.conf\nname = a\n" VM "net = lan0 bridge\n", "a.conf:4: net = lan0 bridge: control_may does not have it" },
 		{ "a.conf\nname = a\nkernel = k\nmemory = 64M\n", "a.conf:2: kernel = k: there is no such image" },
 		{ "a.conf\nname = a\n" VM "cache = 1/2\n", "a.conf:4: " BOOTS },
 		{ "a.conf\nname = a\n" VM "bandwidth = 50%\n", "a.conf:4: " BOOTS },

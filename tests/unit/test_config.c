@@ -511,11 +511,13 @@ static void nets(void **)
 	const struct vm_config *const file[] = { &a, NULL, &b };
 	unsigned at = 0;
 
-	assert_int_equal(parse(REQUIRED "net = lan0\nnet = lan-1 mac=02:00:00:0A:0b:01  isolated\nnet = x mirror offload=no\n"), 0);
-	assert_int_equal(config.nr_nets, 3);
+	assert_int_equal(parse(REQUIRED "net = lan0\nnet = lan-1 mac=02:00:00:0A:0b:01  isolated\nnet = x mirror offload=no\n"
+			       "net = y bridge\n"), 0);
+	assert_int_equal(config.nr_nets, 4);
 	assert_string_equal(config.net[0].segment, "lan0");
 	assert_true(config.net[1].isolated && !config.net[1].mirror && !config.net[1].plain && config.net[1].line == 4);
 	assert_true(config.net[1].mac == 0x010b0a000002 && vm_config_mac(&config, 1) == config.net[1].mac);
+	assert_true(config.net[3].bridge && !config.net[2].bridge && !config.net[0].bridge);
 	assert_true(config.net[2].mirror && config.net[2].plain && !config.net[2].isolated && !config.net[2].mac);
 	/* One of its own for each name and number, locally administered, one interface's, and always the same. */
 	strcpy(config.name, "a");
@@ -543,7 +545,8 @@ static void nets(void **)
 	assert_true(vm_config_lonely_net(file, 3, 2, &at, &err));
 	assert_string_equal(err.text, "vm0.conf:4: net = lan9: nobody else is on this segment");
 	assert_false(vm_config_lonely_net(file, 3, 2, &at, &err));
-	refused("net = a b\n", "vm0.conf:1: net: expected mac=..., isolated, mirror or offload=no behind the segment, found 'b'");
+	refused("net = a b\n",
+		"vm0.conf:1: net: expected mac=..., bridge, isolated, mirror or offload=no behind the segment, found 'b'");
 	refused("net = lan.0\n", "vm0.conf:1: net: expected a segment's name of letters, digits, '-' and '_', found 'lan.0'");
 	refused("net = abcdefghijklmnop\n", "vm0.conf:1: net: expected a segment's name of at most 15 bytes, found 16");
 #define NO_MAC(text) refused("net = a mac=" text "\n", \

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/net/net_switch.c */
-/* Which ports of a segment get a frame. */
+/* Which ports of a segment get a frame, and from which addresses one may come in. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -40,57 +40,100 @@ static u64 reached(unsigned from, u64 to)
 	return all;
 }
 
+static struct net_learned table[2][NET_LEARNED];
+
+/* Ports 2 and 3 of four are bridges. */
+static void bridges(void)
+{
+	ports(4);
+	memset(table, 0, sizeof(table));
+	port[2].learned = table[0];
+	port[3].learned = table[1];
+}
+
 static void test_flooding(void **)
 {
 	ports(4);
 	assert_int_equal(reached(0, MAC(3)), 1 << 2);
 	assert_int_equal(reached(1, BROADCAST), 0xd);
 	assert_int_equal(reached(3, 0x015e00000001ull | 1), 0x7);
-	/* Nobody's that is known: all but who sent it. */
-	assert_int_equal(reached(2, MAC(77)), 0xb);
 	/* To himself: nobody. */
 	assert_int_equal(reached(2, MAC(3)), 0);
+	/* Nobody's that is known: it may be behind a bridge, and is nowhere else. */
+	assert_int_equal(reached(2, MAC(77)), 0);
+	bridges();
+	assert_int_equal(reached(0, MAC(77)), 0xc);
+	assert_int_equal(reached(2, MAC(77)), 0x8);
+	assert_int_equal(reached(0, 0), 0xc);
+}
+
+/* An interface has its own address, and no frame comes in by it from another. */
+static void test_one_address(void **)
+{
+	bridges();
+	assert_true(net_admit(&s, &port[0], MAC(1), 5));
+	assert_false(net_admit(&s, &port[0], MAC(2), 5));
+	assert_false(net_admit(&s, &port[0], MAC(50), 5));
+	assert_false(net_admit(&s, &port[0], BROADCAST, 5));
+	assert_false(net_admit(&s, &port[0], 0, 5));
+	assert_int_equal(reached(1, MAC(50)), 0xc);
+	/* Nor does a bridge have another port's, or what is nobody's. */
+	assert_false(net_admit(&s, &port[2], MAC(1), 5));
+	assert_false(net_admit(&s, &port[2], MAC(4), 5));
+	assert_false(net_admit(&s, &port[2], BROADCAST, 5));
+	assert_false(net_admit(&s, &port[2], 0, 5));
+	assert_int_equal(reached(1, MAC(1)), 1 << 0);
+	assert_true(net_admit(&s, &port[2], MAC(3), 5));
 }
 
 static void test_learning(void **)
 {
-	ports(3);
-	net_learn(&s, &port[1], MAC(50));
-	assert_int_equal(reached(0, MAC(50)), 1 << 1);
-	/* Behind the port that sends: nobody else's. */
-	assert_int_equal(reached(1, MAC(50)), 0);
-	/* It has moved. */
-	net_learn(&s, &port[2], MAC(50));
+	bridges();
+	assert_true(net_admit(&s, &port[2], MAC(50), 5));
 	assert_int_equal(reached(0, MAC(50)), 1 << 2);
-	/* A port's own address is not to be had, nor a group. */
-	net_learn(&s, &port[2], MAC(1));
-	net_learn(&s, &port[2], BROADCAST);
-	assert_int_equal(reached(1, MAC(1)), 1 << 0);
-	assert_int_equal(reached(0, BROADCAST), 0x6);
+	assert_int_equal(reached(2, MAC(50)), 0);
+	/* Nobody takes it over while it lives, though it says nothing to anybody but by the last second. */
+	assert_false(net_admit(&s, &port[3], MAC(50), 5 + NET_AGE - 1));
+	assert_false(net_admit(&s, &port[0], MAC(50), 5 + NET_AGE - 1));
+	assert_true(net_admit(&s, &port[2], MAC(50), 4 + NET_AGE));
+	assert_false(net_admit(&s, &port[3], MAC(50), 3 + 2 * NET_AGE));
+	/* Nor by a CPU whose clock is behind. */
+	assert_false(net_admit(&s, &port[3], MAC(50), 3));
+	assert_int_equal(reached(0, MAC(50)), 1 << 2);
+	/* It is too old: behind any bridge; then where it has moved. */
+	assert_true(net_admit(&s, &port[0], MAC(1), 4 + 2 * NET_AGE));
+	assert_int_equal(reached(0, MAC(50)), 0xc);
+	assert_true(net_admit(&s, &port[3], MAC(50), 4 + 2 * NET_AGE));
+	assert_int_equal(reached(0, MAC(50)), 1 << 3);
 	/* It has gone, and what was behind it. */
-	net_leave(&s, &port[2]);
-	assert_int_equal(reached(0, MAC(50)), 1 << 1);
-	assert_int_equal(reached(0, MAC(3)), 1 << 1);
-	for (unsigned i = 0; i < NET_LEARNED; i++)
-		assert_ptr_not_equal(s.learned[i].port, &port[2]);
+	net_leave(&s, &port[3]);
+	assert_int_equal(reached(0, MAC(50)), 1 << 2);
+	assert_true(net_admit(&s, &port[2], MAC(50), 5 + 2 * NET_AGE));
+	assert_int_equal(reached(0, BROADCAST), 0x6);
 	/* A second time: it takes nobody else's place. */
 	assert_int_equal(net_join(&s, &port[5]), 0);
-	net_leave(&s, &port[2]);
-	assert_int_equal(reached(0, BROADCAST), 1 << 1 | 1 << 5);
+	net_leave(&s, &port[3]);
+	assert_int_equal(reached(0, BROADCAST), 1 << 1 | 1 << 2 | 1 << 5);
 }
 
-/* However many there are, the table holds the last ones of each set; all others are flooded. */
+/* However many a bridge has: those that live stay, all others come in too; and another bridge's table is as it was. */
 static void test_many(void **)
 {
 	unsigned known = 0;
 
-	ports(3);
+	bridges();
+	assert_true(net_admit(&s, &port[2], MAC(50), 1));
 	for (unsigned i = 0; i < 100000; i++)
-		net_learn(&s, &port[1], 0x06 | (u64)i << 8);
-	assert_int_equal(reached(0, 0x06 | 99999ull << 8), 1 << 1);
+		assert_true(net_admit(&s, &port[3], 0x06 | (u64)i << 8, 1));
 	for (unsigned i = 0; i < 100000; i++)
-		known += reached(0, 0x06 | (u64)i << 8) == 1 << 1;
-	assert_in_range(known, NET_LEARNED / 2, NET_LEARNED);
+		known += reached(0, 0x06 | (u64)i << 8) == 1 << 3;
+	assert_int_equal(known, NET_LEARNED);
+	assert_int_equal(reached(0, 0x06), 1 << 3);
+	assert_int_equal(reached(0, 0x06 | 99999ull << 8), 0xc);
+	assert_int_equal(reached(0, MAC(50)), 1 << 2);
+	/* Room is made by age. */
+	assert_true(net_admit(&s, &port[3], 0x06 | 99999ull << 8, 1 + NET_AGE));
+	assert_int_equal(reached(0, 0x06 | 99999ull << 8), 1 << 3);
 }
 
 static void test_isolated(void **)
@@ -102,8 +145,11 @@ static void test_isolated(void **)
 	assert_int_equal(reached(0, MAC(3)), 1 << 2);
 	assert_int_equal(reached(2, BROADCAST), 0xb);
 	assert_int_equal(reached(2, MAC(1)), 1 << 0);
-	net_learn(&s, &port[1], MAC(60));
+	memset(table, 0, sizeof(table));
+	port[1].learned = table[0];
+	assert_true(net_admit(&s, &port[1], MAC(60), 1));
 	assert_int_equal(reached(0, MAC(60)), 0);
+	assert_int_equal(reached(2, MAC(60)), 1 << 1);
 }
 
 static void test_mirror(void **)
@@ -116,8 +162,8 @@ static void test_mirror(void **)
 	assert_int_equal(reached(1, BROADCAST), 1 << 2 | 1 << 3);
 	assert_int_equal(reached(2, MAC(3)), 1 << 3);
 	assert_int_equal(reached(3, BROADCAST), 0);
-	net_learn(&s, &port[3], MAC(90));
-	assert_int_equal(reached(2, MAC(90)), 1 << 0 | 1 << 1 | 1 << 3);
+	assert_true(net_admit(&s, &port[3], MAC(90), 1));
+	assert_int_equal(reached(2, MAC(90)), 1 << 3);
 }
 
 static void test_full(void **)
@@ -146,7 +192,8 @@ static void test_changes(void **)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_flooding), cmocka_unit_test(test_learning), cmocka_unit_test(test_many),
+		cmocka_unit_test(test_flooding), cmocka_unit_test(test_one_address), cmocka_unit_test(test_learning),
+		cmocka_unit_test(test_many),
 		cmocka_unit_test(test_isolated), cmocka_unit_test(test_mirror), cmocka_unit_test(test_full),
 		cmocka_unit_test(test_changes),
 	};

@@ -458,6 +458,42 @@ static void test_bad(void **)
 	assert_string_equal(last_line(0, line), "net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=7");
 }
 
+/* From an address that is not the interface's nobody gets a frame, but by one that says `bridge`. */
+static void test_one_address(void **)
+{
+	char line[300];
+
+	for (unsigned n = 0; n < 3; n++) {
+		use(n);
+		drive(0, 2, ALL);
+		offer_buffer(2000);
+		offer_buffer(2000);
+	}
+	use(0);
+	queue_frame(make(0, MAC(3), MAC(2), 10, 0), HEADERS + 10);
+	queue_frame(make(1, BROADCAST, MAC(50), 10, 0), HEADERS + 10);
+	notify();
+	assert_int_equal(used(TX), 2);
+	use(2);
+	assert_int_equal(used(RX), 0);
+	assert_string_equal(last_line(0, line), "net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=0 bad=2");
+	stop(0);
+	fake_vm_config.net[0].bridge = true;
+	start(0);
+	drive(0, 2, ALL);
+	offer_buffer(2000);
+	queue_frame(make(1, BROADCAST, MAC(50), 10, 0), HEADERS + 10);
+	notify();
+	use(2);
+	assert_int_equal(used(RX), 1);
+	/* Its answer goes to the bridge alone. */
+	send(MAC(50), 10, 0);
+	use(1);
+	assert_int_equal(used(RX), 1);
+	use(0);
+	assert_int_equal(used(RX), 1);
+}
+
 /* One exit copies 64 KiB, whatever is offered, and to whomever it goes. */
 static void test_bound(void **)
 {
@@ -659,7 +695,8 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged), TEST(test_shapes),
-		TEST(test_made_plain), TEST(test_bad), TEST(test_bound), TEST(test_gone), TEST(test_pairs), TEST(test_at_once),
+		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound), TEST(test_gone), TEST(test_pairs),
+		TEST(test_at_once),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -115,7 +115,7 @@ static bool has_segment(const struct vm_config_control *control, const struct vm
 {
 	for (unsigned i = 0; i < control->nr_nets; i++)
 		if (!strcmp(net->segment, control->net[i]))
-			return !net->mirror;
+			return !net->mirror && !net->bridge;
 	return false;
 }
 
@@ -150,8 +150,9 @@ static int check_rights(const struct vm_config_control *control, const struct vm
 			return vm_config_error(err, c->file, c->line_pci, "pci: control_may has not all of these, by address");
 	for (unsigned i = 0; i < c->nr_nets; i++)
 		if (!has_segment(control, &c->net[i]))
-			return vm_config_error(err, c->file, c->net[i].line, "net = %s%s: control_may does not have it",
-					       c->net[i].segment, c->net[i].mirror ? " mirror" : "");
+			return vm_config_error(err, c->file, c->net[i].line, "net = %s%s%s: control_may does not have it",
+					       c->net[i].segment, c->net[i].bridge ? " bridge" : "",
+					       c->net[i].mirror ? " mirror" : "");
 	if (c->line_facts || c->line_rdt || c->dmi_node || c->counters)
 		return vm_config_error(err, c->file, c->line_facts ? c->line_facts : c->line_rdt ? c->line_rdt : c->line_counters,
 				       "pci_irq, pci_node, cache, bandwidth, counters, dmi = node: only a VM of the boot has it");

@@ -74,7 +74,7 @@ struct vm_config_module {
 struct vm_config_disk { char name[VM_MODULE_MAX + 1]; u64 scratch; unsigned line; };
 
 /* A network interface: its address as of vm_config_mac(), 0: made of the name; plain: nothing is offloaded. */
-struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool isolated, mirror, plain; unsigned line; };
+struct vm_config_net { char segment[VM_SEGMENT_MAX + 1]; u64 mac; bool bridge, isolated, mirror, plain; unsigned line; };
 
 /* What a VM that commands the node may do there, beside looking. */
 enum vm_may { MAY_CREATE = 1, MAY_DESTROY = 2, MAY_CONSOLE = 4, MAY_BOOT = 8, MAY_TRUSTED = 16, MAY_IPI = 32, MAY_IDENTITY = 64,

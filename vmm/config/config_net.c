@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the VM file's key for network interfaces: `net = SEGMENT`, and behind it `mac=02:...`, `isolated`, `mirror` or
- * `offload=no`; and what is wrong with those only beside the other VMs' of the node.
+ * Pure module: the VM file's key for network interfaces: `net = SEGMENT`, and behind it `mac=02:...`, `bridge`, `isolated`,
+ * `mirror` or `offload=no`; and what is wrong with those only beside the other VMs' of the node.
  */
 #include <margay/errno.h>
 #include <margay/string.h>
@@ -64,14 +64,16 @@ static int set_option(struct parser *p, struct vm_config_net *n, struct span v)
 
 	if (span_skip(&mac, "mac="))
 		return set_mac(p, n, mac);
-	if (span_is(v, "isolated"))
+	if (span_is(v, "bridge"))
+		n->bridge = true;
+	else if (span_is(v, "isolated"))
 		n->isolated = true;
 	else if (span_is(v, "mirror"))
 		n->mirror = true;
 	else if (span_is(v, "offload=no"))
 		n->plain = true;
 	else
-		return config_wrong(p, "net", "mac=..., isolated, mirror or offload=no behind the segment", v);
+		return config_wrong(p, "net", "mac=..., bridge, isolated, mirror or offload=no behind the segment", v);
 	return 0;
 }
 

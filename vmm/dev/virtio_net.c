@@ -34,6 +34,8 @@ static struct lan *segments;
 
 #define SEGMENT_PAGES (unsigned)(ALIGN_UP(sizeof(struct lan), PAGE_SIZE) / PAGE_SIZE)
 
+#define BRIDGE_PAGES (unsigned)(ALIGN_UP(NET_LEARNED * sizeof(struct net_learned), PAGE_SIZE) / PAGE_SIZE)
+
 static unsigned ports_pages(unsigned count)
 {
 	return (unsigned)(ALIGN_UP(sizeof(struct ports) + count * sizeof(struct port), PAGE_SIZE) / PAGE_SIZE);
@@ -173,6 +175,9 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	p->net.mac = vm_config_mac(vm->config, number);
 	p->net.isolated = c->isolated;
 	p->net.mirror = c->mirror;
+	p->net.learned = c->bridge ? host_pages_alloc(BRIDGE_PAGES, -1) : NULL;
+	if (c->bridge && !p->net.learned)
+		return host_no_memory(vm->name);
 	memcpy(p->config.mac, &p->net.mac, sizeof(p->config.mac));
 	p->config.status = LINK_UP;
 	p->config.max_pairs = vm->nr_vcpus < NET_PAIRS ? 1 : NET_PAIRS;
@@ -195,8 +200,8 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	err = virtio_add(vm, v, CLASS_ETHERNET);
 	err = err ? err : join(vm, p);
 	if (!err)
-		vm_note(vm, "net%u: %s, " VM_MAC "%s%s", number, c->segment, VM_MAC_BYTES(p->net.mac),
-			c->isolated ? ", isolated" : "", c->mirror ? ", mirror" : "");
+		vm_note(vm, "net%u: %s, " VM_MAC "%s%s%s", number, c->segment, VM_MAC_BYTES(p->net.mac),
+			c->bridge ? ", bridge" : "", c->isolated ? ", isolated" : "", c->mirror ? ", mirror" : "");
 	return err;
 }
 
@@ -224,12 +229,13 @@ static void net_destroy(struct vm *vm, void *instance)
 	for (unsigned i = 0; all && i < all->count; i++) {
 		struct port *p = &all->port[i];
 
-		if (!p->segment)
-			continue;
-		spin_lock(&p->segment->lock);
-		net_leave(&p->segment->net, &p->net);
-		spin_unlock(&p->segment->lock);
-		put_segment(p->segment);
+		if (p->segment) {
+			spin_lock(&p->segment->lock);
+			net_leave(&p->segment->net, &p->net);
+			spin_unlock(&p->segment->lock);
+			put_segment(p->segment);
+		}
+		host_pages_free(p->net.learned, p->net.learned ? BRIDGE_PAGES : 0);
 	}
 	host_pages_free(all, all ? ports_pages(vm->config->nr_nets) : 0);
 }

@@ -55,7 +55,7 @@ struct port {
 	unsigned at[NET_PAIRS];   /* by pair: how far the frame in hand has come among the ports */
 	u8 pair_of[NET_FLOWS];    /* by which the driver has sent last, by net_flow() */
 	struct net_count sent, got;
-	u64 bad, full;            /* frames that nobody could get; that did not fit into what it had offered */
+	u64 bad, full;            /* no frames, or from another's address; frames that did not fit into what it had offered */
 };
 
 /* virtio_net_copy.c: sends what the driver has offered in a queue; true: there is more. Under the segment's lock. */

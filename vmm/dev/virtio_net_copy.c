@@ -220,7 +220,10 @@ static bool forward(struct port *p, unsigned pair, struct frame *f, u64 *done)
 	struct net_port *to;
 
 	if (!*at) {
-		net_learn(&s->net, &p->net, mac_at(f->head + 6));
+		if (!net_admit(&s->net, &p->net, mac_at(f->head + 6), (u32)(host_tsc() / (host_tsc_khz() * 1000)))) {
+			p->bad++;
+			return true;
+		}
 		p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] = (u8)pair;
 		p->sent.frames++;
 		p->sent.bytes += f->size;

@@ -6,11 +6,28 @@
 
 #define GROUP 1u /* I/G: the address of several (IEEE 802, 8.2.2) */
 
-static const struct net_learned *set_of(const struct net_segment *s, u64 mac)
+/* Where an address would stand among those behind a bridge; NULL: the port is none. */
+static struct net_learned *set_of(const struct net_port *p, u64 mac)
 {
 	u64 hash = mac * 0x9e3779b97f4a7c15ull >> 32;
 
-	return &s->learned[hash % (NET_LEARNED / NET_LEARNED_WAYS) * NET_LEARNED_WAYS];
+	return p->learned ? &p->learned[hash % (NET_LEARNED / NET_LEARNED_WAYS) * NET_LEARNED_WAYS] : NULL;
+}
+
+static bool lives(const struct net_learned *e, u32 now)
+{
+	return e->mac && now - e->seen < NET_AGE;
+}
+
+/* Where it stands, if it lives. */
+static struct net_learned *entry(const struct net_port *p, u64 mac, u32 now)
+{
+	struct net_learned *set = set_of(p, mac);
+
+	for (unsigned i = 0; set && i < NET_LEARNED_WAYS; i++)
+		if (set[i].mac == mac && lives(&set[i], now))
+			return &set[i];
+	return NULL;
 }
 
 static struct net_port *owner(const struct net_segment *s, u64 mac)
@@ -21,16 +38,13 @@ static struct net_port *owner(const struct net_segment *s, u64 mac)
 	return NULL;
 }
 
-/* The port by which an address is reached; NULL: nobody knows. */
-static const struct net_port *find(const struct net_segment *s, u64 mac)
+/* The bridge behind which the address lives; NULL: nobody knows. */
+static struct net_port *bridge_of(const struct net_segment *s, u64 mac)
 {
-	const struct net_learned *set = set_of(s, mac);
-	const struct net_port *own = owner(s, mac);
-
-	for (unsigned i = 0; !own && i < NET_LEARNED_WAYS; i++)
-		if (set[i].port && set[i].mac == mac)
-			return set[i].port;
-	return own;
+	for (unsigned i = 0; i < NET_PORTS; i++)
+		if (s->port[i] && entry(s->port[i], mac, s->now))
+			return s->port[i];
+	return NULL;
 }
 
 int net_join(struct net_segment *s, struct net_port *p)
@@ -49,37 +63,46 @@ void net_leave(struct net_segment *s, struct net_port *p)
 {
 	if (s->port[p->index] == p)
 		s->port[p->index] = NULL;
-	for (unsigned i = 0; i < NET_LEARNED; i++)
-		if (s->learned[i].port == p)
-			s->learned[i].port = NULL;
 }
 
-void net_learn(struct net_segment *s, struct net_port *p, u64 mac)
+/* If there is room in its set: who lives there stays. */
+static void learn(struct net_port *p, u64 mac, u32 now)
 {
-	struct net_learned *set = (struct net_learned *)(uintptr_t)set_of(s, mac), *to = NULL;
+	struct net_learned *set = set_of(p, mac), *to = entry(p, mac, now);
 
-	if (p->mirror || mac == p->mac || mac & GROUP || owner(s, mac))
-		return;
-	for (unsigned i = 0; i < NET_LEARNED_WAYS; i++) {
-		if (set[i].port && set[i].mac == mac) {
-			set[i].port = p;
-			return;
-		}
-		to = set[i].port ? to : &set[i];
-	}
-	if (!to)
-		to = &set[s->oldest++ % NET_LEARNED_WAYS];
-	*to = (struct net_learned){ mac, p };
+	for (unsigned i = 0; !to && i < NET_LEARNED_WAYS; i++)
+		to = lives(&set[i], now) ? NULL : &set[i];
+	if (to)
+		*to = (struct net_learned){ mac, now };
+}
+
+bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now)
+{
+	const struct net_port *other;
+
+	/* CPUs' clocks may differ: an address does not die of a second that comes late. */
+	s->now = MAX(s->now, now);
+	if (p->mirror || mac == p->mac)
+		return true;
+	if (!p->learned || !mac || mac & GROUP || owner(s, mac))
+		return false;
+	other = bridge_of(s, mac);
+	if (other && other != p)
+		return false;
+	learn(p, mac, s->now);
+	return true;
 }
 
 struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to, unsigned *at)
 {
-	const struct net_port *only = to & GROUP ? NULL : find(s, to);
+	const struct net_port *only = to & GROUP ? NULL : owner(s, to);
 
+	only = only || to & GROUP ? only : bridge_of(s, to);
 	while (!from->mirror && *at < NET_PORTS) {
 		struct net_port *p = s->port[(*at)++];
+		bool meant = p && (only ? p == only : to & GROUP || p->learned);
 
-		if (p && p != from && (p->mirror || ((!only || p == only) && !(p->isolated && from->isolated))))
+		if (p && p != from && (p->mirror || (meant && !(p->isolated && from->isolated))))
 			return p;
 	}
 	return NULL;
