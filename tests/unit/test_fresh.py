@@ -118,8 +118,8 @@ def test_elsewhere_is_not_removed(tmp_path):
     assert os.listdir(below) == ["link"]
 
 
-def session(tmp_path, script):
-    process = subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+def session(tmp_path, script, wrap=lambda words: words):
+    process = subprocess.Popen(wrap(["sh", "-c", script]), stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     return fresh.Session(process, open(tmp_path / "log", "wb"))  # pylint: disable=consider-using-with
 
 
@@ -133,6 +133,17 @@ def test_typing(tmp_path, capfd):
     typed.type(b"poweroff\n")
     typed.finish(30)
     assert (tmp_path / "log").read_bytes() == b"guest# got x\nguest# " == capfd.readouterr().out.encode()
+
+
+def test_terminal(tmp_path):
+    """The command has a terminal, its status is told, and the first process, which gets all orphans, is not `script`."""
+    typed = session(tmp_path, "'test -t 0 && test -t 1 && echo ready && read a && exit 7'", fresh.in_terminal)
+    typed.expect(rb"ready", 30)
+    with open("/proc/%d/comm" % typed.process.pid, encoding="ascii") as f:
+        assert f.read() == "sh\n"
+    typed.type(b"x\n")
+    with pytest.raises(fresh.StepError, match="^status 7$"):
+        typed.finish(30)
 
 
 @pytest.mark.parametrize("script, why", (
