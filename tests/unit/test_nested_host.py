@@ -1,7 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""What becomes of a nested machine's arguments, and when its node has ended well, without a machine."""
+"""What becomes of a nested machine's arguments and kernel, and when its node has ended well, without a machine."""
 
+import importlib.machinery
+import importlib.util
 import io
+import os
+import struct
 import types
 
 import margay_machines
@@ -80,3 +84,25 @@ def test_drive(tmp_path):
 def test_no_other_media(boot):
     with pytest.raises(margay_machines.MachineError):
         margay_nested.command("nested-svm", "x.iso", boot, 1, "256M", 1, [], "", "", None, False, "tcg")
+
+
+def nested_host():
+    path = os.path.join(margay_machines.TOP, "tools", "nested-host")
+    loader = importlib.machinery.SourceFileLoader("nested_host", path)
+    module = importlib.util.module_from_spec(importlib.util.spec_from_loader("nested_host", loader))
+    loader.exec_module(module)
+    return module
+
+
+@pytest.mark.parametrize("offset", [0, 0xc43])
+def test_kernels_entry(offset):
+    """Linux 6.12 is not entered at its first byte: where entry.asm is told to go, the kernel's entry is in the new bzImage."""
+    tool = nested_host()
+    kernel = bytes(offset) + b"here" + bytes(0x1000)
+    vmlinux = struct.pack("<16x2HI3Q", 2, 62, 1, 0x1000000 + offset, 0x40, 0).ljust(0x36, b"\0") + struct.pack("<2H", 0x38, 1)
+    vmlinux = vmlinux.ljust(0x40, b"\0") + struct.pack("<2I6Q", 1, 7, 0x78, 0, 0x1000000, len(kernel), 0x3000, 0x1000) + kernel
+    made = tool.uncompressed(bytes([0] * tool.SETUP_SECTS + [1]).ljust(0x400, b"\0"), vmlinux, b"entry")
+    body = made[0x400:]
+    assert body.startswith(b"entry")
+    assert body[tool.ENTRY_SIZE + tool.entry_offset(vmlinux):].startswith(b"here")
+    assert struct.unpack_from("<Q", made, tool.PREF_ADDRESS)[0] == 0x1000000 - tool.ENTRY_SIZE

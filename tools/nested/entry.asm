@@ -1,7 +1,7 @@
 ; SPDX-License-Identifier: GPL-2.0-only
 ; Stands in front of an uncompressed kernel in a bzImage of tools/nested-host: from the boot protocol's 32-bit entry
-; (Documentation/arch/x86/boot.rst) to where a decompressor would go, the kernel's own 64-bit entry, KERNEL bytes behind this. Runs
-; wherever it is loaded. nasm -f bin -DKERNEL=...
+; (Documentation/arch/x86/boot.rst) to where a decompressor would go, the kernel's own 64-bit entry, ENTRY bytes behind this. Runs
+; wherever it is loaded. nasm -f bin -DENTRY=...
 
 TABLES	equ 0x10000			; PML4, PDPT and four page directories: 4 GiB, mapped to itself; zero in the file
 STACK	equ 0x8000
@@ -55,7 +55,7 @@ long_mode:
 	mov	ss, eax
 	mov	esi, esi		; boot_params; upper halves are undefined
 	mov	ebp, ebp
-	lea	rax, [rbp + KERNEL]
+	lea	rax, [rbp + ENTRY]
 	jmp	rax
 
 align 8
