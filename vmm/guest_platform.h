@@ -44,6 +44,8 @@
 #define GUEST_RESET_PORT 0x602
 #define GUEST_ACPI_PORTS 3
 #define GUEST_RESET_VALUE 0x06
+/* A word by which kernels made for QEMU power off. */
+#define GUEST_QEMU_PM_PORT 0x604
 /* The panic port, where QEMU has it; where the CMOS clock has the century. */
 #define GUEST_PVPANIC_PORT 0x505
 #define GUEST_RTC_CENTURY 0x32

@@ -44,6 +44,19 @@ static void test_s5(void **)
 	assert_int_equal(vm->end, VM_END_STOPPED);
 }
 
+/* Of PM1_CNT only a word with SLP_EN and QEMU's type of S5 ends the guest. */
+static void test_qemu_poweroff(void **)
+{
+	guest_out(vm, 0x604, 2, 0x0001);
+	guest_out(vm, 0x604, 2, 0x2400);
+	guest_out(vm, 0x604, 2, 0x1c00);
+	guest_out(vm, 0x604, 1, 0x20);
+	guest_out(vm, 0x605, 1, 0x20);
+	assert_int_equal(vm->end, VM_RUNNING);
+	guest_out(vm, 0x604, 2, 0x2000);
+	assert_int_equal(vm->end, VM_END_POWEROFF);
+}
+
 static void test_reset_register(void **)
 {
 	guest_out(vm, 0x602, 1, 0);
@@ -96,6 +109,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_s5, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_qemu_poweroff, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset_vector, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_keyboard_reset, setup, teardown),

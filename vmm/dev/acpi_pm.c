@@ -11,10 +11,19 @@
 #include "vmm/vdev.h"
 #include "vmm/vm.h"
 
+#define QEMU_SLP_TYP (7u << 10)
+#define QEMU_SLP_EN BIT(13)
+
 static u32 acpi_pm_read(void *, struct vcpu *, u16, unsigned)
 {
 	/* The control register's bits are write-only or ignored, and nothing ever wakes: WAK_STS is 0. */
 	return 0;
+}
+
+static void power_off(struct vm *vm)
+{
+	vm_end(vm, IS_ENABLED(CONFIG_VM_POWER_BUTTON) && __atomic_load_n(&vm->asked, __ATOMIC_ACQUIRE) ?
+			 VM_END_STOPPED : VM_END_POWEROFF);
 }
 
 static void acpi_pm_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 value)
@@ -23,13 +32,29 @@ static void acpi_pm_write(void *, struct vcpu *vcpu, u16 offset, unsigned, u32 v
 	const u32 mask = ACPI_SLEEP_SLP_EN | 7u << ACPI_SLEEP_SLP_TYP_SHIFT;
 
 	if (offset == GUEST_SLEEP_CONTROL_PORT - GUEST_SLEEP_CONTROL_PORT && (value & mask) == s5)
-		vm_end(vcpu->vm, IS_ENABLED(CONFIG_VM_POWER_BUTTON) && __atomic_load_n(&vcpu->vm->asked, __ATOMIC_ACQUIRE) ?
-				 VM_END_STOPPED : VM_END_POWEROFF);
+		power_off(vcpu->vm);
 	else if (offset == GUEST_RESET_PORT - GUEST_SLEEP_CONTROL_PORT && value == GUEST_RESET_VALUE)
 		vm_end(vcpu->vm, VM_END_RESET_ACPI);
 }
 
 static const struct pio_ops acpi_pm_ops = { .sizes = 1, .read = acpi_pm_read, .write = acpi_pm_write };
+
+/*
+ * PM1_CNT (ACPI 6.4, 4.8.3.2.1) where QEMU's machines have it, whose S5 is type 0: kernels without ACPI that were written for these
+ * power off by it. No table names it, and it reads as if nobody were there.
+ */
+static u32 qemu_pm_read(void *, struct vcpu *, u16, unsigned size)
+{
+	return size == 1 ? 0xff : 0xffff;
+}
+
+static void qemu_pm_write(void *, struct vcpu *vcpu, u16, unsigned size, u32 value)
+{
+	if (size == 2 && (value & (QEMU_SLP_EN | QEMU_SLP_TYP)) == QEMU_SLP_EN)
+		power_off(vcpu->vm);
+}
+
+static const struct pio_ops qemu_pm_ops = { .sizes = 1 | 2, .read = qemu_pm_read, .write = qemu_pm_write };
 
 /*
  * What a CPU finds at its reset vector in real mode. Linux on hardware-reduced
@@ -52,8 +77,10 @@ static void write_reset_vector(struct vm *vm)
 
 static int acpi_pm_create(struct vm *vm, void **)
 {
+	int err = vm_register_pio(vm, GUEST_SLEEP_CONTROL_PORT, GUEST_ACPI_PORTS, &acpi_pm_ops, NULL);
+
 	write_reset_vector(vm);
-	return vm_register_pio(vm, GUEST_SLEEP_CONTROL_PORT, GUEST_ACPI_PORTS, &acpi_pm_ops, NULL);
+	return err ? err : vm_register_pio(vm, GUEST_QEMU_PM_PORT, 2, &qemu_pm_ops, NULL);
 }
 
 static const struct vdev acpi_pm_vdev = { .name = "acpi-pm", .create = acpi_pm_create };
