@@ -181,11 +181,24 @@ bool host_iommu_state(unsigned index, struct host_iommu_state *out);
 
 /* Do interrupts of devices reach CPUs with APIC IDs above 254? */
 bool host_iommu_wide(void);
+/* Entries that an IOMMU keeps for the messages of one function. */
+struct host_messages {
+	u16 unit, first, count; /* count 0: none, for nothing is remapped */
+};
+
 /*
- * Where IOMMUs remap interrupts: lets function `index` interrupt msi->cpu at `count` vectors from msi->first on, a power of two
- * up to 32, and makes address and data the message for it. 0, also where they do not; -ENOSPC; -EIO: its IOMMU does not answer.
+ * Where IOMMUs remap interrupts: keeps entries for `count` messages of function `index`, no other one's then. It may get fewer,
+ * 64 at least. 0, also where nothing is remapped; -ENOSPC: none are left; -ENOMEM. Any CPU.
  */
-int host_iommu_message(unsigned index, unsigned count, struct host_msi *msi);
+int host_iommu_reserve(unsigned index, unsigned count, struct host_messages *out);
+/* After host_iommu_forget() of all its messages. */
+void host_iommu_release(struct host_messages *kept);
+/*
+ * Lets function `index` interrupt msi->cpu at `count` vectors from msi->first on, a power of two up to 32, by some of the entries
+ * kept for it, and makes address and data the message for it. 0, also where nothing is remapped; -ENOSPC: all of them are in use;
+ * -EIO: its IOMMU does not answer.
+ */
+int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count, struct host_msi *msi);
 /* The message is worth nothing any more, and what was sent by it has come. Where there are no entries: nothing. */
 void host_iommu_forget(struct host_msi *msi);
 /* The same of a line interrupt's input, which is masked. */

@@ -92,6 +92,7 @@ enum {
 	PCI_MSI_ADDRESS = 4,
 };
 /* How many messages, by their logarithm: what the device can have, what it may use; above 5 is reserved. */
+#define PCI_MSI_MAX 32u /* messages of a function */
 #define PCI_MSI_CAPABLE(control) ((control) >> 1 & 7)
 #define PCI_MSI_ENABLED(control) ((control) >> 4 & 7)
 /* Offset of the data; 4 bytes behind it are the masks, where there are some. */

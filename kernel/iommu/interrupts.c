@@ -17,8 +17,10 @@
 #define ENTRIES_MIN 256u
 #define ENTRIES_MAX 32768u
 #define INPUTS 128u    /* entries kept for an I/O APIC, which has 120 inputs at most */
-#define WORD 64u       /* bits of a word of `taken` */
-#define MSI_MESSAGES 32u
+#define WORD 64u       /* bits of a word of `taken`: as many entries are kept for a function, or a multiple */
+#define WORDS (ENTRIES_MAX / WORD)
+#define PLATFORM 1     /* as an owner: the I/O APICs' */
+#define FUNCTION 2     /* as an owner: of some function */
 #define HIGHEST_ID 254 /* with IDs of 8 bits; 255 is the broadcast */
 #define RTE_HOW 0x87ffu /* level, delivery mode and vector */
 #define RTE_MODE 0x700u
@@ -26,10 +28,15 @@
 
 static bool on, wide;
 static char why[100];
+/* Of the entries of a unit's table. */
+struct entries {
+	u64 taken[WORDS];
+	u8 owner[WORDS]; /* of a word's entries; 0: nobody */
+};
 static struct {
 	unsigned entries;
-	u64 *taken;     /* a bit each */
-} tables[DMAR_MAX_UNITS]; /* by the DMAR's index; the lock guards what is taken */
+	struct entries *use; /* NULL: each requester ID has a table of its own */
+} tables[DMAR_MAX_UNITS];    /* by the DMAR's index; the lock guards `use` */
 static struct {
 	unsigned unit;
 	u16 source;
@@ -49,13 +56,22 @@ static bool able(const struct iommu_unit *u)
 	return u && u->base && !u->broken && u->remaps;
 }
 
-/* What one message after the other may be; those that are given up stay for a while beside the new ones. */
+/* Messages that a function may send; those that are given up stay for a while beside the new ones. */
 static unsigned messages(const struct pci_function *f)
 {
 	u16 msix = pci_find_cap(f, PCI_CAP_MSIX);
 	unsigned count = msix ? (pci_read(f->address, msix + PCI_MSIX_CONTROL, 2) & PCI_MSIX_SIZE) + 1u : 0;
 
-	return 2 * MAX(count, MSI_MESSAGES);
+	return ALIGN_UP(2 * MAX(count, PCI_MSI_MAX), WORD);
+}
+
+/* The function, and those that it can have. What these will send nobody knows before they are there: no more than it does. */
+static unsigned messages_with_vfs(const struct pci_function *f)
+{
+	u16 sriov = IS_ENABLED(CONFIG_SRIOV) ? pci_find_extended_cap(f, PCI_EXT_CAP_SRIOV) : 0;
+	unsigned vfs = sriov ? pci_read(f->address, sriov + PCI_SRIOV_VFS, 4) >> 16 : 0;
+
+	return messages(f) * (1 + vfs);
 }
 
 /* Who sends what by which unit, and how many entries that wants. False: `why`. */
@@ -82,7 +98,7 @@ static bool find_sources(const struct dmar_info *d, const struct madt_info *madt
 		snprintf(why, sizeof(why), "no unit remaps those of " PCI_FORMAT, PCI_FORMAT_ARGS(f->address));
 		if (!able(u))
 			return false;
-		tables[u - iommu_units].entries += messages(f);
+		tables[u - iommu_units].entries += messages_with_vfs(f);
 	}
 	return true;
 }
@@ -94,8 +110,8 @@ static const char *remap(unsigned i)
 	while (count < tables[i].entries && count < ENTRIES_MAX)
 		count *= 2;
 	tables[i].entries = count;
-	tables[i].taken = iommu_ops->take ? NULL : host_pages_alloc(ENTRIES_MAX / 8 / PAGE_SIZE, -1);
-	return tables[i].taken || iommu_ops->take ? iommu_ops->remap(&iommu_units[i], count, wide) :
+	tables[i].use = iommu_ops->take ? NULL : host_pages_alloc(ALIGN_UP(sizeof(struct entries), PAGE_SIZE) / PAGE_SIZE, -1);
+	return tables[i].use || iommu_ops->take ? iommu_ops->remap(&iommu_units[i], count, wide) :
 	       "finds no memory for a list of its interrupts";
 }
 
@@ -122,35 +138,88 @@ const char *iommu_remap(void)
 		if (iommu_units[i].base && iommu_units[i].remaps)
 			iommu_ops->remap(&iommu_units[i], 0, false);
 	for (unsigned i = 0; i < madt->nr_ioapics && !says && !iommu_ops->take; i++)
-		memset(&tables[ioapic[i].unit].taken[ioapic[i].first / WORD], 0xff, INPUTS / 8);
+		memset(&tables[ioapic[i].unit].use->owner[ioapic[i].first / WORD], PLATFORM, INPUTS / WORD);
 	on = !says;
 	return says ? why : NULL;
 }
 
-/* ---- messages ---------------------------------------------------------------------------------- */
-
-/* So many entries in a row, a power of two; the first one's number, or negative. */
-static int take(unsigned unit, u16 source, unsigned count)
-{
-	if (iommu_ops->take)
-		return iommu_ops->take(&iommu_units[unit], source, count, 0);
-	for (unsigned n = 0; n < tables[unit].entries; n += count) {
-		u64 mask = (BIT(count) - 1) << n % WORD;
-
-		if (tables[unit].taken[n / WORD] & mask)
-			continue;
-		tables[unit].taken[n / WORD] |= mask;
-		return (int)n;
-	}
-	return -ENOSPC;
-}
+/* ---- what is kept for functions ----------------------------------------------------------------- */
 
 static u16 source_of(const struct pci_function *f)
 {
 	return (u16)(f->address.bus << 8 | f->address.devfn);
 }
 
-int host_iommu_message(unsigned index, unsigned count, struct host_msi *msi)
+/* So many words that are nobody's, in a row; the first one's number, or -ENOSPC. */
+static int find_words(unsigned unit, unsigned words)
+{
+	const u8 *owner = tables[unit].use->owner;
+	unsigned row = 0;
+
+	for (unsigned n = 0; n < tables[unit].entries / WORD; n++) {
+		row = owner[n] ? 0 : row + 1;
+		if (row == words)
+			return (int)(n + 1 - words);
+	}
+	return -ENOSPC;
+}
+
+int host_iommu_reserve(unsigned index, unsigned count, struct host_messages *out)
+{
+	const struct pci_function *f = pci_get(index);
+	struct iommu_unit *u = on ? iommu_unit_of(f) : NULL;
+	unsigned unit = u ? (unsigned)(u - iommu_units) : 0, words = (count + WORD - 1) / WORD;
+	int first = -ENOSPC;
+
+	*out = (struct host_messages){ .unit = (u16)unit };
+	if (!u)
+		return 0;
+	spin_lock(&iommu_lock);
+	if (iommu_ops->take) {
+		first = iommu_ops->take(u, source_of(f), 1, 0);
+	} else {
+		while (words && (first = find_words(unit, words)) < 0)
+			words--;
+		if (first >= 0)
+			memset(&tables[unit].use->owner[first], FUNCTION, words);
+	}
+	spin_unlock(&iommu_lock);
+	if (first < 0)
+		return first;
+	out->first = iommu_ops->take ? 0 : (u16)((unsigned)first * WORD);
+	out->count = (u16)(iommu_ops->take ? u->entries : words * WORD);
+	return 0;
+}
+
+void host_iommu_release(struct host_messages *kept)
+{
+	if (kept->count && !iommu_ops->take) {
+		spin_lock(&iommu_lock);
+		memset(&tables[kept->unit].use->owner[kept->first / WORD], 0, kept->count / WORD);
+		spin_unlock(&iommu_lock);
+	}
+	kept->count = 0;
+}
+
+/* ---- messages ---------------------------------------------------------------------------------- */
+
+/* So many entries in a row, a power of two; the first one's number, or negative. */
+static int take(const struct host_messages *kept, u16 source, unsigned count)
+{
+	if (iommu_ops->take)
+		return iommu_ops->take(&iommu_units[kept->unit], source, count, 0);
+	for (unsigned n = kept->first; n < kept->first + kept->count; n += count) {
+		u64 mask = (BIT(count) - 1) << n % WORD, *taken = &tables[kept->unit].use->taken[n / WORD];
+
+		if (*taken & mask)
+			continue;
+		*taken |= mask;
+		return (int)n;
+	}
+	return -ENOSPC;
+}
+
+int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count, struct host_msi *msi)
 {
 	const struct pci_function *f = pci_get(index);
 	struct iommu_unit *u = on ? iommu_unit_of(f) : NULL;
@@ -164,7 +233,7 @@ int host_iommu_message(unsigned index, unsigned count, struct host_msi *msi)
 	msi->unit = (u16)(u - iommu_units);
 	msi->source = source;
 	spin_lock(&iommu_lock);
-	first = take(msi->unit, source, count);
+	first = take(kept, source, count);
 	for (unsigned n = 0; first >= 0 && works && n < count; n++)
 		works = iommu_ops->interrupt(u, (unsigned)first + n, source, cpu_get(msi->cpu)->apic_id, msi->first + n);
 	spin_unlock(&iommu_lock);
@@ -186,7 +255,7 @@ void host_iommu_forget(struct host_msi *msi)
 	for (unsigned n = 0; n < msi->entries; n++)
 		iommu_ops->interrupt(&iommu_units[msi->unit], msi->entry + n, msi->source, 0, 0);
 	if (!iommu_ops->take)
-		tables[msi->unit].taken[msi->entry / WORD] &= ~((BIT(msi->entries) - 1) << msi->entry % WORD);
+		tables[msi->unit].use->taken[msi->entry / WORD] &= ~((BIT(msi->entries) - 1) << msi->entry % WORD);
 	spin_unlock(&iommu_lock);
 	msi->entries = 0;
 }

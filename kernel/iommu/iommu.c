@@ -268,6 +268,18 @@ static bool is_twice(const struct iommu_unit *u)
 	return false;
 }
 
+/* Is the I/O APIC below it whose inputs the host's own devices have? */
+static bool sends_nmis(const struct iommu_unit *u)
+{
+	const struct madt_info *madt = acpi.madt;
+	u16 source;
+
+	for (unsigned i = 0; madt && i < madt->nr_ioapics; i++)
+		if (!madt->ioapic[i].gsi_base && dmar_unit_of_ioapic(iommu_table, madt->ioapic[i].id, &source) == u - iommu_units)
+			return true;
+	return false;
+}
+
 /* A unit that lies is out of use, with a line. */
 static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
 {
@@ -276,6 +288,7 @@ static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
 	u->base = says->base;
 	u->function = -1;
 	u->hints = says->hints;
+	u->nmis = sends_nmis(u);
 	u->node = numa_node_of_proximity(says->domain);
 	for (unsigned i = 0; (f = pci_get(i)); i++)
 		if (iommu_bdf(f) == says->function && f->address.segment == says->segment)

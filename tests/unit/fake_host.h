@@ -22,7 +22,7 @@
 #define FAKE_FUNCTIONS 4
 #define FAKE_REGISTERS 0x20000
 #define FAKE_VECTORS 64
-#define FAKE_ENTRIES 96
+#define FAKE_ENTRIES 640
 #define FAKE_LINES 32
 
 struct fake_host {
@@ -101,6 +101,9 @@ struct fake_host {
 	struct host_iommu_state iommu_state; /* of each function, but for the domain, which follows their numbers */
 	char iommu_log[512];     /* what was asked of it, in order */
 	bool remaps, wide;       /* interrupts; with APIC IDs above 254, too */
+	int reserve;             /* host_iommu_reserve()'s error */
+	unsigned entries;        /* that it keeps at most; 0: FAKE_ENTRIES */
+	unsigned reserved, released; /* how many it was asked for, and how many came back, in all */
 	struct {
 		bool used;
 		unsigned index, cpu, vector;

@@ -204,11 +204,28 @@ bool host_iommu_wide(void)
 	return fake_host.wide;
 }
 
-int host_iommu_message(unsigned index, unsigned count, struct host_msi *msi)
+int host_iommu_reserve(unsigned index, unsigned count, struct host_messages *out)
+{
+	*out = (struct host_messages){ 0 };
+	if (!fake_host.remaps || fake_host.reserve)
+		return fake_host.reserve;
+	fake_host.reserved += count;
+	out->unit = (u16)index;
+	out->count = (u16)MIN(ALIGN_UP(count, 64), fake_host.entries ? fake_host.entries : FAKE_ENTRIES);
+	return 0;
+}
+
+void host_iommu_release(struct host_messages *kept)
+{
+	fake_host.released += kept->count;
+	kept->count = 0;
+}
+
+int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count, struct host_msi *msi)
 {
 	if (!fake_host.remaps)
 		return 0;
-	for (unsigned e = 0; e + count <= FAKE_ENTRIES; e += count) {
+	for (unsigned e = kept->first; e + count <= kept->first + kept->count; e += count) {
 		unsigned n = 0;
 
 		while (n < count && !fake_host.entry[e + n].used)

@@ -22,7 +22,7 @@
 #define BASE 0xfeb80000
 
 static struct {
-	u64 efr, control, devices, commands, events, status, exclusion, head, tail, event_head, event_tail;
+	u64 efr, efr2, control, devices, commands, events, status, exclusion, head, tail, event_head, event_tail;
 	bool hangs, lost, never_stops, deaf;
 	char log[400];
 	unsigned devices_dropped; /* by their numbers */
@@ -198,7 +198,8 @@ struct sent { u32 id; u8 vector, mode; bool blocked; };
 static struct sent hw_interrupt(u16 bdf, u32 data)
 {
 	const u64 *d = device_of(bdf), *e;
-	unsigned mode = data >> 8 & 7, i = 0, n = data & 0x7ff;
+	bool many = hw.control >> 43 & 1;
+	unsigned mode = many ? 0 : data >> 8 & 7, i = 0, n = data & 0x7ff;
 	struct sent as_it_is = { .vector = (u8)data, .mode = (u8)mode };
 
 	if (!(d[2] & 1))
@@ -209,8 +210,8 @@ static struct sent hw_interrupt(u16 bdf, u32 data)
 		       mode == 7 && d[2] >> 57 & 1 ? as_it_is : (struct sent){ .blocked = true };
 	if (d[2] >> 60 == 0)
 		return (struct sent){ .blocked = true };
-	assert_true(d[2] >> 60 == 2 && (d[2] >> 1 & 15) == 9 && !(d[2] & 0x00f0000000000020ull));
-	assert_true(n < 512 && hw.control & BIT(17));
+	assert_true(d[2] >> 60 == 2 && (d[2] >> 1 & 15) == (many ? 11 : 9) && !(d[2] & 0x00f0000000000020ull));
+	assert_true(n < (many ? 2048 : 512) && hw.control & BIT(17) && !(hw.control >> 44 & 1));
 	while (i < KEPT - 1 && hw.irte[i].valid && (hw.irte[i].bdf != bdf || hw.irte[i].n != n))
 		i++;
 	if (!hw.irte[i].valid) {
@@ -317,6 +318,7 @@ u64 host_mmio_read(const volatile void *reg, unsigned size)
 	switch (at) {
 	case 0x18: return hw.control;
 	case 0x30: return hw.efr;
+	case 0x1a0: return hw.efr2;
 	case 0x2010: return hw.event_head;
 	case 0x2018: return hw.event_tail;
 	case 0x2020: return hw.status;
@@ -585,6 +587,33 @@ static void test_interrupts(void **)
 	assert_false(amdvi_ops.interrupt(&unit, 1, 0x100, 0, 0x41));
 }
 
+/* 2,048 where the unit says so (3.4.22), but not where the bits that it takes for them say NMI. */
+static void test_many_interrupts(void **)
+{
+	hw.efr2 = 1 << 8;
+	start_well();
+	assert_null(amdvi_ops.remap(&unit, 256, true));
+	assert_int_equal(unit.entries, 2048);
+	for (unsigned n = 0; n < 2048; n++)
+		assert_true(amdvi_ops.take(&unit, 0x100, 1, 0) == (int)n && amdvi_ops.interrupt(&unit, n, 0x100, n, 0x60));
+	assert_int_equal(amdvi_ops.take(&unit, 0x100, 1, 0), -ENOSPC);
+	assert_true(amdvi_ops.message(2047, false) == (2047ull << 32 | 0xfee00000));
+	assert_true(is(hw_interrupt(0x100, 2047), 2047, 0x60) && is(hw_interrupt(0x100, 0x400), 0x400, 0x60));
+	/* An I/O APIC's entry has no room for more. */
+	for (unsigned n = 0; n < 512; n++)
+		assert_true(amdvi_ops.take(&unit, 0xa0, 1, 0x45) == (int)n && amdvi_ops.interrupt(&unit, n, 0xa0, 2, 0x45));
+	assert_int_equal(amdvi_ops.take(&unit, 0xa0, 1, 0x45), -ENOSPC);
+	done(NULL);
+	for (unsigned i = 0; i < 3; i++) {
+		reset(NULL);
+		hw.efr2 = i << 8;
+		unit.nmis = i == 1;
+		start_well();
+		assert_true(unit.entries == 512 && !(hw.control >> 43 & 3));
+		done(NULL);
+	}
+}
+
 /* Of an I/O APIC. */
 static void test_inputs(void **)
 {
@@ -695,6 +724,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_off, reset, done), cmocka_unit_test_setup_teardown(test_domains, reset, done),
 		cmocka_unit_test_setup_teardown(test_flush, reset, done),
 		cmocka_unit_test_setup_teardown(test_interrupts, reset, done),
+		cmocka_unit_test_setup_teardown(test_many_interrupts, reset, done),
 		cmocka_unit_test_setup_teardown(test_inputs, reset, done),
 		cmocka_unit_test_setup_teardown(test_faults, reset, done),
 		cmocka_unit_test_setup_teardown(test_hold, reset, done),

@@ -73,6 +73,8 @@ static bool fault_breaks;
 static u32 message;
 static struct madt_info madt;
 static bool x2apic;
+static unsigned card_vfs;
+static struct host_messages kept[FUNCTIONS];
 static bool unit_remaps[3], unit_wide[3], unit_snoops[3], silent;
 static const char *remap_says[3];
 static struct { unsigned index, storms, count; } heard[2]; /* by VM */
@@ -97,7 +99,7 @@ struct interrupt {
 	u8 vector, mode;
 	bool level;
 };
-static struct { bool filled; struct interrupt i; } entry[2][2048];
+static struct { bool filled; struct interrupt i; } entry[2][8192];
 
 void pci_isolate(const struct pci_function *)
 {
@@ -144,14 +146,21 @@ bool host_is_x2apic(void)
 	return x2apic;
 }
 
-/* FAR has MSI-X of 300 entries. */
+/* FAR has MSI-X of 300 entries, CARD_0 can have VFs. */
 u16 pci_find_cap(const struct pci_function *f, u16 id)
 {
 	return f == &functions[FAR] && id == PCI_CAP_MSIX ? 0x50 : 0;
 }
 
+u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
+{
+	return f == &functions[CARD_0] && id == PCI_EXT_CAP_SRIOV && card_vfs ? 0x160 : 0;
+}
+
 u32 pci_read(struct pci_address, u16 offset, unsigned size)
 {
+	if (offset == 0x16c && size == 4)
+		return card_vfs << 16 | 1;
 	assert_true(offset == 0x52 && size == 2);
 	return 299;
 }
@@ -323,6 +332,7 @@ static const char *fake_start(struct iommu_unit *u)
 	u->snoops = unit_snoops[number(u)];
 	u->remaps = unit_remaps[number(u)];
 	u->remaps_wide = unit_wide[number(u)];
+	u->entries = 16;
 	return start_says[number(u)];
 }
 
@@ -1093,6 +1103,13 @@ static void check_entry(unsigned unit, unsigned n, struct interrupt want)
 		    i->level == want.level);
 }
 
+/* Its entries are kept from this one on. */
+static void keep(unsigned index, unsigned count, unsigned first, unsigned gets)
+{
+	assert_int_equal(host_iommu_reserve(index, count, &kept[index]), 0);
+	assert_true(kept[index].first == first && kept[index].count == gets);
+}
+
 /* What is asked for is in a table of its unit's, as large as its functions and I/O APICs may want. */
 static void test_interrupts(void **)
 {
@@ -1106,33 +1123,37 @@ static void test_interrupts(void **)
 	/* 128 for an I/O APIC; twice 32 for each function, and twice FAR's 300. */
 	assert_string_equal(remap_log, "0:1024 wide 1:512 wide 2:256 wide ");
 	assert_true(host_iommu_wide());
-	assert_int_equal(host_iommu_message(FAR, 1, &one), 0);
+	keep(FAR, 600, 128, 640);
+	keep(CARD_1, 64, 128, 64);
+	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 1, &one), 0);
 	assert_true(one.entries == 1 && one.entry == 128 && one.address == 128 && !one.data);
 	check_entry(0, 128, (struct interrupt){ .apic_id = 5, .source = 0x311, .vector = 0x31 });
-	assert_int_equal(host_iommu_message(FAR, 4, &four), 0);
+	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 4, &four), 0);
 	assert_true(four.entries == 4 && four.entry == 132 && four.address == (132 | 1u << 31) && !four.data);
 	for (unsigned n = 0; n < 4; n++)
 		check_entry(0, 132 + n, (struct interrupt){ .apic_id = 300, .source = 0x311, .vector = (u8)(0x40 + n) });
 	host_iommu_forget(&one);
 	assert_false(entry[0][128].filled || one.entries);
 	host_iommu_forget(&one);
-	assert_int_equal(host_iommu_message(CARD_1, 1, &one), 0);
+	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 1, &one), 0);
 	check_entry(1, 128, (struct interrupt){ .apic_id = 5, .source = 0x101, .vector = 0x31 });
 	assert_true(one.unit == 1);
 	host_iommu_forget(&four);
 	for (unsigned n = 0; n < 4; n++)
 		assert_false(entry[0][132 + n].filled);
-	/* All of the table but what I/O APICs may want: 384 of 512, of which one is taken. */
-	while (count < 12 && !host_iommu_message(USB, 32, &many[count]))
+	/* Those that are kept for it, whatever else the table has. */
+	assert_int_equal(host_iommu_message(USB, &kept[USB], 32, &four), -ENOSPC);
+	keep(USB, 65, 192, 128);
+	while (count < 12 && !host_iommu_message(USB, &kept[USB], 32, &many[count]))
 		count++;
-	assert_int_equal(count, 11);
-	assert_true(many[0].entry == 160 && many[10].entry == 480);
+	assert_int_equal(count, 4);
+	assert_true(many[0].entry == 192 && many[3].entry == 288);
 	four.entries = 0;
-	assert_int_equal(host_iommu_message(USB, 32, &four), -ENOSPC);
+	assert_int_equal(host_iommu_message(USB, &kept[USB], 32, &four), -ENOSPC);
 	assert_int_equal(four.entries, 0);
 	while (count--)
 		host_iommu_forget(&many[count]);
-	assert_int_equal(host_iommu_message(USB, 32, &four), 0);
+	assert_int_equal(host_iommu_message(USB, &kept[USB], 32, &four), 0);
 	/* Inputs: of the second I/O APIC, and the first; their entries are nobody's else. */
 	assert_int_equal(upcall_route(4, 300, &input), 0);
 	assert_true(input == (4ull << 32 | 0x2400));
@@ -1144,8 +1165,37 @@ static void test_interrupts(void **)
 	assert_true(!entry[0][2].filled && entry[1][4].filled);
 	/* A unit that does not answer. */
 	silent = true;
-	assert_int_equal(host_iommu_message(FAR, 2, &many[0]), -EIO);
+	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 2, &many[0]), -EIO);
 	assert_int_equal(upcall_route(26, 7, &input), -EIO);
+}
+
+/* A table has room for all VFs that there can be. Functions get less than they want where less is left, or nothing, alone. */
+static void test_room(void **)
+{
+	struct host_messages another;
+	struct host_msi one = { .cpu = 0, .first = 0x31 };
+
+	remapping_machine();
+	card_vfs = 63;
+	iommu_init();
+	expect(IN_USE "and interrupts contained\n");
+	/* GSI 0 is below the second. */
+	assert_true(!iommu_units[0].nmis && iommu_units[1].nmis && !iommu_units[2].nmis);
+	/* An I/O APIC's 128, and 64 for each of three functions and 63 VFs. */
+	assert_string_equal(remap_log, "0:1024 wide 1:8192 wide 2:256 wide ");
+	keep(CARD_0, 2 * 2048, 128, 4096);
+	keep(CARD_1, 2 * 2048, 4224, 3968);
+	assert_int_equal(host_iommu_reserve(USB, 64, &another), -ENOSPC);
+	assert_true(!another.count);
+	assert_int_equal(host_iommu_message(USB, &another, 1, &one), -ENOSPC);
+	/* Another's unit has some. */
+	keep(FAR, 1, 128, 64);
+	host_iommu_release(&kept[CARD_0]);
+	assert_true(!kept[CARD_0].count);
+	host_iommu_release(&kept[CARD_0]);
+	keep(USB, 64, 128, 64);
+	keep(CARD_0, 64, 192, 64);
+	card_vfs = 0;
 }
 
 /* An IVRS: each requester ID has entries of its own, and what sends by another's, or shares an I/O APIC's, is no VM's. */
@@ -1179,18 +1229,20 @@ static void test_ivrs(void **)
 	assert_string_equal(host_iommu_unfit(CARD_0), "it sends by another's requester ID, or an I/O APIC by its");
 	assert_null(host_iommu_unfit(CARD_1));
 	assert_null(host_iommu_unfit(FAR));
-	assert_int_equal(host_iommu_message(FAR, 1, &one), 0);
+	keep(FAR, 600, 0, 16);
+	keep(CARD_1, 64, 0, 16);
+	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 1, &one), 0);
 	assert_true(one.entry == 0x11 && one.source == 0x311 && one.address == 0xfee00000 && one.data == 0x11);
 	check_entry(0, 0x11, (struct interrupt){ .apic_id = 5, .source = 0x311, .vector = 0x31 });
-	assert_int_equal(host_iommu_message(CARD_1, 4, &four), 0);
+	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &four), 0);
 	assert_true(four.unit == 1 && four.entry == 1 && four.entries == 4 && four.data == 1);
 	for (unsigned n = 0; n < 3; n++)
-		assert_int_equal(host_iommu_message(CARD_1, 4, &rest[n]), 0);
-	assert_int_equal(host_iommu_message(CARD_1, 4, &rest[3]), -ENOSPC);
+		assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[n]), 0);
+	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[3]), -ENOSPC);
 	host_iommu_forget(&four);
 	for (unsigned n = 1; n < 5; n++)
 		assert_true(!entry[1][n].filled && entry[1][n].i.source == 0x101);
-	assert_int_equal(host_iommu_message(CARD_1, 4, &rest[3]), 0);
+	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[3]), 0);
 	/* Inputs, each by an entry that is taken for it, and given back; NMIs pass as they are, not to high IDs. */
 	assert_int_equal(upcall_route(4, 300, &input), -ERANGE);
 	assert_int_equal(upcall_route(4, 5, &input), 0);
@@ -1213,7 +1265,7 @@ static void test_ivrs(void **)
 static void forget_units(void)
 {
 	for (unsigned i = 0; i < 3; i++)
-		free(tables[i].taken);
+		free(tables[i].use);
 	memset(tables, 0, sizeof(tables));
 	memset(iommu_units, 0, sizeof(iommu_units));
 	domains_used = 1;
@@ -1231,7 +1283,7 @@ static void refuses(const char *why)
 	expect(line);
 	/* All is as without. */
 	assert_false(host_iommu_wide());
-	assert_int_equal(host_iommu_message(FAR, 1, &msi), 0);
+	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 1, &msi), 0);
 	assert_true(msi.address == 0x1234 && !msi.entries);
 	assert_int_equal(upcall_route(4, 254, &input), 0);
 	assert_int_equal(input, 0x2400);
@@ -1318,6 +1370,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_before, reset), cmocka_unit_test_setup(test_elastic, reset),
 		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
 		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),
+		cmocka_unit_test_setup(test_room, reset),
 		cmocka_unit_test_setup(test_ivrs, reset), cmocka_unit_test_setup(test_snoops, reset),
 	};
 	char command[500];

@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <margay/errno.h>
 #include "tests/unit/fake_host.h"
 #include "vmm/dev/lapic.h"
 #include "vmm/intc.h"
@@ -115,6 +116,14 @@ static void again(u32 msi, unsigned entries)
 	dev.bar[0].nr_traps = 1;
 	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x9000 };
 	dev.bar[0].regs = (volatile u8 *)registers;
+}
+
+/* The same where an IOMMU remaps interrupts. */
+static void remap_interrupts(void)
+{
+	pci_msi_destroy(&dev);
+	fake_host.remaps = true;
+	assert_int_equal(pci_msi_create(&dev), 0);
 }
 
 static int teardown(void **)
@@ -254,7 +263,7 @@ static void test_remapped(void **)
 	u32 *e = &registers[64 * 4], was;
 	unsigned vector;
 
-	fake_host.remaps = true;
+	remap_interrupts();
 	write_entry(64, 0xfee01000, 0x41, 0);
 	assert_true(e[1] == 0 && e[2] == 0 && e[3] == 0);
 	was = e[0];
@@ -295,7 +304,7 @@ static void test_remapped_direct(void **)
 	vm.direct = true;
 	vm.wide_ids = true;
 	vcpus[1].apic_id = 0x1ff;
-	fake_host.remaps = true;
+	remap_interrupts();
 	write_entry(64, 0xfeeff020, 0x41, 0);
 	assert_int_equal(e[3], 1);
 	fake_host.wide = true;
@@ -344,6 +353,43 @@ static void test_no_entries(void **)
 		for (unsigned i = 0; i < FAKE_ENTRIES; i++)
 			fake_host.entry[i].used = i == 5;
 	}
+}
+
+/* As many entries as there are for it: a guest sees a smaller table, and can do nothing with the rest of it. */
+static void test_fewer_entries(void **)
+{
+	fake_host.entries = 64;
+	remap_interrupts();
+	assert_true(fake_host.reserved == 2 * ENTRIES && dev.served_msix == 63);
+	assert_non_null(strstr(fake_host.log, "MSI-X 63 of 65"));
+	assert_int_equal(pci_config_read(&dev.config, MSIX + 2, 2), 62);
+	assert_true(pci_msix_owns(&dev, 0, TABLE + 64 * 16));
+	write_entry(64, 0xfee01000, 0x41, 0);
+	assert_int_equal(registers[64 * 4], 0);
+	assert_true(pci_msix_read(&dev, TABLE + 64 * 16, 4) == 0 && pci_msix_read(&dev, TABLE + 64 * 16 + 12, 4) == 1);
+	/* All that it sees work, and move, one after the other. */
+	for (unsigned to = 0; to < 2; to++)
+		for (unsigned i = 0; i < 63; i++) {
+			write_entry(i, 0xfee00000 | to << 12, 0x41, 0);
+			assert_true(registers[i * 4 + 3] == 0);
+			goes_to(registers[i * 4], 0, 2 + to, fake_host.entry[registers[i * 4] >> 5 & 0x7fff].vector);
+		}
+	/* After a reset it is as small. */
+	host_pci_write(0, MSIX, 4, (ENTRIES - 1) << 16 | 0x11);
+	pci_msi_reset(&dev);
+	assert_int_equal(pci_config_read(&dev.config, MSIX + 2, 2), 62);
+	pci_config_write(&dev.config, MSIX + 2, 2, 0xffff);
+	assert_int_equal(pci_config_read(&dev.config, MSIX + 2, 2), 0xc000 | 62);
+	pci_msi_destroy(&dev);
+	assert_int_equal(fake_host.released, 64);
+	/* None: it is not started, with a line. */
+	fake_host.reserve = -ENOSPC;
+	assert_int_equal(pci_msi_create(&dev), -ENOSPC);
+	assert_non_null(strstr(fake_host.log, "no entries left for its interrupts"));
+	fake_host.reserve = -ENOMEM;
+	assert_true(pci_msi_create(&dev) < 0);
+	fake_host.reserve = 0;
+	assert_int_equal(pci_msi_create(&dev), 0);
 }
 
 /* Nothing of it may reach the device, whose entry stays masked. */
@@ -524,6 +570,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_remapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remapped_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_no_entries, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_fewer_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi_32, setup, teardown),

@@ -215,6 +215,16 @@ int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const 
 	return ok ? 0 : -ENOSPC;
 }
 
+void pci_config_msix_size(struct pci_config *c, unsigned count)
+{
+	struct pci_field *f = c->msix ? find_field(c, c->msix) : NULL;
+
+	if (f) {
+		f->rule.pass &= ~((u32)PCI_MSIX_SIZE << 16);
+		f->value = (f->value & ~((u32)PCI_MSIX_SIZE << 16)) | (count - 1) << 16;
+	}
+}
+
 void pci_config_clear(struct pci_config *c)
 {
 	c->nr_fields = c->msi = c->msix = 0;
@@ -365,11 +375,9 @@ bool pci_config_bar(const struct pci_config *c, unsigned i, u64 *base)
 		return command & PCI_COMMAND_MEMORY && low & PCI_ROM_ENABLE;
 	}
 	low = value_at(c, PCI_REG_BAR + i * 4);
-	if (pci_bar_is_io(b)) {
-		*base = low & ~PCI_BAR_FLAGS(b->flags);
-		return command & PCI_COMMAND_IO;
-	}
 	*base = low & ~PCI_BAR_FLAGS(b->flags);
+	if (pci_bar_is_io(b))
+		return command & PCI_COMMAND_IO;
 	if (pci_bar_is_64(b))
 		*base |= (u64)value_at(c, PCI_REG_BAR + i * 4 + 4) << 32;
 	return command & PCI_COMMAND_MEMORY;

@@ -65,6 +65,9 @@ unsigned pci_config_write(struct pci_config *c, u16 offset, unsigned size, u32 v
  */
 void pci_config_unmapped(const struct pci_config *c);
 
+/* The guest's MSI-X table has so many entries, from 1 to the device's own number. None: nothing. */
+void pci_config_msix_size(struct pci_config *c, unsigned count);
+
 /*
  * closed: the guest's Bus Master Enable is its own, and the device's is off.
  * Opened again, the device has the guest's. Open at first.

@@ -51,8 +51,10 @@ struct pci_device {
 	struct pci_config config;
 	struct pci_window bar[PCI_BARS];
 	struct pci_vector msi;
-	unsigned nr_msix;         /* 0: none */
+	unsigned nr_msix;         /* entries of the device's table; 0: none */
+	unsigned served_msix;     /* of which the guest sees these: the IOMMU keeps entries for so many */
 	struct pci_vector *msix;
+	struct host_messages kept;
 	bool told;                /* of vectors having run out */
 	u64 table, pending;       /* offsets in these BARs */
 	unsigned table_bar, pending_bar;

@@ -53,7 +53,7 @@ static void reclaim(struct pci_device *d)
 /* Where interrupts are remapped the message names entries of the function's IOMMU. */
 static int remap(const struct pci_vector *v, unsigned count, struct host_msi *msi)
 {
-	return IS_ENABLED(CONFIG_IOMMU) ? host_iommu_message(v->dev->host->index, count, msi) : 0;
+	return IS_ENABLED(CONFIG_IOMMU) ? host_iommu_message(v->dev->host->index, &v->dev->kept, count, msi) : 0;
 }
 
 static int alloc_on(unsigned cpu, unsigned count, struct pci_vector *v, struct host_msi *out)
@@ -114,8 +114,11 @@ static bool arm_direct(struct pci_vector *v, unsigned count, const struct vcpu *
 		return false;
 	if (v->msi.entries == count && v->msi.cpu == new.cpu && v->msi.first == new.first)
 		return true;
-	if (remap(v, count, &new))
-		return none_left(v->dev);
+	if (remap(v, count, &new)) {
+		reclaim(v->dev);
+		if (remap(v, count, &new))
+			return none_left(v->dev);
+	}
 	replace(v, &new);
 	return true;
 }
@@ -258,7 +261,7 @@ void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 	unsigned i = (unsigned)((offset - d->table) / PCI_MSIX_ENTRY_SIZE);
 	unsigned n = (unsigned)(offset - d->table) % PCI_MSIX_ENTRY_SIZE / 4;
 
-	if (size < 4)
+	if (size < 4 || i >= d->served_msix)
 		return;
 	write_dword(&d->msix[i], n, (u32)value);
 	if (size == 8)
@@ -278,6 +281,8 @@ void pci_msi_reset(struct pci_device *d)
 	forget(&d->msi);
 	for (unsigned i = 0; i < d->nr_msix; i++)
 		forget(&d->msix[i]);
+	if (d->nr_msix)
+		pci_config_msix_size(&d->config, d->served_msix);
 }
 
 static unsigned msix_pages(const struct pci_device *d)
@@ -291,11 +296,35 @@ static bool placed(const struct pci_device *d, unsigned bar, u64 offset, u64 siz
 	return bar < PCI_ROM_BAR && pci_bar_is_memory(&d->host->bar[bar]) && offset + size <= d->host->bar[bar].size;
 }
 
-int pci_msi_create(struct pci_device *d)
+/* Has its IOMMU keep entries for its messages: each with the one before, which may be under way when it moves. */
+static int reserve(struct pci_device *d)
+{
+	u32 at = d->config.msi;
+	unsigned several = at ? 1u << PCI_MSI_CAPABLE(config_read(d, at + PCI_MSI_CONTROL, 2)) : 0;
+	unsigned count = MAX(d->nr_msix, MIN(several, PCI_MSI_MAX));
+	int err = IS_ENABLED(CONFIG_IOMMU) && count ? host_iommu_reserve(d->host->index, 2 * count, &d->kept) : 0;
+
+	d->served_msix = d->nr_msix;
+	if (err == -ENOMEM)
+		return host_no_memory(d->vm->name);
+	if (err) {
+		vm_log(d->vm, "pci: " PCI_FORMAT ": its IOMMU has no entries left for its interrupts: end a VM that has such",
+		       PCI_FORMAT_ARGS(d->host->address));
+		return err;
+	}
+	/* One is for the next to move: the old ones are given back when no other is left. */
+	if (d->kept.count && d->kept.count <= d->nr_msix) {
+		d->served_msix = d->kept.count - 1u;
+		vm_log(d->vm, "pci: " PCI_FORMAT ": MSI-X %u of %u: its IOMMU has no more entries for it",
+		       PCI_FORMAT_ARGS(d->host->address), d->served_msix, d->nr_msix);
+	}
+	return 0;
+}
+
+static int find_table(struct pci_device *d)
 {
 	u32 at = d->config.msix, table, pending;
 
-	d->msi.dev = d;
 	if (!at)
 		return 0;
 	d->nr_msix = (config_read(d, at + PCI_MSIX_CONTROL, 2) & PCI_MSIX_SIZE) + 1;
@@ -310,6 +339,17 @@ int pci_msi_create(struct pci_device *d)
 		vm_log(d->vm, "pci: " PCI_FORMAT ": its MSI-X table is not within its BARs", PCI_FORMAT_ARGS(d->host->address));
 		return -EINVAL;
 	}
+	return 0;
+}
+
+int pci_msi_create(struct pci_device *d)
+{
+	int err = find_table(d);
+
+	d->msi.dev = d;
+	err = err ? err : reserve(d);
+	if (err || !d->nr_msix)
+		return err;
 	d->msix = host_pages_alloc(msix_pages(d), -1);
 	if (!d->msix)
 		return host_no_memory(d->vm->name);
@@ -323,11 +363,12 @@ void pci_msi_destroy(struct pci_device *d)
 {
 	host_msi_free(&d->msi.msi);
 	host_msi_free(&d->msi.old);
-	if (!d->msix)
-		return;
-	for (unsigned i = 0; i < d->nr_msix; i++) {
+	for (unsigned i = 0; d->msix && i < d->nr_msix; i++) {
 		host_msi_free(&d->msix[i].msi);
 		host_msi_free(&d->msix[i].old);
 	}
-	host_pages_free(d->msix, msix_pages(d));
+	if (IS_ENABLED(CONFIG_IOMMU))
+		host_iommu_release(&d->kept);
+	if (d->msix)
+		host_pages_free(d->msix, msix_pages(d));
 }

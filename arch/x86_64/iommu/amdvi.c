@@ -140,16 +140,16 @@ static int amdvi_take(struct iommu_unit *u, u16 source, unsigned count, u32 how)
 	u64 *d = device(u, source), *t = interrupts(d);
 	/* An I/O APIC's EOI goes by what its entry has for a vector, which names ours: it must be the CPU's, too. */
 	unsigned n = how & HOW_LEVEL ? (u8)how : 0, step = how & HOW_LEVEL ? 256 : count;
+	unsigned end = how ? AMDVI_INTERRUPTS : u->entries;
 
 	if (!t) {
-		t = host_pages_alloc(AMDVI_INTERRUPTS * 16 / PAGE_SIZE, -1);
+		t = host_pages_alloc(u->entries * 16 / PAGE_SIZE, -1);
 		if (!t)
 			return -ENOMEM;
-		put(&d[2], AMDVI_DTE_INTERRUPTS | AMDVI_DTE_ENTRIES(AMDVI_INTERRUPTS_LOG2) | AMDVI_DTE_REMAP |
-			   host_virt_to_hpa(t).v);
+		put(&d[2], AMDVI_DTE_INTERRUPTS | AMDVI_DTE_ENTRIES(u->entries) | AMDVI_DTE_REMAP | host_virt_to_hpa(t).v);
 		drop_device(u, source);
 	}
-	for (; n < AMDVI_INTERRUPTS; n += step)
+	for (; n < end; n += step)
 		if (empty(&t[2 * n], count))
 			return (int)n;
 	return -ENOSPC;
@@ -311,6 +311,9 @@ static const char *amdvi_start(struct iommu_unit *u)
 	u->keeps_absent = true;
 	u->remaps = u->cap & AMDVI_FEATURE_GA;
 	u->remaps_wide = u->remaps && u->cap & AMDVI_FEATURE_XT;
+	u->entries = AMDVI_INTERRUPTS;
+	if (AMDVI_FEATURE_INTERRUPTS(read64(u, AMDVI_FEATURES_2)) == 1 && !u->nmis)
+		u->entries = AMDVI_INTERRUPTS_2K;
 	return make_tables(u) ? NULL : "finds no memory for its tables";
 }
 
@@ -339,7 +342,8 @@ static const char *amdvi_enable(struct iommu_unit *u, u32 address, u32 data)
 {
 	u64 control = AMDVI_LINKS(u->hints) | AMDVI_COHERENT | AMDVI_ENABLE | AMDVI_COMMANDS_ON | AMDVI_EVENT_LOG;
 
-	control |= (u->remaps ? AMDVI_GA : 0) | (u->remaps_wide && host_is_x2apic() ? AMDVI_XT : 0);
+	control |= (u->remaps ? AMDVI_GA : 0) | (u->remaps_wide && host_is_x2apic() ? AMDVI_XT : 0) |
+		   (u->entries == AMDVI_INTERRUPTS_2K ? AMDVI_2K : 0);
 	/* For a moment it translates nothing: the kind of its interrupts' entries does not change otherwise. */
 	write64(u, AMDVI_CONTROL, 0);
 	if (!stopped(u, AMDVI_COMMANDS_RUN | AMDVI_EVENTS_RUN))

@@ -8,8 +8,8 @@
 /* Offsets, 3.4: all are 64 bits wide. */
 enum amdvi_reg {
 	AMDVI_DEVICES = 0x00, AMDVI_COMMANDS = 0x08, AMDVI_EVENTS = 0x10, AMDVI_CONTROL = 0x18, AMDVI_EXCLUSION = 0x20,
-	AMDVI_FEATURES = 0x30, AMDVI_COMMAND_HEAD = 0x2000, AMDVI_COMMAND_TAIL = 0x2008, AMDVI_EVENT_HEAD = 0x2010,
-	AMDVI_EVENT_TAIL = 0x2018, AMDVI_STATUS = 0x2020,
+	AMDVI_FEATURES = 0x30, AMDVI_FEATURES_2 = 0x1a0, AMDVI_COMMAND_HEAD = 0x2000, AMDVI_COMMAND_TAIL = 0x2008,
+	AMDVI_EVENT_HEAD = 0x2010, AMDVI_EVENT_TAIL = 0x2018, AMDVI_STATUS = 0x2020,
 };
 #define AMDVI_REGISTERS KIB(16)
 
@@ -18,6 +18,8 @@ enum amdvi_reg {
 #define AMDVI_FEATURE_IA BIT(6)         /* one command drops all */
 #define AMDVI_FEATURE_GA BIT(7)         /* interrupt entries of 128 bits */
 #define AMDVI_FEATURE_HATS(f) ((f) >> 10 & 3) /* 3: no host page tables; else at least four levels */
+/* Further ones, 3.4.22: a function's interrupts; 1: 2048. */
+#define AMDVI_FEATURE_INTERRUPTS(f) ((f) >> 8 & 3)
 
 /* Control, 3.4.1. */
 #define AMDVI_ENABLE BIT(0)
@@ -26,6 +28,7 @@ enum amdvi_reg {
 #define AMDVI_COHERENT BIT(10)          /* tables are read through the CPUs' caches */
 #define AMDVI_COMMANDS_ON BIT(12)
 #define AMDVI_GA BIT(17)
+#define AMDVI_2K BIT(43)               /* the low bit of two */
 #define AMDVI_XT BIT(50)
 /* What links want, as firmware says: the low four of an IVHD's flags, 5.2.2.1, as control bits. */
 #define AMDVI_LINKS(flags) (((flags) & 1ull) << 1 | ((flags) >> 1 & 3ull) << 8 | ((flags) >> 3 & 1ull) << 11)
@@ -54,7 +57,7 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 #define AMDVI_DTE_SILENT BIT(34)        /* page faults are not noted */
 /* Its third: interrupts. Without a table, or not by it, none but those that pass as they are. */
 #define AMDVI_DTE_INTERRUPTS BIT(0)
-#define AMDVI_DTE_ENTRIES(log2) ((u64)(log2) << 1)
+#define AMDVI_DTE_ENTRIES(count) ((u64)__builtin_ctz(count) << 1)
 #define AMDVI_DTE_INTERRUPT_ROOT 0x000fffffffffffc0ull
 #define AMDVI_DTE_NMI_PASS BIT(58)      /* beside it INIT (56) and ExtINT (57), which never pass */
 #define AMDVI_DTE_REMAP (2ull << 60)
@@ -65,9 +68,12 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 #define AMDVI_NEXT_LEVEL(n) ((u64)(n) << 9) /* 0: a leaf */
 #define AMDVI_SNOOP BIT(60)             /* whatever the device says of it */
 
-/* An interrupt's entry, 2.2.5.2, with AMDVI_GA: two quadwords. A function names 512 at most: bit 9 of data is a delivery mode's. */
-#define AMDVI_INTERRUPTS_LOG2 9
-#define AMDVI_INTERRUPTS (1u << AMDVI_INTERRUPTS_LOG2)
+/*
+ * An interrupt's entry, 2.2.5.2, with AMDVI_GA: two quadwords. A function names 512 by the low bits of its messages' data; with
+ * AMDVI_2K the bits of the delivery mode name more. An I/O APIC needs these for its NMIs.
+ */
+#define AMDVI_INTERRUPTS 512u
+#define AMDVI_INTERRUPTS_2K 2048u
 #define AMDVI_IRTE(id) (1ull | ((id) & 0xffffffull) << 8)
 #define AMDVI_IRTE_HIGH(id, vector) ((u64)(vector) | (u64)((id) >> 24) << 56)
 

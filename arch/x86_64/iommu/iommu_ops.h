@@ -24,9 +24,11 @@ struct iommu_unit {
 	bool coherent;            /* it sees in the CPUs' caches what has been written to tables */
 	bool snoops;              /* its leaves can have accesses look into the CPUs' caches, whatever the device says */
 	bool keeps_absent;        /* what was mapped is to be flushed, too: it may keep that nothing was there */
+	unsigned entries;         /* of interrupts, that a requester ID has; where take() is */
 	bool remaps, remaps_wide, wide; /* interrupts; with APIC IDs of more than 8 bits, too; it does that now */
 	int function;             /* as which it is there, for host_pci_read(); negative: none. AMD-Vi's, as the next */
 	u8 hints;                 /* IVHD flags */
+	bool nmis;                /* the I/O APIC is below it that sends the host's NMIs: the console's, the alarm's */
 	/* The driver's own. */
 	volatile u8 *regs;
 	u64 cap, *root, *queue, *interrupts, *events;
