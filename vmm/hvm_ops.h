@@ -66,7 +66,7 @@ struct vmexit {
 		struct {
 			u8 cr;      /* 0, 3, 4, 8 */
 			bool write;
-			bool decoded; /* gpr is valid; else decode the instruction (SVM without decode assists) */
+			bool decoded; /* gpr is valid; else decode the instruction (SVM, but for MOV with decode assists) */
 			u8 gpr;
 			enum { CR_MOV, CR_CLTS, CR_LMSW } kind;
 			u16 lmsw;

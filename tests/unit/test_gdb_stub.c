@@ -441,6 +441,10 @@ static void test_hard(void **)
 	debugger->exit_dr(vcpu);
 	assert_true(vcpu->event.vector == VEC_GP && vcpu->regs.rip == CODE);
 	vcpu->event.type = HVM_EVENT_NONE;
+	/* Another vCPU has changed the instruction meanwhile: it runs again, and is no #UD. */
+	code("\x0f\xa2\x90", 3);
+	debugger->exit_dr(vcpu);
+	assert_true(vcpu->event.type == HVM_EVENT_NONE && vcpu->regs.rip == CODE && !vm->end);
 	/* Its breakpoint is its own, ours is not. */
 	assert_true(exception(VEC_DB, BIT(0)));
 	assert_true(vcpu->event.vector == VEC_DB && !vm->paused && vcpu->debug.dr6 == (DR6_NONE | 1));

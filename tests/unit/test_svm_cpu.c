@@ -45,6 +45,7 @@ static void test_features(void **)
 		assert_int_equal(svm_features.nr_asids, 16);
 		assert_int_equal(svm_features.nrips, bit == 3);
 		assert_int_equal(caps.insn_len, bit == 3);
+		assert_int_equal(svm_features.decode_assists, bit == 7);
 		assert_int_equal(svm_features.bus_lock, bit == 29);
 	}
 	features = ~1u;

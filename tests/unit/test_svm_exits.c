@@ -78,6 +78,7 @@ static int setup(void **)
 	vcpu.hvm = &svm;
 	vcpu.kick = &kick;
 	svm_features.nrips = true;
+	svm_features.decode_assists = false;
 	cpu_features.tcg = true;
 	kick = entries = clean_entries = 0;
 	dealt_with = SVM_ENTERED;
@@ -151,6 +152,25 @@ static void test_registers(void **)
 	assert_int_equal(out.reason, VMEXIT_RDMSR);
 	leave(0x7c, 1, 0);
 	assert_int_equal(out.reason, VMEXIT_WRMSR);
+}
+
+/* Decode assists (15.33.1): EXITINFO1 has the register in bits 3:0, and bit 63 for MOV; CLTS, LMSW and SMSW are not told apart. */
+static void test_decode_assists(void **)
+{
+	for (unsigned gpr = 0; gpr < 16; gpr++) {
+		svm_features.decode_assists = true;
+		leave(0x14, 1ull << 63 | gpr, 0);
+		assert_true(out.reason == VMEXIT_CR && out.cr.decoded && out.cr.kind == CR_MOV && out.cr.write);
+		assert_true(out.cr.cr == 4 && out.cr.gpr == gpr);
+		leave(0x08, 1ull << 63 | gpr, 0);
+		assert_true(out.cr.decoded && out.cr.kind == CR_MOV && !out.cr.write && out.cr.cr == 8 && out.cr.gpr == gpr);
+		leave(0x10, gpr, 0);
+		assert_true(out.reason == VMEXIT_CR && !out.cr.decoded);
+		/* Where CPUID does not promise it the field says nothing. */
+		svm_features.decode_assists = false;
+		leave(0x14, 1ull << 63 | gpr, 0);
+		assert_false(out.cr.decoded);
+	}
 }
 
 /* EXITINFO1 of IOIO (15.10.2), the next RIP in EXITINFO2. */
@@ -431,6 +451,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_codes, setup), cmocka_unit_test_setup(test_registers, setup),
+		cmocka_unit_test_setup(test_decode_assists, setup),
 		cmocka_unit_test_setup(test_io, setup), cmocka_unit_test_setup(test_nested_fault, setup),
 		cmocka_unit_test_setup(test_machine_check, setup),
 		cmocka_unit_test_setup(test_exceptions, setup), cmocka_unit_test_setup(test_registers_both_ways, setup),

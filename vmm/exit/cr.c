@@ -152,8 +152,9 @@ static int store_msw(struct vcpu *vcpu, const struct insn *insn, const struct hv
 }
 
 /*
- * SVM without decode assists: the instruction tells what the exit does not. 0, DONE: SMSW, which exits while CR0's reads
- * do (APM vol. 2, 15.8.1; on VT-x it reads the shadow), -EINVAL: #GP, or emulate_fetch()'s error.
+ * On SVM the instruction tells what the exit does not: all without decode assists, with them what is no MOV. 0; DONE: SMSW,
+ * which exits while CR0's reads do (APM vol. 2, 15.8.1; on VT-x it reads the shadow); -EINVAL: #GP; -EFAULT: #PF raised;
+ * -EAGAIN: another vCPU has put an instruction there that does not exit so, which is for the CPU to judge.
  */
 static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 {
@@ -162,14 +163,14 @@ static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 	int err = emulate_fetch(vcpu, &insn);
 
 	if (err)
-		return err;
+		return err == -EFAULT ? err : -EAGAIN;
 	exit->insn_len = insn->len;
 	hvm->get_context(vcpu, &c);
 	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && insn->op == INSN_SMSW)
 		return store_msw(vcpu, insn, &c);
-	/* The CPU has tested it, but perhaps of other bytes: another vCPU may have changed them since. */
+	/* The CPU has tested it, but of other bytes. */
 	if (c.cpl)
-		return -EINVAL;
+		return -EAGAIN;
 	switch (insn->op) {
 	case INSN_MOV_CR:
 		/* TCG reports a read of any control register as one of CR0 while those exit. */
@@ -191,7 +192,7 @@ static int decode_cr(struct vcpu *vcpu, struct vmexit *exit)
 		return 0;
 	}
 	default:
-		return -EINVAL;
+		return -EAGAIN;
 	}
 }
 

@@ -252,7 +252,10 @@ void gdb_arm(struct vcpu *vcpu)
 	hvm->set(vcpu, HVM_DR7, dr7);
 }
 
-/* SDM vol. 2, MOV to/from debug registers: 0F 21 reads, 0F 23 writes; mod is taken for 3. */
+/*
+ * SDM vol. 2, MOV to/from debug registers: 0F 21 reads, 0F 23 writes; mod is taken for 3. 0, -EFAULT with #PF raised, or
+ * another error: the instruction is not that of the exit any more.
+ */
 static int decode_dr(struct vcpu *vcpu, u8 *len, bool *write, unsigned *dr, unsigned *gpr)
 {
 	u8 b[INSN_MAX];
@@ -285,7 +288,12 @@ void gdb_exit_dr(struct vcpu *vcpu)
 
 	if (err == -EFAULT)
 		return;
-	if (err || (dr >> 1 == 2 && hvm->get(vcpu, HVM_CR4) & CR4_DE)) {
+	if (err) {
+		if (!emulate_again(vcpu))
+			emulate_give_up(vcpu, "debug-register access that Margay does not know");
+		return;
+	}
+	if (dr >> 1 == 2 && hvm->get(vcpu, HVM_CR4) & CR4_DE) {
 		vcpu_raise(vcpu, VEC_UD);
 		return;
 	}

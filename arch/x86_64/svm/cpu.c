@@ -15,6 +15,7 @@
 #define CPUID_RDTSCP_EDX BIT(27)
 #define SVM_EDX_NP BIT(0)
 #define SVM_EDX_NRIPS BIT(3)
+#define SVM_EDX_DECODE_ASSISTS BIT(7)
 #define SVM_EDX_BUS_LOCK BIT(29)
 #define VM_CR_LOCK BIT(3)
 #define VM_CR_SVMDIS BIT(4)
@@ -50,7 +51,7 @@ static void read_caps(struct hvm_caps *caps, const struct cpuid_regs *svm)
 	cpuid(7, 0, &l7);
 	cpuid(0xd, 1, &ld);
 	svm_features = (struct svm_features){
-		.nr_asids = svm->ebx, .nrips = svm->edx & SVM_EDX_NRIPS,
+		.nr_asids = svm->ebx, .nrips = svm->edx & SVM_EDX_NRIPS, .decode_assists = svm->edx & SVM_EDX_DECODE_ASSISTS,
 		.bus_lock = IS_ENABLED(CONFIG_MITIGATIONS) && svm->edx & SVM_EDX_BUS_LOCK,
 	};
 	*caps = (struct hvm_caps){

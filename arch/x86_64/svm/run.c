@@ -184,12 +184,14 @@ static void decode_npf(const struct vmcb *v, struct vmexit *exit)
 	exit->stage2.walk = error & SVM_NPF_GUEST_TABLE;
 }
 
-static void decode_cr(struct vmexit *exit, u8 cr, bool write)
+static void decode_cr(const struct vmcb *v, struct vmexit *exit, u8 cr, bool write)
 {
 	exit->reason = VMEXIT_CR;
+	exit->cr.kind = CR_MOV;
 	exit->cr.cr = cr;
 	exit->cr.write = write;
-	exit->cr.decoded = false;
+	exit->cr.decoded = svm_features.decode_assists && v->exit_info1 & SVM_CR_MOV;
+	exit->cr.gpr = v->exit_info1 & SVM_CR_GPR;
 }
 
 /* Exit codes that translate without further data; + 1, so that 0 is "not here". */
@@ -235,7 +237,7 @@ static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
 	} else if (code >= SVM_EXIT_DR_READ && code < SVM_EXIT_DR_WRITE + 16) {
 		exit->reason = VMEXIT_DR;
 	} else if (code < SVM_EXIT_CR_WRITE + 16) {
-		decode_cr(exit, code & 15, code >= SVM_EXIT_CR_WRITE);
+		decode_cr(v, exit, code & 15, code >= SVM_EXIT_CR_WRITE);
 	} else if (IS_ENABLED(CONFIG_MITIGATIONS) && code == SVM_EXIT_BUS_LOCK) {
 		/* The CPU has left the instruction undone. */
 		v->bus_lock_counter = 1;

@@ -32,7 +32,7 @@ struct svm_vcpu {
 /* What the host CPU offers; set by svm_probe(). */
 struct svm_features {
 	u32 nr_asids;
-	bool nrips, bus_lock;
+	bool nrips, decode_assists, bus_lock;
 };
 extern struct svm_features svm_features;
 

@@ -87,6 +87,10 @@ enum {
 #define SVM_IOIO_REP BIT(3)
 #define SVM_IOIO_SIZE_SHIFT 4 /* one bit each for 1, 2 and 4 bytes */
 
+/* exit_info1 of a control register's exit, with decode assists (15.33.1): set by MOV, not by CLTS, LMSW and SMSW. */
+#define SVM_CR_MOV BIT(63)
+#define SVM_CR_GPR 15u
+
 /* exit_info1 of NPF, beside the page-fault bits. */
 #define SVM_NPF_GUEST_TABLE BIT(33)
 
