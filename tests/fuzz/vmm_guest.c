@@ -255,9 +255,18 @@ static void exit_io(struct vcpu *vcpu, const struct fake_vcpu *f, struct vmexit 
 	exit->io.in = how & 8;
 	exit->io.string = how & 16;
 	exit->io.rep = how & 32;
-	if (exit->io.string && more & 0x20)
-		place(vcpu, f, strings[more & 7].b, strings[more & 7].n);
-	else if (more & 0x40)
+	if (exit->io.string && more & 0x20) {
+		const struct bytes *s = &strings[more & 7];
+		u8 opcode = s->b[s->n - 1];
+		bool wide = f->seg[SEG_CS].attr & (SEG_ATTR_L | SEG_ATTR_DB);
+
+		/* Mostly the exit that it makes in this mode: another one is not carried out. */
+		if (!(how & 0x40)) {
+			exit->io.in = opcode < 0x6e;
+			exit->io.size = !(opcode & 1) ? 1 : (s->b[0] == 0x66) == wide ? 2 : 4;
+		}
+		place(vcpu, f, s->b, s->n);
+	} else if (more & 0x40)
 		vcpu->regs.gpr[GPR_RAX] = fuzz_u8(in);
 }
 

@@ -5,7 +5,7 @@
  *
  * Code that changes at the instruction which the hypervisor carries out: by
  * the CPU itself just before, and by another CPU all the while. What runs is the
- * old or the new instruction, and the VM lives on. TCG reads an instruction
+ * old or the new instruction, with the rights that it has, and the VM lives on. TCG reads an instruction
  * byte by byte and may run half of each: there only such change by another CPU
  * of which every mixture is harmless.
  */
@@ -123,6 +123,51 @@ static void user_change(void)
 	check(now == cr0 && read, "CR0 is %#lx, not %#lx, after %u runs, %u of them SMSW", now, cr0, runs, read);
 }
 
+#define PORT 0x80 /* nobody's: reads as ones */
+
+static volatile u32 read_there;
+
+/* CPU 1: a string instruction for one port and for four. */
+static void flip_ins(void *)
+{
+	for (unsigned i = 0; !stop; i++)
+		flips = i, *(volatile u8 *)code = i & 1 ? 0x6d : 0x6c; /* insl: insb */
+}
+
+static void user_ins(void *)
+{
+	u64 to = (u64)&read_there;
+
+	asm volatile("call *%[code]" : "+D"(to) : [code] "r"(code), "d"(PORT) : "memory", "cc");
+}
+
+/* Ring 3 has one port. INSB reads a byte there, INSD is #GP; no run is half of each. */
+static void user_port(void)
+{
+	struct tss *tss = &this_cpu()->tss;
+	unsigned runs = 0, reads = 0, wrong = 0;
+
+	for (unsigned i = 0; i < sizeof(tss->io); i++)
+		tss->io[i] = i == PORT / 8 ? 0xfe : 0xff;
+	put((const u8[]){ 0x6c, 0xc3 }, 2);
+	stop = false;
+	flips = 0;
+	smp_run(1, flip_ins, NULL);
+	for (; runs < RUNS || flips < RUNS; runs++) {
+		int trap;
+
+		read_there = 0;
+		trap = user_run(user_ins, NULL);
+		reads += trap == NO_TRAP;
+		wrong += read_there != (trap == NO_TRAP ? 0xff : 0) || (trap != NO_TRAP && trap != VEC_GP);
+	}
+	stop = true;
+	smp_wait(1);
+	check(!wrong && reads, "%u of %u runs read another number of ports, %u one", wrong, runs, reads);
+	for (unsigned i = 0; i < sizeof(tss->io) - 1; i++)
+		tss->io[i] = 0;
+}
+
 static void others_change(void (*flipper)(void *), u64 rax, const u8 bytes[5])
 {
 	unsigned runs = 0;
@@ -145,4 +190,5 @@ void test_main(void)
 	others_change(flip, 0, (const u8[]){ 0x66, 0x90, 0x66, 0x90, 0xc3 });
 	others_change(flip_cr, read_cr0(), (const u8[]){ 0x0f, 0x1f, 0x40, 0x00, 0xc3 });
 	user_change();
+	user_port();
 }

@@ -36,12 +36,18 @@ static void port_out(struct vcpu *vcpu, u16 port, unsigned size, u32 value)
 		r->ops->write(r->dev, vcpu, port - r->base, size, value);
 }
 
+/* The CPU has checked the ports of its own instruction. Another vCPU may have put one there that reaches more of them. */
+static bool is_that_of(const struct vmexit *exit, const struct insn *insn)
+{
+	return insn->op == (exit->io.in ? INSN_INS : INSN_OUTS) && insn->opsize == exit->io.size;
+}
+
 static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *exit)
 {
 	const struct insn *insn;
 	int err = emulate_fetch(vcpu, &insn);
 
-	if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || (insn->op != INSN_INS && insn->op != INSN_OUTS)))
+	if (!err && (!IS_ENABLED(CONFIG_VM_EMULATE_ALL) || !is_that_of(exit, insn)))
 		err = -EINVAL;
 	if (IS_ENABLED(CONFIG_VM_EMULATE_ALL) && !err)
 		err = emulate_string(vcpu, insn, exit->io.port);
