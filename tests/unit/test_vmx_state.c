@@ -220,6 +220,11 @@ static void test_counters(void **)
 	assert_int_equal(vmcs[0x4012], 0x204 | BIT(13));
 	vmx_set(&vcpu, HVM_EFER, 0x901);
 	assert_int_equal(vmcs[0x4012], 4 | BIT(13));
+	/* The guest has switched to IA-32e mode by itself (CR0.PG does not exit): an exit stores that as bit 9 (28.2, A.6). */
+	vmcs[0x4012] |= BIT(9);
+	vmx_set_counters(&vcpu, 1);
+	assert_int_equal(vmcs[0x4012], 0x204 | BIT(13));
+	assert_int_equal(vmcs[0x400c], 0x200 | BIT(12));
 }
 
 static void test_registers(void **)

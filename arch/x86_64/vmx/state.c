@@ -98,8 +98,8 @@ void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 		break;
 	case HVM_EFER:
 		vmwrite(VMCS_GUEST_EFER, value);
-		x->entry_controls = (x->entry_controls & ~(u32)ENTRY_IA32E_GUEST) | (value & EFER_LMA ? ENTRY_IA32E_GUEST : 0u);
-		vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
+		vmwrite(VMCS_ENTRY_CONTROLS, (vmread(VMCS_ENTRY_CONTROLS) & ~(u64)ENTRY_IA32E_GUEST) |
+						     (value & EFER_LMA ? ENTRY_IA32E_GUEST : 0u));
 		break;
 	case HVM_CR2:
 		write_cr2(value);

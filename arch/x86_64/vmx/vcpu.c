@@ -81,13 +81,12 @@ static void write_controls(struct vcpu *vcpu, struct vmx_vcpu *x)
 	x->proc_controls = vmx_controls.proc & ~(vm_direct(vcpu->vm) ? (u32)(PROC_HLT_EXITING | PROC_CR8_EXITING) : 0u);
 	if (vm_mwait(vcpu->vm))
 		x->proc_controls &= ~(u32)(PROC_MWAIT_EXITING | PROC_MONITOR_EXITING);
-	x->entry_controls = vmx_controls.entry;
 	vmwrite(VMCS_PIN_CONTROLS, vmx_controls.pin & ~(vm_direct(vcpu->vm) ? PIN_EXTINT_EXITING : 0u));
 	vmwrite(VMCS_PROC_CONTROLS, x->proc_controls);
 	vmwrite(VMCS_PROC_CONTROLS2, IS_ENABLED(CONFIG_MITIGATIONS) && vcpu->vm->config->trusted ?
 		vmx_controls.proc2 & ~(u32)PROC2_BUS_LOCK : vmx_controls.proc2);
 	vmwrite(VMCS_EXIT_CONTROLS, vmx_controls.exit);
-	vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
+	vmwrite(VMCS_ENTRY_CONTROLS, vmx_controls.entry);
 	vmx_intercept_exceptions(vcpu, 0);
 	vmwrite(VMCS_PF_ERROR_MASK, 0);
 	vmwrite(VMCS_PF_ERROR_MATCH, 0);
@@ -174,10 +173,10 @@ void vmx_set_counters(struct vcpu *vcpu, u64 global)
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
 
 	x->proc_controls &= ~(u32)PROC_RDPMC_EXITING;
-	x->entry_controls |= ENTRY_LOAD_COUNTERS;
 	vmwrite(VMCS_PROC_CONTROLS, x->proc_controls);
-	vmwrite(VMCS_ENTRY_CONTROLS, x->entry_controls);
-	vmwrite(VMCS_EXIT_CONTROLS, vmx_controls.exit | EXIT_LOAD_COUNTERS);
+	/* An exit stores there whether the guest is in IA-32e mode (28.2, A.6), which it may be since without having made one. */
+	vmwrite(VMCS_ENTRY_CONTROLS, vmread(VMCS_ENTRY_CONTROLS) | ENTRY_LOAD_COUNTERS);
+	vmwrite(VMCS_EXIT_CONTROLS, vmread(VMCS_EXIT_CONTROLS) | EXIT_LOAD_COUNTERS);
 	vmwrite(VMCS_HOST_COUNTERS, 0);
 	vmwrite(VMCS_GUEST_COUNTERS, global);
 }

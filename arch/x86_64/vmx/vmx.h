@@ -15,7 +15,7 @@ struct vmx_vcpu {
 	u8 *io_bitmap;  /* two pages: ports 0-0x7fff, 0x8000-0xffff */
 	u8 *msr_bitmap;
 	bool launched;
-	u32 proc_controls, entry_controls;
+	u32 proc_controls;
 	/* What the VMCS holds, to write only what changed. */
 	u64 rsp, rflags, interruptibility;
 };
