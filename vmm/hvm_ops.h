@@ -29,7 +29,7 @@ enum vmexit_reason {
 	VMEXIT_HYPERCALL,   /* VMCALL or VMMCALL */
 	VMEXIT_XSETBV,
 	VMEXIT_WBINVD,      /* WBINVD or INVD */
-	VMEXIT_VIRT_INSN,   /* an instruction of VMX or SVM itself, or SMX: #UD */
+	VMEXIT_VIRT_INSN,   /* an instruction of VMX or SVM itself, or another that is hidden: #UD */
 	VMEXIT_MWAIT,       /* MONITOR or MWAIT, hidden from the guest: #UD */
 	VMEXIT_RDPMC,       /* the guest has no performance counters: #GP */
 	VMEXIT_TASK_SWITCH,

@@ -111,7 +111,7 @@ static const struct {
 	{ 0x82, VMEXIT_VIRT_INSN },    { 0x83, VMEXIT_VIRT_INSN },    { 0x84, VMEXIT_VIRT_INSN },   { 0x85, VMEXIT_VIRT_INSN },
 	{ 0x86, VMEXIT_VIRT_INSN },    { 0x87, VMEXIT_UNKNOWN },      { 0x88, VMEXIT_UNKNOWN },     { 0x89, VMEXIT_WBINVD },
 	{ 0x8a, VMEXIT_MWAIT },        { 0x8b, VMEXIT_MWAIT },        { 0x8c, VMEXIT_UNKNOWN },     { 0x8d, VMEXIT_XSETBV },
-	{ 0xa4, VMEXIT_UNKNOWN },      { 0xa5, VMEXIT_BUS_LOCK },     { 0xa6, VMEXIT_UNKNOWN },
+	{ 0x8e, VMEXIT_VIRT_INSN },    { 0xa4, VMEXIT_UNKNOWN },      { 0xa5, VMEXIT_BUS_LOCK },     { 0xa6, VMEXIT_UNKNOWN },
 	{ 0x8f, VMEXIT_UNKNOWN },      { 0x90, VMEXIT_UNKNOWN },      { 0x401, VMEXIT_UNKNOWN },    { 0x403, VMEXIT_UNKNOWN },
 	{ ~0ull, VMEXIT_ENTRY_FAILED }, { 0xffffffff, VMEXIT_ENTRY_FAILED },
 };

@@ -82,8 +82,8 @@ static void test_controls(void **)
 	/* INTR, NMI, INIT, RDPMC, CPUID, INVD, HLT, INVLPGA, IOIO_PROT, MSR_PROT, shutdown. */
 	assert_int_equal(field_of(0x00c, 4), 1u << 0 | 1u << 1 | 1u << 3 | 1u << 15 | 1u << 18 | 1u << 22 | 1u << 24 |
 						     1u << 26 | 1u << 27 | 1u << 28 | 1u << 31);
-	/* VMRUN to SKINIT, WBINVD, MONITOR, MWAIT, XSETBV. */
-	assert_int_equal(field_of(0x010, 4), 0x7f | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13);
+	/* VMRUN to SKINIT, WBINVD, MONITOR, MWAIT, XSETBV, RDPRU. */
+	assert_int_equal(field_of(0x010, 4), 0x7f | 1 << 9 | 1 << 10 | 1 << 11 | 1 << 13 | 1 << 14);
 	/* V_INTR_MASKING: IF of the guest does not hold the host's interrupts off. */
 	assert_int_equal(field_of(0x060, 8), 1 << 24);
 	/* Nested paging on, by the VM's tables; an address space of its own. */

@@ -213,6 +213,7 @@ static const u8 simple[0x90] = {
 	[SVM_EXIT_MONITOR] = VMEXIT_MWAIT + 1,
 	[SVM_EXIT_MWAIT] = VMEXIT_MWAIT + 1,
 	[SVM_EXIT_XSETBV] = VMEXIT_XSETBV + 1,
+	[SVM_EXIT_RDPRU] = VMEXIT_VIRT_INSN + 1,
 };
 
 static void decode(struct vcpu *vcpu, struct svm_vcpu *s, struct vmexit *exit)
