@@ -2,7 +2,7 @@
 /*
  * EXPECT: exit=0
  *
- * The instructions of VMX, SVM, SMX, SGX and SMM, and RDPRU, which no guest is shown, and
+ * The instructions of VMX, SVM, SMX, SGX, TDX and SMM, and RDPRU, which no guest is shown, and
  * MONITOR and MWAIT, which are where it has its CPU's local APIC and MWAIT
  * sleeps: #UD in ring 0 and in ring 3, as on a CPU without them. On
  * an AMD host ring 3 gets #GP from those of SVM: the CPU tests CPL before the
@@ -40,6 +40,8 @@ enum { SVM = 1, GROUP9 = 2, MWAIT = 4 };
 	X(encls, ".byte 0x0f, 0x01, 0xcf", 0)                                                                  \
 	X(enclu, ".byte 0x0f, 0x01, 0xd7", 0)                                                                  \
 	X(enclv, ".byte 0x0f, 0x01, 0xc0", 0)                                                                  \
+	X(tdcall, ".byte 0x66, 0x0f, 0x01, 0xcc", 0)                                                           \
+	X(seamcall, ".byte 0x66, 0x0f, 0x01, 0xcf", 0)                                                         \
 	X(rdpru, ".byte 0x0f, 0x01, 0xfd", 0)                                                                  \
 	X(rsm, ".byte 0x0f, 0xaa", 0)                                                                          \
 	X(mwait, ".byte 0x0f, 0x01, 0xc9", MWAIT) \

@@ -180,7 +180,7 @@ static void decode_ept(struct vcpu *vcpu, struct vmexit *exit)
 }
 
 /* Reasons that translate without further data; + 1, so that 0 is "not here". */
-static const u8 simple[64] = {
+static const u8 simple[VMX_EXIT_TDCALL + 1] = {
 	[VMX_EXIT_EXTINT] = VMEXIT_EXTINT + 1,
 	[VMX_EXIT_TRIPLE_FAULT] = VMEXIT_TRIPLE_FAULT + 1,
 	[VMX_EXIT_INIT] = VMEXIT_INIT + 1,
@@ -201,6 +201,8 @@ static const u8 simple[64] = {
 	[VMX_EXIT_INVVPID] = VMEXIT_VIRT_INSN + 1,
 	[VMX_EXIT_WBINVD] = VMEXIT_WBINVD + 1,
 	[VMX_EXIT_XSETBV] = VMEXIT_XSETBV + 1,
+	[VMX_EXIT_SEAMCALL] = VMEXIT_VIRT_INSN + 1, /* these two of any ring, and without a control */
+	[VMX_EXIT_TDCALL] = VMEXIT_VIRT_INSN + 1,
 };
 
 static void decode(struct vcpu *vcpu, struct vmexit *exit)

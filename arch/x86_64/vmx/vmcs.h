@@ -135,6 +135,7 @@ enum vmx_exit_reason {
 	VMX_EXIT_INVEPT = 50, VMX_EXIT_INVVPID = 53,
 	VMX_EXIT_WBINVD = 54,
 	VMX_EXIT_XSETBV = 55, VMX_EXIT_BUS_LOCK = 74,
+	VMX_EXIT_SEAMCALL = 76, VMX_EXIT_TDCALL = 77,
 };
 /* Beside the exit reason (28.2.1): the bus was locked before it, which it may not be about; the entry failed. */
 #define VMX_EXIT_BUS_LOCKED BIT(26)
