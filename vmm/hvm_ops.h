@@ -177,6 +177,8 @@ struct hvm_ops {
 
 	u64 (*get)(struct vcpu *vcpu, enum hvm_reg reg);
 	void (*set)(struct vcpu *vcpu, enum hvm_reg reg, u64 value); /* value already validated */
+	/* The four page-directory pointers of PAE paging, already validated. NULL where the CPU reads memory for them (SVM). */
+	void (*set_pdptes)(struct vcpu *vcpu, const u64 pdptes[4]);
 	void (*get_segment)(struct vcpu *vcpu, enum seg seg, struct segment *out);
 	void (*get_context)(struct vcpu *vcpu, struct hvm_context *out);
 	void (*set_segment)(struct vcpu *vcpu, enum seg seg, const struct segment *in);
@@ -212,10 +214,7 @@ struct hvm_ops {
 #define CR0_LOADS_PDPTES (CR0_PG | CR0_CD | CR0_NW)
 #define CR4_LOADS_PDPTES (CR4_PAE | CR4_PGE | CR4_PSE | CR4_SMEP)
 
-/*
- * For the backends: the four PAE page-directory pointers that the guest's CR3
- * names (SDM vol. 3, 4.4.1), zeros where they are not RAM.
- */
+/* The four PAE page-directory pointers that the guest's CR3 names (SDM vol. 3, 4.4.1), zeros where they are not RAM. */
 void vcpu_read_pdptes(struct vcpu *vcpu, u64 cr3, u64 pdptes[4]);
 
 /* For the backends: intercept_io() in a map with a bit for each port, the same on both. */

@@ -231,15 +231,13 @@ static u64 get(struct vcpu *vcpu, enum hvm_reg reg)
 
 static void set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 {
-	struct fake_vcpu *f = fake(vcpu);
-	u64 changed;
-
 	CHECK(reg < HVM_REGS && vcpu->cpu == fake_host.this_cpu);
-	changed = f->reg[reg] ^ value;
-	f->reg[reg] = value;
-	/* As the VT-x backend does it. */
-	if (((reg == HVM_CR0 && changed & CR0_LOADS_PDPTES) || (reg == HVM_CR4 && changed & CR4_LOADS_PDPTES)) && pae_paging(f))
-		vcpu_read_pdptes(vcpu, f->reg[HVM_CR3], f->pdptes);
+	fake(vcpu)->reg[reg] = value;
+}
+
+static void set_pdptes(struct vcpu *vcpu, const u64 pdptes[4])
+{
+	memcpy(fake(vcpu)->pdptes, pdptes, sizeof(fake(vcpu)->pdptes));
 }
 
 static void get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out)
@@ -315,6 +313,7 @@ static struct hvm_ops fake_ops = {
 	.run = run,
 	.get = get,
 	.set = set,
+	.set_pdptes = set_pdptes,
 	.get_segment = get_segment,
 	.get_context = get_context,
 	.set_segment = set_segment,

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: vmm/exit/cr.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c */
 /*
- * The exit of a control register's access whose instruction another vCPU has changed since (SVM: APM vol. 2, 15.8.1): the
- * old one or the new one runs, and neither is #GP because the other stood there.
+ * Exits of accesses to control registers while another vCPU changes memory: the instruction (SVM: APM vol. 2, 15.8.1), of
+ * which the old one or the new one runs, and neither is #GP because the other stood there; and the directory pointers that
+ * the access loads.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -50,7 +51,10 @@ static void get_context(struct vcpu *, struct hvm_context *c)
 	*c = (struct hvm_context){ .cr0 = reg[HVM_CR0], .cr4 = reg[HVM_CR4], .efer = reg[HVM_EFER], .cpl = cpl };
 }
 
-static const struct hvm_ops ops = { .get = get, .set = set, .get_segment = get_segment, .get_context = get_context };
+static void set_pdptes(struct vcpu *vcpu, const u64 pdptes[4]);
+
+static struct hvm_ops ops = { .get = get, .set = set, .set_pdptes = set_pdptes, .get_segment = get_segment,
+			      .get_context = get_context };
 const struct hvm_ops *hvm = &ops;
 
 int emulate_fetch(struct vcpu *, const struct insn **out)
@@ -107,10 +111,34 @@ void emulate_set_gpr(struct vcpu *, u8 gpr, unsigned, bool, u64 value)
 /* Nobody calls these. */
 void emulate_skip_slowly(struct vcpu *, u64) { fail(); }
 void emulate_skip_unknown(struct vcpu *) { fail(); }
-void vcpu_read_pdptes(struct vcpu *, u64, u64[4]) { fail(); }
+
+/* Another vCPU sets a reserved bit as soon as they have been read. */
+static u64 pdptes_there[4], loaded[4];
+static unsigned pdptes_read;
+
+void vcpu_read_pdptes(struct vcpu *, u64 cr3, u64 pdptes[4])
+{
+	assert_int_equal(cr3, reg[HVM_CR3]);
+	memcpy(pdptes, pdptes_there, sizeof(pdptes_there));
+	pdptes_there[3] |= BIT(1);
+	pdptes_read++;
+}
+
+static void set_pdptes(struct vcpu *, const u64 pdptes[4])
+{
+	memcpy(loaded, pdptes, sizeof(loaded));
+}
 
 static int setup(void **)
 {
+	static const u64 good[4] = { 0x8001, 0x9001, 0, 0xb001 };
+
+	memcpy(pdptes_there, good, sizeof(good));
+	memset(loaded, 0, sizeof(loaded));
+	pdptes_read = 0;
+	ops.set_pdptes = set_pdptes;
+	parts.cpuid.phys_bits = 40;
+	parts.cpuid.cr4_allowed = ~0ull;
 	memset(&vcpu, 0, sizeof(vcpu));
 	memset(reg, 0, sizeof(reg));
 	vcpu.vm = &parts.vm;
@@ -225,6 +253,64 @@ static void test_decoded(void **)
 	assert_true(reg[HVM_CR0] == (CR0 | CR0_MP) && vcpu.regs.rip == RIP + 3 && !agains);
 }
 
+static void in_pae_paging(void **state)
+{
+	setup(state);
+	reg[HVM_EFER] = 0;
+	reg[HVM_CR3] = 0x7020;
+}
+
+static bool write(unsigned cr, u64 value)
+{
+	const struct vmexit exit = { .reason = VMEXIT_CR, .insn_len = 3,
+				     .cr = { .cr = (u8)cr, .write = true, .decoded = true, .gpr = GPR_RAX, .kind = CR_MOV } };
+
+	faults = 0;
+	vcpu.regs.gpr[GPR_RAX] = value;
+	exit_cr(&vcpu, &exit);
+	return !faults;
+}
+
+/*
+ * PAE paging: the page-directory pointers are loaded by the writes that load them (SDM vol. 3, 4.4.1), and by no other; those
+ * that are loaded are those that were checked. A reserved bit is #GP, and loads none.
+ */
+static void test_pdptes(void **state)
+{
+	static const struct { unsigned cr; u64 changes; bool loads; } writes[] = {
+		{ 0, CR0_CD, true }, { 0, CR0_TS, false }, { 0, CR0_MP, false }, { 0, 1u << 16, false },
+		{ 4, CR4_PGE, true }, { 4, CR4_PSE, true }, { 4, CR4_SMEP, true }, { 4, CR4_SMAP, false }, { 4, CR4_UMIP, false },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(writes); i++) {
+		u64 value = (writes[i].cr ? CR4_PAE : CR0) ^ writes[i].changes;
+
+		in_pae_paging(state);
+		assert_true(write(writes[i].cr, value));
+		assert_int_equal(pdptes_read, writes[i].loads);
+		assert_true(loaded[0] == (writes[i].loads ? 0x8001 : 0) && loaded[3] == (writes[i].loads ? 0xb001 : 0));
+		/* By now it is there. */
+		if (!writes[i].loads)
+			continue;
+		assert_false(write(writes[i].cr, value ^ writes[i].changes));
+		assert_true(loaded[3] == 0xb001 && reg[writes[i].cr ? HVM_CR4 : HVM_CR0] == value);
+	}
+	/* Paging is switched on, and PAE below it. */
+	in_pae_paging(state);
+	reg[HVM_CR0] = CR0 & ~CR0_PG;
+	assert_true(write(0, CR0) && loaded[1] == 0x9001);
+	in_pae_paging(state);
+	reg[HVM_CR4] = 0;
+	assert_true(write(4, CR4_PAE) && loaded[1] == 0x9001);
+	/* SVM's CPU reads memory for them. */
+	in_pae_paging(state);
+	ops.set_pdptes = NULL;
+	assert_true(write(4, CR4_PAE | CR4_PGE) && pdptes_read == 1);
+	/* In long mode there are none. */
+	setup(state);
+	assert_true(write(4, CR4_PAE | CR4_PGE) && pdptes_read == 0);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -232,6 +318,7 @@ int main(void)
 		cmocka_unit_test_setup(test_ring3, setup),
 		cmocka_unit_test_setup(test_access, setup),
 		cmocka_unit_test_setup(test_decoded, setup),
+		cmocka_unit_test_setup(test_pdptes, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,8 +12,11 @@
 #include "vmm/intc.h"
 #include "vmm/vm_parts.h"
 
-/* A reserved bit in a present one is #GP; loaded, it would fail a VT-x entry. */
-static bool pdptes_valid(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
+/*
+ * What a write that loads the PAE page-directory pointers does beside itself, with the registers as they will be. A reserved
+ * bit in a present one is #GP, false; loaded, it would fail a VT-x entry. They are read once: other vCPUs may change them.
+ */
+static bool load_pdptes(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
 {
 	u64 reserved = ~(BIT(vm_parts(vcpu->vm)->cpuid.phys_bits) - 1) | 0x1e6, pdptes[4];
 
@@ -23,6 +26,8 @@ static bool pdptes_valid(struct vcpu *vcpu, u64 cr0, u64 cr4, u64 efer)
 	for (unsigned i = 0; i < ARRAY_SIZE(pdptes); i++)
 		if (pdptes[i] & PTE_P && pdptes[i] & reserved)
 			return false;
+	if (hvm->set_pdptes)
+		hvm->set_pdptes(vcpu, pdptes);
 	return true;
 }
 
@@ -44,7 +49,7 @@ static int write_cr0(struct vcpu *vcpu, u64 value)
 			return -EINVAL;
 		efer &= ~EFER_LMA;
 	}
-	if ((old ^ value) & CR0_LOADS_PDPTES && !pdptes_valid(vcpu, value, cr4, efer))
+	if ((old ^ value) & CR0_LOADS_PDPTES && !load_pdptes(vcpu, value, cr4, efer))
 		return -EINVAL;
 	hvm->set(vcpu, HVM_EFER, efer);
 	hvm->set(vcpu, HVM_CR0, value);
@@ -62,7 +67,7 @@ static int write_cr4(struct vcpu *vcpu, u64 value)
 		return -EINVAL;
 	if (value & CR4_PCIDE && !(old & CR4_PCIDE) && (!lma || hvm->get(vcpu, HVM_CR3) & 0xfff))
 		return -EINVAL;
-	if ((old ^ value) & CR4_LOADS_PDPTES && !pdptes_valid(vcpu, hvm->get(vcpu, HVM_CR0), value, hvm->get(vcpu, HVM_EFER)))
+	if ((old ^ value) & CR4_LOADS_PDPTES && !load_pdptes(vcpu, hvm->get(vcpu, HVM_CR0), value, hvm->get(vcpu, HVM_EFER)))
 		return -EINVAL;
 	hvm->set(vcpu, HVM_CR4, value);
 	return 0;

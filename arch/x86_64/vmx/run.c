@@ -318,6 +318,7 @@ static const struct hvm_ops vmx_ops = {
 	.run = vmx_run,
 	.get = vmx_get,
 	.set = vmx_set,
+	.set_pdptes = vmx_set_pdptes,
 	.get_segment = vmx_get_segment,
 	.get_context = vmx_get_context,
 	.set_segment = vmx_set_segment,

@@ -49,17 +49,9 @@ u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg)
 	}
 }
 
-/*
- * With PAE paging the CPU takes the directory pointers from the VMCS (SDM vol. 3, 27.3.2.4). Read anew at other times
- * than the guest's CPU would, they could be some that an entry refuses.
- */
-static void write_pdptes(struct vcpu *vcpu, u64 cr0, u64 loading)
+/* With PAE paging the CPU takes the directory pointers from here; an entry refuses some (SDM vol. 3, 27.3.1.6, 27.3.2.4). */
+void vmx_set_pdptes(struct vcpu *, const u64 pdptes[4])
 {
-	u64 pdptes[4];
-
-	if (!loading || !(cr0 & CR0_PG) || !(vmx_get(vcpu, HVM_CR4) & CR4_PAE) || vmread(VMCS_GUEST_EFER) & EFER_LMA)
-		return;
-	vcpu_read_pdptes(vcpu, vmread(VMCS_GUEST_CR3), pdptes);
 	for (unsigned i = 0; i < 4; i++)
 		vmwrite(VMCS_GUEST_PDPTE0 + 2 * i, pdptes[i]);
 }
@@ -73,23 +65,18 @@ void vmx_set_interruptibility(struct vmx_vcpu *x, u64 value)
 void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value)
 {
 	struct vmx_vcpu *x = vmx_vcpu(vcpu);
-	u64 old;
 
 	switch (reg) {
 	case HVM_CR0:
-		old = vmx_get(vcpu, HVM_CR0);
 		/* Caches stay on whatever the guest says; NE is fixed; PE and PG are free (unrestricted guest). */
 		vmwrite(VMCS_CR0_SHADOW, value);
 		vmwrite(VMCS_GUEST_CR0, (value & ~(CR0_CD | CR0_NW)) | (vmx_controls.cr0_fixed0 & ~(CR0_PE | CR0_PG)) | CR0_ET);
-		write_pdptes(vcpu, value, (old ^ value) & CR0_LOADS_PDPTES);
 		vmx_flush_linear(vcpu);
 		break;
 	case HVM_CR4:
-		old = vmx_get(vcpu, HVM_CR4);
 		vmwrite(VMCS_CR4_SHADOW, value);
 		/* Machine checks must reach the exception bitmap, not shut the CPU down. */
 		vmwrite(VMCS_GUEST_CR4, value | vmx_controls.cr4_fixed0 | CR4_MCE);
-		write_pdptes(vcpu, vmx_get(vcpu, HVM_CR0), (old ^ value) & CR4_LOADS_PDPTES);
 		vmx_flush_linear(vcpu);
 		break;
 	case HVM_CR3:

@@ -78,6 +78,7 @@ void vmx_flush_linear(struct vcpu *vcpu);
 /* state.c */
 u64 vmx_get(struct vcpu *vcpu, enum hvm_reg reg);
 void vmx_set(struct vcpu *vcpu, enum hvm_reg reg, u64 value);
+void vmx_set_pdptes(struct vcpu *vcpu, const u64 pdptes[4]);
 void vmx_get_context(struct vcpu *vcpu, struct hvm_context *out);
 void vmx_get_segment(struct vcpu *vcpu, enum seg seg, struct segment *out);
 void vmx_set_segment(struct vcpu *vcpu, enum seg seg, const struct segment *in);
