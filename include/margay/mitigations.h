@@ -14,11 +14,14 @@
 #define MIT_BHB BIT(5)              /* Intel's sequence that clears the branch history, the long one (for Alder Lake and later) */
 /* In all of the image: */
 #define MIT_THUNKS BIT(6)           /* indirect branches by retpolines */
+/* Before each entry: */
+#define MIT_DIVIDER BIT(9)          /* a division of our own, whose quotient the guest may see for its own; none comes behind it */
 /* Before each entry, last: */
 #define MIT_VERW BIT(7)
 #define MIT_L1D_FLUSH BIT(8)        /* IA32_FLUSH_CMD.L1D_FLUSH; does what VERW does, too */
 /* Any of these wants a world switch of its own: */
-#define MIT_SWITCH (MIT_SPEC_CTRL | MIT_IBPB_EXIT | MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_VERW | MIT_L1D_FLUSH)
+#define MIT_SWITCH (MIT_SPEC_CTRL | MIT_IBPB_EXIT | MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_DIVIDER | MIT_VERW | \
+		    MIT_L1D_FLUSH)
 /* In second-level tables: */
 #define MIT_SPLIT BIT(10)           /* leaves of more than 4 KiB are not executable, and split where the guest executes */
 /* MIT_VERW for VMs that have PCI functions; vcpu->mitigations has it resolved. */

@@ -164,7 +164,7 @@ static const struct {
 	WORD(CONFIG_IOMMU, "iommu=", cmdline_iommu, "off"),
 	WORD(CONFIG_BOOT_LOG, "loglevel=", parse_loglevel, "error, info or debug"),
 	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
-	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, verw, l1d_flush, split"),
+	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, divider, verw, l1d_flush, split"),
 	WORD(CONFIG_SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
 #if IS_ENABLED(CONFIG_BOOT_LOG) || IS_ENABLED(CONFIG_CPU_POWER) || IS_ENABLED(CONFIG_DEEP_HALT) || \
 	IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)

@@ -47,7 +47,8 @@ SPARED = {
     **dict.fromkeys((0x96, 0x9c), "pbrsb"), 0x86: "itlb pbrsb",
     **dict.fromkeys((0x8c, 0x8d, 0x97, 0x9a), "mmio"),
 }
-LISTED_AMD = {0x15: "retbleed", 0x16: "retbleed", 0x17: "retbleed srso", 0x18: "retbleed srso", 0x19: "srso tsa", 0x1a: "srso"}
+LISTED_AMD = {0x15: "retbleed", 0x16: "retbleed", 0x17: "retbleed srso smt_rsb", 0x18: "retbleed srso smt_rsb", 0x19: "srso tsa",
+              0x1a: "srso"}
 # AMD's microcode from which on a bug is gone: by family, model and stepping.
 TSA_MICROCODE = {(0x19, 0x01, 1): 0x0a0011d7, (0x19, 0x01, 2): 0x0a00123b, (0x19, 0x08, 2): 0x0a00820d, (0x19, 0x11, 1): 0x0a10114c,
                  (0x19, 0x11, 2): 0x0a10124c, (0x19, 0x18, 1): 0x0a108109, (0x19, 0x21, 0): 0x0a20102e,
@@ -56,12 +57,13 @@ TSA_MICROCODE = {(0x19, 0x01, 1): 0x0a0011d7, (0x19, 0x01, 2): 0x0a00123b, (0x19
                  (0x19, 0x78, 0): 0x0a708008, (0x19, 0x7c, 0): 0x0a70c008, (0x19, 0xa0, 2): 0x0aa00216}
 ZENBLEED_MICROCODE = {(0x17, 0x31, 0): 0x0830107b, (0x17, 0x60, 1): 0x0860010c, (0x17, 0x68, 1): 0x08608107,
                       (0x17, 0x71, 0): 0x08701033, (0x17, 0xa0, 0): 0x08a00009}
+ZEN1 = (*range(0x30), *range(0x50, 0x60))
 ZEN2 = (*range(0x30, 0x50), *range(0x60, 0x80), 0x90, 0x91, *range(0xa0, 0xb0))
 
 NAMES = {"spectre_v2": "v2", "bhi": "bhi", "retbleed": "retbleed", "spec_rstack_overflow": "srso",
          "indirect_target_selection": "its", "mds": "mds", "tsx_async_abort": "taa", "mmio_stale_data": "mmio",
          "reg_file_data_sampling": "rfds", "tsa": "tsa", "l1tf": "l1tf", "gather_data_sampling": "gds", "srbds": "srbds",
-         "itlb_multihit": "itlb", "zenbleed": "zenbleed"}
+         "itlb_multihit": "itlb", "zenbleed": "zenbleed", "div0": "div0", "smt_rsb": "smt_rsb"}
 
 
 def flags(path=os.path.join(TOP, "include", "margay", "mitigations.h")):
@@ -160,6 +162,9 @@ def affected(c):
     if_("its", c.intel and not c.cap(62) and not c.bit(7, EDX, 4, 2) and (c.vm or ("its" in has and "native" not in has)))
     if_("tsa", "tsa" in has and not (c.bit(0x80000021, ECX, 1) and c.bit(0x80000021, ECX, 2)))
     if_("zenbleed", c.amd and c.family == 0x17 and c.model in ZEN2 and not c.vm and avx and not c.updated(ZENBLEED_MICROCODE))
+    # Linux leaves Hygon's out, which have the same divider; Xen does not.
+    if_("div0", c.amd and (c.family == 0x18 or (c.family == 0x17 and c.model in ZEN1)))
+    if_("smt_rsb", "smt_rsb" in has and c.smt)
     # A hypervisor below that flushes says so.
     if_("l1tf", "l1tf" not in no and not c.cap(0) and not c.cap(3))
     return found
@@ -194,6 +199,7 @@ def done(c, bugs):
             does |= {"ibpb_exit"} | (set() if c.bit(0x80000008, EBX, 30) else {"rsb"})
         elif not c.auto:
             does |= {"thunks", "rsb"}
+        does |= ({"divider"} if "div0" in bugs else set()) | ({"rsb"} if "smt_rsb" in bugs else set())
         if c.smt and c.bit(0x80000008, EBX, 15):
             spec = 2
             does |= set() if c.bit(0x8000000a, EDX, 20) else {"spec_ctrl"}

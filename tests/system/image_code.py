@@ -129,6 +129,11 @@ class Run:
         self.msr[self["ecx"]] = self["edx"] << 32 | self["eax"]
         self.events.append(("wrmsr", self["ecx"], self.msr[self["ecx"]]))
 
+    def do_div(self, operands):
+        self.events.append(("div", self["edx"] << 32 | self["eax"], self[operands.strip("%")]))
+        self.uc.emu_start(self["rip"], 0, count=1)
+        return self["rip"]
+
     def do_verw(self, operands):
         """Of the data segment, in memory. It leaves all flags but ZF."""
         displacement = int(re.fullmatch(r"(-?0x[0-9a-f]+)\(%rip\)", operands)[1], 16)

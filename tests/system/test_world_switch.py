@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(node.TOP, "tests", "machines"))
 import vuln_judge  # noqa: E402
 
 M = vuln_judge.flags()
-SWITCHED = ("spec_ctrl", "spec_ctrl_always", "ibpb_exit", "rsb_one", "rsb", "bhb", "verw", "l1d_flush")
+SWITCHED = ("spec_ctrl", "spec_ctrl_always", "ibpb_exit", "rsb_one", "rsb", "bhb", "divider", "verw", "l1d_flush")
 SPEC_CTRL, PRED_CMD, FLUSH_CMD = 0x48, 0x49, 0x10b
 OURS = 1
 # The short way's answers (svm.h, vmx.h), and what vmx_enter() returns.
@@ -143,6 +143,8 @@ def code():
 
 def entry(flags, name, before):
     """What an entry does, by <margay/mitigations.h>."""
+    if flags & M["divider"]:
+        yield "div", 0, 1
     if flags & M["l1d_flush"]:
         yield "wrmsr", FLUSH_CMD, 1
     if flags & M["spec_ctrl"] and before != OURS:

@@ -238,7 +238,7 @@ static void test_mitigate(void **)
 	assert_false(c.mitigate_off);
 	assert_int_equal(parse("mitigate=spectre"), 1);
 	assert_string_equal(last, "'mitigate=spectre': expected auto, off, or what to force on: spec_ctrl, ibpb_exit, "
-				  "rsb_one, rsb, bhb, thunks, verw, l1d_flush, split");
+				  "rsb_one, rsb, bhb, thunks, divider, verw, l1d_flush, split");
 	assert_int_equal(parse("mitigate=verw,aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"), 1);
 	assert_non_null(strstr(last, "l1d_flush, split"));
 }

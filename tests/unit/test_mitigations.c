@@ -20,7 +20,7 @@ enum {
 	SPECTRE_V2 = 1 << BUG_SPECTRE_V2, BHI = 1 << BUG_BHI, RETBLEED = 1 << BUG_RETBLEED, SRSO = 1 << BUG_SRSO,
 	ITS = 1 << BUG_ITS, MDS = 1 << BUG_MDS, TAA = 1 << BUG_TAA, MMIO = 1 << BUG_MMIO, RFDS = 1 << BUG_RFDS,
 	TSA = 1 << BUG_TSA, L1TF = 1 << BUG_L1TF, GDS = 1 << BUG_GDS, SRBDS = 1 << BUG_SRBDS, ITLB = 1 << BUG_ITLB,
-	ZENBLEED = 1 << BUG_ZENBLEED,
+	ZENBLEED = 1 << BUG_ZENBLEED, DIV0 = 1 << BUG_DIV0, SMT_RSB = 1 << BUG_SMT_RSB,
 };
 
 /* The bits of CPUID that matter. */
@@ -90,14 +90,14 @@ static const struct cpu {
 	  SPECTRE_V2 | RETBLEED, RETBLEED,
 	  MIT_LFENCE | MIT_RSB | MIT_THUNKS, 0 },
 	{ "Zen", AMD, 0x800f12, 0x50000000, 0x40000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x8001207,
-	  SPECTRE_V2 | RETBLEED | SRSO, RETBLEED | SRSO,
-	  MIT_LFENCE | MIT_RSB | MIT_THUNKS, 0 },
+	  SPECTRE_V2 | RETBLEED | SRSO | DIV0 | SMT_RSB, RETBLEED | SRSO,
+	  MIT_LFENCE | MIT_RSB | MIT_THUNKS | MIT_DIVIDER, 0 },
 	{ "Rome", AMD, 0x830f10, 0x50000000, 0x40000, 0, 0, 2, 0, 0x4f000, 0, 0, 0x100000, 0, 0x830101c,
-	  SPECTRE_V2 | RETBLEED | SRSO | ZENBLEED, 0,
+	  SPECTRE_V2 | RETBLEED | SRSO | ZENBLEED | SMT_RSB, 0,
 	  MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB | MIT_ZENBLEED, 2 },
 	/* Without SVM's own switch of IA32_SPEC_CTRL; microcode that ends Zenbleed. */
 	{ "Rome, updated", AMD, 0x830f10, 0x50000000, 0x40000, 0, 0, 2, 0, 0x4f000, 0, 0, 0, 0, 0x830107c,
-	  SPECTRE_V2 | RETBLEED | SRSO, 0,
+	  SPECTRE_V2 | RETBLEED | SRSO | SMT_RSB, 0,
 	  MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB | MIT_SPEC_CTRL, 2 },
 	{ "Milan", AMD, 0xa00f11, 0x50000000, 0x40000, 0, 0, 2, 0, 0x4f000, 4, 0, 0x100000, 0, 0xa001119,
 	  SPECTRE_V2 | SRSO | TSA, SRSO | TSA,
@@ -113,8 +113,8 @@ static const struct cpu {
 	  SPECTRE_V2 | SRSO, 0,
 	  MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE, 0 },
 	{ "Dhyana", HYGON, 0x900f22, 0x50000000, 0x40000, 0, 0, 0, 0, 0x1000, 0, 0, 0, 0, 0x80901047,
-	  SPECTRE_V2 | RETBLEED | SRSO, 0,
-	  MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB, 0 },
+	  SPECTRE_V2 | RETBLEED | SRSO | DIV0 | SMT_RSB, 0,
+	  MIT_IBPB_EXIT | MIT_LFENCE | MIT_RSB | MIT_DIVIDER, 0 },
 	{ "KX-5000", ZHAOXIN, 0x107b0, 0x50000000, 0x40000, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,
 	  MDS | L1TF | ITLB, MDS | L1TF,
 	  MIT_SPLIT, 0 },
@@ -252,6 +252,11 @@ static void test_lines(void **)
 	assert_string_equal(line(&m, BUG_SRSO, false), "spec_rstack_overflow: Mitigation: Reduced Speculation");
 	m = decide(find("Rome"));
 	assert_string_equal(line(&m, BUG_ZENBLEED, false), "zenbleed: Mitigation: FP backup fix");
+	m = decide(find("Dhyana"));
+	assert_string_equal(line(&m, BUG_DIV0, false), "div0: Mitigation: Division before VM entry; SMT vulnerable");
+	/* One thread a core: what it leaves to the other is of no use to anybody. */
+	m.smt = false;
+	assert_string_equal(line(&m, BUG_DIV0, false), "div0: Mitigation: Division before VM entry");
 	/* Whatever is done, or was forced, each line is one or the other. */
 	for (unsigned i = 0; i < ARRAY_SIZE(cpus); i++) {
 		m = decide(&cpus[i]);
@@ -282,6 +287,8 @@ static void test_lines(void **)
 		{ "Rome", BUG_SPECTRE_V2, "spectre_v2: Mitigation: IBPB on VMEXIT" },
 		{ "Rome", BUG_RETBLEED, "retbleed: Mitigation: IBPB on VMEXIT" },
 		{ "Rome", BUG_SRSO, "spec_rstack_overflow: Mitigation: IBPB on VMEXIT" },
+		{ "Rome", BUG_SMT_RSB, "smt_rsb: Mitigation: RSB filling; interrupts = direct vulnerable" },
+		{ "Zen", BUG_DIV0, "div0: Mitigation: Division before VM entry; SMT vulnerable" },
 		{ "Genoa, updated", BUG_SPECTRE_V2, "spectre_v2: Mitigation: Automatic IBRS" },
 		{ "Genoa, updated", BUG_TSA, "tsa: Mitigation: Clear CPU buffers; SMT vulnerable" },
 	};
@@ -332,7 +339,7 @@ static void test_lines(void **)
 
 static void test_words(void **)
 {
-	const u32 always = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_VERW | MIT_SPLIT;
+	const u32 always = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_DIVIDER | MIT_VERW | MIT_SPLIT;
 	const u32 registers = MIT_SPEC_CTRL | MIT_SPEC_CTRL_ALWAYS | MIT_IBPB_EXIT;
 	u32 forced = 1;
 	bool off = true;

@@ -16,6 +16,7 @@ static const struct {
 	{ "rsb", MIT_RSB },
 	{ "bhb", MIT_BHB },
 	{ "thunks", MIT_THUNKS },
+	{ "divider", MIT_DIVIDER },
 	{ "verw", MIT_VERW },
 	{ "l1d_flush", MIT_L1D_FLUSH },
 	{ "split", MIT_SPLIT },
@@ -60,10 +61,11 @@ const char *mitigation_name(u32 flags)
 static const char *const bug_names[CPU_BUGS] = {
 	"spectre_v2", "bhi", "retbleed", "spec_rstack_overflow", "indirect_target_selection", "mds", "tsx_async_abort",
 	"mmio_stale_data", "reg_file_data_sampling", "tsa", "l1tf", "gather_data_sampling", "srbds", "itlb_multihit", "zenbleed",
+	"div0", "smt_rsb",
 };
 
 /* Not against the core's other thread, while that runs the guest. */
-#define SMT_BUGS (B(MDS) | B(TAA) | B(MMIO) | B(TSA) | B(L1TF))
+#define SMT_BUGS (B(MDS) | B(TAA) | B(MMIO) | B(TSA) | B(L1TF) | B(DIV0))
 
 /* What is done against a bug: the first of which all flags are set. */
 static const struct {
@@ -86,6 +88,8 @@ static const struct {
 	{ B(GDS) | B(SRBDS), MIT_MCU_OPT, "Microcode" },
 	{ B(ITLB), MIT_SPLIT, "Split huge pages" },
 	{ B(ZENBLEED), MIT_ZENBLEED, "FP backup fix" },
+	{ B(DIV0), MIT_DIVIDER, "Division before VM entry" },
+	{ B(SMT_RSB), MIT_RSB, "RSB filling" },
 };
 
 bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, char *out, size_t size)
@@ -101,7 +105,8 @@ bool mitigation_line(const struct mitigations *m, enum cpu_bug bug, bool off, ch
 			how = ways[i].flags & ~m->done ? "" : ways[i].how;
 	if (how && *how && !(m->open & BIT(bug))) {
 		snprintf(out, size, "%s: Mitigation: %s%s", bug_names[bug], how,
-			 m->smt && SMT_BUGS & BIT(bug) ? "; SMT vulnerable" : "");
+			 m->smt && SMT_BUGS & BIT(bug) ? "; SMT vulnerable" :
+			 bug == BUG_SMT_RSB ? "; interrupts = direct vulnerable" : "");
 		return false;
 	}
 	snprintf(out, size, "%s: Vulnerable: %s", bug_names[bug],

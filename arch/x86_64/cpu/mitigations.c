@@ -37,6 +37,7 @@
 #define COMET_LAKE (SKYLAKE | B(SRBDS) | B(ITS))
 #define SILVERMONT (B(L1TF) | B(ITLB))
 #define GOLDMONT (SILVERMONT | B(MDS) | B(MMIO))
+#define ZEN (B(RETBLEED) | B(SRSO) | B(SMT_RSB))
 #define AMD_NOT (B(MDS) | B(L1TF) | B(ITLB) | B(MMIO) | BIT(PBRSB))
 
 /*
@@ -94,12 +95,14 @@ static const struct row {
 	{ CPU_INTEL, 6, 0xbe, 0xbf, ANY_STEPPING, B(RFDS), 0 },
 	{ CPU_AMD, 0x15, 0, 0xff, ANY_STEPPING, B(RETBLEED), AMD_NOT },
 	{ CPU_AMD, 0x16, 0, 0xff, ANY_STEPPING, B(RETBLEED), AMD_NOT },
-	{ CPU_AMD, 0x17, 0x30, 0x4f, ANY_STEPPING, B(RETBLEED) | B(SRSO) | B(ZENBLEED), AMD_NOT }, /* Zen 2 */
-	{ CPU_AMD, 0x17, 0x60, 0x7f, ANY_STEPPING, B(RETBLEED) | B(SRSO) | B(ZENBLEED), AMD_NOT },
-	{ CPU_AMD, 0x17, 0x90, 0x91, ANY_STEPPING, B(RETBLEED) | B(SRSO) | B(ZENBLEED), AMD_NOT },
-	{ CPU_AMD, 0x17, 0xa0, 0xaf, ANY_STEPPING, B(RETBLEED) | B(SRSO) | B(ZENBLEED), AMD_NOT },
-	{ CPU_AMD, 0x17, 0, 0xff, ANY_STEPPING, B(RETBLEED) | B(SRSO), AMD_NOT }, /* Zen */
-	{ CPU_AMD, 0x18, 0, 0xff, ANY_STEPPING, B(RETBLEED) | B(SRSO), AMD_NOT },
+	{ CPU_AMD, 0x17, 0x30, 0x4f, ANY_STEPPING, ZEN | B(ZENBLEED), AMD_NOT }, /* Zen 2 */
+	{ CPU_AMD, 0x17, 0x60, 0x7f, ANY_STEPPING, ZEN | B(ZENBLEED), AMD_NOT },
+	{ CPU_AMD, 0x17, 0x90, 0x91, ANY_STEPPING, ZEN | B(ZENBLEED), AMD_NOT },
+	{ CPU_AMD, 0x17, 0xa0, 0xaf, ANY_STEPPING, ZEN | B(ZENBLEED), AMD_NOT },
+	{ CPU_AMD, 0x17, 0, 0x2f, ANY_STEPPING, ZEN | B(DIV0), AMD_NOT }, /* Zen */
+	{ CPU_AMD, 0x17, 0x50, 0x5f, ANY_STEPPING, ZEN | B(DIV0), AMD_NOT },
+	{ CPU_AMD, 0x17, 0, 0xff, ANY_STEPPING, ZEN, AMD_NOT },
+	{ CPU_AMD, 0x18, 0, 0xff, ANY_STEPPING, ZEN | B(DIV0), AMD_NOT }, /* Hygon's, which are Zen */
 	{ CPU_AMD, 0x19, 0, 0xff, ANY_STEPPING, B(SRSO) | B(TSA), AMD_NOT },
 	{ CPU_AMD, 0x1a, 0, 0xff, ANY_STEPPING, B(SRSO), AMD_NOT },
 	{ CPU_OTHER, 7, 0, 0xff, ANY_STEPPING, 0, B(SPECTRE_V2) | B(MMIO) }, /* Zhaoxin */
@@ -185,7 +188,7 @@ static bool good(u32 microcode)
 }
 
 /* BIT(enum cpu_bug), and PBRSB. */
-static u32 affected(const struct mitigation_input *in, const struct facts *f)
+static u32 affected(const struct mitigation_input *in, const struct facts *f, bool smt)
 {
 	const struct row *row = find_row(f);
 	bool guest = f->l1.ecx & BIT(31), intel = f->vendor == CPU_INTEL;
@@ -206,6 +209,7 @@ static u32 affected(const struct mitigation_input *in, const struct facts *f)
 		{ B(SRBDS), !(f->l1.ecx & BIT(30) || f->l7.ebx & BIT(18)) },                   /* RDRAND, RDSEED */
 		{ B(SRSO), f->e21.eax & BIT(29) },                                             /* SRSO_NO */
 		{ B(TSA), (f->e21.ecx & (BIT(1) | BIT(2))) == (BIT(1) | BIT(2)) },             /* TSA_SQ_NO, TSA_L1_NO */
+		{ B(SMT_RSB), !smt },
 		{ B(ZENBLEED), guest || !(f->l1.ecx & BIT(28)) || good(in->microcode) },
 	};
 
@@ -272,6 +276,8 @@ static void decide_amd(const struct facts *f, u32 has, struct mitigations *m)
 		m->flags |= MIT_IBPB_EXIT | (f->e8.ebx & BIT(30) ? 0 : MIT_RSB); /* IBPB_RET: it clears the return stack, too */
 	else if (!auto_ibrs)
 		m->flags |= MIT_THUNKS | MIT_RSB;
+	/* What a thread that sleeps leaves in its return stack is the other one's: nothing of a guest's. */
+	m->flags |= (has & B(SMT_RSB) ? MIT_RSB : 0) | (has & B(DIV0) ? MIT_DIVIDER : 0);
 	if (!ibpb)
 		m->open |= returns;
 	/* Zen 3 and later: IBPB clears all of it with newer microcode, which says IBPB_BRTYPE. */
@@ -327,9 +333,9 @@ void mitigations_decide(const struct mitigation_input *in, struct mitigations *o
 	struct facts f;
 	u32 has;
 
-	*out = (struct mitigations){ .can = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_VERW | MIT_SPLIT };
+	*out = (struct mitigations){ .can = MIT_RSB_ONE | MIT_RSB | MIT_BHB | MIT_THUNKS | MIT_DIVIDER | MIT_VERW | MIT_SPLIT };
 	read_facts(in, &f, out);
-	has = affected(in, &f);
+	has = affected(in, &f, out->smt);
 	out->done = MIT_DONE;
 	out->affected = has & (BIT(CPU_BUGS) - 1);
 	if (f.vendor == CPU_AMD)

@@ -15,10 +15,10 @@
 #define MIT_DONE (MIT_SWITCH | MIT_SPEC_CTRL_ALWAYS | MIT_THUNKS | MIT_SPLIT | MIT_VERW_DEVICES | MIT_EIBRS | MIT_BHI_DIS_S | \
 		  MIT_AUTO_IBRS | MIT_BP_SPEC_REDUCE | MIT_LFENCE | MIT_ZENBLEED | MIT_MCU_OPT)
 
-/* As Linux names the files in /sys/devices/system/cpu/vulnerabilities, as far as there is one. */
+/* As Linux names the files in /sys/devices/system/cpu/vulnerabilities, or the bugs in /proc/cpuinfo, as far as it has them. */
 enum cpu_bug {
 	BUG_SPECTRE_V2, BUG_BHI, BUG_RETBLEED, BUG_SRSO, BUG_ITS, BUG_MDS, BUG_TAA, BUG_MMIO, BUG_RFDS, BUG_TSA, BUG_L1TF, BUG_GDS,
-	BUG_SRBDS, BUG_ITLB, BUG_ZENBLEED,
+	BUG_SRBDS, BUG_ITLB, BUG_ZENBLEED, BUG_DIV0, BUG_SMT_RSB,
 	CPU_BUGS,
 };
 
