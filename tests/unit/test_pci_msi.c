@@ -424,7 +424,28 @@ static void test_garbage(void **)
 	assert_int_equal(registers[0], 0xeeeeeeee);
 	assert_int_equal(registers[3], 0xeeeeeeee);
 	assert_int_equal(pci_msix_read(&dev, TABLE, 4), bad[0].address);
-	assert_int_equal(pci_msix_read(&dev, TABLE + 2, 2), ~0ull);
+}
+
+/* Which read of what size and place finds which bytes: those that a larger one does. */
+static void test_msix_bytes(void **)
+{
+	u8 bytes[32];
+
+	write_entry(0, 0xfee01000, 0x12345678, 1);
+	write_entry(1, 0x1234fee02000, 0x9abc0042, 1);
+	for (unsigned i = 0; i < sizeof(bytes) / 4; i++) {
+		u32 word = (u32)pci_msix_read(&dev, TABLE + i * 4, 4);
+
+		memcpy(bytes + i * 4, &word, 4);
+	}
+	assert_true(bytes[1] == 0x10 && bytes[8] == 0x78 && bytes[11] == 0x12 && bytes[12] == 1 && bytes[20] == 0x34);
+	for (unsigned size = 1; size <= 8; size *= 2)
+		for (unsigned at = 0; at < sizeof(bytes); at += size) {
+			u64 want = 0;
+
+			memcpy(&want, bytes + at, size);
+			assert_int_equal(pci_msix_read(&dev, TABLE + at, size), want);
+		}
 }
 
 static void test_msi(void **)
@@ -572,6 +593,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fewer_entries, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_garbage, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_msix_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_msi_32, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_large_table, setup, teardown),

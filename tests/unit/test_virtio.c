@@ -212,6 +212,9 @@ static void test_table(void **)
 	put(0, PCI_VIRTUAL_MSIX + 16, 8, 0x2500000004);
 	assert_true(f->table[1][0] == 4 && f->table[1][1] == 0x25);
 	assert_int_equal(guest_load(vm, f->bar + PCI_VIRTUAL_MSIX + 16, 8), 0x2500000004);
+	/* What is smaller finds the bytes that are there. */
+	assert_true(get(0, PCI_VIRTUAL_MSIX + 20, 1) == 0x25 && get(0, PCI_VIRTUAL_MSIX + 21, 1) == 0);
+	assert_true(get(0, PCI_VIRTUAL_MSIX + 10, 2) == 0xffff && get(0, PCI_VIRTUAL_MSIX + 12, 2) == 1);
 	/* A vector that there is not pends nowhere. */
 	config_write(0, PCI_HEADER_END + 2, 2, PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL);
 	pci_virtual_interrupt(f, PCI_VIRTUAL_VECTORS);

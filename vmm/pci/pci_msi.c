@@ -250,10 +250,10 @@ u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size)
 	const struct pci_vector *v = &d->msix[(offset - d->table) / PCI_MSIX_ENTRY_SIZE];
 	unsigned n = (unsigned)(offset - d->table) % PCI_MSIX_ENTRY_SIZE / 4;
 
-	/* Others are undefined (6.8.2): they read as ones and change nothing. */
-	if (size < 4)
-		return ~0ull;
-	return size == 4 ? read_dword(v, n) : read_dword(v, n) | (u64)read_dword(v, n + 1) << 32;
+	/* Less than 4 bytes is undefined (6.8.2): who copies the table byte by byte finds what is there. */
+	if (size < 8)
+		return read_dword(v, n) >> offset % 4 * 8 & (BIT(size * 8) - 1);
+	return read_dword(v, n) | (u64)read_dword(v, n + 1) << 32;
 }
 
 void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
@@ -261,6 +261,7 @@ void pci_msix_write(struct pci_device *d, u64 offset, unsigned size, u64 value)
 	unsigned i = (unsigned)((offset - d->table) / PCI_MSIX_ENTRY_SIZE);
 	unsigned n = (unsigned)(offset - d->table) % PCI_MSIX_ENTRY_SIZE / 4;
 
+	/* Undefined as well: it changes nothing, for no message shall go out that is half of the old one. */
 	if (size < 4 || i >= d->served_msix)
 		return;
 	write_dword(&d->msix[i], n, (u32)value);

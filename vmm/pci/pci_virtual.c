@@ -59,12 +59,16 @@ static void send_pending(struct pci_virtual *f)
 
 static u32 bar_read(struct pci_virtual *f, u32 offset, unsigned size)
 {
+	u32 word = 0;
+
 	if (offset < PCI_VIRTUAL_MSIX)
 		return f->read(f, offset, size);
 	if (offset >= PENDING)
-		return offset == PENDING ? f->pending : 0;
-	offset -= PCI_VIRTUAL_MSIX;
-	return offset < sizeof(f->table) && size == 4 ? f->table[offset / PCI_MSIX_ENTRY_SIZE][offset / 4 % 4] : 0;
+		word = ALIGN_DOWN(offset, 4) == PENDING ? f->pending : 0;
+	else if (offset - PCI_VIRTUAL_MSIX < sizeof(f->table))
+		word = f->table[(offset - PCI_VIRTUAL_MSIX) / PCI_MSIX_ENTRY_SIZE][offset / 4 % 4];
+	/* Less than 4 bytes is undefined, as in pci_msix_read(). */
+	return word >> offset % 4 * 8 & (u32)(BIT(size * 8) - 1);
 }
 
 static void bar_write(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size, u32 value)
