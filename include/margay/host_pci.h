@@ -139,7 +139,7 @@ bool host_iommu_on(void);
 /* Why no VM may have function `index` while they do, to end a sentence about it; NULL: nothing. */
 const char *host_iommu_unfit(unsigned index);
 
-/* Whose functions they are. It stays as long as what is made for it. */
+/* Whose functions they are. It stays until what is made for it is destroyed, or abandoned. */
 struct host_iommu_user {
 	const char *name, *mode; /* for lines; mode: how they reach memory */
 	/*
@@ -170,6 +170,8 @@ int host_iommu_attach(struct host_iommu *d, unsigned index);
 int host_iommu_detach(unsigned index);
 /* When no function is attached any more. NULL: does nothing. */
 void host_iommu_destroy(struct host_iommu *d);
+/* In its place where one still may be, as its IOMMU does not answer: all stays as it is, and its user may go. */
+void host_iommu_abandon(struct host_iommu *d);
 
 /* What function `index` reaches, and what of it was blocked since it was attached, as far as it was noted. False: no IOMMU. */
 struct host_iommu_state {

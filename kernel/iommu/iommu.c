@@ -147,6 +147,17 @@ void host_iommu_destroy(struct host_iommu *d)
 	host_pages_free(d, DOMAIN_PAGES);
 }
 
+void host_iommu_abandon(struct host_iommu *d)
+{
+	static const struct host_iommu_user nobody = {
+		.name = "a VM that has ended", .mode = "kept by an IOMMU that does not answer",
+	};
+
+	spin_lock(&iommu_lock);
+	d->user = &nobody;
+	spin_unlock(&iommu_lock);
+}
+
 void iommu_tell_broken(const struct iommu_unit *u)
 {
 	printk_error("iommu: the unit at %#lx does not answer any more: its functions are given to no VM", u->base);

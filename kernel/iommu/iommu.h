@@ -26,7 +26,7 @@ static inline void iommu_init(void)
 /* What the functions of a VM reach, or those of the firmware's RMRRs. */
 struct host_iommu {
 	struct stage2 tables;
-	const struct host_iommu_user *user;
+	const struct host_iommu_user *user; /* guarded by the lock */
 	unsigned id;
 	u64 units; /* a bit for each, by its index, that a function of it was attached to; guarded by the lock */
 };

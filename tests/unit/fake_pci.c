@@ -192,6 +192,11 @@ bool host_iommu_state(unsigned i, struct host_iommu_state *out)
 	return fake_host.iommu;
 }
 
+void host_iommu_abandon(struct host_iommu *)
+{
+	iommu_asked(1, " abandon;");
+}
+
 void host_iommu_destroy(struct host_iommu *d)
 {
 	iommu_asked(1, d ? " destroy;" : "");

@@ -1064,6 +1064,40 @@ static void test_faults(void **)
 	host_iommu_destroy(d);
 }
 
+/*
+ * Its unit does not answer as a function is to be detached: the tables stay, for they may be read still (VT-d 4.0, 6.5: a change
+ * holds once its invalidation has been waited for), and so does the number. Whoever had them is over, and is looked at no more.
+ */
+static void test_abandoned(void **)
+{
+	struct host_iommu_user *user = malloc(sizeof(*user));
+	struct host_iommu_state s;
+	struct host_iommu *d, *next;
+
+	*user = (struct host_iommu_user){ "vm0", "dma = iommu", hear, (void *)0 };
+	iommu_init();
+	assert_int_equal(host_iommu_create(user, &d), 0);
+	assert_int_equal(host_iommu_attach(d, FAR), 0);
+	set_says = -EIO;
+	assert_int_equal(host_iommu_detach(FAR), -EIO);
+	host_iommu_abandon(d);
+	free(user);
+	assert_true(host_iommu_state(FAR, &s));
+	assert_int_equal(s.domain, 1);
+	assert_string_equal(s.mode, "kept by an IOMMU that does not answer");
+	assert_int_equal(host_iommu_create(&vm1, &next), 0);
+	assert_int_equal(next->id, 2);
+	/* Were it heard of once more, it would be nobody's that is there. */
+	iommu_units[0].broken = NULL;
+	add_fault(0x0311, 0x1000, true, 1);
+	lines[0] = 0;
+	assert_true(nmi());
+	expect("iommu: 03:02.1, of a VM that has ended: DMA blocked: writes to 0x1000, reason 5\n");
+	assert_int_equal(heard[0].count, 0);
+	host_iommu_destroy(next);
+	host_iommu_destroy(d);
+}
+
 /* Two I/O APICs, of which one is no function that is to be seen, and one behind a port; a unit for each segment. */
 static void remapping_machine(void)
 {
@@ -1366,6 +1400,7 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_reserved, reset), cmocka_unit_test_setup(test_lies, reset),
 		cmocka_unit_test_setup(test_cost, reset), cmocka_unit_test_setup(test_domains, reset),
 		cmocka_unit_test_setup(test_one_works, reset), cmocka_unit_test_setup(test_faults, reset),
+		cmocka_unit_test_setup(test_abandoned, reset),
 		cmocka_unit_test_setup(test_pace, reset), cmocka_unit_test_setup(test_left_over, reset),
 		cmocka_unit_test_setup(test_before, reset), cmocka_unit_test_setup(test_elastic, reset),
 		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),

@@ -452,7 +452,8 @@ static void test_iommu(void **)
 	destroy();
 	assert_true(parts.vm.quarantined);
 	assert_non_null(strstr(fake_host.log, "does not stop: it and the VM's memory are not used any more\n"));
-	/* The unit may still look at its tables. */
+	/* The unit may still look at its tables, and whoever had them is forgotten. */
+	assert_non_null(strstr(fake_host.iommu_log, " abandon;"));
 	assert_null(strstr(fake_host.iommu_log, "destroy"));
 }
 

@@ -196,8 +196,10 @@ bool pci_iommu_block(struct vm_pci *pci, unsigned n)
 
 void pci_iommu_destroy(struct vm *vm, const struct vm_pci *pci)
 {
-	/* A unit that did not answer may go on looking at the tables. */
-	if (!pci->stuck)
+	/* A unit that did not answer may go on looking at the tables, and tells of what it blocks; pci goes. */
+	if (pci->stuck)
+		host_iommu_abandon(vm_parts(vm)->domain);
+	else
 		host_iommu_destroy(vm_parts(vm)->domain);
 	vm_parts(vm)->domain = NULL;
 }
