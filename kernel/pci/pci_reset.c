@@ -128,16 +128,22 @@ static int reset(const struct pci_function *f, bool free)
 	return pci_quiet(f);
 }
 
+/* A virtual function that is off: nothing is there to be reset, or to do anything. */
+static bool is_absent(unsigned index)
+{
+	return IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(index) && !host_sriov_on(index);
+}
+
 int host_pci_reset(unsigned index)
 {
-	return reset(pci_get(index), false);
+	return is_absent(index) ? 0 : reset(pci_get(index), false);
 }
 
 int host_pci_take_back(unsigned index)
 {
 	const struct pci_function *f = pci_get(index);
 	u32 decode = pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
-	int err = IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(index) && !host_sriov_on(index) ? 0 : reset(f, true);
+	int err = is_absent(index) ? 0 : reset(f, true);
 
 	/* A reset ends what did not end by itself; without one it must. */
 	if (err == -ENODEV)

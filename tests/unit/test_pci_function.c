@@ -471,6 +471,21 @@ static void test_slow(void **state)
 	assert_int_equal(errors, 0);
 }
 
+/* A virtual function that its card has switched off (PCI Express 9.3.3.3.1): nothing is there, and nobody waits for it. */
+static void test_absent(void **)
+{
+	extern int fake_vf_gone;
+
+	fake_vf_gone = 0;
+	away = away_after = 1;
+	dead = true;
+	assert_int_equal(host_pci_reset(0), 0);
+	assert_int_equal(host_pci_take_back(0), 0);
+	fake_vf_gone = -1;
+	assert_int_equal(errors, 0);
+	assert_in_range(polls, 0, 10);
+}
+
 /* Those that hang are not begun, by neither capability; those that are not ready after them get their time. */
 static void test_quirks(void **state)
 {
@@ -533,6 +548,7 @@ int main(void)
 		cmocka_unit_test_setup(test_bus, setup), cmocka_unit_test_setup(test_left, setup),
 		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_quirks, setup),
+		cmocka_unit_test_setup(test_absent, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -31,6 +31,8 @@ static char calls[8]; /* who was asked, in order: the second VM or the third */
 static unsigned on, offs, starts, reports, asked, taken_back;
 static unsigned busy[2]; /* times that the second VM, and the third, was asked: the first is too early */
 static u8 vf_bus;
+static bool deaf;        /* no VM answers */
+static u64 now, step;    /* the TSC, and what each look at it adds */
 static bool prepared, absent, late; /* late: the third VM is being made just before they are off */
 
 /* ---- the host, and what else a VM has ------------------------------------------------- */
@@ -71,8 +73,8 @@ int host_sriov_enable(unsigned index, unsigned count)
 void host_sriov_disable(unsigned index)
 {
 	assert_int_equal(index, PF);
-	/* Nobody has one any more. */
-	assert_true((!vf.host || vf.gone) && (!third_vf.host || third_vf.gone));
+	/* Nobody has one any more, or has been waited for for long enough. */
+	assert_true(deaf || ((!vf.host || vf.gone) && (!third_vf.host || third_vf.gone)));
 	if (late) {
 		third_vf.vm = &third.vm;
 		third_vf.host = &third_pci.function[0];
@@ -128,7 +130,7 @@ bool host_iommu_on(void)
 
 u64 host_tsc(void)
 {
-	return 0;
+	return now += step;
 }
 
 u64 host_tsc_khz(void)
@@ -140,6 +142,8 @@ int vcpu_call(struct vcpu *v, void (*fn)(struct vcpu *))
 {
 	unsigned *of = v == &vcpu ? &busy[0] : &busy[1];
 
+	if (deaf)
+		return -EBUSY;
 	calls[asked++] = v == &vcpu ? '2' : '3';
 	if (!(*of)++)
 		return -EBUSY;
@@ -230,7 +234,8 @@ static int setup(void **)
 	memset(calls, 0, sizeof(calls));
 	memset(busy, 0, sizeof(busy));
 	on = offs = starts = reports = asked = taken_back = edges = 0;
-	absent = late = false;
+	absent = late = deaf = false;
+	now = step = 0;
 	prepared = true;
 	parts.vm.config = &config;
 	parts.vm.pci = &pci;
@@ -351,6 +356,33 @@ static void test_pulled_out(void **)
 	assert_true(vf.gone && offs == 1 && !on);
 	assert_int_equal(edges, 1);
 	pci_sriov_leave(&vf);
+}
+
+/*
+ * A VM that does not let go keeps nothing: the wait ends, and the card, whose reset takes its virtual functions with it (PCI
+ * Express Base 5.0, 9.3.3.3.1), can have them on again.
+ */
+static void test_deaf(void **)
+{
+	for (unsigned by_reset = 0; by_reset < 2; by_reset++) {
+		setup(NULL);
+		have_vf();
+		deaf = true;
+		step = 1000;
+		reports = 0;
+		if (by_reset)
+			assert_int_equal(pci_sriov_reset(&dev), 0);
+		else
+			put(PCI_SRIOV_CONTROL, 2, 0);
+		assert_in_range(now, 70 * 1000, 73 * 1000);
+		assert_true(!vf.gone && offs == 1 && !on);
+		assert_int_equal(reports, 1);
+		pci_sriov_leave(&vf);
+		put(PCI_SRIOV_NUM_VFS, 2, 2);
+		put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+		assert_int_equal(get(PCI_SRIOV_CONTROL), PCI_SRIOV_ENABLE);
+		assert_int_equal(on, 2);
+	}
 }
 
 /* All are asked before one is waited for: they take their time at the same time. */
@@ -501,7 +533,7 @@ int main(void)
 		cmocka_unit_test_setup(test_last_bus, setup), cmocka_unit_test_setup(test_shadow, setup),
 		cmocka_unit_test_setup(test_pulled_out, setup),
 		cmocka_unit_test_setup(test_pulled_out_together, setup),
-		cmocka_unit_test_setup(test_late, setup),
+		cmocka_unit_test_setup(test_deaf, setup), cmocka_unit_test_setup(test_late, setup),
 		cmocka_unit_test_setup(test_taken_back, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_taken, setup),

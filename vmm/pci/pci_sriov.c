@@ -306,11 +306,11 @@ static void switch_off(struct pci_device *d)
 		return;
 	d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
 	set_open(pf, 0);
-	if (take_all(pf))
-		host_sriov_disable(pf);
-	else
-		vm_log(d->vm, "pci: " PCI_FORMAT ": a VM does not let go of its virtual functions: they stay on",
+	/* Who has one still has what is not there any more. Left on, they would be gone with the card's reset, and noted as on. */
+	if (!take_all(pf))
+		vm_log(d->vm, "pci: " PCI_FORMAT ": a VM does not let go of its virtual functions: they go all the same",
 		       PCI_FORMAT_ARGS(d->host->address));
+	host_sriov_disable(pf);
 }
 
 int pci_sriov_reset(struct pci_device *d)
