@@ -21,6 +21,7 @@ struct pci_function {
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
 	u16 command;    /* as firmware left the register */
 	bool extended;  /* offsets 0x100-0xfff are there */
+	bool restless;  /* it did not stop at boot, and may write to memory */
 	struct pci_bar bar[PCI_BARS]; /* as firmware left them; only in images with PCI_INFO */
 	/* As firmware left it, of a VF as it came; only in images with PASSTHROUGH. */
 	struct {

@@ -116,6 +116,9 @@ void pci_keep_quiet(struct pci_function *f)
 	pci_change16(f, PCI_REG_ROM, PCI_ROM_ENABLE, 0);
 	if (base == PCI_BASE_CLASS_DISPLAY)
 		mask_interrupts(f);
-	else if (pci_quiet(f))
-		printk_error("pci " PCI_FULL_FORMAT ": does not stop its bus mastering", PCI_FULL_FORMAT_ARGS(f->address));
+	else
+		f->restless = pci_quiet(f);
+	if (f->restless)
+		printk_error("pci " PCI_FULL_FORMAT ": does not stop its bus mastering: it is given to no VM",
+			     PCI_FULL_FORMAT_ARGS(f->address));
 }

@@ -15,7 +15,7 @@
  * left on for memory that is another's now, nor interrupts. Left alone are
  * bridges and system devices (an IOMMU, an interrupt controller), which work
  * for the others; of a display only the interrupts are masked, for its picture may come
- * from memory.
+ * from memory. One that goes on all the same is no VM's (f->restless).
  */
 void pci_keep_quiet(struct pci_function *f);
 

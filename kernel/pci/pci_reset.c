@@ -98,13 +98,13 @@ static void put_bars(const struct pci_function *f, u32 header[16])
 static int reset(const struct pci_function *f, bool free)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), link = exp ? (u16)pci_read(f->address, exp + PCI_EXP_LINK_CONTROL, 2) : 0;
-	bool by_bus = false;
+	bool by_bus = false, obeys;
 	u32 header[16];
 
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
 		if (!pci_bar_is_io(&f->bar[i]))
 			screen_yield(f->bar[i].base, f->bar[i].size);
-	pci_quiet(f);
+	obeys = !pci_quiet(f);
 	/* A guest may have switched it on; whoever has the function next does so for itself. */
 	pci_change16(f, PCI_REG_ROM, PCI_ROM_ENABLE, 0);
 	for (unsigned i = 0; i < ARRAY_SIZE(header); i++)
@@ -112,7 +112,8 @@ static int reset(const struct pci_function *f, bool free)
 	put_bars(f, header);
 	if (!run_reset(f, &by_bus)) {
 		pci_restore(f);
-		return -ENODEV;
+		/* A reset would end what does not end by itself. */
+		return obeys ? -ENODEV : -EIO;
 	}
 	if (!wait_ready(f, header[0], free))
 		return -EIO;
@@ -145,9 +146,8 @@ int host_pci_take_back(unsigned index)
 	u32 decode = pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
 	int err = is_absent(index) ? 0 : reset(f, true);
 
-	/* A reset ends what did not end by itself; without one it must. */
 	if (err == -ENODEV)
-		return pci_quiet(f);
+		return 0;
 	pci_change16(f, PCI_REG_COMMAND, 0, (u16)decode);
 	return err;
 }

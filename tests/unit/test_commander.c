@@ -441,6 +441,11 @@ static void test_files(void **)
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
 	monitor_slots[1].stays = false;
+	/* Not its file: that is the name of whose a function is that did not stop, and would be the next VM's. */
+	pci_holder = monitor_slots[1].config;
+	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
+	assert_non_null(strstr(text(), "e: a CPU or a function of it did not stop: it stays until the node restarts"));
+	pci_holder = NULL;
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), 0);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }

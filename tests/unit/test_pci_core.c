@@ -239,6 +239,10 @@ static void test_each_bus_of_each_segment(void **)
 		assert_int_equal(pci_get(i)->command, pci_get(i)->id.device - 1);
 	assert_true(host_pci_info(0, &info));
 	assert_true(info.bar[1].base == COUNTS && pci_get(0)->bar[1].base != COUNTS);
+	/* One that did not stop is nobody's. */
+	assert_null(info.problem);
+	pci_functions[0].restless = true;
+	assert_true(host_pci_info(0, &info) && info.problem && strstr(info.problem, "it did not stop at boot"));
 	assert_true(pci_has_ecam());
 	assert_string_equal(said, "");
 	assert_int_equal(nr_windows, 3);

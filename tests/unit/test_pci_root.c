@@ -401,13 +401,13 @@ static void test_owner(void **)
 
 	config.nr_pci = 1;
 	assert_int_equal(create(), 0);
-	assert_true(vm_pci_owner(0, name));
+	assert_true(vm_pci_owner(0, name) && vm_pci_holds(&config));
 	assert_string_equal(name, "vm0");
 	assert_false(vm_pci_owner(3, name));
 	assert_int_equal(fake_host.pci_taken_back[0], 0);
 	destroy();
 	assert_int_equal(fake_host.pci_taken_back[0], 1);
-	assert_false(vm_pci_owner(0, name));
+	assert_false(vm_pci_owner(0, name) || vm_pci_holds(&config));
 	assert_null(parts.vm.pci);
 }
 
@@ -444,6 +444,7 @@ static void test_iommu(void **)
 	destroy();
 	assert_false(parts.vm.quarantined);
 	assert_non_null(strstr(fake_host.log, "does not stop: it is not used any more\n"));
+	assert_true(vm_pci_holds(&config));
 	refused("is vm0's still: it did not stop");
 	config.pci[0] = config.pci[1];
 	fake_host.iommu_log[0] = '\0';

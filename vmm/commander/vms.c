@@ -10,6 +10,7 @@
 #include "vmm/commander/private.h"
 #include "vmm/config/config_set.h"
 #include "vmm/output_log.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/slot.h"
 #include "vmm/vm.h"
 
@@ -297,21 +298,25 @@ struct slot *vms_find(const struct vm_config_control *control, struct span name)
 	return NULL;
 }
 
+/* Of its VM, which is over: a CPU, memory, or a function that did not stop. */
+static bool lives_on(const struct slot *s)
+{
+	return s->stays || vm_pci_holds(s->config);
+}
+
 int commander_destroy(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
-	bool over;
+	bool over, stays;
 
 	if (!s)
 		return -ENOENT;
-	if (s->stays)
-		return commander_refuse(EBUSY, "%s: a CPU or a function of it did not stop: it stays until the node restarts",
-					s->config->name);
 	if (!s->created)
 		return commander_refuse(EPERM, "%s is of the boot: it can be stopped", s->config->name);
 	spin_lock(&monitor_lock);
 	over = (s->state == OVER || s->state == WAITING) && !s->vm && !s->queued;
-	if (over) {
+	stays = over && lives_on(s);
+	if (over && !stays) {
 		host_log("commander: %s: destroyed", s->config->name);
 		s->config = NULL;
 		s->file[0] = 0;
@@ -319,6 +324,9 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 		s->starts = 0;
 	}
 	spin_unlock(&monitor_lock);
+	if (stays)
+		return commander_refuse(EBUSY, "%s: a CPU or a function of it did not stop: it stays until the node restarts",
+					s->config->name);
 	if (!over)
 		return commander_refuse(EBUSY, "%s is not over: stop it first", s->config->name);
 	/* Its name has gone before this is read: a command that comes now does not find it. */

@@ -65,6 +65,17 @@ bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
 	return has;
 }
 
+bool vm_pci_holds(const struct vm_config *c)
+{
+	bool any = false;
+
+	spin_lock(&lock);
+	for (unsigned i = 0; i < HOST_PCI_FUNCTIONS; i++)
+		any = any || owner[i] == c;
+	spin_unlock(&lock);
+	return any;
+}
+
 /* Why it is this VM's own already: from this start, or from an earlier one (pci_release()). */
 static const char *own_reason(const struct vm_pci *pci, const struct host_pci_function *f)
 {
