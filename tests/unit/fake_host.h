@@ -109,6 +109,7 @@ struct fake_host {
 		unsigned index, cpu, vector;
 	} entry[FAKE_ENTRIES];   /* of interrupts, by the number in a message */
 	u64 platform, platform_size; /* what host_may_map() does not allow as registers, nor host_may_open() as ports */
+	bool decodes;            /* registers are there only while function 0 has its memory decoding on */
 	u8 *registers;           /* what host_mmio_map() maps, FAKE_REGISTERS bytes; NULL: nothing */
 	struct {
 		void (*fn)(void *arg, unsigned n);

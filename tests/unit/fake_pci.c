@@ -109,6 +109,8 @@ static void check_access(const volatile void *reg, unsigned size)
 {
 	u64 at = (u64)((const volatile u8 *)reg - fake_host.registers);
 
+	if (fake_host.decodes && !(fake_host.pci_config[0][PCI_REG_COMMAND] & PCI_COMMAND_MEMORY))
+		abort();
 	if ((size != 1 && size != 2 && size != 4 && size != 8) || !IS_ALIGNED(at, size) || at + size > FAKE_REGISTERS)
 		abort();
 }

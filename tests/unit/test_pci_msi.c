@@ -186,6 +186,37 @@ static void test_msix(void **)
 	assert_int_equal(host_pci_read(0, MSIX, 4), 0xc0000011 | (ENTRIES - 1) << 16);
 }
 
+/*
+ * A function without a reset of its own has the entries of whoever had it before (6.8.2.9), and that one's mask bits: the next one
+ * gets none of these interrupts, whatever it leaves alone.
+ */
+static void test_left(void **)
+{
+	again(0x018a7005, ENTRIES); /* with mask bits */
+	for (unsigned i = 0; i < ENTRIES; i++)
+		memcpy(&registers[i * 4], (const u32[]){ 0xfee05000, 1, 0x4041, 0 }, 16);
+	registers[ENTRIES * 4] = 0xeeeeeeee;
+	host_pci_write(0, MSI + 0x10, 4, 0xf);
+	host_pci_write(0, 4, 2, 0x400);
+	fake_host.decodes = true;
+	pci_msi_clean(&dev);
+	fake_host.decodes = false;
+	for (unsigned i = 0; i < ENTRIES; i++)
+		assert_memory_equal(&registers[i * 4], ((const u32[]){ 0, 0, 0, 1 }), 16);
+	assert_int_equal(registers[ENTRIES * 4], 0xeeeeeeee);
+	assert_int_equal(host_pci_read(0, MSI + 0x10, 4), 0);
+	assert_int_equal(host_pci_read(0, 4, 2), 0x400);
+	/* Of a capability of 32-bit addresses they are elsewhere; where it has none, nothing is written. */
+	again(0x010a7005, ENTRIES);
+	host_pci_write(0, MSI + 0xc, 4, 0xf);
+	host_pci_write(0, MSI + 0x10, 4, 0xf);
+	pci_msi_clean(&dev);
+	assert_true(!host_pci_read(0, MSI + 0xc, 4) && host_pci_read(0, MSI + 0x10, 4) == 0xf);
+	again(0x00847005, ENTRIES);
+	pci_msi_clean(&dev);
+	assert_int_equal(host_pci_read(0, MSI + 0x10, 4), 0xf);
+}
+
 /* interrupts = direct: the device has the guest's own vector and CPU, edge and fixed, and the host no vector for it. */
 static void test_direct(void **)
 {
@@ -587,6 +618,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_msix, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_left, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_direct, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remapped, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_remapped_direct, setup, teardown),

@@ -95,8 +95,16 @@ void pci_msix_update(struct pci_device *)
 {
 }
 
+static unsigned forgotten, cleaned; /* what the guest had of messages, and the device */
+
 void pci_msi_reset(struct pci_device *)
 {
+	forgotten++;
+}
+
+void pci_msi_clean(const struct pci_device *)
+{
+	cleaned++;
 }
 
 static void (*called)(struct vcpu *vcpu);
@@ -226,6 +234,40 @@ static void test_reads(void **)
 	check_reads(by_ports);
 	check_reads(by_ecam);
 	assert_int_equal(locks, 2 * 6);
+}
+
+/* Of advanced features (AF 2.2), by which it has an FLR: the guest's way to a reset. */
+static void can_reset(unsigned i)
+{
+	fake_host.pci_cap[i][0] = (struct pci_cap){ PCI_CAP_AF, false, 0x40 };
+	fake_host.nr_pci_caps[i] = 1;
+	memcpy(&fake_host.pci_config[i][0x40], (const u8[]){ PCI_CAP_AF, 0, 6, 3 }, 4);
+}
+
+/* What a function had of messages is gone before its VM sees it, and after a reset, whether the device has one or is just quiet. */
+static void test_reset(void **)
+{
+	can_reset(0);
+	config.nr_pci = 1;
+	cleaned = 0;
+	assert_int_equal(create(), 0);
+	assert_int_equal(cleaned, 1);
+	for (unsigned i = 0; i < 2; i++) {
+		fake_host.reset_says = i ? -ENODEV : 0;
+		cleaned = forgotten = 0;
+		by_ports(0x20, 0x00, 0x44, 1);
+		guest_out(&parts.vm, 0xcfc, 1, 1);
+		assert_int_equal(fake_host.pci_reset[0], i + 1);
+		assert_true(cleaned == 1 && forgotten == 1);
+		assert_int_equal(by_ports(0x20, 0x00, 0, 4), 0x10411af4);
+	}
+	/* One that does not come back is left alone. */
+	fake_host.reset_says = -EIO;
+	cleaned = 0;
+	by_ports(0x20, 0x00, 0x44, 1);
+	guest_out(&parts.vm, 0xcfc, 1, 1);
+	assert_int_equal(cleaned, 0);
+	assert_int_equal(by_ports(0x20, 0x00, 0, 4), ~0u);
 }
 
 /* CONFIG_ADDRESS: only by 32 bits, bits 30:24 and 1:0 are 0, and without bit 31 there is no configuration space. */
@@ -653,6 +695,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_reads, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stand_ins, setup, teardown),

@@ -204,6 +204,8 @@ void pci_msi_update(struct pci_device *d);
 void pci_msix_update(struct pci_device *d);
 /* The device has been reset: no message, all of MSI-X masked. */
 void pci_msi_reset(struct pci_device *d);
+/* And what the device itself still has of the one that had it before. Once its BARs are made; no guest has them mapped. */
+void pci_msi_clean(const struct pci_device *d);
 /* Is this offset of a BAR in the MSI-X table? Accesses of 4 or 8 bytes to it. */
 bool pci_msix_owns(const struct pci_device *d, unsigned bar, u64 offset);
 u64 pci_msix_read(struct pci_device *d, u64 offset, unsigned size);

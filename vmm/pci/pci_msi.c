@@ -286,6 +286,29 @@ void pci_msi_reset(struct pci_device *d)
 		pci_config_msix_size(&d->config, d->served_msix);
 }
 
+/*
+ * Entries name the CPUs and vectors of whoever wrote them, and only some resets mask them (PCI Local Bus 3.0, 6.8.2.9): the guest
+ * that switches MSI-X on has written few. A mask bit of MSI that is left on would keep a message from it (6.8.1.7).
+ */
+void pci_msi_clean(const struct pci_device *d)
+{
+	u32 command = config_read(d, PCI_REG_COMMAND, 2), msi = d->config.msi;
+	u32 control = msi ? config_read(d, msi + PCI_MSI_CONTROL, 2) : 0;
+
+	if (control & PCI_MSI_MASKS)
+		config_write(d, msi + PCI_MSI_DATA(control) + 4, 4, 0);
+	if (!d->nr_msix)
+		return;
+	/* No guest has it mapped: it answers to nobody else. */
+	config_write(d, PCI_REG_COMMAND, 2, command | PCI_COMMAND_MEMORY);
+	for (unsigned i = 0; i < d->nr_msix; i++) {
+		write_entry(d, i, 3, PCI_MSIX_ENTRY_MASKED);
+		for (unsigned n = 0; n < 3; n++)
+			write_entry(d, i, n, 0);
+	}
+	config_write(d, PCI_REG_COMMAND, 2, command);
+}
+
 static unsigned msix_pages(const struct pci_device *d)
 {
 	return (unsigned)(ALIGN_UP(d->nr_msix * sizeof(struct pci_vector), PAGE_SIZE) / PAGE_SIZE);

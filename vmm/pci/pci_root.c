@@ -114,6 +114,8 @@ static void reset(struct vcpu *vcpu, struct pci_device *d)
 	if (d->gone) {
 		vm_log(d->vm, "pci: " PCI_FORMAT " does not come back from a reset by its guest", PCI_FORMAT_ARGS(f->address));
 		pci_config_clear(&d->config);
+	} else {
+		pci_msi_clean(d);
 	}
 	/* What the guest has said of its DMA holds on. */
 	pci_config_gate_master(&d->config, gated);
@@ -259,10 +261,12 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	pci_master_create(d);
 	err = pci_msi_create(d);
 	err = err ? err : pci_bars_create(d);
-	if (!err)
-		vm_log(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
-		       f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
-	return err;
+	if (err)
+		return err;
+	pci_msi_clean(d);
+	vm_log(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
+	       f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
+	return 0;
 }
 
 static void root_destroy(struct vm *vm, void *instance)
