@@ -55,7 +55,7 @@ bool host_may_map(hpa_t pa, u64 size, bool ram);
 /* May a VM have these ports opened? */
 bool host_may_open(u64 port, u64 ports);
 
-/* Device registers, uncached; any alignment. The same again for the same range. NULL: no address space left. */
+/* Device registers, uncached; any alignment. The same again for the same range. NULL: no memory, or no address space left. */
 volatile void *host_mmio_map(hpa_t pa, u64 size);
 
 /*

@@ -4,10 +4,9 @@
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
+#include "kernel/memory/pmem.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
-
-#define MAPPINGS 128
 
 bool host_pci_function(unsigned i, struct host_pci_function *out)
 {
@@ -51,28 +50,58 @@ bool host_pci_ecam(u64 *base, u8 *last_bus)
 	return false;
 }
 
-/* What the kernel maps it never unmaps, and a VM that restarts asks for the same again. */
-volatile void *host_mmio_map(hpa_t pa, u64 size)
-{
-	static struct {
+/*
+ * What the kernel maps it never unmaps. BARs do not move, and who has one asks for its traps, of a few pages: what there is to be
+ * remembered is the machine's own. It is found again in whichever VM the function is next.
+ */
+static struct known {
+	struct known *next;
+	unsigned count;
+	struct {
 		u64 pa, size;
 		void *va;
-	} known[MAPPINGS];
-	static struct spinlock lock; /* guards known[] and mmio_map(), which only boot calls otherwise */
-	static unsigned count;
-	void *va = NULL;
+	} of[(PAGE_SIZE - 16) / 24];
+} *known; /* the latest first */
+static_assert(sizeof(struct known) <= PAGE_SIZE, "a page each");
+static struct spinlock known_lock; /* guards known, and mmio_map(), which only boot calls otherwise */
 
-	spin_lock(&lock);
-	for (unsigned i = 0; i < count && !va; i++)
-		if (known[i].pa == pa.v && known[i].size == size)
-			va = known[i].va;
-	if (!va && count < MAPPINGS) {
-		va = mmio_map(pa.v, size);
-		known[count].pa = pa.v;
-		known[count].size = size;
-		known[count].va = va;
-		count += va != NULL;
+static void *find_known(u64 pa, u64 size)
+{
+	for (const struct known *k = known; k; k = k->next)
+		for (unsigned i = 0; i < k->count; i++)
+			if (k->of[i].pa == pa && k->of[i].size == size)
+				return k->of[i].va;
+	return NULL;
+}
+
+static void *map_new(u64 pa, u64 size)
+{
+	void *va;
+
+	if (!known || known->count == ARRAY_SIZE(known->of)) {
+		struct known *more = pmem_pages_alloc(1, -1);
+
+		if (!more)
+			return NULL;
+		more->next = known;
+		known = more;
 	}
-	spin_unlock(&lock);
+	va = mmio_map(pa, size);
+	if (va) {
+		known->of[known->count].pa = pa;
+		known->of[known->count].size = size;
+		known->of[known->count++].va = va;
+	}
+	return va;
+}
+
+volatile void *host_mmio_map(hpa_t pa, u64 size)
+{
+	void *va;
+
+	spin_lock(&known_lock);
+	va = find_known(pa.v, size);
+	va = va ? va : map_new(pa.v, size);
+	spin_unlock(&known_lock);
 	return va;
 }

@@ -204,9 +204,8 @@ int LLVMFuzzerTestOneInput(const u8 *data, size_t size)
 	if (create(capable, form, entries))
 		in.left = 0;
 	dev.bar[0].nr_traps = 1;
-	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
+	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000, (volatile u8 *)table };
 	fake_host.registers = (u8 *)table;
-	dev.bar[0].regs = (volatile u8 *)table;
 	clear();
 	while (in.left) {
 		switch (fuzz_u8(&in) & 3) {

@@ -273,7 +273,7 @@ static void test_platform(void **)
 		assert_int_equal(pci_bars_create(&dev[i]), -EPERM);
 		assert_non_null(strstr(fake_host.log, "is over what is the platform's\n"));
 		assert_int_equal(mapped_at(0xfeb80000, 0x40000, 0xfeb80000), 0);
-		assert_true(i == 0 || !dev[1].bar[0].regs);
+		assert_true(i == 0 || !dev[1].bar[0].trap[0].regs);
 		fake_host.log[0] = '\0';
 	}
 	fake_host.platform = 0xc05f;
@@ -281,6 +281,23 @@ static void test_platform(void **)
 	pci_bars_open_ports(&vcpu, &dev[0]);
 	assert_int_equal(opened, 0);
 	assert_non_null(strstr(fake_host.log, "the platform's is there\n"));
+}
+
+/* The table at one end of a large BAR, the pending bits at the other: of what lies between the host needs no view. */
+static void test_far(void **)
+{
+	struct pci_device *d = &dev[0];
+
+	memset(d->bar, 0, sizeof(d->bar));
+	parts.ranges.nr_mmio = nr_mapped = 0;
+	d->table_bar = d->pending_bar = 2;
+	d->table = 0;
+	d->pending = GIB(8) - PAGE_SIZE;
+	assert_int_equal(pci_bars_create(d), 0);
+	assert_int_equal(mapped_at(GIB(16) + PAGE_SIZE, GIB(8) - 2 * PAGE_SIZE, GIB(16) + PAGE_SIZE), 1);
+	assert_ptr_equal(pci_window_reg(&d->bar[2], GIB(8) - 8, 8), (u8 *)registers + PAGE_SIZE - 8);
+	assert_null(pci_window_reg(&d->bar[2], GIB(8) - 4, 8));
+	assert_null(pci_window_reg(&d->bar[2], PAGE_SIZE, 4));
 }
 
 /* One below a page is trapped: it may lie beside registers of the platform in theirs, but not over them. */
@@ -322,7 +339,7 @@ static void test_trapped(void **)
 	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x3ff8, 8), ~0ull);
 	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x5000, 8), ~0ull); /* between the two */
 	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x9000, 8), ~0ull);
-	registers[0x4000 / 4] = 7; /* the host's view begins at the first trap */
+	registers[0] = 7; /* each trap has a view of its own */
 	assert_int_equal(big->ops->read(big->dev, &vcpu, 0x8000, 4), 7);
 	/* Who was on the way here when the BAR was taken away does not reach the device. */
 	write(0, 4, 2, 0);
@@ -394,7 +411,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_first, setup), cmocka_unit_test_setup(test_moves, setup),
-		cmocka_unit_test_setup(test_platform, setup), cmocka_unit_test_setup(test_beside_others, setup),
+		cmocka_unit_test_setup(test_platform, setup), cmocka_unit_test_setup(test_far, setup),
+		cmocka_unit_test_setup(test_beside_others, setup),
 		cmocka_unit_test_setup(test_trapped, setup),
 		cmocka_unit_test_setup(test_all_accesses, setup), cmocka_unit_test_setup(test_random, setup),
 	};

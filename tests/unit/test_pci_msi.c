@@ -91,8 +91,7 @@ static int setup(void **)
 	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	dev.bar[0].nr_traps = 1;
-	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000 };
-	dev.bar[0].regs = (volatile u8 *)registers;
+	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x2000, (volatile u8 *)registers };
 	taken = 0;
 	return 0;
 }
@@ -114,8 +113,7 @@ static void again(u32 msi, unsigned entries)
 	assert_int_equal(pci_config_init(&dev.config, &fake_pci_io, bars, false, false, caps, ARRAY_SIZE(caps)), 0);
 	assert_int_equal(pci_msi_create(&dev), 0);
 	dev.bar[0].nr_traps = 1;
-	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x9000 };
-	dev.bar[0].regs = (volatile u8 *)registers;
+	dev.bar[0].trap[0] = (struct pci_trap){ TABLE, TABLE + 0x9000, (volatile u8 *)registers };
 }
 
 /* The same where an IOMMU remaps interrupts. */

@@ -61,10 +61,10 @@ int pci_bars_create(struct pci_device *d)
 {
 	/* A table of messages in one, a table and its pending bits in another. */
 	d->bar[0].nr_traps = d->host->bar[0].size ? 1 : 0;
-	d->bar[0].trap[0] = (struct pci_trap){ 0, 0x1000 };
+	d->bar[0].trap[0] = (struct pci_trap){ .end = 0x1000 };
 	d->bar[2].nr_traps = d->host->bar[2].size ? 2 : 0;
-	d->bar[2].trap[0] = (struct pci_trap){ 0x4000, 0x5000 };
-	d->bar[2].trap[1] = (struct pci_trap){ d->host->bar[2].size - 0x2000, d->host->bar[2].size };
+	d->bar[2].trap[0] = (struct pci_trap){ .start = 0x4000, .end = 0x5000 };
+	d->bar[2].trap[1] = (struct pci_trap){ .start = d->host->bar[2].size - 0x2000, .end = d->host->bar[2].size };
 	return 0;
 }
 

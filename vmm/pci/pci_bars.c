@@ -33,19 +33,11 @@ static bool is_memory(const struct pci_window *b)
 
 /* ---- trapped registers ---------------------------------------------------------- */
 
-static volatile u8 *reg(const struct pci_window *b, u64 offset, unsigned size)
-{
-	for (unsigned i = 0; i < b->nr_traps; i++)
-		if (offset >= b->trap[i].start && offset < b->trap[i].end && size <= b->trap[i].end - offset)
-			return b->regs + (offset - b->trap[0].start);
-	return NULL;
-}
-
 /* Under the lock, and only while it is mapped: another vCPU may be resetting the device, which does not answer then. */
 static u64 trap_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 {
 	struct pci_window *b = dev;
-	volatile u8 *r = reg(b, offset, size);
+	volatile u8 *r = pci_window_reg(b, offset, size);
 	u64 value = ~0ull;
 
 	vm_stage2_lock(vcpu);
@@ -60,7 +52,7 @@ static u64 trap_read(void *dev, struct vcpu *vcpu, u64 offset, unsigned size)
 static void trap_write(void *dev, struct vcpu *vcpu, u64 offset, unsigned size, u64 value)
 {
 	struct pci_window *b = dev;
-	volatile u8 *r = reg(b, offset, size);
+	volatile u8 *r = pci_window_reg(b, offset, size);
 
 	vm_stage2_lock(vcpu);
 	if (b->mapped && pci_msix_owns(b->dev, b->index, offset))
@@ -78,15 +70,15 @@ static void add_trap(struct pci_window *b, u64 start, u64 end)
 	struct pci_trap *t = b->trap;
 
 	if (!b->nr_traps) {
-		t[b->nr_traps++] = (struct pci_trap){ start, end };
+		t[b->nr_traps++] = (struct pci_trap){ .start = start, .end = end };
 	} else if (start <= t[0].end && end >= t[0].start) {
-		t[0] = (struct pci_trap){ MIN(start, t[0].start), MAX(end, t[0].end) };
+		t[0] = (struct pci_trap){ .start = MIN(start, t[0].start), .end = MAX(end, t[0].end) };
 	} else if (end < t[0].start) {
 		t[1] = t[0];
-		t[0] = (struct pci_trap){ start, end };
+		t[0] = (struct pci_trap){ .start = start, .end = end };
 		b->nr_traps = 2;
 	} else {
-		t[1] = (struct pci_trap){ start, end };
+		t[1] = (struct pci_trap){ .start = start, .end = end };
 		b->nr_traps = 2;
 	}
 }
@@ -201,10 +193,23 @@ void pci_bars_update(struct vcpu *vcpu, struct pci_device *d)
 	}
 }
 
+/* Each trap for itself: what lies between, which may be gigabytes, takes no address space. */
+static int map_traps(struct pci_window *b)
+{
+	for (unsigned i = 0; i < b->nr_traps; i++) {
+		struct pci_trap *t = &b->trap[i];
+
+		t->regs = host_mmio_map(hpa(host_base(b).v + t->start), t->end - t->start);
+		if (!t->regs)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
 static int create_one(struct pci_device *d, struct pci_window *b)
 {
-	u64 at = host_base(b).v, span;
-	int err = 0;
+	u64 at = host_base(b).v;
+	int err;
 
 	/* What is trapped, too: the hypervisor reads and writes it for the guest. */
 	if (!host_may_map(hpa(at), size_of(b), false)) {
@@ -213,11 +218,9 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 		return -EPERM;
 	}
 	find_traps(b);
-	if (b->nr_traps) {
-		span = b->trap[b->nr_traps - 1].end - b->trap[0].start;
-		b->regs = host_mmio_map(hpa(at + b->trap[0].start), span);
-		err = b->regs ? vm_register_mmio(d->vm, gpa(at), size_of(b), &trap_ops, b) : -ENOMEM;
-	}
+	err = map_traps(b);
+	if (!err && b->nr_traps)
+		err = vm_register_mmio(d->vm, gpa(at), size_of(b), &trap_ops, b);
 	if (!err && pci_config_bar(&d->config, b->index, &at))
 		err = is_free(d->vm, b, at) ? map(d->vm, b, at) : -EEXIST;
 	else if (!err && b->nr_traps)

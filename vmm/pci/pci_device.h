@@ -31,6 +31,7 @@ struct pci_vector {
 /* Where a BAR's pages may not be mapped for the guest: [start, end) within it, whole pages but in a BAR below a page. */
 struct pci_trap {
 	u64 start, end;
+	volatile u8 *regs;        /* the host's view of it */
 };
 #define PCI_TRAPS 2 /* MSI-X table and pending bits */
 
@@ -39,7 +40,6 @@ struct pci_window {
 	unsigned index;
 	unsigned nr_traps;
 	struct pci_trap trap[PCI_TRAPS]; /* sorted, apart */
-	volatile u8 *regs;        /* the host's view from trap[0].start on, to the end of the last one */
 	bool mapped;
 	u64 at;                   /* guest-physical, while mapped */
 };
@@ -87,6 +87,15 @@ void pci_release(const struct host_pci_function *f);
 int pci_refuse(struct vm *vm, const char *fmt, ...) __printf(2, 3);
 
 /* pci_bars.c */
+/* The host's view of `size` bytes of a BAR that are trapped; NULL: they are not, or not all. */
+static inline volatile u8 *pci_window_reg(const struct pci_window *b, u64 offset, unsigned size)
+{
+	for (unsigned i = 0; i < b->nr_traps; i++)
+		if (offset >= b->trap[i].start && offset < b->trap[i].end && size <= b->trap[i].end - offset)
+			return b->trap[i].regs + (offset - b->trap[i].start);
+	return NULL;
+}
+
 /* What is to be trapped, and the first mapping, where the host has the BARs. Before vCPUs run. 0 or -errno, printed. */
 int pci_bars_create(struct pci_device *d);
 /* Moves the mappings to where the guest's configuration space says. */

@@ -173,9 +173,7 @@ void pci_msi_update(struct pci_device *d)
 /* The n-th double word of the i-th entry in the device. */
 static volatile u8 *entry(const struct pci_device *d, unsigned i, unsigned n)
 {
-	const struct pci_window *b = &d->bar[d->table_bar];
-
-	return b->regs + (d->table - b->trap[0].start) + i * PCI_MSIX_ENTRY_SIZE + n * 4;
+	return pci_window_reg(&d->bar[d->table_bar], d->table + i * PCI_MSIX_ENTRY_SIZE + n * 4, 4);
 }
 
 static void write_entry(const struct pci_device *d, unsigned i, unsigned n, u32 value)
