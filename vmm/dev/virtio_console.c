@@ -139,6 +139,10 @@ static void give_input(struct console *c)
 	}
 }
 
+/*
+ * Whoever types holds locks that others want, or is another guest's CPU, which has no time for this guest's buffers: its own first
+ * vCPU looks at them.
+ */
 static bool rx(struct second_console *second, u8 byte)
 {
 	struct console *c = container_of(second, struct console, second);
@@ -149,10 +153,10 @@ static bool rx(struct second_console *second, u8 byte)
 	spin_lock(v->pci.lock);
 	mine = c->live && c->ready && virtio_runs(v, QUEUE_INPUT);
 	/* One that does not take it loses it, as with the UART. */
-	if (mine && r->count < INPUT)
+	if (mine && r->count < INPUT) {
 		c->in[(r->head + r->count++) % INPUT] = byte;
-	if (mine)
-		give_input(c);
+		pci_virtual_again(&v->pci, v->pci.vm->vcpus[0]);
+	}
 	spin_unlock(v->pci.lock);
 	return mine;
 }
