@@ -30,6 +30,27 @@ void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value);
 unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 
 /*
+ * A function's reset, which takes 100 ms, or as long as the device needs, up to a minute. Its room is the caller's, and may be moved
+ * between two steps; what is in it is the kernel's.
+ */
+struct host_pci_reset {
+	unsigned index;
+	bool decodes; /* the caller's, until it is over: what the function decoded before it decodes again */
+	u8 step, told;
+	bool obeys, by_bus;
+	u16 link, decoding;
+	u32 header[16];
+	u64 since, until; /* TSC */
+};
+
+void host_pci_reset_begin(struct host_pci_reset *r, unsigned index);
+/*
+ * Goes on with it, and waits for nothing: the first one ends what the function does. -EBUSY: it is not over, and wants another
+ * step soon; else it is, as host_pci_reset() has it. Any CPU, one at a time.
+ */
+int host_pci_reset_step(struct host_pci_reset *r);
+
+/*
  * When its VM has ended: ends what the function does, and resets it where that
  * hurts no other. Decoding is as it was. 0; -EIO: it does not obey, and may
  * still write to memory.

@@ -7,8 +7,6 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/console/printk.h"
 
-#define PENDING_MS 100
-
 static u32 read_dword(void *ctx, u16 offset)
 {
 	const struct pci_function *f = ctx;
@@ -58,17 +56,6 @@ void pci_delay_ms(unsigned ms)
 		cpu_pause();
 }
 
-/* Waits for a bit to clear; false when it does not. */
-static bool wait_clear(const struct pci_function *f, unsigned offset, unsigned size, u32 bit)
-{
-	for (unsigned ms = 0; pci_read(f->address, (u16)offset, size) & bit; ms++) {
-		if (ms == PENDING_MS)
-			return false;
-		pci_delay_ms(1);
-	}
-	return true;
-}
-
 static void mask_interrupts(const struct pci_function *f)
 {
 	u16 msi = pci_find_cap(f, PCI_CAP_MSI), msix = pci_find_cap(f, PCI_CAP_MSIX);
@@ -80,17 +67,31 @@ static void mask_interrupts(const struct pci_function *f)
 		pci_change16(f, (u16)(msix + PCI_MSIX_CONTROL), PCI_MSIX_ENABLE, 0);
 }
 
-int pci_quiet(const struct pci_function *f)
+bool pci_still(const struct pci_function *f)
+{
+	pci_change16(f, PCI_REG_COMMAND, PCI_COMMAND_MASTER, 0);
+	mask_interrupts(f);
+	return !(pci_read(f->address, PCI_REG_COMMAND, 2) & PCI_COMMAND_MASTER);
+}
+
+bool pci_pending(const struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), af = pci_find_cap(f, PCI_CAP_AF);
 
-	pci_change16(f, PCI_REG_COMMAND, PCI_COMMAND_MASTER, 0);
-	mask_interrupts(f);
-	if (pci_read(f->address, PCI_REG_COMMAND, 2) & PCI_COMMAND_MASTER)
+	return (exp && pci_read(f->address, exp + PCI_EXP_DEVICE_STATUS, 2) & PCI_EXP_PENDING) ||
+	       (af && pci_read(f->address, (u16)(af + PCI_AF_STATUS), 1) & PCI_AF_PENDING);
+}
+
+int pci_quiet(const struct pci_function *f)
+{
+	if (!pci_still(f))
 		return -EIO;
-	if (exp && !wait_clear(f, exp + PCI_EXP_DEVICE_STATUS, 2, PCI_EXP_PENDING))
-		return -EIO;
-	return af && !wait_clear(f, af + PCI_AF_STATUS, 1, PCI_AF_PENDING) ? -EIO : 0;
+	for (unsigned ms = 0; pci_pending(f); ms++) {
+		if (ms == PCI_PENDING_MS)
+			return -EIO;
+		pci_delay_ms(1);
+	}
+	return 0;
 }
 
 /* Without these the machine does not run: interrupt controllers, timers, clocks, hot plug, IOMMUs, event collectors. */

@@ -24,6 +24,10 @@ void pci_keep_quiet(struct pci_function *f);
  * under way any more. 0; -EIO: it does not obey, and may still write to memory.
  */
 int pci_quiet(const struct pci_function *f);
+/* The two parts of it, for those who do not wait: bus master and interrupts off, true if they are; is something under way still? */
+bool pci_still(const struct pci_function *f);
+bool pci_pending(const struct pci_function *f);
+#define PCI_PENDING_MS 100 /* until that has ended, if it ever does */
 
 /* pci_kept.c, only in images with PASSTHROUGH. */
 /* Keeps what firmware has set in the function, which nobody has had yet; what none shall have is off from here on. */

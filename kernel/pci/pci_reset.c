@@ -2,7 +2,7 @@
 /*
  * Taking a function back from a VM: the strongest reset that hurts no other function, FLR (PCI Express 6.6.2, Advanced
  * Features 2.2), else D3hot and back (PCI PM 1.2, 5.4.1), else of the bus on which it is alone (PCI Express 6.6.1, 7.5.1.3.13).
- * PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5.
+ * PCI Local Bus 3.0, 6.2; PCI Express Base 5.0, 7.5. In steps, none of which waits: some devices take a minute.
  */
 #include <margay/errno.h>
 #include <margay/host.h>
@@ -19,68 +19,46 @@
 #define READY_S 60
 #define TELL_S 10
 
-/* The port keeps its own registers. */
-static void reset_bus(const struct pci_function *port)
-{
-	u16 exp = pci_find_cap(port, PCI_CAP_EXP);
-	bool tells = pci_read(port->address, (u16)(exp + PCI_EXP_LINK), 4) & PCI_EXP_LINK_TELLS;
+/* What is waited for. */
+enum { AWAY, PENDING, D3, BUS, LINK, READY, ENDING };
 
-	pci_change16(port, PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET);
-	pci_delay_ms(BUS_RESET_MS);
-	pci_change16(port, PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0);
-	for (unsigned ms = 0; ms < LINK_MS; ms++) {
-		if (tells && pci_read(port->address, exp + PCI_EXP_LINK_STATUS, 2) & PCI_EXP_LINK_ACTIVE)
-			break;
-		pci_delay_ms(1);
-	}
-	pci_delay_ms(BUS_READY_MS);
+/* ---- time ------------------------------------------------------------------------------------- */
+
+static int later(struct host_pci_reset *r, unsigned ms)
+{
+	r->until = host_tsc() + ms * host_tsc_khz();
+	return -EBUSY;
 }
 
-/* Resets it and waits for as long as each must. False: it has no reset. by_bus: all that it had is lost. */
-static bool run_reset(const struct pci_function *f, bool *by_bus)
+/* The next step, which begins in so many milliseconds. */
+static int go(struct host_pci_reset *r, u8 step, unsigned ms)
 {
-	unsigned flr_ms = pci_flr_ms(&f->id);
-	u16 exp = flr_ms ? pci_find_cap(f, PCI_CAP_EXP) : 0, af = flr_ms ? pci_find_cap(f, PCI_CAP_AF) : 0;
-	u16 pm = pci_find_cap(f, PCI_CAP_PM);
-
-	if (exp && pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR) {
-		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR);
-		pci_delay_ms(flr_ms);
-	} else if (af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR) {
-		pci_write(f->address, (u16)(af + PCI_AF_CONTROL), 1, PCI_AF_START_FLR);
-		pci_delay_ms(flr_ms);
-	} else if (pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET)) {
-		pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE);
-		pci_delay_ms(D3_MS);
-		pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, 0);
-		pci_delay_ms(D3_MS);
-	} else if (pci_own_port(f)) {
-		reset_bus(pci_own_port(f));
-		*by_bus = true;
-	} else {
-		return false;
-	}
-	return true;
+	later(r, ms);
+	r->step = step;
+	r->since = r->until;
+	r->told = 0;
+	return -EBUSY;
 }
 
-/*
- * It may ask for more time (PCI Express 2.3.1, Configuration Request Retry), for which it reads as another and writes would be
- * lost. False: it does not come back. free: this CPU may do other things meanwhile.
- */
-static bool wait_ready(const struct pci_function *f, u32 id, bool free)
+static u64 elapsed_ms(const struct host_pci_reset *r)
 {
-	for (unsigned ms = 0; pci_read(f->address, PCI_REG_ID, 4) != id || pci_vf_silent(f); ms++) {
-		if (ms && ms % (TELL_S * 1000) == 0)
-			printk_error("pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u",
-				     PCI_FULL_FORMAT_ARGS(f->address), ms / 1000, READY_S);
-		if (ms == READY_S * 1000)
-			return false;
-		pci_delay_ms(1);
-		if (free)
-			host_interrupt_window();
-	}
-	return true;
+	return (host_tsc() - r->since) / host_tsc_khz();
 }
+
+/* It does not answer, or not as itself. -EIO: for too long. */
+static int keep_patience(struct host_pci_reset *r, const struct pci_function *f)
+{
+	unsigned seconds = (unsigned)(elapsed_ms(r) / 1000);
+
+	if (seconds / TELL_S > r->told) {
+		r->told = seconds / TELL_S;
+		printk_error("pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u", PCI_FULL_FORMAT_ARGS(f->address),
+			     seconds, READY_S);
+	}
+	return seconds >= READY_S ? -EIO : later(r, 1);
+}
+
+/* ---- the steps --------------------------------------------------------------------------------- */
 
 /* Addresses as firmware gave them: the device may have lost them before, by a reset that its guest knows and we do not. */
 static void put_bars(const struct pci_function *f, u32 header[16])
@@ -95,39 +73,116 @@ static void put_bars(const struct pci_function *f, u32 header[16])
 	header[PCI_REG_ROM / 4] = (header[PCI_REG_ROM / 4] & PCI_ROM_FLAGS) | (u32)f->bar[PCI_ROM_BAR].base;
 }
 
-static int reset(const struct pci_function *f, bool free)
+/* One that is away at first, as its guest has had it start anew by a register of its own, has nothing that could be kept. */
+static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 {
-	u16 exp = pci_find_cap(f, PCI_CAP_EXP), link = exp ? (u16)pci_read(f->address, exp + PCI_EXP_LINK_CONTROL, 2) : 0;
-	bool by_bus = false, obeys;
-	u32 header[16];
+	u16 exp;
 
+	if (pci_read(f->address, PCI_REG_COMMAND, 4) == ~0u)
+		return keep_patience(r, f);
+	exp = pci_find_cap(f, PCI_CAP_EXP);
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
 		if (!pci_bar_is_io(&f->bar[i]))
 			screen_yield(f->bar[i].base, f->bar[i].size);
-	obeys = !pci_quiet(f);
+	r->decoding = (u16)pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
+	r->obeys = pci_still(f);
 	/* A guest may have switched it on; whoever has the function next does so for itself. */
 	pci_change16(f, PCI_REG_ROM, PCI_ROM_ENABLE, 0);
-	for (unsigned i = 0; i < ARRAY_SIZE(header); i++)
-		header[i] = pci_read(f->address, (u16)(i * 4), 4);
-	put_bars(f, header);
-	if (!run_reset(f, &by_bus)) {
-		pci_restore(f);
-		/* A reset would end what does not end by itself. */
-		return obeys ? -ENODEV : -EIO;
+	r->link = exp ? (u16)pci_read(f->address, exp + PCI_EXP_LINK_CONTROL, 2) : 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(r->header); i++)
+		r->header[i] = pci_read(f->address, (u16)(i * 4), 4);
+	put_bars(f, r->header);
+	return go(r, PENDING, 0);
+}
+
+/* Begins the reset that it has. */
+static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
+{
+	unsigned flr_ms = pci_flr_ms(&f->id);
+	u16 exp = flr_ms ? pci_find_cap(f, PCI_CAP_EXP) : 0, af = flr_ms ? pci_find_cap(f, PCI_CAP_AF) : 0;
+	u16 pm = pci_find_cap(f, PCI_CAP_PM);
+
+	if (exp && pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR) {
+		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR);
+		return go(r, READY, flr_ms);
 	}
-	if (!wait_ready(f, header[0], free))
-		return -EIO;
+	if (af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR) {
+		pci_write(f->address, (u16)(af + PCI_AF_CONTROL), 1, PCI_AF_START_FLR);
+		return go(r, READY, flr_ms);
+	}
+	if (pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET)) {
+		pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE);
+		return go(r, D3, D3_MS);
+	}
+	r->by_bus = pci_own_port(f);
+	if (r->by_bus) {
+		pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET);
+		return go(r, BUS, BUS_RESET_MS);
+	}
+	pci_restore(f);
+	/* A reset would end what does not end by itself. */
+	return r->obeys ? -ENODEV : -EIO;
+}
+
+static int wait_pending(struct host_pci_reset *r, const struct pci_function *f)
+{
+	bool pending = pci_pending(f);
+
+	if (pending && elapsed_ms(r) < PCI_PENDING_MS)
+		return later(r, 1);
+	r->obeys = r->obeys && !pending;
+	return start_reset(r, f);
+}
+
+/* The port keeps its own registers. */
+static int wait_link(struct host_pci_reset *r, const struct pci_function *f)
+{
+	const struct pci_function *port = pci_own_port(f);
+	u16 exp = pci_find_cap(port, PCI_CAP_EXP);
+	bool there = pci_read(port->address, (u16)(exp + PCI_EXP_LINK), 4) & PCI_EXP_LINK_TELLS &&
+		     pci_read(port->address, exp + PCI_EXP_LINK_STATUS, 2) & PCI_EXP_LINK_ACTIVE;
+
+	return there || elapsed_ms(r) >= LINK_MS ? go(r, READY, BUS_READY_MS) : later(r, 1);
+}
+
+/*
+ * It may ask for more time (PCI Express 2.3.1, Configuration Request Retry), for which it reads as another and writes would be
+ * lost.
+ */
+static int wait_ready(struct host_pci_reset *r, const struct pci_function *f)
+{
+	u16 exp;
+
+	if (pci_read(f->address, PCI_REG_ID, 4) != r->header[0] || pci_vf_silent(f))
+		return keep_patience(r, f);
+	exp = pci_find_cap(f, PCI_CAP_EXP);
 	/* The link does not save power any more: the times for that are lost, which its other end has still. */
 	if (exp)
-		pci_write(f->address, exp + PCI_EXP_LINK_CONTROL, 2, by_bus ? link & ~ASPM : link);
+		pci_write(f->address, exp + PCI_EXP_LINK_CONTROL, 2, r->by_bus ? r->link & ~ASPM : r->link);
 	pci_restore(f);
 	if (IS_ENABLED(CONFIG_IOMMU))
 		pci_isolate(f);
 	for (u16 at = PCI_REG_HEADER; at <= PCI_REG_INTERRUPT; at += 4)
-		pci_write(f->address, at, 4, header[at / 4]);
+		pci_write(f->address, at, 4, r->header[at / 4]);
 	pci_write(f->address, PCI_REG_COMMAND, 2, PCI_COMMAND_NO_INTX);
-	return pci_quiet(f);
+	r->obeys = pci_still(f);
+	return go(r, ENDING, 0);
 }
+
+static int wait_end(struct host_pci_reset *r, const struct pci_function *f)
+{
+	bool pending = pci_pending(f);
+
+	if (pending && elapsed_ms(r) < PCI_PENDING_MS)
+		return later(r, 1);
+	if (pending || !r->obeys)
+		return -EIO;
+	if (r->decodes)
+		pci_change16(f, PCI_REG_COMMAND, 0, r->decoding);
+	return 0;
+}
+
+/* ---- for the monitor ---------------------------------------------------------------------------- */
 
 /* A virtual function that is off: nothing is there to be reset, or to do anything. */
 static bool is_absent(unsigned index)
@@ -135,19 +190,61 @@ static bool is_absent(unsigned index)
 	return IS_ENABLED(CONFIG_SRIOV) && host_sriov_is_vf(index) && !host_sriov_on(index);
 }
 
+void host_pci_reset_begin(struct host_pci_reset *r, unsigned index)
+{
+	*r = (struct host_pci_reset){ .index = index };
+	go(r, AWAY, 0);
+}
+
+int host_pci_reset_step(struct host_pci_reset *r)
+{
+	const struct pci_function *f = pci_get(r->index);
+
+	if (is_absent(r->index))
+		return 0;
+	if ((s64)(host_tsc() - r->until) < 0)
+		return -EBUSY;
+	switch (r->step) {
+	case AWAY:
+		return quieten(r, f);
+	case PENDING:
+		return wait_pending(r, f);
+	case D3:
+		pci_change16(f, (u16)(pci_find_cap(f, PCI_CAP_PM) + PCI_PM_CONTROL), PCI_PM_STATE, 0);
+		return go(r, READY, D3_MS);
+	case BUS:
+		pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0);
+		return go(r, LINK, 0);
+	case LINK:
+		return wait_link(r, f);
+	case READY:
+		return wait_ready(r, f);
+	default:
+		return wait_end(r, f);
+	}
+}
+
+static int reset(unsigned index, bool decodes, bool free)
+{
+	struct host_pci_reset r;
+	int err;
+
+	host_pci_reset_begin(&r, index);
+	r.decodes = decodes;
+	while ((err = host_pci_reset_step(&r)) == -EBUSY)
+		if (free)
+			host_interrupt_window();
+	return err;
+}
+
 int host_pci_reset(unsigned index)
 {
-	return is_absent(index) ? 0 : reset(pci_get(index), false);
+	return reset(index, false, false);
 }
 
 int host_pci_take_back(unsigned index)
 {
-	const struct pci_function *f = pci_get(index);
-	u32 decode = pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
-	int err = is_absent(index) ? 0 : reset(f, true);
+	int err = reset(index, true, true);
 
-	if (err == -ENODEV)
-		return 0;
-	pci_change16(f, PCI_REG_COMMAND, 0, (u16)decode);
-	return err;
+	return err == -ENODEV ? 0 : err;
 }
