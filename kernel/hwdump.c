@@ -8,6 +8,7 @@
 #include "kernel/boot/bootinfo.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/hwdump.h"
+#include "kernel/iommu/release.h"
 #include "kernel/pci/pci_core.h"
 
 #define IOMMU_REGISTERS 8 /* of 64 bits; none of them changes by being read */
@@ -53,12 +54,17 @@ static void dump_iommus(host_dump_item item)
 {
 	const struct dmar_info *dmar = acpi.dmar;
 	const struct ivrs_info *ivrs = acpi.ivrs;
+	char left[IOMMU_LEFT_TEXT];
+	bool off;
 
 	for (unsigned i = 0; dmar && i < dmar->nr_units; i++)
 		if (dmar->unit[i].type == ACPI_DMAR_DRHD)
 			dump_iommu(item, dmar->unit[i].base);
 	for (unsigned i = 0; ivrs && i < ivrs->nr_iommus; i++)
 		dump_iommu(item, ivrs->iommu[i].base);
+	/* Which their registers do not show any more. */
+	off = iommu_released(left);
+	item(NULL, 0, "left-on %u %s", !off, left);
 }
 
 static void dump_function(host_dump_item item, const struct pci_function *f)

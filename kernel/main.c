@@ -16,6 +16,7 @@
 #include "kernel/console/screen.h"
 #include "kernel/cstates.h"
 #include "kernel/iommu/iommu.h"
+#include "kernel/iommu/release.h"
 #include "kernel/irq.h"
 #include "kernel/mce.h"
 #include "kernel/memory/numa.h"
@@ -193,7 +194,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	host_own_bytes(&per_cpu);
 	irq_init();
 	pci_init(acpi.mcfg, &bootinfo);
-	/* Before anything interrupts: firmware may have left an IOMMU on that would drop it. */
+	/* Before anything interrupts, and goes by it. */
 	iommu_init();
 	init_console_interrupt();
 	if (IS_ENABLED(CONFIG_GDB))
@@ -245,6 +246,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	       cpu_features.family, cpu_features.model, cpu_features.stepping);
 	init_memory(load_base);
 	acpi_init(&bootinfo);
+	iommu_release();
 	init_numa();
 	if (apic_init(highest_apic_id(), IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && x2apic_wanted()))
 		panic("no local APIC");

@@ -331,7 +331,8 @@ struct host_platform {
 	unsigned iommus;
 	bool remaps_interrupts;  /* all of them can */
 	bool remaps_x2apic;      /* ... to APIC IDs of 32 bits */
-	bool iommu_on;           /* the firmware has left one of them translating */
+	char iommu_left[64];     /* what firmware had left on in them, in words; "": nothing */
+	bool iommu_stuck;        /* ... and some of it still is */
 };
 
 /* Once, on the boot CPU, before any VM exists. */

@@ -76,6 +76,15 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out);
 /* Bytes of usable memory. */
 u64 bootinfo_usable(const struct bootinfo *bi);
 
+/* Is any of it usable memory? */
+static inline bool bootinfo_is_usable(const struct bootinfo *bi, u64 from, u64 to)
+{
+	for (unsigned i = 0; i < bi->nr_ranges; i++)
+		if (bi->range[i].type == BOOT_MEMORY_USABLE && bi->range[i].start < to && from < bi->range[i].end)
+			return true;
+	return false;
+}
+
 const char *boot_memory_name(enum boot_memory type);
 
 /* What was parsed at boot; kernel/main.c has it. */

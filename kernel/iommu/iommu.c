@@ -260,16 +260,6 @@ int host_iommu_detach(unsigned index)
 
 /* ---- boot -------------------------------------------------------------------------------------- */
 
-bool iommu_is_memory(u64 from, u64 to)
-{
-	const struct bootinfo *bi = bootinfo_of_boot();
-
-	for (unsigned i = 0; i < bi->nr_ranges; i++)
-		if (bi->range[i].type == BOOT_MEMORY_USABLE && bi->range[i].start < to && from < bi->range[i].end)
-			return true;
-	return false;
-}
-
 /* Two drivers of one unit would be worse than none. */
 static bool is_twice(const struct iommu_unit *u)
 {
@@ -292,7 +282,7 @@ static bool sends_nmis(const struct iommu_unit *u)
 }
 
 /* A unit that lies is out of use, with a line. */
-static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
+static void start(struct iommu_unit *u, const struct dmar_unit *says)
 {
 	const struct pci_function *f;
 
@@ -304,12 +294,10 @@ static void start(struct iommu_unit *u, const struct dmar_unit *says, bool off)
 	for (unsigned i = 0; (f = pci_get(i)); i++)
 		if (iommu_bdf(f) == says->function && f->address.segment == says->segment)
 			u->function = (int)i;
-	if (iommu_is_memory(u->base, u->base + PAGE_SIZE))
+	if (bootinfo_is_usable(bootinfo_of_boot(), u->base, u->base + PAGE_SIZE))
 		u->broken = "has its registers in memory";
 	else if (is_twice(u))
 		u->broken = "is named twice";
-	else if (off)
-		iommu_ops->off(u);
 	else if (!says->nr_scopes && !(says->flags & ACPI_DMAR_PCI_ALL))
 		u->broken = "has no function by the firmware's table";
 	else
@@ -359,19 +347,17 @@ void iommu_init(void)
 	/* A check only looks. */
 	if (!d || c->check)
 		return;
-	iommu_ops = IS_ENABLED(CONFIG_AMD_VI) && d != acpi.dmar ? &amdvi_ops : &vtd_ops;
-	iommu_table = d;
-	for (unsigned i = 0; i < d->nr_units; i++) {
-		if (d->unit[i].type != ACPI_DMAR_DRHD)
-			continue;
-		start(&iommu_units[i], &d->unit[i], c->iommu_off);
-		count++;
-	}
+	for (unsigned i = 0; i < d->nr_units; i++)
+		count += d->unit[i].type == ACPI_DMAR_DRHD;
 	if (!count || c->iommu_off) {
-		iommu_ops = NULL;
 		printk("iommu: %s: DMA is not contained", count ? "off by the command line" : "the firmware's table names no unit");
 		return;
 	}
+	iommu_ops = IS_ENABLED(CONFIG_AMD_VI) && d != acpi.dmar ? &amdvi_ops : &vtd_ops;
+	iommu_table = d;
+	for (unsigned i = 0; i < d->nr_units; i++)
+		if (d->unit[i].type == ACPI_DMAR_DRHD)
+			start(&iommu_units[i], &d->unit[i]);
 	if (d->lost)
 		printk_error("iommu: the DMAR has %u units that do not fit in %u, with %u functions and bridges by name: what is "
 			     "not named by one of the others is given to no VM", d->lost, DMAR_MAX_UNITS, DMAR_MAX_SCOPES);

@@ -50,8 +50,6 @@ struct iommu_unit *iommu_unit_of(const struct pci_function *f);
 struct host_iommu *iommu_domain_of(unsigned index);
 /* How many structures of this kind of the firmware's table name the function. */
 unsigned iommu_named(const struct pci_function *f, enum acpi_dmar_type by);
-/* Is any of it usable memory? */
-bool iommu_is_memory(u64 from, u64 to);
 /* reserved.c, at boot: functions for which firmware has reserved memory reach that, and nothing else. */
 void iommu_keep_reserved(const struct dmar_info *d);
 /* Logs that a unit has stopped answering. */

@@ -1,22 +1,18 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The node's IOMMUs, for the hardware check, beside what else the firmware described. VT-d 4.0, 11.4.2 (capability
- * registers), 11.4.4 (status); AMD I/O Virtualization, 3.4.2 (control) and 3.4.3 (extended features). Registers are only
- * read.
+ * registers); AMD I/O Virtualization, 3.4.3 (extended features). Registers are only read.
  */
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
+#include "kernel/iommu/release.h"
 #include "kernel/pci/pci_core.h"
 
 #define VTD_ECAP 0x10
 #define VTD_ECAP_IR BIT(3)
 #define VTD_ECAP_EIM BIT(4)
-#define VTD_GSTS 0x1c
-#define VTD_GSTS_TES BIT(31)
-#define AMD_CONTROL 0x18
-#define AMD_CONTROL_ENABLE BIT(0)
 #define AMD_FEATURES 0x30
 #define AMD_FEATURES_XT BIT(2)
 
@@ -36,7 +32,6 @@ static void describe_vtd(const struct dmar_info *dmar, struct host_platform *out
 		ecap = r ? mmio_read64(r + VTD_ECAP) : 0;
 		out->remaps_interrupts = out->remaps_interrupts && ecap & VTD_ECAP_IR;
 		out->remaps_x2apic = out->remaps_x2apic && ecap & VTD_ECAP_EIM;
-		out->iommu_on = out->iommu_on || (r && mmio_read32(r + VTD_GSTS) & VTD_GSTS_TES);
 	}
 }
 
@@ -49,7 +44,6 @@ static void describe_amd(const struct ivrs_info *ivrs, struct host_platform *out
 		volatile u8 *r = mmio_map(ivrs->iommu[i].base, PAGE_SIZE);
 
 		out->remaps_x2apic = out->remaps_x2apic && r && mmio_read64(r + AMD_FEATURES) & AMD_FEATURES_XT;
-		out->iommu_on = out->iommu_on || (r && mmio_read64(r + AMD_CONTROL) & AMD_CONTROL_ENABLE);
 	}
 }
 
@@ -58,6 +52,8 @@ void host_platform(struct host_platform *out)
 	*out = (struct host_platform){
 		.srat = acpi.srat, .slit = acpi.slit, .ecam = IS_ENABLED(CONFIG_PCI) && pci_has_ecam(),
 	};
+	static_assert(sizeof(out->iommu_left) == IOMMU_LEFT_TEXT, "as iommu_released() writes it");
+	out->iommu_stuck = !iommu_released(out->iommu_left);
 	if (acpi.dmar)
 		describe_vtd(acpi.dmar, out);
 	else if (acpi.ivrs)

@@ -41,7 +41,8 @@ void iommu_keep_reserved(const struct dmar_info *d)
 			continue;
 		if (!reserved && host_iommu_create(&firmware, &reserved))
 			return;
-		if (to <= from || to - from > RESERVED_MAX || iommu_is_memory(from, to) || reserve(from, to))
+		if (to <= from || to - from > RESERVED_MAX || bootinfo_is_usable(bootinfo_of_boot(), from, to) ||
+		    reserve(from, to))
 			printk_error("iommu: %s: memory reserved at %#lx-%#lx cannot be right: ignored", table_name(),
 				     d->unit[i].base, d->unit[i].limit);
 	}

@@ -51,18 +51,9 @@ static bool meets(u64 base, u64 size, u64 start, u64 length)
 /* ---- the list ------------------------------------------------------------------------------------- */
 
 /* A table that has registers in memory lies: that costs no VM its memory, and no BAR may lie there anyway. */
-static bool is_memory(u64 base, u64 size)
-{
-	for (unsigned i = 0; i < memory->nr_ranges; i++)
-		if (memory->range[i].type == BOOT_MEMORY_USABLE &&
-		    meets(base, size, memory->range[i].start, memory->range[i].end - memory->range[i].start))
-			return true;
-	return false;
-}
-
 static void add(enum kind kind, bool io, u64 start, u64 size)
 {
-	if (!io && is_memory(start, size))
+	if (!io && bootinfo_is_usable(memory, start, start + size))
 		return;
 	if (count == ARRAY_SIZE(list)) {
 		printk_error("pci: more registers of the platform than fit: those at %#lx are not guarded", start);

@@ -18,6 +18,7 @@
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/hwdump.h"
+#include "kernel/iommu/release.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_core.h"
 #include "kernel/pci/pci_route.h"
@@ -255,6 +256,19 @@ bool host_x2apic_off(void)
 bool host_is_x2apic(void)
 {
 	return x2apic;
+}
+
+/* What a dump of before there was the item says is not known. */
+bool iommu_released(char text[IOMMU_LEFT_TEXT])
+{
+	const char *rest = "";
+	unsigned stuck = 0;
+	int n = 0;
+
+	if (find("left-on ", 0, &rest) && (sscanf(rest, "%u %n", &stuck, &n) != 1 || strlen(rest + n) >= IOMMU_LEFT_TEXT))
+		die("left-on %s: makes no sense", rest);
+	strcpy(text, rest + n);
+	return !stuck;
 }
 
 /* ---- memory ---- */

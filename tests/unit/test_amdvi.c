@@ -421,7 +421,6 @@ static void test_judged(void **)
 	reset(NULL);
 	hw.lost = true;
 	assert_string_equal(amdvi_ops.start(&unit), "has registers where none can be");
-	amdvi_ops.off(&unit);
 	for (unsigned left = 0; left < 20 + 512; left += left < 20 ? 1 : 511) {
 
 		done(NULL);
@@ -440,17 +439,6 @@ static void test_judged(void **)
 	hw.hangs = true;
 	assert_string_equal(amdvi_ops.enable(&unit, 0, 0), "does not answer");
 	assert_string_equal(unit.broken, "does not answer");
-}
-
-static void test_off(void **)
-{
-	hw.control = 0x1 | BIT(12);
-	amdvi_ops.off(&unit);
-	assert_int_equal(hw.control, 0);
-	hw.efr = ~0ull;
-	hw.control = 1;
-	amdvi_ops.off(&unit);
-	assert_int_equal(hw.control, 1);
 }
 
 static void *s2_alloc(void)
@@ -721,7 +709,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_start, reset, done), cmocka_unit_test_setup_teardown(test_judged, reset, done),
-		cmocka_unit_test_setup_teardown(test_off, reset, done), cmocka_unit_test_setup_teardown(test_domains, reset, done),
+		cmocka_unit_test_setup_teardown(test_domains, reset, done),
 		cmocka_unit_test_setup_teardown(test_flush, reset, done),
 		cmocka_unit_test_setup_teardown(test_interrupts, reset, done),
 		cmocka_unit_test_setup_teardown(test_many_interrupts, reset, done),

@@ -277,7 +277,7 @@ static int reset(void **)
 	machine.nodes = 2;
 	machine.memory = GIB(1);
 	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable = machine.counts_smis = true;
-	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, false };
+	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, "", false };
 	seconds = 1;
 	stay = dumped = json = false;
 	told_missing[0] = 0;
@@ -327,7 +327,7 @@ static void test_all_there(void **)
 {
 	static const char first[] = "# VM file by Margay's hardware check\n", last[] = "\n# end of the VM file\n";
 	const char *order[] = { "VT-x, needed", "virtualization on each CPU: turned on and off on 3 of 3", "CPUs: 3 of 3",
-				"what costs performance", "VT-x, good to have", "x2APIC: in use", "IOMMU: VT-d, 2 units",
+				"what costs performance", "VT-x, good to have", "x2APIC: in use", "IOMMU: VT-d, 2 units\n",
 				"SMIs: none in 1 s", "open to by speculation",
 				"check: mds: Not affected", "the node:", "check: cpu 0", "check: 0000:00:00.0",
 				"ok       a VM for the whole node: 4 CPUs, 1000M on 2 nodes", "\n# VM file", "\nname = node\n",
@@ -437,6 +437,9 @@ static void test_lacks(void **)
 	lack("MISSING  NUMA distances: no SLIT table");
 	machine.platform.iommu = NULL;
 	lack("MISSING  IOMMU: no DMAR and no IVRS table");
+	strcpy(machine.platform.iommu_left, "interrupt remapping");
+	machine.platform.iommu_stuck = true;
+	lack("MISSING  IOMMU: VT-d, 2 units, left on by the firmware: interrupt remapping: it does not go off");
 	machine.platform.remaps_interrupts = machine.platform.remaps_x2apic = false;
 	lack("MISSING  interrupt remapping");
 	machine.platform.ecam = false;
@@ -465,12 +468,14 @@ static void test_off_and_unknown(void **)
 	machine.counts_smis = false;
 	machine.feature_missing = true;
 	machine.platform.remaps_x2apic = false;
+	strcpy(machine.platform.iommu_left, "DMA translation");
 	machine.nodes = 1;
 	machine.platform.slit = false;
 	assert_true(check());
 	expect("unknown  SMIs: this CPU does not count them");
 	expect("off      VT-x, good to have: MSR 0x2");
 	expect("off      interrupt remapping: to APIC IDs below 255 only");
+	expect("ok       IOMMU: VT-d, 2 units, left on by the firmware: DMA translation: off now\n");
 	expect("ok       NUMA layout: 1 node\n");
 	assert_null(strstr(log_text, "NUMA distances"));
 	assert_int_equal(missing(), 0);

@@ -11,6 +11,7 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
+#include "kernel/iommu/release.h"
 #include "kernel/pci/pci_core.h"
 
 #define UNITS 2
@@ -29,6 +30,14 @@ void *mmio_map_type(u64 pa, u64 size, bool)
 
 static const struct srat_info srat;
 struct acpi acpi = { .srat = &srat };
+static bool stuck;
+
+bool iommu_released(char text[IOMMU_LEFT_TEXT])
+{
+	strcpy(text, "what it was");
+	return !stuck;
+}
+
 bool pci_has_ecam(void)
 {
 	return true;
@@ -38,7 +47,7 @@ static int reset(void **)
 {
 	acpi.dmar = NULL;
 	acpi.ivrs = NULL;
-	unmapped = false;
+	unmapped = stuck = false;
 	memset(registers, 0xff, sizeof(registers));
 	memset(registers[1], 0, UNITS * PAGE_SIZE);
 	dmar = (struct dmar_info){ .flags = ACPI_DMAR_INTR_REMAP, .nr_units = UNITS };
@@ -66,7 +75,10 @@ static void test_none(void **)
 	struct host_platform p = platform();
 
 	assert_null(p.iommu);
-	assert_false(p.iommus || p.remaps_interrupts || p.remaps_x2apic || p.iommu_on);
+	assert_false(p.iommus || p.remaps_interrupts || p.remaps_x2apic || p.iommu_stuck);
+	assert_string_equal(p.iommu_left, "what it was");
+	stuck = true;
+	assert_true(platform().iommu_stuck);
 }
 
 static void test_vtd(void **)
@@ -78,10 +90,6 @@ static void test_vtd(void **)
 	assert_string_equal(p.iommu, "VT-d");
 	assert_int_equal(p.iommus, UNITS);
 	assert_true(p.remaps_interrupts && p.remaps_x2apic);
-	assert_false(p.iommu_on);
-	/* Translation is on, by the status register of one: bit 31 at 0x1c. */
-	registers[2][0x18 / 8] = BIT(63);
-	assert_true(platform().iommu_on);
 	/* All must be able to. */
 	registers[2][0x10 / 8] = BIT(3);
 	p = platform();
@@ -92,7 +100,7 @@ static void test_vtd(void **)
 	dmar.unit[1].type = ACPI_DMAR_DRHD + 1;
 	p = platform();
 	assert_int_equal(p.iommus, 1);
-	assert_true(p.remaps_x2apic && !p.iommu_on);
+	assert_true(p.remaps_x2apic);
 	/* The firmware opts out. */
 	dmar.flags |= ACPI_DMAR_X2APIC_OPT_OUT;
 	p = platform();
@@ -102,7 +110,7 @@ static void test_vtd(void **)
 	dmar.flags = ACPI_DMAR_INTR_REMAP;
 	unmapped = true;
 	p = platform();
-	assert_false(p.remaps_interrupts || p.remaps_x2apic || p.iommu_on);
+	assert_false(p.remaps_interrupts || p.remaps_x2apic);
 }
 
 static void test_amd(void **)
@@ -114,18 +122,14 @@ static void test_amd(void **)
 	assert_string_equal(p.iommu, "AMD-Vi");
 	assert_int_equal(p.iommus, UNITS);
 	assert_true(p.remaps_interrupts);
-	assert_false(p.remaps_x2apic || p.iommu_on);
+	assert_false(p.remaps_x2apic);
 	registers[1][0x30 / 8] = registers[2][0x30 / 8] = BIT(2);
 	assert_true(platform().remaps_x2apic);
 	registers[1][0x30 / 8] = ~BIT(2);
-	registers[1][0x18 / 8] = ~BIT(0);
-	p = platform();
-	assert_false(p.remaps_x2apic || p.iommu_on);
-	registers[2][0x18 / 8] = BIT(0);
-	assert_true(platform().iommu_on);
+	assert_false(platform().remaps_x2apic);
 	unmapped = true;
 	p = platform();
-	assert_false(p.remaps_x2apic || p.iommu_on);
+	assert_false(p.remaps_x2apic);
 }
 
 int main(void)

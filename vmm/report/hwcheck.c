@@ -240,8 +240,10 @@ static void check_iommu(const struct host_platform *p)
 			"enable VT-d, AMD-Vi or IOMMU in the setup");
 		return;
 	}
-	feature(OK, "IOMMU", "%s, %u unit%s%s", p->iommu, p->iommus, p->iommus == 1 ? "" : "s",
-		p->iommu_on ? ", left on by the firmware" : "");
+	feature(p->iommu_stuck ? MISSING : OK, "IOMMU", "%s, %u unit%s%s%s%s", p->iommu, p->iommus, p->iommus == 1 ? "" : "s",
+		p->iommu_left[0] ? ", left on by the firmware: " : "", p->iommu_left,
+		p->iommu_stuck ? ": it does not go off, and devices may be silent; switch it off in the setup" :
+		p->iommu_left[0] ? ": off now" : "");
 	if (!p->remaps_interrupts)
 		feature(MISSING, "interrupt remapping", "a device can send any interrupt; enable it in the setup, on Intel often "
 			"with x2APIC");

@@ -370,14 +370,8 @@ static const char *amdvi_enable(struct iommu_unit *u, u32 address, u32 data)
 	return work(u) ? NULL : no_answer;
 }
 
-static void amdvi_off(struct iommu_unit *u)
-{
-	if (map(u) && u->cap && u->cap != ~0ull)
-		write64(u, AMDVI_CONTROL, 0);
-}
-
 const struct iommu_ops amdvi_ops = {
-	.name = "AMD-Vi", .format = &amdvi_format, .start = amdvi_start, .enable = amdvi_enable, .off = amdvi_off,
+	.name = "AMD-Vi", .format = &amdvi_format, .start = amdvi_start, .enable = amdvi_enable,
 	.set = amdvi_set, .flush = amdvi_flush, .remap = amdvi_remap, .take = amdvi_take, .interrupt = amdvi_interrupt,
 	.message = amdvi_message, .input = amdvi_input, .fault = amdvi_fault, .hold = amdvi_hold,
 };

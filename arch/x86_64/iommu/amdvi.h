@@ -30,6 +30,10 @@ enum amdvi_reg {
 #define AMDVI_GA BIT(17)
 #define AMDVI_2K BIT(43)               /* the low bit of two */
 #define AMDVI_XT BIT(50)
+/* Whatever has the unit write to memory by itself, or tell of that: events, waits, commands, page requests, guest interrupts. */
+#define AMDVI_RINGS (BIT(2) | BIT(3) | BIT(4) | BIT(12) | BIT(13) | BIT(14) | BIT(28) | BIT(29))
+/* How it is connected, which firmware knows: links, time to wait for an invalidation, snooping. */
+#define AMDVI_CONNECTION (BIT(1) | 7ull << 5 | 15ull << 8)
 /* What links want, as firmware says: the low four of an IVHD's flags, 5.2.2.1, as control bits. */
 #define AMDVI_LINKS(flags) (((flags) & 1ull) << 1 | ((flags) >> 1 & 3ull) << 8 | ((flags) >> 3 & 1ull) << 11)
 
@@ -38,6 +42,7 @@ enum amdvi_reg {
 #define AMDVI_EVENT_TOLD BIT(1)
 #define AMDVI_EVENTS_RUN BIT(3)
 #define AMDVI_COMMANDS_RUN BIT(4)
+#define AMDVI_RINGS_RUN (AMDVI_EVENTS_RUN | AMDVI_COMMANDS_RUN | BIT(7) | BIT(8))
 
 /* Rings of a page: 2^8 entries, as bits 59:56 of their base registers say. */
 #define AMDVI_RING(pa) ((pa) | 8ull << 56)

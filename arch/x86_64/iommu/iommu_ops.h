@@ -50,17 +50,14 @@ struct iommu_ops {
 	const struct stage2_format *format;
 	const struct stage2_format *snooped; /* where all units can do that; NULL: format does it in all */
 	/*
-	 * Judges the unit and makes its tables, with all functions blocked; it goes on by the firmware's, but for interrupts, which
-	 * it remaps no more. NULL, or as broken.
+	 * Judges the unit and makes its tables, with all functions blocked. It translates nothing yet: what firmware left on is off
+	 * (release.h). NULL, or as broken.
 	 */
 	const char *(*start)(struct iommu_unit *u);
 	/*
-	 * Gives it our tables, takes back what the firmware left on. Faults are told by this message; address 0:
-	 * they are not. NULL, or as broken.
+	 * Gives it our tables. Faults are told by this message; address 0: they are not. NULL, or as broken.
 	 */
 	const char *(*enable)(struct iommu_unit *u, u32 address, u32 data);
-	/* Ends what the firmware left on, of a unit that is not used; after start(), or instead of it. */
-	void (*off)(struct iommu_unit *u);
 	/*
 	 * Gives a function a domain with these page tables (stage2_root()); domain 0: it is blocked, and nothing that it sent
 	 * before is under way any more on return. Forgets its faults. 0; -ENOMEM; -EIO: the unit does not answer, and is broken.

@@ -60,15 +60,6 @@ static bool switch_off(struct iommu_unit *u, u32 bit)
 	return !(read32(u, VTD_GSTS) & bit) || command(u, bit, false, 0);
 }
 
-/* Pre-boot protection: memory that no device reaches, whatever the tables say (11.4.8.1). */
-static bool open_protected(struct iommu_unit *u)
-{
-	if (!(u->cap & VTD_CAP_PMR) || !(read32(u, VTD_PMEN) & VTD_PMEN_ENABLE))
-		return true;
-	write32(u, VTD_PMEN, 0);
-	return wait_for(u, VTD_PMEN, VTD_PMEN_STATUS, 0);
-}
-
 /* ---- tables and their invalidation ---------------------------------------------------------- */
 
 /* What the unit does not see in the CPUs' caches goes to memory. */
@@ -303,9 +294,6 @@ static const char *vtd_start(struct iommu_unit *u)
 		return "has registers where none can be";
 	ecap = read64(u, VTD_ECAP);
 	why = judge(u, ecap);
-	/* Interrupts pass by it all the same; what the firmware keeps from memory by it stays so. */
-	if (why && why != no_answer)
-		switch_off(u, VTD_IRE);
 	if (why)
 		return why;
 	u->bits = MIN((unsigned)VTD_CAP_MGAW(u->cap), 48u);
@@ -321,9 +309,9 @@ static const char *vtd_start(struct iommu_unit *u)
 	if (!u->root || !u->queue)
 		return "finds no memory for its tables";
 	written(u, u->root, PAGE_SIZE);
-	/* Nothing of the firmware's may be told to us or go on with a queue of its own; its translation still works. */
+	/* Nothing of the firmware's may be told to us or go on with a queue of its own. */
 	write32(u, VTD_FECTL, VTD_FECTL_MASK);
-	if (!switch_off(u, VTD_IRE) || (read32(u, VTD_GSTS) & VTD_QIE && !wait_for(u, VTD_IQH, ~0u, read32(u, VTD_IQT))) ||
+	if ((read32(u, VTD_GSTS) & VTD_QIE && !wait_for(u, VTD_IQH, ~0u, read32(u, VTD_IQT))) ||
 	    !switch_off(u, VTD_QIE) || !switch_off(u, VTD_EAFL))
 		return no_answer;
 	write32(u, VTD_FSTS, VTD_FSTS_CLEAR);
@@ -337,12 +325,8 @@ static const char *vtd_enable(struct iommu_unit *u, u32 address, u32 data)
 	/* What was noted before is not ours to tell. */
 	for (unsigned n = 0; n < VTD_CAP_NFR(u->cap); n++)
 		write32(u, (unsigned)VTD_CAP_FRO(u->cap) + n * 16 + 12, VTD_FRCD_CLEAR);
-	/* From the firmware's tables to ours without a moment between, but where they are of another kind (11.4.5). */
-	if (read64(u, VTD_RTADDR) & VTD_RTADDR_MODE && !switch_off(u, VTD_TE))
-		return no_answer;
 	write64(u, VTD_RTADDR, host_virt_to_hpa(u->root).v);
-	if (!command(u, VTD_SRTP, true, VTD_SRTP) || !flush_or_break(u, 0) || !command(u, VTD_TE, true, VTD_TE) ||
-	    !open_protected(u))
+	if (!command(u, VTD_SRTP, true, VTD_SRTP) || !flush_or_break(u, 0) || !command(u, VTD_TE, true, VTD_TE))
 		return no_answer;
 	if (address) {
 		write32(u, VTD_FEDATA, data);
@@ -353,17 +337,8 @@ static const char *vtd_enable(struct iommu_unit *u, u32 address, u32 data)
 	return NULL;
 }
 
-static void vtd_off(struct iommu_unit *u)
-{
-	if (!map(u) || !u->cap || u->cap == ~0ull)
-		return;
-	switch_off(u, VTD_IRE);
-	switch_off(u, VTD_TE);
-	open_protected(u);
-}
-
 const struct iommu_ops vtd_ops = {
-	.name = "VT-d", .format = &vtd_format, .snooped = &vtd_snooped, .start = vtd_start, .enable = vtd_enable, .off = vtd_off,
-	.set = vtd_set, .flush = vtd_flush, .remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message,
+	.name = "VT-d", .format = &vtd_format, .snooped = &vtd_snooped, .start = vtd_start, .enable = vtd_enable, .set = vtd_set,
+	.flush = vtd_flush, .remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message,
 	.input = vtd_input, .fault = vtd_fault, .hold = vtd_hold,
 };

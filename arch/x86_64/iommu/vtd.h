@@ -41,7 +41,6 @@ enum vtd_reg {
 #define VTD_SIRTP 0x01000000u /* take its table */
 #define VTD_CFI 0x00800000u   /* messages of the format without remapping pass */
 #define VTD_KEPT 0x96ffffffu  /* status bits that a command must repeat */
-#define VTD_RTADDR_MODE 0xc00u /* 0: legacy */
 
 #define VTD_FSTS_CLEAR 0x7du  /* written as 1, but for the records' own bit 1, 11.4.7.1 */
 #define VTD_FSTS_FAULT 0x03u  /* a record has one, and no record was left for one */

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * See release.h. DMAR: VT-d 4.0, chapter 8; IVRS: AMD IOMMU 3.07, 5.2. Of these tables it reads no more than where units are, so
+ * that an image without IOMMUs has no more of them, and one wrong entry does not hide the units before it.
+ */
+#include "kernel/iommu/release.h"
+
+#include <margay/host.h>
+#include <margay/string.h>
+#include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/iommu/release.h"
+#include "kernel/acpi/acpi.h"
+#include "kernel/console/printk.h"
+
+static unsigned found; /* enum iommu_left, of all units */
+
+static void put_words(unsigned left, char text[IOMMU_LEFT_TEXT])
+{
+	static const struct {
+		enum iommu_left bit;
+		const char *word;
+	} all[] = {
+		{ IOMMU_LEFT_DMA, "DMA translation" },
+		{ IOMMU_LEFT_PROTECTED, "protected memory" },
+		{ IOMMU_LEFT_INTERRUPTS, "interrupt remapping" },
+	};
+	int n = 0;
+
+	text[0] = 0;
+	for (unsigned i = 0; i < ARRAY_SIZE(all); i++)
+		if (left & all[i].bit)
+			n += snprintf(text + n, (size_t)(IOMMU_LEFT_TEXT - n), "%s%s", n ? ", " : "", all[i].word);
+}
+
+/* A table that has registers in memory lies: what is written there is lost. */
+static void release(u64 base, u64 size, unsigned (*off)(volatile u8 *regs))
+{
+	char text[IOMMU_LEFT_TEXT];
+	volatile u8 *regs;
+	unsigned left;
+
+	if (bootinfo_is_usable(bootinfo_of_boot(), base, base + size))
+		return;
+	regs = mmio_map(base, size);
+	left = regs ? off(regs) : 0;
+	if (!left)
+		return;
+	found |= left;
+	put_words(left, text);
+	if (left & IOMMU_LEFT_STUCK)
+		printk_error("iommu: firmware left %s on in the unit at %#lx, which does not go off: devices may be silent", text,
+			     base);
+	else
+		printk("iommu: firmware left %s on in the unit at %#lx: off now", text, base);
+}
+
+static const char *read_dmar(const u8 *entry, size_t size, void *)
+{
+	struct acpi_dmar_drhd unit = { 0 };
+
+	memcpy(&unit, entry, MIN(size, sizeof(unit)));
+	if (unit.sub.type == ACPI_DMAR_DRHD && unit.base)
+		release(unit.base, VTD_RELEASE_SIZE, vtd_release);
+	return NULL;
+}
+
+/* One unit may be described by several: the second finds nothing on. */
+static const char *read_ivrs(const u8 *entry, size_t size, void *)
+{
+	struct acpi_ivhd unit = { 0 };
+	u8 type = entry[0];
+
+	memcpy(&unit, entry, MIN(size, sizeof(unit)));
+	if ((type == ACPI_IVHD_10H || type == ACPI_IVHD_11H || type == ACPI_IVHD_40H) && unit.base)
+		release(unit.base, AMDVI_RELEASE_SIZE, amdvi_release);
+	return NULL;
+}
+
+void iommu_release(void)
+{
+	const struct acpi_sdt *dmar = acpi_table("DMAR", 0), *ivrs = acpi_table("IVRS", 0);
+
+	if (dmar)
+		acpi_read_entries(dmar, sizeof(struct acpi_dmar), dmar->length, sizeof(struct acpi_dmar_sub), read_dmar, NULL);
+	if (ivrs)
+		acpi_read_entries(ivrs, sizeof(struct acpi_ivrs), ivrs->length, sizeof(struct acpi_ivrs_sub), read_ivrs, NULL);
+}
+
+bool iommu_released(char text[IOMMU_LEFT_TEXT])
+{
+	put_words(found, text);
+	return !(found & IOMMU_LEFT_STUCK);
+}
