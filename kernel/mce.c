@@ -181,7 +181,16 @@ void mce_look(void)
 	mce_look_now();
 }
 
-bool upcall_machine_check(bool of_guest)
+/*
+ * May what has used lost memory be ended, and nobody else? The guest's next instruction may be lost with it. An access that fails
+ * must be the one that the CPU means, and somebody must be told which memory it was.
+ */
+static bool may_end(enum mc_place place, u64 used, u64 mcg_status)
+{
+	return place == MC_IN_GUEST || (place == MC_IN_ACCESS && used != HOST_LOST_UNKNOWN && mcg_status & MCG_STATUS_EIPV);
+}
+
+enum mc_outcome upcall_machine_check(enum mc_place place)
 {
 	struct cpu *cpu = this_cpu();
 	u64 mcg_status = 0, used;
@@ -190,19 +199,27 @@ bool upcall_machine_check(bool of_guest)
 	host_rdmsr(MSR_MCG_STATUS, &mcg_status);
 	worst = look_at_all(true, mcg_status, &used);
 	/* It is this CPU's, and no bank tells: firmware has looked first (ACPI 6.4, table 18-14: notification by MCE). */
-	if (IS_ENABLED(CONFIG_HEST) && of_guest && worst == MCE_NONE && (mcg_status & MCG_WHERE) != MCG_STATUS_RIPV) {
+	if (IS_ENABLED(CONFIG_HEST) && place == MC_IN_GUEST && worst == MCE_NONE && (mcg_status & MCG_WHERE) != MCG_STATUS_RIPV) {
 		worst = ghes_judge(&used);
 		used |= mcg_status & MCG_WHERE;
 	}
-	if (worst == MCE_FATAL || (worst == MCE_USED && !of_guest) || (worst < MCE_USED && !(mcg_status & MCG_STATUS_RIPV))) {
+	if (worst == MCE_FATAL || (worst == MCE_USED && !may_end(place, used, mcg_status)) ||
+	    (worst < MCE_USED && !(mcg_status & MCG_STATUS_RIPV))) {
 		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id, mcg_status);
-		return false;
+		return MC_STOPS;
 	}
-	if (worst == MCE_USED)
+	if (worst == MCE_USED && place == MC_IN_ACCESS)
+		cpu->failed_page = used & ~(PAGE_SIZE - 1);
+	else if (worst == MCE_USED)
 		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK, used);
 	/* From here on another one does not shut the CPU down. */
 	host_wrmsr(MSR_MCG_STATUS, 0);
-	return true;
+	return worst == MCE_USED && place == MC_IN_ACCESS ? MC_ACCESS_FAILS : MC_GOES_ON;
+}
+
+u64 host_failed_page(void)
+{
+	return this_cpu()->failed_page;
 }
 
 u64 host_machine_checks(u64 *lost)

@@ -50,6 +50,7 @@ struct cpu {
 		struct { u64 at; u32 sent; } mark[2]; /* how many were sent then: at the NMI before, and some time before */
 	} kicks;
 	u64 mce_looked;          /* TSC; 0: not yet; only this CPU touches it */
+	u64 failed_page;         /* host_failed_page() */
 	struct host_timer corrected_timer; /* kernel/mce_corrected.c's, with CORRECTED_ERRORS */
 	unsigned corrected_storm; /* interrupts since it was due */
 	u64 *account;            /* what kernel/memory/account.c counts this CPU's pages into, or NULL */

@@ -4,7 +4,7 @@
 #define KERNEL_ZERO_PARALLEL_H
 
 #include <margay/host.h>
-#include <margay/string.h>
+#include <margay/mc_access.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/memory/lost.h"
 
@@ -16,7 +16,10 @@ static inline void zero_memory(u64 from, u64 to)
 	while (from < to) {
 		u64 lost = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, to) : to;
 
-		memset(phys_to_virt(from), 0, lost - from);
+		/* One that turns out to be lost: all before it is zero. */
+		if (!mc_zero(phys_to_virt(from), lost - from) && IS_ENABLED(CONFIG_MACHINE_CHECKS) &&
+		    host_failed_page() - from < lost - from)
+			lost = host_failed_page();
 		from = lost + PAGE_SIZE;
 	}
 }

@@ -93,13 +93,6 @@ u64 host_memory_lost_in(u64 from, u64 to)
 	return lost_page >= from && lost_page < to ? lost_page : to;
 }
 
-void *guest_ptr(struct vm *vm, gpa_t at, u64 size)
-{
-	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, at.v);
-
-	return r && size <= r->size - (at.v - r->gpa) ? (void *)(uintptr_t)(r->hpa + (at.v - r->gpa)) : NULL;
-}
-
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
 {
 	if (!call_error)

@@ -602,6 +602,11 @@ const char *host_version(void)
 	return "fake";
 }
 
+u64 host_failed_page(void)
+{
+	return fake_host.failed_page;
+}
+
 u64 host_machine_checks(u64 *lost)
 {
 	return *lost = 0;

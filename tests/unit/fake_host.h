@@ -35,6 +35,7 @@ struct fake_host {
 	struct host_extent extent[FAKE_EXTENTS]; /* taken */
 	unsigned nr_extents;
 	bool extents_zero, freed_zero; /* what is taken is zero; something was given back as that */
+	u64 failed_page;           /* host_failed_page() */
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
 	struct host_timer *timers; /* armed */

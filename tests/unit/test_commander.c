@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "tests/unit/fake_commander.h"
+#include "tests/unit/lost_memory.h"
 #include "vmm/commander/sha256.h"
 #include "vmm/vcpu.h"
 
@@ -567,6 +568,20 @@ static void test_memory(void **)
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1064960 1048576"), 0);
 	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
 	lost_page = ~0ull;
+	/* One of which nobody knows yet: before it are zeros, or it is among what is no zeros, where it is told of as such. */
+	lose_memory(ram + 7 * 512);
+	memset(ram + 5 * 512, 0, 2 * PAGE_SIZE);
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
+	assert_string_equal(text(), "zeros=8192\tbytes=0\n");
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1069056 1048576"), 0);
+	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
+	ram[6 * 512] = ram[8 * 512] = 1;
+	assert_int_equal(ask(COMMANDER_MEMORY, "t 1064960 12288"), 0);
+	assert_int_equal(strncmp(text(), "zeros=0\tbytes=12288\n", 20), 0);
+	assert_int_equal(lost_memory_met, 3);
+	mend_memory();
+	memset(ram + 7 * 512, 0, PAGE_SIZE);
+	assert_memory_equal(answer.data + sizeof(struct commander_message) + 20, ram + 6 * 512, 12288);
 	for (const char *const *p = nowhere; *p; p++)
 		assert_int_equal(ask(COMMANDER_MEMORY, *p), EFAULT);
 	for (const char *const *p = wrong; *p; p++)

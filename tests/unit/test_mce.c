@@ -346,7 +346,7 @@ static void test_used(void **)
 		bank[i ? 3 : 1].misc = 2 << 6 | 6;
 		bank[2].status = VAL;
 		mcg_status = 6;
-		assert_true(upcall_machine_check(true));
+		assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_GOES_ON);
 		assert_int_equal(ended, 1);
 		assert_int_equal(used_page, 0x5002 + i * 0x1000);
 		assert_int_equal(host_memory_lost_in(0x5000 + i * 0x1000, 0x10000), 0x5000 + i * 0x1000);
@@ -360,7 +360,7 @@ static void test_used(void **)
 		bank[1].misc = bank[2].misc = i ? 1 << 6 : 2 << 6 | 6;
 		bank[1].status = i ? 0 : bank[1].status;
 		mcg_status = 7;
-		assert_true(upcall_machine_check(true));
+		assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_GOES_ON);
 		assert_int_equal(used_page, HOST_LOST_UNKNOWN);
 	}
 	ended = 1;
@@ -368,9 +368,44 @@ static void test_used(void **)
 	bank[1].status = VAL | UC | S | AR | WHERE;
 	mcg_status = 7;
 	lines[0] = 0;
-	assert_false(upcall_machine_check(false));
+	assert_int_equal(upcall_machine_check(MC_IN_ROOT), MC_STOPS);
 	assert_int_equal(ended, 1);
 	assert_non_null(strstr(lines, "machine check: CPU 3 cannot go on: MCG_STATUS 0x7\n"));
+}
+
+/* An access of mc_access.h fails, and nobody is ended here, where the CPU means that instruction and says which page (16.3.1.2). */
+static void test_access(void **)
+{
+	static const struct { u64 status, misc, mcg_status; enum mc_outcome outcome; } table[] = {
+		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 6, MC_ACCESS_FAILS },
+		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 7, MC_ACCESS_FAILS },
+		/* Not this instruction's; of no known page; several; an error that is no memory's; nothing that concerns it. */
+		{ VAL | UC | S | AR | WHERE, 2 << 6 | 6, 4, MC_STOPS }, { VAL | UC | S | AR | WHERE, 1 << 6 | 6, 7, MC_STOPS },
+		{ VAL | UC | S | AR | WHERE | OVER, 2 << 6 | 6, 7, MC_STOPS }, { VAL | UC | PCC, 0, 7, MC_STOPS },
+		{ VAL | UC | S | WHERE, 2 << 6 | 6, 5, MC_GOES_ON }, { VAL | UC | S | AR | WHERE, 2 << 6 | 6, 5, MC_GOES_ON },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		reset(NULL);
+		bank[1].status = table[i].status;
+		bank[1].address = 0xa123;
+		bank[1].misc = table[i].misc;
+		mcg_status = table[i].mcg_status;
+		this.failed_page = 0;
+		assert_int_equal(upcall_machine_check(MC_IN_ACCESS), table[i].outcome);
+		assert_int_equal(host_failed_page(), table[i].outcome == MC_ACCESS_FAILS ? 0xa000 : 0);
+		assert_true(!ended && !firmware_asked);
+		assert_int_equal(mcg_status, table[i].outcome == MC_STOPS ? table[i].mcg_status : 0);
+	}
+	/* AMD's: uncorrected, and poison (APM vol. 2, 9.3.2.2). */
+	reset(NULL);
+	leaf_7.ebx = 2;
+	mcg_cap = BANKS;
+	bank[1].status = VAL | UC | ADDRV;
+	bank[1].address = 0xb123;
+	mcg_status = 7;
+	assert_int_equal(upcall_machine_check(MC_IN_ACCESS), MC_ACCESS_FAILS);
+	assert_int_equal(host_failed_page(), 0xb000);
 }
 
 /* A guest's machine check of which no bank tells is what firmware tells of it; not the hypervisor's, nor another CPU's. */
@@ -386,7 +421,8 @@ static void test_firmware(void **)
 		reset(NULL);
 		by_firmware = table[i].verdict;
 		mcg_status = table[i].mcg_status;
-		assert_int_equal(upcall_machine_check(table[i].of_guest), table[i].goes_on);
+		assert_int_equal(upcall_machine_check(table[i].of_guest ? MC_IN_GUEST : MC_IN_ROOT),
+				 table[i].goes_on ? MC_GOES_ON : MC_STOPS);
 		assert_int_equal(firmware_asked, table[i].asked);
 		assert_int_equal(ended, table[i].asked && table[i].verdict == MCE_USED);
 		assert_true(!ended || used_page == (0x66000 | (table[i].mcg_status & 3)));
@@ -395,29 +431,29 @@ static void test_firmware(void **)
 	reset(NULL);
 	bank[0].status = VAL;
 	mcg_status = 7;
-	assert_true(upcall_machine_check(true) && !firmware_asked && !ended);
+	assert_true(upcall_machine_check(MC_IN_GUEST) == MC_GOES_ON && !firmware_asked && !ended);
 }
 
 static void test_fatal(void **)
 {
 	bank[2].status = VAL | UC | PCC;
 	mcg_status = 5;
-	assert_false(upcall_machine_check(true));
+	assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_STOPS);
 	assert_true(bank[2].status && mcg_status && !ended);
 	expect("machine check: CPU 3, bank 2: not to be recovered from: status 0xa200000000000000 address 0 misc 0\n"
 	       "machine check: CPU 3 cannot go on: MCG_STATUS 0x5\n");
 	/* Nothing found: told to all CPUs, and another's. But only where this one can go on. */
 	reset(NULL);
 	mcg_status = 5;
-	assert_true(upcall_machine_check(true) && !mcg_status && !ended);
-	assert_true(upcall_machine_check(false) == false);
+	assert_true(upcall_machine_check(MC_IN_GUEST) == MC_GOES_ON && !mcg_status && !ended);
+	assert_true(upcall_machine_check(MC_IN_ROOT) == MC_STOPS);
 	mcg_status = 1;
-	assert_true(upcall_machine_check(false));
+	assert_int_equal(upcall_machine_check(MC_IN_ROOT), MC_GOES_ON);
 	bank[0].status = VAL | UC | S | WHERE;
 	bank[0].address = 0x9000;
 	bank[0].misc = 2 << 6 | 12;
 	mcg_status = 1;
-	assert_true(upcall_machine_check(false) && !ended && !bank[0].status);
+	assert_true(upcall_machine_check(MC_IN_ROOT) == MC_GOES_ON && !ended && !bank[0].status);
 	assert_int_equal(host_memory_lost_in(0x8000, 0xa000), 0x9000);
 }
 
@@ -454,7 +490,7 @@ int main(void)
 		cmocka_unit_test_setup(test_init, reset), cmocka_unit_test_setup(test_look, reset),
 		cmocka_unit_test_setup(test_deferred, reset),
 		cmocka_unit_test_setup(test_used, reset), cmocka_unit_test_setup(test_fatal, reset),
-		cmocka_unit_test_setup(test_firmware, reset),
+		cmocka_unit_test_setup(test_firmware, reset), cmocka_unit_test_setup(test_access, reset),
 		cmocka_unit_test(test_lost),
 	};
 

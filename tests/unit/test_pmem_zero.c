@@ -45,6 +45,12 @@ u64 host_memory_lost_in(u64, u64 to)
 	return to;
 }
 
+u64 host_failed_page(void)
+{
+	fail();
+	return 0;
+}
+
 void printk_error(const char *, ...)
 {
 	fail();

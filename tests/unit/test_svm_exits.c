@@ -58,11 +58,11 @@ int svm_enter_clean(struct guest_regs *regs, u64 vmcb_pa, u64 host_vmcb_pa, cons
 
 static unsigned machine_checks;
 
-bool upcall_machine_check(bool of_guest)
+enum mc_outcome upcall_machine_check(enum mc_place place)
 {
-	assert_true(of_guest);
+	assert_int_equal(place, MC_IN_GUEST);
 	machine_checks++;
-	return true;
+	return MC_GOES_ON;
 }
 
 void upcall_panic(const char *, ...)

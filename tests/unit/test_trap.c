@@ -13,6 +13,7 @@
 #include <cmocka.h>
 
 #include <margay/host.h>
+#include <margay/mc_access.h>
 #include "arch/x86_64/cpu/extable.h"
 #include "arch/x86_64/cpu/nmi_table.h"
 
@@ -37,13 +38,19 @@ void apic_eoi(void)
 	eois++;
 }
 
-static bool survived;
+static enum mc_outcome outcome;
+static enum mc_place place;
 
-bool upcall_machine_check(bool of_guest)
+enum mc_outcome upcall_machine_check(enum mc_place where)
 {
-	assert_false(of_guest);
-	return survived;
+	place = where;
+	return outcome;
 }
+
+/* An access of mc_access.h: two instructions, and where it goes on. */
+extern const u8 access_begin[], access_end[], access_failed[];
+asm(".text\n.globl access_begin, access_end, access_failed\naccess_begin:\n1:\tnop\n\tnop\naccess_end:\n2:\tnop\n"
+    "access_failed:\n3:\tnop\n" MC_TABLE("3b") ".previous\n");
 
 void upcall_log(const char *, ...)
 {
@@ -115,10 +122,35 @@ static void test_fixups(void **)
 	assert_string_equal(report, "#DF double fault (stack overflow?)");
 	assert_int_equal(dispatch(18, 0x3000), 0);
 	assert_string_equal(report, "#MC machine check");
-	survived = true;
-	assert_int_equal(dispatch(18, 0x3000), 0x3000);
 	assert_int_equal(dispatch(31, 0), 0);
 	assert_string_equal(report, "exception");
+}
+
+/* From the first instruction of an access to its last. Whether it fails the kernel says; else it goes on where it was. */
+static void test_accesses(void **)
+{
+	static const struct { const u8 *at; enum mc_place place; } table[] = {
+		{ access_begin, MC_IN_ACCESS }, { access_begin + 1, MC_IN_ACCESS }, { access_begin - 1, MC_IN_ROOT },
+		{ access_end, MC_IN_ROOT }, { access_failed, MC_IN_ROOT },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		u64 at = (u64)table[i].at;
+
+		outcome = MC_GOES_ON;
+		assert_int_equal(dispatch(18, at), at);
+		assert_int_equal(place, table[i].place);
+		outcome = MC_STOPS;
+		assert_int_equal(dispatch(18, at), 0);
+		assert_string_equal(report, "#MC machine check");
+		if (table[i].place != MC_IN_ACCESS)
+			continue;
+		outcome = MC_ACCESS_FAILS;
+		assert_int_equal(dispatch(18, at), access_failed);
+		/* Of nothing but a machine check. */
+		assert_int_equal(dispatch(14, at), 0);
+	}
+	outcome = MC_STOPS;
 }
 
 /* Each gate leads to its vector's stub: 0 to 0x2f and 0xf0 to 0xff in trap.asm but for the NMI's, the rest in trap_device.asm. */
@@ -158,7 +190,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_nmi, setup),
-		cmocka_unit_test_setup(test_fixups, setup),
+		cmocka_unit_test_setup(test_fixups, setup), cmocka_unit_test_setup(test_accesses, setup),
 		cmocka_unit_test_setup(test_gates, setup),
 		cmocka_unit_test_setup(test_interrupts, setup),
 	};

@@ -9,6 +9,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include "tests/unit/lost_memory.h"
 #include "tests/unit/virtio_guest.h"
 #include "vmm/config/config_parse.h"
 #include "vmm/net/net_frame.h"
@@ -690,13 +691,42 @@ static void test_at_once(void **)
 	}
 }
 
+/* A page of a guest's is lost as a frame is copied on the sender's CPU: whose page it is ends, whoever copies, and nobody else. */
+static void test_lost_memory(void **)
+{
+	static const struct { unsigned whose; u64 at; } table[] = {
+		{ 0, SEND_AT + 0x3000 }, { 0, AVAIL(TX) }, { 1, RECEIVE_AT + 0x2000 }, { 1, USED(RX) }, { 1, AVAIL(RX) },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(table); i++) {
+		teardown(NULL);
+		setup(NULL);
+		use(1);
+		drive(0, 2, ALL);
+		for (unsigned k = 0; k < 8; k++)
+			offer_buffer(4096);
+		use(0);
+		drive(0, 2, ALL);
+		queue_frame(make(0, MAC(2), MAC(1), 30000, 1400), HEADERS + 30000);
+		fake_host.log[0] = 0;
+		lose_memory(guest_ptr(guest[table[i].whose].vm, gpa(table[i].at), 1));
+		notify();
+		assert_true(lost_memory_met);
+		mend_memory();
+		for (unsigned n = 0; n < 3; n++)
+			assert_int_equal(guest[n].vm->end, n == table[i].whose ? VM_END_MACHINE_CHECK : VM_RUNNING);
+		assert_ptr_equal(strchr(fake_host.log, '\n'), fake_host.log + strlen(fake_host.log) - 1);
+		assert_non_null(strstr(fake_host.log, "is lost, at GPA"));
+	}
+}
+
 int main(void)
 {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged), TEST(test_shapes),
 		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound), TEST(test_gone), TEST(test_pairs),
-		TEST(test_at_once),
+		TEST(test_at_once), TEST(test_lost_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

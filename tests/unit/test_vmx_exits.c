@@ -72,11 +72,11 @@ void vmx_set_interruptibility(struct vmx_vcpu *x, u64 value)
 
 static unsigned machine_checks;
 
-bool upcall_machine_check(bool of_guest)
+enum mc_outcome upcall_machine_check(enum mc_place place)
 {
-	assert_true(of_guest);
+	assert_int_equal(place, MC_IN_GUEST);
 	machine_checks++;
-	return true;
+	return MC_GOES_ON;
 }
 
 void upcall_panic(const char *, ...)

@@ -5,11 +5,11 @@
  */
 #include <margay/errno.h>
 #include <margay/host.h>
+#include <margay/mc_access.h>
 #include <margay/string.h>
 
 #include "vmm/commander/private.h"
 #include "vmm/hvm.h"
-#include "vmm/memory/guest_mem.h"
 #include "vmm/monitor.h"
 #include "vmm/pause.h"
 #include "vmm/slot.h"
@@ -143,19 +143,31 @@ int commander_dump(const struct vm_config_control *control, unsigned, struct spa
 	return vm ? 0 : commander_refuse(ENODEV, "%s does not run", s->config->name);
 }
 
-static u64 count_zeros(const u64 *p, u64 bytes)
-{
-	u64 i = 0;
-
-	while (i < bytes / sizeof(*p) && !p[i])
-		i++;
-	return i * sizeof(*p);
-}
-
-/* So many bytes up to a page that the machine has lost: who reads that one ends the node. It is told of as zeros. */
+/* So many bytes up to a page that the machine has lost. */
 static u64 sound(u64 from, u64 bytes)
 {
 	return IS_ENABLED(CONFIG_MACHINE_CHECKS) ? host_memory_lost_in(from, from + bytes) - from : bytes;
+}
+
+/* Whole pages of zeros at the beginning. A page that is lost, or turns out to be, is told of as zeros. */
+static u64 count_zeros(u64 from, u64 bytes)
+{
+	u64 end = sound(from, bytes), i = 0, word = 0;
+
+	while (i < end && !word && mc_load64(host_hpa_to_virt(hpa(from + i)), &word))
+		i += word ? 0 : sizeof(word);
+	return i < PAGE_SIZE && !word ? PAGE_SIZE : ALIGN_DOWN(i, PAGE_SIZE);
+}
+
+static void put_pages(u64 from, u64 bytes)
+{
+	for (u64 i = 0; i < bytes; i += PAGE_SIZE) {
+		u8 page[PAGE_SIZE];
+
+		if (!mc_copy(page, host_hpa_to_virt(hpa(from + i)), sizeof(page)))
+			memset(page, 0, sizeof(page));
+		commander_put(page, sizeof(page));
+	}
 }
 
 /* NAME ADDRESS BYTES: how many of these are zero from there on, in whole pages; if none, some of them behind that line. */
@@ -165,9 +177,8 @@ int commander_memory(const struct vm_config_control *control, unsigned, struct s
 	struct span name = span_part(&text, ' ', &found);
 	struct slot *s = vms_find(control, name);
 	const struct gpa_region *r;
-	const u8 *from = NULL;
 	struct vm *vm;
-	u64 at, bytes, zeros, n = 0;
+	u64 at, bytes, zeros, n, from;
 
 	if (!s)
 		return -ENOENT;
@@ -177,20 +188,17 @@ int commander_memory(const struct vm_config_control *control, unsigned, struct s
 	vm = monitor_vm_hold((unsigned)(s - monitor_slots));
 	r = vm ? gpa_map_find(&vm_parts(vm)->map, at) : NULL;
 	if (r) {
+		from = r->hpa + (at - r->gpa);
 		n = MIN(MIN(bytes, ZEROS_MAX), r->gpa + r->size - at);
-		from = guest_ptr(vm, gpa(at), n);
-	}
-	if (from) {
-		n = sound(r->hpa + (at - r->gpa), n);
-		zeros = n ? ALIGN_DOWN(count_zeros((const u64 *)from, n), PAGE_SIZE) : PAGE_SIZE;
-		n = zeros ? 0 : MIN(n, ALIGN_DOWN(DATA_MAX, PAGE_SIZE));
+		zeros = count_zeros(from, n);
+		n = zeros ? 0 : MIN(sound(from, n), ALIGN_DOWN(DATA_MAX, PAGE_SIZE));
 		commander_say("zeros=%lu\tbytes=%lu", zeros, n);
-		commander_put(from, (u32)n);
+		put_pages(from, n);
 	}
 	monitor_vm_release();
 	if (!vm)
 		return commander_refuse(ENODEV, "%s does not run", s->config->name);
-	return from ? 0 : commander_refuse(EFAULT, "%s has no memory at 0x%lx", s->config->name, at);
+	return r ? 0 : commander_refuse(EFAULT, "%s has no memory at 0x%lx", s->config->name, at);
 }
 
 /* ---- on_crash = dump ----------------------------------------------------------------------------- */

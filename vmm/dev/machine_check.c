@@ -77,17 +77,6 @@ static int mce_write(void *, struct vcpu *vcpu, u32 msr, u64 value)
 
 static const struct msr_ops mce_ops = { .read = mce_read, .write = mce_write };
 
-/* The guest's address of a page of the machine's. */
-static bool gpa_of(const struct gpa_map *map, u64 hpa, u64 *gpa)
-{
-	for (unsigned i = 0; i < map->count; i++)
-		if (hpa - map->region[i].hpa < map->region[i].size) {
-			*gpa = map->region[i].gpa + (hpa - map->region[i].hpa);
-			return true;
-		}
-	return false;
-}
-
 bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
 {
 	struct vcpu_mce *m = &vcpu->mce;
@@ -95,7 +84,7 @@ bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
 	u64 at;
 
 	if (vcpu->vm->config->on_mce != ON_MCE_INJECT || page == HOST_LOST_UNKNOWN ||
-	    !gpa_of(&vm_parts(vcpu->vm)->map, page & ~(PAGE_SIZE - 1), &at))
+	    !gpa_map_of_host(&vm_parts(vcpu->vm)->map, page & ~(PAGE_SIZE - 1), &at))
 		return false;
 	/* Where it is not for one CPU, Intel's are told to all of them, which wait for each other. */
 	if (!(hvm->get(vcpu, HVM_CR4) & CR4_MCE) || m->mcg_status & MCG_STATUS_MCIP || (intel && !one && vcpu->vm->nr_vcpus > 1))

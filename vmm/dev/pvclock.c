@@ -9,6 +9,8 @@
  * each vCPU gets a reading of the one wall clock against its own TSC instead.
  */
 #include <margay/errno.h>
+#include <margay/mc_access.h>
+
 #include "vmm/memory/guest_mem.h"
 #include "vmm/pvclock_scale.h"
 #include "vmm/ranges.h"
@@ -29,37 +31,31 @@ static u64 guest_ns(const struct pvclock *p, const struct vm *vm, u64 host_tsc_v
 }
 
 /* The version protocol: odd, the fields, even. */
-static void begin_write(struct vcpu *vcpu, struct pvclock_time *t)
+static int publish(struct vcpu *vcpu, u64 addr, const struct pvclock_time *new)
 {
-	__atomic_store_n(&t->version, ++vcpu->kvm_time_version, __ATOMIC_RELAXED);
-	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-}
+	const u32 fields = offsetof(struct pvclock_time, pad0);
+	struct pvclock_time *t = guest_ptr(vcpu->vm, gpa(addr), sizeof(*t));
 
-static void end_write(struct vcpu *vcpu, struct pvclock_time *t)
-{
-	__atomic_store_n(&t->version, ++vcpu->kvm_time_version, __ATOMIC_RELEASE);
+	if (!t)
+		return -EFAULT;
+	if (!mc_store32(&t->version, ++vcpu->kvm_time_version) ||
+	    !mc_copy(&t->pad0, (const u8 *)new + fields, sizeof(*t) - fields) ||
+	    !mc_store32(&t->version, ++vcpu->kvm_time_version))
+		return guest_lost(vcpu->vm);
+	return 0;
 }
 
 static int write_time(struct pvclock *p, struct vcpu *vcpu, u64 addr)
 {
-	struct pvclock_time *t = guest_ptr(vcpu->vm, gpa(addr), sizeof(*t));
 	bool stable = host_tsc_stable();
-	u64 now = 0, ns = 0;
+	struct pvclock_time t = { .mul = p->mul, .shift = p->shift, .flags = stable ? PVCLOCK_TSC_STABLE : 0 };
+	u64 now;
 
-	if (!t)
-		return -EFAULT;
 	if (!stable) {
-		ns = host_wall_clock(&now) - p->wall_at_start;
-		now = vm_guest_tsc(vcpu->vm, now);
+		t.system_time = host_wall_clock(&now) - p->wall_at_start;
+		t.tsc_timestamp = vm_guest_tsc(vcpu->vm, now);
 	}
-	begin_write(vcpu, t);
-	t->tsc_timestamp = now;
-	t->system_time = ns;
-	t->mul = p->mul;
-	t->shift = p->shift;
-	t->flags = stable ? PVCLOCK_TSC_STABLE : 0;
-	end_write(vcpu, t);
-	return 0;
+	return publish(vcpu, addr, &t);
 }
 
 static int write_wall(struct pvclock *p, struct vm *vm, u64 addr)
@@ -137,13 +133,13 @@ static void pvclock_vcpu_start(struct vcpu *vcpu, void *instance)
 /* The time goes on as published; only the flag is new. */
 static void pvclock_vcpu_pause(struct vcpu *vcpu, void *, bool paused)
 {
-	struct pvclock_time *t = guest_ptr(vcpu->vm, gpa(vcpu->kvm_system_time & ~PVCLOCK_ENABLE), sizeof(*t));
+	u64 addr = vcpu->kvm_system_time & ~PVCLOCK_ENABLE;
+	struct pvclock_time t;
 
-	if (paused || !(vcpu->kvm_system_time & PVCLOCK_ENABLE) || !t)
+	if (paused || !(vcpu->kvm_system_time & PVCLOCK_ENABLE) || guest_read(vcpu->vm, gpa(addr), &t, sizeof(t)))
 		return;
-	begin_write(vcpu, t);
-	t->flags |= PVCLOCK_GUEST_STOPPED;
-	end_write(vcpu, t);
+	t.flags |= PVCLOCK_GUEST_STOPPED;
+	(void)publish(vcpu, addr, &t);
 }
 
 static const struct vdev pvclock_vdev = {

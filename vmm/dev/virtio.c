@@ -3,6 +3,7 @@
 #include "vmm/dev/virtio.h"
 
 #include <margay/errno.h>
+#include <margay/errno.h>
 #include <margay/string.h>
 
 #include "vmm/memory/guest_mem.h"
@@ -51,6 +52,11 @@ static void *memory(void *vm, u64 addr, u64 size)
 	return guest_ptr(vm, gpa(addr), size);
 }
 
+static void lost(void *vm)
+{
+	guest_lost(vm);
+}
+
 /* ---- for the devices ------------------------------------------------------------------ */
 
 void virtio_interrupt(struct virtio *v, unsigned queue)
@@ -83,7 +89,7 @@ bool virtio_runs(const struct virtio *v, unsigned queue)
 
 bool virtio_next(struct virtio *v, unsigned queue)
 {
-	int got = v->status & STATUS_NEEDS_RESET ? 0 : virtq_next(&v->queue[queue], memory, v->pci.vm, &v->chain);
+	int got = v->status & STATUS_NEEDS_RESET ? 0 : virtq_next(&v->queue[queue], memory, &v->chain);
 
 	if (got < 0)
 		broken(v);
@@ -100,8 +106,8 @@ u64 virtio_bytes(const struct virtio *v, bool writable)
 	return sum;
 }
 
-/* One of the two ways, buffer by buffer. */
-static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write)
+/* One of the two ways, buffer by buffer. other: whose memory buf is; NULL: no guest's. */
+static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write, struct vm *other)
 {
 	const struct virtq_chain *c = &v->chain;
 
@@ -109,8 +115,11 @@ static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write)
 		const struct virtq_buffer *b = &c->buffer[i];
 		u64 n = at < b->len ? MIN(b->len - at, size) : 0;
 		gpa_t from = gpa(b->addr + at);
+		int err = !n ? 0 : write ? guest_write(v->pci.vm, from, buf, n) : guest_read(v->pci.vm, from, buf, n);
 
-		if (n && (write ? guest_write(v->pci.vm, from, buf, n) : guest_read(v->pci.vm, from, buf, n)))
+		if (err == -EIO && other)
+			guest_lost(other);
+		if (err)
 			return false;
 		at -= MIN(at, (u64)b->len);
 		buf += n;
@@ -121,12 +130,12 @@ static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write)
 
 bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size)
 {
-	return transfer(v, at, buf, size, false);
+	return transfer(v, at, buf, size, false, NULL);
 }
 
 bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size)
 {
-	return transfer(v, at, (u8 *)(uintptr_t)buf, size, true);
+	return transfer(v, at, (u8 *)(uintptr_t)buf, size, true, NULL);
 }
 
 /* No piece of RAM ends within a page. */
@@ -139,11 +148,11 @@ bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, u64 from_at, u64
 
 		for (u64 n; size && from_at < b->len; from_at += n, at += n, size -= n) {
 			u64 addr = b->addr + from_at;
-			const void *p;
+			void *p;
 
 			n = MIN(MIN(b->len - from_at, size), PAGE_SIZE - addr % PAGE_SIZE);
 			p = guest_ptr(from->pci.vm, gpa(addr), n);
-			if (!p || !virtio_write(v, at, p, n))
+			if (!p || !transfer(v, at, p, n, true, from->pci.vm))
 				return false;
 		}
 		from_at -= b->len;
@@ -186,7 +195,7 @@ static void enable(struct virtio *v, struct virtq *q)
 		return;
 	q->event_index = v->accepted & FEATURE_EVENT_INDEX;
 	q->quiet = v->quiet && v->quiet(v, v->selected);
-	if (virtq_enable(q, memory, v->pci.vm))
+	if (virtq_enable(q, memory, lost, v->pci.vm))
 		broken(v);
 }
 

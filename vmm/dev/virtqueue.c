@@ -3,6 +3,7 @@
 #include "vmm/dev/virtqueue.h"
 
 #include <margay/errno.h>
+#include <margay/mc_access.h>
 
 /* 2.7.5 */
 struct desc {
@@ -33,25 +34,47 @@ struct table {
 	bool indirect;
 };
 
-static u16 read_once(const u16 *p)
+/* Its memory is lost: nothing more is read or written of it. */
+static void lose(struct virtq *q)
 {
-	return __atomic_load_n(p, __ATOMIC_ACQUIRE);
+	if (!q->is_lost)
+		q->lost(q->guest);
+	q->is_lost = true;
+}
+
+static u16 load(struct virtq *q, const u16 *p)
+{
+	u16 value;
+
+	if (likely(!q->is_lost && mc_load16(p, &value)))
+		return value;
+	lose(q);
+	return 0;
+}
+
+static void store(struct virtq *q, u16 *p, u16 value)
+{
+	if (unlikely(q->is_lost || !mc_store16(p, value)))
+		lose(q);
 }
 
 /* A descriptor as it is now, by two loads: none of its words is looked at twice. */
-static struct desc copy(const struct desc *from)
+static bool copy(struct virtq *q, const struct desc *from, struct desc *to)
 {
 	union {
 		u64 word[2];
 		struct desc desc;
 	} d;
 
-	d.word[0] = __atomic_load_n((const u64 *)(const void *)from, __ATOMIC_RELAXED);
-	d.word[1] = __atomic_load_n((const u64 *)(const void *)from + 1, __ATOMIC_RELAXED);
-	return d.desc;
+	if (unlikely(!mc_load64(from, &d.word[0]) || !mc_load64((const u64 *)(const void *)from + 1, &d.word[1]))) {
+		lose(q);
+		return false;
+	}
+	*to = d.desc;
+	return true;
 }
 
-int virtq_enable(struct virtq *q, virtq_memory *memory, void *guest)
+int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *guest)
 {
 	const u64 size = q->size;
 
@@ -62,19 +85,22 @@ int virtq_enable(struct virtq *q, virtq_memory *memory, void *guest)
 	q->avail = memory(guest, q->area[1], sizeof(struct avail) + (size + 1) * sizeof(u16));
 	q->used = memory(guest, q->area[2], sizeof(struct used) + size * sizeof(struct used_entry) + sizeof(u16));
 	q->next_avail = q->next_used = q->told = 0;
+	q->lost = lost;
+	q->guest = guest;
+	q->is_lost = false;
 	q->enabled = q->desc && q->avail && q->used;
 	if (q->enabled && q->quiet)
-		__atomic_store_n(&((struct used *)q->used)->flags, USED_NO_NOTIFY, __ATOMIC_RELAXED);
+		store(q, &((struct used *)q->used)->flags, USED_NO_NOTIFY);
 	return q->enabled ? 0 : -EINVAL;
 }
 
 /* 2.7.5.3: it must be all of the rest of its chain. */
-static int enter_indirect(const struct desc *d, virtq_memory *memory, void *guest, struct table *t)
+static int enter_indirect(const struct virtq *q, const struct desc *d, virtq_memory *memory, struct table *t)
 {
 	if (t->indirect || d->flags & DESC_NEXT || !d->len || d->len % sizeof(*d) || d->len / sizeof(*d) > VIRTQ_SIZE ||
 	    !IS_ALIGNED(d->addr, sizeof(u64)))
 		return -EINVAL;
-	*t = (struct table){ memory(guest, d->addr, d->len), d->len / sizeof(*d), true };
+	*t = (struct table){ memory(q->guest, d->addr, d->len), d->len / sizeof(*d), true };
 	return t->desc ? 0 : -EINVAL;
 }
 
@@ -90,7 +116,7 @@ static int add(struct virtq_chain *chain, const struct desc *d)
 	return 0;
 }
 
-static int walk(const struct virtq *q, virtq_memory *memory, void *guest, struct virtq_chain *chain)
+static int walk(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain)
 {
 	struct table t = { q->desc, q->size, false };
 	unsigned i = chain->head;
@@ -98,11 +124,10 @@ static int walk(const struct virtq *q, virtq_memory *memory, void *guest, struct
 	for (;;) {
 		struct desc d;
 
-		if (i >= t.count)
+		if (i >= t.count || !copy(q, &t.desc[i], &d))
 			return -EINVAL;
-		d = copy(&t.desc[i]);
 		if (d.flags & DESC_INDIRECT) {
-			if (enter_indirect(&d, memory, guest, &t))
+			if (enter_indirect(q, &d, memory, &t))
 				return -EINVAL;
 			i = 0;
 			continue;
@@ -115,34 +140,36 @@ static int walk(const struct virtq *q, virtq_memory *memory, void *guest, struct
 	}
 }
 
-u16 virtq_watch(const struct virtq *q)
+u16 virtq_watch(struct virtq *q)
 {
 	const struct avail *avail = q->avail;
 	struct used *used = q->used;
-	u16 index = read_once(&avail->index);
+	u16 index = load(q, &avail->index);
 
 	if (!q->event_index)
 		return index;
 	/* avail_event; then the index once more, for the driver writes that before it reads this (2.7.10). */
-	__atomic_store_n((u16 *)(void *)&used->ring[q->size], index, __ATOMIC_RELAXED);
+	store(q, (u16 *)(void *)&used->ring[q->size], index);
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
-	return read_once(&avail->index);
+	return load(q, &avail->index);
 }
 
-int virtq_next(struct virtq *q, virtq_memory *memory, void *guest, struct virtq_chain *chain)
+int virtq_next(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain)
 {
 	const struct avail *avail = q->avail;
-	u16 index = read_once(&avail->index);
+	u16 index = load(q, &avail->index);
 
 	if (index == q->next_avail && !q->quiet)
 		index = virtq_watch(q);
-	if (index == q->next_avail)
+	if (index == q->next_avail || q->is_lost)
 		return 0;
 	if ((u16)(index - q->next_avail) > q->size)
 		return -EINVAL;
-	chain->head = read_once(&avail->ring[q->next_avail++ & (q->size - 1u)]);
+	chain->head = load(q, &avail->ring[q->next_avail++ & (q->size - 1u)]);
 	chain->count = chain->readable = 0;
-	return walk(q, memory, guest, chain) ? -EINVAL : 1;
+	if (!q->is_lost && !walk(q, memory, chain))
+		return 1;
+	return q->is_lost ? 0 : -EINVAL;
 }
 
 void virtq_put_back(struct virtq *q, unsigned n)
@@ -154,7 +181,8 @@ void virtq_stage(struct virtq *q, unsigned i, unsigned head, u32 written)
 {
 	struct used *used = q->used;
 
-	used->ring[(q->next_used + i) & (q->size - 1u)] = (struct used_entry){ head, written };
+	if (unlikely(q->is_lost || !mc_store64(&used->ring[(q->next_used + i) & (q->size - 1u)], head | (u64)written << 32)))
+		lose(q);
 }
 
 void virtq_publish(struct virtq *q, unsigned n)
@@ -162,7 +190,7 @@ void virtq_publish(struct virtq *q, unsigned n)
 	struct used *used = q->used;
 
 	q->next_used += (u16)n;
-	__atomic_store_n(&used->index, q->next_used, __ATOMIC_RELEASE);
+	store(q, &used->index, q->next_used);
 }
 
 void virtq_done(struct virtq *q, unsigned head, u32 written)
@@ -182,7 +210,7 @@ bool virtq_interrupts(struct virtq *q)
 	/* The used index before what the driver says of it (2.7.7, 2.7.10). */
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	if (!q->event_index)
-		return !(read_once(&avail->flags) & AVAIL_NO_INTERRUPT);
-	event = read_once(&avail->ring[q->size]);
+		return !(load(q, &avail->flags) & AVAIL_NO_INTERRUPT);
+	event = load(q, &avail->ring[q->size]);
 	return (u16)(new - event - 1) < (u16)(new - old);
 }

@@ -16,6 +16,9 @@ struct virtq_chain {
 	struct virtq_buffer { u64 addr; u32 len; } buffer[VIRTQ_SIZE];
 };
 
+/* A queue of the guest's has met memory that the machine has lost; once. */
+typedef void virtq_lost(void *guest);
+
 struct virtq {
 	/* The driver's choice. */
 	u64 area[3];         /* guest-physical: descriptors, driver area (available), device area (used) */
@@ -25,17 +28,20 @@ struct virtq {
 	/* From virtq_enable() on. Modulo 2^16; told: next_used at the last interrupt. */
 	u16 next_avail, next_used, told;
 	void *desc, *avail, *used;
+	virtq_lost *lost;
+	void *guest;
+	bool is_lost;        /* the machine has lost some of its memory: there is nothing in it any more */
 };
 
 /* Host pointer to all of [gpa, gpa+size), RAM of the guest's, or NULL; stays while the VM does. */
 typedef void *virtq_memory(void *guest, u64 gpa, u64 size);
 
 /* Finds the three areas: 0; -EINVAL: they are not in the guest's RAM, or not aligned. */
-int virtq_enable(struct virtq *q, virtq_memory *memory, void *guest);
+int virtq_enable(struct virtq *q, virtq_memory *memory, virtq_lost *lost, void *guest);
 /* 1: the next request, in *chain; 0: there is none, and the driver will notify; -EINVAL: the ring or the chain is broken. */
-int virtq_next(struct virtq *q, virtq_memory *memory, void *guest, struct virtq_chain *chain);
+int virtq_next(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain);
 /* The driver's index: how many it has ever offered, modulo 2^16. It will notify of the next one. */
-u16 virtq_watch(const struct virtq *q);
+u16 virtq_watch(struct virtq *q);
 /* The last n of virtq_next() shall come once more. */
 void virtq_put_back(struct virtq *q, unsigned n);
 /* Gives a request back, of which the device has written so many bytes. */

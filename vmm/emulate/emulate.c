@@ -3,9 +3,10 @@
 #include "vmm/emulate/emulate.h"
 
 #include <margay/errno.h>
-#include <margay/string.h>
+#include <margay/mc_access.h>
 
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_fetched.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vm.h"
 
@@ -49,7 +50,8 @@ static noinline int fetch_parts(struct vcpu *vcpu, const struct hvm_context *c, 
 
 		if (err)
 			return err;
-		memcpy(bytes + have, code, want);
+		if (!mc_copy(bytes + have, code, want))
+			return guest_lost(vcpu->vm);
 		have += want;
 		err = insn_decode(bytes, have, mode(c), insn);
 		if (err != -EAGAIN)
@@ -88,7 +90,8 @@ int emulate_fetch(struct vcpu *vcpu, const struct insn **insn)
 	if (err)
 		return err;
 	/* The guest may change the bytes at any time: they are read once. */
-	__builtin_memcpy(key.bytes, code, INSN_MAX);
+	if (unlikely(!guest_code(code, key.word)))
+		return guest_lost(vcpu->vm);
 	key.mode = (u8)(mode(&c) + 1);
 	if (likely(!((key.word[0] ^ d->key.word[0]) | (key.word[1] ^ d->key.word[1]))))
 		return 0;
@@ -164,8 +167,8 @@ unsigned emulate_peek_length(struct vcpu *vcpu)
 	addr = code_address(vcpu, &c);
 	if ((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - sizeof(u32) || guest_fetch(vcpu, &c, addr, &code, &f))
 		return 0;
-	__builtin_memcpy(&bytes, code, sizeof(bytes)); /* one load: it need not be aligned */
-	return plain_length(bytes);
+	/* Lost: whoever decodes then says so. */
+	return mc_load32(code, &bytes) ? plain_length(bytes) : 0;
 }
 
 void emulate_skip_unknown(struct vcpu *vcpu)

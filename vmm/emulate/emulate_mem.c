@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Memory operands of emulated instructions: RAM or a device, at linear addresses. */
 #include <margay/errno.h>
-#include <margay/string.h>
+#include <margay/mc_access.h>
 
 #include "vmm/emulate/emulate.h"
 #include "vmm/memory/guest_mem.h"
@@ -41,10 +41,8 @@ static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write
 	void *ram = guest_ptr(vcpu->vm, addr, size);
 
 	if (ram) {
-		if (write)
-			memcpy(ram, value, size);
-		else
-			memcpy(value, ram, size);
+		if (!(write ? mc_copy(ram, value, size) : mc_copy(value, ram, size)))
+			guest_lost(vcpu->vm);
 	} else if (likely(!(size & (size - 1)) && IS_ALIGNED(addr.v, size))) {
 		access_device(vcpu, addr.v, size, write, value);
 	} else {
@@ -93,9 +91,10 @@ static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_
 	err = guest_translate(vcpu, gva, access, &page[0], &f);
 	if (!err && first < size)
 		err = guest_translate(vcpu, gva + first, access, &page[1], &f);
-	if (err)
+	if (err == -EFAULT)
 		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
-	return err;
+	/* Its VM has ended: it never comes back to it. */
+	return err == -EIO ? -EAGAIN : err;
 }
 
 static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)

@@ -14,21 +14,18 @@ static bool plain(const struct insn *i)
 
 unsigned lean_mmio(struct vcpu *vcpu, gpa_t addr, bool write)
 {
-	u64 rip = vcpu->regs.rip, in_page = rip & (PAGE_SIZE - 1), low, high, offset, *gpr = vcpu->regs.gpr;
+	u64 rip = vcpu->regs.rip, in_page = rip & (PAGE_SIZE - 1), word[2], offset, *gpr = vcpu->regs.gpr;
 	const struct guest_path *path = &vcpu->fetched;
 	struct decoded *d = &vcpu->decoded[rip % INSNS_DECODED];
 	const struct insn *i = &d->insn;
 	const struct mmio_range *r;
-	const u8 *code;
 
 	asm("" : "+r"(d), "+r"(i)); /* or the compiler computes them anew at each use */
 	if (!path->page || path->gva != rip - in_page || in_page > PAGE_SIZE - INSN_MAX || !guest_path_holds(path))
 		return 0;
-	code = path->page + in_page;
 	/* The guest may change the bytes at any time: none is looked at twice. */
-	__builtin_memcpy(&low, code, sizeof(low));
-	__builtin_memcpy(&high, code + INSN_MAX - sizeof(high), sizeof(high));
-	if ((low ^ d->key.word[0]) | ((high >> 8 | (MODE_64 + 1ull) << 56) ^ d->key.word[1]))
+	if (!guest_code(path->page + in_page, word) ||
+	    (word[0] ^ d->key.word[0]) | ((word[1] | (MODE_64 + 1ull) << 56) ^ d->key.word[1]))
 		return 0;
 	if (unlikely(d->plain != PLAIN_MOV)) {
 		if (d->plain == PLAIN_UNKNOWN)

@@ -88,6 +88,19 @@ const struct gpa_region *gpa_map_find(const struct gpa_map *map, u64 gpa)
 	return NULL;
 }
 
+bool gpa_map_of_host(const struct gpa_map *map, u64 hpa, u64 *gpa)
+{
+	for (unsigned i = 0; i < map->count; i++) {
+		const struct gpa_region *r = &map->region[i];
+
+		if (hpa - r->hpa < r->size) {
+			*gpa = r->gpa + (hpa - r->hpa);
+			return true;
+		}
+	}
+	return false;
+}
+
 u64 gpa_map_size(const struct gpa_map *map)
 {
 	u64 size = 0;

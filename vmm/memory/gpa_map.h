@@ -43,6 +43,9 @@ int gpa_map_add_from(struct gpa_map *map, u64 from, u64 hpa, u64 size, int node)
 /* Region that holds gpa, or NULL. */
 const struct gpa_region *gpa_map_find(const struct gpa_map *map, u64 gpa);
 
+/* The guest's address of one of the host's: true and *gpa, or it is no RAM of the guest's. */
+bool gpa_map_of_host(const struct gpa_map *map, u64 hpa, u64 *gpa);
+
 /* One past the highest GPA of RAM; 0 for an empty map. To compare with the guest's physical address width. */
 u64 gpa_map_end(const struct gpa_map *map);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Guest RAM by guest-physical address: every access is looked up in the VM's map, nothing is trusted. */
 #include <margay/errno.h>
-#include <margay/string.h>
+#include <margay/mc_access.h>
 
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vm_parts.h"
@@ -13,6 +13,30 @@ void *guest_ptr(struct vm *vm, gpa_t addr, u64 size)
 	if (!r || size > r->size - (addr.v - r->gpa))
 		return NULL;
 	return host_hpa_to_virt(hpa(r->hpa + (addr.v - r->gpa)));
+}
+
+int guest_lost(struct vm *vm)
+{
+	u64 at;
+
+	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || !gpa_map_of_host(&vm_parts(vm)->map, host_failed_page(), &at))
+		return -EIO;
+	if (vm_end(vm, VM_END_MACHINE_CHECK))
+		vm_log(vm, "memory that the hypervisor uses for it is lost, at GPA %#lx: the machine checks before", at);
+	return -EIO;
+}
+
+void *guest_area(struct vm *vm, gpa_t addr, u64 size)
+{
+	u8 *p = guest_ptr(vm, addr, size);
+	u64 word;
+
+	for (u64 i = 0; p && i + sizeof(word) <= size; i += sizeof(word))
+		if (!mc_load64(p + i, &word)) {
+			guest_lost(vm);
+			return NULL;
+		}
+	return p;
 }
 
 /* The longest piece of [addr, addr+size) that is contiguous; *len is its length. NULL when addr is not RAM. */
@@ -33,7 +57,8 @@ int guest_read(struct vm *vm, gpa_t addr, void *buf, u64 size)
 
 		if (!p)
 			return -EFAULT;
-		memcpy((u8 *)buf + done, p, len);
+		if (!mc_copy((u8 *)buf + done, p, len))
+			return guest_lost(vm);
 	}
 	return 0;
 }
@@ -45,7 +70,8 @@ int guest_write(struct vm *vm, gpa_t addr, const void *buf, u64 size)
 
 		if (!p)
 			return -EFAULT;
-		memcpy(p, (const u8 *)buf + done, len);
+		if (!mc_copy(p, (const u8 *)buf + done, len))
+			return guest_lost(vm);
 	}
 	return 0;
 }
@@ -57,7 +83,8 @@ int guest_zero(struct vm *vm, gpa_t addr, u64 size)
 
 		if (!p)
 			return -EFAULT;
-		memset(p, 0, len);
+		if (!mc_zero(p, len))
+			return guest_lost(vm);
 	}
 	return 0;
 }

@@ -11,14 +11,24 @@ struct vm;
 
 /*
  * Host pointer to [gpa, gpa+size) when all of it is RAM of one extent, else
- * NULL. The guest may change the bytes at any time: read each once.
+ * NULL. The guest may change the bytes at any time: read each once. The machine
+ * may lose them: access them by mc_access.h only.
  */
 void *guest_ptr(struct vm *vm, gpa_t gpa, u64 size);
 
-/* Copies from or to guest RAM across extents. 0, or -EFAULT and nothing more copied past the first bad byte. */
+/* The same for what is made in place before the guest runs: all of it was read just now. NULL, too: guest_lost(). */
+void *guest_area(struct vm *vm, gpa_t gpa, u64 size);
+
+/* Copies from or to guest RAM across extents. 0; -EFAULT, and nothing more copied past the first bad byte; -EIO: guest_lost(). */
 int guest_read(struct vm *vm, gpa_t gpa, void *buf, u64 size);
 int guest_write(struct vm *vm, gpa_t gpa, const void *buf, u64 size);
 int guest_zero(struct vm *vm, gpa_t gpa, u64 size);
+
+/*
+ * What all of the above, and whoever uses guest_ptr() by mc_access.h, does when the memory turns out to be lost: ends the VM if the
+ * memory is its own. -EIO. What is nobody's RAM (a module's, a disk's) is an access that failed and nothing else.
+ */
+int guest_lost(struct vm *vm);
 
 /* DEBUG: whatever the rights, and without a trace in the tables. */
 enum guest_access { ACCESS_READ, ACCESS_WRITE, ACCESS_FETCH, ACCESS_DEBUG };

@@ -74,16 +74,20 @@ static struct paging_mode paging_mode(const struct hvm_context *c)
 	return (struct paging_mode){ 8, 4, 9 };
 }
 
-/* Sets bits in an entry that was `e`; false when it is another one by now, which nobody may touch. */
-static bool mark(void *entry, u8 size, u64 e, u64 bits)
+/* Sets bits in an entry that was `e`; MC_OTHER when it is another one by now, which nobody may touch. */
+static enum mc_exchange mark(void *entry, u8 size, u64 e, u64 bits)
 {
-	u32 e32 = (u32)e;
-
 	if (likely((e & bits) == bits))
-		return true;
-	return size == 8 ? __atomic_compare_exchange_n((u64 *)entry, &e, e | bits, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED) :
-			   __atomic_compare_exchange_n((u32 *)entry, &e32, e32 | (u32)bits, false, __ATOMIC_RELAXED,
-						       __ATOMIC_RELAXED);
+		return MC_EXCHANGED;
+	return size == 8 ? mc_exchange64(entry, e, e | bits) : mc_exchange32(entry, (u32)e, (u32)(e | bits));
+}
+
+/* The same for a walk: 0, -EAGAIN: another one, -EIO. */
+static int mark_for(const struct walk *w, void *entry, u8 size, u64 e, u64 bits)
+{
+	enum mc_exchange result = w->mark ? mark(entry, size, e, bits) : MC_EXCHANGED;
+
+	return result == MC_LOST ? guest_lost(w->vcpu->vm) : result == MC_OTHER ? -EAGAIN : 0;
 }
 
 static void path_note(struct guest_path *path, const void *entry, u64 value)
@@ -92,7 +96,7 @@ static void path_note(struct guest_path *path, const void *entry, u64 value)
 	path->value[path->levels++] = value;
 }
 
-/* 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set. */
+/* 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set; -EIO: one is lost. */
 static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
 {
 	struct paging_mode m = paging_mode(w->c);
@@ -106,11 +110,13 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 		unsigned shift = PAGE_SHIFT + level * m.index_bits;
 		u64 index = gva >> shift & (BIT(m.index_bits) - 1);
 		void *entry = guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
+		int err;
 		u64 e;
 
 		if (!entry)
 			return fault(w, gva, 0, f);
-		e = read_entry(entry, m.entry_size);
+		if (!read_entry(entry, m.entry_size, &e))
+			return guest_lost(w->vcpu->vm);
 		if (w->path)
 			path_note(w->path, entry, e);
 		if (!(e & PTE_P))
@@ -129,13 +135,15 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 				base = level ? (e & 0xffc00000) | (e >> 13 & 0xff) << 32 : e & 0xfffff000;
 			if (!permitted(w, user, writable, nx))
 				return fault(w, gva, PFERR_P, f);
-			if (w->mark && !mark(entry, m.entry_size, e, PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0)))
-				return -EAGAIN;
+			err = mark_for(w, entry, m.entry_size, e, PTE_A | (w->access == ACCESS_WRITE ? PTE_D : 0));
+			if (err)
+				return err;
 			*out = gpa(base | (gva & (BIT(shift) - 1)));
 			return 0;
 		}
-		if (w->mark && !(pae32 && level == 2) && !mark(entry, m.entry_size, e, PTE_A))
-			return -EAGAIN;
+		err = pae32 && level == 2 ? 0 : mark_for(w, entry, m.entry_size, e, PTE_A);
+		if (err)
+			return err;
 		table = m.entry_size == 8 ? e & PTE_ADDR : e & 0xfffff000;
 	}
 	return fault(w, gva, 0, f);
@@ -170,9 +178,12 @@ static bool path_holds(const struct guest_path *path)
 {
 	if (likely(path->entry_size == 8))
 		return guest_path_holds(path);
-	for (unsigned i = 0; i < path->levels; i++)
-		if (read_entry(path->entry[i], 4) != path->value[i])
+	for (unsigned i = 0; i < path->levels; i++) {
+		u64 e;
+
+		if (!read_entry(path->entry[i], 4, &e) || e != path->value[i])
 			return false;
+	}
 	return true;
 }
 

@@ -23,21 +23,18 @@ static_assert((int)MARGAY_DMA_WINDOW == VM_DMA_WINDOW && (int)MARGAY_DMA_IDENTIT
 s64 dma_info(struct vcpu *vcpu, u64 page, u64 abi)
 {
 	struct vm *vm = vcpu->vm;
-	struct margay_info *out = guest_ptr(vm, gpa(page), PAGE_SIZE);
+	struct margay_info info = { .abi = MARGAY_ABI_VERSION, .dma = vm->config->dma };
 
 	if (!IS_ALIGNED(page, PAGE_SIZE) || abi != MARGAY_ABI_VERSION)
 		return MARGAY_HC_EINVAL;
-	if (!out)
-		return MARGAY_HC_EFAULT;
-	memset(out, 0, PAGE_SIZE);
-	out->abi = MARGAY_ABI_VERSION;
-	out->dma = vm->config->dma;
-	memcpy(out->vm, vm->name, sizeof(vm->name));
-	snprintf(out->version, sizeof(out->version), "%s", host_version());
+	memcpy(info.vm, vm->name, sizeof(vm->name));
+	snprintf(info.version, sizeof(info.version), "%s", host_version());
 	if (vm->windows) {
-		out->windows = vm->windows->count;
-		memcpy(out->window, vm->windows->window, sizeof(out->window));
+		info.windows = vm->windows->count;
+		memcpy(info.window, vm->windows->window, sizeof(info.window));
 	}
+	if (guest_zero(vm, gpa(page), PAGE_SIZE) || guest_write(vm, gpa(page), &info, sizeof(info)))
+		return MARGAY_HC_EFAULT;
 	return 0;
 }
 

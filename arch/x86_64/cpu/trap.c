@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The shared IDT and the dispatch of exceptions and interrupts. SDM vol. 3, chapter 6. */
 #include <margay/host.h>
+#include <margay/mc_access.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/desc.h"
 #include "arch/x86_64/cpu/extable.h"
@@ -128,6 +129,34 @@ u64 nmi_resume_at(u64 rip)
 	return rip;
 }
 
+/* Where an access that has met lost memory goes on; 0: rip is in none. */
+static u64 mc_resume_at(u64 rip)
+{
+	extern const struct mc_region __start_mc_table[], __stop_mc_table[];
+
+	for (const struct mc_region *r = __start_mc_table; r < __stop_mc_table; r++)
+		if (rip >= (u64)&r->begin + (u64)r->begin && rip < (u64)&r->end + (u64)r->end)
+			return (u64)&r->resume + (u64)r->resume;
+	return 0;
+}
+
+/* False: the node cannot go on. */
+static bool machine_check(struct trap_frame *frame)
+{
+	u64 resume = mc_resume_at(frame->rip);
+
+	switch (upcall_machine_check(resume ? MC_IN_ACCESS : MC_IN_ROOT)) {
+	case MC_STOPS:
+		return false;
+	case MC_ACCESS_FAILS:
+		frame->rip = resume;
+		break;
+	case MC_GOES_ON:
+		break;
+	}
+	return true;
+}
+
 /* Said once for each vector: a line that is not ours to quiet may go on. */
 static void unexpected_interrupt(unsigned vector)
 {
@@ -166,7 +195,7 @@ void trap_dispatch(struct trap_frame *frame)
 		upcall_nmi();
 		return;
 	case VEC_MC:
-		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && upcall_machine_check(false))
+		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && machine_check(frame))
 			return;
 		break;
 	case VEC_DF:

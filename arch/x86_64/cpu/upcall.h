@@ -24,10 +24,20 @@ void upcall_trap(const struct trap_frame *frame, const char *what) __attribute__
 void upcall_nmi(void);
 
 /*
- * A machine check, of_guest: that an exit has brought. False: the node cannot go on. Else what has used lost memory is ended, and
- * whoever was interrupted goes on. Only with CONFIG_MACHINE_CHECKS.
+ * A machine check of the calling CPU, and what it was doing. If a guest has used lost memory its work item has been told; an access
+ * of mc_access.h shall fail by its table. Only with CONFIG_MACHINE_CHECKS.
  */
-bool upcall_machine_check(bool of_guest);
+enum mc_place {
+	MC_IN_ROOT,      /* the hypervisor's own business */
+	MC_IN_ACCESS,    /* an access of mc_access.h */
+	MC_IN_GUEST,     /* an exit has brought it */
+};
+enum mc_outcome {
+	MC_STOPS,        /* the node cannot go on */
+	MC_GOES_ON,      /* whoever was interrupted does */
+	MC_ACCESS_FAILS, /* of MC_IN_ACCESS */
+};
+enum mc_outcome upcall_machine_check(enum mc_place place);
 
 /* An exit by a machine check. Returns where the node can go on. */
 static inline void machine_check_of_guest(void)
@@ -36,7 +46,7 @@ static inline void machine_check_of_guest(void)
 		asm volatile("int $18" : : : "memory");
 		__builtin_unreachable();
 	}
-	if (!upcall_machine_check(true))
+	if (upcall_machine_check(MC_IN_GUEST) == MC_STOPS)
 		upcall_panic("a machine check");
 }
 
