@@ -90,6 +90,12 @@ void vm_destroy(struct vm *vm);
  */
 int vm_start(struct vm *vm);
 
+/*
+ * dev/nmi_button.c, in images with MONITOR_CONSOLE: an NMI for those vCPUs whose guest takes it at LINT1. From any CPU; the caller
+ * sees to it that the VM stays. 0; -ENXIO: none does; -EPERM when a crash keeps it paused (on_crash = dump).
+ */
+int vm_nmi(struct vm *vm);
+
 /* ---- lost_cpus.c, in images with LOST_CPUS: CPUs that do not answer a kick ----- */
 
 /* How long any exit may take: a CPU that has not answered by then never will. */

@@ -16,8 +16,8 @@ BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
-HELLO, LIST, SHOW, NODE, STATS, STOP, PRESS = 1, 2, 3, 4, 7, 11, 25
-EPERM, ENOENT, ENODEV, ENOSYS = 1, 2, 19, 38
+HELLO, LIST, SHOW, NODE, STATS, STOP, PRESS, NMI = 1, 2, 3, 4, 7, 11, 25, 26
+EPERM, ENOENT, ENXIO, ENODEV, ENOSYS = 1, 2, 6, 19, 38
 ODD = 'o"d\\d'
 LINES = {
     HELLO: "margay=0.2~1\tprotocol=1\tcommander=service\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",

@@ -66,7 +66,14 @@ struct vm *monitor_vm_hold(unsigned i)
 
 void monitor_vm_release(void) { }
 int vm_resume(struct vm *vm) { return vm->kept ? -EPERM : 0; }
-static const struct vm *pressed;
+static const struct vm *pressed, *nmi_sent;
+static int nmi_result;
+
+int vm_nmi(struct vm *vm)
+{
+	nmi_sent = vm;
+	return nmi_result;
+}
 
 void vm_press_button(struct vm *vm)
 {

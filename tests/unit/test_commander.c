@@ -138,6 +138,7 @@ static void test_rights(void **)
 		{ COMMANDER_IMAGE, "create" }, { COMMANDER_DATA, "create" }, { COMMANDER_IMAGE_END, "create" },
 		{ COMMANDER_IMAGE_REMOVE, "create" }, { COMMANDER_DESTROY, "destroy" }, { COMMANDER_STOP, "destroy" },
 		{ COMMANDER_PAUSE, "destroy" }, { COMMANDER_PRESS, "destroy" }, { COMMANDER_RESTART, "create, destroy" },
+		{ COMMANDER_NMI, "destroy" },
 		{ COMMANDER_READ, "console" }, { COMMANDER_WRITE, "console" },
 	};
 	static const char *const others[] = { "", "create", "destroy", "console", "create, destroy", "boot", "trusted" };
@@ -176,6 +177,25 @@ static void test_press(void **)
 	pressed = NULL;
 	assert_int_equal(ask(COMMANDER_PRESS, "t"), ENODEV);
 	assert_null(pressed);
+}
+
+static void test_nmi(void **)
+{
+	commander_begin("destroy");
+	commander_there(true);
+	nmi_sent = NULL;
+	assert_int_equal(ask(COMMANDER_NMI, "nobody"), ENOENT);
+	assert_null(nmi_sent);
+	assert_int_equal(ask(COMMANDER_NMI, "t"), 0);
+	assert_ptr_equal(nmi_sent, &there.vm);
+	nmi_result = -ENXIO;
+	assert_int_equal(ask(COMMANDER_NMI, "t"), ENXIO);
+	assert_string_equal(text(), "t: its guest takes no NMI, at LINT1 of any vCPU");
+	nmi_result = 0;
+	monitor_slots[1].vm = NULL;
+	nmi_sent = NULL;
+	assert_int_equal(ask(COMMANDER_NMI, "t"), ENODEV);
+	assert_null(nmi_sent);
 }
 
 static void test_images(void **)
@@ -712,7 +732,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_sha256), cmocka_unit_test(test_messages), cmocka_unit_test(test_rights),
-		cmocka_unit_test(test_press), cmocka_unit_test(test_images), cmocka_unit_test(test_room),
+		cmocka_unit_test(test_press), cmocka_unit_test(test_nmi), cmocka_unit_test(test_images),
+		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_registers), cmocka_unit_test(test_keeps), cmocka_unit_test(test_pages),

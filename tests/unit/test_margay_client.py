@@ -12,7 +12,7 @@ import time
 
 import pytest
 from client_node import (  # noqa: F401  (starter is a fixture)
-    BUILD, CLIENT, ENODEV, ENOSYS, EPERM, LINES, NODE, ODD, PRESS, SHOW, STOP, TOP, starter, usual)
+    BUILD, CLIENT, ENODEV, ENOSYS, ENXIO, EPERM, LINES, NMI, NODE, ODD, PRESS, SHOW, STOP, TOP, starter, usual)
 from prometheus_client.parser import text_string_to_metric_families
 
 # ---- answers in pieces ------------------------------------------------------------------------
@@ -247,6 +247,12 @@ def test_stop_refused(start):
 def test_kill(start):
     node = start(stopping(1000))
     assert node.run("kill", "a") == (0, "", "") and node.asked == [(STOP, "a")]
+
+
+def test_nmi(start):
+    node = start(lambda what, text: (0, b"") if text == "a" else (ENXIO, b"b: its guest takes no NMI"))
+    assert node.run("nmi", "a") == (0, "", "") and node.run("nmi", "b") == (1, "", "margay: b: its guest takes no NMI\n")
+    assert node.asked == [(NMI, "a"), (NMI, "b")] and node.run("nmi")[0] == 2
 
 
 @pytest.mark.parametrize("arguments", [["--timeout", "1"], ["--timeout", "x", "a"], ["--time", "1", "a"], ["a", "b"], []])

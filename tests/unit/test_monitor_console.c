@@ -144,6 +144,13 @@ int vm_resume(struct vm *vm)
 	return result;
 }
 
+int vm_nmi(struct vm *vm)
+{
+	assert_true(held);
+	snprintf(asked, sizeof(asked), "nmi %s", vm->name);
+	return result;
+}
+
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
 {
 	assert_true(held);
@@ -320,6 +327,10 @@ static void test_answers(void **)
 		{ -EALREADY, "vm pause vm1", "pause vm1", "vm1 is paused already" },
 		{ 0, "vm resume vm1", "resume vm1", "vm1: running" },
 		{ 0, "vm pause vm0", "", "vm0 does not run" },
+		{ 0, "vm nmi vm1", "nmi vm1", "vm1: NMI sent" },
+		{ -ENXIO, "vm nmi vm1", "nmi vm1", "vm1: its guest takes no NMI, at LINT1 of any vCPU" },
+		{ -EPERM, "vm nmi vm1", "nmi vm1", "vm1 has crashed: stop it" },
+		{ 0, "vm nmi vm0", "", "vm0 does not run" },
 		{ 0, "log", "", "20 lines" },
 		{ 0, "log 3", "", "3 lines" },
 		{ 0, "log before 4", "", "4 lines" },

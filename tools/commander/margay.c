@@ -305,6 +305,7 @@ static const struct command {
 	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
+	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", COMMANDER_NMI, NULL, 0, 1, 1 },
 	{ "wait", "VM", "waits until it is over, then shows it", 0, command_wait, 0, 1, 1 },
 	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0, command_console, 0, 1, 2 },
 	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0, command_dump, 0, 2, 2 },

@@ -41,6 +41,7 @@ static const struct request {
 	[COMMANDER_REGISTERS] = { commander_registers, MAY_DUMP, false },
 	[COMMANDER_MEMORY] = { commander_memory, MAY_DUMP, false },
 	[COMMANDER_PRESS] = { IS_ENABLED(CONFIG_VM_POWER_BUTTON) ? commander_press : NULL, MAY_DESTROY, false },
+	[COMMANDER_NMI] = { commander_nmi, MAY_DESTROY, false },
 };
 #define CUT "truncated=yes\tfrom=%u\n"
 #define FROM "from="

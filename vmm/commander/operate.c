@@ -25,6 +25,8 @@ static int result(const struct slot *s, int err)
 		return commander_refuse(EPERM, "%s has crashed: stop or restart it", name);
 	if (err == -EALREADY)
 		return commander_refuse(EALREADY, "%s is in that state already", name);
+	if (err == -ENXIO)
+		return commander_refuse(ENXIO, "%s: its guest takes no NMI, at LINT1 of any vCPU", name);
 	if (err == -ENOSPC)
 		return commander_refuse(ENOSPC, "%s: no CPU is free to start it", name);
 	return commander_refuse(-err, "%s: error %d", name, -err);
@@ -112,6 +114,13 @@ int commander_press(const struct vm_config_control *control, unsigned, struct sp
 	struct slot *s = vms_find(control, text);
 
 	return s ? with_vm(s, press) : -ENOENT;
+}
+
+int commander_nmi(const struct vm_config_control *control, unsigned, struct span text)
+{
+	struct slot *s = vms_find(control, text);
+
+	return s ? with_vm(s, vm_nmi) : -ENOENT;
 }
 
 /* ---- consoles -------------------------------------------------------------------------------- */

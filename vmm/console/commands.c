@@ -54,6 +54,7 @@ static void command_list(const struct command_args *)
 static const struct { int err; const char *text; } results[] = {
 	{ -EBUSY, ": it runs or starts: vm list tells" }, { -ENODEV, " does not run" }, { -EPERM, " has crashed: stop it" },
 	{ -EINVAL, ": its VM file was not understood: the log tells why" }, { -ENOSPC, ": no CPU is free to start it" },
+	{ -ENXIO, ": its guest takes no NMI, at LINT1 of any vCPU" },
 };
 
 /* What a command that changes a VM's state answers. */
@@ -104,6 +105,11 @@ static void command_pause(const struct command_args *args)
 static void command_resume(const struct command_args *args)
 {
 	say_result(NAME(args), with_vm(args->vm, vm_resume), "running");
+}
+
+static void command_nmi(const struct command_args *args)
+{
+	say_result(NAME(args), with_vm(args->vm, vm_nmi), "NMI sent");
 }
 
 static void command_console(const struct command_args *args)
@@ -257,6 +263,7 @@ const struct command console_commands[] = {
 	{ "vm console", "V", "VM", "gives this line to the VM's console", command_console },
 	{ "vm list", "", "", "the VMs and their states", command_list },
 	{ "vm log", "Vn", "VM [LINES]", "the last lines of its console (20), also when it is over", command_vm_log },
+	{ "vm nmi", "V", "VM", "sends its guest an NMI, as a server's button does", command_nmi },
 	{ "vm pause", "V", "VM", "keeps its vCPUs out of the guest", command_pause },
 	{ "vm restart", "V", "VM", "stops it and starts it again", command_restart },
 	{ "vm resume", "V", "VM", "lets it go on", command_resume },
