@@ -9,7 +9,7 @@
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
  * for ever, and mode=mwait, too, but sleeps in MWAIT, with period=0 until
  * something else ends that; mode=mce says what its machine checks tell, and
- * goes on; mode=crash dies of a triple fault; mode=reset pulses the keyboard
+ * goes on; mode=nmi hangs, and says what NMIs come at LINT1; mode=crash dies of a triple fault; mode=reset pulses the keyboard
  * controller's reset line; mode=keys says what is typed; mode=wild says lines
  * that a terminal would obey, and waits; mode=once says one line and ends.
  */
@@ -112,6 +112,23 @@ static void mce(void)
 		asm volatile("hlt");
 }
 
+static void on_nmi(struct trap_frame *f)
+{
+	(void)f;
+	print("behave: NMI, port 61 says %x", inb(0x61));
+}
+
+static void nmi(void)
+{
+	irq_off();
+	apic_enable();
+	trap_handlers[VEC_NMI] = on_nmi;
+	apic_write(APIC_LVT_LINT1, 0x400);
+	print("behave: waits");
+	for (;;)
+		asm volatile("" : : : "memory");
+}
+
 static bool mode_is(const char *want)
 {
 	const char *mode = option("mode");
@@ -135,6 +152,8 @@ void test_main(void)
 		tick(mode_is("mwait"));
 	if (mode_is("mce"))
 		mce();
+	if (mode_is("nmi"))
+		nmi();
 	if (mode_is("wild")) {
 		print("\x1b[2J\x1b[1;31mred\x1b[0m \x9b""7m \xff\xfe\a\b K\xc3\xa4se");
 		for (;;)
