@@ -21,8 +21,7 @@ static_assert(sizeof(struct cpu) <= PAGE_SIZE, "one page each");
 
 void cpu_load(struct cpu *cpu)
 {
-	desc_load(&cpu->desc);
-	wrmsr(MSR_GS_BASE, (u64)cpu);
+	desc_load(&cpu->desc, (u64)cpu);
 	trap_load();
 }
 

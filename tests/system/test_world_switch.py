@@ -4,8 +4,8 @@ mitigation does at entries and exits, what comes back from them, and an NMI at e
 
 Both vendors', and those of trusted guests, on Unicorn's CPU with MSRs in memory: what each mitigation does at entries
 and exits, alone and with each other, in order and with which values; the registers, the short way's answers, entries
-that fail; and on VT-x an NMI at every instruction: it is taken once, on nothing that the guest left, and no kick is
-lost.
+that fail; on VT-x an NMI at every instruction: it is taken once, on nothing that the guest left, and no kick is
+lost; and on SVM an exception and a machine check at every instruction, while GS base and TR are the guest's, too.
 """
 
 import itertools
@@ -16,6 +16,7 @@ import sys
 import image_code
 import node
 import pytest
+from unicorn import x86_const
 
 sys.path.insert(0, os.path.join(node.TOP, "tests", "machines"))
 import vuln_judge  # noqa: E402
@@ -28,8 +29,13 @@ OURS = 1
 AGAIN, ENTERED, HOST, FAILED, KICKED, DONE = -1, 0, 1, 1, 2, 3
 REGS, KICK, VMCB, HOST_VMCB = image_code.DATA + 0x100, image_code.DATA + 0x800, 0x1230000, 0x4560000
 VMCS_HOST_RSP = 0x6c14
+DESC, TSS_BUSY, GS_BASE, VEC_UD, VEC_MC = image_code.DATA + 0x1000, 1 << 41, 0xc0000101, 6, 18
 GPRS = image_code.GPRS
 ENTRIES = (("vmrun",), ("vmlaunch",), ("vmresume",))
+
+
+class Reported(Exception):
+    """An exception was."""
 
 
 class World(image_code.Run):
@@ -317,3 +323,75 @@ def test_nmi(code, launched, flags, succeeds):
             assert world.events[taken[0]][1] == world.msr[SPEC_CTRL] == OURS, name
             assert not (succeeds and is_open(world.events[:taken[0]])), name
     assert seen == ({ENTERED, KICKED, DONE} if succeeds else {FAILED, KICKED})
+
+
+class Trapped(World):
+    """SVM: an exception before the step `at`, with what VMLOAD has left in the CPU."""
+
+    def __init__(self, code, flags, at, vector):
+        super().__init__(code, "svm", flags, 4, 6)
+        self.at, self.vector, self.path, self.tr = at, vector, [], HOST_VMCB
+        self.lean = [AGAIN, ENTERED]
+        self.msr[GS_BASE] = HOST_VMCB
+        # struct cpu_desc (desc.h): the GDT with a TSS that is busy, the TSS, GS base.
+        self.uc.reg_write(x86_const.UC_X86_REG_GDTR, (0, DESC, 47, 0))
+        self.write(DESC + 24, TSS_BUSY)
+        self.write(DESC + 152, HOST_VMCB)
+        self.calls.update(upcall_trap=self.report, upcall_machine_check=self.machine_check)
+
+    def do_vmload(self, operands):
+        self.msr[GS_BASE] = self.tr = self["rax"]
+        super().do_vmload(operands)
+
+    def do_vmsave(self, operands):
+        """What goes to the guest's VMCB is the guest's."""
+        assert self.msr[GS_BASE] == self.tr == VMCB
+        super().do_vmsave(operands)
+
+    def do_ltr(self, operands):
+        self.write(DESC + 24, self.read(DESC + 24) | TSS_BUSY)
+        self.tr = HOST_VMCB
+
+    def do_iretq(self, _):
+        to, _, flags, stack, _ = struct.unpack("<5Q", self.uc.mem_read(self["rsp"], 40))
+        self["rsp"], self["eflags"] = stack, flags
+        return to
+
+    def report(self):
+        assert self.msr[GS_BASE] == self.tr == HOST_VMCB
+        raise Reported
+
+    def machine_check(self):
+        assert self.msr[GS_BASE] == HOST_VMCB
+        return 1
+
+    def step(self):
+        self.path.append(self["rip"])
+        if self.steps == self.at:
+            stack = self["rsp"]
+            frame = (self["rip"], 8, self["eflags"], stack, 0x10)
+            self["rsp"] = stack - stack % 16 - 40
+            self.uc.mem_write(self["rsp"], struct.pack("<5Q", *frame))
+            # 4 bytes each, and 8 behind every 16 (trap_stubs.inc).
+            self["rip"] = self.code.symbol["trap_stubs"] + self.vector * 4 + self.vector // 16 * 8
+            self.since_verw = None
+        assert "%gs:" not in self.code.insn[self["rip"]][1] or self.msr[GS_BASE] == HOST_VMCB
+        super().step()
+
+
+@pytest.mark.parametrize("flags", (None, M["spec_ctrl"] | M["rsb_one"] | M["bhb"] | M["verw"]))
+def test_trap(code, flags):
+    """At each instruction, the first and the last time that it is executed: it is reported with the CPU's own GS base and TR, or, a
+    machine check that is none of ours, taken with that GS base, and the world switch goes on as if nothing had been."""
+    plain = Trapped(code, flags, None, None)
+    assert plain.run() == ENTERED
+    times = {at: step for step, at in enumerate(plain.path, 1)}
+    times = {*times.values(), *(plain.path.index(at) + 1 for at in times)}
+    for at in times:
+        with pytest.raises(Reported):
+            Trapped(code, flags, at, VEC_UD).run()
+        world = Trapped(code, flags, at, VEC_MC)
+        assert world.run() == ENTERED
+        told = ("rdmsr", GS_BASE), ("wrmsr", GS_BASE, HOST_VMCB), "upcall_machine_check"
+        assert [event for event in world.events if event not in told and event[:2] != ("wrmsr", GS_BASE)] == plain.events
+        assert world.events.count("upcall_machine_check") == 1 and world.gprs() == plain.gprs()

@@ -41,8 +41,32 @@ void apic_eoi(void)
 static enum mc_outcome outcome;
 static enum mc_place place;
 
+/* What is in the CPU, a guest's or its own: reports need the latter, and find TR by it when they are never to return. */
+enum { OWN = 1, GUESTS };
+static u64 gs;
+static unsigned tr;
+
+u64 desc_take_gs(void)
+{
+	u64 before = gs;
+
+	gs = OWN;
+	return before;
+}
+
+void desc_give_gs(u64 before)
+{
+	gs = before;
+}
+
+void desc_take_tr(void)
+{
+	tr = OWN;
+}
+
 enum mc_outcome upcall_machine_check(enum mc_place where)
 {
+	assert_true(gs == OWN && tr == GUESTS);
 	place = where;
 	return outcome;
 }
@@ -64,6 +88,7 @@ void upcall_nmi(void)
 
 void upcall_trap(const struct trap_frame *, const char *what)
 {
+	assert_true(gs == OWN && tr == OWN);
 	report = what;
 	longjmp(reported, 1);
 }
@@ -87,10 +112,13 @@ static u64 dispatch(u64 vector, u64 rip)
 {
 	static struct trap_frame frame;
 
+	gs = tr = GUESTS;
 	frame = (struct trap_frame){ .vector = vector, .rip = rip };
 	if (setjmp(reported))
 		return 0;
 	trap_dispatch(&frame);
+	/* It goes on with what there was. */
+	assert_true(gs == GUESTS && tr == GUESTS);
 	return frame.rip;
 }
 
@@ -167,6 +195,15 @@ static void test_gates(void **)
 	}
 }
 
+/* Only what GIF = 0 keeps off while TR may be a guest's, and a double fault, has a stack that is found by TR. */
+static void test_stacks(void **)
+{
+	trap_init();
+	trap_use_ist();
+	for (unsigned v = 0; v < 256; v++)
+		assert_int_equal(idt[v].ist, v == 2 ? IST_NMI + 1 : v == 8 ? IST_DF + 1 : 0);
+}
+
 /* One EOI for each that is in the APIC's ISR: none for a spurious one or one of the 8259s (SDM vol. 3, 11.9). */
 static void test_interrupts(void **)
 {
@@ -191,7 +228,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_nmi, setup),
 		cmocka_unit_test_setup(test_fixups, setup), cmocka_unit_test_setup(test_accesses, setup),
-		cmocka_unit_test_setup(test_gates, setup),
+		cmocka_unit_test_setup(test_gates, setup), cmocka_unit_test_setup(test_stacks, setup),
 		cmocka_unit_test_setup(test_interrupts, setup),
 	};
 

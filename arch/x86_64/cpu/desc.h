@@ -15,7 +15,7 @@
 #define SEL_TSS 0x18
 
 /* Interrupt stack table slots (IDT gates hold slot + 1). */
-enum ist { IST_NMI, IST_DF, IST_MC, IST_COUNT };
+enum ist { IST_NMI, IST_DF, IST_COUNT };
 
 /* 64-bit TSS (SDM vol. 3, figure 8-11). */
 struct tss {
@@ -33,14 +33,22 @@ static_assert(offsetof(struct tss, ist) == 36, "SDM vol. 3, figure 8-11");
 struct cpu_desc {
 	u64 gdt[6]; /* null, code, data, TSS (two slots), pad */
 	struct tss tss __aligned(16);
+	u64 gs; /* GS base */
 };
 
 /*
- * Fills in the tables and loads GDTR, TR and the segment registers of the
- * calling CPU. GS base is lost: the caller sets it afterwards. IST slots stay
- * empty until desc_set_ist().
+ * Fills in the tables and loads GDTR, TR, the segment registers and GS base of
+ * the calling CPU. IST slots stay empty until desc_set_ist().
  */
-void desc_load(struct cpu_desc *desc);
+void desc_load(struct cpu_desc *desc, u64 gs);
+
+/*
+ * For an exception that may have met a guest's GS base and TR in the CPU (svm/world.inc: from a VMLOAD to the other), by the GDT,
+ * which is its own then, too. desc_take_gs() returns what GS base was, for desc_give_gs(); what has taken TR does not go back.
+ */
+u64 desc_take_gs(void);
+void desc_give_gs(u64 gs);
+void desc_take_tr(void);
 
 /* Top of the stack (16-byte aligned) that the slot's exceptions are taken on. */
 void desc_set_ist(struct cpu_desc *desc, enum ist slot, u64 top);

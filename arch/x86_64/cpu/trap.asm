@@ -2,7 +2,7 @@
 ;
 ; Entry stubs of exceptions, of the 8259s' and of the hypervisor's own vectors. Each leaves a struct trap_frame
 ; (trap.h) and calls trap_dispatch(). All code is ring 0, so GS is never
-; swapped. SDM vol. 3, 6.14 (64-bit mode stack frame).
+; swapped; one that may be a guest's is trap_dispatch()'s affair. SDM vol. 3, 6.14 (64-bit mode stack frame).
 
 %include "cpu/trap_stubs.inc"
 

@@ -100,7 +100,6 @@ void trap_use_ist(void)
 {
 	idt[VEC_NMI].ist = IST_NMI + 1;
 	idt[VEC_DF].ist = IST_DF + 1;
-	idt[VEC_MC].ist = IST_MC + 1;
 }
 
 void trap_set_handler(u8 vector, irq_handler fn, void *arg)
@@ -140,12 +139,14 @@ static u64 mc_resume_at(u64 rip)
 	return 0;
 }
 
-/* False: the node cannot go on. */
+/* It goes back to where it came from, with the GS base that was there. False: the node cannot go on. */
 static bool machine_check(struct trap_frame *frame)
 {
-	u64 resume = mc_resume_at(frame->rip);
+	u64 resume = mc_resume_at(frame->rip), gs = desc_take_gs();
+	enum mc_outcome outcome = upcall_machine_check(resume ? MC_IN_ACCESS : MC_IN_ROOT);
 
-	switch (upcall_machine_check(resume ? MC_IN_ACCESS : MC_IN_ROOT)) {
+	desc_give_gs(gs);
+	switch (outcome) {
 	case MC_STOPS:
 		return false;
 	case MC_ACCESS_FAILS:
@@ -181,6 +182,7 @@ static void interrupt(unsigned vector)
 	apic_eoi();
 }
 
+/* Nothing here looks at the CPU's own data before it is known that they are: a guest's GS base and TR may still be there. */
 void trap_dispatch(struct trap_frame *frame)
 {
 	u64 fixup;
@@ -214,5 +216,7 @@ void trap_dispatch(struct trap_frame *frame)
 			return;
 		}
 	}
+	desc_take_gs();
+	desc_take_tr();
 	upcall_trap(frame, IS_ENABLED(CONFIG_DUMPS) && names[frame->vector] ? names[frame->vector] : "exception");
 }

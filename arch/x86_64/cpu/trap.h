@@ -34,7 +34,10 @@ typedef void (*irq_handler)(void *arg);
 void trap_init(void);
 /* Loads the IDT on the calling CPU. */
 void trap_load(void);
-/* From now on NMI, #DF and #MC use their IST stacks: after desc_set_ist() on every CPU that is online. */
+/*
+ * From now on NMI and #DF use their IST stacks: after desc_set_ist() on every CPU that is online. No other may: they are found by
+ * TR, which is a guest's at times (svm/world.inc), when GIF = 0 keeps off NMIs alone for sure.
+ */
 void trap_use_ist(void);
 
 /* Installs the handler of a vector >= 0x20; NULL removes it. */
