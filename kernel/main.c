@@ -3,6 +3,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/errata.h"
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trap.h"
@@ -238,6 +239,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	if (features_init())
 		panic("this CPU cannot run Margay");
 	features_setup_cpu();
+	errata_init_cpu();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_init_cpu();
 	if (IS_ENABLED(CONFIG_CPU_POWER))

@@ -9,6 +9,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/apic.h"
+#include "arch/x86_64/cpu/errata.h"
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
@@ -92,6 +93,7 @@ static void ap_main(void *arg)
 	if (IS_ENABLED(CONFIG_MICROCODE))
 		microcode_init_cpu();
 	features_setup_cpu();
+	errata_init_cpu();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_init_cpu();
 	if (IS_ENABLED(CONFIG_CPU_POWER))

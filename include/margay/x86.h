@@ -228,6 +228,7 @@ static inline u64 dr6_after(u64 dr6, u64 met)
 #define MSR_AMD_VM_HSAVE_PA 0xc0010117
 #define MSR_AMD_LS_CFG 0xc0011020
 #define MSR_AMD_DC_CFG 0xc0011022
+#define MSR_AMD_FP_CFG 0xc0011028
 #define MSR_AMD_DE_CFG 0xc0011029
 #define MSR_AMD_BU_CFG2 0xc001102a
 #define MSR_AMD_BP_CFG 0xc001102e

@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Errata by which a guest could stop the machine, or read what others left in a core, and against which the maker says what a
+ * hypervisor is to do: AMD's revision guide for family 16h models 00h-0Fh, erratum 793; AMD's bulletins AMD-SN-7052 and
+ * AMD-SN-7053. Nothing where a hypervisor is below: it sees to them. No locks.
+ */
+#ifndef ARCH_CPU_ERRATA_H
+#define ARCH_CPU_ERRATA_H
+
+#include <margay/types.h>
+
+/* Sets the calling CPU up. After features_init(); by what it is with the microcode that it has now. Says nothing. */
+void errata_init_cpu(void);
+
+#endif
