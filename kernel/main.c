@@ -105,6 +105,7 @@ static void init_memory(u64 load_base)
 {
 	extern const u8 image_start[], image_end[];
 	static struct phys_range ram[BOOTINFO_RANGES];
+	struct extent keep = { 0 };
 	unsigned count = 0;
 
 	for (unsigned i = 0; i < bootinfo.nr_ranges; i++) {
@@ -113,7 +114,11 @@ static void init_memory(u64 load_base)
 		if (r->type == BOOT_MEMORY_USABLE)
 			ram[count++] = (struct phys_range){ r->start, r->end - r->start };
 	}
-	if (pmem_init(&bootinfo, load_base, load_base + (u64)(image_end - image_start)))
+	if (errata_hle_hangs()) {
+		keep = (struct extent){ .start = ERRATUM_HLE_START, .end = ERRATUM_HLE_END };
+		printk("memory: %#lx-%#lx is left out: an elided lock there may hang this CPU", keep.start, keep.end - 1);
+	}
+	if (pmem_init(&bootinfo, load_base, load_base + (u64)(image_end - image_start), keep))
 		panic("no usable memory map");
 	paging_init(ram, count);
 	if (cmdline_console_mmio(&cmdline))

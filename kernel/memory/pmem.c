@@ -38,8 +38,8 @@ struct chunk {
 static_assert(sizeof(struct chunk) <= PAGE_SIZE, "chunk header");
 
 static struct spinlock pmem_lock; /* guards everything below */
-static struct extent_list free_list;
-static struct extent_list zeros; /* pieces of it that hold nothing else; not all need stand here */
+static struct extent_list free_list, zeros; /* zeros: pieces of it that hold nothing else; not all need stand here */
+static struct extent kept;       /* nobody's; not guarded */
 static bool took_zeros;          /* take()'s last */
 static struct chunk *chunks;
 static u64 pool_bytes, used_bytes, early_bytes, early_next, early_end, low_page;
@@ -57,7 +57,7 @@ static u64 find_low_page(void)
 	return 0;
 }
 
-int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end)
+int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end, struct extent keep)
 {
 	int err = 0;
 
@@ -70,7 +70,8 @@ int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end)
 		err = extent_remove(&free_list, ALIGN_DOWN(bi->module[i].start, PAGE_SIZE), ALIGN_UP(bi->module[i].end, PAGE_SIZE));
 	if (!err) {
 		low_page = find_low_page();
-		err = extent_remove(&free_list, 0, LOW_LIMIT);
+		kept = keep;
+		err = extent_remove(&free_list, 0, LOW_LIMIT) || extent_remove(&free_list, keep.start, keep.end) ? -ENOSPC : 0;
 	}
 	/* The modules' original places come back one by one. */
 	free_list.live = bi->nr_modules;
@@ -186,11 +187,7 @@ static struct chunk *new_chunk(int node)
 	if (take(&e, &pa, &on))
 		return NULL;
 	c = phys_to_virt(pa);
-	memset(c, 0, sizeof(*c));
-	c->magic = CHUNK_MAGIC;
-	c->node = on;
-	c->bitmap[0] = 1;
-	c->next = chunks;
+	*c = (struct chunk){ .magic = CHUNK_MAGIC, .next = chunks, .node = on, .bitmap = { 1 } };
 	chunks = c;
 	pool_bytes += CHUNK_SIZE;
 	return c;
@@ -344,7 +341,8 @@ void pmem_release(u64 start, u64 end)
 	if (start >= end)
 		return;
 	spin_lock(&pmem_lock);
-	if (extent_put(&free_list, start, end - start, numa_node_of_address(start)))
+	if (extent_put(&free_list, start, end - start, numa_node_of_address(start)) ||
+	    extent_remove(&free_list, kept.start, kept.end))
 		printk_error("memory: %#lx-%#lx cannot be given back", start, end - 1);
 	assign_nodes(start, end);
 	spin_unlock(&pmem_lock);

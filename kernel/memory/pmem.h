@@ -11,12 +11,14 @@
 
 #include <margay/host.h>
 #include "kernel/boot/bootinfo.h"
+#include "kernel/memory/extent.h"
 
 /*
  * First: knows what is free. Touches no memory but its own, so it works before
- * the final page tables do. 0, or -ENOSPC (logged): the memory map is too fragmented.
+ * the final page tables do. `keep` is nobody's, not even once a module that lay
+ * there is gone. 0, or -ENOSPC (logged): the memory map is too fragmented.
  */
-int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end);
+int pmem_init(const struct bootinfo *bi, u64 image_start, u64 image_end, struct extent keep);
 
 /*
  * A page for the page tables, below 4 GiB, not zeroed, never given back; 0:

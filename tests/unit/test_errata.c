@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* Errata: which CPUs have which bits set, that firmware's others stay. */
+/* Errata: which CPUs have which bits set, that firmware's others stay, and where memory is kept away from elided locks. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -11,11 +11,11 @@
 
 static struct { u32 msr; u64 value; } msrs[] = { { 0xc0011020, 0 }, { 0xc0011028, 0 }, { 0xc001102e, 0 } };
 static unsigned nr_msrs, writes;
-static u32 leaf8_ebx;
+static u32 leaf7_ebx, leaf8_ebx;
 
 static void fake_cpuid(u32 leaf, u32, struct cpuid_regs *r)
 {
-	*r = (struct cpuid_regs){ .ebx = leaf == 0x80000008 ? leaf8_ebx : ~0u };
+	*r = (struct cpuid_regs){ .ebx = leaf == 7 ? leaf7_ebx : leaf == 0x80000008 ? leaf8_ebx : ~0u };
 }
 
 #define cpuid fake_cpuid
@@ -53,7 +53,7 @@ static void start(enum cpu_vendor vendor, u32 family, u32 model)
 	nr_msrs = ARRAY_SIZE(msrs);
 	for (unsigned i = 0; i < nr_msrs; i++)
 		msrs[i].value = 0x1010;
-	leaf8_ebx = writes = 0;
+	leaf7_ebx = leaf8_ebx = writes = 0;
 }
 
 /* What each of the three has beside what firmware left there. */
@@ -101,10 +101,36 @@ static void test_below(void **)
 	assert_int_equal(writes, 0);
 }
 
+static void test_hle(void **)
+{
+	static const u32 has[] = { 0x4e, 0x55, 0x5e, 0x8e, 0x9e }, has_not[] = { 0x3f, 0x4f, 0x6a, 0xa5 };
+
+	for (unsigned i = 0; i < ARRAY_SIZE(has); i++) {
+		start(CPU_INTEL, 6, has[i]);
+		assert_false(errata_hle_hangs());
+		leaf7_ebx = 1 << 4;
+		assert_true(errata_hle_hangs());
+		cpu_features.hypervisor = true;
+		assert_false(errata_hle_hangs());
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(has_not); i++) {
+		start(CPU_INTEL, 6, has_not[i]);
+		leaf7_ebx = ~0u;
+		assert_false(errata_hle_hangs());
+	}
+	start(CPU_AMD, 6, 0x55);
+	leaf7_ebx = ~0u;
+	assert_false(errata_hle_hangs());
+	start(CPU_INTEL, 6, 0x55);
+	leaf7_ebx = ~0u;
+	cpu_features.max_basic = 6;
+	assert_false(errata_hle_hangs());
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(test_amd), cmocka_unit_test(test_below),
+		cmocka_unit_test(test_amd), cmocka_unit_test(test_below), cmocka_unit_test(test_hle),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

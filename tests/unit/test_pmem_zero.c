@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: kernel/memory/extent.c */
-/* What is known to be zero of the memory that VMs gave back: all of it, until somebody else has had a page of it. */
+/* What is known to be zero of memory that VMs gave back, until somebody else has had a page of it. And what is nobody's. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -70,7 +70,7 @@ static int setup(void **)
 	bi.range[0] = (struct boot_range){ MIB(2), MACHINE, BOOT_MEMORY_USABLE };
 	free_list.count = free_list.live = zeros.count = 0;
 	chunks = NULL;
-	return pmem_init(&bi, MIB(2), MIB(4));
+	return pmem_init(&bi, MIB(2), MIB(4), (struct extent){ 0 });
 }
 
 static int teardown(void **)
@@ -158,12 +158,41 @@ static void test_pool(void **)
 	}
 }
 
+/* What is kept from all stays so, also where a module was. */
+static void test_kept(void **)
+{
+	static struct bootinfo bi;
+	u64 largest;
+
+	machine = aligned_alloc(MIB(2), MACHINE);
+	bi.nr_ranges = bi.nr_modules = 1;
+	bi.range[0] = (struct boot_range){ MIB(2), MACHINE, BOOT_MEMORY_USABLE };
+	bi.module[0].start = MIB(18);
+	bi.module[0].end = MIB(22);
+	free_list.count = free_list.live = zeros.count = 0;
+	chunks = NULL;
+	assert_int_equal(pmem_init(&bi, MIB(2), MIB(4), (struct extent){ .start = MIB(20), .end = MIB(24) }), 0);
+	assert_int_equal(host_mem_free(-1, &largest), MACHINE - MIB(4) - MIB(6));
+	pmem_release(MIB(18), MIB(22));
+	assert_int_equal(host_mem_free(-1, &largest), MACHINE - MIB(4) - MIB(4));
+	assert_int_equal(largest, MACHINE - MIB(24));
+	for (u64 at = MIB(4); at < MACHINE; at += MIB(2)) {
+		const struct host_extent_request r = {
+			.size = MIB(2), .align = PAGE_SIZE, .node = -1, .min_addr = at, .max_addr = at + MIB(2),
+		};
+		struct host_extent e;
+
+		assert_int_equal(host_extent_alloc(&r, &e), at == MIB(20) || at == MIB(22) ? -ENOMEM : 0);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_remembers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pieces, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_pool, setup, teardown),
+		cmocka_unit_test_teardown(test_kept, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

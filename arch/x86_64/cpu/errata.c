@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Errata against which something is set. */
+/* Errata against which something is set or kept away. */
 #include "arch/x86_64/cpu/errata.h"
 
 #include <margay/host.h>
@@ -10,6 +10,7 @@
 #define FP_CFG_DIVIDER BIT(9)
 #define BP_CFG_OP_CACHE BIT(33)
 #define AMD_STIBP BIT(15) /* 0x80000008 EBX: of family 17h, Zen 2 has it and Zen has not */
+#define HLE BIT(4)        /* 7 EBX */
 
 /* A register that is not there or refuses belongs to what is below, whatever CPUID says. */
 static void set(u32 msr, u64 bits)
@@ -37,4 +38,19 @@ void errata_init_cpu(void)
 		set(MSR_AMD_FP_CFG, FP_CFG_DIVIDER);
 	else if (f->family == 0x17)
 		set(MSR_AMD_BP_CFG, BP_CFG_OP_CACHE);
+}
+
+bool errata_hle_hangs(void)
+{
+	static const u8 models[] = { 0x4e, 0x55, 0x5e, 0x8e, 0x9e };
+	const struct cpu_features *f = &cpu_features;
+	struct cpuid_regs r;
+
+	if (f->hypervisor || f->vendor != CPU_INTEL || f->family != 6 || f->max_basic < 7)
+		return false;
+	cpuid(7, 0, &r);
+	for (unsigned i = 0; i < ARRAY_SIZE(models); i++)
+		if (f->model == models[i])
+			return r.ebx & HLE;
+	return false;
 }

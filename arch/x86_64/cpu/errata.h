@@ -2,7 +2,8 @@
 /*
  * Errata by which a guest could stop the machine, or read what others left in a core, and against which the maker says what a
  * hypervisor is to do: AMD's revision guide for family 16h models 00h-0Fh, erratum 793; AMD's bulletins AMD-SN-7052 and
- * AMD-SN-7053. Nothing where a hypervisor is below: it sees to them. No locks.
+ * AMD-SN-7053; Intel's specification updates, errata SKL167, SKZ63, KBW114, CFW103. Nothing where a hypervisor is below: it sees
+ * to them. No locks.
  */
 #ifndef ARCH_CPU_ERRATA_H
 #define ARCH_CPU_ERRATA_H
@@ -11,5 +12,13 @@
 
 /* Sets the calling CPU up. After features_init(); by what it is with the microcode that it has now. Says nothing. */
 void errata_init_cpu(void);
+
+/*
+ * Whether an elided lock in one place of physical memory, ERRATUM_HLE_START up to ERRATUM_HLE_END, may hang the boot CPU: it is
+ * to be nobody's.
+ */
+#define ERRATUM_HLE_START GIB(1)
+#define ERRATUM_HLE_END (GIB(1) + MIB(4))
+bool errata_hle_hangs(void);
 
 #endif
