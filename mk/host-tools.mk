@@ -8,7 +8,8 @@ HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -pie -fPIE -Wl,-z,relro,-
 # A VM file is checked for an image with every feature.
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
-CHECKS := $(wildcard vmm/config/*.c) $(addprefix vmm/load/,load_check.c bzimage.c elf.c multiboot.c) \
+CHECKS := tools/check-kernel.c $(wildcard vmm/config/*.c) \
+	$(addprefix vmm/load/,load_check.c linux_built.c bzimage.c elf.c multiboot.c) \
 	$(wildcard kernel/boot/cmdline*.c) kernel/span.c kernel/pci/pci_facts.c \
 	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)
 

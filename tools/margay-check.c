@@ -15,6 +15,7 @@
 #include "kernel/boot/bootinfo.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/pci/pci_facts.h"
+#include "tools/check-kernel.h"
 #include "vmm/config/config_set.h"
 #include "vmm/load/load_check.h"
 
@@ -32,6 +33,7 @@ static const char usage[] =
 	"                     in the file is checked, too, unless =PATH is left out\n"
 	"  --no-others        the boot loader will load no others, be it that none is given\n"
 	"  --cmdline TEXT     the hypervisor's command line\n"
+	"  --kernels          says of each Linux what it uses of KVM's bits; unpacks it for that\n"
 	"  --modules          prints the names of all modules that the files need, a line each\n"
 	"  --version          which Margay this is of\n"
 	"  --help             this text\n"
@@ -46,11 +48,10 @@ struct module {
 
 static struct module *modules;
 static unsigned nr_modules;
-static bool all_given; /* of the modules */
+static bool all_given, each, list, kernels; /* modules; --each, --modules, --kernels */
 static struct vm_config *configs; /* of each file */
 static const struct vm_config **files; /* those of them that are right; NULL where one is not */
-static unsigned nr_files;
-static unsigned errors;
+static unsigned nr_files, errors;
 
 static void say(const char *text)
 {
@@ -114,7 +115,7 @@ static const struct module *find_module(const char *name)
 	return NULL;
 }
 
-static void check_modules(const struct vm_config *c, bool list)
+static void check_modules(const struct vm_config *c)
 {
 	struct vm_config_name name;
 	struct config_error err;
@@ -128,6 +129,8 @@ static void check_modules(const struct vm_config *c, bool list)
 		else if (!m || !m->data || !load_check(c, &name, m->data, m->size, &is_linux, &err)) {
 			if (list)
 				puts(name.name);
+			else if (name.name == c->kernel && (is_linux || !m || !m->data))
+				errors += !check_kernel(c, m ? m->data : NULL, m ? m->size : 0, kernels);
 			continue;
 		}
 		say(err.text);
@@ -332,13 +335,13 @@ static void add_module(char *item)
 		m->data = read_file(m->path, 0, &m->size);
 }
 
-static void check_all(char **path, bool each, bool list)
+static void check_all(char **path)
 {
 	for (unsigned i = 0; i < nr_files; i++)
 		parse(path[i], i);
 	for (unsigned i = 0; i < nr_files; i++)
 		if (files[i])
-			check_modules(files[i], list);
+			check_modules(files[i]);
 	if (!each)
 		check_together();
 	check_own_modules();
@@ -353,7 +356,6 @@ static void check_all(char **path, bool each, bool list)
 int main(int argc, char **argv)
 {
 	const char *cmdline = NULL;
-	bool list = false, each = false;
 	int i;
 
 	modules = calloc((size_t)argc, sizeof(*modules));
@@ -370,6 +372,8 @@ int main(int argc, char **argv)
 			return puts("margay-check " MARGAY_VERSION) < 0;
 		if (!strcmp(argv[i], "--modules"))
 			list = true;
+		else if (!strcmp(argv[i], "--kernels"))
+			kernels = true;
 		else if (!strcmp(argv[i], "--each"))
 			each = true;
 		else if (!strcmp(argv[i], "--no-others"))
@@ -389,7 +393,7 @@ int main(int argc, char **argv)
 	nr_files = (unsigned)(argc - i);
 	if (!nr_files && !cmdline)
 		return bad_usage("no file given");
-	check_all(argv + i, each, list);
+	check_all(argv + i);
 	if (cmdline)
 		check_cmdline(cmdline);
 	return errors != 0;

@@ -4,10 +4,23 @@
 #include <margay/host.h>
 
 #include "vmm/debugger.h"
+#include "vmm/load/linux_built.h"
 #include "vmm/load/multiboot.h"
 #include "vmm/vm.h"
 
 #define CPUID_1_ECX_X2APIC BIT(21)
+
+/* What is known of the kernel. */
+static unsigned kernel_facts(const struct host_module *kernel)
+{
+	unsigned without;
+
+	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(kernel->data, kernel->size))
+		return DIRECT_MULTIBOOT;
+	without = linux_built_without(kernel->data, kernel->size);
+	return (without & LINUX_BUILT_NO_KVM_GUEST ? DIRECT_NO_KVM_GUEST : 0) |
+	       (without & LINUX_BUILT_NO_X2APIC ? DIRECT_XAPIC_KERNEL : 0);
+}
 
 int direct_decide(struct vm *vm, const struct host_module *kernel)
 {
@@ -24,8 +37,7 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 		facts |= DIRECT_NO_X2APIC;
 	if (host_x2apic_off())
 		facts |= DIRECT_X2APIC_OFF;
-	if (IS_ENABLED(CONFIG_MULTIBOOT) && multiboot_is_kernel(kernel->data, kernel->size))
-		facts |= DIRECT_MULTIBOOT;
+	facts |= kernel_facts(kernel);
 	if (debugger_on())
 		facts |= DIRECT_GDB;
 	if (!host_alarm())

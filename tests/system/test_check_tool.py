@@ -5,7 +5,9 @@ VM files and command lines: some 90 wrong ones, and what margay-check says of ea
 """
 
 import gzip
+import lzma
 import os
+import struct
 import subprocess
 import sys
 
@@ -289,6 +291,58 @@ def test_modules(tmp_path, kernel):
     assert status == 1 and lines[0].startswith("microcode:a: neither Intel's nor AMD's microcode: ")
     assert check(written(tmp_path / "packed.conf", packed.read_bytes())) == (
         ["%s: compressed: gunzip it" % (tmp_path / "packed.conf")], 1)
+
+
+def uncompressed(*words):
+    """An x86-64 ELF file of one segment that has these words, each between zeros."""
+    text = bytes(64) + b"".join(word.encode() + b"\0" for word in words)
+    head = b"\x7fELF\2\1\1" + bytes(9) + struct.pack("<HHIQQQIHHHHHH", 2, 62, 1, 0x100000, 64, 0, 0, 64, 56, 1, 0, 0, 0)
+    return head + struct.pack("<IIQQQQQQ", 1, 5, 120, 0x100000, 0x100000, len(text), len(text), 1) + text
+
+
+def bzimage(payload):
+    """Debian's kernel with another compressed part."""
+    with open(node.guest_file("vmlinuz"), "rb") as f:
+        head = bytearray(f.read(0x10000))
+    start = (head[0x1f1] + 1) * 512
+    head[0x1f4:0x1f8] = struct.pack("<I", (len(payload) + 0x1000 + 15) // 16)
+    head[0x248:0x250] = struct.pack("<II", 0x1000, len(payload))
+    return bytes(head[:start + 0x1000]) + payload + bytes(16)
+
+
+def test_what_linux_uses(tmp_path):
+    """Of a Linux without KVM's clock or x2APIC mode it is said what the node does, and why: by words, and by the kernel's image."""
+    def vm(*lines):
+        return written(tmp_path / "vm.conf", GOOD + "\n".join(lines) + "\n")
+
+    rate = "vm.conf: kernel k: %s: it is told the rate of its TSC (tsc_early_khz=, which Linux knows from 5.8 on)"
+    xapic = "vm.conf: kernel k: %s: it takes no x2APIC mode, so interrupts = auto is emulated"
+    assert check(vm("cmdline = ro no-kvmclock")) == ([rate % "cmdline has no-kvmclock"], 0)
+    assert check(vm("cmdline = ro nopv")) == ([rate % "cmdline has nopv", xapic % "cmdline has nopv"], 0)
+    assert check(vm("interrupts = emulated", "cmdline = ro nopv")) == ([rate % "cmdline has nopv"], 0)
+    assert check(vm("pvclock = no")) == ([rate % "pvclock = no"], 0)
+    assert check("--modules", vm("cmdline = ro nopv")) == (["k"], 0)
+    for name in "vmlinuz", "vmlinux":
+        module = "k=" + node.guest_file(name)
+        assert check("--module", module, vm()) == ([], 0)
+        assert check("--module", module, "--kernels", vm()) == (["vm.conf: kernel k: it uses KVM's clock and x2APIC mode"], 0)
+    # Packed it tells that only when it is unpacked.
+    without, built = uncompressed("loglevel", "nox2apic"), "built without KVM_GUEST"
+    plain = "k=%s" % written(tmp_path / "without", without)
+    for arguments in ((), ("--kernels",)):
+        assert check("--module", plain, *arguments, vm()) == ([rate % built, xapic % built], 0)
+    assert check("--module", plain, vm("interrupts = direct")) == (["vm.conf:3: " + DIRECT % built], 1)
+    xapic_only = written(tmp_path / "xapic", uncompressed("loglevel", "no-kvmclock"))
+    assert check("--module", "k=%s" % xapic_only, vm()) == ([xapic % "built without X86_X2APIC"], 0)
+    for pack in gzip.compress, lzma.compress:
+        packed = "k=%s" % written(tmp_path / "packed", bzimage(pack(without)))
+        assert check("--module", packed, vm()) == ([], 0)
+        assert check("--module", packed, "--kernels", vm()) == ([rate % built, xapic % built], 0)
+        assert check("--module", packed, "--kernels", vm("interrupts = direct")) == (["vm.conf:3: " + DIRECT % built], 1)
+    # One that nothing unpacks.
+    odd = written(tmp_path / "odd", bzimage(b"x" * 100))
+    assert check("--module", "k=%s" % odd, "--kernels", vm()) == (
+        ["vm.conf: kernel k: what it was built with is not known; the node finds out when it runs"], 0)
 
 
 def test_command_line(tmp_path):

@@ -4,6 +4,7 @@
 GUEST_MEMORY = {"qemu": "256M", "bochs": "256M", "nested-svm": "256M", "nested-vtx": "256M"}
 # Keys by which interrupts = auto is emulated; vmm/config/config_direct.c has all reasons.
 EMULATED_BY = {"topology": "flat", "clock": "freeze", "allow_smt_sharing": "yes", "counters": "yes"}
+EMULATED_BY_WORD = {"nox2apic", "nopv"}  # of cmdline; config_linux.c
 
 
 def vm_text(machine, cmdline, **keys):
@@ -33,7 +34,8 @@ def interrupts_of(text):
     if wanted != "auto":
         return "asked" if wanted == "emulated" else wanted
     by_key = any(keys.get(key) == value for key, value in EMULATED_BY.items())
-    return "emulated" if by_key or "nox2apic" in keys.get("cmdline", "").split() else "direct"
+    by_word = EMULATED_BY_WORD.intersection(keys.get("cmdline", "").split())
+    return "emulated" if by_key or by_word else "direct"
 
 
 def interrupts_of_all(texts):

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/direct.c vmm/config/config_direct.c vmm/load/multiboot.c vmm/load/elf.c kernel/span.c tests/unit/fake_host.c */
+/* UNIT: vmm/direct.c vmm/load/linux_built.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/load/multiboot.c vmm/load/elf.c kernel/span.c tests/unit/fake_host.c */
 /*
  * interrupts = direct, auto, emulated: what is asked of the node, and what is said. The reasons themselves are test_config.c's.
  */
@@ -147,6 +147,48 @@ static void test_kernel(void **)
 	assert_true(vm.direct);
 }
 
+/* A small image, whose last segment has these words. */
+static void linux_with(const char *words, size_t n)
+{
+	static u8 image[512];
+
+	memset(image, 0, sizeof(image));
+	memcpy(image, "\177ELF\2\1\1", 7);
+	image[16] = 2;        /* e_type */
+	image[18] = 62;       /* e_machine */
+	image[24 + 2] = 0x10; /* e_entry */
+	image[32] = 64;       /* e_phoff */
+	image[54] = 56;
+	image[56] = image[64] = 1;
+	image[64 + 9] = 1;    /* p_offset: 0x100, and as many bytes */
+	image[64 + 18] = image[64 + 26] = 0x10;
+	image[64 + 33] = image[64 + 41] = 1;
+	memcpy(image + 256, words, n);
+	kernel.data = image;
+	kernel.size = sizeof(image);
+}
+#define LINUX_WITH(words) linux_with(words, sizeof(words))
+
+/* What a Linux was not built with, where its image tells; and its words. */
+static void test_linux(void **)
+{
+	LINUX_WITH("\0nox2apic\0no-kvmclock\0loglevel");
+	automatic(NULL);
+	LINUX_WITH("\0nox2apic\0loglevel");
+	automatic("the kernel is built without KVM_GUEST, and leaves x2APIC mode");
+	refused("the kernel is built without KVM_GUEST, and leaves x2APIC mode");
+	LINUX_WITH("\0no-kvmclock\0loglevel");
+	automatic("the kernel is built without X86_X2APIC");
+	refused("the kernel is built without X86_X2APIC");
+	LINUX_WITH("\0no-kvmclock");
+	automatic(NULL);
+	strcpy(config.cmdline, "no-kvmclock");
+	automatic(NULL);
+	strcpy(config.cmdline, "nopv");
+	automatic("cmdline has nopv");
+	refused("cmdline has nopv");
+}
+
 static void test_gdb(void **)
 {
 	debugger = &gdb;
@@ -159,7 +201,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_words, setup), cmocka_unit_test_setup(test_node, setup),
-		cmocka_unit_test_setup(test_kernel, setup), cmocka_unit_test_setup(test_gdb, setup),
+		cmocka_unit_test_setup(test_kernel, setup), cmocka_unit_test_setup(test_linux, setup),
+		cmocka_unit_test_setup(test_gdb, setup),
 		cmocka_unit_test_setup(test_watchdog, setup),
 	};
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/load/load_linux.c vmm/load/load_vmlinux.c vmm/load/linux_entry.c vmm/load/bzimage.c vmm/load/elf.c @tests/unit/guest_tables.sources */
+/* UNIT: vmm/load/load_linux.c vmm/load/load_vmlinux.c vmm/load/linux_entry.c vmm/load/linux_built.c vmm/config/config_linux.c vmm/load/bzimage.c vmm/load/elf.c @tests/unit/guest_tables.sources */
 /* The Linux loader with Debian's own kernel (from build/guest, or $MARGAY_GUEST_DIR) and with hostile images. */
 #include <errno.h>
 #include <setjmp.h>
@@ -324,7 +324,7 @@ static void test_hostile_bzimage(void **)
 	refused_again(-ENOEXEC, NULL, "");
 }
 
-/* Without KVM's clock Linux is told its TSC's rate, behind all other words. */
+/* Without KVM's clock Linux is told its TSC's rate, before all other words; and that it is reliable, where it is. */
 static void test_tsc_rate(void **)
 {
 	static struct vm_config config = { .no_pvclock = true };
@@ -335,9 +335,23 @@ static void test_tsc_rate(void **)
 	before = vm->config;
 	vm->config = &config;
 	fake_host.tsc_khz = 2250001;
+	fake_host.tsc_stable = true;
 	initrd.size = 5000;
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
-	check_handover("quiet tsc=reliable tsc_early_khz=2250001");
+	check_handover("tsc=reliable tsc_early_khz=2250001 quiet");
+	assert_string_equal(fake_host.log, "vm0: kernel vmlinuz: pvclock = no: it is told the rate of its TSC, 2250001 kHz\n");
+	config.no_pvclock = false;
+	fake_host.log[0] = 0;
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
+	check_handover("quiet");
+	assert_string_equal(fake_host.log, "");
+	/* By a word; on a node whose TSCs are not one clock. */
+	fake_host.tsc_stable = false;
+	snprintf(config.cmdline, sizeof(config.cmdline), "nopv");
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "nopv"), 0);
+	check_handover("tsc_early_khz=2250001 nopv");
+	assert_string_equal(fake_host.log, "vm0: kernel vmlinuz: cmdline has nopv: it is told the rate of its TSC, 2250001 kHz\n");
+	fake_host.tsc_stable = true;
 	vm->config = before;
 }
 

@@ -169,9 +169,14 @@ int vm_config_error(struct config_error *err, const char *file, unsigned line, c
 int vm_config_parse(const char *file, const char *text, size_t size, struct vm_config *out, struct config_error *err,
 		    void (*tell)(const char *text));
 
+/* What a Linux kernel does without, as its command line or its image says. */
+enum { LINUX_NO_CLOCK = 1 /* KVM's */, LINUX_NO_X2APIC = 2 };
+/* config_linux.c: the first word of its command line by which it does without one of these, as a short text; NULL: there is none */
+const char *vm_config_linux(const struct vm_config *config, unsigned without);
+
 /* What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not, beside its VM file. */
 enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_GDB = 8, DIRECT_NO_ALARM = 16,
-       DIRECT_X2APIC_OFF = 32 };
+       DIRECT_X2APIC_OFF = 32, DIRECT_NO_KVM_GUEST = 64, DIRECT_XAPIC_KERNEL = 128 };
 #define VM_CONFIG_NO_ALARM "its watchdog needs an HPET that interrupts (watchdog = no)"
 #define VM_CONFIG_NOT_DIRECT "interrupts = direct: %s: use emulated"
 /* config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is left. facts: of these. */

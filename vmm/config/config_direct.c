@@ -3,34 +3,12 @@
  * Pure module: may a VM own the local APICs of its CPUs (interrupts =), and send by them (ipi =)? One table for all who ask: the
  * parser, which knows the VM file, and direct.c, which knows the node as well.
  */
-#include <margay/span.h>
-
 #include "vmm/config/config_parse.h"
-
-/* Is it a word of the guest kernel's command line? */
-static bool has_word(const char *cmdline, const char *word)
-{
-	struct span rest = span_of(cmdline);
-	bool found = false, more = true;
-
-	while (more && !found)
-		found = span_is(span_part(&rest, ' ', &more), word);
-	return found;
-}
-
-/* A module's arguments become the kernel's, too. */
-static bool wants_xapic(const struct vm_config *c)
-{
-	bool found = has_word(c->cmdline, "nox2apic");
-
-	for (unsigned i = 0; i < c->nr_modules && !found; i++)
-		found = has_word(c->module[i].args, "nox2apic");
-	return found;
-}
 
 const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsigned *row)
 {
 	const bool asked = c->interrupts == VM_INTERRUPTS_DIRECT, watchdog = IS_ENABLED(CONFIG_VM_WATCHDOG) && !c->no_watchdog;
+	const char *word = vm_config_linux(c, LINUX_NO_X2APIC);
 	const struct {
 		bool is;
 		const char *why;
@@ -39,7 +17,9 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 		{ c->clock == VM_CLOCK_FREEZE, "clock = freeze cannot stop the CPUs' own timers" },
 		{ c->smt_sharing, "allow_smt_sharing lets others use its cores" },
 		{ c->counters, "counters = yes would have no interrupt" },
-		{ wants_xapic(c), "cmdline has nox2apic" },
+		{ word, word },
+		{ facts & DIRECT_NO_KVM_GUEST, "the kernel is built without KVM_GUEST, and leaves x2APIC mode" },
+		{ facts & DIRECT_XAPIC_KERNEL, "the kernel is built without X86_X2APIC" },
 		{ facts & DIRECT_NO_X2APIC, "the CPUs have no x2APIC mode" },
 		{ facts & DIRECT_X2APIC_OFF, "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },
 		{ facts & DIRECT_WIDE_IDS && c->nr_pci, "devices do not reach all of its CPUs, by their APIC IDs" },

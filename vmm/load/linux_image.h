@@ -11,16 +11,19 @@ struct vm;
 #define LINUX_LOW_GUARD 0x100000ull /* kernels and initrds stay above 1 MiB */
 #define LINUX_COMMAND_LINE_MAX 2047u
 /*
- * What tells a guest without KVM's clock the rate of its TSC, and that nothing needs to watch it: by a clock source that watches it
- * Linux would have no timers finer than a tick (Documentation/admin-guide/kernel-parameters.txt).
+ * What tells a guest without KVM's clock the rate of its TSC, and, where the node's TSCs are one clock, that nothing needs to watch
+ * it: with a clock source that watches it Linux would have no timers finer than a tick (Linux, admin-guide/kernel-parameters.txt).
+ * Before all other words: the operator's own, which come later, are the ones that count, and behind "--" none would.
  */
-#define LINUX_TSC_RATE " tsc=reliable tsc_early_khz=%lu"
-#define LINUX_TSC_RATE_MAX (sizeof(" tsc=reliable tsc_early_khz=4294967295") - 1)
+#define LINUX_TSC_RATE "tsc_early_khz=%lu "
+#define LINUX_TSC_RELIABLE "tsc=reliable "
+#define LINUX_TSC_RATE_MAX (sizeof(LINUX_TSC_RELIABLE "tsc_early_khz=4294967295 ") - 1)
 
 /* What has been placed so far. */
 struct linux_load {
 	struct vm *vm;
 	const char *name;        /* the kernel module's */
+	const char *no_clock;    /* why it has no clock but its TSC; NULL: it has KVM's, or does not tell */
 	u64 kernel, kernel_size; /* guest RAM that the kernel takes while it starts */
 	struct linux_setup_header hdr;
 	u64 initrd, initrd_size;

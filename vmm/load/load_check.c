@@ -7,6 +7,7 @@
 
 #include "vmm/load/bzimage.h"
 #include "vmm/load/elf.h"
+#include "vmm/load/linux_built.h"
 #include "vmm/load/linux_image.h"
 #include "vmm/load/multiboot.h"
 
@@ -42,16 +43,16 @@ const char *load_hint(const void *data, u64 size)
 }
 
 /* As Linux gets it: with what stands behind the names of its modules. */
-static int check_cmdline(const struct vm_config *c, u32 max, struct config_error *err)
+static int check_cmdline(const struct vm_config *c, u32 max, bool no_clock, struct config_error *err)
 {
-	size_t n = strlen(c->cmdline) + (c->no_pvclock ? LINUX_TSC_RATE_MAX : 0);
+	size_t n = strlen(c->cmdline) + (IS_ENABLED(CONFIG_VM_TSC_ONLY) && no_clock ? LINUX_TSC_RATE_MAX : 0);
 
 	for (unsigned i = 0; i < c->nr_modules; i++)
 		n += c->module[i].args[0] ? 1 + strlen(c->module[i].args) : 0;
 	if (n <= max)
 		return 0;
 	return vm_config_error(err, c->file, c->line_cmdline,
-			       "cmdline: %zu characters with those of module = and pvclock =; kernel %s takes %u",
+			       "cmdline: %zu characters with those of module = and the TSC's rate; kernel %s takes %u",
 			       n, c->kernel, max);
 }
 
@@ -75,7 +76,7 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, b
 	else
 		why = hint ? hint : "not a Linux kernel image, or truncated";
 	if (!why)
-		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX), err);
+		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX), linux_no_clock(c, data, size), err);
 	return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s; give a bzImage%s of x86-64 Linux%s", c->kernel, why,
 			       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "",
 			       IS_ENABLED(CONFIG_MULTIBOOT) ? ", or a multiboot kernel" : "");

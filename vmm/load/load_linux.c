@@ -8,6 +8,7 @@
 
 #include "vmm/load/bzimage.h"
 #include "vmm/load/elf.h"
+#include "vmm/load/linux_built.h"
 #include "vmm/load/linux_entry.h"
 #include "vmm/load/linux_image.h"
 #include "vmm/memory/guest_mem.h"
@@ -132,15 +133,23 @@ static int load_initrd(struct linux_load *l, const struct host_module *const *pa
 	return err;
 }
 
+/* The words of a kernel that has not KVM's clock; returns how many characters. */
+static int put_tsc_rate(const struct linux_load *l, char *text, size_t size)
+{
+	if (!l->no_clock)
+		return 0;
+	vm_note(l->vm, "kernel %s: %s: it is told the rate of its TSC, %lu kHz", l->name, l->no_clock, host_tsc_khz());
+	return snprintf(text, size, "%s" LINUX_TSC_RATE, host_tsc_stable() ? LINUX_TSC_RELIABLE : "", host_tsc_khz());
+}
+
 static int put_command_line(struct linux_load *l, const char *cmdline)
 {
 	const struct vm_config *c = l->vm->config;
 	u32 max = MIN(l->hdr.cmdline_size, LINUX_COMMAND_LINE_MAX);
 	char text[LINUX_COMMAND_LINE_MAX + 1 + LINUX_TSC_RATE_MAX + VM_MODULES_MAX * (VM_MODULE_ARGS_MAX + 1)];
-	int n = snprintf(text, sizeof(text), "%s", cmdline);
+	int n = IS_ENABLED(CONFIG_VM_TSC_ONLY) ? put_tsc_rate(l, text, sizeof(text)) : 0;
 
-	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && c->no_pvclock)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, LINUX_TSC_RATE, host_tsc_khz());
+	n += snprintf(text + n, sizeof(text) - (size_t)n, "%s", cmdline);
 	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
 		if (c->module[i].args[0])
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
@@ -184,6 +193,8 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 	unsigned parts = IS_ENABLED(CONFIG_VM_MODULES) ? vm->config->nr_modules : 0;
 	int err;
 
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY))
+		l.no_clock = linux_no_clock(vm->config, kernel->data, kernel->size);
 	if (bzimage_is_linux(kernel->data, kernel->size))
 		err = load_bzimage(&l, kernel);
 	else if (IS_ENABLED(CONFIG_VMLINUX) && elf_is_elf(kernel->data, kernel->size))
