@@ -30,6 +30,7 @@
 #include "kernel/panic.h"
 #include "kernel/pci/pci_core.h"
 #include "kernel/pci/pci_route.h"
+#include "kernel/pci/pci_masters.h"
 #include "kernel/percpu.h"
 #include "kernel/power.h"
 #include "kernel/poweroff.h"
@@ -237,6 +238,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	printk("Margay %s, loaded at %#lx by %s, firmware %s", host_version(), load_base,
 	       bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader", bootinfo.efi ? "UEFI" : "BIOS");
 	print_memory_map();
+	pci_masters_off();
 
 	/* What the CPU can do may be another with it. */
 	if (IS_ENABLED(CONFIG_MICROCODE))

@@ -29,6 +29,9 @@ void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value);
 /* Fills cap[] with up to `max` capabilities, standard ones first, in list order; returns how many there are. */
 unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 
+/* Before its VM runs: each bridge above passes on what it sends. Logs where it did not. */
+void host_pci_open_way(unsigned index);
+
 /*
  * A function's reset, which takes 100 ms, or as long as the device needs, up to a minute. Its room is the caller's, and may be moved
  * between two steps; what is in it is the kernel's.

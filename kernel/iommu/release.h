@@ -12,7 +12,7 @@
 
 /*
  * Switches off DMA translation, protected memory and interrupt remapping of all units that the DMAR or the IVRS names, as far as
- * these can be read. After acpi_init(), with the devices silent (pci_silence()), and before any page but of page tables is given
+ * these can be read. After acpi_init(), with devices stopped (pci_masters_off()), and before any page but of page tables is given
  * to anyone. Logs what was on.
  */
 void iommu_release(void);

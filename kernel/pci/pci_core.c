@@ -8,18 +8,16 @@
 #include "kernel/pci/pci_core.h"
 
 #include <margay/host.h>
-#include <margay/spinlock.h>
-#include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/printk.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_platform.h"
+#include "kernel/pci/pci_port.h"
 #include "kernel/pci/pci_route.h"
 #include "kernel/pci/pciinfo.h"
 
 #define CONFIG_NONE 0xffffffffu
 
-static struct spinlock config_lock; /* guards the address/data port pair */
 static const struct mcfg_info *ecam;
 static volatile u8 *window[MCFG_MAX]; /* of each entry, from its first bus on; NULL: not mapped */
 struct pci_function pci_functions[HOST_PCI_FUNCTIONS];
@@ -43,29 +41,9 @@ static volatile u8 *bus_window(u16 segment, u8 bus)
 	return i < 0 ? NULL : window[i] + (bus - ecam->entry[i].bus_start) * PCI_ECAM_BUS_SIZE;
 }
 
-static u32 address_of(struct pci_address a, u16 offset)
-{
-	return (u32)(PCI_CONFIG_ENABLE | (u32)a.bus << 16 | (u32)a.devfn << 8 | (offset & 0xfcu));
-}
-
 static bool valid(u16 offset, unsigned size)
 {
 	return (size == 1 || size == 2 || size == 4) && IS_ALIGNED(offset, size) && offset < PCI_EXTENDED_END;
-}
-
-/* By mechanism 1. What is written comes back. */
-static u32 by_port(struct pci_address a, u16 offset, unsigned size, bool write, u32 value)
-{
-	u16 port = (u16)(PCI_CONFIG_DATA + (offset & 3));
-
-	spin_lock(&config_lock);
-	outl(PCI_CONFIG_ADDRESS, address_of(a, offset));
-	if (write)
-		size == 1 ? outb(port, (u8)value) : size == 2 ? outw(port, (u16)value) : outl(port, value);
-	else
-		value = size == 1 ? inb(port) : size == 2 ? inw(port) : inl(port);
-	spin_unlock(&config_lock);
-	return value;
 }
 
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
@@ -76,7 +54,7 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		return CONFIG_NONE;
 	if (base)
 		return (u32)host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT | offset), size);
-	return a.segment || offset >= PCI_STANDARD_END ? CONFIG_NONE : by_port(a, offset, size, false, 0);
+	return a.segment || offset >= PCI_STANDARD_END ? CONFIG_NONE : pci_port_read(a, offset, size);
 }
 
 void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
@@ -88,7 +66,7 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 value)
 	if (base)
 		host_mmio_write(base + ((u32)a.devfn << PCI_ECAM_SHIFT | offset), size, value);
 	else if (!a.segment && offset < PCI_STANDARD_END)
-		by_port(a, offset, size, true, value);
+		pci_port_write(a, offset, size, value);
 }
 
 static void write_for_sizes(void *ctx, u16 offset, u32 value)
@@ -113,12 +91,11 @@ static void describe(const struct pci_function *f)
 static bool probe(struct pci_address a, bool *multi)
 {
 	/* By ECAM other devices may answer where firmware tells of more buses than there are. */
-	u32 id = a.segment ? pci_read(a, PCI_REG_ID, 4) : by_port(a, PCI_REG_ID, 4, false, 0), header;
+	u32 id = a.segment ? pci_read(a, PCI_REG_ID, 4) : pci_port_read(a, PCI_REG_ID, 4), header;
 	struct pci_function spare, *f;
 	struct pcicap_reader reader;
 
-	/* Some host bridges answer for empty slots with zeros. */
-	if (id == CONFIG_NONE || id == 0 || (id & 0xffff) == 0xffff)
+	if (!pci_answers(id))
 		return false;
 	header = pci_read(a, PCI_REG_HEADER, 4);
 	*multi = header & PCI_HEADER_MULTI;
@@ -168,7 +145,7 @@ static bool shows_bus(volatile u8 *base, u8 bus)
 {
 	for (unsigned device = 0; device < 32; device++) {
 		struct pci_address a = { 0, bus, PCI_DEVFN(device, 0) };
-		u32 id = by_port(a, PCI_REG_ID, 4, false, 0);
+		u32 id = pci_port_read(a, PCI_REG_ID, 4);
 
 		if (id != CONFIG_NONE)
 			return host_mmio_read(base + ((u32)a.devfn << PCI_ECAM_SHIFT), 4) == id;

@@ -19,7 +19,7 @@ struct pci_function {
 	struct pci_id id;
 	u8 header_type; /* without the multi-function bit */
 	u8 secondary_bus, subordinate_bus; /* of a bridge */
-	u16 command;    /* as firmware left the register */
+	u16 command;    /* as firmware left the register, but for bus mastering (pci_masters_off()) */
 	bool extended;  /* offsets 0x100-0xfff are there */
 	bool restless;  /* it did not stop at boot, and may write to memory */
 	struct pci_bar bar[PCI_BARS]; /* as firmware left them; only in images with PCI_INFO */

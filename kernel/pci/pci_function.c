@@ -6,6 +6,7 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/console/printk.h"
+#include "kernel/pci/pci_masters.h"
 
 static u32 read_dword(void *ctx, u16 offset)
 {
@@ -94,20 +95,11 @@ int pci_quiet(const struct pci_function *f)
 	return 0;
 }
 
-/* Without these the machine does not run: interrupt controllers, timers, clocks, hot plug, IOMMUs, event collectors. */
-static bool is_platform(u32 class_code)
-{
-	const u32 spared = BIT(0) | BIT(2) | BIT(3) | BIT(4) | BIT(6) | BIT(7);
-	u32 sub = class_code >> 8 & 0xff;
-
-	return class_code >> 16 == PCI_BASE_CLASS_SYSTEM && sub < 8 && spared & BIT(sub);
-}
-
 void pci_keep_quiet(struct pci_function *f)
 {
 	u32 base = f->id.class_code >> 16;
 
-	if (f->header_type != PCI_HEADER_FUNCTION || base == PCI_BASE_CLASS_BRIDGE || is_platform(f->id.class_code))
+	if (pci_serves_others(f->header_type, f->id.class_code))
 		return;
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		pci_keep(f);

@@ -74,7 +74,7 @@ struct fake_host {
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
 	int take_back_says, reset_says;
 	struct pci_address pci_group[FAKE_FUNCTIONS]; /* 0: its own */
-	unsigned pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
+	unsigned pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS], pci_open[FAKE_FUNCTIONS]; /* how often */
 	struct {
 		struct host_intx at;
 		int err;             /* what host_intx_route() says */

@@ -70,6 +70,11 @@ unsigned host_pci_caps(unsigned i, struct pci_cap *cap, unsigned max)
 	return fake_host.nr_pci_caps[i];
 }
 
+void host_pci_open_way(unsigned i)
+{
+	fake_host.pci_open[i]++;
+}
+
 int host_pci_reset(unsigned i)
 {
 	fake_host.pci_reset[i]++;

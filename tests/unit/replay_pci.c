@@ -95,4 +95,5 @@ const struct host_module *host_module(unsigned)
 	return NULL;
 }
 
+#include "kernel/pci/pci_port.c"
 #include "kernel/pci/pci_core.c"

@@ -195,6 +195,7 @@ const char *pci_misplaced(const struct pci_function *)
 	return NULL;
 }
 
+#include "kernel/pci/pci_port.c"
 #include "kernel/pci/pci_core.c"
 
 static void add(u64 base, u16 segment, u8 first, u8 last)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_kept.c kernel/pci/pci_reset.c kernel/pci/pci_flr.c kernel/pci/pcicap.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_masters.c kernel/pci/pci_port.c kernel/pci/pci_kept.c kernel/pci/pci_reset.c kernel/pci/pci_flr.c kernel/pci/pcicap.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /* What the host does to a function, on a model of one: quiet at boot, reset, taken back; and functions that do not obey. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -221,6 +221,10 @@ static int take_back_now(void)
 	int err = run_reset(true);
 
 	return err == -ENODEV ? 0 : err;
+}
+
+void printk(const char *, ...)
+{
 }
 
 void printk_error(const char *, ...)

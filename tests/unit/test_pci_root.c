@@ -446,6 +446,7 @@ static void test_owner(void **)
 	assert_true(vm_pci_owner(0, name) && vm_pci_holds(&config));
 	assert_string_equal(name, "vm0");
 	assert_false(vm_pci_owner(3, name));
+	assert_true(fake_host.pci_open[0] == 1 && !fake_host.pci_open[3]);
 	assert_int_equal(fake_host.pci_taken_back[0], 0);
 	destroy();
 	assert_int_equal(fake_host.pci_taken_back[0], 1);

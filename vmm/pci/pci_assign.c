@@ -169,7 +169,10 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 	}
 	err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_prepare(vm, pci) ? -EINVAL : check_facts(vm, pci, &c->pci_irq, "pci_irq");
 	err = err ? err : check_facts(vm, pci, &c->pci_node, "pci_node");
-	return err ? err : place(vm, pci);
+	err = err ? err : place(vm, pci);
+	for (unsigned i = 0; !err && i < pci->nr_functions; i++)
+		host_pci_open_way(pci->function[i].index);
+	return err;
 }
 
 void pci_release(const struct host_pci_function *f)
