@@ -17,15 +17,31 @@
 static struct net_segment s;
 static struct net_port port[NET_PORTS + 1];
 
-/* n ports, of MAC(1) and so on. */
-static void ports(unsigned n)
+static struct net_learned table[2][NET_LEARNED];
+
+/* n ports, of MAC(1) and so on; the last of them are bridges. */
+static void make_ports(unsigned n, unsigned bridges)
 {
 	memset(&s, 0, sizeof(s));
 	memset(port, 0, sizeof(port));
+	memset(table, 0, sizeof(table));
 	for (unsigned i = 0; i < n; i++) {
 		port[i].mac = MAC(i + 1);
+		port[i].learned = i < n - bridges ? NULL : table[i - (n - bridges)];
 		assert_int_equal(net_join(&s, &port[i]), 0);
 	}
+	assert_int_equal(s.bridges, bridges);
+}
+
+static void ports(unsigned n)
+{
+	make_ports(n, 0);
+}
+
+/* Ports 2 and 3 of four are bridges. */
+static void bridges(void)
+{
+	make_ports(4, 2);
 }
 
 /* Who gets it: bits by number of the port. */
@@ -35,20 +51,9 @@ static u64 reached(unsigned from, u64 to)
 	unsigned at = 0;
 	u64 all = 0;
 
-	while ((p = net_next(&s, &port[from], to, &at)))
+	while ((p = net_next(&s, &port[from], to, net_owner(&s, to), &at)))
 		all |= 1ull << (p - port);
 	return all;
-}
-
-static struct net_learned table[2][NET_LEARNED];
-
-/* Ports 2 and 3 of four are bridges. */
-static void bridges(void)
-{
-	ports(4);
-	memset(table, 0, sizeof(table));
-	port[2].learned = table[0];
-	port[3].learned = table[1];
 }
 
 static void test_flooding(void **)
@@ -107,12 +112,14 @@ static void test_learning(void **)
 	assert_int_equal(reached(0, MAC(50)), 1 << 3);
 	/* It has gone, and what was behind it. */
 	net_leave(&s, &port[3]);
+	assert_int_equal(s.bridges, 1);
 	assert_int_equal(reached(0, MAC(50)), 1 << 2);
 	assert_true(net_admit(&s, &port[2], MAC(50), 5 + 2 * NET_AGE));
 	assert_int_equal(reached(0, BROADCAST), 0x6);
 	/* A second time: it takes nobody else's place. */
 	assert_int_equal(net_join(&s, &port[5]), 0);
 	net_leave(&s, &port[3]);
+	assert_int_equal(s.bridges, 1);
 	assert_int_equal(reached(0, BROADCAST), 1 << 1 | 1 << 2 | 1 << 5);
 }
 
@@ -145,7 +152,6 @@ static void test_isolated(void **)
 	assert_int_equal(reached(0, MAC(3)), 1 << 2);
 	assert_int_equal(reached(2, BROADCAST), 0xb);
 	assert_int_equal(reached(2, MAC(1)), 1 << 0);
-	memset(table, 0, sizeof(table));
 	port[1].learned = table[0];
 	assert_true(net_admit(&s, &port[1], MAC(60), 1));
 	assert_int_equal(reached(0, MAC(60)), 0);
@@ -181,12 +187,12 @@ static void test_changes(void **)
 	unsigned at = 0;
 
 	ports(4);
-	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, &at), &port[1]);
+	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, NULL, &at), &port[1]);
 	net_leave(&s, &port[1]);
 	net_leave(&s, &port[2]);
 	assert_int_equal(net_join(&s, &port[9]), 0);
-	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, &at), &port[3]);
-	assert_null(net_next(&s, &port[0], BROADCAST, &at));
+	assert_ptr_equal(net_next(&s, &port[0], BROADCAST, NULL, &at), &port[3]);
+	assert_null(net_next(&s, &port[0], BROADCAST, NULL, &at));
 }
 
 int main(void)

@@ -2,166 +2,13 @@
 /* UNIT: @tests/unit/virtio_net.sources vmm/config/config_net.c kernel/span.c @tests/unit/fake_vm.sources -lpthread */
 /* Frames between VMs: what drivers that keep the rules of virtio 1.2 (5.1) see of it, and what those that do not make of it. */
 #include <pthread.h>
-#include <setjmp.h>
-#include <stdarg.h>
-#include <stddef.h>
 #include <stdio.h>
-#include <cmocka.h>
 
-#include <margay/errno.h>
 #include "tests/unit/lost_memory.h"
-#include "tests/unit/virtio_guest.h"
-#include "vmm/config/config_parse.h"
-#include "vmm/net/net_frame.h"
+#include "tests/unit/net_guests.h"
 #include "vmm/vdev.h"
 
-enum { RX, TX };
-enum { NEXT = 1, WRITE = 2 };
-enum { CSUM = BIT(0), GUEST_CSUM = BIT(1), GUEST_TSO4 = BIT(7), HOST_TSO4 = BIT(11), MRG = BIT(15), CTRL = BIT(17), MQ = BIT(22) };
-#define ALL (CSUM | GUEST_CSUM | GUEST_TSO4 | HOST_TSO4 | MRG)
-#define EVENT_INDEX BIT(29)
-#define HEADER sizeof(struct net_header)
-#define MAC(n) (0x02ull | (u64)(n) << 40)
-#define BROADCAST 0xffffffffffffull
-enum { SEND_AT = 0x80000, RECEIVE_AT = 0x100000, SLOT = 0x20000 };
-#define HEADERS 54u
-
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
-
-static struct guest {
-	struct vm *vm;
-	u16 offered[ARRAY_SIZE(offered)];
-} guest[3];
-static struct guest *now;
-
-int config_fail(struct parser *, const char *, ...)
-{
-	return -EINVAL;
-}
-
-int config_wrong(struct parser *, const char *, const char *, struct span)
-{
-	return -EINVAL;
-}
-
-int vm_config_error(struct config_error *, const char *, unsigned, const char *, ...)
-{
-	return -EINVAL;
-}
-
-/* The guest that virtio_guest.h's driver is in from here on. */
-static void use(unsigned n)
-{
-	if (now)
-		memcpy(now->offered, offered, sizeof(offered));
-	now = &guest[n];
-	vm = now->vm;
-	memcpy(offered, now->offered, sizeof(offered));
-}
-
-static void start(unsigned n)
-{
-	if (now)
-		memcpy(now->offered, offered, sizeof(offered));
-	now = NULL;
-	guest[n] = (struct guest){ 0 };
-	fake_vm_config.net[0].mac = MAC(n + 1);
-	assert_int_equal(guest_start(), 0);
-	guest[n].vm = vm;
-	use(n);
-}
-
-static int setup(void **)
-{
-	fake_host_reset();
-	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
-	fake_vm_config.nr_nets = 1;
-	fake_vm_config.net[0] = (struct vm_config_net){ .segment = "lan0" };
-	for (unsigned n = 0; n < 3; n++)
-		start(n);
-	return 0;
-}
-
-static int teardown(void **)
-{
-	for (unsigned n = 0; n < 3; n++)
-		if (guest[n].vm)
-			fake_vm_destroy(guest[n].vm);
-	now = NULL;
-	fake_vm_config.nr_nets = 0;
-	return 0;
-}
-
-static void stop(unsigned n)
-{
-	fake_vm_destroy(guest[n].vm);
-	guest[n].vm = NULL;
-}
-
-/* ---- the driver ---- */
-
-/* `size` bytes as one buffer for the next frame. */
-static void offer_buffer(u32 size)
-{
-	u16 i = offered[RX] % 128u;
-
-	set_desc(RX, i, RECEIVE_AT + i * (u64)0x2000, size, WRITE, 0);
-	offer(RX, i);
-}
-
-static u8 *bytes(u64 at, u64 size)
-{
-	return guest_ptr(vm, gpa(at), size);
-}
-
-/* An Ethernet frame with IPv4 and TCP, in the n-th place. Returns where it is. */
-static u64 make(unsigned n, u64 to, u64 from, u32 data, u16 gso_size)
-{
-	u64 at = SEND_AT + n * (u64)SLOT;
-	struct net_header *h = (void *)bytes(at, HEADER + HEADERS + data);
-	u8 *p = (u8 *)(h + 1);
-	u32 sum = 6 + 20 + data;
-
-	*h = (struct net_header){ gso_size ? NET_NEEDS_CSUM : 0, gso_size ? NET_GSO_TCPV4 : 0, 0, gso_size, 34, 16, 0 };
-	for (u32 i = 0; i < HEADERS + data; i++)
-		p[i] = (u8)(i * 7 + i / 253 + n);
-	memcpy(p, &to, 6);
-	memcpy(p + 6, &from, 6);
-	memcpy(p + 12, (u8[]){ 8, 0, 0x45, 0, (u8)((40 + data) >> 8), (u8)(40 + data), 0, 1, 0x40, 0, 64, 6, 0, 0 }, 14);
-	for (unsigned i = 26; i < 34; i += 2)
-		sum += (u32)p[i] << 8 | p[i + 1];
-	p[46] = 0x50;
-	sum = (sum & 0xffff) + (sum >> 16);
-	p[50] = (u8)(sum >> 8);
-	p[51] = (u8)sum;
-	return at;
-}
-
-static void notify(void)
-{
-	put(0, NOTIFY(TX), 2, TX);
-}
-
-/* Sends what is at `at`, in two buffers, the header in one of them. */
-static void queue_frame(u64 at, u64 size)
-{
-	u16 i = offered[TX] * 2u % 128u;
-
-	set_desc(TX, i, at, HEADER, NEXT, (u16)(i + 1));
-	set_desc(TX, i + 1u, at + HEADER, (u32)size, 0, 0);
-	offer(TX, i);
-}
-
-static void send(u64 to, u32 data, u16 gso_size)
-{
-	queue_frame(make(0, to, MAC(now - guest + 1), data, gso_size), HEADERS + data);
-	notify();
-}
-
-static unsigned used(unsigned queue)
-{
-	return (unsigned)ram(USED(queue) + 2, 2);
-}
 
 /* The n-th used entry's length, and where its buffer is. */
 static u32 got(unsigned n, u64 *at)
@@ -361,14 +208,14 @@ static void test_shapes(void **)
 		set_ram(0x70000 + i * 16, at + i * 8, 8);
 		set_ram(0x70008 + i * 16, 8 | (u64)(NEXT | WRITE) << 32 | (u64)(i + 1) << 48, 8);
 	}
-	set_ram(0x70008 + 256 * 16, 8 | (u64)WRITE << 32, 8);
-	set_desc(RX, 0, 0x70000, 257 * 16, 4, 0);
+	set_ram(0x70008 + 64 * 16, 8 | (u64)WRITE << 32, 8);
+	set_desc(RX, 0, 0x70000, 65 * 16, 4, 0);
 	offer(RX, 0);
 	use(0);
-	send(MAC(2), 400, 0);
+	send(MAC(2), 40, 0);
 	use(1);
 	assert_int_equal(used(RX), 0);
-	set_ram(0x70008 + 255 * 16, 8 | (u64)WRITE << 32, 8);
+	set_ram(0x70008 + 63 * 16, 8 | (u64)WRITE << 32, 8);
 	use(0);
 	send(MAC(2), 400, 0);
 	use(1);
@@ -444,6 +291,13 @@ static void test_bad(void **)
 	queue_frame(SEND_AT + SLOT, 0x1000000), n++;
 	queue_frame(GUEST_RAM - 100, 1000), n++;
 	queue_frame(0xfee00000, 1000), n++;
+	/* In 65 buffers. */
+	for (unsigned i = 0; i < 65; i++) {
+		set_ram(0x70000 + i * 16, SEND_AT + SLOT + i * 16, 8);
+		set_ram(0x70008 + i * 16, 16 | (u64)(i < 64) << 32 | (u64)(i + 1) << 48, 8);
+	}
+	set_desc(TX, 127, 0x70000, 65 * 16, 4, 0);
+	offer(TX, 127), n++;
 	/* Only its header can be read, and its first bytes. */
 	make(1, MAC(2), MAC(1), 1000, 0);
 	memcpy(bytes(GUEST_RAM - 300, 300), bytes(SEND_AT + SLOT, 300), 300);
@@ -455,8 +309,8 @@ static void test_bad(void **)
 	assert_int_equal(used(RX), 0);
 	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=0 large=0 bytes=0 dropped=1 bad=0");
 	use(0);
-	assert_int_equal(n, 7);
-	assert_string_equal(last_line(0, line), "net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=7");
+	assert_int_equal(n, 8);
+	assert_string_equal(last_line(0, line), "net0: sent=1 large=0 bytes=1000 received=0 large=0 bytes=0 dropped=0 bad=8");
 }
 
 /* From an address that is not the interface's nobody gets a frame, but by one that says `bridge`. */
@@ -495,50 +349,91 @@ static void test_one_address(void **)
 	assert_int_equal(used(RX), 1);
 }
 
-/* One exit copies 64 KiB, whatever is offered, and to whomever it goes. */
+/* One exit does what a frame of 64 KiB takes, whatever is offered, and to whomever it goes. */
 static void test_bound(void **)
 {
 	for (unsigned n = 1; n < 3; n++) {
 		use(n);
 		drive(0, 2, ALL);
-		for (unsigned i = 0; i < 60; i++)
-			offer_buffer(0x2000);
+		for (unsigned i = 0; i < 128; i++)
+			offer_buffer(2000);
 	}
 	use(0);
 	drive(0, 2, ALL);
 	for (unsigned i = 0; i < 3; i++)
-		queue_frame(make(i, MAC(2), MAC(1), 40000, 1400), HEADERS + 40000);
+		queue_frame(make(i, MAC(2), MAC(1), 60000, 1400), HEADERS + 60000);
 	notify();
 	assert_int_equal(used(TX), 1);
 	assert_int_equal(finish(), 2);
 	assert_int_equal(used(TX), 3);
 	use(1);
-	assert_int_equal(used(RX), 15);
+	assert_int_equal(used(RX), 3 * 31);
 	/* To all: first to one, then to the other. */
 	use(0);
-	send(BROADCAST, 40000, 1400);
+	send(BROADCAST, 60000, 1400);
 	assert_int_equal(used(TX), 3);
 	use(1);
-	assert_int_equal(used(RX), 20);
+	assert_int_equal(used(RX), 4 * 31);
+	for (unsigned i = 0; i < 100; i++)
+		offer_buffer(2000);
 	use(2);
 	assert_int_equal(used(RX), 0);
 	use(0);
 	assert_int_equal(finish(), 1);
 	assert_int_equal(used(TX), 4);
 	use(1);
-	assert_int_equal(used(RX), 20);
+	assert_int_equal(used(RX), 4 * 31);
 	use(2);
-	assert_int_equal(used(RX), 5);
+	assert_int_equal(used(RX), 31);
 	/* Reset in between: no frame is half way any more. */
 	use(0);
-	send(BROADCAST, 40000, 1400);
+	send(BROADCAST, 60000, 1400);
 	memset(bytes(RING(0), 0x20000), 0, 0x20000);
 	memset(offered, 0, sizeof(offered));
 	drive(0, 2, ALL);
 	finish();
 	send(BROADCAST, 10, 0);
 	use(1);
-	assert_int_equal(used(RX), 26);
+	assert_int_equal(used(RX), 5 * 31 + 1);
+}
+
+static u32 sequence(u64 at)
+{
+	return __builtin_bswap32((u32)ram(at + HEADER + 38, 4));
+}
+
+/* A large frame that is cut for its receiver comes in several goes, each piece once; and a frame is counted once. */
+static void test_cut_in_goes(void **)
+{
+	char line[300];
+	unsigned before;
+
+	use(0);
+	drive(0, 2, 0);
+	for (unsigned i = 0; i < 120; i++)
+		offer_buffer(1526);
+	use(2);
+	drive(0, 2, ALL);
+	queue_frame(make(0, MAC(1), MAC(3), 60000, 1000), HEADERS + 60000);
+	notify();
+	assert_int_equal(used(TX), 0);
+	use(0);
+	before = used(RX);
+	assert_in_range(before, 2, 50);
+	use(2);
+	assert_in_range(finish(), 1, 20);
+	assert_int_equal(used(TX), 1);
+	use(0);
+	assert_int_equal(used(RX), 60);
+	for (unsigned i = 0; i < 60; i++) {
+		u64 at;
+
+		assert_int_equal(got(i, &at), HEADER + HEADERS + 1000);
+		assert_int_equal(sequence(at) - sequence(RECEIVE_AT), i * 1000);
+		assert_memory_equal(bytes(at + HEADER + HEADERS, 1000),
+				    guest_ptr(guest[2].vm, gpa(SEND_AT + HEADER + HEADERS + i * 1000), 1000), 1000);
+	}
+	assert_string_equal(last_line(2, line), "net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=0");
 }
 
 /* Receivers that are reset, that may reach no memory, whose vCPU has left, and that are gone. */
@@ -725,8 +620,8 @@ int main(void)
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 	const struct CMUnitTest tests[] = {
 		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged), TEST(test_shapes),
-		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound), TEST(test_gone), TEST(test_pairs),
-		TEST(test_at_once), TEST(test_lost_memory),
+		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound), TEST(test_cut_in_goes),
+		TEST(test_gone), TEST(test_pairs), TEST(test_at_once), TEST(test_lost_memory),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -106,8 +106,8 @@ u64 virtio_bytes(const struct virtio *v, bool writable)
 	return sum;
 }
 
-/* One of the two ways, buffer by buffer. other: whose memory buf is; NULL: no guest's. */
-static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write, struct vm *other)
+/* One of the two ways, buffer by buffer. */
+static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write)
 {
 	const struct virtq_chain *c = &v->chain;
 
@@ -115,11 +115,8 @@ static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write, st
 		const struct virtq_buffer *b = &c->buffer[i];
 		u64 n = at < b->len ? MIN(b->len - at, size) : 0;
 		gpa_t from = gpa(b->addr + at);
-		int err = !n ? 0 : write ? guest_write(v->pci.vm, from, buf, n) : guest_read(v->pci.vm, from, buf, n);
 
-		if (err == -EIO && other)
-			guest_lost(other);
-		if (err)
+		if (n && (write ? guest_write(v->pci.vm, from, buf, n) : guest_read(v->pci.vm, from, buf, n)))
 			return false;
 		at -= MIN(at, (u64)b->len);
 		buf += n;
@@ -130,34 +127,50 @@ static bool transfer(struct virtio *v, u64 at, u8 *buf, u64 size, bool write, st
 
 bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size)
 {
-	return transfer(v, at, buf, size, false, NULL);
+	return transfer(v, at, buf, size, false);
 }
 
 bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size)
 {
-	return transfer(v, at, (u8 *)(uintptr_t)buf, size, true, NULL);
+	return transfer(v, at, (u8 *)(uintptr_t)buf, size, true);
+}
+
+/* Where the place is: the buffer, behind those that end before it; false: the chain has no more, up to buffer `end`. */
+static bool find(const struct virtq_chain *c, struct virtio_place *place, unsigned end)
+{
+	for (; place->buffer < end && place->at >= c->buffer[place->buffer].len; place->buffer++)
+		place->at -= c->buffer[place->buffer].len;
+	return place->buffer < end;
 }
 
 /* No piece of RAM ends within a page. */
-bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, u64 from_at, u64 size)
+bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place, u64 size)
 {
-	const struct virtq_chain *c = &from->chain;
+	struct virtio_place to = { v->chain.readable, at };
 
-	for (unsigned i = 0; size && i < c->readable; i++) {
-		const struct virtq_buffer *b = &c->buffer[i];
+	while (size) {
+		const struct virtq_buffer *in, *out;
+		const void *p;
+		int err;
+		u64 n;
 
-		for (u64 n; size && from_at < b->len; from_at += n, at += n, size -= n) {
-			u64 addr = b->addr + from_at;
-			void *p;
-
-			n = MIN(MIN(b->len - from_at, size), PAGE_SIZE - addr % PAGE_SIZE);
-			p = guest_ptr(from->pci.vm, gpa(addr), n);
-			if (!p || !transfer(v, at, p, n, true, from->pci.vm))
-				return false;
-		}
-		from_at -= b->len;
+		if (!find(&from->chain, place, from->chain.readable) || !find(&v->chain, &to, v->chain.count))
+			return false;
+		in = &from->chain.buffer[place->buffer];
+		out = &v->chain.buffer[to.buffer];
+		n = MIN(MIN(in->len - place->at, out->len - to.at), size);
+		n = MIN(n, PAGE_SIZE - (in->addr + place->at) % PAGE_SIZE);
+		p = guest_ptr(from->pci.vm, gpa(in->addr + place->at), n);
+		err = p ? guest_write(v->pci.vm, gpa(out->addr + to.at), p, n) : -EFAULT;
+		if (err == -EIO)
+			guest_lost(from->pci.vm);
+		if (err)
+			return false;
+		place->at += n;
+		to.at += n;
+		size -= n;
 	}
-	return !size;
+	return true;
 }
 
 /* ---- registers --------------------------------------------------------------------------- */
@@ -169,8 +182,9 @@ static void reset(struct virtio *v)
 	v->config_vector = VIRTIO_NO_VECTOR;
 	v->feature_select[0] = v->feature_select[1] = 0;
 	v->accepted = 0;
+	v->again = 0;
 	for (unsigned i = 0; i < VIRTIO_QUEUES; i++)
-		v->queue[i] = (struct virtq){ .size = v->queue_size, .vector = VIRTIO_NO_VECTOR };
+		v->queue[i] = (struct virtq){ .size = v->queue_size, .vector = VIRTIO_NO_VECTOR, .longest = v->longest };
 	if (v->reset)
 		v->reset(v);
 }
@@ -295,15 +309,30 @@ static void write_common(struct virtio *v, u32 offset, unsigned size, u32 value)
 static void run(struct virtio *v, struct vcpu *vcpu, unsigned queue)
 {
 	if (virtio_runs(v, queue) && v->run(v, queue))
-		pci_virtual_again(&v->pci, vcpu);
+		virtio_again(v, vcpu, queue);
 }
 
+void virtio_again(struct virtio *v, struct vcpu *vcpu, unsigned queue)
+{
+	v->again |= (u16)BIT(queue);
+	pci_virtual_again(&v->pci, vcpu);
+}
+
+/* One queue: what is done while the lock is held is what the device does of one. The next in turn, so that each comes. */
 static void go_on(struct pci_virtual *f, struct vcpu *vcpu)
 {
 	struct virtio *v = container_of(f, struct virtio, pci);
+	u32 todo = v->again, later = todo & ~0u << v->turn;
+	unsigned queue;
 
-	for (unsigned i = 0; i < v->nr_queues; i++)
-		run(v, vcpu, i);
+	if (!todo)
+		return;
+	queue = (unsigned)__builtin_ctz(later ? later : todo);
+	v->turn = (u16)(queue + 1);
+	v->again = (u16)(todo & ~BIT(queue));
+	run(v, vcpu, queue);
+	if (v->again)
+		pci_virtual_again(f, vcpu);
 }
 
 static u32 bar_read(struct pci_virtual *f, u32 offset, unsigned size)

@@ -14,6 +14,7 @@ struct virtio {
 	/* The device's, before virtio_add(). */
 	unsigned type, nr_queues, config_size; /* virtio 1.2, chapter 5 */
 	u16 queue_size;        /* entries at most; 0: 128 */
+	u16 longest;           /* chain, in buffers, of which a device has all that it is; 0: any. See struct virtq_chain */
 	const void *config;    /* device configuration, which the driver reads */
 	u64 features;          /* beside those of the transport */
 	/*
@@ -29,6 +30,7 @@ struct virtio {
 	u32 feature_select[2], told; /* of the device's, of the driver's; a broken queue was: it may be again and again */
 	u16 selected, config_vector;
 	u8 status, isr;
+	u16 again, turn;       /* queues with work left, bits by number: virtio_again(); which of them is next */
 	struct virtq queue[VIRTIO_QUEUES];
 	struct virtq_chain chain; /* of run() */
 };
@@ -39,13 +41,22 @@ int virtio_add(struct vm *vm, struct virtio *v, u32 class_code);
 bool virtio_runs(const struct virtio *v, unsigned queue);
 /* The next request of a queue, in v->chain: true; false: there is none, or the driver has broken its queue and must reset. */
 bool virtio_next(struct virtio *v, unsigned queue);
+/* Enough has been done at once: this vCPU goes on with the queue, as pci_virtual_again() says. The lock is held. */
+void virtio_again(struct virtio *v, struct vcpu *vcpu, unsigned queue);
 /* Tells the driver, if it wants to know, what was given back. */
 void virtio_interrupt(struct virtio *v, unsigned queue);
 /* Copies between buf and the chain, from byte `at` of what the device reads, or writes. False: that is not in the guest's RAM. */
 bool virtio_read(struct virtio *v, u64 at, void *buf, u64 size);
 bool virtio_write(struct virtio *v, u64 at, const void *buf, u64 size);
-/* Copies between two guests: from byte `from_at` of what one device reads to byte `at` of what the other writes. */
-bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, u64 from_at, u64 size);
+/*
+ * Copies between two guests: the next `size` bytes of what one device reads to byte `at` of what the other writes. *place: how far
+ * it is there; it goes forward only, so that many copies are one walk along both chains.
+ */
+struct virtio_place {
+	unsigned buffer;
+	u64 at; /* in it, or behind */
+};
+bool virtio_copy(struct virtio *v, u64 at, struct virtio *from, struct virtio_place *place, u64 size);
 /* Bytes of the chain that the device reads, or writes. */
 u64 virtio_bytes(const struct virtio *v, bool writable);
 

@@ -111,7 +111,7 @@ static void tx_room(struct second_console *second)
 	spin_lock(v->pci.lock);
 	flush(c);
 	if (c->live && virtio_runs(v, QUEUE_OUTPUT) && take_output(c))
-		pci_virtual_again(&v->pci, v->pci.vm->vcpus[0]);
+		virtio_again(v, v->pci.vm->vcpus[0], QUEUE_OUTPUT);
 	spin_unlock(v->pci.lock);
 }
 
@@ -155,7 +155,7 @@ static bool rx(struct second_console *second, u8 byte)
 	/* One that does not take it loses it, as with the UART. */
 	if (mine && r->count < INPUT) {
 		c->in[(r->head + r->count++) % INPUT] = byte;
-		pci_virtual_again(&v->pci, v->pci.vm->vcpus[0]);
+		virtio_again(v, v->pci.vm->vcpus[0], QUEUE_INPUT);
 	}
 	spin_unlock(v->pci.lock);
 	return mine;

@@ -14,7 +14,7 @@
 #define CLASS_ETHERNET 0x020000u
 #define LINK_UP 1
 #define QUEUE_SIZE 1024 /* a TCP stream fills it with as much as a window holds */
-#define COMMANDS_MAX 64u /* between two looks at what may keep the vCPU from its guest */
+#define COMMANDS_MAX 8u /* with the segment's lock held: a driver waits for each */
 
 /* 5.1.6.5 */
 enum { CLASS_MQ = 4, MQ_PAIRS_SET = 0 };
@@ -141,7 +141,7 @@ static void reset(struct virtio *v)
 	struct port *p = container_of(v, struct port, virtio);
 
 	p->pairs = 1;
-	memset(p->at, 0, sizeof(p->at));
+	memset(p->hand, 0, sizeof(p->hand));
 	memset(p->pair_of, 0, sizeof(p->pair_of));
 }
 
@@ -186,6 +186,7 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	v->type = TYPE_NET;
 	v->nr_queues = 2u * p->config.max_pairs + 1;
 	v->queue_size = QUEUE_SIZE;
+	v->longest = NET_BUFFERS;
 	v->features = NET_F_MTU | NET_F_MAC | NET_MRG_RXBUF | NET_STATUS | NET_CTRL_VQ;
 	if (p->config.max_pairs > 1)
 		v->features |= NET_MQ;

@@ -10,6 +10,7 @@
 
 #define NET_PAIRS 2u /* of queues: 0 and 2 are received by, 1 and 3 sent by */
 #define NET_FLOWS 64u
+#define NET_BUFFERS 64u /* of a frame at most, the sender's or a receiver's: Linux' own has no more than 19 */
 
 /* 5.1.3 */
 enum {
@@ -35,8 +36,7 @@ struct lan {
 	struct spinlock lock;     /* guards all below, and the ports */
 	struct net_segment net;
 	u64 touched;              /* ports, by index, that have got frames and no interrupt yet */
-	u8 frame[NET_LARGE_MAX];  /* one that is worked on */
-	u8 piece[NET_FRAME_MAX];
+	u8 frame[NET_FRAME_MAX];  /* one that is worked on */
 };
 
 /* Frames and bytes; large: of these frames, those that were handed over uncut. */
@@ -52,7 +52,11 @@ struct port {
 	unsigned number;          /* of the VM's interfaces */
 	bool stopped;             /* a vCPU has left: no more interrupts */
 	u16 pairs;                /* that the driver uses */
-	unsigned at[NET_PAIRS];   /* by pair: how far the frame in hand has come among the ports */
+	struct net_hand {
+		bool admitted;
+		unsigned at;      /* how far it has come among the ports, */
+		u32 piece;        /* and to the next of them, if it is cut */
+	} hand[NET_PAIRS];        /* by pair: the frame in hand */
 	u8 pair_of[NET_FLOWS];    /* by which the driver has sent last, by net_flow() */
 	struct net_count sent, got;
 	u64 bad, full;            /* no frames, or from another's address; frames that did not fit into what it had offered */

@@ -9,13 +9,26 @@
 #include "vmm/dev/virtio_net.h"
 #include "vmm/memory/guest_mem.h"
 
-/* What is done between two looks at what may keep the vCPU from its guest. */
-#define WORK_MAX KIB(64)
-#define COST_FRAME 512u  /* of one, whatever its size; */
-#define COST_BUFFER 32u  /* and of each of its buffers, and of each piece of it */
+/*
+ * What is done in one go, with the segment's lock held, and before the vCPU looks at what may keep it from its guest: in
+ * instructions, about, as many as a plain frame of 64 KiB takes (test_net_hold.c counts them). A piece of work begins if what it is
+ * expected to take is left, or as the first; what a receiver's chains cost beyond that is known when they have been met.
+ */
+#define WORK_MAX 30000u
+#define COST_COPY(bytes) ((u32)(bytes) / 8)
+#define COST_SUM(bytes) (2 * (u32)(bytes))
+#define COST_FRAME 1000u /* of the sender's, whatever its size, and again for each receiver; */
+#define COST_CHAIN 350u  /* of each of a receiver's chains; */
+#define COST_BUFFER 100u /* of each buffer in one, of the sender's, too; */
+#define COST_BRIDGE 50u  /* of each table that an address is looked up in; */
+#define COST_VCPU 50u    /* and of each vCPU that an interrupt may be for */
 /* What a frame may take of a receiver's, whose driver shall not make work for others: of 1,536 bytes it takes 43. */
 #define CHAINS_MAX 64u
-#define BUFFERS_MAX 256u
+
+struct hold {
+	u32 done;
+	bool any; /* has begun */
+};
 
 struct frame {
 	struct net_header header;
@@ -23,7 +36,6 @@ struct frame {
 	u32 size, head_size; /* bytes in all; of them copied here */
 	struct port *from;
 	const u8 *flat;      /* all of it; NULL: the head, and the rest in the sender's chain */
-	bool whole;          /* the segment's buffer has it */
 	u8 head[NET_HEADERS_MAX];
 };
 
@@ -32,17 +44,26 @@ static bool has(const struct port *p, u64 features)
 	return (p->virtio.accepted & features) == features;
 }
 
+static bool begin(struct hold *h, u32 cost)
+{
+	if (h->any && h->done + cost > WORK_MAX)
+		return false;
+	h->any = true;
+	h->done += cost;
+	return true;
+}
+
 /* ---- into a receiver's buffers ------------------------------------------------------------- */
 
-/* Bytes of the frame from `from` on, to byte `at` of the receiver's chain. */
-static bool copy(struct virtio *v, u64 at, const struct frame *f, u32 from, u64 size)
+/* Bytes of the frame from `from` on, to byte `at` of the receiver's chain. *rest: how far it is behind the head. */
+static bool copy(struct virtio *v, u64 at, const struct frame *f, u32 from, u64 size, struct virtio_place *rest)
 {
 	u64 n = f->flat || from >= f->head_size ? 0 : MIN(size, (u64)f->head_size - from);
 
 	if (f->flat)
 		return virtio_write(v, at, f->flat + from, size);
 	return (!n || virtio_write(v, at, f->head + from, n)) &&
-	       virtio_copy(v, at + n, &f->from->virtio, sizeof(struct net_header) + from + n, size - n);
+	       virtio_copy(v, at + n, &f->from->virtio, rest, size - n);
 }
 
 /* Guest-physical addresses of the two bytes of num_buffers, in the first of the chains. */
@@ -58,10 +79,12 @@ static void find_number(const struct virtq_chain *c, u64 out[2])
 }
 
 /* By one chain, or with mergeable buffers by several, which the driver sees at once. False: it does not fit, nothing is taken. */
-static bool put(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size)
+static bool put(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size,
+		struct hold *h)
 {
 	struct virtio *v = &to->virtio;
 	struct virtq *q = &v->queue[queue];
+	struct virtio_place rest = { 0, sizeof(*header) + f->head_size };
 	u64 number[2] = { 0 };
 	u32 done = 0;
 	unsigned n = 0, buffers = 0;
@@ -73,7 +96,8 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 			goto full;
 		n++;
 		buffers += v->chain.count;
-		if (buffers > BUFFERS_MAX)
+		h->done += COST_CHAIN + v->chain.count * COST_BUFFER;
+		if (v->chain.too_long || buffers > NET_BUFFERS)
 			goto full;
 		room = virtio_bytes(v, true);
 		part = MIN(room - MIN(room, at), (u64)size - done);
@@ -82,7 +106,7 @@ static bool put(struct port *to, unsigned queue, const struct net_header *header
 			if (!virtio_write(v, 0, header, sizeof(*header)))
 				goto full;
 		}
-		if (!copy(v, at, f, done, part))
+		if (!copy(v, at, f, done, part, &rest))
 			goto full;
 		virtq_stage(q, n - 1, v->chain.head, (u32)(at + part));
 		done += (u32)part;
@@ -97,9 +121,10 @@ full:
 	return false;
 }
 
-static bool give(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size)
+static bool give(struct port *to, unsigned queue, const struct net_header *header, const struct frame *f, u32 size,
+		 struct hold *h)
 {
-	if (!put(to, queue, header, f, size)) {
+	if (!put(to, queue, header, f, size, h)) {
 		to->full++;
 		return false;
 	}
@@ -111,40 +136,51 @@ static bool give(struct port *to, unsigned queue, const struct net_header *heade
 
 /* ---- what the receiver's driver can take ------------------------------------------------------ */
 
-/* All of the frame, where no guest can change it. */
-static bool make_whole(struct lan *s, struct frame *f)
+/*
+ * A large frame, cut: from the piece on that is next. Each is copied to where no guest can change it, behind judged headers.
+ * False: the rest must wait. After one that does not fit the others are lost, too.
+ */
+static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const struct frame *f, u32 *next, struct hold *h)
 {
-	if (!f->whole) {
-		memcpy(s->frame, f->head, f->head_size);
-		f->whole = virtio_read(&f->from->virtio, sizeof(struct net_header) + f->head_size, s->frame + f->head_size,
-				       f->size - f->head_size);
+	static const struct net_header plain = { .num_buffers = 1 };
+	const struct frame piece = { .flat = s->frame };
+	u32 n = net_segments(&f->large, f->size), i = *next;
+
+	for (; i < n; i++) {
+		struct net_piece data = net_piece(&f->large, f->size, i);
+
+		*next = i;
+		if (!begin(h, COST_FRAME + 2 * COST_COPY(data.size) + COST_SUM(data.size)))
+			return false;
+		if (!virtio_read(&f->from->virtio, sizeof(plain) + data.at, s->frame + f->large.headers, data.size)) {
+			f->from->bad++;
+			break;
+		}
+		if (!give(to, queue, &plain, &piece, net_segment(&f->large, f->head, f->size, i, s->frame), h)) {
+			to->full += n - i - 1;
+			break;
+		}
 	}
-	return f->whole;
+	*next = 0;
+	return true;
 }
 
-/* A large frame, cut; after a piece that does not fit the others are lost, too. */
-static void give_pieces(struct lan *s, struct port *to, unsigned queue, struct frame *f)
+/* The checksum filled in, in a copy that no guest can change. */
+static bool give_summed(struct lan *s, struct port *to, unsigned queue, const struct frame *f, struct hold *h)
 {
 	static const struct net_header plain = { .num_buffers = 1 };
-	struct frame piece = { .flat = s->piece };
+	const struct frame whole = { .flat = s->frame };
 
-	u32 n = net_segments(&f->large, f->size), i = 0;
-
-	while (i < n && give(to, queue, &plain, &piece, net_segment(&f->large, s->frame, f->size, i, s->piece)))
-		i++;
-	to->full += i < n ? n - i - 1 : 0;
-}
-
-/* The checksum filled in. */
-static void give_summed(struct lan *s, struct port *to, unsigned queue, struct frame *f)
-{
-	static const struct net_header plain = { .num_buffers = 1 };
-	struct frame whole = { .flat = s->frame };
-
-	net_fill_checksum(&f->header, s->frame, f->size);
-	/* Who comes next finds it as it was. */
-	f->whole = false;
-	give(to, queue, &plain, &whole, f->size);
+	if (!begin(h, COST_FRAME + 2 * COST_COPY(f->size) + COST_SUM(f->size)))
+		return false;
+	memcpy(s->frame, f->head, f->head_size);
+	if (virtio_read(&f->from->virtio, sizeof(plain) + f->head_size, s->frame + f->head_size, f->size - f->head_size)) {
+		net_fill_checksum(&f->header, s->frame, f->size);
+		give(to, queue, &plain, &whole, f->size, h);
+	} else {
+		f->from->bad++;
+	}
+	return true;
 }
 
 static bool takes_large(const struct port *p, u8 type)
@@ -154,23 +190,24 @@ static bool takes_large(const struct port *p, u8 type)
 	return has(p, wanted | (type & NET_GSO_ECN ? NET_GUEST_ECN : 0));
 }
 
-static void deliver(struct lan *s, struct port *to, struct frame *f)
+/* False: it, or the rest of it, must wait. */
+static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *piece, struct hold *h)
 {
-	const struct net_header *h = &f->header;
+	const struct net_header *header = &f->header;
 	unsigned pair = to->pairs > 1 ? to->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] : 0, queue = 2 * pair;
 
 	/* Nobody is there: that is no frame lost. */
 	if (to->stopped || !virtio_runs(&to->virtio, queue))
-		return;
+		return true;
+	if (!(s->touched & BIT(to->net.index)))
+		h->done += to->virtio.pci.vm->nr_vcpus * COST_VCPU;
 	s->touched |= BIT(to->net.index);
-	if (h->gso_type ? takes_large(to, h->gso_type) : !h->flags || has(to, NET_GUEST_CSUM))
-		give(to, queue, h, f, f->size);
-	else if (!make_whole(s, f))
-		f->from->bad++;
-	else if (h->gso_type)
-		give_pieces(s, to, queue, f);
-	else
-		give_summed(s, to, queue, f);
+	if (header->gso_type ? !takes_large(to, header->gso_type) : header->flags && !has(to, NET_GUEST_CSUM))
+		return header->gso_type ? give_pieces(s, to, queue, f, piece, h) : give_summed(s, to, queue, f, h);
+	if (!begin(h, COST_FRAME + COST_COPY(f->size)))
+		return false;
+	give(to, queue, header, f, f->size, h);
+	return true;
 }
 
 /* ---- out of the sender's -------------------------------------------------------------------------- */
@@ -190,13 +227,12 @@ static bool take(struct port *p, struct frame *f)
 	struct virtio *v = &p->virtio;
 	u64 all = virtio_bytes(v, false);
 
-	if (all < sizeof(f->header) + NET_ETHERNET || all > sizeof(f->header) + NET_LARGE_MAX)
+	if (v->chain.too_long || all < sizeof(f->header) + NET_ETHERNET || all > sizeof(f->header) + NET_LARGE_MAX)
 		return false;
 	f->from = p;
 	f->size = (u32)(all - sizeof(f->header));
 	f->head_size = MIN(f->size, NET_HEADERS_MAX);
 	f->flat = NULL;
-	f->whole = false;
 	if (!virtio_read(v, 0, &f->header, sizeof(f->header)) || !virtio_read(v, sizeof(f->header), f->head, f->head_size) ||
 	    !may_ask(p, &f->header))
 		return false;
@@ -212,30 +248,39 @@ static u64 mac_at(const u8 *p)
 	return mac;
 }
 
-/* The frame in hand, to one port after the other. False: so much has been done that the rest must wait. */
-static bool forward(struct port *p, unsigned pair, struct frame *f, u64 *done)
+/* May it come in? Then it is counted. */
+static bool admit(struct port *p, unsigned pair, const struct frame *f)
 {
-	struct lan *s = p->segment;
-	unsigned *at = &p->at[pair];
+	if (!net_admit(&p->segment->net, &p->net, mac_at(f->head + 6), (u32)(host_tsc() / (host_tsc_khz() * 1000))))
+		return false;
+	p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] = (u8)pair;
+	p->sent.frames++;
+	p->sent.bytes += f->size;
+	p->sent.large += f->header.gso_type != NET_GSO_NONE;
+	return true;
+}
+
+/* The frame in hand, to one port after the other. False: so much has been done that the rest must wait. */
+static bool forward(struct port *p, unsigned pair, const struct frame *f, struct hold *h)
+{
+	struct net_segment *net = &p->segment->net;
+	struct net_hand *hand = &p->hand[pair];
+	const u64 mac = mac_at(f->head);
+	const struct net_port *owner;
 	struct net_port *to;
 
-	if (!*at) {
-		if (!net_admit(&s->net, &p->net, mac_at(f->head + 6), (u32)(host_tsc() / (host_tsc_khz() * 1000)))) {
-			p->bad++;
-			return true;
-		}
-		p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] = (u8)pair;
-		p->sent.frames++;
-		p->sent.bytes += f->size;
-		p->sent.large += f->header.gso_type != NET_GSO_NONE;
+	h->done += 2 * net->bridges * COST_BRIDGE;
+	if (!hand->admitted && !admit(p, pair, f)) {
+		p->bad++;
+		return true;
 	}
-	while ((to = net_next(&s->net, &p->net, mac_at(f->head), at))) {
-		if (*done && *done + f->size > WORK_MAX) {
-			--*at;
+	hand->admitted = true;
+	owner = net_owner(net, mac);
+	while ((to = net_next(net, &p->net, mac, owner, &hand->at))) {
+		if (!deliver(p->segment, container_of(to, struct port, net), f, &hand->piece, h)) {
+			--hand->at;
 			return false;
 		}
-		deliver(s, container_of(to, struct port, net), f);
-		*done += MAX(f->size, COST_FRAME) + (f->header.gso_type ? net_segments(&f->large, f->size) * COST_BUFFER : 0);
 	}
 	return true;
 }
@@ -257,24 +302,24 @@ static void interrupt_receivers(struct lan *s)
 bool net_transmit(struct port *p, unsigned queue)
 {
 	struct virtio *v = &p->virtio;
+	struct hold h = { 0 };
 	unsigned pair = queue / 2;
 	bool more = false;
-	u64 done = 0;
 
 	while (!more && virtio_next(v, queue)) {
 		struct frame f;
 
-		more = done >= WORK_MAX;
+		more = h.done >= WORK_MAX;
+		h.done += COST_FRAME + v->chain.count * COST_BUFFER;
 		if (!more && !take(p, &f))
 			p->bad++;
 		else if (!more)
-			more = !forward(p, pair, &f, &done);
-		done += v->chain.count * COST_BUFFER + COST_FRAME;
+			more = !forward(p, pair, &f, &h);
 		if (more) {
 			virtq_put_back(&v->queue[queue], 1);
 			continue;
 		}
-		p->at[pair] = 0;
+		p->hand[pair] = (struct net_hand){ 0 };
 		virtq_done(&v->queue[queue], v->chain.head, 0);
 	}
 	virtio_interrupt(v, queue);

@@ -132,6 +132,9 @@ static int walk(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain
 			i = 0;
 			continue;
 		}
+		chain->too_long = q->longest && chain->count == q->longest;
+		if (chain->too_long)
+			return 0;
 		if (add(chain, &d))
 			return -EINVAL;
 		if (!(d.flags & DESC_NEXT))
@@ -167,6 +170,7 @@ int virtq_next(struct virtq *q, virtq_memory *memory, struct virtq_chain *chain)
 		return -EINVAL;
 	chain->head = load(q, &avail->ring[q->next_avail++ & (q->size - 1u)]);
 	chain->count = chain->readable = 0;
+	chain->too_long = false;
 	if (!q->is_lost && !walk(q, memory, chain))
 		return 1;
 	return q->is_lost ? 0 : -EINVAL;

@@ -13,6 +13,7 @@
 /* What a request consists of: first what the device reads, then what it writes. */
 struct virtq_chain {
 	unsigned head, count, readable; /* its first descriptor; buffers, and how many of these the device reads */
+	bool too_long;                  /* it has more than the queue's `longest`: these are the first of them */
 	struct virtq_buffer { u64 addr; u32 len; } buffer[VIRTQ_SIZE];
 };
 
@@ -25,6 +26,7 @@ struct virtq {
 	u16 size, vector;    /* a power of two up to VIRTQ_SIZE; the transport's */
 	bool enabled, event_index;
 	bool quiet;          /* the device's: nobody waits for what is offered, so that the driver need not notify */
+	u16 longest;         /* likewise: buffers of a chain that it looks at; 0: all */
 	/* From virtq_enable() on. Modulo 2^16; told: next_used at the last interrupt. */
 	u16 next_avail, next_used, told;
 	void *desc, *avail, *used;

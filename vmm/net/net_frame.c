@@ -38,9 +38,11 @@ static void put32(u8 *p, u32 value)
 	put16(p + 2, value);
 }
 
-/* RFC 1071: the sum of 16-bit words, the last one filled up with zero. */
+/* RFC 1071: the sum of 16-bit words, the last one filled up with zero; two at once while there are. */
 static u64 add(u64 sum, const u8 *p, u32 n)
 {
+	for (; n > 3; p += 4, n -= 4)
+		sum += get32(p);
 	for (; n > 1; p += 2, n -= 2)
 		sum += get16(p);
 	return n ? sum + ((u32)p[0] << 8) : sum;
@@ -136,15 +138,22 @@ u32 net_segments(const struct net_large *l, u32 size)
 	return (size - l->headers + l->mss - 1) / l->mss;
 }
 
-u32 net_segment(const struct net_large *l, const u8 *frame, u32 size, u32 i, u8 *out)
+struct net_piece net_piece(const struct net_large *l, u32 size, u32 i)
 {
-	u32 at = l->headers + i * l->mss, data = MIN(l->mss, size - at), all = l->headers + data;
+	u32 at = l->headers + i * l->mss;
+
+	return (struct net_piece){ at, MIN(l->mss, size - at) };
+}
+
+u32 net_segment(const struct net_large *l, const u8 *head, u32 size, u32 i, u8 *out)
+{
+	struct net_piece data = net_piece(l, size, i);
+	u32 all = l->headers + data.size;
 	u8 *ip = out + l->l3, *tcp = out + l->l4;
-	bool last = at + data == size;
+	bool last = data.at + data.size == size;
 	u64 sum;
 
-	memcpy(out, frame, l->headers);
-	memcpy(out + l->headers, frame + at, data);
+	memcpy(out, head, l->headers);
 	if (l->v6) {
 		put16(ip + IPV6_LENGTH, all - l->l3 - IPV6_HEADER);
 		sum = add(0, ip + IPV6_ADDRESSES, 32);

@@ -30,7 +30,7 @@ static struct net_learned *entry(const struct net_port *p, u64 mac, u32 now)
 	return NULL;
 }
 
-static struct net_port *owner(const struct net_segment *s, u64 mac)
+static struct net_port *interface_of(const struct net_segment *s, u64 mac)
 {
 	for (unsigned i = 0; i < NET_PORTS; i++)
 		if (s->port[i] && s->port[i]->mac == mac)
@@ -54,6 +54,7 @@ int net_join(struct net_segment *s, struct net_port *p)
 			continue;
 		s->port[i] = p;
 		p->index = i;
+		s->bridges += p->learned != NULL;
 		return 0;
 	}
 	return -ENOSPC;
@@ -61,8 +62,10 @@ int net_join(struct net_segment *s, struct net_port *p)
 
 void net_leave(struct net_segment *s, struct net_port *p)
 {
-	if (s->port[p->index] == p)
-		s->port[p->index] = NULL;
+	if (s->port[p->index] != p)
+		return;
+	s->port[p->index] = NULL;
+	s->bridges -= p->learned != NULL;
 }
 
 /* If there is room in its set: who lives there stays. */
@@ -84,7 +87,7 @@ bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now)
 	s->now = MAX(s->now, now);
 	if (p->mirror || mac == p->mac)
 		return true;
-	if (!p->learned || !mac || mac & GROUP || owner(s, mac))
+	if (!p->learned || !mac || mac & GROUP || interface_of(s, mac))
 		return false;
 	other = bridge_of(s, mac);
 	if (other && other != p)
@@ -93,14 +96,19 @@ bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now)
 	return true;
 }
 
-struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to, unsigned *at)
+struct net_port *net_owner(const struct net_segment *s, u64 to)
 {
-	const struct net_port *only = to & GROUP ? NULL : owner(s, to);
+	struct net_port *p = to & GROUP ? NULL : interface_of(s, to);
 
-	only = only || to & GROUP ? only : bridge_of(s, to);
+	return p || to & GROUP ? p : bridge_of(s, to);
+}
+
+struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to, const struct net_port *owner,
+			  unsigned *at)
+{
 	while (!from->mirror && *at < NET_PORTS) {
 		struct net_port *p = s->port[(*at)++];
-		bool meant = p && (only ? p == only : to & GROUP || p->learned);
+		bool meant = p && (owner ? p == owner : to & GROUP || p->learned);
 
 		if (p && p != from && (p->mirror || (meant && !(p->isolated && from->isolated))))
 			return p;

@@ -31,6 +31,7 @@ struct net_port {
 
 struct net_segment {
 	struct net_port *port[NET_PORTS]; /* NULL: free */
+	unsigned bridges;                 /* of these */
 	u32 now;                          /* the second of the last frame */
 };
 
@@ -43,11 +44,14 @@ void net_leave(struct net_segment *s, struct net_port *p);
  * behind another bridge, while it lives. What a bridge has no room to remember may come in all the same.
  */
 bool net_admit(struct net_segment *s, struct net_port *p, u64 mac, u32 now);
+/* Who has the address, or has it behind it; NULL: it is nobody's, of several, or behind a bridge that does not remember it. */
+struct net_port *net_owner(const struct net_segment *s, u64 to);
 /*
- * The next port that gets a frame which came in by `from`, to this address; NULL: no further. One that nobody is known to have is
- * behind a bridge, or nowhere: no other port gets it. *at is 0 at first and says between
- * the calls how far it is, though ports come and go.
+ * The next port that gets a frame which came in by `from`, to this address, net_owner()'s; NULL: no further. One that nobody is
+ * known to have is behind a bridge, or nowhere: no other port gets it. *at is 0 at first and says between the calls how far it is,
+ * though ports come and go.
  */
-struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to, unsigned *at);
+struct net_port *net_next(const struct net_segment *s, const struct net_port *from, u64 to, const struct net_port *owner,
+			  unsigned *at);
 
 #endif
