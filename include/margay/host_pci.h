@@ -33,8 +33,8 @@ unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 void host_pci_open_way(unsigned index);
 
 /*
- * A function's reset, which takes 100 ms, or as long as the device needs, up to a minute. Its room is the caller's, and may be moved
- * between two steps; what is in it is the kernel's.
+ * A function's reset, which takes 100 ms, or as long as the device needs, up to a minute. Its room is the caller's, and may be
+ * moved between two steps; what is in it is the kernel's.
  */
 struct host_pci_reset {
 	unsigned index;

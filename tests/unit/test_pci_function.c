@@ -27,6 +27,8 @@ static unsigned pending;     /* reads for which transactions are under way */
 static unsigned away;        /* reads that are not answered */
 static unsigned away_after;  /* ... after a reset */
 static bool stubborn;        /* bus master stays on, but for a reset */
+static bool still_stubborn;  /* ... also after a reset */
+static unsigned still_pending; /* pending, after a reset */
 static bool dead;            /* after a reset: never comes back */
 static unsigned reads;       /* of its configuration space */
 static u64 now;              /* the TSC of resets, of 1 MHz */
@@ -50,8 +52,8 @@ static void set(u16 at, unsigned size, u32 v)
 static void lose(void)
 {
 	resets++;
-	stubborn = false;
-	pending = 0;
+	stubborn = still_stubborn;
+	pending = still_pending;
 	set(4, 2, 0);
 	set(0x0c, 4, 0);
 	memset(config + 0x10, 0, 0x24);
@@ -254,7 +256,8 @@ static int setup(void **)
 	resets = errors = pending = away = away_after = 0;
 	polls = 0;
 	now = 1;
-	stubborn = dead = false;
+	stubborn = still_stubborn = dead = false;
+	still_pending = 0;
 	set(0, 4, 0x10d38086);
 	set(4, 4, 0x00100007);
 	set(0x0c, 1, 0x10);
@@ -494,6 +497,16 @@ static void test_disobedient(void **state)
 	away_after = 1;
 	dead = true;
 	assert_int_equal(take_back_now(), -EIO);
+	/* One that goes on behind its reset; what ends by itself soon has ended. */
+	setup(state);
+	still_stubborn = true;
+	assert_int_equal(take_back_now(), -EIO);
+	setup(state);
+	still_pending = 1000;
+	assert_int_equal(take_back_now(), -EIO);
+	setup(state);
+	still_pending = 50;
+	assert_int_equal(take_back_now(), 0);
 }
 
 /* Some take nearly a minute; who waits hears of it, and the CPU can do something else meanwhile. */
