@@ -79,8 +79,8 @@ static void flip(void *arg)
 /* CPU 1: control-register moves, for a host whose CPU tells nothing of them. */
 static void flip_cr(void *arg)
 {
-	/* Each one of four; the first five differ in one byte: to and from CR0, NOP, and two that compute in RAX. */
-	static const u32 insn[] = { 0xc0200f48, 0xc0220f48, 0xc01f0f48, 0xc0400f48, 0xc0b60f48,
+	/* Each one of four; the first five differ in one byte: from CR0, NOP, to CR0, and two that compute in RAX. */
+	static const u32 insn[] = { 0xc0200f48, 0xc01f0f48, 0xc0220f48, 0xc0400f48, 0xc0b60f48,
 				    0x00401f0f, 0xa20f4848, 0x80e44848 };
 	const unsigned count = on_qemu() ? 5 : ARRAY_SIZE(insn);
 
