@@ -51,7 +51,7 @@ void emulate_skip_unknown(struct vcpu *)
 {
 }
 
-void emulate_give_up(struct vcpu *, const char *)
+void emulate_refuse(struct vcpu *, const char *)
 {
 	fail();
 }

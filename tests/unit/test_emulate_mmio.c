@@ -75,6 +75,16 @@ void emulate_give_up(struct vcpu *, const char *)
 	gave_up = true;
 }
 
+void emulate_refuse(struct vcpu *, const char *)
+{
+	gave_up = true;
+}
+
+bool emulate_refuse_program(struct vcpu *)
+{
+	return false;
+}
+
 void host_log(const char *, ...)
 {
 }

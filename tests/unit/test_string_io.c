@@ -55,7 +55,7 @@ bool emulate_again(struct vcpu *)
 	return tries-- > 0;
 }
 
-void emulate_give_up(struct vcpu *, const char *)
+void emulate_refuse(struct vcpu *, const char *)
 {
 	given_up++;
 }

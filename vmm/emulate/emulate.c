@@ -188,7 +188,7 @@ void emulate_skip_unknown(struct vcpu *vcpu)
 		break;
 	default:
 		if (!emulate_again(vcpu))
-			emulate_give_up(vcpu, "cannot decode an instruction to step over");
+			emulate_refuse(vcpu, "cannot decode an instruction to step over");
 	}
 }
 
@@ -268,4 +268,22 @@ void emulate_give_up(struct vcpu *vcpu, const char *why)
 	vm_log(vcpu->vm, "vcpu%u: %s at RIP %#lx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,
 	       vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
 	vcpu_die(vcpu, VM_END_CRASH);
+}
+
+bool emulate_refuse_program(struct vcpu *vcpu)
+{
+	struct hvm_context c;
+
+	hvm->get_context(vcpu, &c);
+	if (c.cpl < 3)
+		return false;
+	vcpu->retries = 0;
+	vcpu_raise(vcpu, VEC_UD);
+	return true;
+}
+
+void emulate_refuse(struct vcpu *vcpu, const char *why)
+{
+	if (!emulate_refuse_program(vcpu))
+		emulate_give_up(vcpu, why);
 }

@@ -107,7 +107,15 @@ void emulate_io(struct vcpu *vcpu, const struct vmexit *exit);
  */
 bool emulate_again(struct vcpu *vcpu);
 
-/* Ends the VM as crashed, with the reason, RIP and the bytes there. */
+/* Ends the VM as crashed, with the reason, RIP and the bytes there: its kernel has arranged what cannot go on. */
 void emulate_give_up(struct vcpu *vcpu, const char *why);
+
+/*
+ * The instruction at RIP is not emulated, nor fetched where there is no RAM. A program of the guest's may choose any, and map
+ * what its kernel lets it have: at CPL 3 it gets #UD, and the VM lives on: true. False in the guest's kernel.
+ */
+bool emulate_refuse_program(struct vcpu *vcpu);
+/* The same, or emulate_give_up(). */
+void emulate_refuse(struct vcpu *vcpu, const char *why);
 
 #endif

@@ -54,7 +54,7 @@ static noinline void emulate_string_io(struct vcpu *vcpu, const struct vmexit *e
 	if (!err)
 		emulate_skip(vcpu, insn->len);
 	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
-		emulate_give_up(vcpu, "cannot emulate the string I/O instruction");
+		emulate_refuse(vcpu, "cannot emulate the string I/O instruction");
 }
 
 void emulate_port(struct vcpu *vcpu, u16 port, unsigned size, bool in, u64 *rax)

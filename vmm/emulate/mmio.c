@@ -77,6 +77,8 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 
 	if (IS_ENABLED(CONFIG_MITIGATIONS) && exit->stage2.exec && !exit->stage2.walk && vm_execute(vcpu, exit->stage2.gpa))
 		return;
+	if (exit->stage2.exec && !exit->stage2.walk && emulate_refuse_program(vcpu))
+		return;
 	if (exit->stage2.exec || exit->stage2.walk) {
 		vm_log(vcpu->vm, "vcpu%u: %s at GPA %#lx, where there is no RAM", vcpu->id,
 		       exit->stage2.exec ? "instruction fetch" : "page table", exit->stage2.gpa.v);
@@ -96,5 +98,5 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	if (!err)
 		emulate_skip(vcpu, insn->len);
 	else if (err != -EFAULT && err != -EAGAIN && !emulate_again(vcpu))
-		emulate_give_up(vcpu, "cannot emulate the memory-mapped access");
+		emulate_refuse(vcpu, "cannot emulate the memory-mapped access");
 }

@@ -220,6 +220,6 @@ void exit_cr(struct vcpu *vcpu, const struct vmexit *raw)
 		break;
 	default:
 		if (!emulate_again(vcpu))
-			emulate_give_up(vcpu, "control-register access that Margay does not know");
+			emulate_refuse(vcpu, "control-register access that Margay does not know");
 	}
 }
