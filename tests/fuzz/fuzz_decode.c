@@ -30,7 +30,9 @@ static const struct {
 	u8 op;
 } names[] = {
 	{ ZYDIS_MNEMONIC_MOV, INSN_MOV }, { ZYDIS_MNEMONIC_MOVZX, INSN_MOVZX }, { ZYDIS_MNEMONIC_MOVSX, INSN_MOVSX },
-	{ ZYDIS_MNEMONIC_MOVSXD, INSN_MOVSX }, { ZYDIS_MNEMONIC_XCHG, INSN_XCHG }, { ZYDIS_MNEMONIC_AND, INSN_AND },
+	{ ZYDIS_MNEMONIC_MOVSXD, INSN_MOVSX }, { ZYDIS_MNEMONIC_XCHG, INSN_XCHG }, { ZYDIS_MNEMONIC_XADD, INSN_XADD },
+	{ ZYDIS_MNEMONIC_CMPXCHG, INSN_CMPXCHG }, { ZYDIS_MNEMONIC_CMPXCHG8B, INSN_CMPXCHG8B },
+	{ ZYDIS_MNEMONIC_CMPXCHG16B, INSN_CMPXCHG8B }, { ZYDIS_MNEMONIC_AND, INSN_AND },
 	{ ZYDIS_MNEMONIC_OR, INSN_OR }, { ZYDIS_MNEMONIC_XOR, INSN_XOR }, { ZYDIS_MNEMONIC_ADD, INSN_ADD },
 	{ ZYDIS_MNEMONIC_ADC, INSN_ADC }, { ZYDIS_MNEMONIC_SBB, INSN_SBB }, { ZYDIS_MNEMONIC_INC, INSN_INC },
 	{ ZYDIS_MNEMONIC_DEC, INSN_DEC }, { ZYDIS_MNEMONIC_NOT, INSN_NOT }, { ZYDIS_MNEMONIC_NEG, INSN_NEG },
@@ -65,7 +67,7 @@ static void check_invariants(const u8 *data, size_t size, enum insn_mode mode, c
 	struct insn b;
 
 	CHECK(a->len >= 1 && a->len <= INSN_MAX && a->len <= size);
-	CHECK(a->opsize == 1 || a->opsize == 2 || a->opsize == 4 || a->opsize == 8);
+	CHECK(a->opsize == 1 || a->opsize == 2 || a->opsize == 4 || a->opsize == 8 || (a->opsize == 16 && a->op == INSN_CMPXCHG8B));
 	CHECK(a->addrsize == 2 || a->addrsize == 4 || a->addrsize == 8);
 	CHECK(a->base < GPR_COUNT && a->index < GPR_COUNT && a->reg < GPR_COUNT && a->rm < GPR_COUNT);
 	CHECK(a->seg <= SEG_GS);
@@ -141,7 +143,7 @@ static void check_memory(const u8 *data, enum insn_mode mode, const struct insn 
 static void check_operands(const u8 *data, enum insn_mode mode, const struct insn *a, const ZydisDecodedInstruction *z,
 			   const ZydisDecodedOperand *ops)
 {
-	u64 mask = a->opsize == 8 ? ~0ull : BIT(a->opsize * 8) - 1;
+	u64 mask = a->opsize >= 8 ? ~0ull : BIT(a->opsize * 8) - 1;
 	bool seen_memory = false;
 
 	for (unsigned i = 0; i < z->operand_count; i++) {

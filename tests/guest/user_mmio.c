@@ -2,8 +2,8 @@
 /*
  * EXPECT: exit=0
  *
- * A program, at CPL 3, on a device's page that its kernel lets it map: by an instruction that is not emulated, or a jump
- * there, it gets #UD, and its VM lives on. On the bare machine these do what they do.
+ * A program, at CPL 3, on a device's page that its kernel lets it map: XADD, CMPXCHG, CMPXCHG8B and CMPXCHG16B do what they
+ * do on RAM; by an instruction that is not emulated, or a jump there, it gets #UD, and its VM lives on.
  */
 #include "tiny.h"
 
@@ -31,6 +31,46 @@ static void moves(void *arg)
 	check(TRY("mov (%%rdi), %%eax", , O("D"(arg)), "rax") == NO_TRAP, "MOV is emulated");
 }
 
+#define MASK 0x10000u /* of a redirection entry: what it holds beside is nobody's matter */
+
+/* The I/O APIC's window is on the masked entry of pin 0, which keeps its vector. */
+static void exchanges(void *arg)
+{
+	volatile u32 *win = (u32 *)((u64)arg + 0x10);
+	u32 v = 2, rax;
+	bool same;
+
+	*win = MASK | 0x31;
+	check(TRY("lock xaddl %0, %1", O("+r"(v), "+m"(*win)), ) == NO_TRAP, "XADD");
+	check(v == (MASK | 0x31) && *win == (MASK | 0x33), "XADD: %#x, %#x", v, *win);
+	rax = MASK | 0x33;
+	check(TRY("lock cmpxchgl %3, %1\n\tsetz %2", O("+a"(rax), "+m"(*win), "=q"(same)), O("r"(MASK | 0x44))) == NO_TRAP,
+	      "CMPXCHG");
+	check(same && rax == (MASK | 0x33) && *win == (MASK | 0x44), "CMPXCHG, equal: %#x, %#x", rax, *win);
+	check(TRY("cmpxchgl %3, %1\n\tsetz %2", O("+a"(rax), "+m"(*win), "=q"(same)), O("r"(MASK | 0x55))) == NO_TRAP, "CMPXCHG");
+	check(!same && rax == (MASK | 0x44) && *win == (MASK | 0x44), "CMPXCHG, different: %#x, %#x", rax, *win);
+}
+
+/* Equal, and with another upper half. */
+#define PAIR(insn, ones)                                                                                                \
+	for (unsigned differs = 0; differs < 2; differs++) {                                                            \
+		u64 rax = (ones), rdx = (ones) - differs;                                                               \
+		bool same;                                                                                              \
+		int trap = TRY(insn " (%3)\n\tsetz %2", O("+a"(rax), "+d"(rdx), "=&q"(same)),                          \
+			       O("D"(arg), "b"(0ull), "c"(0ull)));                                                      \
+		check(trap == NO_TRAP && same == !differs && rax == (ones) && rdx == (ones), "%s: %#lx, %#lx, %d", insn, \
+		      rdx, rax, same);                                                                                  \
+	}
+
+/* What nobody has reads as ones. */
+static void pairs(void *arg)
+{
+	PAIR("lock cmpxchg8b", 0xffffffffull)
+	PAIR("cmpxchg8b", 0xffffffffull)
+	PAIR("lock cmpxchg16b", ~0ull)
+	PAIR("cmpxchg16b", ~0ull)
+}
+
 static void run(void (*fn)(void *arg), u64 page)
 {
 	int vector = user_run(fn, (void *)page);
@@ -49,6 +89,12 @@ void test_main(void)
 {
 	static const u64 pages[] = { DEVICE, NOBODY };
 
+	if (!option_number("direct", 0)) {
+		*(volatile u32 *)DEVICE = 0x10;
+		run(exchanges, DEVICE);
+	}
+	if (on_margay())
+		run(pairs, NOBODY);
 	for (unsigned i = 0; i < ARRAY_SIZE(pages); i++) {
 		run(moves, pages[i]);
 		if (!on_margay())

@@ -94,11 +94,44 @@ static void test_both_halves(void **)
 			}
 }
 
+/* As many bytes as a vector register has: the same, whatever lies on which page. */
+static void test_bytes(void **)
+{
+	u8 stored[32], read[32];
+
+	for (unsigned i = 0; i < sizeof(stored); i++)
+		stored[i] = (u8)(0x11 + i);
+	for (unsigned p = 0; p < ARRAY_SIZE(places); p++)
+		for (unsigned size = 8; size <= 32; size *= 2)
+			for (unsigned before = 0; before <= size; before++) {
+				u64 gva = GVA + PAGE_SIZE - before;
+
+				at[0] = places[p][0];
+				at[1] = places[p][1];
+				memset(ram(0), 0xee, 0x10000);
+				assert_int_equal(emulate_mem_writable(vcpu, gva, size), 0);
+				assert_int_equal(emulate_mem_write_bytes(vcpu, gva, size, stored), 0);
+				memset(read, 0xdd, sizeof(read));
+				assert_int_equal(emulate_mem_read_bytes(vcpu, gva, size, read), 0);
+				for (unsigned i = 0; i < sizeof(read); i++) {
+					u64 byte = gva + i - GVA, place = at[byte / PAGE_SIZE];
+
+					assert_int_equal(read[i], i >= size ? 0xdd : place == HOLE ? 0xff : stored[i]);
+					if (i < size && place != HOLE)
+						*ram(place + byte % PAGE_SIZE) = 0xee;
+				}
+				/* Nothing else. */
+				for (unsigned i = 0; i < 0x10000; i++)
+					assert_int_equal(*ram(i), 0xee);
+			}
+}
+
 static void test_fault_leaves_nothing(void **)
 {
 	for (unsigned absent = 0; absent < 2; absent++)
 		for (unsigned before = 1; before < 8; before++) {
 			u64 gva = GVA + PAGE_SIZE - before, read = VALUE;
+			u8 bytes[32] = { 0 };
 
 			at[absent] = ABSENT;
 			at[!absent] = 0x3000;
@@ -107,6 +140,8 @@ static void test_fault_leaves_nothing(void **)
 			assert_int_equal(faulted, absent ? GVA + PAGE_SIZE : gva);
 			assert_int_equal(emulate_mem_writable(vcpu, gva, 8), -EFAULT);
 			assert_int_equal(emulate_mem_read(vcpu, gva, 8, &read), -EFAULT);
+			assert_int_equal(emulate_mem_read_bytes(vcpu, gva - 8, 16, bytes), -EFAULT);
+			assert_int_equal(emulate_mem_write_bytes(vcpu, gva - 24, 32, bytes), -EFAULT);
 			for (unsigned i = 0; i < 0x10000; i++)
 				assert_int_equal(*ram(i), 0xee);
 		}
@@ -116,6 +151,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_both_halves, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_bytes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_fault_leaves_nothing, setup, teardown),
 	};
 

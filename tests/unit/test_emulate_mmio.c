@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/mmio.c vmm/emulate/arithmetic.c */
+/* UNIT: vmm/emulate/mmio.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c */
 /* Moves with device memory; bit tests against the same instructions of the CPU that runs this. Arithmetic: test_emulate_alu.c. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -55,6 +55,18 @@ int emulate_mem_write(struct vcpu *, u64 gva, unsigned size, u64 value)
 	writes++;
 	return 0;
 }
+
+static unsigned asked;
+
+int emulate_mem_writable(struct vcpu *, u64, unsigned)
+{
+	asked++;
+	return 0;
+}
+
+/* Nobody calls these. */
+int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *) { fail(); return 0; }
+int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *) { fail(); return 0; }
 
 u64 emulate_operand(struct vcpu *, const struct insn *i)
 {
@@ -180,7 +192,9 @@ static void test_moves(void **)
 		assert_int_equal(loaded(8), insn_truncate(~4ull, size));
 		begin(INSN_XCHG, size, there);
 		insn.to_mem = true;
+		asked = 0;
 		emulate(0);
+		assert_int_equal(asked, 1);
 		assert_int_equal(loaded(8), here);
 		assert_int_equal(vcpu.regs.gpr[GPR_RSI], there);
 		if (size >= 4) {

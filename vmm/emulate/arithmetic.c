@@ -6,8 +6,7 @@
 
 #define ARITH_FLAGS (RFLAGS_CF | RFLAGS_PF | RFLAGS_AF | RFLAGS_ZF | RFLAGS_SF | RFLAGS_OF)
 
-/* The value of `a op b` and the flags it leaves (SDM vol. 1, 3.4.3.1). */
-static u64 alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
+u64 emulate_alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 {
 	u64 carry = (op == INSN_ADC || op == INSN_SBB) && *rflags & RFLAGS_CF, sign = BIT(size * 8 - 1), r, f = 0;
 
@@ -69,21 +68,23 @@ static u64 compute(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags)
 	case INSN_NOT:
 		return insn_truncate(~a, size);
 	case INSN_NEG:
-		return alu(INSN_SUB, size, 0, a, rflags);
+		return emulate_alu(INSN_SUB, size, 0, a, rflags);
 	case INSN_INC:
 	case INSN_DEC: /* CF stays */
-		r = alu(op == INSN_INC ? INSN_ADD : INSN_SUB, size, a, 1, rflags);
+		r = emulate_alu(op == INSN_INC ? INSN_ADD : INSN_SUB, size, a, 1, rflags);
 		*rflags = (*rflags & ~RFLAGS_CF) | carry;
 		return r;
 	case INSN_BTS ... INSN_BT:
 		return bit_op(op, size, a, b, rflags);
 	default:
-		return alu(op, size, a, b, rflags);
+		return emulate_alu(op, size, a, b, rflags);
 	}
 }
 
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn)
 {
+	/* BT, CMP and TEST leave nothing but flags. */
+	bool writes = insn->op < INSN_BT && insn->to_mem;
 	unsigned size = insn->opsize;
 	u64 gva, other, mem, r, rflags = vcpu->regs.rflags;
 	int err;
@@ -95,12 +96,13 @@ int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn)
 	/* A register index reaches beyond the operand, in units of its size, signed (SDM vol. 2, BT). */
 	if (insn->op >= INSN_BTS && insn->op <= INSN_BT && !insn->has_imm)
 		gva += (u64)(((s64)insn_sign_extend(other, size) >> (size == 8 ? 6 : size == 4 ? 5 : 4)) * size);
-	err = emulate_mem_read(vcpu, gva, size, &mem);
+	err = writes ? emulate_mem_writable(vcpu, gva, size) : 0;
+	if (!err)
+		err = emulate_mem_read(vcpu, gva, size, &mem);
 	if (err)
 		return err;
 	r = insn->to_mem ? compute(insn->op, size, mem, other, &rflags) : compute(insn->op, size, other, mem, &rflags);
-	/* BT, CMP and TEST leave nothing but flags. */
-	if (insn->op < INSN_BT && insn->to_mem)
+	if (writes)
 		err = emulate_mem_write(vcpu, gva, size, r);
 	else if (insn->op < INSN_BT)
 		emulate_set_gpr(vcpu, insn->reg, size, insn->rex, r);

@@ -18,6 +18,7 @@ enum insn_op {
 	INSN_MOVZX,   /* 0f b6, b7 */
 	INSN_MOVSX,   /* 0f be, bf, 63 */
 	INSN_XCHG,    /* 86, 87; LOCK may stand before this one to BTC */
+	INSN_XADD, INSN_CMPXCHG, INSN_CMPXCHG8B, /* 0f c0, c1, b0, b1; c7 /1, of 8 bytes or by REX.W 16, as opsize says */
 	INSN_AND, INSN_OR, INSN_XOR, INSN_ADD, INSN_ADC, INSN_SUB, INSN_SBB, /* with a memory operand, as those that follow */
 	INSN_INC, INSN_DEC, INSN_NOT, INSN_NEG,
 	INSN_BTS, INSN_BTR, INSN_BTC, /* 0f ba, 0f ab/b3/bb */
@@ -38,7 +39,7 @@ struct insn {
 	enum insn_op op;
 	enum insn_mode mode; /* as given */
 	u8 len;            /* whole instruction, 1..15 */
-	u8 opsize;         /* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx) */
+	u8 opsize;         /* operand size in bytes: 1, 2, 4, 8, of CMPXCHG16B 16 (memory operand's for movzx/movsx) */
 	u8 dstsize;        /* destination register's size for movzx/movsx */
 	u8 addrsize;       /* 2, 4, 8 */
 	bool rep, repne, lock;

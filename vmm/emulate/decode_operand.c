@@ -106,6 +106,10 @@ static void refine_plain(struct decoder *d, struct opcode *oc)
 		i->opsize = d->mode == MODE_64 ? 8 : 4;
 	} else if (i->op == INSN_MOVNTI) {
 		i->opsize = MAX(i->opsize, 4);
+	} else if (d->map == MAP_0F && d->opcode == 0xc7 && decode_reg_field(d) == 1 && !is_reg_form(d)) {
+		i->op = INSN_CMPXCHG8B;
+		i->opsize = d->rex & REX_W ? 16 : 8;
+		oc->attr |= OP_RM_FIRST;
 	} else if (d->map == MAP_0F && d->opcode == 0x78 && (d->opsize_prefix || i->repne)) {
 		oc->imm = IMM_8_8;
 	}

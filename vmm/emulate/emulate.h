@@ -59,8 +59,14 @@ void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 val
  */
 int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value);
 int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
-/* Would emulate_mem_write() do it? 0, or -EFAULT with the exception raised. */
+/*
+ * Would a write do it, of up to a page? 0, or -EFAULT with the exception raised. Before the read of an instruction that writes
+ * there, too, for a device's register may change by being read.
+ */
 int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size);
+/* The same for up to 32 bytes. A device gets them by 8 at a time, from the lowest address on. */
+int emulate_mem_read_bytes(struct vcpu *vcpu, u64 gva, unsigned size, void *bytes);
+int emulate_mem_write_bytes(struct vcpu *vcpu, u64 gva, unsigned size, const void *bytes);
 
 /* What a breakpoint waits for, by the bits R/W of DR7 that do. */
 enum { WATCH_WRITE = BIT(1) | BIT(3), WATCH_IO = BIT(2), WATCH_READ = BIT(3) };
@@ -84,12 +90,17 @@ u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
 void emulate_retire(struct vcpu *vcpu);
 
 /*
- * arithmetic.c and strings.c, only in images with VM_EMULATE_ALL. Both carry the instruction out but for RIP: 0; -EFAULT
- * with a #PF raised; -EINVAL: not one of theirs; strings also -EAGAIN: more repetitions, come back to the same RIP.
+ * arithmetic.c, exchange.c and strings.c, only in images with VM_EMULATE_ALL. All carry the instruction out but for RIP: 0;
+ * -EFAULT with an exception raised; -EINVAL: not one of theirs; strings also -EAGAIN: more repetitions, come back to the same
+ * RIP.
  */
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn);
+int emulate_exchange(struct vcpu *vcpu, const struct insn *insn);
 /* port: of INS and OUTS. */
 int emulate_string(struct vcpu *vcpu, const struct insn *insn, u16 port);
+
+/* The value of `a op b`, ADD to CMP or TEST, and the flags that it leaves (SDM vol. 1, 3.4.3.1). */
+u64 emulate_alu(enum insn_op op, unsigned size, u64 a, u64 b, u64 *rflags);
 
 /* Performs the memory access that caused a stage-2 exit. Ends the VM when that is impossible. */
 void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit);

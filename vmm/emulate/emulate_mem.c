@@ -2,6 +2,7 @@
 /* Memory operands of emulated instructions: RAM or a device, at linear addresses. */
 #include <margay/errno.h>
 #include <margay/mc_access.h>
+#include <margay/string.h>
 
 #include "vmm/emulate/emulate.h"
 #include "vmm/memory/guest_mem.h"
@@ -97,20 +98,24 @@ static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_
 	return err == -EIO ? -EAGAIN : err;
 }
 
+/* translate(), but for what the CPU has translated. */
+static int find_pages(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_t page[2])
+{
+	if (unlikely(!translated(vcpu, gva, write) || first_part(gva, size) < size))
+		return translate(vcpu, gva, size, write, page);
+	page[0] = vcpu->access.gpa;
+	return 0;
+}
+
 static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)
 {
 	unsigned first = first_part(gva, size);
 	gpa_t page[2];
 	u64 part = 0;
-	int err;
+	int err = find_pages(vcpu, gva, size, write, page);
 
-	if (likely(translated(vcpu, gva, write) && first == size)) {
-		page[0] = vcpu->access.gpa;
-	} else {
-		err = translate(vcpu, gva, size, write, page);
-		if (err)
-			return err;
-	}
+	if (err)
+		return err;
 	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
 	if (!write)
 		*value = 0;
@@ -138,5 +143,38 @@ int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size)
 {
 	gpa_t page[2];
 
-	return translate(vcpu, gva, size, true, page);
+	return find_pages(vcpu, gva, size, true, page);
+}
+
+static int access_bytes(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u8 *bytes)
+{
+	unsigned first = first_part(gva, size);
+	gpa_t page[2];
+	int err = find_pages(vcpu, gva, size, write, page);
+
+	if (err)
+		return err;
+	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
+	for (unsigned done = 0, part; done < size; done += part) {
+		gpa_t at = done < first ? gpa(page[0].v + done) : gpa(page[1].v + done - first);
+		u64 value = 0;
+
+		part = MIN((done < first ? first : size) - done, 8u);
+		if (write)
+			memcpy(&value, bytes + done, part);
+		access_page(vcpu, at, part, write, &value);
+		if (!write)
+			memcpy(bytes + done, &value, part);
+	}
+	return 0;
+}
+
+int emulate_mem_read_bytes(struct vcpu *vcpu, u64 gva, unsigned size, void *bytes)
+{
+	return access_bytes(vcpu, gva, size, false, bytes);
+}
+
+int emulate_mem_write_bytes(struct vcpu *vcpu, u64 gva, unsigned size, const void *bytes)
+{
+	return access_bytes(vcpu, gva, size, true, (u8 *)bytes);
 }

@@ -19,7 +19,9 @@ static int move(struct vcpu *vcpu, const struct insn *insn, u64 gva)
 
 	if ((insn->op == INSN_MOV && insn->to_mem) || insn->op == INSN_MOVNTI)
 		return emulate_mem_write(vcpu, gva, insn->opsize, reg);
-	err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
+	err = insn->op == INSN_XCHG ? emulate_mem_writable(vcpu, gva, insn->opsize) : 0;
+	if (!err)
+		err = emulate_mem_read(vcpu, gva, insn->opsize, &mem);
 	if (err)
 		return err;
 	switch (insn->op) {
@@ -51,6 +53,10 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_MOVSX:
 	case INSN_XCHG:
 		return move(vcpu, insn, emulate_operand(vcpu, insn));
+	case INSN_XADD:
+	case INSN_CMPXCHG:
+	case INSN_CMPXCHG8B:
+		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_exchange(vcpu, insn) : -EINVAL;
 	default:
 		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_arithmetic(vcpu, insn) : -EINVAL;
 	}
