@@ -173,6 +173,7 @@ void mce_look(void)
 	struct cpu *cpu = this_cpu();
 	u64 now = rdtsc();
 
+	memory_lost_tell();
 	if (likely(cpu->mce_looked && now - cpu->mce_looked < LOOK_SECONDS * 1000 * host_tsc_khz()))
 		return;
 	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && !cpu->mce_looked)

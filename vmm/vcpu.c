@@ -97,6 +97,13 @@ static bool preparing(const struct vm *vm)
 	return running(vm) && __atomic_load_n(&vm->ready, __ATOMIC_ACQUIRE) < vm->nr_vcpus;
 }
 
+static bool more_is_lost(const struct vm *vm)
+{
+	u64 page;
+
+	return host_memory_lost(__atomic_load_n(&vm->lost_seen, __ATOMIC_ACQUIRE), &page);
+}
+
 /* All that may keep the vCPU from the guest, and the events that it takes along. False: its VM has ended. */
 static noinline bool look(struct vcpu *vcpu)
 {
@@ -108,6 +115,8 @@ static noinline bool look(struct vcpu *vcpu)
 		if (!running(vcpu->vm))
 			return false;
 		shootdown_note(vcpu);
+		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unlikely(more_is_lost(vcpu->vm)))
+			vm_drop_lost(vcpu);
 		vcpu_serve_call(vcpu);
 		if (unlikely(vcpu_paused(vcpu))) {
 			vcpu_stay_paused(vcpu);
@@ -272,11 +281,9 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && why == HOST_MACHINE_CHECK) {
-		if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vcpu_machine_check(vcpu, lost))
-			return;
-		vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
-		/* Nothing of it is shown: that might be the same memory. */
-		vm_end(vcpu->vm, VM_END_MACHINE_CHECK);
+		/* It leaves the tables before the next entry. */
+		vcpu_look(vcpu);
+		vcpu_lost_memory(vcpu, lost);
 		return;
 	}
 	vm_log(vcpu->vm, "vcpu%u: the hypervisor has met device registers that are not there: a defect of its own", vcpu->id);

@@ -168,6 +168,17 @@ bool vcpu_nmi(struct host_work *work);
  */
 bool vcpu_machine_check(struct vcpu *vcpu, u64 page);
 
+/* ---- lost_memory.c, in images with MACHINE_CHECKS ---- */
+
+/* Takes what the machine has lost since out of the second-level tables. On the vCPU's CPU, in its loop. */
+void vm_drop_lost(struct vcpu *vcpu);
+/* Is this the first time that the guest is told of that page? */
+bool vm_tells_lost(struct vm *vm, u64 page);
+/* The guest has used memory that is lost: it is told, or ends. page: as above. On its CPU. */
+void vcpu_lost_memory(struct vcpu *vcpu, u64 page);
+/* The same of an access that an exit has kept from it, or that the hypervisor was to make in its stead: guest_is_lost(). */
+void vcpu_lost_access(struct vcpu *vcpu, gpa_t addr);
+
 /* Is there an event that ends HLT? On the vCPU's CPU. */
 bool vcpu_wakes(struct vcpu *vcpu);
 

@@ -49,6 +49,8 @@ struct vm {
 	s64 tsc_offset;
 	u64 started_at;           /* host TSC */
 	u64 stage2_count;         /* times that something was taken out of stage2; atomic */
+	u32 lost_seen;            /* lost pages (host_memory_lost()) that are out of stage2, if they were in it; atomic */
+	u64 lost_told;            /* those that the guest has been told of, bits by number; atomic */
 	char name[VM_NAME_MAX + 1];
 	struct vcpu **vcpus;      /* nr_host_cpus, place.h's like what follows them */
 	struct dma_windows *windows; /* what its guest adds to what it gives devices; NULL: nothing */

@@ -8,4 +8,7 @@
 /* From now on that page is lost. Any CPU, in any state, inside of a machine check too. */
 void memory_lost(u64 page);
 
+/* Tells whoever wants to know of such pages, where a CPU looks around anyway. */
+void memory_lost_tell(void);
+
 #endif

@@ -93,13 +93,6 @@ static struct vcpu there_vcpu[2];
 static int call_error;
 static bool call_late; /* the vCPU answers a question before */
 
-static u64 lost_page = ~0ull; /* the machine's one */
-
-u64 host_memory_lost_in(u64 from, u64 to)
-{
-	return lost_page >= from && lost_page < to ? lost_page : to;
-}
-
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
 {
 	if (!call_error)

@@ -602,6 +602,27 @@ const char *host_version(void)
 	return "fake";
 }
 
+bool host_memory_lost(unsigned i, u64 *page)
+{
+	*page = i < fake_host.nr_lost ? fake_host.lost[i] : ~0ull;
+	return i < fake_host.nr_lost;
+}
+
+u64 host_memory_lost_in(u64 from, u64 to)
+{
+	u64 first = to;
+
+	for (unsigned i = 0; i < fake_host.nr_lost; i++)
+		if (fake_host.lost[i] >= from && fake_host.lost[i] < first)
+			first = fake_host.lost[i];
+	return first;
+}
+
+void host_on_memory_lost(void (*fn)(void))
+{
+	fake_host.on_memory_lost = fn;
+}
+
 u64 host_failed_page(void)
 {
 	return fake_host.failed_page;

@@ -36,6 +36,9 @@ struct fake_host {
 	unsigned nr_extents;
 	bool extents_zero, freed_zero; /* what is taken is zero; something was given back as that */
 	u64 failed_page;           /* host_failed_page() */
+	u64 lost[4];               /* pages, in the order of their loss */
+	unsigned nr_lost;
+	void (*on_memory_lost)(void); /* who wants to know of them */
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;
 	struct host_timer *timers; /* armed */

@@ -71,6 +71,17 @@ __attribute__((weak)) void shootdown_flush(struct vcpu *vcpu)
 	vcpu->stage2_seen = vcpu->vm->stage2_count;
 }
 
+/* Of memory that is known to be lost. */
+__attribute__((weak)) void vcpu_lost_access(struct vcpu *, gpa_t)
+{
+	fail();
+}
+
+__attribute__((weak)) bool vm_tells_lost(struct vm *, u64)
+{
+	return true;
+}
+
 __attribute__((weak)) bool vcpu_nmi(struct host_work *)
 {
 	fail();

@@ -581,13 +581,14 @@ static void test_memory(void **)
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 4096"), 0);
 	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
 	/* What the machine has lost is not read, and what is before that is. */
-	lost_page = (u64)(ram + 6 * 512);
+	fake_host.lost[0] = (u64)(ram + 6 * 512);
+	fake_host.nr_lost = 1;
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1060864 1048576"), 0);
 	assert_int_equal(answer.size, sizeof(struct commander_message) + 19 + 4096);
 	ram[6 * 512] = 1;
 	assert_int_equal(ask(COMMANDER_MEMORY, "t 1064960 1048576"), 0);
 	assert_string_equal(text(), "zeros=4096\tbytes=0\n");
-	lost_page = ~0ull;
+	fake_host.nr_lost = 0;
 	/* One of which nobody knows yet: before it are zeros, or it is among what is no zeros, where it is told of as such. */
 	lose_memory(ram + 7 * 512);
 	memset(ram + 5 * 512, 0, 2 * PAGE_SIZE);

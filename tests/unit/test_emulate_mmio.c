@@ -74,6 +74,20 @@ u64 emulate_operand(struct vcpu *, const struct insn *i)
 	return GVA;
 }
 
+static bool is_lost;
+static unsigned lost_accesses;
+
+bool guest_is_lost(struct vm *, gpa_t)
+{
+	return is_lost;
+}
+
+void vcpu_lost_access(struct vcpu *v, gpa_t gpa)
+{
+	assert_true(v == &vcpu && gpa.v == 0x5678);
+	lost_accesses++;
+}
+
 static bool may_execute;
 
 bool vm_execute(struct vcpu *v, gpa_t gpa)
@@ -241,11 +255,31 @@ static void test_fetch(void **)
 	gave_up = false;
 }
 
+/* RAM that is lost, and no device: whatever touches it, nothing is carried out. */
+static void test_lost(void **)
+{
+	struct vmexit exit = { .reason = VMEXIT_STAGE2, .stage2 = { .gpa = gpa(0x5678) } };
+
+	is_lost = true;
+	lost_accesses = 0;
+	begin(INSN_MOV, 4, 1);
+	insn.to_mem = true;
+	vcpu.regs.rip = 0x1000;
+	writes = 0;
+	for (unsigned i = 0; i < 4; i++) {
+		exit.stage2.exec = i & 1;
+		exit.stage2.walk = i & 2;
+		emulate_mmio(&vcpu, &exit);
+	}
+	assert_true(lost_accesses == 4 && !writes && !gave_up && vcpu.regs.rip == 0x1000);
+	is_lost = false;
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_moves),
-		cmocka_unit_test(test_bits), cmocka_unit_test(test_fetch),
+		cmocka_unit_test(test_bits), cmocka_unit_test(test_fetch), cmocka_unit_test(test_lost),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

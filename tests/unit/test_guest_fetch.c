@@ -32,6 +32,16 @@ void *guest_ptr(struct vm *, gpa_t gpa, u64 size)
 	return gpa.v <= sizeof(ram) - size ? ram + gpa.v : NULL;
 }
 
+bool guest_is_lost(struct vm *, gpa_t)
+{
+	return false;
+}
+
+void vcpu_lost_access(struct vcpu *, gpa_t)
+{
+	fail();
+}
+
 int guest_lost(struct vm *)
 {
 	fail();

@@ -280,6 +280,85 @@ static void test_clock(void **)
 		}
 }
 
+/* ---- what is known to be lost ---- */
+
+static unsigned used;
+static u64 used_at;
+
+void vcpu_lost_access(struct vcpu *v, gpa_t addr)
+{
+	assert_ptr_equal(v, vcpu);
+	used_at = addr.v;
+	used++;
+}
+
+/* Nobody looks whether it is. */
+static void known(u64 at)
+{
+	lose_memory(ram(at));
+	fake_host.lost[0] = lost_memory_page;
+	fake_host.nr_lost = 1;
+	used = 0;
+}
+
+static void expect_untouched(unsigned accesses, u64 page)
+{
+	assert_int_equal(used, accesses);
+	assert_true(!accesses || (used_at & ~(PAGE_SIZE - 1)) == page);
+	assert_true(!lost_memory_met && vm->end == VM_RUNNING && !fake_host.log[0]);
+	fake_host.nr_lost = 0;
+	mend_memory();
+}
+
+/* It is refused to whoever copies or keeps a pointer; on the page before and the one behind all is well. */
+static void test_refused(void **)
+{
+	u8 buffer[2 * PAGE_SIZE];
+
+	known(DATA);
+	assert_true(guest_is_lost(vm, gpa(DATA)) && guest_is_lost(vm, gpa(DATA + PAGE_SIZE - 1)));
+	assert_false(guest_is_lost(vm, gpa(DATA - 1)) || guest_is_lost(vm, gpa(DATA + PAGE_SIZE)));
+	assert_false(guest_is_lost(vm, gpa(MIB(2))));
+	assert_null(guest_ptr(vm, gpa(DATA), 1));
+	assert_null(guest_ptr(vm, gpa(DATA + PAGE_SIZE - 1), 2));
+	assert_null(guest_ptr(vm, gpa(DATA - 1), 2));
+	assert_null(guest_area(vm, gpa(0), MIB(2)));
+	assert_non_null(guest_ptr(vm, gpa(DATA - 1), 1));
+	assert_non_null(guest_ptr(vm, gpa(DATA + PAGE_SIZE), 1));
+	assert_int_equal(guest_read(vm, gpa(DATA + 5), buffer, 1), -EFAULT);
+	assert_int_equal(guest_write(vm, gpa(DATA - PAGE_SIZE), buffer, PAGE_SIZE + 1), -EFAULT);
+	assert_int_equal(guest_zero(vm, gpa(DATA + PAGE_SIZE - 1), 2), -EFAULT);
+	assert_int_equal(guest_read(vm, gpa(DATA + PAGE_SIZE), buffer, PAGE_SIZE), 0);
+	expect_untouched(0, 0);
+}
+
+/* What the hypervisor does in the CPU's stead is the guest's use of it; a debugger's look is none. */
+static void test_used(void **)
+{
+	const struct insn *insn;
+	struct guest_fault f;
+	gpa_t out;
+	u64 value;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(tables); i++) {
+		known(tables[i]);
+		assert_int_equal(guest_translate(vcpu, GVA, ACCESS_READ, &out, &f), -EIO);
+		expect_untouched(1, tables[i]);
+		known(tables[i]);
+		assert_int_equal(guest_translate(vcpu, GVA, ACCESS_DEBUG, &out, &f), -EIO);
+		expect_untouched(0, 0);
+	}
+	known(CODE);
+	assert_int_equal(emulate_fetch(vcpu, &insn), -EIO);
+	expect_untouched(1, CODE);
+	known(DATA);
+	assert_int_equal(emulate_mem_read(vcpu, GVA + PAGE_SIZE, 4, &value), 0);
+	expect_untouched(1, DATA);
+	known(DATA);
+	assert_int_equal(emulate_mem_write(vcpu, GVA + PAGE_SIZE + 8, 8, value), 0);
+	expect_untouched(1, DATA);
+}
+
 /* ---- rings ---- */
 
 enum { DESC = 0x10000, AVAIL = 0x11000, USED = 0x12000, INDIRECT = 0x13000 };
@@ -374,6 +453,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_operands, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_clock, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_rings, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_used, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: arch/x86_64/cpu/mce_judge.c kernel/memory/lost.c */
+/* UNIT: arch/x86_64/cpu/mce_judge.c */
 /*
  * Machine checks: what an error in a bank means, by the tables of the SDM and the APM; and what the node does with it, over banks
- * that this file has, in both vendors' places. kernel/mce.c is included.
+ * that this file has, in both vendors' places. kernel/mce.c and kernel/memory/lost.c are included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,6 +25,7 @@ static struct cpuid_regs leaf_1, leaf_7;
 #define this_cpu() (&this)
 #define rdtsc() tsc
 #include "kernel/mce.c"
+#include "kernel/memory/lost.c"
 
 #define BANKS 4
 enum { FIRST = 0x400, SMCA = 0xc0002000 };
@@ -457,8 +458,38 @@ static void test_fatal(void **)
 	assert_int_equal(host_memory_lost_in(0x8000, 0xa000), 0x9000);
 }
 
+static unsigned heard;
+
+static void listen(void)
+{
+	heard++;
+}
+
 static void test_lost(void **)
 {
+	u64 page;
+
+	/* By the looks of the tests before, to nobody. */
+	memset(lost, 0, sizeof(lost));
+	told = 0;
+	lines[0] = 0;
+	memory_lost_tell();
+	memory_lost(0x7000);
+	memory_lost_tell();
+	host_on_memory_lost(listen);
+	memory_lost_tell();
+	memory_lost_tell();
+	assert_int_equal(heard, 1);
+	memory_lost(0x8000);
+	memory_lost(0x7000);
+	/* Where a CPU looks around anyway; each once. */
+	mce_look();
+	mce_look();
+	assert_int_equal(heard, 2);
+	assert_true(host_memory_lost(0, &page) && page == 0x7000 && host_memory_lost(1, &page) && page == 0x8000);
+	assert_false(host_memory_lost(2, &page) || host_memory_lost(64, &page));
+	memset(lost, 0, sizeof(lost));
+	told = 0;
 	lines[0] = 0;
 	assert_int_equal(host_memory_lost_in(0x100000, 0x200000), 0x200000);
 	memory_lost(0x180000);

@@ -360,6 +360,11 @@ static void functions_reach_the_same(void **)
 		domain_log[0] = '\0';
 		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(4) + PAGE_SIZE), MIB(2)), 0);
 		expect_domain(modes[i].dma == VM_DMA_WINDOW ? "not 0x80001000+0x200000; " : "not 0x401000+0x200000; ");
+		/* What only the CPUs shall lose. */
+		domain_log[0] = '\0';
+		assert_int_equal(vm_unmap_for_cpus(&vcpus[0], gpa(MIB(7) + PAGE_SIZE), PAGE_SIZE), 0);
+		expect_domain("");
+		assert_int_equal(stage2_lookup(&parts.stage2, MIB(7) + PAGE_SIZE, &m), -ENOENT);
 		/* An IOMMU that does not answer: the CPUs have lost it, and the caller hears that functions may not have. */
 		domain_says = -EIO;
 		assert_int_equal(vm_unmap(&vcpus[0], gpa(MIB(7)), PAGE_SIZE), -EIO);

@@ -95,7 +95,8 @@ bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
 	m->mcg_status = (page & (MCG_STATUS_RIPV | MCG_STATUS_EIPV)) | MCG_STATUS_MCIP | (one ? MCG_STATUS_LMCE : 0);
 	m->due = true;
 	vcpu_look(vcpu);
-	vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost, at GPA %#lx: told by #MC", vcpu->id, at);
+	if (vm_tells_lost(vcpu->vm, page & ~(PAGE_SIZE - 1)))
+		vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost, at GPA %#lx: told by #MC", vcpu->id, at);
 	return true;
 }
 

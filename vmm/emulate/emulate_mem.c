@@ -44,6 +44,8 @@ static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write
 	if (ram) {
 		if (!(write ? mc_copy(ram, value, size) : mc_copy(value, ram, size)))
 			guest_lost(vcpu->vm);
+	} else if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unlikely(guest_is_lost(vcpu->vm, addr))) {
+		vcpu_lost_access(vcpu, addr);
 	} else if (likely(!(size & (size - 1)) && IS_ALIGNED(addr.v, size))) {
 		access_device(vcpu, addr.v, size, write, value);
 	} else {

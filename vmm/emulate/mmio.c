@@ -8,6 +8,7 @@
 
 #include "vmm/emulate/emulate.h"
 #include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
 #include "vmm/memory/split.h"
 #include "vmm/vm.h"
 
@@ -81,6 +82,10 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	const struct insn *insn;
 	int err;
 
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unlikely(guest_is_lost(vcpu->vm, exit->stage2.gpa))) {
+		vcpu_lost_access(vcpu, exit->stage2.gpa);
+		return;
+	}
 	if (IS_ENABLED(CONFIG_MITIGATIONS) && exit->stage2.exec && !exit->stage2.walk && vm_execute(vcpu, exit->stage2.gpa))
 		return;
 	if (exit->stage2.exec && !exit->stage2.walk && emulate_refuse_program(vcpu))

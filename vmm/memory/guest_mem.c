@@ -6,11 +6,24 @@
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vm_parts.h"
 
+/* Is some of it known to be lost? */
+static bool is_lost(u64 hpa, u64 size)
+{
+	return IS_ENABLED(CONFIG_MACHINE_CHECKS) && host_memory_lost_in(ALIGN_DOWN(hpa, PAGE_SIZE), hpa + size) != hpa + size;
+}
+
+bool guest_is_lost(struct vm *vm, gpa_t addr)
+{
+	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr.v);
+
+	return r && is_lost(r->hpa + (addr.v - r->gpa), 1);
+}
+
 void *guest_ptr(struct vm *vm, gpa_t addr, u64 size)
 {
 	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr.v);
 
-	if (!r || size > r->size - (addr.v - r->gpa))
+	if (!r || size > r->size - (addr.v - r->gpa) || is_lost(r->hpa + (addr.v - r->gpa), size))
 		return NULL;
 	return host_hpa_to_virt(hpa(r->hpa + (addr.v - r->gpa)));
 }
@@ -39,7 +52,7 @@ void *guest_area(struct vm *vm, gpa_t addr, u64 size)
 	return p;
 }
 
-/* The longest piece of [addr, addr+size) that is contiguous; *len is its length. NULL when addr is not RAM. */
+/* The longest piece of [addr, addr+size) that is contiguous; *len is its length. NULL when addr is not RAM, or it is lost. */
 static void *piece(struct vm *vm, u64 addr, u64 size, u64 *len)
 {
 	const struct gpa_region *r = gpa_map_find(&vm_parts(vm)->map, addr);
@@ -47,6 +60,8 @@ static void *piece(struct vm *vm, u64 addr, u64 size, u64 *len)
 	if (!r)
 		return NULL;
 	*len = MIN(size, r->size - (addr - r->gpa));
+	if (is_lost(r->hpa + (addr - r->gpa), *len))
+		return NULL;
 	return host_hpa_to_virt(hpa(r->hpa + (addr - r->gpa)));
 }
 

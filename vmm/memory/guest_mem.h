@@ -10,8 +10,8 @@ struct vcpu;
 struct vm;
 
 /*
- * Host pointer to [gpa, gpa+size) when all of it is RAM of one extent, else
- * NULL. The guest may change the bytes at any time: read each once. The machine
+ * Host pointer to [gpa, gpa+size) when all of it is RAM of one extent, none of
+ * it known to be lost, else NULL. The guest may change the bytes at any time: read each once. The machine
  * may lose them: access them by mc_access.h only.
  */
 void *guest_ptr(struct vm *vm, gpa_t gpa, u64 size);
@@ -29,6 +29,8 @@ int guest_zero(struct vm *vm, gpa_t gpa, u64 size);
  * memory is its own. -EIO. What is nobody's RAM (a module's, a disk's) is an access that failed and nothing else.
  */
 int guest_lost(struct vm *vm);
+/* Is it RAM that the machine is known to have lost? All of the above refuse it. */
+bool guest_is_lost(struct vm *vm, gpa_t gpa);
 
 /* DEBUG: whatever the rights, and without a trace in the tables. */
 enum guest_access { ACCESS_READ, ACCESS_WRITE, ACCESS_FETCH, ACCESS_DEBUG };

@@ -96,6 +96,16 @@ static void path_note(struct guest_path *path, const void *entry, u64 value)
 	path->value[path->levels++] = value;
 }
 
+/* None is there: for the CPU it would be a machine check, where it is lost. */
+static int no_entry(const struct walk *w, u64 gva, gpa_t at, struct guest_fault *f)
+{
+	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || !guest_is_lost(w->vcpu->vm, at))
+		return fault(w, gva, 0, f);
+	if (w->access != ACCESS_DEBUG)
+		vcpu_lost_access(w->vcpu, at);
+	return -EIO;
+}
+
 /* 0; -EFAULT and *f; -EAGAIN: an entry has changed before its bits could be set; -EIO: one is lost. */
 static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f)
 {
@@ -114,7 +124,7 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 		u64 e;
 
 		if (!entry)
-			return fault(w, gva, 0, f);
+			return no_entry(w, gva, gpa(table + index * m.entry_size), f);
 		if (!read_entry(entry, m.entry_size, &e))
 			return guest_lost(w->vcpu->vm);
 		if (w->path)
@@ -211,8 +221,11 @@ static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u
 		return err;
 	}
 	path->page = guest_ptr(vcpu->vm, addr, PAGE_SIZE);
-	if (!path->page)
+	if (!path->page) {
+		if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && guest_is_lost(vcpu->vm, addr))
+			vcpu_lost_access(vcpu, addr);
 		return -EIO;
+	}
 	*out = path->page + offset;
 	return 0;
 }

@@ -85,14 +85,12 @@ static bool wait_for(struct vcpu *vcpu, u64 count)
 	return true;
 }
 
-int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
+int vm_unmap_for_cpus(struct vcpu *vcpu, gpa_t gpa, u64 size)
 {
 	struct vm *vm = vcpu->vm;
-	int blocked = IS_ENABLED(CONFIG_IOMMU) && vm_parts(vm)->domain ? vm_domain_unmap(vm, gpa, size) : 0;
 	int err = stage2_unmap(&vm_parts(vm)->stage2, gpa.v, size);
 	u64 count = __atomic_add_fetch(&vm->stage2_count, 1, __ATOMIC_SEQ_CST);
 
-	err = blocked ? blocked : err;
 	/* All are under way before the first is waited for. */
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		if (__atomic_load_n(&vm->vcpus[i]->stage2_seen, __ATOMIC_SEQ_CST) != STAGE2_ABSENT)
@@ -103,4 +101,13 @@ int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
 			return err;
 	stage2_reap(&vm_parts(vm)->stage2);
 	return err;
+}
+
+int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size)
+{
+	bool contained = IS_ENABLED(CONFIG_IOMMU) && vm_parts(vcpu->vm)->domain;
+	int blocked = contained ? vm_domain_unmap(vcpu->vm, gpa, size) : 0;
+	int err = vm_unmap_for_cpus(vcpu, gpa, size);
+
+	return blocked ? blocked : err;
 }

@@ -72,6 +72,8 @@ int vm_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size, unsigned prot, enum me
  * IOMMU does not answer, and memory gets no other use either.
  */
 int vm_unmap(struct vcpu *vcpu, gpa_t gpa, u64 size);
+/* The same for CPUs only: the VM's functions reach it as before. */
+int vm_unmap_for_cpus(struct vcpu *vcpu, gpa_t gpa, u64 size);
 
 /* vm_domain.c, only in images with IOMMU: the part of the functions, of a VM with a domain. As host_iommu_map() and _unmap(). */
 int vm_domain_map(struct vm *vm, gpa_t gpa, hpa_t hpa, u64 size);

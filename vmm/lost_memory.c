@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Memory of a VM's that the machine has lost, from the moment on that this is known: it leaves the second-level tables, so that a
+ * use of it is an exit in place of one more machine check; and what follows a use. Its PCI functions reach it as before: what they
+ * write makes it sound again.
+ */
+#include "vmm/hvm.h"
+#include "vmm/memory/guest_mem.h"
+#include "vmm/memory/shootdown.h"
+#include "vmm/service.h"
+#include "vmm/slot.h"
+#include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
+
+static void drop(struct vcpu *vcpu, u64 page)
+{
+	struct vm *vm = vcpu->vm;
+	u64 at;
+
+	if (!gpa_map_of_host(&vm_parts(vm)->map, page, &at))
+		return;
+	/* Without a table for the rest of a large page it stays there: a use is a machine check, as the first one. */
+	if (vm_unmap_for_cpus(vcpu, gpa(at), PAGE_SIZE))
+		host_no_memory(vm->name);
+	else
+		vm_log(vm, "memory at GPA %#lx is lost: the guest has it no longer", at);
+}
+
+void vm_drop_lost(struct vcpu *vcpu)
+{
+	struct vm *vm = vcpu->vm;
+	u64 page;
+
+	vm_stage2_lock(vcpu);
+	for (; host_memory_lost(vm->lost_seen, &page); __atomic_store_n(&vm->lost_seen, vm->lost_seen + 1, __ATOMIC_RELEASE))
+		drop(vcpu, page);
+	vm_stage2_unlock(vm);
+}
+
+/* One vCPU of each VM looks, in the guest or not; those that have not begun do so before they enter it. */
+static void tell_vms(void)
+{
+	spin_lock(&monitor_lock);
+	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
+		if (s->vm)
+			vcpu_kick(s->vm->vcpus[0]);
+	spin_unlock(&monitor_lock);
+}
+
+static void listen(void)
+{
+	host_on_memory_lost(tell_vms);
+}
+
+MONITOR_SERVICE(listen);
+
+bool vm_tells_lost(struct vm *vm, u64 page)
+{
+	u64 lost;
+
+	for (unsigned i = 0; host_memory_lost(i, &lost); i++)
+		if (lost == page)
+			return !(__atomic_fetch_or(&vm->lost_told, BIT(i), __ATOMIC_ACQ_REL) & BIT(i));
+	return false;
+}
+
+void vcpu_lost_memory(struct vcpu *vcpu, u64 page)
+{
+	if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vcpu_machine_check(vcpu, page))
+		return;
+	vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
+	/* Nothing of it is shown: that might be the same memory. */
+	vm_end(vcpu->vm, VM_END_MACHINE_CHECK);
+}
+
+void vcpu_lost_access(struct vcpu *vcpu, gpa_t addr)
+{
+	const struct gpa_region *r = gpa_map_find(&vm_parts(vcpu->vm)->map, addr.v);
+
+	/* A fault: the instruction has not been carried out, and can be begun again. */
+	vcpu_lost_memory(vcpu, ALIGN_DOWN(r->hpa + (addr.v - r->gpa), PAGE_SIZE) | MCG_STATUS_RIPV | MCG_STATUS_EIPV);
+}
