@@ -88,7 +88,7 @@ static void look_at(unsigned i, struct sum *sum)
 	while (hest_section(copy, of[i].size, &at, text, sizeof(text), &found)) {
 		sum->sections++;
 		sum->fatal |= found.fatal;
-		if (found.fatal || found.lost || lines++ < LINES)
+		if (found.fatal || (found.lost ? !memory_lost_told(found.page) : lines++ < LINES))
 			printk_error("firmware reports an error: %s", text);
 		if (!found.lost)
 			continue;

@@ -11,7 +11,7 @@
 #include "kernel/percpu.h"
 
 #define LOOK_SECONDS 10
-#define LINES 16 /* of corrected errors, by all CPUs; then they are only counted */
+#define LINES 16 /* of corrected errors, by all CPUs, and of lost memory without an address; then they are only counted */
 
 #define FEATURE_CONTROL_LOCK BIT(0)
 #define FEATURE_CONTROL_VMXON BIT(2)
@@ -23,7 +23,7 @@
 
 #define MCG_WHERE (MCG_STATUS_RIPV | MCG_STATUS_EIPV)
 
-static u64 corrected, uncorrected; /* atomic */
+static u64 corrected, uncorrected, nameless; /* the last: of the second, those without a page; atomic */
 
 struct mce_kind mce_kind_of(u64 cap)
 {
@@ -57,6 +57,22 @@ static void tell(unsigned bank, const char *what, u64 status, u64 address, u64 m
 		     address, misc);
 }
 
+static u64 count(u64 *counter)
+{
+	return __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
+}
+
+/* Counts it. Is it worth a line, too? Corrected errors may be many, and a guest may use a lost page as often as it likes. */
+static bool is_news(enum mce_verdict verdict, const u64 *page)
+{
+	if (verdict == MCE_CORRECTED)
+		return count(&corrected) <= LINES;
+	count(&uncorrected);
+	if (verdict == MCE_FATAL)
+		return true;
+	return page ? !memory_lost_told(*page) : count(&nameless) <= LINES;
+}
+
 /* One error of a bank: in STATUS, or in DESTAT, which has no MISC. *used: for host_work's fault(), if it tells that. */
 static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg, bool taken, u64 mcg_status, u64 *used)
 {
@@ -66,15 +82,16 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 	};
 	u64 status = bank_read(kind, bank, reg), address, misc, page;
 	enum mce_verdict verdict = mce_judge(kind, status, taken, mcg_status);
+	bool has_page;
 
 	if (verdict == MCE_NONE)
 		return verdict;
 	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + MCE_ADDR - MCE_STATUS) : 0;
 	misc = reg == MCE_STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MCE_MISC) : 0;
-	if (__atomic_add_fetch(verdict == MCE_CORRECTED ? &corrected : &uncorrected, 1, __ATOMIC_RELAXED) <= LINES ||
-	    verdict != MCE_CORRECTED)
+	has_page = (verdict == MCE_LOST || verdict == MCE_USED) && mce_page(kind, status, address, misc, &page);
+	if (is_news(verdict, has_page ? &page : NULL))
 		tell(bank, what[verdict], status, address, misc);
-	if ((verdict == MCE_LOST || verdict == MCE_USED) && mce_page(kind, status, address, misc, &page)) {
+	if (has_page) {
 		memory_lost(page);
 		if (verdict == MCE_USED)
 			*used = page | (mcg_status & MCG_WHERE);

@@ -8,6 +8,7 @@
 
 static u64 lost[HOST_LOST_MAX]; /* page + 1, never taken back, in the order of their loss; 0: free. Atomic */
 static void (*listener)(void);
+static bool full;              /* and that was said; atomic */
 static u32 told;               /* how many of these it has been told of; atomic */
 
 void memory_lost(u64 page)
@@ -20,7 +21,14 @@ void memory_lost(u64 page)
 		if (!none || none == page + 1)
 			return;
 	}
-	printk_error("memory: the page at %#lx is one too many to be kept out of use: restart the node", page);
+	if (!__atomic_exchange_n(&full, true, __ATOMIC_ACQ_REL))
+		printk_error("memory: the page at %#lx, and each from now on, is one too many to be kept out of use: restart "
+			     "the node", page);
+}
+
+bool memory_lost_told(u64 page)
+{
+	return __atomic_load_n(&full, __ATOMIC_ACQUIRE) || host_memory_lost_in(page, page + PAGE_SIZE) == page;
 }
 
 bool host_memory_lost(unsigned i, u64 *page)

@@ -9,7 +9,9 @@
  * leaves a line unfinished and waits; mode=tick counts its timer interrupts
  * for ever, and mode=mwait, too, but sleeps in MWAIT, with period=0 until
  * something else ends that; mode=mce says what its machine checks tell, and
- * goes on; mode=nmi hangs, and says what NMIs come at LINT1; mode=crash dies of a triple fault; mode=reset pulses the keyboard
+ * goes on, and mode=touch reads at=ADDRESS without end, and with mce=1 until a
+ * machine check tells that this is lost; mode=nmi hangs, and says what NMIs
+ * come at LINT1; mode=crash dies of a triple fault; mode=reset pulses the keyboard
  * controller's reset line; mode=keys says what is typed; mode=wild says lines
  * that a terminal would obey, and waits; mode=once says one line and ends.
  */
@@ -86,16 +88,19 @@ FRAME static void hang_outer(void)
 
 static volatile bool told;
 
+extern const u8 behave_touch[], behave_touched[];
+
 static void on_mce(struct trap_frame *f)
 {
 	told = true;
-	(void)f;
+	if (f->rip == (u64)behave_touch)
+		f->rip = (u64)behave_touched;
 	print("behave: machine check %lx: status %lx address %lx misc %lx", rdmsr(0x17a), rdmsr(0x401), rdmsr(0x402), rdmsr(0x403));
 	wrmsr(0x401, 0);
 	wrmsr(0x17a, 0);
 }
 
-static void mce(void)
+static void take_mce(void)
 {
 	u64 cr4;
 
@@ -103,6 +108,25 @@ static void mce(void)
 	trap_handlers[18] = on_mce;
 	irq_off();
 	asm volatile("mov %%cr4, %0\n\tor $0x40, %0\n\tmov %0, %%cr4" : "=r"(cr4));
+}
+
+static void touch(void)
+{
+	u64 at = option_number("at", 0);
+
+	if (option_number("mce", 0))
+		take_mce();
+	print("behave: touches %lx", at);
+	while (!told)
+		asm volatile("behave_touch:\n\tmov (%0), %%al\nbehave_touched:" : : "r"(at) : "rax", "memory");
+	print("behave: goes on");
+	for (;;)
+		asm volatile("hlt");
+}
+
+static void mce(void)
+{
+	take_mce();
 	print("behave: waits");
 	/* No exit may come in between: an error there would be the hypervisor's. */
 	while (!told)
@@ -154,6 +178,8 @@ void test_main(void)
 		mce();
 	if (mode_is("nmi"))
 		nmi();
+	if (mode_is("touch"))
+		touch();
 	if (mode_is("wild")) {
 		print("\x1b[2J\x1b[1;31mred\x1b[0m \x9b""7m \xff\xfe\a\b K\xc3\xa4se");
 		for (;;)

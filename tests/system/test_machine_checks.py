@@ -58,9 +58,9 @@ def told(what, status, address, cpu=IDLE):
         cpu, BANK, what, status, address)
 
 
-def place(running):
-    """Where b has its memory: in one piece."""
-    pieces = re.findall(r"^b: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$", running.text, re.M)
+def place(running, name="b"):
+    """Where a VM has its memory: in one piece."""
+    pieces = re.findall(r"^%s: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$" % name, running.text, re.M)
     return int(pieces[-1], 16)
 
 
@@ -82,6 +82,7 @@ def test_lost_memory(tmp_path):
             running.expect(told("memory is lost that nobody has used since", LOST, pages[n] + 0x123))
             running.expect(r"^margay: memory: the page at %#x is given to nobody any more\r?$" % pages[n])
             if n:
+                running.expect(r"^b: memory at GPA 0x900000 is lost: the guest has it no longer\r?$")
                 assert console.state("b") == "running"
                 assert console.answer("vm stop b") == ["b: stops"]
                 console.settle("b")
@@ -89,10 +90,11 @@ def test_lost_memory(tmp_path):
             while console.state("b") != "running":
                 pass
             assert all(not place(running) <= page < place(running) + (32 << 20) for page in pages), (pages, place(running))
-            # The same error twice is one page.
+            # The same page twice is counted, and no news.
             inject(tmp_path, IDLE, LOST, pages[n])
-            running.expect(told("memory is lost that nobody has used since", LOST, pages[n]))
-        assert "machine checks: 0 corrected, 4 not" in console.answer("node")
+            while "machine checks: 0 corrected, %d not" % (2 * n + 2) not in console.answer("node"):
+                pass
+        assert len(re.findall(r"^margay: machine check: ", running.text, re.M)) == 2
         assert running.text.count("is given to nobody any more") == 2
         assert console.state("a") == console.state("b") == "running"
         assert console.end().status == 0
@@ -128,6 +130,84 @@ def test_corrected_in_time(tmp_path):
         for cpu in 1, 2, 3:
             assert re.search(told("corrected", CORRECTED, 0x5000 + 0x1000 * cpu, cpu), running.text, re.M)
         assert "NMI of the platform" not in running.text
+
+
+@pytest.mark.parametrize("on_mce", ["stop", "inject"])
+def test_lost_page_of_a_guest(tmp_path, on_mce):
+    """Told to a CPU that had nothing to do with it: the guest has the page no longer. Its next use of it is an exit, and no machine
+    check: that ends the VM, or is told to the guest, in one line."""
+    vms = {"a.conf": vm("a", "touch at=0x900000%s" % (" mce=1" if on_mce == "inject" else ""), cpus="1-1", on_mce=on_mce),
+           "b.conf": vm("b", "tick", cpus="0-0")}
+    elf = node.variant("vm-machine-checks", "VM_MACHINE_CHECKS=y")
+    with start("mce-page-" + on_mce, "qemu", vms, 3, extra=qemu_monitor.arguments(tmp_path), elf=elf) as running:
+        running.expect(r"^(\[a\] )?behave: touches 900000\r?$")
+        running.expect(r"^(\[b\] )?behave: ticks=")
+        page = place(running, "a") + (9 << 20)
+        inject(tmp_path, IDLE, LOST, page)
+        running.expect(told("memory is lost that nobody has used since", LOST, page))
+        running.expect(r"^a: memory at GPA 0x900000 is lost: the guest has it no longer\r?$")
+        if on_mce == "stop":
+            running.expect(r"^a: vcpu0: has used memory that the machine has lost: the machine checks before\r?$")
+            running.expect(r"^a: end=machine-check\r?$")
+        else:
+            running.expect(r"^a: vcpu0: has used memory that the machine has lost, at GPA 0x900000: told by #MC\r?$")
+            running.expect(r"^(\[a\] )?behave: machine check 7: status b400000000000134 address 900000 misc 0\r?$")
+            running.expect(r"^(\[a\] )?behave: goes on\r?$")
+        running.expect(r"^(\[b\] )?behave: ticks=")
+        console = Console(running)
+        console.call()
+        # Nothing but the first error was the machine's.
+        assert "machine checks: 0 corrected, 1 not" in console.answer("node")
+        assert console.state("b") == "running"
+        console.end()
+
+
+def region_of(gdb, function):
+    """Where the first access of mc_access.h in a function of the image begins."""
+    at, end = gdb.number("(long)&__start_mc_table"), gdb.number("(long)&__stop_mc_table")
+    for word in range(at, end, 12):
+        begin = word + gdb.number("(long)*(int *)%#x" % word)
+        begin &= (1 << 64) - 1
+        if re.match(r"%s(\.\w+)* (\+ \d+ )?in section" % function, gdb.ask("info symbol %#x" % begin)):
+            return begin
+    raise AssertionError("no access in %s" % function)
+
+
+@pytest.mark.parametrize("where", ["inside", pytest.param("before", marks=pytest.mark.full)])
+def test_access_of_the_hypervisor(tmp_path, where):
+    """It reads the code of a guest's, whose page is lost: the access fails, that VM is over, the other and the node go on. At
+    any other instruction the same error ends the node. gdb holds the CPU there."""
+    vms = {"a.conf": vm("a", "tick", cpus="1-1"), "b.conf": vm("b", "tick", cpus="2-2")}
+    line = os.path.join(tmp_path, "gdb")
+    extra = qemu_monitor.arguments(tmp_path) + ["-gdb", "unix:%s,server=on,wait=off" % line]
+    with start("mce-access-" + where, "qemu", vms, 3, extra=extra) as running:
+        for name in "ab":
+            running.expect(r"^(\[%s\] )?behave: ticks=" % name)
+        with gdb_client.Gdb(types.SimpleNamespace(address=line)) as gdb:
+            gdb.ask("symbol-file " + os.path.join(node.BUILD, "margay.elf"))
+            at = region_of(gdb, "emulate_fetch") if where == "inside" else gdb.number("(long)&emulate_fetch")
+            gdb.ask("hbreak *%#x" % at)
+            gdb.ask("continue")
+            assert gdb.number("$rip") == at
+            cpu = gdb.number("$_thread") - 1
+            name, other = ("a", "b") if cpu == 1 else ("b", "a")
+            page = place(running, name) + (9 << 20)
+            inject(tmp_path, cpu, LOST | AR, page, RIPV | EIPV | MCIP)
+            gdb.ask("delete")
+            gdb.ask("detach")
+        running.expect(told("memory is lost that was in use here", LOST | AR, page, cpu))
+        if where == "before":
+            running.expect(r"^margay: machine check: CPU %d cannot go on: MCG_STATUS 0x7\r?$" % cpu)
+            running.expect(r"^margay: panic on CPU %d: #MC machine check " % cpu)
+            return
+        running.expect(r"^%s: memory that the hypervisor uses for it is lost, at GPA 0x900000: the machine checks before\r?$" %
+                       name)
+        running.expect(r"^%s: end=machine-check\r?$" % name)
+        running.expect(r"^(\[%s\] )?behave: ticks=" % other)
+        console = Console(running)
+        console.call()
+        assert console.state(other) == "running"
+        console.end()
 
 
 @pytest.mark.parametrize("name, status, mcg_status", [
@@ -309,7 +389,7 @@ def expect_cut(running, line):
 
 def inject_guest(running, machine):
     """An error of a page of a's, 9 MiB behind its beginning, that it has used."""
-    page = int(re.findall(r"^a: memory: 32M on node 0: 0 is at (0x[0-9a-f]+)\r?$", running.text, re.M)[-1], 16) + (9 << 20)
+    page = place(running, "a") + (9 << 20)
     status, mcg_status = USED[machine]
     running.send(TO_AND_FRO)
     running.expect(PROMPT, prompt=True)

@@ -429,6 +429,10 @@ static void test_lost(void **)
 	       "memory: the page at 0x20000 is given to nobody any more\n"
 	       "firmware reports an error: memory, fatal: address 0x30000\n"
 	       "memory: the page at 0x30000 is given to nobody any more\n");
+	/* The same once more is no news, but for what is fatal. */
+	memcpy(memory + 0x1000, block, filled);
+	assert_true(ghes_look());
+	expect("firmware reports an error: memory, fatal: address 0x30000\n");
 	assert_int_equal(host_memory_lost_in(0, 0x100000), 0x20000);
 	assert_int_equal(host_memory_lost_in(0x21000, 0x100000), 0x30000);
 }
