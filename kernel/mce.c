@@ -73,28 +73,45 @@ static bool is_news(enum mce_verdict verdict, const u64 *page)
 	return page ? !memory_lost_told(*page) : count(&nameless) <= LINES;
 }
 
-/* One error of a bank: in STATUS, or in DESTAT, which has no MISC. *used: for host_work's fault(), if it tells that. */
-static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg, bool taken, u64 mcg_status, u64 *used)
+/* A look at the banks. */
+struct look {
+	bool taken;       /* in a machine check with this MCG_STATUS; */
+	u64 mcg_status;
+	bool core_is_vms; /* and all threads of the core were in one VM's guest mode: what they have used is that VM's */
+	u64 used;         /* found: for host_work's fault(); HOST_LOST_UNKNOWN: no page, or several */
+};
+
+static enum mce_verdict judge(const struct mce_kind *kind, u64 status, const struct look *look)
+{
+	enum mce_verdict verdict = mce_judge(kind, status, look->taken, look->mcg_status);
+
+	return verdict == MCE_USED_BY_CORE && !look->core_is_vms ? MCE_FATAL : verdict;
+}
+
+/* One error of a bank: in STATUS, or in DESTAT, which has no MISC. */
+static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsigned reg, struct look *look)
 {
 	static const char *const what[] = {
 		[MCE_CORRECTED] = "corrected", [MCE_LOST] = "memory is lost that nobody has used since",
-		[MCE_USED] = "memory is lost that was in use here", [MCE_FATAL] = "not to be recovered from",
+		[MCE_USED] = "memory is lost that was in use here",
+		[MCE_USED_BY_CORE] = "memory is lost that was in use here, and more that no bank tells of",
+		[MCE_FATAL] = "not to be recovered from",
 	};
 	u64 status = bank_read(kind, bank, reg), address, misc, page;
-	enum mce_verdict verdict = mce_judge(kind, status, taken, mcg_status);
+	enum mce_verdict verdict = judge(kind, status, look);
 	bool has_page;
 
 	if (verdict == MCE_NONE)
 		return verdict;
 	address = status & MCI_STATUS_ADDRV ? bank_read(kind, bank, reg + MCE_ADDR - MCE_STATUS) : 0;
 	misc = reg == MCE_STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MCE_MISC) : 0;
-	has_page = (verdict == MCE_LOST || verdict == MCE_USED) && mce_page(kind, status, address, misc, &page);
+	has_page = verdict >= MCE_LOST && verdict < MCE_FATAL && mce_page(kind, status, address, misc, &page);
 	if (is_news(verdict, has_page ? &page : NULL))
 		tell(bank, what[verdict], status, address, misc);
 	if (has_page) {
 		memory_lost(page);
 		if (verdict == MCE_USED)
-			*used = page | (mcg_status & MCG_WHERE);
+			look->used = page | (look->mcg_status & MCG_WHERE);
 	}
 	/* What ends the node is left for who comes after: the firmware, or the next boot's log. */
 	if (verdict != MCE_FATAL)
@@ -105,27 +122,26 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 	return verdict;
 }
 
-/* *used: as look_at() sets it, or HOST_LOST_UNKNOWN. */
-static enum mce_verdict look_at_all(bool taken, u64 mcg_status, u64 *used)
+static enum mce_verdict look_at_all(struct look *look)
 {
 	unsigned uses = 0;
 	enum mce_verdict worst = MCE_NONE;
 	struct mce_kind kind;
 	u64 cap;
 
-	*used = HOST_LOST_UNKNOWN;
+	look->used = HOST_LOST_UNKNOWN;
 	if (host_rdmsr(MSR_MCG_CAP, &cap))
 		return MCE_NONE;
 	kind = mce_kind_of(cap);
 	for (unsigned bank = 0; bank < MCG_CAP_COUNT(cap); bank++) {
-		enum mce_verdict verdict = look_at(&kind, bank, MCE_STATUS, taken, mcg_status, used);
-		enum mce_verdict deferred = kind.smca ? look_at(&kind, bank, SMCA_DESTAT, taken, mcg_status, used) : MCE_NONE;
+		enum mce_verdict verdict = look_at(&kind, bank, MCE_STATUS, look);
+		enum mce_verdict deferred = kind.smca ? look_at(&kind, bank, SMCA_DESTAT, look) : MCE_NONE;
 
 		worst = MAX(worst, MAX(verdict, deferred));
 		uses += verdict == MCE_USED;
 	}
-	if (uses > 1)
-		*used = HOST_LOST_UNKNOWN;
+	if (uses > 1 || worst == MCE_USED_BY_CORE)
+		look->used = HOST_LOST_UNKNOWN;
 	return worst;
 }
 
@@ -178,9 +194,9 @@ void mce_init_cpu(void)
 
 void mce_look_now(void)
 {
-	u64 used;
+	struct look look = { 0 };
 
-	look_at_all(false, 0, &used);
+	look_at_all(&look);
 	if (IS_ENABLED(CONFIG_HEST) && !this_cpu()->id)
 		ghes_look();
 }
@@ -200,36 +216,51 @@ void mce_look(void)
 }
 
 /*
+ * No bank tells why this CPU cannot go on where it was: another thread of its core has met the same error at the same time, and has
+ * emptied the bank.
+ */
+static bool was_emptied(enum mce_verdict worst, const struct look *look)
+{
+	return worst < MCE_USED && !(look->mcg_status & MCG_STATUS_RIPV);
+}
+
+/*
  * May what has used lost memory be ended, and nobody else? The guest's next instruction may be lost with it. An access that fails
  * must be the one that the CPU means, and somebody must be told which memory it was.
  */
-static bool may_end(enum mc_place place, u64 used, u64 mcg_status)
+static bool may_end(enum mc_place place, const struct look *look)
 {
-	return place == MC_IN_GUEST || (place == MC_IN_ACCESS && used != HOST_LOST_UNKNOWN && mcg_status & MCG_STATUS_EIPV);
+	return place == MC_IN_GUEST ||
+	       (place == MC_IN_ACCESS && look->used != HOST_LOST_UNKNOWN && look->mcg_status & MCG_STATUS_EIPV);
 }
 
 enum mc_outcome upcall_machine_check(enum mc_place place)
 {
 	struct cpu *cpu = this_cpu();
-	u64 mcg_status = 0, used;
+	struct look look = { .taken = true };
 	enum mce_verdict worst;
 
-	host_rdmsr(MSR_MCG_STATUS, &mcg_status);
-	worst = look_at_all(true, mcg_status, &used);
+	host_rdmsr(MSR_MCG_STATUS, &look.mcg_status);
+	look.core_is_vms = place == MC_IN_GUEST && cpu->work->core_is_vms(cpu->work);
+	worst = look_at_all(&look);
 	/* It is this CPU's, and no bank tells: firmware has looked first (ACPI 6.4, table 18-14: notification by MCE). */
-	if (IS_ENABLED(CONFIG_HEST) && place == MC_IN_GUEST && worst == MCE_NONE && (mcg_status & MCG_WHERE) != MCG_STATUS_RIPV) {
-		worst = ghes_judge(&used);
-		used |= mcg_status & MCG_WHERE;
+	if (IS_ENABLED(CONFIG_HEST) && place == MC_IN_GUEST && worst == MCE_NONE &&
+	    (look.mcg_status & MCG_WHERE) != MCG_STATUS_RIPV) {
+		worst = ghes_judge(&look.used);
+		look.used |= look.mcg_status & MCG_WHERE;
 	}
-	if (worst == MCE_FATAL || (worst == MCE_USED && !may_end(place, used, mcg_status)) ||
-	    (worst < MCE_USED && !(mcg_status & MCG_STATUS_RIPV))) {
-		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id, mcg_status);
+	if (was_emptied(worst, &look) && look.core_is_vms) {
+		worst = MCE_USED_BY_CORE;
+		look.used = HOST_LOST_UNKNOWN;
+	}
+	if (worst == MCE_FATAL || (worst == MCE_USED && !may_end(place, &look)) || was_emptied(worst, &look)) {
+		printk_error("machine check: CPU %u cannot go on: MCG_STATUS %#lx", cpu->id, look.mcg_status);
 		return MC_STOPS;
 	}
 	if (worst == MCE_USED && place == MC_IN_ACCESS)
-		cpu->failed_page = used & ~(PAGE_SIZE - 1);
-	else if (worst == MCE_USED)
-		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK, used);
+		cpu->failed_page = look.used & ~(PAGE_SIZE - 1);
+	else if (worst >= MCE_USED)
+		cpu->work->fault(cpu->work, HOST_MACHINE_CHECK, look.used);
 	/* From here on another one does not shut the CPU down. */
 	host_wrmsr(MSR_MCG_STATUS, 0);
 	return worst == MCE_USED && place == MC_IN_ACCESS ? MC_ACCESS_FAILS : MC_GOES_ON;

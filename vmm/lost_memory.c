@@ -4,6 +4,7 @@
  * use of it is an exit in place of one more machine check; and what follows a use. Its PCI functions reach it as before: what they
  * write makes it sound again.
  */
+#include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/memory/shootdown.h"
@@ -11,6 +12,8 @@
 #include "vmm/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm_parts.h"
+
+#define SAME_MS 1000 /* machine checks within that time may be one error's: each waits for the log */
 
 static void drop(struct vcpu *vcpu, u64 page)
 {
@@ -53,6 +56,34 @@ static void listen(void)
 }
 
 MONITOR_SERVICE(listen);
+
+/* Is that CPU in the VM's guest, or has its own machine check, by the same error, brought it out of that? */
+static bool is_guests(const struct vm *vm, unsigned cpu)
+{
+	for (unsigned i = 0; i < vm->nr_vcpus; i++) {
+		const struct vcpu *v = vm->vcpus[i];
+		u64 used = __atomic_load_n(&v->lost_used, __ATOMIC_ACQUIRE);
+
+		if (v->cpu == cpu)
+			return __atomic_load_n(&v->in_guest, __ATOMIC_ACQUIRE) ||
+			       (used && host_tsc() - used < host_tsc_khz() * SAME_MS);
+	}
+	return false;
+}
+
+bool vcpu_core_is_vms(struct host_work *work)
+{
+	const struct vcpu *vcpu = container_of(work, struct vcpu, work);
+	unsigned shift = cpuid_smt_shift(host_cpuid_for, NULL);
+	u32 core = host_cpu_info(vcpu->cpu)->apic_id >> shift;
+	const struct host_cpu_info *info;
+
+	/* One that does not run, or is given up, is nobody's. */
+	for (unsigned i = 0; (info = host_cpu_info(i)); i++)
+		if (info->apic_id >> shift == core && !(info->online && is_guests(vcpu->vm, i)))
+			return false;
+	return true;
+}
 
 bool vm_tells_lost(struct vm *vm, u64 page)
 {

@@ -167,7 +167,11 @@ static void loop(struct vcpu *vcpu)
 
 	while (look(vcpu))
 		do {
+			if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+				__atomic_store_n(&vcpu->in_guest, true, __ATOMIC_RELAXED);
 			hvm->run(vcpu, &exit);
+			if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+				__atomic_store_n(&vcpu->in_guest, false, __ATOMIC_RELAXED);
 			if (!IS_ENABLED(CONFIG_LEAN_EXITS) || likely(exit.reason != VMEXIT_DONE))
 				vmexit_dispatch(vcpu, &exit);
 			if (debugger_on() && unlikely(vcpu->debug.retired))
@@ -281,6 +285,7 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 	struct vcpu *vcpu = container_of(work, struct vcpu, work);
 
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && why == HOST_MACHINE_CHECK) {
+		__atomic_store_n(&vcpu->lost_used, host_tsc(), __ATOMIC_RELEASE);
 		/* It leaves the tables before the next entry. */
 		vcpu_look(vcpu);
 		vcpu_lost_memory(vcpu, lost);
@@ -302,6 +307,8 @@ static int assign(struct vcpu *vcpu)
 	vcpu->work = (struct host_work){ .name = vcpu->vm->name, .run = vcpu_work };
 	if (IS_ENABLED(CONFIG_PASSTHROUGH) || IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		vcpu->work.fault = vcpu_fault;
+	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+		vcpu->work.core_is_vms = vcpu_core_is_vms;
 	/* Two starts may wait for each other's CPU: none stays on its own until it gets that. */
 	while ((err = host_cpu_assign_behind(vcpu->cpu, &vcpu->work)) == -EBUSY && running(vcpu->vm))
 		host_interrupt_window();

@@ -93,6 +93,8 @@ struct vcpu {
 	struct exit_access access; /* valid while that instruction is carried out */
 	struct vcpu_debug debug;
 	bool live;                /* its CPU is the VM's: from its assignment until it has left; atomic */
+	bool in_guest;            /* between its entry and what each exit does first; atomic */
+	u64 lost_used;            /* host TSC: when it had a machine check for lost memory; 0: never; atomic */
 	bool died;                /* it could not go on: vcpu_die(), and the watchdog */
 	void (*call)(struct vcpu *vcpu); /* what vcpu_call() wants, or a mark that the vCPU is not in its loop; atomic */
 	u32 unfinished;           /* virtual PCI functions with work left, bits by index, atomic: pci_virtual_again() */
@@ -170,6 +172,8 @@ bool vcpu_machine_check(struct vcpu *vcpu, u64 page);
 
 /* ---- lost_memory.c, in images with MACHINE_CHECKS ---- */
 
+/* Of struct host_work: by vcpu->in_guest and lost_used. */
+bool vcpu_core_is_vms(struct host_work *work);
 /* Takes what the machine has lost since out of the second-level tables. On the vCPU's CPU, in its loop. */
 void vm_drop_lost(struct vcpu *vcpu);
 /* Is this the first time that the guest is told of that page? */

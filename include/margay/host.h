@@ -165,6 +165,11 @@ struct host_work {
 	bool (*nmi)(struct host_work *work); /* a closed CPU had one that nobody here has sent: its guest's? May be NULL */
 	/* run() has met that, and goes on; NULL: panic. lost: of HOST_MACHINE_CHECK. */
 	void (*fault)(struct host_work *work, enum host_fault why, u64 lost);
+	/*
+	 * In a machine check that an exit has brought: are all threads of this CPU's core in guest mode for the same VM, or were
+	 * they until then? In images with MACHINE_CHECKS, of whoever runs guests.
+	 */
+	bool (*core_is_vms)(struct host_work *work);
 };
 
 /*

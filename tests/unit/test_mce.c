@@ -105,7 +105,15 @@ static void end(struct host_work *work, enum host_fault why, u64 lost)
 	ended++;
 }
 
-static struct host_work work = { .fault = end };
+static bool core_is_vms; /* all threads of this core were in one VM's guest mode */
+
+static bool whose_core(struct host_work *work)
+{
+	assert_ptr_equal(work, this.work);
+	return core_is_vms;
+}
+
+static struct host_work work = { .fault = end, .core_is_vms = whose_core };
 
 static int reset(void **)
 {
@@ -115,6 +123,7 @@ static int reset(void **)
 	leaf_1 = leaf_7 = (struct cpuid_regs){ 0 };
 	corrected = uncorrected = nameless = 0;
 	firmware_asked = 0;
+	core_is_vms = false;
 	by_firmware = MCE_NONE;
 	this = (struct cpu){ .id = 3, .work = &work };
 	lines[0] = 0;
@@ -177,6 +186,12 @@ static void test_judge(void **)
 		{ &ser, VAL | UC | AR | WHERE, MCE_LOST, MCE_LOST },
 		{ &ser, VAL | UC | S | AR | WHERE, MCE_USED, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | WHERE | OVER, MCE_FATAL, MCE_NONE },
+		/* What a data load or an instruction fetch hides was of that core, too (16.9.3.2); filtered or not. */
+		{ &ser, VAL | UC | S | AR | WHERE | OVER | 0x134, MCE_USED_BY_CORE, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | WHERE | OVER | 0x1150, MCE_USED_BY_CORE, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | ADDRV | OVER | 0x134, MCE_FATAL, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | WHERE | OVER | PCC | 0x134, MCE_FATAL, MCE_NONE },
+		{ &ser, VAL | UC | S | AR | WHERE | 0x134, MCE_USED, MCE_NONE },
 		{ &ser, VAL | UC | S | AR | ADDRV, MCE_FATAL, MCE_NONE }, { &ser, VAL | UC | S | AR | MISCV, MCE_FATAL, MCE_NONE },
 		{ &amd, VAL | DEFERRED, MCE_LOST, MCE_LOST }, { &amd, VAL | UC, MCE_USED, MCE_NONE },
 		{ &amd, VAL | UC | OVER, MCE_FATAL, MCE_NONE }, { &new_amd, VAL | UC | OVER, MCE_USED, MCE_NONE },
@@ -436,6 +451,43 @@ static void test_firmware(void **)
 	assert_true(upcall_machine_check(MC_IN_GUEST) == MC_GOES_ON && !firmware_asked && !ended);
 }
 
+/*
+ * Two threads of a core have read a lost page at once: one error hides the other (OVER), or one thread has emptied the bank for the
+ * other. That VM ends if the whole core was its guest's, else the node; without a page, for there may be more than one.
+ */
+static void test_core(void **)
+{
+	static const struct { u64 status, mcg_status; bool over; enum mc_outcome vms, others; } table[] = {
+		{ VAL | UC | S | AR | WHERE | OVER | 0x134, 7, true, MC_GOES_ON, MC_STOPS },
+		{ VAL | UC | S | AR | WHERE | OVER | 0x150, 6, true, MC_GOES_ON, MC_STOPS },
+		{ 0, 6, false, MC_GOES_ON, MC_STOPS }, { 0, 4, false, MC_GOES_ON, MC_STOPS },
+		{ VAL, 4, false, MC_GOES_ON, MC_STOPS },
+		{ VAL | UC | S | WHERE, 4, false, MC_GOES_ON, MC_STOPS },
+		{ VAL | UC | S | AR | WHERE | OVER, 7, true, MC_STOPS, MC_STOPS },
+		{ VAL | UC | PCC | OVER | 0x134, 7, true, MC_STOPS, MC_STOPS },
+	};
+
+	for (unsigned i = 0; i < 3 * ARRAY_SIZE(table); i++) {
+		bool guest = i % 3 != 2;
+		enum mc_outcome outcome = i % 3 == 1 ? table[i / 3].vms : table[i / 3].others;
+
+		reset(NULL);
+		core_is_vms = i % 3;
+		bank[2].status = table[i / 3].status;
+		bank[2].address = 0xd0000 + i * PAGE_SIZE;
+		bank[2].misc = 2 << 6 | 6;
+		mcg_status = table[i / 3].mcg_status;
+		assert_int_equal(upcall_machine_check(guest ? MC_IN_GUEST : MC_IN_ACCESS), outcome);
+		assert_int_equal(ended, outcome == MC_GOES_ON);
+		assert_true(!ended || used_page == HOST_LOST_UNKNOWN);
+		/* What ends the node is left in the bank. */
+		assert_true(outcome == MC_GOES_ON || !table[i / 3].over || bank[2].status);
+		assert_int_equal(!strstr(lines, "and more that no bank tells of"), outcome == MC_STOPS || !table[i / 3].over);
+	}
+	/* The page that the bank does name is known. */
+	assert_int_equal(host_memory_lost_in(0xd0000, 0xe0000), 0xd1000);
+}
+
 /* A guest that reads a lost page again and again has one line of it, whether by the bank of one CPU or another. */
 static void test_told_once(void **)
 {
@@ -551,7 +603,7 @@ int main(void)
 		cmocka_unit_test_setup(test_deferred, reset),
 		cmocka_unit_test_setup(test_used, reset), cmocka_unit_test_setup(test_fatal, reset),
 		cmocka_unit_test_setup(test_firmware, reset), cmocka_unit_test_setup(test_access, reset),
-		cmocka_unit_test_setup(test_told_once, reset),
+		cmocka_unit_test_setup(test_core, reset), cmocka_unit_test_setup(test_told_once, reset),
 		cmocka_unit_test(test_lost),
 	};
 

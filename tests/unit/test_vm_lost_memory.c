@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/lost_memory.c vmm/memory/gpa_map.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
+/* UNIT: vmm/lost_memory.c vmm/cpuid/cpuid_topology.c vmm/memory/gpa_map.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c tests/unit/fake_host.c */
 /*
  * Pages that the machine has lost leave the second-level tables of the VM that has them, and of no other; which VMs look, what
  * follows a use, and how often it is told.
@@ -195,6 +195,49 @@ static void test_told_once(void **)
 	assert_false(vm_tells_lost(&parts.vm, 0x9000));
 }
 
+/* Whose threads of a core are, by APIC ID, where CPUID's leaf 0xB says that the lowest bit tells them apart. */
+static void leaf_b(u32 leaf, u32, struct cpuid_regs *r)
+{
+	*r = (struct cpuid_regs){ .eax = leaf ? 1 : 0xb, .ebx = 2, .ecx = 1 << 8 };
+}
+
+static void test_core(void **)
+{
+	static struct vcpu sibling = { .cpu = 2 };
+	static struct vcpu *both[] = { &vcpu, &sibling };
+
+	fake_host.cpuid = leaf_b;
+	fake_host.nr_cpus = 3;
+	for (unsigned i = 0; i < 3; i++)
+		fake_host.cpus[i].online = true;
+	fake_host.cpus[0].apic_id = 4;
+	fake_host.cpus[1].apic_id = 6;
+	fake_host.cpus[2].apic_id = 5;
+	vcpu.in_guest = true;
+	/* The other thread has no guest of this VM. */
+	assert_false(vcpu_core_is_vms(&vcpu.work));
+	parts.vm.vcpus = both;
+	parts.vm.nr_vcpus = 2;
+	sibling.in_guest = false;
+	sibling.lost_used = 0;
+	assert_false(vcpu_core_is_vms(&vcpu.work));
+	sibling.in_guest = true;
+	assert_true(vcpu_core_is_vms(&vcpu.work));
+	fake_host.cpus[2].online = false;
+	assert_false(vcpu_core_is_vms(&vcpu.work));
+	fake_host.cpus[2].online = true;
+	/* It was, until the same error brought it out, a second ago at most. */
+	sibling.in_guest = false;
+	sibling.lost_used = fake_host.tsc + 1;
+	fake_host.tsc += 1999999999;
+	assert_true(vcpu_core_is_vms(&vcpu.work));
+	fake_host.tsc += 2;
+	assert_false(vcpu_core_is_vms(&vcpu.work));
+	/* Another core is none of its business. */
+	fake_host.cpus[2].apic_id = 8;
+	assert_true(vcpu_core_is_vms(&vcpu.work));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -203,6 +246,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_who_looks, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_use, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_told_once, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_core, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -22,6 +22,7 @@ enum mce_verdict {
 	MCE_CORRECTED,      /* nothing is lost */
 	MCE_LOST,           /* memory is lost that nobody has used since: the page must not be used again */
 	MCE_USED,           /* lost memory was used by what this CPU ran: that must not go on */
+	MCE_USED_BY_CORE,   /* the same, and more of it, of which nothing is known, by threads of this CPU's core */
 	MCE_FATAL,          /* nothing can be trusted any more */
 };
 

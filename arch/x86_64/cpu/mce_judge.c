@@ -5,8 +5,15 @@
 #define MISC_MODE(misc) ((misc) >> 6 & 7) /* of the address (SDM vol. 3, 16.3.2.4) */
 #define MISC_PHYSICAL 2
 #define MISC_LSB(misc) ((misc) & 0x3f)    /* of what the address tells */
+/* The two that are defined to be recovered from where they are met (SDM vol. 3, 16.9.3.2): both are told by banks of the core. */
+#define CODE(status) ((status) & 0xefff)  /* but for the bit that says that corrected ones are filtered */
+#define CODE_DATA_LOAD 0x134
+#define CODE_INSTRUCTION_FETCH 0x150
 
-/* SDM vol. 3, 16.6.3 and table 16-7. */
+/*
+ * SDM vol. 3, 16.6.3 and tables 16-7 and 16-8. What an error that needs action hides (OVER, without PCC) is none that is worse, but
+ * may have been another thread's of the core: two that read the same page at once do that.
+ */
 static enum mce_verdict judge_ser(u64 status, bool taken, u64 mcg_status)
 {
 	const u64 tells_where = MCI_STATUS_ADDRV | MCI_STATUS_MISCV;
@@ -18,7 +25,11 @@ static enum mce_verdict judge_ser(u64 status, bool taken, u64 mcg_status)
 	/* Two CPUs of a core share banks: it concerns the one that used the memory. */
 	if ((mcg_status & (MCG_STATUS_RIPV | MCG_STATUS_EIPV)) == MCG_STATUS_RIPV)
 		return MCE_NONE;
-	return status & MCI_STATUS_OVER || (status & tells_where) != tells_where ? MCE_FATAL : MCE_USED;
+	if ((status & tells_where) != tells_where)
+		return MCE_FATAL;
+	if (!(status & MCI_STATUS_OVER))
+		return MCE_USED;
+	return CODE(status) == CODE_DATA_LOAD || CODE(status) == CODE_INSTRUCTION_FETCH ? MCE_USED_BY_CORE : MCE_FATAL;
 }
 
 enum mce_verdict mce_judge(const struct mce_kind *kind, u64 status, bool taken, u64 mcg_status)
