@@ -10,9 +10,17 @@
 
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
+#include "vmm/pci/pci_virtual.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+/* From now on nobody writes to its memory but its own vCPUs in their exits: others look at `paused` with a device's lock held. */
+static void settle(struct vm *vm)
+{
+	if (IS_ENABLED(CONFIG_VIRTIO))
+		pci_virtual_settle(vm);
+}
 
 static int set_paused(struct vm *vm, bool paused)
 {
@@ -29,6 +37,9 @@ static int set_paused(struct vm *vm, bool paused)
 		vm->frozen_at = now; /* for a next pause that comes before any vCPU has left this one */
 	}
 	__atomic_store_n(&vm->paused, paused, __ATOMIC_RELEASE);
+	/* vCPUs that have not left the pause before do not settle by themselves. Nobody has a device's lock and comes here. */
+	if (paused)
+		settle(vm);
 	spin_unlock(&vm->pause_lock);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		vcpu_kick(vm->vcpus[i]);
@@ -59,6 +70,7 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	struct vm *vm = vcpu->vm;
 
 	tell_devices(vcpu, true);
+	settle(vm);
 	spin_lock(&vm->pause_lock);
 	vm->nr_paused++;
 	vm->frozen_at = host_tsc(); /* the last one's stays: it is not before any TSC that the guest has seen */

@@ -696,6 +696,35 @@ static void test_output_nothing(void **)
 	assert_int_equal(finish(), 1);
 }
 
+/* A paused VM's memory stays as it is: what is typed, and room for its output, wait until it goes on. */
+static void test_console_paused(void **)
+{
+	static u8 before[GUEST_RAM];
+	const struct vdev *const *d = __start_vdevs;
+
+	drive(2, 2, 0);
+	set_desc(0, 0, DATA + 0x8000, 4, WRITE, 0);
+	offer(0, 0);
+	put(2, NOTIFY(0), 2, 0);
+	fake_host.output_room = 100;
+	set_desc(1, 0, DATA, 20000, 0, 0);
+	offer(1, 0);
+	put(2, NOTIFY(1), 2, 1);
+	vm->paused = true;
+	memcpy(before, guest_ptr(vm, gpa(0), GUEST_RAM), GUEST_RAM);
+	fake_host_type("ab");
+	fake_host_drain(30000);
+	assert_memory_equal(before, guest_ptr(vm, gpa(0), GUEST_RAM), GUEST_RAM);
+	assert_int_equal(guest_in(vm, GUEST_UART_PORT + 5, 1) & 1, 0);
+	vm->paused = false;
+	for (; d < __stop_vdevs; d++)
+		if ((*d)->vcpu_pause)
+			(*d)->vcpu_pause(vm->vcpus[0], vm->device[d - __start_vdevs], false);
+	assert_int_equal(ram(DATA + 0x8000, 2), 'a' | 'b' << 8);
+	assert_int_equal(ram(USED(1) + 2, 2), 1);
+	assert_int_equal(fake_host.output_len, 20000);
+}
+
 /* More than the buffer holds is lost at its end; and it goes round. */
 static void test_input_much(void **)
 {
@@ -761,7 +790,7 @@ int main(void)
 		TEST(test_output), TEST(test_output_long), TEST(test_input),
 		TEST(test_table), TEST(test_functions_enough), TEST(test_order), TEST(test_bounded_without_data),
 		TEST(test_scratch_in_pieces), TEST(test_output_reset), TEST(test_output_nothing), TEST(test_input_much),
-		TEST(test_input_later),
+		TEST(test_input_later), TEST(test_console_paused),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

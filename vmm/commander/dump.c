@@ -135,7 +135,7 @@ int commander_dump(const struct vm_config_control *control, unsigned, struct spa
 	if (vm) {
 		map = &vm_parts(vm)->map;
 		commander_say("vcpus=%u\tpaused=%s\tcrashed=%s", vm->nr_vcpus,
-			      vm_paused(vm) && vm->nr_paused == vm->nr_vcpus ? "yes" : "no", vm->kept ? "yes" : "no");
+			      vm_stands_still(vm) ? "yes" : "no", vm->kept ? "yes" : "no");
 		for (unsigned i = 0; i < map->count; i++)
 			commander_say("address=0x%lx\tsize=0x%lx", map->region[i].gpa, map->region[i].size);
 	}

@@ -7,6 +7,7 @@
 #include <margay/string.h>
 
 #include "vmm/memory/guest_mem.h"
+#include "vmm/pause.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
@@ -85,6 +86,11 @@ static void broken(struct virtio *v)
 bool virtio_runs(const struct virtio *v, unsigned queue)
 {
 	return v->status & STATUS_DRIVER_OK && queue < v->nr_queues && v->queue[queue].enabled && pci_virtual_is_master(&v->pci);
+}
+
+bool virtio_others_may(const struct virtio *v, unsigned queue)
+{
+	return virtio_runs(v, queue) && !vm_paused(v->pci.vm);
 }
 
 bool virtio_next(struct virtio *v, unsigned queue)

@@ -39,6 +39,11 @@ struct virtio {
 int virtio_add(struct vm *vm, struct virtio *v, u32 class_code);
 /* May the device work on the queue? Asked by itself when it runs for another reason than run(). */
 bool virtio_runs(const struct virtio *v, unsigned queue);
+/*
+ * And may a CPU that is not of its vCPU in an exit, for another VM's frame or what was typed? Not while its VM is paused: then its
+ * memory stays as it is. The lock is held (pci_virtual_settle()), and the device says `others`.
+ */
+bool virtio_others_may(const struct virtio *v, unsigned queue);
 /* The next request of a queue, in v->chain: true; false: there is none, or the driver has broken its queue and must reset. */
 bool virtio_next(struct virtio *v, unsigned queue);
 /* Enough has been done at once: this vCPU goes on with the queue, as pci_virtual_again() says. The lock is held. */

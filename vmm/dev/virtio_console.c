@@ -110,7 +110,7 @@ static void tx_room(struct second_console *second)
 
 	spin_lock(v->pci.lock);
 	flush(c);
-	if (c->live && virtio_runs(v, QUEUE_OUTPUT) && take_output(c))
+	if (c->live && virtio_others_may(v, QUEUE_OUTPUT) && take_output(c))
 		virtio_again(v, v->pci.vm->vcpus[0], QUEUE_OUTPUT);
 	spin_unlock(v->pci.lock);
 }
@@ -193,6 +193,7 @@ static int console_create(struct vm *vm, void **instance)
 		return host_no_memory(vm->name);
 	c->virtio.type = TYPE_CONSOLE;
 	c->virtio.nr_queues = 2;
+	c->virtio.pci.others = true;
 	c->virtio.run = run;
 	c->virtio.reset = reset;
 	c->second.rx = rx;
@@ -230,8 +231,23 @@ static void console_vcpu_stop(struct vcpu *vcpu, void *instance)
 	set_live(vcpu, instance, false);
 }
 
+/* After a pause: what was typed meanwhile, and the output that there is room for now. */
+static void console_vcpu_pause(struct vcpu *vcpu, void *instance, bool paused)
+{
+	struct console *c = instance;
+
+	if (!c || vcpu->id != 0 || paused)
+		return;
+	spin_lock(c->virtio.pci.lock);
+	if (c->ready && virtio_runs(&c->virtio, QUEUE_INPUT))
+		give_input(c);
+	if (virtio_runs(&c->virtio, QUEUE_OUTPUT) && take_output(c))
+		virtio_again(&c->virtio, vcpu, QUEUE_OUTPUT);
+	spin_unlock(c->virtio.pci.lock);
+}
+
 static const struct vdev console_vdev = {
 	.name = "virtio-console", .create = console_create, .destroy = console_destroy, .vcpu_start = console_vcpu_start,
-	.vcpu_stop = console_vcpu_stop,
+	.vcpu_stop = console_vcpu_stop, .vcpu_pause = IS_ENABLED(CONFIG_VM_PAUSE) ? console_vcpu_pause : NULL,
 };
 VDEV(console_vdev);

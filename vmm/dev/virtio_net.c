@@ -183,6 +183,7 @@ static int create_port(struct vm *vm, struct port *p, unsigned number)
 	p->config.max_pairs = vm->nr_vcpus < NET_PAIRS ? 1 : NET_PAIRS;
 	p->config.mtu = NET_MTU;
 	v->pci.lock = &p->segment->lock;
+	v->pci.others = true;
 	v->type = TYPE_NET;
 	v->nr_queues = 2u * p->config.max_pairs + 1;
 	v->queue_size = QUEUE_SIZE;

@@ -59,7 +59,7 @@ struct port {
 	} hand[NET_PAIRS];        /* by pair: the frame in hand */
 	u8 pair_of[NET_FLOWS];    /* by which the driver has sent last, by net_flow() */
 	struct net_count sent, got;
-	u64 bad, full;            /* no frames, or from another's address; frames that did not fit into what it had offered */
+	u64 bad, full;            /* no frames, or from another's address; frames that it had no room for, or was paused for */
 };
 
 /* virtio_net_copy.c: sends what the driver has offered in a queue; true: there is more. Under the segment's lock. */

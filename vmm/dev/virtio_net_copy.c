@@ -161,7 +161,6 @@ static bool give_pieces(struct lan *s, struct port *to, unsigned queue, const st
 			break;
 		}
 	}
-	*next = 0;
 	return true;
 }
 
@@ -199,6 +198,10 @@ static bool deliver(struct lan *s, struct port *to, const struct frame *f, u32 *
 	/* Nobody is there: that is no frame lost. */
 	if (to->stopped || !virtio_runs(&to->virtio, queue))
 		return true;
+	if (!virtio_others_may(&to->virtio, queue)) {
+		to->full++;
+		return true;
+	}
 	if (!(s->touched & BIT(to->net.index)))
 		h->done += to->virtio.pci.vm->nr_vcpus * COST_VCPU;
 	s->touched |= BIT(to->net.index);
@@ -281,6 +284,7 @@ static bool forward(struct port *p, unsigned pair, const struct frame *f, struct
 			--hand->at;
 			return false;
 		}
+		hand->piece = 0;
 	}
 	return true;
 }

@@ -183,6 +183,16 @@ bool pci_virtual_write(struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size, u3
 	return true;
 }
 
+void pci_virtual_settle(struct vm *vm)
+{
+	for (struct pci_virtual *f = vm->virtual; f; f = f->next) {
+		if (!f->others)
+			continue;
+		spin_lock(f->lock);
+		spin_unlock(f->lock);
+	}
+}
+
 bool pci_virtual_is_master(const struct pci_virtual *f)
 {
 	return f->config[REG(PCI_REG_COMMAND)] & PCI_COMMAND_MASTER;

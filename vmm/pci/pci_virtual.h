@@ -31,6 +31,7 @@ struct pci_virtual {
 	u32 (*read)(struct pci_virtual *f, u32 offset, unsigned size);
 	void (*write)(struct pci_virtual *f, struct vcpu *vcpu, u32 offset, unsigned size, u32 value);
 	void (*go_on)(struct pci_virtual *f, struct vcpu *vcpu); /* after pci_virtual_again(), the lock held */
+	bool others; /* CPUs of others write to its guest's memory, with the lock held, while its VM is not paused */
 	struct spinlock *lock; /* guards all that changes of it, and of the device; others may share it. NULL: one of its own */
 	/* pci_virtual.c's, from there on. */
 	struct vm *vm;
@@ -48,6 +49,8 @@ int pci_virtual_add(struct vm *vm, struct pci_virtual *f);
 int pci_virtual_place(struct vm *vm);
 /* Sends the guest's message n, or keeps it while that is masked. The lock is held; from any CPU. */
 void pci_virtual_interrupt(struct pci_virtual *f, unsigned n);
+/* Waits for who has seen the VM before it was paused, and still writes to its memory for a device. No lock of these is held. */
+void pci_virtual_settle(struct vm *vm);
 /* May it reach the guest's memory (Bus Master Enable)? */
 bool pci_virtual_is_master(const struct pci_virtual *f);
 /* Enough has been done at once: this vCPU calls go_on() when it has looked at what may keep it from its guest. From any CPU. */
