@@ -123,7 +123,7 @@ def test_frames_beside_a_witness(machine, direct):
     # It was counted what is no frame, and what did not fit: as often as the hostile one has done it by hand.
     bad, lost = map(int, re.search(r"^hostile: bad=(\d+) dropped=(\d+)$", hostile.text, re.MULTILINE).groups())
     by_hand = counters(run, "virtio_net_hostile")[0]
-    assert bad > 300 and lost > 30 and by_hand[2:] == (lost, bad), (by_hand, bad, lost)
+    assert bad > 300 and lost >= 30 and by_hand[2:] == (lost, bad), (by_hand, bad, lost)
     # The log is not flooded: it is said once of each device.
     told = hostile.lines(r"^virtio_net_hostile: virtio device \d: its driver broke a queue")
     assert 1 <= len(told) == len(set(told)) <= 3
