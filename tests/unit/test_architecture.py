@@ -1,10 +1,13 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """docs/architecture.md: each file that it names is there, and each function that it names stands in the file before it. And each
-file that CONTRIBUTING.md names where it says where to add what.
+file that CONTRIBUTING.md names where it says where to add what; and what the verdicts of docs/advisories.md rest on.
 """
 
 import os
 import re
+import subprocess
+
+import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 FILE = re.compile(r"[\w.-]+(?:/[\w.-]+)+/?|Kconfig|features\.mk")
@@ -60,7 +63,55 @@ def test_where_to_add():
     assert 80 < text.count("\n") <= 120 and all(len(line) <= 100 for line in text.split("\n"))
 
 
+# A verdict of docs/advisories.md: how it begins, and that more follows, which says why.
+VERDICT = re.compile(r"(?:not possible: |covered: |mended by |open: |open \(being mended\): ).{20,}")
+SUBJECT = re.compile(r'mended by "([^"]+)"')
+
+
+def verdicts(text):
+    """The last cell of each row of advisories."""
+    rows = [line.strip("| ").split(" | ") for line in text.split("\n") if line.startswith("| ")]
+    return [row[2] if len(row) == 3 else " | ".join(row) for row in rows if re.match(r"XSA-|CVE-|\(a kind\)", row[0])]
+
+
+def unfounded(cell):
+    """What is wrong with a verdict: no reason, nothing of the tree that it rests on, or what is not there."""
+    if not VERDICT.match(cell) or not any(FILE.fullmatch(q) for q in re.findall(r"`([^`]+)`", cell)) and not SUBJECT.search(cell):
+        yield cell
+    yield from missing(cell)
+    yield from absent(cell)[1]
+
+
+def test_advisories():
+    with open(os.path.join(TOP, "docs", "advisories.md"), encoding="utf-8") as f:
+        text = f.read()
+    assert len(verdicts(text)) > 100 and absent(text)[1] == []
+    for cell in verdicts(text):
+        assert list(unfounded(cell)) == []
+    # Each once in its group; one of several variants may be in two.
+    for group in text.split("\n## ")[1:]:
+        names = re.findall(r"(?:XSA|CVE-\d+)-\d+(?: \([^)]*\))?", "\n".join(re.findall(r"^\| ([^|]*) \|", group, re.MULTILINE)))
+        assert len(names) == len(set(names)), group.split("\n")[0]
+
+
+def test_commits_that_mended():
+    """Their subjects, where the history is at hand."""
+    command = ["git", "-C", TOP, "log", "--format=%s"]
+    log = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=False).stdout.split("\n")
+    if len(log) < 500:
+        pytest.skip("no history here")
+    with open(os.path.join(TOP, "docs", "advisories.md"), encoding="utf-8") as f:
+        subjects = SUBJECT.findall(f.read())
+    assert len(subjects) >= 5 and [s for s in subjects if s not in log] == []
+
+
 def test_control():
     assert absent("`vmm/nowhere.c` `vmm/dev/NAME.c` `vmm/vcpu.c`") == (3, ["vmm/nowhere.c"])
     assert list(missing("`vmm/vcpu.c`: `nothing()`")) == ["nothing()"]
     assert list(missing("`vmm/nowhere.c`")) == ["vmm/nowhere.c"]
+    assert list(unfounded("covered: `tests/unit/test_nothing.c`, as it is"))
+    assert list(unfounded("not possible: by `vmm/vcpu.c`: `nothing()`, surely"))
+    assert list(unfounded("not possible: nobody would ever think of it"))
+    assert list(unfounded("hardly: `vmm/vcpu.c` is not like that, one hopes"))
+    assert not list(unfounded("not possible: one loop (`vmm/vcpu.c`: `loop()`)"))
+    assert verdicts("| a | b | c |\n| XSA-1 | b | c |\n| (a kind) | b | c |") == ["c", "c"]
