@@ -114,6 +114,7 @@ enum vector {
 #define PFERR_P BIT(0)
 #define PFERR_W BIT(1)
 #define PFERR_U BIT(2)
+#define PFERR_RSVD BIT(3)
 #define PFERR_I BIT(4)
 
 /* DR6 and DR7 (SDM vol. 3, 18.2.3 and 18.2.4) */

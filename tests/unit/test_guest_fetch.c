@@ -2,7 +2,7 @@
 /* UNIT: vmm/memory/guest_walk.c */
 /*
  * The path to the page of code that a vCPU remembers: it holds as long as no entry on it has changed, in any byte, and
- * then there is no walk. The three kinds of page tables.
+ * then there is no walk. The three kinds of page tables, and the bits that their entries must not have.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,12 +15,14 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 
 #define CODE 0x6000u
 #define GVA 0x345123u /* of the code, in every mode */
 
 static _Alignas(4096) u8 ram[0x10000];
 static unsigned lookups;
+static struct vm_parts parts;
 static struct vcpu vcpu;
 static struct hvm_context c;
 static struct hvm_ops ops;
@@ -63,6 +65,8 @@ static void begin(u64 cr4, u64 efer)
 {
 	memset(&vcpu, 0, sizeof(vcpu));
 	memset(ram, 0, sizeof(ram));
+	vcpu.vm = &parts.vm;
+	parts.cpuid.phys_bits = 40;
 	c = (struct hvm_context){ .cr0 = CR0_PG | CR0_PE | CR0_WP, .cr3 = 0x1000, .cr4 = cr4, .efer = efer };
 }
 
@@ -167,6 +171,82 @@ static void test_context(void **)
 	assert_true(walked);
 }
 
+/* The error code is the reserved bit's, with one bit of an entry, or 0: the access is one. */
+static void expect(u32 at, unsigned size, unsigned bit, u32 error)
+{
+	struct guest_fault fault = { 0 };
+	u64 before = 0;
+	gpa_t to;
+
+	memcpy(&before, ram + at, size);
+	put(at, before ^ BIT(bit), size);
+	assert_int_equal(guest_translate(&vcpu, GVA, ACCESS_DEBUG, &to, &fault), error ? -EFAULT : 0);
+	assert_int_equal(fault.error, error);
+	put(at, before, size);
+}
+
+static void get_context(struct vcpu *, struct hvm_context *out)
+{
+	*out = c;
+}
+
+#define RESERVED 9 /* P, RSVD */
+
+static void test_reserved(void **)
+{
+	u32 directory = 0x3000 + (GVA >> 21) * 8, leaf = 0x4000 + (GVA >> 12 & 511) * 8;
+
+	ops.get_context = get_context;
+	test_four_levels(NULL);
+	for (unsigned bit = 40; bit < 52; bit++) {
+		expect(0x1000, 8, bit, RESERVED);
+		expect(0x2000, 8, bit, RESERVED);
+		expect(directory, 8, bit, RESERVED);
+		expect(leaf, 8, bit, RESERVED);
+	}
+	for (unsigned bit = 52; bit < 64; bit++)
+		expect(leaf, 8, bit, 0);
+	expect(leaf, 8, 39, 0);
+	expect(leaf, 8, 7, 0);
+	/* PS: never in the first table; of a page of 2 MiB and of 1 GiB the low bits. */
+	expect(0x1000, 8, 7, RESERVED);
+	put(0x3000 + (GVA >> 21) * 8, BIT(30) | PTE_P | PTE_PS, 8);
+	for (unsigned bit = 12; bit < 22; bit++)
+		expect(directory, 8, bit, bit > 12 && bit < 21 ? RESERVED : 0);
+	put(0x2000, BIT(30) | PTE_P | PTE_PS, 8);
+	for (unsigned bit = 12; bit < 31; bit++)
+		expect(0x2000, 8, bit, bit > 12 && bit < 30 ? RESERVED : 0);
+	c.efer = EFER_LME | EFER_LMA;
+	expect(0x2000, 8, 63, RESERVED);
+	expect(0x1000, 8, 63, RESERVED);
+	test_pae(NULL);
+	for (unsigned bit = 40; bit < 64; bit++)
+		expect(leaf, 8, bit, RESERVED);
+	/* Of these it has read all four when CR3 was set. */
+	expect(0x1000, 8, 63, 0);
+	c.efer = EFER_NXE;
+	expect(leaf, 8, 63, 0);
+	expect(leaf, 8, 62, RESERVED);
+}
+
+static void test_reserved_32(void **)
+{
+	u32 directory = 0x1000 + (GVA >> 22) * 4;
+
+	ops.get_context = get_context;
+	test_two_levels(NULL);
+	c.cr4 = CR4_PSE;
+	put(directory, BIT(30) | PTE_P | PTE_PS, 4);
+	for (unsigned bit = 12; bit < 23; bit++)
+		expect(directory, 4, bit, bit == 21 ? RESERVED : 0);
+	parts.cpuid.phys_bits = 36;
+	for (unsigned bit = 12; bit < 23; bit++)
+		expect(directory, 4, bit, bit >= 17 && bit <= 21 ? RESERVED : 0);
+	parts.cpuid.phys_bits = 52;
+	expect(directory, 4, 20, 0);
+	expect(directory, 4, 21, RESERVED);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -174,6 +254,8 @@ int main(void)
 		cmocka_unit_test(test_pae),
 		cmocka_unit_test(test_two_levels),
 		cmocka_unit_test(test_context),
+		cmocka_unit_test(test_reserved),
+		cmocka_unit_test(test_reserved_32),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -13,6 +13,7 @@
 #include "vmm/memory/guest_fetched.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 
 /* A guest whose other CPUs rewrite an entry without end shall not hold the host: then its bits stay as they are. */
 #define MARK_TRIES 16
@@ -74,6 +75,19 @@ static struct paging_mode paging_mode(const struct hvm_context *c)
 	return (struct paging_mode){ 8, 4, 9 };
 }
 
+/* Bits at which the CPU faults, whatever the rights (SDM vol. 3, 4.3, 4.4.2, 4.5.4). Not of the four PAE pointers. */
+static u64 reserved(const struct walk *w, unsigned entry_size, unsigned level, unsigned shift, bool leaf)
+{
+	unsigned phys = vm_parts(w->vcpu->vm)->cpuid.phys_bits;
+	u64 bits = (leaf ? (BIT(shift) - 1) & ~0x1fffull : 0) | (PTE_ADDR & ~(BIT(phys) - 1));
+
+	if (entry_size == 4) /* bits 13 to 20 of a large page are 32 to 39 of its address */
+		return leaf && level ? 0x3fe000 & ~((BIT(MIN(phys, 40u)) - 1) >> 32 << 13) : 0;
+	bits |= level == 3 ? PTE_PS : 0;
+	bits |= w->c->efer & EFER_NXE ? 0 : PTE_NX;
+	return w->c->efer & EFER_LMA ? bits : bits | 0x7ff0000000000000;
+}
+
 /* Sets bits in an entry that was `e`; MC_OTHER when it is another one by now, which nobody may touch. */
 static enum mc_exchange mark(void *entry, u8 size, u64 e, u64 bits)
 {
@@ -120,6 +134,8 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 		unsigned shift = PAGE_SHIFT + level * m.index_bits;
 		u64 index = gva >> shift & (BIT(m.index_bits) - 1);
 		void *entry = guest_ptr(w->vcpu->vm, gpa(table + index * m.entry_size), m.entry_size);
+		bool rights = !(pae32 && level == 2); /* the four PAE pointers carry none */
+		bool leaf;
 		int err;
 		u64 e;
 
@@ -131,14 +147,15 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 			path_note(w->path, entry, e);
 		if (!(e & PTE_P))
 			return fault(w, gva, 0, f);
-		/* The four PAE pointers carry no rights. */
-		if (!(pae32 && level == 2)) {
+		leaf = level == 0 || (level < 3 && e & PTE_PS && rights && (m.entry_size == 8 || w->c->cr4 & CR4_PSE));
+		if (rights) {
+			if (e & reserved(w, m.entry_size, level, shift, leaf))
+				return fault(w, gva, PFERR_P | PFERR_RSVD, f);
 			user = user && e & PTE_U;
 			writable = writable && e & PTE_W;
 			nx = nx || (m.entry_size == 8 && e & PTE_NX);
 		}
-		if (level == 0 || (level < 3 && e & PTE_PS && !(pae32 && level == 2) &&
-				   (m.entry_size == 8 || w->c->cr4 & CR4_PSE))) {
+		if (leaf) {
 			u64 base = e & PTE_ADDR & ~(BIT(shift) - 1);
 
 			if (m.entry_size == 4)
@@ -151,7 +168,7 @@ static int walk(const struct walk *w, u64 gva, gpa_t *out, struct guest_fault *f
 			*out = gpa(base | (gva & (BIT(shift) - 1)));
 			return 0;
 		}
-		err = pae32 && level == 2 ? 0 : mark_for(w, entry, m.entry_size, e, PTE_A);
+		err = rights ? mark_for(w, entry, m.entry_size, e, PTE_A) : 0;
 		if (err)
 			return err;
 		table = m.entry_size == 8 ? e & PTE_ADDR : e & 0xfffff000;
