@@ -74,12 +74,33 @@ def verdicts(text):
     return [row[2] if len(row) == 3 else " | ".join(row) for row in rows if re.match(r"XSA-|CVE-|\(a kind\)", row[0])]
 
 
+def linked_by(test):
+    """What a unit test names of the tree: itself, and by its list of sources."""
+    with open(os.path.join(TOP, test), encoding="utf-8") as f:
+        text = f.read()
+    for name in re.findall(r"@(\S+\.sources)", text):
+        with open(os.path.join(TOP, name), encoding="utf-8") as f:
+            text += f.read()
+    return text
+
+
+def elsewhere(cell):
+    """Unit tests that a verdict names alone, where none is linked with any of the files that it names."""
+    named = re.findall(r"`((?:[\w.-]+/)+[\w.-]+)`", cell)
+    units = [name for name in named if re.fullmatch(r"tests/unit/\w+\.c", name) and name not in absent(cell)[1]]
+    code = [name for name in named if not name.startswith("tests/")]
+    if not cell.startswith("covered: ") or not code or len(units) < sum(name.startswith("tests/") for name in named):
+        return []
+    return [] if any(name in linked_by(unit) for unit in units for name in code) else units
+
+
 def unfounded(cell):
-    """What is wrong with a verdict: no reason, nothing of the tree that it rests on, or what is not there."""
+    """What is wrong with a verdict: no reason, nothing of the tree that it rests on, what is not there, tests of something else."""
     if not VERDICT.match(cell) or not any(FILE.fullmatch(q) for q in re.findall(r"`([^`]+)`", cell)) and not SUBJECT.search(cell):
         yield cell
     yield from missing(cell)
     yield from absent(cell)[1]
+    yield from elsewhere(cell)
 
 
 def test_advisories():
@@ -113,5 +134,7 @@ def test_control():
     assert list(unfounded("not possible: by `vmm/vcpu.c`: `nothing()`, surely"))
     assert list(unfounded("not possible: nobody would ever think of it"))
     assert list(unfounded("hardly: `vmm/vcpu.c` is not like that, one hopes"))
+    assert list(unfounded("covered: `tests/unit/test_rtc.c`; `vmm/dev/rtc.c`: `rtc_write()`")) == ["tests/unit/test_rtc.c"]
+    assert not list(unfounded("covered: `tests/unit/test_guest_rtc.c`; `vmm/dev/rtc.c`: `rtc_write()`"))
     assert not list(unfounded("not possible: one loop (`vmm/vcpu.c`: `loop()`)"))
     assert verdicts("| a | b | c |\n| XSA-1 | b | c |\n| (a kind) | b | c |") == ["c", "c"]
