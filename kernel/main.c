@@ -235,7 +235,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	paging_set_load_base(load_base);
 	cpu_init_boot();
 	read_boot_info(mbi_phys);
-	printk("Margay %s, loaded at %#lx by %s, firmware %s", host_version(), load_base,
+	printk("Margay %s, image %s, loaded at %#lx by %s, firmware %s", host_version(), host_image(), load_base,
 	       bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader", bootinfo.efi ? "UEFI" : "BIOS");
 	print_memory_map();
 	pci_masters_off();

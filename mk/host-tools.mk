@@ -5,7 +5,7 @@
 # As Debian builds its own programs.
 HARDEN := -fstack-protector-strong -D_FORTIFY_SOURCE=2 -pie -fPIE -Wl,-z,relro,-z,now
 
-# A VM file is checked for an image with every feature.
+# With every feature: what the image at hand has of them, margay-check reads in its file (<margay/has.h>).
 HOSTCFLAGS := -std=gnu17 -O2 -g $(WARN) -Iinclude -I. -include $(B)/unit/config.h
 
 CHECKS := tools/check-kernel.c $(wildcard vmm/config/*.c) \
@@ -13,12 +13,13 @@ CHECKS := tools/check-kernel.c $(wildcard vmm/config/*.c) \
 	$(wildcard kernel/boot/cmdline*.c) kernel/span.c kernel/pci/pci_facts.c \
 	$(addprefix arch/x86_64/cpu/,microcode.c mitigations.c mitigation_words.c)
 
-$(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c $(CHECKS) $(wildcard $(addsuffix *.h,$(sort $(dir $(CHECKS))))) \
-		include/margay/span.h $(B)/unit/config.h $(B)/version mk/host-tools.mk mk/compiler.mk
+$(B)/margay-check $(B)/margay-check-dynamic: tools/margay-check.c tools/image_options.c tools/own_module.c $(CHECKS) \
+		$(wildcard $(addsuffix *.h,$(sort $(dir $(CHECKS))))) tools/image_options.h tools/own_module.h \
+		include/margay/has.h include/margay/span.h $(B)/unit/config.h $(B)/version mk/host-tools.mk mk/compiler.mk
 	$(call say,HOSTCC,$@)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(HOSTCFLAGS) $(if $(filter %-dynamic,$@),$(HARDEN)) -DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ \
-		$(filter %.c,$^)
+	$(Q)$(CC) $(HOSTCFLAGS) $(if $(filter %-dynamic,$@),$(HARDEN)) -DMARGAY_CHECK \
+		-DMARGAY_VERSION='"$(shell cat $(B)/version)"' -o $@ $(filter %.c,$^)
 
 # For the VM that commands the node, whatever libraries that has: static. In a package it is not.
 CLIENT := $(wildcard tools/commander/*.c) vmm/commander/sha256.c

@@ -16,7 +16,7 @@ $(PLUGINS): $(B)/%.so: tests/system/%.c tests/qemu_plugin.h mk/tests.mk mk/compi
 	$(call say,HOSTCC,$@)
 	$(Q)$(CC) -std=gnu17 -O2 -Wall -Wextra -Werror -shared -fPIC -fvisibility=hidden -o $@ $<
 
-unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(B)/margay $(B)/margay-check
+unit: $(UNIT_BINARIES) $(FUZZ_REPLAYS) $(GUEST) $(B)/margay.elf $(B)/margay $(B)/margay-check
 	@$(PYTEST) tests/unit
 
 # What tests/quick.py takes of units it builds itself.

@@ -5,22 +5,23 @@
  * Each error is said in the words that the hypervisor would use.
  */
 #include <errno.h>
-#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "arch/x86_64/cpu/microcode.h"
 #include "kernel/boot/bootinfo.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/pci/pci_facts.h"
 #include "tools/check-kernel.h"
+#include "tools/image_options.h"
+#include "tools/own_module.h"
 #include "vmm/config/config_set.h"
 #include "vmm/load/load_check.h"
 
 /* A VM file is a few lines; whatever is larger was given by mistake. */
 #define FILE_MAX (1u << 20)
+
+#define IMAGE "/boot/margay/margay.elf"
 
 static const char usage[] =
 	"usage: margay-check [OPTION]... FILE...\n"
@@ -34,6 +35,9 @@ static const char usage[] =
 	"  --no-others        the boot loader will load no others, be it that none is given\n"
 	"  --cmdline TEXT     the hypervisor's command line\n"
 	"  --kernels          says of each Linux what it uses of KVM's bits; unpacks it for that\n"
+	"  --image FILE       the image that is to take all this: what needs an option that it lacks\n"
+	"                     is refused; without it " IMAGE ", if that is there, else\n"
+	"                     an image with every option\n"
 	"  --modules          prints the names of all modules that the files need, a line each\n"
 	"  --version          which Margay this is of\n"
 	"  --help             this text\n"
@@ -228,65 +232,15 @@ static void check_together(void)
 
 /* ---- what is no VM's ------------------------------------------------------- */
 
-/* For a CPU of either vendor it must be a file of updates; which one the node will have nobody knows here. */
-static const char *check_microcode(const struct module *m)
-{
-	const struct microcode_cpu intel = { .vendor = CPU_INTEL }, amd = { .vendor = CPU_AMD };
-	struct microcode found;
-	const char *why = microcode_find((const u8 *)m->data, m->size, &intel, &found);
-
-	return why && microcode_find((const u8 *)m->data, m->size, &amd, &found) ?
-		"neither Intel's nor AMD's microcode: give a file as the vendor has it (intel-ucode/..., amd-ucode/...)" : NULL;
-}
-
-/* Facts of a type of node: all but whether the node will be of that type, which the hash in the file says. */
-static bool facts_right(const struct module *m, struct pci_facts_error *err)
-{
-	static struct pci_facts facts;
-	struct pci_facts_error of_hash;
-
-	if (pci_facts_parse(m->data, m->size, 0, &facts, &of_hash))
-		return true;
-	if (pci_facts_parse(m->data, m->size, of_hash.here, &facts, err))
-		return true;
-	/* It was not the hash. */
-	if (err->line <= of_hash.line)
-		*err = of_hash;
-	return false;
-}
-
-static void check_facts(const struct module *m)
-{
-	struct pci_facts_error err;
-	char text[200];
-
-	if (facts_right(m, &err))
-		return;
-	if (err.here != err.expected)
-		snprintf(text, sizeof(text), "%s:%u: %s: %#" PRIx64 " here, %#" PRIx64 " expected", m->name, err.line, err.what,
-			 err.here, err.expected);
-	else
-		snprintf(text, sizeof(text), "%s:%u: %s", m->name, err.line, err.what);
-	say(text);
-}
-
 /* The hypervisor's own modules, which no VM file names. */
 static void check_own_modules(void)
 {
 	for (unsigned i = 0; i < nr_modules; i++) {
 		const struct module *m = &modules[i];
-		bool microcode = !strncmp(m->name, "microcode:", 10), facts = !strncmp(m->name, "facts:", 6);
-		const char *why = NULL;
+		char why[OWN_MODULE_TEXT];
 
-		if (m->data && (microcode || facts)) {
-			why = load_hint(m->data, m->size);
-			if (!why && microcode)
-				why = check_microcode(m);
-			if (!why && facts)
-				check_facts(m);
-		}
-		if (why)
-			say_of(m->name, why);
+		if (m->data && own_module_wrong(m->name, m->data, m->size, why))
+			say(why);
 		if (find_module(m->name) != m)
 			say_of(m->name, "two modules have this name: the second one is not found");
 	}
@@ -353,9 +307,34 @@ static void check_all(char **path)
 	}
 }
 
+/* What is said where the value of an option that takes one is missing; NULL: it takes none. */
+static const char *takes_value(const char *option)
+{
+	static const char *const missing[][2] = {
+		{ "--module", "--module needs a name" }, { "--cmdline", "--cmdline needs a text" },
+		{ "--image", "--image needs a file" },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(missing); i++)
+		if (!strcmp(option, missing[i][0]))
+			return missing[i][1];
+	return NULL;
+}
+
+/* The image at hand. One that does not say what it has is no error of these files. */
+static void take_image(const char *path)
+{
+	const char *why = path || !access(IMAGE, F_OK) ? image_options_read(path ? path : IMAGE) : NULL;
+
+	if (path && access(path, R_OK))
+		say_of(path, strerror(errno));
+	else if (why)
+		fprintf(stderr, "%s: %s: taken for one with every option\n", path ? path : IMAGE, why);
+}
+
 int main(int argc, char **argv)
 {
-	const char *cmdline = NULL;
+	const char *cmdline = NULL, *image = NULL;
 	int i;
 
 	modules = calloc((size_t)argc, sizeof(*modules));
@@ -364,7 +343,7 @@ int main(int argc, char **argv)
 	if (!modules || !configs || !files)
 		return bad_usage("out of memory");
 	for (i = 1; i < argc && argv[i][0] == '-'; i++) {
-		bool takes = !strcmp(argv[i], "--module") || !strcmp(argv[i], "--cmdline");
+		const char *takes = takes_value(argv[i]);
 
 		if (!strcmp(argv[i], "--help"))
 			return fputs(usage, stdout) < 0;
@@ -381,18 +360,21 @@ int main(int argc, char **argv)
 		else if (!takes)
 			return bad_usage("unknown option");
 		else if (i + 1 == argc)
-			return bad_usage(argv[i][2] == 'm' ? "--module needs a name" : "--cmdline needs a text");
-		else if (argv[i++][2] == 'm' && !strncmp(argv[i], "vm:", 3))
-			return bad_usage("a VM file is given without --module");
-		else if (argv[i - 1][2] == 'm')
-			add_module(argv[i]);
-		else
+			return bad_usage(takes);
+		else if (!strcmp(argv[i++], "--cmdline"))
 			cmdline = argv[i];
+		else if (!strcmp(argv[i - 1], "--image"))
+			image = argv[i];
+		else if (!strncmp(argv[i], "vm:", 3))
+			return bad_usage("a VM file is given without --module");
+		else
+			add_module(argv[i]);
 	}
 	all_given |= nr_modules > 0;
 	nr_files = (unsigned)(argc - i);
 	if (!nr_files && !cmdline)
 		return bad_usage("no file given");
+	take_image(image);
 	check_all(argv + i);
 	if (cmdline)
 		check_cmdline(cmdline);

@@ -102,6 +102,8 @@ void *host_hpa_to_virt(hpa_t pa);
 
 /* Its version, as git names it. */
 const char *host_version(void);
+/* Its configuration: `default`, or what differs from the nearest of configs/ (tools/image-options). */
+const char *host_image(void);
 
 /* ---- boot modules ----------------------------------------------------- */
 

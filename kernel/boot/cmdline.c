@@ -28,6 +28,14 @@ bool cmdline_baud(struct span a, u32 *out)
 	return true;
 }
 
+static const char *lacking; /* an option that the value of the word in hand needs */
+
+static bool lacks(const char *option)
+{
+	lacking = option;
+	return false;
+}
+
 static bool parse_console(struct span value, struct cmdline *out)
 {
 	struct cmdline c = *out;
@@ -45,7 +53,9 @@ static bool parse_console(struct span value, struct cmdline *out)
 		c.console_address = 0x3f8;
 	else if (span_is(where, "com2"))
 		c.console_address = 0x2f8;
-	else if (IS_ENABLED(CONFIG_CONSOLE_MMIO) && span_skip(&where, "mmio:0x")) {
+	else if (span_skip(&where, "mmio:0x")) {
+		if (!HAS(CONFIG_CONSOLE_MMIO))
+			return lacks("CONFIG_CONSOLE_MMIO");
 		c.console = CMDLINE_CONSOLE_MMIO;
 		if (!whole_number(where, 16, BIT(52) - 8, &c.console_address) || !c.console_address)
 			return false;
@@ -126,10 +136,12 @@ static bool parse_check(struct span value, struct cmdline *out)
 	for (; more; first = false) {
 		struct span part = span_part(&value, ',', &more);
 		bool *flag = span_is(part, "stay") ? &c.check_stay : span_is(part, "dump") ? &c.check_dump :
-			     IS_ENABLED(CONFIG_CHECK_JSON) && span_is(part, "json") ? &c.check_json : NULL;
+			     span_is(part, "json") ? &c.check_json : NULL;
 
 		if (flag ? *flag : !first || !whole_number(part, 10, CHECK_MAX, &seconds) || !seconds)
 			return false;
+		if (flag == &c.check_json && !HAS(CONFIG_CHECK_JSON))
+			return lacks("CONFIG_CHECK_JSON");
 		if (flag)
 			*flag = true;
 	}
@@ -147,10 +159,17 @@ static bool parse_mitigate(struct span value, struct cmdline *out)
 static const struct {
 	const char *name;
 	bool (*parse)(struct span value, struct cmdline *out); /* NULL: not in this image */
-	const char *expected; /* or the option, behind a '!' */
-} words[] = {
+	const char *expected; /* or the option */
+#ifdef MARGAY_CHECK
+	const char *option;
+#define WORD_LACKS(word) (image_has((word)->option) ? NULL : (word)->option)
+#define WORD(option, name, parse, expected) { name, parse, expected, #option }
+#else
+#define WORD_LACKS(word) ((word)->parse ? NULL : (word)->expected)
 #define WORD(option, name, parse, expected) \
-	{ name, IS_ENABLED(option) ? parse : NULL, IS_ENABLED(option) ? expected : "!" #option }
+	{ name, IS_ENABLED(option) ? parse : NULL, IS_ENABLED(option) ? expected : #option }
+#endif
+} words[] = {
 #define ALWAYS 1
 	WORD(CONFIG_HWCHECK, "check", parse_check,
 	     IS_ENABLED(CONFIG_CHECK_JSON) ?
@@ -183,7 +202,7 @@ static bool blank(char c)
 	return c == ' ' || c == '\t' || c == '\n' || c == '\r';
 }
 
-/* Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes, or an option behind a '!'. */
+/* Carries one word out; NULL, or what should have stood there: a text, or `list`, which it makes; or nothing if it is `lacking`. */
 static const char *take_word(struct span word, struct cmdline *out, char *list, size_t size)
 {
 	size_t used = 0;
@@ -191,9 +210,11 @@ static const char *take_word(struct span word, struct cmdline *out, char *list, 
 	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
 		struct span value = word;
 
-		if (span_skip(&value, words[i].name))
-			return words[i].parse && words[i].parse(value, out) ? NULL : words[i].expected;
-		if (words[i].parse)
+		if (span_skip(&value, words[i].name)) {
+			lacking = WORD_LACKS(&words[i]);
+			return !lacking && words[i].parse(value, out) ? NULL : words[i].expected;
+		}
+		if (!WORD_LACKS(&words[i]))
 			used += (size_t)snprintf(list + used, size - used, "%s%s",
 						 !used ? "" : i + 1 < ARRAY_SIZE(words) ? ", " : " or ", words[i].name);
 	}
@@ -220,16 +241,17 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 			text++;
 		word.n = (size_t)(text - word.p);
 
+		lacking = NULL;
 		expected = take_word(word, out, list, sizeof(list));
 		if (!expected)
 			continue;
 		errors++;
 		snprintf(line, sizeof(line), "'%.*s': %s%s", (int)MIN(word.n, 64u), word.p,
-			 *expected == '!' ? "needs " : "expected ", expected + (*expected == '!'));
+			 lacking ? "needs " : "expected ", lacking ? lacking : expected);
 		report(line);
 	}
 	/* Whatever their order. */
-	if (IS_ENABLED(CONFIG_GDB) && out->console == CMDLINE_CONSOLE_PORT && out->gdb_port == out->console_address) {
+	if (HAS(CONFIG_GDB) && out->console == CMDLINE_CONSOLE_PORT && out->gdb_port == out->console_address) {
 		out->gdb_port = 0;
 		errors++;
 		report("gdb=: its port is the console's: choose another");

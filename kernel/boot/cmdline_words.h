@@ -3,6 +3,7 @@
 #ifndef KERNEL_CMDLINE_WORDS_H
 #define KERNEL_CMDLINE_WORDS_H
 
+#include <margay/has.h>
 #include <margay/span.h>
 #include "kernel/boot/cmdline.h"
 

@@ -77,4 +77,4 @@ def check_windows(done):
     assert len(ram) > 1 and all(gpa != hpa for gpa, hpa, _ in ram[1:])
     for gpa, hpa, size in ram:
         assert any(w[0] <= gpa and gpa + size <= w[0] + w[2] and hpa - gpa == w[1] - w[0] for w in windows(done))
-    assert done.has_line("margay-sys: version " + re.search(r"margay: Margay (\S+), loaded at", done.text)[1])
+    assert done.has_line("margay-sys: version " + re.search(r"margay: Margay (\S+), image ", done.text)[1])

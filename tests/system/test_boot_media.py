@@ -135,7 +135,7 @@ def test_wrong_vm_file_gets_no_entry(tmp_path):
     shutil.copy(node.guest_file("vmlinuz"), os.path.join(margay, "kernel"))
     write(os.path.join(margay, "initrd"), "070701")
     for name, keys in {"a": {}, "b": {}, "wrong": {"memory": "lots"}, "absent": {"kernel": "nothere"}, "blank it": {},
-                       "lost": {"module": "gone.cpio with words"}}.items():
+                       "lost": {"module": "gone.cpio with words"}, "needs": {"counters": "yes"}}.items():
         write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", **keys))
     entries, complaints = grub_entries(root)
     assert [line.split("'")[1] for line in entries.split("\n") if line.startswith("menuentry")] == [
@@ -143,6 +143,7 @@ def test_wrong_vm_file_gets_no_entry(tmp_path):
     assert "wrong.conf:4: memory" in complaints
     assert "absent.conf: nothere is neither in %s nor in " % margay in complaints
     assert "lost.conf: gone.cpio is neither in %s nor in " % margay in complaints
+    assert "needs.conf:6: counters: needs CONFIG_VM_COUNTERS\n" in complaints and "needs.conf: no menu entry\n" in complaints
     assert "blank it.conf: left out: its name may have" in complaints
     # A file that is wrong is there all the same.
     assert "no VM file" not in complaints
@@ -221,14 +222,20 @@ def test_grub_entries_of_links(tmp_path):
 
 
 def test_grub_command_line(tmp_path, monkeypatch):
-    """Judged beside the VM files: gdb= names one of them."""
+    """Judged beside the VM files, as gdb= names one of them, and by what the image has."""
     install(str(tmp_path))
     margay = os.path.join(tmp_path, "boot", "margay")
     shutil.copy(node.guest_file("vmlinuz"), os.path.join(margay, "kernel"))
     write(os.path.join(margay, "initrd"), "070701")
     for name in "ab":
         write(os.path.join(margay, name + ".conf"), node.vm_text("qemu", "", name=name))
-    for words, wrong in (("gdb=com2,b", False), ("gdb=com2,c", True), ("quiet", True)):
+    monkeypatch.setenv("GRUB_CMDLINE_MARGAY", "gdb=com2,b")
+    assert "command line: 'gdb=com2,b': needs CONFIG_GDB\n" in grub_entries(str(tmp_path))[1]
+    # One that lacks another option.
+    write(os.path.join(tmp_path, "section"), "image test\nlacks IOMMU\n")
+    subprocess.run(["objcopy", "--update-section", ".margay_options=" + os.path.join(tmp_path, "section"),
+                    os.path.join(margay, "margay.elf")], check=True)
+    for words, wrong in (("gdb=com2,b", False), ("gdb=com2,c", True), ("quiet", True), ("iommu=off", True)):
         monkeypatch.setenv("GRUB_CMDLINE_MARGAY", words)
         entries, complaints = grub_entries(str(tmp_path))
         assert titles(entries) == ["a.conf", "b.conf", "all VMs", "hardware check"]

@@ -149,7 +149,8 @@ def test_own_grub(release, tmp_path):
         off(running, console)
     with start("packages-boot-margay", debian, system, False) as running:
         console = debian_guest.Console(running)
-        assert re.search("^.*margay: Margay %s, loaded at 0x[0-9a-f]+ by GRUB " % re.escape(version), running.text, re.MULTILINE)
+        assert re.search("^.*margay: Margay %s, image default, loaded at 0x[0-9a-f]+ by GRUB " % re.escape(version),
+                         running.text, re.MULTILINE)
         assert console.do("systemd-detect-virt") == "vm-other"
         good(console, "apt-get -qy install /root/margay-tools_*.deb")
         assert console.do("margay --version") == "margay " + version

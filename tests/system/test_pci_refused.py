@@ -33,7 +33,7 @@ def test_refused():
         running.expect(r"^margay: node: end=")
         text = running.text.replace("\r", "")
     for vm, reason in {
-        "offset": "pci: needs dma = identity or window",
+        "offset": "pci: needs dma = identity or window, or CONFIG_IOMMU",
         "bridge": "pci: 00:1f.0 cannot be passed through: a bridge stays the node's",
         "absent": "pci: the machine has no function 00:1e.0",
         "class": "pci: the machine has no function of class 0c04",

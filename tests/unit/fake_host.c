@@ -628,6 +628,11 @@ u64 host_failed_page(void)
 	return fake_host.failed_page;
 }
 
+const char *host_image(void)
+{
+	return "default +VIRTIO";
+}
+
 u64 host_machine_checks(u64 *lost)
 {
 	return *lost = 0;

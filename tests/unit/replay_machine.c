@@ -620,6 +620,11 @@ const char *host_version(void)
 	return version;
 }
 
+const char *host_image(void)
+{
+	return "default +VIRTIO";
+}
+
 const struct cmdline *cmdline_of_boot(void)
 {
 	return &cmdline;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/cmdline_idle.c kernel/boot/cmdline_x2apic.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/config/config_shape.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
+/* UNIT: kernel/boot/cmdline_idle.c kernel/boot/cmdline_x2apic.c vmm/config/config_word.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/config/config_shape.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
 /* Images without some of the options: keys and words name what they need, and one key is for all ends. */
 #undef CONFIG_VM_FLAT
 #undef CONFIG_VM_SHARING
@@ -121,7 +121,7 @@ static void test_follow_up(void **)
 		assert_int_equal(vm_follow_up(&config, ends[i], 1), THEN_POWEROFF_NODE);
 	assert_int_equal(vm_follow_up(&config, VM_END_STOPPED, 0), THEN_STOP);
 	assert_int_equal(parse(REQUIRED "on_end = reboot_node\n"), -EINVAL);
-	assert_string_equal(err.text, "f:3: on_end: expected stop, restart or poweroff_node, found 'reboot_node'");
+	assert_string_equal(err.text, "f:3: on_end = reboot_node: needs CONFIG_VM_FOLLOW_UP");
 }
 
 int main(void)

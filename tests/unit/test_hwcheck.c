@@ -88,6 +88,16 @@ unsigned cpuid_smt_shift(void (*host)(void *ctx, u32 leaf, u32 subleaf, struct c
 	return 0;
 }
 
+const char *host_version(void)
+{
+	return "0.2-test";
+}
+
+const char *host_image(void)
+{
+	return "default +VIRTIO";
+}
+
 /* test_hwcheck_dump.c has the real one. */
 void hwcheck_dump(void)
 {

@@ -82,6 +82,11 @@ const char *host_version(void)
 	return "0.2-test";
 }
 
+const char *host_image(void)
+{
+	return "default +VIRTIO";
+}
+
 unsigned host_cpu_count(void)
 {
 	return 8;
@@ -174,7 +179,8 @@ static const char *block(void)
 /* Before the tests with what is missing: names are kept for good. */
 static void test_plain(void **)
 {
-	assert_string_equal(block(), "{\"margay\":\"0.2-test\",\"able\":true,\"cpu\":\"A CPU @ 2 GHz\",\"signature\":\"0x906ea\","
+	assert_string_equal(block(), "{\"margay\":\"0.2-test\",\"image\":\"default +VIRTIO\",\"able\":true,"
+			    "\"cpu\":\"A CPU @ 2 GHz\",\"signature\":\"0x906ea\","
 				     "\"microcode\":\"0xde\",\"cpus\":8,\"tsc_khz\":2250000,\"memory\":[104857600],\"pci\":[],"
 				     "\"missing\":[]}");
 	assert_true(drains >= 7);

@@ -49,6 +49,11 @@ const char *host_version(void)
 	return "x";
 }
 
+const char *host_image(void)
+{
+	return "default +VIRTIO";
+}
+
 static u64 checks[2];
 
 u64 host_machine_checks(u64 *lost)

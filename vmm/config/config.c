@@ -18,6 +18,9 @@ typedef int setter(struct parser *p, struct span value);
  */
 struct key {
 	const char *name;
+#ifdef MARGAY_CHECK
+	const char *option, *wants; /* what brings it, and what is said of that */
+#endif
 	union {
 		setter *set;
 		const char *const *words;
@@ -90,22 +93,6 @@ int config_list(struct parser *p, const char *key, const char *missing, struct s
 	return 0;
 }
 
-int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out)
-{
-	char expected[80] = "";
-
-	for (unsigned i = 0; words[i]; i++) {
-		size_t used = strlen(expected);
-
-		if (span_is(v, words[i])) {
-			*out = i;
-			return 0;
-		}
-		snprintf(expected + used, sizeof(expected) - used, "%s%s", !i ? "" : words[i + 1] ? ", " : " or ", words[i]);
-	}
-	return config_wrong(p, key, expected, v);
-}
-
 int config_wrong(struct parser *p, const char *key, const char *expected, struct span found)
 {
 	return config_fail(p, "%s: expected %s, found '%.*s'%s", key, expected,
@@ -171,22 +158,29 @@ static int set_cmdline(struct parser *p, struct span v)
 
 /* Options are written out here: tools/fixdep looks for their names. */
 #define ALWAYS 1
-#define WORDS_OF(option, text, field, ...) \
-	.words = IS_ENABLED(option) ? (const char *const[]){ __VA_ARGS__, NULL } : (const void *)(text), \
+#ifdef MARGAY_CHECK
+#define BROUGHT_BY(name, text) .option = (name), .wants = (text),
+#define KEY_LACKS(key) (image_has((key)->option) ? NULL : (key)->wants)
+#else
+#define BROUGHT_BY(name, text)
+#define KEY_LACKS(key) ((key)->at ? NULL : (key)->needs)
+#endif
+#define WORDS_OF(option, name, text, field, ...) \
+	BROUGHT_BY(name, text) .words = IS_ENABLED(option) ? (const char *const[]){ __VA_ARGS__, NULL } : (const void *)(text), \
 	.at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0, \
 	.size = IS_ENABLED(option) ? sizeof(((struct vm_config *)0)->field) : 0
-#define WORDS(option, ...) WORDS_OF(option, #option, __VA_ARGS__)
-#define SET_BY(option, text, fn) .set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text)
-#define SETTER_OF(option, text, fn) SET_BY(option, text, fn), .at = IS_ENABLED(option)
-#define SETTER(option, fn) SETTER_OF(option, #option, fn)
+#define WORDS(option, ...) WORDS_OF(option, #option, #option, __VA_ARGS__)
+#define SET_BY(option, name, text, fn) BROUGHT_BY(name, text) .set = IS_ENABLED(option) ? (fn) : (setter *)(uintptr_t)(text)
+#define SETTER_OF(option, name, text, fn) SET_BY(option, name, text, fn), .at = IS_ENABLED(option)
+#define SETTER(option, fn) SETTER_OF(option, #option, #option, fn)
 #define TEXT(option, fn, field) \
-	SET_BY(option, #option, fn), .at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0
+	SET_BY(option, #option, #option, fn), .at = IS_ENABLED(option) ? offsetof(struct vm_config, field) : 0
 #define LINE(field) .line = offsetof(struct vm_config, field)
 #define PCI IS_ENABLED(CONFIG_PASSTHROUGH)
 #define FOLLOW_UP IS_ENABLED(CONFIG_VM_FOLLOW_UP)
-#define INJECT IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) ? "inject" : NULL
-#define DUMP IS_ENABLED(CONFIG_COMMANDER) ? "dump" : NULL
-#define THENS "stop", "restart", "poweroff_node", FOLLOW_UP ? "reboot_node" : NULL
+#define INJECT HAS_WORD(CONFIG_VM_MACHINE_CHECKS, "inject")
+#define DUMP HAS_WORD(CONFIG_COMMANDER, "dump")
+#define THENS "stop", "restart", "poweroff_node", HAS_WORD(CONFIG_VM_FOLLOW_UP, "reboot_node")
 
 static const struct key keys[] = {
 	{ "name", TEXT(ALWAYS, set_vm_name, name), LINE(line_name) },
@@ -203,7 +197,8 @@ static const struct key keys[] = {
 	{ "topology", WORDS(CONFIG_VM_FLAT, flat, "node", "flat") },
 	{ "allow_smt_sharing", WORDS(CONFIG_VM_SHARING, smt_sharing, "no", "yes") },
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
-	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"), LINE(line_clock) },
+	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_VM_PAUSE", "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"),
+	  LINE(line_clock) },
 	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
 	{ "ipi", WORDS(CONFIG_DIRECT_INTERRUPTS, ipi_direct, "filtered", "direct"), LINE(line_ipi) },
 	{ "watchdog", WORDS(CONFIG_VM_WATCHDOG, no_watchdog, "yes", "no") },
@@ -227,7 +222,7 @@ static const struct key keys[] = {
 	{ "dma", SETTER(CONFIG_PASSTHROUGH, config_set_dma), LINE(line_dma) },
 	{ "on_fault", WORDS(CONFIG_IOMMU, on_fault, "report", "stop", "restart"), LINE(line_fault) },
 	{ "on_mce", WORDS(CONFIG_MACHINE_CHECKS, on_mce, "stop", "restart", INJECT), LINE(line_mce) },
-	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_MULTIBOOT", set_module) },
+	{ "module", SETTER_OF(CONFIG_VM_MODULES, "CONFIG_VM_MODULES", "CONFIG_MULTIBOOT", set_module) },
 	{ "dmi", WORDS(CONFIG_SMBIOS, dmi_node, "none", "node") },
 	{ "debug_exit", WORDS(CONFIG_VM_DEBUG_EXIT, debug_exit, "no", "yes") },
 	{ "after", TEXT(CONFIG_VM_SHARING, set_vm_name, after), LINE(line_after) },
@@ -271,8 +266,8 @@ static int assign(struct parser *p, struct span name, struct span value, unsigne
 			memcpy((u8 *)p->config + keys[i].line, &p->line, sizeof(p->line));
 		if (!value.n && !may_be_empty(&keys[i]))
 			return config_fail(p, "%s: expected a value after '='", keys[i].name);
-		if (!keys[i].at)
-			return config_fail(p, "%s: needs %s", keys[i].name, keys[i].needs);
+		if (KEY_LACKS(&keys[i]))
+			return config_fail(p, "%s: needs %s", keys[i].name, KEY_LACKS(&keys[i]));
 		p->key = keys[i].name;
 		p->text = (char *)p->config + keys[i].at;
 		return keys[i].size ? set_word(p, &keys[i], value) : keys[i].set(p, value);

@@ -7,7 +7,7 @@
 
 const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsigned *row)
 {
-	const bool asked = c->interrupts == VM_INTERRUPTS_DIRECT, watchdog = IS_ENABLED(CONFIG_VM_WATCHDOG) && !c->no_watchdog;
+	const bool asked = c->interrupts == VM_INTERRUPTS_DIRECT, watchdog = HAS(CONFIG_VM_WATCHDOG) && !c->no_watchdog;
 	const char *word = vm_config_linux(c, LINUX_NO_X2APIC);
 	const struct {
 		bool is;

@@ -3,6 +3,7 @@
 #ifndef VMM_CONFIG_PARSE_H
 #define VMM_CONFIG_PARSE_H
 
+#include <margay/has.h>
 #include <margay/span.h>
 
 #include "vmm/config/config.h"
@@ -29,7 +30,7 @@ int config_wrong(struct parser *p, const char *key, const char *expected, struct
 /* one() for each part of a list with commas; `key` and what is `missing` are for the error at a comma that ends it. */
 int config_list(struct parser *p, const char *key, const char *missing, struct span v,
 		int (*one)(struct parser *p, struct span v));
-/* One of the words, ended by NULL: 0 and its index, or -EINVAL with an error that lists them. */
+/* One of the words, ended by NULL, with HAS_WORD(): 0 and its index, or -EINVAL with an error that lists those of the image. */
 int config_word(struct parser *p, const char *key, struct span v, const char *const *words, unsigned *out);
 
 /* The name of a boot module, into p->text. */

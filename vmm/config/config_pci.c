@@ -58,9 +58,12 @@ static int add_function(struct parser *p, struct span v)
 {
 	struct vm_config *c = p->config;
 	struct vm_config_pci *new = &c->pci[c->nr_pci];
+	struct span function = v;
 
 	if (c->nr_pci == VM_PCI_MAX)
 		return config_fail(p, "pci: expected at most %u parts", VM_PCI_MAX);
+	if (!HAS(CONFIG_SRIOV) && span_skip(&function, "vf:"))
+		return config_fail(p, "pci = vf:...: needs CONFIG_SRIOV");
 	if (config_pci_address(v, &new->address))
 		new->by = VM_PCI_ADDRESS;
 	else if (!parse_class(v, new) && !parse_id(v, new) && !(IS_ENABLED(CONFIG_SRIOV) && config_pci_vf(v, new)))
@@ -131,7 +134,8 @@ int config_set_pci_node(struct parser *p, struct span v)
 int config_set_dma(struct parser *p, struct span v)
 {
 	/* Without IOMMUs there is nothing that could be chosen for the operator. */
-	static const char *const words[] = { "identity", "window", IS_ENABLED(CONFIG_IOMMU) ? "iommu" : NULL, "auto", NULL };
+	static const char *const words[] = {
+		"identity", "window", HAS_WORD(CONFIG_IOMMU, "iommu"), HAS_WORD(CONFIG_IOMMU, "auto"), NULL };
 	unsigned n = 0;
 	int err = config_word(p, "dma", v, words, &n);
 
@@ -147,7 +151,7 @@ void config_resolve_dma(struct parser *p)
 
 	if (c->dma == VM_DMA_NONE && c->line_pci && c->memory_map == VM_MAP_IDENTITY)
 		c->dma = VM_DMA_IDENTITY;
-	else if (IS_ENABLED(CONFIG_IOMMU) && c->dma == VM_DMA_NONE && c->line_pci)
+	else if (HAS(CONFIG_IOMMU) && c->dma == VM_DMA_NONE && c->line_pci)
 		c->dma = VM_DMA_IOMMU;
 	p->line = c->line_facts;
 	if (p->line && !c->line_pci)
@@ -157,7 +161,7 @@ void config_resolve_dma(struct parser *p)
 		config_fail(p, "on_fault: without pci nothing of it is blocked");
 	p->line = c->line_pci;
 	if (p->line && !c->line_dma && c->dma == VM_DMA_NONE && !p->over)
-		config_fail(p, "pci: needs dma = identity or window");
+		config_fail(p, "pci: needs dma = identity or window, or CONFIG_IOMMU");
 	p->line = c->line_dma;
 	if (c->dma == VM_DMA_IDENTITY && c->memory_map == VM_MAP_OFFSET && !p->over)
 		config_fail(p, "dma = identity: needs memory_map = identity, or none");

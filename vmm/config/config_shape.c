@@ -54,7 +54,7 @@ static int set_cpu_list(struct parser *p, struct span v)
 
 int config_set_cpus(struct parser *p, struct span v)
 {
-	const char *expected = IS_ENABLED(CONFIG_VM_SHARING) ? "a number of vCPUs, a list of CPUs like 1-3,6, or all" :
+	const char *expected = HAS(CONFIG_VM_SHARING) ? "a number of vCPUs, a list of CPUs like 1-3,6, or all" :
 							       "a number of vCPUs, or all";
 	struct span rest = v;
 	u64 n;
@@ -65,8 +65,8 @@ int config_set_cpus(struct parser *p, struct span v)
 	}
 	if (!span_number(&rest, 10, &n))
 		return config_wrong(p, "cpus", expected, v);
-	if (IS_ENABLED(CONFIG_VM_SHARING) && rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
-		return set_cpu_list(p, v);
+	if (rest.n && (rest.p[0] == '-' || rest.p[0] == ','))
+		return HAS(CONFIG_VM_SHARING) ? set_cpu_list(p, v) : config_fail(p, "cpus: a list needs CONFIG_VM_SHARING");
 	if (rest.n)
 		return config_wrong(p, "cpus", expected, v);
 	if (n < 1 || n > VM_CPUS_MAX)
@@ -129,7 +129,9 @@ int config_set_memory(struct parser *p, struct span v)
 {
 	if (span_is(v, "all"))
 		return 0;
-	if (v.p[0] != 'n' || !IS_ENABLED(CONFIG_NUMA))
+	if (v.p[0] == 'n' && !HAS(CONFIG_NUMA))
+		return config_fail(p, "memory: of one node: needs CONFIG_NUMA");
+	if (v.p[0] != 'n')
 		return config_size(p, v, &p->config->memory);
 	return config_list(p, "memory", "another node behind the comma", v, add_node_memory);
 }

@@ -3,6 +3,7 @@
 #include "vmm/load/load_check.h"
 
 #include <margay/errno.h>
+#include <margay/has.h>
 #include <margay/string.h>
 
 #include "vmm/load/bzimage.h"
@@ -56,13 +57,23 @@ static int check_cmdline(const struct vm_config *c, u32 max, bool no_clock, stru
 			       n, c->kernel, max);
 }
 
+/* What brings this kind of kernel, which the image has no loader for; NULL: nothing does. An image itself cannot tell. */
+static const char *lacks_for(const void *data, u64 size)
+{
+	if (IS_ENABLED(CONFIG_MULTIBOOT) && !HAS(CONFIG_MULTIBOOT) && multiboot_is_kernel(data, size))
+		return "a multiboot kernel: needs CONFIG_MULTIBOOT";
+	if (IS_ENABLED(CONFIG_VMLINUX) && !HAS(CONFIG_VMLINUX) && elf_is_elf(data, size))
+		return "an ELF file: needs CONFIG_VMLINUX";
+	return NULL;
+}
+
 static int check_kernel(const struct vm_config *c, const void *data, u64 size, bool is_linux, struct config_error *err)
 {
 	const char *why, *hint = load_hint(data, size);
 	struct bzimage bz = { .hdr.cmdline_size = LINUX_COMMAND_LINE_MAX };
 	struct elf_image elf;
 
-	if (IS_ENABLED(CONFIG_MULTIBOOT) && !is_linux) {
+	if (HAS(CONFIG_MULTIBOOT) && !is_linux) {
 		if (c->initrd[0])
 			return vm_config_error(err, c->file, c->line_initrd, "initrd = %s: kernel %s is no Linux kernel and takes "
 					       "none: name what it wants by module =", c->initrd, c->kernel);
@@ -71,22 +82,24 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, b
 	}
 	if (bzimage_is_linux(data, size))
 		why = bzimage_parse(data, size, &bz);
-	else if (!hint && IS_ENABLED(CONFIG_VMLINUX) && elf_is_elf(data, size))
+	else if (!hint && HAS(CONFIG_VMLINUX) && elf_is_elf(data, size))
 		why = elf_parse(data, size, &elf);
+	else if (!hint && lacks_for(data, size))
+		why = lacks_for(data, size);
 	else
 		why = hint ? hint : "not a Linux kernel image, or truncated";
 	if (!why)
 		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX), linux_no_clock(c, data, size), err);
 	return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s; give a bzImage%s of x86-64 Linux%s", c->kernel, why,
-			       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "",
-			       IS_ENABLED(CONFIG_MULTIBOOT) ? ", or a multiboot kernel" : "");
+			       HAS(CONFIG_VMLINUX) ? " or vmlinux" : "",
+			       HAS(CONFIG_MULTIBOOT) ? ", or a multiboot kernel" : "");
 }
 
 int load_check(const struct vm_config *c, const struct vm_config_name *name, const void *data, u64 size, bool *is_linux,
 	       struct config_error *err)
 {
 	if (name->name == c->kernel) {
-		*is_linux = !IS_ENABLED(CONFIG_MULTIBOOT) || !multiboot_is_kernel(data, size);
+		*is_linux = !HAS(CONFIG_MULTIBOOT) || !multiboot_is_kernel(data, size);
 		return check_kernel(c, data, size, *is_linux, err);
 	}
 	/* A multiboot kernel may take a module for its name alone. */

@@ -355,6 +355,7 @@ static void hwcheck_start(void)
 	if (!seconds)
 		return;
 	say("hardware check: no VM starts; ok, MISSING, off (not needed) or unknown, and what to do");
+	say("Margay %s, image %s", host_version(), host_image());
 	able = check_virtualization();
 	check_cpus_and_memory();
 	say("what costs performance or containment:");

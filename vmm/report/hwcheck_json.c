@@ -100,7 +100,7 @@ void hwcheck_json(bool able)
 {
 	crc = 0;
 	host_log("json: begin");
-	put("{\"margay\":\"%s\",\"able\":%s,", host_version(), able ? "true" : "false");
+	put("{\"margay\":\"%s\",\"image\":\"%s\",\"able\":%s,", host_version(), host_image(), able ? "true" : "false");
 	put_cpu();
 	put("\"cpus\":%u,\"tsc_khz\":%lu,\"memory\":[", host_cpu_count(), host_tsc_khz());
 	for (unsigned i = 0; i < host_node_count(); i++)

@@ -40,7 +40,7 @@ void report_node(report_say say)
 	const struct host_cpu_info *cpu;
 	u64 own, used, corrected, lost;
 
-	say("Margay %s", host_version());
+	say("Margay %s, image %s", host_version(), host_image());
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++) {
 		char owner[VM_NAME_MAX + 1];
 
