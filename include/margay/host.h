@@ -9,6 +9,7 @@
 #define MARGAY_HOST_H
 
 #include <margay/host_console.h>
+#include <margay/host_lost.h>
 #include <margay/host_pci.h>
 #include <margay/pci.h>
 #include <margay/types.h>
@@ -82,15 +83,6 @@ unsigned host_node_count(void);
 u64 host_mem_free(int node, u64 *largest);
 /* Bytes of the hypervisor's own pages, apart from guests' memory; *used: how many of these are in use. */
 u64 host_own_bytes(u64 *used);
-/* In images with MACHINE_CHECKS: the first page in [from, to) that the machine has lost, or `to`. from: page aligned. */
-u64 host_memory_lost_in(u64 from, u64 to);
-/* The i-th of these since boot, in the order of their loss: true and *page, or there are not as many. */
-#define HOST_LOST_MAX 64u
-bool host_memory_lost(unsigned i, u64 *page);
-/* From now on fn() is called for each of them, on any CPU, in interrupt windows, no lock held. */
-void host_on_memory_lost(void (*fn)(void));
-/* The lost page that the calling CPU's last access of mc_access.h which failed has met. */
-u64 host_failed_page(void);
 /* SLIT distance between two nodes (10: local). */
 u8 host_node_distance(unsigned from, unsigned to);
 
