@@ -58,7 +58,7 @@ CONFIGURED := -imacros /dev/fd/9
 $(O)/%.o: %.c mk/image.mk mk/compiler.mk
 	$(call say,CC,$<)
 	@mkdir -p $(@D)
-	$(Q)$(CC) $(CFLAGS) $(CONFIGURED) -MMD -c -o $@ $< 9<$(B)/config.h && tools/fixdep $(@:.o=.d) $(B)
+	$(Q)$(CC) $(CFLAGS) $(CONFIGURED) -MMD -MF $(@:.o=.d.new) -c -o $@ $< 9<$(B)/config.h && tools/fixdep $(@:.o=.d) $(B)
 
 # -MD of NASM 2.16 forgets what a file takes in.
 $(O)/%.asm.o: %.asm mk/image.mk mk/compiler.mk
