@@ -30,7 +30,7 @@ static struct cpuid_regs leaf_1, leaf_7;
 #define BANKS 4
 enum { FIRST = 0x400, SMCA = 0xc0002000 };
 
-static struct { u64 ctl, status, address, misc, config, destat, deaddr; } bank[BANKS];
+static struct bank_regs { u64 ctl, status, address, misc, config, destat, deaddr; } bank[BANKS];
 static u64 mcg_cap, mcg_status, mcg_ctl, mcg_ext, feature_control;
 static char lines[1000];
 static unsigned ended;
@@ -484,6 +484,15 @@ static void test_core(void **)
 		assert_true(outcome == MC_GOES_ON || !table[i / 3].over || bank[2].status);
 		assert_int_equal(!strstr(lines, "and more that no bank tells of"), outcome == MC_STOPS || !table[i / 3].over);
 	}
+	/* A second bank names a page: that is one of several. */
+	reset(NULL);
+	core_is_vms = true;
+	bank[1] = (struct bank_regs){ .status = VAL | UC | S | AR | WHERE | 0x134, .address = 0xd5000, .misc = 2 << 6 | 6 };
+	bank[2] = bank[1];
+	bank[2].status |= OVER;
+	mcg_status = 7;
+	assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_GOES_ON);
+	assert_int_equal(used_page, HOST_LOST_UNKNOWN);
 	/* The page that the bank does name is known. */
 	assert_int_equal(host_memory_lost_in(0xd0000, 0xe0000), 0xd1000);
 }

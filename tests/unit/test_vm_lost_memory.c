@@ -190,6 +190,8 @@ static void test_told_once(void **)
 	lose(0x5000);
 	assert_true(vm_tells_lost(&parts.vm, 0x5000));
 	assert_true(vm_tells_lost(&parts.vm, 0x1000));
+	lose(0x7000);
+	assert_true(vm_tells_lost(&parts.vm, 0x7000));
 	assert_false(vm_tells_lost(&parts.vm, 0x5000) || vm_tells_lost(&parts.vm, 0x1000));
 	/* One that is one too many to be kept in mind. */
 	assert_false(vm_tells_lost(&parts.vm, 0x9000));
