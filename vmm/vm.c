@@ -7,10 +7,12 @@
 
 #include "vmm/acpi/guest_acpi.h"
 #include "vmm/debugger.h"
+#include "vmm/guest_platform.h"
 #include "vmm/hvm.h"
 #include "vmm/load/load_check.h"
 #include "vmm/load/load_linux.h"
 #include "vmm/load/loader.h"
+#include "vmm/memory/guest_mem.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/memory/split.h"
 #include "vmm/pci/pci_dma.h"
@@ -209,6 +211,7 @@ int vm_create(const struct vm_config *config, unsigned id, struct vm **out)
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		err = err ? err : dma_create(vm);
 	err = err ? err : cpuid_build(vm);
+	err = err ? err : guest_probe(vm, GUEST_ACPI_BASE + GUEST_ACPI_SIZE);
 	err = err ? err : guest_acpi_build(vm);
 	err = err ? err : image_load(vm);
 	if (err)

@@ -174,7 +174,7 @@ static void collect_pci(struct collected *c, const struct vm *vm)
 
 int guest_acpi_build(struct vm *vm)
 {
-	void *area = guest_area(vm, gpa(GUEST_ACPI_BASE), GUEST_ACPI_SIZE);
+	void *area = guest_ptr(vm, gpa(GUEST_ACPI_BASE), GUEST_ACPI_SIZE);
 	struct collected *c;
 	u64 rsdp = 0;
 	size_t used;

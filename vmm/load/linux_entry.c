@@ -57,7 +57,7 @@ static bool map(struct tables *t, u64 start, u64 end)
 
 int linux_entry_tables(struct vm *vm, u64 kernel, u64 size)
 {
-	struct tables t = { guest_area(vm, gpa(LINUX_ENTRY_TABLES), TABLE_PAGES * PAGE_SIZE), 1 };
+	struct tables t = { guest_ptr(vm, gpa(LINUX_ENTRY_TABLES), TABLE_PAGES * PAGE_SIZE), 1 };
 
 	if (!t.page || guest_write(vm, gpa(LINUX_ENTRY_GDT), boot_gdt, sizeof(boot_gdt))) {
 		vm_refuse(vm, memory, "no RAM below 640 KiB for the kernel's start-up tables");

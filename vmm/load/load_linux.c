@@ -164,7 +164,7 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 static int put_boot_params(struct linux_load *l)
 {
 	struct vm *vm = l->vm;
-	struct linux_boot_params *bp = guest_area(vm, gpa(LINUX_BOOT_PARAMS), sizeof(*bp));
+	struct linux_boot_params *bp = guest_ptr(vm, gpa(LINUX_BOOT_PARAMS), sizeof(*bp));
 	unsigned n;
 
 	if (!bp)

@@ -138,7 +138,7 @@ static void entry_state(struct vm *vm, struct vcpu *vcpu)
 
 static int load(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module)
 {
-	struct boot_info *b = guest_area(vm, gpa(INFO_BASE), sizeof(*b));
+	struct boot_info *b = guest_ptr(vm, gpa(INFO_BASE), sizeof(*b));
 	struct elf_image img;
 	const char *why = multiboot_parse(kernel->data, kernel->size, &img);
 	u8 rsdp[RSDP_SIZE];
@@ -154,7 +154,7 @@ static int load(struct vm *vm, const struct host_module *kernel, const struct ho
 		err = load_segment(vm, kernel, &img.segment[i]);
 		end = MAX(end, img.segment[i].paddr + img.segment[i].memsz);
 	}
-	err = err ? err : !b ? -ENOMEM : load_modules(vm, end, module, b);
+	err = err ? err : load_modules(vm, end, module, b);
 	if (err)
 		return err;
 	put_info(vm, b);

@@ -39,19 +39,6 @@ int guest_lost(struct vm *vm)
 	return -EIO;
 }
 
-void *guest_area(struct vm *vm, gpa_t addr, u64 size)
-{
-	u8 *p = guest_ptr(vm, addr, size);
-	u64 word;
-
-	for (u64 i = 0; p && i + sizeof(word) <= size; i += sizeof(word))
-		if (!mc_load64(p + i, &word)) {
-			guest_lost(vm);
-			return NULL;
-		}
-	return p;
-}
-
 /* The longest piece of [addr, addr+size) that is contiguous; *len is its length. NULL when addr is not RAM, or it is lost. */
 static void *piece(struct vm *vm, u64 addr, u64 size, u64 *len)
 {
@@ -100,6 +87,22 @@ int guest_zero(struct vm *vm, gpa_t addr, u64 size)
 			return -EFAULT;
 		if (!mc_zero(p, len))
 			return guest_lost(vm);
+	}
+	return 0;
+}
+
+int guest_probe(struct vm *vm, u64 end)
+{
+	u64 word;
+
+	for (u64 at = 0, len; at < end; at += len) {
+		const u8 *p = piece(vm, at, end - at, &len);
+
+		if (!p)
+			return 0;
+		for (u64 i = 0; i < len; i += sizeof(word))
+			if (!mc_load64(p + i, &word))
+				return guest_lost(vm);
 	}
 	return 0;
 }

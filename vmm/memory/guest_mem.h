@@ -16,13 +16,12 @@ struct vm;
  */
 void *guest_ptr(struct vm *vm, gpa_t gpa, u64 size);
 
-/* The same for what is made in place before the guest runs: all of it was read just now. NULL, too: guest_lost(). */
-void *guest_area(struct vm *vm, gpa_t gpa, u64 size);
-
 /* Copies from or to guest RAM across extents. 0; -EFAULT, and nothing more copied past the first bad byte; -EIO: guest_lost(). */
 int guest_read(struct vm *vm, gpa_t gpa, void *buf, u64 size);
 int guest_write(struct vm *vm, gpa_t gpa, const void *buf, u64 size);
 int guest_zero(struct vm *vm, gpa_t gpa, u64 size);
+/* Reads the guest's memory up to `end`, for whoever makes things in place there before it runs. 0; -EIO: guest_lost(). */
+int guest_probe(struct vm *vm, u64 end);
 
 /*
  * What all of the above, and whoever uses guest_ptr() by mc_access.h, does when the memory turns out to be lost: ends the VM if the
