@@ -31,13 +31,14 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_kept.c kernel/pci/pci_reset.c \
 	kernel/pci/pci_route.c kernel/pci/pci_way.c vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
-	vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_root.c vmm/pci/pci_rules.c
+	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
+	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_wait.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
 	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
 	vmm/memory/vm_domain.c vmm/pci/pci_iommu.c
-files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/pci/sriov.c vmm/acpi/acpi_vfs.c \
-	vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
+files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/sriov.c \
+	vmm/acpi/acpi_vfs.c vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
 	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/start_vfs.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c

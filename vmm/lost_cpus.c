@@ -3,7 +3,6 @@
 #include "vmm/debugger.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
-#include "vmm/pci/pci_device.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/plan/place.h"
 #include "vmm/slot.h"
@@ -88,8 +87,8 @@ void vm_abandon(struct vm *vm)
 {
 	if (debugger_on())
 		debugger->vm_ended(vm);
-	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci && i < vm->pci->nr_functions; i++)
-		pci_device_abandon(vm->pci->device[i], vm->pci->function[i].index);
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && vm->pci)
+		vm_pci_abandon(vm);
 	if (vm->console)
 		host_console_remove(vm->console);
 	spin_lock(&place_lock);

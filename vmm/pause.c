@@ -11,6 +11,7 @@
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/pci_virtual.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
@@ -77,7 +78,10 @@ void vcpu_stay_paused(struct vcpu *vcpu)
 	spin_unlock(&vm->pause_lock);
 	shootdown_leave(vcpu);
 	while (vcpu_paused(vcpu) && __atomic_load_n(&vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING) {
-		host_cpu_wait();
+		if (IS_ENABLED(CONFIG_PASSTHROUGH) && vcpu->pci_waits)
+			pci_wait_go_on(vcpu);
+		else
+			host_cpu_wait();
 		vcpu_serve_call(vcpu);
 	}
 	shootdown_join(vcpu);

@@ -122,6 +122,10 @@ static noinline bool look(struct vcpu *vcpu)
 			vcpu_stay_paused(vcpu);
 			continue;
 		}
+		if (IS_ENABLED(CONFIG_PASSTHROUGH) && unlikely(vcpu->pci_waits)) {
+			pci_wait_go_on(vcpu);
+			continue;
+		}
 		if (unlikely(__atomic_load_n(&vcpu->startup, __ATOMIC_ACQUIRE) != STARTUP_RUN)) {
 			startup_step(vcpu);
 			continue;

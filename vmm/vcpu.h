@@ -76,6 +76,7 @@ struct vcpu {
 	bool nmi_pending;
 	bool bus_locked;          /* not to be entered before exit_may_disturb() */
 	u8 watched;               /* breakpoints that the instruction in hand has met: emulate_watch() */
+	bool pci_waits;           /* for a PCI function: pci_wait_go_on(). Only its CPU touches it */
 	u32 retries;              /* emulate_again() */
 	u64 xcr0;                 /* guest XCR0, live in hardware while it runs */
 	u64 xss;

@@ -48,24 +48,12 @@ struct host_pci_reset {
 
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned index);
 /*
- * Goes on with it, and waits for nothing: the first one ends what the function does. -EBUSY: it is not over, and wants another
- * step soon; else it is, as host_pci_reset() has it. Any CPU, one at a time.
+ * Goes on with it, and waits for nothing: the first step ends what the function does. -EBUSY: it is not over, and wants another
+ * one, soon. Else it is: addresses, and what belongs to the path, are there again; the rest is as after a reset, but that line
+ * interrupts stay off. 0; -ENODEV: it has no reset that hurts no other, and is just quiet; -EIO: it does not come back, or does not
+ * obey, and may still write to memory. Any CPU, one at a time.
  */
 int host_pci_reset_step(struct host_pci_reset *r);
-
-/*
- * When its VM has ended: ends what the function does, and resets it where that
- * hurts no other. Decoding is as it was. 0; -EIO: it does not obey, and may
- * still write to memory.
- */
-int host_pci_take_back(unsigned index);
-
-/*
- * Resets the function for its guest, which takes 100 ms, or as long as the device needs, up to a minute: addresses, and what
- * belongs to the path, are there again; the rest is as after a reset, but that
- * line interrupts stay off. 0; -ENODEV: it has no reset, and is just quiet; -EIO: it does not come back, or does not obey.
- */
-int host_pci_reset(unsigned index);
 
 /* Where the machine's extended configuration space of segment 0 is, bus 0 first; false: nowhere. */
 bool host_pci_ecam(u64 *base, u8 *last_bus);
@@ -145,7 +133,10 @@ int host_sriov_vf(unsigned index, unsigned n);
 bool host_sriov_is_vf(unsigned index);
 /* Is the VF there? */
 bool host_sriov_on(unsigned index);
-/* Switches VFs 0 to count - 1 on, quiet, which takes 100 ms, or up to seconds. 0; -EINVAL: not prepared; -EIO: they do not come. */
+/*
+ * Switches VFs 0 to count - 1 on, quiet, which takes 100 ms, or up to two seconds, and waits for nothing. 0; -EBUSY: they are
+ * coming, and want the same call again, soon; -EINVAL: not prepared; -EIO: they do not come. One caller at a time.
+ */
 int host_sriov_enable(unsigned index, unsigned count);
 /* Switches all off: they are quiet and no VM's. */
 void host_sriov_disable(unsigned index);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the host does to PCI functions beside finding them: it keeps quiet what
- * no VM has, and takes back what one had (host_pci_take_back(), host_pci_reset():
+ * no VM has, and takes back what one had (host_pci_reset_begin():
  * <margay/host_pci.h>).
  */
 #ifndef KERNEL_PCI_FUNCTION_H
@@ -72,6 +72,10 @@ extern unsigned pci_nr_functions;
 /* ---- pci_vf.c, only in images with SRIOV ---- */
 /* What the guest of function `index` reads where its configuration space says `value`. */
 u32 pci_vf_read(unsigned index, u16 offset, unsigned size, u32 value);
+
+/* pci_vf_place.c: gives addresses to those of the VFs' BARs to which firmware gave none. NULL, or why it cannot, in words. */
+struct sriov;
+const char *pci_vf_place(const struct pci_function *pf, struct sriov *s, unsigned count);
 
 /* The same in all images. */
 static inline u32 pci_seen(unsigned index, u16 offset, unsigned size, u32 value)

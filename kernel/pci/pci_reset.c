@@ -223,28 +223,3 @@ int host_pci_reset_step(struct host_pci_reset *r)
 		return wait_end(r, f);
 	}
 }
-
-static int reset(unsigned index, bool decodes, bool free)
-{
-	struct host_pci_reset r;
-	int err;
-
-	host_pci_reset_begin(&r, index);
-	r.decodes = decodes;
-	while ((err = host_pci_reset_step(&r)) == -EBUSY)
-		if (free)
-			host_interrupt_window();
-	return err;
-}
-
-int host_pci_reset(unsigned index)
-{
-	return reset(index, false, false);
-}
-
-int host_pci_take_back(unsigned index)
-{
-	int err = reset(index, true, true);
-
-	return err == -ENODEV ? 0 : err;
-}

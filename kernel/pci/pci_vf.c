@@ -7,14 +7,12 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/string.h>
-#include "arch/x86_64/cpu/insn.h"
 #include "kernel/pci/pci_function.h"
-#include "kernel/pci/pci_route.h"
 #include "kernel/pci/sriov.h"
 
 #define CARDS 16
 #define ON_MS 100     /* until a VF may be asked for anything (9.3.3.3.1) */
-#define READY_MS 1000 /* and until it answers, if it says that it needs more time */
+#define READY_MS 1000 /* and until it answers, if it says that it needs more time (2.3.1) */
 #define OFF_MS 1000   /* from off to on (9.3.3.3.1) */
 /* Alternative Routing-ID Interpretation (6.13): its capability, of a port (7.5.3.15, 7.5.3.16), in the PF's control (9.3.3.3.4). */
 #define EXT_CAP_ARI 0x0e
@@ -29,7 +27,8 @@ static struct card {
 	bool ari;              /* the port above it passes on all function numbers, not 0 to 7 alone */
 	unsigned first, count; /* its VFs among the functions */
 	unsigned on;           /* so many of them are; atomic */
-	u64 off_at;            /* TSC; 0: they have not been on */
+	unsigned coming;       /* so many are to be; 0: none */
+	u64 coming_at, off_at; /* TSC; off_at 0: they have not been on */
 } cards[CARDS];
 static unsigned nr_cards;
 
@@ -55,63 +54,6 @@ const struct pci_function *pci_physical(const struct pci_function *f)
 		if (f >= pci_functions + cards[i].first && f < pci_functions + cards[i].first + cards[i].count)
 			return cards[i].pf;
 	return f;
-}
-
-/* ---- where their registers are ---------------------------------------------------------------------- */
-
-/* May its VFs' BAR i, `size` bytes of all together, lie there? */
-static bool fits(const struct card *c, unsigned i, u64 base, u64 size)
-{
-	const struct pci_bar *b = &c->sriov.bar[i];
-	struct pci_function all = { .address = c->pf->address, .bar[0] = { base, size, b->flags } };
-
-	if (!base || base + size - 1 < base || (!pci_bar_is_64(b) && base + size > GIB(4)))
-		return false;
-	for (unsigned k = 0; k < i; k++)
-		if (c->sriov.bar[k].size && base < c->sriov.bar[k].base + size / b->size * c->sriov.bar[k].size &&
-		    c->sriov.bar[k].base < base + size)
-			return false;
-	return !pci_misplaced(&all) && pci_bridges_pass(c->pf, false, base, base + size - 1);
-}
-
-/* Above or below a BAR of another function: where all windows have their room. */
-static bool find_room(struct card *c, unsigned i, u64 size)
-{
-	struct pci_bar *b = &c->sriov.bar[i];
-	const struct pci_function *f;
-
-	for (unsigned n = 0; (f = pci_get(n)); n++) {
-		for (unsigned k = 0; k < PCI_ROM_BAR; k++) {
-			const struct pci_bar *other = &f->bar[k];
-			u64 above = ALIGN_UP(other->base + other->size, b->size);
-			u64 below = other->base > size ? ALIGN_DOWN(other->base - size, b->size) : 0;
-
-			if (!pci_bar_is_memory(other))
-				continue;
-			b->base = fits(c, i, above, size) ? above : fits(c, i, below, size) ? below : 0;
-			if (b->base)
-				return true;
-		}
-	}
-	return false;
-}
-
-/* Gives addresses to those to which firmware gave none. */
-static const char *place(struct card *c, unsigned count)
-{
-	for (unsigned i = 0; i < PCI_ROM_BAR; i++) {
-		const struct pci_bar *b = &c->sriov.bar[i];
-
-		if (!b->size || (b->base && fits(c, i, b->base, b->size * count)))
-			continue;
-		if (pci_window(c->pf, false, 0, 1) == PCI_WINDOW_UNKNOWN)
-			return "the firmware gave its virtual functions no addresses, and does not say which its root bus has: "
-			       "SR-IOV in the setup, or facts";
-		if (!find_room(c, i, b->size * count))
-			return "its root bus, or the bridge above it, has no room for the registers of so many virtual "
-			       "functions: SR-IOV in the setup";
-	}
-	return NULL;
 }
 
 /* ---- the PF's capability ---------------------------------------------------------------------------- */
@@ -241,7 +183,7 @@ static const char *begin(struct card *c, unsigned count)
 	for (unsigned n = count; !why && n; n--)
 		why = beyond(&c->sriov, f, n, port, port && !c->ari);
 	why = why ? why : count > HOST_PCI_FUNCTIONS / 2 || pci_get(HOST_PCI_FUNCTIONS - count) ?
-	      "the machine has more functions than fit" : place(c, count);
+	      "the machine has more functions than fit" : pci_vf_place(f, &c->sriov, count);
 	if (!why)
 		add(c, count);
 	return why;
@@ -321,51 +263,76 @@ bool host_sriov_is_vf(unsigned index)
 	return card_of_vf(index);
 }
 
-/* It may ask for more time, for which it reads as ones (2.3.1, Configuration Request Retry). */
-static bool answers(const struct pci_function *vf)
+/* Are they where they were said to be? Else it lies: others may be where it says now. */
+static bool in_place(const struct card *c, unsigned count)
 {
-	for (unsigned ms = 0; pci_read(vf->address, PCI_REG_COMMAND, 4) == ~0u; ms++) {
-		if (ms == READY_MS)
+	u32 where = pci_read(c->pf->address, reg(c, PCI_SRIOV_OFFSET), 4);
+	struct pci_address at;
+
+	for (unsigned n = 0; n < count; n++) {
+		struct sriov now = { .offset = (u16)where, .stride = (u16)(where >> 16) };
+
+		if (!sriov_address(&now, &c->pf->address, n, &at) || !pci_same_address(&at, &pci_get(c->first + n)->address))
 			return false;
-		pci_delay_ms(1);
 	}
 	return true;
+}
+
+static u64 elapsed_ms(u64 since)
+{
+	return (host_tsc() - since) / host_tsc_khz();
+}
+
+static int switch_on(struct card *c, unsigned count)
+{
+	if (c->off_at && elapsed_ms(c->off_at) < OFF_MS)
+		return -EBUSY;
+	program(c, count);
+	if (!in_place(c, count))
+		return -EIO;
+	pci_change16(c->pf, reg(c, PCI_SRIOV_CONTROL), 0, PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
+	c->coming = count;
+	c->coming_at = host_tsc();
+	return -EBUSY;
+}
+
+/* It may ask for more time, for which it reads as ones (2.3.1, Configuration Request Retry); it is quiet, or does not get so. */
+static bool has_come(const struct pci_function *vf)
+{
+	return pci_read(vf->address, PCI_REG_COMMAND, 4) != ~0u && pci_still(vf) && !pci_pending(vf);
+}
+
+/* All have the same second. */
+static int wait_for_all(struct card *c)
+{
+	u64 ms = elapsed_ms(c->coming_at);
+
+	if (ms < ON_MS)
+		return -EBUSY;
+	for (unsigned n = 0; n < c->coming; n++)
+		if (!has_come(pci_get(c->first + n)))
+			return ms < READY_MS ? -EBUSY : -EIO;
+	for (unsigned n = 0; n < c->coming; n++) {
+		pci_keep(&pci_functions[c->first + n]);
+		if (IS_ENABLED(CONFIG_IOMMU))
+			pci_isolate(pci_get(c->first + n));
+	}
+	__atomic_store_n(&c->on, c->coming, __ATOMIC_RELEASE);
+	c->coming = 0;
+	return 0;
 }
 
 int host_sriov_enable(unsigned index, unsigned count)
 {
 	struct card *c = card_of(pci_get(index));
-	struct pci_address at;
-	u32 where;
+	int err;
 
-	if (!c || !count || count > c->count || c->on)
+	if (!c || !count || count > c->count || c->on || (c->coming && c->coming != count))
 		return -EINVAL;
-	while (c->off_at && rdtsc() - c->off_at < OFF_MS * host_tsc_khz())
-		cpu_pause();
-	program(c, count);
-	/* It said the same before, or it lies: others may be where it says now. */
-	where = pci_read(c->pf->address, reg(c, PCI_SRIOV_OFFSET), 4);
-	for (unsigned n = 0; n < count; n++) {
-		struct sriov now = { .offset = (u16)where, .stride = (u16)(where >> 16) };
-
-		if (!sriov_address(&now, &c->pf->address, n, &at) || !pci_same_address(&at, &pci_get(c->first + n)->address))
-			return -EIO;
-	}
-	pci_change16(c->pf, reg(c, PCI_SRIOV_CONTROL), 0, PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
-	pci_delay_ms(ON_MS);
-	for (unsigned n = 0; n < count; n++) {
-		const struct pci_function *vf = pci_get(c->first + n);
-
-		if (!answers(vf) || pci_quiet(vf)) {
-			host_sriov_disable(index);
-			return -EIO;
-		}
-		pci_keep(&pci_functions[c->first + n]);
-		if (IS_ENABLED(CONFIG_IOMMU))
-			pci_isolate(vf);
-	}
-	__atomic_store_n(&c->on, count, __ATOMIC_RELEASE);
-	return 0;
+	err = c->coming ? wait_for_all(c) : switch_on(c, count);
+	if (err == -EIO)
+		host_sriov_disable(index);
+	return err;
 }
 
 void host_sriov_disable(unsigned index)
@@ -375,8 +342,9 @@ void host_sriov_disable(unsigned index)
 	if (!c)
 		return;
 	__atomic_store_n(&c->on, 0, __ATOMIC_RELEASE);
+	c->coming = 0;
 	if (!(pci_read(c->pf->address, reg(c, PCI_SRIOV_CONTROL), 2) & PCI_SRIOV_ENABLE))
 		return;
 	pci_change16(c->pf, reg(c, PCI_SRIOV_CONTROL), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY, 0);
-	c->off_at = rdtsc() | 1;
+	c->off_at = host_tsc() | 1;
 }

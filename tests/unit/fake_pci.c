@@ -75,16 +75,19 @@ void host_pci_open_way(unsigned i)
 	fake_host.pci_open[i]++;
 }
 
-int host_pci_reset(unsigned i)
+/* By its guest's word, or when its VM has ended: then it decodes again. Over at once, but where the test says so. */
+void host_pci_reset_begin(struct host_pci_reset *r, unsigned i)
 {
-	fake_host.pci_reset[i]++;
-	return fake_host.reset_says;
+	*r = (struct host_pci_reset){ .index = i };
+	fake_host.pci_reset_begun[i]++;
 }
 
-int host_pci_take_back(unsigned i)
+int host_pci_reset_step(struct host_pci_reset *r)
 {
-	fake_host.pci_taken_back[i]++;
-	return fake_host.take_back_says;
+	if (fake_host.reset_waits)
+		return -EBUSY;
+	*(r->decodes ? &fake_host.pci_taken_back[r->index] : &fake_host.pci_reset[r->index]) += 1;
+	return r->decodes ? fake_host.take_back_says : fake_host.reset_says;
 }
 
 bool host_pci_ecam(u64 *base, u8 *last_bus)

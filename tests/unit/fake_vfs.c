@@ -6,10 +6,6 @@
 #include "vmm/pci/vm_pci.h"
 #include "vmm/slot.h"
 
-/* Only a test with functions in VMs has it. */
-#pragma weak host_pci_reset
-#pragma weak host_pci_take_back
-
 /* ... but for a test that says so. */
 extern bool fake_vfs_off;
 bool fake_vfs_off;
@@ -68,18 +64,45 @@ u32 pci_sriov_read(const struct pci_device *, u16, unsigned)
 	return 0;
 }
 
-void pci_sriov_write(struct pci_device *, u16, unsigned, u32)
+unsigned pci_sriov_write(struct pci_device *, u16, unsigned, u32)
+{
+	return 0;
+}
+
+bool pci_sriov_close(struct pci_device *)
+{
+	return false;
+}
+
+int pci_sriov_off(unsigned, u64)
+{
+	return 0;
+}
+
+int pci_sriov_restore(struct pci_device *)
+{
+	return 0;
+}
+
+int pci_sriov_on(const struct pci_device *)
+{
+	return -1;
+}
+
+void pci_sriov_come(struct pci_device *, int)
 {
 }
 
-int pci_sriov_take_back(struct pci_device *, unsigned index)
+void pci_sriov_pulled(struct vcpu *, unsigned, int)
 {
-	return host_pci_take_back(index);
 }
 
-int pci_sriov_reset(struct pci_device *d)
+void pci_sriov_tell(struct vcpu *)
 {
-	return host_pci_reset(d->host->index);
+}
+
+void monitor_start_vfs(void)
+{
 }
 
 bool pci_sriov_shadow(const struct vm_pci *, u8, u8, u16, unsigned, u32 *)

@@ -25,6 +25,18 @@ void vcpu_serve_call(struct vcpu *)
 {
 }
 
+/* What it waits for comes as soon as the VM goes on: not before the paused vCPU has looked often. */
+static unsigned pci_looks;
+
+void pci_wait_go_on(struct vcpu *v)
+{
+	assert_true(v->pci_waits);
+	if (++pci_looks < 100)
+		return;
+	v->pci_waits = false;
+	assert_int_equal(vm_resume(v->vm), 0);
+}
+
 void vcpu_no_answer(struct vcpu *)
 {
 	fail();
@@ -91,6 +103,15 @@ static void pause_for(u64 ticks)
 	assert_int_equal(vm_pause(vm), 0);
 	host_timer_arm(&waker, fake_host.tsc + ticks);
 	vcpu_stay_paused(vcpu);
+}
+
+/* Paused in the middle of a function's reset: that goes on, for another VM may wait for it. */
+static void test_pci_waits(void **)
+{
+	assert_int_equal(vm_pause(vm), 0);
+	vcpu->pci_waits = true;
+	vcpu_stay_paused(vcpu);
+	assert_int_equal(pci_looks, 100);
 }
 
 static void test_states(void **)
@@ -263,6 +284,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_states, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_pci_waits, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_follow, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_freeze, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_freeze_too_short, setup, teardown),

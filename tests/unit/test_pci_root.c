@@ -174,6 +174,7 @@ static int setup(void **)
 	fake_host_reset();
 	fake_host.nr_nodes = 2;
 	locks = bar_updates = 0;
+	vcpu.pci_waits = vcpu.look = false;
 	add(0, 0x20, 0x00, 0x1af4, 0x1041, 0x020000);
 	add(1, 0x00, 0x00, 0x8086, 0x29c0, 0x060000);
 	add(2, 0x00, 0x18, 0x8086, 0x1050, 0x030000);
@@ -244,6 +245,12 @@ static void can_reset(unsigned i)
 	memcpy(&fake_host.pci_config[i][0x40], (const u8[]){ PCI_CAP_AF, 0, 6, 3 }, 4);
 }
 
+static void ask_reset(void)
+{
+	by_ports(0x20, 0x00, 0x44, 1);
+	guest_out(&parts.vm, 0xcfc, 1, 1);
+}
+
 /* What a function had of messages is gone before its VM sees it, and after a reset, whether the device has one or is just quiet. */
 static void test_reset(void **)
 {
@@ -255,8 +262,10 @@ static void test_reset(void **)
 	for (unsigned i = 0; i < 2; i++) {
 		fake_host.reset_says = i ? -ENODEV : 0;
 		cleaned = forgotten = 0;
-		by_ports(0x20, 0x00, 0x44, 1);
-		guest_out(&parts.vm, 0xcfc, 1, 1);
+		ask_reset();
+		assert_true(vcpu.pci_waits && vcpu.look);
+		pci_wait_go_on(&vcpu);
+		assert_false(vcpu.pci_waits);
 		assert_int_equal(fake_host.pci_reset[0], i + 1);
 		assert_true(cleaned == 1 && forgotten == 1);
 		assert_int_equal(by_ports(0x20, 0x00, 0, 4), 0x10411af4);
@@ -264,10 +273,116 @@ static void test_reset(void **)
 	/* One that does not come back is left alone. */
 	fake_host.reset_says = -EIO;
 	cleaned = 0;
-	by_ports(0x20, 0x00, 0x44, 1);
-	guest_out(&parts.vm, 0xcfc, 1, 1);
+	ask_reset();
+	pci_wait_go_on(&vcpu);
 	assert_int_equal(cleaned, 0);
 	assert_int_equal(by_ports(0x20, 0x00, 0, 4), ~0u);
+}
+
+static unsigned windows;
+
+static void count_window(void)
+{
+	assert_false(locked);
+	windows++;
+}
+
+/*
+ * A reset that takes its time: the write is over at once, who waits has windows and not the lock, and the others find nothing
+ * there; once it is over the guest's is as it was, with what others have said of its DMA meanwhile.
+ */
+static void test_slow_reset(void **)
+{
+	can_reset(0);
+	config.dma = VM_DMA_WINDOW;
+	assert_int_equal(create(), 0);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x0019, true), 0);
+	fake_host.reset_waits = true;
+	fake_host.window = count_window;
+	by_ports(0x20, 0x00, 4, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
+	bar_updates = 0;
+	ask_reset();
+	assert_int_equal(bar_updates, 1);
+	/* Nothing of it waits for a step. */
+	assert_int_equal(fake_host.pci_config[0][4] & 4, 0);
+	locks = windows = 0;
+	for (unsigned i = 0; i < 1000; i++)
+		pci_wait_go_on(&vcpu);
+	assert_true(vcpu.pci_waits && windows == 1000 && !locks);
+	assert_int_equal(by_ecam(0x20, 0x00, 0, 4), ~0u);
+	ask_reset();
+	guest_store(&parts.vm, 0xb0000000 + (0x20ull << 20) + 4, 2, 6);
+	assert_int_equal(fake_host.pci_config[0][4] & 4, 0);
+	assert_int_equal(fake_host.pci_reset_begun[0], 1);
+	/* The other function is as ever, and so is its wait. */
+	assert_int_equal(by_ecam(0x00, 0x19, 0, 4), 0x10431b36);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, true), 0);
+	assert_int_equal(pci_master_confirm(&vcpu, 0x0019, false), 0);
+	fake_host.reset_waits = false;
+	pci_wait_go_on(&vcpu);
+	assert_false(vcpu.pci_waits);
+	assert_int_equal(by_ecam(0x20, 0x00, 0, 4), 0x10411af4);
+	by_ports(0x20, 0x00, 4, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
+	assert_int_equal(fake_host.pci_config[0][4], 6);
+}
+
+/* One that another vCPU waits for is that one's; and what was said of DMA in vain as it began is said again as it ends. */
+static void test_whose_reset(void **)
+{
+	static struct vcpu second;
+
+	can_reset(0);
+	fake_host.iommu = true;
+	config.dma = VM_DMA_IOMMU;
+	assert_int_equal(create(), 0);
+	second = vcpu;
+	ask_reset();
+	second.pci_waits = true;
+	pci_wait_go_on(&second);
+	assert_true(!second.pci_waits && vcpu.pci_waits && !fake_host.pci_reset[0]);
+	parts.vm.pci->silent = 1;
+	pci_wait_go_on(&vcpu);
+	by_ports(0x20, 0x00, 4, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+	/* Its VM has ended meanwhile: it stays silent, too. */
+	parts.vm.pci->silent = 0;
+	ask_reset();
+	parts.vm.end = VM_END_STOPPED;
+	pci_wait_go_on(&vcpu);
+	by_ports(0x20, 0x00, 4, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+	parts.vm.end = VM_RUNNING;
+}
+
+/* The VM ends in the middle of one: it is not begun anew, and all are waited for together. */
+static void test_end_in_reset(void **)
+{
+	can_reset(0);
+	assert_int_equal(create(), 0);
+	fake_host.reset_waits = true;
+	ask_reset();
+	pci_wait_go_on(&vcpu);
+	assert_true(vcpu.pci_waits);
+	vcpu.pci_waits = false;
+	fake_host.reset_waits = false;
+	destroy();
+	assert_true(fake_host.pci_reset_begun[0] == 1 && fake_host.pci_reset_begun[3] == 1);
+	assert_true(fake_host.pci_taken_back[0] == 1 && fake_host.pci_taken_back[3] == 1 && !fake_host.pci_reset[0]);
+}
+
+/* A CPU of the VM is lost, and may use all that the VM has: its functions are reset, and stay its own. */
+static void test_abandoned(void **)
+{
+	char name[VM_NAME_MAX + 1];
+
+	assert_int_equal(create(), 0);
+	vm_pci_abandon(&parts.vm);
+	assert_true(fake_host.pci_taken_back[0] == 1 && fake_host.pci_taken_back[3] == 1);
+	assert_true(vm_pci_owner(0, name) && vm_pci_owner(3, name) && parts.vm.pci);
 }
 
 /* CONFIG_ADDRESS: only by 32 bits, bits 30:24 and 1:0 are 0, and without bit 31 there is no configuration space. */
@@ -697,6 +812,10 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup_teardown(test_reads, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_slow_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_whose_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_end_in_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stand_ins, setup, teardown),

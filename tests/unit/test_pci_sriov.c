@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c */
+/* UNIT: vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/pci/pci_wait.c vmm/pci/pci_reset.c */
 /* The SR-IOV capability that the guest of a physical function has, and what the host does at its word. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -25,13 +25,16 @@
 static struct vm_config config = { .vfs = 2 };
 static struct vm_parts parts, other, third;
 static struct vm_pci pci, other_pci, third_pci;
-static struct vcpu vcpu, third_vcpu, *by_id[] = { &vcpu }, *third_by_id[] = { &third_vcpu };
+static struct vcpu pf_vcpu, vcpu, third_vcpu, *by_id[] = { &vcpu }, *third_by_id[] = { &third_vcpu };
 static struct pci_device dev, vf, third_vf;
 static char calls[8]; /* who was asked, in order: the second VM or the third */
-static unsigned on, offs, starts, reports, asked, taken_back;
+static unsigned on, offs, starts, reports, asked, nr_reset[VF + 2], coming, locks;
 static unsigned busy[2]; /* times that the second VM, and the third, was asked: the first is too early */
 static u8 vf_bus;
 static bool deaf;        /* no VM answers */
+static bool vf_blocked = true; /* by the IOMMU */
+static bool slow;        /* no reset of a VF ends while that is on */
+static int reset_says;
 static u64 now, step;    /* the TSC, and what each look at it adds */
 static bool prepared, absent, late; /* late: the third VM is being made just before they are off */
 
@@ -66,7 +69,10 @@ int host_sriov_enable(unsigned index, unsigned count)
 	assert_int_equal(on, 0);
 	if (absent)
 		return -EIO;
+	if (!coming++)
+		return -EBUSY;
 	on = count;
+	coming = 0;
 	return 0;
 }
 
@@ -74,7 +80,7 @@ void host_sriov_disable(unsigned index)
 {
 	assert_int_equal(index, PF);
 	/* Nobody has one any more, or has been waited for for long enough. */
-	assert_true(deaf || ((!vf.host || vf.gone) && (!third_vf.host || third_vf.gone)));
+	assert_true(deaf || slow || ((!vf.host || vf.gone) && (!third_vf.host || third_vf.gone)));
 	if (late) {
 		third_vf.vm = &third.vm;
 		third_vf.host = &third_pci.function[0];
@@ -98,23 +104,55 @@ bool host_pci_function(unsigned i, struct host_pci_function *out)
 
 u32 host_pci_read(unsigned index, u16 offset, unsigned)
 {
-	assert_int_equal(index, PF);
+	assert_true(index == PF || offset == PCI_REG_COMMAND);
 	return offset == PCI_REG_CLASS ? 0x02000001 : offset == AT + PCI_SRIOV_OFFSET ? 0x00020080 : 0;
 }
 
-int host_pci_reset(unsigned index)
+void host_pci_reset_begin(struct host_pci_reset *r, unsigned index)
 {
 	assert_true(index == PF || (index == VF && vf.leaving && vf.config.nr_fields == 0) ||
 		    (index == VF + 1 && third_vf.leaving));
-	/* Before the PF is reset, its VFs are off. */
-	assert_true(index != PF || !on);
+	*r = (struct host_pci_reset){ .index = index };
+}
+
+/* Before the PF is reset, its VFs are off; one that is off is not there. */
+int host_pci_reset_step(struct host_pci_reset *r)
+{
+	assert_true(r->index != PF || !on);
+	if (r->index != PF && !on)
+		return 0;
+	if (slow && r->index != PF)
+		return -EBUSY;
+	nr_reset[r->index]++;
+	return reset_says;
+}
+
+void host_pci_write(unsigned, u16 offset, unsigned size, u32 value)
+{
+	assert_true(offset == PCI_REG_COMMAND && size == 2 && !(value & PCI_COMMAND_MASTER));
+}
+
+void host_interrupt_window(void)
+{
+}
+
+/* A reset at the guest's word: of no PF here but by its name. */
+int pci_root_configure(struct pci_device *, unsigned *)
+{
 	return 0;
 }
 
-int host_pci_take_back(unsigned index)
+bool pci_root_has_line(const struct pci_device *)
 {
-	taken_back = index;
-	return 0;
+	return false;
+}
+
+void pci_msi_clean(const struct pci_device *)
+{
+}
+
+void pci_config_gate_master(struct pci_config *, bool)
+{
 }
 
 bool host_pci_info(unsigned index, struct pci_info *out)
@@ -144,6 +182,7 @@ int vcpu_call(struct vcpu *v, void (*fn)(struct vcpu *))
 
 	if (deaf)
 		return -EBUSY;
+	assert_true(asked < sizeof(calls) - 1);
 	calls[asked++] = v == &vcpu ? '2' : '3';
 	if (!(*of)++)
 		return -EBUSY;
@@ -153,6 +192,7 @@ int vcpu_call(struct vcpu *v, void (*fn)(struct vcpu *))
 
 void vm_stage2_lock(struct vcpu *)
 {
+	locks++;
 }
 
 void vm_stage2_unlock(struct vm *)
@@ -176,18 +216,18 @@ void pci_config_clear(struct pci_config *c)
 
 void pci_bars_update(struct vcpu *, struct pci_device *d)
 {
-	assert_true((d == &vf || d == &third_vf) && !d->gone);
+	assert_true(d == &dev || ((d == &vf || d == &third_vf) && !d->gone));
 }
 
 void pci_msi_reset(struct pci_device *d)
 {
-	assert_true(d == &vf || d == &third_vf);
+	assert_true(d == &dev || d == &vf || d == &third_vf);
 }
 
 bool pci_iommu_block(struct vm_pci *p, unsigned n)
 {
 	assert_true(n == 0 && (p == &other_pci ? !vf.gone : p == &third_pci && !third_vf.gone));
-	return true;
+	return vf_blocked;
 }
 
 /* A VM is told when its functions read as ones, and all of them at once. */
@@ -219,9 +259,27 @@ static u32 get(unsigned offset)
 	return pci_sriov_read(&dev, (u16)(AT + offset), 4);
 }
 
+/* All vCPUs are in their loops, in turn, until none of them waits. The lock is not held while it does. */
+static void go_on(void)
+{
+	while (pf_vcpu.pci_waits || vcpu.pci_waits || third_vcpu.pci_waits) {
+		pci_wait_go_on(&pf_vcpu);
+		pci_wait_go_on(&vcpu);
+		pci_wait_go_on(&third_vcpu);
+	}
+}
+
+/* The guest's write, which is over at once. */
+static void begin_put(unsigned offset, unsigned size, u32 value)
+{
+	if (pci_sriov_write(&dev, (u16)(AT + offset), size, value) & PCI_CHANGED_VFS)
+		pci_wait_begin(&pf_vcpu, &dev, dev.sriov.control & PCI_SRIOV_ENABLE ? PCI_VFS_COME : PCI_VFS_GO);
+}
+
 static void put(unsigned offset, unsigned size, u32 value)
 {
-	pci_sriov_write(&dev, (u16)(AT + offset), size, value);
+	begin_put(offset, size, value);
+	go_on();
 }
 
 static int setup(void **)
@@ -233,8 +291,13 @@ static int setup(void **)
 	memset(&third_vf, 0, sizeof(third_vf));
 	memset(calls, 0, sizeof(calls));
 	memset(busy, 0, sizeof(busy));
-	on = offs = starts = reports = asked = taken_back = edges = 0;
-	absent = late = deaf = false;
+	memset(nr_reset, 0, sizeof(nr_reset));
+	on = offs = starts = reports = asked = edges = coming = 0;
+	absent = late = deaf = slow = false;
+	reset_says = 0;
+	pf_vcpu = (struct vcpu){ .vm = &parts.vm };
+	vcpu.pci_waits = third_vcpu.pci_waits = false;
+	other.vm.quarantined = third.vm.quarantined = false;
 	now = step = 0;
 	prepared = true;
 	parts.vm.config = &config;
@@ -347,6 +410,14 @@ static void have_vf(void)
 	assert_int_equal(pci_sriov_join(&vf), 0);
 }
 
+/* At its guest's word. */
+static void reset_pf(void)
+{
+	dev.config.nr_fields = 0;
+	pci_wait_begin(&pf_vcpu, &dev, PCI_RESETS);
+	go_on();
+}
+
 /* The VM that has it is asked until it can, and only then they are off. */
 static void test_pulled_out(void **)
 {
@@ -371,12 +442,17 @@ static void test_deaf(void **)
 		step = 1000;
 		reports = 0;
 		if (by_reset)
-			assert_int_equal(pci_sriov_reset(&dev), 0);
+			reset_pf();
 		else
 			put(PCI_SRIOV_CONTROL, 2, 0);
 		assert_in_range(now, 70 * 1000, 73 * 1000);
 		assert_true(!vf.gone && offs == 1 && !on);
 		assert_int_equal(reports, 1);
+		/* While one is had nobody has them come, and then they do. */
+		deaf = true;
+		put(PCI_SRIOV_NUM_VFS, 2, 2);
+		put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+		assert_int_equal(get(PCI_SRIOV_CONTROL) & PCI_SRIOV_ENABLE, 0);
 		pci_sriov_leave(&vf);
 		put(PCI_SRIOV_NUM_VFS, 2, 2);
 		put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
@@ -419,42 +495,13 @@ static void test_late(void **)
 	third_vf.host = NULL;
 }
 
-/* Its VM's end resets one that it has, and no other: the PF's VM, which waits for that one, may be switching others off. */
-static void test_taken_back(void **)
-{
-	have_vf();
-	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
-	assert_true(taken_back == VF && !asked);
-	/* It has not come back from its guest's reset: it may do anything until it is off. */
-	taken_back = 0;
-	vf.gone = true;
-	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
-	assert_int_equal(taken_back, VF);
-	on = 0;
-	taken_back = 0;
-	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
-	assert_int_equal(taken_back, 0);
-	on = 1;
-	vf.gone = false;
-	assert_int_equal(pci_sriov_take_back(NULL, VF + 1), 0);
-	put(PCI_SRIOV_CONTROL, 2, 0);
-	assert_true(vf.gone);
-	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
-	pci_sriov_leave(&vf);
-	assert_int_equal(pci_sriov_take_back(&vf, VF), 0);
-	assert_int_equal(taken_back, 0);
-	assert_int_equal(pci_sriov_take_back(&dev, PF), 0);
-	assert_int_equal(taken_back, PF);
-}
-
 /* By a reset of the PF the same, which forgets what the guest has written. */
 static void test_reset(void **)
 {
 	have_vf();
 	put(PCI_SRIOV_BAR, 4, ~0u);
-	prepared = true;
-	assert_int_equal(pci_sriov_reset(&dev), 0);
-	assert_true(vf.gone && offs == 1 && prepared);
+	reset_pf();
+	assert_true(vf.gone && offs == 1 && prepared && nr_reset[VF] == 1 && nr_reset[PF] == 1);
 	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
 	assert_int_equal(get(PCI_SRIOV_NUM_VFS), 0);
 	assert_int_equal(get(PCI_SRIOV_BAR), 0xfe00000c);
@@ -463,9 +510,73 @@ static void test_reset(void **)
 	asked = 0;
 	put(PCI_SRIOV_NUM_VFS, 2, 2);
 	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
-	pci_sriov_take_back(&dev, PF);
+	reset_pf();
 	assert_int_equal(asked, 0);
 	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
+	/* One that was never made has none. */
+	assert_false(pci_sriov_close(NULL));
+}
+
+/* While they come or go the guest's other words about that wait, and no lock is held; a VF that is slow is gone with its card. */
+static void test_slow(void **)
+{
+	have_vf();
+	slow = true;
+	begin_put(PCI_SRIOV_CONTROL, 2, 0);
+	for (unsigned i = 0; i < 10; i++) {
+		pci_wait_go_on(&pf_vcpu);
+		pci_wait_go_on(&vcpu);
+	}
+	assert_true(pf_vcpu.pci_waits && vcpu.pci_waits && pci_is_away(&vf) && !vf.gone && !pci_is_away(&dev));
+	locks = 0;
+	for (unsigned i = 0; i < 10; i++) {
+		pci_wait_go_on(&pf_vcpu);
+		pci_wait_go_on(&vcpu);
+	}
+	assert_int_equal(locks, 0);
+	assert_string_equal(calls, "22");
+	begin_put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
+	assert_int_equal(get(PCI_SRIOV_CONTROL), PCI_SRIOV_MEMORY);
+	step = 1000;
+	go_on();
+	assert_in_range(now, 70 * 1000, 73 * 1000);
+	assert_true(offs == 1 && vf.gone && !nr_reset[VF] && !other.vm.quarantined);
+	pci_sriov_leave(&vf);
+}
+
+/* One that does not stop costs its VM the memory, if nothing blocks it; in the middle of its guest's reset it goes after that. */
+static void test_stuck(void **)
+{
+	have_vf();
+	reset_says = -EIO;
+	vf_blocked = false;
+	put(PCI_SRIOV_CONTROL, 2, 0);
+	assert_true(vf.gone && other.vm.quarantined == true);
+	pci_sriov_leave(&vf);
+	setup(NULL);
+	have_vf();
+	reset_says = -EIO;
+	vf_blocked = IS_ENABLED(CONFIG_IOMMU);
+	put(PCI_SRIOV_CONTROL, 2, 0);
+	assert_true(vf.gone && other.vm.quarantined == !vf_blocked);
+	pci_sriov_leave(&vf);
+	setup(NULL);
+	have_vf();
+	vf.leaving = true;
+	vf.config.nr_fields = 0;
+	slow = true;
+	pci_wait_begin(&vcpu, &vf, PCI_RESETS);
+	vf.leaving = false;
+	begin_put(PCI_SRIOV_CONTROL, 2, 0);
+	for (unsigned i = 0; i < 10; i++) {
+		pci_wait_go_on(&pf_vcpu);
+		pci_wait_go_on(&vcpu);
+	}
+	assert_int_equal(vf.busy, PCI_LEAVES);
+	slow = false;
+	go_on();
+	assert_true(vf.gone && nr_reset[VF] == 1 && offs == 1);
+	pci_sriov_leave(&vf);
 }
 
 static void test_taken(void **)
@@ -534,7 +645,7 @@ int main(void)
 		cmocka_unit_test_setup(test_pulled_out, setup),
 		cmocka_unit_test_setup(test_pulled_out_together, setup),
 		cmocka_unit_test_setup(test_deaf, setup), cmocka_unit_test_setup(test_late, setup),
-		cmocka_unit_test_setup(test_taken_back, setup),
+		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_stuck, setup),
 		cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_taken, setup),
 		cmocka_unit_test_setup(test_by_address, setup),

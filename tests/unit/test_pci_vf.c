@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/sriov.c kernel/pci/pci_vf_config.c kernel/pci/pciinfo.c kernel/pci/pcicap.c */
+/* UNIT: kernel/pci/sriov.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/pciinfo.c kernel/pci/pcicap.c */
 /*
  * Virtual functions (VFs) of a ConnectX-5 as its public dumps show it, switched on and off on a model of one: where their
  * registers are put, what the card is told in which order, what their guests read; and cards that do not do what they say.
@@ -12,13 +12,14 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "kernel/pci/pci_route.h"
 #include "kernel/pci/pci_vf.c"
 #include "tests/unit/connectx5.h"
 
 #define AT 0x180u  /* the card's capability */
 #define OTHER 1    /* a function beside it, whose BAR has room above */
 #define PORT_EXP 0x40u /* of the port above it */
-#define KHZ 1000   /* of the TSC: a second is a million cycles, which hold nobody up */
+#define KHZ 1000u  /* of the TSC */
 
 struct pci_function pci_functions[HOST_PCI_FUNCTIONS];
 unsigned pci_nr_functions;
@@ -29,9 +30,11 @@ static const struct pci_function *const pf = &pci_functions[0];
 static struct pci_function bridge;
 static u32 config[1024], vf_config[1024];
 static u64 size;            /* of a VF's BAR */
-static unsigned quiet, isolated, kept, waited, longest; /* milliseconds since the control register was written, and at most */
+static unsigned quiet, isolated, kept;
+static u64 now, written;    /* the TSC; when the control register was written */
+static unsigned late;       /* milliseconds until VFs answer */
 static unsigned silent;     /* VFs that never answer, from this one on */
-static bool stubborn;       /* none of them stops */
+static unsigned stubborn;   /* none of them stops: their bus mastering, what is under way */
 static bool unknown_window;
 static bool is_port, port_ari, card_ari; /* the bridge above is a root port; that has ARI, and the card has */
 static u16 port_control, low_control; /* of the port, and of a PF of the same device with a lower number */
@@ -61,8 +64,8 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 	if (a.bus == card.bus && a.devfn == card_devfn)
 		return part(config[offset / 4], offset, bytes);
 	/* Who asks before the 100 ms are over has no right to an answer (9.3.3.3.1). */
-	assert_true(waited >= 100);
-	if (n >= count || n >= silent || !(control() & PCI_SRIOV_ENABLE))
+	assert_true(now - written >= 100 * KHZ);
+	if (n >= count || n >= silent || now - written < late * KHZ || !(control() & PCI_SRIOV_ENABLE))
 		return part(~0u, offset, bytes);
 	return part(offset < 4 ? ~0u : vf_config[offset / 4], offset, bytes);
 }
@@ -94,7 +97,7 @@ void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 		return;
 	}
 	assert_ptr_equal(f, pf);
-	waited = 0;
+	written = now;
 	pci_write(f->address, offset, 2, (pci_read(f->address, offset, 2) & (u32)~clear) | set);
 }
 
@@ -152,17 +155,21 @@ bool pci_bridges_pass(const struct pci_function *f, bool io, u64 first, u64 last
 	return (first >= 0xf8000000 && last <= 0xf9ffffff) || (first >= 0xfa000000 && last <= 0xfbffffff);
 }
 
-void pci_delay_ms(unsigned ms)
+u64 host_tsc(void)
 {
-	waited += ms;
-	longest = MAX(longest, waited);
+	return now;
 }
 
-int pci_quiet(const struct pci_function *f)
+bool pci_still(const struct pci_function *f)
 {
 	assert_int_equal(f->id.device, 0x1018);
 	quiet++;
-	return stubborn ? -EIO : 0;
+	return stubborn != 1;
+}
+
+bool pci_pending(const struct pci_function *)
+{
+	return stubborn == 2;
 }
 
 /* As it comes, before anyone has had it. */
@@ -183,6 +190,16 @@ u64 host_tsc_khz(void)
 	return KHZ;
 }
 
+/* Again and again, each half of a millisecond. */
+static int enable(unsigned count)
+{
+	int err;
+
+	while ((err = host_sriov_enable(0, count)) == -EBUSY)
+		now += KHZ / 2;
+	return err;
+}
+
 /* ---- tests ------------------------------------------------------------------------------ */
 
 static int setup(void **)
@@ -201,9 +218,10 @@ static int setup(void **)
 	pci_nr_functions = 2;
 	nr_cards = 0;
 	size = MIB(1);
-	quiet = isolated = kept = waited = longest = 0;
+	quiet = isolated = kept = late = stubborn = 0;
+	now = 1;
 	silent = HOST_PCI_FUNCTIONS;
-	stubborn = unknown_window = false;
+	unknown_window = false;
 	is_port = port_ari = card_ari = true;
 	port_control = low_control = 0;
 	low_pf = NULL;
@@ -312,7 +330,7 @@ static void test_lowest(void **)
 	assert_null(host_sriov_prepare(0, 4));
 	assert_int_equal(low_control, SRIOV_ARI);
 	low_control = 0;
-	assert_int_equal(host_sriov_enable(0, 4), 0);
+	assert_int_equal(enable(4), 0);
 	assert_int_equal(low_control, SRIOV_ARI);
 	/* A function below it without VFs is none of them; without ARI nobody is told. */
 	setup(NULL);
@@ -358,7 +376,7 @@ static void test_text(void **)
 	assert_null(host_sriov_prepare(0, 3));
 	assert_true(host_sriov_text(0, text, sizeof(text)));
 	assert_string_equal(text, "0 of 3 virtual functions are on");
-	assert_int_equal(host_sriov_enable(0, 2), 0);
+	assert_int_equal(enable(2), 0);
 	assert_true(host_sriov_text(0, text, sizeof(text)));
 	assert_string_equal(text, "2 of 3 virtual functions are on");
 	assert_false(host_sriov_text(2, text, sizeof(text)));
@@ -413,16 +431,16 @@ static void test_placed(void **)
 /* After 100 ms each is asked, quiet and kept apart; then their guests read what only the card says. */
 static void test_on(void **)
 {
-	assert_int_equal(host_sriov_enable(0, 1), -EINVAL);
+	assert_int_equal(enable(1), -EINVAL);
 	assert_null(host_sriov_prepare(0, 8));
-	assert_int_equal(host_sriov_enable(0, 0), -EINVAL);
-	assert_int_equal(host_sriov_enable(0, 9), -EINVAL);
+	assert_int_equal(enable(0), -EINVAL);
+	assert_int_equal(enable(9), -EINVAL);
 	assert_int_equal(pci_vf_read(2, 0, 4, ~0u), ~0u);
-	assert_int_equal(host_sriov_enable(0, 4), 0);
+	assert_int_equal(enable(4), 0);
 	assert_int_equal(control(), PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY | SRIOV_ARI);
-	assert_true(quiet == 4 && kept == 4 && waited == 100 && isolated == (IS_ENABLED(CONFIG_IOMMU) ? 4 : 0));
+	assert_true(quiet == 4 && kept == 4 && now - written == 100 * KHZ && isolated == (IS_ENABLED(CONFIG_IOMMU) ? 4 : 0));
 	assert_true(host_sriov_on(2) && host_sriov_on(5) && !host_sriov_on(6) && !host_sriov_on(0));
-	assert_int_equal(host_sriov_enable(0, 4), -EINVAL);
+	assert_int_equal(enable(4), -EINVAL);
 	assert_int_equal(pci_vf_read(2, PCI_REG_ID, 4, ~0u), 0x101815b3);
 	assert_int_equal(pci_vf_read(2, PCI_REG_ID + 2, 2, 0xffff), 0x1018);
 	assert_int_equal(pci_vf_read(2, PCI_REG_ID + 1, 1, 0xff), 0x15);
@@ -442,36 +460,60 @@ static void test_off(void **)
 	assert_null(host_sriov_prepare(0, 8));
 	host_sriov_disable(0);
 	assert_int_equal(cards[0].off_at, 0);
-	assert_int_equal(host_sriov_enable(0, 8), 0);
-	since = rdtsc();
+	assert_int_equal(enable(8), 0);
+	since = now;
 	host_sriov_disable(0);
 	assert_true(control() == SRIOV_ARI && !host_sriov_on(2));
-	assert_int_equal(host_sriov_enable(0, 2), 0);
-	assert_true(rdtsc() - since >= OFF_MS * KHZ);
+	assert_int_equal(enable(2), 0);
+	assert_in_range(now - since, (OFF_MS + ON_MS) * KHZ, (OFF_MS + ON_MS + 1) * KHZ);
 	assert_true(host_sriov_on(3) && !host_sriov_on(4));
 }
 
 /* Those that never answer, do not stop, or are somewhere else now: none is on. */
 static void test_lies(void **)
 {
-	for (unsigned i = 0; i < 3; i++) {
+	for (unsigned i = 0; i < 4; i++) {
 		setup(NULL);
 		assert_null(host_sriov_prepare(0, 8));
 		silent = i == 0 ? 7 : HOST_PCI_FUNCTIONS;
-		stubborn = i == 1;
-		if (i == 2)
+		stubborn = i == 3 ? 0 : i;
+		if (i == 3)
 			config[(AT + PCI_SRIOV_OFFSET) / 4] = 0x00010003;
-		assert_int_equal(host_sriov_enable(0, 8), -EIO);
+		assert_int_equal(enable(8), -EIO);
 		assert_true(control() == SRIOV_ARI && !host_sriov_on(2));
-		assert_true(i || longest >= READY_MS);
+		assert_in_range(now, i < 3 ? READY_MS * KHZ : 0, i < 3 ? (READY_MS + 2) * KHZ : 1);
 	}
+}
+
+/*
+ * Those that ask for more time have a second (9.3.3.3.1: Configuration Request Retry until then), all together: a card of which
+ * each one takes it held up its VM for as many seconds. Who has asked for them can have them off meanwhile, and another number.
+ */
+static void test_late(void **)
+{
+	assert_null(host_sriov_prepare(0, 8));
+	late = 950;
+	assert_int_equal(enable(8), 0);
+	assert_in_range(now, 950 * KHZ, 952 * KHZ);
+	host_sriov_disable(0);
+	late = 500;
+	now += 1000 * KHZ;
+	assert_int_equal(host_sriov_enable(0, 4), -EBUSY);
+	assert_int_equal(host_sriov_enable(0, 3), -EINVAL);
+	now += 200 * KHZ;
+	assert_int_equal(host_sriov_enable(0, 4), -EBUSY);
+	assert_false(host_sriov_on(2));
+	host_sriov_disable(0);
+	assert_int_equal(control(), SRIOV_ARI);
+	assert_int_equal(enable(3), 0);
+	assert_true(host_sriov_on(4) && !host_sriov_on(5));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_prepared, setup),
-		cmocka_unit_test_setup(test_no_ari, setup),
+		cmocka_unit_test_setup(test_no_ari, setup), cmocka_unit_test_setup(test_late, setup),
 		cmocka_unit_test_setup(test_buses, setup), cmocka_unit_test_setup(test_lowest, setup),
 		cmocka_unit_test_setup(test_text, setup),
 		cmocka_unit_test_setup(test_not_prepared, setup),

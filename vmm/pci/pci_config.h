@@ -42,6 +42,7 @@ struct pci_config {
 #define PCI_CHANGED_DECODE BIT(0) /* where BARs are */
 #define PCI_CHANGED_MSI BIT(1)
 #define PCI_CHANGED_MSIX BIT(2)
+#define PCI_CHANGED_VFS BIT(4) /* pci_sriov.c's: virtual functions are to go on or off */
 #define PCI_CHANGED_RESET BIT(3) /* the guest has asked for one: to be done, then pci_config_init() again */
 
 /*

@@ -44,10 +44,24 @@ struct pci_window {
 	u64 at;                   /* guest-physical, while mapped */
 };
 
+/* What it does for longer than an exit may take: pci_wait.c. */
+enum pci_busy { PCI_FREE, PCI_RESETS, PCI_LEAVES, PCI_VFS_COME, PCI_VFS_GO };
+
+/* A reset, of a PF once its VFs are gone: pci_reset.c. May be moved between two steps. */
+struct pci_reset {
+	bool vfs;                 /* they are not gone yet */
+	u64 since;                /* TSC */
+	struct host_pci_reset host;
+};
+
 struct pci_device {
 	struct vm *vm;
 	const struct host_pci_function *host;
 	bool gone;                /* it did not survive a reset: reads as ones, guarded as the rest */
+	enum pci_busy busy;       /* free until pci_wait_begin(), then again by who waits, without the lock; atomic */
+	struct vcpu *waits;       /* for that; the only one to touch the reset until it is over */
+	struct pci_reset reset;
+	bool gated;               /* before it: what the guest has said of its DMA holds on */
 	struct pci_config config;
 	struct pci_window bar[PCI_BARS];
 	struct pci_vector msi;
@@ -103,6 +117,28 @@ void pci_bars_update(struct vcpu *vcpu, struct pci_device *d);
 /* Opens the I/O BARs' ports to a vCPU, on its CPU. */
 void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d);
 
+/* pci_root.c */
+/* Makes the guest's view of what the device is now. *nr_caps: its capabilities. 0 or -errno. */
+int pci_root_configure(struct pci_device *d, unsigned *nr_caps);
+/* Is its line interrupt passed through? */
+bool pci_root_has_line(const struct pci_device *d);
+
+/* pci_reset.c */
+/* Ends the function's DMA; vfs: a PF's VFs go first, which pci_sriov_close() has closed. */
+void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs);
+/* Waits for nothing. -EBUSY: another step, soon; else it is over, as host_pci_reset_step() has it. Any CPU, one at a time. */
+int pci_reset_step(struct pci_reset *r);
+
+/* pci_wait.c; the function is not busy, and the lock held: it is from here on, and this vCPU waits for it in its loop. */
+void pci_wait_begin(struct vcpu *vcpu, struct pci_device *d, enum pci_busy busy);
+/* Its registers are nobody's meanwhile. */
+static inline bool pci_is_away(const struct pci_device *d)
+{
+	enum pci_busy busy = __atomic_load_n(&d->busy, __ATOMIC_ACQUIRE);
+
+	return d->gone || busy == PCI_RESETS || busy == PCI_LEAVES;
+}
+
 /* pci_iommu.c, only in images with IOMMU */
 /*
  * Is another VM's function not kept apart from this one? Asked once this is taken, so that of two VMs one sees the other. 0, or
@@ -132,10 +168,21 @@ void pci_sriov_show(struct pci_device *d, struct pci_cap *cap, unsigned nr);
 /* Is this offset in it? Then these are to be called, aligned and of 1, 2 or 4 bytes, and not the device's. */
 bool pci_sriov_owns(const struct pci_device *d, u16 offset);
 u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size);
-void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value);
-/* host_pci_reset() and host_pci_take_back(), for a PF, too, whose VFs go first. d: NULL if the function's device was never made. */
-int pci_sriov_reset(struct pci_device *d);
-int pci_sriov_take_back(struct pci_device *d, unsigned index);
+unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value); /* PCI_CHANGED_VFS, or 0 */
+/*
+ * Of a PF, from which no VM gets a VF any more: true: some may have one. Until they have not, which each of them is asked,
+ * pci_sriov_off() is -EBUSY; then, or when it has been asked for too long since that TSC, its VFs are off. d may be NULL.
+ */
+bool pci_sriov_close(struct pci_device *d);
+int pci_sriov_off(unsigned pf, u64 since);
+/* After its reset: as before, but off. 0 or -errno. */
+int pci_sriov_restore(struct pci_device *d);
+/* As many as its guest wants come: host_sriov_enable(), once no VM has one from before; then it is told how that went. */
+int pci_sriov_on(const struct pci_device *d);
+void pci_sriov_come(struct pci_device *d, int err);
+/* Function n of the VM, a VF that leaves it, has been reset, err: as pci_reset_step(); and its guest is told, without the lock. */
+void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err);
+void pci_sriov_tell(struct vcpu *vcpu);
 /* pci_shadow.c: where the VM has none of its functions: a VF of one of these, which is not its own? *value: what is read. */
 bool pci_sriov_shadow(const struct vm_pci *pci, u8 bus, u8 devfn, u16 offset, unsigned size, u32 *value);
 
@@ -170,26 +217,9 @@ static inline u32 pci_device_read(const struct pci_device *d, u16 offset, unsign
 
 static inline unsigned pci_device_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 {
-	if (IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset))
-		pci_sriov_write(d, offset, size, value);
-	return pci_config_write(&d->config, offset, size, value);
-}
+	unsigned changed = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_owns(d, offset) ? pci_sriov_write(d, offset, size, value) : 0;
 
-static inline int pci_device_reset(struct pci_device *d)
-{
-	return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_reset(d) : host_pci_reset(d->host->index);
-}
-
-static inline int pci_device_take_back(struct pci_device *d, unsigned index)
-{
-	return IS_ENABLED(CONFIG_SRIOV) ? pci_sriov_take_back(d, index) : host_pci_take_back(index);
-}
-
-/* At the end of a VM with a CPU that does not answer: nobody waits for a VF of its from here on. */
-static inline void pci_device_abandon(struct pci_device *d, unsigned index)
-{
-	pci_device_take_back(d, index);
-	pci_vf_leave(d);
+	return changed | pci_config_write(&d->config, offset, size, value);
 }
 
 /* pci_root.c: a VM without real functions has an ECAM there. Before vCPUs run. 0 or -errno, printed. */

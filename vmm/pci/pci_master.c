@@ -19,8 +19,9 @@ int pci_master_confirm(struct vcpu *vcpu, u16 bdf, bool on)
 		if (pci->function[i].address.bus != bdf >> 8 || pci->function[i].address.devfn != (bdf & 0xff))
 			continue;
 		vm_stage2_lock(vcpu);
-		pci_config_gate_master(&pci->device[i]->config, !on || vcpu->vm->end != VM_RUNNING ||
-				       (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(i)));
+		/* Also of one that is being reset, which has no registers now. */
+		pci->device[i]->gated = !on || vcpu->vm->end != VM_RUNNING || (IS_ENABLED(CONFIG_IOMMU) && pci->silent & BIT(i));
+		pci_config_gate_master(&pci->device[i]->config, pci->device[i]->gated);
 		vm_stage2_unlock(vcpu->vm);
 		return 0;
 	}

@@ -14,6 +14,7 @@
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
+#include "vmm/pci/pci_end.h"
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/ranges.h"
 #include "vmm/vdev.h"
@@ -29,6 +30,7 @@ struct stub {
 
 struct root {
 	struct vm_pci pci;
+	struct pci_end end;
 	u32 address; /* mechanism 1's register, one for all vCPUs as on a PC */
 	unsigned nr_stubs;
 	struct stub stub[VM_PCI_FUNCTIONS + 1];
@@ -76,14 +78,12 @@ static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
 	host_pci_write((unsigned)(uintptr_t)ctx, offset, size, value);
 }
 
-/* Is its line interrupt passed through? */
-static bool has_line(const struct pci_device *d)
+bool pci_root_has_line(const struct pci_device *d)
 {
 	return d->vm->pci->intx[d->host - d->vm->pci->function].line >= 0;
 }
 
-/* Makes the guest's view of what the device is now. */
-static int configure(struct pci_device *d, unsigned *nr_caps)
+int pci_root_configure(struct pci_device *d, unsigned *nr_caps)
 {
 	const struct host_pci_function *f = d->host;
 	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
@@ -91,36 +91,17 @@ static int configure(struct pci_device *d, unsigned *nr_caps)
 
 	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
 	pci_vfs_show(d, cap, MIN(*nr_caps, ARRAY_SIZE(cap)));
-	return pci_config_init(&d->config, &io, f->bar, f->extended, has_line(d), cap, *nr_caps);
+	return pci_config_init(&d->config, &io, f->bar, f->extended, pci_root_has_line(d), cap, *nr_caps);
 }
 
-/* The guest has asked for a reset. What does not come back is not there any more. */
+/* The guest has asked for a reset. */
 static void reset(struct vcpu *vcpu, struct pci_device *d)
 {
-	const struct host_pci_function *f = d->host;
-	bool gated = pci_config_master_gated(&d->config);
-	unsigned nr_caps;
-	int err;
-
+	d->gated = pci_config_master_gated(&d->config);
 	/* No vCPU may reach its BARs meanwhile: what does not answer is an error of the machine on some. */
 	pci_config_clear(&d->config);
 	pci_bars_update(vcpu, d);
-	err = pci_device_reset(d);
-	/* One whose reset is known to hang is just quiet. */
-	d->gone = err && err != -ENODEV;
-	if (!d->gone && has_line(d))
-		host_pci_write(f->index, PCI_REG_COMMAND, 2, 0);
-	d->gone = d->gone || configure(d, &nr_caps);
-	if (d->gone) {
-		vm_log(d->vm, "pci: " PCI_FORMAT " does not come back from a reset by its guest", PCI_FORMAT_ARGS(f->address));
-		pci_config_clear(&d->config);
-	} else {
-		pci_msi_clean(d);
-	}
-	/* What the guest has said of its DMA holds on. */
-	pci_config_gate_master(&d->config, gated);
-	pci_bars_update(vcpu, d);
-	pci_msi_reset(d);
+	pci_wait_begin(vcpu, d, PCI_RESETS);
 }
 
 static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, unsigned size)
@@ -133,7 +114,7 @@ static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, u
 	if (!d)
 		return pci_shadow(&r->pci, bdf, offset, size, &value) ? value : stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
 	vm_stage2_lock(vcpu);
-	value = d->gone ? ~0u : pci_device_read(d, offset, size);
+	value = pci_is_away(d) ? ~0u : pci_device_read(d, offset, size);
 	vm_stage2_unlock(vcpu->vm);
 	return value;
 }
@@ -146,8 +127,11 @@ static void config_write(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset,
 	if ((IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_write(vcpu, bdf, offset, size, value)) || !d)
 		return;
 	vm_stage2_lock(vcpu);
-	changed = d->gone ? 0 : pci_device_write(d, offset, size, value);
-	if (changed & PCI_CHANGED_RESET)
+	changed = pci_is_away(d) ? 0 : pci_device_write(d, offset, size, value);
+	if (changed & PCI_CHANGED_VFS)
+		pci_wait_begin(vcpu, d, d->sriov.control & PCI_SRIOV_ENABLE ? PCI_VFS_COME : PCI_VFS_GO);
+	/* While its virtual functions come or go it has none. */
+	if (changed & PCI_CHANGED_RESET && !d->busy)
 		reset(vcpu, d);
 	if (changed & PCI_CHANGED_DECODE) {
 		pci_bars_update(vcpu, d);
@@ -256,7 +240,7 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	d->host = f;
 	if (pci_vf_join(d) || pci_intx_create(vm, n))
 		return -ENODEV;
-	if (configure(d, &nr))
+	if (pci_root_configure(d, &nr))
 		return pci_refuse(vm, PCI_FORMAT " has too many capabilities, or they do not fit", PCI_FORMAT_ARGS(f->address));
 	pci_master_create(d);
 	err = pci_msi_create(d);
@@ -269,35 +253,54 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	return 0;
 }
 
+/* Of function i, which has been reset, or does not stop. */
+static void let_go(struct vm *vm, struct root *r, unsigned i)
+{
+	const struct host_pci_function *f = &r->pci.function[i];
+	struct pci_device *d = r->pci.device[i];
+	bool obeys = !r->end.of[i].result;
+	bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(&r->pci, i);
+
+	if (!obeys)
+		vm_log(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
+		       blocked ? "is" : "and the VM's memory are");
+	vm->quarantined = vm->quarantined || (!obeys && !blocked);
+	pci_vf_leave(d);
+	if (d)
+		pci_msi_destroy(d);
+	host_pages_free(d, PAGES_OF(struct pci_device));
+	if (obeys)
+		pci_release(f);
+}
+
 static void root_destroy(struct vm *vm, void *instance)
 {
 	struct root *r = instance;
 
 	if (!r)
 		return;
-	for (unsigned i = 0; i < r->pci.nr_functions; i++) {
-		const struct host_pci_function *f = &r->pci.function[i];
-		struct pci_device *d = r->pci.device[i];
-		/* Before anything of the VM's is given to others. */
-		bool obeys = !pci_device_take_back(d, f->index);
-		bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(&r->pci, i);
-
-		if (!obeys)
-			vm_log(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
-			       blocked ? "is" : "and the VM's memory are");
-		vm->quarantined = vm->quarantined || (!obeys && !blocked);
-		pci_vf_leave(d);
-		if (d)
-			pci_msi_destroy(d);
-		host_pages_free(d, PAGES_OF(struct pci_device));
-		if (obeys)
-			pci_release(f);
-	}
+	/* Before anything of the VM's is given to others. */
+	pci_end_begin(&r->end, &r->pci);
+	while (pci_end_step(&r->end))
+		host_interrupt_window();
+	for (unsigned i = 0; i < r->pci.nr_functions; i++)
+		let_go(vm, r, i);
 	if (IS_ENABLED(CONFIG_IOMMU))
 		pci_iommu_destroy(vm, &r->pci);
 	pci_intx_destroy(&r->pci);
 	vm->pci = NULL;
 	host_pages_free(r, PAGES_OF(struct root));
+}
+
+void vm_pci_abandon(struct vm *vm)
+{
+	struct root *r = container_of(vm->pci, struct root, pci);
+
+	pci_end_begin(&r->end, &r->pci);
+	while (pci_end_step(&r->end))
+		host_interrupt_window();
+	for (unsigned i = 0; i < r->pci.nr_functions; i++)
+		pci_vf_leave(r->pci.device[i]);
 }
 
 int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus)

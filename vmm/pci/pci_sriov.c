@@ -140,40 +140,50 @@ u8 vm_pci_last_bus(const struct host_pci_function *f)
 	return last;
 }
 
-/* On the VF's own VM's first vCPU: its registers are nowhere, it is quiet, reaches nothing, and reads as ones. */
+/* On the VF's own VM's first vCPU: its registers are nowhere, and it reads as ones; its reset, which may take long, begins. */
 static void pull_out(struct vcpu *vcpu)
 {
 	struct vm_pci *pci = vcpu->vm->pci;
-	bool any = false;
 
 	vm_stage2_lock(vcpu);
 	for (unsigned i = 0; i < pci->nr_functions; i++) {
 		struct pci_device *d = pci->device[i];
-		int err;
 
-		if (!__atomic_load_n(&d->leaving, __ATOMIC_ACQUIRE) || d->gone)
+		if (!__atomic_load_n(&d->leaving, __ATOMIC_ACQUIRE) || d->gone || d->busy == PCI_LEAVES)
 			continue;
+		if (d->busy == PCI_RESETS) {
+			/* By its guest's word: it goes when that is over. */
+			__atomic_store_n(&d->busy, PCI_LEAVES, __ATOMIC_RELEASE);
+			continue;
+		}
 		pci_config_clear(&d->config);
 		pci_bars_update(vcpu, d);
-		err = host_pci_reset(d->host->index);
-		if (err && err != -ENODEV) {
-			vm_log(d->vm, "pci: " PCI_FORMAT " does not stop: the VM's memory is not used any more",
-			       PCI_FORMAT_ARGS(d->host->address));
-			d->vm->quarantined = true;
-		}
-		if (IS_ENABLED(CONFIG_IOMMU))
-			pci_iommu_block(pci, i);
-		pci_msi_reset(d);
-		vm_log(d->vm, "pci: " PCI_FORMAT " is gone: the VM that has its physical function has switched it off",
-		       PCI_FORMAT_ARGS(d->host->address));
-		__atomic_store_n(&d->gone, any = true, __ATOMIC_RELEASE);
+		pci_wait_begin(vcpu, d, PCI_LEAVES);
 	}
 	vm_stage2_unlock(vcpu->vm);
-	/* Its guest looks, by vmm/acpi/acpi_vfs.c: to a driver that is left alone with the ones a link may look up. */
-	if (any) {
-		vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, true);
-		vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, false);
+}
+
+void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err)
+{
+	struct vm_pci *pci = vcpu->vm->pci;
+	struct pci_device *d = pci->device[n];
+	bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(pci, n);
+
+	if (err && err != -ENODEV) {
+		vm_log(d->vm, "pci: " PCI_FORMAT " does not stop%s", PCI_FORMAT_ARGS(d->host->address),
+		       blocked ? "" : ": the VM's memory is not used any more");
+		d->vm->quarantined = d->vm->quarantined || !blocked;
 	}
+	pci_msi_reset(d);
+	vm_log(d->vm, "pci: " PCI_FORMAT " is gone: the VM that has its physical function has switched it off",
+	       PCI_FORMAT_ARGS(d->host->address));
+	__atomic_store_n(&d->gone, true, __ATOMIC_RELEASE);
+}
+
+void pci_sriov_tell(struct vcpu *vcpu)
+{
+	vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, true);
+	vcpu->vm->intc->line(vcpu->vm, GUEST_VFS_GSI, false);
 }
 
 /* Has nobody the VF any more? Else its VM is asked, again where it was busy. */
@@ -188,7 +198,7 @@ static bool is_free(unsigned vf)
 	if (!free) {
 		__atomic_store_n(&d->leaving, true, __ATOMIC_RELEASE);
 		/* One that is being made or taken down has no vCPU that runs: soon it has, or the VF is back. */
-		if (d->vm->nr_vcpus && d->vm->vcpus[0])
+		if (d->vm->nr_vcpus && d->vm->vcpus[0] && __atomic_load_n(&d->busy, __ATOMIC_ACQUIRE) != PCI_LEAVES)
 			(void)vcpu_call(d->vm->vcpus[0], pull_out);
 	}
 	spin_unlock(&lock);
@@ -196,21 +206,35 @@ static bool is_free(unsigned vf)
 }
 
 /* All are asked before any is waited for: each VM resets its own, all at the same time. */
-static bool take_all(unsigned pf)
+static bool all_free(unsigned pf)
 {
-	u64 start = host_tsc();
-	bool all;
+	bool all = true;
 	int vf;
 
-	do {
-		all = true;
-		for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
-			all = is_free((unsigned)vf) && all;
-		if (!all && host_tsc() - start > WAIT_S * 1000 * host_tsc_khz())
-			return false;
-		__builtin_ia32_pause();
-	} while (!all);
-	return true;
+	for (unsigned n = 0; (vf = host_sriov_vf(pf, n)) >= 0; n++)
+		all = is_free((unsigned)vf) && all;
+	return all;
+}
+
+static bool is_late(u64 since)
+{
+	return host_tsc() - since > WAIT_S * 1000 * host_tsc_khz();
+}
+
+int pci_sriov_off(unsigned pf, u64 since)
+{
+	struct host_pci_function f;
+
+	if (!all_free(pf)) {
+		if (!is_late(since))
+			return -EBUSY;
+		/* Who has one still has what is not there any more. Left on, they would be gone with the card's reset. */
+		host_pci_function(pf, &f);
+		host_log("margay: pci: " PCI_FORMAT ": a VM does not let go of its virtual functions: they go all the same",
+			 PCI_FORMAT_ARGS(f.address));
+	}
+	host_sriov_disable(pf);
+	return 0;
 }
 
 /* ---- the PF ------------------------------------------------------------------------------ */
@@ -297,76 +321,47 @@ u32 pci_sriov_read(const struct pci_device *d, u16 offset, unsigned size)
 	return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
 }
 
-/* Takes the PF's VFs from the VMs that have them, and switches them off. */
-static void switch_off(struct pci_device *d)
+bool pci_sriov_close(struct pci_device *d)
 {
-	unsigned pf = d->host->index;
-
-	if (host_sriov_vf(pf, 0) < 0 || !d->sriov.at)
-		return;
+	if (!d || !d->sriov.at || host_sriov_vf(d->host->index, 0) < 0)
+		return false;
 	d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
-	set_open(pf, 0);
-	/* Who has one still has what is not there any more. Left on, they would be gone with the card's reset, and noted as on. */
-	if (!take_all(pf))
-		vm_log(d->vm, "pci: " PCI_FORMAT ": a VM does not let go of its virtual functions: they go all the same",
-		       PCI_FORMAT_ARGS(d->host->address));
-	host_sriov_disable(pf);
+	set_open(d->host->index, 0);
+	return true;
 }
 
-int pci_sriov_reset(struct pci_device *d)
+int pci_sriov_restore(struct pci_device *d)
 {
-	int err;
-
-	switch_off(d);
-	err = host_pci_reset(d->host->index);
 	if (!d->sriov.at)
-		return err;
+		return 0;
 	set_registers(d);
 	/* As before it, but off. */
-	if (host_sriov_prepare(d->host->index, d->vm->config->vfs))
-		err = -EIO;
-	return err;
+	return host_sriov_prepare(d->host->index, d->vm->config->vfs) ? -EIO : 0;
 }
 
-/*
- * Does the PF's VM wait for it, if this is a VF? Else that may have it off in the middle of a reset. One that did not come back
- * from its own guest's reset is held while it is on: it may not be quiet.
- */
-static bool holds(const struct pci_device *d)
+int pci_sriov_on(const struct pci_device *d)
 {
-	bool is;
-
-	spin_lock(&lock);
-	is = d && user[d->host->index] == d && !(d->gone && (d->leaving || !host_sriov_on(d->host->index)));
-	spin_unlock(&lock);
-	return is;
+	if (!d->sriov.count)
+		return -EINVAL;
+	/* Another VM may have one from before, which is not there any more. */
+	if (!all_free(d->host->index))
+		return is_late(d->reset.since) ? -EIO : -EBUSY;
+	return host_sriov_enable(d->host->index, d->sriov.count);
 }
 
-int pci_sriov_take_back(struct pci_device *d, unsigned index)
+void pci_sriov_come(struct pci_device *d, int err)
 {
-	if (d)
-		switch_off(d);
-	/* A VF is reset as it is pulled out, quiet when it is off, and before it has joined it was not used. */
-	return host_sriov_is_vf(index) && !holds(d) ? 0 : host_pci_take_back(index);
-}
-
-static void switch_on(struct pci_device *d)
-{
-	unsigned pf = d->host->index;
-	int err = d->sriov.count ? host_sriov_enable(pf, d->sriov.count) : -EINVAL;
-
 	if (err) {
 		d->sriov.control &= (u16)~PCI_SRIOV_ENABLE;
 		vm_log(d->vm, "pci: " PCI_FORMAT ": its %u virtual functions do not come", PCI_FORMAT_ARGS(d->host->address),
 		       d->sriov.count);
 		return;
 	}
-	set_open(pf, d->sriov.count);
+	set_open(d->host->index, d->sriov.count);
 	vm_log(d->vm, "pci: " PCI_FORMAT ": %u virtual functions are on", PCI_FORMAT_ARGS(d->host->address), d->sriov.count);
-	monitor_start_vfs();
 }
 
-void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
+unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 {
 	struct pci_sriov *s = &d->sriov;
 	unsigned at = (offset & ~3u) - s->at, i = (at - PCI_SRIOV_BAR) / 4;
@@ -374,14 +369,13 @@ void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 
 	value <<= (offset & 3) * 8;
 	if (at == PCI_SRIOV_CONTROL) {
-		u32 bits = lanes & (PCI_SRIOV_ENABLE | PCI_SRIOV_MEMORY);
+		/* They come or go, or the card starts anew: that ends first (9.3.3.3.1). */
+		u32 bits = lanes & (PCI_SRIOV_MEMORY | (d->busy ? 0 : PCI_SRIOV_ENABLE));
 
 		s->control = (u16)((old & ~bits) | (value & bits));
-		if (~old & s->control & PCI_SRIOV_ENABLE)
-			switch_on(d);
-		else if (old & ~s->control & PCI_SRIOV_ENABLE)
-			switch_off(d);
-	} else if (at == PCI_SRIOV_NUM_VFS && !(old & PCI_SRIOV_ENABLE)) {
+		return (old ^ s->control) & PCI_SRIOV_ENABLE ? PCI_CHANGED_VFS : 0;
+	}
+	if (at == PCI_SRIOV_NUM_VFS && !(old & PCI_SRIOV_ENABLE)) {
 		u32 count = (s->count & ~lanes) | (value & lanes & 0xffff);
 
 		/* More there are not (9.3.3.7). */
@@ -391,4 +385,5 @@ void pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 value)
 		/* The guest's note: what is placed stays. */
 		s->bar[i] = (s->bar[i] & ~(s->mask[i] & lanes)) | (value & s->mask[i] & lanes);
 	}
+	return 0;
 }

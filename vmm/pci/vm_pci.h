@@ -10,6 +10,7 @@
 #define VM_PCI_FUNCTIONS 16
 
 struct pci_device;
+struct vcpu;
 struct vm;
 
 struct vm_pci {
@@ -39,6 +40,14 @@ struct vm_pci {
 		s8 line; /* -1: no line interrupt */
 	} intx[VM_PCI_FUNCTIONS]; /* by function */
 };
+
+/* pci_wait.c, for a vCPU that waits for what its guest has asked of a function (vcpu->pci_waits): goes on with that. */
+void pci_wait_go_on(struct vcpu *vcpu);
+/*
+ * pci_root.c: at the end of a VM with a CPU that does not answer its functions are reset, and stay its own; nobody waits for a VF
+ * of its from here on.
+ */
+void vm_pci_abandon(struct vm *vm);
 
 /* pci_intx.c: lines by the pins of the guest's I/O APIC; nothing is done for a pin without one. Any CPU. */
 /* The guest has ended its interrupt, which it shall be for the machine, too; lines: its asserted pins. */

@@ -1,0 +1,24 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* A function's reset, step by step: a physical function's virtual ones go before it. See pci_device.h. */
+#include <margay/errno.h>
+
+#include "vmm/pci/pci_device.h"
+
+void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs)
+{
+	u32 command = host_pci_read(index, PCI_REG_COMMAND, 2);
+
+	/* Its first step does that, too, but may be far. */
+	host_pci_write(index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_MASTER);
+	r->vfs = vfs;
+	r->since = host_tsc();
+	host_pci_reset_begin(&r->host, index);
+}
+
+int pci_reset_step(struct pci_reset *r)
+{
+	if (IS_ENABLED(CONFIG_SRIOV) && r->vfs && pci_sriov_off(r->host.index, r->since) == -EBUSY)
+		return -EBUSY;
+	r->vfs = false;
+	return host_pci_reset_step(&r->host);
+}
