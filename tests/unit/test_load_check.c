@@ -96,6 +96,30 @@ static void test_cmdline(void **)
 	assert_string_equal(judge(0, SIZE), "");
 }
 
+/* Words by which a Linux would stand still; another kernel may know them in its own way. */
+static void test_timers(void **)
+{
+	static const char *const words[] = { "nolapic", "disableapic", "nolapic_timer", "noapictimer", "acpi=off" };
+	const u32 multiboot[] = { 0x1badb002, 0x10000, -(0x1badb002 + 0x10000), 0x100000, 0x100000, 0, 0, 0x100010 };
+	char text[200];
+
+	for (unsigned i = 0; i < ARRAY_SIZE(words); i++) {
+		memset(file, 0, sizeof(file));
+		make_bzimage(2047);
+		snprintf(text, sizeof(text), "kernel = k\nmemory = 64M\ncmdline = ro %s quiet\n", words[i]);
+		parse(text);
+		snprintf(text, sizeof(text), "f:3: cmdline has %s: Linux has no other timer here: leave it out", words[i]);
+		assert_string_equal(judge(0, SIZE), text);
+		memset(file, 0, sizeof(file));
+		memcpy(file, multiboot, sizeof(multiboot));
+		assert_string_equal(judge(0, SIZE), "");
+	}
+	memset(file, 0, sizeof(file));
+	make_bzimage(2047);
+	parse("kernel = k\nmemory = 64M\ncmdline = noapic acpi=noirq lapic=notscdeadline acpi lapic_timer_c2_ok\n");
+	assert_string_equal(judge(0, SIZE), "");
+}
+
 static void test_elf(void **)
 {
 	static const u8 start[] = { 0x7f, 'E', 'L', 'F', 2, 1, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 2, 0, 62, 0 };
@@ -202,6 +226,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_bzimage, setup), cmocka_unit_test_setup(test_cmdline, setup),
+		cmocka_unit_test_setup(test_timers, setup),
 		cmocka_unit_test_setup(test_elf, setup), cmocka_unit_test_setup(test_32_bits, setup),
 		cmocka_unit_test_setup(test_multiboot, setup), cmocka_unit_test_setup(test_others, setup),
 		cmocka_unit_test_setup(test_initrd, setup),

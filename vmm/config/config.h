@@ -170,7 +170,7 @@ int vm_config_parse(const char *file, const char *text, size_t size, struct vm_c
 		    void (*tell)(const char *text));
 
 /* What a Linux kernel does without, as its command line or its image says. */
-enum { LINUX_NO_CLOCK = 1 /* KVM's */, LINUX_NO_X2APIC = 2 };
+enum { LINUX_NO_CLOCK = 1 /* KVM's */, LINUX_NO_X2APIC = 2, LINUX_NO_TIMER = 4 };
 /* config_linux.c: the first word of its command line by which it does without one of these, as a short text; NULL: there is none */
 const char *vm_config_linux(const struct vm_config *config, unsigned without);
 

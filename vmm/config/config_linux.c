@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the words of a guest kernel's command line by which a Linux does without KVM's clock, or without x2APIC mode, which
- * it takes here because it is KVM's guest (config.h). They are found as Linux finds them (its lib/cmdline.c and kernel/params.c).
+ * Pure module: the words of a guest kernel's command line by which a Linux does without KVM's clock; without x2APIC mode, which it
+ * takes here because it is KVM's guest; or without any timer, as there is no PIT. They are found as Linux finds them (its
+ * lib/cmdline.c and kernel/params.c).
  */
 #include <margay/span.h>
 #include <margay/string.h>
@@ -22,6 +23,14 @@ static const struct {
 	{ "clearcpuid", "159", LINUX_NO_CLOCK | LINUX_NO_X2APIC, "cmdline has clearcpuid=159 (hypervisor)" },
 	{ "clearcpuid", "x2apic", LINUX_NO_X2APIC, "cmdline has clearcpuid=x2apic" },
 	{ "clearcpuid", "149", LINUX_NO_X2APIC, "cmdline has clearcpuid=149 (x2apic)" },
+	/* apic/apic.c; acpi/boot.c: without ACPI it does not find its local APIC. */
+	{ "nolapic", NULL, LINUX_NO_TIMER, "cmdline has nolapic" },
+	{ "disableapic", NULL, LINUX_NO_TIMER, "cmdline has disableapic" },
+	{ "nolapic_timer", NULL, LINUX_NO_TIMER, "cmdline has nolapic_timer" },
+	{ "noapictimer", NULL, LINUX_NO_TIMER, "cmdline has noapictimer" },
+	{ "acpi", "off", LINUX_NO_TIMER, "cmdline has acpi=off" },
+	{ "clearcpuid", "apic", LINUX_NO_TIMER, "cmdline has clearcpuid=apic" },
+	{ "clearcpuid", "9", LINUX_NO_TIMER, "cmdline has clearcpuid=9 (apic)" },
 };
 
 /* A blank within quotes is none. */

@@ -67,6 +67,14 @@ static const char *lacks_for(const void *data, u64 size)
 	return NULL;
 }
 
+/* Where there is no PIT. */
+static int check_timer(const struct vm_config *c, struct config_error *err)
+{
+	const char *why = vm_config_linux(c, LINUX_NO_TIMER);
+
+	return why ? vm_config_error(err, c->file, c->line_cmdline, "%s: Linux has no other timer here: leave it out", why) : 0;
+}
+
 static int check_kernel(const struct vm_config *c, const void *data, u64 size, bool is_linux, struct config_error *err)
 {
 	const char *why, *hint = load_hint(data, size);
@@ -88,6 +96,8 @@ static int check_kernel(const struct vm_config *c, const void *data, u64 size, b
 		why = lacks_for(data, size);
 	else
 		why = hint ? hint : "not a Linux kernel image, or truncated";
+	if (!why && check_timer(c, err))
+		return -EINVAL;
 	if (!why)
 		return check_cmdline(c, MIN(bz.hdr.cmdline_size, LINUX_COMMAND_LINE_MAX), linux_no_clock(c, data, size), err);
 	return vm_config_error(err, c->file, c->line_kernel, "kernel = %s: %s; give a bzImage%s of x86-64 Linux%s", c->kernel, why,
