@@ -62,6 +62,7 @@ files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_co
 files-COMMANDER       := vmm/commander/% vmm/dev/virtio_control.c vmm/config/config_control.c kernel/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
 files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock_scale.c
+files-VM_TSC_ONLY     := vmm/dev/without_kvm.c
 files-VM_POWER        := vmm/dev/acpi_pm.c
 files-VM_LEGACY_RESET := vmm/dev/legacy.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c

@@ -6,6 +6,7 @@
 #include "vmm/debugger.h"
 #include "vmm/load/linux_built.h"
 #include "vmm/load/multiboot.h"
+#include "vmm/slot.h"
 #include "vmm/vm.h"
 
 #define CPUID_1_ECX_X2APIC BIT(21)
@@ -38,6 +39,8 @@ int direct_decide(struct vm *vm, const struct host_module *kernel)
 	if (host_x2apic_off())
 		facts |= DIRECT_X2APIC_OFF;
 	facts |= kernel_facts(kernel);
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && monitor_slots[vm->id].without & LINUX_NO_X2APIC)
+		facts |= DIRECT_LEAVES_X2APIC;
 	if (debugger_on())
 		facts |= DIRECT_GDB;
 	if (!host_alarm())

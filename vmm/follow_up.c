@@ -11,7 +11,7 @@ static enum vm_ending ending(enum vm_end end, u32 status)
 
 bool vm_ended_well(enum vm_end end, u32 status)
 {
-	return end == VM_END_STOPPED || ending(end, status) != ENDING_CRASH;
+	return end == VM_END_STOPPED || end == VM_END_ANEW || ending(end, status) != ENDING_CRASH;
 }
 
 enum vm_then vm_follow_up(const struct vm_config *c, enum vm_end end, u32 status)
@@ -20,6 +20,8 @@ enum vm_then vm_follow_up(const struct vm_config *c, enum vm_end end, u32 status
 		return c->on_fault == ON_FAULT_RESTART ? THEN_RESTART : THEN_STOP;
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && end == VM_END_MACHINE_CHECK && c->line_mce && c->on_mce != ON_MCE_INJECT)
 		return c->on_mce == ON_MCE_RESTART ? THEN_RESTART : THEN_STOP;
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && end == VM_END_ANEW)
+		return THEN_RESTART;
 	return end == VM_END_STOPPED ? THEN_STOP : c->then[IS_ENABLED(CONFIG_VM_FOLLOW_UP) ? ending(end, status) : 0];
 }
 

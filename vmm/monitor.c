@@ -252,7 +252,7 @@ static void reap(struct host_work *work)
 	/* The operator's start, until here, comes before the limit: it is none of the restarts that count. */
 	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) ||
 		(vm_follow_up(s->config, s->last_end, s->last_status) == THEN_RESTART &&
-		 (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || vm_may_restart(&s->restarts, s->config)));
+		 (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || s->last_end == VM_END_ANEW || vm_may_restart(&s->restarts, s->config)));
 	s->again = false;
 	/* Where its virtual functions are off, it is started once they are on. */
 	now = again && (!IS_ENABLED(CONFIG_SRIOV) || monitor_has_vfs(s));
@@ -286,6 +286,17 @@ void monitor_vm_ended(struct vm *vm)
 		host_panic("%s: its CPU took another work item while it ran", vm->name);
 }
 
+/* Is there a Linux in it that starts again if it is no guest of KVM's, or has? */
+static bool may_start_anew(struct slot *s)
+{
+	bool may;
+
+	spin_lock(&monitor_lock);
+	may = s->without || (s->vm && s->vm->is_linux);
+	spin_unlock(&monitor_lock);
+	return may;
+}
+
 /* Will a VM be made of the modules later? */
 static bool modules_needed(void)
 {
@@ -295,6 +306,7 @@ static bool modules_needed(void)
 		     (IS_ENABLED(CONFIG_VIRTIO) && monitor_slots[i].config->nr_disks) ||
 		     (IS_ENABLED(CONFIG_COMMANDER) && monitor_slots[i].config->control.commands) ||
 		     (IS_ENABLED(CONFIG_VM_SHARING) && (monitor_slots[i].after || monitor_slots[i].state == WAITING)) ||
+		     (IS_ENABLED(CONFIG_VM_TSC_ONLY) && may_start_anew(&monitor_slots[i])) ||
 		     vm_ever_restarts(monitor_slots[i].config)))
 			return true;
 	return false;

@@ -34,6 +34,7 @@ struct slot {
 	bool queued;              /* STARTED, but no CPU was free to do it; guarded by monitor_lock */
 	bool created, stays;      /* by the VM that commands; something of it lives on; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
+	u8 without;               /* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
 	u8 vfs_turn;              /* start_vfs.c's; guarded by monitor_lock */
 	struct restarts restarts;
 	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */

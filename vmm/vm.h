@@ -38,6 +38,8 @@ struct vm {
 	bool wide_ids;            /* an APIC ID beyond xAPIC's: x2APIC mode from the start, 15-bit IDs in RTE and MSI */
 	bool direct;              /* its vCPUs own their CPUs' local APICs: vm_direct() */
 	bool mwait;               /* they may sleep by MWAIT: vm_mwait() */
+	bool is_linux;            /* it is what was loaded */
+	bool told_rate, seeks_pit; /* its TSC's rate stands on its command line; it has looked for a PIT (without_kvm.c) */
 	const char *not_direct;   /* why interrupts = auto is not; NULL: it is, or nobody asked */
 	bool icrs_used;           /* one was open once: INIT and NMI may be its guest's; atomic */
 	u32 icrs_open;            /* of its CPUs' ICRs, those by which the guest sends by itself (ipi = direct); atomic */

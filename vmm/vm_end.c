@@ -12,6 +12,7 @@ static const char *const end_name[] = {
 	[VM_END_PANICKED] = "panicked", [VM_END_WATCHDOG] = "watchdog",
 	[VM_END_MACHINE_CHECK] = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? "machine-check" : NULL,
 	[VM_END_FAULT] = IS_ENABLED(CONFIG_IOMMU) ? "blocked" : NULL,
+	[VM_END_ANEW] = IS_ENABLED(CONFIG_VM_TSC_ONLY) ? "anew" : NULL,
 	[VM_END_EXIT] = "exit", [VM_END_CRASH] = "crash", [VM_END_STOPPED] = "stopped",
 };
 

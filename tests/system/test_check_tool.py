@@ -326,6 +326,10 @@ def test_what_linux_uses(tmp_path):
         module = "k=" + node.guest_file(name)
         assert check("--module", module, vm()) == ([], 0)
         assert check("--module", module, "--kernels", vm()) == (["vm.conf: kernel k: it uses KVM's clock and x2APIC mode"], 0)
+    # By which it has no timer.
+    for word in "nolapic", "acpi=off":
+        assert check("--module", module, vm("cmdline = ro " + word)) == (
+            ["vm.conf:3: cmdline has %s: Linux has no other timer here: leave it out" % word], 1)
     # Packed it tells that only when it is unpacked.
     without, built = uncompressed("loglevel", "nox2apic"), "built without KVM_GUEST"
     plain = "k=%s" % written(tmp_path / "without", without)

@@ -166,6 +166,7 @@ static void not_direct(void **)
 		{ "cmdline = nox2apicx xnox2apic a=nox2apic\n", 0, false, NULL },
 		{ "cmdline = nopv\n", 0, true, "cmdline has nopv" },
 		{ "", DIRECT_NO_KVM_GUEST, true, "the kernel is built without KVM_GUEST, and leaves x2APIC mode" },
+		{ "", DIRECT_LEAVES_X2APIC, true, "the kernel took no x2APIC mode when it had it" },
 		{ "", DIRECT_XAPIC_KERNEL, true, "the kernel is built without X86_X2APIC" },
 		{ "", DIRECT_NO_X2APIC, true, "the CPUs have no x2APIC mode" },
 		{ "", DIRECT_X2APIC_OFF, true, "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },
@@ -178,7 +179,7 @@ static void not_direct(void **)
 		{ "", DIRECT_NO_ALARM, false, NULL },
 	};
 	const unsigned all = DIRECT_NO_X2APIC | DIRECT_WIDE_IDS | DIRECT_MULTIBOOT | DIRECT_GDB | DIRECT_NO_ALARM |
-			     DIRECT_X2APIC_OFF | DIRECT_NO_KVM_GUEST | DIRECT_XAPIC_KERNEL;
+			     DIRECT_X2APIC_OFF | DIRECT_NO_KVM_GUEST | DIRECT_XAPIC_KERNEL | DIRECT_LEAVES_X2APIC;
 	char text[400];
 	unsigned row;
 
@@ -201,7 +202,7 @@ static void not_direct(void **)
 	assert_int_equal(parse(REQUIRED "topology = flat\nclock = freeze\nallow_smt_sharing = yes\ncounters = no\n"
 			       "cmdline = nox2apic\npci = 01:00.0\ndma = identity\n"), 0);
 	row = 0;
-	for (unsigned i = 0; i < 12; i++)
+	for (unsigned i = 0; i < 13; i++)
 		assert_non_null(vm_config_not_direct(&config, all, &row));
 	assert_null(vm_config_not_direct(&config, all, &row));
 	/* A watchdog, which every VM has, goes where the node has no timer for it: who asks for direct has none then. */

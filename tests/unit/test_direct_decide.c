@@ -15,12 +15,14 @@
 #include "vmm/config/config_parse.h"
 #include "vmm/debugger.h"
 #include "vmm/load/multiboot.h"
+#include "vmm/slot.h"
 #include "vmm/vm.h"
 
 #define MULTIBOOT_MAGIC 0x1badb002u
 
 const struct debugger *debugger;
 static const struct debugger gdb;
+struct slot monitor_slots[MONITOR_MAX_VMS];
 
 static struct vm_config config;
 static struct vm vm;
@@ -184,6 +186,13 @@ static void test_linux(void **)
 	automatic(NULL);
 	strcpy(config.cmdline, "no-kvmclock");
 	automatic(NULL);
+	/* What it has shown. */
+	monitor_slots[0].without = LINUX_NO_CLOCK;
+	automatic(NULL);
+	monitor_slots[0].without = LINUX_NO_X2APIC;
+	automatic("the kernel took no x2APIC mode when it had it");
+	refused("the kernel took no x2APIC mode when it had it");
+	monitor_slots[0].without = 0;
 	strcpy(config.cmdline, "nopv");
 	automatic("cmdline has nopv");
 	refused("cmdline has nopv");

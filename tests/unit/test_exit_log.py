@@ -29,7 +29,8 @@ def test_keys(line, has):
     assert vm_file.interrupts_of(LINUX + line + "\n") == has
 
 
-@pytest.mark.parametrize("words, has", (("nox2apic", "emulated"), ("quiet nox2apic ro", "emulated"), ("a=nox2apic", "direct")))
+@pytest.mark.parametrize("words, has", (("nox2apic", "emulated"), ("quiet nox2apic ro", "emulated"), ("a=nox2apic", "direct"),
+                                         ("nopv", "emulated")))
 def test_command_line(words, has):
     assert vm_file.interrupts_of(vm_file.vm_text("qemu", words)) == has
 
@@ -121,6 +122,14 @@ def test_telemetry(judge, monkeypatch):
     monkeypatch.setitem(SAYS, "direct", SAYS["direct"].replace("io=2", "hlt=2"))
     with pytest.raises(AssertionError, match="hlt=2"):
         judge("direct")
+
+
+def test_started_again(judge, monkeypatch):
+    """With interrupts emulated: the numbers are of that."""
+    monkeypatch.setitem(SAYS, "direct", SAYS["direct"] + SAYS["emulated"])
+    judge("direct", interrupts=None, exits=False)
+    with pytest.raises(AssertionError):
+        judge("direct", exits=False)
 
 
 def test_no_telemetry(judge, monkeypatch):

@@ -58,6 +58,7 @@ static void test_ends(void **)
 		{ VM_END_EXIT, 0, THEN_POWEROFF_NODE, true },
 		{ VM_END_EXIT, 1, THEN_REBOOT_NODE, false },
 		{ VM_END_STOPPED, 0, THEN_STOP, true },
+		{ VM_END_ANEW, 0, THEN_RESTART, true },
 		{ VM_RUNNING, 0, THEN_REBOOT_NODE, false },
 	};
 

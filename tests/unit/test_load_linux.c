@@ -19,6 +19,7 @@
 #include "vmm/load/load_linux.h"
 #include "vmm/memory/gpa_map.h"
 #include "vmm/memory/guest_mem.h"
+#include "vmm/slot.h"
 #include "vmm/vcpu.h"
 
 static struct vm *vm;
@@ -328,6 +329,7 @@ static void test_hostile_bzimage(void **)
 static void test_tsc_rate(void **)
 {
 	static struct vm_config config = { .no_pvclock = true };
+	char line[VM_CMDLINE_MAX + 1] = { 0 };
 	const struct vm_config *before;
 
 	make_bzimage();
@@ -345,6 +347,20 @@ static void test_tsc_rate(void **)
 	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
 	check_handover("quiet");
 	assert_string_equal(fake_host.log, "");
+	/* It has shown, when it started before, that it has none. */
+	monitor_slots[0].without = LINUX_NO_CLOCK;
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
+	check_handover("tsc=reliable tsc_early_khz=2250001 quiet");
+	assert_true(vm->told_rate && vm->is_linux);
+	memset(line, 'a', sizeof(line) - 1);
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, line), -E2BIG);
+	assert_non_null(strstr(fake_host.log, "has 2082 characters, kernel vmlinuz takes at most 2047: shorten it\n"));
+	monitor_slots[0].without = LINUX_NO_X2APIC;
+	fake_host.log[0] = 0;
+	assert_int_equal(load_linux(vm, &kernel, NULL, &initrd, "quiet"), 0);
+	check_handover("quiet");
+	assert_true(!vm->told_rate && vm->is_linux);
+	monitor_slots[0].without = 0;
 	/* By a word; on a node whose TSCs are not one clock. */
 	fake_host.tsc_stable = false;
 	snprintf(config.cmdline, sizeof(config.cmdline), "nopv");

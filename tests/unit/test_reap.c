@@ -37,6 +37,7 @@ static struct host_console console;
 static struct slot *const slot = &monitor_slots[0];
 static unsigned destroyed, nodes_over, told_over, last_words;
 extern bool fake_vfs_off;
+static bool limit_reached, no_operator;
 static bool makes, starts, vfs_go, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
 
 int vm_create(const struct vm_config *, unsigned, struct vm **out)
@@ -70,12 +71,12 @@ bool vm_end(struct vm *, enum vm_end)
 
 const char *vm_end_name(enum vm_end why)
 {
-	return why == VM_END_RESET_ACPI ? "reset-acpi" : "poweroff";
+	return why == VM_END_RESET_ACPI ? "reset-acpi" : why == VM_END_ANEW ? "anew" : "poweroff";
 }
 
 bool vm_may_restart(struct restarts *, const struct vm_config *)
 {
-	return true;
+	return !limit_reached;
 }
 
 void output_log_start(unsigned, const struct vm_config *)
@@ -97,7 +98,7 @@ void monitor_node_over(void)
 
 bool monitor_has_operator(void)
 {
-	return true;
+	return !no_operator;
 }
 
 bool monitor_asked_again(struct slot *)
@@ -177,6 +178,29 @@ static void test_restarts(void **)
 	asked = false;
 }
 
+/* A Linux that turned out to be no guest of KVM's starts once more, whatever limit there is; the modules are kept for that. */
+static void test_anew(void **)
+{
+	limit_reached = makes = starts = true;
+	assert_string_equal(ends(VM_END_RESET_ACPI, false), "a: end=reset-acpi\n");
+	assert_string_equal(ends(VM_END_ANEW, false), "a: end=anew\na: restart 1\n");
+	assert_true(slot->state == STARTED && slot->vm == &vm && !nodes_over);
+	limit_reached = false;
+	no_operator = true;
+	hvm = (const struct hvm_ops *)&vm;
+	config.then[ENDING_REBOOT] = THEN_STOP;
+	assert_false(modules_needed());
+	vm.is_linux = true;
+	assert_true(modules_needed());
+	slot->vm = NULL;
+	assert_false(modules_needed());
+	slot->without = LINUX_NO_CLOCK;
+	assert_true(modules_needed());
+	config.then[ENDING_REBOOT] = THEN_RESTART;
+	hvm = NULL;
+	no_operator = false;
+}
+
 /* While its virtual functions are off it waits for them, as at boot. */
 static void test_restart_waits(void **)
 {
@@ -223,6 +247,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over), cmocka_unit_test(test_last_words), cmocka_unit_test(test_restarts),
+		cmocka_unit_test(test_anew),
 		cmocka_unit_test(test_restart_waits), cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
 	};
 

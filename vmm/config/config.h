@@ -176,7 +176,7 @@ const char *vm_config_linux(const struct vm_config *config, unsigned without);
 
 /* What else keeps a VM from owning its CPUs' local APICs, or has interrupts = auto rather not, beside its VM file. */
 enum { DIRECT_NO_X2APIC = 1, DIRECT_WIDE_IDS = 2, DIRECT_MULTIBOOT = 4, DIRECT_GDB = 8, DIRECT_NO_ALARM = 16,
-       DIRECT_X2APIC_OFF = 32, DIRECT_NO_KVM_GUEST = 64, DIRECT_XAPIC_KERNEL = 128 };
+       DIRECT_X2APIC_OFF = 32, DIRECT_NO_KVM_GUEST = 64, DIRECT_XAPIC_KERNEL = 128, DIRECT_LEAVES_X2APIC = 256 };
 #define VM_CONFIG_NO_ALARM "its watchdog needs an HPET that interrupts (watchdog = no)"
 #define VM_CONFIG_NOT_DIRECT "interrupts = direct: %s: use emulated"
 /* config_direct.c: the first reason, beginning with *row, which moves behind it; NULL: none is left. facts: of these. */

@@ -19,6 +19,7 @@ const char *vm_config_not_direct(const struct vm_config *c, unsigned facts, unsi
 		{ c->counters, "counters = yes would have no interrupt" },
 		{ word, word },
 		{ facts & DIRECT_NO_KVM_GUEST, "the kernel is built without KVM_GUEST, and leaves x2APIC mode" },
+		{ facts & DIRECT_LEAVES_X2APIC, "the kernel took no x2APIC mode when it had it" },
 		{ facts & DIRECT_XAPIC_KERNEL, "the kernel is built without X86_X2APIC" },
 		{ facts & DIRECT_NO_X2APIC, "the CPUs have no x2APIC mode" },
 		{ facts & DIRECT_X2APIC_OFF, "x2APIC mode is off, as the firmware wishes it, or by x2apic=off" },

@@ -5,6 +5,7 @@
  */
 #include <margay/errno.h>
 #include "vmm/dev/lapic.h"
+#include "vmm/dev/without_kvm.h"
 #include "vmm/intc.h"
 #include "vmm/guest_platform.h"
 #include "vmm/ranges.h"
@@ -199,6 +200,8 @@ static int base_msr_write(void *, struct vcpu *vcpu, u32, u64 value)
 	const u64 mode = APIC_BASE_EN | APIC_BASE_EXTD;
 	u64 from = vcpu->apic_base & mode, to = value & mode;
 
+	if (IS_ENABLED(CONFIG_VM_TSC_ONLY) && vm_direct(vcpu->vm) && !(to & APIC_BASE_EXTD) && without_kvm_leaves_x2apic(vcpu))
+		return 0;
 	if ((value & ~(mode | APIC_BASE_BSP)) != GUEST_LAPIC_BASE || (vm_direct(vcpu->vm) && to != mode)) {
 		if (IS_ENABLED(CONFIG_DUMPS) && (vm_direct(vcpu->vm) || (value & ~(PAGE_SIZE - 1)) != GUEST_LAPIC_BASE))
 			tell_move(vcpu, value);

@@ -13,6 +13,7 @@
 #include "vmm/load/linux_image.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/guest_platform.h"
+#include "vmm/slot.h"
 #include "vmm/vm_parts.h"
 
 #define KERNEL_MIN 0x1000000ull      /* 16 MiB, as Linux' own LOAD_PHYSICAL_ADDR */
@@ -154,7 +155,8 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 		if (c->module[i].args[0])
 			n += snprintf(text + n, sizeof(text) - (size_t)n, " %s", c->module[i].args);
 	if ((u32)n > max) {
-		if (!IS_ENABLED(CONFIG_BOOT_LOG))
+		/* load_check() does not know what a kernel has shown. */
+		if (!IS_ENABLED(CONFIG_BOOT_LOG) || l->no_clock)
 			vm_log(l->vm, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
 		return -E2BIG;
 	}
@@ -185,6 +187,19 @@ static int put_boot_params(struct linux_load *l)
 	return 0;
 }
 
+/* Does it use KVM's clock, as far as it tells, or has shown? */
+static void ask_kernel(struct linux_load *l, const struct host_module *kernel)
+{
+	struct vm *vm = l->vm;
+
+	l->no_clock = linux_no_clock(vm->config, kernel->data, kernel->size);
+	if (!l->no_clock && monitor_slots[vm->id].without & LINUX_NO_CLOCK)
+		l->no_clock = "it did not use KVM's clock";
+	vm->told_rate = l->no_clock;
+	vm->is_linux = bzimage_is_linux(kernel->data, kernel->size) ||
+		       !(linux_built_without(kernel->data, kernel->size) & LINUX_BUILT_UNKNOWN);
+}
+
 int load_linux(struct vm *vm, const struct host_module *kernel, const struct host_module *const *module,
 	       const struct host_module *initrd, const char *cmdline)
 {
@@ -194,7 +209,7 @@ int load_linux(struct vm *vm, const struct host_module *kernel, const struct hos
 	int err;
 
 	if (IS_ENABLED(CONFIG_VM_TSC_ONLY))
-		l.no_clock = linux_no_clock(vm->config, kernel->data, kernel->size);
+		ask_kernel(&l, kernel);
 	if (bzimage_is_linux(kernel->data, kernel->size))
 		err = load_bzimage(&l, kernel);
 	else if (IS_ENABLED(CONFIG_VMLINUX) && elf_is_elf(kernel->data, kernel->size))
