@@ -23,7 +23,7 @@ help:
 	@echo 'make fast-bochs       a Bochs that takes a third of the time, under build; tests get it by themselves (two minutes)'
 	@echo 'make deb              Debian packages under build: margay, margay-tools, margay-guest-dkms (seconds)'
 	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS (seconds)'
-	@echo 'make guest-kernels    kernels for the full tier with that built in: downloads and builds two (half an hour)'
+	@echo 'make guest-kernels    kernels for the full tier, with that built in, and without KVM_GUEST (an hour)'
 	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'
 	@echo '                      (ten minutes)'
 	@echo 'make guest-debian     Debian systems on disks, for the full tier: downloads them (some minutes)'

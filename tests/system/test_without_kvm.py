@@ -3,7 +3,7 @@
 
 By words of its command line; as its image tells that it was built so; and one that does not tell, but shows it: that starts again,
 once. The kernels are Debian's with KVM's signature, or with the words as well, made unreadable: as one without KVM_GUEST they look
-for nothing.
+for nothing. In the full tier are kernels that were built so (make guest-kernels).
 """
 
 import os
@@ -119,3 +119,20 @@ def test_direct_is_refused():
         run = node.Run(running, running.wait())
     refused = "vm0: vm0.conf:6: interrupts = direct: the kernel took no x2APIC mode when it had it: use emulated"
     assert run.outcome.status == 1 and run.has_line(re.escape(refused)) and run.has_line("vm0: not started"), run.text
+
+
+@pytest.mark.full
+@SLOW
+@pytest.mark.parametrize("machine, image", [("qemu", "vmlinuz"), ("qemu", "vmlinux"), ("bochs", "vmlinux")])
+@pytest.mark.parametrize("version", [pytest.param(version, marks=pytest.mark.skipif(
+    not os.path.exists(node.guest_file("vmlinuz-no-kvm-" + version)), reason="make guest-kernels")) for version in ("6.1", "6.12")])
+def test_built_without(machine, image, version):
+    """A kernel without HYPERVISOR_GUEST, and with x2APIC mode behind interrupt remapping, as for bare machines. Compressed it does
+    not tell; else it does."""
+    run = boot("built-%s-%s" % (image, version), machine, kernel=node.guest_file("%s-no-kvm-%s" % (image, version)))
+    if image == "vmlinuz":
+        starts_again(run, ANEW % ("looks for a PIT, and not for KVM's clock", ", told the rate of its TSC"))
+    else:
+        assert run.has_line(TOLD % "built without KVM_GUEST") and not run.lines("end=anew")
+        has_no_clock_of_kvms(run)
+    assert not run.lines("Hypervisor detected")
