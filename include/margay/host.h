@@ -268,6 +268,12 @@ int host_xsetbv(u32 xcr, u64 value);
  * there is XSAVE. SDM vol. 1, 13.6 and 13.8.
  */
 void host_fpu_reset(u64 xcr0);
+/*
+ * A vector register, 0 to 15, which holds the guest's value all the time: 16 bytes of it (XMM) or 32 (YMM, with SSE and AVX
+ * on in XCR0). By VEX a write clears what lies above (which takes these two bits, too), else it stays.
+ */
+void host_vector_read(unsigned reg, unsigned size, void *bytes);
+void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes);
 void host_wbinvd(void);
 
 /* ---- time -------------------------------------------------------------- */

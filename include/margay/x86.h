@@ -102,6 +102,7 @@ struct desc_table {
 #define RFLAGS_IOPL (3ull << 12)
 #define RFLAGS_NT BIT(14)
 #define RFLAGS_RF BIT(16)
+#define RFLAGS_VM BIT(17)
 #define RFLAGS_AC BIT(18)
 
 enum vector {

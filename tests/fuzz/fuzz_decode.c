@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c -lZydis -lZycore */
+/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c -lZydis -lZycore */
 /* FUZZ: -max_len=18 */
 /*
  * Fuzzes the instruction decoder in all three modes. Checked: the result's
@@ -50,6 +50,15 @@ static const struct {
 	{ ZYDIS_MNEMONIC_HLT, INSN_HLT }, { ZYDIS_MNEMONIC_VMMCALL, INSN_VMMCALL }, { ZYDIS_MNEMONIC_VMCALL, INSN_VMCALL },
 	{ ZYDIS_MNEMONIC_XSETBV, INSN_XSETBV }, { ZYDIS_MNEMONIC_WBINVD, INSN_WBINVD }, { ZYDIS_MNEMONIC_INVD, INSN_INVD },
 	{ ZYDIS_MNEMONIC_RDTSC, INSN_RDTSC }, { ZYDIS_MNEMONIC_RDTSCP, INSN_RDTSCP }, { ZYDIS_MNEMONIC_MOVNTI, INSN_MOVNTI },
+	{ ZYDIS_MNEMONIC_MOVUPS, INSN_VECTOR }, { ZYDIS_MNEMONIC_MOVUPD, INSN_VECTOR }, { ZYDIS_MNEMONIC_MOVAPS, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_MOVAPD, INSN_VECTOR }, { ZYDIS_MNEMONIC_MOVNTPS, INSN_VECTOR }, { ZYDIS_MNEMONIC_MOVNTPD, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_MOVDQA, INSN_VECTOR }, { ZYDIS_MNEMONIC_MOVDQU, INSN_VECTOR }, { ZYDIS_MNEMONIC_MOVNTDQ, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_LDDQU, INSN_VECTOR }, { ZYDIS_MNEMONIC_MOVNTDQA, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VMOVUPS, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVUPD, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVAPS, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VMOVAPD, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVNTPS, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VMOVNTPD, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVDQA, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VMOVDQU, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVNTDQ, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VLDDQU, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVNTDQA, INSN_VECTOR },
 };
 
 static u8 op_by_name[ZYDIS_MNEMONIC_MAX_VALUE + 1];
@@ -67,7 +76,9 @@ static void check_invariants(const u8 *data, size_t size, enum insn_mode mode, c
 	struct insn b;
 
 	CHECK(a->len >= 1 && a->len <= INSN_MAX && a->len <= size);
-	CHECK(a->opsize == 1 || a->opsize == 2 || a->opsize == 4 || a->opsize == 8 || (a->opsize == 16 && a->op == INSN_CMPXCHG8B));
+	CHECK(a->opsize == 1 || a->opsize == 2 || a->opsize == 4 || a->opsize == 8 ||
+	      (a->opsize == 16 && (a->op == INSN_CMPXCHG8B || a->op == INSN_VECTOR)) ||
+	      (a->opsize == 32 && a->op == INSN_VECTOR && a->vex));
 	CHECK(a->addrsize == 2 || a->addrsize == 4 || a->addrsize == 8);
 	CHECK(a->base < GPR_COUNT && a->index < GPR_COUNT && a->reg < GPR_COUNT && a->rm < GPR_COUNT);
 	CHECK(a->seg <= SEG_GS);
@@ -165,6 +176,10 @@ static void check_operands(const u8 *data, enum insn_mode mode, const struct ins
 		} else if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
 			   a->mem && is_gpr(o->reg.value) && a->has_modrm) {
 			SAME("register", a->reg, gpr_of(o->reg.value));
+		} else if (a->op == INSN_VECTOR && o->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+			SAME("vector register", a->reg, ZydisRegisterGetId(o->reg.value));
+			SAME("vector register's size", a->opsize * 8, o->size);
+			SAME("VEX", a->vex, z->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX);
 		}
 	}
 	if (!seen_memory)
@@ -194,6 +209,8 @@ static u8 expected_op(const ZydisDecodedInstruction *z, const ZydisDecodedOperan
 {
 	u8 op = op_by_name[z->mnemonic];
 
+	if (op == INSN_VECTOR && z->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX)
+		return op;
 	/* The same names are other instructions in other maps. */
 	if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || (op == INSN_MOVS && z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT))
 		return INSN_OTHER;

@@ -398,6 +398,18 @@ void host_fpu_reset(u64)
 {
 }
 
+void host_vector_read(unsigned reg, unsigned size, void *bytes)
+{
+	memcpy(bytes, fake_host.vector_register[reg], size);
+}
+
+void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes)
+{
+	memcpy(fake_host.vector_register[reg], bytes, size);
+	if (vex && size < sizeof(fake_host.vector_register[reg]))
+		memset(fake_host.vector_register[reg] + size, 0, sizeof(fake_host.vector_register[reg]) - size);
+}
+
 void host_wbinvd(void)
 {
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/mmio.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c */
+/* UNIT: vmm/emulate/mmio.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/vector.c */
 /* Moves with device memory; bit tests against the same instructions of the CPU that runs this. Arithmetic: test_emulate_alu.c. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,6 +18,7 @@
 #define MIDDLE 4096 /* of the memory; a 16-bit index reaches that far */
 #define RUNS 2000
 
+const struct hvm_ops *hvm;
 static u8 memory[2 * MIDDLE];
 static struct insn insn;
 static struct vcpu vcpu;
@@ -67,6 +68,8 @@ int emulate_mem_writable(struct vcpu *, u64, unsigned)
 /* Nobody calls these. */
 int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *) { fail(); return 0; }
 int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *) { fail(); return 0; }
+void host_vector_read(unsigned, unsigned, void *) { fail(); }
+void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
 
 u64 emulate_operand(struct vcpu *, const struct insn *i)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/mmio.c vmm/emulate/io.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/strings.c vmm/emulate/emulate.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c */
+/* UNIT: vmm/emulate/mmio.c vmm/emulate/io.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/vector.c vmm/emulate/strings.c vmm/emulate/emulate.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
 /*
  * What is not emulated, met by a program and by the guest's kernel: the program gets #UD, as from an instruction that the CPU
  * has not (SDM vol. 3, 6.15, vector 6), and its VM lives on; the kernel's VM ends, with a line.
@@ -80,6 +80,8 @@ int emulate_mem_writable(struct vcpu *, u64, unsigned) { fail(); return 0; }
 int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *) { fail(); return 0; }
 int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *) { fail(); return 0; }
 void vcpu_raise_page_fault(struct vcpu *, u64, u32) { fail(); }
+void host_vector_read(unsigned, unsigned, void *) { fail(); }
+void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
 
 /* The same exit until something comes of it: how often. */
 static unsigned leave(unsigned ring, const struct vmexit *exit, const char *bytes, size_t n)

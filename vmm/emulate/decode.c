@@ -70,8 +70,8 @@ static void prefixes(struct decoder *d)
 /*
  * VEX, EVEX and XOP (SDM vol. 2, 2.3 and 2.7; APM vol. 3, 1.1.5). Outside
  * 64-bit mode C4, C5 and 62 are LES, LDS and BOUND unless the next byte would
- * be a register form; 8F is POP while the map number is below 8. Only lengths
- * are wanted, so the payload bits are skipped.
+ * be a register form; 8F is POP while the map number is below 8. But for VEX
+ * only lengths are wanted, so the payload bits are skipped.
  */
 static bool is_vector_prefix(const struct decoder *d, u8 b, u8 next)
 {
@@ -87,6 +87,15 @@ static bool is_vector_prefix(const struct decoder *d, u8 b, u8 next)
 	}
 }
 
+/* The registers' upper bits are stored inverted, as vvvv is; all but R mean something in 64-bit mode only, where R can be 0. */
+static void vex_payload(struct decoder *d, u8 registers, u8 last)
+{
+	d->rex = d->mode == MODE_64 ? (u8)(~registers >> 5 & 7) : 0;
+	d->vex = (last >> 3 & 15) == 15;
+	d->vex_l = last >> 2 & 1;
+	d->vex_pp = last & 3;
+}
+
 static int vector_prefix(struct decoder *d, u8 b)
 {
 	static const enum map vex_map[8] = { [1] = MAP_0F, [2] = MAP_0F38, [3] = MAP_0F3A, [5] = MAP_PLAIN, [6] = MAP_PLAIN };
@@ -97,6 +106,7 @@ static int vector_prefix(struct decoder *d, u8 b)
 	d->vector = true;
 	if (b == 0xc5) {
 		d->map = MAP_0F;
+		vex_payload(d, payload | 0x60, payload); /* no X, no B */
 	} else if (b == 0x8f) {
 		u8 n = payload & 0x1f;
 
@@ -112,6 +122,8 @@ static int vector_prefix(struct decoder *d, u8 b)
 		if (b == 0x62 && payload & 8)
 			return -EINVAL;
 		d->map = vex_map[n];
+		if (b == 0xc4)
+			vex_payload(d, payload, decode_peek(d));
 		decode_fetch(d);
 		if (b == 0x62)
 			decode_fetch(d);

@@ -23,6 +23,8 @@ struct decoder {
 	bool opsize_prefix, addrsize_prefix;
 	bool has_seg;
 	bool vector; /* VEX, EVEX or XOP */
+	bool vex;    /* VEX without a further register (vvvv), by these: */
+	u8 vex_pp, vex_l;
 	enum seg seg;
 	struct insn *insn;
 };
@@ -92,6 +94,8 @@ extern const struct opcode opcode_0f[256];
  * form that is undefined. May change insn->op and *oc. 0 or -EINVAL.
  */
 int decode_refine(struct decoder *d, struct opcode *oc);
+/* ModRM (already read) names memory: is it one of INSN_VECTOR's moves? Then op, opsize and *oc are set. */
+bool decode_vector(struct decoder *d, struct opcode *oc);
 /* Reads the ModRM operand's SIB and displacement. */
 void decode_modrm(struct decoder *d, unsigned attr);
 void decode_immediate(struct decoder *d, enum opcode_imm kind);

@@ -117,6 +117,8 @@ static void refine_plain(struct decoder *d, struct opcode *oc)
 
 int decode_refine(struct decoder *d, struct opcode *oc)
 {
+	if (!is_reg_form(d) && decode_vector(d, oc))
+		return 0;
 	if (d->vector)
 		return 0;
 	if (oc->attr & OP_MEM_ONLY && is_reg_form(d))

@@ -90,12 +90,13 @@ u64 emulate_operand(struct vcpu *vcpu, const struct insn *insn);
 void emulate_retire(struct vcpu *vcpu);
 
 /*
- * arithmetic.c, exchange.c and strings.c, only in images with VM_EMULATE_ALL. All carry the instruction out but for RIP: 0;
- * -EFAULT with an exception raised; -EINVAL: not one of theirs; strings also -EAGAIN: more repetitions, come back to the same
- * RIP.
+ * arithmetic.c, exchange.c, vector.c and strings.c, only in images with VM_EMULATE_ALL. All carry the instruction out but for
+ * RIP: 0; -EFAULT with an exception raised; -EINVAL: not one of theirs; strings also -EAGAIN: more repetitions, come back to
+ * the same RIP.
  */
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn);
 int emulate_exchange(struct vcpu *vcpu, const struct insn *insn);
+int emulate_vector(struct vcpu *vcpu, const struct insn *insn);
 /* port: of INS and OUTS. */
 int emulate_string(struct vcpu *vcpu, const struct insn *insn, u16 port);
 

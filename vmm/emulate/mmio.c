@@ -58,6 +58,8 @@ static int perform(struct vcpu *vcpu, const struct insn *insn)
 	case INSN_CMPXCHG:
 	case INSN_CMPXCHG8B:
 		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_exchange(vcpu, insn) : -EINVAL;
+	case INSN_VECTOR:
+		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_vector(vcpu, insn) : -EINVAL;
 	default:
 		return IS_ENABLED(CONFIG_VM_EMULATE_ALL) ? emulate_arithmetic(vcpu, insn) : -EINVAL;
 	}
