@@ -11,7 +11,7 @@
 #define CODE_INSTRUCTION_FETCH 0x150
 
 /*
- * SDM vol. 3, 16.6.3 and tables 16-7 and 16-8. What an error that needs action hides (OVER, without PCC) is none that is worse, but
+ * SDM vol. 3, 16.6.3, 16.6.4 and table 16-7. What an error that needs action hides (OVER, without PCC) is none that is worse, but
  * may have been another thread's of the core: two that read the same page at once do that.
  */
 static enum mce_verdict judge_ser(u64 status, bool taken, u64 mcg_status)
