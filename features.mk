@@ -32,14 +32,15 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	kernel/pci/pci_route.c kernel/pci/pci_way.c vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
-	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_wait.c
+	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_wait.c \
+	kernel/idle_work.c vmm/pci/pci_linger.c vmm/start_functions.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
 	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
 	vmm/memory/vm_domain.c vmm/pci/pci_iommu.c
 files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/sriov.c \
 	vmm/acpi/acpi_vfs.c vmm/acpi/guest_acpi_vfs.c vmm/config/config_sriov.c \
-	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c vmm/start_vfs.c
+	vmm/pci/pci_sriov.c vmm/pci/pci_shadow.c
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c
@@ -79,7 +80,8 @@ files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
-files-MONITOR_CONSOLE := kernel/console/log_last.c vmm/console/% vmm/control.c vmm/dev/nmi_button.c
+files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c vmm/console/% vmm/control.c \
+	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c vmm/lost_memory.c

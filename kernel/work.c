@@ -9,6 +9,7 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/screen.h"
+#include "kernel/idle_work.h"
 #include "kernel/mce.h"
 #include "kernel/nmi.h"
 #include "kernel/percpu.h"
@@ -156,11 +157,12 @@ void work_loop(void)
 		struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 		if (!work) {
-			if (!move_on(cpu, NULL) && !screen_idle_draw())
+			if (!move_on(cpu, NULL) && !idle_work() && !screen_idle_draw())
 				host_cpu_wait();
 			continue;
 		}
 		screen_idle_ends();
+		idle_work_pass_on();
 		cpu->working = true;
 		work->run(work);
 		cpu->working = false;

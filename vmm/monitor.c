@@ -200,7 +200,7 @@ void monitor_start_slot(struct slot *s)
 	}
 	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;
 	host_log("%s: %s", s->config->name, stopped ? "end=stopped" : "not started");
-	if (stopped || !IS_ENABLED(CONFIG_SRIOV) || !monitor_wait_for_vfs(s))
+	if (stopped || !SLOTS_WAIT || !monitor_wait_for_functions(s))
 		set_state(s, OVER);
 }
 
@@ -211,7 +211,7 @@ static void start_ready(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING && (!IS_ENABLED(CONFIG_SRIOV) || monitor_has_vfs(s)) &&
+		ready = s->config && s->state == WAITING && (!SLOTS_WAIT || monitor_has_functions(s)) &&
 			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED);
 		if (ready)
 			s->state = STARTED;
@@ -254,8 +254,8 @@ static void reap(struct host_work *work)
 		(vm_follow_up(s->config, s->last_end, s->last_status) == THEN_RESTART &&
 		 (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || s->last_end == VM_END_ANEW || vm_may_restart(&s->restarts, s->config)));
 	s->again = false;
-	/* Where its virtual functions are off, it is started once they are on. */
-	now = again && (!IS_ENABLED(CONFIG_SRIOV) || monitor_has_vfs(s));
+	/* Where its functions are not to be had yet, it is started once they are. */
+	now = again && (!SLOTS_WAIT || monitor_has_functions(s));
 	s->state = now ? STARTED : again ? WAITING : ENDED;
 	spin_unlock(&monitor_lock);
 	if (now) {

@@ -35,7 +35,7 @@ struct slot {
 	bool created, stays;      /* by the VM that commands; something of it lives on; guarded by monitor_lock */
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
 	u8 without;               /* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
-	u8 vfs_turn;              /* start_vfs.c's; guarded by monitor_lock */
+	u8 turn;                  /* start_functions.c's; guarded by monitor_lock */
 	struct restarts restarts;
 	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
 	bool bitten;              /* its last end, or one before, was a bite of which its guest has not taken note; watchdog.c's */
@@ -53,17 +53,17 @@ extern bool monitor_booted; /* all VMs that could start at boot have been given 
 /* Whoever holds one of these holds off the node's end; the last to put ends the node. */
 void monitor_get_running(void);
 void monitor_put_running(void);
-
 /*
- * start_vfs.c, only in images with SRIOV: are all VFs that the VM's file wants there? If not, monitor_start_vfs() (monitor.h)
- * starts it. monitor_lock held.
+ * start_functions.c, in images with SLOTS_WAIT: can the VM have all PCI functions that its file wants: are its VFs on, and is none
+ * being reset after a VM's end? If not, monitor_start_functions() (monitor.h) starts it. monitor_lock held.
  */
-bool monitor_has_vfs(struct slot *s);
+#define SLOTS_WAIT (IS_ENABLED(CONFIG_PASSTHROUGH) && IS_ENABLED(CONFIG_MONITOR_CONSOLE))
+bool monitor_has_functions(struct slot *s);
 /*
- * The same file's: the VM's start has failed. If some VF has gone since monitor_has_vfs(), it is WAITING, or has been started
- * again, and this is true.
+ * The same file's: the VM's start has failed. If some function has gone since monitor_has_functions(), it is WAITING, or has been
+ * started again, and this is true.
  */
-bool monitor_wait_for_vfs(struct slot *s);
+bool monitor_wait_for_functions(struct slot *s);
 
 /* Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose their configuration. */
 void monitor_check_together(void);

@@ -17,7 +17,9 @@
 #include "vmm/memory/split.h"
 #include "vmm/pci/pci_dma.h"
 #include "vmm/pci/pci_virtual.h"
+#include "vmm/pci/vm_pci.h"
 #include "vmm/plan/place.h"
+#include "vmm/slot.h"
 #include "vmm/vcpu.h"
 #include "vmm/vdev.h"
 #include "vmm/vm_parts.h"
@@ -229,6 +231,7 @@ fail:
 void vm_destroy(struct vm *vm)
 {
 	const struct vdev *const *d = __start_vdevs;
+	struct pci_end *left;
 
 	if (debugger_on())
 		debugger->vm_ended(vm);
@@ -245,6 +248,11 @@ void vm_destroy(struct vm *vm)
 	if (IS_ENABLED(CONFIG_PASSTHROUGH))
 		dma_destroy(vm);
 	stage2_destroy(&vm_parts(vm)->stage2);
+	left = vm->pci_end;
+	if (SLOTS_WAIT && left)
+		vm_pci_keep_memory(vm);
 	unplace_vm(vm);
 	host_pages_free(vm_parts(vm), vm_pages());
+	if (SLOTS_WAIT && left)
+		vm_pci_linger(left);
 }

@@ -11,6 +11,7 @@
 
 struct dma_windows;
 struct intc_ops;
+struct pci_end;
 struct pci_virtual;
 struct vcpu;
 struct vm_pci;
@@ -30,6 +31,7 @@ struct vm {
 	const struct intc_ops *intc;
 	void *ioapic;
 	struct vm_pci *pci;       /* its PCI functions; NULL: none */
+	struct pci_end *pci_end;  /* it is being taken down, and they are still being reset; NULL: they are not */
 	struct host_console *console; /* the UART's; NULL: it has none */
 	unsigned nr_vcpus, nr_host_cpus, nr_extents, nr_devices;
 	bool started;             /* every vCPU has its CPU: they may enter the guest; atomic */
@@ -99,6 +101,9 @@ int vm_start(struct vm *vm);
  * sees to it that the VM stays. 0; -ENXIO: none does; -EPERM when a crash keeps it paused (on_crash = dump).
  */
 int vm_nmi(struct vm *vm);
+
+/* place.c's: gives back what a VM that is no more has kept of its memory. Any CPU. */
+void vm_free_extents(const struct host_extent *e, unsigned count);
 
 /* ---- lost_cpus.c, in images with LOST_CPUS: CPUs that do not answer a kick ----- */
 

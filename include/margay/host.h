@@ -177,6 +177,16 @@ int host_cpu_assign(unsigned cpu, struct host_work *work);
 int host_cpu_assign_behind(unsigned cpu, struct host_work *work);
 
 /*
+ * In images with PASSTHROUGH and MONITOR_CONSOLE: work for CPUs that have none. step() is called again and again, by one of them at
+ * a time, while one is idle; it waits for nothing. False: it is over, and its record may be gone. Begun by any CPU.
+ */
+struct host_idle_work {
+	bool (*step)(struct host_idle_work *work);
+	struct host_idle_work *next; /* the kernel's */
+};
+void host_idle_work(struct host_idle_work *work);
+
+/*
  * Makes CPU `cpu` leave guest mode or host_cpu_wait() soon. The caller has
  * already stored, with release order, what that CPU shall find. Sets its kick
  * word, then sends an NMI: a CPU that tested the word too early meets the NMI.

@@ -285,6 +285,11 @@ int host_cpu_assign_behind(unsigned cpu, struct host_work *work)
 	return host_cpu_assign(cpu, work);
 }
 
+void host_idle_work(struct host_idle_work *work)
+{
+	fake_host.idle_work = work;
+}
+
 void host_cpu_kick(unsigned cpu)
 {
 	fake_host.kicks[cpu]++;

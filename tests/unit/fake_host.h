@@ -78,6 +78,7 @@ struct fake_host {
 	unsigned nr_pci_caps[FAKE_FUNCTIONS];
 	int take_back_says, reset_says;
 	struct pci_address pci_group[FAKE_FUNCTIONS]; /* 0: its own */
+	struct host_idle_work *idle_work; /* the last that was begun */
 	bool reset_waits;        /* none is over */
 	unsigned pci_reset_begun[FAKE_FUNCTIONS], pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
 	unsigned pci_open[FAKE_FUNCTIONS];

@@ -10,12 +10,12 @@
 extern bool fake_vfs_off;
 bool fake_vfs_off;
 
-bool monitor_has_vfs(struct slot *)
+bool monitor_has_functions(struct slot *)
 {
 	return !fake_vfs_off;
 }
 
-bool monitor_wait_for_vfs(struct slot *s)
+bool monitor_wait_for_functions(struct slot *s)
 {
 	if (fake_vfs_off)
 		s->state = WAITING;
@@ -101,7 +101,7 @@ void pci_sriov_tell(struct vcpu *)
 {
 }
 
-void monitor_start_vfs(void)
+__attribute__((weak)) void monitor_start_functions(void)
 {
 }
 

@@ -374,6 +374,120 @@ static void test_end_in_reset(void **)
 	assert_true(fake_host.pci_taken_back[0] == 1 && fake_host.pci_taken_back[3] == 1 && !fake_host.pci_reset[0]);
 }
 
+static unsigned started;        /* how often those who wait for functions */
+static int running;             /* who holds off the node's end */
+
+void vm_free_extents(const struct host_extent *e, unsigned count)
+{
+	while (count--)
+		host_extent_free(&e[count]);
+}
+
+void monitor_start_functions(void)
+{
+	/* All is there, and it holds off the end still. */
+	assert_true(!fake_host.nr_extents && running == 1);
+	started++;
+}
+
+void monitor_get_running(void)
+{
+	running++;
+}
+
+void monitor_put_running(void)
+{
+	running--;
+}
+
+/* As vm_destroy() does it; the VM is no more then. */
+static void end_vm(void)
+{
+	struct pci_end *left;
+
+	destroy();
+	left = parts.vm.pci_end;
+	if (left)
+		vm_pci_keep_memory(&parts.vm);
+	while (parts.vm.nr_extents)
+		host_extent_free(&parts.vm.extent[--parts.vm.nr_extents]);
+	memset(&parts.vm, 0xee, sizeof(parts.vm));
+	if (left)
+		vm_pci_linger(left);
+}
+
+static void take_memory(void)
+{
+	const struct host_extent_request want = { .size = MIB(2), .node = -1 };
+
+	assert_int_equal(host_extent_alloc(&want, &parts.vm.extent[0]), 0);
+	parts.vm.nr_extents = 1;
+}
+
+/*
+ * A device that takes longer than the standard has it: its VM is taken down without it. Until it has stopped nobody has it, nor the
+ * memory to which it might write; idle CPUs see to that, and then those who waited are started.
+ */
+static void test_lingers(void **)
+{
+	char name[VM_NAME_MAX + 1];
+
+	for (unsigned iommu = 0; iommu < 2; iommu++) {
+		fake_host.iommu = iommu;
+		fake_host.reset_waits = true;
+		fake_host.tsc_step = fake_host.tsc_khz;
+		fake_host.idle_work = NULL;
+		started = 0;
+		fake_host.log[0] = 0;
+		assert_int_equal(create(), 0);
+		take_memory();
+		end_vm();
+		assert_in_range(fake_host.tsc, 2000 * fake_host.tsc_khz, 10000 * fake_host.tsc_khz);
+		assert_non_null(strstr(fake_host.log, iommu ? "20:00.0 is slow to reset: until that is over nobody has it\n" :
+				       "20:00.0 is slow to reset: until that is over nobody has it, nor the VM's memory\n"));
+		assert_int_equal(fake_host.nr_extents, !iommu);
+		assert_true(running == 1 && vm_pci_owner(0, name) && vm_pci_resetting(&config, false));
+		assert_false(vm_pci_resetting(&config, true));
+		for (unsigned i = 0; i < 100; i++)
+			assert_true(fake_host.idle_work->step(fake_host.idle_work));
+		/* It is refused to its own VM, too, until then. */
+		assert_int_equal(create(), -EINVAL);
+		assert_non_null(strstr(fake_host.log, "20:00.0 is vm0's still: it is being reset\n"));
+		fake_host.reset_waits = false;
+		assert_false(fake_host.idle_work->step(fake_host.idle_work));
+		assert_true(started == 1 && !running && !vm_pci_owner(0, name) && !vm_pci_resetting(&config, false));
+		assert_non_null(strstr(fake_host.log, "vm0: pci: 20:00.0 has been reset: others may have it\n"));
+		assert_int_equal(fake_host.pages_in_use, 0);
+		fake_host.tsc = 0;
+	}
+}
+
+static void refused(const char *line);
+
+/* One that never stops keeps the memory for good where nothing blocks it, and its VM's name; the other one is had again. */
+static void test_lingers_for_ever(void **)
+{
+	char name[VM_NAME_MAX + 1];
+
+	fake_host.reset_waits = true;
+	fake_host.tsc_step = fake_host.tsc_khz;
+	config.nr_pci = 1;
+	config.pci[0] = (struct vm_config_pci){ .by = VM_PCI_ADDRESS, .address = { 0, 0, 0x18 } };
+	assert_int_equal(create(), 0);
+	take_memory();
+	end_vm();
+	fake_host.reset_waits = false;
+	fake_host.take_back_says = -EIO;
+	running = 1;
+	/* Not all is there. */
+	fake_host.nr_extents = 0;
+	assert_false(fake_host.idle_work->step(fake_host.idle_work));
+	assert_true(vm_pci_owner(2, name) && !vm_pci_resetting(&config, false));
+	assert_non_null(strstr(fake_host.log, "vm0: pci: 00:03.0 does not stop: it is not used any more\n"));
+	assert_non_null(strstr(fake_host.log, "vm0: pci: its memory is not used any more, either\n"));
+	refused("00:03.0 is vm0's still: it did not stop");
+}
+
 /* A CPU of the VM is lost, and may use all that the VM has: its functions are reset, and stay its own. */
 static void test_abandoned(void **)
 {
@@ -816,6 +930,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_whose_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end_in_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lingers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stand_ins, setup, teardown),
@@ -829,7 +944,8 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_on_fault, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_registers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_iommu_refuses, setup, teardown),
-		/* The last: its functions stay its VM's. */
+		/* From here on functions stay their VM's. */
+		cmocka_unit_test_setup_teardown(test_lingers_for_ever, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_iommu, setup, teardown),
 	};
 

@@ -246,7 +246,7 @@ static void take_line(struct vm *v, unsigned gsi, bool level)
 
 static const struct intc_ops intc = { .line = take_line };
 
-void monitor_start_vfs(void)
+void monitor_start_functions(void)
 {
 	starts++;
 }

@@ -101,6 +101,17 @@ void apic_send_nmi(u32)
 	fail();
 }
 
+bool idle_work(void)
+{
+	fail();
+	return false;
+}
+
+void idle_work_pass_on(void)
+{
+	fail();
+}
+
 bool screen_idle_draw(void)
 {
 	fail();

@@ -14,7 +14,7 @@
 
 static struct cpu cpus[2], *running;
 static unsigned nmis;
-static struct host_work first, second, third;
+static struct host_work first, second, third, looped;
 
 struct cpu_features cpu_features;
 
@@ -63,6 +63,22 @@ void idle_nmi(const u32 *)
 
 void idle_mwait(const u32 *, u32)
 {
+}
+
+static unsigned idle_steps, passed_on;
+static jmp_buf out;
+
+/* In the third step the CPU is given an item. */
+bool idle_work(void)
+{
+	if (++idle_steps == 3)
+		cpus[0].work = &looped;
+	return true;
+}
+
+void idle_work_pass_on(void)
+{
+	passed_on++;
 }
 
 bool screen_idle_draw(void)
@@ -144,11 +160,26 @@ static void test_successor(void **)
 	assert_true(cpus[1].work == &first && !cpus[1].next_work);
 }
 
+static void leave(struct host_work *)
+{
+	longjmp(out, 1);
+}
+
+/* A CPU without an item does what idle ones do, step by step; as soon as it has one it passes that on. */
+static void test_idle(void **)
+{
+	looped.run = leave;
+	if (!setjmp(out))
+		work_loop();
+	assert_true(idle_steps == 3 && passed_on == 1);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_behind, reset), cmocka_unit_test_setup(test_ends_meanwhile, reset),
 		cmocka_unit_test_setup(test_given_meanwhile, reset), cmocka_unit_test_setup(test_successor, reset),
+		cmocka_unit_test_setup(test_idle, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -9,8 +9,10 @@
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/vm.h"
 
-static struct spinlock lock; /* guards owner[] */
+static struct spinlock lock; /* guards owner[] and resets[] */
 static const struct vm_config *owner[HOST_PCI_FUNCTIONS]; /* by the host's index */
+
+static bool resets[HOST_PCI_FUNCTIONS]; /* its VM has ended, and is its owner until it has stopped */
 
 static bool matches(const struct vm_config_pci *want, const struct host_pci_function *f)
 {
@@ -79,6 +81,8 @@ bool vm_pci_holds(const struct vm_config *c)
 /* Why it is this VM's own already: from this start, or from an earlier one (pci_release()). */
 static const char *own_reason(const struct vm_pci *pci, const struct host_pci_function *f)
 {
+	if (resets[f->index])
+		return " still: it is being reset";
 	for (unsigned i = 0; i < pci->nr_functions; i++)
 		if (pci->function[i].index == f->index)
 			return " already: named twice";
@@ -102,7 +106,7 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 	has = take_function(vm, f);
 	if (has)
 		return pci_refuse(vm, PCI_FORMAT " is %s's%s", PCI_FORMAT_ARGS(f->address), has,
-			    has == vm->config->name ? own_reason(pci, f) : "");
+				  has == vm->config->name || resets[f->index] ? own_reason(pci, f) : "");
 	pci->function[pci->nr_functions++] = *f;
 	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() ? pci_iommu_check_group(vm, &info) : 0;
 }
@@ -175,9 +179,38 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 	return err;
 }
 
+static bool is_wanted(const struct vm_config *c, const struct host_pci_function *f)
+{
+	for (unsigned n = 0; n < c->nr_pci; n++)
+		if (matches(&c->pci[n], f) ||
+		    (IS_ENABLED(CONFIG_SRIOV) && c->pci[n].by == VM_PCI_VF && host_sriov_is_vf(f->index)))
+			return true;
+	return false;
+}
+
+bool vm_pci_resetting(const struct vm_config *c, bool others)
+{
+	struct host_pci_function f;
+	bool any = false;
+
+	spin_lock(&lock);
+	for (unsigned i = 0; !any && i < HOST_PCI_FUNCTIONS; i++)
+		any = resets[i] && (!others || owner[i] != c) && host_pci_function(i, &f) && is_wanted(c, &f);
+	spin_unlock(&lock);
+	return any;
+}
+
+void pci_resets(const struct host_pci_function *f, bool still)
+{
+	spin_lock(&lock);
+	resets[f->index] = still;
+	spin_unlock(&lock);
+}
+
 void pci_release(const struct host_pci_function *f)
 {
 	spin_lock(&lock);
 	owner[f->index] = NULL;
+	resets[f->index] = false;
 	spin_unlock(&lock);
 }

@@ -97,6 +97,8 @@ void pci_intx_destroy(struct vm_pci *pci);
 int pci_assign(struct vm *vm, struct vm_pci *pci);
 /* Others may have it again: it has been taken back. */
 void pci_release(const struct host_pci_function *f);
+/* Its VM is over, and it is still being reset; or it will never stop. */
+void pci_resets(const struct host_pci_function *f, bool still);
 /* Prints why a line of the VM's file cannot be had, with file and line; -EINVAL. */
 int pci_refuse(struct vm *vm, const char *fmt, ...) __printf(2, 3);
 

@@ -7,6 +7,7 @@
 void pci_end_begin(struct pci_end *e, const struct vm_pci *pci)
 {
 	e->count = pci->nr_functions;
+	e->pci = pci;
 	for (unsigned i = 0; i < e->count; i++) {
 		struct pci_device *d = pci->device[i];
 
@@ -34,4 +35,14 @@ bool pci_end_step(struct pci_end *e)
 		left = left || f->result == -EBUSY;
 	}
 	return left;
+}
+
+void pci_end_wait(struct pci_end *e)
+{
+	u64 since = host_tsc();
+
+	while (pci_end_step(e) && (!SLOTS_WAIT || host_tsc() - since < PCI_END_MS * host_tsc_khz()))
+		host_interrupt_window();
+	for (unsigned i = 0; i < e->count; i++)
+		e->of[i].lingers = e->of[i].result == -EBUSY;
 }

@@ -10,6 +10,7 @@
  * function 0 where a device has others, for nobody looks at these without it.
  */
 #include <margay/errno.h>
+#include <margay/string.h>
 
 #include "vmm/memory/shootdown.h"
 #include "vmm/pci/vm_pci.h"
@@ -253,24 +254,45 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	return 0;
 }
 
-/* Of function i, which has been reset, or does not stop. */
+/* What becomes of function i. */
+static void tell(struct vm *vm, const struct root *r, unsigned i, bool blocked)
+{
+	const struct host_pci_function *f = &r->pci.function[i];
+
+	if (r->end.of[i].lingers)
+		vm_log(vm, "pci: " PCI_FORMAT " is slow to reset: until that is over nobody has it%s", PCI_FORMAT_ARGS(f->address),
+		       blocked ? "" : ", nor the VM's memory");
+	else if (r->end.of[i].result)
+		vm_log(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
+		       blocked ? "is" : "and the VM's memory are");
+}
+
+/* Of function i, which has been reset, or is slow to, or does not stop. */
 static void let_go(struct vm *vm, struct root *r, unsigned i)
 {
 	const struct host_pci_function *f = &r->pci.function[i];
 	struct pci_device *d = r->pci.device[i];
-	bool obeys = !r->end.of[i].result;
+	bool lingers = r->end.of[i].lingers, obeys = !r->end.of[i].result;
 	bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(&r->pci, i);
 
-	if (!obeys)
-		vm_log(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
-		       blocked ? "is" : "and the VM's memory are");
-	vm->quarantined = vm->quarantined || (!obeys && !blocked);
+	tell(vm, r, i, blocked);
+	vm->quarantined = vm->quarantined || (!obeys && !lingers && !blocked);
 	pci_vf_leave(d);
 	if (d)
 		pci_msi_destroy(d);
 	host_pages_free(d, PAGES_OF(struct pci_device));
 	if (obeys)
 		pci_release(f);
+	if (!lingers)
+		return;
+	pci_resets(f, true);
+	r->end.memory = r->end.memory || !blocked;
+	vm->pci_end = &r->end;
+}
+
+void pci_root_free(struct pci_end *e)
+{
+	host_pages_free(container_of(e, struct root, end), PAGES_OF(struct root));
 }
 
 static void root_destroy(struct vm *vm, void *instance)
@@ -281,15 +303,17 @@ static void root_destroy(struct vm *vm, void *instance)
 		return;
 	/* Before anything of the VM's is given to others. */
 	pci_end_begin(&r->end, &r->pci);
-	while (pci_end_step(&r->end))
-		host_interrupt_window();
+	pci_end_wait(&r->end);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
 		let_go(vm, r, i);
 	if (IS_ENABLED(CONFIG_IOMMU))
 		pci_iommu_destroy(vm, &r->pci);
 	pci_intx_destroy(&r->pci);
 	vm->pci = NULL;
-	host_pages_free(r, PAGES_OF(struct root));
+	if (vm->pci_end)
+		memcpy(r->end.name, vm->name, sizeof(r->end.name));
+	else
+		pci_root_free(&r->end);
 }
 
 void vm_pci_abandon(struct vm *vm)
@@ -297,8 +321,8 @@ void vm_pci_abandon(struct vm *vm)
 	struct root *r = container_of(vm->pci, struct root, pci);
 
 	pci_end_begin(&r->end, &r->pci);
-	while (pci_end_step(&r->end))
-		host_interrupt_window();
+	/* What is slow then goes on by itself; it has ended what it did, and all that it may reach stays. */
+	pci_end_wait(&r->end);
 	for (unsigned i = 0; i < r->pci.nr_functions; i++)
 		pci_vf_leave(r->pci.device[i]);
 }

@@ -10,6 +10,7 @@
 #define VM_PCI_FUNCTIONS 16
 
 struct pci_device;
+struct pci_end;
 struct vcpu;
 struct vm;
 
@@ -48,6 +49,12 @@ void pci_wait_go_on(struct vcpu *vcpu);
  * of its from here on.
  */
 void vm_pci_abandon(struct vm *vm);
+/*
+ * pci_linger.c, in images with SLOTS_WAIT: functions that are still being reset as their VM is taken down (vm->pci_end) keep, where
+ * nothing blocks them, its memory; and are seen to by idle CPUs when it is no more.
+ */
+void vm_pci_keep_memory(struct vm *vm);
+void vm_pci_linger(struct pci_end *end);
 
 /* pci_intx.c: lines by the pins of the guest's I/O APIC; nothing is done for a pin without one. Any CPU. */
 /* The guest has ended its interrupt, which it shall be for the machine, too; lines: its asserted pins. */
@@ -74,6 +81,8 @@ u8 vm_pci_last_bus(const struct host_pci_function *f);
 /* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
 bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);
+/* Is a function that the VM wants still being reset after a VM's end? others: which was not its own. Any CPU. */
+bool vm_pci_resetting(const struct vm_config *config, bool others);
 /* Has the VM of this file a function, also from a run that is over: one that did not stop? The file stays as long. Any CPU. */
 bool vm_pci_holds(const struct vm_config *config);
 #else

@@ -168,6 +168,14 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 	return e;
 }
 
+void vm_free_extents(const struct host_extent *e, unsigned count)
+{
+	spin_lock(&place_lock);
+	for (unsigned i = 0; i < count; i++)
+		host_extent_free(&e[i]);
+	spin_unlock(&place_lock);
+}
+
 void unplace_vm(struct vm *vm)
 {
 	if (vm->quarantined)

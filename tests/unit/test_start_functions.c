@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: */
-/* When VMs with virtual functions of another VM's card are started, and when again. The file is included. */
+/* When VMs whose PCI functions cannot be had yet are started, and when again. The file is included. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -8,7 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include "vmm/start_vfs.c"
+#include "vmm/start_functions.c"
 
 static struct vm_config config;
 static bool on;          /* are all that the VM wants */
@@ -22,6 +22,14 @@ bool vm_pci_has_vfs(const struct vm_config *c)
 {
 	assert_ptr_equal(c, &config);
 	return on;
+}
+
+static bool resetting, own; /* one that the VM wants; that was its own */
+
+bool vm_pci_resetting(const struct vm_config *c, bool others)
+{
+	assert_ptr_equal(c, &config);
+	return resetting && !(others && own);
 }
 
 const char *monitor_vm_name(unsigned i)
@@ -46,18 +54,18 @@ void host_log(const char *, ...)
 static int reset(void **)
 {
 	monitor_slots[0] = (struct slot){ .config = &config };
-	on = false;
+	on = resetting = own = false;
 	started = 0;
 	return 0;
 }
 
 static void test_waits(void **)
 {
-	monitor_start_vfs();
+	monitor_start_functions();
 	assert_int_equal(started, 0);
 	on = true;
-	monitor_start_vfs();
-	monitor_start_vfs();
+	monitor_start_functions();
+	monitor_start_functions();
 	assert_int_equal(started, 1);
 }
 
@@ -65,12 +73,12 @@ static void test_waits(void **)
 static void test_gone(void **)
 {
 	on = true;
-	monitor_start_vfs();
+	monitor_start_functions();
 	on = false;
-	assert_true(monitor_wait_for_vfs(&monitor_slots[0]));
+	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
 	assert_int_equal(monitor_slots[0].state, WAITING);
 	on = true;
-	monitor_start_vfs();
+	monitor_start_functions();
 	assert_int_equal(started, 2);
 }
 
@@ -78,20 +86,38 @@ static void test_gone(void **)
 static void test_back(void **)
 {
 	on = true;
-	monitor_start_vfs();
-	monitor_start_vfs();
+	monitor_start_functions();
+	monitor_start_functions();
 	assert_int_equal(started, 1);
-	assert_true(monitor_wait_for_vfs(&monitor_slots[0]));
+	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
 	assert_int_equal(started, 2);
 	/* It is something else that its start fails by. */
-	assert_false(monitor_wait_for_vfs(&monitor_slots[0]));
+	assert_false(monitor_wait_for_functions(&monitor_slots[0]));
 	assert_int_equal(started, 2);
+}
+
+/* One that is reset after a VM's end is waited for; its own one when its restart is due, but not after a start that has failed. */
+static void test_resetting(void **)
+{
+	on = resetting = true;
+	assert_false(monitor_has_functions(&monitor_slots[0]));
+	monitor_start_functions();
+	assert_int_equal(started, 0);
+	resetting = false;
+	monitor_start_functions();
+	assert_int_equal(started, 1);
+	resetting = true;
+	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
+	assert_int_equal(monitor_slots[0].state, WAITING);
+	own = true;
+	assert_false(monitor_has_functions(&monitor_slots[0]));
+	assert_false(monitor_wait_for_functions(&monitor_slots[0]));
 }
 
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_waits, reset),
+		cmocka_unit_test_setup(test_waits, reset), cmocka_unit_test_setup(test_resetting, reset),
 		cmocka_unit_test_setup(test_gone, reset),
 		cmocka_unit_test_setup(test_back, reset),
 	};

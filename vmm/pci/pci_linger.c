@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * Functions that take long to stop when their VM has ended: its CPUs are free, and CPUs that have nothing to do go on with the
+ * resets. Until one has stopped it is nobody's, and nor is the VM's memory, if the function might write there. Who waits for one
+ * is started then.
+ */
+#include <margay/errno.h>
+#include <margay/string.h>
+
+#include "vmm/monitor.h"
+#include "vmm/pci/pci_end.h"
+
+/* One of them is over. */
+static void settle(struct pci_end *e, unsigned i)
+{
+	const struct host_pci_function *f = &e->pci->function[i];
+
+	e->of[i].lingers = false;
+	if (e->of[i].result) {
+		host_log("%s: pci: " PCI_FORMAT " does not stop: it is not used any more", e->name, PCI_FORMAT_ARGS(f->address));
+		pci_resets(f, false);
+		return;
+	}
+	host_log("%s: pci: " PCI_FORMAT " has been reset: others may have it", e->name, PCI_FORMAT_ARGS(f->address));
+	pci_release(f);
+}
+
+static bool all_stopped(const struct pci_end *e)
+{
+	for (unsigned i = 0; i < e->count; i++)
+		if (e->of[i].result)
+			return false;
+	return true;
+}
+
+static void give_memory(struct pci_end *e)
+{
+	bool stopped = all_stopped(e);
+
+	if (e->nr_extents && !stopped)
+		host_log("%s: pci: its memory is not used any more, either", e->name);
+	if (stopped)
+		vm_free_extents(e->extent, e->nr_extents);
+}
+
+static bool go_on(struct host_idle_work *work)
+{
+	struct pci_end *e = container_of(work, struct pci_end, idle);
+	bool left = pci_end_step(e);
+
+	for (unsigned i = 0; i < e->count; i++)
+		if (e->of[i].lingers && e->of[i].result != -EBUSY)
+			settle(e, i);
+	if (left)
+		return true;
+	give_memory(e);
+	pci_root_free(e);
+	monitor_start_functions();
+	monitor_put_running();
+	return false;
+}
+
+void vm_pci_keep_memory(struct vm *vm)
+{
+	struct pci_end *e = vm->pci_end;
+
+	/* Where it is lost already, it is. */
+	if (!e->memory || vm->quarantined)
+		return;
+	for (unsigned i = 0; i < vm->nr_extents; i++) {
+		e->extent[i] = vm->extent[i];
+		e->extent[i].zero = false;
+	}
+	e->nr_extents = vm->nr_extents;
+	vm->nr_extents = 0;
+}
+
+void vm_pci_linger(struct pci_end *e)
+{
+	/* The node's end waits for it: a VM may start then. */
+	monitor_get_running();
+	e->idle.step = go_on;
+	host_idle_work(&e->idle);
+}

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * VMs whose PCI functions cannot be had yet: VFs, which the VM of their PF has not switched on, and functions that are being reset
+ * after a VM's end. They wait for them.
+ */
+#include <margay/errno.h>
+
+#include "vmm/monitor.h"
+#include "vmm/pci/vm_pci.h"
+#include "vmm/slot.h"
+
+static u8 turns; /* how often some could be had again, modulo 256; guarded by monitor_lock */
+
+/* others: those that the VM had itself do not count: it would start again and again, if each time by something else it cannot. */
+static bool are_there(const struct vm_config *c, bool others)
+{
+	return (!IS_ENABLED(CONFIG_SRIOV) || vm_pci_has_vfs(c)) && !vm_pci_resetting(c, others);
+}
+
+bool monitor_has_functions(struct slot *s)
+{
+	s->turn = turns;
+	return are_there(s->config, false);
+}
+
+static void start_all(void)
+{
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		struct slot *s = &monitor_slots[i];
+		bool ready;
+
+		spin_lock(&monitor_lock);
+		ready = s->config && s->state == WAITING && (!s->after || s->after->state >= ENDED) && monitor_has_functions(s);
+		spin_unlock(&monitor_lock);
+		/* Somebody else may have started it meanwhile. */
+		if (ready && monitor_vm_start(i) == -ENOSPC)
+			host_log("%s: not started: no CPU is free", monitor_vm_name(i));
+	}
+}
+
+void monitor_start_functions(void)
+{
+	spin_lock(&monitor_lock);
+	turns++;
+	spin_unlock(&monitor_lock);
+	start_all();
+}
+
+bool monitor_wait_for_functions(struct slot *s)
+{
+	bool waits;
+
+	spin_lock(&monitor_lock);
+	/* They may be on again, for which nobody has looked at it. */
+	waits = s->turn != turns || !are_there(s->config, true);
+	if (waits)
+		s->state = WAITING;
+	spin_unlock(&monitor_lock);
+	if (waits)
+		start_all();
+	return waits;
+}
