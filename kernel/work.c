@@ -148,6 +148,14 @@ static bool move_on(struct cpu *cpu, struct host_work *ended)
 	return next;
 }
 
+/* What a CPU without work does; none keeps it from the other. False: nothing. */
+static bool do_idle(void)
+{
+	bool worked = idle_work();
+
+	return screen_idle_draw() || worked;
+}
+
 void work_loop(void)
 {
 	struct cpu *cpu = this_cpu();
@@ -157,7 +165,7 @@ void work_loop(void)
 		struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 		if (!work) {
-			if (!move_on(cpu, NULL) && !idle_work() && !screen_idle_draw())
+			if (!move_on(cpu, NULL) && !do_idle())
 				host_cpu_wait();
 			continue;
 		}

@@ -81,8 +81,11 @@ void idle_work_pass_on(void)
 	passed_on++;
 }
 
+static unsigned draws;
+
 bool screen_idle_draw(void)
 {
+	draws++;
 	return false;
 }
 
@@ -171,7 +174,7 @@ static void test_idle(void **)
 	looped.run = leave;
 	if (!setjmp(out))
 		work_loop();
-	assert_true(idle_steps == 3 && passed_on == 1);
+	assert_true(idle_steps == 3 && draws == 3 && passed_on == 1);
 }
 
 int main(void)
