@@ -33,7 +33,7 @@ static void test_words(void **)
 		{ "quiet\tnopv=1", "cmdline has nopv", "cmdline has nopv" },
 		{ "\"nopv\"", "cmdline has nopv", "cmdline has nopv" },
 		{ "nox2apic no-kvmclock", "cmdline has no-kvmclock", "cmdline has nox2apic" },
-		{ "nopvspin no-kvmclock-vsyscall no-kvmapf x2apic_phys xnopv nopvx no-kvm-clock", NULL, NULL },
+		{ "nopvspin no-kvmclock-vsyscall no-kvmapf x2apic_phys xnopv nopvx no-kvm-clock no-kvm nop nox2", NULL, NULL },
 		{ "a=nopv b=\"c nopv d\" e=\"nox2apic", NULL, NULL },
 		{ "a=\"b c\" nox2apic", NULL, "cmdline has nox2apic" },
 		{ "init=/bin/sh -- nopv nox2apic", NULL, NULL },

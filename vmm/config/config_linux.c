@@ -112,7 +112,7 @@ const char *vm_config_linux(const struct vm_config *c, unsigned without)
 	const char *why = find_in(c->cmdline, without, &over);
 
 	/* What stands behind the modules' names goes behind the command line. */
-	for (unsigned i = 0; i < c->nr_modules && !why && !over; i++)
+	for (unsigned i = 0; i < c->nr_modules && !why; i++)
 		why = find_in(c->module[i].args, without, &over);
 	return why;
 }
