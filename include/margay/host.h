@@ -284,6 +284,9 @@ void host_fpu_reset(u64 xcr0);
  */
 void host_vector_read(unsigned reg, unsigned size, void *bytes);
 void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes);
+/* The same of a whole ZMM register, 0 to 31, of 64 bytes, with all three of AVX-512's bits on in XCR0, too. */
+void host_vector_read_zmm(unsigned reg, void *bytes);
+void host_vector_write_zmm(unsigned reg, const void *bytes);
 void host_wbinvd(void);
 
 /* ---- time -------------------------------------------------------------- */

@@ -59,6 +59,9 @@ static const struct {
 	{ ZYDIS_MNEMONIC_VMOVNTPD, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVDQA, INSN_VECTOR },
 	{ ZYDIS_MNEMONIC_VMOVDQU, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVNTDQ, INSN_VECTOR },
 	{ ZYDIS_MNEMONIC_VLDDQU, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVNTDQA, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VMOVDQA32, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVDQA64, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VMOVDQU8, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVDQU16, INSN_VECTOR },
+	{ ZYDIS_MNEMONIC_VMOVDQU32, INSN_VECTOR }, { ZYDIS_MNEMONIC_VMOVDQU64, INSN_VECTOR },
 };
 
 static u8 op_by_name[ZYDIS_MNEMONIC_MAX_VALUE + 1];
@@ -78,9 +81,10 @@ static void check_invariants(const u8 *data, size_t size, enum insn_mode mode, c
 	CHECK(a->len >= 1 && a->len <= INSN_MAX && a->len <= size);
 	CHECK(a->opsize == 1 || a->opsize == 2 || a->opsize == 4 || a->opsize == 8 ||
 	      (a->opsize == 16 && (a->op == INSN_CMPXCHG8B || a->op == INSN_VECTOR)) ||
-	      (a->opsize == 32 && a->op == INSN_VECTOR && a->vex));
+	      (a->opsize == 32 && a->op == INSN_VECTOR && (a->vex || a->evex)) ||
+	      (a->opsize == 64 && a->op == INSN_VECTOR && a->evex));
 	CHECK(a->addrsize == 2 || a->addrsize == 4 || a->addrsize == 8);
-	CHECK(a->base < GPR_COUNT && a->index < GPR_COUNT && a->reg < GPR_COUNT && a->rm < GPR_COUNT);
+	CHECK(a->base < GPR_COUNT && a->index < GPR_COUNT && a->reg < (a->evex ? 32 : GPR_COUNT) && a->rm < GPR_COUNT);
 	CHECK(a->seg <= SEG_GS);
 	CHECK(!a->mem || a->scale == 1 || a->scale == 2 || a->scale == 4 || a->scale == 8);
 	CHECK(!insn_decode(data, a->len, mode, &b));
@@ -176,10 +180,12 @@ static void check_operands(const u8 *data, enum insn_mode mode, const struct ins
 		} else if (o->type == ZYDIS_OPERAND_TYPE_REGISTER && o->visibility == ZYDIS_OPERAND_VISIBILITY_EXPLICIT &&
 			   a->mem && is_gpr(o->reg.value) && a->has_modrm) {
 			SAME("register", a->reg, gpr_of(o->reg.value));
-		} else if (a->op == INSN_VECTOR && o->type == ZYDIS_OPERAND_TYPE_REGISTER) {
+		} else if (a->op == INSN_VECTOR && o->type == ZYDIS_OPERAND_TYPE_REGISTER &&
+			   ZydisRegisterGetClass(o->reg.value) != ZYDIS_REGCLASS_MASK) {
 			SAME("vector register", a->reg, ZydisRegisterGetId(o->reg.value));
 			SAME("vector register's size", a->opsize * 8, o->size);
 			SAME("VEX", a->vex, z->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX);
+			SAME("EVEX", a->evex, z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX);
 		}
 	}
 	if (!seen_memory)
@@ -209,7 +215,8 @@ static u8 expected_op(const ZydisDecodedInstruction *z, const ZydisDecodedOperan
 {
 	u8 op = op_by_name[z->mnemonic];
 
-	if (op == INSN_VECTOR && z->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX)
+	if (op == INSN_VECTOR && (z->encoding == ZYDIS_INSTRUCTION_ENCODING_VEX ||
+				  (z->encoding == ZYDIS_INSTRUCTION_ENCODING_EVEX && z->avx.mask.mode <= ZYDIS_MASK_MODE_DISABLED)))
 		return op;
 	/* The same names are other instructions in other maps. */
 	if (z->encoding != ZYDIS_INSTRUCTION_ENCODING_LEGACY || (op == INSN_MOVS && z->opcode_map != ZYDIS_OPCODE_MAP_DEFAULT))

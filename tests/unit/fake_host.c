@@ -415,6 +415,16 @@ void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes)
 		memset(fake_host.vector_register[reg] + size, 0, sizeof(fake_host.vector_register[reg]) - size);
 }
 
+void host_vector_read_zmm(unsigned reg, void *bytes)
+{
+	memcpy(bytes, fake_host.vector_register[reg], 64);
+}
+
+void host_vector_write_zmm(unsigned reg, const void *bytes)
+{
+	memcpy(fake_host.vector_register[reg], bytes, 64);
+}
+
 void host_wbinvd(void)
 {
 }

@@ -52,7 +52,7 @@ struct fake_host {
 	struct host_module modules[8];
 	unsigned nr_modules;
 	u8 counter_vector[FAKE_CPUS]; /* as told last */
-	u8 vector_register[16][32];
+	u8 vector_register[32][64];
 	struct { u32 msr; u64 value; } msrs[FAKE_MSRS]; /* readable and writable MSRs; others fault */
 	unsigned nr_msrs;
 	void (*cpuid)(u32 leaf, u32 subleaf, struct cpuid_regs *out); /* NULL: zeros */

@@ -43,6 +43,8 @@ const struct hvm_ops *hvm;
 
 void host_vector_read(unsigned, unsigned, void *) { fail(); }
 void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
+void host_vector_read_zmm(unsigned, void *) { fail(); }
+void host_vector_write_zmm(unsigned, const void *) { fail(); }
 
 static void get_context(struct vcpu *, struct hvm_context *out)
 {

@@ -70,6 +70,8 @@ int emulate_mem_read_bytes(struct vcpu *, u64, unsigned, void *) { fail(); retur
 int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *) { fail(); return 0; }
 void host_vector_read(unsigned, unsigned, void *) { fail(); }
 void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
+void host_vector_read_zmm(unsigned, void *) { fail(); }
+void host_vector_write_zmm(unsigned, const void *) { fail(); }
 
 u64 emulate_operand(struct vcpu *, const struct insn *i)
 {

@@ -82,6 +82,8 @@ int emulate_mem_write_bytes(struct vcpu *, u64, unsigned, const void *) { fail()
 void vcpu_raise_page_fault(struct vcpu *, u64, u32) { fail(); }
 void host_vector_read(unsigned, unsigned, void *) { fail(); }
 void host_vector_write(unsigned, unsigned, bool, const void *) { fail(); }
+void host_vector_read_zmm(unsigned, void *) { fail(); }
+void host_vector_write_zmm(unsigned, const void *) { fail(); }
 
 /* The same exit until something comes of it: how often. */
 static unsigned leave(unsigned ring, const struct vmexit *exit, const char *bytes, size_t n)

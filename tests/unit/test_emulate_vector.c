@@ -19,7 +19,7 @@
 
 static struct vcpu vcpu;
 static struct hvm_context context;
-static u8 memory[32];
+static u8 memory[64];
 static u64 gva;
 static unsigned moved; /* bytes */
 static int fault;
@@ -61,33 +61,35 @@ static int setup(void **)
 	fake_host_reset();
 	memset(&vcpu, 0, sizeof(vcpu));
 	context = (struct hvm_context){ .cr0 = CR0_GOOD, .cr4 = CR4_GOOD };
-	vcpu.xcr0 = 7;
+	vcpu.xcr0 = 0xe7;
 	gva = 0x10000;
 	fault = 0;
 	moved = 0;
-	for (unsigned r = 0; r < 16; r++)
-		for (unsigned i = 0; i < 32; i++)
+	for (unsigned r = 0; r < 32; r++)
+		for (unsigned i = 0; i < 64; i++)
 			fake_host.vector_register[r][i] = (u8)(r * 16 + i);
-	for (unsigned i = 0; i < 32; i++)
+	for (unsigned i = 0; i < 64; i++)
 		memory[i] = (u8)(0xff - i);
 	return 0;
 }
 
-/* One whose ModRM is (%rdi), with the register's lower bits; its upper one by REX.R, or VEX.R. */
+/* One whose ModRM is (%rdi), with the register's lower bits; its upper ones by REX.R, VEX.R, or EVEX.R and R'. */
 static int run(const u8 *bytes, unsigned n, unsigned reg)
 {
 	u8 b[INSN_MAX] = { 0 };
 	struct insn insn;
 	unsigned at = 0;
-	bool vex = bytes[0] == 0xc5 || bytes[0] == 0xc4;
+	bool vex = bytes[0] == 0xc5 || bytes[0] == 0xc4, evex = bytes[0] == 0x62;
 
-	if (!vex && (bytes[0] == 0x66 || bytes[0] == 0xf3 || bytes[0] == 0xf2))
+	if (!vex && !evex && (bytes[0] == 0x66 || bytes[0] == 0xf3 || bytes[0] == 0xf2))
 		b[at++] = *bytes++, n--;
-	if (!vex && reg & 8)
+	if (!vex && !evex && reg & 8)
 		b[at++] = 0x44;
 	memcpy(b + at, bytes, n);
-	if (vex && reg & 8)
+	if ((vex || evex) && reg & 8)
 		b[at + 1] &= 0x7f;
+	if (evex && reg & 16)
+		b[at + 1] &= 0xef;
 	b[at + n] = (u8)((reg & 7) << 3 | GPR_RDI);
 	assert_int_equal(insn_decode(b, sizeof(b), MODE_64, &insn), 0);
 	assert_true(insn.op == INSN_VECTOR && insn.len == at + n + 1 && insn.reg == reg);
@@ -95,9 +97,9 @@ static int run(const u8 *bytes, unsigned n, unsigned reg)
 }
 
 static const struct {
-	u8 bytes[4];
+	u8 bytes[5];
 	unsigned n, size;
-	bool store, aligned, vex;
+	bool store, aligned, vex; /* and EVEX */
 } moves[] = {
 	{ { 0x0f, 0x10 }, 2, 16, false, false, false }, { { 0x0f, 0x11 }, 2, 16, true, false, false },
 	{ { 0x66, 0x0f, 0x10 }, 3, 16, false, false, false }, { { 0x66, 0x0f, 0x11 }, 3, 16, true, false, false },
@@ -115,13 +117,20 @@ static const struct {
 	{ { 0xc5, 0xfa, 0x6f }, 3, 16, false, false, true }, { { 0xc5, 0xfe, 0x7f }, 3, 32, true, false, true },
 	{ { 0xc5, 0xfd, 0xe7 }, 3, 32, true, true, true }, { { 0xc5, 0xfc, 0x2b }, 3, 32, true, true, true },
 	{ { 0xc5, 0xff, 0xf0 }, 3, 32, false, false, true }, { { 0xc4, 0xe2, 0x7d, 0x2a }, 4, 32, false, true, true },
+	{ { 0x62, 0xf1, 0x7c, 0x08, 0x10 }, 5, 16, false, false, true },
+	{ { 0x62, 0xf1, 0xfe, 0x28, 0x6f }, 5, 32, false, false, true },
+	{ { 0x62, 0xf1, 0xfe, 0x28, 0x7f }, 5, 32, true, false, true },
+	{ { 0x62, 0xf1, 0x7f, 0x48, 0x6f }, 5, 64, false, false, true },
+	{ { 0x62, 0xf1, 0xfd, 0x48, 0x7f }, 5, 64, true, true, true },
+	{ { 0x62, 0xf1, 0x7d, 0x48, 0xe7 }, 5, 64, true, true, true },
+	{ { 0x62, 0xf2, 0x7d, 0x48, 0x2a }, 5, 64, false, true, true },
 };
 
 static void test_moves(void **state)
 {
 	for (unsigned m = 0; m < ARRAY_SIZE(moves); m++)
-		for (unsigned reg = 0; reg < 16; reg++) {
-			u8 registers[16][32], there[32];
+		for (unsigned reg = 0; reg < (moves[m].n == 5 ? 32 : 16); reg++) {
+			u8 registers[32][64], there[64];
 
 			setup(state);
 			memcpy(registers, fake_host.vector_register, sizeof(registers));
@@ -132,8 +141,8 @@ static void test_moves(void **state)
 				memcpy(there, registers[reg], moves[m].size);
 			} else {
 				memcpy(registers[reg], there, moves[m].size);
-				if (moves[m].vex && moves[m].size == 16)
-					memset(registers[reg] + 16, 0, 16);
+				if (moves[m].vex)
+					memset(registers[reg] + moves[m].size, 0, 64 - moves[m].size);
 			}
 			assert_memory_equal(registers, fake_host.vector_register, sizeof(registers));
 			assert_memory_equal(there, memory, sizeof(there));
@@ -144,13 +153,13 @@ static void test_moves(void **state)
 static void test_alignment(void **)
 {
 	for (unsigned m = 0; m < ARRAY_SIZE(moves); m++)
-		for (unsigned off = 1; off <= 32; off++) {
+		for (unsigned off = 1; off <= 64; off++) {
 			gva = 0x10000 + off;
 			assert_int_equal(run(moves[m].bytes, moves[m].n, 3), moves[m].aligned && off % moves[m].size ? -EINVAL : 0);
 		}
 }
 
-static void refused(bool legacy, bool vex)
+static void refused(bool legacy, bool vex, bool evex)
 {
 	moved = 0;
 	assert_int_equal(run(moves[0].bytes, moves[0].n, 1), legacy ? -EINVAL : 0);
@@ -158,17 +167,22 @@ static void refused(bool legacy, bool vex)
 	moved = 0;
 	assert_int_equal(run(moves[17].bytes, moves[17].n, 1), vex ? -EINVAL : 0);
 	assert_int_equal(!moved, vex);
+	moved = 0;
+	assert_int_equal(run(moves[ARRAY_SIZE(moves) - 4].bytes, 5, 1), evex ? -EINVAL : 0);
+	assert_int_equal(!moved, evex);
 }
 
 static void test_switched_off(void **state)
 {
 	static const struct {
 		u64 cr0, cr4, xcr0, rflags;
-		bool legacy, vex;
+		bool legacy, vex, evex;
 	} off[] = {
-		{ 0, 0, 0, 0, false, false }, { CR0_TS, 0, 0, 0, true, true }, { CR0_EM, 0, 0, 0, true, false },
-		{ CR0_PE, 0, 0, 0, false, true }, { 0, CR4_OSFXSR, 0, 0, true, false }, { 0, CR4_OSXSAVE, 0, 0, false, true },
-		{ 0, 0, 4, 0, false, true }, { 0, 0, 2, 0, false, true }, { 0, 0, 0, 1u << 17, false, true },
+		{ 0, 0, 0, 0, false, false, false }, { CR0_TS, 0, 0, 0, true, true, true }, { CR0_EM, 0, 0, 0, true, false, false },
+		{ CR0_PE, 0, 0, 0, false, true, true }, { 0, CR4_OSFXSR, 0, 0, true, false, false },
+		{ 0, CR4_OSXSAVE, 0, 0, false, true, true }, { 0, 0, 2, 0, false, true, true }, { 0, 0, 4, 0, false, true, true },
+		{ 0, 0, 1 << 5, 0, false, false, true }, { 0, 0, 1 << 6, 0, false, false, true },
+		{ 0, 0, 1 << 7, 0, false, false, true }, { 0, 0, 0, 1u << 17, false, true, true },
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(off); i++) {
@@ -177,13 +191,13 @@ static void test_switched_off(void **state)
 		context.cr4 ^= off[i].cr4;
 		vcpu.xcr0 ^= off[i].xcr0;
 		vcpu.regs.rflags = off[i].rflags;
-		refused(off[i].legacy, off[i].vex);
+		refused(off[i].legacy, off[i].vex, off[i].evex);
 	}
 }
 
 static void test_fault(void **)
 {
-	u8 registers[16][32];
+	u8 registers[32][64];
 
 	memcpy(registers, fake_host.vector_register, sizeof(registers));
 	fault = -EFAULT;

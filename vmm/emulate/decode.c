@@ -70,8 +70,8 @@ static void prefixes(struct decoder *d)
 /*
  * VEX, EVEX and XOP (SDM vol. 2, 2.3 and 2.7; APM vol. 3, 1.1.5). Outside
  * 64-bit mode C4, C5 and 62 are LES, LDS and BOUND unless the next byte would
- * be a register form; 8F is POP while the map number is below 8. But for VEX
- * only lengths are wanted, so the payload bits are skipped.
+ * be a register form; 8F is POP while the map number is below 8. Of XOP only
+ * lengths are wanted, so its payload bits are skipped.
  */
 static bool is_vector_prefix(const struct decoder *d, u8 b, u8 next)
 {
@@ -91,9 +91,22 @@ static bool is_vector_prefix(const struct decoder *d, u8 b, u8 next)
 static void vex_payload(struct decoder *d, u8 registers, u8 last)
 {
 	d->rex = d->mode == MODE_64 ? (u8)(~registers >> 5 & 7) : 0;
-	d->vex = (last >> 3 & 15) == 15;
+	d->plain = (last >> 3 & 15) == 15;
 	d->vex_l = last >> 2 & 1;
 	d->vex_pp = last & 3;
+}
+
+/* The two bytes behind the registers': W, vvvv, pp; z, vector length, b, V', aaa (SDM vol. 2, 2.7.1). */
+static void evex_payload(struct decoder *d, u8 registers)
+{
+	u8 second = decode_fetch(d), third = decode_fetch(d);
+
+	vex_payload(d, registers, second);
+	d->evex = true;
+	d->plain = d->plain && second & 4 && (third & 0x9f) == 8;
+	d->vex_w = second >> 7;
+	d->vex_l = third >> 5 & 3;
+	d->reg_high = d->mode == MODE_64 && !(registers & 0x10) ? 16 : 0;
 }
 
 static int vector_prefix(struct decoder *d, u8 b)
@@ -123,10 +136,9 @@ static int vector_prefix(struct decoder *d, u8 b)
 			return -EINVAL;
 		d->map = vex_map[n];
 		if (b == 0xc4)
-			vex_payload(d, payload, decode_peek(d));
-		decode_fetch(d);
-		if (b == 0x62)
-			decode_fetch(d);
+			vex_payload(d, payload, decode_fetch(d));
+		else
+			evex_payload(d, payload);
 	}
 	d->opcode = decode_fetch(d);
 	return 0;

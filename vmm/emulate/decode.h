@@ -30,7 +30,7 @@ enum insn_op {
 	INSN_CLTS, INSN_LMSW, INSN_SMSW,
 	INSN_CPUID, INSN_RDMSR, INSN_WRMSR, INSN_HLT, INSN_VMMCALL, INSN_VMCALL, INSN_XSETBV,
 	INSN_WBINVD, INSN_INVD, INSN_RDTSC, INSN_RDTSCP, INSN_MOVNTI,
-	INSN_VECTOR,  /* a whole XMM or YMM register and memory: decode_vector.c has the opcodes */
+	INSN_VECTOR,  /* a whole vector register and memory: decode_vector.c has the opcodes */
 };
 
 /* The mode the instruction runs in. */
@@ -40,7 +40,7 @@ struct insn {
 	enum insn_op op;
 	enum insn_mode mode; /* as given */
 	u8 len;            /* whole instruction, 1..15 */
-	u8 opsize;         /* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx); CMPXCHG16B, vectors: 16, 32 */
+	u8 opsize;         /* operand size in bytes: 1, 2, 4, 8 (memory operand's for movzx/movsx); CMPXCHG16B, vectors: up to 64 */
 	u8 dstsize;        /* destination register's size for movzx/movsx */
 	u8 addrsize;       /* 2, 4, 8 */
 	bool rep, repne, lock;
@@ -52,7 +52,8 @@ struct insn {
 	bool to_mem;
 	bool has_imm;
 	bool rex;          /* a REX prefix is present: byte registers 4-7 are SPL..DIL */
-	bool vex, aligned; /* INSN_VECTOR: by VEX; its operand must be aligned to its size */
+	bool vex, evex;    /* INSN_VECTOR: by which prefix, if not as in SSE; */
+	bool aligned;      /* its operand must be aligned to its size; reg is 0 to 31 with EVEX */
 	u8 reg;            /* register operand, REX applied; control register number for MOV_CR */
 	u8 rm;             /* register in r/m when !mem, REX applied */
 	/*

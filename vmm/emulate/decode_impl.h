@@ -23,8 +23,10 @@ struct decoder {
 	bool opsize_prefix, addrsize_prefix;
 	bool has_seg;
 	bool vector; /* VEX, EVEX or XOP */
-	bool vex;    /* VEX without a further register (vvvv), by these: */
-	u8 vex_pp, vex_l;
+	bool plain;  /* VEX or EVEX with no more than two operands, of which none is masked or broadcast, by these: */
+	bool evex, vex_w;
+	u8 vex_pp, vex_l, reg_high; /* reg_high: bit 4 of ModRM.reg, in place */
+	u8 disp8_size; /* EVEX: what a displacement of 8 bits counts (SDM vol. 2, 2.7.5); 0: bytes */
 	enum seg seg;
 	struct insn *insn;
 };

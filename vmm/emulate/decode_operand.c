@@ -194,7 +194,7 @@ void decode_modrm(struct decoder *d, unsigned attr)
 	u8 mod = d->modrm >> 6, rm = d->modrm & 7;
 
 	i->has_modrm = true;
-	i->reg = (u8)(decode_reg_field(d) | (d->rex & REX_R ? 8 : 0));
+	i->reg = (u8)(decode_reg_field(d) | (d->rex & REX_R ? 8 : 0) | (i->evex ? d->reg_high : 0));
 	i->to_mem = attr & OP_RM_FIRST;
 	if (mod == 3 || attr & OP_REG_ONLY) {
 		i->rm = (u8)(rm | (d->rex & REX_B ? 8 : 0));
@@ -206,6 +206,8 @@ void decode_modrm(struct decoder *d, unsigned attr)
 		address_16(d, mod, rm);
 	else
 		address_32_64(d, mod, rm);
+	if (d->disp8_size && mod == 1)
+		i->disp *= d->disp8_size;
 	if (d->has_seg)
 		i->seg = d->seg;
 	else if (i->has_base && (i->base == GPR_RSP || i->base == GPR_RBP))

@@ -64,7 +64,7 @@ int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
  * there, too, for a device's register may change by being read.
  */
 int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size);
-/* The same for up to 32 bytes. A device gets them by 8 at a time, from the lowest address on. */
+/* The same for up to 64 bytes. A device gets them by 8 at a time, from the lowest address on. */
 int emulate_mem_read_bytes(struct vcpu *vcpu, u64 gva, unsigned size, void *bytes);
 int emulate_mem_write_bytes(struct vcpu *vcpu, u64 gva, unsigned size, const void *bytes);
 

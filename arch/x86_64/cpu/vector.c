@@ -5,19 +5,25 @@
  */
 #include <margay/host.h>
 
-struct half {
+struct xmm {
 	u8 bytes[16];
 };
-struct whole {
+struct ymm {
 	u8 bytes[32];
 };
 
+struct zmm {
+	u8 bytes[64];
+};
+
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define EACH_MORE(X) \
+	X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 
 void host_vector_read(unsigned reg, unsigned size, void *bytes)
 {
-	struct half *xmm = bytes;
-	struct whole *ymm = bytes;
+	struct xmm *xmm = bytes;
+	struct ymm *ymm = bytes;
 
 #define READ(n)                                                                     \
 	case n:                                                                     \
@@ -34,8 +40,8 @@ void host_vector_read(unsigned reg, unsigned size, void *bytes)
 
 void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes)
 {
-	const struct half *xmm = bytes;
-	const struct whole *ymm = bytes;
+	const struct xmm *xmm = bytes;
+	const struct ymm *ymm = bytes;
 
 #define WRITE(n)                                                                    \
 	case n:                                                                     \
@@ -49,5 +55,35 @@ void host_vector_write(unsigned reg, unsigned size, bool vex, const void *bytes)
 
 	switch (reg) {
 		EACH(WRITE)
+	}
+}
+
+void host_vector_read_zmm(unsigned reg, void *bytes)
+{
+	struct zmm *zmm = bytes;
+
+#define READ_ZMM(n)                                                                 \
+	case n:                                                                     \
+		asm volatile("vmovdqu64 %%zmm" #n ", %0" : "=m"(*zmm));             \
+		break;
+
+	switch (reg) {
+		EACH(READ_ZMM)
+		EACH_MORE(READ_ZMM)
+	}
+}
+
+void host_vector_write_zmm(unsigned reg, const void *bytes)
+{
+	const struct zmm *zmm = bytes;
+
+#define WRITE_ZMM(n)                                                                \
+	case n:                                                                     \
+		asm volatile("vmovdqu64 %0, %%zmm" #n : : "m"(*zmm));               \
+		break;
+
+	switch (reg) {
+		EACH(WRITE_ZMM)
+		EACH_MORE(WRITE_ZMM)
 	}
 }
