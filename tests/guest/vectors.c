@@ -2,7 +2,7 @@
 /*
  * EXPECT: exit=0
  *
- * Moves of 16 and 32 bytes, by which programs copy memory, between each vector register and an operand half in RAM and half
+ * Moves of 16, 32 and 64 bytes, by which programs copy memory, between each vector register and an operand half in RAM and half
  * on a page of nobody's, which reads as ones: at each place, in ring 0 and ring 3. The register, what lies above it, all other
  * registers and the bytes in RAM are what the manual says of the instruction.
  */
@@ -15,16 +15,20 @@
 #define CR4_OSFXSR BIT(9)
 #define CR4_OSXSAVE BIT(18)
 
+#define CPUID_AVX512 (BIT(16) | BIT(30) | BIT(31)) /* F, BW, VL: of leaf 7's EBX */
+
 struct file {
-	u8 reg[16][32];
+	u8 reg[32][64];
 };
 
-static bool avx;
+static bool avx, avx512;
 static bool ram_first;
 static u8 *ram;
 static struct file before, after, expected;
 
 #define EACH(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
+#define EACH_MORE(X) \
+	X(16) X(17) X(18) X(19) X(20) X(21) X(22) X(23) X(24) X(25) X(26) X(27) X(28) X(29) X(30) X(31)
 
 static void load(const struct file *f)
 {
@@ -34,6 +38,10 @@ static void load(const struct file *f)
 	else                                                                                        \
 		asm volatile("movdqu %0, %%xmm" #n : : "m"(f->reg[n]), "m"(*f));
 	EACH(LOAD)
+#define LOAD_ZMM(n) asm volatile("vmovdqu64 %0, %%zmm" #n : : "m"(f->reg[n]), "m"(*f));
+	if (avx512) {
+		EACH(LOAD_ZMM) EACH_MORE(LOAD_ZMM)
+	}
 }
 
 static void store(struct file *f)
@@ -44,6 +52,10 @@ static void store(struct file *f)
 	else                                                                                        \
 		asm volatile("movdqu %%xmm" #n ", (%0)" : : "r"(f->reg[n]) : "memory");
 	EACH(STORE)
+#define STORE_ZMM(n) asm volatile("vmovdqu64 %%zmm" #n ", (%0)" : : "r"(f->reg[n]) : "memory");
+	if (avx512) {
+		EACH(STORE_ZMM) EACH_MORE(STORE_ZMM)
+	}
 }
 
 /* RDI is the operand's address. */
@@ -59,6 +71,16 @@ static void store(struct file *f)
 #define YMM_LOAD(n) MOVE(yload_##n, "vmovdqu (%%rdi), %%ymm" #n)
 #define YMM_STORE(n) MOVE(ystore_##n, "vmovdqu %%ymm" #n ", (%%rdi)")
 EACH(LEGACY_LOAD) EACH(LEGACY_STORE) EACH(VEX_LOAD) EACH(VEX_STORE) EACH(YMM_LOAD) EACH(YMM_STORE)
+#define ZMM_LOAD(n) MOVE(zload_##n, "vmovdqu64 (%%rdi), %%zmm" #n)
+#define ZMM_STORE(n) MOVE(zstore_##n, "vmovdqu64 %%zmm" #n ", (%%rdi)")
+EACH(ZMM_LOAD) EACH_MORE(ZMM_LOAD) EACH(ZMM_STORE) EACH_MORE(ZMM_STORE)
+MOVE(evex_16, "vmovdqu8 (%%rdi), %%xmm17")
+MOVE(evex_32, "vmovdqu64 (%%rdi), %%ymm18")
+MOVE(evex_store_16, "vmovdqu16 %%xmm30, (%%rdi)")
+MOVE(evex_store_32, "vmovups %%ymm29, (%%rdi)")
+MOVE(evex_displacement, "sub $0x80, %%rdi\n\tvmovdqu32 0x80(%%rdi), %%zmm21\n\tadd $0x80, %%rdi")
+MOVE(evex_aligned, "vmovdqa64 (%%rdi), %%zmm22")
+MOVE(evex_past, "vmovntdq %%zmm23, (%%rdi)")
 MOVE(movups, "movups (%%rdi), %%xmm7")
 MOVE(movupd, "movupd %%xmm9, (%%rdi)")
 MOVE(lddqu, "lddqu (%%rdi), %%xmm12")
@@ -77,7 +99,7 @@ MOVE(vmovntdq, "vmovntdq %%ymm14, (%%rdi)")
 static const struct move {
 	void (*run)(u64 at);
 	u8 reg, size;
-	bool store, vex, aligned;
+	bool store, vex, aligned; /* vex: or EVEX, clears what lies above */
 } moves[] = {
 #define ROWS(n)                                                                                     \
 	{ move_load_##n, n, 16, false, false, false }, { move_store_##n, n, 16, true, false, false }, \
@@ -93,6 +115,15 @@ static const struct move {
 	{ move_vmovaps, 6, 32, true, true, true }, { move_vmovntdq, 14, 32, true, true, true },
 };
 
+static const struct move evex_moves[] = {
+#define EVEX_ROWS(n) { move_zload_##n, n, 64, false, true, false }, { move_zstore_##n, n, 64, true, true, false },
+	EACH(EVEX_ROWS) EACH_MORE(EVEX_ROWS)
+	{ move_evex_16, 17, 16, false, true, false }, { move_evex_32, 18, 32, false, true, false },
+	{ move_evex_store_16, 30, 16, true, true, false }, { move_evex_store_32, 29, 32, true, true, false },
+	{ move_evex_displacement, 21, 64, false, true, false }, { move_evex_aligned, 22, 64, false, true, true },
+	{ move_evex_past, 23, 64, true, true, true },
+};
+
 /* Is the byte at this offset of the two pages RAM? Where in the page? */
 static bool in_ram(u64 offset)
 {
@@ -101,20 +132,21 @@ static bool in_ram(u64 offset)
 
 static void try(const struct move *m, u64 offset)
 {
-	unsigned wrong_ram = 0, wrong_reg = 0;
+	unsigned wrong_ram = 0, wrong_reg = 0, seen = avx512 ? 64 : avx ? 32 : 16;
 
 	for (unsigned i = 0; i < 2 * 64; i++) /* around the page's two ends */
 		ram[(PAGE_SIZE - 64 + i) % PAGE_SIZE] = (u8)(0x80 + i);
 	expected = before;
 	for (unsigned i = 0; i < m->size && !m->store; i++)
 		expected.reg[m->reg][i] = in_ram(offset + i) ? ram[(offset + i) % PAGE_SIZE] : 0xff;
-	for (unsigned i = m->size; i < 32 && m->vex && !m->store; i++)
+	for (unsigned i = m->size; i < 64 && m->vex && !m->store; i++)
 		expected.reg[m->reg][i] = 0;
 	load(&before);
 	m->run(ALIAS + offset);
 	store(&after);
 	for (unsigned i = 0; i < sizeof(after); i++)
-		wrong_reg += after.reg[i / 32][i % 32] != expected.reg[i / 32][i % 32] && (avx || i % 32 < 16);
+		wrong_reg += i % 64 < seen && i / 64 < (avx512 ? 32 : 16) &&
+			     after.reg[i / 64][i % 64] != expected.reg[i / 64][i % 64];
 	for (unsigned i = 0; i < 2 * 64; i++) {
 		u64 at = PAGE_SIZE - 64 + i;
 		bool stored = m->store && at - offset < m->size && in_ram(at);
@@ -122,15 +154,13 @@ static void try(const struct move *m, u64 offset)
 
 		wrong_ram += ram[at % PAGE_SIZE] != want;
 	}
-	check(!wrong_reg && !wrong_ram, "move %lu at %#lx, RAM %s: %u bytes of registers and %u of memory are wrong", m - moves,
-	      offset, ram_first ? "first" : "last", wrong_reg, wrong_ram);
+	check(!wrong_reg && !wrong_ram, "%u bytes, register %u, at %#lx, RAM %s: %u bytes of registers and %u of memory are wrong",
+	      m->size, m->reg, offset, ram_first ? "first" : "last", wrong_reg, wrong_ram);
 }
 
-static void all(void *)
+static void each(const struct move *m, unsigned count)
 {
-	for (unsigned i = 0; i < ARRAY_SIZE(moves); i++) {
-		const struct move *m = &moves[i];
-
+	for (unsigned i = 0; i < count; i++, m++) {
 		if (m->vex && !avx)
 			continue;
 		if (m->aligned) {
@@ -144,6 +174,13 @@ static void all(void *)
 	}
 }
 
+static void all(void *)
+{
+	each(moves, ARRAY_SIZE(moves));
+	if (avx512)
+		each(evex_moves, ARRAY_SIZE(evex_moves));
+}
+
 void test_main(void)
 {
 	bool xsave = cpuid(1, 0).ecx & BIT(26), has_avx = xsave && cpuid(1, 0).ecx & BIT(28);
@@ -151,11 +188,13 @@ void test_main(void)
 	ram = page_alloc();
 	write_cr0((read_cr0() | BIT(1)) & ~(CR0_EM | CR0_TS));
 	write_cr4(read_cr4() | CR4_OSFXSR | (has_avx ? CR4_OSXSAVE : 0));
-	if (has_avx)
-		asm volatile("xsetbv" : : "c"(0), "a"(7), "d"(0));
 	avx = has_avx && cpuid(7, 0).ebx & BIT(5); /* VMOVNTDQA of 32 bytes is AVX2's: then all are there */
+	avx512 = avx && (cpuid(7, 0).ebx & CPUID_AVX512) == CPUID_AVX512;
+	if (has_avx)
+		asm volatile("xsetbv" : : "c"(0), "a"(avx512 ? 0xe7 : 7), "d"(0));
+	print("AVX2 %d, AVX-512 %d", avx, avx512);
 	for (unsigned i = 0; i < sizeof(before); i++)
-		before.reg[i / 32][i % 32] = (u8)(i * 7 + i / 32 + 1);
+		before.reg[i / 64][i % 64] = (u8)(i * 7 + i / 64 + 1);
 	check(avx || !has_avx, "AVX without AVX2: YMM is not looked at");
 	for (unsigned first = 0; first < 2; first++) {
 		ram_first = first;
