@@ -62,5 +62,5 @@ void pci_masters_off(void)
 		for (unsigned device = 0; device < 32; device++)
 			count += silence_device((u8)bus, device);
 	if (count)
-		printk("pci: firmware left bus mastering on in %u functions: off now", count);
+		printk("pci: firmware left bus mastering on in %u function%s: off now", count, count == 1 ? "" : "s");
 }

@@ -28,7 +28,7 @@
 #define LATE 5 /* reads until a command is done */
 
 static struct unit {
-	bool amd, stuck;
+	bool amd, stuck, rings_stuck, on_stuck; /* the last two: of AMD-Vi, either alone */
 	u64 cap, control;              /* cap ABSENT: nothing is there */
 	u32 gsts, pmen, status, goal;  /* goal: of gsts, or AMD-Vi's status */
 	unsigned late;
@@ -67,7 +67,7 @@ static u64 unit_read(volatile void *reg)
 	if (u->amd && at == 0x18)
 		return u->control;
 	if (u->amd && at == 0x2020)
-		return done(u) ? u->status = u->goal : u->status;
+		return done(u) && !u->rings_stuck ? u->status = u->goal : u->status;
 	switch (u->amd ? 0 : at) {
 	case 0x08: return u->cap;
 	case 0x1c: return done(u) ? u->gsts = u->goal : u->gsts;
@@ -102,7 +102,7 @@ static void unit_write(volatile void *reg, u64 value)
 		if (u->control & rings && !u->stuck)
 			assert_int_equal(value, u->control & ~rings);
 		note(u, value & 1 ? "rings-" : "on-");
-		u->control = u->stuck ? u->control : value;
+		u->control = u->stuck || (u->on_stuck && !(value & 1)) ? u->control : value;
 		u->goal = 0;
 		u->late = LATE;
 	} else if (!u->amd && at == 0x18) {
@@ -275,16 +275,17 @@ static void test_nothing(void **)
 	expect("", "", true);
 	unit[0].cap = ABSENT;
 	unit[1].cap = 0;
-	unit[1].gsts = 1u << 31;
+	unit[1].gsts = unit[1].goal = 1u << 31;
 	expect("", "", true);
 	assert_string_equal(unit[1].log, "");
 	unit[0].cap = unit[1].cap = 2;
+	unit[1].gsts = unit[1].goal = 0;
 	unit[0].gsts = unit[0].goal = 1u << 31;
 	bootinfo.range[0].end = BASE + 1;
 	expect("", "", true);
 	assert_string_equal(unit[0].log, "");
 	/* Of this firmware's kind of lies the next unit's is none. */
-	unit[1].goal = 1u << 31;
+	unit[1].gsts = unit[1].goal = 1u << 31;
 	expect("iommu: firmware left DMA translation on in the unit at 0xfeda0000: off now\n", "DMA translation", true);
 }
 
@@ -312,7 +313,7 @@ static void test_amd(void **)
 	zeros(8);
 	put(BASE + 2 * STEP, 8);
 	put(0x1000, 8);
-	put_ivhd(0x11, 1);
+	put_ivhd(0x10, 1);
 	put_ivhd(0x11, 0);
 	put_ivhd(0x40, 0);
 	keep(true);
@@ -327,12 +328,18 @@ static void test_amd(void **)
 	assert_string_equal(unit[1].log, "");
 	assert_string_equal(unit[2].log, "");
 	unit[0].cap = ABSENT;
-	unit[1].control = 0x1005;
-	unit[1].stuck = true;
-	unit[1].status = 0x18;
-	said[0] = 0;
-	expect("iommu: firmware left DMA translation, interrupt remapping on in the unit at 0xfeda0000, which does not go off: "
-	       "devices may be silent\n", "DMA translation, interrupt remapping", false);
+	for (unsigned way = 0; way < 3; way++) {
+		unit[1].control = 0x1005;
+		unit[1].late = 0;
+		unit[1].stuck = way == 0;
+		unit[1].rings_stuck = way == 1;
+		unit[1].on_stuck = way == 2;
+		unit[1].status = 0x18;
+		said[0] = 0;
+		found = 0;
+		expect("iommu: firmware left DMA translation, interrupt remapping on in the unit at 0xfeda0000, which does not go "
+		       "off: devices may be silent\n", "DMA translation, interrupt remapping", false);
+	}
 }
 
 int main(void)

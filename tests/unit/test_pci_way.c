@@ -68,6 +68,12 @@ static void test_way(void **)
 	assert_true(command[0] == 0x107 && command[1] == 0x104 && !command[2]);
 	assert_string_equal(said, "pci 0000:01:00.0: bus mastering on, for what a VM has behind it\n"
 				  "pci 0000:00:1c.0: bus mastering on, for what a VM has behind it\n");
+	/* The nearest one is, the next is not. */
+	command[0] = 0x103;
+	writes = 0;
+	host_pci_open_way(2);
+	assert_true(command[0] == 0x107 && writes == 1);
+	writes = 2;
 	/* Once: it stays so. One that hangs from the root has nobody above it. */
 	said[0] = 0;
 	host_pci_open_way(2);
