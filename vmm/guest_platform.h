@@ -15,7 +15,7 @@
 #define GUEST_IOAPIC_SIZE 0x1000ul
 #define GUEST_IOAPIC_PINS 24
 #define GUEST_IOAPIC_ID 0
-/* The first of the pins that line interrupts of PCI functions have: the UART's and the power button's are below. */
+/* The first of the pins that line interrupts of PCI functions have: the UART's and the platform's are below. */
 #define GUEST_INTX_GSI 8
 
 /*
@@ -34,6 +34,10 @@
 /* Edges too: the power button's presses, and that virtual functions of PCI are gone. */
 #define GUEST_BUTTON_GSI 5
 #define GUEST_VFS_GSI 6
+/* The GPIO controller whose pin wakes a guest that sleeps, and its interrupt, an edge. */
+#define GUEST_WAKE_BASE 0xfec10000ul
+#define GUEST_WAKE_SIZE 0x1000ul
+#define GUEST_WAKE_GSI 7
 
 /*
  * ACPI sleep and reset registers, each one byte in system I/O space (ACPI 6.4,

@@ -47,8 +47,8 @@ void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 #define PIO_BLOCK 256u /* ports */
 #define PIO_NONE 0xffu
 #define PIO_BLOCKS (0x10000 / PIO_BLOCK)
-/* Two APICs; with functions all that pci_root.c counts. Only those that there are cost time. */
-#define VM_MAX_MMIO (IS_ENABLED(CONFIG_PASSTHROUGH) ? 128 : 2)
+/* Two APICs and the pin that wakes; with functions all that pci_root.c counts. Only those that there are cost time. */
+#define VM_MAX_MMIO (IS_ENABLED(CONFIG_PASSTHROUGH) ? 128 : 2 + IS_ENABLED(CONFIG_VM_POWER_BUTTON))
 #define VM_MAX_MSR 16
 
 struct pio_range {

@@ -15,6 +15,7 @@ struct pci_end;
 struct pci_virtual;
 struct vcpu;
 struct vm_pci;
+struct wake_pin;
 
 #define VM_MAX_VCPUS VM_CPUS_MAX
 #define VM_MAX_EXTENTS HOST_ZERO_MAX
@@ -78,6 +79,7 @@ struct vm {
 	/* Only in images with VIRTIO; NULL: none. */
 	struct pci_virtual *virtual; /* functions that no machine has: the last that was added */
 	struct second_console *second;
+	struct wake_pin *wake_pin; /* of its device, in images with VM_POWER_BUTTON */
 };
 
 /*

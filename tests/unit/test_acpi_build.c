@@ -347,8 +347,15 @@ static void test_iasl(void **)
 	assert_int_not_equal(shell("grep -iE 'error|warning|invalid|incorrect|unknown|bad' d.log *.dsl >&2"), 0);
 	assert_int_equal(shell("for t in *.dsl; do iasl -we -p again-$t $t || exit 1; done >c.log 2>&1"), 0);
 	assert_int_equal(shell("test $(grep -c ' 0 Errors, 0 Warnings' c.log) = $(ls *.dat | wc -l)"), 0);
-	/* What a reader must find of the console, the power button, and functions that may go: an interrupt each. */
-	assert_int_equal(shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 3"), 0);
+	/* What a reader must find of the console, the power button, the wake pin, and functions that may go: an interrupt each. */
+	assert_int_equal(shell("test $(grep -c 'Interrupt (ResourceConsumer, Edge, ActiveHigh, Exclusive' DSDT.dsl) = 4"), 0);
+	/* The pin that wakes. */
+	assert_int_equal(shell("grep -A99 'Device (GPO0)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		"Name(_HID,\"INT33FC\".*Name(_UID,\"2\").*Memory32Fixed(ReadWrite,0xFEC10000,0x00001000,)'"), 0);
+	assert_int_equal(shell("grep -A99 'Device (GPO0)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000007,'"), 0);
+	assert_int_equal(shell("grep -A99 'Device (GPO0)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
+		"GpioInt(Edge,ActiveHigh,ExclusiveAndWake,PullNone,0x0000,.*GPO0\",0x00,ResourceConsumer,,){0x0000}"
+		".*Method(_E00,0,'"), 0);
 	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | grep -A2 'Interrupt (' | grep -q '0x00000006,'"), 0);
 	assert_int_equal(shell("grep -A99 'Device (GED1)' DSDT.dsl | sed 's,//.*,,' | tr -d ' \n' | grep -q '"
 		"Name(_HID,\"ACPI0013\".*Name(_UID,One).*Method(_EVT,1,NotSerialized){Notify(PCAF,Zero)}'"), 0);

@@ -249,6 +249,11 @@ def test_kill(start):
     assert node.run("kill", "a") == (0, "", "") and node.asked == [(STOP, "a")]
 
 
+def test_press(start):
+    node = start(stopping(1000))
+    assert node.run("press", "a") == (0, "", "") and node.asked == [(PRESS, "a")]
+
+
 def test_nmi(start):
     node = start(lambda what, text: (0, b"") if text == "a" else (ENXIO, b"b: its guest takes no NMI"))
     assert node.run("nmi", "a") == (0, "", "") and node.run("nmi", "b") == (1, "", "margay: b: its guest takes no NMI\n")

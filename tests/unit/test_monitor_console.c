@@ -144,6 +144,12 @@ int vm_resume(struct vm *vm)
 	return result;
 }
 
+void vm_press_button(struct vm *vm)
+{
+	assert_true(held);
+	snprintf(asked, sizeof(asked), "press %s", vm->name);
+}
+
 int vm_nmi(struct vm *vm)
 {
 	assert_true(held);
@@ -327,6 +333,8 @@ static void test_answers(void **)
 		{ -EALREADY, "vm pause vm1", "pause vm1", "vm1 is paused already" },
 		{ 0, "vm resume vm1", "resume vm1", "vm1: running" },
 		{ 0, "vm pause vm0", "", "vm0 does not run" },
+		{ 0, "vm press vm1", "press vm1", "vm1: power button pressed" },
+		{ 0, "vm press vm0", "", "vm0 does not run" },
 		{ 0, "vm nmi vm1", "nmi vm1", "vm1: NMI sent" },
 		{ -ENXIO, "vm nmi vm1", "nmi vm1", "vm1: its guest takes no NMI, at LINT1 of any vCPU" },
 		{ -EPERM, "vm nmi vm1", "nmi vm1", "vm1 has crashed: stop it" },

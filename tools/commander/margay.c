@@ -301,6 +301,7 @@ static const struct command {
 	{ "destroy", "VM", "forgets one that is over", COMMANDER_DESTROY, NULL, 0, 1, 1 },
 	{ "start", "VM", "starts it", COMMANDER_START, NULL, 0, 1, 1 },
 	{ "stop", "[--timeout SECONDS] VM", "presses its power button; after that time (60) kills it", 0, command_stop, 0, 1, 3 },
+	{ "press", "VM", "presses its power button: it ends, or wakes", COMMANDER_PRESS, NULL, 0, 1, 1 },
 	{ "kill", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
 	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },

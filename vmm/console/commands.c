@@ -107,6 +107,22 @@ static void command_resume(const struct command_args *args)
 	say_result(NAME(args), with_vm(args->vm, vm_resume), "running");
 }
 
+/* Whether the guest heeds it is its own affair. */
+static int press(struct vm *vm)
+{
+	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
+		vm_press_button(vm);
+	return 0;
+}
+
+static void command_press(const struct command_args *args)
+{
+	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
+		say_result(NAME(args), with_vm(args->vm, press), "power button pressed");
+	else
+		console_say("%s has no power button: that needs CONFIG_VM_POWER_BUTTON", NAME(args));
+}
+
 static void command_nmi(const struct command_args *args)
 {
 	say_result(NAME(args), with_vm(args->vm, vm_nmi), "NMI sent");
@@ -265,6 +281,7 @@ const struct command console_commands[] = {
 	{ "vm log", "Vn", "VM [LINES]", "the last lines of its console (20), also when it is over", command_vm_log },
 	{ "vm nmi", "V", "VM", "sends its guest an NMI, as a server's button does", command_nmi },
 	{ "vm pause", "V", "VM", "keeps its vCPUs out of the guest", command_pause },
+	{ "vm press", "V", "VM", "presses its power button: it ends, or wakes", command_press },
 	{ "vm restart", "V", "VM", "stops it and starts it again", command_restart },
 	{ "vm resume", "V", "VM", "lets it go on", command_resume },
 	{ "vm start", "V", "VM", "starts it", command_start },

@@ -20,8 +20,8 @@
 #include "vmm/ranges.h"
 #include "vmm/vdev.h"
 
-/* Two APICs, the ECAM, the BARs of virtual functions, and each BAR of a function, which exits as a whole if it shares a page. */
-static_assert(VM_MAX_MMIO >= 2 + 1 + PCI_VIRTUAL_MAX + VM_PCI_FUNCTIONS * PCI_BARS, "room for all that a VM's functions register");
+/* Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits whole if it shares a page. */
+static_assert(VM_MAX_MMIO >= 3 + 1 + PCI_VIRTUAL_MAX + VM_PCI_FUNCTIONS * PCI_BARS, "room for all that a VM's functions register");
 
 /* A header without BARs and capabilities. */
 struct stub {

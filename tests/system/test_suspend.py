@@ -1,0 +1,49 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""A guest that sleeps (`systemctl suspend`, which is suspend-to-idle) and its power button, by Debian's own drivers.
+
+The button wakes it, whoever's its local APICs are, and no press comes a second time as a key that would have it power off; awake it
+is a key. On Bochs in the full tier.
+"""
+
+import commander
+import node
+import pytest
+import tiers
+from monitor_console import Console
+
+PRESS = 4 * 24  # bytes of an event device: the key down, and up, each with the end of what belongs together
+EVENTS = r"/dev/input/$(grep -l 'Power Button' /sys/class/input/event*/device/name | cut -d/ -f5)"
+
+
+def press(console):
+    """At the monitor console, and back to the guest's: what it says may come before that, and nothing of it is lost."""
+    console.call()
+    console.node.send("vm press vm0\rvm console vm0\r")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("machine, interrupts", [("qemu", "emulated"), ("qemu", "direct"), tiers.full("bochs", "emulated")])
+def test_wakes(machine, interrupts):
+    """Three times. Its console goes on, to tell when the kernel sleeps: a press before that would keep it awake."""
+    files = {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": commander.tenant("acpi/button.ko", "input/evdev.ko")}
+    vm = node.vm_text(machine, "no_console_suspend ignore_loglevel", interrupts=interrupts, on_end=None)
+    iso = node.margay_iso("suspend-%s-%s" % (machine, interrupts), {"vm0.conf": vm}, files)
+    with node.start("suspend-" + interrupts, machine, iso) as running:
+        running.expect("^guest# ", prompt=True)
+        running.send("insmod /button.ko; insmod /evdev.ko; echo 1 >/sys/power/pm_debug_messages\r")
+        running.send("cat %s >/tmp/keys & sleep 1; cat /sys/power/mem_sleep\r" % EVENTS)
+        running.expect(r"^\[s2idle\]\r?$")
+        console = Console(running)
+        for turn in range(3):
+            running.send("echo mem >/sys/power/state; woken=$?; sleep 3; echo turn %d: $woken $(wc -c </tmp/keys)\r" % turn)
+            running.expect(r"PM: suspend-to-idle\r?$")
+            press(console)
+            running.expect(r"^(\[vm0\] )?turn %d: 0 0\r?$" % turn)
+        press(console)
+        running.expect(r"^Console of vm0: .*\r?$")
+        running.send("\rsleep 1; wc -c </tmp/keys\r")
+        running.expect("^%d\r?$" % PRESS)
+        running.send("poweroff -f\r")
+        run = node.Run(running, running.wait())
+    # It was asked before.
+    assert run.has_line("vm0: end=stopped") and len(run.lines("vm0: power button pressed$")) == 4
