@@ -8,6 +8,7 @@
 #ifndef MARGAY_HOST_H
 #define MARGAY_HOST_H
 
+#include <margay/host_check.h>
 #include <margay/host_console.h>
 #include <margay/host_lost.h>
 #include <margay/host_pci.h>
@@ -330,38 +331,7 @@ const void *host_smbios(u32 *size);
 /* Only in images with PCI. The i-th function of the machine, in address order, used or not; false past the last. Any CPU. */
 bool host_pci_info(unsigned i, struct pci_info *out);
 
-/* ---- the hardware check ---------------------------------------------------- */
-
-/*
- * Seconds that the command line wants the node to be watched for SMIs in a
- * check that takes the place of the VMs; 0: none is wanted. *stay: the node
- * stays on after it. *dump: it says all that tools/margay-replay needs. *json:
- * what tools/margay-fleet reads.
- */
-unsigned host_check_wanted(bool *stay, bool *dump, bool *json);
-
-/*
- * What the kernel has of the machine for that, piece by piece, as docs/hardware.md
- * lists it: a text, and bytes that are valid during the call only (NULL: none).
- * Boot CPU, before any VM exists.
- */
-typedef void (*host_dump_item)(const void *data, size_t size, const char *fmt, ...) __printf(3, 4);
-void host_dump(host_dump_item item);
-
-/* What the firmware described, and the IOMMUs say. */
-struct host_platform {
-	bool srat, slit;         /* NUMA nodes, their distances */
-	bool ecam;               /* all of configuration space of PCI Express is reachable */
-	const char *iommu;       /* "VT-d", "AMD-Vi"; NULL: none */
-	unsigned iommus;
-	bool remaps_interrupts;  /* all of them can */
-	bool remaps_x2apic;      /* ... to APIC IDs of 32 bits */
-	char iommu_left[64];     /* what firmware had left on in them, in words; "": nothing */
-	bool iommu_stuck;        /* ... and some of it still is */
-};
-
-/* Once, on the boot CPU, before any VM exists. */
-void host_platform(struct host_platform *out);
+/* ---- the local APIC -------------------------------------------------------- */
 
 /* Is the local APIC in x2APIC mode? */
 bool host_is_x2apic(void);
