@@ -108,6 +108,16 @@ int guest_lost(struct vm *)
 	return -EIO;
 }
 
+bool guest_is_lost(struct vm *, gpa_t)
+{
+	return false;
+}
+
+void vcpu_lost_access(struct vcpu *, gpa_t)
+{
+	fail();
+}
+
 int guest_read_virt(struct vcpu *, u64, enum guest_access, void *buf, unsigned size, struct guest_fault *)
 {
 	memset(buf, 0, size);

@@ -73,7 +73,14 @@ bool vm_execute(struct vcpu *, gpa_t)
 	return false;
 }
 
+bool guest_is_lost(struct vm *, gpa_t)
+{
+	return false;
+}
+
 /* Nobody calls these. */
+int guest_lost(struct vm *) { fail(); return 0; }
+void vcpu_lost_access(struct vcpu *, gpa_t) { fail(); }
 int emulate_mem_read(struct vcpu *, u64, unsigned, u64 *) { fail(); return 0; }
 int emulate_mem_write(struct vcpu *, u64, unsigned, u64) { fail(); return 0; }
 int emulate_mem_writable(struct vcpu *, u64, unsigned) { fail(); return 0; }
