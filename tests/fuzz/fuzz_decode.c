@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c -lZydis -lZycore */
+/* UNIT: @tests/unit/decode.sources -lZydis -lZycore */
 /* FUZZ: -max_len=18 */
 /*
  * Fuzzes the instruction decoder in all three modes. Checked: the result's

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/exit/cr.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
+/* UNIT: vmm/exit/cr.c @tests/unit/decode.sources */
 /*
  * Exits of accesses to control registers while another vCPU changes memory: the instruction (SVM: APM vol. 2, 15.8.1), of
  * which the old one or the new one runs, and neither is #GP because the other stood there; and the directory pointers that

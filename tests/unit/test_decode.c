@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
+/* UNIT: @tests/unit/decode.sources */
 /*
  * Instruction decoder: lengths against objdump (decode_vectors.h), operands
  * against encodings worked out from SDM vol. 2.

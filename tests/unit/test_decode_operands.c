@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c -lZydis -lZycore */
+/* UNIT: @tests/unit/decode.sources -lZydis -lZycore */
 /*
  * Every ModRM, SIB and REX byte of four instructions in all three modes, with
  * and without the address-size prefix, beside Zydis: the comparison is that of

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/mmio.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/vector.c vmm/emulate/strings.c vmm/emulate/emulate.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
+/* UNIT: @tests/unit/emulate.sources */
 /*
  * Instructions on device memory against this machine's own CPU: each runs once
  * there, on RAM, and once in the emulator, from the same registers, flags and

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/exchange.c vmm/emulate/arithmetic.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
+/* UNIT: vmm/emulate/exchange.c vmm/emulate/arithmetic.c @tests/unit/decode.sources */
 /* CMPXCHG8B and CMPXCHG16B on device memory against this machine's own CPU, from the same registers, flags and operand. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/mmio.c vmm/emulate/io.c vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emulate/vector.c vmm/emulate/strings.c vmm/emulate/emulate.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
+/* UNIT: vmm/emulate/io.c @tests/unit/emulate.sources */
 /*
  * What is not emulated, met by a program and by the guest's kernel: the program gets #UD, as from an instruction that the CPU
  * has not (SDM vol. 3, 6.15, vector 6), and its VM lives on; the kernel's VM ends, with a line.

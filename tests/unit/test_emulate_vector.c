@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/vector.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c tests/unit/fake_host.c */
+/* UNIT: vmm/emulate/vector.c @tests/unit/decode.sources tests/unit/fake_host.c */
 /*
  * Moves of vector registers with device memory: which register, how many bytes, what becomes of its upper half, and when the
  * guest would not have come so far (SDM vol. 2, tables 2-18 to 2-27: CR0.TS and EM, CR4.OSFXSR and OSXSAVE, XCR0). The

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/lean_mmio.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
+/* UNIT: vmm/emulate/lean_mmio.c @tests/unit/decode.sources */
 /*
  * A memory-mapped access on the short way: which instructions it carries out and what they do, and that it does nothing where
  * the code, its mapping, the mode or the access is not what it was when the instruction was decoded.

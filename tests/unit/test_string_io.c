@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/emulate/io.c vmm/emulate/strings.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c */
+/* UNIT: vmm/emulate/io.c vmm/emulate/strings.c @tests/unit/decode.sources */
 /*
  * INS and OUTS are fetched again behind their exit. The CPU has checked the ports of the one that stood there (SDM vol. 1,
  * 19.5.2): one with another size or direction, which another vCPU has put there since, is not carried out.
