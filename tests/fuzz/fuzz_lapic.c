@@ -128,7 +128,8 @@ static void destroy(void)
 				__start_vdevs[i]->vcpu_stop(&vcpus[k], parts.vm.device[i]);
 	CHECK(!fake_host.timers);
 	while (parts.vm.nr_devices--)
-		__start_vdevs[parts.vm.nr_devices]->destroy(&parts.vm, parts.vm.device[parts.vm.nr_devices]);
+		if (__start_vdevs[parts.vm.nr_devices]->destroy)
+			__start_vdevs[parts.vm.nr_devices]->destroy(&parts.vm, parts.vm.device[parts.vm.nr_devices]);
 	free(parts.vm.device);
 	CHECK(!fake_host.pages_in_use);
 }

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/boot/cmdline_idle.c kernel/boot/cmdline_x2apic.c vmm/config/config_word.c vmm/config/config_direct.c vmm/config/config_linux.c vmm/config/config_shape.c kernel/span.c arch/x86_64/cpu/mitigations.c arch/x86_64/cpu/mitigation_words.c */
+/* UNIT: @tests/unit/test_config_off.sources */
 /* Images without some of the options: keys and words name what they need, and one key is for all ends. */
 #undef CONFIG_VM_FLAT
 #undef CONFIG_VM_SHARING
