@@ -83,7 +83,12 @@ static void test_not_that(void **)
 	enable();
 	guest_out(vm, 0x43, 1, 0xb0);
 	goes_on();
+	/* It was on: this is a kernel that kexec has started. */
 	wr(0xf0, 0xff);
+	vm->intc->init(vcpu);
+	guest_out(vm, 0x43, 1, 0xb0);
+	goes_on();
+	vcpu->lapic->was_on = false;
 	vcpu->id = 1;
 	guest_out(vm, 0x43, 1, 0xb0);
 	vcpu->id = 0;
@@ -148,7 +153,7 @@ static void test_may_not(void **)
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, OFF), -EFAULT);
 	assert_int_equal(vm->end, VM_RUNNING);
 	assert_non_null(strstr(fake_host.log, "#GP, for the local APIC stays at 0xfee00000 in x2APIC mode\n"));
-	vcpu->lapic->svr = 0xff;
+	vcpu->lapic->was_on = false;
 	vm->is_linux = false;
 	assert_int_equal(guest_wrmsr(vm, MSR_APIC_BASE, OFF), -EFAULT);
 	assert_int_equal(vm->end, VM_RUNNING);

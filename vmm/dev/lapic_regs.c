@@ -86,8 +86,10 @@ static void write_lvt(struct lapic *l, u32 reg, u32 value)
 static void write_svr(struct lapic *l, u32 value)
 {
 	l->svr = value & 0x3ff;
-	if (l->svr & LAPIC_SVR_ENABLE)
+	if (l->svr & LAPIC_SVR_ENABLE) {
+		l->was_on = true;
 		return;
+	}
 	for (u32 reg = LAPIC_LVT_TIMER; reg <= LAPIC_LVT_ERROR; reg++)
 		write_lvt(l, reg, l->lvt[LAPIC_LVT(reg)]);
 }

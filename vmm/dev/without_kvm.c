@@ -16,10 +16,10 @@
 #define PIT_MODE_PORT 0x43
 #define PIT_MEASURES 0xb0u /* counter 2, which interrupts nobody, by two bytes, in mode 0 (Intel 8254 data sheet) */
 
-/* A Linux that has not got so far that it takes interrupts. */
+/* The Linux that was loaded, before it takes interrupts. */
 static bool begins(const struct vcpu *vcpu)
 {
-	return vcpu->vm->is_linux && !vcpu->id && !(vcpu->lapic->svr & LAPIC_SVR_ENABLE);
+	return vcpu->vm->is_linux && !vcpu->id && !vcpu->lapic->was_on;
 }
 
 /* False: it has shown that before. */
