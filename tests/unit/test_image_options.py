@@ -128,7 +128,9 @@ def test_keys(tmp_path, image):
     file = tmp_path / "f.conf"
     for key, option, needs in table:
         file.write_text("%s%s = %s\n" % (GOOD, key, KEYS[key]))
-        assert check("--each", "--image", image(), file) == ([], 0), key
+        lines, status = check("--each", "--image", image(), file)
+        # What is decided for the kernel is no complaint.
+        assert ([line for line in lines if "told the rate of its TSC" not in line], status) == ([], 0), key
         lines, status = check("--each", "--image", image(option), file)
         assert lines[0] == "f.conf:3: %s: needs CONFIG_%s" % (key, needs) and status == 1, (key, lines)
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/memory/guest_mem.c vmm/memory/guest_walk.c vmm/emulate/emulate.c vmm/emulate/emulate_mem.c vmm/emulate/lean_mmio.c vmm/emulate/decode.c vmm/emulate/decode_operand.c vmm/emulate/decode_table.c vmm/emulate/decode_vector.c vmm/dev/virtqueue.c vmm/dev/pvclock.c vmm/pvclock_scale.c @tests/unit/fake_vm.sources */
+/* UNIT: @tests/unit/test_lost_memory.sources */
 /*
  * A guest's memory is lost under the hypervisor's hands: copies, page walks, instructions, operands, rings, the clock. Each access
  * that meets the page fails, and ends that VM; one that has no region of mc_table would end this program, as it would the node.

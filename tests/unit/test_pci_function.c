@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_function.c kernel/pci/pci_masters.c kernel/pci/pci_port.c kernel/pci/pci_kept.c kernel/pci/pci_reset.c kernel/pci/pci_flr.c kernel/pci/pcicap.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: @tests/unit/test_pci_function.sources */
 /* What the host does to a function, on a model of one: quiet at boot, reset, taken back; and functions that do not obey. */
 #include <setjmp.h>
 #include <stdarg.h>
