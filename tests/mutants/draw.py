@@ -50,8 +50,9 @@ class Compiler:
         done = subprocess.run(["make", "-n", "-B", "V=1", "VERSION=mutant", "B=" + build, "all"], cwd=top, capture_output=True,
                               text=True, check=True, env=environment(top))
         found = re.findall(r"^((?:gcc|nasm) .*) -o (\S+\.o) (\S+\.(?:c|asm))(?: |$)", done.stdout, re.MULTILINE)
-        # NASM's line has two commands: the first makes the dependencies.
-        self.commands = {file: command.rsplit("&& ", 1)[-1] for command, output, file in found if layer_of(file)}
+        # NASM's line has two commands: the first makes the dependencies. gcc's writes them, too, and reads config.h as file 9.
+        self.commands = {file: re.sub(r" -MF \S+", "", command.rsplit("&& ", 1)[-1]).replace("/dev/fd/9", build + "/config.h")
+                         for command, output, file in found if layer_of(file)}
         self.originals = {}
         self.users = {}  # {included file: [those that are assembled with it]}
         for file in filter(lambda file: file.endswith(".asm"), self.commands):

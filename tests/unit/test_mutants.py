@@ -281,6 +281,13 @@ def test_shares():
     assert draw.layer_of("vmm/pci/pci_msi.c") == "vmm/pci" and draw.layer_of("vmm/vm.c") == "vmm"
 
 
+@pytest.mark.parametrize("file", ["kernel/string.c", "arch/x86_64/cpu/errata.c", "arch/x86_64/boot/entry.asm"])
+def test_this_trees_commands(file):
+    """As this tree's own make compiles them."""
+    compiler = draw.Compiler(draw.TOP)
+    assert compiler.object(file, compiler.read(file))
+
+
 def test_committed_mutants():
     with open(os.path.join(draw.TOP, "tests", "mutants", "committed"), encoding="utf-8") as f:
         mutants = [m for m, _ in draw.read(f.read())]
