@@ -622,7 +622,10 @@ const char *host_version(void)
 
 const char *host_image(void)
 {
-	return "default +VIRTIO";
+	const char *rest;
+
+	/* Dumps of versions before 0.2 do not say it. */
+	return find("image ", 0, &rest) ? rest : "unknown";
 }
 
 const struct cmdline *cmdline_of_boot(void)

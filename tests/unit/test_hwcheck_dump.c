@@ -103,6 +103,11 @@ const char *host_version(void)
 	return "1-g2";
 }
 
+const char *host_image(void)
+{
+	return "default -SCREEN";
+}
+
 u64 host_own_bytes(u64 *used)
 {
 	*used = 0x10;
@@ -329,6 +334,7 @@ static void test_node(void **)
 	with_model = true;
 	hwcheck_dump();
 	assert_string_equal(items[0].text, "host 200000 10 2000000 1 0 1-g2");
+	assert_string_equal(items[1].text, "image default -SCREEN");
 	item_of("cpu 0 10 1");
 	item_of("cpu 4 18 0");
 	item_of("node 1 200000");

@@ -186,6 +186,7 @@ static void put_node(void)
 	u64 used, own = host_own_bytes(&used);
 
 	fact("host %lx %lx %lu %u %u %s", own, used, host_tsc_khz(), host_tsc_stable(), host_is_x2apic(), host_version());
+	fact("image %s", host_image());
 	for (unsigned i = 0; (cpu = host_cpu_info(i)); i++)
 		fact("cpu %u %x %u", i, cpu->apic_id, cpu->online);
 	for (unsigned i = 0; i < host_node_count(); i++)
