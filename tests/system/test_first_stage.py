@@ -128,7 +128,7 @@ def build(unit, folder, *flags):
     return path
 
 
-def start(unit, name, folder, stage, image, dma, words=""):
+def start(unit, name, folder, stage, image, dma, words="", more=()):
     """A node that is running this; edu is a VM's, whose guest has it write within its memory and beside it."""
     name += "-" + type(unit).__name__.lower()
     text = tiny.Guest("rogue", "qemu").vm(last=True).replace("pci = 1234:11e8", "pci = 00:09.0") + "dma = %s\n" % dma
@@ -141,7 +141,7 @@ def start(unit, name, folder, stage, image, dma, words=""):
     vms = {"other.conf": other, "rogue.conf": text} if dma == "iommu" else {"rogue.conf": text}
     iso = node.margay_iso(name, vms, {"rogue": tiny.elf("rogue"), "hypercall": tiny.elf("hypercall"), "margay": stripped}, words,
                           elf=stage, check=False)
-    extra = unit.extra + edu_device.EDU + ["-device", "e1000e,addr=a"] + qemu_monitor.arguments(folder)
+    extra = unit.extra + edu_device.EDU + ["-device", "e1000e,addr=a"] + qemu_monitor.arguments(folder) + [*more]
     return node.start(name, "qemu", iso, memory="256M", timeout=60, extra=extra)
 
 
@@ -188,9 +188,10 @@ def test_switched_off(tmp_path, unit, how):
 
 
 def test_tiny_image(tmp_path, unit):
-    """One that knows no PCI function switches all off, too. It has no lines but of errors: the first is behind that."""
+    """One that knows no PCI function switches all off, too. It has no lines but of errors: the first is behind that, and the node
+    ends soon; the machine stays."""
     elf = configs.build(configs.load("tiny"), os.path.join(configs.CONFIGS, "tiny"))
-    with start(unit, "first-stage-tiny", tmp_path, unit.stage, elf, "identity") as running:
+    with start(unit, "first-stage-tiny", tmp_path, unit.stage, elf, "identity", more=("-action", "shutdown=pause")) as running:
         running.expect(r"rogue\.conf:\d+: ")
         assert unit.left_on(qemu_monitor.Monitor(tmp_path))[:2] == [False, False]
 

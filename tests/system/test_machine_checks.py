@@ -136,7 +136,7 @@ def test_corrected_in_time(tmp_path):
 def test_lost_page_of_a_guest(tmp_path, on_mce):
     """Told to a CPU that had nothing to do with it: the guest has the page no longer. Its next use of it is an exit, and no machine
     check: that ends the VM, or is told to the guest, in one line."""
-    vms = {"a.conf": vm("a", "touch at=0x900000%s" % (" mce=1" if on_mce == "inject" else ""), cpus="1-1", on_mce=on_mce),
+    vms = {"a.conf": vm("a", "touch at=%d%s" % (9 << 20, " mce=1" if on_mce == "inject" else ""), cpus="1-1", on_mce=on_mce),
            "b.conf": vm("b", "tick", cpus="0-0")}
     elf = node.variant("vm-machine-checks", "VM_MACHINE_CHECKS=y")
     with start("mce-page-" + on_mce, "qemu", vms, 3, extra=qemu_monitor.arguments(tmp_path), elf=elf) as running:
