@@ -77,13 +77,13 @@ $(O)/kernel/version.o: $(B)/version
 $(O)/kernel/version.o: CFLAGS += -DMARGAY_VERSION='"$(shell cat $(B)/version)"'
 
 # Which image it is, and what it lacks: in its text, and as a section of its own, for the tools.
-$(B)/options: $(B)/auto.conf tools/image-options Kconfig $(wildcard configs/*_defconfig)
+$(B)/image-options: $(B)/auto.conf tools/image-options Kconfig $(wildcard configs/*_defconfig)
 	$(call say,OPTIONS,$@)
 	$(Q)tools/image-options $(B)/.config > $@
-$(B)/options.o: $(B)/options
+$(B)/image-options.o: $(B)/image-options
 	$(Q)printf '.section .margay_options,"",@progbits\n.incbin "$<"\n' | $(CC) -c -x assembler -o $@ -
-$(O)/kernel/version.o: $(B)/options
-$(O)/kernel/version.o: CFLAGS += -DMARGAY_IMAGE='"$(shell sed -n 's/^image //p' $(B)/options)"'
+$(O)/kernel/version.o: $(B)/image-options
+$(O)/kernel/version.o: CFLAGS += -DMARGAY_IMAGE='"$(shell sed -n 's/^image //p' $(B)/image-options)"'
 
 # The objects and directories of the last link: a file that goes away relinks.
 $(B)/objects.list: FORCE
@@ -113,9 +113,9 @@ $(B)/font.o: $(B)/font.S
 ifdef CONFIG_SYMBOLS
 # Two passes: the symbol table comes last in its section, so that it does not
 # move what it names.
-$(B)/margay.pass1.elf: $(OBJS) $(FONT) $(B)/options.o $(LDS) $(B)/objects.list
+$(B)/margay.pass1.elf: $(OBJS) $(FONT) $(B)/image-options.o $(LDS) $(B)/objects.list
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/options.o
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/image-options.o
 
 $(B)/symtab.S: $(B)/margay.pass1.elf tools/mksyms
 	$(call say,SYMS,$@)
@@ -124,11 +124,11 @@ $(B)/symtab.S: $(B)/margay.pass1.elf tools/mksyms
 $(B)/symtab.o: $(B)/symtab.S
 	$(Q)$(CC) -c -o $@ $<
 
-$(B)/margay.elf: $(OBJS) $(FONT) $(B)/options.o $(B)/symtab.o $(LDS)
+$(B)/margay.elf: $(OBJS) $(FONT) $(B)/image-options.o $(B)/symtab.o $(LDS)
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/options.o $(B)/symtab.o
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/image-options.o $(B)/symtab.o
 else
-$(B)/margay.elf: $(OBJS) $(FONT) $(B)/options.o $(LDS) $(B)/objects.list
+$(B)/margay.elf: $(OBJS) $(FONT) $(B)/image-options.o $(LDS) $(B)/objects.list
 	$(call say,LD,$@)
-	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/options.o
+	$(Q)$(LINK) -o $@ $(OBJS) $(FONT) $(B)/image-options.o
 endif
