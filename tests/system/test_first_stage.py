@@ -191,7 +191,8 @@ def test_tiny_image(tmp_path, unit):
     """One that knows no PCI function switches all off, too. It has no lines but of errors: the first is behind that, and the node
     ends soon; the machine stays."""
     elf = configs.build(configs.load("tiny"), os.path.join(configs.CONFIGS, "tiny"))
-    with start(unit, "first-stage-tiny", tmp_path, unit.stage, elf, "identity", more=("-action", "shutdown=pause")) as running:
+    hold = ("-action", "shutdown=pause")
+    with start(unit, "first-stage-tiny", tmp_path, unit.stage_quiet, elf, "identity", more=hold) as running:
         running.expect(r"rogue\.conf:\d+: ")
         assert unit.left_on(qemu_monitor.Monitor(tmp_path))[:2] == [False, False]
 
