@@ -21,6 +21,7 @@
 #include "vmm/lean.h"
 #include "vmm/memory/guest_mem.h"
 #include "vmm/vcpu.h"
+#include "vmm/vm_parts.h"
 #include "vmm/vdev.h"
 
 extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
@@ -91,6 +92,7 @@ static int setup(void **)
 	fake_host_reset();
 	vm = fake_vm_create(MIB(2));
 	vcpu = vm->vcpus[0];
+	vm_parts(vm)->cpuid.phys_bits = 40;
 	context = (struct hvm_context){ .cr0 = CR0_PG | CR0_PE | CR0_WP, .cr3 = 0x1000, .cr4 = CR4_PAE,
 					.efer = EFER_LME | EFER_LMA, .cs_attr = SEG_ATTR_L };
 	put(0x1000, 0x2000 | PTE_P | PTE_W);
