@@ -455,6 +455,35 @@ static void test_cut_in_goes(void **)
 	assert_string_equal(last_line(2, line), "net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=0");
 }
 
+/* One that waits for the rest of its way: its guest puts another sender's address, or nonsense, in its place. */
+static void test_other_frame_meanwhile(void **)
+{
+	char line[300];
+
+	for (unsigned n = 0; n < 2; n++) {
+		use(n);
+		drive(0, 2, 0);
+		for (unsigned i = 0; i < 120; i++)
+			offer_buffer(1526);
+	}
+	use(2);
+	drive(0, 2, ALL);
+	queue_frame(make(0, BROADCAST, MAC(3), 60000, 1000), HEADERS + 60000);
+	notify();
+	assert_int_equal(used(TX), 0);
+	use(0);
+	assert_in_range(used(RX), 2, 50);
+	memcpy(guest_ptr(guest[2].vm, gpa(SEND_AT + HEADER + 6), 6), (u8[]){ 2, 0, 0, 0, 0, 2 }, 6);
+	use(2);
+	finish();
+	assert_int_equal(used(TX), 1);
+	use(0);
+	assert_in_range(used(RX), 2, 50);
+	use(1);
+	assert_int_equal(used(RX), 0);
+	assert_string_equal(last_line(2, line), "net0: sent=1 large=1 bytes=60054 received=0 large=0 bytes=0 dropped=0 bad=1");
+}
+
 /* Receivers that are reset, that may reach no memory, whose vCPU has left, and that are gone. */
 static void test_gone(void **)
 {
@@ -717,6 +746,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		TEST(test_device), TEST(test_frame), TEST(test_notifications), TEST(test_merged), TEST(test_shapes),
 		TEST(test_made_plain), TEST(test_bad), TEST(test_one_address), TEST(test_bound), TEST(test_cut_in_goes),
+		TEST(test_other_frame_meanwhile),
 		TEST(test_gone), TEST(test_paused), TEST(test_pause_waits), TEST(test_pairs), TEST(test_at_once),
 		TEST(test_lost_memory),
 	};

@@ -53,7 +53,7 @@ struct port {
 	bool stopped;             /* a vCPU has left: no more interrupts */
 	u16 pairs;                /* that the driver uses */
 	struct net_hand {
-		bool admitted;
+		bool counted;
 		unsigned at;      /* how far it has come among the ports, */
 		u32 piece;        /* and to the next of them, if it is cut */
 	} hand[NET_PAIRS];        /* by pair: the frame in hand */

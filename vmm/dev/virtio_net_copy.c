@@ -251,16 +251,18 @@ static u64 mac_at(const u8 *p)
 	return mac;
 }
 
-/* May it come in? Then it is counted. */
-static bool admit(struct port *p, unsigned pair, const struct frame *f)
+/* Asked anew each time that a frame goes on: the guest may have put another in its place meanwhile. */
+static bool may_come(struct port *p, const struct frame *f)
 {
-	if (!net_admit(&p->segment->net, &p->net, mac_at(f->head + 6), (u32)(host_tsc() / (host_tsc_khz() * 1000))))
-		return false;
+	return net_admit(&p->segment->net, &p->net, mac_at(f->head + 6), (u32)(host_tsc() / (host_tsc_khz() * 1000)));
+}
+
+static void count(struct port *p, unsigned pair, const struct frame *f)
+{
 	p->pair_of[net_flow(f->head, f->head_size) % NET_FLOWS] = (u8)pair;
 	p->sent.frames++;
 	p->sent.bytes += f->size;
 	p->sent.large += f->header.gso_type != NET_GSO_NONE;
-	return true;
 }
 
 /* The frame in hand, to one port after the other. False: so much has been done that the rest must wait. */
@@ -273,11 +275,13 @@ static bool forward(struct port *p, unsigned pair, const struct frame *f, struct
 	struct net_port *to;
 
 	h->done += 2 * net->bridges * COST_BRIDGE;
-	if (!hand->admitted && !admit(p, pair, f)) {
+	if (!may_come(p, f)) {
 		p->bad++;
 		return true;
 	}
-	hand->admitted = true;
+	if (!hand->counted)
+		count(p, pair, f);
+	hand->counted = true;
 	owner = net_owner(net, mac);
 	while ((to = net_next(net, &p->net, mac, owner, &hand->at))) {
 		if (!deliver(p->segment, container_of(to, struct port, net), f, &hand->piece, h)) {
