@@ -36,8 +36,7 @@ downloads: $(GUEST) guest-backports $(G)/initrd-drivers newer-qemu fast-bochs
 newer-qemu:
 	$(Q)tools/newer-qemu $(CURDIR)/build/qemu-11.1
 
-# Kernels with it and its drivers built in, and some that are nobody's guest, for the full tier; twenty minutes when they are not
-# there yet.
+# Kernels with it and its drivers built in, and some that are nobody's guest, for the full tier; an hour when they are not there.
 .PHONY: guest-kernels
 guest-kernels: $(GUEST)
 	$(Q)tools/guest-kernel $(G) 6.1 6.12

@@ -8,11 +8,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <margay/has.h>
 #include "vmm/load/bzimage.h"
 #include "vmm/load/linux_built.h"
 
 #define STEP (1u << 20)
-#define UNKNOWN "what it was built with is not known; the node finds out when it runs"
+#define LARGEST (1u << 30) /* a kernel has 60 MB; what unpacks to more is none */
+#define UNKNOWN "what it was built with is not known"
 
 /* How the kernel in a bzImage begins (Linux, lib/decompress.c), and what unpacks it. */
 static const struct {
@@ -31,20 +33,25 @@ static void run(const char *program, int from, int to)
 	_exit(1);
 }
 
+/* NULL: it is too large, or there is no memory for it. */
 static u8 *read_all(int from, size_t *size)
 {
 	u8 *data = NULL;
-	ssize_t got = 1;
 
-	for (*size = 0; got > 0; *size += got > 0 ? (size_t)got : 0) {
+	for (*size = 0; *size <= LARGEST;) {
 		u8 *larger = realloc(data, *size + STEP);
+		ssize_t got;
 
 		if (!larger)
 			break;
 		data = larger;
 		got = read(from, data + *size, STEP);
+		if (got <= 0)
+			return data;
+		*size += (size_t)got;
 	}
-	return data;
+	free(data);
+	return NULL;
 }
 
 /* What the program makes of so many bytes; the caller frees it. NULL: nothing. */
@@ -62,8 +69,11 @@ static u8 *unpack(const char *program, const u8 *packed, size_t packed_size, siz
 		return NULL;
 	}
 	child = fork();
-	if (!child)
+	if (!child) {
+		/* It ends when nobody reads any more. */
+		close(out[0]);
 		run(program, fileno(input), out[1]);
+	}
 	fclose(input);
 	close(out[1]);
 	data = child > 0 ? read_all(out[0], size) : NULL;
@@ -123,11 +133,15 @@ bool check_kernel(const struct vm_config *c, const void *data, size_t size, bool
 		fprintf(stderr, "%s\n", err.text);
 		return false;
 	}
-	if (clock)
+	if (clock && !HAS(CONFIG_VM_TSC_ONLY))
+		tell(c, clock, "the image has no CONFIG_VM_TSC_ONLY: it is told no rate of its TSC, and needs a CPU that says it");
+	else if (clock)
 		tell(c, clock, "it is told the rate of its TSC (tsc_early_khz=, which Linux knows from 5.8 on)");
 	if (x2apic && c->interrupts == VM_INTERRUPTS_AUTO)
 		tell(c, x2apic, "it takes no x2APIC mode, so interrupts = auto is emulated");
-	if (all && !clock && !x2apic)
-		tell(c, NULL, without & LINUX_BUILT_UNKNOWN ? UNKNOWN : "it uses KVM's clock and x2APIC mode");
+	if (all && !clock && !x2apic && without & LINUX_BUILT_UNKNOWN)
+		tell(c, NULL, HAS(CONFIG_VM_TSC_ONLY) ? UNKNOWN "; the node finds out when it runs" : UNKNOWN);
+	else if (all && !clock && !x2apic)
+		tell(c, NULL, "it uses KVM's clock and x2APIC mode");
 	return true;
 }

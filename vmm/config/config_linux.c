@@ -63,11 +63,16 @@ static struct span unquoted(struct span s)
 }
 
 /* '-' and '_' are one to Linux. */
+static char folded(char c)
+{
+	return c == '-' ? '_' : c;
+}
+
 static bool named(struct span s, const char *name)
 {
 	size_t i = 0;
 
-	while (i < s.n && name[i] && (s.p[i] == name[i] || (s.p[i] == '_' && name[i] == '-')))
+	while (i < s.n && name[i] && folded(s.p[i]) == folded(name[i]))
 		i++;
 	return i == s.n && !name[i];
 }

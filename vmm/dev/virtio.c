@@ -3,7 +3,6 @@
 #include "vmm/dev/virtio.h"
 
 #include <margay/errno.h>
-#include <margay/errno.h>
 #include <margay/string.h>
 
 #include "vmm/memory/guest_mem.h"

@@ -2,6 +2,7 @@
 /* See linux_built.h. */
 #include "vmm/load/linux_built.h"
 
+#include <margay/has.h>
 #include <margay/string.h>
 
 #include "vmm/load/elf.h"
@@ -50,7 +51,7 @@ const char *linux_no_clock(const struct vm_config *c, const void *data, u64 size
 {
 	const char *word = vm_config_linux(c, LINUX_NO_CLOCK);
 
-	if (!IS_ENABLED(CONFIG_VM_PVCLOCK))
+	if (!HAS(CONFIG_VM_PVCLOCK))
 		return "this image has no CONFIG_VM_PVCLOCK";
 	if (c->no_pvclock)
 		return "pvclock = no";

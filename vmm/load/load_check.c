@@ -46,7 +46,7 @@ const char *load_hint(const void *data, u64 size)
 /* As Linux gets it: with what stands behind the names of its modules. */
 static int check_cmdline(const struct vm_config *c, u32 max, bool no_clock, struct config_error *err)
 {
-	size_t n = strlen(c->cmdline) + (IS_ENABLED(CONFIG_VM_TSC_ONLY) && no_clock ? LINUX_TSC_RATE_MAX : 0);
+	size_t n = strlen(c->cmdline) + (HAS(CONFIG_VM_TSC_ONLY) && no_clock ? LINUX_TSC_RATE_MAX : 0);
 
 	for (unsigned i = 0; i < c->nr_modules; i++)
 		n += c->module[i].args[0] ? 1 + strlen(c->module[i].args) : 0;
