@@ -31,7 +31,7 @@ def test_wakes(machine, interrupts):
     with node.start("suspend-" + interrupts, machine, iso) as running:
         running.expect("^guest# ", prompt=True)
         running.send("insmod /button.ko; insmod /evdev.ko; echo 1 >/sys/power/pm_debug_messages\r")
-        running.send("cat %s >/tmp/keys & sleep 1; cat /sys/power/mem_sleep\r" % EVENTS)
+        running.send("cat %s >/tmp/keys & until ls -l /proc/$!/fd | grep -q input; do :; done; cat /sys/power/mem_sleep\r" % EVENTS)
         running.expect(r"^\[s2idle\]\r?$")
         console = Console(running)
         for turn in range(3):
@@ -41,7 +41,8 @@ def test_wakes(machine, interrupts):
             running.expect(r"^(\[vm0\] )?turn %d: 0 0\r?$" % turn)
         press(console)
         running.expect(r"^Console of vm0: .*\r?$")
-        running.send("\rsleep 1; wc -c </tmp/keys\r")
+        # And a second for more of them, which must not come.
+        running.send("\runtil [ $(wc -c </tmp/keys) -ge %d ]; do :; done; sleep 1; wc -c </tmp/keys\r" % PRESS)
         running.expect("^%d\r?$" % PRESS)
         running.send("poweroff -f\r")
         run = node.Run(running, running.wait())
