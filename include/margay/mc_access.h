@@ -85,7 +85,7 @@ static inline bool mc_copy(void *to, const void *from, u64 size)
 	u32 lost = 1;
 
 	asm volatile("1:\trep movsq\n\tmovq %4, %2\n\trep movsb\n\txorl %3, %3\n2:\n\t" MC_TABLE("2b")
-		     : "+D"(to), "+S"(from), "+c"(count), "+r"(lost) : "r"(rest) : "memory", "cc");
+		     : "+&D"(to), "+&S"(from), "+&c"(count), "+&r"(lost) : "r"(rest) : "memory", "cc");
 	return !lost;
 }
 
@@ -95,7 +95,7 @@ static inline bool mc_zero(void *to, u64 size)
 	u32 lost = 1;
 
 	asm volatile("1:\trep stosq\n\tmovq %3, %1\n\trep stosb\n\txorl %2, %2\n2:\n\t" MC_TABLE("2b")
-		     : "+D"(to), "+c"(count), "+r"(lost) : "r"(rest), "a"(0ull) : "memory", "cc");
+		     : "+&D"(to), "+&c"(count), "+&r"(lost) : "r"(rest), "a"(0ull) : "memory", "cc");
 	return !lost;
 }
 

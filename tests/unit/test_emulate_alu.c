@@ -57,6 +57,11 @@ int guest_fetch(struct vcpu *, const struct hvm_context *, u64, const u8 **out, 
 	return 0;
 }
 
+const u8 *guest_fetched(const struct vcpu *, const struct hvm_context *, u64)
+{
+	return insn_bytes;
+}
+
 static unsigned writes, reads;
 static bool asked; /* before the first read, whether it can be written */
 

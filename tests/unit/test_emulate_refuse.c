@@ -44,6 +44,11 @@ int guest_fetch(struct vcpu *, const struct hvm_context *, u64, const u8 **out, 
 	return 0;
 }
 
+const u8 *guest_fetched(const struct vcpu *, const struct hvm_context *, u64)
+{
+	return code;
+}
+
 void vcpu_raise(struct vcpu *, u8 vector)
 {
 	assert_int_equal(vector, VEC_UD);

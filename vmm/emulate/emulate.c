@@ -158,17 +158,17 @@ static unsigned plain_length(u32 bytes)
 unsigned emulate_peek_length(struct vcpu *vcpu)
 {
 	struct hvm_context c;
-	struct guest_fault f;
 	const u8 *code;
 	u32 bytes;
 	u64 addr;
 
 	hvm->get_context(vcpu, &c);
 	addr = code_address(vcpu, &c);
-	if ((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - sizeof(u32) || guest_fetch(vcpu, &c, addr, &code, &f))
+	if ((addr & (PAGE_SIZE - 1)) > PAGE_SIZE - sizeof(u32))
 		return 0;
+	code = guest_fetched(vcpu, &c, addr);
 	/* Lost: whoever decodes then says so. */
-	return mc_load32(code, &bytes) ? plain_length(bytes) : 0;
+	return code && mc_load32(code, &bytes) ? plain_length(bytes) : 0;
 }
 
 void emulate_skip_unknown(struct vcpu *vcpu)
@@ -264,7 +264,7 @@ void emulate_give_up(struct vcpu *vcpu, const char *why)
 		return;
 	}
 	hvm->get_segment(vcpu, SEG_CS, &cs);
-	(void)guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_READ, b, sizeof(b), &f);
+	(void)guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_DEBUG, b, sizeof(b), &f);
 	vm_log(vcpu->vm, "vcpu%u: %s at RIP %#lx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,
 	       vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
 	vcpu_die(vcpu, VM_END_CRASH);

@@ -55,12 +55,13 @@ void emulate_set_gpr(struct vcpu *vcpu, u8 reg, unsigned size, bool rex, u64 val
 
 /*
  * Operand access at a linear address: RAM, a device, or nothing (reads as
- * ones, writes vanish). size 1, 2, 4 or 8; a value to write may have more bits. 0, or -EFAULT with #PF or #GP raised.
+ * ones, writes vanish). size 1, 2, 4 or 8; a value to write may have more bits. 0; -EFAULT with #PF or #GP raised; -EAGAIN: the
+ * machine has lost a page of it, which the guest has been told, or its VM has ended: nothing of the instruction is carried out.
  */
 int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value);
 int emulate_mem_write(struct vcpu *vcpu, u64 gva, unsigned size, u64 value);
 /*
- * Would a write do it, of up to a page? 0, or -EFAULT with the exception raised. Before the read of an instruction that writes
+ * Would a write do it, of up to a page? As above. Before the read of an instruction that writes
  * there, too, for a device's register may change by being read.
  */
 int emulate_mem_writable(struct vcpu *vcpu, u64 gva, unsigned size);
@@ -91,8 +92,8 @@ void emulate_retire(struct vcpu *vcpu);
 
 /*
  * arithmetic.c, exchange.c, vector.c and strings.c, only in images with VM_EMULATE_ALL. All carry the instruction out but for
- * RIP: 0; -EFAULT with an exception raised; -EINVAL: not one of theirs; strings also -EAGAIN: more repetitions, come back to
- * the same RIP.
+ * RIP: 0; -EFAULT with an exception raised; -EINVAL: not one of theirs; -EAGAIN: come back to the same RIP, for memory is lost,
+ * or a string has more repetitions.
  */
 int emulate_arithmetic(struct vcpu *vcpu, const struct insn *insn);
 int emulate_exchange(struct vcpu *vcpu, const struct insn *insn);

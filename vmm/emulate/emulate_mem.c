@@ -44,8 +44,6 @@ static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write
 	if (ram) {
 		if (!(write ? mc_copy(ram, value, size) : mc_copy(value, ram, size)))
 			guest_lost(vcpu->vm);
-	} else if (IS_ENABLED(CONFIG_MACHINE_CHECKS) && unlikely(guest_is_lost(vcpu->vm, addr))) {
-		vcpu_lost_access(vcpu, addr);
 	} else if (likely(!(size & (size - 1)) && IS_ALIGNED(addr.v, size))) {
 		access_device(vcpu, addr.v, size, write, value);
 	} else {
@@ -96,17 +94,32 @@ static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_
 		err = guest_translate(vcpu, gva + first, access, &page[1], &f);
 	if (err == -EFAULT)
 		vcpu_raise_page_fault(vcpu, f.cr2, f.error);
-	/* Its VM has ended: it never comes back to it. */
+	/* Lost: its VM has ended, or is told by #MC, and begins again. */
 	return err == -EIO ? -EAGAIN : err;
+}
+
+/* Of an access that would begin at it. It is told of once, before any of the instruction is carried out. */
+static bool meets_lost(struct vcpu *vcpu, gpa_t page)
+{
+	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || likely(!guest_is_lost(vcpu->vm, page)))
+		return false;
+	vcpu_lost_access(vcpu, page);
+	return true;
 }
 
 /* translate(), but for what the CPU has translated. */
 static int find_pages(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_t page[2])
 {
-	if (unlikely(!translated(vcpu, gva, write) || first_part(gva, size) < size))
-		return translate(vcpu, gva, size, write, page);
-	page[0] = vcpu->access.gpa;
-	return 0;
+	unsigned first = first_part(gva, size);
+	int err = 0;
+
+	if (unlikely(!translated(vcpu, gva, write) || first < size))
+		err = translate(vcpu, gva, size, write, page);
+	else
+		page[0] = vcpu->access.gpa;
+	if (!err && (meets_lost(vcpu, page[0]) || (first < size && meets_lost(vcpu, page[1]))))
+		err = -EAGAIN;
+	return err;
 }
 
 static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u64 *value)

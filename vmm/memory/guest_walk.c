@@ -247,16 +247,20 @@ static noinline int fetch_anew(struct vcpu *vcpu, const struct hvm_context *c, u
 	return 0;
 }
 
-int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+const u8 *guest_fetched(const struct vcpu *vcpu, const struct hvm_context *c, u64 gva)
 {
 	const struct guest_path *path = &vcpu->fetched;
 	u64 offset = gva & (PAGE_SIZE - 1);
 
-	if (IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ||
-	    unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) || !path_holds(path)))
-		return fetch_anew(vcpu, c, gva, out, f);
-	*out = path->page + offset;
-	return 0;
+	if (unlikely(!path->page || path->gva != gva - offset || !same_context(&path->context, c) || !path_holds(path)))
+		return NULL;
+	return path->page + offset;
+}
+
+int guest_fetch(struct vcpu *vcpu, const struct hvm_context *c, u64 gva, const u8 **out, struct guest_fault *f)
+{
+	*out = IS_ENABLED(CONFIG_OPTIMIZE_SIZE) ? NULL : guest_fetched(vcpu, c, gva);
+	return *out ? 0 : fetch_anew(vcpu, c, gva, out, f);
 }
 
 int guest_read_virt(struct vcpu *vcpu, u64 gva, enum guest_access access, void *buf, unsigned size, struct guest_fault *f)

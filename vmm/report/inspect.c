@@ -59,7 +59,7 @@ static void code(struct vcpu *vcpu, inspect_line line)
 	u8 b[CODE_BYTES];
 
 	hvm->get_segment(vcpu, SEG_CS, &cs);
-	if (guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_READ, b, sizeof(b), &f))
+	if (guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_DEBUG, b, sizeof(b), &f))
 		return;
 	for (unsigned i = 0; i < CODE_BYTES; i++)
 		snprintf(text + 3 * i, sizeof(text) - 3 * i, " %02x", b[i]);
@@ -73,7 +73,7 @@ static void stack(struct vcpu *vcpu, inspect_line line)
 	struct segment ss;
 
 	hvm->get_segment(vcpu, SEG_SS, &ss);
-	if (guest_read_virt(vcpu, ss.base + vcpu->regs.gpr[GPR_RSP], ACCESS_READ, words, sizeof(words), &f))
+	if (guest_read_virt(vcpu, ss.base + vcpu->regs.gpr[GPR_RSP], ACCESS_DEBUG, words, sizeof(words), &f))
 		return;
 	for (unsigned i = 0; i < STACK_WORDS; i += 4)
 		say("stack %016lx %016lx %016lx %016lx", words[i], words[i + 1], words[i + 2], words[i + 3]);
@@ -88,7 +88,7 @@ static void backtrace(struct vcpu *vcpu, inspect_line line)
 	if (!(hvm->get(vcpu, HVM_EFER) & EFER_LMA))
 		return;
 	for (unsigned i = 0; i < DEPTH && frame; i++) {
-		if (guest_read_virt(vcpu, frame, ACCESS_READ, f, sizeof(f), &fault))
+		if (guest_read_virt(vcpu, frame, ACCESS_DEBUG, f, sizeof(f), &fault))
 			return;
 		say("from %016lx", f[1]);
 		if (f[0] <= frame)
