@@ -189,23 +189,26 @@ bool monitor_asked_again(struct slot *s)
 	return wanted;
 }
 
-int monitor_vm_start(unsigned i)
+/* operator: by somebody's word, which is none of the restarts that count. */
+static int start(unsigned i, bool operator)
 {
 	struct slot *s = &monitor_slots[i];
-	bool ends;
+	bool ends, waits;
 	int err;
 
 	spin_lock(&monitor_lock);
+	waits = SLOTS_WAIT && s->config && s->state == WAITING && s->starts && !monitor_has_functions(s);
 	ends = s->state == ENDING || s->state == ENDED || (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
 	err = !s->config ? -EINVAL : !hvm ? -ENODEV : s->state == STARTED && !ends ? -EBUSY : 0;
-	if (!err && !ends)
+	if (!err && !ends && !waits)
 		s->state = STARTED;
-	if (!err)
+	if (!err && operator)
 		s->restarts.count = 0;
 	s->again = ends || (err && s->again);
 	s->stopped = s->stopped && err;
 	spin_unlock(&monitor_lock);
-	if (err || ends)
+	/* What it waits for is its own of before: it starts when that has been reset. */
+	if (err || ends || waits)
 		return err;
 	monitor_get_running();
 	s->starter = (struct host_work){ .name = "starter", .run = start_item };
@@ -225,12 +228,25 @@ int monitor_vm_start(unsigned i)
 	return err;
 }
 
+int monitor_vm_start(unsigned i)
+{
+	return start(i, true);
+}
+
+int monitor_start_waiting(unsigned i)
+{
+	return start(i, false);
+}
+
 int monitor_vm_stop(unsigned i, bool again)
 {
 	struct vm *vm = monitor_vm_hold(i);
 	struct slot *s = &monitor_slots[i];
-	bool starts;
+	bool starts, waits = SLOTS_WAIT && !again && s->state == WAITING && s->starts;
 
+	/* It was to start again. */
+	if (waits)
+		s->state = OVER;
 	if (vm)
 		vm_end(vm, VM_END_STOPPED);
 	else if (IS_ENABLED(CONFIG_LOST_CPUS))
@@ -241,7 +257,7 @@ int monitor_vm_stop(unsigned i, bool again)
 	if (vm || !again)
 		s->again = again;
 	monitor_vm_release();
-	return vm || starts ? 0 : -ENODEV;
+	return vm || starts || waits ? 0 : -ENODEV;
 }
 
 void monitor_node_end(bool reboot)

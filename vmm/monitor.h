@@ -85,6 +85,8 @@ void monitor_vm_ended(struct vm *vm);
  * or end, behind which this one starts. Any CPU, not with monitor_vm_hold().
  */
 int monitor_vm_start(unsigned i);
+/* The same of one that is WAITING for what can be had now: by nobody's word, so that it counts as the restart that it is. */
+int monitor_start_waiting(unsigned i);
 
 /*
  * Ends a VM that runs, whatever its guest does, or that is about to run;

@@ -33,7 +33,7 @@ static void start_all(void)
 		ready = s->config && s->state == WAITING && (!s->after || s->after->state >= ENDED) && monitor_has_functions(s);
 		spin_unlock(&monitor_lock);
 		/* Somebody else may have started it meanwhile. */
-		if (ready && monitor_vm_start(i) == -ENOSPC)
+		if (ready && monitor_start_waiting(i) == -ENOSPC)
 			host_log("%s: not started: no CPU is free", monitor_vm_name(i));
 	}
 }

@@ -49,7 +49,7 @@ struct vm {
 	bool still_sends;         /* by an ICR of a CPU that was given up its guest might: vm_still_sends(); atomic */
 	bool quarantined;         /* a device may still write to its memory: that is not given back */
 	bool leaving;             /* somebody waits for its vCPUs to leave, and has it taken down; atomic */
-	bool abandoned;           /* vm_wait_empty() has given up vCPUs */
+	bool abandoned;           /* lost_cpus.c has given up vCPUs */
 	unsigned ready;           /* vCPUs that are prepared; atomic */
 	s64 tsc_offset;
 	u64 started_at;           /* host TSC */

@@ -138,7 +138,7 @@ bool host_sriov_on(unsigned index);
  * coming, and want the same call again, soon; -EINVAL: not prepared; -EIO: they do not come. One caller at a time.
  */
 int host_sriov_enable(unsigned index, unsigned count);
-/* Switches all off: they are quiet and no VM's. */
+/* Switches all off. They are quiet and no VM's; or their VM has not let go of them in time, and finds nothing there. */
 void host_sriov_disable(unsigned index);
 /* For an operator: how many VFs the function has or can have, or why none. False: it is not one that has any. */
 bool host_sriov_text(unsigned index, char *text, size_t size);

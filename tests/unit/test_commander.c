@@ -465,7 +465,7 @@ static void test_files(void **)
 	/* Not its file: that is the name of whose a function is that did not stop, and would be the next VM's. */
 	pci_holder = monitor_slots[1].config;
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), EBUSY);
-	assert_non_null(strstr(text(), "e: a CPU or a function of it did not stop: it stays until the node restarts"));
+	assert_non_null(strstr(text(), "e: a CPU or a function of it has not stopped: where it does not in a minute, it"));
 	pci_holder = NULL;
 	assert_int_equal(ask(COMMANDER_DESTROY, "e"), 0);
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);

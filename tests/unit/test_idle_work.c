@@ -77,7 +77,7 @@ static void test_steps(void **)
 	assert_int_equal(windows, 5);
 }
 
-/* A CPU that gets work passes it on to one that has none and is past its boot; where there is none nobody is disturbed. */
+/* A CPU that gets work passes it on to one that has none, and is past its boot and not given up; else nobody is disturbed. */
 static void test_passed_on(void **)
 {
 	static struct host_work busy;
@@ -90,6 +90,9 @@ static void test_passed_on(void **)
 	host_idle_work(&first);
 	assert_int_equal(kicked, 0);
 	cpus[2].looping = true;
+	idle_work_pass_on();
+	assert_int_equal(kicked, 0);
+	cpus[2].online = true;
 	idle_work_pass_on();
 	assert_int_equal(kicked, BIT(2));
 	/* Not to itself. */

@@ -356,9 +356,11 @@ static void test_count(void **)
 	assert_int_equal(get(PCI_SRIOV_NUM_VFS), 0);
 	put(PCI_SRIOV_NUM_VFS + 1, 1, 0xff);
 	assert_int_equal(get(PCI_SRIOV_NUM_VFS), 0);
-	/* None is not some. */
+	/* None is not some: it never begins, however often it is asked for, and no line says so. */
+	reports = 0;
 	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
 	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
+	assert_int_equal(reports, 0);
 	put(PCI_SRIOV_NUM_VFS, 2, 2);
 	put(PCI_SRIOV_CONTROL, 2, 0xffff);
 	assert_int_equal(on, 2);

@@ -438,6 +438,12 @@ static void absent_are_not_waited_for(void **)
 	assert_int_equal(vm_unmap(&vcpus[0], gpa(1), PAGE_SIZE), -EINVAL);
 	vm_stage2_unlock(&parts.vm);
 	assert_int_equal(kicked[1], 0);
+	/* One that is absent itself, as it serves a call, stays so. */
+	shootdown_leave(&vcpus[0]);
+	vm_stage2_lock(&vcpus[0]);
+	assert_int_equal(vm_unmap(&vcpus[0], gpa(0), PAGE_SIZE), 0);
+	vm_stage2_unlock(&parts.vm);
+	assert_true(vcpus[0].stage2_seen == STAGE2_ABSENT);
 	stage2_destroy(&parts.stage2);
 }
 

@@ -37,7 +37,7 @@ const char *monitor_vm_name(unsigned i)
 	return monitor_slots[i].config->name;
 }
 
-int monitor_vm_start(unsigned i)
+int monitor_start_waiting(unsigned i)
 {
 	assert_int_equal(i, 0);
 	assert_int_equal(monitor_slots[0].state, WAITING);

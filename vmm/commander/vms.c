@@ -325,8 +325,8 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	}
 	spin_unlock(&monitor_lock);
 	if (stays)
-		return commander_refuse(EBUSY, "%s: a CPU or a function of it did not stop: it stays until the node restarts",
-					s->config->name);
+		return commander_refuse(EBUSY, "%s: a CPU or a function of it has not stopped: where it does not in a minute, "
+					"it stays until the node restarts", s->config->name);
 	if (!over)
 		return commander_refuse(EBUSY, "%s is not over: stop it first", s->config->name);
 	/* Its name has gone before this is read: a command that comes now does not find it. */

@@ -95,7 +95,9 @@ int vm_unmap_for_cpus(struct vcpu *vcpu, gpa_t gpa, u64 size)
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		if (__atomic_load_n(&vm->vcpus[i]->stage2_seen, __ATOMIC_SEQ_CST) != STAGE2_ABSENT)
 			vcpu_kick(vm->vcpus[i]);
-	shootdown_note(vcpu);
+	/* One that is absent and serves a call stays so: nobody waits for it. */
+	if (vcpu->stage2_seen != STAGE2_ABSENT)
+		shootdown_note(vcpu);
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)
 		if (!wait_for(vm->vcpus[i], count))
 			return err;

@@ -46,13 +46,18 @@ static void give_memory(struct pci_end *e)
 static bool go_on(struct host_idle_work *work)
 {
 	struct pci_end *e = container_of(work, struct pci_end, idle);
-	bool left = pci_end_step(e);
+	bool left = pci_end_step(e), settled = false;
 
 	for (unsigned i = 0; i < e->count; i++)
-		if (e->of[i].lingers && e->of[i].result != -EBUSY)
+		if (e->of[i].lingers && e->of[i].result != -EBUSY) {
 			settle(e, i);
-	if (left)
+			settled = true;
+		}
+	if (left) {
+		if (settled)
+			monitor_start_functions();
 		return true;
+	}
 	give_memory(e);
 	pci_root_free(e);
 	monitor_start_functions();

@@ -8,8 +8,9 @@ void pci_reset_begin(struct pci_reset *r, unsigned index, bool vfs)
 {
 	u32 command = host_pci_read(index, PCI_REG_COMMAND, 2);
 
-	/* Its first step does that, too, but may be far. */
-	host_pci_write(index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_MASTER);
+	/* Its first step does that, too, but may be far. One that is away reads as ones, which are not to be written. */
+	if (command != 0xffff)
+		host_pci_write(index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_MASTER);
 	r->vfs = vfs;
 	r->since = host_tsc();
 	host_pci_reset_begin(&r->host, index);

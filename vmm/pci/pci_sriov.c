@@ -369,8 +369,8 @@ unsigned pci_sriov_write(struct pci_device *d, u16 offset, unsigned size, u32 va
 
 	value <<= (offset & 3) * 8;
 	if (at == PCI_SRIOV_CONTROL) {
-		/* They come or go, or the card starts anew: that ends first (9.3.3.3.1). */
-		u32 bits = lanes & (PCI_SRIOV_MEMORY | (d->busy ? 0 : PCI_SRIOV_ENABLE));
+		/* They come or go, or the card starts anew: that ends first (9.3.3.3.1). None of them cannot come. */
+		u32 bits = lanes & (PCI_SRIOV_MEMORY | (d->busy || !s->count ? 0 : PCI_SRIOV_ENABLE));
 
 		s->control = (u16)((old & ~bits) | (value & bits));
 		return (old ^ s->control) & PCI_SRIOV_ENABLE ? PCI_CHANGED_VFS : 0;
