@@ -41,7 +41,7 @@ unsigned linux_built_without(const void *data, u64 size)
 {
 	struct elf_image img;
 
-	if (!elf_is_elf(data, size) || elf_parse(data, size, &img) || !knows(data, &img, LINUX_WORD))
+	if (!HAS(CONFIG_ELF) || !elf_is_elf(data, size) || elf_parse(data, size, &img) || !knows(data, &img, LINUX_WORD))
 		return LINUX_BUILT_UNKNOWN;
 	return (knows(data, &img, KVM_WORD) ? 0 : LINUX_BUILT_NO_KVM_GUEST) |
 	       (knows(data, &img, X2APIC_WORD) ? 0 : LINUX_BUILT_NO_X2APIC);
