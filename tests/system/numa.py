@@ -161,10 +161,11 @@ class Machine:
             at += size
         return found
 
-    def count(self, code):
-        """Arguments that let qemu_memory.c count what the code at [code[0], code[1]) accesses."""
+    def count(self, *codes):
+        """Arguments that let qemu_memory.c count what the code at each [code[0], code[1]) accesses."""
+        code = "".join(",code=%#x-%#x" % part for part in codes)
         ram = "".join(",ram=%#x-%#x-%d" % part[:3] for part in self.ranges())
-        return ["-plugin", "%s,out=%s,code=%#x-%#x%s" % (PLUGIN, self.path("-counters"), code[0], code[1], ram)]
+        return ["-plugin", "%s,out=%s%s%s" % (PLUGIN, self.path("-counters"), code, ram)]
 
     def counted(self):
         """What count() has counted by now: {(CPU, node): Accesses}, and how often the CPUs took turns."""

@@ -3,9 +3,9 @@
  * A plugin for QEMU's TCG that counts memory accesses from outside of whatever
  * runs: which CPU loads from and stores to which NUMA node, by the machine's
  * physical address, that is, behind guest paging and nested paging. Counted
- * is what the instructions at [LO, HI) do, virtual addresses.
+ * is what the instructions at all [LO, HI) do, virtual addresses.
  *
- *   -plugin qemu_memory.so,out=FILE,code=LO-HI,ram=START-END-NODE[,ram=...]...
+ *   -plugin qemu_memory.so,out=FILE,code=LO-HI[,code=...]...,ram=START-END-NODE[,ram=...]...
  *
  * FILE is a struct counters, mapped, so that it can be read at any time.
  */
@@ -44,7 +44,10 @@ struct counters {
 };
 
 static struct counters *counters;
-static uint64_t code_lo, code_hi;
+static struct {
+	uint64_t lo, hi;
+} code[RANGES];
+static unsigned nr_code;
 static struct {
 	uint64_t start, end;
 	unsigned node;
@@ -75,6 +78,14 @@ static void accessed(unsigned vcpu, meminfo info, uint64_t vaddr, void *data)
 	__atomic_fetch_add(&counters->elsewhere, 1, __ATOMIC_RELAXED);
 }
 
+static bool is_counted(uint64_t address)
+{
+	for (unsigned i = 0; i < nr_code; i++)
+		if (address >= code[i].lo && address < code[i].hi)
+			return true;
+	return false;
+}
+
 static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 {
 	size_t count = qemu_plugin_tb_n_insns(tb);
@@ -82,9 +93,8 @@ static void translated(uint64_t id, struct qemu_plugin_tb *tb)
 	(void)id;
 	for (size_t i = 0; i < count; i++) {
 		struct qemu_plugin_insn *insn = qemu_plugin_tb_get_insn(tb, i);
-		uint64_t address = qemu_plugin_insn_vaddr(insn);
 
-		if (address >= code_lo && address < code_hi)
+		if (is_counted(qemu_plugin_insn_vaddr(insn)))
 			qemu_plugin_register_vcpu_mem_cb(insn, accessed, FLAGS_NO_REGS, MEM_RW, NULL);
 	}
 }
@@ -95,8 +105,11 @@ static int argument(const char *name, const char *value)
 		counters = plugin_counters(value, sizeof(*counters));
 		return counters ? 0 : -1;
 	}
-	if (!strcmp(name, "code"))
-		return sscanf(value, "%" SCNx64 "-%" SCNx64, &code_lo, &code_hi) == 2 ? 0 : -1;
+	if (!strcmp(name, "code") && nr_code < RANGES &&
+	    sscanf(value, "%" SCNx64 "-%" SCNx64, &code[nr_code].lo, &code[nr_code].hi) == 2) {
+		nr_code++;
+		return 0;
+	}
 	if (!strcmp(name, "ram") && nr_ram < RANGES &&
 	    sscanf(value, "%" SCNx64 "-%" SCNx64 "-%u", &ram[nr_ram].start, &ram[nr_ram].end, &ram[nr_ram].node) == 3 &&
 	    ram[nr_ram].node < NODES) {
@@ -111,7 +124,7 @@ EXPORT int qemu_plugin_install(uint64_t id, const void *info, int argc, char **a
 	(void)info;
 	if (plugin_arguments(argc, argv, argument))
 		return -1;
-	if (!counters || !code_hi || !nr_ram) {
+	if (!counters || !nr_code || !nr_ram) {
 		fprintf(stderr, "qemu_memory: out=, code= and ram= are needed\n");
 		return -1;
 	}

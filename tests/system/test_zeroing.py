@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A VM's memory is zeroed before the VM gets it and after its end, by the CPUs of the memory's node together: seen in
 the emulator's memory, which is full of something else before the machine starts, by a guest that looks, and by counting
-who stores where in the hypervisor's memset().
+what each CPU stores by the hypervisor's REP STOSQ.
 
 The machine's memory is full of a pattern before it starts. Two VMs, one after the other, find theirs zero and fill it
 (the tiny guest `ram`); at the end all that they had is zero, and what they had not is still the pattern; the plugin
@@ -27,11 +27,12 @@ BEFORE, FILLED = b"\xa5", b"\x5a"
 MIB = 1 << 20
 
 
-def memset():
-    """Where it is in the image."""
-    text = subprocess.run(["nm", "-S", os.path.join(node.BUILD, "margay.elf")], capture_output=True, text=True, check=True).stdout
-    start, size = (int(n, 16) for n in re.search(r"^(\w+) (\w+) T memset$", text, re.MULTILINE).groups())
-    return start, start + size
+def filling_instructions():
+    """Where the image has those that fill memory, by a word at a time: [start, end) of each."""
+    text = subprocess.run(["objdump", "-d", "-M", "intel", os.path.join(node.BUILD, "margay.elf")], capture_output=True, text=True,
+                          check=True).stdout
+    found = [int(at, 16) for at in re.findall(r"^\s*(\w+):\s+f3 48 ab\s+rep stos ", text, re.MULTILINE)]
+    return [(at, at + 3) for at in found]
 
 
 def vm(name, cpus, leaf, after=None):
@@ -54,7 +55,7 @@ def run(name, cpus, leaf="1G", others=None):
         files = dict(others or {}, **{"one.conf": vm("one", cpus, leaf), "two.conf": vm("two", cpus, leaf, "one")})
         iso = node.margay_iso(name, files, {n: tiny.elf(n) for n in ("ram", "behave")[:1 + bool(others)]})
         with node.start(name, "qemu", iso, memory=machine.memory, cpus=machine.cpus,
-                        extra=machine.arguments + machine.count(memset())) as running:
+                        extra=machine.arguments + machine.count(*filling_instructions())) as running:
             if others:
                 running.expect("^two: end=")
                 console = Console(running)
