@@ -9,7 +9,7 @@
 #include "vmm/acpi/aml_build.h"
 #include "vmm/guest_platform.h"
 
-#define MAX_TABLES 7
+#define MAX_TABLES 7 /* DSDT, FADT, MADT, SRAT, SLIT, MCFG, WDAT */
 #define DSDT 0 /* the first of them, which only the FADT points to; the XSDT to all others */
 #define PROFILE_ENTERPRISE_SERVER 4
 #define FIRST_X2APIC_ID 255 /* 255 is the xAPIC broadcast ID */
@@ -69,10 +69,13 @@ static void *new_table(struct builder *b, const char *signature, u8 revision, si
 }
 
 /* The table is complete: its checksum, and its place in the list. */
-static void finish(struct builder *b, struct acpi_sdt *h)
+static int finish(struct builder *b, struct acpi_sdt *h)
 {
+	if (b->nr_tables == ARRAY_SIZE(b->table))
+		return -ENOSPC;
 	h->checksum = checksum(h, h->length);
 	b->table[b->nr_tables++] = gpa_of(b, h);
+	return 0;
 }
 
 /* What is the same for all guests stands here as iasl encodes it (ACPI 6.4, 20.2 and 6.4). */
@@ -125,8 +128,7 @@ static int encode(struct builder *b, const char *signature, u8 revision, void (*
 	put(&a, b->in);
 	b->used += a.len;
 	h->length += (u32)a.len;
-	finish(b, h);
-	return aml_error(&a);
+	return aml_error(&a) ? aml_error(&a) : finish(b, h);
 }
 
 /* What a table has between its header and its entries. */
@@ -162,8 +164,7 @@ static int build_fadt(struct builder *b)
 	}
 	f->x_dsdt = b->table[DSDT];
 	memcpy(&f->hypervisor_vendor_id, "Margay\0", 8);
-	finish(b, &f->header);
-	return 0;
+	return finish(b, &f->header);
 }
 
 /* One kind of entry for all CPUs: type 9 and x2APIC affinity as soon as one ID asks for it. */
