@@ -95,7 +95,17 @@ def names():
     return sorted(os.path.basename(p)[:-2] for p in glob.glob(os.path.join(SOURCES, "*.c")))
 
 
+def stale(name):
+    """What is wrong with a guest that was changed and not made again; None: nothing."""
+    built = os.path.join(BUILT, name + ".elf")
+    sources = glob.glob(os.path.join(SOURCES, name + ".c")) + glob.glob(os.path.join(SOURCES, name + ".asm"))
+    if os.path.exists(built) and all(os.path.getmtime(source) <= os.path.getmtime(built) for source in sources):
+        return None
+    return "%s is not there or older than its source: make %s" % ((os.path.relpath(built, node.TOP),) * 2)
+
+
 def elf(name):
+    assert not stale(name), stale(name)
     return os.path.join(BUILT, name + ".elf")
 
 

@@ -8,10 +8,10 @@
 /* The guest's own part. When it returns, finish() is called. */
 void test_main(void);
 
-/* One line on the console, which is printed in one piece: %s, %d, %u, %x with l for 64 bits, %c. */
+/* A line on the console, in one piece; it brings the line's end: %s, %d, %u, %x with l for 64 bits, %c. */
 void print(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
-/* Counts one check; a false one is printed, with the text, and fails the guest. */
+/* Counts one check; a false one is printed, with the text, and fails the guest. Read a port or register once, before it. */
 #define check(ok, ...) check_result((ok), __FILE__, __LINE__, __VA_ARGS__)
 bool check_result(bool ok, const char *file, int line, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
 
