@@ -12,7 +12,10 @@ files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_r
 files-DEEP_HALT       := kernel/boot/cmdline_idle.c
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
-files-CONSOLE         := kernel/console/console.c kernel/console/serial.c drivers/uart8250.c
+files-CONSOLE         := kernel/console/console.c kernel/console/console_start.c kernel/console/serial.c \
+	kernel/console_find.c kernel/console_interrupt.c kernel/nmi_try.c drivers/uart8250.c
+files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
+files-AML_RESOURCES   := kernel/acpi/aml_resource.c
 files-CONSOLE_FOLLOWS := kernel/console_follow.c
 files-LOG_TIME        := kernel/console/log_time.c
 files-LOG_KEEP        := kernel/log_keep.c
@@ -27,7 +30,7 @@ files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pc
 files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_platform.c kernel/pci/pci_group.c \
 	kernel/pci/pci_flr.c kernel/pci/pci_usb.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c
 files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_line.c \
-	kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
+	kernel/acpi/aml_pci.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
 	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_kept.c kernel/pci/pci_reset.c \
 	kernel/pci/pci_route.c kernel/pci/pci_way.c vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \

@@ -2,7 +2,6 @@
 /* 8250 family serial port (PC16550D data sheet, section 8). */
 #include "drivers/uart8250.h"
 
-#include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
 
 enum uart_reg {
@@ -38,15 +37,19 @@ enum uart_reg {
 
 static u8 reg_read(const struct uart8250 *u, enum uart_reg reg)
 {
-	return IS_ENABLED(CONFIG_CONSOLE_MMIO) && u->mmio ? mmio_read8(u->mmio + reg) : inb((u16)(u->port + reg));
+	if (!IS_ENABLED(CONFIG_CONSOLE_MMIO) || !u->mmio)
+		return inb((u16)(u->port + reg));
+	return u->wide ? (u8)mmio_read32(u->mmio + 4 * reg) : mmio_read8(u->mmio + reg);
 }
 
 static void reg_write(const struct uart8250 *u, enum uart_reg reg, u8 value)
 {
-	if (IS_ENABLED(CONFIG_CONSOLE_MMIO) && u->mmio)
-		mmio_write8(u->mmio + reg, value);
-	else
+	if (!IS_ENABLED(CONFIG_CONSOLE_MMIO) || !u->mmio)
 		outb((u16)(u->port + reg), value);
+	else if (u->wide)
+		mmio_write32(u->mmio + 4 * reg, value);
+	else
+		mmio_write8(u->mmio + reg, value);
 }
 
 /* Two values, so that a bus that floats at the last one written does not pass. */
@@ -73,18 +76,30 @@ static bool has_loopback(const struct uart8250 *u)
 	return status == (MSR_DCD | MSR_CTS);
 }
 
-int uart8250_init(struct uart8250 *u, u32 baud)
+enum uart8250_found uart8250_probe(const struct uart8250 *u)
+{
+	if (has_scratch(u) && has_loopback(u))
+		return UART8250_GOOD;
+	return reg_read(u, REG_LSR) == 0xff ? UART8250_ABSENT : UART8250_ODD;
+}
+
+static void set_speed(const struct uart8250 *u, u32 baud)
 {
 	u16 divisor = (u16)(115200 / baud);
-	u8 byte, status;
 
-	if (!has_scratch(u) || !has_loopback(u))
-		return -ENODEV;
-	u->ier = 0;
-	reg_write(u, REG_IER, 0);
 	reg_write(u, REG_LCR, LCR_8N1 | LCR_DLAB);
 	reg_write(u, REG_DATA, (u8)divisor);
 	reg_write(u, REG_IER, (u8)(divisor >> 8));
+}
+
+void uart8250_init(struct uart8250 *u, u32 baud)
+{
+	u8 byte, status;
+
+	u->ier = 0;
+	reg_write(u, REG_IER, 0);
+	if (baud)
+		set_speed(u, baud);
 	reg_write(u, REG_LCR, LCR_8N1);
 	reg_write(u, REG_FCR, FCR_ENABLE | FCR_CLEAR_RX | FCR_CLEAR_TX | FCR_TRIGGER_8);
 	/* Both bits: a working FIFO. Only bit 7: the 16550 whose FIFO is broken. */
@@ -96,7 +111,6 @@ int uart8250_init(struct uart8250 *u, u32 baud)
 		;
 	reg_read(u, REG_MSR);
 	reg_write(u, REG_MCR, MCR_DTR | MCR_RTS | MCR_OUT2);
-	return 0;
 }
 
 bool uart8250_can_send(const struct uart8250 *u)

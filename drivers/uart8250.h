@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * 8250/16450/16550A serial port, by I/O port or memory with one byte per
- * register (National Semiconductor PC16550D data sheet). The caller locks.
+ * 8250/16450/16550A serial port, by I/O port or memory, with a byte or 32 bits
+ * for each register (National Semiconductor PC16550D data sheet). The caller locks.
  */
 #ifndef DRIVERS_UART8250_H
 #define DRIVERS_UART8250_H
@@ -11,6 +11,7 @@
 struct uart8250 {
 	volatile u8 *mmio; /* NULL: by port */
 	u16 port;
+	bool wide;         /* in memory, registers of 32 bits */
 	u8 ier;            /* what was last written there */
 	u8 fifo;           /* bytes that the transmitter takes at once: 16, or 1 without FIFO */
 };
@@ -25,11 +26,14 @@ struct uart8250 {
 #define UART_LSR_TEMT BIT(6)
 
 /*
- * Probes (scratch register, modem loopback) and sets up 8N1 with the given
- * speed (a divisor of 115200), FIFOs on, interrupts off. mmio or port is set
- * by the caller. 0, or -ENODEV: nothing there. Nothing is printed.
+ * Is there one? By the scratch register and modem loopback; what has neither, as some BMCs' has not, is odd, and what reads as ones
+ * is absent. mmio, wide or port is set by the caller.
  */
-int uart8250_init(struct uart8250 *uart, u32 baud);
+enum uart8250_found { UART8250_ABSENT, UART8250_ODD, UART8250_GOOD };
+enum uart8250_found uart8250_probe(const struct uart8250 *uart);
+
+/* Sets up 8N1 with that speed (a divisor of 115200; 0: as it is), FIFOs on, interrupts off. */
+void uart8250_init(struct uart8250 *uart, u32 baud);
 
 /* Room for uart->fifo bytes? */
 bool uart8250_can_send(const struct uart8250 *uart);

@@ -129,7 +129,7 @@ void alarm_init(void)
 	struct host_intx line;
 	u32 taken = 0;
 
-	if (!hpet_present() || nmi_request_isa(NMI_MESSAGE, look))
+	if (!hpet_present() || nmi_request(NMI_MESSAGE, look))
 		return;
 	/* Lines of PCI functions: a guest that gets one of these wants it. Those that are no function have input 0. */
 	for (unsigned i = 0; IS_ENABLED(CONFIG_PASSTHROUGH) && i < HOST_PCI_FUNCTIONS; i++)

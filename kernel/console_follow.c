@@ -7,7 +7,6 @@
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/ioapic.h"
-#include "kernel/acpi/acpi.h"
 #include "kernel/console/console.h"
 #include "kernel/console/serial.h"
 #include "kernel/irq.h"
@@ -28,19 +27,18 @@ unsigned console_follow_cpu(bool (*fn)(void))
 
 static void move(unsigned irq, unsigned from, unsigned to)
 {
-	const struct madt_info *madt = acpi.madt;
 	bool locked;
 
 	/* An NMI to the CPU that loses it may be on its way; the one that gets it looks from before the first. */
 	nmi_expected(from);
 	__atomic_store_n(&cpu_get(to)->nmi_devices, true, __ATOMIC_SEQ_CST);
 	__atomic_store_n(&home, to, __ATOMIC_RELEASE);
-	ioapic_mask(madt->isa[irq].gsi, true);
+	ioapic_mask(irq_gsi(irq), true);
 	/* An APIC ID that no entry can hold: the boot CPU has it for good. */
-	if (irq_route_isa_nmi(irq, to)) {
+	if (irq_route_nmi(irq, to)) {
 		next_move = ~0ull;
 		__atomic_store_n(&home, 0, __ATOMIC_RELEASE);
-		irq_route_isa_nmi(irq, 0);
+		irq_route_nmi(irq, 0);
 	}
 	cpu_get(to)->nmi_devices = to == home;
 	cpu_get(from)->nmi_devices = from == home;
@@ -62,7 +60,7 @@ void console_follow(bool vm)
 		return;
 	if (from == home && (lost || rdtsc() >= next_move)) {
 		next_move = rdtsc() + host_tsc_khz() * MOVE_MS;
-		move((unsigned)serial_isa_irq(), from, to);
+		move((unsigned)serial_irq(), from, to);
 	}
 	spin_unlock(&lock);
 }

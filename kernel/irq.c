@@ -30,16 +30,27 @@ void upcall_local_nmis(void)
 			apic_local_nmi(madt->nmi[i].lint, (madt->nmi[i].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
 }
 
-int irq_route_isa_nmi(unsigned irq, unsigned cpu)
+static bool is_isa(unsigned irq)
+{
+	return irq < ARRAY_SIZE(acpi.madt->isa);
+}
+
+u32 irq_gsi(unsigned irq)
+{
+	return is_isa(irq) ? acpi.madt->isa[irq].gsi : irq;
+}
+
+int irq_route_nmi(unsigned irq, unsigned cpu)
 {
 	const struct madt_info *madt = acpi.madt;
 	u32 apic = cpu_get(cpu)->apic_id;
 	int err;
 
-	if (!madt || irq >= ARRAY_SIZE(madt->isa))
+	if (!madt)
 		return -ENODEV;
-	err = ioapic_route_nmi(madt->isa[irq].gsi, apic, (madt->isa[irq].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
+	err = ioapic_route_nmi(irq_gsi(irq), apic,
+			       !is_isa(irq) || (madt->isa[irq].flags & ACPI_INTI_POLARITY) == ACPI_INTI_ACTIVE_LOW);
 	if (err)
-		printk_error("interrupt %u: no I/O APIC leads it to APIC ID %u", madt->isa[irq].gsi, apic);
+		printk_error("interrupt %u: no I/O APIC leads it to APIC ID %u", irq_gsi(irq), apic);
 	return err;
 }

@@ -17,9 +17,12 @@ void x2apic_tell(void);
 
 /*
  * Routes an ISA interrupt (0-15) as NMI to a CPU, through the MADT's
- * source overrides. Whatever the line is, what arrives there is an edge.
- * 0 or -errno (logged).
+ * source overrides; from 16 on an input of the I/O APICs, which is low when it asks, as those of PCI. Whatever the line is, what
+ * arrives there is an edge. 0 or -errno (logged).
  */
-int irq_route_isa_nmi(unsigned irq, unsigned cpu);
+int irq_route_nmi(unsigned irq, unsigned cpu);
+
+/* The input of the I/O APICs that is. With a MADT. */
+u32 irq_gsi(unsigned irq);
 
 #endif

@@ -15,6 +15,8 @@
 #include "kernel/console/printk.h"
 #include "kernel/console/serial.h"
 #include "kernel/console/screen.h"
+#include "kernel/console_find.h"
+#include "kernel/console_interrupt.h"
 #include "kernel/cstates.h"
 #include "kernel/iommu/iommu.h"
 #include "kernel/iommu/release.h"
@@ -82,9 +84,12 @@ static void read_boot_info(u64 mbi_phys)
 	cmdline_parse(error ? "" : bootinfo.cmdline, &cmdline, report_cmdline);
 	printk_set_level(cmdline.loglevel);
 	panic_set_reboot(cmdline.panic);
-	/* A port works at once; registers in memory need the final page tables. Where there is none the log stays in memory. */
+	/*
+	 * A port works at once; registers in memory need the final page tables, and firmware's tables may name another than the
+	 * port of habit. Where there is none the log stays in memory.
+	 */
 	if (!cmdline_console_mmio(&cmdline))
-		(void)console_init(&cmdline);
+		(void)(cmdline.console_named ? console_init : console_start)(&cmdline);
 	if (error)
 		panic("boot information: %s", error);
 }
@@ -149,20 +154,6 @@ static u32 highest_apic_id(void)
 	return highest;
 }
 
-/* A console without an interrupt stays polled: output works, input does not. */
-static void init_console_interrupt(void)
-{
-	int irq = console_isa_irq();
-
-	if (irq < 0)
-		return;
-	/* As NMI: a guest that keeps interrupts off, or has the CPU's interrupts to itself, does not keep the operator out. */
-	if (nmi_request_isa((unsigned)irq, IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) ? console_follow_interrupt : console_interrupt))
-		printk_error("console: no interrupt: polled, without input");
-	else
-		console_interrupts_on();
-}
-
 /* What the hypervisor keeps for itself before any VM is made. */
 static void print_own_memory(u64 per_cpu)
 {
@@ -203,7 +194,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	pci_init(acpi.mcfg, &bootinfo);
 	/* Before anything interrupts, and goes by it. */
 	iommu_init();
-	init_console_interrupt();
+	console_interrupt_init(&cmdline);
 	if (IS_ENABLED(CONFIG_GDB))
 		gdb_port_init(&cmdline);
 	poweroff_init();
@@ -255,6 +246,7 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	       cpu_features.family, cpu_features.model, cpu_features.stepping);
 	init_memory(load_base);
 	acpi_init(&bootinfo);
+	console_find(&cmdline);
 	iommu_release();
 	init_numa();
 	if (apic_init(highest_apic_id(), IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && x2apic_wanted()))

@@ -30,7 +30,7 @@ static bool (*device[DEVICES])(void);
 /* Do NMIs of devices come to it? */
 #define has_devices(cpu) ((cpu)->id == 0 || (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) && (cpu)->nmi_devices))
 
-int nmi_request_isa(unsigned irq, bool (*fn)(void))
+int nmi_request(unsigned irq, bool (*fn)(void))
 {
 	unsigned i = 0;
 	int err;
@@ -39,7 +39,7 @@ int nmi_request_isa(unsigned irq, bool (*fn)(void))
 		if (++i == DEVICES)
 			return -ENOSPC;
 	__atomic_store_n(&device[i], fn, __ATOMIC_RELEASE);
-	err = DEVICES > 2 && irq == NMI_MESSAGE ? 0 : irq_route_isa_nmi(irq, 0);
+	err = DEVICES > 2 && irq == NMI_MESSAGE ? 0 : irq_route_nmi(irq, 0);
 	if (err)
 		__atomic_store_n(&device[i], NULL, __ATOMIC_RELEASE);
 	return err;

@@ -10,14 +10,14 @@
 
 #include <margay/types.h>
 
-#define NMI_MESSAGE (~0u) /* no ISA interrupt: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
+#define NMI_MESSAGE (~0u) /* no line: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
 
 /*
- * Routes an ISA interrupt as NMI to the boot CPU; two devices at most can
+ * Routes an interrupt (irq_route_nmi()) as NMI to the boot CPU; two devices at most can
  * have that, and those of NMI_MESSAGE. fn runs in this CPU's interrupt windows after any NMI, or in those of the CPU that
  * console_follow_cpu() names; it leaves the line low, and says whether its device had asked. 0 or -errno (logged).
  */
-int nmi_request_isa(unsigned irq, bool (*fn)(void));
+int nmi_request(unsigned irq, bool (*fn)(void));
 
 /* In the NMI handler: takes note and makes the CPU come to a window. Takes no lock. */
 void nmi_taken(void);

@@ -9,6 +9,7 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/screen.h"
+#include "kernel/console_interrupt.h"
 #include "kernel/idle_work.h"
 #include "kernel/mce.h"
 #include "kernel/nmi.h"
@@ -100,6 +101,7 @@ void host_interrupt_window(void)
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		mce_look();
 	timer_run_due();
+	console_look();
 }
 
 /* QEMU's TCG takes MWAIT for PAUSE as soon as there are two CPUs. */
@@ -165,8 +167,10 @@ void work_loop(void)
 		struct host_work *work = __atomic_load_n(&cpu->work, __ATOMIC_ACQUIRE);
 
 		if (!work) {
-			if (!move_on(cpu, NULL) && !do_idle())
+			if (!move_on(cpu, NULL) && !do_idle()) {
+				console_idle();
 				host_cpu_wait();
+			}
 			continue;
 		}
 		screen_idle_ends();

@@ -285,6 +285,23 @@ struct acpi_hpet {
 } __packed;
 static_assert(sizeof(struct acpi_hpet) == 56, "HPET");
 
+/* Serial Port Console Redirection Table, Microsoft's 1.10, as far as all revisions have it. */
+struct acpi_spcr {
+	struct acpi_sdt header; /* "SPCR" */
+	u8 interface;
+	u8 reserved[3];
+	struct acpi_gas base;
+	u8 interrupt, irq;
+	u32 gsi;
+	u8 baud, parity, stop_bits, flow_control, terminal, language;
+	u16 pci_device, pci_vendor;
+	u8 pci_bus, pci_slot, pci_function;
+	u32 pci_flags;
+	u8 pci_segment;
+	u32 clock;
+} __packed;
+static_assert(sizeof(struct acpi_spcr) == 80, "SPCR");
+
 /*
  * SMBIOS (DMTF DSP0134 3.6, 6.1), kernel/acpi/smbios.c: the n-th structure of a type; *end: the two zeros that end its strings,
  * which begin p[1] bytes on. NULL: past the last, or behind what is broken.

@@ -36,6 +36,40 @@ static bool lacks(const char *option)
 	return false;
 }
 
+/* Registers in memory: "mmio:0x" or "mmio32:0x", and where. */
+static bool parse_registers(struct span where, struct cmdline *c)
+{
+	c->console = CMDLINE_CONSOLE_MMIO;
+	c->console_wide = span_skip(&where, "mmio32:0x");
+	return (c->console_wide || span_skip(&where, "mmio:0x")) && whole_number(where, 16, BIT(52) - 32, &c->console_address) &&
+	       c->console_address && IS_ALIGNED(c->console_address, c->console_wide ? 4 : 1);
+}
+
+/* What follows the port: a speed, then the interrupt. */
+static bool parse_speed_irq(struct span value, struct cmdline *c)
+{
+	bool more = true, irq = false;
+	u64 number;
+
+	for (unsigned i = 0; more; i++) {
+		struct span part = span_part(&value, ',', &more);
+
+		if (irq)
+			return false;
+		irq = span_skip(&part, "irq=");
+		if (!irq && (i || !cmdline_baud(part, &c->baud)))
+			return false;
+		c->baud_named |= !irq;
+		if (irq && span_is(part, "none"))
+			c->console_irq = CMDLINE_IRQ_NONE;
+		else if (irq && whole_number(part, 10, CMDLINE_IRQ_MAX, &number))
+			c->console_irq = (s32)number;
+		else if (irq)
+			return false;
+	}
+	return true;
+}
+
 static bool parse_console(struct span value, struct cmdline *out)
 {
 	struct cmdline c = *out;
@@ -44,24 +78,29 @@ static bool parse_console(struct span value, struct cmdline *out)
 
 	where = span_part(&value, ',', &more);
 	c.baud = BAUD_BASE;
-	if (more && !cmdline_baud(value, &c.baud))
+	c.baud_named = c.console_wide = false;
+	c.console_irq = CMDLINE_IRQ_UNKNOWN;
+	if (more && !parse_speed_irq(value, &c))
 		return false;
 	c.console = CMDLINE_CONSOLE_PORT;
+	c.console_named = true;
 	if (span_is(where, "none"))
 		c.console = CMDLINE_CONSOLE_NONE;
 	else if (span_is(where, "com1"))
 		c.console_address = 0x3f8;
 	else if (span_is(where, "com2"))
 		c.console_address = 0x2f8;
-	else if (span_skip(&where, "mmio:0x")) {
+	else if (where.n > 4 && !memcmp(where.p, "mmio", 4)) {
 		if (!HAS(CONFIG_CONSOLE_MMIO))
 			return lacks("CONFIG_CONSOLE_MMIO");
-		c.console = CMDLINE_CONSOLE_MMIO;
-		if (!whole_number(where, 16, BIT(52) - 8, &c.console_address) || !c.console_address)
+		if (!parse_registers(where, &c))
 			return false;
 	} else if (!span_skip(&where, "0x") || !whole_number(where, 16, 0xfff8, &c.console_address) ||
 		   !c.console_address)
 		return false;
+	/* Registers of 32 bits are those of chipsets, whose clocks only firmware knows. */
+	if (c.console_wide && !c.baud_named)
+		c.baud = 0;
 	*out = c;
 	return true;
 }
@@ -176,8 +215,8 @@ static const struct {
 	     "check, or check= with seconds from 1 to 3600, stay, dump and json, each if wanted, with commas between" :
 	     "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
 	WORD(ALWAYS, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
-	     "com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted" :
-	     "com1, com2, 0x<port> or none, and ,<baud> if wanted"),
+	     "com1, com2, 0x<port>, mmio:0x<address>, mmio32:0x<address> or none, then ,<baud> and ,irq=<number> if wanted" :
+	     "com1, com2, 0x<port> or none, then ,<baud> and ,irq=<number> if wanted"),
 	WORD(CONFIG_MONITOR_CONSOLE, "escape=", parse_escape, "^ and a letter other than j and m, or none"),
 	WORD(CONFIG_GDB, "gdb=", cmdline_gdb, "com1 to com4, then ,<baud> if wanted, then ,<name of a VM>"),
 	WORD(CONFIG_IOMMU, "iommu=", cmdline_iommu, "off"),
@@ -226,7 +265,7 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 	unsigned errors = 0;
 
 	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT,
-				 .screen = CMDLINE_SCREEN_DEFAULT };
+				 .screen = CMDLINE_SCREEN_DEFAULT, .console_irq = CMDLINE_IRQ_UNKNOWN };
 	for (;;) {
 		char line[224], list[128];
 		const char *expected;

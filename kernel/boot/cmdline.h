@@ -15,10 +15,14 @@ enum loglevel { LOGLEVEL_ERROR, LOGLEVEL_INFO, LOGLEVEL_DEBUG };
 
 #define CMDLINE_SCREEN_DEFAULT (~0u) /* PAGE_SECONDS of kernel/console/screen.c where there is no serial line, else 0 */
 
+#define CMDLINE_IRQ_UNKNOWN (-1)
+#define CMDLINE_IRQ_NONE (-2)
+#define CMDLINE_IRQ_MAX 255
+
 struct cmdline {
 	enum cmdline_console console;
 	u64 console_address; /* port number or physical address */
-	u32 baud;
+	u32 baud; /* 0: as it is */
 	enum loglevel loglevel;
 	u32 panic; /* seconds from a panic to the restart of the node; 0: it halts */
 	u16 gdb_port; /* where gdb debugs a guest; 0: nowhere */
@@ -36,6 +40,10 @@ struct cmdline {
 	u8 power; /* enum power_policy */
 	bool iommu_off; /* as if the node had none */
 	u32 screen; /* 0: none; seconds that a page of the check's report stays on it, or CMDLINE_SCREEN_DEFAULT */
+	/* Of console=: what the operator has said. What he has not, console_find() takes from the firmware. */
+	bool console_named, baud_named;
+	bool console_wide; /* registers in memory have 32 bits */
+	s32 console_irq;   /* an ISA interrupt, from 16 on an I/O APIC's input; CMDLINE_IRQ_NONE; CMDLINE_IRQ_UNKNOWN */
 };
 
 static inline bool cmdline_console_mmio(const struct cmdline *c)

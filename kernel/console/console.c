@@ -75,33 +75,16 @@ static void pump(void)
 	screen_output();
 }
 
-int console_isa_irq(void)
+void console_set_escape(u8 key)
 {
-	return serial_isa_irq();
+	escape_key = key;
 }
 
-int console_init(const struct cmdline *cmdline)
-{
-	int err;
-
-	printk_set_level(cmdline->loglevel);
-	escape_key = cmdline->escape;
-	if (cmdline->console == CMDLINE_CONSOLE_NONE)
-		return 0;
-	err = serial_init(cmdline);
-	if (err)
-		printk_error("console: no serial port answers at %s%#lx: set console= on the command line",
-			     cmdline_console_mmio(cmdline) ? "mmio:" : "port ", cmdline->console_address);
-	else
-		printk_replay();
-	return err;
-}
-
-void console_interrupts_on(void)
+void console_interrupts_on(int irq)
 {
 	bool locked = serial_lock();
 
-	serial_interrupts_on();
+	serial_interrupts_on(irq);
 	serial_unlock(locked);
 }
 
@@ -181,9 +164,16 @@ static bool service(bool *overrun)
 	return true;
 }
 
+static void report_overrun(bool overrun)
+{
+	static bool reported;
+
+	if (overrun && !__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
+		printk_error("console: input came faster than it was taken: some is lost");
+}
+
 bool console_interrupt(void)
 {
-	static bool overrun_reported;
 	bool overrun = false, locked;
 	unsigned rounds = 0;
 
@@ -201,9 +191,28 @@ bool console_interrupt(void)
 		pump();
 		serial_unlock(locked);
 	}
-	if (overrun && !__atomic_exchange_n(&overrun_reported, true, __ATOMIC_RELAXED))
-		printk_error("console: input came faster than it was taken: some is lost");
+	report_overrun(overrun);
 	return rounds > 0;
+}
+
+void console_poll(void)
+{
+	static u8 busy;
+	bool overrun = false, locked;
+	u16 buf[RX_BATCH];
+	unsigned n = 0;
+
+	/* Users' callbacks are for one CPU at a time. */
+	if (serial_mode() != SERIAL_POLLED || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
+		return;
+	locked = serial_lock();
+	if (locked)
+		n = serial_receive(buf, RX_BATCH, &overrun);
+	serial_unlock(locked);
+	deliver(buf, n);
+	tell_of_room();
+	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
+	report_overrun(overrun);
 }
 
 /* What a user in the background has written since its last newline, as a line of its own. */

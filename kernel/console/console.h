@@ -18,16 +18,24 @@
 #if IS_ENABLED(CONFIG_CONSOLE)
 /*
  * Finds the UART that the command line names and shows what the log holds so
- * far. An MMIO console needs mmio_map(). 0, or -ENODEV (logged: no serial port
+ * far; again, where another is named, or another speed. An MMIO console needs mmio_map(). 0, or -ENODEV (logged: no serial port
  * there). console=none: 0.
  */
 int console_init(const struct cmdline *cmdline);
+/* The same without that line. */
+int console_start(const struct cmdline *cmdline);
 
-/* The UART's ISA interrupt (edge, active high), or -1: none known, the console stays polled. */
-int console_isa_irq(void);
+/* The key that calls the monitor console; 0: none. */
+void console_set_escape(u8 key);
 
-/* From now on output is drained by interrupts: call when the handler is in place, interrupts still off. */
-void console_interrupts_on(void);
+/* Is there a serial line? */
+bool console_works(void);
+
+/* From now on output is drained by this interrupt: call when the handler is in place, interrupts still off. */
+void console_interrupts_on(int irq);
+
+/* Without interrupts: takes what has been typed, and runs the users' callbacks. In an interrupt window, on any CPU. */
+void console_poll(void);
 
 /* The interrupt handler's part, on one CPU at a time, interrupts off: runs the users' callbacks. True when the UART had asked. */
 bool console_interrupt(void);

@@ -25,13 +25,20 @@ static u32 head, tail;       /* bytes ever put in and taken out, modulo 2^32 */
 
 void gdb_port_init(const struct cmdline *cmdline)
 {
+	enum uart8250_found found;
+
 	if (!cmdline->gdb_port)
 		return;
 	uart.port = cmdline->gdb_port;
-	if (uart8250_init(&uart, cmdline->gdb_baud)) {
+	found = uart8250_probe(&uart);
+	if (found == UART8250_ABSENT) {
 		printk_error("command line: gdb=: nothing answers at %#x", cmdline->gdb_port);
 		return;
 	}
+	if (found == UART8250_ODD)
+		printk_error("command line: gdb=: what is at %#x fails the test of a serial port: used all the same",
+			     cmdline->gdb_port);
+	uart8250_init(&uart, cmdline->gdb_baud);
 	irq = cmdline->gdb_irq;
 	name = cmdline->gdb_vm;
 }
@@ -90,7 +97,7 @@ const char *host_debug_name(void)
 void host_debug_listen(void (*rx)(u8 byte))
 {
 	received = rx;
-	if (nmi_request_isa(irq, interrupt))
+	if (nmi_request(irq, interrupt))
 		return;
 	spin_lock(&lock);
 	pump();

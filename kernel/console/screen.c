@@ -25,6 +25,7 @@ static u32 taken;        /* bytes of the ring, modulo 2^32 */
 static void (*wake_idle)(void);
 static u64 base;         /* of the framebuffer, physical */
 static unsigned page_seconds; /* 0: pages do not stay */
+static bool without_line; /* they stay only as long as there is no serial line */
 static u32 page_begun;   /* text.begun when the last page was full */
 static bool panicking;
 
@@ -98,6 +99,11 @@ static void wait_seconds(unsigned seconds)
 		__builtin_ia32_pause();
 }
 
+static bool pages_stay(void)
+{
+	return page_seconds && !(without_line && serial_mode() != SERIAL_NONE);
+}
+
 /* Draws all, whoever else does so; the time is bounded, as a CPU that does may never go on. */
 static void draw_now(void)
 {
@@ -124,7 +130,7 @@ void screen_show(void)
 	if (is_pending() && wake_idle && !panicking)
 		wake_idle();
 	/* The next line of the report must not push out what was not there before the last wait. */
-	if (page_seconds && text.begun - page_begun + 1 + LONGEST_LINE / text.columns >= text.rows) {
+	if (pages_stay() && text.begun - page_begun + 1 + LONGEST_LINE / text.columns >= text.rows) {
 		wait_seconds(page_seconds);
 		page_begun = text.begun;
 	}
@@ -133,8 +139,15 @@ void screen_show(void)
 void screen_last_page(void)
 {
 	screen_show();
-	if (page_seconds)
+	if (pages_stay())
 		wait_seconds(page_seconds);
+}
+
+void screen_anew(void)
+{
+	taken = page_begun = 0;
+	if (__atomic_load_n(&on, __ATOMIC_ACQUIRE))
+		screen_text_init(&text, raster.columns, raster.rows);
 }
 
 void screen_output(void)
@@ -223,10 +236,9 @@ void screen_init(const struct bootinfo *bi, const struct cmdline *cmdline)
 	screen_text_init(&text, raster.columns, raster.rows);
 	memset(shown, ' ', sizeof(shown));
 	raster_clear(&raster);
-	if (cmdline->check && cmdline->screen != CMDLINE_SCREEN_DEFAULT)
-		page_seconds = cmdline->screen;
-	else if (cmdline->check && serial_mode() == SERIAL_NONE)
-		page_seconds = PAGE_SECONDS;
+	without_line = cmdline->screen == CMDLINE_SCREEN_DEFAULT;
+	if (cmdline->check)
+		page_seconds = without_line ? PAGE_SECONDS : cmdline->screen;
 	__atomic_store_n(&on, true, __ATOMIC_RELEASE);
 	screen_show();
 }

@@ -19,6 +19,9 @@
  */
 void screen_init(const struct bootinfo *bi, const struct cmdline *cmdline);
 
+/* At boot: the ring begins anew, as the serial line has moved, with what the log has. So does what is shown. */
+void screen_anew(void);
+
 /* There may be something new in the ring. With its lock, any CPU. */
 void screen_output(void);
 
@@ -54,6 +57,10 @@ void screen_panic(void);
 
 #else
 static inline void screen_init(const struct bootinfo *, const struct cmdline *)
+{
+}
+
+static inline void screen_anew(void)
 {
 }
 

@@ -22,7 +22,7 @@
 static struct spinlock lock; /* guards everything below, and the console's own */
 static enum serial_mode mode;
 static struct uart8250 uart;
-static int isa_irq = -1;
+static int irq = -1; /* by which it interrupts */
 static u8 ring[SERIAL_RING];
 static u32 ring_head, ring_tail; /* bytes ever put in and taken out, modulo 2^32 */
 
@@ -116,43 +116,52 @@ void serial_pump(bool want_room)
 	}
 }
 
-static int irq_of_port(u64 port)
+int serial_init(const struct cmdline *cmdline, bool *odd)
 {
-	switch (port) {
-	case 0x3f8: case 0x3e8: return 4;
-	case 0x2f8: case 0x2e8: return 3;
-	default: return -1;
-	}
-}
+	struct uart8250 found = { .wide = cmdline->console_wide };
+	enum uart8250_found is;
 
-int serial_init(const struct cmdline *cmdline)
-{
 	if (cmdline_console_mmio(cmdline)) {
-		uart.mmio = mmio_map(cmdline->console_address, 8);
-		if (!uart.mmio)
+		found.mmio = mmio_map(cmdline->console_address, SERIAL_MMIO_SIZE(cmdline));
+		if (!found.mmio)
 			return -ENODEV;
 	} else {
-		uart.port = (u16)cmdline->console_address;
+		found.port = (u16)cmdline->console_address;
 	}
-	if (uart8250_init(&uart, cmdline->baud))
+	is = uart8250_probe(&found);
+	*odd = is == UART8250_ODD;
+	if (is == UART8250_ABSENT || (*odd && !cmdline->console_named))
 		return -ENODEV;
-	if (cmdline->console == CMDLINE_CONSOLE_PORT)
-		isa_irq = irq_of_port(cmdline->console_address);
+	if (mode == SERIAL_POLLED)
+		serial_drain();
+	uart = found;
+	uart8250_init(&uart, cmdline->baud);
 	mode = SERIAL_POLLED;
-	/* The log shows again what it has put in without a line. */
+	/* The log shows again what it has put in without a line, or on another. */
 	ring_head = ring_tail = 0;
 	return 0;
 }
 
-int serial_isa_irq(void)
+int serial_irq(void)
 {
-	return isa_irq;
+	return irq;
 }
 
-void serial_interrupts_on(void)
+void serial_ask(bool on)
 {
-	if (mode != SERIAL_POLLED || isa_irq < 0)
+	send_all();
+	for (unsigned i = 0; i < SEND_POLLS && !uart8250_idle(&uart); i++)
+		__builtin_ia32_pause();
+	uart8250_interrupts(&uart, false, on);
+	if (!on)
+		uart8250_pending(&uart);
+}
+
+void serial_interrupts_on(int by)
+{
+	if (mode != SERIAL_POLLED)
 		return;
+	irq = by;
 	mode = SERIAL_INTERRUPT;
 	uart8250_interrupts(&uart, true, false);
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The serial line under kernel/console/console.c: its UART and mode, the output ring,
- * the lock. Nobody else includes this, but kernel/console_follow.c.
+ * the lock. Nobody outside this room includes it, but kernel/console_follow.c, console_interrupt.c and main.c.
  */
 #ifndef KERNEL_SERIAL_H
 #define KERNEL_SERIAL_H
@@ -12,11 +12,20 @@
 /* Polled until interrupts are on, and for the last words of a panic. */
 enum serial_mode { SERIAL_NONE, SERIAL_POLLED, SERIAL_INTERRUPT, SERIAL_PANIC };
 
-/* Finds and sets up the UART that the command line names. 0, or -ENODEV: none there (not logged). */
-int serial_init(const struct cmdline *cmdline);
+/* What its registers take in memory. */
+#define SERIAL_MMIO_SIZE(cmdline) ((cmdline)->console_wide ? 32u : 8u)
 
-/* The UART's ISA interrupt, or -1. */
-int serial_isa_irq(void);
+/*
+ * Finds and sets up the UART of the command line, again where another is in use, or another speed. 0; or -ENODEV: none there (not
+ * logged), or one that is odd and not the operator's choice. *odd: it does not look like one.
+ */
+int serial_init(const struct cmdline *cmdline, bool *odd);
+
+/* The interrupt by which it asks, as serial_interrupts_on() was told. */
+int serial_irq(void);
+
+/* Polled, at boot: has the UART interrupt at once, as nothing is left to send; off: that has been seen. With the lock. */
+void serial_ask(bool on);
 
 /*
  * Guards all that follows, and the console's own state. False, and no lock,
@@ -44,8 +53,8 @@ void serial_text(const char *text, size_t n);
 /* Moves the output on in the way of the mode. want_room: an interrupt shall come even when the ring is empty. */
 void serial_pump(bool want_room);
 
-/* From now on the transmit interrupt does that, if the UART has an interrupt. */
-void serial_interrupts_on(void);
+/* From now on the transmit interrupt does that, which is this one. */
+void serial_interrupts_on(int irq);
 /* Until the next serial_pump(): lets a line that stays high fall. */
 void serial_interrupts_off(void);
 /* Does the UART ask for service by interrupt? */

@@ -135,7 +135,7 @@ int iommu_faults_init(bool tell)
 
 	by_message = tell;
 	timer.fn = go_on;
-	err = nmi_request_isa(NMI_MESSAGE, look);
+	err = nmi_request(NMI_MESSAGE, look);
 	/* What was blocked before this was told to nobody, and no unit tells of what comes behind it. */
 	if (!err)
 		look();

@@ -109,7 +109,8 @@ void pci_platform_init(const struct mcfg_info *mcfg, const struct bootinfo *bi)
 	count = 0;
 	/* First what says most of itself. */
 	if (c->console == CMDLINE_CONSOLE_PORT || c->console == CMDLINE_CONSOLE_MMIO)
-		add(CONSOLE, c->console == CMDLINE_CONSOLE_PORT, c->console_address, CONSOLE_SIZE);
+		add(CONSOLE, c->console == CMDLINE_CONSOLE_PORT, c->console_address,
+		    c->console_wide ? 4 * CONSOLE_SIZE : CONSOLE_SIZE);
 	add(FLASH, false, FLASH_START, FLASH_END - FLASH_START);
 	add(REGISTERS, false, CHIPSET_START, CHIPSET_END - CHIPSET_START);
 	add(REGISTERS, true, 0, ISA_END);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/s5.c */
+/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/s5.c kernel/acpi/aml_uart.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the reader of static AML. Two bytes say which device, pin and
@@ -12,6 +12,7 @@
 #include "kernel/acpi/aml_cst.h"
 #include "kernel/acpi/aml_pci.h"
 #include "kernel/acpi/s5.h"
+#include "kernel/acpi/uart.h"
 #include "tests/fuzz/fuzz.h"
 
 static struct aml_span table[2];
@@ -56,6 +57,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 	struct aml_pci_route route, again;
 	struct aml_name child;
 	struct s5_info s5;
+	struct acpi_uart uart;
 	unsigned n, beyond, cut;
 
 	if (size < 3)
@@ -93,6 +95,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		err = aml_pci_child(&t, &root[i].path, data[0], &child);
 		CHECK(err == -ENODEV || err == -ENOENT || (!err && child.n == root[i].path.n + 1));
 	}
+	for (n = 0; n < 8 && aml_uart(data, size, n, &uart); n++)
+		CHECK(uart.address && uart.irq >= -1 && uart.irq <= 255 && (uart.mmio || uart.address <= 0xfff8));
 	if (s5_find(data, size, &s5))
 		CHECK(s5.slp_typa <= 7 && s5.slp_typb <= 7);
 	return 0;

@@ -111,7 +111,8 @@ WHOLE = [
     ("\ufeff" + GOOD, "1: begins with a byte-order mark: save it without one"),
 ]
 WORDS = [
-    ("console=com3", "expected com1, com2, 0x<port>, mmio:0x<address> or none, and ,<baud> if wanted"),
+    ("console=com3", "expected com1, com2, 0x<port>, mmio:0x<address>, mmio32:0x<address> or none, then "
+     ",<baud> and ,irq=<number> if wanted"),
     ("check=stay,5", "expected check, or check= with seconds from 1 to 3600"), ("quiet", "expected check, console=, "),
     ("mitigate=spectre", "expected auto, off, or what to force on: spec_ctrl, "), ("panic=5s", "expected halt, or seconds from 1"),
     ("screen=on", "expected none, or seconds from 1 to 600"), ("escape=^[", "expected ^ and a letter other than j and m, or none"),

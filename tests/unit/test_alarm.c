@@ -35,7 +35,7 @@ static struct {
 	unsigned strays;          /* NMIs of others, a millisecond after each other */
 	bool busy;                /* no input can be had */
 	unsigned wants;           /* GSIs of PCI functions, a bit each */
-	bool no_slot;             /* nmi_request_isa() refuses */
+	bool no_slot;             /* nmi_request() refuses */
 	bool noted;               /* an NMI, at which nobody has looked */
 } m;
 static struct cpu cpus[CPUS];
@@ -170,7 +170,7 @@ void host_cpu_wait(void)
 	timer_run_due();
 }
 
-int nmi_request_isa(unsigned irq, bool (*fn)(void))
+int nmi_request(unsigned irq, bool (*fn)(void))
 {
 	assert_int_equal(irq, NMI_MESSAGE);
 	device_fn = fn;

@@ -44,6 +44,8 @@ static void expect_default(void)
 	assert_int_equal(c.check, 0);
 	assert_false(c.check_stay || c.check_dump || c.check_json);
 	assert_int_equal(c.screen, CMDLINE_SCREEN_DEFAULT);
+	assert_int_equal(c.console_irq, CMDLINE_IRQ_UNKNOWN);
+	assert_false(c.console_named || c.baud_named || c.console_wide);
 }
 
 /* One word that is wrong: one report, which names it and says what was expected, and nothing is changed. */
@@ -178,6 +180,8 @@ static void test_good(void **)
 	assert_int_equal(parse("console=com2,9600 loglevel=debug"), 0);
 	assert_int_equal(c.console_address, 0x2f8);
 	assert_int_equal(c.baud, 9600);
+	assert_true(c.console_named && c.baud_named && !c.console_wide);
+	assert_int_equal(c.console_irq, CMDLINE_IRQ_UNKNOWN);
 	assert_int_equal(c.loglevel, LOGLEVEL_DEBUG);
 	assert_int_equal(parse("  loglevel=error   console=0x3E8  "), 0);
 	assert_int_equal(c.console_address, 0x3e8);
@@ -187,6 +191,18 @@ static void test_good(void **)
 	assert_int_equal(c.console, CMDLINE_CONSOLE_MMIO);
 	assert_int_equal(c.console_address, 0xfe03a000);
 	assert_int_equal(c.baud, 57600);
+	/* The interrupt, with a speed and without; the last word counts, in all. */
+	assert_int_equal(parse("console=0x2e8,19200,irq=7"), 0);
+	assert_true(c.console_irq == 7 && c.baud == 19200 && c.console_named);
+	assert_int_equal(parse("console=com1,irq=none"), 0);
+	assert_true(c.console_irq == CMDLINE_IRQ_NONE && c.baud == 115200 && !c.baud_named);
+	assert_int_equal(parse("console=mmio32:0xfe03a000,9600,irq=255 console=com2"), 0);
+	assert_true(!c.console_wide && !c.baud_named && c.console_irq == CMDLINE_IRQ_UNKNOWN && c.baud == 115200);
+	/* Registers of 32 bits have a clock of their own: the speed stays. */
+	assert_int_equal(parse("console=mmio32:0xfe03a000"), 0);
+	assert_true(c.console == CMDLINE_CONSOLE_MMIO && c.console_wide && c.console_address == 0xfe03a000 && c.baud == 0);
+	assert_int_equal(parse("console=mmio32:0xfe03a000,115200"), 0);
+	assert_true(c.console_wide && c.baud == 115200);
 	assert_int_equal(parse("console=none"), 0);
 	assert_int_equal(c.console, CMDLINE_CONSOLE_NONE);
 }
@@ -198,7 +214,10 @@ static void test_bad_console(void **)
 		"console=com1,7", "console=com1,9600x", "console=com1,99999999999999999999", "console=0x", "console=0x0",
 		"console=0x10000", "console=0xfff9", "console=3f8", "console=mmio:", "console=mmio:0x", "console=mmio:0x0",
 		"console=mmio:0x10000000000000", "console=mmio:0xffffffffffffffffff", "console=com1,,",
-		"console=com1,9600,8n1",
+		"console=com1,9600,8n1", "console=com1,irq=", "console=com1,irq=256", "console=com1,irq=x",
+		"console=com1,irq=4,9600", "console=com1,irq=4,irq=4", "console=com1,9600,irq=4,",
+		"console=com1,9600,9600", "console=mmio",
+		"console=mmio32:0xfe03a002", "console=mmio16:0xfe03a000", "console=mmio:0xfffffffffffe8",
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(bad); i++)

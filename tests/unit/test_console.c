@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console/console.c kernel/console/plain.c kernel/console/serial.c kernel/console/printk.c */
+/* UNIT: kernel/console/console.c kernel/console/console_start.c kernel/console/plain.c kernel/console/serial.c kernel/console/printk.c */
 /* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
 #include <pthread.h>
 #include <sched.h>
@@ -11,6 +11,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/console.h"
@@ -65,6 +66,17 @@ size_t log_time(char *, size_t)
 
 static unsigned outputs, shows;
 static bool screen_panics;
+static unsigned anews;
+
+/* Before the log is shown from its beginning: the ring is empty. */
+void screen_anew(void)
+{
+	u32 head;
+
+	serial_ring(&head);
+	assert_int_equal(head, 0);
+	anews++;
+}
 
 void screen_output(void)
 {
@@ -147,7 +159,7 @@ static void test_absent(void **)
 	present = false;
 	printk("first line");
 	assert_int_equal(console_init(&com1), -ENODEV);
-	assert_int_equal(console_isa_irq(), -1);
+	assert_false(console_works());
 	/* A screen gets it all the same, and nobody waits. */
 	assert_true(ring_ends("set console= on the command line\r\n"));
 	for (unsigned i = 0; i < 3 * SERIAL_RING / 16; i++)
@@ -163,13 +175,56 @@ static void test_absent(void **)
 	assert_int_equal(nr_sent + expected, 0);
 }
 
+static void receive_byte(u8 byte, u8 status)
+{
+	input[input_head] = byte;
+	input_status[input_head++] = status;
+}
+
+/* What is no proper port is the console if the operator has named it, and he reads so; else it is none. */
+static void test_odd(void **)
+{
+	struct cmdline named = com1;
+
+	present = odd = always_ready = true;
+	assert_int_equal(console_start(&com1), -ENODEV);
+	assert_false(console_works());
+	named.console_named = true;
+	named.baud = 9600;
+	assert_int_equal(console_init(&named), 0);
+	assert_true(console_works() && speed == 9600);
+	assert_non_null(strstr(sent, "margay: console: what is at port 0x3f8 fails the test of a serial port: used all the same"));
+	odd = false;
+	forget();
+}
+
+/* Without interrupts: what is typed is taken when somebody looks. */
+static void test_polled_input(void **)
+{
+	nr_got = 0;
+	host_console_add(&user);
+	receive_byte('a', 0);
+	receive_byte(0, UART_LSR_BI | UART_LSR_FE);
+	assert_false(console_interrupt());
+	console_poll();
+	assert_string_equal(got, "a^");
+	console_poll();
+	assert_int_equal(nr_got, 2);
+	receive_byte('b', 0);
+	console_poll();
+	assert_string_equal(got, "a^b");
+	host_console_remove(&user);
+}
+
 static void test_replay_and_polled(void **)
 {
 	present = true;
 	always_ready = true;
 	printk_debug("not shown");
 	assert_int_equal(console_init(&com1), 0);
-	assert_int_equal(console_isa_irq(), 4);
+	assert_true(console_works());
+	assert_int_equal(anews, 2);
+	assert_int_equal(speed, 115200);
 	assert_ptr_equal(strstr(sent, "margay: first line\r\n"), sent);
 	assert_non_null(strstr(sent, "no serial port answers at port 0x3f8"));
 	assert_null(strstr(sent, "not shown"));
@@ -186,8 +241,13 @@ static void test_lines_do_not_mix(void **)
 	always_ready = false;
 	emptied();
 	host_console_add(&user);
-	console_interrupts_on();
-	assert_true(irq_rx);
+	console_interrupts_on(4);
+	assert_true(irq_rx && serial_irq() == 4);
+	/* From here on it is the interrupt's alone. */
+	receive_byte('n', 0);
+	console_poll();
+	assert_true(input_tail != input_head);
+	input_tail = input_head;
 	forget();
 	write_text("login: ");
 	host_log("vm1: ended");
@@ -265,12 +325,6 @@ static void test_lost_log_lines_are_counted(void **)
 		shown++;
 	assert_int_equal(sscanf(strstr(sent, "margay: console: "), "margay: console: %u", &lost), 1);
 	assert_int_equal(shown + lost, 1000);
-}
-
-static void receive_byte(u8 byte, u8 status)
-{
-	input[input_head] = byte;
-	input_status[input_head++] = status;
 }
 
 static void test_input(void **)
@@ -645,7 +699,9 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_absent),
+		cmocka_unit_test(test_odd),
 		cmocka_unit_test(test_replay_and_polled),
+		cmocka_unit_test(test_polled_input),
 		cmocka_unit_test(test_lines_do_not_mix),
 		cmocka_unit_test(test_never_waits_and_tells_of_room),
 		cmocka_unit_test(test_room_without_handler),

@@ -31,8 +31,6 @@ static struct {
 	const char *debugger;
 	unsigned again; /* others that come while the handler runs */
 } line;
-static struct madt_info madt;
-struct acpi acpi = { .madt = &madt };
 
 struct cpu *cpu_get(unsigned id)
 {
@@ -54,7 +52,7 @@ enum serial_mode serial_mode(void)
 	return line.mode;
 }
 
-int serial_isa_irq(void)
+int serial_irq(void)
 {
 	return 4;
 }
@@ -90,7 +88,13 @@ void ioapic_mask(u32 gsi, bool masked)
 	line.masks++;
 }
 
-int irq_route_isa_nmi(unsigned irq, unsigned cpu)
+u32 irq_gsi(unsigned irq)
+{
+	assert_int_equal(irq, 4);
+	return 20;
+}
+
+int irq_route_nmi(unsigned irq, unsigned cpu)
 {
 	assert_int_equal(irq, 4);
 	assert_true(line.masked);
@@ -122,7 +126,6 @@ static int begin(void **)
 	memset(cpus, 0, sizeof(cpus));
 	for (unsigned i = 0; i < ARRAY_SIZE(cpus); i++)
 		cpus[i] = (struct cpu){ .id = i, .online = true };
-	madt.isa[4].gsi = 20;
 	line.mode = SERIAL_INTERRUPT;
 	home = now_on = 0;
 	next_move = 0;

@@ -284,7 +284,7 @@ u64 host_tsc_khz(void)
 	return KHZ;
 }
 
-int irq_route_isa_nmi(unsigned, unsigned)
+int irq_route_nmi(unsigned, unsigned)
 {
 	fail();
 	return 0;

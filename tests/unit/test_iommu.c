@@ -165,7 +165,7 @@ u32 pci_read(struct pci_address, u16 offset, unsigned size)
 	return 299;
 }
 
-int nmi_request_isa(unsigned irq, bool (*fn)(void))
+int nmi_request(unsigned irq, bool (*fn)(void))
 {
 	assert_int_equal(irq, NMI_MESSAGE);
 	nmi = fn;

@@ -73,7 +73,7 @@ void panic(const char *, ...)
 	longjmp(ended, 1);
 }
 
-int irq_route_isa_nmi(unsigned, unsigned)
+int irq_route_nmi(unsigned, unsigned)
 {
 	return 0;
 }

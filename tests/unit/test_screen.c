@@ -216,7 +216,6 @@ static void init_without_line(void)
 	memset(pixels, 0xaa, sizeof(pixels));
 	mode = SERIAL_NONE;
 	screen_init(&bi, &check);
-	mode = SERIAL_INTERRUPT;
 }
 
 /* With a serial line its reader needs no time. */
@@ -267,6 +266,44 @@ static void test_pages(void **)
 	before = tsc;
 	screen_last_page();
 	assert_true(tsc - before >= 20000000000);
+}
+
+/* A line that has been found where firmware's tables say begins with the log's first; what was shown before is gone. */
+static void test_anew(void **)
+{
+	static const struct cmdline slow = { .check = 10, .screen = 7 };
+	u64 before;
+
+	/* A page that has stayed is counted from the new beginning. */
+	screen_init(&bi, &slow);
+	for (unsigned i = 0; i < ROWS; i++) {
+		put("old\r\n");
+		screen_show();
+	}
+	before = tsc;
+	head = 0;
+	screen_anew();
+	put("new\r\n");
+	screen_show();
+	row_is(0, "new");
+	assert_true(tsc == before);
+
+	/* Where pages stay for want of a line only, they do not any more. */
+	screen_init(&bi, &check);
+	mode = SERIAL_INTERRUPT;
+	head = 0;
+	screen_anew();
+	put("first of all\r\n");
+	screen_show();
+	row_is(0, "first of all");
+	row_is(1, "");
+	row_is(ROWS - 1, "");
+	for (unsigned i = 0; i < 40; i++) {
+		put("nobody waits any more\r\n");
+		screen_show();
+	}
+	screen_last_page();
+	assert_true(tsc == before);
 }
 
 /* From the end of the boot on nobody waits. */
@@ -464,7 +501,8 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_none), cmocka_unit_test(test_first), cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_idle), cmocka_unit_test(test_interrupted), cmocka_unit_test(test_printed_while_shown),
+		cmocka_unit_test(test_anew), cmocka_unit_test(test_idle), cmocka_unit_test(test_interrupted),
+		cmocka_unit_test(test_printed_while_shown),
 		cmocka_unit_test(test_printed_while_drawn), cmocka_unit_test(test_flood), cmocka_unit_test(test_unchanged),
 		cmocka_unit_test(test_panic), cmocka_unit_test(test_yield),
 	};

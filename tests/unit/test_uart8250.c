@@ -12,7 +12,6 @@
 #include <string.h>
 #include <cmocka.h>
 
-#include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
 
 /* A 16550A with what stands in its receive FIFO; both ways to it lead here. */
@@ -21,9 +20,9 @@ static struct {
 	u8 fifo[16][2]; /* byte, line status beside it */
 	unsigned head, tail;
 	u8 sent;
-	bool absent, by_memory;
+	bool absent, by_memory, wide, no_loopback;
 } hw;
-static u8 window[8];
+static u8 window[32];
 
 static u8 hw_read(unsigned reg)
 {
@@ -42,6 +41,8 @@ static u8 hw_read(unsigned reg)
 	case 5:
 		return hw.reg[5] | (hw.tail != hw.head ? 1 | hw.fifo[hw.tail % 16][1] : 0);
 	case 6: /* in loopback RTS shows as CTS, OUT2 as DCD */
+		if (hw.no_loopback)
+			return 0xb0;
 		return hw.reg[4] & 0x10 ? (u8)((hw.reg[4] & 2) << 3 | (hw.reg[4] & 8) << 4) : 0xb0;
 	default:
 		return hw.reg[reg];
@@ -79,18 +80,37 @@ static void fake_outb(u16 port, u8 value)
 
 static u8 fake_mmio_read8(const volatile void *p)
 {
-	assert_true(hw.by_memory);
+	assert_true(hw.by_memory && !hw.wide);
 	return hw_read((unsigned)((const volatile u8 *)p - window));
 }
 
 static void fake_mmio_write8(volatile void *p, u8 value)
 {
-	assert_true(hw.by_memory);
+	assert_true(hw.by_memory && !hw.wide);
 	hw_write((unsigned)((volatile u8 *)p - window), value);
+}
+
+/* Registers of 32 bits: nothing but whole ones is read or written, and only the low byte counts. */
+static u32 fake_mmio_read32(const volatile void *p)
+{
+	u64 at = (u64)((const volatile u8 *)p - window);
+
+	assert_true(hw.by_memory && hw.wide && !(at % 4));
+	return 0xabcdef00 | hw_read((unsigned)at / 4);
+}
+
+static void fake_mmio_write32(volatile void *p, u32 value)
+{
+	u64 at = (u64)((volatile u8 *)p - window);
+
+	assert_true(hw.by_memory && hw.wide && !(at % 4) && value <= 0xff);
+	hw_write((unsigned)at / 4, (u8)value);
 }
 
 #define inb fake_inb
 #define outb fake_outb
+#define mmio_read32 fake_mmio_read32
+#define mmio_write32 fake_mmio_write32
 #define mmio_read8 fake_mmio_read8
 #define mmio_write8 fake_mmio_write8
 #include "drivers/uart8250.c"
@@ -116,7 +136,8 @@ static void test_init(void **)
 {
 	arrives('x', 0);
 	hw.reg[1] = 0xf;
-	assert_int_equal(uart8250_init(&uart, 38400), 0);
+	assert_int_equal(uart8250_probe(&uart), UART8250_GOOD);
+	uart8250_init(&uart, 38400);
 	assert_true(hw.dll == 3 && hw.dlm == 0);
 	assert_int_equal(hw.reg[3], 3);    /* 8 bits, no parity, 1 stop bit */
 	assert_int_equal(hw.reg[1], 0);    /* no interrupt */
@@ -126,12 +147,21 @@ static void test_init(void **)
 	assert_int_equal(hw.tail, hw.head);
 	/* A baud rate with two bytes of divisor; FIFOs that do not work. */
 	hw.iir = 0x81;
-	assert_int_equal(uart8250_init(&uart, 300), 0);
+	uart8250_init(&uart, 300);
 	assert_true(hw.dll == 0x80 && hw.dlm == 1);
 	assert_int_equal(uart.fifo, 1);
 	assert_int_equal(hw.fcr, 0);
+	/* As it is. */
+	uart8250_init(&uart, 0);
+	assert_true(hw.dll == 0x80 && hw.dlm == 1);
+	assert_int_equal(hw.reg[3], 3);
+	/* What is not whole, and what is not there. */
+	hw.no_loopback = true;
+	assert_int_equal(uart8250_probe(&uart), UART8250_ODD);
+	uart8250_init(&uart, 9600);
+	assert_true(hw.dll == 12 && hw.dlm == 0 && hw.reg[4] == 0x0b);
 	hw.absent = true;
-	assert_int_equal(uart8250_init(&uart, 115200), -ENODEV);
+	assert_int_equal(uart8250_probe(&uart), UART8250_ABSENT);
 }
 
 static void test_memory(void **)
@@ -140,13 +170,24 @@ static void test_memory(void **)
 
 	hw.by_memory = true;
 	uart.mmio = window;
-	assert_int_equal(uart8250_init(&uart, 115200), 0);
+	assert_int_equal(uart8250_probe(&uart), UART8250_GOOD);
+	uart8250_init(&uart, 115200);
 	assert_true(hw.dll == 1 && hw.dlm == 0);
 	uart8250_send(&uart, 'y');
 	assert_int_equal(hw.sent, 'y');
 	arrives('z', 0);
 	assert_true(uart8250_receive(&uart, &byte, &status));
 	assert_int_equal(byte, 'z');
+}
+
+static void test_wide(void **state)
+{
+	setup(state);
+	hw.wide = uart.wide = true;
+	test_memory(NULL);
+	assert_int_equal(uart.fifo, 16);
+	uart8250_interrupts(&uart, true, false);
+	assert_int_equal(hw.reg[1], 5);
 }
 
 static void test_receive(void **)
@@ -204,6 +245,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_init, setup), cmocka_unit_test_setup(test_memory, setup),
+		cmocka_unit_test_setup(test_wide, setup),
 		cmocka_unit_test_setup(test_receive, setup), cmocka_unit_test_setup(test_transmitter, setup),
 		cmocka_unit_test_setup(test_interrupts, setup),
 	};

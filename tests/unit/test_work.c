@@ -112,6 +112,16 @@ void idle_work_pass_on(void)
 	fail();
 }
 
+bool console_polled;
+
+void console_poll_now(void)
+{
+}
+
+void console_idle(void)
+{
+}
+
 bool screen_idle_draw(void)
 {
 	fail();

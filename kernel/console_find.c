@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See console_find.h. */
+#include "kernel/console_find.h"
+
+#include "kernel/acpi/acpi.h"
+#include "kernel/acpi/uart.h"
+#include "kernel/console/console.h"
+#include "kernel/console/printk.h"
+
+#define COM1 0x3f8
+
+/* Ports of the ISA bus have these. */
+static s32 irq_by_habit(const struct cmdline *c)
+{
+	if (c->console != CMDLINE_CONSOLE_PORT)
+		return CMDLINE_IRQ_NONE;
+	switch (c->console_address) {
+	case 0x3f8: case 0x3e8: return 4;
+	case 0x2f8: case 0x2e8: return 3;
+	default: return CMDLINE_IRQ_NONE;
+	}
+}
+
+#if IS_ENABLED(CONFIG_CONSOLE_TABLES)
+
+static bool is_at(const struct acpi_uart *u, bool mmio, u64 address)
+{
+	return u->mmio == mmio && u->address == address;
+}
+
+/* What a table says of the port that the console has, and of the debugger's. */
+static void learn(struct cmdline *c, const struct acpi_uart *u)
+{
+	if (is_at(u, cmdline_console_mmio(c), c->console_address)) {
+		if (c->console_irq == CMDLINE_IRQ_UNKNOWN && u->irq >= 0)
+			c->console_irq = u->irq;
+		/* A divisor for registers in memory is only known for the clock of a PC's port. */
+		if (!c->baud_named && u->baud && !u->mmio)
+			c->baud = u->baud;
+	}
+	if (IS_ENABLED(CONFIG_GDB) && u->irq >= 0 && u->irq < 16 && is_at(u, false, c->gdb_port))
+		c->gdb_irq = (u32)u->irq;
+}
+
+/* Goes over to it, if a port answers there. */
+static bool move(struct cmdline *c, const struct acpi_uart *u, const char *table)
+{
+	struct cmdline at = *c;
+
+	if (u->mmio && !IS_ENABLED(CONFIG_CONSOLE_MMIO))
+		return false;
+	/* The operator has named that for something else. */
+	if (IS_ENABLED(CONFIG_GDB) && is_at(u, false, c->gdb_port))
+		return false;
+	if (is_at(u, cmdline_console_mmio(c), c->console_address))
+		return console_works();
+	at.console = u->mmio ? CMDLINE_CONSOLE_MMIO : CMDLINE_CONSOLE_PORT;
+	at.console_address = u->address;
+	at.console_wide = u->wide;
+	at.baud = u->mmio ? 0 : u->baud ? u->baud : c->baud;
+	if (console_start(&at))
+		return false;
+	*c = at;
+	printk("console: at %s%#lx, as the %s says", u->mmio ? "mmio:" : "port ", u->address, table);
+	return true;
+}
+
+/* Of those of the DSDT the one that everybody means, else the first. */
+static bool find_in_dsdt(const struct acpi_sdt *dsdt, struct acpi_uart *out)
+{
+	const void *aml = dsdt + 1;
+	size_t size = dsdt->length - sizeof(*dsdt);
+
+	for (unsigned n = 0; aml_uart(aml, size, n, out); n++)
+		if (is_at(out, false, COM1))
+			return true;
+	return aml_uart(aml, size, 0, out);
+}
+
+static void learn_all(struct cmdline *c, const struct acpi_uart *spcr, const struct acpi_sdt *dsdt)
+{
+	struct acpi_uart u;
+
+	if (spcr)
+		learn(c, spcr);
+	for (unsigned n = 0; dsdt && aml_uart(dsdt + 1, dsdt->length - sizeof(*dsdt), n, &u); n++)
+		learn(c, &u);
+}
+
+/* Port and speed at which the console has begun may be others than that then. */
+static void read_tables(struct cmdline *c)
+{
+	const struct acpi_sdt *table = acpi_table("SPCR", 0), *dsdt = acpi_table("DSDT", 0);
+	struct acpi_uart spcr, u;
+	const char *why = table ? spcr_read(table, table->length, &spcr) : NULL;
+	bool has_spcr = table && !why;
+	u32 baud;
+
+	if (why)
+		printk("console: table SPCR: %s: ignored", why);
+	if (!c->console_named && !(has_spcr && move(c, &spcr, "SPCR")) && dsdt && find_in_dsdt(dsdt, &u))
+		move(c, &u, "DSDT");
+	baud = c->baud;
+	learn_all(c, has_spcr ? &spcr : NULL, dsdt);
+	if (console_works() && c->baud != baud)
+		(void)console_init(c);
+}
+
+#else
+
+static void read_tables(struct cmdline *)
+{
+}
+
+#endif
+
+void console_find(struct cmdline *c)
+{
+	if (c->console == CMDLINE_CONSOLE_NONE)
+		return;
+	read_tables(c);
+	if (c->console_irq == CMDLINE_IRQ_UNKNOWN)
+		c->console_irq = irq_by_habit(c);
+	/* Of a port that the operator has named that has been said. */
+	if (!console_works() && !c->console_named)
+		(void)console_init(c);
+}

@@ -1,0 +1,34 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See nmi_try.h. No NMI of these tells whose it is, and one may come late: unexpected they would be the platform's. */
+#include "kernel/nmi_try.h"
+
+#include <margay/host.h>
+#include "arch/x86_64/cpu/insn.h"
+#include "kernel/nmi.h"
+#include "kernel/percpu.h"
+
+#define TRIES 3
+#define TRY_MS 250u /* far more than an interrupt takes, on a slow emulator, too */
+
+bool nmi_comes(void (*ask)(bool on))
+{
+	const struct cpu *cpu = this_cpu();
+	bool came = true;
+
+	for (unsigned i = 0; i < TRIES && came; i++) {
+		u64 before, patience = rdtsc() + host_tsc_khz() * TRY_MS;
+
+		/* Another device of this input that still asks would keep the line from rising. */
+		nmi_look();
+		if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
+			nmi_expected(cpu->id);
+		before = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED);
+		ask(true);
+		while (!(came = __atomic_load_n(&cpu->nmi_count, __ATOMIC_RELAXED) != before) && rdtsc() < patience)
+			cpu_pause();
+		ask(false);
+	}
+	/* Now: the next window may be far. */
+	nmi_look();
+	return came;
+}
