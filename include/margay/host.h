@@ -340,8 +340,11 @@ bool host_is_x2apic(void);
 
 /* The VM that the command line's gdb= names; NULL: none, or its port was not found (logged). */
 const char *host_debug_name(void);
-/* From now on rx() gets each byte of the line, in interrupt windows of the boot CPU, no lock held. */
-void host_debug_listen(void (*rx)(u8 byte));
+/*
+ * At boot: from now on rx() gets each byte of the line, in interrupt windows of the boot CPU, no lock held. 0, or -errno: its
+ * interrupt does not come (logged).
+ */
+int host_debug_listen(void (*rx)(u8 byte));
 /* Queues bytes; what does not fit into 8 KiB is lost. From any CPU. */
 void host_debug_send(const u8 *bytes, unsigned n);
 

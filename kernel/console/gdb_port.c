@@ -5,11 +5,16 @@
  */
 #include "kernel/console/gdb_port.h"
 
+#include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/spinlock.h>
+#include "arch/x86_64/cpu/ioapic.h"
 #include "drivers/uart8250.h"
 #include "kernel/console/printk.h"
+#include "kernel/console/serial.h"
+#include "kernel/irq.h"
 #include "kernel/nmi.h"
+#include "kernel/nmi_try.h"
 
 #define RING 8192u
 #define RX_BATCH 64
@@ -94,14 +99,39 @@ const char *host_debug_name(void)
 	return name;
 }
 
-void host_debug_listen(void (*rx)(u8 byte))
+static void ask(bool on)
+{
+	spin_lock(&lock);
+	uart8250_interrupts(&uart, false, on);
+	if (!on)
+		uart8250_pending(&uart);
+	spin_unlock(&lock);
+}
+
+/* Nobody could stop the VM, nor would more than a FIFO of an answer be sent. */
+static int refuse(int err)
+{
+	printk_error("command line: gdb=: interrupt %u, of the port at %#x, does not come: %s cannot be debugged",
+		     irq, uart.port, name);
+	name = NULL;
+	return err;
+}
+
+int host_debug_listen(void (*rx)(u8 byte))
 {
 	received = rx;
 	if (nmi_request(irq, interrupt))
-		return;
+		return refuse(-ENODEV);
+	if (!nmi_comes(ask)) {
+		/* The console's may be the same input. */
+		if ((int)irq != serial_irq())
+			ioapic_mask(irq_gsi(irq), true);
+		return refuse(-EIO);
+	}
 	spin_lock(&lock);
 	pump();
 	spin_unlock(&lock);
+	return 0;
 }
 
 void host_debug_send(const u8 *bytes, unsigned n)

@@ -318,7 +318,10 @@ static void gdb_start(void)
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
 		if (!strcmp(monitor_vm_name(i), vm_name)) {
 			debugger = &stub;
-			host_debug_listen(rx);
+			if (host_debug_listen(rx)) {
+				debugger = NULL;
+				return;
+			}
 			host_log("margay: gdb: %s can be debugged on the second serial line", vm_name);
 			return;
 		}
