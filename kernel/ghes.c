@@ -19,7 +19,6 @@
 #include "kernel/panic.h"
 
 #define BLOCK_MAX KIB(16) /* what is longer is read that far */
-#define LINES 16          /* of corrected errors; then they are only counted by who keeps them */
 
 static struct hest_info hest;
 static struct block_of {
@@ -27,9 +26,10 @@ static struct block_of {
 	u32 size;
 } of[HEST_MAX];
 static unsigned count; /* constant after ghes_init() */
-static struct spinlock lock; /* guards the blocks, and the next two */
+static struct spinlock lock; /* guards the blocks, and the copy */
 static u8 copy[BLOCK_MAX] __aligned(8);
-static unsigned lines;
+/* Lines: a guest may use what is broken again and again. Of pages that are lost each is told, once. */
+static struct log_limit corrected, fatal, lost = { .burst = HOST_LOST_MAX };
 
 /* Not where VMs and the hypervisor have their memory: firmware would be wrong, and be written to. */
 static volatile u8 *map(u64 at, u64 size)
@@ -88,8 +88,9 @@ static void look_at(unsigned i, struct sum *sum)
 	while (hest_section(copy, of[i].size, &at, text, sizeof(text), &found)) {
 		sum->sections++;
 		sum->fatal |= found.fatal;
-		if (found.fatal || (found.lost ? !memory_lost_told(found.page) : lines++ < LINES))
-			printk_error("firmware reports an error: %s", text);
+		if (found.fatal || !found.lost || !memory_lost_told(found.page))
+			host_log_limited(found.fatal ? &fatal : found.lost ? &lost : &corrected, "margay",
+					 "firmware reports an error: %s", text);
 		if (!found.lost)
 			continue;
 		sum->lost++;

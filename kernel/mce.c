@@ -11,7 +11,7 @@
 #include "kernel/percpu.h"
 
 #define LOOK_SECONDS 10
-#define LINES 16 /* of corrected errors, by all CPUs, and of lost memory without an address; then they are only counted */
+#define LINES 16 /* of corrected errors, by all CPUs; then they are only counted */
 
 #define FEATURE_CONTROL_LOCK BIT(0)
 #define FEATURE_CONTROL_VMXON BIT(2)
@@ -23,7 +23,7 @@
 
 #define MCG_WHERE (MCG_STATUS_RIPV | MCG_STATUS_EIPV)
 
-static u64 corrected, uncorrected, nameless; /* the last: of the second, those without a page; atomic */
+static u64 corrected, uncorrected; /* atomic */
 
 struct mce_kind mce_kind_of(u64 cap)
 {
@@ -51,10 +51,13 @@ static u64 bank_read(const struct mce_kind *kind, unsigned bank, unsigned reg)
 	return host_rdmsr(mce_bank_msr(kind, bank, reg), &value) ? 0 : value;
 }
 
-static void tell(unsigned bank, const char *what, u64 status, u64 address, u64 misc)
+/* Of lines, by verdict: a guest may use what is broken again and again. Of pages that are lost each is told, once. */
+static struct log_limit limit[MCE_FATAL + 1], named = { .burst = HOST_LOST_MAX };
+
+static void tell(struct log_limit *of, unsigned bank, const char *what, u64 status, u64 address, u64 misc)
 {
-	printk_error("machine check: CPU %u, bank %u: %s: status %#lx address %#lx misc %#lx", this_cpu()->id, bank, what, status,
-		     address, misc);
+	host_log_limited(of, "margay", "machine check: CPU %u, bank %u: %s: status %#lx address %#lx misc %#lx", this_cpu()->id,
+			 bank, what, status, address, misc);
 }
 
 static u64 count(u64 *counter)
@@ -62,15 +65,13 @@ static u64 count(u64 *counter)
 	return __atomic_add_fetch(counter, 1, __ATOMIC_RELAXED);
 }
 
-/* Counts it. Is it worth a line, too? Corrected errors may be many, and a guest may use a lost page as often as it likes. */
+/* Counts it. Is it worth a line, too? */
 static bool is_news(enum mce_verdict verdict, const u64 *page)
 {
 	if (verdict == MCE_CORRECTED)
 		return count(&corrected) <= LINES;
 	count(&uncorrected);
-	if (verdict == MCE_FATAL)
-		return true;
-	return page ? !memory_lost_told(*page) : count(&nameless) <= LINES;
+	return !page || !memory_lost_told(*page);
 }
 
 /* A look at the banks. */
@@ -107,7 +108,7 @@ static enum mce_verdict look_at(const struct mce_kind *kind, unsigned bank, unsi
 	misc = reg == MCE_STATUS && status & MCI_STATUS_MISCV ? bank_read(kind, bank, MCE_MISC) : 0;
 	has_page = verdict >= MCE_LOST && verdict < MCE_FATAL && mce_page(kind, status, address, misc, &page);
 	if (is_news(verdict, has_page ? &page : NULL))
-		tell(bank, what[verdict], status, address, misc);
+		tell(has_page ? &named : &limit[verdict], bank, what[verdict], status, address, misc);
 	if (has_page) {
 		memory_lost(page);
 		if (verdict == MCE_USED)
@@ -167,6 +168,7 @@ static void enable_lmce(void)
 
 void mce_init_cpu(void)
 {
+	struct log_limit lines = { .burst = 256 }; /* more than there are banks: no guest runs yet */
 	struct mce_kind kind;
 	u64 cap, value;
 
@@ -177,7 +179,7 @@ void mce_init_cpu(void)
 		u64 status = bank_read(&kind, bank, MCE_STATUS);
 
 		if (status & MCI_STATUS_VAL)
-			tell(bank, "from before this boot", status, bank_read(&kind, bank, MCE_ADDR),
+			tell(&lines, bank, "from before this boot", status, bank_read(&kind, bank, MCE_ADDR),
 			     bank_read(&kind, bank, MCE_MISC));
 		host_wrmsr(mce_bank_msr(&kind, bank, MCE_STATUS), 0);
 		if (kind.smca)

@@ -100,25 +100,15 @@ void nmi_taken(void)
 /* A system error or an I/O channel check is acknowledged, so that the next one is seen too. */
 static bool port_61(void)
 {
-	static u64 said; /* TSC of the last line; a device may send as many as it likes */
-	static unsigned unsaid;
-	char more[40];
+	static struct log_limit limit = { .burst = 1 }; /* a device may send as many as it likes */
 	u8 status = inb(NMI_SC), cause = status & (NMI_SC_SERR | NMI_SC_IOCHK);
 	u8 clear = (cause & NMI_SC_SERR ? NMI_SC_CLEAR_SERR : 0) | (cause & NMI_SC_IOCHK ? NMI_SC_CLEAR_IOCHK : 0);
 
 	/* All ones: no such register. */
 	if (!cause || status == 0xff)
 		return false;
-	if (!said || rdtsc() - said > PATIENCE_MS * host_tsc_khz()) {
-		snprintf(more, sizeof(more), ", %u more since the last line", unsaid);
-		printk_error("NMI of the platform: the machine reports a hardware error:%s%s%s",
-			     cause & NMI_SC_SERR ? " system error (SERR#)" : "",
-			     cause & NMI_SC_IOCHK ? " I/O channel check" : "", unsaid ? more : "");
-		said = rdtsc() | 1;
-		unsaid = 0;
-	} else {
-		unsaid++;
-	}
+	host_log_limited(&limit, "margay", "NMI of the platform: the machine reports a hardware error:%s%s",
+			 cause & NMI_SC_SERR ? " system error (SERR#)" : "", cause & NMI_SC_IOCHK ? " I/O channel check" : "");
 	outb(NMI_SC, (u8)((status & NMI_SC_KEPT) | clear));
 	outb(NMI_SC, status & NMI_SC_KEPT);
 	return true;

@@ -11,8 +11,8 @@
 
 static void give_up(struct vcpu *vcpu)
 {
-	vm_log(vcpu->vm, "vcpu%u: CPU %u does not answer: it and what the VM had are not used until the node restarts", vcpu->id,
-	       vcpu->cpu);
+	vm_tell(vcpu->vm, "vcpu%u: CPU %u does not answer: it and what the VM had are not used until the node restarts", vcpu->id,
+		vcpu->cpu);
 	host_cpu_lost(vcpu->cpu);
 }
 
@@ -48,7 +48,7 @@ void vcpu_leave(struct vcpu *vcpu)
 	bool first = claim(vm);
 
 	if (!host_cpu_info(vcpu->cpu)->online)
-		vm_log(vm, "vcpu%u: CPU %u answers, too late", vcpu->id, vcpu->cpu);
+		vm_tell(vm, "vcpu%u: CPU %u answers, too late", vcpu->id, vcpu->cpu);
 	__atomic_store_n(&vcpu->live, false, __ATOMIC_RELEASE);
 	/* From here on the VM is no more, but for the first one. */
 	__atomic_sub_fetch(&vm->live_vcpus, 1, __ATOMIC_ACQ_REL);
@@ -58,7 +58,7 @@ void vcpu_leave(struct vcpu *vcpu)
 
 void vcpu_no_answer(struct vcpu *vcpu)
 {
-	vm_log(vcpu->vm, "vcpu%u on CPU %u did not answer a kick for %u s", vcpu->id, vcpu->cpu, VM_ANSWER_SECONDS);
+	vm_tell(vcpu->vm, "vcpu%u on CPU %u did not answer a kick for %u s", vcpu->id, vcpu->cpu, VM_ANSWER_SECONDS);
 	vm_end(vcpu->vm, VM_END_CRASH);
 }
 

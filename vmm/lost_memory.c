@@ -26,7 +26,7 @@ static void drop(struct vcpu *vcpu, u64 page)
 	if (vm_unmap_for_cpus(vcpu, gpa(at), PAGE_SIZE))
 		host_no_memory(vm->name);
 	else
-		vm_log(vm, "memory at GPA %#lx is lost: the guest has it no longer", at);
+		vm_tell(vm, "memory at GPA %#lx is lost: the guest has it no longer", at);
 }
 
 void vm_drop_lost(struct vcpu *vcpu)
@@ -99,7 +99,7 @@ void vcpu_lost_memory(struct vcpu *vcpu, u64 page)
 {
 	if (IS_ENABLED(CONFIG_VM_MACHINE_CHECKS) && vcpu_machine_check(vcpu, page))
 		return;
-	vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
+	vm_tell(vcpu->vm, "vcpu%u: has used memory that the machine has lost: the machine checks before", vcpu->id);
 	/* Nothing of it is shown: that might be the same memory. */
 	vm_end(vcpu->vm, VM_END_MACHINE_CHECK);
 }

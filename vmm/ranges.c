@@ -8,8 +8,8 @@
 
 static int range_error(struct vm *vm, const char *kind, u64 base, int err)
 {
-	vm_log(vm, "%s range at %#lx: %s", kind, base,
-	       err == -EEXIST ? "overlaps another device's" : "too many ranges in this build");
+	vm_tell(vm, "%s range at %#lx: %s", kind, base,
+		err == -EEXIST ? "overlaps another device's" : "too many ranges in this build");
 	return err;
 }
 

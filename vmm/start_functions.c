@@ -25,6 +25,8 @@ bool monitor_has_functions(struct slot *s)
 
 static void start_all(void)
 {
+	static struct log_limit lines[MONITOR_MAX_VMS]; /* another guest may switch the functions on again and again */
+
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		struct slot *s = &monitor_slots[i];
 		bool ready;
@@ -34,7 +36,7 @@ static void start_all(void)
 		spin_unlock(&monitor_lock);
 		/* Somebody else may have started it meanwhile. */
 		if (ready && monitor_start_waiting(i) == -ENOSPC)
-			host_log("%s: not started: no CPU is free", monitor_vm_name(i));
+			host_log_limited(&lines[i], monitor_vm_name(i), "not started: no CPU is free");
 	}
 }
 

@@ -61,7 +61,7 @@ void startup_step(struct vcpu *vcpu)
 	}
 	/* A machine's boot CPU would run its firmware again, and there is none. */
 	if (vcpu->id == 0) {
-		vm_log(vcpu->vm, "vcpu0: INIT sent to the boot CPU");
+		vm_tell(vcpu->vm, "vcpu0: INIT sent to the boot CPU");
 		vcpu_die(vcpu, VM_END_CRASH);
 		return;
 	}

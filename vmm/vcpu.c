@@ -295,7 +295,7 @@ static void vcpu_fault(struct host_work *work, enum host_fault why, u64 lost)
 		vcpu_lost_memory(vcpu, lost);
 		return;
 	}
-	vm_log(vcpu->vm, "vcpu%u: the hypervisor has met device registers that are not there: a defect of its own", vcpu->id);
+	vm_tell(vcpu->vm, "vcpu%u: the hypervisor has met device registers that are not there: a defect of its own", vcpu->id);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 

@@ -54,7 +54,7 @@ static int stage2_build(struct vm *vm)
 	if (err == -ENOMEM)
 		return host_no_memory(vm->name);
 	if (err)
-		vm_log(vm, "%s tables: internal map error", hvm->stage2_format->name);
+		vm_tell(vm, "%s tables: internal map error", hvm->stage2_format->name);
 	return err;
 }
 
@@ -140,7 +140,7 @@ static int config_check(struct vm *vm)
 		err = vm_config_error(&e, c->file, c->line_pvclock,
 				      "pvclock = no: the TSCs of this node are not one clock, and the guest has no other: use yes");
 	if (err)
-		vm_log(vm, "%s", e.text);
+		vm_tell(vm, "%s", e.text);
 	return err;
 }
 
@@ -157,8 +157,8 @@ static int image_load(struct vm *vm)
 			continue;
 		if (c->initrd[0]) {
 			if (!IS_ENABLED(CONFIG_BOOT_LOG))
-				vm_log(vm, "kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
-				       c->kernel);
+				vm_tell(vm, "kernel %s is no Linux kernel and takes no initrd: name what it wants by module =",
+					c->kernel);
 			return -EINVAL;
 		}
 		return (*l)->load(vm, kernel, module);
@@ -235,6 +235,8 @@ void vm_destroy(struct vm *vm)
 
 	if (debugger_on())
 		debugger->vm_ended(vm);
+	if (vm->lines.unsaid)
+		vm_tell(vm, "%u more lines that its guest has caused are not in the log", vm->lines.unsaid);
 	while (vm->nr_devices--) {
 		void *instance = vm->device[vm->nr_devices];
 

@@ -73,6 +73,7 @@ struct vm {
 	unsigned nr_paused;       /* vCPUs that stay out of the guest */
 	u64 frozen_at;            /* host TSC when the last of these stopped */
 	void **device;            /* instance by registration index of struct vdev: as many as the image has of them */
+	struct log_limit lines;   /* of vm_log() */
 	/* Its part of the machine (place.h). */
 	u16 *host_cpu;            /* by vCPU */
 	struct host_extent extent[VM_MAX_EXTENTS];
@@ -136,19 +137,23 @@ void vm_abandon(struct vm *vm);
  */
 int direct_decide(struct vm *vm, const struct host_module *kernel);
 
-/* Log line with the VM's name in front. */
-#define vm_log(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)
+/*
+ * Log line with the VM's name in front, limited: its guest may cause it again and again. vm_tell() is never left out: for what the
+ * operator has asked for, and for a VM's end and its cause. tests/guest-lines says for each that an exit can reach why it is few.
+ */
+#define vm_log(vm, fmt, ...) host_log_limited(&(vm)->lines, (vm)->name, fmt, ##__VA_ARGS__)
+#define vm_tell(vm, fmt, ...) host_log("%s: " fmt, (vm)->name, ##__VA_ARGS__)
 
 /* Why it is not made: with its VM file and the line there of a key. */
 #define vm_refuse(vm, key, fmt, ...)                                                                            \
-	(!IS_ENABLED(CONFIG_BOOT_LOG) ? vm_log(vm, fmt, ##__VA_ARGS__) :                                        \
-	 vm_log(vm, "%s:%u: " fmt, (vm)->config->file, (vm)->config->line_##key, ##__VA_ARGS__))
+	(!IS_ENABLED(CONFIG_BOOT_LOG) ? vm_tell(vm, fmt, ##__VA_ARGS__) :                                       \
+	 vm_tell(vm, "%s:%u: " fmt, (vm)->config->file, (vm)->config->line_##key, ##__VA_ARGS__))
 
 /* The same of what is as it should be. */
 #define vm_note(vm, fmt, ...)                                   \
 	do {                                                    \
 		if (IS_ENABLED(CONFIG_BOOT_LOG))                \
-			vm_log(vm, fmt, ##__VA_ARGS__);         \
+			vm_tell(vm, fmt, ##__VA_ARGS__);        \
 	} while (0)
 
 /* The guest's TSC for a host TSC value. */

@@ -12,6 +12,7 @@
 #include <margay/host_console.h>
 #include <margay/host_lost.h>
 #include <margay/host_pci.h>
+#include <margay/log_limit.h>
 #include <margay/pci.h>
 #include <margay/types.h>
 #include <margay/x86.h>
@@ -355,6 +356,11 @@ void host_debug_send(const u8 *bytes, unsigned n);
  * ("vm0: ..."). Never mixes with another line or with guest output.
  */
 void host_log(const char *fmt, ...) __printf(1, 2);
+/*
+ * The same of what a guest or its device can cause as often as it likes: "SOURCE: ...", if the limit lets it; else it is counted,
+ * and the next one ends with ", N more since the last line".
+ */
+void host_log_limited(struct log_limit *limit, const char *source, const char *fmt, ...) __printf(3, 4);
 /* The same for the log alone; with loglevel=debug on the line, too. */
 void host_log_quiet(const char *fmt, ...) __printf(1, 2);
 /* Only in images with LOG_TIME: whether lines begin with the time, as at first. Not what is read by tools, or copied. Boot CPU. */

@@ -48,12 +48,13 @@ static u64 elapsed_ms(const struct host_pci_reset *r)
 /* It does not answer, or not as itself. -EIO: for too long. */
 static int keep_patience(struct host_pci_reset *r, const struct pci_function *f)
 {
+	static struct log_limit lines; /* its guest may reset it again and again */
 	unsigned seconds = (unsigned)(elapsed_ms(r) / 1000);
 
 	if (seconds / TELL_S > r->told) {
 		r->told = seconds / TELL_S;
-		printk_error("pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u", PCI_FULL_FORMAT_ARGS(f->address),
-			     seconds, READY_S);
+		host_log_limited(&lines, "margay", "pci " PCI_FULL_FORMAT ": not ready %u s after its reset, of %u",
+				 PCI_FULL_FORMAT_ARGS(f->address), seconds, READY_S);
 	}
 	return seconds >= READY_S ? -EIO : later(r, 1);
 }

@@ -119,6 +119,12 @@ class Run:
     def lines(self, pattern):
         return [line for line in self.text.split("\n") if re.search(pattern, line)]
 
+    def unsaid(self, vm):
+        """How many lines that this VM's guest has caused are not in the log, by the log (docs/operating.md)."""
+        counts = re.findall(r"^%s: (?:.*, (\d+) more since the last line|(\d+) more lines that its guest .*)$" % vm,
+                            self.text, re.MULTILINE)
+        return sum(int(later or ended) for later, ended in counts)
+
 
 def finish(node, said=""):
     """Waits for the guest's script, then not long for the end: a guest that cannot end fails soon. said: what is before a line of

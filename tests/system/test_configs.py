@@ -4,7 +4,8 @@
 MARGAY_SEED=N repeats the random ones of an earlier run: the seed stands in pytest's header.
 
 Each option off, random ones, default, tiny and debug build, and run a tiny guest on QEMU where they can; an image
-holds the files of its options and no others.
+holds the files of its options and no others. No line of the log that a guest can cause again and again is without a limit
+(`tools/guest-lines`).
 """
 
 import fnmatch
@@ -101,6 +102,36 @@ def test_every_option_is_documented():
     with open(os.path.join(configs.TOP, "docs", "configuration.md"), encoding="utf-8") as f:
         text = f.read()
     assert [option for option in OPTIONS if "CONFIG_" + option + "`" not in text] == []
+
+
+def guest_lines(*arguments):
+    """(status, what tools/guest-lines prints.)"""
+    tool = os.path.join(configs.TOP, "tools", "guest-lines")
+    done = subprocess.run([tool, *arguments], capture_output=True, text=True, check=False)
+    assert not done.stderr, done.stderr
+    return done.returncode, done.stdout.splitlines()
+
+
+def test_lines_of_guests(everything, tmp_path):
+    """No line of the log that an exit can reach is without a limit, or a reason why it is few. The controls: a reason that is
+    missing, one that is of no use, and what is limited, as if it were not: the tool sees where it is said, inlined or not."""
+    images = (os.path.join(node.BUILD, "margay.elf"), everything.elf)
+    assert guest_lines(*images) == (0, [])
+    with open(os.path.join(configs.TOP, "tests", "guest-lines"), encoding="utf-8") as f:
+        rows = f.read()
+    row = "few vmm/exit/exit.c exit_triple_fault: a VM's end\n"
+    assert row in rows
+    (tmp_path / "list").write_text(rows.replace(row, "few vmm/exit/exit.c no_such_function: never\n"))
+    status, found = guest_lines("--list", str(tmp_path / "list"), *images)
+    assert status == 1 and found == [
+        "vmm/exit/exit.c exit_triple_fault: a line without a limit, by exit_triple_fault",
+        "%s: of no use: few vmm/exit/exit.c no_such_function" % (tmp_path / "list")]
+    status, found = guest_lines("--log", "host_log_limited", *images)
+    assert status == 1
+    said = {line.split(":")[0] for line in found}
+    assert {"vmm/dev/virtio.c broken", "vmm/dev/pvpanic.c pvpanic_write", "vmm/pci/pci_sriov.c pci_sriov_come",
+            "vmm/pci/pci_wait.c come_back", "kernel/pci/pci_reset.c keep_patience", "kernel/nmi.c port_61",
+            "kernel/ghes.c look_at", "kernel/mce.c tell", "vmm/dev/lapic.c tell_move"} <= said, found
 
 
 def without(*options):

@@ -144,7 +144,9 @@ def test_cycles():
         assert len(done.lines(r"\b%s: end=exit status=0" % name)) == len(ends) - 1 and "end=stopped" in ends[-1]
         # On most of a busy machine's cycles.
         assert len(done.lines(r"\b%s: not started" % name)) + started[name] > CYCLES / 4
-    assert len(done.lines(r"a: pci: 00:08.0: 2 virtual functions are on")) == CYCLES + 1
+    # The log has some of these, and counts the others.
+    said = len(done.lines(r"a: pci: 00:08.0: 2 virtual functions are on"))
+    assert 16 <= said < CYCLES / 2 and said + done.unsaid("a") == CYCLES + 1
     assert done.lines("pci: .*(do not|does not) | blocked: ") == []
     # What the hypervisor takes for itself it keeps.
     assert int(re.search(r"margay: node 0: (\d+) MiB free", done.text)[1]) - free <= 2, free

@@ -554,6 +554,23 @@ void host_log(const char *fmt, ...)
 	snprintf(fake_host.log + n, sizeof(fake_host.log) - n, "\n");
 }
 
+void host_log_limited(struct log_limit *limit, const char *source, const char *fmt, ...)
+{
+	char text[512];
+	u32 unsaid;
+	va_list ap;
+
+	va_start(ap, fmt);
+	vsnprintf(text, sizeof(text), fmt, ap);
+	va_end(ap);
+	if (!log_limit_take(limit, fake_host.tsc, fake_host.tsc_khz, &unsaid))
+		return;
+	if (unsaid)
+		host_log("%s: %s, %u more since the last line", source, text, unsaid);
+	else
+		host_log("%s: %s", source, text);
+}
+
 /* In the same text: what the line has not is marked. */
 void host_log_quiet(const char *fmt, ...)
 {

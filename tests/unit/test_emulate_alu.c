@@ -141,6 +141,10 @@ bool vm_end(struct vm *, enum vm_end)
 	return died = true;
 }
 
+void host_log_limited(struct log_limit *, const char *, const char *, ...)
+{
+}
+
 void host_log(const char *, ...)
 {
 }

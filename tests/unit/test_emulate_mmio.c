@@ -116,6 +116,10 @@ bool emulate_refuse_program(struct vcpu *)
 	return false;
 }
 
+void host_log_limited(struct log_limit *, const char *, const char *, ...)
+{
+}
+
 void host_log(const char *, ...)
 {
 }

@@ -11,6 +11,7 @@
 
 #include "tests/unit/acpi_table.h"
 #include "arch/x86_64/cpu/insn.h"
+#include "tests/unit/fake_limited.h"
 #include "kernel/boot/cmdline.h"
 
 static u8 memory[0x20000] __aligned(8); /* the machine's, from BASE on */
@@ -49,6 +50,11 @@ void printk(const char *fmt, ...)
 	va_start(ap, fmt);
 	add(fmt, ap);
 	va_end(ap);
+}
+
+static u64 limited_now(void)
+{
+	return 0;
 }
 
 void printk_error(const char *fmt, ...)
@@ -356,7 +362,8 @@ static int machine(void **)
 	memset(memory, 0, sizeof(memory));
 	memset(&boot, 0, sizeof(boot));
 	memset(of, 0, sizeof(of));
-	count = lines = 0;
+	count = 0;
+	corrected.free = lost.free = fatal.free = 0;
 	words.nmi_panic = false;
 	boot.nr_ranges = 1;
 	boot.range[0] = (struct boot_range){ BASE + 0x18000, BASE + 0x20000, BOOT_MEMORY_USABLE };
@@ -418,7 +425,7 @@ static void test_look(void **)
 static void test_lost(void **)
 {
 	said[0] = 0;
-	lines = LINES;
+	corrected.free = 1ull << 60;
 	begin_block(0);
 	memory_section(2, 0x10000, BIT(1));
 	memory_section(0, 0x20123, BIT(1));
@@ -435,6 +442,15 @@ static void test_lost(void **)
 	expect("firmware reports an error: memory, fatal: address 0x30000\n");
 	assert_int_equal(host_memory_lost_in(0, 0x100000), 0x20000);
 	assert_int_equal(host_memory_lost_in(0x21000, 0x100000), 0x30000);
+	/* Each page is told, however many at once. */
+	for (unsigned i = 0; i < 40; i++) {
+		begin_block(0);
+		memory_section(0, GIB(1) + i * PAGE_SIZE, BIT(1));
+		memcpy(memory + 0x1000, block, filled);
+		said[0] = 0;
+		assert_true(ghes_look());
+		assert_non_null(strstr(said, "firmware reports an error: memory, recoverable"));
+	}
 }
 
 /* In a guest's machine check of which the banks do not tell. */

@@ -15,6 +15,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
+#include "tests/unit/fake_limited.h"
 #include "kernel/percpu.h"
 
 static struct cpu this;
@@ -85,6 +86,11 @@ u64 host_tsc_khz(void)
 	return 1000000;
 }
 
+static u64 limited_now(void)
+{
+	return tsc;
+}
+
 void printk_error(const char *fmt, ...)
 {
 	size_t used = strlen(lines);
@@ -121,7 +127,9 @@ static int reset(void **)
 	mcg_cap = BANKS | BIT(8) | BIT(24);
 	mcg_status = mcg_ctl = mcg_ext = feature_control = ended = 0;
 	leaf_1 = leaf_7 = (struct cpuid_regs){ 0 };
-	corrected = uncorrected = nameless = 0;
+	corrected = uncorrected = 0;
+	memset(limit, 0, sizeof(limit));
+	named.free = named.unsaid = 0;
 	firmware_asked = 0;
 	core_is_vms = false;
 	by_firmware = MCE_NONE;
@@ -307,16 +315,19 @@ static void test_look(void **)
 	assert_int_equal(host_machine_checks(&lost), 20);
 	assert_int_equal(lost, 0);
 	assert_int_equal(begun, 1);
+	/* What is lost nobody knows where is limited, as what a guest uses again and again. */
 	for (unsigned i = 1; i <= 20; i++) {
 		bank[1].status = VAL | UC;
-		tsc += 10000000000;
 		lines[0] = 0;
-		mce_look();
-		/* Nor what is lost nobody knows where. */
+		mce_look_now();
 		assert_int_equal(lines[0] != 0, i <= 16);
 	}
+	bank[1].status = VAL | UC;
+	tsc += LOG_LIMIT_MS * LIMITED_KHZ;
+	mce_look_now();
+	assert_non_null(strstr(lines, " misc 0, 4 more since the last line\n"));
 	assert_int_equal(host_machine_checks(&lost), 20);
-	assert_int_equal(lost, 20);
+	assert_int_equal(lost, 21);
 	assert_int_equal(ended, 0);
 }
 
@@ -510,6 +521,15 @@ static void test_told_once(void **)
 	}
 	expect("machine check: CPU 3, bank 0: memory is lost that was in use here: status 0xad80000000000000 address 0xc000 "
 	       "misc 0x86\nmemory: the page at 0xc000 is given to nobody any more\n");
+	/* Each page is told, however many at once. */
+	for (unsigned i = 0; i < 40; i++) {
+		bank[0].status = VAL | UC | S | AR | WHERE;
+		bank[0].address = GIB(1) + i * PAGE_SIZE;
+		bank[0].misc = 2 << 6 | 6;
+		lines[0] = 0;
+		upcall_machine_check(MC_IN_GUEST);
+		assert_non_null(strstr(lines, "memory is lost that was in use here"));
+	}
 	/* What ends the node is told each time. */
 	for (unsigned i = 0; i < 2; i++) {
 		bank[0].status = VAL | UC | S | AR | WHERE | PCC;

@@ -199,6 +199,13 @@ void vm_stage2_unlock(struct vm *)
 {
 }
 
+void host_log_limited(struct log_limit *limit, const char *, const char *, ...)
+{
+	u32 unsaid;
+
+	reports += log_limit_take(limit, now, host_tsc_khz(), &unsaid);
+}
+
 void host_log(const char *, ...)
 {
 	reports++;
@@ -292,6 +299,7 @@ static int setup(void **)
 	memset(calls, 0, sizeof(calls));
 	memset(busy, 0, sizeof(busy));
 	memset(nr_reset, 0, sizeof(nr_reset));
+	parts.vm.lines = other.vm.lines = third.vm.lines = (struct log_limit){ 0 };
 	on = offs = starts = reports = asked = edges = coming = 0;
 	absent = late = deaf = slow = false;
 	reset_says = 0;
@@ -377,6 +385,20 @@ static void test_count(void **)
 	put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
 	assert_int_equal(get(PCI_SRIOV_CONTROL), 0);
 	assert_int_equal(starts, 1);
+}
+
+/* However often a guest switches them on, or tries to, the log has what its VM's limit leaves. */
+static void test_flood(void **)
+{
+	put(PCI_SRIOV_NUM_VFS, 2, 2);
+	for (unsigned i = 0; i < 1000; i++) {
+		absent = i & 1;
+		put(PCI_SRIOV_CONTROL, 2, PCI_SRIOV_ENABLE);
+		put(PCI_SRIOV_CONTROL, 2, 0);
+	}
+	assert_int_equal(starts, 500);
+	assert_int_equal(reports, LOG_LIMIT_BURST);
+	assert_int_equal(parts.vm.lines.unsaid, 1000 - LOG_LIMIT_BURST);
 }
 
 /* The bus of the last VF, whichever are on. */
@@ -643,6 +665,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_shown, setup),
 		cmocka_unit_test_setup(test_count, setup),
+		cmocka_unit_test_setup(test_flood, setup),
 		cmocka_unit_test_setup(test_last_bus, setup), cmocka_unit_test_setup(test_shadow, setup),
 		cmocka_unit_test_setup(test_pulled_out, setup),
 		cmocka_unit_test_setup(test_pulled_out_together, setup),

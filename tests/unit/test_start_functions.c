@@ -37,13 +37,25 @@ const char *monitor_vm_name(unsigned i)
 	return monitor_slots[i].config->name;
 }
 
+static bool no_cpu;
+static unsigned said; /* lines */
+
 int monitor_start_waiting(unsigned i)
 {
 	assert_int_equal(i, 0);
 	assert_int_equal(monitor_slots[0].state, WAITING);
+	if (no_cpu)
+		return -ENOSPC;
 	monitor_slots[0].state = STARTED;
 	started++;
 	return 0;
+}
+
+void host_log_limited(struct log_limit *limit, const char *, const char *, ...)
+{
+	u32 unsaid;
+
+	said += log_limit_take(limit, 0, 1, &unsaid);
 }
 
 void host_log(const char *, ...)
@@ -54,8 +66,8 @@ void host_log(const char *, ...)
 static int reset(void **)
 {
 	monitor_slots[0] = (struct slot){ .config = &config };
-	on = resetting = own = false;
-	started = 0;
+	on = resetting = own = no_cpu = false;
+	started = said = 0;
 	return 0;
 }
 
@@ -96,6 +108,15 @@ static void test_back(void **)
 	assert_int_equal(started, 2);
 }
 
+/* However often another guest has it start, and it finds no CPU, the log is not flooded. */
+static void test_flood(void **)
+{
+	on = no_cpu = true;
+	for (unsigned i = 0; i < 1000; i++)
+		monitor_start_functions();
+	assert_int_equal(said, LOG_LIMIT_BURST);
+}
+
 /* One that is reset after a VM's end is waited for; its own one when its restart is due, but not after a start that has failed. */
 static void test_resetting(void **)
 {
@@ -118,7 +139,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_waits, reset), cmocka_unit_test_setup(test_resetting, reset),
-		cmocka_unit_test_setup(test_gone, reset),
+		cmocka_unit_test_setup(test_gone, reset), cmocka_unit_test_setup(test_flood, reset),
 		cmocka_unit_test_setup(test_back, reset),
 	};
 

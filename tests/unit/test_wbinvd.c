@@ -70,6 +70,10 @@ NONE(emulate_io) NONE(emulate_mmio) NONE(exit_cpuid) NONE(exit_cr) NONE(exit_hyp
 NONE(exit_xsetbv) NONE(exit_init)
 void emulate_give_up(struct vcpu *, const char *) { fail(); }
 void host_interrupt_window(void) { fail(); }
+void host_log_limited(struct log_limit *, const char *, const char *, ...)
+{
+}
+
 void host_log(const char *, ...) { fail(); }
 void vcpu_raise(struct vcpu *, u8) { fail(); }
 bool vm_end(struct vm *, enum vm_end) { fail(); return false; }

@@ -181,7 +181,7 @@ int guest_acpi_build(struct vm *vm)
 	int err;
 
 	if (!area) {
-		vm_log(vm, "no RAM at %#lx for the ACPI tables: the first 2 MiB must be RAM", GUEST_ACPI_BASE);
+		vm_tell(vm, "no RAM at %#lx for the ACPI tables: the first 2 MiB must be RAM", GUEST_ACPI_BASE);
 		return -ENOMEM;
 	}
 	c = host_pages_alloc(COLLECTED_PAGES, -1);
@@ -213,7 +213,7 @@ int guest_acpi_build(struct vm *vm)
 	if (IS_ENABLED(CONFIG_SMBIOS))
 		err = err ? err : guest_smbios_build(vm, &c->guest, used);
 	if (err)
-		vm_log(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);
+		vm_tell(vm, "its ACPI tables do not fit: %u vCPUs, %u nodes", vm->nr_vcpus, c->guest.nr_nodes);
 	else
 		vm->rsdp = gpa(rsdp);
 	host_pages_free(c, COLLECTED_PAGES);

@@ -280,7 +280,7 @@ int guest_smbios_build(struct vm *vm, const struct acpi_guest *in, size_t used)
 	if (vm->config->dmi_node) {
 		t.node = host_smbios(&t.node_size);
 		if (!t.node)
-			vm_log(vm, "dmi = node: this node has no SMBIOS tables");
+			vm_tell(vm, "dmi = node: this node has no SMBIOS tables");
 	}
 	memset(area, 0, room);
 	put(&t, BIOS, 0);

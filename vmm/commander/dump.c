@@ -219,6 +219,6 @@ bool commander_keeps(struct vm *vm, enum vm_end why)
 	     (why != VM_END_CRASH || vm->kept || !has_died(vm))))
 		return false;
 	if (!vm->kept)
-		vm_log(vm, "has crashed (%s): it is kept for its dump; stop or restart it then", vm_end_name(why));
+		vm_tell(vm, "has crashed (%s): it is kept for its dump; stop or restart it then", vm_end_name(why));
 	return true;
 }

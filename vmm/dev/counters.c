@@ -172,7 +172,7 @@ static int counters_create(struct vm *vm, void **instance)
 	c = find();
 	/* A CPU below another hypervisor, or Bochs', may tell of registers that it has not. */
 	if (!hvm_caps.counters || !(c.general || c.amd) || host_rdmsr(c.amd ? MSR_AMD_CORE_SELECT0 : MSR_GLOBAL_CONTROL, &told)) {
-		vm_log(vm, "counters = yes: the CPUs have none that a guest can own: it has none");
+		vm_tell(vm, "counters = yes: the CPUs have none that a guest can own: it has none");
 		return 0;
 	}
 	own = *instance = host_pages_alloc(pages(vm), -1);
@@ -183,7 +183,7 @@ static int counters_create(struct vm *vm, void **instance)
 		err = host_msi_alloc(vm->vcpus[i]->cpu, 1, overflow, &own[i], &own[i].interrupt);
 	}
 	if (err)
-		vm_log(vm, "counters = yes: no vector for their interrupts (error %d)", -err);
+		vm_tell(vm, "counters = yes: no vector for their interrupts (error %d)", -err);
 	if (c.amd)
 		return err ? err : vm_register_msr(vm, MSR_AMD_CORE_SELECT0, MSR_AMD_CORE_SELECT0 + 2 * AMD_COUNTERS - 1,
 						   &amd_ops, NULL);

@@ -183,12 +183,11 @@ static int base_msr_read(void *, struct vcpu *vcpu, u32, u64 *value)
 	return 0;
 }
 
-/* A guest that moves the page goes on with #GP, or not at all: one line per VM says why. */
+/* A guest that moves the page goes on with #GP, or not at all. */
 static void tell_move(struct vcpu *vcpu, u64 value)
 {
-	if (!__atomic_exchange_n(&vcpu->vm->vcpus[0]->lapic->move_told, true, __ATOMIC_RELAXED))
-		vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#lx: #GP, for the local APIC stays at %#lx%s", vcpu->id,
-		       value, GUEST_LAPIC_BASE, vm_direct(vcpu->vm) ? " in x2APIC mode" : "");
+	vm_log(vcpu->vm, "vcpu%u: IA32_APIC_BASE = %#lx: #GP, for the local APIC stays at %#lx%s", vcpu->id, value,
+	       GUEST_LAPIC_BASE, vm_direct(vcpu->vm) ? " in x2APIC mode" : "");
 }
 
 /*

@@ -76,7 +76,6 @@ struct lapic {
 	bool open;         /* its CPU's APIC is the guest's: lapic_direct_send() may send to it */
 	bool icr_open;     /* ... and so is its ICR, counted in vm->icrs_open; its own CPU's */
 	bool was_on;       /* by SVR, at some time since the VM's start: whoever starts now is another kernel (kexec) */
-	bool move_told;    /* of vCPU 0: that the VM's guest wants its page elsewhere; atomic */
 };
 
 static inline bool lapic_enabled(const struct lapic *l)

@@ -199,8 +199,8 @@ static void wait_for_silence(struct vm *vm)
 		before = open;
 		if (IS_ENABLED(CONFIG_LOST_CPUS) && host_tsc() - since > patience &&
 		    !__atomic_exchange_n(&vm->still_sends, true, __ATOMIC_ACQ_REL))
-			vm_log(vm, "%u CPUs do not answer and could still send interrupts: none of the VM's takes any more, or is "
-			       "used, until the node restarts", open);
+			vm_tell(vm, "%u CPUs do not answer and could still send interrupts: none of the VM's takes any more, or is "
+				"used, until the node restarts", open);
 	}
 }
 

@@ -96,7 +96,7 @@ bool vcpu_machine_check(struct vcpu *vcpu, u64 page)
 	m->due = true;
 	vcpu_look(vcpu);
 	if (vm_tells_lost(vcpu->vm, page & ~(PAGE_SIZE - 1)))
-		vm_log(vcpu->vm, "vcpu%u: has used memory that the machine has lost, at GPA %#lx: told by #MC", vcpu->id, at);
+		vm_tell(vcpu->vm, "vcpu%u: has used memory that the machine has lost, at GPA %#lx: told by #MC", vcpu->id, at);
 	return true;
 }
 

@@ -74,9 +74,7 @@ static void broken(struct virtio *v)
 	if (v->status & STATUS_NEEDS_RESET)
 		return;
 	v->status |= STATUS_NEEDS_RESET;
-	if (!v->told)
-		vm_log(v->pci.vm, "virtio device %u: its driver broke a queue: it stands still until it is reset", v->pci.index);
-	v->told = 1;
+	vm_log(v->pci.vm, "virtio device %u: its driver broke a queue: it stands still until it is reset", v->pci.index);
 	v->isr |= 2;
 	if (v->status & STATUS_DRIVER_OK && v->config_vector != VIRTIO_NO_VECTOR)
 		pci_virtual_interrupt(&v->pci, v->config_vector);

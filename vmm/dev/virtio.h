@@ -27,7 +27,7 @@ struct virtio {
 	void (*reset)(struct virtio *v); /* forgets what it has of the queues; NULL: nothing */
 	/* The transport's. */
 	u64 accepted;
-	u32 feature_select[2], told; /* of the device's, of the driver's; a broken queue was: it may be again and again */
+	u32 feature_select[2]; /* of the device's, of the driver's */
 	u16 selected, config_vector;
 	u8 status, isr;
 	u16 again, turn;       /* queues with work left, bits by number: virtio_again(); which of them is next */

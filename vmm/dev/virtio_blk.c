@@ -210,8 +210,8 @@ static int create_disk(struct vm *vm, struct disk *d, const struct vm_config_dis
 		d->module = vm_find_module(c->name)->data;
 		d->size = vm_find_module(c->name)->size;
 	} else if (take_memory(vm, d, c->scratch)) {
-		vm_log(vm, "%s:%u: disk = scratch:%luM: so much memory is not free beside the VM's own", vm->config->file, c->line,
-		       c->scratch >> 20);
+		vm_tell(vm, "%s:%u: disk = scratch:%luM: so much memory is not free beside the VM's own", vm->config->file, c->line,
+			c->scratch >> 20);
 		return -ENOMEM;
 	}
 	d->config = (struct config){ ALIGN_UP(d->size, (u64)SECTOR) / SECTOR, WORK_MAX / SEGMENTS, SEGMENTS };

@@ -155,8 +155,8 @@ static int join(struct vm *vm, struct port *p)
 	spin_unlock(&s->lock);
 	if (!err)
 		return 0;
-	vm_log(vm, "%s:%u: net = %s: it has %u interfaces already", vm->config->file, vm->config->net[p->number].line,
-	       s->name, NET_PORTS);
+	vm_tell(vm, "%s:%u: net = %s: it has %u interfaces already", vm->config->file, vm->config->net[p->number].line,
+		s->name, NET_PORTS);
 	put_segment(s);
 	p->segment = NULL;
 	return err;
@@ -244,8 +244,8 @@ static void net_destroy(struct vm *vm, void *instance)
 
 static void say(struct vm *vm, const struct port *p)
 {
-	vm_log(vm, "net%u: sent=%lu large=%lu bytes=%lu received=%lu large=%lu bytes=%lu dropped=%lu bad=%lu", p->number,
-	       p->sent.frames, p->sent.large, p->sent.bytes, p->got.frames, p->got.large, p->got.bytes, p->full, p->bad);
+	vm_tell(vm, "net%u: sent=%lu large=%lu bytes=%lu received=%lu large=%lu bytes=%lu dropped=%lu bad=%lu", p->number,
+		p->sent.frames, p->sent.large, p->sent.bytes, p->got.frames, p->got.large, p->got.bytes, p->full, p->bad);
 }
 
 /* With the first vCPU that leaves nobody interrupts the VM any more: its local APICs are about to be the hypervisor's. */

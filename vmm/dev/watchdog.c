@@ -44,7 +44,7 @@ static void timer_fired(struct host_timer *timer)
 		return;
 	f->vcpu->died = true;
 	monitor_slots[vm->id].bitten = true;
-	vm_log(vm, "its watchdog was not fed for %u.%u s", f->of->count / TICKS_PER_S, f->of->count % TICKS_PER_S);
+	vm_tell(vm, "its watchdog was not fed for %u.%u s", f->of->count / TICKS_PER_S, f->of->count % TICKS_PER_S);
 }
 
 static void feed(struct watchdog *w, struct vcpu *vcpu)

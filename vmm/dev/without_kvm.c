@@ -31,9 +31,9 @@ static bool start_anew(struct vm *vm, unsigned without, const char *sign)
 		return false;
 	s->without |= (u8)without;
 	if (vm_end(vm, VM_END_ANEW))
-		vm_log(vm, "the kernel %s: it starts again%s%s", sign,
-		       without & LINUX_NO_X2APIC ? " with interrupts: emulated" : "",
-		       without & LINUX_NO_CLOCK ? ", told the rate of its TSC" : "");
+		vm_tell(vm, "the kernel %s: it starts again%s%s", sign,
+			without & LINUX_NO_X2APIC ? " with interrupts: emulated" : "",
+			without & LINUX_NO_CLOCK ? ", told the rate of its TSC" : "");
 	return true;
 }
 
@@ -58,7 +58,7 @@ static void pit_write(void *, struct vcpu *vcpu, u16, unsigned, u32 value)
 	if (!vm->told_rate)
 		start_anew(vm, LINUX_NO_CLOCK | x2apic, "looks for a PIT, and not for KVM's clock");
 	else if (vm->seeks_pit && vm_end(vm, VM_END_CRASH))
-		vm_log(vm, "the kernel does not know tsc_early_khz=, as Linux from 5.8 on does, and there is no PIT");
+		vm_tell(vm, "the kernel does not know tsc_early_khz=, as Linux from 5.8 on does, and there is no PIT");
 	vm->seeks_pit = true;
 }
 

@@ -259,14 +259,14 @@ void emulate_give_up(struct vcpu *vcpu, const char *why)
 	struct guest_fault f;
 
 	if (!IS_ENABLED(CONFIG_DUMPS)) {
-		vm_log(vcpu->vm, "vcpu%u: %s at RIP %#lx", vcpu->id, why, vcpu->regs.rip);
+		vm_tell(vcpu->vm, "vcpu%u: %s at RIP %#lx", vcpu->id, why, vcpu->regs.rip);
 		vcpu_die(vcpu, VM_END_CRASH);
 		return;
 	}
 	hvm->get_segment(vcpu, SEG_CS, &cs);
 	(void)guest_read_virt(vcpu, cs.base + vcpu->regs.rip, ACCESS_DEBUG, b, sizeof(b), &f);
-	vm_log(vcpu->vm, "vcpu%u: %s at RIP %#lx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,
-	       vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
+	vm_tell(vcpu->vm, "vcpu%u: %s at RIP %#lx (bytes %02x %02x %02x %02x %02x %02x %02x %02x)", vcpu->id, why,
+		vcpu->regs.rip, b[0], b[1], b[2], b[3], b[4], b[5], b[6], b[7]);
 	vcpu_die(vcpu, VM_END_CRASH);
 }
 

@@ -93,15 +93,15 @@ void emulate_mmio(struct vcpu *vcpu, const struct vmexit *exit)
 	if (exit->stage2.exec && !exit->stage2.walk && emulate_refuse_program(vcpu))
 		return;
 	if (exit->stage2.exec || exit->stage2.walk) {
-		vm_log(vcpu->vm, "vcpu%u: %s at GPA %#lx, where there is no RAM", vcpu->id,
-		       exit->stage2.exec ? "instruction fetch" : "page table", exit->stage2.gpa.v);
+		vm_tell(vcpu->vm, "vcpu%u: %s at GPA %#lx, where there is no RAM", vcpu->id,
+			exit->stage2.exec ? "instruction fetch" : "page table", exit->stage2.gpa.v);
 		emulate_give_up(vcpu, "the guest cannot go on");
 		return;
 	}
 	/* Not the instruction at RIP accessed it: it must not be carried out, perhaps for ever. */
 	if (vcpu->event.type != HVM_EVENT_NONE) {
-		vm_log(vcpu->vm, "vcpu%u: delivery of vector %u accessed GPA %#lx, where there is no RAM", vcpu->id,
-		       vcpu->event.vector, exit->stage2.gpa.v);
+		vm_tell(vcpu->vm, "vcpu%u: delivery of vector %u accessed GPA %#lx, where there is no RAM", vcpu->id,
+			vcpu->event.vector, exit->stage2.gpa.v);
 		emulate_give_up(vcpu, "the guest cannot go on");
 		return;
 	}

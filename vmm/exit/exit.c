@@ -112,11 +112,11 @@ static void exit_task_switch(struct vcpu *vcpu, const struct vmexit *)
 
 static void exit_triple_fault(struct vcpu *vcpu, const struct vmexit *)
 {
-	vm_log(vcpu->vm, "vcpu%u: triple fault at RIP %#lx", vcpu->id, vcpu->regs.rip);
+	vm_tell(vcpu->vm, "vcpu%u: triple fault at RIP %#lx", vcpu->id, vcpu->regs.rip);
 	/* The event that it began with, where the CPU says so. */
 	if (vcpu->event.type != HVM_EVENT_NONE)
-		vm_log(vcpu->vm, "vcpu%u: while vector %u was delivered, error code %#x", vcpu->id, vcpu->event.vector,
-		       vcpu->event.error);
+		vm_tell(vcpu->vm, "vcpu%u: while vector %u was delivered, error code %#x", vcpu->id, vcpu->event.vector,
+			vcpu->event.error);
 	vcpu_die(vcpu, VM_END_TRIPLE_FAULT);
 }
 
@@ -129,15 +129,15 @@ static void dump(struct vcpu *vcpu)
 		struct segment s;
 
 		hvm->get_segment(vcpu, seg, &s);
-		vm_log(vcpu->vm, "%-4s %04x base %#lx limit %#x attributes %#x", name[seg], s.selector, s.base, s.limit, s.attr);
+		vm_tell(vcpu->vm, "%-4s %04x base %#lx limit %#x attributes %#x", name[seg], s.selector, s.base, s.limit, s.attr);
 	}
 }
 
 static void exit_fatal(struct vcpu *vcpu, const struct vmexit *exit)
 {
-	vm_log(vcpu->vm, "vcpu%u: %s, %s code %#lx, RIP %#lx", vcpu->id,
-	       exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, exit->raw,
-	       vcpu->regs.rip);
+	vm_tell(vcpu->vm, "vcpu%u: %s, %s code %#lx, RIP %#lx", vcpu->id,
+		exit->reason == VMEXIT_ENTRY_FAILED ? "entry-failed" : "unknown exit", hvm->name, exit->raw,
+		vcpu->regs.rip);
 	if (IS_ENABLED(CONFIG_DUMPS))
 		dump(vcpu);
 	vcpu_die(vcpu, VM_END_CRASH);

@@ -24,8 +24,8 @@
 int load_refuse(const struct linux_load *l, const char *why)
 {
 	if (!IS_ENABLED(CONFIG_BOOT_LOG))
-		vm_log(l->vm, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
-		       IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
+		vm_tell(l->vm, "kernel %s: %s; give a bzImage%s of 64-bit Linux", l->name, why,
+			IS_ENABLED(CONFIG_VMLINUX) ? " or vmlinux" : "");
 	return -ENOEXEC;
 }
 
@@ -120,7 +120,7 @@ static int load_initrd(struct linux_load *l, const struct host_module *const *pa
 	for (unsigned i = 0; i < parts; i++) {
 		if (!part[i]->size) {
 			if (!IS_ENABLED(CONFIG_BOOT_LOG))
-				vm_log(l->vm, "%s is empty", part[i]->name);
+				vm_tell(l->vm, "%s is empty", part[i]->name);
 			return -ENOEXEC;
 		}
 		size = ALIGN_UP(size, ARCHIVE_ALIGN) + part[i]->size;
@@ -157,7 +157,7 @@ static int put_command_line(struct linux_load *l, const char *cmdline)
 	if ((u32)n > max) {
 		/* load_check() does not know what a kernel has shown. */
 		if (!IS_ENABLED(CONFIG_BOOT_LOG) || l->no_clock)
-			vm_log(l->vm, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
+			vm_tell(l->vm, "cmdline = has %d characters, kernel %s takes at most %u: shorten it", n, l->name, max);
 		return -E2BIG;
 	}
 	return guest_write(l->vm, gpa(LINUX_COMMAND_LINE), text, (u64)n + 1);

@@ -73,8 +73,8 @@ static int load_modules(struct vm *vm, u64 at, const struct host_module *const *
 
 		at = ALIGN_UP(at, PAGE_SIZE);
 		if (at + size > GIB(4) || (size && !guest_ptr(vm, gpa(at), size))) {
-			vm_log(vm, "%s:%u: module %s needs %lu KiB of RAM behind the kernel: raise memory =", vm->config->file,
-			       m->line, m->name, (size + 1023) >> 10);
+			vm_tell(vm, "%s:%u: module %s needs %lu KiB of RAM behind the kernel: raise memory =", vm->config->file,
+				m->line, m->name, (size + 1023) >> 10);
 			return -ENOMEM;
 		}
 		if (guest_write(vm, gpa(at), module[i]->data, size))
@@ -147,7 +147,7 @@ static int load(struct vm *vm, const struct host_module *kernel, const struct ho
 
 	if (why) {
 		if (!IS_ENABLED(CONFIG_BOOT_LOG))
-			vm_log(vm, "kernel %s: %s", kernel->name, why);
+			vm_tell(vm, "kernel %s: %s", kernel->name, why);
 		return -ENOEXEC;
 	}
 	for (unsigned i = 0; !err && i < img.count; i++) {

@@ -35,7 +35,7 @@ int guest_lost(struct vm *vm)
 	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || !gpa_map_of_host(&vm_parts(vm)->map, host_failed_page(), &at))
 		return -EIO;
 	if (vm_end(vm, VM_END_MACHINE_CHECK))
-		vm_log(vm, "memory that the hypervisor uses for it is lost, at GPA %#lx: the machine checks before", at);
+		vm_tell(vm, "memory that the hypervisor uses for it is lost, at GPA %#lx: the machine checks before", at);
 	return -EIO;
 }
 

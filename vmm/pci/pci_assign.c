@@ -36,7 +36,7 @@ int pci_refuse(struct vm *vm, const char *fmt, ...)
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	vm_log(vm, "%s:%u: pci: %s", c->file, c->line_pci, text);
+	vm_tell(vm, "%s:%u: pci: %s", c->file, c->line_pci, text);
 	return -EINVAL;
 }
 

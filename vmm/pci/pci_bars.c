@@ -213,8 +213,8 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 
 	/* What is trapped, too: the hypervisor reads and writes it for the guest. */
 	if (!host_may_map(hpa(at), size_of(b), false)) {
-		vm_log(d->vm, "pci: " PCI_FORMAT ": its BAR %u at %#lx is over what is the platform's",
-		       PCI_FORMAT_ARGS(d->host->address), b->index, at);
+		vm_tell(d->vm, "pci: " PCI_FORMAT ": its BAR %u at %#lx is over what is the platform's",
+			PCI_FORMAT_ARGS(d->host->address), b->index, at);
 		return -EPERM;
 	}
 	find_traps(b);
@@ -226,9 +226,9 @@ static int create_one(struct pci_device *d, struct pci_window *b)
 	else if (!err && b->nr_traps)
 		vm_set_mmio(d->vm, b, 0, 0);
 	if (err)
-		vm_log(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#lx: %s", PCI_FORMAT_ARGS(d->host->address),
-		       b->index, host_base(b).v,
-		       err == -EEXIST ? "something of the VM's is there" : "no memory left for the hypervisor itself");
+		vm_tell(d->vm, "pci: " PCI_FORMAT ": cannot map its BAR %u at %#lx: %s", PCI_FORMAT_ARGS(d->host->address),
+			b->index, host_base(b).v,
+			err == -EEXIST ? "something of the VM's is there" : "no memory left for the hypervisor itself");
 	return err;
 }
 
@@ -266,7 +266,7 @@ void pci_bars_open_ports(struct vcpu *vcpu, struct pci_device *d)
 		if (ports_free(d->vm, port, count) && host_may_open(port, count))
 			hvm->intercept_io(vcpu, (u16)port, (unsigned)count, false);
 		else if (!vcpu->id)
-			vm_log(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's or the platform's is "
-			       "there", port);
+			vm_tell(d->vm, "pci: the ports at %#lx are not passed through: something of the VM's or the platform's is "
+				"there", port);
 	}
 }

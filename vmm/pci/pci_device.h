@@ -69,7 +69,6 @@ struct pci_device {
 	unsigned served_msix;     /* of which the guest sees these: the IOMMU keeps entries for so many */
 	struct pci_vector *msix;
 	struct host_messages kept;
-	bool told;                /* of vectors having run out */
 	u64 table, pending;       /* offsets in these BARs */
 	unsigned table_bar, pending_bar;
 	/* Only in images with SRIOV: pci_sriov.c. */

@@ -81,7 +81,8 @@ int dma_create(struct vm *vm)
 	why = dma_windows_build(&vm_parts(vm)->map, mmio, collect(vm->pci, mmio), vm->windows);
 	if (!why)
 		return 0;
-	vm_log(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity", vm->config->file, vm->config->line_dma, why);
+	vm_tell(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity", vm->config->file,
+		vm->config->line_dma, why);
 	return -EINVAL;
 }
 

@@ -41,8 +41,8 @@ static void silence(struct vcpu *vcpu)
 		pci_config_gate_master(c, true);
 		/* No line of pci_master.c: it does not wait for its guest. */
 		pci->told = true;
-		vm_log(vcpu->vm, "pci: " PCI_FORMAT " goes on with what is blocked: it is silent until the VM starts again",
-		       PCI_FORMAT_ARGS(pci->function[i].address));
+		vm_tell(vcpu->vm, "pci: " PCI_FORMAT " goes on with what is blocked: it is silent until the VM starts again",
+			PCI_FORMAT_ARGS(pci->function[i].address));
 	}
 	vm_stage2_unlock(vcpu->vm);
 }
@@ -127,8 +127,8 @@ static int fill_registers(struct vm *vm, const struct vm_pci *pci)
 			if (err == -ENOMEM)
 				return err;
 			if (err)
-				vm_log(vm, "pci: no DMA to BAR%u of " PCI_FORMAT ": its address is the guest's RAM's, or beyond "
-				       "the IOMMU's", b, PCI_FORMAT_ARGS(f->address));
+				vm_tell(vm, "pci: no DMA to BAR%u of " PCI_FORMAT ": its address is the guest's RAM's, or beyond "
+					"the IOMMU's", b, PCI_FORMAT_ARGS(f->address));
 		}
 	return 0;
 }
@@ -141,8 +141,8 @@ static void tell_of_root(struct vm *vm, const struct vm_pci *pci)
 	for (unsigned i = 1; i < pci->nr_functions; i++)
 		if (host_pci_info(pci->function[0].index, &first) && host_pci_info(pci->function[i].index, &other) &&
 		    !pci_same_address(&first.group, &other.group)) {
-			vm_log(vm, "pci: DMA between " PCI_FORMAT " and " PCI_FORMAT " passes the root complex, if that lets it",
-			       PCI_FORMAT_ARGS(first.address), PCI_FORMAT_ARGS(other.address));
+			vm_tell(vm, "pci: DMA between " PCI_FORMAT " and " PCI_FORMAT " passes the root complex, if that lets it",
+				PCI_FORMAT_ARGS(first.address), PCI_FORMAT_ARGS(other.address));
 			return;
 		}
 }

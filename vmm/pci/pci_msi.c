@@ -88,10 +88,7 @@ static int alloc(struct vm *vm, unsigned cpu, unsigned count, struct pci_vector 
 
 static bool none_left(struct pci_device *d)
 {
-	/* Once: the guest may try for ever. */
-	if (!d->told)
-		vm_log(d->vm, "pci: no interrupt vectors left on the VM's CPUs");
-	d->told = true;
+	vm_log(d->vm, "pci: no interrupt vectors left on the VM's CPUs");
 	return false;
 }
 
@@ -330,15 +327,15 @@ static int reserve(struct pci_device *d)
 	if (err == -ENOMEM)
 		return host_no_memory(d->vm->name);
 	if (err) {
-		vm_log(d->vm, "pci: " PCI_FORMAT ": its IOMMU has no entries left for its interrupts: end a VM that has such",
-		       PCI_FORMAT_ARGS(d->host->address));
+		vm_tell(d->vm, "pci: " PCI_FORMAT ": its IOMMU has no entries left for its interrupts: end a VM that has such",
+			PCI_FORMAT_ARGS(d->host->address));
 		return err;
 	}
 	/* One is for the next to move: the old ones are given back when no other is left. */
 	if (d->kept.count && d->kept.count <= d->nr_msix) {
 		d->served_msix = d->kept.count - 1u;
-		vm_log(d->vm, "pci: " PCI_FORMAT ": MSI-X %u of %u: its IOMMU has no more entries for it",
-		       PCI_FORMAT_ARGS(d->host->address), d->served_msix, d->nr_msix);
+		vm_tell(d->vm, "pci: " PCI_FORMAT ": MSI-X %u of %u: its IOMMU has no more entries for it",
+			PCI_FORMAT_ARGS(d->host->address), d->served_msix, d->nr_msix);
 	}
 	return 0;
 }
@@ -358,7 +355,7 @@ static int find_table(struct pci_device *d)
 	d->pending = pending & ~(u32)PCI_MSIX_BAR;
 	if (!placed(d, d->table_bar, d->table, d->nr_msix * PCI_MSIX_ENTRY_SIZE) ||
 	    !placed(d, d->pending_bar, d->pending, ALIGN_UP(d->nr_msix, 64) / 8)) {
-		vm_log(d->vm, "pci: " PCI_FORMAT ": its MSI-X table is not within its BARs", PCI_FORMAT_ARGS(d->host->address));
+		vm_tell(d->vm, "pci: " PCI_FORMAT ": its MSI-X table is not within its BARs", PCI_FORMAT_ARGS(d->host->address));
 		return -EINVAL;
 	}
 	return 0;

@@ -249,8 +249,8 @@ static int create_device(struct vm *vm, struct root *r, unsigned n)
 	if (err)
 		return err;
 	pci_msi_clean(d);
-	vm_log(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
-	       f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
+	vm_tell(vm, "pci: " PCI_FORMAT " %04x:%04x class %06x, %u capabilities, MSI-X %u", PCI_FORMAT_ARGS(f->address),
+		f->id.vendor, f->id.device, f->id.class_code, nr, d->nr_msix);
 	return 0;
 }
 
@@ -260,11 +260,11 @@ static void tell(struct vm *vm, const struct root *r, unsigned i, bool blocked)
 	const struct host_pci_function *f = &r->pci.function[i];
 
 	if (r->end.of[i].lingers)
-		vm_log(vm, "pci: " PCI_FORMAT " is slow to reset: until that is over nobody has it%s", PCI_FORMAT_ARGS(f->address),
-		       blocked ? "" : ", nor the VM's memory");
+		vm_tell(vm, "pci: " PCI_FORMAT " is slow to reset: until that is over nobody has it%s", PCI_FORMAT_ARGS(f->address),
+			blocked ? "" : ", nor the VM's memory");
 	else if (r->end.of[i].result)
-		vm_log(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
-		       blocked ? "is" : "and the VM's memory are");
+		vm_tell(vm, "pci: " PCI_FORMAT " does not stop: it %s not used any more", PCI_FORMAT_ARGS(f->address),
+			blocked ? "is" : "and the VM's memory are");
 }
 
 /* Of function i, which has been reset, or is slow to, or does not stop. */

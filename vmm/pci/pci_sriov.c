@@ -170,13 +170,13 @@ void pci_sriov_pulled(struct vcpu *vcpu, unsigned n, int err)
 	bool blocked = IS_ENABLED(CONFIG_IOMMU) && pci_iommu_block(pci, n);
 
 	if (err && err != -ENODEV) {
-		vm_log(d->vm, "pci: " PCI_FORMAT " does not stop%s", PCI_FORMAT_ARGS(d->host->address),
-		       blocked ? "" : ": the VM's memory is not used any more");
+		vm_tell(d->vm, "pci: " PCI_FORMAT " does not stop%s", PCI_FORMAT_ARGS(d->host->address),
+			blocked ? "" : ": the VM's memory is not used any more");
 		d->vm->quarantined = d->vm->quarantined || !blocked;
 	}
 	pci_msi_reset(d);
-	vm_log(d->vm, "pci: " PCI_FORMAT " is gone: the VM that has its physical function has switched it off",
-	       PCI_FORMAT_ARGS(d->host->address));
+	vm_tell(d->vm, "pci: " PCI_FORMAT " is gone: the VM that has its physical function has switched it off",
+		PCI_FORMAT_ARGS(d->host->address));
 	__atomic_store_n(&d->gone, true, __ATOMIC_RELEASE);
 }
 

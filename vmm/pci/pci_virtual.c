@@ -249,7 +249,7 @@ int pci_virtual_add(struct vm *vm, struct pci_virtual *f)
 	f->next = vm->virtual;
 	f->index = f->next ? f->next->index + 1 : 0;
 	if (f->index == PCI_VIRTUAL_MAX) {
-		vm_log(vm, "more than %u virtual PCI functions", PCI_VIRTUAL_MAX);
+		vm_tell(vm, "more than %u virtual PCI functions", PCI_VIRTUAL_MAX);
 		return -ENOSPC;
 	}
 	c[REG(PCI_REG_ID)] = VENDOR | f->device_id << 16;
@@ -324,8 +324,8 @@ int pci_virtual_place(struct vm *vm)
 		window -= GUEST_VIRTUAL_PCI_SIZE;
 	while (window >= GPA_HOLE_START && !is_free(vm, window, GUEST_VIRTUAL_PCI_SIZE));
 	if (window < GPA_HOLE_START) {
-		vm_log(vm, "no %lu MiB below 4 GiB are free for virtual PCI functions: try another memory_map",
-		       GUEST_VIRTUAL_PCI_SIZE >> 20);
+		vm_tell(vm, "no %lu MiB below 4 GiB are free for virtual PCI functions: try another memory_map",
+			GUEST_VIRTUAL_PCI_SIZE >> 20);
 		return -ENOSPC;
 	}
 	vm->pci->virtual_bus = free_bus(vm->pci);

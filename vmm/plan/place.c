@@ -141,7 +141,7 @@ int place_vm(struct vm *vm)
 	spin_unlock(&place_lock);
 	host_pages_free(s, SCRATCH_PAGES);
 	if (e)
-		vm_log(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
+		vm_tell(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
 	else
 		zero(vm, false);
 	return e;

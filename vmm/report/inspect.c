@@ -127,7 +127,7 @@ void inspect_vcpu(struct vcpu *vcpu, inspect_line line)
 
 static void log_one(const struct vcpu *vcpu, const char *text)
 {
-	vm_log(vcpu->vm, "vcpu%u: %s", vcpu->id, text);
+	vm_tell(vcpu->vm, "vcpu%u: %s", vcpu->id, text);
 }
 
 void inspect_log(struct vcpu *vcpu)

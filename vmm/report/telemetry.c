@@ -35,6 +35,6 @@ void telemetry_print(const struct vcpu *vcpu)
 			len += (size_t)snprintf(line + len, sizeof(line) - len, " %s=%lu", reason_name[i], s->exit[i].count);
 	}
 	line[MIN(len, sizeof(line) - 1)] = '\0';
-	vm_log(vcpu->vm, "vcpu%u: exits=%lu%s injected=%lu unknown-msrs=%lu kicked=%lu", vcpu->id, total,
-	       line, s->injected, s->unknown_msrs, s->exit[VMEXIT_KICKED].count);
+	vm_tell(vcpu->vm, "vcpu%u: exits=%lu%s injected=%lu unknown-msrs=%lu kicked=%lu", vcpu->id, total,
+		line, s->injected, s->unknown_msrs, s->exit[VMEXIT_KICKED].count);
 }

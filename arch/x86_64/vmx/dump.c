@@ -19,5 +19,5 @@ void vmx_dump(struct vcpu *vcpu)
 	};
 
 	for (unsigned i = 0; i < ARRAY_SIZE(row); i++)
-		vm_log(vcpu->vm, "VMCS: %s %#lx", row[i].name, vmread(row[i].field));
+		vm_tell(vcpu->vm, "VMCS: %s %#lx", row[i].name, vmread(row[i].field));
 }
