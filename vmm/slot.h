@@ -36,6 +36,7 @@ struct slot {
 	bool stopped;             /* it is to end as soon as it has started again; guarded by monitor_lock */
 	u8 without;               /* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
 	u8 turn;                  /* start_functions.c's; guarded by monitor_lock */
+	bool lacks_memory;        /* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
 	struct restarts restarts;
 	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
 	bool bitten;              /* its last end, or one before, was a bite of which its guest has not taken note; watchdog.c's */
@@ -60,8 +61,8 @@ void monitor_put_running(void);
 #define SLOTS_WAIT (IS_ENABLED(CONFIG_PASSTHROUGH) && IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 bool monitor_has_functions(struct slot *s);
 /*
- * The same file's: the VM's start has failed. If some function has gone since monitor_has_functions(), it is WAITING, or has been
- * started again, and this is true.
+ * The same file's: the VM's start has failed. If some function has gone since monitor_has_functions(), or it lacks memory that
+ * functions still being reset may write, it is WAITING, or has been started again, and this is true.
  */
 bool monitor_wait_for_functions(struct slot *s);
 

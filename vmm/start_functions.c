@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * VMs whose PCI functions cannot be had yet: VFs, which the VM of their PF has not switched on, and functions that are being reset
- * after a VM's end. They wait for them.
+ * after a VM's end, or are in one IOMMU group with such a one; and VMs that lack the memory which such a one may write. They wait.
  */
 #include <margay/errno.h>
 
@@ -50,15 +50,17 @@ void monitor_start_functions(void)
 
 bool monitor_wait_for_functions(struct slot *s)
 {
-	bool waits;
+	bool missed, waits;
 
 	spin_lock(&monitor_lock);
-	/* They may be on again, for which nobody has looked at it. */
-	waits = s->turn != turns || !are_there(s->config, true);
+	/* They may be on again, or the memory be free, for which nobody has looked at it. */
+	missed = s->turn != turns;
+	waits = missed || s->lacks_memory || !are_there(s->config, true);
+	s->lacks_memory = false;
 	if (waits)
 		s->state = WAITING;
 	spin_unlock(&monitor_lock);
-	if (waits)
+	if (missed)
 		start_all();
 	return waits;
 }

@@ -105,8 +105,12 @@ int vm_start(struct vm *vm);
  */
 int vm_nmi(struct vm *vm);
 
-/* place.c's: gives back what a VM that is no more has kept of its memory. Any CPU. */
-void vm_free_extents(const struct host_extent *e, unsigned count);
+/*
+ * place.c's, in images with SLOTS_WAIT: memory of a VM that is no more, which its functions may write still, is nobody's; VMs whose
+ * start fails for lack of some wait for it. Then it is others', or nobody's for good. Any CPU.
+ */
+void vm_keep_extents(const struct host_extent *e, unsigned count);
+void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others);
 
 /* ---- lost_cpus.c, in images with LOST_CPUS: CPUs that do not answer a kick ----- */
 

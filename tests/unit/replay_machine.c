@@ -494,6 +494,12 @@ void host_log(const char *fmt, ...)
 	va_end(args);
 }
 
+/* A VM's, and no VM starts. */
+void host_log_limited(struct log_limit *, const char *, const char *, ...)
+{
+	abort();
+}
+
 void printk_error(const char *fmt, ...)
 {
 	va_list args;

@@ -377,10 +377,21 @@ static void test_end_in_reset(void **)
 static unsigned started;        /* how often those who wait for functions */
 static int running;             /* who holds off the node's end */
 
-void vm_free_extents(const struct host_extent *e, unsigned count)
+static u64 kept; /* as others know of it */
+
+void vm_keep_extents(const struct host_extent *e, unsigned count)
 {
 	while (count--)
-		host_extent_free(&e[count]);
+		kept += e[count].size;
+}
+
+void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
+{
+	while (count--) {
+		kept -= e[count].size;
+		if (to_others)
+			host_extent_free(&e[count]);
+	}
 }
 
 void monitor_start_functions(void)
@@ -446,6 +457,7 @@ static void test_lingers(void **)
 		assert_non_null(strstr(fake_host.log, iommu ? "20:00.0 is slow to reset: until that is over nobody has it\n" :
 				       "20:00.0 is slow to reset: until that is over nobody has it, nor the VM's memory\n"));
 		assert_int_equal(fake_host.nr_extents, !iommu);
+		assert_int_equal(kept, iommu ? 0 : MIB(2));
 		assert_true(running == 1 && vm_pci_owner(0, name) && vm_pci_resetting(&config, false));
 		assert_false(vm_pci_resetting(&config, true));
 		for (unsigned i = 0; i < 100; i++)
@@ -456,6 +468,7 @@ static void test_lingers(void **)
 		fake_host.reset_waits = false;
 		assert_false(fake_host.idle_work->step(fake_host.idle_work));
 		assert_true(started == 1 && !running && !vm_pci_owner(0, name) && !vm_pci_resetting(&config, false));
+		assert_int_equal(kept, 0);
 		assert_non_null(strstr(fake_host.log, "vm0: pci: 20:00.0 has been reset: others may have it\n"));
 		assert_int_equal(fake_host.pages_in_use, 0);
 		fake_host.tsc = 0;
@@ -464,9 +477,70 @@ static void test_lingers(void **)
 
 static void refused(const char *line);
 
+/*
+ * Who wants another function, which an IOMMU does not keep apart from one that is slow, waits for that, too. Of its own start that
+ * has failed it would not; where no IOMMU is used, or the group is another, it is not concerned.
+ */
+static void test_lingering_group(void **)
+{
+	static struct vm_config other;
+	static struct vm_parts first;
+	void *root;
+
+	other = config;
+	strcpy(other.name, "vm1");
+	other.nr_pci = 1;
+	other.pci[0] = config.pci[1];
+	config.nr_pci = 1;
+	fake_host.iommu = fake_host.reset_waits = true;
+	fake_host.tsc_step = fake_host.tsc_khz;
+	fake_host.pci_group[0] = fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x19 };
+	assert_int_equal(create(), 0);
+	assert_false(vm_pci_resetting(&other, false));
+	end_vm();
+	/* It does not answer: what its registers say then is not its group. */
+	fake_host.pci_group[0] = (struct pci_address){ 0, 0x20, 0 };
+	assert_true(vm_pci_resetting(&other, false) && vm_pci_resetting(&other, true));
+	assert_true(vm_pci_resetting(&config, false) && !vm_pci_resetting(&config, true));
+	fake_host.iommu = false;
+	assert_false(vm_pci_resetting(&other, false));
+	fake_host.iommu = true;
+	fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x18 };
+	assert_false(vm_pci_resetting(&other, false));
+	/* A function that it has got does not count, nor is it asked. */
+	whose = &other;
+	fake_host.reset_waits = false;
+	assert_int_equal(create(), 0);
+	fake_host.pci_group[3] = (struct pci_address){ 0, 0, 0x19 };
+	assert_false(vm_pci_resetting(&other, false));
+	destroy();
+	assert_true(vm_pci_resetting(&other, false));
+	other.pci[0] = (struct vm_config_pci){ .by = VM_PCI_ADDRESS, .address = { 0, 0, 0x18 } };
+	assert_false(vm_pci_resetting(&other, false));
+	other.pci[0] = (struct vm_config_pci){ .by = VM_PCI_ADDRESS, .address = { 0, 0, 0x19 } };
+	/* It is refused to who asks for it all the same. */
+	refused("00:03.1 and 20:00.0 cannot be kept apart (no ACS), and that is vm0's still: it is being reset\n");
+	other.pci[0] = (struct vm_config_pci){ .by = VM_PCI_ADDRESS, .address = { 0, 0x20, 0 } };
+	refused("20:00.0 is vm0's still: it is being reset\n");
+	assert_false(fake_host.idle_work->step(fake_host.idle_work));
+	assert_false(vm_pci_resetting(&other, false));
+	assert_int_equal(create(), 0);
+	/* Of one that runs that is all. */
+	destroy();
+	whose = &config;
+	assert_int_equal(create(), 0);
+	first = parts;
+	root = device[0];
+	whose = &other;
+	refused("20:00.0 is vm0's\n");
+	parts = first;
+	device[0] = root;
+}
+
 /* One that never stops keeps the memory for good where nothing blocks it, and its VM's name; the other one is had again. */
 static void test_lingers_for_ever(void **)
 {
+	static struct vm_config other;
 	char name[VM_NAME_MAX + 1];
 
 	fake_host.reset_waits = true;
@@ -486,6 +560,13 @@ static void test_lingers_for_ever(void **)
 	assert_non_null(strstr(fake_host.log, "vm0: pci: 00:03.0 does not stop: it is not used any more\n"));
 	assert_non_null(strstr(fake_host.log, "vm0: pci: its memory is not used any more, either\n"));
 	refused("00:03.0 is vm0's still: it did not stop");
+	/* To others, too. */
+	other = config;
+	strcpy(other.name, "vm1");
+	whose = &other;
+	fake_host.log[0] = 0;
+	refused("00:03.0 is vm0's still: it did not stop");
+	assert_int_equal(kept, 0);
 }
 
 /* A CPU of the VM is lost, and may use all that the VM has: its functions are reset, and stay its own. */
@@ -693,6 +774,7 @@ static void expect_iommu(const char *log)
 static void test_iommu(void **)
 {
 	static const enum vm_dma modes[] = { VM_DMA_IOMMU, VM_DMA_IDENTITY, VM_DMA_WINDOW };
+	static struct vm_config other;
 
 	fake_host.iommu = true;
 	map = (struct gpa_map){ .count = 2, .region = {
@@ -717,7 +799,13 @@ static void test_iommu(void **)
 	assert_false(parts.vm.quarantined);
 	assert_non_null(strstr(fake_host.log, "does not stop: it is not used any more\n"));
 	assert_true(vm_pci_holds(&config));
-	refused("is vm0's still: it did not stop");
+	refused("20:00.0 is vm0's still: it did not stop");
+	other = config;
+	strcpy(other.name, "vm1");
+	whose = &other;
+	fake_host.log[0] = 0;
+	refused("20:00.0 is vm0's still: it did not stop");
+	whose = &config;
 	config.pci[0] = config.pci[1];
 	fake_host.iommu_log[0] = '\0';
 	assert_int_equal(create(), 0);
@@ -931,6 +1019,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_end_in_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lingers, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lingering_group, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stand_ins, setup, teardown),

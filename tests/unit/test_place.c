@@ -28,9 +28,15 @@ bool commander_lets_have(const struct vm_config *c, unsigned cpu)
 	return !c->created || cpu == 1;
 }
 
+static int refuses; /* what each plan says */
+
 /* Each plan finds what the one before has not taken. */
-int plan_vm(struct plan_host *h, const struct vm_config *, struct plan *p, struct config_error *)
+int plan_vm(struct plan_host *h, const struct vm_config *, struct plan *p, struct config_error *e)
 {
+	if (refuses) {
+		strcpy(e->text, "that is why");
+		return refuses;
+	}
 	memset(p, 0, sizeof(*p));
 	p->nr_cpus = CPUS;
 	for (unsigned i = 0; i < CPUS; i++)
@@ -112,10 +118,55 @@ static void test_no_memory(void **)
 	assert_int_equal(fake_host.pages_in_use, 0);
 }
 
+/*
+ * Of a VM that is over its functions may still write some: who lacks memory, and nothing else, waits for it, and the log says so.
+ * Then it is others', or lost for good.
+ */
+static void test_kept(void **)
+{
+	const struct host_extent_request want = { .size = MIB(2), .node = -1 };
+	struct host_extent e[2];
+	struct vm *vm = new_vm();
+	bool *lacks = &monitor_slots[0].lacks_memory;
+
+	assert_true(!host_extent_alloc(&want, &e[0]) && !host_extent_alloc(&want, &e[1]));
+	*lacks = true;
+	refuses = -ENOMEM;
+	assert_int_equal(place_vm(vm), -ENOMEM);
+	assert_false(*lacks);
+	vm_keep_extents(e, 2);
+	assert_int_equal(place_vm(vm), -ENOMEM);
+	assert_true(*lacks);
+	assert_string_equal(fake_host.log, ": that is why\n: that is why\n"
+			    ": memory: 4M are kept until functions of VMs that are over have been reset: it waits for that\n");
+	refuses = -EINVAL;
+	assert_int_equal(place_vm(vm), -EINVAL);
+	assert_false(*lacks);
+	/* One goes to others, the other to nobody. */
+	vm_let_extents(&e[0], 1, true);
+	assert_int_equal(fake_host.nr_extents, 1);
+	refuses = -ENOMEM;
+	assert_true(place_vm(vm) && *lacks);
+	vm_let_extents(&e[1], 1, false);
+	assert_true(place_vm(vm) && !*lacks);
+	assert_int_equal(fake_host.nr_extents, 1);
+	host_extent_free(&e[1]);
+	/* What was free has been taken under its hands, and what is kept might have done. */
+	refuses = 0;
+	vm_keep_extents(e, 1);
+	fake_host.ram[0].size = MIB(1);
+	assert_true(place_vm(vm) == -EAGAIN && *lacks);
+	vm_let_extents(e, 1, false);
+	new_vm();
+	assert_true(!place_vm(vm) && !*lacks);
+	unplace_vm(vm);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_second_try), cmocka_unit_test(test_handed_out), cmocka_unit_test(test_no_memory),
+		cmocka_unit_test(test_kept),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

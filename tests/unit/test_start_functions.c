@@ -135,12 +135,33 @@ static void test_resetting(void **)
 	assert_false(monitor_wait_for_functions(&monitor_slots[0]));
 }
 
+/* It lacks memory that others' functions may write still: started when these have been reset, also if that is over by now. */
+static void test_lacks_memory(void **)
+{
+	struct slot *s = &monitor_slots[0];
+
+	on = true;
+	monitor_start_functions();
+	s->lacks_memory = true;
+	assert_true(monitor_wait_for_functions(s));
+	/* Not before: it would fail again, without end. */
+	assert_true(s->state == WAITING && started == 1);
+	monitor_start_functions();
+	assert_int_equal(started, 2);
+	s->lacks_memory = true;
+	monitor_start_functions();
+	assert_true(monitor_wait_for_functions(s));
+	assert_int_equal(started, 3);
+	/* The next start has failed before it asked for any. */
+	assert_false(monitor_wait_for_functions(s));
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_waits, reset), cmocka_unit_test_setup(test_resetting, reset),
 		cmocka_unit_test_setup(test_gone, reset), cmocka_unit_test_setup(test_flood, reset),
-		cmocka_unit_test_setup(test_back, reset),
+		cmocka_unit_test_setup(test_back, reset), cmocka_unit_test_setup(test_lacks_memory, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

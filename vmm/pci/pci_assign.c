@@ -9,10 +9,14 @@
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/vm.h"
 
-static struct spinlock lock; /* guards owner[] and resets[] */
-static const struct vm_config *owner[HOST_PCI_FUNCTIONS]; /* by the host's index */
+static struct spinlock lock; /* guards owned[] */
 
-static bool resets[HOST_PCI_FUNCTIONS]; /* its VM has ended, and is its owner until it has stopped */
+/* By the host's index. When its VM has ended that stays the owner until the function has stopped. */
+static struct {
+	const struct vm_config *by; /* NULL: nobody */
+	struct pci_address group;   /* as it was then: one that is being reset says nothing of that */
+	enum { RUNS, RESETS, STUCK } state;
+} owned[HOST_PCI_FUNCTIONS];
 
 static bool matches(const struct vm_config_pci *want, const struct host_pci_function *f)
 {
@@ -41,14 +45,16 @@ int pci_refuse(struct vm *vm, const char *fmt, ...)
 }
 
 /* Takes the function for this VM; the name of who has it otherwise. */
-static const char *take_function(struct vm *vm, const struct host_pci_function *f)
+static const char *take_function(struct vm *vm, const struct host_pci_function *f, struct pci_address group)
 {
 	const struct vm_config *has;
 
 	spin_lock(&lock);
-	has = owner[f->index];
-	if (!has)
-		owner[f->index] = vm->config;
+	has = owned[f->index].by;
+	if (!has) {
+		owned[f->index].by = vm->config;
+		owned[f->index].group = group;
+	}
 	spin_unlock(&lock);
 	return has ? has->name : NULL;
 }
@@ -60,7 +66,7 @@ bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1])
 	if (i >= HOST_PCI_FUNCTIONS)
 		return false;
 	spin_lock(&lock);
-	has = owner[i];
+	has = owned[i].by;
 	if (has)
 		memcpy(name, has->name, VM_NAME_MAX + 1);
 	spin_unlock(&lock);
@@ -73,20 +79,39 @@ bool vm_pci_holds(const struct vm_config *c)
 
 	spin_lock(&lock);
 	for (unsigned i = 0; i < HOST_PCI_FUNCTIONS; i++)
-		any = any || owner[i] == c;
+		any = any || owned[i].by == c;
 	spin_unlock(&lock);
 	return any;
+}
+
+/* To follow the name of the VM that has it. */
+static const char *const states[] = {
+	[RUNS] = "", [RESETS] = " still: it is being reset",
+	[STUCK] = " still: it did not stop when that ended, and is not used until the node restarts",
+};
+
+int pci_neighbour(const struct vm_config *c, const struct pci_address *group, char name[VM_NAME_MAX + 1], const char **state)
+{
+	int found = -1;
+
+	spin_lock(&lock);
+	for (int i = 0; found < 0 && i < HOST_PCI_FUNCTIONS; i++)
+		if (owned[i].by && owned[i].by != c && pci_same_address(&owned[i].group, group)) {
+			memcpy(name, owned[i].by->name, VM_NAME_MAX + 1);
+			*state = states[owned[i].state];
+			found = i;
+		}
+	spin_unlock(&lock);
+	return found;
 }
 
 /* Why it is this VM's own already: from this start, or from an earlier one (pci_release()). */
 static const char *own_reason(const struct vm_pci *pci, const struct host_pci_function *f)
 {
-	if (resets[f->index])
-		return " still: it is being reset";
 	for (unsigned i = 0; i < pci->nr_functions; i++)
 		if (pci->function[i].index == f->index)
 			return " already: named twice";
-	return " still: it did not stop when that ended, and is not used until the node restarts";
+	return states[owned[f->index].state == RESETS ? RESETS : STUCK];
 }
 
 static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_function *f)
@@ -103,10 +128,10 @@ static int assign(struct vm *vm, struct vm_pci *pci, const struct host_pci_funct
 		return pci_refuse(vm, PCI_FORMAT " cannot be passed through: %s", PCI_FORMAT_ARGS(f->address), unfit);
 	if (pci->nr_functions == VM_PCI_FUNCTIONS)
 		return pci_refuse(vm, "expected at most %u functions", VM_PCI_FUNCTIONS);
-	has = take_function(vm, f);
+	has = take_function(vm, f, info.group);
 	if (has)
 		return pci_refuse(vm, PCI_FORMAT " is %s's%s", PCI_FORMAT_ARGS(f->address), has,
-				  has == vm->config->name || resets[f->index] ? own_reason(pci, f) : "");
+				  has == vm->config->name ? own_reason(pci, f) : states[owned[f->index].state]);
 	pci->function[pci->nr_functions++] = *f;
 	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() ? pci_iommu_check_group(vm, &info) : 0;
 }
@@ -188,14 +213,33 @@ static bool is_wanted(const struct vm_config *c, const struct host_pci_function 
 	return false;
 }
 
-bool vm_pci_resetting(const struct vm_config *c, bool others)
+/* Of a function that is nobody's; where IOMMUs are not used there are none. */
+static bool in_group(unsigned i, const struct pci_address *group)
+{
+	struct pci_info info;
+
+	return IS_ENABLED(CONFIG_IOMMU) && host_iommu_on() && !owned[i].by && host_pci_info(i, &info) &&
+	       pci_same_address(&info.group, group);
+}
+
+/* Does it want function i, or another one that is not kept apart from that? Lock held. */
+static bool is_concerned(const struct vm_config *c, unsigned i)
 {
 	struct host_pci_function f;
+
+	for (unsigned k = 0; host_pci_function(k, &f); k++)
+		if (is_wanted(c, &f) && (k == i || in_group(k, &owned[i].group)))
+			return true;
+	return false;
+}
+
+bool vm_pci_resetting(const struct vm_config *c, bool others)
+{
 	bool any = false;
 
 	spin_lock(&lock);
 	for (unsigned i = 0; !any && i < HOST_PCI_FUNCTIONS; i++)
-		any = resets[i] && (!others || owner[i] != c) && host_pci_function(i, &f) && is_wanted(c, &f);
+		any = owned[i].state == RESETS && (!others || owned[i].by != c) && is_concerned(c, i);
 	spin_unlock(&lock);
 	return any;
 }
@@ -203,14 +247,14 @@ bool vm_pci_resetting(const struct vm_config *c, bool others)
 void pci_resets(const struct host_pci_function *f, bool still)
 {
 	spin_lock(&lock);
-	resets[f->index] = still;
+	owned[f->index].state = still ? RESETS : STUCK;
 	spin_unlock(&lock);
 }
 
 void pci_release(const struct host_pci_function *f)
 {
 	spin_lock(&lock);
-	owner[f->index] = NULL;
-	resets[f->index] = false;
+	owned[f->index].by = NULL;
+	owned[f->index].state = RUNS;
 	spin_unlock(&lock);
 }

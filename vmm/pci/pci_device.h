@@ -8,6 +8,7 @@
 #define VMM_PCI_DEVICE_H
 
 #include <margay/host.h>
+#include "vmm/config/config.h"
 #include "vmm/pci/pci_config.h"
 
 #define PAGES_OF(s) (unsigned)(ALIGN_UP(sizeof(s), PAGE_SIZE) / PAGE_SIZE)
@@ -15,7 +16,6 @@
 struct pci_device;
 struct vcpu;
 struct vm;
-struct vm_config_pci;
 struct vm_pci;
 
 /* One MSI-X entry, or MSI with all its messages. */
@@ -98,6 +98,8 @@ int pci_assign(struct vm *vm, struct vm_pci *pci);
 void pci_release(const struct host_pci_function *f);
 /* Its VM is over, and it is still being reset; or it will never stop. */
 void pci_resets(const struct host_pci_function *f, bool still);
+/* A function of another VM's, or of one's that is over, in that group: pci_group(). Its index; -1: there is none. *state: words. */
+int pci_neighbour(const struct vm_config *c, const struct pci_address *group, char name[VM_NAME_MAX + 1], const char **state);
 /* Prints why a line of the VM's file cannot be had, with file and line; -EINVAL. */
 int pci_refuse(struct vm *vm, const char *fmt, ...) __printf(2, 3);
 

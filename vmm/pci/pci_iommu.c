@@ -10,15 +10,15 @@
 
 int pci_iommu_check_group(struct vm *vm, const struct pci_info *info)
 {
+	struct host_pci_function other;
 	char name[VM_NAME_MAX + 1];
-	struct pci_info other;
+	const char *state;
+	int i = pci_neighbour(vm->config, &info->group, name, &state);
 
-	for (unsigned i = 0; i < HOST_PCI_FUNCTIONS; i++)
-		if (vm_pci_owner(i, name) && strcmp(name, vm->config->name) && host_pci_info(i, &other) &&
-		    pci_same_address(&other.group, &info->group))
-			return pci_refuse(vm, PCI_FORMAT " and " PCI_FORMAT " cannot be kept apart (no ACS), and that is %s's",
-					  PCI_FORMAT_ARGS(info->address), PCI_FORMAT_ARGS(other.address), name);
-	return 0;
+	if (i < 0 || !host_pci_function((unsigned)i, &other))
+		return 0;
+	return pci_refuse(vm, PCI_FORMAT " and " PCI_FORMAT " cannot be kept apart (no ACS), and that is %s's%s",
+			  PCI_FORMAT_ARGS(info->address), PCI_FORMAT_ARGS(other.address), name, state);
 }
 
 static const char *const modes[] = {

@@ -39,8 +39,7 @@ static void give_memory(struct pci_end *e)
 
 	if (e->nr_extents && !stopped)
 		host_log("%s: pci: its memory is not used any more, either", e->name);
-	if (stopped)
-		vm_free_extents(e->extent, e->nr_extents);
+	vm_let_extents(e->extent, e->nr_extents, stopped);
 }
 
 static bool go_on(struct host_idle_work *work)
@@ -78,6 +77,7 @@ void vm_pci_keep_memory(struct vm *vm)
 	}
 	e->nr_extents = vm->nr_extents;
 	vm->nr_extents = 0;
+	vm_keep_extents(e->extent, e->nr_extents);
 }
 
 void vm_pci_linger(struct pci_end *e)

@@ -283,9 +283,10 @@ static void let_go(struct vm *vm, struct root *r, unsigned i)
 	host_pages_free(d, PAGES_OF(struct pci_device));
 	if (obeys)
 		pci_release(f);
+	else
+		pci_resets(f, lingers);
 	if (!lingers)
 		return;
-	pci_resets(f, true);
 	r->end.memory = r->end.memory || !blocked;
 	vm->pci_end = &r->end;
 }

@@ -81,7 +81,10 @@ u8 vm_pci_last_bus(const struct host_pci_function *f);
 /* The name of the VM that has the i-th function of the machine, into name[]; false: none has it. From any CPU. */
 #if IS_ENABLED(CONFIG_PASSTHROUGH)
 bool vm_pci_owner(unsigned i, char name[VM_NAME_MAX + 1]);
-/* Is a function that the VM wants still being reset after a VM's end? others: which was not its own. Any CPU. */
+/*
+ * Is a function that the VM wants still being reset after a VM's end, or one that is not kept apart from it? others: which was not
+ * its own. Any CPU.
+ */
 bool vm_pci_resetting(const struct vm_config *config, bool others);
 /* Has the VM of this file a function, also from a run that is over: one that did not stop? The file stays as long. Any CPU. */
 bool vm_pci_holds(const struct vm_config *config);

@@ -28,6 +28,7 @@ struct scratch {
 
 struct spinlock place_lock; /* guards place_owners[] and the order of plan and taking */
 const struct vm *place_owners[PLAN_CPUS];
+static u64 kept; /* bytes of VMs that are over: vm_keep_extents(); guarded by place_lock */
 
 /* The machine as it is now. Under the lock. */
 static void survey(struct plan_host *h, const struct vm_config *config)
@@ -132,18 +133,24 @@ int place_vm(struct vm *vm)
 	struct scratch *s = host_pages_alloc(SCRATCH_PAGES, -1);
 	struct config_error err;
 	int e = -EAGAIN;
+	u64 others;
 
 	if (!s)
 		return host_no_memory(vm->name);
 	spin_lock(&place_lock);
 	for (unsigned i = 0; e == -EAGAIN && i < TRIES; i++)
 		e = plan_and_take(vm, s, &err);
+	others = SLOTS_WAIT && (e == -EAGAIN || e == -ENOMEM) ? kept : 0;
 	spin_unlock(&place_lock);
 	host_pages_free(s, SCRATCH_PAGES);
+	monitor_slots[vm->id].lacks_memory = others;
 	if (e)
 		vm_tell(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
 	else
 		zero(vm, false);
+	if (others)
+		vm_log(vm, "memory: %luM are kept until functions of VMs that are over have been reset: it waits for that",
+		       others >> 20);
 	return e;
 }
 
@@ -168,11 +175,22 @@ int place_try(const struct vm_config *config, struct place_trial *out, struct co
 	return e;
 }
 
-void vm_free_extents(const struct host_extent *e, unsigned count)
+void vm_keep_extents(const struct host_extent *e, unsigned count)
 {
 	spin_lock(&place_lock);
 	for (unsigned i = 0; i < count; i++)
-		host_extent_free(&e[i]);
+		kept += e[i].size;
+	spin_unlock(&place_lock);
+}
+
+void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
+{
+	spin_lock(&place_lock);
+	for (unsigned i = 0; i < count; i++) {
+		kept -= e[i].size;
+		if (to_others)
+			host_extent_free(&e[i]);
+	}
 	spin_unlock(&place_lock);
 }
 

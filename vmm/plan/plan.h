@@ -83,7 +83,8 @@ struct plan {
  * NUMA nodes that hold CPUs and memory, whole cores first, in the machine's
  * order. Memory: on the nodes of the CPUs in proportion to them, or as the file
  * says, each node's in as few pieces as there can be, 1 GiB aligned if that
- * fits. 0, or -EINVAL with what is wrong and what is free in *err.
+ * fits. 0; or, with what is wrong and what is free in *err, -ENOMEM for what
+ * more free memory would mend, else -EINVAL.
  */
 int plan_vm(struct plan_host *h, const struct vm_config *c, struct plan *p, struct config_error *err);
 

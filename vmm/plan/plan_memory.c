@@ -233,7 +233,8 @@ static int refuse_memory(const struct plan_host *h, const struct vm_config *c, c
 			snprintf(pieces, sizeof(pieces), " in pieces up to %luM", piece[i] >> 20);
 		snprintf(list + n, sizeof(list) - n, "%s node%u %s%luM free%s", i ? ";" : "", i, part, free[i] >> 20, pieces);
 	}
-	return vm_config_error(err, c->file, c->line_memory, "memory: not enough:%s", list);
+	vm_config_error(err, c->file, c->line_memory, "memory: not enough:%s", list);
+	return -ENOMEM;
 }
 
 /* The rest of what a node could not give, from the nearest that can. */
@@ -343,8 +344,10 @@ int plan_memory(struct plan_host *h, const struct vm_config *c, u64 demand[], st
 		return refuse_memory(h, c, demand, free, piece, err);
 	if (plan_for_devices(c) && !take_remote(h, c, h->cpu[p->cpu[0]].node, PAGE_SIZE_2M, p))
 		return refuse_memory(h, c, demand, free, piece, err);
-	if (plan_for_devices(c) ? map_for_devices(c, p) : map_offset(p))
-		return vm_config_error(err, c->file, c->line_memory, "memory: in more than %u pieces", PLAN_EXTENTS);
+	if (plan_for_devices(c) ? map_for_devices(c, p) : map_offset(p)) {
+		vm_config_error(err, c->file, c->line_memory, "memory: in more than %u pieces", PLAN_EXTENTS);
+		return -ENOMEM;
+	}
 	if (gpa_map_end(&p->map) > BIT(h->phys_bits))
 		return vm_config_error(err, c->file, c->line_memory, "memory: its end is beyond the %u address bits of this CPU",
 				       h->phys_bits);
