@@ -80,6 +80,7 @@ struct fake_host {
 	struct pci_address pci_group[FAKE_FUNCTIONS]; /* 0: its own */
 	struct host_idle_work *idle_work; /* the last that was begun */
 	bool reset_waits;        /* none is over */
+	int pci_reset_says[FAKE_FUNCTIONS]; /* of that one, if not 0 */
 	unsigned pci_reset_begun[FAKE_FUNCTIONS], pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
 	unsigned pci_open[FAKE_FUNCTIONS];
 	struct {

@@ -84,9 +84,11 @@ void host_pci_reset_begin(struct host_pci_reset *r, unsigned i)
 
 int host_pci_reset_step(struct host_pci_reset *r)
 {
-	if (fake_host.reset_waits)
+	if (fake_host.reset_waits || fake_host.pci_reset_says[r->index] == -EBUSY)
 		return -EBUSY;
 	*(r->decodes ? &fake_host.pci_taken_back[r->index] : &fake_host.pci_reset[r->index]) += 1;
+	if (fake_host.pci_reset_says[r->index])
+		return fake_host.pci_reset_says[r->index];
 	return r->decodes ? fake_host.take_back_says : fake_host.reset_says;
 }
 

@@ -21,6 +21,8 @@
 #include "vmm/vm_parts.h"
 
 static unsigned bar_updates, locks;
+static u64 kept;      /* of memory, as others know of it */
+static unsigned lost; /* extents */
 static bool locked;
 
 void vm_stage2_lock(struct vcpu *vcpu)
@@ -173,7 +175,7 @@ static int setup(void **)
 {
 	fake_host_reset();
 	fake_host.nr_nodes = 2;
-	locks = bar_updates = 0;
+	locks = bar_updates = lost = 0;
 	vcpu.pci_waits = vcpu.look = false;
 	add(0, 0x20, 0x00, 0x1af4, 0x1041, 0x020000);
 	add(1, 0x00, 0x00, 0x8086, 0x29c0, 0x060000);
@@ -377,7 +379,6 @@ static void test_end_in_reset(void **)
 static unsigned started;        /* how often those who wait for functions */
 static int running;             /* who holds off the node's end */
 
-static u64 kept; /* as others know of it */
 
 void vm_keep_extents(const struct host_extent *e, unsigned count)
 {
@@ -391,13 +392,14 @@ void vm_let_extents(const struct host_extent *e, unsigned count, bool to_others)
 		kept -= e[count].size;
 		if (to_others)
 			host_extent_free(&e[count]);
+		lost += !to_others;
 	}
 }
 
 void monitor_start_functions(void)
 {
 	/* All is there, and it holds off the end still. */
-	assert_true(!fake_host.nr_extents && running == 1);
+	assert_true(fake_host.nr_extents == kept / MIB(2) + lost && running == 1);
 	started++;
 }
 
@@ -420,7 +422,9 @@ static void end_vm(void)
 	left = parts.vm.pci_end;
 	if (left)
 		vm_pci_keep_memory(&parts.vm);
-	while (parts.vm.nr_extents)
+	if (parts.vm.quarantined)
+		lost += parts.vm.nr_extents;
+	while (!parts.vm.quarantined && parts.vm.nr_extents)
 		host_extent_free(&parts.vm.extent[--parts.vm.nr_extents]);
 	memset(&parts.vm, 0xee, sizeof(parts.vm));
 	if (left)
@@ -476,6 +480,83 @@ static void test_lingers(void **)
 }
 
 static void refused(const char *line);
+
+/* The next step of idle CPUs finds function i so. True: they have more to do. */
+static bool step_with(unsigned i, int result)
+{
+	fake_host.pci_reset_says[i] = result;
+	return fake_host.idle_work->step(fake_host.idle_work);
+}
+
+/* Functions 0 and 3 of a VM with memory are slow, or do not stop at once; the IOMMU blocks 3, and cannot block 0. */
+static void end_slowly(int last)
+{
+	pci_release(&(struct host_pci_function){ .index = 0 });
+	pci_release(&(struct host_pci_function){ .index = 3 });
+	fake_host.log[0] = 0;
+	fake_host.tsc = 0;
+	fake_host.tsc_step = fake_host.tsc_khz;
+	fake_host.pci_reset_says[0] = -EBUSY;
+	fake_host.pci_reset_says[3] = last;
+	assert_int_equal(create(), 0);
+	take_memory();
+	fake_host.iommu_error = -ENXIO;
+	end_vm();
+	assert_true(kept == MIB(2) && fake_host.nr_extents == 1);
+}
+
+static bool said(const char *line)
+{
+	return strstr(fake_host.log, line);
+}
+
+/*
+ * Of several functions: what may still write to the VM's memory keeps it, for as long as it may, and nothing else does. That is had
+ * again, or lost, by what happens to these alone, and a line says so.
+ */
+static void test_lingering_memory(void **)
+{
+	static const char free[] = "vm0: pci: others may have its memory\n", gone[] = "vm0: pci: its memory is not used any more";
+
+	fake_host.iommu = true;
+	/* 3 is slower. */
+	end_slowly(-EBUSY);
+	started = 0;
+	assert_true(step_with(0, -EBUSY) && kept && !said(free) && !started);
+	assert_true(step_with(0, 0) && started == 1 && !kept && !fake_host.nr_extents && said(free));
+	assert_false(step_with(3, 0) || fake_host.nr_extents || said(gone));
+	/* 3 never stops, before 0 does, or from the beginning. */
+	end_slowly(-EBUSY);
+	assert_true(step_with(3, -EIO) && kept && said("00:03.1 does not stop: it is not used any more\n") && !said(gone));
+	assert_false(step_with(0, 0) || kept || fake_host.nr_extents || said(gone) || !said(free));
+	end_slowly(-EIO);
+	assert_false(step_with(0, 0) || kept || fake_host.nr_extents || said(gone) || !said(free));
+	/* 0 never stops. */
+	end_slowly(-EBUSY);
+	assert_true(step_with(0, -EIO) && !kept && lost == 1 && said(gone) && !said(free));
+	assert_false(step_with(3, 0) || fake_host.nr_extents != 1);
+	host_extent_free(&fake_host.extent[0]);
+	lost = 0;
+	/* Without an IOMMU both may write. */
+	fake_host.iommu = false;
+	end_slowly(-EBUSY);
+	assert_true(step_with(3, 0) && kept && fake_host.nr_extents == 1);
+	assert_false(step_with(0, 0) || kept || fake_host.nr_extents || !said(free));
+	/* One has not stopped in time: its VM's memory is lost from the beginning. */
+	pci_release(&(struct host_pci_function){ .index = 0 });
+	pci_release(&(struct host_pci_function){ .index = 3 });
+	fake_host.pci_reset_says[0] = -EBUSY;
+	fake_host.pci_reset_says[3] = -EIO;
+	fake_host.log[0] = 0;
+	assert_int_equal(create(), 0);
+	take_memory();
+	end_vm();
+	assert_true(lost == 1 && fake_host.nr_extents == 1 && !kept);
+	assert_true(!step_with(0, 0) && !said(free) && !said(gone) && said("00:03.1 does not stop: it and the VM's memory are"));
+	host_extent_free(&fake_host.extent[0]);
+	refused("00:03.1 is vm0's still: it did not stop");
+	pci_release(&(struct host_pci_function){ .index = 3 });
+}
 
 /*
  * Who wants another function, which an IOMMU does not keep apart from one that is slow, waits for that, too. Of its own start that
@@ -552,9 +633,6 @@ static void test_lingers_for_ever(void **)
 	end_vm();
 	fake_host.reset_waits = false;
 	fake_host.take_back_says = -EIO;
-	running = 1;
-	/* Not all is there. */
-	fake_host.nr_extents = 0;
 	assert_false(fake_host.idle_work->step(fake_host.idle_work));
 	assert_true(vm_pci_owner(2, name) && !vm_pci_resetting(&config, false));
 	assert_non_null(strstr(fake_host.log, "vm0: pci: 00:03.0 does not stop: it is not used any more\n"));
@@ -1020,6 +1098,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lingers, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lingering_group, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_lingering_memory, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_address_register, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_writes, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_stand_ins, setup, teardown),

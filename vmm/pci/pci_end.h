@@ -17,13 +17,13 @@ struct pci_end {
 		struct pci_reset reset;
 		int result;    /* 0: it has stopped; -EBUSY: it is still asked to; -EIO: it does not stop */
 		bool lingers;  /* it has not stopped in that time */
+		bool writes;   /* nothing blocks it: until it has stopped it may write to the VM's memory */
 	} of[VM_PCI_FUNCTIONS];
 	/* pci_linger.c's, of a VM that is no more: */
 	struct host_idle_work idle;
 	const struct vm_pci *pci; /* the functions; in one record with this, by vm_pci_free() */
 	char name[VM_NAME_MAX + 1];
-	bool memory;   /* what lingers may write there: it is kept */
-	unsigned nr_extents;
+	unsigned nr_extents; /* of the VM's memory, while something that lingers may write there */
 	struct host_extent extent[VM_MAX_EXTENTS];
 };
 

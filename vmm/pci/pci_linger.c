@@ -25,21 +25,25 @@ static void settle(struct pci_end *e, unsigned i)
 	pci_release(f);
 }
 
-static bool all_stopped(const struct pci_end *e)
+/* Is there one with this result that may write to the VM's memory? */
+static bool any_writes(const struct pci_end *e, int result)
 {
 	for (unsigned i = 0; i < e->count; i++)
-		if (e->of[i].result)
-			return false;
-	return true;
+		if (e->of[i].writes && e->of[i].result == result)
+			return true;
+	return false;
 }
 
-static void give_memory(struct pci_end *e)
+/* As soon as none is waited for that may write there it is others', whatever else of the VM goes on; or nobody's. */
+static void settle_memory(struct pci_end *e)
 {
-	bool stopped = all_stopped(e);
+	bool lost = any_writes(e, -EIO);
 
-	if (e->nr_extents && !stopped)
-		host_log("%s: pci: its memory is not used any more, either", e->name);
-	vm_let_extents(e->extent, e->nr_extents, stopped);
+	if (!e->nr_extents || any_writes(e, -EBUSY))
+		return;
+	host_log(lost ? "%s: pci: its memory is not used any more, either" : "%s: pci: others may have its memory", e->name);
+	vm_let_extents(e->extent, e->nr_extents, !lost);
+	e->nr_extents = 0;
 }
 
 static bool go_on(struct host_idle_work *work)
@@ -52,16 +56,14 @@ static bool go_on(struct host_idle_work *work)
 			settle(e, i);
 			settled = true;
 		}
-	if (left) {
-		if (settled)
-			monitor_start_functions();
-		return true;
-	}
-	give_memory(e);
-	pci_root_free(e);
-	monitor_start_functions();
-	monitor_put_running();
-	return false;
+	settle_memory(e);
+	if (!left)
+		pci_root_free(e);
+	if (settled)
+		monitor_start_functions();
+	if (!left)
+		monitor_put_running();
+	return left;
 }
 
 void vm_pci_keep_memory(struct vm *vm)
@@ -69,7 +71,7 @@ void vm_pci_keep_memory(struct vm *vm)
 	struct pci_end *e = vm->pci_end;
 
 	/* Where it is lost already, it is. */
-	if (!e->memory || vm->quarantined)
+	if (!any_writes(e, -EBUSY) || vm->quarantined)
 		return;
 	for (unsigned i = 0; i < vm->nr_extents; i++) {
 		e->extent[i] = vm->extent[i];

@@ -285,10 +285,9 @@ static void let_go(struct vm *vm, struct root *r, unsigned i)
 		pci_release(f);
 	else
 		pci_resets(f, lingers);
-	if (!lingers)
-		return;
-	r->end.memory = r->end.memory || !blocked;
-	vm->pci_end = &r->end;
+	r->end.of[i].writes = !blocked;
+	if (lingers)
+		vm->pci_end = &r->end;
 }
 
 void pci_root_free(struct pci_end *e)
