@@ -43,7 +43,7 @@ struct host_pci_reset {
 	bool obeys, by_bus;
 	u16 link, decoding;
 	u32 header[16];
-	u64 since, until; /* TSC */
+	u64 begun, since, until; /* TSC */
 };
 
 void host_pci_reset_begin(struct host_pci_reset *r, unsigned index);

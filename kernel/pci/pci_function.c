@@ -41,12 +41,15 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id)
 	return pcicap_find(&reader, id, true);
 }
 
-void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
+bool pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 {
-	u32 old = pci_read(f->address, offset, 2), new = (old & ~(u32)clear) | set;
+	u16 old = (u16)pci_read(f->address, offset, 2), new = (old & ~clear) | set;
 
+	if (old == 0xffff)
+		return false;
 	if (old != new)
 		pci_write(f->address, offset, 2, new);
+	return true;
 }
 
 void pci_delay_ms(unsigned ms)

@@ -51,8 +51,11 @@ u16 pci_find_extended_cap(const struct pci_function *f, u16 id);
 void pci_isolate(const struct pci_function *f);
 extern bool pci_isolating; /* it has been called: from then on a group goes by what ACS does, before by what it can */
 
-/* Clears and sets bits of a 16-bit register, which is written only if that changes it. */
-void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
+/*
+ * Clears and sets bits of a 16-bit register, which is written only if that changes it. False: nobody answers, and nothing is
+ * written: no such register is all ones, and what has just come back must not be told that it is.
+ */
+bool pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set);
 
 /*
  * pci_usb.c: takes a USB controller from the firmware's SMM, at boot, before it is made quiet. Waits up to a second for firmware

@@ -59,7 +59,27 @@ static int keep_patience(struct host_pci_reset *r, const struct pci_function *f)
 	return seconds >= READY_S ? -EIO : later(r, 1);
 }
 
+/* What it is asked meanwhile is worth nothing: in the middle of a step it may go, and after any it may have gone. */
+static bool answers(const struct pci_function *f)
+{
+	return pci_read(f->address, PCI_REG_COMMAND, 4) != ~0u;
+}
+
+/* It has gone, and what has been done to it since that step perhaps, too: from there on again, but for the patience. */
+static int go_back(struct host_pci_reset *r, const struct pci_function *f, u8 step)
+{
+	r->step = step;
+	r->since = r->begun;
+	return keep_patience(r, f);
+}
+
 /* ---- the steps --------------------------------------------------------------------------------- */
+
+static void put_header(const struct host_pci_reset *r, const struct pci_function *f)
+{
+	for (u16 at = PCI_REG_HEADER; at <= PCI_REG_INTERRUPT; at += 4)
+		pci_write(f->address, at, 4, r->header[at / 4]);
+}
 
 /* Addresses as firmware gave them: the device may have lost them before, by a reset that its guest knows and we do not. */
 static void put_bars(const struct pci_function *f, u32 header[16])
@@ -79,7 +99,7 @@ static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 {
 	u16 exp;
 
-	if (pci_read(f->address, PCI_REG_COMMAND, 4) == ~0u)
+	if (!answers(f))
 		return keep_patience(r, f);
 	exp = pci_find_cap(f, PCI_CAP_EXP);
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
@@ -92,6 +112,8 @@ static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 	r->link = exp ? (u16)pci_read(f->address, exp + PCI_EXP_LINK_CONTROL, 2) : 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(r->header); i++)
 		r->header[i] = pci_read(f->address, (u16)(i * 4), 4);
+	if (!answers(f))
+		return keep_patience(r, f);
 	put_bars(f, r->header);
 	return go(r, PENDING, 0);
 }
@@ -102,25 +124,31 @@ static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
 	unsigned flr_ms = pci_flr_ms(&f->id);
 	u16 exp = flr_ms ? pci_find_cap(f, PCI_CAP_EXP) : 0, af = flr_ms ? pci_find_cap(f, PCI_CAP_AF) : 0;
 	u16 pm = pci_find_cap(f, PCI_CAP_PM);
+	bool flr = exp && pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR;
+	bool af_flr = af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR;
+	bool d3 = pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET);
 
-	if (exp && pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR) {
-		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR);
-		return go(r, READY, flr_ms);
-	}
-	if (af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR) {
+	if (!answers(f))
+		return go_back(r, f, AWAY);
+	if (flr)
+		return pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR) ? go(r, READY, flr_ms) :
+		       go_back(r, f, AWAY);
+	if (af_flr) {
 		pci_write(f->address, (u16)(af + PCI_AF_CONTROL), 1, PCI_AF_START_FLR);
 		return go(r, READY, flr_ms);
 	}
-	if (pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET)) {
-		pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE);
-		return go(r, D3, D3_MS);
-	}
+	if (d3)
+		return pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE) ? go(r, D3, D3_MS) :
+		       go_back(r, f, AWAY);
 	r->by_bus = pci_own_port(f);
 	if (r->by_bus) {
 		pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET);
 		return go(r, BUS, BUS_RESET_MS);
 	}
 	pci_restore(f);
+	put_header(r, f);
+	if (!answers(f))
+		return go_back(r, f, AWAY);
 	/* A reset would end what does not end by itself. */
 	return r->obeys ? -ENODEV : -EIO;
 }
@@ -129,10 +157,19 @@ static int wait_pending(struct host_pci_reset *r, const struct pci_function *f)
 {
 	bool pending = pci_pending(f);
 
+	if (!answers(f))
+		return go_back(r, f, AWAY);
 	if (pending && elapsed_ms(r) < PCI_PENDING_MS)
 		return later(r, 1);
 	r->obeys = r->obeys && !pending;
 	return start_reset(r, f);
+}
+
+static int leave_d3(struct host_pci_reset *r, const struct pci_function *f)
+{
+	u16 pm = pci_find_cap(f, PCI_CAP_PM);
+
+	return pm && pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, 0) ? go(r, READY, D3_MS) : keep_patience(r, f);
 }
 
 /* The port keeps its own registers. */
@@ -163,17 +200,18 @@ static int wait_ready(struct host_pci_reset *r, const struct pci_function *f)
 	pci_restore(f);
 	if (IS_ENABLED(CONFIG_IOMMU))
 		pci_isolate(f);
-	for (u16 at = PCI_REG_HEADER; at <= PCI_REG_INTERRUPT; at += 4)
-		pci_write(f->address, at, 4, r->header[at / 4]);
+	put_header(r, f);
 	pci_write(f->address, PCI_REG_COMMAND, 2, PCI_COMMAND_NO_INTX);
 	r->obeys = pci_still(f);
-	return go(r, ENDING, 0);
+	return answers(f) ? go(r, ENDING, 0) : keep_patience(r, f);
 }
 
 static int wait_end(struct host_pci_reset *r, const struct pci_function *f)
 {
 	bool pending = pci_pending(f);
 
+	if (!answers(f))
+		return go_back(r, f, READY);
 	if (pending && elapsed_ms(r) < PCI_PENDING_MS)
 		return later(r, 1);
 	if (pending || !r->obeys)
@@ -195,6 +233,7 @@ void host_pci_reset_begin(struct host_pci_reset *r, unsigned index)
 {
 	*r = (struct host_pci_reset){ .index = index };
 	go(r, AWAY, 0);
+	r->begun = r->since;
 }
 
 int host_pci_reset_step(struct host_pci_reset *r)
@@ -211,8 +250,7 @@ int host_pci_reset_step(struct host_pci_reset *r)
 	case PENDING:
 		return wait_pending(r, f);
 	case D3:
-		pci_change16(f, (u16)(pci_find_cap(f, PCI_CAP_PM) + PCI_PM_CONTROL), PCI_PM_STATE, 0);
-		return go(r, READY, D3_MS);
+		return leave_d3(r, f);
 	case BUS:
 		pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0);
 		return go(r, LINK, 0);

@@ -59,8 +59,9 @@ u16 pci_find_extended_cap(const struct pci_function *, u16)
 	return 0;
 }
 
-void pci_change16(const struct pci_function *, u16, u16, u16)
+bool pci_change16(const struct pci_function *, u16, u16, u16)
 {
+	return true;
 }
 
 /* A bridge may be where one of the functions is that stand for its bus' devices: it has no pin. */

@@ -25,6 +25,10 @@ static unsigned link_away;
 static unsigned resets, errors;
 static unsigned pending;     /* reads for which transactions are under way */
 static unsigned away;        /* reads that are not answered */
+static unsigned leaves_at;   /* the n-th read from now on finds it gone, ... */
+static bool leaves_whole;    /* ... if not this: by a reset of its own */
+static u64 leaves_for;       /* ... for so long */
+static u64 gone_until;       /* TSC */
 static unsigned away_after;  /* ... after a reset */
 static bool stubborn;        /* bus master stays on, but for a reset */
 static bool still_stubborn;  /* ... also after a reset */
@@ -122,6 +126,16 @@ static void port_write(u16 offset, unsigned size, u32 v)
 	memcpy(port_config + offset, &v, size);
 }
 
+static bool is_gone(void)
+{
+	if (leaves_at && !--leaves_at) {
+		if (!leaves_whole)
+			lose();
+		gone_until = now + leaves_for;
+	}
+	return now < gone_until;
+}
+
 u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 {
 	if (pci_same_address(&a, &port.address))
@@ -129,6 +143,8 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 	assert_false(port_config[0x3e] & BIT(6));
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	reads++;
+	if (is_gone())
+		return size == 4 ? ~0u : (u32)(BIT(size * 8) - 1);
 	if (away) {
 		away -= !dead;
 		polls++;
@@ -149,8 +165,10 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
 	}
 	assert_false(port_config[0x3e] & BIT(6));
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
-	if (away)
+	if (now < gone_until || away)
 		return;
+	/* What was read as ones. */
+	assert_true(size != 2 || (v | 0x7) != 0xffff);
 	if (offset == 4 && stubborn)
 		v |= BIT(2);
 	if (offset == EXP + 8 && v & BIT(15)) {
@@ -258,8 +276,9 @@ static int setup(void **)
 		.bar = { { .base = 0xfebc0000, .size = 0x20000 }, { .base = 0xc040, .flags = 1 },
 			 { .base = 0x380000000000, .size = 0x1000, .flags = 0xc }, [PCI_ROM_BAR] = { .base = 0xfeb80000 } },
 	};
-	resets = errors = pending = away = away_after = 0;
-	polls = 0;
+	resets = errors = pending = away = away_after = leaves_at = 0;
+	polls = gone_until = 0;
+	leaves_whole = false;
 	now = 1;
 	stubborn = still_stubborn = dead = false;
 	still_pending = 0;
@@ -298,9 +317,8 @@ static void is_quiet(void)
 	assert_int_equal(get(MSIX + 2, 2) & BIT(15), 0);
 }
 
-static void is_restored(void)
+static void has_addresses(void)
 {
-	assert_int_equal(get(0x0c, 1), 0x10);
 	assert_int_equal(get(0x10, 4), 0xfebc0000);
 	assert_int_equal(get(0x14, 4), 0xc041);
 	assert_int_equal(get(0x18, 4), 0xc);
@@ -308,6 +326,12 @@ static void is_restored(void)
 	assert_int_equal(get(0x20, 4), 0);
 	assert_int_equal(get(0x30, 4), 0xfeb80000);
 	assert_int_equal(get(EXP + 8, 2), 0x2050);
+}
+
+static void is_restored(void)
+{
+	has_addresses();
+	assert_int_equal(get(0x0c, 1), 0x10);
 	assert_int_equal(get(EXP + 0x10, 2), 0x40);
 }
 
@@ -556,6 +580,102 @@ static void test_away(void **state)
 	assert_int_equal(resets, 0);
 }
 
+/* As each way to reset it needs it; the last has none. */
+static void set_way(void **state, unsigned way)
+{
+	setup(state);
+	alone = way == 3;
+	set(EXP + 4, 4, way ? 0 : BIT(28));
+	set(AF, 4, way == 1 ? 0x03060013 : 0x01060013);
+	set(PM + 4, 2, way > 2 ? BIT(3) : 0);
+}
+
+/* It goes at that read, for so long. False: it has not been asked that often. */
+static bool leaves(void **state, unsigned way, unsigned at, u64 time, bool whole)
+{
+	int err;
+
+	set_way(state, way);
+	leaves_at = at;
+	leaves_for = time;
+	leaves_whole = whole;
+	err = reset_now();
+	if (leaves_at)
+		return false;
+	assert_in_range(now, 0, 121000 * khz);
+	if (time > 60000 * khz) {
+		assert_int_equal(err, -EIO);
+		return true;
+	}
+	assert_int_equal(err, way < 4 ? 0 : -ENODEV);
+	assert_true(resets >= 1 || way == 4);
+	is_quiet();
+	has_addresses();
+	return true;
+}
+
+/*
+ * It goes in the middle of anything, by a reset of its own or not, and is back at the next look, or after a while, or never: then
+ * it has been reset, is quiet and has its addresses, or counts as one that does not stop. Ones are neither what it has, nor what it
+ * can.
+ */
+static void test_goes(void **state)
+{
+	for (unsigned way = 0; way < 5; way++) {
+		unsigned at = 1;
+
+		while (leaves(state, way, at, khz / 20, false)) {
+			leaves(state, way, at, khz / 20, true);
+			leaves(state, way, at, 300 * khz, false);
+			leaves(state, way, at, ~0ull >> 2, false);
+			at++;
+		}
+		assert_in_range(at, 80, 2000);
+	}
+}
+
+/* Its answers fail for a moment: it is not left in D3hot, and nothing is written of what was not read. */
+static void test_moments(void **state)
+{
+	for (unsigned moment = 1; moment < 300; moment *= 2) {
+		struct host_pci_reset r;
+
+		set_way(state, 2);
+		host_pci_reset_begin(&r, 0);
+		while ((get(PM + 4, 2) & 3) != 3)
+			assert_int_equal((now += khz, host_pci_reset_step(&r)), -EBUSY);
+		away = moment;
+		assert_int_equal(finish(&r), 0);
+		assert_int_equal(get(PM + 4, 2) & 3, 0);
+	}
+	setup(state);
+	away = 1;
+	assert_false(pci_change16(&f, 4, 1, 2));
+	assert_true(get(4, 2) == 7 && pci_change16(&f, 4, 1, 0) && get(4, 2) == 6 && pci_change16(&f, 4, 1, 0));
+}
+
+/* Each time that it is back it goes again before its reset is begun: that ends, too. */
+static void test_comes_and_goes(void **state)
+{
+	for (unsigned at = 5; at < 40; at += 10) {
+		struct host_pci_reset r;
+		int err;
+
+		setup(state);
+		leaves_for = 150 * khz;
+		host_pci_reset_begin(&r, 0);
+		do {
+			/* It has been made quiet. */
+			if (r.step && !leaves_at && now >= gone_until)
+				leaves_at = at;
+			now += khz / 10;
+			err = host_pci_reset_step(&r);
+		} while (err == -EBUSY);
+		assert_int_equal(err, -EIO);
+		assert_in_range(now, 60000 * khz, 61000 * khz);
+	}
+}
+
 /* A virtual function that its card has switched off (PCI Express 9.3.3.3.1): nothing is there, and nobody waits for it. */
 static void test_absent(void **)
 {
@@ -641,7 +761,9 @@ int main(void)
 		cmocka_unit_test_setup(test_bus, setup), cmocka_unit_test_setup(test_left, setup),
 		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_quirks, setup),
-		cmocka_unit_test_setup(test_away, setup), cmocka_unit_test_setup(test_absent, setup),
+		cmocka_unit_test_setup(test_away, setup), cmocka_unit_test_setup(test_goes, setup),
+		cmocka_unit_test_setup(test_comes_and_goes, setup), cmocka_unit_test_setup(test_moments, setup),
+		cmocka_unit_test_setup(test_absent, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -72,9 +72,10 @@ u16 pci_find_extended_cap(const struct pci_function *, u16)
 	return 0;
 }
 
-void pci_change16(const struct pci_function *, u16, u16, u16)
+bool pci_change16(const struct pci_function *, u16, u16, u16)
 {
 	fail();
+	return false;
 }
 
 #if IS_ENABLED(CONFIG_NUMA)

@@ -84,21 +84,22 @@ void pci_write(struct pci_address a, u16 offset, unsigned bytes, u32 value)
 	*word = (*word & ~lanes) | (value << (offset & 3) * 8 & lanes);
 }
 
-void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
+bool pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 {
 	if (f == &bridge) {
 		assert_true(offset == PORT_EXP + PCI_EXP_DEVICE_CONTROL2 && !clear);
 		port_control |= set;
-		return;
+		return true;
 	}
 	if (f == low_pf) {
 		assert_true(offset == AT + 0x40 + PCI_SRIOV_CONTROL && !clear);
 		low_control |= set;
-		return;
+		return true;
 	}
 	assert_ptr_equal(f, pf);
 	written = now;
 	pci_write(f->address, offset, 2, (pci_read(f->address, offset, 2) & (u32)~clear) | set);
+	return true;
 }
 
 static u32 read32(void *, u16 offset)

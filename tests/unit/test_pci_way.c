@@ -44,11 +44,12 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 	return command[which(a)];
 }
 
-void pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
+bool pci_change16(const struct pci_function *f, u16 offset, u16 clear, u16 set)
 {
 	assert_true(offset == 4 && !clear && set == 4);
 	command[f - function] |= set;
 	writes++;
+	return true;
 }
 
 void printk(const char *fmt, ...)
