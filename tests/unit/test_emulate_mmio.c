@@ -93,10 +93,11 @@ void vcpu_lost_access(struct vcpu *v, gpa_t gpa)
 	lost_accesses++;
 }
 
-static bool may_execute;
+static bool may_execute, loses; /* the page is found lost meanwhile */
 
 bool vm_execute(struct vcpu *v, gpa_t gpa)
 {
+	is_lost = is_lost || loses;
 	assert_true(v == &vcpu && gpa.v == 0x5678);
 	return may_execute;
 }
@@ -281,7 +282,12 @@ static void test_lost(void **)
 		emulate_mmio(&vcpu, &exit);
 	}
 	assert_true(lost_accesses == 4 && !writes && !gave_up && vcpu.regs.rip == 0x1000);
-	is_lost = false;
+	/* It is lost as its large page is being made executable. */
+	is_lost = exit.stage2.walk = false;
+	exit.stage2.exec = loses = true;
+	emulate_mmio(&vcpu, &exit);
+	assert_true(lost_accesses == 5 && !gave_up && vcpu.regs.rip == 0x1000);
+	is_lost = loses = false;
 }
 
 int main(void)
