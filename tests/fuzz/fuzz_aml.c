@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/acpi/aml.c kernel/acpi/aml_terms.c kernel/acpi/aml_walk.c kernel/acpi/aml_value.c kernel/acpi/aml_pci.c kernel/acpi/aml_resource.c kernel/acpi/aml_cst.c kernel/acpi/s5.c kernel/acpi/aml_uart.c */
+/* UNIT: @tests/unit/aml.sources kernel/acpi/aml_cst.c kernel/acpi/aml_uart.c kernel/acpi/s5.c */
 /* FUZZ: -max_len=1024 */
 /*
  * Fuzzes the reader of static AML. Two bytes say which device, pin and
