@@ -41,9 +41,11 @@ void vm_stage2_unlock(struct vm *)
 
 /* ---- parts of a function that have tests of their own ---- */
 
+static bool has_lines;
+
 int pci_intx_create(struct vm *vm, unsigned n)
 {
-	vm->pci->intx[n].line = -1;
+	vm->pci->intx[n].line = has_lines ? 0 : -1;
 	return 0;
 }
 
@@ -328,6 +330,32 @@ static void test_slow_reset(void **)
 	by_ports(0x20, 0x00, 4, 2);
 	guest_out(&parts.vm, 0xcfc, 2, 6);
 	assert_int_equal(fake_host.pci_config[0][4], 6);
+	/* Its BARs are where they were: gone with the first word of it, there again with the last. */
+	assert_int_equal(bar_updates, 2 + 1);
+	/* One whose guest has not confirmed its windows needs that word behind the reset, too. */
+	assert_int_equal(pci_master_confirm(&vcpu, 0x2000, false), 0);
+	ask_reset();
+	pci_wait_go_on(&vcpu);
+	by_ports(0x20, 0x00, 4, 2);
+	guest_out(&parts.vm, 0xcfc, 2, 6);
+	assert_int_equal(fake_host.pci_config[0][4], 2);
+}
+
+/* A reset leaves line interrupts off: they are on again for a function that has one, and for no other. */
+static void test_line(void **)
+{
+	can_reset(0);
+	for (unsigned lines = 0; lines < 2; lines++) {
+		has_lines = lines;
+		assert_int_equal(create(), 0);
+		ask_reset();
+		fake_host.pci_config[0][5] = 4;
+		pci_wait_go_on(&vcpu);
+		assert_int_equal(fake_host.pci_config[0][5], lines ? 0 : 4);
+		destroy();
+	}
+	has_lines = false;
+	assert_int_equal(create(), 0);
 }
 
 /* One that another vCPU waits for is that one's; and what was said of DMA in vain as it began is said again as it ends. */
@@ -518,7 +546,7 @@ static void test_lingering_memory(void **)
 {
 	static const char free[] = "vm0: pci: others may have its memory\n", gone[] = "vm0: pci: its memory is not used any more";
 
-	fake_host.iommu = true;
+	fake_host.iommu = fake_host.extents_zero = true;
 	/* 3 is slower. */
 	end_slowly(-EBUSY);
 	started = 0;
@@ -529,12 +557,15 @@ static void test_lingering_memory(void **)
 	end_slowly(-EBUSY);
 	assert_true(step_with(3, -EIO) && kept && said("00:03.1 does not stop: it is not used any more\n") && !said(gone));
 	assert_false(step_with(0, 0) || kept || fake_host.nr_extents || said(gone) || !said(free));
+	/* Each is told once. */
+	assert_null(strstr(strstr(fake_host.log, "00:03.1 does not stop") + 1, "00:03.1 does not stop"));
 	end_slowly(-EIO);
 	assert_false(step_with(0, 0) || kept || fake_host.nr_extents || said(gone) || !said(free));
 	/* 0 never stops. */
 	end_slowly(-EBUSY);
 	assert_true(step_with(0, -EIO) && !kept && lost == 1 && said(gone) && !said(free));
 	assert_false(step_with(3, 0) || fake_host.nr_extents != 1);
+	fake_host.extent[0].zero = false;
 	host_extent_free(&fake_host.extent[0]);
 	lost = 0;
 	/* Without an IOMMU both may write. */
@@ -553,6 +584,8 @@ static void test_lingering_memory(void **)
 	end_vm();
 	assert_true(lost == 1 && fake_host.nr_extents == 1 && !kept);
 	assert_true(!step_with(0, 0) && !said(free) && !said(gone) && said("00:03.1 does not stop: it and the VM's memory are"));
+	/* Its guest, and then its functions, have written there, whatever was known of it before. */
+	assert_false(fake_host.freed_zero);
 	host_extent_free(&fake_host.extent[0]);
 	refused("00:03.1 is vm0's still: it did not stop");
 	pci_release(&(struct host_pci_function){ .index = 3 });
@@ -1094,6 +1127,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_slow_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_whose_reset, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_line, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_end_in_reset, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_abandoned, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_lingers, setup, teardown),
