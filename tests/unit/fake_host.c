@@ -656,6 +656,8 @@ u64 host_memory_lost_in(u64 from, u64 to)
 {
 	u64 first = to;
 
+	if (fake_host.lost_in && !--fake_host.lost_in)
+		fake_host.nr_lost++;
 	for (unsigned i = 0; i < fake_host.nr_lost; i++)
 		if (fake_host.lost[i] >= from && fake_host.lost[i] < first)
 			first = fake_host.lost[i];

@@ -38,6 +38,7 @@ struct fake_host {
 	u64 failed_page;           /* host_failed_page() */
 	u64 lost[4];               /* pages, in the order of their loss */
 	unsigned nr_lost;
+	unsigned lost_in;        /* the next one is from that question on, counted from 1; 0: none is */
 	void (*on_memory_lost)(void); /* who wants to know of them */
 	unsigned pages_until_fail; /* host_pages_alloc() fails after this many calls; 0: never */
 	unsigned pages_in_use;

@@ -377,6 +377,41 @@ static void test_used(void **)
 	expect_untouched(1, DATA);
 }
 
+/* It gets known at any moment of an access: that is a use of it, and none of a device that is not there. */
+static void test_used_meanwhile(void **)
+{
+	u8 bytes[24];
+	u64 value;
+
+	for (unsigned way = 0; way < 5; way++) {
+		unsigned n = 0, page = way == 4 ? CODE : DATA;
+
+		do {
+			int err;
+
+			known(page);
+			fake_host.nr_lost = 0;
+			fake_host.lost_in = ++n;
+			mend_memory();
+			value = 0;
+			err = way == 0 ? emulate_mem_read(vcpu, GVA + PAGE_SIZE, 4, &value) :
+			      way == 1 ? emulate_mem_write(vcpu, GVA + PAGE_SIZE, 8, value) :
+			      way != 3 ? emulate_mem_read(vcpu, GVA + PAGE_SIZE - 2, 4, &value) :
+					 emulate_mem_read_bytes(vcpu, GVA + PAGE_SIZE, sizeof(bytes), bytes);
+			if (fake_host.lost_in)
+				break;
+			if (err)
+				assert_true(err == -EAGAIN && used == 1 && used_at >> 12 == page >> 12);
+			else
+				assert_int_equal(used, 0);
+			assert_true(err || way == 1 || way == 3 || value != insn_truncate(~0ull, 4));
+			fake_host.nr_lost = 0;
+		} while (true);
+		assert_in_range(n, 4, 100);
+		fake_host.lost_in = 0;
+	}
+}
+
 /* ---- rings ---- */
 
 enum { DESC = 0x10000, AVAIL = 0x11000, USED = 0x12000, INDIRECT = 0x13000 };
@@ -473,6 +508,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_rings, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_used, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_used_meanwhile, setup, teardown),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

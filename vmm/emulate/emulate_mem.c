@@ -36,19 +36,34 @@ static noinline void access_parts(struct vcpu *vcpu, u64 addr, unsigned size, bo
 	}
 }
 
-/* One access within a page, of any size up to 8: RAM, or a device. What is read is or-ed into 0. */
-static void access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
+/* Of an access that would begin at it. It is told of once, before any of the instruction is carried out. */
+static bool meets_lost(struct vcpu *vcpu, gpa_t page)
+{
+	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || likely(!guest_is_lost(vcpu->vm, page)))
+		return false;
+	vcpu_lost_access(vcpu, page);
+	return true;
+}
+
+/*
+ * One access within a page, of any size up to 8: RAM, or a device. What is read is or-ed into 0. -EAGAIN: the page was lost since
+ * find_pages().
+ */
+static int access_page(struct vcpu *vcpu, gpa_t addr, unsigned size, bool write, u64 *value)
 {
 	void *ram = guest_ptr(vcpu->vm, addr, size);
 
 	if (ram) {
 		if (!(write ? mc_copy(ram, value, size) : mc_copy(value, ram, size)))
 			guest_lost(vcpu->vm);
+	} else if (unlikely(meets_lost(vcpu, addr))) {
+		return -EAGAIN;
 	} else if (likely(!(size & (size - 1)) && IS_ALIGNED(addr.v, size))) {
 		access_device(vcpu, addr.v, size, write, value);
 	} else {
 		access_parts(vcpu, addr.v, size, write, value);
 	}
+	return 0;
 }
 
 static bool canonical(u64 gva)
@@ -98,15 +113,6 @@ static int translate(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_
 	return err == -EIO ? -EAGAIN : err;
 }
 
-/* Of an access that would begin at it. It is told of once, before any of the instruction is carried out. */
-static bool meets_lost(struct vcpu *vcpu, gpa_t page)
-{
-	if (!IS_ENABLED(CONFIG_MACHINE_CHECKS) || likely(!guest_is_lost(vcpu->vm, page)))
-		return false;
-	vcpu_lost_access(vcpu, page);
-	return true;
-}
-
 /* translate(), but for what the CPU has translated. */
 static int find_pages(struct vcpu *vcpu, u64 gva, unsigned size, bool write, gpa_t page[2])
 {
@@ -134,14 +140,14 @@ static int access_virt(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u6
 	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
 	if (!write)
 		*value = 0;
-	access_page(vcpu, page[0], first, write, value);
-	if (first < size) {
+	err = access_page(vcpu, page[0], first, write, value);
+	if (!err && first < size) {
 		part = *value >> first * 8;
-		access_page(vcpu, page[1], size - first, write, &part);
+		err = access_page(vcpu, page[1], size - first, write, &part);
 		if (!write)
 			*value |= part << first * 8;
 	}
-	return 0;
+	return err;
 }
 
 int emulate_mem_read(struct vcpu *vcpu, u64 gva, unsigned size, u64 *value)
@@ -170,18 +176,18 @@ static int access_bytes(struct vcpu *vcpu, u64 gva, unsigned size, bool write, u
 	if (err)
 		return err;
 	emulate_watch(vcpu, gva, size, write ? WATCH_WRITE : WATCH_READ);
-	for (unsigned done = 0, part; done < size; done += part) {
+	for (unsigned done = 0, part; !err && done < size; done += part) {
 		gpa_t at = done < first ? gpa(page[0].v + done) : gpa(page[1].v + done - first);
 		u64 value = 0;
 
 		part = MIN((done < first ? first : size) - done, 8u);
 		if (write)
 			memcpy(&value, bytes + done, part);
-		access_page(vcpu, at, part, write, &value);
+		err = access_page(vcpu, at, part, write, &value);
 		if (!write)
 			memcpy(bytes + done, &value, part);
 	}
-	return 0;
+	return err;
 }
 
 int emulate_mem_read_bytes(struct vcpu *vcpu, u64 gva, unsigned size, void *bytes)
