@@ -36,7 +36,7 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
 	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_wait.c \
-	kernel/idle_work.c vmm/pci/pci_linger.c vmm/start_functions.c
+	kernel/idle_work.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
 	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
@@ -58,7 +58,7 @@ files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emu
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
 files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c
-files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c
+files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c vmm/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
 files-VM_LOG          := vmm/output_log.c vmm/config/config_console.c
@@ -84,7 +84,7 @@ files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
 files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c vmm/console/% vmm/control.c \
-	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/start_functions.c
+	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c vmm/lost_memory.c

@@ -193,24 +193,34 @@ bool monitor_asked_again(struct slot *s)
 static int start(unsigned i, bool operator)
 {
 	struct slot *s = &monitor_slots[i];
-	bool ends, waits;
+	bool ends, waits, paced;
 	int err;
 
 	spin_lock(&monitor_lock);
+	/* The operator may have stopped it meanwhile. */
+	if (!operator && s->state != WAITING) {
+		spin_unlock(&monitor_lock);
+		return -EBUSY;
+	}
 	waits = SLOTS_WAIT && s->config && s->state == WAITING && s->starts && !monitor_has_functions(s);
 	ends = s->state == ENDING || s->state == ENDED || (s->state == STARTED && s->vm && s->vm->end != VM_RUNNING);
 	err = !s->config ? -EINVAL : !hvm ? -ENODEV : s->state == STARTED && !ends ? -EBUSY : 0;
 	if (!err && !ends && !waits)
 		s->state = STARTED;
 	if (!err && operator)
-		s->restarts.count = 0;
+		s->restarts = (struct restarts){ 0 };
+	paced = RESTARTS_PACED && restart_pace_forget(s);
 	s->again = ends || (err && s->again);
 	s->stopped = s->stopped && err;
 	spin_unlock(&monitor_lock);
 	/* What it waits for is its own of before: it starts when that has been reset. */
-	if (err || ends || waits)
+	if (err || ends || waits) {
+		if (paced)
+			monitor_put_running();
 		return err;
-	monitor_get_running();
+	}
+	if (!paced)
+		monitor_get_running();
 	s->starter = (struct host_work){ .name = "starter", .run = start_item };
 	spin_lock(&monitor_lock);
 	/* All CPUs may be lent for the memory of a VM that starts or ends. */
@@ -243,6 +253,7 @@ int monitor_vm_stop(unsigned i, bool again)
 	struct vm *vm = monitor_vm_hold(i);
 	struct slot *s = &monitor_slots[i];
 	bool starts, waits = SLOTS_WAIT && !again && s->state == WAITING && s->starts;
+	bool paced = RESTARTS_PACED && waits && restart_pace_forget(s);
 
 	/* It was to start again. */
 	if (waits)
@@ -257,6 +268,8 @@ int monitor_vm_stop(unsigned i, bool again)
 	if (vm || !again)
 		s->again = again;
 	monitor_vm_release();
+	if (paced)
+		monitor_put_running();
 	return vm || starts || waits ? 0 : -ENODEV;
 }
 

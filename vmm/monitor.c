@@ -211,7 +211,7 @@ static void start_ready(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING && (!SLOTS_WAIT || monitor_has_functions(s)) &&
+		ready = s->config && s->state == WAITING && !s->restart_at && (!SLOTS_WAIT || monitor_has_functions(s)) &&
 			(!IS_ENABLED(CONFIG_VM_SHARING) || !s->after || s->after->state >= ENDED);
 		if (ready)
 			s->state = STARTED;
@@ -219,6 +219,23 @@ static void start_ready(void)
 		if (ready)
 			monitor_start_slot(s);
 	}
+}
+
+/* What the slot becomes behind its VM's end: ENDED, STARTED, or WAITING until it can start. monitor_lock held. */
+static enum slot_state follow_up(struct slot *s)
+{
+	/* The operator's start, until here, comes before the limit: it is none of the restarts that count. */
+	bool asked = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again;
+	bool counts = IS_ENABLED(CONFIG_VM_FOLLOW_UP) && s->last_end != VM_END_ANEW;
+
+	s->again = false;
+	if (!asked && (vm_follow_up(s->config, s->last_end, s->last_status) != THEN_RESTART ||
+		       (counts && !vm_may_restart(&s->restarts, s->config))))
+		return ENDED;
+	if (RESTARTS_PACED && !asked && counts && restart_pace_wait(s))
+		return WAITING;
+	/* Where its functions are not to be had yet, it is started once they are. */
+	return SLOTS_WAIT && !monitor_has_functions(s) ? WAITING : STARTED;
 }
 
 /*
@@ -230,8 +247,9 @@ static void reap(struct host_work *work)
 	struct slot *s = container_of(work, struct slot, reaper);
 	const char *name = s->config->name; /* when it is over, whoever commands may destroy it */
 	struct vm *vm = s->vm;
-	bool again, now, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
-				      host_console_get_foreground() == vm->console;
+	bool paced, foreground = IS_ENABLED(CONFIG_MONITOR_CONSOLE) && vm->console &&
+				 host_console_get_foreground() == vm->console;
+	enum slot_state next;
 
 	s->last_end = vm->kept ? vm->kept : vm->end; /* also of one that the operator ended then */
 	s->last_status = (u32)vm->exit_status;
@@ -248,27 +266,28 @@ static void reap(struct host_work *work)
 	monitor_busy += IS_ENABLED(CONFIG_MONITOR_CONSOLE);
 	spin_unlock(&monitor_lock);
 	IS_ENABLED(CONFIG_LOST_CPUS) && vm->abandoned ? vm_abandon(vm) : vm_destroy(vm);
+	if (RESTARTS_PACED)
+		monitor_get_running();
 	spin_lock(&monitor_lock);
-	/* The operator's start, until here, comes before the limit: it is none of the restarts that count. */
-	again = (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && s->again) ||
-		(vm_follow_up(s->config, s->last_end, s->last_status) == THEN_RESTART &&
-		 (!IS_ENABLED(CONFIG_VM_FOLLOW_UP) || s->last_end == VM_END_ANEW || vm_may_restart(&s->restarts, s->config)));
-	s->again = false;
-	/* Where its functions are not to be had yet, it is started once they are. */
-	now = again && (!SLOTS_WAIT || monitor_has_functions(s));
-	s->state = now ? STARTED : again ? WAITING : ENDED;
+	next = follow_up(s);
+	s->state = next;
+	paced = RESTARTS_PACED && s->restart_at;
 	spin_unlock(&monitor_lock);
-	if (now) {
+	if (next == STARTED) {
 		host_log("%s: restart %u", s->config->name, s->starts);
 		monitor_start_slot(s);
 	}
+	if (paced)
+		restart_pace_go_on(name);
+	else if (RESTARTS_PACED)
+		monitor_put_running();
 	start_ready();
 	monitor_put_running();
 	/* Only now: who sees it over may power the node off, which says that it is idle before. */
-	if (!again)
+	if (next == ENDED)
 		set_state(s, OVER);
 	/* Its CPUs may be another's by now. */
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && !again && monitor_asked_again(s) &&
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE) && next == ENDED && monitor_asked_again(s) &&
 	    monitor_vm_start((unsigned)(s - monitor_slots)))
 		host_log("%s: not started", name);
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* How often a VM may restart by itself: `restart_limit` of its VM file. */
+/* How often a VM may restart by itself: `restart_limit` of its VM file, and without it. */
 #ifndef VMM_RESTART_LIMIT_H
 #define VMM_RESTART_LIMIT_H
 
@@ -8,10 +8,19 @@
 /* Of one VM: zeroed at first, and where the count is to begin anew. Guarded by monitor_lock. */
 struct restarts {
 	u64 since; /* host TSC of the first that counts */
+	u64 paid;  /* host TSC at which those without a limit are all paid for */
 	u32 count;
 };
 
 /* May the VM restart once more? Counts it; where the limit is reached, says so in the log. */
 bool vm_may_restart(struct restarts *r, const struct vm_config *c);
+
+/*
+ * When it may, host TSC; counts the restart. At once where the operator has set a limit. Else RESTART_BURST times at once, then
+ * once in RESTART_SECONDS: a guest that ends again and again would fill the log, and have CPUs zero its memory all the time.
+ */
+#define RESTART_BURST 16u
+#define RESTART_SECONDS 10u
+u64 vm_restart_at(struct restarts *r, const struct vm_config *c, u64 now);
 
 #endif

@@ -38,6 +38,7 @@ struct slot {
 	u8 turn;                  /* start_functions.c's; guarded by monitor_lock */
 	bool lacks_memory;        /* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
 	struct restarts restarts;
+	u64 restart_at;           /* it is WAITING until then, host TSC; 0: it is not; guarded by monitor_lock */
 	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
 	bool bitten;              /* its last end, or one before, was a bite of which its guest has not taken note; watchdog.c's */
 	bool panic_told;          /* a guest may write as often as it likes, the log has one line; pvpanic.c's, atomic */
@@ -65,6 +66,16 @@ bool monitor_has_functions(struct slot *s);
  * functions still being reset may write, it is WAITING, or has been started again, and this is true.
  */
 bool monitor_wait_for_functions(struct slot *s);
+
+/*
+ * restart_pace.c's, in images with RESTARTS_PACED; monitor_lock held. The VM restarts by what its file says. True: it has done so
+ * too often, and waits; the caller's hold on the node's end is the wait's now, and it calls restart_pace_go_on() without the lock.
+ */
+#define RESTARTS_PACED (SLOTS_WAIT && IS_ENABLED(CONFIG_VM_FOLLOW_UP))
+bool restart_pace_wait(struct slot *s);
+void restart_pace_go_on(const char *name);
+/* It waits no longer; monitor_lock held. True: it did, and the caller has the hold on the node's end now. */
+bool restart_pace_forget(struct slot *s);
 
 /* Refuses VM files that cannot stand beside the others, one line each. Slots that are OVER lose their configuration. */
 void monitor_check_together(void);

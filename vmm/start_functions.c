@@ -32,7 +32,8 @@ static void start_all(void)
 		bool ready;
 
 		spin_lock(&monitor_lock);
-		ready = s->config && s->state == WAITING && (!s->after || s->after->state >= ENDED) && monitor_has_functions(s);
+		ready = s->config && s->state == WAITING && !s->restart_at && (!s->after || s->after->state >= ENDED) &&
+			monitor_has_functions(s);
 		spin_unlock(&monitor_lock);
 		/* Somebody else may have started it meanwhile. */
 		if (ready && monitor_start_waiting(i) == -ENOSPC)

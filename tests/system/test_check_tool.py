@@ -18,7 +18,7 @@ import pytest
 GOOD = "kernel = k\nmemory = 512M\n"
 SIZE = "memory: expected a size with K, M or G, like 512M or 12G, found '%s'"
 FUNCTION = "pci: expected an address like 01:00.0, class:0107, or vendor and device like 8086:10d3, found '%s'"
-LIMIT = "restart_limit: expected 1 to 1000 restarts in a time of up to 30 days, like 5 in 10m, found '%s'"
+LIMIT = "restart_limit: expected 1 to 100000 restarts in a time of up to 30 days, like 5 in 10m, found '%s'"
 CPUS = "cpus: expected a number of vCPUs, a list of CPUs like 1-3,6, or all, found '%s'"
 LIST = "cpus: expected a list of CPUs like 1-3,6, found '%s'"
 LINE = "expected 'key = value' or a '#' comment, found '%s'"

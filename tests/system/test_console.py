@@ -544,7 +544,8 @@ def free_memory(console):
     *(pytest.param(machine, 20, marks=pytest.mark.full) for machine in node.NESTED)])
 def test_restarts(machine, restarts):
     """Restarted again and again: not a byte of memory is missing afterwards; a thousand fill the log more than once."""
-    vms = {"keep.conf": vm("keep", "tick", machine), "r.conf": vm("r", "once", machine, on_end="restart")}
+    vms = {"keep.conf": vm("keep", "tick", machine),
+           "r.conf": vm("r", "once", machine, on_end="restart", restart_limit="9999 in 1h")}
     with start("console-restarts-%d" % restarts, machine, vms, 2, timeout=node.TIMEOUT[machine] + 4 * restarts) as running:
         running.expect("^r: restart 3")
         console = Console(running)
@@ -563,6 +564,33 @@ def test_restarts(machine, restarts):
             assert ("loaded at" in "".join(console.answer("log 100000", log=True))) == (restarts < 1000)
         outcome = console.end()
     assert outcome.status == margay_run.OK, outcome.text
+
+
+@VT_X_IN_FULL
+def test_restarts_without_a_limit(machine):
+    """Sixteen at once; then it waits, and is started again ten seconds later, without a word. What the operator types meanwhile is
+    done at once; the node does not end by a VM that waits, though nothing runs."""
+    waits = r"^r: it has restarted 16 times at once: now once in 10 s \(restart_limit = sets another limit\)\r"
+    with start("console-too-often", machine, {"r.conf": vm("r", "once", machine, on_end="restart")}, 2) as running:
+        running.expect(waits)
+        assert len(re.findall("^r: restart ", running.text, re.MULTILINE)) == 16
+        console = Console(running)
+        console.call()
+        assert console.state("r") == "waiting"
+        running.expect(waits)
+        assert len(re.findall("^r: restart ", running.text, re.MULTILINE)) == 16
+        starts = int(re.search(r"^r .* starts (\d+) ", "\n".join(console.answer("vm")), re.MULTILINE)[1])
+        assert starts == 18
+        # Counted anew: sixteen more at once.
+        running.send("vm start r\r")
+        running.expect("^r: restart %d\r" % (starts + 16))
+        running.expect(waits)
+        assert console.state("r") == "waiting"
+        # It is over, as it had ended.
+        assert console.answer("vm stop r")[-1] == "r: stops" and console.state("r") == "exit"
+        outcome = console.end()
+    assert outcome.status == margay_run.OK, outcome.text
+    assert running.text.count("now once in 10 s") == 3
 
 
 @BOTH

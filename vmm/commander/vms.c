@@ -307,7 +307,7 @@ static bool lives_on(const struct slot *s)
 int commander_destroy(const struct vm_config_control *control, unsigned, struct span text)
 {
 	struct slot *s = vms_find(control, text);
-	bool over, stays;
+	bool over, stays, paced = false;
 
 	if (!s)
 		return -ENOENT;
@@ -318,12 +318,15 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	stays = over && lives_on(s);
 	if (over && !stays) {
 		host_log("commander: %s: destroyed", s->config->name);
+		paced = RESTARTS_PACED && restart_pace_forget(s);
 		s->config = NULL;
 		s->file[0] = 0;
 		s->created = false;
 		s->starts = 0;
 	}
 	spin_unlock(&monitor_lock);
+	if (paced)
+		monitor_put_running();
 	if (stays)
 		return commander_refuse(EBUSY, "%s: a CPU or a function of it has not stopped: where it does not in a minute, "
 					"it stays until the node restarts", s->config->name);

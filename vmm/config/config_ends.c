@@ -2,7 +2,7 @@
 /* Pure module: the VM file's keys for what follows an end, by its kind, and for how often a VM may restart. */
 #include "vmm/config/config_parse.h"
 
-#define RESTARTS_MAX 1000
+#define RESTARTS_MAX 100000
 #define RESTART_SECONDS_MAX (30 * 24 * 3600u)
 
 /* `5 in 10m` */
@@ -19,7 +19,7 @@ int config_set_restart_limit(struct parser *p, struct span v)
 			return 0;
 		}
 	}
-	return config_wrong(p, "restart_limit", "1 to 1000 restarts in a time of up to 30 days, like 5 in 10m", v);
+	return config_wrong(p, "restart_limit", "1 to 100000 restarts in a time of up to 30 days, like 5 in 10m", v);
 }
 
 void config_resolve_ends(struct parser *p)
