@@ -1,11 +1,11 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A VM that commands its node: the image, its initrd with the client, the script that it runs there, and what that said."""
 
-import glob
 import json
 import os
 import re
 import shutil
+import struct
 import tempfile
 
 import cluster  # noqa: F401  (for its path)
@@ -21,10 +21,18 @@ def elf():
     return node.variant("commander", "VIRTIO=y", "VIRTIO_NET=y", "COMMANDER=y")
 
 
+def modules_of_the_guest():
+    """(the folder of its kernel's modules, that kernel's release): beside them there may be those of backports. The release stands
+    in a bzImage's header (Documentation/arch/x86/boot.rst: kernel_version)."""
+    with open(node.guest_file("vmlinuz"), "rb") as f:
+        image = f.read(1 << 16)
+    release = image[struct.unpack_from("<H", image, 0x20e)[0] + 0x200:].split(b" ", 1)[0].decode("ascii")
+    return os.path.join(node.BUILD, "guest", "modules-" + release), release
+
+
 def add_drivers(root, names):
     """Debian's own drivers, and what they need, where modprobe finds them: initrd-drivers has three times as much in it as this."""
-    (source,) = glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*"))
-    release = os.path.basename(source).split("-", 1)[1]
+    source, release = modules_of_the_guest()
     with tempfile.TemporaryDirectory() as whole:
         modules = os.path.join(whole, "lib", "modules", release)
         shutil.copytree(source, modules)
@@ -117,7 +125,7 @@ def tenant(*modules):
     os.makedirs(os.path.dirname(target), exist_ok=True)
     with tempfile.TemporaryDirectory() as root:
         for name in modules:
-            shutil.copy(*glob.glob(os.path.join(node.BUILD, "guest", "modules-6.1.*", "kernel/drivers", name)), root)
+            shutil.copy(os.path.join(modules_of_the_guest()[0], "kernel/drivers", name), root)
         systems.archive(root, target + ".cpio")
     systems.join(target, node.guest_file("initrd"), target + ".cpio")
     return target
