@@ -18,7 +18,9 @@ def groups(*words):
     goals = " ".join(word for word in words if "=" not in word)
     show = "show: ; @echo of-setup: $(SETUP_GROUPS)"
     clean = {key: value for key, value in os.environ.items() if key not in ("MAKEFLAGS", "MAKELEVEL", "MFLAGS")}
-    done = subprocess.run(["make", "--eval", show, "show", "GOALS=" + goals, *(word for word in words if "=" in word)],
+    # Without goals that need anything nothing is installed: a fresh machine would get all that these ask for.
+    done = subprocess.run(["make", "--eval", show, "show", "CONFIG_GOALS=", "GOALS=" + goals,
+                           *(word for word in words if "=" in word)],
                           cwd=TOP, env=clean, capture_output=True, text=True, check=True)
     return re.search(r"^of-setup: (.*)$", done.stdout, re.MULTILINE)[1].split()
 
