@@ -38,6 +38,11 @@ class Monitor:
         lines = re.findall(r"^[0-9a-f]+:((?: 0x[0-9a-f]+)+)$", self.ask("xp /%dxw %#x" % (count, address)).replace("\r", ""), re.M)
         return [int(word, 16) for line in lines for word in line.split()]
 
+    def pci_word(self, bus, device, register):
+        """A word of a function 0's configuration space, by mechanism 1: where ECAM is differs from firmware to firmware."""
+        self.ask("o /w 0xcf8 %#x" % (1 << 31 | bus << 16 | device << 11 | register))
+        return int(re.search(r"^port.\[0x0*cfc\] = (0x[0-9a-f]+)\r?$", self.ask("i /wx 0xcfc"), re.M)[1], 16)
+
     def memory(self, address, size):
         """Bytes of physical memory."""
         path = os.path.join(self.folder, "saved")

@@ -23,7 +23,7 @@ import tiny
 FLASH = 0xffc00000  # of OVMF; what a ROM of 4 MiB says when it was sized and nothing else
 SIZE = 4 << 20
 PATTERN = 0x21726f6d
-ECAM, ROM_OF_EDU = 0xb0000000, 0x48030  # bus 0, device 9, register 0x30
+ECAM, ROM_OF_EDU = 0xb0000000, 0x48030  # SeaBIOS'; bus 0, device 9, register 0x30
 # OVMF leaves the ROM so by itself; SeaBIOS gives it an address, which GRUB takes back here, by ECAM.
 LEAVES = {"bios": ["write_dword %#x %#x" % (ECAM + ROM_OF_EDU, FLASH)], "uefi": []}
 
@@ -51,7 +51,7 @@ def test_flash(tmp_path, firmware):
         running.expect(r"^rom: waits\r?$")
         monitor = qemu_monitor.Monitor(tmp_path)
         before = monitor.memory(FLASH, SIZE)
-        left, = monitor.words(ECAM + ROM_OF_EDU, 1)
+        left = monitor.pci_word(0, 9, 0x30)
         running.send("x")
         running.expect(r"^rom: is done\r?$")
         after = monitor.memory(FLASH, SIZE)

@@ -60,7 +60,8 @@ def run(path, which, *arguments, workers=2, commit=COMMIT, **environment):
          "-p", "conftest", *parallel, "--full", "--results", str(path / "out"), "--shard", which, *arguments,
          str(path / "test_it.py")],
         capture_output=True, text=True, check=False, timeout=300, cwd=str(path),
-        env=dict(clean, PYTHONPATH="%s:%s" % (TESTS, path / "early"), **environment),
+        # early.py of another commit has the same size, and perhaps the same second: no compiled one is to be taken for it.
+        env=dict(clean, PYTHONPATH="%s:%s" % (TESTS, path / "early"), PYTHONDONTWRITEBYTECODE="1", **environment),
     )
     return done.returncode, lines(path, commit)[before:], done.stdout + done.stderr
 

@@ -5,7 +5,7 @@
 for file in /sys/class/dmi/id/*; do
 	[ -f "$file" ] && [ -s "$file" ] && echo "margay-dmi: $(basename "$file"): $(cat "$file" 2>/dev/null)"
 done
-dmesg | sed -n 's/.*\(DMI: .*\)/margay-dmi: kernel: \1/p; s/.*\(SMBIOS [0-9].*\)/margay-dmi: version: \1/p'
+dmesg | sed -n 's/.*\(DMI: .*, BIOS .*\)/margay-dmi: kernel: \1/p; s/.*\(SMBIOS [0-9].*\)/margay-dmi: version: \1/p'
 for name in smbios_entry_point DMI; do
 	echo "margay-dmi: $name: $(base64 -w 0 /sys/firmware/dmi/tables/$name)"
 done

@@ -27,8 +27,14 @@ echo 1 > /proc/sys/kernel/sysrq
 echo l > /proc/sysrq-trigger
 sleep 1
 sed 's/^/margay-interrupts: /' /proc/interrupts
-# How it has idled: the driver, and how often in which state.
+# How it has idled: the driver, and how often in which state. A slow machine prints the above for so long that it has not slept yet.
 idle=/sys/devices/system/cpu
+slept() { cat $idle/cpu0/cpuidle/state[1-9]*/usage | awk '{ n += $1 } END { print n }'; }
+n=0
+while [ -e $idle/cpu0/cpuidle/state1 ] && [ "$(slept)" -le 3 ] && [ "$n" -lt 30 ]; do
+	sleep 1
+	n=$((n + 1))
+done
 report idle "$(cat $idle/cpuidle/current_driver) $(for state in $idle/cpu0/cpuidle/state*; do
 	[ -e "$state/usage" ] && echo "$(cat "$state/name")=$(cat "$state/usage")"; done | tr '\n' ' ')"
 report states "$(for state in $idle/cpu0/cpuidle/state*; do
