@@ -427,7 +427,9 @@ static void test_files(void **)
 	monitor_slots[1].clock_moved = 5;
 	monitor_slots[1].bitten = monitor_slots[1].panic_told = true;
 	output_rings[1].head = 99;
+	monitor_slots[1].restart_at = 7;
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_true(let_go == 1 && !monitor_slots[1].restart_at);
 	assert_true(!monitor_slots[1].starts && !monitor_slots[1].config && !monitor_slots[1].created);
 	assert_int_equal(output_rings[1].head, 0);
 	assert_int_equal(monitor_nr_slots, 3);

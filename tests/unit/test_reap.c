@@ -37,7 +37,7 @@ static struct host_console console;
 static struct slot *const slot = &monitor_slots[0];
 static unsigned destroyed, nodes_over, told_over, last_words;
 extern bool fake_vfs_off;
-static bool limit_reached, no_operator;
+static bool limit_reached, no_operator, too_often;
 static bool makes, starts, vfs_go, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
 
 int vm_create(const struct vm_config *, unsigned, struct vm **out)
@@ -77,6 +77,21 @@ const char *vm_end_name(enum vm_end why)
 bool vm_may_restart(struct restarts *, const struct vm_config *)
 {
 	return !limit_reached;
+}
+
+bool restart_pace_wait(struct slot *s)
+{
+	s->restart_at = too_often;
+	return too_often;
+}
+
+/* Without the lock. */
+void restart_pace_go_on(const char *name)
+{
+	assert_string_equal(name, "a");
+	spin_lock(&monitor_lock);
+	spin_unlock(&monitor_lock);
+	host_log("a: waits");
 }
 
 void output_log_start(unsigned, const struct vm_config *)
@@ -141,10 +156,13 @@ static const char *ends(enum vm_end why, bool foreground)
 	destroyed = nodes_over = told_over = last_words = 0;
 	monitor_get_running();
 	reap(&slot->reaper);
-	assert_true(monitor_idle() || slot->state == STARTED);
+	assert_true(monitor_idle() || slot->state == STARTED || slot->restart_at);
 	assert_int_equal(monitor_busy, 1);
-	if (slot->state == STARTED && slot->vm)
+	/* Who runs, or waits to restart, holds off the node's end, once. */
+	if ((slot->state == STARTED && slot->vm) || slot->restart_at) {
+		assert_int_equal(nr_running, 1);
 		nr_running = 0;
+	}
 	return fake_host.log;
 }
 
@@ -216,6 +234,20 @@ static void test_restart_waits(void **)
 	vfs_go = fake_vfs_off = false;
 }
 
+/* It has done so too often: it waits, and nothing starts it before its time. A start anew does not count. */
+static void test_restart_is_paced(void **)
+{
+	makes = starts = too_often = true;
+	assert_string_equal(ends(VM_END_RESET_ACPI, true), "a: end=reset-acpi\na: waits\n");
+	assert_true(slot->state == WAITING && !slot->vm && slot->starts == 1 && !nodes_over && !told_over);
+	start_ready();
+	assert_int_equal(slot->state, WAITING);
+	assert_string_equal(ends(VM_END_ANEW, false), "a: end=anew\na: restart 1\n");
+	assert_string_equal(ends(VM_END_POWEROFF, false), "a: end=poweroff\n");
+	assert_true(slot->state == OVER && nodes_over == 1);
+	too_often = false;
+}
+
 /* The operator learns how to go on also when what failed was its restart. */
 static void test_restart_fails(void **)
 {
@@ -248,7 +280,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_over), cmocka_unit_test(test_last_words), cmocka_unit_test(test_restarts),
 		cmocka_unit_test(test_anew),
-		cmocka_unit_test(test_restart_waits), cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
+		cmocka_unit_test(test_restart_waits), cmocka_unit_test(test_restart_is_paced),
+		cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
