@@ -177,6 +177,16 @@ static void test_two(void **)
 	assert_true(started == 1 && !running && !idle);
 }
 
+/* Both at once: one idle CPU looks for both. */
+static void test_together(void **)
+{
+	for (unsigned i = 0; i < 17; i++)
+		assert_true(waits(&monitor_slots[0]) == waits(&monitor_slots[1]));
+	assert_int_equal(running, 2);
+	idle_until(now + 11 * SECOND);
+	assert_true(started == 2 && !running && !idle);
+}
+
 /* No CPU is free when its time has come: a line, and it is over. */
 static void test_no_cpu(void **)
 {
@@ -193,7 +203,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_once_in_ten_seconds, reset), cmocka_unit_test_setup(test_seldom, reset),
 		cmocka_unit_test_setup(test_limit, reset), cmocka_unit_test_setup(test_two, reset),
-		cmocka_unit_test_setup(test_no_cpu, reset),
+		cmocka_unit_test_setup(test_together, reset), cmocka_unit_test_setup(test_no_cpu, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

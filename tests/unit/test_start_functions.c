@@ -76,6 +76,11 @@ static void test_waits(void **)
 	monitor_start_functions();
 	assert_int_equal(started, 0);
 	on = true;
+	/* Nor one that has restarted too often, before its time. */
+	monitor_slots[0].restart_at = 1;
+	monitor_start_functions();
+	assert_int_equal(started, 0);
+	monitor_slots[0].restart_at = 0;
 	monitor_start_functions();
 	monitor_start_functions();
 	assert_int_equal(started, 1);
