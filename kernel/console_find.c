@@ -4,10 +4,13 @@
 
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/uart.h"
+#include "kernel/boot/bootinfo.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
 
 #define COM1 0x3f8
+#define REGISTERS_MAX 32 /* bytes: eight of 32 bits */
+#define DSDT_MAX 16      /* more ports than any board has */
 
 /* Ports of the ISA bus have these. */
 static s32 irq_by_habit(const struct cmdline *c)
@@ -54,6 +57,11 @@ static bool move(struct cmdline *c, const struct acpi_uart *u, const char *table
 		return false;
 	if (is_at(u, cmdline_console_mmio(c), c->console_address))
 		return console_works();
+	/* A port is looked for by writing to it. */
+	if (u->mmio && bootinfo_is_usable(bootinfo_of_boot(), u->address, u->address + REGISTERS_MAX)) {
+		printk("console: the %s has it at mmio:%#lx, which is memory: ignored", table, u->address);
+		return false;
+	}
 	at.console = u->mmio ? CMDLINE_CONSOLE_MMIO : CMDLINE_CONSOLE_PORT;
 	at.console_address = u->address;
 	at.console_wide = u->wide;
@@ -71,7 +79,7 @@ static bool find_in_dsdt(const struct acpi_sdt *dsdt, struct acpi_uart *out)
 	const void *aml = dsdt + 1;
 	size_t size = dsdt->length - sizeof(*dsdt);
 
-	for (unsigned n = 0; aml_uart(aml, size, n, out); n++)
+	for (unsigned n = 0; n < DSDT_MAX && aml_uart(aml, size, n, out); n++)
 		if (is_at(out, false, COM1))
 			return true;
 	return aml_uart(aml, size, 0, out);
@@ -83,7 +91,7 @@ static void learn_all(struct cmdline *c, const struct acpi_uart *spcr, const str
 
 	if (spcr)
 		learn(c, spcr);
-	for (unsigned n = 0; dsdt && aml_uart(dsdt + 1, dsdt->length - sizeof(*dsdt), n, &u); n++)
+	for (unsigned n = 0; n < DSDT_MAX && dsdt && aml_uart(dsdt + 1, dsdt->length - sizeof(*dsdt), n, &u); n++)
 		learn(c, &u);
 }
 
@@ -98,7 +106,8 @@ static void read_tables(struct cmdline *c)
 
 	if (why)
 		printk("console: table SPCR: %s: ignored", why);
-	if (!c->console_named && !(has_spcr && move(c, &spcr, "SPCR")) && dsdt && find_in_dsdt(dsdt, &u))
+	/* The DSDT has ports, and does not say which is a console: one that works already is not left for it. */
+	if (!c->console_named && !(has_spcr && move(c, &spcr, "SPCR")) && !console_works() && dsdt && find_in_dsdt(dsdt, &u))
 		move(c, &u, "DSDT");
 	baud = c->baud;
 	learn_all(c, has_spcr ? &spcr : NULL, dsdt);

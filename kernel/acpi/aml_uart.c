@@ -8,6 +8,8 @@
 #include "kernel/acpi/aml_resource.h"
 #include "kernel/acpi/uart.h"
 
+#define LOOKS_MAX 64
+
 enum { PORT = 0x40, FIXED_PORT = 0x48, MEMORY32 = 0x85, FIXED_MEMORY32 = 0x86 };
 
 static const u8 hid_number[] = { AML_NAME, '_', 'H', 'I', 'D', AML_DWORD, 0x41, 0xd0, 0x05, 0x01 };
@@ -46,9 +48,9 @@ static void read_line(const struct aml_resource *r, struct acpi_uart *out)
 	if (out->irq >= 0)
 		return;
 	if (r->tag == AML_RESOURCE_IRQ && r->body.left >= 2 && (p[0] | p[1]))
-		out->irq = __builtin_ctz(p[0] | p[1] << 8);
+		out->irq = acpi_uart_irq((u32)__builtin_ctz(p[0] | p[1] << 8));
 	else if (r->tag == AML_RESOURCE_INTERRUPT && r->body.left >= 6 && p[1] && !p[3] && !p[4] && !p[5])
-		out->irq = p[2];
+		out->irq = acpi_uart_irq(p[2]);
 }
 
 static void read_place(const struct aml_resource *r, struct acpi_uart *out)
@@ -96,6 +98,7 @@ bool aml_uart(const void *aml, size_t size, unsigned n, struct acpi_uart *out)
 {
 	const u8 *p = aml;
 	struct aml_span device;
+	unsigned looks = 0;
 
 	for (size_t at = 0; at < size; at++) {
 		struct aml_span s = { p + at, size - at };
@@ -105,6 +108,9 @@ bool aml_uart(const void *aml, size_t size, unsigned n, struct acpi_uart *out)
 			continue;
 		if (device_around(p, size, at, &device) && read_device(device, out) && !n--)
 			return true;
+		/* Each of these goes back through all before it. */
+		if (++looks == LOOKS_MAX)
+			return false;
 	}
 	return false;
 }

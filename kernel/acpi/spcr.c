@@ -29,7 +29,8 @@ const char *spcr_read(const void *table, size_t size, struct acpi_uart *out)
 		return "it has no port";
 	*out = (struct acpi_uart){
 		.mmio = t.base.space_id == ACPI_SPACE_MEMORY, .address = t.base.address,
-		.irq = t.interrupt & BY_8259 && t.irq < 16 ? t.irq : t.interrupt & BY_IOAPIC && t.gsi <= 255 ? (s32)t.gsi : -1,
+		.irq = t.interrupt & BY_8259 && t.irq < 16 ? acpi_uart_irq(t.irq) :
+		       t.interrupt & BY_IOAPIC && t.gsi <= 255 ? acpi_uart_irq(t.gsi) : -1,
 		.baud = speed(t.baud),
 	};
 	if (!out->mmio)

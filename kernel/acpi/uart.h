@@ -8,6 +8,12 @@
 
 #include <margay/types.h>
 
+/* Interrupt 0 is nobody's who has not set it, 2 is the other 8259's; where they lead to the PIT comes, whoever asks. */
+static inline s32 acpi_uart_irq(u32 irq)
+{
+	return irq == 0 || irq == 2 ? -1 : (s32)irq;
+}
+
 struct acpi_uart {
 	bool mmio, wide; /* wide: registers of 32 bits */
 	u64 address;

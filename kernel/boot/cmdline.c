@@ -62,7 +62,7 @@ static bool parse_speed_irq(struct span value, struct cmdline *c)
 		c->baud_named |= !irq;
 		if (irq && span_is(part, "none"))
 			c->console_irq = CMDLINE_IRQ_NONE;
-		else if (irq && whole_number(part, 10, CMDLINE_IRQ_MAX, &number))
+		else if (irq && whole_number(part, 10, CMDLINE_IRQ_MAX, &number) && number && number != 2)
 			c->console_irq = (s32)number;
 		else if (irq)
 			return false;

@@ -128,12 +128,13 @@ int serial_init(const struct cmdline *cmdline, bool *odd)
 	} else {
 		found.port = (u16)cmdline->console_address;
 	}
+	/* A probe loses what is still to be sent. */
+	if (mode == SERIAL_POLLED)
+		serial_drain();
 	is = uart8250_probe(&found);
 	*odd = is == UART8250_ODD;
 	if (is == UART8250_ABSENT || (*odd && !cmdline->console_named))
 		return -ENODEV;
-	if (mode == SERIAL_POLLED)
-		serial_drain();
 	uart = found;
 	uart8250_init(&uart, cmdline->baud);
 	mode = SERIAL_POLLED;

@@ -69,6 +69,13 @@ static void test_spcr(void **)
 	spcr(0, 0, 8, 1, 0xfe030000, 1, 16, 20, 8);
 	assert_null(read_it());
 	expect(true, false, 0xfe030000, -1, 0);
+	/* One that is not set, and where it leads to comes the PIT's. */
+	for (unsigned irq = 0; irq < 4; irq++)
+		for (unsigned how = 1; how < 3; how++) {
+			spcr(0, 0, 8, 1, 0xfe030000, how, irq, irq, 8);
+			assert_null(read_it());
+			expect(true, false, 0xfe030000, irq % 2 ? (s32)irq : -1, 0);
+		}
 }
 
 static void test_spcr_is_not_ours(void **)

@@ -215,6 +215,7 @@ static void test_bad_console(void **)
 		"console=0x10000", "console=0xfff9", "console=3f8", "console=mmio:", "console=mmio:0x", "console=mmio:0x0",
 		"console=mmio:0x10000000000000", "console=mmio:0xffffffffffffffffff", "console=com1,,",
 		"console=com1,9600,8n1", "console=com1,irq=", "console=com1,irq=256", "console=com1,irq=x",
+		"console=com1,irq=0", "console=com1,irq=2",
 		"console=com1,irq=4,9600", "console=com1,irq=4,irq=4", "console=com1,9600,irq=4,",
 		"console=com1,9600,9600", "console=mmio",
 		"console=mmio32:0xfe03a002", "console=mmio16:0xfe03a000", "console=mmio:0xfffffffffffe8",

@@ -11,6 +11,7 @@
 #include <margay/errno.h>
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/uart.h"
+#include "kernel/boot/bootinfo.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
 #include "kernel/console_find.h"
@@ -47,6 +48,13 @@ bool aml_uart(const void *aml, size_t size, unsigned n, struct acpi_uart *out)
 		return false;
 	*out = in_dsdt[n];
 	return true;
+}
+
+static struct bootinfo boot;
+
+const struct bootinfo *bootinfo_of_boot(void)
+{
+	return &boot;
 }
 
 bool console_works(void)
@@ -187,6 +195,22 @@ static void test_moves(void **state)
 	expect(CMDLINE_CONSOLE_MMIO, 0xfedc6000, 22, 0);
 	assert_true(started.console_wide && !inits);
 	assert_string_equal(said, "console: at mmio:0xfedc6000, as the SPCR says\n");
+	/* What firmware says is memory is not written to. */
+	reset(state);
+	boot.nr_ranges = 1;
+	boot.range[0] = (struct boot_range){ 0xfedc6000, 0xfedc7000, BOOT_MEMORY_USABLE };
+	spcr(true, 0xfedc6000, 22, 57600);
+	answers[0] = 0xfedc6000;
+	expect(CMDLINE_CONSOLE_PORT, 0x3f8, 4, 115200);
+	assert_int_equal(starts, 0);
+	assert_string_equal(said, "console: the SPCR has it at mmio:0xfedc6000, which is memory: ignored\n");
+	boot.nr_ranges = 0;
+	/* A port of the DSDT's is none that works is left for. */
+	reset(state);
+	dsdt(0x2f8, 3);
+	answers[0] = 0x2f8;
+	expect(CMDLINE_CONSOLE_PORT, 0x3f8, 4, 115200);
+	assert_int_equal(starts, 0);
 	/* It does not answer: the DSDT's, and of these COM1, which has begun already. */
 	reset(state);
 	spcr(false, 0x2e8, 3, 9600);
