@@ -52,7 +52,8 @@ static u64 bank_read(const struct mce_kind *kind, unsigned bank, unsigned reg)
 }
 
 /* Of lines, by verdict: a guest may use what is broken again and again. Of pages that are lost each is told, once. */
-static struct log_limit limit[MCE_FATAL + 1], named = { .burst = HOST_LOST_MAX };
+/* What ends the node is told of all CPUs' banks. */
+static struct log_limit limit[MCE_FATAL + 1] = { [MCE_FATAL] = { .burst = 1024 } }, named = { .burst = HOST_LOST_MAX };
 
 static void tell(struct log_limit *of, unsigned bank, const char *what, u64 status, u64 address, u64 misc)
 {

@@ -142,8 +142,8 @@ static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
 		       go_back(r, f, AWAY);
 	r->by_bus = pci_own_port(f);
 	if (r->by_bus) {
-		pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET);
-		return go(r, BUS, BUS_RESET_MS);
+		return pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET) ? go(r, BUS, BUS_RESET_MS) :
+		       go_back(r, f, AWAY);
 	}
 	pci_restore(f);
 	put_header(r, f);
@@ -252,8 +252,8 @@ int host_pci_reset_step(struct host_pci_reset *r)
 	case D3:
 		return leave_d3(r, f);
 	case BUS:
-		pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0);
-		return go(r, LINK, 0);
+		return pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, PCI_BRIDGE_RESET, 0) ? go(r, LINK, 0) :
+		       keep_patience(r, f);
 	case LINK:
 		return wait_link(r, f);
 	case READY:

@@ -34,7 +34,7 @@ static bool matches(const struct vm_config_pci *want, const struct host_pci_func
 int pci_refuse(struct vm *vm, const char *fmt, ...)
 {
 	const struct vm_config *c = vm->config;
-	char text[160];
+	char text[200];
 	va_list ap;
 
 	va_start(ap, fmt);
