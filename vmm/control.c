@@ -211,7 +211,7 @@ static int start(unsigned i, bool operator)
 		s->restarts = (struct restarts){ 0 };
 	paced = RESTARTS_PACED && restart_pace_forget(s);
 	s->again = ends || (err && s->again);
-	s->stopped = s->stopped && err;
+	s->stopped = s->stopped && (err || !operator);
 	spin_unlock(&monitor_lock);
 	/* What it waits for is its own of before: it starts when that has been reset. */
 	if (err || ends || waits) {

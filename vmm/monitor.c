@@ -232,6 +232,9 @@ static enum slot_state follow_up(struct slot *s)
 	if (!asked && (vm_follow_up(s->config, s->last_end, s->last_status) != THEN_RESTART ||
 		       (counts && !vm_may_restart(&s->restarts, s->config))))
 		return ENDED;
+	/* Stopped meanwhile: it ends as it starts, and waits for nothing. */
+	if (s->stopped)
+		return STARTED;
 	if (RESTARTS_PACED && !asked && counts && restart_pace_wait(s))
 		return WAITING;
 	/* Where its functions are not to be had yet, it is started once they are. */
@@ -257,6 +260,8 @@ static void reap(struct host_work *work)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);
 	else
 		host_log("%s: end=%s", s->config->name, vm_end_name(s->last_end));
+	if (vm->lines.unsaid)
+		vm_tell(vm, "%u more lines that its guest has caused are not in the log", vm->lines.unsaid);
 	if (IS_ENABLED(CONFIG_VM_LOG) && !vm_ended_well(s->last_end, s->last_status))
 		output_log_last(vm->id, LAST_WORDS, NULL);
 	spin_lock(&monitor_lock);

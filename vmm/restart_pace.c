@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * VMs that wait to restart, for they have done so too often (restart_limit.h): WAITING, with the time at which they may. A CPU that
- * is idle anyway starts them; the VM's own are. The node does not end meanwhile.
+ * is idle then starts them, as its own may be another VM's by now; while none is it waits on. The node does not end meanwhile.
  */
 #include <margay/errno.h>
 
@@ -9,12 +9,43 @@
 #include "vmm/slot.h"
 
 static bool looking; /* somebody does; guarded by monitor_lock */
+static u64 next;     /* nobody may before, host TSC; guarded by monitor_lock, read without */
+
+static u64 seconds(unsigned n)
+{
+	return n * 1000ull * host_tsc_khz();
+}
+
+/* Its time has come; the hold on the node's end is the caller's. Without a CPU for it, it waits again. */
+static void restart(unsigned i)
+{
+	static struct log_limit lines[MONITOR_MAX_VMS];
+	struct slot *s = &monitor_slots[i];
+	bool again;
+
+	host_log("%s: restart %u", monitor_vm_name(i), s->starts);
+	if (monitor_start_waiting(i) != -ENOSPC) {
+		monitor_put_running();
+		return;
+	}
+	spin_lock(&monitor_lock);
+	again = s->state == OVER && s->config;
+	if (again) {
+		s->state = WAITING;
+		s->restart_at = host_tsc() + seconds(RESTART_SECONDS);
+	}
+	spin_unlock(&monitor_lock);
+	host_log_limited(&lines[i], monitor_vm_name(i), "no CPU is free: it waits for another %u s", RESTART_SECONDS);
+	if (!again)
+		monitor_put_running();
+}
 
 static bool look(struct host_idle_work *)
 {
-	static struct log_limit lines[MONITOR_MAX_VMS];
 	bool left = false;
 
+	if (host_tsc() < __atomic_load_n(&next, __ATOMIC_RELAXED))
+		return true;
 	for (unsigned i = 0; i < monitor_nr_slots; i++) {
 		struct slot *s = &monitor_slots[i];
 		bool due;
@@ -22,14 +53,17 @@ static bool look(struct host_idle_work *)
 		spin_lock(&monitor_lock);
 		due = s->restart_at && host_tsc() >= s->restart_at && restart_pace_forget(s);
 		spin_unlock(&monitor_lock);
-		if (due && monitor_start_waiting(i) == -ENOSPC)
-			host_log_limited(&lines[i], monitor_vm_name(i), "not started: no CPU is free");
 		if (due)
-			monitor_put_running();
+			restart(i);
 	}
 	spin_lock(&monitor_lock);
-	for (unsigned i = 0; i < monitor_nr_slots; i++)
-		left = left || monitor_slots[i].restart_at;
+	next = ~0ull;
+	for (unsigned i = 0; i < monitor_nr_slots; i++) {
+		u64 at = monitor_slots[i].restart_at;
+
+		left = left || at;
+		next = at ? MIN(next, at) : next;
+	}
 	looking = left;
 	spin_unlock(&monitor_lock);
 	return left;
@@ -42,6 +76,7 @@ bool restart_pace_wait(struct slot *s)
 	if (at == now)
 		return false;
 	s->restart_at = at;
+	next = looking ? MIN(next, at) : at;
 	return true;
 }
 
@@ -54,8 +89,7 @@ void restart_pace_go_on(const char *name)
 	begin = !looking;
 	looking = true;
 	spin_unlock(&monitor_lock);
-	host_log("%s: it has restarted %u times at once: now once in %u s (restart_limit = sets another limit)",
-		 name, RESTART_BURST, RESTART_SECONDS);
+	host_log("%s: restarts too often: the next one within %u s (restart_limit = sets another limit)", name, RESTART_SECONDS);
 	if (begin)
 		host_idle_work(&work);
 }

@@ -38,7 +38,7 @@ struct slot {
 	u8 turn;                  /* start_functions.c's; guarded by monitor_lock */
 	bool lacks_memory;        /* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
 	struct restarts restarts;
-	u64 restart_at;           /* it is WAITING until then, host TSC; 0: it is not; guarded by monitor_lock */
+	u64 restart_at;           /* it is WAITING until then, host TSC; 0: for no time; guarded by monitor_lock */
 	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
 	bool bitten;              /* its last end, or one before, was a bite of which its guest has not taken note; watchdog.c's */
 	bool panic_told;          /* a guest may write as often as it likes, the log has one line; pvpanic.c's, atomic */

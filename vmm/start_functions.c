@@ -56,7 +56,7 @@ bool monitor_wait_for_functions(struct slot *s)
 	spin_lock(&monitor_lock);
 	/* They may be on again, or the memory be free, for which nobody has looked at it. */
 	missed = s->turn != turns;
-	waits = missed || s->lacks_memory || !are_there(s->config, true);
+	waits = !s->stopped && (missed || s->lacks_memory || !are_there(s->config, true));
 	s->lacks_memory = false;
 	if (waits)
 		s->state = WAITING;

@@ -235,8 +235,6 @@ void vm_destroy(struct vm *vm)
 
 	if (debugger_on())
 		debugger->vm_ended(vm);
-	if (vm->lines.unsaid)
-		vm_tell(vm, "%u more lines that its guest has caused are not in the log", vm->lines.unsaid);
 	while (vm->nr_devices--) {
 		void *instance = vm->device[vm->nr_devices];
 

@@ -38,6 +38,8 @@ static struct slot *const slot = &monitor_slots[0];
 static unsigned destroyed, nodes_over, told_over, last_words;
 extern bool fake_vfs_off;
 static bool limit_reached, no_operator, too_often;
+static bool stop_it;     /* as it is taken down */
+static unsigned stopped; /* how often */
 static bool makes, starts, vfs_go, asked; /* what vm_create() and vm_start() do, and whether the operator asks behind ENDED */
 
 int vm_create(const struct vm_config *, unsigned, struct vm **out)
@@ -61,12 +63,14 @@ void vm_abandon(struct vm *)
 void vm_destroy(struct vm *)
 {
 	destroyed++;
+	slot->stopped = stop_it;
 }
 
-bool vm_end(struct vm *, enum vm_end)
+bool vm_end(struct vm *, enum vm_end why)
 {
-	fail();
-	return false;
+	assert_int_equal(why, VM_END_STOPPED);
+	stopped++;
+	return true;
 }
 
 const char *vm_end_name(enum vm_end why)
@@ -245,7 +249,11 @@ static void test_restart_is_paced(void **)
 	assert_string_equal(ends(VM_END_ANEW, false), "a: end=anew\na: restart 1\n");
 	assert_string_equal(ends(VM_END_POWEROFF, false), "a: end=poweroff\n");
 	assert_true(slot->state == OVER && nodes_over == 1);
-	too_often = false;
+	/* The operator has stopped it while it was taken down: it ends as it starts, at once. */
+	stop_it = true;
+	assert_string_equal(ends(VM_END_RESET_ACPI, false), "a: end=reset-acpi\na: restart 1\n");
+	assert_int_equal(stopped, 1);
+	stop_it = too_often = false;
 }
 
 /* The operator learns how to go on also when what failed was its restart. */

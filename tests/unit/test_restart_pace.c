@@ -18,7 +18,7 @@
 static struct vm_config config = { .name = "a" };
 static u64 now;
 static unsigned started, running, said;
-static bool no_cpu;
+static bool no_cpu, goes;
 static struct host_idle_work *idle; /* begun, and not over */
 
 struct spinlock monitor_lock;
@@ -54,7 +54,7 @@ void host_log_limited(struct log_limit *, const char *source, const char *, ...)
 
 const char *monitor_vm_name(unsigned i)
 {
-	return monitor_slots[i].config->name;
+	return i < monitor_nr_slots ? config.name : NULL;
 }
 
 void monitor_get_running(void)
@@ -71,8 +71,12 @@ void monitor_put_running(void)
 int monitor_start_waiting(unsigned i)
 {
 	assert_int_equal(monitor_slots[i].restart_at, 0);
-	if (no_cpu)
+	if (no_cpu) {
+		monitor_slots[i].state = OVER;
+		if (goes)
+			monitor_slots[i].config = NULL;
 		return -ENOSPC;
+	}
 	started++;
 	return 0;
 }
@@ -85,7 +89,7 @@ static int reset(void **)
 	config.restart_limit = 0;
 	now = SECOND;
 	started = running = said = 0;
-	no_cpu = looking = false;
+	no_cpu = goes = looking = false;
 	idle = NULL;
 	return 0;
 }
@@ -124,7 +128,7 @@ static void test_once_in_ten_seconds(void **)
 		u64 last = now;
 
 		assert_true(waits(s));
-		assert_true(running == 1 && idle && said == i);
+		assert_true(running == 1 && idle && said == 2 * i - 1);
 		idle_until(last + 9 * SECOND);
 		assert_int_equal(started, i - 1);
 		idle_until(last + 11 * SECOND);
@@ -187,15 +191,23 @@ static void test_together(void **)
 	assert_true(started == 2 && !running && !idle);
 }
 
-/* No CPU is free when its time has come: a line, and it is over. */
+/* No CPU is free when its time has come: a line, and it waits on. If it has gone meanwhile, nobody does. */
 static void test_no_cpu(void **)
 {
 	for (unsigned i = 0; i < 17; i++)
 		assert_int_equal(waits(&monitor_slots[0]), i == 16);
 	said = 0;
 	no_cpu = true;
+	idle_until(now + 25 * SECOND);
+	assert_true(said == 4 && running == 1 && idle && monitor_slots[0].state == WAITING);
+	no_cpu = false;
 	idle_until(now + 11 * SECOND);
-	assert_true(said == 1 && !running && !idle);
+	assert_true(started == 1 && !running && !idle);
+	while (!waits(&monitor_slots[0])) {
+	}
+	no_cpu = goes = true;
+	idle_until(now + 25 * SECOND);
+	assert_true(!running && !idle);
 }
 
 int main(void)

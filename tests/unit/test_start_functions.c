@@ -159,6 +159,9 @@ static void test_lacks_memory(void **)
 	assert_int_equal(started, 3);
 	/* The next start has failed before it asked for any. */
 	assert_false(monitor_wait_for_functions(s));
+	/* The operator has stopped it as it was being made. */
+	s->lacks_memory = s->stopped = true;
+	assert_false(monitor_wait_for_functions(s));
 }
 
 int main(void)
