@@ -7,16 +7,18 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <cmocka.h>
 
 #include <margay/host.h>
 
 #define SECOND 1000000ull
+#define SAID 1000u /* by each vCPU */
 
 static u64 now;
 static char text[600];
-static unsigned lines;
+static unsigned lines, counted; /* and those that lines have counted */
 static struct log_limit limit;
 
 u64 host_tsc(void)
@@ -31,17 +33,24 @@ u64 host_tsc_khz(void)
 
 void host_log(const char *fmt, ...)
 {
+	char line[sizeof(text)], *more;
 	va_list ap;
 
 	va_start(ap, fmt);
-	vsnprintf(text, sizeof(text), fmt, ap);
+	vsnprintf(line, sizeof(line), fmt, ap);
 	va_end(ap);
+	memcpy(text, line, sizeof(text)); /* of several at once any */
+	more = strstr(line, " more since the last line");
+	while (more && more > line && more[-1] != ' ')
+		more--;
+	if (more)
+		__atomic_add_fetch(&counted, (unsigned)strtoul(more, NULL, 10), __ATOMIC_RELAXED);
 	__atomic_add_fetch(&lines, 1, __ATOMIC_RELAXED);
 }
 
 static int setup(void **)
 {
-	now = lines = 0;
+	now = lines = counted = 0;
 	limit = (struct log_limit){ 0 };
 	return 0;
 }
@@ -112,7 +121,7 @@ static void test_long(void **)
 
 static void *sayer(void *)
 {
-	say(1000);
+	say(SAID);
 	return NULL;
 }
 
@@ -126,6 +135,7 @@ static void test_at_once(void **)
 	for (unsigned i = 0; i < 4; i++)
 		pthread_join(thread[i], NULL);
 	assert_int_equal(lines, 16);
+	assert_int_equal(counted + limit.unsaid, 4 * SAID - 16);
 }
 
 int main(void)
