@@ -16,6 +16,8 @@ enum uart_reg {
 	REG_SCR = 7,
 };
 
+#define PROBE_POLLS 200000u /* 0.1 s and more: 16 bytes at 1,200 */
+
 #define IER_RX BIT(0)
 #define IER_THRE BIT(1)
 #define IER_LINE_STATUS BIT(2)
@@ -76,11 +78,21 @@ static bool has_loopback(const struct uart8250 *u)
 	return status == (MSR_DCD | MSR_CTS);
 }
 
+/* Its transmitter is empty, or becomes so: what floats at zeros never is, and each byte would wait for it. */
+static bool may_send(const struct uart8250 *u)
+{
+	u8 status = 0;
+
+	for (unsigned i = 0; i < PROBE_POLLS && status != 0xff && !(status & UART_LSR_THRE); i++)
+		status = reg_read(u, REG_LSR);
+	return status != 0xff && status & UART_LSR_THRE;
+}
+
 enum uart8250_found uart8250_probe(const struct uart8250 *u)
 {
 	if (has_scratch(u) && has_loopback(u))
 		return UART8250_GOOD;
-	return reg_read(u, REG_LSR) == 0xff ? UART8250_ABSENT : UART8250_ODD;
+	return may_send(u) ? UART8250_ODD : UART8250_ABSENT;
 }
 
 static void set_speed(const struct uart8250 *u, u32 baud)

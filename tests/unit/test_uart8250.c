@@ -160,6 +160,8 @@ static void test_init(void **)
 	assert_int_equal(uart8250_probe(&uart), UART8250_ODD);
 	uart8250_init(&uart, 9600);
 	assert_true(hw.dll == 12 && hw.dlm == 0 && hw.reg[4] == 0x0b);
+	hw.reg[5] = 0;
+	assert_int_equal(uart8250_probe(&uart), UART8250_ABSENT);
 	hw.absent = true;
 	assert_int_equal(uart8250_probe(&uart), UART8250_ABSENT);
 }
