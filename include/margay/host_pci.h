@@ -41,6 +41,7 @@ struct host_pci_reset {
 	bool decodes; /* the caller's, until it is over: what the function decoded before it decodes again */
 	u8 step, told;
 	bool obeys, by_bus;
+	bool saved; /* link, decoding and header have been read, before whatever befell it since */
 	u16 link, decoding;
 	u32 header[16];
 	u64 begun, since, until; /* TSC */

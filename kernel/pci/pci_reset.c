@@ -105,15 +105,18 @@ static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 	for (unsigned i = 0; i < PCI_ROM_BAR; i++)
 		if (!pci_bar_is_io(&f->bar[i]))
 			screen_yield(f->bar[i].base, f->bar[i].size);
-	r->decoding = (u16)pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
+	if (!r->saved)
+		r->decoding = (u16)pci_read(f->address, PCI_REG_COMMAND, 2) & (PCI_COMMAND_IO | PCI_COMMAND_MEMORY);
 	r->obeys = pci_still(f);
 	/* A guest may have switched it on; whoever has the function next does so for itself. */
 	pci_change16(f, PCI_REG_ROM, PCI_ROM_ENABLE, 0);
-	r->link = exp ? (u16)pci_read(f->address, exp + PCI_EXP_LINK_CONTROL, 2) : 0;
-	for (unsigned i = 0; i < ARRAY_SIZE(r->header); i++)
+	if (!r->saved)
+		r->link = exp ? (u16)pci_read(f->address, exp + PCI_EXP_LINK_CONTROL, 2) : 0;
+	for (unsigned i = 0; !r->saved && i < ARRAY_SIZE(r->header); i++)
 		r->header[i] = pci_read(f->address, (u16)(i * 4), 4);
 	if (!answers(f))
 		return keep_patience(r, f);
+	r->saved = true;
 	put_bars(f, r->header);
 	return go(r, PENDING, 0);
 }

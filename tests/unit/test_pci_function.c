@@ -676,6 +676,29 @@ static void test_comes_and_goes(void **state)
 	}
 }
 
+/* It goes when it has been made quiet, and comes back as after a reset of its own: it gets what it had before. */
+static void test_goes_when_quiet(void **state)
+{
+	struct host_pci_reset r;
+	int err;
+
+	setup(state);
+	leaves_for = 150 * khz;
+	host_pci_reset_begin(&r, 0);
+	r.decodes = true;
+	do {
+		if (r.step && !resets && !leaves_at && now >= gone_until)
+			leaves_at = 1;
+		now += khz / 10;
+		err = host_pci_reset_step(&r);
+		if (now < gone_until)
+			leaves_for = 0;
+	} while (err == -EBUSY);
+	assert_int_equal(err, 0);
+	is_restored();
+	assert_int_equal(get(4, 2) & 3, 3);
+}
+
 /* A virtual function that its card has switched off (PCI Express 9.3.3.3.1): nothing is there, and nobody waits for it. */
 static void test_absent(void **)
 {
@@ -762,7 +785,8 @@ int main(void)
 		cmocka_unit_test_setup(test_disobedient, setup), cmocka_unit_test_setup(test_reset, setup),
 		cmocka_unit_test_setup(test_slow, setup), cmocka_unit_test_setup(test_quirks, setup),
 		cmocka_unit_test_setup(test_away, setup), cmocka_unit_test_setup(test_goes, setup),
-		cmocka_unit_test_setup(test_comes_and_goes, setup), cmocka_unit_test_setup(test_moments, setup),
+		cmocka_unit_test_setup(test_comes_and_goes, setup),
+		cmocka_unit_test_setup(test_goes_when_quiet, setup), cmocka_unit_test_setup(test_moments, setup),
 		cmocka_unit_test_setup(test_absent, setup),
 	};
 
