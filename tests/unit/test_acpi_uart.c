@@ -252,6 +252,14 @@ static void test_resources(void **)
 	used = 0;
 	hid();
 	assert_false(find(0));
+	/* A table full of the ID is not read to its end: each costs as much as all before it are long. */
+	for (unsigned lies = 63; lies < 65; lies++) {
+		used = 0;
+		for (unsigned i = 0; i < lies; i++)
+			hid();
+		com("COM1", 0x3f8, 4, 0xf);
+		assert_int_equal(find(0), lies < 64);
+	}
 	/* Behind a device of its own, which is not the one that has the ID; of two interrupts the first. */
 	used = 0;
 	device("UAR1");
