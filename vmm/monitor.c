@@ -235,7 +235,7 @@ static enum slot_state follow_up(struct slot *s)
 	/* Stopped meanwhile: it ends as it starts, and waits for nothing. */
 	if (s->stopped)
 		return STARTED;
-	if (RESTARTS_PACED && !asked && counts && restart_pace_wait(s))
+	if (RESTARTS_PACED && !asked && counts && !s->config->restart_limit && restart_pace_wait(s))
 		return WAITING;
 	/* Where its functions are not to be had yet, it is started once they are. */
 	return SLOTS_WAIT && !monitor_has_functions(s) ? WAITING : STARTED;

@@ -20,12 +20,10 @@ bool vm_may_restart(struct restarts *r, const struct vm_config *c)
 	return false;
 }
 
-u64 vm_restart_at(struct restarts *r, const struct vm_config *c, u64 now)
+u64 vm_restart_at(struct restarts *r, u64 now)
 {
 	u64 price = RESTART_SECONDS * 1000ull * host_tsc_khz();
 
-	if (c->restart_limit)
-		return now;
 	r->paid = MAX(r->paid, now) + price;
 	return r->paid - now > RESTART_BURST * price ? r->paid - RESTART_BURST * price : now;
 }

@@ -8,7 +8,7 @@
 /* Of one VM: zeroed at first, and where the count is to begin anew. Guarded by monitor_lock. */
 struct restarts {
 	u64 since; /* host TSC of the first that counts */
-	u64 paid;  /* host TSC at which those without a limit are all paid for */
+	u64 paid;  /* host TSC at which those that vm_restart_at() has counted are all paid for */
 	u32 count;
 };
 
@@ -16,11 +16,11 @@ struct restarts {
 bool vm_may_restart(struct restarts *r, const struct vm_config *c);
 
 /*
- * When it may, host TSC; counts the restart. At once where the operator has set a limit. Else RESTART_BURST times at once, then
- * once in RESTART_SECONDS: a guest that ends again and again would fill the log, and have CPUs zero its memory all the time.
+ * When it may start by itself, host TSC; counts that. RESTART_BURST times at once, then once in RESTART_SECONDS: a guest that ends
+ * again and again, or another whose functions it waits for, would fill the log, and have CPUs zero its memory all the time.
  */
 #define RESTART_BURST 16u
 #define RESTART_SECONDS 10u
-u64 vm_restart_at(struct restarts *r, const struct vm_config *c, u64 now);
+u64 vm_restart_at(struct restarts *r, u64 now);
 
 #endif

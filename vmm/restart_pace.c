@@ -23,7 +23,8 @@ static void restart(unsigned i)
 	struct slot *s = &monitor_slots[i];
 	bool again;
 
-	host_log("%s: restart %u", monitor_vm_name(i), s->starts);
+	if (s->starts)
+		host_log("%s: restart %u", monitor_vm_name(i), s->starts);
 	if (monitor_start_waiting(i) != -ENOSPC) {
 		monitor_put_running();
 		return;
@@ -71,7 +72,7 @@ static bool look(struct host_idle_work *)
 
 bool restart_pace_wait(struct slot *s)
 {
-	u64 now = host_tsc(), at = vm_restart_at(&s->restarts, s->config, now);
+	u64 now = host_tsc(), at = vm_restart_at(&s->restarts, now);
 
 	if (at == now)
 		return false;
@@ -89,7 +90,7 @@ void restart_pace_go_on(const char *name)
 	begin = !looking;
 	looking = true;
 	spin_unlock(&monitor_lock);
-	host_log("%s: restarts too often: the next one within %u s (restart_limit = sets another limit)", name, RESTART_SECONDS);
+	host_log("%s: starts too often by itself: again within %u s", name, RESTART_SECONDS);
 	if (begin)
 		host_idle_work(&work);
 }

@@ -68,8 +68,8 @@ bool monitor_has_functions(struct slot *s);
 bool monitor_wait_for_functions(struct slot *s);
 
 /*
- * restart_pace.c's, in images with RESTARTS_PACED; monitor_lock held. The VM restarts by what its file says. True: it has done so
- * too often, and waits; the caller's hold on the node's end is the wait's now, and it calls restart_pace_go_on() without the lock.
+ * restart_pace.c's, in images with RESTARTS_PACED; monitor_lock held. The VM is to start by itself. True: it has done so too often,
+ * and waits; the caller's hold on the node's end is the wait's now, and it calls restart_pace_go_on() without the lock.
  */
 #define RESTARTS_PACED (SLOTS_WAIT && IS_ENABLED(CONFIG_VM_FOLLOW_UP))
 bool restart_pace_wait(struct slot *s);

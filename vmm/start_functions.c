@@ -51,8 +51,10 @@ void monitor_start_functions(void)
 
 bool monitor_wait_for_functions(struct slot *s)
 {
-	bool missed, waits;
+	bool missed, waits, paced;
 
+	if (RESTARTS_PACED)
+		monitor_get_running();
 	spin_lock(&monitor_lock);
 	/* They may be on again, or the memory be free, for which nobody has looked at it. */
 	missed = s->turn != turns;
@@ -60,7 +62,13 @@ bool monitor_wait_for_functions(struct slot *s)
 	s->lacks_memory = false;
 	if (waits)
 		s->state = WAITING;
+	/* Another guest may have it fail again and again, by what it gives and takes. */
+	paced = RESTARTS_PACED && waits && restart_pace_wait(s);
 	spin_unlock(&monitor_lock);
+	if (paced)
+		restart_pace_go_on(monitor_vm_name((unsigned)(s - monitor_slots)));
+	else if (RESTARTS_PACED)
+		monitor_put_running();
 	if (missed)
 		start_all();
 	return waits;

@@ -249,6 +249,10 @@ static void test_restart_is_paced(void **)
 	assert_string_equal(ends(VM_END_ANEW, false), "a: end=anew\na: restart 1\n");
 	assert_string_equal(ends(VM_END_POWEROFF, false), "a: end=poweroff\n");
 	assert_true(slot->state == OVER && nodes_over == 1);
+	/* The operator has said how many there may be. */
+	config.restart_limit = 5;
+	assert_string_equal(ends(VM_END_RESET_ACPI, false), "a: end=reset-acpi\na: restart 1\n");
+	config.restart_limit = 0;
 	/* The operator has stopped it while it was taken down: it ends as it starts, at once. */
 	stop_it = true;
 	assert_string_equal(ends(VM_END_RESET_ACPI, false), "a: end=reset-acpi\na: restart 1\n");

@@ -63,11 +63,36 @@ void host_log(const char *, ...)
 	fail();
 }
 
+static bool too_often;
+static unsigned running, waits; /* who hold off the node's end; how often it was begun to wait for a time */
+
+void monitor_get_running(void)
+{
+	running++;
+}
+
+void monitor_put_running(void)
+{
+	assert_true(running--);
+}
+
+bool restart_pace_wait(struct slot *s)
+{
+	s->restart_at = too_often;
+	return too_often;
+}
+
+void restart_pace_go_on(const char *name)
+{
+	assert_ptr_equal(name, config.name);
+	waits++;
+}
+
 static int reset(void **)
 {
 	monitor_slots[0] = (struct slot){ .config = &config };
-	on = resetting = own = no_cpu = false;
-	started = said = 0;
+	on = resetting = own = no_cpu = too_often = false;
+	started = said = running = waits = 0;
 	return 0;
 }
 
@@ -122,6 +147,24 @@ static void test_flood(void **)
 	assert_int_equal(said, LOG_LIMIT_BURST);
 }
 
+/* Another guest gives and takes what it wants, and each start fails: it waits for a time, too, and the node does not end. */
+static void test_fails_too_often(void **)
+{
+	on = true;
+	monitor_start_functions();
+	on = false;
+	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
+	assert_true(!running && !waits);
+	on = too_often = true;
+	monitor_start_functions();
+	assert_int_equal(started, 2);
+	monitor_start_functions();
+	assert_true(monitor_wait_for_functions(&monitor_slots[0]));
+	assert_true(running == 1 && waits == 1 && monitor_slots[0].state == WAITING);
+	monitor_start_functions();
+	assert_int_equal(started, 2);
+}
+
 /* One that is reset after a VM's end is waited for; its own one when its restart is due, but not after a start that has failed. */
 static void test_resetting(void **)
 {
@@ -169,6 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_waits, reset), cmocka_unit_test_setup(test_resetting, reset),
 		cmocka_unit_test_setup(test_gone, reset), cmocka_unit_test_setup(test_flood, reset),
+		cmocka_unit_test_setup(test_fails_too_often, reset),
 		cmocka_unit_test_setup(test_back, reset), cmocka_unit_test_setup(test_lacks_memory, reset),
 	};
 
