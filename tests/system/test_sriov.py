@@ -182,8 +182,8 @@ def test_interrupts(mode):
     packets = int(b["streamed"]) - int(b["streaming"])
     assert int(b["bytes"]) == 32 << 20 and packets > 20000
     more = {reason: after[reason] - before.get(reason, 0) for reason in after}
-    # Each character of its three lines is one.
-    others = sum(more.values()) - more.get("io", 0)
+    # Each character of its three lines is one; and Linux executes CPUID some four times a second, however long this takes.
+    others = sum(more.values()) - more.get("io", 0) - more.get("cpuid", 0)
     assert (others < packets / 200 and "extint" not in after) if mode == "direct" else more["extint"] > 500, (packets, more)
 
 

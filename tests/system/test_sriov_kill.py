@@ -117,8 +117,8 @@ CYCLES = 200
 @pytest.mark.full
 def test_cycles():
     """A card's functions are switched on and off 200 times, while two VMs that have one each, which are started again as they end,
-    are being made, run, or are taken down. Those that come too late wait for the next; in the end both run, and the node has the
-    memory that it had."""
+    are being made, run, or are taken down. Those that come too late wait for the next, and after sixteen such starts ten
+    seconds as well; in the end both run, and the node has the memory that it had."""
     vms = {"a.conf": vm("a", 1, "role=owner vfs=2 cycles=%d" % CYCLES, "00:08.0", "vfs = 2")}
     for number, name in enumerate("bc"):
         vms[name + ".conf"] = vm(name, number + 2, "role=load absent=1", "vf:00:08.0:%d" % number, "on_end = restart",
@@ -142,8 +142,8 @@ def test_cycles():
         ends = done.lines(r"\b%s: end=" % name)
         assert started[name] == len(ends), (started, len(ends))
         assert len(done.lines(r"\b%s: end=exit status=0" % name)) == len(ends) - 1 and "end=stopped" in ends[-1]
-        # On most of a busy machine's cycles.
-        assert len(done.lines(r"\b%s: not started" % name)) + started[name] > CYCLES / 4
+        # Sixteen at once, and as many as ten seconds let in the minutes of these cycles.
+        assert len(done.lines(r"\b%s: not started" % name)) + started[name] > 20
     # The log has some of these, and counts the others.
     said = len(done.lines(r"a: pci: 00:08.0: 2 virtual functions are on"))
     assert 16 <= said < CYCLES / 2 and said + done.unsaid("a") == CYCLES + 1
