@@ -12,8 +12,8 @@ files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_r
 files-DEEP_HALT       := kernel/boot/cmdline_idle.c
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
-files-CONSOLE         := kernel/console/console.c kernel/console/console_start.c kernel/console/serial.c \
-	kernel/console_find.c kernel/console_interrupt.c kernel/nmi_try.c drivers/uart8250.c
+files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c \
+	kernel/console/serial.c kernel/console_find.c kernel/console_interrupt.c kernel/nmi_try.c drivers/uart8250.c
 files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
 files-AML_RESOURCES   := kernel/acpi/aml_resource.c
 files-CONSOLE_FOLLOWS := kernel/console_follow.c

@@ -9,21 +9,19 @@
 
 #include <margay/errno.h>
 #include <margay/string.h>
+#include "kernel/console/console_callbacks.h"
+#include "kernel/console/last_line.h"
 #include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
 
 #define USER_SHARE 2048u /* users may write while the ring holds less */
 #define USER_RESUME 512u /* and are told of room when it holds less than this */
-#define RX_BATCH 64
 #define PENDING_LOOPS 64
-
-/* What makes a line the last one of a VM or of the node: only the log can write it. */
-static const char last_line[] = ": end=";
 
 /* All of these are guarded by serial_lock(). */
 static bool mid_line;            /* the last byte queued was the foreground's and no newline */
-static unsigned imitated;        /* bytes of last_line that the foreground's last ones are */
+static unsigned imitated;        /* of last_line.h, by the foreground's last bytes */
 static unsigned waiting;         /* users to whom tx_room is owed */
 static unsigned lines_lost;
 static struct host_console *users; /* all, in the order in which they are told of room */
@@ -145,6 +143,12 @@ static void tell_of_room(void)
 	}
 }
 
+void console_hand_on(const u16 *buf, unsigned n)
+{
+	deliver(buf, n);
+	tell_of_room();
+}
+
 /* One round: input, output. False when the UART wants nothing. */
 static bool service(bool *overrun)
 {
@@ -159,17 +163,8 @@ static bool service(bool *overrun)
 	n = serial_receive(buf, RX_BATCH, overrun);
 	pump();
 	serial_unlock(locked);
-	deliver(buf, n);
-	tell_of_room();
+	console_hand_on(buf, n);
 	return true;
-}
-
-static void report_overrun(bool overrun)
-{
-	static bool reported;
-
-	if (overrun && !__atomic_exchange_n(&reported, true, __ATOMIC_RELAXED))
-		printk_error("console: input came faster than it was taken: some is lost");
 }
 
 bool console_interrupt(void)
@@ -191,28 +186,8 @@ bool console_interrupt(void)
 		pump();
 		serial_unlock(locked);
 	}
-	report_overrun(overrun);
+	console_report_overrun(overrun);
 	return rounds > 0;
-}
-
-void console_poll(void)
-{
-	static u8 busy;
-	bool overrun = false, locked;
-	u16 buf[RX_BATCH];
-	unsigned n = 0;
-
-	/* Users' callbacks are for one CPU at a time. */
-	if (serial_mode() != SERIAL_POLLED || __atomic_exchange_n(&busy, 1, __ATOMIC_ACQUIRE))
-		return;
-	locked = serial_lock();
-	if (locked)
-		n = serial_receive(buf, RX_BATCH, &overrun);
-	serial_unlock(locked);
-	deliver(buf, n);
-	tell_of_room();
-	__atomic_store_n(&busy, 0, __ATOMIC_RELEASE);
-	report_overrun(overrun);
 }
 
 /* What a user in the background has written since its last newline, as a line of its own. */
@@ -232,11 +207,8 @@ static void put_held(struct host_console *user)
 /* One byte of the foreground's, as it is; but it shall not make anybody believe that a VM or the node has ended. */
 static void put_raw(u8 byte)
 {
-	imitated = byte == last_line[imitated] ? imitated + 1 : byte == last_line[0];
-	if (imitated == sizeof(last_line) - 1) {
-		imitated = 0;
+	if (last_line_completes(&imitated, byte))
 		byte = '?';
-	}
 	serial_put(byte);
 	mid_line = byte != '\n';
 }

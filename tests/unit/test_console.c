@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console/console.c kernel/console/console_start.c kernel/console/plain.c kernel/console/serial.c kernel/console/printk.c */
+/* UNIT: kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c kernel/console/plain.c kernel/console/serial.c kernel/console/printk.c */
 /* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
 #include <pthread.h>
 #include <sched.h>
