@@ -11,12 +11,16 @@
 #define HOST_CONSOLE_NAME 31
 #define HOST_CONSOLE_LINE 240
 
-/* A user. Callbacks run in interrupt windows of one CPU, interrupts off, no lock held. */
+/*
+ * A user. Callbacks run in interrupt windows, interrupts off, no lock held: one at a time, but on whichever CPU has the line's
+ * interrupt then, so that a timer which one of them arms is not the next one's to cancel.
+ */
 struct host_console {
 	const char *name; /* in front of its lines while another has the foreground; at most HOST_CONSOLE_NAME characters */
 	void (*rx)(struct host_console *con, u8 byte);
 	void (*rx_break)(struct host_console *con); /* a BREAK on the line; NULL: it has no use for one */
-	void (*tx_room)(struct host_console *con); /* after a short write: there is room again */
+	/* There is room again, after a short write; or host_console_ask() has asked. */
+	void (*tx_room)(struct host_console *con);
 	/* The kernel's own, from host_console_add() to host_console_remove(): */
 	struct host_console *next;
 	bool waits;    /* tx_room() is owed */
@@ -60,6 +64,9 @@ u8 host_console_escape(struct host_console *con);
 /* Takes output; returns how many bytes. The line is slow: never waits once interrupts are on, nothing is lost. */
 size_t host_console_write(struct host_console *con, const u8 *buf, size_t n);
 
+/* con->tx_room() is called once more, soon, in its turn. From any CPU. */
+void host_console_ask(struct host_console *con);
+
 /* Waits until all output has left the line, so that a long report loses nothing. Bounded. Before poweroff or reset. */
 void host_console_drain(void);
 
@@ -71,6 +78,7 @@ static inline int host_console_foreground(struct host_console *) { return 0; }
 static inline const struct host_console *host_console_get_foreground(void) { return NULL; }
 static inline u8 host_console_escape(struct host_console *) { return 0; }
 static inline size_t host_console_write(struct host_console *, const u8 *, size_t n) { return n; }
+static inline void host_console_ask(struct host_console *) { }
 static inline void host_console_drain(void) { }
 
 #endif

@@ -337,6 +337,15 @@ size_t host_console_write(struct host_console *user, const u8 *buf, size_t n)
 	return done;
 }
 
+void host_console_ask(struct host_console *user)
+{
+	bool locked = serial_lock();
+
+	owe_room(user);
+	pump();
+	serial_unlock(locked);
+}
+
 void console_log(const char *text, size_t n)
 {
 	bool locked;

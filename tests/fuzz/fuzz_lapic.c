@@ -123,9 +123,11 @@ static void create(struct fuzz_in *in)
 static void destroy(void)
 {
 	for (unsigned i = 0; i < parts.vm.nr_devices; i++)
-		for (unsigned k = 0; k < parts.vm.nr_vcpus; k++)
+		for (unsigned k = 0; k < parts.vm.nr_vcpus; k++) {
+			fake_host.this_cpu = vcpus[k].cpu;
 			if (__start_vdevs[i]->vcpu_stop)
 				__start_vdevs[i]->vcpu_stop(&vcpus[k], parts.vm.device[i]);
+		}
 	CHECK(!fake_host.timers);
 	while (parts.vm.nr_devices--)
 		if (__start_vdevs[parts.vm.nr_devices]->destroy)

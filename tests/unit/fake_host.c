@@ -462,7 +462,7 @@ bool host_alarm(void)
 	return !fake_host.no_alarm;
 }
 
-void host_timer_cancel(struct host_timer *timer)
+static void disarm(struct host_timer *timer)
 {
 	for (struct host_timer **t = &fake_host.timers; *t; t = &(*t)->next) {
 		if (*t == timer) {
@@ -471,6 +471,16 @@ void host_timer_cancel(struct host_timer *timer)
 		}
 	}
 	timer->armed = false;
+}
+
+/* It stands in the list of the CPU that has armed it, which no other may change. */
+void host_timer_cancel(struct host_timer *timer)
+{
+	if (timer->armed && timer->cpu != fake_host.this_cpu) {
+		fprintf(stderr, "CPU %u cancels a timer of CPU %u\n", fake_host.this_cpu, timer->cpu);
+		abort();
+	}
+	disarm(timer);
 }
 
 void host_timer_arm(struct host_timer *timer, u64 tsc_deadline)
@@ -504,14 +514,25 @@ bool fake_host_timer_due(unsigned cpu)
 	return first_due(fake_host.tsc, (int)cpu);
 }
 
+/* Who has asked for tx_room(); as the line's interrupt would, not in the caller. */
+static void call_asked(void)
+{
+	struct host_console *con = fake_host.asked;
+
+	fake_host.asked = NULL;
+	if (con)
+		con->tx_room(con);
+}
+
 void fake_host_window(void)
 {
 	struct host_timer *t;
 	u64 now = fake_host.tsc;
 
 	while ((t = first_due(now, (int)fake_host.this_cpu))) {
-		host_timer_cancel(t);
+		disarm(t);
 		t->fn(t);
+		call_asked();
 	}
 }
 
@@ -521,8 +542,9 @@ void fake_host_advance(u64 tsc)
 
 	while ((t = first_due(tsc, -1))) {
 		fake_host.tsc = MAX(fake_host.tsc, t->deadline);
-		host_timer_cancel(t);
+		disarm(t);
 		t->fn(t);
+		call_asked();
 	}
 	fake_host.tsc = tsc;
 }
@@ -735,6 +757,11 @@ void host_platform(struct host_platform *out)
 bool host_is_x2apic(void)
 {
 	return false;
+}
+
+void host_console_ask(struct host_console *con)
+{
+	fake_host.asked = con;
 }
 
 void host_console_drain(void)

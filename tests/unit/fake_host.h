@@ -47,6 +47,7 @@ struct fake_host {
 	bool mwait;                /* it sleeps */
 	bool no_alarm;             /* none for CPUs whose local APIC is a guest's */
 	struct host_console *console, *escape; /* has the foreground; gets the escape key */
+	struct host_console *asked; /* by host_console_ask() */
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
 	bool output_short;       /* the last write was short: tx_room() is owed */

@@ -510,12 +510,51 @@ static void test_cut(void **)
 	assert_string_equal(output(), "");
 }
 
+/*
+ * The line's interrupt goes from CPU to CPU: what one has armed no other disarms (fake_host.c), and the line comes again on
+ * whichever CPU has the interrupt then, after two seconds without a line of others.
+ */
+static void test_cut_on_two_cpus(void **)
+{
+	struct host_console *con = fake_host.console;
+	u64 ms = host_tsc_khz(), now = fake_host.tsc;
+
+	fake_host_type("vm");
+	output();
+	con->cut = true;
+	con->tx_room(con);
+	fake_host.this_cpu = 1;
+	fake_host_advance(now += 1000 * ms);
+	/* A key, and another cut. */
+	fake_host_type(" ");
+	assert_string_equal(output(), "margay> vm ");
+	con->cut = true;
+	con->others++;
+	con->tx_room(con);
+	fake_host_advance(now += 1900 * ms);
+	assert_string_equal(output(), "");
+	fake_host_advance(now += 200 * ms);
+	assert_string_equal(output(), "margay> vm ");
+	fake_host_type("x");
+	assert_string_equal(output(), "x");
+	/* One that nobody waits for any more says nothing. */
+	con->cut = true;
+	con->tx_room(con);
+	fake_host.this_cpu = 0;
+	fake_host_type("l");
+	assert_string_equal(output(), "margay> vm xl");
+	fake_host_advance(now += 10000 * ms);
+	assert_string_equal(output(), "");
+	fake_host_type("\x15");
+	output();
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_start), cmocka_unit_test(test_first_vm_has_the_line), cmocka_unit_test(test_other_vm),
 		cmocka_unit_test(test_answers), cmocka_unit_test(test_long_answer),
-		cmocka_unit_test(test_registers), cmocka_unit_test(test_cut),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_cut_on_two_cpus), cmocka_unit_test(test_cut),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

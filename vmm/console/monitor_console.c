@@ -21,12 +21,15 @@
 
 static struct host_console con;
 static u8 escape_key;
-static struct editor editor;    /* the console's CPU only */
+static struct editor editor;    /* the callbacks' only: they run on one CPU at a time, not always the same */
 static unsigned came_from = NO_VM; /* the VM that had the line before */
 static bool active;             /* has the line */
 static bool fresh;              /* ... and nothing was typed since */
-static struct host_timer redraw; /* armed: the line that is being typed does not stand at the end of the output */
-static unsigned others_seen;    /* when it was armed */
+static bool cut_off;            /* the line that is being typed does not stand at the end of the output */
+static unsigned others_seen;    /* since when */
+static u64 show_at;             /* TSC */
+static struct host_timer quiet; /* of the CPU that has armed it, which no key and no other CPU disarms */
+static bool quiet_over;         /* it has fired; atomic */
 static bool deferred;           /* the last command's answer comes later */
 static bool later;              /* and has not come yet; atomic */
 
@@ -227,23 +230,46 @@ static void complete(void)
 	editor_insert(&editor, insert);
 }
 
-/* Not under each line of theirs: when there has been none for a while. Keys, which may change who has the line, disarm it. */
-static void show_when_quiet(struct host_timer *timer)
+static void when_quiet(struct host_timer *)
 {
-	if (timer && con.others == others_seen) {
-		editor_show(&editor);
-		return;
-	}
+	__atomic_store_n(&quiet_over, true, __ATOMIC_RELEASE);
+	host_console_ask(&con);
+}
+
+/* One that is armed fires too early, and is armed again then. */
+static void wait_for_quiet(void)
+{
+	if (!__atomic_load_n(&quiet.armed, __ATOMIC_ACQUIRE))
+		host_timer_arm(&quiet, show_at);
+}
+
+/* Not under each line of theirs: when there has been none for a while. */
+static void note_cut(void)
+{
+	cut_off = true;
 	others_seen = con.others;
-	host_timer_arm(&redraw, host_tsc() + QUIET_MS * host_tsc_khz());
+	show_at = host_tsc() + QUIET_MS * host_tsc_khz();
+	wait_for_quiet();
+}
+
+static void show_again(void)
+{
+	if (con.others != others_seen) {
+		note_cut();
+	} else if (host_tsc() < show_at) {
+		wait_for_quiet();
+	} else {
+		cut_off = false;
+		editor_show(&editor);
+	}
 }
 
 static void rx(struct host_console *, u8 byte)
 {
-	bool cut = redraw.armed || con.cut;
+	bool cut = cut_off || con.cut;
 
-	con.cut = false;
-	host_timer_cancel(&redraw);
+	/* A key may change who has the line. */
+	con.cut = cut_off = false;
 	if (byte == escape_key) {
 		if (active)
 			leave();
@@ -274,8 +300,10 @@ static void tx_room(struct host_console *)
 	spin_lock(&lock);
 	flush();
 	spin_unlock(&lock);
+	if (__atomic_exchange_n(&quiet_over, false, __ATOMIC_ACQUIRE) && cut_off)
+		show_again();
 	if (con.cut && active && !__atomic_load_n(&later, __ATOMIC_ACQUIRE))
-		show_when_quiet(NULL);
+		note_cut();
 	con.cut = false;
 }
 
@@ -299,7 +327,7 @@ static void console_start(void)
 		return;
 	editor.prompt = "margay> ";
 	editor.echo = echo;
-	redraw.fn = show_when_quiet;
+	quiet.fn = when_quiet;
 	host_console_add(&con);
 	/* The first VM that starts gets the line. */
 	host_console_foreground(NULL);
