@@ -8,6 +8,7 @@
 
 #include <margay/host.h>
 #include <margay/host_cst.h>
+#include <margay/spinlock.h>
 #include <margay/string.h>
 
 #include "kernel/acpi/acpi.h"
@@ -22,6 +23,8 @@ enum { CLASS_HALT = 0, CLASS_MWAIT = 2, HINT_MAX = 0xff };
 /* CPUID 5 (SDM vol. 2, CPUID): extensions are enumerated, and an interrupt ends MWAIT though IF is 0. */
 #define LEAF5_ECX_NEEDED 3u
 
+static struct spinlock lock; /* guards the next line, and all below it until that is true */
+static bool known;
 static struct cstates sets[SETS];
 static unsigned nr_sets;
 static u8 set_of[MADT_MAX_CPUS]; /* by their place in the MADT: 1 is the first one; 0: none is known */
@@ -75,21 +78,22 @@ static u8 set_number(const struct cstates *states)
 	return (u8)(i + 1);
 }
 
-void cstates_init(void)
+/* What firmware has of all CPUs. False: another time, maybe. */
+static bool read_firmware(void)
 {
 	const struct aml_tables *t = pci_route_tables();
 	const struct madt_info *m = acpi.madt;
-	unsigned count = MIN(aml_processors(t, NULL, 0), MADT_MAX_CPUS), known = 0;
+	unsigned count = MIN(aml_processors(t, NULL, 0), MADT_MAX_CPUS), found = 0;
 	unsigned pages = (unsigned)(ALIGN_UP(count * sizeof(struct aml_processor), PAGE_SIZE) / PAGE_SIZE);
 	struct aml_processor *p;
 	struct cpuid_regs leaf5;
 
 	if (!m || !count || !host_mwait())
-		return;
+		return true;
 	p = host_pages_alloc(pages, -1);
 	if (!p) {
 		printk_error("C-states: no memory to read them: guests are told none");
-		return;
+		return false;
 	}
 	host_cpuid(5, 0, &leaf5);
 	aml_processors(t, p, count);
@@ -102,17 +106,21 @@ void cstates_init(void)
 		for (unsigned k = 0; k < m->nr_cpus; k++)
 			if (number && m->cpu[k].uid == p[i].uid && !set_of[k]) {
 				set_of[k] = number;
-				known++;
+				found++;
 			}
 	}
 	host_pages_free(p, pages);
-	printk("C-states: firmware's _CST has some for guests of %u of %u CPUs", known, m->nr_cpus);
+	printk("C-states: firmware's _CST has some for guests of %u of %u CPUs", found, m->nr_cpus);
+	return true;
 }
 
 const struct cstates *host_cstates(unsigned cpu)
 {
 	const struct madt_info *m = acpi.madt;
 
+	spin_lock(&lock);
+	known = known || read_firmware();
+	spin_unlock(&lock);
 	for (unsigned k = 0; m && k < m->nr_cpus; k++)
 		if (m->cpu[k].apic_id == host_cpu_info(cpu)->apic_id)
 			return set_of[k] ? &sets[set_of[k] - 1] : NULL;

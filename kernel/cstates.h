@@ -7,9 +7,6 @@
 
 struct cpuid_regs;
 
-/* Once, on the boot CPU, before the first VM: after pci_init(), as the tables of AML are its. */
-void cstates_init(void);
-
 /*
  * Pure: leaves of what firmware names that which a guest enters by MWAIT or HLT, on a CPU with this leaf 5; C3 becomes C2. Another
  * way is no way: a port would exit.

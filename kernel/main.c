@@ -17,7 +17,6 @@
 #include "kernel/console/screen.h"
 #include "kernel/console_find.h"
 #include "kernel/console_interrupt.h"
-#include "kernel/cstates.h"
 #include "kernel/iommu/iommu.h"
 #include "kernel/iommu/release.h"
 #include "kernel/irq.h"
@@ -205,8 +204,6 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		pci_route_facts();
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		alarm_init();
-	if (IS_ENABLED(CONFIG_VM_CST))
-		cstates_init();
 	if (IS_ENABLED(CONFIG_HEST))
 		ghes_init();
 	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS))

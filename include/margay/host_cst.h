@@ -7,7 +7,8 @@
 
 /*
  * Those of a CPU that MWAIT or HLT enters, and no port; C3 is told as C2. NULL: none is known, as firmware's _CST is code, or has
- * none that this CPU's leaf 5 knows. Any CPU.
+ * none that this CPU's leaf 5 knows. Whoever asks first reads firmware's tables, which takes long on a large machine, and says in a
+ * line what they have. After boot's PCI, whose tables of AML they are; any CPU.
  */
 const struct cstates *host_cstates(unsigned cpu);
 

@@ -26,7 +26,7 @@ DIRECT = "interrupts = direct: %s: use emulated"
 MAC = "net: mac: expected one address, of one interface, like 02:00:00:00:00:01, found '%s'"
 THEN = "expected stop, restart, poweroff_node or reboot_node, found '%s'"
 KEYS = ("name, kernel, initrd, cmdline, cpus, memory, leaf, memory_map, remote_memory, cache, bandwidth, topology, "
-        "allow_smt_sharing, trusted, clock, interrupts, ipi, watchdog, pvclock, counters, on_end, on_poweroff, "
+        "allow_smt_sharing, trusted, clock, interrupts, ipi, cstates, watchdog, pvclock, counters, on_end, on_poweroff, "
         "on_reboot, on_crash, restart_limit, console_log, disk, net, console, control, control_may, pci, pci_irq, pci_node, "
         "vfs, dma, on_fault, on_mce, module, dmi, debug_exit, after")
 MAY = ("control_may: expected create, destroy, console, dump, boot, modules, trusted, ipi:direct, dma:identity, cpus:, memory:, "

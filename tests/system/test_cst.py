@@ -2,7 +2,7 @@
 """C-states that the firmware's _CST names: which of them a guest with interrupts = direct has, and that it uses them.
 
 On Bochs, with a table of `_CST` that GRUB adds to the firmware's (of `iasl`), Debian's kernel idles by `acpi_idle` in
-the C-states of it that MWAIT enters, and has no other (`CONFIG_VM_CST`). What AMD's firmware says, and what of it a
+the C-states of it that MWAIT enters, and has no other (`cstates = firmware`). What AMD's firmware says, and what of it a
 guest gets: `test_recorded_machines.py` and `test_cstates.c`.
 """
 
@@ -41,8 +41,8 @@ def table(processor):
 @pytest.mark.slow
 def test_guest_sleeps_by_firmwares_states():
     """Bochs' BIOS declares its processors as \\_PR.CPUn. Without intel_idle, as on AMD, Linux' acpi_idle has what _CST says."""
-    run = node.run_guest("cst", "bochs", "margay.test=smp intel_idle.max_cstate=0", vm={"interrupts": "direct"},
-                         acpi=[table("\\_PR.CPU0")], elf=node.variant("cst", "VM_CST=y"))
+    run = node.run_guest("cst", "bochs", "margay.test=smp intel_idle.max_cstate=0",
+                         vm={"interrupts": "direct", "cstates": "firmware"}, acpi=[table("\\_PR.CPU0")])
     assert run.outcome.status == margay_run.OK, run.outcome.text
     assert run.has_line("margay: C-states: firmware's _CST has some for guests of 1 of 1 CPUs")
     assert [state for state in run.facts["states"].split(";") if state] == GUESTS

@@ -122,6 +122,16 @@ static void defaults(void **)
 		"vm0.conf:3: ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
 	refused(REQUIRED "interrupts = auto\nipi = direct\n",
 		"vm0.conf:4: ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
+	/* The firmware's C-states are told to a guest that has its CPUs' own, or may have. */
+	assert_false(config.cstates_firmware);
+	assert_int_equal(parse(REQUIRED "cstates = firmware\n"), 0);
+	assert_true(config.cstates_firmware);
+	assert_int_equal(parse(REQUIRED "interrupts = direct\ncstates = firmware\n"), 0);
+	assert_int_equal(parse(REQUIRED "interrupts = emulated\ncstates = cpu\n"), 0);
+	assert_false(config.cstates_firmware);
+	refused(REQUIRED "cstates = firmware\ninterrupts = emulated\n",
+		"vm0.conf:3: cstates = firmware: not with interrupts = emulated, where the hypervisor chooses C-states");
+	refused(REQUIRED "cstates = deep\n", "vm0.conf:3: cstates: expected cpu or firmware, found 'deep'");
 	assert_false(config.counters);
 	assert_int_equal(parse(REQUIRED "counters = yes\n"), 0);
 	assert_true(config.counters);

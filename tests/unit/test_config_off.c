@@ -15,6 +15,7 @@
 #undef CONFIG_SMBIOS
 #undef CONFIG_VM_RDT
 #undef CONFIG_VM_COUNTERS
+#undef CONFIG_VM_CST
 #undef CONFIG_VM_TSC_ONLY
 #undef CONFIG_MACHINE_CHECKS
 #undef CONFIG_CPU_POWER
@@ -62,6 +63,7 @@ static void test_keys(void **)
 		{ "bandwidth = 50%", "f:3: bandwidth: needs CONFIG_VM_RDT" },
 		{ "pvclock = no", "f:3: pvclock: needs CONFIG_VM_TSC_ONLY" },
 		{ "counters = yes", "f:3: counters: needs CONFIG_VM_COUNTERS" },
+		{ "cstates = firmware", "f:3: cstates: needs CONFIG_VM_CST" },
 		{ "on_mce = stop", "f:3: on_mce: needs CONFIG_MACHINE_CHECKS" },
 		{ "dmi = none", "f:3: dmi: needs CONFIG_SMBIOS" },
 		{ "trusted = yes", "f:3: trusted: needs CONFIG_MITIGATIONS" },

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: -Wno-unused-function kernel/cstates.c @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/acpi_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
+/* UNIT: -Wno-unused-function @tests/unit/aml.sources kernel/acpi/aml_cst.c vmm/acpi/acpi_cst.c vmm/acpi/aml_build.c vmm/acpi/aml_encode.c kernel/span.c */
 /*
  * Which of firmware's C-states a guest gets, and which CPUs they are of. The
  * firmware's AML is what Margay itself writes for its guests (acpi_cst.c): what
- * one writes the other reads.
+ * one writes the other reads. kernel/cstates.c is included.
  */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -18,7 +18,7 @@
 #include "fake_log.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/aml_cst.h"
-#include "kernel/cstates.h"
+#include "kernel/cstates.c"
 #include "kernel/pci/pci_route.h"
 #include "vmm/acpi/acpi_build.h"
 
@@ -131,22 +131,21 @@ static void begin(const struct cstates *const *of, unsigned count)
 static const struct cstates amd = { 2, { MWAIT(0, 1), PORT(0x814, 2) } }, deep = { 2, { MWAIT(0, 1), MWAIT(0x20, 3) } };
 static const struct cstates port = { 1, { PORT(0x814, 2) } };
 
-/* Each of the next two leaves nothing for the one after it: what is kept is kept for good. */
+/* What cannot be read now is asked for again, and a CPU without MWAIT has none to tell of. */
 static void test_none(void **)
 {
 	const struct cstates *const of[] = { &amd };
 
 	begin(of, 1);
-	mwait = false;
-	cstates_init();
-	assert_string_equal(log_text, "");
-	mwait = true;
 	no_pages = true;
-	cstates_init();
+	assert_null(host_cstates(0));
 	assert_string_equal(log_text, "! C-states: no memory to read them: guests are told none\n");
 	no_pages = false;
 	pages_out = 0;
+	mwait = false;
+	log_text[0] = 0;
 	assert_null(host_cstates(0));
+	assert_string_equal(log_text, "");
 }
 
 static void test_whose_they_are(void **)
@@ -154,10 +153,10 @@ static void test_whose_they_are(void **)
 	const struct cstates *const of[] = { &amd, &deep, &port };
 
 	begin(of, ARRAY_SIZE(of));
-	cstates_init();
+	known = false;
+	assert_int_equal(host_cstates(0)->count, 1);
 	assert_int_equal(pages_out, 0);
 	assert_string_equal(log_text, "C-states: firmware's _CST has some for guests of 2 of 4 CPUs\n");
-	assert_int_equal(host_cstates(0)->count, 1);
 	assert_int_equal(host_cstates(0)->state[0].latency, 10);
 	assert_int_equal(host_cstates(0)->state[0].power, 5);
 	assert_int_equal(host_cstates(1)->count, 2);

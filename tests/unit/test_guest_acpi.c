@@ -71,14 +71,14 @@ static unsigned processors(struct vm *vm)
 }
 
 static const struct cstates *told;
-static bool direct, mwait;
+static bool direct, mwait, asked;
 static unsigned nr_processors;
 
 /* A vCPU and a third of the memory on each of the nodes, the first with APIC ID first_id. */
 static void build(u32 first_id, bool flat)
 {
 	static struct vcpu others[2];
-	struct vm_config config = { .flat = flat };
+	struct vm_config config = { .flat = flat, .cstates_firmware = asked };
 	struct vm *vm;
 
 	fake_host_reset();
@@ -147,7 +147,7 @@ static void test_flat(void **)
 		assert_int_equal(srat.memory[i].domain, 0);
 }
 
-/* The node's C-states are told where MWAIT is shown, and where they are known. */
+/* The node's C-states are told where MWAIT is shown, where they are known, and where the VM file asks for them. */
 static void test_cstates(void **)
 {
 	static const struct cstates cstates = { 2, {
@@ -155,12 +155,13 @@ static void test_cstates(void **)
 		{ { ACPI_SPACE_FIXED_HARDWARE, 1, 2, 3, 0x20 }, 2, 133, 250 },
 	} };
 
-	for (unsigned i = 0; i < 8; i++) {
+	for (unsigned i = 0; i < 16; i++) {
 		told = i & 1 ? &cstates : NULL;
 		direct = i & 2;
 		mwait = i & 4;
+		asked = i & 8;
 		build(0, false);
-		assert_int_equal(nr_processors, i == 7 ? ARRAY_SIZE(nodes) : 0);
+		assert_int_equal(nr_processors, i == 15 ? ARRAY_SIZE(nodes) : 0);
 	}
 }
 

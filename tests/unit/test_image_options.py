@@ -21,7 +21,7 @@ GOOD = "kernel = k\nmemory = 512M\n"
 KEYS = {
     "memory_map": "offset", "remote_memory": "allow", "cache": "8/20", "bandwidth": "50%", "topology": "flat",
     "allow_smt_sharing": "yes", "trusted": "yes", "clock": "freeze", "interrupts": "auto", "ipi": "filtered", "watchdog": "no",
-    "pvclock": "no", "counters": "yes", "on_poweroff": "stop", "on_reboot": "stop", "on_crash": "stop",
+    "pvclock": "no", "counters": "yes", "cstates": "firmware", "on_poweroff": "stop", "on_reboot": "stop", "on_crash": "stop",
     "restart_limit": "5 in 10m", "console_log": "4K", "disk": "scratch:64M", "net": "lan0", "console": "virtio", "control": "yes",
     "control_may": "create\ncontrol = yes", "pci": "01:00.0\ndma = window", "pci_irq": "00:03.0 11\npci = 00:03.0\ndma = window",
     "pci_node": "00:03.0 1\npci = 00:03.0\ndma = window", "vfs": "1\npci = 00:03.0\ndma = window",

@@ -89,7 +89,7 @@ static void collect_cpus(struct collected *c, const struct vm *vm)
 
 		c->cpu[i].node = domain_of(c, host_cpu_info(vcpu->cpu)->node);
 		c->cpu[i].apic_id = vcpu->apic_id;
-		if (IS_ENABLED(CONFIG_VM_CST) && vm_mwait(vm))
+		if (IS_ENABLED(CONFIG_VM_CST) && vm->config->cstates_firmware && vm_mwait(vm))
 			c->cpu[i].cstates = host_cstates(vcpu->cpu);
 	}
 	c->guest.nr_cpus = vm->nr_vcpus;

@@ -201,6 +201,7 @@ static const struct key keys[] = {
 	  LINE(line_clock) },
 	{ "interrupts", WORDS(CONFIG_DIRECT_INTERRUPTS, interrupts, "auto", "direct", "emulated"), LINE(line_direct) },
 	{ "ipi", WORDS(CONFIG_DIRECT_INTERRUPTS, ipi_direct, "filtered", "direct"), LINE(line_ipi) },
+	{ "cstates", WORDS(CONFIG_VM_CST, cstates_firmware, "cpu", "firmware"), LINE(line_cstates) },
 	{ "watchdog", WORDS(CONFIG_VM_WATCHDOG, no_watchdog, "yes", "no") },
 	{ "pvclock", WORDS(CONFIG_VM_TSC_ONLY, no_pvclock, "yes", "no"), LINE(line_pvclock) },
 	{ "counters", WORDS(CONFIG_VM_COUNTERS, counters, "no", "yes"), LINE(line_counters) },
@@ -236,7 +237,7 @@ static bool may_be_empty(const struct key *key)
 
 static int unknown_key(struct parser *p, struct span name)
 {
-	char list[400];
+	char list[440];
 	size_t n = 0;
 
 	for (unsigned i = 0; i < ARRAY_SIZE(keys) && n < sizeof(list); i++)

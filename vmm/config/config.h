@@ -117,6 +117,7 @@ struct vm_config {
 	enum vm_clock clock;              /* what the guest's clocks do while it is paused; default VM_CLOCK_FOLLOW */
 	enum vm_interrupts interrupts;    /* default VM_INTERRUPTS_AUTO */
 	bool ipi_direct;                  /* its guest sends by the CPUs' own ICR; default false */
+	bool cstates_firmware;            /* its guest is told those of the firmware's _CST; default false */
 	bool no_watchdog;                 /* the guest has none; default false */
 	bool no_pvclock;                  /* the guest has no clock but its TSC; default false */
 	unsigned cache_ways, cache_of;    /* it has so many ways of so many of the last caches; default 0: as everybody */
@@ -144,7 +145,7 @@ struct vm_config {
 	/* Line numbers of the keys, for errors found after parsing (0: not given). */
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
 		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
-		 line_ipi, line_counters, line_rdt, line_mce, line_pvclock, line_vfs, line_control, line_may;
+		 line_ipi, line_cstates, line_counters, line_rdt, line_mce, line_pvclock, line_vfs, line_control, line_may;
 	bool created;                     /* not by the parser: it came from the VM that commands */
 	struct vm_config_control control; /* default: nothing */
 };
@@ -155,7 +156,7 @@ struct vm_config {
 
 /* Where and what is wrong, one line: "vm0.conf:3: expected ..., found ...". */
 struct config_error {
-	char text[460];
+	char text[520];
 };
 
 /* Formats an error into *err: "file:line: text", or "file: text" when line is 0. Returns -EINVAL. */

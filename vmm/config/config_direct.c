@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: may a VM own the local APICs of its CPUs (interrupts =), and send by them (ipi =)? One table for all who ask: the
- * parser, which knows the VM file, and direct.c, which knows the node as well.
+ * Pure module: may a VM own the local APICs of its CPUs (interrupts =), send by them (ipi =), and have the C-states of the node's
+ * firmware (cstates =)? One table for all who ask: the parser, which knows the VM file, and direct.c, which knows the node as well.
  */
 #include "vmm/config/config_parse.h"
 
@@ -49,4 +49,7 @@ void config_resolve_direct(struct parser *p)
 	p->line = c->line_ipi;
 	if (c->ipi_direct && c->interrupts != VM_INTERRUPTS_DIRECT && !p->over)
 		config_fail(p, "ipi = direct: needs interrupts = direct, by which the guest has local APICs of its own");
+	p->line = c->line_cstates;
+	if (c->cstates_firmware && c->interrupts == VM_INTERRUPTS_EMULATED && !p->over)
+		config_fail(p, "cstates = firmware: not with interrupts = emulated, where the hypervisor chooses C-states");
 }
