@@ -226,8 +226,6 @@ def test_size(named):
     loaded, _ = configs.image_size(elf)
     assert loaded > 32 << 10
     assert loaded <= configs.LIMIT[name], "%s: %d bytes, the limit is %d" % (name, loaded, configs.LIMIT[name])
-    lines = configs.image_lines(elf)
-    assert 10000 < lines <= configs.LINES.get(name, lines), "%s: %d lines, the limit is %d" % (name, lines, configs.LINES[name])
 
 
 def test_sizes_progress(monkeypatch, capsys):
@@ -258,13 +256,20 @@ def test_help_says_how_long():
         assert re.search(r"\b(seconds|minutes?|hours?|FUZZ_SECONDS)\b", texts[name]), name
 
 
-def test_lines(tmp_path):
-    """What is counted, and that there are not too many in headers."""
+def test_lines_and_tokens(tmp_path):
+    """What is counted; and each file of the image has a room."""
     c, asm = tmp_path / "lines.c", tmp_path / "lines.asm"
     c.write_text('/* a */\n\nint x; /* b\n c */\nchar *s = "/*";\nint y; /* d */ int z;\n\t\n"\\"/*"\n', encoding="ascii")
     asm.write_text('; a\n\n\tret ; b\n\tdb ";"\n', encoding="ascii")
     assert (configs.code_lines(str(c)), configs.code_lines(str(asm))) == (4, 2)
-    assert 3000 < configs.header_lines() <= configs.HEADER_LINES
+    assert (configs.tokens(str(c)), configs.tokens(str(asm))) == (16, 3)
+    c.write_text("a->b <<= c++ + 'x' ; /* d */ \"e f\"", encoding="ascii")
+    assert configs.tokens(str(c)) == 10
+    rooms = configs.rooms()
+    for source in configs.sources(os.path.join(node.BUILD, "margay.elf")):
+        assert source in rooms[os.path.dirname(source)]
+    last = list(configs.rooms_table())[-1].split()
+    assert int(last[5]) == sum(configs.code_lines(source) for files in rooms.values() for source in files) > 30000
 
 
 def test_changes_end_where_a_fresh_build_does(named):
