@@ -85,7 +85,7 @@ files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
 files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c vmm/console/% vmm/control.c \
 	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
-files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/mce_corrected.c
+files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/ghes.c
 files-MACHINE_CHECKS  := arch/x86_64/cpu/mce_judge.c kernel/mce.c kernel/memory/lost.c vmm/lost_memory.c
 files-DUMPS           := vmm/report/inspect.c arch/x86_64/vmx/dump.c arch/x86_64/svm/dump.c

@@ -206,7 +206,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		alarm_init();
 	if (IS_ENABLED(CONFIG_HEST))
 		ghes_init();
-	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS))
+	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && cmdline.corrected_in_time)
 		corrected_tell();
 	else if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		printk("machine checks: corrected errors are looked for where a CPU leaves its guest");

@@ -17,7 +17,7 @@ void mce_look_now(void);
 struct mce_kind mce_kind_of(u64 cap);
 u32 mce_bank_msr(const struct mce_kind *kind, unsigned bank, unsigned reg);
 
-/* mce_corrected.c, with CORRECTED_ERRORS: the calling CPU's are not left to mce_look() any more; and a line that says so. */
+/* mce_corrected.c, with CORRECTED_ERRORS. By corrected=minute the calling CPU's are not left to mce_look() alone; a line for it. */
 void corrected_begin(void);
 void corrected_tell(void);
 

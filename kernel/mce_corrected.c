@@ -1,14 +1,16 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * When CPUs look for errors that the machine has corrected: every minute, all at once, and at an interrupt of the banks, where they
- * have one (SDM vol. 3, 16.5; AMD's PPRs, "MCA Registers"). Where a CPU's local APIC is a guest's its interrupts are masked, and
- * the timer is the alarm's NMI; without an alarm such a CPU looks when its guest leaves it.
+ * When CPUs look for errors that the machine has corrected, by corrected=minute on the command line: every minute, all at once, and
+ * at an interrupt of the banks, where they have one (SDM vol. 3, 16.5; AMD's PPRs, "MCA Registers"). Where a CPU's local APIC is a
+ * guest's its interrupts are masked, and the timer is the alarm's NMI; without an alarm such a CPU looks when its guest leaves it.
+ * Without the word none of this is set up: an NMI a minute is an exit a minute of a guest that has none otherwise.
  */
 #include <margay/host.h>
 
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
+#include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
 #include "kernel/mce.h"
 #include "kernel/percpu.h"
@@ -85,6 +87,8 @@ void corrected_begin(void)
 {
 	struct cpu *cpu = this_cpu();
 
+	if (!cmdline_of_boot()->corrected_in_time)
+		return;
 	cpu->corrected_timer.fn = look;
 	trap_set_handler(VECTOR_CORRECTED, interrupt, NULL);
 	arm();

@@ -224,10 +224,11 @@ static const struct {
 	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, divider, verw, l1d_flush, split"),
 	WORD(CONFIG_SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
-#if IS_ENABLED(CONFIG_BOOT_LOG) || IS_ENABLED(CONFIG_CPU_POWER) || IS_ENABLED(CONFIG_DEEP_HALT) || \
-	IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
+#if IS_ENABLED(CONFIG_BOOT_LOG) || IS_ENABLED(CONFIG_CORRECTED_ERRORS) || IS_ENABLED(CONFIG_CPU_POWER) || \
+	IS_ENABLED(CONFIG_DEEP_HALT) || IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 	/* The smallest image does not name all that it lacks. */
 	WORD(CONFIG_DEEP_HALT, "idle=", cmdline_idle, "deep or halt"),
+	WORD(CONFIG_CORRECTED_ERRORS, "corrected=", cmdline_corrected, "exit or minute"),
 	WORD(CONFIG_CPU_POWER, "power=", cmdline_power, "performance, turbo or firmware"),
 	WORD(CONFIG_DIRECT_INTERRUPTS, "x2apic=", cmdline_x2apic, "on or off"),
 #endif
@@ -267,7 +268,7 @@ unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(con
 	*out = (struct cmdline){ CMDLINE_CONSOLE_PORT, 0x3f8, BAUD_BASE, LOGLEVEL_INFO, .escape = ESCAPE_DEFAULT,
 				 .screen = CMDLINE_SCREEN_DEFAULT, .console_irq = CMDLINE_IRQ_UNKNOWN };
 	for (;;) {
-		char line[224], list[128];
+		char line[240], list[144];
 		const char *expected;
 		struct span word;
 

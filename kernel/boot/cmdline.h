@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Pure module: the hypervisor's own command line: check, console=, escape=, gdb=, idle=, iommu=, loglevel=, mitigate=, nmi=,
- * panic=, power=, screen=, x2apic=. VMs: elsewhere.
+ * Pure module: the hypervisor's own command line: check, console=, corrected=, escape=, gdb=, idle=, iommu=, loglevel=, mitigate=,
+ * nmi=, panic=, power=, screen=, x2apic=. VMs: elsewhere.
  */
 #ifndef KERNEL_CMDLINE_H
 #define KERNEL_CMDLINE_H
@@ -35,6 +35,7 @@ struct cmdline {
 	u32 mitigate; /* MIT_ that are forced on */
 	bool mitigate_off; /* none at all */
 	bool nmi_panic; /* an NMI by which the machine reports an error ends the node */
+	bool corrected_in_time; /* CPUs look every minute for errors that the machine has corrected, whatever they do */
 	enum { CMDLINE_X2APIC_AUTO, CMDLINE_X2APIC_ON, CMDLINE_X2APIC_OFF } x2apic; /* by the DMAR, or always, or never */
 	bool idle_halt; /* halted vCPUs' CPUs sleep no deeper than by HLT */
 	u8 power; /* enum power_policy */

@@ -13,7 +13,11 @@ bool cmdline_baud(struct span text, u32 *out);
 /* Only with CONFIG_GDB: what is behind gdb=; *out is changed only when it is right. */
 bool cmdline_gdb(struct span value, struct cmdline *out);
 
-/* The same of what is behind idle=, iommu=, power= and x2apic=: with CONFIG_DEEP_HALT, IOMMU, CPU_POWER, DIRECT_INTERRUPTS. */
+/*
+ * The same of what is behind corrected=, idle=, iommu=, power= and x2apic=: with CONFIG_CORRECTED_ERRORS, DEEP_HALT, IOMMU,
+ * CPU_POWER, DIRECT_INTERRUPTS.
+ */
+bool cmdline_corrected(struct span value, struct cmdline *out);
 bool cmdline_idle(struct span value, struct cmdline *out);
 bool cmdline_iommu(struct span value, struct cmdline *out);
 bool cmdline_power(struct span value, struct cmdline *out);

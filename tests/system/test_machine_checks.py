@@ -2,10 +2,10 @@
 """Errors of the machine, which QEMU's monitor puts into the CPUs' banks. TCG's machine checks never leave a guest (the intercept
 is not looked at): they come to a CPU that has none.
 
-Lost pages that nobody is given again, free ones and a VM's; corrected errors, with `CONFIG_CORRECTED_ERRORS` (full
-tier) of CPUs that sleep or never leave their guest; those that end the node. All of it on CPUs without a guest: TCG
-delivers a machine check to the guest, whatever is intercepted. One comes while the APIC of a CPU is emptied that was
-a guest's; gdb, on QEMU, stops the CPU there.
+Lost pages that nobody is given again, free ones and a VM's; corrected errors, with `corrected=minute` (full tier) of CPUs
+that sleep or never leave their guest; those that end the node. All of it on CPUs without a guest: TCG delivers a machine
+check to the guest, whatever is intercepted. One comes while the APIC of a CPU is emptied that was a guest's; gdb, on
+QEMU, stops the CPU there.
 
 A guest's is shown on `nested-svm` and `nested-vtx` (full tier), by the monitor of the QEMU in it, on the node's
 serial line: that VM ends, the node goes on; on `nested-svm` also with `on_mce = inject`: its #MC says which of its
@@ -108,6 +108,7 @@ def test_corrected(tmp_path):
     """No machine check tells of it: whoever's exits come by looks at the CPU's banks now and then."""
     with node_of("corrected", tmp_path) as running:
         running.expect(UP)
+        assert "margay: machine checks: corrected errors are looked for where a CPU leaves its guest" in running.text
         inject(tmp_path, 0, CORRECTED, 0x5000, 0)
         running.expect(told("corrected", CORRECTED, 0x5000, 0), 60)
         console = Console(running)
@@ -118,11 +119,10 @@ def test_corrected(tmp_path):
 
 @pytest.mark.full
 def test_corrected_in_time(tmp_path):
-    """With CORRECTED_ERRORS within a minute: a CPU that sleeps, and two whose guests never leave them, one with the local APIC."""
+    """With corrected=minute within a minute: a CPU that sleeps, and two whose guests never leave them, one with the local APIC."""
     vms = {"a.conf": vm("a", "hang", cpus="1-1", interrupts="direct", watchdog="no", topology="node"),
            "b.conf": vm("b", "hang", cpus="3-3", interrupts="emulated", watchdog="no")}
-    with start("mce-in-time", "qemu", vms, 4, extra=qemu_monitor.arguments(tmp_path),
-               elf=node.variant("corrected-errors", "CORRECTED_ERRORS=y")) as running:
+    with start("mce-in-time", "qemu", vms, 4, "corrected=minute", extra=qemu_monitor.arguments(tmp_path)) as running:
         running.expect(r"^margay: machine checks: corrected errors are looked for every 60 s; where a guest has the local APIC, "
                        r"every 60 s by NMI\r?$")
         running.expect(r"^a: interrupts: direct")

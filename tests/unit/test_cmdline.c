@@ -318,6 +318,18 @@ static void test_nmi(void **)
 	assert_int_equal(parse("nmi="), 1);
 }
 
+static void test_corrected(void **)
+{
+	assert_int_equal(parse(""), 0);
+	assert_false(c.corrected_in_time);
+	assert_int_equal(parse("corrected=minute"), 0);
+	assert_true(c.corrected_in_time);
+	assert_int_equal(parse("corrected=minute corrected=exit"), 0);
+	assert_false(c.corrected_in_time);
+	assert_int_equal(parse("corrected=second"), 1);
+	assert_string_equal(last, "'corrected=second': expected exit or minute");
+}
+
 static void test_long_word(void **)
 {
 	char text[1024];
@@ -325,9 +337,9 @@ static void test_long_word(void **)
 	memset(text, 'a', sizeof(text));
 	text[sizeof(text) - 1] = 0;
 	assert_int_equal(parse(text), 1);
-	assert_true(strlen(last) < 224);
+	assert_true(strlen(last) < 239);
 	assert_non_null(strstr(last, "expected check, console=, escape=, gdb=, iommu=, loglevel=, mitigate=, screen=, idle=, "
-					 "power=, x2apic=, nmi= or panic="));
+					 "corrected=, power=, x2apic=, nmi= or panic="));
 }
 
 int main(void)
@@ -342,6 +354,7 @@ int main(void)
 		cmocka_unit_test(test_bad_console),
 		cmocka_unit_test(test_unknown_goes_on),
 		cmocka_unit_test(test_mitigate), cmocka_unit_test(test_iommu), cmocka_unit_test(test_nmi),
+		cmocka_unit_test(test_corrected),
 		cmocka_unit_test(test_power), cmocka_unit_test(test_idle), cmocka_unit_test(test_x2apic),
 		cmocka_unit_test(test_long_word),
 	};

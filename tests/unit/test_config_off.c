@@ -18,6 +18,7 @@
 #undef CONFIG_VM_CST
 #undef CONFIG_VM_TSC_ONLY
 #undef CONFIG_MACHINE_CHECKS
+#undef CONFIG_CORRECTED_ERRORS
 #undef CONFIG_CPU_POWER
 #undef CONFIG_VIRTIO
 #undef CONFIG_VIRTIO_NET
@@ -106,6 +107,8 @@ static void test_words(void **)
 	assert_string_equal(last, "'iommu=off': needs CONFIG_IOMMU");
 	assert_int_equal(cmdline_parse("power=turbo", &c, report), 1);
 	assert_string_equal(last, "'power=turbo': needs CONFIG_CPU_POWER");
+	assert_int_equal(cmdline_parse("corrected=minute", &c, report), 1);
+	assert_string_equal(last, "'corrected=minute': needs CONFIG_CORRECTED_ERRORS");
 	assert_int_equal(cmdline_parse("screens", &c, report), 1);
 	assert_string_equal(last, "'screens': expected check, console=, escape=, loglevel=, idle=, x2apic= or panic=");
 }

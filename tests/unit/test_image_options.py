@@ -44,7 +44,7 @@ WORDS = [
     ("escape=^A", "MONITOR_CONSOLE"),
     ("gdb=com2,vm0", "GDB"), ("iommu=off", "IOMMU"), ("loglevel=debug", "BOOT_LOG"), ("mitigate=off", "MITIGATIONS"),
     ("screen=none", "SCREEN"), ("idle=halt", "DEEP_HALT"), ("power=turbo", "CPU_POWER"), ("x2apic=off", "DIRECT_INTERRUPTS"),
-    ("nmi=panic", "MACHINE_CHECKS"),
+    ("nmi=panic", "MACHINE_CHECKS"), ("corrected=minute", "CORRECTED_ERRORS"),
 ]
 
 

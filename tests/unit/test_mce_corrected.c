@@ -30,7 +30,13 @@ static u64 cap, ctl2[BANKS], misc[BANKS];
 static bool amd, alarm_works;
 static unsigned looks, cmci, extended[16];
 static irq_handler handler;
+static struct cmdline words;
 static char line[300];
+
+const struct cmdline *cmdline_of_boot(void)
+{
+	return &words;
+}
 
 int host_rdmsr(u32 msr, u64 *value)
 {
@@ -119,11 +125,24 @@ static int reset(void **)
 	memset(extended, 0xff, sizeof(extended));
 	cap = BANKS;
 	amd = false;
+	words.corrected_in_time = true;
+	handler = NULL;
 	looks = 0;
 	cmci = ~0u;
 	tsc = 100 * SECOND;
 	this = (struct cpu){ .id = 1 };
 	return 0;
+}
+
+/* Nothing is armed, and no register written: a bank that could interrupt does not. */
+static void test_not_asked(void **)
+{
+	words.corrected_in_time = false;
+	cap = BANKS | BIT(10) | BIT(24);
+	corrected_begin();
+	assert_true(!this.corrected_timer.deadline && !this.corrected_timer.fn && !handler && cmci == ~0u && !looks);
+	for (unsigned i = 0; i < BANKS; i++)
+		assert_int_equal(ctl2[i], 0);
 }
 
 /* At full minutes of the TSC, on all CPUs; idle or not is the timers' business. */
@@ -198,7 +217,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test_setup(test_time, reset), cmocka_unit_test_setup(test_cmci, reset),
-		cmocka_unit_test_setup(test_threshold, reset),
+		cmocka_unit_test_setup(test_threshold, reset), cmocka_unit_test_setup(test_not_asked, reset),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
