@@ -23,9 +23,9 @@ TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 CONFIGS = os.path.join(BUILD, "configs")
 VARIANTS = os.path.join(CONFIGS, "variants")
-NAMED = ("default", "tiny", "site", "debug")
+NAMED = ("default", "tiny", "debug")
 # What a loader may have to read from margay.elf, in bytes. Each limit has room, also for another compiler's some percent.
-LIMIT = {"default": 512 << 10, "tiny": 104 << 10, "site": 448 << 10, "debug": 640 << 10}
+LIMIT = {"default": 512 << 10, "tiny": 104 << 10, "debug": 640 << 10}
 ROOMS = ("arch", "drivers", "include", "kernel", "vmm")
 # Strings and characters; names and numbers; operators of more than one character, and all others.
 TOKEN = re.compile(r"""\"(?:\\.|[^\"\\\n])*\"|'(?:\\.|[^'\\\n])*'|\w+"""
@@ -160,13 +160,6 @@ def progress(what, steps):
     return begun
 
 
-def has(name, option):
-    """Can an image of this name have the option? What it needs may be off there."""
-    kconf = load(name)
-    kconf.syms[option].set_value("y")
-    return kconf.syms[option].str_value == "y"
-
-
 def rooms_table():
     yield "The code by room, headers with it, whatever an image has of it: a trend, no limit."
     yield ""
@@ -201,9 +194,8 @@ def sizes():
     yield ""
     yield from rooms_table()
     yield ""
-    yield "What an option brings: the default image (or that with the option on; where that lacks what the option needs, the image"
-    yield "`site`), less the same image with it off. Where others need the option, they go with it. `OPTIMIZE_SIZE` is against"
-    yield "`OPTIMIZE_SPEED`."
+    yield "What an option brings: the default image (or that with the option on), less the same image with it off. Where others"
+    yield "need the option, they go with it. `OPTIMIZE_SIZE` is against `OPTIMIZE_SPEED`."
     yield ""
     yield "| option | read | cleared | lines of files of its own |"
     yield "|---|--:|--:|--:|"
@@ -211,7 +203,7 @@ def sizes():
         size = {}
         for value in ("y", "n"):
             step.send("CONFIG_%s=%s" % (symbol.name, value))
-            kconf = load("default" if has("default", symbol.name) else "site")
+            kconf = load()
             kconf.syms[symbol.name].set_value(value)
             elf = build(kconf, VARIANTS)
             size[value] = (*image_size(elf), image_lines(elf))

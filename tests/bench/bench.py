@@ -417,8 +417,6 @@ def part_ipi(system):
 def with_devices(system, mode, name, words, initrd, devices, **options):
     """Linux with PCI functions, {address: QEMU's arguments}: natively, or passed through with `dma =` that mode."""
     unit = systems.IOMMU if mode == "iommu" else []
-    if unit:
-        options["elf"] = systems.iommu_image()
     counts, text = linux(system, words, initrd, "%s-%s" % (name, mode), devices=unit + sum(devices.values(), []),
                          vm_lines="pci = %s\ndma = %s\n" % (", ".join(devices), mode), **options)
     if "margay-test: dma: " + mode not in text:
@@ -545,7 +543,7 @@ def part_net(system):
         NET_MIB, NET_TRIPS, NET_DATAGRAMS)
     options = dict(initrd=systems.pair_initrd(), second=words % 2, memory="3G", start=NET_START, mend=entries())
     if system in systems.INTERRUPTS:
-        options.update(elf=systems.node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), by_function=system == "margay")
+        options.update(by_function=system == "margay")
     if system == "direct":
         options["alone"] = [int(address, 16) for address in entries("x2apic-read")]
     counts, text = systems.measure(system, "net", os.path.join(systems.GUEST, "vmlinuz"), cmdline=words % 1, **options)

@@ -498,11 +498,6 @@ def nvme(size):
 IOMMU = ["-device", "intel-iommu,intremap=on,eim=on"]
 
 
-def iommu_image():
-    """Margay with CONFIG_IOMMU."""
-    return node.variant("iommu", "IOMMU=y")
-
-
 def network():
     """Two cards with no other peers: what would be outside of the machine takes the build host's time, too."""
     return {"00:%02x.0" % at: ["-netdev", "hubport,id=port%d,hubid=0" % at, "-device", "%s,netdev=port%d,addr=%d" % (card, at, at)]

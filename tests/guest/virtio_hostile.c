@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * OPTION: VIRTIO
  * CMDLINE: seed=20261124 rounds=2000 races=200
  * VM: disk = pattern
  * VM: disk = scratch:32M

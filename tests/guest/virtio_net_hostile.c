@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * OPTION: VIRTIO_NET
  * CMDLINE: seed=20261128 rounds=3000 races=100
  * VM: net = lan0 mac=02:00:00:00:01:01
  * VM: net = lan0 mac=02:00:00:00:01:02

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * OPTION: VIRTIO_NET
  * VM: net = lan0 mac=02:00:00:00:02:01
  * VM: net = lan0 mac=02:00:00:00:02:02
  * NOT ON qemu: needs who attacks: tests/system/test_virtio_hostile.py

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * EXPECT: exit=0
- * OPTION: VIRTIO
  * VM: disk = pattern
  * VM: disk = scratch:32M
  * VM: console = virtio

@@ -107,8 +107,7 @@ def two_on_a_segment():
     """The same of two VMs with no card at all, on a virtual network."""
     archive = initrd()
     vms = {"vm%d.conf" % (rank - 1): node.vm_text("qemu", words(rank, "no", "virtio_net"), net="cluster") for rank in RANKS}
-    iso = node.margay_iso("cluster-segment", vms, {"kernel": node.guest_file("vmlinuz"), "initrd": archive},
-                          elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"))
+    iso = node.margay_iso("cluster-segment", vms, {"kernel": node.guest_file("vmlinuz"), "initrd": archive})
     with node.start("cluster-segment", "qemu", iso, cpus=2, memory="2G", timeout=TIMEOUT) as running:
         monitor_console.whole_lines(running)
         done = node.finish(running, "[vm0] ")

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""A VM that commands its node: the image, its initrd with the client, the script that it runs there, and what that said."""
+"""A VM that commands its node: its initrd with the client, the script that it runs there, and what that said."""
 
 import json
 import os
@@ -15,10 +15,6 @@ import systems
 
 TIMEOUT = {"qemu": 1200, "bochs": 1800}
 RIGHTS = "create, destroy, console, cpus:1-2, memory:512M"
-
-
-def elf():
-    return node.variant("commander", "VIRTIO=y", "VIRTIO_NET=y", "COMMANDER=y")
 
 
 def modules_of_the_guest():
@@ -71,7 +67,7 @@ def start(name, script, files, rights=RIGHTS, machine="qemu", others=(), modules
     text = node.vm_text(machine, "margay.test=commander", **keys)
     vms = {"service.conf": text, **dict(others)}
     iso = node.margay_iso(name, vms, {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": initrd(name, script, files),
-                                      **(modules or {})}, elf=elf())
+                                      **(modules or {})})
     return node.start(name, machine, iso, cpus=node_cpus, memory=node_memory, timeout=times * TIMEOUT[machine], extra=list(extra))
 
 

@@ -10,7 +10,7 @@ EDU = ["-device", "edu,addr=9,dma_mask=0xffffffff"]
 ICOUNT = ["-icount", "shift=2,sleep=off"]
 
 
-def kill_under_dma(name, pairs, words="", extra=(), elf=None, change=("", "")):
+def kill_under_dma(name, pairs, words="", extra=(), change=("", "")):
     """So often: a VM ends, by itself or by a triple fault, while edu writes to its memory; the next VM has that memory.
     words: more for the one that looks at it; change: what to replace in the VM files, and by what."""
     vms, before = {}, None
@@ -21,7 +21,7 @@ def kill_under_dma(name, pairs, words="", extra=(), elf=None, change=("", "")):
             before = "%s%d" % (role, n)
             vms[before + ".conf"] = text.replace("name = dma_flight", "name = " + before).replace(
                 "cmdline = ", "cmdline = %s=1 %s " % (role, more))
-    run = tiny.run(name, "qemu", None, 1, vms, image=elf, extra=[*extra, *EDU, *ICOUNT])
+    run = tiny.run(name, "qemu", None, 1, vms, extra=[*extra, *EDU, *ICOUNT])
     # What was begun in one VM was due in the next.
     assert len(run.lines("^checker: under way at first: 1, after [0-9]+ looks: 0$")) == pairs, run.text[-4000:]
     return run

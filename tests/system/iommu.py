@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Machines with QEMU's VT-d and the image that has IOMMU=y; guests whose device reaches where their VM has no memory."""
+"""Machines with QEMU's VT-d; guests whose device reaches where their VM has no memory."""
 
 import re
 
@@ -17,10 +17,6 @@ ON = "margay: iommu: VT-d, 1 of 1 units in use: DMA and interrupts contained"
 FAR = 0xe000000000  # where SeaBIOS puts a BAR of 64 GiB
 
 
-def image():
-    return node.variant("iommu", "IOMMU=y")
-
-
 # Where no VM has memory; multiples of a page.
 AT, READ = 0xa000000, 0xa400000
 PATTERN = bytes.fromhex("21726f6761626160")
@@ -31,7 +27,7 @@ def rogue(name, folder, dma, extra, times=1, words=""):
     """edu writes to AT and reads READ for a guest that has neither. Whether QEMU finds it at AT, what was read, the run."""
     text = tiny.Guest("rogue", "qemu").vm(last=True) + "dma = %s\n" % dma
     text = text.replace("cmdline = ", "cmdline = at=%d read=%d times=%d " % (AT, READ, times))
-    iso = node.margay_iso(name, {"rogue.conf": text}, {"rogue": tiny.elf("rogue")}, words, elf=image())
+    iso = node.margay_iso(name, {"rogue.conf": text}, {"rogue": tiny.elf("rogue")}, words)
     extra = extra + edu_device.EDU + qemu_monitor.arguments(folder)
     extra += ["-device", "loader,addr=%#x,data=%#x,data-len=8" % (READ, SECRET)]
     with node.start(name, "qemu", iso, memory="256M", extra=extra) as running:
@@ -65,7 +61,7 @@ def registers_of_others(name, folder, dma, own, gib, unit, words=""):
             "cpus = 1\n", "cpus = 1-1\n") + "pci = 1af4:1110\ndma = %s\n" % ("window" if words else "iommu")
         text = text.replace("cmdline = ", "cmdline = to=%d " % FAR) + "on_end = poweroff_node\n"
         vms = {"keeper.conf": keeper, "p2p.conf": text}
-    run = tiny.run(name, "qemu", None, 2, vms, image=image(), cmdline=words, extra=extra)
+    run = tiny.run(name, "qemu", None, 2, vms, cmdline=words, extra=extra)
     # Its lines have its name in front where it is not the first that has the serial line.
     assert tiny.judge(guest, re.sub(r"^\[p2p\] ", "", run.text, flags=re.MULTILINE)) == [], run.text[-4000:]
     at = int(re.search(r"p2p: wrote to (\w+)", run.text)[1], 16)
@@ -81,7 +77,7 @@ def elastic(name, dma, extra, words=""):
     """A page leaves a running VM and comes back elsewhere while edu writes to it and a CPU reads it."""
     guest = tiny.Guest("elastic", "qemu")
     text = guest.vm(last=True) + "dma = %s\n" % dma
-    run = tiny.run(name, "qemu", None, 2, {"elastic.conf": text.replace("cmdline = ", "cmdline = " + words)}, image=image(),
+    run = tiny.run(name, "qemu", None, 2, {"elastic.conf": text.replace("cmdline = ", "cmdline = " + words)},
                    extra=extra + ["-device", "edu,addr=9,dma_mask=0xffffffffffffffff"])
     assert tiny.judge(guest, run.text) == [], run.text[-4000:]
     return run

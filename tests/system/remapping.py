@@ -52,8 +52,7 @@ def forge(folder, name, unit, written, changed=lambda address, data: (address, d
     message, by DMA; look(monitor) is called then; true: it ends there. What had arrived of both after each step, the first's
     message, the status of the unit, the run."""
     memory, guest = Memory(folder), tiny.Guest("forged", "qemu")
-    iso = node.margay_iso(name, {"forged.conf": guest.vm(last=True) + "dma = %s\n" % dma}, {"forged": tiny.elf("forged")}, words,
-                          elf=iommu.image())
+    iso = node.margay_iso(name, {"forged.conf": guest.vm(last=True) + "dma = %s\n" % dma}, {"forged": tiny.elf("forged")}, words)
     extra = unit + memory.arguments + qemu_monitor.arguments(folder)
     for addr in "9", "a":
         extra += ["-device", "edu,dma_mask=0xffffffff,addr=" + addr]

@@ -28,13 +28,9 @@ class Place:
 ROOT = Place(["-device", "igb,netdev=net0,addr=8"], 0x40)
 
 
-def elf():
-    return node.variant("sriov", "SRIOV=y", "IOMMU=y")
-
-
 def start(name, vms, extra=(), modules=(), cpus=None, memory="2G", cmdline="", place=ROOT, **options):
     vms = {file: place.files(text) for file, text in vms.items()}
     iso = node.margay_iso("sriov-" + name, vms, {"kernel": node.guest_file("vmlinuz"), "initrd": node.guest_file("initrd-drivers"),
-                                                 **dict(modules)}, cmdline, elf=elf())
+                                                 **dict(modules)}, cmdline)
     return node.start("sriov-" + name, "qemu", iso, cpus=cpus or len(vms) + 1, memory=memory, extra=[*extra, *place.card],
                       **options)

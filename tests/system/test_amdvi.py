@@ -43,7 +43,7 @@ def disk(name, dma="iommu", interrupts="emulated", extra=(), cpus=2, vm_cpus="2"
     before = passthrough.sha256(file)
     done = node.run_guest(
         name, "qemu", "margay.test=pci margay.drivers=%s margay.disk=%s margay.guest=yes" % (drivers, device),
-        initrd="initrd-drivers", elf=iommu.image(), memory="1G", cpus=cpus,
+        initrd="initrd-drivers", memory="1G", cpus=cpus,
         vm={"pci": "00:06.0", "cpus": vm_cpus, "memory": passthrough.MEMORY, "dma": dma, "interrupts": interrupts},
         extra=amdvi.UNIT + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments + list(extra))
     remapping.check(done, amdvi.ON)
@@ -80,7 +80,7 @@ def test_network(card):
     arguments, down, up = netdev.network("amdvi-" + card)
     done = node.run_guest(
         "amdvi-" + card, "qemu", "margay.test=pci margay.drivers=%s margay.net=eth0" % card, initrd="initrd-drivers",
-        elf=iommu.image(), vm={"pci": "00:06.0", "cpus": "2", "memory": passthrough.MEMORY}, memory="1G", cpus=2,
+        vm={"pci": "00:06.0", "cpus": "2", "memory": passthrough.MEMORY}, memory="1G", cpus=2,
         extra=amdvi.UNIT + arguments + ["-device", card + ",netdev=net0,addr=6"])
     remapping.check(done, amdvi.ON)
     assert done.facts["down"].split()[0] == passthrough.sha256(down)
@@ -94,7 +94,7 @@ def test_network(card):
 def test_several_messages():
     """Entries in a row, by what the device adds to its message."""
     guest = tiny.Guest("msi_several", "qemu")
-    run = tiny.run("amdvi-several", "qemu", None, 1, {"msi_several.conf": guest.vm(last=True)}, image=iommu.image(),
+    run = tiny.run("amdvi-several", "qemu", None, 1, {"msi_several.conf": guest.vm(last=True)},
                    extra=amdvi.UNIT + ["-device", "nec-usb-xhci,msi=on,msix=off,addr=9"])
     assert tiny.judge(guest, run.text) == [], run.text[-4000:]
     remapping.check(run, amdvi.ON)
@@ -205,7 +205,7 @@ def test_elastic():
 @pytest.mark.parametrize("dma", ["iommu", pytest.param("identity", marks=pytest.mark.full)])
 def test_taken_over(dma):
     """VMs end, by themselves and by a triple fault, while the device writes to their memory; the next VM has both."""
-    run = edu_device.kill_under_dma("amdvi-kill-" + dma, 3, extra=amdvi.UNIT, elf=iommu.image(),
+    run = edu_device.kill_under_dma("amdvi-kill-" + dma, 3, extra=amdvi.UNIT,
                                     change=("memory_map = identity", "dma = " + dma))
     edu_device.check_killed(run, 3)
     assert iommu.blocked(run) == []
@@ -249,7 +249,7 @@ def lies(name, blocks):
             "pci = 00:0%s.0\ndma = iommu\n" % devfn)
         extra += ["-device", "edu,addr=" + devfn]
     vms["hypercall.conf"] = guest.vm("vmc", True)
-    iso = node.margay_iso(name, vms, {"hypercall": tiny.elf("hypercall")}, elf=iommu.image(), acpi=[table])
+    iso = node.margay_iso(name, vms, {"hypercall": tiny.elf("hypercall")}, acpi=[table])
     with node.start(name, "qemu", iso, memory="256M", timeout=60, extra=amdvi.UNIT + extra) as running:
         return node.Run(running, running.wait())
 

@@ -99,6 +99,13 @@ def write(path, text):
         f.write(text)
 
 
+def lack(elf, option, folder):
+    """The image says that it lacks this option, and no other."""
+    section = os.path.join(folder, "section")
+    write(section, "image test\nlacks %s\n" % option)
+    subprocess.run(["objcopy", "--update-section", ".margay_options=" + section, elf], check=True)
+
+
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
     """A system with Margay in its /boot: the kernel is the distribution's, the rest lies beside the image."""
@@ -129,6 +136,7 @@ def test_wrong_vm_file_gets_no_entry(tmp_path):
     root = str(tmp_path)
     install(root)
     margay = os.path.join(root, "boot", "margay")
+    lack(os.path.join(margay, "margay.elf"), "VM_COUNTERS", root)
     entries, complaints = grub_entries(root)
     assert [line.split("'")[1] for line in entries.split("\n") if line.startswith("menuentry")] == ["Margay: hardware check"]
     assert "no VM file in %s" % margay in complaints and "module2" not in entries
@@ -232,9 +240,7 @@ def test_grub_command_line(tmp_path, monkeypatch):
     monkeypatch.setenv("GRUB_CMDLINE_MARGAY", "gdb=com2,b")
     assert "command line: 'gdb=com2,b': needs CONFIG_GDB\n" in grub_entries(str(tmp_path))[1]
     # One that lacks another option.
-    write(os.path.join(tmp_path, "section"), "image test\nlacks IOMMU\n")
-    subprocess.run(["objcopy", "--update-section", ".margay_options=" + os.path.join(tmp_path, "section"),
-                    os.path.join(margay, "margay.elf")], check=True)
+    lack(os.path.join(margay, "margay.elf"), "IOMMU", str(tmp_path))
     for words, wrong in (("gdb=com2,b", False), ("gdb=com2,c", True), ("quiet", True), ("iommu=off", True)):
         monkeypatch.setenv("GRUB_CMDLINE_MARGAY", words)
         entries, complaints = grub_entries(str(tmp_path))

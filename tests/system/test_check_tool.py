@@ -374,12 +374,16 @@ def test_image_tool_wants_all_modules(tmp_path):
 
 def test_image_tool_passes_all_on(tmp_path, kernel):
     """margay-image tells what margay-check does of the image that it takes, and writes nothing."""
+    section = written(tmp_path / "section", b"image test\nlacks VM_COUNTERS\n")
+    lacks = str(tmp_path / "lacks.elf")
+    subprocess.run(["objcopy", "--update-section", ".margay_options=%s" % section, os.path.join(node.BUILD, "margay.elf"), lacks],
+                   check=True)
     vm = written(tmp_path / "vm.conf", GOOD + "cpus = x\nleaf = 3\n")
     packed = written(tmp_path / "packed", gzip.compress(b"x"))
     needs = written(tmp_path / "needs.conf", GOOD + "counters = yes\n")
     done = subprocess.run(
-        [sys.executable, os.path.join(node.TOP, "tools", "margay-image"), "--vm", str(needs), "--module", "k=" + kernel,
-         "-o", str(tmp_path / "x.iso")], capture_output=True, text=True, check=False)
+        [sys.executable, os.path.join(node.TOP, "tools", "margay-image"), "--elf", lacks, "--vm", str(needs), "--module",
+         "k=" + kernel, "-o", str(tmp_path / "x.iso")], capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[0] == "needs.conf:3: counters: needs CONFIG_VM_COUNTERS" and done.returncode == 1
     for arguments, said in ((["--module", "k=" + kernel], 2), ([], 2), (["--module", "k=%s" % packed, "--cmdline", "quiet"], 3)):
         done = subprocess.run(

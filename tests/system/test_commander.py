@@ -2,7 +2,7 @@
 """A VM commands its node: Debian's kernel with its own virtio_console and the program `margay`, which sends images, makes VMs of
 them, starts, watches and ends them.
 
-A VM with Debian's kernel, its own `virtio_console` and `build/margay` commands its node (`CONFIG_COMMANDER`), on
+A VM with Debian's kernel, its own `virtio_console` and `build/margay` commands its node, on
 QEMU. `test_commander.c`: messages, rights, images, files, dumps; `fuzz_commander`: anything it may send.
 
 In the full tier it crashes after each message of a VM's life, and finds all as that has left it; a start and a stop
@@ -366,7 +366,7 @@ def test_costs():
     the command to its end; and none on the CPU of another VM. There is no screen, on which a free CPU would draw what is said."""
     one = "name = one\nkernel = image\nmemory = 1G\ncpus = 2-2\ndebug_exit = yes\ncmdline = machine=qemu mode=hang\n"
     watched = "name = watched\nkernel = behave\nmemory = 32M\ncpus = 1-1\ncmdline = machine=qemu mode=hang\n"
-    counted = instructions.Counted("commander-costs", commander.elf())
+    counted = instructions.Counted("commander-costs")
     starts, stops = [], []
     with commander.start("commander-costs", COSTS, {"behave": tiny.elf("behave"), "one.conf": one},
                          others={"watched.conf": watched}, modules={"behave": tiny.elf("behave")},

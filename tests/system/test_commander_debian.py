@@ -90,8 +90,7 @@ def repository(packages):
 def start(packages):
     modules = {"kernel": os.path.join(debian_guest.DEBIAN, "vmlinuz"), "initrd": os.path.join(debian_guest.DEBIAN, "initrd"),
                "packages": repository(packages)}
-    iso = node.margay_iso("commander-debian", {"service.conf": "".join("%s = %s\n" % line for line in VM.items())}, modules,
-                          elf=commander.elf())
+    iso = node.margay_iso("commander-debian", {"service.conf": "".join("%s = %s\n" % line for line in VM.items())}, modules)
     return node.start("commander-debian", "qemu", iso, cpus=2, memory="2G", extra=debian_guest.DISK,
                       timeout=debian_guest.MINUTES * 60)
 

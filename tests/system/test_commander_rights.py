@@ -162,7 +162,8 @@ def test_function():
     with open(image, "rb") as f:
         content = f.read()
     files = {"first.conf": DISK_VM % ("first", "1-1", "06", IDENTITY), "second.conf": DISK_VM % ("second", "2-2", "06", IDENTITY),
-             "other.conf": DISK_VM % ("other", "2-2", "07", IDENTITY), "offset.conf": DISK_VM % ("offset", "2-2", "06", ""),
+             "other.conf": DISK_VM % ("other", "2-2", "07", IDENTITY),
+             "offset.conf": DISK_VM % ("offset", "2-2", "06", "memory_map = offset\ndma = identity\n"),
              "vmlinuz": node.guest_file("vmlinuz"), "initrd": tenant(*("../%s.ko" % name for name in NVME))}
     other = make_disk("commander-other", MIB)
     nvme = ["-drive", "if=none,id=one,format=raw,file=" + image, "-device", "nvme,drive=one,serial=one,addr=6",
@@ -173,7 +174,7 @@ def test_function():
         run, said, status = finish(running)
     assert {what for what, code in status.items() if code} == {"other", "offset"}, (status, run.text[-4000:])
     assert said["other"] == "margay: other.conf:6: pci: control_may has not all of these, by address"
-    assert said["offset"] == "margay: offset.conf:6: pci: needs dma = identity or window, or CONFIG_IOMMU"
+    assert said["offset"] == "margay: offset.conf:8: dma = identity: needs memory_map = identity, or none"
     assert re.search("^second  *not-started ", said["not-yet"], re.MULTILINE)
     assert len(run.lines("^second: second.conf:6: pci: 00:06.0 is first's")) == len(run.lines("^second: not started")) == 1
     owners = {what: functions(said["pci-" + what])["0000:00:06.0"]["owner"]

@@ -617,6 +617,12 @@ def test_modules_are_freed(case, cmdline, keys, freed):
         assert bool(re.search(r"^margay: boot modules: \d+ KiB freed\r", running.text, re.MULTILINE)) == freed
 
 
+def next_ticks(running):
+    # The first of them may have been said before.
+    for _ in range(2):
+        running.expect(r"^\[t1\] behave: ticks=")
+
+
 @VT_X_IN_FULL
 def test_six_vms(machine):
     """Others end, crash, hang, are stopped and restarted; those that run on are not even interrupted."""
@@ -628,14 +634,18 @@ def test_six_vms(machine):
         console.call()
         before = {name: console.exits(name) for name in ("t1", "still")}
         for command in ("vm start crash", "vm start once", "vm stop hang", "vm start hang", "vm restart t3", "vm pause hang"):
+            if command == "vm pause hang":
+                # Its CPU has the line's interrupt from what it has printed on, until another VM prints.
+                while running.text.count("[hang] behave: hangs ") < 2:
+                    running.expect(r"^\[hang\] behave: hangs ")
+                next_ticks(running)
+                printed = console.exits("hang")
             assert len(console.answer(command)) >= 1
             name = command.split()[-1]
             while name in ("crash", "once") and console.state(name) == "running":
                 pass
             console.settle(name)
-        # The first of them may have been said before.
-        for _ in range(2):
-            running.expect(r"^\[t1\] behave: ticks=")
+        next_ticks(running)
         after = {name: console.exits(name) for name in ("t1", "still")}
         kicked = console.exits("hang")
         states = [console.state(name) for name in modes]
@@ -643,7 +653,7 @@ def test_six_vms(machine):
     assert after["t1"]["hlt"] > before["t1"]["hlt"] + 10
     # It loops with interrupts off, so that whatever reaches its CPU is an exit: nothing did. The pause of `hang` was one.
     assert after["still"] == before["still"]
-    assert kicked["nmi"] == 1
+    assert kicked["nmi"] == printed.get("nmi", 0) + 1
     assert states == ["running", "exit", "panicked", "paused", "running", "running", "running"]
     # The death of a guest is explained.
     text = running.text.replace("\r", "")
@@ -677,7 +687,7 @@ def test_panic(word, restarts, machine):
     else:
         with open(running.bochs_log, encoding="utf-8", errors="replace") as log:
             assert log.read().count("reset of 'serial' plugin device") == 1 + restarts
-    report = text[text.index("margay: panic on CPU 0: asked for on the monitor console"):]
+    report = text[re.search(r"margay: panic on CPU \d: asked for on the monitor console", text).start():]
     assert re.search(r"^margay:   from \w{16} command_panic\+0x\w+$", report, re.MULTILINE)
     assert re.search(r"^log: \[ *\d+\.\d{3}\] once: end=exit status=0$", text, re.MULTILINE)
     for line in ("a: state=running starts=1", "b: state=paused starts=1", "once: state=exit starts=1"):

@@ -95,7 +95,7 @@ def start(machine, disk):
     iso = node.margay_iso("dump", {"service.conf": text, "flag.conf": flag}, {
         "kernel": node.guest_file("vmlinuz"), "initrd": commander.initrd("dump", SCRIPT, files, ["nvme"]),
         "behave": tiny.elf("behave"),
-    }, elf=commander.elf())
+    })
     nvme = ["-drive", "if=none,id=out,format=raw,file=" + disk, "-device", "nvme,drive=out,serial=out,addr=6"]
     return node.start("dump", "qemu", iso, cpus=4, memory=machine.memory, timeout=600, extra=[*machine.arguments, *nvme])
 

@@ -55,7 +55,7 @@ class Lines:
         return found
 
 
-def storm(folder, name, pci, extra, forge=False, image=None, words="", on=iommu.ON):
+def storm(folder, name, pci, extra, forge=False, words="", on=iommu.ON):
     """The flood on CPU 1, a guest that computes on CPU 0. What `pci` says of the flood's function, the witness' exits by the storm,
     the function's command register in the end, the run."""
     memory = remapping.Memory(folder)
@@ -63,7 +63,7 @@ def storm(folder, name, pci, extra, forge=False, image=None, words="", on=iommu.
     flood = flood.replace("cpus = 1\n", "cpus = 1-1\n").replace("cmdline = ", "cmdline = at=%d times=%d " % (AT, TIMES))
     # The first has the serial line: whole lines of the other's then.
     vms = {"witness.conf": monitor_console.vm("witness", "hang", cpus="0-0"), "flood.conf": flood}
-    iso = node.margay_iso(name, vms, {"flood": tiny.elf("flood"), "behave": tiny.elf("behave")}, words, elf=image or iommu.image())
+    iso = node.margay_iso(name, vms, {"flood": tiny.elf("flood"), "behave": tiny.elf("behave")}, words)
     with node.start(name, "qemu", iso, cpus=2, memory="512M", timeout=200,
                     extra=extra + memory.arguments + qemu_monitor.arguments(folder)) as running:
         cap = int(running.expect(r"^\[flood\] flood: capability at (\w+)\r?$")[1], 16)
@@ -149,8 +149,7 @@ def test_on_fault(follows, unit, on):
     text = text.replace("cmdline = ", "cmdline = at=%d " % AT)
     guest = tiny.Guest("hypercall", "qemu")
     run = tiny.run("on-fault-%s-%s" % (follows, "amdvi" if unit == amdvi.UNIT else "vtd"), "qemu", None, 1,
-                   {"rogue.conf": text, "hypercall.conf": guest.vm("rogue", last=True)},
-                   image=iommu.image(), extra=unit + edu_device.EDU)
+                   {"rogue.conf": text, "hypercall.conf": guest.vm("rogue", last=True)}, extra=unit + edu_device.EDU)
     assert run.has_line(on)
     starts = 1 if follows == "stop" else 3
     assert len(run.lines("^rogue: end=blocked")) == starts, run.text[-4000:]

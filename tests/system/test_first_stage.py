@@ -6,8 +6,8 @@ Margay.
 On VT-d and AMD-Vi: `first_stage.c` is started by GRUB instead of Margay, leaves translation, remapping, a queue and a
 fault on, adds an RMRR to the DMAR or an IVMD to the IVRS, and enters Margay. Its tables are gone then, its fault is
 not told, the function with that memory reaches that page and nothing else, seen by the unit's own tables from
-outside, and is no VM's. With `iommu=off`, without `CONFIG_IOMMU` and in the tiny image all is off, and a line says what was on;
-so does the hardware check.
+outside, and is no VM's. With `iommu=off`, in an image without `CONFIG_IOMMU` and in the tiny image all is off, and a line
+says what was on; so does the hardware check.
 
 The control is the stage itself: it goes on only once the unit has blocked its device.
 
@@ -32,7 +32,7 @@ import remapping
 import tiny
 
 KEPT = 0x9f000
-WITHOUT = os.path.join(node.BUILD, "margay.elf")
+IMAGE = os.path.join(node.BUILD, "margay.elf")
 ADDRESS = 0xffffffffff000  # of a table's entry
 
 
@@ -166,7 +166,7 @@ def boot(unit, name, folder, *rest):
 def test_taken_over(tmp_path, unit):
     """The tables are ours, nothing of the firmware's is told to us; the function that it wants memory for has that, and is no
     VM's."""
-    seen, run = boot(unit, "first-stage", tmp_path, unit.stage, iommu.image(), "iommu")
+    seen, run = boot(unit, "first-stage", tmp_path, unit.stage, IMAGE, "iommu")
     assert run.has_line(unit.on)
     assert run.has_line("rogue: end=exit status=0"), run.text[-4000:]
     assert seen["on"] == [True, True, False] and not seen["landed"]
@@ -180,7 +180,7 @@ def test_taken_over(tmp_path, unit):
 @pytest.mark.parametrize("how", ["off", "without"])
 def test_switched_off(tmp_path, unit, how):
     """The image uses no IOMMU, by the command line, or as it has no driver: the device reaches its VM's memory."""
-    image, words = (iommu.image(), "iommu=off") if how == "off" else (WITHOUT, "")
+    image, words = (IMAGE, "iommu=off") if how == "off" else (node.variant("no-iommu", "IOMMU=n"), "")
     seen, run = boot(unit, "first-stage-" + how, tmp_path, unit.stage_quiet, image, "identity", words)
     assert run.has_line("margay: iommu: off by the command line: DMA is not contained") == (how == "off")
     assert run.has_line(unit.released)
@@ -201,6 +201,6 @@ def test_tiny_image(tmp_path, unit):
 
 
 def test_check(tmp_path, unit):
-    with start(unit, "first-stage-check", tmp_path, unit.stage_quiet, WITHOUT, "identity", "check=1") as running:
+    with start(unit, "first-stage-check", tmp_path, unit.stage_quiet, IMAGE, "identity", "check=1") as running:
         running.expect(r"check: ok +IOMMU: [\w-]+, 1 unit, left on by the firmware: DMA translation, interrupt remapping: "
                        r"off now\r?$")

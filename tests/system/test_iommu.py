@@ -42,7 +42,7 @@ def test_disk(dma, unit):
     done = passthrough.run(
         name, iommu.UNIT[unit] + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments,
         {"pci": "00:06.0", "cpus": "2", "memory_map": None, "dma": dma},
-        "margay.test=pci margay.drivers=%s margay.disk=%s margay.guest=yes" % (drivers, disk), elf=iommu.image(),
+        "margay.test=pci margay.drivers=%s margay.disk=%s margay.guest=yes" % (drivers, disk),
     )
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.has_line(iommu.ON)
@@ -85,7 +85,7 @@ def test_rogue_storm(tmp_path):
 @pytest.mark.parametrize("dma", ["iommu", tiers.full("identity")])
 def test_taken_over(dma):
     """VMs end, by themselves and by a triple fault, while the device writes to their memory; the next VM has both."""
-    run = edu_device.kill_under_dma("iommu-kill-" + dma, 3, extra=iommu.UNIT["caching"], elf=iommu.image(),
+    run = edu_device.kill_under_dma("iommu-kill-" + dma, 3, extra=iommu.UNIT["caching"],
                                     change=("memory_map = identity", "dma = " + dma))
     edu_device.check_killed(run, 3)
     assert iommu.blocked(run) == []
@@ -134,7 +134,7 @@ def test_lies():
     guest = tiny.Guest("hypercall", "qemu")
     rogue = tiny.Guest("rogue", "qemu").vm() + "dma = iommu\n"
     iso = node.margay_iso("iommu-lies", {"rogue.conf": rogue, "hypercall.conf": guest.vm(last=True)},
-                          {name: tiny.elf(name) for name in ("rogue", "hypercall")}, elf=iommu.image(), acpi=[table])
+                          {name: tiny.elf(name) for name in ("rogue", "hypercall")}, acpi=[table])
     with node.start("iommu-lies", "qemu", iso, memory="256M", timeout=60, extra=edu_device.EDU) as running:
         run = node.Run(running, running.wait())
     assert run.lines("iommu: the unit at ") == [
@@ -148,6 +148,6 @@ def test_lies():
 def test_none():
     """Where there is none and the operator has not chosen what needs none: one line, with file and line."""
     text = tiny.Guest("rogue", "qemu").vm(last=True)
-    run = tiny.run("iommu-none", "qemu", None, 1, {"rogue.conf": text}, image=iommu.image(), extra=edu_device.EDU)
+    run = tiny.run("iommu-none", "qemu", None, 1, {"rogue.conf": text}, extra=edu_device.EDU)
     assert run.has_line(r"rogue: rogue\.conf:\d+: pci: the node has no IOMMU, none that Margay knows, or it is off "
                         r"\(iommu=off\): dma = identity or window needs none"), run.text[-2000:]

@@ -32,7 +32,7 @@ def test_restarts(unit):
     text = node.vm_text("qemu", "margay.test=pci margay.end=reboot margay.drivers=%s margay.disk=%s" % (drivers, disk),
                         memory=passthrough.MEMORY, cpus="2", pci="00:06.0", dma="iommu", on_end=None, on_reboot="restart")
     iso = node.margay_iso(name, {"vm0.conf": text}, {"kernel": node.guest_file("vmlinuz"),
-                                                     "initrd": node.guest_file("initrd-drivers")}, elf=iommu.image())
+                                                     "initrd": node.guest_file("initrd-drivers")})
     extra = extra + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments
     with node.start(name, "qemu", iso, memory="1G", cpus=2, extra=extra) as running:
         found = []
@@ -67,7 +67,7 @@ def test_restarts(unit):
 
 def user_dma(name, unit, dma, **keys):
     return node.run_guest(
-        name, "qemu", "margay.test=user-dma margay.function=0000:00:09.0", elf=iommu.image(), memory="1G",
+        name, "qemu", "margay.test=user-dma margay.function=0000:00:09.0", memory="1G",
         vm={"pci": "1234:11e8", "cpus": "1", "memory": "256M", "dma": dma, **keys}, extra=UNITS[unit][0] + edu_device.EDU)
 
 

@@ -142,8 +142,7 @@ def test_lost_page_of_a_guest(tmp_path, on_mce):
     check: that ends the VM, or is told to the guest, in one line."""
     vms = {"a.conf": vm("a", "touch at=%d%s" % (9 << 20, " mce=1" if on_mce == "inject" else ""), cpus="1-1", on_mce=on_mce),
            "b.conf": vm("b", "tick", cpus="0-0")}
-    elf = node.variant("vm-machine-checks", "VM_MACHINE_CHECKS=y")
-    with start("mce-page-" + on_mce, "qemu", vms, 3, extra=qemu_monitor.arguments(tmp_path), elf=elf) as running:
+    with start("mce-page-" + on_mce, "qemu", vms, 3, extra=qemu_monitor.arguments(tmp_path)) as running:
         running.expect(r"^(\[a\] )?behave: touches 900000\r?$")
         running.expect(r"^(\[b\] )?behave: ticks=")
         page = place(running, "a") + (9 << 20)
@@ -317,9 +316,8 @@ def test_firmware_errors(tmp_path):
     extra = qemu_monitor.arguments(tmp_path) + [
         "-object", "memory-backend-file,id=firmware,mem-path=%s,size=1M,share=on" % window,
         "-device", "ivshmem-plain,memdev=firmware,addr=9"]
-    elf = node.variant("hest", "HEST=y")
     iso = node.margay_iso("mce-hest-qemu", {"a.conf": vm("a", "part", cpus="0-0")}, {"behave": tiny.elf("behave")}, check=False,
-                          elf=elf, acpi=(hest(at),))
+                          acpi=(hest(at),))
     with node.start("mce-hest", "qemu", iso, cpus=2, memory="512M", extra=extra, timeout=300) as running:
         running.expect(r"^margay: firmware's errors: 1 blocks in memory\r?$")
         monitor = qemu_monitor.Monitor(tmp_path)
@@ -407,8 +405,7 @@ def inject_guest(running, machine):
 def test_guest_told():
     """on_mce = inject: the guest has a bank, its #MC says which of its pages is lost, and it goes on."""
     vms = {"a.conf": vm("a", "mce", cpus="1-1", on_mce="inject"), "b.conf": vm("b", "part", cpus="0-0")}
-    elf = node.variant("vm-machine-checks", "VM_MACHINE_CHECKS=y")
-    with guest_node("mce-told", "nested-svm", vms, elf=elf) as running:
+    with guest_node("mce-told", "nested-svm", vms) as running:
         running.expect(r"^(\[a\] )?behave: MCG_CAP 1\r?$")
         running.expect(r"^(\[a\] )?behave: waits\r?$")
         running.expect(r"^b: own memory: ")

@@ -59,7 +59,7 @@ def test_disk_behind_vtd(machine):
     done = passthrough.run(
         "nested-vtd", SPLIT + iommu.UNIT["plain"] + ["-drive", "if=none,id=data,format=raw,file=" + file] + arguments,
         {"pci": "00:06.0", "cpus": "2", "memory_map": None, "dma": "iommu"},
-        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk), machine, elf=iommu.image())
+        "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk), machine)
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.has_line(iommu.ON)
     assert done.facts["sum"].split()[0] == before

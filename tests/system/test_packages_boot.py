@@ -14,6 +14,7 @@ import shutil
 import subprocess
 
 import commander
+import deb_package
 import debian_guest
 import disk
 import margay_run
@@ -28,19 +29,6 @@ DEFAULT = "GRUB_DEFAULT=\"Margay: service.conf\"\n"
 # The root file system, and that the node is off when the VM is.
 MORE = "pci         = 00:06.0\nmemory_map  = identity\non_poweroff = poweroff_node\n"
 MEMORY, CPUS = "2G", 2
-
-
-def make_site():
-    """{name: path} of the packages of an image with a VM that commands, as the first hour makes them; its version."""
-    directory = os.path.join(os.path.relpath(node.BUILD, node.TOP), "site")
-    said = ""
-    for target in "site_defconfig", "deb":
-        done = subprocess.run(["make", "-C", node.TOP, "B=" + directory, target], capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout + done.stderr
-        said = done.stdout
-    paths = re.findall("^packages: (.*)$", said, re.MULTILINE)
-    with open(os.path.join(node.TOP, directory, "version"), encoding="ascii") as f:
-        return {os.path.basename(path).split("_")[0]: os.path.join(node.TOP, path) for path in paths}, f.read().strip()
 
 
 def newer(package, directory):
@@ -67,7 +55,9 @@ def first_hour():
 def disks(directory, debian):
     """The package's path and the image's version; QEMU's words for the system's disk, which is written to, and for another one
     that brings the packages and the files."""
-    packages, version = make_site()
+    packages = deb_package.make_deb()
+    with open(os.path.join(node.BUILD, "version"), encoding="ascii") as f:
+        version = f.read().strip()
     brought = os.path.join(directory, "brought")
     os.mkdir(brought)
     for path in packages.values():

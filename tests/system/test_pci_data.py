@@ -120,8 +120,7 @@ class Guest:
                             cpus="0,1", pci="class:0108, 00:05.0, 8086:10d3, 00:08.0, 1af4:1110", dma=dma)
         name = "pci-data-" + case_id(case)
         iso = node.margay_iso(name, {"vm0.conf": text},
-                              {"kernel": node.guest_file(kernel), "initrd": node.guest_file("initrd-drivers")},
-                              elf=iommu.image() if unit else None)
+                              {"kernel": node.guest_file(kernel), "initrd": node.guest_file("initrd-drivers")})
         self.done = run(name, iso, self.files, nodes, UNITS[unit][0])
         assert self.done.outcome.status == margay_run.OK, self.done.outcome.text
 

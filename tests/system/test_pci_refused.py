@@ -33,7 +33,8 @@ def test_refused():
         running.expect(r"^margay: node: end=")
         text = running.text.replace("\r", "")
     for vm, reason in {
-        "offset": "pci: needs dma = identity or window, or CONFIG_IOMMU",
+        "offset": "pci: the node has no IOMMU, none that Margay knows, or it is off (iommu=off): dma = identity or window needs "
+                  "none",
         "bridge": "pci: 00:1f.0 cannot be passed through: a bridge stays the node's",
         "absent": "pci: the machine has no function 00:1e.0",
         "class": "pci: the machine has no function of class 0c04",

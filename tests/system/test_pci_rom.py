@@ -45,7 +45,7 @@ def test_flash(tmp_path, firmware):
     name = "rom-" + firmware
     guest = tiny.Guest("rom", "qemu")
     text = (guest.vm(last=True) + "dma = iommu\n").replace("cmdline = ", "cmdline = " + WORDS)
-    iso = node.margay_iso(name, {"rom.conf": text}, {"rom": tiny.elf("rom")}, elf=iommu.image(), grub=LEAVES[firmware])
+    iso = node.margay_iso(name, {"rom.conf": text}, {"rom": tiny.elf("rom")}, grub=LEAVES[firmware])
     extra = iommu.UNIT["plain"] + edu_with_rom(tmp_path) + qemu_monitor.arguments(tmp_path)
     with node.start(name, "qemu", iso, memory="512M", timeout=120, boot=margay_machines.Boot(firmware), extra=extra) as running:
         running.expect(r"^rom: waits\r?$")
@@ -70,7 +70,7 @@ def test_rom_with_an_address(tmp_path):
     and nothing of the flash."""
     guest = tiny.Guest("rom", "qemu")
     text = (guest.vm(last=True) + "dma = iommu\n").replace("cmdline = ", "cmdline = " + WORDS)
-    iso = node.margay_iso("rom-window", {"rom.conf": text}, {"rom": tiny.elf("rom")}, elf=iommu.image())
+    iso = node.margay_iso("rom-window", {"rom.conf": text}, {"rom": tiny.elf("rom")})
     with node.start("rom-window", "qemu", iso, memory="512M", extra=iommu.UNIT["plain"] + edu_with_rom(tmp_path)) as running:
         running.expect(r"^rom: waits\r?$")
         running.send("x")
@@ -102,7 +102,7 @@ def test_card_by_uefi():
     arguments, down, up = netdev.network("rom-uefi")
     done = node.run_guest(
         "rom-card", "qemu", "margay.test=pci margay.drivers=e1000e margay.net=eth0", initrd="initrd-drivers",
-        elf=iommu.image(), vm={"pci": "00:06.0", "dma": "iommu", "memory": passthrough.MEMORY}, memory="1G",
+        vm={"pci": "00:06.0", "dma": "iommu", "memory": passthrough.MEMORY}, memory="1G",
         boot=margay_machines.Boot("uefi"), extra=iommu.UNIT["plain"] + arguments + ["-device", "e1000e,netdev=net0,addr=6"])
     assert done.outcome.status == margay_run.OK, done.outcome.text
     assert done.facts["down"].split()[0] == passthrough.sha256(down)

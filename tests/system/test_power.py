@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""The line of CONFIG_CPU_POWER. No emulator has P-states; Bochs has a bit in CPUID for a register that it has not.
+"""The line of the CPUs' clocks (power=). No emulator has P-states; Bochs has a bit in CPUID for a register that it has not.
 
-On images with `CONFIG_CPU_POWER`: the line where there is nothing to set, on QEMU, and where a register is missing,
-on Bochs. What is set on real CPUs: test_power.c. How deep a CPU sleeps, and when: test_work.c.
+Where there is nothing to set, on QEMU, and where a register is missing, on Bochs. What is set on real CPUs:
+test_power.c. How deep a CPU sleeps, and when: test_work.c.
 """
 
 import monitor_console
@@ -19,9 +19,8 @@ import tiny
 def test_line(machine, word, said):
     """Once for two CPUs of one kind, and the node goes on."""
     name = "power-%s-%s" % (machine, word[6:] or "default")
-    elf = node.variant("power", "CPU_POWER=y")
     vms = {"a.conf": monitor_console.vm("a", "once", machine, on_end="poweroff_node")}
-    iso = node.margay_iso(name, vms, {"behave": tiny.elf("behave")}, word, elf=elf)
+    iso = node.margay_iso(name, vms, {"behave": tiny.elf("behave")}, word)
     with node.start(name, machine, iso, cpus=2, memory="256M") as running:
         run = node.Run(running, running.wait())
     assert run.has_line("margay: power: " + said) and len(run.lines("power: ")) == 1, run.text[-3000:]

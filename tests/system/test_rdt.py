@@ -19,7 +19,7 @@ def test_refused():
     vms["plain.conf"] = monitor_console.vm("plain", "tick")
     # Each wish is the last line of its file.
     line = monitor_console.vm("plain", "tick").count("\n") + 1
-    iso = node.margay_iso("rdt-qemu", vms, {"behave": tiny.elf("behave")}, elf=tiny.image_with("VM_RDT"))
+    iso = node.margay_iso("rdt-qemu", vms, {"behave": tiny.elf("behave")})
     with node.start("rdt", "qemu", iso, cpus=4, memory="256M", timeout=200) as running:
         for name, (_, why) in WISHES.items():
             running.expect(r"^%s: %s.conf:%d: %s\r?$" % (name, name, line, why))

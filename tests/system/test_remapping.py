@@ -42,7 +42,7 @@ def test_disk(unit, interrupts, ids):
         extra += ["-device", "max-x86_64-cpu,socket-id=%d,core-id=0,thread-id=0" % i]
     done = node.run_guest(
         name, "qemu", "margay.test=pci margay.drivers=%s margay.disk=%s" % (drivers, disk), initrd="initrd-drivers",
-        elf=iommu.image(), memory="1G", vm={"pci": "00:06.0", "cpus": "2-2" if ids else "2", "memory": passthrough.MEMORY,
+        memory="1G", vm={"pci": "00:06.0", "cpus": "2-2" if ids else "2", "memory": passthrough.MEMORY,
                                             "interrupts": interrupts},
         cpus="1,maxcpus=288,sockets=288,cores=1" if ids else 2, extra=extra)
     remapping.check(done)
@@ -63,7 +63,7 @@ def test_network(card):
     arguments, down, up = netdev.network("remapping-" + card)
     done = node.run_guest(
         "remapping-" + card, "qemu", "margay.test=pci margay.drivers=%s margay.net=eth0" % card, initrd="initrd-drivers",
-        elf=iommu.image(), vm={"pci": "00:06.0", "cpus": "2", "memory": passthrough.MEMORY}, memory="1G", cpus=2,
+        vm={"pci": "00:06.0", "cpus": "2", "memory": passthrough.MEMORY}, memory="1G", cpus=2,
         extra=(NARROW if card == "e1000" else remapping.WIDE) + arguments + ["-device", card + ",netdev=net0,addr=6"])
     remapping.check(done)
     assert done.facts["down"].split()[0] == passthrough.sha256(down)
@@ -77,7 +77,7 @@ def test_network(card):
 def test_several_messages():
     """Entries in a row, by what the device adds to its message."""
     guest = tiny.Guest("msi_several", "qemu")
-    run = tiny.run("remapping-several", "qemu", None, 1, {"msi_several.conf": guest.vm(last=True)}, image=iommu.image(),
+    run = tiny.run("remapping-several", "qemu", None, 1, {"msi_several.conf": guest.vm(last=True)},
                    extra=remapping.WIDE + ["-device", "nec-usb-xhci,msi=on,msix=off,addr=9"])
     assert tiny.judge(guest, run.text) == [], run.text[-4000:]
     remapping.check(run)

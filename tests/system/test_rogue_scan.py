@@ -129,7 +129,7 @@ class Scan:
         keeper = monitor_console.vm("keeper", "hang", cpus="1-1")
         text = tiny.Guest("scan", "qemu").vm().replace("cpus = 1\n", "cpus = 0-0\n")
         vms = {"scan.conf": text + "pci = 8086:10d3\ndma = %s\n" % dma, "keeper.conf": keeper}
-        iso = node.margay_iso(name, vms, {n: tiny.elf(n) for n in ("scan", "behave")}, words, elf=iommu.image())
+        iso = node.margay_iso(name, vms, {n: tiny.elf(n) for n in ("scan", "behave")}, words)
         with numa.Machine("2", [numa.Node("0-1", "256M")]) as machine:
             extra = extra + CARD + qemu_monitor.arguments(str(folder)) + machine.arguments
             with node.start(name, "qemu", iso, memory=machine.memory, cpus=2, timeout=60, extra=extra) as running:

@@ -39,7 +39,7 @@ def runs_here(guest, direct):
 
 def guests_of(machine, several, full, direct=False):
     found = [tiny.Guest(n, machine) for n in tiny.names()]
-    return [g for g in found if runs_here(g, direct) and not g.option and (g.cpus > 1) == several and (full or not g.full)]
+    return [g for g in found if runs_here(g, direct) and (g.cpus > 1) == several and (full or not g.full)]
 
 
 def marks_of(machine, several, direct):
@@ -53,7 +53,7 @@ def cases():
         for name, direct in itertools.product(tiny.names(), MODES):
             guest = tiny.Guest(name, machine)
             marks = marks_of(machine, guest.cpus > 1, direct) + [pytest.mark.full] * guest.full
-            if runs_here(guest, direct) and not guest.option:
+            if runs_here(guest, direct):
                 yield pytest.param(guest, direct, marks=marks, id="%s-%s%s" % (name, machine, MODES[direct]))
 
 
@@ -80,23 +80,6 @@ def test_guest(runs, guest, direct):
     run = next(run for guests, run in runs(guest.machine, guest.cpus > 1, direct) if guest.name in [g.name for g in guests])
     text = tiny.part(guest, run.text)
     assert tiny.judge(guest, text) + tiny.judge_mode(guest, text, direct) == [], text[-4000:] or run.outcome.text
-
-
-def optional():
-    for machine in node.MACHINES + node.NESTED:
-        for guest in (tiny.Guest(name, machine) for name in tiny.names()):
-            if guest.option and runs_here(guest, False):
-                yield pytest.param(guest, id="%s-%s" % (guest.name, machine),
-                                   marks=marks_of(machine, False, False) + [pytest.mark.full] * guest.full)
-
-
-@pytest.mark.parametrize("guest", optional())
-def test_guest_of_an_option(guest):
-    """One that needs what the default image has not."""
-    run = tiny.run("tiny-option-" + guest.name, guest.machine, None, guest.cpus, {guest.name + ".conf": guest.vm(last=True)},
-                   image=tiny.image_with(guest.option))
-    assert run.outcome.status == margay_run.OK, run.outcome.text
-    assert tiny.judge(guest, run.text) + tiny.judge_mode(guest, run.text, False) == [], run.text[-4000:]
 
 
 def nodes():

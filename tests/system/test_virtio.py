@@ -2,7 +2,7 @@
 """Virtual disks and consoles by Debian's own virtio drivers: a boot module that VMs read by checksum, memory that one writes, the
 console hvc0 in both directions, and how many exits that takes.
 
-Virtual disks and the console by Debian's own virtio drivers (an image with `CONFIG_VIRTIO`): a module as a disk by
+Virtual disks and the console by Debian's own virtio drivers: a module as a disk by
 checksum, in two VMs at once on QEMU, in one on Bochs (full tier), with the hypervisor's local APIC and the guest's
 own; a scratch disk, zero, written and read back; 3,000 lines on `hvc0`, and one typed there; how many exits a MiB
 takes, and a byte on the UART beside `hvc0`; beside a real disk with each `dma =`; a scratch disk for which there is
@@ -41,10 +41,6 @@ UART_LINES = 3000
 UART_EXITS = 1.25  # a byte; the goal of 1.1 is missed
 
 
-def elf(*options):
-    return node.variant("-".join(["virtio", *(o[:-2].lower() for o in options)]), "VIRTIO=y", *options)
-
-
 def module():
     path = passthrough.make_disk("virtio", SIZE)
     with open(path, "rb") as f:
@@ -55,12 +51,11 @@ def vm_text(machine, words, *lines, **keys):
     return node.vm_text(machine, "margay.test=virtio " + words, **keys) + "".join(line + "\n" for line in lines)
 
 
-def image(name, machine, vms, cmdline="", options=()):
+def image(name, machine, vms, cmdline=""):
     path, _ = module()
     return node.margay_iso(
         "%s-%s" % (name, machine), vms,
-        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers"), "root": path},
-        elf=elf(*options), cmdline=cmdline)
+        {"kernel": node.guest_file(node.KERNEL[machine]), "initrd": node.guest_file("initrd-drivers"), "root": path}, cmdline)
 
 
 def check_disk(facts, disk="vda"):
@@ -167,8 +162,7 @@ def test_bad_files():
         pass
     kernel = node.guest_file(node.KERNEL["qemu"])
     iso = node.margay_iso("virtio-bad-qemu", vms, {"kernel": kernel, "initrd": node.guest_file("initrd-drivers"), "root": path,
-                                                   "hollow": hollow},
-                          elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), check=False)
+                                                   "hollow": hollow}, check=False)
     with node.start("virtio-bad", "qemu", iso) as running:
         run = node.Run(running, running.wait())
     for name, (_, said) in BAD.items():
@@ -193,8 +187,7 @@ def test_beside_real(dma):
     text = vm_text("qemu", "margay.disks=1 margay.real=%s,%s margay.guest=%s" % (driver, disk, "yes" if dma == "window" else "no"),
                    "disk = root", pci="00:06.0", dma=dma, memory="256M", **keys)
     name = "virtio-" + dma
-    options = ("IOMMU=y",) if dma == "iommu" else ()
-    with node.start(name, "qemu", image(name, "qemu", {"vm0.conf": text}, options=options),
+    with node.start(name, "qemu", image(name, "qemu", {"vm0.conf": text}),
                     extra=[*unit, "-drive", "if=none,id=data,format=raw,file=" + data, *arguments]) as running:
         run = node.finish(running)
     assert run.outcome.status == margay_run.OK, run.outcome.text

@@ -57,7 +57,7 @@ def device_exits(run, vm_name):
     return int(re.search(r"^%s: vcpu0: exits=.* stage2=(\d+)" % vm_name, run.text, re.MULTILINE)[1])
 
 
-def run_beside(name, witness, machine, direct, at_work, elf, modules):
+def run_beside(name, witness, machine, direct, at_work, modules):
     """The hostile guest of that name beside the witness, until it has ended; what each said, the witness' exits, and its own
     count of them. at_work: a line of the witness'."""
     # On Bochs with one CPU, without races.
@@ -66,7 +66,7 @@ def run_beside(name, witness, machine, direct, at_work, elf, modules):
            "b.conf": vm(name, machine, direct, "0-%d" % (hostile_cpus - 1)).replace(" cpus=1 ", " cpus=%d " % hostile_cpus)}
     log = name.replace("_", "-") + "-direct" * direct
     iso = node.margay_iso("%s-%s" % (log, machine), vms, {**{guest: tiny.elf(guest) for guest in (witness, name)}, **modules},
-                          "escape=none", elf=elf)
+                          "escape=none")
     with node.start(log, machine, iso, cpus=hostile_cpus + 1, memory="512M", timeout=TIMEOUT[machine]) as running:
         # The log of the other VM's start may cut a line. Two that end at once would do so, too.
         running.expect(at_work)
@@ -100,7 +100,7 @@ def check_log(run, vm_name):
     ids=["qemu-emulated", "qemu-direct", "bochs-emulated"])
 def test_beside_a_witness(machine, direct):
     run, hostile = run_beside("virtio_hostile", "virtio_witness", machine, direct, r"^hvc of the witness \d+\r?$",
-                              node.variant("virtio", "VIRTIO=y"), {"pattern": pattern()})
+                              {"pattern": pattern()})
     # It was at work all the time, and says so; where another has cut its line it is not counted here.
     rounds = int(re.search(r"^witness: rounds=(\d+) ", run.text, re.MULTILINE)[1])
     said = [int(n) for n in re.findall(r"^hvc of the witness (\d+)$", run.text, re.MULTILINE)]
@@ -121,8 +121,7 @@ def counters(run, vm_name):
     ids=["qemu-emulated", "qemu-direct", "bochs-emulated"])
 def test_frames_beside_a_witness(machine, direct):
     """On one segment."""
-    run, hostile = run_beside("virtio_net_hostile", "virtio_net_witness", machine, direct, r"^(\[\w+\] )?witness: at work\r?$",
-                              node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), {})
+    run, hostile = run_beside("virtio_net_hostile", "virtio_net_witness", machine, direct, r"^(\[\w+\] )?witness: at work\r?$", {})
     rounds, lost, others = map(int, re.search(r"^witness: rounds=(\d+) lost=(\d+) others=(\d+) ", run.text, re.MULTILINE).groups())
     # Whatever the hostile one did, the witness' frames went over, but where that one had filled its buffers.
     assert rounds > NET_LEAST[machine] and others > 100
@@ -160,8 +159,7 @@ def test_stands_once(tmp_path, copy):
     for n in range(4):
         text = vm("virtio_witness", "qemu", False, "%d-%d" % (n, n)).replace("cmdline = ", "cmdline = hold=1 copy=%d " % copy)
         vms["vm%d.conf" % n] = text.replace("name = virtio_witness", "name = vm%d" % n)
-    iso = node.margay_iso(name + "-qemu", vms, {"virtio_witness": tiny.elf("virtio_witness"), "pattern": path},
-                          elf=node.variant("virtio", "VIRTIO=y"))
+    iso = node.margay_iso(name + "-qemu", vms, {"virtio_witness": tiny.elf("virtio_witness"), "pattern": path})
     with node.start(name, "qemu", iso, cpus=4, memory="512M", timeout=TIMEOUT["qemu"],
                     extra=qemu_monitor.arguments(tmp_path)) as running:
         monitor_console.whole_lines(running)

@@ -3,7 +3,7 @@
 ways by checksum, over IPv4 and IPv6; what is handed over uncut, and cut for a driver without offloads; a flood for one that
 takes nothing; and what is refused.
 
-On QEMU, by CONFIG_VIRTIO_NET: TCP between two VMs both ways by checksum, IPv4 and IPv6, one VM with its CPUs' own
+On QEMU: TCP between two VMs both ways by checksum, IPv4 and IPv6, one VM with its CPUs' own
 local APICs and two pairs of queues, the other with emulated ones; by the counters large frames come over whole, for
 an interface with `offload=no` they are cut; 3,000 frames for an interface that is down fill its queue, the rest is
 dropped and counted; a MAC given twice, a segment of one.
@@ -57,7 +57,7 @@ def test_two(direct):
     }
     modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
     name = "virtio-net-" + direct
-    iso = node.margay_iso(name + "-qemu", vms, modules, elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"), check=False)
+    iso = node.margay_iso(name + "-qemu", vms, modules, check=False)
     with node.start(name, "qemu", iso, cpus=3) as running:
         monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
@@ -102,7 +102,7 @@ def test_two_on_bochs():
     vms = {"a.conf": vm_text(1, "lan0", "lan1 mac=" + MAC, "lan2", machine="bochs", kib=kib, name="a", interrupts="direct"),
            "b.conf": vm_text(2, "lan0", "lan1", "lan2 offload=no", machine="bochs", kib=kib, name="b", interrupts="emulated")}
     modules = {"kernel": node.guest_file(node.KERNEL["bochs"]), "initrd": node.guest_file("initrd-drivers")}
-    iso = node.margay_iso("virtio-net-bochs", vms, modules, elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"))
+    iso = node.margay_iso("virtio-net-bochs", vms, modules)
     with node.start("virtio-net", "bochs", iso, cpus=2) as running:
         monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
@@ -156,7 +156,7 @@ def test_isolated_and_mirror():
         text = node.vm_text("qemu", "margay.test=lan margay.lan=%d" % n, name=name, memory="256M")
         vms[name + ".conf"] = text + "net = lan0 mac=02:00:00:00:00:%02x %s\nnet = lan1\n" % (n, words[name])
     modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
-    iso = node.margay_iso("virtio-net-lan-qemu", vms, modules, elf=node.variant("virtio-net", "VIRTIO=y", "VIRTIO_NET=y"))
+    iso = node.margay_iso("virtio-net-lan-qemu", vms, modules)
     with node.start("virtio-net-lan", "qemu", iso, cpus=4, memory="1536M") as running:
         monitor_console.whole_lines(running)
         run = node.Run(running, running.wait())
@@ -205,8 +205,7 @@ def test_what_the_event_index_saves(record_property):
                "b.conf": vm_text(2, "lan0", "lan1", "lan2", name="b")}
         modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
         name = "virtio-net-index-" + word
-        elf = node.variant("virtio-net" if word == "y" else name, "VIRTIO=y", "VIRTIO_NET=y",
-                           *["VIRTIO_EVENT_INDEX=n"] * (word == "n"))
+        elf = node.variant(name, "VIRTIO_EVENT_INDEX=n") if word == "n" else None
         iso = node.margay_iso(name + "-qemu", vms, modules, elf=elf)
         with node.start(name, "qemu", iso, cpus=2) as running:
             monitor_console.whole_lines(running)

@@ -63,7 +63,6 @@ def test_bridge(tmp_path, dma):
     image = passthrough.make_disk("way-out", IMAGE)
     os.symlink(image, tmp_path / "image")
     unit = iommu.UNIT["caching"] if dma == "iommu" else []
-    options = ["VIRTIO=y", "VIRTIO_NET=y"] + ["IOMMU=y"] * (dma == "iommu")
     with nfs_server.Server(root) as server:
         vms = {
             "gate.conf": vm("gate", "margay.test=way-out margay.role=gate margay.drivers=e1000e margay.guests=2 margay.guest=" + (
@@ -75,8 +74,7 @@ def test_bridge(tmp_path, dma):
         }
         name = "way-out-" + dma
         modules = {"kernel": node.guest_file(node.KERNEL["qemu"]), "initrd": node.guest_file("initrd-drivers")}
-        elf = node.variant("virtio-net-iommu" if dma == "iommu" else "virtio-net", *options)
-        iso = node.margay_iso(name, vms, modules, elf=elf)
+        iso = node.margay_iso(name, vms, modules)
         network = ["-netdev", "user,id=net0,tftp=%s" % tmp_path, "-device", "e1000e,netdev=net0,addr=6,mac=" + CARD]
         with node.start(name, "qemu", iso, cpus=3, memory="2G", extra=[*unit, *network], timeout=TIMEOUT) as running:
             monitor_console.whole_lines(running)

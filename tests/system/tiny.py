@@ -41,8 +41,6 @@ class Guest:
         self.end = re.sub(r"^exit=(\d+)$", r"end=exit status=\1", expect)
         self.cpus = int(self._one("CPUS") or 1)
         self.full = self._one("FULL") is not None or (machine in node.NESTED and name not in ON_KVM)
-        # What the default image has not: it runs on another one.
-        self.option = self._one("OPTION")
         self.skipped = self._one("NOT ON " + machine) or self._one("NOT ON " + self.emulator)
         self.ok = expect != "exit=1"
         self.direct, self.direct_reason = direct_table().get(name, ("missing", None))
@@ -83,12 +81,6 @@ def direct_table():
             assert found and found[1] not in table, "tests/guest/direct-mode: " + line
             table[found[1]] = (found[2] or found[3], found[4])
     return table
-
-
-def image_with(option):
-    """An image with all that tests want and the default has not, by such an option; by None the default."""
-    wanted = sorted({Guest(name, "qemu").option for name in names()} - {None} | {"VM_RDT"})
-    return node.variant("options", *("%s=y" % o for o in wanted)) if option else None
 
 
 def names():

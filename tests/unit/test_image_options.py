@@ -99,15 +99,16 @@ def test_section(tmp_path):
 
 def test_name(tmp_path):
     options = tool()
-    named = {"default": {}, "site": {"IOMMU": "y", "VIRTIO": "y"}}
+    named = {"default": {}, "large": {"IOMMU": "y", "VIRTIO": "y"}}
     assert options.name_of({}, named) == "default"
-    assert options.name_of({"IOMMU": "y", "VIRTIO": "y"}, named) == "site"
+    assert options.name_of({"IOMMU": "y", "VIRTIO": "y"}, named) == "large"
     assert options.name_of({"VIRTIO": "y", "SCREEN": "n"}, named) == "default -SCREEN +VIRTIO"
-    assert options.name_of({"IOMMU": "y", "VIRTIO": "y", "SKEW": "7"}, named) == "site SKEW=7"
-    assert options.name_of({"IOMMU": "y", "VIRTIO": "y", "GDB": "y", "SCREEN": "n"}, {"site": named["site"]}) == "site +GDB -SCREEN"
+    assert options.name_of({"IOMMU": "y", "VIRTIO": "y", "SKEW": "7"}, named) == "large SKEW=7"
+    large = {"large": named["large"]}
+    assert options.name_of({"IOMMU": "y", "VIRTIO": "y", "GDB": "y", "SCREEN": "n"}, large) == "large +GDB -SCREEN"
     assert options.name_of({"OPTION_%d" % n: "y" for n in range(20)}, named) == "default with 20 options changed"
     # By Kconfig itself.
-    for lines, name in (("", "default"), ("CONFIG_SCREEN=n\n", "default -SCREEN"), ("CONFIG_IOMMU=y\n", "default +IOMMU")):
+    for lines, name in (("", "default"), ("CONFIG_SCREEN=n\n", "default -SCREEN"), ("CONFIG_GDB=y\n", "default +GDB")):
         config = tmp_path / "config"
         config.write_text(lines)
         said = subprocess.run([os.path.join(TOP, "tools", "image-options"), config], capture_output=True, text=True, check=True)

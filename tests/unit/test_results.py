@@ -125,15 +125,14 @@ def test_older(tmp_path, monkeypatch):
 
 
 def test_files_of_a_test():
-    sriov, time = tested_files.of_file("system/test_sriov.py"), tested_files.of_file("system/test_time.py")
-    for files in sriov, time:
+    gdb, time = tested_files.of_file("system/test_gdb.py"), tested_files.of_file("system/test_time.py")
+    for files in gdb, time:
         assert {"kernel/main.c", "vmm/vm.c", "include/margay/abi.h", "arch/x86_64/boot/entry.asm", "Kconfig", "mk/image.mk",
                 "tools/margay_run.py", "tests/system/node.py"} <= files
         assert "docs/testing.md" not in files and "tests/unit/test_vtd.c" not in files
-    assert "tests/system/test_sriov.py" in sriov and "tests/system/test_sriov.py" not in time
+    assert "tests/system/test_gdb.py" in gdb and "tests/system/test_gdb.py" not in time
     # An option that the test switches on, and which the default image has not.
-    assert "kernel/pci/sriov.c" in sriov and "kernel/pci/sriov.c" not in time
-    assert "vmm/commander/commander.c" not in sriov
+    assert "vmm/gdb/session.c" in gdb and "vmm/gdb/session.c" not in time
 
 
 def test_tests_of_the_full_tier_are_found():

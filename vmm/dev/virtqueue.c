@@ -44,7 +44,7 @@ static void lose(struct virtq *q)
 
 static u16 load(struct virtq *q, const u16 *p)
 {
-	u16 value;
+	u16 value = 0;
 
 	if (likely(!q->is_lost && mc_load16(p, &value)))
 		return value;
