@@ -9,7 +9,6 @@ files-SVM             := arch/x86_64/svm/%
 files-LEAN_EXITS      := arch/x86_64/vmx/lean.c arch/x86_64/svm/lean.c vmm/emulate/lean_mmio.c
 files-MITIGATIONS     := arch/x86_64/cpu/mitigation% arch/x86_64/cpu/microcode_revision.c arch/x86_64/cpu/thunks.asm \
 	arch/x86_64/svm/run_clean.asm arch/x86_64/vmx/run_clean.asm kernel/mitigations.c vmm/memory/split.c
-files-DEEP_HALT       := kernel/boot/cmdline_idle.c
 files-CPU_POWER       := arch/x86_64/cpu/power.c kernel/boot/cmdline_power.c kernel/power.c
 files-MICROCODE       := arch/x86_64/cpu/microcode.c kernel/microcode.c
 files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c \
@@ -66,13 +65,12 @@ files-VIRTIO          := vmm/dev/virtio.c vmm/dev/virtio_blk.c vmm/dev/virtio_co
 	vmm/pci/pci_virtual.c vmm/config/config_disk.c
 files-COMMANDER       := vmm/commander/% vmm/dev/virtio_control.c vmm/config/config_control.c kernel/modules_late.c
 files-VIRTIO_NET      := vmm/dev/virtio_net% vmm/net/% vmm/config/config_net.c
-files-VM_PVCLOCK      := vmm/dev/pvclock.c vmm/pvclock_scale.c
+files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/pvclock_scale.c
 files-VM_TSC_ONLY     := vmm/dev/without_kvm.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
 files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/power_button.c vmm/dev/wake_pin.c
 files-VM_PVPANIC      := vmm/dev/pvpanic.c
 files-VM_RTC          := vmm/dev/rtc.c
-files-VM_POLL_CONTROL := vmm/dev/poll_control.c
 files-VM_WATCHDOG     := vmm/dev/watchdog.c
 files-VM_COUNTERS     := vmm/dev/counters.c
 files-VM_MACHINE_CHECKS := vmm/dev/machine_check.c

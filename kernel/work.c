@@ -120,7 +120,7 @@ static bool sleeps_deep(const struct cpu *cpu)
 		return false;
 	if (!cpu->working)
 		return true;
-	return IS_ENABLED(CONFIG_DEEP_HALT) && !cmdline_of_boot()->idle_halt &&
+	return !cmdline_of_boot()->idle_halt &&
 	       (!cpu->timers || cpu->timers->deadline > rdtsc() + host_tsc_khz() * DEEP_MS);
 }
 

@@ -224,10 +224,10 @@ static const struct {
 	WORD(CONFIG_MITIGATIONS, "mitigate=", parse_mitigate,
 	     "auto, off, or what to force on: spec_ctrl, ibpb_exit, rsb_one, rsb, bhb, thunks, divider, verw, l1d_flush, split"),
 	WORD(CONFIG_SCREEN, "screen=", parse_screen, "none, or seconds from 1 to 600 for a page of the hardware check"),
+	WORD(ALWAYS, "idle=", cmdline_idle, "deep or halt"),
 #if IS_ENABLED(CONFIG_BOOT_LOG) || IS_ENABLED(CONFIG_CORRECTED_ERRORS) || IS_ENABLED(CONFIG_CPU_POWER) || \
-	IS_ENABLED(CONFIG_DEEP_HALT) || IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
+	IS_ENABLED(CONFIG_DIRECT_INTERRUPTS)
 	/* The smallest image does not name all that it lacks. */
-	WORD(CONFIG_DEEP_HALT, "idle=", cmdline_idle, "deep or halt"),
 	WORD(CONFIG_CORRECTED_ERRORS, "corrected=", cmdline_corrected, "exit or minute"),
 	WORD(CONFIG_CPU_POWER, "power=", cmdline_power, "performance, turbo or firmware"),
 	WORD(CONFIG_DIRECT_INTERRUPTS, "x2apic=", cmdline_x2apic, "on or off"),

@@ -43,7 +43,7 @@ WORDS = [
     ("check", "HWCHECK"), ("check=json", "CHECK_JSON"), ("console=mmio:0xfe000000", "CONSOLE_MMIO"),
     ("escape=^A", "MONITOR_CONSOLE"),
     ("gdb=com2,vm0", "GDB"), ("iommu=off", "IOMMU"), ("loglevel=debug", "BOOT_LOG"), ("mitigate=off", "MITIGATIONS"),
-    ("screen=none", "SCREEN"), ("idle=halt", "DEEP_HALT"), ("power=turbo", "CPU_POWER"), ("x2apic=off", "DIRECT_INTERRUPTS"),
+    ("screen=none", "SCREEN"), ("power=turbo", "CPU_POWER"), ("x2apic=off", "DIRECT_INTERRUPTS"),
     ("nmi=panic", "MACHINE_CHECKS"), ("corrected=minute", "CORRECTED_ERRORS"),
 ]
 
