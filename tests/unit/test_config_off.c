@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* UNIT: @tests/unit/test_config_off.sources */
 /* Images without some of the options: keys and words name what they need, and one key is for all ends. */
-#undef CONFIG_VM_FLAT
+#undef CONFIG_NUMA
 #undef CONFIG_VM_SHARING
 #undef CONFIG_VM_PAUSE
 #undef CONFIG_VM_FOLLOW_UP
@@ -49,7 +49,7 @@ static int parse(const char *text)
 static void test_keys(void **)
 {
 	static const char *const cases[][2] = {
-		{ "topology = flat", "f:3: topology: needs CONFIG_VM_FLAT" },
+		{ "topology = flat", "f:3: topology: needs CONFIG_NUMA" },
 		{ "after = a", "f:3: after: needs CONFIG_VM_SHARING" },
 		{ "clock = freeze", "f:3: clock: needs CONFIG_MONITOR_CONSOLE" },
 		{ "on_crash = stop", "f:3: on_crash: needs CONFIG_VM_FOLLOW_UP" },

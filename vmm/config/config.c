@@ -194,7 +194,7 @@ static const struct key keys[] = {
 	{ "remote_memory", WORDS(CONFIG_NUMA, remote_memory, "refuse", "allow") },
 	{ "cache", SETTER(CONFIG_VM_RDT, config_set_cache), LINE(line_rdt) },
 	{ "bandwidth", SETTER(CONFIG_VM_RDT, config_set_bandwidth), LINE(line_rdt) },
-	{ "topology", WORDS(CONFIG_VM_FLAT, flat, "node", "flat") },
+	{ "topology", WORDS(CONFIG_NUMA, flat, "node", "flat") },
 	{ "allow_smt_sharing", WORDS(CONFIG_VM_SHARING, smt_sharing, "no", "yes") },
 	{ "trusted", WORDS(CONFIG_MITIGATIONS, trusted, "no", "yes"), LINE(line_trusted) },
 	{ "clock", WORDS_OF(CONFIG_VM_PAUSE, "CONFIG_VM_PAUSE", "CONFIG_MONITOR_CONSOLE", clock, "follow", "freeze"),

@@ -103,7 +103,7 @@ static void dynamic(const struct cpuid_table *t, const struct cpuid_dynamic *dyn
 static void read_own(const struct cpuid_table *t, const struct cpuid_dynamic *dyn, u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	t->host(t->ctx, leaf, subleaf, out);
-	if (IS_ENABLED(CONFIG_VM_FLAT) && t->flat_vcpus)
+	if (IS_ENABLED(CONFIG_NUMA) && t->flat_vcpus)
 		cpuid_flatten(out, leaf, subleaf, t->flat_vcpus, dyn->apic_id);
 }
 

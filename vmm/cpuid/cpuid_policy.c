@@ -57,7 +57,7 @@ static void add_leaf(struct build *b, u32 leaf, u32 subleaf, bool has_subleaf, s
 		b->full = true;
 		return;
 	}
-	if (IS_ENABLED(CONFIG_VM_FLAT) && b->t->flat_vcpus)
+	if (IS_ENABLED(CONFIG_NUMA) && b->t->flat_vcpus)
 		cpuid_flatten(&r, leaf, subleaf, b->t->flat_vcpus, 0);
 	b->t->entry[b->t->count++] = (struct cpuid_entry){
 		.leaf = leaf, .subleaf = subleaf, .has_subleaf = has_subleaf,
@@ -363,7 +363,7 @@ int cpuid_policy_build(const struct cpuid_input *in, struct cpuid_table *out)
 	memset(out->ext_index, CPUID_NONE, sizeof(out->ext_index));
 	out->host = in->host;
 	out->ctx = in->ctx;
-	out->flat_vcpus = IS_ENABLED(CONFIG_VM_FLAT) && in->flat ? in->nr_vcpus : 0;
+	out->flat_vcpus = IS_ENABLED(CONFIG_NUMA) && in->flat ? in->nr_vcpus : 0;
 	in->host(in->ctx, 0, 0, &r);
 	b.host_max = r.eax;
 	b.intel = !memcmp(&r.ebx, "Genu", 4);
