@@ -39,14 +39,14 @@ enum uart_reg {
 
 static u8 reg_read(const struct uart8250 *u, enum uart_reg reg)
 {
-	if (!IS_ENABLED(CONFIG_CONSOLE_MMIO) || !u->mmio)
+	if (!IS_ENABLED(CONFIG_CONSOLE_TABLES) || !u->mmio)
 		return inb((u16)(u->port + reg));
 	return u->wide ? (u8)mmio_read32(u->mmio + 4 * reg) : mmio_read8(u->mmio + reg);
 }
 
 static void reg_write(const struct uart8250 *u, enum uart_reg reg, u8 value)
 {
-	if (!IS_ENABLED(CONFIG_CONSOLE_MMIO) || !u->mmio)
+	if (!IS_ENABLED(CONFIG_CONSOLE_TABLES) || !u->mmio)
 		outb((u16)(u->port + reg), value);
 	else if (u->wide)
 		mmio_write32(u->mmio + 4 * reg, value);

@@ -50,8 +50,6 @@ static bool move(struct cmdline *c, const struct acpi_uart *u, const char *table
 {
 	struct cmdline at = *c;
 
-	if (u->mmio && !IS_ENABLED(CONFIG_CONSOLE_MMIO))
-		return false;
 	/* The operator has named that for something else. */
 	if (IS_ENABLED(CONFIG_GDB) && is_at(u, false, c->gdb_port))
 		return false;

@@ -91,8 +91,8 @@ static bool parse_console(struct span value, struct cmdline *out)
 	else if (span_is(where, "com2"))
 		c.console_address = 0x2f8;
 	else if (where.n > 4 && !memcmp(where.p, "mmio", 4)) {
-		if (!HAS(CONFIG_CONSOLE_MMIO))
-			return lacks("CONFIG_CONSOLE_MMIO");
+		if (!HAS(CONFIG_CONSOLE_TABLES))
+			return lacks("CONFIG_CONSOLE_TABLES");
 		if (!parse_registers(where, &c))
 			return false;
 	} else if (!span_skip(&where, "0x") || !whole_number(where, 16, 0xfff8, &c.console_address) ||
@@ -214,7 +214,7 @@ static const struct {
 	     IS_ENABLED(CONFIG_CHECK_JSON) ?
 	     "check, or check= with seconds from 1 to 3600, stay, dump and json, each if wanted, with commas between" :
 	     "check, or check= with seconds from 1 to 3600, stay and dump, each if wanted, with commas between"),
-	WORD(ALWAYS, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_MMIO) ?
+	WORD(ALWAYS, "console=", parse_console, IS_ENABLED(CONFIG_CONSOLE_TABLES) ?
 	     "com1, com2, 0x<port>, mmio:0x<address>, mmio32:0x<address> or none, then ,<baud> and ,irq=<number> if wanted" :
 	     "com1, com2, 0x<port> or none, then ,<baud> and ,irq=<number> if wanted"),
 	WORD(CONFIG_MONITOR_CONSOLE, "escape=", parse_escape, "^ and a letter other than j and m, or none"),

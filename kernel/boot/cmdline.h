@@ -49,7 +49,7 @@ struct cmdline {
 
 static inline bool cmdline_console_mmio(const struct cmdline *c)
 {
-	return IS_ENABLED(CONFIG_CONSOLE_MMIO) && c->console == CMDLINE_CONSOLE_MMIO;
+	return IS_ENABLED(CONFIG_CONSOLE_TABLES) && c->console == CMDLINE_CONSOLE_MMIO;
 }
 
 /*

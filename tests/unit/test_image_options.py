@@ -40,7 +40,7 @@ VALUES = [
     ("cpus = 1-3", "VM_SHARING", "3: cpus: a list needs CONFIG_VM_SHARING"),
 ]
 WORDS = [
-    ("check", "HWCHECK"), ("check=json", "CHECK_JSON"), ("console=mmio:0xfe000000", "CONSOLE_MMIO"),
+    ("check", "HWCHECK"), ("check=json", "CHECK_JSON"), ("console=mmio:0xfe000000", "CONSOLE_TABLES"),
     ("escape=^A", "MONITOR_CONSOLE"),
     ("gdb=com2,vm0", "GDB"), ("iommu=off", "IOMMU"), ("loglevel=debug", "BOOT_LOG"), ("mitigate=off", "MITIGATIONS"),
     ("screen=none", "SCREEN"), ("power=turbo", "CPU_POWER"), ("x2apic=off", "DIRECT_INTERRUPTS"),
