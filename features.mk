@@ -17,7 +17,6 @@ files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
 files-AML_RESOURCES   := kernel/acpi/aml_resource.c
 files-CONSOLE_FOLLOWS := kernel/console_follow.c
 files-LOG_TIME        := kernel/console/log_time.c
-files-LOG_KEEP        := kernel/log_keep.c
 files-PLAIN_LINES     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
 	kernel/console/screen_text.c kernel/screen_idle.c
@@ -79,7 +78,7 @@ files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
-files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c vmm/console/% vmm/control.c \
+files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/log_keep.c vmm/console/% vmm/control.c \
 	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/ghes.c

@@ -173,7 +173,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	trap_use_ist();
 	if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		mce_init_cpu();
-	if (IS_ENABLED(CONFIG_LOG_KEEP))
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		log_keep();
 	clock_init();
 	if (IS_ENABLED(CONFIG_LOG_TIME))

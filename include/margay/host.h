@@ -371,7 +371,7 @@ int host_no_memory(const char *who);
 
 /*
  * Calls fn with each of the log's last lines, oldest first; the text is valid during the call only. boot: 0, or 1 for the
- * boot before this one, only in images with LOG_KEEP. False: nothing of it is left.
+ * boot before this one. False: nothing of it is left. Only in images with MONITOR_CONSOLE.
  */
 bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text));
 

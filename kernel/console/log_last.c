@@ -14,7 +14,7 @@ static void pass_log_line(enum loglevel, const char *text, size_t)
 
 bool host_log_last(unsigned boot, unsigned lines, void (*fn)(const char *text))
 {
-	const struct log_ring *log = IS_ENABLED(CONFIG_LOG_KEEP) && boot ? log_before : &printk_log;
+	const struct log_ring *log = boot ? log_before : &printk_log;
 
 	spin_lock(&log_lock);
 	log_last = fn;

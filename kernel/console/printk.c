@@ -42,7 +42,7 @@ static void emit(enum loglevel level, char *text, size_t n)
 	for (size_t i = 0; i < n; i++)
 		store(text[i]);
 	store('\n');
-	if (IS_ENABLED(CONFIG_LOG_KEEP))
+	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		log_keep_add(level, text, n);
 	if (locked)
 		spin_unlock(&ring_lock);

@@ -60,7 +60,7 @@ size_t log_time(char *text, size_t size);
 void log_time_tell(void);
 
 /*
- * Only in images with LOG_KEEP (kernel/log_keep.c): the log's lines also go to a part of the image that no loader writes to,
+ * Only in images with MONITOR_CONSOLE (kernel/log_keep.c): the log's lines also go to a part of the image that no loader writes to,
  * with a checksum, so that the next boot finds them if the machine was reset and not switched off. keep: looks for those of
  * the boot before, says so, and begins; boot CPU, when pages can be had. add: one line, without newline; with the ring's lock.
  */

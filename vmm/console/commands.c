@@ -213,7 +213,7 @@ static void command_log(const struct command_args *args)
 
 static void command_log_before(const struct command_args *args)
 {
-	if (!IS_ENABLED(CONFIG_LOG_KEEP) || !say_last(host_log_last, 1, args))
+	if (!say_last(host_log_last, 1, args))
 		console_say("nothing is left of the log of the boot before: the machine was off, or its memory written to");
 }
 
