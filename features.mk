@@ -56,7 +56,7 @@ files-VM_EMULATE_ALL  := vmm/emulate/arithmetic.c vmm/emulate/exchange.c vmm/emu
 			 vmm/emulate/vector.c arch/x86_64/cpu/vector.c
 files-VM_SHARING      := vmm/config/config_set.c vmm/together.c
 files-VM_RDT          := arch/x86_64/cpu/rdt.c kernel/rdt.c vmm/config/config_rdt.c vmm/console/cache_use.c
-files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/restart_limit.c vmm/restart_pace.c
+files-VM_FOLLOW_UP    := vmm/config/config_ends.c vmm/dev/pvpanic.c vmm/restart_limit.c vmm/restart_pace.c
 files-VM_IOAPIC       := vmm/dev/ioapic.c
 files-VM_UART         := vmm/dev/uart16550.c
 files-VM_LOG          := vmm/output_log.c vmm/config/config_console.c
@@ -68,7 +68,6 @@ files-VM_PVCLOCK      := vmm/dev/poll_control.c vmm/dev/pvclock.c vmm/pvclock_sc
 files-VM_TSC_ONLY     := vmm/dev/without_kvm.c
 files-VM_DEBUG_EXIT   := vmm/dev/debug_exit.c vmm/dev/debug_window.c
 files-VM_POWER_BUTTON := vmm/acpi/acpi_button.c vmm/dev/power_button.c vmm/dev/wake_pin.c
-files-VM_PVPANIC      := vmm/dev/pvpanic.c
 files-VM_RTC          := vmm/dev/rtc.c
 files-VM_WATCHDOG     := vmm/dev/watchdog.c
 files-VM_COUNTERS     := vmm/dev/counters.c

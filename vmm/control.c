@@ -80,7 +80,7 @@ const char *monitor_state_name(const struct monitor_vm *info)
 	if (info->state != MONITOR_VM_OVER || !info->starts)
 		return names[info->state];
 	/* A kernel that cannot even say so any more has panicked, too. */
-	if (IS_ENABLED(CONFIG_VM_PVPANIC) && info->last_end == VM_END_TRIPLE_FAULT)
+	if (IS_ENABLED(CONFIG_VM_FOLLOW_UP) && info->last_end == VM_END_TRIPLE_FAULT)
 		return vm_end_name(VM_END_PANICKED);
 	return vm_end_name(info->last_end);
 }

@@ -30,7 +30,7 @@ static const u8 rtc[] = {
 
 void acpi_put_devices(struct aml *a)
 {
-	if (IS_ENABLED(CONFIG_VM_PVPANIC))
+	if (IS_ENABLED(CONFIG_VM_FOLLOW_UP))
 		aml_bytes(a, pvpanic, sizeof(pvpanic));
 	if (IS_ENABLED(CONFIG_VM_RTC))
 		aml_bytes(a, rtc, sizeof(rtc));
