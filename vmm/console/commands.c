@@ -120,7 +120,7 @@ static void command_press(const struct command_args *args)
 	if (IS_ENABLED(CONFIG_VM_POWER_BUTTON))
 		say_result(NAME(args), with_vm(args->vm, press), "power button pressed");
 	else
-		console_say("%s has no power button: that needs CONFIG_VM_POWER_BUTTON", NAME(args));
+		console_say("%s has no power button: that needs CONFIG_VM_IOAPIC", NAME(args));
 }
 
 static void command_nmi(const struct command_args *args)
