@@ -108,6 +108,17 @@ def test_every_option_is_documented():
     assert [option for option in OPTIONS if "CONFIG_" + option + "`" not in text] == []
 
 
+def test_default_has_what_sites_use():
+    """All but what is for tests and debuggers, whose help says so; the tiny image has none of what sites alone want."""
+    kconf, tiny_kconf = configs.load(), configs.load("tiny")
+    off = {option for option in OPTIONS if not enabled(kconf, option)}
+    assert off == {"GDB", "DEBUG_CLOCK", "DEBUG_FAULT"}
+    assert all(re.search(r"\boff\b", kconf.syms[option].nodes[0].help) for option in off)
+    sites = ("IOMMU", "SRIOV", "VIRTIO", "VIRTIO_NET", "COMMANDER", "VM_COUNTERS", "VM_RDT", "VM_MACHINE_CHECKS", "HEST",
+             "CPU_POWER", "CORRECTED_ERRORS", "VM_CST")
+    assert [option for option in sites if enabled(tiny_kconf, option)] == []
+
+
 def guest_lines(*arguments):
     """(status, what tools/guest-lines prints.)"""
     tool = os.path.join(configs.TOP, "tools", "guest-lines")

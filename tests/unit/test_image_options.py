@@ -5,6 +5,7 @@ Images with other options are made of the built one, by its section .margay_opti
 an option brings is tried with an image that lacks that one alone, and with one that lacks none.
 """
 
+import glob
 import importlib.machinery
 import importlib.util
 import os
@@ -134,6 +135,37 @@ def test_keys(tmp_path, image):
         assert ([line for line in lines if "told the rate of its TSC" not in line], status) == ([], 0), key
         lines, status = check("--each", "--image", image(option), file)
         assert lines[0] == "f.conf:3: %s: needs CONFIG_%s" % (key, needs) and status == 1, (key, lines)
+
+
+def documented():
+    """{(key, value)} of the examples in the documentation, in text or apart; some have several VM files beside each other."""
+    with open(os.path.join(TOP, "vmm", "config", "config.c"), encoding="ascii") as f:
+        known = set(re.findall(r'^\t\{ "(\w+)", ', f.read(), re.MULTILINE))
+    found = set()
+    for path in [os.path.join(TOP, "README.md"), *glob.glob(os.path.join(TOP, "docs", "*.md"))]:
+        # The words of tests are no examples.
+        if os.path.basename(path).startswith("test-"):
+            continue
+        with open(path, encoding="utf-8") as f:
+            text = f.read()
+        lines = [re.sub(r" += +", " = ", line.strip()) for line in re.findall(r"^(?: {4}.*|\w+ +=.*)$", text, re.MULTILINE)]
+        cells = [cell for line in lines for cell in re.split(r" {3,}", line)] + re.findall(r"`(\w+ = [^`]+)`", text)
+        for key, equals, value in (cell.partition(" = ") for cell in cells):
+            if equals and key in known and "\n" not in value:
+                found.add((key, value.split("  #")[0].strip()))
+    return found
+
+
+def test_documented(tmp_path):
+    """The image lacks no option for what an example of the documentation wants."""
+    examples = documented()
+    assert len(examples) > 100 and {"vfs", "disk", "net", "control", "control_may"} <= {key for key, _ in examples}
+    file = tmp_path / "f.conf"
+    for key, value in sorted(examples):
+        rest = [line for line in GOOD.splitlines() if not line.startswith(key + " ")]
+        file.write_text("\n".join([*rest, "%s = %s" % (key, value), ""]), encoding="utf-8")
+        lines, _ = check("--each", "--image", ELF, file)
+        assert not any("needs CONFIG_" in line for line in lines), lines
 
 
 def test_values(tmp_path, image):
