@@ -45,6 +45,8 @@ help:
 	@echo 'make mutants          which of 100 single bugs the tests see (hours; goes on where it stopped); SEED=N: other ones,'
 	@echo '                      MUTANTS= of them; SINCE=COMMIT: 10 in the lines added after it; MINUTES=M: stop then'
 	@echo 'make check            layer rules, conventions of the source, generated documents (seconds)'
+	@echo 'make check-objects    of these, who uses whom in the default image by its symbols (seconds; half a minute where that'
+	@echo '                      is not built); make draw-layers: write it into docs/architecture.md if it is no worse'
 	@echo 'make docs/cpuid.md    write the list of CPU features that guests do not see, from the tables that decide it'
 	@echo 'make docs/test-catalogue.md  write what each test shows, from the first comment of its file'
 	@echo 'make sizes            the size of the image by feature, as a table: build/sizes.md (ten minutes or more)'

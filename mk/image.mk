@@ -89,7 +89,8 @@ $(O)/kernel/version.o: CFLAGS += -DMARGAY_IMAGE='"$(shell sed -n 's/^image //p' 
 $(B)/objects.list: FORCE
 	@mkdir -p $(B)
 	@echo '$(OBJS)' | cmp -s - $@ || echo '$(OBJS)' > $@
-.PHONY: FORCE
+.PHONY: FORCE objects
+objects: $(OBJS) $(B)/objects.list
 
 ifdef CONFIG_SCREEN
 FONT := $(B)/font.o

@@ -62,7 +62,15 @@ sizes: $(B)/auto.conf
 	$(Q)tools/margay_configs.py sizes > $(B)/sizes.md.new && mv $(B)/sizes.md.new $(B)/sizes.md
 	@cat $(B)/sizes.md
 
-check: $(B)/cpuid-list
+# The objects of the default image are judged: this build's, where it makes that image. It is not compiled with LTO.
+DEFAULT_B = $(if $(shell grep -xs 'image default' $(B)/image-options),$(B),$(B)/configs/default)
+.PHONY: check-objects draw-layers
+check-objects draw-layers: $(B)/image-options
+	$(Q)[ $(DEFAULT_B) = $(B) ] || $(MAKE) B=$(DEFAULT_B) default_defconfig
+	$(Q)$(MAKE) B=$(DEFAULT_B) objects
+	@tools/check-objects $(if $(filter draw-layers,$@),--write) $(DEFAULT_B)/objects.list
+
+check: $(B)/cpuid-list check-objects
 	@tools/check-layers
 	@tools/check-source
 	@$(B)/cpuid-list | cmp -s - docs/cpuid.md || { echo 'docs/cpuid.md is old: make docs/cpuid.md' >&2; exit 1; }

@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""`make check` as a test, and the layer check's own control."""
+"""`make check` as a test, and the layer check's own control; tests/unit/test_check_objects.py is the one of the linked image's."""
 
 import os
 import re
 import subprocess
 import sys
 
+import margay_configs
 import node
 import pytest
 
@@ -18,6 +19,13 @@ def tool(name, *arguments):
 def test_layers():
     done = tool("check-layers")
     assert done.returncode == 0, done.stderr
+
+
+def test_linked_image():
+    done = subprocess.run(["make", "B=" + os.path.relpath(node.BUILD, node.TOP), "check-objects"], cwd=node.TOP,
+                          env=margay_configs.environment(), capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    assert re.search(r"^check-objects: \d{3} objects; ", done.stdout, re.MULTILINE)
 
 
 def test_source_conventions():
