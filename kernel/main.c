@@ -26,7 +26,6 @@
 #include "kernel/microcode.h"
 #include "kernel/mitigations.h"
 #include "kernel/modules.h"
-#include "kernel/monitor_start.h"
 #include "kernel/nmi.h"
 #include "kernel/panic.h"
 #include "kernel/pci/pci_core.h"
@@ -165,6 +164,15 @@ static void print_own_memory(u64 per_cpu)
 	       (used - per_cpu) >> 10, (image + tables + held) >> 10, modules_bytes() >> 10);
 }
 
+/* Those above, if there are any, give the CPUs their work. */
+static void start_work(void)
+{
+	extern void (*const __start_host_starts[])(void), (*const __stop_host_starts[])(void);
+
+	for (void (*const *start)(void) = __start_host_starts; start < __stop_host_starts; start++)
+		(*start)();
+}
+
 /* The rest of the way, on the boot CPU's guarded stack. */
 static __attribute__((noreturn, used)) void boot_cpu_main(void)
 {
@@ -213,7 +221,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	clock_refine();
 	print_own_memory(per_cpu);
 	screen_show();
-	monitor_start();
+	start_work();
 	screen_idle_start();
 	work_loop();
 }

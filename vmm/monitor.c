@@ -7,6 +7,7 @@
 #include "vmm/monitor.h"
 
 #include <margay/errno.h>
+#include <margay/host_start.h>
 #include <margay/string.h>
 
 #include "vmm/debugger.h"
@@ -336,7 +337,11 @@ static bool modules_needed(void)
 	return false;
 }
 
-void monitor_start(void)
+/*
+ * Chooses the hardware backend, reads the VM files among the boot modules, makes the VMs and hands their vCPUs to CPUs as work,
+ * which they begin when this has returned.
+ */
+static void monitor_start(void)
 {
 	/* A VM may end on another CPU before the next one here has started. */
 	monitor_get_running();
@@ -358,3 +363,4 @@ void monitor_start(void)
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		monitor_not_busy();
 }
+HOST_START(monitor_start);

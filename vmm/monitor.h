@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* The monitor: its one entry from the kernel, and what an operator's console may ask of it. */
+/* The monitor: what an operator's console and the other rooms may ask of it. */
 #ifndef VMM_MONITOR_H
 #define VMM_MONITOR_H
 
@@ -7,13 +7,6 @@
 
 struct hvm_feature;
 struct vm_config;
-
-/*
- * Chooses the hardware backend, reads the VM files among the boot modules,
- * makes the VMs and hands their vCPUs to CPUs as work. On the boot CPU,
- * interrupts off; the vCPUs run once it has returned to the work loop.
- */
-void monitor_start(void);
 
 /*
  * The first backend that this machine is able for becomes `hvm`; tell() as
