@@ -55,14 +55,15 @@ static const char *const names[NR_EXCEPTIONS] = {
 	[VEC_CP] = "#CP control protection",
 };
 
-/* 4 bytes each, and 8 more after every 16 (trap_stubs.inc); run_clean.asm of VT-x has one of its own. */
+/* 4 bytes each, and 8 more after every 16 (trap_stubs.inc); all NMIs go to what has registered for them (run_clean.asm of VT-x). */
 static u64 stub(unsigned vector)
 {
-	extern const u8 trap_nmi_entry[] __attribute__((weak));
+	extern const u64 __start_nmi_entries[], __stop_nmi_entries[];
+	const u64 *registered = __start_nmi_entries;
 	const u8 *first = trap_stubs;
 
-	if (IS_ENABLED(CONFIG_MITIGATIONS) && vector == VEC_NMI && trap_nmi_entry)
-		return (u64)trap_nmi_entry;
+	if (IS_ENABLED(CONFIG_MITIGATIONS) && vector == VEC_NMI && registered < __stop_nmi_entries)
+		return *registered;
 	if (vector >= VECTOR_TIMER) {
 		vector -= VECTOR_TIMER - VECTOR_FIRST;
 	} else if (vector >= VECTOR_FIRST) {

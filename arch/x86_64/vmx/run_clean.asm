@@ -36,7 +36,7 @@ again:
 	jmp	vmx_enter_clean.begin
 %endif
 
-; All NMIs: trap.c has it in the gate in place of the stub. Before an entry one that is noted leads to .kicked.
+; All NMIs: trap.c has it, by nmi_entries, in the gate in place of the stub. Before an entry one that is noted leads to .kicked.
 global trap_nmi_entry
 trap_nmi_entry:
 	push	rax
@@ -62,6 +62,9 @@ trap_nmi_entry:
 	pop	rax
 	lfence			; not by a wrong prediction
 	jmp	trap_stubs + 2 * 4
+
+section nmi_entries progbits alloc noexec nowrite align=8
+	dq trap_nmi_entry
 
 section .nmi_table progbits alloc noexec nowrite align=8
 	dq vmx_enter_clean.begin, vmx_enter_clean.open, vmx_enter_clean.kicked
