@@ -3,7 +3,6 @@
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/ioapic.h"
-#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/console/printk.h"
 #include "kernel/irq.h"
@@ -21,7 +20,7 @@ void irq_init(void)
 		ioapic_add(madt->ioapic[i].address, madt->ioapic[i].gsi_base);
 }
 
-void upcall_local_nmis(void)
+void irq_local_nmis(void)
 {
 	const struct madt_info *madt = acpi.madt;
 

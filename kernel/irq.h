@@ -8,6 +8,9 @@
 /* Adds the MADT's I/O APICs. After ACPI and apic_init(). */
 void irq_init(void);
 
+/* The inputs of the calling CPU's local APIC that are NMI by the MADT. */
+void irq_local_nmis(void);
+
 /*
  * In images with DIRECT_INTERRUPTS (x2apic.c): whether x2APIC mode is wanted, for apic_init(), by the DMAR and x2apic= of the
  * command line; then a line where it stays off for that (host_x2apic_off()). Once each.

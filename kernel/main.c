@@ -228,6 +228,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 
 void kernel_start(u64 mbi_phys, u64 load_base)
 {
+	upcall_start();
 	paging_set_load_base(load_base);
 	cpu_init_boot();
 	read_boot_info(mbi_phys);

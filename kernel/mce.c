@@ -237,7 +237,7 @@ static bool may_end(enum mc_place place, const struct look *look)
 	       (place == MC_IN_ACCESS && look->used != HOST_LOST_UNKNOWN && look->mcg_status & MCG_STATUS_EIPV);
 }
 
-enum mc_outcome upcall_machine_check(enum mc_place place)
+enum mc_outcome mce_taken(enum mc_place place)
 {
 	struct cpu *cpu = this_cpu();
 	struct look look = { .taken = true };

@@ -5,9 +5,13 @@
 
 #include <margay/types.h>
 #include "arch/x86_64/cpu/mce.h"
+#include "arch/x86_64/cpu/upcall.h"
 
 /* Switches the calling CPU's banks on, and tells what they hold of the time before. After the log and the per-CPU data. */
 void mce_init_cpu(void);
+
+/* The calling CPU's machine check: upcall_machine_check(). */
+enum mc_outcome mce_taken(enum mc_place place);
 
 /* Looks for errors that no machine check tells, every ten seconds: called where a CPU looks around anyway. And at once. */
 void mce_look(void);

@@ -5,7 +5,6 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
-#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/console/console.h"
 #include "kernel/console/printk.h"
 #include "kernel/panic.h"
@@ -200,9 +199,8 @@ void panic(const char *fmt, ...)
 	vpanic(fmt, ap);
 }
 
-/* By the names that the monitor and the CPU layer have for it. */
+/* By the name that the monitor has for it. */
 void host_panic(const char *fmt, ...) __attribute__((alias("panic")));
-void upcall_panic(const char *fmt, ...) __attribute__((alias("panic")));
 
 void panic_trap(const struct trap_frame *f, const char *what)
 {

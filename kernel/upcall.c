@@ -5,24 +5,22 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/upcall.h"
 #include "kernel/console/printk.h"
+#include "kernel/iommu/iommu.h"
+#include "kernel/irq.h"
+#include "kernel/mce.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/nmi.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "kernel/upcall.h"
 
-void upcall_trap(const struct trap_frame *frame, const char *what)
-{
-	panic_trap(frame, what);
-}
-
-void upcall_nmi(void)
+static void nmi(void)
 {
 	nmi_taken();
 	panic_stop_here();
 }
 
-void upcall_device_fault(const volatile void *reg)
+static void device_fault(const volatile void *reg)
 {
 	struct cpu *cpu = this_cpu();
 
@@ -38,7 +36,7 @@ void upcall_use_page_pool(void)
 	use_pool = true;
 }
 
-u64 upcall_table_page(void)
+static u64 table_page(void)
 {
 	u64 pa = 0;
 	void *page;
@@ -54,4 +52,21 @@ u64 upcall_table_page(void)
 	if (!pa)
 		panic("no memory for page tables");
 	return pa;
+}
+
+void upcall_start(void)
+{
+	static const struct upcalls kernel = {
+		.log = vprintk_error,
+		.panic = vpanic,
+		.trap = panic_trap,
+		.nmi = nmi,
+		.machine_check = IS_ENABLED(CONFIG_MACHINE_CHECKS) ? mce_taken : NULL,
+		.local_nmis = irq_local_nmis,
+		.device_fault = device_fault,
+		.route = IS_ENABLED(CONFIG_IOMMU) ? iommu_route_input : NULL,
+		.table_page = table_page,
+	};
+
+	upcall_register(&kernel);
 }

@@ -4,7 +4,6 @@
 
 #include <margay/host.h>
 #include <margay/spinlock.h>
-#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/console/console.h"
 
 /* Long enough for any holder that still runs; one that does not (interrupted by #MC) must not silence the log. */
@@ -83,17 +82,19 @@ void host_log_quiet(const char *fmt, ...)
 	va_end(ap);
 }
 
+void vprintk_error(const char *fmt, va_list ap)
+{
+	log_from(LOGLEVEL_ERROR, "margay: ", fmt, ap);
+}
+
 void printk_error(const char *fmt, ...)
 {
 	va_list ap;
 
 	va_start(ap, fmt);
-	log_from(LOGLEVEL_ERROR, "margay: ", fmt, ap);
+	vprintk_error(fmt, ap);
 	va_end(ap);
 }
-
-/* By the name that the CPU layer has for it. */
-void upcall_log(const char *fmt, ...) __attribute__((alias("printk_error")));
 
 #if IS_ENABLED(CONFIG_BOOT_LOG)
 void printk(const char *fmt, ...)

@@ -16,6 +16,7 @@
 
 /* One line of the hypervisor itself: "margay: " is put in front, no newline at the end. */
 void printk_error(const char *fmt, ...) __printf(1, 2);
+void vprintk_error(const char *fmt, va_list ap) __printf(1, 0);
 #if IS_ENABLED(CONFIG_BOOT_LOG)
 void printk(const char *fmt, ...) __printf(1, 2);
 void printk_debug(const char *fmt, ...) __printf(1, 2);

@@ -9,7 +9,6 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/string.h>
-#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/percpu.h"
@@ -299,7 +298,7 @@ static int lead(u32 gsi, u32 apic_id, u32 how)
 	return works ? n : -EIO;
 }
 
-int upcall_route(u32 gsi, u32 apic_id, u64 *entry)
+int iommu_route_input(u32 gsi, u32 apic_id, u64 *entry)
 {
 	int n;
 

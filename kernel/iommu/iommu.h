@@ -69,6 +69,9 @@ void iommu_faults_take(void);
  */
 const char *iommu_remap(void);
 
+/* interrupts.c: upcall_route() of arch/x86_64/cpu/upcall.h. */
+int iommu_route_input(u32 gsi, u32 apic_id, u64 *entry);
+
 /* dmar_scope.c: does a structure of the DMAR (a DRHD, an RMRR, a SATC) name the function, or a bridge above it? */
 bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const struct pci_function *f);
 /* dmar_scope.c: does firmware say that it sends by another's requester ID, or an I/O APIC by its? Of an IVRS. */

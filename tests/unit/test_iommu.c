@@ -1184,18 +1184,18 @@ static void test_interrupts(void **)
 		host_iommu_forget(&many[count]);
 	assert_int_equal(host_iommu_message(USB, &kept[USB], 32, &four), 0);
 	/* Inputs: of the second I/O APIC, and the first; their entries are nobody's else. */
-	assert_int_equal(upcall_route(4, 300, &input), 0);
+	assert_int_equal(iommu_route_input(4, 300, &input), 0);
 	assert_true(input == (4ull << 32 | 0x2400));
 	check_entry(1, 4, (struct interrupt){ .apic_id = 300, .source = 0xf0f7, .mode = 4 });
 	input = 0x1a045;
-	assert_int_equal(upcall_route(26, 7, &input), 0);
+	assert_int_equal(iommu_route_input(26, 7, &input), 0);
 	check_entry(0, 2, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
 	host_iommu_close(26);
 	assert_true(!entry[0][2].filled && entry[1][4].filled);
 	/* A unit that does not answer. */
 	silent = true;
 	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 2, &many[0]), -EIO);
-	assert_int_equal(upcall_route(26, 7, &input), -EIO);
+	assert_int_equal(iommu_route_input(26, 7, &input), -EIO);
 }
 
 /* A table has room for all VFs that there can be. Functions get less than they want where less is left, or nothing, alone. */
@@ -1273,21 +1273,21 @@ static void test_ivrs(void **)
 		assert_true(!entry[1][n].filled && entry[1][n].i.source == 0x101);
 	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[3]), 0);
 	/* Inputs, each by an entry that is taken for it, and given back; NMIs pass as they are, not to high IDs. */
-	assert_int_equal(upcall_route(4, 300, &input), -ERANGE);
-	assert_int_equal(upcall_route(4, 5, &input), 0);
+	assert_int_equal(iommu_route_input(4, 300, &input), -ERANGE);
+	assert_int_equal(iommu_route_input(4, 5, &input), 0);
 	assert_true(entry[1][0xf7].filled && entry[1][0xf7].i.source == 0xf0f7);
-	assert_int_equal(upcall_route(26, 7, &level), 0);
+	assert_int_equal(iommu_route_input(26, 7, &level), 0);
 	assert_true(level >> 32 == 0x50);
 	check_entry(0, 0x50, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
 	level = 0x1a046;
-	assert_int_equal(upcall_route(26, 7, &level), 0);
+	assert_int_equal(iommu_route_input(26, 7, &level), 0);
 	check_entry(0, 0x50, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x46, .level = true });
 	host_iommu_close(26);
 	assert_true(!entry[0][0x50].filled && entry[1][0xf7].filled);
 	host_iommu_close(26);
 	for (unsigned n = 0x10; n < 0x20; n++)
 		entry[0][n].filled = true;
-	assert_int_equal(upcall_route(26, 7, &level), -ENOSPC);
+	assert_int_equal(iommu_route_input(26, 7, &level), -ENOSPC);
 }
 
 /* As before the boot. */
@@ -1314,9 +1314,9 @@ static void refuses(const char *why)
 	assert_false(host_iommu_wide());
 	assert_int_equal(host_iommu_message(FAR, &kept[FAR], 1, &msi), 0);
 	assert_true(msi.address == 0x1234 && !msi.entries);
-	assert_int_equal(upcall_route(4, 254, &input), 0);
+	assert_int_equal(iommu_route_input(4, 254, &input), 0);
 	assert_int_equal(input, 0x2400);
-	assert_int_equal(upcall_route(4, 255, &input), -ERANGE);
+	assert_int_equal(iommu_route_input(4, 255, &input), -ERANGE);
 	host_iommu_close(4);
 	forget_units();
 }
@@ -1365,8 +1365,8 @@ static void test_narrow(void **)
 		expect(IN_USE "and interrupts contained\n");
 		assert_string_equal(remap_log, "0:1024 1:512 2:256 ");
 		assert_false(host_iommu_wide());
-		assert_int_equal(upcall_route(4, 255, &input), -ERANGE);
-		assert_int_equal(upcall_route(4, 254, &input), 0);
+		assert_int_equal(iommu_route_input(4, 255, &input), -ERANGE);
+		assert_int_equal(iommu_route_input(4, 254, &input), 0);
 		forget_units();
 	}
 }

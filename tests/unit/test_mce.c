@@ -374,7 +374,7 @@ static void test_used(void **)
 		bank[i ? 3 : 1].misc = 2 << 6 | 6;
 		bank[2].status = VAL;
 		mcg_status = 6;
-		assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_GOES_ON);
+		assert_int_equal(mce_taken(MC_IN_GUEST), MC_GOES_ON);
 		assert_int_equal(ended, 1);
 		assert_int_equal(used_page, 0x5002 + i * 0x1000);
 		assert_int_equal(host_memory_lost_in(0x5000 + i * 0x1000, 0x10000), 0x5000 + i * 0x1000);
@@ -388,7 +388,7 @@ static void test_used(void **)
 		bank[1].misc = bank[2].misc = i ? 1 << 6 : 2 << 6 | 6;
 		bank[1].status = i ? 0 : bank[1].status;
 		mcg_status = 7;
-		assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_GOES_ON);
+		assert_int_equal(mce_taken(MC_IN_GUEST), MC_GOES_ON);
 		assert_int_equal(used_page, HOST_LOST_UNKNOWN);
 	}
 	ended = 1;
@@ -396,7 +396,7 @@ static void test_used(void **)
 	bank[1].status = VAL | UC | S | AR | WHERE;
 	mcg_status = 7;
 	lines[0] = 0;
-	assert_int_equal(upcall_machine_check(MC_IN_ROOT), MC_STOPS);
+	assert_int_equal(mce_taken(MC_IN_ROOT), MC_STOPS);
 	assert_int_equal(ended, 1);
 	assert_non_null(strstr(lines, "machine check: CPU 3 cannot go on: MCG_STATUS 0x7\n"));
 }
@@ -420,7 +420,7 @@ static void test_access(void **)
 		bank[1].misc = table[i].misc;
 		mcg_status = table[i].mcg_status;
 		this.failed_page = 0;
-		assert_int_equal(upcall_machine_check(MC_IN_ACCESS), table[i].outcome);
+		assert_int_equal(mce_taken(MC_IN_ACCESS), table[i].outcome);
 		assert_int_equal(host_failed_page(), table[i].outcome == MC_ACCESS_FAILS ? 0xa000 : 0);
 		assert_true(!ended && !firmware_asked);
 		assert_int_equal(mcg_status, table[i].outcome == MC_STOPS ? table[i].mcg_status : 0);
@@ -432,7 +432,7 @@ static void test_access(void **)
 	bank[1].status = VAL | UC | ADDRV;
 	bank[1].address = 0xb123;
 	mcg_status = 7;
-	assert_int_equal(upcall_machine_check(MC_IN_ACCESS), MC_ACCESS_FAILS);
+	assert_int_equal(mce_taken(MC_IN_ACCESS), MC_ACCESS_FAILS);
 	assert_int_equal(host_failed_page(), 0xb000);
 }
 
@@ -449,7 +449,7 @@ static void test_firmware(void **)
 		reset(NULL);
 		by_firmware = table[i].verdict;
 		mcg_status = table[i].mcg_status;
-		assert_int_equal(upcall_machine_check(table[i].of_guest ? MC_IN_GUEST : MC_IN_ROOT),
+		assert_int_equal(mce_taken(table[i].of_guest ? MC_IN_GUEST : MC_IN_ROOT),
 				 table[i].goes_on ? MC_GOES_ON : MC_STOPS);
 		assert_int_equal(firmware_asked, table[i].asked);
 		assert_int_equal(ended, table[i].asked && table[i].verdict == MCE_USED);
@@ -459,7 +459,7 @@ static void test_firmware(void **)
 	reset(NULL);
 	bank[0].status = VAL;
 	mcg_status = 7;
-	assert_true(upcall_machine_check(MC_IN_GUEST) == MC_GOES_ON && !firmware_asked && !ended);
+	assert_true(mce_taken(MC_IN_GUEST) == MC_GOES_ON && !firmware_asked && !ended);
 }
 
 /*
@@ -488,7 +488,7 @@ static void test_core(void **)
 		bank[2].address = 0xd0000 + i * PAGE_SIZE;
 		bank[2].misc = 2 << 6 | 6;
 		mcg_status = table[i / 3].mcg_status;
-		assert_int_equal(upcall_machine_check(guest ? MC_IN_GUEST : MC_IN_ACCESS), outcome);
+		assert_int_equal(mce_taken(guest ? MC_IN_GUEST : MC_IN_ACCESS), outcome);
 		assert_int_equal(ended, outcome == MC_GOES_ON);
 		assert_true(!ended || used_page == HOST_LOST_UNKNOWN);
 		/* What ends the node is left in the bank. */
@@ -502,7 +502,7 @@ static void test_core(void **)
 	bank[2] = bank[1];
 	bank[2].status |= OVER;
 	mcg_status = 7;
-	assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_GOES_ON);
+	assert_int_equal(mce_taken(MC_IN_GUEST), MC_GOES_ON);
 	assert_int_equal(used_page, HOST_LOST_UNKNOWN);
 	/* The page that the bank does name is known. */
 	assert_int_equal(host_memory_lost_in(0xd0000, 0xe0000), 0xd1000);
@@ -516,7 +516,7 @@ static void test_told_once(void **)
 		bank[i % 3].address = 0xc000 + i;
 		bank[i % 3].misc = 2 << 6 | 6;
 		mcg_status = 7;
-		assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_GOES_ON);
+		assert_int_equal(mce_taken(MC_IN_GUEST), MC_GOES_ON);
 		assert_true(ended == i + 1 && used_page == 0xc003 && uncorrected == i + 1);
 	}
 	expect("machine check: CPU 3, bank 0: memory is lost that was in use here: status 0xad80000000000000 address 0xc000 "
@@ -527,7 +527,7 @@ static void test_told_once(void **)
 		bank[0].address = GIB(1) + i * PAGE_SIZE;
 		bank[0].misc = 2 << 6 | 6;
 		lines[0] = 0;
-		upcall_machine_check(MC_IN_GUEST);
+		mce_taken(MC_IN_GUEST);
 		assert_non_null(strstr(lines, "memory is lost that was in use here"));
 	}
 	/* What ends the node is told each time. */
@@ -535,7 +535,7 @@ static void test_told_once(void **)
 		bank[0].status = VAL | UC | S | AR | WHERE | PCC;
 		bank[0].address = 0xc000;
 		lines[0] = 0;
-		assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_STOPS);
+		assert_int_equal(mce_taken(MC_IN_GUEST), MC_STOPS);
 		assert_non_null(strstr(lines, "not to be recovered from"));
 	}
 }
@@ -544,22 +544,22 @@ static void test_fatal(void **)
 {
 	bank[2].status = VAL | UC | PCC;
 	mcg_status = 5;
-	assert_int_equal(upcall_machine_check(MC_IN_GUEST), MC_STOPS);
+	assert_int_equal(mce_taken(MC_IN_GUEST), MC_STOPS);
 	assert_true(bank[2].status && mcg_status && !ended);
 	expect("machine check: CPU 3, bank 2: not to be recovered from: status 0xa200000000000000 address 0 misc 0\n"
 	       "machine check: CPU 3 cannot go on: MCG_STATUS 0x5\n");
 	/* Nothing found: told to all CPUs, and another's. But only where this one can go on. */
 	reset(NULL);
 	mcg_status = 5;
-	assert_true(upcall_machine_check(MC_IN_GUEST) == MC_GOES_ON && !mcg_status && !ended);
-	assert_true(upcall_machine_check(MC_IN_ROOT) == MC_STOPS);
+	assert_true(mce_taken(MC_IN_GUEST) == MC_GOES_ON && !mcg_status && !ended);
+	assert_true(mce_taken(MC_IN_ROOT) == MC_STOPS);
 	mcg_status = 1;
-	assert_int_equal(upcall_machine_check(MC_IN_ROOT), MC_GOES_ON);
+	assert_int_equal(mce_taken(MC_IN_ROOT), MC_GOES_ON);
 	bank[0].status = VAL | UC | S | WHERE;
 	bank[0].address = 0x9000;
 	bank[0].misc = 2 << 6 | 12;
 	mcg_status = 1;
-	assert_true(upcall_machine_check(MC_IN_ROOT) == MC_GOES_ON && !ended && !bank[0].status);
+	assert_true(mce_taken(MC_IN_ROOT) == MC_GOES_ON && !ended && !bank[0].status);
 	assert_int_equal(host_memory_lost_in(0x8000, 0xa000), 0x9000);
 }
 

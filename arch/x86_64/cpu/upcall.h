@@ -1,15 +1,19 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * What the CPU layer asks of the kernel above it, which includes nothing of
- * this layer's users: implemented by kernel/upcall.c, but for upcall_route(). Callable from the first
- * line of C on; none of them sleeps.
+ * What the CPU layer asks of the kernel above it, by a table that the kernel gives it in its first line of C: none of the calls
+ * is made before. None of them sleeps.
  */
 #ifndef ARCH_CPU_UPCALL_H
 #define ARCH_CPU_UPCALL_H
 
+#include <margay/string.h>
 #include <margay/types.h>
 
 struct trap_frame;
+struct upcalls;
+
+/* From now on what is called below is what stands there. */
+void upcall_register(const struct upcalls *kernel);
 
 /* One log line, without a trailing newline and without "margay: ". */
 void upcall_log(const char *fmt, ...) __printf(1, 2);
@@ -64,5 +68,18 @@ int upcall_route(u32 gsi, u32 apic_id, u64 *entry);
 
 /* A zeroed page for a page table: its physical address, in reach of phys_to_virt(). Panics when there is none. */
 u64 upcall_table_page(void);
+
+/* All of them. NULL: never called in this image. */
+struct upcalls {
+	void (*log)(const char *fmt, va_list ap) __printf(1, 0);
+	void (*panic)(const char *fmt, va_list ap) __printf(1, 0) __attribute__((noreturn));
+	void (*trap)(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
+	void (*nmi)(void);
+	enum mc_outcome (*machine_check)(enum mc_place place);
+	void (*local_nmis)(void);
+	void (*device_fault)(const volatile void *reg);
+	int (*route)(u32 gsi, u32 apic_id, u64 *entry);
+	u64 (*table_page)(void);
+};
 
 #endif
