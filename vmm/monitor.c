@@ -10,7 +10,6 @@
 #include <margay/host_start.h>
 #include <margay/string.h>
 
-#include "vmm/debugger.h"
 #include "vmm/follow_up.h"
 #include "vmm/hvm.h"
 #include "vmm/output_log.h"
@@ -21,12 +20,7 @@
 #define VM_PREFIX "vm:"
 #define LAST_WORDS 60 /* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
 
-const struct hvm_ops *hvm;
-struct hvm_caps hvm_caps;
-const struct debugger *debugger;
-
 extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
-extern const struct hvm_ops *const __start_hvm_backends[], *const __stop_hvm_backends[];
 
 struct spinlock monitor_lock;
 struct slot monitor_slots[MONITOR_MAX_VMS];
@@ -42,31 +36,14 @@ static void tell_missing(const struct hvm_feature *f)
 		host_log("margay: %s lacks \"%s\": %s", f->backend, f->name, f->where);
 }
 
-int monitor_find_backend(void (*tell)(const struct hvm_feature *f))
-{
-	int result = -ENODEV;
-
-	for (const struct hvm_ops *const *b = __start_hvm_backends; b < __stop_hvm_backends; b++) {
-		int err = (*b)->probe(&hvm_caps, tell);
-
-		if (!err) {
-			hvm = *b;
-			return 0;
-		}
-		if (err != -ENODEV)
-			result = err;
-	}
-	return result;
-}
-
 static bool choose_backend(void)
 {
-	int err = monitor_find_backend(tell_missing);
+	int err = hvm_find_backend(tell_missing);
 
 	if (!err && IS_ENABLED(CONFIG_BOOT_LOG))
 		host_log("margay: virtualization: %s", hvm->name);
 	else if (err == -ENODEV)
-		host_log("margay: no virtualization: %s that this image supports", MONITOR_NO_BACKEND);
+		host_log("margay: no virtualization: %s that this image supports", HVM_NO_BACKEND);
 	return !err;
 }
 

@@ -5,17 +5,7 @@
 
 #include "vmm/vm_end.h"
 
-struct hvm_feature;
 struct vm_config;
-
-/*
- * The first backend that this machine is able for becomes `hvm`; tell() as
- * hvm_ops.h has it. 0, or -errno of struct hvm_ops.probe(). Boot CPU; again and
- * again, if no VM runs.
- */
-int monitor_find_backend(void (*tell)(const struct hvm_feature *f));
-/* What -ENODEV means. */
-#define MONITOR_NO_BACKEND "CPUID shows neither VT-x (leaf 1 ECX bit 5) nor SVM (leaf 0x80000001 ECX bit 2)"
 
 /* For a service: no VM starts but by the operator's command. */
 void monitor_start_none(void);

@@ -669,7 +669,7 @@ static const struct hvm_ops backends[] = {
 	{ .name = "SVM/NPT", .probe = svm_probe, .cpu_on = svm_on, .cpu_off = nothing_off },
 };
 
-int monitor_find_backend(void (*teller)(const struct hvm_feature *f))
+int hvm_find_backend(void (*teller)(const struct hvm_feature *f))
 {
 	int result = -ENODEV;
 

@@ -18,7 +18,7 @@
 #define CPUS 3
 
 static struct {
-	int find_error;          /* of monitor_find_backend() */
+	int find_error;          /* of hvm_find_backend() */
 	bool feature_missing;    /* ... and with it, or alone: an optional one */
 	int cpu_on_error[CPUS];
 	bool silent_cpu;         /* CPU 2 never runs what it is given */
@@ -55,7 +55,7 @@ static void cpu_off(void)
 
 static const struct hvm_ops backend = { .name = "test", .cpu_on = cpu_on, .cpu_off = cpu_off };
 
-int monitor_find_backend(void (*teller)(const struct hvm_feature *f))
+int hvm_find_backend(void (*teller)(const struct hvm_feature *f))
 {
 	if (machine.find_error == -ENODEV)
 		return -ENODEV;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: tests/unit/fake_host.c vmm/follow_up.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: tests/unit/fake_host.c vmm/follow_up.c vmm/hvm.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /* What follows a VM's end: whether it starts again, what its slot is then, and what an operator is told. */
 #include <setjmp.h>
 #include <stdarg.h>

@@ -147,10 +147,10 @@ static bool check_virtualization(void)
 	int err;
 
 	wanted_required = true;
-	err = monitor_find_backend(tell);
+	err = hvm_find_backend(tell);
 	if (err == -ENODEV)
 		feature(MISSING, "virtualization", "%s: enable VT-x, SVM or \"virtualization\" in the setup; no VM can run",
-			MONITOR_NO_BACKEND);
+			HVM_NO_BACKEND);
 	return !err && check_each_cpu();
 }
 
@@ -272,7 +272,7 @@ static void check_performance(unsigned seconds)
 
 	host_platform(&p);
 	wanted_required = false;
-	monitor_find_backend(tell);
+	hvm_find_backend(tell);
 	check_x2apic();
 	check_clock();
 	check_numa(&p);
