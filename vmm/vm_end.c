@@ -2,7 +2,6 @@
 /* See vm_end.h. */
 #include "vmm/vm_end.h"
 
-#include "vmm/commander.h"
 #include "vmm/vcpu.h"
 #include "vmm/vm.h"
 
@@ -21,9 +20,30 @@ const char *vm_end_name(enum vm_end why)
 	return end_name[why];
 }
 
+static bool has_died(const struct vm *vm)
+{
+	for (unsigned i = 0; i < vm->nr_vcpus; i++)
+		if (vm->vcpus[i]->died)
+			return true;
+	return false;
+}
+
+/* on_crash = dump: is such an end none? The VM stays as it is then, paused, for who reads it. */
+static bool keeps(struct vm *vm, enum vm_end why)
+{
+	/* What cannot start, or has lost a CPU, perhaps since, is VM_END_CRASH, too. */
+	if (vm->config->then[ENDING_CRASH] != THEN_DUMP || vm->end != VM_RUNNING ||
+	    (why != VM_END_PANICKED && why != VM_END_TRIPLE_FAULT && why != VM_END_WATCHDOG &&
+	     (why != VM_END_CRASH || vm->kept || !has_died(vm))))
+		return false;
+	if (!vm->kept)
+		vm_tell(vm, "has crashed (%s): it is kept for its dump; stop or restart it then", vm_end_name(why));
+	return true;
+}
+
 bool vm_end(struct vm *vm, enum vm_end why)
 {
-	enum vm_end none = VM_RUNNING, *end = IS_ENABLED(CONFIG_COMMANDER) && commander_keeps(vm, why) ? &vm->kept : &vm->end;
+	enum vm_end none = VM_RUNNING, *end = IS_ENABLED(CONFIG_COMMANDER) && keeps(vm, why) ? &vm->kept : &vm->end;
 	bool first = __atomic_compare_exchange_n(end, &none, why, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 
 	for (unsigned i = 0; i < vm->nr_vcpus; i++)

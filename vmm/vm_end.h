@@ -27,7 +27,7 @@ enum vm_end {
 
 /*
  * Ends the VM: the first reason wins, every vCPU leaves its loop. Or, with on_crash = dump, a crash keeps it paused in place of
- * that (commander_keeps()). Was it this one? From any CPU and any handler.
+ * that (keeps()). Was it this one? From any CPU and any handler.
  */
 bool vm_end(struct vm *vm, enum vm_end why);
 const char *vm_end_name(enum vm_end why);

@@ -18,7 +18,6 @@
 #include "tests/fuzz/fiber.h"
 #include "tests/fuzz/fuzz.h"
 #include "tests/unit/cpuid_recorded.h"
-#include "vmm/commander.h"
 /* With its static state: each run starts anew. */
 #include "vmm/monitor.c"
 #include "vmm/output_log.c"
@@ -31,12 +30,6 @@ static void no_service(void)
 {
 }
 MONITOR_SERVICE(no_service);
-
-/* No VM commands here: none is kept for who would read it. */
-bool commander_keeps(struct vm *, enum vm_end)
-{
-	return false;
-}
 
 /* The scheduler is none of the CPUs: what it does to a VM kicks all of them. */
 #define NO_CPU FAKE_CPUS

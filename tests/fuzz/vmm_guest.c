@@ -396,12 +396,6 @@ static void make_exit(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exi
 		exit->insn_len = (u8)MAX(plain_insns[exit->reason].n, exit->reason == VMEXIT_CR ? 3 : 1);
 }
 
-/* Nothing commands. */
-bool commander_lets_have(const struct vm_config *, unsigned)
-{
-	return true;
-}
-
 void vmm_guest(struct vcpu *vcpu, struct fake_vcpu *f, struct vmexit *exit)
 {
 	struct fuzz_in *in = &world.in;

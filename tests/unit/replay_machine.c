@@ -234,12 +234,6 @@ const struct host_cpu_info *host_cpu_info(unsigned cpu)
 
 struct slot monitor_slots[MONITOR_MAX_VMS];
 
-/* Nothing commands. */
-bool commander_lets_have(const struct vm_config *, unsigned)
-{
-	return true;
-}
-
 int host_cpu_assign(unsigned cpu, struct host_work *work)
 {
 	replay_cpu = cpu;

@@ -414,10 +414,9 @@ static void test_files(void **)
 	assert_string_equal(monitor_slots[1].config->file, "a.conf");
 	assert_int_equal(ask(COMMANDER_CREATE, "b.conf\nname = a\n" VM), EINVAL);
 	/* Which CPUs the planner may take. */
-	for (unsigned cpu = 0; cpu < 4; cpu++) {
-		assert_int_equal(commander_lets_have(monitor_slots[1].config, cpu), cpu == 1 || cpu == 2);
-		assert_true(commander_lets_have(&service_config, cpu));
-	}
+	for (unsigned cpu = 0; cpu < 4; cpu++)
+		assert_int_equal(!!(monitor_slots[1].config->let_cpus[0] & BIT(cpu)), cpu == 1 || cpu == 2);
+	assert_null(service_config.let_cpus);
 	assert_int_equal(ask(COMMANDER_START, "a"), 0);
 	assert_int_equal(ask(COMMANDER_DESTROY, "a"), EBUSY);
 	service_config.control.may |= MAY_MODULES;
@@ -649,31 +648,16 @@ static void test_registers(void **)
 	assert_int_equal(ask(COMMANDER_REGISTERS, "t x"), EINVAL);
 }
 
-/* Which ends leave the VM as it is. */
-static void test_keeps(void **)
+/* What a VM is that its crash has left as it was (tests/unit/test_vm_end.c). */
+static void test_kept(void **)
 {
 	commander_begin("dump, destroy, create");
 	commander_there(true);
-	for (enum vm_end why = VM_END_POWEROFF; why <= VM_END_CRASH; why++) {
-		bool keeps = why == VM_END_TRIPLE_FAULT || why == VM_END_PANICKED || why == VM_END_WATCHDOG;
-
-		assert_int_equal(commander_keeps(&there.vm, why), keeps);
-	}
-	there_vcpu[1].died = true;
-	assert_true(commander_keeps(&there.vm, VM_END_CRASH));
-	there.vm.end = VM_END_STOPPED;
-	assert_false(commander_keeps(&there.vm, VM_END_PANICKED));
-	there.vm.end = VM_RUNNING;
 	there.vm.kept = VM_END_CRASH;
-	/* A CPU that does not answer since is an end. */
-	assert_true(commander_keeps(&there.vm, VM_END_WATCHDOG));
-	assert_false(commander_keeps(&there.vm, VM_END_CRASH));
 	assert_true(vm_paused(&there.vm));
 	assert_int_equal(ask(COMMANDER_RESUME, "t"), EPERM);
 	assert_int_equal(ask(COMMANDER_SHOW, "t"), 0);
 	assert_non_null(strstr(text(), "\tstate=crashed\t"));
-	there.vm.config = &service_config;
-	assert_false(commander_keeps(&there.vm, VM_END_PANICKED));
 }
 
 /* The pages of an answer are its lines, each once and in order, whatever is counted for the first time between them. */
@@ -739,7 +723,7 @@ int main(void)
 		cmocka_unit_test(test_room),
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
-		cmocka_unit_test(test_registers), cmocka_unit_test(test_keeps), cmocka_unit_test(test_pages),
+		cmocka_unit_test(test_registers), cmocka_unit_test(test_kept), cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_restart),
 	};
 

@@ -22,12 +22,6 @@ static unsigned plans;
 struct slot monitor_slots[MONITOR_MAX_VMS];
 static bool online[FAKE_CPUS]; /* as the last plan saw them */
 
-/* Of what the VM that commands hands out, CPU 1 alone. */
-bool commander_lets_have(const struct vm_config *c, unsigned cpu)
-{
-	return !c->created || cpu == 1;
-}
-
 static int refuses; /* what each plan says */
 
 /* Each plan finds what the one before has not taken. */
@@ -91,19 +85,21 @@ static void test_second_try(void **)
 /* A VM that the one that commands has made gets CPUs that it may hand out. */
 static void test_handed_out(void **)
 {
+	static const u8 handed_out[VM_CPUS_MAX / 8] = { BIT(1) };
+
 	for (unsigned made = 0; made < 2; made++) {
 		struct vm *vm = new_vm();
 
 		fake_host.nr_cpus = FAKE_CPUS;
 		for (unsigned i = 0; i < FAKE_CPUS; i++)
 			fake_host.cpus[i].online = true;
-		config.created = made;
+		config.let_cpus = made ? handed_out : NULL;
 		assert_int_equal(place_vm(vm), 0);
 		for (unsigned i = 0; i < FAKE_CPUS; i++)
 			assert_int_equal(online[i], !made || i == 1);
 		unplace_vm(vm);
 	}
-	config.created = false;
+	config.let_cpus = NULL;
 }
 
 /* It is never there. */

@@ -200,25 +200,3 @@ int commander_memory(const struct vm_config_control *control, unsigned, struct s
 		return commander_refuse(ENODEV, "%s does not run", s->config->name);
 	return r ? 0 : commander_refuse(EFAULT, "%s has no memory at 0x%lx", s->config->name, at);
 }
-
-/* ---- on_crash = dump ----------------------------------------------------------------------------- */
-
-static bool has_died(const struct vm *vm)
-{
-	for (unsigned i = 0; i < vm->nr_vcpus; i++)
-		if (vm->vcpus[i]->died)
-			return true;
-	return false;
-}
-
-bool commander_keeps(struct vm *vm, enum vm_end why)
-{
-	/* What cannot start, or has lost a CPU, perhaps since, is VM_END_CRASH, too. */
-	if (vm->config->then[ENDING_CRASH] != THEN_DUMP || vm->end != VM_RUNNING ||
-	    (why != VM_END_PANICKED && why != VM_END_TRIPLE_FAULT && why != VM_END_WATCHDOG &&
-	     (why != VM_END_CRASH || vm->kept || !has_died(vm))))
-		return false;
-	if (!vm->kept)
-		vm_tell(vm, "has crashed (%s): it is kept for its dump; stop or restart it then", vm_end_name(why));
-	return true;
-}

@@ -77,18 +77,6 @@ bool vms_name_module(const char *name)
 	return staging && names_module(&staged, name);
 }
 
-bool commander_lets_have(const struct vm_config *config, unsigned cpu)
-{
-	/* What another CPU destroys meanwhile stays readable, but not in the slot. */
-	for (const struct slot *s = monitor_slots; config->created && s < slots_end(); s++) {
-		const struct vm_config *c = __atomic_load_n(&s->config, __ATOMIC_ACQUIRE);
-
-		if (c && c->control.commands)
-			return c->control.cpus[cpu / 8] & BIT(cpu % 8);
-	}
-	return !config->created;
-}
-
 /* ---- create ------------------------------------------------------------------------------- */
 
 static void tell(const char *text)
@@ -275,6 +263,7 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 	memcpy(s->file, file, sizeof(file));
 	s->config->file = s->file;
 	s->config->created = true;
+	s->config->let_cpus = control->cpus;
 	if (s == slots_end())
 		__atomic_store_n(&monitor_nr_slots, monitor_nr_slots + 1, __ATOMIC_RELEASE);
 	spin_unlock(&monitor_lock);

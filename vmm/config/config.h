@@ -146,7 +146,9 @@ struct vm_config {
 	unsigned line_name, line_kernel, line_initrd, line_cmdline, line_cpus, line_clock, line_memory, line_after, line_pci,
 		 line_facts, line_dma, line_fault, line_on_end, line_on_one, line_trusted, line_direct,
 		 line_ipi, line_cstates, line_counters, line_rdt, line_mce, line_pvclock, line_vfs, line_control, line_may;
-	bool created;                     /* not by the parser: it came from the VM that commands */
+	/* Not by the parser: it came from the VM that commands, which lets it have these CPUs, a bit for each; NULL: all. */
+	bool created;
+	const u8 *let_cpus;
 	struct vm_config_control control; /* default: nothing */
 };
 

@@ -6,7 +6,6 @@
 #include <margay/host_rdt.h>
 #include <margay/string.h>
 
-#include "vmm/commander.h"
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/plan/plan.h"
@@ -30,6 +29,11 @@ struct spinlock place_lock; /* guards place_owners[] and the order of plan and t
 const struct vm *place_owners[PLAN_CPUS];
 static u64 kept; /* bytes of VMs that are over: vm_keep_extents(); guarded by place_lock */
 
+static bool may_have(const struct vm_config *config, unsigned cpu)
+{
+	return !IS_ENABLED(CONFIG_COMMANDER) || !config->let_cpus || config->let_cpus[cpu / 8] & BIT(cpu % 8);
+}
+
 /* The machine as it is now. Under the lock. */
 static void survey(struct plan_host *h, const struct vm_config *config)
 {
@@ -40,7 +44,7 @@ static void survey(struct plan_host *h, const struct vm_config *config)
 	for (unsigned i = 0; i < PLAN_CPUS && (info = host_cpu_info(i)); i++, h->nr_cpus++)
 		h->cpu[i] = (struct plan_cpu){
 			.apic_id = info->apic_id, .node = (u16)info->node,
-			.online = info->online && (!IS_ENABLED(CONFIG_COMMANDER) || commander_lets_have(config, i)),
+			.online = info->online && may_have(config, i),
 			.owner = place_owners[i] ? place_owners[i]->name : NULL,
 			.shares = place_owners[i] && place_owners[i]->config->smt_sharing,
 		};
