@@ -8,8 +8,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/boot/bootinfo.h"
-#include "kernel/boot/cmdline.h"
+#include "kernel/boot/boot.h"
 #include "kernel/console/console.h"
 #include "kernel/console/gdb_port.h"
 #include "kernel/console/printk.h"
@@ -44,22 +43,9 @@
 /* Called by entry.asm on the boot stack, with the boot tables: the first 4 GiB are in the direct map. */
 void kernel_start(u64 mbi_phys, u64 load_base) __attribute__((noreturn));
 
-static struct bootinfo bootinfo;
-static struct cmdline cmdline;
-
 static void report_cmdline(const char *line)
 {
 	printk_error("command line: %s", line);
-}
-
-const struct cmdline *cmdline_of_boot(void)
-{
-	return &cmdline;
-}
-
-const struct bootinfo *bootinfo_of_boot(void)
-{
-	return &bootinfo;
 }
 
 unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
@@ -67,41 +53,41 @@ unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 	/* Thousands of lines are nothing for a screen. */
 	bool line = IS_ENABLED(CONFIG_HWCHECK) && serial_mode() != SERIAL_NONE;
 
-	*stay = cmdline.check_stay;
-	*dump = line && cmdline.check_dump;
-	*json = line && cmdline.check_json;
-	if (!line && (cmdline.check_dump || cmdline.check_json))
+	*stay = boot_cmdline.check_stay;
+	*dump = line && boot_cmdline.check_dump;
+	*json = line && boot_cmdline.check_json;
+	if (!line && (boot_cmdline.check_dump || boot_cmdline.check_json))
 		printk_error("check: no serial line: no dump, no JSON");
-	return cmdline.check;
+	return boot_cmdline.check;
 }
 
 static void read_boot_info(u64 mbi_phys)
 {
-	const char *error = bootinfo_parse(phys_to_virt(mbi_phys), BOOT_MAP_SIZE - mbi_phys, &bootinfo);
+	const char *error = bootinfo_parse(phys_to_virt(mbi_phys), BOOT_MAP_SIZE - mbi_phys, &boot_info);
 
-	cmdline_parse(error ? "" : bootinfo.cmdline, &cmdline, report_cmdline);
-	printk_set_level(cmdline.loglevel);
-	panic_set_reboot(cmdline.panic);
+	cmdline_parse(error ? "" : boot_info.cmdline, &boot_cmdline, report_cmdline);
+	printk_set_level(boot_cmdline.loglevel);
+	panic_set_reboot(boot_cmdline.panic);
 	/*
 	 * A port works at once; registers in memory need the final page tables, and firmware's tables may name another than the
 	 * port of habit. Where there is none the log stays in memory.
 	 */
-	if (!cmdline_console_mmio(&cmdline))
-		(void)(cmdline.console_named ? console_init : console_start)(&cmdline);
+	if (!cmdline_console_mmio(&boot_cmdline))
+		(void)(boot_cmdline.console_named ? console_init : console_start)(&boot_cmdline);
 	if (error)
 		panic("boot information: %s", error);
 }
 
 static void print_memory_map(void)
 {
-	for (unsigned i = 0; i < bootinfo.nr_ranges; i++) {
-		const struct boot_range *r = &bootinfo.range[i];
+	for (unsigned i = 0; i < boot_info.nr_ranges; i++) {
+		const struct boot_range *r = &boot_info.range[i];
 
 		printk("memory %012lx-%012lx %s", r->start, r->end - 1, boot_memory_name(r->type));
 	}
-	if (bootinfo.left_out)
-		printk_error("memory: the firmware's map has %u pieces too many: not used", bootinfo.left_out);
-	printk("memory: %lu MiB usable", bootinfo_usable(&bootinfo) >> 20);
+	if (boot_info.left_out)
+		printk_error("memory: the firmware's map has %u pieces too many: not used", boot_info.left_out);
+	printk("memory: %lu MiB usable", bootinfo_usable(&boot_info) >> 20);
 }
 
 /* The final page tables, and with them the end of everything that entry.asm set up but its stack. */
@@ -112,8 +98,8 @@ static void init_memory(u64 load_base)
 	struct extent keep = { 0 };
 	unsigned count = 0;
 
-	for (unsigned i = 0; i < bootinfo.nr_ranges; i++) {
-		const struct boot_range *r = &bootinfo.range[i];
+	for (unsigned i = 0; i < boot_info.nr_ranges; i++) {
+		const struct boot_range *r = &boot_info.range[i];
 
 		if (r->type == BOOT_MEMORY_USABLE)
 			ram[count++] = (struct phys_range){ r->start, r->end - r->start };
@@ -122,12 +108,12 @@ static void init_memory(u64 load_base)
 		keep = (struct extent){ .start = ERRATUM_HLE_START, .end = ERRATUM_HLE_END };
 		printk("memory: %#lx-%#lx is left out: an elided lock there may hang this CPU", keep.start, keep.end - 1);
 	}
-	if (pmem_init(&bootinfo, load_base, load_base + (u64)(image_end - image_start), keep))
+	if (pmem_init(&boot_info, load_base, load_base + (u64)(image_end - image_start), keep))
 		panic("no usable memory map");
 	paging_init(ram, count);
-	if (cmdline_console_mmio(&cmdline))
-		(void)console_init(&cmdline);
-	screen_init(&bootinfo, &cmdline);
+	if (cmdline_console_mmio(&boot_cmdline))
+		(void)console_init(&boot_cmdline);
+	screen_init(&boot_info, &boot_cmdline);
 }
 
 static void init_numa(void)
@@ -198,23 +184,23 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		power_tell();
 	host_own_bytes(&per_cpu);
 	irq_init();
-	pci_init(acpi.mcfg, &bootinfo);
+	pci_init(acpi.mcfg, &boot_info);
 	/* Before anything interrupts, and goes by it. */
 	iommu_init();
-	console_interrupt_init(&cmdline);
+	console_interrupt_init(&boot_cmdline);
 	if (IS_ENABLED(CONFIG_GDB))
-		gdb_port_init(&cmdline);
+		gdb_port_init(&boot_cmdline);
 	poweroff_init();
-	modules_init(&bootinfo);
+	modules_init(&boot_info);
 	if (IS_ENABLED(CONFIG_SMBIOS))
-		smbios_init(&bootinfo);
+		smbios_init(&boot_info);
 	if (IS_ENABLED(CONFIG_PCI_FACTS))
 		pci_route_facts();
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		alarm_init();
 	if (IS_ENABLED(CONFIG_HEST))
 		ghes_init();
-	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && cmdline.corrected_in_time)
+	if (IS_ENABLED(CONFIG_CORRECTED_ERRORS) && boot_cmdline.corrected_in_time)
 		corrected_tell();
 	else if (IS_ENABLED(CONFIG_MACHINE_CHECKS))
 		printk("machine checks: corrected errors are looked for where a CPU leaves its guest");
@@ -233,13 +219,13 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	cpu_init_boot();
 	read_boot_info(mbi_phys);
 	printk("Margay %s, image %s, loaded at %#lx by %s, firmware %s", host_version(), host_image(), load_base,
-	       bootinfo.loader[0] ? bootinfo.loader : "an unnamed loader", bootinfo.efi ? "UEFI" : "BIOS");
+	       boot_info.loader[0] ? boot_info.loader : "an unnamed loader", boot_info.efi ? "UEFI" : "BIOS");
 	print_memory_map();
 	pci_masters_off();
 
 	/* What the CPU can do may be another with it. */
 	if (IS_ENABLED(CONFIG_MICROCODE))
-		microcode_init(&bootinfo);
+		microcode_init(&boot_info);
 	if (features_init())
 		panic("this CPU cannot run Margay");
 	features_setup_cpu();
@@ -251,8 +237,8 @@ void kernel_start(u64 mbi_phys, u64 load_base)
 	printk("CPU: %s, family %#x model %#x stepping %u", cpu_features.brand[0] ? cpu_features.brand : "no name",
 	       cpu_features.family, cpu_features.model, cpu_features.stepping);
 	init_memory(load_base);
-	acpi_init(&bootinfo);
-	console_find(&cmdline);
+	acpi_init(&boot_info);
+	console_find(&boot_cmdline);
 	iommu_release();
 	init_numa();
 	if (apic_init(highest_apic_id(), IS_ENABLED(CONFIG_DIRECT_INTERRUPTS) && x2apic_wanted()))

@@ -87,7 +87,7 @@ static inline bool bootinfo_is_usable(const struct bootinfo *bi, u64 from, u64 t
 
 const char *boot_memory_name(enum boot_memory type);
 
-/* What was parsed at boot; kernel/main.c has it. */
+/* What was parsed at boot; boot.c has it. */
 const struct bootinfo *bootinfo_of_boot(void);
 
 #endif

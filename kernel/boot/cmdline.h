@@ -59,7 +59,7 @@ static inline bool cmdline_console_mmio(const struct cmdline *c)
  */
 unsigned cmdline_parse(const char *text, struct cmdline *out, void (*report)(const char *line));
 
-/* What the boot loader gave; kernel/main.c has it. */
+/* What the boot loader gave; boot.c has it. */
 const struct cmdline *cmdline_of_boot(void);
 
 #endif
