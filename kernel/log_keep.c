@@ -45,7 +45,7 @@ static bool valid(const struct kept *k)
 	return sum == k->sum;
 }
 
-void log_keep_add(enum loglevel level, const char *text, size_t n)
+static void log_keep_add(enum loglevel level, const char *text, size_t n)
 {
 	if (!kept)
 		return;
@@ -55,6 +55,9 @@ void log_keep_add(enum loglevel level, const char *text, size_t n)
 	put(kept, '\n');
 	cpu_clflush(&kept->log.head);
 }
+
+static const struct log_part keep_part = { .keep = log_keep_add };
+LOG_PART(keep_part);
 
 static void count(enum loglevel, const char *, size_t)
 {

@@ -5,6 +5,10 @@
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
 
+/* Before a port is found nothing comes of it. */
+static const struct log_part console_part = { .show = console_log };
+LOG_PART(console_part);
+
 bool console_works(void)
 {
 	return serial_mode() != SERIAL_NONE;

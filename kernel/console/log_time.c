@@ -12,7 +12,7 @@ void host_log_times(bool on)
 	off = !on;
 }
 
-size_t log_time(char *text, size_t size)
+static size_t log_time(char *text, size_t size)
 {
 	static u64 first;
 	u64 now = host_tsc(), khz = host_tsc_khz(), ms;
@@ -25,6 +25,9 @@ size_t log_time(char *text, size_t size)
 	ms = khz && now > first ? (now - first) / khz : 0;
 	return (size_t)snprintf(text, size, "[%5lu.%03lu] ", ms / 1000, ms % 1000);
 }
+
+static const struct log_part time_part = { .stamp = log_time };
+LOG_PART(time_part);
 
 void log_time_tell(void)
 {

@@ -4,7 +4,6 @@
 
 #include <margay/host.h>
 #include <margay/spinlock.h>
-#include "kernel/console/console.h"
 
 /* Long enough for any holder that still runs; one that does not (interrupted by #MC) must not silence the log. */
 #define LOCK_TRIES 1000000u
@@ -12,6 +11,30 @@
 static struct spinlock ring_lock; /* guards this */
 struct log_ring printk_log;
 static enum loglevel shown = LOGLEVEL_INFO;
+
+extern const struct log_part *const __start_log_parts[], *const __stop_log_parts[];
+
+static size_t stamp(char *text, size_t size)
+{
+	for (const struct log_part *const *p = __start_log_parts; p < __stop_log_parts; p++)
+		if ((*p)->stamp)
+			return (*p)->stamp(text, size);
+	return 0;
+}
+
+static void keep(enum loglevel level, const char *text, size_t n)
+{
+	for (const struct log_part *const *p = __start_log_parts; p < __stop_log_parts; p++)
+		if ((*p)->keep)
+			(*p)->keep(level, text, n);
+}
+
+static void show(const char *text, size_t n)
+{
+	for (const struct log_part *const *p = __start_log_parts; p < __stop_log_parts; p++)
+		if ((*p)->show)
+			(*p)->show(text, n);
+}
 
 static bool lock_ring(void)
 {
@@ -41,18 +64,17 @@ static void emit(enum loglevel level, char *text, size_t n)
 	for (size_t i = 0; i < n; i++)
 		store(text[i]);
 	store('\n');
-	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
-		log_keep_add(level, text, n);
+	keep(level, text, n);
 	if (locked)
 		spin_unlock(&ring_lock);
 	if (level <= shown)
-		console_log(text, n);
+		show(text, n);
 }
 
 static __printf(3, 0) void log_from(enum loglevel level, const char *source, const char *fmt, va_list ap)
 {
 	char text[HOST_LOG_LINE + 1];
-	size_t n = IS_ENABLED(CONFIG_LOG_TIME) ? log_time(text, sizeof(text)) : 0;
+	size_t n = stamp(text, sizeof(text));
 	int more;
 
 	memcpy(text + n, source, strlen(source));
@@ -155,7 +177,7 @@ void printk_last(const struct log_ring *log, unsigned lines, void (*fn)(enum log
 static void replay_line(enum loglevel level, const char *text, size_t n)
 {
 	if (level <= shown)
-		console_log(text, n);
+		show(text, n);
 }
 
 void printk_replay(void)

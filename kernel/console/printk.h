@@ -54,19 +54,31 @@ extern struct log_ring printk_log;
 void printk_last(const struct log_ring *log, unsigned lines, void (*fn)(enum loglevel level, const char *text, size_t length));
 
 /*
- * Only in images with LOG_TIME: puts the time since the first line, "[    1.234] ", where a line begins, and returns its
- * length, which is less than size (32 or more); 0.000 until the clock's rate is known. tell: one line with the wall clock's.
+ * What has a part in each line of the log registers itself (linker section), so that the log uses nobody: it works before and
+ * below all of them. Of one kind there is one in an image at most; NULL: it has no part in that.
  */
-size_t log_time(char *text, size_t size);
+struct log_part {
+	/* Puts what stands in front of the line; returns its length, which is less than size (32 or more). */
+	size_t (*stamp)(char *text, size_t size);
+	/* The line without newline, whether it is shown or not. With the ring's lock. */
+	void (*keep)(enum loglevel level, const char *text, size_t n);
+	/* The same, if it is shown, without the lock. */
+	void (*show)(const char *text, size_t n);
+};
+#define LOG_PART(part) static const struct log_part *const part##_entry __used __section("log_parts") = &(part)
+
+/*
+ * Only in images with LOG_TIME: each line begins with the time since the first, "[    1.234] "; 0.000 until the clock's rate is
+ * known. A line with the wall clock's.
+ */
 void log_time_tell(void);
 
 /*
  * Only in images with MONITOR_CONSOLE (kernel/log_keep.c): the log's lines also go to a part of the image that no loader writes to,
- * with a checksum, so that the next boot finds them if the machine was reset and not switched off. keep: looks for those of
- * the boot before, says so, and begins; boot CPU, when pages can be had. add: one line, without newline; with the ring's lock.
+ * with a checksum, so that the next boot finds them if the machine was reset and not switched off. Looks for those of
+ * the boot before, says so, and begins; boot CPU, when pages can be had.
  */
 void log_keep(void);
-void log_keep_add(enum loglevel level, const char *text, size_t n);
 extern struct log_ring *log_before; /* NULL: nothing of it is left */
 
 #endif

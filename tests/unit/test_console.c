@@ -55,15 +55,6 @@ void *mmio_map_type(u64, u64, bool)
 	return NULL;
 }
 
-void log_keep_add(enum loglevel, const char *, size_t)
-{
-}
-
-size_t log_time(char *, size_t)
-{
-	return 0;
-}
-
 static unsigned outputs, shows;
 static bool screen_panics;
 static unsigned anews;

@@ -41,13 +41,15 @@ void printk(const char *fmt, ...)
 	va_end(ap);
 }
 
+extern const struct log_part *const __start_log_parts[];
+
 static const char *stamp(u64 at)
 {
 	static char text[32];
 
 	tsc = at;
 	memset(text, 'x', sizeof(text));
-	text[log_time(text, sizeof(text))] = 0;
+	text[__start_log_parts[0]->stamp(text, sizeof(text))] = 0;
 	return text;
 }
 
