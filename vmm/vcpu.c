@@ -52,13 +52,6 @@ void vcpu_destroy(struct vcpu *vcpu)
 	host_pages_free(vcpu, 1);
 }
 
-void vcpu_kick(struct vcpu *vcpu)
-{
-	vcpu_look(vcpu);
-	if (vcpu->cpu != host_cpu_this())
-		host_cpu_kick(vcpu->cpu);
-}
-
 int vcpu_call(struct vcpu *vcpu, void (*fn)(struct vcpu *vcpu))
 {
 	void (*none)(struct vcpu *vcpu) = NULL;

@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What has a vCPU look at what others have changed, wherever it is. */
+#include <margay/host.h>
+
+#include "vmm/vcpu.h"
+
+void vcpu_kick(struct vcpu *vcpu)
+{
+	vcpu_look(vcpu);
+	if (vcpu->cpu != host_cpu_this())
+		host_cpu_kick(vcpu->cpu);
+}
