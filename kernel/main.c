@@ -41,7 +41,7 @@
 #include "kernel/work.h"
 
 /* Called by entry.asm on the boot stack, with the boot tables: the first 4 GiB are in the direct map. */
-void kernel_start(u64 mbi_phys, u64 load_base) __attribute__((noreturn));
+void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top) __attribute__((noreturn));
 
 static void report_cmdline(const char *line)
 {
@@ -67,7 +67,7 @@ static void read_boot_info(u64 mbi_phys)
 
 	cmdline_parse(error ? "" : boot_info.cmdline, &boot_cmdline, report_cmdline);
 	printk_set_level(boot_cmdline.loglevel);
-	panic_set_reboot(boot_cmdline.panic);
+	panic_set_reboot(boot_cmdline.panic, reboot);
 	/*
 	 * A port works at once; registers in memory need the final page tables, and firmware's tables may name another than the
 	 * port of habit. Where there is none the log stays in memory.
@@ -212,9 +212,10 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	work_loop();
 }
 
-void kernel_start(u64 mbi_phys, u64 load_base)
+void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 {
 	upcall_start();
+	panic_boot_stack(stack, stack_top);
 	paging_set_load_base(load_base);
 	cpu_init_boot();
 	read_boot_info(mbi_phys);

@@ -9,7 +9,6 @@
 #include "kernel/console/printk.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
-#include "kernel/poweroff.h"
 #include "kernel/symbols.h"
 
 #define LOG_LINES 12
@@ -20,6 +19,8 @@
 
 static void (*report)(void);
 static unsigned reboot_seconds;
+static void (*restart)(void) __attribute__((noreturn));
+static u64 boot_stack, boot_stack_top;
 static u32 panicking; /* index + 1 of the CPU that panics */
 
 static __attribute__((noreturn)) void halt(void)
@@ -74,9 +75,16 @@ void host_panic_report(void (*fn)(void))
 	report = fn;
 }
 
-void panic_set_reboot(unsigned seconds)
+void panic_set_reboot(unsigned seconds, void (*reboot)(void) __attribute__((noreturn)))
 {
 	reboot_seconds = seconds;
+	restart = reboot;
+}
+
+void panic_boot_stack(u64 bottom, u64 top)
+{
+	boot_stack = bottom;
+	boot_stack_top = top;
 }
 
 /* By the TSC, whose rate is not known before the clock is: then at once. */
@@ -135,7 +143,7 @@ static void end(void)
 		halt();
 	printk_error("the node restarts in %u s", reboot_seconds);
 	wait_seconds(reboot_seconds);
-	reboot();
+	restart();
 }
 
 /* A return address (after = 1) may lie behind the function that called: what does not return is called last. */
@@ -152,12 +160,11 @@ static void show_address(const char *what, u64 addr, unsigned after)
 
 static bool on_known_stack(u64 frame)
 {
-	extern const u8 boot_stack[], boot_stack_top[];
 	const struct cpu *cpu = this_cpu();
 
 	if (!IS_ALIGNED(frame, 8))
 		return false;
-	if (frame >= (u64)boot_stack && frame + 16 <= (u64)boot_stack_top)
+	if (frame >= boot_stack && frame + 16 <= boot_stack_top)
 		return true;
 	for (unsigned i = 0; i < CPU_STACKS; i++)
 		if (cpu->stack[i].top && frame >= cpu->stack[i].bottom && frame + 16 <= cpu->stack[i].top)

@@ -20,8 +20,11 @@ void vpanic(const char *fmt, va_list ap) __printf(1, 0) __attribute__((noreturn)
 /* For an exception: `what` names it. */
 void panic_trap(const struct trap_frame *frame, const char *what) __attribute__((noreturn));
 
-/* What follows the report: 0 halts, else the node restarts after so many seconds. */
-void panic_set_reboot(unsigned seconds);
+/* What follows the report: 0 halts, else the node restarts by this function after so many seconds. */
+void panic_set_reboot(unsigned seconds, void (*reboot)(void) __attribute__((noreturn)));
+
+/* The stack of the boot, on which a backtrace may be, too. */
+void panic_boot_stack(u64 bottom, u64 top);
 
 /* For the NMI handler: halts when another CPU has panicked, else returns. Takes no lock. */
 void panic_stop_here(void);

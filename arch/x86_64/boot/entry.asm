@@ -212,6 +212,8 @@ long_mode:
 	mov gs, eax
 	mov esi, edi                            ; load_base
 	mov edi, ebp                            ; mbi_phys
+	mov rdx, boot_stack
+	mov rcx, rsp                            ; its top
 	xor ebp, ebp                            ; ends the backtrace
 	call kernel_start
 .stop:
@@ -238,6 +240,5 @@ boot_pdpt_low:  resb 4096
 boot_pdpt_high: resb 4096
 boot_pd_image:  resb 4096
 boot_pd:        resb 4 * 4096
-global boot_stack, boot_stack_top
 boot_stack:     resb 16384
 boot_stack_top:
