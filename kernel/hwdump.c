@@ -7,34 +7,21 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/bootinfo.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/hwdump.h"
 #include "kernel/iommu/release.h"
 #include "kernel/pci/pci_core.h"
 
 #define IOMMU_REGISTERS 8 /* of 64 bits; none of them changes by being read */
 
-static struct {
-	const void *p;
-	size_t size;
-} found[XSDT_MAX + 3]; /* root pointer, list, tables, DSDT */
-static unsigned nr_found;
-
-void hwdump_note(const void *p, size_t size)
-{
-	if (nr_found == ARRAY_SIZE(found))
-		return;
-	found[nr_found].p = p;
-	found[nr_found++].size = size;
-}
-
 static void dump_acpi(host_dump_item item)
 {
-	for (unsigned i = 0; i < nr_found; i++) {
-		const char *name = i ? ((const struct acpi_sdt *)found[i].p)->signature : "RSDP";
+	const struct acpi_piece *piece;
+
+	for (unsigned i = 0; (piece = acpi_noted(i)); i++) {
+		const char *name = i ? ((const struct acpi_sdt *)piece->p)->signature : "RSDP";
 		/* These two hold a licence key. */
 		bool secret = i && (!memcmp(name, "MSDM", 4) || !memcmp(name, "SLIC", 4));
 
-		item(secret ? NULL : found[i].p, found[i].size, "acpi %.4s %lx", name, virt_to_phys(found[i].p));
+		item(secret ? NULL : piece->p, piece->size, "acpi %.4s %lx", name, virt_to_phys(piece->p));
 	}
 }
 

@@ -27,6 +27,16 @@ void smbios_init(const struct bootinfo *bi);
 /* The instance-th table of a signature, mapped whole and its checksum good, or NULL. */
 const struct acpi_sdt *acpi_table(const char signature[4], unsigned instance);
 
+/*
+ * In images with HWCHECK: what the firmware says, as it was read, in order: the root pointer, then RSDT or XSDT, then the
+ * tables. In the direct map or the image, and there it stays. NULL past the last.
+ */
+struct acpi_piece {
+	const void *p;
+	size_t size;
+};
+const struct acpi_piece *acpi_noted(unsigned i);
+
 /* NULL: absent or malformed; the last two also without CONFIG_IOMMU_TABLES. */
 extern struct acpi {
 	const struct madt_info *madt;

@@ -17,7 +17,6 @@
 #include "kernel/acpi/s5.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/printk.h"
-#include "kernel/hwdump.h"
 #include "kernel/iommu/release.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_core.h"
@@ -597,10 +596,6 @@ void hwcheck_json_missing(const char *)
 }
 
 void hwcheck_json(bool)
-{
-}
-
-void hwdump_note(const void *, size_t)
 {
 }
 
