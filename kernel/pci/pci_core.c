@@ -226,7 +226,7 @@ bool host_pci_info(unsigned i, struct pci_info *out)
 		add_place(i, out);
 	pci_bars(f, out->bar);
 	pciinfo_read(&reader, out);
-	out->flr = out->flr && pci_flr_ms(&out->id);
+	pci_correct_resets(out);
 	if (!out->problem && f->restless)
 		out->problem = "it did not stop at boot, and writes to memory perhaps: the log has a line of it";
 	if (!out->problem)

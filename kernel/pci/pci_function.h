@@ -65,8 +65,18 @@ void pci_take_usb(const struct pci_function *f);
 
 void pci_delay_ms(unsigned ms);
 
-/* pci_flr.c: how long to wait after a function level reset, in milliseconds; 0: though announced, it must not be used. */
-unsigned pci_flr_ms(const struct pci_id *id);
+/* pci_reset_quirks.c: what is known of a device's resets beside what it says itself. */
+struct pci_reset_quirks {
+	u16 flr_ms;         /* to wait after a function level reset */
+	bool flr_hangs;     /* it must not be used */
+	bool flr_unsaid;    /* it is there though the capability does not say so */
+	bool flr_as_master; /* it ends only while the function may write, and have its messages taken */
+	bool d3_keeps;      /* D3hot and back changes nothing, whatever No_Soft_Reset says */
+	bool bus_hangs;     /* after a reset of its bus the link does not come back */
+};
+struct pci_reset_quirks pci_reset_quirks(const struct pci_id *id);
+/* Resets as they are, where out has those that the device, and the way to it, announce. */
+void pci_correct_resets(struct pci_info *out);
 
 /* pci_core.c: those of pci_get(). Once booted only pci_vf.c adds some, which stay. */
 extern struct pci_function pci_functions[];

@@ -121,29 +121,46 @@ static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 	return go(r, PENDING, 0);
 }
 
+/* What it still has to send it may send: it wedges otherwise. Its last VM still has the memory; no message comes of it. */
+static void let_drain(const struct pci_function *f)
+{
+	u16 msix = pci_find_cap(f, PCI_CAP_MSIX);
+
+	pci_change16(f, PCI_REG_COMMAND, 0, PCI_COMMAND_MASTER);
+	if (msix)
+		pci_change16(f, (u16)(msix + PCI_MSIX_CONTROL), 0, PCI_MSIX_ENABLE | PCI_MSIX_MASK_ALL);
+}
+
+static int start_flr(struct host_pci_reset *r, const struct pci_function *f, u16 exp, const struct pci_reset_quirks *quirks)
+{
+	if (quirks->flr_as_master)
+		let_drain(f);
+	return pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR) ? go(r, READY, quirks->flr_ms) :
+	       go_back(r, f, AWAY);
+}
+
 /* Begins the reset that it has. */
 static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
 {
-	unsigned flr_ms = pci_flr_ms(&f->id);
-	u16 exp = flr_ms ? pci_find_cap(f, PCI_CAP_EXP) : 0, af = flr_ms ? pci_find_cap(f, PCI_CAP_AF) : 0;
-	u16 pm = pci_find_cap(f, PCI_CAP_PM);
-	bool flr = exp && pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR;
+	const struct pci_reset_quirks quirks = pci_reset_quirks(&f->id);
+	u16 exp = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_EXP), af = quirks.flr_hangs ? 0 : pci_find_cap(f, PCI_CAP_AF);
+	u16 pm = quirks.d3_keeps ? 0 : pci_find_cap(f, PCI_CAP_PM);
+	bool flr = exp && (quirks.flr_unsaid || pci_read(f->address, (u16)(exp + PCI_EXP_DEVICE), 4) & PCI_EXP_FLR);
 	bool af_flr = af && pci_read(f->address, (u16)(af + PCI_AF_CAPABILITIES), 1) & PCI_AF_FLR;
 	bool d3 = pm && !(pci_read(f->address, (u16)(pm + PCI_PM_CONTROL), 2) & PCI_PM_NO_SOFT_RESET);
 
 	if (!answers(f))
 		return go_back(r, f, AWAY);
 	if (flr)
-		return pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), 0, PCI_EXP_START_FLR) ? go(r, READY, flr_ms) :
-		       go_back(r, f, AWAY);
+		return start_flr(r, f, exp, &quirks);
 	if (af_flr) {
 		pci_write(f->address, (u16)(af + PCI_AF_CONTROL), 1, PCI_AF_START_FLR);
-		return go(r, READY, flr_ms);
+		return go(r, READY, quirks.flr_ms);
 	}
 	if (d3)
 		return pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE) ? go(r, D3, D3_MS) :
 		       go_back(r, f, AWAY);
-	r->by_bus = pci_own_port(f);
+	r->by_bus = !quirks.bus_hangs && pci_own_port(f);
 	if (r->by_bus) {
 		return pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET) ? go(r, BUS, BUS_RESET_MS) :
 		       go_back(r, f, AWAY);

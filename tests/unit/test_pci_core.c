@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_flr.c kernel/pci/pcicap.c kernel/pci/pciinfo.c */
+/* UNIT: kernel/pci/pci_reset_quirks.c kernel/pci/pcicap.c kernel/pci/pciinfo.c */
 /* The scan, over ports and ECAMs of which the MCFG tells the truth, too much, or nothing. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -240,6 +240,10 @@ static void test_each_bus_of_each_segment(void **)
 		assert_int_equal(pci_get(i)->command, pci_get(i)->id.device - 1);
 	assert_true(host_pci_info(0, &info));
 	assert_true(info.bar[1].base == COUNTS && pci_get(0)->bar[1].base != COUNTS);
+	/* A reset that a device does not announce is told of: the VF of an 82599. */
+	assert_false(info.flr);
+	pci_functions[0].id = (struct pci_id){ 0x8086, 0x10ed, 0x020000 };
+	assert_true(host_pci_info(0, &info) && info.flr);
 	/* One that did not stop is nobody's. */
 	assert_null(info.problem);
 	pci_functions[0].restless = true;

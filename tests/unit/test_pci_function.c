@@ -33,6 +33,7 @@ static unsigned away_after;  /* ... after a reset */
 static bool stubborn;        /* bus master stays on, but for a reset */
 static bool still_stubborn;  /* ... also after a reset */
 static unsigned still_pending; /* pending, after a reset */
+static bool wedges;          /* its FLR does not end if it is no bus master with all messages masked */
 static bool dead;            /* after a reset: never comes back */
 static unsigned reads;       /* of its configuration space */
 static u64 now;              /* the TSC of resets, of 1 MHz */
@@ -172,7 +173,11 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
 	if (offset == 4 && stubborn)
 		v |= BIT(2);
 	if (offset == EXP + 8 && v & BIT(15)) {
+		bool drains = get(4, 2) & BIT(2) && get(MSIX + 2, 2) >> 14 == 3;
+
 		lose();
+		dead = dead || (wedges && !drains);
+		away = dead ? 1 : away;
 		return;
 	}
 	if (offset == AF + 4 && v & 1) {
@@ -280,7 +285,7 @@ static int setup(void **)
 	polls = gone_until = 0;
 	leaves_whole = false;
 	now = 1;
-	stubborn = still_stubborn = dead = false;
+	stubborn = still_stubborn = dead = wedges = false;
 	still_pending = 0;
 	set(0, 4, 0x10d38086);
 	set(4, 4, 0x00100007);
@@ -738,19 +743,91 @@ static void test_quirks(void **state)
 			/* Without D3hot and back there is none. */
 			if (!pm)
 				set(PM + 4, 2, BIT(3));
-			assert_int_equal(pci_flr_ms(&f.id), 0);
+			assert_true(pci_reset_quirks(&f.id).flr_hangs);
 			assert_int_equal(reset_now(), pm ? 0 : -ENODEV);
 			assert_int_equal(resets, pm);
 			is_quiet();
 		}
-	assert_int_equal(pci_flr_ms(&(struct pci_id){ 0x1022, 0x1503, 0 }), 100);
+	assert_false(pci_reset_quirks(&(struct pci_id){ 0x1022, 0x1503, 0 }).flr_hangs);
 	for (unsigned slow = 0; slow < 2; slow++) {
 		setup(state);
 		f.id = (struct pci_id){ 0x8086, slow ? 0x0953 : 0x10d3, 0 };
 		start = now;
 		take_back();
 		assert_true(now - start >= (slow ? 350 : 100) * khz);
-		assert_int_equal(pci_flr_ms(&f.id), slow ? 350 : 100);
+		assert_int_equal(pci_reset_quirks(&f.id).flr_ms, slow ? 350 : 100);
+	}
+}
+
+/* What announces a reset by D3hot, or by its bus, that is none: the next way is taken, and what is told of it says so. */
+static void test_ineffective(void **state)
+{
+	static const struct pci_id keeps[] = {
+		{ 0x1002, 0x6610, 0x030000 }, { 0x15b3, 0xcb84, 0x020000 }, { 0x15b3, 0xcf80, 0x028000 },
+	};
+	static const struct pci_id hangs[] = {
+		{ 0x10de, 0x2342, 0x030200 }, { 0x104c, 0xb005, 0x118000 }, { 0x1b21, 0x1164, 0x010601 },
+	};
+	/* An Instinct is no VGA; ConnectX; H100. */
+	static const struct pci_id others[] = {
+		{ 0x1002, 0x740f, 0x120000 }, { 0x15b3, 0x1017, 0x020000 }, { 0x10de, 0x2330, 0x030200 },
+		{ 0x10de, 0x2380, 0x030200 },
+	};
+	struct pci_info info;
+
+	for (unsigned i = 0; i < ARRAY_SIZE(keeps); i++)
+		for (unsigned port_alone = 0; port_alone < 2; port_alone++) {
+			set_way(state, 2);
+			f.id = keeps[i];
+			alone = port_alone;
+			assert_int_equal(reset_now(), port_alone ? 0 : -ENODEV);
+			assert_string_equal(bus_log, port_alone ? "+-" : "");
+			info = (struct pci_info){ .id = keeps[i], .pm_reset = true, .flr = true, .bus_reset = true };
+			pci_correct_resets(&info);
+			assert_true(!info.pm_reset && info.flr && info.bus_reset);
+		}
+	for (unsigned i = 0; i < ARRAY_SIZE(hangs); i++) {
+		set_way(state, 3);
+		f.id = hangs[i];
+		assert_int_equal(reset_now(), -ENODEV);
+		assert_string_equal(bus_log, "");
+		is_quiet();
+		info = (struct pci_info){ .id = hangs[i], .pm_reset = true, .flr = true, .bus_reset = true };
+		pci_correct_resets(&info);
+		assert_true(info.pm_reset && info.flr && !info.bus_reset);
+	}
+	for (unsigned i = 0; i < ARRAY_SIZE(others); i++)
+		for (unsigned way = 2; way < 4; way++) {
+			set_way(state, way);
+			f.id = others[i];
+			assert_int_equal(reset_now(), 0);
+			assert_int_equal(resets, 1);
+			info = (struct pci_info){ .id = others[i], .pm_reset = true, .bus_reset = true };
+			pci_correct_resets(&info);
+			assert_true(info.pm_reset && !info.flr && info.bus_reset);
+		}
+}
+
+/* An 82599's VF has the FLR that it does not announce; a T4's ends only as a bus master with messages on, which come to nobody. */
+static void test_special_flr(void **state)
+{
+	struct pci_info info = { .id = { 0x8086, 0x10ed, 0x020000 } };
+
+	set_way(state, 4);
+	f.id = info.id;
+	assert_int_equal(reset_now(), 0);
+	assert_int_equal(resets, 1);
+	pci_correct_resets(&info);
+	assert_true(info.flr);
+	for (unsigned t4 = 0; t4 < 2; t4++) {
+		setup(state);
+		f.id = (struct pci_id){ 0x1425, t4 ? 0x440d : 0x540d, 0x020000 };
+		wedges = t4;
+		take_back();
+		setup(state);
+		wedges = true;
+		f.id = (struct pci_id){ 0x1425, t4 ? 0x440d : 0x540d, 0x020000 };
+		assert_int_equal(reset_now(), t4 ? 0 : -EIO);
 	}
 }
 
@@ -787,7 +864,8 @@ int main(void)
 		cmocka_unit_test_setup(test_away, setup), cmocka_unit_test_setup(test_goes, setup),
 		cmocka_unit_test_setup(test_comes_and_goes, setup),
 		cmocka_unit_test_setup(test_goes_when_quiet, setup), cmocka_unit_test_setup(test_moments, setup),
-		cmocka_unit_test_setup(test_absent, setup),
+		cmocka_unit_test_setup(test_absent, setup), cmocka_unit_test_setup(test_ineffective, setup),
+		cmocka_unit_test_setup(test_special_flr, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
