@@ -40,7 +40,7 @@ struct host_pci_reset {
 	unsigned index;
 	bool decodes; /* the caller's, until it is over: what the function decoded before it decodes again */
 	u8 step, told;
-	bool obeys, by_bus;
+	bool obeys, by_bus, ltr;
 	bool saved; /* link, decoding and header have been read, before whatever befell it since */
 	u16 link, decoding;
 	u32 header[16];

@@ -68,11 +68,12 @@ enum pci_cap_id {
 	PCI_CAP_DEBUG_PORT = 0x0a, PCI_CAP_SUBSYSTEM = 0x0d, PCI_CAP_EXP = 0x10, PCI_CAP_MSIX = 0x11, PCI_CAP_SATA = 0x12,
 	PCI_CAP_AF = 0x13, PCI_CAP_EA = 0x14, PCI_CAP_FPB = 0x15,
 };
-/* DPC: downstream port containment; REBAR: resizable BAR. */
+/* DPC: downstream port containment; REBAR: resizable BAR; LTR: latency tolerance reporting. */
 enum pci_ext_cap_id {
 	PCI_EXT_CAP_AER = 0x01, PCI_EXT_CAP_VENDOR = 0x0b, PCI_EXT_CAP_ACS = 0x0d, PCI_EXT_CAP_ATS = 0x0f,
 	PCI_EXT_CAP_SRIOV = 0x10, PCI_EXT_CAP_MRIOV = 0x11, PCI_EXT_CAP_MULTICAST = 0x12, PCI_EXT_CAP_PRI = 0x13,
-	PCI_EXT_CAP_REBAR = 0x15, PCI_EXT_CAP_PASID = 0x1b, PCI_EXT_CAP_DPC = 0x1d, PCI_EXT_CAP_VF_REBAR = 0x24,
+	PCI_EXT_CAP_REBAR = 0x15, PCI_EXT_CAP_LTR = 0x18,
+	PCI_EXT_CAP_PASID = 0x1b, PCI_EXT_CAP_DPC = 0x1d, PCI_EXT_CAP_VF_REBAR = 0x24,
 };
 
 /*
@@ -128,6 +129,13 @@ enum {
 	PCI_AER_STATUS = 4, PCI_AER_MASK = 8, PCI_AER_SEVERITY = 0x0c, PCI_AER_CORRECTABLE_STATUS = 0x10,
 	PCI_AER_CORRECTABLE_MASK = 0x14, PCI_AER_CONTROL = 0x18,
 };
+
+/* Resizable BAR, PCIe 7.8.6; of VFs 7.8.7: the first of eight bytes for each BAR, its control; how many, in the first one's. */
+enum { PCI_REBAR_CONTROL = 8, PCI_REBAR_STEP = 8, PCI_REBAR_SIZE = 0x3f00 };
+#define PCI_REBAR_COUNT(control) ((control) >> 5 & 7)
+
+/* LTR, PCIe 7.8.2: latencies, with and without snooping << 16; the bit of Device Control 2 that has them sent. */
+enum { PCI_LTR_LATENCIES = 4, PCI_EXP_LTR = BIT(10) };
 
 /* AF 2.2; each register has 8 bits. */
 enum {

@@ -13,6 +13,7 @@
 #include "kernel/boot/bootinfo.h"
 
 #define PCI_KEPT_AER 4
+#define PCI_KEPT_BARS 6
 
 struct pci_function {
 	struct pci_address address;
@@ -27,6 +28,8 @@ struct pci_function {
 	struct {
 		u16 control, control2; /* of the device, by PCI Express */
 		u32 aer[PCI_KEPT_AER]; /* masks, severity, control */
+		u32 ltr;               /* the latencies that its path may take */
+		u16 rebar[2][PCI_KEPT_BARS]; /* controls of its own BARs, and of its VFs' */
 	} kept;
 };
 

@@ -21,9 +21,42 @@ static bool has_control2(const struct pci_function *f, u16 exp)
 	return (pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2) & PCI_EXP_VERSION) > 1;
 }
 
+/* Offset of control n of a capability that resizes BARs; 0: it has no more. */
+static u16 rebar_control(const struct pci_function *f, u16 cap, unsigned n)
+{
+	if (!cap || n >= PCI_KEPT_BARS || n >= PCI_REBAR_COUNT(pci_read(f->address, cap + PCI_REBAR_CONTROL, 2)))
+		return 0;
+	return (u16)(cap + PCI_REBAR_CONTROL + n * PCI_REBAR_STEP);
+}
+
+static const u16 rebar_ids[] = { PCI_EXT_CAP_REBAR, PCI_EXT_CAP_VF_REBAR };
+static_assert(ARRAY_SIZE(rebar_ids) == ARRAY_SIZE(((struct pci_function *)NULL)->kept.rebar));
+
+static void keep_sizes(struct pci_function *f)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(rebar_ids); i++) {
+		u16 cap = pci_find_extended_cap(f, rebar_ids[i]), at;
+
+		for (unsigned n = 0; (at = rebar_control(f, cap, n)); n++)
+			f->kept.rebar[i][n] = (u16)pci_read(f->address, at, 2);
+	}
+}
+
+/* Nothing decodes the addresses where one has to be written: a reset has changed it. */
+static void restore_sizes(const struct pci_function *f)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(rebar_ids); i++) {
+		u16 cap = pci_find_extended_cap(f, rebar_ids[i]), at;
+
+		for (unsigned n = 0; (at = rebar_control(f, cap, n)); n++)
+			pci_change16(f, at, PCI_REBAR_SIZE, f->kept.rebar[i][n] & PCI_REBAR_SIZE);
+	}
+}
+
 void pci_keep(struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), aer = pci_find_extended_cap(f, PCI_EXT_CAP_AER);
+	u16 ltr = pci_find_extended_cap(f, PCI_EXT_CAP_LTR);
 
 	if (exp)
 		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2) & ~OFF;
@@ -31,6 +64,9 @@ void pci_keep(struct pci_function *f)
 		f->kept.control2 = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2);
 	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
 		f->kept.aer[i] = pci_read(f->address, aer + aer_kept[i], 4);
+	if (ltr)
+		f->kept.ltr = pci_read(f->address, ltr + PCI_LTR_LATENCIES, 4);
+	keep_sizes(f);
 	if (exp)
 		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), OFF, 0);
 	pci_change16(f, PCI_REG_COMMAND, COMMAND_OFF, 0);
@@ -51,7 +87,12 @@ static void forget_errors(const struct pci_function *f, u16 exp, u16 aer)
 void pci_restore(const struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), aer = pci_find_extended_cap(f, PCI_EXT_CAP_AER);
+	u16 ltr = pci_find_extended_cap(f, PCI_EXT_CAP_LTR);
 
+	/* Before Device Control 2 has them sent. */
+	if (ltr)
+		pci_write(f->address, ltr + PCI_LTR_LATENCIES, 4, f->kept.ltr);
+	restore_sizes(f);
 	if (exp)
 		pci_write(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2, f->kept.control);
 	if (exp && has_control2(f, exp))

@@ -121,6 +121,32 @@ static int quieten(struct host_pci_reset *r, const struct pci_function *f)
 	return go(r, PENDING, 0);
 }
 
+/*
+ * The port keeps its registers, but that it takes latencies (LTR), which goes with its link (PCI Express 7.5.3.16): the function
+ * must not send any before.
+ */
+static void restore_port(const struct host_pci_reset *r, const struct pci_function *f)
+{
+	const struct pci_function *port = pci_own_port(f);
+
+	if (r->ltr)
+		pci_change16(port, (u16)(pci_find_cap(port, PCI_CAP_EXP) + PCI_EXP_DEVICE_CONTROL2), 0, PCI_EXP_LTR);
+}
+
+static int start_bus_reset(struct host_pci_reset *r, const struct pci_function *f, const struct pci_function *port)
+{
+	u16 exp = pci_find_cap(port, PCI_CAP_EXP);
+	bool ltr = (pci_read(port->address, exp + PCI_EXP_CAPABILITIES, 2) & PCI_EXP_VERSION) > 1 &&
+		   pci_read(port->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) & PCI_EXP_LTR;
+
+	r->by_bus = true;
+	if (!pci_change16(port, PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET))
+		return go_back(r, f, AWAY);
+	/* A first try may have cost it the bit. */
+	r->ltr = r->ltr || ltr;
+	return go(r, BUS, BUS_RESET_MS);
+}
+
 /* What it still has to send it may send: it wedges otherwise. Its last VM still has the memory; no message comes of it. */
 static void let_drain(const struct pci_function *f)
 {
@@ -160,11 +186,8 @@ static int start_reset(struct host_pci_reset *r, const struct pci_function *f)
 	if (d3)
 		return pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, PCI_PM_STATE) ? go(r, D3, D3_MS) :
 		       go_back(r, f, AWAY);
-	r->by_bus = !quirks.bus_hangs && pci_own_port(f);
-	if (r->by_bus) {
-		return pci_change16(pci_own_port(f), PCI_REG_BRIDGE_CONTROL, 0, PCI_BRIDGE_RESET) ? go(r, BUS, BUS_RESET_MS) :
-		       go_back(r, f, AWAY);
-	}
+	if (!quirks.bus_hangs && pci_own_port(f))
+		return start_bus_reset(r, f, pci_own_port(f));
 	pci_restore(f);
 	put_header(r, f);
 	if (!answers(f))
@@ -192,7 +215,6 @@ static int leave_d3(struct host_pci_reset *r, const struct pci_function *f)
 	return pm && pci_change16(f, (u16)(pm + PCI_PM_CONTROL), PCI_PM_STATE, 0) ? go(r, READY, D3_MS) : keep_patience(r, f);
 }
 
-/* The port keeps its own registers. */
 static int wait_link(struct host_pci_reset *r, const struct pci_function *f)
 {
 	const struct pci_function *port = pci_own_port(f);
@@ -217,6 +239,7 @@ static int wait_ready(struct host_pci_reset *r, const struct pci_function *f)
 	/* The link does not save power any more: the times for that are lost, which its other end has still. */
 	if (exp)
 		pci_write(f->address, exp + PCI_EXP_LINK_CONTROL, 2, r->by_bus ? r->link & ~ASPM : r->link);
+	restore_port(r, f);
 	pci_restore(f);
 	if (IS_ENABLED(CONFIG_IOMMU))
 		pci_isolate(f);

@@ -14,7 +14,7 @@
 #include "kernel/console/screen.h"
 #include "kernel/pci/pci_function.h"
 
-enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0, AER = 0x100 };
+enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0, AER = 0x100, LTR = 0x150, REBAR = 0x160, VF_REBAR = 0x180 };
 
 static u8 config[0x200], port_config[256]; /* PCI Express at EXP there, too */
 static struct pci_function f;
@@ -53,6 +53,8 @@ static void set(u16 at, unsigned size, u32 v)
 	memcpy(config + at, &v, size);
 }
 
+static void has_sizes(void);
+
 /* What the function loses. */
 static void lose(void)
 {
@@ -68,6 +70,11 @@ static void lose(void)
 	set(EXP + 8, 2, 0x2810);
 	set(EXP + 0x10, 2, 0);
 	set(EXP + 0x28, 2, 0);
+	set(LTR + 4, 4, 0);
+	set(REBAR + 8, 2, 0x0840);
+	set(REBAR + 16, 2, 0x0842);
+	set(REBAR + 24, 2, 0);
+	set(VF_REBAR + 8, 2, 0x0020);
 	away = away_after;
 }
 
@@ -120,7 +127,14 @@ static u32 port_read(u16 offset, unsigned size)
 /* Its link goes with the reset of its bus, and what is there loses all. */
 static void port_write(u16 offset, unsigned size, u32 v)
 {
-	assert_true(offset == 0x3e && size == 2);
+	assert_int_equal(size, 2);
+	if (offset == EXP + 0x28) {
+		assert_true(!link_away && v == 0x0420);
+		memcpy(port_config + offset, &v, size);
+		return;
+	}
+	assert_int_equal(offset, 0x3e);
+	port_config[EXP + 0x29] &= ~4u;
 	strcat(bus_log, v & BIT(6) ? "+" : "-");
 	if (v & BIT(6))
 		lose();
@@ -168,6 +182,12 @@ void pci_write(struct pci_address a, u16 offset, unsigned size, u32 v)
 	assert_true(offset + size <= sizeof(config) && IS_ALIGNED(offset, size));
 	if (now < gone_until || away)
 		return;
+	/* Latencies are there, and the port takes them, before they are sent; sizes before addresses. */
+	if (offset == EXP + 0x28 && v & BIT(10))
+		assert_true(get(LTR + 4, 4) == 0x10031003 && port_config[EXP + 0x29] & 4);
+	if (offset == 0x10 && v)
+		has_sizes();
+	assert_int_not_equal(offset, REBAR + 24);
 	/* What was read as ones. */
 	assert_true(size != 2 || (v | 0x7) != 0xffff);
 	if (offset == 4 && stubborn)
@@ -272,6 +292,8 @@ static int setup(void **)
 	port_config[EXP + 2] = 0x42;
 	port_config[EXP + 0x0c + 2] = 0x10; /* says whether its link is there */
 	port_config[EXP + 0x12 + 1] = 0x20;
+	port_config[EXP + 0x28] = 0x20; /* ARI, and LTR */
+	port_config[EXP + 0x29] = 4;
 	port_config[0x3e] = 3;
 	alone = false;
 	bus_log[0] = 0;
@@ -305,7 +327,16 @@ static int setup(void **)
 	set(EXP + 0x10, 2, 0x40);
 	set(EXP + 0x28, 2, 0x400);
 	set(AF, 4, 0x03060013);
-	set(AER, 4, 0x00020001);
+	set(AER, 4, 0x00020001 | (u32)LTR << 20);
+	set(LTR, 4, 0x00010018 | (u32)REBAR << 20);
+	set(LTR + 4, 4, 0x10031003);
+	/* Two BARs of 2^(20 + n) bytes, and one of its VFs. */
+	set(REBAR, 4, 0x00010015 | (u32)VF_REBAR << 20);
+	set(REBAR + 8, 4, 0x0f40);
+	set(REBAR + 16, 4, 0x0042);
+	set(REBAR + 24, 4, 0x0f00); /* of none */
+	set(VF_REBAR, 4, 0x00010024);
+	set(VF_REBAR + 8, 4, 0x0520);
 	set(AER + 8, 4, 0x00100000);
 	set(AER + 0xc, 4, 0x00462030);
 	set(AER + 0x14, 4, 0x2000);
@@ -333,9 +364,19 @@ static void has_addresses(void)
 	assert_int_equal(get(EXP + 8, 2), 0x2050);
 }
 
+/* What BARs decode, and what the path takes. */
+static void has_sizes(void)
+{
+	assert_int_equal(get(REBAR + 8, 4), 0x0f40);
+	assert_int_equal(get(REBAR + 16, 4), 0x0042);
+	assert_int_equal(get(VF_REBAR + 8, 4), 0x0520);
+	assert_int_equal(get(LTR + 4, 4), 0x10031003);
+}
+
 static void is_restored(void)
 {
 	has_addresses();
+	has_sizes();
 	assert_int_equal(get(0x0c, 1), 0x10);
 	assert_int_equal(get(EXP + 0x10, 2), 0x40);
 }
@@ -476,6 +517,14 @@ static void test_left(void **state)
 	}
 }
 
+static void set_by_bus(void)
+{
+	alone = true;
+	set(EXP + 4, 4, 0);
+	set(AF, 4, 0x01060013);
+	set(PM + 4, 2, BIT(3));
+}
+
 /* Without a reset of its own, by the bus, where it is alone: all is lost then, and there again but for what saves power. */
 static void test_bus(void **state)
 {
@@ -502,13 +551,25 @@ static void test_bus(void **state)
 		is_restored();
 		is_quiet();
 		assert_int_equal(port_config[0x3e], 3);
+		assert_int_equal(port_config[EXP + 0x29], 4);
 	}
+	/* A port that takes no latencies does not begin with it. */
+	setup(state);
+	set(EXP + 0x28, 2, 0);
+	pci_keep(&f);
+	port_config[EXP + 0x29] = 0;
+	set_by_bus();
+	assert_int_equal(reset_now(), 0);
+	assert_string_equal(bus_log, "+-");
+	assert_int_equal(port_config[EXP + 0x29], 0);
+	/* Of version 1 that register is another's. */
+	port_config[EXP + 2] = 0x41;
+	port_config[EXP + 0x29] = 4;
+	assert_int_equal(reset_now(), 0);
+	assert_int_equal(port_config[EXP + 0x29], 0);
 	/* A port that does not say when its link is there. */
 	setup(state);
-	alone = true;
-	set(EXP + 4, 4, 0);
-	set(AF, 4, 0x01060013);
-	set(PM + 4, 2, BIT(3));
+	set_by_bus();
 	port_config[EXP + 0x0c + 2] = 0;
 	start = now;
 	away_after = 3;
