@@ -65,6 +65,9 @@ void pci_take_usb(const struct pci_function *f);
 
 void pci_delay_ms(unsigned ms);
 
+/* pci_acs_quirks.c: a function without ACS that sends to none of its device; type: enum pcie_type. */
+bool pci_sends_to_no_other(const struct pci_id *id, unsigned type);
+
 /* pci_reset_quirks.c: what is known of a device's resets beside what it says itself. */
 struct pci_reset_quirks {
 	u16 flr_ms;         /* to wait after a function level reset */

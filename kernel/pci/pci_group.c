@@ -2,14 +2,23 @@
 /* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h; and which is alone. PCI Express Base 5.0, 6.12.1. */
 #include "kernel/pci/pci_function.h"
 
+static unsigned device_type(const struct pci_function *f)
+{
+	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
+
+	return exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) : PCIE_TO_PCI;
+}
+
 /* What is needed of a port is all of it; of a function that is none, what it has: without redirection it sends to no other. */
 static bool isolates(const struct pci_function *f)
 {
 	u16 acs = pci_find_extended_cap(f, PCI_EXT_CAP_ACS), need = PCI_ACS_ISOLATION, can;
 
 	/* VFs without it do not send to others of their device (PCI Express 6.12.1.2): else they would have to have it. */
+	if (!acs && IS_ENABLED(CONFIG_SRIOV) && pci_physical(f) != f)
+		return true;
 	if (!acs)
-		return IS_ENABLED(CONFIG_SRIOV) && pci_physical(f) != f;
+		return f->header_type == PCI_HEADER_FUNCTION && pci_sends_to_no_other(&f->id, device_type(f));
 	can = (u16)pci_read(f->address, acs + PCI_ACS_CAPABILITIES, 2);
 	if (f->header_type != PCI_HEADER_BRIDGE)
 		need &= can;
@@ -42,18 +51,11 @@ static const struct pci_function *first_of_device(const struct pci_function *f)
 	return f;
 }
 
-static unsigned port_type(const struct pci_function *f)
-{
-	u16 exp = pci_find_cap(f, PCI_CAP_EXP);
-
-	return exp ? PCI_EXP_TYPE(pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2)) : PCIE_TO_PCI;
-}
-
 const struct pci_function *pci_own_port(const struct pci_function *f)
 {
 	const struct pci_function *port = pci_bridge_of(f), *g;
 
-	if (!port || (port_type(port) != PCIE_ROOT_PORT && port_type(port) != PCIE_DOWNSTREAM))
+	if (!port || (device_type(port) != PCIE_ROOT_PORT && device_type(port) != PCIE_DOWNSTREAM))
 		return NULL;
 	for (unsigned i = 0; (g = pci_get(i)); i++)
 		if (g != f && g->address.segment == f->address.segment && g->address.bus >= port->secondary_bus &&
@@ -65,7 +67,7 @@ const struct pci_function *pci_own_port(const struct pci_function *f)
 /* A switch's port to the root: it passes on what its downstream ports send there, and has ACS only beside other functions. */
 static bool is_upstream(const struct pci_function *f)
 {
-	return port_type(f) == PCIE_UPSTREAM;
+	return device_type(f) == PCIE_UPSTREAM;
 }
 
 struct pci_address pci_group(const struct pci_function *f)

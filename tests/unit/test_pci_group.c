@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_group.c kernel/pci/pci_acs.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_acs_quirks.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
 /* Groups of functions that no IOMMU can keep apart, on machines as lspci -t would show them. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -27,6 +27,7 @@ static struct pci_function function[] = {
 static u64 acs; /* a bit for each function */
 static u16 can = 0x5f, control[ARRAY_SIZE(function)];
 static unsigned lacks = ~0u; /* the function that can less */
+static bool integrated; /* the device of three functions is, in the root complex */
 
 const struct pci_function *pci_get(unsigned i)
 {
@@ -53,6 +54,8 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned size)
 		if (pci_same_address(&function[i].address, &a))
 			return offset == 0x106 ? control[i] : i == lacks ? can : 0x5f;
 	assert_int_equal(offset, 0x42);
+	if (integrated && !a.bus && PCI_DEVICE(a.devfn) == 31)
+		return PCIE_INTEGRATED << 4 | 2;
 	return (a.bus == 2 ? PCIE_UPSTREAM : a.bus == 3 ? PCIE_DOWNSTREAM : PCIE_ROOT_PORT) << 4 | 2;
 }
 
@@ -181,6 +184,60 @@ static void test_parts(void **)
 	lacks = ~0u;
 }
 
+static void set_ids(unsigned first, unsigned count, u16 vendor, u16 device)
+{
+	for (unsigned i = 0; i < count; i++)
+		function[first + i].id = (struct pci_id){ vendor, device, 0x020000 };
+}
+
+/*
+ * Devices without ACS whose maker says that no function of theirs sends to another: two ports of an 82576 behind one root port are
+ * apart. Neighbours of their IDs are not, nor is a bridge with such an ID; nor what is behind a port that does not keep it apart.
+ */
+static void test_without_acs(void **)
+{
+	static const struct pci_id apart[] = {
+		{ 0x8086, 0x10c9, 0 }, { 0x8086, 0x1521, 0 }, { 0x8086, 0x10fb, 0 }, { 0x14e4, 0x16d7, 0 }, { 0x1924, 0x0a03, 0 },
+		{ 0x8088, 0x010f, 0 },
+	};
+	static const struct pci_id together[] = {
+		{ 0x8086, 0x10ca, 0 }, { 0x8086, 0x1520, 0 }, { 0x8086, 0x1525, 0 }, { 0x8086, 0x1528, 0 }, { 0x15b3, 0x10c9, 0 },
+		{ 0x8088, 0x0110, 0 },
+	};
+
+	acs = BIT(1);
+	for (unsigned i = 0; i < ARRAY_SIZE(apart); i++) {
+		set_ids(7, 2, apart[i].vendor, apart[i].device);
+		assert_int_equal(group(7), 7);
+		assert_int_equal(group(8), 8);
+		set_ids(7, 2, together[i].vendor, together[i].device);
+		assert_int_equal(group(8), 7);
+	}
+	set_ids(7, 2, 0x8086, 0x10c9);
+	acs = 0;
+	assert_int_equal(group(8), 1);
+	set_ids(1, 2, 0x8086, 0x10c9);
+	assert_int_equal(group(2), 1);
+	set_ids(1, 2, 0, 0);
+	set_ids(7, 2, 0, 0);
+}
+
+/* What Intel has integrated in the root complex sends to others by translated addresses only (VT-d 3.1, 3.16). */
+static void test_integrated(void **)
+{
+	acs = 0;
+	for (unsigned type = 0; type < 2; type++) {
+		integrated = type;
+		set_ids(4, 3, 0x8086, 0x0b25);
+		assert_int_equal(group(5), type ? 5 : 4);
+		assert_int_equal(group(6), type ? 6 : 4);
+		set_ids(4, 3, 0x1022, 0x0b25);
+		assert_int_equal(group(6), 4);
+	}
+	integrated = false;
+	set_ids(4, 3, 0, 0);
+}
+
 /*
  * Only what redirects to the IOMMU is switched on, where there is ACS; from then on what is not on keeps nothing apart: of a port
  * that does not let itself be switched, or of a function that has been reset.
@@ -211,7 +268,8 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_groups), cmocka_unit_test(test_other_bus), cmocka_unit_test(test_circles),
 		cmocka_unit_test(test_own_port),
-		cmocka_unit_test(test_parts), cmocka_unit_test(test_isolate),
+		cmocka_unit_test(test_parts), cmocka_unit_test(test_without_acs), cmocka_unit_test(test_integrated),
+		cmocka_unit_test(test_isolate),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
