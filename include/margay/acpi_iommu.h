@@ -134,6 +134,13 @@ struct acpi_ivhd_ext {
 } __packed; /* then device entries */
 static_assert(sizeof(struct acpi_ivhd_ext) == 40, "IVHD 11h, 40h");
 
+/* Settings of a device entry, 5.2.2.1 (DTE setting): what its devices send past the IOMMU, as the platform's. */
+enum {
+	ACPI_IVHD_INIT = BIT(0), ACPI_IVHD_EXTINT = BIT(1), ACPI_IVHD_NMI = BIT(2), ACPI_IVHD_SYSMGT = 3 << 4,
+	ACPI_IVHD_LINT0 = BIT(6), ACPI_IVHD_LINT1 = BIT(7),
+	ACPI_IVHD_SETTINGS = 0xf7,
+};
+
 /* I/O Virtualization Memory Definition, AMD IOMMU 5.2.2.3. */
 struct acpi_ivmd {
 	struct acpi_ivrs_sub sub;

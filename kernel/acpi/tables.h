@@ -157,6 +157,7 @@ struct dmar_scope {
 	u8 depth;
 	struct acpi_dmar_path path[DMAR_MAX_PATH];
 	u16 first, last; /* those below: requester IDs */
+	u8 settings;     /* ACPI_IVHD_SETTINGS */
 };
 /* As in struct acpi_dmar_scope; the last two are no table's, but what kernel/iommu/ivrs_units.c makes of an IVRS. */
 enum { DMAR_SCOPE_ENDPOINT = 1, DMAR_SCOPE_BRIDGE, DMAR_SCOPE_IOAPIC, DMAR_SCOPE_HPET, DMAR_SCOPE_RANGE = 0x100, DMAR_SCOPE_ALIAS };
@@ -168,8 +169,8 @@ struct dmar_unit {
 	u64 limit;   /* RMRR: last byte */
 	u32 domain;  /* DRHD: proximity, as a RHSA says; ~0: none does */
 	unsigned first_scope, nr_scopes;
-	u16 function; /* of an IVRS: the unit's own requester ID; its links by IVHD flags */
-	u8 hints;
+	u16 function; /* of an IVRS: the unit's own requester ID; its links by IVHD flags; settings of all that it has */
+	u8 hints, settings;
 };
 struct dmar_info {
 	u8 address_width; /* bits */

@@ -65,6 +65,20 @@ bool dmar_shares(const struct dmar_info *d, const struct pci_function *f)
 	return false;
 }
 
+u8 dmar_settings(const struct dmar_info *d, const struct pci_function *f)
+{
+	u16 bdf = (u16)(f->address.bus << 8 | f->address.devfn);
+	int unit = dmar_unit_of(d, f);
+	u8 settings = unit < 0 ? 0 : d->unit[unit].settings;
+
+	for (unsigned n = 0; unit >= 0 && n < d->unit[unit].nr_scopes; n++) {
+		const struct dmar_scope *s = &d->scope[d->unit[unit].first_scope + n];
+
+		settings |= s->first <= bdf && bdf <= s->last ? s->settings : 0;
+	}
+	return settings;
+}
+
 int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source)
 {
 	for (unsigned i = 0; i < d->nr_units; i++)

@@ -72,6 +72,8 @@ const char *host_iommu_unfit(unsigned index)
 		return "behind a bridge to conventional PCI, where an IOMMU cannot tell who sends";
 	if (dmar_shares(iommu_table, f))
 		return "it sends by another's requester ID, or an I/O APIC by its";
+	if (dmar_settings(iommu_table, f))
+		return "the firmware has it send INIT, NMI or the like past its IOMMU, as the platform's own (IVHD)";
 	if (iommu_named(f, ACPI_DMAR_SATC))
 		return "it does not work without address translation of its own (SATC), which no VM has";
 	return iommu_named(f, ACPI_DMAR_RMRR) ? "the firmware uses it too, by memory reserved for it (RMRR, IVMD)" : NULL;
@@ -281,6 +283,19 @@ static bool sends_nmis(const struct iommu_unit *u)
 	return false;
 }
 
+/* What firmware has devices of the platform send past it: the FCH's NMI, INIT and system management messages. */
+static void allow(struct iommu_unit *u, const struct dmar_unit *says)
+{
+	if (says->settings)
+		iommu_ops->allow(u, 0, 0xffff, says->settings);
+	for (unsigned i = 0; i < says->nr_scopes; i++) {
+		const struct dmar_scope *s = &iommu_table->scope[says->first_scope + i];
+
+		if (s->settings)
+			iommu_ops->allow(u, s->first, s->last, s->settings);
+	}
+}
+
 /* A unit that lies is out of use, with a line. */
 static void start(struct iommu_unit *u, const struct dmar_unit *says)
 {
@@ -302,6 +317,8 @@ static void start(struct iommu_unit *u, const struct dmar_unit *says)
 		u->broken = "has no function by the firmware's table";
 	else
 		u->broken = iommu_ops->start(u);
+	if (!u->broken)
+		allow(u, says);
 }
 
 /* As the console's interrupt: no guest can hold it off. 0: no message reaches the boot CPU. */

@@ -76,6 +76,8 @@ int iommu_route_input(u32 gsi, u32 apic_id, u64 *entry);
 bool dmar_names(const struct dmar_info *d, const struct dmar_unit *u, const struct pci_function *f);
 /* dmar_scope.c: does firmware say that it sends by another's requester ID, or an I/O APIC by its? Of an IVRS. */
 bool dmar_shares(const struct dmar_info *d, const struct pci_function *f);
+/* dmar_scope.c: ACPI_IVHD_SETTINGS that firmware gives the function's requester ID: what it sends past the IOMMU. */
+u8 dmar_settings(const struct dmar_info *d, const struct pci_function *f);
 /* dmar_scope.c: index of the DRHD that is responsible for a function; -1: none, or one that was lost. */
 int dmar_unit_of(const struct dmar_info *d, const struct pci_function *f);
 /* dmar_scope.c: the same for the I/O APIC of this ID, and the requester ID of its interrupts. */

@@ -8,7 +8,7 @@
 #include <margay/string.h>
 
 /* Types of device entries. */
-enum { ALL = 1, SELECT, RANGE, RANGE_END, ALIAS = 66, ALIAS_RANGE, EXTENDED = 70, EXTENDED_RANGE, SPECIAL };
+enum { ALL = 1, SELECT, RANGE, RANGE_END, ALIAS = 66, ALIAS_RANGE, EXTENDED = 70, EXTENDED_RANGE, SPECIAL, ACPI_HID = 240 };
 #define SPECIAL_IOAPIC 1
 #define SPECIAL_HPET 2
 
@@ -19,7 +19,7 @@ static u16 id_at(const u8 *p)
 	return (u16)(p[0] | p[1] << 8);
 }
 
-static struct dmar_scope *add_scope(struct dmar_info *d, u16 type, u16 first, u16 last)
+static struct dmar_scope *add_scope(struct dmar_info *d, u16 type, u16 first, u16 last, u8 settings)
 {
 	struct dmar_unit *u = &d->unit[d->nr_units - 1];
 	struct dmar_scope *s = &d->scope[d->nr_scopes];
@@ -30,27 +30,40 @@ static struct dmar_scope *add_scope(struct dmar_info *d, u16 type, u16 first, u1
 	u->nr_scopes++;
 	*s = (struct dmar_scope){
 		.type = type, .start_bus = (u8)(first >> 8), .depth = 1, .path = { { first >> 3 & 31, first & 7 } },
-		.first = first, .last = last,
+		.first = first, .last = last, .settings = settings & ACPI_IVHD_SETTINGS,
 	};
 	return s;
 }
 
+/* An I/O APIC or an HPET by its requester ID; what others there may be has its settings. */
 static bool special(struct dmar_info *d, const u8 *e)
 {
+	u16 type = e[7] == SPECIAL_IOAPIC ? DMAR_SCOPE_IOAPIC : e[7] == SPECIAL_HPET ? DMAR_SCOPE_HPET : DMAR_SCOPE_RANGE;
 	struct dmar_scope *s;
 
-	if (e[7] != SPECIAL_IOAPIC && e[7] != SPECIAL_HPET)
+	if (type == DMAR_SCOPE_RANGE && !(e[3] & ACPI_IVHD_SETTINGS))
 		return true;
-	s = add_scope(d, e[7] == SPECIAL_IOAPIC ? DMAR_SCOPE_IOAPIC : DMAR_SCOPE_HPET, id_at(e + 5), id_at(e + 5));
+	s = add_scope(d, type, id_at(e + 5), id_at(e + 5), e[3]);
 	if (s)
 		s->enumeration_id = e[4];
 	return s;
 }
 
+/* These send by the requester ID behind, which has the settings, too. */
+static bool alias(struct dmar_info *d, const u8 *e, u16 first, u16 last)
+{
+	u16 as = id_at(e + 5);
+
+	if (!add_scope(d, first == last && as == first ? DMAR_SCOPE_RANGE : DMAR_SCOPE_ALIAS, first, last, e[3]))
+		return false;
+	return (first == last && as == first) || !(e[3] & ACPI_IVHD_SETTINGS) || add_scope(d, DMAR_SCOPE_RANGE, as, as, e[3]);
+}
+
 /* The lengths have been checked when the table was read. */
 static bool read_entries(struct dmar_info *d, const u8 *e, size_t size)
 {
-	u16 range = 0, first = 0;
+	struct dmar_unit *u = &d->unit[d->nr_units - 1];
+	const u8 *range = NULL; /* the entry that begins one */
 	bool fits = true;
 	size_t n;
 
@@ -58,28 +71,33 @@ static bool read_entries(struct dmar_info *d, const u8 *e, size_t size)
 		n = ivrs_entry_length(e, size);
 		switch (e[0]) {
 		case ALL:
-			d->unit[d->nr_units - 1].flags = ACPI_DMAR_PCI_ALL;
+			u->flags = ACPI_DMAR_PCI_ALL;
+			u->settings = e[3] & ACPI_IVHD_SETTINGS;
 			break;
 		case SELECT:
 		case EXTENDED:
-			fits = add_scope(d, DMAR_SCOPE_RANGE, id_at(e + 1), id_at(e + 1));
+			fits = add_scope(d, DMAR_SCOPE_RANGE, id_at(e + 1), id_at(e + 1), e[3]);
 			break;
 		case ALIAS:
-			fits = add_scope(d, id_at(e + 5) == id_at(e + 1) ? DMAR_SCOPE_RANGE : DMAR_SCOPE_ALIAS, id_at(e + 1),
-					 id_at(e + 1));
+			fits = alias(d, e, id_at(e + 1), id_at(e + 1));
 			break;
 		case RANGE:
 		case EXTENDED_RANGE:
 		case ALIAS_RANGE:
-			range = e[0] == ALIAS_RANGE ? DMAR_SCOPE_ALIAS : DMAR_SCOPE_RANGE;
-			first = id_at(e + 1);
+			range = e;
 			break;
 		case RANGE_END:
-			fits = !range || add_scope(d, range, first, id_at(e + 1));
-			range = 0;
+			if (range && range[0] == ALIAS_RANGE)
+				fits = alias(d, range, id_at(range + 1), id_at(e + 1));
+			else if (range)
+				fits = add_scope(d, DMAR_SCOPE_RANGE, id_at(range + 1), id_at(e + 1), range[3]);
+			range = NULL;
 			break;
 		case SPECIAL:
 			fits = special(d, e);
+			break;
+		case ACPI_HID: /* a device without configuration space */
+			fits = !(e[3] & ACPI_IVHD_SETTINGS) || add_scope(d, DMAR_SCOPE_RANGE, id_at(e + 1), id_at(e + 1), e[3]);
 			break;
 		default:
 			break;
@@ -113,7 +131,7 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 			.type = ACPI_DMAR_RMRR, .segment = m->segment, .base = m->base, .limit = m->base + m->size - 1,
 			.first_scope = out->nr_scopes,
 		};
-		if (!add_scope(out, DMAR_SCOPE_RANGE, m->first, m->last))
+		if (!add_scope(out, DMAR_SCOPE_RANGE, m->first, m->last, 0))
 			return "more than 512 device entries";
 	}
 	return NULL;

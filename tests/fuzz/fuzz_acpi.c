@@ -133,6 +133,7 @@ static void ask(const struct dmar_info *d)
 		bool named = n >= 0 && dmar_names(d, &d->unit[n], f);
 
 		dmar_shares(d, f);
+		dmar_settings(d, f);
 		CHECK(n < (int)d->nr_units && n < DMAR_MAX_UNITS);
 		CHECK(n < 0 || (d->unit[n].type == ACPI_DMAR_DRHD && d->unit[n].segment == f->address.segment));
 		CHECK(n < 0 || named || (d->unit[n].flags & ACPI_DMAR_PCI_ALL && !d->lost));

@@ -148,8 +148,25 @@ def dmar(data):
     return {"dmar width": "%d" % (data[36] + 1), "dmar flags": "%x" % data[37], "dmar units": words(units)}
 
 
+def settings(device, data):
+    """Of the device entries of a block: those that have any, of the range that they begin, and of what they stand for."""
+    while data:
+        kind, first, flags = struct.unpack_from("<BHB", data)
+        length = 22 + data[21] if kind == 240 else 4 << (kind >> 6)
+        last = first
+        if kind in (3, 67, 71):
+            last = struct.unpack_from("<H", data, length + 1)[0]
+        if flags and kind == 72:
+            first = last = struct.unpack_from("<H", data, 5)[0]
+        if flags and kind not in (1, 4):
+            yield "%x:%x-%x:%x" % (device, first, last, flags)
+        if flags and kind in (66, 67):
+            yield "%x:%x-%x:%x" % ((device,) + struct.unpack_from("<H", data, 5) * 2 + (flags,))
+        data = data[length:]
+
+
 def ivrs(data):
-    iommus, memory = {}, []
+    iommus, memory, blocks = {}, [], {}
     for kind, e in entries(data, 48, "<BxH"):
         flags = e[1]
         if kind in (0x10, 0x11, 0x40):
@@ -157,12 +174,14 @@ def ivrs(data):
             features = struct.unpack_from("<Q", e, 24)[0] if kind != 0x10 else 0
             if iommus.get((segment, device), (0,))[0] < kind:
                 iommus[segment, device] = (kind, flags, segment, device, capability, base, features)
+                blocks[segment, device] = list(settings(device, e[24 if kind == 0x10 else 40:]))
         elif kind in (0x20, 0x21, 0x22):
             device, last, segment, base, size = struct.unpack_from("<HHH6xQQ", e, 4)
             first, last = {0x20: (0, 0xffff), 0x21: (device, device), 0x22: (device, last)}[kind]
             memory.append("%x:%x:%x:%x-%x:%x:%x" % (kind, flags, segment, first, last, base, size))
     return {"ivrs info": "%x" % struct.unpack_from("<I", data, 36)[0],
-            "ivrs iommus": words("%x:%x:%x:%x:%x:%x:%x" % v for v in iommus.values()), "ivrs memory": words(memory)}
+            "ivrs iommus": words("%x:%x:%x:%x:%x:%x:%x" % v for v in iommus.values()), "ivrs memory": words(memory),
+            "ivrs settings": words(sum(blocks.values(), []))}
 
 
 READERS = {"APIC": madt, "SRAT": srat, "SLIT": slit, "MCFG": mcfg, "FACP": fadt, "HPET": hpet, "DMAR": dmar, "IVRS": ivrs}

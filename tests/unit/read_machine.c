@@ -19,6 +19,7 @@
 #include "kernel/acpi/aml_cst.h"
 #include "kernel/acpi/s5.h"
 #include "kernel/console/printk.h"
+#include "kernel/iommu/iommu.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_route.h"
@@ -312,6 +313,24 @@ static void dmar(const void *t, u32 size)
 	printf("\n");
 }
 
+/* Who sends what past its IOMMU. */
+static void ivrs_settings(const struct ivrs_info *v, const u8 *table)
+{
+	static struct dmar_info d;
+	const char *reason = ivrs_units(v, table, &d);
+
+	if (reason) {
+		printf("ivrs settings = refused: %s\n", reason);
+		return;
+	}
+	printf("ivrs settings =");
+	for (unsigned i = 0; i < d.nr_units; i++)
+		for (unsigned k = d.unit[i].first_scope; k < d.unit[i].first_scope + d.unit[i].nr_scopes; k++)
+			if (d.scope[k].settings)
+				printf(" %x:%x-%x:%x", d.unit[i].function, d.scope[k].first, d.scope[k].last, d.scope[k].settings);
+	printf("\n");
+}
+
 static void ivrs(const void *t, u32 size)
 {
 	static struct ivrs_info v;
@@ -330,6 +349,7 @@ static void ivrs(const void *t, u32 size)
 		printf(" %x:%x:%x:%x-%x:%llx:%llx", v.memory[i].type, v.memory[i].flags, v.memory[i].segment, v.memory[i].first,
 		       v.memory[i].last, HEX(v.memory[i].base), HEX(v.memory[i].size));
 	printf("\n");
+	ivrs_settings(&v, t);
 }
 
 /* ---- AML -------------------------------------------------------------------------------- */

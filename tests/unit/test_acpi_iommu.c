@@ -349,11 +349,13 @@ static void test_ivrs_bad(void **)
 }
 
 /* A device entry of 4 bytes; the other 4 of one that has 8. */
+static unsigned settings;
+
 static void entry(unsigned type, unsigned id)
 {
 	put8(type);
 	put(id, 2);
-	put8(0xff);
+	put8(settings);
 }
 
 static void rest(unsigned a, unsigned id, unsigned b)
@@ -363,9 +365,10 @@ static void rest(unsigned a, unsigned id, unsigned b)
 	put8(b);
 }
 
-static void scope_is(unsigned i, u16 type, u16 first, u16 last)
+static void scope_is(unsigned i, u16 type, u16 first, u16 last, u8 settings)
 {
 	assert_true(d.scope[i].type == type && d.scope[i].first == first && d.scope[i].last == last);
+	assert_int_equal(d.scope[i].settings, settings);
 }
 
 static void test_units(void **)
@@ -422,21 +425,21 @@ static void test_units(void **)
 	assert_true(d.flags == ACPI_DMAR_INTR_REMAP && d.nr_units == 3 && d.nr_scopes == 9);
 	unit_is(0, &(struct dmar_unit){ .domain = ~0u, .segment = 1, .base = 0xfeb80000, .nr_scopes = 2 });
 	assert_true(d.unit[0].function == 2 && d.unit[0].hints == 0x30);
-	scope_is(0, DMAR_SCOPE_RANGE, 0x100, 0x100);
-	scope_is(1, DMAR_SCOPE_IOAPIC, 0x1400, 0x1400);
+	scope_is(0, DMAR_SCOPE_RANGE, 0x100, 0x100, 0);
+	scope_is(1, DMAR_SCOPE_IOAPIC, 0x1400, 0x1400, 0);
 	assert_true(d.scope[1].enumeration_id == 33 && d.scope[1].start_bus == 0x14 && d.scope[1].depth == 1 &&
 		    !d.scope[1].path[0].device && !d.scope[1].path[0].function);
 	unit_is(1, &(struct dmar_unit){ .domain = ~0u, .flags = 1, .segment = 1, .base = 0xfeb80000, .first_scope = 2,
 					.nr_scopes = 6 });
-	scope_is(2, DMAR_SCOPE_RANGE, 8, 0xfffe);
-	scope_is(3, DMAR_SCOPE_ALIAS, 0x300, 0x3ff);
-	scope_is(4, DMAR_SCOPE_ALIAS, 0x501, 0x501);
-	scope_is(5, DMAR_SCOPE_RANGE, 0x502, 0x502);
-	scope_is(6, DMAR_SCOPE_HPET, 0xa0, 0xa0);
-	scope_is(7, DMAR_SCOPE_RANGE, 0x600, 0x600);
+	scope_is(2, DMAR_SCOPE_RANGE, 8, 0xfffe, 0);
+	scope_is(3, DMAR_SCOPE_ALIAS, 0x300, 0x3ff, 0);
+	scope_is(4, DMAR_SCOPE_ALIAS, 0x501, 0x501, 0);
+	scope_is(5, DMAR_SCOPE_RANGE, 0x502, 0x502, 0);
+	scope_is(6, DMAR_SCOPE_HPET, 0xa0, 0xa0, 0);
+	scope_is(7, DMAR_SCOPE_RANGE, 0x600, 0x600, 0);
 	unit_is(2, &(struct dmar_unit){ .type = ACPI_DMAR_RMRR, .segment = 1, .base = 0x7e000000, .limit = 0x7e00ffff,
 					.first_scope = 8, .nr_scopes = 1 });
-	scope_is(8, DMAR_SCOPE_RANGE, 0x100, 0x100);
+	scope_is(8, DMAR_SCOPE_RANGE, 0x100, 0x100, 0);
 	/* More than there is room for. */
 	iv.nr_memory = 127;
 	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 128 IOMMUs and memory blocks");
@@ -452,6 +455,78 @@ static void test_units(void **)
 	iv.nr_memory = 1;
 	iv.memory[0].size = 4096;
 	assert_string_equal(ivrs_units(&iv, buf, &d), "more than 512 device entries");
+}
+
+/* The IVHD of a Supermicro H8DGU's IVRS (57ED146F2C3C of tests/machines): 0xd7 of the FCH, of its I/O APIC and of its HPET. */
+static void test_settings_of_fch(void **)
+{
+	static const u8 h8dgu[] = {
+		2, 0x88, 0, 0, 3, 0x90, 0, 0, 4, 0x92, 0, 0, 2, 0xa0, 0, 0xd7, 2, 0xa3, 0, 0,
+		67, 0, 1, 0, 0, 0xa4, 0, 0, 4, 0xff, 1, 0, 2, 0xa5, 0, 0,
+		72, 0, 0, 0xd7, 0, 0xa0, 0, 1, 72, 0, 0, 0xd7, 0, 0xa0, 0, 2, 72, 0, 0, 0, 1, 1, 1, 1,
+	};
+
+	begin_ivrs();
+	ivhd(0x10, sizeof(h8dgu));
+	for (unsigned i = 0; i < sizeof(h8dgu); i++)
+		put8(h8dgu[i]);
+	finish();
+	assert_null(READ(ivrs_read, &iv));
+	assert_null(ivrs_units(&iv, buf, &d));
+	assert_int_equal(d.nr_scopes, 9);
+	for (unsigned i = 0; i < d.nr_scopes; i++)
+		assert_int_equal(d.scope[i].settings, d.scope[i].first == 0xa0 && d.scope[i].last == 0xa0 ? 0xd7 : 0);
+	scope_is(2, DMAR_SCOPE_RANGE, 0xa0, 0xa0, 0xd7);
+	scope_is(6, DMAR_SCOPE_IOAPIC, 0xa0, 0xa0, 0xd7);
+	scope_is(7, DMAR_SCOPE_HPET, 0xa0, 0xa0, 0xd7);
+	assert_int_equal(d.unit[0].settings, 0);
+}
+
+/* Each kind of entry has settings, of all its devices; a reserved bit is none. */
+static void test_settings(void **)
+{
+	begin_ivrs();
+	settings = 0xff;
+	ivhd(0x40, 6 * 4 + 4 * 8 + 22 + 2);
+	entry(1, 0);
+	entry(3, 0x100);
+	settings = 0;
+	entry(4, 0x107); /* the first one's count */
+	settings = 0x44;
+	entry(67, 0x300);
+	rest(0, 0x10, 0);
+	settings = 0;
+	entry(4, 0x3ff);
+	settings = 0x01;
+	entry(66, 0x501);
+	rest(0, 0x500, 0);
+	entry(66, 0x502);
+	rest(0, 0x502, 0);
+	entry(72, 0);
+	rest(0, 0xa1, 3); /* neither an I/O APIC nor an HPET */
+	put8(240);
+	put(0xa5, 2);
+	put8(0x40);
+	zeros(17);
+	put8(2);
+	zeros(2);
+	entry(2, 0x600);
+	settings = 0;
+	entry(0, 0);
+	finish();
+	assert_null(READ(ivrs_read, &iv));
+	assert_null(ivrs_units(&iv, buf, &d));
+	assert_true(d.unit[0].settings == 0xf7 && d.unit[0].flags == ACPI_DMAR_PCI_ALL);
+	assert_int_equal(d.nr_scopes, 9);
+	scope_is(0, DMAR_SCOPE_RANGE, 0x100, 0x107, 0xf7);
+	scope_is(1, DMAR_SCOPE_ALIAS, 0x300, 0x3ff, 0x44);
+	scope_is(2, DMAR_SCOPE_RANGE, 0x10, 0x10, 0x44);
+	scope_is(3, DMAR_SCOPE_ALIAS, 0x501, 0x501, 0x01);
+	scope_is(4, DMAR_SCOPE_RANGE, 0x500, 0x500, 0x01);
+	scope_is(5, DMAR_SCOPE_RANGE, 0x502, 0x502, 0x01);
+	scope_is(6, DMAR_SCOPE_RANGE, 0xa1, 0xa1, 0x01);
+	scope_is(7, DMAR_SCOPE_RANGE, 0xa5, 0xa5, 0x40);
+	scope_is(8, DMAR_SCOPE_RANGE, 0x600, 0x600, 0x01);
 }
 
 static void test_hostile(void **state)
@@ -470,6 +545,7 @@ int main(void)
 		cmocka_unit_test(test_dmar_bad),
 		cmocka_unit_test(test_ivrs),
 		cmocka_unit_test(test_ivrs_bad),
+		cmocka_unit_test(test_settings), cmocka_unit_test(test_settings_of_fch),
 		cmocka_unit_test(test_units),
 		cmocka_unit_test(test_hostile),
 	};

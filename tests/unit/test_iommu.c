@@ -411,8 +411,19 @@ static void fake_hold(struct iommu_unit *u, bool on_hold)
 	strcat(held, text);
 }
 
+static char allowed[100]; /* which requester IDs may send what is the platform's */
+
+static void fake_allow(struct iommu_unit *u, u16 first, u16 last, u8 settings)
+{
+	char text[20];
+
+	assert_int_equal(enabled, 0);
+	snprintf(text, sizeof(text), "%u:%x-%x:%x ", number(u), first, last, settings);
+	strcat(allowed, text);
+}
+
 const struct iommu_ops amdvi_ops = {
-	.name = "AMD-Vi", .format = &npt_format, .start = fake_start, .enable = fake_enable, .set = fake_set,
+	.name = "AMD-Vi", .format = &npt_format, .start = fake_start, .allow = fake_allow, .enable = fake_enable, .set = fake_set,
 	.flush = fake_flush, .remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt, .message = fake_own_message,
 	.input = fake_input, .fault = fake_fault, .hold = fake_hold,
 };
@@ -1227,14 +1238,8 @@ static void test_room(void **)
 	card_vfs = 0;
 }
 
-/* An IVRS: each requester ID has entries of its own, and what sends by another's, or shares an I/O APIC's, is no VM's. */
-static void test_ivrs(void **)
+static void ivrs_machine(void)
 {
-	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 }, rest[4];
-	u64 input = 0xff00000000002400, level = 0x1a045;
-
-	for (unsigned n = 0; n < 4; n++)
-		rest[n] = (struct host_msi){ .cpu = 1, .first = 0x50 };
 	remapping_machine();
 	acpi.dmar = NULL;
 	acpi.ivrs = &ivrs;
@@ -1250,6 +1255,17 @@ static void test_ivrs(void **)
 	dmar.unit[1].nr_scopes = 5;
 	dmar.unit[1].function = 0xe0;
 	dmar.unit[1].hints = 0x21;
+}
+
+/* An IVRS: each requester ID has entries of its own, and what sends by another's, or shares an I/O APIC's, is no VM's. */
+static void test_ivrs(void **)
+{
+	struct host_msi one = { .cpu = 0, .first = 0x31 }, four = { .cpu = 1, .first = 0x40 }, rest[4];
+	u64 input = 0xff00000000002400, level = 0x1a045;
+
+	for (unsigned n = 0; n < 4; n++)
+		rest[n] = (struct host_msi){ .cpu = 1, .first = 0x50 };
+	ivrs_machine();
 	iommu_init();
 	expect("iommu: AMD-Vi, 3 of 3 units in use: DMA and interrupts contained\n");
 	assert_true(iommu_units[1].function == PORT_A && iommu_units[1].hints == 0x21 && iommu_units[0].function == -1);
@@ -1288,6 +1304,35 @@ static void test_ivrs(void **)
 	for (unsigned n = 0x10; n < 0x20; n++)
 		entry[0][n].filled = true;
 	assert_int_equal(iommu_route_input(26, 7, &level), -ENOSPC);
+}
+
+/* What sends as the platform's past its IOMMU, by the firmware's word, does so, and is no VM's. */
+static void test_ivrs_settings(void **)
+{
+	ivrs_machine();
+	dmar.scope[dmar.unit[0].first_scope].settings = 0x04;
+	dmar.scope[dmar.unit[1].first_scope + 4].settings = 0xd7;
+	dmar.unit[2].settings = 0x10;
+	iommu_init();
+	assert_string_equal(allowed, "0:200-5ff:4 1:a0-a0:d7 2:0-ffff:10 ");
+	assert_string_equal(host_iommu_unfit(FAR), "the firmware has it send INIT, NMI or the like past its IOMMU, as the "
+			    "platform's own (IVHD)");
+	assert_null(host_iommu_unfit(CARD_1));
+	assert_int_equal(dmar_settings(&dmar, &functions[FAR]), 4);
+	assert_int_equal(dmar_settings(&dmar, &functions[USB]), 0xd7);
+	assert_int_equal(dmar_settings(&dmar, &functions[PORT_B]), 0);
+	assert_int_equal(dmar_settings(&dmar, &(struct pci_function){ .address.segment = 1 }), 0x10);
+}
+
+/* One that is out of use is told nothing. */
+static void test_settings_of_broken(void **)
+{
+	ivrs_machine();
+	dmar.scope[dmar.unit[0].first_scope].settings = 0x04;
+	dmar.unit[2].settings = 0x10;
+	start_says[0] = "lies";
+	iommu_init();
+	assert_string_equal(allowed, "2:0-ffff:10 ");
 }
 
 /* As before the boot. */
@@ -1401,7 +1446,8 @@ int main(int argc, char **argv)
 		cmocka_unit_test_setup(test_pace_without_message, reset), cmocka_unit_test_setup(test_interrupts, reset),
 		cmocka_unit_test_setup(test_not_remapped, reset), cmocka_unit_test_setup(test_narrow, reset),
 		cmocka_unit_test_setup(test_room, reset),
-		cmocka_unit_test_setup(test_ivrs, reset), cmocka_unit_test_setup(test_snoops, reset),
+		cmocka_unit_test_setup(test_ivrs, reset), cmocka_unit_test_setup(test_ivrs_settings, reset),
+		cmocka_unit_test_setup(test_settings_of_broken, reset), cmocka_unit_test_setup(test_snoops, reset),
 	};
 	char command[500];
 	int failed = 0;

@@ -83,10 +83,21 @@ static bool drop_device(struct iommu_unit *u, u16 bdf)
 
 /* ---- functions -------------------------------------------------------------------------------- */
 
-/* The page behind the ring's status is a page table without a mapping. */
-static u64 blocked(const struct iommu_unit *u)
+/* The page behind the ring's status is a page table without a mapping. Erratum 63: system management writes pass with W only. */
+static u64 blocked(const struct iommu_unit *u, const u64 *d)
 {
-	return AMDVI_DTE(host_virt_to_hpa(u->queue).v + 2 * PAGE_SIZE);
+	return AMDVI_DTE(host_virt_to_hpa(u->queue).v + 2 * PAGE_SIZE) | (AMDVI_DTE_SYSMGT_OF(d[1]) == 1 ? AMDVI_W : 0);
+}
+
+static void amdvi_allow(struct iommu_unit *u, u16 first, u16 last, u8 settings)
+{
+	for (unsigned id = first; id <= last; id++) {
+		u64 *d = device(u, (u16)id);
+
+		put(&d[1], d[1] | AMDVI_DTE_SYSMGT(settings));
+		put(&d[2], d[2] | AMDVI_DTE_PASSING(settings));
+		put(&d[0], blocked(u, d));
+	}
 }
 
 static bool amdvi_flush(struct iommu_unit *u, unsigned domain)
@@ -101,12 +112,12 @@ static int amdvi_set(struct iommu_unit *u, u16 bdf, unsigned domain, u64 root)
 	unsigned old = (u16)d[1];
 
 	/* Blocked first: the unit reads the entry in parts. */
-	put(&d[0], blocked(u));
+	put(&d[0], blocked(u, d));
 	u->counts[bdf] = 0;
 	if (!drop_device(u, bdf))
 		return -EIO;
-	put(&d[1], domain);
-	put(&d[0], domain ? AMDVI_DTE(root) | AMDVI_R | AMDVI_W : blocked(u));
+	put(&d[1], (d[1] & AMDVI_DTE_SYSMGT(~0u)) | domain);
+	put(&d[0], domain ? AMDVI_DTE(root) | AMDVI_R | AMDVI_W : blocked(u, d));
 	queue(u, AMDVI_DROP_DEVICE(bdf), 0);
 	return amdvi_flush(u, domain ? domain : old) ? 0 : -EIO;
 }
@@ -122,7 +133,7 @@ static const char *amdvi_remap(struct iommu_unit *u, unsigned count, bool wide)
 {
 	u->wide = wide;
 	for (unsigned id = 0; id < AMDVI_IDS; id++)
-		put(&device(u, (u16)id)[2], count ? AMDVI_DTE_INTERRUPTS : 0);
+		put(&device(u, (u16)id)[2], (device(u, (u16)id)[2] & AMDVI_DTE_PASS) | (count ? AMDVI_DTE_INTERRUPTS : 0));
 	queue(u, AMDVI_DROP_ALL, 0);
 	return work(u) ? NULL : no_answer;
 }
@@ -146,7 +157,8 @@ static int amdvi_take(struct iommu_unit *u, u16 source, unsigned count, u32 how)
 		t = host_pages_alloc(u->entries * 16 / PAGE_SIZE, -1);
 		if (!t)
 			return -ENOMEM;
-		put(&d[2], AMDVI_DTE_INTERRUPTS | AMDVI_DTE_ENTRIES(u->entries) | AMDVI_DTE_REMAP | host_virt_to_hpa(t).v);
+		put(&d[2], (d[2] & AMDVI_DTE_PASS) | AMDVI_DTE_INTERRUPTS | AMDVI_DTE_ENTRIES(u->entries) | AMDVI_DTE_REMAP |
+		    host_virt_to_hpa(t).v);
 		drop_device(u, source);
 	}
 	for (; n < end; n += step)
@@ -290,7 +302,7 @@ static bool make_tables(struct iommu_unit *u)
 	u->root = host_hpa_to_virt(table.base);
 	memset(u->root, 0, AMDVI_TABLE_SIZE);
 	for (unsigned id = 0; id < AMDVI_IDS; id++)
-		device(u, (u16)id)[0] = blocked(u);
+		device(u, (u16)id)[0] = blocked(u, device(u, (u16)id));
 	return true;
 }
 
@@ -371,7 +383,7 @@ static const char *amdvi_enable(struct iommu_unit *u, u32 address, u32 data)
 }
 
 const struct iommu_ops amdvi_ops = {
-	.name = "AMD-Vi", .format = &amdvi_format, .start = amdvi_start, .enable = amdvi_enable,
+	.name = "AMD-Vi", .format = &amdvi_format, .start = amdvi_start, .allow = amdvi_allow, .enable = amdvi_enable,
 	.set = amdvi_set, .flush = amdvi_flush, .remap = amdvi_remap, .take = amdvi_take, .interrupt = amdvi_interrupt,
 	.message = amdvi_message, .input = amdvi_input, .fault = amdvi_fault, .hold = amdvi_hold,
 };

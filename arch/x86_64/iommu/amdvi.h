@@ -58,13 +58,17 @@ static_assert(AMDVI_TABLE_SIZE == MIB(2), "the device table");
 #define AMDVI_DTE(root) (3ull | 4ull << 9 | (root))
 #define AMDVI_R BIT(61)
 #define AMDVI_W BIT(62)
-/* Its second: the domain, and */
+/* Its second: the domain; what of the system management range passes (1: all writes); and */
+#define AMDVI_DTE_SYSMGT(settings) ((u64)((settings) >> 4 & 3) << 40)
+#define AMDVI_DTE_SYSMGT_OF(quad) ((quad) >> 40 & 3)
 #define AMDVI_DTE_SILENT BIT(34)        /* page faults are not noted */
 /* Its third: interrupts. Without a table, or not by it, none but those that pass as they are. */
 #define AMDVI_DTE_INTERRUPTS BIT(0)
 #define AMDVI_DTE_ENTRIES(count) ((u64)__builtin_ctz(count) << 1)
 #define AMDVI_DTE_INTERRUPT_ROOT 0x000fffffffffffc0ull
-#define AMDVI_DTE_NMI_PASS BIT(58)      /* beside it INIT (56) and ExtINT (57), which never pass */
+#define AMDVI_DTE_NMI_PASS BIT(58)
+#define AMDVI_DTE_PASS (7ull << 56 | 3ull << 62) /* INIT, ExtINT, NMI; LINT0, LINT1 */
+#define AMDVI_DTE_PASSING(settings) (((settings) & 7ull) << 56 | ((settings) >> 6 & 3ull) << 62)
 #define AMDVI_DTE_REMAP (2ull << 60)
 
 /* Page table entries, 2.2.3. Bits 8:1 are ignored: bit 7 is the walker's own, a leaf above the lowest level. */

@@ -55,6 +55,11 @@ struct iommu_ops {
 	 */
 	const char *(*start)(struct iommu_unit *u);
 	/*
+	 * Between start() and enable(): what these requester IDs send of the platform's passes, though they are blocked (settings
+	 * of the IVHD's device entries, AMD IOMMU 3.07, 5.2.2.1). NULL: the firmware's tables do not say such things.
+	 */
+	void (*allow)(struct iommu_unit *u, u16 first, u16 last, u8 settings);
+	/*
 	 * Gives it our tables. Faults are told by this message; address 0: they are not. NULL, or as broken.
 	 */
 	const char *(*enable)(struct iommu_unit *u, u32 address, u32 data);
