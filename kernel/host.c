@@ -5,6 +5,7 @@
  * and NUMA nodes, of a pure module that is not in every image.
  */
 #include <margay/host.h>
+#include "arch/x86_64/cpu/errata.h"
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/memory/numa.h"
@@ -32,6 +33,7 @@ void *host_hpa_to_virt(hpa_t pa)
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	cpuid(leaf, subleaf, out);
+	errata_mask_cpuid(leaf, out);
 }
 
 u64 host_tsc(void)

@@ -230,6 +230,7 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 	if (features_init())
 		panic("this CPU cannot run Margay");
 	features_setup_cpu();
+	errata_init();
 	errata_init_cpu();
 	if (IS_ENABLED(CONFIG_MITIGATIONS))
 		mitigations_init_cpu();

@@ -261,6 +261,7 @@ void host_counter_interrupt(u8 vector);
 
 /* ---- CPU instructions that the fake host replaces --------------------- */
 
+/* Without what an erratum makes useless. */
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out);
 /* The same, for what reads some machine's CPUID by a function with a context (cpuid_host_fn). */
 static inline void host_cpuid_for(void *, u32 leaf, u32 subleaf, struct cpuid_regs *out)

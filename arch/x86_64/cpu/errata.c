@@ -1,16 +1,53 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Errata against which something is set or kept away. */
+/* Errata against which something is set or kept away, as tables. Nobody of us has seen them. */
 #include "arch/x86_64/cpu/errata.h"
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
+#include "arch/x86_64/cpu/microcode.h"
+#include "arch/x86_64/cpu/upcall.h"
 
-#define LS_CFG_793 BIT(15)
-#define FP_CFG_DIVIDER BIT(9)
-#define BP_CFG_OP_CACHE BIT(33)
-#define AMD_STIBP BIT(15) /* 0x80000008 EBX: of family 17h, Zen 2 has it and Zen has not */
-#define HLE BIT(4)        /* 7 EBX */
+#define AMD_STIBP BIT(15)    /* 0x80000008 EBX: of family 17h, Zen 2 has it and Zen has not */
+#define HLE BIT(4)           /* 7 EBX */
+#define TSC_DEADLINE BIT(24) /* 1 ECX */
+
+enum stibp { ANY, WITH, WITHOUT };
+
+/* A bit of AMD's that is to be set on each CPU of these models. */
+static const struct {
+	u8 family, first, last; /* models */
+	u8 stibp;               /* enum stibp */
+	u32 msr;
+	u64 bit;
+} set_bits[] = {
+	/* 793: a locked access beside a write of write-combining memory may hang the core. */
+	{ 0x16, 0x00, 0x0f, ANY, MSR_AMD_LS_CFG, BIT(15) },
+	/* AMD-SN-7053: what the divider had of one is seen by the next. */
+	{ 0x17, 0x00, 0xff, WITHOUT, MSR_AMD_FP_CFG, BIT(9) },
+	/* AMD-SN-7052: the op cache may give what is not there. */
+	{ 0x17, 0x00, 0xff, WITH, MSR_AMD_BP_CFG, BIT(33) },
+	/* 1485: beside a busy thread an instruction may be fetched wrong. Zen 4's models, as Linux has them. */
+	{ 0x19, 0x10, 0x1f, ANY, MSR_AMD_BP_CFG, BIT(5) },
+	{ 0x19, 0x60, 0xaf, ANY, MSR_AMD_BP_CFG, BIT(5) },
+};
+
+/*
+ * Intel's family 6 whose TSC deadline timer may not fire before this microcode: the specification updates' "TSC Deadline Not
+ * Armed While in APIC Legacy Mode" and the like, by model and steppings as Linux has them (apic.c, deadline_match, 6.1.192).
+ */
+static const struct {
+	u8 model, first, last; /* steppings */
+	u32 good;
+} deadlines[] = {
+	{ 0x3f, 2, 2, 0x3a }, { 0x3f, 4, 4, 0x0f },                               /* Haswell-EP, -EX */
+	{ 0x3c, 0, 15, 0x22 }, { 0x45, 0, 15, 0x20 }, { 0x46, 0, 15, 0x17 },      /* Haswell */
+	{ 0x4f, 0, 15, 0x0b000020 },                                              /* Broadwell-EP, -EX */
+	{ 0x56, 2, 2, 0x11 }, { 0x56, 3, 3, 0x0700000e }, { 0x56, 4, 4, 0x0f00000c }, { 0x56, 5, 5, 0x0e000003 }, /* -DE */
+	{ 0x3d, 0, 15, 0x25 }, { 0x47, 0, 15, 0x17 },                             /* Broadwell */
+	{ 0x55, 3, 3, 0x01000136 }, { 0x55, 4, 4, 0x02000014 },                   /* Skylake-SP */
+	{ 0x4e, 0, 15, 0xb2 }, { 0x5e, 0, 15, 0xb2 }, { 0x8e, 0, 15, 0x52 }, { 0x9e, 0, 15, 0x52 }, /* Skylake, Kaby Lake */
+};
 
 /* A register that is not there or refuses belongs to what is below, whatever CPUID says. */
 static void set(u32 msr, u64 bits)
@@ -21,23 +58,56 @@ static void set(u32 msr, u64 bits)
 		(void)host_wrmsr(msr, value | bits);
 }
 
-void errata_init_cpu(void)
+static void set_amd(const struct cpu_features *f)
 {
-	const struct cpu_features *f = &cpu_features;
 	struct cpuid_regs r = { 0 };
+	enum stibp has;
 
-	if (f->hypervisor || f->vendor != CPU_AMD)
-		return;
 	if (f->max_ext >= 0x80000008)
 		cpuid(0x80000008, 0, &r);
-	/* A locked access beside a write of write-combining memory may hang the core. */
-	if (f->family == 0x16 && f->model <= 0xf)
-		set(MSR_AMD_LS_CFG, LS_CFG_793);
-	/* What the divider had of one is seen by the next; and the op cache may give what is not there. */
-	if (f->family == 0x17 && !(r.ebx & AMD_STIBP))
-		set(MSR_AMD_FP_CFG, FP_CFG_DIVIDER);
-	else if (f->family == 0x17)
-		set(MSR_AMD_BP_CFG, BP_CFG_OP_CACHE);
+	has = r.ebx & AMD_STIBP ? WITH : WITHOUT;
+	for (unsigned i = 0; i < ARRAY_SIZE(set_bits); i++)
+		if (f->family == set_bits[i].family && f->model >= set_bits[i].first && f->model <= set_bits[i].last &&
+		    (set_bits[i].stibp == ANY || set_bits[i].stibp == has))
+			set(set_bits[i].msr, set_bits[i].bit);
+}
+
+/* The microcode that a CPU of these needs for its TSC deadline timer; 0: any. */
+static u32 deadline_needs(const struct cpu_features *f)
+{
+	for (unsigned i = 0; i < ARRAY_SIZE(deadlines); i++)
+		if (f->family == 6 && f->model == deadlines[i].model && f->stepping >= deadlines[i].first &&
+		    f->stepping <= deadlines[i].last)
+			return deadlines[i].good;
+	return 0;
+}
+
+void errata_init_cpu(void)
+{
+	if (!cpu_features.hypervisor && cpu_features.vendor == CPU_AMD)
+		set_amd(&cpu_features);
+}
+
+void errata_init(void)
+{
+	struct cpu_features *f = &cpu_features;
+	u32 needs, has;
+
+	if (!IS_ENABLED(CONFIG_MITIGATIONS) || f->hypervisor || f->vendor != CPU_INTEL || !f->tsc_deadline)
+		return;
+	needs = deadline_needs(f);
+	has = needs ? microcode_revision(CPU_INTEL) : 0;
+	/* An emulator has none. */
+	if (!has || has >= needs)
+		return;
+	f->tsc_deadline = false;
+	upcall_log("CPU: the TSC deadline timer is not used: an erratum, which microcode %#x has and %#x has not", has, needs);
+}
+
+void errata_mask_cpuid(u32 leaf, struct cpuid_regs *r)
+{
+	if (IS_ENABLED(CONFIG_MITIGATIONS) && leaf == 1 && !cpu_features.tsc_deadline)
+		r->ecx &= ~(u32)TSC_DEADLINE;
 }
 
 bool errata_hle_hangs(void)

@@ -61,11 +61,9 @@ int features_init(void)
 	cpuid(1, 0, &r);
 	ecx1 = r.ecx;
 	edx1 = r.edx;
-	if (IS_ENABLED(CONFIG_BOOT_LOG)) {
-		f->family = cpu_family(r.eax);
-		f->model = cpu_model(r.eax);
-		f->stepping = r.eax & 0xf;
-	}
+	f->family = cpu_family(r.eax);
+	f->model = cpu_model(r.eax);
+	f->stepping = r.eax & 0xf;
 	f->x2apic = ecx1 & BIT(21);
 	f->tsc_deadline = ecx1 & BIT(24);
 	f->xsave = ecx1 & BIT(26);

@@ -53,7 +53,7 @@ struct cpu_features {
 	bool tcg;               /* ... of QEMU's TCG */
 };
 
-/* Filled in by features_init(), constant afterwards. */
+/* Filled in by features_init() and errata_init(), constant afterwards. */
 extern struct cpu_features cpu_features;
 
 /* Reads CPUID. 0, or -ENODEV when something that the LWK needs is missing (logged by name). */
