@@ -587,6 +587,18 @@ unsigned host_check_wanted(bool *stay, bool *dump, bool *json)
 	return 1;
 }
 
+enum cpus_state hwcheck_mtrrs(char *text, size_t size)
+{
+	snprintf(text, size, "not recorded");
+	return CPUS_UNKNOWN;
+}
+
+enum cpus_state hwcheck_rate(char *text, size_t size)
+{
+	snprintf(text, size, "not recorded");
+	return CPUS_UNKNOWN;
+}
+
 void hwcheck_dump(void)
 {
 }

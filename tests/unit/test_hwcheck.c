@@ -98,6 +98,21 @@ const char *host_image(void)
 	return "default +VIRTIO";
 }
 
+/* test_hwcheck_cpus.c has the real ones. */
+static enum cpus_state mtrrs, rate;
+
+enum cpus_state hwcheck_mtrrs(char *text, size_t size)
+{
+	snprintf(text, size, "of all");
+	return mtrrs;
+}
+
+enum cpus_state hwcheck_rate(char *text, size_t size)
+{
+	snprintf(text, size, "1.9 GHz");
+	return rate;
+}
+
 /* test_hwcheck_dump.c has the real one. */
 void hwcheck_dump(void)
 {
@@ -288,6 +303,7 @@ static int reset(void **)
 	machine.memory = GIB(1);
 	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable = machine.counts_smis = true;
 	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, "", false };
+	mtrrs = rate = CPUS_GOOD;
 	seconds = 1;
 	stay = dumped = json = false;
 	told_missing[0] = 0;
@@ -458,6 +474,10 @@ static void test_lacks(void **)
 	lack("MISSING  bare metal");
 	machine.smis = 7; /* the 32-bit counter wraps */
 	lack("MISSING  SMIs: 7 in 1 s");
+	mtrrs = CPUS_BAD;
+	lack("MISSING  MTRRs: of all");
+	rate = CPUS_BAD;
+	lack("MISSING  clock rate: 1.9 GHz");
 	machine.gap = 30000;
 	lack("MISSING  undisturbed CPU: 1 times for more than 10 us, 35 us in all, 35 us at most");
 	machine.cpu_on_error[1] = -EPERM;

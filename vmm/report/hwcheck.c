@@ -15,6 +15,7 @@
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
 #include "vmm/plan/place.h"
+#include "vmm/report/hwcheck_cpus.h"
 #include "vmm/report/hwcheck_dump.h"
 #include "vmm/report/hwcheck_proposal.h"
 #include "vmm/report/report.h"
@@ -229,6 +230,18 @@ static void check_silence(unsigned seconds)
 		gaps ? ": by firmware, or by a hypervisor below" : "");
 }
 
+/* What all CPUs must have alike, and how fast they run. */
+static void check_all_cpus(void)
+{
+	static const enum state states[] = { [CPUS_GOOD] = OK, [CPUS_BAD] = MISSING, [CPUS_UNKNOWN] = UNKNOWN };
+	char text[200];
+	enum cpus_state is = hwcheck_mtrrs(text, sizeof(text));
+
+	feature(states[is], "MTRRs", "%s", text);
+	is = hwcheck_rate(text, sizeof(text));
+	feature(states[is], "clock rate", "%s", text);
+}
+
 static void check_iommu(const struct host_platform *p)
 {
 	if (!IS_ENABLED(CONFIG_IOMMU_TABLES)) {
@@ -275,6 +288,7 @@ static void check_performance(unsigned seconds)
 	hvm_find_backend(tell);
 	check_x2apic();
 	check_clock();
+	check_all_cpus();
 	check_numa(&p);
 	check_iommu(&p);
 	if (!IS_ENABLED(CONFIG_PCI))
