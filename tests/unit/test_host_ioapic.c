@@ -196,6 +196,26 @@ static void test_add(void **)
 	assert_int_equal(ioapic_add(0xfec00000, 0), -EINVAL);
 }
 
+/* What firmware has as an SMI stays as it is, and is nobody's; one that it has masked is free, and so is any other mode. */
+static void test_smi(void **)
+{
+	memset(&device, 0, sizeof(device));
+	device.version = (PINS - 1) << 16 | 0x20;
+	nr_ioapics = 0;
+	for (unsigned i = 0; i < PINS; i++)
+		device.low[i] = i << 8 & 0x700;
+	device.low[PIN] = 0x200 | LOW | LEVEL;
+	device.high[PIN] = 0x05000000;
+	device.low[18] = 0x200 | MASKED;
+	assert_int_equal(ioapic_add(0xfec00000, BASE), 0);
+	for (unsigned i = 0; i < PINS; i++)
+		assert_int_equal(device.low[i], i == PIN ? 0x200 | LOW | LEVEL : i % 8 == 2 && i != 18 ? 0x200 : MASKED);
+	assert_int_equal(ioapic_route_nmi(GSI, 1, false), -EBUSY);
+	assert_int_equal(ioapic_route_level(GSI, 1, 0x40, true), -EBUSY);
+	assert_true(device.low[PIN] == (0x200 | LOW | LEVEL) && device.high[PIN] == 0x05000000);
+	assert_int_equal(ioapic_route_nmi(BASE + 18, 1, false), 0);
+}
+
 /* Edges to one CPU; two that are one input; 255 would be all CPUs. */
 static void test_nmi(void **)
 {
@@ -282,7 +302,9 @@ static void test_end(void **)
 
 int main(void)
 {
-	const struct CMUnitTest tests[] = { BOTH(test_add), BOTH(test_nmi), BOTH(test_lead), BOTH(test_end) };
+	const struct CMUnitTest tests[] = {
+		BOTH(test_add), BOTH(test_nmi), BOTH(test_lead), BOTH(test_end), cmocka_unit_test(test_smi),
+	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -87,10 +87,11 @@ void apic_init_cpu(void)
 	/* Where firmware looks after the heat by SMIs it goes on, on all CPUs: INIT has masked the others' entries. */
 	if (max_lvt >= 5 && !apic_thermal)
 		apic_thermal = (reg_read(APIC_LVT_THERMAL) & (LVT_MODE | LVT_MASKED)) == LVT_SMI ? LVT_SMI : LVT_MASKED;
-	if (max_lvt >= 5)
-		reg_write(APIC_LVT_THERMAL, apic_thermal);
 	reg_write(APIC_TPR, 0);
 	reg_write(APIC_SVR, SVR_ENABLE | VECTOR_SPURIOUS);
+	/* While the APIC is off, as after INIT, its entries stay masked whatever is written (11.4.7.2). */
+	if (max_lvt >= 5)
+		reg_write(APIC_LVT_THERMAL, apic_thermal);
 	/* What firmware left in service would block its priority class for ever. */
 	for (unsigned i = 0; i < 8; i++)
 		apic_eoi();

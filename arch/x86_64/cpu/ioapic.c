@@ -13,6 +13,8 @@
 #define VERSION_EOI 0x20
 #define IOAPICVER 1
 #define IOREDTBL(n) (0x10 + 2 * (n))
+#define RTE_MODE (7u << 8)
+#define RTE_SMI (2u << 8)
 #define RTE_NMI (4u << 8) /* delivery mode; the vector is ignored */
 #define RTE_ACTIVE_LOW (1u << 13)
 #define RTE_MASKED (1u << 16)
@@ -68,8 +70,10 @@ int ioapic_add(u64 pa, u32 gsi_base)
 	io->gsi_base = gsi_base;
 	/* The register number has 8 bits: (256 - 16) / 2 inputs at most. */
 	io->inputs = MIN((version >> 16 & 0xff) + 1, 120u);
+	/* What firmware has made an SMI is its own: legacy USB, power, heat. Nobody routes it, as it is open. */
 	for (u32 n = 0; n < io->inputs; n++)
-		reg_write(io, (u8)IOREDTBL(n), RTE_MASKED);
+		if ((reg_read(io, (u8)IOREDTBL(n)) & (RTE_MODE | RTE_MASKED)) != RTE_SMI)
+			reg_write(io, (u8)IOREDTBL(n), RTE_MASKED);
 	nr_ioapics++;
 	return 0;
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * The host's I/O APICs: every input masked but those that the host itself
- * routes. Intel 82093AA data sheet, 3.2.
+ * routes, and those that are SMIs by firmware. Intel 82093AA data sheet, 3.2.
  */
 #ifndef ARCH_CPU_IOAPIC_H
 #define ARCH_CPU_IOAPIC_H
@@ -10,7 +10,7 @@
 
 #define IOAPIC_MAX 64
 
-/* Adds one controller and masks all its inputs. 0, -ENOSPC or -EINVAL (logged). */
+/* Adds one controller and masks its inputs, but what firmware has open as SMIs. 0, -ENOSPC or -EINVAL (logged). */
 int ioapic_add(u64 pa, u32 gsi_base);
 
 /*
