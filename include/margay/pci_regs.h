@@ -137,6 +137,9 @@ enum { PCI_REBAR_CONTROL = 8, PCI_REBAR_STEP = 8, PCI_REBAR_SIZE = 0x3f00 };
 /* LTR, PCIe 7.8.2: latencies, with and without snooping << 16; the bit of Device Control 2 that has them sent. */
 enum { PCI_LTR_LATENCIES = 4, PCI_EXP_LTR = BIT(10) };
 
+/* ARI, PCIe 6.13: of a port's Device Capabilities 2, and of its Device Control 2 by which it passes on all function numbers. */
+enum { PCI_EXP_ARI = BIT(5) };
+
 /* AF 2.2; each register has 8 bits. */
 enum {
 	PCI_AF_CAPABILITIES = 3, PCI_AF_FLR = BIT(1), PCI_AF_CONTROL = 4, PCI_AF_START_FLR = BIT(0),

@@ -125,9 +125,34 @@ static bool probe(struct pci_address a, bool *multi)
 	return true;
 }
 
+/*
+ * Behind a PCI Express port there is one device (7.3.1); some answer to the numbers of all 32, and would be there as often. Its
+ * functions have the devices' numbers, too, while the port passes them on (ARI). The port's own bus has a lower number.
+ */
+static bool has_one_device(u16 segment, u8 bus)
+{
+	for (unsigned i = 0; i < pci_nr_functions; i++) {
+		const struct pci_function *f = &pci_functions[i];
+		u16 exp;
+		u32 says, type;
+
+		if (f->header_type != PCI_HEADER_BRIDGE || f->address.segment != segment || f->secondary_bus != bus ||
+		    f->address.bus >= bus)
+			continue;
+		exp = pci_find_cap(f, PCI_CAP_EXP);
+		says = exp ? pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2) : 0;
+		type = PCI_EXP_TYPE(says);
+		return (type == PCIE_ROOT_PORT || type == PCIE_DOWNSTREAM) &&
+		       !((says & PCI_EXP_VERSION) > 1 && pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) & PCI_EXP_ARI);
+	}
+	return false;
+}
+
 static void scan_bus(u16 segment, u8 bus)
 {
-	for (unsigned device = 0; device < 32; device++) {
+	unsigned devices = has_one_device(segment, bus) ? 1 : 32;
+
+	for (unsigned device = 0; device < devices; device++) {
 		struct pci_address a = { segment, bus, PCI_DEVFN(device, 0) };
 		bool multi = false, ignored;
 

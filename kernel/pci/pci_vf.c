@@ -17,7 +17,6 @@
 /* Alternative Routing-ID Interpretation (6.13): its capability, of a port (7.5.3.15, 7.5.3.16), in the PF's control (9.3.3.3.4). */
 #define EXT_CAP_ARI 0x0e
 #define EXP_DEVICE2 0x24
-#define EXP_ARI BIT(5)
 #define SRIOV_ARI BIT(4)
 
 static struct spinlock lock; /* guards nr_cards, and who changes a card */
@@ -136,7 +135,7 @@ static u16 find_port(const struct pci_function *f, bool *ari)
 	if (!exp || (PCI_EXP_TYPE(says) != PCIE_ROOT_PORT && PCI_EXP_TYPE(says) != PCIE_DOWNSTREAM))
 		return 0;
 	*ari = (says & PCI_EXP_VERSION) > 1 && pci_find_extended_cap(f, EXT_CAP_ARI) &&
-	       pci_read(port->address, exp + EXP_DEVICE2, 4) & EXP_ARI;
+	       pci_read(port->address, exp + EXP_DEVICE2, 4) & PCI_EXP_ARI;
 	return exp;
 }
 
@@ -173,7 +172,7 @@ static const char *begin(struct card *c, unsigned count)
 	c->sriov.at = at;
 	port = find_port(f, &c->ari);
 	if (c->ari)
-		pci_change16(pci_bridge_of(f), port + PCI_EXP_DEVICE_CONTROL2, 0, EXP_ARI);
+		pci_change16(pci_bridge_of(f), port + PCI_EXP_DEVICE_CONTROL2, 0, PCI_EXP_ARI);
 	/* Where they are may go by how many there shall be, and by ARI. */
 	say_ari(c);
 	pci_write(f->address, reg(c, PCI_SRIOV_CONTROL), 2, c->ari ? SRIOV_ARI : 0);

@@ -36,8 +36,21 @@ static u64 absent;                      /* an ECAM that is not there, by its add
 static bool garbage;                    /* segment 0 has no buses from 0x90 on, and registers of something where they would be */
 static struct mcfg_info mcfg;
 
+/* The function 00:03.0 as a bridge to bus 0x81, where one device answers to all numbers; its type and version; 0: it is none. */
+static u32 bridge, control2;
+#define EXP 0x40
+
+static u32 config_of_bridge(u16 offset, u32 value)
+{
+	return offset == PCI_REG_HEADER ? value | 1 << 16 : offset == PCI_REG_BUSES ? 0x818100 :
+	       offset == PCI_REG_CAPABILITIES ? EXP : offset == EXP ? PCI_CAP_EXP | bridge << 16 : offset == EXP + 2 ? bridge :
+	       offset == EXP + 0x28 ? control2 : value;
+}
+
 static u32 config_of(struct pci_address a, u16 offset)
 {
+	if (bridge && !a.segment && a.bus == 0x81 && !PCI_FUNCTION(a.devfn))
+		return offset == PCI_REG_ID ? 0x00201af4 : 0;
 	for (unsigned i = 0; i < ARRAY_SIZE(machine); i++) {
 		if (machine[i].segment != a.segment || machine[i].bus != a.bus || machine[i].devfn != a.devfn)
 			continue;
@@ -45,6 +58,8 @@ static u32 config_of(struct pci_address a, u16 offset)
 			return 0x1af4 | (i + 1) << 16;
 		if (offset == PCI_REG_COMMAND)
 			return 0xffff0000 | i; /* and the status */
+		if (bridge && i == 1)
+			return config_of_bridge(offset, offset == PCI_REG_HEADER ? PCI_HEADER_MULTI : 0);
 		return offset == PCI_REG_HEADER ? PCI_HEADER_MULTI : 0;
 	}
 	return 0xffffffff;
@@ -306,6 +321,24 @@ static void test_recorded_opterons(void **)
 	assert_string_equal(said, "");
 }
 
+/* Below a port there is one device, whatever answers; behind another bridge, or with ARI in the port, 32 may be. */
+static void test_one_device(void **)
+{
+	static const struct { u32 bridge, control2; unsigned devices; } kinds[] = {
+		{ PCIE_ROOT_PORT << 4 | 2, 0, 1 }, { PCIE_DOWNSTREAM << 4 | 2, 0x400, 1 }, { PCIE_ROOT_PORT << 4 | 1, 0x20, 1 },
+		{ PCIE_ROOT_PORT << 4 | 2, 0x20, 32 }, { PCIE_UPSTREAM << 4 | 2, 0, 32 }, { PCIE_TO_PCI << 4 | 2, 0, 32 },
+	};
+
+	for (unsigned i = 0; i < ARRAY_SIZE(kinds); i++) {
+		bridge = kinds[i].bridge;
+		control2 = kinds[i].control2;
+		scan();
+		assert_int_equal(quiet, SEGMENT_0 | BIT(31));
+		assert_int_equal(pci_nr_functions, 4 + kinds[i].devices);
+	}
+	bridge = 0;
+}
+
 static void test_segment_0_without_ecam(void **)
 {
 	scan();
@@ -368,6 +401,7 @@ int main(void)
 		cmocka_unit_test_setup(test_each_bus_of_each_segment, begin),
 		cmocka_unit_test_setup(test_buses_named_twice, begin),
 		cmocka_unit_test_setup(test_recorded_superdome, begin), cmocka_unit_test_setup(test_recorded_opterons, begin),
+		cmocka_unit_test_setup(test_one_device, begin),
 		cmocka_unit_test_setup(test_segment_0_without_ecam, begin),
 		cmocka_unit_test_setup(test_more_buses_than_there_are, begin),
 		cmocka_unit_test_setup(test_segment_1_alone, begin),

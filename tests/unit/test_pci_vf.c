@@ -60,7 +60,7 @@ u32 pci_read(struct pci_address a, u16 offset, unsigned bytes)
 	if (a.bus == 0x3a && offset == PORT_EXP + PCI_EXP_CAPABILITIES)
 		return PCIE_ROOT_PORT << 4 | 2;
 	if (a.bus == 0x3a && offset == PORT_EXP + EXP_DEVICE2)
-		return port_ari ? EXP_ARI : 0;
+		return port_ari ? PCI_EXP_ARI : 0;
 	if (a.bus == card.bus && a.devfn == card_devfn)
 		return part(config[offset / 4], offset, bytes);
 	/* Who asks before the 100 ms are over has no right to an answer (9.3.3.3.1). */
@@ -253,7 +253,7 @@ static void test_prepared(void **)
 	assert_ptr_equal(pci_physical(pf), pf);
 	/* Not on, pages of 4 KiB, and ARI, which the port above passes on: two of them are no functions of its one device. */
 	assert_int_equal(control(), SRIOV_ARI);
-	assert_int_equal(port_control, EXP_ARI);
+	assert_int_equal(port_control, PCI_EXP_ARI);
 	assert_int_equal(config[(AT + PCI_SRIOV_PAGE) / 4], 1);
 	assert_int_equal(config[(AT + PCI_SRIOV_NUM_VFS) / 4], 8);
 	assert_int_equal(config[(AT + PCI_SRIOV_BAR) / 4], 0xfa00000c);
