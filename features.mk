@@ -26,12 +26,15 @@ files-REPORT          := vmm/report/report.c vmm/plan/place_report.c vmm/pci/pci
 files-NUMA            := kernel/memory/numa.c kernel/acpi/srat.c kernel/acpi/slit.c
 files-PCI             := kernel/pci/pci_core.c kernel/pci/pcicap.c kernel/pci/pci_function.c kernel/acpi/mcfg.c
 files-PCI_INFO        := kernel/pci/pciinfo.c kernel/pci/pci_place.c kernel/pci/pci_platform.c kernel/pci/pci_group.c \
-	kernel/pci/pci_acs_quirks.c kernel/pci/pci_reset_quirks.c kernel/pci/pci_usb.c vmm/pci/pci_fitness.c vmm/pci/pci_report.c
+	kernel/pci/pci_acs_quirks.c kernel/pci/pci_reset_quirks.c kernel/pci/pci_usb.c \
+	vmm/pci/pci_fitness.c vmm/pci/pci_report.c
 files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_line.c \
 	kernel/acpi/aml_pci.c kernel/acpi/aml_terms.c kernel/acpi/aml_value.c kernel/acpi/aml_walk.c \
-	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_kept.c kernel/pci/pci_reset.c \
+	kernel/pci/intx.c kernel/pci/msi.c kernel/pci/pci_host.c kernel/pci/pci_kept.c \
+	kernel/pci/pci_path.c kernel/pci/pci_reset.c \
 	kernel/pci/pci_route.c kernel/pci/pci_way.c vmm/acpi/acpi_pci.c vmm/acpi/aml_encode.c vmm/config/config_pci.c \
-	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c vmm/pci/pci_dma.c \
+	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c \
+	vmm/pci/pci_config_path.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
 	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_wait.c \
 	kernel/idle_work.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c

@@ -32,6 +32,11 @@ unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max);
 /* Before its VM runs: each bridge above passes on what it sends. Logs where it did not. */
 void host_pci_open_way(unsigned index);
 
+/* What the way from function `index` to memory takes, of which its guest sees no bridge. */
+#define HOST_PCI_ATOMICS BIT(0) /* AtomicOps: all switches route them, and the root port completes them */
+#define HOST_PCI_RELAXED BIT(1) /* relaxed ordering, without harm */
+unsigned host_pci_path(unsigned index);
+
 /*
  * A function's reset, which takes 100 ms, or as long as the device needs, up to a minute. Its room is the caller's, and may be
  * moved between two steps; what is in it is the kernel's.

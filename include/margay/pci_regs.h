@@ -110,7 +110,8 @@ enum {
 enum {
 	PCI_EXP_CAPABILITIES = 2, PCI_EXP_VERSION = 0xf,
 	PCI_EXP_DEVICE = 4, PCI_EXP_FLR = BIT(28),
-	PCI_EXP_DEVICE_CONTROL = 8, PCI_EXP_REPORTS = 0xf, PCI_EXP_NO_SNOOP = BIT(11), PCI_EXP_START_FLR = BIT(15),
+	PCI_EXP_DEVICE_CONTROL = 8, PCI_EXP_REPORTS = 0xf, PCI_EXP_RELAXED = BIT(4),
+	PCI_EXP_NO_SNOOP = BIT(11), PCI_EXP_START_FLR = BIT(15),
 	PCI_EXP_DEVICE_STATUS = 10, PCI_EXP_ERRORS = 0xf, /* cleared by writing ones */ PCI_EXP_PENDING = BIT(5),
 	PCI_EXP_LINK = 0x0c, PCI_EXP_LINK_TELLS = BIT(20), /* has the next */
 	PCI_EXP_LINK_STATUS = 0x12, PCI_EXP_LINK_ACTIVE = BIT(13),
@@ -136,6 +137,9 @@ enum { PCI_REBAR_CONTROL = 8, PCI_REBAR_STEP = 8, PCI_REBAR_SIZE = 0x3f00 };
 
 /* LTR, PCIe 7.8.2: latencies, with and without snooping << 16; the bit of Device Control 2 that has them sent. */
 enum { PCI_LTR_LATENCIES = 4, PCI_EXP_LTR = BIT(10) };
+
+/* AtomicOp Requester Enable, PCIe 7.5.3.16: of Device Control 2. */
+enum { PCI_EXP_ATOMICS = BIT(6) };
 
 /* ARI, PCIe 6.13: of a port's Device Capabilities 2, and of its Device Control 2 by which it passes on all function numbers. */
 enum { PCI_EXP_ARI = BIT(5) };

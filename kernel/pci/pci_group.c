@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h; and which is alone. PCI Express Base 5.0, 6.12.1. */
+/*
+ * Which functions an IOMMU cannot keep apart: pci_group() in pci_core.h; which is alone; and what is above one: pci_path.h. PCI
+ * Express Base 5.0, 6.12.1.
+ */
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_path.h"
 
 static unsigned device_type(const struct pci_function *f)
 {
@@ -84,4 +88,25 @@ struct pci_address pci_group(const struct pci_function *f)
 		apart = isolating;
 	}
 	return top->address;
+}
+
+#define EXP_DEVICE2 0x24 /* Device Capabilities 2 */
+
+unsigned pci_path(const struct pci_function *f)
+{
+	struct pci_hop hop[PCI_HOPS];
+	unsigned count = 0;
+
+	for (f = pci_bridge_of(f); f && count < PCI_HOPS; f = pci_bridge_of(f)) {
+		u16 exp = pci_find_cap(f, PCI_CAP_EXP);
+		u32 says = exp ? pci_read(f->address, exp + PCI_EXP_CAPABILITIES, 2) : PCIE_TO_PCI << 4;
+		bool second = (says & PCI_EXP_VERSION) > 1;
+
+		hop[count++] = (struct pci_hop){
+			.vendor = f->id.vendor, .device = f->id.device, .type = (u8)PCI_EXP_TYPE(says),
+			.cap2 = second ? pci_read(f->address, exp + EXP_DEVICE2, 4) : 0,
+			.control2 = second ? (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) : 0,
+		};
+	}
+	return pci_path_takes(hop, count);
 }

@@ -6,6 +6,7 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_path.h"
 #include "kernel/pci/pci_route.h"
 
 bool host_pci_function(unsigned i, struct host_pci_function *out)
@@ -34,6 +35,11 @@ void host_pci_write(unsigned index, u16 offset, unsigned size, u32 value)
 unsigned host_pci_caps(unsigned index, struct pci_cap *cap, unsigned max)
 {
 	return pci_capabilities(pci_get(index), cap, max, NULL);
+}
+
+unsigned host_pci_path(unsigned index)
+{
+	return pci_path(pci_get(index));
 }
 
 bool host_pci_ecam(u64 *base, u8 *last_bus)

@@ -3,7 +3,9 @@
  * What firmware has set in a function for the way to it and for its errors. Whoever has it next begins with that, and not with what
  * the last one left there: a reset loses some of it, and does not touch the rest (PCI Express Base 5.0, 6.6.2, 7.4 "sticky").
  */
+#include <margay/host.h>
 #include "kernel/pci/pci_function.h"
+#include "kernel/pci/pci_path.h"
 
 /*
  * Accesses that pass by the CPUs' caches, which is on after a reset (7.5.3.4): memory may still have what the last VM wrote where
@@ -57,18 +59,27 @@ void pci_keep(struct pci_function *f)
 {
 	u16 exp = pci_find_cap(f, PCI_CAP_EXP), aer = pci_find_extended_cap(f, PCI_EXT_CAP_AER);
 	u16 ltr = pci_find_extended_cap(f, PCI_EXT_CAP_LTR);
+	unsigned takes = exp ? pci_path(f) : 0;
 
+	/*
+	 * Relaxed ordering is on after a reset. AtomicOps a Linux that sees no root port uses where they are on already; a function
+	 * that knows none has no such bit.
+	 */
 	if (exp)
-		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2) & ~OFF;
+		f->kept.control = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL, 2) & ~OFF &
+				  ~(takes & HOST_PCI_RELAXED ? 0 : PCI_EXP_RELAXED);
 	if (exp && has_control2(f, exp))
-		f->kept.control2 = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2);
+		f->kept.control2 = (u16)pci_read(f->address, exp + PCI_EXP_DEVICE_CONTROL2, 2) |
+				   (takes & HOST_PCI_ATOMICS ? PCI_EXP_ATOMICS : 0);
 	for (unsigned i = 0; aer && i < PCI_KEPT_AER; i++)
 		f->kept.aer[i] = pci_read(f->address, aer + aer_kept[i], 4);
 	if (ltr)
 		f->kept.ltr = pci_read(f->address, ltr + PCI_LTR_LATENCIES, 4);
 	keep_sizes(f);
 	if (exp)
-		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), OFF, 0);
+		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL), OFF | PCI_EXP_RELAXED, f->kept.control & PCI_EXP_RELAXED);
+	if (exp && takes & HOST_PCI_ATOMICS && has_control2(f, exp))
+		pci_change16(f, (u16)(exp + PCI_EXP_DEVICE_CONTROL2), 0, PCI_EXP_ATOMICS);
 	pci_change16(f, PCI_REG_COMMAND, COMMAND_OFF, 0);
 }
 

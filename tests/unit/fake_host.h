@@ -85,6 +85,7 @@ struct fake_host {
 	int pci_reset_says[FAKE_FUNCTIONS]; /* of that one, if not 0 */
 	unsigned pci_reset_begun[FAKE_FUNCTIONS], pci_taken_back[FAKE_FUNCTIONS], pci_reset[FAKE_FUNCTIONS]; /* how often */
 	unsigned pci_open[FAKE_FUNCTIONS];
+	bool pci_path_less; /* neither AtomicOps nor relaxed ordering */
 	struct {
 		struct host_intx at;
 		int err;             /* what host_intx_route() says */

@@ -70,6 +70,11 @@ unsigned host_pci_caps(unsigned i, struct pci_cap *cap, unsigned max)
 	return fake_host.nr_pci_caps[i];
 }
 
+unsigned host_pci_path(unsigned)
+{
+	return fake_host.pci_path_less ? 0 : HOST_PCI_ATOMICS | HOST_PCI_RELAXED;
+}
+
 void host_pci_open_way(unsigned i)
 {
 	fake_host.pci_open[i]++;

@@ -52,6 +52,11 @@ int pci_node(const struct pci_function *)
 	return -1;
 }
 
+unsigned pci_path(const struct pci_function *)
+{
+	return 0;
+}
+
 u32 pci_read(struct pci_address, u16, unsigned)
 {
 	return 0;

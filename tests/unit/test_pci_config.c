@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: vmm/pci/pci_config.c vmm/pci/pci_rules.c */
+/* UNIT: vmm/pci/pci_config.c vmm/pci/pci_config_path.c vmm/pci/pci_rules.c */
 /* A function's configuration space as its guest sees it: over a device of plain memory with a network card's layout. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -9,6 +9,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include <margay/host_pci.h>
 #include "vmm/pci/pci_config.h"
 
 static u32 hw[1024];
@@ -420,10 +421,29 @@ static void test_line_interrupt(void **)
 	assert_int_equal(pci_config_read(&c, 4, 2), 0x0006);
 }
 
+/* Relaxed ordering and AtomicOps reach the device where the way to memory takes them; else the guest reads what the device has. */
+static void test_path(void **state)
+{
+	for (unsigned takes = 0; takes < 4; takes++) {
+		setup(state);
+		pci_config_path(&c, takes);
+		hw[0x68 / 4] = 0x00092020;
+		pci_config_write(&c, 0x68, 2, 0x2130);
+		assert_int_equal(hw[0x68 / 4] & 0xffff, takes & HOST_PCI_RELAXED ? 0x2130 : 0x2120);
+		assert_int_equal(pci_config_read(&c, 0x68, 2) & 0x10, takes & HOST_PCI_RELAXED ? 0x10 : 0);
+		pci_config_write(&c, 0x88, 2, 0x49);
+		assert_int_equal(hw[0x88 / 4], takes & HOST_PCI_ATOMICS ? 0x49 : 0x09);
+		hw[0x88 / 4] = 0x40;
+		pci_config_write(&c, 0x88, 2, 0);
+		assert_int_equal(hw[0x88 / 4], takes & HOST_PCI_ATOMICS ? 0 : 0x40);
+	}
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test_setup(test_lists, setup), cmocka_unit_test_setup(test_header, setup),
+		cmocka_unit_test_setup(test_lists, setup),
+		cmocka_unit_test_setup(test_path, setup), cmocka_unit_test_setup(test_header, setup),
 		cmocka_unit_test_setup(test_decode, setup), cmocka_unit_test_setup(test_master, setup),
 		cmocka_unit_test_setup(test_line_interrupt, setup),
 		cmocka_unit_test_setup(test_bars, setup), cmocka_unit_test_setup(test_errors, setup),

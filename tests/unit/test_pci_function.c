@@ -40,6 +40,15 @@ static u64 now;              /* the TSC of resets, of 1 MHz */
 static u64 polls;            /* reads that were not answered: one a millisecond */
 static const u64 khz = 1000; /* of the TSC: milliseconds that do not hold the test up */
 
+/* The way to memory takes all at first. */
+static unsigned takes;
+
+unsigned pci_path(const struct pci_function *g)
+{
+	assert_ptr_equal(g, &f);
+	return takes;
+}
+
 static u32 get(u16 at, unsigned size)
 {
 	u32 v = 0;
@@ -284,6 +293,7 @@ void host_log_limited(struct log_limit *, const char *, const char *, ...)
 
 static int setup(void **)
 {
+	takes = HOST_PCI_RELAXED;
 	memset(config, 0, sizeof(config));
 	memset(port_config, 0, sizeof(port_config));
 	port_config[6] = 0x10;
@@ -892,6 +902,26 @@ static void test_special_flr(void **state)
 	}
 }
 
+/* What the way to memory does not take is off, at boot and after a reset; AtomicOps that it takes are on. */
+static void test_path(void **state)
+{
+	for (unsigned way = 0; way < 4; way++) {
+		setup(state);
+		takes = way;
+		set(EXP + 8, 2, 0x2050);
+		set(EXP + 0x28, 2, 0x400);
+		pci_keep(&f);
+		assert_int_equal(f.kept.control, way & HOST_PCI_RELAXED ? 0x2050 : 0x2040);
+		assert_int_equal(f.kept.control2, way & HOST_PCI_ATOMICS ? 0x440 : 0x400);
+		/* Nobody has had it yet: it is as its first guest will find it. */
+		assert_int_equal(get(EXP + 8, 2), f.kept.control);
+		assert_int_equal(get(EXP + 0x28, 2), f.kept.control2);
+		assert_int_equal(reset_now(), 0);
+		assert_int_equal(get(EXP + 8, 2), f.kept.control);
+		assert_int_equal(get(EXP + 0x28, 2), f.kept.control2);
+	}
+}
+
 /* As its guest sees it: nothing decodes, nothing comes; addresses are there. */
 static void test_reset(void **state)
 {
@@ -926,7 +956,7 @@ int main(void)
 		cmocka_unit_test_setup(test_comes_and_goes, setup),
 		cmocka_unit_test_setup(test_goes_when_quiet, setup), cmocka_unit_test_setup(test_moments, setup),
 		cmocka_unit_test_setup(test_absent, setup), cmocka_unit_test_setup(test_ineffective, setup),
-		cmocka_unit_test_setup(test_special_flr, setup),
+		cmocka_unit_test_setup(test_special_flr, setup), cmocka_unit_test_setup(test_path, setup),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/pci/pci_group.c kernel/pci/pci_acs.c kernel/pci/pci_acs_quirks.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: kernel/pci/pci_acs.c @tests/unit/test_pci_group.sources */
 /* Groups of functions that no IOMMU can keep apart, on machines as lspci -t would show them. */
 #include <setjmp.h>
 #include <stdarg.h>

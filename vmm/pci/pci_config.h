@@ -53,6 +53,9 @@ struct pci_config {
 int pci_config_init(struct pci_config *c, const struct pci_config_io *io, const struct pci_bar *bars,
 		    bool extended, bool intx, const struct pci_cap *caps, unsigned nr_caps);
 
+/* The guest does not set what the way to memory does not take (HOST_PCI_ATOMICS, HOST_PCI_RELAXED). After pci_config_init(). */
+void pci_config_path(struct pci_config *c, unsigned takes);
+
 /* As one that decodes nothing and sends nothing, for a device that is gone. */
 void pci_config_clear(struct pci_config *c);
 

@@ -89,10 +89,14 @@ int pci_root_configure(struct pci_device *d, unsigned *nr_caps)
 	const struct host_pci_function *f = d->host;
 	const struct pci_config_io io = { io_read, io_write, (void *)(uintptr_t)f->index };
 	struct pci_cap cap[PCI_CONFIG_CAPS];
+	int err;
 
 	*nr_caps = host_pci_caps(f->index, cap, ARRAY_SIZE(cap));
 	pci_vfs_show(d, cap, MIN(*nr_caps, ARRAY_SIZE(cap)));
-	return pci_config_init(&d->config, &io, f->bar, f->extended, pci_root_has_line(d), cap, *nr_caps);
+	err = pci_config_init(&d->config, &io, f->bar, f->extended, pci_root_has_line(d), cap, *nr_caps);
+	if (!err)
+		pci_config_path(&d->config, host_pci_path(f->index));
+	return err;
 }
 
 /* The guest has asked for a reset. */
