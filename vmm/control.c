@@ -9,6 +9,10 @@
 #include "vmm/service.h"
 #include "vmm/slot.h"
 
+#define NO_CPU "no CPU is free"
+
+static u64 orders; /* the last slot's; guarded by monitor_lock */
+
 unsigned monitor_vm_count(void)
 {
 	return monitor_nr_slots;
@@ -70,6 +74,12 @@ void monitor_vm_info(unsigned i, struct monitor_vm *out)
 	spin_unlock(&monitor_lock);
 }
 
+const char *monitor_end_name(enum vm_end end)
+{
+	/* A kernel that cannot even say so any more has panicked, too. */
+	return vm_end_name(IS_ENABLED(CONFIG_VM_FOLLOW_UP) && end == VM_END_TRIPLE_FAULT ? VM_END_PANICKED : end);
+}
+
 const char *monitor_state_name(const struct monitor_vm *info)
 {
 	static const char *const names[] = {
@@ -77,12 +87,7 @@ const char *monitor_state_name(const struct monitor_vm *info)
 		[MONITOR_VM_CHANGING] = "changing", [MONITOR_VM_RUNNING] = "running", [MONITOR_VM_PAUSED] = "paused",
 	};
 
-	if (info->state != MONITOR_VM_OVER || !info->starts)
-		return names[info->state];
-	/* A kernel that cannot even say so any more has panicked, too. */
-	if (IS_ENABLED(CONFIG_VM_FOLLOW_UP) && info->last_end == VM_END_TRIPLE_FAULT)
-		return vm_end_name(VM_END_PANICKED);
-	return vm_end_name(info->last_end);
+	return info->state == MONITOR_VM_OVER && info->starts ? monitor_end_name(info->last_end) : names[info->state];
 }
 
 /* One line per VM for a panic: without the lock, whose holder has stopped. */
@@ -115,11 +120,28 @@ void monitor_vm_release(void)
 	spin_unlock(&monitor_lock);
 }
 
+/* Was another one told to start before this one, and has not had its choice of the memory yet? */
+static bool comes_later(const struct slot *s)
+{
+	u64 order, own = __atomic_load_n(&s->order, __ATOMIC_RELAXED);
+
+	for (const struct slot *o = monitor_slots; o < monitor_slots + monitor_nr_slots; o++) {
+		order = __atomic_load_n(&o->order, __ATOMIC_ACQUIRE);
+		if (order && order < own)
+			return true;
+	}
+	return false;
+}
+
+/* Where memory is scarce who was told first has it: those before have a CPU of their own for that, and need a moment. */
 static void start_item(struct host_work *work)
 {
 	struct slot *s = container_of(work, struct slot, starter);
 
+	while (comes_later(s))
+		__builtin_ia32_pause();
 	monitor_start_slot(s);
+	__atomic_store_n(&s->order, 0, __ATOMIC_RELEASE);
 	monitor_put_running();
 	monitor_not_busy();
 }
@@ -138,22 +160,42 @@ static bool hand_out(struct host_work *work)
 	return false;
 }
 
+/* Of those that no CPU was free for. monitor_lock held. */
+static struct slot *first_queued(void)
+{
+	struct slot *first = NULL;
+
+	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
+		if (s->queued && (!first || s->order < first->order))
+			first = s;
+	return first;
+}
+
+/* For want of a CPU. monitor_lock held. */
+static void not_started(struct slot *s)
+{
+	s->state = OVER;
+	__atomic_store_n(&s->order, 0, __ATOMIC_RELEASE);
+	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+		monitor_witness->not_started(s, NO_CPU);
+}
+
 void monitor_not_busy(void)
 {
+	struct slot *s;
 	unsigned lost = 0;
 
 	spin_lock(&monitor_lock);
 	monitor_busy--;
-	for (struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++) {
-		bool handed_out = s->queued && hand_out(&s->starter);
-
-		monitor_busy += handed_out;
-		if (s->queued && !handed_out && !monitor_busy) {
-			host_log("%s: not started: no CPU is free", s->config->name);
-			s->state = OVER;
-			lost++;
-		}
-		s->queued = s->queued && !handed_out && monitor_busy;
+	while ((s = first_queued()) && hand_out(&s->starter)) {
+		monitor_busy++;
+		s->queued = false;
+	}
+	while (!monitor_busy && (s = first_queued())) {
+		host_log("%s: not started: " NO_CPU, s->config->name);
+		not_started(s);
+		s->queued = false;
+		lost++;
 	}
 	spin_unlock(&monitor_lock);
 	while (lost--)
@@ -223,13 +265,14 @@ static int start(unsigned i, bool operator)
 		monitor_get_running();
 	s->starter = (struct host_work){ .name = "starter", .run = start_item };
 	spin_lock(&monitor_lock);
-	/* All CPUs may be lent for the memory of a VM that starts or ends. */
-	if (hand_out(&s->starter)) {
+	s->order = ++orders;
+	/* All CPUs may be lent for the memory of a VM that starts or ends. Nobody overtakes who waits for one. */
+	if (!first_queued() && hand_out(&s->starter)) {
 		monitor_busy++;
 	} else if (monitor_busy) {
 		s->queued = true;
 	} else {
-		s->state = OVER;
+		not_started(s);
 		err = -ENOSPC;
 	}
 	spin_unlock(&monitor_lock);

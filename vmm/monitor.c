@@ -16,8 +16,6 @@
 #include "vmm/slot.h"
 #include "vmm/vm.h"
 
-/* A boot module whose name begins so is a VM file. */
-#define VM_PREFIX "vm:"
 #define LAST_WORDS 60 /* lines of a guest that ended badly: a panic of Linux has some 35 to 50, the reason first */
 
 extern void (*const __start_monitor_services[])(void), (*const __stop_monitor_services[])(void);
@@ -27,6 +25,7 @@ struct slot monitor_slots[MONITOR_MAX_VMS];
 unsigned monitor_nr_slots;
 unsigned monitor_busy = 1, monitor_turn;
 bool monitor_booted;
+const struct monitor_witness *monitor_witness;
 static unsigned nr_running, nr_ending; /* under monitor_lock, too; those that end the node or say that it is idle */
 
 /* A boot says only what keeps it from running VMs. */
@@ -58,7 +57,7 @@ static void read_config(const struct host_module *m)
 	struct slot *s = &monitor_slots[monitor_nr_slots];
 	struct config_error err;
 
-	snprintf(s->file, sizeof(s->file), "%s", m->name + strlen(VM_PREFIX));
+	snprintf(s->file, sizeof(s->file), "%s", m->name + strlen(MONITOR_VM_PREFIX));
 	s->config = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
 	if (!s->config) {
 		host_no_memory(s->file);
@@ -82,7 +81,7 @@ static void read_configs(void)
 	const struct host_module *m;
 
 	for (unsigned i = 0; (m = host_module(i)); i++) {
-		if (strncmp(m->name, VM_PREFIX, strlen(VM_PREFIX)) != 0)
+		if (strncmp(m->name, MONITOR_VM_PREFIX, strlen(MONITOR_VM_PREFIX)) != 0)
 			continue;
 		if (monitor_nr_slots == MONITOR_MAX_VMS)
 			host_log("margay: %s: this image runs %u VM%s, this one is left out", m->name, MONITOR_MAX_VMS,
@@ -91,7 +90,7 @@ static void read_configs(void)
 			read_config(m);
 	}
 	if (!monitor_nr_slots)
-		host_log("margay: no VM file: no boot module is named " VM_PREFIX "...");
+		host_log("margay: no VM file: no boot module is named " MONITOR_VM_PREFIX "...");
 }
 
 /* One running VM less, or one less who holds off the node's end. The last one ends the node. */
@@ -177,6 +176,8 @@ void monitor_start_slot(struct slot *s)
 		monitor_put_running();
 	}
 	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;
+	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+		stopped ? monitor_witness->ended(s) : monitor_witness->not_started(s, NULL);
 	host_log("%s: %s", s->config->name, stopped ? "end=stopped" : "not started");
 	if (stopped || !SLOTS_WAIT || !monitor_wait_for_functions(s))
 		set_state(s, OVER);
@@ -234,6 +235,8 @@ static void reap(struct host_work *work)
 
 	s->last_end = vm->kept ? vm->kept : vm->end; /* also of one that the operator ended then */
 	s->last_status = (u32)vm->exit_status;
+	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+		monitor_witness->ended(s);
 	if (s->last_end == VM_END_EXIT)
 		host_log("%s: end=%s status=%u", s->config->name, vm_end_name(s->last_end), s->last_status);
 	else

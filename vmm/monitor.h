@@ -49,6 +49,8 @@ const char *monitor_vm_name(unsigned i);
 void monitor_vm_info(unsigned i, struct monitor_vm *out);
 /* One word: its state, and when it is over, how it ended. */
 const char *monitor_state_name(const struct monitor_vm *info);
+/* The same of an end. */
+const char *monitor_end_name(enum vm_end end);
 
 /*
  * The VM while it runs, else NULL. It stays, and every other VM's state too,

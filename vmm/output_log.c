@@ -23,7 +23,7 @@ static u8 byte_at(const struct output_ring *r, u64 at)
 
 void output_log_start(unsigned id, const struct vm_config *config)
 {
-	static const char next[] = "\n--- starts again ---\n";
+	static const char next[] = "\n" OUTPUT_LOG_AGAIN "\n";
 	struct output_ring *r = &output_rings[id];
 
 	if (r->data) {

@@ -10,6 +10,8 @@
 
 struct vm_config;
 
+#define OUTPUT_LOG_AGAIN "--- starts again ---" /* a line between one run and the next */
+
 /* One for each slot. */
 struct output_ring {
 	struct spinlock lock; /* guards head and what is in it */

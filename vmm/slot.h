@@ -14,6 +14,7 @@ struct vm;
 #define SLOT_CONFIG_PAGES (unsigned)(ALIGN_UP(sizeof(struct vm_config), PAGE_SIZE) / PAGE_SIZE)
 #define MONITOR_MAX_VMS (IS_ENABLED(CONFIG_VM_SHARING) ? 64u : 1u)
 #define MONITOR_FILE_MAX 63
+#define MONITOR_VM_PREFIX "vm:" /* a boot module whose name begins so is a VM file */
 
 /*
  * ENDING: it is being taken down. ENDED: others may start, but what its end means for the node has not been done and
@@ -37,6 +38,7 @@ struct slot {
 	u8 without;               /* what its Linux has shown to do without, LINUX_NO_CLOCK ...; dev/without_kvm.c's */
 	u8 turn;                  /* start_functions.c's; guarded by monitor_lock */
 	bool lacks_memory;        /* its start has failed by what vm_keep_extents() has; place.c's, of who starts it */
+	u64 order;                /* the how manieth of those that were told to start, until it has its memory; 0: done; atomic */
 	struct restarts restarts;
 	u64 restart_at;           /* it is WAITING until then, host TSC; 0: for no time; guarded by monitor_lock */
 	u64 clock_moved;          /* ns by which its CMOS clock is ahead of the node's wall clock; rtc.c's */
@@ -50,6 +52,11 @@ extern struct slot monitor_slots[MONITOR_MAX_VMS];
 extern unsigned monitor_nr_slots;
 extern unsigned monitor_busy, monitor_turn; /* CPUs that start a VM or take one down, guarded by monitor_lock; odd: the
 					     * monitor console has a command, with a slot's number perhaps; atomic */
+/* Who keeps what became of VMs, before they are over: outcome.c in images with COMMANDER, which registers itself. */
+extern const struct monitor_witness {
+	void (*ended)(const struct slot *s);                        /* its last_end and last_status are known; not logged yet */
+	void (*not_started)(const struct slot *s, const char *why); /* why: the words; NULL: what has just been logged of it */
+} *monitor_witness; /* NULL: nobody */
 extern bool monitor_booted; /* all VMs that could start at boot have been given their CPUs; the boot CPU's */
 
 /* Whoever holds one of these holds off the node's end; the last to put ends the node. */

@@ -48,7 +48,8 @@ void monitor_vm_info(unsigned i, struct monitor_vm *out)
 {
 	const struct slot *s = &monitor_slots[i];
 
-	*out = (struct monitor_vm){ .file = s->file, .config = s->config, .starts = s->starts };
+	*out = (struct monitor_vm){ .file = s->file, .config = s->config, .starts = s->starts,
+				    .memory = s->config ? s->config->memory : 0 };
 	out->state = !s->config ? MONITOR_VM_BAD : s->state == STARTED ? MONITOR_VM_RUNNING : MONITOR_VM_OVER;
 }
 
@@ -113,6 +114,12 @@ static void segment_of(struct vcpu *, enum seg seg, struct segment *out)
 static const struct hvm_ops ops = { .get = reg_of, .get_segment = segment_of };
 const struct hvm_ops *hvm = &ops;
 const char *vm_end_name(enum vm_end why) { return why == VM_END_PANICKED ? "panicked" : ""; }
+
+const char *monitor_end_name(enum vm_end why)
+{
+	return why == VM_END_PANICKED ? "panicked" : why == VM_END_EXIT ? "exit" : "crash";
+}
+
 bool place_owner(unsigned, char *) { return false; }
 bool vm_pci_owner(unsigned, char *) { return false; }
 static const struct vm_config *pci_holder; /* whose function did not stop */
@@ -120,10 +127,25 @@ bool vm_pci_holds(const struct vm_config *c) { return c == pci_holder; }
 bool host_iommu_on(void) { return fake_host.iommu; }
 bool host_pci_info(unsigned, struct pci_info *) { return false; }
 
-/* So many lines, each too long for all to fit. */
+const struct monitor_witness *monitor_witness;
+static const char *const *fake_log, *fake_output; /* what the log has, NULL at the end; a guest's last line */
+
+bool output_log_last(unsigned, unsigned, void (*say)(const char *text))
+{
+	if (fake_output)
+		say(fake_output);
+	return fake_output;
+}
+
+/* That, or so many lines, each too long for all to fit. */
 bool host_log_last(unsigned, unsigned lines, void (*fn)(const char *text))
 {
 	char line[500];
+
+	for (const char *const *p = fake_log; p && *p; p++)
+		fn(*p);
+	if (fake_log)
+		return true;
 
 	for (unsigned i = 0; i < lines; i++) {
 		snprintf(line, sizeof(line), "%0400u", i);

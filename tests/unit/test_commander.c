@@ -10,6 +10,7 @@
 #include "tests/unit/fake_commander.h"
 #include "tests/unit/lost_memory.h"
 #include "vmm/commander/sha256.h"
+#include "vmm/outcome.h"
 #include "vmm/vcpu.h"
 
 #define ALL "create, destroy, console, cpus:1-2, memory:256M"
@@ -472,6 +473,118 @@ static void test_files(void **)
 	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
+#define WHEN "ended=1700000000"
+#define assert_said(what) assert_non_null(strstr(text(), what))
+
+/* How a VM's last run ended, and why there was none, stay with its name, with what the log and it said. */
+static void test_outcome(void **)
+{
+	static struct vm_config config = {
+		.name = "b", .memory = MIB(64), .cmdline = "a\tb", .nr_disks = 2, .disk = { { "d", 0, 3 }, { "", MIB(32), 4 } },
+		.nr_nets = 1, .net = { { "lan", 0x0605040302, .bridge = true } },
+	};
+	static const char *const lines[] = { "[   12.345] b: b.conf:7: memory: 64M are not free", "[   12.350] c: other",
+					     "[   12.350] b: > b: mine", "bb: not its", "[   12.400] b: not started", NULL };
+	static const char *const bad[] = { "margay: bad.conf:2: unknown key 'x'", "margay: no VM", NULL };
+	static const char *const crash[] = { "b: vcpu0: cannot emulate 0f 0b\tat 0x10", NULL };
+	struct slot *b = &monitor_slots[1], *none = &monitor_slots[2];
+
+	commander_begin("create, destroy, boot, console");
+	*b = (struct slot){ .file = "b.conf", .config = &config, .state = OVER };
+	snprintf(none->file, sizeof(none->file), "bad.conf");
+	monitor_nr_slots = 3;
+	outcome_forget(b);
+	outcome_forget(none);
+	ask(COMMANDER_LIST, "");
+	assert_non_null(strstr(text(), "memory_and_disks=100663296\tend=\tstatus=0\tended=\tline=0\twhy=\tlast=\n"));
+	fake_host.wall_ns = 1700000000000000000;
+	fake_host.tsc = 0;
+	fake_log = lines;
+	outcome_not_started(b, NULL);
+	ask(COMMANDER_LIST, "");
+	assert_said("\tend=not-started\tstatus=0\t" WHEN "\tline=7\twhy=memory: 64M are not free\tlast=\n");
+	outcome_not_started(b, "no CPU is free");
+	ask(COMMANDER_LIST, "");
+	assert_non_null(strstr(text(), "\tline=0\twhy=no CPU is free\t"));
+	fake_log = bad;
+	outcome_not_started(none, NULL);
+	ask(COMMANDER_SHOW, "bad.conf");
+	assert_said("\tend=not-started\tstatus=0\t" WHEN "\tline=2\twhy=unknown key 'x'\tlast=\n");
+	/* Of a guest that has ended by itself the log says nothing. */
+	fake_log = crash;
+	fake_output = "the\tend";
+	b->last_end = VM_END_EXIT;
+	b->last_status = 3;
+	outcome_ended(b);
+	ask(COMMANDER_SHOW, "b");
+	assert_said("\tend=exit\tstatus=3\t" WHEN "\tline=0\twhy=\tlast=the end\n");
+	assert_non_null(strstr(text(), "\ndisk=d\ncmdline=a b\nscratch=33554432\n"));
+	assert_non_null(strstr(text(), "\nsegment=lan\tmac=02:03:04:05:06:00\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"));
+	/* What it has said is for who may read its console. */
+	service_config.control.may &= ~(unsigned)MAY_CONSOLE;
+	ask(COMMANDER_SHOW, "b");
+	assert_said("\twhy=\tlast=\n");
+	ask(COMMANDER_LIST, "");
+	assert_null(strstr(text(), "the end"));
+	service_config.control.may = MAY_CONSOLE;
+	ask(COMMANDER_LIST, "");
+	assert_null(strstr(text(), "the end"));
+	b->created = true;
+	ask(COMMANDER_LIST, "");
+	assert_said("\tlast=the end\n");
+	b->last_end = VM_END_CRASH;
+	fake_output = OUTPUT_LOG_AGAIN;
+	outcome_ended(b);
+	ask(COMMANDER_SHOW, "b");
+	assert_said("\tend=crash\tstatus=3\t" WHEN "\tline=0\twhy=vcpu0: cannot emulate 0f 0b at 0x10\tlast=\n");
+	fake_log = NULL;
+	fake_output = NULL;
+}
+
+/* The text of a VM's file, of the boot's and of one that was made, for as long as that VM is there. */
+static void test_file_text(void **)
+{
+	static char large[40000];
+	static const char made[] = "name = a\n" VM "# its end";
+	static u8 data[1000];
+	size_t n = sizeof(struct commander_message) + strlen("offset=0\tnext=32512\tsize=40000\n");
+
+	commander_begin(ALL);
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	memset(large, '#', sizeof(large));
+	fake_host.modules[1] = (struct host_module){ "vm:service.conf", "", large, sizeof(large) };
+	fake_host.nr_modules = 2;
+	assert_int_equal(ask(COMMANDER_FILE, "service 0"), 0);
+	assert_non_null(strstr(text(), "offset=0\tnext=32512\tsize=40000\n####"));
+	assert_int_equal(answer.size, n + 32512);
+	assert_int_equal(ask(COMMANDER_FILE, "service 39999"), 0);
+	assert_string_equal(text(), "offset=39999\tnext=40000\tsize=40000\n#");
+	assert_int_equal(ask(COMMANDER_FILE, "service 99999"), 0);
+	assert_string_equal(text(), "offset=40000\tnext=40000\tsize=40000\n");
+	assert_int_equal(ask(COMMANDER_FILE, "service"), EINVAL);
+	assert_int_equal(ask(COMMANDER_FILE, "service 0x"), EINVAL);
+	assert_int_equal(ask(COMMANDER_FILE, "nobody 0"), ENOENT);
+	fake_host.nr_modules = 1;
+	assert_int_equal(ask(COMMANDER_FILE, "service 0"), ENOENT);
+	assert_string_equal(text(), "service: its file is not kept");
+	/* It goes with its VM, and its memory, too. */
+	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
+	for (unsigned i = 0, pages = 0; i < 3; i++) {
+		static char file[200];
+
+		snprintf(file, sizeof(file), "a.conf\n%s", made);
+		assert_int_equal(ask(COMMANDER_CREATE, file), 0);
+		assert_int_equal(ask(COMMANDER_FILE, "a 0"), 0);
+		assert_string_equal(strchr(text(), '\n') + 1, made);
+		assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+		assert_int_equal(ask(COMMANDER_FILE, "a 0"), ENOENT);
+		/* What stays is the slot's, once. */
+		assert_true(!i || fake_host.pages_in_use == pages);
+		pages = fake_host.pages_in_use;
+	}
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+}
+
 /* One that still starts is as new as it can be; one that begins to run just then is stopped, and so are all others. */
 static void test_restart(void **)
 {
@@ -724,7 +837,7 @@ int main(void)
 		cmocka_unit_test(test_files),
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_registers), cmocka_unit_test(test_kept), cmocka_unit_test(test_pages),
-		cmocka_unit_test(test_restart),
+		cmocka_unit_test(test_restart), cmocka_unit_test(test_outcome), cmocka_unit_test(test_file_text),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -98,6 +98,23 @@ void restart_pace_go_on(const char *name)
 	host_log("a: waits");
 }
 
+static const char *outcome; /* the last that was recorded, while the VM is not over yet */
+
+static void outcome_ended(const struct slot *s)
+{
+	assert_true(s == slot && s->state != OVER && s->last_end != VM_RUNNING);
+	outcome = vm_end_name(s->last_end);
+}
+
+/* Behind what was logged of it, before all that is logged of the VM. */
+static void outcome_not_started(const struct slot *s, const char *why)
+{
+	assert_true(s == slot && s->state != OVER && !why && !strstr(fake_host.log, "not started"));
+	outcome = "not-started";
+}
+
+static const struct monitor_witness outcome_witness = { .ended = outcome_ended, .not_started = outcome_not_started };
+
 void output_log_start(unsigned, const struct vm_config *)
 {
 }
@@ -174,6 +191,7 @@ static void test_over(void **)
 {
 	for (unsigned foreground = 0; foreground < 2; foreground++) {
 		assert_string_equal(ends(VM_END_POWEROFF, foreground), "a: end=poweroff\n");
+		assert_string_equal(outcome, "poweroff");
 		assert_int_equal(slot->state, OVER);
 		assert_int_equal(told_over, foreground);
 		assert_true(destroyed == 1 && nodes_over == 1 && !slot->vm);
@@ -268,6 +286,7 @@ static void test_restart_fails(void **)
 		starts = false;
 		assert_string_equal(ends(VM_END_RESET_ACPI, i & 2), "a: end=reset-acpi\na: restart 1\na: not started\n");
 		assert_int_equal(slot->state, OVER);
+		assert_string_equal(outcome, "not-started");
 		assert_int_equal(told_over, i >> 1);
 		assert_int_equal(nodes_over, 1);
 	}
@@ -296,5 +315,6 @@ int main(void)
 		cmocka_unit_test(test_restart_fails), cmocka_unit_test(test_asked),
 	};
 
+	monitor_witness = &outcome_witness;
 	return cmocka_run_group_tests(tests, NULL, NULL);
 }

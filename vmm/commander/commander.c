@@ -42,6 +42,7 @@ static const struct request {
 	[COMMANDER_MEMORY] = { commander_memory, MAY_DUMP, false },
 	[COMMANDER_PRESS] = { IS_ENABLED(CONFIG_VM_POWER_BUTTON) ? commander_press : NULL, MAY_DESTROY, false },
 	[COMMANDER_NMI] = { commander_nmi, MAY_DESTROY, false },
+	[COMMANDER_FILE] = { commander_file, 0, false },
 };
 #define CUT "truncated=yes\tfrom=%u\n"
 #define FROM "from="

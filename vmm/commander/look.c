@@ -6,6 +6,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/monitor.h"
+#include "vmm/outcome.h"
 #include "vmm/pci/pci_fitness.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/plan/place.h"
@@ -15,28 +16,51 @@
 
 #define LOG_MAX (COMMANDER_MAX - 256u) /* bytes of the log: what follows the message's head */
 
-static void say_vm(unsigned i)
+/* What became of its last run, behind all else that is said of it: one that a crash keeps has not ended yet. */
+static void get_outcome(unsigned i, enum vm_end kept, struct outcome *out)
+{
+	outcome_of(&monitor_slots[i], out);
+	if (kept)
+		*out = (struct outcome){ .kind = monitor_end_name(kept) };
+}
+
+/* What a guest has said is for who may read its console. */
+static bool may_hear(const struct vm_config_control *control, unsigned i)
+{
+	return control->may & MAY_CONSOLE && (monitor_slots[i].created || control->may & MAY_BOOT);
+}
+
+static void say_vm(const struct vm_config_control *control, unsigned i)
 {
 	struct monitor_vm info;
+	struct outcome o;
 	const struct vm *vm = monitor_vm_hold(i);
-	bool kept = vm && vm->kept;
+	enum vm_end kept = vm ? vm->kept : VM_RUNNING;
+	char seconds[24] = "";
+	u64 disks;
 
 	monitor_vm_release();
 	monitor_vm_info(i, &info);
-	commander_say("name=%s\tstate=%s\tcpus=%u\tmemory=%lu\tup=%lu\tstarts=%u\tfile=%s\tcreated=%s\tcommands=%s",
+	get_outcome(i, kept, &o);
+	if (o.seconds)
+		snprintf(seconds, sizeof(seconds), "%lu", o.seconds);
+	disks = info.config ? vms_disk_bytes(info.config) : 0;
+	commander_say("name=%s\tstate=%s\tcpus=%u\tmemory=%lu\tup=%lu\tstarts=%u\tfile=%s\tcreated=%s\tcommands=%s\t"
+		      "memory_and_disks=%lu\tend=%s\tstatus=%u\tended=%s\tline=%u\twhy=%s\tlast=%s",
 		      monitor_vm_name(i), kept ? "crashed" : monitor_state_name(&info), info.cpus, info.memory,
 		      info.up / host_tsc_khz() / 1000, info.starts, info.file, monitor_slots[i].created ? "yes" : "no",
-		      info.config && info.config->control.commands ? "yes" : "no");
+		      info.config && info.config->control.commands ? "yes" : "no", info.memory + disks, o.kind ? o.kind : "",
+		      o.status, seconds, o.line, o.why, may_hear(control, i) ? o.last : "");
 }
 
-int commander_list(const struct vm_config_control *, unsigned, struct span)
+int commander_list(const struct vm_config_control *control, unsigned, struct span)
 {
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
-		monitor_vm_name(i)[0] ? say_vm(i) : commander_skip();
+		monitor_vm_name(i)[0] ? say_vm(control, i) : commander_skip();
 	return 0;
 }
 
-static int find(struct span name)
+int vms_look(struct span name)
 {
 	for (unsigned i = 0; i < monitor_vm_count(); i++)
 		if (name.n && span_is(name, monitor_vm_name(i)))
@@ -44,20 +68,44 @@ static int find(struct span name)
 	return commander_refuse(ENOENT, "%.*s: there is no such VM", (int)MIN(name.n, (size_t)VM_NAME_MAX), name.p);
 }
 
-int commander_show(const struct vm_config_control *, unsigned, struct span text)
+/* What its file says of it beside the modules that it names. */
+static void say_config(const struct vm_config *c)
 {
-	int i = find(text);
-	const struct vm_config *c;
+	static char cmdline[VM_CMDLINE_MAX + 1];
 	struct vm_config_name named;
+
+	for (unsigned k = 0; vm_config_name(c, k, &named); k++)
+		commander_say("%s=%s", named.key, named.name);
+	/* A tab ends a value. */
+	snprintf(cmdline, sizeof(cmdline), "%s", c->cmdline);
+	for (char *p = cmdline; *p; p++)
+		*p = *p == '\t' ? ' ' : *p;
+	commander_say("cmdline=%s", cmdline);
+	for (unsigned k = 0; IS_ENABLED(CONFIG_VIRTIO) && k < c->nr_disks; k++)
+		if (c->disk[k].scratch)
+			commander_say("scratch=%lu", c->disk[k].scratch);
+	for (unsigned k = 0; IS_ENABLED(CONFIG_VIRTIO_NET) && k < c->nr_nets; k++) {
+		const struct vm_config_net *n = &c->net[k];
+
+		commander_say("segment=%s\tmac=" VM_MAC "\tbridge=%s\tisolated=%s\tmirror=%s\tplain=%s", n->segment,
+			      VM_MAC_BYTES(vm_config_mac(c, k)), n->bridge ? "yes" : "no", n->isolated ? "yes" : "no",
+			      n->mirror ? "yes" : "no", n->plain ? "yes" : "no");
+	}
+}
+
+int commander_show(const struct vm_config_control *control, unsigned, struct span text)
+{
+	int i = vms_look(text);
+	const struct vm_config *c;
 	struct vm *vm;
 
 	if (i < 0)
 		return i;
-	say_vm((unsigned)i);
+	say_vm(control, (unsigned)i);
 	vm = monitor_vm_hold((unsigned)i);
 	c = monitor_slots[i].config;
-	for (unsigned k = 0; c && vm_config_name(c, k, &named); k++)
-		commander_say("%s=%s", named.key, named.name);
+	if (c)
+		say_config(c);
 	for (unsigned k = 0; vm && k < vm->nr_host_cpus; k++)
 		commander_say("vcpu=%u\tcpu=%u\tnode=%d", k, vm->host_cpu[k], host_cpu_info(vm->host_cpu[k])->node);
 	for (unsigned k = 0; vm && k < vm->nr_extents; k++)
@@ -138,7 +186,7 @@ int commander_log(const struct vm_config_control *, unsigned, struct span text)
 
 int commander_stats(const struct vm_config_control *, unsigned, struct span text)
 {
-	int i = find(text);
+	int i = vms_look(text);
 	struct vm *vm;
 
 	if (i < 0)

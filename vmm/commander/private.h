@@ -22,7 +22,8 @@ typedef int commander_fn(const struct vm_config_control *control, unsigned sessi
 commander_fn commander_list, commander_show, commander_node, commander_pci, commander_log, commander_stats, commander_create,
 	     commander_destroy, commander_start, commander_stop, commander_restart, commander_press, commander_nmi, commander_pause,
 	     commander_resume, commander_read, commander_write, commander_images, commander_image, commander_data,
-	     commander_image_end, commander_image_remove, commander_dump, commander_registers, commander_memory;
+	     commander_image_end, commander_image_remove, commander_dump, commander_registers, commander_memory,
+	     commander_file;
 
 /* images.c: bytes of all images; of those that stay whatever there is no room for. */
 u64 images_bytes(void);
@@ -34,6 +35,13 @@ bool images_evict(void);
 void images_close(unsigned session);
 /* vms.c: bytes that created VMs may take. Does a VM file name the module? */
 u64 vms_bytes(void);
+/* look.c: the slot of the VM of that name, whatever it may do there; else refused, and what that returns. */
+int vms_look(struct span name);
+/* files.c: a copy of a file that is the slot's from now on; false: there is no memory for it. */
+bool files_keep(unsigned slot, struct span text);
+void files_forget(unsigned slot);
+/* Bytes of its scratch disks. */
+u64 vms_disk_bytes(const struct vm_config *c);
 /* The VM of that name that it may command; NULL, refused: it may not, or there is none. */
 struct slot *vms_find(const struct vm_config_control *control, struct span name);
 bool vms_name_module(const char *name), vms_wait_for(const char *name); /* the latter: one of the boot */

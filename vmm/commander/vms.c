@@ -9,6 +9,7 @@
 
 #include "vmm/commander/private.h"
 #include "vmm/config/config_set.h"
+#include "vmm/outcome.h"
 #include "vmm/output_log.h"
 #include "vmm/pci/vm_pci.h"
 #include "vmm/slot.h"
@@ -31,15 +32,22 @@ static struct slot *slots_end(void)
 	return monitor_slots + monitor_nr_slots;
 }
 
+u64 vms_disk_bytes(const struct vm_config *c)
+{
+	u64 sum = 0;
+
+	for (unsigned i = 0; IS_ENABLED(CONFIG_VIRTIO) && i < c->nr_disks; i++)
+		sum += c->disk[i].scratch;
+	return sum;
+}
+
 static u64 memory_of(const struct vm_config *c)
 {
 	u64 sum = c->memory;
 
 	for (unsigned i = 0; i < c->nr_memory_nodes; i++)
 		sum += c->memory_node[i].size;
-	for (unsigned i = 0; i < c->nr_disks; i++)
-		sum += c->disk[i].scratch;
-	return sum;
+	return sum + vms_disk_bytes(c);
 }
 
 u64 vms_bytes(void)
@@ -255,7 +263,7 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 		return commander_refuse(EINVAL, "%s", err.text);
 	if (!configs[i])
 		configs[i] = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
-	if (!configs[i])
+	if (!configs[i] || !files_keep(i, text))
 		return commander_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left", file);
 	*configs[i] = staged;
 	spin_lock(&monitor_lock);
@@ -325,5 +333,7 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	__atomic_thread_fence(__ATOMIC_SEQ_CST);
 	left_at[s - monitor_slots] = __atomic_load_n(&monitor_turn, __ATOMIC_SEQ_CST);
 	output_log_forget((unsigned)(s - monitor_slots));
+	files_forget((unsigned)(s - monitor_slots));
+	outcome_forget(s);
 	return 0;
 }

@@ -148,6 +148,8 @@ int place_vm(struct vm *vm)
 	spin_unlock(&place_lock);
 	host_pages_free(s, SCRATCH_PAGES);
 	monitor_slots[vm->id].lacks_memory = others;
+	/* The next one's turn. */
+	__atomic_store_n(&monitor_slots[vm->id].order, 0, __ATOMIC_RELEASE);
 	if (e)
 		vm_tell(vm, "%s", e == -EAGAIN ? "memory: what was free has just been taken: start the VM again" : err.text);
 	else

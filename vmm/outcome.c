@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * See outcome.h. Whoever finds an error logs it, once, in a line that begins with the VM's name or its file's: the words are taken
+ * from there, when it has just been said.
+ */
+#include "vmm/outcome.h"
+
+#include <margay/host.h>
+#include <margay/span.h>
+#include <margay/spinlock.h>
+#include <margay/string.h>
+
+#include "vmm/config/config.h"
+#include "vmm/follow_up.h"
+#include "vmm/monitor.h"
+#include "vmm/output_log.h"
+#include "vmm/service.h"
+#include "vmm/slot.h"
+
+#define LOG_LINES 100 /* others may say something meanwhile */
+#define GUEST_LINES 8 /* the last of them may be empty */
+
+static struct spinlock outcome_lock; /* guards all that follows */
+static struct outcome outcomes[MONITOR_MAX_VMS];
+/* For those that are given lines. */
+static const struct slot *of;
+static struct outcome *to;
+
+static struct outcome *outcome_at(const struct slot *s)
+{
+	return &outcomes[s - monitor_slots];
+}
+
+/* Part of a line of name=value. */
+static void copy_text(char *dst, size_t size, struct span text)
+{
+	snprintf(dst, size, "%.*s", (int)MIN(text.n, size - 1), text.p);
+	for (char *c = dst; *c; c++)
+		if (*c < ' ' || *c > '~')
+			*c = ' ';
+}
+
+static bool skip_name(struct span *line, const char *name)
+{
+	struct span rest = *line;
+
+	if (!name[0] || !span_skip(&rest, name) || !span_skip(&rest, ":"))
+		return false;
+	*line = rest;
+	span_skip(line, " ");
+	return true;
+}
+
+/* "FILE:LINE: words": the line goes into *number. */
+static void take_words(struct outcome *o, const char *file, struct span text)
+{
+	struct span after;
+	u64 number = 0;
+
+	o->line = 0;
+	if (skip_name(&text, file)) {
+		after = text;
+		if (span_number(&after, 10, &number) && span_skip(&after, ": ")) {
+			o->line = (unsigned)number;
+			text = after;
+		}
+	}
+	copy_text(o->why, sizeof(o->why), text);
+}
+
+static void hear_log(const char *text)
+{
+	struct span line = span_of(text), rest;
+	bool ours;
+
+	/* The time of the log. */
+	if (span_skip(&line, "["))
+		span_part(&line, ']', &ours);
+	span_skip(&line, " ");
+	rest = line;
+	ours = of->config && skip_name(&rest, of->config->name);
+	if (ours)
+		line = rest;
+	span_skip(&line, "margay: ");
+	rest = line;
+	ours = ours || skip_name(&rest, of->file);
+	/* Nor what its guest has printed. */
+	if (ours && !span_is(line, "not started") && !span_skip(&rest, "> "))
+		take_words(to, of->file, line);
+}
+
+static void hear_guest(const char *text)
+{
+	if (!strcmp(text, OUTPUT_LOG_AGAIN))
+		to->last[0] = 0;
+	else if (text[0])
+		copy_text(to->last, sizeof(to->last), span_of(text));
+}
+
+static void outcome_set(const struct slot *s, const struct outcome *set, bool ask_log, bool ask_guest)
+{
+	u64 tsc;
+
+	spin_lock(&outcome_lock);
+	of = s;
+	to = outcome_at(s);
+	*to = *set;
+	to->seconds = host_wall_clock(&tsc) / 1000000000;
+	if (ask_log)
+		host_log_last(0, LOG_LINES, hear_log);
+	if (ask_guest)
+		output_log_last((unsigned)(s - monitor_slots), GUEST_LINES, hear_guest);
+	spin_unlock(&outcome_lock);
+}
+
+void outcome_ended(const struct slot *s)
+{
+	const struct outcome set = { .kind = monitor_end_name(s->last_end), .status = s->last_status };
+	bool said = s->last_end != VM_END_EXIT && !vm_ended_well(s->last_end, s->last_status);
+
+	outcome_set(s, &set, said, true);
+}
+
+void outcome_not_started(const struct slot *s, const char *why)
+{
+	struct outcome set = { .kind = OUTCOME_NOT_STARTED };
+
+	snprintf(set.why, sizeof(set.why), "%s", why ? why : "");
+	outcome_set(s, &set, !why, false);
+}
+
+void outcome_of(const struct slot *s, struct outcome *out)
+{
+	spin_lock(&outcome_lock);
+	*out = *outcome_at(s);
+	spin_unlock(&outcome_lock);
+}
+
+void outcome_forget(const struct slot *s)
+{
+	spin_lock(&outcome_lock);
+	*outcome_at(s) = (struct outcome){ 0 };
+	spin_unlock(&outcome_lock);
+}
+
+static const struct monitor_witness outcome_witness = { .ended = outcome_ended, .not_started = outcome_not_started };
+
+/* It hears of all ends from now on; files that were not understood it tells itself of. */
+static void outcome_start(void)
+{
+	monitor_witness = &outcome_witness;
+	for (const struct slot *s = monitor_slots; s < monitor_slots + monitor_nr_slots; s++)
+		if (!s->config)
+			outcome_not_started(s, NULL);
+}
+MONITOR_SERVICE(outcome_start);

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/*
+ * How each VM's last run ended, or why there was none: for who asks when the log has gone on. By slot. Only in images with
+ * COMMANDER; any CPU.
+ */
+#ifndef VMM_OUTCOME_H
+#define VMM_OUTCOME_H
+
+#include <margay/types.h>
+
+struct slot;
+
+#define OUTCOME_NOT_STARTED "not-started"
+
+struct outcome {
+	const char *kind; /* as monitor_end_name() has it, or OUTCOME_NOT_STARTED; NULL: neither has been yet */
+	u32 status;       /* of an end by the debug-exit port */
+	u64 seconds;      /* when: since 1970-01-01 UTC */
+	unsigned line;    /* of its VM file, if that is what is wrong; else 0 */
+	char why[240];    /* the hypervisor's words: of what did not start, or did not end by its guest's will; else empty */
+	char last[120];   /* what its guest said last on its console */
+};
+
+/* As struct monitor_witness has it. */
+void outcome_ended(const struct slot *s);
+void outcome_not_started(const struct slot *s, const char *why);
+void outcome_of(const struct slot *s, struct outcome *out);
+/* The slot is another VM's from now on. */
+void outcome_forget(const struct slot *s);
+
+#endif
