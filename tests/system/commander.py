@@ -94,12 +94,12 @@ def read_answers(printed):
 
 def free(text):
     """Bytes free for guests, by what the client says of the node."""
-    return sum(row["free"] for row in json.loads(text) if "free" in row)
+    return sum(row["free"] for row in json.loads(text)["nodes"])
 
 
 def own(text):
     """Bytes that the hypervisor holds for itself."""
-    return sum(row["own"] for row in json.loads(text) if "own" in row)
+    return json.loads(text)["hypervisor"]["own"]
 
 
 def is_back(before, after, size):

@@ -77,7 +77,7 @@ def test_room():
         whole_lines(running)
         run, said, status = finish(running)
     assert {what for what, code in status.items() if code} == {"put-d", "put-e", "three", "in-use"}, (status, run.text[-4000:])
-    there = {what[5:]: [image["name"] for image in json.loads(text) if image["boot"] == "no"]
+    there = {what[5:]: [image["name"] for image in json.loads(text) if not image["boot"]]
              for what, text in said.items() if what.startswith("with-")}
     assert there == {"a": ["behave", "a"], "b": ["behave", "a", "b"], "c": ["behave", "c", "b"], "d": ["behave", "c", "b"],
                      "e": ["behave", "c", "b"], "f": ["behave", "c", "f"], "two": ["behave"]}, there
@@ -172,15 +172,17 @@ def test_function():
                          "pci:00:06.0", extra=nvme) as running:
         whole_lines(running)
         run, said, status = finish(running)
-    assert {what for what, code in status.items() if code} == {"other", "offset"}, (status, run.text[-4000:])
+    assert {what: code for what, code in status.items() if code} == {
+        "other": 1, "offset": 1, "not-yet": 30, "wait-second": 10, "wait-again": 10}, (status, run.text[-4000:])
     assert said["other"] == "margay: other.conf:6: pci: control_may has not all of these, by address"
     assert said["offset"] == "margay: offset.conf:8: dma = identity: needs memory_map = identity, or none"
-    assert re.search("^second  *not-started ", said["not-yet"], re.MULTILINE)
+    assert re.search("^second  *not-started .* 6 +pci: 00:06.0 is first's", said["not-yet"], re.MULTILINE)
     assert len(run.lines("^second: second.conf:6: pci: 00:06.0 is first's")) == len(run.lines("^second: not started")) == 1
     owners = {what: functions(said["pci-" + what])["0000:00:06.0"]["owner"]
               for what in ("before", "first", "still", "over-first", "second", "over-second")}
-    assert owners == {"before": "", "first": "first", "still": "first", "over-first": "", "second": "second", "over-second": ""}
-    assert all(row["owner"] == "" for name, row in functions(said["pci-second"]).items() if name != "0000:00:06.0")
+    assert owners == {"before": None, "first": "first", "still": "first", "over-first": None, "second": "second",
+                      "over-second": None}
+    assert all(row["owner"] is None for name, row in functions(said["pci-second"]).items() if name != "0000:00:06.0")
     written = (b"margay\n" * MIB)[:MIB] + content[MIB:]
     assert said["console-first"] == "sum: %s - sum" % hashlib.sha256(content).hexdigest()
     assert said["console-second"] == "sum: %s - sum" % hashlib.sha256(written).hexdigest()
@@ -247,9 +249,10 @@ def test_boot(right):
     assert all(said[what + "-itself"] == itself for what in ("kill", "pause", "restart", "dump"))
     wrong = {what for what, code in status.items() if code} - {"kill-itself", "pause-itself", "restart-itself", "dump-itself"}
     vms = {vm["name"]: vm for vm in json.loads(said["list"])}
-    assert vms["service"]["state"] == "running" and vms["watched"]["created"] == "no"
+    assert vms["service"]["state"] == "running" and not vms["watched"]["created"]
     if granted:
-        assert wrong == {"destroy"} and said["destroy"] == "margay: watched is of the boot: it can be stopped", (status, said)
+        assert wrong == {"destroy", "wait", "over"} and status["wait"] == status["over"] == 10, (status, said)
+        assert said["destroy"] == "margay: watched is of the boot: it can be stopped", (status, said)
         assert {vm["name"]: vm["state"] for vm in json.loads(said["killed"])} == {"service": "running", "watched": "stopped"}
         assert (vms["watched"]["state"], vms["watched"]["starts"]) == ("stopped", 3), vms
         assert re.findall("behave: .*", said["console"]) == [line for key in ("68", "69", "6a") for line in (

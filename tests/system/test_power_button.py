@@ -56,7 +56,8 @@ def test_stop():
         whole_lines(running)
         run = node.Run(running, running.wait())
     said, status = answers(run)
-    assert {what for what, code in status.items() if code} == {"over", "wrong"}, (status, run.text[-4000:])
+    assert {what: code for what, code in status.items() if code} == {
+        "over": 1, "wrong": 1, "ended": 10, "later": 10, "stopped": 10}, (status, run.text[-4000:])
     assert said["asked"] == "direct: it has ended by itself" and "stopped" in said["ended"]
     assert said["pressed"].strip() == "0" and "paused" in said["still"] and "stopped" in said["later"]
     assert said["over"] == "margay: emulated does not run"

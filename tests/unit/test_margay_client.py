@@ -12,7 +12,7 @@ import time
 
 import pytest
 from client_node import (  # noqa: F401  (starter is a fixture)
-    BUILD, CLIENT, ENODEV, ENOSYS, ENXIO, EPERM, LINES, NMI, NODE, ODD, PRESS, SHOW, STOP, TOP, starter, usual)
+    BUILD, CLIENT, ENODEV, ENOSYS, ENXIO, EPERM, FILE, LINES, NMI, NODE, ODD, PRESS, SHOW, START, STOP, TOP, starter, usual)
 from prometheus_client.parser import text_string_to_metric_families
 
 # ---- answers in pieces ------------------------------------------------------------------------
@@ -30,14 +30,16 @@ def paged(what, text):
 def test_pages_are_joined(start):
     node = start(paged)
     status, out, _ = node.run("--json", "node")
-    assert status == 0 and len(json.loads(out)) == 5 and "truncated" not in out
+    assert status == 0 and {name: len(rows) for name, rows in json.loads(out).items()} == {"nodes": 2, "hypervisor": 2, "cpus": 2}
+    assert "truncated" not in out
     assert node.asked == [(NODE, ""), (NODE, "\nfrom=3")]
 
 
 def test_an_older_node_does_not_page(start):
-    """What it says is printed as it is."""
-    node = start(lambda what, text: (0, b"cpu=0\ntruncated=yes\n"))
-    assert json.loads(node.run("--json", "node")[1]) == [{"cpu": 0}, {"truncated": "yes"}]
+    """Who asks hears that this is not all."""
+    node = start(lambda what, text: (0, b"name=a\ntruncated=yes\n"))
+    status, out, err = node.run("--json", "list")
+    assert (status, json.loads(out)) == (0, [{"name": "a"}]) and "does not fit" in err
     assert len(node.asked) == 1
 
 
@@ -150,11 +152,12 @@ def test_dashboard_names_metrics_that_exist(start):
 def test_stats_are_followed(start):
     node = start()
     with node.popen("--json", "stats", "-f", "0.1", "a") as child:
-        rows = [json.loads(child.stdout.readline()) for _ in range(12)]
+        rows = [json.loads(child.stdout.readline()) for _ in range(3)]
         child.send_signal(signal.SIGINT)
         child.wait(timeout=30)
     assert child.returncode == -signal.SIGINT
-    assert [row.get("count") for row in rows] == [12, "18446744073709551615", None, None] * 3
+    assert [row["vcpus"] for row in rows] == 3 * [[{"exits": {"cpuid": 12, "hlt": 2 ** 64 - 1}, "vcpu": 0, "injected": 5},
+                                                  {"exits": {}, "vcpu": 1, "injected": 0}]]
     assert all(abs(row["time"] - time.time()) < 60 for row in rows)
 
 
@@ -199,7 +202,7 @@ def test_stop_with_a_timeout(start):
     """Who has not ended when the time is over is ended."""
     node, begin = start(stopping(1000)), time.monotonic()
     assert node.run("stop", "--timeout", "0.5", "a") == (0, "a: it is ended at once\n", "")
-    assert time.monotonic() - begin >= 0.5 and node.asked[0] == (PRESS, "a") and node.asked[-1] == (STOP, "a")
+    assert time.monotonic() - begin >= 0.5 and node.asked[0] == (PRESS, "a") and (STOP, "a") in node.asked
 
 
 def test_stop_waits_if_it_is_not_told(start):
@@ -214,7 +217,7 @@ def test_stop_waits_if_it_is_not_told(start):
 def test_stop_of_one_that_has_no_button_yet(start):
     """It starts, or it does not run: what the node says of its end is what counts."""
     node = start(stopping(1000, ENODEV))
-    assert node.run("stop", "a") == (0, "a: it is ended at once\n", "") and node.asked == [(PRESS, "a"), (STOP, "a")]
+    assert node.run("stop", "a") == (0, "a: it is ended at once\n", "") and node.asked == [(PRESS, "a"), (STOP, "a"), (SHOW, "a")]
     node = start(lambda what, text: (ENODEV, b"a does not run"))
     assert node.run("stop", "a") == (1, "", "margay: a does not run\n")
 
@@ -263,14 +266,115 @@ def test_nmi(start):
 @pytest.mark.parametrize("arguments", [["--timeout", "1"], ["--timeout", "x", "a"], ["--time", "1", "a"], ["a", "b"], []])
 def test_stop_refuses(start, arguments):
     node = start(stopping(1000))
-    assert node.run("stop", *arguments)[0] == 2 and not node.asked
+    status, out, err = node.run("stop", *arguments)
+    assert (status, out, err.count("\n")) == (2, "", 1) and not node.asked
 
 
 def test_stop_ends_one_that_a_crash_keeps(start):
     """Which has its CPUs and memory (on_crash = dump), and is waited for no longer."""
-    node = start(lambda what, text: (0, b"" if what in (STOP, PRESS) else b"name=a\tstate=crashed\n"))
-    assert node.run("stop", "a")[:2] == (0, "a: it is ended at once\n")
-    assert (STOP, "a") in node.asked and node.run("wait", "a")[0] == 0
+    seen = []
+
+    def answer(what, text):
+        seen.append(what)
+        state = b"panicked" if STOP in seen else b"crashed"
+        return 0, b"" if what in (STOP, PRESS) else b"name=a\tstate=%s\tend=panicked\tstatus=0\n" % state
+    node = start(answer)
+    assert node.run("wait", "a")[0] == 20 and STOP not in seen
+    assert node.run("stop", "a")[:2] == (0, "a: it is ended at once\n") and STOP in seen
+
+
+def test_stop_returns_when_it_is_over(start):
+    """It takes its time, the memory is zeroed: whoever comes next finds it there."""
+    seen = []
+
+    def answer(what, text):
+        seen.append(what)
+        looks = seen[seen.index(STOP):].count(SHOW) if STOP in seen else 0
+        state = b"running" if not looks else b"changing" if looks < 5 else b"stopped"
+        return 0, b"" if what in (STOP, PRESS) else b"name=a\tstate=%s\n" % state
+    assert start(answer).run("stop", "--timeout", "0.2", "a") == (0, "a: it is ended at once\n", "")
+    assert seen[seen.index(STOP):].count(SHOW) == 5
+
+
+# ---- wait, start --wait, show --file ---------------------------------------------------------------------
+
+VM = "name=a\tstate=%s\tcpus=1\tmemory=1\tup=0\tstarts=%d\tfile=a.conf\tend=%s\tstatus=%d\tended=1\tline=%d\twhy=%s\tlast=%s\n"
+
+
+@pytest.mark.parametrize("end, status, code", [
+    ("poweroff", 0, 0), ("exit", 0, 0), ("exit", 3, 12), ("stopped", 0, 10), ("reset-acpi", 0, 11), ("panicked", 0, 20),
+    ("triple-fault", 0, 20), ("watchdog", 0, 21), ("machine-check", 0, 22), ("blocked", 0, 23), ("crash", 0, 24),
+    ("not-started", 0, 30), ("of-later", 0, 31)])
+def test_wait_says_how_it_ended(start, end, status, code):
+    """By the end; by the state where a node does not say more; and as docs/commander.md has it."""
+    line = VM % (end, 1, end, status, 0, "", "last words")
+    got, out, err = start(lambda what, text: (0, line.encode())).run("wait", "a")
+    assert (got, err) == (code, "") and re.search(r"^a +%s .* last words$" % end, out, re.MULTILINE)
+    old = "name=a\tstate=%s\n" % end
+    assert start(lambda what, text: (0, old.encode())).run("wait", "a")[0] == (0 if end == "exit" else code)
+    with open(os.path.join(TOP, "docs", "commander.md"), encoding="ascii") as f:
+        table = dict((word, int(number)) for number, words in re.findall(r"^\| (\d+) \| (`[a-z0-9`, -]+`)", f.read(), re.MULTILINE)
+                     for word in re.findall("`([a-z0-9-]+)`", words))
+    assert end == "of-later" or (end, status) == ("exit", 0) or table[end] == code
+
+
+def test_wait_for_one_that_there_is_not(start):
+    assert start(lambda what, text: (2, b"x: there is no such VM")).run("wait", "x") == (1, "", "margay: x: there is no such VM\n")
+
+
+def starting(*states):
+    """What the node says of it before it is started, and then at each look: the last again and again."""
+    seen = []
+
+    def answer(what, text):
+        seen.append(what)
+        return 0, b"" if what == START else states[min(seen.count(SHOW) - 1, len(states) - 1)].encode()
+    return answer
+
+
+def test_start_waits_until_it_runs(start):
+    over, changing = VM % ("stopped", 1, "stopped", 0, 0, "", ""), VM % ("changing", 1, "stopped", 0, 0, "", "")
+    runs = VM % ("running", 2, "stopped", 0, 0, "", "")
+    node = start(starting(over, changing, over, changing, runs))
+    assert node.run("start", "--wait", "a") == (0, "", "")
+    assert [what for what, _ in node.asked] == [SHOW, START, SHOW, SHOW, SHOW, SHOW]
+    node = start(starting(over))
+    assert node.run("start", "a") == (0, "", "") and node.asked == [(START, "a")]
+
+
+@pytest.mark.parametrize("line, code, said", [
+    (VM % ("not-started", 0, "not-started", 0, 7, "memory: 1M are not free", ""), 30,
+     "a: it has not started: a.conf:7: memory: 1M are not free"),
+    (VM % ("crash", 0, "not-started", 0, 0, "no CPU is free", ""), 30, "a: it has not started: no CPU is free"),
+    (VM % ("crash", 1, "crash", 0, 0, "vcpu0: it cannot go on", ""), 24, "a: it has ended: crash: vcpu0: it cannot go on"),
+    (VM % ("crashed", 1, "panicked", 0, 0, "", ""), 20, "a: it has ended: panicked"),
+    (VM % ("poweroff", 1, "poweroff", 0, 0, "", ""), 1, "a: it has ended: poweroff"),
+])
+def test_start_says_why_it_does_not_run(start, line, code, said):
+    node = start(starting(VM % ("not-started", 0, "", 0, 0, "", ""), line))
+    assert node.run("start", "a", "--wait") == (code, "", "margay: %s\n" % said)
+
+
+def test_show_file(start):
+    """In pieces, as it is."""
+    whole = b"# first\nname = a\n\tkernel = k\n" * 3
+
+    def answer(what, text):
+        at = int(text.split()[1])
+        assert (what, text.split()[0]) == (FILE, "a")
+        return 0, b"offset=%d\tnext=%d\tsize=%d\n" % (at, min(at + 20, len(whole)), len(whole)) + whole[at:at + 20]
+    node = start(answer)
+    assert node.run_bytes("show", "--file", "a") == (0, whole) and len(node.asked) == 5
+    assert start(lambda what, text: (0, b"offset=0\tnext=0\tsize=0\n")).run_bytes("show", "a", "--file") == (0, b"")
+
+
+@pytest.mark.parametrize("words", [["shew"], ["show"], ["show", "a", "b"], ["show", "--wait", "a"], ["start", "--wai", "a"],
+                                   ["list", "a"], ["image", "put"], ["--jso", "list"], ["stop", "a", "--timeout"], ["image", "a"]])
+def test_wrong_command_lines(start, words):
+    """One line says what is expected, and nobody is asked."""
+    node = start()
+    status, out, err = node.run(*words)
+    assert (status, out, err.count("\n")) == (2, "", 1) and err.startswith("margay: ") and not node.asked
 
 
 # ---- docs/first-hour.md --------------------------------------------------------------------------------

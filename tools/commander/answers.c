@@ -2,93 +2,12 @@
 /* See answers.h. */
 #include "answers.h"
 
-#include <ctype.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #define COLUMNS 24
-
-void answer_json_text(const char *s, size_t n)
-{
-	putchar('"');
-	for (; n; s++, n--) {
-		if (*s == '"' || *s == '\\')
-			printf("\\%c", *s);
-		else if ((unsigned char)*s < ' ')
-			printf("\\u%04x", *s);
-		else
-			putchar(*s);
-	}
-	putchar('"');
-}
-
-/* What JSON reads as a number, unless it is somebody's choice of a name. */
-static int is_number(const char *key, size_t key_size, const char *s, size_t n)
-{
-	static const char *const texts[] = { "name", "owner", "file", "commander", "kernel", "initrd", "module", "disk", "sha256" };
-
-	for (size_t i = 0; i < sizeof(texts) / sizeof(*texts); i++)
-		if (key_size == strlen(texts[i]) && !strncmp(key, texts[i], key_size))
-			return 0;
-	if (!n || n > 15 || (n > 1 && *s == '0'))
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		if (!isdigit((unsigned char)s[i]))
-			return 0;
-	return 1;
-}
-
-/* Behind what begins the object. */
-static void put_json_members(const char *line, const char *comma)
-{
-	for (; *line && *line != '\n'; line += *line == '\t') {
-		size_t key = strcspn(line, "=\t\n"), n;
-		const char *name = line;
-
-		printf("%s", comma);
-		answer_json_text(line, key);
-		line += key + (line[key] == '=');
-		n = strcspn(line, "\t\n");
-		putchar(':');
-		if (is_number(name, key, line, n))
-			printf("%.*s", (int)n, line);
-		else
-			answer_json_text(line, n);
-		line += n;
-		comma = ",";
-	}
-	putchar('}');
-}
-
-static void put_json_line(const char *line)
-{
-	putchar('{');
-	put_json_members(line, "");
-}
-
-void answer_json_lines(const char *text, const char *name, unsigned long number)
-{
-	for (; *text; text += *text == '\n') {
-		printf("{\"%s\":%lu", name, number);
-		put_json_members(text, ",");
-		putchar('\n');
-		text += strcspn(text, "\n");
-	}
-}
-
-void answer_json(const char *text)
-{
-	const char *comma = "";
-
-	putchar('[');
-	for (; *text; text += *text == '\n') {
-		printf("%s", comma);
-		put_json_line(text);
-		text += strcspn(text, "\n");
-		comma = ",\n ";
-	}
-	puts("]");
-}
 
 /* Columns as wide as what is in them; a heading wherever the names change. */
 static int same_names(const char *a, const char *b)
@@ -127,6 +46,22 @@ static const char *take(const char *p, struct field *f)
 	return p + (*p == '\t');
 }
 
+#define SHOWN 32
+
+/* What stands in the table: the local time of a moment, and something where there is nothing, for who counts columns. */
+static void make_shown(struct field *f, char text[SHOWN])
+{
+	time_t when = (time_t)strtoul(f->value, NULL, 10);
+
+	if (!f->value_n) {
+		f->value = "-";
+		f->value_n = 1;
+	} else if (f->name_n == 5 && !strncmp(f->name, "ended", 5)) {
+		f->value_n = strftime(text, SHOWN, "%FT%T%z", localtime(&when));
+		f->value = text;
+	}
+}
+
 static const char *next_line(const char *p)
 {
 	p += strcspn(p, "\n");
@@ -136,9 +71,11 @@ static const char *next_line(const char *p)
 static void put_line(const char *p, const size_t *width, int heading)
 {
 	struct field f;
+	char text[SHOWN];
 
 	for (unsigned k = 0; k < COLUMNS && *p && *p != '\n'; k++) {
 		p = take(p, &f);
+		make_shown(&f, text);
 		size_t n = heading ? f.name_n : f.value_n;
 
 		printf("%.*s%*s", (int)n, heading ? f.name : f.value, *p && *p != '\n' ? (int)(width[k] - n + 2) : 0, "");
@@ -150,12 +87,14 @@ static void put_block(const char *from, const char *to)
 {
 	size_t width[COLUMNS] = { 0 };
 	struct field f;
+	char text[SHOWN];
 
 	for (const char *line = from; line < to; line = next_line(line)) {
 		const char *p = line;
 
 		for (unsigned k = 0; k < COLUMNS && *p && *p != '\n'; k++) {
 			p = take(p, &f);
+			make_shown(&f, text);
 			width[k] = width[k] > f.name_n ? width[k] : f.name_n;
 			width[k] = width[k] > f.value_n ? width[k] : f.value_n;
 		}

@@ -2,37 +2,50 @@
 /* margay: the command line of the VM that commands a node; margay(1), docs/commander.md. */
 #include <errno.h>
 #include <fcntl.h>
-#include <getopt.h>
 #include <libgen.h>
-#include <poll.h>
-#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <termios.h>
 #include <unistd.h>
 
 #include "answers.h"
-#include "libmargay.h"
+#include "json.h"
 #include "margay.h"
 #include "metrics.h"
-#include "plain.h"
+#include "shapes.h"
 
-#define DETACH 0x1d /* Ctrl-] */
 #define LINES "20"
-#define DUMP_POLLS 100
-#define LAST_PIECES 8 /* of 32 KiB: more than is kept */
 
-int json;
+int json, result;
 struct margay *node;
-static const char *unfinished; /* a file that is no good yet */
+const char *unfinished;
 
 void fail(int status, const char *what, const char *why)
 {
-	fprintf(stderr, "margay: %s%s%s\n", what, why ? ": " : "", why ? why : "");
+	char text[700];
+
+	snprintf(text, sizeof(text), "%s%s%s", what, why ? ": " : "", why ? why : "");
+	if (json) {
+		printf("{\"error\":{\"status\":%d,\"message\":", status);
+		json_text(text, strlen(text));
+		puts("}}");
+	} else {
+		fprintf(stderr, "margay: %s\n", text);
+	}
 	if (unfinished)
 		unlink(unfinished);
 	exit(status);
+}
+
+void fail_channel(void)
+{
+	fail(BROKEN, "the channel broke", strerror(errno));
+}
+
+void done(void)
+{
+	if (json)
+		puts("{\"done\":true}");
 }
 
 char *ask(enum commander_request what, const char *text, size_t *size)
@@ -41,7 +54,7 @@ char *ask(enum commander_request what, const char *text, size_t *size)
 	int err = margay_call(node, what, text, strlen(text), &answer, size);
 
 	if (err < 0)
-		fail(BROKEN, "the channel broke", strerror(errno));
+		fail_channel();
 	if (err > 0)
 		fail(REFUSED, answer[0] ? answer : strerror(err), NULL);
 	return answer;
@@ -53,9 +66,12 @@ char *lines_of(enum commander_request what, const char *text)
 	int err = margay_lines(node, what, text, &lines);
 
 	if (err < 0)
-		fail(BROKEN, "the channel broke", strerror(errno));
+		fail_channel();
 	if (err > 0)
 		fail(REFUSED, lines[0] ? lines : strerror(err), NULL);
+	/* margay_lines() has taken off what a node says that can go on. */
+	if (strstr(lines, "truncated=yes"))
+		fprintf(stderr, "margay: the answer does not fit, and this node cannot go on with it\n");
 	return lines;
 }
 
@@ -63,255 +79,134 @@ void show(enum commander_request what, const char *text)
 {
 	char *lines = lines_of(what, text);
 
-	json ? answer_json(lines) : answer_table(lines);
+	json ? shape_answer(what, lines) : answer_table(lines);
 	free(lines);
 }
 
 /* ---- commands ------------------------------------------------------------------------------- */
 
-static void command_create(char **args)
+static void command_create(const struct words *w)
 {
 	static char text[MARGAY_DATA_MAX + 1];
-	int fd = open(args[0], O_RDONLY);
-	size_t n = (size_t)snprintf(text, sizeof(text), "%s\n", basename(args[0]));
+	const char *file = w->arg[0];
+	int fd = open(file, O_RDONLY);
+	size_t n = (size_t)snprintf(text, sizeof(text), "%s\n", basename(w->arg[0]));
 	char *answer;
 	ssize_t got;
 	int err;
 
 	if (fd < 0)
-		fail(BROKEN, args[0], strerror(errno));
+		fail(BROKEN, file, strerror(errno));
 	while ((got = read(fd, text + n, sizeof(text) - n)) > 0)
 		n += (size_t)got;
 	if (got < 0)
-		fail(BROKEN, args[0], strerror(errno));
+		fail(BROKEN, file, strerror(errno));
 	if (n == sizeof(text))
-		fail(REFUSED, args[0], "too large for a VM file");
+		fail(REFUSED, file, "too large for a VM file");
 	err = margay_call(node, COMMANDER_CREATE, text, n, &answer, NULL);
 	if (err < 0)
-		fail(BROKEN, "the channel broke", strerror(errno));
+		fail_channel();
 	if (err)
 		fail(REFUSED, answer, NULL);
+	done();
 }
 
-/* Some of what it has written since *at: so many bytes. plain: what is text of them; NULL: as they are. */
-static size_t put_output(const char *name, unsigned long *at, struct plain *plain)
+/* The text of its VM file, in as many pieces as it takes. */
+static void show_file(const char *name)
 {
-	char text[100], next[24], *answer, *output;
-	size_t size;
+	char text[100], next[24], size[24], *answer, *whole = NULL, *more;
+	unsigned long at = 0, end;
+	size_t n;
+	FILE *to = open_memstream(&whole, &n);
 
-	snprintf(text, sizeof(text), "%.60s %lu", name, *at);
-	answer = ask(COMMANDER_READ, text, &size);
-	output = strchr(answer, '\n');
-	if (!output || !margay_value(answer, "next", next, sizeof(next)))
-		fail(BROKEN, "an answer without an offset", NULL);
-	*at = strtoul(next, NULL, 10);
-	size -= (size_t)(output + 1 - answer);
-	if (plain)
-		plain_write(plain, output + 1, size, stdout);
-	else
-		fwrite(output + 1, 1, size, stdout);
-	fflush(stdout);
-	return size;
-}
-
-static struct termios before;
-
-static void restore(void)
-{
-	tcsetattr(STDIN_FILENO, TCSANOW, &before);
-}
-
-static void killed(int signal)
-{
-	restore();
-	_exit(128 + signal);
-}
-
-static void command_console(char **args)
-{
-	int terminal = isatty(STDIN_FILENO) && !tcgetattr(STDIN_FILENO, &before);
-	struct pollfd in = { .fd = STDIN_FILENO, .events = POLLIN };
-	unsigned long at = 0;
-	char text[COMMANDER_TYPED + 64];
-	struct plain state = { 0 }, *plain = &state;
-	size_t head;
-
-	if (!strcmp(args[0], "--raw")) {
-		plain = NULL;
-		args++;
-	}
-	if (!args[0] || (plain && args[1]))
-		fail(USAGE, "console", "expected [--raw] VM");
-	head = (size_t)snprintf(text, sizeof(text), "%.60s\n", args[0]);
-
-	if (terminal) {
-		struct termios raw = before;
-
-		fprintf(stderr, "margay: %s: Ctrl-] leaves%s\n", args[0], plain ? "; without escape sequences (--raw)" : "");
-		cfmakeraw(&raw);
-		atexit(restore);
-		signal(SIGTERM, killed);
-		signal(SIGHUP, killed);
-		tcsetattr(STDIN_FILENO, TCSANOW, &raw);
-	}
-	for (;;) {
-		char *answer, *leave;
-		ssize_t n;
-		int err;
-
-		if (poll(&in, 1, put_output(args[0], &at, plain) ? 0 : POLL_MS) <= 0)
-			continue;
-		n = read(STDIN_FILENO, text + head, COMMANDER_TYPED);
-		leave = n > 0 && terminal ? memchr(text + head, DETACH, (size_t)n) : NULL;
-		if (leave)
-			n = leave - text - (ssize_t)head;
-		if (n > 0) {
-			err = margay_call(node, COMMANDER_WRITE, text, head + (size_t)n, &answer, NULL);
-			if (err)
-				fail(err < 0 ? BROKEN : REFUSED, err < 0 ? strerror(errno) : answer, NULL);
-		}
-		if (n <= 0 || leave)
+	do {
+		snprintf(text, sizeof(text), "%.60s %lu", name, at);
+		answer = ask(COMMANDER_FILE, text, &n);
+		more = strchr(answer, '\n');
+		if (!to || !more || !margay_value(answer, "next", next, sizeof(next)) ||
+		    !margay_value(answer, "size", size, sizeof(size)))
+			fail(BROKEN, "an answer without an offset", NULL);
+		fwrite(more + 1, 1, n - (size_t)(more + 1 - answer), to);
+		end = strtoul(next, NULL, 10);
+		if (end == at)
 			break;
+		at = end;
+	} while (at < strtoul(size, NULL, 10));
+	if (fclose(to))
+		fail(BROKEN, name, strerror(errno));
+	if (json) {
+		printf("{\"text\":");
+		json_text(whole, n);
+		puts("}");
+	} else {
+		fwrite(whole, 1, n, stdout);
 	}
-	/* What is there now: it may never stop. */
-	for (unsigned n = 0; n < LAST_PIECES && put_output(args[0], &at, plain); n++)
-		;
+	free(whole);
 }
 
-static void command_image_put(char **args)
+static void command_show(const struct words *w)
 {
-	const char *name = args[1] ? args[1] : basename(args[0]);
-	int fd = open(args[0], O_RDONLY), err;
+	w->file ? show_file(w->arg[0]) : show(COMMANDER_SHOW, w->arg[0]);
+}
+
+static void command_image_put(const struct words *w)
+{
+	const char *name = w->arg[1] ? w->arg[1] : basename(w->arg[0]);
+	int fd = open(w->arg[0], O_RDONLY), err;
 	char *answer = NULL;
 
 	if (fd < 0)
-		fail(BROKEN, args[0], strerror(errno));
+		fail(BROKEN, w->arg[0], strerror(errno));
 	err = margay_put_image(node, name, fd, &answer);
+	if (err < 0)
+		fail_channel();
 	if (err)
-		fail(err < 0 ? BROKEN : REFUSED, err < 0 ? strerror(errno) : answer, NULL);
+		fail(REFUSED, answer, NULL);
+	done();
 }
 
-static volatile sig_atomic_t interrupted;
-
-static void interrupt(int)
+static void command_log(const struct words *w)
 {
-	interrupted = 1;
+	char *answer = ask(COMMANDER_LOG, w->n ? w->arg[0] : LINES, NULL);
+
+	json ? shape_log(answer) : (void)fputs(answer, stdout);
 }
 
-static int stops(void)
+static void command_metrics(const struct words *w)
 {
-	return interrupted;
-}
+	int err = w->output ? metrics_write_file(node, w->output) : metrics_write(node, stdout);
 
-/* Is it paused now, and was not before? All its vCPUs stand still then. */
-static int pauses(const char *name)
-{
-	char paused[4] = "", may[100] = "", *answer;
-	int err = 0, asked = 0;
-
-	margay_value(ask(COMMANDER_HELLO, "", NULL), "may", may, sizeof(may));
-	for (unsigned n = 0; n < DUMP_POLLS; n++) {
-		answer = ask(COMMANDER_DUMP, name, NULL);
-		margay_value(answer, "paused", paused, sizeof(paused));
-		if (!strcmp(paused, "yes"))
-			return asked;
-		/* Who may not let it go on does not stop it. */
-		if (!strstr(may, "create") || !strstr(may, "destroy")) {
-			fprintf(stderr, "margay: %s runs on meanwhile: control_may does not have create and destroy\n", name);
-			return 0;
-		}
-		if (!asked)
-			err = margay_call(node, COMMANDER_PAUSE, name, strlen(name), &answer, NULL);
-		if (err < 0)
-			fail(BROKEN, "the channel broke", strerror(errno));
-		asked = asked || !err;
-		pause_ms(POLL_MS);
-	}
-	fprintf(stderr, "margay: %s: some of its vCPUs do not stand still\n", name);
-	return asked;
-}
-
-static void command_dump(char **args)
-{
-	int fd = open(args[1], O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600), paused, err, why;
-	char *answer, said[500];
-
-	if (fd < 0)
-		fail(BROKEN, args[1], strerror(errno));
-	/* It goes on whatever becomes of the dump. */
-	signal(SIGINT, interrupt);
-	signal(SIGTERM, interrupt);
-	signal(SIGHUP, interrupt);
-	unfinished = args[1];
-	paused = pauses(args[0]);
-	err = margay_dump(node, args[0], fd, stops, &answer);
-	why = errno;
-	if (!err && close(fd)) {
-		err = -1;
-		why = errno;
-	}
 	if (err)
-		snprintf(said, sizeof(said), "%s", err > 0 ? answer : strerror(why));
-	if (paused && margay_call(node, COMMANDER_RESUME, args[0], strlen(args[0]), &answer, NULL))
-		fprintf(stderr, "margay: %s stays paused: resume it\n", args[0]);
-	if (err)
-		fail(err > 0 ? REFUSED : BROKEN, err > 0 ? said : args[1], err > 0 ? NULL : said);
-	unfinished = NULL;
-}
-
-static void command_log(char **args)
-{
-	char *answer = ask(COMMANDER_LOG, args[0] ? args[0] : LINES, NULL);
-	const char *comma = "";
-
-	if (!json) {
-		fputs(answer, stdout);
-		return;
-	}
-	putchar('[');
-	for (char *line; (line = strsep(&answer, "\n")) && *line; comma = ",\n ") {
-		printf("%s", comma);
-		answer_json_text(line, strlen(line));
-	}
-	puts("]");
-}
-
-static void command_metrics(char **args)
-{
-	int err;
-
-	if (args[0] && (strcmp(args[0], "--output") != 0 || !args[1]))
-		fail(USAGE, "metrics", "expected [--output FILE]");
-	err = args[0] ? metrics_write_file(node, args[1]) : metrics_write(node, stdout);
-	if (err)
-		fail(err < 0 ? BROKEN : REFUSED, args[0] ? args[1] : "metrics", strerror(err < 0 ? errno : err));
+		fail(err < 0 ? BROKEN : REFUSED, w->output ? w->output : "metrics", strerror(err < 0 ? errno : err));
+	if (w->output)
+		done();
 }
 
 static const struct command {
-	const char *name, *args, *help;
-	enum commander_request what; /* 0: run() */
-	void (*run)(char **args);
-	int shows;                   /* lines of values */
-	int needs, takes;
+	const char *name, *args, *help; /* args names the options that it takes */
+	enum commander_request what;    /* 0: run() */
+	void (*run)(const struct words *w);
+	int shows;                      /* lines of values */
+	unsigned needs, takes;          /* words beside options */
 } commands[] = {
 	{ "info", "", "version, rights, memory", COMMANDER_HELLO, NULL, 1, 0, 0 },
 	{ "list", "", "the VMs", COMMANDER_LIST, NULL, 1, 0, 0 },
-	{ "show", "VM", "one of them", COMMANDER_SHOW, NULL, 1, 1, 1 },
+	{ "show", "[--file] VM", "one of them; --file: its VM file", 0, command_show, 0, 1, 1 },
 	{ "create", "FILE", "makes a VM of a VM file", 0, command_create, 0, 1, 1 },
 	{ "destroy", "VM", "forgets one that is over", COMMANDER_DESTROY, NULL, 0, 1, 1 },
-	{ "start", "VM", "starts it", COMMANDER_START, NULL, 0, 1, 1 },
-	{ "stop", "[--timeout SECONDS] VM", "presses its power button; after that time (60) kills it", 0, command_stop, 0, 1, 3 },
+	{ "start", "[--wait] VM", "starts it; --wait: until it runs, or has failed", 0, command_start, 0, 1, 1 },
+	{ "stop", "[--timeout SECONDS] VM", "presses its power button; after that time (60) kills it", 0, command_stop, 0, 1, 1 },
 	{ "press", "VM", "presses its power button: it ends, or wakes", COMMANDER_PRESS, NULL, 0, 1, 1 },
 	{ "kill", "VM", "ends it at once, like pulling the plug", COMMANDER_STOP, NULL, 0, 1, 1 },
 	{ "restart", "VM", "stops it and starts it again", COMMANDER_RESTART, NULL, 0, 1, 1 },
 	{ "pause", "VM", "keeps it out of its CPUs", COMMANDER_PAUSE, NULL, 0, 1, 1 },
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
 	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", COMMANDER_NMI, NULL, 0, 1, 1 },
-	{ "wait", "VM", "waits until it is over, then shows it", 0, command_wait, 0, 1, 1 },
-	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0, command_console, 0, 1, 2 },
+	{ "wait", "VM", "waits until it is over, shows it; status: how it ended", 0, command_wait, 0, 1, 1 },
+	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0, command_console, 0, 1, 1 },
 	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0, command_dump, 0, 2, 2 },
-	{ "stats", "[-f [SECONDS]] VM", "its exits; -f: again and again (1)", 0, command_stats, 0, 1, 3 },
-	{ "metrics", "[--output FILE]", "the node's numbers, for Prometheus", 0, command_metrics, 0, 0, 2 },
+	{ "stats", "[-f [SECONDS]] VM", "its exits; -f: again and again (1)", 0, command_stats, 0, 1, 2 },
+	{ "metrics", "[--output FILE]", "the node's numbers, for Prometheus", 0, command_metrics, 0, 0, 0 },
 	{ "log", "[LINES]", "the node's log (" LINES ")", 0, command_log, 0, 0, 1 },
 	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
 	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
@@ -327,6 +222,9 @@ static void usage(FILE *to)
 		fprintf(to, "  %-10s %-23s %s\n", c->name, c->args, c->help);
 }
 
+/* ---- the command line -------------------------------------------------------------------------- */
+
+/* Takes the command's one or two words off. */
 static const struct command *find(int *argc, char ***argv)
 {
 	char two[64];
@@ -339,51 +237,141 @@ static const struct command *find(int *argc, char ***argv)
 			continue;
 		*argc -= words;
 		*argv += words;
-		return *argc >= c->needs && *argc <= c->takes ? c : NULL;
+		return c;
 	}
 	return NULL;
 }
 
-int main(int argc, char **argv)
+static void fail_usage(const struct command *c)
 {
-	static const struct option options[] = {
-		{ "json", no_argument, NULL, 'j' }, { "version", no_argument, NULL, 'V' }, { "help", no_argument, NULL, 'h' },
-		{ 0 },
-	};
-	const struct command *c;
-	char error[200];
-	int option;
+	char text[100];
 
-	while ((option = getopt_long(argc, argv, "+jh", options, NULL)) != -1) {
-		if (option == 'V') {
+	snprintf(text, sizeof(text), "expected %s", *c->args ? c->args : "nothing behind it");
+	fail(USAGE, c->name, text);
+}
+
+/* Does the command take it? Where a value follows in its arguments, *value is the next word. */
+static int takes_option(const struct command *c, const char *word)
+{
+	size_t n = strlen(word);
+
+	for (const char *p = c->args; (p = strchr(p, '[')); p++)
+		if (!strncmp(p + 1, word, n) && (p[n + 1] == ']' || p[n + 1] == ' '))
+			return 1;
+	return 0;
+}
+
+static void take_option(const struct command *c, struct words *w, char **argv, int *i)
+{
+	const struct { const char *word; int *flag; const char **value; } options[] = {
+		{ "--wait", &w->wait, NULL }, { "--file", &w->file, NULL }, { "--raw", &w->raw, NULL },
+		{ "--replace", &w->replace, NULL }, { "-f", &w->follow, NULL }, { "--timeout", NULL, &w->timeout },
+		{ "--output", NULL, &w->output },
+	};
+
+	for (unsigned k = 0; takes_option(c, argv[*i]) && k < sizeof(options) / sizeof(*options); k++) {
+		if (strcmp(argv[*i], options[k].word) != 0)
+			continue;
+		if (options[k].flag)
+			*options[k].flag = 1;
+		else if (argv[*i + 1])
+			*options[k].value = argv[++*i];
+		else
+			fail_usage(c);
+		return;
+	}
+	fail_usage(c);
+}
+
+/* What follows the command: options anywhere, but none behind --. */
+static void take_words(const struct command *c, int argc, char **argv, struct words *w)
+{
+	int options = 1;
+
+	for (int i = 0; i < argc; i++) {
+		if (options && !strcmp(argv[i], "--")) {
+			options = 0;
+			continue;
+		}
+		if (options && argv[i][0] == '-' && argv[i][1]) {
+			take_option(c, w, argv, &i);
+			continue;
+		}
+		if (w->n == c->takes)
+			fail_usage(c);
+		w->arg[w->n++] = argv[i];
+	}
+	if (w->n < c->needs)
+		fail_usage(c);
+}
+
+/* Takes --json off, wherever it is before a --. */
+static void take_json(int *argc, char **argv)
+{
+	int to = 1, options = 1;
+
+	for (int i = 1; i < *argc; i++) {
+		options = options && strcmp(argv[i], "--") != 0;
+		if (options && !strcmp(argv[i], "--json"))
+			json = 1;
+		else
+			argv[to++] = argv[i];
+	}
+	argv[to] = NULL;
+	*argc = to;
+}
+
+/* What stands before the command. True: nothing else is to be done. */
+static int take_first_options(int *argc, char ***argv)
+{
+	for (; *argc && (**argv)[0] == '-'; --*argc, ++*argv) {
+		if (!strcmp(**argv, "--version")) {
 			puts("margay " MARGAY_VERSION);
-			return OK;
+			return 1;
 		}
-		if (option == 'h')
+		if (!strcmp(**argv, "--help") || !strcmp(**argv, "-h")) {
 			usage(stdout);
-		if (option != 'j') {
-			if (option != 'h')
-				usage(stderr);
-			return option == 'h' ? OK : USAGE;
+			return 1;
 		}
+		if (strcmp(**argv, "-j") != 0)
+			fail(USAGE, **argv, "expected --json, --version, --help or a command");
 		json = 1;
 	}
-	argc -= optind;
-	argv += optind;
-	c = find(&argc, &argv);
-	if (!c) {
+	return 0;
+}
+
+int main(int argc, char **argv)
+{
+	const struct command *c;
+	struct words w = { 0 };
+	char error[200];
+
+	take_json(&argc, argv);
+	argc--;
+	argv++;
+	if (take_first_options(&argc, &argv))
+		return OK;
+	if (!argc && !json) {
 		usage(stderr);
 		return USAGE;
 	}
+	if (!argc)
+		fail(USAGE, "expected a command", "margay --help lists them");
+	c = find(&argc, &argv);
+	if (!c)
+		fail(USAGE, argv[0], "there is no such command: margay --help lists them");
+	take_words(c, argc, argv, &w);
 	node = margay_open(error, sizeof(error));
 	if (!node)
 		fail(BROKEN, error, NULL);
-	if (c->shows)
-		show(c->what, argc ? argv[0] : "");
-	else if (c->run)
-		c->run(argv);
-	else
-		ask(c->what, argv[0], NULL);
+	if (c->shows) {
+		show(c->what, w.n ? w.arg[0] : "");
+	} else if (c->run) {
+		c->run(&w);
+	} else {
+		ask(c->what, w.arg[0], NULL);
+		done();
+	}
 	margay_close(node);
-	return OK;
+	return result;
 }

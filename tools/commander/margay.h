@@ -5,22 +5,41 @@
 
 #include "libmargay.h"
 
-/* REFUSED: the node does not do it, and says why; BROKEN: it cannot be asked. */
+/* REFUSED: the node does not do it, and says why; BROKEN: it cannot be asked. Others: ends.h. */
 enum { OK, REFUSED, USAGE, BROKEN };
 #define POLL_MS 50
 
+/* What stands behind a command, in any order. */
+struct words {
+	char *arg[3]; /* NULL past the last */
+	unsigned n;
+	const char *timeout, *output;              /* --timeout SECONDS, --output FILE; NULL: not there */
+	int wait, file, raw, follow, replace; /* --wait, --file, --raw, -f, --replace */
+};
+
 extern int json;
 extern struct margay *node;
+extern int result; /* the status of the program when nothing fails */
+extern const char *unfinished; /* a file that is no good yet: fail() removes it */
 
 void fail(int status, const char *what, const char *why) __attribute__((noreturn));
+/* errno of the channel. */
+void fail_channel(void) __attribute__((noreturn));
 /* Calls; says why the node refuses, and ends. */
 char *ask(enum commander_request what, const char *text, size_t *size);
 /* All lines of an answer, for free(). */
 char *lines_of(enum commander_request what, const char *text);
+/* Of one line, in JSON as its command has it (shapes.h). */
 void show(enum commander_request what, const char *text);
-
-/* timed.c */
+/* What has no answer is done. */
+void done(void);
 void pause_ms(long ms);
-void command_wait(char **args), command_stop(char **args), command_stats(char **args);
+/* They may have a fraction. */
+double seconds_of(const char *text);
+
+/* timed.c, waiting.c, console.c, image_put.c, core.c, watch.c */
+void command_wait(const struct words *w), command_stop(const struct words *w), command_stats(const struct words *w),
+     command_start(const struct words *w), command_console(const struct words *w),
+     command_dump(const struct words *w);
 
 #endif

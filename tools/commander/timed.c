@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Commands that take their time: they ask the node again and again. */
+/* Commands that take their time. */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,16 +7,18 @@
 #include <time.h>
 
 #include "answers.h"
+#include "ends.h"
+#include "json.h"
 #include "margay.h"
+#include "shapes.h"
+#include "waiting.h"
 
 #define SHORTEST 0.1 /* seconds */
 #define LONGEST 86400
 #define STOP_SECONDS 60
-#define AGAIN_MS 5000
-_Static_assert(AGAIN_MS % POLL_MS == 0, "looked at every POLL_MS");
+#define AGAIN_SECONDS 5
 
-/* They may have a fraction. */
-static double seconds_of(const char *text)
+double seconds_of(const char *text)
 {
 	char *end;
 	double seconds = strtod(text, &end);
@@ -26,30 +28,89 @@ static double seconds_of(const char *text)
 	return seconds;
 }
 
-/* CRASHED: nothing more will happen, but it has its CPUs and memory (on_crash = dump). */
-enum { CRASHED = 2 };
-
-static int is_over(const char *name)
+static void put_vm(char *lines)
 {
-	char state[32] = "";
-
-	margay_value(ask(COMMANDER_SHOW, name, NULL), "state", state, sizeof(state));
-	if (!strcmp(state, "crashed"))
-		return CRASHED;
-	return strcmp(state, "running") && strcmp(state, "paused") && strcmp(state, "changing") && strcmp(state, "waiting");
+	json ? shape_answer(COMMANDER_SHOW, lines) : answer_table(lines);
+	free(lines);
 }
 
-void pause_ms(long ms)
+/* ---- wait, start ------------------------------------------------------------------------------ */
+
+static int goes_no_further(const char *lines, void *)
 {
-	nanosleep(&(struct timespec){ ms / 1000, ms % 1000 * 1000000 }, NULL);
+	return vm_is_over(lines) || vm_has_crashed(lines);
 }
 
-void command_wait(char **args)
+void command_wait(const struct words *w)
 {
-	while (!is_over(args[0]))
-		pause_ms(POLL_MS);
-	show(COMMANDER_SHOW, args[0]);
+	char *lines = wait_until(w->arg[0], goes_no_further, NULL, -1);
+
+	result = end_status(lines);
+	put_vm(lines);
 }
+
+static unsigned long starts_of(const char *lines)
+{
+	char starts[24] = "0";
+
+	margay_value(lines, "starts", starts, sizeof(starts));
+	return strtoul(starts, NULL, 10);
+}
+
+struct start {
+	unsigned long before; /* starts */
+	unsigned over;        /* how often it has been seen over without one more */
+};
+
+/* Between the end of its last run and this start it may be seen as over, once. */
+static int has_started(const char *lines, void *data)
+{
+	struct start *s = data;
+
+	s->over += vm_is_over(lines) && starts_of(lines) == s->before;
+	return vm_runs(lines) || vm_has_crashed(lines) || (vm_is_over(lines) && starts_of(lines) != s->before) || s->over > 1;
+}
+
+/* Why it does not run: its file with the line of it, and the node's words. */
+static void fail_start(const char *name, const char *lines)
+{
+	char kind[32], why[300] = "", file[70] = "", line[16] = "0", text[500];
+	int status = end_status(lines), started;
+
+	end_kind(lines, kind, sizeof(kind));
+	started = strcmp(kind, "not-started") != 0;
+	margay_value(lines, "why", why, sizeof(why));
+	margay_value(lines, "file", file, sizeof(file));
+	margay_value(lines, "line", line, sizeof(line));
+	snprintf(text, sizeof(text), "%s%s%s%s%s%s%s", started ? "it has ended: " : "it has not started", started ? kind : "",
+		 *why ? ": " : "", strcmp(line, "0") != 0 ? file : "", strcmp(line, "0") != 0 ? ":" : "",
+		 strcmp(line, "0") != 0 ? line : "", strcmp(line, "0") != 0 ? ": " : "");
+	snprintf(text + strlen(text), sizeof(text) - strlen(text), "%s", why);
+	fail(status ? status : REFUSED, name, text);
+}
+
+void command_start(const struct words *w)
+{
+	struct start s = { 0 };
+	char *lines;
+
+	if (!w->wait) {
+		ask(COMMANDER_START, w->arg[0], NULL);
+		done();
+		return;
+	}
+	lines = lines_of(COMMANDER_SHOW, w->arg[0]);
+	s.before = starts_of(lines);
+	free(lines);
+	ask(COMMANDER_START, w->arg[0], NULL);
+	lines = wait_until(w->arg[0], has_started, &s, -1);
+	if (!vm_runs(lines))
+		fail_start(w->arg[0], lines);
+	if (json)
+		put_vm(lines);
+}
+
+/* ---- stop ------------------------------------------------------------------------------------- */
 
 /* 0, or ENODEV: it does not run. All else ends the program. */
 static int call(enum commander_request what, const char *name)
@@ -58,7 +119,7 @@ static int call(enum commander_request what, const char *name)
 	int err = margay_call(node, what, name, strlen(name), &answer, NULL);
 
 	if (err < 0)
-		fail(BROKEN, "the channel broke", strerror(errno));
+		fail_channel();
 	if (err == ENOSYS)
 		fail(REFUSED, name, "this node gives guests no power button: kill ends it");
 	if (err && err != ENODEV)
@@ -66,32 +127,48 @@ static int call(enum commander_request what, const char *name)
 	return err;
 }
 
-/*
- * Presses its power button, and ends it as kill does if its guest has not ended by then. One that boots hears of a later press
- * only, one that does not even start yet is ended at once.
- */
-void command_stop(char **args)
+static int is_over(const char *lines, void *)
 {
-	const char *name = args[1] ? args[2] : args[0];
-	double left = STOP_SECONDS;
-	int runs, over = 0;
+	return vm_is_over(lines);
+}
 
-	if (!name || (args[1] && strcmp(args[0], "--timeout") != 0))
-		fail(USAGE, "stop", "expected [--timeout SECONDS] VM");
-	if (args[1])
-		left = seconds_of(args[1]);
-	runs = !call(COMMANDER_PRESS, name);
-	for (long ms = POLL_MS; runs && !(over = is_over(name)) && left > 0; ms += POLL_MS, left -= POLL_MS / 1e3) {
-		pause_ms(POLL_MS);
-		if (ms % AGAIN_MS == 0)
+/*
+ * Presses its power button, and ends it as kill does if its guest has not ended by then; it is over when this returns. One that
+ * boots hears of a later press only, one that does not even start yet is ended at once.
+ */
+void command_stop(const struct words *w)
+{
+	const char *name = w->arg[0];
+	double left = w->timeout ? seconds_of(w->timeout) : STOP_SECONDS;
+	char *lines = NULL;
+	int runs = !call(COMMANDER_PRESS, name), killed;
+
+	while (runs && left > 0) {
+		lines = wait_until(name, goes_no_further, NULL, left < AGAIN_SECONDS ? left : AGAIN_SECONDS);
+		left -= AGAIN_SECONDS;
+		if (lines)
+			break;
+		if (left > 0)
 			call(COMMANDER_PRESS, name);
 	}
+	killed = !lines || !vm_is_over(lines);
+	free(lines);
 	if (!runs)
 		ask(COMMANDER_STOP, name, NULL);
-	else if (over != 1 && call(COMMANDER_STOP, name) == ENODEV)
-		over = 1;
-	printf("%s: %s\n", name, over == 1 ? "it has ended by itself" : "it is ended at once");
+	else if (killed && call(COMMANDER_STOP, name) == ENODEV)
+		killed = 0;
+	if (killed)
+		free(wait_until(name, is_over, NULL, -1));
+	if (!json) {
+		printf("%s: %s\n", name, killed ? "it is ended at once" : "it has ended by itself");
+		return;
+	}
+	printf("{\"name\":");
+	json_text(name, strlen(name));
+	printf(",\"killed\":%s}\n", killed ? "true" : "false");
 }
+
+/* ---- stats ------------------------------------------------------------------------------------ */
 
 /* Prints again each period, until it is interrupted or the VM does not run any more. */
 static void follow(const char *name, double seconds)
@@ -105,7 +182,7 @@ static void follow(const char *name, double seconds)
 		char *lines = lines_of(COMMANDER_STATS, name);
 
 		if (json) {
-			answer_json_lines(lines, "time", (unsigned long)now);
+			shape_stats_at((unsigned long)now, lines);
 		} else {
 			char when[32];
 
@@ -125,12 +202,12 @@ static void follow(const char *name, double seconds)
 }
 
 /* VM, or -f [SECONDS] VM. */
-void command_stats(char **args)
+void command_stats(const struct words *w)
 {
-	if (strcmp(args[0], "-f") != 0 && !args[1])
-		show(COMMANDER_STATS, args[0]);
-	else if (strcmp(args[0], "-f") != 0 || !args[1])
+	if (!w->follow && w->n > 1)
 		fail(USAGE, "stats", "expected [-f [SECONDS]] VM");
+	if (w->follow)
+		follow(w->arg[w->n - 1], w->n > 1 ? seconds_of(w->arg[0]) : 1);
 	else
-		follow(args[2] ? args[2] : args[1], args[2] ? seconds_of(args[1]) : 1);
+		show(COMMANDER_STATS, w->arg[0]);
 }

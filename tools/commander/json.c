@@ -1,0 +1,112 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* See json.h. What the node says is printable ASCII. */
+#include "json.h"
+
+#include <ctype.h>
+#include <stdio.h>
+#include <string.h>
+
+void json_text(const char *s, size_t n)
+{
+	putchar('"');
+	for (; n; s++, n--) {
+		if (*s == '"' || *s == '\\')
+			printf("\\%c", *s);
+		else if ((unsigned char)*s < ' ')
+			printf("\\u%04x", *s);
+		else
+			putchar(*s);
+	}
+	putchar('"');
+}
+
+static int is_one_of(const char *key, size_t n, const char *const *keys)
+{
+	for (; *keys; keys++)
+		if (n == strlen(*keys) && !strncmp(key, *keys, n))
+			return 1;
+	return 0;
+}
+
+/* Whatever stands there, also "no" or "17": somebody has chosen it. */
+static int is_text(const char *key, size_t n)
+{
+	static const char *const texts[] = { "name", "owner", "file", "commander", "kernel", "initrd", "module", "disk", "sha256",
+					     "segment", "cmdline", "why", "last", "end", "state", NULL };
+
+	return is_one_of(key, n, texts);
+}
+
+static int is_number(const char *s, size_t n)
+{
+	if (n > 1 && *s == '0')
+		return 0;
+	for (size_t i = 0; i < n; i++)
+		if (!isdigit((unsigned char)s[i]))
+			return 0;
+	return n > 0;
+}
+
+/* Words with commas between them. */
+static void put_list(const char *s, size_t n)
+{
+	const char *comma = "";
+
+	putchar('[');
+	while (n) {
+		const char *end = memchr(s, ',', n);
+		size_t word = end ? (size_t)(end - s) : n;
+
+		printf("%s", comma);
+		json_text(s, word);
+		word += end != NULL;
+		s += word;
+		n -= word;
+		comma = ",";
+	}
+	putchar(']');
+}
+
+static void put_value(const char *key, size_t key_size, const char *s, size_t n)
+{
+	static const char *const lists[] = { "may", NULL };
+
+	if (is_one_of(key, key_size, lists))
+		put_list(s, n);
+	else if (!n || (n == 1 && *s == '-'))
+		printf("null");
+	else if (is_text(key, key_size))
+		json_text(s, n);
+	else if (n == 3 && !memcmp(s, "yes", 3))
+		printf("true");
+	else if (n == 2 && !memcmp(s, "no", 2))
+		printf("false");
+	else if (is_number(s, n))
+		printf("%.*s", (int)n, s);
+	else
+		json_text(s, n);
+}
+
+void json_members(const char *line, const char *comma)
+{
+	for (; *line && *line != '\n'; line += *line == '\t') {
+		size_t key_size = strcspn(line, "=\t\n"), n;
+		const char *key = line;
+
+		printf("%s", comma);
+		json_text(key, key_size);
+		line += key_size + (line[key_size] == '=');
+		n = strcspn(line, "\t\n");
+		putchar(':');
+		put_value(key, key_size, line, n);
+		line += n;
+		comma = ",";
+	}
+}
+
+void json_object(const char *line)
+{
+	putchar('{');
+	json_members(line, "");
+	putchar('}');
+}
