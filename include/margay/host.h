@@ -115,7 +115,7 @@ const struct host_module *host_module(unsigned i);
  * In images with COMMANDER: data that from now on are a module, too, which nobody writes to; its name is none of another's and
  * stays as long. 0, or -ENOSPC. Nobody uses one that is removed. One call at a time, on any CPU.
  */
-#define HOST_LATE_MODULES 64u
+#define HOST_LATE_MODULES 128u
 int host_module_add(const char *name, const void *data, u64 size);
 void host_module_remove(const char *name);
 

@@ -121,7 +121,7 @@ def test_commands():
     info = json.loads(said["info"])
     assert info["commander"] == "service" and info["may"] == ["create", "destroy", "console"] and info["memory"] == 512 << 20
     assert [vm["name"] for vm in json.loads(said["nothing"])] == ["service"]
-    assert said["taken"] == "margay: behave: there is an image of that name"
+    assert said["taken"] == "margay: behave: there is an image of that name, with another content (--replace)"
     assert said["again"] == "margay: one.conf:1: name = one: one.conf has that name already: choose another"
     # All that is wrong with a file, and nothing of it is left.
     assert said["wrong"].startswith("margay: wrong.conf:4: unknown key 'cpu': expected one of ")

@@ -17,7 +17,7 @@ CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
 HELLO, LIST, SHOW, NODE, STATS, START, STOP, PRESS, NMI, FILE = 1, 2, 3, 4, 7, 10, 11, 25, 26, 27
-EPERM, ENOENT, ENXIO, ENODEV, ENOSYS = 1, 2, 6, 19, 38
+EPERM, ENOENT, ENXIO, ENODEV, EINVAL, ENOSYS = 1, 2, 6, 19, 22, 38
 ODD = 'o"d\\d'
 LINES = {
     HELLO: "margay=0.2~1\tprotocol=1\tcommander=service\tmay=create\tmemory=1073741824\tmemory_used=4096\trefused=2\n",
@@ -52,7 +52,7 @@ class Node:
             while True:
                 magic, version, what, tag, size = HEAD.unpack(self.read(HEAD.size))
                 assert (magic, version) == (MAGIC, 1)
-                text = self.read(size).decode()
+                text = self.read(size).decode("latin-1")
                 self.asked.append((what, text))
                 error, answer = self.answer(what, text)
                 data = HEAD.pack(MAGIC, 1, error, tag, len(answer)) + answer

@@ -51,7 +51,7 @@ struct fake_host {
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
 	bool output_short;       /* the last write was short: tx_room() is owed */
-	struct host_module modules[8];
+	struct host_module modules[16];
 	unsigned nr_modules;
 	u8 counter_vector[FAKE_CPUS]; /* as told last */
 	u8 vector_register[32][64];

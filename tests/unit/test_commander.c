@@ -56,19 +56,24 @@ static u16 ask(unsigned what, const char *request)
 	return commander_request(0, what, request, (u32)strlen(request));
 }
 
-static u16 put(unsigned session, const char *name, const u8 *data, u64 size)
+static u16 put_as(unsigned session, const char *name, const u8 *data, u64 size, const char *how)
 {
 	char line[200], hex[65];
 	u16 err;
 
 	hex_of(data, size, hex);
-	snprintf(line, sizeof(line), "%s %lu %s", name, size, hex);
+	snprintf(line, sizeof(line), "%s %lu %s%s", name, size, hex, how);
 	err = commander_request(session, COMMANDER_IMAGE, line, (u32)strlen(line));
 	if (err || !strncmp(text(), "have=yes", 8))
 		return err;
 	for (u64 at = 0; !err && at < size; at += 30000)
 		err = commander_request(session, COMMANDER_DATA, data + at, (u32)MIN(size - at, 30000ul));
 	return err ? err : commander_request(session, COMMANDER_IMAGE_END, "", 0);
+}
+
+static u16 put(unsigned session, const char *name, const u8 *data, u64 size)
+{
+	return put_as(session, name, data, size, "");
 }
 
 /* FIPS 180-4's examples, and lengths around a block's end. */
@@ -291,6 +296,97 @@ static void test_images(void **)
 		assert_int_equal(ask(COMMANDER_IMAGE, line), EINVAL);
 	}
 	assert_int_equal(taken(), 0);
+}
+
+/* What the module has that a VM of this slot starts from: its first byte; 0: there is none. */
+static u8 kernel_of(const struct slot *s)
+{
+	for (unsigned i = 0; i < fake_host.nr_modules; i++)
+		if (!strcmp(fake_host.modules[i].name, s->config->kernel))
+			return *(const u8 *)fake_host.modules[i].data;
+	return 0;
+}
+
+static unsigned modules(void)
+{
+	unsigned n = 0;
+
+	for (unsigned i = 0; i < fake_host.nr_modules; i++)
+		n += fake_host.modules[i].name[0] != 0;
+	return n;
+}
+
+/* A name gets another content; VMs that are there keep theirs, over their restarts; nothing of it is left at the end. */
+static void test_replace(void **)
+{
+	static u8 first[1000], second[1000], third[1000];
+	static const char file[] = "%c.conf\nname = %c\n" VM;
+	char text_of[200], left[100], hex[65];
+
+	commander_begin(ALL);
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	memset(first, 1, sizeof(first));
+	memset(second, 2, sizeof(second));
+	memset(third, 3, sizeof(third));
+	assert_int_equal(put(0, "image", first, sizeof(first)), 0);
+	/* The same again is there; another is not meant without a word. */
+	assert_int_equal(put(0, "image", first, sizeof(first)), 0);
+	assert_string_equal(text(), "have=yes\n");
+	assert_int_equal(put(0, "image", second, sizeof(second)), EEXIST);
+	assert_int_equal(put_as(0, "k", second, sizeof(second), " replace"), EEXIST);
+	assert_int_equal(put_as(0, "image", second, sizeof(second), " replaces"), EINVAL);
+	/* Nobody has it: it goes. */
+	assert_int_equal(put_as(0, "image", second, sizeof(second), " replace"), 0);
+	assert_true(taken() == MIB(2) && modules() == 2);
+	snprintf(text_of, sizeof(text_of), file, 'a', 'a');
+	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
+	ask(COMMANDER_SHOW, "a");
+	assert_non_null(strstr(text(), "\nkernel=image\n"));
+	assert_int_equal(put_as(0, "image", third, sizeof(third), " replace"), 0);
+	snprintf(text_of, sizeof(text_of), file, 'b', 'b');
+	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
+	assert_true(kernel_of(&monitor_slots[1]) == 2 && kernel_of(&monitor_slots[2]) == 3 && taken() == MIB(4));
+	hex_of(second, sizeof(second), hex);
+	snprintf(left, sizeof(left), "image@%.12s", hex);
+	ask(COMMANDER_SHOW, "a");
+	assert_non_null(strstr(text(), left));
+	ask(COMMANDER_IMAGES, "");
+	assert_true(strstr(text(), left) && strstr(text(), "\nname=image\t") && strstr(text(), "\tused=yes\tboot=no"));
+	/* Neither can be removed, nor the name that one has left be given away; and back again to what is still there. */
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), EBUSY);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), EBUSY);
+	assert_int_equal(put(0, left, first, sizeof(first)), EINVAL);
+	assert_int_equal(put_as(0, "image", second, sizeof(second), " replace"), 0);
+	assert_string_equal(text(), "have=yes\n");
+	assert_true(kernel_of(&monitor_slots[1]) == 2 && kernel_of(&monitor_slots[2]) == 3 && taken() == MIB(4));
+	/* A third VM of what has left the name once already, and leaves it again. */
+	snprintf(text_of, sizeof(text_of), file, 'c', 'c');
+	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
+	assert_int_equal(modules(), 1 + 3);
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(put_as(0, "image", first, sizeof(first), " replace"), 0);
+	assert_int_equal(kernel_of(&monitor_slots[3]), 2);
+	ask(COMMANDER_IMAGES, "");
+	assert_non_null(strstr(text(), left));
+	assert_null(strstr(strstr(text(), left) + 1, left));
+	assert_int_equal(put_as(0, "image", second, sizeof(second), " replace"), 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "c"), 0);
+	snprintf(text_of, sizeof(text_of), file, 'a', 'a');
+	assert_int_equal(ask(COMMANDER_CREATE, text_of), 0);
+	/* The names of what is left go as any that nobody has. */
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), 0);
+	assert_int_equal(ask(COMMANDER_DESTROY, "b"), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+	hex_of(third, sizeof(third), hex);
+	snprintf(left, sizeof(left), "image@%.12s", hex);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, left), 0);
+	assert_true(!taken() && modules() == 1);
+	/* A VM that is not made binds nothing. */
+	assert_int_equal(put(0, "image", first, sizeof(first)), 0);
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\nkernel = image\nmemory = 300M\n"), EINVAL);
+	assert_int_equal(modules(), 2);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
 }
 
 /* By the right, and by what there is: those that no file names go, the oldest first. */
@@ -838,6 +934,7 @@ int main(void)
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_registers), cmocka_unit_test(test_kept), cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_restart), cmocka_unit_test(test_outcome), cmocka_unit_test(test_file_text),
+		cmocka_unit_test(test_replace),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,21 +1,44 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* See json.h. What the node says is printable ASCII. */
+/* See json.h. What is no UTF-8, in a VM file or a name, becomes U+FFFD, a byte each: JSON has to be text. */
 #include "json.h"
 
 #include <ctype.h>
 #include <stdio.h>
 #include <string.h>
 
+/* The bytes of the character at s, of n bytes; 0: there is none in UTF-8. */
+static size_t utf8_size(const char *s, size_t n)
+{
+	unsigned char first = (unsigned char)*s, second = n > 1 ? (unsigned char)s[1] : 0;
+	size_t size = first < 0x80 ? 1 : first < 0xc2 ? 0 : first < 0xe0 ? 2 : first < 0xf0 ? 3 : first < 0xf5 ? 4 : 0;
+
+	/* Longer than need be, a half of UTF-16's pairs, beyond U+10FFFF. */
+	if (size > n || (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) || (first == 0xf0 && second < 0x90) ||
+	    (first == 0xf4 && second > 0x8f))
+		return 0;
+	for (size_t i = 1; i < size; i++)
+		if (((unsigned char)s[i] & 0xc0) != 0x80)
+			return 0;
+	return size;
+}
+
 void json_text(const char *s, size_t n)
 {
+	size_t size;
+
 	putchar('"');
-	for (; n; s++, n--) {
-		if (*s == '"' || *s == '\\')
+	for (; n; s += size, n -= size) {
+		size = utf8_size(s, n);
+		if (!size) {
+			printf("\\ufffd");
+			size = 1;
+		} else if (*s == '"' || *s == '\\') {
 			printf("\\%c", *s);
-		else if ((unsigned char)*s < ' ')
-			printf("\\u%04x", *s);
-		else
-			putchar(*s);
+		} else if (size == 1 && *s < ' ') {
+			printf("\\u%04x", (unsigned)*s);
+		} else {
+			fwrite(s, 1, size, stdout);
+		}
 	}
 	putchar('"');
 }
@@ -39,6 +62,10 @@ static int is_text(const char *key, size_t n)
 
 static int is_number(const char *s, size_t n)
 {
+	if (n > 1 && *s == '-') {
+		s++;
+		n--;
+	}
 	if (n > 1 && *s == '0')
 		return 0;
 	for (size_t i = 0; i < n; i++)
@@ -70,10 +97,12 @@ static void put_list(const char *s, size_t n)
 static void put_value(const char *key, size_t key_size, const char *s, size_t n)
 {
 	static const char *const lists[] = { "may", NULL };
+	/* Of a module of the boot; anywhere else it is a name. */
+	int none = !n || (n == 1 && *s == '-' && is_one_of(key, key_size, (const char *const[]){ "sha256", NULL }));
 
 	if (is_one_of(key, key_size, lists))
 		put_list(s, n);
-	else if (!n || (n == 1 && *s == '-'))
+	else if (none)
 		printf("null");
 	else if (is_text(key, key_size))
 		json_text(s, n);

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "vmm/commander/sha256.h"
-
 #define PORTS "/sys/class/virtio-ports"
 
 struct margay {
@@ -211,51 +209,4 @@ int margay_lines(struct margay *m, enum commander_request what, const char *text
 		*lines = NULL;
 	}
 	return err;
-}
-
-/* ---- images --------------------------------------------------------------------------------- */
-
-static ssize_t next_piece(int fd, char *to)
-{
-	size_t n = 0;
-
-	while (n < MARGAY_DATA_MAX) {
-		ssize_t got = read(fd, to + n, MARGAY_DATA_MAX - n);
-
-		if (got < 0 && errno == EINTR)
-			continue;
-		if (got < 0)
-			return -1;
-		if (!got)
-			break;
-		n += (size_t)got;
-	}
-	return (ssize_t)n;
-}
-
-int margay_put_image(struct margay *m, const char *name, int fd, char **answer)
-{
-	char *data = m->out.bytes + sizeof(m->out.head), text[200], have[4];
-	struct sha256 sha;
-	u8 hash[32];
-	ssize_t n;
-	int err;
-
-	sha256_begin(&sha);
-	while ((n = next_piece(fd, data)) > 0)
-		sha256_add(&sha, (const u8 *)data, (u64)n);
-	if (n < 0 || lseek(fd, 0, SEEK_SET) < 0)
-		return -1;
-	n = snprintf(text, sizeof(text), "%.100s %lu ", name, (unsigned long)sha.bytes);
-	sha256_end(&sha, hash);
-	for (unsigned i = 0; i < sizeof(hash); i++)
-		n += snprintf(text + n, sizeof(text) - (size_t)n, "%02x", hash[i]);
-	err = margay_call(m, COMMANDER_IMAGE, text, (size_t)n, answer, NULL);
-	if (err || (margay_value(*answer, "have", have, sizeof(have)) && !strcmp(have, "yes")))
-		return err;
-	while (!err && (n = next_piece(fd, data)) > 0)
-		err = margay_call(m, COMMANDER_DATA, data, (size_t)n, answer, NULL);
-	if (n < 0)
-		return -1;
-	return err ? err : margay_call(m, COMMANDER_IMAGE_END, "", 0, answer, NULL);
 }

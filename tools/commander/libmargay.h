@@ -35,6 +35,19 @@ int margay_lines(struct margay *m, enum commander_request what, const char *text
 /* Sends what is in a file as an image of that name; what the node has already is not sent. As margay_call(). */
 int margay_put_image(struct margay *m, const char *name, int fd, char **answer);
 
+/* The same with more to say of it. */
+struct margay_image {
+	const char *name;
+	int replace;        /* the name may be another content's: VMs that are there keep that */
+	void (*progress)(unsigned long bytes, unsigned long size); /* before each piece that is sent; NULL: nobody wants to know */
+	/* What comes of it: */
+	unsigned long size;
+	char sha256[65];
+	int sent;           /* 0: the node had its content */
+};
+/* fd: a file, or a pipe, of which a copy is made in the directory for temporary files. */
+int margay_send_image(struct margay *m, struct margay_image *image, int fd, char **answer);
+
 /*
  * Writes the memory and registers of a VM that runs or is paused into an empty file that can be read, too, as an ELF core; pages of
  * zeros are holes. stops(), if given, is asked before each piece whether it shall stop: -1 then, errno EINTR. As margay_call().

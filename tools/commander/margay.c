@@ -149,22 +149,6 @@ static void command_show(const struct words *w)
 	w->file ? show_file(w->arg[0]) : show(COMMANDER_SHOW, w->arg[0]);
 }
 
-static void command_image_put(const struct words *w)
-{
-	const char *name = w->arg[1] ? w->arg[1] : basename(w->arg[0]);
-	int fd = open(w->arg[0], O_RDONLY), err;
-	char *answer = NULL;
-
-	if (fd < 0)
-		fail(BROKEN, w->arg[0], strerror(errno));
-	err = margay_put_image(node, name, fd, &answer);
-	if (err < 0)
-		fail_channel();
-	if (err)
-		fail(REFUSED, answer, NULL);
-	done();
-}
-
 static void command_log(const struct words *w)
 {
 	char *answer = ask(COMMANDER_LOG, w->n ? w->arg[0] : LINES, NULL);
@@ -210,7 +194,7 @@ static const struct command {
 	{ "log", "[LINES]", "the node's log (" LINES ")", 0, command_log, 0, 0, 1 },
 	{ "node", "", "CPUs and memory", COMMANDER_NODE, NULL, 1, 0, 0 },
 	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
-	{ "image put", "FILE [NAME]", "sends an image", 0, command_image_put, 0, 1, 2 },
+	{ "image put", "[--replace] FILE [NAME]", "sends an image; - NAME: from a pipe", 0, command_image_put, 0, 1, 2 },
 	{ "image list", "", "the images, and the modules of the boot", COMMANDER_IMAGES, NULL, 1, 0, 0 },
 	{ "image rm", "NAME", "forgets one that no VM file names", COMMANDER_IMAGE_REMOVE, NULL, 0, 1, 1 },
 };
@@ -219,7 +203,7 @@ static void usage(FILE *to)
 {
 	fprintf(to, "usage: margay [--json] COMMAND ...; margay --version\n");
 	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++)
-		fprintf(to, "  %-10s %-23s %s\n", c->name, c->args, c->help);
+		fprintf(to, "  %-10s %-24s %s\n", c->name, c->args, c->help);
 }
 
 /* ---- the command line -------------------------------------------------------------------------- */

@@ -111,12 +111,15 @@ static void put_vm(const char *lines)
 
 static void put_node(const char *lines)
 {
+	const char *own = NULL;
+
 	printf("{\"nodes\":");
 	put_array(lines, "node");
 	printf(",\n\"hypervisor\":");
-	for (const char *line = lines; *line; line = next_line(line))
-		if (is_a(line, "own"))
-			json_object(line);
+	for (const char *line = lines; *line && !own; line = next_line(line))
+		own = is_a(line, "own") ? line : NULL;
+	/* An older node's answer may end before it. */
+	own ? json_object(own) : (void)printf("null");
 	printf(",\n\"cpus\":");
 	put_array(lines, "cpu");
 	putchar('}');

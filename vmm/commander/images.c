@@ -1,40 +1,28 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Images that the VM that commands has sent: in the node's memory once for each content, hashed there, and modules for VM files
- * as those of the boot are. Names that no VM file has go when there is no room for others. All calls one at a time.
+ * Images that the VM that commands has sent: in the node's memory once for each content, and modules for VM files as those of the
+ * boot are. Names that no VM file has go when there is no room for others. A VM is bound to the contents that its file's names had
+ * when it was made: it names them as NAME@HASH, so that a name may get another content.
  */
+#include "vmm/commander/images.h"
+
 #include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/string.h>
 
-#include "vmm/commander/private.h"
-#include "vmm/commander/sha256.h"
-
-#define HASH 32u
-#define HEX (2 * HASH)
-
-/* A content, from the first byte of its transfer on. */
-struct content {
-	struct host_extent extent;
-	u64 size, at; /* bytes, how many are there */
-	u8 hash[HASH];
-	unsigned names; /* of images that it is; 0: it is not complete, or free */
-};
+#define HEX (2 * IMAGE_HASH)
+#define IMAGES (HOST_LATE_MODULES / 2) /* each may have a module under its bound name, too */
+#define BOUND_BYTES 6u                 /* of the hash, in a bound name */
+#define BOUND_SUFFIX (1 + 2 * BOUND_BYTES)
 
 static struct image {
 	char name[VM_MODULE_MAX + 1]; /* empty: there is none */
 	struct content *content;
 	u64 age; /* when it was named */
-} images[HOST_LATE_MODULES];
-static struct content contents[HOST_LATE_MODULES + COMMANDER_PORTS];
+	bool bound; /* there is a module under its bound name, for the VMs that have it so */
+} images[IMAGES];
+static struct content contents[IMAGES + COMMANDER_PORTS];
 static u64 clock;
-
-/* One for each session. */
-static struct transfer {
-	struct content *content; /* NULL: none has begun */
-	char name[VM_MODULE_MAX + 1];
-	struct sha256 sha;
-} transfers[COMMANDER_PORTS];
 
 u64 images_bytes(void)
 {
@@ -45,6 +33,29 @@ u64 images_bytes(void)
 	return sum;
 }
 
+/* As VMs have it that were made of it: its name, cut if need be, and the beginning of its hash. */
+static void bound_name(const struct image *i, char out[VM_MODULE_MAX + 1])
+{
+	char suffix[BOUND_SUFFIX + 1] = "@";
+	size_t n = strlen(i->name);
+
+	for (unsigned k = 0; k < BOUND_BYTES; k++)
+		snprintf(suffix + 1 + 2 * k, 3, "%02x", i->content->hash[k]);
+	/* A name that has been given to another content leaves this one behind. */
+	if (n > BOUND_SUFFIX && !strcmp(i->name + n - BOUND_SUFFIX, suffix))
+		suffix[0] = 0;
+	snprintf(out, VM_MODULE_MAX + 1, "%.*s%s", suffix[0] ? (int)(VM_MODULE_MAX - BOUND_SUFFIX) : (int)VM_MODULE_MAX, i->name,
+		 suffix);
+}
+
+static bool is_used(const struct image *i)
+{
+	char bound[VM_MODULE_MAX + 1];
+
+	bound_name(i, bound);
+	return vms_name_module(bound);
+}
+
 u64 images_kept(void)
 {
 	u64 sum = images_bytes();
@@ -52,32 +63,43 @@ u64 images_kept(void)
 	for (const struct content *c = contents; c < contents + ARRAY_SIZE(contents); c++) {
 		unsigned go = 0;
 
-		for (const struct image *i = images; i < images + ARRAY_SIZE(images); i++)
-			go += i->name[0] && i->content == c && !vms_name_module(i->name);
+		for (const struct image *i = images; i < images + IMAGES; i++)
+			go += i->name[0] && i->content == c && !is_used(i);
 		/* One that has no name yet is being sent. */
 		sum -= go && go == c->names ? c->extent.size : 0;
 	}
 	return sum;
 }
 
-static void drop(struct content *c)
+void content_drop(struct content *c)
 {
 	if (c->extent.size)
 		host_extent_free(&c->extent);
 	*c = (struct content){ 0 };
 }
 
+static void unbind(struct image *i)
+{
+	char bound[VM_MODULE_MAX + 1];
+
+	bound_name(i, bound);
+	if (i->bound)
+		host_module_remove(bound);
+	i->bound = false;
+}
+
 static void forget(struct image *image)
 {
+	unbind(image);
 	host_module_remove(image->name);
 	image->name[0] = 0;
 	if (!--image->content->names)
-		drop(image->content);
+		content_drop(image->content);
 }
 
 static struct image *find(const char *name)
 {
-	for (struct image *i = images; i < images + ARRAY_SIZE(images); i++)
+	for (struct image *i = images; i < images + IMAGES; i++)
 		if (i->name[0] && !strcmp(i->name, name))
 			return i;
 	return NULL;
@@ -88,10 +110,10 @@ bool images_have(const char *name)
 	return find(name);
 }
 
-static struct content *find_content(const u8 *hash)
+struct content *content_find(const u8 *hash)
 {
 	for (struct content *c = contents; c < contents + ARRAY_SIZE(contents); c++)
-		if (c->names && !memcmp(c->hash, hash, HASH))
+		if (c->names && !memcmp(c->hash, hash, IMAGE_HASH))
 			return c;
 	return NULL;
 }
@@ -100,8 +122,8 @@ bool images_evict(void)
 {
 	struct image *oldest = NULL;
 
-	for (struct image *i = images; i < images + ARRAY_SIZE(images); i++)
-		if (i->name[0] && !vms_name_module(i->name) && (!oldest || i->age < oldest->age))
+	for (struct image *i = images; i < images + IMAGES; i++)
+		if (i->name[0] && !is_used(i) && (!oldest || i->age < oldest->age))
 			oldest = i;
 	if (!oldest)
 		return false;
@@ -110,72 +132,164 @@ bool images_evict(void)
 	return true;
 }
 
-void images_close(unsigned session)
+/* ---- names ------------------------------------------------------------------------------ */
+
+static bool looks_bound(struct span name)
 {
-	if (transfers[session].content)
-		drop(transfers[session].content);
-	transfers[session].content = NULL;
-}
+	bool is = name.n > BOUND_SUFFIX && name.p[name.n - BOUND_SUFFIX] == '@';
 
-/* ---- the transfer ----------------------------------------------------------------------- */
-
-static struct span word(struct span *s)
-{
-	bool found;
-
-	return span_part(s, ' ', &found);
-}
-
-static bool parse_hash(struct span s, u8 *hash)
-{
-	for (unsigned i = 0; s.n == HEX && i < HASH; i++) {
-		int high = hex_digit(s.p[2 * i]), low = hex_digit(s.p[2 * i + 1]);
-
-		if (high < 0 || low < 0)
-			return false;
-		hash[i] = (u8)(high << 4 | low);
-	}
-	return s.n == HEX;
+	for (size_t i = name.n - BOUND_SUFFIX + 1; is && i < name.n; i++)
+		is = hex_digit(name.p[i]) >= 0;
+	return is;
 }
 
 /* As a VM file names it. */
-static int parse_name(struct span s, char *name)
+int image_check_name(struct span s, const u8 *hash, bool replace, char name[VM_MODULE_MAX + 1])
 {
 	const struct host_module *m;
+	const struct image *image;
 
 	if (!s.n || s.n > VM_MODULE_MAX)
 		return commander_refuse(EINVAL, "expected a name of 1 to %u characters", VM_MODULE_MAX);
 	for (size_t i = 0; i < s.n; i++)
 		if (s.p[i] <= ' ' || s.p[i] > '~')
 			return commander_refuse(EINVAL, "expected a name of printable characters without blanks");
-	memcpy(name, s.p, s.n);
+	memmove(name, s.p, s.n);
 	name[s.n] = 0;
-	for (unsigned i = 0; (m = host_module(i)); i++)
+	if (looks_bound(s))
+		return commander_refuse(EINVAL, "%s: a name that ends so is given to what a name has left: choose another", name);
+	image = find(name);
+	if (image && !replace && memcmp(image->content->hash, hash, IMAGE_HASH))
+		return commander_refuse(EEXIST, "%s: there is an image of that name, with another content (--replace)", name);
+	for (unsigned i = 0; !image && (m = host_module(i)); i++)
 		if (!strcmp(m->name, name))
-			return commander_refuse(EEXIST, "%s: there is %s of that name", name,
-						find(name) ? "an image" : "a boot module");
+			return commander_refuse(EEXIST, "%s: there is a boot module of that name", name);
 	if (vms_wait_for(name))
 		return commander_refuse(EPERM, "%s: a VM of the boot names it, and the boot has not brought it", name);
 	return 0;
 }
 
-static int name_content(const char *name, struct content *c)
+static struct image *free_image(void)
 {
+	do {
+		for (struct image *i = images; i < images + IMAGES; i++)
+			if (!i->name[0])
+				return i;
+	} while (images_evict());
+	return NULL;
+}
+
+/* Its name is another's from now on: VMs that were made of it have it by its bound name, which becomes its only one. */
+static void leave_name(struct image *old)
+{
+	char bound[VM_MODULE_MAX + 1];
+
+	if (!is_used(old)) {
+		forget(old);
+		return;
+	}
+	bound_name(old, bound);
+	host_log("commander: image %s: another content has the name; VMs that were made of it keep it, as %s", old->name, bound);
+	old->bound = false;
+	if (find(bound)) {
+		/* One has left a name so before. */
+		forget(old);
+		return;
+	}
+	host_module_remove(old->name);
+	memcpy(old->name, bound, sizeof(bound));
+}
+
+int image_name(const char *name, struct content *c)
+{
+	struct image *old = find(name), *new;
+
+	if (old && old->content == c)
+		return 0;
 	/* At first, for its other name may go. */
 	c->names++;
-	do {
-		for (struct image *i = images; i < images + ARRAY_SIZE(images); i++) {
-			if (i->name[0] || host_module_add(name, host_hpa_to_virt(c->extent.base), c->size))
-				continue;
-			snprintf(i->name, sizeof(i->name), "%s", name);
-			i->content = c;
-			i->age = clock++;
-			return 0;
-		}
-	} while (images_evict());
+	/* One that nobody has makes room itself. */
+	new = old && !is_used(old) ? old : free_image();
+	/* It may have gone for that. */
+	old = find(name);
+	if (old && new)
+		leave_name(old);
+	if (new && !host_module_add(name, host_hpa_to_virt(c->extent.base), c->size)) {
+		snprintf(new->name, sizeof(new->name), "%s", name);
+		new->content = c;
+		new->age = clock++;
+		return 0;
+	}
 	c->names--;
-	return commander_refuse(ENOSPC, "%s: there are %u images, and VM files name all of them", name, HOST_LATE_MODULES);
+	return commander_refuse(ENOSPC, "%s: there are %u images, and VM files name all of them", name, IMAGES);
 }
+
+/* The bound name is not all of a hash: what is another content's may begin so, too. */
+static bool is_anothers(const char *bound, const struct content *c)
+{
+	char other[VM_MODULE_MAX + 1];
+
+	for (const struct image *i = images; i < images + IMAGES; i++) {
+		if (!i->name[0] || i->content == c)
+			continue;
+		bound_name(i, other);
+		if (!strcmp(other, bound))
+			return true;
+	}
+	return false;
+}
+
+int images_bind(char name[VM_MODULE_MAX + 1])
+{
+	struct image *image = find(name);
+	char bound[VM_MODULE_MAX + 1];
+
+	/* One of the boot is what it is. */
+	if (!image)
+		return 0;
+	bound_name(image, bound);
+	if (is_anothers(bound, image->content))
+		return -EEXIST;
+	/* It may have left that name so before: then there is a module of it. */
+	if (!find(bound) && !image->bound) {
+		if (host_module_add(bound, host_hpa_to_virt(image->content->extent.base), image->content->size))
+			return -ENOSPC;
+		image->bound = true;
+	}
+	memcpy(name, bound, sizeof(bound));
+	return 0;
+}
+
+void images_unbind(void)
+{
+	for (struct image *i = images; i < images + IMAGES; i++)
+		if (i->name[0] && i->bound && !is_used(i))
+			unbind(i);
+}
+
+/* Whose bound name is it? NULL: nobody's. */
+static const struct image *find_bound(const char *name)
+{
+	char bound[VM_MODULE_MAX + 1];
+
+	for (const struct image *i = images; i < images + IMAGES; i++) {
+		if (!i->name[0])
+			continue;
+		bound_name(i, bound);
+		if (!strcmp(bound, name))
+			return i;
+	}
+	return NULL;
+}
+
+const char *images_shown(const char *name)
+{
+	const struct image *image = find_bound(name);
+
+	return image ? image->name : name;
+}
+
+/* ---- memory ------------------------------------------------------------------------------ */
 
 /* Room for so many bytes within the right, and in memory. */
 static int take(const struct vm_config_control *control, const char *name, u64 size, struct host_extent *out)
@@ -199,95 +313,18 @@ static int take(const struct vm_config_control *control, const char *name, u64 s
 				want.size, largest);
 }
 
-/* NAME SIZE SHA256 */
-int commander_image(const struct vm_config_control *control, unsigned session, struct span text)
+struct content *content_take(const struct vm_config_control *control, const char *name, u64 size)
 {
-	struct transfer *t = &transfers[session];
-	struct span name = word(&text), size = word(&text);
 	struct content *c = contents;
-	u8 hash[HASH];
-	u64 bytes;
-	int err;
 
-	images_close(session);
-	if (!span_number(&size, 10, &bytes) || size.n || !bytes || bytes > VM_MEMORY_MAX || !parse_hash(text, hash))
-		return commander_refuse(EINVAL, "expected a name, a size in bytes, and a SHA-256 in hexadecimal digits");
-	err = parse_name(name, t->name);
-	if (err)
-		return err;
-	if (find_content(hash)) {
-		c = find_content(hash);
-		if (c->size != bytes)
-			return commander_refuse(EINVAL, "%s: what has this SHA-256 has %lu bytes", t->name, c->size);
-		err = name_content(t->name, c);
-		if (!err)
-			commander_say("have=yes");
-		return err;
-	}
 	while (c->extent.size)
 		c++;
-	err = take(control, t->name, bytes, &c->extent);
-	if (err)
-		return err;
+	if (take(control, name, size, &c->extent))
+		return NULL;
 	/* It will not be zero when it is given back. */
 	c->extent.zero = false;
-	c->size = bytes;
-	memcpy(c->hash, hash, sizeof(hash));
-	t->content = c;
-	sha256_begin(&t->sha);
-	commander_say("have=no");
-	return 0;
-}
-
-int commander_data(const struct vm_config_control *, unsigned session, struct span data)
-{
-	struct content *c = transfers[session].content;
-	u8 *to;
-
-	if (!c)
-		return commander_refuse(EINVAL, "data of no image");
-	if (data.n > c->size - c->at) {
-		images_close(session);
-		return commander_refuse(EINVAL, "%s: more data than were announced", transfers[session].name);
-	}
-	to = (u8 *)host_hpa_to_virt(c->extent.base) + c->at;
-	memcpy(to, data.p, data.n);
-	/* Of what stays here, not of what came. */
-	sha256_add(&transfers[session].sha, to, data.n);
-	c->at += data.n;
-	return 0;
-}
-
-static int end(struct transfer *t)
-{
-	struct content *c = t->content;
-	u8 hash[HASH];
-	char name[VM_MODULE_MAX + 1];
-	int err;
-
-	if (c->at < c->size)
-		return commander_refuse(EINVAL, "%s: %lu of %lu bytes are missing", t->name, c->size - c->at, c->size);
-	sha256_end(&t->sha, hash);
-	if (memcmp(hash, c->hash, HASH))
-		return commander_refuse(EINVAL, "%s: it has another SHA-256 than was announced", t->name);
-	/* Another session may have sent it meanwhile. */
-	err = parse_name(span_of(t->name), name);
-	if (err)
-		return err;
-	if (find_content(hash))
-		return name_content(t->name, find_content(hash));
-	err = name_content(t->name, c);
-	if (!err)
-		t->content = NULL;
-	return err;
-}
-
-int commander_image_end(const struct vm_config_control *, unsigned session, struct span)
-{
-	int err = transfers[session].content ? end(&transfers[session]) : commander_refuse(EINVAL, "the end of no image");
-
-	images_close(session);
-	return err;
+	c->size = size;
+	return c;
 }
 
 /* ---- what there is ------------------------------------------------------------------------ */
@@ -300,14 +337,15 @@ int commander_images(const struct vm_config_control *, unsigned, struct span)
 		const struct image *image = find(m->name);
 		char hash[HEX + 1] = "-";
 
-		if (!m->name[0]) {
+		/* What VMs are bound to stands there under its name. */
+		if (!m->name[0] || (!image && find_bound(m->name))) {
 			commander_skip();
 			continue;
 		}
-		for (unsigned k = 0; image && k < HASH; k++)
+		for (unsigned k = 0; image && k < IMAGE_HASH; k++)
 			snprintf(hash + 2 * k, 3, "%02x", image->content->hash[k]);
 		commander_say("name=%s\tsize=%lu\tsha256=%s\tused=%s\tboot=%s", m->name, m->size, hash,
-			      vms_name_module(m->name) ? "yes" : "no", image ? "no" : "yes");
+			      (image ? is_used(image) : vms_name_module(m->name)) ? "yes" : "no", image ? "no" : "yes");
 	}
 	return 0;
 }
@@ -321,7 +359,7 @@ int commander_image_remove(const struct vm_config_control *, unsigned, struct sp
 	image = find(name);
 	if (!image)
 		return commander_refuse(ENOENT, "%s: there is no such image", name);
-	if (vms_name_module(name))
+	if (is_used(image))
 		return commander_refuse(EBUSY, "%s: a VM file names it", name);
 	forget(image);
 	return 0;

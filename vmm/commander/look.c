@@ -75,7 +75,7 @@ static void say_config(const struct vm_config *c)
 	struct vm_config_name named;
 
 	for (unsigned k = 0; vm_config_name(c, k, &named); k++)
-		commander_say("%s=%s", named.key, named.name);
+		commander_say("%s=%s", named.key, images_shown(named.name));
 	/* A tab ends a value. */
 	snprintf(cmdline, sizeof(cmdline), "%s", c->cmdline);
 	for (char *p = cmdline; *p; p++)

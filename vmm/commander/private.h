@@ -31,7 +31,16 @@ u64 images_kept(void);
 bool images_have(const char *name);
 /* The oldest that no VM file names goes. False: there is none. */
 bool images_evict(void);
-/* Ends a transfer that has begun. */
+/*
+ * A VM that is made gets the content that its file's name has now: the name becomes one that stays with that. 0, -ENOSPC, or
+ * -EEXIST: what that name would be is another content's.
+ */
+int images_bind(char name[VM_MODULE_MAX + 1]);
+/* Of VMs that are there no more. */
+void images_unbind(void);
+/* Such a name as files and people have it. */
+const char *images_shown(const char *name);
+/* transfers.c: ends one that has begun. */
 void images_close(unsigned session);
 /* vms.c: bytes that created VMs may take. Does a VM file name the module? */
 u64 vms_bytes(void);

@@ -200,6 +200,21 @@ static int check_modules(const struct vm_config_control *control, const struct v
 	return 0;
 }
 
+/* To what its images' names are now; what else it needs has been found. */
+static int bind_modules(struct vm_config *c, struct config_error *err)
+{
+	int e = images_bind(c->kernel);
+
+	e = e ? e : images_bind(c->initrd);
+	for (unsigned i = 0; IS_ENABLED(CONFIG_VM_MODULES) && i < c->nr_modules; i++)
+		e = e ? e : images_bind(c->module[i].name);
+	for (unsigned i = 0; i < c->nr_disks; i++)
+		e = e || c->disk[i].scratch ? e : images_bind(c->disk[i].name);
+	return !e ? 0 : vm_config_error(err, c->file, 0, "%s", e == -EEXIST ?
+		"the SHA-256 of an image begins as that of another of its name, which VMs have: give it another name" :
+		"there are too many images that VMs have");
+}
+
 /* As vmm/together.c does with those of the boot. */
 static int check_beside(const struct vm_config *c, struct config_error *err)
 {
@@ -259,12 +274,17 @@ int commander_create(const struct vm_config_control *control, unsigned, struct s
 		return commander_refuse(ENOSPC, "%s: this image runs %u VMs: destroy one", file, MONITOR_MAX_VMS);
 	i = (unsigned)(s - monitor_slots);
 	if (vm_config_parse(file, text.p, text.n, &staged, &err, tell) || check_rights(control, &staged, &err) ||
-	    check_modules(control, &staged, &err) || check_beside(&staged, &err) || check_memory(control, &staged, &err))
+	    check_modules(control, &staged, &err) || check_beside(&staged, &err) || bind_modules(&staged, &err) ||
+	    check_memory(control, &staged, &err)) {
+		images_unbind();
 		return commander_refuse(EINVAL, "%s", err.text);
+	}
 	if (!configs[i])
 		configs[i] = host_pages_alloc(SLOT_CONFIG_PAGES, -1);
-	if (!configs[i] || !files_keep(i, text))
+	if (!configs[i] || !files_keep(i, text)) {
+		images_unbind();
 		return commander_refuse(ENOMEM, "%s: no memory of the hypervisor's own is left", file);
+	}
 	*configs[i] = staged;
 	spin_lock(&monitor_lock);
 	*s = (struct slot){ .state = OVER, .created = true, .config = configs[i] };
@@ -334,6 +354,7 @@ int commander_destroy(const struct vm_config_control *control, unsigned, struct 
 	left_at[s - monitor_slots] = __atomic_load_n(&monitor_turn, __ATOMIC_SEQ_CST);
 	output_log_forget((unsigned)(s - monitor_slots));
 	files_forget((unsigned)(s - monitor_slots));
+	images_unbind();
 	outcome_forget(s);
 	return 0;
 }

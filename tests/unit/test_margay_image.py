@@ -1,0 +1,107 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`margay image put` (tools/commander/image.c): files and pipes, what is sent, what is not, and how far it is."""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import pty
+import subprocess
+
+from client_node import CLIENT, starter  # noqa: F401  (a fixture)
+
+IMAGE, DATA, IMAGE_END = 18, 19, 20
+
+
+class Store:
+    """Contents by hash, names of them; who sends one that another name has needs `replace`."""
+
+    def __init__(self):
+        self.contents, self.names, self.coming, self.data = {}, {}, None, b""
+
+    def __call__(self, what, text):
+        if what == IMAGE:
+            name, size, sha, *how = text.split()
+            if name in self.names and self.names[name] != sha and how != ["replace"]:
+                return errno.EEXIST, b"%s: there is an image of that name" % name.encode()
+            if sha in self.contents:
+                self.names[name] = sha
+                return 0, b"have=yes\n"
+            self.coming, self.data = (name, int(size), sha), b""
+            return 0, b"have=no\n"
+        if what == DATA:
+            self.data += text.encode("latin-1")
+            return 0, b""
+        assert what == IMAGE_END
+        name, size, sha = self.coming
+        assert len(self.data) == size and hashlib.sha256(self.data).hexdigest() == sha
+        self.contents[sha], self.names[name] = self.data, sha
+        return 0, b""
+
+
+def image(size):
+    return bytes(i * 31 % 251 for i in range(size))
+
+
+def test_a_file(start, tmp_path):
+    """In pieces; the same again is success, and is not sent."""
+    path, store = tmp_path / "image", Store()
+    path.write_bytes(image(100000))
+    node = start(store)
+    assert json.loads(node.run("--json", "image", "put", str(path))[1])["sent"] is True
+    assert [what for what, _ in node.asked] == [IMAGE] + 4 * [DATA] + [IMAGE_END] and store.names.keys() == {"image"}
+    assert json.loads(node.run("--json", "image", "put", str(path))[1])["sent"] is False
+    assert node.run("image", "put", str(path), "other") == (0, "", "") and len(node.asked) == 8
+    assert store.names["image"] == store.names["other"] and len(store.contents) == 1
+
+
+def test_a_name_moves_only_if_that_is_wanted(start, tmp_path):
+    path, store = tmp_path / "image", Store()
+    node = start(store)
+    path.write_bytes(b"first")
+    assert node.run("image", "put", str(path))[0] == 0
+    path.write_bytes(b"second")
+    assert node.run("image", "put", str(path)) == (1, "", "margay: image: there is an image of that name\n")
+    assert store.contents[store.names["image"]] == b"first"
+    assert node.run("image", "put", str(path), "--replace") == (0, "", "")
+    assert store.contents[store.names["image"]] == b"second"
+
+
+def test_a_pipe(start):
+    """By -, and by a file that is one."""
+    store = Store()
+    node = start(store)
+    environment = {**os.environ, "MARGAY_PORT": node.path}
+    for words in (["-", "piped"], ["/dev/stdin", "named"]):
+        done = subprocess.run([CLIENT, "image", "put", *words], input=image(70000), env=environment, capture_output=True,
+                              check=False)
+        assert (done.returncode, done.stdout, done.stderr) == (0, b"", b"")
+        assert store.contents[store.names[words[1]]] == image(70000)
+    assert node.run("image", "put", "-") == (2, "", "margay: image put -: expected a name behind it\n")
+
+
+def test_an_older_node_replaces_nothing(start, tmp_path):
+    (tmp_path / "image").write_bytes(b"x")
+    old = b"expected a name, a size in bytes, and a SHA-256 in hexadecimal digits"
+    node = start(lambda what, text: (errno.EINVAL, old) if text.endswith(" replace") else (0, b"have=yes\n"))
+    assert node.run("image", "put", str(tmp_path / "image")) == (0, "", "")
+    assert node.run("image", "put", "--replace", str(tmp_path / "image")) == (1, "", "margay: %s\n" % old.decode())
+
+
+def test_progress(start, tmp_path):
+    """On a terminal, and nothing is left of it there."""
+    path = tmp_path / "image"
+    path.write_bytes(image(200000))
+    node = start(Store())
+    master, slave = pty.openpty()
+    done = subprocess.run([CLIENT, "image", "put", str(path)], env={**os.environ, "MARGAY_PORT": node.path}, stdout=subprocess.PIPE,
+                          stderr=slave, check=False)
+    os.close(slave)
+    said = b""
+    with contextlib.suppress(OSError):
+        while piece := os.read(master, 4096):
+            said += piece
+    os.close(master)
+    assert (done.returncode, done.stdout) == (0, b"")
+    assert said.startswith(b"\rimage: 0 % of 0 MiB\033[K") and said.endswith(b"\r\033[K")

@@ -1,0 +1,230 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""`margay --json` (tools/commander/shapes.c): each command's answer, and its errors, against margay.schema.json, which the package
+has, and what the node says against the same; python3-jsonschema judges."""
+
+import codecs
+import copy
+import hashlib
+import json
+import os
+import re
+import signal
+import subprocess
+
+import jsonschema
+import pytest
+from client_node import CLIENT, ENOENT, FILE, HELLO, LIST, NODE, SHOW, START, STATS, STOP, TOP, starter  # noqa: F401
+
+PCI, LOG, READ, IMAGES, IMAGE, DUMP, REGISTERS = 5, 6, 15, 17, 18, 22, 23
+VM = ("name=%s\tstate=%s\tcpus=2\tmemory=67108864\tup=17\tstarts=%d\tfile=no.conf\tcreated=yes\tcommands=no\t"
+      "memory_and_disks=100663296\tend=%s\tstatus=0\tended=%s\tline=%d\twhy=%s\tlast=%s\n")
+ENDED = VM % ("17", "stopped", 1, "stopped", "1700000000", 0, "", 'yes "or\\no')
+RUNS = VM % ("17", "running", 2, "", "", 0, "", "")
+FAILED = VM % ("17", "not-started", 0, "not-started", "1700000000", 7, "no", "")
+DETAILS = ("kernel=17\ninitrd=no\nmodule=yes\nmodule=m\ndisk=12\nscratch=33554432\ncmdline=yes\n"
+           "segment=lan\tmac=02:03:04:05:06:07\tbridge=yes\tisolated=no\tmirror=no\tplain=no\n"
+           "vcpu=0\tcpu=3\tnode=0\nvcpu=1\tcpu=4\tnode=-1\nmemory=33554432\tnode=0\nmemory=33554432\tnode=1\n")
+ANSWERS = {
+    HELLO: "margay=0.3\tprotocol=1\tcommander=service\tmay=create,destroy\tmemory=536870912\tmemory_used=4096\trefused=0\n",
+    LIST: ENDED + RUNS + FAILED,
+    NODE: "node=0\tmemory=1000\tfree=600\tlargest=500\nown=300\tused=200\ncpu=0\tapic=0\tnode=0\tonline=yes\towner=17\n"
+          "cpu=1\tapic=2\tnode=-1\tonline=no\towner=\n",
+    PCI: "function=0000:00:1f.2\tvendor=0x8086\tdevice=0x2922\tclass=0x010601\tnode=\tfit=no\towner=\twhy=it is the platform's\n"
+         "function=0000:01:00.0\tvendor=0x15b3\tdevice=0x1017\tclass=0x020000\tnode=1\tfit=yes\towner=17\twhy=\n",
+    LOG: "[    1.000] margay: no\n[    2.000] 17: \"yes\"\n",
+    STATS: "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n",
+    IMAGES: "name=k\tsize=6\tsha256=-\tused=yes\tboot=yes\nname=17\tsize=100000\tsha256=%064d\tused=no\tboot=no\n" % 1,
+    FILE: "offset=0\tnext=12\tsize=12\nname = \"17\"\n",
+    DUMP: "vcpus=1\tpaused=yes\tcrashed=no\n",
+    REGISTERS: "vcpu=0\n",
+    READ: "offset=0\tnext=0\n",
+    IMAGE: "have=yes\n",
+}
+EMPTY = VM % ("e", "not-started", 0, "", "", 0, "", "") + "kernel=k\ncmdline=\n"
+# Words behind each command that make it do something; and again, what else it can say.
+COMMANDS = {
+    "info": [[]], "list": [[]], "show": [["17"], ["e"], ["17", "--file"]], "create": [["FILE"]], "destroy": [["17"]],
+    "start": [["17"], ["--wait", "17"]], "stop": [["17"]], "press": [["17"]], "kill": [["17"]], "restart": [["17"]],
+    "pause": [["17"]], "resume": [["17"]], "nmi": [["17"]], "wait": [["17"]], "console": [["17"]], "dump": [["17", "NEW"]],
+    "stats": [["17"], ["-f", "0.1", "17"]], "metrics": [[], ["--output", "NEW"]], "log": [[], ["5"]], "node": [[]], "pci": [[]],
+    "image put": [["FILE"]], "image list": [[]], "image rm": [["17"]],
+}
+OWN_FORMAT = (("console", ["17"]), ("metrics", []))  # a guest's output, Prometheus' text
+
+with open(os.path.join(TOP, "tools", "commander", "margay.schema.json"), encoding="ascii") as schema_file:
+    SCHEMA = json.load(schema_file)
+
+
+def strict(part):
+    """The same schema where no object has a name that it does not know."""
+    part = copy.deepcopy(part)
+    todo = [part]
+    while todo:
+        one = todo.pop()
+        if isinstance(one, dict):
+            if "properties" in one and isinstance(one["properties"], dict) and "object" in one.get("type", ""):
+                one["additionalProperties"] = False
+            todo.extend(one.values())
+        elif isinstance(one, list):
+            todo.extend(one)
+    return part
+
+
+STRICT = strict(SCHEMA)
+
+
+def judge(text, shape):
+    """Is it JSON, of this shape, and nothing behind it?"""
+    value = json.loads(text)
+    jsonschema.Draft7Validator({**STRICT, "anyOf": [{"$ref": "#/definitions/" + shape}]}).validate(value)
+    jsonschema.Draft7Validator(SCHEMA).validate(value)
+    return value
+
+
+def whole():
+    seen = []
+
+    def answer(what, text):
+        seen.append(what)
+        if what == SHOW and text == "e":
+            return 0, EMPTY.encode()
+        if what == SHOW:
+            return 0, ((RUNS if START in seen and STOP not in seen else ENDED) + DETAILS).encode()
+        return 0, ANSWERS.get(what, "").encode()
+    return answer
+
+
+def words_of(command, words, folder):
+    """In the words' places files: one that is there, and one that is not."""
+    there = folder / "17.conf"
+    there.write_text("name = 17\n")
+    files = {"FILE": str(there), "NEW": str(folder / ("new%d" % len(os.listdir(folder))))}
+    return [*command.split(), *(files.get(word, word) for word in words)]
+
+
+CASES = [(command, words) for command, ways in COMMANDS.items() for words in ways]
+
+
+def test_all_commands_are_here():
+    done = subprocess.run([CLIENT, "--help"], capture_output=True, text=True, check=True)
+    assert set(re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ", done.stdout, re.MULTILINE)) == set(COMMANDS)
+    for command, ways in COMMANDS.items():
+        options = re.search(r"^  %s +(.*?)  " % command, done.stdout, re.MULTILINE)[1]
+        named = set(re.findall(r"\[(-[-a-z]+)", options)) - {"--timeout", "--raw", "--replace"}
+        assert named == {word for words in ways for word in words if word.startswith("-")}, command
+
+
+@pytest.mark.parametrize("command, words", [case for case in CASES if case not in OWN_FORMAT])
+def test_answers(start, tmp_path, command, words):
+    """Wherever --json stands."""
+    option = next((" " + word for word in words if word.startswith("-")), "")
+    for place in range(3):
+        line = words_of(command, words, tmp_path)
+        line.insert({0: 0, 1: 1, 2: len(line)}[place], "--json")
+        node = start(whole())
+        if option == " -f":
+            with node.popen(*line) as child:
+                said = child.stdout.readline()
+                child.send_signal(signal.SIGINT)
+                child.wait(timeout=30)
+        else:
+            status, said, err = node.run(*line)
+            assert err == "" and status == (10 if command == "wait" else 0), said
+        judge(said, command + option)
+
+
+def test_values(start, tmp_path):
+    """Booleans are booleans, names are text whatever they are, and what there is not is null."""
+    node = start(whole())
+    vms = json.loads(node.run("list", "--json")[1])
+    assert len({tuple(vm) for vm in vms}) == 1
+    assert [(vm["name"], vm["created"], vm["why"], vm["last"], vm["ended"]) for vm in vms] == [
+        ("17", True, None, 'yes "or\\no', 1700000000), ("17", True, None, None, None), ("17", True, "no", None, 1700000000)]
+    vm = json.loads(node.run("show", "17", "--json")[1])
+    assert (vm["kernel"], vm["initrd"], vm["cmdline"], vm["modules"]) == ("17", "no", "yes", ["yes", "m"])
+    assert vm["disks"] == [{"image": "12", "scratch": None}, {"image": None, "scratch": 33554432}]
+    assert vm["networks"][0]["bridge"] is True and vm["vcpus"][1] == {"vcpu": 1, "cpu": 4, "node": -1} and len(vm["pieces"]) == 2
+    empty = json.loads(node.run("show", "e", "--json")[1])
+    assert set(empty) == set(vm) and (empty["initrd"], empty["cmdline"], empty["disks"]) == (None, None, [])
+    assert [row["fit"] for row in json.loads(node.run("pci", "--json")[1])] == [False, True]
+    assert json.loads(node.run("stats", "17", "--json")[1])[0]["exits"]["hlt"] == 2 ** 64 - 1
+    assert json.loads(node.run("image", "list", "--json")[1])[0]["sha256"] is None
+    path = tmp_path / "image"
+    path.write_bytes(b"content")
+    assert json.loads(node.run("image", "put", str(path), "--json")[1]) == {
+        "name": "image", "size": 7, "sha256": hashlib.sha256(b"content").hexdigest(), "sent": False}
+
+
+def test_a_vm_that_is_called_like_nothing(start):
+    vms = json.loads(start(lambda what, text: (0, (VM % ("-", "running", 2, "", "", 0, "", "")).encode())).run("list", "--json")[1])
+    assert (vms[0]["name"], vms[0]["end"]) == ("-", None)
+
+
+def test_a_node_whose_answer_ends_early(start):
+    """An older one, which has no more than fits."""
+    said = start(lambda what, text: (0, b"node=0\tmemory=1000\tfree=600\tlargest=500\ntruncated=yes\n")).run("node", "--json")[1]
+    assert judge(said, "node")["hypervisor"] is None
+
+
+def test_bytes_that_are_no_text(start):
+    """A comment of a VM file may be in any character set: JSON has one."""
+    content = ("\u00fc\u20ac\U0001f600\x7f".encode() +
+               b" \xff \xc1\xbf \xe0\x9f\xbf \xed\xa0\x80 \xf0\x8f\xbf\xbf \xf4\x90\x80\x80 \xc3( \xe2\x82")
+    codecs.register_error("each", lambda error: ((error.end - error.start) * "\ufffd", error.end))
+    node = start(lambda what, text: (0, b"offset=0\tnext=%d\tsize=%d\n" % (len(content), len(content)) + content))
+    status, said = node.run_bytes("show", "--file", "17", "--json")
+    assert status == 0 and json.loads(said.decode())["text"] == content.decode("utf-8", "each")
+
+
+@pytest.mark.parametrize("command, words", CASES)
+def test_errors(start, tmp_path, command, words):
+    """Refused by the node; on standard output alone."""
+    line = words_of(command, words, tmp_path)
+    status, said, err = start(lambda what, text: (ENOENT, b'no "a"\tthere')).run(*line, "--json")
+    error = judge(said, "error")["error"]
+    assert (status, err) == (1, "") and error["status"] == 1 and ("no \"a\"\tthere" in error["message"] or command == "metrics")
+
+
+@pytest.mark.parametrize("line, status", [
+    (["--json"], 2), (["nothing", "--json"], 2), (["show", "--json"], 2), (["show", "a", "--wait", "--json"], 2),
+    (["create", "/none", "--json"], 3), (["image", "put", "/none", "--json"], 3), (["stats", "-f", "x", "a", "--json"], 2)])
+def test_errors_of_its_own(start, line, status):
+    got, said, err = start(whole()).run(*line)
+    assert (got, err) == (status, "") and judge(said, "error")["error"]["status"] == status
+
+
+def test_error_without_a_node(tmp_path):
+    done = subprocess.run([CLIENT, "list", "--json"], env={**os.environ, "MARGAY_PORT": str(tmp_path / "none")},
+                          capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (3, "") and judge(done.stdout, "error")
+
+
+def test_a_name_like_an_option(start):
+    """Behind -- nothing is one."""
+    node = start(whole())
+    assert node.run("press", "--", "--json") == (0, "", "") and node.asked[-1][1] == "--json"
+
+
+def names_of(path):
+    """Those of the lines that a file of the node's says, by the first of them."""
+    with open(os.path.join(TOP, "vmm", "commander", path), encoding="ascii") as f:
+        text = re.sub(r'"\s*\n?\s*"', "", f.read()).replace("\\t", " ")
+    said = re.findall(r'commander_say\("([a-z0-9_]+=.*?)"[,)]', re.sub(r'"\s*[A-Z_]+\s*"', "%s", text))
+    return {re.findall("([a-z0-9_]+)=", line)[0]: re.findall("([a-z0-9_]+)=", line) for line in said}
+
+
+def test_node_says_what_is_in_the_schema():
+    """Each name, of each line; else an answer of the node's would have no place there, or the schema one that nobody says."""
+    definitions = SCHEMA["definitions"]
+    look = names_of("look.c")
+
+    def has(part, names):
+        return set(part["items"]["properties"]) == set(names)
+    assert has(definitions["list"], look["name"]) and has(definitions["pci"], look["function"])
+    assert has(definitions["node"]["properties"]["nodes"], look["node"])
+    assert has(definitions["node"]["properties"]["cpus"], look["cpu"])
+    assert set(definitions["node"]["properties"]["hypervisor"]["properties"]) == set(look["own"])
+    assert has(definitions["vm"]["properties"]["networks"], look["segment"])
+    assert has(definitions["vm"]["properties"]["pieces"], look["memory"])
+    assert has(definitions["image list"], names_of("images.c")["name"])
+    assert set(definitions["info"]["properties"]) == set(names_of("commander.c")["margay"])
