@@ -22,6 +22,10 @@
 
 static struct spinlock outcome_lock; /* guards all that follows */
 static struct outcome outcomes[MONITOR_MAX_VMS];
+/* By enum vm_end; where none has been: not started. */
+#define NOT_STARTED VM_RUNNING
+#define KINDS (VM_END_CRASH + 1)
+static u32 counts[MONITOR_MAX_VMS][KINDS];
 /* For those that are given lines. */
 static const struct slot *of;
 static struct outcome *to;
@@ -97,7 +101,7 @@ static void hear_guest(const char *text)
 		copy_text(to->last, sizeof(to->last), span_of(text));
 }
 
-static void outcome_set(const struct slot *s, const struct outcome *set, bool ask_log, bool ask_guest)
+static void outcome_set(const struct slot *s, const struct outcome *set, enum vm_end kind, bool ask_log, bool ask_guest)
 {
 	u64 tsc;
 
@@ -105,6 +109,7 @@ static void outcome_set(const struct slot *s, const struct outcome *set, bool as
 	of = s;
 	to = outcome_at(s);
 	*to = *set;
+	counts[s - monitor_slots][kind]++;
 	to->seconds = host_wall_clock(&tsc) / 1000000000;
 	if (ask_log)
 		host_log_last(0, LOG_LINES, hear_log);
@@ -118,7 +123,7 @@ void outcome_ended(const struct slot *s)
 	const struct outcome set = { .kind = monitor_end_name(s->last_end), .status = s->last_status };
 	bool said = s->last_end != VM_END_EXIT && !vm_ended_well(s->last_end, s->last_status);
 
-	outcome_set(s, &set, said, true);
+	outcome_set(s, &set, s->last_end, said, true);
 }
 
 void outcome_not_started(const struct slot *s, const char *why)
@@ -126,7 +131,7 @@ void outcome_not_started(const struct slot *s, const char *why)
 	struct outcome set = { .kind = OUTCOME_NOT_STARTED };
 
 	snprintf(set.why, sizeof(set.why), "%s", why ? why : "");
-	outcome_set(s, &set, !why, false);
+	outcome_set(s, &set, NOT_STARTED, !why, false);
 }
 
 void outcome_of(const struct slot *s, struct outcome *out)
@@ -140,7 +145,26 @@ void outcome_forget(const struct slot *s)
 {
 	spin_lock(&outcome_lock);
 	*outcome_at(s) = (struct outcome){ 0 };
+	memset(counts[s - monitor_slots], 0, sizeof(counts[0]));
 	spin_unlock(&outcome_lock);
+}
+
+const char *outcome_kind(unsigned i)
+{
+	const char *name;
+
+	if (i == NOT_STARTED)
+		return OUTCOME_NOT_STARTED;
+	if (i >= KINDS)
+		return NULL;
+	/* One that this image does not have. */
+	name = vm_end_name((enum vm_end)i);
+	return name ? name : "";
+}
+
+u64 outcome_count(const struct slot *s, unsigned i)
+{
+	return __atomic_load_n(&counts[s - monitor_slots][i], __ATOMIC_RELAXED);
 }
 
 static const struct monitor_witness outcome_witness = { .ended = outcome_ended, .not_started = outcome_not_started };

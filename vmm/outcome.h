@@ -24,6 +24,9 @@ struct outcome {
 /* As struct monitor_witness has it. */
 void outcome_ended(const struct slot *s);
 void outcome_not_started(const struct slot *s, const char *why);
+/* The i-th kind that is counted, and how often the VM has ended so since it was made; NULL: there are no more. */
+const char *outcome_kind(unsigned i);
+u64 outcome_count(const struct slot *s, unsigned i);
 void outcome_of(const struct slot *s, struct outcome *out);
 /* The slot is another VM's from now on. */
 void outcome_forget(const struct slot *s);

@@ -33,7 +33,12 @@ struct vdev {
 	 * vcpu->tsc_offset, by the time for which the guest's TSC stood still. May be NULL.
 	 */
 	void (*vcpu_pause)(struct vcpu *vcpu, void *instance, bool paused);
+	/* say() gets what has been counted, a part of a line of name=value with tabs between. From any CPU. May be NULL. */
+	void (*counts)(const struct vm *vm, void *instance, void (*say)(const char *text));
 };
+
+/* device_counts.c: of all devices of a VM that stays meanwhile. */
+void vm_device_counts(const struct vm *vm, void (*say)(const char *text));
 
 #define VDEV(dev) static const struct vdev *const dev##_entry __used __section("vdevs") = &(dev)
 

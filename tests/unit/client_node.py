@@ -16,7 +16,7 @@ BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
 CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
-HELLO, LIST, SHOW, NODE, STATS, START, STOP, PRESS, NMI, FILE = 1, 2, 3, 4, 7, 10, 11, 25, 26, 27
+HELLO, LIST, SHOW, NODE, STATS, START, STOP, PRESS, NMI, FILE, COUNTS = 1, 2, 3, 4, 7, 10, 11, 25, 26, 27, 28
 EPERM, ENOENT, ENXIO, ENODEV, EINVAL, ENOSYS = 1, 2, 6, 19, 22, 38
 ODD = 'o"d\\d'
 LINES = {
@@ -26,6 +26,10 @@ LINES = {
         ("a", "running", 2, 64 << 20, 17, 3, "a"), (ODD, "exit", 1, 32 << 20, 0, 1, "odd"), ("gone", "running", 1, 1, 1, 1, "g")]),
     NODE: "node=0\tmemory=1000\tfree=600\tlargest=500\nnode=1\tmemory=2000\tfree=0\tlargest=0\nown=300\tused=200\n"
           "cpu=0\tapic=0\tnode=0\tonline=yes\towner=a\ncpu=1\tapic=2\tnode=1\tonline=no\towner=\n",
+    COUNTS: "corrected=3\tuncorrected=1\nfunction=0000:01:00.0\tblocked_dma=5\tblocked_interrupts=6\n"
+            "vm=a\tended=poweroff\tcount=2\nvm=a\tended=not-started\tcount=1\n"
+            "vm=a\tnet=0\tsegment=lan\tsent=1\tsent_bytes=60\treceived=2\treceived_bytes=120\tdropped=3\tbad=4\n"
+            "vm=a\tdisk=1\treads=5\tread_bytes=512\twrites=6\twritten_bytes=1024\terrors=7\n",
 }
 A_STATS = "vcpu=0\texit=cpuid\tcount=12\nvcpu=0\texit=hlt\tcount=18446744073709551615\nvcpu=0\tinjected=5\nvcpu=1\tinjected=0\n"
 

@@ -51,6 +51,7 @@ struct fake_host {
 	size_t output_len;
 	size_t output_room;      /* bytes that the console takes before it is full */
 	bool output_short;       /* the last write was short: tx_room() is owed */
+	u64 corrected;             /* machine checks */
 	struct host_module modules[16];
 	unsigned nr_modules;
 	u8 counter_vector[FAKE_CPUS]; /* as told last */

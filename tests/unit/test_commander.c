@@ -635,6 +635,34 @@ static void test_outcome(void **)
 	assert_said("\tend=crash\tstatus=3\t" WHEN "\tline=0\twhy=vcpu0: cannot emulate 0f 0b at 0x10\tlast=\n");
 	fake_log = NULL;
 	fake_output = NULL;
+	/* Each kind as often as it has been. */
+	b->last_end = VM_END_PANICKED;
+	outcome_ended(b);
+	outcome_ended(b);
+	ask(COMMANDER_COUNTS, "");
+	assert_said("vm=b\tended=not-started\tcount=2\n");
+	assert_said("vm=b\tended=panicked\tcount=2\n");
+	assert_said("vm=bad.conf\tended=not-started\tcount=1\n");
+	outcome_forget(b);
+	ask(COMMANDER_COUNTS, "");
+	assert_null(strstr(text(), "vm=b\t"));
+}
+
+/* What else is counted: of VMs that run, of functions of which something was blocked, of the machine. */
+static void test_counts(void **)
+{
+	commander_begin("");
+	commander_there(true);
+	fake_host.corrected = 7;
+	ask(COMMANDER_COUNTS, "");
+	assert_string_equal(text(), "corrected=7\tuncorrected=0\nvm=t\tdisk=0\treads=1\n");
+	fake_host.iommu = true;
+	monitor_slots[1].vm = NULL;
+	ask(COMMANDER_COUNTS, "");
+	assert_string_equal(text(), "corrected=7\tuncorrected=0\nfunction=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
+	/* The pages are its lines. */
+	ask(COMMANDER_COUNTS, "from=1");
+	assert_string_equal(text(), "function=0000:02:01.0\tblocked_dma=5\tblocked_interrupts=1\n");
 }
 
 /* The text of a VM's file, of the boot's and of one that was made, for as long as that VM is there. */
@@ -934,7 +962,7 @@ int main(void)
 		cmocka_unit_test(test_output), cmocka_unit_test(test_long_answer), cmocka_unit_test(test_memory),
 		cmocka_unit_test(test_registers), cmocka_unit_test(test_kept), cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_restart), cmocka_unit_test(test_outcome), cmocka_unit_test(test_file_text),
-		cmocka_unit_test(test_replace),
+		cmocka_unit_test(test_replace), cmocka_unit_test(test_counts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -12,7 +12,7 @@ import time
 
 import pytest
 from client_node import (  # noqa: F401  (starter is a fixture)
-    BUILD, CLIENT, ENODEV, ENOSYS, ENXIO, EPERM, FILE, LINES, NMI, NODE, ODD, PRESS, SHOW, START, STOP, TOP, starter, usual)
+    BUILD, CLIENT, ENODEV, ENOSYS, ENXIO, EPERM, COUNTS, FILE, LINES, NMI, NODE, ODD, PRESS, SHOW, START, STOP, TOP, starter, usual)
 from prometheus_client.parser import text_string_to_metric_families
 
 # ---- answers in pieces ------------------------------------------------------------------------
@@ -92,7 +92,26 @@ def test_metrics(start):
     assert found["margay_vm_uptime_seconds"][("vm", "a"),] == 17
     assert found["margay_commander_refused_messages_total"] == {(): 2}
     assert found["margay_build_info"] == {(("protocol", "1"), ("version", "0.2~1")): 1}
+    assert found["margay_vm_ends_total"] == {(("kind", "poweroff"), ("vm", "a")): 2, (("kind", "not-started"), ("vm", "a")): 1}
+    lan = (("net", "0"), ("segment", "lan"), ("vm", "a"))
+    assert [found["margay_vm_net_%s_total" % what] for what in (
+        "sent_frames", "sent_bytes", "received_frames", "received_bytes", "dropped_frames", "refused_frames")] == [
+            {lan: value} for value in (1, 60, 2, 120, 3, 4)]
+    assert [found["margay_vm_disk_%s_total" % what] for what in ("reads", "read_bytes", "writes", "written_bytes", "errors")] == [
+        {(("disk", "1"), ("vm", "a")): value} for value in (5, 512, 6, 1024, 7)]
+    assert found["margay_machine_checks_corrected_total"] == {(): 3} and found["margay_machine_checks_uncorrected_total"] == {(): 1}
+    assert found["margay_function_blocked_dma_total"] == {(("function", "0000:01:00.0"),): 5}
+    assert found["margay_function_blocked_interrupts_total"] == {(("function", "0000:01:00.0"),): 6}
     assert all(found.values()), "a metric without a sample here has no test"
+
+
+def test_metrics_of_an_older_node(start):
+    """Which counts less."""
+    def older(what, text):
+        return (ENOSYS, b"request 28: this node does not know it") if what == COUNTS else usual(what, text)
+    status, out, err = start(older).run("metrics")
+    found = samples(out)
+    assert (status, err) == (0, "") and found["margay_vm_starts_total"] and not found["margay_vm_ends_total"]
 
 
 def test_metrics_of_a_later_node(start):

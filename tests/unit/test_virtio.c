@@ -4,6 +4,7 @@
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
+#include <stdio.h>
 #include <cmocka.h>
 
 #include <margay/errno.h>
@@ -408,6 +409,39 @@ static void test_read(void **)
 	assert_int_equal(do_request(0, 99, 0, DATA, 512), 2);
 }
 
+static char counts[2][200];
+static unsigned told;
+
+static void hear_counts(const char *text)
+{
+	snprintf(counts[told++], sizeof(counts[0]), "%s", text);
+}
+
+/* Of what went well, bytes; all else is an error. */
+static void test_counts(void **state)
+{
+	drive(0, 1, 0);
+	assert_int_equal(do_request(0, 0, 5, DATA, 4096), 0);
+	assert_int_equal(do_request(0, 1, 5, DATA, 4096), 1);
+	assert_int_equal(do_request(0, 99, 5, DATA, 4096), 2);
+	told = 0;
+	vm_device_counts(vm, hear_counts);
+	assert_string_equal(counts[0], "disk=0\treads=1\tread_bytes=4096\twrites=0\twritten_bytes=0\terrors=2");
+	assert_string_equal(counts[1], "disk=1\treads=0\tread_bytes=0\twrites=0\twritten_bytes=0\terrors=0");
+	teardown(state);
+	setup(state);
+	drive(1, 1, 0);
+	assert_int_equal(do_request(1, 0, 8, DATA, 1024), 0);
+	assert_int_equal(do_request(1, 1, 8, DATA, 512), 0);
+	assert_int_equal(do_request(1, 1, 9, DATA, 1024), 0);
+	assert_int_equal(do_request(1, 4, 0, DATA, 0), 0);
+	assert_int_equal(do_request(1, 0, ~0ull, DATA, 512), 1);
+	told = 0;
+	vm_device_counts(vm, hear_counts);
+	assert_true(told == 2 && !strncmp(counts[0], "disk=0\treads=0\t", 15));
+	assert_string_equal(counts[1], "disk=1\treads=1\tread_bytes=1024\twrites=2\twritten_bytes=1536\terrors=1");
+}
+
 static void test_scratch(void **)
 {
 	u8 *data;
@@ -798,7 +832,7 @@ int main(void)
 	static const struct CMUnitTest tests[] = {
 #define TEST(fn) cmocka_unit_test_setup_teardown(fn, setup, teardown)
 		TEST(test_place), TEST(test_place_beside), TEST(test_bar), TEST(test_capabilities), TEST(test_messages),
-		TEST(test_negotiation), TEST(test_read), TEST(test_scratch), TEST(test_scratch_memory),
+		TEST(test_negotiation), TEST(test_read), TEST(test_counts), TEST(test_scratch), TEST(test_scratch_memory),
 		TEST(test_bounded), TEST(test_not_run),
 		TEST(test_output), TEST(test_output_long), TEST(test_input),
 		TEST(test_table), TEST(test_functions_enough), TEST(test_order), TEST(test_bounded_without_data),

@@ -49,6 +49,13 @@ static void check_got(unsigned n, u64 frame, u32 size)
 	assert_int_equal(ram(at + offsetof(struct net_header, num_buffers), 2), 1);
 }
 
+static char counts[300];
+
+static void hear_counts(const char *text)
+{
+	snprintf(counts, sizeof(counts), "%s", text);
+}
+
 /* By the line at its end, which it comes to. */
 static const char *last_line(unsigned n, char line[300])
 {
@@ -183,6 +190,12 @@ static void test_merged(void **)
 	send(MAC(2), 2900, 1400);
 	use(1);
 	assert_int_equal(used(RX), 11);
+	vm_device_counts(guest[1].vm, hear_counts);
+	assert_string_equal(counts, "net=0\tsegment=lan0\t"
+			    "sent=0\tsent_bytes=0\treceived=2\treceived_bytes=33008\tdropped=1\tbad=0");
+	vm_device_counts(guest[0].vm, hear_counts);
+	assert_string_equal(counts, "net=0\tsegment=lan0\t"
+			    "sent=3\tsent_bytes=36062\treceived=0\treceived_bytes=0\tdropped=0\tbad=0");
 	assert_string_equal(last_line(1, line), "net0: sent=0 large=0 bytes=0 received=2 large=2 bytes=33008 dropped=1 bad=0");
 	assert_string_equal(last_line(0, line), "net0: sent=3 large=3 bytes=36062 received=0 large=0 bytes=0 dropped=0 bad=0");
 }

@@ -14,9 +14,12 @@
 #define LABELS 4
 #define NEW ".XXXXXX" /* node_exporter reads what ends in .prom only */
 
-enum source { INFO, LIST, NODE, STATS, SOURCES };
+enum source { INFO, LIST, NODE, STATS, COUNTS, SOURCES };
 /* Of a value: as it is; yes is 1; or 1, for what the labels say. */
 enum value { NUMBER, YES, ONE };
+
+#define NET { { "vm", "vm" }, { "net", "net" }, { "segment", "segment" } }
+#define DISK { { "vm", "vm" }, { "disk", "disk" } }
 
 static const struct metric {
 	const char *name, *type, *help;
@@ -59,6 +62,30 @@ static const struct metric {
 	{ "margay_vm_interrupts_injected_total", "counter", "Interrupts that a vCPU has been given since its VM has started.",
 	  STATS,
 	  "injected", NUMBER, { { "vm", "vm" }, { "vcpu", "vcpu" } } },
+	{ "margay_vm_ends_total", "counter", "How often a VM has ended so, or not started, since it was made.", COUNTS, "count",
+	  NUMBER, { { "vm", "vm" }, { "ended", "kind" } } },
+	{ "margay_vm_net_sent_frames_total", "counter", "Frames that an interface has sent to its segment.", COUNTS, "sent", NUMBER,
+	  NET },
+	{ "margay_vm_net_sent_bytes_total", "counter", "Bytes of these.", COUNTS, "sent_bytes", NUMBER, NET },
+	{ "margay_vm_net_received_frames_total", "counter", "Frames that an interface has got.", COUNTS, "received", NUMBER, NET },
+	{ "margay_vm_net_received_bytes_total", "counter", "Bytes of these.", COUNTS, "received_bytes", NUMBER, NET },
+	{ "margay_vm_net_dropped_frames_total", "counter", "Frames that it had no room for, or was paused for.", COUNTS, "dropped",
+	  NUMBER, NET },
+	{ "margay_vm_net_refused_frames_total", "counter", "What its guest sent that is no frame, or from an address of another's.",
+	  COUNTS, "bad", NUMBER, NET },
+	{ "margay_vm_disk_reads_total", "counter", "Requests that have read a virtual disk.", COUNTS, "reads", NUMBER, DISK },
+	{ "margay_vm_disk_read_bytes_total", "counter", "Bytes of these.", COUNTS, "read_bytes", NUMBER, DISK },
+	{ "margay_vm_disk_writes_total", "counter", "Requests that have written to it.", COUNTS, "writes", NUMBER, DISK },
+	{ "margay_vm_disk_written_bytes_total", "counter", "Bytes of these.", COUNTS, "written_bytes", NUMBER, DISK },
+	{ "margay_vm_disk_errors_total", "counter", "Requests that were refused.", COUNTS, "errors", NUMBER, DISK },
+	{ "margay_machine_checks_corrected_total", "counter", "Errors of the machine that it has corrected.", COUNTS, "corrected",
+	  NUMBER, { { 0 } } },
+	{ "margay_machine_checks_uncorrected_total", "counter", "Errors of the machine that it has not corrected.", COUNTS,
+	  "uncorrected", NUMBER, { { 0 } } },
+	{ "margay_function_blocked_dma_total", "counter", "DMA of a function that the IOMMU has blocked since its VM has it.",
+	  COUNTS, "blocked_dma", NUMBER, { { "function", "function" } } },
+	{ "margay_function_blocked_interrupts_total", "counter", "Interrupts of a function that the IOMMU has blocked.", COUNTS,
+	  "blocked_interrupts", NUMBER, { { "function", "function" } } },
 };
 
 #define VALUE 256
@@ -145,13 +172,24 @@ static int ask_stats(struct margay *m, const char *list, char **lines)
 	return err;
 }
 
+/* An older node counts nothing of this. */
+static int ask_counts(struct margay *m, char **lines)
+{
+	int err = margay_lines(m, COMMANDER_COUNTS, "", lines);
+
+	if (err == ENOSYS)
+		(*lines)[0] = 0;
+	return err == ENOSYS ? 0 : err;
+}
+
 static int ask(struct margay *m, char *lines[SOURCES])
 {
 	int err = margay_lines(m, COMMANDER_HELLO, "", &lines[INFO]);
 
 	err = err ? err : margay_lines(m, COMMANDER_LIST, "", &lines[LIST]);
 	err = err ? err : margay_lines(m, COMMANDER_NODE, "", &lines[NODE]);
-	return err ? err : ask_stats(m, lines[LIST], &lines[STATS]);
+	err = err ? err : ask_stats(m, lines[LIST], &lines[STATS]);
+	return err ? err : ask_counts(m, &lines[COUNTS]);
 }
 
 int metrics_write(struct margay *m, FILE *to)

@@ -43,6 +43,7 @@ static const struct request {
 	[COMMANDER_PRESS] = { IS_ENABLED(CONFIG_VM_POWER_BUTTON) ? commander_press : NULL, MAY_DESTROY, false },
 	[COMMANDER_NMI] = { commander_nmi, MAY_DESTROY, false },
 	[COMMANDER_FILE] = { commander_file, 0, false },
+	[COMMANDER_COUNTS] = { commander_counts, 0, true },
 };
 #define CUT "truncated=yes\tfrom=%u\n"
 #define FROM "from="

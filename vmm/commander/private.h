@@ -23,7 +23,7 @@ commander_fn commander_list, commander_show, commander_node, commander_pci, comm
 	     commander_destroy, commander_start, commander_stop, commander_restart, commander_press, commander_nmi, commander_pause,
 	     commander_resume, commander_read, commander_write, commander_images, commander_image, commander_data,
 	     commander_image_end, commander_image_remove, commander_dump, commander_registers, commander_memory,
-	     commander_file;
+	     commander_file, commander_counts;
 
 /* images.c: bytes of all images; of those that stay whatever there is no room for. */
 u64 images_bytes(void);

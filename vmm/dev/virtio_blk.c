@@ -44,6 +44,8 @@ struct disk {
 	const char *name; /* as GET_ID says it */
 	const u8 *module; /* NULL: scratch */
 	u64 size;         /* bytes; behind the last of a module, up to a whole sector, stand zeros */
+	struct { u64 requests, bytes; } read, written; /* that went well */
+	u64 errors;
 	unsigned nr_extents;
 	struct host_extent extent[SCRATCH_EXTENTS];
 };
@@ -113,6 +115,19 @@ static u8 get_id(struct disk *d, u64 room)
 	return room >= sizeof(id) && virtio_write(&d->virtio, 0, id, sizeof(id)) ? STATUS_OK : STATUS_ERROR;
 }
 
+static void count(struct disk *d, u32 type, u64 size, u8 status)
+{
+	if (status != STATUS_OK) {
+		d->errors++;
+	} else if (type == REQUEST_IN) {
+		d->read.requests++;
+		d->read.bytes += size;
+	} else if (type == REQUEST_OUT) {
+		d->written.requests++;
+		d->written.bytes += size;
+	}
+}
+
 /* The request in the chain, of which `out` bytes follow its header and `in` are for its answer without the status. */
 static void serve(struct disk *d, u64 out, u64 in)
 {
@@ -132,6 +147,7 @@ static void serve(struct disk *d, u64 out, u64 in)
 		status = get_id(d, in);
 	else
 		status = STATUS_UNSUPPORTED;
+	count(d, r.type, r.type == REQUEST_IN ? in : out, status);
 	virtio_write(v, in, &status, 1);
 	virtq_done(&v->queue[0], v->chain.head, (u32)MIN(in, WORK_MAX) + 1);
 }
@@ -250,5 +266,21 @@ static void blk_destroy(struct vm *, void *instance)
 	host_pages_free(all, DISKS_PAGES);
 }
 
-static const struct vdev blk_vdev = { .name = "virtio-blk", .create = blk_create, .destroy = blk_destroy };
+static void blk_counts(const struct vm *vm, void *instance, void (*say)(const char *text))
+{
+	const struct disks *all = instance;
+	char text[300];
+
+	for (unsigned i = 0; i < vm->config->nr_disks; i++) {
+		const struct disk *d = &all->disk[i];
+
+		snprintf(text, sizeof(text), "disk=%u\treads=%lu\tread_bytes=%lu\twrites=%lu\twritten_bytes=%lu\terrors=%lu", i,
+			 d->read.requests, d->read.bytes, d->written.requests, d->written.bytes, d->errors);
+		say(text);
+	}
+}
+
+static const struct vdev blk_vdev = {
+	.name = "virtio-blk", .create = blk_create, .destroy = blk_destroy, .counts = blk_counts,
+};
 VDEV(blk_vdev);

@@ -264,7 +264,22 @@ static void net_vcpu_stop(struct vcpu *vcpu, void *instance)
 	}
 }
 
+static void net_counts(const struct vm *vm, void *instance, void (*say_one)(const char *text))
+{
+	const struct ports *all = instance;
+	char text[300];
+
+	for (unsigned i = 0; i < all->count; i++) {
+		const struct port *p = &all->port[i];
+
+		snprintf(text, sizeof(text), "net=%u\tsegment=%s\tsent=%lu\tsent_bytes=%lu\treceived=%lu\treceived_bytes=%lu\t"
+			 "dropped=%lu\tbad=%lu", i, vm->config->net[i].segment, p->sent.frames, p->sent.bytes, p->got.frames,
+			 p->got.bytes, p->full, p->bad);
+		say_one(text);
+	}
+}
+
 static const struct vdev net_vdev = {
-	.name = "virtio-net", .create = net_create, .destroy = net_destroy, .vcpu_stop = net_vcpu_stop,
+	.name = "virtio-net", .create = net_create, .destroy = net_destroy, .vcpu_stop = net_vcpu_stop, .counts = net_counts,
 };
 VDEV(net_vdev);

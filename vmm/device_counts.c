@@ -1,0 +1,16 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+/* What a VM's virtual devices have counted. Only in images with COMMANDER. */
+#include "vmm/vdev.h"
+
+#include "vmm/vm.h"
+
+extern const struct vdev *const __start_vdevs[], *const __stop_vdevs[];
+
+void vm_device_counts(const struct vm *vm, void (*say)(const char *text))
+{
+	const struct vdev *const *d = __start_vdevs;
+
+	for (unsigned i = 0; i < vm->nr_devices && &d[i] < __stop_vdevs; i++)
+		if (d[i]->counts && vm->device[i])
+			d[i]->counts(vm, vm->device[i], say);
+}
