@@ -1,4 +1,5 @@
 # SPDX-License-Identifier: GPL-2.0-only
+# shellcheck disable=SC2016  # awk's own $
 # Completion of margay(1) in bash. No name is ever expanded: whatever a file or an image is called, it is text.
 
 # Those of the names on standard input, one a line, that begin with the word; quoted where the shell needs it.
@@ -20,11 +21,23 @@ _margay_words() {
 	_margay_offer "$word" < <(printf '%s\n' "$@")
 }
 
-# The first column of a table of margay's.
-_margay_names() {
-	local word=$1
-	shift
-	_margay_offer "$word" < <(margay "$@" 2>/dev/null | awk 'NR > 1 { print $1 }')
+# The first column of a table of margay's, of rows that awk finds right: there column["NAME"] is the number of a column.
+_margay_rows() {
+	local word=$1 right=$2
+	shift 2
+	_margay_offer "$word" < <(margay "$@" 2>/dev/null |
+		awk 'NR == 1 { for (i = 1; i <= NF; i++) column[$i] = i; next } '"$right"' { print $1 }')
+}
+
+# VMs in one of these states.
+_margay_vms() {
+	_margay_rows "$1" '$column["state"] ~ /^('"$2"')$/' list
+}
+
+# The options that the program says a command takes.
+_margay_options() {
+	_margay_offer "$2" < <(margay --help 2>/dev/null | sed -n "s/^  $1 \\+\\(\\[.*\\)/\\1/p" | grep -o '\[--\?[a-z]*' | tr -d '[')
+	_margay_words "$2" --json
 }
 
 # Bash itself completes names of files, and quotes them.
@@ -32,40 +45,59 @@ _margay_files() {
 	compopt -o default -o filenames
 }
 
+_margay_file_of_image() {
+	local word=$1 before=$2
+	case $before in
+	image) _margay_words "$word" put list rm ;;
+	rm) _margay_rows "$word" '$column["used"] == "no" && $column["boot"] == "no"' image list ;;
+	list) ;;
+	*) _margay_files ;;
+	esac
+}
+
+# What is right behind the command. Only VMs of which it is not refused.
+_margay_words_of() {
+	local command=$1 word=$2 before=$3
+	case $command in
+	image) _margay_file_of_image "$word" "$before" ;;
+	create) _margay_files ;;
+	dump) if [ "$before" = dump ]; then _margay_vms "$word" 'running|paused|crashed'; else _margay_files; fi ;;
+	info | list | node | pci | log | metrics) ;;
+	resume) _margay_vms "$word" paused ;;
+	pause) _margay_vms "$word" running ;;
+	press | nmi | stats) _margay_vms "$word" 'running|paused' ;;
+	stop | kill) _margay_vms "$word" 'running|paused|changing|waiting|crashed' ;;
+	start) _margay_rows "$word" '$column["state"] !~ /^(running|paused|changing|crashed|bad-file)$/' list ;;
+	destroy)
+		_margay_rows "$word" '$column["created"] == "yes" && $column["state"] !~ /^(running|paused|changing|crashed)$/' list ;;
+	*) _margay_rows "$word" 1 list ;;
+	esac
+}
+
 _margay() {
-	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} at=1
+	local word=${COMP_WORDS[COMP_CWORD]} before=${COMP_WORDS[COMP_CWORD-1]} at=1 command
 	COMPREPLY=()
-	[ "${COMP_WORDS[1]}" = --json ] && at=2
+	while [ "${COMP_WORDS[at]}" = --json ] || [ "${COMP_WORDS[at]}" = -j ]; do
+		at=$((at + 1))
+	done
 	if [ "$COMP_CWORD" -le "$at" ]; then
 		_margay_offer "$word" < <(margay --help 2>/dev/null | sed -n 's/^  \([a-z]*\) .*/\1/p' | sort -u)
 		_margay_words "$word" --json --version --help
 		return
 	fi
-	case ${COMP_WORDS[at]} in
-	image)
-		case $before in
-		image) _margay_words "$word" put list rm ;;
-		rm) _margay_names "$word" image list ;;
-		*) _margay_files ;;
-		esac ;;
-	create) _margay_files ;;
-	dump) if [ "$before" = dump ]; then _margay_names "$word" list; else _margay_files; fi ;;
-	metrics)
-		case $before in
-		--output) _margay_files ;;
-		metrics) _margay_words "$word" --output ;;
-		esac ;;
-	info | list | node | pci | log) ;;
-	console)
-		_margay_names "$word" list
-		_margay_words "$word" --raw ;;
-	stop)
-		_margay_names "$word" list
-		_margay_words "$word" --timeout ;;
-	stats)
-		_margay_names "$word" list
-		_margay_words "$word" -f ;;
-	*) _margay_names "$word" list ;;
+	command=${COMP_WORDS[at]}
+	case $before in
+	--output)
+		_margay_files
+		return ;;
+	--timeout) return ;;
+	--*) before=${COMP_WORDS[COMP_CWORD-2]} ;;
+	esac
+	case $word in
+	-*)
+		[ "$command" = image ] && command="image ${COMP_WORDS[at+1]}"
+		_margay_options "$command" "$word" ;;
+	*) _margay_words_of "$command" "$word" "$before" ;;
 	esac
 }
 complete -F _margay margay

@@ -6,6 +6,7 @@ A terminal with bash, whose `margay` writes down its arguments: what TAB complet
 
 import os
 import pty
+import re
 import select
 import subprocess
 import time
@@ -13,6 +14,7 @@ import time
 import pytest
 
 TOP = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+CLIENT = os.path.join(os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build")), "margay")
 COMPLETION = os.path.join(TOP, "packaging", "margay-tools", "margay.bash")
 PATIENCE = 60
 # Each would make the file "ran" if it, or a part of it, were run, or is more than one word.
@@ -20,9 +22,9 @@ NAMES = ("a$(touch ran)", "a`touch ran`", "a;touch ran;", "a&touch ran", "a|touc
          "a*", "a$HOME", "a${IFS}b", "a!b", "a>ran", "a<(touch ran)", "a#b", "a~", "a{b,c}", "a=b", "a:b", "a-plain")
 FAKE = r"""#!/bin/sh
 case "$*" in
---help) printf '  image put FILE   sends it\n  list   VMs\n  start NAME   one\n' ;;
-list) printf 'NAME STATE\n'; cat names ;;
-"image list") printf 'NAME SIZE\n'; cat names ;;
+--help) cat help ;;
+list) printf 'name state created\n'; cat names ;;
+"image list") printf 'name used boot\n'; cat names ;;
 *) printf '%s\0' "$@" >arguments.new; mv arguments.new arguments ;;
 esac
 """
@@ -38,6 +40,7 @@ class Terminal:
         binary.write_text(FAKE)
         binary.chmod(0o755)
         (folder / "names").write_text("")
+        (folder / "help").write_text(subprocess.run([CLIENT, "--help"], capture_output=True, text=True, check=True).stdout)
         # As bash-completion has it: `=` and `:` part no words.
         (folder / "rc").write_text(". %s\nPS1='ready> '\nset +H\nCOMP_WORDBREAKS=${COMP_WORDBREAKS//[:=]}\n" % COMPLETION)
         master, slave = pty.openpty()
@@ -92,17 +95,54 @@ def test_files(terminal, name):
 @pytest.mark.parametrize("name", [name for name in NAMES if " " not in name and "\n" not in name] + ["a$(touch${IFS}ran)"])
 def test_names(terminal, name):
     """Of VMs and images, which another may have named: as text, too, when the line is sent off."""
-    (terminal.folder / "names").write_text(name + " x\n")
-    for before in (["start"], ["image", "rm"], ["dump"], ["stop"], ["console"], ["stats"], ["--json", "info-of"]):
+    for before, state in ((["start"], "poweroff yes"), (["image", "rm"], "no no"), (["dump"], "crashed no"),
+                          (["stop"], "paused no"), (["console"], "x x"), (["stats"], "running no"), (["--json", "info-of"], "x x")):
+        (terminal.folder / "names").write_text("%s %s\n" % (name, state))
         assert terminal.run("margay " + " ".join(before) + " a\t") == before + [name]
 
 
 def test_words(terminal):
-    (terminal.folder / "names").write_text("vm0 running\n")
+    (terminal.folder / "names").write_text("vm0 poweroff yes\n")
     assert terminal.run("margay im\tp\t\t") == ["image", "put"]
-    assert terminal.run("margay --j\tst\tv\t") == ["--json", "start", "vm0"]
+    assert terminal.run("margay --j\tstar\tv\t") == ["--json", "start", "vm0"]
     assert terminal.run("margay stop --t\t") == ["stop", "--timeout"]
     assert terminal.run("margay console --r\tv\t") == ["console", "--raw", "vm0"]
-    assert terminal.run("margay metrics -\t") == ["metrics", "--output"]
+    assert terminal.run("margay metrics --o\t") == ["metrics", "--output"]
+    assert terminal.run("margay start --w\tv\t") == ["start", "--wait", "vm0"]
+    assert terminal.run("margay start v\t--j\t") == ["start", "vm0", "--json"]
+    assert terminal.run("margay image put --r\t") == ["image", "put", "--replace"]
+    assert terminal.run("margay stats -f\t") == ["stats", "-f"]
     # What is a pattern to the shell is none here.
     assert terminal.run("margay start '*\t'") == ["start", "*"]
+
+
+# Which commands take a VM in a state: where one is refused it is not offered.
+TAKEN = {
+    "running": "pause press nmi stats stop kill restart wait show console dump", "paused": "resume press nmi stats stop kill dump",
+    "crashed": "dump stop kill restart wait", "poweroff": "start destroy wait restart", "waiting": "start stop kill wait",
+    "changing": "stop kill wait",
+}
+
+
+@pytest.mark.parametrize("state", TAKEN)
+def test_states(terminal, state):
+    (terminal.folder / "names").write_text("vm0 %s yes\n" % state)
+    for command in ("start", "destroy", "pause", "resume", "press", "nmi", "stats", "stop", "kill", "dump"):
+        offered = command in TAKEN[state].split() or (command, state) == ("destroy", "waiting")
+        assert terminal.run("margay %s v\t" % command) == [command, "vm0" if offered else "v"], command
+
+
+def test_what_is_not_its_own(terminal):
+    """A VM of the boot is not destroyed, nor an image that is used or the boot's removed."""
+    (terminal.folder / "names").write_text("vm0 poweroff no\n")
+    assert terminal.run("margay destroy v\t") == ["destroy", "v"]
+    for row, offered in (("yes no", False), ("no yes", False), ("no no", True)):
+        (terminal.folder / "names").write_text("image %s\n" % row)
+        assert terminal.run("margay image rm i\t") == ["image", "rm", "image" if offered else "i"]
+
+
+def test_all_options_are_offered(terminal):
+    """Each that the program says it takes."""
+    for command, options in re.findall(r"^  ([a-z]+(?: [a-z]+)?) +(\[.*?)  ", (terminal.folder / "help").read_text(), re.MULTILINE):
+        for option in re.findall(r"\[(--[a-z]+)", options):
+            assert terminal.run("margay %s %s\t" % (command, option[:-1])) == [*command.split(), option]
