@@ -62,9 +62,11 @@ def test_installed_and_removed(packages, tmp_path):
     assert done.returncode == 3 and done.stderr.startswith("margay: this is not the VM that commands a node: ")
     # The program that they start is the one below the directory.
     units = sorted((root / "usr/lib/systemd/system").iterdir())
-    assert [unit.name for unit in units] == ["margay-metrics.service", "margay-metrics.timer"]
-    started = re.search(r"^ExecStart=(\S+) (\S+) (\S+) ", units[0].read_text(encoding="ascii"), re.MULTILINE)
-    assert (root / started[1][1:]).exists() and started.groups()[1:] == ("metrics", "--output")
+    assert [unit.name for unit in units] == ["margay-metrics.service", "margay-metrics.timer", "margay-watch.service",
+                                             "margay-watch.socket"]
+    for service, words in (units[0], ["metrics", "--output"]), (units[2], ["watch"]):
+        started = re.search(r"^ExecStart=(.*)$", service.read_text(encoding="ascii"), re.MULTILINE)[1].split()
+        assert (root / started[0][1:]).exists() and started[1:1 + len(words)] == words
     # The operator's own stay, at an upgrade and at the end.
     config = root / "etc/default/grub.d/margay.cfg"
     config.write_text('export GRUB_CMDLINE_MARGAY="console=com2"\n', encoding="ascii")

@@ -730,6 +730,38 @@ static void test_restart(void **)
 	assert_int_equal(monitor_slots[1].starts, 2);
 }
 
+/* A VM's life a thousand times: what the node has of its own, of guests' memory and of modules is as it was. */
+static void test_thousand(void **)
+{
+	static u8 data[1000];
+	unsigned pages = 0, names = 0;
+
+	commander_begin(ALL);
+	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
+	assert_int_equal(put(0, "image", data, sizeof(data)), 0);
+	for (unsigned i = 0; i < 1000; i++) {
+		assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM), 0);
+		assert_int_equal(ask(COMMANDER_START, "a"), 0);
+		assert_int_equal(ask(COMMANDER_SHOW, "a"), 0);
+		assert_int_equal(ask(COMMANDER_STOP, "a"), 0);
+		monitor_slots[1].last_end = VM_END_PANICKED;
+		outcome_ended(&monitor_slots[1]);
+		assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+		if (!i) {
+			pages = fake_host.pages_in_use;
+			names = modules();
+		}
+	}
+	assert_true(fake_host.pages_in_use == pages && modules() == names && taken() == MIB(2) && monitor_nr_slots == 2);
+	/* Nor is anything of the last one in the next. */
+	assert_int_equal(ask(COMMANDER_CREATE, "a.conf\nname = a\n" VM), 0);
+	ask(COMMANDER_LIST, "");
+	assert_said("name=a\tstate=over\tcpus=0\tmemory=67108864\tup=0\tstarts=0\t");
+	assert_said("\tend=\tstatus=0\tended=\tline=0\twhy=\tlast=\n");
+	assert_int_equal(ask(COMMANDER_DESTROY, "a"), 0);
+	assert_int_equal(ask(COMMANDER_IMAGE_REMOVE, "image"), 0);
+}
+
 /* A console is read on from where one has stopped, and from the oldest that is kept where that has gone. */
 static void test_output(void **)
 {
@@ -963,6 +995,7 @@ int main(void)
 		cmocka_unit_test(test_registers), cmocka_unit_test(test_kept), cmocka_unit_test(test_pages),
 		cmocka_unit_test(test_restart), cmocka_unit_test(test_outcome), cmocka_unit_test(test_file_text),
 		cmocka_unit_test(test_replace), cmocka_unit_test(test_counts),
+		cmocka_unit_test(test_thousand),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

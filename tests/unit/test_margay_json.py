@@ -13,7 +13,7 @@ import subprocess
 
 import jsonschema
 import pytest
-from client_node import CLIENT, ENOENT, FILE, HELLO, LIST, NODE, SHOW, START, STATS, STOP, TOP, starter  # noqa: F401
+from client_node import CLIENT, EINVAL, ENOENT, FILE, HELLO, LIST, NODE, SHOW, START, STATS, STOP, TOP, starter  # noqa: F401
 
 PCI, LOG, READ, IMAGES, IMAGE, DUMP, REGISTERS = 5, 6, 15, 17, 18, 22, 23
 VM = ("name=%s\tstate=%s\tcpus=2\tmemory=67108864\tup=17\tstarts=%d\tfile=no.conf\tcreated=yes\tcommands=no\t"
@@ -47,9 +47,9 @@ COMMANDS = {
     "start": [["17"], ["--wait", "17"]], "stop": [["17"]], "press": [["17"]], "kill": [["17"]], "restart": [["17"]],
     "pause": [["17"]], "resume": [["17"]], "nmi": [["17"]], "wait": [["17"]], "console": [["17"]], "dump": [["17", "NEW"]],
     "stats": [["17"], ["-f", "0.1", "17"]], "metrics": [[], ["--output", "NEW"]], "log": [[], ["5"]], "node": [[]], "pci": [[]],
-    "image put": [["FILE"]], "image list": [[]], "image rm": [["17"]],
+    "watch": [[]], "image put": [["FILE"]], "image list": [[]], "image rm": [["17"]],
 }
-OWN_FORMAT = (("console", ["17"]), ("metrics", []))  # a guest's output, Prometheus' text
+OWN_FORMAT = (("console", ["17"]), ("metrics", []), ("watch", []))  # a guest's output, Prometheus' text
 
 with open(os.path.join(TOP, "tools", "commander", "margay.schema.json"), encoding="ascii") as schema_file:
     SCHEMA = json.load(schema_file)
@@ -176,7 +176,15 @@ def test_bytes_that_are_no_text(start):
     assert status == 0 and json.loads(said.decode())["text"] == content.decode("utf-8", "each")
 
 
-@pytest.mark.parametrize("command, words", CASES)
+def test_long_errors(start):
+    """Each of a VM file's comes with a line of its own."""
+    errors = "\n".join("a.conf:%d: unknown key 'x'" % line for line in range(1000))
+    node = start(lambda what, text: (EINVAL, errors.encode()))
+    assert node.run("start", "a") == (1, "", "margay: %s\n" % errors)
+    assert judge(node.run("start", "a", "--json")[1], "error")["error"]["message"] == errors
+
+
+@pytest.mark.parametrize("command, words", [case for case in CASES if case[0] != "watch"])
 def test_errors(start, tmp_path, command, words):
     """Refused by the node; on standard output alone."""
     line = words_of(command, words, tmp_path)

@@ -103,10 +103,12 @@ int margay_send_image(struct margay *m, struct margay_image *image, int fd, char
 	if (piece && (copy || lseek(fd, 0, SEEK_SET) >= 0) && !measure(fd, copy, piece, image)) {
 		int from = copy ? fileno(copy) : fd;
 
-		if (lseek(from, 0, SEEK_SET) >= 0)
+		/* All of it goes by one port. */
+		if (lseek(from, 0, SEEK_SET) >= 0 && !margay_hold(m, 1))
 			err = send_file(m, image, from, piece, answer);
 	}
 	why = errno;
+	margay_hold(m, 0);
 	if (copy)
 		fclose(copy);
 	free(piece);

@@ -2,18 +2,16 @@
 /* See libmargay.h. */
 #include "libmargay.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define PORTS "/sys/class/virtio-ports"
+#include "port.h"
 
 struct margay {
-	int fd;
+	int fd, held; /* -1: no port is open; beyond an answer */
 	u32 tag;
 	union {
 		struct commander_message head;
@@ -21,74 +19,34 @@ struct margay {
 	} out, in;
 };
 
-/* ---- the port ----------------------------------------------------------------------------- */
-
-static int is_ours(const char *port)
-{
-	char path[300], name[16] = "";
-	FILE *f;
-
-	snprintf(path, sizeof(path), PORTS "/%s/name", port);
-	f = fopen(path, "r");
-	if (!f)
-		return 0;
-	if (!fgets(name, sizeof(name), f))
-		name[0] = 0;
-	fclose(f);
-	return !strncmp(name, "margay.", 7);
-}
-
-static int open_any(char *error, size_t size)
-{
-	DIR *dir = opendir(PORTS);
-	struct dirent *entry;
-	int fd = -1, found = 0, err = 0;
-
-	while (dir && fd < 0 && (entry = readdir(dir))) {
-		char path[300];
-
-		if (!is_ours(entry->d_name))
-			continue;
-		found++;
-		snprintf(path, sizeof(path), "/dev/%s", entry->d_name);
-		fd = open(path, O_RDWR | O_CLOEXEC);
-		err = errno;
-	}
-	if (dir)
-		closedir(dir);
-	if (fd < 0 && !found)
-		snprintf(error, size, "this is not the VM that commands a node: no port in " PORTS " is margay's");
-	else if (fd < 0 && (err == EBUSY || err == EMFILE))
-		snprintf(error, size, "all %d ports are in use: try again", found);
-	else if (fd < 0)
-		snprintf(error, size, "the port cannot be opened: %s", strerror(err));
-	return fd;
-}
-
 struct margay *margay_open(char *error, size_t size)
 {
-	const char *path = getenv("MARGAY_PORT");
-	struct margay *m = calloc(1, sizeof(*m));
+	struct margay *m = port_there(error, size) ? calloc(1, sizeof(*m)) : NULL;
 
-	if (!m) {
-		snprintf(error, size, "no memory");
+	if (!m)
 		return NULL;
-	}
-	m->fd = path ? open(path, O_RDWR | O_CLOEXEC) : open_any(error, size);
-	if (m->fd < 0 && path)
-		snprintf(error, size, "%s: %s", path, strerror(errno));
+	m->fd = -1;
 	/* An answer to who was here before has another tag. */
 	m->tag = (u32)getpid() << 12;
-	if (m->fd >= 0)
-		return m;
-	free(m);
-	return NULL;
+	return m;
 }
 
 void margay_close(struct margay *m)
 {
-	close(m->fd);
+	margay_hold(m, 0);
 	free(m);
+}
+
+int margay_hold(struct margay *m, int hold)
+{
+	if (hold && m->fd < 0)
+		m->fd = port_open();
+	else if (!hold && m->fd >= 0)
+		close(m->fd);
+	if (!hold)
+		m->fd = -1;
+	m->held = hold && m->fd >= 0;
+	return hold && m->fd < 0 ? -1 : 0;
 }
 
 /* ---- requests ------------------------------------------------------------------------------- */
@@ -110,7 +68,8 @@ static int get(int fd, char *to, size_t n)
 	return 0;
 }
 
-int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n, char **answer, size_t *size)
+/* With its port open. */
+static int call(struct margay *m, enum commander_request what, const void *data, size_t n)
 {
 	ssize_t sent;
 
@@ -139,6 +98,22 @@ int margay_call(struct margay *m, enum commander_request what, const void *data,
 		if (get(m->fd, m->in.bytes + sizeof(m->in.head), m->in.head.size))
 			return -1;
 	} while (m->in.head.tag != m->tag);
+	return 0;
+}
+
+int margay_call(struct margay *m, enum commander_request what, const void *data, size_t n, char **answer, size_t *size)
+{
+	int held = m->held, err, why;
+
+	if (!held && margay_hold(m, 1))
+		return -1;
+	err = call(m, what, data, n);
+	why = errno;
+	if (!held)
+		margay_hold(m, 0);
+	errno = why;
+	if (err)
+		return -1;
 	*answer = m->in.bytes + sizeof(m->in.head);
 	(*answer)[m->in.head.size] = 0;
 	if (size)

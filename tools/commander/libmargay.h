@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * libmargay: commands the node from the VM whose file says control = yes. One object speaks on one port, one request at a time;
- * so many as COMMANDER_PORTS may be open at once. docs/commander.md has the protocol, and what the answers' lines say.
+ * libmargay: commands the node from the VM whose file says control = yes. One object has one request at a time, and a port from
+ * that to its answer: any number of them may be open at once. docs/commander.md has the protocol, and what the answers' lines say.
  */
 #ifndef LIBMARGAY_H
 #define LIBMARGAY_H
@@ -13,11 +13,13 @@
 struct margay;
 
 /*
- * Takes a port that is free: that of the environment's MARGAY_PORT, a path, or the first whose name in /sys/class/virtio-ports
- * begins with "margay.". NULL: there is none, and why in error[size].
+ * Its ports are that of the environment's MARGAY_PORT, a path, or those whose name in /sys/class/virtio-ports begins with
+ * "margay.". NULL: there is none, and why in error[size].
  */
 struct margay *margay_open(char *error, size_t size);
 void margay_close(struct margay *m);
+/* Keeps a port, for which others wait, or gives it back. 0; -1: none is free, errno EBUSY. What has begun there ends with it. */
+int margay_hold(struct margay *m, int hold);
 
 /*
  * Sends a request with n bytes of text or data, at most MARGAY_DATA_MAX, and waits for its answer: 0, or the error number of the

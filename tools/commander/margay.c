@@ -22,7 +22,7 @@ const char *unfinished;
 
 void fail(int status, const char *what, const char *why)
 {
-	char text[700];
+	static char text[MARGAY_DATA_MAX + 200]; /* a VM file's errors may be many */
 
 	snprintf(text, sizeof(text), "%s%s%s", what, why ? ": " : "", why ? why : "");
 	if (json) {
@@ -39,6 +39,8 @@ void fail(int status, const char *what, const char *why)
 
 void fail_channel(void)
 {
+	if (errno == EBUSY)
+		fail(BROKEN, "all ports to the node are in use", "try again");
 	fail(BROKEN, "the channel broke", strerror(errno));
 }
 
@@ -187,6 +189,7 @@ static const struct command {
 	{ "resume", "VM", "lets it go on", COMMANDER_RESUME, NULL, 0, 1, 1 },
 	{ "nmi", "VM", "sends its guest an NMI, as a server's button does", COMMANDER_NMI, NULL, 0, 1, 1 },
 	{ "wait", "VM", "waits until it is over, shows it; status: how it ended", 0, command_wait, 0, 1, 1 },
+	{ "watch", "", "looks at the node for all who wait (margay-watch.socket)", 0, command_watch, 0, 0, 0 },
 	{ "console", "[--raw] VM", "its console, from the oldest output kept; --raw: as it is", 0, command_console, 0, 1, 1 },
 	{ "dump", "VM FILE", "its memory and registers as a core file, for crash and gdb", 0, command_dump, 0, 2, 2 },
 	{ "stats", "[-f [SECONDS]] VM", "its exits; -f: again and again (1)", 0, command_stats, 0, 1, 2 },

@@ -62,13 +62,15 @@ struct start {
 	unsigned over;        /* how often it has been seen over without one more */
 };
 
-/* Between the end of its last run and this start it may be seen as over, once. */
+/* Between the end of its last run and this start it may be seen as over, once: a second look finds it over if it stays so. */
 static int has_started(const char *lines, void *data)
 {
 	struct start *s = data;
+	int over = vm_is_over(lines);
 
-	s->over += vm_is_over(lines) && starts_of(lines) == s->before;
-	return vm_runs(lines) || vm_has_crashed(lines) || (vm_is_over(lines) && starts_of(lines) != s->before) || s->over > 1;
+	if (over && starts_of(lines) == s->before)
+		return ++s->over > 1 ? 1 : -1;
+	return over || vm_runs(lines) || vm_has_crashed(lines);
 }
 
 /* Why it does not run: its file with the line of it, and the node's words. */

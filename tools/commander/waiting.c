@@ -2,11 +2,17 @@
 /* See waiting.h. */
 #include "waiting.h"
 
+#include <poll.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <unistd.h>
 
 #include "margay.h"
+#include "watch.h"
+
+#define SELDOM 20       /* a look takes so much of the time that has passed, */
+#define LONGEST_MS 1000 /* but not more than this */
 
 static int state_is(const char *lines, const char *const *states)
 {
@@ -48,18 +54,46 @@ static double now(void)
 	return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
+/* By who watches for all; without him by oneself, the longer it has taken the more seldom. Who watches; -1: nobody any more. */
+static int wait_for_news(int watch, double passed, double seconds)
+{
+	struct pollfd news = { .fd = watch, .events = POLLIN };
+	long ms = MIN(MAX((long)(passed * 1000 / SELDOM), POLL_MS), LONGEST_MS);
+	char bytes[64];
+
+	if (watch < 0) {
+		pause_ms(ms);
+		return -1;
+	}
+	if (poll(&news, 1, seconds < 0 ? -1 : (int)((seconds - passed) * 1000) + 1) <= 0 || read(watch, bytes, sizeof(bytes)) > 0)
+		return watch;
+	close(watch);
+	return -1;
+}
+
 char *wait_until(const char *name, waiting_fn *is, void *data, double seconds)
 {
-	double begin = now();
+	int watch = watch_connect(name);
+	double begin = now(), passed;
+	char *lines;
+	int so;
 
 	for (;;) {
-		char *lines = lines_of(COMMANDER_SHOW, name);
-
-		if (is(lines, data))
-			return lines;
+		lines = lines_of(COMMANDER_SHOW, name);
+		so = is(lines, data);
+		if (so > 0)
+			break;
 		free(lines);
-		if (seconds >= 0 && now() - begin >= seconds)
-			return NULL;
-		pause_ms(POLL_MS);
+		lines = NULL;
+		passed = now() - begin;
+		if (seconds >= 0 && passed >= seconds)
+			break;
+		if (so < 0)
+			pause_ms(POLL_MS);
+		else
+			watch = wait_for_news(watch, passed, seconds);
 	}
+	if (watch >= 0)
+		close(watch);
+	return lines;
 }

@@ -3,7 +3,10 @@
 #ifndef MARGAY_WAITING_H
 #define MARGAY_WAITING_H
 
-/* What the node says of a VM, in lines, the first of which says its state: is it what is waited for? */
+/*
+ * What the node says of a VM, in lines, the first of which says its state: is it what is waited for? Below 0: by the next look it
+ * will be or not, though nothing changes.
+ */
 typedef int waiting_fn(const char *lines, void *data);
 
 /* Those lines, for free(), once it is so; NULL: not within so many seconds; below 0: for ever. */
