@@ -1,0 +1,64 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Chunks: cut by casync, each a file of zstd named by the SHA-256 of its bytes; read back and judged here."""
+
+import hashlib
+import os
+import subprocess
+
+import zstandard
+
+from . import index
+from .errors import ImageError
+
+SUFFIX = ".cacnk"
+
+
+def path(top, name):
+    """Where casync has it: a folder for the first four digits."""
+    return os.path.join(top, name[:4], name + SUFFIX)
+
+
+def name_of(file):
+    """The id of a chunk's file, or None for another file."""
+    name, suffix = os.path.splitext(file)
+    return name if suffix == SUFFIX and len(name) == 64 and not set(name) - set("0123456789abcdef") else None
+
+
+def cut(file, top, index_path):
+    """Cuts a file into chunks below top, and writes its index."""
+    os.makedirs(top, exist_ok=True)
+    command = ["casync", "make", "--what=blob-index", "--digest=sha256", "--compression=zstd",
+               "--chunk-size=%d:%d:%d" % (index.SMALLEST, index.AVERAGE, index.LARGEST), "--store=" + top, index_path, file]
+    try:
+        done = subprocess.run(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True,
+                              errors="replace", check=False)
+    except FileNotFoundError as error:
+        raise ImageError("casync is missing: install Debian's package casync") from error
+    if done.returncode:
+        raise ImageError("casync cannot cut %s: %s" % (file, (done.stderr.strip().split("\n") or [""])[-1]))
+
+
+def read(top, name, size):
+    """The bytes of a chunk, which are what it is named by."""
+    where = path(top, name)
+    with open(where, "rb") as f:
+        # zstd adds a few bytes to what cannot be packed. Never more in memory than an honest chunk has.
+        packed = f.read(2 * index.LARGEST + 1)
+    try:
+        with zstandard.ZstdDecompressor(max_window_size=8 << 20).stream_reader(packed) as reader:
+            data = reader.read(size + 1)
+    except zstandard.ZstdError as error:
+        raise ImageError("%s: damaged: %s" % (where, error)) from error
+    if len(data) != size:
+        raise ImageError("%s: not %d bytes" % (where, size))
+    if hashlib.sha256(data).hexdigest() != name:
+        raise ImageError("%s: damaged: its hash is not its name" % where)
+    return data
+
+
+def digest(top, parts):
+    """The SHA-256 of the file that these chunks, [(id, bytes)], are put together to; each is what it is named by."""
+    whole = hashlib.sha256()
+    for name, size in parts:
+        whole.update(read(top, name, size))
+    return whole.hexdigest()

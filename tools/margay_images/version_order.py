@@ -1,0 +1,24 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Which of two versions is newer: Debian's order (deb-version(7)), without epochs and with a revision as any other part.
+
+Runs of digits are compared as numbers, all else letter by letter: "~" before the end, the end before letters, letters
+before all other characters. 1.10 is newer than 1.9, 1.0~rc1 older than 1.0.
+"""
+
+import re
+
+
+def rank(character):
+    """Of one character outside of numbers. The end of the text, which sorts behind "~" only, is 0."""
+    if character == "~":
+        return -1
+    return ord(character) if character.isalpha() else ord(character) + 256
+
+
+def key(version):
+    """Sorts versions, oldest first."""
+    parts = []
+    for text, number in re.findall(r"([^0-9]*)([0-9]*)", version):
+        parts.append(tuple(rank(character) for character in text) + (0,))
+        parts.append(int(number or 0))
+    return parts
