@@ -297,7 +297,8 @@ def test_flushed_before_named(made, copied, monkeypatch):
     for event in moved:
         at = events.index(event)
         assert events.index("all") < at < published and os.path.dirname(event[1]) in events[at:published]
-    assert "images/mpi" in events[published:]
+    # It is there when the push says so, not when the list of versions happens to be flushed.
+    assert events[published + 1] == "images/mpi"
 
 
 def test_file_changes_while_it_is_cut(made, copied, tmp_path, monkeypatch):

@@ -1,0 +1,312 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""tools/margay-build over a small root with a made-up kernel: the same bytes each time, secrets out, one line for what cannot be.
+
+What is in an image is read by unsquashfs and cpio. That it boots is not shown here.
+"""
+
+import filecmp
+import json
+import os
+import stat
+import subprocess
+import tarfile
+
+import pytest
+
+import image_roots as roots
+from image_roots import build, contents
+from margay_images import manifest
+
+
+@pytest.fixture(name="made", scope="module")
+def fixture_made(tmp_path_factory):
+    """(the tree, the image of it, the lines of its making)"""
+    top = tmp_path_factory.mktemp("made")
+    tree = roots.make(top / "tree")
+    out, complaints = build(tree, top / "image")
+    assert complaints == []
+    return tree, str(top / "image"), out
+
+
+def pack(tree, target, *options):
+    subprocess.run(["tar", "--numeric-owner", "--xattrs", "--xattrs-include=*", "-C", tree, *options, "-cf", str(target), "."],
+                   check=True)
+    return target
+
+
+def unpack(image, target):
+    subprocess.run(["unsquashfs", "-quiet", "-no-progress", "-d", str(target), os.path.join(image, "root.squashfs")], check=True)
+    return str(target)
+
+
+def test_image(made):
+    """The four files, as the manifest says them; the kernel is the root's."""
+    tree, image, out = made
+    assert sorted(os.listdir(image)) == ["initrd", "kernel", "manifest.json", "root.squashfs"]
+    value = manifest.of_directory(image)
+    assert (value["name"], value["version"], value["kernel_release"], value["created"], value["cmdline"], value["needs"]) == \
+        ("test", "1", roots.RELEASE, roots.TIME, "console=ttyS0", {"memory_mib": 256, "options": ["CONFIG_VIRTIO"]})
+    assert filecmp.cmp(os.path.join(image, "kernel"), os.path.join(tree, "boot/vmlinuz-" + roots.RELEASE), shallow=False)
+    assert out[-1].startswith("margay-build: %s: test:1, Linux %s: kernel 0.0 MB, initrd " % (image, roots.RELEASE))
+    assert all(os.stat(os.path.join(image, name)).st_mode & 0o777 == 0o644 for name in os.listdir(image))
+
+
+def test_same_input_same_bytes(made, tmp_path):
+    """Made anew in another order and place, and as archives of each compression, whose own order is another."""
+    wanted = contents(made[1])
+    again = roots.make(tmp_path / "again", backwards=True)
+    build(again, tmp_path / "again.image", TZ="Asia/Tokyo", LC_ALL="C")
+    assert contents(tmp_path / "again.image") == wanted
+    names = ["proc", "usr", "var", "etc", "boot", "a file\nof \udcff name", *sorted(set(os.listdir(again)))]
+    backwards = tmp_path / "backwards.tar"
+    with tarfile.open(backwards, "w", format=tarfile.PAX_FORMAT) as tar:
+        for name in dict.fromkeys(names[::-1]):
+            tar.add(os.path.join(again, name), arcname="./" + name, filter=with_xattrs(again))
+    for number, archive in enumerate((pack(again, tmp_path / "plain"), pack(again, tmp_path / "gz", "-z"),
+                                      pack(again, tmp_path / "xz", "-J"), pack(again, tmp_path / "zst", "--zstd"), backwards)):
+        build(archive, tmp_path / str(number))
+        assert contents(tmp_path / str(number)) == wanted, archive
+
+
+def with_xattrs(top):
+    def add(info):
+        path = os.path.join(top, info.name)
+        if info.isreg() and not os.path.islink(path):
+            info.pax_headers = {"SCHILY.xattr." + name: os.getxattr(path, name).decode("utf-8", "surrogateescape")
+                                for name in os.listxattr(path)}
+        return info
+    return add
+
+
+def test_another_input_gives_others(made, tmp_path):
+    """The control: one byte, one mode, one time is enough."""
+    wanted = contents(made[1])["root.squashfs"]
+    for number, change in enumerate((lambda top: open(top + "/etc/hostname", "w", encoding="ascii").write("edon\n"),
+                                     lambda top: os.chmod(top + "/etc/passwd", 0o600),
+                                     lambda top: os.utime(top + "/etc/passwd", (5, 5)))):
+        tree = roots.make(tmp_path / ("tree%d" % number))
+        change(tree)
+        os.utime(os.path.join(tree, "etc/hostname"), (roots.TIME, roots.TIME))
+        build(tree, tmp_path / str(number))
+        assert contents(tmp_path / str(number))["root.squashfs"] != wanted, number
+
+
+def test_source_date_epoch(tmp_path):
+    """What is newer has that time, as others do it: trees made at different hours are the same."""
+    images = []
+    for number, time in enumerate((roots.TIME + 5, roots.TIME + 500)):
+        tree = roots.make(tmp_path / ("tree%d" % number), time=time)
+        build(tree, tmp_path / str(number), SOURCE_DATE_EPOCH=str(roots.TIME))
+        images.append(contents(tmp_path / str(number)))
+    assert images[0] == images[1] and json.loads(images[0]["manifest.json"])["created"] == roots.TIME
+    assert "SOURCE_DATE_EPOCH=soon" in build(tmp_path / "tree0", tmp_path / "x", status=1, SOURCE_DATE_EPOCH="soon")[1][0]
+
+
+def seen(path):
+    """What a file system says of a path, but what differs by place."""
+    status = os.lstat(path)
+    kind = stat.S_IFMT(status.st_mode)
+    links = status.st_nlink if kind == stat.S_IFREG else 0
+    data = open(path, "rb").read() if kind == stat.S_IFREG else os.readlink(path) if kind == stat.S_IFLNK else b""
+    return kind, stat.S_IMODE(status.st_mode), status.st_uid, status.st_gid, int(status.st_mtime), links, data, \
+        {name: os.getxattr(path, name, follow_symlinks=False) for name in os.listxattr(path, follow_symlinks=False)}
+
+
+def paths(top):
+    top = os.fsencode(top)
+    return {os.path.relpath(os.path.join(folder, name), top) for folder, folders, files in os.walk(top) for name in folders + files}
+
+
+def test_root_is_the_tree(made, tmp_path):
+    """Each file with its bytes, mode, owner, time, links and attributes; but for secrets and what is of a system that runs."""
+    tree, image, _ = made
+    out = unpack(image, tmp_path / "out")
+    gone = {path.encode() for path in roots.SECRETS} | {b"tmp/rest", b"run/rest"} | \
+        {b"boot/vmlinuz-" + roots.RELEASE.encode(), b"boot/initrd.img-" + roots.RELEASE.encode()}
+    assert paths(tree) - paths(out) == gone and paths(out) <= paths(tree)
+    for path in paths(out) - {b"etc/machine-id"}:
+        assert seen(os.path.join(os.fsencode(out), path)) == seen(os.path.join(os.fsencode(tree), path)), path
+    assert os.stat(out + "/usr/bin/tool").st_nlink == 2 and os.stat(out + "/usr/bin/tool").st_mode & 0o7777 == 0o4755
+    assert os.getxattr(out + "/etc/hostname", "user.margay") == b"\x00\xff\x80"
+
+
+def test_secrets(made, tmp_path):
+    """None is in the image, each is a line; what only looks like one stays."""
+    _, image, lines = made
+    out = unpack(image, tmp_path / "out")
+    for path in paths(out):
+        path = os.path.join(os.fsencode(out), path)
+        assert not os.path.isfile(path) or os.path.islink(path) or roots.SECRET not in open(path, "rb").read(), path
+    assert all(os.path.exists(os.path.join(out, path)) for path in roots.STAY)
+    taken = [line.removeprefix("margay-build: taken out: ").split(", ")[0] for line in lines if "taken out" in line]
+    assert taken == sorted(roots.SECRETS) + ["etc/machine-id"]
+    assert open(os.path.join(out, "etc/machine-id"), "rb").read() == b"" and os.path.islink(out + "/var/lib/dbus/machine-id")
+    assert "margay-build: stays: etc/shadow, with a password of user" in lines
+
+
+def test_secret_that_is_kept(made, tmp_path):
+    """By its owner's word: a key by which all VMs of one image let each other in."""
+    lines, _ = build(made[0], tmp_path / "image", "--keep", "/root/.ssh/id_ed25519", "--keep", "etc/machine-id")
+    assert "margay-build: kept as told: root/.ssh/id_ed25519, private key of ssh" in lines
+    out = unpack(str(tmp_path / "image"), tmp_path / "out")
+    assert open(out + "/root/.ssh/id_ed25519", "rb").read() == roots.SECRET
+    assert len(open(out + "/etc/machine-id", "rb").read()) == 33 and not os.path.exists(out + "/home/user/.ssh/id_rsa")
+
+
+def test_initrd(made, tmp_path):
+    """What cpio unpacks: init, busybox, and the modules behind what they need, ready to be loaded."""
+    subprocess.run(["cpio", "-i", "--quiet", "--no-absolute-filenames", "--nonmatching", "dev/console"], check=True, cwd=tmp_path,
+                   stdin=open(os.path.join(made[1], "initrd"), "rb"))
+    order = (tmp_path / "modules/order").read_text().split()
+    assert order == roots.ORDER
+    assert all((tmp_path / "modules" / (name + ".ko")).read_bytes() == name.encode() for name in order)
+    assert os.access(tmp_path / "init", os.X_OK) and (tmp_path / "init").read_text().startswith("#!/bin/busybox sh\n")
+    done = subprocess.run([tmp_path / "bin/sh", "-n", tmp_path / "init"], check=False)
+    assert done.returncode == 0
+    listed = subprocess.run(["cpio", "-itv", "--quiet"], stdin=open(os.path.join(made[1], "initrd"), "rb"), capture_output=True,
+                            text=True, check=True).stdout
+    console = [line for line in listed.splitlines() if line.endswith("dev/console")]
+    assert len(console) == 1 and console[0].startswith("crw-------") and " 5,   1 " in console[0]
+
+
+def test_init_has_its_programs(tmp_path):
+    """What init.sh calls is in the initrd: each first word of a command is the shell's own, a function of it, or an applet."""
+    from margay_images import initrd
+    with open(initrd.INIT, encoding="ascii") as f:
+        text = f.read()
+    called = {name for name in subprocess.run(["/bin/busybox", "--list"], capture_output=True, text=True, check=True).stdout.split()
+              if any(word == name for line in text.split("\n") if not line.lstrip().startswith("#")
+                     for word in command_words(line))}
+    own = {"echo", "[", "test", "printf", "true", "false", "sh"}
+    assert called - own <= set(initrd.APPLETS) and {"mount", "insmod", "switch_root", "mke2fs"} <= called
+
+
+def command_words(line):
+    """The words of a line at which a command may begin."""
+    for separator in ("&&", "||", "$(", "|", ";", "; then", "if ", "exec ", "until ", "\"$("):
+        line = line.replace(separator, "\n")
+    return [part.split()[0] for part in line.split("\n") if part.split()]
+
+
+def test_newest_kernel(tmp_path):
+    """Of several, by Debian's order of versions; or the one that is asked for."""
+    tree = roots.make(tmp_path / "tree", {**roots.files("6.9.0-1-amd64"), **roots.files("6.10.0-1-amd64")})
+    build(tree, tmp_path / "newest")
+    assert manifest.of_directory(str(tmp_path / "newest"))["kernel_release"] == "6.10.0-1-amd64"
+    build(tree, tmp_path / "older", "--kernel", "6.9.0-1-amd64")
+    assert contents(tmp_path / "older")["kernel"].endswith(b"6.9.0-1-amd64")
+    assert "no kernel 6.11 in it" in build(tree, tmp_path / "none", "--kernel", "6.11", status=1)[1][0]
+
+
+def with_changed(path, data):
+    """The files of a root but with another one, or without it."""
+    files = {**roots.files(), path: data}
+    return {name: data for name, data in files.items() if data is not None}
+
+
+MODULES = "usr/lib/modules/%s/" % roots.RELEASE
+
+
+@pytest.mark.parametrize("text, path, data", (
+    ("no kernel in it: install one there", "boot/vmlinuz-" + roots.RELEASE, None),
+    ("is no kernel for x86", "boot/vmlinuz-" + roots.RELEASE, b"x" * 1000),
+    ("is no kernel for x86", "boot/vmlinuz-" + roots.RELEASE, b""),
+    ("modules.dep is missing: run depmod there", MODULES + "modules.dep", None),
+    ("has no virtio_blk (CONFIG_VIRTIO_BLK)", MODULES + "modules.dep", roots.DEP.replace("virtio_blk.ko:", "x.ko:").encode()),
+    ("has no squashfs (CONFIG_SQUASHFS)", MODULES + "modules.builtin", b""),
+    ("reads no squashfs of zstd", "boot/config-" + roots.RELEASE, b"\n# CONFIG_SQUASHFS_ZSTD is not set\n"),
+    ("virtio_pci.ko is missing, though modules.dep names it", MODULES + "kernel/drivers/virtio/virtio_pci.ko", None),
+    ("ext4.ko.xz: damaged", MODULES + "kernel/fs/ext4/ext4.ko.xz", b"\xfd7zXZ\0 damaged"),
+    ("no root file system that starts: it has no /sbin/init", "usr/sbin/init", None),
+))
+def test_roots_that_are_refused(tmp_path, text, path, data):
+    """One line, and nothing is left."""
+    tree = roots.make(tmp_path / "tree", with_changed(path, data))
+    (tmp_path / "out").mkdir()
+    out, lines = build(tree, tmp_path / "out" / "image", status=1)
+    assert len(lines) == 1 and text in lines[0] and lines[0].startswith("margay-build: "), lines
+    assert os.listdir(tmp_path / "out") == []
+
+
+def archive_of(path, *members):
+    with tarfile.open(path, "w") as tar:
+        for name, kind, target in members:
+            info = tarfile.TarInfo(name)
+            info.type, info.linkname = kind, target
+            tar.addfile(info)
+    return path
+
+
+def test_archives_that_are_refused(tmp_path):
+    """What leaves the root, links to nothing, is cut or no archive at all: one line each, and nothing is left."""
+    (tmp_path / "out").mkdir()
+    tree = roots.make(tmp_path / "tree")
+    whole, packed = pack(tree, tmp_path / "whole").read_bytes(), pack(tree, tmp_path / "packed", "-z").read_bytes()
+    (tmp_path / "cut").write_bytes(whole[:len(whole) // 2])
+    (tmp_path / "cut.gz").write_bytes(packed[:len(packed) // 2])
+    (tmp_path / "text").write_text("no archive\n" * 100)
+    for text, path in (
+            ("has a file outside of itself: ../x", archive_of(tmp_path / "up", ("../x", tarfile.REGTYPE, ""))),
+            ("x is a link to y, which is not there", archive_of(tmp_path / "link", ("x", tarfile.LNKTYPE, "y"))),
+            ("no root file system: it has no /dev", archive_of(tmp_path / "empty", ("x", tarfile.REGTYPE, ""))),
+            ("x has files in it and is none that can",
+             archive_of(tmp_path / "odd", ("x", tarfile.REGTYPE, ""), ("x/y", tarfile.REGTYPE, ""))),
+            ("", tmp_path / "cut"), ("cut.gz: damaged", tmp_path / "cut.gz"), ("no tar archive", tmp_path / "text"),
+            ("neither a directory nor a file", tmp_path / "nothing")):
+        _, lines = build(path, tmp_path / "out" / "image", status=1)
+        assert len(lines) == 1 and text in lines[0], lines
+        assert os.listdir(tmp_path / "out") == []
+
+
+def test_device_nodes_and_owners(made, tmp_path):
+    """Of an archive, by whoever is not root; one without its folders' entries has them all the same."""
+    tree = made[0]
+    with tarfile.open(tmp_path / "tar", "w", format=tarfile.PAX_FORMAT) as tar:
+        for folder in roots.FOLDERS:
+            tar.add(os.path.join(tree, folder), arcname=folder)
+        for path in ("boot", "usr", "lib", "sbin"):
+            tar.add(os.path.join(tree, path), arcname=path)
+        info = tarfile.TarInfo("srv/deep/null")
+        info.type, info.devmajor, info.devminor, info.uid, info.gid, info.mode = tarfile.CHRTYPE, 1, 3, 1234, 70000, 0o666
+        tar.addfile(info)
+    build(tmp_path / "tar", tmp_path / "image")
+    listed = subprocess.run(["unsquashfs", "-lln", str(tmp_path / "image/root.squashfs")], capture_output=True, text=True,
+                            check=True).stdout
+    null = [line.split()[:4] for line in listed.splitlines() if line.endswith("srv/deep/null")]
+    assert null == [["crw-rw-rw-", "1234/70000", "1,", "3"]]
+    assert any(line.startswith("drwxr-xr-x 0/0") and line.endswith("srv/deep") for line in listed.splitlines())
+
+
+def test_what_stops_it(made, tmp_path):
+    """A sqfstar that fails, a name that is no name, a directory that is there: one line, and nothing is left."""
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "out").mkdir()
+    fake = tmp_path / "bin" / "sqfstar"
+    path = "%s:%s" % (tmp_path / "bin", os.environ["PATH"])
+    for script, text in (("head -c 1000 >/dev/null; echo 'No space left on device' >&2; exit 1", "No space left on device"),
+                         ("cat >/dev/null", "status 0"), ("cat >/dev/null; for out; do :; done; echo x >\"$out\"", "status 0")):
+        fake.write_text("#!/bin/sh\n%s\n" % script)
+        fake.chmod(0o755)
+        _, lines = build(made[0], tmp_path / "out/image", status=1, PATH=path)
+        assert len(lines) == 1 and "sqfstar cannot write" in lines[0] and text in lines[0], lines
+    assert "is there already" in build(made[0], tmp_path / "bin", status=1)[1][0]
+    assert "--image-version latest" in build(made[0], tmp_path / "out/image", "--image-version", "latest", status=1)[1][0]
+    assert "--name X" in build(made[0], tmp_path / "out/image", "--name", "X", status=1)[1][0]
+    assert "--cmdline" in build(made[0], tmp_path / "out/image", "--cmdline", "a\nb", status=1)[1][0]
+    assert os.listdir(tmp_path / "out") == []
+
+
+def test_sockets_and_mounts_stay_out(tmp_path):
+    """Of a tree in which something runs."""
+    tree = roots.make(tmp_path / "tree")
+    os.mknod(os.path.join(tree, "etc/socket"), stat.S_IFSOCK | 0o600)
+    os.mkfifo(os.path.join(tree, "etc/fifo"))
+    script = 'mount -t tmpfs none "$1/proc" && touch "$1/proc/not-this" && exec "$0" "$1" "$2" --name test --image-version 1'
+    unshare = ["unshare", "--mount"] if os.geteuid() == 0 else ["unshare", "--user", "--map-root-user", "--mount"]
+    done = subprocess.run([*unshare, "sh", "-c", script, roots.TOOL, tree, str(tmp_path / "image")], capture_output=True, text=True,
+                          check=False)
+    assert done.returncode == 0, done.stderr
+    assert "margay-build: left out: etc/socket, a socket" in done.stdout and "left out: what is mounted at proc" in done.stdout
+    out = unpack(str(tmp_path / "image"), tmp_path / "out")
+    assert not os.path.exists(out + "/etc/socket") and stat.S_ISFIFO(os.stat(out + "/etc/fifo").st_mode)
+    assert os.listdir(out + "/proc") == []

@@ -1,0 +1,86 @@
+#!/bin/busybox sh
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# The first program of an image's initrd: mounts the squashfs that is the VM's first disk, lays over it what can be written, and
+# goes there. margay-build packs it, with busybox and the modules that it loads.
+#
+# Words of the command line:
+#   margay.root=/dev/vda      the disk with the squashfs
+#   margay.overlay=ram        what is written lies in memory: half of it at most, or margay.overlay=ram:SIZE (512M, 20%)
+#   margay.overlay=/dev/vdb   it lies on this disk, a scratch disk; one without a file system gets one (ext2)
+#   init=PATH                 what is started there; else /sbin/init
+#   margay.break              a shell before that
+export PATH=/bin
+
+die() {
+	echo "initrd: $*" >/dev/kmsg
+	echo "initrd: $*"
+	# A VM that waits for nobody tells its node by ending.
+	sleep 1
+	poweroff -f
+}
+
+# The last of that name, as the kernel has it.
+word() {
+	value=
+	# shellcheck disable=SC2013
+	for w in $(cat /proc/cmdline); do
+		case $w in "$1="*) value=${w#*=} ;; esac
+	done
+	echo "${value:-$2}"
+}
+
+# A driver makes its disk's node as it finds it, some time after it is loaded.
+wait_for() {
+	tries=0
+	until [ -b "$1" ]; do
+		tries=$((tries + 1))
+		[ "$tries" -lt 500 ] || die "there is no disk $1: the VM's file must name it (disk =)"
+		usleep 20000
+	done
+}
+
+mount_upper() {
+	where=$(word margay.overlay ram)
+	case $where in
+	ram) mount -t tmpfs -o size=50%,mode=755 overlay /upper ;;
+	ram:*) mount -t tmpfs -o "size=${where#ram:},mode=755" overlay /upper ;;
+	/dev/*)
+		wait_for "$where"
+		# Scratch disks are zero at each start; one that somebody has formatted stays as it is.
+		if [ "$(head -c 131072 "$where" | tr -d '\0' | wc -c)" = 0 ]; then
+			mke2fs -I 256 -i 32768 "$where" >/dev/null || die "cannot format $where"
+		fi
+		mount -t ext4 "$where" /upper
+		;;
+	*) false ;;
+	esac || die "margay.overlay=$where cannot be mounted"
+}
+
+mount -t proc proc /proc
+mount -t sysfs sysfs /sys
+mount -t devtmpfs devtmpfs /dev
+
+while read -r module; do
+	# One that fails has said so in the kernel's log; what it is needed for fails with a reason below.
+	insmod "/modules/$module.ko" 2>/dev/null
+done </modules/order
+
+root=$(word margay.root /dev/vda)
+wait_for "$root"
+mount -t squashfs -o ro "$root" /lower || die "$root is no squashfs that this kernel reads"
+mount_upper
+mkdir -p /upper/upper /upper/work
+mount -t overlay -o lowerdir=/lower,upperdir=/upper/upper,workdir=/upper/work overlay /root || die "no overlay over $root"
+
+if grep -q '\bmargay\.break\b' /proc/cmdline; then
+	echo "initrd: a shell; the root is in /root; exit goes on"
+	setsid cttyhack sh
+fi
+
+init=$(word init /sbin/init)
+for folder in proc sys dev; do
+	[ -d "/root/$folder" ] || die "the root has no /$folder"
+	mount --move "/$folder" "/root/$folder"
+done
+exec switch_root /root "$init"

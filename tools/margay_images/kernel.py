@@ -1,0 +1,139 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The kernel of a root: which one, and the modules that its start needs, in the order in which they are loaded."""
+
+import gzip
+import lzma
+import os
+import re
+import struct
+
+import zstandard
+
+from . import version_order
+from .errors import ImageError
+
+MODULES = ("lib/modules", "usr/lib/modules")
+# Where a distribution's package has it; RELEASE is a modules folder's name.
+KERNELS = ("boot/vmlinuz-%s", "lib/modules/%s/vmlinuz", "usr/lib/modules/%s/vmlinuz")
+RELEASE = re.compile(r"[0-9A-Za-z][0-9A-Za-z.+~_-]{0,127}")
+SUFFIX = re.compile(r"\.ko(\.gz|\.xz|\.zst)?$")
+# Which option says that a driver is there, so that one that is neither a module nor built in has a name to ask for.
+DRIVERS = {"virtio_pci": "CONFIG_VIRTIO_PCI", "virtio_blk": "CONFIG_VIRTIO_BLK", "squashfs": "CONFIG_SQUASHFS",
+           "overlay": "CONFIG_OVERLAY_FS"}
+# A scratch disk has it. Without it the overlay can only be in memory.
+WANTED = ("ext4",)
+
+
+def releases(root):
+    """[(release, path of its kernel)], oldest first."""
+    found = {}
+    for folder in MODULES:
+        for release in root.names(folder):
+            paths = [path % release for path in KERNELS if root.file(path % release)]
+            if RELEASE.fullmatch(release) and paths:
+                found[release] = paths[0]
+    return sorted(found.items(), key=lambda pair: version_order.key(pair[0]))
+
+
+def choose(root, wanted=None):
+    """(release, bytes of a bzImage)"""
+    there = releases(root)
+    if wanted:
+        there = [pair for pair in there if pair[0] == wanted]
+    if not there:
+        raise ImageError("%s: no kernel%s in it: install one there (Debian: linux-image-amd64), with its modules in /lib/modules" %
+                         (root.what, " " + wanted if wanted else ""))
+    release, path = there[-1]
+    data = root.file(path).read()
+    # The setup header (Documentation/arch/x86/boot.rst).
+    if len(data) < 0x260 or data[0x202:0x206] != b"HdrS" or struct.unpack_from("<H", data, 0x206)[0] < 0x20c:
+        raise ImageError("%s: %s is no kernel for x86 that boots in 64 bits" % (root.what, path))
+    return release, data
+
+
+def module_name(path):
+    return SUFFIX.sub("", os.path.basename(path)).replace("-", "_")
+
+
+def expand(data, path):
+    """A module as it is linked: what loads it may know no compression."""
+    try:
+        if path.endswith(".xz"):
+            return lzma.decompress(data)
+        if path.endswith(".gz"):
+            return gzip.decompress(data)
+        if path.endswith(".zst"):
+            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
+    except (lzma.LZMAError, zstandard.ZstdError, OSError, EOFError) as error:
+        raise ImageError("%s: damaged: %s" % (path, error)) from error
+    return data
+
+
+class Modules:
+    """Of one release, by depmod's lists."""
+
+    def __init__(self, root, release):
+        self.root, self.release = root, release
+        self.folder = next(path for path in ("%s/%s" % (top, release) for top in MODULES) if root.resolve(path))
+        self.needs, self.builtin, self.before = {}, set(), {}
+        for path, others in self.lines("modules.dep", r"(\S+):\s*(.*)"):
+            self.needs[path] = others.split()
+        for (path,) in self.lines("modules.builtin", r"(\S+)"):
+            self.builtin.add(module_name(path))
+        for name, others in self.lines("modules.softdep", r"softdep (\S+) pre: (.*?)(?: post:.*)?", missing=True):
+            self.before[name] = [other.replace("-", "_") for other in others.split()]
+        self.paths = {module_name(path): path for path in self.needs}
+        # By a name of what several can do, as crypto-crc32c.
+        self.able = {}
+        for alias, name in self.lines("modules.alias", r"alias ([\w-]+) (\S+)", missing=True):
+            if name in self.paths:
+                self.able.setdefault(alias.replace("-", "_"), []).append(self.paths[name])
+
+    def lines(self, name, pattern, missing=False):
+        file = self.root.file(self.folder + "/" + name)
+        if file is None:
+            if missing:
+                return
+            raise ImageError("%s: %s/%s is missing: run depmod there" % (self.root.what, self.folder, name))
+        for line in file.read().decode("utf-8", "replace").split("\n"):
+            match = re.fullmatch(pattern, line.strip())
+            if match:
+                yield match.groups()
+
+    def able_to(self, name):
+        """The paths of the module of this name, or of all that say they can do this."""
+        return [self.paths[name]] if name in self.paths else self.able.get(name, [])
+
+    def order(self, names):
+        """Paths of these and all that they need, each behind what it needs. Built-in ones are there already."""
+        done = []
+
+        def add(path, above):
+            if path in done or path in above:
+                return
+            first = [self.able_to(name) for name in self.before.get(module_name(path), ())]
+            for other in sum(first, []) + self.needs.get(path, []):
+                add(other, above | {path})
+            done.append(path)
+
+        for name in names:
+            if name in self.paths:
+                add(self.paths[name], frozenset())
+        return done
+
+    def read(self, path):
+        file = self.root.file(self.folder + "/" + path)
+        if file is None:
+            raise ImageError("%s: %s/%s is missing, though modules.dep names it" % (self.root.what, self.folder, path))
+        return expand(file.read(), path)
+
+    def for_start(self):
+        """[(name, bytes)] of what the initrd loads, in order."""
+        for name, option in DRIVERS.items():
+            if name not in self.paths and name not in self.builtin:
+                raise ImageError("%s: the kernel of %s has no %s (%s)" % (self.root.what, self.folder, name, option))
+        config = self.root.file("boot/config-" + self.release) or self.root.file(self.folder + "/config")
+        if config and b"\nCONFIG_SQUASHFS_ZSTD=y\n" not in config.read():
+            raise ImageError("%s: the kernel of %s reads no squashfs of zstd (CONFIG_SQUASHFS_ZSTD)" %
+                             (self.root.what, self.folder))
+        return [(module_name(path), self.read(path)) for path in self.order([*DRIVERS, *WANTED])]

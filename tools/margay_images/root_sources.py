@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Where a root comes from: a directory, or a tar archive, compressed or not."""
+
+import bz2
+import gzip
+import lzma
+import os
+import shutil
+import stat
+import tarfile
+import zlib
+
+import zstandard
+
+from .errors import ImageError
+from .root import XATTR, Entry, Root
+
+KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "symlink", stat.S_IFCHR: "character", stat.S_IFBLK: "block",
+         stat.S_IFIFO: "fifo"}
+# By the first bytes of a file.
+PACKED = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\0", lzma.open), (b"BZh", bz2.open),
+          (b"\x28\xb5\x2f\xfd", lambda f: zstandard.ZstdDecompressor().stream_reader(f, read_across_frames=True)))
+
+
+def entry_of(path, status):
+    entry = Entry(KINDS[stat.S_IFMT(status.st_mode)], mode=stat.S_IMODE(status.st_mode), uid=status.st_uid, gid=status.st_gid,
+                  mtime=int(status.st_mtime))
+    # What a link has is its target's; Linux lets no user attributes be there.
+    entry.xattrs = {name: os.getxattr(path, name, follow_symlinks=False) for name in os.listxattr(path, follow_symlinks=False)}
+    if entry.kind == "file":
+        entry.size = status.st_size
+        entry.open = lambda: open(path, "rb")
+        if status.st_nlink > 1:
+            entry.inode = (status.st_dev, status.st_ino)
+    elif entry.kind == "symlink":
+        entry.target = os.readlink(path)
+    elif entry.kind in ("character", "block"):
+        entry.device = (os.major(status.st_rdev), os.minor(status.st_rdev))
+    return entry
+
+
+def of_directory(top):
+    """Not what is mounted in it, nor sockets: those are of the system that runs there."""
+    root = Root(top)
+    device = os.stat(top).st_dev
+
+    def refuse(error):
+        raise ImageError("%s: cannot read %s: %s" % (top, error.filename, error.strerror))
+
+    for folder, folders, files in os.walk(top, onerror=refuse):
+        for name in sorted(folders + files):
+            path = os.path.join(folder, name)
+            status = os.lstat(path)
+            relative = os.path.relpath(path, top)
+            if stat.S_IFMT(status.st_mode) not in KINDS:
+                root.notes.append("left out: %s, a socket" % relative)
+                continue
+            root.add(relative, entry_of(path, status))
+            if status.st_dev != device:
+                root.notes.append("left out: what is mounted at %s" % relative)
+                if name in folders:
+                    folders.remove(name)
+    return root
+
+
+def unpacked(path, scratch):
+    """The file itself, or what its compression has in it, in scratch."""
+    with open(path, "rb") as f:
+        begin = f.read(8)
+    for magic, opener in PACKED:
+        if begin.startswith(magic):
+            target = os.path.join(scratch, "unpacked.tar")
+            try:
+                with open(path, "rb") as packed, opener(packed) as source, open(target, "wb") as out:
+                    shutil.copyfileobj(source, out, 1 << 20)
+            except (OSError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError) as error:
+                if isinstance(error, OSError) and error.errno is not None:
+                    raise
+                raise ImageError("%s: damaged: %s" % (path, error)) from error
+            return target
+    return path
+
+
+def tar_entry(tar, member):
+    kind = {tarfile.DIRTYPE: "folder", tarfile.SYMTYPE: "symlink", tarfile.CHRTYPE: "character", tarfile.BLKTYPE: "block",
+            tarfile.FIFOTYPE: "fifo"}.get(member.type, "file" if member.isreg() else None)
+    if kind is None:
+        raise ImageError("%s: %s is of a kind that no root has" % (tar.name, member.name))
+    entry = Entry(kind, mode=member.mode & 0o7777, uid=member.uid, gid=member.gid, mtime=max(0, int(member.mtime)))
+    entry.target = member.linkname if kind == "symlink" else ""
+    entry.device = (member.devmajor, member.devminor) if kind in ("character", "block") else (0, 0)
+    entry.xattrs = {name[len(XATTR):]: value.encode("utf-8", "surrogateescape") for name, value in member.pax_headers.items()
+                    if name.startswith(XATTR)}
+    if kind == "file":
+        entry.size = member.size
+        entry.open = lambda: tar.extractfile(member)
+    return entry
+
+
+def add_members(root, tar):
+    for member in tar:
+        if not member.islnk():
+            root.add(member.name, tar_entry(tar, member))
+            continue
+        # A path that comes to an earlier one's file.
+        first = root.entries.get("/".join(part for part in member.linkname.split("/") if part not in ("", ".")))
+        if first is None or first.kind != "file":
+            raise ImageError("%s: %s is a link to %s, which is not there" % (root.what, member.name, member.linkname))
+        first.inode = first.inode or ("first", member.linkname, id(first))
+        root.add(member.name, first)
+
+
+def of_tar(path, scratch):
+    root = Root(path)
+    try:
+        # Open until the image is written: nothing is copied but what is compressed.
+        tar = tarfile.open(unpacked(path, scratch), "r:", encoding="utf-8", errors="surrogateescape")
+        add_members(root, tar)
+    except (tarfile.TarError, EOFError) as error:
+        raise ImageError("%s: no tar archive: %s" % (path, error)) from error
+    return root
+
+
+def of(path, scratch):
+    if os.path.isdir(path):
+        root = of_directory(path)
+    elif os.path.isfile(path):
+        root = of_tar(path, scratch)
+    else:
+        raise ImageError("%s: neither a directory nor a file" % path)
+    root.complete()
+    return root
