@@ -40,7 +40,7 @@ def main(first, second, secret, keys):
         stores.pushed(top, first, secret)
         used = os.statvfs(disk)
         used = (used.f_blocks - used.f_bfree) * used.f_frsize // 1024
-        for room in range(0, 2000, 28):
+        for room in range(0, 2000, 90):
             good = attempt(disk, used + room, (first, second), secret)
             assert stores.problems(top, keys) == [], room
             assert os.listdir(os.path.join(top, "incoming")) == [], room

@@ -68,7 +68,7 @@ def build(options, say):
     check_options(options)
     above = os.path.dirname(os.path.abspath(options.directory))
     with tempfile.TemporaryDirectory(dir=above, prefix=".margay-build-") as scratch:
-        root = root_sources.of(options.root, scratch)
+        root = root_sources.of(options.root, scratch, options.tag)
         check_root(root)
         release, image = kernel.choose(root, options.kernel)
         modules = kernel.Modules(root, release).for_start()

@@ -57,6 +57,7 @@ class Root:
         self.what = what
         self.entries = {}
         self.notes = []
+        self.below = None  # of a layer: what it is laid over
 
     def add(self, path, entry):
         """Later ones take the place of earlier ones, as when an archive is unpacked."""
