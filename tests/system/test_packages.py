@@ -22,7 +22,7 @@ def test_lintian_is_content(packages, tmp_path):
         done = subprocess.run(["lintian", "--fail-on", "error,warning", str(deb)], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
-    assert set(packages) == {"margay", "margay-tools"}
+    assert set(packages) == {"margay", "margay-tools", "margay-images"}
     for path in packages.values():
         assert judged(path) == (0, "")
     tree, spoilt = tmp_path / "tree", tmp_path / "spoilt.deb"
@@ -31,6 +31,10 @@ def test_lintian_is_content(packages, tmp_path):
     subprocess.run(["dpkg-deb", "--root-owner-group", "--build", str(tree), str(spoilt)], check=True, capture_output=True)
     status, said = judged(spoilt)
     assert status != 0 and "no-manual-page" in said
+
+
+def package_version(deb):
+    return subprocess.run(["dpkg-deb", "-f", deb, "Version"], capture_output=True, text=True, check=True).stdout.strip()
 
 
 def test_installed_and_removed(packages, tmp_path):
@@ -67,13 +71,17 @@ def test_installed_and_removed(packages, tmp_path):
     for service, words in (units[0], ["metrics", "--output"]), (units[2], ["watch"]):
         started = re.search(r"^ExecStart=(.*)$", service.read_text(encoding="ascii"), re.MULTILINE)[1].split()
         assert (root / started[0][1:]).exists() and started[1:1 + len(words)] == words
+    # Programs of Python find their modules from where their links lead.
+    for program in "margay-build", "margay-image-store":
+        said = subprocess.run([str(root / "usr/bin" / program), "--version"], capture_output=True, text=True, check=True).stdout
+        assert said == "%s %s\n" % (program, package_version(packages["margay-images"]))
     # The operator's own stay, at an upgrade and at the end.
     config = root / "etc/default/grub.d/margay.cfg"
     config.write_text('export GRUB_CMDLINE_MARGAY="console=com2"\n', encoding="ascii")
     (root / "boot/margay/mine.conf").write_text("kernel = k\nmemory = 1G\n", encoding="ascii")
     assert dpkg("--force-confold", "--install", packages["margay"]) == ["update-grub"]
     assert "com2" in config.read_text(encoding="ascii")
-    assert dpkg("--remove", "margay", "margay-tools") == ["update-grub"]
+    assert dpkg("--remove", "margay", "margay-tools", "margay-images") == ["update-grub"]
     assert dpkg("--purge", "margay") == ["update-grub"]
     left = sorted(str(path.relative_to(root)) for path in root.rglob("*margay*") if "var/lib/dpkg" not in str(path))
     assert left == ["boot/margay"] and (root / "boot/margay/mine.conf").exists()
