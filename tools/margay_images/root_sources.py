@@ -1,5 +1,7 @@
 # SPDX-License-Identifier: GPL-2.0-only
-"""Where a root comes from: a directory, a tar archive, compressed or not, or an OCI image as either of them (oci.py)."""
+"""Where a root comes from: a directory, a tar archive, compressed or not, an OCI image as either of them (oci.py), or the image of
+a disk (disk.py).
+"""
 
 import bz2
 import gzip
@@ -12,7 +14,7 @@ import zlib
 
 import zstandard
 
-from . import oci
+from . import disk, oci
 from .errors import ImageError
 from .root import XATTR, Entry, Root
 
@@ -112,9 +114,9 @@ def add_members(root, tar):
         root.add(member.name, first)
 
 
-def opened(path, scratch):
-    """Stays open until the image is written: nothing is copied but what is compressed."""
-    return tarfile.open(unpacked(path, scratch), "r:", encoding="utf-8", errors="surrogateescape")
+def opened(path):
+    """Stays open until the image is written: nothing is copied."""
+    return tarfile.open(path, "r:", encoding="utf-8", errors="surrogateescape")
 
 
 def read_layer(path, root, scratch):
@@ -125,17 +127,21 @@ def read_layer(path, root, scratch):
     with open(path, "ab") as f:
         f.write(bytes(-f.tell() % tarfile.BLOCKSIZE + 2 * tarfile.BLOCKSIZE))
     try:
-        add_members(root, opened(path, scratch))
+        add_members(root, opened(path))
     except (tarfile.TarError, EOFError) as error:
         raise ImageError("%s: a layer is no tar archive: %s" % (root.what, error)) from error
 
 
 def of_file(path, scratch, tag):
+    plain, notes = unpacked(path, scratch), []
+    if disk.is_disk(plain):
+        plain, notes = disk.to_tar(plain, scratch)
     try:
-        tar = opened(path, scratch)
+        tar = opened(plain)
         if oci.is_archive(tar):
             return oci.of_archive(path, tar, scratch, tag, read_layer)
         root = Root(path)
+        root.notes += notes
         add_members(root, tar)
     except (tarfile.TarError, EOFError) as error:
         raise ImageError("%s: no tar archive: %s" % (path, error)) from error
