@@ -151,6 +151,8 @@ def test_secret_that_is_kept(made, tmp_path):
     out = unpack(str(tmp_path / "image"), tmp_path / "out")
     assert open(out + "/root/.ssh/id_ed25519", "rb").read() == roots.SECRET
     assert len(open(out + "/etc/machine-id", "rb").read()) == 33 and not os.path.exists(out + "/home/user/.ssh/id_rsa")
+    _, lines = build(made[0], tmp_path / "none", "--keep", "root/.ssh/id_ed25518", status=1)
+    assert len(lines) == 1 and lines[0].endswith("--keep root/.ssh/id_ed25518: there is no such file in it")
 
 
 def test_initrd(made, tmp_path):

@@ -183,6 +183,37 @@ def test_each_point_is_tried(made, copied):
     assert passed == set(faults.POINTS)
 
 
+NAMES_CHANGE = {"moved-chunk", "moved-index", "published", "listed", "published-keys", "delisted", "withdrew", "removed-name",
+                "removed-index", "removed-chunk", "removed-rest"}
+
+
+@pytest.mark.parametrize("name", WRITERS)
+def test_names_change_under_the_lock(made, copied, name):
+    """Whoever has it sees a store that nobody changes."""
+    free = []
+
+    def hook(point):
+        if point in NAMES_CHANGE:
+            with durable.locked(os.path.join(copied, "lock"), wait=False) as mine:
+                free.append((point, mine))
+
+    with hooked(hook):
+        WRITERS[name][0](copied, made)
+    assert not any(mine for _, mine in free) and (free or name == "sign")
+
+
+def test_gc_mends_the_list(made, copied):
+    """A push that was cut between its version's name and the list of versions, which nobody does again."""
+    rehearsal = copied + ".rehearsal"
+    shutil.copytree(copied, rehearsal)
+    at = points_of(do_push, made, rehearsal).index("published") + 1
+    shutil.rmtree(rehearsal)
+    assert in_child(do_push, copied, made, at, "killed") == KILLED
+    assert store.Store(copied).read("images/mpi/versions", 99) == b"1\n" and store.Store(copied).versions("mpi") == ["1", "2"]
+    stores.collected(copied)
+    assert store.Store(copied).read("images/mpi/versions", 99) == b"1\n2\n"
+
+
 def test_disk_is_full(made):
     """A real one: a file system in memory that is too small, by steps; when there is room the same push succeeds."""
     script = os.path.join(os.path.dirname(os.path.abspath(__file__)), "image_full_disk.py")

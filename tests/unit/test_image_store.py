@@ -315,6 +315,10 @@ def test_lists_that_are_refused(tmp_path):
                          ("unknown key 'more'", {"more": 1}), ("'until' is not what", {"keys": [{**keys[0], "until": "2030"}]})):
         with pytest.raises(ImageError, match=text):
             follow(believed, one, **fields)
+    other = canonical.write({"kind": trust.KIND, "format": trust.FORMAT, "serial": 1, "keys": [of_two], "revoked": []})
+    signed = trust.minisign.sign(canonical.write({"kind": "other"}), one.secret, "test")
+    with pytest.raises(ImageError, match="list: wrong signature"):
+        believed.follow(other, signed, "list")
     with pytest.raises(ImageError, match="a revoked key would count again"):
         follow(after, two, revoked=[])
     with pytest.raises(ImageError, match="no key that counted before it"):

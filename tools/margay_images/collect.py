@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """gc: takes versions away that are no more wanted, then whatever nothing names. Never what a manifest names.
 
-Under the store's lock. A manifest or index that cannot be read names nobody knows what: then nothing at all is removed.
+Under the store's lock. A manifest or index that cannot be read names nobody knows what: then nothing at all is removed. What
+nothing names goes first, which needs no room: a full disk has some then.
 """
 
 import os
@@ -70,12 +71,10 @@ def remove_unnamed(store, indexes, names):
     return count, size
 
 
-def remove_rests(store, mine):
+def remove_rests(store):
     """What those have left in incoming/ whose process is no more."""
     for entry in sorted(store.entries("incoming")):
         path = store.path("incoming", entry)
-        if path == mine:
-            continue
         with durable.locked(os.path.join(path, "lock"), wait=False) as free:
             if not free:
                 continue
@@ -86,20 +85,25 @@ def remove_rests(store, mine):
 def collect(store, keep=None, remove=(), dry_run=False):
     """([(name, version)] that went, chunks, bytes)"""
     store.open()
-    with store.writing() as folder, store.lock():
+    with store.lock():
         gone = unwanted(store, keep, remove)
         # First everything is read: it may refuse.
-        indexes, names = named(store, set(gone))
+        names = named(store, set(gone))[1]
         if dry_run:
             sizes = [os.stat(path).st_size for name, path in store.chunk_files() if name not in names]
             return gone, len(sizes), sum(sizes)
+        remove_rests(store)
+        rest, rest_size = remove_unnamed(store, *named(store, ()))
+    with store.writing() as folder, store.lock():
+        # Others may have been here meanwhile.
+        gone = unwanted(store, keep, remove)
+        indexes, names = named(store, set(gone))
         withdraw(store, gone, folder)
         remove_names(store)
         count, size = remove_unnamed(store, indexes, names)
-        remove_rests(store, folder)
         for name in store.names():
             listed(store, name, folder)
-    return gone, count, size
+    return gone, rest + count, rest_size + size
 
 
 def listed(store, name, folder):

@@ -27,7 +27,7 @@ PACKED = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\0", lzma.open), (b"BZh", bz2.ope
 
 def entry_of(path, status):
     entry = Entry(KINDS[stat.S_IFMT(status.st_mode)], mode=stat.S_IMODE(status.st_mode), uid=status.st_uid, gid=status.st_gid,
-                  mtime=int(status.st_mtime))
+                  mtime=max(0, int(status.st_mtime)))
     # What a link has is its target's; Linux lets no user attributes be there.
     entry.xattrs = {name: os.getxattr(path, name, follow_symlinks=False) for name in os.listxattr(path, follow_symlinks=False)}
     if entry.kind == "file":

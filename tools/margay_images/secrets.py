@@ -3,6 +3,7 @@
 
 import fnmatch
 
+from .errors import ImageError
 from .root import of_bytes
 
 # Taken out. A pattern's * stands for a part of one name.
@@ -45,6 +46,9 @@ def why(path):
 
 def take_out(root, keep=()):
     """Changes the root; the lines of what was done. keep: paths that stay, as its owner wants them there."""
+    for path in keep:
+        if path not in root.entries:
+            raise ImageError("%s: --keep %s: there is no such file in it" % (root.what, path))
     lines = []
     for path in sorted(root.entries):
         entry = root.entries[path]

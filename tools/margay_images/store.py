@@ -55,8 +55,9 @@ class Store:
 
     def create(self):
         """A store, if nothing or an empty directory is there; else it must be one. A cut first push leaves the start of one."""
-        if os.path.isdir(self.top) and not os.path.exists(self.path("store.json")) and \
-                set(os.listdir(self.top)) - {"incoming", "lock"}:
+        # One look: another first push may be at it.
+        there = set(self.entries())
+        if "store.json" not in there and there - {"incoming", "lock"}:
             raise ImageError("%s: neither empty nor an image store" % self.top)
         durable.make_folder(self.top)
         if not os.path.exists(self.path("store.json")):
