@@ -8,7 +8,7 @@ SOURCE_DATE_EPOCH, or else the newest time in the input.
 import os
 import tempfile
 
-from . import canonical, initrd, kernel, manifest, root_sources, secrets, squashfs
+from . import canonical, initrd, kernel, kernel_package, manifest, root_sources, secrets, squashfs
 from .errors import ImageError
 
 # Of a system that runs; in an image these folders are empty. /boot is the kernel's, which is beside the root.
@@ -70,7 +70,8 @@ def build(options, say):
     with tempfile.TemporaryDirectory(dir=above, prefix=".margay-build-") as scratch:
         root = root_sources.of(options.root, scratch, options.tag)
         check_root(root)
-        release, image = kernel.choose(root, options.kernel)
+        wanted = kernel_package.install(root, options.kernel_package, scratch) if options.kernel_package else options.kernel
+        release, image = kernel.choose(root, wanted)
         modules = kernel.Modules(root, release).for_start()
         epoch = epoch_of(root)
         for line in root.notes + secrets.take_out(root, options.keep):

@@ -41,7 +41,7 @@ def choose(root, wanted=None):
     if wanted:
         there = [pair for pair in there if pair[0] == wanted]
     if not there:
-        raise ImageError("%s: no kernel%s in it: install one there (Debian: linux-image-amd64), with its modules in /lib/modules" %
+        raise ImageError("%s: no kernel%s in it: install one there (Debian: linux-image-amd64), or give it by --kernel-package" %
                          (root.what, " " + wanted if wanted else ""))
     release, path = there[-1]
     data = root.file(path).read()
@@ -74,7 +74,7 @@ class Modules:
 
     def __init__(self, root, release):
         self.root, self.release = root, release
-        self.folder = next(path for path in ("%s/%s" % (top, release) for top in MODULES) if root.resolve(path))
+        self.folder = self.folder_of(root, release)
         self.needs, self.builtin, self.before = {}, set(), {}
         for path, others in self.lines("modules.dep", r"(\S+):\s*(.*)"):
             self.needs[path] = others.split()
@@ -88,6 +88,11 @@ class Modules:
         for alias, name in self.lines("modules.alias", r"alias ([\w-]+) (\S+)", missing=True):
             if name in self.paths:
                 self.able.setdefault(alias.replace("-", "_"), []).append(self.paths[name])
+
+    @staticmethod
+    def folder_of(root, release):
+        found = (root.resolve("%s/%s" % (top, release)) for top in MODULES)
+        return next(path for path, _ in filter(None, found))
 
     def lines(self, name, pattern, missing=False):
         file = self.root.file(self.folder + "/" + name)

@@ -108,9 +108,9 @@ def lay_over(root, layer):
     for path in layer.entries:
         folder, _, name = path.rpartition("/")
         if name == OPAQUE:
-            root.remove_below(folder)
+            root.remove_below(root.through_links(folder))
         elif name.startswith(WHITEOUT):
-            gone = (folder + "/" if folder else "") + name[len(WHITEOUT):]
+            gone = root.placed((folder + "/" if folder else "") + name[len(WHITEOUT):])
             root.remove_below(gone)
             root.entries.pop(gone, None)
     for path, entry in layer.entries.items():

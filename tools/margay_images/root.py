@@ -60,13 +60,42 @@ class Root:
         self.below = None  # of a layer: what it is laid over
 
     def add(self, path, entry):
-        """Later ones take the place of earlier ones, as when an archive is unpacked."""
-        path = normal(path, self.what)
+        """Later ones take the place of earlier ones, and go where links lead, as when an archive is unpacked."""
+        path = self.placed(normal(path, self.what))
         if path is None:
             return
         if entry.kind != "folder" and path in self.entries and self.entries[path].kind == "folder":
             self.remove_below(path)
         self.entries[path] = entry
+
+    def placed(self, path):
+        """Where a path lies that may go through links, as lib/modules does where lib is a link to usr/lib."""
+        folder, _, name = (path or "").rpartition("/")
+        parts = folder.split("/")
+        through = any(parent in self.entries and self.entries[parent].kind == "symlink"
+                      for parent in ("/".join(parts[:end]) for end in range(1, len(parts) + 1)))
+        if not folder or not through:
+            return path
+        return "/".join(filter(None, (self.through_links(folder), name)))
+
+    def through_links(self, folder):
+        """Of a folder that may not be there yet, behind each link in its path."""
+        at, waiting, links = [], folder.split("/")[::-1], 0
+        while waiting:
+            part = waiting.pop()
+            if part in ("", ".", ".."):
+                at = at[:-1] if part == ".." else at
+                continue
+            entry = self.entries.get("/".join([*at, part]))
+            if entry is None or entry.kind != "symlink":
+                at.append(part)
+                continue
+            links += 1
+            if links > LINKS:
+                raise ImageError("%s: %s goes in circles" % (self.what, folder))
+            at = [] if entry.target.startswith("/") else at
+            waiting += entry.target.split("/")[::-1]
+        return "/".join(at)
 
     def remove_below(self, folder):
         """What lies in a folder; how many entries that were."""
@@ -86,26 +115,11 @@ class Root:
 
     def resolve(self, path):
         """(path behind all symbolic links, its entry), or None."""
-        waiting, at, links = path.split("/")[::-1], [], 0
-        while waiting:
-            part = waiting.pop()
-            if part in ("", "."):
-                continue
-            if part == "..":
-                at = at[:-1]
-                continue
-            entry = self.entries.get("/".join([*at, part]))
-            if entry is None:
-                return None
-            if entry.kind != "symlink":
-                at.append(part)
-                continue
-            links += 1
-            if links > LINKS:
-                return None
-            at = [] if entry.target.startswith("/") else at
-            waiting += entry.target.split("/")[::-1]
-        return ("/".join(at), self.entries["/".join(at)]) if at else None
+        try:
+            path = self.through_links(path)
+        except ImageError:
+            return None
+        return (path, self.entries[path]) if path in self.entries else None
 
     def file(self, path):
         """The regular file that a path leads to, or None."""
