@@ -291,6 +291,8 @@ def test_strange_keys(made, copied, tmp_path):
     tool("keys", copied, "--keys", stranger.folder, "--key", stranger.secret, "--add", made["key"].public)
     assert "signed by %s, no key that counted before it" % stranger.id in \
         tool("verify", copied, "--keys", made["key"].folder, status=1)[1][0]
+    os.unlink(os.path.join(copied, "keys/1/keys.json.minisig"))
+    assert tool("verify", copied, "--keys", made["key"].folder, status=1)[1][0].endswith("keys/1/keys.json: not signed")
 
 
 def follow(believed, key, **fields):
