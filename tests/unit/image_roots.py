@@ -48,7 +48,9 @@ LISTS = {
 ORDER = ["virtio_ring", "virtio_pci", "virtio_blk", "overlay", "crc32c_intel", "crc32c_generic", "jbd2", "ext4"]
 SECRETS = ("etc/ssh/ssh_host_ed25519_key", "etc/ssh/ssh_host_ed25519_key.pub", "etc/munge/munge.key", "etc/krb5.keytab",
            "etc/ssl/private/ssl-cert-snakeoil.key", "var/lib/systemd/random-seed", "root/.ssh/id_ed25519", "home/user/.ssh/id_rsa",
-           "root/.bash_history", "etc/NetworkManager/system-connections/site.nmconnection", "var/spool/slurmctld/jwt_hs256.key")
+           "root/.bash_history", "etc/NetworkManager/system-connections/site.nmconnection", "var/spool/slurmctld/jwt_hs256.key",
+           "etc/pki/tls/private/node.key", "etc/apt/auth.conf.d/site.conf", "etc/nvme/hostid", "home/user/.docker/config.json",
+           "root/.netrc")
 STAY = ("etc/ssh/sshd_config", "etc/ssh/ssh_host_notes", "root/.ssh/authorized_keys", "etc/munge/README", "etc/ssl/certs/ca.pem")
 
 

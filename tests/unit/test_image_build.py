@@ -4,6 +4,7 @@
 What is in an image is read by unsquashfs and cpio. That it boots is not shown here.
 """
 
+import errno
 import filecmp
 import json
 import os
@@ -12,10 +13,12 @@ import subprocess
 import tarfile
 
 import pytest
+import zstandard
 
 import image_roots as roots
 from image_roots import build, contents
-from margay_images import manifest
+from margay_images import kernel, manifest, root, root_sources
+from margay_images.errors import ImageError
 
 
 @pytest.fixture(name="made", scope="module")
@@ -219,6 +222,10 @@ MODULES = "usr/lib/modules/%s/" % roots.RELEASE
     ("reads no squashfs of zstd", "boot/config-" + roots.RELEASE, b"\n# CONFIG_SQUASHFS_ZSTD is not set\n"),
     ("virtio_pci.ko is missing, though modules.dep names it", MODULES + "kernel/drivers/virtio/virtio_pci.ko", None),
     ("ext4.ko.xz: damaged", MODULES + "kernel/fs/ext4/ext4.ko.xz", b"\xfd7zXZ\0 damaged"),
+    pytest.param("jbd2.ko.zst: damaged: it is cut", MODULES + "kernel/fs/jbd2/jbd2.ko.zst", zstandard.compress(b"jbd2" * 99)[:-3],
+                 id="cut zst"),
+    pytest.param("crc32c_generic.ko.gz: damaged", MODULES + "kernel/crypto/crc32c_generic.ko.gz",
+                 roots.gzip.compress(b"crc32c" * 99)[:-3], id="cut gz"),
     ("no root file system that starts: it has no /sbin/init", "usr/sbin/init", None),
 ))
 def test_roots_that_are_refused(tmp_path, text, path, data):
@@ -230,13 +237,57 @@ def test_roots_that_are_refused(tmp_path, text, path, data):
     assert os.listdir(tmp_path / "out") == []
 
 
-def archive_of(path, *members):
-    with tarfile.open(path, "w") as tar:
+def test_memory_has_an_end(monkeypatch):
+    """A module that unpacks to more than any has, and a file that is longer, are refused before they are in memory."""
+    monkeypatch.setattr(kernel, "WHOLE", 1000)
+    for suffix, pack_one in (("xz", roots.lzma.compress), ("gz", roots.gzip.compress), ("zst", zstandard.compress)):
+        assert kernel.expand(pack_one(bytes(1000)), "x.ko." + suffix) == bytes(1000)
+        with pytest.raises(ImageError, match="x.ko.%s: unpacks to more than 1000 bytes" % suffix):
+            kernel.expand(pack_one(bytes(1001)), "x.ko." + suffix)
+    with pytest.raises(ImageError, match="modules.dep: %d bytes are too many" % (root.WHOLE + 1)):
+        root.Entry("file", size=root.WHOLE + 1).read("modules.dep")
+
+
+def test_not_into_itself(made, tmp_path):
+    """An image in the tree that it is made of would be in the next image."""
+    tree = roots.make(tmp_path / "tree")
+    os.symlink(tree, tmp_path / "link")
+    for target in os.path.join(tree, "image"), str(tmp_path / "link" / "srv"):
+        assert "of which it is made" in build(tree, target, status=1)[1][0]
+    build(tree, tmp_path / "tree-image")
+    assert contents(tmp_path / "tree-image") == contents(made[1])
+
+
+def test_file_systems_without_attributes(made, tmp_path, monkeypatch):
+    """As many on a network: their files have none. Another error is one."""
+    def listxattr(path, follow_symlinks):
+        raise OSError(number, os.strerror(number), path)
+
+    monkeypatch.setattr(os, "listxattr", listxattr)
+    number = errno.ENOTSUP
+    assert not any(entry.xattrs for entry in root_sources.of(made[0], str(tmp_path)).entries.values())
+    number = errno.EIO
+    with pytest.raises(OSError):
+        root_sources.of(made[0], str(tmp_path))
+
+
+def archive_of(path, *members, **fields):
+    with tarfile.open(path, "w", format=tarfile.PAX_FORMAT) as tar:
         for name, kind, target in members:
             info = tarfile.TarInfo(name)
             info.type, info.linkname = kind, target
+            info.pax_headers = fields
             tar.addfile(info)
     return path
+
+
+def test_links_of_archives(tmp_path):
+    """A hard link's file is where the links in its path lead."""
+    archive = archive_of(tmp_path / "tar", ("lib", tarfile.SYMTYPE, "usr/lib"), ("lib/x", tarfile.REGTYPE, ""),
+                         ("y", tarfile.LNKTYPE, "./lib/x"))
+    entries = root_sources.of(str(archive), str(tmp_path)).entries
+    assert set(entries) == {"lib", "usr", "usr/lib", "usr/lib/x", "y"}
+    assert entries["y"].inode == entries["usr/lib/x"].inode is not None
 
 
 def test_archives_that_are_refused(tmp_path):
@@ -246,6 +297,11 @@ def test_archives_that_are_refused(tmp_path):
     whole, packed = pack(tree, tmp_path / "whole").read_bytes(), pack(tree, tmp_path / "packed", "-z").read_bytes()
     (tmp_path / "cut").write_bytes(whole[:len(whole) // 2])
     (tmp_path / "cut.gz").write_bytes(packed[:len(packed) // 2])
+    with tarfile.open(tmp_path / "whole") as tar:
+        between = tar.getmembers()[9].offset
+    (tmp_path / "between").write_bytes(whole[:between])
+    (tmp_path / "flipped").write_bytes(whole[:between] + b"x" + whole[between + 1:])
+    (tmp_path / "cut.zst").write_bytes(zstandard.compress(whole)[:-1000])
     (tmp_path / "text").write_text("no archive\n" * 100)
     for text, path in (
             ("has a file outside of itself: ../x", archive_of(tmp_path / "up", ("../x", tarfile.REGTYPE, ""))),
@@ -253,7 +309,13 @@ def test_archives_that_are_refused(tmp_path):
             ("no root file system: it has no /dev", archive_of(tmp_path / "empty", ("x", tarfile.REGTYPE, ""))),
             ("x has files in it and is none that can",
              archive_of(tmp_path / "odd", ("x", tarfile.REGTYPE, ""), ("x/y", tarfile.REGTYPE, ""))),
-            ("", tmp_path / "cut"), ("cut.gz: damaged", tmp_path / "cut.gz"), ("no tar archive", tmp_path / "text"),
+            ("x has files in it and is none that can",
+             archive_of(tmp_path / "late", ("x/y", tarfile.REGTYPE, ""), ("x", tarfile.SYMTYPE, "etc"))),
+            ("has a file outside of itself: ../y", archive_of(tmp_path / "out-link", ("x", tarfile.LNKTYPE, "../y"))),
+            ("x has no time that a file can have: nan", archive_of(tmp_path / "nan", ("x", tarfile.REGTYPE, ""), mtime="nan")),
+            ("cut: at byte %d" % between, tmp_path / "between"), ("cut: at byte %d" % between, tmp_path / "flipped"),
+            ("", tmp_path / "cut.zst"), ("", tmp_path / "cut"), ("cut.gz: damaged", tmp_path / "cut.gz"),
+            ("no tar archive", tmp_path / "text"),
             ("neither a directory nor a file", tmp_path / "nothing")):
         _, lines = build(path, tmp_path / "out" / "image", status=1)
         assert len(lines) == 1 and text in lines[0], lines

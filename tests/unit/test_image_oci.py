@@ -8,6 +8,7 @@ import hashlib
 import json
 import os
 import subprocess
+import tarfile
 
 import pytest
 
@@ -113,6 +114,36 @@ def test_images_that_are_refused(layout, tmp_path):
         assert "%s is damaged" % path in refused(copy, "--tag", "v1")
         os.unlink(os.path.join(copy, path))
         assert "%s is missing" % path in refused(copy, "--tag", "v1")
+
+
+def test_documents_of_other_types(layout, tmp_path):
+    """JSON in which anything may be anything: one line, whatever it is."""
+    copy = str(tmp_path / "copy")
+    subprocess.run(["cp", "-a", layout, copy], check=True)
+    for value in ([], "x", 1, {"manifests": {}}, {"manifests": [1]}, {"manifests": [{"annotations": [1]}]},
+                  {"manifests": [{"platform": "x", "digest": ["x"]}]}, {"manifests": [{"annotations": "x", "digest": {}}]}):
+        with open(os.path.join(copy, "index.json"), "w", encoding="utf-8") as f:
+            json.dump(value, f)
+        _, lines = build(copy, tmp_path / "image", status=1)
+        assert len(lines) == 1 and lines[0].startswith("margay-build: "), (value, lines)
+
+
+def test_layers_change_what_a_path_is(layout, tmp_path):
+    """A folder that no entry of its layer is for becomes a link; what was in it is gone. A hard link comes to a layer below."""
+    copy = str(tmp_path / "copy")
+    subprocess.run(["cp", "-a", layout, copy], check=True)
+    for number, members in enumerate(((("srv/a/b", tarfile.REGTYPE, ""),),
+                                      (("srv/a", tarfile.SYMTYPE, "c"), ("srv/d", tarfile.LNKTYPE, "sbin/init")))):
+        layer = str(tmp_path / str(number))
+        with tarfile.open(layer, "w") as tar:
+            for name, kind, target in members:
+                info = tarfile.TarInfo(name)
+                info.type, info.linkname = kind, target
+                tar.addfile(info)
+        umoci("raw", "add-layer", "--image", copy + ":v1", layer)
+    build(copy, tmp_path / "image", "--tag", "v1")
+    out = unpacked(tmp_path / "image", tmp_path / "out")
+    assert os.readlink(out + "/srv/a") == "c" and os.path.samefile(out + "/srv/d", out + "/usr/sbin/init")
 
 
 def test_other_architectures(layout, tmp_path):

@@ -56,6 +56,9 @@ def check_options(options):
         raise ImageError("--memory %d: in MiB, at least 1" % options.memory)
     if os.path.lexists(options.directory):
         raise ImageError("%s: is there already" % options.directory)
+    inside = os.path.join(os.path.realpath(options.root), "")
+    if os.path.isdir(options.root) and os.path.realpath(options.directory).startswith(inside):
+        raise ImageError("%s: lies in %s, of which it is made" % (options.directory, options.root))
 
 
 def write(path, data):

@@ -2,15 +2,18 @@
 """The kernel of a root: which one, and the modules that its start needs, in the order in which they are loaded."""
 
 import gzip
+import io
 import lzma
 import os
 import re
 import struct
+import zlib
 
 import zstandard
 
 from . import version_order
 from .errors import ImageError
+from .root import WHOLE
 
 MODULES = ("lib/modules", "usr/lib/modules")
 # Where a distribution's package has it; RELEASE is a modules folder's name.
@@ -44,7 +47,7 @@ def choose(root, wanted=None):
         raise ImageError("%s: no kernel%s in it: install one there (Debian: linux-image-amd64), or give it by --kernel-package" %
                          (root.what, " " + wanted if wanted else ""))
     release, path = there[-1]
-    data = root.file(path).read()
+    data = root.file(path).read(root.what + ": " + path)
     # The setup header (Documentation/arch/x86/boot.rst).
     if len(data) < 0x260 or data[0x202:0x206] != b"HdrS" or struct.unpack_from("<H", data, 0x206)[0] < 0x20c:
         raise ImageError("%s: %s is no kernel for x86 that boots in 64 bits" % (root.what, path))
@@ -55,17 +58,31 @@ def module_name(path):
     return SUFFIX.sub("", os.path.basename(path)).replace("-", "_")
 
 
+def unpacked_zstd(data):
+    """The reader says nothing of data that is cut; the object, which has no limit, does."""
+    with zstandard.ZstdDecompressor().stream_reader(data) as reader:
+        unpacked = reader.read(WHOLE + 1)
+    if len(unpacked) <= WHOLE:
+        whole = zstandard.ZstdDecompressor().decompressobj()
+        whole.decompress(data)
+        if not whole.eof:
+            raise EOFError("it is cut")
+    return unpacked
+
+
 def expand(data, path):
     """A module as it is linked: what loads it may know no compression."""
     try:
         if path.endswith(".xz"):
-            return lzma.decompress(data)
-        if path.endswith(".gz"):
-            return gzip.decompress(data)
-        if path.endswith(".zst"):
-            return zstandard.ZstdDecompressor().decompressobj().decompress(data)
-    except (lzma.LZMAError, zstandard.ZstdError, OSError, EOFError) as error:
+            data = lzma.open(io.BytesIO(data)).read(WHOLE + 1)
+        elif path.endswith(".gz"):
+            data = gzip.open(io.BytesIO(data)).read(WHOLE + 1)
+        elif path.endswith(".zst"):
+            data = unpacked_zstd(data)
+    except (lzma.LZMAError, zlib.error, zstandard.ZstdError, OSError, EOFError) as error:
         raise ImageError("%s: damaged: %s" % (path, error)) from error
+    if len(data) > WHOLE:
+        raise ImageError("%s: unpacks to more than %d bytes" % (path, WHOLE))
     return data
 
 
@@ -100,7 +117,7 @@ class Modules:
             if missing:
                 return
             raise ImageError("%s: %s/%s is missing: run depmod there" % (self.root.what, self.folder, name))
-        for line in file.read().decode("utf-8", "replace").split("\n"):
+        for line in file.read(self.folder + "/" + name).decode("utf-8", "replace").split("\n"):
             match = re.fullmatch(pattern, line.strip())
             if match:
                 yield match.groups()
@@ -130,7 +147,7 @@ class Modules:
         file = self.root.file(self.folder + "/" + path)
         if file is None:
             raise ImageError("%s: %s/%s is missing, though modules.dep names it" % (self.root.what, self.folder, path))
-        return expand(file.read(), path)
+        return expand(file.read(path), path)
 
     def for_start(self):
         """[(name, bytes)] of what the initrd loads, in order."""
@@ -138,7 +155,7 @@ class Modules:
             if name not in self.paths and name not in self.builtin:
                 raise ImageError("%s: the kernel of %s has no %s (%s)" % (self.root.what, self.folder, name, option))
         config = self.root.file("boot/config-" + self.release) or self.root.file(self.folder + "/config")
-        if config and b"\nCONFIG_SQUASHFS_ZSTD=y\n" not in config.read():
+        if config and b"\nCONFIG_SQUASHFS_ZSTD=y\n" not in config.read("config"):
             raise ImageError("%s: the kernel of %s reads no squashfs of zstd (CONFIG_SQUASHFS_ZSTD)" %
                              (self.root.what, self.folder))
         return [(module_name(path), self.read(path)) for path in self.order([*DRIVERS, *WANTED])]

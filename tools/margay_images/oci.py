@@ -67,9 +67,18 @@ class Layout:
             raise ImageError("%s: %s is damaged" % (self.what, path))
 
 
+def table(value):
+    """An object that may be left out, or be anything else."""
+    return value if isinstance(value, dict) else {}
+
+
+def tag_of(descriptor):
+    return str(table(descriptor.get("annotations")).get(REF))
+
+
 def is_ours(descriptor):
     """For amd64, or for nobody in particular."""
-    platform = descriptor.get("platform") or {}
+    platform = table(descriptor.get("platform"))
     return platform.get("architecture", "amd64") == "amd64" and platform.get("os", "linux") == "linux"
 
 
@@ -85,16 +94,16 @@ def manifest(layout, tag):
     """The one manifest for amd64: of a tag, where there are several images."""
     with layout.open("index.json") as f:
         found = of_list(layout, layout.parsed(f.read(LIMIT), "index.json"))
-    tags = sorted({str((descriptor.get("annotations") or {}).get(REF)) for descriptor in found})
+    tags = sorted({tag_of(descriptor) for descriptor in found})
     if tag is not None:
-        found = [descriptor for descriptor in found if (descriptor.get("annotations") or {}).get(REF) == tag]
-    if len({descriptor.get("digest") for descriptor in found}) != 1:
+        found = [descriptor for descriptor in found if tag_of(descriptor) == tag]
+    if len({str(descriptor.get("digest")) for descriptor in found}) != 1:
         raise ImageError("%s: %s; it has %s: name one by --tag" %
                          (layout.what, "several images" if found else "no such image for amd64", ", ".join(tags) or "none"))
     descriptor = found[0]
     for _ in range(NESTED):
         value = layout.document(descriptor)
-        if descriptor.get("mediaType") not in INDEXES:
+        if str(descriptor.get("mediaType")) not in INDEXES:
             return value
         found = of_list(layout, value)
         if len(found) != 1:
@@ -134,6 +143,8 @@ def of_layout(layout, scratch, tag, read_tar):
         layer.below = root
         read_tar(blob, layer, folder)
         lay_over(root, layer)
+        # So that a layer above may put a file in the place of a folder that this one has not named.
+        root.complete()
     return root
 
 

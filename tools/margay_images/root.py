@@ -15,6 +15,8 @@ TYPES = {"file": tarfile.REGTYPE, "folder": tarfile.DIRTYPE, "symlink": tarfile.
          "block": tarfile.BLKTYPE, "fifo": tarfile.FIFOTYPE}
 LINKS = 40  # as many as Linux follows
 XATTR = "SCHILY.xattr."
+# What is read into memory is a kernel, a module or a list, and has no more.
+WHOLE = 256 << 20
 
 
 @dataclasses.dataclass
@@ -33,7 +35,10 @@ class Entry:
     inode: object = None
     open: object = None
 
-    def read(self):
+    def read(self, what):
+        """what: how to call it in an error."""
+        if self.size > WHOLE:
+            raise ImageError("%s: %d bytes are too many" % (what, self.size))
         with self.open() as f:
             return f.read()
 
@@ -110,7 +115,7 @@ class Root:
             while "/" in path:
                 path = path.rsplit("/", 1)[0]
                 self.entries.setdefault(path, Entry("folder", mode=0o755))
-                if self.entries[path].kind not in ("folder", "symlink"):
+                if self.entries[path].kind != "folder":
                     raise ImageError("%s: %s has files in it and is none that can" % (self.what, path))
 
     def resolve(self, path):

@@ -4,6 +4,7 @@ a disk (disk.py).
 """
 
 import bz2
+import errno
 import gzip
 import lzma
 import os
@@ -16,8 +17,9 @@ import zstandard
 
 from . import disk, oci
 from .errors import ImageError
-from .root import XATTR, Entry, Root
+from .root import XATTR, Entry, Root, normal
 
+TIME_LIMIT = 1 << 32
 KINDS = {stat.S_IFREG: "file", stat.S_IFDIR: "folder", stat.S_IFLNK: "symlink", stat.S_IFCHR: "character", stat.S_IFBLK: "block",
          stat.S_IFIFO: "fifo"}
 # By the first bytes of a file.
@@ -25,11 +27,21 @@ PACKED = ((b"\x1f\x8b", gzip.open), (b"\xfd7zXZ\0", lzma.open), (b"BZh", bz2.ope
           (b"\x28\xb5\x2f\xfd", lambda f: zstandard.ZstdDecompressor().stream_reader(f, read_across_frames=True)))
 
 
+def xattr_names(path):
+    """None where the file system has no such attributes, as many on a network."""
+    try:
+        return os.listxattr(path, follow_symlinks=False)
+    except OSError as error:
+        if error.errno != errno.ENOTSUP:
+            raise
+        return []
+
+
 def entry_of(path, status):
     entry = Entry(KINDS[stat.S_IFMT(status.st_mode)], mode=stat.S_IMODE(status.st_mode), uid=status.st_uid, gid=status.st_gid,
                   mtime=max(0, int(status.st_mtime)))
     # What a link has is its target's; Linux lets no user attributes be there.
-    entry.xattrs = {name: os.getxattr(path, name, follow_symlinks=False) for name in os.listxattr(path, follow_symlinks=False)}
+    entry.xattrs = {name: os.getxattr(path, name, follow_symlinks=False) for name in xattr_names(path)}
     if entry.kind == "file":
         entry.size = status.st_size
         entry.open = lambda: open(path, "rb")
@@ -89,6 +101,9 @@ def tar_entry(tar, member):
             tarfile.FIFOTYPE: "fifo"}.get(member.type, "file" if member.isreg() else None)
     if kind is None:
         raise ImageError("%s: %s is of a kind that no root has" % (tar.name, member.name))
+    # Written as text, so it may be no number; a squashfs has 32 bits for it.
+    if not -TIME_LIMIT < member.mtime < TIME_LIMIT:
+        raise ImageError("%s: %s has no time that a file can have: %s" % (tar.name, member.name, member.mtime))
     entry = Entry(kind, mode=member.mode & 0o7777, uid=member.uid, gid=member.gid, mtime=max(0, int(member.mtime)))
     entry.target = member.linkname if kind == "symlink" else ""
     entry.device = (member.devmajor, member.devminor) if kind in ("character", "block") else (0, 0)
@@ -100,18 +115,36 @@ def tar_entry(tar, member):
     return entry
 
 
+def check_end(root, tar):
+    """To tarfile whatever is no header is the end of an archive: so is where one was cut, or damaged."""
+    tar.fileobj.seek(tar.offset)
+    if tar.fileobj.read(tarfile.BLOCKSIZE) != bytes(tarfile.BLOCKSIZE):
+        raise ImageError("%s: damaged, or cut: at byte %d there is neither a file nor the end of the archive" %
+                         (root.what, tar.offset))
+
+
+def linked(root, member):
+    """The entry of the file that a hard link names."""
+    target = normal(member.linkname, root.what)
+    for layer in (root, root.below):
+        first = layer.entries.get(layer.placed(target)) if layer and target else None
+        if first is not None:
+            break
+    if first is None or first.kind != "file":
+        raise ImageError("%s: %s is a link to %s, which is not there" % (root.what, member.name, member.linkname))
+    return first
+
+
 def add_members(root, tar):
     for member in tar:
         if not member.islnk():
             root.add(member.name, tar_entry(tar, member))
             continue
         # A path that comes to an earlier one's file.
-        target = "/".join(part for part in member.linkname.split("/") if part not in ("", "."))
-        first = root.entries.get(target) or (root.below.entries.get(target) if root.below else None)
-        if first is None or first.kind != "file":
-            raise ImageError("%s: %s is a link to %s, which is not there" % (root.what, member.name, member.linkname))
+        first = linked(root, member)
         first.inode = first.inode or ("first", member.linkname, id(first))
         root.add(member.name, first)
+    check_end(root, tar)
 
 
 def opened(path):

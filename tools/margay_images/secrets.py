@@ -17,9 +17,15 @@ TAKEN = (
     ("var/spool/slurm*/jwt_hs256.key", "key of Slurm's tokens"),
     ("etc/krb5.keytab", "keys of Kerberos"),
     ("etc/ssl/private/*", "private key of TLS"),
+    ("etc/pki/tls/private/*", "private key of TLS"),
+    ("etc/apt/auth.conf", "passwords of apt's sources"),
+    ("etc/apt/auth.conf.d/*", "passwords of apt's sources"),
     ("etc/NetworkManager/system-connections/*", "network with its password"),
     ("etc/wireguard/*.conf", "private key of WireGuard"),
     ("var/lib/NetworkManager/secret_key", "what addresses are made of"),
+    ("etc/iscsi/initiatorname.iscsi", "the machine's name in iSCSI"),
+    ("etc/nvme/hostid", "the machine's id in NVMe"),
+    ("etc/nvme/hostnqn", "the machine's name in NVMe"),
     ("var/lib/dbus/machine-id", "the machine's id"),
     ("var/lib/systemd/random-seed", "seed of random numbers"),
     ("var/lib/systemd/credential.secret", "key of systemd's credentials"),
@@ -27,6 +33,12 @@ TAKEN = (
     ("boot/loader/random-seed", "seed of random numbers"),
     ("root/.ssh/id_*", "private key of ssh"),
     ("home/*/.ssh/id_*", "private key of ssh"),
+    ("root/.netrc", "passwords of servers"),
+    ("home/*/.netrc", "passwords of servers"),
+    ("root/.git-credentials", "passwords of servers"),
+    ("home/*/.git-credentials", "passwords of servers"),
+    ("root/.docker/config.json", "passwords of registries"),
+    ("home/*/.docker/config.json", "passwords of registries"),
     ("root/.*_history", "what somebody typed"),
     ("home/*/.*_history", "what somebody typed"),
 )
@@ -63,7 +75,7 @@ def take_out(root, keep=()):
         lines.append("taken out: %s, %s" % (path, text))
     machine = root.entries.get(MACHINE_ID)
     if machine is not None and machine.kind == "file" and machine.size and MACHINE_ID not in keep:
-        if machine.read().strip() != b"uninitialized":
+        if machine.read(MACHINE_ID).strip() != b"uninitialized":
             lines.append("taken out: %s, the machine's id: empty, so that each start makes one" % MACHINE_ID)
         root.entries[MACHINE_ID] = of_bytes(b"", 0o444, machine.mtime)
     return lines + passwords(root)
@@ -73,7 +85,7 @@ def passwords(root):
     """They stay, for somebody may want to log in; but their owner should know."""
     shadow = root.file("etc/shadow")
     names = []
-    for line in shadow.read().decode("utf-8", "replace").split("\n") if shadow else ():
+    for line in shadow.read("etc/shadow").decode("utf-8", "replace").split("\n") if shadow else ():
         fields = line.split(":")
         if len(fields) > 2 and fields[1] and fields[1][0] not in "!*":
             names.append(fields[0])
