@@ -9,6 +9,7 @@ import filecmp
 import json
 import os
 import stat
+import struct
 import subprocess
 import tarfile
 
@@ -17,7 +18,7 @@ import zstandard
 
 import image_roots as roots
 from image_roots import build, contents
-from margay_images import kernel, manifest, root, root_sources
+from margay_images import acls, kernel, manifest, root, root_sources
 from margay_images.errors import ImageError
 
 
@@ -269,6 +270,21 @@ def test_file_systems_without_attributes(made, tmp_path, monkeypatch):
     number = errno.EIO
     with pytest.raises(OSError):
         root_sources.of(made[0], str(tmp_path))
+
+
+def test_access_control_lists(tmp_path):
+    """A squashfs has none: the group's bits of the mode, which are the list's mask, become what the group itself may."""
+    tree = roots.make(tmp_path / "tree")
+    # The owner 6, user 1234 6, the group 4, all of them at most 6, others 0.
+    items = ((1, 6, 2**32 - 1), (2, 6, 1234), (4, 4, 2**32 - 1), (16, 6, 2**32 - 1), (32, 0, 2**32 - 1))
+    acl = struct.pack("<I", 2) + b"".join(struct.pack("<HHI", *item) for item in items)
+    os.setxattr(tree + "/etc/passwd", acls.ACCESS, acl)
+    assert os.stat(tree + "/etc/passwd").st_mode & 0o777 == 0o660
+    lines, _ = build(tree, tmp_path / "image")
+    assert "margay-build: left out: access control lists, which squashfs has not, of 1 files, the first is etc/passwd" in lines
+    out = unpack(str(tmp_path / "image"), tmp_path / "out")
+    assert os.stat(out + "/etc/passwd").st_mode & 0o777 == 0o640
+    assert [acls.of_group(value) for value in (acl, acl[:-1], b"", acl[:4])] == [4, 0, 0, 0]
 
 
 def archive_of(path, *members, **fields):

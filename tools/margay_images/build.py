@@ -8,7 +8,7 @@ SOURCE_DATE_EPOCH, or else the newest time in the input.
 import os
 import tempfile
 
-from . import canonical, initrd, kernel, kernel_package, manifest, root_sources, secrets, squashfs
+from . import acls, canonical, initrd, kernel, kernel_package, manifest, root_sources, secrets, squashfs
 from .errors import ImageError
 
 # Of a system that runs; in an image these folders are empty. /boot is the kernel's, which is beside the root.
@@ -77,7 +77,7 @@ def build(options, say):
         release, image = kernel.choose(root, wanted)
         modules = kernel.Modules(root, release).for_start()
         epoch = epoch_of(root)
-        for line in root.notes + secrets.take_out(root, options.keep):
+        for line in root.notes + secrets.take_out(root, options.keep) + acls.take_out(root):
             say(line)
         for folder in EMPTIED:
             root.remove_below(folder)
