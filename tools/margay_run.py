@@ -251,10 +251,15 @@ class Node:
         raise (EmulatorsFault if known else EmulatorDied)("%s; last lines:\n%s" % (how, self.tail()))
 
     def _check_interrupts(self):
-        """For when the machine has stood still: raises EmulatorsFault if QEMU is known to be the cause."""
-        lost = self.emulator == "qemu" and qemu_lost.lost_interrupt(self.qmp, self.process.pid)
+        """For when the machine has stood still: raises EmulatorsFault if QEMU is known to be the cause. Else LOG.machine has what
+        it says of the machine."""
+        if self.emulator != "qemu":
+            return
+        lost = qemu_lost.lost_interrupt(self.qmp, self.process.pid)
         if lost:
             self._died(lost, known=True)
+        with open(self._log.name + ".machine", "w", encoding="utf-8") as f:
+            f.write(qemu_lost.state(self.qmp))
 
     def _pump(self):
         """Reader thread: the console to log, echo and text."""

@@ -176,6 +176,24 @@ def lost_interrupt(path, pid):
     return lost if told_nothing else None
 
 
+def state(path):
+    """What the QEMU with this socket says of its CPUs, three times, and of its interrupt controllers; or why it says nothing."""
+    said = []
+    try:
+        with Monitor(path) as monitor:
+            cpus = [cpu["cpu-index"] for cpu in monitor.ask("query-cpus-fast")]
+            for number in range(3):
+                time.sleep(BETWEEN if number else 0)
+                for cpu in cpus:
+                    said += ["CPU %d, look %d" % (cpu, number), monitor.human(cpu, "info registers")]
+            for cpu in cpus:
+                said.append(monitor.human(cpu, "info lapic"))
+            said.append(monitor.human(0, "info pic"))
+    except (OSError, ValueError) as error:
+        said.append(str(error))
+    return "\n".join(said).replace("\r", "") + "\n"
+
+
 def known(complaint):
     """Is what QEMU said at its end one of its own errors?"""
     return any(re.search(message, complaint) for message in KNOWN)

@@ -6,6 +6,7 @@ third repeated test fails the run: tests/unit/test_retries.py.
 """
 
 import os
+import re
 import signal
 import subprocess
 
@@ -30,6 +31,10 @@ def test_emulator_dies(native):
             running.expect("Margay", prompt=True)
             # All of it understood, and nothing lost.
             assert [qemu_lost.judge(found) for found in qemu_lost.samples(running.qmp).values()] == [None]
+            with pytest.raises(margay_run.NodeError, match="did not come in time"):
+                running.expect("never", 1)
+            with open(os.path.join(node.BUILD, "logs", "killed-%s-qemu.log.machine" % native), encoding="ascii") as f:
+                assert re.search(r"^CPU 0, look 2\n.*^IRR\t", f.read(), re.MULTILINE | re.DOTALL)
             os.kill(running.process.pid, number)
             with pytest.raises(margay_run.NodeError, match=number.name if kind else "exit status 0") as seen:
                 running.expect("never")

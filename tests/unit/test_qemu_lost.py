@@ -53,6 +53,7 @@ def test_spin():
 
 def test_nobody_answers():
     assert qemu_lost.look("/nonexistent") == (None, None)
+    assert "No such file" in qemu_lost.state("/nonexistent")
 
 
 SAID = """
