@@ -26,11 +26,14 @@ REQUEST_HARD, REQUEST_POLL = 0x2, 0x10
 HF2_GIF, HF2_HIF, HF2_VINTR = 0x1, 0x2, 0x8
 # Where they are, from the CPUState on, as the code of two of QEMU's functions says: `and %ebx,0xd0(%rbp)`; `mov 0x2c74(%rax),%ecx`
 # before the first test of GIF.
+# A third says how the CPUs are found: gdb does not call it, since some kernels do not let it set the registers for that.
 GDB = ["set confirm off", "set language c", "x/24i cpu_reset_interrupt", "x/24i x86_cpu_pending_interrupt",
-       "printf \"cpu at %#lx\\n\", (long)qemu_get_cpu({cpu})", "detach"]
+       "x/12i qemu_get_cpu", "detach"]
 REQUEST_AT = re.compile(r"cpu_reset_interrupt.*\band +%e\w+,0x([0-9a-f]+)\(")
 HFLAGS2_AT = re.compile(r"mov +0x([0-9a-f]+)\(%\w+\),%e(\w)x\n.*test +\$0x1,%\2l\b")
-CPU_AT = re.compile(r"cpu at 0x([0-9a-f]+)")
+FIRST_AT = re.compile(r"qemu_get_cpu>:\s+mov +0x[0-9a-f]+\(%rip\),%rax +# 0x([0-9a-f]+) <cpus_queue>")
+NEXT_AT = re.compile(r"qemu_get_cpu\+\d+>:\s+mov +0x([0-9a-f]+)\(%rax\),%rax")
+INDEX_AT = re.compile(r"qemu_get_cpu\+\d+>:\s+cmp +%edi,0x([0-9a-f]+)\(%rax\)")
 
 # With these QEMU ends because of errors of its own, whatever runs in it (docs/testing.md says which). What is not in this
 # list fails at once.
@@ -126,8 +129,9 @@ def was_told_nothing(request, hflags2):
 
 
 def offsets(said):
-    """(CPUState, where in it interrupt_request is, and hflags2) by what gdb said. ValueError: not understood."""
-    found = [regex.search(said) for regex in (CPU_AT, REQUEST_AT, HFLAGS2_AT)]
+    """(where the first CPUState's address is; where in it the next one's is, its number, interrupt_request and hflags2) by what gdb
+    said. ValueError: not understood."""
+    found = [regex.search(said) for regex in (FIRST_AT, NEXT_AT, INDEX_AT, REQUEST_AT, HFLAGS2_AT)]
     if None in found:
         raise ValueError("gdb: " + said)
     return tuple(int(match[1], 16) for match in found)
@@ -136,17 +140,21 @@ def offsets(said):
 def words(pid, cpu):
     """interrupt_request and hflags2 of a CPU of the QEMU with this pid. OSError, ValueError: not to be had."""
     try:
-        done = subprocess.run(["gdb", "-q", "-batch", "-p", str(pid), *(w for c in GDB for w in ("-ex", c.format(cpu=cpu)))],
+        done = subprocess.run(["gdb", "-q", "-batch", "-p", str(pid), *(w for c in GDB for w in ("-ex", c))],
                               capture_output=True, text=True, check=False, timeout=100)
     except subprocess.TimeoutExpired as error:
         raise ValueError(str(error)) from None
-    base, request, hflags2 = offsets(done.stdout)
+    first, following, index, request, hflags2 = offsets(done.stdout)
     with open("/proc/%d/mem" % pid, "rb", buffering=0) as memory:
-        found = []
-        for at in request, hflags2:
-            memory.seek(base + at)
-            found += struct.unpack("<I", memory.read(4))
-    return tuple(found)
+        def read(where, form):
+            memory.seek(where)
+            return struct.unpack(form, memory.read(struct.calcsize(form)))[0]
+        at = read(first, "<Q")
+        while at and read(at + index, "<I") != cpu:
+            at = read(at + following, "<Q")
+        if not at:
+            raise ValueError("QEMU: no CPU %d" % cpu)
+        return read(at + request, "<I"), read(at + hflags2, "<I")
 
 
 def look(path):

@@ -62,13 +62,15 @@ SAID = """
    0x5568 <x86_cpu_pending_interrupt+52>:\tjne    0x80d240 <x86_cpu_pending_interrupt+240>
    0x5569 <x86_cpu_pending_interrupt+58>:\tmov    0x2c74(%rax),%ecx
    0x556a <x86_cpu_pending_interrupt+64>:\ttest   $0x1,%cl
-cpu at 0x55d0
+   0x5570 <qemu_get_cpu>:\tmov    0x15b8269(%rip),%rax        # 0x55d0 <cpus_queue>
+   0x5571 <qemu_get_cpu+16>:\tmov    0x230(%rax),%rax
+   0x5572 <qemu_get_cpu+28>:\tcmp    %edi,0x2c0(%rax)
 """
 
 
 def test_offsets():
-    assert qemu_lost.offsets(SAID) == (0x55D0, 0xD0, 0x2C74)
-    for gone in "cpu at", "and ", "test ":
+    assert qemu_lost.offsets(SAID) == (0x55D0, 0x230, 0x2C0, 0xD0, 0x2C74)
+    for gone in "cpus_queue", "+16", "cmp ", "and ", "test ":
         with pytest.raises(ValueError):
             qemu_lost.offsets(SAID.replace(gone, "x"))
 
