@@ -176,8 +176,10 @@ void monitor_start_slot(struct slot *s)
 		monitor_put_running();
 	}
 	s->last_end = stopped ? VM_END_STOPPED : VM_END_CRASH;
-	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
-		stopped ? monitor_witness->ended(s) : monitor_witness->not_started(s, NULL);
+	if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness && stopped)
+		monitor_witness->ended(s);
+	else if (IS_ENABLED(CONFIG_COMMANDER) && monitor_witness)
+		monitor_witness->not_started(s, NULL);
 	host_log("%s: %s", s->config->name, stopped ? "end=stopped" : "not started");
 	if (stopped || !SLOTS_WAIT || !monitor_wait_for_functions(s))
 		set_state(s, OVER);
