@@ -318,6 +318,20 @@ static void test_lost_log_lines_are_counted(void **)
 	assert_int_equal(shown + lost, 1000);
 }
 
+/* On a line that is idle, and once. */
+static void test_asked(void **)
+{
+	drain();
+	room_calls = 0;
+	drain();
+	assert_int_equal(room_calls, 0);
+	host_console_ask(&user);
+	drain();
+	assert_int_equal(room_calls, 1);
+	drain();
+	assert_int_equal(room_calls, 1);
+}
+
 static void test_input(void **)
 {
 	forget();
@@ -697,6 +711,7 @@ int main(void)
 		cmocka_unit_test(test_never_waits_and_tells_of_room),
 		cmocka_unit_test(test_room_without_handler),
 		cmocka_unit_test(test_lost_log_lines_are_counted),
+		cmocka_unit_test(test_asked),
 		cmocka_unit_test(test_input),
 		cmocka_unit_test(test_background_shows_whole_lines),
 		cmocka_unit_test(test_background_long_line),
