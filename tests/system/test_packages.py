@@ -71,9 +71,11 @@ def test_installed_and_removed(packages, tmp_path):
     for service, words in (units[0], ["metrics", "--output"]), (units[2], ["watch"]):
         started = re.search(r"^ExecStart=(.*)$", service.read_text(encoding="ascii"), re.MULTILINE)[1].split()
         assert (root / started[0][1:]).exists() and started[1:1 + len(words)] == words
-    # Programs of Python find their modules from where their links lead.
+    # Programs of Python find their modules from where their links lead; no build is theirs.
+    nowhere = {**os.environ, "MARGAY_BUILD": str(tmp_path)}
     for program in "margay-build", "margay-image-store":
-        said = subprocess.run([str(root / "usr/bin" / program), "--version"], capture_output=True, text=True, check=True).stdout
+        said = subprocess.run([str(root / "usr/bin" / program), "--version"], env=nowhere, capture_output=True, text=True,
+                              check=True).stdout
         assert said == "%s %s\n" % (program, package_version(packages["margay-images"]))
     # The operator's own stay, at an upgrade and at the end.
     config = root / "etc/default/grub.d/margay.cfg"
