@@ -67,6 +67,7 @@ def start_ms(cpus):
 
 
 def test_all_cpus_start_at_once():
-    """What the hypervisor waits for, it waits for of all: 64 CPUs take at most a tenth longer than 8."""
+    """What the hypervisor waits for, it waits for of all: 64 CPUs take at most a tenth longer than 8. The log's times are whole
+    milliseconds, so their difference may be one more."""
     few, many = start_ms(8), start_ms(64)
-    assert 10 <= few and many <= few * 1.1, (few, many)
+    assert 10 <= few and many <= few * 1.1 + 1, (few, many)
