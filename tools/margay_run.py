@@ -177,10 +177,11 @@ class Node:
             self.qmp = os.path.join(self._directory.name, "qmp")
             command += ["-qmp", "unix:%s,server=on,wait=off" % self.qmp]
         self._stderr = open(os.path.join(self._directory.name, "stderr"), "w+b")
-        # In a session of its own, so that Ctrl-C reaches only us; dies with us, however we die.
+        # In a session of its own, so that Ctrl-C reaches only us; dies with us, however we die. Bochs writes files where it is.
         self.process = subprocess.Popen(
             ["setpriv", "--pdeathsig", "KILL"] + command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
             stderr=self._stderr, start_new_session=True, env=dict(os.environ, TERM="xterm"),
+            cwd=self._directory.name if self.bochs_log else None,
         )
         try:
             self._accept()
