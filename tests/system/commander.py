@@ -29,6 +29,8 @@ def modules_of_the_guest():
 def add_drivers(root, names):
     """Debian's own drivers, and what they need, where modprobe finds them: initrd-drivers has three times as much in it as this."""
     source, release = modules_of_the_guest()
+    # Debian 13's kernel has these two built in.
+    os.makedirs(os.path.join(root, "lib", "modules", release))
     with tempfile.TemporaryDirectory() as whole:
         modules = os.path.join(whole, "lib", "modules", release)
         shutil.copytree(source, modules)

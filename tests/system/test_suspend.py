@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0-only
 """A guest that sleeps (`systemctl suspend`, which is suspend-to-idle) and its power button, by Debian's own drivers.
 
-The button wakes it, whoever's its local APICs are, and no press comes a second time as a key that would have it power off; awake it
-is a key. On Bochs in the full tier.
+The button wakes it, whoever's its local APICs are; awake it is a key. Whether the press that woke it is a key, too, is Linux' own:
+6.1 takes it for none, 6.12 for one, natively as here. No press is two. On Bochs in the full tier.
 """
 
 import commander
@@ -34,16 +34,21 @@ def test_wakes(machine, interrupts):
         running.send("cat %s >/tmp/keys & until ls -l /proc/$!/fd | grep -q input; do :; done; cat /sys/power/mem_sleep\r" % EVENTS)
         running.expect(r"^\[s2idle\]\r?$")
         console = Console(running)
+        waking = 0
         for turn in range(3):
             running.send("echo mem >/sys/power/state; woken=$?; sleep 3; echo turn %d: $woken $(wc -c </tmp/keys)\r" % turn)
             running.expect(r"PM: suspend-to-idle\r?$")
             press(console)
-            running.expect(r"^(\[vm0\] )?turn %d: 0 0\r?$" % turn)
+            said = running.expect(r"^(\[vm0\] )?turn %d: 0 (\d+)\r?$" % turn)
+            keys = int(said[2])
+            waking = keys if not turn else waking
+            assert waking in (0, PRESS) and keys == (turn + 1) * waking
         press(console)
         running.expect(r"^Console of vm0: .*\r?$")
         # And a second for more of them, which must not come.
-        running.send("\runtil [ $(wc -c </tmp/keys) -ge %d ]; do :; done; sleep 1; wc -c </tmp/keys\r" % PRESS)
-        running.expect("^%d\r?$" % PRESS)
+        keys += PRESS
+        running.send("\runtil [ $(wc -c </tmp/keys) -ge %d ]; do :; done; sleep 1; wc -c </tmp/keys\r" % keys)
+        running.expect("^%d\r?$" % keys)
         running.send("poweroff -f\r")
         run = node.Run(running, running.wait())
     # It was asked before.
