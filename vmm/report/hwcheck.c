@@ -18,12 +18,11 @@
 #include "vmm/report/hwcheck_cpus.h"
 #include "vmm/report/hwcheck_dump.h"
 #include "vmm/report/hwcheck_proposal.h"
+#include "vmm/report/hwcheck_watch.h"
 #include "vmm/report/report.h"
 #include "vmm/service.h"
 
-#define MSR_SMI_COUNT 0x34 /* SDM vol. 4, table 2-2; Nehalem and later */
-#define GAP_NS 10000u      /* a loop that reads the TSC is not held up so long by anything of its own */
-#define ANSWER_MS 1000     /* a CPU that has not turned virtualization on by then will not */
+#define ANSWER_MS 1000 /* a CPU that has not turned virtualization on by then will not */
 
 enum state { OK, MISSING, OFF, UNKNOWN, STATES };
 
@@ -199,35 +198,21 @@ static void check_x2apic(void)
 			"enable x2APIC in the setup");
 }
 
-/* Watches this CPU: SMIs by their count, and whatever else holds it up by the gaps in its time. */
 static void check_silence(unsigned seconds)
 {
-	u64 khz = host_tsc_khz(), limit = khz * GAP_NS / 1000000, first, last, before = 0, after = 0, longest = 0, lost = 0;
-	bool counted = !host_rdmsr(MSR_SMI_COUNT, &before);
-	unsigned gaps = 0;
+	struct hwcheck_watch w;
 
 	say("watching CPU %u for %u s", host_cpu_this(), seconds);
-	first = last = host_tsc();
-	while (last - first < seconds * khz * 1000) {
-		u64 now = host_tsc(), gap = now - last;
-
-		last = now;
-		longest = MAX(longest, gap);
-		if (gap > limit) {
-			gaps++;
-			lost += gap;
-		}
-	}
-	if (!counted)
+	w = hwcheck_watch(seconds);
+	if (!w.counts_smis)
 		feature(UNKNOWN, "SMIs", "this CPU does not count them by MSR 0x34: see the next line");
-	else if (host_rdmsr(MSR_SMI_COUNT, &after) || !(u32)(after - before))
+	else if (!w.smis)
 		feature(OK, "SMIs", "none in %u s", seconds);
 	else
 		feature(MISSING, "SMIs", "%u in %u s stop every CPU: in the setup switch off legacy USB, power capping, reports of "
-			"memory errors", (u32)(after - before), seconds);
-	feature(gaps ? MISSING : OK, "undisturbed CPU", "%u times for more than %u us, %lu us in all, %lu us at most%s", gaps,
-		GAP_NS / 1000, (lost * 1000 / khz), (longest * 1000 / khz),
-		gaps ? ": by firmware, or by a hypervisor below" : "");
+			"memory errors", w.smis, seconds);
+	feature(w.gaps ? MISSING : OK, "undisturbed CPU", "%u times for more than %u us, %lu us in all, %lu us at most%s", w.gaps,
+		HWCHECK_GAP_NS / 1000, w.lost_us, w.longest_us, w.gaps ? ": by firmware, or by a hypervisor below" : "");
 }
 
 /* What all CPUs must have alike, and how fast they run. */
