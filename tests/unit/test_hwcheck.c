@@ -113,6 +113,15 @@ enum cpus_state hwcheck_rate(char *text, size_t size)
 	return rate;
 }
 
+/* test_pci_segments.c has the real one. */
+static bool segments;
+
+bool pci_segments(char text[PCI_SEGMENTS_TEXT])
+{
+	strcpy(text, segments ? "one is lost" : "");
+	return !segments;
+}
+
 /* test_hwcheck_dump.c has the real one. */
 void hwcheck_dump(void)
 {
@@ -304,6 +313,7 @@ static int reset(void **)
 	machine.x2apic_mode = machine.x2apic = machine.invariant = machine.stable = machine.counts_smis = true;
 	machine.platform = (struct host_platform){ true, true, true, "VT-d", 2, true, true, "", false };
 	mtrrs = rate = CPUS_GOOD;
+	segments = false;
 	seconds = 1;
 	stay = dumped = json = false;
 	told_missing[0] = 0;
@@ -470,6 +480,8 @@ static void test_lacks(void **)
 	lack("MISSING  interrupt remapping");
 	machine.platform.ecam = false;
 	lack("MISSING  PCI configuration by ECAM");
+	segments = true;
+	lack("MISSING  PCI segments: one is lost");
 	machine.below = true;
 	lack("MISSING  bare metal");
 	machine.smis = 7; /* the 32-bit counter wraps */

@@ -14,6 +14,7 @@
 #include "vmm/cpuid/cpuid_policy.h"
 #include "vmm/hvm.h"
 #include "vmm/monitor.h"
+#include "vmm/pci/pci_segments.h"
 #include "vmm/plan/place.h"
 #include "vmm/report/hwcheck_cpus.h"
 #include "vmm/report/hwcheck_dump.h"
@@ -263,6 +264,21 @@ static void check_numa(const struct host_platform *p)
 		feature(p->slit ? OK : MISSING, "NUMA distances", "%s", p->slit ? "" : "no SLIT table: 10 and 20 are assumed");
 }
 
+static void check_pci(bool ecam)
+{
+	char segments[PCI_SEGMENTS_TEXT];
+
+	if (!IS_ENABLED(CONFIG_PCI))
+		feature(UNKNOWN, "PCI", "this image does not look for functions (CONFIG_PCI)");
+	else
+		feature(ecam ? OK : MISSING, "PCI configuration by ECAM", "%s", ecam ? "" :
+			"no MCFG table, or no function in its reach: extended capabilities are out of reach");
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && !pci_segments(segments))
+		feature(MISSING, "PCI segments", "%s", segments);
+	feature(IS_ENABLED(CONFIG_PASSTHROUGH) ? OK : OFF, "PCI functions for VMs", "%s", IS_ENABLED(CONFIG_PASSTHROUGH) ?
+		"by the key pci; what is fit says the list below" : "this image was built without PASSTHROUGH");
+}
+
 static void check_performance(unsigned seconds)
 {
 	struct host_platform p;
@@ -276,13 +292,7 @@ static void check_performance(unsigned seconds)
 	check_all_cpus();
 	check_numa(&p);
 	check_iommu(&p);
-	if (!IS_ENABLED(CONFIG_PCI))
-		feature(UNKNOWN, "PCI", "this image does not look for functions (CONFIG_PCI)");
-	else
-		feature(p.ecam ? OK : MISSING, "PCI configuration by ECAM", "%s", p.ecam ? "" :
-			"no MCFG table, or no function in its reach: extended capabilities are out of reach");
-	feature(IS_ENABLED(CONFIG_PASSTHROUGH) ? OK : OFF, "PCI functions for VMs", "%s", IS_ENABLED(CONFIG_PASSTHROUGH) ?
-		"by the key pci; what is fit says the list below" : "this image was built without PASSTHROUGH");
+	check_pci(p.ecam);
 	feature(OK, "threads of a core", "%s", shift ? "several: a core goes to one VM" : "one");
 	if (cpuid_bit(1, 2, 31))
 		feature(MISSING, "bare metal", "CPUID 1 ECX bit 31: this node is itself a VM");
