@@ -12,6 +12,7 @@ static struct host_module modules[BOOTINFO_MODULES];
 static char strings[BOOTINFO_MODULES][BOOTINFO_MODULE_STRING];
 static unsigned count;
 static u64 bytes;
+static u64 room; /* for one module, before there was any */
 static bool moved;
 static struct host_extent block; /* all of them, when moved */
 
@@ -68,6 +69,7 @@ static bool move(void)
 void modules_init(const struct bootinfo *bi)
 {
 	count = bi->nr_modules;
+	room = IS_ENABLED(CONFIG_BOOT_LOG) ? bootinfo_module_room(bi) : 0;
 	for (unsigned i = 0; i < count; i++) {
 		const struct boot_module *b = &bi->module[i];
 
@@ -94,6 +96,11 @@ void modules_init(const struct bootinfo *bi)
 const struct host_module *host_module(unsigned i)
 {
 	return i < count ? &modules[i] : IS_ENABLED(CONFIG_COMMANDER) ? module_late(i - count) : NULL;
+}
+
+u64 host_module_room(void)
+{
+	return room;
 }
 
 u64 modules_bytes(void)

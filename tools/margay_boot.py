@@ -7,6 +7,7 @@ tools/margay-netboot into a directory for TFTP and HTTP.
 import os
 import re
 import subprocess
+import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 BUILD = os.environ.get("MARGAY_BUILD", os.path.join(TOP, "build"))
@@ -17,6 +18,9 @@ serial --unit=0 --speed=115200
 terminal_output console serial
 insmod all_video
 """
+
+# UEFI firmware of servers was seen to leave 350 MiB below 4 GiB.
+LARGE_MODULES = 300 << 20
 
 
 class BootError(Exception):
@@ -52,6 +56,17 @@ def modules_of(args):
             raise BootError("%s: no such file" % path)
         seen.add(name)
     return modules
+
+
+def say(tool, made, modules):
+    """What was made, and how much room a boot loader has to find for it; a warning where firmware may leave less."""
+    sizes = {name: os.path.getsize(path) for name, path in modules}
+    print("%s: %s%s" % (tool, made, "; %d modules, %.1f MB" % (len(sizes), sum(sizes.values()) / 1e6) if sizes else ""))
+    if sum(sizes.values()) > LARGE_MODULES:
+        largest = max(sizes, key=sizes.get)
+        print("%s: warning: some firmware has less than %d MiB for modules, which must lie below 4 GiB; the largest is %s, "
+              "%.1f MB: docs/booting.md, Large images" % (tool, LARGE_MODULES >> 20, largest, sizes[largest] / 1e6),
+              file=sys.stderr)
 
 
 def check_vm_files(args):

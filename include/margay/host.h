@@ -111,6 +111,9 @@ struct host_module {
 /* Module i in boot order, or NULL past the last and after host_modules_release(). */
 const struct host_module *host_module(unsigned i);
 
+/* In images with BOOT_LOG: how much firmware had left for one module, below 4 GiB and in one piece; bytes. */
+u64 host_module_room(void);
+
 /*
  * In images with COMMANDER: data that from now on are a module, too, which nobody writes to; its name is none of another's and
  * stays as long. 0, or -ENOSPC. Nobody uses one that is removed. One call at a time, on any CPU.

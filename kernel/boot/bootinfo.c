@@ -325,6 +325,19 @@ u64 bootinfo_usable(const struct bootinfo *bi)
 	return sum;
 }
 
+u64 bootinfo_module_room(const struct bootinfo *bi)
+{
+	u64 most = 0;
+
+	for (unsigned i = 0; i < bi->nr_ranges; i++) {
+		const struct boot_range *r = &bi->range[i];
+
+		if (r->type == BOOT_MEMORY_USABLE && r->start < GIB(4))
+			most = MAX(most, MIN(r->end, GIB(4)) - r->start);
+	}
+	return most;
+}
+
 const char *boot_memory_name(enum boot_memory type)
 {
 	switch (type) {

@@ -76,6 +76,9 @@ const char *bootinfo_parse(const void *mbi, size_t limit, struct bootinfo *out);
 /* Bytes of usable memory. */
 u64 bootinfo_usable(const struct bootinfo *bi);
 
+/* The most in one piece that a boot loader could use for a module, whose addresses have 32 bits (Multiboot2 3.6.6); bytes. */
+u64 bootinfo_module_room(const struct bootinfo *bi);
+
 /* Is any of it usable memory? */
 static inline bool bootinfo_is_usable(const struct bootinfo *bi, u64 from, u64 to)
 {

@@ -243,6 +243,11 @@ __attribute__((weak)) const struct host_module *vm_find_module(const char *name)
 	return NULL;
 }
 
+u64 host_module_room(void)
+{
+	return MIB(64);
+}
+
 u64 host_modules_release(void)
 {
 	u64 bytes = 0;

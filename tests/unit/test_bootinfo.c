@@ -174,6 +174,23 @@ static void test_all_tags(void **)
 	assert_int_equal(bootinfo_usable(&bi), 0x9f000 + 0x3fee0000);
 }
 
+/* What a boot loader could take: usable, in one piece, below 4 GiB. */
+static void test_module_room(void **)
+{
+	static struct bootinfo has;
+
+	assert_int_equal(bootinfo_module_room(&has), 0);
+	has.range[has.nr_ranges++] = (struct boot_range){ 0, 0x9f000, BOOT_MEMORY_USABLE };
+	has.range[has.nr_ranges++] = (struct boot_range){ 0x100000, MIB(64), BOOT_MEMORY_USABLE };
+	has.range[has.nr_ranges++] = (struct boot_range){ MIB(64), MIB(512), BOOT_MEMORY_RESERVED };
+	has.range[has.nr_ranges++] = (struct boot_range){ MIB(512), MIB(540), BOOT_MEMORY_USABLE };
+	has.range[has.nr_ranges++] = (struct boot_range){ GIB(4), GIB(64), BOOT_MEMORY_USABLE };
+	assert_int_equal(bootinfo_module_room(&has), MIB(63));
+	/* Of a piece that goes on above. */
+	has.range[has.nr_ranges - 1].start = GIB(4) - MIB(100);
+	assert_int_equal(bootinfo_module_room(&has), MIB(100));
+}
+
 static void test_old_rsdp_does_not_replace_new(void **)
 {
 	struct acpi_rsdp rsdp = { .revision = 2 }, old = { .revision = 0 };
@@ -569,6 +586,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(test_all_tags),
+		cmocka_unit_test(test_module_room),
 		cmocka_unit_test(test_old_rsdp_does_not_replace_new),
 		cmocka_unit_test(test_map_unsorted_overlapping),
 		cmocka_unit_test(test_length_is_clamped),
