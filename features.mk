@@ -36,7 +36,7 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/pci/dma_windows.c vmm/pci/pci_assign.c vmm/pci/pci_bars.c vmm/pci/pci_config.c \
 	vmm/pci/pci_config_path.c vmm/pci/pci_dma.c \
 	vmm/pci/pci_end.c vmm/pci/pci_intx.c vmm/pci/pci_master.c vmm/pci/pci_msi.c vmm/pci/pci_reset.c \
-	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_segments.c vmm/pci/pci_wait.c \
+	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_segments.c vmm/pci/pci_stand_in.c vmm/pci/pci_wait.c \
 	kernel/idle_work.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
 	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \

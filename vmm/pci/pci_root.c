@@ -4,10 +4,6 @@
  * where its guest finds them, by ECAM where the host has that and by mechanism 1
  * (PCI Local Bus 3.0, 3.2.2.3.2). Every function has its host address: each bus
  * with one is a root bus of its own (guest_acpi.c), so there are no bridges.
- *
- * Beside the functions there are headers without anything behind them: the
- * host bridge at 00:00.0, by which kernels know configuration space, and a
- * function 0 where a device has others, for nobody looks at these without it.
  */
 #include <margay/errno.h>
 #include <margay/string.h>
@@ -16,6 +12,7 @@
 #include "vmm/pci/vm_pci.h"
 #include "vmm/pci/pci_device.h"
 #include "vmm/pci/pci_end.h"
+#include "vmm/pci/pci_stand_in.h"
 #include "vmm/pci/pci_virtual.h"
 #include "vmm/ranges.h"
 #include "vmm/vdev.h"
@@ -23,18 +20,11 @@
 /* Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits whole if it shares a page. */
 static_assert(VM_MAX_MMIO >= 3 + 1 + PCI_VIRTUAL_MAX + VM_PCI_FUNCTIONS * PCI_BARS, "room for all that a VM's functions register");
 
-/* A header without BARs and capabilities. */
-struct stub {
-	u8 bus, devfn;
-	u32 id, class_revision, header, subsystem;
-};
-
 struct root {
 	struct vm_pci pci;
 	struct pci_end end;
 	u32 address; /* mechanism 1's register, one for all vCPUs as on a PC */
-	unsigned nr_stubs;
-	struct stub stub[VM_PCI_FUNCTIONS + 1];
+	struct pci_stand_ins stand_ins;
 };
 
 /* ---- configuration space ----------------------------------------------------------- */
@@ -45,28 +35,6 @@ static struct pci_device *find_device(const struct root *r, u8 bus, u8 devfn)
 		if (r->pci.function[i].address.bus == bus && r->pci.function[i].address.devfn == devfn)
 			return r->pci.device[i];
 	return NULL;
-}
-
-static u32 stub_read(const struct root *r, u8 bus, u8 devfn, u16 offset, unsigned size)
-{
-	for (unsigned i = 0; i < r->nr_stubs; i++) {
-		const struct stub *s = &r->stub[i];
-		u32 value = 0;
-
-		if (s->bus != bus || s->devfn != devfn)
-			continue;
-		if ((offset & ~3u) == PCI_REG_ID)
-			value = s->id;
-		else if ((offset & ~3u) == PCI_REG_CLASS)
-			value = s->class_revision;
-		else if ((offset & ~3u) == PCI_REG_HEADER)
-			value = s->header;
-		else if ((offset & ~3u) == PCI_REG_SUBSYSTEM)
-			value = s->subsystem;
-		value >>= (offset & 3) * 8;
-		return size == 4 ? value : value & (u32)(BIT(size * 8) - 1);
-	}
-	return ~0u;
 }
 
 static u32 io_read(void *ctx, u16 offset, unsigned size)
@@ -117,7 +85,8 @@ static u32 config_read(struct root *r, struct vcpu *vcpu, u32 bdf, u16 offset, u
 	if (IS_ENABLED(CONFIG_VIRTIO) && pci_virtual_read(vcpu->vm, bdf, offset, size, &value))
 		return value;
 	if (!d)
-		return pci_shadow(&r->pci, bdf, offset, size, &value) ? value : stub_read(r, (u8)(bdf >> 8), (u8)bdf, offset, size);
+		return pci_shadow(&r->pci, bdf, offset, size, &value) ? value :
+			pci_stand_in_read(&r->stand_ins, (u8)(bdf >> 8), (u8)bdf, offset, size);
 	vm_stage2_lock(vcpu);
 	value = pci_is_away(d) ? ~0u : pci_device_read(d, offset, size);
 	vm_stage2_unlock(vcpu->vm);
@@ -197,39 +166,7 @@ static void data_write(void *dev, struct vcpu *vcpu, u16 offset, unsigned size, 
 
 static const struct pio_ops data_ops = { .sizes = 1 | 2 | 4, .read = data_read, .write = data_write };
 
-/* ---- functions and stand-ins -------------------------------------------------------- */
-
-static bool has_stub(const struct root *r, u8 bus, u8 devfn)
-{
-	for (unsigned i = 0; i < r->nr_stubs; i++)
-		if (r->stub[i].bus == bus && r->stub[i].devfn == devfn)
-			return true;
-	return false;
-}
-
-/* Of the host's function there, if it has one and the guest has not. */
-static void add_stub(struct root *r, u8 bus, u8 devfn, bool host_bridge)
-{
-	struct host_pci_function f;
-	unsigned i = 0;
-
-	while (host_pci_function(i, &f) && !pci_same_address(&f.address, &(struct pci_address){ 0, bus, devfn }))
-		i++;
-	for (unsigned k = 0; k < r->pci.nr_functions; k++)
-		if (r->pci.function[k].address.bus == bus && r->pci.function[k].address.devfn == devfn)
-			return;
-	if (has_stub(r, bus, devfn) || !host_pci_function(i, &f) || (host_bridge && f.id.class_code >> 8 != PCI_CLASS_HOST_BRIDGE))
-		return;
-	r->stub[r->nr_stubs++] = host_bridge ? (struct stub){
-		.bus = bus, .devfn = devfn, .id = f.id.vendor | (u32)f.id.device << 16,
-		.class_revision = host_pci_read(i, PCI_REG_CLASS, 4), .subsystem = host_pci_read(i, PCI_REG_SUBSYSTEM, 4),
-		.header = host_pci_read(i, PCI_REG_HEADER, 4) & PCI_HEADER_MULTI,
-	} : (struct stub){
-		/* An ID and a class that no driver takes. */
-		.bus = bus, .devfn = devfn, .id = f.id.vendor | 0xffff0000u, .class_revision = 0xff000000,
-		.header = PCI_HEADER_MULTI,
-	};
-}
+/* ---- functions ----------------------------------------------------------------------- */
 
 static int create_device(struct vm *vm, struct root *r, unsigned n)
 {
@@ -365,9 +302,7 @@ static int root_create(struct vm *vm, void **instance)
 		err = err ? err : pci_iommu_attach(vm, &r->pci);
 	if (err)
 		return err;
-	add_stub(r, 0, 0, true);
-	for (unsigned i = 0; i < r->pci.nr_functions; i++)
-		add_stub(r, r->pci.function[i].address.bus, r->pci.function[i].address.devfn & 0xf8, false);
+	pci_stand_ins(&r->pci, &r->stand_ins);
 	return 0;
 }
 
