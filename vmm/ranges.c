@@ -3,6 +3,8 @@
 #include "vmm/ranges.h"
 
 #include <margay/errno.h>
+#include <margay/host.h>
+#include <margay/string.h>
 
 #include "vmm/vm_parts.h"
 
@@ -42,6 +44,33 @@ int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *op
 	return 0;
 }
 
+#define MANY_PAGES (unsigned)(ALIGN_UP(VM_MAX_MMIO * sizeof(struct mmio_range), PAGE_SIZE) / PAGE_SIZE)
+
+/* No vCPU runs yet that could be looking. False: there is no room for more. */
+static bool has_mmio_room(struct vm_ranges *all)
+{
+	struct mmio_range *many;
+
+	if (!all->mmio)
+		all->mmio = all->few;
+	if (all->nr_mmio < VM_FEW_MMIO || !IS_ENABLED(CONFIG_PASSTHROUGH) || all->mmio != all->few)
+		return all->nr_mmio < (all->mmio == all->few ? VM_FEW_MMIO : VM_MAX_MMIO);
+	many = host_pages_alloc(MANY_PAGES, -1);
+	if (!many)
+		return false;
+	memcpy(many, all->few, sizeof(all->few));
+	all->mmio = many;
+	return true;
+}
+
+void vm_ranges_free(struct vm *vm)
+{
+	struct vm_ranges *all = &vm_parts(vm)->ranges;
+
+	if (IS_ENABLED(CONFIG_PASSTHROUGH) && all->mmio != all->few)
+		host_pages_free(all->mmio, MANY_PAGES);
+}
+
 int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev)
 {
 	struct vm_ranges *all = &vm_parts(vm)->ranges;
@@ -49,7 +78,7 @@ int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops 
 	for (unsigned i = 0; i < all->nr_mmio; i++)
 		if (ranges_meet(base.v, size, all->mmio[i].base, all->mmio[i].size))
 			return range_error(vm, "MMIO", base.v, -EEXIST);
-	if (all->nr_mmio == VM_MAX_MMIO)
+	if (!has_mmio_room(all))
 		return range_error(vm, "MMIO", base.v, -ENOSPC);
 	all->mmio[all->nr_mmio++] = (struct mmio_range){ base.v, size, ops, dev };
 	return 0;

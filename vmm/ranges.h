@@ -40,6 +40,8 @@ struct msr_ops {
 int vm_register_pio(struct vm *vm, u16 base, u16 count, const struct pio_ops *ops, void *dev);
 int vm_register_mmio(struct vm *vm, gpa_t base, u64 size, const struct mmio_ops *ops, void *dev);
 int vm_register_msr(struct vm *vm, u32 first, u32 last, const struct msr_ops *ops, void *dev);
+/* Gives back what they took; the VM runs no more. */
+void vm_ranges_free(struct vm *vm);
 /* Moves the MMIO range of a device that has one; size 0: nowhere. What another vCPU is just doing may still go to the old place. */
 void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 
@@ -47,8 +49,9 @@ void vm_set_mmio(struct vm *vm, const void *dev, u64 base, u64 size);
 #define PIO_BLOCK 256u /* ports */
 #define PIO_NONE 0xffu
 #define PIO_BLOCKS (0x10000 / PIO_BLOCK)
-/* Two APICs and the pin that wakes; with functions all that pci_root.c counts. Only those that there are cost time. */
-#define VM_MAX_MMIO (IS_ENABLED(CONFIG_PASSTHROUGH) ? 128 : 2 + IS_ENABLED(CONFIG_VM_POWER_BUTTON))
+/* Two APICs, the pin that wakes, and those of some functions; with more of these in pages of their own. */
+#define VM_FEW_MMIO (IS_ENABLED(CONFIG_PASSTHROUGH) ? 16 : 2 + IS_ENABLED(CONFIG_VM_POWER_BUTTON))
+#define VM_MAX_MMIO (IS_ENABLED(CONFIG_PASSTHROUGH) ? 512 : VM_FEW_MMIO)
 #define VM_MAX_MSR 16
 
 struct pio_range {
@@ -71,7 +74,8 @@ struct vm_ranges {
 	unsigned nr_pio, nr_mmio, nr_msr;
 	struct pio_range pio[VM_MAX_PIO]; /* by port */
 	u8 pio_from[PIO_BLOCKS];  /* by block of ports: the first in pio that has one of it, or PIO_NONE */
-	struct mmio_range mmio[VM_MAX_MMIO];
+	struct mmio_range *mmio;  /* the few, or pages with VM_MAX_MMIO */
+	struct mmio_range few[VM_FEW_MMIO];
 	struct msr_range msr[VM_MAX_MSR];
 	const struct msr_range *x2apic; /* of these */
 };

@@ -261,6 +261,7 @@ void vm_destroy(struct vm *vm)
 	if (SLOTS_WAIT && left)
 		vm_pci_keep_memory(vm);
 	unplace_vm(vm);
+	vm_ranges_free(vm);
 	host_pages_free(vm_parts(vm), vm_pages());
 	if (SLOTS_WAIT && left)
 		vm_pci_linger(left);

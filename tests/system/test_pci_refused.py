@@ -18,7 +18,7 @@ def test_refused():
         "absent": {"pci": "00:1e.0"},
         "class": {"pci": "class:0c04"},
         "system": {"pci": "class:0805"},
-        "twice": {"pci": "00:06.0, 1b36:0010"},
+        "twice": {"pci": "00:06.0, 1b36:0010, 00:06.0"},
         "route": {"pci": "00:06.0", "pci_irq": "00:06.0 10, 00:07.0 11"},
         "place": {"pci": "00:06.0", "pci_node": "00:07.0 0"},
         "nowhere": {"pci": "00:06.0", "pci_node": "00:06.0 1"},

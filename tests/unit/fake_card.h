@@ -15,6 +15,7 @@
 
 #include "kernel/pci/pciinfo.h"
 #include "tests/unit/config_dword.h"
+#include "tests/unit/fake_functions.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
 #include "vmm/intc.h"
@@ -33,6 +34,7 @@ struct card {
 static struct vm_parts parts;
 static struct vcpu vcpu = { .vm = &parts.vm, .cpu = 2 }, *by_id[] = { &vcpu };
 static struct vm_pci pci;
+static struct fake_functions functions;
 static struct pci_device dev;
 static u32 registers[FAKE_REGISTERS / 4];
 static struct { u64 start, end; } mapped[8];
@@ -150,7 +152,8 @@ static void read_card(const struct card *c)
 	fake_host.registers = (u8 *)registers;
 	memset(registers, 0, sizeof(registers));
 	memset(&parts, 0, sizeof(parts));
-	memset(&pci, 0, sizeof(pci));
+	fake_functions(&pci, &functions);
+	parts.ranges.mmio = parts.ranges.few;
 	memset(&dev, 0, sizeof(dev));
 	nr_mapped = 0;
 	parts.vm.pci = &pci;
@@ -172,9 +175,10 @@ static void read_card(const struct card *c)
 /* Then a VM has it. */
 static void assign(const struct card *c)
 {
-	struct host_pci_function *f = &pci.function[0];
+	struct host_pci_function *f;
 
 	read_card(c);
+	f = &pci.function[0];
 	memcpy(f->bar, info.bar, sizeof(f->bar));
 	pci.device[0] = &dev;
 	pci.nr_functions = 1;

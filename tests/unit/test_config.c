@@ -727,8 +727,20 @@ static void pci_functions(void **)
 	UNKNOWN("8086:10dg", "8086:10dg");
 	UNKNOWN("01:00.0,,02:00.0", "");
 	refused("pci = 01:00.0,\n", "vm0.conf:1: pci: expected another function behind the comma, found '01:00.0,'");
-	refused("pci = 0:0.0,0:1.0,0:2.0,0:3.0,0:4.0,0:5.0,0:6.0,0:7.0,0:8.0,0:9.0,0:a.0,0:b.0,0:c.0,0:d.0,0:e.0,0:f.0,0:10.0\n",
-		"vm0.conf:1: pci: expected at most 16 parts");
+}
+
+/* As many as a VM can have functions. */
+static void pci_parts(void **)
+{
+	char text[1024] = IDENTITY "pci = 1:0.0";
+
+	for (unsigned i = 1; i < 64; i++)
+		snprintf(text + strlen(text), sizeof(text) - strlen(text), ",1:%x.%u", i / 8, i % 8);
+	assert_int_equal(parse(text), 0);
+	assert_int_equal(config.nr_pci, 64);
+	assert_int_equal(config.pci[63].address.devfn, 63);
+	strcat(text, ",2:0.0");
+	refused(text + strlen(IDENTITY), "vm0.conf:1: pci: expected at most 64 parts");
 }
 
 static void pci_irqs(void **)
@@ -929,7 +941,8 @@ int main(void)
 		cmocka_unit_test(not_text),     cmocka_unit_test(modules), cmocka_unit_test(disks),
 		cmocka_unit_test(nets),
 		cmocka_unit_test(memory_by_node),
-		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_irqs),
+		cmocka_unit_test(shape_words),  cmocka_unit_test(pci_functions), cmocka_unit_test(pci_parts),
+		cmocka_unit_test(pci_irqs),
 		cmocka_unit_test(pci_nodes),    cmocka_unit_test(dma), cmocka_unit_test(cache_and_bandwidth),
 	};
 

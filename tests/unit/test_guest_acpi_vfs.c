@@ -8,6 +8,7 @@
 #include <string.h>
 #include <cmocka.h>
 
+#include "tests/unit/fake_functions.h"
 #include "vmm/acpi/acpi_build.h"
 #include "vmm/pci/vm_pci.h"
 
@@ -36,14 +37,16 @@ bool vm_pci_vf_window(const struct vm_pci *pci, unsigned n, unsigned bar, u64 *b
 
 static void test_both(void **)
 {
-	static struct vm_pci pci = {
-		.nr_functions = 2,
-		.function = { { .index = OTHER, .address = { 0, 5, 0x82 } }, { .index = PF, .address = { 0, 3, 1 } } },
-	};
+	static struct fake_functions functions;
+	static struct vm_pci pci;
 	struct acpi_guest_root roots[] = { { 0, 0, -1, false }, { 5, 5, -1, false }, { 3, 3, -1, false } };
 	struct acpi_guest_window windows[6] = { { 0 } };
 	static struct acpi_guest out;
 
+	fake_functions(&pci, &functions);
+	pci.nr_functions = 2;
+	pci.function[0] = (struct host_pci_function){ .index = OTHER, .address = { 0, 5, 0x82 } };
+	pci.function[1] = (struct host_pci_function){ .index = PF, .address = { 0, 3, 1 } };
 	out.nr_windows = 1;
 	guest_acpi_vfs(&pci, 0, &out, windows, roots);
 	assert_true(out.nr_vfs == 1 && out.vf[0].bus == 5 && out.vf[0].devfn == 0x82);

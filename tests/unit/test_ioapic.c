@@ -10,6 +10,7 @@
 
 #include <margay/errno.h>
 
+#include "tests/unit/fake_functions.h"
 #include "tests/unit/fake_vm.h"
 #include "vmm/dev/lapic.h"
 #include "vmm/intc.h"
@@ -216,11 +217,12 @@ static void test_wide_ids(void **)
 #define NO_INTX BIT(10)
 
 static struct vm_pci pci;
+static struct fake_functions functions;
 
 /* Functions with pins INTA, INTB, ... at these inputs of the host's. */
 static void assign(unsigned count, const u32 *gsi)
 {
-	memset(&pci, 0, sizeof(pci));
+	fake_functions(&pci, &functions);
 	vm->pci = &pci;
 	pci.nr_functions = count;
 	for (unsigned i = 0; i < count; i++) {
@@ -253,9 +255,10 @@ static void test_intx(void **)
 	}
 	/* One line for the two that share it. */
 	assert_int_equal(pci.nr_lines, 2);
-	assert_int_equal(pci.intx[0].line, 0);
-	assert_int_equal(pci.intx[1].line, 1);
-	assert_int_equal(pci.intx[2].line, 0);
+	assert_int_equal(pci.intx[0].gsi, GUEST_INTX_GSI);
+	assert_int_equal(pci.intx[1].gsi, GUEST_INTX_GSI + 1);
+	assert_int_equal(pci.intx[2].gsi, GUEST_INTX_GSI);
+	assert_true(pci.intx[0].has_gsi && pci.intx[1].has_gsi && pci.intx[2].has_gsi);
 	/* Kept while the guest has its pin masked. */
 	assert_true(interrupt(11));
 	assert_false(interrupt(11));
@@ -287,6 +290,49 @@ static void test_intx(void **)
 	assert_null(fake_host.intx[11].fn);
 	assert_null(fake_host.intx[19].fn);
 	assert_false(fake_host.intx[11].open || fake_host.intx[19].open);
+}
+
+/* More lines than pins: the last one is at the first one's. */
+static void share_pin(void)
+{
+	static const u32 gsi[] = { 11, 19 };
+
+	assign(2, gsi);
+	assert_int_equal(pci_intx_create(vm, 0), 0);
+	/* As if fifteen others came between; none of them is at a pin. */
+	pci.nr_lines = GUEST_IOAPIC_PINS - GUEST_INTX_GSI;
+	assert_int_equal(pci_intx_create(vm, 1), 0);
+	assert_true(pci.intx[0].gsi == GUEST_INTX_GSI && pci.intx[1].gsi == GUEST_INTX_GSI);
+}
+
+static void drop_shared(void)
+{
+	pci.line[1] = pci.line[pci.nr_lines - 1];
+	pci.nr_lines = 2;
+	pci_intx_destroy(&pci);
+	assert_false(fake_host.intx[11].taken || fake_host.intx[19].taken);
+}
+
+/* An EOI opens both; what is asserted still comes again. */
+static void test_intx_shared(void **)
+{
+	share_pin();
+	wr(0x10 + 2 * GUEST_INTX_GSI, 0x08055);
+	assert_true(interrupt(11));
+	assert_int_equal(take(), 0x55);
+	/* One interrupt of the guest's is for both. */
+	assert_true(interrupt(19));
+	assert_int_equal(take(), -1);
+	eoi();
+	assert_int_equal(take(), -1);
+	assert_true(interrupt(19));
+	assert_int_equal(take(), 0x55);
+	eoi();
+	assert_true(interrupt(11));
+	assert_true(interrupt(19));
+	assert_int_equal(take(), 0x55);
+	eoi();
+	drop_shared();
 }
 
 /* A guest that uses its pin as an edge, or for something else, hears nothing more; the host is not troubled. */
@@ -350,7 +396,7 @@ static void test_intx_refused(void **)
 		fake_host.pci_cap[i][0] = (struct pci_cap){ .id = i % 2 ? 0x05 : 0x11 };
 		fake_host.nr_pci_caps[i] = 1;
 		assert_int_equal(pci_intx_create(vm, i), 0);
-		assert_int_equal(pci.intx[i].line, -1);
+		assert_false(pci.intx[i].has_gsi);
 		/* A capability of that number among the extended ones is another. */
 		fake_host.pci_cap[i][0].extended = true;
 		assert_int_equal(pci_intx_create(vm, i), i == 2 ? 0 : -ENODEV);
@@ -415,7 +461,7 @@ static void direct_lines(void)
 		assert_int_equal(host_pci_read(i, COMMAND, 2), 2);
 	}
 	assert_int_equal(pci.nr_lines, 2);
-	assert_int_equal(pci.intx[2].line, 0);
+	assert_int_equal(pci.intx[2].gsi, GUEST_INTX_GSI);
 	assert_false(fake_host.intx[11].open || fake_host.intx[11].led || fake_host.intx[19].open || fake_host.intx[19].led);
 }
 
@@ -465,6 +511,26 @@ static void test_direct_filter(void **)
 		assert_true(fake_host.intx[i].vector != 0x77 && !fake_host.intx[i].open);
 	pci_intx_destroy(&pci);
 	assert_false(fake_host.intx[11].taken || fake_host.intx[19].taken);
+}
+
+/* Lines at one pin lead where its entry says, all of them, and end together. */
+static void test_direct_shared(void **)
+{
+	share_pin();
+	assert_int_equal(led(0x02000000, ALWAYS | 0x55), 0x255);
+	assert_true(fake_host.intx[19].apic == 2 && fake_host.intx[19].vector == 0x55);
+	assert_false(pci_intx_in_service(&pci, GUEST_INTX_GSI, false));
+	/* Whichever it is. */
+	for (unsigned n = 0; n < 2; n++) {
+		fake_host.intx[n ? 19 : 11].in_service = true;
+		assert_true(pci_intx_in_service(&pci, GUEST_INTX_GSI, false));
+		assert_false(pci_intx_in_service(&pci, GUEST_INTX_GSI + 1, false));
+		assert_false(pci_intx_in_service(&pci, GUEST_INTX_GSI, true));
+		assert_false(fake_host.intx[n ? 19 : 11].in_service);
+	}
+	pci_intx_close(&pci);
+	assert_int_equal(fake_host.intx[11].vector | fake_host.intx[19].vector, 0);
+	drop_shared();
 }
 
 /* Remote IRR is the machine's, and ends by the EOI register and by the older way; a pin of the monitor's has none. */
@@ -547,8 +613,10 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_no_such_gsi, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_wide_ids, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_intx, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_intx_shared, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_intx_misused, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_intx_refused, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_direct_shared, direct_setup, direct_teardown),
 		cmocka_unit_test_setup_teardown(test_direct_filter, direct_setup, direct_teardown),
 		cmocka_unit_test_setup_teardown(test_direct_remote_irr, direct_setup, direct_teardown),
 		cmocka_unit_test_setup_teardown(test_direct_close, direct_setup, direct_teardown),

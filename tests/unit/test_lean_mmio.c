@@ -63,6 +63,7 @@ static int setup(void **)
 	memset(&parts, 0, sizeof(parts));
 	memset(&vcpu, 0, sizeof(vcpu));
 	vcpu.vm = &parts.vm;
+	parts.ranges.mmio = parts.ranges.few;
 	parts.ranges.mmio[0] = (struct mmio_range){ PAGE_GPA, PAGE_SIZE, &ops, &parts };
 	parts.ranges.mmio[1] = (struct mmio_range){ PAGE_GPA + 2 * PAGE_SIZE, PAGE_SIZE, &bytes, &parts };
 	parts.ranges.nr_mmio = 2;

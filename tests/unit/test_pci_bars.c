@@ -14,6 +14,7 @@
 #include <cmocka.h>
 
 #include <margay/errno.h>
+#include "tests/unit/fake_functions.h"
 #include "tests/unit/fake_host.h"
 #include "vmm/hvm.h"
 #include "vmm/memory/shootdown.h"
@@ -27,6 +28,7 @@
 static struct vm_parts parts;
 static struct vcpu vcpu = { .vm = &parts.vm };
 static struct vm_pci pci;
+static struct fake_functions all;
 static struct pci_device dev[2];
 static u8 hw[2][256];
 static u32 registers[FAKE_REGISTERS / 4];
@@ -173,7 +175,9 @@ static int setup(void **)
 	memset(hw, 0, sizeof(hw));
 	nr_mapped = maps = unmaps = opened = table_writes = 0;
 	short_of_memory = false;
+	fake_functions(&pci, &all);
 	parts.vm.pci = &pci;
+	parts.ranges.mmio = parts.ranges.few;
 	parts.map.count = 2;
 	parts.map.region[0] = (struct gpa_region){ .gpa = 0, .size = MIB(640) };
 	parts.map.region[1] = (struct gpa_region){ .gpa = GIB(4), .size = GIB(2) };

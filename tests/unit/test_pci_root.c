@@ -45,7 +45,7 @@ static bool has_lines;
 
 int pci_intx_create(struct vm *vm, unsigned n)
 {
-	vm->pci->intx[n].line = has_lines ? 0 : -1;
+	vm->pci->intx[n].has_gsi = has_lines;
 	return 0;
 }
 
@@ -783,7 +783,6 @@ static void test_refusals(void **)
 	config.pci[0] = (struct vm_config_pci){ .by = VM_PCI_ID, .vendor = 0x1b36, .device = 0x1042 };
 	refused("the machine has no function 1b36:1042\n");
 	config.pci[0] = config.pci[1];
-	refused("00:03.1 is vm0's already: named twice\n");
 	/* What was refused is nobody's. */
 	config.nr_pci = 1;
 	assert_int_equal(create(), 0);
@@ -792,6 +791,34 @@ static void test_refusals(void **)
 	refused("00:03.1 is vm0's still");
 	parts.vm = first;
 	device[0] = root;
+}
+
+/* Classes and IDs may meet each other and addresses: each function is there once, in the order of the list. */
+static void test_selectors_meet(void **)
+{
+	const struct vm_config_pci class = { .by = VM_PCI_CLASS, .class_code = 0x0200 };
+	const struct vm_config_pci id = { .by = VM_PCI_ID, .vendor = 0x1af4, .device = 0x1041 };
+	const struct vm_config_pci address = { .address = { 0, 0x20, 0 } };
+
+	config.pci[0] = class;
+	config.pci[1] = id;
+	config.pci[2] = address;
+	config.pci[3] = (struct vm_config_pci){ .address = { 0, 0, 0x19 } };
+	config.nr_pci = 4;
+	assert_int_equal(create(), 0);
+	assert_int_equal(parts.vm.pci->nr_functions, 2);
+	assert_true(parts.vm.pci->function[0].address.bus == 0x20 && parts.vm.pci->function[1].address.devfn == 0x19);
+	destroy();
+	config.pci[0] = address;
+	config.pci[2] = class;
+	assert_int_equal(create(), 0);
+	assert_int_equal(parts.vm.pci->nr_functions, 2);
+	destroy();
+	/* The same address twice is a slip, whatever stands between. */
+	config.pci[2] = address;
+	refused("20:00.0 is vm0's already: named twice\n");
+	config.nr_pci = 0;
+	assert_int_equal(create(), 0);
 }
 
 /* dma = window: a function is silent, and the log says so once, until its guest has said that it uses the windows. */
@@ -1140,6 +1167,7 @@ int main(void)
 		cmocka_unit_test_setup_teardown(test_none, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_refusals, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_owner, setup, teardown),
+		cmocka_unit_test_setup_teardown(test_selectors_meet, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_silent, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_ended, setup, teardown),
 		cmocka_unit_test_setup_teardown(test_blocked, setup, teardown),

@@ -11,6 +11,7 @@
 
 #include <margay/errno.h>
 
+#include "tests/unit/fake_functions.h"
 #include "vmm/intc.h"
 #include "vmm/memory/shootdown.h"
 #include "vmm/monitor.h"
@@ -25,6 +26,7 @@
 static struct vm_config config = { .vfs = 2 };
 static struct vm_parts parts, other, third;
 static struct vm_pci pci, other_pci, third_pci;
+static struct fake_functions functions, other_functions, third_functions;
 static struct vcpu pf_vcpu, vcpu, third_vcpu, *by_id[] = { &vcpu }, *third_by_id[] = { &third_vcpu };
 static struct pci_device dev, vf, third_vf;
 static char calls[8]; /* who was asked, in order: the second VM or the third */
@@ -309,6 +311,9 @@ static int setup(void **)
 	now = step = 0;
 	prepared = true;
 	parts.vm.config = &config;
+	fake_functions(&pci, &functions);
+	fake_functions(&other_pci, &other_functions);
+	fake_functions(&third_pci, &third_functions);
 	parts.vm.pci = &pci;
 	host_pci_function(PF, &pci.function[0]);
 	pci.nr_functions = 1;

@@ -9,6 +9,7 @@
 
 #include <margay/errno.h>
 #include "tests/unit/virtio_guest.h"
+#include "tests/unit/fake_functions.h"
 #include "vmm/vdev.h"
 
 #define MODULE_SIZE (300 * 1024 + 100)
@@ -70,13 +71,14 @@ static void test_place(void **)
 /* Beside real functions, with RAM and BARs where the window would be: another bus, another place, no second ECAM. */
 static void test_place_beside(void **state)
 {
+	static struct fake_functions functions;
 	u64 first = GUEST_VIRTUAL_PCI_END - GUEST_VIRTUAL_PCI_SIZE;
 
 	teardown(state);
 	fake_host_reset();
 	fake_host.ram[0].size = MAX(fake_host.ram[0].size, (u64)MIB(256));
 	fake_vm_config.virtio_console = true;
-	memset(&pci, 0, sizeof(pci));
+	fake_functions(&pci, &functions);
 	ecam_at = 0;
 	vm = fake_vm_create(GUEST_RAM);
 	vm->intc = &intc;

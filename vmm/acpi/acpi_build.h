@@ -64,7 +64,7 @@ struct acpi_guest {
 	u64 ecam_base;
 	bool uart, ioapic, power, watchdog; /* vmm/dev/uart16550.c, ioapic.c, acpi_pm.c and watchdog.c are there */
 	unsigned nr_vfs;
-	struct { u8 bus, devfn; } vf[16]; /* functions that may go while the guest runs */
+	struct { u8 bus, devfn; } vf[64]; /* functions that may go while the guest runs */
 };
 
 /*

@@ -124,10 +124,10 @@ static void add_intx(struct collected *c, const struct vm_pci *pci, unsigned n)
 {
 	const struct acpi_guest_intx new = {
 		pci->function[n].address.bus, PCI_DEVICE(pci->function[n].address.devfn), pci->intx[n].pin,
-		GUEST_INTX_GSI + (u32)pci->intx[n].line,
+		pci->intx[n].gsi,
 	};
 
-	if (pci->intx[n].line < 0)
+	if (!pci->intx[n].has_gsi)
 		return;
 	for (unsigned i = 0; i < c->guest.nr_intx; i++)
 		if (c->intx[i].bus == new.bus && c->intx[i].device == new.device && c->intx[i].pin == new.pin)

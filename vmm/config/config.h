@@ -43,7 +43,7 @@ enum vm_ending { ENDING_POWEROFF, ENDING_REBOOT, ENDING_CRASH, VM_ENDINGS };
 enum vm_then { THEN_STOP, THEN_RESTART, THEN_POWEROFF_NODE, THEN_REBOOT_NODE, THEN_DUMP };
 
 /* Parts of `pci`. */
-#define VM_PCI_MAX 16
+#define VM_PCI_MAX 64
 
 /* PCI functions: one by its address, or all of a class or of an ID. */
 struct vm_config_pci {

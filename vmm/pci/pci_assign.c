@@ -105,12 +105,19 @@ int pci_neighbour(const struct vm_config *c, const struct pci_address *group, ch
 	return found;
 }
 
+static bool has_already(const struct vm_pci *pci, unsigned index)
+{
+	for (unsigned i = 0; i < pci->nr_functions; i++)
+		if (pci->function[i].index == index)
+			return true;
+	return false;
+}
+
 /* Why it is this VM's own already: from this start, or from an earlier one (pci_release()). */
 static const char *own_reason(const struct vm_pci *pci, const struct host_pci_function *f)
 {
-	for (unsigned i = 0; i < pci->nr_functions; i++)
-		if (pci->function[i].index == f->index)
-			return " already: named twice";
+	if (has_already(pci, f->index))
+		return " already: named twice";
 	return states[owned[f->index].state == RESETS ? RESETS : STUCK];
 }
 
@@ -170,6 +177,15 @@ static int place(struct vm *vm, struct vm_pci *pci)
 	return 0;
 }
 
+/* An address or a VF that stands there twice is a slip; classes and IDs may meet, also in what an address names. */
+static bool is_slip(const struct vm_config *c, unsigned n)
+{
+	for (unsigned i = 0; c->pci[n].by == VM_PCI_ADDRESS && i < n; i++)
+		if (c->pci[i].by == VM_PCI_ADDRESS && pci_same_address(&c->pci[i].address, &c->pci[n].address))
+			return true;
+	return c->pci[n].by == VM_PCI_VF;
+}
+
 int pci_assign(struct vm *vm, struct vm_pci *pci)
 {
 	const struct vm_config *c = vm->config;
@@ -185,6 +201,8 @@ int pci_assign(struct vm *vm, struct vm_pci *pci)
 			    !matches(&c->pci[n], &f))
 				continue;
 			found = true;
+			if (has_already(pci, i) && !is_slip(c, n))
+				continue;
 			err = IS_ENABLED(CONFIG_SRIOV) && pci_sriov_take(vm, &c->pci[n], &f) ? -EINVAL : assign(vm, pci, &f);
 			if (err)
 				return err;

@@ -70,15 +70,19 @@ static unsigned collect(const struct vm_pci *pci, struct dma_mmio *mmio)
 
 int dma_create(struct vm *vm)
 {
-	struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS];
+	struct all { struct dma_mmio mmio[VM_PCI_FUNCTIONS * PCI_BARS]; } *all; /* too much for the stack */
 	const char *why;
 
 	if (vm->config->dma != VM_DMA_WINDOW)
 		return 0;
 	vm->windows = host_pages_alloc(PAGES_OF(struct dma_windows), -1);
-	if (!vm->windows)
+	all = host_pages_alloc(PAGES_OF(struct all), -1);
+	if (!vm->windows || !all) {
+		host_pages_free(all, PAGES_OF(struct all));
 		return host_no_memory(vm->name);
-	why = dma_windows_build(&vm_parts(vm)->map, mmio, collect(vm->pci, mmio), vm->windows);
+	}
+	why = dma_windows_build(&vm_parts(vm)->map, all->mmio, collect(vm->pci, all->mmio), vm->windows);
+	host_pages_free(all, PAGES_OF(struct all));
 	if (!why)
 		return 0;
 	vm_tell(vm, "%s:%u: dma = window: %s: try another memory =, or dma = identity", vm->config->file,

@@ -18,7 +18,7 @@ struct pci_end {
 		int result;    /* 0: it has stopped; -EBUSY: it is still asked to; -EIO: it does not stop */
 		bool lingers;  /* it has not stopped in that time */
 		bool writes;   /* nothing blocks it: until it has stopped it may write to the VM's memory */
-	} of[VM_PCI_FUNCTIONS];
+	} *of; /* by function */
 	/* pci_linger.c's, of a VM that is no more: */
 	struct host_idle_work idle;
 	const struct vm_pci *pci; /* the functions; in one record with this, by vm_pci_free() */

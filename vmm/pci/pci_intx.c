@@ -6,7 +6,8 @@
  * withdrawn it. Only then is the host's input opened again; with interrupts =
  * direct its entry is the guest's, but for trigger mode and polarity, and the
  * EOI of the guest's CPU ends the interrupt. Functions of one VM share a line as
- * on the machine; two VMs never do.
+ * on the machine, and lines share the guest's pins where there are more of them;
+ * two VMs never do.
  */
 #include <margay/errno.h>
 
@@ -25,14 +26,17 @@
 #define MESSAGE_ADDRESS 0xfee00000u
 #define MESSAGE_LOGICAL BIT(2)
 
-static_assert(GUEST_INTX_GSI > GUEST_VFS_GSI && GUEST_INTX_GSI + VM_PCI_FUNCTIONS <= GUEST_IOAPIC_PINS, "a pin for each line");
+/* The pins of the guest's I/O APIC that lines take in turn. */
+#define INTX_PINS (GUEST_IOAPIC_PINS - GUEST_INTX_GSI)
+
+static_assert(GUEST_INTX_GSI > GUEST_VFS_GSI, "they are no device's of the guest's platform");
 
 /* In the interrupt window of a CPU of the VM; the host's input is masked. */
 static void asserted(void *arg, unsigned)
 {
 	const struct vm_pci_line *l = arg;
 
-	l->vm->intc->line(l->vm, GUEST_INTX_GSI + l->n, true);
+	l->vm->intc->line(l->vm, l->gsi, true);
 }
 
 static int take_line(struct vm *vm, const struct host_intx *at)
@@ -44,7 +48,7 @@ static int take_line(struct vm *vm, const struct host_intx *at)
 	for (unsigned i = 0; i < pci->nr_lines; i++)
 		if (pci->line[i].at.gsi == at->gsi)
 			return (int)i;
-	*l = (struct vm_pci_line){ vm, pci->nr_lines, *at };
+	*l = (struct vm_pci_line){ vm, GUEST_INTX_GSI + pci->nr_lines % INTX_PINS, *at };
 	/* A CPU that no device reaches, or that has no vectors left: another of the VM's takes it. */
 	for (unsigned i = 0; (err == -ERANGE || err == -ENOSPC) && i < vm->nr_vcpus; i++)
 		err = host_intx_take(at, vm->vcpus[i]->cpu, vm_direct(vm) ? NULL : asserted, l);
@@ -97,7 +101,7 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	u32 command;
 	int err = route(vm, f, &at);
 
-	vm->pci->intx[n].line = -1;
+	vm->pci->intx[n].has_gsi = false;
 	if (err == -ENXIO)
 		return 0;
 	vm->pci->intx[n].pin = (u8)(host_pci_read(f->index, PCI_REG_INTERRUPT_PIN, 1) - 1);
@@ -110,7 +114,8 @@ int pci_intx_create(struct vm *vm, unsigned n)
 			  messages ? "without" : "of no use without", reason(err));
 		return messages ? 0 : -ENODEV;
 	}
-	vm->pci->intx[n].line = (s8)err;
+	vm->pci->intx[n].gsi = (u8)vm->pci->line[err].gsi;
+	vm->pci->intx[n].has_gsi = true;
 	/* As after a reset: the guest's bit is 0. Nothing comes before the line is opened. */
 	command = host_pci_read(f->index, PCI_REG_COMMAND, 2);
 	host_pci_write(f->index, PCI_REG_COMMAND, 2, command & ~(u32)PCI_COMMAND_NO_INTX);
@@ -119,59 +124,74 @@ int pci_intx_create(struct vm *vm, unsigned n)
 	return 0;
 }
 
-static const struct vm_pci_line *line_of(const struct vm_pci *pci, unsigned pin)
+/* The next line at that pin, of those from *i on; NULL past the last. */
+static const struct vm_pci_line *next_line(const struct vm_pci *pci, unsigned pin, unsigned *i)
 {
-	return pin - GUEST_INTX_GSI < pci->nr_lines ? &pci->line[pin - GUEST_INTX_GSI] : NULL;
+	while (*i < pci->nr_lines) {
+		const struct vm_pci_line *l = &pci->line[(*i)++];
+
+		if (l->gsi == pin)
+			return l;
+	}
+	return NULL;
 }
 
 void pci_intx_end(struct vm_pci *pci, unsigned pin, u32 *lines)
 {
-	const struct vm_pci_line *l = line_of(pci, pin);
+	unsigned i = 0;
+	const struct vm_pci_line *l = next_line(pci, pin, &i);
 
 	if (!l)
 		return;
 	if (vm_direct(l->vm))
 		pci_intx_in_service(pci, pin, true);
-	else if (*lines & BIT(pin))
+	/* All that share the pin: whoever of them is asserted still interrupts again. */
+	for (; l && !vm_direct(l->vm) && *lines & BIT(pin); l = next_line(pci, pin, &i))
 		host_intx_open(l->at.gsi);
 	*lines &= ~BIT(pin);
 }
 
 bool pci_intx_in_service(struct vm_pci *pci, unsigned pin, bool end)
 {
-	const struct vm_pci_line *l = line_of(pci, pin);
-	bool found;
+	const struct vm_pci_line *l;
+	bool found = false;
 
 	spin_lock(&pci->lead_lock);
-	found = l && host_intx_in_service(l->at.gsi, end);
+	for (unsigned i = 0; (l = next_line(pci, pin, &i));)
+		found = host_intx_in_service(l->at.gsi, end) || found;
 	spin_unlock(&pci->lead_lock);
 	return found;
 }
 
 /* The entry's message, if the VM's CPUs may get it, is what the line sends; a VM that has ended gets nothing. */
-void pci_intx_lead(struct vm_pci *pci, unsigned pin, u64 rte)
+static void lead(const struct vm_pci_line *l, u64 rte)
 {
-	const struct vm_pci_line *l = line_of(pci, pin);
 	u64 address = MESSAGE_ADDRESS | (rte >> 56) << 12 | (rte & RTE_LOGICAL ? MESSAGE_LOGICAL : 0);
 	const struct vcpu *to = NULL;
 
-	if (!l)
-		return;
-	spin_lock(&pci->lead_lock);
 	if (!(rte & RTE_MASKED) && __atomic_load_n(&l->vm->end, __ATOMIC_ACQUIRE) == VM_RUNNING)
 		to = l->vm->intc->msi_vcpu(l->vm, address, rte & RTE_MESSAGE);
 	host_intx_lead(&l->at, to ? to->apic_id : 0, to ? (u8)rte : 0);
 	/* Turning to edge is how old drivers end a stuck one. */
 	if (!(rte & RTE_LEVEL))
 		host_intx_in_service(l->at.gsi, true);
+}
+
+void pci_intx_lead(struct vm_pci *pci, unsigned pin, u64 rte)
+{
+	const struct vm_pci_line *l;
+
+	spin_lock(&pci->lead_lock);
+	for (unsigned i = 0; (l = next_line(pci, pin, &i));)
+		lead(l, rte);
 	spin_unlock(&pci->lead_lock);
 }
 
 void pci_intx_close(struct vm_pci *pci)
 {
 	/* As an edge: with nothing in service. */
-	for (unsigned i = 0; i < pci->nr_lines; i++)
-		pci_intx_lead(pci, GUEST_INTX_GSI + i, RTE_MASKED);
+	for (unsigned pin = GUEST_INTX_GSI; pin < GUEST_IOAPIC_PINS; pin++)
+		pci_intx_lead(pci, pin, RTE_MASKED);
 }
 
 void pci_intx_destroy(struct vm_pci *pci)

@@ -56,7 +56,7 @@ static void blocked(void *arg, unsigned index, bool storm)
 		vm_end(vm, VM_END_FAULT);
 	for (unsigned i = 0; storm && i < pci->nr_functions; i++)
 		if (pci->function[i].index == index)
-			__atomic_fetch_or(&pci->silent, (u32)BIT(i), __ATOMIC_RELAXED);
+			__atomic_fetch_or(&pci->silent, BIT(i), __ATOMIC_RELAXED);
 	/* If it is busy the next fault asks again. */
 	if (storm && vm->nr_vcpus)
 		vcpu_call(vm->vcpus[0], silence);

@@ -20,9 +20,19 @@
 /* Two APICs, the wake pin, the ECAM, virtual functions' BARs, and each of a function's, which exits whole if it shares a page. */
 static_assert(VM_MAX_MMIO >= 3 + 1 + PCI_VIRTUAL_MAX + VM_PCI_FUNCTIONS * PCI_BARS, "room for all that a VM's functions register");
 
+/* What there is of each function; of VMs with functions alone. */
+struct functions {
+	struct host_pci_function host[VM_PCI_FUNCTIONS];
+	struct pci_device *device[VM_PCI_FUNCTIONS];
+	struct vm_pci_intx intx[VM_PCI_FUNCTIONS];
+	struct vm_pci_line line[VM_PCI_FUNCTIONS];
+	struct pci_end_function end[VM_PCI_FUNCTIONS];
+};
+
 struct root {
 	struct vm_pci pci;
 	struct pci_end end;
+	struct functions *functions;
 	u32 address; /* mechanism 1's register, one for all vCPUs as on a PC */
 	struct pci_stand_ins stand_ins;
 };
@@ -49,7 +59,7 @@ static void io_write(void *ctx, u16 offset, unsigned size, u32 value)
 
 bool pci_root_has_line(const struct pci_device *d)
 {
-	return d->vm->pci->intx[d->host - d->vm->pci->function].line >= 0;
+	return d->vm->pci->intx[d->host - d->vm->pci->function].has_gsi;
 }
 
 int pci_root_configure(struct pci_device *d, unsigned *nr_caps)
@@ -233,7 +243,10 @@ static void let_go(struct vm *vm, struct root *r, unsigned i)
 
 void pci_root_free(struct pci_end *e)
 {
-	host_pages_free(container_of(e, struct root, end), PAGES_OF(struct root));
+	struct root *r = container_of(e, struct root, end);
+
+	host_pages_free(r->functions, PAGES_OF(struct functions));
+	host_pages_free(r, PAGES_OF(struct root));
 }
 
 static void root_destroy(struct vm *vm, void *instance)
@@ -278,15 +291,35 @@ int pci_root_ecam(struct vm *vm, u64 base, u8 last_bus)
 	return vm_register_mmio(vm, gpa(base), (last_bus + 1) * PCI_ECAM_BUS_SIZE, &ecam_ops, container_of(pci, struct root, pci));
 }
 
+static int create_functions(struct vm *vm, struct root *r)
+{
+	struct functions *f;
+
+	if (!vm->config->nr_pci)
+		return 0;
+	f = r->functions = host_pages_alloc(PAGES_OF(struct functions), -1);
+	if (!f)
+		return host_no_memory(vm->name);
+	r->pci.function = f->host;
+	r->pci.device = f->device;
+	r->pci.intx = f->intx;
+	r->pci.line = f->line;
+	r->end.of = f->end;
+	return 0;
+}
+
 static int root_create(struct vm *vm, void **instance)
 {
 	struct root *r = *instance = host_pages_alloc(PAGES_OF(struct root), -1);
 	u8 last_bus;
 	u64 base;
-	int err = 0;
+	int err;
 
 	if (!r)
 		return host_no_memory(vm->name);
+	err = create_functions(vm, r);
+	if (err)
+		return err;
 	/* Without functions there is no root in ACPI, but a place where kernels look for one. */
 	vm->pci = vm->config->nr_pci || vm_config_virtual(vm->config) ? &r->pci : NULL;
 	if (vm->config->nr_pci && host_pci_ecam(&base, &last_bus))

@@ -7,39 +7,46 @@
 #include <margay/spinlock.h>
 #include "vmm/config/config.h"
 
-#define VM_PCI_FUNCTIONS 16
+#define VM_PCI_FUNCTIONS 64
 
 struct pci_device;
 struct pci_end;
 struct vcpu;
 struct vm;
 
+/* A line interrupt of the machine's. */
+struct vm_pci_line {
+	struct vm *vm;
+	unsigned gsi;        /* the guest's; lines share one where there are more of them, as on a bus */
+	struct host_intx at; /* the host's */
+};
+
+/* The line interrupt of a function. */
+struct vm_pci_intx {
+	u8 pin;       /* 0: INTA */
+	bool has_gsi; /* else there is none */
+	u8 gsi;       /* the guest's */
+};
+
 struct vm_pci {
 	bool ecam;       /* there is one, where the host has it */
 	u8 last_bus;
 	u64 ecam_base;
 	u8 virtual_bus;  /* of vm->virtual */
+	/* VM_PCI_FUNCTIONS of each, where the VM file names functions; pci_root.c has them in one record. */
 	unsigned nr_functions;
-	struct host_pci_function function[VM_PCI_FUNCTIONS];
-	struct pci_device *device[VM_PCI_FUNCTIONS]; /* pci_device.h */
+	struct host_pci_function *function;
+	struct pci_device **device; /* pci_device.h */
+	struct vm_pci_intx *intx;
+	unsigned nr_lines;
+	struct vm_pci_line *line;
+	struct spinlock lead_lock; /* guards where lines lead with interrupts = direct */
 	/* Only in images with IOMMU. */
 	unsigned attached;        /* so many of them are, from the first on */
 	bool stuck;               /* one could not be detached */
-	u32 silent;               /* a bit for each function that shall send nothing any more; atomic */
+	u64 silent;               /* a bit for each function that shall send nothing any more; atomic */
 	struct host_iommu_user user;
 	bool told; /* that functions wait for their guest to confirm its DMA windows */
-	/* Line interrupts: line n is the guest's interrupt GUEST_INTX_GSI + n. */
-	unsigned nr_lines;
-	struct vm_pci_line {
-		struct vm *vm;
-		unsigned n;
-		struct host_intx at; /* the host's */
-	} line[VM_PCI_FUNCTIONS];
-	struct spinlock lead_lock; /* guards where lines lead with interrupts = direct */
-	struct {
-		u8 pin; /* 0: INTA */
-		s8 line; /* -1: no line interrupt */
-	} intx[VM_PCI_FUNCTIONS]; /* by function */
 };
 
 /* pci_wait.c, for a vCPU that waits for what its guest has asked of a function (vcpu->pci_waits): goes on with that. */
