@@ -36,7 +36,7 @@ _margay_vms() {
 
 # The options that the program says a command takes.
 _margay_options() {
-	_margay_offer "$2" < <(margay --help 2>/dev/null | sed -n "s/^  $1 \\+\\(\\[.*\\)/\\1/p" | grep -o '\[--\?[a-z]*' | tr -d '[')
+	_margay_offer "$2" < <(margay --help 2>/dev/null | sed -n "s/^  $1 \\+\\(\\[.*\\)/\\1/p" | grep -o '\[--\?[a-z0-9-]*' | tr -d '[')
 	_margay_words "$2" --json
 }
 

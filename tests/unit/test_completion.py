@@ -144,5 +144,5 @@ def test_what_is_not_its_own(terminal):
 def test_all_options_are_offered(terminal):
     """Each that the program says it takes."""
     for command, options in re.findall(r"^  ([a-z]+(?: [a-z]+)?) +(\[.*?)  ", (terminal.folder / "help").read_text(), re.MULTILINE):
-        for option in re.findall(r"\[(--[a-z]+)", options):
+        for option in re.findall(r"\[(--[a-z0-9-]+)", options):
             assert terminal.run("margay %s %s\t" % (command, option[:-1])) == [*command.split(), option]

@@ -105,3 +105,59 @@ def test_progress(start, tmp_path):
     os.close(master)
     assert (done.returncode, done.stdout) == (0, b"")
     assert said.startswith(b"\rimage: 0 % of 0 MiB\033[K") and said.endswith(b"\r\033[K")
+
+
+def piped(node, data, *words):
+    environment = {**os.environ, "MARGAY_PORT": node.path}
+    done = subprocess.run([CLIENT, "image", "put", *words, "-", "piped"], input=data, env=environment, capture_output=True,
+                          check=False)
+    return done.returncode, done.stderr.decode()
+
+
+def known(data):
+    return ["--sha256", hashlib.sha256(data).hexdigest(), "--size", str(len(data))]
+
+
+def test_a_pipe_of_which_all_is_known(start, tmp_path, monkeypatch):
+    """It goes on as it comes, where no file can be made; and not at all if the node has it."""
+    store = Store()
+    node = start(store)
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
+    read, write = os.pipe()
+    with subprocess.Popen([CLIENT, "image", "put", *known(image(200000)), "-", "piped"], stdin=read,
+                          env={**os.environ, "MARGAY_PORT": node.path}) as child:
+        os.close(read)
+        os.write(write, image(200000)[:40000])
+        # A piece has come before the pipe has ended.
+        while DATA not in [what for what, _ in node.asked]:
+            assert child.poll() is None
+        os.write(write, image(200000)[40000:80000])
+        os.write(write, image(200000)[80000:140000])
+        os.write(write, image(200000)[140000:])
+        os.close(write)
+        assert child.wait(30) == 0
+    assert store.contents[store.names["piped"]] == image(200000)
+    asked = len(node.asked)
+    assert piped(node, b"", *known(image(200000))) == (0, "") and len(node.asked) == asked + 1
+
+
+def test_a_pipe_that_is_not_what_it_was_said_to_be(start):
+    """Shorter or longer than its size: it is not ended, and so has no name. Another content the node refuses."""
+    def judge(what, text):
+        if what == IMAGE_END:
+            return errno.EINVAL, b"piped: another hash"
+        return 0, b"have=no\n" if what == IMAGE else b""
+    for data in (image(99999), image(100001), image(200000), b""):
+        node = start(judge)
+        assert piped(node, data, *known(image(100000))) == (3, "margay: -: not so many bytes as --size says\n")
+        assert IMAGE_END not in [what for what, _ in node.asked]
+    assert piped(start(judge), image(100000)[::-1], *known(image(100000))) == (1, "margay: piped: another hash\n")
+
+
+def test_what_is_known_is_told_whole(start):
+    node = start(Store())
+    sizes = "-1", "", "1x", "99999999999999999999"
+    for words in (["--sha256", 64 * "a"], ["--size", "1"], ["--sha256", 63 * "a", "--size", "1"],
+                  ["--sha256", 64 * "A", "--size", "1"], *(["--sha256", 64 * "a", "--size", size] for size in sizes)):
+        status, said = piped(node, b"x", *words)
+        assert status == 2 and said.count("\n") == 1 and not node.asked, words

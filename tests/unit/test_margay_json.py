@@ -110,7 +110,7 @@ def test_all_commands_are_here():
     assert set(re.findall(r"^  ([a-z]+(?: [a-z]+)?)  ", done.stdout, re.MULTILINE)) == set(COMMANDS)
     for command, ways in COMMANDS.items():
         options = re.search(r"^  %s +(.*?)  " % command, done.stdout, re.MULTILINE)[1]
-        named = set(re.findall(r"\[(-[-a-z]+)", options)) - {"--timeout", "--raw", "--replace"}
+        named = set(re.findall(r"\[(-[-a-z0-9]+)", options)) - {"--timeout", "--raw", "--replace", "--sha256", "--size"}
         assert named == {word for words in ways for word in words if word.startswith("-")}, command
 
 

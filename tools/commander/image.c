@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* Images to the node (libmargay.h): read twice, for what it has already is not sent. */
+/*
+ * Images to the node (libmargay.h): read twice, for what it has already is not sent, unless their hash is known; then the node
+ * alone hashes them.
+ */
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -69,12 +72,18 @@ static int send_pieces(struct margay *m, struct margay_image *image, int fd, cha
 	ssize_t n;
 
 	for (; !err && (n = next_piece(fd, piece)) > 0; at += (unsigned long)n) {
+		if ((unsigned long)n > image->size - at)
+			break;
 		if (image->progress)
 			image->progress(at, image->size);
 		err = margay_call(m, COMMANDER_DATA, piece, (size_t)n, answer, NULL);
 	}
 	if (!err && n < 0)
 		return -1;
+	if (!err && (n || at != image->size)) {
+		errno = ENODATA;
+		return -1;
+	}
 	if (!err && image->progress)
 		image->progress(at, image->size);
 	return err ? err : margay_call(m, COMMANDER_IMAGE_END, "", 0, answer, NULL);
@@ -94,23 +103,40 @@ static int send_file(struct margay *m, struct margay_image *image, int fd, char 
 	return image->sent ? send_pieces(m, image, fd, piece, answer) : 0;
 }
 
+/* All of it goes by one port. */
+static int send_held(struct margay *m, struct margay_image *image, int fd, char *piece, char **answer)
+{
+	return margay_hold(m, 1) ? -1 : send_file(m, image, fd, piece, answer);
+}
+
+/* Finds out what it is first. */
+static int measure_and_send(struct margay *m, struct margay_image *image, int fd, char *piece, char **answer)
+{
+	FILE *copy = lseek(fd, 0, SEEK_SET) < 0 ? tmpfile() : NULL;
+	int err = -1, why;
+
+	if ((copy || lseek(fd, 0, SEEK_SET) >= 0) && !measure(fd, copy, piece, image)) {
+		int from = copy ? fileno(copy) : fd;
+
+		if (lseek(from, 0, SEEK_SET) >= 0)
+			err = send_held(m, image, from, piece, answer);
+	}
+	why = errno;
+	if (copy)
+		fclose(copy);
+	errno = why;
+	return err;
+}
+
 int margay_send_image(struct margay *m, struct margay_image *image, int fd, char **answer)
 {
 	char *piece = malloc(MARGAY_DATA_MAX);
-	FILE *copy = piece && lseek(fd, 0, SEEK_SET) < 0 ? tmpfile() : NULL;
 	int err = -1, why;
 
-	if (piece && (copy || lseek(fd, 0, SEEK_SET) >= 0) && !measure(fd, copy, piece, image)) {
-		int from = copy ? fileno(copy) : fd;
-
-		/* All of it goes by one port. */
-		if (lseek(from, 0, SEEK_SET) >= 0 && !margay_hold(m, 1))
-			err = send_file(m, image, from, piece, answer);
-	}
+	if (piece)
+		err = image->known ? send_held(m, image, fd, piece, answer) : measure_and_send(m, image, fd, piece, answer);
 	why = errno;
 	margay_hold(m, 0);
-	if (copy)
-		fclose(copy);
 	free(piece);
 	errno = why;
 	return err;

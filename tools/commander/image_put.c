@@ -4,6 +4,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -31,6 +32,25 @@ static void progress(unsigned long bytes, unsigned long size)
 		fprintf(stderr, "\r\033[K");
 }
 
+/* What is known of it beforehand. */
+static void take_known(const struct words *w, struct margay_image *image)
+{
+	char *end = NULL;
+
+	if (!w->sha256 && !w->size)
+		return;
+	if (!w->sha256 || !w->size)
+		fail(USAGE, "image put", "expected --sha256 and --size, or none of them");
+	if (strlen(w->sha256) != sizeof(image->sha256) - 1 || strspn(w->sha256, "0123456789abcdef") != sizeof(image->sha256) - 1)
+		fail(USAGE, "image put --sha256", "expected 64 hexadecimal digits");
+	errno = 0;
+	image->size = strtoul(w->size, &end, 10);
+	if (errno || *end || strspn(w->size, "0123456789") != strlen(w->size) || !*w->size)
+		fail(USAGE, "image put --size", "expected a number of bytes");
+	snprintf(image->sha256, sizeof(image->sha256), "%s", w->sha256);
+	image->known = 1;
+}
+
 void command_image_put(const struct words *w)
 {
 	const char *file = w->arg[0];
@@ -38,6 +58,7 @@ void command_image_put(const struct words *w)
 	struct margay_image image = { .name = w->arg[1], .replace = w->replace };
 	char *answer = NULL;
 
+	take_known(w, &image);
 	if (is_pipe && !image.name)
 		fail(USAGE, "image put -", "expected a name behind it");
 	if (fd < 0)
@@ -50,7 +71,7 @@ void command_image_put(const struct words *w)
 	if (err && image.progress)
 		progress(1, 1);
 	if (err < 0)
-		fail(BROKEN, file, strerror(errno));
+		fail(BROKEN, file, errno == ENODATA ? "not so many bytes as --size says" : strerror(errno));
 	if (err)
 		fail(REFUSED, answer, NULL);
 	if (!json)

@@ -40,14 +40,19 @@ int margay_put_image(struct margay *m, const char *name, int fd, char **answer);
 /* The same with more to say of it. */
 struct margay_image {
 	const char *name;
+	int known;          /* size and sha256 are given: it is read once, and no copy of a pipe is made */
 	int replace;        /* the name may be another content's: VMs that are there keep that */
 	void (*progress)(unsigned long bytes, unsigned long size); /* before each piece that is sent; NULL: nobody wants to know */
-	/* What comes of it: */
+	/* Given, or what comes of it: */
 	unsigned long size;
 	char sha256[65];
+	/* What comes of it: */
 	int sent;           /* 0: the node had its content */
 };
-/* fd: a file, or a pipe, of which a copy is made in the directory for temporary files. */
+/*
+ * fd: a file, or a pipe, of which a copy is made in the directory for temporary files. errno ENODATA: it has not the size that was
+ * given.
+ */
 int margay_send_image(struct margay *m, struct margay_image *image, int fd, char **answer);
 
 /*

@@ -13,7 +13,8 @@ enum { OK, REFUSED, USAGE, BROKEN };
 struct words {
 	char *arg[3]; /* NULL past the last */
 	unsigned n;
-	const char *timeout, *output;              /* --timeout SECONDS, --output FILE; NULL: not there */
+	/* --timeout SECONDS, --output FILE, --sha256 HEX, --size BYTES; NULL: not there */
+	const char *timeout, *output, *sha256, *size;
 	int wait, file, raw, follow, replace; /* --wait, --file, --raw, -f, --replace */
 };
 
