@@ -48,9 +48,9 @@ _margay_files() {
 _margay_file_of_image() {
 	local word=$1 before=$2
 	case $before in
-	image) _margay_words "$word" put list rm ;;
+	image) _margay_words "$word" put pull list rm ;;
 	rm) _margay_rows "$word" '$column["used"] == "no" && $column["boot"] == "no"' image list ;;
-	list) ;;
+	list | pull) ;;
 	*) _margay_files ;;
 	esac
 }

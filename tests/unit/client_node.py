@@ -3,6 +3,8 @@
 docs/commander.md has it."""
 
 import contextlib
+import errno
+import hashlib
 import os
 import struct
 import subprocess
@@ -17,6 +19,7 @@ CLIENT = os.path.join(BUILD, "margay")
 HEAD = struct.Struct("<IHHII")
 MAGIC = 0x5947524D
 HELLO, LIST, SHOW, NODE, STATS, START, STOP, PRESS, NMI, FILE, COUNTS = 1, 2, 3, 4, 7, 10, 11, 25, 26, 27, 28
+IMAGE, DATA, IMAGE_END = 18, 19, 20
 EPERM, ENOENT, ENXIO, ENODEV, EINVAL, ENOSYS = 1, 2, 6, 19, 22, 38
 ODD = 'o"d\\d'
 LINES = {
@@ -83,6 +86,32 @@ def usual(what, text):
     if what != STATS:
         return 0, LINES[what].encode()
     return {"a": (0, A_STATS.encode()), ODD: (ENODEV, b"does not run"), "gone": (ENOENT, b"there is no such VM")}[text]
+
+
+class ImageMemory:
+    """A node that takes images: contents by hash, names of them; who sends one that another name has needs `replace`."""
+
+    def __init__(self):
+        self.contents, self.names, self.coming, self.data = {}, {}, None, b""
+
+    def __call__(self, what, text):
+        if what == IMAGE:
+            name, size, sha, *how = text.split()
+            if name in self.names and self.names[name] != sha and how != ["replace"]:
+                return errno.EEXIST, b"%s: there is an image of that name" % name.encode()
+            if sha in self.contents:
+                self.names[name] = sha
+                return 0, b"have=yes\n"
+            self.coming, self.data = (name, int(size), sha), b""
+            return 0, b"have=no\n"
+        if what == DATA:
+            self.data += text.encode("latin-1")
+            return 0, b""
+        assert what == IMAGE_END
+        name, size, sha = self.coming
+        assert len(self.data) == size and hashlib.sha256(self.data).hexdigest() == sha
+        self.contents[sha], self.names[name] = self.data, sha
+        return 0, b""
 
 
 @pytest.fixture(name="start")

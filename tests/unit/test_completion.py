@@ -103,7 +103,7 @@ def test_names(terminal, name):
 
 def test_words(terminal):
     (terminal.folder / "names").write_text("vm0 poweroff yes\n")
-    assert terminal.run("margay im\tp\t\t") == ["image", "put"]
+    assert terminal.run("margay im\tp\tt\t") == ["image", "put"]
     assert terminal.run("margay --j\tstar\tv\t") == ["--json", "start", "vm0"]
     assert terminal.run("margay stop --t\t") == ["stop", "--timeout"]
     assert terminal.run("margay console --r\tv\t") == ["console", "--raw", "vm0"]

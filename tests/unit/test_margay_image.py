@@ -9,35 +9,7 @@ import os
 import pty
 import subprocess
 
-from client_node import CLIENT, starter  # noqa: F401  (a fixture)
-
-IMAGE, DATA, IMAGE_END = 18, 19, 20
-
-
-class Store:
-    """Contents by hash, names of them; who sends one that another name has needs `replace`."""
-
-    def __init__(self):
-        self.contents, self.names, self.coming, self.data = {}, {}, None, b""
-
-    def __call__(self, what, text):
-        if what == IMAGE:
-            name, size, sha, *how = text.split()
-            if name in self.names and self.names[name] != sha and how != ["replace"]:
-                return errno.EEXIST, b"%s: there is an image of that name" % name.encode()
-            if sha in self.contents:
-                self.names[name] = sha
-                return 0, b"have=yes\n"
-            self.coming, self.data = (name, int(size), sha), b""
-            return 0, b"have=no\n"
-        if what == DATA:
-            self.data += text.encode("latin-1")
-            return 0, b""
-        assert what == IMAGE_END
-        name, size, sha = self.coming
-        assert len(self.data) == size and hashlib.sha256(self.data).hexdigest() == sha
-        self.contents[sha], self.names[name] = self.data, sha
-        return 0, b""
+from client_node import CLIENT, DATA, IMAGE, IMAGE_END, ImageMemory, starter  # noqa: F401  (starter is a fixture)
 
 
 def image(size):
@@ -46,7 +18,7 @@ def image(size):
 
 def test_a_file(start, tmp_path):
     """In pieces; the same again is success, and is not sent."""
-    path, store = tmp_path / "image", Store()
+    path, store = tmp_path / "image", ImageMemory()
     path.write_bytes(image(100000))
     node = start(store)
     assert json.loads(node.run("--json", "image", "put", str(path))[1])["sent"] is True
@@ -57,7 +29,7 @@ def test_a_file(start, tmp_path):
 
 
 def test_a_name_moves_only_if_that_is_wanted(start, tmp_path):
-    path, store = tmp_path / "image", Store()
+    path, store = tmp_path / "image", ImageMemory()
     node = start(store)
     path.write_bytes(b"first")
     assert node.run("image", "put", str(path))[0] == 0
@@ -70,7 +42,7 @@ def test_a_name_moves_only_if_that_is_wanted(start, tmp_path):
 
 def test_a_pipe(start):
     """By -, and by a file that is one."""
-    store = Store()
+    store = ImageMemory()
     node = start(store)
     environment = {**os.environ, "MARGAY_PORT": node.path}
     for words in (["-", "piped"], ["/dev/stdin", "named"]):
@@ -93,7 +65,7 @@ def test_progress(start, tmp_path):
     """On a terminal, and nothing is left of it there."""
     path = tmp_path / "image"
     path.write_bytes(image(200000))
-    node = start(Store())
+    node = start(ImageMemory())
     master, slave = pty.openpty()
     done = subprocess.run([CLIENT, "image", "put", str(path)], env={**os.environ, "MARGAY_PORT": node.path}, stdout=subprocess.PIPE,
                           stderr=slave, check=False)
@@ -120,7 +92,7 @@ def known(data):
 
 def test_a_pipe_of_which_all_is_known(start, tmp_path, monkeypatch):
     """It goes on as it comes, where no file can be made; and not at all if the node has it."""
-    store = Store()
+    store = ImageMemory()
     node = start(store)
     monkeypatch.setenv("TMPDIR", str(tmp_path / "none"))
     read, write = os.pipe()
@@ -155,7 +127,7 @@ def test_a_pipe_that_is_not_what_it_was_said_to_be(start):
 
 
 def test_what_is_known_is_told_whole(start):
-    node = start(Store())
+    node = start(ImageMemory())
     sizes = "-1", "", "1x", "99999999999999999999"
     for words in (["--sha256", 64 * "a"], ["--size", "1"], ["--sha256", 63 * "a", "--size", "1"],
                   ["--sha256", 64 * "A", "--size", "1"], *(["--sha256", 64 * "a", "--size", size] for size in sizes)):

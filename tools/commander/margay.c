@@ -199,6 +199,8 @@ static const struct command {
 	{ "pci", "", "PCI functions", COMMANDER_PCI, NULL, 1, 0, 0 },
 	{ "image put", "[--replace] [--sha256 HEX] [--size BYTES] FILE [NAME]",
 	  "sends an image; - NAME: from a pipe, and at once if its hash and size are told", 0, command_image_put, 0, 1, 2 },
+	{ "image pull", "[--prefix PREFIX] [--allow-downgrade] NAME[:VERSION]", "fetches one from the store of images", 0,
+	  command_image_pull, 0, 1, 1 },
 	{ "image list", "", "the images, and the modules of the boot", COMMANDER_IMAGES, NULL, 1, 0, 0 },
 	{ "image rm", "NAME", "forgets one that no VM file names", COMMANDER_IMAGE_REMOVE, NULL, 0, 1, 1 },
 };
@@ -207,7 +209,7 @@ static void usage(FILE *to)
 {
 	fprintf(to, "usage: margay [--json] COMMAND ...; margay --version\n");
 	for (const struct command *c = commands; c < commands + sizeof(commands) / sizeof(*commands); c++)
-		fprintf(to, "  %-10s %-23s  %s\n", c->name, c->args, c->help);
+		fprintf(to, "  %-12s%-23s  %s\n", c->name, c->args, c->help);
 }
 
 /* ---- the command line -------------------------------------------------------------------------- */
@@ -255,6 +257,7 @@ static void take_option(const struct command *c, struct words *w, char **argv, i
 		{ "--wait", &w->wait, NULL }, { "--file", &w->file, NULL }, { "--raw", &w->raw, NULL },
 		{ "--replace", &w->replace, NULL }, { "-f", &w->follow, NULL }, { "--timeout", NULL, &w->timeout },
 		{ "--output", NULL, &w->output }, { "--sha256", NULL, &w->sha256 }, { "--size", NULL, &w->size },
+		{ "--prefix", NULL, &w->prefix }, { "--allow-downgrade", &w->allow_downgrade, NULL },
 	};
 
 	for (unsigned k = 0; takes_option(c, argv[*i]) && k < sizeof(options) / sizeof(*options); k++) {

@@ -13,9 +13,9 @@ enum { OK, REFUSED, USAGE, BROKEN };
 struct words {
 	char *arg[3]; /* NULL past the last */
 	unsigned n;
-	/* --timeout SECONDS, --output FILE, --sha256 HEX, --size BYTES; NULL: not there */
-	const char *timeout, *output, *sha256, *size;
-	int wait, file, raw, follow, replace; /* --wait, --file, --raw, -f, --replace */
+	/* --timeout SECONDS, --output FILE, --sha256 HEX, --size BYTES, --prefix PREFIX; NULL: not there */
+	const char *timeout, *output, *sha256, *size, *prefix;
+	int wait, file, raw, follow, replace, allow_downgrade; /* --wait, --file, --raw, -f, --replace, --allow-downgrade */
 };
 
 extern int json;
@@ -38,9 +38,9 @@ void pause_ms(long ms);
 /* They may have a fraction. */
 double seconds_of(const char *text);
 
-/* timed.c, waiting.c, console.c, image_put.c, core.c, watch.c */
+/* timed.c, waiting.c, console.c, image_put.c, image_pull.c, core.c, watch.c */
 void command_wait(const struct words *w), command_stop(const struct words *w), command_stats(const struct words *w),
      command_start(const struct words *w), command_console(const struct words *w), command_image_put(const struct words *w),
-     command_dump(const struct words *w), command_watch(const struct words *w);
+     command_image_pull(const struct words *w), command_dump(const struct words *w), command_watch(const struct words *w);
 
 #endif

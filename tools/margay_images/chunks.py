@@ -38,12 +38,19 @@ def cut(file, top, index_path):
         raise ImageError("casync cannot cut %s: %s" % (file, (done.stderr.strip().split("\n") or [""])[-1]))
 
 
-def read(top, name, size):
-    """The bytes of a chunk, which are what it is named by."""
+# zstd adds a few bytes to what cannot be packed. Never more in memory than an honest chunk has.
+LIMIT = 2 * index.LARGEST
+
+
+def read_packed(top, name):
+    """A chunk's file, (bytes, path)."""
     where = path(top, name)
     with open(where, "rb") as f:
-        # zstd adds a few bytes to what cannot be packed. Never more in memory than an honest chunk has.
-        packed = f.read(2 * index.LARGEST + 1)
+        return f.read(LIMIT + 1), where
+
+
+def unpack(packed, size, where):
+    """The bytes in a chunk's file; where: how to call it."""
     try:
         with zstandard.ZstdDecompressor(max_window_size=8 << 20).stream_reader(packed) as reader:
             data = reader.read(size + 1)
@@ -51,9 +58,21 @@ def read(top, name, size):
         raise ImageError("%s: damaged: %s" % (where, error)) from error
     if len(data) != size:
         raise ImageError("%s: not %d bytes" % (where, size))
+    return data
+
+
+def judge(packed, name, size, where):
+    """The same; they are what the chunk is named by."""
+    data = unpack(packed, size, where)
     if hashlib.sha256(data).hexdigest() != name:
         raise ImageError("%s: damaged: its hash is not its name" % where)
     return data
+
+
+def read(top, name, size):
+    """The bytes of a chunk, which are what it is named by."""
+    packed, where = read_packed(top, name)
+    return judge(packed, name, size, where)
 
 
 def digest(top, parts):

@@ -88,15 +88,19 @@ def without_indexes(value):
     return {**value, "files": {name: {"size": file["size"], "sha256": file["sha256"]} for name, file in value["files"].items()}}
 
 
+def digest(data):
+    return hashlib.sha256(data).hexdigest()
+
+
 def measure(path):
     """{size, sha256} of a file."""
-    digest = hashlib.sha256()
+    whole = hashlib.sha256()
     size = 0
     with open(path, "rb") as f:
         while block := f.read(1 << 20):
-            digest.update(block)
+            whole.update(block)
             size += len(block)
-    return {"size": size, "sha256": digest.hexdigest()}
+    return {"size": size, "sha256": whole.hexdigest()}
 
 
 def of_directory(directory):

@@ -1,0 +1,106 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The tracker by HTTP, and nodes that pull at once by it: real servers, in this process."""
+
+import asyncio
+import os
+import threading
+
+import aiohttp
+import pytest
+
+import image_servers as servers
+import image_stores as stores
+from margay_images import pull, serve, shared, store, tracker_server
+
+GOOD = {"set": "c" + 64 * "0", "pieces": 4, "port": 7380, "got": [], "dead": [], "stalled": []}
+
+
+@pytest.fixture(name="tracker")
+def fixture_tracker():
+    loop = servers.Loop()
+    server = loop.run(tracker_server.Server().start(0))
+    yield server
+    loop.run(server.stop())
+    loop.end()
+
+
+def ask(tracker, question):
+    async def post():
+        async with aiohttp.ClientSession() as session:
+            async with session.post("http://127.0.0.1:%d/ask" % tracker.port, json=question) as answer:
+                return answer.status, await answer.json() if answer.status == 200 else await answer.text()
+    return asyncio.run(post())
+
+
+def test_an_answer(tracker):
+    """A node is known by the address that it asks from."""
+    status, answer = ask(tracker, GOOD)
+    assert status == 200 and len(answer["take"]) == 2 and answer["peers"] == []
+    status, answer = ask(tracker, {**GOOD, "port": 7381})
+    assert answer["peers"] == ["127.0.0.1:7380"]
+
+
+@pytest.mark.parametrize("change", [
+    {"set": "x"}, {"set": 1}, {"pieces": -1}, {"pieces": 1 << 40}, {"port": 0}, {"port": True}, {"got": [4]}, {"got": [-1]},
+    {"got": 0}, {"stalled": ["0"]}, {"dead": ["x"]}, {"dead": [1]}, {"complete": 1}, {"more": 1}])
+def test_what_is_no_question(tracker, change):
+    assert ask(tracker, {**GOOD, **change})[0] == 400
+    assert not tracker.tracker.swarms
+
+
+def test_the_order_may_change(tmp_path):
+    """Who has heard of the beginning of one log hears all of another: of the same pull after it, as the cache has it."""
+    key = stores.Key(tmp_path / "keys", "one")
+    stores.pushed(str(tmp_path / "store"), stores.make_image(tmp_path / "1"), key.secret)
+    server = servers.Server(tmp_path / "store")
+    with servers.serving(servers.config_of(tmp_path / "node", server.url, key.folder)) as (node, run):
+        run(servers.pulled_by(node, "mpi:1", cache_only=True))
+        value, data, _ = node.cache.manifest("mpi", "1")
+        name = shared.set_names(data)[1]
+
+        def have(log, start):
+            found = run(node.web.get("http://127.0.0.1:%d/have/%s?log=%d&from=%d" % (node.server.port, name, log, start), 1000))
+            return serve.numbers(found)
+        number, *pieces = have(0, 0)
+        assert pieces == list(range(len(shared.chunk_pieces(value, node.cache.index))))
+        assert have(number, 3) == [number, *pieces[3:]]
+
+        async def begin():
+            return node.shared.begin(name, [2, 0], None)
+        live = run(begin())
+        assert have(number, 1) == [live.number, 2, 0] and have(live.number, 1) == [live.number, 0]
+    server.end()
+
+
+def test_three_at_once(tracker, tmp_path):
+    """The store sends each piece once; each node has all of it."""
+    key = stores.Key(tmp_path / "keys", "one")
+    with stores.folder_in_memory(tmp_path) as memory:
+        top = os.path.join(memory, "store")
+        stores.pushed(top, stores.make_image(tmp_path / "1"), key.secret)
+        server = servers.Server(top)
+        done = []
+
+        def one(number):
+            config = servers.config_of(os.path.join(memory, "node%d" % number), server.url, key.folder,
+                                       tracker="http://127.0.0.1:%d" % tracker.port)
+
+            async def work():
+                async with pull.Node(config) as node:
+                    done.append(await servers.pulled_by(node, "mpi:1", cache_only=True))
+                    while len(done) < 3 and not ended.is_set():
+                        await asyncio.sleep(0.05)
+            asyncio.run(work())
+        ended = threading.Event()
+        threads = [threading.Thread(target=one, args=(number,), daemon=True) for number in range(3)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        ended.set()
+        opened = store.Store(top).open()
+        pieces = {chunk for file in opened.manifest("mpi", "1")[0]["files"].values() for chunk, _ in opened.index(file)}
+        asked = server.got("/chunks/")
+        assert len(done) == 3 and len(set(asked)) == len(pieces) and len(asked) <= len(pieces) + 2
+        assert len(server.got("/index/")) <= 4 and sum(result["from_peers"] for result in done) > 1_200_000
+        server.end()
