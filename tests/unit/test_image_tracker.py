@@ -10,7 +10,7 @@ import pytest
 
 import image_servers as servers
 import image_stores as stores
-from margay_images import pull, serve, shared, store, tracker_server
+from margay_images import fetch, pull, serve, shared, store, tracker_server
 
 GOOD = {"set": "c" + 64 * "0", "pieces": 4, "port": 7380, "got": [], "dead": [], "stalled": []}
 
@@ -104,3 +104,21 @@ def test_three_at_once(tracker, tmp_path):
         assert len(done) == 3 and len(set(asked)) == len(pieces) and len(asked) <= len(pieces) + 2
         assert len(server.got("/index/")) <= 4 and sum(result["from_peers"] for result in done) > 1_200_000
         server.end()
+
+
+async def answered(future):
+    return await future
+
+
+def test_a_cancelled_request_ends():
+    """Also when its answer comes at that moment: else who listens to a peer would never end."""
+    async def work():
+        web, answer = fetch.Web(10), asyncio.get_running_loop().create_future()
+        waiting = asyncio.ensure_future(web.guarded("url", answered(answer), 10))
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+        answer.set_result(b"")
+        waiting.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await waiting
+    asyncio.run(work())

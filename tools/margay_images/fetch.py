@@ -49,7 +49,9 @@ class Web:
 
     async def guarded(self, url, reading, seconds):
         try:
-            return await asyncio.wait_for(reading, seconds)
+            # wait_for() of Python 3.11 forgets that it is cancelled when the answer comes at that moment.
+            async with asyncio.timeout(seconds):
+                return await reading
         except asyncio.TimeoutError as error:
             raise ImageError("%s: stalls" % url) from error
         except aiohttp.ClientConnectorError as error:

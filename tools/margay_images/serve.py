@@ -16,7 +16,7 @@ from . import chunks, manifest, swarm
 
 WAIT_S = 5  # then an empty answer: the connection lives
 AT_ONCE = 100_000  # numbers in an answer
-SEND_BUFFER = 64 << 10
+SEND_BUFFER = 16 << 10  # bytes in the kernel's hands: more, and a piece would be sent before it has gone
 # The patterns are of whole names: no ".." is one.
 PATHS = (r"/{path:chunks/[0-9a-f]{4}/[0-9a-f]{64}" + chunks.SUFFIX.replace(".", r"\.") + "}", r"/{path:index/[0-9a-f]{64}\.caibx}",
          "/{path:images/%s/%s/%s}" % (manifest.NAMES.pattern, manifest.VERSIONS.pattern, r"manifest\.json(?:\.minisig)?"))
@@ -69,7 +69,7 @@ class Server:
         except FileNotFoundError as error:
             raise web.HTTPNotFound() from error
         self.sent += size
-        # With the piece in the kernel's hands the next one could come too soon.
+        # Else all of a piece is in the kernel's hands at once, and nobody is ever busy.
         request.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER)
         return Upload(path, self)
 

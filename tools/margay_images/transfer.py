@@ -27,6 +27,7 @@ class Transfer:
         self.changed = asyncio.Event()
         self.tasks, self.failed = set(), None
         self.store_failures = 0
+        self.over = False
 
     async def run(self):
         try:
@@ -43,6 +44,7 @@ class Transfer:
                 except asyncio.TimeoutError:
                     pass
         finally:
+            self.over = True
             for task in self.tasks:
                 task.cancel()
             await asyncio.gather(*self.tasks, return_exceptions=True)
@@ -78,7 +80,7 @@ class Transfer:
     async def listen(self, peer):
         """What a peer has, from now on."""
         log = known = 0
-        while peer in self.swarm.peers:
+        while peer in self.swarm.peers and not self.over:
             url = "http://%s/have/%s?log=%d&from=%d&port=%d" % (peer, self.name, log, known, self.node.server.port)
             try:
                 data = await self.node.web.get(url, 4 * len(self.paths) + 4, serve.WAIT_S)
