@@ -21,7 +21,7 @@ help:
 	@echo 'make nested-host      that host, under build/guest (a minute)'
 	@echo 'make newer-qemu       a QEMU with an AMD IOMMU that works, under build (ten seconds; downloads 60 MB)'
 	@echo 'make fast-bochs       a Bochs that takes a third of the time, under build; tests get it by themselves (two minutes)'
-	@echo 'make deb              Debian packages under build: margay, -tools, -images, -image-node, -guest-dkms (seconds)'
+	@echo 'make deb              Debian packages under build: margay, -tools, -images, -image-node, -slurm, -guest-dkms'
 	@echo 'make guest-package    the module for guests with dma = window, as a Debian package for DKMS (seconds)'
 	@echo 'make guest-kernels    kernels for the full tier, with that built in, and without KVM_GUEST (an hour)'
 	@echo 'make other-kernels    kernels of Debian 11, Ubuntu 22.04 and backports for the full tier: downloads three'

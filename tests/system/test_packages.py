@@ -22,7 +22,7 @@ def test_lintian_is_content(packages, tmp_path):
         done = subprocess.run(["lintian", "--fail-on", "error,warning", str(deb)], capture_output=True, text=True, check=False)
         return done.returncode, done.stdout
 
-    assert set(packages) == {"margay", "margay-tools", "margay-images", "margay-image-node"}
+    assert set(packages) == {"margay", "margay-tools", "margay-images", "margay-image-node", "margay-slurm"}
     for path in packages.values():
         assert judged(path) == (0, "")
     tree, spoilt = tmp_path / "tree", tmp_path / "spoilt.deb"
@@ -67,23 +67,26 @@ def test_installed_and_removed(packages, tmp_path):
     # The program that they start is the one below the directory.
     units = sorted((root / "usr/lib/systemd/system").iterdir())
     assert [unit.name for unit in units] == ["margay-image-tracker.service", "margay-images.service", "margay-metrics.service",
-                                             "margay-metrics.timer", "margay-watch.service", "margay-watch.socket"]
-    for service, words in (units[1], ["--serve"]), (units[2], ["metrics", "--output"]), (units[4], ["watch"]):
+                                             "margay-metrics.timer", "margay-slurm-tend.service", "margay-slurm-tend.timer",
+                                             "margay-watch.service", "margay-watch.socket"]
+    for service, words in ((units[1], ["--serve"]), (units[2], ["metrics", "--output"]), (units[4], ["tend"]),
+                           (units[6], ["watch"])):
         started = re.search(r"^ExecStart=(.*)$", service.read_text(encoding="ascii"), re.MULTILINE)[1].split()
         assert (root / started[0][1:]).exists() and started[1:1 + len(words)] == words
     # Programs of Python find their modules from where their links lead; no build is theirs.
     nowhere = {**os.environ, "MARGAY_BUILD": str(tmp_path)}
-    for program in "margay-build", "margay-image-store", "margay-image-tracker", "margay-image-pull":
-        said = subprocess.run([str(root / "usr/bin" / program), "--version"], env=nowhere, capture_output=True, text=True,
+    for program in ("bin/margay-build", "bin/margay-image-store", "bin/margay-image-tracker", "bin/margay-image-pull",
+                    "sbin/margay-slurm"):
+        said = subprocess.run([str(root / "usr" / program), "--version"], env=nowhere, capture_output=True, text=True,
                               check=True).stdout
-        assert said == "%s %s\n" % (program, package_version(packages["margay-images"]))
+        assert said == "%s %s\n" % (os.path.basename(program), package_version(packages["margay-images"]))
     # The operator's own stay, at an upgrade and at the end.
     config = root / "etc/default/grub.d/margay.cfg"
     config.write_text('export GRUB_CMDLINE_MARGAY="console=com2"\n', encoding="ascii")
     (root / "boot/margay/mine.conf").write_text("kernel = k\nmemory = 1G\n", encoding="ascii")
     assert dpkg("--force-confold", "--install", packages["margay"]) == ["update-grub"]
     assert "com2" in config.read_text(encoding="ascii")
-    assert dpkg("--remove", "margay", "margay-tools", "margay-images", "margay-image-node") == ["update-grub"]
+    assert dpkg("--remove", "margay", "margay-tools", "margay-images", "margay-image-node", "margay-slurm") == ["update-grub"]
     assert dpkg("--purge", "margay") == ["update-grub"]
     left = sorted(str(path.relative_to(root)) for path in root.rglob("*margay*") if "var/lib/dpkg" not in str(path))
     assert left == ["boot/margay"] and (root / "boot/margay/mine.conf").exists()

@@ -1,0 +1,133 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Slurm jobs on modelled nodes: Debian's Slurm and munge in namespaces, what margay-slurm brings for head and node, and a model of
+the node (slurm_cluster.py). After each test no node is down or drained, and nothing of a job is on any."""
+
+import json
+import os
+import re
+import shutil
+import sys
+
+import pytest
+
+import slurm_cluster
+
+sys.path.append(os.path.join(slurm_cluster.TOP, "tests", "unit"))
+
+import image_stores  # noqa: E402
+
+pytestmark = [pytest.mark.xdist_group("slurm"),
+              pytest.mark.skipif(os.geteuid() != 0, reason="only root makes the namespaces of a cluster")]
+SEND = """
+import json, sys
+sys.path.insert(0, '%s')
+from margay_slurm import config, generation, remote
+own = generation.own
+order = {"format": 1, "order": "end", "node": "n1", "generation": %%s}
+print(json.dumps(remote.send(config.read(), "n1", order)))
+""" % slurm_cluster.TOOLS
+
+
+def make_images(folder):
+    """A store with signed images, and the key by which head and nodes believe them."""
+    key = image_stores.Key(os.path.join(folder, "key"), "site")
+    os.mkdir(os.path.join(folder, "keys"))
+    shutil.copy(key.public, os.path.join(folder, "keys"))
+
+    def push(name, version="1", secret=key.secret, **fields):
+        directory = os.path.join(folder, "made", name + version)
+        value = image_stores.make_image(directory, version, name=name, root=(name + version).encode() * 50_000, **fields)
+        image_stores.pushed(os.path.join(folder, "store"), value, secret)
+
+    push("debian")
+    push("mpi")
+    push("mpi", version="2", secret=None)
+    push("raw", secret=None)
+    push("large", needs={"memory_mib": 4096, "options": []})
+    push("damaged")
+    damage(os.path.join(folder, "store"), "damaged", "1")
+
+
+def damage(top, name, version):
+    """One byte of one chunk of the root, which no other image has."""
+    store = image_stores.store.Store(top).open()
+    chunk = store.index(store.manifest(name, version)[0]["files"]["root.squashfs"])[-1][0]
+    path = os.path.join(store.chunks, chunk[:4], chunk + ".cacnk")
+    with open(path, "rb") as f:
+        data = bytearray(f.read())
+    data[len(data) // 2] ^= 1
+    os.chmod(path, 0o644)
+    with open(path, "wb") as f:
+        f.write(data)
+
+
+@pytest.fixture(name="whole", scope="module")
+def fixture_whole():
+    cluster = slurm_cluster.Cluster(4, make_images)
+    try:
+        yield cluster
+    finally:
+        cluster.close()
+
+
+@pytest.fixture(name="cluster")
+def fixture_cluster(whole):
+    yield whole
+    whole.wait_free()
+
+
+def test_two_nodes_get_the_image_of_each_job(cluster):
+    """Two jobs of two nodes, one after the other on the same: each has its own image on both nodes, and its steps run there; the
+    second finds nothing of the first in a VM that has begun for it."""
+    script = "echo $(cat /run/image) $(ls /tmp); srun -l sh -c 'echo $(cat /run/image) $(ls /tmp); touch /tmp/left-by-%s'"
+    first = cluster.submit(script % "first", "-C", "mpi", "-w", "n[1-2]", nodes=2)
+    second = cluster.submit(script % "second", "-C", "debian", "-w", "n[1-2]", nodes=2)
+    assert cluster.wait_over(first, second) == ["COMPLETED", "COMPLETED"]
+    for job, image in (first, "mpi:1"), (second, "debian:1"):
+        assert sorted(cluster.output(job).split("\n")) == sorted(["", image] + ["%d: %s" % (i, image) for i in range(2)])
+
+
+def test_a_panic_costs_a_try_and_no_job(cluster):
+    """A VM that is gone under its job: the controller requeues that, and the node is had again without a hand."""
+    job = cluster.submit("echo try >>/mnt/home/tries; [ -n \"$SLURM_RESTART_COUNT\" ] || sleep 600; cat /mnt/home/tries")
+    cluster.until(lambda: os.path.exists(cluster.path("home", "tries")), "the job runs")
+    cluster.panic(cluster.job(job)["NodeList"])
+    assert cluster.wait_over(job) == ["COMPLETED"]
+    assert cluster.output(job) == "try\ntry\n"
+
+
+def test_refused_at_submission(cluster):
+    """An image that is not signed, one that is too large, two at once: sbatch says it in a sentence."""
+    def said(*options):
+        return cluster.run("sbatch", *options, "--wrap", "true", user=slurm_cluster.USER, status=None)
+
+    assert "sbatch: error: margay: image raw: raw:1: not signed\n" in said("-C", "raw")
+    assert "margay: image large: needs 4096 MiB of memory, and the nodes that may run it have 256\n" in said("-C", "large")
+    assert "margay: the job names the images debian and mpi: a job has one\n" in said("-C", "debian|mpi")
+    job = cluster.submit("true", "-H", "-C", "mpi")
+    # 22.05 keeps the sentence to itself here.
+    cluster.run("scontrol", "update", "jobid=%d" % job, "features=raw", user=slurm_cluster.USER, status=1)
+    assert cluster.job(job)["Features"] == "mpi"
+    cluster.run("scancel", job)
+
+
+def test_damaged_image_ends_its_job(cluster):
+    """A signed image with a chunk that is not what it is named by: the job ends, and says why; a version without a signature is
+    none, so the next job has the one before."""
+    damaged = cluster.submit("true", "-C", "damaged", nodes=2)
+    unsigned = cluster.submit("cat /run/image", "-C", "mpi")
+    assert cluster.wait_over(damaged, unsigned) == ["CANCELLED", "COMPLETED"]
+    assert re.search(r"damaged:1: .*: damaged: ", cluster.comment(damaged))
+    assert cluster.output(unsigned) == "mpi:1"
+
+
+def test_late_order_is_void(cluster):
+    """An order to end that was given before the VM's, and comes behind it: the job runs on."""
+    late = cluster.run("/usr/bin/python3", "-B", "-c", SEND % "own()")
+    assert json.loads(late) == {"done": True}
+    job = cluster.submit("echo begun; sleep 5; echo done", "-w", "n1")
+    cluster.until(lambda: os.path.exists(cluster.path("home", "%d.out" % job)), "the job runs")
+    early = cluster.run("/usr/bin/python3", "-B", "-c", SEND % "own().split('.')[0] + '.1'")
+    assert json.loads(early)["fault"] == "late"
+    assert cluster.wait_over(job) == ["COMPLETED"]
+    assert cluster.output(job) == "begun\ndone\n"

@@ -1,0 +1,172 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""What margay-slurm does on a cluster's head, without Slurm: lists of hosts, the site's file, the order of orders, which image a
+job means, many orders at once. Jobs are tests/system/test_slurm.py's."""
+
+import base64
+import io
+import os
+import subprocess
+import sys
+import tarfile
+import time
+
+import pytest
+
+from margay_slurm import config, generation, hosts, metadata, order, remote, resume, setup, vm_file, wanted
+from margay_slurm.errors import ClusterError, ImageFault
+
+CONF = """\
+[cluster]
+controller = head
+store = /srv/images
+%s
+[nodes n[01-03],login]
+vm = /etc/margay/compute.vm
+cpus = 4
+memory = 1000
+images = debian mpi
+%s
+"""
+
+
+@pytest.fixture(name="read")
+def fixture_read(tmp_path):
+    def read(cluster="", nodes="", text=None):
+        path = tmp_path / "cluster.conf"
+        path.write_text(CONF % (cluster, nodes) if text is None else text, encoding="utf-8")
+        return config.read(str(path))
+    return read
+
+
+def refused(function, *words, kind=ClusterError):
+    with pytest.raises(kind) as caught:
+        function(*words)
+    return str(caught.value)
+
+
+def test_lists_of_hosts():
+    assert hosts.expand("n1") == ["n1"]
+    assert hosts.expand("n[08-11,20],login,n08") == ["n08", "n09", "n10", "n11", "n20", "login"]
+    assert hosts.expand("rack[1-2]-x,a") == ["rack1-x", "rack2-x", "a"]
+    assert len(hosts.expand("n[1-10000]")) == 10000
+    for bad in "n[1-", "n[a-b]", "n[3-1]x]", "n 1", "-oProxyCommand=x", "n[1-99999999]", "a;b":
+        refused(hosts.expand, bad)
+
+
+def test_site_file(read):
+    site = read("parallel = 7", "management = {node}.m\nnetwork = 10.1.0.0/16\nslurm = Gres=gpu:2")
+    assert sorted(site.by_node) == ["login", "n01", "n02", "n03"] and site.parallel == 7 and site.order_timeout == 120
+    group = site.group("n02")
+    assert group.management_of("n02") == "n02.m" and group.images == ["debian", "mpi"] and group.network.prefixlen == 16
+    assert "NodeName=n[01-03],login CPUs=4 RealMemory=1000 State=CLOUD Feature=debian,mpi Gres=gpu:2\n" in setup.lines(site, "/x")
+    assert read().group("n01").management_of("n01") == "n01-mgmt"
+
+
+@pytest.mark.parametrize("cluster, nodes, words", (
+    ("paralel = 7", "", "unknown key paralel"), ("parallel = 0", "", "at least 1"), ("order_timeout = x", "", "expected a number"),
+    ("", "management = one", "one host for all of them"), ("", "network = here", "expected dhcp"),
+    ("", "[nodes n02]\nvm=v\ncpus=1\nmemory=1\nimages=a", "n02 stands in"),
+    ("", "[node n9]", "expected [cluster] or [nodes NAMES]"),
+    ("", "cpus = 4", "already exists")))
+def test_site_file_refused(read, cluster, nodes, words):
+    assert words in refused(read, cluster, nodes)
+
+
+def test_site_file_lacks(read):
+    assert "controller is missing" in refused(read, "", "", "[cluster]\nstore = x\n[nodes n]\nvm=v\ncpus=1\nmemory=1\nimages=a\n")
+    assert "there is no [nodes" in refused(read, "", "", "[cluster]\nstore = x\ncontroller = h\n")
+
+
+def test_order_of_orders():
+    """By the ticks of one boot; of another boot of the head none is left."""
+    own = generation.own()
+    assert generation.parse(own)[1] > 0 and not generation.is_late(own, own) and not generation.is_late(own, None)
+    assert generation.is_late("a.5", "a.6") and not generation.is_late("a.6", "a.5") and not generation.is_late("b.5", "a.6")
+    child = subprocess.run([sys.executable, "-B", "-c", "import sys; sys.path.insert(0, sys.argv[1]); "
+                            "from margay_slurm import generation; print(generation.own())",
+                            os.path.dirname(os.path.dirname(setup.__file__))], capture_output=True, text=True, check=True)
+    assert generation.is_late(own, child.stdout.strip())
+
+
+@pytest.mark.parametrize("features, image", (
+    ("mpi", "mpi"), ("bigmem&mpi", "mpi"), ("[mpi*2&bigmem]", "mpi"), ("", "debian"), ("bigmem", "debian"), ("(mpi|mpi)", "mpi")))
+def test_image_of_a_job(features, image):
+    assert wanted.image_of(features, ["debian", "mpi"], "debian") == image
+
+
+def test_image_of_no_job():
+    assert "debian and mpi" in refused(wanted.image_of, "debian|mpi", ["debian", "mpi"], "", kind=ImageFault)
+    assert "names no image" in refused(wanted.image_of, "bigmem", ["debian", "mpi"], "", kind=ImageFault)
+
+
+def test_jobs_of_both_releases(tmp_path):
+    """22.05 says nodes, 24.11 nodes_resume, which are not all of the job's."""
+    path = tmp_path / "resume"
+    path.write_text('{"jobs": [{"job_id": 5, "nodes": "n[1-2]"}, {"job_id": 6, "nodes_alloc": "n[3-4]", "nodes_resume": "n4"}]}',
+                    encoding="ascii")
+    assert resume.read_jobs(str(path)) == {"n1": 5, "n2": 5, "n4": 6}
+    path.write_text('{"jobs": [{}]}', encoding="ascii")
+    assert "not as Slurm writes it" in refused(resume.read_jobs, str(path))
+    assert resume.read_jobs(None) == {}
+
+
+ORDER = {"format": 1, "order": "start", "generation": "a.1", "node": "n01", "job": "5.0", "image": "mpi:1", "vm": "memory = 1G\n",
+         "controller": "head", "address": "10.1.0.1/16", "gateway": "", "munge_key": base64.b64encode(bytes(64)).decode()}
+
+
+@pytest.mark.parametrize("change", (
+    {"format": 2}, {"order": "dance"}, {"generation": ""}, {"image": "../x:1"}, {"image": "mpi"}, {"node": 5}, {"vm": "\0"},
+    {"munge_key": "A" * 9000}, {"grace": -1}, {"grace": True}))
+def test_orders_refused(change):
+    assert order.parse(order.write(ORDER))["image"] == "mpi:1"
+    refused(order.parse, order.write({**ORDER, **change}))
+
+
+def test_vm_file_and_metadata():
+    """The image's disk is vda, the metadata's vdb; the key stands in no VM file; the record is read back."""
+    value = {**ORDER, "vm": "memory = 1G\ncmdline = quiet\ndisk = scratch:1G\n"}
+    text = vm_file.write(value, {"cmdline": "console=ttyS0"}, {"kernel": "k", "initrd": "i", "root.squashfs": "r", "metadata": "m"})
+    assert vm_file.keys(text) and [pair for pair in vm_file.keys(text) if pair[0] in ("disk", "cmdline")] == [
+        ("disk", "r"), ("disk", "m"), ("cmdline", "console=ttyS0 margay.metadata=/dev/vdb quiet"), ("disk", "scratch:1G")]
+    assert value["munge_key"] not in text and vm_file.record(text)["job"] == "5.0"
+    assert vm_file.record("name = other\n") is None and vm_file.record("# margay-slurm: 5\n") is None
+    refused(vm_file.check_grants, "memory = 1G\nkernel = mine\n", "x")
+    refused(vm_file.check_grants, "cpus = 1\n", "x")
+    data = metadata.archive(value)
+    assert len(data) % 512 == 0
+    with tarfile.open(fileobj=io.BytesIO(data)) as tar:
+        assert tar.extractfile("munge.key").read() == bytes(64)
+        assert b"MARGAY_NODE=n01\n" in tar.extractfile("margay.env").read()
+    refused(metadata.archive, {**value, "gateway": "$(reboot)"})
+    refused(metadata.archive, {**value, "munge_key": "AAAA"})
+
+
+def test_many_orders_at_once(read, tmp_path):
+    """No more than `parallel` processes; each node has its own answer."""
+    script = tmp_path / "ssh"
+    script.write_text("""#!/bin/sh
+mkdir %(d)s/run.$$
+ls -d %(d)s/run.* | wc -l >>%(d)s/counts
+case $1 in
+n01-mgmt) echo nothing ;;
+n02-mgmt) echo 'no route' >&2; rmdir %(d)s/run.$$; exit 255 ;;
+n03-mgmt) sleep 0.2; echo '{"error": "image x", "fault": "image"}' ;;
+login-mgmt) sleep 0.2; cat >/dev/null; echo '{"done": true}' ;;
+esac
+rmdir %(d)s/run.$$
+""" % {"d": tmp_path}, encoding="ascii")
+    script.chmod(0o755)
+    site = read("ssh = %s\nparallel = 2" % script)
+    answers = remote.send_all(site, {node: ORDER for node in site.by_node})
+    assert answers["login"] == {"done": True}
+    assert answers["n01"] == {"error": "n01-mgmt: no JSON: nothing", "fault": "node"}
+    assert answers["n02"] == {"error": "n02-mgmt: no route", "fault": "node"}
+    assert answers["n03"] == {"error": "n03-mgmt: image x", "fault": "image"}
+    assert max(map(int, (tmp_path / "counts").read_text(encoding="ascii").split())) == 2
+
+
+def test_order_that_hangs_ends(read):
+    site = read("ssh = sh -c 'trap true TERM; while :; do sleep 600; done'\norder_timeout = 1")
+    begun = time.monotonic()
+    assert remote.send(site, "n01", ORDER) == {"error": "n01-mgmt: no answer within 1 s", "fault": "node"}
+    assert time.monotonic() - begun < 300

@@ -1,0 +1,67 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""Nodes that did not do as they were told: down for Slurm, with the reason, so that no job comes to them; and had again without a
+hand. At its first failure a node is had again at once, if it answers; one that fails again and again waits longer each time, else
+the next job, and the next, would go to the one node that is always free. `margay-slurm tend`, by a timer, frees those whose time
+has come."""
+
+import time
+
+from . import errors, generation, order, records, remote, slurm
+from .errors import ClusterError
+
+REASON = "margay: "
+# Seconds, doubled with each failure behind the second.
+WAIT, LONGEST = 60, 3600
+
+
+def wait_of(failures):
+    return 0 if failures <= 1 else min(WAIT << min(failures - 2, 16), LONGEST)
+
+
+def set_down(config, program, failed):
+    """{node: reason}: their jobs are requeued by this."""
+    known = records.Records(config.state)
+    for node, reason in failed.items():
+        errors.say(program, "%s: %s" % (node, reason))
+        record = known.read(node)
+        known.write(node, {**record, "failures": record.get("failures", 0) + 1, "failed": int(time.time())})
+        slurm.update_node(node, "state=down", "reason=" + REASON + reason)
+
+
+def is_due(record, now):
+    """A clock that was set back makes nobody wait for longer than that."""
+    since = now - record.get("failed", 0)
+    return since < 0 or since >= wait_of(record.get("failures", 0))
+
+
+def free(config, nodes):
+    """Those that answer, and on which nothing runs then, are Slurm's again. The others stay down."""
+    value = {"format": order.FORMAT, "order": "end", "generation": generation.own()}
+    answers = remote.send_all(config, {node: {**value, "node": node} for node in nodes})
+    done = [node for node, answer in answers.items() if answer.get("done")]
+    states = slurm.states(",".join(done)) if done else {}
+    for node in done:
+        # By way of suspend, after which any node is idle; one that is powered down already gets there only by name.
+        slurm.update_node(node, "state=resume" if "POWERED_DOWN" in states.get(node, ()) else "state=power_down_force")
+    return done
+
+
+def free_if_due(config, nodes):
+    known, now = records.Records(config.state), time.time()
+    return free(config, [node for node in nodes if is_due(known.read(node), now)])
+
+
+def down_by_us(config):
+    """The nodes that set_down() has put down, and nobody else has touched."""
+    out = slurm.run("sinfo", "--noheader", "--Node", "--states=down", "--Format=NodeList:|,Reason:|")
+    found = dict(line.split("|")[:2] for line in out.splitlines() if line.count("|") >= 2)
+    return [node for node, reason in found.items() if reason.startswith(REASON) and node in config.by_node]
+
+
+def tend(config, program):
+    """Those whose time has come. What Slurm does not do is told, and does not keep the others down."""
+    try:
+        return free_if_due(config, down_by_us(config))
+    except ClusterError as error:
+        errors.say(program, str(error))
+        return []

@@ -1,0 +1,111 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""The site's file, /etc/margay/cluster.conf: which nodes there are, what their compute VMs get, and how they are commanded."""
+
+import configparser
+import ipaddress
+import os
+import shlex
+
+from . import hosts
+from .errors import ClusterError
+
+PATH = "/etc/margay/cluster.conf"
+SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o ServerAliveCountMax=3 -l root"
+# What stands in it for nothing.
+CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
+           "state": "/var/lib/margay-slurm", "parallel": "128", "order_timeout": "120", "boot_timeout": "300",
+           "default_image": "", "partition": "margay", "partition_options": "", "stop_timeout": "30"}
+NODES = {"vm": None, "cpus": None, "memory": None, "management": "{node}-mgmt", "images": None, "network": "dhcp", "gateway": "",
+         "slurm": ""}
+SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0}
+
+
+class Group:
+    """Nodes that are alike: a section of the file."""
+
+    def __init__(self, title, values, cluster):
+        self.title, self.cluster = title, cluster
+        self.names = hosts.expand(title.split(None, 1)[1])
+        self.vm, self.management, self.slurm = values["vm"], values["management"], values["slurm"]
+        self.images = values["images"].split()
+        self.cpus, self.memory = number(title, "cpus", values["cpus"], 1), number(title, "memory", values["memory"], 1)
+        self.gateway = values["gateway"]
+        self.network = None if values["network"] == "dhcp" else network(title, values["network"])
+        if len(self.names) > 1 and "{node}" not in self.management:
+            raise ClusterError("[%s]: management = %s is one host for all of them: write {node} where the name differs" %
+                               (title, self.management))
+
+    def management_of(self, node):
+        return self.management.replace("{node}", node)
+
+
+class Config:
+    def __init__(self, path, values, groups):
+        self.path = path
+        for key, value in values.items():
+            setattr(self, key, number("cluster", key, value, SMALLEST[key]) if key in SMALLEST else value)
+        self.ssh = shlex.split(self.ssh)
+        self.groups = [Group(title, group, self) for title, group in groups]
+        self.by_node = {}
+        for group in self.groups:
+            for name in group.names:
+                if name in self.by_node:
+                    raise ClusterError("%s: [%s]: %s stands in [%s], too" % (path, group.title, name, self.by_node[name].title))
+                self.by_node[name] = group
+
+    @property
+    def images(self):
+        """Names of all that some node may run."""
+        return sorted({name for group in self.groups for name in group.images})
+
+    def group(self, node):
+        if node not in self.by_node:
+            raise ClusterError("%s: no section has a node %s" % (self.path, node))
+        return self.by_node[node]
+
+
+def number(title, key, text, smallest):
+    if not text.isdigit() or int(text) < smallest:
+        raise ClusterError("[%s]: %s = %s: expected a number of at least %d" % (title, key, text, smallest))
+    return int(text)
+
+
+def network(title, text):
+    try:
+        return ipaddress.ip_network(text)
+    except ValueError as error:
+        raise ClusterError("[%s]: network = %s: expected dhcp, or a network as 10.1.0.0/16" % (title, text)) from error
+
+
+def section(path, parsed, title, known):
+    """Its keys, with what stands for those that are missing; one that is unknown is a mistyped one."""
+    values = dict(parsed[title])
+    for key in values:
+        if key not in known:
+            raise ClusterError("%s: [%s]: unknown key %s" % (path, title, key))
+    for key, value in known.items():
+        if key not in values and value is None:
+            raise ClusterError("%s: [%s]: %s is missing" % (path, title, key))
+    return {**known, **values}
+
+
+def read(path=None):
+    path = path or os.environ.get("MARGAY_CLUSTER_CONF", PATH)
+    parsed = configparser.ConfigParser(interpolation=None, default_section="")
+    try:
+        with open(path, encoding="utf-8") as f:
+            parsed.read_file(f)
+    except (configparser.Error, UnicodeDecodeError) as error:
+        raise ClusterError("%s: %s" % (path, " ".join(str(error).split()))) from error
+    titles = parsed.sections()
+    if "cluster" not in titles:
+        raise ClusterError("%s: there is no [cluster]" % path)
+    groups = []
+    for title in titles:
+        if title != "cluster":
+            if title.split()[0] != "nodes" or len(title.split(None, 1)) != 2:
+                raise ClusterError("%s: [%s]: expected [cluster] or [nodes NAMES]" % (path, title))
+            groups.append((title, section(path, parsed, title, NODES)))
+    if not groups:
+        raise ClusterError("%s: there is no [nodes NAMES]" % path)
+    return Config(path, section(path, parsed, "cluster", CLUSTER), groups)

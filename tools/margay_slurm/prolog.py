@@ -1,0 +1,74 @@
+# SPDX-License-Identifier: GPL-2.0-only
+"""PrologSlurmctld: waits until the job's nodes are there, and looks whether they were started for this run of this job.
+
+slurmctld looks at a job whose nodes boot every 30 s only; at the end of its prolog it looks at once. A status other than 0 has
+the job requeued.
+"""
+
+import os
+import time
+
+from . import config as site
+from . import errors, hosts, records, slurm
+from .errors import ClusterError
+
+PROGRAM = "margay-slurm-prolog"
+# Seconds between two looks: each costs the controller one message.
+FIRST, LONGEST = 0.1, 1.0
+
+
+def look(names, number):
+    """(states of the nodes, whether the job still wants them); None where the controller does not answer, as one that restarts."""
+    try:
+        job = slurm.jobs([number]).get(number)
+        return slurm.states(names), job is not None and job.state == "CONFIGURING"
+    except ClusterError:
+        return None, True
+
+
+def wait(names, nodes, number, seconds):
+    """Whether all are there; not if the job does not want them any more: it waits for this program before it can go on."""
+    end, pause, missing = time.monotonic() + seconds, FIRST, nodes
+    while time.monotonic() < end:
+        states, wanted = look(names, number)
+        if not wanted:
+            return False
+        if states is not None:
+            missing = [node for node in nodes if not slurm.is_there(states.get(node, {"UNKNOWN"}))]
+            lost = [node for node in missing if states.get(node, set()) & slurm.LOST]
+            if lost:
+                raise ClusterError("%s: is down" % lost[0])
+            if not missing:
+                return True
+        time.sleep(pause)
+        pause = min(pause * 1.3, LONGEST)
+    raise ClusterError("%s: is not there after %d s" % (missing[0], seconds))
+
+
+def strangers(config, nodes, run):
+    """Nodes that were started for another run."""
+    known = records.Records(config.state)
+    return [node for node in nodes if known.read(node).get("job") != run]
+
+
+def main():
+    config = site.read()
+    names = os.environ["SLURM_JOB_NODELIST"]
+    number = int(os.environ["SLURM_JOB_ID"])
+    nodes = [node for node in hosts.expand(names) if node in config.by_node]
+    if not nodes:
+        return 0
+    if not wait(names, nodes, number, config.boot_timeout):
+        return 1
+    job = slurm.jobs([number]).get(number)
+    if job is None:
+        return 1
+    others = strangers(config, nodes, job.run)
+    for node in others:
+        errors.say(PROGRAM, "%s: was started for another job: it starts afresh" % node)
+        slurm.update_node(node, "state=power_down_force", "reason=margay: started for another job")
+    if others:
+        return 1
+    # From now on they are this job's and nobody's after it: they go when it ends.
+    slurm.update_node(",".join(nodes), "state=power_down")
+    return 0
