@@ -54,9 +54,10 @@ controller = head
 store = %(world)s/store
 keys = /etc/margay/keys
 ssh = %(python)s -B %(here)s/slurm_ssh.py
-order_timeout = 60
+order_timeout = 100
 boot_timeout = 120
 stop_timeout = 2
+retry_wait = 2
 default_image = debian
 partition_options = Default=YES
 
@@ -211,7 +212,7 @@ def serve(listener):
 
 
 def serve_one(connection):
-    with connection, connection.makefile("rwb") as f, contextlib.suppress(BrokenPipeError):
+    with contextlib.suppress(BrokenPipeError), connection, connection.makefile("rwb") as f:
         value = json.loads(f.readline())
         f.write(json.dumps(answer_run(value) if "run" in value else answer_ssh(value)).encode() + b"\n")
 
@@ -357,17 +358,31 @@ class Cluster:
         os.unlink(self.path("nodes", node, "faults", name))
 
     def panic(self, node):
-        """The node's VM is gone in the middle of what it did."""
+        """The node's VM is gone in the middle of what it did; it may be over already."""
         with open(self.path("nodes", node, "vms", "compute.json"), encoding="utf-8") as f:
-            self.run("kill", "-9", json.load(f)["pid"])
+            self.run("kill", "-9", json.load(f)["pid"], status=None)
+
+    def has_vm(self, node):
+        return os.path.exists(self.path("nodes", node, "vms", "compute.json"))
+
+    def reset(self, node):
+        """The machine starts anew: VMs, images, and what its management VM knew."""
+        if self.has_vm(node):
+            self.panic(node)
+        for folder in "vms", "images", "run":
+            shutil.rmtree(self.path("nodes", node, folder), ignore_errors=True)
+
+    def forget_faults(self, node):
+        for name in os.listdir(self.path("nodes", node, "faults")):
+            self.mend(node, name)
 
     def kill_slurmd(self, node):
         """Its steps go on without it."""
         with open(self.path("nodes", node, "vms", "compute.json"), encoding="utf-8") as f:
             vm = json.load(f)["pid"]
         slurmd = [pid for pid in self.run("pgrep", "-x", "slurmd").split() if vm in self.parents(int(pid))]
-        assert len(slurmd) == 1, slurmd
-        self.run("kill", "-9", *slurmd)
+        if slurmd:
+            self.run("kill", "-9", *slurmd, status=None)
 
     def parents(self, pid):
         found = []

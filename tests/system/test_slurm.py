@@ -131,3 +131,22 @@ def test_late_order_is_void(cluster):
     assert json.loads(early)["fault"] == "late"
     assert cluster.wait_over(job) == ["COMPLETED"]
     assert cluster.output(job) == "begun\ndone\n"
+
+
+def test_broken_node_costs_a_try(cluster):
+    """A VM that does not start: the node is had again at once. A management VM that is dead: the node is down, with the reason, the
+    job goes elsewhere, and the timer's program frees the node when that answers again."""
+    cluster.fault("n1", "no-start")
+    first = cluster.submit("true")
+    assert cluster.wait_over(first) == ["COMPLETED"]
+    assert cluster.job(first)["Restarts"] == "1"
+    cluster.wait_free()
+    cluster.fault("n1", "dead")
+    second = cluster.submit("true")
+    assert cluster.wait_over(second) == ["COMPLETED"]
+    assert cluster.job(second)["NodeList"] != "n1"
+    assert "margay: n1-mgmt: ssh: connect to host n1-mgmt port 22: No route to host" in cluster.run("sinfo", "-R", "-o", "%E %N")
+    cluster.tend()
+    assert cluster.node_states()["n1"].startswith("down")
+    cluster.mend("n1", "dead")
+    cluster.tend()

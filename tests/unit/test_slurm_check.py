@@ -57,7 +57,7 @@ def test_nothing_is_wrong(site):
     (OWN + "PartitionName=all Nodes=ALL Default=YES\n", "two jobs would share a VM"),
     (OWN + "PartitionName=x Nodes=localhost OverSubscribe=EXCLUSIVE\n", "its jobs' images are not judged"),
     (OWN + "PartitionName=margay Nodes=localhost OverSubscribe=EXCLUSIVE PowerDownOnIdle=YES\n", "22.05 does not know"),
-    (OWN + "ResumeProgram=/no/such\n", "cannot be run")))
+    (OWN + "ResumeProgram=/no/such\n", "cannot be run")), ids=lambda value: "" if "\n" in value else value.replace(" ", "-"))
 def test_slurm_conf(site, own, words):
     assert [line for line in site(own=own) if words in line]
 

@@ -12,7 +12,7 @@ import time
 
 import pytest
 
-from margay_slurm import config, generation, hosts, metadata, order, remote, resume, setup, vm_file, wanted
+from margay_slurm import broken, config, generation, hosts, metadata, order, remote, resume, setup, vm_file, wanted
 from margay_slurm.errors import ClusterError, ImageFault
 
 CONF = """\
@@ -170,3 +170,12 @@ def test_order_that_hangs_ends(read):
     begun = time.monotonic()
     assert remote.send(site, "n01", ORDER) == {"error": "n01-mgmt: no answer within 1 s", "fault": "node"}
     assert time.monotonic() - begun < 300
+
+
+def test_nodes_that_fail_again_wait_longer(read):
+    site = read("retry_wait = 60")
+    assert [broken.wait_of(failures, 60) for failures in (0, 1, 2, 3, 4, 8, 100)] == [0, 0, 60, 120, 240, 3600, 3600]
+    assert broken.is_due(site, {}, 1000) and broken.is_due(site, {"failures": 1, "failed": 1000}, 1000)
+    twice = {"failures": 2, "failed": 1000}
+    assert not broken.is_due(site, twice, 1059) and broken.is_due(site, twice, 1060)
+    assert broken.is_due(site, {"failures": 9, "failed": 1000}, 999)

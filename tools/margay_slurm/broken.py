@@ -10,12 +10,13 @@ from . import errors, generation, order, records, remote, slurm
 from .errors import ClusterError
 
 REASON = "margay: "
-# Seconds, doubled with each failure behind the second.
-WAIT, LONGEST = 60, 3600
+# Seconds.
+LONGEST = 3600
 
 
-def wait_of(failures):
-    return 0 if failures <= 1 else min(WAIT << min(failures - 2, 16), LONGEST)
+def wait_of(failures, first):
+    """Seconds from a failure on: none behind the first, `first` behind the second, then twice as long each time."""
+    return 0 if failures <= 1 else min(first << min(failures - 2, 16), LONGEST)
 
 
 def set_down(config, program, failed):
@@ -28,10 +29,10 @@ def set_down(config, program, failed):
         slurm.update_node(node, "state=down", "reason=" + REASON + reason)
 
 
-def is_due(record, now):
+def is_due(config, record, now):
     """A clock that was set back makes nobody wait for longer than that."""
     since = now - record.get("failed", 0)
-    return since < 0 or since >= wait_of(record.get("failures", 0))
+    return since < 0 or since >= wait_of(record.get("failures", 0), config.retry_wait)
 
 
 def free(config, nodes):
@@ -48,7 +49,7 @@ def free(config, nodes):
 
 def free_if_due(config, nodes):
     known, now = records.Records(config.state), time.time()
-    return free(config, [node for node in nodes if is_due(known.read(node), now)])
+    return free(config, [node for node in nodes if is_due(config, known.read(node), now)])
 
 
 def down_by_us(config):

@@ -83,7 +83,7 @@ def authentication(site):
     except FileNotFoundError:
         yield "%s is not there: no VM would get the cluster's key" % site.config.munge_key
         return
-    if status.st_uid not in (who.pw_uid, 0) or (status.st_uid == 0 and user != "root"):
+    if status.st_uid != who.pw_uid:
         yield "%s is not %s's: resume, which runs as %s, cannot read it" % (site.config.munge_key, user, user)
     if stat.S_IMODE(status.st_mode) & 0o077:
         yield "%s may be read by others than its owner: who has the key can stop the controller" % site.config.munge_key

@@ -14,17 +14,17 @@ SSH = "ssh -o BatchMode=yes -o ConnectTimeout=10 -o ServerAliveInterval=5 -o Ser
 # What stands in it for nothing.
 CLUSTER = {"controller": None, "store": None, "keys": "/etc/margay/keys", "munge_key": "/etc/margay/munge.key", "ssh": SSH,
            "state": "/var/lib/margay-slurm", "parallel": "128", "order_timeout": "120", "boot_timeout": "300",
-           "default_image": "", "partition": "margay", "partition_options": "", "stop_timeout": "30"}
+           "default_image": "", "partition": "margay", "partition_options": "", "stop_timeout": "30", "retry_wait": "60"}
 NODES = {"vm": None, "cpus": None, "memory": None, "management": "{node}-mgmt", "images": None, "network": "dhcp", "gateway": "",
          "slurm": ""}
-SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0}
+SMALLEST = {"parallel": 1, "order_timeout": 1, "boot_timeout": 1, "stop_timeout": 0, "retry_wait": 1}
 
 
 class Group:
     """Nodes that are alike: a section of the file."""
 
-    def __init__(self, title, values, cluster):
-        self.title, self.cluster = title, cluster
+    def __init__(self, title, values):
+        self.title = title
         self.names = hosts.expand(title.split(None, 1)[1])
         self.vm, self.management, self.slurm = values["vm"], values["management"], values["slurm"]
         self.images = values["images"].split()
@@ -45,7 +45,7 @@ class Config:
         for key, value in values.items():
             setattr(self, key, number("cluster", key, value, SMALLEST[key]) if key in SMALLEST else value)
         self.ssh = shlex.split(self.ssh)
-        self.groups = [Group(title, group, self) for title, group in groups]
+        self.groups = [Group(title, group) for title, group in groups]
         self.by_node = {}
         for group in self.groups:
             for name in group.names:

@@ -36,8 +36,14 @@ def jobs(numbers):
     """{number: Job}; those that are gone are missing."""
     if not numbers:
         return {}
-    out = run("squeue", "--noheader", "--states=all", "--array", "--jobs=" + ",".join(map(str, numbers)),
-              "--Format=JobID:|,RestartCnt:|,State:|,Feature:|")
+    try:
+        out = run("squeue", "--noheader", "--states=all", "--array", "--jobs=" + ",".join(map(str, numbers)),
+                  "--Format=JobID:|,RestartCnt:|,State:|,Feature:|")
+    except ClusterError as error:
+        # So it says of one that is gone, if it was the only one.
+        if "Invalid job id" in str(error):
+            return {}
+        raise
     found = {}
     for line in out.splitlines():
         fields = line.split("|")
@@ -65,7 +71,3 @@ def end_job(number, sentence):
     """A job that no node can run: cancelled, and whoever looks at it reads why."""
     run("scontrol", "update", "jobid=%d" % number, "admincomment=" + sentence)
     run("scancel", str(number))
-
-
-def requeue(number):
-    run("scontrol", "requeue", str(number))
