@@ -377,12 +377,13 @@ class Cluster:
             self.mend(node, name)
 
     def kill_slurmd(self, node):
-        """Its steps go on without it."""
+        """Its steps go on without it. Whether there was one."""
         with open(self.path("nodes", node, "vms", "compute.json"), encoding="utf-8") as f:
             vm = json.load(f)["pid"]
         slurmd = [pid for pid in self.run("pgrep", "-x", "slurmd").split() if vm in self.parents(int(pid))]
         if slurmd:
             self.run("kill", "-9", *slurmd, status=None)
+        return bool(slurmd)
 
     def parents(self, pid):
         found = []

@@ -87,6 +87,34 @@ def test_two_nodes_get_the_image_of_each_job(cluster):
         assert sorted(cluster.output(job).split("\n")) == sorted(["", image] + ["%d: %s" % (i, image) for i in range(2)])
 
 
+def begun(cluster, job):
+    cluster.until(lambda: os.path.exists(cluster.path("home", "%d.out" % job)) and "begun" in cluster.output(job), "the job runs")
+
+
+def test_each_end_of_a_job(cluster):
+    """Status 3, scancel, the time limit, and the controller started again while jobs run: each job ends as Slurm says it did."""
+    fails = cluster.submit("exit 3")
+    assert cluster.wait_over(fails) == ["FAILED"]
+    assert cluster.job(fails)["ExitCode"] == "3:0"
+    cancelled = cluster.submit("echo begun; sleep 600")
+    late = cluster.submit("echo begun; sleep 600")
+    begun(cluster, cancelled)
+    begun(cluster, late)
+    cluster.restart_controller()
+    cluster.run("scancel", cancelled, user=slurm_cluster.USER)
+    cluster.run("scontrol", "update", "jobid=%d" % late, "endtime=now+1")
+    assert cluster.wait_over(cancelled, late) == ["CANCELLED", "TIMEOUT"]
+
+
+def test_steps_outlive_their_slurmd(cluster):
+    """A slurmd that is killed is started again, and the job does not notice."""
+    job = cluster.submit("echo begun; srun sh -c 'sleep 8; echo went on'")
+    begun(cluster, job)
+    assert cluster.kill_slurmd(cluster.job(job)["NodeList"])
+    assert cluster.wait_over(job) == ["COMPLETED"]
+    assert cluster.output(job) == "begun\nwent on\n" and cluster.job(job)["Restarts"] == "0"
+
+
 def test_a_panic_costs_a_try_and_no_job(cluster):
     """A VM that is gone under its job: the controller requeues that, and the node is had again without a hand."""
     job = cluster.submit("echo try >>/mnt/home/tries; [ -n \"$SLURM_RESTART_COUNT\" ] || sleep 600; cat /mnt/home/tries")
