@@ -4,9 +4,11 @@ the node (slurm_cluster.py). After each test no node is down or drained, and not
 
 import json
 import os
+import random
 import re
 import shutil
 import sys
+import time
 
 import pytest
 
@@ -178,3 +180,63 @@ def test_broken_node_costs_a_try(cluster):
     assert cluster.node_states()["n1"].startswith("down")
     cluster.mend("n1", "dead")
     cluster.tend()
+
+
+class Random:
+    """Jobs and faults by chance; what each job must come to is known when it is submitted."""
+
+    def __init__(self, cluster, seed):
+        self.cluster, self.chance, self.jobs, self.told = cluster, random.Random(seed), {}, []
+
+    def submit(self):
+        image = self.chance.choice(("debian", "mpi", "mpi", "damaged"))
+        status = self.chance.choice((0, 0, 0, 5))
+        script = "cat /run/image; sleep %.1f; exit %d" % (self.chance.random() * 4, status)
+        job = self.cluster.submit(script, "-C", image, nodes=self.chance.choice((1, 1, 2)))
+        self.jobs[job] = ("CANCELLED", None) if image == "damaged" else ("FAILED" if status else "COMPLETED", image + ":1")
+        self.told.append("job %d: %s, status %d" % (job, image, status))
+
+    def disturb(self):
+        """One fault, on a node that has a VM or is to get one."""
+        node = self.chance.choice(self.cluster.nodes)
+        what = self.chance.choice(("panic", "slurmd", "reset", "no-start", "dead", "full"))
+        self.told.append("%s: %s" % (node, what))
+        if what in ("no-start", "full"):
+            self.cluster.fault(node, what)
+        elif what == "dead":
+            self.cluster.fault(node, what)
+            time.sleep(self.chance.random() * 3)
+            self.cluster.mend(node, what)
+        elif what == "reset":
+            self.cluster.reset(node)
+        elif self.cluster.has_vm(node):
+            (self.cluster.panic if what == "panic" else self.cluster.kill_slurmd)(node)
+
+    def ends(self):
+        """{job: (state, output)} of those that are over."""
+        states = {job: self.cluster.job(job)["JobState"] for job in self.jobs}
+        return {job: (state, None if state == "CANCELLED" else self.cluster.output(job))
+                for job, state in states.items() if state in slurm_cluster.OVER}
+
+
+@pytest.mark.full
+@pytest.mark.slow
+@pytest.mark.parametrize("jobs, faults", ((5, 3), (50, 30)))
+def test_random_jobs_and_faults(cluster, configuration_seed, jobs, faults):
+    """Jobs of three images in any order, and a panic, a slurmd that dies, a node or its management VM that is gone, a VM that does
+    not start, a full cache in between: each job comes to the end that its script and its image have."""
+    random_run = Random(cluster, configuration_seed)
+    for job in range(jobs):
+        random_run.submit()
+        if job * faults // jobs != (job + 1) * faults // jobs:
+            random_run.disturb()
+    end = time.monotonic() + slurm_cluster.SECONDS * (1 + jobs // 5)
+    while len(random_run.ends()) < jobs:
+        assert time.monotonic() < end, "\n".join([*random_run.told, cluster.whole_story()])
+        cluster.tend()
+        time.sleep(1)
+    for node in cluster.nodes:
+        cluster.forget_faults(node)
+    wanted = {job: (state, image) for job, (state, image) in random_run.jobs.items()}
+    assert random_run.ends() == wanted, "\n".join(random_run.told)
+    cluster.until(lambda: cluster.tend() or not any("down" in state for state in cluster.node_states().values()), "no node is down")
