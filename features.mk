@@ -39,7 +39,7 @@ files-PASSTHROUGH     := arch/x86_64/cpu/trap_device.asm arch/x86_64/cpu/ioapic_
 	vmm/pci/pci_root.c vmm/pci/pci_rules.c vmm/pci/pci_segments.c vmm/pci/pci_stand_in.c vmm/pci/pci_wait.c \
 	kernel/idle_work.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
 files-IOMMU           := arch/x86_64/iommu/vtd.c arch/x86_64/iommu/vtd_tables.c arch/x86_64/stage2/find.c \
-	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c \
+	kernel/boot/cmdline_iommu.c kernel/iommu/iommu.c kernel/iommu/iommu_find.c \
 	kernel/pci/pci_acs.c kernel/iommu/dmar_scope.c kernel/iommu/faults.c kernel/iommu/interrupts.c kernel/iommu/reserved.c \
 	vmm/memory/vm_domain.c vmm/pci/pci_iommu.c
 files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/pci/pci_vf_place.c kernel/pci/sriov.c \

@@ -338,25 +338,9 @@ static bool enable(struct iommu_unit *u)
 	return !u->broken;
 }
 
-/* The DMAR, or an IVRS as one. NULL: there is neither that is used. */
-static const struct dmar_info *find_table(void)
-{
-	static struct dmar_info ivrs;
-	const char *why = NULL;
-
-	if (acpi.dmar || !acpi.ivrs)
-		return acpi.dmar;
-	if (IS_ENABLED(CONFIG_AMD_VI))
-		why = ivrs_units(acpi.ivrs, (const u8 *)acpi_table("IVRS", 0), &ivrs);
-	if (IS_ENABLED(CONFIG_AMD_VI) && !why)
-		return &ivrs;
-	printk("iommu: AMD-Vi is not used%s%s: DMA is not contained", why ? ": IVRS: " : "", why ? why : "");
-	return NULL;
-}
-
 void iommu_init(void)
 {
-	const struct dmar_info *d = find_table();
+	const struct dmar_info *d = iommu_find_table();
 	const struct cmdline *c = cmdline_of_boot();
 	unsigned count = 0, good = 0;
 	const char *why;
@@ -370,7 +354,7 @@ void iommu_init(void)
 		printk("iommu: %s: DMA is not contained", count ? "off by the command line" : "the firmware's table names no unit");
 		return;
 	}
-	iommu_ops = IS_ENABLED(CONFIG_AMD_VI) && d != acpi.dmar ? &amdvi_ops : &vtd_ops;
+	iommu_ops = iommu_find_backend(d);
 	iommu_table = d;
 	for (unsigned i = 0; i < d->nr_units; i++)
 		if (d->unit[i].type == ACPI_DMAR_DRHD)

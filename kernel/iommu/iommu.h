@@ -89,4 +89,9 @@ int dmar_unit_of_ioapic(const struct dmar_info *d, u8 id, u16 *source);
  */
 const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_info *out);
 
+/* iommu_find.c: the DMAR, or an IVRS as one. NULL: there is neither that is used. */
+const struct dmar_info *iommu_find_table(void);
+/* iommu_find.c: who drives the units of that table. */
+const struct iommu_ops *iommu_find_backend(const struct dmar_info *table);
+
 #endif

@@ -12,6 +12,8 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/console/printk.h"
 
+extern const struct iommu_releaser *const __start_iommu_releasers[], *const __stop_iommu_releasers[];
+
 static unsigned found; /* enum iommu_left, of all units */
 
 static void put_words(unsigned left, char text[IOMMU_LEFT_TEXT])
@@ -33,16 +35,16 @@ static void put_words(unsigned left, char text[IOMMU_LEFT_TEXT])
 }
 
 /* A table that has registers in memory lies: what is written there is lost. */
-static void release(u64 base, u64 size, unsigned (*off)(volatile u8 *regs))
+static void release(u64 base, const struct iommu_releaser *by)
 {
 	char text[IOMMU_LEFT_TEXT];
 	volatile u8 *regs;
 	unsigned left;
 
-	if (bootinfo_is_usable(bootinfo_of_boot(), base, base + size))
+	if (bootinfo_is_usable(bootinfo_of_boot(), base, base + by->size))
 		return;
-	regs = mmio_map(base, size);
-	left = regs ? off(regs) : 0;
+	regs = mmio_map(base, by->size);
+	left = regs ? by->off(regs) : 0;
 	if (!left)
 		return;
 	found |= left;
@@ -54,36 +56,44 @@ static void release(u64 base, u64 size, unsigned (*off)(volatile u8 *regs))
 		printk("iommu: firmware left %s on in the unit at %#lx: off now", text, base);
 }
 
-static const char *read_dmar(const u8 *entry, size_t size, void *)
+static const char *read_dmar(const u8 *entry, size_t size, void *by)
 {
 	struct acpi_dmar_drhd unit = { 0 };
 
 	memcpy(&unit, entry, MIN(size, sizeof(unit)));
 	if (unit.sub.type == ACPI_DMAR_DRHD && unit.base)
-		release(unit.base, VTD_RELEASE_SIZE, vtd_release);
+		release(unit.base, by);
 	return NULL;
 }
 
 /* One unit may be described by several: the second finds nothing on. */
-static const char *read_ivrs(const u8 *entry, size_t size, void *)
+static const char *read_ivrs(const u8 *entry, size_t size, void *by)
 {
 	struct acpi_ivhd unit = { 0 };
 	u8 type = entry[0];
 
 	memcpy(&unit, entry, MIN(size, sizeof(unit)));
 	if ((type == ACPI_IVHD_10H || type == ACPI_IVHD_11H || type == ACPI_IVHD_40H) && unit.base)
-		release(unit.base, AMDVI_RELEASE_SIZE, amdvi_release);
+		release(unit.base, by);
 	return NULL;
+}
+
+static void release_all(const struct iommu_releaser *by)
+{
+	const struct acpi_sdt *t = acpi_table(by->ivrs ? "IVRS" : "DMAR", 0);
+
+	if (!t)
+		return;
+	if (by->ivrs)
+		acpi_read_entries(t, sizeof(struct acpi_ivrs), t->length, sizeof(struct acpi_ivrs_sub), read_ivrs, (void *)by);
+	else
+		acpi_read_entries(t, sizeof(struct acpi_dmar), t->length, sizeof(struct acpi_dmar_sub), read_dmar, (void *)by);
 }
 
 void iommu_release(void)
 {
-	const struct acpi_sdt *dmar = acpi_table("DMAR", 0), *ivrs = acpi_table("IVRS", 0);
-
-	if (dmar)
-		acpi_read_entries(dmar, sizeof(struct acpi_dmar), dmar->length, sizeof(struct acpi_dmar_sub), read_dmar, NULL);
-	if (ivrs)
-		acpi_read_entries(ivrs, sizeof(struct acpi_ivrs), ivrs->length, sizeof(struct acpi_ivrs_sub), read_ivrs, NULL);
+	for (const struct iommu_releaser *const *by = __start_iommu_releasers; by < __stop_iommu_releasers; by++)
+		release_all(*by);
 }
 
 bool iommu_released(char text[IOMMU_LEFT_TEXT])

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/iommu/dmar_scope.c kernel/iommu/reserved.c arch/x86_64/stage2/stage2.c arch/x86_64/stage2/formats.c arch/x86_64/stage2/host_pages.c tests/unit/fake_host_vfs.c tests/unit/fake_vfs.c */
+/* UNIT: @tests/unit/test_iommu.sources */
 /*
  * Which unit has a function or an I/O APIC, what the node does with units at boot, domains, entries of interrupts, and the lines
  * about faults: on a machine of two units, bridges and memory that firmware keeps; the units' own driver is this file's.
@@ -422,11 +422,12 @@ static void fake_allow(struct iommu_unit *u, u16 first, u16 last, u8 settings)
 	strcat(allowed, text);
 }
 
-const struct iommu_ops amdvi_ops = {
-	.name = "AMD-Vi", .format = &npt_format, .start = fake_start, .allow = fake_allow, .enable = fake_enable, .set = fake_set,
-	.flush = fake_flush, .remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt, .message = fake_own_message,
-	.input = fake_input, .fault = fake_fault, .hold = fake_hold,
+static const struct iommu_ops amdvi_ops = {
+	.name = "AMD-Vi", .ivrs = true, .format = &npt_format, .start = fake_start, .allow = fake_allow, .enable = fake_enable,
+	.set = fake_set, .flush = fake_flush, .remap = fake_remap, .take = fake_take, .interrupt = fake_interrupt,
+	.message = fake_own_message, .input = fake_input, .fault = fake_fault, .hold = fake_hold,
 };
+IOMMU_BACKEND(amdvi_ops);
 
 /* What it makes of an IVRS is what the tests say of a DMAR. */
 static const char *ivrs_says;
@@ -444,12 +445,13 @@ const char *ivrs_units(const struct ivrs_info *iv, const u8 *table, struct dmar_
 	return ivrs_says;
 }
 
-const struct iommu_ops vtd_ops = {
+static const struct iommu_ops vtd_ops = {
 	.name = "VT-d", .format = &npt_format, .snooped = &ept_format, .start = fake_start, .enable = fake_enable,
 	.set = fake_set, .flush = fake_flush,
 	.remap = fake_remap, .interrupt = fake_interrupt, .message = fake_message, .input = fake_input,
 	.fault = fake_fault, .hold = fake_hold,
 };
+IOMMU_BACKEND(vtd_ops);
 
 /* ---- tests: each in a process of its own, for the units are found once ---- */
 

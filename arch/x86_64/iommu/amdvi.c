@@ -382,8 +382,9 @@ static const char *amdvi_enable(struct iommu_unit *u, u32 address, u32 data)
 	return work(u) ? NULL : no_answer;
 }
 
-const struct iommu_ops amdvi_ops = {
-	.name = "AMD-Vi", .format = &amdvi_format, .start = amdvi_start, .allow = amdvi_allow, .enable = amdvi_enable,
+static const struct iommu_ops amdvi_ops = {
+	.name = "AMD-Vi", .ivrs = true, .format = &amdvi_format, .start = amdvi_start, .allow = amdvi_allow, .enable = amdvi_enable,
 	.set = amdvi_set, .flush = amdvi_flush, .remap = amdvi_remap, .take = amdvi_take, .interrupt = amdvi_interrupt,
 	.message = amdvi_message, .input = amdvi_input, .fault = amdvi_fault, .hold = amdvi_hold,
 };
+IOMMU_BACKEND(amdvi_ops);

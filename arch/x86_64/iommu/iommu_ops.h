@@ -47,6 +47,7 @@ struct iommu_fault {
 
 struct iommu_ops {
 	const char *name;
+	bool ivrs; /* the firmware's table that names its units is the IVRS, not the DMAR */
 	const struct stage2_format *format;
 	const struct stage2_format *snooped; /* where all units can do that; NULL: format does it in all */
 	/*
@@ -99,6 +100,9 @@ struct iommu_ops {
 	/* Tells of no fault, or again; only where enable() had a message. Those noted meanwhile are there for fault(). */
 	void (*hold)(struct iommu_unit *u, bool held);
 };
-extern const struct iommu_ops vtd_ops, amdvi_ops;
+
+/* A backend registers itself (linker section): kernel/iommu/iommu_find.c takes the one of the table that the firmware has. */
+#define IOMMU_BACKEND(ops) \
+	static const struct iommu_ops *const ops##_entry __used __section("iommu_backends") = &(ops)
 
 #endif

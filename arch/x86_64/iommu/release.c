@@ -29,7 +29,7 @@ static bool vtd_clear(volatile u8 *regs, u32 bit)
 }
 
 /* Interrupts first, then translation, and what protects the tables of both last. */
-unsigned vtd_release(volatile u8 *regs)
+static unsigned vtd_release(volatile u8 *regs)
 {
 	u64 cap = mmio_read64(regs + VTD_CAP);
 	unsigned left = 0;
@@ -54,13 +54,16 @@ unsigned vtd_release(volatile u8 *regs)
 	return left | (off ? 0 : IOMMU_LEFT_STUCK);
 }
 
+static const struct iommu_releaser vtd = { .ivrs = false, .size = PAGE_SIZE, .off = vtd_release };
+IOMMU_RELEASER(vtd);
+
 /* ---- AMD-Vi ------------------------------------------------------------------------------------ */
 
 /*
  * One bit is for DMA and interrupts, whose tables say for each function what becomes of them; there are no protected regions. First
  * the rings, so that the unit writes nothing more to memory. How it is connected stays.
  */
-unsigned amdvi_release(volatile u8 *regs)
+static unsigned amdvi_release(volatile u8 *regs)
 {
 	u64 control = mmio_read64(regs + AMDVI_CONTROL);
 	bool off;
@@ -73,3 +76,6 @@ unsigned amdvi_release(volatile u8 *regs)
 	off = cleared(regs + AMDVI_CONTROL, AMDVI_ENABLE) && off;
 	return IOMMU_LEFT_INTERRUPTS | IOMMU_LEFT_DMA | (off ? 0 : IOMMU_LEFT_STUCK);
 }
+
+static const struct iommu_releaser amdvi = { .ivrs = true, .size = KIB(16), .off = amdvi_release };
+IOMMU_RELEASER(amdvi);

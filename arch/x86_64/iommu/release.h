@@ -15,12 +15,14 @@ enum iommu_left {
 	IOMMU_LEFT_STUCK = BIT(3),      /* it does not go off */
 };
 
-/* How much of the registers they need. */
-#define VTD_RELEASE_SIZE PAGE_SIZE
-#define AMDVI_RELEASE_SIZE KIB(16)
-
-/* What was on (enum iommu_left), and is off now; 0 also where no unit answers. Where no unit is nothing is written. */
-unsigned vtd_release(volatile u8 *regs);
-unsigned amdvi_release(volatile u8 *regs);
+/* One for each vendor, which registers itself (linker section): kernel/iommu/release.c reads the tables. */
+struct iommu_releaser {
+	bool ivrs; /* the firmware's table that names its units is the IVRS, not the DMAR */
+	u64 size;  /* how much of a unit's registers it needs */
+	/* What was on (enum iommu_left), and is off now; 0 also where no unit answers. Where no unit is nothing is written. */
+	unsigned (*off)(volatile u8 *regs);
+};
+#define IOMMU_RELEASER(releaser) \
+	static const struct iommu_releaser *const releaser##_entry __used __section("iommu_releasers") = &(releaser)
 
 #endif

@@ -337,8 +337,9 @@ static const char *vtd_enable(struct iommu_unit *u, u32 address, u32 data)
 	return NULL;
 }
 
-const struct iommu_ops vtd_ops = {
+static const struct iommu_ops vtd_ops = {
 	.name = "VT-d", .format = &vtd_format, .snooped = &vtd_snooped, .start = vtd_start, .enable = vtd_enable, .set = vtd_set,
 	.flush = vtd_flush, .remap = vtd_remap, .interrupt = vtd_interrupt, .message = vtd_message,
 	.input = vtd_input, .fault = vtd_fault, .hold = vtd_hold,
 };
+IOMMU_BACKEND(vtd_ops);
