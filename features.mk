@@ -81,7 +81,7 @@ files-SMBIOS          := kernel/acpi/smbios.c kernel/acpi/smbios_node.c vmm/acpi
 files-VMLINUX         := vmm/load/load_vmlinux.c
 files-ELF             := vmm/load/elf.c
 files-MULTIBOOT       := vmm/load/multiboot.c vmm/load/load_multiboot.c
-files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/log_keep.c vmm/console/% vmm/control.c \
+files-MONITOR_CONSOLE := kernel/console/log_last.c kernel/idle_work.c kernel/console/log_keep.c vmm/console/% vmm/control.c \
 	vmm/dev/nmi_button.c vmm/pci/pci_linger.c vmm/restart_pace.c vmm/start_functions.c
 files-CORRECTED_ERRORS := arch/x86_64/cpu/mce_way.c kernel/boot/cmdline_corrected.c kernel/mce_corrected.c
 files-HEST            := kernel/acpi/hest.c kernel/ghes.c

@@ -5,7 +5,7 @@
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 #define HPET_SIZE KIB(1)
 #define HPET_CAPABILITIES 0x000

@@ -6,7 +6,7 @@
 #include <margay/rtc.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 #define TRIES 10
 /* An update takes 2 ms at most; a port access about 1 us, much less on an emulator. */

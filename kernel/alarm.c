@@ -9,7 +9,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/ioapic.h"
 #include "drivers/hpet.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/nmi.h"
 #include "kernel/percpu.h"
 #include "kernel/time/timer.h"

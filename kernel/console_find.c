@@ -6,7 +6,7 @@
 #include "kernel/acpi/uart.h"
 #include "kernel/boot/bootinfo.h"
 #include "kernel/console/console.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 #define COM1 0x3f8
 #define REGISTERS_MAX 32 /* bytes: eight of 32 bits */

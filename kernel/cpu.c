@@ -7,7 +7,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/panic.h"

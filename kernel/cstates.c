@@ -13,7 +13,7 @@
 
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/aml_cst.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_route.h"
 
 #define SETS 8 /* that differ; all CPUs of a node have one, or two */

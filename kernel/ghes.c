@@ -13,7 +13,7 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/hest.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/mce.h"
 #include "kernel/memory/lost.h"
 #include "kernel/panic.h"

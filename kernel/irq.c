@@ -4,8 +4,8 @@
 #include "arch/x86_64/cpu/apic.h"
 #include "arch/x86_64/cpu/ioapic.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
 #include "kernel/irq.h"
+#include "kernel/log/printk.h"
 #include "kernel/percpu.h"
 
 void irq_init(void)

@@ -6,7 +6,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/mce.h"
 #include "arch/x86_64/cpu/upcall.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/lost.h"
 #include "kernel/percpu.h"
 

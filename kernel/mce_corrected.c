@@ -11,7 +11,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/mce.h"
 #include "kernel/percpu.h"
 

@@ -7,7 +7,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/microcode.h"
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/percpu.h"
 
 #define PREFIX "microcode:"

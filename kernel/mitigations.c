@@ -8,7 +8,7 @@
 #include "arch/x86_64/cpu/microcode.h"
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/percpu.h"
 
 #define THUNK_SIZE 32

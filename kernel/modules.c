@@ -5,7 +5,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/pmem.h"
 
 static struct host_module modules[BOOTINFO_MODULES];

@@ -6,7 +6,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/console/console.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 #include "kernel/symbols.h"

@@ -4,7 +4,7 @@
 
 #include <margay/host.h>
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/percpu.h"
 
 void power_init_cpu(void)

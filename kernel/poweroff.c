@@ -8,8 +8,8 @@
 #include "kernel/acpi/acpi.h"
 #include "kernel/acpi/s5.h"
 #include "kernel/console/console.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_core.h"
 #include "kernel/time/clock.h"
 

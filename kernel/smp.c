@@ -15,7 +15,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trampoline.h"
 #include "arch/x86_64/cpu/tsc_sync.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/mce.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/microcode.h"

@@ -4,9 +4,9 @@
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/upcall.h"
-#include "kernel/console/printk.h"
 #include "kernel/iommu/iommu.h"
 #include "kernel/irq.h"
+#include "kernel/log/printk.h"
 #include "kernel/mce.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/nmi.h"

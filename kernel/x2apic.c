@@ -9,8 +9,8 @@
 #include "arch/x86_64/cpu/features.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
 #include "kernel/irq.h"
+#include "kernel/log/printk.h"
 
 static bool off;
 

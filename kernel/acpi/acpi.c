@@ -5,7 +5,7 @@
 #include <margay/errno.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 #define TABLE_MAX MIB(16) /* no real table is larger */
 #define EBDA_SEGMENT 0x40e /* BIOS data area: real-mode segment of the extended one */

@@ -11,9 +11,9 @@
 #include <margay/string.h>
 #include "kernel/console/console_callbacks.h"
 #include "kernel/console/last_line.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
+#include "kernel/log/printk.h"
 
 #define USER_SHARE 2048u /* users may write while the ring holds less */
 #define USER_RESUME 512u /* and are told of room when it holds less than this */

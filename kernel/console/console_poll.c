@@ -2,8 +2,8 @@
 /* What is typed on a line that does not interrupt, and what is typed faster than it is taken. */
 #include "kernel/console/console.h"
 #include "kernel/console/console_callbacks.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/serial.h"
+#include "kernel/log/printk.h"
 
 void console_report_overrun(bool overrun)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* How the console begins: its port is looked for, and the log shown from its first line on. */
 #include "kernel/console/console.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
+#include "kernel/log/printk.h"
 
 /* Before a port is found nothing comes of it. */
 static const struct log_part console_part = { .show = console_log };

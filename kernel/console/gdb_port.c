@@ -10,9 +10,9 @@
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/ioapic.h"
 #include "drivers/uart8250.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/serial.h"
 #include "kernel/irq.h"
+#include "kernel/log/printk.h"
 #include "kernel/nmi.h"
 #include "kernel/nmi_try.h"
 

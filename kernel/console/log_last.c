@@ -2,7 +2,7 @@
 /* The last lines of the log, this boot's or the one's before, for the operator. */
 #include <margay/host.h>
 #include <margay/spinlock.h>
-#include "kernel/console/printk.h"
+#include "kernel/console/log_parts.h"
 
 static struct spinlock log_lock; /* guards the next: the operator and a VM that commands may ask at once */
 static void (*log_last)(const char *text);

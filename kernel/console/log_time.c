@@ -3,7 +3,7 @@
 #include <margay/host.h>
 #include <margay/rtc.h>
 #include <margay/string.h>
-#include "kernel/console/printk.h"
+#include "kernel/console/log_parts.h"
 
 static bool off; /* the boot CPU's, while no other runs */
 

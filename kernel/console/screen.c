@@ -5,10 +5,10 @@
 #include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/raster.h"
 #include "kernel/console/screen_text.h"
 #include "kernel/console/serial.h"
+#include "kernel/log/printk.h"
 
 #define BATCH 256u
 #define LOCK_TRIES 10000000u

@@ -8,7 +8,7 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/nmi.h"
 
 #define AT_ONCE IOMMU_LOG /* faults that are looked at in one window */

@@ -8,7 +8,7 @@
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_platform.h"

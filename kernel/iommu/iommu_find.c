@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Which of the firmware's tables names the units that are used, and which backend drives these. */
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
 #include "kernel/iommu/iommu.h"
+#include "kernel/log/printk.h"
 
 extern const struct iommu_ops *const __start_iommu_backends[], *const __stop_iommu_backends[];
 

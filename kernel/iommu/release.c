@@ -10,7 +10,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/iommu/release.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 extern const struct iommu_releaser *const __start_iommu_releasers[], *const __stop_iommu_releasers[];
 

@@ -3,8 +3,8 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
 #include "kernel/iommu/iommu.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_platform.h"
 
 #define RESERVED_MAX GIB(1) /* nobody's graphics memory is larger */

@@ -2,7 +2,7 @@
 /* The monitor's own pages, and which VM's they are: what a CPU takes and gives goes into this_cpu()->account. */
 #include <margay/errno.h>
 #include <margay/host.h>
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/pmem.h"
 #include "kernel/percpu.h"
 

@@ -4,7 +4,7 @@
 
 #include <margay/host.h>
 
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 static u64 lost[HOST_LOST_MAX]; /* page + 1, never taken back, in the order of their loss; 0: free. Atomic */
 static void (*listener)(void);

@@ -10,7 +10,7 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/extent.h"
 #include "kernel/memory/lost.h"
 #include "kernel/memory/numa.h"

@@ -9,7 +9,7 @@
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_platform.h"
 #include "kernel/pci/pci_port.h"

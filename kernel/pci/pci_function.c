@@ -5,7 +5,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_masters.h"
 
 static u32 read_dword(void *ctx, u16 offset)

@@ -2,7 +2,7 @@
 /* See pci_masters.h. PCI Local Bus 3.0, 6.2.2; all buses are tried, as by pci_init() and for its reasons. */
 #include "kernel/pci/pci_masters.h"
 
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_port.h"
 
 bool pci_serves_others(u8 header_type, u32 class_code)

@@ -6,7 +6,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_route.h"
 
 /* I/O APICs, HPET, TPM, IOMMUs, local APICs and MSI: no PCI function's, by the habit of all chipsets. */

@@ -6,8 +6,8 @@
  */
 #include <margay/errno.h>
 #include <margay/host.h>
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 
 #define D3_MS 10

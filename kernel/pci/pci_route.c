@@ -6,7 +6,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_facts.h"
 

@@ -6,7 +6,7 @@
  */
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 
 #define HANDOFF_MS 1000

@@ -4,7 +4,7 @@
  * (PCI-to-PCI Bridge 1.2, 3.2.5.3; PCI Express Base 5.0, 7.5.1.1.3), which firmware need not have made it.
  */
 #include <margay/host.h>
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 
 void host_pci_open_way(unsigned index)

@@ -14,7 +14,7 @@
 #include "drivers/pmtimer.h"
 #include "drivers/rtc.h"
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/panic.h"
 #include "kernel/percpu.h"
 

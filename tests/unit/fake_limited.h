@@ -7,7 +7,7 @@
 #include <stdio.h>
 
 #include <margay/host.h>
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 #define LIMITED_KHZ 1000u
 static u64 limited_now(void);

@@ -3,7 +3,7 @@
 #ifndef TESTS_UNIT_FAKE_LOG_H
 #define TESTS_UNIT_FAKE_LOG_H
 
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 static char log_text[4096];
 

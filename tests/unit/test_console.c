@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c kernel/console/plain.c kernel/console/serial.c kernel/console/printk.c */
+/* UNIT: kernel/console/console.c kernel/console/console_poll.c kernel/console/console_start.c kernel/console/plain.c kernel/console/serial.c kernel/log/printk.c */
 /* The console and the log above a fake UART: order of lines, a slow transmitter, input, overflow. */
 #include <pthread.h>
 #include <sched.h>
@@ -15,9 +15,9 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/console/console.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
+#include "kernel/log/printk.h"
 #include "tests/unit/fake_uart.h"
 
 /* The transmitter has asked by NMI, though another CPU came first. */

@@ -13,8 +13,8 @@
 #include "kernel/acpi/uart.h"
 #include "kernel/boot/bootinfo.h"
 #include "kernel/console/console.h"
-#include "kernel/console/printk.h"
 #include "kernel/console_find.h"
+#include "kernel/log/printk.h"
 #include "tests/unit/fake_say.h"
 
 static struct cmdline c;

@@ -9,9 +9,9 @@
 #include <cmocka.h>
 
 #include "kernel/console/console.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
+#include "kernel/log/printk.h"
 
 /* A line that takes everything at once. */
 static char sent[4096];

@@ -9,9 +9,9 @@
 #include <margay/host.h>
 #include "arch/x86_64/cpu/ioapic.h"
 #include "kernel/console/gdb_port.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/serial.h"
 #include "kernel/irq.h"
+#include "kernel/log/printk.h"
 #include "kernel/nmi.h"
 #include "kernel/nmi_try.h"
 #include "tests/unit/fake_say.h"

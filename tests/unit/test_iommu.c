@@ -29,8 +29,8 @@ static void fake_clflush(const void *line);
 
 #include "arch/x86_64/cpu/upcall.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
 #include "kernel/iommu/iommu.h"
+#include "kernel/log/printk.h"
 #include "kernel/nmi.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_platform.h"

@@ -16,7 +16,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/bootinfo.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "tests/unit/acpi_table.h"
 #include "tests/unit/fake_say.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
-/* UNIT: kernel/console/log_last.c kernel/console/printk.c */
+/* UNIT: kernel/console/log_last.c kernel/log/printk.c */
 /* The log across a reset: what the next boot finds of it, and that it finds nothing where a byte of it has changed. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -15,7 +15,7 @@
 static void fake_clflush(const void *p);
 #define cpu_clflush(p) fake_clflush(p)
 
-#include "kernel/log_keep.c"
+#include "kernel/console/log_keep.c"
 
 static struct kept memory; /* what a reset leaves of the area: only what was flushed has come out of the caches */
 static char said[200000];

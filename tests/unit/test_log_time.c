@@ -11,7 +11,7 @@
 #include <cmocka.h>
 
 #include <margay/host.h>
-#include "kernel/console/printk.h"
+#include "kernel/console/log_parts.h"
 
 static u64 tsc, khz, wall;
 static char said[128];

@@ -10,8 +10,8 @@
 
 #include <margay/errno.h>
 #include <margay/host.h>
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 
 enum { PM = 0x40, MSI = 0x50, MSIX = 0x70, EXP = 0x80, AF = 0xc0, AER = 0x100, LTR = 0x150, REBAR = 0x160, VF_REBAR = 0x180 };

@@ -13,7 +13,7 @@
 
 #include <margay/pci.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "tests/unit/fake_say.h"
 
 static struct function {

@@ -15,7 +15,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/boot/cmdline.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/pci/pci_platform.h"
 #include "kernel/pci/pci_route.h"

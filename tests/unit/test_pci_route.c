@@ -13,7 +13,7 @@
 #include <margay/host.h>
 
 #include "kernel/acpi/acpi.h"
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/pci/pci_facts.h"
 #include "kernel/pci/pci_route.h"

@@ -9,7 +9,7 @@
 #include <cmocka.h>
 
 #include <margay/host.h>
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 
 #define BAR 0xfeb00000ull

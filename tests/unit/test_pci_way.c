@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include <margay/host.h>
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 #include "kernel/pci/pci_function.h"
 #include "tests/unit/fake_say.h"
 

@@ -15,9 +15,9 @@
 
 #include <margay/host.h>
 #include "arch/x86_64/cpu/paging.h"
-#include "kernel/console/printk.h"
 #include "kernel/console/screen.h"
 #include "kernel/console/serial.h"
+#include "kernel/log/printk.h"
 #include "tests/unit/fake_font.h"
 
 #define COLUMNS 100

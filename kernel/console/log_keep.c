@@ -8,7 +8,7 @@
 #include <margay/host.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
-#include "kernel/console/printk.h"
+#include "kernel/console/log_parts.h"
 
 /* What the sum begins with, and what each byte adds to it whatever it is: odd, so that the head cannot change alone. */
 #define KEPT_MAGIC 0x474f4c7961677261ull

@@ -67,18 +67,4 @@ struct log_part {
 };
 #define LOG_PART(part) static const struct log_part *const part##_entry __used __section("log_parts") = &(part)
 
-/*
- * Only in images with LOG_TIME: each line begins with the time since the first, "[    1.234] "; 0.000 until the clock's rate is
- * known. A line with the wall clock's.
- */
-void log_time_tell(void);
-
-/*
- * Only in images with MONITOR_CONSOLE (kernel/log_keep.c): the log's lines also go to a part of the image that no loader writes to,
- * with a checksum, so that the next boot finds them if the machine was reset and not switched off. Looks for those of
- * the boot before, says so, and begins; boot CPU, when pages can be had.
- */
-void log_keep(void);
-extern struct log_ring *log_before; /* NULL: nothing of it is left */
-
 #endif

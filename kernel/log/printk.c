@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* The ring of the log, and who is shown its lines. */
-#include "kernel/console/printk.h"
+#include "kernel/log/printk.h"
 
 #include <margay/host.h>
 #include <margay/spinlock.h>
