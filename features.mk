@@ -49,9 +49,10 @@ files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_table
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c
 files-LOST_CPUS       := kernel/cpu_lost.c vmm/lost_cpus.c
-files-PARALLEL_ZERO   := kernel/memory/zero_parallel.c
+files-PARALLEL_ZERO   := kernel/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
-files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c kernel/alarm.c \
+files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \
+	kernel/alarm_input.c kernel/time/alarm.c \
 	kernel/guest_apic.c kernel/boot/cmdline_x2apic.c kernel/x2apic.c vmm/direct.c \
 	vmm/direct_messages.c vmm/config/config_direct.c vmm/dev/lapic_direct.c
 files-VM_CST          := kernel/acpi/aml_cst.c kernel/cstates.c vmm/acpi/acpi_cst.c

@@ -1,13 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What <margay/host.h> asks for and the kernel has under other names: single
- * instructions and the direct map, which are inline functions of the CPU layer,
- * and NUMA nodes, of a pure module that is not in every image.
+ * instructions, which are inline functions of the CPU layer, and NUMA nodes, of
+ * a pure module that is not in every image.
  */
 #include <margay/host.h>
 #include "arch/x86_64/cpu/errata.h"
 #include "arch/x86_64/cpu/insn.h"
-#include "arch/x86_64/cpu/paging.h"
 #include "kernel/memory/numa.h"
 
 unsigned host_node_count(void)
@@ -20,25 +19,10 @@ u8 host_node_distance(unsigned from, unsigned to)
 	return numa_distance(from, to);
 }
 
-hpa_t host_virt_to_hpa(const void *va)
-{
-	return hpa(virt_to_phys(va));
-}
-
-void *host_hpa_to_virt(hpa_t pa)
-{
-	return phys_to_virt(pa.v);
-}
-
 void host_cpuid(u32 leaf, u32 subleaf, struct cpuid_regs *out)
 {
 	cpuid(leaf, subleaf, out);
 	errata_mask_cpuid(leaf, out);
-}
-
-u64 host_tsc(void)
-{
-	return rdtsc();
 }
 
 void host_wbinvd(void)

@@ -8,6 +8,7 @@
 #include "arch/x86_64/cpu/paging.h"
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/acpi/acpi.h"
+#include "kernel/alarm_input.h"
 #include "kernel/boot/boot.h"
 #include "kernel/console/console.h"
 #include "kernel/console/gdb_port.h"
@@ -170,7 +171,8 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 		mce_init_cpu();
 	if (IS_ENABLED(CONFIG_MONITOR_CONSOLE))
 		log_keep();
-	clock_init();
+	if (clock_init())
+		panic("no TSC rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
 	if (IS_ENABLED(CONFIG_LOG_TIME))
 		log_time_tell();
 	apic_timer_init(host_tsc_khz());

@@ -37,7 +37,7 @@ struct cpu {
 	s64 tsc_ahead;           /* of the boot CPU's TSC, as measured when it started; 0 where they are one clock */
 	struct host_timer *timers; /* sorted by deadline; only this CPU touches it */
 	u64 timer_programmed;    /* deadline that the APIC timer is set to; 0: none */
-	u64 alarm;               /* when to kick it, by the boot CPU's TSC; 0: not; kernel/alarm.c's */
+	u64 alarm;               /* when to kick it, by the boot CPU's TSC; 0: not; kernel/time/alarm.c's */
 	bool nmi_noted;          /* an NMI was taken that nmi_look() has not yet looked into; this CPU and its NMI handler */
 	bool nmi_devices;        /* with CONSOLE_FOLLOWS: a device's NMIs come here, though it is not the boot CPU; atomic */
 	bool kick_due;           /* a kick's NMI is under way; set by any, cleared by the NMI handler; atomic */

@@ -10,11 +10,11 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/paging.h"
+#include "arch/x86_64/cpu/upcall.h"
 #include "kernel/log/printk.h"
 #include "kernel/memory/extent.h"
 #include "kernel/memory/lost.h"
 #include "kernel/memory/numa.h"
-#include "kernel/panic.h"
 
 /* Small, as each NUMA node has one at least, and fits into what is no 2 MiB page for guests. */
 #define CHUNK_SIZE KIB(512)
@@ -146,7 +146,8 @@ static void mark(struct chunk *c, unsigned first, unsigned count, bool used)
 {
 	for (unsigned i = first; i < first + count; i++) {
 		if (!!(c->bitmap[i / 64] & BIT(i % 64)) == used)
-			panic("memory: page %#lx is %s already", (virt_to_phys(c) + i * PAGE_SIZE), used ? "in use" : "free");
+			upcall_panic("memory: page %#lx is %s already", virt_to_phys(c) + i * PAGE_SIZE,
+				     used ? "in use" : "free");
 		c->bitmap[i / 64] ^= BIT(i % 64);
 	}
 	c->used += used ? count : -count;
@@ -203,7 +204,7 @@ static void drop_chunk(struct chunk *c)
 	c->magic = 0;
 	pool_bytes -= CHUNK_SIZE;
 	if (extent_put(&free_list, virt_to_phys(c), CHUNK_SIZE, c->node))
-		panic("memory: a page chunk at %#lx is free twice", virt_to_phys(c));
+		upcall_panic("memory: a page chunk at %#lx is free twice", virt_to_phys(c));
 }
 
 static void *take_pages(unsigned count, int node)
@@ -275,12 +276,12 @@ void pmem_pages_free(void *pages, unsigned count)
 	used_bytes -= (u64)count * PAGE_SIZE;
 	if (count > CHUNK_MAX_RUN) {
 		if (extent_put(&free_list, pa, large_size(count), numa_node_of_address(pa)))
-			panic("memory: pages at %#lx are free twice", pa);
+			upcall_panic("memory: pages at %#lx are free twice", pa);
 		pool_bytes -= large_size(count);
 	} else {
 		c = phys_to_virt(ALIGN_DOWN(pa, CHUNK_SIZE));
 		if (c->magic != CHUNK_MAGIC || (pa - virt_to_phys(c)) / PAGE_SIZE + count > CHUNK_PAGES || (void *)c == pages)
-			panic("memory: %#lx was not allocated as a page", pa);
+			upcall_panic("memory: %#lx was not allocated as a page", pa);
 		mark(c, (unsigned)((pa - virt_to_phys(c)) / PAGE_SIZE), count, false);
 		if (!c->used)
 			drop_chunk(c);
@@ -331,7 +332,7 @@ void host_extent_free(const struct host_extent *e)
 		extent_add(&zeros, e->base.v, e->base.v + e->size, (unsigned)e->node);
 	spin_unlock(&pmem_lock);
 	if (err)
-		panic("memory: extent %#lx, %#lx bytes, is free twice", e->base.v, e->size);
+		upcall_panic("memory: extent %#lx, %#lx bytes, is free twice", e->base.v, e->size);
 }
 
 void pmem_release(u64 start, u64 end)

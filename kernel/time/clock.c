@@ -6,6 +6,7 @@
  */
 #include "kernel/time/clock.h"
 
+#include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/features.h"
 #include "arch/x86_64/cpu/insn.h"
@@ -15,7 +16,6 @@
 #include "drivers/rtc.h"
 #include "kernel/acpi/acpi.h"
 #include "kernel/log/printk.h"
-#include "kernel/panic.h"
 #include "kernel/percpu.h"
 
 #define FS_PER_KILOSECOND 1000000000000000000ull
@@ -60,7 +60,7 @@ static void set_rate(u64 hz)
 	tsc_hz = hz + (s64)hz / 1000000 * CONFIG_DEBUG_CLOCK_PPM;
 }
 
-void clock_init(void)
+int clock_init(void)
 {
 	const struct fadt_info *fadt = acpi.fadt;
 	u64 enumerated = tsc_enumerated_hz();
@@ -70,10 +70,11 @@ void clock_init(void)
 	measure_coarse();
 	set_rate(tsc_choose_hz(enumerated, &coarse));
 	if (!tsc_hz)
-		panic("no TSC rate: no HPET, no ACPI PM timer, incomplete CPUID 15h");
+		return -ENODEV;
 	boot_tsc = rdtsc();
 	if (rtc_read(fadt ? fadt->century : 0, &boot_seconds))
 		boot_seconds = 0;
+	return 0;
 }
 
 static bool measure_fine(u64 enumerated, struct tsc_rate *fine)

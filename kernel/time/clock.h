@@ -11,9 +11,9 @@
 
 /*
  * Starts the clock with a coarse rate of the TSC (CPUID, HPET, PM timer), good
- * for delays. Panics when there is no way to find one. After ACPI.
+ * for delays. 0, or -ENODEV: there is no way to find one. After ACPI.
  */
-void clock_init(void);
+int clock_init(void);
 
 /*
  * The final rate, measured since clock_init(): within 1 ppm of the reference,

@@ -122,9 +122,10 @@ static u64 fake_rdtsc(void)
 #include "drivers/hpet_alarm.c"
 #define now alarm_now
 #define program alarm_program
-#include "kernel/alarm.c"
+#include "kernel/time/alarm.c"
 #undef now
 #undef program
+#include "kernel/alarm_input.c"
 #include "kernel/time/timer.c"
 
 bool hpet_present(void)

@@ -56,7 +56,7 @@ void printk_error(const char *, ...)
 	fail();
 }
 
-void panic(const char *, ...)
+void upcall_panic(const char *, ...)
 {
 	abort();
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
  * What the CPU layer asks of the kernel above it, by a table that the kernel gives it in its first line of C: none of the calls
- * is made before. None of them sleeps.
+ * is made before. None of them sleeps. A room of the kernel that panic() stands above calls upcall_panic(), too.
  */
 #ifndef ARCH_CPU_UPCALL_H
 #define ARCH_CPU_UPCALL_H

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /* Zeroing by work items of CPUs, which share one job and take its memory in steps: all end at about the same time. */
-#include "kernel/memory/zero_parallel.h"
+#include "kernel/zero_parallel.h"
 
 #include <margay/errno.h>
 #include "arch/x86_64/cpu/insn.h"
