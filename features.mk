@@ -15,7 +15,7 @@ files-CONSOLE         := kernel/console/console.c kernel/console/console_poll.c 
 	kernel/console/serial.c kernel/console_find.c kernel/console_interrupt.c kernel/nmi_try.c drivers/uart8250.c
 files-CONSOLE_TABLES  := kernel/acpi/spcr.c kernel/acpi/aml_uart.c
 files-AML_RESOURCES   := kernel/acpi/aml_resource.c
-files-CONSOLE_FOLLOWS := kernel/console_follow.c
+files-CONSOLE_FOLLOWS := kernel/console/console_follow.c
 files-LOG_TIME        := kernel/console/log_time.c
 files-PLAIN_LINES     := kernel/console/plain.c
 files-SCREEN          := kernel/boot/bootinfo_screen.c kernel/console/raster.c kernel/console/screen.c \
@@ -48,7 +48,7 @@ files-SRIOV           := kernel/pci/pci_vf.c kernel/pci/pci_vf_config.c kernel/p
 files-AMD_VI          := arch/x86_64/iommu/amdvi.c arch/x86_64/iommu/amdvi_tables.c kernel/iommu/ivrs_units.c
 files-PCI_FACTS       := kernel/pci/pci_facts.c
 files-BOOT_LOG        := vmm/load/load_check.c
-files-LOST_CPUS       := kernel/cpu_lost.c vmm/lost_cpus.c
+files-LOST_CPUS       := kernel/cpu/cpu_lost.c vmm/lost_cpus.c
 files-PARALLEL_ZERO   := kernel/zero_parallel.c
 files-IOMMU_TABLES    := kernel/acpi/dmar.c kernel/acpi/ivrs.c
 files-DIRECT_INTERRUPTS := arch/x86_64/cpu/apic_give.c arch/x86_64/cpu/apic_give.asm drivers/hpet_alarm.c \

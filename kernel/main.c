@@ -250,7 +250,8 @@ void kernel_start(u64 mbi_phys, u64 load_base, u64 stack, u64 stack_top)
 		panic("no local APIC");
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		x2apic_tell();
-	cpu_init_all();
+	if (cpu_init_all())
+		panic("no memory for the data of CPU %u", cpu_count());
 	cpu_report_srat();
 	if (cpu_alloc_stacks(this_cpu()))
 		panic("no memory for stacks");

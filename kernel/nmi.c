@@ -2,14 +2,12 @@
 /* What an NMI was. */
 #include "kernel/nmi.h"
 
-#include <margay/errno.h>
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include <margay/string.h>
 #include "arch/x86_64/cpu/insn.h"
 #include "kernel/boot/cmdline.h"
 #include "kernel/console/console.h"
-#include "kernel/irq.h"
 #include "kernel/log/printk.h"
 #include "kernel/mce.h"
 #include "kernel/panic.h"
@@ -23,27 +21,8 @@
 #define NMI_SC_CLEAR_SERR BIT(2)
 #define NMI_SC_KEPT 0x03u /* timer gate and speaker */
 
-#define DEVICES (2 + IS_ENABLED(CONFIG_IOMMU) + IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
-
-static bool (*device[DEVICES])(void);
-
 /* Do NMIs of devices come to it? */
 #define has_devices(cpu) ((cpu)->id == 0 || (IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) && (cpu)->nmi_devices))
-
-int nmi_request(unsigned irq, bool (*fn)(void))
-{
-	unsigned i = 0;
-	int err;
-
-	while (device[i])
-		if (++i == DEVICES)
-			return -ENOSPC;
-	__atomic_store_n(&device[i], fn, __ATOMIC_RELEASE);
-	err = DEVICES > 2 && irq == NMI_MESSAGE ? 0 : irq_route_nmi(irq, 0);
-	if (err)
-		__atomic_store_n(&device[i], NULL, __ATOMIC_RELEASE);
-	return err;
-}
 
 /*
  * By when a kick's NMI has come, however late an SMI or a busy emulator makes it, or has met another one on its way: then the two
@@ -70,11 +49,6 @@ static bool of_kick(struct nmi_kicks *k, u64 now)
 		return false;
 	k->come++;
 	return true;
-}
-
-void nmi_expected(unsigned cpu)
-{
-	__atomic_store_n(&cpu_get(cpu)->nmi_expected, rdtsc(), __ATOMIC_RELAXED);
 }
 
 void nmi_taken(void)
@@ -145,8 +119,8 @@ static bool devices(unsigned cpu)
 {
 	bool asked = false;
 
-	for (unsigned i = 0; i < DEVICES; i++) {
-		bool (*fn)(void) = __atomic_load_n(&device[i], __ATOMIC_ACQUIRE);
+	for (unsigned i = 0; i < NMI_DEVICES; i++) {
+		bool (*fn)(void) = __atomic_load_n(&nmi_devices[i], __ATOMIC_ACQUIRE);
 
 		asked |= fn && (!IS_ENABLED(CONFIG_CONSOLE_FOLLOWS) || console_follow_cpu(fn) == cpu) && fn();
 	}

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-only */
 /*
- * Non-maskable interrupts: kicks (kernel/work.c), devices whose lines are
+ * Non-maskable interrupts: kicks (kernel/cpu/kick.c), devices whose lines are
  * routed as NMI so that no guest can hold them off, and what the platform
  * reports. The handler only takes note; nmi_look() finds out in the CPU's next
  * interrupt window.
@@ -12,6 +12,12 @@
 
 #define NMI_MESSAGE (~0u) /* no line: who asks sees to it that the NMI comes; with CONFIG_IOMMU or _DIRECT_INTERRUPTS */
 
+/* ---- kernel/cpu/nmi_devices.c ------------------------------------------------------------------- */
+
+#define NMI_DEVICES (2 + IS_ENABLED(CONFIG_IOMMU) + IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
+/* Their functions, as nmi_request() has them; NULL: none; atomic. */
+extern bool (*nmi_devices[NMI_DEVICES])(void);
+
 /*
  * Routes an interrupt (irq_route_nmi()) as NMI to the boot CPU; two devices at most can
  * have that, and those of NMI_MESSAGE. fn runs in this CPU's interrupt windows after any NMI, or in those of the CPU that
@@ -19,17 +25,19 @@
  */
 int nmi_request(unsigned irq, bool (*fn)(void));
 
-/* In the NMI handler: takes note and makes the CPU come to a window. Takes no lock. */
-void nmi_taken(void);
-
-/* In a window: what the NMIs since the last one were. Interrupts off. */
-void nmi_look(void);
-
 /*
  * With MACHINE_CHECKS: an NMI that the CPU takes in the next ten seconds may be one whose sender has been served, or of
  * whom there is no other sign. Any CPU.
  */
 void nmi_expected(unsigned cpu);
+
+/* ---- kernel/nmi.c -------------------------------------------------------------------------------- */
+
+/* In the NMI handler: takes note and makes the CPU come to a window. Takes no lock. */
+void nmi_taken(void);
+
+/* In a window: what the NMIs since the last one were. Interrupts off. */
+void nmi_look(void);
 
 /*
  * guest_apic.c: the work item of a CPU whose local APIC is a guest's gets an NMI that no kick has sent. In a window. False:

@@ -85,9 +85,9 @@ void cpu_load(struct cpu *cpu);
 
 /*
  * Makes one struct cpu for each enabled processor of the MADT, the boot CPU
- * first; only that one is online. After ACPI and apic_init().
+ * first; only that one is online. After ACPI and apic_init(). 0; -ENOMEM: for the next of the cpu_count() that there are by then.
  */
-void cpu_init_all(void);
+int cpu_init_all(void);
 
 /* Says in which CPUs SRAT and MADT differ. After cpu_init_all(). */
 void cpu_report_srat(void);

@@ -51,7 +51,7 @@ void console_panic(void);
 #endif
 
 /*
- * With CONSOLE_FOLLOWS (kernel/console_follow.c). The calling CPU, whose VM prints, gets the UART's interrupts; so does any CPU
+ * With CONSOLE_FOLLOWS (console_follow.c). The calling CPU, whose VM prints, gets the UART's interrupts; so does any CPU
  * where the one that had them is lost. None of the console's locks is held. console_follow_interrupt() is console_interrupt() for
  * CPUs that may meet.
  */

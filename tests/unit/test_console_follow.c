@@ -22,7 +22,7 @@ static u64 tsc;
 
 #define this_cpu() (&cpus[now_on])
 #define rdtsc() (tsc)
-#include "kernel/console_follow.c"
+#include "kernel/console/console_follow.c"
 
 static struct {
 	enum serial_mode mode;

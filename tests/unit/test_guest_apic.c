@@ -210,6 +210,7 @@ static void model_asm(const char *text, struct pointer *of_the_lwk, const struct
 #define outb(port, value) ((void)(port), (void)(value))
 #undef asm
 #undef volatile
+#include "kernel/cpu/nmi_devices.c"
 #include "kernel/nmi.c"
 
 void upcall_log(const char *fmt, ...)
@@ -565,7 +566,7 @@ static void test_nmis(void **)
 	}
 	/* On the boot CPU those of devices are theirs, with what comes while they are asked; the next one is not. */
 	the_cpu.id = 0;
-	device[0] = asks;
+	nmi_devices[0] = asks;
 	host_apic_give();
 	asked = 1;
 	nmi_taken();
@@ -574,7 +575,7 @@ static void test_nmis(void **)
 	nmi_taken();
 	assert_int_equal(look(), 1);
 	host_apic_take_back();
-	device[0] = NULL;
+	nmi_devices[0] = NULL;
 	work.nmi = NULL;
 	host_apic_give();
 	nmi_taken();

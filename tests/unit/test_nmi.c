@@ -43,6 +43,7 @@ static void fake_outb(unsigned number, u8 value)
 #define inb fake_inb
 #define outb fake_outb
 #define rdtsc() (tsc)
+#include "kernel/cpu/nmi_devices.c"
 #include "kernel/nmi.c"
 
 static bool firmware_tells;
@@ -250,7 +251,7 @@ static void test_explained(void **)
 	assert_false(nmi(0x30, true, 1));
 	guest_sends = false;
 	assert_int_equal(stray_of_guest, 1);
-	device[0] = device_asks;
+	nmi_devices[0] = device_asks;
 	asks = true;
 	assert_false(nmi(0x30, true, 0));
 	asks = false;
@@ -273,13 +274,13 @@ static void test_explained(void **)
 	nmi_taken();
 	nmi_look();
 	assert_int_equal(lines, 1);
-	device[0] = NULL;
+	nmi_devices[0] = NULL;
 }
 
 /* A device whose interrupt has been led to another CPU is asked there and nowhere else, after a kick's NMI, too. */
 static void test_moved(void **)
 {
-	device[0] = console_follow_interrupt;
+	nmi_devices[0] = console_follow_interrupt;
 	asks = true;
 	for (home = 0; home < 3; home++)
 		for (unsigned id = 0; id < 3; id++) {
@@ -292,12 +293,12 @@ static void test_moved(void **)
 			assert_int_equal(!!the_cpu.nmi_expected, id == home);
 		}
 	/* The others' still are the boot CPU's. */
-	device[0] = device_asks;
+	nmi_devices[0] = device_asks;
 	the_cpu = (struct cpu){ .id = 1, .nmi_devices = true, .nmi_expected = tsc };
 	nmi_taken();
 	nmi_look();
 	assert_int_equal(the_cpu.nmi_stray, 1);
-	device[0] = NULL;
+	nmi_devices[0] = NULL;
 	asks = false;
 	home = 0;
 }

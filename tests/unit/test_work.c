@@ -40,7 +40,7 @@ static void fake_window(void)
 #define this_cpu() (&the_cpu)
 #define rdtsc fake_rdtsc
 #define trap_window fake_window
-#include "kernel/kick.c"
+#include "kernel/cpu/kick.c"
 #include "kernel/work.c"
 
 /* All of them are awake by a kick. */

@@ -104,7 +104,7 @@ void screen_idle_ends(void)
 }
 
 #define this_cpu() running
-#include "kernel/kick.c"
+#include "kernel/cpu/kick.c"
 #include "kernel/work.c"
 
 static int reset(void **)

@@ -10,7 +10,6 @@
 #include "kernel/log/printk.h"
 #include "kernel/memory/numa.h"
 #include "kernel/memory/pmem.h"
-#include "kernel/panic.h"
 #include "kernel/percpu.h"
 
 static struct cpu boot_cpu;
@@ -34,21 +33,22 @@ void cpu_init_boot(void)
 	cpu_load(&boot_cpu);
 }
 
-static void add_cpu(u32 apic)
+static int add_cpu(u32 apic)
 {
 	int node = (int)numa_node_of_apic_id(apic);
 	struct cpu *cpu = pmem_pages_alloc(1, node);
 
 	if (!cpu)
-		panic("no memory for the data of CPU %u", nr_cpus);
+		return -ENOMEM;
 	cpu->self = cpu;
 	cpu->id = nr_cpus;
 	cpu->apic_id = apic;
 	cpu->node = node;
 	cpus[nr_cpus++] = cpu;
+	return 0;
 }
 
-void cpu_init_all(void)
+int cpu_init_all(void)
 {
 	const struct madt_info *madt = acpi.madt;
 	bool listed = false;
@@ -56,15 +56,16 @@ void cpu_init_all(void)
 	boot_cpu.apic_id = apic_id();
 	boot_cpu.node = (int)numa_node_of_apic_id(boot_cpu.apic_id);
 	if (!madt || !madt->nr_cpus)
-		return;
+		return 0;
 	for (unsigned i = 0; i < madt->nr_cpus; i++) {
 		if (madt->cpu[i].apic_id == boot_cpu.apic_id)
 			listed = true;
-		else if (nr_cpus < MADT_MAX_CPUS)
-			add_cpu(madt->cpu[i].apic_id);
+		else if (nr_cpus < MADT_MAX_CPUS && add_cpu(madt->cpu[i].apic_id))
+			return -ENOMEM;
 	}
 	if (!listed)
 		printk_error("the MADT does not list the boot CPU (APIC ID %u)", boot_cpu.apic_id);
+	return 0;
 }
 
 static bool in_srat(u32 apic)
