@@ -198,7 +198,7 @@ static __attribute__((noreturn, used)) void boot_cpu_main(void)
 	if (IS_ENABLED(CONFIG_SMBIOS))
 		smbios_init(&boot_info);
 	if (IS_ENABLED(CONFIG_PCI_FACTS))
-		pci_route_facts();
+		pci_route_facts(host_module);
 	if (IS_ENABLED(CONFIG_DIRECT_INTERRUPTS))
 		alarm_init();
 	if (IS_ENABLED(CONFIG_HEST))

@@ -214,7 +214,7 @@ struct host_messages {
  * 64 at least. 0, also where nothing is remapped; -ENOSPC: none are left; -ENOMEM. Any CPU.
  */
 int host_iommu_reserve(unsigned index, unsigned count, struct host_messages *out);
-/* After host_iommu_forget() of all its messages. */
+/* After host_msi_free() of all its messages. */
 void host_iommu_release(struct host_messages *kept);
 /*
  * Lets function `index` interrupt msi->cpu at `count` vectors from msi->first on, a power of two up to 32, by some of the entries
@@ -222,9 +222,5 @@ void host_iommu_release(struct host_messages *kept);
  * -EIO: its IOMMU does not answer.
  */
 int host_iommu_message(unsigned index, const struct host_messages *kept, unsigned count, struct host_msi *msi);
-/* The message is worth nothing any more, and what was sent by it has come. Where there are no entries: nothing. */
-void host_iommu_forget(struct host_msi *msi);
-/* The same of a line interrupt's input, which is masked. */
-void host_iommu_close(u32 gsi);
 
 #endif

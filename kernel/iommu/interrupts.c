@@ -10,6 +10,7 @@
 #include <margay/spinlock.h>
 #include <margay/string.h>
 #include "kernel/acpi/acpi.h"
+#include "kernel/pci/interrupt_remapping.h"
 #include "kernel/pci/pci_function.h"
 #include "kernel/percpu.h"
 
@@ -25,6 +26,7 @@
 #define RTE_MODE 0x700u
 #define RTE_NMI 0x400u
 
+static const struct interrupt_remapping ours;
 static bool on, wide;
 static char why[100];
 /* Of the entries of a unit's table. */
@@ -139,6 +141,7 @@ const char *iommu_remap(void)
 	for (unsigned i = 0; i < madt->nr_ioapics && !says && !iommu_ops->take; i++)
 		memset(&tables[ioapic[i].unit].use->owner[ioapic[i].first / WORD], PLATFORM, INPUTS / WORD);
 	on = !says;
+	interrupt_remapping = on ? &ours : NULL;
 	return says ? why : NULL;
 }
 
@@ -246,7 +249,7 @@ int host_iommu_message(unsigned index, const struct host_messages *kept, unsigne
 	return 0;
 }
 
-void host_iommu_forget(struct host_msi *msi)
+static void forget(struct host_msi *msi)
 {
 	if (!msi->entries)
 		return;
@@ -314,8 +317,9 @@ int iommu_route_input(u32 gsi, u32 apic_id, u64 *entry)
 	return 0;
 }
 
-void host_iommu_close(u32 gsi)
+static void close_input(u32 gsi)
 {
-	if (on)
-		lead(gsi, 0, 0);
+	lead(gsi, 0, 0);
 }
+
+static const struct interrupt_remapping ours = { .wide = host_iommu_wide, .forget = forget, .close = close_input };

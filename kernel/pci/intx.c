@@ -10,6 +10,7 @@
 #include <margay/host.h>
 #include <margay/spinlock.h>
 #include "arch/x86_64/cpu/ioapic.h"
+#include "kernel/pci/interrupt_remapping.h"
 #include "kernel/percpu.h"
 
 #define MAX_LINES 64
@@ -107,8 +108,8 @@ void host_intx_release(u32 gsi)
 	if (!l)
 		return;
 	ioapic_mask(gsi, true);
-	if (IS_ENABLED(CONFIG_IOMMU))
-		host_iommu_close(gsi);
+	if (IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping)
+		interrupt_remapping->close(gsi);
 	host_msi_free(&l->vector);
 	__atomic_store_n(&l->taken, false, __ATOMIC_RELEASE);
 }

@@ -9,11 +9,14 @@
 #include "arch/x86_64/cpu/trap.h"
 #include "kernel/acpi/tables.h"
 #include "kernel/memory/pmem.h"
+#include "kernel/pci/interrupt_remapping.h"
 #include "kernel/percpu.h"
 
 #define VECTORS (VECTOR_LAST - VECTOR_FIRST + 1)
 #define MESSAGE_ADDRESS 0xfee00000u
 #define HIGHEST_ID 254 /* 255 is the broadcast */
+
+const struct interrupt_remapping *interrupt_remapping;
 
 struct slot {
 	void (*fn)(void *arg, unsigned n);
@@ -75,7 +78,7 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 	struct table *t;
 	int err = -ENOSPC;
 
-	if (!c || (c->apic_id > HIGHEST_ID && !(IS_ENABLED(CONFIG_IOMMU) && host_iommu_wide())))
+	if (!c || (c->apic_id > HIGHEST_ID && !(IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping && interrupt_remapping->wide())))
 		return -ERANGE;
 	t = table_of(cpu);
 	if (!t)
@@ -98,8 +101,8 @@ void host_msi_free(struct host_msi *v)
 {
 	struct table *t = v->count ? tables[v->cpu] : NULL;
 
-	if (IS_ENABLED(CONFIG_IOMMU))
-		host_iommu_forget(v);
+	if (IS_ENABLED(CONFIG_IOMMU) && interrupt_remapping)
+		interrupt_remapping->forget(v);
 	if (!t)
 		return;
 	spin_lock(&t->lock);

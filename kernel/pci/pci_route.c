@@ -293,13 +293,13 @@ static bool take_facts(struct pci_facts_error *err)
 	return true;
 }
 
-void pci_route_facts(void)
+void pci_route_facts(const struct host_module *(*module)(unsigned i))
 {
 	const struct host_module *m;
 	struct pci_facts_error err;
 	bool taken = false;
 
-	for (unsigned i = 0; (m = host_module(i)); i++) {
+	for (unsigned i = 0; (m = module(i)); i++) {
 		if (strncmp(m->name, FACTS, strlen(FACTS)) != 0)
 			continue;
 		if (taken) {

@@ -10,14 +10,16 @@
 #include "kernel/acpi/aml_pci.h"
 #include "kernel/pci/pci_core.h"
 
+struct host_module;
+
 /* Finds the roots, and each function's route for host_intx_route() (<margay/host_pci.h>). After ACPI, NUMA and the functions. */
 void pci_route_init(void);
 
 /*
  * Takes what the first boot module `facts:NAME` says that is of this machine, where the tables do not say it; a line for each
- * module. After the boot modules, before the first VM.
+ * module. They are module(0), module(1) and so on, as host_module(). After the boot modules, before the first VM.
  */
-void pci_route_facts(void);
+void pci_route_facts(const struct host_module *(*module)(unsigned i));
 
 /* The tables of AML, the DSDT first: after pci_route_init(). */
 const struct aml_tables *pci_route_tables(void);

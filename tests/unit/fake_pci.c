@@ -269,7 +269,7 @@ int host_iommu_message(unsigned index, const struct host_messages *kept, unsigne
 	return -ENOSPC;
 }
 
-void host_iommu_forget(struct host_msi *msi)
+static void forget(struct host_msi *msi)
 {
 	for (unsigned n = 0; n < msi->entries; n++)
 		fake_host.entry[msi->entry + n].used = false;
@@ -301,7 +301,7 @@ int host_msi_alloc(unsigned cpu, unsigned count, void (*fn)(void *arg, unsigned 
 
 void host_msi_free(struct host_msi *msi)
 {
-	host_iommu_forget(msi);
+	forget(msi);
 	for (unsigned n = 0; n < msi->count; n++)
 		fake_host.vector[msi->first + n].fn = NULL;
 	msi->count = 0;

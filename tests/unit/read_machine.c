@@ -425,7 +425,7 @@ static void aml(void)
 	for (unsigned i = 0; i < n; i++)
 		print_root(&root[i]);
 	pci_route_init();
-	pci_route_facts();
+	pci_route_facts(host_module);
 	if (facts.name && !taken)
 		exit(3);
 	for (unsigned i = 0; i < nr_functions; i++) {

@@ -10,6 +10,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/ioapic.h"
+#include "kernel/pci/interrupt_remapping.h"
 #include "kernel/percpu.h"
 
 #define LINES 64 /* that can be taken at once */
@@ -53,11 +54,14 @@ struct cpu *cpu_get(unsigned id)
 	return &cpu;
 }
 
-void host_iommu_close(u32 gsi)
+static void close_input(u32 gsi)
 {
 	assert_int_equal(last_masked, gsi);
 	last_closed = gsi;
 }
+
+static const struct interrupt_remapping remapping = { .close = close_input };
+const struct interrupt_remapping *interrupt_remapping = &remapping;
 
 int ioapic_route_level(u32 gsi, u32 apic_id, u8 vector, bool active_low)
 {

@@ -16,6 +16,7 @@
 #include <margay/errno.h>
 #include <margay/host.h>
 #include "arch/x86_64/cpu/insn.h"
+#include "kernel/pci/interrupt_remapping.h"
 #include "kernel/percpu.h"
 
 #define PINS 24
@@ -116,13 +117,11 @@ void upcall_log(const char *, ...)
 }
 
 /* Interrupts are not remapped: test_ioapic_remap.c has that. */
+const struct interrupt_remapping *interrupt_remapping;
+
 int upcall_route(u32, u32 apic_id, u64 *)
 {
 	return apic_id < 0xff ? 0 : -ERANGE;
-}
-
-void host_iommu_close(u32)
-{
 }
 
 struct cpu *cpu_get(unsigned id)

@@ -429,6 +429,8 @@ static const struct iommu_ops amdvi_ops = {
 };
 IOMMU_BACKEND(amdvi_ops);
 
+const struct interrupt_remapping *interrupt_remapping;
+
 /* What it makes of an IVRS is what the tests say of a DMAR. */
 static const char *ivrs_says;
 
@@ -1174,13 +1176,13 @@ static void test_interrupts(void **)
 	assert_true(four.entries == 4 && four.entry == 132 && four.address == (132 | 1u << 31) && !four.data);
 	for (unsigned n = 0; n < 4; n++)
 		check_entry(0, 132 + n, (struct interrupt){ .apic_id = 300, .source = 0x311, .vector = (u8)(0x40 + n) });
-	host_iommu_forget(&one);
+	interrupt_remapping->forget(&one);
 	assert_false(entry[0][128].filled || one.entries);
-	host_iommu_forget(&one);
+	interrupt_remapping->forget(&one);
 	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 1, &one), 0);
 	check_entry(1, 128, (struct interrupt){ .apic_id = 5, .source = 0x101, .vector = 0x31 });
 	assert_true(one.unit == 1);
-	host_iommu_forget(&four);
+	forget(&four);
 	for (unsigned n = 0; n < 4; n++)
 		assert_false(entry[0][132 + n].filled);
 	/* Those that are kept for it, whatever else the table has. */
@@ -1194,7 +1196,7 @@ static void test_interrupts(void **)
 	assert_int_equal(host_iommu_message(USB, &kept[USB], 32, &four), -ENOSPC);
 	assert_int_equal(four.entries, 0);
 	while (count--)
-		host_iommu_forget(&many[count]);
+		forget(&many[count]);
 	assert_int_equal(host_iommu_message(USB, &kept[USB], 32, &four), 0);
 	/* Inputs: of the second I/O APIC, and the first; their entries are nobody's else. */
 	assert_int_equal(iommu_route_input(4, 300, &input), 0);
@@ -1203,7 +1205,7 @@ static void test_interrupts(void **)
 	input = 0x1a045;
 	assert_int_equal(iommu_route_input(26, 7, &input), 0);
 	check_entry(0, 2, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x45, .level = true });
-	host_iommu_close(26);
+	interrupt_remapping->close(26);
 	assert_true(!entry[0][2].filled && entry[1][4].filled);
 	/* A unit that does not answer. */
 	silent = true;
@@ -1286,7 +1288,7 @@ static void test_ivrs(void **)
 	for (unsigned n = 0; n < 3; n++)
 		assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[n]), 0);
 	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[3]), -ENOSPC);
-	host_iommu_forget(&four);
+	forget(&four);
 	for (unsigned n = 1; n < 5; n++)
 		assert_true(!entry[1][n].filled && entry[1][n].i.source == 0x101);
 	assert_int_equal(host_iommu_message(CARD_1, &kept[CARD_1], 4, &rest[3]), 0);
@@ -1300,9 +1302,9 @@ static void test_ivrs(void **)
 	level = 0x1a046;
 	assert_int_equal(iommu_route_input(26, 7, &level), 0);
 	check_entry(0, 0x50, (struct interrupt){ .apic_id = 7, .source = 0x110, .vector = 0x46, .level = true });
-	host_iommu_close(26);
+	interrupt_remapping->close(26);
 	assert_true(!entry[0][0x50].filled && entry[1][0xf7].filled);
-	host_iommu_close(26);
+	interrupt_remapping->close(26);
 	for (unsigned n = 0x10; n < 0x20; n++)
 		entry[0][n].filled = true;
 	assert_int_equal(iommu_route_input(26, 7, &level), -ENOSPC);
@@ -1364,7 +1366,7 @@ static void refuses(const char *why)
 	assert_int_equal(iommu_route_input(4, 254, &input), 0);
 	assert_int_equal(input, 0x2400);
 	assert_int_equal(iommu_route_input(4, 255, &input), -ERANGE);
-	host_iommu_close(4);
+	assert_null(interrupt_remapping);
 	forget_units();
 }
 

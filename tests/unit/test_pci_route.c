@@ -271,7 +271,7 @@ static void with_facts(const char *first, const char *second)
 	}
 	*said = *told = 0;
 	may_say = true;
-	pci_route_facts();
+	pci_route_facts(host_module);
 	may_say = false;
 	assert_int_equal(held, 0);
 }
@@ -394,7 +394,7 @@ static void test_facts_of_a_known_root(void **)
 		module[0] = (struct host_module){ "facts:a", "", text, strlen(text) };
 		*said = 0;
 		may_say = true;
-		pci_route_facts();
+		pci_route_facts(host_module);
 		may_say = false;
 		assert_string_equal(said, cases[i].said);
 		assert_int_equal(pci_node(&function[0]), 1);
